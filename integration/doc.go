@@ -1,0 +1,2 @@
+// Package integration tests bsonids against real servers.
+package integration
