@@ -1,0 +1,16 @@
+package bench
+
+import (
+	"runtime"
+	"testing"
+)
+
+// BenchmarkAll runs every case once under go test, to see that it works; cmd/run is what measures.
+func BenchmarkAll(b *testing.B) {
+	for _, c := range All() {
+		b.Run(c.Work+"/impl="+c.Impl, func(b *testing.B) {
+			defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(max(c.Procs, 1)))
+			c.Run(b)
+		})
+	}
+}

@@ -1,2 +1,0 @@
-// Package bench compares bsonids with the alternatives, side by side in one run.
-package bench
