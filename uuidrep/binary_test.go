@@ -1,0 +1,208 @@
+package uuidrep_test
+
+import (
+	"bytes"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"testing/quick"
+
+	"github.com/google/uuid"
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/bsonids/bsonids/uuidrep"
+)
+
+// The UUID of the specification's test plan and its octets in each order.
+var (
+	testUUID = uuid.MustParse("00112233-4455-6677-8899-aabbccddeeff")
+
+	octetsStandard = unhex("00112233445566778899AABBCCDDEEFF")
+	octetsJava     = unhex("7766554433221100FFEEDDCCBBAA9988")
+	octetsCSharp   = unhex("33221100554477668899AABBCCDDEEFF")
+)
+
+var stored = []struct {
+	rep     uuidrep.Representation
+	subtype byte
+	octets  []byte
+}{
+	{uuidrep.Standard, 4, octetsStandard},
+	{uuidrep.JavaLegacy, 3, octetsJava},
+	{uuidrep.CSharpLegacy, 3, octetsCSharp},
+	{uuidrep.PythonLegacy, 3, octetsStandard},
+}
+
+func unhex(s string) []byte {
+	b, err := hex.DecodeString(s)
+	if err != nil {
+		panic(err)
+	}
+	return b
+}
+
+func checkBinary(t *testing.T, got bson.Binary, subtype byte, octets []byte) {
+	t.Helper()
+	if got.Subtype != subtype || !bytes.Equal(got.Data, octets) {
+		t.Errorf("got subtype %d, %X; want subtype %d, %X", got.Subtype, got.Data, subtype, octets)
+	}
+}
+
+// TestExplicitEncoding is the specification's test plan, "Explicit encoding".
+func TestExplicitEncoding(t *testing.T) {
+	t.Run("1a", func(t *testing.T) {
+		checkBinary(t, uuidrep.NewBinary(testUUID), 4, octetsStandard)
+	})
+	for i, tt := range stored {
+		t.Run(fmt.Sprintf("%da", i+2), func(t *testing.T) {
+			b, err := uuidrep.NewBinaryWithRepresentation(testUUID, tt.rep)
+			if err != nil {
+				t.Fatal(err)
+			}
+			checkBinary(t, b, tt.subtype, tt.octets)
+		})
+	}
+	t.Run("6a", func(t *testing.T) {
+		b, err := uuidrep.NewBinaryWithRepresentation(testUUID, uuidrep.Unspecified)
+		if !errors.Is(err, uuidrep.ErrUnspecified) {
+			t.Errorf("got %v, %v; want ErrUnspecified", b, err)
+		}
+	})
+}
+
+// TestExplicitDecoding is the specification's test plan, "Explicit Decoding"; plain stands for asUuid
+// without a representation.
+func TestExplicitDecoding(t *testing.T) {
+	const plain = uuidrep.Representation(255)
+	for _, tt := range []struct {
+		id      string
+		subtype byte
+		octets  []byte
+		rep     uuidrep.Representation
+		ok      bool
+	}{
+		{"1a", 4, octetsStandard, plain, true},
+		{"1b", 4, octetsStandard, uuidrep.Standard, true},
+		{"1c", 4, octetsStandard, uuidrep.Unspecified, false},
+		{"1d", 4, octetsStandard, uuidrep.JavaLegacy, false},
+		{"1e", 4, octetsStandard, uuidrep.CSharpLegacy, false},
+		{"1f", 4, octetsStandard, uuidrep.PythonLegacy, false},
+		{"2a", 3, octetsJava, plain, false},
+		{"2b", 3, octetsJava, uuidrep.Standard, false},
+		{"2c", 3, octetsJava, uuidrep.Unspecified, false},
+		{"2d", 3, octetsJava, uuidrep.JavaLegacy, true},
+		{"3a", 3, octetsCSharp, plain, false},
+		{"3b", 3, octetsCSharp, uuidrep.Standard, false},
+		{"3c", 3, octetsCSharp, uuidrep.Unspecified, false},
+		{"3d", 3, octetsCSharp, uuidrep.CSharpLegacy, true},
+		{"4a", 3, octetsStandard, plain, false},
+		{"4b", 3, octetsStandard, uuidrep.Standard, false},
+		{"4c", 3, octetsStandard, uuidrep.Unspecified, false},
+		{"4d", 3, octetsStandard, uuidrep.PythonLegacy, true},
+	} {
+		t.Run(tt.id, func(t *testing.T) {
+			b := bson.Binary{Subtype: tt.subtype, Data: tt.octets}
+			var got uuid.UUID
+			var err error
+			if tt.rep == plain {
+				got, err = uuidrep.AsUUID(b)
+			} else {
+				got, err = uuidrep.AsUUIDWithRepresentation(b, tt.rep)
+			}
+			if tt.ok {
+				if err != nil || got != testUUID {
+					t.Errorf("got %v, %v; want %v", got, err, testUUID)
+				}
+				return
+			}
+			if got != uuid.Nil {
+				t.Errorf("got %v beside an error", got)
+			}
+			var subtypeErr *uuidrep.SubtypeError
+			switch {
+			case tt.rep == uuidrep.Unspecified:
+				if !errors.Is(err, uuidrep.ErrUnspecified) {
+					t.Errorf("got %v, want ErrUnspecified", err)
+				}
+			case !errors.As(err, &subtypeErr) || subtypeErr.Subtype != tt.subtype:
+				t.Errorf("got %v, want a SubtypeError with subtype %d", err, tt.subtype)
+			}
+		})
+	}
+}
+
+func TestAsUUIDRefuses(t *testing.T) {
+	for _, subtype := range []byte{0, 1, 2, 3, 5, 6, 0x80} {
+		var e *uuidrep.SubtypeError
+		_, err := uuidrep.AsUUID(bson.Binary{Subtype: subtype, Data: octetsStandard})
+		if !errors.As(err, &e) || e.Subtype != subtype || e.Representation != uuidrep.Standard {
+			t.Errorf("subtype %d: got %v, want a SubtypeError", subtype, err)
+		}
+	}
+	for _, length := range []int{0, 1, 15, 17, 1 << 20} {
+		var e *uuidrep.LengthError
+		_, err := uuidrep.AsUUID(bson.Binary{Subtype: 4, Data: make([]byte, length)})
+		if !errors.As(err, &e) || e.Length != length {
+			t.Errorf("length %d: got %v, want a LengthError", length, err)
+		}
+	}
+	for _, r := range []uuidrep.Representation{5, 255} {
+		if _, err := uuidrep.AsUUIDWithRepresentation(bson.Binary{Subtype: 4, Data: octetsStandard}, r); err == nil {
+			t.Errorf("%v decoded", r)
+		}
+		if _, err := uuidrep.NewBinaryWithRepresentation(testUUID, r); err == nil {
+			t.Errorf("%v encoded", r)
+		}
+	}
+}
+
+// Any defined type of 16 octets converts, and the binary value shares no memory with it.
+func TestNewBinaryOfDefinedType(t *testing.T) {
+	type orderID [16]byte
+	id := orderID(testUUID)
+	b := uuidrep.NewBinary(id)
+	checkBinary(t, b, 4, octetsStandard)
+	b.Data[0] = 0xFF
+	if id != orderID(testUUID) {
+		t.Error("the binary value shares memory with the UUID")
+	}
+}
+
+func TestExplicitRoundTrip(t *testing.T) {
+	for _, tt := range stored {
+		roundTrip := func(u [16]byte) bool {
+			b, err := uuidrep.NewBinaryWithRepresentation(u, tt.rep)
+			if err != nil {
+				return false
+			}
+			got, err := uuidrep.AsUUIDWithRepresentation(b, tt.rep)
+			return err == nil && got == u
+		}
+		if err := quick.Check(roundTrip, nil); err != nil {
+			t.Errorf("%v: %v", tt.rep, err)
+		}
+	}
+}
+
+// Each order is its own inverse, and a permutation: it moves octets and changes none.
+func TestPermuteIsItsOwnInverse(t *testing.T) {
+	for _, tt := range stored {
+		if got := tt.rep.Permute(testUUID); !bytes.Equal(got[:], tt.octets) {
+			t.Errorf("%v: got %X, want %X", tt.rep, got, tt.octets)
+		}
+		for range 1000 {
+			var u [16]byte
+			for i := range u {
+				u[i] = byte(rand.Uint32())
+			}
+			if got := tt.rep.Permute(tt.rep.Permute(u)); got != u {
+				t.Fatalf("%v twice: got %X, want %X", tt.rep, got, u)
+			}
+		}
+	}
+	if got := uuidrep.Unspecified.Permute(testUUID); got != testUUID {
+		t.Errorf("unspecified: got %X", got)
+	}
+}

@@ -1,0 +1,64 @@
+package uuidrep_test
+
+import (
+	"fmt"
+
+	"github.com/google/uuid"
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/bsonids/bsonids/uuidrep"
+)
+
+func ExampleNewBinaryWithRepresentation() {
+	u := uuid.MustParse("00112233-4455-6677-8899-aabbccddeeff")
+	for _, r := range []uuidrep.Representation{
+		uuidrep.Standard, uuidrep.CSharpLegacy, uuidrep.JavaLegacy, uuidrep.PythonLegacy, uuidrep.Unspecified,
+	} {
+		b, err := uuidrep.NewBinaryWithRepresentation(u, r)
+		if err != nil {
+			fmt.Println(r, "is an error")
+			continue
+		}
+		fmt.Printf("%v: subtype %d, %X\n", r, b.Subtype, b.Data)
+	}
+	// Output:
+	// standard: subtype 4, 00112233445566778899AABBCCDDEEFF
+	// csharpLegacy: subtype 3, 33221100554477668899AABBCCDDEEFF
+	// javaLegacy: subtype 3, 7766554433221100FFEEDDCCBBAA9988
+	// pythonLegacy: subtype 3, 00112233445566778899AABBCCDDEEFF
+	// unspecified is an error
+}
+
+func ExampleAsUUIDWithRepresentation() {
+	// What a Java service with the legacy representation stored, read by any Go program.
+	b := bson.Binary{Subtype: 3, Data: []byte{
+		0x77, 0x66, 0x55, 0x44, 0x33, 0x22, 0x11, 0x00, 0xFF, 0xEE, 0xDD, 0xCC, 0xBB, 0xAA, 0x99, 0x88,
+	}}
+	fmt.Println(uuidrep.AsUUIDWithRepresentation(b, uuidrep.JavaLegacy))
+	_, err := uuidrep.AsUUID(b)
+	fmt.Println(err != nil)
+	// Output:
+	// 00112233-4455-6677-8899-aabbccddeeff <nil>
+	// true
+}
+
+func ExampleParse() {
+	r, err := uuidrep.Parse("JAVALEGACY")
+	fmt.Println(r, err)
+	// Output: javaLegacy <nil>
+}
+
+// One field of a document keeps its representation with any registry, the driver's default one included.
+func ExampleJavaLegacyUUID() {
+	type order struct {
+		ID uuidrep.JavaLegacyUUID `bson:"_id"`
+	}
+	raw, err := bson.Marshal(order{uuidrep.JavaLegacyUUID{UUID: uuid.MustParse("00112233-4455-6677-8899-aabbccddeeff")}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	subtype, octets := bson.Raw(raw).Lookup("_id").Binary()
+	fmt.Printf("subtype %d, %X\n", subtype, octets)
+	// Output: subtype 3, 7766554433221100FFEEDDCCBBAA9988
+}

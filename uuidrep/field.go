@@ -1,0 +1,116 @@
+package uuidrep
+
+import (
+	"fmt"
+
+	"github.com/google/uuid"
+	"go.mongodb.org/mongo-driver/v2/bson"
+)
+
+// The four field types differ in their representation alone. Each is a [uuid.UUID] in Go, JSON and text, and fixes how
+// this one field is stored, whatever the registry says and with the driver's default registry too.
+
+// StandardUUID is a UUID that is stored in the [Standard] representation, whatever the registry says. It reads subtype
+// 4 and no other; null and undefined give the zero value, which the struct tag omitempty omits. Values of another
+// subtype, length or BSON type are errors, see [AsUUIDWithRepresentation]. It is a plain value, safe to copy.
+type StandardUUID struct{ uuid.UUID }
+
+// CSharpLegacyUUID is a UUID that is stored in the [CSharpLegacy] representation, whatever the registry says. It reads
+// subtype 3 and no other; null and undefined give the zero value, which the struct tag omitempty omits. Values of
+// another subtype, length or BSON type are errors, see [AsUUIDWithRepresentation]. It is a plain value, safe to copy.
+type CSharpLegacyUUID struct{ uuid.UUID }
+
+// JavaLegacyUUID is a UUID that is stored in the [JavaLegacy] representation, whatever the registry says. It reads
+// subtype 3 and no other; null and undefined give the zero value, which the struct tag omitempty omits. Values of
+// another subtype, length or BSON type are errors, see [AsUUIDWithRepresentation]. It is a plain value, safe to copy.
+type JavaLegacyUUID struct{ uuid.UUID }
+
+// PythonLegacyUUID is a UUID that is stored in the [PythonLegacy] representation, whatever the registry says. It reads
+// subtype 3 and no other; null and undefined give the zero value, which the struct tag omitempty omits. Values of
+// another subtype, length or BSON type are errors, see [AsUUIDWithRepresentation]. It is a plain value, safe to copy.
+type PythonLegacyUUID struct{ uuid.UUID }
+
+// IsZero reports whether all bits of u are zero. It implements [bson.Zeroer].
+func (u StandardUUID) IsZero() bool { return u.UUID == uuid.Nil }
+
+// IsZero reports whether all bits of u are zero. It implements [bson.Zeroer].
+func (u CSharpLegacyUUID) IsZero() bool { return u.UUID == uuid.Nil }
+
+// IsZero reports whether all bits of u are zero. It implements [bson.Zeroer].
+func (u JavaLegacyUUID) IsZero() bool { return u.UUID == uuid.Nil }
+
+// IsZero reports whether all bits of u are zero. It implements [bson.Zeroer].
+func (u PythonLegacyUUID) IsZero() bool { return u.UUID == uuid.Nil }
+
+// MarshalBSONValue returns u as binary subtype 4. It implements [bson.ValueMarshaler] and never fails.
+func (u StandardUUID) MarshalBSONValue() (byte, []byte, error) { return marshalValue(u.UUID, Standard) }
+
+// MarshalBSONValue returns u as binary subtype 3. It implements [bson.ValueMarshaler] and never fails.
+func (u CSharpLegacyUUID) MarshalBSONValue() (byte, []byte, error) {
+	return marshalValue(u.UUID, CSharpLegacy)
+}
+
+// MarshalBSONValue returns u as binary subtype 3. It implements [bson.ValueMarshaler] and never fails.
+func (u JavaLegacyUUID) MarshalBSONValue() (byte, []byte, error) {
+	return marshalValue(u.UUID, JavaLegacy)
+}
+
+// MarshalBSONValue returns u as binary subtype 3. It implements [bson.ValueMarshaler] and never fails.
+func (u PythonLegacyUUID) MarshalBSONValue() (byte, []byte, error) {
+	return marshalValue(u.UUID, PythonLegacy)
+}
+
+// UnmarshalBSONValue sets u from binary subtype 4, null or undefined; after an error u is unchanged. It implements
+// [bson.ValueUnmarshaler].
+func (u *StandardUUID) UnmarshalBSONValue(typ byte, data []byte) error {
+	return unmarshalValue(&u.UUID, Standard, typ, data)
+}
+
+// UnmarshalBSONValue sets u from binary subtype 3, null or undefined; after an error u is unchanged. It implements
+// [bson.ValueUnmarshaler].
+func (u *CSharpLegacyUUID) UnmarshalBSONValue(typ byte, data []byte) error {
+	return unmarshalValue(&u.UUID, CSharpLegacy, typ, data)
+}
+
+// UnmarshalBSONValue sets u from binary subtype 3, null or undefined; after an error u is unchanged. It implements
+// [bson.ValueUnmarshaler].
+func (u *JavaLegacyUUID) UnmarshalBSONValue(typ byte, data []byte) error {
+	return unmarshalValue(&u.UUID, JavaLegacy, typ, data)
+}
+
+// UnmarshalBSONValue sets u from binary subtype 3, null or undefined; after an error u is unchanged. It implements
+// [bson.ValueUnmarshaler].
+func (u *PythonLegacyUUID) UnmarshalBSONValue(typ byte, data []byte) error {
+	return unmarshalValue(&u.UUID, PythonLegacy, typ, data)
+}
+
+func marshalValue(u uuid.UUID, r Representation) (byte, []byte, error) {
+	subtype, err := r.Subtype()
+	if err != nil {
+		return 0, nil, err
+	}
+	octets := r.Permute(u)
+	value := append(make([]byte, 0, 4+1+16), 16, 0, 0, 0, subtype) // int32 length, subtype, octets
+	return byte(bson.TypeBinary), append(value, octets[:]...), nil
+}
+
+func unmarshalValue(u *uuid.UUID, r Representation, typ byte, data []byte) error {
+	rv := bson.RawValue{Type: bson.Type(typ), Value: data}
+	switch rv.Type {
+	case bson.TypeNull, bson.TypeUndefined:
+		*u = uuid.Nil
+		return nil
+	case bson.TypeBinary:
+		subtype, octets, ok := rv.BinaryOK()
+		if !ok {
+			return fmt.Errorf("uuidrep: truncated binary value of %d octets", len(data))
+		}
+		v, err := AsUUIDWithRepresentation(bson.Binary{Subtype: subtype, Data: octets}, r)
+		if err != nil {
+			return err
+		}
+		*u = v
+		return nil
+	}
+	return fmt.Errorf("uuidrep: cannot decode a BSON %v into a UUID in the representation %v", rv.Type, r)
+}
