@@ -111,16 +111,24 @@ func (r Representation) Subtype() (byte, error) {
 //
 // The orders are those of the specification's UuidRepresentation enumeration.
 func (r Representation) Permute(u [16]byte) [16]byte {
+	hi, lo := r.PermuteWords(binary.BigEndian.Uint64(u[:8]), binary.BigEndian.Uint64(u[8:]))
+	binary.BigEndian.PutUint64(u[:8], hi)
+	binary.BigEndian.PutUint64(u[8:], lo)
+	return u
+}
+
+// PermuteWords is [Representation.Permute] on the octets 0–7 and 8–15 as big-endian words, for code that converts many
+// UUIDs in a row.
+func (r Representation) PermuteWords(hi, lo uint64) (uint64, uint64) {
 	switch r {
 	case CSharpLegacy:
-		binary.LittleEndian.PutUint32(u[0:], binary.BigEndian.Uint32(u[0:]))
-		binary.LittleEndian.PutUint16(u[4:], binary.BigEndian.Uint16(u[4:]))
-		binary.LittleEndian.PutUint16(u[6:], binary.BigEndian.Uint16(u[6:]))
+		hi = uint64(bits.ReverseBytes32(uint32(hi>>32)))<<32 |
+			uint64(bits.ReverseBytes16(uint16(hi>>16)))<<16 |
+			uint64(bits.ReverseBytes16(uint16(hi)))
 	case JavaLegacy:
-		binary.LittleEndian.PutUint64(u[0:], bits.ReverseBytes64(binary.LittleEndian.Uint64(u[0:])))
-		binary.LittleEndian.PutUint64(u[8:], bits.ReverseBytes64(binary.LittleEndian.Uint64(u[8:])))
+		hi, lo = bits.ReverseBytes64(hi), bits.ReverseBytes64(lo)
 	}
-	return u
+	return hi, lo
 }
 
 func (r Representation) valid() bool { return int(r) < len(names) }
