@@ -1,0 +1,108 @@
+package bsoncodec
+
+import (
+	"fmt"
+	"reflect"
+	"sync"
+
+	"github.com/google/uuid"
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/bsonids/bsonids/uuidrep"
+)
+
+// uuidCodec is the codec of one type of kind [16]byte.
+type uuidCodec struct {
+	*conversion
+	t       reflect.Type
+	scratch sync.Pool // of *scratch
+}
+
+// scratch is an addressable UUID. A value that cannot be addressed has no octets to hand to the writer, and a legacy
+// order may not change the caller's.
+type scratch struct {
+	value  reflect.Value
+	octets []byte
+}
+
+func newUUIDCodec(u *conversion, t reflect.Type) *uuidCodec {
+	c := &uuidCodec{conversion: u, t: t}
+	c.scratch.New = func() any {
+		v := reflect.New(t).Elem()
+		return &scratch{value: v, octets: v.Bytes()}
+	}
+	return c
+}
+
+// EncodeValue is the ValueEncoder of UUID types.
+func (c *uuidCodec) EncodeValue(_ bson.EncodeContext, vw bson.ValueWriter, val reflect.Value) error {
+	if !val.IsValid() || val.Type() != c.t {
+		return bson.ValueEncoderError{Name: "UUIDEncodeValue", Types: []reflect.Type{c.t}, Received: val}
+	}
+	if c.rep == uuidrep.Unspecified {
+		return errUnspecified("encode", c.t)
+	}
+	if val.CanAddr() && !c.permutes() {
+		return vw.WriteBinaryWithSubtype(val.Bytes(), c.subtype)
+	}
+	s := c.scratch.Get().(*scratch)
+	s.value.Set(val)
+	permute(s.octets, s.octets, c.rep)
+	err := vw.WriteBinaryWithSubtype(s.octets, c.subtype)
+	c.scratch.Put(s)
+	return err
+}
+
+// DecodeValue is the ValueDecoder of UUID types.
+func (c *uuidCodec) DecodeValue(_ bson.DecodeContext, vr bson.ValueReader, val reflect.Value) error {
+	if !val.CanSet() || val.Type() != c.t {
+		return bson.ValueDecoderError{Name: "UUIDDecodeValue", Types: []reflect.Type{c.t}, Received: val}
+	}
+	switch vrType := vr.Type(); {
+	case vrType == bson.TypeBinary:
+		octets, subtype, err := vr.ReadBinary()
+		if err != nil {
+			return err
+		}
+		rep := c.typed.representation(subtype)
+		if rep == uuidrep.Unspecified || len(octets) != 16 {
+			return c.errBinary(c.t, subtype, len(octets))
+		}
+		permute(val.Bytes(), octets, rep)
+		return nil
+	case vrType == bson.TypeNull:
+		val.SetZero()
+		return vr.ReadNull()
+	case vrType == bson.TypeUndefined:
+		val.SetZero()
+		return vr.ReadUndefined()
+	case vrType == bson.TypeString && c.text:
+		s, err := vr.ReadString()
+		if err != nil {
+			return err
+		}
+		u, err := parseText(s)
+		if err != nil {
+			return fmt.Errorf("bsoncodec: cannot decode a string into %v: %w", c.t, err)
+		}
+		copy(val.Bytes(), u[:])
+		return nil
+	case vrType == bson.TypeString:
+		return fmt.Errorf("bsoncodec: cannot decode a string into %v: a registry built with AlsoDecodeString reads text UUIDs", c.t)
+	default:
+		return fmt.Errorf("bsoncodec: cannot decode a BSON %v into %v: a UUID is a binary value", vrType, c.t)
+	}
+}
+
+// permute sets the 16 octets of dst to those of src in the order of r. They may be the same.
+func permute(dst, src []byte, r uuidrep.Representation) {
+	*(*[16]byte)(dst) = r.Permute([16]byte(src))
+}
+
+// parseText is uuid.Parse for the forms that uuid.Validate allows: Parse alone takes any two characters for braces.
+func parseText(s string) (uuid.UUID, error) {
+	if err := uuid.Validate(s); err != nil {
+		return uuid.Nil, err
+	}
+	return uuid.Parse(s)
+}
