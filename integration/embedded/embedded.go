@@ -1,0 +1,135 @@
+// Package embedded runs a FerretDB server inside the process: the MongoDB wire protocol over TCP on loopback, kept in
+// SQLite files, without a container or an installed database.
+package embedded
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/FerretDB/FerretDB/ferretdb"
+)
+
+// Server is a running FerretDB. It is safe for concurrent use.
+type Server struct {
+	addr   string
+	cancel context.CancelFunc
+	done   chan error // closed after the server's end
+
+	closing  sync.Once
+	closeErr error
+	tempDir  string // removed by Close; empty where the caller gave a directory
+}
+
+// Option changes how Start starts a server.
+type Option func(*config)
+
+type config struct {
+	dir  string
+	addr string
+}
+
+// WithDir keeps the databases in dir, an existing directory, which Close leaves in place: a server started on it later
+// has the same data. By default they live in a temporary directory that Close removes.
+func WithDir(dir string) Option { return func(c *config) { c.dir = dir } }
+
+// WithAddr listens on addr, host and port. The default is a free port of 127.0.0.1.
+func WithAddr(addr string) Option { return func(c *config) { c.addr = addr } }
+
+// Start starts a server and returns once it accepts connections. It logs nothing and sends no telemetry. The error says
+// why it can't listen or can't keep its files.
+func Start(opts ...Option) (*Server, error) {
+	cfg := config{addr: "127.0.0.1:0"}
+	for _, opt := range opts {
+		opt(&cfg)
+	}
+
+	s := &Server{done: make(chan error, 1)}
+	// The files of a temporary directory go when the server ends, so nothing is gained by waiting for the disk.
+	pragma := ""
+	if cfg.dir == "" {
+		dir, err := os.MkdirTemp("", "bsonids-server-")
+		if err != nil {
+			return nil, fmt.Errorf("embedded: making the data directory: %w", err)
+		}
+		cfg.dir, s.tempDir = dir, dir
+		pragma = "?_pragma=synchronous(off)"
+	}
+
+	if err := s.start(cfg, pragma); err != nil {
+		if s.tempDir != "" {
+			err = errors.Join(err, os.RemoveAll(s.tempDir))
+		}
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *Server) start(cfg config, pragma string) error {
+	// FerretDB answers a bad address or directory with a chain of its own function names, and when it can't listen it
+	// leaves a backend open whose finalizer panics later. So ask first.
+	l, err := net.Listen("tcp", cfg.addr)
+	if err != nil {
+		return fmt.Errorf("embedded: %w", err)
+	}
+	if err := l.Close(); err != nil {
+		return fmt.Errorf("embedded: %w", err)
+	}
+	if info, err := os.Stat(cfg.dir); err != nil {
+		return fmt.Errorf("embedded: data directory: %w", err)
+	} else if !info.IsDir() {
+		return fmt.Errorf("embedded: data directory %q is not a directory", cfg.dir)
+	}
+	dir, err := filepath.Abs(cfg.dir)
+	if err != nil {
+		return fmt.Errorf("embedded: data directory: %w", err)
+	}
+
+	db, err := ferretdb.New(&ferretdb.Config{
+		Listener:  ferretdb.ListenerConfig{TCP: cfg.addr},
+		Logger:    slog.New(slog.DiscardHandler),
+		Handler:   "sqlite",
+		SQLiteURL: "file:" + filepath.ToSlash(dir) + "/" + pragma,
+	})
+	if err != nil {
+		return fmt.Errorf("embedded: starting FerretDB on %s: %w", cfg.addr, err)
+	}
+
+	ctx, cancel := context.WithCancel(context.Background())
+	s.cancel = cancel
+	go func() {
+		s.done <- db.Run(ctx)
+		close(s.done)
+	}()
+	uri := db.MongoDBURI()
+	s.addr = uri[len("mongodb://") : len(uri)-len("/")]
+	return nil
+}
+
+// Addr returns the address the server listens on, host and port.
+func (s *Server) Addr() string { return s.addr }
+
+// URI returns the server's connection string, which names no database and has no options.
+func (s *Server) URI() string { return "mongodb://" + s.addr + "/" }
+
+// Close stops the server and waits for its end. A connection that is still open is given three seconds by FerretDB, so
+// disconnect the clients first. Calls after the first return what the first one did.
+func (s *Server) Close() error {
+	s.closing.Do(func() {
+		s.cancel()
+		if err := <-s.done; err != nil {
+			s.closeErr = fmt.Errorf("embedded: stopping FerretDB: %w", err)
+		}
+		if s.tempDir != "" {
+			if err := os.RemoveAll(s.tempDir); err != nil {
+				s.closeErr = errors.Join(s.closeErr, fmt.Errorf("embedded: removing the data directory: %w", err))
+			}
+		}
+	})
+	return s.closeErr
+}
