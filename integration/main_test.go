@@ -1,0 +1,9 @@
+package integration
+
+import (
+	"testing"
+
+	"github.com/bsonids/bsonids/integration/mongotest"
+)
+
+func TestMain(m *testing.M) { mongotest.Main(m) }

@@ -1,0 +1,203 @@
+// Package mongotest gives a test a MongoDB server and a database of its own on it.
+//
+// The environment chooses the server, the same one for every test of the binary:
+//
+//	BSONIDS_SERVER=embedded   FerretDB inside the test process (the default)
+//	BSONIDS_SERVER=container  a container of BSONIDS_MONGO_IMAGE, mongo:8 by default
+//	BSONIDS_SERVER=uri        the server of MONGODB_URI; MONGODB_URI set alone means the same
+//
+// A test binary hands its run to Main, which starts the server when a test first asks for it, stops it when the tests
+// end, and prints what was skipped and why:
+//
+//	func TestMain(m *testing.M) { mongotest.Main(m) }
+//
+//	func TestInsert(t *testing.T) {
+//		client, err := clientopt.Connect(mongotest.Start(t).With("uuidRepresentation=standard"))
+//		…
+//	}
+package mongotest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+
+	"github.com/bsonids/bsonids/integration/embedded"
+)
+
+// timeout bounds each of the package's own commands.
+const timeout = 30 * time.Second
+
+// Server is a server as one test sees it: with a database of its own. It is safe for concurrent use.
+type Server struct {
+	uri      connString
+	database string
+}
+
+// URI returns the connection string, with the test's database in its path.
+func (s *Server) URI() string { return s.With("") }
+
+// With returns the connection string with further options, such as "uuidRepresentation=standard&appName=x". They are
+// added behind the ones that the server needs, and are not checked.
+func (s *Server) With(opts string) string { return s.uri.with(s.database, opts) }
+
+// Database returns the name of the test's database.
+func (s *Server) Database() string { return s.database }
+
+// URI returns the connection string of Start.
+func URI(tb testing.TB) string {
+	tb.Helper()
+	return Start(tb).URI()
+}
+
+// Start returns the server with a fresh database, which is dropped when the test ends. Each call makes another
+// database. It ends the test with an error where there is no server, or where Main does not run the tests.
+func Start(tb testing.TB) *Server {
+	tb.Helper()
+	b, err := process.backend()
+	if err != nil {
+		tb.Fatalf("mongotest: %v", err)
+	}
+	s := &Server{uri: b.uri, database: databaseName(tb.Name())}
+	tb.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), timeout)
+		defer cancel()
+		if err := b.drop(ctx, s.database); err != nil {
+			tb.Errorf("mongotest: dropping the test's database: %v", err)
+		}
+	})
+	return s
+}
+
+// backend is the one server of a test binary.
+type backend struct {
+	uri  connString
+	stop func(context.Context) error
+}
+
+// connect returns a client of the driver's own defaults.
+func (b *backend) connect() (*mongo.Client, error) {
+	return mongo.Connect(options.Client().ApplyURI(b.uri.with("", "")).SetServerSelectionTimeout(timeout))
+}
+
+func (b *backend) drop(ctx context.Context, database string) error {
+	client, err := b.connect()
+	if err != nil {
+		return err
+	}
+	return errors.Join(client.Database(database).Drop(ctx), client.Disconnect(ctx))
+}
+
+// run is the state of a test binary.
+type run struct {
+	mu      sync.Mutex
+	running bool // between Main's start and its end
+	started bool
+	server  *backend
+	err     error
+	skipped []skip
+}
+
+var process run
+
+func (r *run) backend() (*backend, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.running {
+		return nil, errors.New("no server outside Main: the package needs func TestMain(m *testing.M) { mongotest.Main(m) }")
+	}
+	if !r.started {
+		r.started = true
+		r.server, r.err = startBackend()
+	}
+	return r.server, r.err
+}
+
+// stop stops the server, once, and lets no other start.
+func (r *run) stop() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.running = false
+	if r.server == nil {
+		return nil
+	}
+	b := r.server
+	r.server, r.err = nil, errors.New("the server has stopped")
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
+	defer cancel()
+	if err := b.stop(ctx); err != nil {
+		return fmt.Errorf("mongotest: stopping the server: %w", err)
+	}
+	return nil
+}
+
+// Main runs the tests of a binary and exits: TestMain calls it and does nothing after. It stops the server when the
+// tests have passed, failed, or been interrupted.
+func Main(m *testing.M) {
+	process.mu.Lock()
+	process.running = true
+	process.mu.Unlock()
+
+	interrupt := make(chan os.Signal, 1)
+	signal.Notify(interrupt, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		s := <-interrupt
+		fmt.Fprintf(os.Stderr, "mongotest: %v: stopping the server\n", s)
+		if err := process.stop(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+		}
+		os.Exit(130)
+	}()
+
+	code := m.Run()
+	if err := process.stop(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = max(code, 1)
+	}
+	printSkipped(os.Stdout, process.skipped)
+	os.Exit(code)
+}
+
+func startBackend() (*backend, error) {
+	uri := os.Getenv("MONGODB_URI")
+	kind := os.Getenv("BSONIDS_SERVER")
+	if kind == "" {
+		kind = "embedded"
+		if uri != "" {
+			kind = "uri"
+		}
+	}
+	switch kind {
+	case "embedded":
+		s, err := embedded.Start()
+		if err != nil {
+			return nil, err
+		}
+		return &backend{
+			uri:  connString{scheme: "mongodb://", hosts: s.Addr()},
+			stop: func(context.Context) error { return s.Close() },
+		}, nil
+	case "container":
+		return startContainer()
+	case "uri":
+		if uri == "" {
+			return nil, errors.New("BSONIDS_SERVER=uri needs MONGODB_URI")
+		}
+		c, err := parseConnString(uri)
+		if err != nil {
+			return nil, fmt.Errorf("MONGODB_URI: %w", err)
+		}
+		return &backend{uri: c, stop: func(context.Context) error { return nil }}, nil
+	default:
+		return nil, fmt.Errorf("BSONIDS_SERVER=%s: want embedded, container or uri", kind)
+	}
+}
