@@ -1,0 +1,110 @@
+package peabody01_test
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/bsonids/bsonids/uuidgen/peabody01"
+	"github.com/google/uuid"
+)
+
+func ExampleNewV7() {
+	now := time.Date(2022, 2, 22, 19, 22, 22, 123456789, time.UTC)
+	g, err := peabody01.NewV7(peabody01.Microsecond,
+		peabody01.WithMachineID(42, 10),
+		peabody01.WithClock(func() time.Time { return now })) // time.Now by default
+	if err != nil {
+		panic(err)
+	}
+	for range 3 {
+		u, err := g.NewUUID()
+		if err != nil {
+			panic(err)
+		}
+		f, err := peabody01.DecodeV7(u, peabody01.Microsecond, peabody01.RoundUp)
+		if err != nil {
+			panic(err)
+		}
+		fmt.Println(f.Time().Format(time.RFC3339Nano), f.Sequence, f.MachineID(10))
+	}
+	// Output:
+	// 2022-02-22T19:22:22.123456Z 0 42
+	// 2022-02-22T19:22:22.123456Z 1 42
+	// 2022-02-22T19:22:22.123456Z 2 42
+}
+
+// Programs of that time rounded the fraction down, or wrote a plain count: say so when reading their UUIDs.
+func ExampleDecodeV7() {
+	for _, old := range []struct {
+		uuid     string
+		encoding peabody01.Encoding
+	}{
+		{"0621537e-e1f8-7000-8000-000000000001", peabody01.RoundUp},
+		{"0621537e-e1f7-7000-8000-000000000001", peabody01.Floor},
+		{"0621537e-e07b-7000-8000-000000000001", peabody01.RawCount},
+	} {
+		f, err := peabody01.DecodeV7(uuid.MustParse(old.uuid), peabody01.Millisecond, old.encoding)
+		if err != nil {
+			panic(err)
+		}
+		fmt.Println(f.Time().Format(time.RFC3339Nano), f.Encoding)
+	}
+	// Output:
+	// 2022-02-22T19:22:22.123Z RoundUp
+	// 2022-02-22T19:22:22.123Z Floor
+	// 2022-02-22T19:22:22.123Z RawCount
+}
+
+func ExampleV1ToV6() {
+	v6, err := peabody01.V1ToV6(uuid.MustParse("c232ab00-9414-11ec-b3c8-9f6bdeced846"))
+	if err != nil {
+		panic(err)
+	}
+	at, err := peabody01.Time(v6)
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(v6, at)
+	// Output: 1ec9414c-232a-6b00-b3c8-9f6bdeced846 2022-02-22 19:22:22 +0000 UTC
+}
+
+func ExampleNewV8() {
+	clock := peabody01.Clock{Bits: 48, Tick: time.Millisecond} // since 1970; Epoch says otherwise, Now takes over
+	now := time.Date(2022, 2, 22, 19, 22, 22, 0, time.UTC)
+	g, err := peabody01.NewV8(clock, peabody01.WithClock(func() time.Time { return now }))
+	if err != nil {
+		panic(err)
+	}
+	u, err := g.NewUUID()
+	if err != nil {
+		panic(err)
+	}
+	f, err := peabody01.DecodeV8(u, clock.Bits)
+	if err != nil {
+		panic(err)
+	}
+	at, err := clock.Time(f.Timestamp)
+	if err != nil {
+		panic(err)
+	}
+	fmt.Printf("%#x %v %d\n", f.Timestamp, at, f.Sequence)
+	// Output: 0x17f22e279b0 2022-02-22 19:22:22 +0000 UTC 0
+}
+
+// The ids of one day, as a query wants them: {_id: {$gte: first, $lte: last}}.
+func ExampleMinV7At() {
+	day := time.Date(2022, 2, 22, 0, 0, 0, 0, time.UTC)
+	first, err := peabody01.MinV7At(day, peabody01.Millisecond, peabody01.RoundUp)
+	if err != nil {
+		panic(err)
+	}
+	last, err := peabody01.MaxV7At(day.AddDate(0, 0, 1).Add(-1), peabody01.Millisecond, peabody01.RoundUp)
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(first)
+	fmt.Println(last)
+	// Output:
+	// 06214278-0000-7000-8000-000000000000
+	// 0621578f-fffc-7fff-bfff-ffffffffffff
+}
