@@ -1,0 +1,260 @@
+package bsoncodec_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/bsonids/bsonids/bsoncodec"
+	"github.com/bsonids/bsonids/uuidrep"
+)
+
+type selfMarshaled struct{ doc bson.Raw }
+
+func (s selfMarshaled) MarshalBSON() ([]byte, error) { return s.doc, nil }
+func (s *selfMarshaled) UnmarshalBSON(data []byte) error {
+	s.doc = bytes.Clone(data)
+	return nil
+}
+
+// With a plain registry, these functions are the driver's own.
+func TestMarshalIsTheDrivers(t *testing.T) {
+	reg := bson.NewRegistry()
+	type doc struct {
+		A int
+		B string `bson:",omitempty"`
+	}
+	var nilD bson.D
+	for _, v := range []any{
+		doc{A: 1}, &doc{2, "x"}, bson.D{}, bson.D{{Key: "a", Value: bson.A{1, nil}}}, bson.M{"a": 1}, map[string]int{"a": 1}, nilD, (*doc)(nil),
+		nil, 1, "x", []int{1}, bson.Raw{5, 0, 0, 0, 0}, bson.Raw{5, 0}, selfMarshaled{bson.Raw{5, 0, 0, 0, 0}}, make(chan int), bson.D{{Key: "a\x00", Value: 1}},
+	} {
+		got, err := bsoncodec.Marshal(reg, v)
+		want, wantErr := bson.Marshal(v)
+		if !bytes.Equal(got, want) || fmt.Sprint(err) != fmt.Sprint(wantErr) {
+			t.Errorf("Marshal(%#v): got %X, %v; the driver %X, %v", v, got, err, want, wantErr)
+		}
+		for _, canonical := range []bool{true, false} {
+			got, err := bsoncodec.MarshalExtJSON(reg, v, canonical, true)
+			want, wantErr := bson.MarshalExtJSON(v, canonical, true)
+			if !bytes.Equal(got, want) || fmt.Sprint(err) != fmt.Sprint(wantErr) {
+				t.Errorf("MarshalExtJSON(%#v): got %s, %v; the driver %s, %v", v, got, err, want, wantErr)
+			}
+		}
+		rv, err := bsoncodec.MarshalValue(reg, v)
+		typ, data, wantErr := bson.MarshalValue(v)
+		if v == nil { // the driver has no encoder for it
+			typ, data, wantErr = bson.TypeNull, nil, nil
+		}
+		if (err == nil) != (wantErr == nil) || (err == nil && (rv.Type != typ || !bytes.Equal(rv.Value, data))) {
+			t.Errorf("MarshalValue(%#v): got %v, %v; the driver %v %X, %v", v, rv, err, typ, data, wantErr)
+		}
+	}
+}
+
+func TestUnmarshalIsTheDrivers(t *testing.T) {
+	reg := bson.NewRegistry()
+	whole, err := bson.Marshal(bson.D{{Key: "a", Value: int32(1)}, {Key: "b", Value: bson.D{{Key: "c", Value: "x"}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	docs := [][]byte{whole, {5, 0, 0, 0, 0}, nil, {5}, {5, 0, 0, 0}, {6, 0, 0, 0, 0}, whole[:len(whole)-1], append(bytes.Clone(whole), 0), {0xFF, 0xFF, 0xFF, 0xFF, 0}, {4, 0, 0, 0}}
+	type doc struct {
+		A int
+		B struct{ C string }
+	}
+	for _, data := range docs {
+		for _, target := range []func() any{
+			func() any { return new(doc) }, func() any { return new(bson.D) }, func() any { return new(bson.M) }, func() any { return bson.M{} },
+			func() any { return map[string]any{"old": 1} }, func() any { return new(any) }, func() any { return new(bson.Raw) },
+			func() any { return new(selfMarshaled) }, func() any { return doc{} }, func() any { return nil }, func() any { return (*doc)(nil) },
+			func() any { return bson.M(nil) }, func() any { return new(*doc) }, func() any { return new(int) },
+		} {
+			got, want := target(), target()
+			err, wantErr := bsoncodec.Unmarshal(reg, data, got), bson.Unmarshal(data, want)
+			if (err == nil) != (wantErr == nil) || (err == nil && !reflect.DeepEqual(got, want)) {
+				t.Errorf("Unmarshal(%X, %T): got %v, %v; the driver %v, %v", data, got, got, err, want, wantErr)
+			}
+			if errors.Is(wantErr, bson.ErrDecodeToNil) && len(data) > 4 && data[0] == byte(len(data)) && !errors.Is(err, bson.ErrDecodeToNil) {
+				t.Errorf("Unmarshal(%X, %T): got %v", data, got, err)
+			}
+		}
+	}
+}
+
+func TestNilRegistry(t *testing.T) {
+	empty := []byte{5, 0, 0, 0, 0}
+	_, err1 := bsoncodec.Marshal(nil, bson.D{})
+	_, err2 := bsoncodec.MarshalExtJSON(nil, bson.D{}, true, true)
+	_, err3 := bsoncodec.MarshalValue(nil, 1)
+	_, err4 := bsoncodec.Native(nil, 1)
+	for i, err := range []error{
+		err1, err2, err3, err4, bsoncodec.Unmarshal(nil, empty, new(bson.D)), bsoncodec.UnmarshalExtJSON(nil, []byte("{}"), true, new(bson.D)),
+		bsoncodec.UnmarshalValue(nil, bson.RawValue{Type: bson.TypeNull}, new(any)),
+	} {
+		if !errors.Is(err, bson.ErrNilRegistry) || !strings.HasPrefix(err.Error(), "bsoncodec: ") {
+			t.Errorf("%d: got %v", i, err)
+		}
+	}
+}
+
+// An encoder that stopped in the middle of a document is not used again.
+func TestMarshalAfterErrors(t *testing.T) {
+	reg := registry(t, uuidrep.Standard)
+	for i := range 100 {
+		if _, err := bsoncodec.Marshal(reg, bson.D{{Key: "a", Value: bson.D{{Key: "b", Value: make(chan int)}}}}); err == nil {
+			t.Fatal("a channel was encoded")
+		}
+		raw := marshal(t, reg, bson.M{"i": int32(i)})
+		if got := raw.Lookup("i").Int32(); got != int32(i) {
+			t.Fatalf("got %d, want %d", got, i)
+		}
+	}
+	big := marshal(t, reg, bson.M{"s": strings.Repeat("x", 2<<20)})
+	small := marshal(t, reg, bson.M{"s": "y"})
+	if len(big.Lookup("s").StringValue()) != 2<<20 || small.Lookup("s").StringValue() != "y" {
+		t.Error("a large document changed a small one")
+	}
+}
+
+func TestExtJSON(t *testing.T) {
+	type doc struct{ U uuid.UUID }
+	java, standard := registry(t, uuidrep.JavaLegacy), registry(t, uuidrep.Standard)
+	// Extended JSON v2: a subtype 4 binary may be written as $uuid; base64 is that of the stored octets.
+	for _, tt := range []struct {
+		reg  *bson.Registry
+		json string
+	}{
+		{standard, `{"u":{"$uuid":"00112233-4455-6677-8899-aabbccddeeff"}}`},
+		{standard, `{"u":{"$uuid":"00112233-4455-6677-8899-AABBCCDDEEFF"}}`},
+		{standard, `{"u":{"$binary":{"base64":"ABEiM0RVZneImaq7zN3u/w==","subType":"04"}}}`},
+		{java, `{"u":{"$binary":{"base64":"d2ZVRDMiEQD/7t3Mu6qZiA==","subType":"03"}}}`},
+	} {
+		for _, canonical := range []bool{true, false} {
+			var d doc
+			var m bson.M
+			if err := bsoncodec.UnmarshalExtJSON(tt.reg, []byte(tt.json), canonical, &d); err != nil || d.U != testUUID {
+				t.Errorf("%s: got %v, %v", tt.json, d, err)
+			}
+			if err := bsoncodec.UnmarshalExtJSON(tt.reg, []byte(tt.json), canonical, &m); err != nil || m["u"] != testUUID {
+				t.Errorf("%s: got %v, %v", tt.json, m, err)
+			}
+		}
+	}
+	for reg, want := range map[*bson.Registry]string{
+		standard: `{"u":{"$binary":{"base64":"ABEiM0RVZneImaq7zN3u/w==","subType":"04"}}}`,
+		java:     `{"u":{"$binary":{"base64":"d2ZVRDMiEQD/7t3Mu6qZiA==","subType":"03"}}}`,
+	} {
+		got, err := bsoncodec.MarshalExtJSON(reg, doc{testUUID}, true, false)
+		if err != nil || string(got) != want {
+			t.Errorf("got %s, %v; want %s", got, err, want)
+		}
+	}
+	for _, bad := range []string{``, `{`, `[]x`, `{"u":{"$uuid":"nonsense"}}`, `{"u":{"$binary":{"base64":"AA==","subType":"04"}}}`, `{"u":"00112233-4455-6677-8899-aabbccddeeff"}`} {
+		var d doc
+		if err := bsoncodec.UnmarshalExtJSON(standard, []byte(bad), false, &d); err == nil {
+			t.Errorf("%s was decoded to %v", bad, d)
+		}
+	}
+	var e *uuidrep.SubtypeError
+	if err := bsoncodec.UnmarshalExtJSON(java, []byte(`{"u":{"$uuid":"00112233-4455-6677-8899-aabbccddeeff"}}`), false, new(doc)); !errors.As(err, &e) {
+		t.Errorf("subtype 4 with javaLegacy: got %v", err)
+	}
+}
+
+func TestValues(t *testing.T) {
+	for _, tt := range table {
+		reg := registry(t, tt.rep)
+		rv, err := bsoncodec.MarshalValue(reg, testUUID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		subtype, octets, ok := rv.BinaryOK()
+		if !ok || subtype != tt.subtype || !bytes.Equal(octets, tt.octets) || len(rv.Value) != 4+1+16 {
+			t.Errorf("%v: got %v", tt.rep, rv)
+		}
+		var u uuid.UUID
+		if err := bsoncodec.UnmarshalValue(reg, rv, &u); err != nil || u != testUUID {
+			t.Errorf("%v: got %v, %v", tt.rep, u, err)
+		}
+		for _, v := range []any{bson.Binary{Subtype: tt.subtype, Data: tt.octets}, testUUID, orderID(testUUID)} {
+			if got, err := bsoncodec.Native(reg, v); err != nil || got != testUUID {
+				t.Errorf("%v: Native(%v) is %v, %v", tt.rep, v, got, err)
+			}
+		}
+		oid := bson.NewObjectID()
+		for _, v := range []any{nil, oid, "x", int32(1), bson.Binary{Subtype: 5, Data: octetsStandard}, bson.D{{Key: "a", Value: bson.A{"x"}}}} {
+			if got, err := bsoncodec.Native(reg, v); err != nil || !reflect.DeepEqual(got, v) {
+				t.Errorf("%v: Native(%v) is %v, %v", tt.rep, v, got, err)
+			}
+		}
+	}
+	if _, err := bsoncodec.Native(registry(t, uuidrep.Standard), make(chan int)); err == nil {
+		t.Error("a channel is native")
+	}
+	unspecified := registry(t, uuidrep.Unspecified)
+	b := bson.Binary{Subtype: 4, Data: octetsStandard}
+	if got, err := bsoncodec.Native(unspecified, b); err != nil || !reflect.DeepEqual(got, b) {
+		t.Errorf("unspecified: got %v, %v", got, err)
+	}
+	var m bson.M
+	if err := bsoncodec.UnmarshalValue(unspecified, bson.RawValue{Type: bson.TypeEmbeddedDocument, Value: []byte{5, 0, 0, 0, 0}}, m); !errors.Is(err, bson.ErrDecodeToNil) {
+		t.Errorf("a nil map: got %v", err)
+	}
+}
+
+// Any octets as a document: no target panics, and what is decoded is encoded to what was read.
+func FuzzUnmarshal(f *testing.F) {
+	regs := map[uuidrep.Representation]*bson.Registry{}
+	for _, r := range allRepresentations {
+		regs[r] = build(f, bsoncodec.NewRegistryBuilder(r))
+		for _, b := range []bson.Binary{{Subtype: 4, Data: octetsStandard}, {Subtype: 3, Data: octetsJava}, {Subtype: 2, Data: octetsStandard}, {Subtype: 2}, {Subtype: 4, Data: octetsJava[:15]}} {
+			f.Add([]byte(marshal(f, regs[r], bson.D{{Key: "u", Value: b}, {Key: "n", Value: b}, {Key: "a", Value: bson.A{b, bson.D{{Key: "x", Value: b}}}}, {Key: "k", Value: bson.M{testUUID.String(): b}}})))
+		}
+		f.Add([]byte(marshal(f, regs[r], bson.D{{Key: "u", Value: nil}, {Key: "n", Value: bson.Undefined{}}, {Key: "a", Value: "x"}})))
+	}
+	f.Add([]byte{5, 0, 0, 0, 0})
+	f.Fuzz(func(t *testing.T, doc []byte) {
+		for r, reg := range regs {
+			var s struct {
+				U uuid.UUID
+				N uuid.NullUUID
+				A any
+				K map[uuid.UUID]any
+
+				Rest map[string]bson.RawValue `bson:",inline"` // skipping a negative length never ends
+			}
+			if err := bsoncodec.Unmarshal(reg, doc, &s); err == nil && s.U != uuid.Nil && r != uuidrep.Unspecified {
+				raw := marshal(t, reg, bson.M{"u": s.U})
+				values, err := bson.Raw(doc).Elements()
+				if err != nil {
+					return
+				}
+				found := false // a key may be there twice: the last one counts
+				for _, v := range values {
+					found = found || v.Value().Equal(raw.Lookup("u"))
+				}
+				if !found {
+					t.Errorf("%v: %v is not in %X", r, s.U, doc)
+				}
+			}
+			for _, target := range []any{new(bson.D), new(any), new(bson.M), new(map[string]uuid.UUID), new(map[string]uuid.NullUUID)} {
+				_ = bsoncodec.Unmarshal(reg, doc, target)
+			}
+			var d, stock bson.D
+			err, stockErr := bsoncodec.Unmarshal(reg, doc, &d), bson.Unmarshal(doc, &stock)
+			if (err == nil) != (stockErr == nil) {
+				t.Errorf("%v: %X: got %v, the driver %v", r, doc, err, stockErr)
+			}
+			if err == nil && r == uuidrep.Unspecified && fmt.Sprint(d) != fmt.Sprint(stock) {
+				t.Errorf("%X: got %v, the driver %v", doc, d, stock)
+			}
+		}
+	})
+}

@@ -1,0 +1,249 @@
+package bsoncodec_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"regexp"
+	"testing"
+
+	"github.com/google/uuid"
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/bsonids/bsonids/bsoncodec"
+	"github.com/bsonids/bsonids/uuidrep"
+)
+
+type orderIDs []orderID
+
+// slices is decoded and encoded through this package's slice codec and through the driver's alone.
+type slices struct {
+	V []uuid.UUID
+	O []orderID
+	D orderIDs
+	P []*uuid.UUID
+	A [3]uuid.UUID
+	N []uuid.NullUUID
+
+	// The driver never comes back from skipping a value with a negative length; with a map for other keys it skips none.
+	Rest map[string]bson.RawValue `bson:",inline"`
+}
+
+// throughTheDriver keeps the driver's codec for slices, behind a type of its own.
+func throughTheDriver(reg *bson.Registry) {
+	for _, t := range []reflect.Type{reflect.TypeFor[[]uuid.UUID](), reflect.TypeFor[[]orderID]()} {
+		enc, err := reg.LookupEncoder(t)
+		if err != nil {
+			panic(err)
+		}
+		dec, err := reg.LookupDecoder(t)
+		if err != nil {
+			panic(err)
+		}
+		reg.RegisterTypeEncoder(t, bson.ValueEncoderFunc(enc.EncodeValue))
+		reg.RegisterTypeDecoder(t, bson.ValueDecoderFunc(dec.DecodeValue))
+	}
+}
+
+// fastAndSlow returns two registries that differ in the codec for slices alone.
+func fastAndSlow(t testing.TB, r uuidrep.Representation) (fast, slow *bson.Registry) {
+	t.Helper()
+	return build(t, sliceBuilder(r)), build(t, sliceBuilder(r).With(throughTheDriver))
+}
+
+func sliceBuilder(r uuidrep.Representation) *bsoncodec.RegistryBuilder {
+	b := bsoncodec.NewRegistryBuilder(r).RegisterUUIDType(reflect.TypeFor[orderID]())
+	if r == uuidrep.JavaLegacy {
+		b.AlsoDecode(uuidrep.Standard).AlsoDecodeGeneric().AlsoDecodeString()
+	}
+	return b
+}
+
+var allRepresentations = []uuidrep.Representation{
+	uuidrep.Unspecified, uuidrep.Standard, uuidrep.CSharpLegacy, uuidrep.JavaLegacy, uuidrep.PythonLegacy,
+}
+
+func TestSlicesAreEncodedAsTheDriverEncodesThem(t *testing.T) {
+	for _, r := range allRepresentations {
+		fast, slow := fastAndSlow(t, r)
+		for _, n := range []int{-1, 0, 1, 9, 10, 11, 99, 100, 101, 1000, 1001, 12345} {
+			var s slices
+			if n >= 0 {
+				s = slices{V: make([]uuid.UUID, n), O: make([]orderID, n), D: make(orderIDs, n), P: make([]*uuid.UUID, n), N: make([]uuid.NullUUID, n)}
+			}
+			for i := range s.V {
+				s.V[i] = uuid.New()
+				s.O[i], s.D[i], s.P[i] = orderID(s.V[i]), orderID(s.V[i]), &s.V[i]
+			}
+			for _, v := range []any{s, &s, bson.D{{Key: "v", Value: s.V}, {Key: "o", Value: s.O}}, bson.M{"v": s.V}, bson.D{{Key: "a", Value: bson.A{s.V, s.O}}}} {
+				got, err := bsoncodec.Marshal(fast, v)
+				want, wantErr := bsoncodec.Marshal(slow, v)
+				if !bytes.Equal(got, want) || fmt.Sprint(err) != fmt.Sprint(wantErr) {
+					t.Fatalf("%v, %d in %T: got %d octets, %v; the driver %d octets, %v", r, n, v, len(got), err, len(want), wantErr)
+				}
+				gotJSON, err := bsoncodec.MarshalExtJSON(fast, v, true, false)
+				wantJSON, wantErr := bsoncodec.MarshalExtJSON(slow, v, true, false)
+				if !bytes.Equal(gotJSON, wantJSON) || fmt.Sprint(err) != fmt.Sprint(wantErr) {
+					t.Fatalf("%v, %d in %T as JSON: %v; the driver %v", r, n, v, err, wantErr)
+				}
+			}
+		}
+	}
+}
+
+// The options of the encoder reach a nil slice.
+func TestNilSliceAsEmpty(t *testing.T) {
+	reg := registry(t, uuidrep.Standard)
+	var buf bytes.Buffer
+	enc := bson.NewEncoder(bson.NewDocumentWriter(&buf))
+	enc.SetRegistry(reg)
+	enc.NilSliceAsEmpty()
+	if err := enc.Encode(slices{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range []string{"v", "o", "d"} {
+		if v := bson.Raw(buf.Bytes()).Lookup(key); v.Type != bson.TypeArray {
+			t.Errorf("%s: got %v", key, v)
+		}
+	}
+}
+
+// wellFormed reports whether doc and the documents and arrays in it are valid: Validate does not look into arrays.
+func wellFormed(doc bson.Raw) bool {
+	elements, err := doc.Elements()
+	if err != nil || doc.Validate() != nil {
+		return false
+	}
+	for _, e := range elements {
+		switch v := e.Value(); v.Type {
+		case bson.TypeArray, bson.TypeEmbeddedDocument:
+			if !wellFormed(v.Value) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+var digits = regexp.MustCompile("[0-9]+")
+
+// fromMemory and fromStream are the two ways in which the driver reads a document. From a stream it makes room for as
+// many octets as a length says before it reads them, so lengths that lie are tried from memory alone.
+func fromMemory(reg *bson.Registry, doc []byte, v any) error { return bsoncodec.Unmarshal(reg, doc, v) }
+
+func fromStream(reg *bson.Registry, doc []byte, v any) error {
+	dec := bson.NewDecoder(bson.NewDocumentReader(bytes.NewReader(doc)))
+	dec.SetRegistry(reg)
+	return dec.Decode(v)
+}
+
+// checkSameDecoding decodes doc with both registries and compares values and errors.
+func checkSameDecoding(t *testing.T, decode func(*bson.Registry, []byte, any) error, fast, slow *bson.Registry, doc []byte) {
+	t.Helper()
+	for _, fresh := range []func() *slices{
+		func() *slices { return new(slices) },
+		func() *slices { return &slices{V: make([]uuid.UUID, 2, 4), O: []orderID{{1}}} },
+	} {
+		got, want := fresh(), fresh()
+		err, wantErr := decode(fast, doc, got), decode(slow, doc, want)
+		if !reflect.DeepEqual(got, want) || (err == nil) != (wantErr == nil) {
+			t.Fatalf("%X\ngot %v, %v\nthe driver %v, %v", doc, got, err, want, wantErr)
+		}
+		if wantErr == nil || !wellFormed(doc) {
+			continue
+		}
+		// A document that is framed well gives the very error too, but for the offsets that some name.
+		if digits.ReplaceAllString(err.Error(), "#") != digits.ReplaceAllString(wantErr.Error(), "#") {
+			t.Fatalf("%X\ngot %v\nthe driver %v", doc, err, wantErr)
+		}
+		var subtype, wantSubtype *uuidrep.SubtypeError
+		if errors.As(err, &subtype) != errors.As(wantErr, &wantSubtype) || (subtype != nil && *subtype != *wantSubtype) {
+			t.Fatalf("got %v, the driver %v", err, wantErr)
+		}
+	}
+}
+
+func TestSlicesAreDecodedAsTheDriverDecodesThem(t *testing.T) {
+	elements := []any{
+		bson.Binary{Subtype: 4, Data: octetsStandard}, bson.Binary{Subtype: 3, Data: octetsJava},
+		bson.Binary{Subtype: 0, Data: octetsStandard}, bson.Binary{Subtype: 5, Data: octetsStandard}, bson.Binary{Subtype: 2, Data: octetsStandard},
+		bson.Binary{Subtype: 4, Data: octetsStandard[:15]}, bson.Binary{Subtype: 4}, bson.Null{}, bson.Undefined{}, testUUID.String(), "x",
+		int32(1), bson.D{{Key: "a", Value: 1}}, bson.A{}, bson.MinKey{},
+	}
+	for _, r := range allRepresentations {
+		fast, slow := fastAndSlow(t, r)
+		check := func(v any) {
+			raw := marshal(t, slow, bson.D{{Key: "v", Value: v}, {Key: "o", Value: v}, {Key: "d", Value: v}, {Key: "a", Value: v}, {Key: "p", Value: v}, {Key: "n", Value: v}})
+			checkSameDecoding(t, fromMemory, fast, slow, raw)
+			checkSameDecoding(t, fromStream, fast, slow, raw)
+			checkSameDecoding(t, fromMemory, fast, slow, marshal(t, slow, bson.D{{Key: "v", Value: v}}))
+			checkSameDecoding(t, fromMemory, fast, slow, marshal(t, slow, bson.D{{Key: "o", Value: v}}))
+		}
+		check(bson.A{})
+		for _, a := range elements {
+			check(a)
+			check(bson.A{a})
+			for _, b := range elements {
+				check(bson.A{a, b})
+				check(bson.A{a, a, a, a, a, a, a, a, a, a, a, b})
+			}
+		}
+	}
+}
+
+// Keys of an array are not read by the driver: any will do.
+func TestArrayKeysDoNotMatter(t *testing.T) {
+	fast, slow := fastAndSlow(t, uuidrep.Standard)
+	b := bson.Binary{Subtype: 4, Data: octetsStandard}
+	for _, keys := range [][]string{{"", ""}, {"1", "0"}, {"a long key", "\u00e9"}} {
+		doc := marshal(t, slow, bson.D{{Key: "v", Value: bson.D{{Key: keys[0], Value: b}, {Key: keys[1], Value: b}}}})
+		doc[4] = byte(bson.TypeArray)
+		checkSameDecoding(t, fromMemory, fast, slow, doc)
+	}
+}
+
+func TestMalformedSlices(t *testing.T) {
+	for _, r := range []uuidrep.Representation{uuidrep.Standard, uuidrep.JavaLegacy} {
+		fast, slow := fastAndSlow(t, r)
+		whole := marshal(t, slow, bson.M{"v": []uuid.UUID{testUUID, uuid.New(), uuid.New()}})
+		for n := range whole {
+			short := bytes.Clone(whole[:n])
+			checkSameDecoding(t, fromMemory, fast, slow, short)
+			checkSameDecoding(t, fromStream, fast, slow, short)
+			if n >= 4 { // with a length that does not lie
+				binary.LittleEndian.PutUint32(short, uint32(n))
+				checkSameDecoding(t, fromMemory, fast, slow, short)
+			}
+		}
+		for i := range whole {
+			for _, b := range []byte{0, 3, 4, 5, 0x0A, 0x7F, 0xFF, whole[i] + 1, whole[i] - 1} {
+				bad := bytes.Clone(whole)
+				bad[i] = b
+				checkSameDecoding(t, fromMemory, fast, slow, bad)
+			}
+		}
+		for range 500 {
+			bad := bytes.Clone(whole)
+			for range 1 + rand.IntN(3) {
+				bad[4+rand.IntN(len(bad)-4)] = byte(rand.Uint32())
+			}
+			checkSameDecoding(t, fromMemory, fast, slow, bad)
+		}
+	}
+}
+
+func FuzzSliceDecoding(f *testing.F) {
+	fast, slow := fastAndSlow(f, uuidrep.JavaLegacy)
+	for _, v := range []any{
+		[]uuid.UUID{}, []uuid.UUID{testUUID}, bson.A{testUUID, nil}, bson.A{bson.Binary{Subtype: 0, Data: octetsStandard}, testUUID, "x"},
+	} {
+		f.Add([]byte(marshal(f, slow, bson.M{"v": v})))
+		f.Add([]byte(marshal(f, slow, bson.M{"o": v})))
+	}
+	f.Fuzz(func(t *testing.T, doc []byte) {
+		checkSameDecoding(t, fromMemory, fast, slow, doc)
+	})
+}
