@@ -1,0 +1,51 @@
+package autoid
+
+import (
+	"errors"
+	"fmt"
+)
+
+var (
+	// ErrNotRegistered reports a registry that does not know [Document], because [Register] was not called on it or
+	// because the document stands where the driver does not ask the registry: in an update or a replacement, or in
+	// bson.Marshal, which always uses a registry of its own. Nothing was encoded and nothing was sent.
+	ErrNotRegistered = errors.New("autoid: the registry in use does not encode documents with a source of ids: " +
+		"call autoid.Register on it")
+
+	// ErrNilID reports a [Source] whose id is nil or encodes as null.
+	ErrNilID = errors.New("autoid: the source gave a nil id")
+)
+
+// IDError reports a document that got no id: its [Source] failed or gave nil, or the registry cannot encode the id.
+//
+// From the methods of a [Collection] it means that no document and no other model of the call was sent. Where a
+// [Document] is used elsewhere, the driver wraps it in a [go.mongodb.org/mongo-driver/v2/mongo.MarshalError].
+//
+// An IDError is not changed after it was returned, so it is safe for concurrent use.
+type IDError struct {
+	// Index is the document's place among the documents of InsertMany or the models of BulkWrite, counted from 0. It is
+	// 0 for InsertOne, and -1 where the document is a [Document] that stands alone.
+	Index int
+	// Document is the document that the caller passed.
+	Document any
+	// Err is what the source or the registry reported.
+	Err error
+}
+
+// Error names the document by its index and its type; its values stay out of the text.
+func (e *IDError) Error() string {
+	if e.Index < 0 {
+		return fmt.Sprintf("autoid: no id for a document of type %T: %v", e.Document, e.Err)
+	}
+	return fmt.Sprintf("autoid: no id for document %d of type %T: %v", e.Index, e.Document, e.Err)
+}
+
+// Unwrap returns Err.
+func (e *IDError) Unwrap() error { return e.Err }
+
+// heldError carries an IDError through the driver without its chain. The driver sorts errors by what it finds in their
+// chain, and a source that itself asks MongoDB has errors of the driver there, which would be taken for the outcome of
+// the insert.
+type heldError struct{ err *IDError }
+
+func (e *heldError) Error() string { return e.err.Error() }
