@@ -1,0 +1,133 @@
+package bench
+
+import (
+	"bytes"
+	"testing"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/bsonids/bsonids/autoid"
+)
+
+// An order is an ordinary document: scalars, a date, an embedded document and an array of them.
+type order struct {
+	ID       bson.ObjectID `bson:"_id,omitempty"`
+	Number   int64         `bson:"number"`
+	Customer string        `bson:"customer"`
+	Email    string        `bson:"email"`
+	Placed   time.Time     `bson:"placed"`
+	Paid     bool          `bson:"paid"`
+	Total    float64       `bson:"total"`
+	Address  address       `bson:"address"`
+	Items    []item        `bson:"items"`
+}
+
+type address struct {
+	Street string `bson:"street"`
+	City   string `bson:"city"`
+	Zip    string `bson:"zip"`
+}
+
+type item struct {
+	SKU   string  `bson:"sku"`
+	Count int32   `bson:"count"`
+	Price float64 `bson:"price"`
+}
+
+// A lateOrder has its _id behind another field, so that autoid must encode it before it knows whether the _id comes.
+type lateOrder struct {
+	Kind  string `bson:"kind"`
+	Order order  `bson:",inline"`
+}
+
+func newOrder() order {
+	return order{
+		Number: 4711, Customer: "Ada Lovelace", Email: "ada@example.org",
+		Placed: time.Date(2026, 2, 24, 19, 24, 9, 0, time.UTC), Paid: true, Total: 129.95,
+		Address: address{"12 St James's Square", "London", "SW1Y 4LE"},
+		Items:   []item{{"A-100", 2, 19.95}, {"B-205", 1, 49.95}, {"C-310", 4, 10.025}},
+	}
+}
+
+func orderD(id any) bson.D {
+	o := newOrder()
+	var d bson.D
+	if id != nil {
+		d = append(d, bson.E{Key: "_id", Value: id})
+	}
+	items := bson.A{}
+	for _, i := range o.Items {
+		items = append(items, bson.D{{Key: "sku", Value: i.SKU}, {Key: "count", Value: i.Count}, {Key: "price", Value: i.Price}})
+	}
+	return append(d,
+		bson.E{Key: "number", Value: o.Number}, bson.E{Key: "customer", Value: o.Customer},
+		bson.E{Key: "email", Value: o.Email}, bson.E{Key: "placed", Value: o.Placed},
+		bson.E{Key: "paid", Value: o.Paid}, bson.E{Key: "total", Value: o.Total},
+		bson.E{Key: "address", Value: bson.D{
+			{Key: "street", Value: o.Address.Street}, {Key: "city", Value: o.Address.City}, {Key: "zip", Value: o.Address.Zip},
+		}},
+		bson.E{Key: "items", Value: items})
+}
+
+func orderM(id any) bson.M {
+	m := bson.M{}
+	for _, e := range orderD(id) {
+		m[e.Key] = e.Value
+	}
+	return m
+}
+
+// autoIDCases encode one document the way the driver does before an insert: a new buffer, a new encoder, the client's
+// registry. The driver encodes a document that has its _id; autoid encodes the same document without it and draws the
+// same id from a source. Making the id is part of neither.
+func autoIDCases() []Case {
+	id := bson.NewObjectID()
+	var boxed any = id
+	src := autoid.SourceFunc(func() (any, error) { return boxed, nil })
+	reg := bson.NewRegistry()
+	autoid.Register(reg)
+
+	encode := func(b *testing.B, doc any) {
+		var buf bytes.Buffer
+		enc := bson.NewEncoder(bson.NewDocumentWriter(&buf))
+		enc.SetRegistry(reg)
+		if err := enc.Encode(doc); err != nil {
+			b.Fatal(err)
+		}
+	}
+	pair := func(work string, with, without any) []Case {
+		return []Case{
+			{Work: "AutoID/" + work, Impl: "driver", Run: func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					encode(b, with)
+				}
+			}},
+			{Work: "AutoID/" + work, Impl: "bsonids", Run: func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					encode(b, autoid.Document(src, without))
+				}
+			}},
+		}
+	}
+
+	with, without := newOrder(), newOrder()
+	with.ID = id
+	raw := func(doc any) bson.Raw {
+		b, err := bson.Marshal(doc)
+		if err != nil {
+			panic(err)
+		}
+		return b
+	}
+	var cases []Case
+	cases = append(cases, pair("struct", &with, &without)...)
+	cases = append(cases, pair("D", orderD(id), orderD(nil))...)
+	cases = append(cases, pair("M", orderM(id), orderM(nil))...)
+	cases = append(cases, pair("map", map[string]any(orderM(id)), map[string]any(orderM(nil)))...)
+	cases = append(cases, pair("Raw", raw(with), raw(without))...)
+	cases = append(cases, pair("late", &lateOrder{"web", with}, &lateOrder{"web", without})...)
+	return cases
+}
