@@ -17,7 +17,7 @@ import (
 
 // Generator makes UUIDs of one version. Those of one generator are in strictly increasing order, octets and text, and
 // none comes twice. It is safe for concurrent use. Make one with [NewV6], [NewV7] or [NewV8]; it is an id source
-// for inserts, since it has NewID.
+// for inserts, since it has NewID. The zero value only returns errors.
 //
 // The node is random in every UUID; see [WithMachineID] for its top bits. When the clock steps back, the generator
 // keeps the last timestamp and goes on counting, up to the limit of [WithMaxRollback].
@@ -37,6 +37,7 @@ import (
 type Generator struct {
 	mu     sync.Mutex
 	random io.Reader
+	drawn  [8]byte // what was read, here so that it is not allocated anew
 	layout layout
 	last   position
 	begun  bool // last is there
@@ -161,7 +162,7 @@ func NewV6(opts ...Option) (*Generator, error) {
 	if c.encoding != nil {
 		return nil, errors.New("peabody01: WithEncoding is for version 7, not 6")
 	}
-	start, err := draw(c.random)
+	start, err := draw(c.random, new([8]byte))
 	if err != nil {
 		return nil, err
 	}
@@ -283,6 +284,9 @@ func (g *Generator) NewID() (any, error) {
 func (g *Generator) try() (uuid.UUID, bool, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	if g.layout == nil {
+		return uuid.Nil, false, errors.New("peabody01: a Generator is made by NewV6, NewV7 or NewV8")
+	}
 	now, err := g.layout.read()
 	if err != nil {
 		return uuid.Nil, false, err
@@ -309,7 +313,7 @@ func (g *Generator) try() (uuid.UUID, bool, error) {
 // node returns a new node, which is not zero.
 func (g *Generator) node() (uint64, error) {
 	for range maxDraws {
-		r, err := draw(g.random)
+		r, err := draw(g.random, &g.drawn)
 		if err != nil {
 			return 0, err
 		}
@@ -320,8 +324,7 @@ func (g *Generator) node() (uint64, error) {
 	return 0, fmt.Errorf("%w: it gives nothing but zeros", ErrRandom)
 }
 
-func draw(r io.Reader) (uint64, error) {
-	var b [8]byte
+func draw(r io.Reader, b *[8]byte) (uint64, error) {
 	if _, err := io.ReadFull(r, b[:]); err != nil {
 		return 0, fmt.Errorf("%w: %w", ErrRandom, err)
 	}

@@ -554,6 +554,9 @@ func TestOptions(t *testing.T) {
 }
 
 func TestNewID(t *testing.T) {
+	if id, err := new(Generator).NewID(); id != nil || err == nil {
+		t.Errorf("the zero value made %v, %v", id, err)
+	}
 	for _, k := range kinds() {
 		id, err := g0(k).NewID()
 		u, ok := id.(uuid.UUID)
