@@ -1,0 +1,5 @@
+//go:build race
+
+package objectidgen
+
+const raceEnabled = true

@@ -1,0 +1,212 @@
+package objectidgen
+
+import (
+	"encoding/binary"
+	"runtime"
+	"sync/atomic"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+)
+
+const (
+	// beforeAll is the second in use before the first id: every second of a clock is later.
+	beforeAll = -1
+
+	// closed is set in second.taken when no more ids may be taken. It is far above what concurrent takers can add.
+	closed = 1 << 63
+
+	// chunk is how many ids Fill takes at once: enough for the clock and the atomic addition not to count, few enough
+	// for the timestamp to be right within microseconds.
+	chunk = 4096
+
+	// recheck is how long the monotonic clock stands in for the system's.
+	recheck = 100 * time.Millisecond
+)
+
+// second is one timestamp with the ids made of it. All but until and taken is fixed. Ids are taken by one atomic
+// addition; what it returns says whether they count. Closing makes all later additions fail and tells, once and for
+// all, how many ids were made, so that the following second goes on with exactly the next counter.
+type second struct {
+	seconds int64     // beforeAll, or 0 to lastSecond
+	start   uint32    // the counter of the first id
+	process [5]byte   // its process value
+	high    uint64    // octets 0 to 7 of every id
+	low     uint32    // octet 8 of every id, as the top octet
+	renewed [][5]byte // the process values that were used with this timestamp before; nil without Renew
+
+	// until is where the monotonic clock stands when the system's clock must be read again.
+	until atomic.Int64
+
+	// The fields above are only read for most of a second; this one is written for each id. Apart from them, one
+	// core's additions do not take the others away from another core's cache.
+	_ [64]byte
+
+	taken atomic.Uint64
+}
+
+func newSecond(seconds int64, s start, until int64) *second {
+	next := &second{
+		seconds: seconds,
+		start:   s.counter,
+		process: s.process,
+		high:    uint64(seconds)<<32 | uint64(binary.BigEndian.Uint32(s.process[:4])),
+		low:     uint32(s.process[4]) << 24,
+	}
+	next.until.Store(until)
+	return next
+}
+
+// id returns the id number n of the second, counted from 0.
+func (s *second) id(n, width uint64) bson.ObjectID {
+	var id bson.ObjectID
+	binary.BigEndian.PutUint64(id[0:8], s.high)
+	binary.BigEndian.PutUint32(id[8:12], s.low|(s.start+uint32(n))&uint32(width-1))
+	return id
+}
+
+// fill sets ids to those from number n on.
+func (s *second) fill(ids []bson.ObjectID, n, width uint64) {
+	high, low, mask := s.high, s.low, uint32(width-1)
+	counter := s.start + uint32(n)
+	for i := range ids {
+		id := &ids[i]
+		binary.BigEndian.PutUint64(id[0:8], high)
+		binary.BigEndian.PutUint32(id[8:12], low|counter&mask)
+		counter++
+	}
+}
+
+// fresh reports whether the system's clock need not be read again when the monotonic clock stands at mono. A monotonic
+// clock that is far behind until is another one than until was set by, as in and out of a bubble of testing/synctest.
+func (s *second) fresh(mono time.Duration) bool {
+	left := s.until.Load() - int64(mono)
+	return left > 0 && left <= int64(recheck)
+}
+
+// reading is what a look at the clock tells.
+type reading struct {
+	clock   int64 // the clock's second, as it is
+	seconds int64 // clamped to the timestamp's range
+	until   int64 // when to look again
+}
+
+// read asks the clock.
+func (g *Generator) read() reading {
+	// The monotonic clock is read first, so that the end of the second is not put too late.
+	var mono time.Duration
+	if g.cached {
+		mono = time.Since(g.epoch)
+	}
+	now := g.clock()
+	left := time.Second - time.Duration(now.Nanosecond())
+	return reading{clock: now.Unix(), seconds: clamp(now.Unix()), until: int64(mono + min(left, recheck))}
+}
+
+func clamp(seconds int64) int64 {
+	return min(max(seconds, 0), lastSecond)
+}
+
+// draw takes up to want ids, 1 at least: those with the numbers n to n+count-1 of the returned second.
+func (g *Generator) draw(want uint64) (cur *second, n, count uint64, err error) {
+	cur = g.current.Load()
+	if !g.cached || !cur.fresh(time.Since(g.epoch)) {
+		if now := g.read(); g.cached || now.seconds > cur.seconds {
+			cur = g.turn(now)
+			g.at(pointTake)
+		}
+	}
+	for {
+		if n = cur.taken.Add(want) - want; n < g.width {
+			return cur, n, min(want, g.width-n), nil
+		}
+		if cur, err = g.next(cur); err != nil {
+			return nil, 0, 0, err
+		}
+		g.at(pointTake)
+	}
+}
+
+// turn replaces the second in use by that of the reading where it is later, and returns the one in use then. Another
+// goroutine may have replaced it since the clock was read: that is the one to compare with.
+func (g *Generator) turn(now reading) *second {
+	g.at(pointTurn)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	cur := g.current.Load()
+	if now.seconds > cur.seconds {
+		return g.move(cur, now.seconds, now.until)
+	}
+	cur.until.Store(now.until)
+	return cur
+}
+
+// next returns the second after cur, whose ids are all taken, or which is closed.
+func (g *Generator) next(cur *second) (*second, error) {
+	g.at(pointNext)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for attempt := 0; ; attempt++ {
+		if current := g.current.Load(); current != cur {
+			return current, nil
+		}
+		// The clock is asked here, after cur was found used up, and not before: a reading from before cur began would
+		// look like a clock that was set back.
+		switch now := g.read(); {
+		case now.seconds > cur.seconds:
+			return g.move(cur, now.seconds, now.until), nil
+		case cur.seconds == lastSecond:
+			// So that any number of failing calls does not add up to where the number starts again.
+			cur.taken.Store(g.width)
+			return nil, ErrTimeExhausted
+		case now.clock < cur.seconds:
+			return g.move(cur, cur.seconds+1, now.until), nil
+		}
+		g.at(pointWait)
+		// Some clocks of tests move on when they are asked; the system's takes up to a second.
+		if attempt < 100 {
+			runtime.Gosched()
+		} else {
+			time.Sleep(100 * time.Microsecond)
+		}
+	}
+}
+
+// move replaces cur by a later second, which goes on with the counter. It needs mu.
+func (g *Generator) move(cur *second, seconds, until int64) *second {
+	return g.replace(cur, func(taken uint64) *second {
+		counter := (uint64(cur.start) + taken) & (g.width - 1)
+		return newSecond(seconds, start{cur.process, uint32(counter)}, until)
+	})
+}
+
+// replace closes cur, which must be the current second, and puts in its place what successor returns for the number
+// of ids that were taken of it. It needs mu.
+func (g *Generator) replace(cur *second, successor func(taken uint64) *second) *second {
+	g.at(pointClose)
+	taken := min(cur.taken.Or(closed), g.width)
+	g.at(pointReplace)
+	next := successor(taken)
+	g.current.Store(next)
+	return next
+}
+
+// point is a place between two accesses to what goroutines share. The model test lets another goroutine run there;
+// the clock is such a place too.
+type point uint8
+
+const (
+	pointTurn    point = iota // before turn locks mu
+	pointNext                 // before next does
+	pointRenew                // before Renew does
+	pointTake                 // between getting hold of a second by turn or next and taking ids of it
+	pointWait                 // before the clock is asked again
+	pointClose                // before the current second is closed
+	pointReplace              // between that and its replacement
+)
+
+func (g *Generator) at(p point) {
+	if g.hook != nil {
+		g.hook(p)
+	}
+}
