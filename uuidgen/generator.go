@@ -1,0 +1,306 @@
+package uuidgen
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// ErrTimeRange is wrapped by the error for a time that the version's timestamp cannot hold: before 1970 or beyond 48
+// bits of milliseconds for version 7, before 1582-10-15 or beyond 60 bits of 100 ns for version 6.
+var ErrTimeRange = errors.New("uuidgen: time out of range")
+
+var errNotMade = errors.New("uuidgen: a Generator is made by NewV4, NewV6 or NewV7")
+
+// A Generator makes UUIDs of one version. It is safe for concurrent use and must not be copied. The zero Generator
+// makes none: its methods return an error.
+//
+// # Strict order
+//
+// Ids of versions 6 and 7 are strictly increasing, octet by octet, whatever the clock does: an id is greater than every
+// id of the same Generator whose call had returned before its own began, whichever goroutine made it, and ids within one
+// [Generator.Fill] increase by index.
+//
+// RFC 9562 section 6.2 offers several methods. This is its method 3: the timestamp is taken as finely as the layout has
+// room for (100 ns in version 6; in version 7 the 12 bits after the milliseconds hold floor(4096 · fraction), steps of
+// 244 ns). When the clock has not moved on by a step since the last id, or has stepped back, the next id takes the last
+// timestamp plus one step, which carries into the milliseconds. The reasons: the order between machines is then as fine
+// as their clocks allow and not only to the millisecond, as with a counter; all bits after the timestamp are fresh for
+// every id, so that one id does not help to guess the next, as it does where a counter runs through them; and nothing
+// can be exhausted, so that no call ever waits.
+//
+// The price is that timestamps run ahead of the clock when ids are drawn faster than steps pass: 4,096,000 a second in
+// version 7, 10,000,000 in version 6. A burst of n ids ends at most n steps ahead (in version 7 n/4096 milliseconds: a
+// Fill of 100,000 ids reaches 25 ms ahead), and the clock catches up from then on. After a step back of the clock
+// timestamps stay where they were, a step further for each id, until the clock is there again. A Generator whose clock
+// once was far ahead by mistake therefore stays ahead; a new Generator starts from the clock.
+type Generator struct {
+	version byte
+	fixed   uint64 // the bits of the last eight octets that are 1 in every id
+	steps   uint64 // how many timestamps an id takes: 1, or 0 in version 4
+	words   uint64 // how many words of the page an id takes: 1, 2 in version 4, or 0 with a reader
+
+	now    func() time.Time // nil: the system clock
+	system systemClock
+
+	reader   io.Reader // nil: the page's random octets
+	readerMu sync.Mutex
+
+	page   atomic.Pointer[page]
+	pageMu sync.Mutex // held to set page
+}
+
+// An Option changes how a Generator works.
+type Option func(*Generator) error
+
+// WithClock makes a Generator of version 6 or 7 read the time from now, which must be safe for concurrent use. Version 4
+// has no time and never calls it.
+//
+// Without this option the time is the system's, read through its monotonic clock and compared with the wall clock every
+// millisecond: a wall clock that was set is noticed within that time.
+func WithClock(now func() time.Time) Option {
+	return func(g *Generator) error {
+		if now == nil {
+			return errors.New("uuidgen: WithClock: nil clock")
+		}
+		g.now = now
+		return nil
+	}
+}
+
+// WithRandom makes a Generator take every random bit from r, one call at a time: r need not be safe for concurrent use.
+// Each id of version 4 takes 16 octets, each of version 6 or 7 takes 8; they become the last octets of the id in the
+// order read, with version, variant and multicast bit written over them. Nothing is read ahead beyond the ids asked for.
+// An error or a short read of r is an error of the call, and no id comes of it.
+func WithRandom(r io.Reader) Option {
+	return func(g *Generator) error {
+		if r == nil {
+			return errors.New("uuidgen: WithRandom: nil reader")
+		}
+		g.reader = r
+		return nil
+	}
+}
+
+// NewV4 returns a Generator of random UUIDs (RFC 9562 section 5.4). It fails where an option is invalid or the system's
+// source of randomness does.
+func NewV4(opts ...Option) (*Generator, error) { return newGenerator(4, opts) }
+
+// NewV6 returns a Generator of UUIDs in the order of time that hold the timestamp of version 1, with a random clock
+// sequence and node (RFC 9562 section 5.6). It fails where an option is invalid or the system's source of randomness
+// does.
+func NewV6(opts ...Option) (*Generator, error) { return newGenerator(6, opts) }
+
+// NewV7 returns a Generator of UUIDs in the order of Unix time (RFC 9562 section 5.7). It fails where an option is
+// invalid or the system's source of randomness does.
+func NewV7(opts ...Option) (*Generator, error) { return newGenerator(7, opts) }
+
+func newGenerator(version byte, opts []Option) (*Generator, error) {
+	const variant, multicast = 1 << 63, 1 << 40 // multicast is the last bit of octet 10
+	g := &Generator{version: version, fixed: variant, steps: 1, words: 1}
+	switch version {
+	case 4:
+		g.steps, g.words = 0, 2
+	case 6:
+		g.fixed |= multicast
+	}
+	g.system.init()
+	for _, opt := range opts {
+		if err := opt(g); err != nil {
+			return nil, err
+		}
+	}
+	if g.reader != nil {
+		g.words = 0
+	}
+	p, err := g.newPage()
+	if err != nil {
+		return nil, err
+	}
+	g.page.Store(p)
+	return g, nil
+}
+
+// NewUUID returns the next id. Where the clock is out of the version's range ([ErrTimeRange]) or the random source
+// fails, it returns that error and the nil UUID.
+func (g *Generator) NewUUID() (u uuid.UUID, err error) {
+	if g.reader != nil {
+		var ids [1]uuid.UUID
+		err = g.Fill(ids[:])
+		return ids[0], err
+	}
+	now, err := g.timestamp()
+	if err != nil {
+		return u, err
+	}
+	p, _, step, word, err := g.take(1, now)
+	if err != nil {
+		return u, err
+	}
+	octets := p.octets[word*8:]
+	if g.version == 4 {
+		putRandom(&u, octets)
+	} else {
+		g.putTimed(&u, step, octets)
+	}
+	return u, nil
+}
+
+// Fill sets every element of ids to a new id, increasing by index in versions 6 and 7. The batch is drawn by the
+// thousand, which makes an id of version 7 about eight times as cheap as one at a time. Ids that other goroutines draw
+// meanwhile may stand between those of the batch. Errors are those of [Generator.NewUUID]; all of ids is then set to the
+// nil UUID.
+func (g *Generator) Fill(ids []uuid.UUID) error {
+	for rest := ids; len(rest) > 0; {
+		n, err := g.fill(rest)
+		if err != nil {
+			clear(ids)
+			return err
+		}
+		rest = rest[n:]
+	}
+	return nil
+}
+
+// fill sets the first n elements of ids, at least one.
+func (g *Generator) fill(ids []uuid.UUID) (n uint64, err error) {
+	var octets []byte
+	if g.reader != nil {
+		ids = ids[:min(len(ids), pageWords)]
+		if octets, err = g.read(len(ids)); err != nil {
+			return 0, err
+		}
+	}
+	now, err := g.timestamp()
+	if err != nil {
+		return 0, err
+	}
+	p, n, step, word, err := g.take(uint64(len(ids)), now)
+	if err != nil {
+		return 0, err
+	}
+	if g.reader == nil {
+		octets = p.octets[word*8:]
+	}
+	ids = ids[:n]
+	if g.version == 4 {
+		for i := range ids {
+			putRandom(&ids[i], octets)
+			octets = octets[16:]
+		}
+	} else {
+		for i := range ids {
+			g.putTimed(&ids[i], step, octets)
+			octets = octets[8:]
+			step++
+		}
+	}
+	return n, nil
+}
+
+// NewID returns the next id as a [uuid.UUID]: a Generator is a source of ids for package autoid. Its errors are those of
+// [Generator.NewUUID].
+func (g *Generator) NewID() (any, error) {
+	id, err := g.NewUUID()
+	if err != nil {
+		return nil, err
+	}
+	return id, nil
+}
+
+// Renew throws away the random octets that the Generator has in stock and draws new ones: no id that is begun after
+// Renew returns shares random bits with a copy of the process made before. Call it after the restore of a snapshot of the
+// machine. Order is kept.
+//
+// An error is the system source's; the old stock is gone even so, and ids are errors until the source gives again. With
+// [WithRandom] there is no stock, and Renew does nothing.
+func (g *Generator) Renew() error {
+	if g.version == 0 {
+		return errNotMade
+	}
+	if g.reader != nil {
+		return nil
+	}
+	g.pageMu.Lock()
+	defer g.pageMu.Unlock()
+	g.page.Load().close()
+	return g.replacePage(0)
+}
+
+// timestamp returns the clock's timestamp, or 0 in version 4.
+func (g *Generator) timestamp() (uint64, error) {
+	switch {
+	case g.version == 4:
+		return 0, nil
+	case g.now == nil:
+		sec, nsec := g.system.read()
+		return timestampAt(g.version, sec, nsec)
+	}
+	t := g.now()
+	return timestampAt(g.version, t.Unix(), int64(t.Nanosecond()))
+}
+
+// take reserves n ids, at least one and at most the given number, none of them before now: the n timestamps from step
+// on, and the words of the page from word on.
+func (g *Generator) take(most, now uint64) (p *page, n, step, word uint64, err error) {
+	for {
+		p := g.page.Load()
+		state := p.state.Load()
+		used, next := state&usedMask, state>>usedBits
+		n := most
+		if n > 1 && g.words > 0 && used < pageWords {
+			n = min(n, (pageWords-used)/g.words)
+		}
+		if now > p.base+next {
+			next = now - p.base
+		}
+		usedAfter, nextAfter := used+n*g.words, next+n*g.steps
+		switch {
+		case usedAfter > pageWords || nextAfter > maxNext:
+			if err := g.pageAfter(p, now); err != nil {
+				return nil, 0, 0, 0, err
+			}
+		case p.base+nextAfter > maxTimestamps:
+			return nil, 0, 0, 0, fmt.Errorf("%w: version %d has no timestamp left", ErrTimeRange, g.version)
+		case p.state.CompareAndSwap(state, nextAfter<<usedBits|usedAfter):
+			return p, n, p.base + next, used, nil
+		}
+	}
+}
+
+// read returns the random octets of n ids from the reader.
+func (g *Generator) read(n int) ([]byte, error) {
+	width := 8
+	if g.version == 4 {
+		width = 16
+	}
+	octets := make([]byte, n*width)
+	g.readerMu.Lock()
+	defer g.readerMu.Unlock()
+	if _, err := io.ReadFull(g.reader, octets); err != nil {
+		return nil, fmt.Errorf("uuidgen: random source: %w", err)
+	}
+	return octets, nil
+}
+
+func putRandom(u *uuid.UUID, octets []byte) {
+	binary.BigEndian.PutUint64(u[:8], binary.BigEndian.Uint64(octets)&^0xf000|0x4000)
+	binary.BigEndian.PutUint64(u[8:], binary.BigEndian.Uint64(octets[8:])&^(0b11<<62)|0b10<<62)
+}
+
+func (g *Generator) putTimed(u *uuid.UUID, step uint64, octets []byte) {
+	binary.BigEndian.PutUint64(u[:8], timeWord(g.version, step))
+	binary.BigEndian.PutUint64(u[8:], binary.BigEndian.Uint64(octets)&^(0b11<<62)|g.fixed)
+}
+
+// timeWord returns the first eight octets: in versions 6 and 7 alike 48 bits of the timestamp, the version, and the
+// timestamp's low 12 bits.
+func timeWord(version byte, step uint64) uint64 {
+	return step>>12<<16 | uint64(version)<<12 | step&0xfff
+}
