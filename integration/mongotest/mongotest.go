@@ -21,6 +21,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"sync"
@@ -31,6 +32,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
+	"github.com/bsonids/bsonids/integration/container"
 	"github.com/bsonids/bsonids/integration/embedded"
 )
 
@@ -82,6 +84,7 @@ func Start(tb testing.TB) *Server {
 type backend struct {
 	uri  connString
 	stop func(context.Context) error
+	log  func(context.Context) (string, error) // nil where there is none to show
 }
 
 // connect returns a client of the driver's own defaults.
@@ -122,6 +125,23 @@ func (r *run) backend() (*backend, error) {
 	return r.server, r.err
 }
 
+// printLog writes the server's own log, for a run that has failed.
+func (r *run) printLog(w io.Writer) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.server == nil || r.server.log == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
+	defer cancel()
+	log, err := r.server.log(ctx)
+	if err != nil {
+		fmt.Fprintf(w, "mongotest: the server's log: %v\n", err)
+		return
+	}
+	fmt.Fprintf(w, "mongotest: the server's log:\n%s\n", log)
+}
+
 // stop stops the server, once, and lets no other start.
 func (r *run) stop() error {
 	r.mu.Lock()
@@ -143,6 +163,7 @@ func (r *run) stop() error {
 // Main runs the tests of a binary and exits: TestMain calls it and does nothing after. It stops the server when the
 // tests have passed, failed, or been interrupted.
 func Main(m *testing.M) {
+	container.Guard()
 	process.mu.Lock()
 	process.running = true
 	process.mu.Unlock()
@@ -159,6 +180,9 @@ func Main(m *testing.M) {
 	}()
 
 	code := m.Run()
+	if code != 0 {
+		process.printLog(os.Stderr)
+	}
 	if err := process.stop(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		code = max(code, 1)
@@ -187,7 +211,22 @@ func startBackend() (*backend, error) {
 			stop: func(context.Context) error { return s.Close() },
 		}, nil
 	case "container":
-		return startContainer()
+		// Pulling the image may take minutes; an engine that hangs must not take for ever.
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
+		defer cancel()
+		c, err := container.Start(ctx)
+		if err != nil {
+			return nil, err
+		}
+		uri, err := parseConnString(c.URI())
+		if err != nil {
+			return nil, errors.Join(err, c.Terminate(ctx))
+		}
+		return &backend{
+			uri:  uri,
+			stop: c.Terminate,
+			log:  c.Log,
+		}, nil
 	case "uri":
 		if uri == "" {
 			return nil, errors.New("BSONIDS_SERVER=uri needs MONGODB_URI")

@@ -1,0 +1,41 @@
+// Command ferretserver is FerretDB as a program: a server for the MongoDB wire protocol that keeps its data in SQLite
+// files. The image of integration/container holds it and nothing else.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/bsonids/bsonids/integration/embedded"
+)
+
+func main() {
+	addr := flag.String("addr", ":27017", "address to listen on")
+	dir := flag.String("dir", "/data/db", "directory of the data")
+	// Tests start whatever image they are given as they start mongod. A server that then answers that it doesn't know
+	// replSetInitiate is used as it is.
+	flag.String("replSet", "", "accepted as mongod does, without effect")
+	flag.Parse()
+	if err := serve(*addr, *dir); err != nil {
+		fmt.Fprintln(os.Stderr, "ferretserver:", err)
+		os.Exit(1)
+	}
+}
+
+func serve(addr, dir string) error {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	s, err := embedded.Start(embedded.WithAddr(addr), embedded.WithDir(dir))
+	if err != nil {
+		return err
+	}
+	// mongod's words, which testcontainers waits for.
+	fmt.Printf("Waiting for connections on %s, data in %s\n", s.Addr(), dir)
+	<-ctx.Done()
+	fmt.Println("Shutting down")
+	return s.Close()
+}
