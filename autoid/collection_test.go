@@ -426,14 +426,18 @@ func TestCollectionNotRegistered(t *testing.T) {
 	}
 }
 
-// TestCollectionOptions: all three methods encode with the BSON options of the collection.
+// TestCollectionOptions: all three methods encode with the BSON options of the collection, and nothing but the
+// caller's documents with its registry.
 func TestCollectionOptions(t *testing.T) {
 	type doc struct {
 		Name string `json:"n"`
 		ID   int64  `json:"_id,omitempty"`
 	}
+	reg := registered()
+	reg.RegisterTypeEncoder(reflect.TypeFor[bson.Raw](), bson.ValueEncoderFunc(
+		func(bson.EncodeContext, bson.ValueWriter, reflect.Value) error { return errors.New("no Raw here") }))
 	server := newTestServer()
-	client, _ := server.client(t, registered(),
+	client, _ := server.client(t, reg,
 		options.Client().SetBSONOptions(&options.BSONOptions{UseJSONStructTags: true, IntMinSize: true}))
 	src := SourceFunc(func() (any, error) { return int64(len(server.stored()) + 1), nil })
 	coll := Wrap(client.Database("db").Collection("c"), src)

@@ -162,6 +162,14 @@ func TestDocument(t *testing.T) {
 			Name string        `json:"name"`
 			ID   bson.ObjectID `json:"_id,omitempty"`
 		}
+		hiddenFirst struct {
+			Name string        `json:"-"`
+			ID   bson.ObjectID `bson:"_id,omitempty"`
+		}
+		embeddedLate struct {
+			Name string `bson:"name"`
+			base `bson:",inline"`
+		}
 		zeroPointer struct {
 			ID   *int32 `bson:"_id"`
 			Name string
@@ -232,6 +240,8 @@ func TestDocument(t *testing.T) {
 		{"shadowed", shadowed{base{ID: oid}, 7}, false},
 		{"skipped", skipped{1, "Ada"}, true},
 		{"json tag", jsonTag{"Ada", oid}, true}, // without UseJSONStructTags the key is "id"
+		{"hidden from json", hiddenFirst{"Ada", oid}, false},
+		{"embedded, not exported", embeddedLate{"Ada", base{ID: oid}}, true}, // the mgo registry writes it
 		{"nil pointer kept as null", zeroPointer{Name: "Ada"}, false},
 		{"nothing left", onlyOmitted{}, true},
 		{"Raw", raw(name), true},
@@ -269,6 +279,24 @@ func TestDocument(t *testing.T) {
 			}
 			if again, err := encode(reg, tc.doc); err != nil || !bytes.Equal(again, plain) {
 				t.Errorf("the document was changed: %s, %v", hex(again), err)
+			}
+
+			// The same holds under options and registries that change which keys are written.
+			for _, set := range [][]setting{{(*bson.Encoder).UseJSONStructTags}, {(*bson.Encoder).OmitEmpty}} {
+				for _, reg := range []*bson.Registry{reg, registered(), bson.NewMgoRegistry()} {
+					Register(reg)
+					plain, err := encode(reg, tc.doc, set...)
+					got, gotErr := encode(reg, Document(&counter{}, tc.doc), set...)
+					if err != nil { // the mgo registry refuses a key that comes twice
+						if gotErr == nil || gotErr.Error() != err.Error() {
+							t.Errorf("got %v, the driver %v", gotErr, err)
+						}
+						continue
+					}
+					if gotErr != nil || !bytes.Equal(got, withID(t, plain, int32(1))) {
+						t.Errorf("got %s, %v, the driver writes %s", hex(got), gotErr, hex(plain))
+					}
+				}
 			}
 
 			// As the value of an element it is the same document, or the null that the driver makes of it there.
@@ -632,7 +660,7 @@ func TestSources(t *testing.T) {
 	}
 }
 
-type nullable struct{ valid bool }
+type nullable struct{}
 
 func (n nullable) MarshalBSONValue() (byte, []byte, error) { return byte(bson.TypeNull), nil, nil }
 
@@ -751,7 +779,7 @@ func TestNotRegistered(t *testing.T) {
 
 // TestDocumentRegistry: codecs that the application registered for its documents are used, and their _id found.
 func TestDocumentRegistry(t *testing.T) {
-	type secret struct{ name string }
+	type secret struct{}
 	type secretMap map[string]any
 	key := bson.D{{Key: "n", Value: 1}, {Key: "_id", Value: 2}}
 	as := func(d bson.D) bson.ValueEncoder {
