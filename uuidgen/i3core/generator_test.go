@@ -1,0 +1,472 @@
+package i3core
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/iotest"
+	"testing/synctest"
+	"time"
+
+	"github.com/bsonids/bsonids/uuidrep"
+	"github.com/google/uuid"
+	"go.mongodb.org/mongo-driver/v2/bson"
+)
+
+// clock is a time that a test sets.
+type clock struct{ at atomic.Int64 }
+
+func newClock(at time.Time) *clock {
+	c := new(clock)
+	c.at.Store(at.UnixNano())
+	return c
+}
+
+func (c *clock) now() time.Time      { return time.Unix(0, c.at.Load()) }
+func (c *clock) add(d time.Duration) { c.at.Add(int64(d)) }
+
+type zeros struct{}
+
+func (zeros) Read(b []byte) (int, error) { clear(b); return len(b), nil }
+
+func next(t testing.TB, g *Generator) uuid.UUID {
+	t.Helper()
+	u, err := g.NewUUID()
+	must(t, err)
+	return u
+}
+
+func nextSequential(t testing.TB, g *Generator) Sequential {
+	t.Helper()
+	f, err := DecodeSequential(next(t, g), 0xD)
+	must(t, err)
+	return f
+}
+
+func nextNotifier(t testing.TB, g *Generator) Notifier {
+	t.Helper()
+	f, err := DecodeNotifier(next(t, g))
+	must(t, err)
+	return f
+}
+
+var (
+	someTime = time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)
+	// 2020-01-01 in microseconds since 2000, from the vector of the notifier format: L bits 0–51.
+	someMicros uint64 = 0x23E0786C26000
+	someNode          = [6]byte{0x02, 0x42, 0xac, 0x12, 0x00, 0x02}
+)
+
+func TestRandomGenerator(t *testing.T) {
+	var custom [256]bool
+	for _, opts := range [][]Option{nil, {WithCustom(0xAB)}, {WithCustom(0)}} {
+		g, err := NewRandomGenerator(opts...)
+		must(t, err)
+		// Every random bit is seen set and clear: one that is not, in 200 draws, has a chance of 2^-199.
+		var set, clear Random
+		for range 200 {
+			f, err := DecodeRandom(next(t, g))
+			must(t, err)
+			set.Random52, clear.Random52 = set.Random52|f.Random52, clear.Random52|^f.Random52&(1<<52-1)
+			set.Random14, clear.Random14 = set.Random14|f.Random14, clear.Random14|^f.Random14&(1<<14-1)
+			set.Random48, clear.Random48 = set.Random48|f.Random48, clear.Random48|^f.Random48&(1<<48-1)
+			set.Custom, clear.Custom = set.Custom|f.Custom, clear.Custom|^f.Custom
+			custom[f.Custom] = true
+		}
+		all := Random{0xFF, 1<<52 - 1, 1<<14 - 1, 1<<48 - 1}
+		switch {
+		case opts == nil && (set != all || clear != all):
+			t.Errorf("bits seen set %+v, clear %+v", set, clear)
+		case opts != nil && (set.Custom != ^clear.Custom || set.Random52 != all.Random52 || clear.Random48 != all.Random48):
+			t.Errorf("with a custom octet: bits seen set %+v, clear %+v", set, clear)
+		}
+	}
+	if !custom[0xAB] || !custom[0] {
+		t.Error("a custom octet that was asked for did not come")
+	}
+
+	// What is random and all zero is drawn again, whatever the custom octet's bits are.
+	for _, opts := range [][]Option{nil, {WithCustom(0xAB)}} {
+		first := make([]byte, 16)
+		first[8] = 0xC0 // the place of the variant
+		if opts != nil {
+			first[0], first[1] = 0x0F, 0xF0 // the place of the custom octet, which is not drawn
+		}
+		second := bytes.Repeat([]byte{1}, 16)
+		g, err := NewRandomGenerator(append(opts, WithRandom(bytes.NewReader(append(first, second...))))...)
+		must(t, err)
+		f, err := DecodeRandom(next(t, g))
+		if err != nil || f.Random52 != 0x1010101010101 || f.Random14 != 0x101 || f.Random48 != 0x10101010101 {
+			t.Errorf("after zeros: %+v, %v", f, err)
+		}
+		g, err = NewRandomGenerator(append(opts, WithRandom(zeros{}))...)
+		must(t, err)
+		if u, err := g.NewUUID(); !errors.Is(err, ErrRandom) || u != uuid.Nil {
+			t.Errorf("of zeros alone: %v, %v, want ErrRandom", u, err)
+		}
+	}
+}
+
+func TestSequentialGenerator(t *testing.T) {
+	c := newClock(someTime)
+	g, err := NewSequentialGenerator(WithVersion(0xD), WithClock(c.now), WithDBMS(DBMSSQLServer))
+	must(t, err)
+	first := nextSequential(t, g)
+	if first.Timestamp != someMicros || first.DBMS != DBMSSQLServer || !first.Time().Equal(someTime) {
+		t.Fatalf("%+v, want timestamp %#x", first, someMicros)
+	}
+	// The counter's start is random: two generators agree with a chance of 2^-60.
+	other, err := NewSequentialGenerator(WithVersion(0xD), WithClock(c.now))
+	must(t, err)
+	if f := nextSequential(t, other); f.Random1 == first.Random1 && f.CounterHi == first.CounterHi && f.CounterLo == first.CounterLo {
+		t.Errorf("two generators begin with %+v", f)
+	} else if f.DBMS != DBMSBinary {
+		t.Errorf("DBMS type %v, want binary", f.DBMS)
+	}
+	// Whatever the clock does, +1 for each, and the highest timestamp seen.
+	want := first
+	for i, step := range []time.Duration{0, 0, time.Microsecond, 999, 1, -time.Microsecond, -24 * time.Hour, 0, 48 * time.Hour} {
+		c.add(step)
+		if want.CounterLo++; want.CounterLo == 0 {
+			want.CounterHi++
+		}
+		now, err := Microseconds(c.now())
+		must(t, err)
+		want.Timestamp = max(want.Timestamp, now)
+		if got := nextSequential(t, g); got != want {
+			t.Fatalf("step %d: %+v, want %+v", i, got, want)
+		}
+	}
+}
+
+// random1, random2 and counterLo come from the two numbers drawn: 12 bits of the first, 32 and 16 of the second.
+func start(random1 uint16, counterHi uint32, counterLo uint16) Option {
+	return WithRandom(bytes.NewReader([]byte{
+		0, 0, 0, 0, 0, 0, byte(random1 >> 8), byte(random1),
+		0, 0, byte(counterHi >> 24), byte(counterHi >> 16), byte(counterHi >> 8), byte(counterHi),
+		byte(counterLo >> 8), byte(counterLo),
+	}))
+}
+
+func TestSequentialCounterOverflow(t *testing.T) {
+	frozen := WithClock(func() time.Time { return someTime })
+	g, err := NewSequentialGenerator(WithVersion(0xD), frozen, start(0xABC, 0x0000FFFF, 0xFFFE))
+	must(t, err)
+	var last [16]byte
+	for _, want := range []struct {
+		hi uint32
+		lo uint16
+	}{{0xFFFF, 0xFFFE}, {0xFFFF, 0xFFFF}, {0x10000, 0}, {0x10000, 1}} {
+		u := next(t, g)
+		f, err := DecodeSequential(u, 0xD)
+		if err != nil || f.CounterHi != want.hi || f.CounterLo != want.lo || f.Random1 != 0xABC {
+			t.Fatalf("%+v, %v, want %+v", f, err, want)
+		}
+		m := Memory(u)
+		if bytes.Compare(last[:], m[:]) >= 0 {
+			t.Fatalf("%x came after %x", m, last)
+		}
+		last = m
+	}
+	// Octets 10–13 at their end: no more, and a new timestamp does not help.
+	c := newClock(someTime)
+	g, err = NewSequentialGenerator(WithVersion(0xD), WithClock(c.now), start(0, 0xFFFFFFFF, 0xFFFF))
+	must(t, err)
+	if f := nextSequential(t, g); f.CounterHi != 0xFFFFFFFF || f.CounterLo != 0xFFFF {
+		t.Fatalf("%+v", f)
+	}
+	for range 3 {
+		c.add(time.Second)
+		if u, err := g.NewUUID(); !errors.Is(err, ErrCounter) || u != uuid.Nil {
+			t.Fatalf("%v, %v, want ErrCounter", u, err)
+		}
+	}
+}
+
+// A clock that never moves stops no sequential generator: the counter goes on past all that its low octets hold.
+func TestSequentialFrozenClock(t *testing.T) {
+	g, err := NewSequentialGenerator(WithVersion(0xD), WithClock(func() time.Time { return someTime }))
+	must(t, err)
+	a := nextSequential(t, g)
+	for range 1 << 16 {
+		next(t, g)
+	}
+	b := nextSequential(t, g)
+	counter := func(f Sequential) uint64 { return uint64(f.CounterHi)<<16 | uint64(f.CounterLo) }
+	if b.Timestamp != a.Timestamp || counter(b)-counter(a) != 1<<16+1 {
+		t.Errorf("from %+v to %+v", a, b)
+	}
+}
+
+func TestSequentialTimestamps(t *testing.T) {
+	var now uint64 = 5
+	g, err := NewSequentialGenerator(WithVersion(0xD), WithTimestamps(func() uint64 { return now }))
+	must(t, err)
+	for _, c := range []struct{ now, want uint64 }{{5, 5}, {7, 7}, {6, 7}, {1<<56 - 1, 1<<56 - 1}} {
+		now = c.now
+		if f := nextSequential(t, g); f.Timestamp != c.want {
+			t.Errorf("at %d: %+v, want timestamp %d", now, f, c.want)
+		}
+	}
+	now = 1 << 56
+	if _, err := g.NewUUID(); !errors.Is(err, ErrTimeRange) {
+		t.Errorf("57 bits: %v, want ErrTimeRange", err)
+	}
+	g, err = NewSequentialGenerator(WithVersion(0xD), WithClock(func() time.Time { return time.Unix(0, 0) }))
+	must(t, err)
+	if _, err := g.NewUUID(); !errors.Is(err, ErrTimeRange) {
+		t.Errorf("in 1970: %v, want ErrTimeRange", err)
+	}
+}
+
+func TestNotifierGenerator(t *testing.T) {
+	c := newClock(someTime)
+	g, err := NewNotifierGenerator(someNode, 0x1234, WithCustom(0xAB), WithClock(c.now), WithMaxWait(0))
+	must(t, err)
+	// Strictly above the start and strictly below the present: nothing fits before two microseconds are over.
+	for _, step := range []time.Duration{0, time.Microsecond} {
+		c.add(step)
+		if u, err := g.NewUUID(); !errors.Is(err, ErrWait) || u != uuid.Nil {
+			t.Fatalf("%v after the start: %v, %v, want ErrWait", step, u, err)
+		}
+	}
+	c.add(time.Microsecond)
+	want := Notifier{someMicros + 1, 0xAB, 0x1234, someNode}
+	if got := nextNotifier(t, g); got != want {
+		t.Fatalf("%+v, want %+v", got, want)
+	}
+	must(t, want.ValidateTimes(someTime, c.now()))
+	// The same microsecond, and a step back: wait.
+	for _, step := range []time.Duration{0, 999, -time.Hour} {
+		c.add(step)
+		if id, err := g.NewID(); !errors.Is(err, ErrWait) || id != nil {
+			t.Fatalf("%v: %v, %v, want ErrWait", step, id, err)
+		}
+	}
+	c.add(2 * time.Hour)
+	if f := nextNotifier(t, g); f.InstanceSequence != want.InstanceSequence+3600e6 {
+		t.Errorf("an hour later: %+v, want %#x", f, want.InstanceSequence+3600e6)
+	}
+	// Time itself, and no custom octet.
+	g, err = NewNotifierGenerator(someNode, 1)
+	must(t, err)
+	if f := nextNotifier(t, g); time.Since(f.Time()).Abs() > time.Minute || f.Custom != 0 {
+		t.Errorf("now: %+v at %v", f, f.Time())
+	}
+	// What ends within reach.
+	end := newClock(time.Date(2142, 9, 17, 23, 53, 47, 370495000, time.UTC)) // the last microsecond but one
+	g, err = NewNotifierGenerator(someNode, 1, WithClock(end.now), WithMaxWait(0))
+	must(t, err)
+	end.add(2 * time.Microsecond)
+	if _, err := g.NewUUID(); !errors.Is(err, ErrTimeRange) {
+		t.Errorf("after the end: %v, want ErrTimeRange", err)
+	}
+}
+
+// The generator asks its clock again until it has moved on, and no longer than it may.
+func TestNotifierWait(t *testing.T) {
+	c := newClock(someTime)
+	asks := 0
+	g, err := NewNotifierGenerator(someNode, 1, WithClock(func() time.Time {
+		if asks++; asks == 100 { // more than it asks without a pause
+			c.add(2 * time.Microsecond)
+		}
+		return c.now()
+	}))
+	must(t, err)
+	if f := nextNotifier(t, g); f.InstanceSequence != someMicros+1 || asks != 100 {
+		t.Errorf("%+v after %d asks, want 100", f, asks)
+	}
+	for _, wait := range []time.Duration{defaultWait, 100 * time.Millisecond} {
+		synctest.Test(t, func(t *testing.T) {
+			g, err := NewNotifierGenerator(someNode, 1, WithClock(func() time.Time { return someTime }), WithMaxWait(wait))
+			must(t, err)
+			var callers sync.WaitGroup
+			for range 4 {
+				callers.Go(func() {
+					began := time.Now()
+					_, err := g.NewUUID()
+					if d := time.Since(began); !errors.Is(err, ErrWait) || d < wait || d > wait+2*pause {
+						t.Errorf("%v after %v, want ErrWait after %v", err, d, wait)
+					}
+				})
+			}
+			callers.Wait()
+		})
+	}
+	synctest.Test(t, func(t *testing.T) { // by time itself: a bubble's stands still until all sleep
+		g, err := NewNotifierGenerator(someNode, 1)
+		must(t, err)
+		for range 10 {
+			next(t, g)
+		}
+	})
+}
+
+func TestRandomSourceFails(t *testing.T) {
+	broken := errors.New("broken")
+	for name, use := range map[string]func(io.Reader) error{
+		"random": func(r io.Reader) error {
+			g, err := NewRandomGenerator(WithRandom(r))
+			must(t, err)
+			u, err := g.NewUUID()
+			if err != nil && u != uuid.Nil {
+				t.Errorf("made %v beside %v", u, err)
+			}
+			return err
+		},
+		"sequential":  func(r io.Reader) error { _, err := NewSequentialGenerator(WithVersion(1), WithRandom(r)); return err },
+		"interaction": func(r io.Reader) error { _, err := NewInteraction(1, 0, WithRandom(r)); return err },
+	} {
+		for _, c := range []struct {
+			r    io.Reader
+			want error
+		}{
+			{iotest.ErrReader(broken), broken},
+			{bytes.NewReader(nil), io.EOF},
+			{bytes.NewReader(make([]byte, 15)), io.ErrUnexpectedEOF},
+			{zeros{}, ErrRandom},
+		} {
+			if err := use(c.r); !errors.Is(err, c.want) || !errors.Is(err, ErrRandom) {
+				t.Errorf("%s: error %v, want %v and ErrRandom", name, err, c.want)
+			}
+		}
+		if err := use(iotest.OneByteReader(strings.NewReader("0123456789abcdef"))); err != nil {
+			t.Errorf("%s, an octet at a time: %v", name, err)
+		}
+	}
+}
+
+func TestOptions(t *testing.T) {
+	all := map[string]Option{
+		"WithClock": WithClock(time.Now), "WithRandom": WithRandom(zeros{}), "WithCustom": WithCustom(1),
+		"WithVersion": WithVersion(1), "WithDBMS": WithDBMS(DBMSBinary),
+		"WithTimestamps": WithTimestamps(func() uint64 { return 0 }), "WithMaxWait": WithMaxWait(1),
+	}
+	for format, c := range map[string]struct {
+		make func(...Option) (*Generator, error)
+		has  string
+	}{
+		"random":     {NewRandomGenerator, "WithRandom WithCustom"},
+		"sequential": {NewSequentialGenerator, "WithVersion WithDBMS WithClock WithTimestamps WithRandom"},
+		"notifier": {func(opts ...Option) (*Generator, error) { return NewNotifierGenerator(someNode, 1, opts...) },
+			"WithCustom WithClock WithMaxWait"},
+	} {
+		for name, opt := range all {
+			_, err := c.make(opt)
+			if refused := err != nil && strings.Contains(err.Error(), name+" is not for the "+format); refused == strings.Contains(c.has, name) {
+				t.Errorf("%s with %s: %v", format, name, err)
+			}
+		}
+	}
+	for name, err := range map[string]error{
+		"no version":     func() error { _, err := NewSequentialGenerator(); return err }(),
+		"nil clock":      func() error { _, err := NewSequentialGenerator(WithVersion(1), WithClock(nil)); return err }(),
+		"nil timestamps": func() error { _, err := NewSequentialGenerator(WithVersion(1), WithTimestamps(nil)); return err }(),
+		"two clocks": func() error {
+			_, err := NewSequentialGenerator(WithVersion(1), all["WithTimestamps"], all["WithClock"])
+			return err
+		}(),
+		"nil random source": func() error { _, err := NewRandomGenerator(WithRandom(nil)); return err }(),
+		"negative wait":     func() error { _, err := NewNotifierGenerator(someNode, 1, WithMaxWait(-1)); return err }(),
+		"zero value":        func() error { _, err := new(Generator).NewID(); return err }(),
+	} {
+		if err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+	for d, want := range map[DBMS]string{DBMSBinary: "binary", DBMSSQLServer: "SQL Server", 3: "DBMS(3)"} {
+		if d.String() != want {
+			t.Errorf("%q, want %q", d, want)
+		}
+	}
+}
+
+// As an id, what the database holds is i3core's memory, with the driver's own registry too.
+func TestNewID(t *testing.T) {
+	for name, make := range map[string]func() (*Generator, error){
+		"random":     func() (*Generator, error) { return NewRandomGenerator() },
+		"sequential": func() (*Generator, error) { return NewSequentialGenerator(WithVersion(0xD)) },
+		"notifier":   func() (*Generator, error) { return NewNotifierGenerator(someNode, 1) },
+	} {
+		g, err := make()
+		must(t, err)
+		id, err := g.NewID()
+		must(t, err)
+		doc, err := bson.Marshal(bson.D{{Key: "_id", Value: id}})
+		must(t, err)
+		subtype, octets := bson.Raw(doc).Lookup("_id").Binary()
+		m := Memory(id.(uuidrep.CSharpLegacyUUID).UUID)
+		if subtype != 3 || !bytes.Equal(octets, m[:]) {
+			t.Errorf("%s: %v stored as subtype %d, %x", name, id, subtype, octets)
+		}
+	}
+}
+
+// Ten million UUIDs over the formats, from generators shared by all cores: none twice, and in order where there is one.
+func TestUnique(t *testing.T) {
+	total := 10_000_000
+	if testing.Short() {
+		total = 300_000
+	}
+	// A clock that moves on by half a microsecond with each look, and steps back at times.
+	var asks atomic.Int64
+	ticking := WithClock(func() time.Time {
+		n := asks.Add(1)
+		at := someTime.Add(time.Duration(n) * 500)
+		if n%1000 > 990 {
+			at = at.Add(-time.Millisecond)
+		}
+		return at
+	})
+	workers := max(2, runtime.GOMAXPROCS(0))
+	each := total/3/workers + 1
+	ms := make([][16]byte, workers*each)
+	order := func(a, b [16]byte) int { return bytes.Compare(a[:], b[:]) }
+	for _, c := range []struct {
+		name    string
+		make    func() (*Generator, error)
+		ordered bool
+	}{
+		{"random", func() (*Generator, error) { return NewRandomGenerator(WithCustom(1)) }, false},
+		{"sequential", func() (*Generator, error) { return NewSequentialGenerator(WithVersion(0xD), ticking) }, true},
+		{"notifier", func() (*Generator, error) { return NewNotifierGenerator(someNode, 1, ticking) }, false},
+	} {
+		g, err := c.make()
+		must(t, err)
+		var group sync.WaitGroup
+		for w := range workers {
+			own := ms[w*each : (w+1)*each]
+			group.Go(func() {
+				for i := range own {
+					u, err := g.NewUUID()
+					if err != nil {
+						t.Errorf("%s: %v", c.name, err)
+						return
+					}
+					own[i] = Memory(u)
+				}
+				for i := 1; i < len(own) && c.ordered; i++ {
+					if order(own[i-1], own[i]) >= 0 {
+						t.Errorf("%s: %x came after %x", c.name, own[i], own[i-1])
+						return
+					}
+				}
+			})
+		}
+		group.Wait()
+		if t.Failed() {
+			return
+		}
+		slices.SortFunc(ms, order)
+		if n := len(slices.Compact(ms)); n != len(ms) {
+			t.Fatalf("%s: %d of %d are duplicates", c.name, len(ms)-n, len(ms))
+		}
+	}
+}
