@@ -299,14 +299,14 @@ func TestUnguarded(t *testing.T) {
 }
 
 func TestNoEngine(t *testing.T) {
-	err := Health(context.Background())
-	if err == nil {
+	if Health(context.Background()) == nil {
 		t.Skip("an engine answers")
 	}
-	if !strings.HasPrefix(err.Error(), "container: no engine answers: ") {
-		t.Errorf("error %q", err)
+	c, err := Start(context.Background())
+	if err == nil {
+		c.Terminate(context.Background())
 	}
-	if _, started := Start(context.Background()); started == nil || started.Error() != err.Error() {
-		t.Errorf("Start: %v, want %v", started, err)
+	if err == nil || !strings.HasPrefix(err.Error(), "container: no engine answers: ") {
+		t.Errorf("error %v", err)
 	}
 }

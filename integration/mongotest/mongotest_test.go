@@ -14,8 +14,6 @@ import (
 	"github.com/bsonids/bsonids/integration/mongotest"
 )
 
-func TestMain(m *testing.M) { mongotest.Main(m) }
-
 func connect(t *testing.T, uri string) *mongo.Client {
 	t.Helper()
 	client, err := mongo.Connect(options.Client().ApplyURI(uri))
