@@ -1,0 +1,487 @@
+package clientopt
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"io"
+	"net"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/event"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+
+	"github.com/bsonids/bsonids/autoid"
+	"github.com/bsonids/bsonids/bsoncodec"
+	"github.com/bsonids/bsonids/uuidrep"
+)
+
+var testUUID = uuid.MustParse("00112233-4455-6677-8899-aabbccddeeff")
+
+// The stored forms of testUUID, from the specification's test plan.
+var stored = map[uuidrep.Representation]bson.Binary{
+	uuidrep.Standard:     {Subtype: 4, Data: mustHex("00112233445566778899AABBCCDDEEFF")},
+	uuidrep.CSharpLegacy: {Subtype: 3, Data: mustHex("33221100554477668899AABBCCDDEEFF")},
+	uuidrep.JavaLegacy:   {Subtype: 3, Data: mustHex("7766554433221100FFEEDDCCBBAA9988")},
+	uuidrep.PythonLegacy: {Subtype: 3, Data: mustHex("00112233445566778899AABBCCDDEEFF")},
+}
+
+func mustHex(s string) []byte {
+	b, err := hex.DecodeString(s)
+	if err != nil {
+		panic(err)
+	}
+	return b
+}
+
+// server is a MongoDB server at the far end of a pipe. It answers every command in the same way: with success, and with
+// found as all that a find finds. It keeps the commands that clients send.
+type server struct {
+	found bson.D
+
+	mu       sync.Mutex
+	commands []bson.Raw
+}
+
+// options returns what makes a client of the server; a client must be disconnected before its test ends.
+func (s *server) options() *options.ClientOptions {
+	return options.Client().SetDialer(s).
+		SetServerSelectionTimeout(5 * time.Second).
+		SetServerAPIOptions(options.ServerAPI(options.ServerAPIVersion1)). // OP_MSG from the first message on
+		SetMonitor(&event.CommandMonitor{Started: func(_ context.Context, e *event.CommandStartedEvent) {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.commands = append(s.commands, slices.Clone(e.Command))
+		}})
+}
+
+// sent returns the commands with that name, of all that came so far.
+func (s *server) sent(name string) []bson.Raw {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(s.commands), func(c bson.Raw) bool { return c.Lookup(name).IsZero() })
+}
+
+func (s *server) DialContext(context.Context, string, string) (net.Conn, error) {
+	near, far := net.Pipe()
+	go func() {
+		defer far.Close()
+		for s.answer(far) == nil {
+		}
+	}()
+	return near, nil
+}
+
+func (s *server) answer(conn net.Conn) error {
+	le := binary.LittleEndian
+	var head [16]byte
+	if _, err := io.ReadFull(conn, head[:]); err != nil {
+		return err
+	}
+	if _, err := io.CopyN(io.Discard, conn, int64(le.Uint32(head[:]))-16); err != nil {
+		return err
+	}
+	reply, err := bson.Marshal(bson.D{
+		{Key: "ok", Value: 1}, {Key: "n", Value: 1},
+		{Key: "isWritablePrimary", Value: true}, {Key: "helloOk", Value: true},
+		{Key: "minWireVersion", Value: 0}, {Key: "maxWireVersion", Value: 25},
+		{Key: "maxBsonObjectSize", Value: 1 << 24}, {Key: "maxMessageSizeBytes", Value: 48_000_000},
+		{Key: "maxWriteBatchSize", Value: 100_000},
+		{Key: "cursor", Value: bson.D{
+			{Key: "id", Value: int64(0)}, {Key: "ns", Value: "db.coll"}, {Key: "firstBatch", Value: bson.A{s.found}},
+		}},
+	})
+	if err != nil {
+		return err
+	}
+	msg := le.AppendUint32(nil, uint32(16+5+len(reply)))
+	msg = le.AppendUint32(msg, 0)
+	msg = append(msg, head[4:8]...)  // in answer to
+	msg = le.AppendUint32(msg, 2013) // OP_MSG
+	msg = append(msg, 0, 0, 0, 0, 0) // no flags, one document
+	_, err = conn.Write(append(msg, reply...))
+	return err
+}
+
+func connect(t *testing.T, s *server, uri string, opts ...Option) *mongo.Client {
+	t.Helper()
+	client, err := Connect(uri, append([]Option{WithClientOptions(s.options())}, opts...)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = client.Disconnect(context.Background()) })
+	return client
+}
+
+// insertedID returns the _id in the one insert that s got since the last call.
+func (s *server) insertedID(t *testing.T) bson.RawValue {
+	t.Helper()
+	inserts := s.sent("insert")
+	if len(inserts) != 1 {
+		t.Fatalf("%d inserts were sent", len(inserts))
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.commands = nil
+	return inserts[0].Lookup("documents", "0", "_id")
+}
+
+func checkStored(t *testing.T, got bson.RawValue, want uuidrep.Representation) {
+	t.Helper()
+	subtype, data, ok := got.BinaryOK()
+	if w := stored[want]; !ok || subtype != w.Subtype || !bytes.Equal(data, w.Data) {
+		t.Errorf("%v was sent, want the UUID as %v", got, want)
+	}
+}
+
+func TestConnect(t *testing.T) {
+	ctx := context.Background()
+	for want := range stored {
+		t.Run(want.String(), func(t *testing.T) {
+			s := &server{found: bson.D{{Key: "_id", Value: stored[want]}}}
+			coll := connect(t, s, "mongodb://h/?uuidRepresentation="+want.String()).Database("db").Collection("coll")
+			res, err := coll.InsertOne(ctx, bson.D{{Key: "_id", Value: testUUID}})
+			if err != nil || res.InsertedID != testUUID {
+				t.Errorf("%v, %v", res, err)
+			}
+			checkStored(t, s.insertedID(t), want)
+
+			var doc bson.M
+			if err := coll.FindOne(ctx, bson.D{{Key: "_id", Value: testUUID}}).Decode(&doc); err != nil || doc["_id"] != testUUID {
+				t.Errorf("found %v, %v", doc, err)
+			}
+			checkStored(t, s.sent("find")[0].Lookup("filter", "_id"), want)
+		})
+	}
+}
+
+func TestTwoClients(t *testing.T) {
+	s := &server{}
+	java := connect(t, s, "mongodb://h/?uuidRepresentation=javaLegacy")
+	standard := connect(t, s, "mongodb://h/?uuidRepresentation=standard")
+	silent := connect(t, s, "mongodb://h/")
+
+	insert := func(c *mongo.Client) error {
+		_, err := c.Database("db").Collection("coll").InsertOne(context.Background(), bson.M{"_id": testUUID})
+		return err
+	}
+	for range 3 {
+		if err := insert(java); err != nil {
+			t.Fatal(err)
+		}
+		checkStored(t, s.insertedID(t), uuidrep.JavaLegacy)
+		if err := insert(standard); err != nil {
+			t.Fatal(err)
+		}
+		checkStored(t, s.insertedID(t), uuidrep.Standard)
+		if err := insert(silent); !errors.Is(err, uuidrep.ErrUnspecified) {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestUnspecifiedSendsNothing(t *testing.T) {
+	ctx := context.Background()
+	for _, uri := range []string{"mongodb://h/", "mongodb://h/?uuidRepresentation=unspecified"} {
+		s := &server{}
+		coll := connect(t, s, uri).Database("db").Collection("coll")
+		doc := bson.D{{Key: "x", Value: testUUID}}
+		_, errInsert := coll.InsertOne(ctx, doc)
+		errFind := coll.FindOne(ctx, doc).Err()
+		_, errUpdate := coll.UpdateOne(ctx, bson.D{}, bson.D{{Key: "$set", Value: doc}})
+		_, errAggregate := coll.Aggregate(ctx, mongo.Pipeline{{{Key: "$match", Value: doc}}})
+		for i, err := range []error{errInsert, errFind, errUpdate, errAggregate} {
+			if !errors.Is(err, uuidrep.ErrUnspecified) {
+				t.Errorf("%s: operation %d: %v", uri, i, err)
+			}
+		}
+		for _, name := range []string{"insert", "find", "update", "aggregate"} {
+			if sent := s.sent(name); len(sent) != 0 {
+				t.Errorf("%s: %v was sent", uri, sent)
+			}
+		}
+	}
+}
+
+func TestPrecedence(t *testing.T) {
+	const standard, java, csharp, python = uuidrep.Standard, uuidrep.JavaLegacy, uuidrep.CSharpLegacy, uuidrep.PythonLegacy
+	fallback := WithDefaultRepresentation
+	uriOf := func(uri string) Option { return WithClientOptions(options.Client().ApplyURI(uri)) }
+	for _, c := range []struct {
+		uri  string
+		opts []Option
+		want uuidrep.Representation
+	}{
+		{"mongodb://h/", nil, uuidrep.Unspecified},
+		{"mongodb://h/", []Option{nil}, uuidrep.Unspecified},
+		{"mongodb://h/", []Option{fallback(java)}, java},
+		{"mongodb://h/", []Option{fallback(java), fallback(csharp)}, csharp},
+		{"mongodb://h/", []Option{fallback(java), fallback(uuidrep.Unspecified)}, uuidrep.Unspecified},
+		{"mongodb://h/?uuidRepresentation=standard", []Option{fallback(java)}, standard},
+		{"mongodb://h/?uuidRepresentation=unspecified", []Option{fallback(java)}, uuidrep.Unspecified},
+		{"mongodb://h/", []Option{uriOf("mongodb://i/?uuidRepresentation=pythonLegacy"), fallback(java)}, python},
+		{"mongodb://h/?uuidRepresentation=standard", []Option{uriOf("mongodb://i/")}, standard},
+		{"mongodb://h/?uuidRepresentation=standard", []Option{uriOf("mongodb://i/?UUIDREPRESENTATION=Standard")}, standard},
+	} {
+		opts, err := ApplyURI(c.uri, c.opts...)
+		if err != nil {
+			t.Errorf("%s: %v", c.uri, err)
+			continue
+		}
+		rv, err := bsoncodec.MarshalValue(opts.Registry, testUUID)
+		if c.want == uuidrep.Unspecified {
+			if !errors.Is(err, uuidrep.ErrUnspecified) {
+				t.Errorf("%s: %v, %v", c.uri, rv, err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("%s: %v", c.uri, err)
+			continue
+		}
+		checkStored(t, rv, c.want)
+	}
+}
+
+func TestDatabaseAndCollectionRegistry(t *testing.T) {
+	java, err := bsoncodec.NewRegistry(uuidrep.JavaLegacy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	csharp, err := bsoncodec.NewRegistry(uuidrep.CSharpLegacy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &server{}
+	client := connect(t, s, "mongodb://h/?uuidRepresentation=standard")
+	ofDatabase := options.Database().SetRegistry(java)
+	ofCollection := options.Collection().SetRegistry(csharp)
+	for _, c := range []struct {
+		coll *mongo.Collection
+		want uuidrep.Representation
+	}{
+		{client.Database("db").Collection("coll"), uuidrep.Standard},
+		{client.Database("db", ofDatabase).Collection("coll"), uuidrep.JavaLegacy},
+		{client.Database("db").Collection("coll", ofCollection), uuidrep.CSharpLegacy},
+		{client.Database("db", ofDatabase).Collection("coll", ofCollection), uuidrep.CSharpLegacy},
+	} {
+		if _, err := c.coll.InsertOne(context.Background(), bson.M{"_id": testUUID}); err != nil {
+			t.Fatal(err)
+		}
+		checkStored(t, s.insertedID(t), c.want)
+	}
+
+	// The value's own type wins over all of them.
+	coll := client.Database("db", ofDatabase).Collection("coll", ofCollection)
+	if _, err := coll.InsertOne(context.Background(), bson.M{"_id": uuidrep.PythonLegacyUUID{UUID: testUUID}}); err != nil {
+		t.Fatal(err)
+	}
+	checkStored(t, s.insertedID(t), uuidrep.PythonLegacy)
+}
+
+func TestBSONOptionsStay(t *testing.T) {
+	s := &server{found: bson.D{{Key: "_id", Value: stored[uuidrep.Standard]}, {Key: "sub", Value: bson.D{{Key: "b", Value: bson.Binary{Data: []byte("x")}}}}}}
+	client := connect(t, s, "mongodb://h/?uuidRepresentation=standard", WithClientOptions(
+		options.Client().SetBSONOptions(&options.BSONOptions{NilSliceAsEmpty: true, DefaultDocumentM: true, BinaryAsSlice: true})))
+	coll := client.Database("db").Collection("coll")
+	if _, err := coll.InsertOne(context.Background(), struct {
+		ID   uuid.UUID `bson:"_id"`
+		List []int
+	}{ID: testUUID}); err != nil {
+		t.Fatal(err)
+	}
+	if list := s.sent("insert")[0].Lookup("documents", "0", "list"); list.Type != bson.TypeArray {
+		t.Errorf("a nil slice was sent as %v", list)
+	}
+	checkStored(t, s.insertedID(t), uuidrep.Standard)
+
+	var got bson.M
+	if err := coll.FindOne(context.Background(), bson.D{}).Decode(&got); err != nil {
+		t.Fatal(err)
+	}
+	want := bson.M{"_id": testUUID, "sub": bson.M{"b": []byte("x")}}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("found %#v, want %#v", got, want)
+	}
+}
+
+func TestAutoIDIsRegistered(t *testing.T) {
+	s := &server{}
+	client := connect(t, s, "mongodb://h/?uuidRepresentation=javaLegacy")
+	users := autoid.Wrap(client.Database("db").Collection("users"), autoid.SourceFunc(func() (any, error) { return testUUID, nil }))
+	if _, err := users.InsertOne(context.Background(), bson.M{"name": "Ada"}); err != nil {
+		t.Fatal(err)
+	}
+	checkStored(t, s.insertedID(t), uuidrep.JavaLegacy)
+}
+
+func TestWithRegistry(t *testing.T) {
+	type own [16]byte
+	calls := 0
+	count := func(*bsoncodec.RegistryBuilder) { calls++ }
+	registered := func(b *bsoncodec.RegistryBuilder) { b.RegisterUUIDType(reflect.TypeFor[own]()) }
+	opt := []Option{WithRegistry(count), WithRegistry(registered), WithRegistry(count)}
+	for range 2 {
+		opts, err := ApplyURI("mongodb://h/?uuidRepresentation=csharpLegacy", opt...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rv, err := bsoncodec.MarshalValue(opts.Registry, own(testUUID))
+		if err != nil {
+			t.Fatal(err)
+		}
+		checkStored(t, rv, uuidrep.CSharpLegacy)
+	}
+	if calls != 4 {
+		t.Errorf("%d calls, want one for each function and ApplyURI", calls)
+	}
+}
+
+func TestOptionErrors(t *testing.T) {
+	lookups := refuseDNS(t)
+	reg := bson.NewRegistry()
+	alsoJava := func(b *bsoncodec.RegistryBuilder) { b.AlsoDecode(uuidrep.JavaLegacy) }
+	for _, c := range []struct {
+		uri  string
+		opt  Option
+		want string
+	}{
+		{"?uuidRepresentation=standard", WithClientOptions(options.Client().SetRegistry(reg)), "WithRegistry"},
+		{"", WithClientOptions(nil, options.Client(), &options.ClientOptions{Registry: reg}), "WithRegistry"},
+		{"", WithDefaultRepresentation(9), "WithDefaultRepresentation: uuidrep: Representation(9)"},
+		{"?uuidRepresentation=standard", WithDefaultRepresentation(9), "WithDefaultRepresentation: uuidrep: Representation(9)"},
+		{"", WithRegistry(nil), "WithRegistry needs a function"},
+		{"?uuidRepresentation=csharpLegacy", WithRegistry(alsoJava), "cannot build the registry: bsoncodec: "},
+		{"", WithRegistry(alsoJava), "cannot build the registry: bsoncodec: "},
+		{"?uuidRepresentation=standard", WithClientOptions(options.Client().ApplyURI("mongodb://i/?uuidRepresentation=javaLegacy")),
+			"twice, to standard and to javaLegacy"},
+		{"", WithClientOptions(options.Client().ApplyURI("mongodb://i/?uuidRepresentation=bogus")), `"bogus"`},
+		{"", WithClientOptions(options.Client().ApplyURI("http://i/")), "an argument of WithClientOptions is not valid"},
+		{"", WithClientOptions(options.Client().ApplyURI("mongodb://i/?maxPoolSize=x")), "an argument of WithClientOptions is not valid"},
+	} {
+		// None of these may wait for a DNS look-up.
+		uri := "mongodb+srv://cluster.example.com/" + c.uri
+		opts, err := ApplyURI(uri, c.opt)
+		if err == nil || opts != nil || !strings.HasPrefix(err.Error(), "clientopt: ") || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, %v; want %s", uri, opts, err, c.want)
+		}
+	}
+	if n := lookups.Load(); n != 0 {
+		t.Errorf("%d DNS look-ups", n)
+	}
+
+	_, err := ApplyURI("mongodb://h", WithRegistry(alsoJava))
+	if !errors.Is(err, uuidrep.ErrUnspecified) {
+		t.Errorf("%v does not wrap the builder's error", err)
+	}
+}
+
+func TestMergesAsTheDriver(t *testing.T) {
+	const uri = "mongodb://u:p@h:1,i:2/db?appName=uri&maxPoolSize=7&uuidRepresentation=standard&retryWrites=false"
+	first := options.Client().SetAppName("first").SetMinPoolSize(3)
+	second := options.Client().SetAppName("second")
+	before := *first
+
+	got, err := ApplyURI(uri, WithClientOptions(first, nil), WithClientOptions(second))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := options.MergeClientOptions(options.Client().ApplyURI(uri), first, nil, second)
+	if got.Registry == nil || want.Registry != nil {
+		t.Error("the registry is not where it should be")
+	}
+	got.Registry = nil
+	if !reflect.DeepEqual(exported(got), exported(want)) || got.GetURI() != want.GetURI() {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	if *got.AppName != "second" || *got.MaxPoolSize != 7 || *got.MinPoolSize != 3 || *got.RetryWrites || got.Auth.Password != "p" {
+		t.Errorf("%+v", got)
+	}
+	if !reflect.DeepEqual(exported(first), exported(&before)) {
+		t.Error("the caller's options were changed")
+	}
+}
+
+// exported returns the fields of o that a caller can see, but the HTTP client, which holds functions.
+func exported(o *options.ClientOptions) map[string]any {
+	m := map[string]any{}
+	v := reflect.ValueOf(o).Elem()
+	for i := range v.NumField() {
+		if f := v.Type().Field(i); f.IsExported() && f.Name != "HTTPClient" {
+			m[f.Name] = v.Field(i).Interface()
+		}
+	}
+	return m
+}
+
+// What makes the connection string valid may come from the options: validation sees both.
+func TestValidatesTheWhole(t *testing.T) {
+	const uri = "mongodb://h/?authMechanism=MONGODB-OIDC"
+	if _, err := ApplyURI(uri); err == nil {
+		t.Error("MONGODB-OIDC without a callback is valid")
+	}
+	auth := options.Credential{AuthMechanism: "MONGODB-OIDC", OIDCMachineCallback: func(context.Context, *options.OIDCArgs) (*options.OIDCCredential, error) {
+		return nil, errors.New("none")
+	}}
+	if _, err := ApplyURI(uri, WithClientOptions(options.Client().SetAuth(auth))); err != nil {
+		t.Error(err)
+	}
+	if _, err := ApplyURI("mongodb://h,i/", WithClientOptions(options.Client().SetDirect(true))); err == nil {
+		t.Error("a direct connection to two hosts is valid")
+	}
+}
+
+func TestSRV(t *testing.T) {
+	lookups := serveDNS(t, "a.b.example.com", "authSource=other&replicaSet=rs0")
+	const uri = "mongodb+srv://u:p@cluster.example.com/?uuidRepresentation=javaLegacy"
+	if r, err := Representation(uri); r != uuidrep.JavaLegacy || err != nil || lookups.Load() != 0 {
+		t.Errorf("%v, %v after %d DNS look-ups", r, err, lookups.Load())
+	}
+	opts, err := ApplyURI(uri)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(opts.Hosts, []string{"a.b.example.com:27017"}) || opts.Auth.AuthSource != "other" || *opts.ReplicaSet != "rs0" {
+		t.Errorf("%+v", opts)
+	}
+	rv, err := bsoncodec.MarshalValue(opts.Registry, testUUID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkStored(t, rv, uuidrep.JavaLegacy)
+
+	// A TXT record is no place for the option: the driver says so.
+	serveDNS(t, "a.b.example.com", "uuidRepresentation=standard")
+	if _, err := ApplyURI(uri); err == nil || !strings.Contains(err.Error(), "TXT record") {
+		t.Error(err)
+	}
+}
+
+func TestConcurrentUse(t *testing.T) {
+	opts := []Option{
+		WithDefaultRepresentation(uuidrep.JavaLegacy),
+		WithRegistry(func(b *bsoncodec.RegistryBuilder) { b.AlsoDecode(uuidrep.Standard) }),
+		WithClientOptions(options.Client().SetAppName("shared")),
+	}
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for range 20 {
+				if _, err := ApplyURI("mongodb://h/?w=1", opts...); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+}

@@ -1,0 +1,321 @@
+package clientopt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/url"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/connstring"
+
+	"github.com/bsonids/bsonids/bsoncodec"
+	"github.com/bsonids/bsonids/uuidrep"
+)
+
+// texts returns what err says, and all that it wraps, in every verb that a log may use.
+func texts(err error) string {
+	if err == nil {
+		return ""
+	}
+	s := fmt.Sprintf("%v\n%+v\n%q\n%#v\n", err, err, err, err)
+	switch u := err.(type) {
+	case interface{ Unwrap() error }:
+		s += texts(u.Unwrap())
+	case interface{ Unwrap() []error }:
+		for _, e := range u.Unwrap() {
+			s += texts(e)
+		}
+	}
+	return s
+}
+
+// noNetwork fails every connection at once.
+type noNetwork struct{}
+
+func (noNetwork) DialContext(context.Context, string, string) (net.Conn, error) {
+	return nil, errors.New("no network in this test")
+}
+
+// allErrors returns the errors of every way into this package with uri.
+func allErrors(tb testing.TB, uri string) []error {
+	tb.Helper()
+	offline := WithClientOptions(options.Client().SetDialer(noNetwork{}))
+	_, errRepresentation := Representation(uri)
+	_, errApply := ApplyURI(uri)
+	_, errBuilder := ApplyURI(uri, WithRegistry(func(b *bsoncodec.RegistryBuilder) { b.AlsoDecode(uuidrep.Unspecified) }))
+	client, errConnect := Connect(uri, offline)
+	if errConnect == nil {
+		_ = client.Disconnect(context.Background())
+	}
+	_, errNested := ApplyURI("mongodb://localhost/?uuidRepresentation=standard",
+		WithClientOptions(options.Client().ApplyURI(uri)))
+	_, errSecond := ApplyURI("mongodb://localhost/?uuidRepresentation=standard",
+		WithClientOptions(options.Client().ApplyURI("mongodb://other").ApplyURI(uri)))
+	return []error{errRepresentation, errApply, errBuilder, errConnect, errNested, errSecond}
+}
+
+func TestNoErrorShowsSecrets(t *testing.T) {
+	serveDNS(t, "a.b.example.com", "")
+	const secret = "Hush4you"
+	for _, uri := range []string{
+		// Where the @ is missing, the driver shows the password: as a port, as an address, as an escape.
+		"mongodb://user:Hush4you/host",
+		"mongodb://user:Hush4you",
+		"mongodb://user:Hush4you/?uuidRepresentation=standard",
+		"mongodb://us:er:Hush4you/host",
+		"mongodb://user:Hush4you%/host",
+		"mongodb://[user:Hush4you/host",
+		"mongodb+srv://user:Hush4you/host.example.com",
+		"mongodb+srv://user:27017Hush4you/host.example.com",
+		// Where it has characters that end it early.
+		"mongodb://user:a@Hush4you@host/",
+		"mongodb://user:a@h:Hush4you/b@host/",
+		"mongodb://user:a@h/Hush4you%@host/",
+		"mongodb://user:a@h/?Hush4you%=1@host/",
+		"mongodb://user:a@h/?x=Hush4you%@host/",
+		"mongodb://user:a@h/?maxPoolSize=Hush4you@host/",
+		"mongodb://user:a@h/?uuidRepresentation=Hush4you@host/",
+		"mongodb://user:a@h/?readPreference=%48ush4you@host/",
+		"mongodb://user:a@h/?tls=true&tlsCAFile=Hush4you@host/",
+		"mongodb+srv://user:a@Hush4you/b@host.example.com/",
+		"mongodb://user:Hush4you:x@host/",
+		"mongodb://user:Hush4you/x@host/",
+		"mongodb://user:Hush4you%zz@host/",
+		"mongodb://Hush4you%zz:x@host/",
+		"mongodb://Hush4you/x:x@host/",
+		// Where it is good and something else is not.
+		"mongodb://user:Hush4you@host/?uuidRepresentation=bogus",
+		"mongodb://user:Hush4you@host/?maxPoolSize=x",
+		"mongodb://user:Hush4you@/?maxPoolSize=1",
+		"mongodb://user:Hush4you@host/?authMechanism=MONGODB-X509&tls=true",
+		"mongodb://user:Hush4you@host/?authMechanism=MONGODB-OIDC",
+		"mongodb://user:Hush4you@host/?authMechanism=GSSAPI",
+		"mongodb://user:Hush4you%07@host/?authMechanism=SCRAM-SHA-256",
+		"mongodb+srv://user:Hush4you@host.example.com/",
+		"mongodb://user:pw@host/?tlsCAFile=/nowhere/ca.pem&x=Hush4you@",
+		// Options that hold secrets.
+		"mongodb://u:p@h/?authMechanism=MONGODB-AWS&authMechanismProperties=AWS_SESSION_TOKEN:Hush4you,x:y",
+		"mongodb://u:p@h/?authMechanism=MONGODB-AWS&authMechanismProperties=AWS_SESSION_TOKEN:Hush4you%",
+		"mongodb://h/?authMechanism=MONGODB-OIDC&authMechanismProperties=ENVIRONMENT:test,Hush4you:y",
+		"mongodb://h/?authMechanism=MONGODB-OIDC&authMechanismProperties=AWS_SESSION_TOKEN:a,Hush4you:b",
+		"mongodb://h/?tls=true&tlsCertificateKeyFile=/nowhere/x.pem&tlsCertificateKeyFilePassword=Hush4you",
+		"mongodb://h/?tls=true&sslClientCertificateKeyPassword=Hush4you%",
+		"mongodb://h/?tlsCertificateKeyFilePassword=a;Hush4you&b",
+		"mongodb://h/?tlsCertificateKeyFilePassword=a&Hush4you%=b",
+		"mongodb://h/?proxyPassword=Hush4you%&proxyHost=x",
+	} {
+		failed := false
+		for i, err := range allErrors(t, uri) {
+			failed = failed || err != nil
+			if strings.Contains(strings.ToLower(texts(err)), strings.ToLower(secret)) {
+				t.Errorf("%s: error %d shows the secret: %s", uri, i, err)
+			}
+		}
+		if !failed {
+			t.Errorf("%s: no error at all, so the row shows nothing", uri)
+		}
+	}
+}
+
+// The table above would be empty words if the driver showed none of it.
+func TestDriverShowsSecrets(t *testing.T) {
+	for _, uri := range []string{
+		"mongodb://user:Hush4you/host",
+		"mongodb://us:er:Hush4you/host",
+		"mongodb://user:a@h/Hush4you%@host/",
+		"mongodb://user:a@h/?maxPoolSize=Hush4you@host/",
+		"mongodb://h/?authMechanism=MONGODB-OIDC&authMechanismProperties=ENVIRONMENT:test,Hush4you:b",
+	} {
+		if err := options.Client().ApplyURI(uri).Validate(); err == nil || !strings.Contains(err.Error(), "Hush4you") {
+			t.Errorf("%s: the driver says %v", uri, err)
+		}
+	}
+}
+
+func TestSecretsOfClientOptions(t *testing.T) {
+	auth := options.Credential{
+		AuthMechanism:           "MONGODB-OIDC",
+		AuthMechanismProperties: map[string]string{"Hush4you": "x"},
+		OIDCMachineCallback:     func(context.Context, *options.OIDCArgs) (*options.OIDCCredential, error) { return nil, nil },
+	}
+	_, err := ApplyURI("mongodb://h", WithClientOptions(options.Client().SetAuth(auth)))
+	if err == nil || strings.Contains(texts(err), "Hush4you") || !strings.Contains(err.Error(), `property "[redacted]" is not valid`) {
+		t.Error(err)
+	}
+
+	// SASLprep names the character that it refuses, a BEL.
+	for _, password := range []string{"a\abc", "a\u00adb\u0001"} {
+		auth = options.Credential{AuthMechanism: "SCRAM-SHA-256", Username: "u", Password: password}
+		for _, c := range []struct {
+			uri  string
+			opts *options.ClientOptions
+		}{
+			{"mongodb://h", options.Client().SetAuth(auth)},
+			{"mongodb://u:" + url.PathEscape(password) + "@h/?authMechanism=SCRAM-SHA-256", nil},
+		} {
+			_, err := Connect(c.uri, WithClientOptions(c.opts))
+			if err == nil || !strings.Contains(err.Error(), "SASLprepping") || regexp.MustCompile(`\\u[0-9a-f]{4}`).MatchString(texts(err)) {
+				t.Errorf("%q: %v", c.uri, err)
+			}
+		}
+	}
+}
+
+// What is no secret stays, and so does the chain.
+func TestDriverErrorsStay(t *testing.T) {
+	lookups := refuseDNS(t)
+	missing := filepath.Join(t.TempDir(), "ca.pem")
+	for _, c := range []struct{ uri, want string }{
+		{"mongodb://u:p@h/?maxPoolSize=x", `invalid value for "maxPoolSize": "x"`},
+		{"mongodb://u:p@h/?readPreference=bogus", "unknown read preference bogus"},
+		{"mongodb://h/?minPoolSize=5&maxPoolSize=3", "minPoolSize=5 maxPoolSize=3"},
+		{"mongodb://h/?heartbeatFrequencyMS=1", "500ms"},
+		{"mongodb:///?w=1", "must have at least 1 host"},
+		{"mongodb://h/?authMechanism=MONGODB-OIDC&authMechanismProperties=ENVIRONMENT:azur", `azur "ENVIRONMENT" is not supported`},
+		{"mongodb://h/?authMechanism=MONGODB-OIDC&authMechanismProperties=TOKEN_RESOURCE:x,FOO:y,ENVIRONMENT:k8s", `property "FOO" is not valid`},
+		{"mongodb://h/?tls=true&tlsCAFile=" + missing, missing},
+		{"mongodb+srv://cluster.example.com/", "cluster.example.com"},
+		{"mongodb+srv://a.example.com,b.example.com/", "one and only one hostname"},
+	} {
+		driverErr := options.Client().ApplyURI(c.uri).Validate()
+		_, err := ApplyURI(c.uri)
+		if err == nil || err.Error() != "clientopt: "+driverErr.Error() || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, the driver: %v", c.uri, err, driverErr)
+		}
+	}
+
+	_, err := ApplyURI("mongodb://h,i/?loadBalanced=true")
+	if !errors.Is(err, connstring.ErrLoadBalancedWithMultipleHosts) {
+		t.Error(err)
+	}
+	var pathErr *fs.PathError
+	if _, err := ApplyURI("mongodb://h/?tls=true&tlsCAFile=" + missing); !errors.As(err, &pathErr) || pathErr.Path != missing {
+		t.Error(err)
+	}
+	var dnsErr *net.DNSError
+	if _, err := ApplyURI("mongodb+srv://cluster.example.com/"); !errors.As(err, &dnsErr) {
+		t.Error(err)
+	}
+	if lookups.Load() == 0 {
+		t.Error("the driver asked no DNS server")
+	}
+}
+
+func TestRedactedError(t *testing.T) {
+	// The password in the path: what is left answers to errors.Is and hands out nothing.
+	_, err := ApplyURI("mongodb://u:nowhere@h/?tls=true&tlsCAFile=/nowhere/nowhere.pem")
+	if want := "clientopt: open /[redacted]/[redacted].pem: "; err == nil || !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("%v, want %s…", err, want)
+	}
+	if !errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrExist) {
+		t.Error("errors.Is does not reach the driver's error")
+	}
+	if pathErr := new(fs.PathError); errors.As(err, &pathErr) {
+		t.Errorf("errors.As hands out %v", pathErr)
+	}
+}
+
+func TestRemoveFrom(t *testing.T) {
+	for _, c := range []struct {
+		secrets secrets
+		text    string
+		want    string
+	}{
+		{nil, "text", "text"},
+		{secrets{""}, "text", "text"},
+		{secrets{"secret"}, "a secret, secrets", "a [redacted], [redacted]s"},
+		{secrets{"secretsecret", "secret"}, "secretsecretsecret", "[redacted]"},
+		{secrets{"aXaXa"}, "aXaXaXa-", "[redacted]-"},
+		{secrets{"abcd", "cdef"}, "x abcdef", "x [redacted]"},
+		{secrets{"one", "two"}, "one,two", "[redacted],[redacted]"},
+		{secrets{"[redacted]"}, "x", "x"},
+		{secrets{"redacted", "abcd"}, "abcd", "[redacted]"},
+		{secrets{"at"}, "at that @at, at", "[redacted] that @[redacted], [redacted]"},
+		{secrets{"a\"b\n"}, "is \"a\\\"b\\n\"", "is \"[redacted]\""},
+		{secrets{"p\xffss"}, `"p\xffss"`, `"[redacted]"`},
+		{secrets{"grün"}, "grün", "[redacted]"},
+	} {
+		if got := c.secrets.removeFrom(c.text); got != c.want {
+			t.Errorf("%q without %q: %q, want %q", c.text, c.secrets, got, c.want)
+		}
+	}
+}
+
+// places are where a connection string may hold a secret, written out (raw) or not.
+var places = []string{
+	"mongodb://user:SECRET@host/?uuidRepresentation=standard",
+	"mongodb://SECRET:password@host/?uuidRepresentation=standard",
+	"mongodb://SECRET@host",
+	"mongodb://user:SECRET/host",
+	"mongodb://user:SECRET",
+	"mongodb+srv://user:SECRET@host.example.com/",
+	"mongodb+srv://user:SECRET/host.example.com",
+	"mongodb://user:SECRET@host/?authMechanism=SCRAM-SHA-256",
+	"mongodb://user:password@host/?authMechanism=MONGODB-AWS&authMechanismProperties=AWS_SESSION_TOKEN:SECRET",
+	"mongodb://host/?authMechanism=MONGODB-OIDC&authMechanismProperties=AWS_SESSION_TOKEN:SECRET",
+	"mongodb://host/?tls=true&tlsCertificateKeyFilePassword=SECRET",
+	"mongodb://host/?ssl=true&sslClientCertificateKeyPassword=SECRET",
+	"mongodb://host/?proxyPassword=SECRET",
+}
+
+// faults are what makes the driver, or this package, complain about the string.
+var faults = []string{
+	"", "x", "%", "maxPoolSize=x", "readPreference=bogus", "uuidRepresentation=bogus", "uuidRepresentation=standard",
+	"loadBalanced=true&replicaSet=r", "minPoolSize=2&maxPoolSize=1", "authMechanism=GSSAPI", "authMechanism=PLAIN", "=", "a@b=%zz",
+}
+
+// FuzzRedaction plants a secret in a connection string, as it is or percent-encoded, and reads every error.
+func FuzzRedaction(f *testing.F) {
+	for place := range places {
+		for _, s := range [][2]string{
+			{"", ""}, {"p@", "x"}, {"a/", "@"}, {"%", "%"}, {"27017,", ":"}, {"h/?maxPoolSize=", ""}, {"x@h/?maxPoolSize=", ""},
+			{"x@h/?%zz", "=1"}, {",", ":x"}, {"\"", "\n"}, {"[", "]"}, {"a:b:", "\x00"}, {"\xff", "\u00ad"},
+		} {
+			f.Add(uint8(place), uint8(place), s[0], s[1], false)
+			f.Add(uint8(place), uint8(place+3), s[0], s[1], true)
+		}
+	}
+	refuseDNS(f)
+	const mark = "Hush4you"
+	hasOption := regexp.MustCompile(`[&;?][^=]*=`)
+	f.Fuzz(func(t *testing.T, place, fault uint8, before, after string, encode bool) {
+		secret := before + mark + after
+		if encode {
+			secret = url.QueryEscape(secret)
+		}
+		template := places[int(place)%len(places)]
+		uri := strings.Replace(template, "SECRET", secret, 1)
+		if f := faults[int(fault)%len(faults)]; f != "" {
+			switch {
+			case strings.Contains(uri, "/?"):
+				uri += "&" + f
+			case strings.HasSuffix(uri, "host"), strings.HasSuffix(uri, "com"):
+				uri += "/?" + f
+			default:
+				uri += "?" + f
+			}
+		}
+		if strings.Contains(strings.ToLower(before+after), "file") {
+			t.Skip("the driver would read files")
+		}
+		switch {
+		case encode:
+		case strings.Count(uri, "@") < 2 && hasOption.MatchString(before):
+			t.Skip("what follows is the value of an option, by any reading")
+		case !strings.Contains(template, "@") && strings.Contains(before, "@"):
+			t.Skip("what follows is a host, by any reading")
+		}
+		for i, err := range allErrors(t, uri) {
+			if strings.Contains(texts(err), mark) {
+				t.Errorf("%q: error %d shows the secret: %s", uri, i, err)
+			}
+		}
+	})
+}
