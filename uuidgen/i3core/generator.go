@@ -121,12 +121,13 @@ func NewRandomGenerator(opts ...Option) (*Generator, error) {
 	if err != nil {
 		return nil, err
 	}
+	var octets [16]byte // here so that it is not allocated anew
 	return &Generator{try: func() (uuid.UUID, bool, error) {
 		mask := uint64(1<<60 - 1)
 		if c.custom != nil {
 			mask = 1<<52 - 1
 		}
-		a, b, err := draw(c.random, mask, 1<<62-1)
+		a, b, err := draw(c.random, &octets, mask, 1<<62-1)
 		if err != nil {
 			return uuid.Nil, false, err
 		}
@@ -167,7 +168,7 @@ func NewSequentialGenerator(opts ...Option) (*Generator, error) {
 	if err := constant.Validate(); err != nil {
 		return nil, err
 	}
-	random1, counter, err := draw(c.random, 1<<12-1, 1<<48-1)
+	random1, counter, err := draw(c.random, new([16]byte), 1<<12-1, 1<<48-1)
 	if err != nil {
 		return nil, err
 	}
@@ -292,11 +293,10 @@ func (g *Generator) NewID() (any, error) {
 // A source that is random does not give as many draws in a row that are all zero: the shortest is of 60 bits.
 const maxDraws = 4
 
-// draw returns two random numbers, masked, that are not both zero: an interaction without random bits would read as
-// unresolved.
-func draw(r io.Reader, maskA, maskB uint64) (a, b uint64, err error) {
+// draw reads octets and returns the two numbers in them, masked, which are not both zero: an interaction without random
+// bits would read as unresolved.
+func draw(r io.Reader, octets *[16]byte, maskA, maskB uint64) (a, b uint64, err error) {
 	for range maxDraws {
-		var octets [16]byte
 		if _, err := io.ReadFull(r, octets[:]); err != nil {
 			return 0, 0, fmt.Errorf("%w: %w", ErrRandom, err)
 		}

@@ -38,7 +38,7 @@ func NewInteraction(number uint64, flags byte, opts ...Option) (Interaction, err
 	if err := f.Validate(); err != nil {
 		return Interaction{}, err
 	}
-	r60, r14, err := draw(c.random, 1<<60-1, 1<<14-1)
+	r60, r14, err := draw(c.random, new([16]byte), 1<<60-1, 1<<14-1)
 	if err != nil {
 		return Interaction{}, err
 	}
