@@ -28,23 +28,27 @@ func (c *systemClock) init() {
 	c.anchor.Store(math.MinInt64) // no anchor: old, whatever the monotonic clock reads
 }
 
-// read returns the time in seconds since 1970 and nanoseconds of the second. It is never behind what time.Now gave
-// before the call, unless the wall clock was set within the last anchorAge.
-func (c *systemClock) read() (sec, nsec int64) {
+// read returns the nanoseconds since 1970 by the anchor, and whether there is one that is not too old. The time is never
+// behind what time.Now gave before the call, unless the wall clock was set since the anchor was taken.
+func (c *systemClock) read() (ns uint64, ok bool) {
 	mono := int64(time.Since(c.start))
 	// Unsigned, so that an anchor after mono counts as old: a goroutine in a testing/synctest bubble sees another
 	// monotonic clock.
-	if uint64(mono-c.anchor.Load()) < uint64(anchorAge) {
-		ns := mono + c.offset.Load()
-		return ns / 1e9, ns % 1e9
+	if uint64(mono-c.anchor.Load()) >= uint64(anchorAge) {
+		return 0, false
 	}
+	return uint64(mono + c.offset.Load()), true
+}
+
+// now returns the time by the wall clock, and takes an anchor.
+func (c *systemClock) now() time.Time {
+	mono := time.Since(c.start)
 	now := time.Now()
-	sec, nsec = now.Unix(), int64(now.Nanosecond())
-	if sec >= 0 && sec < math.MaxInt64/int64(time.Second) && now.Sub(c.start)-time.Duration(mono) <= anchorWidth {
+	if s := now.Unix(); s >= 0 && s < math.MaxInt64/int64(time.Second) && now.Sub(c.start)-mono <= anchorWidth {
 		// The monotonic reading before the wall's, not the one with it: where the two are apart, ids err towards the
 		// future by that much, and never lie before the time that the caller knew.
-		c.offset.Store(sec*1e9 + nsec - mono)
-		c.anchor.Store(mono)
+		c.offset.Store(now.UnixNano() - int64(mono))
+		c.anchor.Store(int64(mono))
 	}
-	return sec, nsec
+	return now
 }

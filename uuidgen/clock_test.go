@@ -7,8 +7,10 @@ import (
 )
 
 func (c *systemClock) nanos() int64 {
-	sec, nsec := c.read()
-	return sec*1e9 + nsec
+	if ns, ok := c.read(); ok {
+		return int64(ns)
+	}
+	return c.now().UnixNano()
 }
 
 // The clock is never behind what time.Now gave before, and ahead of what it gives after by no more than an anchor may be

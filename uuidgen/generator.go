@@ -131,25 +131,37 @@ func newGenerator(version byte, opts []Option) (*Generator, error) {
 // fails, it returns that error and the nil UUID.
 func (g *Generator) NewUUID() (u uuid.UUID, err error) {
 	if g.reader != nil {
-		var ids [1]uuid.UUID
-		err = g.Fill(ids[:])
-		return ids[0], err
+		return g.newUUID()
 	}
 	now, err := g.timestamp()
 	if err != nil {
 		return u, err
 	}
-	p, _, step, word, err := g.take(1, now)
-	if err != nil {
-		return u, err
+	// What take does, for one id where nothing is in the way.
+	for {
+		p := g.page.Load()
+		state := p.state.Load()
+		word, step := state&usedMask, max(p.base+state>>usedBits, now)
+		if word+g.words > pageWords || step >= min(p.base+maxNext, maxTimestamps) {
+			return g.newUUID()
+		}
+		if !p.state.CompareAndSwap(state, (step+g.steps-p.base)<<usedBits|(word+g.words)) {
+			continue
+		}
+		octets := p.octets[word*8:]
+		if g.version == 4 {
+			putRandom(&u, octets)
+		} else {
+			g.putTimed(&u, step, octets)
+		}
+		return u, nil
 	}
-	octets := p.octets[word*8:]
-	if g.version == 4 {
-		putRandom(&u, octets)
-	} else {
-		g.putTimed(&u, step, octets)
-	}
-	return u, nil
+}
+
+func (g *Generator) newUUID() (uuid.UUID, error) {
+	var ids [1]uuid.UUID
+	err := g.Fill(ids[:])
+	return ids[0], err
 }
 
 // Fill sets every element of ids to a new id, increasing by index in versions 6 and 7. The batch is drawn by the
@@ -235,41 +247,41 @@ func (g *Generator) Renew() error {
 
 // timestamp returns the clock's timestamp, or 0 in version 4.
 func (g *Generator) timestamp() (uint64, error) {
-	switch {
-	case g.version == 4:
+	switch g.version {
+	case 0:
+		return 0, errNotMade
+	case 4:
 		return 0, nil
-	case g.now == nil:
-		sec, nsec := g.system.read()
-		return timestampAt(g.version, sec, nsec)
 	}
-	t := g.now()
-	return timestampAt(g.version, t.Unix(), int64(t.Nanosecond()))
+	if g.now != nil {
+		return timestampAt(g.version, g.now())
+	}
+	if ns, ok := g.system.read(); ok {
+		return timestampOf(g.version, ns), nil
+	}
+	return timestampAt(g.version, g.system.now())
 }
 
 // take reserves n ids, at least one and at most the given number, none of them before now: the n timestamps from step
 // on, and the words of the page from word on.
 func (g *Generator) take(most, now uint64) (p *page, n, step, word uint64, err error) {
 	for {
-		p := g.page.Load()
+		p = g.page.Load()
 		state := p.state.Load()
-		used, next := state&usedMask, state>>usedBits
-		n := most
-		if n > 1 && g.words > 0 && used < pageWords {
-			n = min(n, (pageWords-used)/g.words)
+		n, word, step = most, state&usedMask, max(p.base+state>>usedBits, now)
+		if n > 1 && g.words > 0 && word < pageWords {
+			n = min(n, (pageWords-word)/g.words)
 		}
-		if now > p.base+next {
-			next = now - p.base
-		}
-		usedAfter, nextAfter := used+n*g.words, next+n*g.steps
+		wordAfter, stepAfter := word+n*g.words, step+n*g.steps
 		switch {
-		case usedAfter > pageWords || nextAfter > maxNext:
-			if err := g.pageAfter(p, now); err != nil {
+		case wordAfter > pageWords || stepAfter > p.base+maxNext:
+			if err = g.pageAfter(p, now); err != nil {
 				return nil, 0, 0, 0, err
 			}
-		case p.base+nextAfter > maxTimestamps:
+		case stepAfter > maxTimestamps:
 			return nil, 0, 0, 0, fmt.Errorf("%w: version %d has no timestamp left", ErrTimeRange, g.version)
-		case p.state.CompareAndSwap(state, nextAfter<<usedBits|usedAfter):
-			return p, n, p.base + next, used, nil
+		case p.state.CompareAndSwap(state, (stepAfter-p.base)<<usedBits|wordAfter):
+			return p, n, step, word, nil
 		}
 	}
 }

@@ -64,7 +64,7 @@ func MinV7At(t time.Time) (uuid.UUID, error) { return v7Bound(t, false) }
 func MaxV7At(t time.Time) (uuid.UUID, error) { return v7Bound(t, true) }
 
 func v7Bound(t time.Time, upper bool) (uuid.UUID, error) {
-	step, err := timestampAt(7, t.Unix(), int64(t.Nanosecond()))
+	step, err := timestampAt(7, t)
 	if err != nil {
 		return uuid.Nil, err
 	}
@@ -84,7 +84,7 @@ func MinV6At(t time.Time) (uuid.UUID, error) { return v6Bound(t, false) }
 func MaxV6At(t time.Time) (uuid.UUID, error) { return v6Bound(t, true) }
 
 func v6Bound(t time.Time, upper bool) (uuid.UUID, error) {
-	step, err := timestampAt(6, t.Unix(), int64(t.Nanosecond()))
+	step, err := timestampAt(6, t)
 	if err != nil {
 		return uuid.Nil, err
 	}
@@ -103,26 +103,31 @@ func bound(version byte, step uint64, upper bool) uuid.UUID {
 	return u
 }
 
-// timestampAt returns the 60-bit timestamp of version 6 or 7 for a time in seconds since 1970 and nanoseconds of the second.
-func timestampAt(version byte, sec, nsec int64) (uint64, error) {
+// timestampAt returns the 60-bit timestamp of version 6 or 7.
+func timestampAt(version byte, t time.Time) (uint64, error) {
 	// The range of seconds is checked first, so that the product cannot wrap.
-	switch version {
-	case 6:
+	sec, nsec := t.Unix(), int64(t.Nanosecond())
+	if version == 6 {
 		if sec >= -v6Unix/v6PerSecond && sec <= maxTimestamps/v6PerSecond {
 			if step := uint64(sec*v6PerSecond + nsec/100 + v6Unix); step < maxTimestamps {
 				return step, nil
 			}
 		}
-		return 0, fmt.Errorf("%w: %v is not in 1582-10-15 to 5236-03-31, which version 6 holds", ErrTimeRange, time.Unix(sec, nsec).UTC())
-
-	case 7:
-		if sec >= 0 && sec <= maxTimestamps/v7PerSecond {
-			// v7PerSecond/1e9 in lowest terms is 64/15625.
-			if step := uint64(sec*v7PerSecond + nsec*64/15625); step < maxTimestamps {
-				return step, nil
-			}
-		}
-		return 0, fmt.Errorf("%w: %v is not in 1970 to 10889-08-02, which version 7 holds", ErrTimeRange, time.Unix(sec, nsec).UTC())
+		return 0, fmt.Errorf("%w: %v is not in 1582-10-15 to 5236-03-31, which version 6 holds", ErrTimeRange, t.UTC())
 	}
-	return 0, errNotMade
+	if sec >= 0 && sec <= maxTimestamps/v7PerSecond {
+		// v7PerSecond/1e9 in lowest terms is 64/15625.
+		if step := uint64(sec*v7PerSecond + nsec*64/15625); step < maxTimestamps {
+			return step, nil
+		}
+	}
+	return 0, fmt.Errorf("%w: %v is not in 1970 to 10889-08-02, which version 7 holds", ErrTimeRange, t.UTC())
+}
+
+// timestampOf is timestampAt for nanoseconds since 1970, which are in range for both versions.
+func timestampOf(version byte, ns uint64) uint64 {
+	if version == 6 {
+		return ns/100 + v6Unix
+	}
+	return ns/15625*64 + ns%15625*64/15625
 }

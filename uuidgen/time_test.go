@@ -59,6 +59,23 @@ func TestNoTime(t *testing.T) {
 	}
 }
 
+// Both ways to a timestamp agree.
+func TestTimestampOf(t *testing.T) {
+	rnd := mathrand.New(mathrand.NewPCG(7, 8))
+	for _, version := range []byte{6, 7} {
+		for i := range 100_000 {
+			ns := rnd.Int64() >> rnd.IntN(63)
+			if i%2 == 0 {
+				ns -= ns % 1e6 // the beginning of a millisecond
+			}
+			want, err := timestampAt(version, time.Unix(0, ns))
+			if got := timestampOf(version, uint64(ns)); err != nil || got != want {
+				t.Fatalf("version %d, %d ns: %d, want %d, %v", version, ns, got, want, err)
+			}
+		}
+	}
+}
+
 // MinV7At(t) <= u <= MaxV7At(t) for every id made at t, and for none made at another millisecond; likewise version 6 with
 // 100 ns.
 func TestBounds(t *testing.T) {
