@@ -10,9 +10,9 @@ import (
 	"github.com/google/uuid"
 )
 
-// uuidgenCases returns the cases of package uuidgen: UUIDv4, UUIDv6 and UUIDv7 draw one id at a time, UUIDv7Fill draws a
-// thousand at once and counts each; with x2 two goroutines draw from the same generator, and an id is counted once,
-// whichever made it.
+// uuidgenCases returns the cases of package uuidgen: UUIDv4, UUIDv6 and UUIDv7 draw one id at a time, UUIDv4Fill and
+// UUIDv7Fill draw a thousand at once. With x2 two goroutines draw together, ours from one generator. The time is always
+// that of an id: with x2, how long after one the next is there, whichever goroutine made it.
 func uuidgenCases() []Case {
 	var cases []Case
 	for _, at := range []struct {
@@ -22,69 +22,132 @@ func uuidgenCases() []Case {
 		add := func(work, impl string, run func(b *testing.B)) {
 			cases = append(cases, Case{Work: work + at.suffix, Impl: impl, Procs: at.procs, Run: run})
 		}
-		add("UUIDv7", "bsonids", drawOurs(uuidgen.NewV7))
-		add("UUIDv7", "google-pool", pooled(draw(uuid.NewV7)))
-		add("UUIDv7", "google", draw(uuid.NewV7))
-		add("UUIDv7", "gofrs", draw(gofrs.NewV7))
-		add("UUIDv7Fill", "bsonids", fillOurs(uuidgen.NewV7))
-		add("UUIDv6", "bsonids", drawOurs(uuidgen.NewV6))
-		add("UUIDv6", "gofrs", draw(gofrs.NewV6))
-		add("UUIDv4", "bsonids", drawOurs(uuidgen.NewV4))
-		add("UUIDv4", "google-pool", pooled(draw(uuid.NewRandom)))
-		add("UUIDv4", "google", draw(uuid.NewRandom))
-		add("UUIDv4", "gofrs", draw(gofrs.NewV4))
-		add("UUIDv4Fill", "bsonids", fillOurs(uuidgen.NewV4))
+		add("UUIDv7", "bsonids", drawOne(uuidgen.NewV7))
+		add("UUIDv7", "google-pool", pooled(drawGoogleV7))
+		add("UUIDv7", "google", drawGoogleV7)
+		add("UUIDv7", "gofrs", drawGofrsV7)
+		add("UUIDv7Fill", "bsonids", drawBatch(uuidgen.NewV7))
+		add("UUIDv6", "bsonids", drawOne(uuidgen.NewV6))
+		add("UUIDv6", "gofrs", drawGofrsV6)
+		add("UUIDv4", "bsonids", drawOne(uuidgen.NewV4))
+		add("UUIDv4", "google-pool", pooled(drawGoogleV4))
+		add("UUIDv4", "google", drawGoogleV4)
+		add("UUIDv4", "gofrs", drawGofrsV4)
+		add("UUIDv4Fill", "bsonids", drawBatch(uuidgen.NewV4))
 	}
 	return cases
 }
 
-// draw measures one id at a time on as many goroutines as there are processors.
-func draw[U uuid.UUID | gofrs.UUID](newUUID func() (U, error)) func(b *testing.B) {
+// share runs draw with a share of b.N ids on as many goroutines as there are processors.
+func share(b *testing.B, draw func(n int) error) {
+	b.ReportAllocs()
+	workers := runtime.GOMAXPROCS(0)
+	var wg sync.WaitGroup
+	for w := range workers {
+		wg.Go(func() {
+			if err := draw((b.N + w) / workers); err != nil {
+				b.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+type newGenerator func(...uuidgen.Option) (*uuidgen.Generator, error)
+
+func drawOne(newGenerator newGenerator) func(b *testing.B) {
 	return func(b *testing.B) {
-		b.ReportAllocs()
-		b.RunParallel(func(pb *testing.PB) {
-			for pb.Next() {
-				if _, err := newUUID(); err != nil {
-					b.Error(err)
-					return
+		g, err := newGenerator()
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.ResetTimer()
+		share(b, func(n int) error {
+			for range n {
+				if _, err := g.NewUUID(); err != nil {
+					return err
 				}
 			}
+			return nil
 		})
 	}
 }
 
-func drawOurs(newGenerator func(...uuidgen.Option) (*uuidgen.Generator, error)) func(b *testing.B) {
+func drawBatch(newGenerator newGenerator) func(b *testing.B) {
 	return func(b *testing.B) {
 		g, err := newGenerator()
 		if err != nil {
 			b.Fatal(err)
 		}
-		draw(g.NewUUID)(b)
+		b.ResetTimer()
+		share(b, func(n int) error {
+			ids := make([]uuid.UUID, 1000)
+			for ; n > 0; n -= len(ids) {
+				if err := g.Fill(ids[:min(n, len(ids))]); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
 	}
 }
 
-func fillOurs(newGenerator func(...uuidgen.Option) (*uuidgen.Generator, error)) func(b *testing.B) {
-	return func(b *testing.B) {
-		g, err := newGenerator()
-		if err != nil {
-			b.Fatal(err)
+// The loops below stand each by itself, so that the call measured is the one that a user writes and not one through a
+// function value.
+
+func drawGoogleV7(b *testing.B) {
+	share(b, func(n int) error {
+		for range n {
+			if _, err := uuid.NewV7(); err != nil {
+				return err
+			}
 		}
-		b.ReportAllocs()
-		var wg sync.WaitGroup
-		workers := runtime.GOMAXPROCS(0)
-		for w := range workers {
-			wg.Go(func() {
-				ids := make([]uuid.UUID, 1000)
-				for left := (b.N + w) / workers; left > 0; left -= len(ids) {
-					if err := g.Fill(ids[:min(left, len(ids))]); err != nil {
-						b.Error(err)
-						return
-					}
-				}
-			})
+		return nil
+	})
+}
+
+func drawGoogleV4(b *testing.B) {
+	share(b, func(n int) error {
+		for range n {
+			if _, err := uuid.NewRandom(); err != nil {
+				return err
+			}
 		}
-		wg.Wait()
-	}
+		return nil
+	})
+}
+
+func drawGofrsV7(b *testing.B) {
+	share(b, func(n int) error {
+		for range n {
+			if _, err := gofrs.NewV7(); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func drawGofrsV6(b *testing.B) {
+	share(b, func(n int) error {
+		for range n {
+			if _, err := gofrs.NewV6(); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func drawGofrsV4(b *testing.B) {
+	share(b, func(n int) error {
+		for range n {
+			if _, err := gofrs.NewV4(); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 // pooled runs a case with google/uuid's pool of random octets. The pool is one switch for the whole process and must not
