@@ -1,0 +1,218 @@
+package explain
+
+import (
+	"encoding/base64"
+	"encoding/hex"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/bsonids/bsonids/objectidgen"
+	"github.com/bsonids/bsonids/uuidgen"
+	"github.com/bsonids/bsonids/uuidrep"
+)
+
+// Explanation is all that is to say about a Value: of the two parts one is set.
+type Explanation struct {
+	Form     string    `json:"form"`
+	UUID     *UUID     `json:"uuid,omitempty"`
+	ObjectID *ObjectID `json:"objectId,omitempty"`
+}
+
+// UUID explains 16 octets.
+type UUID struct {
+	// Value is the UUID, where the form says which it is. Where it doesn't, it is the one in network order, and
+	// Ambiguous is set.
+	Value     Reading `json:"value"`
+	Ambiguous bool    `json:"ambiguous"`
+
+	Stored  []Stored        `json:"stored"`  // Value in each representation
+	Read    []Reading       `json:"read"`    // the octets that were given, in each byte order
+	Drivers []DriverReading `json:"drivers"` // what the drivers make of the octets that were given
+
+	Octets  string `json:"octets"`            // that were given
+	Subtype *byte  `json:"subtype,omitempty"` // that was given
+}
+
+// Reading is a UUID and what its bits say.
+type Reading struct {
+	Order   string     `json:"order"`
+	UUID    string     `json:"uuid"`
+	Variant string     `json:"variant"`
+	Version string     `json:"version"` // empty outside the variant of RFC 9562
+	Time    *time.Time `json:"time,omitempty"`
+	Fits    bool       `json:"fits"` // variant and version are those of RFC 9562
+}
+
+// Stored is a UUID in one representation.
+type Stored struct {
+	Representation string `json:"representation"`
+	Subtype        byte   `json:"subtype"`
+	Octets         string `json:"octets"`
+	Base64         string `json:"base64"`
+	Paste          string `json:"mongosh"`
+	ExtJSON        string `json:"extendedJson"`
+}
+
+// DriverReading is what a program sees of the octets.
+type DriverReading struct {
+	Driver string `json:"driver"`
+	Prints string `json:"prints"`
+}
+
+// ObjectID explains 12 octets.
+type ObjectID struct {
+	Hex     string    `json:"hex"`
+	Time    time.Time `json:"time"`
+	Seconds uint32    `json:"seconds"`
+	Process string    `json:"process"`
+	Counter uint32    `json:"counter"`
+	Base64  string    `json:"base64"`
+	Paste   string    `json:"mongosh"`
+	ExtJSON string    `json:"extendedJson"`
+}
+
+// Explain says what v is.
+func Explain(v Value) Explanation {
+	e := Explanation{Form: v.Form}
+	if v.ObjectID != nil {
+		e.ObjectID = explainObjectID(*v.ObjectID)
+		return e
+	}
+	e.UUID = explainUUID(v)
+	return e
+}
+
+func explainObjectID(id bson.ObjectID) *ObjectID {
+	p := objectidgen.Inspect(id)
+	return &ObjectID{
+		Hex:     id.Hex(),
+		Time:    id.Timestamp().UTC(),
+		Seconds: p.Seconds,
+		Process: hex.EncodeToString(p.Process[:]),
+		Counter: p.Counter,
+		Base64:  base64.StdEncoding.EncodeToString(id[:]),
+		Paste:   fmt.Sprintf("ObjectId(%q)", id.Hex()),
+		ExtJSON: fmt.Sprintf(`{"$oid":%q}`, id.Hex()),
+	}
+}
+
+var representations = []uuidrep.Representation{
+	uuidrep.Standard, uuidrep.PythonLegacy, uuidrep.CSharpLegacy, uuidrep.JavaLegacy,
+}
+
+func explainUUID(v Value) *UUID {
+	// Subtype 4 has one order, and text without a subtype is the UUID itself: both are read as they stand.
+	e := &UUID{Octets: hex.EncodeToString(v.Octets[:])}
+	u := uuid.UUID(v.Representation.Permute(v.Octets))
+	e.Value = read(v.Representation.String(), u)
+	e.Ambiguous = v.Representation == uuidrep.Unspecified && v.Form != "UUID"
+	if e.Ambiguous {
+		e.Value.Order = "network"
+	}
+	if v.HasSubtype {
+		e.Subtype = &v.Subtype
+	}
+	for _, r := range representations {
+		e.Stored = append(e.Stored, store(u, r))
+	}
+	e.Read = []Reading{
+		read("network (standard, pythonLegacy)", v.Octets),
+		read(uuidrep.CSharpLegacy.String(), uuidrep.CSharpLegacy.Permute(v.Octets)),
+		read(uuidrep.JavaLegacy.String(), uuidrep.JavaLegacy.Permute(v.Octets)),
+	}
+	if v.HasSubtype {
+		e.Drivers = drivers(v.Subtype, v.Octets)
+	}
+	return e
+}
+
+func store(u uuid.UUID, r uuidrep.Representation) Stored {
+	octets := r.Permute(u)
+	subtype, _ := r.Subtype() // the four here have one
+	s := Stored{
+		Representation: r.String(),
+		Subtype:        subtype,
+		Octets:         hex.EncodeToString(octets[:]),
+		Base64:         base64.StdEncoding.EncodeToString(octets[:]),
+	}
+	s.ExtJSON = fmt.Sprintf(`{"$binary":{"base64":%q,"subType":"%02x"}}`, s.Base64, subtype)
+	s.Paste = fmt.Sprintf("BinData(%d, %q)", subtype, s.Base64)
+	if r == uuidrep.Standard {
+		s.Paste = fmt.Sprintf("UUID(%q)", u)
+	}
+	return s
+}
+
+var versions = map[byte]string{
+	1: "1, time-based (100 ns since 1582)", 2: "2, DCE security", 3: "3, name-based (MD5)", 4: "4, random",
+	5: "5, name-based (SHA-1)", 6: "6, time-ordered (100 ns since 1582)", 7: "7, time-ordered (milliseconds since 1970)",
+	8: "8, custom",
+}
+
+func read(order string, u [16]byte) Reading {
+	id := uuid.UUID(u)
+	r := Reading{Order: order, UUID: id.String()}
+	switch {
+	case id == uuid.Nil:
+		r.Variant, r.Version = "none: the nil UUID", ""
+		return r
+	case id == uuid.Max:
+		r.Variant, r.Version = "none: the max UUID", ""
+		return r
+	}
+	switch {
+	case u[8]>>7 == 0:
+		r.Variant = "NCS, reserved"
+	case u[8]>>6 == 0b10:
+		r.Variant = "RFC 9562"
+	case u[8]>>5 == 0b110:
+		r.Variant = "Microsoft, reserved"
+	default:
+		r.Variant = "reserved for the future"
+	}
+	if u[8]>>6 != 0b10 {
+		return r
+	}
+	version := u[6] >> 4
+	name, known := versions[version]
+	if !known {
+		name = fmt.Sprintf("%d, not defined", version)
+	}
+	r.Version, r.Fits = name, known
+	if t, err := uuidgen.Time(id); err == nil {
+		r.Time = &t
+	}
+	return r
+}
+
+// drivers follows the table of "Handling of Native UUID Types", section "Implicit decoding", and for the shells what
+// they print.
+func drivers(subtype byte, octets [16]byte) []DriverReading {
+	b64 := base64.StdEncoding.EncodeToString(octets[:])
+	plain := fmt.Sprintf("Binary, subtype %d, %x", subtype, octets)
+	setting := func(r uuidrep.Representation) string {
+		if want, err := r.Subtype(); err == nil && want == subtype {
+			return uuid.UUID(r.Permute(octets)).String()
+		}
+		return plain
+	}
+	shell := fmt.Sprintf("Binary.createFromBase64('%s', %d)", b64, subtype)
+	oldShell := fmt.Sprintf(`BinData(%d,%q)`, subtype, b64)
+	if subtype == bson.TypeBinaryUUID {
+		shell = fmt.Sprintf("UUID('%s')", uuid.UUID(octets))
+		oldShell = fmt.Sprintf("UUID(%q)", uuid.UUID(octets))
+	}
+	return []DriverReading{
+		{"mongosh", shell},
+		{"mongo (the older shell)", oldShell},
+		{"Go, bson.Binary in any", fmt.Sprintf("{Subtype:%d Data:%v}", subtype, octets[:])},
+		{"Java, Python, C# with standard; Go with bsonids", setting(uuidrep.Standard)},
+		{"… with csharpLegacy (C# until 2.x: the default)", setting(uuidrep.CSharpLegacy)},
+		{"… with javaLegacy (Java until 3.x: the default)", setting(uuidrep.JavaLegacy)},
+		{"… with pythonLegacy (PyMongo until 3.x: the default)", setting(uuidrep.PythonLegacy)},
+		{"… with unspecified (today's default)", plain},
+	}
+}

@@ -1,0 +1,290 @@
+// Package explain says what one identifier is: a UUID or an ObjectID, in any of the forms that shells, drivers and
+// exports write.
+package explain
+
+import (
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/google/uuid"
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/bsonids/bsonids/uuidrep"
+)
+
+// Value is what a form says. It is a plain value, safe to copy.
+type Value struct {
+	// ObjectID is set where the form is one; the other fields are then unused.
+	ObjectID *bson.ObjectID
+
+	// Octets are 16, in the order in which the value is stored or, where HasSubtype is false, in which it was written.
+	Octets [16]byte
+
+	// Subtype is the binary subtype that the form names.
+	Subtype    byte
+	HasSubtype bool
+
+	// Representation is the one that the form names: JUUID("…") says javaLegacy, UUID("…") standard. It is Unspecified
+	// where the form leaves it open.
+	Representation uuidrep.Representation
+
+	// Form names what was read, for people.
+	Form string
+}
+
+// ErrForm is wrapped by the error of Parse for text in no form that it knows.
+var ErrForm = errors.New("not a UUID or ObjectID in a form that is known here: give a UUID, 16 or 12 octets in hexadecimal, " +
+	`16 octets in base64, UUID("…"), BinData(3, "…"), HexData(4, "…"), JUUID("…"), ObjectId("…"), or extended JSON`)
+
+// Parse reads s, with white space around it. The error wraps ErrForm or says what is wrong with the form that s is in.
+func Parse(s string) (Value, error) {
+	s = strings.TrimSpace(s)
+	switch {
+	case strings.HasPrefix(s, "{") && strings.Contains(s, "$"):
+		return parseExtJSON(s)
+	case strings.HasSuffix(s, ")"):
+		return parseCall(s)
+	}
+	if len(s) >= 2 && (s[0] == '"' || s[0] == '\'') && s[len(s)-1] == s[0] {
+		s = s[1 : len(s)-1]
+	}
+	return parseBare(s)
+}
+
+func parseBare(s string) (Value, error) {
+	if u, err := parseUUIDText(s); err == nil {
+		return Value{Octets: u, Form: "UUID"}, nil
+	}
+	if b, err := parseHex(s); err == nil {
+		switch len(b) {
+		case 12:
+			id := bson.ObjectID(b)
+			return Value{ObjectID: &id, Form: "12 octets in hexadecimal"}, nil
+		case 16:
+			return Value{Octets: [16]byte(b), Form: "16 octets in hexadecimal"}, nil
+		}
+		return Value{}, fmt.Errorf("%d octets in hexadecimal: a UUID has 16, an ObjectID 12", len(b))
+	}
+	if b, err := parseBase64(s); err == nil && len(b) == 16 {
+		return Value{Octets: [16]byte(b), Form: "16 octets in base64"}, nil
+	}
+	return Value{}, fmt.Errorf("%q: %w", shorten(s), ErrForm)
+}
+
+// parseUUIDText reads the forms of text with hyphens: plain, in braces, as a URN.
+func parseUUIDText(s string) (uuid.UUID, error) {
+	if len(s) == 32 {
+		return uuid.Nil, errors.New("no hyphens")
+	}
+	if err := uuid.Validate(s); err != nil { // Parse takes any two characters for the braces
+		return uuid.Nil, err
+	}
+	return uuid.Parse(s)
+}
+
+// parseHex reads octets in hexadecimal: bare, after 0x, or octet by octet with spaces, colons, hyphens, commas or \x
+// between them.
+func parseHex(s string) ([]byte, error) {
+	s = strings.NewReplacer(`\x`, "", "0x", "", "0X", "", " ", "", ":", "", "-", "", ",", "").Replace(s)
+	if s == "" {
+		return nil, errors.New("empty")
+	}
+	return hex.DecodeString(s)
+}
+
+// parseBase64 reads the standard and the URL alphabet, with and without padding.
+func parseBase64(s string) ([]byte, error) {
+	s = strings.NewReplacer("-", "+", "_", "/").Replace(strings.TrimRight(s, "="))
+	return base64.RawStdEncoding.DecodeString(s)
+}
+
+// call is NAME(arguments), with new before it or not; name is put into lower case.
+var call = regexp.MustCompile(`^(?:new\s+)?([A-Za-z][A-Za-z0-9.]*)\s*\((.*)\)$`)
+
+// legacyCalls are the functions that name a byte order: those of mongosh and Compass, of the C# driver's uuidhelpers.js
+// for the old shell, and of graphical clients.
+var legacyCalls = map[string]uuidrep.Representation{
+	"legacycsharpuuid": uuidrep.CSharpLegacy, "csuuid": uuidrep.CSharpLegacy, "csguid": uuidrep.CSharpLegacy, "nuuid": uuidrep.CSharpLegacy,
+	"legacyjavauuid": uuidrep.JavaLegacy, "juuid": uuidrep.JavaLegacy, "jguid": uuidrep.JavaLegacy,
+	"legacypythonuuid": uuidrep.PythonLegacy, "pyuuid": uuidrep.PythonLegacy, "pyguid": uuidrep.PythonLegacy,
+}
+
+func parseCall(s string) (Value, error) {
+	m := call.FindStringSubmatch(s)
+	if m == nil {
+		return Value{}, fmt.Errorf("%q: %w", shorten(s), ErrForm)
+	}
+	name, args := m[1], m[2]
+	v := Value{Form: name + "(…)"}
+	rep, legacy := legacyCalls[strings.ToLower(name)]
+	switch {
+	case legacy:
+		u, err := uuidArgument(name, args)
+		if err != nil {
+			return Value{}, err
+		}
+		v.Octets, v.Subtype, v.HasSubtype, v.Representation = rep.Permute(u), bson.TypeBinaryUUIDOld, true, rep
+		return v, nil
+	case strings.EqualFold(name, "UUID"), strings.EqualFold(name, "GUID"):
+		u, err := uuidArgument(name, args)
+		if err != nil {
+			return Value{}, err
+		}
+		v.Octets, v.Subtype, v.HasSubtype, v.Representation = u, bson.TypeBinaryUUID, true, uuidrep.Standard
+		return v, nil
+	case strings.EqualFold(name, "LUUID"):
+		// The octets as they are stored, written like a UUID: the byte order stays open.
+		u, err := uuidArgument(name, args)
+		if err != nil {
+			return Value{}, err
+		}
+		v.Octets, v.Subtype, v.HasSubtype = u, bson.TypeBinaryUUIDOld, true
+		return v, nil
+	case strings.EqualFold(name, "ObjectId"):
+		b, err := parseHex(unquote(args))
+		if err != nil || len(b) != 12 {
+			return Value{}, fmt.Errorf("%s(…) needs 24 hexadecimal digits in quotes", name)
+		}
+		id := bson.ObjectID(b)
+		v.ObjectID = &id
+		return v, nil
+	case strings.EqualFold(name, "BinData"), strings.EqualFold(name, "HexData"):
+		subtype, data, found := strings.Cut(args, ",")
+		if !found {
+			return Value{}, fmt.Errorf("%s(…) needs a subtype and text in quotes", name)
+		}
+		return binary(v, name, subtype, data, strings.EqualFold(name, "HexData"))
+	case strings.EqualFold(name, "Binary.createFromBase64"), strings.EqualFold(name, "Binary.createFromHexString"):
+		data, subtype, found := strings.Cut(args, ",")
+		if !found {
+			subtype = "0"
+		}
+		return binary(v, name, subtype, data, !strings.HasSuffix(strings.ToLower(name), "base64"))
+	case strings.EqualFold(name, "Binary"):
+		return nodeBinary(v, args)
+	}
+	return Value{}, fmt.Errorf("%s(…): %w", shorten(name), ErrForm)
+}
+
+// bufferFrom is how older shells print the data of a Binary.
+var bufferFrom = regexp.MustCompile(`^Buffer\.from\(\s*("[^"]*"|'[^']*')\s*,\s*["'](hex|base64)["']\s*\)\s*,\s*([0-9A-Za-z]+)$`)
+
+func nodeBinary(v Value, args string) (Value, error) {
+	m := bufferFrom.FindStringSubmatch(strings.TrimSpace(args))
+	if m == nil {
+		return Value{}, errors.New(`Binary(…) needs Buffer.from("…", "hex") or Buffer.from("…", "base64"), and a subtype`)
+	}
+	return binary(v, "Binary", m[3], m[1], m[2] == "hex")
+}
+
+func binary(v Value, name, subtype, data string, isHex bool) (Value, error) {
+	n, err := strconv.ParseUint(strings.TrimSpace(subtype), 0, 8)
+	if err != nil {
+		return Value{}, fmt.Errorf("%s(…): %q is not a subtype from 0 to 255", name, shorten(strings.TrimSpace(subtype)))
+	}
+	decode := parseBase64
+	if isHex {
+		decode = parseHex
+	}
+	b, err := decode(unquote(data))
+	if err != nil {
+		return Value{}, fmt.Errorf("%s(…): the text is not %s", name, map[bool]string{true: "hexadecimal", false: "base64"}[isHex])
+	}
+	return withOctets(v, byte(n), b)
+}
+
+func withOctets(v Value, subtype byte, b []byte) (Value, error) {
+	if len(b) != 16 {
+		return Value{}, fmt.Errorf("%d octets of subtype %d: a UUID has 16", len(b), subtype)
+	}
+	v.Octets, v.Subtype, v.HasSubtype = [16]byte(b), subtype, true
+	if subtype == bson.TypeBinaryUUID {
+		v.Representation = uuidrep.Standard
+	}
+	return v, nil
+}
+
+func uuidArgument(name, args string) (uuid.UUID, error) {
+	s := unquote(args)
+	u, err := uuid.Parse(s)
+	if err != nil {
+		return uuid.Nil, fmt.Errorf("%s(…): %q is not a UUID", name, shorten(s))
+	}
+	return u, nil
+}
+
+func unquote(s string) string {
+	s = strings.TrimSpace(s)
+	if len(s) >= 2 && (s[0] == '"' || s[0] == '\'') && s[len(s)-1] == s[0] {
+		s = s[1 : len(s)-1]
+	}
+	return s
+}
+
+// parseExtJSON reads one value of MongoDB Extended JSON, version 2 or 1.
+func parseExtJSON(s string) (Value, error) {
+	var doc struct {
+		UUID   *string         `json:"$uuid"`
+		OID    *string         `json:"$oid"`
+		Binary json.RawMessage `json:"$binary"`
+		Type   *string         `json:"$type"`
+	}
+	if err := json.Unmarshal([]byte(s), &doc); err != nil {
+		return Value{}, fmt.Errorf("%q is not JSON", shorten(s))
+	}
+	switch {
+	case doc.UUID != nil:
+		u, err := uuid.Parse(*doc.UUID)
+		if err != nil {
+			return Value{}, fmt.Errorf("$uuid: %q is not a UUID", shorten(*doc.UUID))
+		}
+		return withOctets(Value{Form: "extended JSON, $uuid"}, bson.TypeBinaryUUID, u[:])
+	case doc.OID != nil:
+		id, err := bson.ObjectIDFromHex(*doc.OID)
+		if err != nil {
+			return Value{}, fmt.Errorf("$oid: %q is not 24 hexadecimal digits", shorten(*doc.OID))
+		}
+		return Value{ObjectID: &id, Form: "extended JSON, $oid"}, nil
+	case doc.Binary != nil:
+		return parseExtBinary(doc.Binary, doc.Type)
+	}
+	return Value{}, fmt.Errorf("%q: extended JSON here is $uuid, $binary or $oid", shorten(s))
+}
+
+func parseExtBinary(raw json.RawMessage, typ *string) (Value, error) {
+	var v2 struct {
+		Base64  *string `json:"base64"`
+		SubType *string `json:"subType"`
+	}
+	var data, subtype string
+	if err := json.Unmarshal(raw, &v2); err == nil && v2.Base64 != nil && v2.SubType != nil {
+		data, subtype = *v2.Base64, *v2.SubType
+	} else if err := json.Unmarshal(raw, &data); err == nil && typ != nil {
+		subtype = *typ
+	} else {
+		return Value{}, errors.New(`$binary needs "base64" and "subType", or the older "$type"`)
+	}
+	n, err := strconv.ParseUint(subtype, 16, 8)
+	if err != nil {
+		return Value{}, fmt.Errorf("$binary: %q is not a subtype of one or two hexadecimal digits", shorten(subtype))
+	}
+	b, err := parseBase64(data)
+	if err != nil {
+		return Value{}, errors.New("$binary: the data is not base64")
+	}
+	return withOctets(Value{Form: "extended JSON, $binary"}, byte(n), b)
+}
+
+// shorten keeps an error to one line.
+func shorten(s string) string {
+	if r := []rune(s); len(r) > 60 {
+		return string(r[:60]) + "…"
+	}
+	return s
+}
