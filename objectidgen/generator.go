@@ -28,9 +28,9 @@ import (
 // For that it never makes more than 2^24 ids with one timestamp, and tells three cases apart when it has made them:
 //
 //   - The clock shows a later second: that is the next timestamp.
-//   - The clock shows the same second: it waits, and asks the clock again until it shows another. It asks often and
-//     yields the processor in between; while one call asks, the others queue behind it. A clock of [WithClock] that
-//     stands still for ever keeps them waiting for ever.
+//   - The clock shows the same second: it waits, and asks the clock again until it shows another. It yields the
+//     processor in between, and sleeps for up to 5 ms where asking does not move the clock. A clock of [WithClock]
+//     that stands still for ever keeps it waiting for ever.
 //   - The clock shows an earlier second, because it was set back: the next timestamp is the one in use plus 1, without
 //     waiting. The clock may never come back to it, or not for hours.
 //

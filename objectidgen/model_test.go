@@ -195,7 +195,7 @@ func (w *world) pause(p point) {
 	th := w.running
 	switch p {
 	case pointAsk:
-		th.inNext = th.at == pointNext || th.at == pointWait
+		th.inNext = th.at == pointNext
 		if !th.inNext {
 			th.held = len(w.seconds) - 1
 		}
@@ -278,7 +278,7 @@ func (w *world) ready() []*thread {
 			}
 			w.g.mu.Unlock()
 		case pointWait: // would be told the same again
-			if th.toldAt == w.now {
+			if th.toldAt == w.now && w.seconds[th.held] == w.g.current.Load() {
 				continue
 			}
 		}
@@ -308,10 +308,7 @@ func (w *world) run(th *thread) {
 // atEnd checks the end of a run: a goroutine that has not come to its own may only wait for the clock.
 func (w *world) atEnd() {
 	for _, th := range w.threads {
-		if th.at == pointDone || th.at == pointWait {
-			continue
-		}
-		if !slices.ContainsFunc(w.threads, func(other *thread) bool { return other.at == pointWait }) {
+		if th.at != pointDone && th.at != pointWait {
 			w.fatalf("deadlock")
 		}
 	}

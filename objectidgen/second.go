@@ -20,6 +20,9 @@ const (
 	// for the timestamp to be right within microseconds.
 	chunk = 4096
 
+	// nap is how long a wait lasts before the clock is asked again, where the clock does not move by being asked.
+	nap = 5 * time.Millisecond
+
 	// recheck is how long the monotonic clock stands in for the system's.
 	recheck = 100 * time.Millisecond
 )
@@ -86,8 +89,8 @@ func (s *second) fresh(mono time.Duration) bool {
 
 // reading is what a look at the clock tells.
 type reading struct {
-	clock   int64 // the clock's second, as it is
-	seconds int64 // clamped to the timestamp's range
+	time    time.Time
+	seconds int64 // its second, clamped to the timestamp's range
 	until   int64 // when to look again
 }
 
@@ -99,8 +102,12 @@ func (g *Generator) read() reading {
 		mono = time.Since(g.epoch)
 	}
 	now := g.clock()
-	left := time.Second - time.Duration(now.Nanosecond())
-	return reading{clock: now.Unix(), seconds: clamp(now.Unix()), until: int64(mono + min(left, recheck))}
+	return reading{now, clamp(now.Unix()), int64(mono + min(untilNext(now), recheck))}
+}
+
+// untilNext is how far t is from the next second.
+func untilNext(t time.Time) time.Duration {
+	return time.Second - time.Duration(t.Nanosecond())
 }
 
 func clamp(seconds int64) int64 {
@@ -141,35 +148,51 @@ func (g *Generator) turn(now reading) *second {
 	return cur
 }
 
-// next returns the second after cur, whose ids are all taken, or which is closed.
+// next returns the second after cur, whose ids are all taken, or which is closed. It waits where there is none yet.
 func (g *Generator) next(cur *second) (*second, error) {
+	var last time.Time
+	for still := 0; ; still++ {
+		next, now, err := g.follow(cur)
+		if next != nil || err != nil {
+			return next, err
+		}
+		g.at(pointWait)
+		if !now.Equal(last) {
+			last, still = now, 0
+		}
+		switch {
+		case g.cached:
+			time.Sleep(min(untilNext(now), nap))
+		case still < 100: // moves, perhaps because it is asked
+			runtime.Gosched()
+		default:
+			time.Sleep(nap)
+		}
+	}
+}
+
+// follow returns the second after cur, or none and the clock's time where that is still the second of cur.
+func (g *Generator) follow(cur *second) (*second, time.Time, error) {
 	g.at(pointNext)
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for attempt := 0; ; attempt++ {
-		if current := g.current.Load(); current != cur {
-			return current, nil
-		}
-		// The clock is asked here, after cur was found used up, and not before: a reading from before cur began would
-		// look like a clock that was set back.
-		switch now := g.read(); {
-		case now.seconds > cur.seconds:
-			return g.move(cur, now.seconds, now.until), nil
-		case cur.seconds == lastSecond:
-			// So that any number of failing calls does not add up to where the number starts again.
-			cur.taken.Store(g.width)
-			return nil, ErrTimeExhausted
-		case now.clock < cur.seconds:
-			return g.move(cur, cur.seconds+1, now.until), nil
-		}
-		g.at(pointWait)
-		// Some clocks of tests move on when they are asked; the system's takes up to a second.
-		if attempt < 100 {
-			runtime.Gosched()
-		} else {
-			time.Sleep(100 * time.Microsecond)
-		}
+	if current := g.current.Load(); current != cur {
+		return current, time.Time{}, nil
 	}
+	// The clock is asked here, after cur was found used up, and not before: a reading from before cur began would look
+	// like a clock that was set back.
+	now := g.read()
+	switch {
+	case now.seconds > cur.seconds:
+		return g.move(cur, now.seconds, now.until), now.time, nil
+	case cur.seconds == lastSecond:
+		// So that any number of failing calls does not add up to where the number starts again.
+		cur.taken.Store(g.width)
+		return nil, now.time, ErrTimeExhausted
+	case now.time.Unix() < cur.seconds:
+		return g.move(cur, cur.seconds+1, now.until), now.time, nil
+	}
+	return nil, now.time, nil
 }
 
 // move replaces cur by a later second, which goes on with the counter. It needs mu.
@@ -197,10 +220,10 @@ type point uint8
 
 const (
 	pointTurn    point = iota // before turn locks mu
-	pointNext                 // before next does
+	pointNext                 // before follow does
 	pointRenew                // before Renew does
 	pointTake                 // between getting hold of a second by turn or next and taking ids of it
-	pointWait                 // before the clock is asked again
+	pointWait                 // before follow is called again
 	pointClose                // before the current second is closed
 	pointReplace              // between that and its replacement
 )

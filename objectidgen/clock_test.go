@@ -1,0 +1,370 @@
+package objectidgen
+
+import (
+	"errors"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+)
+
+// script is a clock that shows the given seconds, one each time it is asked, and the last for ever.
+type script struct {
+	mu      sync.Mutex
+	seconds []int64
+	asked   int
+}
+
+func (s *script) now() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.asked++
+	return time.Unix(s.seconds[min(s.asked, len(s.seconds))-1], 0)
+}
+
+type second24 struct {
+	seconds uint32
+	counter uint32
+}
+
+// draws calls next for each wanted id and compares seconds and counters.
+func draws(t *testing.T, g *Generator, want []second24) {
+	t.Helper()
+	var last bson.ObjectID
+	for i, w := range want {
+		id := g.NewObjectID()
+		p := Inspect(id)
+		if got := (second24{p.Seconds, p.Counter}); got != w {
+			t.Errorf("id %d: second %d counter %d, want %d and %d", i, got.seconds, got.counter, w.seconds, w.counter)
+		}
+		if i > 0 && p.Counter != 0 && Compare(last, id) >= 0 {
+			t.Errorf("id %d: %v is not above %v", i, id, last)
+		}
+		last = id
+	}
+}
+
+// The clock's readings and the ids made of them, with four ids a second.
+func TestClock(t *testing.T) {
+	const last = math.MaxUint32
+	for _, test := range []struct {
+		name  string
+		clock []int64
+		want  []second24
+		asked int
+	}{
+		{
+			"moves on", []int64{100, 100, 101, 105},
+			[]second24{{100, 0}, {100, 1}, {101, 2}, {105, 3}}, 4,
+		},
+		{
+			"steps back: the second is held", []int64{100, 99, 50, 100, 101},
+			[]second24{{100, 0}, {100, 1}, {100, 2}, {100, 3}, {101, 0}}, 5,
+		},
+		{
+			// The fifth id is told 100, asks again and is told 100, 100, 101.
+			"stands still at a used second: asked until it moves", []int64{100, 100, 100, 100, 100, 100, 100, 101, 101},
+			[]second24{{100, 0}, {100, 1}, {100, 2}, {100, 3}, {101, 0}, {101, 1}}, 9,
+		},
+		{
+			"moves on by more while an id waits", []int64{100, 100, 100, 100, 100, 100, 200},
+			[]second24{{100, 0}, {100, 1}, {100, 2}, {100, 3}, {200, 0}}, 7,
+		},
+		{
+			// The fifth id asks twice, since the reading that counts is the one after its second was found used up.
+			"is behind a used second: time moves on by one", []int64{100, 99},
+			[]second24{{100, 0}, {100, 1}, {100, 2}, {100, 3}, {101, 0}, {101, 1}, {101, 2}, {101, 3}, {102, 0}}, 11,
+		},
+		{
+			"is set back while an id waits", []int64{100, 100, 100, 100, 100, 100, 42},
+			[]second24{{100, 0}, {100, 1}, {100, 2}, {100, 3}, {101, 0}}, 7,
+		},
+		{
+			"steps back, is overtaken, comes back", []int64{100, 90, 90, 90, 90, 90, 100, 101, 101, 101, 102},
+			[]second24{{100, 0}, {100, 1}, {100, 2}, {100, 3}, {101, 0}, {101, 1}, {101, 2}, {101, 3}, {102, 0}}, 11,
+		},
+		{
+			"catches up between the two readings", []int64{100, 100, 100, 100, 99, 101},
+			[]second24{{100, 0}, {100, 1}, {100, 2}, {100, 3}, {101, 0}}, 6,
+		},
+		{
+			"before 1970", []int64{-1, -1 << 40, -62135596800, 0, 1},
+			[]second24{{0, 0}, {0, 1}, {0, 2}, {0, 3}, {1, 0}}, 5,
+		},
+		{
+			"before 1970, used up: behind, not still", []int64{-7},
+			[]second24{{0, 0}, {0, 1}, {0, 2}, {0, 3}, {1, 0}, {1, 1}}, 7,
+		},
+		{
+			"after 2106", []int64{last, last + 1, 1 << 40, math.MaxInt64},
+			[]second24{{last, 0}, {last, 1}, {last, 2}, {last, 3}}, 4,
+		},
+		{
+			"back from after 2106", []int64{last - 1, last + 1<<33, 100},
+			[]second24{{last - 1, 0}, {last, 1}, {last, 2}, {last, 3}, {last, 0}}, 5,
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			clock := &script{seconds: test.clock}
+			g := newGenerator(t, WithStart([5]byte{1}, 0), WithClock(clock.now))
+			g.width = 4
+			if clock.asked != 0 {
+				t.Errorf("New asked the clock")
+			}
+			draws(t, g, test.want)
+			if clock.asked != test.asked {
+				t.Errorf("the clock was asked %d times, want %d", clock.asked, test.asked)
+			}
+		})
+	}
+}
+
+// The same for Fill, which may take what is left of a second and go on in the next.
+func TestFillAcrossSeconds(t *testing.T) {
+	clock := &script{seconds: []int64{100, 100, 100, 100, 101, 99, 99}}
+	g := newGenerator(t, WithStart([5]byte{1}, 2), WithClock(clock.now))
+	g.width = 4
+	ids := make([]bson.ObjectID, 11)
+	g.Fill(ids)
+	var got []second24
+	for _, id := range ids {
+		got = append(got, second24{Inspect(id).Seconds, Inspect(id).Counter})
+	}
+	want := []second24{{100, 2}, {100, 3}, {100, 0}, {100, 1}, {101, 2}, {101, 3}, {101, 0}, {101, 1}, {102, 2}, {102, 3}, {102, 0}}
+	if !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
+
+// The last second of 2106 has its 2^24 ids like any other; then there are no more.
+func TestEndOfTime(t *testing.T) {
+	for _, clock := range []int64{math.MaxUint32, math.MaxUint32 + 1000, 100} {
+		seconds := []int64{math.MaxUint32, clock}
+		g := newGenerator(t, WithStart([5]byte{1}, 0), WithClock((&script{seconds: seconds}).now))
+		buf := make([]bson.ObjectID, 1<<16)
+		for range 1<<8 - 1 {
+			g.Fill(buf)
+		}
+		ids := make([]bson.ObjectID, 1<<16+5)
+		err := panics(func() { g.Fill(ids) })
+		if !errors.Is(err, ErrTimeExhausted) {
+			t.Fatalf("Fill: %v", err)
+		}
+		if got := Inspect(ids[1<<16-1]); got != (Parts{math.MaxUint32, [5]byte{1}, 0xFFFFFF}) {
+			t.Errorf("the last id: %+v", got)
+		}
+		if !slices.Equal(ids[1<<16:], make([]bson.ObjectID, 5)) {
+			t.Errorf("ids after the last: %v", ids[1<<16:])
+		}
+		for range 3 {
+			if id, err := g.NewID(); !errors.Is(err, ErrTimeExhausted) || id != nil {
+				t.Errorf("NewID: %v, %v", id, err)
+			}
+			if err := panics(func() { g.NewObjectID() }); !errors.Is(err, ErrTimeExhausted) {
+				t.Errorf("NewObjectID: %v", err)
+			}
+			if err := panics(func() { g.Fill(buf) }); !errors.Is(err, ErrTimeExhausted) {
+				t.Errorf("Fill: %v", err)
+			}
+		}
+		if !strings.HasPrefix(err.Error(), "objectidgen: ") {
+			t.Errorf("%q", err)
+		}
+		// Another process value has ids of its own.
+		if err := g.Renew(); err != nil {
+			t.Fatal(err)
+		}
+		if id, err := g.NewID(); err != nil || Inspect(id.(bson.ObjectID)).Seconds != math.MaxUint32 {
+			t.Errorf("after Renew: %v, %v", id, err)
+		}
+	}
+}
+
+func panics(f func()) (err error) {
+	defer func() { err, _ = recover().(error) }()
+	f()
+	return nil
+}
+
+// The real number of ids in one second, on a clock that stands still until it is asked for the 20th time since.
+func TestWaitsAtFullWidth(t *testing.T) {
+	asked := 0
+	waiting := false
+	g := newGenerator(t, WithStart([5]byte{1}, 7), WithClock(func() time.Time {
+		if waiting {
+			asked++
+		}
+		return time.Unix(100+int64(asked/20), 0)
+	}))
+	buf := make([]bson.ObjectID, 1<<18)
+	for range 1 << 6 {
+		g.Fill(buf)
+	}
+	if got := Inspect(buf[len(buf)-1]); got != (Parts{100, [5]byte{1}, 6}) {
+		t.Errorf("the last of 2^24: %+v", got)
+	}
+	waiting = true
+	if got := Inspect(g.NewObjectID()); got != (Parts{101, [5]byte{1}, 7}) {
+		t.Errorf("the next: %+v", got)
+	}
+	if asked != 20 {
+		t.Errorf("the clock was asked %d times, want 20", asked)
+	}
+}
+
+// A clock that stands still keeps every caller waiting, without burning the processor.
+func TestStoppedClock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		now, asked := int64(100), 0
+		g := newGenerator(t, WithStart([5]byte{1}, 0), WithClock(func() time.Time {
+			mu.Lock()
+			defer mu.Unlock()
+			asked++
+			return time.Unix(now, 0)
+		}))
+		g.width = 4
+		g.Fill(make([]bson.ObjectID, 4))
+		var ids []bson.ObjectID
+		for range 3 {
+			go func() {
+				id := g.NewObjectID()
+				mu.Lock()
+				defer mu.Unlock()
+				ids = append(ids, id)
+			}()
+		}
+		time.Sleep(time.Minute) // of the bubble's time
+		mu.Lock()
+		if len(ids) != 0 {
+			t.Errorf("ids %v while the clock stands still", ids)
+		}
+		// Each of the three asks a hundred times at once, and then every 5 ms.
+		if limit := 3*(200*60+200) + 1; asked < 1000 || asked > limit {
+			t.Errorf("the clock was asked %d times in a minute, at most %d expected", asked, limit)
+		}
+		now = 101
+		mu.Unlock()
+		time.Sleep(5 * time.Millisecond)
+		synctest.Wait()
+		mu.Lock()
+		defer mu.Unlock()
+		slices.SortFunc(ids, Compare)
+		for i := range 3 {
+			if len(ids) != 3 || Inspect(ids[i]) != (Parts{101, [5]byte{1}, uint32(i)}) {
+				t.Fatalf("ids %v after the clock moved on", ids)
+			}
+		}
+	})
+}
+
+// A clock that moves a microsecond whenever it is asked is asked as fast as it goes.
+func TestClockThatMovesWhenAsked(t *testing.T) {
+	asked := 0
+	g := newGenerator(t, WithStart([5]byte{1}, 0), WithClock(func() time.Time {
+		asked++
+		return time.Unix(100, int64(asked)*1000)
+	}))
+	g.width = 4
+	before := time.Now()
+	draws(t, g, []second24{{100, 0}, {100, 1}, {100, 2}, {100, 3}, {101, 0}})
+	if asked != 1e6 {
+		t.Errorf("the clock was asked %d times, want 1000000", asked)
+	}
+	// With the shortest sleep between two of them it would be a minute.
+	if took := time.Since(before); took > 20*time.Second {
+		t.Errorf("that took %v", took)
+	}
+}
+
+// The system's clock, on the time of a bubble.
+func TestSystemClock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGenerator(t, WithStart([5]byte{1}, 0))
+		g.width = 4
+		base := time.Now() // at the start of a second
+		expect := func(seconds int64, counter uint32) {
+			t.Helper()
+			want := Parts{uint32(base.Unix() + seconds), [5]byte{1}, counter}
+			if got := Inspect(g.NewObjectID()); got != want {
+				t.Errorf("%+v, want %+v", got, want)
+			}
+		}
+		expect(0, 0)
+		time.Sleep(time.Second - 1)
+		expect(0, 1)
+		time.Sleep(1)
+		expect(1, 2)
+		time.Sleep(999999999)
+		expect(1, 3)
+		time.Sleep(1)
+		expect(2, 0)
+		time.Sleep(10*time.Second + 500*time.Millisecond)
+		expect(12, 1)
+		expect(12, 2)
+		expect(12, 3)
+		expect(12, 0)
+		expect(13, 1) // waits
+		if waited := time.Since(base); waited < 13*time.Second || waited > 13*time.Second+time.Millisecond {
+			t.Errorf("an id of the second 13 came at %v", waited)
+		}
+	})
+}
+
+// A system clock that is set is noticed within 100 ms.
+func TestSystemClockIsSet(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var offset time.Duration
+		asked := 0
+		g := newGenerator(t, WithStart([5]byte{1}, 0))
+		g.clock = func() time.Time {
+			asked++
+			return time.Now().Add(offset)
+		}
+		base := time.Now().Unix()
+		seconds := func() int64 { return int64(Inspect(g.NewObjectID()).Seconds) - base }
+		if got := seconds(); got != 0 {
+			t.Fatalf("second %d", got)
+		}
+		offset = time.Hour
+		time.Sleep(99 * time.Millisecond)
+		if got := seconds(); got != 0 || asked != 1 {
+			t.Errorf("second %d, clock read %d times", got, asked)
+		}
+		time.Sleep(time.Millisecond)
+		if got := seconds(); got != 3600 || asked != 2 {
+			t.Errorf("100 ms after it was set forward: second %d, clock read %d times", got, asked)
+		}
+		offset = 0
+		for range 30 {
+			time.Sleep(100 * time.Millisecond)
+			if got := seconds(); got != 3600 {
+				t.Errorf("after it was set back: second %d", got)
+			}
+		}
+		if asked != 32 {
+			t.Errorf("clock read %d times in 3 s, want 32", asked)
+		}
+		offset = time.Hour
+		time.Sleep(100 * time.Millisecond)
+		if got := seconds(); got != 3603 {
+			t.Errorf("second %d, want 3603", got)
+		}
+	})
+}
+
+// A generator that is used in and out of a bubble of testing/synctest, which has another monotonic clock, follows the
+// system's clock again afterwards.
+func TestSystemClockAfterBubble(t *testing.T) {
+	g := newGenerator(t)
+	synctest.Test(t, func(*testing.T) { g.NewObjectID() }) // 2000-01-01, far ahead as a monotonic clock
+	before := time.Now().Unix()
+	if got := int64(Inspect(g.NewObjectID()).Seconds); got < before || got > time.Now().Unix() {
+		t.Errorf("second %d, the clock shows %d", got, before)
+	}
+}

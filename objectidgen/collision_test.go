@@ -1,0 +1,143 @@
+package objectidgen
+
+import (
+	"encoding/binary"
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+)
+
+// The odds that processes make the same ids, by the number of processes n and the ids r that each makes in one second,
+// for process values of p bits and counters of c bits: 40 and 24 in an ObjectID.
+
+// sharedValue is the probability that two of the processes at least have the same process value: the birthday problem,
+// n(n-1)/2^(p+1) where that is small.
+func sharedValue(n, p int) float64 {
+	none := 0.0 // the logarithm of the probability that there are none
+	for i := range n {
+		none += math.Log1p(-float64(i) / math.Exp2(float64(p)))
+	}
+	return -math.Expm1(none)
+}
+
+// overlap is the probability that two processes that share their value make an id twice in one second, their counters
+// being anywhere: of the 2^c distances between them, those from -(r-1) to r-1.
+func overlap(r, c int) float64 {
+	return min(1, float64(2*r-1)/math.Exp2(float64(c)))
+}
+
+// duplicates is the expected number of pairs of equal ids in one second: n(n-1)/2 pairs of processes, each with r²
+// pairs of ids, each alike with the probability 2^-(p+c).
+func duplicates(n, r, p, c int) float64 {
+	return float64(n) * float64(n-1) / 2 * float64(r) * float64(r) / math.Exp2(float64(p+c))
+}
+
+// TestCollisionOdds checks the formulas by a simulation of real generators, scaled down to process values and counters
+// of few bits.
+func TestCollisionOdds(t *testing.T) {
+	const trials = 20000
+	for _, test := range []struct{ n, r, p, c int }{
+		{12, 5, 8, 8},
+		{2, 3, 3, 5},
+		{30, 1, 9, 6},
+		{8, 20, 5, 10},
+	} {
+		random := &fewBits{rand.New(rand.NewPCG(uint64(test.n), uint64(test.r))), test.p}
+		var shared, pairs, overlaps int
+		var equal, squares float64
+		for range trials {
+			processes := make([][]bson.ObjectID, test.n)
+			for i := range processes {
+				g := newGenerator(t, WithRandom(random), WithClock(func() time.Time { return time.Unix(100, 0) }))
+				g.width = 1 << test.c
+				processes[i] = make([]bson.ObjectID, test.r)
+				g.Fill(processes[i])
+			}
+			any, found := false, 0
+			for i, a := range processes {
+				for _, b := range processes[:i] {
+					if Inspect(a[0]).Process != Inspect(b[0]).Process {
+						continue
+					}
+					any = true
+					pairs++
+					if n := common(a, b); n > 0 {
+						overlaps++
+						found += n
+					}
+				}
+			}
+			if any {
+				shared++
+			}
+			equal += float64(found)
+			squares += float64(found) * float64(found)
+		}
+		// The seeds are fixed, so this cannot fail by chance: five standard deviations only say how close is close.
+		near := func(what string, got, want, deviation float64) {
+			if math.Abs(got-want) > 5*deviation {
+				t.Errorf("%+v: %s: %.5f simulated, %.5f by the formula, standard deviation %.5f", test, what, got, want, deviation)
+			}
+			t.Logf("%+v: %s: %.5f simulated, %.5f by the formula", test, what, got, want)
+		}
+		share := func(probability float64, of int) float64 {
+			return math.Sqrt(probability * (1 - probability) / float64(of))
+		}
+		want := sharedValue(test.n, test.p)
+		near("processes that share a value", float64(shared)/trials, want, share(want, trials))
+		want = overlap(test.r, test.c)
+		near("those that make an id twice", float64(overlaps)/float64(pairs), want, share(want, pairs))
+		mean := equal / trials
+		near("equal ids", mean, duplicates(test.n, test.r, test.p, test.c), math.Sqrt((squares/trials-mean*mean)/trials))
+	}
+}
+
+// The figures in the guide.
+func TestCollisionFigures(t *testing.T) {
+	for _, test := range []struct {
+		n      int
+		shared float64
+	}{
+		{10, 4.1e-11}, {100, 4.5e-9}, {1000, 4.5e-7}, {10000, 4.5e-5}, {100000, 4.5e-3},
+	} {
+		got := sharedValue(test.n, 40)
+		if math.Abs(got/test.shared-1) > 0.02 {
+			t.Errorf("%d processes: %.2g, the guide says %.2g", test.n, got, test.shared)
+		}
+		if approximation := float64(test.n) * float64(test.n-1) / math.Exp2(41); math.Abs(approximation/got-1) > 0.003 {
+			t.Errorf("%d processes: %.4g, n(n-1)/2^41 is %.4g", test.n, got, approximation)
+		}
+		for _, r := range []int{1, 10, 100, 1000} {
+			t.Logf("%6d processes: shared %.2g; %4d ids a second each: overlap %.2g, equal ids a second %.2g",
+				test.n, got, r, overlap(r, 24), duplicates(test.n, r, 40, 24))
+		}
+	}
+}
+
+// common counts the ids that are in both.
+func common(a, b []bson.ObjectID) int {
+	n := 0
+	for _, x := range a {
+		for _, y := range b {
+			if x == y {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// fewBits is a random source for process values of so many bits.
+type fewBits struct {
+	rand *rand.Rand
+	bits int
+}
+
+func (f *fewBits) Read(b []byte) (int, error) {
+	var octets [8]byte
+	binary.BigEndian.PutUint64(octets[:], f.rand.Uint64()<<(24+40-f.bits)>>(40-f.bits)|uint64(f.rand.Uint32N(1<<24)))
+	return copy(b, octets[:]), nil
+}

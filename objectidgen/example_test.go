@@ -1,0 +1,160 @@
+package objectidgen_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/bsonids/bsonids/objectidgen"
+	"go.mongodb.org/mongo-driver/v2/bson"
+)
+
+func ExampleNewObjectID() {
+	id := objectidgen.NewObjectID()
+	fmt.Println(len(id.Hex()), time.Since(id.Timestamp()) < time.Minute)
+	// Output: 24 true
+}
+
+func ExampleNew() {
+	// A generator for tests: the time, the process value and the first counter are given.
+	noon := time.Date(2026, 2, 24, 12, 0, 0, 0, time.UTC)
+	g, err := objectidgen.New(
+		objectidgen.WithClock(func() time.Time { return noon }),
+		objectidgen.WithStart([5]byte{0xAA, 0xBB, 0xCC, 0xDD, 0xEE}, 0xFFFFFF),
+	)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(g.NewObjectID().Hex())
+	fmt.Println(g.NewObjectID().Hex())
+	// Output:
+	// 699d92c0aabbccddeeffffff
+	// 699d92c0aabbccddee000000
+}
+
+func ExampleWithRandom() {
+	_, err := objectidgen.New(objectidgen.WithRandom(strings.NewReader("short")))
+	fmt.Println(err)
+	// Output: objectidgen: reading 8 random octets: unexpected EOF
+}
+
+func ExampleGenerator_Fill() {
+	ids := make([]bson.ObjectID, 100_000)
+	objectidgen.Default().Fill(ids)
+
+	different := map[bson.ObjectID]bool{}
+	for _, id := range ids {
+		different[id] = true
+	}
+	fmt.Println(len(different))
+	// Output: 100000
+}
+
+func ExampleGenerator_Renew() {
+	g := objectidgen.Default()
+	before := objectidgen.Inspect(g.NewObjectID())
+	// The hook that the platform calls in each copy of a restored snapshot:
+	if err := g.Renew(); err != nil {
+		fmt.Println(err)
+		return
+	}
+	after := objectidgen.Inspect(g.NewObjectID())
+	fmt.Println(before.Process == after.Process)
+	// Output: false
+}
+
+// All documents of one day, by their _id.
+func ExampleMinAt() {
+	day := time.Date(2026, 2, 24, 0, 0, 0, 0, time.UTC)
+	from, err := objectidgen.MinAt(day)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	to, err := objectidgen.MinAt(day.AddDate(0, 0, 1))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	filter := bson.D{{Key: "_id", Value: bson.D{{Key: "$gte", Value: from}, {Key: "$lt", Value: to}}}}
+	fmt.Println(filter)
+	// Output: {"_id":{"$gte":{"$oid":"699cea000000000000000000"},"$lt":{"$oid":"699e3b800000000000000000"}}}
+}
+
+// All documents of one second, by their _id.
+func ExampleMaxAt() {
+	second := time.Date(2026, 2, 24, 19, 24, 9, 0, time.UTC)
+	from, err := objectidgen.MinAt(second)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	to, err := objectidgen.MaxAt(second)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(from.Hex())
+	fmt.Println(to.Hex())
+	_, err = objectidgen.MaxAt(time.Date(2106, 2, 7, 6, 28, 16, 0, time.UTC))
+	fmt.Println(errors.Is(err, objectidgen.ErrTimeRange))
+	// Output:
+	// 699dfad90000000000000000
+	// 699dfad9ffffffffffffffff
+	// true
+}
+
+func ExampleInspect() {
+	id, err := bson.ObjectIDFromHex("699dfad90ca573f85c0eec1c")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	parts := objectidgen.Inspect(id)
+	fmt.Printf("%v process %x counter %d\n", id.Timestamp(), parts.Process, parts.Counter)
+	// Output: 2026-02-24 19:24:09 +0000 UTC process 0ca573f85c counter 977948
+}
+
+func ExampleFromParts() {
+	at := time.Date(2026, 2, 24, 19, 24, 9, 0, time.UTC)
+	id, err := objectidgen.FromParts(uint32(at.Unix()), [5]byte{0x0c, 0xa5, 0x73, 0xf8, 0x5c}, 977948)
+	fmt.Println(id.Hex(), err)
+	_, err = objectidgen.FromParts(0, [5]byte{}, 1<<24)
+	fmt.Println(err)
+	// Output:
+	// 699dfad90ca573f85c0eec1c <nil>
+	// objectidgen: counter 16777216: the counter of an ObjectID is at most 16777215, 24 bits
+}
+
+func ExampleFromBytes() {
+	_, err := objectidgen.FromBytes([]byte("thirteen octets"[:13]))
+	fmt.Println(err)
+	// Output: objectidgen: an ObjectID has 12 octets, not 13
+}
+
+func ExampleCompare() {
+	ids := []bson.ObjectID{objectidgen.Max, {3}, objectidgen.Min, {1}}
+	slices.SortFunc(ids, objectidgen.Compare)
+	fmt.Println(ids[0] == objectidgen.Min, ids[1][0], ids[2][0], ids[3] == objectidgen.Max)
+	// Output: true 1 3 true
+}
+
+// A test that must know the _id of what it inserts.
+func ExampleSequence() {
+	src := objectidgen.Sequence(bson.ObjectID{11: 1}, bson.ObjectID{11: 2})
+	for {
+		id, err := src.NewID()
+		if errors.Is(err, objectidgen.ErrExhausted) {
+			fmt.Println(err)
+			return
+		}
+		fmt.Println(id.(bson.ObjectID).Hex())
+	}
+	// Output:
+	// 000000000000000000000001
+	// 000000000000000000000002
+	// objectidgen: the sequence has no more ids
+}
