@@ -33,6 +33,9 @@ var (
 	}}
 	// ChangeStreams: a replica set or a sharded cluster.
 	ChangeStreams = &Feature{name: "change streams", probe: func(ctx context.Context, db *mongo.Database) error {
+		if err := db.CreateCollection(ctx, "probe"); err != nil {
+			return err
+		}
 		stream, err := db.Collection("probe").Watch(ctx, mongo.Pipeline{})
 		if err != nil {
 			return err
@@ -54,6 +57,9 @@ var (
 )
 
 func probeTransactions(ctx context.Context, db *mongo.Database) error {
+	if err := db.CreateCollection(ctx, "probe"); err != nil {
+		return err
+	}
 	return db.Client().UseSession(ctx, func(ctx context.Context) error {
 		session := mongo.SessionFromContext(ctx)
 		if err := session.StartTransaction(); err != nil {
