@@ -572,12 +572,31 @@ func TestFailingSystem(t *testing.T) {
 		g := newGen(t, version)
 		last := newUUID(t, g)
 		setSystemRandom(t, iotest.ErrReader(broken))
-		ids := make([]uuid.UUID, 3000)
-		if err := g.Fill(ids); !errors.Is(err, broken) || ids[0] != uuid.Nil {
-			t.Errorf("version %d, stock used up: %v, %v", version, ids[0], err)
+		for _, n := range []int{1000, 5000} {
+			ids := make([]uuid.UUID, n)
+			for i := range ids {
+				ids[i] = uuid.Max
+			}
+			if err := g.Fill(ids); !errors.Is(err, broken) || ids[0] != uuid.Nil || ids[n-1] != uuid.Nil {
+				t.Errorf("version %d, source broken: Fill: %v, %v", version, ids[0], err)
+			}
 		}
-		if u, err := g.NewUUID(); !errors.Is(err, broken) || u != uuid.Nil {
-			t.Errorf("version %d, stock used up: %v, %v", version, u, err)
+		n := 0
+		for ; n < 2000; n++ {
+			u, err := g.NewUUID()
+			if err != nil {
+				if !errors.Is(err, broken) || u != uuid.Nil {
+					t.Errorf("version %d, stock used up: %v, %v", version, u, err)
+				}
+				break
+			}
+			last = u
+		}
+		if most := map[byte]int{4: 504 - 1, 6: 1008 - 1, 7: 1008 - 1}[version]; n != most {
+			t.Errorf("version %d: %d ids of the stock, want %d", version, n, most)
+		}
+		if err := g.Fill(make([]uuid.UUID, 5)); !errors.Is(err, broken) {
+			t.Errorf("version %d, stock used up: Fill: %v", version, err)
 		}
 		setSystemRandom(t, repeat(2))
 		if u := newUUID(t, g); version != 4 && !less(last, u) {

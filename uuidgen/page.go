@@ -1,13 +1,6 @@
 package uuidgen
 
-import (
-	"crypto/aes"
-	"crypto/cipher"
-	"crypto/rand"
-	"fmt"
-	"io"
-	"sync/atomic"
-)
+import "sync/atomic"
 
 // A page is what ids are drawn from: a run of timestamps and a stock of random octets. One compare-and-swap of its state
 // takes an id's share of both, so that neither a lock nor a second such step is needed.
@@ -35,23 +28,14 @@ const (
 	pageWords = 1008
 )
 
-// newPage returns a page that starts at timestamp 0.
+// newPage returns a page that starts at timestamp 0. With a reader nothing is held in stock, and it has timestamps only.
 func (g *Generator) newPage() (*page, error) {
 	p := new(page)
-	if g.reader != nil {
-		return p, nil
+	if g.reader == nil {
+		if err := g.random(p.octets[:]); err != nil {
+			return nil, err
+		}
 	}
-	// The octets are the key stream of AES-256 in counter mode. The key is the system's and serves for this page only, so
-	// that the counter may start at zero.
-	var key [32]byte
-	if _, err := io.ReadFull(rand.Reader, key[:]); err != nil {
-		return nil, fmt.Errorf("uuidgen: random source: %w", err)
-	}
-	block, err := aes.NewCipher(key[:])
-	if err != nil {
-		return nil, fmt.Errorf("uuidgen: random source: %w", err)
-	}
-	cipher.NewCTR(block, make([]byte, aes.BlockSize)).XORKeyStream(p.octets[:], p.octets[:])
 	return p, nil
 }
 
