@@ -42,7 +42,8 @@ func Document(src Source, doc any) any {
 }
 
 // Register makes reg encode [Document], and so serve [Wrap]. It must be called before reg is used by more than one
-// goroutine. Calling it again changes nothing.
+// goroutine, and like the driver's own it must not be given other codecs once it has encoded a document. Calling
+// Register again changes nothing.
 func Register(reg *bson.Registry) {
 	reg.RegisterTypeEncoder(reflect.TypeFor[*document](), new(documentCodec))
 	reg.RegisterTypeEncoder(reflect.TypeFor[*contextProbe](), bson.ValueEncoderFunc(encodeContextProbe))

@@ -5,20 +5,24 @@ import (
 	"errors"
 	"reflect"
 	"sync"
+	"sync/atomic"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 )
 
 // documentCodec is the ValueEncoder of document for one registry.
 type documentCodec struct {
-	plans sync.Map // reflect.Type of a document to *plan
+	plans sync.Map             // reflect.Type of a document to *plan
+	last  atomic.Pointer[plan] // the one used last, as most inserts repeat a type
 }
 
 // A plan is how the documents of one type are encoded.
 type plan struct {
+	of       reflect.Type
 	pointers int               // how many there are before the type that enc encodes
 	enc      bson.ValueEncoder // nil for a type that comes as bytes
 	place    func(reflect.Value) placement
+	oid      bool // the registry encodes an ObjectID as the driver does
 }
 
 // EncodeValue takes the way of the driver's Encoder for a whole document, and streams through the driver's codec
@@ -49,7 +53,7 @@ func (c *documentCodec) EncodeValue(ec bson.EncodeContext, vw bson.ValueWriter, 
 				return err
 			}
 		}
-		return encodeBytes(ec, vw, d, b)
+		return p.encodeBytes(ec, vw, d, b)
 	}
 	rv := reflect.ValueOf(d.doc)
 	for range p.pointers {
@@ -62,18 +66,28 @@ func (c *documentCodec) EncodeValue(ec bson.EncodeContext, vw bson.ValueWriter, 
 	case somewhere:
 		return p.enc.EncodeValue(ec, vw, rv)
 	case anywhere:
-		return encodeBuffered(ec, vw, d, p.enc, rv)
+		return p.encodeBuffered(ec, vw, d, rv)
 	default:
-		return encodeWithID(ec, vw, d, where, p.enc, rv)
+		return p.encodeWithID(ec, vw, d, where, p.enc, rv)
 	}
 }
 
-// plan finds how to encode documents of type t. Like the driver's codecs it keeps what it found.
+// plan finds how to encode documents of type t. Like the driver's codecs it keeps what it found, so codecs must be
+// registered before the registry is used.
 func (c *documentCodec) plan(ec bson.EncodeContext, t reflect.Type) (*plan, error) {
-	if p, ok := c.plans.Load(t); ok {
-		return p.(*plan), nil
+	if p := c.last.Load(); p != nil && p.of == t {
+		return p, nil
 	}
-	p := new(plan)
+	if p, ok := c.plans.Load(t); ok {
+		p := p.(*plan)
+		c.last.Store(p)
+		return p, nil
+	}
+	oid, err := ec.LookupEncoder(reflect.TypeFor[bson.ObjectID]())
+	if err != nil {
+		return nil, err
+	}
+	p := &plan{of: t, oid: sameFunc(oid, oidCodec)}
 	if t != reflect.TypeFor[[]byte]() && !t.Implements(reflect.TypeFor[bson.Marshaler]()) {
 		to := t
 		enc, err := ec.LookupEncoder(to)
@@ -100,6 +114,7 @@ var (
 	mapCodec       = codecType[map[string]any]()
 	sliceCodec     = codecType[[]any]()
 	rawCodec       = codecOf[bson.Raw]()
+	oidCodec       = codecOf[bson.ObjectID]()
 )
 
 func codecOf[T any]() bson.ValueEncoder {
@@ -108,6 +123,12 @@ func codecOf[T any]() bson.ValueEncoder {
 		panic(err) // a driver that does not encode its own documents
 	}
 	return enc
+}
+
+// sameFunc tells whether a codec that may be a function is that one of the driver's.
+func sameFunc(enc, driver bson.ValueEncoder) bool {
+	return reflect.TypeOf(enc) == reflect.TypeOf(driver) &&
+		reflect.ValueOf(enc).Pointer() == reflect.ValueOf(driver).Pointer()
 }
 
 func codecType[T any]() reflect.Type { return reflect.TypeOf(codecOf[T]()) }
@@ -132,7 +153,7 @@ func placer(enc bson.ValueEncoder, t reflect.Type) func(reflect.Value) placement
 			}
 			return false
 		}
-	case t == reflect.TypeFor[bson.Raw]() && reflect.ValueOf(enc).Pointer() == reflect.ValueOf(rawCodec).Pointer():
+	case t == reflect.TypeFor[bson.Raw]() && sameFunc(enc, rawCodec):
 		has = func(v reflect.Value) bool { return hasID(v.Interface().(bson.Raw)) }
 	default:
 		return func(reflect.Value) placement { return anywhere }
@@ -154,11 +175,11 @@ func hasID(raw bson.Raw) bool {
 }
 
 // encodeWithID streams a document through its codec, with an idWriter that puts the _id in front.
-func encodeWithID(
+func (p *plan) encodeWithID(
 	ec bson.EncodeContext, vw bson.ValueWriter, d *document, where placement, enc bson.ValueEncoder, rv reflect.Value,
 ) error {
 	w := idWriters.Get().(*idWriter)
-	*w = idWriter{ValueWriter: vw, ec: ec, d: d, where: where}
+	*w = idWriter{ValueWriter: vw, ec: ec, d: d, where: where, oid: p.oid}
 	err := enc.EncodeValue(ec, w, rv)
 	*w = idWriter{}
 	idWriters.Put(w)
@@ -166,12 +187,12 @@ func encodeWithID(
 }
 
 // encodeBytes writes a document that is encoded already.
-func encodeBytes(ec bson.EncodeContext, vw bson.ValueWriter, d *document, b []byte) error {
+func (p *plan) encodeBytes(ec bson.EncodeContext, vw bson.ValueWriter, d *document, b []byte) error {
 	rv := reflect.ValueOf(bson.Raw(b))
 	if hasID(b) {
 		return rawCodec.EncodeValue(ec, vw, rv)
 	}
-	return encodeWithID(ec, vw, d, nowhere, rawCodec, rv)
+	return p.encodeWithID(ec, vw, d, nowhere, rawCodec, rv)
 }
 
 // A buffer is a writer of whole documents and what it wrote. The driver's writer can be used again after a document
@@ -191,15 +212,13 @@ var buffers = sync.Pool{New: func() any {
 const maxPooledBuffer = 64 << 10
 
 // encodeBuffered writes a document whose _id may come after other elements, by encoding it aside first.
-func encodeBuffered(
-	ec bson.EncodeContext, vw bson.ValueWriter, d *document, enc bson.ValueEncoder, rv reflect.Value,
-) error {
+func (p *plan) encodeBuffered(ec bson.EncodeContext, vw bson.ValueWriter, d *document, rv reflect.Value) error {
 	b := buffers.Get().(*buffer)
 	b.Reset()
-	if err := enc.EncodeValue(ec, b.vw, rv); err != nil {
+	if err := p.enc.EncodeValue(ec, b.vw, rv); err != nil {
 		return err // and the writer stands in the middle of a document
 	}
-	err := encodeBytes(ec, vw, d, b.Bytes())
+	err := p.encodeBytes(ec, vw, d, b.Bytes())
 	if b.Cap() <= maxPooledBuffer {
 		buffers.Put(b)
 	}

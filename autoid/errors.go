@@ -6,11 +6,11 @@ import (
 )
 
 var (
-	// ErrNotRegistered reports a registry that does not know [Document], because [Register] was not called on it or
-	// because the document stands where the driver does not ask the registry: in an update or a replacement, or in
-	// bson.Marshal, which always uses a registry of its own. Nothing was encoded and nothing was sent.
-	ErrNotRegistered = errors.New("autoid: the registry in use does not encode documents with a source of ids: " +
-		"call autoid.Register on it")
+	// ErrNotRegistered reports a registry on which [Register] was not called, or a [Document] where the driver does not
+	// ask the client's registry: in an update or a replacement, or in bson.Marshal, which always uses a registry of its
+	// own. Nothing was encoded and nothing was sent.
+	ErrNotRegistered = errors.New("autoid: a document with a source of ids met a registry without autoid.Register, " +
+		"or stands where the driver asks no registry")
 
 	// ErrNilID reports a [Source] whose id is nil or encodes as null.
 	ErrNilID = errors.New("autoid: the source gave a nil id")

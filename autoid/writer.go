@@ -14,6 +14,7 @@ type idWriter struct {
 	ec    bson.EncodeContext
 	d     *document
 	where placement
+	oid   bool                // the registry encodes an ObjectID as the driver does
 	dw    bson.DocumentWriter // of the document, while its first key is awaited
 	value idValueWriter
 }
@@ -41,6 +42,9 @@ func (w *idWriter) writeID(dw bson.DocumentWriter) error {
 	vw, err := dw.WriteDocumentElement("_id")
 	if err != nil {
 		return err
+	}
+	if oid, ok := id.(bson.ObjectID); ok && w.oid {
+		return vw.WriteObjectID(oid)
 	}
 	enc, err := w.ec.LookupEncoder(reflect.TypeOf(id))
 	if err != nil {
