@@ -107,6 +107,17 @@ func apply(uri string, opts []Option) (*options.ClientOptions, secrets, error) {
 		hidden = append(hidden, applied.secrets()...)
 		hidden = append(hidden, authSecrets(o.Auth)...)
 		values = append(values, applied.values("uuidrepresentation")...)
+
+		// The client of the key vault is made on connecting, and errors with it. Its documents have no UUIDs of the
+		// application's, so its representation is nobody's concern.
+		if a := o.AutoEncryptionOptions; a != nil && a.KeyVaultClientOptions != nil {
+			applied, err := appliedURI(a.KeyVaultClientOptions)
+			if err != nil {
+				return nil, nil, err
+			}
+			hidden = append(hidden, applied.secrets()...)
+			hidden = append(hidden, authSecrets(a.KeyVaultClientOptions.Auth)...)
+		}
 	}
 
 	rep, stated, err := representation(values)

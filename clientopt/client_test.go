@@ -8,6 +8,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"net/url"
 	"reflect"
 	"slices"
 	"strings"
@@ -367,6 +368,7 @@ func TestOptionErrors(t *testing.T) {
 			"twice, to standard and to javaLegacy"},
 		{"", WithClientOptions(options.Client().ApplyURI("mongodb://i/?uuidRepresentation=bogus")), `"bogus"`},
 		{"", WithClientOptions(options.Client().ApplyURI("http://i/")), "an argument of WithClientOptions is not valid"},
+		{"", WithClientOptions(keyVault("mongodb://user:secret/i")), "an argument of WithClientOptions is not valid"},
 		{"", WithClientOptions(options.Client().ApplyURI("mongodb://i/?maxPoolSize=x")), "an argument of WithClientOptions is not valid"},
 	} {
 		// None of these may wait for a DNS look-up.
@@ -384,6 +386,12 @@ func TestOptionErrors(t *testing.T) {
 	if !errors.Is(err, uuidrep.ErrUnspecified) {
 		t.Errorf("%v does not wrap the builder's error", err)
 	}
+}
+
+// keyVault returns options for client-side encryption whose key vault is at uri.
+func keyVault(uri string) *options.ClientOptions {
+	return options.Client().SetAutoEncryptionOptions(options.AutoEncryption().
+		SetKeyVaultClientOptions(options.Client().ApplyURI(uri)))
 }
 
 func TestMergesAsTheDriver(t *testing.T) {
@@ -422,6 +430,25 @@ func exported(o *options.ClientOptions) map[string]any {
 		}
 	}
 	return m
+}
+
+// The package's documentation says that the standard library encodes names and passwords as the driver decodes them.
+func TestUserPassword(t *testing.T) {
+	var every strings.Builder
+	for c := rune(1); c < 0x180; c++ {
+		every.WriteRune(c)
+	}
+	for _, password := range []string{"plain", "a b:c@d/e?f+g%h&i;j=k#l[m]n,o", every.String(), "\xff\x00"} {
+		user := "n" + password
+		opts, err := ApplyURI("mongodb://" + url.UserPassword(user, password).String() + "@h/?uuidRepresentation=standard")
+		if err != nil {
+			t.Errorf("%q: %v", password, err)
+			continue
+		}
+		if opts.Auth.Username != user || opts.Auth.Password != password {
+			t.Errorf("%q arrives as %q and %q", password, opts.Auth.Username, opts.Auth.Password)
+		}
+	}
 }
 
 // What makes the connection string valid may come from the options: validation sees both.

@@ -27,4 +27,8 @@
 // the part and shows nothing of it. Where the driver's own text held a secret, it is replaced by [redacted]; such an
 // error answers to errors.Is like the driver's, but does not unwrap to it, for that one would show the secret. All other
 // errors of the driver are wrapped.
+//
+// One thing no parser can know: a password that breaks the string so that it reads well with another meaning. In
+// mongodb+srv://user:pa@ss/host, its own @ missing, ss is the host, and an error of the DNS names it. What
+// url.UserPassword(name, password).String() of the standard library returns is encoded as it must be.
 package clientopt

@@ -212,8 +212,11 @@ func FuzzRepresentation(f *testing.F) {
 			}
 			return
 		}
+		if strings.HasPrefix(uri, "mongodb+srv:") {
+			return
+		}
 		cs, driverErr := connstring.Parse(uri)
-		if strings.HasPrefix(uri, "mongodb+srv:") || driverErr != nil {
+		if driverErr != nil {
 			return
 		}
 		values := cs.Options["uuidrepresentation"]
