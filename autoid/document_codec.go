@@ -72,6 +72,9 @@ func (c *documentCodec) EncodeValue(ec bson.EncodeContext, vw bson.ValueWriter, 
 	}
 }
 
+// maxPointers is how many pointers are followed to a document's type. A type can be a pointer to itself.
+const maxPointers = 8
+
 // plan finds how to encode documents of type t. Like the driver's codecs it keeps what it found, so codecs must be
 // registered before the registry is used.
 func (c *documentCodec) plan(ec bson.EncodeContext, t reflect.Type) (*plan, error) {
@@ -91,7 +94,7 @@ func (c *documentCodec) plan(ec bson.EncodeContext, t reflect.Type) (*plan, erro
 	if t != reflect.TypeFor[[]byte]() && !t.Implements(reflect.TypeFor[bson.Marshaler]()) {
 		to := t
 		enc, err := ec.LookupEncoder(to)
-		for err == nil && reflect.TypeOf(enc) == pointerCodec {
+		for err == nil && reflect.TypeOf(enc) == pointerCodec && p.pointers < maxPointers {
 			p.pointers++
 			to = to.Elem()
 			enc, err = ec.LookupEncoder(to)

@@ -101,6 +101,8 @@ type base struct {
 
 type oddD []bson.E
 
+type loop *loop
+
 // TestDocument compares every kind of document with what the driver makes of it: the document's own encoding, and in
 // front of it the id if it has none.
 func TestDocument(t *testing.T) {
@@ -318,7 +320,7 @@ func TestDocument(t *testing.T) {
 func TestDocumentRefused(t *testing.T) {
 	short := bson.Raw{5, 0, 0}
 	for _, doc := range []any{
-		"text", 1, []int{1}, bson.A{1}, bson.D(nil), (*struct{ A int })(nil), (*bson.D)(nil), func() {}, make(chan int),
+		"text", 1, []int{1}, loop(nil), loop(new(loop)), bson.A{1}, bson.D(nil), (*struct{ A int })(nil), (*bson.D)(nil), func() {}, make(chan int),
 		map[string]any{"f": func() {}}, bson.D{{Key: "a\x00b", Value: 1}}, bson.D{{Key: "f", Value: func() {}}},
 		struct{ F func() }{func() {}}, valueMarshaler{bson.D{}}, short, []byte(nil), bson.Raw(nil), bson.NewObjectID(),
 		map[[2]int]int{{}: 1}, &short, time.Now(), struct {
