@@ -1,0 +1,100 @@
+package report
+
+import (
+	"encoding/xml"
+	"io"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/scan"
+)
+
+func sample() scan.Report {
+	return scan.Report{
+		Server: "db.example:27017", Time: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Warnings: []string{"a warning"},
+		Collections: []scan.Collection{
+			{Namespace: "shop.<script>alert(1)</script>", Documents: 1000000, Scanned: 1000, Mode: "sample", Fields: []scan.Field{
+				{Path: "items[].id", Counts: scan.Counts{Standard: 1, Legacy: 998000, Generic: 2, Text: 3, Malformed: 4, Other: 5}, Evidence: []scan.Evidence{
+					{Subtype: 3, Distinct: 5000, Sample: 1024, Verdict: "javaLegacy", Confidence: 0.9999, Reasons: []string{"because"}, Orders: []scan.OrderEvidence{
+						{Order: "pythonLegacy", Fits: 10, ByChance: 128}, {Order: "csharpLegacy", Fits: 130, ByChance: 128}, {Order: "javaLegacy", Fits: 1024, ByChance: 128},
+					}},
+					{Subtype: 0, Distinct: 1, Sample: 1, Verdict: "cannot tell", Confidence: 0.9, Settle: "more of them"},
+				}},
+				{Path: "x\"><img src=http://example.com>", Counts: scan.Counts{Text: 1}},
+			}},
+			{Namespace: "shop.none", Mode: "all", Fields: []scan.Field{}},
+		},
+	}
+}
+
+// The page is one file: well-formed, nothing fetched, names from the data escaped, light and dark, narrow and wide.
+func TestHTML(t *testing.T) {
+	var b strings.Builder
+	if err := HTML(&b, sample()); err != nil {
+		t.Fatal(err)
+	}
+	page := b.String()
+	for _, bad := range []string{"<script", "<link", "@import", "url(", "<img"} {
+		if strings.Contains(page, bad) {
+			t.Errorf("the page has %s", bad)
+		}
+	}
+	if m := regexp.MustCompile(`(src|href)\s*=`).FindString(page); m != "" && !strings.Contains(page, "&lt;img src=") {
+		t.Errorf("the page has %s", m)
+	}
+	for _, want := range []string{"prefers-color-scheme: dark", `name="viewport"`, "max-width: 40rem", "items[].id", "most likely javaLegacy",
+		"cannot tell", "998\u202f000", "a warning", "shop.none", "a random sample of 1000 of about 1000000 documents"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page has no %q", want)
+		}
+	}
+	d := xml.NewDecoder(strings.NewReader(page))
+	d.Strict, d.AutoClose, d.Entity = false, xml.HTMLAutoClose, xml.HTMLEntity
+	for {
+		_, err := d.Token()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			t.Fatalf("not well-formed: %v", err)
+		}
+	}
+}
+
+func TestBars(t *testing.T) {
+	for _, c := range []scan.Counts{{Standard: 1}, {Standard: 1, Legacy: 1_000_000}, {1, 2, 3, 4, 5, 6}, {Other: 1, Malformed: 999}} {
+		var x float64
+		for _, b := range bars(c) {
+			if b.Width < 0.4 || b.X < x-1e-9 || b.X > x+1e-9 {
+				t.Errorf("%+v: %+v", c, b)
+			}
+			x = b.X + b.Width
+		}
+		if x < 99.999 || x > 100.001 {
+			t.Errorf("%+v: the bars end at %v", c, x)
+		}
+	}
+}
+
+func TestTable(t *testing.T) {
+	var b strings.Builder
+	Table(&b, sample())
+	for _, want := range []string{"items[].id", "998000", "likely javaLegacy", "> 99.9 %", "because", "to settle it: more of them", "no UUIDs"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("no %q in\n%s", want, &b)
+		}
+	}
+	if strings.Contains(b.String(), "\x1b") {
+		t.Error("the table has terminal codes")
+	}
+}
+
+func TestPercent(t *testing.T) {
+	for p, want := range map[float64]string{0.9999: "> 99.9 %", 1: "> 99.9 %", 0.999: "99.9 %", 0.5: "50 %", 0.123: "12.3 %", 0: "0 %"} {
+		if got := percent(p); got != want {
+			t.Errorf("%v: got %s, want %s", p, got, want)
+		}
+	}
+}

@@ -1,0 +1,217 @@
+// Package scan counts the UUIDs of collections by field and by how they are stored, and weighs which byte order those
+// are in that don't say so.
+package scan
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
+)
+
+// maxFields bounds the fields of one collection that are told apart, for collections whose field names are data.
+const maxFields = 2000
+
+// Counts says how the values of a field are stored.
+type Counts struct {
+	Standard  int64 `json:"subtype4"`  // binary subtype 4 of 16 octets
+	Legacy    int64 `json:"subtype3"`  // binary subtype 3 of 16 octets
+	Generic   int64 `json:"subtype0"`  // binary subtype 0 of 16 octets
+	Text      int64 `json:"text"`      // a string that is a UUID with hyphens
+	Malformed int64 `json:"malformed"` // binary subtype 3 or 4 of another length
+	Other     int64 `json:"other"`     // everything else at the same path
+}
+
+// uuids is how many values are UUIDs, or may be.
+func (c Counts) uuids() int64 { return c.Standard + c.Legacy + c.Generic + c.Text + c.Malformed }
+
+// Collector collects what the documents of one collection hold. Its memory is bounded, whatever their number. It is not
+// safe for concurrent use.
+type Collector struct {
+	namespace string
+	documents int64
+	fields    map[string]*field
+	overflow  bool
+	name      []byte
+}
+
+type field struct {
+	counts Counts
+	// The distinct values, of which sketches are made when the first one comes.
+	legacy, generic *sketch // as stored
+	reference       *sketch // the UUIDs of subtype 4 and text, whose order is known
+}
+
+// NewCollector returns a Collector for a collection named database.collection.
+func NewCollector(namespace string) *Collector {
+	return &Collector{namespace: namespace, fields: make(map[string]*field)}
+}
+
+// Add counts a document. The error wraps walk.ErrCorrupt.
+func (c *Collector) Add(doc []byte) error {
+	c.documents++
+	return walk.Document(doc, c.value)
+}
+
+// Documents returns how many documents were added.
+func (c *Collector) Documents() int64 { return c.documents }
+
+func (c *Collector) value(p *walk.Path, l walk.Leaf) error {
+	c.name = p.AppendField(c.name[:0])
+	f := c.fields[string(c.name)]
+	if f == nil {
+		if len(c.fields) == maxFields {
+			c.overflow = true
+			return nil
+		}
+		f = new(field)
+		c.fields[string(c.name)] = f
+	}
+	f.add(l)
+	return nil
+}
+
+func (f *field) add(l walk.Leaf) {
+	if text, ok := l.Text(); ok {
+		if u, ok := textUUID(text); ok {
+			f.counts.Text++
+			keep(&f.reference, u)
+			return
+		}
+	}
+	subtype, data, _, ok := l.Binary()
+	switch {
+	case ok && len(data) == 16:
+		v := [16]byte(data)
+		switch subtype {
+		case bson.TypeBinaryUUID:
+			f.counts.Standard++
+			keep(&f.reference, v)
+			return
+		case bson.TypeBinaryUUIDOld:
+			f.counts.Legacy++
+			keep(&f.legacy, v)
+			return
+		case bson.TypeBinaryGeneric:
+			f.counts.Generic++
+			keep(&f.generic, v)
+			return
+		}
+	case ok && (subtype == bson.TypeBinaryUUID || subtype == bson.TypeBinaryUUIDOld):
+		f.counts.Malformed++
+		return
+	}
+	f.counts.Other++
+}
+
+func keep(s **sketch, v [16]byte) {
+	if *s == nil {
+		*s = new(sketch)
+	}
+	(*s).add(v)
+}
+
+// textUUID reads a UUID with hyphens, plain, in braces or as a URN. 32 digits in a row are as likely a checksum.
+func textUUID(text []byte) (uuid.UUID, bool) {
+	if n := len(text); n != 36 && n != 38 && n != 45 || uuid.Validate(string(text)) != nil {
+		return uuid.Nil, false
+	}
+	u, err := uuid.ParseBytes(text)
+	return u, err == nil
+}
+
+// Report is what a scan found.
+type Report struct {
+	Server      string       `json:"server"` // hosts, without credentials
+	Time        time.Time    `json:"time"`
+	Collections []Collection `json:"collections"`
+	Warnings    []string     `json:"warnings,omitempty"`
+}
+
+// Collection is what a scan found in one collection.
+type Collection struct {
+	Namespace string  `json:"namespace"`
+	Documents int64   `json:"documents"`           // about how many there are, as the server says
+	Scanned   int64   `json:"scanned"`             // how many were read
+	Mode      string  `json:"mode"`                // which ones: all, sample, first
+	Fields    []Field `json:"fields"`              // those with UUIDs, by name
+	Overflow  bool    `json:"overflow,omitempty"`  // there are more fields than are told apart
+	Malformed int64   `json:"malformed,omitempty"` // documents that are no BSON
+}
+
+// Field is what a scan found at one path.
+type Field struct {
+	Path     string     `json:"path"` // as walk.Path.AppendField names it
+	Counts   Counts     `json:"counts"`
+	Evidence []Evidence `json:"evidence,omitempty"` // for subtype 3 and for subtype 0, where there are any
+}
+
+// Judge makes the report on what collectors have seen. The references are looked for in all of them.
+func Judge(collectors []*Collector, now time.Time) []Collection {
+	refs := newReferences(collectors)
+	out := make([]Collection, 0, len(collectors))
+	for _, c := range collectors {
+		coll := Collection{Namespace: c.namespace, Scanned: c.documents, Overflow: c.overflow, Fields: []Field{}}
+		for path, f := range c.fields {
+			if f.counts.uuids() == 0 {
+				continue
+			}
+			field := Field{Path: path, Counts: f.counts}
+			if f.legacy != nil {
+				field.Evidence = append(field.Evidence, judge(bson.TypeBinaryUUIDOld, f.counts.Legacy, f.legacy, refs, now))
+			}
+			if f.generic != nil {
+				field.Evidence = append(field.Evidence, judge(bson.TypeBinaryGeneric, f.counts.Generic, f.generic, refs, now))
+			}
+			coll.Fields = append(coll.Fields, field)
+		}
+		slices.SortFunc(coll.Fields, func(a, b Field) int { return strings.Compare(a.Path, b.Path) })
+		out = append(out, coll)
+	}
+	slices.SortFunc(out, func(a, b Collection) int { return strings.Compare(a.Namespace, b.Namespace) })
+	return out
+}
+
+// references are the ids whose byte order is known, by the fields that they are in.
+type references struct {
+	names  []string
+	limits []uint64
+	ids    map[[16]byte][]int32 // the fields, by number
+}
+
+func newReferences(collectors []*Collector) *references {
+	r := &references{ids: make(map[[16]byte][]int32)}
+	for _, c := range collectors {
+		for path, f := range c.fields {
+			if f.reference == nil {
+				continue
+			}
+			n := int32(len(r.names))
+			r.names = append(r.names, c.namespace+" "+path)
+			r.limits = append(r.limits, f.reference.limit())
+			for _, e := range f.reference.entries {
+				if !symmetric(e.value) {
+					r.ids[e.value] = append(r.ids[e.value], n)
+				}
+			}
+		}
+	}
+	return r
+}
+
+// comparable returns how many of the values would be in field n's sketch if they were in the field.
+func (r *references) comparable(s *sketch, n int32) int {
+	limit := min(r.limits[n], s.limit())
+	count := 0
+	for _, e := range s.entries {
+		if e.hash < limit || limit == math.MaxUint64 {
+			count++
+		}
+	}
+	return count
+}

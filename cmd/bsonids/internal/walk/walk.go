@@ -1,0 +1,344 @@
+// Package walk visits every value of a BSON document without decoding it, at every depth, with its path and its place
+// in the document's octets.
+package walk
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+)
+
+// ErrCorrupt is wrapped by the error of Document for octets that are no BSON document.
+var ErrCorrupt = errors.New("walk: not a BSON document")
+
+// maxDepth is twice what a server stores.
+const maxDepth = 200
+
+// Leaf is a value that is neither document nor array. Its Value is part of the document's octets.
+type Leaf struct {
+	Type   bson.Type
+	Value  []byte // as BSON holds it, without type and key
+	Offset int    // of Value in the document
+}
+
+// Binary returns the subtype and the octets of a binary value, and where in the document the subtype stands, which the
+// octets follow. ok is false for the other types, and for subtype 2 with its second length.
+func (l Leaf) Binary() (subtype byte, data []byte, offset int, ok bool) {
+	if l.Type != bson.TypeBinary || l.Value[4] == bson.TypeBinaryBinaryOld {
+		return 0, nil, 0, false
+	}
+	return l.Value[4], l.Value[5:], l.Offset + 4, true
+}
+
+// Text returns the octets of a string, without the NUL that ends it. ok is false for the other types.
+func (l Leaf) Text() (text []byte, ok bool) {
+	if l.Type != bson.TypeString {
+		return nil, false
+	}
+	return l.Value[4 : len(l.Value)-1], true
+}
+
+// Raw returns the value as the driver's type, sharing the document's octets.
+func (l Leaf) Raw() bson.RawValue { return bson.RawValue{Type: l.Type, Value: l.Value} }
+
+// Document calls visit for every leaf of doc, depth first in document order. The path is valid until visit returns; an
+// error of visit ends the walk and is returned. The scope of JavaScript code is not looked into: no update can change it.
+func Document(doc []byte, visit func(*Path, Leaf) error) error {
+	w := walker{doc: doc, visit: visit}
+	end, err := w.document(0, len(doc), false)
+	if err == nil && end != len(doc) {
+		return fmt.Errorf("%w: %d octets follow it", ErrCorrupt, len(doc)-end)
+	}
+	return err
+}
+
+type walker struct {
+	doc   []byte
+	path  Path
+	visit func(*Path, Leaf) error
+}
+
+// document walks the document or array that begins at pos and must end by limit; it returns where it ends.
+func (w *walker) document(pos, limit int, array bool) (int, error) {
+	if len(w.path.segments) > maxDepth {
+		return 0, fmt.Errorf("%w: nested deeper than %d levels", ErrCorrupt, maxDepth)
+	}
+	end, err := w.end(pos, limit)
+	if err != nil {
+		return 0, err
+	}
+	last := end - 1
+	if w.doc[last] != 0 {
+		return 0, fmt.Errorf("%w: no NUL at its end", ErrCorrupt)
+	}
+	pos += 4
+	for i := 0; pos < last; i++ {
+		typ := bson.Type(w.doc[pos])
+		n := bytes.IndexByte(w.doc[pos+1:last], 0)
+		if n < 0 {
+			return 0, fmt.Errorf("%w: a key without an end", ErrCorrupt)
+		}
+		key := w.doc[pos+1 : pos+1+n]
+		pos += n + 2
+		w.path.push(segment{key: key, index: i, array: array})
+		switch typ {
+		case bson.TypeEmbeddedDocument, bson.TypeArray:
+			pos, err = w.document(pos, last, typ == bson.TypeArray)
+		default:
+			var size int
+			if size, err = valueSize(typ, w.doc[pos:last]); err == nil {
+				err = w.visit(&w.path, Leaf{Type: typ, Value: w.doc[pos : pos+size], Offset: pos})
+				pos += size
+			}
+		}
+		if err != nil {
+			return 0, err
+		}
+		w.path.pop()
+	}
+	return end, nil
+}
+
+func (w *walker) end(pos, limit int) (int, error) {
+	if limit-pos < 5 {
+		return 0, fmt.Errorf("%w: cut off", ErrCorrupt)
+	}
+	n := int(int32(binary.LittleEndian.Uint32(w.doc[pos:])))
+	if n < 5 || n > limit-pos {
+		return 0, fmt.Errorf("%w: a length of %d where %d octets are left", ErrCorrupt, n, limit-pos)
+	}
+	return pos + n, nil
+}
+
+// valueSize returns how many octets of b the value of type typ takes.
+func valueSize(typ bson.Type, b []byte) (int, error) {
+	fixed := func(n int) (int, error) {
+		if len(b) < n {
+			return 0, fmt.Errorf("%w: cut off in a value of type %v", ErrCorrupt, typ)
+		}
+		return n, nil
+	}
+	// counted is a value that begins with a length, of which extra octets are not counted.
+	counted := func(extra, least int) (int, error) {
+		if len(b) < 4 {
+			return fixed(4)
+		}
+		n := int(int32(binary.LittleEndian.Uint32(b)))
+		if n < least || n > len(b)-extra {
+			return 0, fmt.Errorf("%w: a length of %d in a value of type %v", ErrCorrupt, n, typ)
+		}
+		return n + extra, nil
+	}
+	switch typ {
+	case bson.TypeUndefined, bson.TypeNull, bson.TypeMinKey, bson.TypeMaxKey:
+		return 0, nil
+	case bson.TypeBoolean:
+		return fixed(1)
+	case bson.TypeInt32:
+		return fixed(4)
+	case bson.TypeDouble, bson.TypeDateTime, bson.TypeTimestamp, bson.TypeInt64:
+		return fixed(8)
+	case bson.TypeObjectID:
+		return fixed(12)
+	case bson.TypeDecimal128:
+		return fixed(16)
+	case bson.TypeString, bson.TypeJavaScript, bson.TypeSymbol:
+		return counted(4, 1)
+	case bson.TypeBinary:
+		return counted(5, 0)
+	case bson.TypeCodeWithScope:
+		return counted(0, 14)
+	case bson.TypeDBPointer:
+		n, err := counted(4, 1)
+		if err != nil {
+			return 0, err
+		}
+		return fixed(n + 12)
+	case bson.TypeRegex:
+		n := 0
+		for range 2 {
+			i := bytes.IndexByte(b[n:], 0)
+			if i < 0 {
+				return 0, fmt.Errorf("%w: a regular expression without an end", ErrCorrupt)
+			}
+			n += i + 1
+		}
+		return n, nil
+	}
+	return 0, fmt.Errorf("%w: type 0x%02x", ErrCorrupt, byte(typ))
+}
+
+type segment struct {
+	key   []byte
+	index int  // position in its document or array
+	array bool // whether that is an array
+}
+
+// Path is where a value stands. It is not safe for concurrent use.
+type Path struct{ segments []segment }
+
+func (p *Path) push(s segment) { p.segments = append(p.segments, s) }
+func (p *Path) pop()           { p.segments = p.segments[:len(p.segments)-1] }
+
+// Dotted returns the path as updates and queries write it, array positions as numbers: items.0.id.
+func (p *Path) Dotted() string {
+	var b []byte
+	for i, s := range p.segments {
+		if i > 0 {
+			b = append(b, '.')
+		}
+		if s.array {
+			b = strconv.AppendInt(b, int64(s.index), 10)
+		} else {
+			b = append(b, s.key...)
+		}
+	}
+	return string(b)
+}
+
+// AppendField appends the name of the field that the value belongs to, the same for all elements of an array and for all
+// documents: items[].id. A key that looks like data, an identifier or a number, is *.
+func (p *Path) AppendField(b []byte) []byte {
+	for i, s := range p.segments {
+		switch {
+		case s.array:
+			b = append(b, "[]"...)
+			continue
+		case i > 0:
+			b = append(b, '.')
+		}
+		if isData(s.key) {
+			b = append(b, '*')
+		} else {
+			b = append(b, s.key...)
+		}
+	}
+	return b
+}
+
+// Top returns the key at the document's top level.
+func (p *Path) Top() string { return string(p.segments[0].key) }
+
+// isData reports whether key is one of many that stand for the same thing: a number, an ObjectID, a UUID.
+func isData(key []byte) bool {
+	digits := true
+	for i, c := range key {
+		switch {
+		case c >= '0' && c <= '9':
+		case c >= 'a' && c <= 'f' || c >= 'A' && c <= 'F':
+			digits = false
+		case c == '-' && len(key) == 36 && (i == 8 || i == 13 || i == 18 || i == 23):
+			digits = false
+		default:
+			return false
+		}
+	}
+	return len(key) > 0 && digits || len(key) == 24 || len(key) == 32 || len(key) == 36
+}
+
+// ErrUnaddressable is wrapped by the errors of Addressable.
+var ErrUnaddressable = errors.New("no update can name this path")
+
+// Addressable returns nil where the dotted path leads an update to the value and to nothing else.
+func (p *Path) Addressable() error {
+	for i, s := range p.segments {
+		if s.array {
+			continue
+		}
+		key := string(s.key)
+		switch {
+		case key == "":
+			return fmt.Errorf("%w: a field name in it is empty", ErrUnaddressable)
+		case bytes.IndexByte(s.key, '.') >= 0:
+			return fmt.Errorf("%w: the field name %q has a dot", ErrUnaddressable, key)
+		case key[0] == '$' && (i == 0 || key != "$ref" && key != "$id" && key != "$db"):
+			return fmt.Errorf("%w: the field name %q begins with a dollar sign", ErrUnaddressable, key)
+		}
+	}
+	return nil
+}
+
+// Repeated reports whether a field name on the way to the value stands twice in its document, so that an update would
+// change the first one only.
+func (p *Path) Repeated(doc []byte) bool {
+	pos := 0
+	for _, s := range p.segments {
+		next, count, position := -1, 0, 0
+		limit := pos + int(binary.LittleEndian.Uint32(doc[pos:])) - 1
+		for at := pos + 4; at < limit; position++ {
+			typ := bson.Type(doc[at])
+			n := bytes.IndexByte(doc[at+1:], 0)
+			key := doc[at+1 : at+1+n]
+			at += n + 2
+			if s.array && position == s.index || !s.array && bytes.Equal(key, s.key) {
+				count++
+				if position == s.index {
+					next = at
+				}
+			}
+			if typ == bson.TypeEmbeddedDocument || typ == bson.TypeArray {
+				at += int(binary.LittleEndian.Uint32(doc[at:]))
+				continue
+			}
+			size, err := valueSize(typ, doc[at:])
+			if err != nil {
+				return true // cannot be: the document was walked before
+			}
+			at += size
+		}
+		if count > 1 {
+			return true
+		}
+		pos = next
+	}
+	return false
+}
+
+// Pattern is a set of fields by name: array positions are left out, and * stands for any one field name. It is safe for
+// concurrent use.
+type Pattern struct{ segments []string }
+
+// ParsePattern reads a name as AppendField writes it, with or without its brackets: items[].id or items.id.
+func ParsePattern(s string) (Pattern, error) {
+	var p Pattern
+	for _, name := range bytes.Split(bytes.ReplaceAll([]byte(s), []byte("[]"), nil), []byte(".")) {
+		if len(name) == 0 {
+			return Pattern{}, fmt.Errorf("%q is not a field path: a name in it is empty", s)
+		}
+		p.segments = append(p.segments, string(name))
+	}
+	return p, nil
+}
+
+// Match reports whether p names the field that the value belongs to.
+func (p Pattern) Match(path *Path) bool {
+	i := 0
+	for _, s := range path.segments {
+		if s.array {
+			continue
+		}
+		if i == len(p.segments) || p.segments[i] != "*" && p.segments[i] != string(s.key) {
+			return false
+		}
+		i++
+	}
+	return i == len(p.segments)
+}
+
+// Top returns the name at the document's top level, * for any.
+func (p Pattern) Top() string { return p.segments[0] }
+
+func (p Pattern) String() string {
+	var b []byte
+	for i, s := range p.segments {
+		if i > 0 {
+			b = append(b, '.')
+		}
+		b = append(b, s...)
+	}
+	return string(b)
+}
