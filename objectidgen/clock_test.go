@@ -175,6 +175,10 @@ func TestEndOfTime(t *testing.T) {
 		if !strings.HasPrefix(err.Error(), "objectidgen: ") {
 			t.Errorf("%q", err)
 		}
+		// However many calls fail, the number of ids taken does not come round to zero.
+		if taken := g.current.Load().taken.Load(); taken != 1<<24 {
+			t.Errorf("%d ids taken", taken)
+		}
 		// Another process value has ids of its own.
 		if err := g.Renew(); err != nil {
 			t.Fatal(err)
@@ -358,11 +362,25 @@ func TestSystemClockIsSet(t *testing.T) {
 	})
 }
 
-// A generator that is used in and out of a bubble of testing/synctest, which has another monotonic clock, follows the
-// system's clock again afterwards.
+// A process that is restored on another machine finds another monotonic clock, which may be far behind.
+func TestMonotonicClockIsAnother(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, shift := range []time.Duration{24 * time.Hour, time.Second, -time.Second, -24 * time.Hour} {
+			g := newGenerator(t)
+			g.NewObjectID()
+			g.epoch = g.epoch.Add(shift)
+			time.Sleep(2 * time.Second)
+			if got, want := int64(Inspect(g.NewObjectID()).Seconds), time.Now().Unix(); got != want {
+				t.Errorf("monotonic clock %v behind: second %d, the clock shows %d", shift, got, want)
+			}
+		}
+	})
+}
+
+// A generator may be used in and out of a bubble of testing/synctest, which has its own time.
 func TestSystemClockAfterBubble(t *testing.T) {
 	g := newGenerator(t)
-	synctest.Test(t, func(*testing.T) { g.NewObjectID() }) // 2000-01-01, far ahead as a monotonic clock
+	synctest.Test(t, func(*testing.T) { g.NewObjectID() }) // 2000-01-01
 	before := time.Now().Unix()
 	if got := int64(Inspect(g.NewObjectID()).Seconds); got < before || got > time.Now().Unix() {
 		t.Errorf("second %d, the clock shows %d", got, before)

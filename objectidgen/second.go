@@ -80,8 +80,8 @@ func (s *second) fill(ids []bson.ObjectID, n, width uint64) {
 	}
 }
 
-// fresh reports whether the system's clock need not be read again when the monotonic clock stands at mono. A monotonic
-// clock that is far behind until is another one than until was set by, as in and out of a bubble of testing/synctest.
+// fresh reports whether the system's clock need not be read again when the monotonic clock stands at mono. One that is
+// far behind until is not the one that until was set by, but that of another machine on which the process was restored.
 func (s *second) fresh(mono time.Duration) bool {
 	left := s.until.Load() - int64(mono)
 	return left > 0 && left <= int64(recheck)
