@@ -64,7 +64,7 @@ func TestHTML(t *testing.T) {
 }
 
 func TestBars(t *testing.T) {
-	for _, c := range []scan.Counts{{Standard: 1}, {Standard: 1, Legacy: 1_000_000}, {1, 2, 3, 4, 5, 6}, {Other: 1, Malformed: 999}} {
+	for _, c := range []scan.Counts{{Standard: 1}, {Standard: 1, Legacy: 1_000_000}, {Standard: 1, Legacy: 2, Generic: 3, Text: 4, Malformed: 5, Other: 6}, {Other: 1, Malformed: 999}} {
 		var x float64
 		for _, b := range bars(c) {
 			if b.Width < 0.4 || b.X < x-1e-9 || b.X > x+1e-9 {
