@@ -127,20 +127,17 @@ func newGenerator(version byte, opts []Option) (*Generator, error) {
 // NewUUID returns the next id. Where the clock is out of the version's range ([ErrTimeRange]) or the random source
 // fails, it returns that error and the nil UUID.
 func (g *Generator) NewUUID() (u uuid.UUID, err error) {
-	if g.reader != nil {
-		return g.newUUID()
-	}
 	now, err := g.timestamp()
 	if err != nil {
 		return u, err
 	}
 	// What take does, for one id where nothing is in the way.
-	for {
+	for g.reader == nil {
 		p := g.page.Load()
 		state := p.state.Load()
 		word, step := state&usedMask, max(p.base+state>>usedBits, now)
 		if word+g.words > pageWords || step >= min(p.base+maxNext, maxTimestamps) {
-			return g.newUUID()
+			break
 		}
 		if !p.state.CompareAndSwap(state, (step+g.steps-p.base)<<usedBits|(word+g.words)) {
 			continue
@@ -153,12 +150,11 @@ func (g *Generator) NewUUID() (u uuid.UUID, err error) {
 		}
 		return u, nil
 	}
-}
-
-func (g *Generator) newUUID() (uuid.UUID, error) {
 	var ids [1]uuid.UUID
-	err := g.Fill(ids[:])
-	return ids[0], err
+	if _, err := g.fill(ids[:], now); err != nil {
+		return u, err
+	}
+	return ids[0], nil
 }
 
 // Fill sets every element of ids to a new id, increasing by index in versions 6 and 7. The batch is drawn by the
@@ -166,7 +162,11 @@ func (g *Generator) newUUID() (uuid.UUID, error) {
 // may stand between those of the batch. Errors are those of [Generator.NewUUID]; all of ids is then set to the nil UUID.
 func (g *Generator) Fill(ids []uuid.UUID) error {
 	for rest := ids; len(rest) > 0; {
-		n, err := g.fill(rest)
+		now, err := g.timestamp()
+		var n uint64
+		if err == nil {
+			n, err = g.fill(rest, now)
+		}
 		if err != nil {
 			clear(ids)
 			return err
@@ -176,12 +176,8 @@ func (g *Generator) Fill(ids []uuid.UUID) error {
 	return nil
 }
 
-// fill sets the first n elements of ids, at least one.
-func (g *Generator) fill(ids []uuid.UUID) (n uint64, err error) {
-	now, err := g.timestamp()
-	if err != nil {
-		return 0, err
-	}
+// fill sets the first n elements of ids, at least one, none of them before now.
+func (g *Generator) fill(ids []uuid.UUID, now uint64) (n uint64, err error) {
 	words := g.words
 	var octets []byte
 	if g.reader != nil || len(ids) >= bulk {

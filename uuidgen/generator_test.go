@@ -171,9 +171,8 @@ func TestReaderOrder(t *testing.T) {
 // Without a reader the bits are the key stream of AES-256, counter from zero, under keys of the system's source. The
 // stream is computed here block by block.
 func TestSystemRandom(t *testing.T) {
-	key := bytes.Repeat([]byte{7}, 32)
 	setSystemRandom(t, repeat(7))
-	block, err := aes.NewCipher(key)
+	block, err := aes.NewCipher(bytes.Repeat([]byte{7}, 32))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -189,8 +188,20 @@ func TestSystemRandom(t *testing.T) {
 		}
 	}
 
+	// A large batch has a key of its own, and no trace of the batch before in it.
+	var batches [2][300]uuid.UUID
+	for i := range batches {
+		if err := g.Fill(batches[i][:]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var want uuid.UUID
+	block.Encrypt(want[:], want[:])
+	if got := batches[0][0]; got[0] != want[0] || !bytes.Equal(got[9:], want[9:]) || batches[0] != batches[1] {
+		t.Errorf("batches under one key: %v and %v, want %v", got, batches[1][0], want)
+	}
+
 	setSystemRandom(t, repeat(8)) // the next stock asks for a new key
-	key[0] = 8
 	before := newUUID(t, g)
 	setSystemRandom(t, repeat(9))
 	if err := g.Renew(); err != nil {
@@ -378,6 +389,25 @@ func TestLeaps(t *testing.T) {
 				t.Fatalf("version %d, year %d: %v, %v", version, year, got, err)
 			}
 			last = u
+		}
+	}
+}
+
+// The clock is read once for a single id, also for the first of a page.
+func TestOneLook(t *testing.T) {
+	for version, want := range map[byte]int{4: 0, 6: 5000, 7: 5000} {
+		for name, opts := range map[string][]Option{"system": nil, "reader": {WithRandom(repeat(1))}} {
+			looks := 0
+			g := newGen(t, version, append(opts, WithClock(func() time.Time {
+				looks++
+				return time.Unix(1e9+int64(looks)*1e7, 0)
+			}))...)
+			for range 5000 {
+				newUUID(t, g)
+			}
+			if looks != want {
+				t.Errorf("version %d, %s: %d looks at the clock for 5000 ids, want %d", version, name, looks, want)
+			}
 		}
 	}
 }
