@@ -19,7 +19,7 @@ type Case struct {
 // All returns every case. Cases of the same work stand together, so that a round measures them close in time.
 func All() []Case {
 	var all []Case
-	for _, cases := range [][]Case{codecCases(), autoIDCases(), uuidgenCases(), insertCases()} {
+	for _, cases := range [][]Case{codecCases(), autoIDCases(), uuidgenCases(), insertCases(), objectIDCases()} {
 		all = append(all, cases...)
 	}
 	return all
