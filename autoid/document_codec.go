@@ -138,7 +138,6 @@ func codecType[T any]() reflect.Type { return reflect.TypeOf(codecOf[T]()) }
 
 // placer returns what tells, from a value of type t alone, where enc writes its _id.
 func placer(enc bson.ValueEncoder, t reflect.Type) func(reflect.Value) placement {
-	var has func(reflect.Value) bool
 	switch typ := reflect.TypeOf(enc); {
 	case typ == structCodec:
 		where := structPlacement(t)
@@ -146,27 +145,29 @@ func placer(enc bson.ValueEncoder, t reflect.Type) func(reflect.Value) placement
 	case typ == mapCodec && t.Key().Kind() == reflect.String && t.Key().NumMethod() == 0:
 		// A key type with methods could turn any key into "_id".
 		key := reflect.ValueOf("_id").Convert(t.Key())
-		has = func(v reflect.Value) bool { return v.MapIndex(key).IsValid() }
+		return func(v reflect.Value) placement { return given(v.MapIndex(key).IsValid()) }
 	case typ == sliceCodec && t == reflect.TypeFor[bson.D]():
-		has = func(v reflect.Value) bool {
-			for _, e := range v.Interface().(bson.D) {
-				if e.Key == "_id" {
-					return true
+		return func(v reflect.Value) placement {
+			d := v.Interface().(bson.D)
+			for i := range d {
+				if d[i].Key == "_id" {
+					return somewhere
 				}
 			}
-			return false
+			return nowhere
 		}
 	case t == reflect.TypeFor[bson.Raw]() && sameFunc(enc, rawCodec):
-		has = func(v reflect.Value) bool { return hasID(v.Interface().(bson.Raw)) }
+		return func(v reflect.Value) placement { return given(hasID(v.Interface().(bson.Raw))) }
 	default:
 		return func(reflect.Value) placement { return anywhere }
 	}
-	return func(v reflect.Value) placement {
-		if has(v) {
-			return somewhere
-		}
-		return nowhere
+}
+
+func given(id bool) placement {
+	if id {
+		return somewhere
 	}
+	return nowhere
 }
 
 func hasID(raw bson.Raw) bool {
