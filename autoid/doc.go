@@ -8,6 +8,9 @@
 //
 // The generators of the packages objectidgen and uuidgen are sources; any function is one as a [SourceFunc].
 //
+// KtMongo's ObjectIdGenerator and newId are the model: a Source is the one, [Collection.NewID] the other, for ids of any
+// type.
+//
 // The documents reach the driver as values of a type that the client's registry must know, so that they are encoded
 // with that registry and the client's BSON options like any other. The package clientopt registers it; on a registry
 // made by hand, call [Register]. Without it, inserts fail with [ErrNotRegistered].
