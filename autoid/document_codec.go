@@ -140,8 +140,7 @@ func codecType[T any]() reflect.Type { return reflect.TypeOf(codecOf[T]()) }
 func placer(enc bson.ValueEncoder, t reflect.Type) func(reflect.Value) placement {
 	switch typ := reflect.TypeOf(enc); {
 	case typ == structCodec:
-		where := structPlacement(t)
-		return func(reflect.Value) placement { return where }
+		return idFieldOf(t).place
 	case typ == mapCodec && t.Key().Kind() == reflect.String && t.Key().NumMethod() == 0:
 		// A key type with methods could turn any key into "_id".
 		key := reflect.ValueOf("_id").Convert(t.Key())

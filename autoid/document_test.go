@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"reflect"
 	"strings"
@@ -103,6 +104,11 @@ type oddD []bson.E
 
 type loop *loop
 
+// odd is empty, to the driver, when it is not zero.
+type odd int32
+
+func (o odd) IsZero() bool { return o != 0 }
+
 // TestDocument compares every kind of document with what the driver makes of it: the document's own encoding, and in
 // front of it the id if it has none.
 func TestDocument(t *testing.T) {
@@ -171,6 +177,18 @@ func TestDocument(t *testing.T) {
 		embeddedLate struct {
 			Name string `bson:"name"`
 			base `bson:",inline"`
+		}
+		embeddedID struct {
+			Name     string `bson:"name"`
+			plainKey `bson:"_id,omitempty"`
+		}
+		zeroArray struct {
+			Name string `bson:"name"`
+			ID   uuid16 `bson:"_id,omitempty"`
+		}
+		zeroer struct {
+			Name string      `bson:"name"`
+			ID   bson.Zeroer `bson:"_id,omitempty"`
 		}
 		zeroPointer struct {
 			ID   *int32 `bson:"_id"`
@@ -244,6 +262,11 @@ func TestDocument(t *testing.T) {
 		{"json tag", jsonTag{"Ada", oid}, true}, // without UseJSONStructTags the key is "id"
 		{"hidden from json", hiddenFirst{"Ada", oid}, false},
 		{"embedded, not exported", embeddedLate{"Ada", base{ID: oid}}, true}, // the mgo registry writes it
+		{"embedded _id, not exported", embeddedID{"Ada", "x"}, true},
+		{"omitempty does not omit an array", zeroArray{Name: "Ada"}, false},
+		{"nil Zeroer", zeroer{Name: "Ada"}, true},
+		{"Zeroer that says zero", zeroer{"Ada", odd(1)}, true},
+		{"Zeroer that says not", zeroer{"Ada", odd(0)}, false},
 		{"nil pointer kept as null", zeroPointer{Name: "Ada"}, false},
 		{"nothing left", onlyOmitted{}, true},
 		{"Raw", raw(name), true},
@@ -434,7 +457,8 @@ func TestDocumentStructs(t *testing.T) {
 	leaves := []reflect.Type{
 		reflect.TypeFor[int32](), reflect.TypeFor[string](), reflect.TypeFor[bson.ObjectID](), reflect.TypeFor[*int32](),
 		reflect.TypeFor[any](), reflect.TypeFor[map[string]int32](), reflect.TypeFor[base](), reflect.TypeFor[*base](),
-		reflect.TypeFor[time.Time](),
+		reflect.TypeFor[time.Time](), reflect.TypeFor[[0]byte](), reflect.TypeFor[[2]byte](), reflect.TypeFor[float64](),
+		reflect.TypeFor[bool](), reflect.TypeFor[odd](), reflect.TypeFor[*odd](), reflect.TypeFor[bson.D](),
 	}
 	var structOf func(depth int) reflect.Type
 	structOf = func(depth int) reflect.Type {
@@ -464,7 +488,15 @@ func TestDocumentStructs(t *testing.T) {
 		case reflect.String:
 			v.SetString("s")
 		case reflect.Array:
-			v.Index(0).SetUint(1)
+			if v.Len() > 0 {
+				v.Index(0).SetUint(1)
+			}
+		case reflect.Bool:
+			v.SetBool(true)
+		case reflect.Float64:
+			v.SetFloat(math.Copysign(0, -1))
+		case reflect.Slice:
+			v.Set(reflect.MakeSlice(v.Type(), 0, 0))
 		case reflect.Interface:
 			v.Set(reflect.ValueOf("any"))
 		case reflect.Map:
@@ -498,7 +530,7 @@ func TestDocumentStructs(t *testing.T) {
 		for i := range v.Elem().NumField() {
 			fill(v.Elem().Field(i))
 		}
-		places[structPlacement(v.Type().Elem())]++
+		places[idFieldOf(v.Type().Elem()).place(v.Elem())]++
 		reg := newRegistry[rnd.IntN(3)]()
 		Register(reg)
 		if rnd.IntN(4) == 0 {
@@ -539,7 +571,7 @@ func TestDocumentStructs(t *testing.T) {
 		}
 	}
 	t.Logf("%d encoded, %d with an id drawn, %d with their own; placements %v", encoded, drew, kept, places)
-	if drew < rounds/10 || kept < rounds/10 || places[anywhere] == 0 || places[nowhere] == 0 || places[firstOrNever] == 0 {
+	if drew < rounds/10 || kept < rounds/10 || places[anywhere] == 0 || places[nowhere] == 0 || places[firstOrNever] == 0 || places[somewhere] == 0 {
 		t.Error("the types made do not cover the cases")
 	}
 }
