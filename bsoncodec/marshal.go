@@ -46,6 +46,9 @@ func Marshal(reg *bson.Registry, v any) ([]byte, error) {
 // but for the registry; errors are those of the codecs, [bson.ErrNilRegistry], [bson.ErrDecodeToNil], and one for data
 // that is not as long as its first four octets say.
 //
+// Data that no server has checked should pass [bson.Raw.Validate] first: the driver's reader, of version 2.9.3, never
+// comes back from skipping a value with a negative length.
+//
 // It reads from memory, where the Decode and All methods of a mongo.Cursor read from a stream: Unmarshal on
 // Cursor.Current is the fastest way to decode what a cursor returns.
 func Unmarshal(reg *bson.Registry, data []byte, v any) error {

@@ -220,6 +220,7 @@ func FuzzUnmarshal(f *testing.F) {
 		f.Add([]byte(marshal(f, regs[r], bson.D{{Key: "u", Value: nil}, {Key: "n", Value: bson.Undefined{}}, {Key: "a", Value: "x"}})))
 	}
 	f.Add([]byte{5, 0, 0, 0, 0})
+	f.Add([]byte("\r\x00\x00\x00\x04\x8f\x00000\xff\x00>")) // a negative length, found by fuzzing
 	f.Fuzz(func(t *testing.T, doc []byte) {
 		for r, reg := range regs {
 			var s struct {

@@ -243,6 +243,7 @@ func FuzzSliceDecoding(f *testing.F) {
 		f.Add([]byte(marshal(f, slow, bson.M{"v": v})))
 		f.Add([]byte(marshal(f, slow, bson.M{"o": v})))
 	}
+	f.Add([]byte("\r\x00\x00\x00\x04\x8f\x00000\xff\x00>")) // a negative length, found by fuzzing
 	f.Fuzz(func(t *testing.T, doc []byte) {
 		checkSameDecoding(t, fromMemory, fast, slow, doc)
 	})
