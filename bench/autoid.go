@@ -35,10 +35,16 @@ type item struct {
 	Price float64 `bson:"price"`
 }
 
-// A lateOrder has its _id behind another field, so that autoid must encode it before it knows whether the _id comes.
+// A lateOrder has its _id behind another field.
 type lateOrder struct {
 	Kind  string `bson:"kind"`
 	Order order  `bson:",inline"`
+}
+
+// An openOrder has a map that could hold its _id, so that autoid must encode it aside before it knows.
+type openOrder struct {
+	Order order  `bson:",inline"`
+	Rest  bson.M `bson:",inline"`
 }
 
 func newOrder() order {
@@ -102,6 +108,7 @@ func autoIDPairs(id bson.ObjectID) []autoIDPair {
 		{"map", map[string]any(orderM(id)), map[string]any(orderM(nil))},
 		{"Raw", raw(with), raw(without)},
 		{"late", &lateOrder{"web", with}, &lateOrder{"web", without}},
+		{"open", &openOrder{with, bson.M{"note": "gift"}}, &openOrder{without, bson.M{"note": "gift"}}},
 	}
 }
 
