@@ -13,7 +13,8 @@ import (
 //
 // When the driver encodes the result and doc has no _id in its encoded form, the next id of src becomes its first
 // element. A doc that has an _id, at any position and of any type, null and zero values included, is encoded as it is
-// and src is not asked. doc may be whatever the driver accepts as a document, and it is never changed. It is encoded
+// and src is not asked. A field that omitempty omits is no _id; note that the driver omits no array, so that a zero
+// google/uuid.UUID is one. doc may be whatever the driver accepts as a document, and it is never changed. It is encoded
 // with the registry and the BSON options in force, and so is the id.
 //
 // The result draws one id and keeps it, however often it is encoded: the driver does so again when it splits a batch
