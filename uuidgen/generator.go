@@ -157,9 +157,9 @@ func (g *Generator) NewUUID() (u uuid.UUID, err error) {
 	return ids[0], nil
 }
 
-// Fill sets every element of ids to a new id, increasing by index in versions 6 and 7. The batch is drawn by the
-// thousand, which makes an id of version 7 about a tenth as dear as one at a time. Ids that other goroutines draw meanwhile
-// may stand between those of the batch. Errors are those of [Generator.NewUUID]; all of ids is then set to the nil UUID.
+// Fill sets every element of ids to a new id, increasing by index in versions 6 and 7. Ids are drawn up to a thousand at
+// once, which makes one of version 7 cost about an eighth of a single one. Ids that other goroutines draw meanwhile may
+// stand between those of the batch. Errors are those of [Generator.NewUUID]; all of ids is then set to the nil UUID.
 func (g *Generator) Fill(ids []uuid.UUID) error {
 	for rest := ids; len(rest) > 0; {
 		now, err := g.timestamp()
