@@ -3,7 +3,6 @@ package bsoncodec
 import (
 	"encoding/binary"
 	"reflect"
-	"strings"
 	"sync"
 
 	"github.com/google/uuid"
@@ -41,7 +40,7 @@ func (c *sliceEncoder) EncodeValue(ec bson.EncodeContext, vw bson.ValueWriter, v
 	}
 	buf := arrayBuffers.Get().(*[]byte)
 	w := arrayWriter{array: append((*buf)[:0], 0, 0, 0, 0), rep: c.rep, subtype: c.subtype}
-	w.startHead("0")
+	w.startHead(1)
 	if ids, ok := uuidSlice(val); ok {
 		for i := range ids {
 			w.append(ids[i][:])
@@ -67,29 +66,37 @@ type arrayWriter struct {
 	array   []byte
 	rep     uuidrep.Representation
 	subtype byte
-	head    []byte // of the next element: type, key, length, subtype
+	head    [1 + 19 + 6]byte // of the next element: type, key, zero, length, subtype
+	digits  int              // of the key
 }
 
-func (w *arrayWriter) startHead(key string) {
-	w.head = append(w.head[:0], byte(bson.TypeBinary))
-	w.head = append(w.head, key...)
-	w.head = append(w.head, 0, 16, 0, 0, 0, w.subtype)
+// startHead sets the key to the least number of so many digits, 0 for one digit.
+func (w *arrayWriter) startHead(digits int) {
+	w.digits = digits
+	head := append(w.head[:0], byte(bson.TypeBinary))
+	for range digits {
+		head = append(head, '0')
+	}
+	if digits > 1 {
+		head[1] = '1'
+	}
+	_ = append(head, 0, 16, 0, 0, 0, w.subtype)
 }
 
 func (w *arrayWriter) append(octets []byte) {
 	hi, lo := w.rep.PermuteWords(binary.BigEndian.Uint64(octets[:8]), binary.BigEndian.Uint64(octets[8:]))
-	w.array = append(w.array, w.head...)
+	w.array = append(w.array, w.head[:w.digits+7]...)
 	w.array = binary.BigEndian.AppendUint64(w.array, hi)
 	w.array = binary.BigEndian.AppendUint64(w.array, lo)
 
-	for i := len(w.head) - 7; i > 0; i-- { // the digits of the key, from the last
+	for i := w.digits; i > 0; i-- {
 		if w.head[i] != '9' {
 			w.head[i]++
 			return
 		}
 		w.head[i] = '0'
 	}
-	w.startHead("1" + strings.Repeat("0", len(w.head)-7))
+	w.startHead(w.digits + 1)
 }
 
 // uuidSlice returns val as what it is if it is a []uuid.UUID: its elements need no reflection then.

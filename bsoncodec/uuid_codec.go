@@ -1,6 +1,7 @@
 package bsoncodec
 
 import (
+	"encoding/binary"
 	"fmt"
 	"reflect"
 	"sync"
@@ -49,18 +50,24 @@ func (c *uuidCodec) EncodeValue(_ bson.EncodeContext, vw bson.ValueWriter, val r
 	s := c.scratch.Get().(*scratch)
 	switch {
 	case addressable:
-		*s.octets = [16]byte(val.Bytes())
-	case c.t == tUUID:
-		*s.octets = val.Interface().(uuid.UUID) // half the time of Set
+		c.permute(s.octets, val.Bytes())
+	case c.t == tUUID: // Interface is half the time of Set
+		u := val.Interface().(uuid.UUID)
+		c.permute(s.octets, u[:])
 	default:
 		s.value.Set(val)
-	}
-	if c.permutes() {
-		*s.octets = c.rep.Permute(*s.octets)
+		c.permute(s.octets, s.octets[:])
 	}
 	err := vw.WriteBinaryWithSubtype(s.octets[:], c.subtype)
 	c.scratch.Put(s)
 	return err
+}
+
+// permute sets dst to the 16 octets of src in the order that is written. They may be the same.
+func (c *uuidCodec) permute(dst *[16]byte, src []byte) {
+	hi, lo := c.rep.PermuteWords(binary.BigEndian.Uint64(src[:8]), binary.BigEndian.Uint64(src[8:16]))
+	binary.BigEndian.PutUint64(dst[:8], hi)
+	binary.BigEndian.PutUint64(dst[8:], lo)
 }
 
 // DecodeValue is the ValueDecoder of UUID types.
