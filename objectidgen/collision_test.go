@@ -38,7 +38,10 @@ func duplicates(n, r, p, c int) float64 {
 // TestCollisionOdds checks the formulas by a simulation of real generators, scaled down to process values and counters
 // of few bits.
 func TestCollisionOdds(t *testing.T) {
-	const trials = 20000
+	trials := 20000
+	if raceEnabled {
+		trials = 4000
+	}
 	for _, test := range []struct{ n, r, p, c int }{
 		{12, 5, 8, 8},
 		{2, 3, 3, 5},
@@ -87,11 +90,11 @@ func TestCollisionOdds(t *testing.T) {
 			return math.Sqrt(probability * (1 - probability) / float64(of))
 		}
 		want := sharedValue(test.n, test.p)
-		near("processes that share a value", float64(shared)/trials, want, share(want, trials))
+		near("processes that share a value", float64(shared)/float64(trials), want, share(want, trials))
 		want = overlap(test.r, test.c)
 		near("those that make an id twice", float64(overlaps)/float64(pairs), want, share(want, pairs))
-		mean := equal / trials
-		near("equal ids", mean, duplicates(test.n, test.r, test.p, test.c), math.Sqrt((squares/trials-mean*mean)/trials))
+		mean := equal / float64(trials)
+		near("equal ids", mean, duplicates(test.n, test.r, test.p, test.c), math.Sqrt((squares/float64(trials)-mean*mean)/float64(trials)))
 	}
 }
 

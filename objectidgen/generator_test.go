@@ -178,9 +178,6 @@ func TestNewErrors(t *testing.T) {
 }
 
 func TestDefault(t *testing.T) {
-	if Default() == nil || Default() != Default() {
-		t.Fatal("Default is not one generator")
-	}
 	var wg sync.WaitGroup
 	got := make([]*Generator, 8)
 	for i := range got {

@@ -52,11 +52,12 @@ type thread struct {
 	recorded int             // how many of them are in world.ids
 	err      error           // of a call that failed: the last of its program
 
-	inNext   bool  // the clock is read for next, not for draw
-	held     int   // which of world.seconds it has loaded
-	told     int64 // what the clock showed
-	toldAt   int   // when that was, as an index into the clock's script
-	toldFull bool  // whether the second in use was full then
+	inNext   bool   // the clock is read for next, not for draw
+	held     int    // which of world.seconds it goes by
+	taken    uint64 // how many ids were taken of that when it looked
+	told     int64  // what the clock showed
+	toldAt   int    // when that was, as an index into the clock's script
+	toldFull bool   // whether the second in use was full then
 }
 
 type world struct {
@@ -186,7 +187,7 @@ func (w *world) clockFunc() time.Time {
 }
 
 func (w *world) full() bool {
-	return w.g.current.Load().taken.Load() >= w.width
+	return w.g.current.Load().taken.Load()&^closed == w.width
 }
 
 // pause is where the running goroutine can be interrupted.
@@ -195,12 +196,15 @@ func (w *world) pause(p point) {
 	th := w.running
 	switch p {
 	case pointAsk:
-		th.inNext = th.at == pointNext
-		if !th.inNext {
+		if th.inNext = th.at == pointNext; !th.inNext {
 			th.held = len(w.seconds) - 1
 		}
-	case pointTake:
-		th.held = len(w.seconds) - 1
+	case pointTake, pointNext:
+		// The second is still the one that draw has loaded, or the one that turn or next has returned just now.
+		if th.at != pointTake && th.at != pointWait && (th.at != pointTold || th.inNext) {
+			th.held = len(w.seconds) - 1
+		}
+		th.taken = w.seconds[th.held].taken.Load()
 	case pointWait:
 		if !th.toldFull || th.told != w.g.current.Load().seconds {
 			w.fatalf("waits though the clock is not in the second that is used up")
@@ -337,8 +341,8 @@ func (w *world) key() string {
 		if th.toldFull {
 			full = 1
 		}
-		add(int64(th.at), int64(th.calls), int64(th.recorded), int64(inNext), int64(th.held), th.told, int64(th.toldAt),
-			int64(full))
+		add(int64(th.at), int64(th.calls), int64(th.recorded), int64(inNext), int64(th.held), int64(th.taken), th.told,
+			int64(th.toldAt), int64(full))
 	}
 	return string(b)
 }
