@@ -2,8 +2,9 @@
 //
 //	go run ./bench/cmd/table bench.txt
 //
-// Each row compares one implementation with the first of its work, or with -base where that is there. The ratio is how
-// many times as fast it is; its range is that of the rounds, each compared with the same round of the base.
+// Each row compares one implementation of a work with the first of -base that does it too, or with the first there is.
+// The ratio is how many times as fast it is; its range is that of the rounds, each compared with the same round of the
+// base.
 package main
 
 import (
@@ -18,7 +19,7 @@ import (
 )
 
 func main() {
-	base := flag.String("base", "usual", "the implementation to compare with")
+	base := flag.String("base", "usual,google-pool,driver,gofrs", "the implementations to compare with, the first that a work has")
 	flag.Parse()
 	in := io.Reader(os.Stdin)
 	if flag.NArg() > 0 {
@@ -35,7 +36,7 @@ func main() {
 		fmt.Fprintln(os.Stderr, "table:", err)
 		os.Exit(1)
 	}
-	print(os.Stdout, works, *base)
+	print(os.Stdout, works, strings.Split(*base, ","))
 }
 
 // work is what several implementations do.
@@ -112,16 +113,22 @@ func (w *work) find(name string) *result {
 	return w.impls[len(w.impls)-1]
 }
 
-func print(out io.Writer, works []*work, base string) {
+func (w *work) base(names []string) *result {
+	for _, name := range names {
+		for _, r := range w.impls {
+			if r.name == name {
+				return r
+			}
+		}
+	}
+	return w.impls[0]
+}
+
+func print(out io.Writer, works []*work, bases []string) {
 	fmt.Fprintln(out, "| work | implementation | median | B/op | allocs/op | times as fast | range of the rounds |")
 	fmt.Fprintln(out, "|---|---|---:|---:|---:|---:|---|")
 	for _, w := range works {
-		b := w.impls[0]
-		for _, r := range w.impls {
-			if r.name == base {
-				b = r
-			}
-		}
+		b := w.base(bases)
 		for _, r := range w.impls {
 			ratio, spread := "1", ""
 			if r != b {
