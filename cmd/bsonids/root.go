@@ -110,7 +110,7 @@ or a proof found differences; 4 the server cannot be reached or was lost;
 	root.SetVersionTemplate("{{.Name}} {{.Version}}\n")
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.PersistentFlags().BoolVarP(&a.quiet, "quiet", "q", false, "no progress on stderr")
-	root.AddCommand(a.showCommand(), a.scanCommand())
+	root.AddCommand(a.showCommand(), a.scanCommand(), a.convertCommand(), a.verifyCommand(), a.undoCommand())
 	return root
 }
 

@@ -139,11 +139,16 @@ func store(u uuid.UUID, r uuidrep.Representation) Stored {
 		Base64:         base64.StdEncoding.EncodeToString(octets[:]),
 	}
 	s.ExtJSON = fmt.Sprintf(`{"$binary":{"base64":%q,"subType":"%02x"}}`, s.Base64, subtype)
-	s.Paste = fmt.Sprintf("BinData(%d, %q)", subtype, s.Base64)
-	if r == uuidrep.Standard {
-		s.Paste = fmt.Sprintf("UUID(%q)", u)
-	}
+	s.Paste = Paste(subtype, octets)
 	return s
+}
+
+// Paste returns the text to paste into mongosh for a binary value of 16 octets.
+func Paste(subtype byte, octets [16]byte) string {
+	if subtype == bson.TypeBinaryUUID {
+		return fmt.Sprintf("UUID(%q)", uuid.UUID(octets))
+	}
+	return fmt.Sprintf("BinData(%d, %q)", subtype, base64.StdEncoding.EncodeToString(octets[:]))
 }
 
 var versions = map[byte]string{

@@ -7,7 +7,9 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 )
@@ -305,11 +307,9 @@ type Pattern struct{ segments []string }
 // ParsePattern reads a name as AppendField writes it, with or without its brackets: items[].id or items.id.
 func ParsePattern(s string) (Pattern, error) {
 	var p Pattern
-	for _, name := range bytes.Split(bytes.ReplaceAll([]byte(s), []byte("[]"), nil), []byte(".")) {
-		if len(name) == 0 {
-			return Pattern{}, fmt.Errorf("%q is not a field path: a name in it is empty", s)
-		}
-		p.segments = append(p.segments, string(name))
+	p.segments = strings.Split(strings.ReplaceAll(s, "[]", ""), ".")
+	if slices.Contains(p.segments, "") {
+		return Pattern{}, fmt.Errorf("%q is not a field path: a name in it is empty", s)
 	}
 	return p, nil
 }
@@ -329,16 +329,21 @@ func (p Pattern) Match(path *Path) bool {
 	return i == len(p.segments)
 }
 
+// MatchField is Match for a name as Path.AppendField writes it.
+func (p Pattern) MatchField(field string) bool {
+	names := strings.Split(strings.ReplaceAll(field, "[]", ""), ".")
+	if len(names) != len(p.segments) {
+		return false
+	}
+	for i, name := range names {
+		if p.segments[i] != "*" && p.segments[i] != name {
+			return false
+		}
+	}
+	return true
+}
+
 // Top returns the name at the document's top level, * for any.
 func (p Pattern) Top() string { return p.segments[0] }
 
-func (p Pattern) String() string {
-	var b []byte
-	for i, s := range p.segments {
-		if i > 0 {
-			b = append(b, '.')
-		}
-		b = append(b, s...)
-	}
-	return string(b)
-}
+func (p Pattern) String() string { return strings.Join(p.segments, ".") }

@@ -1,0 +1,621 @@
+package convert
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+	"golang.org/x/time/rate"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
+)
+
+// document counts the values of both kinds in doc, where they can be told apart.
+func (v *Verified) document(doc bson.Raw, c Conversion) error {
+	if c.SameSubtype() {
+		return nil
+	}
+	first := ""
+	err := walk.Document(doc, func(path *walk.Path, l walk.Leaf) error {
+		if _, _, ok := c.wants(path, l); ok {
+			v.Old++
+			v.Fields[string(path.AppendField(nil))]++
+			if path.Top() == "_id" {
+				v.InID++
+			}
+			first = path.Dotted()
+		} else if subtype, data, _, ok := l.Binary(); ok && subtype == c.To.Subtype && len(data) == 16 && c.selects(path) {
+			v.New++
+		}
+		return nil
+	})
+	if err == nil && first != "" {
+		id := doc.Lookup("_id")
+		v.find(bson.RawValue{Type: id.Type, Value: slices.Clone(id.Value)}, "not converted: %s", first)
+	}
+	return err
+}
+
+// maxPasses is how often a copy is held against its source before it is said that the source doesn't keep still.
+const maxPasses = 5
+
+// Copied is what a conversion into a new collection did, or would do.
+type Copied struct {
+	Read      int64            `json:"documentsRead"`
+	Documents int64            `json:"documentsCopied"`
+	Values    int64            `json:"valuesChanged"`
+	Fields    map[string]int64 `json:"fields"`
+	Indexes   []string         `json:"indexes"`
+	Conflicts []Skip           `json:"conflicts,omitempty"` // the converted _id stands in the new collection with another document
+	Followed  int64            `json:"documentsFollowed"`   // changed in the source while they were copied, and brought up to date
+	Passes    int              `json:"passes"`
+	Verified  bool             `json:"verified"`
+	Proof     Verified         `json:"proof"`
+	Examples  [][2]bson.Raw    `json:"-"` // before and after
+}
+
+// copier converts into another collection.
+type copier struct {
+	Options
+	source, target *mongo.Collection
+	tracker        *tracker
+	limiter        *rate.Limiter
+	mu             sync.Mutex
+	res            Copied
+}
+
+// Into writes converted copies of all documents of source into target, with source's options and indexes, and holds the
+// two against each other until they agree. Only then Copied.Verified is set. The source is not changed. Nobody else may
+// write to the target until then.
+func Into(ctx context.Context, source, target *mongo.Collection, o Options) (Copied, error) {
+	if o.Progress == nil {
+		o.Progress = func(int) {}
+	}
+	if o.Batch == 0 {
+		o.Batch = batchSize
+	}
+	c := &copier{Options: o, source: source, target: target, tracker: newTracker(), res: Copied{Fields: map[string]int64{}, Indexes: []string{}}}
+	if o.Rate > 0 {
+		c.Batch = max(1, min(c.Batch, o.Rate/2))
+		c.limiter = rate.NewLimiter(rate.Limit(o.Rate), c.Batch)
+	}
+	indexes, create, err := c.describe(ctx)
+	if err != nil {
+		return c.res, err
+	}
+	if !o.Write {
+		return c.res, c.copy(ctx)
+	}
+	state := o.State
+	if state == nil {
+		state = &StateFile{}
+	}
+	save := func() error {
+		if o.State == nil {
+			return nil
+		}
+		return o.State.Save()
+	}
+	if !state.Created {
+		if err := c.mayCreate(ctx); err != nil {
+			return c.res, err
+		}
+		// Written first: after a crash in between, the collection is known to be this conversion's.
+		state.Created = true
+		if err := save(); err != nil {
+			return c.res, err
+		}
+	}
+	if err := c.create(ctx, create); err != nil {
+		return c.res, err
+	}
+	if !state.Copied {
+		err := c.copy(ctx)
+		if o.State != nil {
+			if position, _ := c.tracker.checkpoint(func() int64 { return 0 }); position.Type != 0 {
+				state.Position = newPosition(position)
+			}
+			state.Changed += c.res.Documents
+			state.Copied = err == nil
+			err = errors.Join(err, save())
+		}
+		if err != nil {
+			return c.res, err
+		}
+	}
+	if !state.Indexed && o.Part.First() {
+		if err := c.index(ctx, indexes); err != nil {
+			return c.res, err
+		}
+		state.Indexed = true
+		if err := save(); err != nil {
+			return c.res, err
+		}
+	}
+	if err := c.follow(ctx); err != nil {
+		return c.res, err
+	}
+	if c.res.Verified && o.State != nil {
+		state.Done = true
+		return c.res, save()
+	}
+	return c.res, nil
+}
+
+// describe returns the source's indexes, but for the one on _id, and what makes a collection with its options.
+func (c *copier) describe(ctx context.Context) (indexes []bson.Raw, create bson.D, err error) {
+	db := c.source.Database()
+	cur, err := db.ListCollections(ctx, bson.D{{Key: "name", Value: c.source.Name()}})
+	if err != nil {
+		return nil, nil, err
+	}
+	var infos []struct {
+		Type    string
+		Options bson.D
+	}
+	if err := cur.All(ctx, &infos); err != nil {
+		return nil, nil, err
+	}
+	if len(infos) == 0 {
+		return nil, nil, fmt.Errorf("there is no collection %s.%s", db.Name(), c.source.Name())
+	}
+	if t := infos[0].Type; t != "" && t != "collection" {
+		return nil, nil, fmt.Errorf("%s.%s is a %s, which cannot be copied", db.Name(), c.source.Name(), t)
+	}
+	create = bson.D{{Key: "create", Value: c.target.Name()}}
+	for _, o := range infos[0].Options {
+		switch o.Key {
+		case "encryptedFields":
+			return nil, nil, errors.New("a collection with queryable encryption cannot be copied")
+		case "uuid", "autoIndexId":
+		default:
+			create = append(create, o)
+		}
+	}
+	if indexes, err = listIndexes(ctx, c.source); err != nil {
+		return nil, nil, err
+	}
+	for _, i := range indexes {
+		name, _ := i.Lookup("name").StringValueOK()
+		c.res.Indexes = append(c.res.Indexes, name)
+	}
+	return indexes, create, nil
+}
+
+// listIndexes returns the indexes of coll but for the one on _id.
+func listIndexes(ctx context.Context, coll *mongo.Collection) ([]bson.Raw, error) {
+	cur, err := coll.Indexes().List(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = cur.Close(context.WithoutCancel(ctx)) }()
+	var out []bson.Raw
+	for cur.Next(ctx) {
+		name, _ := cur.Current.Lookup("name").StringValueOK()
+		_, clustered := cur.Current.Lookup("clustered").BooleanOK()
+		if name != "_id_" && !clustered {
+			out = append(out, slices.Clone(cur.Current))
+		}
+	}
+	return out, cur.Err()
+}
+
+// mayCreate refuses a target that holds documents already, unless another part's.
+func (c *copier) mayCreate(ctx context.Context) error {
+	err := c.target.FindOne(ctx, bson.D{}, options.FindOne().SetProjection(bson.D{{Key: "_id", Value: 1}})).Err()
+	switch {
+	case errors.Is(err, mongo.ErrNoDocuments):
+		if c.Part.First() {
+			return nil
+		}
+		names, err := c.target.Database().ListCollectionNames(ctx, bson.D{{Key: "name", Value: c.target.Name()}})
+		if err == nil && len(names) == 0 {
+			return fmt.Errorf("there is no collection %s yet: start part 1 first, which makes it", c.target.Name())
+		}
+		return err
+	case err != nil:
+		return err
+	case !c.Part.Whole():
+		return nil
+	}
+	return fmt.Errorf("the collection %s has documents: give the name of a new one, or the --state of the run that filled it", c.target.Name())
+}
+
+func (c *copier) create(ctx context.Context, cmd bson.D) error {
+	if !c.Part.First() {
+		return nil
+	}
+	err := c.target.Database().RunCommand(ctx, cmd).Err()
+	var ce mongo.CommandError
+	if errors.As(err, &ce) && ce.Code == 48 { // NamespaceExists: an empty one, which may be sharded as it should be
+		return nil
+	}
+	return err
+}
+
+// index makes the indexes; those that are there already stay.
+func (c *copier) index(ctx context.Context, indexes []bson.Raw) error {
+	if len(indexes) == 0 {
+		return nil
+	}
+	var specs bson.A
+	for _, i := range indexes {
+		elements, err := i.Elements()
+		if err != nil {
+			return err
+		}
+		var spec bson.D
+		for _, e := range elements {
+			if e.Key() != "ns" { // of old servers; names the source
+				spec = append(spec, bson.E{Key: e.Key(), Value: e.Value()})
+			}
+		}
+		specs = append(specs, spec)
+	}
+	return c.target.Database().RunCommand(ctx, bson.D{{Key: "createIndexes", Value: c.target.Name()}, {Key: "indexes", Value: specs}}).Err()
+}
+
+type copyBatch struct {
+	number int
+	docs   []bson.Raw // converted
+	read   int
+}
+
+// copy writes what the target doesn't have yet.
+func (c *copier) copy(ctx context.Context) error {
+	p := &pages{coll: c.source, size: int64(c.Batch)}
+	if c.Write && c.State != nil {
+		p.after = c.State.Position.raw()
+		c.tracker.position = p.after
+	}
+	work, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer cancel(nil)
+	reading, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	batches := make(chan copyBatch, c.Workers)
+	var failure error
+	var once sync.Once
+	var workers sync.WaitGroup
+	for range max(1, c.Workers) {
+		workers.Go(func() {
+			for b := range batches {
+				if work.Err() != nil {
+					continue
+				}
+				if err := c.process(reading, work, b); err != nil && !errors.Is(err, errNotBegun) {
+					once.Do(func() { failure = err; stop(err); cancel(err) })
+				}
+			}
+		})
+	}
+	err := c.read(reading, p, batches)
+	close(batches)
+	workers.Wait()
+	if failure != nil {
+		return failure
+	}
+	return err
+}
+
+func (c *copier) read(ctx context.Context, p *pages, batches chan<- copyBatch) error {
+	for n := 0; ; n++ {
+		docs, err := p.next(ctx)
+		if err != nil || len(docs) == 0 {
+			return err
+		}
+		b := copyBatch{number: n, read: len(docs)}
+		for _, doc := range docs {
+			if !c.Part.Has(doc.Lookup("_id")) {
+				continue
+			}
+			fresh, values, err := c.Conversion.Rewrite(doc)
+			if err != nil {
+				return fmt.Errorf("the document with _id %s: %w", doc.Lookup("_id"), err)
+			}
+			if err := c.tally(doc, fresh, values); err != nil {
+				return err
+			}
+			b.docs = append(b.docs, fresh)
+		}
+		c.tracker.begin(n, p.after)
+		select {
+		case batches <- b:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+func (c *copier) tally(doc, fresh bson.Raw, values int) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.res.Values += int64(values)
+	if values > 0 && (c.Options.Examples < 0 || len(c.res.Examples) < c.Options.Examples) {
+		c.res.Examples = append(c.res.Examples, [2]bson.Raw{doc, fresh})
+	}
+	return walk.Document(doc, func(path *walk.Path, l walk.Leaf) error {
+		if _, _, ok := c.Conversion.wants(path, l); ok {
+			c.res.Fields[string(path.AppendField(nil))]++
+		}
+		return nil
+	})
+}
+
+func (c *copier) process(waiting, ctx context.Context, b copyBatch) error {
+	if c.Write && len(b.docs) > 0 {
+		if c.limiter != nil {
+			if err := c.limiter.WaitN(waiting, len(b.docs)); err != nil {
+				return errNotBegun
+			}
+		}
+		ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+		defer cancel()
+		conflicts, err := c.insert(ctx, b.docs)
+		if err != nil {
+			return err
+		}
+		c.mu.Lock()
+		c.res.Conflicts = append(c.res.Conflicts, conflicts[:min(len(conflicts), max(0, maxListed-len(c.res.Conflicts)))]...)
+		c.mu.Unlock()
+	}
+	c.tracker.done(b.number)
+	c.mu.Lock()
+	c.res.Documents += int64(len(b.docs))
+	c.res.Read += int64(b.read)
+	c.mu.Unlock()
+	c.Progress(b.read)
+	if !c.Write || c.State == nil {
+		return nil
+	}
+	position, _ := c.tracker.checkpoint(func() int64 { return 0 })
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if position.Type == 0 || c.State.Position != nil && bytes.Equal(c.State.Position.Value, position.Value) {
+		return nil
+	}
+	c.State.Position = newPosition(position)
+	return c.State.Save()
+}
+
+// insert writes docs. Those that stand in the target already, since an earlier run was stopped or the converted _id is
+// another document's too, are left as they are; the latter are returned.
+func (c *copier) insert(ctx context.Context, docs []bson.Raw) ([]Skip, error) {
+	many := make([]any, len(docs))
+	for i, d := range docs {
+		many[i] = d
+	}
+	_, err := c.target.InsertMany(ctx, many, options.InsertMany().SetOrdered(false).SetBypassDocumentValidation(false))
+	if err == nil {
+		return nil, nil
+	}
+	var refused mongo.BulkWriteException
+	if !errors.As(err, &refused) || refused.WriteConcernError != nil {
+		return nil, err
+	}
+	var doubt []bson.Raw
+	for _, we := range refused.WriteErrors {
+		if we.Code != 11000 && we.Code != 11001 {
+			return nil, fmt.Errorf("the document with _id %s: %s", docs[we.Index].Lookup("_id"), reason(we.WriteError))
+		}
+		doubt = append(doubt, docs[we.Index])
+	}
+	held, err := c.held(ctx, doubt)
+	if err != nil {
+		return nil, err
+	}
+	var conflicts []Skip
+	for _, d := range doubt {
+		if !bytes.Equal(held[key(d.Lookup("_id"))], d) {
+			conflicts = append(conflicts, Skip{d.Lookup("_id"), "the new collection has another document with this _id or another unique key"})
+		}
+	}
+	return conflicts, nil
+}
+
+func (c *copier) held(ctx context.Context, docs []bson.Raw) (map[string]bson.Raw, error) {
+	ids := make([]bson.RawValue, len(docs))
+	for i, d := range docs {
+		ids[i] = d.Lookup("_id")
+	}
+	return fetch(ctx, c.target, ids, nil)
+}
+
+// follow compares the two collections and brings the target up to date with what changed in the source meanwhile, until
+// a pass finds nothing to do.
+func (c *copier) follow(ctx context.Context) error {
+	for c.res.Passes = 1; c.res.Passes <= maxPasses; c.res.Passes++ {
+		proof, err := c.pass(ctx, true)
+		c.res.Proof = proof.Verified
+		if err != nil {
+			return err
+		}
+		if proof.repaired == 0 {
+			c.res.Verified = proof.Holds(false)
+			return nil
+		}
+		c.res.Followed += proof.repaired
+	}
+	c.res.Passes = maxPasses
+	return nil
+}
+
+type comparison struct {
+	Verified
+	repaired int64
+}
+
+// pass holds every document of the source against its copy and, where repair is set, brings the copy up to date; then it
+// counts.
+func (c *copier) pass(ctx context.Context, repair bool) (comparison, error) {
+	res := comparison{Verified: Verified{Fields: map[string]int64{}}}
+	var mine int64
+	p := &pages{coll: c.source, size: int64(c.Batch)}
+	for {
+		docs, err := p.next(ctx)
+		if err != nil {
+			return res, err
+		}
+		if len(docs) == 0 {
+			break
+		}
+		var want []bson.Raw
+		for _, doc := range docs {
+			if !c.Part.Has(doc.Lookup("_id")) {
+				continue
+			}
+			fresh, _, err := c.Conversion.Rewrite(doc)
+			if err != nil {
+				return res, err
+			}
+			want = append(want, fresh)
+		}
+		mine += int64(len(want))
+		res.Read += int64(len(docs))
+		c.Progress(len(docs))
+		if err := c.compare(ctx, want, &res, repair); err != nil {
+			return res, err
+		}
+	}
+	if !c.Part.Whole() {
+		return res, nil // how many there are in all is for bsonids verify, when every part is done
+	}
+	n, err := c.target.CountDocuments(ctx, bson.D{})
+	if err != nil {
+		return res, err
+	}
+	if n != mine {
+		return res, c.extras(ctx, &res)
+	}
+	return res, nil
+}
+
+func (c *copier) compare(ctx context.Context, want []bson.Raw, res *comparison, repair bool) error {
+	if len(want) == 0 {
+		return nil
+	}
+	held, err := c.held(ctx, want)
+	if err != nil {
+		return err
+	}
+	var missing []bson.Raw
+	for _, doc := range want {
+		id := doc.Lookup("_id")
+		got, ok := held[key(id)]
+		switch {
+		case ok && bytes.Equal(got, doc):
+			res.Proven++
+			if err := res.document(got, c.Conversion); err != nil {
+				return err
+			}
+		case !repair && !ok:
+			res.Missing++
+			res.find(id, "in the source and not in the copy")
+		case !repair:
+			res.Wrong++
+			res.find(id, "the copy differs from the converted source")
+		case !ok:
+			missing = append(missing, doc)
+		default:
+			conflict, err := c.isConflict(ctx, doc)
+			if err != nil {
+				return err
+			}
+			if conflict {
+				res.Wrong++
+				res.find(id, "two documents of the source have this _id after the conversion")
+				continue
+			}
+			// On what was read, so that a copy that changes at this moment is looked at again.
+			if _, err := c.target.ReplaceOne(ctx, replaced(got), doc); err != nil {
+				return err
+			}
+			res.repaired++
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	conflicts, err := c.insert(ctx, missing)
+	for _, s := range conflicts {
+		res.Wrong++
+		res.find(s.ID, "%s", s.Reason)
+	}
+	res.repaired += int64(len(missing) - len(conflicts))
+	return err
+}
+
+// isConflict reports whether two documents of the source have the _id after the conversion: one that has it already, and
+// one whose _id becomes it.
+func (c *copier) isConflict(ctx context.Context, converted bson.Raw) (bool, error) {
+	back := Conversion{From: c.Conversion.To, To: c.Conversion.From, Fields: c.Conversion.Fields}
+	old, _, err := back.Rewrite(converted)
+	if err != nil {
+		return false, err
+	}
+	held, err := fetch(ctx, c.source, []bson.RawValue{converted.Lookup("_id"), old.Lookup("_id")}, bson.D{{Key: "_id", Value: 1}})
+	return len(held) > 1, err
+}
+
+// replaced returns a filter for doc with every top-level value as it was read, where a query can name them all.
+func replaced(doc bson.Raw) bson.D {
+	filter := bson.D{{Key: "_id", Value: bson.D{{Key: "$eq", Value: doc.Lookup("_id")}}}}
+	elements, err := doc.Elements()
+	if err != nil {
+		return filter
+	}
+	for _, e := range elements {
+		switch v := e.Value(); v.Type {
+		case bson.TypeString, bson.TypeInt32, bson.TypeInt64, bson.TypeBinary, bson.TypeObjectID, bson.TypeBoolean, bson.TypeDateTime, bson.TypeEmbeddedDocument:
+			if k := e.Key(); k != "_id" && k != "" && k[0] != '$' && !bytes.ContainsRune([]byte(k), '.') {
+				filter = append(filter, bson.E{Key: k, Value: bson.D{{Key: "$eq", Value: v}}})
+			}
+		}
+	}
+	return filter
+}
+
+// extras finds the documents of the target that no document of the source becomes. They are never deleted: whether the
+// source's was deleted meanwhile, or somebody wrote to the target, nothing here can know.
+func (c *copier) extras(ctx context.Context, res *comparison) error {
+	back := Conversion{From: c.Conversion.To, To: c.Conversion.From, Fields: c.Conversion.Fields}
+	p := &pages{coll: c.target, size: int64(c.Batch), projection: bson.D{{Key: "_id", Value: 1}}}
+	for {
+		docs, err := p.next(ctx)
+		if err != nil || len(docs) == 0 {
+			return err
+		}
+		var ids []bson.RawValue
+		for _, doc := range docs {
+			old, _, err := back.Rewrite(doc)
+			if err != nil {
+				return err
+			}
+			ids = append(ids, doc.Lookup("_id"), old.Lookup("_id"))
+		}
+		held, err := fetch(ctx, c.source, ids, bson.D{{Key: "_id", Value: 1}})
+		if err != nil {
+			return err
+		}
+		for i, doc := range docs {
+			_, same := held[key(ids[2*i])]
+			_, old := held[key(ids[2*i+1])]
+			if !same && !old {
+				res.Extra++
+				res.find(doc.Lookup("_id"), "in the copy and not in the source: deleted there meanwhile, or written here by another program")
+			}
+		}
+	}
+}
+
+// VerifyInto proves that target holds the converted documents of source, octet for octet, and no others.
+func VerifyInto(ctx context.Context, source, target *mongo.Collection, conv Conversion, progress func(int)) (Verified, error) {
+	c := &copier{Options: Options{Conversion: conv, Progress: progress, Batch: batchSize}, source: source, target: target}
+	res, err := c.pass(ctx, false)
+	return res.Verified, err
+}

@@ -1,0 +1,57 @@
+package convert
+
+import (
+	"fmt"
+	"hash/fnv"
+	"strconv"
+	"strings"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+)
+
+// Part is one of several parts that a collection is split into. The zero value is all of it.
+type Part struct{ index, count uint64 }
+
+// ParsePart reads a part such as 2/8; the empty text is all of it.
+func ParsePart(s string) (Part, error) {
+	if s == "" {
+		return Part{}, nil
+	}
+	i, n, _ := strings.Cut(s, "/")
+	index, err1 := strconv.ParseUint(i, 10, 32)
+	count, err2 := strconv.ParseUint(n, 10, 32)
+	if err1 != nil || err2 != nil || index < 1 || index > count {
+		return Part{}, fmt.Errorf("%q is not a part: want 2/8 for the second of eight", s)
+	}
+	if count == 1 {
+		return Part{}, nil
+	}
+	return Part{index - 1, count}, nil
+}
+
+// Whole reports whether p is the whole collection.
+func (p Part) Whole() bool { return p.count == 0 }
+
+// First reports whether p is the whole collection or its first part.
+func (p Part) First() bool { return p.index == 0 }
+
+// Has reports whether the document with the _id is in p. It goes by a hash of the _id's octets, so that the parts are
+// about equal, whatever the _ids are, and the same on every machine and in every run.
+func (p Part) Has(id bson.RawValue) bool {
+	if p.count == 0 {
+		return true
+	}
+	h := fnv.New64a()
+	_, _ = h.Write([]byte{byte(id.Type)})
+	_, _ = h.Write(id.Value)
+	sum := h.Sum64()
+	sum ^= sum >> 32 // the low bits of FNV of short input are its weakest
+	return sum*0x9e3779b97f4a7c15>>32%p.count == p.index
+}
+
+func (p Part) String() string {
+	if p.count == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d/%d", p.index+1, p.count)
+}

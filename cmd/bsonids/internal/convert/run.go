@@ -1,0 +1,535 @@
+package convert
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+	"golang.org/x/time/rate"
+)
+
+const (
+	batchSize = 1000
+	// attempts is how often a document that others keep changing is tried.
+	attempts = 5
+	// writeTimeout ends a batch that a server neither does nor refuses. An interrupt doesn't: the batch is finished.
+	writeTimeout = 5 * time.Minute
+	// checkpointEvery is how often the state is written while documents are converted.
+	checkpointEvery = time.Second
+	maxListed       = 10_000
+)
+
+// Options say how a collection is converted.
+type Options struct {
+	Conversion Conversion
+	Write      bool // otherwise nothing is changed, only counted
+	Workers    int  // batches that are written at the same time
+	Rate       int  // documents changed in a second; 0 for no limit
+	Part       Part
+	State      *StateFile // or nil
+	Undo       *UndoLog   // or nil
+	Batch      int        // documents to read and to write at a time; 1000 if 0
+	Examples   int        // how many plans Result lists; -1 for all
+	Progress   func(documents int)
+	now        func() time.Time
+}
+
+// Result is what was done, or would be.
+type Result struct {
+	Read       int64            `json:"documentsRead"`
+	Documents  int64            `json:"documentsChanged"`
+	Values     int64            `json:"valuesChanged"`
+	Fields     map[string]int64 `json:"fields"` // values by field
+	InID       int64            `json:"documentsWithSuchAnId"`
+	Overtaken  int64            `json:"overtaken"` // another program changed or deleted the document first, and nothing was left to do
+	Skipped    int64            `json:"documentsSkipped"`
+	SkippedFor map[string]int64 `json:"skippedFor,omitempty"` // by reason
+	Skips      []Skip           `json:"skips,omitempty"`      // the first 10,000
+	Examples   []Plan           `json:"-"`
+}
+
+// Skip is a document that was left as it is, or in part.
+type Skip struct {
+	ID     bson.RawValue
+	Reason string
+}
+
+// MarshalJSON writes the _id in canonical extended JSON.
+func (s Skip) MarshalJSON() ([]byte, error) {
+	id, err := extJSON(s.ID)
+	if err != nil {
+		return nil, err
+	}
+	return fmt.Appendf(nil, `{"_id":%s,"reason":%q}`, id, s.Reason), nil
+}
+
+// runner converts in place.
+type runner struct {
+	Options
+	coll    *mongo.Collection
+	tracker *tracker
+	limiter *rate.Limiter
+
+	// Entries of an earlier run about documents that the state doesn't know to be done, until they are read again.
+	inFlight map[string]Entry
+
+	mu     sync.Mutex
+	result Result
+	saved  time.Time
+	before int64 // documents changed by earlier runs
+}
+
+type batch struct {
+	number int
+	plans  []Plan
+	read   int
+}
+
+// InPlace converts the values of a collection, but for those in _id. When ctx ends it finishes the batches that are
+// begun, saves the state and returns ctx's error with what was done. After any error the state is saved too.
+func InPlace(ctx context.Context, coll *mongo.Collection, o Options) (Result, error) {
+	if o.now == nil {
+		o.now = time.Now
+	}
+	if o.Progress == nil {
+		o.Progress = func(int) {}
+	}
+	if o.Batch == 0 {
+		o.Batch = batchSize
+	}
+	r := &runner{Options: o, coll: coll, tracker: newTracker(), result: Result{Fields: map[string]int64{}, SkippedFor: map[string]int64{}}}
+	if o.Rate > 0 {
+		// A batch waits as a whole, so it is no longer than half a second.
+		r.Batch = max(1, min(r.Batch, o.Rate/2))
+		r.limiter = rate.NewLimiter(rate.Limit(o.Rate), r.Batch)
+	}
+	if o.Write && o.Conversion.SameSubtype() && (o.State == nil || o.Undo == nil) {
+		return r.result, errors.New("a converted value would look like one that isn't: this conversion needs a state file and an undo log")
+	}
+	p := &pages{coll: coll, projection: o.Conversion.Projection(), size: int64(r.Batch)}
+	if o.Write && o.State != nil {
+		if err := r.resume(p); err != nil {
+			return r.result, err
+		}
+	}
+	err := r.run(ctx, p)
+	if o.Write && o.State != nil {
+		o.State.Done = err == nil
+		err = errors.Join(err, r.save())
+	}
+	return r.result, err
+}
+
+// resume takes up what an earlier run left.
+func (r *runner) resume(p *pages) error {
+	s := r.State
+	p.after = s.Position.raw()
+	r.tracker.position = p.after
+	r.before = s.Changed
+	if r.Undo == nil {
+		if s.UndoID != "" {
+			return errors.New("--state: the conversion was begun with --undo; give the same undo log again")
+		}
+		return nil
+	}
+	if s.UndoID == "" && (s.Position != nil || s.Changed > 0) {
+		return errors.New("--state: the conversion was begun without --undo; go on without, or begin anew with other files")
+	}
+	if s.UndoID != "" && s.UndoID != r.Undo.ID {
+		return errors.New("--undo: it isn't the undo log that the conversion was begun with")
+	}
+	if s.UndoID == "" {
+		s.UndoID, s.UndoOffset = r.Undo.ID, r.Undo.Size()
+		if err := s.Save(); err != nil {
+			return err
+		}
+	}
+	u, err := ReadUndoLog(r.Undo.file.Name())
+	if err != nil {
+		return fmt.Errorf("--undo: %w", err)
+	}
+	defer func() { _ = u.Close() }()
+	if err := u.Rewind(s.UndoOffset); err != nil {
+		return fmt.Errorf("--undo: %w", err)
+	}
+	r.inFlight = make(map[string]Entry)
+	for {
+		e, err := u.Next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return fmt.Errorf("--undo: %w", err)
+		}
+		r.inFlight[key(e.ID)] = e
+	}
+	if len(r.inFlight) > 0 {
+		r.tracker.hold(s.UndoOffset)
+	}
+	return nil
+}
+
+func (r *runner) run(ctx context.Context, p *pages) error {
+	work, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer cancel(nil)
+	// Reading stops with ctx or with a failed batch; batches that are begun are finished whatever ctx says.
+	reading, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+
+	batches := make(chan batch, r.Workers)
+	var failure error
+	var once sync.Once
+	fail := func(err error) {
+		once.Do(func() { failure = err; stop(err); cancel(err) })
+	}
+	var workers sync.WaitGroup
+	for range max(1, r.Workers) {
+		workers.Go(func() {
+			for b := range batches {
+				if work.Err() != nil {
+					continue
+				}
+				if err := r.process(reading, work, b); err != nil && !errors.Is(err, errNotBegun) {
+					fail(err)
+				}
+			}
+		})
+	}
+	err := r.read(reading, p, batches)
+	close(batches)
+	workers.Wait()
+	if failure != nil {
+		return failure
+	}
+	return err
+}
+
+// read hands the plans for each page to the workers.
+func (r *runner) read(ctx context.Context, p *pages, batches chan<- batch) error {
+	for n := 0; ; n++ {
+		docs, err := p.next(ctx)
+		if err != nil {
+			return err
+		}
+		if len(docs) == 0 {
+			return nil
+		}
+		b := batch{number: n, read: len(docs)}
+		for _, doc := range docs {
+			if !r.Part.Has(doc.Lookup("_id")) {
+				continue
+			}
+			plan, err := r.Conversion.Plan(doc)
+			if err != nil {
+				plan = Plan{ID: doc.Lookup("_id"), Skipped: []string{err.Error()}}
+			}
+			r.reconsider(&plan, doc)
+			if len(plan.Changes)+len(plan.Skipped)+len(plan.InID) > 0 {
+				b.plans = append(b.plans, plan)
+			}
+		}
+		r.tracker.begin(n, p.after)
+		if r.inFlight != nil && len(r.inFlight) == 0 {
+			r.inFlight = nil
+			r.tracker.release(n)
+		}
+		select {
+		case batches <- b:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// reconsider takes account of what an earlier run may have done to the document before it was killed. Where old and new
+// value have the same subtype, only its undo log tells them apart.
+func (r *runner) reconsider(p *Plan, doc bson.Raw) {
+	e, ok := r.inFlight[key(p.ID)]
+	if !ok {
+		return
+	}
+	delete(r.inFlight, key(p.ID))
+	p.again = true
+	if !r.Conversion.SameSubtype() {
+		return
+	}
+	p.Changes = slices.DeleteFunc(p.Changes, func(ch Change) bool {
+		for _, done := range e.Changes {
+			if done.Path == ch.Path && ch.Old == done.Old {
+				return false
+			}
+		}
+		for _, done := range e.Changes {
+			if done.Path == ch.Path && ch.Old == done.New {
+				p.again = false // the line stands
+				return true
+			}
+		}
+		p.Skipped = append(p.Skipped, unknowable)
+		return true
+	})
+}
+
+const unknowable = "another program changed the document meanwhile, and nothing tells the byte order of what it wrote"
+
+// errNotBegun says that the work was stopped while a batch waited for its turn.
+var errNotBegun = errors.New("not begun")
+
+// process does one batch.
+func (r *runner) process(waiting, ctx context.Context, b batch) error {
+	var write []Plan
+	for _, p := range b.plans {
+		r.note(p)
+		if len(p.Changes) > 0 {
+			if r.Undo != nil && !keepsID(p.ID) {
+				r.skip(p.ID, "its _id cannot be written to the undo log without loss")
+				continue
+			}
+			write = append(write, p)
+		}
+	}
+	if r.Write && len(write) > 0 {
+		if r.limiter != nil {
+			if err := r.limiter.WaitN(waiting, len(write)); err != nil {
+				if waiting.Err() != nil {
+					return errNotBegun
+				}
+				return err
+			}
+		}
+		if err := r.write(ctx, b.number, write); err != nil {
+			return err
+		}
+	} else {
+		for _, p := range write {
+			r.count(p)
+		}
+	}
+	r.tracker.done(b.number)
+	r.mu.Lock()
+	r.result.Read += int64(b.read)
+	due := r.Write && r.State != nil && r.now().Sub(r.saved) >= checkpointEvery
+	r.mu.Unlock()
+	r.Progress(b.read)
+	if due {
+		return r.save()
+	}
+	return nil
+}
+
+func (r *runner) write(ctx context.Context, number int, plans []Plan) error {
+	for attempt := range attempts {
+		if r.Undo != nil {
+			err := r.tracker.logged(number, func() (int64, error) {
+				return r.Undo.Append(plans, r.Conversion, func(p Plan) bool { return p.again || attempt > 0 })
+			})
+			if err != nil {
+				return err
+			}
+		}
+		left, err := r.attempt(ctx, plans)
+		if err != nil || len(left) == 0 {
+			return err
+		}
+		plans = left
+	}
+	for _, p := range plans {
+		r.skip(p.ID, "other programs keep changing it")
+	}
+	return nil
+}
+
+// attempt writes the plans and returns those to try again, made anew from what the documents are by then.
+func (r *runner) attempt(ctx context.Context, plans []Plan) ([]Plan, error) {
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+	defer cancel()
+	models := make([]mongo.WriteModel, len(plans))
+	for i, p := range plans {
+		models[i] = p.model(r.Conversion.From.Subtype, r.Conversion.To.Subtype)
+	}
+	res, err := r.coll.BulkWrite(ctx, models, options.BulkWrite().SetOrdered(false))
+	var refused mongo.BulkWriteException
+	if err != nil && (!errors.As(err, &refused) || refused.WriteConcernError != nil || len(refused.WriteErrors) == 0) {
+		return nil, err
+	}
+	failed := make(map[int]bool)
+	for _, we := range refused.WriteErrors {
+		if we.Code == 13 { // a privilege is no matter of one document
+			return nil, err
+		}
+		failed[we.Index] = true
+		r.skip(plans[we.Index].ID, reason(we.WriteError))
+	}
+	rest := plans
+	if len(failed) > 0 {
+		rest = make([]Plan, 0, len(plans))
+		for i, p := range plans {
+			if !failed[i] {
+				rest = append(rest, p)
+			}
+		}
+	}
+	if res != nil && res.MatchedCount == int64(len(rest)) {
+		for _, p := range rest {
+			r.count(p)
+		}
+		return nil, nil
+	}
+	return r.resolve(ctx, rest)
+}
+
+// reason says in words why the server refused an update.
+func reason(we mongo.WriteError) string {
+	switch we.Code {
+	case 11000, 11001:
+		return "the converted value stands in another document already, and an index is unique"
+	case 121:
+		return "the collection's validator refuses the converted document"
+	}
+	message, _, _ := strings.Cut(we.Message, "{")
+	return fmt.Sprintf("the server refused the update: %s (code %d)", strings.TrimSpace(message), we.Code)
+}
+
+// resolve finds out which of the plans were carried out, after others changed some of the documents.
+func (r *runner) resolve(ctx context.Context, plans []Plan) ([]Plan, error) {
+	if len(plans) == 0 {
+		return nil, nil
+	}
+	ids := make([]bson.RawValue, len(plans))
+	for i, p := range plans {
+		ids[i] = p.ID
+	}
+	docs, err := fetch(ctx, r.coll, ids, r.Conversion.Projection())
+	if err != nil {
+		return nil, err
+	}
+	var again []Plan
+	for _, p := range plans {
+		doc, ok := docs[key(p.ID)]
+		if !ok {
+			r.overtaken()
+			continue
+		}
+		converted := 0
+		for _, ch := range p.Changes {
+			if subtype, octets, ok := at(doc, ch.Path); ok && subtype == r.Conversion.To.Subtype && octets == ch.New {
+				converted++
+			}
+		}
+		if converted == len(p.Changes) {
+			r.count(p)
+			continue
+		}
+		if !r.Conversion.SameSubtype() {
+			fresh, err := r.Conversion.Plan(doc)
+			switch {
+			case err != nil:
+				r.skip(p.ID, err.Error())
+			case len(fresh.Changes) > 0:
+				again = append(again, fresh)
+			default:
+				r.overtaken()
+			}
+			continue
+		}
+		unchanged := 0
+		for _, ch := range p.Changes {
+			if subtype, octets, ok := at(doc, ch.Path); ok && subtype == r.Conversion.From.Subtype && octets == ch.Old {
+				unchanged++
+			}
+		}
+		if unchanged == len(p.Changes) {
+			again = append(again, p)
+		} else {
+			r.skip(p.ID, unknowable)
+		}
+	}
+	return again, nil
+}
+
+// fetch returns the documents with the ids, by key.
+func fetch(ctx context.Context, coll *mongo.Collection, ids []bson.RawValue, projection bson.D) (map[string]bson.Raw, error) {
+	opts := options.Find()
+	if projection != nil {
+		opts.SetProjection(projection)
+	}
+	cur, err := coll.Find(ctx, byIDs(ids), opts)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = cur.Close(context.WithoutCancel(ctx)) }()
+	docs := make(map[string]bson.Raw, len(ids))
+	for cur.Next(ctx) {
+		doc := slices.Clone(cur.Current)
+		docs[key(doc.Lookup("_id"))] = doc
+	}
+	return docs, cur.Err()
+}
+
+// note counts what a plan says beside its changes.
+func (r *runner) note(p Plan) {
+	for _, reason := range p.Skipped {
+		r.skip(p.ID, reason)
+	}
+	if len(p.InID) > 0 {
+		r.mu.Lock()
+		r.result.InID++
+		r.mu.Unlock()
+		r.skip(p.ID, "the value is in _id, which cannot be changed in place: use --into")
+	}
+}
+
+func (r *runner) count(p Plan) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.result.Documents++
+	r.result.Values += int64(len(p.Changes))
+	for _, ch := range p.Changes {
+		r.result.Fields[ch.Field]++
+	}
+	if r.Options.Examples < 0 || len(r.result.Examples) < r.Options.Examples {
+		r.result.Examples = append(r.result.Examples, p)
+	}
+}
+
+func (r *runner) overtaken() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.result.Overtaken++
+}
+
+func (r *runner) skip(id bson.RawValue, reason string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.result.Skipped++
+	r.result.SkippedFor[reason]++
+	if len(r.result.Skips) < maxListed {
+		r.result.Skips = append(r.result.Skips, Skip{id, reason})
+	}
+}
+
+// save writes the state.
+func (r *runner) save() error {
+	size := func() int64 { return 0 }
+	if r.Undo != nil {
+		size = r.Undo.Size
+	}
+	position, offset := r.tracker.checkpoint(size)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if position.Type != 0 {
+		r.State.Position = newPosition(position)
+	}
+	r.State.UndoOffset = offset
+	r.State.Changed = r.before + r.result.Documents
+	r.saved = r.now()
+	return r.State.Save()
+}

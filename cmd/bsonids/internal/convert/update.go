@@ -1,0 +1,80 @@
+package convert
+
+import (
+	"encoding/binary"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+)
+
+// An update finds its document by _id and by every value that is to change, as it was read; so it changes nothing where
+// another program was faster. A value that has become an array with the old one in it would match too, as queries look
+// into arrays, so arrays are ruled out:
+//
+//	{_id: {$eq: …}, "items.0.id": {$eq: <old>, $not: {$type: "array"}}, …}
+//	{$set: {"items.0.id": <new>, …}}
+//
+// Both are put together as BSON here: one update for each document would otherwise cost more than everything else.
+func (p Plan) model(from, to byte) *mongo.UpdateOneModel {
+	filter := make([]byte, 0, 64+len(p.ID.Value)+len(p.Changes)*96)
+	filter, start := begin(filter)
+	filter, eq := beginElement(filter, bson.TypeEmbeddedDocument, "_id")
+	filter = appendValue(filter, "$eq", p.ID)
+	filter = end(filter, eq)
+	for _, ch := range p.Changes {
+		var cond, not int
+		filter, cond = beginElement(filter, bson.TypeEmbeddedDocument, ch.Path)
+		filter = appendUUID(filter, "$eq", from, ch.Old)
+		filter, not = beginElement(filter, bson.TypeEmbeddedDocument, "$not")
+		filter = appendString(filter, "$type", "array")
+		filter = end(filter, not)
+		filter = end(filter, cond)
+	}
+	filter = end(filter, start)
+
+	update := make([]byte, 0, 32+len(p.Changes)*56)
+	update, start = begin(update)
+	update, set := beginElement(update, bson.TypeEmbeddedDocument, "$set")
+	for _, ch := range p.Changes {
+		update = appendUUID(update, ch.Path, to, ch.New)
+	}
+	update = end(update, set)
+	update = end(update, start)
+	return mongo.NewUpdateOneModel().SetFilter(bson.Raw(filter)).SetUpdate(bson.Raw(update))
+}
+
+func begin(b []byte) ([]byte, int) { return append(b, 0, 0, 0, 0), len(b) }
+
+func beginElement(b []byte, t bson.Type, key string) ([]byte, int) {
+	return begin(appendKey(b, t, key))
+}
+
+// end ends the document that begins at start.
+func end(b []byte, start int) []byte {
+	b = append(b, 0)
+	binary.LittleEndian.PutUint32(b[start:], uint32(len(b)-start))
+	return b
+}
+
+func appendKey(b []byte, t bson.Type, key string) []byte {
+	return append(append(append(b, byte(t)), key...), 0)
+}
+
+func appendValue(b []byte, key string, v bson.RawValue) []byte {
+	return append(appendKey(b, v.Type, key), v.Value...)
+}
+
+func appendUUID(b []byte, key string, subtype byte, octets [16]byte) []byte {
+	b = append(appendKey(b, bson.TypeBinary, key), 16, 0, 0, 0, subtype)
+	return append(b, octets[:]...)
+}
+
+func appendString(b []byte, key, s string) []byte {
+	b = binary.LittleEndian.AppendUint32(appendKey(b, bson.TypeString, key), uint32(len(s)+1))
+	return append(append(b, s...), 0)
+}
+
+// byIDs returns a filter for documents with one of the ids.
+func byIDs(ids []bson.RawValue) bson.D {
+	return bson.D{{Key: "_id", Value: bson.D{{Key: "$in", Value: ids}}}}
+}
