@@ -8,12 +8,12 @@
 //	+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
 //	|          seconds since 1970-01-01T00:00:00Z, unsigned         |
 //	+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
-//	|          process value: 40 bits, random, the same for         |
+//	|         process value: 40 bits, random once per process       |
 //	+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
-//	| every ObjectID|    counter: 24 bits, random start, +1 each    |
+//	| process value |    counter: 24 bits, random start, +1 each    |
 //	+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
 //
-// Both numbers are big-endian, so that comparing octets compares times first.
+// The seconds and the counter are big-endian, so that comparing octets compares times first.
 //
 // # What a Generator promises
 //

@@ -35,7 +35,8 @@ import (
 //     waiting. The clock may never come back to it, or not for hours.
 //
 // A clock that steps back while the second in use has ids left changes nothing: the second is kept until the clock is
-// past it. A clock before 1970 counts as 1970-01-01T00:00:00Z, one after 2106-02-07T06:28:15Z as that. When the ids of
+// past it. That holds for a clock that was ahead by mistake, too: until it has caught up with itself the ids keep the
+// time that it showed, and only a new Generator goes back. A clock before 1970 counts as 1970-01-01T00:00:00Z, one after 2106-02-07T06:28:15Z as that. When the ids of
 // that last second are used up there are no more: [ErrTimeExhausted].
 //
 // [Generator.Renew] keeps the first promise; it says what becomes of the other two.
@@ -58,7 +59,7 @@ type Generator struct {
 	random io.Reader
 }
 
-// Option changes what [New] makes.
+// Option changes what [New] makes. It may be given to several calls of New.
 type Option func(*settings)
 
 type settings struct {
@@ -227,7 +228,7 @@ func Default() *Generator {
 	return makeDefault()
 }
 
-// NewObjectID returns the next ObjectID of [Default].
+// NewObjectID returns the next ObjectID of [Default]; it waits and panics as [Generator.NewObjectID] does.
 func NewObjectID() bson.ObjectID {
 	return Default().NewObjectID()
 }
