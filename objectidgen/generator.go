@@ -36,8 +36,10 @@ import (
 //
 // A clock that steps back while the second in use has ids left changes nothing: the second is kept until the clock is
 // past it. That holds for a clock that was ahead by mistake, too: until it has caught up with itself the ids keep the
-// time that it showed, and only a new Generator goes back. A clock before 1970 counts as 1970-01-01T00:00:00Z, one after 2106-02-07T06:28:15Z as that. When the ids of
-// that last second are used up there are no more: [ErrTimeExhausted].
+// time that it showed, and only a new Generator goes back.
+//
+// A clock before 1970 counts as 1970-01-01T00:00:00Z, one after 2106-02-07T06:28:15Z as that. When the ids of that last
+// second are used up there are no more: [ErrTimeExhausted].
 //
 // [Generator.Renew] keeps the first promise; it says what becomes of the other two.
 //
