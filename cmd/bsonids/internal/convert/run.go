@@ -231,7 +231,7 @@ func (r *runner) read(ctx context.Context, p *pages, batches chan<- batch) error
 			if err != nil {
 				plan = Plan{ID: doc.Lookup("_id"), Skipped: []string{err.Error()}}
 			}
-			r.reconsider(&plan, doc)
+			r.reconsider(&plan)
 			if len(plan.Changes)+len(plan.Skipped)+len(plan.InID) > 0 {
 				b.plans = append(b.plans, plan)
 			}
@@ -251,7 +251,7 @@ func (r *runner) read(ctx context.Context, p *pages, batches chan<- batch) error
 
 // reconsider takes account of what an earlier run may have done to the document before it was killed. Where old and new
 // value have the same subtype, only its undo log tells them apart.
-func (r *runner) reconsider(p *Plan, doc bson.Raw) {
+func (r *runner) reconsider(p *Plan) {
 	e, ok := r.inFlight[key(p.ID)]
 	if !ok {
 		return
