@@ -1,6 +1,7 @@
 package bsoncodec
 
 import (
+	"encoding/binary"
 	"fmt"
 	"reflect"
 
@@ -32,6 +33,14 @@ func (s *subtypes) representation(subtype byte) uuidrep.Representation {
 // permutes reports whether the octets of a UUID are written in another order than they have in memory.
 func (c *conversion) permutes() bool {
 	return c.rep == uuidrep.CSharpLegacy || c.rep == uuidrep.JavaLegacy
+}
+
+// permute sets the 16 octets of dst to those of src in the order of r. They may be the same. It is what
+// [uuidrep.Representation.Permute] does, without copying arrays on the way.
+func permute(dst, src []byte, r uuidrep.Representation) {
+	hi, lo := r.PermuteWords(binary.BigEndian.Uint64(src[:8]), binary.BigEndian.Uint64(src[8:16]))
+	binary.BigEndian.PutUint64(dst[:8], hi)
+	binary.BigEndian.PutUint64(dst[8:16], lo)
 }
 
 // errUnspecified is the error of encoding a t, or decoding one, without a representation.

@@ -176,10 +176,7 @@ func (c *sliceDecoder) count(array []byte) (n int, plain bool) {
 // nextElement sets octets to the UUID of the first of elements, which count has checked, and returns the others.
 func (c *sliceDecoder) nextElement(elements, octets []byte) []byte {
 	tail, _ := afterKey(elements)
-	hi, lo := binary.BigEndian.Uint64(tail[5:13]), binary.BigEndian.Uint64(tail[13:21])
-	hi, lo = c.typed.representation(tail[4]).PermuteWords(hi, lo)
-	binary.BigEndian.PutUint64(octets[:8], hi)
-	binary.BigEndian.PutUint64(octets[8:], lo)
+	permute(octets, tail[5:elementTail], c.typed.representation(tail[4]))
 	return tail[elementTail:]
 }
 

@@ -1,7 +1,6 @@
 package bsoncodec
 
 import (
-	"encoding/binary"
 	"fmt"
 	"reflect"
 	"sync"
@@ -50,24 +49,17 @@ func (c *uuidCodec) EncodeValue(_ bson.EncodeContext, vw bson.ValueWriter, val r
 	s := c.scratch.Get().(*scratch)
 	switch {
 	case addressable:
-		c.permute(s.octets, val.Bytes())
+		permute(s.octets[:], val.Bytes(), c.rep)
 	case c.t == tUUID: // Interface is half the time of Set
 		u := val.Interface().(uuid.UUID)
-		c.permute(s.octets, u[:])
+		permute(s.octets[:], u[:], c.rep)
 	default:
 		s.value.Set(val)
-		c.permute(s.octets, s.octets[:])
+		permute(s.octets[:], s.octets[:], c.rep)
 	}
 	err := vw.WriteBinaryWithSubtype(s.octets[:], c.subtype)
 	c.scratch.Put(s)
 	return err
-}
-
-// permute sets dst to the 16 octets of src in the order that is written. They may be the same.
-func (c *uuidCodec) permute(dst *[16]byte, src []byte) {
-	hi, lo := c.rep.PermuteWords(binary.BigEndian.Uint64(src[:8]), binary.BigEndian.Uint64(src[8:16]))
-	binary.BigEndian.PutUint64(dst[:8], hi)
-	binary.BigEndian.PutUint64(dst[8:], lo)
 }
 
 // DecodeValue is the ValueDecoder of UUID types.
@@ -85,7 +77,7 @@ func (c *uuidCodec) DecodeValue(_ bson.DecodeContext, vr bson.ValueReader, val r
 		if rep == uuidrep.Unspecified || len(octets) != 16 {
 			return c.errBinary(c.t, subtype, len(octets))
 		}
-		*(*[16]byte)(val.Bytes()) = rep.Permute([16]byte(octets))
+		permute(val.Bytes(), octets, rep)
 		return nil
 	case vrType == bson.TypeNull:
 		val.SetZero()
