@@ -252,7 +252,8 @@ func (c *copier) index(ctx context.Context, indexes []bson.Raw) error {
 		}
 		var spec bson.D
 		for _, e := range elements {
-			if e.Key() != "ns" { // of old servers; names the source
+			// The version is the server's own matter, and ns, of old servers, names the source.
+			if e.Key() != "v" && e.Key() != "ns" {
 				spec = append(spec, bson.E{Key: e.Key(), Value: e.Value()})
 			}
 		}

@@ -1,0 +1,5 @@
+package main
+
+import "os"
+
+func maxRSS(*os.ProcessState) string { return "an unknown amount" }
