@@ -685,12 +685,12 @@ func ferret(t testing.TB, db *mongo.Database) bool {
 	return err == nil
 }
 
-// atRest returns when the server has done what a killed process last asked it for: when the first n documents are the
-// same ten times in a row.
+// atRest returns when the server has done what a killed process last asked it for: when the first n documents have been
+// the same for half a second, far longer than the few updates that may be under way take.
 func atRest(t testing.TB, coll *mongo.Collection, n int) {
 	t.Helper()
 	var last string
-	for same := 0; same < 10; same++ {
+	for since := time.Now(); time.Since(since) < 500*time.Millisecond; {
 		cur, err := coll.Find(context.Background(), bson.D{{Key: "_id", Value: bson.D{{Key: "$lt", Value: int32(n)}}}}, options.Find().SetSort(bson.D{{Key: "_id", Value: 1}}))
 		if err != nil {
 			t.Fatal(err)
@@ -700,7 +700,7 @@ func atRest(t testing.TB, coll *mongo.Collection, n int) {
 			t.Fatal(err)
 		}
 		if now := fmt.Sprint(docs); now != last {
-			last, same = now, 0
+			last, since = now, time.Now()
 		}
 	}
 }
