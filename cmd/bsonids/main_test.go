@@ -705,34 +705,48 @@ func atRest(t testing.TB, coll *mongo.Collection, n int) {
 	}
 }
 
-// An interrupt ends the command in good order, with the state saved.
+// An interrupt ends the command in good order, with the state saved: while documents are read, and when all are read and
+// wait to be written.
 func TestInterrupt(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		mongotest.Skip(t, "Windows has no interrupt for one process")
 	}
-	s := mongotest.Start(t)
-	db := connect(t, s)
-	want := seed(t, db.Collection("c"), 150, uuidrep.JavaLegacy, uuidrep.CSharpLegacy)
-	dir := t.TempDir()
-	args := []string{"convert", "--db", s.Database(), "--collection", "c", "--from", "javaLegacy", "--to", "csharpLegacy", "--write",
-		"--state", filepath.Join(dir, "state"), "--undo", filepath.Join(dir, "undo"), "--batch", "5", "--workers", "1", "--rate", "20"}
-	cmd, out := start(t, s, args...)
-	for { // until it is at work
-		if info, err := os.Stat(filepath.Join(dir, "undo")); err == nil && info.Size() > 500 {
-			break
+	for _, n := range []int{10, 100} {
+		for _, into := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%d documents, into %v", n, into), func(t *testing.T) {
+				s := mongotest.Start(t)
+				db := connect(t, s)
+				want := seed(t, db.Collection("c"), n, uuidrep.JavaLegacy, uuidrep.CSharpLegacy)
+				dir := t.TempDir()
+				target := "c"
+				args := []string{"convert", "--db", s.Database(), "--collection", "c", "--from", "javaLegacy", "--to", "csharpLegacy", "--write",
+					"--state", filepath.Join(dir, "state"), "--batch", "5", "--workers", "1"}
+				if into {
+					target = "new"
+					args = append(args, "--into", target, "--rate", "10")
+				} else {
+					args = append(args, "--undo", filepath.Join(dir, "undo"), "--rate", "10")
+				}
+				cmd, out := start(t, s, args...)
+				for { // until some is written
+					if b, err := os.ReadFile(filepath.Join(dir, "state")); err == nil && bytes.Contains(b, []byte("position")) {
+						break
+					}
+					runtime.Gosched()
+				}
+				if err := cmd.Process.Signal(os.Interrupt); err != nil {
+					t.Fatal(err)
+				}
+				var exit *exec.ExitError
+				if err := cmd.Wait(); !errors.As(err, &exit) || exit.ExitCode() != exitInterrupted || !strings.Contains(out.String(), "the same command goes on from here") {
+					t.Fatalf("%v: %s", err, out)
+				}
+				args[len(args)-1] = "0"
+				command(t, s, args...).want(t, exitOK)
+				equal(t, all(t, db.Collection(target)), want)
+			})
 		}
-		runtime.Gosched()
 	}
-	if err := cmd.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
-	var exit *exec.ExitError
-	if err := cmd.Wait(); !errors.As(err, &exit) || exit.ExitCode() != exitInterrupted || !strings.Contains(out.String(), "the same command goes on from here") {
-		t.Fatalf("%v: %s", err, out)
-	}
-	args[len(args)-1] = "0"
-	command(t, s, args...).want(t, exitOK)
-	equal(t, all(t, db.Collection("c")), want)
 }
 
 // Whatever goes wrong is one sentence on stderr with its exit code, and nothing on stdout that looks like a result.

@@ -301,6 +301,10 @@ func (c *copier) copy(ctx context.Context) error {
 	if failure != nil {
 		return failure
 	}
+	// All may have been read when the work was stopped, and some of it still be waiting for its turn.
+	if err == nil && !c.tracker.complete() {
+		return context.Cause(ctx)
+	}
 	return err
 }
 

@@ -209,6 +209,10 @@ func (r *runner) run(ctx context.Context, p *pages) error {
 	if failure != nil {
 		return failure
 	}
+	// All may have been read when the work was stopped, and some of it still be waiting for its turn.
+	if err == nil && !r.tracker.complete() {
+		return context.Cause(ctx)
+	}
 	return err
 }
 

@@ -73,6 +73,13 @@ func (t *tracker) done(n int) {
 	}
 }
 
+// complete reports whether every batch that was begun is done.
+func (t *tracker) complete() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.batches) == 0
+}
+
 // checkpoint returns the _id up to which all is done, and from where on the undo log, which is size octets long, may have
 // entries of documents after it. Batches that are done but have others before them count as not done: their documents
 // will be read again.
