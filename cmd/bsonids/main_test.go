@@ -487,6 +487,14 @@ func TestIntoConflict(t *testing.T) {
 	equal(t, all(t, db.Collection("old")), before)
 }
 
+// some is n, or a third of it for a short run.
+func some(n int) int {
+	if testing.Short() {
+		return n / 3
+	}
+	return n
+}
+
 // start runs the command in a process of its own.
 func start(t *testing.T, s *mongotest.Server, args ...string) (*exec.Cmd, *bytes.Buffer) {
 	t.Helper()
@@ -508,10 +516,17 @@ func start(t *testing.T, s *mongotest.Server, args ...string) (*exec.Cmd, *bytes
 // between is called after each kill.
 func untilDone(t *testing.T, s *mongotest.Server, limit time.Duration, between func(), args ...string) (kills int) {
 	t.Helper()
+	// How long a process takes to begin, on this machine at this moment.
+	begin := time.Now()
+	cmd, out := start(t, s, "show", uuid.NewString())
+	if err := cmd.Wait(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	begun := time.Since(begin)
 	for range 200 {
 		cmd, out := start(t, s, args...)
 		// It dies ever later, so that it gets somewhere in the end.
-		timer := time.AfterFunc(30*time.Millisecond+time.Duration(rand.Int64N(int64(limit)))+time.Duration(kills)*5*time.Millisecond, func() { _ = cmd.Process.Kill() })
+		timer := time.AfterFunc(begun+time.Duration(rand.Int64N(int64(limit)))+time.Duration(kills)*begun/10, func() { _ = cmd.Process.Kill() })
 		err := cmd.Wait()
 		timer.Stop()
 		if err == nil {
@@ -546,7 +561,7 @@ func TestKill(t *testing.T) {
 			s := mongotest.Start(t)
 			db := connect(t, s)
 			dir := t.TempDir()
-			want := seed(t, db.Collection("c"), 150, tt.from, tt.to)
+			want := seed(t, db.Collection("c"), some(150), tt.from, tt.to)
 			args := append([]string{"convert", "--db", s.Database(), "--collection", "c", "--from", tt.from.String(), "--to", tt.to.String(),
 				"--write", "--state", filepath.Join(dir, "state"), "--workers", "2", "--batch", "5"}, []string{"--examples", "0"}...)
 			target := "c"
@@ -582,7 +597,7 @@ func TestKillWithWriter(t *testing.T) {
 	s := mongotest.Start(t)
 	db := connect(t, s)
 	coll := db.Collection("c")
-	const n = 80
+	n := some(80)
 	seed(t, coll, n, uuidrep.JavaLegacy, uuidrep.Standard)
 	var plain []any
 	for i := range n {
@@ -637,9 +652,9 @@ func TestKillWithWriter(t *testing.T) {
 	})
 	kills := untilDone(t, s, 300*time.Millisecond, func() {
 		if !atomic {
-			atRest(t, coll, n)
-			mu.Lock()
+			mu.Lock() // or the writer would hold up what the killed process asked for, until now
 			defer mu.Unlock()
+			atRest(t, coll, n)
 			for range 3 {
 				write(rand.IntN(n))
 			}
