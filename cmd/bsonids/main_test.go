@@ -24,6 +24,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/scan"
+	"github.com/bsonids/bsonids/integration/embedded"
 	"github.com/bsonids/bsonids/integration/mongotest"
 	"github.com/bsonids/bsonids/uuidrep"
 )
@@ -734,6 +735,57 @@ func TestInterrupt(t *testing.T) {
 				equal(t, all(t, db.Collection(target)), want)
 			})
 		}
+	}
+}
+
+// A server that goes away ends the command with one sentence; when it is back, the same command goes on.
+func TestLostServer(t *testing.T) {
+	dir := t.TempDir()
+	first, err := embedded.Start(embedded.WithDir(dir))
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr, uri := first.Addr(), first.URI()+"?serverSelectionTimeoutMS=1000&connectTimeoutMS=1000"
+	client, err := mongo.Connect(options.Client().ApplyURI(uri))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := seed(t, client.Database("d").Collection("c"), 40, uuidrep.JavaLegacy, uuidrep.CSharpLegacy)
+	if err := client.Disconnect(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	files := t.TempDir()
+	args := []string{"convert", "--db", "d", "--collection", "c", "--from", "javaLegacy", "--to", "csharpLegacy", "--write", "--uri", uri,
+		"--state", filepath.Join(files, "state"), "--undo", filepath.Join(files, "undo"), "--batch", "5", "--workers", "1", "--rate", "10"}
+	done := make(chan result)
+	go func() { done <- command(t, nil, args...) }()
+	for {
+		if b, err := os.ReadFile(filepath.Join(files, "state")); err == nil && bytes.Contains(b, []byte("position")) {
+			break
+		}
+		runtime.Gosched()
+	}
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	r := <-done
+	if r.code != exitUnreachable || strings.Count(r.stderr, "\n") != 1 || !strings.Contains(r.stderr, "the same command goes on from here") {
+		t.Errorf("exit code %d: %s", r.code, r.stderr)
+	}
+
+	second, err := embedded.Start(embedded.WithDir(dir), embedded.WithAddr(addr))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer second.Close()
+	args[len(args)-1] = "0"
+	command(t, nil, args...).want(t, exitOK)
+	if client, err = mongo.Connect(options.Client().ApplyURI(uri)); err != nil {
+		t.Fatal(err)
+	}
+	equal(t, all(t, client.Database("d").Collection("c")), want)
+	if err := client.Disconnect(t.Context()); err != nil {
+		t.Fatal(err)
 	}
 }
 

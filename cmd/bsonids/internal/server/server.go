@@ -117,6 +117,11 @@ func Explain(err error, uri string) *Error {
 			text, _, _ = strings.Cut(text, "{")
 			return &Error{Kind: Denied, Text: "the user lacks a privilege: " + strings.TrimSpace(text), err: err}
 		}
+		for _, code := range []int{91, 189, 10107, 11600, 11602, 13435, 13436} { // shutting down, or not the primary any more
+			if se.HasErrorCode(code) {
+				return &Error{Kind: Unreachable, Text: "the server was lost: " + text, err: err}
+			}
+		}
 	}
 	switch {
 	case strings.Contains(text, "auth error"), strings.Contains(text, "sasl conversation"), strings.Contains(text, "AuthenticationFailed"),
