@@ -110,7 +110,7 @@ another, both are needed: a converted value looks like one that isn't.`,
 	f.StringVar(&o.state, "state", "", "file that holds how far the conversion has come")
 	f.StringVar(&o.undo, "undo", "", "file to write the values to before they are changed")
 	f.IntVar(&o.rate, "rate", 0, "documents to change in a second, at most; 0 for no limit")
-	f.IntVar(&o.workers, "workers", 4, "how many batches to write at the same time")
+	f.IntVar(&o.workers, "workers", 1, "how many batches to write at the same time; more help where the server writes in parallel")
 	f.IntVar(&o.batch, "batch", 1000, "how many documents to read and to write at a time")
 	f.StringVar(&o.part, "part", "", "convert one of several parts, such as 2/8, by a hash of _id: one machine for each")
 	f.IntVar(&o.examples, "examples", 3, "how many documents to print as examples; -1 for all")
