@@ -514,9 +514,8 @@ func start(t *testing.T, s *mongotest.Server, args ...string) (*exec.Cmd, *bytes
 	return cmd, &out
 }
 
-// untilDone runs the command again and again, and kills it at random moments, until it comes to its end;
-// between is called after each kill.
-func untilDone(t *testing.T, s *mongotest.Server, limit time.Duration, between func(), args ...string) (kills int) {
+// untilDone runs the command again and again, and kills it at random moments, until it comes to its end.
+func untilDone(t *testing.T, s *mongotest.Server, args ...string) (kills int) {
 	t.Helper()
 	// How long a process takes to begin, on this machine at this moment.
 	begin := time.Now()
@@ -528,7 +527,7 @@ func untilDone(t *testing.T, s *mongotest.Server, limit time.Duration, between f
 	for range 200 {
 		cmd, out := start(t, s, args...)
 		// It dies ever later, so that it gets somewhere in the end.
-		timer := time.AfterFunc(begun+time.Duration(rand.Int64N(int64(limit)))+time.Duration(kills)*begun/10, func() { _ = cmd.Process.Kill() })
+		timer := time.AfterFunc(begun+time.Duration(rand.Int64N(int64(300*time.Millisecond)))+time.Duration(kills)*begun/10, func() { _ = cmd.Process.Kill() })
 		err := cmd.Wait()
 		timer.Stop()
 		if err == nil {
@@ -539,9 +538,6 @@ func untilDone(t *testing.T, s *mongotest.Server, limit time.Duration, between f
 			t.Fatalf("%v: %s", err, out)
 		}
 		kills++
-		if between != nil {
-			between()
-		}
 	}
 	t.Fatal("it never came to its end")
 	return kills
@@ -574,7 +570,7 @@ func TestKill(t *testing.T) {
 				args = append(args, "--undo", filepath.Join(dir, "undo"))
 			}
 			before := all(t, db.Collection("c"))
-			kills := untilDone(t, s, 300*time.Millisecond, nil, args...)
+			kills := untilDone(t, s, args...)
 			t.Logf("killed %d times", kills)
 			equal(t, all(t, db.Collection(target)), want)
 			verify := []string{"verify", "--db", s.Database(), "--collection", "c", "--from", tt.from.String(), "--to", tt.to.String()}
@@ -653,7 +649,7 @@ func TestKillWithWriter(t *testing.T) {
 			mu.Unlock()
 		}
 	})
-	kills := untilDone(t, s, 300*time.Millisecond, nil, args...)
+	kills := untilDone(t, s, args...)
 	close(stop)
 	writer.Wait()
 	t.Logf("killed %d times, %d documents written to", kills, len(counts))
