@@ -284,7 +284,7 @@ func (a *app) reportInPlace(o convertOptions, conv convert.Conversion, res conve
 		a.printInPlace(o, conv, res, took, failure)
 	}
 	if failure != nil {
-		return stopped(failure, o)
+		return a.stopped(failure, o)
 	}
 	if res.Skipped > 0 {
 		return errIncomplete
@@ -293,11 +293,11 @@ func (a *app) reportInPlace(o convertOptions, conv convert.Conversion, res conve
 }
 
 // stopped says what to do after a run that didn't come to its end.
-func stopped(err error, o convertOptions) error {
+func (a *app) stopped(err error, o convertOptions) error {
 	if !o.write {
 		return err
 	}
-	e := server.Explain(err, "")
+	e := server.Explain(err, a.connectionString())
 	what := "what was converted so far stays"
 	if o.state != "" {
 		what += "; the same command goes on from here"
@@ -400,7 +400,7 @@ func (a *app) reportCopy(o convertOptions, res convert.Copied, failure error) er
 	}
 	switch {
 	case failure != nil:
-		return stopped(failure, o)
+		return a.stopped(failure, o)
 	case o.write && !res.Verified:
 		return errIncomplete
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -71,9 +72,10 @@ func TestPlanAndRewrite(t *testing.T) {
 			}
 			in := marshal(t, doc(value(t, from)))
 			before := bytes.Clone(in)
-			got, n, err := c.Rewrite(in)
-			if err != nil || n != 3 {
-				t.Fatalf("%s to %s: %d values, %v", from, to, n, err)
+			fields := make(map[string]int64)
+			got, n, err := c.Rewrite(in, fields)
+			if err != nil || n != 3 || !maps.Equal(fields, map[string]int64{"a": 1, "deep[].b[]": 2}) {
+				t.Fatalf("%s to %s: %d values, %v, %v", from, to, n, fields, err)
 			}
 			for _, path := range []string{"a", "deep.0.b.0", "deep.0.b.2"} {
 				if subtype, octets, ok := at(got, path); !ok || subtype != stored[to].subtype || hex.EncodeToString(octets[:]) != stored[to].octets {

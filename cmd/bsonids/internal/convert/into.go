@@ -263,9 +263,11 @@ func (c *copier) index(ctx context.Context, indexes []bson.Raw) error {
 }
 
 type copyBatch struct {
-	number int
-	docs   []bson.Raw // converted
-	read   int
+	number   int
+	docs     []bson.Raw // converted
+	read     int
+	fields   map[string]int64 // values by field
+	examples [][2]bson.Raw
 }
 
 // copy writes what the target doesn't have yet.
@@ -314,17 +316,17 @@ func (c *copier) read(ctx context.Context, p *pages, batches chan<- copyBatch) e
 		if err != nil || len(docs) == 0 {
 			return err
 		}
-		b := copyBatch{number: n, read: len(docs)}
+		b := copyBatch{number: n, read: len(docs), fields: make(map[string]int64)}
 		for _, doc := range docs {
 			if !c.Part.Has(doc.Lookup("_id")) {
 				continue
 			}
-			fresh, values, err := c.Conversion.Rewrite(doc)
+			fresh, values, err := c.Conversion.Rewrite(doc, b.fields)
 			if err != nil {
 				return fmt.Errorf("the document with _id %s: %w", doc.Lookup("_id"), err)
 			}
-			if err := c.tally(doc, fresh, values); err != nil {
-				return err
+			if values > 0 && (c.Options.Examples < 0 || len(b.examples) < c.Options.Examples) {
+				b.examples = append(b.examples, [2]bson.Raw{doc, fresh})
 			}
 			b.docs = append(b.docs, fresh)
 		}
@@ -335,21 +337,6 @@ func (c *copier) read(ctx context.Context, p *pages, batches chan<- copyBatch) e
 			return context.Cause(ctx)
 		}
 	}
-}
-
-func (c *copier) tally(doc, fresh bson.Raw, values int) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.res.Values += int64(values)
-	if values > 0 && (c.Options.Examples < 0 || len(c.res.Examples) < c.Options.Examples) {
-		c.res.Examples = append(c.res.Examples, [2]bson.Raw{doc, fresh})
-	}
-	return walk.Document(doc, func(path *walk.Path, l walk.Leaf) error {
-		if _, _, ok := c.Conversion.wants(path, l); ok {
-			c.res.Fields[string(path.AppendField(nil))]++
-		}
-		return nil
-	})
 }
 
 func (c *copier) process(waiting, ctx context.Context, b copyBatch) error {
@@ -373,6 +360,15 @@ func (c *copier) process(waiting, ctx context.Context, b copyBatch) error {
 	c.mu.Lock()
 	c.res.Documents += int64(len(b.docs))
 	c.res.Read += int64(b.read)
+	for field, n := range b.fields {
+		c.res.Fields[field] += n
+		c.res.Values += n
+	}
+	for _, e := range b.examples {
+		if c.Options.Examples < 0 || len(c.res.Examples) < c.Options.Examples {
+			c.res.Examples = append(c.res.Examples, e)
+		}
+	}
 	c.mu.Unlock()
 	c.Progress(b.read)
 	if !c.Write || c.State == nil {
@@ -474,7 +470,7 @@ func (c *copier) pass(ctx context.Context, repair bool) (comparison, error) {
 			if !c.Part.Has(doc.Lookup("_id")) {
 				continue
 			}
-			fresh, _, err := c.Conversion.Rewrite(doc)
+			fresh, _, err := c.Conversion.Rewrite(doc, nil)
 			if err != nil {
 				return res, err
 			}
@@ -559,7 +555,7 @@ func (c *copier) compare(ctx context.Context, want []bson.Raw, res *comparison, 
 // one whose _id becomes it.
 func (c *copier) isConflict(ctx context.Context, converted bson.Raw) (bool, error) {
 	back := Conversion{From: c.Conversion.To, To: c.Conversion.From, Fields: c.Conversion.Fields}
-	old, _, err := back.Rewrite(converted)
+	old, _, err := back.Rewrite(converted, nil)
 	if err != nil {
 		return false, err
 	}
@@ -597,7 +593,7 @@ func (c *copier) extras(ctx context.Context, res *comparison) error {
 		}
 		var ids []bson.RawValue
 		for _, doc := range docs {
-			old, _, err := back.Rewrite(doc)
+			old, _, err := back.Rewrite(doc, nil)
 			if err != nil {
 				return err
 			}

@@ -63,9 +63,9 @@ func (c Conversion) Plan(doc bson.Raw) (Plan, error) {
 	return p, nil
 }
 
-// Rewrite returns doc with every value converted, those in _id too, and how many there were. Old and new octets have the
-// same length, so everything else stays octet for octet.
-func (c Conversion) Rewrite(doc bson.Raw) (bson.Raw, int, error) {
+// Rewrite returns doc with every value converted, those in _id too, and how many there were; fields counts them by field
+// where it isn't nil. Old and new octets have the same length, so everything else stays octet for octet.
+func (c Conversion) Rewrite(doc bson.Raw, fields map[string]int64) (bson.Raw, int, error) {
 	out, n := slices.Clone(doc), 0
 	err := walk.Document(doc, func(path *walk.Path, l walk.Leaf) error {
 		if old, offset, ok := c.wants(path, l); ok {
@@ -73,6 +73,9 @@ func (c Conversion) Rewrite(doc bson.Raw) (bson.Raw, int, error) {
 			out[offset] = c.To.Subtype
 			copy(out[offset+1:], fresh[:])
 			n++
+			if fields != nil {
+				fields[string(path.AppendField(nil))]++
+			}
 		}
 		return nil
 	})

@@ -100,7 +100,7 @@ func TestOvertaken(t *testing.T) {
 					return
 				}
 				// Exactly what converting the other program's document gives.
-				want, _, err := c.Rewrite(between)
+				want, _, err := c.Rewrite(between, nil)
 				if err != nil {
 					t.Fatal(err)
 				}
