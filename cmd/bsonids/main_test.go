@@ -13,8 +13,10 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -22,6 +24,8 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
+	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
+	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/connstring"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/scan"
 	"github.com/bsonids/bsonids/integration/embedded"
@@ -47,12 +51,15 @@ func TestMain(m *testing.M) {
 // embedded servers can take no more than a hundred updates at a time in all, and walk the collection for each.
 var gentle = []string{"--batch", "10", "--workers", "2"}
 
+// target is a server, or what stands before one.
+type target interface{ URI() string }
+
 type result struct {
 	code           int
 	stdout, stderr string
 }
 
-func command(t testing.TB, s *mongotest.Server, args ...string) result {
+func command(t testing.TB, s target, args ...string) result {
 	t.Helper()
 	if s != nil {
 		args = append(args, "--uri", s.URI())
@@ -498,7 +505,7 @@ func some(n int) int {
 }
 
 // start runs the command in a process of its own.
-func start(t *testing.T, s *mongotest.Server, args ...string) (*exec.Cmd, *bytes.Buffer) {
+func start(t *testing.T, s target, args ...string) (*exec.Cmd, *bytes.Buffer) {
 	t.Helper()
 	exe, err := os.Executable()
 	if err != nil {
@@ -515,7 +522,7 @@ func start(t *testing.T, s *mongotest.Server, args ...string) (*exec.Cmd, *bytes
 }
 
 // untilDone runs the command again and again, and kills it at random moments, until it comes to its end.
-func untilDone(t *testing.T, s *mongotest.Server, args ...string) (kills int) {
+func untilDone(t *testing.T, s target, args ...string) (kills int) {
 	t.Helper()
 	// How long a process takes to begin, on this machine at this moment.
 	begin := time.Now()
@@ -585,25 +592,32 @@ func TestKill(t *testing.T) {
 	}
 }
 
-// The same with another program that writes to the collection, in the old representation and to other fields: nothing
-// that it wrote is lost.
-//
-// FerretDB's updates read a document and write it back whole without keeping others out, and one under way when its
-// client is killed may undo what it has acknowledged to others since: fields that the conversion never names are lost
-// too. There the program writes only to documents that the conversion reads and doesn't change; with mongod it writes
-// everywhere all the time.
+// The same with another program that writes to the collection all the time, in the old representation and to other
+// fields: nothing that it wrote is lost.
 func TestKillWithWriter(t *testing.T) {
 	s := mongotest.Start(t)
 	db := connect(t, s)
-	coll := db.Collection("c")
-	n := some(80)
-	seed(t, coll, n, uuidrep.JavaLegacy, uuidrep.Standard)
-	var plain []any
-	for i := range n {
-		plain = append(plain, bson.D{{Key: "_id", Value: int32(n + i)}, {Key: "n", Value: int32(0)}, {Key: "id", Value: in(uuid.New(), uuidrep.Standard)}})
+	var server target = s
+	if ferret(t, db) {
+		// Its updates read a document and write it back whole without keeping others out: two at a time lose one,
+		// whoever makes them. A server of MongoDB makes each update as one; here the proxy sees to it.
+		var updates sync.Mutex
+		server = startProxy(t, host(t, s), func(r request, pass func() []byte) []byte {
+			if r.name() == "update" {
+				updates.Lock()
+				defer updates.Unlock()
+			}
+			return pass()
+		})
 	}
-	insert(t, coll, plain)
-	atomic := !ferret(t, db)
+	client, err := mongo.Connect(options.Client().ApplyURI(server.URI()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = client.Disconnect(context.Background()) }()
+	coll := client.Database(s.Database()).Collection("c")
+	n := some(150)
+	seed(t, coll, n, uuidrep.JavaLegacy, uuidrep.Standard)
 	dir := t.TempDir()
 	args := []string{"convert", "--db", s.Database(), "--collection", "c", "--from", "javaLegacy", "--write", "--workers", "2", "--batch", "5", "--undo", filepath.Join(dir, "undo"), "--state", filepath.Join(dir, "state")}
 
@@ -617,12 +631,9 @@ func TestKillWithWriter(t *testing.T) {
 		want[int(doc.Lookup("_id").Int32())] = u
 	}
 	write := func(i int) {
-		u, r := uuid.New(), uuidrep.JavaLegacy
-		if i >= n {
-			r = uuidrep.Standard
-		}
+		u := uuid.New()
 		_, err := coll.UpdateOne(context.Background(), bson.D{{Key: "_id", Value: int32(i)}},
-			bson.D{{Key: "$set", Value: bson.D{{Key: "id", Value: in(u, r)}}}, {Key: "$inc", Value: bson.D{{Key: "n", Value: int32(1)}}}})
+			bson.D{{Key: "$set", Value: bson.D{{Key: "id", Value: in(u, uuidrep.JavaLegacy)}}}, {Key: "$inc", Value: bson.D{{Key: "n", Value: int32(1)}}}})
 		if err != nil {
 			t.Error(err)
 			return
@@ -630,7 +641,6 @@ func TestKillWithWriter(t *testing.T) {
 		want[i] = u
 		counts[i]++
 	}
-	var mu sync.Mutex // over the two maps
 	stop := make(chan struct{})
 	var writer sync.WaitGroup
 	writer.Go(func() {
@@ -640,24 +650,18 @@ func TestKillWithWriter(t *testing.T) {
 				return
 			default:
 			}
-			i := rand.IntN(2 * n)
-			if !atomic && i < n {
-				continue
-			}
-			mu.Lock()
-			write(i)
-			mu.Unlock()
+			write(rand.IntN(n))
 		}
 	})
-	kills := untilDone(t, s, args...)
+	kills := untilDone(t, server, args...)
 	close(stop)
 	writer.Wait()
 	t.Logf("killed %d times, %d documents written to", kills, len(counts))
 	// What was written in the old representation after the conversion had passed is converted by another run.
 	command(t, s, append([]string{"convert", "--db", s.Database(), "--collection", "c", "--from", "javaLegacy", "--write"}, gentle...)...).want(t, exitOK)
 	got := all(t, coll)
-	if len(got) != 2*n {
-		t.Errorf("%d documents, want %d", len(got), 2*n)
+	if len(got) != n {
+		t.Errorf("%d documents, want %d", len(got), n)
 	}
 	for _, doc := range got {
 		i := int(doc.Lookup("_id").Int32())
@@ -677,6 +681,16 @@ func uuidOf(v bson.RawValue) (uuid.UUID, error) {
 		return uuid.UUID(data), nil
 	}
 	return uuidrep.AsUUIDWithRepresentation(bson.Binary{Subtype: subtype, Data: data}, uuidrep.JavaLegacy)
+}
+
+// host is the address of a server that has only one.
+func host(t testing.TB, s target) string {
+	t.Helper()
+	cs, err := connstring.Parse(s.URI())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cs.Hosts[0]
 }
 
 // ferret reports whether the server is FerretDB.
@@ -841,6 +855,96 @@ func TestFailures(t *testing.T) {
 	}
 }
 
+// A user who lacks a privilege is told so in one sentence, whichever it is, and the data stays as it was.
+func TestDenied(t *testing.T) {
+	s, err := embedded.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	client, err := mongo.Connect(options.Client().ApplyURI(s.URI()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = client.Disconnect(context.Background()) }()
+	db := client.Database("d")
+	seed(t, db.Collection("c"), 40, uuidrep.JavaLegacy, uuidrep.Standard)
+	if _, err := db.Collection("c").Indexes().CreateOne(t.Context(), mongo.IndexModel{Keys: bson.D{{Key: "n", Value: 1}}}); err != nil {
+		t.Fatal(err)
+	}
+	before := all(t, db.Collection("c"))
+
+	var denied atomic.Pointer[string]
+	p := startProxy(t, s.Addr(), func(r request, pass func() []byte) []byte {
+		if r.name() != *denied.Load() {
+			return pass()
+		}
+		return r.reply(bson.D{{Key: "ok", Value: 0.0}, {Key: "code", Value: int32(13)}, {Key: "codeName", Value: "Unauthorized"},
+			{Key: "errmsg", Value: "not authorized on d to execute command " + r.command.String()}})
+	})
+
+	want := func(what string, r result) {
+		t.Helper()
+		if r.code != exitDenied || strings.Count(r.stderr, "\n") != 1 || !strings.Contains(r.stderr, "the user lacks a privilege: (Unauthorized) not authorized on d to execute command") ||
+			strings.Contains(r.stderr, "{") {
+			t.Errorf("%s: exit code %d\n%s%s", what, r.code, r.stdout, r.stderr)
+		}
+	}
+	dir := t.TempDir()
+	ns := []string{"--db", "d", "--collection", "c"}
+	conv := append(append([]string{"convert"}, ns...), "--from", "javaLegacy")
+	inPlace := append(append([]string{}, conv...), "--write")
+	for i, tt := range []struct {
+		args     []string
+		commands []string
+	}{
+		{append([]string{"scan", "--sample", "5"}, ns...), []string{"listCollections", "count", "aggregate"}},
+		{append([]string{"scan", "--all"}, ns...), []string{"listCollections", "count", "find"}},
+		{[]string{"scan"}, []string{"listDatabases"}},
+		{conv, []string{"listCollections", "count", "find"}},
+		{inPlace, []string{"listCollections", "update", "count", "find"}},
+		{append(inPlace, "--into", "new"), []string{"listCollections", "count", "find", "listIndexes", "create", "insert", "createIndexes"}},
+		{append(append([]string{"verify"}, ns...), "--from", "javaLegacy"), []string{"count", "find"}},
+	} {
+		for _, name := range tt.commands {
+			denied.Store(&name)
+			args := append([]string{}, tt.args...)
+			for _, flag := range []string{"--state", "--undo"} {
+				if slices.Contains(args, "--write") && (flag == "--state" || !slices.Contains(args, "--into")) {
+					args = append(args, flag, filepath.Join(dir, fmt.Sprint(i, name, flag)))
+				}
+			}
+			want(fmt.Sprintf("%q without %s", tt.args, name), command(t, p, args...))
+			equal(t, all(t, db.Collection("c")), before)
+			// Indexes come after the documents; every other privilege is missed before.
+			if copied := len(all(t, db.Collection("new"))); copied > 0 && name != "createIndexes" {
+				t.Errorf("%q without %s: %d documents in the new collection", tt.args, name, copied)
+			}
+			if err := db.Collection("new").Drop(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+
+	undo := filepath.Join(dir, "undo")
+	command(t, s, append(append(inPlace, "--undo", undo), gentle...)...).want(t, exitOK)
+	before = all(t, db.Collection("c"))
+	for _, name := range []string{"find", "update"} {
+		denied.Store(&name)
+		want("undo without "+name, command(t, p, "undo", undo, "--write"))
+		equal(t, all(t, db.Collection("c")), before)
+	}
+}
+
+// An error in the middle of a conversion shows no credentials either.
+func TestStopped(t *testing.T) {
+	a := &app{uri: "mongodb://user:p4ssw0rd@h"}
+	err := a.stopped(errors.New("the server said p4ssw0rd"), convertOptions{write: true, state: "s"})
+	if got := err.Error(); strings.Contains(got, "p4ssw0rd") || !strings.Contains(got, "the same command goes on from here") {
+		t.Error(got)
+	}
+}
+
 // A state or undo file of something else is never used, and never harmed.
 func TestOtherFiles(t *testing.T) {
 	s := mongotest.Start(t)
@@ -916,8 +1020,112 @@ func BenchmarkConvert(b *testing.B) {
 		n, batch = 300, 20
 	}
 	s := mongotest.Start(b)
-	db := connect(b, s)
-	coll := db.Collection("c")
+	coll := connect(b, s).Collection("c")
+	compare(b, s, coll, n, batch, func() {
+		if err := coll.Drop(b.Context()); err != nil {
+			b.Fatal(err)
+		}
+		var docs []any
+		for i := range n {
+			docs = append(docs, bson.D{{Key: "_id", Value: int32(i)}, {Key: "id", Value: in(uuid.New(), uuidrep.JavaLegacy)}, {Key: "n", Value: i}})
+		}
+		insert(b, coll, docs)
+	})
+}
+
+// The same where the server costs next to nothing: what remains is the programs themselves.
+func BenchmarkConvertClient(b *testing.B) {
+	n, batch := *convertDocuments, 1000
+	if n == 0 {
+		n = 100_000
+	}
+	s := mongotest.Start(b)
+	insert(b, connect(b, s).Collection("c"), []any{bson.D{{Key: "_id", Value: -1}}}) // so that there is a collection
+	p := startProxy(b, host(b, s), weightless(b, n))
+	client, err := mongo.Connect(options.Client().ApplyURI(p.URI()))
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer func() { _ = client.Disconnect(context.Background()) }()
+	compare(b, p, client.Database(s.Database()).Collection("c"), n, batch, func() {})
+}
+
+// weightless answers for a collection of n documents that costs a server nothing: find and getMore give documents with
+// a Java UUID each, and every update has found and changed its document.
+func weightless(b *testing.B, n int) func(request, func() []byte) []byte {
+	b.Helper()
+	var some [1024]bson.Raw
+	for i := range some {
+		doc, err := bson.Marshal(bson.D{{Key: "_id", Value: int32(0)}, {Key: "id", Value: in(uuid.New(), uuidrep.JavaLegacy)}, {Key: "n", Value: i}})
+		if err != nil {
+			b.Fatal(err)
+		}
+		some[i] = doc
+	}
+	const idAt = 4 + 1 + len("_id\x00")
+	var next, end int // of the one cursor
+	batch := func(r request, name string, size int64) []byte {
+		to := min(end, next+int(size))
+		_, list := bsoncore.AppendArrayStart(nil)
+		for i := next; i < to; i++ {
+			list = bsoncore.AppendDocumentElement(list, strconv.Itoa(i-next), some[i%len(some)])
+			bsoncore.AppendInt32(list[:len(list)-len(some[i%len(some)])+idAt], int32(i))
+		}
+		list, err := bsoncore.AppendArrayEnd(list, 0)
+		if err != nil {
+			b.Error(err)
+		}
+		next = to
+		id := int64(0)
+		if to < end {
+			id = 1
+		}
+		return r.reply(bson.D{{Key: "ok", Value: 1.0}, {Key: "cursor", Value: bson.D{{Key: "id", Value: id}, {Key: "ns", Value: "x.c"},
+			{Key: name, Value: bson.RawValue{Type: bson.TypeArray, Value: list}}}}})
+	}
+	return func(r request, pass func() []byte) []byte {
+		size, _ := r.command.Lookup("batchSize").AsInt64OK()
+		switch r.name() {
+		case "count":
+			return r.reply(bson.D{{Key: "ok", Value: 1.0}, {Key: "n", Value: n}})
+		case "find":
+			next, end = 0, n
+			if after, ok := findInt32(r.command.Lookup("filter"), "$gt"); ok {
+				next = int(after) + 1
+			}
+			if limit, ok := r.command.Lookup("limit").AsInt64OK(); ok {
+				end = min(n, next+int(limit))
+			}
+			return batch(r, "firstBatch", size)
+		case "getMore":
+			return batch(r, "nextBatch", size)
+		case "update":
+			return r.reply(bson.D{{Key: "ok", Value: 1.0}, {Key: "n", Value: r.documents}, {Key: "nModified", Value: r.documents}})
+		}
+		return pass()
+	}
+}
+
+// findInt32 looks for a number with the key at any depth.
+func findInt32(v bson.RawValue, key string) (int32, bool) {
+	elements, err := bson.Raw(v.Value).Elements()
+	if err != nil || v.Type != bson.TypeEmbeddedDocument && v.Type != bson.TypeArray {
+		return 0, false
+	}
+	for _, e := range elements {
+		if n, ok := e.Value().Int32OK(); ok && e.Key() == key {
+			return n, true
+		}
+		if n, ok := findInt32(e.Value(), key); ok {
+			return n, true
+		}
+	}
+	return 0, false
+}
+
+// compare measures ways to convert the n documents of a collection, in turns, each after prepare.
+func compare(b *testing.B, s target, coll *mongo.Collection, n, batch int, prepare func()) {
+	b.Helper()
 	ways := []struct {
 		name string
 		run  func()
@@ -927,21 +1135,14 @@ func BenchmarkConvert(b *testing.B) {
 	}
 	for i, workers := range []string{"1", "4"} {
 		ways[i+1].run = func() {
-			command(b, s, "convert", "--db", s.Database(), "--collection", "c", "--from", "javaLegacy", "--write", "--examples", "0",
+			command(b, s, "convert", "--db", coll.Database().Name(), "--collection", coll.Name(), "--from", "javaLegacy", "--write", "--examples", "0",
 				"--batch", fmt.Sprint(batch), "--workers", workers).want(b, exitOK)
 		}
 	}
 	took := make([][]time.Duration, len(ways))
 	for b.Loop() {
 		for i, way := range ways {
-			if err := coll.Drop(b.Context()); err != nil {
-				b.Fatal(err)
-			}
-			var docs []any
-			for i := range n {
-				docs = append(docs, bson.D{{Key: "_id", Value: int32(i)}, {Key: "id", Value: in(uuid.New(), uuidrep.JavaLegacy)}, {Key: "n", Value: i}})
-			}
-			insert(b, coll, docs)
+			prepare()
 			begin := time.Now()
 			way.run()
 			took[i] = append(took[i], time.Since(begin))
@@ -952,7 +1153,6 @@ func BenchmarkConvert(b *testing.B) {
 		median := took[i][len(took[i])/2].Seconds()
 		b.ReportMetric(float64(n)/median, way.name+"-docs/s")
 		if i > 0 {
-			slices.Sort(took[0])
 			b.ReportMetric(took[0][len(took[0])/2].Seconds()/median, way.name+"-ratio")
 		}
 	}

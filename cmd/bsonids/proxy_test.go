@@ -1,0 +1,160 @@
+package main
+
+import (
+	"io"
+	"net"
+	"slices"
+	"sync"
+	"testing"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
+	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/wiremessage"
+)
+
+// proxy stands between programs and a server, and lets a test pass a command on, hold it back or answer it.
+type proxy struct {
+	addr   string
+	server string
+	handle func(request, func() []byte) []byte
+}
+
+// request is a command of a client.
+type request struct {
+	id        int32
+	command   bson.Raw
+	documents int // in sequences beside the command: the updates of an update
+}
+
+// name is what the command is called.
+func (r request) name() string {
+	e, err := r.command.IndexErr(0)
+	if err != nil {
+		return ""
+	}
+	return e.Key()
+}
+
+// reply is an answer to the command.
+func (r request) reply(doc any) []byte {
+	body, err := bson.Marshal(doc)
+	if err != nil {
+		panic(err)
+	}
+	start, b := wiremessage.AppendHeaderStart(nil, 0, r.id, wiremessage.OpMsg)
+	b = wiremessage.AppendMsgFlags(b, 0)
+	b = append(wiremessage.AppendMsgSectionType(b, wiremessage.SingleDocument), body...)
+	return bsoncore.UpdateLength(b, start, int32(len(b)))
+}
+
+// startProxy starts a proxy of the server at addr. Each command goes to handle, with a function that passes it on and
+// returns the server's answer, whatever becomes of the client meanwhile; handle returns the answer. It is called by
+// several goroutines at the same time.
+func startProxy(t testing.TB, addr string, handle func(r request, pass func() []byte) []byte) *proxy {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &proxy{addr: l.Addr().String(), server: addr, handle: handle}
+	var mu sync.Mutex
+	var open []net.Conn
+	var serving sync.WaitGroup
+	serving.Go(func() {
+		for {
+			client, err := l.Accept()
+			if err != nil {
+				return
+			}
+			mu.Lock()
+			open = append(open, client)
+			mu.Unlock()
+			serving.Go(func() { p.serve(client) })
+		}
+	})
+	t.Cleanup(func() {
+		_ = l.Close()
+		mu.Lock()
+		for _, c := range open {
+			_ = c.Close()
+		}
+		mu.Unlock()
+		serving.Wait()
+	})
+	return p
+}
+
+// URI is the proxy's connection string.
+func (p *proxy) URI() string { return "mongodb://" + p.addr + "/?directConnection=true" }
+
+func (p *proxy) serve(client net.Conn) {
+	defer func() { _ = client.Close() }()
+	server, err := net.Dial("tcp", p.server)
+	if err != nil {
+		return
+	}
+	defer func() { _ = server.Close() }()
+	for {
+		message, err := readMessage(client)
+		if err != nil {
+			return
+		}
+		pass := func() []byte {
+			if _, err := server.Write(message); err != nil {
+				return nil
+			}
+			answer, _ := readMessage(server) // nil where the server is gone
+			return answer
+		}
+		var answer []byte
+		if r, ok := parseRequest(message); ok {
+			answer = p.handle(r, pass)
+		} else {
+			answer = pass() // the handshake's older form
+		}
+		if answer == nil {
+			return
+		}
+		if _, err := client.Write(answer); err != nil {
+			return
+		}
+	}
+}
+
+func readMessage(r io.Reader) ([]byte, error) {
+	b := make([]byte, 16, 1024)
+	if _, err := io.ReadFull(r, b); err != nil {
+		return nil, err
+	}
+	n, _, _ := bsoncore.ReadLength(b)
+	b = slices.Grow(b, int(n)-len(b))[:n]
+	if _, err := io.ReadFull(r, b[16:]); err != nil {
+		return nil, err
+	}
+	return b, nil
+}
+
+// parseRequest takes an OP_MSG apart; ok is false for every other message.
+func parseRequest(message []byte) (r request, ok bool) {
+	_, id, _, opcode, rest, ok := wiremessage.ReadHeader(message)
+	if !ok || opcode != wiremessage.OpMsg {
+		return r, false
+	}
+	r.id = id
+	_, rest, ok = wiremessage.ReadMsgFlags(rest)
+	for ok && len(rest) > 0 {
+		var kind wiremessage.SectionType
+		if kind, rest, ok = wiremessage.ReadMsgSectionType(rest); !ok {
+			break
+		}
+		if kind == wiremessage.SingleDocument {
+			doc, after, found := wiremessage.ReadMsgSectionSingleDocument(rest)
+			r.command, rest, ok = bson.Raw(doc), after, found
+			continue
+		}
+		_, docs, after, found := wiremessage.ReadMsgSectionDocumentSequence(rest)
+		r.documents += len(docs)
+		rest, ok = after, found
+	}
+	return r, ok && r.command != nil
+}
