@@ -6,13 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"runtime"
 	"slices"
 	"sync"
 	"time"
 
-	"github.com/bsonids/bsonids/uuidrep"
 	"github.com/google/uuid"
+
+	"github.com/bsonids/bsonids/uuidgen/internal/wait"
+	"github.com/bsonids/bsonids/uuidrep"
 )
 
 // Generator makes UUIDs of one format. It is safe for concurrent use. Make one with [NewRandomGenerator],
@@ -239,35 +240,10 @@ func NewNotifierGenerator(node [6]byte, connection uint16, opts ...Option) (*Gen
 	}}, nil
 }
 
-// Waiting, the clock is asked again at once, then after a pause: it has mostly a microsecond to go, but may have
-// stepped back.
-const (
-	maxSpins = 64
-	pause    = 20 * time.Microsecond
-)
-
 // NewUUID returns the next UUID. The errors are those that the generator's constructor names; but for [ErrCounter], it
 // can be asked again after each.
 func (g *Generator) NewUUID() (uuid.UUID, error) {
-	var began time.Time
-	for asks := 0; ; asks++ {
-		u, ok, err := g.next()
-		if ok || err != nil {
-			return u, err
-		}
-		if asks == 0 {
-			began = time.Now()
-		}
-		// The lock is free meanwhile: callers wait side by side, and each only as long as its own limit.
-		if time.Since(began) >= g.maxWait {
-			return uuid.Nil, fmt.Errorf("%w (waited %v)", ErrWait, g.maxWait)
-		}
-		if asks < maxSpins {
-			runtime.Gosched()
-		} else {
-			time.Sleep(pause)
-		}
-	}
+	return wait.For(g.maxWait, ErrWait, g.next)
 }
 
 func (g *Generator) next() (uuid.UUID, bool, error) {

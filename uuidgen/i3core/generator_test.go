@@ -14,9 +14,11 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/bsonids/bsonids/uuidrep"
 	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/bsonids/bsonids/uuidgen/internal/wait"
+	"github.com/bsonids/bsonids/uuidrep"
 )
 
 // clock is a time that a test sets.
@@ -283,17 +285,17 @@ func TestNotifierWait(t *testing.T) {
 	if f := nextNotifier(t, g); f.InstanceSequence != someMicros+1 || asks != 100 {
 		t.Errorf("%+v after %d asks, want 100", f, asks)
 	}
-	for _, wait := range []time.Duration{defaultWait, 100 * time.Millisecond} {
+	for _, limit := range []time.Duration{defaultWait, 100 * time.Millisecond} {
 		synctest.Test(t, func(t *testing.T) {
-			g, err := NewNotifierGenerator(someNode, 1, WithClock(func() time.Time { return someTime }), WithMaxWait(wait))
+			g, err := NewNotifierGenerator(someNode, 1, WithClock(func() time.Time { return someTime }), WithMaxWait(limit))
 			must(t, err)
 			var callers sync.WaitGroup
 			for range 4 {
 				callers.Go(func() {
 					began := time.Now()
 					_, err := g.NewUUID()
-					if d := time.Since(began); !errors.Is(err, ErrWait) || d < wait || d > wait+2*pause {
-						t.Errorf("%v after %v, want ErrWait after %v", err, d, wait)
+					if d := time.Since(began); !errors.Is(err, ErrWait) || d < limit || d > limit+2*wait.Pause {
+						t.Errorf("%v after %v, want ErrWait after %v", err, d, limit)
 					}
 				})
 			}

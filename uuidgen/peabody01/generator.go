@@ -8,11 +8,12 @@ import (
 	"io"
 	"math"
 	"math/bits"
-	"runtime"
 	"sync"
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/bsonids/bsonids/uuidgen/internal/wait"
 )
 
 // Generator makes UUIDs of one version. Those of one generator are in strictly increasing order, octets and text, and
@@ -240,35 +241,10 @@ const (
 	maxDraws      = 8
 )
 
-// Waiting for a new timestamp, the clock is asked again at once, then after a pause: most ticks are short, but one of
-// a millisecond or a second should not burn the processor.
-const (
-	maxSpins = 64
-	pause    = 20 * time.Microsecond
-)
-
 // NewUUID returns the next UUID. The errors are [ErrClockRollback], [ErrExhausted], [ErrTimeRange] and [ErrRandom];
 // after each of them the generator can be asked again, and what it made before stays below what it makes then.
 func (g *Generator) NewUUID() (uuid.UUID, error) {
-	var began time.Time
-	for asks := 0; ; asks++ {
-		u, ok, err := g.try()
-		if ok || err != nil {
-			return u, err
-		}
-		if asks == 0 {
-			began = time.Now()
-		}
-		// The lock is free meanwhile: callers wait side by side, and each only as long as its own limit.
-		if time.Since(began) >= g.maxWait {
-			return uuid.Nil, fmt.Errorf("%w (waited %v)", ErrExhausted, g.maxWait)
-		}
-		if asks < maxSpins {
-			runtime.Gosched()
-		} else {
-			time.Sleep(pause)
-		}
-	}
+	return wait.For(g.maxWait, ErrExhausted, g.try)
 }
 
 // NewID is [Generator.NewUUID] for inserts: the id is a [uuid.UUID], which the client's registry stores.

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/bsonids/bsonids/uuidgen/internal/wait"
 )
 
 // clock is a time that a test sets.
@@ -247,11 +249,11 @@ func TestWaitForTick(t *testing.T) {
 
 // The default limit ends the wait, and the lock is free meanwhile. The bubble's clock moves only while all sleep.
 func TestWaitLimit(t *testing.T) {
-	for _, wait := range []time.Duration{defaultWait, 100 * time.Millisecond} {
+	for _, limit := range []time.Duration{defaultWait, 100 * time.Millisecond} {
 		synctest.Test(t, func(t *testing.T) {
 			var opts []Option
-			if wait != defaultWait {
-				opts = append(opts, WithMaxWait(wait))
+			if limit != defaultWait {
+				opts = append(opts, WithMaxWait(limit))
 			}
 			g, err := NewV7(Nanosecond, append(opts, WithClock(func() time.Time { return someTime }))...)
 			must(t, err)
@@ -263,8 +265,8 @@ func TestWaitLimit(t *testing.T) {
 				callers.Go(func() {
 					began := time.Now()
 					_, err := g.NewUUID()
-					if d := time.Since(began); !errors.Is(err, ErrExhausted) || d < wait || d > wait+2*pause {
-						t.Errorf("%v after %v, want ErrExhausted after %v", err, d, wait)
+					if d := time.Since(began); !errors.Is(err, ErrExhausted) || d < limit || d > limit+2*wait.Pause {
+						t.Errorf("%v after %v, want ErrExhausted after %v", err, d, limit)
 					}
 				})
 			}
@@ -283,7 +285,7 @@ func TestWaitByTime(t *testing.T) {
 		for range 3 * 4096 {
 			us = append(us, next(t, g))
 		}
-		if d := time.Since(began); d < 2*time.Millisecond || d > 2*time.Millisecond+pause {
+		if d := time.Since(began); d < 2*time.Millisecond || d > 2*time.Millisecond+wait.Pause {
 			t.Errorf("three milliseconds' UUIDs took %v, want 2ms", d)
 		}
 		if !slices.IsSortedFunc(us, compare) {
