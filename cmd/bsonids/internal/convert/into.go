@@ -74,17 +74,8 @@ type copier struct {
 // two against each other until they agree. Only then Copied.Verified is set. The source is not changed. Nobody else may
 // write to the target until then.
 func Into(ctx context.Context, source, target *mongo.Collection, o Options) (Copied, error) {
-	if o.Progress == nil {
-		o.Progress = func(int) {}
-	}
-	if o.Batch == 0 {
-		o.Batch = batchSize
-	}
-	c := &copier{Options: o, source: source, target: target, tracker: newTracker(), res: Copied{Fields: map[string]int64{}, Indexes: []string{}}}
-	if o.Rate > 0 {
-		c.Batch = max(1, min(c.Batch, o.Rate/2))
-		c.limiter = rate.NewLimiter(rate.Limit(o.Rate), c.Batch)
-	}
+	limiter := o.setUp()
+	c := &copier{Options: o, source: source, target: target, tracker: newTracker(), limiter: limiter, res: Copied{Fields: map[string]int64{}, Indexes: []string{}}}
 	indexes, create, err := c.describe(ctx)
 	if err != nil {
 		return c.res, err
@@ -277,74 +268,32 @@ func (c *copier) copy(ctx context.Context) error {
 		p.after = c.State.Position.raw()
 		c.tracker.position = p.after
 	}
-	work, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
-	defer cancel(nil)
-	reading, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
-	batches := make(chan copyBatch, c.Workers)
-	var failure error
-	var once sync.Once
-	var workers sync.WaitGroup
-	for range max(1, c.Workers) {
-		workers.Go(func() {
-			for b := range batches {
-				if work.Err() != nil {
-					continue
-				}
-				if err := c.process(reading, work, b); err != nil && !errors.Is(err, errNotBegun) {
-					once.Do(func() { failure = err; stop(err); cancel(err) })
-				}
-			}
-		})
-	}
-	err := c.read(reading, p, batches)
-	close(batches)
-	workers.Wait()
-	if failure != nil {
-		return failure
-	}
-	// All may have been read when the work was stopped, and some of it still be waiting for its turn.
-	if err == nil && !c.tracker.complete() {
-		return context.Cause(ctx)
-	}
-	return err
+	return inBatches(ctx, p, c.tracker, c.Workers, c.plan, c.process)
 }
 
-func (c *copier) read(ctx context.Context, p *pages, batches chan<- copyBatch) error {
-	for n := 0; ; n++ {
-		docs, err := p.next(ctx)
-		if err != nil || len(docs) == 0 {
-			return err
+// plan makes the batch of a page.
+func (c *copier) plan(number int, docs []bson.Raw) (copyBatch, error) {
+	b := copyBatch{number: number, read: len(docs), fields: make(map[string]int64)}
+	for _, doc := range docs {
+		if !c.Part.Has(doc.Lookup("_id")) {
+			continue
 		}
-		b := copyBatch{number: n, read: len(docs), fields: make(map[string]int64)}
-		for _, doc := range docs {
-			if !c.Part.Has(doc.Lookup("_id")) {
-				continue
-			}
-			fresh, values, err := c.Conversion.Rewrite(doc, b.fields)
-			if err != nil {
-				return fmt.Errorf("the document with _id %s: %w", doc.Lookup("_id"), err)
-			}
-			if values > 0 && (c.Options.Examples < 0 || len(b.examples) < c.Options.Examples) {
-				b.examples = append(b.examples, [2]bson.Raw{doc, fresh})
-			}
-			b.docs = append(b.docs, fresh)
+		fresh, values, err := c.Conversion.Rewrite(doc, b.fields)
+		if err != nil {
+			return b, fmt.Errorf("the document with _id %s: %w", doc.Lookup("_id"), err)
 		}
-		c.tracker.begin(n, p.after)
-		select {
-		case batches <- b:
-		case <-ctx.Done():
-			return context.Cause(ctx)
+		if values > 0 && (c.Options.Examples < 0 || len(b.examples) < c.Options.Examples) {
+			b.examples = append(b.examples, [2]bson.Raw{doc, fresh})
 		}
+		b.docs = append(b.docs, fresh)
 	}
+	return b, nil
 }
 
 func (c *copier) process(waiting, ctx context.Context, b copyBatch) error {
 	if c.Write && len(b.docs) > 0 {
-		if c.limiter != nil {
-			if err := c.limiter.WaitN(waiting, len(b.docs)); err != nil {
-				return errNotBegun
-			}
+		if err := turn(waiting, c.limiter, len(b.docs)); err != nil {
+			return err
 		}
 		ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 		defer cancel()

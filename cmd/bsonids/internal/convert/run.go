@@ -99,18 +99,8 @@ func InPlace(ctx context.Context, coll *mongo.Collection, o Options) (Result, er
 	if o.now == nil {
 		o.now = time.Now
 	}
-	if o.Progress == nil {
-		o.Progress = func(int) {}
-	}
-	if o.Batch == 0 {
-		o.Batch = batchSize
-	}
-	r := &runner{Options: o, coll: coll, tracker: newTracker(), result: Result{Fields: map[string]int64{}, SkippedFor: map[string]int64{}}}
-	if o.Rate > 0 {
-		// A batch waits as a whole, so it is no longer than half a second.
-		r.Batch = max(1, min(r.Batch, o.Rate/2))
-		r.limiter = rate.NewLimiter(rate.Limit(o.Rate), r.Batch)
-	}
+	limiter := o.setUp()
+	r := &runner{Options: o, coll: coll, tracker: newTracker(), limiter: limiter, result: Result{Fields: map[string]int64{}, SkippedFor: map[string]int64{}}}
 	if o.Write && o.Conversion.SameSubtype() && (o.State == nil || o.Undo == nil) {
 		return r.result, errors.New("a converted value would look like one that isn't: this conversion needs a state file and an undo log")
 	}
@@ -120,7 +110,7 @@ func InPlace(ctx context.Context, coll *mongo.Collection, o Options) (Result, er
 			return r.result, err
 		}
 	}
-	err := r.run(ctx, p)
+	err := inBatches(ctx, p, r.tracker, r.Workers, r.plan, r.process)
 	if o.Write && o.State != nil {
 		o.State.Done = err == nil
 		err = errors.Join(err, r.save())
@@ -177,80 +167,27 @@ func (r *runner) resume(p *pages) error {
 	return nil
 }
 
-func (r *runner) run(ctx context.Context, p *pages) error {
-	work, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
-	defer cancel(nil)
-	// Reading stops with ctx or with a failed batch; batches that are begun are finished whatever ctx says.
-	reading, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
-
-	batches := make(chan batch, r.Workers)
-	var failure error
-	var once sync.Once
-	fail := func(err error) {
-		once.Do(func() { failure = err; stop(err); cancel(err) })
-	}
-	var workers sync.WaitGroup
-	for range max(1, r.Workers) {
-		workers.Go(func() {
-			for b := range batches {
-				if work.Err() != nil {
-					continue
-				}
-				if err := r.process(reading, work, b); err != nil && !errors.Is(err, errNotBegun) {
-					fail(err)
-				}
-			}
-		})
-	}
-	err := r.read(reading, p, batches)
-	close(batches)
-	workers.Wait()
-	if failure != nil {
-		return failure
-	}
-	// All may have been read when the work was stopped, and some of it still be waiting for its turn.
-	if err == nil && !r.tracker.complete() {
-		return context.Cause(ctx)
-	}
-	return err
-}
-
-// read hands the plans for each page to the workers.
-func (r *runner) read(ctx context.Context, p *pages, batches chan<- batch) error {
-	for n := 0; ; n++ {
-		docs, err := p.next(ctx)
+// plan makes the batch of a page.
+func (r *runner) plan(number int, docs []bson.Raw) (batch, error) {
+	b := batch{number: number, read: len(docs)}
+	for _, doc := range docs {
+		if !r.Part.Has(doc.Lookup("_id")) {
+			continue
+		}
+		plan, err := r.Conversion.Plan(doc)
 		if err != nil {
-			return err
+			plan = Plan{ID: doc.Lookup("_id"), Skipped: []string{err.Error()}}
 		}
-		if len(docs) == 0 {
-			return nil
-		}
-		b := batch{number: n, read: len(docs)}
-		for _, doc := range docs {
-			if !r.Part.Has(doc.Lookup("_id")) {
-				continue
-			}
-			plan, err := r.Conversion.Plan(doc)
-			if err != nil {
-				plan = Plan{ID: doc.Lookup("_id"), Skipped: []string{err.Error()}}
-			}
-			r.reconsider(&plan)
-			if len(plan.Changes)+len(plan.Skipped)+len(plan.InID) > 0 {
-				b.plans = append(b.plans, plan)
-			}
-		}
-		r.tracker.begin(n, p.after)
-		if r.inFlight != nil && len(r.inFlight) == 0 {
-			r.inFlight = nil
-			r.tracker.release(n)
-		}
-		select {
-		case batches <- b:
-		case <-ctx.Done():
-			return context.Cause(ctx)
+		r.reconsider(&plan)
+		if len(plan.Changes)+len(plan.Skipped)+len(plan.InID) > 0 {
+			b.plans = append(b.plans, plan)
 		}
 	}
+	if r.inFlight != nil && len(r.inFlight) == 0 {
+		r.inFlight = nil
+		r.tracker.release(number)
+	}
+	return b, nil
 }
 
 // reconsider takes account of what an earlier run may have done to the document before it was killed. Where old and new
@@ -284,9 +221,6 @@ func (r *runner) reconsider(p *Plan) {
 
 const unknowable = "another program changed the document meanwhile, and nothing tells the byte order of what it wrote"
 
-// errNotBegun says that the work was stopped while a batch waited for its turn.
-var errNotBegun = errors.New("not begun")
-
 // process does one batch.
 func (r *runner) process(waiting, ctx context.Context, b batch) error {
 	var write []Plan
@@ -301,13 +235,8 @@ func (r *runner) process(waiting, ctx context.Context, b batch) error {
 		}
 	}
 	if r.Write && len(write) > 0 {
-		if r.limiter != nil {
-			if err := r.limiter.WaitN(waiting, len(write)); err != nil {
-				if waiting.Err() != nil {
-					return errNotBegun
-				}
-				return err
-			}
+		if err := turn(waiting, r.limiter, len(write)); err != nil {
+			return err
 		}
 		if err := r.write(ctx, b.number, write); err != nil {
 			return err
