@@ -138,6 +138,8 @@ func (a *app) convert(ctx context.Context, o convertOptions) (err error) {
 		return server.Usagef("--into names the collection itself")
 	case o.into != "" && o.undo != "":
 		return server.Usagef("--into leaves the collection as it is: there is nothing to undo")
+	case o.state != "" && o.state == o.undo:
+		return server.Usagef("--state and --undo name the same file")
 	case conv.From.Name == "generic" && len(o.fields) == 0:
 		return server.Usagef("--from generic needs --field: subtype 0 of 16 octets may be anything, a checksum for instance")
 	case o.write && conv.SameSubtype() && o.into == "" && (o.state == "" || o.undo == ""):

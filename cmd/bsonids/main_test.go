@@ -950,15 +950,28 @@ func TestOtherFiles(t *testing.T) {
 	s := mongotest.Start(t)
 	seed(t, connect(t, s).Collection("c"), 10, uuidrep.JavaLegacy, uuidrep.Standard)
 	path := filepath.Join(t.TempDir(), "precious")
-	const text = "not to be overwritten\n"
-	for _, flag := range []string{"--state", "--undo"} {
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
+	const state = `{"bsonids":"state 1","conversion":{"database":"x","collection":"c","from":"javaLegacy","to":"standard"},"done":false,"changedDocuments":0}`
+	const undo = `{"bsonids":"undo log 1","id":"0011223344556677","conversion":{"database":"x","collection":"c","from":"javaLegacy","to":"standard"}}`
+	for _, text := range []string{"text", "line\n", "line\nthat doesn't end", "\n", "{", state, state + "\n", undo + "\n", undo + "\n{\"_id\":", undo[:22] + "2\""} {
+		for _, flag := range []string{"--state", "--undo"} {
+			if flag == "--undo" && text == "{" {
+				continue // what a log begins with
+			}
+			if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			command(t, s, "convert", "--db", s.Database(), "--collection", "c", "--from", "javaLegacy", "--write", flag, path).want(t, exitUsage)
+			if b, err := os.ReadFile(path); err != nil || string(b) != text {
+				t.Errorf("%s: %q became %q, %v", flag, text, b, err)
+			}
 		}
-		command(t, s, "convert", "--db", s.Database(), "--collection", "c", "--from", "javaLegacy", "--write", flag, path).want(t, exitUsage)
-		if b, err := os.ReadFile(path); err != nil || string(b) != text {
-			t.Errorf("%s: %q, %v", flag, b, err)
-		}
+	}
+	// One file cannot be both.
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if r := command(t, s, "convert", "--db", s.Database(), "--collection", "c", "--from", "javaLegacy", "--write", "--state", path, "--undo", path).want(t, exitUsage); !strings.Contains(r.stderr, "the same file") {
+		t.Error(r.stderr)
 	}
 	command(t, s, "convert", "--db", s.Database(), "--collection", "nowhere", "--from", "javaLegacy").want(t, exitUsage)
 }

@@ -27,6 +27,8 @@ import (
 
 const undoFormat = "undo log 1"
 
+var errNoUndoLog = fmt.Errorf("not an undo log of this version: it doesn't begin with %q", undoFormat)
+
 // Header is the first line of an undo log.
 type Header struct {
 	Format   string   `json:"bsonids"`
@@ -75,17 +77,17 @@ func OpenUndoLog(path string, id Identity) (*UndoLog, error) {
 	return l, nil
 }
 
-// recover reads the header and cuts off a last line that was not written whole: nothing was changed on its account.
+// recover reads the header and cuts off a last line that was not written whole: nothing was changed on its account. What
+// is no undo log of the conversion stays as it is.
 func (l *UndoLog) recover(id Identity) error {
 	whole, err := wholeLines(l.file)
 	if err != nil {
 		return err
 	}
-	if err := l.file.Truncate(whole); err != nil {
-		return err
-	}
-	l.size = whole
 	if whole == 0 {
+		if err := l.mayBegin(); err != nil {
+			return err
+		}
 		var random [8]byte
 		rand.Read(random[:])
 		l.Header = Header{Format: undoFormat, ID: hex.EncodeToString(random[:]), Identity: id}
@@ -93,10 +95,8 @@ func (l *UndoLog) recover(id Identity) error {
 		if err != nil {
 			return err
 		}
-		if _, err := l.append(append(b, '\n')); err != nil {
-			return err
-		}
-		return nil
+		_, err = l.append(append(b, '\n'))
+		return err
 	}
 	if l.Header, err = readHeader(bufio.NewReader(io.NewSectionReader(l.file, 0, whole))); err != nil {
 		return err
@@ -104,7 +104,26 @@ func (l *UndoLog) recover(id Identity) error {
 	if !l.Identity.equal(id) {
 		return errors.New("it is the log of another conversion")
 	}
-	return nil
+	l.size = whole
+	return l.file.Truncate(whole)
+}
+
+// mayBegin empties a file that has no whole line, and is an error where it holds anything but the beginning of a header.
+func (l *UndoLog) mayBegin() error {
+	begin, err := json.Marshal(Header{Format: undoFormat})
+	if err != nil {
+		return err
+	}
+	begin = begin[:bytes.Index(begin, []byte(`,"id":"`))]
+	held := make([]byte, len(begin))
+	n, err := l.file.ReadAt(held, 0)
+	if err != nil && err != io.EOF {
+		return err
+	}
+	if !bytes.HasPrefix(begin, held[:n]) {
+		return errNoUndoLog
+	}
+	return l.file.Truncate(0)
 }
 
 // wholeLines returns how many octets the lines of f have that end.
@@ -260,7 +279,7 @@ func readHeader(r *bufio.Reader) (Header, error) {
 	}
 	var h Header
 	if err := json.Unmarshal(line, &h); err != nil || h.Format != undoFormat || h.ID == "" {
-		return Header{}, fmt.Errorf("not an undo log of this version: it doesn't begin with %q", undoFormat)
+		return Header{}, errNoUndoLog
 	}
 	return h, nil
 }
