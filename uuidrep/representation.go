@@ -122,9 +122,9 @@ func (r Representation) Permute(u [16]byte) [16]byte {
 func (r Representation) PermuteWords(hi, lo uint64) (uint64, uint64) {
 	switch r {
 	case CSharpLegacy:
-		hi = uint64(bits.ReverseBytes32(uint32(hi>>32)))<<32 |
-			uint64(bits.ReverseBytes16(uint16(hi>>16)))<<16 |
-			uint64(bits.ReverseBytes16(uint16(hi)))
+		// All eight octets reversed put the three groups in reverse, too.
+		hi = bits.ReverseBytes64(hi)
+		hi = hi<<32 | uint64(bits.RotateLeft32(uint32(hi>>32), 16))
 	case JavaLegacy:
 		hi, lo = bits.ReverseBytes64(hi), bits.ReverseBytes64(lo)
 	}
