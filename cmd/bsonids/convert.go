@@ -366,7 +366,7 @@ func partOf(part string) string {
 // printSkips prints at most this many of them; all are in the JSON output.
 const printedSkips = 10
 
-func (a *app) printSkips(n int64, reasons map[string]int64, skips []convert.Skip) {
+func (a *app) printSkips(n int64, reasons convert.Tally, skips []convert.Skip) {
 	if n == 0 {
 		return
 	}

@@ -3,6 +3,7 @@ package convert
 import (
 	"bytes"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -72,9 +73,9 @@ func TestPlanAndRewrite(t *testing.T) {
 			}
 			in := marshal(t, doc(value(t, from)))
 			before := bytes.Clone(in)
-			fields := make(map[string]int64)
+			fields := make(Tally)
 			got, n, err := c.Rewrite(in, fields)
-			if err != nil || n != 3 || !maps.Equal(fields, map[string]int64{"a": 1, "deep[].b[]": 2}) {
+			if err != nil || n != 3 || !maps.Equal(fields, Tally{"a": 1, "deep[].b[]": 2}) {
 				t.Fatalf("%s to %s: %d values, %v, %v", from, to, n, fields, err)
 			}
 			for _, path := range []string{"a", "deep.0.b.0", "deep.0.b.2"} {
@@ -607,5 +608,34 @@ func TestReconsider(t *testing.T) {
 		if len(p.Changes) != tt.changes || len(p.Skipped) != tt.skipped || p.again != tt.again || len(r.inFlight) != 0 {
 			t.Errorf("%s: %+v, %d in flight", name, p, len(r.inFlight))
 		}
+	}
+}
+
+// However many names there are, a bounded number is kept and nothing goes uncounted.
+func TestTally(t *testing.T) {
+	c := make(Tally)
+	for i := range 3 * maxNames {
+		c.add(fmt.Sprint("name", i), 1)
+		c.add("name0", 2)
+	}
+	if len(c) != maxNames+1 || c["name0"] != 1+2*3*maxNames || c["name1"] != 1 || c[Others] != 2*maxNames {
+		t.Errorf("%d names, %d others", len(c), c[Others])
+	}
+}
+
+// What a skipped document is called is JSON whatever the names of its fields are.
+func TestSkipJSON(t *testing.T) {
+	id := marshal(t, bson.D{{Key: "_id", Value: "a\x01\"<é"}}).Lookup("_id")
+	const reason = "the field \x01\x7f\a\U000e0001\"\\ is odd"
+	b, err := json.Marshal(Skip{id, reason})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got struct {
+		ID     string `json:"_id"`
+		Reason string
+	}
+	if err := json.Unmarshal(b, &got); err != nil || got.Reason != reason || got.ID != "a\x01\"<é" {
+		t.Errorf("%s: %+v, %v", b, got, err)
 	}
 }

@@ -25,7 +25,7 @@ func (v *Verified) document(doc bson.Raw, c Conversion) error {
 	err := walk.Document(doc, func(path *walk.Path, l walk.Leaf) error {
 		if _, _, ok := c.wants(path, l); ok {
 			v.Old++
-			v.Fields[string(path.AppendField(nil))]++
+			v.Fields.add(string(path.AppendField(nil)), 1)
 			if path.Top() == "_id" {
 				v.InID++
 			}
@@ -47,17 +47,17 @@ const maxPasses = 5
 
 // Copied is what a conversion into a new collection did, or would do.
 type Copied struct {
-	Read      int64            `json:"documentsRead"`
-	Documents int64            `json:"documentsCopied"`
-	Values    int64            `json:"valuesChanged"`
-	Fields    map[string]int64 `json:"fields"`
-	Indexes   []string         `json:"indexes"`
-	Conflicts []Skip           `json:"conflicts,omitempty"` // the converted _id stands in the new collection with another document
-	Followed  int64            `json:"documentsFollowed"`   // changed in the source while they were copied, and brought up to date
-	Passes    int              `json:"passes"`
-	Verified  bool             `json:"verified"`
-	Proof     Verified         `json:"proof"`
-	Examples  [][2]bson.Raw    `json:"-"` // before and after
+	Read      int64         `json:"documentsRead"`
+	Documents int64         `json:"documentsCopied"`
+	Values    int64         `json:"valuesChanged"`
+	Fields    Tally         `json:"fields"`
+	Indexes   []string      `json:"indexes"`
+	Conflicts []Skip        `json:"conflicts,omitempty"` // the converted _id stands in the new collection with another document
+	Followed  int64         `json:"documentsFollowed"`   // changed in the source while they were copied, and brought up to date
+	Passes    int           `json:"passes"`
+	Verified  bool          `json:"verified"`
+	Proof     Verified      `json:"proof"`
+	Examples  [][2]bson.Raw `json:"-"` // before and after
 }
 
 // copier converts into another collection.
@@ -75,7 +75,7 @@ type copier struct {
 // write to the target until then.
 func Into(ctx context.Context, source, target *mongo.Collection, o Options) (Copied, error) {
 	limiter := o.setUp()
-	c := &copier{Options: o, source: source, target: target, tracker: newTracker(), limiter: limiter, res: Copied{Fields: map[string]int64{}, Indexes: []string{}}}
+	c := &copier{Options: o, source: source, target: target, tracker: newTracker(), limiter: limiter, res: Copied{Fields: Tally{}, Indexes: []string{}}}
 	indexes, create, err := c.describe(ctx)
 	if err != nil {
 		return c.res, err
@@ -257,7 +257,7 @@ type copyBatch struct {
 	number   int
 	docs     []bson.Raw // converted
 	read     int
-	fields   map[string]int64 // values by field
+	fields   Tally // values by field
 	examples [][2]bson.Raw
 }
 
@@ -273,7 +273,7 @@ func (c *copier) copy(ctx context.Context) error {
 
 // plan makes the batch of a page.
 func (c *copier) plan(number int, docs []bson.Raw) (copyBatch, error) {
-	b := copyBatch{number: number, read: len(docs), fields: make(map[string]int64)}
+	b := copyBatch{number: number, read: len(docs), fields: make(Tally)}
 	for _, doc := range docs {
 		if !c.Part.Has(doc.Lookup("_id")) {
 			continue
@@ -310,7 +310,7 @@ func (c *copier) process(waiting, ctx context.Context, b copyBatch) error {
 	c.res.Documents += int64(len(b.docs))
 	c.res.Read += int64(b.read)
 	for field, n := range b.fields {
-		c.res.Fields[field] += n
+		c.res.Fields.add(field, n)
 		c.res.Values += n
 	}
 	for _, e := range b.examples {
@@ -403,7 +403,7 @@ type comparison struct {
 // pass holds every document of the source against its copy and, where repair is set, brings the copy up to date; then it
 // counts.
 func (c *copier) pass(ctx context.Context, repair bool) (comparison, error) {
-	res := comparison{Verified: Verified{Fields: map[string]int64{}}}
+	res := comparison{Verified: Verified{Fields: Tally{}}}
 	var mine int64
 	p := &pages{coll: c.source, size: int64(c.Batch)}
 	for {

@@ -65,7 +65,7 @@ func (c Conversion) Plan(doc bson.Raw) (Plan, error) {
 
 // Rewrite returns doc with every value converted, those in _id too, and how many there were; fields counts them by field
 // where it isn't nil. Old and new octets have the same length, so everything else stays octet for octet.
-func (c Conversion) Rewrite(doc bson.Raw, fields map[string]int64) (bson.Raw, int, error) {
+func (c Conversion) Rewrite(doc bson.Raw, fields Tally) (bson.Raw, int, error) {
 	out, n := slices.Clone(doc), 0
 	err := walk.Document(doc, func(path *walk.Path, l walk.Leaf) error {
 		if old, offset, ok := c.wants(path, l); ok {
@@ -74,7 +74,7 @@ func (c Conversion) Rewrite(doc bson.Raw, fields map[string]int64) (bson.Raw, in
 			copy(out[offset+1:], fresh[:])
 			n++
 			if fields != nil {
-				fields[string(path.AppendField(nil))]++
+				fields.add(string(path.AppendField(nil)), 1)
 			}
 		}
 		return nil

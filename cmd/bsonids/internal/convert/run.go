@@ -2,6 +2,7 @@ package convert
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -44,16 +45,16 @@ type Options struct {
 
 // Result is what was done, or would be.
 type Result struct {
-	Read       int64            `json:"documentsRead"`
-	Documents  int64            `json:"documentsChanged"`
-	Values     int64            `json:"valuesChanged"`
-	Fields     map[string]int64 `json:"fields"` // values by field
-	InID       int64            `json:"documentsWithSuchAnId"`
-	Overtaken  int64            `json:"overtaken"` // another program changed or deleted the document first, and nothing was left to do
-	Skipped    int64            `json:"documentsSkipped"`
-	SkippedFor map[string]int64 `json:"skippedFor,omitempty"` // by reason
-	Skips      []Skip           `json:"skips,omitempty"`      // the first 10,000
-	Examples   []Plan           `json:"-"`
+	Read       int64  `json:"documentsRead"`
+	Documents  int64  `json:"documentsChanged"`
+	Values     int64  `json:"valuesChanged"`
+	Fields     Tally  `json:"fields"` // values by field
+	InID       int64  `json:"documentsWithSuchAnId"`
+	Overtaken  int64  `json:"overtaken"` // another program changed or deleted the document first, and nothing was left to do
+	Skipped    int64  `json:"documentsSkipped"`
+	SkippedFor Tally  `json:"skippedFor,omitempty"` // by reason
+	Skips      []Skip `json:"skips,omitempty"`      // the first 10,000
+	Examples   []Plan `json:"-"`
 }
 
 // Skip is a document that was left as it is, or in part.
@@ -68,7 +69,10 @@ func (s Skip) MarshalJSON() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return fmt.Appendf(nil, `{"_id":%s,"reason":%q}`, id, s.Reason), nil
+	return json.Marshal(struct {
+		ID     json.RawMessage `json:"_id"`
+		Reason string          `json:"reason"`
+	}{id, s.Reason})
 }
 
 // runner converts in place.
@@ -100,7 +104,7 @@ func InPlace(ctx context.Context, coll *mongo.Collection, o Options) (Result, er
 		o.now = time.Now
 	}
 	limiter := o.setUp()
-	r := &runner{Options: o, coll: coll, tracker: newTracker(), limiter: limiter, result: Result{Fields: map[string]int64{}, SkippedFor: map[string]int64{}}}
+	r := &runner{Options: o, coll: coll, tracker: newTracker(), limiter: limiter, result: Result{Fields: Tally{}, SkippedFor: Tally{}}}
 	if o.Write && o.Conversion.SameSubtype() && (o.State == nil || o.Undo == nil) {
 		return r.result, errors.New("a converted value would look like one that isn't: this conversion needs a state file and an undo log")
 	}
@@ -426,7 +430,7 @@ func (r *runner) count(p Plan) {
 	r.result.Documents++
 	r.result.Values += int64(len(p.Changes))
 	for _, ch := range p.Changes {
-		r.result.Fields[ch.Field]++
+		r.result.Fields.add(ch.Field, 1)
 	}
 	if r.Options.Examples < 0 || len(r.result.Examples) < r.Options.Examples {
 		r.result.Examples = append(r.result.Examples, p)
@@ -443,7 +447,7 @@ func (r *runner) skip(id bson.RawValue, reason string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.result.Skipped++
-	r.result.SkippedFor[reason]++
+	r.result.SkippedFor.add(reason, 1)
 	if len(r.result.Skips) < maxListed {
 		r.result.Skips = append(r.result.Skips, Skip{id, reason})
 	}

@@ -78,7 +78,7 @@ func TestOvertaken(t *testing.T) {
 				}
 
 				r := &runner{Options: Options{Conversion: c, Write: true}, coll: coll, tracker: newTracker(),
-					result: Result{Fields: map[string]int64{}, SkippedFor: map[string]int64{}}}
+					result: Result{Fields: Tally{}, SkippedFor: Tally{}}}
 				if err := r.write(t.Context(), 0, []Plan{p}); err != nil {
 					t.Fatal(err)
 				}

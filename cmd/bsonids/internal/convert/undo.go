@@ -178,18 +178,18 @@ func holds(doc bson.Raw, e Entry, subtype byte, want func(Change) [16]byte) bool
 
 // Verified is what a proof found.
 type Verified struct {
-	Read    int64            `json:"documentsRead"`
-	Old     int64            `json:"oldValues"` // values of the kind that should be gone
-	InID    int64            `json:"ofThemInId"`
-	New     int64            `json:"newValues"`
-	Fields  map[string]int64 `json:"oldValuesByField,omitempty"`
-	Proven  int64            `json:"documentsProven"`  // their new values map back to what the log or the source has
-	Wrong   int64            `json:"documentsWrong"`   // they don't
-	Gone    int64            `json:"documentsGone"`    // deleted since
-	Changed int64            `json:"changedSince"`     // by another program, to something that nothing is known about
-	Missing int64            `json:"documentsMissing"` // of the source, not in the copy
-	Extra   int64            `json:"documentsExtra"`   // of the copy, not in the source
-	Skips   []Skip           `json:"findings,omitempty"`
+	Read    int64  `json:"documentsRead"`
+	Old     int64  `json:"oldValues"` // values of the kind that should be gone
+	InID    int64  `json:"ofThemInId"`
+	New     int64  `json:"newValues"`
+	Fields  Tally  `json:"oldValuesByField,omitempty"`
+	Proven  int64  `json:"documentsProven"`  // their new values map back to what the log or the source has
+	Wrong   int64  `json:"documentsWrong"`   // they don't
+	Gone    int64  `json:"documentsGone"`    // deleted since
+	Changed int64  `json:"changedSince"`     // by another program, to something that nothing is known about
+	Missing int64  `json:"documentsMissing"` // of the source, not in the copy
+	Extra   int64  `json:"documentsExtra"`   // of the copy, not in the source
+	Skips   []Skip `json:"findings,omitempty"`
 }
 
 // Holds reports whether the proof succeeded. What other programs deleted or changed since is no failure, unless strict.
@@ -206,7 +206,7 @@ func (v *Verified) find(id bson.RawValue, format string, args ...any) {
 // VerifyInPlace reads the whole collection for values of the old kind, and holds the undo log, if there is one, against
 // the documents. With the same subtype before and after, only the log can prove anything.
 func VerifyInPlace(ctx context.Context, coll *mongo.Collection, c Conversion, u *UndoReader, progress func(int)) (Verified, error) {
-	v := Verified{Fields: map[string]int64{}}
+	v := Verified{Fields: Tally{}}
 	if c.SameSubtype() && u == nil {
 		return v, errors.New("the old and the new values have the same subtype: only the undo log proves such a conversion")
 	}
