@@ -39,5 +39,5 @@ func (p *progress) done() {
 
 // warn writes a line to stderr.
 func (a *app) warn(format string, args ...any) {
-	fmt.Fprintf(a.err, "bsonids: "+format+"\n", args...)
+	fmt.Fprintf(a.err, "bsonids: %s\n", oneLine(fmt.Sprintf(format, args...)))
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -8,6 +9,7 @@ import (
 	"io"
 	"os"
 	"runtime/debug"
+	"unicode/utf8"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
@@ -40,12 +42,17 @@ var errIncomplete = errors.New("incomplete")
 
 // run runs one command line and returns the exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	a := &app{out: stdout, err: stderr}
+	out := &printer{w: stdout}
+	a := &app{out: out, err: stderr}
 	root := a.rootCommand()
 	root.SetArgs(args)
-	root.SetOut(stdout)
+	root.SetOut(out)
 	root.SetErr(stderr)
 	err := root.ExecuteContext(ctx)
+	if out.err != nil && (err == nil || errors.Is(err, errIncomplete)) {
+		a.warn("the output could not be written: %v", out.err)
+		return exitFailed
+	}
 	if err == nil {
 		return exitOK
 	}
@@ -55,11 +62,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	var failure commandError
 	if !errors.As(err, &failure) {
 		// Everything that no command reported is the command line itself.
-		fmt.Fprintf(stderr, "bsonids: %s; see bsonids --help\n", err)
+		a.warn("%v; see bsonids --help", err)
 		return exitUsage
 	}
 	e := server.Explain(failure.err, a.connectionString())
-	fmt.Fprintf(stderr, "bsonids: %s\n", e.Text)
+	a.warn("%s", e.Text)
 	switch e.Kind {
 	case server.Usage:
 		return exitUsage
@@ -138,10 +145,24 @@ func terminal(w io.Writer) bool {
 }
 
 func (a *app) json(v any) error {
-	enc := json.NewEncoder(a.out)
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
-	return enc.Encode(v)
+	if err := enc.Encode(v); err != nil {
+		return err
+	}
+	// Some control characters stand as they are in JSON, and a terminal would obey them all the same.
+	var out []byte
+	for _, r := range b.String() {
+		if visible(r) == r {
+			out = utf8.AppendRune(out, r)
+		} else {
+			out = fmt.Appendf(out, `\u%04x`, r)
+		}
+	}
+	_, err := a.out.Write(out)
+	return err
 }
 
 // table returns a table that is written to stdout by its Render method.
