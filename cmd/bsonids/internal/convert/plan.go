@@ -23,7 +23,8 @@ type Plan struct {
 	InID    []Change // in _id, which no update can change
 	Skipped []string // why values are left as they are
 
-	again bool // an earlier line of the undo log about the document is void
+	kept  []Change // what an earlier line of the undo log has changed: written down again, not changed again
+	again bool     // an earlier line of the undo log about the document is void
 }
 
 // Plan looks for what the conversion has to change in doc. A value whose octets are the same in both kinds, and its
@@ -93,6 +94,19 @@ func at(doc bson.Raw, path string) (subtype byte, octets [16]byte, ok bool) {
 		return 0, octets, false
 	}
 	return subtype, [16]byte(data), true
+}
+
+// keep notes those of the changes in an earlier line of the undo log whose new values stand in doc, of the subtype to: the
+// line that makes it void has to put them back too.
+func (p *Plan) keep(doc bson.Raw, earlier []Change, to byte) {
+	for _, done := range earlier {
+		if slices.ContainsFunc(p.Changes, func(ch Change) bool { return ch.Path == done.Path }) {
+			continue
+		}
+		if subtype, octets, ok := at(doc, done.Path); ok && subtype == to && octets == done.New {
+			p.kept = append(p.kept, done)
+		}
+	}
 }
 
 // key is an _id as a map key.

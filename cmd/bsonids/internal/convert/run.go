@@ -140,6 +140,10 @@ func (r *runner) resume(p *pages) error {
 	if s.UndoID != "" && s.UndoID != r.Undo.ID {
 		return errors.New("--undo: it isn't the undo log that the conversion was begun with")
 	}
+	if s.UndoID == "" && r.Conversion.SameSubtype() && r.Undo.Size() > r.Undo.begin {
+		return errors.New("--undo: it has what another run changed, whose --state is needed too, as nothing else tells a converted value; " +
+			"after bsonids undo, begin with new files")
+	}
 	if s.UndoID == "" {
 		s.UndoID, s.UndoOffset = r.Undo.ID, r.Undo.Size()
 		if err := s.Save(); err != nil {
@@ -182,7 +186,7 @@ func (r *runner) plan(number int, docs []bson.Raw) (batch, error) {
 		if err != nil {
 			plan = Plan{ID: doc.Lookup("_id"), Skipped: []string{err.Error()}}
 		}
-		r.reconsider(&plan)
+		r.reconsider(&plan, doc)
 		if len(plan.Changes)+len(plan.Skipped)+len(plan.InID) > 0 {
 			b.plans = append(b.plans, plan)
 		}
@@ -196,13 +200,14 @@ func (r *runner) plan(number int, docs []bson.Raw) (batch, error) {
 
 // reconsider takes account of what an earlier run may have done to the document before it was killed. Where old and new
 // value have the same subtype, only its undo log tells them apart.
-func (r *runner) reconsider(p *Plan) {
+func (r *runner) reconsider(p *Plan, doc bson.Raw) {
 	e, ok := r.inFlight[key(p.ID)]
 	if !ok {
 		return
 	}
 	delete(r.inFlight, key(p.ID))
 	p.again = true
+	defer func() { p.keep(doc, e.Changes, r.Conversion.To.Subtype) }()
 	if !r.Conversion.SameSubtype() {
 		return
 	}
@@ -214,7 +219,6 @@ func (r *runner) reconsider(p *Plan) {
 		}
 		for _, done := range e.Changes {
 			if done.Path == ch.Path && ch.Old == done.New {
-				p.again = false // the line stands
 				return true
 			}
 		}
@@ -233,6 +237,10 @@ func (r *runner) process(waiting, ctx context.Context, b batch) error {
 		if len(p.Changes) > 0 {
 			if r.Undo != nil && !keepsID(p.ID) {
 				r.skip(p.ID, "its _id cannot be written to the undo log without loss")
+				continue
+			}
+			if r.Undo != nil && !keepsPaths(p.Changes) {
+				r.skip(p.ID, "the name of a field in it is not UTF-8 and cannot be written to the undo log without loss")
 				continue
 			}
 			write = append(write, p)
@@ -371,6 +379,8 @@ func (r *runner) resolve(ctx context.Context, plans []Plan) ([]Plan, error) {
 			case err != nil:
 				r.skip(p.ID, err.Error())
 			case len(fresh.Changes) > 0:
+				// Some of it may have been done before the other program wrote.
+				fresh.keep(doc, slices.Concat(p.Changes, p.kept), r.Conversion.To.Subtype)
 				again = append(again, fresh)
 			default:
 				r.overtaken()

@@ -54,28 +54,31 @@ func voids(u *UndoReader) (map[string]int, error) {
 	}
 }
 
-// entries calls f with batches of the log's entries that are not void.
+// entries calls f with batches of the log's entries that are not void. Two about the same document, of two runs, are never
+// in one batch.
 func entries(u *UndoReader, size int, f func([]Entry) error) error {
 	void, err := voids(u)
 	if err != nil {
 		return err
 	}
 	var b []Entry
+	held := make(map[string]bool, size) // the documents in b
 	for i := 0; ; i++ {
 		e, err := u.Next()
 		if err != nil && err != io.EOF {
 			return err
 		}
-		if err == nil {
-			if until, ok := void[key(e.ID)]; !ok || i >= until {
-				b = append(b, e)
-			}
-		}
-		if len(b) == size || err == io.EOF && len(b) > 0 {
+		id := key(e.ID)
+		if len(b) == size || len(b) > 0 && (err == io.EOF || held[id]) {
 			if err := f(b); err != nil {
 				return err
 			}
 			b = nil
+			clear(held)
+		}
+		if until, ok := void[id]; err == nil && (!ok || i >= until) {
+			b = append(b, e)
+			held[id] = true
 		}
 		if err == io.EOF {
 			return nil
@@ -113,20 +116,30 @@ func (res *Undone) batch(ctx context.Context, coll *mongo.Collection, b []Entry,
 	var models []mongo.WriteModel
 	var back []Entry
 	for _, e := range b {
-		switch doc, ok := docs[key(e.ID)]; {
-		case !ok:
+		doc, ok := docs[key(e.ID)]
+		if !ok {
 			res.Gone++
-		case holds(doc, e, e.to, func(ch Change) [16]byte { return ch.New }):
-			p := Plan{ID: e.ID}
-			for _, ch := range e.Changes {
+			continue
+		}
+		p := Plan{ID: e.ID}
+		already := 0
+		for _, ch := range e.Changes {
+			switch subtype, octets, ok := at(doc, ch.Path); {
+			case ok && subtype == e.to && octets == ch.New:
 				p.Changes = append(p.Changes, Change{Path: ch.Path, Old: ch.New, New: ch.Old})
+			case ok && subtype == e.from && octets == ch.Old:
+				already++
 			}
-			models = append(models, p.model(e.to, e.from))
-			back = append(back, e)
-		case holds(doc, e, e.from, func(ch Change) [16]byte { return ch.Old }):
+		}
+		switch {
+		case len(p.Changes)+already < len(e.Changes):
+			res.changed(e)
+		case len(p.Changes) == 0:
 			res.Already++
 		default:
-			res.changed(e)
+			// Some may be back already, where the line was written and its update never sent.
+			models = append(models, p.model(e.to, e.from))
+			back = append(back, e)
 		}
 	}
 	if len(models) == 0 {

@@ -10,7 +10,10 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
+	"slices"
 	"sync"
+	"unicode/utf8"
 
 	"crypto/rand"
 
@@ -49,11 +52,12 @@ type Entry struct {
 type UndoLog struct {
 	Header
 
-	mu   sync.Mutex
-	file *os.File
-	lock *flock.Flock
-	size int64
-	err  error // the first failure: nothing may be written to the server after it
+	mu    sync.Mutex
+	file  *os.File
+	lock  *flock.Flock
+	begin int64 // where the first entry is, or will be
+	size  int64
+	err   error // the first failure: nothing may be written to the server after it
 }
 
 // OpenUndoLog opens the undo log at path to append to it, or begins one. A log of another conversion, and one that
@@ -95,10 +99,13 @@ func (l *UndoLog) recover(id Identity) error {
 		if err != nil {
 			return err
 		}
-		_, err = l.append(append(b, '\n'))
-		return err
+		if _, err = l.append(append(b, '\n')); err != nil {
+			return err
+		}
+		l.begin = l.size
+		return syncDir(filepath.Dir(l.file.Name()))
 	}
-	if l.Header, err = readHeader(bufio.NewReader(io.NewSectionReader(l.file, 0, whole))); err != nil {
+	if l.Header, l.begin, err = readHeader(bufio.NewReader(io.NewSectionReader(l.file, 0, whole))); err != nil {
 		return err
 	}
 	if !l.Identity.equal(id) {
@@ -194,7 +201,7 @@ func appendEntry(b []byte, p Plan, from, to byte, again bool) ([]byte, error) {
 		return nil, err
 	}
 	b = append(append(append(b, `{"_id":`...), id...), `,"changes":[`...)
-	for i, ch := range p.Changes {
+	for i, ch := range slices.Concat(p.Changes, p.kept) {
 		if i > 0 {
 			b = append(b, ',')
 		}
@@ -245,6 +252,11 @@ func keepsID(v bson.RawValue) bool {
 	return err == nil && e.ID.Equal(v)
 }
 
+// keepsPaths reports whether the paths come back from JSON, which is UTF-8, as they went in.
+func keepsPaths(changes []Change) bool {
+	return !slices.ContainsFunc(changes, func(ch Change) bool { return !utf8.ValidString(ch.Path) })
+}
+
 // ParseEntry reads one line of an undo log. The error says what is wrong with it.
 func ParseEntry(line []byte) (Entry, error) {
 	var doc struct {
@@ -272,16 +284,17 @@ func ParseEntry(line []byte) (Entry, error) {
 	return e, nil
 }
 
-func readHeader(r *bufio.Reader) (Header, error) {
+// readHeader returns the header and where it ends.
+func readHeader(r *bufio.Reader) (Header, int64, error) {
 	line, err := r.ReadBytes('\n')
 	if err != nil {
-		return Header{}, errors.New("not an undo log: it has no first line")
+		return Header{}, 0, errors.New("not an undo log: it has no first line")
 	}
 	var h Header
 	if err := json.Unmarshal(line, &h); err != nil || h.Format != undoFormat || h.ID == "" {
-		return Header{}, errNoUndoLog
+		return Header{}, 0, errNoUndoLog
 	}
-	return h, nil
+	return h, int64(len(line)), nil
 }
 
 // UndoReader reads an undo log entry by entry. It is not safe for concurrent use.
@@ -314,7 +327,7 @@ func (u *UndoReader) Rewind(offset int64) error {
 	u.r = bufio.NewReader(io.NewSectionReader(u.file, 0, u.end))
 	u.line = 1
 	var err error
-	if u.Header, err = readHeader(u.r); err != nil {
+	if u.Header, _, err = readHeader(u.r); err != nil {
 		return err
 	}
 	if offset > u.end {

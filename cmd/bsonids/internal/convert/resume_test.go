@@ -1,0 +1,196 @@
+package convert
+
+import (
+	"bytes"
+	"path/filepath"
+	"testing"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+)
+
+// files are the state file and the undo log of a conversion, opened for one run after another.
+type files struct {
+	state, undo string
+	id          Identity
+}
+
+func newFiles(t *testing.T, c Conversion) files {
+	dir := t.TempDir()
+	return files{filepath.Join(dir, "state"), filepath.Join(dir, "undo"), Identity{Database: "d", Collection: "c", From: c.From.Name, To: c.To.Name}}
+}
+
+// with opens both for f. A state that f leaves is saved, as far as it was when a process was killed.
+func (f files) with(t *testing.T, do func(*StateFile, *UndoLog)) {
+	t.Helper()
+	s, err := OpenState(f.state, f.id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u, err := OpenUndoLog(f.undo, f.id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	do(s, u)
+	if err := u.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A process is killed after the server changed a document and before the state says so. Until the same command is given
+// again, another program writes a further value to the document. All values go back.
+func TestUndoAfterKillAndWriter(t *testing.T) {
+	for _, to := range []string{"standard", "csharpLegacy"} {
+		for _, writes := range []string{"b", "a"} {
+			t.Run(to+"/"+writes, func(t *testing.T) {
+				coll := collection(t)
+				c := conversion(t, "javaLegacy", to)
+				old, other := value(t, "javaLegacy"), bson.Binary{Subtype: 3, Data: []byte("0123456789abcdef")}
+				if _, err := coll.InsertOne(t.Context(), bson.D{{Key: "_id", Value: 1}, {Key: "a", Value: old}, {Key: "z", Value: old}}); err != nil {
+					t.Fatal(err)
+				}
+				f := newFiles(t, c)
+				run := func(s *StateFile, u *UndoLog) Result {
+					t.Helper()
+					res, err := InPlace(t.Context(), coll, Options{Conversion: c, Write: true, Workers: 1, State: s, Undo: u})
+					if err != nil {
+						t.Fatal(err)
+					}
+					return res
+				}
+				f.with(t, func(s *StateFile, u *UndoLog) {
+					begun := State{Format: s.Format, Identity: s.Identity, UndoID: u.ID, UndoOffset: u.Size()}
+					run(s, u)
+					s.State = begun
+					if err := s.Save(); err != nil {
+						t.Fatal(err)
+					}
+				})
+				if _, err := coll.UpdateOne(t.Context(), bson.D{}, bson.D{{Key: "$set", Value: bson.D{{Key: writes, Value: other}}}}); err != nil {
+					t.Fatal(err)
+				}
+				var res Result
+				f.with(t, func(s *StateFile, u *UndoLog) { res = run(s, u) })
+				if c.SameSubtype() != (res.Skipped == 1) {
+					t.Errorf("%+v", res)
+				}
+
+				u, err := ReadUndoLog(f.undo)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer u.Close()
+				undone, err := Undo(t.Context(), coll, u, true, 10, func(int) {})
+				if err != nil {
+					t.Fatal(err)
+				}
+				want := bson.D{{Key: "_id", Value: 1}, {Key: "a", Value: old}, {Key: "z", Value: old}}
+				if writes == "a" {
+					want[1].Value = other
+				} else {
+					want = append(want, bson.E{Key: "b", Value: other})
+				}
+				got, err := coll.FindOne(t.Context(), bson.D{}).Raw()
+				if err != nil {
+					t.Fatal(err)
+				}
+				if c.SameSubtype() && writes == "a" {
+					// Whose a is, nothing tells: the document is left as it is, and reported.
+					if undone.Changed != 1 {
+						t.Errorf("%+v", undone)
+					}
+					return
+				}
+				if !bytes.Equal(got, marshal(t, want)) || undone.Changed != 0 {
+					t.Errorf("got %v, want %v; %+v", got, want, undone)
+				}
+			})
+		}
+	}
+}
+
+// Where a converted value looks like one that isn't, nobody can go over the collection a second time: a new state file
+// beside the undo log of a run would have every value converted twice.
+func TestSecondStateFile(t *testing.T) {
+	coll := collection(t)
+	c := conversion(t, "javaLegacy", "csharpLegacy")
+	if _, err := coll.InsertOne(t.Context(), bson.D{{Key: "_id", Value: 1}, {Key: "a", Value: value(t, "javaLegacy")}}); err != nil {
+		t.Fatal(err)
+	}
+	f := newFiles(t, c)
+	convert := func() (err error) {
+		f.with(t, func(s *StateFile, u *UndoLog) {
+			_, err = InPlace(t.Context(), coll, Options{Conversion: c, Write: true, Workers: 1, State: s, Undo: u})
+		})
+		return err
+	}
+	if err := convert(); err != nil {
+		t.Fatal(err)
+	}
+	f.state += "2"
+	for range 2 { // a file that the refused run left is no state to go on from
+		if err := convert(); err == nil {
+			t.Error("converted again")
+		}
+	}
+	got, err := coll.FindOne(t.Context(), bson.D{}).Raw()
+	if want := marshal(t, bson.D{{Key: "_id", Value: 1}, {Key: "a", Value: value(t, "csharpLegacy")}}); err != nil || !bytes.Equal(got, want) {
+		t.Errorf("got %v, want %v, %v", got, want, err)
+	}
+}
+
+// Converted, put back and converted again with the same undo log: two lines about a document, and one way back.
+func TestUndoOfTwoRuns(t *testing.T) {
+	coll := collection(t)
+	c := conversion(t, "javaLegacy", "standard")
+	before := marshal(t, bson.D{{Key: "_id", Value: 1}, {Key: "a", Value: value(t, "javaLegacy")}})
+	if _, err := coll.InsertOne(t.Context(), before); err != nil {
+		t.Fatal(err)
+	}
+	f := newFiles(t, c)
+	for _, already := range []int64{0, 1} {
+		f.with(t, func(s *StateFile, u *UndoLog) {
+			if _, err := InPlace(t.Context(), coll, Options{Conversion: c, Write: true, Workers: 1, State: s, Undo: u}); err != nil {
+				t.Fatal(err)
+			}
+		})
+		u, err := ReadUndoLog(f.undo)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := Undo(t.Context(), coll, u, true, 10, func(int) {})
+		u.Close()
+		if err != nil || res.Restored != 1 || res.Already != already || res.Changed != 0 {
+			t.Errorf("%+v, %v", res, err)
+		}
+		got, err := coll.FindOne(t.Context(), bson.D{}).Raw()
+		if err != nil || !bytes.Equal(got, before) {
+			t.Errorf("got %v, want %v, %v", got, before, err)
+		}
+		f.state += "2"
+	}
+}
+
+// A path that JSON cannot hold would not lead back to its value.
+func TestUndoLogPath(t *testing.T) {
+	coll := collection(t)
+	c := conversion(t, "javaLegacy", "standard")
+	p, err := c.Plan(marshal(t, bson.D{{Key: "_id", Value: 1}, {Key: "caf\xe9", Value: value(t, "javaLegacy")}}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := newFiles(t, c)
+	f.with(t, func(s *StateFile, u *UndoLog) {
+		r := &runner{Options: Options{Conversion: c, Write: true, Undo: u, Progress: func(int) {}}, coll: coll, tracker: newTracker(),
+			result: Result{Fields: Tally{}, SkippedFor: Tally{}}}
+		r.tracker.begin(0, p.ID)
+		if err := r.process(t.Context(), t.Context(), batch{plans: []Plan{p}, read: 1}); err != nil {
+			t.Fatal(err)
+		}
+		if r.result.Skipped != 1 || len(readAll(t, f.undo)) != 0 {
+			t.Errorf("%+v, %v", r.result, readAll(t, f.undo))
+		}
+	})
+}
