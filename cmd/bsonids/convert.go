@@ -168,8 +168,7 @@ func (a *app) convert(ctx context.Context, o convertOptions) (err error) {
 		}
 		defer func() { err = errors.Join(err, opts.State.Close()) }()
 		if opts.State.Done {
-			fmt.Fprintf(a.out, "%s.%s: %s says that this conversion is finished; nothing was done.\nTo go over the collection again, use another state file.\n", o.database, o.collection, o.state)
-			return nil
+			return a.reportDone(o, conv)
 		}
 	}
 	begun := opts.State != nil && (opts.State.Position != nil || opts.State.UndoID != "" || opts.State.Created)
@@ -202,16 +201,26 @@ func (a *app) convert(ctx context.Context, o convertOptions) (err error) {
 	return a.reportInPlace(o, conv, res, time.Since(start), err)
 }
 
+// find returns what the server says of the collection. It is an error if there is none.
+func find(ctx context.Context, coll *mongo.Collection) (*mongo.CollectionSpecification, error) {
+	specs, err := coll.Database().ListCollectionSpecifications(ctx, bson.D{{Key: "name", Value: coll.Name()}})
+	if err == nil && len(specs) == 0 {
+		err = server.Usagef("there is no collection %s.%s", coll.Database().Name(), coll.Name())
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &specs[0], nil
+}
+
 // mayConvert finds out what would go wrong later before anything is changed.
 func (a *app) mayConvert(ctx context.Context, coll *mongo.Collection, o convertOptions) error {
-	specs, err := coll.Database().ListCollectionSpecifications(ctx, bson.D{{Key: "name", Value: coll.Name()}})
-	switch {
-	case err != nil:
+	spec, err := find(ctx, coll)
+	if err != nil {
 		return err
-	case len(specs) == 0:
-		return server.Usagef("there is no collection %s.%s", o.database, o.collection)
-	case specs[0].Type == "view" || specs[0].Type == "timeseries":
-		return server.Usagef("%s.%s is a %s, whose documents cannot be converted", o.database, o.collection, specs[0].Type)
+	}
+	if spec.Type == "view" || spec.Type == "timeseries" {
+		return server.Usagef("%s.%s is a %s, whose documents cannot be converted", o.database, o.collection, spec.Type)
 	}
 	if o.write && o.into == "" {
 		// No document has this _id: the update changes nothing, and is refused to who may not update.
@@ -290,6 +299,24 @@ func (a *app) reportInPlace(o convertOptions, conv convert.Conversion, res conve
 	}
 	if res.Skipped > 0 {
 		return errIncomplete
+	}
+	return nil
+}
+
+// reportDone says that the state file leaves nothing to do.
+func (a *app) reportDone(o convertOptions, conv convert.Conversion) error {
+	if a.output == "json" {
+		r := conversionReport{Collection: o.database + "." + o.collection, From: conv.From.Name, To: conv.To.Name, Written: o.write, Finished: true}
+		if o.into != "" {
+			r.Into, r.Result = o.database+"."+o.into, convert.Copied{Fields: convert.Tally{}, Indexes: []string{}}
+		} else {
+			r.Result = convert.Result{Fields: convert.Tally{}}
+		}
+		return a.json(r)
+	}
+	fmt.Fprintf(a.out, "%s.%s: %s says that this conversion is finished; nothing was done.\n", o.database, o.collection, o.state)
+	if !conv.SameSubtype() || o.into != "" {
+		fmt.Fprintln(a.out, "To go over the collection again, use another state file.")
 	}
 	return nil
 }

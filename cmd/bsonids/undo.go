@@ -57,8 +57,12 @@ func (a *app) undo(ctx context.Context, path string, write bool, batch int) erro
 	}
 	defer disconnect(client)
 	id := log.Identity
+	coll := client.Database(id.Database).Collection(id.Collection)
+	if _, err := find(ctx, coll); err != nil {
+		return err
+	}
 	bar := a.progress(-1, id.Database+"."+id.Collection)
-	res, err := convert.Undo(ctx, client.Database(id.Database).Collection(id.Collection), log, write, batch, bar.add)
+	res, err := convert.Undo(ctx, coll, log, write, batch, bar.add)
 	bar.done()
 	if a.output == "json" {
 		err = errors.Join(err, a.json(struct {

@@ -69,6 +69,14 @@ func (a *app) verify(ctx context.Context, f conversionFlags, undo string, strict
 	}
 	defer disconnect(client)
 	db := client.Database(f.database)
+	for _, name := range []string{f.collection, f.into} {
+		if name == "" {
+			continue
+		}
+		if _, err := find(ctx, db.Collection(name)); err != nil {
+			return err
+		}
+	}
 	total, err := db.Collection(f.collection).EstimatedDocumentCount(ctx)
 	if err != nil {
 		return err

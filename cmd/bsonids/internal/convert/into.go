@@ -197,11 +197,18 @@ func listIndexes(ctx context.Context, coll *mongo.Collection) ([]bson.Raw, error
 	return out, cur.Err()
 }
 
-// mayCreate refuses a target that holds documents already, unless another part's.
+// mayCreate refuses a target that holds documents already, unless they are other parts'.
 func (c *copier) mayCreate(ctx context.Context) error {
-	err := c.target.FindOne(ctx, bson.D{}, options.FindOne().SetProjection(bson.D{{Key: "_id", Value: 1}})).Err()
+	cur, err := c.target.Find(ctx, bson.D{}, options.Find().SetLimit(100))
+	if err != nil {
+		return err
+	}
+	var there []bson.Raw
+	if err := cur.All(ctx, &there); err != nil {
+		return err
+	}
 	switch {
-	case errors.Is(err, mongo.ErrNoDocuments):
+	case len(there) == 0:
 		if c.Part.First() {
 			return nil
 		}
@@ -210,12 +217,75 @@ func (c *copier) mayCreate(ctx context.Context) error {
 			return fmt.Errorf("there is no collection %s yet: start part 1 first, which makes it", c.target.Name())
 		}
 		return err
-	case err != nil:
-		return err
-	case !c.Part.Whole():
-		return nil
+	case c.Part.Whole():
+		return fmt.Errorf("the collection %s has documents: give the name of a new one, or the --state of the run that filled it", c.target.Name())
 	}
-	return fmt.Errorf("the collection %s has documents: give the name of a new one, or the --state of the run that filled it", c.target.Name())
+	// What differs from its source would be replaced, so another collection's documents must not be taken for other parts'.
+	// A few may differ: their sources have changed since.
+	copies, err := c.copies(ctx, there)
+	if err == nil && 2*copies <= len(there) {
+		err = fmt.Errorf("the collection %s has documents that are no converted copies of %s's: give the name of a new one", c.target.Name(), c.source.Name())
+	}
+	return err
+}
+
+// copies returns how many of the target's documents are converted copies of the source's.
+func (c *copier) copies(ctx context.Context, docs []bson.Raw) (int, error) {
+	sources := make(map[string]bson.Raw)
+	err := c.withSources(ctx, docs, nil, func(doc bson.Raw, held []bson.Raw) {
+		if len(held) > 0 {
+			sources[key(doc.Lookup("_id"))] = held[0]
+		}
+	})
+	if err != nil {
+		return 0, err
+	}
+	n := 0
+	for _, doc := range docs {
+		source, ok := sources[key(doc.Lookup("_id"))]
+		if !ok {
+			continue
+		}
+		want, _, err := c.Conversion.Rewrite(source, nil)
+		if err != nil {
+			return n, err
+		}
+		if bytes.Equal(want, doc) {
+			n++
+		}
+	}
+	return n, nil
+}
+
+// withSources calls f for each of the target's documents with those of the source that have its _id once they are
+// converted.
+func (c *copier) withSources(ctx context.Context, docs []bson.Raw, projection bson.D, f func(doc bson.Raw, held []bson.Raw)) error {
+	of := make([][]bson.RawValue, len(docs))
+	var ids []bson.RawValue
+	for i, doc := range docs {
+		var err error
+		if of[i], err = c.Conversion.sources(doc.Lookup("_id")); err != nil {
+			return err
+		}
+		ids = append(ids, of[i]...)
+	}
+	var found map[string]bson.Raw
+	if len(ids) > 0 {
+		var err error
+		if found, err = fetch(ctx, c.source, ids, projection); err != nil {
+			return err
+		}
+	}
+	for i, doc := range docs {
+		var held []bson.Raw
+		for _, id := range of[i] {
+			if s, ok := found[key(id)]; ok {
+				held = append(held, s)
+			}
+		}
+		f(doc, held)
+	}
+	return nil
 }
 
 func (c *copier) create(ctx context.Context, cmd bson.D) error {
@@ -503,13 +573,9 @@ func (c *copier) compare(ctx context.Context, want []bson.Raw, res *comparison, 
 // isConflict reports whether two documents of the source have the _id after the conversion: one that has it already, and
 // one whose _id becomes it.
 func (c *copier) isConflict(ctx context.Context, converted bson.Raw) (bool, error) {
-	back := Conversion{From: c.Conversion.To, To: c.Conversion.From, Fields: c.Conversion.Fields}
-	old, _, err := back.Rewrite(converted, nil)
-	if err != nil {
-		return false, err
-	}
-	held, err := fetch(ctx, c.source, []bson.RawValue{converted.Lookup("_id"), old.Lookup("_id")}, bson.D{{Key: "_id", Value: 1}})
-	return len(held) > 1, err
+	two := false
+	err := c.withSources(ctx, []bson.Raw{converted}, bson.D{{Key: "_id", Value: 1}}, func(_ bson.Raw, held []bson.Raw) { two = len(held) > 1 })
+	return two, err
 }
 
 // replaced returns a filter for doc with every top-level value as it was read, where a query can name them all.
@@ -533,32 +599,20 @@ func replaced(doc bson.Raw) bson.D {
 // extras finds the documents of the target that no document of the source becomes. They are never deleted: whether the
 // source's was deleted meanwhile, or somebody wrote to the target, nothing here can know.
 func (c *copier) extras(ctx context.Context, res *comparison) error {
-	back := Conversion{From: c.Conversion.To, To: c.Conversion.From, Fields: c.Conversion.Fields}
 	p := &pages{coll: c.target, size: int64(c.Batch), projection: bson.D{{Key: "_id", Value: 1}}}
 	for {
 		docs, err := p.next(ctx)
 		if err != nil || len(docs) == 0 {
 			return err
 		}
-		var ids []bson.RawValue
-		for _, doc := range docs {
-			old, _, err := back.Rewrite(doc, nil)
-			if err != nil {
-				return err
-			}
-			ids = append(ids, doc.Lookup("_id"), old.Lookup("_id"))
-		}
-		held, err := fetch(ctx, c.source, ids, bson.D{{Key: "_id", Value: 1}})
-		if err != nil {
-			return err
-		}
-		for i, doc := range docs {
-			_, same := held[key(ids[2*i])]
-			_, old := held[key(ids[2*i+1])]
-			if !same && !old {
+		err = c.withSources(ctx, docs, bson.D{{Key: "_id", Value: 1}}, func(doc bson.Raw, held []bson.Raw) {
+			if len(held) == 0 {
 				res.Extra++
 				res.find(doc.Lookup("_id"), "in the copy and not in the source: deleted there meanwhile, or written here by another program")
 			}
+		})
+		if err != nil {
+			return err
 		}
 	}
 }

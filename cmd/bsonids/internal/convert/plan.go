@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"bytes"
 	"slices"
 	"strings"
 
@@ -81,6 +82,50 @@ func (c Conversion) Rewrite(doc bson.Raw, fields Tally) (bson.Raw, int, error) {
 		return nil
 	})
 	return out, n, err
+}
+
+// maxMixed is how many values in one _id are tried in both kinds.
+const maxMixed = 6
+
+// sources returns the _ids of which the conversion makes id. There are several where values of both kinds may stand in one
+// _id; where they are more than maxMixed, only the _ids are returned that have all of one kind.
+func (c Conversion) sources(id bson.RawValue) ([]bson.RawValue, error) {
+	doc, err := bson.Marshal(bson.D{{Key: "_id", Value: id}})
+	if err != nil {
+		return nil, err
+	}
+	back := Conversion{From: c.To, To: c.From, Fields: c.Fields}
+	var offsets []int
+	err = walk.Document(doc, func(path *walk.Path, l walk.Leaf) error {
+		if _, offset, ok := back.wants(path, l); ok {
+			offsets = append(offsets, offset)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	step, all := 1, 1<<min(len(offsets), maxMixed)-1
+	if len(offsets) > maxMixed {
+		step = all
+	}
+	var out []bson.RawValue
+	for set := 0; set <= all; set += step {
+		old := slices.Clone(doc)
+		for i, offset := range offsets {
+			if set>>min(i, maxMixed-1)&1 == 1 {
+				octets := back.octets([16]byte(doc[offset+1:]))
+				old[offset] = c.From.Subtype
+				copy(old[offset+1:], octets[:])
+			}
+		}
+		if again, _, err := c.Rewrite(old, nil); err != nil {
+			return nil, err
+		} else if bytes.Equal(again, doc) {
+			out = append(out, bson.Raw(old).Lookup("_id"))
+		}
+	}
+	return out, nil
 }
 
 // at returns the subtype and octets of the value that path leads to in doc.

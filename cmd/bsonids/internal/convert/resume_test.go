@@ -3,6 +3,7 @@ package convert
 import (
 	"bytes"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -193,4 +194,61 @@ func TestUndoLogPath(t *testing.T) {
 			t.Errorf("%+v, %v", r.result, readAll(t, f.undo))
 		}
 	})
+}
+
+// An _id may hold values of both kinds, and each _id in the copy has the sources that become it.
+func TestSources(t *testing.T) {
+	old, fresh := value(t, "javaLegacy"), value(t, "standard")
+	id := func(vs ...any) bson.RawValue {
+		var d bson.D
+		for i, v := range vs {
+			d = append(d, bson.E{Key: string(rune('a' + i)), Value: v})
+		}
+		return marshal(t, bson.D{{Key: "_id", Value: d}}).Lookup("_id")
+	}
+	for _, tt := range []struct {
+		of   bson.RawValue
+		want []bson.RawValue
+	}{
+		{id(1, "x"), []bson.RawValue{id(1, "x")}},
+		{id(fresh, 1), []bson.RawValue{id(fresh, 1), id(old, 1)}},
+		{id(fresh, fresh), []bson.RawValue{id(fresh, fresh), id(old, fresh), id(fresh, old), id(old, old)}},
+		{id(old), nil}, // no copy has this
+		{id(fresh, fresh, fresh, fresh, fresh, fresh, fresh), []bson.RawValue{
+			id(fresh, fresh, fresh, fresh, fresh, fresh, fresh), id(old, old, old, old, old, old, old)}},
+	} {
+		got, err := conversion(t, "javaLegacy", "standard").sources(tt.of)
+		if err != nil || !slices.EqualFunc(got, tt.want, bson.RawValue.Equal) {
+			t.Errorf("%v: %v, want %v, %v", tt.of, got, tt.want, err)
+		}
+	}
+	// With one subtype, a value in the copy has one source.
+	got, err := conversion(t, "javaLegacy", "pythonLegacy").sources(id(value(t, "pythonLegacy")))
+	if err != nil || len(got) != 1 || !got[0].Equal(id(old)) {
+		t.Errorf("%v, %v", got, err)
+	}
+}
+
+// A document that is deleted in the source meanwhile is the only one too many, also where _ids hold values of both kinds.
+func TestExtraOfMixedIDs(t *testing.T) {
+	coll := collection(t)
+	target := coll.Database().Collection("t")
+	c := conversion(t, "javaLegacy", "standard")
+	var docs []any
+	for i := range 4 {
+		docs = append(docs, bson.D{{Key: "_id", Value: bson.D{{Key: "n", Value: int32(i)}, {Key: "a", Value: value(t, "standard")}, {Key: "b", Value: value(t, "javaLegacy")}}}})
+	}
+	if _, err := coll.InsertMany(t.Context(), docs); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Into(t.Context(), coll, target, Options{Conversion: c, Write: true, Workers: 1}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := coll.DeleteOne(t.Context(), docs[0]); err != nil {
+		t.Fatal(err)
+	}
+	v, err := VerifyInto(t.Context(), coll, target, c, func(int) {})
+	if err != nil || v.Proven != 3 || v.Extra != 1 {
+		t.Errorf("%+v, %v", v, err)
+	}
 }

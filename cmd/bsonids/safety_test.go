@@ -1,0 +1,97 @@
+package main
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/bsonids/bsonids/integration/mongotest"
+	"github.com/bsonids/bsonids/uuidrep"
+)
+
+// --into with --part may find documents of other parts, but never writes among those of another collection.
+func TestPartIntoAnotherCollection(t *testing.T) {
+	s := mongotest.Start(t)
+	db := connect(t, s)
+	seed(t, db.Collection("c"), 6, uuidrep.JavaLegacy, uuidrep.Standard)
+	var docs []any
+	for i := range 6 {
+		docs = append(docs, bson.D{{Key: "_id", Value: int32(i)}, {Key: "precious", Value: true}})
+	}
+	insert(t, db.Collection("another"), docs)
+	before := all(t, db.Collection("another"))
+	for _, part := range []string{"1/2", "2/2"} {
+		r := command(t, s, "convert", "--db", s.Database(), "--collection", "c", "--from", "javaLegacy", "--into", "another", "--part", part, "--write",
+			"--state", filepath.Join(t.TempDir(), "s"))
+		if r.code == exitOK {
+			t.Errorf("part %s: %s%s", part, r.stdout, r.stderr)
+		}
+		equal(t, all(t, db.Collection("another")), before)
+	}
+}
+
+// Nothing is proven of a collection that is not there.
+func TestNoCollection(t *testing.T) {
+	s := mongotest.Start(t)
+	db := connect(t, s)
+	seed(t, db.Collection("c"), 3, uuidrep.JavaLegacy, uuidrep.Standard)
+	undo := filepath.Join(t.TempDir(), "undo")
+	command(t, s, "convert", "--db", s.Database(), "--collection", "c", "--from", "javaLegacy", "--undo", undo, "--write").want(t, exitOK)
+	for _, args := range [][]string{
+		{"verify", "--db", s.Database(), "--collection", "d", "--from", "javaLegacy"},
+		{"verify", "--db", s.Database(), "--collection", "d", "--from", "javaLegacy", "--into", "e"},
+		{"verify", "--db", s.Database(), "--collection", "c", "--from", "javaLegacy", "--into", "e"},
+	} {
+		if r := command(t, s, args...).want(t, exitUsage); !strings.Contains(r.stderr, "there is no collection "+s.Database()) {
+			t.Errorf("%v: %s", args, r.stderr)
+		}
+	}
+	if err := db.Collection("c").Drop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	command(t, s, "verify", "--db", s.Database(), "--collection", "c", "--from", "javaLegacy", "--undo", undo).want(t, exitUsage)
+	command(t, s, "undo", undo).want(t, exitUsage)
+	command(t, s, "undo", undo, "--write").want(t, exitUsage)
+}
+
+// A finished conversion is told in the format that was asked for, and never with advice that would convert twice.
+func TestFinished(t *testing.T) {
+	s := mongotest.Start(t)
+	seed(t, connect(t, s).Collection("c"), 3, uuidrep.JavaLegacy, uuidrep.Standard)
+	for _, extra := range [][]string{{"--to", "standard", "--into", "copy"}, {"--to", "pythonLegacy"}} {
+		dir := t.TempDir()
+		args := append([]string{"convert", "--db", s.Database(), "--collection", "c", "--from", "javaLegacy", "--write", "--state", filepath.Join(dir, "s")}, extra...)
+		if len(extra) == 2 {
+			args = append(args, "--undo", filepath.Join(dir, "u"))
+		}
+		command(t, s, args...).want(t, exitOK)
+		if r := command(t, s, args...).want(t, exitOK); !strings.Contains(r.stdout, "finished") || len(extra) == 2 && strings.Contains(r.stdout, "another state file") {
+			t.Error(r.stdout)
+		}
+		var report struct {
+			Finished bool
+			Result   struct{ DocumentsChanged, DocumentsCopied int }
+		}
+		r := command(t, s, append(args, "--output", "json")...).want(t, exitOK)
+		if err := json.Unmarshal([]byte(r.stdout), &report); err != nil || !report.Finished || report.Result.DocumentsChanged+report.Result.DocumentsCopied != 0 {
+			t.Errorf("%s: %v", r.stdout, err)
+		}
+	}
+}
+
+// Parts that begin after another one has written find its documents, and go on.
+func TestPartAfterAnother(t *testing.T) {
+	s := mongotest.Start(t)
+	db := connect(t, s)
+	want := seed(t, db.Collection("c"), 8, uuidrep.JavaLegacy, uuidrep.Standard)
+	if err := db.CreateCollection(t.Context(), "new"); err != nil { // as where it should be sharded
+		t.Fatal(err)
+	}
+	for _, part := range []string{"2/3", "1/3", "3/3"} {
+		command(t, s, "convert", "--db", s.Database(), "--collection", "c", "--from", "javaLegacy", "--into", "new", "--part", part, "--write").want(t, exitOK)
+	}
+	equal(t, all(t, db.Collection("new")), want)
+}
