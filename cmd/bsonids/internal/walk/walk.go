@@ -77,6 +77,8 @@ func (w *walker) document(pos, limit int, array bool) (int, error) {
 	if w.doc[last] != 0 {
 		return 0, fmt.Errorf("%w: no NUL at its end", ErrCorrupt)
 	}
+	w.path.levels = append(w.path.levels, level{start: pos})
+	defer func() { w.path.levels = w.path.levels[:len(w.path.levels)-1] }()
 	pos += 4
 	for i := 0; pos < last; i++ {
 		typ := bson.Type(w.doc[pos])
@@ -181,7 +183,10 @@ type segment struct {
 }
 
 // Path is where a value stands. It is not safe for concurrent use.
-type Path struct{ segments []segment }
+type Path struct {
+	segments []segment
+	levels   []level // what each segment is in
+}
 
 func (p *Path) push(s segment) { p.segments = append(p.segments, s) }
 func (p *Path) pop()           { p.segments = p.segments[:len(p.segments)-1] }
@@ -265,39 +270,67 @@ func (p *Path) Addressable() error {
 }
 
 // Repeated reports whether a field name on the way to the value stands twice in its document, so that an update would
-// change the first one only.
+// change the first one only. doc is the document that is walked.
 func (p *Path) Repeated(doc []byte) bool {
-	pos := 0
-	for _, s := range p.segments {
-		next, count, position := -1, 0, 0
-		limit := pos + int(binary.LittleEndian.Uint32(doc[pos:])) - 1
-		for at := pos + 4; at < limit; position++ {
-			typ := bson.Type(doc[at])
-			n := bytes.IndexByte(doc[at+1:], 0)
-			key := doc[at+1 : at+1+n]
-			at += n + 2
-			if s.array && position == s.index || !s.array && bytes.Equal(key, s.key) {
-				count++
-				if position == s.index {
-					next = at
-				}
-			}
-			if typ == bson.TypeEmbeddedDocument || typ == bson.TypeArray {
-				at += int(binary.LittleEndian.Uint32(doc[at:]))
-				continue
-			}
-			size, err := valueSize(typ, doc[at:])
-			if err != nil {
-				return true // cannot be: the document was walked before
-			}
-			at += size
-		}
-		if count > 1 {
+	for i, s := range p.segments {
+		if !s.array && p.levels[i].repeats(doc, s.key) {
 			return true
 		}
-		pos = next
 	}
 	return false
+}
+
+// level is a document or array on the way to a value.
+type level struct {
+	start int // in the document that is walked
+	asked int
+	names map[string]int // how often each stands, once that was asked manyTimes
+}
+
+const manyTimes = 16
+
+func (l *level) repeats(doc []byte, name []byte) bool {
+	if l.asked++; l.asked < manyTimes {
+		n := 0
+		eachName(doc, l.start, func(other []byte) {
+			if bytes.Equal(other, name) {
+				n++
+			}
+		})
+		return n > 1
+	}
+	if l.names == nil {
+		l.names = make(map[string]int)
+		eachName(doc, l.start, func(name []byte) { l.names[string(name)]++ })
+	}
+	return l.names[string(name)] > 1
+}
+
+// eachName calls f for the field names of the document that begins at pos.
+func eachName(doc []byte, pos int, f func(name []byte)) {
+	limit := pos + int(binary.LittleEndian.Uint32(doc[pos:])) - 1
+	for pos += 4; pos < limit; {
+		typ := bson.Type(doc[pos])
+		n := bytes.IndexByte(doc[pos+1:limit], 0)
+		if n < 0 {
+			return // the rest of the document is corrupt, and the walk will end there
+		}
+		f(doc[pos+1 : pos+1+n])
+		pos += n + 2
+		var size int
+		var err error
+		if typ == bson.TypeEmbeddedDocument || typ == bson.TypeArray {
+			if size = limit - pos; size >= 5 {
+				size = int(binary.LittleEndian.Uint32(doc[pos:]))
+			}
+		} else {
+			size, err = valueSize(typ, doc[pos:limit])
+		}
+		if err != nil || size > limit-pos {
+			return
+		}
+		pos += size
+	}
 }
 
 // Pattern is a set of fields by name: array positions are left out, and * stands for any one field name. It is safe for

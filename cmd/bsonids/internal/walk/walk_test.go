@@ -187,3 +187,19 @@ func TestRepeated(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
+
+// However many names a document has, each is found to be repeated or not, in a time that goes with their number.
+func TestRepeatedAmongMany(t *testing.T) {
+	var doc bson.D
+	var list bson.A
+	for i := range 100_000 {
+		doc = append(doc, bson.E{Key: fmt.Sprint("k", i%99_999), Value: 1}) // the first name again at the end
+		list = append(list, 1)
+	}
+	doc = append(doc, bson.E{Key: "list", Value: list})
+	for i, got := range paths(t, doc, func(p *Path, raw []byte) string { return fmt.Sprint(p.Repeated(raw)) }) {
+		if want := fmt.Sprint(i == 0 || i == 99_999); got != want {
+			t.Fatalf("value %d: %s, want %s", i, got, want)
+		}
+	}
+}
