@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -159,29 +160,36 @@ func secretsOf(uri string) secrets {
 		return secrets{uri}
 	}
 	s := secrets{uri}
-	at := strings.LastIndexByte(rest, '@')
-	if at >= 0 {
-		info := rest[:at]
-		s = append(s, info)
-		if _, password, ok := strings.Cut(info, ":"); ok {
-			s = append(s, password)
-			if p, err := url.PathUnescape(password); err == nil {
-				s = append(s, p)
-			}
+	add := func(secret string, unescape func(string) (string, error)) {
+		s = append(s, secret)
+		if plain, err := unescape(secret); err == nil {
+			s = append(s, plain)
 		}
 	}
-	if _, query, ok := strings.Cut(rest[max(at, 0):], "?"); ok {
-		for _, option := range strings.Split(query, "&") {
-			name, value, _ := strings.Cut(option, "=")
-			name = strings.ToLower(name)
-			if strings.HasSuffix(name, "password") || name == "authmechanismproperties" {
-				s = append(s, value)
-				if v, err := url.QueryUnescape(value); err == nil {
-					s = append(s, v)
+	// Options may have an @ too, and what cannot be used may have anything: wherever one stands, credentials may end.
+	for i, c := range rest {
+		switch c {
+		case '@':
+			s = append(s, rest[:i])
+			if _, password, ok := strings.Cut(rest[:i], ":"); ok {
+				add(password, url.PathUnescape)
+			}
+		case '?':
+			for _, option := range strings.Split(rest[i+1:], "&") {
+				name, value, _ := strings.Cut(option, "=")
+				name = strings.ToLower(name)
+				if strings.HasSuffix(name, "password") || name == "authmechanismproperties" {
+					add(value, url.QueryUnescape)
+				}
+				if _, token, ok := strings.Cut(value, "AWS_SESSION_TOKEN:"); ok {
+					token, _, _ = strings.Cut(token, ",")
+					add(token, url.QueryUnescape)
 				}
 			}
 		}
 	}
+	// A secret may be part of another one.
+	slices.SortStableFunc(s, func(a, b string) int { return len(b) - len(a) })
 	return s
 }
 
@@ -197,13 +205,13 @@ func (s secrets) from(text string) string {
 // Host names the deployment for people, without credentials.
 func Host(uri string) string {
 	_, rest, _ := strings.Cut(uri, "://")
-	if at := strings.LastIndexByte(rest, '@'); at >= 0 {
-		rest = rest[at+1:]
+	if _, hosts, ok := strings.Cut(rest, "@"); ok {
+		rest = hosts
 	}
 	if i := strings.IndexAny(rest, "/?"); i >= 0 {
 		rest = rest[:i]
 	}
-	return rest
+	return rest[strings.LastIndexByte(rest, '@')+1:]
 }
 
 // Usagef is an error of what the user gave.

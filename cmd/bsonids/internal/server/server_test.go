@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"go.mongodb.org/mongo-driver/v2/mongo"
 )
@@ -56,6 +57,39 @@ func TestConnectRefuses(t *testing.T) {
 		var e *Error
 		if !errors.As(err, &e) || e.Kind != Usage || strings.Contains(e.Text, "secret") {
 			t.Errorf("%q: %v", uri, err)
+		}
+	}
+}
+
+// The credentials of a connection string are in nothing that is printed, whether it can be used or not.
+func TestNoCredentials(t *testing.T) {
+	for _, uri := range []string{
+		"mongodb://u:sec-ret-1@127.0.0.1:1/?tlsCertificateKeyFilePassword=a@sec-ret-2&tls=true",
+		"mongodb://u:sec-ret-1@127.0.0.1:1/?authMechanism=MONGODB-AWS&authMechanismProperties=AWS_SESSION_TOKEN:a@sec-ret-2",
+		"mongodb://u:sec-ret-1@127.0.0.1:1/?proxyHost=p&proxyPassword=a@sec-ret-2",
+		"mongodb://u:sec-ret-1@127.0.0.1:1/?proxyPassword=sec-ret-2%zz\"x",
+		"mongodb://u:sec-ret-1%zz@127.0.0.1:1/",
+		"mongodb://u:sec-ret-1%et@127.0.0.1:1/",
+		"mongodb://u:sec-ret-1/x@127.0.0.1:1/",
+		"mongodb://u:sec-ret-1?x@127.0.0.1:1/",
+		"mongodb://u:sec-ret-1@x@127.0.0.1:1/?appName=a@b",
+		"mongodb://h:sec-ret-1",
+		"mongodb://u:sec-ret-1@h:x/?appName=a@b",
+		"mongodb://u:sec-ret-1@127.0.0.1:1/?tlsCertificateKeyFile=/nowhere&tlsCertificateKeyFilePassword=sec-ret-2&appName=a@b",
+		"mongodb+srv://u:sec-ret-1@nowhere.invalid/?authMechanismProperties=AWS_SESSION_TOKEN:sec-ret-2",
+	} {
+		if got := Host(uri); strings.Contains(got, "ret-") && uri != "mongodb://h:sec-ret-1" {
+			t.Errorf("%s: host %s", uri, got)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		_, err := Connect(ctx, uri, Read)
+		cancel()
+		if err == nil || strings.Contains(err.Error(), "ret-") || strings.Contains(err.Error(), "%et") {
+			t.Errorf("%s: %v", uri, err)
+		}
+		e := Explain(errors.New(`it said "sec-ret-1" and a@sec-ret-2`), uri)
+		if strings.Contains(uri, "@127.0.0.1:1/") && strings.Contains(uri, "sec-ret-2") && !strings.Contains(uri, "%zz") && strings.Contains(e.Text, "sec-ret") {
+			t.Errorf("%s: %v", uri, e)
 		}
 	}
 }
