@@ -95,3 +95,25 @@ func TestPartAfterAnother(t *testing.T) {
 	}
 	equal(t, all(t, db.Collection("new")), want)
 }
+
+// A router reports a shard that stops being the primary for each document. None of them is skipped for it: the run ends, and
+// the same command goes on.
+func TestLostBehindRouter(t *testing.T) {
+	s := mongotest.Start(t)
+	db := connect(t, s)
+	want := seed(t, db.Collection("c"), 5, uuidrep.JavaLegacy, uuidrep.Standard)
+	p := startProxy(t, host(t, s), func(r request, pass func() []byte) []byte {
+		if r.name() != "update" || r.documents < 5 {
+			return pass()
+		}
+		var refused bson.A
+		for i := range r.documents {
+			refused = append(refused, bson.D{{Key: "index", Value: int32(i)}, {Key: "code", Value: int32(189)}, {Key: "errmsg", Value: "primary stepped down"}})
+		}
+		return r.reply(bson.D{{Key: "n", Value: int32(0)}, {Key: "nModified", Value: int32(0)}, {Key: "writeErrors", Value: refused}, {Key: "ok", Value: 1.0}})
+	})
+	args := []string{"convert", "--db", s.Database(), "--collection", "c", "--from", "javaLegacy", "--write", "--state", filepath.Join(t.TempDir(), "state")}
+	command(t, p, args...).want(t, exitUnreachable)
+	command(t, s, args...).want(t, exitOK)
+	equal(t, all(t, db.Collection("c")), want)
+}

@@ -562,8 +562,8 @@ func TestAfter(t *testing.T) {
 	}{
 		{bson.NewObjectID(), true, "[bool date timestamp regex]"},
 		{bson.NewObjectID(), false, "[bool date timestamp regex dbPointer javascript javascriptWithScope maxKey]"},
-		{int64(1), true, "[string object array binData objectId bool date timestamp regex]"},
-		{"x", true, "[object array binData objectId bool date timestamp regex]"},
+		{int64(1), true, "[string object binData objectId bool date timestamp regex]"},
+		{"x", true, "[object binData objectId bool date timestamp regex]"},
 		{bson.MaxKey{}, false, ""},
 	} {
 		if got := types(tt.id, tt.plain); got != tt.want {

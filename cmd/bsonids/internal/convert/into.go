@@ -420,6 +420,9 @@ func (c *copier) insert(ctx context.Context, docs []bson.Raw) ([]Skip, error) {
 	}
 	var doubt []bson.Raw
 	for _, we := range refused.WriteErrors {
+		if ofServer(we.Code) {
+			return nil, err
+		}
 		if we.Code != 11000 && we.Code != 11001 {
 			return nil, fmt.Errorf("the document with _id %s: %s", docs[we.Index].Lookup("_id"), reason(we.WriteError))
 		}

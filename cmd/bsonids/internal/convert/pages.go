@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math"
@@ -17,10 +18,13 @@ type pages struct {
 	coll       *mongo.Collection
 	projection bson.D
 	size       int64
+	octets     int           // after how many a page ends, however few its documents are then; maxPage if 0
 	after      bson.RawValue // the last _id that was read; zero at the beginning
 	end        bool
 	plain      bool // the server doesn't know the unusual types
 }
+
+const maxPage = 32 << 20
 
 // next returns the next documents, none at the end.
 func (p *pages) next(ctx context.Context) ([]bson.Raw, error) {
@@ -42,13 +46,15 @@ func (p *pages) next(ctx context.Context) ([]bson.Raw, error) {
 	}
 	defer func() { _ = cur.Close(context.WithoutCancel(ctx)) }()
 	docs := make([]bson.Raw, 0, p.size)
-	for cur.Next(ctx) {
+	left := cmp.Or(p.octets, maxPage)
+	for left > 0 && cur.Next(ctx) {
 		docs = append(docs, slices.Clone(cur.Current))
+		left -= len(cur.Current)
 	}
 	if err := cur.Err(); err != nil {
 		return nil, err
 	}
-	p.end = int64(len(docs)) < p.size
+	p.end = left > 0 && int64(len(docs)) < p.size
 	if len(docs) > 0 {
 		id := docs[len(docs)-1].Lookup("_id")
 		p.after = bson.RawValue{Type: id.Type, Value: slices.Clone(id.Value)}
@@ -64,10 +70,11 @@ var sortOrder = [][]bson.Type{
 	{bson.TypeCodeWithScope}, {bson.TypeMaxKey},
 }
 
-// typeNames are what $type calls them; unusual are those that some servers don't know.
+// typeNames are what $type calls them; unusual are those that some servers don't know. An array is no _id, and a server
+// that is asked for arrays looks through the whole index for each page.
 var (
 	typeNames = map[bson.Type]string{
-		bson.TypeDouble: "double", bson.TypeString: "string", bson.TypeEmbeddedDocument: "object", bson.TypeArray: "array",
+		bson.TypeDouble: "double", bson.TypeString: "string", bson.TypeEmbeddedDocument: "object",
 		bson.TypeBinary: "binData", bson.TypeObjectID: "objectId", bson.TypeBoolean: "bool", bson.TypeDateTime: "date",
 		bson.TypeNull: "null", bson.TypeRegex: "regex", bson.TypeInt32: "int", bson.TypeTimestamp: "timestamp", bson.TypeInt64: "long",
 	}
@@ -89,7 +96,7 @@ func after(id bson.RawValue, plain bool) bson.D {
 		for _, t := range g {
 			if name, ok := typeNames[t]; ok {
 				later = append(later, name)
-			} else if name := unusual[t]; !plain {
+			} else if name, ok := unusual[t]; ok && !plain {
 				later = append(later, name)
 			}
 		}

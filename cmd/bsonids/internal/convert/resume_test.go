@@ -252,3 +252,65 @@ func TestExtraOfMixedIDs(t *testing.T) {
 		t.Errorf("%+v, %v", v, err)
 	}
 }
+
+// A document that no update can hold is left out and reported, and doesn't keep the others from being converted.
+func TestTooManyValues(t *testing.T) {
+	coll := collection(t)
+	c := conversion(t, "javaLegacy", "standard")
+	small, err := c.Plan(marshal(t, bson.D{{Key: "_id", Value: "small"}, {Key: "a", Value: value(t, "javaLegacy")}}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := coll.InsertOne(t.Context(), bson.D{{Key: "_id", Value: "small"}, {Key: "a", Value: value(t, "javaLegacy")}}); err != nil {
+		t.Fatal(err)
+	}
+	list := make(bson.A, 200_000)
+	for i := range list {
+		list[i] = value(t, "javaLegacy")
+	}
+	doc := marshal(t, bson.D{{Key: "_id", Value: "big"}, {Key: "l", Value: list}})
+	big, err := c.Plan(doc)
+	if err != nil || len(doc) > 16<<20 || len(big.Changes) != len(list) {
+		t.Fatalf("%d octets, %d changes, %v", len(doc), len(big.Changes), err)
+	}
+	for _, p := range []Plan{small, big} {
+		m := p.model(3, 4)
+		if n := len(m.Filter.(bson.Raw)) + len(m.Update.(bson.Raw)); n > p.size() || p.size() > n+100 {
+			t.Errorf("%d octets, said to be %d", n, p.size())
+		}
+	}
+	r := &runner{Options: Options{Conversion: c, Write: true, Progress: func(int) {}}, coll: coll, tracker: newTracker(),
+		result: Result{Fields: Tally{}, SkippedFor: Tally{}}}
+	r.tracker.begin(0, big.ID)
+	if err := r.process(t.Context(), t.Context(), batch{plans: []Plan{small, big}, read: 2}); err != nil {
+		t.Fatal(err)
+	}
+	if r.result.Documents != 1 || r.result.Skipped != 1 || r.result.Skips[0].ID.StringValue() != "big" {
+		t.Errorf("%+v", r.result)
+	}
+}
+
+// A page of large documents ends before its memory is used up, and the next one goes on from there.
+func TestPagesOfLargeDocuments(t *testing.T) {
+	coll := collection(t)
+	for i := range 5 {
+		if _, err := coll.InsertOne(t.Context(), bson.D{{Key: "_id", Value: i}, {Key: "x", Value: make([]byte, 1000)}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p := &pages{coll: coll, size: 1000, octets: 3500}
+	var got []int
+	for {
+		docs, err := p.next(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(docs) == 0 {
+			break
+		}
+		got = append(got, len(docs))
+	}
+	if !slices.Equal(got, []int{4, 1}) {
+		t.Errorf("pages of %v documents", got)
+	}
+}

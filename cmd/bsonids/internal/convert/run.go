@@ -239,6 +239,10 @@ func (r *runner) process(waiting, ctx context.Context, b batch) error {
 				r.skip(p.ID, "its _id cannot be written to the undo log without loss")
 				continue
 			}
+			if p.size() > maxUpdate {
+				r.skip(p.ID, "it has more values than one update can hold: use --into")
+				continue
+			}
 			if r.Undo != nil && !keepsPaths(p.Changes) {
 				r.skip(p.ID, "the name of a field in it is not UTF-8 and cannot be written to the undo log without loss")
 				continue
@@ -307,7 +311,7 @@ func (r *runner) attempt(ctx context.Context, plans []Plan) ([]Plan, error) {
 	}
 	failed := make(map[int]bool)
 	for _, we := range refused.WriteErrors {
-		if we.Code == 13 { // a privilege is no matter of one document
+		if ofServer(we.Code) {
 			return nil, err
 		}
 		failed[we.Index] = true
@@ -329,6 +333,12 @@ func (r *runner) attempt(ctx context.Context, plans []Plan) ([]Plan, error) {
 		return nil, nil
 	}
 	return r.resolve(ctx, rest)
+}
+
+// ofServer reports whether the error is no matter of one document: a missing privilege, or a server that is shutting down
+// or not the primary any more, behind a router.
+func ofServer(code int) bool {
+	return slices.Contains([]int{13, 91, 189, 10107, 11600, 11602, 13435, 13436}, code)
 }
 
 // reason says in words why the server refused an update.

@@ -155,7 +155,7 @@ func (res *Undone) batch(ctx context.Context, coll *mongo.Collection, b []Entry,
 		return err
 	}
 	for _, we := range refused.WriteErrors {
-		if we.Code == 13 {
+		if ofServer(we.Code) {
 			return err
 		}
 		res.skip(back[we.Index].ID, reason(we.WriteError))

@@ -43,6 +43,18 @@ func (p Plan) model(from, to byte) *mongo.UpdateOneModel {
 	return mongo.NewUpdateOneModel().SetFilter(bson.Raw(filter)).SetUpdate(bson.Raw(update))
 }
 
+// maxUpdate is how many octets of filter and update a server takes for one document.
+const maxUpdate = 16 << 20
+
+// size is about how many octets filter and update have, and not less.
+func (p Plan) size() int {
+	n := 64 + len(p.ID.Value)
+	for _, ch := range p.Changes {
+		n += 84 + 2*len(ch.Path)
+	}
+	return n
+}
+
 func begin(b []byte) ([]byte, int) { return append(b, 0, 0, 0, 0), len(b) }
 
 func beginElement(b []byte, t bson.Type, key string) ([]byte, int) {
