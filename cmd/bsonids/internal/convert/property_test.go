@@ -1,0 +1,203 @@
+package convert
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"testing"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+)
+
+// anyValue is a value of some type, nested up to depth.
+func anyValue(r *rand.Rand, depth int) any {
+	if depth > 0 && r.IntN(3) == 0 {
+		if r.IntN(2) == 0 {
+			return anyFields(r, depth-1)
+		}
+		list := bson.A{}
+		for range r.IntN(4) {
+			list = append(list, anyValue(r, depth-1))
+		}
+		return list
+	}
+	switch r.IntN(16) {
+	case 0:
+		return math.NaN()
+	case 1:
+		return bson.NewDecimal128(r.Uint64(), r.Uint64())
+	case 2:
+		return bson.Regex{Pattern: "a.b", Options: "i"}
+	case 3:
+		return "a.0.b"
+	case 4:
+		return nil
+	case 5:
+		return bson.CodeWithScope{Code: "x", Scope: bson.D{{Key: "u", Value: bson.Binary{Subtype: 3, Data: make([]byte, 16)}}}}
+	case 6:
+		return r.Int32()
+	}
+	b := make([]byte, 16)
+	if r.IntN(4) == 0 {
+		b = make([]byte, r.IntN(40))
+	}
+	for i := range b {
+		b[i] = byte(r.IntN(256))
+	}
+	return bson.Binary{Subtype: []byte{3, 3, 3, 4, 0, 2, 5, 128}[r.IntN(8)], Data: b}
+}
+
+// anyFields is a document with names that are awkward.
+func anyFields(r *rand.Rand, depth int) bson.D {
+	names := []string{"a", "b", "c", "d", "e", "f", "0", "1", "00", "a.b", "", "$a", "$id", "$ref", "$", "ü", "a$"}
+	d := bson.D{}
+	for range r.IntN(6) {
+		d = append(d, bson.E{Key: names[r.IntN(len(names))], Value: anyValue(r, depth)})
+	}
+	return d
+}
+
+// permuted is the specification's byte strings turned into octet positions: from javaLegacy to standard, and to csharpLegacy.
+var permuted = map[string][16]int{
+	"standard":     {7, 6, 5, 4, 3, 2, 1, 0, 15, 14, 13, 12, 11, 10, 9, 8},
+	"csharpLegacy": {4, 5, 6, 7, 2, 3, 0, 1, 15, 14, 13, 12, 11, 10, 9, 8},
+}
+
+// converted is what a value becomes: everywhere where all is set, otherwise only where an
+// update's path leads. Without to it is a copy.
+func converted(v any, to string, all bool) any {
+	switch v := v.(type) {
+	case bson.D:
+		out := bson.D{}
+		for _, e := range v {
+			named := 0
+			for _, other := range v {
+				if other.Key == e.Key {
+					named++
+				}
+			}
+			dollar := strings.HasPrefix(e.Key, "$") && e.Key != "$id" && e.Key != "$ref"
+			if all || named == 1 && e.Key != "" && !strings.Contains(e.Key, ".") && !dollar {
+				e.Value = converted(e.Value, to, all)
+			}
+			out = append(out, e)
+		}
+		return out
+	case bson.A:
+		out := bson.A{}
+		for _, e := range v {
+			out = append(out, converted(e, to, all))
+		}
+		return out
+	case bson.Binary:
+		if to == "" || v.Subtype != 3 || len(v.Data) != 16 {
+			return v
+		}
+		out := bson.Binary{Subtype: stored[to].subtype, Data: make([]byte, 16)}
+		for i, from := range permuted[to] {
+			out.Data[i] = v.Data[from]
+		}
+		return out
+	}
+	return v
+}
+
+// set does to v what an update's $set does for the rest of a path; it is an error where there is no value yet.
+func set(v any, path []string, value any) (any, error) {
+	if len(path) == 0 {
+		return value, nil
+	}
+	var err error
+	switch v := v.(type) {
+	case bson.D:
+		for i, e := range v {
+			if e.Key == path[0] {
+				v[i].Value, err = set(e.Value, path[1:], value)
+				return v, err
+			}
+		}
+	case bson.A:
+		if i, err := strconv.Atoi(path[0]); err == nil && i < len(v) {
+			v[i], err = set(v[i], path[1:], value)
+			return v, err
+		}
+	}
+	return nil, fmt.Errorf("%s leads nowhere", strings.Join(path, "."))
+}
+
+// Random documents, against a model that knows nothing of octets and offsets: the update and the copy change exactly what
+// they should, and the line of the undo log leads back to each value.
+func TestProperty(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 7))
+	values := 0
+	for i := range 20_000 {
+		to := []string{"standard", "csharpLegacy"}[i%2]
+		c := conversion(t, "javaLegacy", to)
+		fields := append(bson.D{{Key: "_id", Value: anyFields(r, 1)}}, anyFields(r, 3)...)
+		for j, e := range fields {
+			if e.Key == "$id" || e.Key == "$ref" { // deeper down only
+				fields[j].Key = "$x"
+			}
+		}
+		before := marshal(t, fields)
+
+		copied, _, err := c.Rewrite(before, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := marshal(t, converted(fields, to, true)); !bytes.Equal(copied, want) {
+			t.Fatalf("%v: copied as %v, want %v", before, copied, want)
+		}
+
+		want := converted(fields, to, false).(bson.D)
+		want[0] = fields[0]
+		p, err := c.Plan(before)
+		if err != nil {
+			t.Fatal(err)
+		}
+		values += len(p.Changes)
+		after := converted(fields, "", true) // a copy
+		sets, err := p.model(3, c.To.Subtype).Update.(bson.Raw).Lookup("$set").Document().Elements()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range sets {
+			subtype, data := e.Value().Binary()
+			if after, err = set(after, strings.Split(e.Key(), "."), bson.Binary{Subtype: subtype, Data: data}); err != nil {
+				t.Fatalf("%v: %v", before, err)
+			}
+		}
+		if got := marshal(t, after); !bytes.Equal(got, marshal(t, want)) {
+			t.Fatalf("%v: updated to %v, want %v", before, got, marshal(t, want))
+		}
+		if len(p.Changes) == 0 || !keepsID(p.ID) {
+			continue
+		}
+
+		line, err := appendEntry(nil, p, 3, c.To.Subtype, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		entry, err := ParseEntry(line)
+		if err != nil || !entry.ID.Equal(p.ID) {
+			t.Fatalf("%s: %+v, %v", line, entry, err)
+		}
+		for _, ch := range entry.Changes {
+			if subtype, octets, ok := at(marshal(t, after), ch.Path); !ok || subtype != c.To.Subtype || octets != ch.New {
+				t.Fatalf("%s: %s does not lead to the converted value", line, ch.Path)
+			}
+			if after, err = set(after, strings.Split(ch.Path, "."), bson.Binary{Subtype: 3, Data: ch.Old[:]}); err != nil {
+				t.Fatalf("%s: %v", line, err)
+			}
+		}
+		if got := marshal(t, after); !bytes.Equal(got, before) {
+			t.Fatalf("%v: back to %v", before, got)
+		}
+	}
+	if values < 5000 {
+		t.Errorf("only %d values", values)
+	}
+}
