@@ -111,6 +111,7 @@ func TestParseRefuses(t *testing.T) {
 		"0011223344556677", "00112233445566778899aabbccddeeff00", s[:31], "00112233-4455-6677-8899-aabbccddeefg",
 		"UUID()", "UUID(1)", `BinData(3)`, `BinData(256, "` + s64 + `")`, `BinData(-1, "` + s64 + `")`, `BinData(3, "!")`,
 		`BinData(3, "AAAA")`, `HexData(3, "` + s64 + `")`, `ObjectId("` + s + `")`, `ObjectId()`, `Binary("x", 3)`, `Foo("` + text + `")`,
+		`UUID("x` + text + `y")`, `JUUID("(` + text + `)")`, `{"$uuid": "x` + text + `y"}`,
 	} {
 		if v, err := Parse(form); err == nil {
 			t.Errorf("%q: got %+v", form, v)

@@ -82,6 +82,10 @@ func parseUUIDText(s string) (uuid.UUID, error) {
 	if len(s) == 32 {
 		return uuid.Nil, errors.New("no hyphens")
 	}
+	return parseUUID(s)
+}
+
+func parseUUID(s string) (uuid.UUID, error) {
 	if err := uuid.Validate(s); err != nil { // Parse takes any two characters for the braces
 		return uuid.Nil, err
 	}
@@ -212,7 +216,7 @@ func withOctets(v Value, subtype byte, b []byte) (Value, error) {
 
 func uuidArgument(name, args string) (uuid.UUID, error) {
 	s := unquote(args)
-	u, err := uuid.Parse(s)
+	u, err := parseUUID(s)
 	if err != nil {
 		return uuid.Nil, fmt.Errorf("%s(…): %q is not a UUID", name, shorten(s))
 	}
@@ -240,7 +244,7 @@ func parseExtJSON(s string) (Value, error) {
 	}
 	switch {
 	case doc.UUID != nil:
-		u, err := uuid.Parse(*doc.UUID)
+		u, err := parseUUID(*doc.UUID)
 		if err != nil {
 			return Value{}, fmt.Errorf("$uuid: %q is not a UUID", shorten(*doc.UUID))
 		}
