@@ -35,12 +35,7 @@ func (p *pages) next(ctx context.Context) ([]bson.Raw, error) {
 	if p.projection != nil {
 		opts.SetProjection(p.projection)
 	}
-	cur, err := p.coll.Find(ctx, after(p.after, p.plain), opts)
-	var ce mongo.CommandError
-	if errors.As(err, &ce) && ce.Code == 2 && !p.plain { // BadValue: what it cannot ask for, it cannot hold
-		p.plain = true
-		cur, err = p.coll.Find(ctx, after(p.after, p.plain), opts)
-	}
+	cur, err := p.find(ctx, nil, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -60,6 +55,46 @@ func (p *pages) next(ctx context.Context) ([]bson.Raw, error) {
 		p.after = bson.RawValue{Type: id.Type, Value: slices.Clone(id.Value)}
 	}
 	return docs, nil
+}
+
+// find finds what is behind the last _id that was read, and fits the filter too.
+func (p *pages) find(ctx context.Context, filter bson.D, opts *options.FindOptionsBuilder) (*mongo.Cursor, error) {
+	cur, err := p.coll.Find(ctx, append(after(p.after, p.plain), filter...), opts)
+	var ce mongo.CommandError
+	if errors.As(err, &ce) && ce.Code == 2 && !p.plain { // BadValue: what it cannot ask for, it cannot hold
+		p.plain = true
+		cur, err = p.coll.Find(ctx, append(after(p.after, p.plain), filter...), opts)
+	}
+	return cur, err
+}
+
+// retain deletes from entries, by key, those of documents that are not to be read any more.
+func (p *pages) retain(ctx context.Context, entries map[string]Entry) error {
+	var ids []bson.RawValue
+	for _, e := range entries {
+		ids = append(ids, e.ID)
+	}
+	for chunk := range slices.Chunk(ids, batchSize) {
+		filter := bson.D{{Key: "$and", Value: bson.A{byIDs(chunk)}}} // after names _id already
+		cur, err := p.find(ctx, filter, options.Find().SetProjection(bson.D{{Key: "_id", Value: 1}}))
+		if err != nil {
+			return err
+		}
+		var docs []bson.Raw
+		if err := cur.All(ctx, &docs); err != nil {
+			return err
+		}
+		there := make(map[string]bool, len(docs))
+		for _, doc := range docs {
+			there[key(doc.Lookup("_id"))] = true
+		}
+		for _, id := range chunk {
+			if !there[key(id)] {
+				delete(entries, key(id))
+			}
+		}
+	}
+	return nil
 }
 
 // sortOrder are the BSON types in the order in which MongoDB sorts them; types in one group compare by value.

@@ -314,3 +314,37 @@ func TestPagesOfLargeDocuments(t *testing.T) {
 		t.Errorf("pages of %v documents", got)
 	}
 }
+
+// Lines of the undo log about documents that are not read again, done before or deleted since, are not kept for the next
+// start: it would have to hold all that follows them.
+func TestPassedEntries(t *testing.T) {
+	coll := collection(t)
+	c := conversion(t, "javaLegacy", "standard")
+	for i := range 3 {
+		if _, err := coll.InsertOne(t.Context(), bson.D{{Key: "_id", Value: int32(i)}, {Key: "a", Value: value(t, []string{"standard", "javaLegacy", "javaLegacy"}[i])}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f := newFiles(t, c)
+	f.with(t, func(s *StateFile, u *UndoLog) {
+		s.UndoID, s.UndoOffset = u.ID, u.Size()
+		s.Position = newPosition(marshal(t, bson.D{{Key: "v", Value: int32(0)}}).Lookup("v"))
+		if err := s.Save(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := u.Append(plans(t, c, int32(0), int32(7), int32(2)), c, func(Plan) bool { return false }); err != nil {
+			t.Fatal(err)
+		}
+	})
+	f.with(t, func(s *StateFile, u *UndoLog) {
+		if _, err := InPlace(t.Context(), coll, Options{Conversion: c, Write: true, Workers: 1, Batch: 1, State: s, Undo: u}); err != nil {
+			t.Fatal(err)
+		}
+		if s.UndoOffset != u.Size() {
+			t.Errorf("the next start reads the undo log from %d on, of %d", s.UndoOffset, u.Size())
+		}
+	})
+	if got := readAll(t, f.undo); len(got) != 5 || got[3].Again || !got[4].Again {
+		t.Errorf("%+v", got)
+	}
+}

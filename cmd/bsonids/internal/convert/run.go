@@ -110,7 +110,7 @@ func InPlace(ctx context.Context, coll *mongo.Collection, o Options) (Result, er
 	}
 	p := &pages{coll: coll, projection: o.Conversion.Projection(), size: int64(r.Batch)}
 	if o.Write && o.State != nil {
-		if err := r.resume(p); err != nil {
+		if err := r.resume(ctx, p); err != nil {
 			return r.result, err
 		}
 	}
@@ -123,7 +123,7 @@ func InPlace(ctx context.Context, coll *mongo.Collection, o Options) (Result, er
 }
 
 // resume takes up what an earlier run left.
-func (r *runner) resume(p *pages) error {
+func (r *runner) resume(ctx context.Context, p *pages) error {
 	s := r.State
 	p.after = s.Position.raw()
 	r.tracker.position = p.after
@@ -168,6 +168,10 @@ func (r *runner) resume(p *pages) error {
 			return fmt.Errorf("--undo: %w", err)
 		}
 		r.inFlight[key(e.ID)] = e
+	}
+	// What is not read again, since it was done or is deleted, needs no entry; it would be waited for to the end.
+	if err := p.retain(ctx, r.inFlight); err != nil {
+		return err
 	}
 	if len(r.inFlight) > 0 {
 		r.tracker.hold(s.UndoOffset)
