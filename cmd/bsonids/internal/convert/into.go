@@ -555,7 +555,7 @@ func (c *copier) compare(ctx context.Context, want []bson.Raw, res *comparison, 
 				continue
 			}
 			// On what was read, so that a copy that changes at this moment is looked at again.
-			if _, err := c.target.ReplaceOne(ctx, replaced(got), doc); err != nil {
+			if _, err := c.target.ReplaceOne(ctx, replaced(got, maxUpdate-len(doc)), doc); err != nil {
 				return err
 			}
 			res.repaired++
@@ -581,9 +581,12 @@ func (c *copier) isConflict(ctx context.Context, converted bson.Raw) (bool, erro
 	return two, err
 }
 
-// replaced returns a filter for doc with every top-level value as it was read, where a query can name them all.
-func replaced(doc bson.Raw) bson.D {
-	filter := bson.D{{Key: "_id", Value: bson.D{{Key: "$eq", Value: doc.Lookup("_id")}}}}
+// replaced returns a filter for doc with every top-level value as it was read, as far as a query can name them and there is
+// room for their octets.
+func replaced(doc bson.Raw, room int) bson.D {
+	id := doc.Lookup("_id")
+	filter := bson.D{{Key: "_id", Value: bson.D{{Key: "$eq", Value: id}}}}
+	room -= len(id.Value) + 64
 	elements, err := doc.Elements()
 	if err != nil {
 		return filter
@@ -591,7 +594,9 @@ func replaced(doc bson.Raw) bson.D {
 	for _, e := range elements {
 		switch v := e.Value(); v.Type {
 		case bson.TypeString, bson.TypeInt32, bson.TypeInt64, bson.TypeBinary, bson.TypeObjectID, bson.TypeBoolean, bson.TypeDateTime, bson.TypeEmbeddedDocument:
-			if k := e.Key(); k != "_id" && k != "" && k[0] != '$' && !bytes.ContainsRune([]byte(k), '.') {
+			// Beside the element itself, there is a document with $eq around the value.
+			if k := e.Key(); k != "_id" && k != "" && k[0] != '$' && !bytes.ContainsRune([]byte(k), '.') && len(e)+32 < room {
+				room -= len(e) + 32
 				filter = append(filter, bson.E{Key: k, Value: bson.D{{Key: "$eq", Value: v}}})
 			}
 		}

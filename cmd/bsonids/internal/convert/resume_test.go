@@ -348,3 +348,21 @@ func TestPassedEntries(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+// Filter and document together are no larger than what a server takes for one update, however large the document is.
+func TestReplacedFits(t *testing.T) {
+	for _, size := range []int{10, 7 << 20, 15 << 20} {
+		d := bson.D{{Key: "_id", Value: 1}}
+		for i := range 5 {
+			d = append(d, bson.E{Key: string(rune('a' + i)), Value: make([]byte, size/5)})
+		}
+		doc := marshal(t, d)
+		filter := replaced(doc, maxUpdate-len(doc))
+		if n := len(marshal(t, filter)) + len(doc); n > maxUpdate {
+			t.Errorf("%d octets for a document of %d", n, len(doc))
+		}
+		if size < 8<<20 && len(filter) != len(d) {
+			t.Errorf("a document of %d octets is looked for by %d of its %d values", len(doc), len(filter), len(d))
+		}
+	}
+}
