@@ -158,7 +158,8 @@ func (a *app) convert(ctx context.Context, o convertOptions) (err error) {
 	}
 	defer disconnect(client)
 	coll := client.Database(o.database).Collection(o.collection)
-	if err := a.mayConvert(ctx, coll, o); err != nil {
+	spec, err := a.mayConvert(ctx, coll, o)
+	if err != nil {
 		return err
 	}
 
@@ -167,8 +168,11 @@ func (a *app) convert(ctx context.Context, o convertOptions) (err error) {
 			return server.Usagef("%v", err)
 		}
 		defer func() { err = errors.Join(err, opts.State.Close()) }()
+		if err := opts.State.Bind(spec.UUID); err != nil {
+			return server.Usagef("%v", err)
+		}
 		if opts.State.Done {
-			return a.reportDone(o, conv)
+			return a.reportDone(o, conv, opts.State.Skipped)
 		}
 	}
 	begun := opts.State != nil && (opts.State.Position != nil || opts.State.UndoID != "" || opts.State.Created)
@@ -214,19 +218,19 @@ func find(ctx context.Context, coll *mongo.Collection) (*mongo.CollectionSpecifi
 }
 
 // mayConvert finds out what would go wrong later before anything is changed.
-func (a *app) mayConvert(ctx context.Context, coll *mongo.Collection, o convertOptions) error {
+func (a *app) mayConvert(ctx context.Context, coll *mongo.Collection, o convertOptions) (*mongo.CollectionSpecification, error) {
 	spec, err := find(ctx, coll)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if spec.Type == "view" || spec.Type == "timeseries" {
-		return server.Usagef("%s.%s is a %s, whose documents cannot be converted", o.database, o.collection, spec.Type)
+		return nil, server.Usagef("%s.%s is a %s, whose documents cannot be converted", o.database, o.collection, spec.Type)
 	}
 	if o.write && o.into == "" {
 		// No document has this _id: the update changes nothing, and is refused to who may not update.
 		_, err = coll.UpdateOne(ctx, bson.D{{Key: "_id", Value: bson.NewObjectID()}}, bson.D{{Key: "$set", Value: bson.D{{Key: "x", Value: 1}}}})
 	}
-	return err
+	return spec, err
 }
 
 // checkOrder weighs whether the values are in the order that --from says, from a sample, and refuses where they clearly
@@ -303,20 +307,29 @@ func (a *app) reportInPlace(o convertOptions, conv convert.Conversion, res conve
 	return nil
 }
 
-// reportDone says that the state file leaves nothing to do.
-func (a *app) reportDone(o convertOptions, conv convert.Conversion) error {
+// reportDone says that the state file leaves nothing to do, or nothing but what earlier runs skipped.
+func (a *app) reportDone(o convertOptions, conv convert.Conversion, skipped int64) error {
 	if a.output == "json" {
 		r := conversionReport{Collection: o.database + "." + o.collection, From: conv.From.Name, To: conv.To.Name, Written: o.write, Finished: true}
 		if o.into != "" {
 			r.Into, r.Result = o.database+"."+o.into, convert.Copied{Fields: convert.Tally{}, Indexes: []string{}}
 		} else {
-			r.Result = convert.Result{Fields: convert.Tally{}}
+			r.Result = convert.Result{Fields: convert.Tally{}, Skipped: skipped}
 		}
-		return a.json(r)
+		if err := a.json(r); err != nil {
+			return err
+		}
+	} else {
+		fmt.Fprintf(a.out, "%s.%s: %s says that this conversion is finished; nothing was done.\n", o.database, o.collection, o.state)
+		if skipped > 0 {
+			fmt.Fprintf(a.out, "It skipped %d documents.\n", skipped)
+		}
+		if !conv.SameSubtype() || o.into != "" {
+			fmt.Fprintln(a.out, "To go over the collection again, use another state file.")
+		}
 	}
-	fmt.Fprintf(a.out, "%s.%s: %s says that this conversion is finished; nothing was done.\n", o.database, o.collection, o.state)
-	if !conv.SameSubtype() || o.into != "" {
-		fmt.Fprintln(a.out, "To go over the collection again, use another state file.")
+	if skipped > 0 {
+		return errIncomplete
 	}
 	return nil
 }

@@ -2,10 +2,12 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/bsonids/bsonids/integration/mongotest"
@@ -79,6 +81,53 @@ func TestFinished(t *testing.T) {
 		if err := json.Unmarshal([]byte(r.stdout), &report); err != nil || !report.Finished || report.Result.DocumentsChanged+report.Result.DocumentsCopied != 0 {
 			t.Errorf("%s: %v", r.stdout, err)
 		}
+	}
+}
+
+// What was skipped stays unfinished business, however often one asks.
+func TestFinishedWithSkips(t *testing.T) {
+	s := mongotest.Start(t)
+	id := in(uuid.New(), uuidrep.JavaLegacy)
+	insert(t, connect(t, s).Collection("c"), []any{bson.D{{Key: "_id", Value: id}, {Key: "a", Value: id}}, bson.D{{Key: "_id", Value: 2}, {Key: "a", Value: id}}})
+	args := []string{"convert", "--db", s.Database(), "--collection", "c", "--from", "javaLegacy", "--write", "--state", filepath.Join(t.TempDir(), "s")}
+	command(t, s, args...).want(t, exitIncomplete)
+	for range 2 {
+		if r := command(t, s, args...).want(t, exitIncomplete); !strings.Contains(r.stdout, "finished") || !strings.Contains(r.stdout, "skipped 1 doc") {
+			t.Error(r.stdout)
+		}
+	}
+	var report struct {
+		Finished bool
+		Result   struct{ DocumentsSkipped int }
+	}
+	r := command(t, s, append(args, "--output", "json")...).want(t, exitIncomplete)
+	if err := json.Unmarshal([]byte(r.stdout), &report); err != nil || !report.Finished || report.Result.DocumentsSkipped != 1 {
+		t.Errorf("%s: %v", r.stdout, err)
+	}
+}
+
+// How far one collection came says nothing about another, though both have the same name.
+func TestStateOfAnotherDeployment(t *testing.T) {
+	dir := t.TempDir()
+	for i, extra := range [][]string{{}, {"--into", "new"}} {
+		s := mongotest.Start(t)
+		db := connect(t, s)
+		args := append([]string{"convert", "--db", s.Database(), "--collection", "c", "--from", "javaLegacy", "--write", "--state", filepath.Join(dir, fmt.Sprint(i))}, extra...)
+		seed(t, db.Collection("c"), 5, uuidrep.JavaLegacy, uuidrep.Standard)
+		command(t, s, args...).want(t, exitOK)
+		for _, name := range []string{"c", "new"} {
+			if err := db.Collection(name).Drop(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		seed(t, db.Collection("c"), 5, uuidrep.JavaLegacy, uuidrep.Standard)
+		before := all(t, db.Collection("c"))
+		for range 2 { // refused for good
+			if r := command(t, s, args...).want(t, exitUsage); !strings.Contains(r.stderr, "another collection of this name") {
+				t.Error(r.stderr)
+			}
+		}
+		equal(t, all(t, db.Collection("c")), before)
 	}
 }
 

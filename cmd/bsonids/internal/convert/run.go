@@ -88,7 +88,8 @@ type runner struct {
 	mu     sync.Mutex
 	result Result
 	saved  time.Time
-	before int64 // documents changed by earlier runs
+	// Documents changed and skipped by earlier runs.
+	before, skippedBefore int64
 }
 
 type batch struct {
@@ -127,7 +128,7 @@ func (r *runner) resume(ctx context.Context, p *pages) error {
 	s := r.State
 	p.after = s.Position.raw()
 	r.tracker.position = p.after
-	r.before = s.Changed
+	r.before, r.skippedBefore = s.Changed, s.Skipped
 	if r.Undo == nil {
 		if s.UndoID != "" {
 			return errors.New("--state: the conversion was begun with --undo; give the same undo log again")
@@ -491,6 +492,7 @@ func (r *runner) save() error {
 	}
 	r.State.UndoOffset = offset
 	r.State.Changed = r.before + r.result.Documents
+	r.State.Skipped = r.skippedBefore + r.result.Skipped
 	r.saved = r.now()
 	return r.State.Save()
 }

@@ -2,6 +2,7 @@ package convert
 
 import (
 	"bytes"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -40,6 +41,9 @@ type State struct {
 	Format   string   `json:"bsonids"` // stateFormat
 	Identity Identity `json:"conversion"`
 
+	// CollectionUUID is what the server calls the collection, in hexadecimal digits; empty where it says nothing.
+	CollectionUUID string `json:"collectionUUID,omitempty"`
+
 	// Position is the _id up to which every document is done, in the order of _id.
 	Position *Position `json:"position,omitempty"`
 
@@ -53,7 +57,8 @@ type State struct {
 	Indexed bool `json:"indexed,omitempty"`
 
 	Done    bool  `json:"done"`
-	Changed int64 `json:"changedDocuments"` // at least: a run that was killed has done more than it could write down
+	Changed int64 `json:"changedDocuments"`           // at least: a run that was killed has done more than it could write down
+	Skipped int64 `json:"skippedDocuments,omitempty"` // likewise; those of a run that was killed may count twice
 }
 
 const stateFormat = "state 1"
@@ -92,7 +97,7 @@ func ParseState(b []byte) (State, error) {
 			return State{}, errors.New("not a state file: the position is no BSON value")
 		}
 	}
-	if s.UndoOffset < 0 || s.Changed < 0 {
+	if s.UndoOffset < 0 || s.Changed < 0 || s.Skipped < 0 {
 		return State{}, errors.New("not a state file: a negative number")
 	}
 	return s, nil
@@ -140,6 +145,21 @@ func OpenState(path string, id Identity) (*StateFile, error) {
 			f.Identity.Collection, f.Identity.From, f.Identity.To, f.Identity.details()), f.Close())
 	}
 	return f, nil
+}
+
+// Bind notes the UUID that the server gives the collection, nil where it gives none. It is an error if the state was begun
+// on another collection: one of the same name in another deployment, or one that was dropped since. How far that one's
+// conversion came says nothing about this one.
+func (f *StateFile) Bind(id *bson.Binary) error {
+	if id == nil {
+		return nil
+	}
+	is := hex.EncodeToString(id.Data)
+	if was := f.CollectionUUID; was != "" && was != is {
+		return fmt.Errorf("--state %s was begun on another collection of this name: in another deployment, or dropped since", f.path)
+	}
+	f.CollectionUUID = is
+	return f.Save()
 }
 
 func (i Identity) details() string {
