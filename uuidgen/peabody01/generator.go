@@ -269,7 +269,8 @@ func (g *Generator) try() (uuid.UUID, bool, error) {
 	}
 	p := position{stamp: now}
 	if g.begun && !now.after(g.last.stamp) {
-		if d := g.layout.behind(now, g.last.stamp); d > g.maxRollback {
+		// The longest Duration stands for all that is longer, and for what cannot be measured.
+		if d := g.layout.behind(now, g.last.stamp); d > g.maxRollback || d == math.MaxInt64 {
 			return uuid.Nil, false, fmt.Errorf("%w by %v, further than %v", ErrClockRollback, d, g.maxRollback)
 		}
 		next, ok := g.layout.next(g.last)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"math"
 	"runtime"
 	"slices"
 	"sync"
@@ -371,6 +372,16 @@ func TestV8OwnClock(t *testing.T) {
 	ticks = 1 << 32
 	if _, err := g.NewUUID(); !errors.Is(err, ErrTimeRange) {
 		t.Fatalf("a timestamp too wide: %v, want ErrTimeRange", err)
+	}
+
+	// Every step back is an error, whatever the limit.
+	ticks = 9
+	g, err = NewV8(Clock{Bits: 32, Now: func() uint64 { return ticks }}, WithMaxRollback(math.MaxInt64))
+	must(t, err)
+	next(t, g)
+	ticks--
+	if _, err := g.NewUUID(); !errors.Is(err, ErrClockRollback) {
+		t.Fatalf("a step back: %v, want ErrClockRollback", err)
 	}
 
 	// With a tick, a step back is measured by it; and however long it is, it does not wrap.

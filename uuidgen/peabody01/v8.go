@@ -177,14 +177,15 @@ func (c Clock) Timestamp(t time.Time) (uint64, error) {
 	}
 	// Not t.Sub: a Duration ends after 292 years, and there are 388 between 1582 and 1970.
 	epoch := c.epoch()
-	seconds, nanos := t.Unix()-epoch.Unix(), int64(t.Nanosecond()-epoch.Nanosecond())
+	before := t.Unix() < epoch.Unix() || t.Unix() == epoch.Unix() && t.Nanosecond() < epoch.Nanosecond()
+	seconds, nanos := uint64(t.Unix())-uint64(epoch.Unix()), int64(t.Nanosecond()-epoch.Nanosecond())
 	if nanos < 0 {
 		seconds, nanos = seconds-1, nanos+1e9
 	}
-	hi, lo := bits.Mul64(uint64(seconds), 1e9)
+	hi, lo := bits.Mul64(seconds, 1e9)
 	lo, carry := bits.Add64(lo, uint64(nanos), 0)
 	hi += carry
-	if seconds < 0 || hi >= uint64(c.Tick) {
+	if before || hi >= uint64(c.Tick) {
 		return 0, fmt.Errorf("%w: version 8 with %d bits at %v", ErrTimeRange, c.Bits, t)
 	}
 	timestamp, _ := bits.Div64(hi, lo, uint64(c.Tick))

@@ -2,6 +2,8 @@ package peabody01
 
 import (
 	"errors"
+	"math"
+	"math/big"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -287,6 +289,36 @@ func TestClock(t *testing.T) {
 		}
 		if _, err := c.Time(0); err == nil {
 			t.Errorf("%s: no error from Time", name)
+		}
+	}
+}
+
+// TestClockExtremes compares Clock.Timestamp with integers without bounds, over the whole range of instants.
+func TestClockExtremes(t *testing.T) {
+	nanos := func(t time.Time) *big.Int {
+		n := new(big.Int).Mul(big.NewInt(t.Unix()), big.NewInt(1e9))
+		return n.Add(n, big.NewInt(int64(t.Nanosecond())))
+	}
+	seconds := []int64{math.MinInt64, math.MinInt64 + 1, -1 << 62, -1 << 40, -1, 0, 1, 1 << 40, 1 << 62, 1<<63 - 1<<40}
+	for _, epoch := range seconds {
+		for _, at := range seconds {
+			for _, nanosecond := range []int64{0, 1, 999999999} {
+				for _, tick := range []time.Duration{1, time.Second, time.Hour, math.MaxInt64} {
+					c := Clock{Bits: 64, Tick: tick, Epoch: time.Unix(epoch, 1)}
+					at := time.Unix(at, nanosecond)
+					want := nanos(at)
+					want.Div(want.Sub(want, nanos(c.Epoch)), big.NewInt(int64(tick)))
+					got, err := c.Timestamp(at)
+					switch {
+					case want.IsUint64():
+						if err != nil || got != want.Uint64() {
+							t.Errorf("%d since %d in ticks of %v: got %d, %v, want %v", at.Unix(), epoch, tick, got, err, want)
+						}
+					case !errors.Is(err, ErrTimeRange):
+						t.Errorf("%d since %d in ticks of %v: got %d, %v, and it is %v", at.Unix(), epoch, tick, got, err, want)
+					}
+				}
+			}
 		}
 	}
 }
