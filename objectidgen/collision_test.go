@@ -2,6 +2,7 @@ package objectidgen
 
 import (
 	"encoding/binary"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -98,26 +99,36 @@ func TestCollisionOdds(t *testing.T) {
 	}
 }
 
-// The figures in the guide.
+// The figures in docs/choosing-an-id.md.
 func TestCollisionFigures(t *testing.T) {
-	for _, test := range []struct {
-		n      int
-		shared float64
-	}{
-		{10, 4.1e-11}, {100, 4.5e-9}, {1000, 4.5e-7}, {10000, 4.5e-5}, {100000, 4.5e-3},
-	} {
-		got := sharedValue(test.n, 40)
-		if math.Abs(got/test.shared-1) > 0.02 {
-			t.Errorf("%d processes: %.2g, the guide says %.2g", test.n, got, test.shared)
-		}
-		if approximation := float64(test.n) * float64(test.n-1) / math.Exp2(41); math.Abs(approximation/got-1) > 0.003 {
-			t.Errorf("%d processes: %.4g, n(n-1)/2^41 is %.4g", test.n, got, approximation)
-		}
-		for _, r := range []int{1, 10, 100, 1000} {
-			t.Logf("%6d processes: shared %.2g; %4d ids a second each: overlap %.2g, equal ids a second %.2g",
-				test.n, got, r, overlap(r, 24), duplicates(test.n, r, 40, 24))
+	// said fails unless the guide's figure is the formula's, to the digits that it has.
+	said := func(what string, guide, formula, digits float64) {
+		t.Helper()
+		if math.Abs(formula/guide-1) > digits {
+			t.Errorf("%s: %.4g, the guide says %.4g", what, formula, guide)
 		}
 	}
+	const day, year = 86400.0, 365.25 * 86400
+	for n, shared := range map[int]float64{10: 4.1e-11, 100: 4.5e-9, 1000: 4.5e-7, 10000: 4.5e-5, 100000: 4.5e-3} {
+		got := sharedValue(n, 40)
+		said(fmt.Sprint(n, " processes share a value"), shared, got, 0.02)
+		said("n(n-1)/2^41", float64(n)*float64(n-1)/math.Exp2(41), got, 0.003)
+	}
+	said("fleets of ten thousand without", 22000, 1/sharedValue(10000, 40), 0.01)
+	for _, pair := range []struct {
+		r                 int
+		overlap, onceEach float64
+	}{
+		{1, 6.0e-8, 200 * day}, {10, 1.1e-6, 10 * day}, {100, 1.2e-5, day}, {1000, 1.2e-4, 2*3600 + 20*60},
+	} {
+		got := overlap(pair.r, 24)
+		said(fmt.Sprint(pair.r, " ids a second each"), pair.overlap, got, 0.03)
+		said(fmt.Sprint(pair.r, " ids a second each, once in"), pair.onceEach, 1/got, 0.05)
+	}
+	said("10,000 processes that restart daily, years", 60, day/sharedValue(10000, 40)/year, 0.02)
+	said("100 processes that restart daily, years", 600000, day/sharedValue(100, 40)/year, 0.02)
+	// As likely as not after n ids where n² / 2^(bits+1) = ln 2.
+	said("version 4, years at a billion a second", 86, math.Sqrt(2*math.Ln2*math.Exp2(122))/1e9/year, 0.01)
 }
 
 // common counts the ids that are in both.
