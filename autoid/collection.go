@@ -15,8 +15,9 @@ import (
 
 // Collection is a collection of the driver whose inserts take a missing _id from a [Source].
 //
-// InsertOne, InsertMany, BulkWrite and Clone stand in for the driver's; all other methods are the driver's own.
-// Upserts are among them: there the server, or the filter, makes the _id.
+// InsertOne, InsertMany, BulkWrite and Clone stand in for the driver's; all other methods are the driver's own. So the
+// source makes no _id of an upsert, which the server, the filter or the replacement gives, of what $out and $merge
+// write, and of the files of GridFS.
 //
 // A document without an _id gets the source's next id as its first element. A document that has one keeps it, and the
 // source is not asked; see [Document] for what counts as having one. No document of the caller is changed.
@@ -76,7 +77,7 @@ func (c *Collection) InsertMany(
 	wrapped := make([]any, v.Len())
 	for i := range wrapped {
 		if doc := v.Index(i).Interface(); doc != nil {
-			sourced[i] = document{src: c.src, doc: doc, index: i}
+			sourced[i] = document{src: c.src, doc: doc, index: int32(i)}
 			wrapped[i] = &sourced[i]
 		}
 	}
@@ -92,7 +93,7 @@ func (c *Collection) BulkWrite(
 ) (*mongo.BulkWriteResult, error) {
 	encoded, err := c.encodeInserts(models)
 	if err != nil {
-		return &mongo.BulkWriteResult{}, err
+		return &mongo.BulkWriteResult{UpsertedIDs: map[int64]any{}}, err
 	}
 	res, err := c.Collection.BulkWrite(ctx, encoded, opts...)
 	var failed mongo.BulkWriteException
@@ -138,7 +139,7 @@ func (c *Collection) encodeInserts(models []mongo.WriteModel) ([]mongo.WriteMode
 	vw := bson.NewDocumentWriter(&buf)
 	ends := make([]int, len(at))
 	for i, m := range at {
-		d := &document{src: c.src, doc: models[m].(*mongo.InsertOneModel).Document, index: m}
+		d := &document{src: c.src, doc: models[m].(*mongo.InsertOneModel).Document, index: int32(m)}
 		if err := enc.EncodeValue(ec, vw, reflect.ValueOf(d)); err != nil {
 			return nil, callerError(mongo.MarshalError{Value: d, Err: err})
 		}

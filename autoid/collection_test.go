@@ -343,7 +343,7 @@ func TestNothingSent(t *testing.T) {
 			}},
 			{"BulkWrite, result", 1, last, func(c *Collection) error {
 				res, err := c.BulkWrite(ctx, []mongo.WriteModel{insert(bson.M{"a": 1}), insert(last)})
-				if res == nil || res.InsertedCount != 0 {
+				if !reflect.DeepEqual(res, &mongo.BulkWriteResult{UpsertedIDs: map[int64]any{}}) { // as the driver's
 					return fmt.Errorf("result %v with %w", res, err)
 				}
 				return err
@@ -458,6 +458,71 @@ func TestCollectionOptions(t *testing.T) {
 		bson.D{{Key: "n", Value: "d"}, {Key: "_id", Value: int32(4)}})
 }
 
+// TestDocumentElsewhere: what the doc comment of Document says of updates and replacements.
+func TestDocumentElsewhere(t *testing.T) {
+	server := newTestServer()
+	client, started := server.client(t, registered())
+	coll := client.Database("db").Collection("c")
+	var src counter
+	if _, err := coll.ReplaceOne(ctx, bson.M{}, Document(&src, bson.M{"a": 1})); err != nil {
+		t.Error(err)
+	}
+	if err := coll.FindOneAndReplace(ctx, bson.M{}, Document(&src, bson.M{"a": 1})).Err(); !errors.Is(err, mongo.ErrNoDocuments) {
+		t.Error(err)
+	}
+	want := func(got bson.RawValue, id int32) {
+		doc, ok := got.DocumentOK()
+		if !ok || !bytes.Equal(doc, marshal(t, bson.D{{Key: "_id", Value: id}, {Key: "a", Value: int32(1)}})) {
+			t.Errorf("the replacement sent is %v", got)
+		}
+	}
+	want(server.received("update")[0].Lookup("updates", "0", "u"), 1)
+	want(server.received("findAndModify")[0].Lookup("update"), 2)
+
+	sent := len(started())
+	update := func() any { return Document(&src, bson.M{"$set": bson.M{"a": 1}}) }
+	replacement := func() any { return Document(&src, bson.M{"a": 1}) }
+	for name, do := range map[string]func() error{
+		"UpdateOne":        func() error { _, err := coll.UpdateOne(ctx, bson.M{}, update()); return err },
+		"FindOneAndUpdate": func() error { return coll.FindOneAndUpdate(ctx, bson.M{}, update()).Err() },
+		"BulkWrite, update": func() error {
+			_, err := coll.BulkWrite(ctx, []mongo.WriteModel{mongo.NewUpdateOneModel().SetFilter(bson.M{}).SetUpdate(update())})
+			return err
+		},
+		"BulkWrite, replacement": func() error {
+			_, err := coll.BulkWrite(ctx, []mongo.WriteModel{
+				mongo.NewReplaceOneModel().SetFilter(bson.M{}).SetReplacement(replacement())})
+			return err
+		},
+		"client, replacement": func() error {
+			_, err := client.BulkWrite(ctx, []mongo.ClientBulkWrite{{Database: "db", Collection: "c",
+				Model: mongo.NewClientReplaceOneModel().SetFilter(bson.M{}).SetReplacement(replacement())}})
+			return err
+		},
+	} {
+		if err := do(); !errors.Is(err, ErrNotRegistered) {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+	if n := len(started()) - sent; n != 0 || src.drawn() != 2 {
+		t.Errorf("%d commands, %d drawn", n, src.drawn())
+	}
+
+	// The run of models before it has been sent by then.
+	_, err := Wrap(coll, &src).BulkWrite(ctx, []mongo.WriteModel{mongo.NewInsertOneModel().SetDocument(bson.M{}),
+		mongo.NewUpdateOneModel().SetFilter(bson.M{}).SetUpdate(update())})
+	if !errors.Is(err, ErrNotRegistered) || len(server.stored()) != 1 {
+		t.Errorf("got %v and %d documents", err, len(server.stored()))
+	}
+	// An unordered bulk write sends the models after it, too.
+	_, err = Wrap(coll, &src).BulkWrite(ctx, []mongo.WriteModel{mongo.NewUpdateOneModel().SetFilter(bson.M{}).SetUpdate(update()),
+		mongo.NewDeleteOneModel().SetFilter(bson.M{}), mongo.NewUpdateManyModel().SetFilter(bson.M{}).SetUpdate(bson.M{"$set": bson.M{"a": 1}})},
+		options.BulkWrite().SetOrdered(false))
+	if !errors.Is(err, ErrNotRegistered) || len(server.received("delete")) != 1 || len(server.received("update")) != 2 {
+		t.Errorf("got %v and commands %v", err, started())
+	}
+}
+
 // TestPlainCollection: a Document needs no Collection.
 func TestPlainCollection(t *testing.T) {
 	server := newTestServer()
@@ -486,6 +551,59 @@ func TestPlainCollection(t *testing.T) {
 	}
 	if n := len(server.stored()); n != 2 {
 		t.Errorf("%d documents stored", n)
+	}
+}
+
+// ownError is an error type of an application.
+type ownError struct{ error }
+
+func (e *ownError) Unwrap() error { return e.error }
+
+// TestSourceAsksMongoDB: the driver takes no error of its own that a Document's source gives for the outcome of the
+// insert, and the application sees what the source gave.
+func TestSourceAsksMongoDB(t *testing.T) {
+	server := newTestServer()
+	server.fail = func(cmd bson.Raw) error {
+		if cmd.Index(0).Key() == "findAndModify" {
+			return serverError{code: 11000}
+		}
+		return nil
+	}
+	client, _ := server.client(t, registered())
+	coll := client.Database("db").Collection("c")
+	src := SourceFunc(func() (any, error) {
+		err := coll.FindOneAndUpdate(ctx, bson.M{}, bson.M{"$inc": bson.M{"n": 1}}).Err()
+		return nil, &ownError{errors.Join(err, bson.ValueEncoderError{Name: "codec"})}
+	})
+	for name, do := range map[string]func(doc any) error{
+		"InsertOne":  func(doc any) error { _, err := coll.InsertOne(ctx, doc); return err },
+		"InsertMany": func(doc any) error { _, err := coll.InsertMany(ctx, []any{doc}); return err },
+		"ReplaceOne": func(doc any) error { _, err := coll.ReplaceOne(ctx, bson.M{}, doc); return err },
+		"BulkWrite": func(doc any) error {
+			_, err := coll.BulkWrite(ctx, []mongo.WriteModel{mongo.NewInsertOneModel().SetDocument(doc)})
+			return err
+		},
+		"client": func(doc any) error {
+			_, err := client.BulkWrite(ctx, []mongo.ClientBulkWrite{
+				{Database: "db", Collection: "c", Model: mongo.NewClientInsertOneModel().SetDocument(doc)}})
+			return err
+		},
+	} {
+		doc := Document(src, bson.M{"a": 1})
+		err := do(doc)
+		if failed, ok := err.(mongo.MarshalError); !ok || failed.Value != doc || mongo.IsDuplicateKeyError(err) {
+			t.Errorf("%s: got %T %v", name, err, err)
+		}
+		var e *IDError
+		var own *ownError
+		var codec bson.ValueEncoderError
+		if !errors.As(err, &e) || !errors.As(err, &own) || !errors.As(err, &codec) || !errors.Is(err, own) ||
+			!mongo.IsDuplicateKeyError(e) {
+			t.Errorf("%s: got %T %v", name, err, err)
+		}
+	}
+	if n := len(server.received("insert")) + len(server.received("update")) + len(server.received("bulkWrite")); n != 0 {
+		t.Errorf("%d commands", n)
 	}
 }
 

@@ -27,9 +27,12 @@ import (
 // methods of a [Collection] have no such limit. Where the registry lacks [Register], encoding fails with
 // [ErrNotRegistered]. The driver's text for such an error names the type of the Document and not that of doc.
 //
-// A Document is for inserts: in an update or a replacement, where the driver asks no registry, it fails with
-// [ErrNotRegistered]. A nil doc gives nil, which the driver refuses as usual. A doc that is a Document itself is
-// returned as it is.
+// A Document is for inserts. ReplaceOne and FindOneAndReplace encode it as an insert does: the replacement has an _id of
+// its own, which suits an upsert, and which the server refuses where the document that is there has another. In an
+// update, and in the replacements of a bulk write, the driver asks no registry, and it fails with [ErrNotRegistered]. A
+// bulk write comes to such a model only when others may have been sent: those before it, and in an unordered one those
+// after it too. A nil doc gives nil, which the driver refuses as usual. A doc that is a Document itself is returned as
+// it is.
 //
 // The result is safe for concurrent use as far as doc is: encoding it only reads doc.
 func Document(src Source, doc any) any {
@@ -52,29 +55,42 @@ func Register(reg *bson.Registry) {
 
 // document is a document whose _id comes from a source.
 type document struct {
-	src   Source
-	doc   any
-	index int // among the documents of a call of a Collection, or -1
+	src Source
+	doc any
 
-	mu sync.Mutex
-	id any // nil until it is drawn
+	mu    sync.Mutex
+	id    any    // nil until it is drawn
+	draws uint32 // how often the source gave one; another than the first one only where that encodes as null
+
+	index int32 // among the documents of a call of a Collection, which hold fewer than 2³¹, or -1
 }
 
 // MarshalBSONValue is called by a registry that does not know the type. There must be no MarshalBSON beside it: the
 // driver would call that without asking the registry.
 func (*document) MarshalBSONValue() (byte, []byte, error) { return 0, nil, ErrNotRegistered }
 
-func (d *document) drawID() (any, error) {
+// drawID returns the document's id and the number of its draw.
+func (d *document) drawID() (any, uint32, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.id == nil {
 		id, err := draw(d.src)
 		if err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 		d.id = id
+		d.draws++
 	}
-	return d.id, nil
+	return d.id, d.draws, nil
+}
+
+// dropID forgets the id of a draw that encodes as null, unless another goroutine has drawn since.
+func (d *document) dropID(draw uint32) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.draws == draw {
+		d.id = nil
+	}
 }
 
 // caller returns the document that the caller of this package passed.
@@ -86,9 +102,9 @@ func (d *document) caller() any {
 }
 
 func (d *document) idError(err error) error {
-	e := &IDError{Index: d.index, Document: d.caller(), Err: err}
+	e := &IDError{Index: int(d.index), Document: d.caller(), Err: err}
 	if d.index >= 0 {
 		return &heldError{e}
 	}
-	return e
+	return &aloneError{e}
 }

@@ -221,8 +221,9 @@ func (p *plan) encodeBuffered(ec bson.EncodeContext, vw bson.ValueWriter, d *doc
 	if err := p.enc.EncodeValue(ec, b.vw, rv); err != nil {
 		return err // and the writer stands in the middle of a document
 	}
+	// An error can mean that the codec did not finish its document, and so the writer stands in the middle of one, too.
 	err := p.encodeBytes(ec, vw, d, b.Bytes())
-	if b.Cap() <= maxPooledBuffer {
+	if err == nil && b.Cap() <= maxPooledBuffer {
 		buffers.Put(b)
 	}
 	return err

@@ -747,24 +747,107 @@ func TestSourceErrors(t *testing.T) {
 	}
 }
 
-// TestSourceAskedAgain: a source that failed is asked again when the document is, and the id it then gives is kept.
+// TestSourceAskedAgain: a source that failed, or gave what encodes as null, is asked again when the document is, and the
+// id it then gives is kept.
 func TestSourceAskedAgain(t *testing.T) {
-	calls := 0
-	src := SourceFunc(func() (any, error) {
-		if calls++; calls == 1 {
-			return nil, errors.New("not yet")
-		}
-		return int32(calls), nil
-	})
-	d := Document(src, bson.D{})
-	if _, err := encode(registered(), d); err == nil {
-		t.Fatal("no error")
+	for name, first := range map[string]func() (any, error){
+		"error":       func() (any, error) { return nil, errors.New("not yet") },
+		"nil":         func() (any, error) { return nil, nil },
+		"nil pointer": func() (any, error) { return (*bson.ObjectID)(nil), nil },
+		"nil map":     func() (any, error) { return map[string]int(nil), nil },
+		"Null":        func() (any, error) { return bson.Null{}, nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			calls := 0
+			d := Document(SourceFunc(func() (any, error) {
+				if calls++; calls == 1 {
+					return first()
+				}
+				return int32(calls), nil
+			}), bson.D{})
+			if _, err := encode(registered(), d); err == nil {
+				t.Fatal("no error")
+			}
+			for range 3 {
+				got, err := encode(registered(), d)
+				if err != nil || bson.Raw(got).Lookup("_id").Int32() != 2 {
+					t.Fatalf("got %s, %v", hex(got), err)
+				}
+			}
+		})
 	}
-	for range 3 {
-		got, err := encode(registered(), d)
+}
+
+// slowNull is an id that encodes as null after something else was done.
+type slowNull struct{ meanwhile func() }
+
+// TestSourceNullLate: whoever sees a null id late does not make the document forget the id drawn since.
+func TestSourceNullLate(t *testing.T) {
+	reg := registered()
+	reg.RegisterTypeEncoder(reflect.TypeFor[*slowNull](), bson.ValueEncoderFunc(
+		func(_ bson.EncodeContext, vw bson.ValueWriter, v reflect.Value) error {
+			if null := v.Interface().(*slowNull); null.meanwhile != nil {
+				meanwhile := null.meanwhile
+				null.meanwhile = nil
+				meanwhile()
+			}
+			return vw.WriteNull()
+		}))
+	var d any
+	calls := int32(0)
+	want := func() {
+		t.Helper()
+		got, err := encode(reg, d)
 		if err != nil || bson.Raw(got).Lookup("_id").Int32() != 2 {
 			t.Fatalf("got %s, %v", hex(got), err)
 		}
+	}
+	d = Document(SourceFunc(func() (any, error) {
+		if calls++; calls == 1 {
+			return &slowNull{func() {
+				if _, err := encode(reg, d); !errors.Is(err, ErrNilID) {
+					t.Errorf("got %v", err)
+				}
+				want()
+			}}, nil
+		}
+		return calls, nil
+	}), bson.D{})
+	if _, err := encode(reg, d); !errors.Is(err, ErrNilID) {
+		t.Errorf("got %v", err)
+	}
+	want()
+}
+
+// TestSourceNullConcurrent: whoever sees a null id late does not make the document forget the id drawn since.
+func TestSourceNullConcurrent(t *testing.T) {
+	for range 200 {
+		var mu sync.Mutex
+		calls := 0
+		d := Document(SourceFunc(func() (any, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			if calls++; calls <= 3 {
+				return bson.Null{}, nil
+			}
+			return int32(calls), nil
+		}), bson.D{})
+		reg := registered()
+		var wg sync.WaitGroup
+		for range 4 {
+			wg.Go(func() {
+				for range 4 {
+					got, err := encode(reg, d)
+					if errors.Is(err, ErrNilID) {
+						continue
+					}
+					if err != nil || bson.Raw(got).Lookup("_id").Int32() != 4 {
+						t.Errorf("got %s, %v", hex(got), err)
+					}
+				}
+			})
+		}
+		wg.Wait()
 	}
 }
 
@@ -925,6 +1008,50 @@ func TestLargeDocument(t *testing.T) {
 			F  func() `bson:"f"`
 		}{F: func() {}})); err == nil {
 			t.Error("a function was encoded")
+		}
+	}
+}
+
+// unfinished is encoded by a codec that begins a document and does not end it.
+type unfinished struct{}
+
+// TestUnfinishedDocument: a document that its codec did not finish fails, and does not spoil the next one.
+func TestUnfinishedDocument(t *testing.T) {
+	reg := registered()
+	type whole struct{ A int32 }
+	reg.RegisterTypeEncoder(reflect.TypeFor[unfinished](), bson.ValueEncoderFunc(
+		func(_ bson.EncodeContext, vw bson.ValueWriter, _ reflect.Value) error {
+			dw, err := vw.WriteDocument()
+			if err != nil {
+				return err
+			}
+			vw, err = dw.WriteDocumentElement("spoilt")
+			if err != nil {
+				return err
+			}
+			return vw.WriteInt32(1)
+		}))
+	reg.RegisterTypeEncoder(reflect.TypeFor[whole](), bson.ValueEncoderFunc(
+		func(_ bson.EncodeContext, vw bson.ValueWriter, v reflect.Value) error {
+			dw, err := vw.WriteDocument()
+			if err != nil {
+				return err
+			}
+			if vw, err = dw.WriteDocumentElement("a"); err != nil {
+				return err
+			}
+			if err := vw.WriteInt32(v.Interface().(whole).A); err != nil {
+				return err
+			}
+			return dw.WriteDocumentEnd()
+		}))
+	want := withID(t, marshal(t, bson.D{{Key: "a", Value: int32(7)}}), int32(1))
+	for range 10 { // one of them gets the buffer of another
+		if got, err := encode(reg, Document(&counter{}, unfinished{})); err == nil {
+			t.Errorf("unfinished: %s", hex(got))
+		}
+		if got, err := encode(reg, Document(&counter{}, whole{7})); err != nil || !bytes.Equal(got, want) {
+			t.Errorf("got %s, %v", hex(got), err)
 		}
 	}
 }

@@ -35,7 +35,7 @@ func (w *idWriter) WriteDocument() (bson.DocumentWriter, error) {
 }
 
 func (w *idWriter) writeID(dw bson.DocumentWriter) error {
-	id, err := w.d.drawID()
+	id, draw, err := w.d.drawID()
 	if err != nil {
 		return w.d.idError(err)
 	}
@@ -53,6 +53,7 @@ func (w *idWriter) writeID(dw bson.DocumentWriter) error {
 	w.value.ValueWriter = vw
 	err = enc.EncodeValue(w.ec, &w.value, reflect.ValueOf(id))
 	if w.value.null {
+		w.d.dropID(draw)
 		err = ErrNilID
 	}
 	if err != nil {
