@@ -18,9 +18,9 @@ var tBinaryValue = reflect.TypeFor[binaryValue]()
 
 // registerImplicit makes targets of type any receive UUIDs as type t.
 func registerImplicit(reg, stock *bson.Registry, u *conversion, t reflect.Type) {
-	c := &binaryValueDecoder{conversion: u, t: t, other: tBinary, plain: bson.NewRegistry()}
+	c := &binaryValueDecoder{conversion: u, t: t, other: tBinary, own: !isStockDecoder(reg, stock, tBinary), plain: bson.NewRegistry()}
 	if other, err := reg.LookupTypeMapEntry(bson.TypeBinary); err == nil {
-		c.other = other
+		c.other, c.own = other, c.own || other != tBinary
 	}
 	anyDecoder, err := reg.LookupDecoder(tAny)
 	if err == nil {
@@ -39,6 +39,7 @@ type binaryValueDecoder struct {
 	*conversion
 	t     reflect.Type   // what a UUID becomes
 	other reflect.Type   // what the type map had for other binary values
+	own   bool           // that or its decoder is the caller's
 	plain *bson.Registry // decodes them as the driver does
 }
 
@@ -51,46 +52,76 @@ func (c *binaryValueDecoder) DecodeValue(dc bson.DecodeContext, vr bson.ValueRea
 	if err != nil {
 		return err
 	}
+	if v == nil { // what the decoder of an interface type may leave
+		val.SetZero()
+		return nil
+	}
 	val.Set(reflect.ValueOf(v))
 	return nil
 }
 
 // read returns the binary value at vr as an any receives it.
 func (c *binaryValueDecoder) read(dc bson.DecodeContext, vr bson.ValueReader, known *asSlice) (any, error) {
+	if c.own {
+		return c.readOther(dc, vr, known)
+	}
 	octets, subtype, err := vr.ReadBinary()
 	if err != nil {
 		return nil, err
 	}
-	if rep := c.implicit.representation(subtype); rep != uuidrep.Unspecified && len(octets) == 16 {
-		u := rep.Permute([16]byte(octets))
-		if c.t == tUUID {
-			return uuid.UUID(u), nil
-		}
-		v := reflect.New(c.t).Elem()
-		copy(v.Bytes(), u[:])
-		return v.Interface(), nil
+	if u, ok := c.implicitUUID(subtype, octets); ok {
+		return u, nil
 	}
-	b := bson.Binary{Subtype: subtype, Data: octets}
-	if c.other != tBinary {
-		return c.readOther(dc, b)
-	}
-	if (subtype == bson.TypeBinaryGeneric || subtype == bson.TypeBinaryBinaryOld) && c.asSlice(dc, known) {
-		return octets, nil
-	}
-	return b, nil
+	return c.sliceOrBinary(dc, bson.Binary{Subtype: subtype, Data: octets}, known), nil
 }
 
-// readOther decodes b as the type that the caller's type map names for binary values.
-func (c *binaryValueDecoder) readOther(dc bson.DecodeContext, b bson.Binary) (any, error) {
-	rv, err := MarshalValue(c.plain, b)
+// readOther is read where the caller's type map names another type for binary values, or the caller has a decoder for
+// [bson.Binary]. That gets the value as it was: there is more than one way to write a subtype 2.
+func (c *binaryValueDecoder) readOther(dc bson.DecodeContext, vr bson.ValueReader, known *asSlice) (any, error) {
+	raw, err := c.plain.LookupDecoder(tRawValue)
 	if err != nil {
 		return nil, err
+	}
+	var rv bson.RawValue
+	if err := raw.DecodeValue(dc, vr, reflect.ValueOf(&rv).Elem()); err != nil {
+		return nil, err
+	}
+	if subtype, octets, ok := rv.BinaryOK(); ok {
+		if u, ok := c.implicitUUID(subtype, octets); ok {
+			return u, nil
+		}
 	}
 	v := reflect.New(c.other)
 	if err := rv.UnmarshalWithContext(&dc, v.Interface()); err != nil {
 		return nil, err
 	}
+	if b, ok := v.Interface().(*bson.Binary); ok {
+		return c.sliceOrBinary(dc, *b, known), nil
+	}
 	return v.Elem().Interface(), nil
+}
+
+// sliceOrBinary returns b as an any receives it, which the option BinaryAsSlice decides.
+func (c *binaryValueDecoder) sliceOrBinary(dc bson.DecodeContext, b bson.Binary, known *asSlice) any {
+	if (b.Subtype == bson.TypeBinaryGeneric || b.Subtype == bson.TypeBinaryBinaryOld) && c.asSlice(dc, known) {
+		return b.Data
+	}
+	return b
+}
+
+// implicitUUID returns the UUID that a binary value is to an any, if it is one.
+func (c *binaryValueDecoder) implicitUUID(subtype byte, octets []byte) (any, bool) {
+	rep := c.implicit.representation(subtype)
+	if rep == uuidrep.Unspecified || len(octets) != 16 {
+		return nil, false
+	}
+	u := rep.Permute([16]byte(octets))
+	if c.t == tUUID {
+		return uuid.UUID(u), true
+	}
+	v := reflect.New(c.t).Elem()
+	copy(v.Bytes(), u[:])
+	return v.Interface(), true
 }
 
 // asSlice remembers the answer of binaryValueDecoder.asSlice for one document: 0 for not asked, 1 for no, 2 for yes.

@@ -14,7 +14,6 @@ var (
 	tKeyUnmarshaler  = reflect.TypeFor[bson.KeyUnmarshaler]()
 	tTextMarshaler   = reflect.TypeFor[encoding.TextMarshaler]()
 	tTextUnmarshaler = reflect.TypeFor[encoding.TextUnmarshaler]()
-	tString          = reflect.TypeFor[string]()
 )
 
 // anyMap finds the registry's codecs for maps: no codec is registered for this very type.
@@ -50,6 +49,24 @@ type mapCodec struct {
 	decoder            bson.ValueDecoder
 }
 
+// textKey is the key that the driver's codecs meet instead, so that all but the text of the keys is theirs.
+type textKey [16]byte
+
+var tTextKey = reflect.TypeFor[textKey]()
+
+func (k textKey) String() string { return uuid.UUID(k).String() }
+
+func (k textKey) MarshalText() ([]byte, error) { return uuid.UUID(k).MarshalText() }
+
+func (k *textKey) UnmarshalText(text []byte) error {
+	u, err := parseText(string(text))
+	if err != nil {
+		return fmt.Errorf("bsoncodec: cannot decode the map key %q into a UUID: %w", text, err)
+	}
+	*k = textKey(u)
+	return nil
+}
+
 // EncodeValue is the ValueEncoder of maps.
 func (c *mapCodec) EncodeValue(ec bson.EncodeContext, vw bson.ValueWriter, val reflect.Value) error {
 	if !val.IsValid() || val.Kind() != reflect.Map || !c.marshal[val.Type().Key()] {
@@ -58,53 +75,45 @@ func (c *mapCodec) EncodeValue(ec bson.EncodeContext, vw bson.ValueWriter, val r
 	return c.encoder.EncodeValue(ec, vw, textKeys(val))
 }
 
-// textKeys returns the map m with the text of its UUID keys as keys, nil for nil.
+// textKeys returns the map m with its UUID keys as textKeys, nil for nil.
 func textKeys(m reflect.Value) reflect.Value {
-	t := reflect.MapOf(tString, m.Type().Elem())
+	t := reflect.MapOf(tTextKey, m.Type().Elem())
 	if m.IsNil() {
 		return reflect.Zero(t)
 	}
 	text := reflect.MakeMapWithSize(t, m.Len())
-	key := reflect.New(m.Type().Key()).Elem()
-	for it := m.MapRange(); it.Next(); {
-		key.Set(it.Key())
-		text.SetMapIndex(reflect.ValueOf(uuid.UUID(key.Bytes()).String()), it.Value())
-	}
+	setKeys(text, m)
 	return text
 }
 
-// DecodeValue is the ValueDecoder of maps.
+// setKeys sets the entries of src in dst, both maps with keys of kind [16]byte.
+func setKeys(dst, src reflect.Value) {
+	to, from := reflect.New(dst.Type().Key()).Elem(), reflect.New(src.Type().Key()).Elem()
+	for it := src.MapRange(); it.Next(); {
+		from.Set(it.Key())
+		copy(to.Bytes(), from.Bytes())
+		dst.SetMapIndex(to, it.Value())
+	}
+}
+
+// DecodeValue is the ValueDecoder of maps. As the driver's, it extends a map that is there, and keeps what it decoded
+// before an error.
 func (c *mapCodec) DecodeValue(dc bson.DecodeContext, vr bson.ValueReader, val reflect.Value) error {
-	if val.Kind() != reflect.Map || !val.CanSet() || !c.unmarshal[val.Type().Key()] {
+	if val.Kind() != reflect.Map || (!val.CanSet() && val.IsNil()) || !c.unmarshal[val.Type().Key()] {
 		return c.decoder.DecodeValue(dc, vr, val)
 	}
-	// The driver decides what becomes of the entries that the map has, by its options.
-	text := reflect.New(reflect.MapOf(tString, val.Type().Elem())).Elem()
+	text := reflect.New(reflect.MapOf(tTextKey, val.Type().Elem())).Elem()
 	text.Set(textKeys(val))
-	if err := c.decoder.DecodeValue(dc, vr, text); err != nil {
-		return err
-	}
-	if text.IsNil() {
+	err := c.decoder.DecodeValue(dc, vr, text)
+	switch {
+	case text.IsNil():
 		val.SetZero()
-		return nil
+		return err
+	case val.IsNil():
+		val.Set(reflect.MakeMapWithSize(val.Type(), text.Len()))
+	default:
+		val.Clear()
 	}
-	decoded := reflect.MakeMapWithSize(val.Type(), text.Len())
-	key := reflect.New(val.Type().Key()).Elem()
-	for it := text.MapRange(); it.Next(); {
-		u, err := parseText(it.Key().String())
-		if err != nil {
-			return fmt.Errorf("bsoncodec: cannot decode the map key %q into %v: %w", it.Key(), key.Type(), err)
-		}
-		copy(key.Bytes(), u[:])
-		decoded.SetMapIndex(key, it.Value())
-	}
-	if val.IsNil() {
-		val.Set(decoded)
-		return nil
-	}
-	val.Clear()
-	for it := decoded.MapRange(); it.Next(); {
-		val.SetMapIndex(it.Key(), it.Value())
-	}
-	return nil
+	setKeys(val, text)
+	return err
 }

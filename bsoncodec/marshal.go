@@ -10,29 +10,26 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 )
 
-// documentEncoder is an encoder with the buffer that it writes to. It can be used again after a document that was
-// written whole.
+// documentEncoder is an encoder with the writer that it writes to, and the buffer of that. It can be used again after a
+// document that was written whole.
 type documentEncoder struct {
 	buf bytes.Buffer
+	vw  bson.ValueWriter
 	enc *bson.Encoder
 }
 
 var documentEncoders = sync.Pool{New: func() any {
 	e := new(documentEncoder)
-	e.enc = bson.NewEncoder(bson.NewDocumentWriter(&e.buf))
+	e.vw = bson.NewDocumentWriter(&e.buf)
+	e.enc = bson.NewEncoder(e.vw)
 	return e
 }}
 
-// Marshal returns v as a BSON document, encoded with reg. It is [bson.Marshal] but for the registry, which that one
-// does not take; errors are those of the codecs, and [bson.ErrNilRegistry].
-func Marshal(reg *bson.Registry, v any) ([]byte, error) {
-	if reg == nil {
-		return nil, errNilRegistry("encode")
-	}
+// document returns the document that write writes.
+func document(write func(*documentEncoder) error) ([]byte, error) {
 	e := documentEncoders.Get().(*documentEncoder)
 	e.buf.Reset()
-	e.enc.SetRegistry(reg)
-	if err := e.enc.Encode(v); err != nil {
+	if err := write(e); err != nil {
 		return nil, err // e is left in the middle of a document
 	}
 	data := bytes.Clone(e.buf.Bytes())
@@ -40,6 +37,18 @@ func Marshal(reg *bson.Registry, v any) ([]byte, error) {
 		documentEncoders.Put(e)
 	}
 	return data, nil
+}
+
+// Marshal returns v as a BSON document, encoded with reg. It is [bson.Marshal] but for the registry, which that one
+// does not take; errors are those of the codecs, and [bson.ErrNilRegistry].
+func Marshal(reg *bson.Registry, v any) ([]byte, error) {
+	if reg == nil {
+		return nil, errNilRegistry("encode")
+	}
+	return document(func(e *documentEncoder) error {
+		e.enc.SetRegistry(reg)
+		return e.enc.Encode(v)
+	})
 }
 
 // Unmarshal decodes the BSON document data with reg into v, a pointer that is not nil or a map. It is [bson.Unmarshal]
@@ -55,7 +64,30 @@ func Unmarshal(reg *bson.Registry, data []byte, v any) error {
 	if len(data) < 4 || uint64(binary.LittleEndian.Uint32(data)) != uint64(len(data)) {
 		return fmt.Errorf("bsoncodec: invalid document length: the document has %d octets and says otherwise", len(data))
 	}
+	if reg == nil {
+		return errNilRegistry("decode")
+	}
+	switch target := v.(type) {
+	case bson.Unmarshaler: // comes before the registry, as in the driver's Decoder
+		if p := reflect.ValueOf(v); p.Kind() != reflect.Pointer || !p.IsNil() {
+			return target.UnmarshalBSON(bytes.Clone(data))
+		}
+	case *any:
+		if target != nil && !sameAtTheTop(reg) {
+			dec := bson.NewDecoder(bson.NewDocumentReader(bytes.NewReader(data)))
+			dec.SetRegistry(reg)
+			return dec.Decode(v)
+		}
+	}
 	return UnmarshalValue(reg, bson.RawValue{Type: bson.TypeEmbeddedDocument, Value: data}, v)
+}
+
+// sameAtTheTop reports whether the type map of reg has any receive the same type for a whole document, of no BSON type,
+// as for one within another. A RawValue, the way to the reader from memory, can be the latter alone.
+func sameAtTheTop(reg *bson.Registry) bool {
+	top, errTop := reg.LookupTypeMapEntry(0)
+	embedded, errEmbedded := reg.LookupTypeMapEntry(bson.TypeEmbeddedDocument)
+	return errTop == nil && errEmbedded == nil && top == embedded
 }
 
 // MarshalExtJSON returns v as an Extended JSON document, encoded with reg. It is [bson.MarshalExtJSON] but for the
@@ -76,6 +108,9 @@ func MarshalExtJSON(reg *bson.Registry, v any, canonical, escapeHTML bool) ([]by
 // UnmarshalExtJSON decodes the Extended JSON document data with reg into v, a pointer that is not nil or a map; a UUID
 // may be written as $uuid or as $binary. It is [bson.UnmarshalExtJSON] but for the registry; errors are those of the
 // parser and the codecs, [bson.ErrNilRegistry] and [bson.ErrDecodeToNil].
+//
+// Text that may be malformed should pass [encoding/json.Valid] first: the driver's parser, of version 2.9.3, never comes back
+// from skipping an object or an array that does not end.
 func UnmarshalExtJSON(reg *bson.Registry, data []byte, canonical bool, v any) error {
 	if reg == nil {
 		return errNilRegistry("decode")
@@ -92,12 +127,40 @@ func UnmarshalExtJSON(reg *bson.Registry, data []byte, canonical bool, v any) er
 // MarshalValue returns v as one BSON value, encoded with reg: for client-side encryption and hand-made commands. A nil
 // v is null. It is [bson.MarshalValue] but for the registry, with the errors of [Marshal].
 func MarshalValue(reg *bson.Registry, v any) (bson.RawValue, error) {
-	doc, err := Marshal(reg, bson.D{{Value: v}})
+	if reg == nil {
+		return bson.RawValue{}, errNilRegistry("encode")
+	}
+	doc, err := document(func(e *documentEncoder) error {
+		dw, err := e.vw.WriteDocument()
+		if err != nil {
+			return err
+		}
+		vw, err := dw.WriteDocumentElement("")
+		if err != nil {
+			return err
+		}
+		if err := encodeElement(reg, vw, v); err != nil {
+			return err
+		}
+		return dw.WriteDocumentEnd()
+	})
 	if err != nil {
 		return bson.RawValue{}, err
 	}
 	// int32 length, type, empty key, value, end
 	return bson.RawValue{Type: bson.Type(doc[4]), Value: doc[6 : len(doc)-1 : len(doc)-1]}, nil
+}
+
+// encodeElement writes v as the driver's encoder of bson.D writes an element; the registry may have another one for these.
+func encodeElement(reg *bson.Registry, vw bson.ValueWriter, v any) error {
+	if v == nil {
+		return vw.WriteNull()
+	}
+	enc, err := reg.LookupEncoder(reflect.TypeOf(v))
+	if err != nil {
+		return err
+	}
+	return enc.EncodeValue(bson.EncodeContext{Registry: reg}, vw, reflect.ValueOf(v))
 }
 
 // UnmarshalValue decodes the BSON value rv with reg into v, a pointer that is not nil or a map. It is

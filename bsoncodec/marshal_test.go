@@ -88,6 +88,48 @@ func TestUnmarshalIsTheDrivers(t *testing.T) {
 	}
 }
 
+// both keeps which of its methods decoded it.
+type both struct{ by string }
+
+func (b *both) UnmarshalBSON([]byte) error            { b.by = "UnmarshalBSON"; return nil }
+func (b *both) UnmarshalBSONValue(byte, []byte) error { b.by = "UnmarshalBSONValue"; return nil }
+
+// What the driver does at the top of a document alone: the document's own method comes before all codecs, and the type
+// map has an entry for no BSON type.
+func TestUnmarshalAtTheTop(t *testing.T) {
+	tM, tMap := reflect.TypeFor[bson.M](), reflect.TypeFor[map[string]any]()
+	raw, err := bson.Marshal(bson.D{{Key: "d", Value: bson.D{{Key: "k", Value: "x"}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, register := range map[string]func(*bson.Registry){
+		"plain":    func(*bson.Registry) {},
+		"embedded": func(reg *bson.Registry) { reg.RegisterTypeMapEntry(bson.TypeEmbeddedDocument, tM) },
+		"top":      func(reg *bson.Registry) { reg.RegisterTypeMapEntry(0, tM) },
+		"two": func(reg *bson.Registry) {
+			reg.RegisterTypeMapEntry(0, tMap)
+			reg.RegisterTypeMapEntry(bson.TypeEmbeddedDocument, tM)
+		},
+		"own decoder": func(reg *bson.Registry) {
+			reg.RegisterTypeDecoder(reflect.TypeFor[both](), bson.ValueDecoderFunc(func(_ bson.DecodeContext, vr bson.ValueReader, v reflect.Value) error {
+				v.Set(reflect.ValueOf(both{"a decoder"}))
+				return vr.Skip()
+			}))
+		},
+	} {
+		reg := build(t, bsoncodec.NewRegistryBuilder(uuidrep.Standard).With(register))
+		for _, target := range []func() any{
+			func() any { return new(any) }, func() any { return new(bson.D) }, func() any { return new(bson.M) }, func() any { return new(both) },
+		} {
+			got, want := target(), target()
+			err, wantErr := bsoncodec.Unmarshal(reg, raw, got), fromStream(reg, raw, want)
+			if err != nil || wantErr != nil || !reflect.DeepEqual(got, want) {
+				t.Errorf("%s, %T: got %#v, %v; the driver %#v, %v", name, got, reflect.ValueOf(got).Elem(), err, reflect.ValueOf(want).Elem(), wantErr)
+			}
+		}
+	}
+}
+
 func TestNilRegistry(t *testing.T) {
 	empty := []byte{5, 0, 0, 0, 0}
 	_, err1 := bsoncodec.Marshal(nil, bson.D{})
@@ -258,4 +300,31 @@ func FuzzUnmarshal(f *testing.F) {
 			}
 		}
 	})
+}
+
+// A codec of the caller's for bson.D is none for single values.
+func TestValuesBesideAnEncoderForD(t *testing.T) {
+	reg := build(t, bsoncodec.NewRegistryBuilder(uuidrep.Standard).With(func(reg *bson.Registry) {
+		reg.RegisterTypeEncoder(reflect.TypeFor[bson.D](), bson.ValueEncoderFunc(func(_ bson.EncodeContext, vw bson.ValueWriter, v reflect.Value) error {
+			dw, err := vw.WriteDocument()
+			if err != nil {
+				return err
+			}
+			return dw.WriteDocumentEnd()
+		}))
+	}))
+	plain := registry(t, uuidrep.Standard)
+	for _, v := range []any{nil, testUUID, "x", []uuid.UUID{testUUID}, bson.M{"a": 1}, (*uuid.UUID)(nil)} {
+		got, err := bsoncodec.MarshalValue(reg, v)
+		want, wantErr := bsoncodec.MarshalValue(plain, v)
+		if err != nil || wantErr != nil || !got.Equal(want) {
+			t.Errorf("%v: got %v, %v, want %v, %v", v, got, err, want, wantErr)
+		}
+	}
+	if got, err := bsoncodec.MarshalValue(reg, bson.D{{Key: "a", Value: 1}}); err != nil || !bytes.Equal(got.Value, []byte{5, 0, 0, 0, 0}) {
+		t.Errorf("a bson.D: got %v, %v", got, err)
+	}
+	if u, err := bsoncodec.Native(reg, uuidrep.NewBinary(testUUID)); err != nil || u != testUUID {
+		t.Errorf("native: got %v, %v", u, err)
+	}
 }

@@ -177,6 +177,8 @@ func (b *RegistryBuilder) conversion() (*conversion, error) {
 // that is not the driver's own.
 func (b *RegistryBuilder) register(reg *bson.Registry, u *conversion) {
 	stock := bson.NewRegistry()
+	rawEncoder, _ := stock.LookupEncoder(tRawValue)
+	rawDecoder, _ := stock.LookupDecoder(tRawValue)
 	reg.RegisterTypeDecoder(tSlowSlice, bson.ValueDecoderFunc(decodeSlowSlice))
 	for _, t := range b.types {
 		c := newUUIDCodec(u, t)
@@ -188,10 +190,10 @@ func (b *RegistryBuilder) register(reg *bson.Registry, u *conversion) {
 			reg.RegisterTypeDecoder(pointer, &pointerCodec{t: pointer, elem: c})
 		}
 		if enc, err := reg.LookupEncoder(slice); err == nil && isStockEncoder(reg, stock, slice) {
-			reg.RegisterTypeEncoder(slice, &sliceEncoder{conversion: u, t: slice, driver: enc})
+			reg.RegisterTypeEncoder(slice, &sliceEncoder{conversion: u, t: slice, driver: enc, raw: rawEncoder})
 		}
 		if dec, err := reg.LookupDecoder(slice); err == nil && isStockDecoder(reg, stock, slice) {
-			reg.RegisterTypeDecoder(slice, &sliceDecoder{conversion: u, t: slice, driver: dec})
+			reg.RegisterTypeDecoder(slice, &sliceDecoder{conversion: u, t: slice, driver: dec, raw: rawDecoder})
 		}
 		reg.RegisterTypeEncoder(t, c)
 		reg.RegisterTypeDecoder(t, c)
@@ -221,8 +223,8 @@ func isStockDecoder(reg, stock *bson.Registry, t reflect.Type) bool {
 	return errA == nil && errB == nil && sameCodec(a, b)
 }
 
-// sameCodec reports whether a and b are one function, or codecs of one type: the driver's registries differ in the
-// settings that these hold.
+// sameCodec reports whether a and b are one function or one set of functions, or codecs of one type: the driver's
+// registries differ in the settings that these hold.
 func sameCodec(a, b any) bool {
 	va, vb := reflect.ValueOf(a), reflect.ValueOf(b)
 	if va.Type() != vb.Type() {
@@ -231,6 +233,13 @@ func sameCodec(a, b any) bool {
 	switch va.Kind() {
 	case reflect.Func:
 		return va.Pointer() == vb.Pointer()
+	case reflect.Struct:
+		for i := range va.NumField() {
+			if fa, fb := va.Field(i), vb.Field(i); fa.Kind() != reflect.Func || fa.Pointer() != fb.Pointer() {
+				return false
+			}
+		}
+		return true
 	case reflect.Pointer:
 		return true
 	}

@@ -2,7 +2,10 @@ package bsoncodec_test
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
+	"fmt"
+	"maps"
 	"math/bits"
 	"reflect"
 	"strings"
@@ -151,6 +154,68 @@ func TestWithTypeMapEntryForBinary(t *testing.T) {
 	}
 	if err := bsoncodec.Unmarshal(reg, marshal(t, reg, bson.D{{Key: "b", Value: bson.Binary{Subtype: 5, Data: []byte{1}}}}), &d); err == nil {
 		t.Error("the driver decodes subtype 5 to no []byte, this did")
+	}
+}
+
+// fewOctets is an interface type whose decoder leaves it nil for more than two octets.
+type fewOctets any
+
+// Binary values that are no UUIDs become what the driver makes of them, whatever type the caller's type map names and
+// whatever decoder that has.
+func TestOtherBinariesAreTheDrivers(t *testing.T) {
+	entry := func(typ reflect.Type) func(*bson.Registry) {
+		return func(reg *bson.Registry) { reg.RegisterTypeMapEntry(bson.TypeBinary, typ) }
+	}
+	for name, register := range map[string]func(*bson.Registry){
+		"[]byte": entry(reflect.TypeFor[[]byte]()), "RawValue": entry(reflect.TypeFor[bson.RawValue]()),
+		"*Binary": entry(reflect.TypeFor[*bson.Binary]()), "ValueUnmarshaler": entry(reflect.TypeFor[uuidrep.JavaLegacyUUID]()),
+		"an interface": func(reg *bson.Registry) {
+			entry(reflect.TypeFor[fewOctets]())(reg)
+			reg.RegisterTypeDecoder(reflect.TypeFor[fewOctets](), bson.ValueDecoderFunc(func(_ bson.DecodeContext, vr bson.ValueReader, v reflect.Value) error {
+				octets, _, err := vr.ReadBinary()
+				if err == nil && len(octets) <= 2 {
+					v.Set(reflect.ValueOf(octets))
+				}
+				return err
+			}))
+		},
+		"a decoder for Binary": func(reg *bson.Registry) {
+			reg.RegisterTypeDecoder(reflect.TypeFor[bson.Binary](), bson.ValueDecoderFunc(func(_ bson.DecodeContext, vr bson.ValueReader, v reflect.Value) error {
+				octets, subtype, err := vr.ReadBinary()
+				v.Set(reflect.ValueOf(bson.Binary{Subtype: subtype, Data: append(octets, 0xFF)}))
+				return err
+			}))
+		},
+	} {
+		reg, stock := build(t, bsoncodec.NewRegistryBuilder(uuidrep.Standard).With(register)), bson.NewRegistry()
+		register(stock)
+		for _, subtype := range []byte{0, 1, 2, 3, 5, 0x80} {
+			for _, n := range []int{0, 1, 4, 5, 16} {
+				value := append(binary.LittleEndian.AppendUint32(nil, uint32(n)), subtype)
+				if value = append(value, make([]byte, n)...); subtype == 2 && n > 4 {
+					value[5] = byte(n - 4) // subtype 2 has a length of its own; shorter ones, that have none, are read too
+				}
+				raw := marshal(t, stock, bson.D{{Key: "v", Value: bson.A{bson.RawValue{Type: bson.TypeBinary, Value: value}}}})
+				raw = marshal(t, stock, bson.D{{Key: "v", Value: bson.RawValue{Type: bson.TypeBinary, Value: value}}, {Key: "d", Value: raw}})
+				for _, asSlice := range []bool{false, true} {
+					decode := func(reg *bson.Registry, v any) error {
+						dec := bson.NewDecoder(bson.NewDocumentReader(bytes.NewReader(raw)))
+						dec.SetRegistry(reg)
+						if asSlice {
+							dec.BinaryAsSlice()
+						}
+						return dec.Decode(v)
+					}
+					for _, target := range []func() any{func() any { return new(bson.D) }, func() any { return new(bson.M) }} {
+						got, want := target(), target()
+						err, wantErr := decode(reg, got), decode(stock, want)
+						if !reflect.DeepEqual(got, want) || fmt.Sprint(err) != fmt.Sprint(wantErr) {
+							t.Errorf("%s, %X in %T, BinaryAsSlice %v: got %v, %v; the driver %v, %v", name, value, got, asSlice, got, err, want, wantErr)
+						}
+					}
+				}
+			}
+		}
 	}
 }
 
@@ -320,5 +385,63 @@ func TestMapKeys(t *testing.T) {
 	}
 	if v := marshal(t, reg, keyed{}).Lookup("plain"); v.Type != bson.TypeNull {
 		t.Errorf("a nil map is %v", v)
+	}
+}
+
+// A key without text methods is decoded as the driver decodes one that has them: in the order of the document, into
+// maps that are there, also those that are no pointer's target, and as far as an error lets it.
+func TestMapKeysAreDecodedAsTheDriverDecodesThem(t *testing.T) {
+	reg := registry(t, uuidrep.Standard)
+	lower, other := testUUID.String(), uuid.NewString()
+	upper := strings.ToUpper(lower)
+	docs := map[string]bson.D{
+		"one key twice":             {{Key: lower, Value: 1}, {Key: upper, Value: 2}, {Key: other, Value: 3}},
+		"the other way":             {{Key: "{" + upper + "}", Value: 1}, {Key: lower, Value: 2}},
+		"a bad key after good ones": {{Key: upper, Value: 1}, {Key: "x", Value: 2}, {Key: other, Value: 3}},
+		"a bad value":               {{Key: upper, Value: 1}, {Key: other, Value: "x"}, {Key: lower, Value: 3}},
+		"a bad key, a bad value":    {{Key: "x", Value: 1}, {Key: other, Value: "x"}},
+		"empty":                     {},
+	}
+	for name, doc := range docs {
+		raw := marshal(t, reg, doc)
+		for _, zero := range []bool{false, true} {
+			decode := func(v any) error {
+				dec := bson.NewDecoder(bson.NewDocumentReader(bytes.NewReader(raw)))
+				dec.SetRegistry(reg)
+				if zero {
+					dec.ZeroMaps()
+				}
+				return dec.Decode(v)
+			}
+			for target, fill := range map[string]map[uuid.UUID]int{"nil": nil, "empty": {}, "full": {testUUID: 7, {1}: 8}} {
+				var got map[orderID]int
+				var want map[textID]int
+				if fill != nil {
+					got, want = map[orderID]int{}, map[textID]int{}
+				}
+				for u, n := range fill {
+					got[orderID(u)], want[textID(u)] = n, n
+				}
+				check := func(way string, err, wantErr error) {
+					t.Helper()
+					text := map[textID]int{}
+					for u, n := range got {
+						text[textID(u)] = n
+					}
+					if !maps.Equal(text, want) || (got == nil) != (want == nil) {
+						t.Errorf("%s, %s, %s, ZeroMaps %v: got %v, the driver %v", name, target, way, zero, text, want)
+					}
+					var path, wantPath *bson.DecodeError
+					if (err == nil) != (wantErr == nil) || errors.As(err, &path) != errors.As(wantErr, &wantPath) ||
+						(path != nil && !reflect.DeepEqual(path.Keys(), wantPath.Keys())) {
+						t.Errorf("%s, %s, %s, ZeroMaps %v: got %v, the driver %v", name, target, way, zero, err, wantErr)
+					}
+				}
+				if fill != nil {
+					check("map", decode(got), decode(want))
+				}
+				check("pointer", decode(&got), decode(&want))
+			}
+		}
 	}
 }

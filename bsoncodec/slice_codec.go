@@ -22,6 +22,7 @@ type sliceEncoder struct {
 	*conversion
 	t      reflect.Type // the slice's
 	driver bson.ValueEncoder
+	raw    bson.ValueEncoder // the driver's for bson.RawValue
 }
 
 // arrayBuffers holds the arrays that were written; longer ones than maxPooled octets are left to the garbage collector.
@@ -33,10 +34,6 @@ const maxPooled = 1 << 20
 func (c *sliceEncoder) EncodeValue(ec bson.EncodeContext, vw bson.ValueWriter, val reflect.Value) error {
 	if !val.IsValid() || val.Type() != c.t || val.IsNil() || c.rep == uuidrep.Unspecified {
 		return c.driver.EncodeValue(ec, vw, val)
-	}
-	raw, err := ec.LookupEncoder(tRawValue)
-	if err != nil {
-		return err
 	}
 	buf := arrayBuffers.Get().(*[]byte)
 	w := arrayWriter{array: append((*buf)[:0], 0, 0, 0, 0), rep: c.rep, subtype: c.subtype}
@@ -52,7 +49,7 @@ func (c *sliceEncoder) EncodeValue(ec bson.EncodeContext, vw bson.ValueWriter, v
 	}
 	array := append(w.array, 0)
 	binary.LittleEndian.PutUint32(array, uint32(len(array)))
-	err = raw.EncodeValue(ec, vw, reflect.ValueOf(bson.RawValue{Type: bson.TypeArray, Value: array}))
+	err := c.raw.EncodeValue(ec, vw, reflect.ValueOf(bson.RawValue{Type: bson.TypeArray, Value: array}))
 	if cap(array) <= maxPooled {
 		*buf = array
 		arrayBuffers.Put(buf)
@@ -116,6 +113,7 @@ type sliceDecoder struct {
 	*conversion
 	t      reflect.Type // the slice's
 	driver bson.ValueDecoder
+	raw    bson.ValueDecoder // the driver's for bson.RawValue
 }
 
 // DecodeValue is the ValueDecoder of slices of UUIDs. An array that holds anything but UUIDs that its elements would
@@ -124,12 +122,8 @@ func (c *sliceDecoder) DecodeValue(dc bson.DecodeContext, vr bson.ValueReader, v
 	if !val.CanSet() || val.Type() != c.t || vr.Type() != bson.TypeArray {
 		return c.driver.DecodeValue(dc, vr, val)
 	}
-	raw, err := dc.LookupDecoder(tRawValue)
-	if err != nil {
-		return err
-	}
 	var array bson.RawValue
-	if err := raw.DecodeValue(dc, vr, reflect.ValueOf(&array).Elem()); err != nil {
+	if err := c.raw.DecodeValue(dc, vr, reflect.ValueOf(&array).Elem()); err != nil {
 		return err
 	}
 	n, plain := c.count(array.Value)

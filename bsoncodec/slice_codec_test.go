@@ -94,6 +94,34 @@ func TestSlicesAreEncodedAsTheDriverEncodesThem(t *testing.T) {
 	}
 }
 
+// Codecs of the caller's for bson.RawValue are none for slices of UUIDs.
+func TestSlicesBesideCodecsForRawValue(t *testing.T) {
+	errOwn := errors.New("the caller's codec")
+	reg := build(t, sliceBuilder(uuidrep.CSharpLegacy).With(func(reg *bson.Registry) {
+		reg.RegisterTypeEncoder(reflect.TypeFor[bson.RawValue](), bson.ValueEncoderFunc(func(bson.EncodeContext, bson.ValueWriter, reflect.Value) error {
+			return errOwn
+		}))
+		reg.RegisterTypeDecoder(reflect.TypeFor[bson.RawValue](), bson.ValueDecoderFunc(func(bson.DecodeContext, bson.ValueReader, reflect.Value) error {
+			return errOwn
+		}))
+	}))
+	type ids struct {
+		V []uuid.UUID
+		O []orderID
+	}
+	in := ids{[]uuid.UUID{testUUID}, []orderID{orderID(testUUID)}}
+	raw := marshal(t, reg, in)
+	checkStored(t, raw, 3, octetsCSharp, "v", "0")
+	var out ids
+	unmarshal(t, reg, raw, &out)
+	if !reflect.DeepEqual(in, out) {
+		t.Errorf("got %v, want %v", out, in)
+	}
+	if _, err := bsoncodec.Marshal(reg, bson.M{"v": bson.RawValue{Type: bson.TypeNull}}); !errors.Is(err, errOwn) {
+		t.Errorf("a RawValue: got %v", err)
+	}
+}
+
 // The options of the encoder reach a nil slice.
 func TestNilSliceAsEmpty(t *testing.T) {
 	reg := registry(t, uuidrep.Standard)
