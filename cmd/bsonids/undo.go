@@ -42,15 +42,15 @@ func (a *app) undo(ctx context.Context, path string, write bool, batch int) erro
 	if batch < 1 || batch > 10_000 {
 		return server.Usagef("--batch %d: from 1 to 10000", batch)
 	}
-	log, err := convert.ReadUndoLog(path)
+	mode, open := server.Read, convert.ReadUndoLog
+	if write {
+		mode, open = server.Write, convert.ReadUndoLogAlone
+	}
+	log, err := open(path)
 	if err != nil {
 		return server.Usagef("%v", err)
 	}
 	defer func() { _ = log.Close() }()
-	mode := server.Read
-	if write {
-		mode = server.Write
-	}
 	client, err := server.Connect(ctx, a.connectionString(), mode)
 	if err != nil {
 		return err

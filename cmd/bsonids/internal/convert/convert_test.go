@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"math"
 	"math/rand/v2"
@@ -289,6 +291,14 @@ func TestUndoLog(t *testing.T) {
 	if _, err := OpenUndoLog(path, identity()); err == nil {
 		t.Error("opened twice")
 	}
+	if _, err := ReadUndoLogAlone(path); err == nil || !strings.Contains(err.Error(), "another process") {
+		t.Errorf("to be undone while it is written: %v", err)
+	}
+	if u, err := ReadUndoLog(path); err != nil {
+		t.Errorf("not to be read while it is written: %v", err)
+	} else if err := u.Close(); err != nil {
+		t.Error(err)
+	}
 	dec, _ := bson.ParseDecimal128("1E+3")
 	ids := []any{bson.ObjectID{1}, "text\n", int32(1), int64(1) << 60, 1.5, math.Inf(1), bson.Binary{Subtype: 3, Data: []byte{1}},
 		bson.D{{Key: "x", Value: bson.A{1, "y"}}}, true, nil, dec, bson.DateTime(-1), bson.Timestamp{T: 1, I: 2}, bson.MinKey{}, bson.MaxKey{}}
@@ -305,6 +315,23 @@ func TestUndoLog(t *testing.T) {
 	}
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
+	}
+	u, err := ReadUndoLogAlone(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := OpenUndoLog(path, identity()); err == nil || !strings.Contains(err.Error(), "another process") {
+		t.Errorf("to be written while it is undone: %v", err)
+	}
+	if err := u.Close(); err != nil {
+		t.Error(err)
+	}
+	missing := filepath.Join(t.TempDir(), "missing")
+	if _, err := ReadUndoLogAlone(missing); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a log that is missing: %v", err)
+	}
+	if left, err := filepath.Glob(missing + "*"); err != nil || left != nil {
+		t.Errorf("a log that is missing leaves %q, %v", left, err)
 	}
 	got := readAll(t, path)
 	for i, p := range want {

@@ -115,16 +115,22 @@ type StateFile struct {
 	lock *flock.Flock
 }
 
+// lockFile keeps other processes from the file at path, which need not exist.
+func lockFile(path string) (*flock.Flock, error) {
+	lock := flock.New(path + ".lock")
+	held, err := lock.TryLock()
+	if err == nil && !held {
+		err = errors.New("another process is using it")
+	}
+	return lock, err
+}
+
 // OpenState reads the state at path, or begins a new one where there is none yet. A state of another conversion, and a
 // file that another process works with, are errors. Close it.
 func OpenState(path string, id Identity) (*StateFile, error) {
-	lock := flock.New(path + ".lock")
-	held, err := lock.TryLock()
+	lock, err := lockFile(path)
 	if err != nil {
-		return nil, fmt.Errorf("--state: %w", err)
-	}
-	if !held {
-		return nil, fmt.Errorf("--state %s: another process is using it", path)
+		return nil, fmt.Errorf("--state %s: %w", path, err)
 	}
 	f := &StateFile{State: State{Format: stateFormat, Identity: id}, path: path, lock: lock}
 	b, err := os.ReadFile(path)

@@ -64,11 +64,9 @@ type UndoLog struct {
 // another process writes, are errors.
 func OpenUndoLog(path string, id Identity) (*UndoLog, error) {
 	fail := func(err error) (*UndoLog, error) { return nil, fmt.Errorf("--undo %s: %w", path, err) }
-	lock := flock.New(path + ".lock")
-	if held, err := lock.TryLock(); err != nil {
+	lock, err := lockFile(path)
+	if err != nil {
 		return fail(err)
-	} else if !held {
-		return fail(errors.New("another process is using it"))
 	}
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -304,6 +302,24 @@ type UndoReader struct {
 	r    *bufio.Reader
 	line int
 	end  int64
+	lock *flock.Flock // nil where others may write
+}
+
+// ReadUndoLogAlone is ReadUndoLog for what writes to the collection: a log that another process writes is an error.
+func ReadUndoLogAlone(path string) (*UndoReader, error) {
+	if _, err := os.Stat(path); err != nil {
+		return nil, err
+	}
+	lock, err := lockFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	u, err := ReadUndoLog(path)
+	if err != nil {
+		return nil, errors.Join(err, lock.Unlock())
+	}
+	u.lock = lock
+	return u, nil
 }
 
 // ReadUndoLog opens the undo log at path. Close it.
@@ -355,4 +371,10 @@ func (u *UndoReader) Next() (Entry, error) {
 }
 
 // Close closes the file.
-func (u *UndoReader) Close() error { return u.file.Close() }
+func (u *UndoReader) Close() error {
+	err := u.file.Close()
+	if u.lock != nil {
+		err = errors.Join(err, u.lock.Unlock())
+	}
+	return err
+}
