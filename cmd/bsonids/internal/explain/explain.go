@@ -41,9 +41,9 @@ type Reading struct {
 	Order   string     `json:"order"`
 	UUID    string     `json:"uuid"`
 	Variant string     `json:"variant"`
-	Version string     `json:"version"` // empty outside the variant of RFC 9562
-	Time    *time.Time `json:"time,omitempty"`
-	Fits    bool       `json:"fits"` // variant and version are those of RFC 9562
+	Version string     `json:"version"`        // empty outside the variant of RFC 9562
+	Time    *time.Time `json:"time,omitempty"` // of versions 1, 6 and 7, up to the year 9999, where RFC 3339 ends
+	Fits    bool       `json:"fits"`           // variant and version are those of RFC 9562
 }
 
 // Stored is a UUID in one representation.
@@ -187,7 +187,7 @@ func read(order string, u [16]byte) Reading {
 		name = fmt.Sprintf("%d, not defined", version)
 	}
 	r.Version, r.Fits = name, known
-	if t, err := uuidgen.Time(id); err == nil {
+	if t, err := uuidgen.Time(id); err == nil && t.Year() <= 9999 {
 		r.Time = &t
 	}
 	return r

@@ -46,6 +46,7 @@ func TestParse(t *testing.T) {
 		{j64, j, noSubtype, uuidrep.Unspecified},
 		{strings.TrimRight(j64, "="), j, noSubtype, uuidrep.Unspecified},
 		{strings.ReplaceAll(j64, "/", "_"), j, noSubtype, uuidrep.Unspecified},
+		{strings.Repeat("A", 22), strings.Repeat("0", 32), noSubtype, uuidrep.Unspecified}, // base64 of the nil UUID, and 22 digits
 		{`UUID("` + text + `")`, s, 4, uuidrep.Standard},
 		{`UUID('` + text + `')`, s, 4, uuidrep.Standard},
 		{`new UUID("` + text + `")`, s, 4, uuidrep.Standard},
@@ -204,6 +205,32 @@ func TestVersions(t *testing.T) {
 		v, _ := Parse(form)
 		if r := Explain(v).UUID.Value; r.Fits || !strings.Contains(r.Variant, variant) {
 			t.Errorf("%s: %+v", form, r)
+		}
+	}
+}
+
+// 48 bits of milliseconds reach the year 10889, four digits don't: RFC 3339, and JSON with it, end before.
+func TestTimeBeyondJSON(t *testing.T) {
+	for form, want := range map[string]string{
+		"e677d21f-dbff-7000-8000-000000000000": "9999-12-31T23:59:59.999Z", "e677d21f-dc00-7000-8000-000000000000": "",
+		"ffffffff-ffff-7fff-bfff-fffffffffffe": "",
+	} {
+		v, err := Parse(form)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := json.Marshal(Explain(v))
+		if err != nil {
+			t.Errorf("%s: %v", form, err)
+			continue
+		}
+		var e struct {
+			UUID struct {
+				Value struct{ Time, Version string }
+			}
+		}
+		if err := json.Unmarshal(b, &e); err != nil || e.UUID.Value.Time != want || !strings.HasPrefix(e.UUID.Value.Version, "7,") {
+			t.Errorf("%s: %v, %s", form, err, b)
 		}
 	}
 }

@@ -61,18 +61,20 @@ func parseBare(s string) (Value, error) {
 	if u, err := parseUUIDText(s); err == nil {
 		return Value{Octets: u, Form: "UUID"}, nil
 	}
-	if b, err := parseHex(s); err == nil {
-		switch len(b) {
-		case 12:
-			id := bson.ObjectID(b)
-			return Value{ObjectID: &id, Form: "12 octets in hexadecimal"}, nil
-		case 16:
-			return Value{Octets: [16]byte(b), Form: "16 octets in hexadecimal"}, nil
-		}
-		return Value{}, fmt.Errorf("%d octets in hexadecimal: a UUID has 16, an ObjectID 12", len(b))
+	octets, hexErr := parseHex(s)
+	switch {
+	case hexErr != nil:
+	case len(octets) == 12:
+		id := bson.ObjectID(octets)
+		return Value{ObjectID: &id, Form: "12 octets in hexadecimal"}, nil
+	case len(octets) == 16:
+		return Value{Octets: [16]byte(octets), Form: "16 octets in hexadecimal"}, nil
 	}
 	if b, err := parseBase64(s); err == nil && len(b) == 16 {
 		return Value{Octets: [16]byte(b), Form: "16 octets in base64"}, nil
+	}
+	if hexErr == nil {
+		return Value{}, fmt.Errorf("%d octets in hexadecimal: a UUID has 16, an ObjectID 12", len(octets))
 	}
 	return Value{}, fmt.Errorf("%q: %w", shorten(s), ErrForm)
 }
