@@ -92,9 +92,56 @@ func TestTable(t *testing.T) {
 }
 
 func TestPercent(t *testing.T) {
-	for p, want := range map[float64]string{0.9999: "> 99.9 %", 1: "> 99.9 %", 0.999: "99.9 %", 0.5: "50 %", 0.123: "12.3 %", 0: "0 %"} {
+	for p, want := range map[float64]string{
+		0.9999: "> 99.9 %", 1: "> 99.9 %", 0.999: "99.9 %", 0.5: "50 %", 0.123: "12.3 %", 0: "0 %", 0.0001: "< 0.1 %", 0.001: "0.1 %",
+	} {
 		if got := percent(p); got != want {
 			t.Errorf("%v: got %s, want %s", p, got, want)
+		}
+	}
+	// Nothing but nothing is 0 %, and nothing is 100 %.
+	for i := 1; i < 10_000; i++ {
+		if got := percent(float64(i) / 10_000); got == "0 %" || got == "100 %" {
+			t.Errorf("%d in 10000: got %s", i, got)
+		}
+	}
+}
+
+// The one that is named is the one in network order only where it is.
+func TestVerdictOfSubtype0(t *testing.T) {
+	for verdict, want := range map[string]string{"generic": "likely generic (network order)", "subtype 0 in C# order": "likely subtype 0 in C# order"} {
+		if got := Verdict(scan.Evidence{Subtype: 0, Verdict: verdict}); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+// Where fields were left out, nobody may say that there are no UUIDs.
+func TestOverflow(t *testing.T) {
+	r := scan.Report{Collections: []scan.Collection{{Namespace: "a.b", Mode: "all", Overflow: true}}}
+	var table, page strings.Builder
+	Table(&table, r)
+	if err := HTML(&page, r); err != nil {
+		t.Fatal(err)
+	}
+	for _, out := range []string{table.String(), page.String()} {
+		if !strings.Contains(out, "the rest were left out") || strings.Contains(out, "no UUIDs\n") || strings.Contains(out, "No UUIDs.") {
+			t.Error(out)
+		}
+	}
+}
+
+// A name is one line and one cell, whatever it has.
+func TestNamesWithLineBreaks(t *testing.T) {
+	r := sample()
+	f := &r.Collections[0].Fields[0]
+	f.Path, f.Evidence[0].Reasons = "a\nshop.orders: all 3 documents\tb", []string{"equal to ids in x.y c\nd"}
+	r.Collections[0].Namespace = "shop.e\nf"
+	var b strings.Builder
+	Table(&b, r)
+	for _, bad := range []string{"\nshop.orders", "\tb", "c\nd", "e\nf"} {
+		if strings.Contains(b.String(), bad) {
+			t.Errorf("%q stands in\n%s", bad, &b)
 		}
 	}
 }

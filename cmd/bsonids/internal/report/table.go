@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"unicode"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
@@ -20,9 +21,9 @@ func Table(w io.Writer, r scan.Report) {
 		fmt.Fprintln(w, "There are no collections.")
 	}
 	for _, c := range r.Collections {
-		fmt.Fprintf(w, "\n%s: %s\n", c.Namespace, howRead(c))
+		fmt.Fprintf(w, "\n%s: %s\n", oneLine(c.Namespace), howRead(c))
 		if len(c.Fields) == 0 {
-			fmt.Fprintln(w, "  no UUIDs")
+			fmt.Fprintln(w, "  "+noUUIDs(c))
 			continue
 		}
 		t := table.NewWriter()
@@ -35,7 +36,7 @@ func Table(w io.Writer, r scan.Report) {
 		t.AppendHeader(table.Row{"field", "subtype 4", "subtype 3", "subtype 0", "text", "malformed", "other", "order of subtypes 3 and 0", "confidence"})
 		for _, f := range c.Fields {
 			n := f.Counts
-			row := table.Row{f.Path, count(n.Standard), count(n.Legacy), count(n.Generic), count(n.Text), count(n.Malformed), count(n.Other)}
+			row := table.Row{oneLine(f.Path), count(n.Standard), count(n.Legacy), count(n.Generic), count(n.Text), count(n.Malformed), count(n.Other)}
 			if len(f.Evidence) == 0 {
 				t.AppendRow(append(row, "", ""))
 			}
@@ -53,9 +54,9 @@ func Table(w io.Writer, r scan.Report) {
 		t.Render()
 		for _, f := range c.Fields {
 			for _, e := range f.Evidence {
-				fmt.Fprintf(w, "\n  %s, subtype %d: %s\n", f.Path, e.Subtype, Headline(e))
+				fmt.Fprintf(w, "\n  %s, subtype %d: %s\n", oneLine(f.Path), e.Subtype, Headline(e))
 				for _, reason := range e.Reasons {
-					fmt.Fprintf(w, "    – %s\n", reason)
+					fmt.Fprintf(w, "    – %s\n", oneLine(reason))
 				}
 				if e.Settle != "" {
 					fmt.Fprintf(w, "    – to settle it: %s\n", e.Settle)
@@ -66,6 +67,24 @@ func Table(w io.Writer, r scan.Report) {
 			fmt.Fprintln(w, "  There are more fields than are told apart; the rest were left out.")
 		}
 	}
+}
+
+// oneLine keeps a name from the data, in which anything may stand, to its line and its cell.
+func oneLine(name string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, name)
+}
+
+// noUUIDs is what there is to say of a collection without a field that has some.
+func noUUIDs(c scan.Collection) string {
+	if c.Overflow {
+		return "no UUIDs in the first fields; there are more fields than are told apart, and the rest were left out"
+	}
+	return "no UUIDs"
 }
 
 func howRead(c scan.Collection) string {
@@ -90,8 +109,8 @@ func Verdict(e scan.Evidence) string {
 	if e.Verdict == "cannot tell" || e.Verdict == "mixed" {
 		return fmt.Sprintf("%s (subtype %d)", e.Verdict, e.Subtype)
 	}
-	if e.Subtype == bson.TypeBinaryGeneric {
-		return e.Verdict + " (network order)"
+	if e.Verdict == scan.Network.Name(bson.TypeBinaryGeneric) {
+		return "likely " + e.Verdict + " (network order)"
 	}
 	return "likely " + e.Verdict
 }
@@ -104,10 +123,13 @@ func Confidence(e scan.Evidence) string {
 	return percent(e.Confidence)
 }
 
-// percent never says 100 %.
+// percent never says 100 %, and 0 % of nothing only.
 func percent(p float64) string {
-	if p >= 0.9999 {
+	switch {
+	case p >= 0.9995: // which rounds to 100
 		return "> 99.9 %"
+	case p > 0 && p < 0.0005:
+		return "< 0.1 %"
 	}
 	return strings.TrimSuffix(fmt.Sprintf("%.1f", p*100), ".0") + " %"
 }
