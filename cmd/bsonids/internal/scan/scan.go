@@ -17,6 +17,9 @@ import (
 // maxFields bounds the fields of one collection that are told apart, for collections whose field names are data.
 const maxFields = 2000
 
+// maxNames bounds the octets of their names together.
+const maxNames = 2 << 20
+
 // Counts says how the values of a field are stored.
 type Counts struct {
 	Standard  int64 `json:"subtype4"`  // binary subtype 4 of 16 octets
@@ -36,6 +39,7 @@ type Collector struct {
 	namespace string
 	documents int64
 	fields    map[string]*field
+	names     int // octets in the names of fields
 	overflow  bool
 	name      []byte
 }
@@ -65,10 +69,11 @@ func (c *Collector) value(p *walk.Path, l walk.Leaf) error {
 	c.name = p.AppendField(c.name[:0])
 	f := c.fields[string(c.name)]
 	if f == nil {
-		if len(c.fields) == maxFields {
+		if len(c.fields) == maxFields || c.names+len(c.name) > maxNames {
 			c.overflow = true
 			return nil
 		}
+		c.names += len(c.name)
 		f = new(field)
 		c.fields[string(c.name)] = f
 	}
@@ -204,12 +209,12 @@ func newReferences(collectors []*Collector) *references {
 	return r
 }
 
-// comparable returns how many of the values would be in field n's sketch if they were in the field.
+// comparable returns how many of the values that say something would be in field n's sketch if they were in the field.
 func (r *references) comparable(s *sketch, n int32) int {
 	limit := min(r.limits[n], s.limit())
 	count := 0
 	for _, e := range s.entries {
-		if e.hash < limit || limit == math.MaxUint64 {
+		if (e.hash < limit || limit == math.MaxUint64) && !symmetric(e.value) {
 			count++
 		}
 	}

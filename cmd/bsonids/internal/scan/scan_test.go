@@ -4,9 +4,15 @@ import (
 	"bytes"
 	"crypto/md5"
 	"encoding/binary"
+	"errors"
+	"io/fs"
+	"math"
 	"math/rand/v2"
+	"os"
+	"reflect"
 	"runtime"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -77,6 +83,35 @@ func prefixed(_ *rand.Rand, i int) (u [16]byte) {
 	return u
 }
 
+// coordinates are two little-endian doubles: read in C# order, all of them have version 4, and a quarter the variant.
+func coordinates(r *rand.Rand, _ int) (u [16]byte) {
+	binary.LittleEndian.PutUint64(u[:], math.Float64bits(2+170*r.Float64()))
+	binary.LittleEndian.PutUint64(u[8:], math.Float64bits(2+80*r.Float64()))
+	return u
+}
+
+// address is one of IPv6 in subnet 4012: in network order, all of them have version 4, and a quarter the variant.
+func address(r *rand.Rand, _ int) [16]byte {
+	u := randomOctets(r)
+	copy(u[:], []byte{0x20, 0x01, 0x0d, 0xb8, 0x00, 0x01, 0x40, 0x12})
+	return u
+}
+
+// ofVersion is random but for the version and the variant; what time that is, is random too.
+func ofVersion(v byte) source {
+	return func(r *rand.Rand, _ int) [16]byte { return version(randomOctets(r), v) }
+}
+
+// epoch is of version 1 with a clock that began in 1970, from many machines.
+func epoch(r *rand.Rand, i int) [16]byte {
+	u := randomOctets(r)
+	ts := uint64(0x01B21DD213814000) + uint64(i)*10_000_019
+	binary.BigEndian.PutUint32(u[:4], uint32(ts))
+	binary.BigEndian.PutUint16(u[4:], uint16(ts>>32))
+	binary.BigEndian.PutUint16(u[6:], uint16(ts>>48))
+	return version(u, 1)
+}
+
 func collect(t testing.TB, c *Collector, doc any) {
 	t.Helper()
 	b, err := bson.Marshal(doc)
@@ -118,6 +153,8 @@ func TestOrder(t *testing.T) {
 		n    int
 	}{
 		"v4": {v4, 1000}, "few v4": {v4, 12}, "v1": {v1, 1000}, "v7": {v7, 1000}, "v3": {v3, 1000}, "v5": {v5, 1000}, "many v4": {v4, 5000},
+		"v2": {ofVersion(2), 1000}, "v8": {ofVersion(8), 1000}, "few v5": {v5, 12}, "few v8": {ofVersion(8), 12},
+		"v7 of another format": {ofVersion(7), 1000}, "v1 with a wrong clock": {epoch, 1000},
 	} {
 		for rep, want := range map[uuidrep.Representation]string{
 			uuidrep.PythonLegacy: "pythonLegacy", uuidrep.CSharpLegacy: "csharpLegacy", uuidrep.JavaLegacy: "javaLegacy",
@@ -144,8 +181,9 @@ func TestOrder(t *testing.T) {
 func TestCannotTell(t *testing.T) {
 	for name, kind := range map[string]source{
 		"random": noBits, "MD5": md5Sum, "counter": counter, "fixed beginning": prefixed,
-		"one value": func(*rand.Rand, int) [16]byte { return v4(rand.New(rand.NewPCG(9, 9)), 0) },
-		"nil":       func(*rand.Rand, int) [16]byte { return [16]byte{} },
+		"one value":   func(*rand.Rand, int) [16]byte { return v4(rand.New(rand.NewPCG(9, 9)), 0) },
+		"nil":         func(*rand.Rand, int) [16]byte { return [16]byte{} },
+		"coordinates": coordinates, "addresses": address, "version 9": ofVersion(9),
 	} {
 		for _, n := range []int{1, 2, 5, 20, 1000, 3000} {
 			for seed := range uint64(20) {
@@ -157,6 +195,11 @@ func TestCannotTell(t *testing.T) {
 				e := evidence(t, []*Collector{c}, "db.c", "id", 3)
 				if e.Verdict != "cannot tell" || e.Settle == "" || len(e.Reasons) == 0 {
 					t.Errorf("%s, %d, seed %d: %s %v %q %+v", name, n, seed, e.Verdict, e.Confidence, e.Reasons, e.Orders)
+				}
+				for _, o := range e.Orders {
+					if o.Fits > 200 && strings.Contains(strings.Join(e.Reasons, "\n"), "in no order do markedly more") {
+						t.Errorf("%s, %d, seed %d: %d of %d fit %s, but: %q", name, n, seed, o.Fits, e.Sample, o.Order, e.Reasons)
+					}
 				}
 				if n >= 1000 && seed == 2 {
 					break
@@ -181,6 +224,83 @@ func TestSettles(t *testing.T) {
 	}
 	if e := evidence(t, []*Collector{c}, "db.c", "id", 3); e.Verdict != "csharpLegacy" {
 		t.Errorf("after %d more: %s %v", e.SettleValues, e.Verdict, e.Orders)
+	}
+}
+
+// With as many more as the report asks for, it is told, whatever else there is among the values.
+func TestSettlesAmongOthers(t *testing.T) {
+	asked, named := 0, 0
+	for seed := range uint64(300) {
+		r := rand.New(rand.NewPCG(seed, 13))
+		c := NewCollector("db.c")
+		add := func(n int, kind source, rep uuidrep.Representation) {
+			for i := range n {
+				collect(t, c, bson.D{{Key: "id", Value: stored(kind(r, i), 3, rep)}})
+			}
+		}
+		add(1+r.IntN(10), []source{v4, v5, v7}[r.IntN(3)], uuidrep.CSharpLegacy)
+		add(1+r.IntN(2), []source{v4, noBits}[r.IntN(2)], uuidrep.JavaLegacy)
+		e := evidence(t, []*Collector{c}, "db.c", "id", 3)
+		if e.SettleValues == 0 || slices.MaxFunc(e.Orders, func(a, b OrderEvidence) int { return a.Fits - b.Fits }).Order != "csharpLegacy" {
+			continue
+		}
+		asked++
+		add(e.SettleValues, v4, uuidrep.CSharpLegacy)
+		if e := evidence(t, []*Collector{c}, "db.c", "id", 3); e.Verdict == "csharpLegacy" {
+			named++
+		}
+	}
+	if asked < 100 || named < asked*8/10 {
+		t.Errorf("%d of %d are told with as many values as would settle them", named, asked)
+	}
+}
+
+// Of octets that are no UUIDs, no larger a part is given an order than the confidence allows.
+func TestFalsePositives(t *testing.T) {
+	r := rand.New(rand.NewPCG(14, 14))
+	for _, n := range []int{1, 2, 3, 4, 6, 10, 25} {
+		const trials = 2000
+		named := 0
+		for range trials {
+			var s sketch
+			for range n {
+				s.add(randomOctets(r))
+			}
+			if judge(3, int64(n), &s, newReferences(nil), now).Verdict != "cannot tell" {
+				named++
+			}
+		}
+		if named > trials*(1-sure) {
+			t.Errorf("%d values: %d of %d", n, named, trials)
+		}
+	}
+}
+
+// A part in another order is told apart also where it is small: a conversion would make other UUIDs of it.
+func TestFewInAnotherOrder(t *testing.T) {
+	for _, tt := range []struct {
+		java, csharp int
+		want         []string
+	}{{1000, 15, []string{"mixed"}}, {1000, 10, []string{"mixed"}}, {490, 10, []string{"mixed"}}, {198, 3, []string{"mixed", "cannot tell"}}} {
+		for seed := range uint64(5) {
+			r := rand.New(rand.NewPCG(seed, 15))
+			c := NewCollector("db.c")
+			for i := range tt.java + tt.csharp {
+				rep := uuidrep.JavaLegacy
+				if i < tt.csharp {
+					rep = uuidrep.CSharpLegacy
+				}
+				collect(t, c, bson.D{{Key: "id", Value: stored(v4(r, 0), 3, rep)}})
+			}
+			e := evidence(t, []*Collector{c}, "db.c", "id", 3)
+			if !slices.Contains(tt.want, e.Verdict) {
+				t.Errorf("%d Java, %d C#, seed %d: %s %v %q", tt.java, tt.csharp, seed, e.Verdict, e.Confidence, e.Reasons)
+			}
+			reasons := strings.Join(e.Reasons, "\n")
+			if e.Verdict == "mixed" && (!strings.Contains(reasons, "are javaLegacy") || !strings.Contains(reasons, "are csharpLegacy") || strings.Contains(reasons, "pythonLegacy")) {
+				t.Errorf("%d Java, %d C#, seed %d: %q", tt.java, tt.csharp, seed, e.Reasons)
+			}
+		}
 	}
 }
 
@@ -260,6 +380,84 @@ func TestMatchesDisagree(t *testing.T) {
 	}
 }
 
+// Somebody made subtype 4 of subtype 3 and left the octets as they were: the same ids then stand for network order, and the
+// version bits for the one that they are in.
+func TestMatchesAgainstBits(t *testing.T) {
+	for _, tt := range []struct {
+		copied int
+		want   string
+	}{{1000, "cannot tell"}, {300, "cannot tell"}, {1, "javaLegacy"}, {0, "javaLegacy"}} {
+		r := rand.New(rand.NewPCG(16, 16))
+		c, users := NewCollector("db.c"), NewCollector("db.users")
+		for i := range 1000 {
+			b := stored(v4(r, 0), 3, uuidrep.JavaLegacy)
+			collect(t, c, bson.D{{Key: "user", Value: b}})
+			if b.Subtype = 4; i < tt.copied {
+				collect(t, users, bson.D{{Key: "_id", Value: b}})
+			}
+		}
+		e := evidence(t, []*Collector{c, users}, "db.c", "user", 3)
+		reasons := strings.Join(e.Reasons, "\n")
+		if e.Verdict != tt.want || tt.copied > 1 && (!strings.Contains(reasons, "javaLegacy") || !strings.Contains(reasons, "db.users _id") || e.Settle == "") {
+			t.Errorf("%d copied: %s %v %q %q", tt.copied, e.Verdict, e.Confidence, e.Reasons, e.Settle)
+		}
+	}
+}
+
+// C# moves nothing in the second half of a UUID, and nothing is in the first one of these: two orders are the same.
+func TestSameInTwoOrders(t *testing.T) {
+	c, users := NewCollector("db.c"), NewCollector("db.users")
+	for i := range 200 {
+		id := counter(nil, i)
+		collect(t, c, bson.D{{Key: "user", Value: stored(id, 3, uuidrep.CSharpLegacy)}})
+		collect(t, users, bson.D{{Key: "_id", Value: stored(id, 4, uuidrep.Standard)}})
+	}
+	e := evidence(t, []*Collector{c, users}, "db.c", "user", 3)
+	if e.Verdict != "cannot tell" || !strings.Contains(e.Settle, "either of pythonLegacy and csharpLegacy") {
+		t.Errorf("%s %v %q %q", e.Verdict, e.Confidence, e.Reasons, e.Settle)
+	}
+}
+
+// The nil UUID, which says nothing, could have matched no more than it could have failed to.
+func TestComparable(t *testing.T) {
+	r := rand.New(rand.NewPCG(17, 17))
+	c, users := NewCollector("db.c"), NewCollector("db.users")
+	for i := range 11 {
+		id := v4(r, i)
+		if i == 0 {
+			id = uuid.Nil
+		}
+		collect(t, c, bson.D{{Key: "user", Value: stored(id, 3, uuidrep.JavaLegacy)}})
+		collect(t, users, bson.D{{Key: "_id", Value: stored(id, 4, uuidrep.Standard)}})
+	}
+	if o := evidence(t, []*Collector{c, users}, "db.c", "user", 3).Orders[Java]; o.Matches != 10 || o.Comparable != 10 {
+		t.Errorf("%d of %d", o.Matches, o.Comparable)
+	}
+}
+
+// The report doesn't depend on the sequence of the documents.
+func TestStable(t *testing.T) {
+	r := rand.New(rand.NewPCG(18, 18))
+	var values [][16]byte
+	for range 400 {
+		values = append(values, v4(r, 0), uuidrep.JavaLegacy.Permute(v4(r, 0)), noBits(r, 0))
+	}
+	var first Evidence
+	for i := range 50 {
+		var s sketch
+		for _, v := range values {
+			s.add(v)
+		}
+		e := judge(3, int64(len(values)), &s, newReferences(nil), now)
+		if i == 0 {
+			first = e
+		} else if !reflect.DeepEqual(e, first) {
+			t.Fatalf("got %+v, then %+v", first, e)
+		}
+		r.Shuffle(len(values), func(i, j int) { values[i], values[j] = values[j], values[i] })
+	}
+}
+
 // Subtype 0 is what Go programs wrote, if the octets say so.
 func TestGeneric(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 7))
@@ -309,6 +507,25 @@ func TestCounts(t *testing.T) {
 	}
 }
 
+// Every key of the report as JSON is in the guide.
+func TestReportIsDocumented(t *testing.T) {
+	guide, err := os.ReadFile("../../../../docs/converting.md")
+	if errors.Is(err, fs.ErrNotExist) {
+		t.Skip("the guide is not part of the module")
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(guide), "\n## The report of `scan` as JSON\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	for _, part := range []any{Report{}, Collection{}, Field{}, Counts{}, Evidence{}, OrderEvidence{}} {
+		for _, f := range reflect.VisibleFields(reflect.TypeOf(part)) {
+			if key, _, _ := strings.Cut(f.Tag.Get("json"), ","); !strings.Contains(section, "`"+key+"`") {
+				t.Errorf("%T: nothing is said of %s", part, key)
+			}
+		}
+	}
+}
+
 func TestSketch(t *testing.T) {
 	r := rand.New(rand.NewPCG(8, 8))
 	var once, often sketch
@@ -354,6 +571,26 @@ func TestFieldNamesAsData(t *testing.T) {
 	}
 	if got := Judge([]*Collector{c}, now)[0]; !got.Overflow || len(c.fields) != maxFields {
 		t.Errorf("%d fields, overflow %v", len(c.fields), got.Overflow)
+	}
+}
+
+// Names may be as long as documents; those that are too many octets together are left out, like those that are too many.
+func TestLongFieldNames(t *testing.T) {
+	c := NewCollector("db.c")
+	for i := range 32 {
+		name := strings.Repeat(string(rune('g'+i%20)), 1<<20+i)
+		collect(t, c, bson.D{{Key: name, Value: uuid.Nil.String()}, {Key: "id", Value: uuid.Nil.String()}})
+	}
+	octets := 0
+	for name := range c.fields {
+		octets += len(name)
+	}
+	got := Judge([]*Collector{c}, now)[0]
+	if octets > 4<<20 || !got.Overflow {
+		t.Errorf("names of %d octets are held, overflow %v", octets, got.Overflow)
+	}
+	if i := slices.IndexFunc(got.Fields, func(f Field) bool { return f.Path == "id" }); i < 0 || got.Fields[i].Counts.Text != 32 {
+		t.Error("the field id is not counted")
 	}
 }
 
