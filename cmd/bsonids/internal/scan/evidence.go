@@ -398,6 +398,7 @@ func mixture(values []readings) model {
 		return m
 	}
 	for range 200 {
+		last := m
 		share, n, _ := m.expect(values, 1)
 		for part := range share {
 			m.share[part] = share[part] / float64(len(values))
@@ -405,8 +406,25 @@ func mixture(values []readings) model {
 		for o := range n {
 			m.kinds[o] = learned(n[o])
 		}
+		if m.near(&last) {
+			break
+		}
 	}
 	return m
+}
+
+// near reports whether the two models differ, in the shares of what they know of, by no more than matters among thousands
+// of values.
+func (m *model) near(other *model) bool {
+	const little = 1e-6
+	for o := range orders {
+		for k := range kinds {
+			if math.Abs(m.share[o]*m.kinds[o][k]-other.share[o]*other.kinds[o][k]) > little {
+				return false
+			}
+		}
+	}
+	return math.Abs(m.share[orders]-other.share[orders]) <= little
 }
 
 // expect returns how many of the values come from each part of m, how many of each kind there are in each order, and the
