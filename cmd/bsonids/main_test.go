@@ -912,7 +912,7 @@ func TestDenied(t *testing.T) {
 		{conv, []string{"listCollections", "count", "find"}},
 		{inPlace, []string{"listCollections", "update", "count", "find"}},
 		{append(inPlace, "--into", "new"), []string{"listCollections", "count", "find", "listIndexes", "create", "insert", "createIndexes"}},
-		{append(append([]string{"verify"}, ns...), "--from", "javaLegacy"), []string{"count", "find"}},
+		{append(append([]string{"verify"}, ns...), "--from", "javaLegacy"), []string{"listCollections", "count", "find"}},
 	} {
 		for _, name := range tt.commands {
 			denied.Store(&name)
@@ -1035,6 +1035,60 @@ func TestShow(t *testing.T) {
 	if err := json.Unmarshal([]byte(r.stdout), &e); err != nil || !e.ObjectID.Time.Equal(time.Date(2026, 2, 24, 19, 24, 9, 0, time.UTC)) {
 		t.Errorf("%v: %s", err, r.stdout)
 	}
+}
+
+// Views and the server's own collections are scanned where they are named, and the server is asked for no more than names,
+// which it gives to a user who may read some collections only.
+func TestScanWhat(t *testing.T) {
+	s, err := embedded.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	client, err := mongo.Connect(options.Client().ApplyURI(s.URI()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = client.Disconnect(context.Background()) }()
+	for _, name := range []string{"c", "v", "w"} {
+		insert(t, client.Database("d").Collection(name), []any{bson.D{{Key: "id", Value: in(uuid.New(), uuidrep.Standard)}}})
+	}
+	p := startProxy(t, s.Addr(), func(r request, pass func() []byte) []byte {
+		if r.name() != "listCollections" {
+			return pass()
+		}
+		var asked struct{ NameOnly, AuthorizedCollections bool }
+		if err := bson.Unmarshal(r.command, &asked); err != nil || !asked.NameOnly || !asked.AuthorizedCollections {
+			t.Errorf("%v: %v", err, r.command)
+		}
+		var batch bson.A
+		for _, c := range [][2]string{{"c", "collection"}, {"v", "view"}, {"w", "timeseries"}, {"system.views", "collection"}} {
+			batch = append(batch, bson.D{{Key: "name", Value: c[0]}, {Key: "type", Value: c[1]}})
+		}
+		return r.reply(bson.D{{Key: "ok", Value: 1.0}, {Key: "cursor", Value: bson.D{{Key: "id", Value: int64(0)},
+			{Key: "ns", Value: "d.$cmd.listCollections"}, {Key: "firstBatch", Value: batch}}}})
+	})
+	for _, tt := range []struct {
+		args, want []string
+	}{
+		{nil, []string{"d.c", "d.w"}},
+		{[]string{"--collection", "v"}, []string{"d.v"}},
+		{[]string{"--collection", "c,system.views"}, []string{"d.c", "d.system.views"}},
+	} {
+		r := command(t, p, append([]string{"scan", "--db", "d", "--output", "json"}, tt.args...)...).want(t, exitOK)
+		var report struct{ Collections []struct{ Namespace string } }
+		if err := json.Unmarshal([]byte(r.stdout), &report); err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, c := range report.Collections {
+			got = append(got, c.Namespace)
+		}
+		if !slices.Equal(got, tt.want) {
+			t.Errorf("%v: %v, want %v", tt.args, got, tt.want)
+		}
+	}
+	command(t, p, "scan", "--db", "d", "--collection", "none").want(t, exitUsage)
 }
 
 // With -scan-documents a million documents, say, are scanned, and the memory is reported.

@@ -46,7 +46,7 @@ names that are data, such as identifiers.`,
 	a.serverFlags(cmd)
 	a.outputFlag(cmd, "table, json, html")
 	cmd.Flags().StringSliceVar(&o.databases, "db", nil, "database; all but admin, config and local if absent")
-	cmd.Flags().StringSliceVar(&o.collections, "collection", nil, "collection; all of the databases' if absent")
+	cmd.Flags().StringSliceVar(&o.collections, "collection", nil, "collection or view; all of the databases' collections if absent")
 	cmd.Flags().Int64Var(&o.sample, "sample", 10_000, "how many documents of each collection to read, at random")
 	cmd.Flags().BoolVar(&o.all, "all", false, "read every document")
 	cmd.MarkFlagsMutuallyExclusive("sample", "all")
@@ -151,7 +151,8 @@ func (a *app) collect(ctx context.Context, coll *mongo.Collection, c *scan.Colle
 	return m, cur.Err()
 }
 
-// listNamespaces returns database and collection of everything that o asks for.
+// listNamespaces returns database and collection of everything that o asks for and the user has a privilege on. Views and
+// the server's own collections are read only where they are named.
 func listNamespaces(ctx context.Context, client *mongo.Client, o scanOptions) ([][2]string, error) {
 	databases := o.databases
 	if len(databases) == 0 {
@@ -167,15 +168,19 @@ func listNamespaces(ctx context.Context, client *mongo.Client, o scanOptions) ([
 		if !validDatabase(db) {
 			return nil, server.Usagef("--db %q is not the name of a database", db)
 		}
-		specs, err := client.Database(db).ListCollectionSpecifications(ctx, bson.D{})
+		specs, err := client.Database(db).ListCollectionSpecifications(ctx, bson.D{},
+			options.ListCollections().SetNameOnly(true).SetAuthorizedCollections(true))
 		if err != nil {
 			return nil, err
 		}
 		for _, s := range specs {
-			if s.Type == "view" || strings.HasPrefix(s.Name, "system.") || len(o.collections) > 0 && !slices.Contains(o.collections, s.Name) {
-				continue
+			wanted := s.Type != "view" && !strings.HasPrefix(s.Name, "system.")
+			if len(o.collections) > 0 {
+				wanted = slices.Contains(o.collections, s.Name)
 			}
-			out = append(out, [2]string{db, s.Name})
+			if wanted {
+				out = append(out, [2]string{db, s.Name})
+			}
 		}
 	}
 	for _, name := range o.collections {
