@@ -2,8 +2,8 @@ package clientopt
 
 import (
 	"errors"
-	"fmt"
 	"net/url"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -19,7 +19,6 @@ func (c connString) secrets() secrets {
 	var s secrets
 	if p, err := url.PathUnescape(c.password); err == nil {
 		s = append(s, c.password, p)
-		s = append(s, runeNames(p)...)
 	}
 	for _, o := range c.options {
 		switch {
@@ -50,7 +49,7 @@ func authSecrets(a *options.Credential) secrets {
 	if a == nil {
 		return nil
 	}
-	s := append(secrets{a.Password}, runeNames(a.Password)...)
+	s := secrets{a.Password}
 	for name, value := range a.AuthMechanismProperties {
 		s = append(s, propertySecrets(name, value)...)
 	}
@@ -71,21 +70,14 @@ func propertySecrets(name, value string) secrets {
 	return secrets{name, value}
 }
 
-// runeNames returns how the driver's string preparation names the characters of a password that it refuses.
-func runeNames(password string) []string {
-	var names []string
-	for _, r := range password {
-		if r < ' ' || r > '~' {
-			names = append(names, fmt.Sprintf(`\u%04x`, r))
-		}
-	}
-	return names
-}
+// refusedRune is how the driver's string preparation names the character of a password, or of its normal form, that it
+// refuses.
+var refusedRune = regexp.MustCompile(`rune: '\\u[0-9a-f]+'`)
 
 // redact returns err where its text shows no secret, and otherwise an error with that text but for them.
 func redact(err error, hidden secrets) error {
 	text := err.Error()
-	if safe := hidden.removeFrom(text); safe != text {
+	if safe := hidden.removeFrom(refusedRune.ReplaceAllLiteralString(text, "rune: '[redacted]'")); safe != text {
 		return &redactedError{text: safe, err: err}
 	}
 	return err
