@@ -40,15 +40,16 @@ func WithRegistry(f func(*bsoncodec.RegistryBuilder)) Option {
 // a field wins, nil is skipped.
 //
 // A registry among them is an error of [ApplyURI] and [Connect]: it would take the place of the one that they make; use
-// [WithRegistry]. A connection string that was applied to one of them counts as if its uuidRepresentation stood in the
-// main one: two different values are an error.
+// [WithRegistry]. A connection string that was applied to one of them, the last one where there are several, counts as
+// if its uuidRepresentation stood in the main one: two different values are an error.
 func WithClientOptions(opts ...*options.ClientOptions) Option {
 	return func(s *settings) { s.client = append(s.client, opts...) }
 }
 
 // ApplyURI returns the driver's client options for uri, with a registry that stores UUIDs in the representation that
 // uri names, or else [WithDefaultRepresentation]. The options are complete: SetRegistry on them, or a later argument of
-// mongo.Connect with a registry, undoes what this function is for.
+// mongo.Connect with a registry, undoes what this function is for, and the uuidRepresentation of a connection string
+// that is applied to them later is ignored, as the driver ignores it.
 //
 // The name of the option uuidRepresentation and its values are read in any letter case and percent-encoded or not; the
 // same value twice is one. With the scheme mongodb+srv the driver looks the host up, as ever, but only after

@@ -16,7 +16,8 @@ import (
 // (the driver takes no uuidRepresentation from there).
 //
 // A value that is empty or unknown is an error, and so are two different ones and a string whose form the driver
-// refuses; the values of other options are not looked at. No error shows a secret of uri.
+// refuses. Whether there is a host and a user name, how many hosts mongodb+srv has, and the values of other options are
+// not looked at. No error shows a secret of uri.
 //
 // The option is that of "Implicit decoding and encoding" in the MongoDB driver specification "Handling of Native UUID
 // Types".
