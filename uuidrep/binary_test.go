@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"testing/quick"
 
@@ -154,6 +155,31 @@ func TestAsUUIDRefuses(t *testing.T) {
 		}
 		if _, err := uuidrep.NewBinaryWithRepresentation(testUUID, r); err == nil {
 			t.Errorf("%v encoded", r)
+		}
+	}
+}
+
+// An error of a value names what came and what was expected.
+func TestErrorTexts(t *testing.T) {
+	for _, tt := range []struct {
+		err  error
+		want []string
+	}{
+		{&uuidrep.SubtypeError{Subtype: 4, Representation: uuidrep.JavaLegacy}, []string{"subtype 4 is not", "javaLegacy", "has subtype 3", "standard writes"}},
+		{&uuidrep.SubtypeError{Subtype: 3, Representation: uuidrep.Standard}, []string{"subtype 3 is not", "standard", "has subtype 4", "csharpLegacy, javaLegacy and pythonLegacy write"}},
+		{&uuidrep.SubtypeError{Subtype: 0, Representation: uuidrep.Standard}, []string{"subtype 0 is not", "has subtype 4", "without a codec"}},
+		{&uuidrep.SubtypeError{Subtype: 0x80, Representation: uuidrep.PythonLegacy}, []string{"subtype 128 is not", "pythonLegacy", "has subtype 3"}},
+		{&uuidrep.LengthError{Length: 15}, []string{"16 octets", "has 15"}},
+		{uuidrep.ErrUnspecified, []string{"uuidRepresentation", "standard", "csharpLegacy", "javaLegacy", "pythonLegacy"}},
+	} {
+		text := tt.err.Error()
+		if !strings.HasPrefix(text, "uuidrep: ") {
+			t.Errorf("%q does not begin with the package's name", text)
+		}
+		for _, want := range tt.want {
+			if !strings.Contains(text, want) {
+				t.Errorf("%q does not hold %q", text, want)
+			}
 		}
 	}
 }

@@ -100,6 +100,20 @@ func TestFieldsInEveryShape(t *testing.T) {
 	}
 }
 
+// What the package's documentation warns of: by Go's rules for embedded types the struct has the methods of the UUID.
+func TestEmbeddedField(t *testing.T) {
+	embedded := struct {
+		uuidrep.JavaLegacyUUID `bson:"_id"`
+		Name                   string
+	}{uuidrep.JavaLegacyUUID{UUID: testUUID}, "Ada"}
+	if raw, err := bson.Marshal(embedded); err == nil {
+		t.Errorf("a document: %v", bson.Raw(raw))
+	}
+	if _, octets, ok := marshal(t, bson.M{"v": embedded}).Lookup("v").BinaryOK(); !ok || !bytes.Equal(octets, octetsJava) {
+		t.Errorf("an element: %X", octets)
+	}
+}
+
 // Every field type reads its own subtype alone.
 func TestFieldsRefuseWhatIsNotTheirs(t *testing.T) {
 	targets := map[byte]func() any{

@@ -3,6 +3,9 @@
 //
 // It implements "Explicit encoding and decoding" of the MongoDB driver specification "Handling of Native UUID Types".
 // Nothing here needs a registry or a client; package bsoncodec converts implicitly.
+//
+// Give a field of one of the field types a name. A struct that embeds one has its methods, so that for BSON the whole
+// struct is that UUID and its other fields are not stored: as an element without a word, as a document with an error.
 package uuidrep
 
 import (
