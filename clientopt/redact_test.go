@@ -345,6 +345,9 @@ func FuzzRedaction(f *testing.F) {
 			if strings.Contains(texts(err), mark) {
 				t.Errorf("%q: error %d shows the secret: %s", uri, i, err)
 			}
+			if strings.Contains(texts(err), `rune: '\u`) {
+				t.Errorf("%q: error %d shows a character of the password: %s", uri, i, err)
+			}
 		}
 	})
 }

@@ -87,8 +87,9 @@ func WithClock(now func() time.Time) Option {
 }
 
 // WithRandom takes random octets from r in place of [crypto/rand.Reader]: 8 for New and 8 for each Renew, the first 5
-// of them the process value and the last 3 the counter of the first id, big-endian. A Generator reads from it by one
-// call at a time. A nil reader is an error of New, as is one that fails or ends early.
+// of them the process value and the last 3 the counter of the first id, big-endian. Where the process value is one that
+// Renew must not take, it reads 8 more, up to 32 in all. A Generator reads from it by one call at a time. A nil reader
+// is an error of New, as is one that fails or ends early.
 func WithRandom(r io.Reader) Option {
 	return func(s *settings) {
 		s.random = r

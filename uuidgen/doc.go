@@ -66,16 +66,18 @@
 //
 // # Randomness
 //
-// Without [WithRandom], random bits are the key stream of AES-256 in counter mode, 8064 octets at a time, each such stock
-// under a key of 256 bits that the system's source ([crypto/rand]) gave for it alone. Ids thus show nothing of each
-// other to whoever cannot read the process's memory, and nothing of the ids of other stocks to whoever can. That is more
-// than an identifier needs; an identifier is still not a secret, and one in the order of time tells everyone its age.
+// Without [WithRandom], random bits are the key stream of AES-256 in counter mode, 8064 octets at a time (for a large
+// [Generator.Fill] up to 8192), each such stock under a key of 256 bits that the system's source ([crypto/rand]) gave
+// for it alone. Ids thus show nothing of each other to whoever cannot read the process's memory, and nothing of the ids
+// of other stocks to whoever can. That is more than an identifier needs; an identifier is still not a secret, and one
+// in the order of time tells everyone its age.
 //
 // A stock lives in memory, so a copy of the memory copies it. When a virtual machine is cloned, or restored from one
 // snapshot twice, both copies of a process hold the same stock, and until it is used up (at most 504 ids of version 4,
-// 1008 of version 6 or 7, from each [Generator]) they draw the same random bits: the same ids in version 4; in version 6
-// or 7 the same ids only where the timestamps agree too, to 100 ns or 244 ns. Call [Generator.Renew] after the restore
-// and before the next id, or pass [crypto/rand.Reader] to [WithRandom]: the process then holds no bits in stock, and a
-// system that learns of the restore (Linux does where the hypervisor gives a VM generation id) gives each copy bits of
-// its own, at the price of a call to the system for every id or batch.
+// 1008 of version 6 or 7, from each [Generator], and those that a Fill was about to make) they draw the same random
+// bits: the same ids in version 4; in version 6 or 7 the same ids only where the timestamps agree too, to 100 ns or 244
+// ns. Call [Generator.Renew] after the restore and before the next id, or pass [crypto/rand.Reader] to [WithRandom]:
+// the process then holds no bits in stock, and a system that learns of the restore (Linux does where the hypervisor
+// gives a VM generation id) gives each copy bits of its own, at the price of a call to the system for every id or
+// batch.
 package uuidgen
