@@ -141,10 +141,12 @@ func parse(uri string) (connString, error) {
 
 // checkUserinfo reports what is wrong with a user name or a password as written. A name cannot have a colon here.
 func checkUserinfo(part, s string) error {
-	for _, c := range []struct{ char, code string }{{":", "%3A"}, {"/", "%2F"}} {
-		if strings.Contains(s, c.char) {
-			return fmt.Errorf("the %s has a %s: write it as %s", part, c.char, c.code)
-		}
+	if strings.Contains(s, ":") {
+		return fmt.Errorf("the %s has a :: write it as %%3A", part)
+	}
+	if strings.Contains(s, "/") {
+		return fmt.Errorf("the %s has a /: write it as %%2F, and an @ elsewhere as %%40: the first one ends user name and "+
+			"password", part)
 	}
 	if _, err := url.PathUnescape(s); err != nil {
 		return fmt.Errorf("the percent-encoding of the %s is not valid: a %% itself is %%25", part)

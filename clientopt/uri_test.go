@@ -108,6 +108,8 @@ func TestRepresentationErrors(t *testing.T) {
 		{"mongodb://u:p@q@h/?uuidRepresentation=standard", "has an @"},
 		{"mongodb://u:p/q@h/", "the password has a /: write it as %2F"},
 		{"mongodb://u/q:p@h/", "the user name has a /"},
+		{"mongodb://h/?appName=a@b", "an @ elsewhere as %40"}, // no user name at all, but the first @ ends one
+		{"mongodb://h:27017/?appName=a@b", "an @ elsewhere as %40"},
 		{"mongodb://u:p:q@h/", "the password has a :"},
 		{"mongodb://u:p%q@h/", "percent-encoding of the password"},
 		{"mongodb://u%:p@h/", "percent-encoding of the user name"},
