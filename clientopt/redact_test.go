@@ -230,6 +230,8 @@ func TestRedactedError(t *testing.T) {
 		{"mongodb://h" + file, []*options.ClientOptions{options.Client().SetAuth(options.Credential{Password: "nowhere"})}},
 		{"mongodb://h" + file, []*options.ClientOptions{options.Client().ApplyURI("mongodb://u:nowhere@h")}},
 		{"mongodb://h" + file, []*options.ClientOptions{keyVault("mongodb://u:nowhere@h/?uuidRepresentation=bogus")}},
+		{"mongodb://h" + file, []*options.ClientOptions{options.Client().SetAutoEncryptionOptions(options.AutoEncryption().
+			SetKeyVaultClientOptions(options.Client().SetAuth(options.Credential{Password: "nowhere"})))}},
 	} {
 		_, err := ApplyURI(c.uri, WithClientOptions(c.opts...))
 		if want := "clientopt: open /[redacted]/[redacted].pem: "; err == nil || !strings.HasPrefix(err.Error(), want) {
