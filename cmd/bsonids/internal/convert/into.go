@@ -13,6 +13,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 	"golang.org/x/time/rate"
 
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/server"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
 )
 
@@ -420,7 +421,7 @@ func (c *copier) insert(ctx context.Context, docs []bson.Raw) ([]Skip, error) {
 	}
 	var doubt []bson.Raw
 	for _, we := range refused.WriteErrors {
-		if ofServer(we.Code) {
+		if server.Concerns(we.Code) {
 			return nil, err
 		}
 		if we.Code != 11000 && we.Code != 11001 {

@@ -15,6 +15,8 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 	"golang.org/x/time/rate"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/server"
 )
 
 const (
@@ -316,7 +318,7 @@ func (r *runner) attempt(ctx context.Context, plans []Plan) ([]Plan, error) {
 	}
 	failed := make(map[int]bool)
 	for _, we := range refused.WriteErrors {
-		if ofServer(we.Code) {
+		if server.Concerns(we.Code) {
 			return nil, err
 		}
 		failed[we.Index] = true
@@ -338,12 +340,6 @@ func (r *runner) attempt(ctx context.Context, plans []Plan) ([]Plan, error) {
 		return nil, nil
 	}
 	return r.resolve(ctx, rest)
-}
-
-// ofServer reports whether the error is no matter of one document: a missing privilege, or a server that is shutting down
-// or not the primary any more, behind a router.
-func ofServer(code int) bool {
-	return slices.Contains([]int{13, 91, 189, 10107, 11600, 11602, 13435, 13436}, code)
 }
 
 // reason says in words why the server refused an update.

@@ -9,6 +9,8 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/server"
 )
 
 // Undone is what an undo log's way back did, or would do.
@@ -155,7 +157,7 @@ func (res *Undone) batch(ctx context.Context, coll *mongo.Collection, b []Entry,
 		return err
 	}
 	for _, we := range refused.WriteErrors {
-		if ofServer(we.Code) {
+		if server.Concerns(we.Code) {
 			return err
 		}
 		res.skip(back[we.Index].ID, reason(we.WriteError))

@@ -99,6 +99,19 @@ func (e *Error) Error() string { return e.Text }
 // Unwrap gives the error behind the sentence, whose own text may show more.
 func (e *Error) Unwrap() error { return e.err }
 
+// lost are the error codes of a server that is shutting down, is not the primary any more or took too long, and of a router
+// that didn't reach one or not the right one, by MongoDB's src/mongo/base/error_codes.yml.
+var lost = []int{
+	6, 7, 50, 63, 70, 82, 83, 89, 91, 133, 150, 189, 202, 249, 262, 317, 384, 407, 9001, 10058, 10107, 11600, 11602, 13388, 13435, 13436, 91331,
+}
+
+// refuses are further codes that say nothing of a single document: missing privileges and expired credentials, an operation
+// that was killed, locks, conflicts and overload, no room on the disk, a quota, writes that are blocked.
+var refuses = []int{13, 18, 24, 46, 112, 117, 237, 246, 279, 290, 355, 358, 363, 365, 371, 391, 402, 433, 449, 450, 453, 462, 8000, 11601, 14031, 46841, 10045600}
+
+// Concerns reports whether a write error with the code concerns the server, and not the one document that was to be written.
+func Concerns(code int) bool { return slices.Contains(lost, code) || slices.Contains(refuses, code) }
+
 // Explain makes a sentence of err, which may come from the driver. The credentials in uri are taken out of it.
 func Explain(err error, uri string) *Error {
 	var e *Error
@@ -118,10 +131,8 @@ func Explain(err error, uri string) *Error {
 			text, _, _ = strings.Cut(text, "{")
 			return &Error{Kind: Denied, Text: "the user lacks a privilege: " + strings.TrimSpace(text), err: err}
 		}
-		for _, code := range []int{91, 189, 10107, 11600, 11602, 13435, 13436} { // shutting down, or not the primary any more
-			if se.HasErrorCode(code) {
-				return &Error{Kind: Unreachable, Text: "the server was lost: " + text, err: err}
-			}
+		if slices.ContainsFunc(lost, se.HasErrorCode) {
+			return &Error{Kind: Unreachable, Text: "the server was lost: " + text, err: err}
 		}
 	}
 	switch {
