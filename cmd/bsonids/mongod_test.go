@@ -1,11 +1,14 @@
 package main
 
 import (
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"github.com/bsonids/bsonids/integration/mongotest"
 	"github.com/bsonids/bsonids/uuidrep"
@@ -64,5 +67,157 @@ func TestNoMatterOfADocument(t *testing.T) {
 			command(t, s, args...).want(t, exitOK)
 			equal(t, all(t, db.Collection("c")), want)
 		})
+	}
+}
+
+// cursor answers a command with all of a cursor at once.
+func (r request) cursor(ns string, docs ...any) []byte {
+	return r.reply(bson.D{{Key: "cursor", Value: bson.D{{Key: "id", Value: int64(0)}, {Key: "ns", Value: ns}, {Key: "firstBatch", Value: bson.A(docs)}}}, {Key: "ok", Value: 1.0}})
+}
+
+// An index of the simple collation on a collection with another default is listed without one, and one that is made without
+// one gets the default. Old indexes have options that no server takes any more, and values in their keys likewise.
+func TestIndexSpecs(t *testing.T) {
+	s := mongotest.Start(t)
+	db := connect(t, s)
+	want := seed(t, db.Collection("old"), 5, uuidrep.JavaLegacy, uuidrep.Standard)
+	collation := bson.D{{Key: "locale", Value: "en"}, {Key: "strength", Value: int32(2)}}
+	listed := func(name string, key bson.D, more ...bson.E) bson.D {
+		return append(bson.D{{Key: "v", Value: int32(1)}, {Key: "key", Value: key}, {Key: "name", Value: name}, {Key: "ns", Value: "db.old"}}, more...)
+	}
+	number := bson.D{{Key: "n", Value: int32(1)}}
+	var made bson.Raw
+	p := startProxy(t, host(t, s), func(r request, pass func() []byte) []byte {
+		switch r.name() {
+		case "listCollections":
+			name, _ := r.command.Lookup("filter", "name").StringValueOK()
+			return r.cursor("db.$cmd.listCollections", bson.D{{Key: "name", Value: name}, {Key: "type", Value: "collection"}, {Key: "options", Value: bson.D{{Key: "collation", Value: collation}}}})
+		case "create":
+			return r.reply(bson.D{{Key: "ok", Value: 1.0}})
+		case "listIndexes":
+			return r.cursor("db.old", listed("_id_", bson.D{{Key: "_id", Value: int32(1)}}), listed("simple", number), listed("same", number, bson.E{Key: "collation", Value: collation}),
+				listed("odd", bson.D{{Key: "a", Value: true}, {Key: "b", Value: 0.0}, {Key: "c", Value: ""}, {Key: "d", Value: -1.0}, {Key: "e", Value: "hashed"}, {Key: "f", Value: int64(-2)}, {Key: "g", Value: bson.D{}}},
+					bson.E{Key: "safe", Value: true}, bson.E{Key: "unique", Value: true}))
+		case "createIndexes":
+			made = r.command
+			return r.reply(bson.D{{Key: "ok", Value: 1.0}})
+		}
+		return pass()
+	})
+	command(t, p, "convert", "--db", s.Database(), "--collection", "old", "--from", "javaLegacy", "--into", "new", "--write").want(t, exitOK)
+	equal(t, all(t, db.Collection("new")), want)
+	if ignore, _ := made.Lookup("ignoreUnknownIndexOptions").BooleanOK(); !ignore {
+		t.Error("an unknown option of an index would be an error")
+	}
+	simple := bson.D{{Key: "locale", Value: "simple"}}
+	for i, w := range []bson.D{
+		{{Key: "key", Value: number}, {Key: "name", Value: "simple"}, {Key: "collation", Value: simple}},
+		{{Key: "key", Value: number}, {Key: "name", Value: "same"}, {Key: "collation", Value: collation}},
+		{{Key: "key", Value: bson.D{{Key: "a", Value: int32(1)}, {Key: "b", Value: int32(1)}, {Key: "c", Value: int32(1)}, {Key: "d", Value: -1.0}, {Key: "e", Value: "hashed"}, {Key: "f", Value: int64(-2)}, {Key: "g", Value: int32(1)}}},
+			{Key: "name", Value: "odd"}, {Key: "safe", Value: true}, {Key: "unique", Value: true}, {Key: "collation", Value: simple}},
+	} {
+		raw, err := bson.Marshal(w)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := made.Lookup("indexes", fmt.Sprint(i)).String(); got != bson.Raw(raw).String() {
+			t.Errorf("got %s, want %s", got, bson.Raw(raw))
+		}
+	}
+}
+
+// A unique value passes from one document to another while they are copied, so that the copies hold it twice. They are
+// brought up to date before the unique index is given up.
+func TestUniqueValuePassesOn(t *testing.T) {
+	s := mongotest.Start(t)
+	db := connect(t, s)
+	old, fresh := db.Collection("old"), db.Collection("new")
+	insert(t, old, []any{bson.D{{Key: "_id", Value: 1}, {Key: "seat", Value: "a"}}, bson.D{{Key: "_id", Value: 2}, {Key: "seat", Value: "b"}}})
+	if _, err := old.Indexes().CreateOne(t.Context(), mongo.IndexModel{Keys: bson.D{{Key: "seat", Value: 1}}, Options: options.Index().SetUnique(true)}); err != nil {
+		t.Fatal(err)
+	}
+	set := func(coll *mongo.Collection, id int, seat string) {
+		if _, err := coll.UpdateOne(t.Context(), bson.D{{Key: "_id", Value: id}}, bson.D{{Key: "$set", Value: bson.D{{Key: "seat", Value: seat}}}}); err != nil {
+			t.Error(err)
+		}
+	}
+	refused := 0
+	changed := false
+	p := startProxy(t, host(t, s), func(r request, pass func() []byte) []byte {
+		switch r.name() {
+		case "find":
+			if _, err := r.command.LookupErr("filter", "$or"); err == nil && !changed { // behind the first document
+				changed = true
+				set(old, 1, "c")
+				set(old, 2, "a")
+			}
+		case "createIndexes":
+			n, err := fresh.CountDocuments(t.Context(), bson.D{{Key: "seat", Value: "a"}})
+			if err != nil {
+				t.Error(err)
+			}
+			if n > 1 {
+				refused++
+				return r.reply(bson.D{{Key: "ok", Value: 0.0}, {Key: "code", Value: int32(11000)}, {Key: "codeName", Value: "DuplicateKey"}, {Key: "errmsg", Value: "E11000 duplicate key error collection: db.new index: seat_1 dup key"}})
+			}
+		}
+		return pass()
+	})
+	state := filepath.Join(t.TempDir(), "state")
+	args := []string{"convert", "--db", s.Database(), "--collection", "old", "--from", "javaLegacy", "--into", "new", "--write", "--batch", "1", "--state", state}
+	command(t, p, args...).want(t, exitOK)
+	if refused != 1 {
+		t.Errorf("the index was refused %d times", refused)
+	}
+	equal(t, all(t, fresh), all(t, old))
+	specs, err := fresh.Indexes().ListSpecifications(t.Context())
+	if err != nil || len(specs) != 2 || specs[1].Unique == nil || !*specs[1].Unique {
+		t.Errorf("%+v, %v", specs, err)
+	}
+}
+
+// The same once the unique index is there: the copy that needs a value which another one still has is replaced after that.
+func TestUniqueValueIsAwaited(t *testing.T) {
+	for _, swap := range []bool{false, true} {
+		s := mongotest.Start(t)
+		db := connect(t, s)
+		old, fresh := db.Collection("old"), db.Collection("new")
+		insert(t, old, []any{bson.D{{Key: "_id", Value: 1}, {Key: "seat", Value: "a"}}, bson.D{{Key: "_id", Value: 2}, {Key: "seat", Value: "b"}}})
+		if _, err := old.Indexes().CreateOne(t.Context(), mongo.IndexModel{Keys: bson.D{{Key: "seat", Value: 1}}, Options: options.Index().SetUnique(true)}); err != nil {
+			t.Fatal(err)
+		}
+		set := func(id int, seat string) {
+			if _, err := old.UpdateOne(t.Context(), bson.D{{Key: "_id", Value: id}}, bson.D{{Key: "$set", Value: bson.D{{Key: "seat", Value: seat}}}}); err != nil {
+				t.Error(err)
+			}
+		}
+		updates := 0
+		p := startProxy(t, host(t, s), func(r request, pass func() []byte) []byte {
+			switch r.name() {
+			case "createIndexes":
+				answer := pass()
+				set(2, "c")
+				set(1, "b")
+				if swap {
+					set(2, "a")
+				}
+				return answer
+			case "update":
+				if updates++; updates == 1 || swap {
+					return r.reply(bson.D{{Key: "n", Value: int32(0)}, {Key: "nModified", Value: int32(0)}, {Key: "ok", Value: 1.0}, {Key: "writeErrors",
+						Value: bson.A{bson.D{{Key: "index", Value: int32(0)}, {Key: "code", Value: int32(11000)}, {Key: "errmsg", Value: "E11000 duplicate key error"}}}}})
+				}
+			}
+			return pass()
+		})
+		args := []string{"convert", "--db", s.Database(), "--collection", "old", "--from", "javaLegacy", "--into", "new", "--write"}
+		if swap { // two copies wait for each other
+			if r := command(t, p, args...).want(t, exitIncomplete); !strings.Contains(r.stdout, "Not verified") || !strings.Contains(r.stdout, "an index is unique") {
+				t.Error(r.stdout)
+			}
+			continue
+		}
+		command(t, p, args...).want(t, exitOK)
+		equal(t, all(t, fresh), all(t, old))
 	}
 }

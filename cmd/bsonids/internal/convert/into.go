@@ -122,7 +122,15 @@ func Into(ctx context.Context, source, target *mongo.Collection, o Options) (Cop
 		}
 	}
 	if !state.Indexed && o.Part.First() {
-		if err := c.index(ctx, indexes); err != nil {
+		err := c.index(ctx, indexes)
+		if duplicateKey(err) {
+			// What is unique in the source may have passed from one document to another since the first was copied.
+			if _, err := c.pass(ctx, true); err != nil {
+				return c.res, err
+			}
+			err = c.index(ctx, indexes)
+		}
+		if err != nil {
 			return c.res, err
 		}
 		state.Indexed = true
@@ -306,6 +314,16 @@ func (c *copier) index(ctx context.Context, indexes []bson.Raw) error {
 	if len(indexes) == 0 {
 		return nil
 	}
+	// An index without a collation has the simple one, but it would get the collection's default.
+	target, err := c.target.Database().ListCollectionSpecifications(ctx, bson.D{{Key: "name", Value: c.target.Name()}})
+	if err != nil {
+		return err
+	}
+	collated := false
+	if len(target) > 0 {
+		_, err := target[0].Options.LookupErr("collation")
+		collated = err == nil
+	}
 	var specs bson.A
 	for _, i := range indexes {
 		elements, err := i.Elements()
@@ -314,14 +332,50 @@ func (c *copier) index(ctx context.Context, indexes []bson.Raw) error {
 		}
 		var spec bson.D
 		for _, e := range elements {
-			// The version is the server's own matter, and ns, of old servers, names the source.
-			if e.Key() != "v" && e.Key() != "ns" {
+			switch e.Key() {
+			case "v", "ns": // the version is the server's own matter, and ns, of old servers, names the source
+			case "key":
+				key, err := indexKey(e.Value().Document())
+				if err != nil {
+					return err
+				}
+				spec = append(spec, bson.E{Key: "key", Value: key})
+			default:
 				spec = append(spec, bson.E{Key: e.Key(), Value: e.Value()})
 			}
 		}
+		if _, err := i.LookupErr("collation"); err != nil && collated {
+			spec = append(spec, bson.E{Key: "collation", Value: bson.D{{Key: "locale", Value: "simple"}}})
+		}
 		specs = append(specs, spec)
 	}
-	return c.target.Database().RunCommand(ctx, bson.D{{Key: "createIndexes", Value: c.target.Name()}, {Key: "indexes", Value: specs}}).Err()
+	// Options that servers before 3.4 kept and did nothing for would be errors.
+	return c.target.Database().RunCommand(ctx, bson.D{{Key: "createIndexes", Value: c.target.Name()}, {Key: "indexes", Value: specs},
+		{Key: "ignoreUnknownIndexOptions", Value: true}}).Err()
+}
+
+// indexKey returns the key of an index as servers take it today: those before 3.4 took everything but text and negative
+// numbers, which is true and 0 for instance, for 1.
+func indexKey(key bson.Raw) (bson.D, error) {
+	elements, err := key.Elements()
+	var d bson.D
+	for _, e := range elements {
+		v := e.Value()
+		n, number := v.AsFloat64OK()
+		text, isText := v.StringValueOK()
+		if number && n != 0 || v.Type == bson.TypeDecimal128 || isText && text != "" {
+			d = append(d, bson.E{Key: e.Key(), Value: v})
+		} else {
+			d = append(d, bson.E{Key: e.Key(), Value: int32(1)})
+		}
+	}
+	return d, err
+}
+
+// duplicateKey reports whether a unique index refused a value that stands there twice.
+func duplicateKey(err error) bool {
+	var se mongo.ServerError
+	return errors.As(err, &se) && (se.HasErrorCode(11000) || se.HasErrorCode(11001))
 }
 
 type copyBatch struct {
@@ -556,7 +610,14 @@ func (c *copier) compare(ctx context.Context, want []bson.Raw, res *comparison, 
 				continue
 			}
 			// On what was read, so that a copy that changes at this moment is looked at again.
-			if _, err := c.target.ReplaceOne(ctx, replaced(got, maxUpdate-len(doc)), doc); err != nil {
+			_, err = c.target.ReplaceOne(ctx, replaced(got, maxUpdate-len(doc)), doc)
+			if duplicateKey(err) {
+				// The copy that has the value may be brought up to date after this one; then the next pass succeeds.
+				res.Wrong++
+				res.find(id, "the converted source has a value that another copy has too, and an index is unique")
+				continue
+			}
+			if err != nil {
 				return err
 			}
 			res.repaired++
