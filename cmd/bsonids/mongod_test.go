@@ -221,3 +221,53 @@ func TestUniqueValueIsAwaited(t *testing.T) {
 		equal(t, all(t, fresh), all(t, old))
 	}
 }
+
+// What a killed run copied and the source changed since is brought up to date, and is no conflict then.
+func TestNoConflictOfStaleCopy(t *testing.T) {
+	s := mongotest.Start(t)
+	db := connect(t, s)
+	want := seed(t, db.Collection("old"), 3, uuidrep.JavaLegacy, uuidrep.Standard)
+	first := true
+	p := startProxy(t, host(t, s), func(r request, pass func() []byte) []byte {
+		if r.name() == "insert" && first {
+			first = false
+			insert(t, db.Collection("new"), []any{bson.D{{Key: "_id", Value: int32(1)}, {Key: "n", Value: int32(7)}}})
+		}
+		return pass()
+	})
+	r := command(t, p, "convert", "--db", s.Database(), "--collection", "old", "--from", "javaLegacy", "--into", "new", "--write").want(t, exitOK)
+	if !strings.Contains(r.stdout, "Verified") || strings.Contains(r.stdout, "another document") {
+		t.Error(r.stdout)
+	}
+	equal(t, all(t, db.Collection("new")), want)
+}
+
+// Writes wait for a majority unless the connection string has another w, whatever else of a write concern it has.
+func TestWriteConcern(t *testing.T) {
+	for uri, want := range map[string]string{
+		"":                  `{"w": "majority"}`,
+		"&journal=true":     `{"w": "majority","j": true}`,
+		"&journal=false":    `{"w": "majority","j": false}`,
+		"&wtimeoutMS=5000":  `{"w": "majority"}`,
+		"&w=1&journal=true": `{"w": {"$numberInt":"1"},"j": true}`,
+		"&w=twoDataCentres": `{"w": "twoDataCentres"}`,
+	} {
+		s := mongotest.Start(t)
+		seed(t, connect(t, s).Collection("c"), 1, uuidrep.JavaLegacy, uuidrep.Standard)
+		got := ""
+		p := startProxy(t, host(t, s), func(r request, pass func() []byte) []byte {
+			if r.name() == "update" {
+				got = r.command.Lookup("writeConcern").String()
+			}
+			return pass()
+		})
+		command(t, uriTarget(p.URI()+uri), "convert", "--db", s.Database(), "--collection", "c", "--from", "javaLegacy", "--write")
+		if got != want {
+			t.Errorf("%s: %s, want %s", uri, got, want)
+		}
+	}
+}
+
+type uriTarget string
+
+func (u uriTarget) URI() string { return string(u) }

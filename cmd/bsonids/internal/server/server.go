@@ -54,6 +54,8 @@ func Connect(ctx context.Context, uri string, mode Mode) (*mongo.Client, error) 
 		opts.SetReadPreference(readpref.Primary())
 		if opts.WriteConcern == nil {
 			opts.SetWriteConcern(writeconcern.Majority())
+		} else if opts.WriteConcern.W == nil { // journal alone: the server's default of w may be 1
+			opts.SetWriteConcern(&writeconcern.WriteConcern{W: writeconcern.WCMajority, Journal: opts.WriteConcern.Journal})
 		}
 		if !opts.WriteConcern.Acknowledged() {
 			return nil, &Error{Kind: Usage, Text: "the connection string has w=0: writes that the server doesn't acknowledge cannot be counted"}
