@@ -13,6 +13,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -663,5 +664,20 @@ func TestSkipJSON(t *testing.T) {
 	}
 	if err := json.Unmarshal(b, &got); err != nil || got.Reason != reason || got.ID != "a\x01\"<é" {
 		t.Errorf("%s: %+v, %v", b, got, err)
+	}
+}
+
+// A file system that syncs no directories is no reason to fail.
+func TestSyncDir(t *testing.T) {
+	if err := syncDir(t.TempDir()); err != nil {
+		t.Error(err)
+	}
+	if runtime.GOOS == "linux" { // whose /proc answers EINVAL, as shares and user space file systems do
+		if err := syncDir("/proc"); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := syncDir(filepath.Join(t.TempDir(), "none")); err == nil {
+		t.Error("synced what isn't there")
 	}
 }
