@@ -53,7 +53,7 @@ type Copied struct {
 	Values    int64         `json:"valuesChanged"`
 	Fields    Tally         `json:"fields"`
 	Indexes   []string      `json:"indexes"`
-	Conflicts []Skip        `json:"conflicts,omitempty"` // the converted _id stands in the new collection with another document
+	Conflicts []Skip        `json:"conflicts,omitempty"` // the converted _id stands in the new collection with another document; in Proof once that is complete
 	Followed  int64         `json:"documentsFollowed"`   // changed in the source while they were copied, and brought up to date
 	Passes    int           `json:"passes"`
 	Verified  bool          `json:"verified"`
@@ -141,6 +141,7 @@ func Into(ctx context.Context, source, target *mongo.Collection, o Options) (Cop
 	if err := c.follow(ctx); err != nil {
 		return c.res, err
 	}
+	c.res.Conflicts = nil // the proof has those that are left: what an earlier run copied may just have been out of date
 	if c.res.Verified && o.State != nil {
 		state.Done = true
 		return c.res, save()
