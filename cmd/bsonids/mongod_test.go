@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
@@ -271,3 +272,39 @@ func TestWriteConcern(t *testing.T) {
 type uriTarget string
 
 func (u uriTarget) URI() string { return string(u) }
+
+// A router of MongoDB before 6.0 sends an update by _id to all shards, and counts those of orphaned documents too. That may
+// be as many as were asked for although one was not found, since another program had changed it.
+func TestOrphansAreCounted(t *testing.T) {
+	s := mongotest.Start(t)
+	db := connect(t, s)
+	u, v := uuid.New(), uuid.New()
+	c := db.Collection("c")
+	insert(t, c, []any{bson.D{{Key: "_id", Value: 1}, {Key: "a", Value: in(u, uuidrep.JavaLegacy)}}, bson.D{{Key: "_id", Value: 2}, {Key: "a", Value: in(u, uuidrep.JavaLegacy)}}})
+	first := true
+	p := startProxy(t, host(t, s), func(r request, pass func() []byte) []byte {
+		switch {
+		case strings.EqualFold(r.name(), "hello"), strings.EqualFold(r.name(), "isMaster"):
+			return r.reply(bson.D{{Key: "ismaster", Value: true}, {Key: "msg", Value: "isdbgrid"}, {Key: "maxBsonObjectSize", Value: int32(16 << 20)}, {Key: "maxMessageSizeBytes", Value: int32(48_000_000)},
+				{Key: "maxWriteBatchSize", Value: int32(100_000)}, {Key: "minWireVersion", Value: int32(0)}, {Key: "maxWireVersion", Value: int32(13)}, {Key: "ok", Value: 1.0}})
+		case r.name() == "update" && r.documents == 2 && first:
+			first = false
+			if _, err := c.UpdateOne(t.Context(), bson.D{{Key: "_id", Value: 1}}, bson.D{{Key: "$set", Value: bson.D{{Key: "a", Value: in(v, uuidrep.JavaLegacy)}}}}); err != nil {
+				t.Error(err)
+			}
+			pass()
+			return r.reply(bson.D{{Key: "n", Value: int32(2)}, {Key: "nModified", Value: int32(2)}, {Key: "ok", Value: 1.0}})
+		}
+		return pass()
+	})
+	command(t, p, "convert", "--db", s.Database(), "--collection", "c", "--from", "javaLegacy", "--write").want(t, exitOK)
+	for _, doc := range all(t, c) {
+		want := u
+		if doc.Lookup("_id").Int32() == 1 {
+			want = v
+		}
+		if subtype, data := doc.Lookup("a").Binary(); subtype != 4 || [16]byte(data) != want {
+			t.Errorf("%v, want %v", doc, want)
+		}
+	}
+}

@@ -83,6 +83,7 @@ type runner struct {
 	coll    *mongo.Collection
 	tracker *tracker
 	limiter *rate.Limiter
+	orphans bool // the server may count more documents than it was asked to update
 
 	// Entries of an earlier run about documents that the state doesn't know to be done, until they are read again.
 	inFlight map[string]Entry
@@ -111,6 +112,12 @@ func InPlace(ctx context.Context, coll *mongo.Collection, o Options) (Result, er
 	if o.Write && o.Conversion.SameSubtype() && (o.State == nil || o.Undo == nil) {
 		return r.result, errors.New("a converted value would look like one that isn't: this conversion needs a state file and an undo log")
 	}
+	if o.Write {
+		var err error
+		if r.orphans, err = countsOrphans(ctx, coll.Database()); err != nil {
+			return r.result, err
+		}
+	}
 	p := &pages{coll: coll, projection: o.Conversion.Projection(), size: int64(r.Batch)}
 	if o.Write && o.State != nil {
 		if err := r.resume(ctx, p); err != nil {
@@ -123,6 +130,18 @@ func InPlace(ctx context.Context, coll *mongo.Collection, o Options) (Result, er
 		err = errors.Join(err, r.save())
 	}
 	return r.result, err
+}
+
+// countsOrphans reports whether the server is a router of MongoDB before 6.0 (wire version 17): it sends an update by _id to
+// all shards, which update orphaned copies of the document too. That as many were matched as were asked for doesn't say then
+// that each of them was.
+func countsOrphans(ctx context.Context, db *mongo.Database) (bool, error) {
+	var is struct {
+		Msg            string
+		MaxWireVersion int32 `bson:"maxWireVersion"`
+	}
+	err := db.RunCommand(ctx, bson.D{{Key: "isMaster", Value: 1}}).Decode(&is)
+	return is.Msg == "isdbgrid" && is.MaxWireVersion < 17, err
 }
 
 // resume takes up what an earlier run left.
@@ -333,7 +352,7 @@ func (r *runner) attempt(ctx context.Context, plans []Plan) ([]Plan, error) {
 			}
 		}
 	}
-	if res != nil && res.MatchedCount == int64(len(rest)) {
+	if res != nil && res.MatchedCount == int64(len(rest)) && !r.orphans {
 		for _, p := range rest {
 			r.count(p)
 		}
