@@ -600,6 +600,9 @@ func (c *copier) compare(ctx context.Context, want []bson.Raw, res *comparison, 
 			res.find(id, "the copy differs from the converted source")
 		case !ok:
 			missing = append(missing, doc)
+		case bytes.Equal(got, filledIn(doc, got)):
+			res.Wrong++
+			res.find(id, "it has an empty timestamp at its top, which a server fills in when a document is inserted")
 		default:
 			conflict, err := c.isConflict(ctx, doc)
 			if err != nil {
@@ -634,6 +637,24 @@ func (c *copier) compare(ctx context.Context, want []bson.Raw, res *comparison, 
 	}
 	res.repaired += int64(len(missing) - len(conflicts))
 	return err
+}
+
+// filledIn returns doc with the timestamps of got in the place of its empty ones, where a server fills them in: at the top of
+// a document, but not as its _id.
+func filledIn(doc, got bson.Raw) bson.Raw {
+	elements, err := doc.Elements()
+	if err != nil || len(doc) != len(got) {
+		return doc
+	}
+	out := slices.Clone(doc)
+	at := 4
+	for _, e := range elements {
+		at += len(e)
+		if t, i, ok := e.Value().TimestampOK(); ok && t == 0 && i == 0 && e.Key() != "_id" {
+			copy(out[at-8:at], got[at-8:at])
+		}
+	}
+	return out
 }
 
 // isConflict reports whether two documents of the source have the _id after the conversion: one that has it already, and
