@@ -1198,6 +1198,8 @@ func weightless(b *testing.B, n int) func(request, func() []byte) []byte {
 			next, end = 0, n
 			if after, ok := findInt32(r.command.Lookup("filter"), "$gt"); ok {
 				next = int(after) + 1
+			} else if _, err := r.command.LookupErr("filter", "_id", "$type"); err == nil {
+				next = n // no _ids of other types
 			}
 			if limit, ok := r.command.Lookup("limit").AsInt64OK(); ok {
 				end = min(n, next+int(limit))

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -147,7 +148,7 @@ func TestUniqueValuePassesOn(t *testing.T) {
 	p := startProxy(t, host(t, s), func(r request, pass func() []byte) []byte {
 		switch r.name() {
 		case "find":
-			if _, err := r.command.LookupErr("filter", "$or"); err == nil && !changed { // behind the first document
+			if _, err := r.command.LookupErr("filter", "_id", "$gt"); err == nil && !changed { // behind the first document
 				changed = true
 				set(old, 1, "c")
 				set(old, 2, "a")
@@ -343,5 +344,52 @@ func TestEmptyTimestamp(t *testing.T) {
 	}
 	if n, err := fresh.CountDocuments(t.Context(), bson.D{{Key: "n", Value: 2}}); err != nil || n != 1 {
 		t.Errorf("%d, %v", n, err)
+	}
+}
+
+// A page is asked for by a comparison alone: a server finds no bounds in $or for the scan of a clustered collection, and
+// would read it from its beginning for each page.
+func TestPagesOfClusteredCollection(t *testing.T) {
+	s := mongotest.Start(t)
+	db := connect(t, s)
+	want := seed(t, db.Collection("c"), 25, uuidrep.JavaLegacy, uuidrep.Standard)
+	u := uuid.New()
+	insert(t, db.Collection("c"), []any{bson.D{{Key: "_id", Value: "text"}, {Key: "a", Value: in(u, uuidrep.JavaLegacy)}}, bson.D{{Key: "_id", Value: true}, {Key: "a", Value: in(u, uuidrep.JavaLegacy)}}})
+	var behind, types, other int
+	p := startProxy(t, host(t, s), func(r request, pass func() []byte) []byte {
+		if _, err := r.command.LookupErr("sort", "_id"); r.name() == "find" && err == nil {
+			elements, err := r.command.Lookup("filter").Document().Elements()
+			if err != nil {
+				t.Error(err)
+			}
+			switch {
+			case len(elements) == 0:
+			case len(elements) == 1 && elements[0].Key() == "_id":
+				if _, err := elements[0].Value().Document().LookupErr("$gt"); err == nil {
+					behind++
+				} else {
+					types++
+				}
+			default:
+				other++
+			}
+		}
+		return pass()
+	})
+	command(t, p, "convert", "--db", s.Database(), "--collection", "c", "--from", "javaLegacy", "--write", "--batch", "10").want(t, exitOK)
+	// Behind 9, 19, "text" and true; of other types behind the last number, and again behind the last of those.
+	if other > 0 || behind < 2 || behind > 4 || types < 1 || types > 3 {
+		t.Errorf("%d queries behind an _id, %d for types, %d others", behind, types, other)
+	}
+	got := all(t, db.Collection("c"))
+	for id, doc := range want {
+		if !bytes.Equal(got[id], doc) {
+			t.Errorf("%v, want %v", got[id], doc)
+		}
+	}
+	for _, id := range []string{`"text"`, "true"} {
+		if subtype, data := got[id].Lookup("a").Binary(); subtype != 4 || [16]byte(data) != u {
+			t.Errorf("%v", got[id])
+		}
 	}
 }

@@ -21,47 +21,81 @@ type pages struct {
 	octets     int           // after how many a page ends, however few its documents are then; maxPage if 0
 	after      bson.RawValue // the last _id that was read; zero at the beginning
 	end        bool
+	types      bool // no more is behind after that is of its type
 	plain      bool // the server doesn't know the unusual types
 }
 
 const maxPage = 32 << 20
 
-// next returns the next documents, none at the end.
+// next returns the next documents, none at the end. What is behind an _id of its own type and what is of the types that
+// follow are two queries: of a clustered collection, a server reads everything from the beginning for one query for both.
 func (p *pages) next(ctx context.Context) ([]bson.Raw, error) {
-	if p.end {
-		return nil, nil
+	for !p.end {
+		filter := behind(p.after)
+		if p.types {
+			if filter = p.later(); filter == nil {
+				break
+			}
+		}
+		docs, whole, err := p.page(ctx, filter)
+		var ce mongo.CommandError
+		if errors.As(err, &ce) && ce.Code == 2 && p.types && !p.plain { // BadValue: what it cannot ask for, it cannot hold
+			p.plain = true
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if whole { // there is no more of what was asked for
+			p.end = p.types || p.after.Type == 0
+			p.types = true
+		} else {
+			p.types = false
+		}
+		if len(docs) > 0 {
+			id := docs[len(docs)-1].Lookup("_id")
+			p.after = bson.RawValue{Type: id.Type, Value: slices.Clone(id.Value)}
+			return docs, nil
+		}
 	}
+	p.end = true
+	return nil, nil
+}
+
+// page returns the first documents that fit the filter, and whether these are all.
+func (p *pages) page(ctx context.Context, filter bson.D) (docs []bson.Raw, whole bool, err error) {
 	opts := options.Find().SetSort(bson.D{{Key: "_id", Value: 1}}).SetLimit(p.size).SetBatchSize(int32(min(p.size, math.MaxInt32)))
 	if p.projection != nil {
 		opts.SetProjection(p.projection)
 	}
-	cur, err := p.find(ctx, nil, opts)
+	cur, err := p.coll.Find(ctx, filter, opts)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	defer func() { _ = cur.Close(context.WithoutCancel(ctx)) }()
-	docs := make([]bson.Raw, 0, p.size)
+	docs = make([]bson.Raw, 0, p.size)
 	left := cmp.Or(p.octets, maxPage)
 	for left > 0 && cur.Next(ctx) {
 		docs = append(docs, slices.Clone(cur.Current))
 		left -= len(cur.Current)
 	}
-	if err := cur.Err(); err != nil {
-		return nil, err
+	return docs, left > 0 && int64(len(docs)) < p.size, cur.Err()
+}
+
+// later returns a filter for the _ids of the types that follow that of the last one, nil if none do.
+func (p *pages) later() bson.D {
+	types := laterTypes(p.after, p.plain)
+	if len(types) == 0 {
+		return nil
 	}
-	p.end = left > 0 && int64(len(docs)) < p.size
-	if len(docs) > 0 {
-		id := docs[len(docs)-1].Lookup("_id")
-		p.after = bson.RawValue{Type: id.Type, Value: slices.Clone(id.Value)}
-	}
-	return docs, nil
+	return bson.D{{Key: "_id", Value: bson.D{{Key: "$type", Value: types}}}}
 }
 
 // find finds what is behind the last _id that was read, and fits the filter too.
 func (p *pages) find(ctx context.Context, filter bson.D, opts *options.FindOptionsBuilder) (*mongo.Cursor, error) {
 	cur, err := p.coll.Find(ctx, append(after(p.after, p.plain), filter...), opts)
 	var ce mongo.CommandError
-	if errors.As(err, &ce) && ce.Code == 2 && !p.plain { // BadValue: what it cannot ask for, it cannot hold
+	if errors.As(err, &ce) && ce.Code == 2 && !p.plain {
 		p.plain = true
 		cur, err = p.coll.Find(ctx, append(after(p.after, p.plain), filter...), opts)
 	}
@@ -122,11 +156,31 @@ var (
 // after returns a filter for the documents behind id in the order of _id. A comparison alone finds values of id's own
 // type only.
 func after(id bson.RawValue, plain bool) bson.D {
-	if id.Type == 0 {
+	later := laterTypes(id, plain)
+	if len(later) == 0 {
+		return behind(id)
+	}
+	return bson.D{{Key: "$or", Value: bson.A{behind(id), bson.D{{Key: "_id", Value: bson.D{{Key: "$type", Value: later}}}}}}}
+}
+
+// behind returns a filter for the _ids of id's own type that are greater, for all if id is zero.
+func behind(id bson.RawValue) bson.D {
+	switch {
+	case id.Type == 0:
 		return bson.D{}
+	case isNaN(id): // sorts before all numbers, and nothing is greater
+		return bson.D{{Key: "_id", Value: bson.D{{Key: "$gte", Value: math.Inf(-1)}}}}
+	}
+	return bson.D{{Key: "_id", Value: bson.D{{Key: "$gt", Value: id}}}}
+}
+
+// laterTypes returns the names of the types that sort after id's.
+func laterTypes(id bson.RawValue, plain bool) bson.A {
+	var later bson.A
+	if id.Type == 0 {
+		return later
 	}
 	group := slices.IndexFunc(sortOrder, func(g []bson.Type) bool { return slices.Contains(g, id.Type) })
-	var later bson.A
 	for _, g := range sortOrder[group+1:] {
 		for _, t := range g {
 			if name, ok := typeNames[t]; ok {
@@ -136,14 +190,7 @@ func after(id bson.RawValue, plain bool) bson.D {
 			}
 		}
 	}
-	behind := bson.D{{Key: "_id", Value: bson.D{{Key: "$gt", Value: id}}}}
-	if isNaN(id) { // sorts before all numbers, and nothing is greater
-		behind = bson.D{{Key: "_id", Value: bson.D{{Key: "$gte", Value: math.Inf(-1)}}}}
-	}
-	if len(later) == 0 {
-		return behind
-	}
-	return bson.D{{Key: "$or", Value: bson.A{behind, bson.D{{Key: "_id", Value: bson.D{{Key: "$type", Value: later}}}}}}}
+	return later
 }
 
 func isNaN(v bson.RawValue) bool {
