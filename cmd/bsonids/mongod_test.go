@@ -393,3 +393,34 @@ func TestPagesOfClusteredCollection(t *testing.T) {
 		}
 	}
 }
+
+// Another program makes an array of the document that a value is in. A query finds the value in it all the same, and the
+// update fails, as a field has no place in an array. It is converted where it is by then.
+func TestDocumentBecomesArray(t *testing.T) {
+	s := mongotest.Start(t)
+	db := connect(t, s)
+	c := db.Collection("c")
+	u := uuid.New()
+	insert(t, c, []any{bson.D{{Key: "_id", Value: 1}, {Key: "d", Value: bson.D{{Key: "b", Value: in(u, uuidrep.JavaLegacy)}}}}})
+	first := true
+	p := startProxy(t, host(t, s), func(r request, pass func() []byte) []byte {
+		if r.name() != "update" || !first || r.documents != 1 {
+			return pass()
+		}
+		if _, err := r.command.LookupErr("ordered"); err != nil || r.command.Lookup("ordered").Boolean() { // not the batch
+			return pass()
+		}
+		first = false
+		if _, err := c.UpdateOne(t.Context(), bson.D{{Key: "_id", Value: 1}}, bson.D{{Key: "$set", Value: bson.D{{Key: "d", Value: bson.A{bson.D{{Key: "b", Value: in(u, uuidrep.JavaLegacy)}}}}}}}); err != nil {
+			t.Error(err)
+		}
+		return r.reply(bson.D{{Key: "n", Value: int32(0)}, {Key: "nModified", Value: int32(0)}, {Key: "ok", Value: 1.0}, {Key: "writeErrors",
+			Value: bson.A{bson.D{{Key: "index", Value: int32(0)}, {Key: "code", Value: int32(28)}, {Key: "errmsg", Value: "Cannot create field 'b' in element {d: [ { b: … } ]}"}}}}})
+	})
+	command(t, p, "convert", "--db", s.Database(), "--collection", "c", "--from", "javaLegacy", "--write").want(t, exitOK)
+	for _, doc := range all(t, c) {
+		if subtype, data := doc.Lookup("d", "0", "b").Binary(); subtype != 4 || [16]byte(data) != u {
+			t.Errorf("%v", doc)
+		}
+	}
+}

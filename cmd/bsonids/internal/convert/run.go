@@ -340,6 +340,9 @@ func (r *runner) attempt(ctx context.Context, plans []Plan) ([]Plan, error) {
 		if server.Concerns(we.Code) {
 			return nil, err
 		}
+		if we.Code == 28 { // PathNotViable: what was a document when it was read is an array by now
+			continue
+		}
 		failed[we.Index] = true
 		r.skip(plans[we.Index].ID, reason(we.WriteError))
 	}
