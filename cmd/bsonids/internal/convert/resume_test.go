@@ -2,8 +2,10 @@ package convert
 
 import (
 	"bytes"
+	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -363,6 +365,53 @@ func TestReplacedFits(t *testing.T) {
 		}
 		if size < 8<<20 && len(filter) != len(d) {
 			t.Errorf("a document of %d octets is looked for by %d of its %d values", len(doc), len(filter), len(d))
+		}
+	}
+}
+
+// What is wrong with a line is said with its number in the file, from wherever one began to read.
+func TestLineNumber(t *testing.T) {
+	c := conversion(t, "javaLegacy", "standard")
+	path := filepath.Join(t.TempDir(), "undo")
+	l, err := OpenUndoLog(path, identity())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var offsets []int64
+	for i := range 4 { // lines 2 to 5
+		offset, err := l.Append(plans(t, c, int32(i)), c, func(Plan) bool { return false })
+		if err != nil {
+			t.Fatal(err)
+		}
+		offsets = append(offsets, offset)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	copy(b[offsets[3]:], "xx")
+	if err := os.WriteFile(path, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, from := range []int64{0, offsets[1], offsets[3]} {
+		u, err := ReadUndoLog(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := u.Rewind(from); err != nil {
+			t.Fatal(err)
+		}
+		for err == nil {
+			_, err = u.Next()
+		}
+		if !strings.HasPrefix(err.Error(), "line 5:") {
+			t.Errorf("from %d: %v", from, err)
+		}
+		if err := u.Close(); err != nil {
+			t.Fatal(err)
 		}
 	}
 }

@@ -300,7 +300,8 @@ type UndoReader struct {
 	Header
 	file *os.File
 	r    *bufio.Reader
-	line int
+	from int64 // where the first line is that was read
+	line int   // how many were read since
 	end  int64
 	lock *flock.Flock // nil where others may write
 }
@@ -341,7 +342,7 @@ func ReadUndoLog(path string) (*UndoReader, error) {
 // Rewind goes to the first entry, or to the one at offset.
 func (u *UndoReader) Rewind(offset int64) error {
 	u.r = bufio.NewReader(io.NewSectionReader(u.file, 0, u.end))
-	u.line = 1
+	u.from, u.line = 0, 1
 	var err error
 	if u.Header, _, err = readHeader(u.r); err != nil {
 		return err
@@ -350,6 +351,7 @@ func (u *UndoReader) Rewind(offset int64) error {
 		return fmt.Errorf("it ends at %d, before the entries from %d on", u.end, offset)
 	}
 	if offset > 0 {
+		u.from, u.line = offset, 0
 		u.r = bufio.NewReader(io.NewSectionReader(u.file, offset, u.end-offset))
 	}
 	return nil
@@ -365,9 +367,26 @@ func (u *UndoReader) Next() (Entry, error) {
 	u.line++
 	e, err := ParseEntry(line)
 	if err != nil {
-		return Entry{}, fmt.Errorf("line %d: %w", u.line, err)
+		before, failure := u.linesBefore()
+		return Entry{}, errors.Join(fmt.Errorf("line %d: %w", before+u.line, err), failure)
 	}
 	return e, nil
+}
+
+// linesBefore returns how many lines there are before the first that was read.
+func (u *UndoReader) linesBefore() (int, error) {
+	n := 0
+	buf := make([]byte, 64<<10)
+	for r := io.NewSectionReader(u.file, 0, u.from); ; {
+		read, err := r.Read(buf)
+		n += bytes.Count(buf[:read], []byte{'\n'})
+		if err == io.EOF {
+			return n, nil
+		}
+		if err != nil {
+			return n, err
+		}
+	}
 }
 
 // Close closes the file.
