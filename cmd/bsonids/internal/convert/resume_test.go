@@ -2,6 +2,7 @@ package convert
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -411,6 +412,56 @@ func TestLineNumber(t *testing.T) {
 			t.Errorf("from %d: %v", from, err)
 		}
 		if err := u.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// A link to a file is the file: a process that comes by the other name is kept out, and what is saved is the file.
+func TestLinkedFiles(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"state", "undo"} {
+		if err := os.Symlink(filepath.Join(dir, name), filepath.Join(dir, name+"-link")); err != nil {
+			t.Skip(err) // Windows asks for a privilege
+		}
+	}
+	for _, first := range []string{"", "-link"} { // the link is there before its file
+		s, err := OpenState(filepath.Join(dir, "state"+first), identity())
+		if err != nil {
+			t.Fatal(err)
+		}
+		u, err := OpenUndoLog(filepath.Join(dir, "undo"+first), identity())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, other := range []string{"", "-link"} {
+			if _, err := OpenState(filepath.Join(dir, "state"+other), identity()); err == nil {
+				t.Errorf("two processes have the state: %q and %q", first, other)
+			}
+			if _, err := OpenUndoLog(filepath.Join(dir, "undo"+other), identity()); err == nil {
+				t.Errorf("two processes have the undo log: %q and %q", first, other)
+			}
+			if _, err := ReadUndoLogAlone(filepath.Join(dir, "undo"+other)); err == nil {
+				t.Errorf("an undo log is undone that is written: %q and %q", first, other)
+			}
+		}
+		s.Changed += 7
+		if err := s.Save(); err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(s.Close(), u.Close()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"state", "state-link"} {
+		s, err := OpenState(filepath.Join(dir, name), identity())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.Changed != 14 {
+			t.Errorf("%s: %d", name, s.Changed)
+		}
+		if err := s.Close(); err != nil {
 			t.Fatal(err)
 		}
 	}

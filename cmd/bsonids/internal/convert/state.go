@@ -118,12 +118,27 @@ type StateFile struct {
 
 // lockFile keeps other processes from the file at path, which need not exist.
 func lockFile(path string) (*flock.Flock, error) {
-	lock := flock.New(path + ".lock")
+	lock := flock.New(target(path) + ".lock")
 	held, err := lock.TryLock()
 	if err == nil && !held {
 		err = errors.New("another process is using it")
 	}
 	return lock, err
+}
+
+// target is path, or what it leads to where it is a symbolic link, which may not exist yet.
+func target(path string) string {
+	for range 40 { // as many as Linux follows
+		to, err := os.Readlink(path)
+		if err != nil {
+			break
+		}
+		if !filepath.IsAbs(to) {
+			to = filepath.Join(filepath.Dir(path), to)
+		}
+		path = to
+	}
+	return path
 }
 
 // OpenState reads the state at path, or begins a new one where there is none yet. A state of another conversion, and a
@@ -133,7 +148,7 @@ func OpenState(path string, id Identity) (*StateFile, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--state %s: %w", path, err)
 	}
-	f := &StateFile{State: State{Format: stateFormat, Identity: id}, path: path, lock: lock}
+	f := &StateFile{State: State{Format: stateFormat, Identity: id}, path: target(path), lock: lock}
 	b, err := os.ReadFile(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
