@@ -156,16 +156,32 @@ func (res *Undone) batch(ctx context.Context, coll *mongo.Collection, b []Entry,
 	if err != nil && (!errors.As(err, &refused) || refused.WriteConcernError != nil || len(refused.WriteErrors) == 0) {
 		return err
 	}
+	failed := make(map[int]bool)
 	for _, we := range refused.WriteErrors {
 		if server.Concerns(we.Code) {
 			return err
 		}
+		failed[we.Index] = true
 		res.skip(back[we.Index].ID, reason(we.WriteError))
 	}
-	if r != nil {
+	if r != nil && r.MatchedCount == int64(len(models)-len(failed)) {
 		res.Restored += r.MatchedCount
-		// What another program changed in between is not told apart by document.
-		res.Changed += int64(len(models)-len(refused.WriteErrors)) - r.MatchedCount
+		return nil
+	}
+	// Other programs were faster, or a router counted orphans.
+	if docs, err = fetch(ctx, coll, ids, nil); err != nil {
+		return err
+	}
+	for i, e := range back {
+		switch doc, ok := docs[key(e.ID)]; {
+		case failed[i]:
+		case !ok:
+			res.Gone++
+		case holds(doc, e, e.from, func(ch Change) [16]byte { return ch.Old }):
+			res.Restored++
+		default:
+			res.changed(e)
+		}
 	}
 	return nil
 }
