@@ -127,11 +127,14 @@ func Explain(err error, uri string) *Error {
 	var se mongo.ServerError
 	if errors.As(err, &se) {
 		switch {
-		case se.HasErrorCode(18), se.HasErrorCode(8000), se.HasErrorCode(11): // AuthenticationFailed, AtlasError, UserNotFound
+		case se.HasErrorCode(18), se.HasErrorCode(11), // AuthenticationFailed, UserNotFound
+			se.HasErrorCode(8000) && strings.Contains(text, "bad auth"): // AtlasError, which may be a quota too
 			return &Error{Kind: Denied, Text: "the server refused the credentials: " + text, err: err}
 		case se.HasErrorCode(13): // Unauthorized; the message goes on with the whole command
 			text, _, _ = strings.Cut(text, "{")
 			return &Error{Kind: Denied, Text: "the user lacks a privilege: " + strings.TrimSpace(text), err: err}
+		case se.HasErrorCode(8000) && strings.Contains(text, "not allowed to do action"):
+			return &Error{Kind: Denied, Text: "the user lacks a privilege: " + text, err: err}
 		}
 		if slices.ContainsFunc(lost, se.HasErrorCode) {
 			return &Error{Kind: Unreachable, Text: "the server was lost: " + text, err: err}

@@ -21,6 +21,9 @@ func TestExplain(t *testing.T) {
 	}{
 		{mongo.CommandError{Code: 13, Message: `not authorized on app to execute command { update: "c", lsid: { id: UUID("…") } }`}, Denied, "lacks a privilege: not authorized", "lsid"},
 		{mongo.CommandError{Code: 18, Message: "Authentication failed."}, Denied, "credentials", ""},
+		{mongo.CommandError{Code: 8000, Name: "AtlasError", Message: "bad auth : Authentication failed."}, Denied, "refused the credentials", ""},
+		{mongo.CommandError{Code: 8000, Name: "AtlasError", Message: "user is not allowed to do action [update] on [app.c]"}, Denied, "lacks a privilege", "credentials"},
+		{mongo.CommandError{Code: 8000, Name: "AtlasError", Message: "you are over your space quota, using 513 MB of 512 MB"}, Failed, "over your space quota", "credentials"},
 		{errors.New("connection() error occurred during connection handshake: auth error: sasl conversation error: bad p@ss/word"), Denied, "[redacted]", "p@ss/word"},
 		{errors.New("server selection error: server selection timeout, current topology: { Type: Unknown, Servers: [{ Addr: db.example:27017, Type: Unknown, Last error: dial tcp: lookup db.example: no such host }, ] }"),
 			Unreachable, "cannot be reached: dial tcp: lookup db.example: no such host", "topology"},
