@@ -260,19 +260,7 @@ func (r *runner) process(waiting, ctx context.Context, b batch) error {
 	var write []Plan
 	for _, p := range b.plans {
 		r.note(p)
-		if len(p.Changes) > 0 {
-			if r.Undo != nil && !keepsID(p.ID) {
-				r.skip(p.ID, "its _id cannot be written to the undo log without loss")
-				continue
-			}
-			if p.size() > maxUpdate {
-				r.skip(p.ID, "it has more values than one update can hold: use --into")
-				continue
-			}
-			if r.Undo != nil && !keepsPaths(p.Changes) {
-				r.skip(p.ID, "the name of a field in it is not UTF-8 and cannot be written to the undo log without loss")
-				continue
-			}
+		if r.mayWrite(p) {
 			write = append(write, p)
 		}
 	}
@@ -298,6 +286,24 @@ func (r *runner) process(waiting, ctx context.Context, b batch) error {
 		return r.save()
 	}
 	return nil
+}
+
+// mayWrite reports whether p has changes that can be made, and written to the undo log before; where they can't, the document
+// is skipped.
+func (r *runner) mayWrite(p Plan) bool {
+	switch {
+	case len(p.Changes) == 0:
+		return false
+	case r.Undo != nil && !keepsID(p.ID):
+		r.skip(p.ID, "its _id cannot be written to the undo log without loss")
+	case p.size() > maxUpdate:
+		r.skip(p.ID, "it has more values than one update can hold: use --into")
+	case r.Undo != nil && !keepsPaths(p.Changes):
+		r.skip(p.ID, "the name of a field in it is not UTF-8 and cannot be written to the undo log without loss")
+	default:
+		return true
+	}
+	return false
 }
 
 func (r *runner) write(ctx context.Context, number int, plans []Plan) error {
@@ -408,15 +414,21 @@ func (r *runner) resolve(ctx context.Context, plans []Plan) ([]Plan, error) {
 		}
 		if !r.Conversion.SameSubtype() {
 			fresh, err := r.Conversion.Plan(doc)
-			switch {
-			case err != nil:
+			if err != nil {
 				r.skip(p.ID, err.Error())
-			case len(fresh.Changes) > 0:
+				continue
+			}
+			for _, reason := range fresh.Skipped {
+				if !slices.Contains(p.Skipped, reason) {
+					r.skip(p.ID, reason)
+				}
+			}
+			if len(fresh.Changes)+len(fresh.Skipped) == 0 {
+				r.overtaken()
+			} else if r.mayWrite(fresh) {
 				// Some of it may have been done before the other program wrote.
 				fresh.keep(doc, slices.Concat(p.Changes, p.kept), r.Conversion.To.Subtype)
 				again = append(again, fresh)
-			default:
-				r.overtaken()
 			}
 			continue
 		}

@@ -117,6 +117,51 @@ func TestOvertaken(t *testing.T) {
 	}
 }
 
+// Another program moves a value to where no update reaches it. The document is reported as one that was read so, also where
+// another value of it can be converted; what was reported when it was first read isn't reported again.
+func TestOvertakenOutOfReach(t *testing.T) {
+	c := conversion(t, "javaLegacy", "standard")
+	old := value(t, "javaLegacy")
+	nameless := bson.D{{Key: "", Value: old}}
+	for name, tt := range map[string]struct {
+		before, after bson.D
+		converted     bool // what stands in b
+		skips         int64
+	}{
+		"alone":         {bson.D{{Key: "a", Value: old}}, bson.D{{Key: "a", Value: nameless}}, false, 1},
+		"beside others": {bson.D{{Key: "a", Value: old}, {Key: "b", Value: old}}, bson.D{{Key: "a", Value: nameless}, {Key: "b", Value: old}}, true, 1},
+		"from the first": {bson.D{{Key: "a", Value: nameless}, {Key: "b", Value: old}, {Key: "c", Value: old}},
+			bson.D{{Key: "a", Value: nameless}, {Key: "b", Value: old}, {Key: "c", Value: 1}}, true, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			coll := collection(t)
+			id := bson.D{{Key: "_id", Value: 1}}
+			p, err := c.Plan(marshal(t, append(id, tt.before...)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := coll.InsertOne(t.Context(), append(id, tt.after...)); err != nil {
+				t.Fatal(err)
+			}
+			r := &runner{Options: Options{Conversion: c, Write: true}, coll: coll, tracker: newTracker(),
+				result: Result{Fields: Tally{}, SkippedFor: Tally{}}}
+			if err := r.write(t.Context(), 0, []Plan{p}); err != nil {
+				t.Fatal(err)
+			}
+			if r.result.Skipped != tt.skips {
+				t.Errorf("%d skips, want %d: %v", r.result.Skipped, tt.skips, r.result.Skips)
+			}
+			doc, err := coll.FindOne(t.Context(), bson.D{}).Raw()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := doc.Lookup("b").Equal(marshal(t, bson.D{{Key: "v", Value: value(t, "standard")}}).Lookup("v")); got != tt.converted {
+				t.Errorf("got %v", doc)
+			}
+		})
+	}
+}
+
 // Paging meets every document once, whatever the types of _id are, and wherever it begins again.
 func TestPages(t *testing.T) {
 	coll := collection(t)
