@@ -1040,20 +1040,12 @@ func TestShow(t *testing.T) {
 // Views and the server's own collections are scanned where they are named, and the server is asked for no more than names,
 // which it gives to a user who may read some collections only.
 func TestScanWhat(t *testing.T) {
-	s, err := embedded.Start()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
-	client, err := mongo.Connect(options.Client().ApplyURI(s.URI()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = client.Disconnect(context.Background()) }()
+	s := mongotest.Start(t)
+	db := connect(t, s)
 	for _, name := range []string{"c", "v", "w"} {
-		insert(t, client.Database("d").Collection(name), []any{bson.D{{Key: "id", Value: in(uuid.New(), uuidrep.Standard)}}})
+		insert(t, db.Collection(name), []any{bson.D{{Key: "id", Value: in(uuid.New(), uuidrep.Standard)}}})
 	}
-	p := startProxy(t, s.Addr(), func(r request, pass func() []byte) []byte {
+	p := startProxy(t, host(t, s), func(r request, pass func() []byte) []byte {
 		if r.name() != "listCollections" {
 			return pass()
 		}
@@ -1061,34 +1053,34 @@ func TestScanWhat(t *testing.T) {
 		if err := bson.Unmarshal(r.command, &asked); err != nil || !asked.NameOnly || !asked.AuthorizedCollections {
 			t.Errorf("%v: %v", err, r.command)
 		}
-		var batch bson.A
+		var listed []any
 		for _, c := range [][2]string{{"c", "collection"}, {"v", "view"}, {"w", "timeseries"}, {"system.views", "collection"}} {
-			batch = append(batch, bson.D{{Key: "name", Value: c[0]}, {Key: "type", Value: c[1]}})
+			listed = append(listed, bson.D{{Key: "name", Value: c[0]}, {Key: "type", Value: c[1]}})
 		}
-		return r.reply(bson.D{{Key: "ok", Value: 1.0}, {Key: "cursor", Value: bson.D{{Key: "id", Value: int64(0)},
-			{Key: "ns", Value: "d.$cmd.listCollections"}, {Key: "firstBatch", Value: batch}}}})
+		return r.cursor("db.$cmd.listCollections", listed...)
 	})
+	scan := []string{"scan", "--db", s.Database(), "--output", "json"}
 	for _, tt := range []struct {
 		args, want []string
 	}{
-		{nil, []string{"d.c", "d.w"}},
-		{[]string{"--collection", "v"}, []string{"d.v"}},
-		{[]string{"--collection", "c,system.views"}, []string{"d.c", "d.system.views"}},
+		{nil, []string{"c", "w"}},
+		{[]string{"--collection", "v"}, []string{"v"}},
+		{[]string{"--collection", "c,system.views"}, []string{"c", "system.views"}},
 	} {
-		r := command(t, p, append([]string{"scan", "--db", "d", "--output", "json"}, tt.args...)...).want(t, exitOK)
+		r := command(t, p, append(scan, tt.args...)...).want(t, exitOK)
 		var report struct{ Collections []struct{ Namespace string } }
 		if err := json.Unmarshal([]byte(r.stdout), &report); err != nil {
 			t.Fatal(err)
 		}
 		var got []string
 		for _, c := range report.Collections {
-			got = append(got, c.Namespace)
+			got = append(got, strings.TrimPrefix(c.Namespace, s.Database()+"."))
 		}
 		if !slices.Equal(got, tt.want) {
 			t.Errorf("%v: %v, want %v", tt.args, got, tt.want)
 		}
 	}
-	command(t, p, "scan", "--db", "d", "--collection", "none").want(t, exitUsage)
+	command(t, p, append(scan, "--collection", "none")...).want(t, exitUsage)
 }
 
 // With -scan-documents a million documents, say, are scanned, and the memory is reported.
