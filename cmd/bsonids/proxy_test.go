@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
@@ -59,6 +60,14 @@ func startProxy(t testing.TB, addr string, handle func(r request, pass func() []
 	p := &proxy{addr: l.Addr().String(), server: addr, handle: handle}
 	var mu sync.Mutex
 	var open []net.Conn
+	ended := false
+	opened := func(c net.Conn) {
+		mu.Lock()
+		defer mu.Unlock()
+		if open = append(open, c); ended {
+			_ = c.Close()
+		}
+	}
 	var serving sync.WaitGroup
 	serving.Go(func() {
 		for {
@@ -66,15 +75,14 @@ func startProxy(t testing.TB, addr string, handle func(r request, pass func() []
 			if err != nil {
 				return
 			}
-			mu.Lock()
-			open = append(open, client)
-			mu.Unlock()
-			serving.Go(func() { p.serve(client) })
+			opened(client)
+			serving.Go(func() { p.serve(client, opened) })
 		}
 	})
 	t.Cleanup(func() {
 		_ = l.Close()
 		mu.Lock()
+		ended = true
 		for _, c := range open {
 			_ = c.Close()
 		}
@@ -87,13 +95,16 @@ func startProxy(t testing.TB, addr string, handle func(r request, pass func() []
 // URI is the proxy's connection string.
 func (p *proxy) URI() string { return "mongodb://" + p.addr + "/?directConnection=true" }
 
-func (p *proxy) serve(client net.Conn) {
+// serve serves one client. The connection to the server goes to opened: a server of MongoDB is asked by every client's
+// monitor for an answer that it keeps for ten seconds, and nothing else would end the wait for it.
+func (p *proxy) serve(client net.Conn, opened func(net.Conn)) {
 	defer func() { _ = client.Close() }()
 	server, err := net.Dial("tcp", p.server)
 	if err != nil {
 		return
 	}
 	defer func() { _ = server.Close() }()
+	opened(server)
 	for {
 		message, err := readMessage(client)
 		if err != nil {
@@ -108,6 +119,9 @@ func (p *proxy) serve(client net.Conn) {
 		}
 		var answer []byte
 		if r, ok := parseRequest(message); ok {
+			// A monitor allows the server further answers without a request. Here every answer has one.
+			flags, _, _ := wiremessage.ReadMsgFlags(message[16:])
+			wiremessage.AppendMsgFlags(message[:16], flags&^wiremessage.ExhaustAllowed)
 			answer = p.handle(r, pass)
 		} else {
 			answer = pass() // the handshake's older form
@@ -157,4 +171,59 @@ func parseRequest(message []byte) (r request, ok bool) {
 		rest, ok = after, found
 	}
 	return r, ok && r.command != nil
+}
+
+// A server of MongoDB keeps the answer to a client's monitor until something changes or time is up, and may go on to send
+// answers. Neither holds up a test.
+func TestProxyOfStreamingServer(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	asked := make(chan wiremessage.MsgFlag, 1)
+	left := make(chan error, 1)
+	go func() {
+		defer close(asked)
+		server, err := l.Accept()
+		if err != nil {
+			left <- err
+			return
+		}
+		defer server.Close()
+		message, err := readMessage(server)
+		if err != nil {
+			left <- err
+			return
+		}
+		flags, _, _ := wiremessage.ReadMsgFlags(message[16:])
+		asked <- flags
+		_ = server.SetReadDeadline(time.Now().Add(5 * time.Second))
+		_, err = readMessage(server)
+		left <- err
+	}()
+	t.Run("monitor", func(t *testing.T) {
+		p := startProxy(t, l.Addr().String(), func(_ request, pass func() []byte) []byte { return pass() })
+		client, err := net.Dial("tcp", p.addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer client.Close()
+		hello, err := bson.Marshal(bson.D{{Key: "hello", Value: 1}, {Key: "maxAwaitTimeMS", Value: 10_000}, {Key: "$db", Value: "admin"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		start, b := wiremessage.AppendHeaderStart(nil, 1, 0, wiremessage.OpMsg)
+		b = wiremessage.AppendMsgFlags(b, wiremessage.ExhaustAllowed)
+		b = append(wiremessage.AppendMsgSectionType(b, wiremessage.SingleDocument), hello...)
+		if _, err := client.Write(bsoncore.UpdateLength(b, start, int32(len(b)))); err != nil {
+			t.Fatal(err)
+		}
+		if flags, ok := <-asked; !ok || flags != 0 {
+			t.Errorf("the server was asked with flags %b, %v", flags, ok)
+		}
+	})
+	if err := <-left; err != io.EOF {
+		t.Errorf("the proxy waited for the server: %v", err)
+	}
 }
