@@ -222,6 +222,7 @@ func TestLacks(t *testing.T) {
 		{io.EOF, false},
 		{mongo.CommandError{Code: 59}, true},
 		{fmt.Errorf("wrapped: %w", mongo.CommandError{Code: 238}), true},
+		{mongo.CommandError{Code: 115}, true}, // MongoDB 7.0 of the bulkWrite command
 		{mongo.CommandError{Code: 13}, false}, // Unauthorized
 		{mongo.CommandError{Code: 11000}, false},
 		{mongo.WriteException{WriteErrors: mongo.WriteErrors{{Code: 11000}}}, false},
