@@ -188,9 +188,14 @@ func writable(ctx context.Context, admin *mongo.Database) error {
 	}
 }
 
+// stopTimeout is how long a server may take to stop before the engine kills it. mongod, as the only member of its replica
+// set, looks 15 seconds for another one that could take its place, which is longer than an engine's own ten.
+const stopTimeout = time.Minute
+
 // Stop ends the server the orderly way. Restart starts it again.
 func (c *Container) Stop(ctx context.Context) error {
-	if err := c.c.Stop(ctx, nil); err != nil {
+	timeout := stopTimeout
+	if err := c.c.Stop(ctx, &timeout); err != nil {
 		return fmt.Errorf("container: stopping: %w", err)
 	}
 	return nil
