@@ -60,10 +60,10 @@ func newServer(t *testing.T) (*server, context.Context) {
 			goleak.IgnoreAnyFunction("net/http.(*persistConn).writeLoop"),
 		)
 	})
-	switch {
-	case os.Getenv("BSONIDS_SERVER") == "container":
+	switch kind := os.Getenv("BSONIDS_SERVER"); {
+	case kind == "container":
 		return newContainer(ctx, t), ctx
-	case os.Getenv("BSONIDS_SERVER") == "uri" || os.Getenv("MONGODB_URI") != "":
+	case kind == "uri" || kind == "" && os.Getenv("MONGODB_URI") != "":
 		mongotest.Skip(t, "needs a server that it may stop, and MONGODB_URI names one that is not the test's own")
 	}
 
@@ -372,7 +372,7 @@ func insertMany(ctx context.Context, coll *autoid.Collection, b batch) ([]int32,
 	return inserted(b.ns, err)
 }
 
-// bulkWrite has an update between two runs of inserts, so that three commands are sent.
+// bulkWrite has an update among the inserts, for which the driver sends a command of its own.
 func bulkWrite(ctx context.Context, coll *autoid.Collection, b batch) ([]int32, error) {
 	var models []mongo.WriteModel
 	half := len(b.docs) / 2
