@@ -148,6 +148,8 @@ func (s *Server) ask(f *Feature) error {
 		return err
 	}
 	db := client.Database(databaseName("probe"))
+	process.begin(db.Name())
+	defer process.end(db.Name())
 	err = f.probe(ctx, db)
 	if after := errors.Join(db.Drop(ctx), client.Disconnect(ctx)); err == nil {
 		return after

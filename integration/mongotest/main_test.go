@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/connstring"
 
@@ -45,6 +46,10 @@ func TestChild(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		if _, err := connect(t, cs.Original).Database(cs.Database).Collection("c").InsertOne(t.Context(), bson.D{}); err != nil {
+			t.Fatal(err)
+		}
+		fmt.Println("database", cs.Database)
 		fmt.Println("serving", cs.Hosts[0])
 		select {}
 	case "skip":
@@ -184,6 +189,47 @@ func testInterrupt(t *testing.T, kind string, sig os.Signal) {
 		t.Error("the server is still there")
 	}
 	wantEmpty(t, tmp)
+}
+
+// An interrupted run leaves nothing on a server that goes on.
+func TestInterruptLeavesNoDatabase(t *testing.T) {
+	uri := mongotest.URI(t)
+	cmd, _ := command(t, "wait", "BSONIDS_SERVER=uri", "MONGODB_URI="+uri)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var database string
+	lines := bufio.NewScanner(out)
+	for lines.Scan() && !strings.HasPrefix(lines.Text(), "serving ") {
+		if name, found := strings.CutPrefix(lines.Text(), "database "); found {
+			database = name
+		}
+	}
+	there := func() bool {
+		names, err := connect(t, uri).ListDatabaseNames(t.Context(), bson.D{{Key: "name", Value: database}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(names) > 0
+	}
+	if database == "" || !there() {
+		t.Fatalf("the child's database %q is not there", database)
+	}
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	io.Copy(io.Discard, out)
+	cmd.Wait()
+	if code := cmd.ProcessState.ExitCode(); code != 130 {
+		t.Errorf("exit code %d, want 130", code)
+	}
+	if there() {
+		t.Errorf("%s is still there", database)
+	}
 }
 
 func TestSkip(t *testing.T) {

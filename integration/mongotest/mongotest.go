@@ -70,7 +70,9 @@ func Start(tb testing.TB) *Server {
 		tb.Fatalf("mongotest: %v", err)
 	}
 	s := &Server{uri: b.uri, database: databaseName(tb.Name())}
+	process.begin(s.database)
 	tb.Cleanup(func() {
+		defer process.end(s.database)
 		ctx, cancel := context.WithTimeout(context.Background(), timeout)
 		defer cancel()
 		if err := b.drop(ctx, s.database); err != nil {
@@ -83,7 +85,7 @@ func Start(tb testing.TB) *Server {
 // backend is the one server of a test binary.
 type backend struct {
 	uri  connString
-	stop func(context.Context) error
+	stop func(context.Context) error           // nil where the server is not the tests' own, and goes on
 	log  func(context.Context) (string, error) // nil where there is none to show
 }
 
@@ -108,9 +110,23 @@ type run struct {
 	server  *backend
 	err     error
 	skipped []skip
+
+	databases map[string]bool // those that tests have and have not dropped yet
 }
 
-var process run
+var process = run{databases: make(map[string]bool)}
+
+func (r *run) begin(database string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.databases[database] = true
+}
+
+func (r *run) end(database string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.databases, database)
+}
 
 func (r *run) backend() (*backend, error) {
 	r.mu.Lock()
@@ -142,7 +158,8 @@ func (r *run) printLog(w io.Writer) {
 	fmt.Fprintf(w, "mongotest: the server's log:\n%s\n", log)
 }
 
-// stop stops the server, once, and lets no other start.
+// stop stops the server, once, and lets no other start. On one that goes on it drops what tests that were interrupted have
+// left.
 func (r *run) stop() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -154,14 +171,22 @@ func (r *run) stop() error {
 	r.server, r.err = nil, errors.New("the server has stopped")
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
-	if err := b.stop(ctx); err != nil {
-		return fmt.Errorf("mongotest: stopping the server: %w", err)
+	if b.stop != nil {
+		if err := b.stop(ctx); err != nil {
+			return fmt.Errorf("mongotest: stopping the server: %w", err)
+		}
+		return nil
+	}
+	for database := range r.databases {
+		if err := b.drop(ctx, database); err != nil {
+			return fmt.Errorf("mongotest: dropping a test's database: %w", err)
+		}
 	}
 	return nil
 }
 
 // Main runs the tests of a binary and exits: TestMain calls it and does nothing after. It stops the server when the
-// tests have passed, failed, or been interrupted.
+// tests have passed, failed, or been interrupted. The server of MONGODB_URI goes on, without the databases of the tests.
 func Main(m *testing.M) {
 	container.Guard()
 	process.mu.Lock()
@@ -235,7 +260,7 @@ func startBackend() (*backend, error) {
 		if err != nil {
 			return nil, fmt.Errorf("MONGODB_URI: %w", err)
 		}
-		return &backend{uri: c, stop: func(context.Context) error { return nil }}, nil
+		return &backend{uri: c}, nil
 	default:
 		return nil, fmt.Errorf("BSONIDS_SERVER=%s: want embedded, container or uri", kind)
 	}
