@@ -13,6 +13,8 @@ import (
 	"github.com/bsonids/bsonids/uuidrep"
 )
 
+const codeMaxTimeMSExpired = 50
+
 // TestDeadline has contexts expire or be cancelled at every stage of a call, on a connection with latency.
 func TestDeadline(t *testing.T) {
 	const count, rounds = 20, 60
@@ -65,10 +67,14 @@ func TestDeadline(t *testing.T) {
 					l.acknowledge(ns...)
 					if err != nil {
 						failed++
-						if !errors.Is(err, want) {
+						// The server knows the deadline too. Where it has done the writes, and they are not durable by then, its
+						// answer is a write concern error, which the driver does not take for a timeout in a bulk write.
+						var answer mongo.BulkWriteException
+						late := !cancelled && errors.As(err, &answer) && answer.HasErrorCode(codeMaxTimeMSExpired)
+						if !late && !errors.Is(err, want) {
 							t.Errorf("after %v: %v, want %v", after, err, want)
 						}
-						if !cancelled && !mongo.IsTimeout(err) {
+						if !late && !cancelled && !mongo.IsTimeout(err) {
 							t.Errorf("after %v: %v is no timeout", after, err)
 						}
 					}
