@@ -13,6 +13,7 @@ import (
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/server"
@@ -62,11 +63,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	var failure commandError
 	if !errors.As(err, &failure) {
 		// Everything that no command reported is the command line itself.
-		a.warn("%v; see bsonids --help", err)
+		a.warn("%s; see bsonids --help", server.Hide(err.Error(), args))
 		return exitUsage
 	}
 	e := server.Explain(failure.err, a.connectionString())
-	a.warn("%s", e.Text)
+	a.warn("%s", server.Hide(e.Text, args))
 	switch e.Kind {
 	case server.Usage:
 		return exitUsage
@@ -112,13 +113,27 @@ or a proof found differences; 4 the server cannot be reached or was lost;
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Args:          cobra.NoArgs,
-		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return noneEmpty(cmd.Flags()) },
+		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetVersionTemplate("{{.Name}} {{.Version}}\n")
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.PersistentFlags().BoolVarP(&a.quiet, "quiet", "q", false, "no progress on stderr")
 	root.AddCommand(a.showCommand(), a.scanCommand(), a.convertCommand(), a.verifyCommand(), a.undoCommand())
 	return root
+}
+
+// noneEmpty returns an error for a flag that was given with nothing, as a shell makes of --into "$NEW" where NEW isn't
+// set: it is no absent flag, without which other documents are changed, and with other safeguards.
+func noneEmpty(flags *pflag.FlagSet) (err error) {
+	flags.Visit(func(f *pflag.Flag) {
+		list, ok := f.Value.(pflag.SliceValue)
+		if err == nil && (ok && len(list.GetSlice()) == 0 || f.Value.String() == "") {
+			err = fmt.Errorf("--%s is empty", f.Name)
+		}
+	})
+	return err
 }
 
 // serverFlags are those of the commands that need a server.

@@ -50,6 +50,8 @@ func Parse(s string) (Value, error) {
 		return parseExtJSON(s)
 	case strings.HasSuffix(s, ")"):
 		return parseCall(s)
+	case strings.Contains(s, "://"): // with a password, maybe
+		return Value{}, fmt.Errorf("a connection string is %w", ErrForm)
 	}
 	if len(s) >= 2 && (s[0] == '"' || s[0] == '\'') && s[len(s)-1] == s[0] {
 		s = s[1 : len(s)-1]

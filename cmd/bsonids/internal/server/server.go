@@ -218,6 +218,17 @@ func (s secrets) from(text string) string {
 	return text
 }
 
+// Hide takes out of text what the arguments of a command line hold of connection strings, wherever they stand: other tools
+// take them without a flag.
+func Hide(text string, args []string) string {
+	for _, arg := range args {
+		if strings.Contains(arg, "://") {
+			text = secretsOf(arg).from(text)
+		}
+	}
+	return text
+}
+
 // Host names the deployment for people, without credentials.
 func Host(uri string) string {
 	_, rest, _ := strings.Cut(uri, "://")
