@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/url"
 	"slices"
 	"strings"
@@ -42,6 +43,9 @@ func Connect(ctx context.Context, uri string, mode Mode) (*mongo.Client, error) 
 	opts, err := clientopt.ApplyURI(uri)
 	if err != nil {
 		text := strings.TrimPrefix(err.Error(), "clientopt: ")
+		if e := (*net.DNSError)(nil); errors.As(err, &e) { // where mongodb+srv has its servers
+			return nil, &Error{Kind: Unreachable, Text: "the server cannot be reached: " + hide.from(text), err: err}
+		}
 		return nil, &Error{Kind: Usage, Text: "the connection string cannot be used: " + hide.from(text)}
 	}
 	if opts.AppName == nil {

@@ -64,6 +64,18 @@ func TestConnectRefuses(t *testing.T) {
 	}
 }
 
+// A name that the DNS doesn't know, or doesn't tell for now, is no mistake of the command line that a script should give up
+// at: with mongodb:// it is a server that cannot be reached, too.
+func TestUnknownName(t *testing.T) {
+	for _, scheme := range []string{"mongodb", "mongodb+srv"} {
+		_, err := Connect(t.Context(), scheme+"://u:secret@nowhere.invalid/?serverSelectionTimeoutMS=200", Read)
+		var e *Error
+		if !errors.As(err, &e) || e.Kind != Unreachable || strings.Contains(e.Text, "secret") {
+			t.Errorf("%s: %v", scheme, err)
+		}
+	}
+}
+
 // The credentials of a connection string are in nothing that is printed, whether it can be used or not.
 func TestNoCredentials(t *testing.T) {
 	for _, uri := range []string{
