@@ -1103,6 +1103,53 @@ func TestScanWhat(t *testing.T) {
 	command(t, p, append(scan, "--collection", "none")...).want(t, exitUsage)
 }
 
+// Where a server cannot sample, the first documents are read, and a warning says so. One that refuses to use its disk, as in
+// read-only mode, or whose random cursor failed by chance, can; and one that was lost says nothing of sampling.
+func TestScanSample(t *testing.T) {
+	s := mongotest.Start(t)
+	coll := connect(t, s).Collection("c")
+	for range 30 {
+		insert(t, coll, []any{bson.D{{Key: "id", Value: in(uuid.New(), uuidrep.Standard)}}})
+	}
+	for _, tt := range []struct {
+		name  string
+		codes []int32 // of the answers to $sample, 0 for one that has documents
+		disk  bool    // whether the answers are for those that ask for the disk only
+		code  int
+		want  string
+	}{
+		{"cannot sample", []int32{40324, 40324}, false, exitOK, `"mode": "first"`},
+		{"takes too long", []int32{50, 50}, false, exitOK, `"mode": "first"`},
+		{"no disk", []int32{20, 20}, true, exitOK, `"mode": "sample"`},
+		{"by chance", []int32{28799, 0}, false, exitOK, `"mode": "sample"`},
+		{"lost", []int32{11600, 11600, 11600, 11600}, false, exitUnreachable, ""},
+		{"no privilege", []int32{13}, false, exitDenied, ""},
+	} {
+		asked := 0
+		p := startProxy(t, host(t, s), func(r request, pass func() []byte) []byte {
+			if r.name() != "aggregate" {
+				return pass()
+			}
+			var code int32
+			if asked < len(tt.codes) {
+				code = tt.codes[asked]
+			}
+			asked++
+			if disk, _ := r.command.Lookup("allowDiskUse").BooleanOK(); tt.disk && !disk {
+				code = 0
+			}
+			if code == 0 {
+				return r.cursor(s.Database()+".c", bson.D{{Key: "id", Value: in(uuid.New(), uuidrep.Standard)}})
+			}
+			return r.reply(bson.D{{Key: "ok", Value: 0.0}, {Key: "code", Value: code}, {Key: "errmsg", Value: "no"}})
+		})
+		r := command(t, p, "scan", "--db", s.Database(), "--sample", "3", "-o", "json")
+		if r.code != tt.code || !strings.Contains(r.stdout, tt.want) || (tt.want == "") != (r.stdout == "") {
+			t.Errorf("%s: exit code %d, want %d with %s\n%s%s", tt.name, r.code, tt.code, tt.want, r.stdout, r.stderr)
+		}
+	}
+}
+
 // With -scan-documents a million documents, say, are scanned, and the memory is reported.
 func TestScanMemory(t *testing.T) {
 	if *scanDocuments == 0 {

@@ -126,10 +126,12 @@ func (a *app) collect(ctx context.Context, coll *mongo.Collection, c *scan.Colle
 		cur, err = coll.Find(ctx, bson.D{}, options.Find().SetBatchSize(2000))
 	} else {
 		m.mode, expect = "sample", o.sample
-		cur, err = coll.Aggregate(ctx, bson.A{bson.D{{Key: "$sample", Value: bson.D{{Key: "size", Value: o.sample}}}}},
-			options.Aggregate().SetAllowDiskUse(true).SetBatchSize(2000))
-		var se mongo.ServerError
-		if errors.As(err, &se) && !se.HasErrorCode(13) {
+		sample := bson.A{bson.D{{Key: "$sample", Value: bson.D{{Key: "size", Value: o.sample}}}}}
+		cur, err = coll.Aggregate(ctx, sample, options.Aggregate().SetAllowDiskUse(true).SetBatchSize(2000))
+		if cannotSample(err) { // for the disk, as in read-only mode, or by chance
+			cur, err = coll.Aggregate(ctx, sample, options.Aggregate().SetBatchSize(2000))
+		}
+		if cannotSample(err) {
 			m.mode = "first"
 			cur, err = coll.Find(ctx, bson.D{}, options.Find().SetLimit(o.sample).SetBatchSize(2000))
 		}
@@ -149,6 +151,13 @@ func (a *app) collect(ctx context.Context, coll *mongo.Collection, c *scan.Colle
 		bar.add(1)
 	}
 	return m, cur.Err()
+}
+
+// cannotSample reports whether the server refused $sample for what it is: neither lost nor wanting a privilege. A sample
+// that took too long (MaxTimeMSExpired) is one.
+func cannotSample(err error) bool {
+	var se mongo.ServerError
+	return errors.As(err, &se) && (se.HasErrorCode(50) || server.Explain(err, "").Kind == server.Failed)
 }
 
 // listNamespaces returns database and collection of everything that o asks for and the user has a privilege on. Views and
