@@ -204,6 +204,7 @@ func judge(subtype byte, count int64, s *sketch, refs *references, now time.Time
 	if w.matched > 0 {
 		w = reconcile(subtype, values, w)
 	}
+	w = second(subtype, values, w)
 	e.tally(values, s, refs, w)
 	e.conclude(values, w)
 	return e
@@ -244,6 +245,41 @@ func reconcile(subtype byte, values []readings, w weights) weights {
 	w.against, w.bits = against, named
 	return w
 }
+
+// second returns the weights of values of which most are in one order, and those that don't fit it, by themselves, in another
+// one. Where the values of the first are worth little each, as the UUIDs of one machine's clock are, so are the others beside
+// them, and would pass for strays.
+func second(subtype byte, values []readings, w weights) weights {
+	best := w.best()
+	if w.order[best] < sure {
+		return w
+	}
+	strays := slices.DeleteFunc(slices.Clone(values), func(v readings) bool { return v[best].version > 0 || len(v[best].matches) > 0 })
+	if len(strays) < few {
+		return w
+	}
+	of := weigh(subtype, strays)
+	other := of.best()
+	fits, plausible := 0, 0
+	for _, v := range strays {
+		if v[other].version > 0 {
+			fits++
+		}
+		if v[other].plausible {
+			plausible++
+		}
+	}
+	if other == best || of.order[other] < sure || of.independent[other] < few && !mostly(plausible, fits) {
+		return w
+	}
+	w.mixed += w.order[best] * of.order[other]
+	w.order[best] *= 1 - of.order[other]
+	w.present[best], w.present[other] = true, true
+	return w
+}
+
+// mostly reports whether so many of the values that fit have a plausible date that it is no chance.
+func mostly(plausible, fits int) bool { return plausible > 0 && plausible >= fits*9/10 }
 
 // weights are the outcome of the model.
 type weights struct {
@@ -505,28 +541,27 @@ func alike(values []readings, o Order, scale float64) float64 {
 	return float64(len(values))*scale*math.Log(fitting) + dirichlet(versions[:], even(16)) + dirichlet(variants[:], even(4))
 }
 
-// independent returns what the number of values that fit is worth: all where the octets around version and variant vary
-// as random ones would, the fewer the more often the same ones come.
-func independent(values []readings, o Order) float64 {
-	cells := make(map[uint16]struct{})
-	var n [9]int
-	total := 0
+// independent returns what the number of values that fit is worth: how many random ones would have as many different octets
+// around version and variant.
+func independent(values []readings, o Order) (worth float64) {
+	const m = 1 << 10 // 4 bits beside the version, 6 beside the variant
+	var n, cells [9]float64
+	seen := make(map[uint16]struct{})
 	for _, v := range values {
-		if v[o].version > 0 {
-			cells[v[o].cell] = struct{}{}
-			n[v[o].version]++
-			total++
+		r := &v[o]
+		if r.version == 0 {
+			continue
+		}
+		n[r.version]++
+		if _, ok := seen[r.cell]; !ok {
+			seen[r.cell] = struct{}{}
+			cells[r.version]++
 		}
 	}
-	var expected float64
-	for _, k := range n {
-		const m = 1 << 10 // 4 bits beside the version, 6 beside the variant
-		expected += m * -math.Expm1(float64(k)*math.Log1p(-1.0/m))
+	for version, k := range cells {
+		worth += min(n[version], math.Log1p(-k/m)/math.Log1p(-1.0/m))
 	}
-	if expected == 0 {
-		return 0
-	}
-	return float64(total) * min(1, float64(len(cells))/expected)
+	return worth
 }
 
 func (e *Evidence) tally(values []readings, s *sketch, refs *references, w weights) {
@@ -575,7 +610,7 @@ func (e *Evidence) conclude(values []readings, w weights) {
 	best := w.best()
 	t := e.Orders[best]
 	// Enough that the bits cannot be chance, or a kind of evidence that one value is enough of.
-	enough := w.independent[best] >= few || t.Matches > 0 || t.Plausible > 0 && t.Plausible >= t.Fits*9/10
+	enough := w.independent[best] >= few || t.Matches > 0 || mostly(t.Plausible, t.Fits)
 	switch {
 	case w.order[best] >= sure && enough:
 		e.Verdict, e.Confidence = best.Name(e.Subtype), certainty(w.order[best])

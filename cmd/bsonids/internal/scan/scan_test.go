@@ -209,6 +209,50 @@ func TestCannotTell(t *testing.T) {
 	}
 }
 
+// Keys with one of two fixed beginnings that look like version 4 by accident are two accidents, however many they are.
+func TestTwoBeginnings(t *testing.T) {
+	c := NewCollector("db.c")
+	for i := range 1000 {
+		u := prefixed(nil, i)
+		if i%2 == 0 {
+			u[6], u[8] = 0x4a, 0x87
+		}
+		collect(t, c, bson.D{{Key: "id", Value: stored(u, 3, uuidrep.PythonLegacy)}})
+	}
+	if e := evidence(t, []*Collector{c}, "db.c", "id", 3); e.Verdict != "cannot tell" {
+		t.Errorf("%s %v %q", e.Verdict, e.Confidence, e.Reasons)
+	}
+}
+
+// Another program's UUIDs in another order are told apart also where those of the first one are few independent values: of
+// one machine's clock.
+func TestFewInAnotherOrderThanAClock(t *testing.T) {
+	for name, other := range map[string]source{"v4": v4, "v1": func(r *rand.Rand, i int) [16]byte {
+		u := v1(r, i)
+		copy(u[8:], []byte{0x91, 0x22, 0x02, 0x42, 0xac, 0x11, 0x00, 0x02})
+		return u
+	}} {
+		for _, reps := range [][2]uuidrep.Representation{{uuidrep.CSharpLegacy, uuidrep.JavaLegacy}, {uuidrep.JavaLegacy, uuidrep.PythonLegacy}} {
+			for seed := range uint64(10) {
+				r := rand.New(rand.NewPCG(seed, 19))
+				c := NewCollector("db.c")
+				for i := range 1000 {
+					id := stored(v1(r, i), 3, reps[0])
+					if i%100 == 0 {
+						id = stored(other(r, i), 3, reps[1])
+					}
+					collect(t, c, bson.D{{Key: "id", Value: id}})
+				}
+				e := evidence(t, []*Collector{c}, "db.c", "id", 3)
+				reasons := strings.Join(e.Reasons, "\n")
+				if e.Verdict != "mixed" || !strings.Contains(reasons, "are "+reps[0].String()) || !strings.Contains(reasons, "are "+reps[1].String()) {
+					t.Errorf("1 %% of %s in %v among %v, seed %d: %s %v %q", name, reps[1], reps[0], seed, e.Verdict, e.Confidence, e.Reasons)
+				}
+			}
+		}
+	}
+}
+
 // One or two version 4 UUIDs are too few; with as many as the report asks for, it is told.
 func TestSettles(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 3))
