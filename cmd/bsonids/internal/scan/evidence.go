@@ -89,6 +89,10 @@ const (
 	// variant and version bits alone name none: two values are a story, not a sample.
 	sure = 0.99
 	few  = 3
+
+	// shuffled is the part of the fields with version 1 in network or C# order that are sequential GUIDs of SQL Server in the
+	// other one, at least.
+	shuffled = 0.009
 )
 
 // The kinds of UUIDs are the versions, and those of the versions with a time whose time is not plausible: a clock that is
@@ -205,6 +209,7 @@ func judge(subtype byte, count int64, s *sketch, refs *references, now time.Time
 		w = reconcile(subtype, values, w)
 	}
 	w = second(subtype, values, w)
+	w.shuffle(values)
 	e.tally(values, s, refs, w)
 	e.conclude(values, w)
 	return e
@@ -281,6 +286,36 @@ func second(subtype byte, values []readings, w weights) weights {
 // mostly reports whether so many of the values that fit have a plausible date that it is no chance.
 func mostly(plausible, fits int) bool { return plausible > 0 && plausible >= fits*9/10 }
 
+// shuffle looks for UUIDs that may be of SQL Server. What its NEWSEQUENTIALID makes are version 1 with the octets of the first
+// three groups shuffled as C# order shuffles them: read in network order they are what version 1 is in C# order, and the other
+// way round. Nothing but an id elsewhere tells the two apart.
+func (w *weights) shuffle(values []readings) {
+	best := w.best()
+	if best == Java {
+		return
+	}
+	fits, first := 0, 0
+	for _, v := range values {
+		if len(v[best].matches) > 0 {
+			return
+		}
+		if v[best].version > 0 {
+			fits++
+		}
+		if v[best].version == 1 && v[best].plausible {
+			first++
+		}
+	}
+	if !mostly(first, fits) {
+		return
+	}
+	w.shuffled = true
+	if over := w.order[best] - (1 - shuffled); over > 0 {
+		w.order[best] -= over
+		w.order[Network+CSharp-best] += over
+	}
+}
+
 // weights are the outcome of the model.
 type weights struct {
 	order       [orders]float64 // probability that all values are in the order
@@ -295,6 +330,8 @@ type weights struct {
 	// out of account.
 	against int
 	bits    Order
+
+	shuffled bool // the values may be sequential GUIDs of SQL Server in the other one of network and C# order
 }
 
 func (w *weights) best() Order {
@@ -615,6 +652,10 @@ func (e *Evidence) conclude(values []readings, w weights) {
 	case w.order[best] >= sure && enough:
 		e.Verdict, e.Confidence = best.Name(e.Subtype), certainty(w.order[best])
 		e.explainOrder(best)
+		if w.shuffled {
+			e.reason("version 1 may also be a sequential GUID of SQL Server (NEWSEQUENTIALID) in %s: compare one value with the program that wrote it",
+				(Network + CSharp - best).Name(e.Subtype))
+		}
 	case w.mixed >= sure && (e.Sample >= 20 || w.matched > 0) && slices.Contains(w.present[:], true):
 		e.concludeMixed(w)
 	default:

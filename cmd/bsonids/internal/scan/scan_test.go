@@ -253,6 +253,31 @@ func TestFewInAnotherOrderThanAClock(t *testing.T) {
 	}
 }
 
+// NEWSEQUENTIALID of SQL Server shuffles the octets of a version 1 as C# order does. In a C# program's field they are then
+// where a Python program's version 1 has them, and only an id that stands elsewhere tells the two apart.
+func TestSequentialGUIDs(t *testing.T) {
+	for _, rep := range []uuidrep.Representation{uuidrep.CSharpLegacy, uuidrep.PythonLegacy} {
+		for _, known := range []bool{false, true} {
+			r := rand.New(rand.NewPCG(20, 20))
+			c, users := NewCollector("db.c"), NewCollector("db.users")
+			for i := range 1000 {
+				id := uuidrep.CSharpLegacy.Permute(v1(r, i)) // as SQL Server writes it: ……-E611-……
+				collect(t, c, bson.D{{Key: "id", Value: stored(id, 3, rep)}})
+				if known {
+					collect(t, users, bson.D{{Key: "_id", Value: uuid.UUID(id).String()}})
+				}
+			}
+			e := evidence(t, []*Collector{c, users}, "db.c", "id", 3)
+			switch reasons := strings.Join(e.Reasons, "\n"); {
+			case known && (e.Verdict != rep.String() || strings.Contains(reasons, "SQL Server")):
+				t.Errorf("%v, known elsewhere: %s %v %q", rep, e.Verdict, e.Confidence, e.Reasons)
+			case !known && e.Verdict != "cannot tell" && (e.Confidence > 1-shuffled || !strings.Contains(reasons, "SQL Server") || !strings.Contains(reasons, "in "+rep.String())):
+				t.Errorf("%v: %s %v %q", rep, e.Verdict, e.Confidence, e.Reasons)
+			}
+		}
+	}
+}
+
 // One or two version 4 UUIDs are too few; with as many as the report asks for, it is told.
 func TestSettles(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 3))
