@@ -14,7 +14,8 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
 )
 
-// maxFields bounds the fields of one collection that are told apart, for collections whose field names are data.
+// maxFields bounds the fields of one collection that are told apart, for collections whose field names are data. Those whose
+// first value is no UUID have half of the places at most.
 const maxFields = 2000
 
 // maxNames bounds the octets of their names together.
@@ -69,7 +70,12 @@ func (c *Collector) value(p *walk.Path, l walk.Leaf) error {
 	c.name = p.AppendField(c.name[:0])
 	f := c.fields[string(c.name)]
 	if f == nil {
-		if len(c.fields) == maxFields || c.names+len(c.name) > maxNames {
+		// Names that are data, of fields with counters for instance, leave room for those with UUIDs.
+		most, octets := maxFields, maxNames
+		if !mayBeUUID(l) {
+			most, octets = maxFields/2, maxNames/2
+		}
+		if len(c.fields) >= most || c.names+len(c.name) > octets {
 			c.overflow = true
 			return nil
 		}
@@ -79,6 +85,14 @@ func (c *Collector) value(p *walk.Path, l walk.Leaf) error {
 	}
 	f.add(l)
 	return nil
+}
+
+func mayBeUUID(l walk.Leaf) bool {
+	if text, ok := l.Text(); ok {
+		_, ok = textUUID(text)
+		return ok
+	}
+	return l.Type == bson.TypeBinary
 }
 
 func (f *field) add(l walk.Leaf) {

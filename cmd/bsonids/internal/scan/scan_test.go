@@ -638,8 +638,16 @@ func TestFieldNamesAsData(t *testing.T) {
 		}
 		collect(t, c, bson.D{{Key: string(name), Value: 1}})
 	}
-	if got := Judge([]*Collector{c}, now)[0]; !got.Overflow || len(c.fields) != maxFields {
+	// Those that are data and have no UUIDs leave room for those that have.
+	for i := range maxFields/2 + 1 {
+		collect(t, c, bson.D{{Key: "x" + strings.Repeat("y", i), Value: uuid.Nil.String()}, {Key: "id", Value: stored(v4(r, 0), 3, uuidrep.JavaLegacy)}})
+	}
+	got := Judge([]*Collector{c}, now)[0]
+	if !got.Overflow || len(c.fields) != maxFields {
 		t.Errorf("%d fields, overflow %v", len(c.fields), got.Overflow)
+	}
+	if i := slices.IndexFunc(got.Fields, func(f Field) bool { return f.Path == "id" }); i < 0 || got.Fields[i].Counts.Legacy != maxFields/2+1 {
+		t.Error("the field id is not counted")
 	}
 }
 
