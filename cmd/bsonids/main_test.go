@@ -1101,6 +1101,9 @@ func TestScanWhat(t *testing.T) {
 		}
 	}
 	command(t, p, append(scan, "--collection", "none")...).want(t, exitUsage)
+	if r := command(t, s, "scan", "--db", s.Database()+"_").want(t, exitUsage); !strings.Contains(r.stderr, "there is no database") {
+		t.Error(r.stderr)
+	}
 }
 
 // Where a server cannot sample, the first documents are read, and a warning says so. One that refuses to use its disk, as in

@@ -182,6 +182,9 @@ func listNamespaces(ctx context.Context, client *mongo.Client, o scanOptions) ([
 		if err != nil {
 			return nil, err
 		}
+		if len(specs) == 0 && len(o.databases) > 0 {
+			return nil, server.Usagef("there is no database %q, or the user may read nothing in it", db)
+		}
 		for _, s := range specs {
 			wanted := s.Type != "view" && !strings.HasPrefix(s.Name, "system.")
 			if len(o.collections) > 0 {
