@@ -55,11 +55,7 @@ func TestNoMatterOfADocument(t *testing.T) {
 				if r.name() != "update" || r.documents < 5 {
 					return pass()
 				}
-				var refused bson.A
-				for i := range r.documents {
-					refused = append(refused, bson.D{{Key: "index", Value: int32(i)}, {Key: "code", Value: tt.code}, {Key: "errmsg", Value: "it was " + tt.name}})
-				}
-				return r.reply(bson.D{{Key: "n", Value: int32(0)}, {Key: "nModified", Value: int32(0)}, {Key: "writeErrors", Value: refused}, {Key: "ok", Value: 1.0}})
+				return r.refuse(tt.code, "it was "+tt.name)
 			})
 			dir := t.TempDir()
 			args := []string{"convert", "--db", s.Database(), "--collection", "c", "--from", "javaLegacy", "--to", "csharpLegacy", "--write",
@@ -207,8 +203,7 @@ func TestUniqueValueIsAwaited(t *testing.T) {
 				return answer
 			case "update":
 				if updates++; updates == 1 || swap {
-					return r.reply(bson.D{{Key: "n", Value: int32(0)}, {Key: "nModified", Value: int32(0)}, {Key: "ok", Value: 1.0}, {Key: "writeErrors",
-						Value: bson.A{bson.D{{Key: "index", Value: int32(0)}, {Key: "code", Value: int32(11000)}, {Key: "errmsg", Value: "E11000 duplicate key error"}}}}})
+					return r.refuse(11000, "E11000 duplicate key error")
 				}
 			}
 			return pass()
@@ -415,8 +410,7 @@ func TestDocumentBecomesArray(t *testing.T) {
 		if _, err := c.UpdateOne(t.Context(), bson.D{{Key: "_id", Value: 1}}, bson.D{{Key: "$set", Value: bson.D{{Key: "d", Value: bson.A{bson.D{{Key: "b", Value: in(u, uuidrep.JavaLegacy)}}}}}}}); err != nil {
 			t.Error(err)
 		}
-		return r.reply(bson.D{{Key: "n", Value: int32(0)}, {Key: "nModified", Value: int32(0)}, {Key: "ok", Value: 1.0}, {Key: "writeErrors",
-			Value: bson.A{bson.D{{Key: "index", Value: int32(0)}, {Key: "code", Value: int32(28)}, {Key: "errmsg", Value: "Cannot create field 'b' in element {d: [ { b: … } ]}"}}}}})
+		return r.refuse(28, "Cannot create field 'b' in element {d: [ { b: … } ]}")
 	})
 	command(t, p, "convert", "--db", s.Database(), "--collection", "c", "--from", "javaLegacy", "--write").want(t, exitOK)
 	for _, doc := range all(t, c) {

@@ -48,6 +48,15 @@ func (r request) reply(doc any) []byte {
 	return bsoncore.UpdateLength(b, start, int32(len(b)))
 }
 
+// refuse is an answer to an update that refuses each of its updates.
+func (r request) refuse(code int32, errmsg string) []byte {
+	var refused bson.A
+	for i := range r.documents {
+		refused = append(refused, bson.D{{Key: "index", Value: int32(i)}, {Key: "code", Value: code}, {Key: "errmsg", Value: errmsg}})
+	}
+	return r.reply(bson.D{{Key: "n", Value: int32(0)}, {Key: "nModified", Value: int32(0)}, {Key: "writeErrors", Value: refused}, {Key: "ok", Value: 1.0}})
+}
+
 // startProxy starts a proxy of the server at addr. Each command goes to handle, with a function that passes it on and
 // returns the server's answer, whatever becomes of the client meanwhile; handle returns the answer. It is called by
 // several goroutines at the same time.

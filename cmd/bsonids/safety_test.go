@@ -155,11 +155,7 @@ func TestLostBehindRouter(t *testing.T) {
 		if r.name() != "update" || r.documents < 5 {
 			return pass()
 		}
-		var refused bson.A
-		for i := range r.documents {
-			refused = append(refused, bson.D{{Key: "index", Value: int32(i)}, {Key: "code", Value: int32(189)}, {Key: "errmsg", Value: "primary stepped down"}})
-		}
-		return r.reply(bson.D{{Key: "n", Value: int32(0)}, {Key: "nModified", Value: int32(0)}, {Key: "writeErrors", Value: refused}, {Key: "ok", Value: 1.0}})
+		return r.refuse(189, "primary stepped down")
 	})
 	args := []string{"convert", "--db", s.Database(), "--collection", "c", "--from", "javaLegacy", "--write", "--state", filepath.Join(t.TempDir(), "state")}
 	command(t, p, args...).want(t, exitUnreachable)
