@@ -123,7 +123,7 @@ func Into(ctx context.Context, source, target *mongo.Collection, o Options) (Cop
 	}
 	if !state.Indexed && o.Part.First() {
 		err := c.index(ctx, indexes)
-		if duplicateKey(err) {
+		if mongo.IsDuplicateKeyError(err) {
 			// What is unique in the source may have passed from one document to another since the first was copied.
 			if _, err := c.pass(ctx, true); err != nil {
 				return c.res, err
@@ -373,12 +373,6 @@ func indexKey(key bson.Raw) (bson.D, error) {
 	return d, err
 }
 
-// duplicateKey reports whether a unique index refused a value that stands there twice.
-func duplicateKey(err error) bool {
-	var se mongo.ServerError
-	return errors.As(err, &se) && (se.HasErrorCode(11000) || se.HasErrorCode(11001))
-}
-
 type copyBatch struct {
 	number   int
 	docs     []bson.Raw // converted
@@ -479,7 +473,7 @@ func (c *copier) insert(ctx context.Context, docs []bson.Raw) ([]Skip, error) {
 		if server.Concerns(we.Code) {
 			return nil, err
 		}
-		if we.Code != 11000 && we.Code != 11001 {
+		if !mongo.IsDuplicateKeyError(we) {
 			return nil, fmt.Errorf("the document with _id %s: %s", docs[we.Index].Lookup("_id"), reason(we.WriteError))
 		}
 		doubt = append(doubt, docs[we.Index])
@@ -615,7 +609,7 @@ func (c *copier) compare(ctx context.Context, want []bson.Raw, res *comparison, 
 			}
 			// On what was read, so that a copy that changes at this moment is looked at again.
 			_, err = c.target.ReplaceOne(ctx, replaced(got, maxUpdate-len(doc)), doc)
-			if duplicateKey(err) {
+			if mongo.IsDuplicateKeyError(err) {
 				// The copy that has the value may be brought up to date after this one; then the next pass succeeds.
 				res.Wrong++
 				res.find(id, "the converted source has a value that another copy has too, and an index is unique")
