@@ -33,33 +33,39 @@ func (p *pages) next(ctx context.Context) ([]bson.Raw, error) {
 	for !p.end {
 		filter := behind(p.after)
 		if p.types {
-			if filter = p.later(); filter == nil {
+			if filter = ofLaterTypes(p.after, p.plain); filter == nil {
+				p.end = true
 				break
 			}
 		}
 		docs, whole, err := p.page(ctx, filter)
-		var ce mongo.CommandError
-		if errors.As(err, &ce) && ce.Code == 2 && p.types && !p.plain { // BadValue: what it cannot ask for, it cannot hold
-			p.plain = true
+		if p.types && p.unknown(err) {
 			continue
 		}
 		if err != nil {
 			return nil, err
 		}
-		if whole { // there is no more of what was asked for
-			p.end = p.types || p.after.Type == 0
-			p.types = true
-		} else {
-			p.types = false
-		}
+		p.end = whole && (p.types || p.after.Type == 0)
+		p.types = whole
 		if len(docs) > 0 {
 			id := docs[len(docs)-1].Lookup("_id")
 			p.after = bson.RawValue{Type: id.Type, Value: slices.Clone(id.Value)}
 			return docs, nil
 		}
 	}
-	p.end = true
 	return nil, nil
+}
+
+// unknown reports whether the server refused a query for the unusual types, and has later ones ask for the usual ones only:
+// what it cannot ask for, it cannot hold.
+func (p *pages) unknown(err error) bool {
+	var ce mongo.CommandError
+	const badValue = 2
+	if !errors.As(err, &ce) || ce.Code != badValue || p.plain {
+		return false
+	}
+	p.plain = true
+	return true
 }
 
 // page returns the first documents that fit the filter, and whether these are all.
@@ -82,21 +88,10 @@ func (p *pages) page(ctx context.Context, filter bson.D) (docs []bson.Raw, whole
 	return docs, left > 0 && int64(len(docs)) < p.size, cur.Err()
 }
 
-// later returns a filter for the _ids of the types that follow that of the last one, nil if none do.
-func (p *pages) later() bson.D {
-	types := laterTypes(p.after, p.plain)
-	if len(types) == 0 {
-		return nil
-	}
-	return bson.D{{Key: "_id", Value: bson.D{{Key: "$type", Value: types}}}}
-}
-
 // find finds what is behind the last _id that was read, and fits the filter too.
 func (p *pages) find(ctx context.Context, filter bson.D, opts *options.FindOptionsBuilder) (*mongo.Cursor, error) {
 	cur, err := p.coll.Find(ctx, append(after(p.after, p.plain), filter...), opts)
-	var ce mongo.CommandError
-	if errors.As(err, &ce) && ce.Code == 2 && !p.plain {
-		p.plain = true
+	if p.unknown(err) {
 		cur, err = p.coll.Find(ctx, append(after(p.after, p.plain), filter...), opts)
 	}
 	return cur, err
@@ -156,11 +151,11 @@ var (
 // after returns a filter for the documents behind id in the order of _id. A comparison alone finds values of id's own
 // type only.
 func after(id bson.RawValue, plain bool) bson.D {
-	later := laterTypes(id, plain)
-	if len(later) == 0 {
+	later := ofLaterTypes(id, plain)
+	if later == nil {
 		return behind(id)
 	}
-	return bson.D{{Key: "$or", Value: bson.A{behind(id), bson.D{{Key: "_id", Value: bson.D{{Key: "$type", Value: later}}}}}}}
+	return bson.D{{Key: "$or", Value: bson.A{behind(id), later}}}
 }
 
 // behind returns a filter for the _ids of id's own type that are greater, for all if id is zero.
@@ -174,12 +169,12 @@ func behind(id bson.RawValue) bson.D {
 	return bson.D{{Key: "_id", Value: bson.D{{Key: "$gt", Value: id}}}}
 }
 
-// laterTypes returns the names of the types that sort after id's.
-func laterTypes(id bson.RawValue, plain bool) bson.A {
-	var later bson.A
+// ofLaterTypes returns a filter for the _ids of the types that sort after id's, nil if none do or id is zero.
+func ofLaterTypes(id bson.RawValue, plain bool) bson.D {
 	if id.Type == 0 {
-		return later
+		return nil
 	}
+	var later bson.A
 	group := slices.IndexFunc(sortOrder, func(g []bson.Type) bool { return slices.Contains(g, id.Type) })
 	for _, g := range sortOrder[group+1:] {
 		for _, t := range g {
@@ -190,7 +185,10 @@ func laterTypes(id bson.RawValue, plain bool) bson.A {
 			}
 		}
 	}
-	return later
+	if len(later) == 0 {
+		return nil
+	}
+	return bson.D{{Key: "_id", Value: bson.D{{Key: "$type", Value: later}}}}
 }
 
 func isNaN(v bson.RawValue) bool {
