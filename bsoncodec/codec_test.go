@@ -531,7 +531,7 @@ func TestRoundTripProperty(t *testing.T) {
 func TestCodecsGuardTheirTypes(t *testing.T) {
 	reg := registry(t, uuidrep.Standard)
 	for _, typ := range []reflect.Type{
-		reflect.TypeFor[uuid.UUID](), reflect.TypeFor[*uuid.UUID](), reflect.TypeFor[uuid.NullUUID](), reflect.TypeFor[[]uuid.UUID](), reflect.TypeFor[bson.D](),
+		reflect.TypeFor[uuid.UUID](), reflect.TypeFor[uuid.NullUUID](), reflect.TypeFor[[]uuid.UUID](), reflect.TypeFor[bson.D](),
 	} {
 		enc, err := reg.LookupEncoder(typ)
 		if err != nil {

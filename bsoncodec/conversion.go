@@ -1,12 +1,12 @@
 package bsoncodec
 
 import (
-	"encoding/binary"
 	"fmt"
 	"reflect"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/bsonids/bsonids/internal/byteorder"
 	"github.com/bsonids/bsonids/uuidrep"
 )
 
@@ -18,9 +18,18 @@ type conversion struct {
 	typed    subtypes // what a UUID field reads
 	implicit subtypes // what any receives as a UUID
 	text     bool     // UUID fields read strings
+
+	asString   bool // UUIDs are written as strings
+	zeroAsNull bool // the zero UUID is written as null
 }
 
-// subtypes holds the representation in which each binary subtype is a UUID, Unspecified where it is none.
+// binary reports whether every UUID is written as a binary value.
+func (c *conversion) binary() bool {
+	return c.rep != uuidrep.Unspecified && !c.asString && !c.zeroAsNull
+}
+
+// subtypes holds the representation in which each binary subtype is a UUID, Unspecified where it is
+// none.
 type subtypes [bson.TypeBinaryUUID + 1]uuidrep.Representation
 
 func (s *subtypes) representation(subtype byte) uuidrep.Representation {
@@ -30,42 +39,42 @@ func (s *subtypes) representation(subtype byte) uuidrep.Representation {
 	return uuidrep.Unspecified
 }
 
-// permutes reports whether the octets of a UUID are written in another order than they have in memory.
+// permutes reports whether the octets of a UUID are written in another order than they have in
+// memory.
 func (c *conversion) permutes() bool {
 	return c.rep == uuidrep.CSharpLegacy || c.rep == uuidrep.JavaLegacy
 }
 
-// permute sets the 16 octets of dst to those of src in the order of r. They may be the same. It is what
-// [uuidrep.Representation.Permute] does, without copying arrays on the way.
-func permute(dst, src []byte, r uuidrep.Representation) {
-	hi, lo := r.PermuteWords(binary.BigEndian.Uint64(src[:8]), binary.BigEndian.Uint64(src[8:16]))
-	binary.BigEndian.PutUint64(dst[:8], hi)
-	binary.BigEndian.PutUint64(dst[8:16], lo)
-}
+// permute is [uuidrep.Representation.Permute] from src to dst, which may be the same, without
+// copies of arrays.
+func permute(dst, src []byte, r uuidrep.Representation) { byteorder.Permute(dst, src, uint8(r)) }
 
 // errUnspecified is the error of encoding a t, or decoding one, without a representation.
 func errUnspecified(verb string, t reflect.Type) error {
 	return fmt.Errorf("bsoncodec: cannot %s %v: %w", verb, t, uuidrep.ErrUnspecified)
 }
 
-// errBinary is the error of decoding a binary value that is no UUID here into a t.
+// errBinary is the error of decoding into a t a binary value that is not a UUID in this registry.
 func (c *conversion) errBinary(t reflect.Type, subtype byte, length int) error {
 	if c.rep == uuidrep.Unspecified {
 		return errUnspecified("decode a binary value into", t)
 	}
 	if c.typed.representation(subtype) != uuidrep.Unspecified {
-		return fmt.Errorf("bsoncodec: cannot decode a binary value of subtype %d into %v: %w; a bson.Binary reads it as it is",
-			subtype, t, &uuidrep.LengthError{Length: length})
+		return fmt.Errorf("bsoncodec: cannot decode a binary value of subtype %d into %v: %w; "+
+			"a bson.Binary reads any value", subtype, t, &uuidrep.LengthError{Length: length})
 	}
-	err := &uuidrep.SubtypeError{Subtype: subtype, Representation: c.rep}
-	wayOut := "a bson.Binary reads it as it is"
+	wayOut := "a bson.Binary reads any value"
 	switch subtype {
-	case bson.TypeBinaryUUIDOld, bson.TypeBinaryUUID:
-		wayOut += ", and a registry built with AlsoDecode reads both subtypes as UUIDs"
+	case bson.TypeBinaryUUID:
+		wayOut += ", a uuidrep.StandardUUID reads subtype 4 whatever the registry, " +
+			"and a registry built with AlsoDecode reads both subtypes"
+	case bson.TypeBinaryUUIDOld:
+		wayOut += ", and a registry built with AlsoDecode reads both subtypes"
 	case bson.TypeBinaryGeneric:
 		if length == 16 {
-			wayOut += ", and a registry built with AlsoDecodeGeneric reads it as a UUID"
+			wayOut += ", and a registry built with AlsoDecodeGeneric reads subtype 0 as a UUID"
 		}
 	}
-	return fmt.Errorf("bsoncodec: cannot decode a binary value of %d octets into %v: %w; %s", length, t, err, wayOut)
+	return fmt.Errorf("bsoncodec: cannot decode a binary value of %d bytes into %v: %w; %s",
+		length, t, &uuidrep.SubtypeError{Subtype: subtype, Representation: c.rep}, wayOut)
 }

@@ -1,7 +1,9 @@
-// Package bsoncodec encodes UUIDs to BSON and decodes them the way every other MongoDB driver does: a registry built
-// here stores each UUID in one representation and gives native UUIDs back, in struct fields and in any alike.
+// Package bsoncodec encodes UUIDs to BSON and decodes them as other MongoDB drivers do. A registry of
+// this package stores UUIDs in one representation and decodes native UUIDs, into struct fields and
+// into any.
 //
-// It implements "Implicit decoding and encoding" of the MongoDB driver specification "Handling of Native UUID Types":
+// It implements "Implicit decoding and encoding" of the MongoDB driver specification "Handling of
+// Native UUID Types":
 //
 //	representation  encodes to                   decodes subtype 4 to  decodes subtype 3 to
 //	unspecified     an error                     bson.Binary           bson.Binary
@@ -10,11 +12,12 @@
 //	javaLegacy      subtype 3, Java byte order   bson.Binary           UUID
 //	pythonLegacy    subtype 3, network order     bson.Binary           UUID
 //
-// The table says what any, bson.D, bson.M and bson.A receive. A target of fixed type that would receive the other type
-// is an error: a UUID field that meets the other subtype, for instance. A field of type [bson.Binary] always receives
-// the value as it is.
+// The table says what any, bson.D, bson.M and bson.A receive. A UUID field refuses the subtype that
+// the table decodes to bson.Binary. A field of type [bson.Binary] receives every binary value as it
+// is.
 //
-// Give the registry to mongo.Client with its SetRegistry option, or let package clientopt do that from the connection
-// string. The driver's own bson.Marshal and its relatives take no registry; [Marshal], [Unmarshal] and the others here
-// do.
+// Give the registry to mongo.Client with its SetRegistry option, or let package clientopt do that
+// from the connection string. The driver's own functions, such as bson.Marshal, take no registry;
+// [Marshal], [Unmarshal] and the others of this package do, and the BSONOptions of a client as
+// [Options].
 package bsoncodec

@@ -1,8 +1,10 @@
 package bsoncodec_test
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
+	"strings"
 
 	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -86,14 +88,14 @@ func ExampleRegistryBuilder_RegisterUUIDType() {
 }
 
 // The driver returns the id of an upserted document as a Binary, whatever the client's registry.
-func ExampleNative() {
+func ExampleDecodeNative() {
 	reg, err := bsoncodec.NewRegistry(uuidrep.Standard)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	var upsertedID any = uuidrep.NewBinary(uuid.MustParse("00112233-4455-6677-8899-aabbccddeeff"))
-	id, err := bsoncodec.Native(reg, upsertedID)
+	id, err := bsoncodec.DecodeNative(reg, upsertedID)
 	fmt.Printf("%T %v %v\n", id, id, err)
 	// Output: uuid.UUID 00112233-4455-6677-8899-aabbccddeeff <nil>
 }
@@ -108,4 +110,43 @@ func ExampleUnmarshalExtJSON() {
 	err = bsoncodec.UnmarshalExtJSON(reg, []byte(`{"session": {"$uuid": "00112233-4455-6677-8899-aabbccddeeff"}}`), false, &doc)
 	fmt.Println(doc.Session, err)
 	// Output: 00112233-4455-6677-8899-aabbccddeeff <nil>
+}
+
+// A client with BSONOptions reads and writes with them. Pass the same ones to Marshal and Unmarshal.
+func ExampleOptions() {
+	reg, err := bsoncodec.NewRegistry(uuidrep.Standard)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	type user struct {
+		Name string `json:"fullName"`
+	}
+	data, err := bsoncodec.Marshal(reg, user{"Ada"}, bsoncodec.Options{UseJSONStructTags: true})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(bson.Raw(data))
+	// Output: {"fullName": "Ada"}
+}
+
+// The options of a client are learned from its cursors and collections. No server is asked.
+func ExampleProbeDecode() {
+	reg, err := bsoncodec.NewRegistry(uuidrep.Standard)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	decoder := bson.NewDecoder(bson.NewDocumentReader(strings.NewReader(""))) // or a cursor
+	decoder.SetRegistry(reg)
+	decoder.BinaryAsSlice()
+
+	got, opts, err := bsoncodec.ProbeDecode(decoder.Decode)
+	fmt.Println(got == reg, opts.BinaryAsSlice, err)
+	_, err = bsoncodec.Marshal(got, bson.M{}, opts)
+	fmt.Println(errors.Is(err, bsoncodec.ErrUnknownOptions))
+	// Output:
+	// true true <nil>
+	// true
 }

@@ -4,9 +4,13 @@ import (
 	"encoding"
 	"fmt"
 	"reflect"
+	"sync"
 
 	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/bsonids/bsonids/internal/driver"
+	"github.com/bsonids/bsonids/internal/uuidtext"
 )
 
 var (
@@ -19,37 +23,68 @@ var (
 // anyMap finds the registry's codecs for maps: no codec is registered for this very type.
 type anyMap map[string]struct{}
 
-// registerMapKeys lets the driver's map codecs take keys of those of types that have no text methods of their own.
-// Where every UUID type has them, as google/uuid's has, nothing stands before the driver's codecs.
-func registerMapKeys(reg, stock *bson.Registry, types []reflect.Type) {
-	c := &mapCodec{marshal: map[reflect.Type]bool{}, unmarshal: map[reflect.Type]bool{}}
-	for _, t := range types {
-		if !t.Implements(tKeyMarshaler) && !t.Implements(tTextMarshaler) {
-			c.marshal[t] = true
-		}
-		if p := reflect.PointerTo(t); !p.Implements(tKeyUnmarshaler) && !p.Implements(tTextUnmarshaler) {
-			c.unmarshal[t] = true
-		}
-	}
-	probe := reflect.TypeFor[anyMap]()
-	if len(c.marshal) > 0 && isStockEncoder(reg, stock, probe) {
-		c.encoder, _ = reg.LookupEncoder(probe)
-		reg.RegisterKindEncoder(reflect.Map, bson.ValueEncoderFunc(c.EncodeValue))
-	}
-	if len(c.unmarshal) > 0 && isStockDecoder(reg, stock, probe) {
-		c.decoder, _ = reg.LookupDecoder(probe)
-		reg.RegisterKindDecoder(reflect.Map, bson.ValueDecoderFunc(c.DecodeValue))
-	}
-}
-
-// mapCodec gives UUID types without text methods the text of a UUID where they are the key of a map.
+// mapCodec stands before the driver's codecs for maps and decides about keys of kind [16]byte
+// without text methods: a UUID becomes the text of a UUID, and a type that is not registered is
+// refused.
 type mapCodec struct {
-	marshal, unmarshal map[reflect.Type]bool // the key types
-	encoder            bson.ValueEncoder     // the driver's
-	decoder            bson.ValueDecoder
+	uuids        map[reflect.Type]bool // the registered types
+	bytes        map[reflect.Type]bool
+	unregistered treatment
+	encoder      bson.ValueEncoder // the driver's
+	decoder      bson.ValueDecoder
+	known        sync.Map // of reflect.Type to *keyType
 }
 
-// textKey is the key that the driver's codecs meet instead, so that all but the text of the keys is theirs.
+// keyType is what a mapCodec does with one type of keys. Without a text or an error, that is what
+// the driver does.
+type keyType struct {
+	encodeText, decodeText bool // a key is the text of a UUID
+	encodeErr, decodeErr   error
+}
+
+// registerMaps puts a mapCodec before the driver's codecs for maps.
+func (b *RegistryBuilder) registerMaps(reg *bson.Registry) {
+	c := &mapCodec{uuids: typeSet(b.types), bytes: typeSet(b.bytes), unregistered: b.treatment()}
+	probe := reflect.TypeFor[anyMap]()
+	if driver.HasOwnEncoder(reg, probe) {
+		c.encoder, _ = reg.LookupEncoder(probe)
+		reg.RegisterKindEncoder(reflect.Map, c)
+	}
+	if driver.HasOwnDecoder(reg, probe) {
+		c.decoder, _ = reg.LookupDecoder(probe)
+		reg.RegisterKindDecoder(reflect.Map, c)
+	}
+}
+
+// keyType returns what c does with keys of type t, nil for what the driver does.
+func (c *mapCodec) keyType(t reflect.Type) *keyType {
+	if t.Kind() != reflect.Array || t.Len() != 16 {
+		return nil
+	}
+	if known, ok := c.known.Load(t); ok {
+		return known.(*keyType)
+	}
+	k := new(keyType)
+	uuids := c.uuids[t] || c.unregistered == asUUID && isOctets(t) && !c.bytes[t]
+	refused := c.unregistered == refuse && isOctets(t) && !uuids && !c.bytes[t]
+	if !t.Implements(tKeyMarshaler) && !t.Implements(tTextMarshaler) {
+		k.encodeText = uuids
+		if refused {
+			k.encodeErr = &UnregisteredTypeError{Type: t, reason: notRegistered}
+		}
+	}
+	if p := reflect.PointerTo(t); !p.Implements(tKeyUnmarshaler) && !p.Implements(tTextUnmarshaler) {
+		k.decodeText = uuids
+		if refused {
+			k.decodeErr = &UnregisteredTypeError{Type: t, decode: true, reason: notRegistered}
+		}
+	}
+	kept, _ := c.known.LoadOrStore(t, k)
+	return kept.(*keyType)
+}
+
+// textKey is the key type that the driver's codecs get instead, so that everything but the text of
+// the keys is theirs.
 type textKey [16]byte
 
 var tTextKey = reflect.TypeFor[textKey]()
@@ -59,7 +94,7 @@ func (k textKey) String() string { return uuid.UUID(k).String() }
 func (k textKey) MarshalText() ([]byte, error) { return uuid.UUID(k).MarshalText() }
 
 func (k *textKey) UnmarshalText(text []byte) error {
-	u, err := parseText(string(text))
+	u, err := uuidtext.Parse(string(text))
 	if err != nil {
 		return fmt.Errorf("bsoncodec: cannot decode the map key %q into a UUID: %w", text, err)
 	}
@@ -69,11 +104,21 @@ func (k *textKey) UnmarshalText(text []byte) error {
 
 // EncodeValue is the ValueEncoder of maps.
 func (c *mapCodec) EncodeValue(ec bson.EncodeContext, vw bson.ValueWriter, val reflect.Value) error {
-	if !val.IsValid() || val.Kind() != reflect.Map || !c.marshal[val.Type().Key()] {
+	if val.Kind() != reflect.Map {
 		return c.encoder.EncodeValue(ec, vw, val)
 	}
-	return c.encoder.EncodeValue(ec, vw, textKeys(val))
+	switch k := c.keyType(val.Type().Key()); {
+	case k == nil:
+	case k.encodeErr != nil && val.Len() > 0:
+		return k.encodeErr
+	case k.encodeText:
+		val = textKeys(val)
+	}
+	return c.encoder.EncodeValue(ec, vw, val)
 }
+
+// EncodesMapsAsTheDriver makes a mapCodec a [driver.MapEncoder].
+func (*mapCodec) EncodesMapsAsTheDriver() {}
 
 // textKeys returns the map m with its UUID keys as textKeys, nil for nil.
 func textKeys(m reflect.Value) reflect.Value {
@@ -96,10 +141,17 @@ func setKeys(dst, src reflect.Value) {
 	}
 }
 
-// DecodeValue is the ValueDecoder of maps. As the driver's, it extends a map that is there, and keeps what it decoded
-// before an error.
+// DecodeValue is the ValueDecoder of maps. Like the driver's, it extends a map that is not nil, and
+// keeps what it decoded before an error.
 func (c *mapCodec) DecodeValue(dc bson.DecodeContext, vr bson.ValueReader, val reflect.Value) error {
-	if val.Kind() != reflect.Map || (!val.CanSet() && val.IsNil()) || !c.unmarshal[val.Type().Key()] {
+	if val.Kind() != reflect.Map || (!val.CanSet() && val.IsNil()) {
+		return c.decoder.DecodeValue(dc, vr, val)
+	}
+	k := c.keyType(val.Type().Key())
+	switch vrType := vr.Type(); {
+	case k != nil && k.decodeErr != nil && (vrType == bson.TypeEmbeddedDocument || vrType == 0):
+		return k.decodeErr
+	case k == nil || !k.decodeText:
 		return c.decoder.DecodeValue(dc, vr, val)
 	}
 	text := reflect.New(reflect.MapOf(tTextKey, val.Type().Elem())).Elem()

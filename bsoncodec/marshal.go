@@ -8,64 +8,108 @@ import (
 	"sync"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/bsonids/bsonids/internal/driver"
+	"github.com/bsonids/bsonids/structcodec"
 )
 
-// documentEncoder is an encoder with the writer that it writes to, and the buffer of that. It can be used again after a
-// document that was written whole.
-type documentEncoder struct {
-	buf bytes.Buffer
-	vw  bson.ValueWriter
-	enc *bson.Encoder
-}
-
-var documentEncoders = sync.Pool{New: func() any {
-	e := new(documentEncoder)
-	e.vw = bson.NewDocumentWriter(&e.buf)
-	e.enc = bson.NewEncoder(e.vw)
-	return e
-}}
-
-// document returns the document that write writes.
-func document(write func(*documentEncoder) error) ([]byte, error) {
-	e := documentEncoders.Get().(*documentEncoder)
-	e.buf.Reset()
-	if err := write(e); err != nil {
-		return nil, err // e is left in the middle of a document
+// Marshal returns v as a BSON document, encoded with reg. It is [bson.Marshal] with a registry, and
+// with the options of a client if opts has them; more than one Options is an error.
+//
+// Errors are those of the codecs, [bson.ErrNilRegistry] and [ErrUnknownOptions]. An encoder of the
+// caller's that reports no error and does not write exactly one document is an error too.
+func Marshal(reg *bson.Registry, v any, opts ...Options) ([]byte, error) {
+	o, err := optionsFor(toEncode, opts)
+	if err != nil {
+		return nil, err
 	}
-	data := bytes.Clone(e.buf.Bytes())
-	if e.buf.Cap() <= maxPooled {
-		documentEncoders.Put(e)
-	}
-	return data, nil
-}
-
-// Marshal returns v as a BSON document, encoded with reg. It is [bson.Marshal] but for the registry, which that one
-// does not take; errors are those of the codecs, and [bson.ErrNilRegistry].
-func Marshal(reg *bson.Registry, v any) ([]byte, error) {
 	if reg == nil {
 		return nil, errNilRegistry("encode")
 	}
-	return document(func(e *documentEncoder) error {
-		e.enc.SetRegistry(reg)
-		return e.enc.Encode(v)
+	if o.known() == (Options{}) {
+		if c := encodePlans(reg, v); c != nil {
+			if doc, planned, err := marshalPlanned(c, v); planned {
+				return doc, err
+			}
+		}
+	}
+	b, doc, err := driver.WriteDocument(func(vw bson.ValueWriter) error {
+		return encodeDocument(o.encodeContext(reg), vw, v)
 	})
+	if err != nil {
+		return nil, encodeError(v, err)
+	}
+	defer b.Release()
+	return bytes.Clone(doc), nil
 }
 
-// Unmarshal decodes the BSON document data with reg into v, a pointer that is not nil or a map. It is [bson.Unmarshal]
-// but for the registry; errors are those of the codecs, [bson.ErrNilRegistry], [bson.ErrDecodeToNil], and one for data
-// that is not as long as its first four octets say.
+// documents holds the memory of documents that were encoded.
+var documents = sync.Pool{New: func() any { return new([]byte) }}
+
+// marshalPlanned returns v as a document that c encodes, if it can.
+func marshalPlanned(c *structcodec.Codec, v any) (doc []byte, planned bool, err error) {
+	buf := documents.Get().(*[]byte)
+	data, planned, err := c.AppendDocument((*buf)[:0], v)
+	if planned && err == nil {
+		doc = bytes.Clone(data)
+	}
+	if cap(data) <= maxPooled {
+		*buf = data
+		documents.Put(buf)
+	}
+	return doc, planned, err
+}
+
+// encodeDocument does what the Encode method of the driver's Encoder does.
+func encodeDocument(ec bson.EncodeContext, vw bson.ValueWriter, v any) error {
+	if m, ok := v.(bson.Marshaler); ok {
+		doc, err := m.MarshalBSON()
+		if err != nil {
+			return err
+		}
+		return driver.Encoder(tRaw).EncodeValue(ec, vw, reflect.ValueOf(bson.Raw(doc)))
+	}
+	enc, err := ec.LookupEncoder(reflect.TypeOf(v))
+	if err != nil {
+		return err
+	}
+	return enc.EncodeValue(ec, vw, reflect.ValueOf(v))
+}
+
+func encodeError(v any, err error) error {
+	if err == driver.ErrNotOneDocument {
+		return fmt.Errorf("bsoncodec: cannot encode %T: %w", v, err)
+	}
+	return err
+}
+
+// Unmarshal decodes the BSON document data with reg into v, a non-nil pointer or map. It is
+// [bson.Unmarshal] with a registry, and with the options of a client if opts has them; more than
+// one Options is an error.
 //
-// Data that no server has checked should pass [bson.Raw.Validate] first: the driver's reader, of version 2.9.3, never
-// comes back from skipping a value with a negative length.
+// It reads from memory, but the Decode and All methods of a mongo.Cursor read from a stream:
+// Unmarshal of Cursor.Current is a faster way to decode what a cursor returns. Pass it the
+// BSONOptions of the client, if it has any.
 //
-// It reads from memory, where the Decode and All methods of a mongo.Cursor read from a stream: Unmarshal on
-// Cursor.Current is the fastest way to decode what a cursor returns.
-func Unmarshal(reg *bson.Registry, data []byte, v any) error {
+// Errors are those of the codecs, [bson.ErrNilRegistry], [bson.ErrDecodeToNil],
+// [ErrUnknownOptions], and one for data that is not as long as its first four bytes say. Call
+// [bson.Raw.Validate] first on data that no server has checked: the driver's reader, of version
+// 2.9.3, does not return from skipping a value of negative length.
+func Unmarshal(reg *bson.Registry, data []byte, v any, opts ...Options) error {
+	o, err := optionsFor(toDecode, opts)
+	if err != nil {
+		return err
+	}
 	if len(data) < 4 || uint64(binary.LittleEndian.Uint32(data)) != uint64(len(data)) {
-		return fmt.Errorf("bsoncodec: invalid document length: the document has %d octets and says otherwise", len(data))
+		return fmt.Errorf("bsoncodec: invalid document length: the document has %d bytes and says otherwise", len(data))
 	}
 	if reg == nil {
 		return errNilRegistry("decode")
+	}
+	if o.known() == (Options{}) {
+		if planned, err := readPlanned(reg, data, v); planned {
+			return err
+		}
 	}
 	switch target := v.(type) {
 	case bson.Unmarshaler: // comes before the registry, as in the driver's Decoder
@@ -74,44 +118,56 @@ func Unmarshal(reg *bson.Registry, data []byte, v any) error {
 		}
 	case *any:
 		if target != nil && !sameAtTheTop(reg) {
-			dec := bson.NewDecoder(bson.NewDocumentReader(bytes.NewReader(data)))
-			dec.SetRegistry(reg)
-			return dec.Decode(v)
+			return o.newDecoder(reg, bson.NewDocumentReader(bytes.NewReader(data))).Decode(v)
 		}
 	}
-	return UnmarshalValue(reg, bson.RawValue{Type: bson.TypeEmbeddedDocument, Value: data}, v)
+	return decodeValue(o.decodeContext(reg), bson.RawValue{Type: bson.TypeEmbeddedDocument, Value: data}, v)
 }
 
-// sameAtTheTop reports whether the type map of reg has any receive the same type for a whole document, of no BSON type,
-// as for one within another. A RawValue, the way to the reader from memory, can be the latter alone.
+// sameAtTheTop reports whether the type map of reg has one type for a whole document, which has no
+// BSON type, and for an embedded document. The driver's reader from memory is made from a RawValue,
+// which can only be the latter.
 func sameAtTheTop(reg *bson.Registry) bool {
 	top, errTop := reg.LookupTypeMapEntry(0)
 	embedded, errEmbedded := reg.LookupTypeMapEntry(bson.TypeEmbeddedDocument)
 	return errTop == nil && errEmbedded == nil && top == embedded
 }
 
-// MarshalExtJSON returns v as an Extended JSON document, encoded with reg. It is [bson.MarshalExtJSON] but for the
-// registry; errors are those of the codecs, and [bson.ErrNilRegistry].
-func MarshalExtJSON(reg *bson.Registry, v any, canonical, escapeHTML bool) ([]byte, error) {
+// MarshalExtJSON returns v as an Extended JSON document, encoded with reg. It is
+// [bson.MarshalExtJSON] with a registry, and with the options of a client if opts has them. Errors
+// are those of [Marshal].
+func MarshalExtJSON(reg *bson.Registry, v any, canonical, escapeHTML bool, opts ...Options) ([]byte, error) {
+	o, err := optionsFor(toEncode, opts)
+	if err != nil {
+		return nil, err
+	}
 	if reg == nil {
 		return nil, errNilRegistry("encode")
 	}
 	var buf bytes.Buffer
-	enc := bson.NewEncoder(bson.NewExtJSONValueWriter(&buf, canonical, escapeHTML))
-	enc.SetRegistry(reg)
-	if err := enc.Encode(v); err != nil {
+	vw := bson.NewExtJSONValueWriter(&buf, canonical, escapeHTML)
+	if err := encodeDocument(o.encodeContext(reg), vw, v); err != nil {
 		return nil, err
 	}
-	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), nil
+	doc := bytes.TrimSuffix(buf.Bytes(), []byte("\n"))
+	if len(doc) == 0 {
+		return nil, encodeError(v, driver.ErrNotOneDocument)
+	}
+	return doc, nil
 }
 
-// UnmarshalExtJSON decodes the Extended JSON document data with reg into v, a pointer that is not nil or a map; a UUID
-// may be written as $uuid or as $binary. It is [bson.UnmarshalExtJSON] but for the registry; errors are those of the
-// parser and the codecs, [bson.ErrNilRegistry] and [bson.ErrDecodeToNil].
+// UnmarshalExtJSON decodes the Extended JSON document data with reg into v, a non-nil pointer or
+// map. A UUID may be written as $uuid or as $binary. It is [bson.UnmarshalExtJSON] with a registry,
+// and with the options of a client if opts has them; more than one Options is an error.
 //
-// Text that may be malformed should pass [encoding/json.Valid] first: the driver's parser, of version 2.9.3, never comes back
-// from skipping an object or an array that does not end.
-func UnmarshalExtJSON(reg *bson.Registry, data []byte, canonical bool, v any) error {
+// Errors are those of the parser and the codecs, [bson.ErrNilRegistry], [bson.ErrDecodeToNil] and
+// [ErrUnknownOptions]. Call [encoding/json.Valid] first on text that may be malformed: the driver's
+// parser, of version 2.9.3, does not return from skipping an object or an array that does not end.
+func UnmarshalExtJSON(reg *bson.Registry, data []byte, canonical bool, v any, opts ...Options) error {
+	o, err := optionsFor(toDecode, opts)
+	if err != nil {
+		return err
+	}
 	if reg == nil {
 		return errNilRegistry("decode")
 	}
@@ -119,57 +175,73 @@ func UnmarshalExtJSON(reg *bson.Registry, data []byte, canonical bool, v any) er
 	if err != nil {
 		return err
 	}
-	dec := bson.NewDecoder(vr)
-	dec.SetRegistry(reg)
-	return dec.Decode(v)
+	return o.newDecoder(reg, vr).Decode(v)
 }
 
-// MarshalValue returns v as one BSON value, encoded with reg: for client-side encryption and hand-made commands. A nil
-// v is null. It is [bson.MarshalValue] but for the registry, with the errors of [Marshal].
-func MarshalValue(reg *bson.Registry, v any) (bson.RawValue, error) {
+// MarshalValue returns v as one BSON value, encoded with reg, for client-side encryption and
+// hand-made commands. A nil v is null. It is [bson.MarshalValue] with a registry, and with the
+// options of a client if opts has them. Errors are those of [Marshal].
+func MarshalValue(reg *bson.Registry, v any, opts ...Options) (bson.RawValue, error) {
+	o, err := optionsFor(toEncode, opts)
+	if err != nil {
+		return bson.RawValue{}, err
+	}
 	if reg == nil {
 		return bson.RawValue{}, errNilRegistry("encode")
 	}
-	doc, err := document(func(e *documentEncoder) error {
-		dw, err := e.vw.WriteDocument()
+	b, doc, err := driver.WriteDocument(func(vw bson.ValueWriter) error {
+		dw, err := vw.WriteDocument()
 		if err != nil {
 			return err
 		}
-		vw, err := dw.WriteDocumentElement("")
+		vw, err = dw.WriteDocumentElement("")
 		if err != nil {
 			return err
 		}
-		if err := encodeElement(reg, vw, v); err != nil {
+		if err := encodeElement(o.encodeContext(reg), vw, v); err != nil {
 			return err
 		}
 		return dw.WriteDocumentEnd()
 	})
 	if err != nil {
-		return bson.RawValue{}, err
+		return bson.RawValue{}, encodeError(v, err)
 	}
-	// int32 length, type, empty key, value, end
-	return bson.RawValue{Type: bson.Type(doc[4]), Value: doc[6 : len(doc)-1 : len(doc)-1]}, nil
+	defer b.Release()
+	if len(doc) < 7 { // int32 length, type, empty key, value, end
+		return bson.RawValue{}, encodeError(v, driver.ErrNotOneDocument)
+	}
+	return bson.RawValue{Type: bson.Type(doc[4]), Value: bytes.Clone(doc[6 : len(doc)-1])}, nil
 }
 
-// encodeElement writes v as the driver's encoder of bson.D writes an element; the registry may have another one for these.
-func encodeElement(reg *bson.Registry, vw bson.ValueWriter, v any) error {
+// encodeElement writes v as the driver's encoder of bson.D writes an element; the registry may have
+// another one for bson.D.
+func encodeElement(ec bson.EncodeContext, vw bson.ValueWriter, v any) error {
 	if v == nil {
 		return vw.WriteNull()
 	}
-	enc, err := reg.LookupEncoder(reflect.TypeOf(v))
+	enc, err := ec.LookupEncoder(reflect.TypeOf(v))
 	if err != nil {
 		return err
 	}
-	return enc.EncodeValue(bson.EncodeContext{Registry: reg}, vw, reflect.ValueOf(v))
+	return enc.EncodeValue(ec, vw, reflect.ValueOf(v))
 }
 
-// UnmarshalValue decodes the BSON value rv with reg into v, a pointer that is not nil or a map. It is
-// [bson.UnmarshalValue] but for the registry; errors are those of the codecs, [bson.ErrNilRegistry] and
-// [bson.ErrDecodeToNil].
-func UnmarshalValue(reg *bson.Registry, rv bson.RawValue, v any) error {
+// UnmarshalValue decodes the BSON value rv with reg into v, a non-nil pointer or map. It is
+// [bson.UnmarshalValue] with a registry, and with the options of a client if opts has them; more
+// than one Options is an error. Errors are those of the codecs, [bson.ErrNilRegistry],
+// [bson.ErrDecodeToNil] and [ErrUnknownOptions].
+func UnmarshalValue(reg *bson.Registry, rv bson.RawValue, v any, opts ...Options) error {
+	o, err := optionsFor(toDecode, opts)
+	if err != nil {
+		return err
+	}
 	if reg == nil {
 		return errNilRegistry("decode")
 	}
+	return decodeValue(o.decodeContext(reg), rv, v)
+}
+
+func decodeValue(dc bson.DecodeContext, rv bson.RawValue, v any) error {
 	target := reflect.ValueOf(v)
 	switch target.Kind() {
 	case reflect.Pointer:
@@ -188,19 +260,24 @@ func UnmarshalValue(reg *bson.Registry, rv bson.RawValue, v any) error {
 	default:
 		return fmt.Errorf("bsoncodec: cannot decode into a %T: it must be a pointer or a map", v)
 	}
-	return rv.UnmarshalWithRegistry(reg, v)
+	return rv.UnmarshalWithContext(&dc, v)
 }
 
-// Native returns v as reg would decode it into any once it was stored: a [bson.Binary] becomes a UUID where the
-// registry's representation says so. The driver returns the UpsertedID of an update as a Binary whatever the registry;
-// Native(reg, result.UpsertedID) is what InsertedID would have been. Errors are those of [Marshal] and [Unmarshal].
-func Native(reg *bson.Registry, v any) (any, error) {
-	rv, err := MarshalValue(reg, v)
+// DecodeNative encodes v with reg and returns what reg decodes from that into any: a [bson.Binary]
+// that is a UUID in the representation of reg becomes a native UUID. The driver returns the
+// UpsertedID of an update as a bson.Binary, whatever the registry is; DecodeNative(reg,
+// result.UpsertedID) returns it as InsertedID would be. Errors are those of [Marshal] and
+// [Unmarshal].
+func DecodeNative(reg *bson.Registry, v any, opts ...Options) (any, error) {
+	if _, err := optionsFor(toEncode|toDecode, opts); err != nil {
+		return nil, err
+	}
+	rv, err := MarshalValue(reg, v, opts...)
 	if err != nil {
 		return nil, err
 	}
 	var native any
-	if err := UnmarshalValue(reg, rv, &native); err != nil {
+	if err := UnmarshalValue(reg, rv, &native, opts...); err != nil {
 		return nil, err
 	}
 	return native, nil

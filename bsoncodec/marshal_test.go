@@ -135,7 +135,7 @@ func TestNilRegistry(t *testing.T) {
 	_, err1 := bsoncodec.Marshal(nil, bson.D{})
 	_, err2 := bsoncodec.MarshalExtJSON(nil, bson.D{}, true, true)
 	_, err3 := bsoncodec.MarshalValue(nil, 1)
-	_, err4 := bsoncodec.Native(nil, 1)
+	_, err4 := bsoncodec.DecodeNative(nil, 1)
 	for i, err := range []error{
 		err1, err2, err3, err4, bsoncodec.Unmarshal(nil, empty, new(bson.D)), bsoncodec.UnmarshalExtJSON(nil, []byte("{}"), true, new(bson.D)),
 		bsoncodec.UnmarshalValue(nil, bson.RawValue{Type: bson.TypeNull}, new(any)),
@@ -226,23 +226,23 @@ func TestValues(t *testing.T) {
 			t.Errorf("%v: got %v, %v", tt.rep, u, err)
 		}
 		for _, v := range []any{bson.Binary{Subtype: tt.subtype, Data: tt.octets}, testUUID, orderID(testUUID)} {
-			if got, err := bsoncodec.Native(reg, v); err != nil || got != testUUID {
-				t.Errorf("%v: Native(%v) is %v, %v", tt.rep, v, got, err)
+			if got, err := bsoncodec.DecodeNative(reg, v); err != nil || got != testUUID {
+				t.Errorf("%v: DecodeNative(%v) is %v, %v", tt.rep, v, got, err)
 			}
 		}
 		oid := bson.NewObjectID()
 		for _, v := range []any{nil, oid, "x", int32(1), bson.Binary{Subtype: 5, Data: octetsStandard}, bson.D{{Key: "a", Value: bson.A{"x"}}}} {
-			if got, err := bsoncodec.Native(reg, v); err != nil || !reflect.DeepEqual(got, v) {
-				t.Errorf("%v: Native(%v) is %v, %v", tt.rep, v, got, err)
+			if got, err := bsoncodec.DecodeNative(reg, v); err != nil || !reflect.DeepEqual(got, v) {
+				t.Errorf("%v: DecodeNative(%v) is %v, %v", tt.rep, v, got, err)
 			}
 		}
 	}
-	if _, err := bsoncodec.Native(registry(t, uuidrep.Standard), make(chan int)); err == nil {
+	if _, err := bsoncodec.DecodeNative(registry(t, uuidrep.Standard), make(chan int)); err == nil {
 		t.Error("a channel is native")
 	}
 	unspecified := registry(t, uuidrep.Unspecified)
 	b := bson.Binary{Subtype: 4, Data: octetsStandard}
-	if got, err := bsoncodec.Native(unspecified, b); err != nil || !reflect.DeepEqual(got, b) {
+	if got, err := bsoncodec.DecodeNative(unspecified, b); err != nil || !reflect.DeepEqual(got, b) {
 		t.Errorf("unspecified: got %v, %v", got, err)
 	}
 	var m bson.M
@@ -324,7 +324,7 @@ func TestValuesBesideAnEncoderForD(t *testing.T) {
 	if got, err := bsoncodec.MarshalValue(reg, bson.D{{Key: "a", Value: 1}}); err != nil || !bytes.Equal(got.Value, []byte{5, 0, 0, 0, 0}) {
 		t.Errorf("a bson.D: got %v, %v", got, err)
 	}
-	if u, err := bsoncodec.Native(reg, uuidrep.NewBinary(testUUID)); err != nil || u != testUUID {
+	if u, err := bsoncodec.DecodeNative(reg, uuidrep.NewBinary(testUUID)); err != nil || u != testUUID {
 		t.Errorf("native: got %v, %v", u, err)
 	}
 }

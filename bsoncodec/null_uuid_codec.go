@@ -1,42 +1,169 @@
 package bsoncodec
 
 import (
+	"fmt"
 	"reflect"
+	"slices"
+	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/bsonids/bsonids/internal/driver"
 )
 
-// nullUUIDCodec is the codec of uuid.NullUUID: null where it is not valid, the UUID where it is.
-type nullUUIDCodec struct {
-	elem *uuidCodec
+// RegisterNullUUIDType makes t a UUID that can be null: a value of this type is encoded as its UUID
+// if it is valid, and as null if it is not. It must be a struct of two exported fields, a type of
+// kind [16]byte and a bool named Valid, as in github.com/gofrs/uuid or in [database/sql.Null] of a
+// UUID type; another type is an error of Build. The type of the first field is registered as
+// [RegistryBuilder.RegisterUUIDType] does.
+//
+// A document {uuid: …, valid: …}, which the driver writes if no codec is registered, is read too,
+// with lower-case names of the fields. Its UUID is read as any other:
+// [RegistryBuilder.AlsoDecodeGeneric] reads subtype 0.
+//
+// [uuid.NullUUID] is registered already. A codec for t that a function of With registers takes
+// precedence.
+func (b *RegistryBuilder) RegisterNullUUIDType(t reflect.Type) *RegistryBuilder {
+	if !slices.Contains(b.nulls, t) {
+		b.nulls = append(b.nulls, t)
+	}
+	if c := newNullUUIDCodec(t); c != nil {
+		b.RegisterUUIDType(t.Field(c.uuid).Type)
+	}
+	return b
 }
 
-// The fields of uuid.NullUUID.
-const (
-	nullUUIDValue = 0
-	nullUUIDValid = 1
-)
+// nullUUIDCodec is the codec of a UUID type that can be null.
+type nullUUIDCodec struct {
+	t           reflect.Type
+	uuid, valid int    // the indexes of the fields
+	key         string // of the UUID in a document that the driver wrote
+}
 
-// EncodeValue is the ValueEncoder of uuid.NullUUID.
-func (c *nullUUIDCodec) EncodeValue(ec bson.EncodeContext, vw bson.ValueWriter, val reflect.Value) error {
-	if !val.IsValid() || val.Type() != tNullUUID {
-		return bson.ValueEncoderError{Name: "NullUUIDEncodeValue", Types: []reflect.Type{tNullUUID}, Received: val}
+// newNullUUIDCodec returns the codec of t, nil if t does not have the fields that it must have.
+func newNullUUIDCodec(t reflect.Type) *nullUUIDCodec {
+	if t == nil || t.Kind() != reflect.Struct || t.NumField() != 2 {
+		return nil
 	}
-	if !val.Field(nullUUIDValid).Bool() {
+	for valid := range 2 {
+		v, u := t.Field(valid), t.Field(1-valid)
+		if v.Name == "Valid" && v.Type.Kind() == reflect.Bool && u.IsExported() && isUUIDKind(u.Type) {
+			return &nullUUIDCodec{t: t, uuid: 1 - valid, valid: valid, key: strings.ToLower(u.Name)}
+		}
+	}
+	return nil
+}
+
+// registerNulls is called before the functions of With, so that a codec that these register for a
+// type takes the place of this package's, and a hook does not. A codec that the registry had before
+// is kept.
+func (b *RegistryBuilder) registerNulls(reg *bson.Registry) {
+	for _, t := range b.nulls {
+		c := newNullUUIDCodec(t)
+		if driver.HasOwnEncoder(reg, t) {
+			reg.RegisterTypeEncoder(t, c)
+		}
+		if driver.HasOwnDecoder(reg, t) {
+			reg.RegisterTypeDecoder(t, c)
+		}
+	}
+}
+
+// EncodeValue is the ValueEncoder of UUID types that can be null. A valid zero UUID is not null.
+func (c *nullUUIDCodec) EncodeValue(ec bson.EncodeContext, vw bson.ValueWriter, val reflect.Value) error {
+	if !val.IsValid() || val.Type() != c.t {
+		return bson.ValueEncoderError{Name: "NullUUIDEncodeValue", Types: []reflect.Type{c.t}, Received: val}
+	}
+	if !val.Field(c.valid).Bool() {
 		return vw.WriteNull()
 	}
-	return c.elem.EncodeValue(ec, vw, val.Field(nullUUIDValue))
-}
-
-// DecodeValue is the ValueDecoder of uuid.NullUUID.
-func (c *nullUUIDCodec) DecodeValue(dc bson.DecodeContext, vr bson.ValueReader, val reflect.Value) error {
-	if !val.CanSet() || val.Type() != tNullUUID {
-		return bson.ValueDecoderError{Name: "NullUUIDDecodeValue", Types: []reflect.Type{tNullUUID}, Received: val}
-	}
-	vrType := vr.Type()
-	if err := c.elem.DecodeValue(dc, vr, val.Field(nullUUIDValue)); err != nil {
+	u := val.Field(c.uuid)
+	enc, err := ec.LookupEncoder(u.Type())
+	if err != nil {
 		return err
 	}
-	val.Field(nullUUIDValid).SetBool(vrType != bson.TypeNull && vrType != bson.TypeUndefined)
+	if enc, ok := enc.(*uuidCodec); ok {
+		return enc.encode(vw, u)
+	}
+	return enc.EncodeValue(ec, vw, u)
+}
+
+// DecodeValue is the ValueDecoder of UUID types that can be null.
+func (c *nullUUIDCodec) DecodeValue(dc bson.DecodeContext, vr bson.ValueReader, val reflect.Value) error {
+	if !val.CanSet() || val.Type() != c.t {
+		return bson.ValueDecoderError{Name: "NullUUIDDecodeValue", Types: []reflect.Type{c.t}, Received: val}
+	}
+	switch vr.Type() {
+	case bson.TypeNull:
+		val.SetZero()
+		return vr.ReadNull()
+	case bson.TypeUndefined:
+		val.SetZero()
+		return vr.ReadUndefined()
+	case bson.TypeEmbeddedDocument, 0:
+		return c.decodeDocument(dc, vr, val)
+	}
+	u := val.Field(c.uuid)
+	dec, err := dc.LookupDecoder(u.Type())
+	if err != nil {
+		return err
+	}
+	if err := dec.DecodeValue(dc, vr, u); err != nil {
+		return err
+	}
+	val.Field(c.valid).SetBool(true)
 	return nil
+}
+
+// decodeDocument reads a document that the driver wrote for a value without a codec. The keys are
+// read in any letter case, as the driver does.
+func (c *nullUUIDCodec) decodeDocument(dc bson.DecodeContext, vr bson.ValueReader, val reflect.Value) error {
+	dr, err := vr.ReadDocument()
+	if err != nil {
+		return err
+	}
+	var uuid, valid bson.RawValue
+	for {
+		key, elem, err := dr.ReadElement()
+		if err == bson.ErrEOD {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		var v bson.RawValue
+		if err := driver.Decoder(tRawValue).DecodeValue(dc, elem, reflect.ValueOf(&v).Elem()); err != nil {
+			return err
+		}
+		switch strings.ToLower(key) {
+		case c.key:
+			uuid = v
+		case "valid":
+			valid = v
+		default:
+			return c.errDocument(fmt.Sprintf("it has the key %q", key))
+		}
+	}
+	isValid, ok := valid.BooleanOK()
+	switch {
+	case !ok:
+		return c.errDocument("it has no boolean valid")
+	case uuid.IsZero():
+		return c.errDocument("it has no " + c.key)
+	case !isValid:
+		val.SetZero()
+		return nil
+	}
+	u := reflect.New(val.Field(c.uuid).Type())
+	if err := uuid.UnmarshalWithContext(&dc, u.Interface()); err != nil {
+		return err
+	}
+	val.Field(c.uuid).Set(u.Elem())
+	val.Field(c.valid).SetBool(true)
+	return nil
+}
+
+func (c *nullUUIDCodec) errDocument(reason string) error {
+	return fmt.Errorf("bsoncodec: cannot decode a document into %v: %s, and only {%s: …, valid: …} is read, "+
+		"which the driver writes without a codec", c.t, reason, c.key)
 }

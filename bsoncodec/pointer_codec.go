@@ -2,43 +2,42 @@ package bsoncodec
 
 import (
 	"reflect"
+	"slices"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 )
 
-// pointerCodec is the codec of pointers to one UUID type: the driver's, without its look-up of the element's codec.
-type pointerCodec struct {
-	t    reflect.Type // the pointer's
-	elem *uuidCodec
+// UUID types have text methods, and so do pointers to them: a hook of the caller for
+// encoding.TextMarshaler would take the pointers, but not the values, which have type codecs.
+// Therefore pointers have a type codec as well. It is the codec that the registry has for all
+// pointers.
+
+// pointerCodec is the codec of pointers to UUID types.
+type pointerCodec struct{}
+
+// EncodeValue is the ValueEncoder of pointers to UUID types.
+func (pointerCodec) EncodeValue(ec bson.EncodeContext, vw bson.ValueWriter, val reflect.Value) error {
+	enc, err := ec.LookupEncoder(tAnyPointer)
+	if err != nil {
+		return err
+	}
+	return enc.EncodeValue(ec, vw, val)
 }
 
-// EncodeValue is the ValueEncoder of pointers to UUID types. A nil pointer is null.
-func (c *pointerCodec) EncodeValue(ec bson.EncodeContext, vw bson.ValueWriter, val reflect.Value) error {
-	if !val.IsValid() || val.Type() != c.t {
-		return bson.ValueEncoderError{Name: "UUIDPointerEncodeValue", Types: []reflect.Type{c.t}, Received: val}
+// DecodeValue is the ValueDecoder of pointers to UUID types.
+func (pointerCodec) DecodeValue(dc bson.DecodeContext, vr bson.ValueReader, val reflect.Value) error {
+	dec, err := dc.LookupDecoder(tAnyPointer)
+	if err != nil {
+		return err
 	}
-	if val.IsNil() {
-		return vw.WriteNull()
-	}
-	return c.elem.EncodeValue(ec, vw, val.Elem())
+	return dec.DecodeValue(dc, vr, val)
 }
 
-// DecodeValue is the ValueDecoder of pointers to UUID types. Null and undefined give a nil pointer; a pointer that is
-// not nil keeps its target.
-func (c *pointerCodec) DecodeValue(dc bson.DecodeContext, vr bson.ValueReader, val reflect.Value) error {
-	if !val.CanSet() || val.Type() != c.t {
-		return bson.ValueDecoderError{Name: "UUIDPointerDecodeValue", Types: []reflect.Type{c.t}, Received: val}
+// registerPointers is called before the functions of With, so that a codec that they register for
+// one of the types stays.
+func (b *RegistryBuilder) registerPointers(reg *bson.Registry) {
+	for _, t := range slices.Concat(b.types, b.nulls) {
+		reg.RegisterTypeEncoder(reflect.PointerTo(t), pointerCodec{})
+		reg.RegisterTypeDecoder(reflect.PointerTo(t), pointerCodec{})
 	}
-	switch vr.Type() {
-	case bson.TypeNull:
-		val.SetZero()
-		return vr.ReadNull()
-	case bson.TypeUndefined:
-		val.SetZero()
-		return vr.ReadUndefined()
-	}
-	if val.IsNil() {
-		val.Set(reflect.New(c.elem.t))
-	}
-	return c.elem.DecodeValue(dc, vr, val.Elem())
 }

@@ -4,10 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 
 	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/bsonids/bsonids/internal/driver"
 	"github.com/bsonids/bsonids/uuidrep"
 )
 
@@ -17,18 +19,28 @@ var (
 	tAny      = reflect.TypeFor[any]()
 	tD        = reflect.TypeFor[bson.D]()
 	tBinary   = reflect.TypeFor[bson.Binary]()
+	tRaw      = reflect.TypeFor[bson.Raw]()
 	tRawValue = reflect.TypeFor[bson.RawValue]()
+	tByte     = reflect.TypeFor[byte]()
+
+	tValueMarshaler = reflect.TypeFor[bson.ValueMarshaler]()
+	tMarshaler      = reflect.TypeFor[bson.Marshaler]()
 )
 
-// NewRegistry returns a registry with the driver's codecs and those for UUIDs in the representation r. It is
-// [NewRegistryBuilder] and [RegistryBuilder.Build] in one call, with the same errors.
+// NewRegistry returns a registry with the driver's codecs and those for UUIDs in the representation
+// r. It is [NewRegistryBuilder] and [RegistryBuilder.Build] in one call, with the same errors.
 func NewRegistry(r uuidrep.Representation) (*bson.Registry, error) {
 	return NewRegistryBuilder(r).Build()
 }
 
-// RegistryBuilder collects what a registry shall do with UUIDs. Make one with [NewRegistryBuilder], call its methods
-// in any order, then [RegistryBuilder.Build] or [RegistryBuilder.ApplyTo]; these report the mistakes of all calls
-// before. A builder is not safe for concurrent use; the registries that it builds are, and do not change with it.
+// RegistryBuilder collects the settings of a registry for UUIDs. Make one with [NewRegistryBuilder],
+// call its methods in any order, and then [RegistryBuilder.Build] or [RegistryBuilder.ApplyTo],
+// which report the mistakes of all earlier calls. Version 2 of the driver has no builder of
+// registries any more; this one exists because the codecs for UUIDs depend on one another and on the
+// caller's, and because they must be registered in one order.
+//
+// A builder is not safe for concurrent use. The registries that it builds are, and later calls do
+// not change them.
 type RegistryBuilder struct {
 	rep      uuidrep.Representation
 	types    []reflect.Type
@@ -37,64 +49,113 @@ type RegistryBuilder struct {
 	generic  bool
 	text     bool
 	with     []func(*bson.Registry)
+
+	nulls        []reflect.Type // UUIDs that can be null
+	asString     bool
+	zeroAsNull   bool
+	bytes        []reflect.Type // plain bytes of kind [16]byte
+	unregistered []treatment    // one for each call
+	keepBinary   bool
+	withoutPlans bool
 }
 
-// NewRegistryBuilder returns a builder of registries that store UUIDs in the representation r. [uuid.UUID] is
-// registered, and [uuid.NullUUID], which is null where it is not valid. With [uuidrep.Unspecified] every attempt to
-// encode a UUID, or to decode one into a target of fixed type, is [uuidrep.ErrUnspecified].
+// NewRegistryBuilder returns a builder of registries that store UUIDs in the representation r.
+// [uuid.UUID] of github.com/google/uuid is registered, and [uuid.NullUUID], which is null if it is
+// not valid. So is the UUID of the standard library's package uuid if the program is built with Go
+// 1.27 or later.
+//
+// With [uuidrep.Unspecified] every attempt to encode a UUID, or to decode one into a target of
+// fixed type, is [uuidrep.ErrUnspecified].
 func NewRegistryBuilder(r uuidrep.Representation) *RegistryBuilder {
-	return &RegistryBuilder{rep: r, types: []reflect.Type{tUUID}, implicit: tUUID}
+	b := &RegistryBuilder{rep: r, implicit: tUUID}
+	for _, t := range stdUUIDTypes {
+		b.RegisterUUIDType(t)
+	}
+	return b.RegisterUUIDType(tUUID).RegisterNullUUIDType(tNullUUID)
 }
 
-// RegisterUUIDType makes t a UUID: a value of this type is encoded and decoded as [uuid.UUID] is. Its kind must be
-// [16]byte, the octets in network order, as in github.com/gofrs/uuid or in a type of the caller; another kind is an
-// error of Build. A type without text methods becomes a map key too, as the UUID's text.
+// RegisterUUIDType makes t a UUID: a value of this type is encoded and decoded as [uuid.UUID] is,
+// whatever methods it has. Its kind must be [16]byte, the bytes in network order, as in
+// github.com/gofrs/uuid or in a type of the caller. Another kind is an error of Build. A type
+// without text methods can be a map key too, as the text of the UUID.
+//
+// A type of kind [16]byte that is not registered is refused, in both directions, with an
+// [*UnregisteredTypeError], unless it has marshaling methods of the driver, or a codec or hook of
+// the caller. See also [RegistryBuilder.RegisterBytesType], [RegistryBuilder.UnregisteredAsUUID]
+// and [RegistryBuilder.UnregisteredAsBytes].
 func (b *RegistryBuilder) RegisterUUIDType(t reflect.Type) *RegistryBuilder {
-	b.types = append(b.types, t)
+	if !slices.Contains(b.types, t) {
+		b.types = append(b.types, t)
+	}
 	return b
 }
 
-// SetImplicitType makes t the type that any receives for a UUID, [uuid.UUID] by default, and registers it as
-// [RegistryBuilder.RegisterUUIDType] does, with the same errors.
+// SetImplicitType makes t the type that any receives for a UUID, [uuid.UUID] by default, and
+// registers it as [RegistryBuilder.RegisterUUIDType] does, with the same errors.
 func (b *RegistryBuilder) SetImplicitType(t reflect.Type) *RegistryBuilder {
 	b.implicit = t
 	return b.RegisterUUIDType(t)
 }
 
-// AlsoDecode makes the registry read UUIDs in the representation r too, everywhere; it goes on writing its own. This is
-// for collections that hold both subtypes. One of the two must be [uuidrep.Standard], for subtype 3 can be read in one
-// byte order alone; two orders for one subtype, [uuidrep.Unspecified] and the registry's own representation are errors
-// of Build.
+// AlsoDecode makes the registry read UUIDs in the representation r too, in every place. It still
+// writes its own representation only. This is for collections that hold both subtypes.
+//
+// One of the two representations must be [uuidrep.Standard], because subtype 3 can be read in one
+// byte order only. Two orders for one subtype, [uuidrep.Unspecified] and the registry's own
+// representation are errors of Build.
 func (b *RegistryBuilder) AlsoDecode(r uuidrep.Representation) *RegistryBuilder {
 	b.also = append(b.also, r)
 	return b
 }
 
-// AlsoDecodeGeneric makes UUID fields read binary subtype 0 of 16 octets in network order, which Go programs without a
-// codec wrote. Targets of type any go on receiving it as it is, for nothing tells it from other data.
+// AlsoDecodeGeneric makes UUID fields read binary subtype 0 of 16 bytes in network order, which Go
+// programs without a codec wrote. Targets of type any still receive a [bson.Binary], because such a
+// value can be other data as well.
 func (b *RegistryBuilder) AlsoDecodeGeneric() *RegistryBuilder {
 	b.generic = true
 	return b
 }
 
-// AlsoDecodeString makes UUID fields read text UUIDs, in the forms of [uuid.Validate]. Targets of type any go on
-// receiving a string.
+// AlsoDecodeString makes UUID fields read the text forms that [uuid.Validate] accepts. Targets of
+// type any still receive a string.
 func (b *RegistryBuilder) AlsoDecodeString() *RegistryBuilder {
 	b.text = true
 	return b
 }
 
-// With runs f on the registry before the codecs for UUIDs are registered, for the caller's own codecs, interface hooks
-// and type map entries. Those stay in force for all other values; what f registers for bson.D, for any, for pointers or
-// for slices takes the place of this package's faster ways through them. A codec that f registers for a UUID type
-// itself is replaced.
+// With calls f with the registry before the codecs for UUIDs are registered, so that f can register
+// the caller's own codecs, hooks and type map entries. These stay in force for all other values. A
+// codec that f registers for bson.D, any, pointers, slices or structs replaces this package's codec
+// for them.
+//
+// A codec that f registers for a UUID type is replaced. One for a type that
+// [RegistryBuilder.RegisterNullUUIDType] registers, [uuid.NullUUID] included, is kept. Hooks do not
+// apply to these types or to pointers to them.
+//
+// A struct codec of the caller's must tell the options of clients apart itself: the driver's codec
+// of structs keeps the fields of a type as the first client's options name them, which the codec of
+// this package prevents.
+//
+// A nil f, and an f that applies a builder to the registry, are errors of Build.
 func (b *RegistryBuilder) With(f func(*bson.Registry)) *RegistryBuilder {
 	b.with = append(b.with, f)
 	return b
 }
 
-// Build returns a new registry: the driver's own codecs, the caller's and those for UUIDs. It reports every mistake of
-// the calls before in one error. The registry is safe for concurrent use.
+// WithoutPlans makes the registry encode and decode structs, and decode [bson.D] and maps, with the
+// driver's codecs alone, and not by the compiled plans of package structcodec. The results are the
+// same.
+func (b *RegistryBuilder) WithoutPlans() *RegistryBuilder {
+	b.withoutPlans = true
+	return b
+}
+
+// Build returns a new registry with the driver's own codecs, the caller's and those for UUIDs. It
+// reports the mistakes of all earlier calls in one error.
+//
+// The registry is safe for concurrent use. Codecs, hooks and type map entries that are registered
+// between Build and the first use of the registry are obeyed. Later ones are obeyed as far as they
+// are in a registry of the driver's, which keeps the codecs that it found for a type.
 func (b *RegistryBuilder) Build() (*bson.Registry, error) {
 	reg := bson.NewRegistry()
 	if err := b.ApplyTo(reg); err != nil {
@@ -103,13 +164,16 @@ func (b *RegistryBuilder) Build() (*bson.Registry, error) {
 	return reg, nil
 }
 
-// ApplyTo registers the codecs for UUIDs on a registry that the caller has, a mgocompat registry for instance, with the
-// errors of Build; after an error of the builder reg is unchanged. A nil registry, or one that has codecs of this
-// package, is an error.
+// ApplyTo registers the codecs for UUIDs on a registry that the caller has, for instance one of
+// [bson.NewMgoRegistry]. Errors are those of Build, after which reg is unchanged, except for what
+// the functions of With did. A nil registry, and one that has codecs of this package, are errors.
 //
-// Apply it before the registry's first use and not concurrently with any: the driver keeps the codecs of each struct
-// type that it has met, with no way to ask or to forget, so a used registry would go on writing the UUIDs of those
-// structs as subtype 0.
+// Call it before the first use of the registry, and not concurrently with any use. The driver keeps
+// the codecs of each struct type that it has met, so a registry that was used would still write the
+// UUIDs of those structs as subtype 0.
+//
+// The driver's codec of structs is replaced by one that keeps the fields of a type for each set of
+// [Options]. A struct codec of the caller's stays; see [RegistryBuilder.With].
 func (b *RegistryBuilder) ApplyTo(reg *bson.Registry) error {
 	if reg == nil {
 		return fmt.Errorf("bsoncodec: cannot register codecs: %w", bson.ErrNilRegistry)
@@ -118,15 +182,28 @@ func (b *RegistryBuilder) ApplyTo(reg *bson.Registry) error {
 	if err != nil {
 		return err
 	}
-	if enc, err := reg.LookupEncoder(tUUID); err == nil {
-		if _, ours := enc.(*uuidCodec); ours {
-			return errors.New("bsoncodec: the registry has codecs for UUIDs already: build another")
-		}
+	mark, err := newBuildMark(reg)
+	if err != nil {
+		return err
 	}
+	// A codec of the caller's may wrap the registry's codec of structs, and must find the one of this
+	// package then. If the caller registers another one of the driver's, that is replaced too.
+	registerStructs(reg, reflect.TypeFor[structBeforeWith]())
+	b.registerArrays(reg, u)
+	b.registerNulls(reg)
+	b.registerPointers(reg)
 	for _, f := range b.with {
 		f(reg)
 	}
+	if err := mark.end(); err != nil {
+		return err
+	}
+	registerStructs(reg, reflect.TypeFor[structAfterWith]())
+	registerProbe(reg)
 	b.register(reg, u)
+	if !b.withoutPlans {
+		registerPlans(reg)
+	}
 	return nil
 }
 
@@ -135,7 +212,7 @@ func (b *RegistryBuilder) conversion() (*conversion, error) {
 	var errs []error
 	fail := func(format string, args ...any) { errs = append(errs, fmt.Errorf("bsoncodec: "+format, args...)) }
 
-	u := &conversion{rep: b.rep, text: b.text}
+	u := &conversion{rep: b.rep, text: b.text || b.asString, asString: b.asString, zeroAsNull: b.zeroAsNull}
 	subtype, err := b.rep.Subtype()
 	switch {
 	case err == nil:
@@ -143,7 +220,7 @@ func (b *RegistryBuilder) conversion() (*conversion, error) {
 		u.implicit[subtype] = b.rep
 	case b.rep != uuidrep.Unspecified:
 		return nil, fmt.Errorf("bsoncodec: cannot build a registry: %w", err)
-	case len(b.also) > 0 || b.generic || b.text:
+	case len(b.also) > 0 || b.generic || b.text && !b.asString:
 		fail("AlsoDecode, AlsoDecodeGeneric and AlsoDecodeString add to a representation and none is set: %w", uuidrep.ErrUnspecified)
 		return nil, errors.Join(errs...)
 	}
@@ -166,82 +243,61 @@ func (b *RegistryBuilder) conversion() (*conversion, error) {
 		u.typed[bson.TypeBinaryGeneric] = uuidrep.Standard
 	}
 	for _, t := range b.types {
-		if t == nil || t.Kind() != reflect.Array || t.Len() != 16 || t.Elem().Kind() != reflect.Uint8 {
+		if t == nil || !isUUIDKind(t) {
 			fail("%v cannot be a UUID: its kind must be [16]byte", t)
 		}
+	}
+	for _, t := range b.nulls {
+		if newNullUUIDCodec(t) == nil {
+			fail("%v cannot be a UUID that is null: it must be a struct of two fields, a type of kind [16]byte and a bool Valid", t)
+		}
+	}
+	for _, t := range b.bytes {
+		switch {
+		case t == nil || !isOctets(t):
+			fail("%v cannot be registered with RegisterBytesType: its kind must be [16]byte", t)
+		case slices.Contains(b.types, t):
+			fail("%v is registered as a UUID and as plain bytes", t)
+		}
+	}
+	for _, f := range b.with {
+		if f == nil {
+			fail("With needs a function, it was given nil")
+		}
+	}
+	if b.keepBinary && b.implicit != tUUID {
+		fail("SetImplicitType and KeepBinary contradict each other")
+	}
+	if slices.Contains(b.unregistered, asUUID) && slices.Contains(b.unregistered, asBytes) {
+		fail("UnregisteredAsUUID and UnregisteredAsBytes contradict each other")
 	}
 	return u, errors.Join(errs...)
 }
 
-// register puts the codecs into reg. UUID types are replaced whatever was there; the types around them keep a codec
-// that is not the driver's own.
+// register registers the codecs. Those of UUID types replace any other; those of types around them
+// only the driver's own.
 func (b *RegistryBuilder) register(reg *bson.Registry, u *conversion) {
-	stock := bson.NewRegistry()
-	rawEncoder, _ := stock.LookupEncoder(tRawValue)
-	rawDecoder, _ := stock.LookupDecoder(tRawValue)
+	var implicit *uuidCodec
+	rawEncoder, rawDecoder := driver.Encoder(tRawValue), driver.Decoder(tRawValue)
 	reg.RegisterTypeDecoder(tSlowSlice, bson.ValueDecoderFunc(decodeSlowSlice))
 	for _, t := range b.types {
 		c := newUUIDCodec(u, t)
-		pointer, slice := reflect.PointerTo(t), reflect.SliceOf(t)
-		if isStockEncoder(reg, stock, pointer) {
-			reg.RegisterTypeEncoder(pointer, &pointerCodec{t: pointer, elem: c})
+		if t == b.implicit {
+			implicit = c
 		}
-		if isStockDecoder(reg, stock, pointer) {
-			reg.RegisterTypeDecoder(pointer, &pointerCodec{t: pointer, elem: c})
+		slice := reflect.SliceOf(t)
+		if enc, err := reg.LookupEncoder(slice); err == nil && driver.HasOwnEncoder(reg, slice) {
+			reg.RegisterTypeEncoder(slice, &sliceEncoder{conversion: u, t: slice, elem: c, driver: enc, raw: rawEncoder})
 		}
-		if enc, err := reg.LookupEncoder(slice); err == nil && isStockEncoder(reg, stock, slice) {
-			reg.RegisterTypeEncoder(slice, &sliceEncoder{conversion: u, t: slice, driver: enc, raw: rawEncoder})
-		}
-		if dec, err := reg.LookupDecoder(slice); err == nil && isStockDecoder(reg, stock, slice) {
-			reg.RegisterTypeDecoder(slice, &sliceDecoder{conversion: u, t: slice, driver: dec, raw: rawDecoder})
+		if dec, err := reg.LookupDecoder(slice); err == nil && driver.HasOwnDecoder(reg, slice) {
+			reg.RegisterTypeDecoder(slice, &sliceDecoder{conversion: u, t: slice, elem: c, driver: dec, raw: rawDecoder})
 		}
 		reg.RegisterTypeEncoder(t, c)
 		reg.RegisterTypeDecoder(t, c)
-		if t == tUUID {
-			null := &nullUUIDCodec{elem: c}
-			reg.RegisterTypeEncoder(tNullUUID, null)
-			reg.RegisterTypeDecoder(tNullUUID, null)
-		}
 	}
-	registerMapKeys(reg, stock, b.types)
-	if u.rep != uuidrep.Unspecified {
-		registerImplicit(reg, stock, u, b.implicit)
+	registerAnySlices(reg, b.implicit)
+	b.registerMaps(reg)
+	if u.rep != uuidrep.Unspecified && !b.keepBinary {
+		registerImplicit(reg, implicit)
 	}
-}
-
-// isStockEncoder reports whether reg encodes t with the codec that the driver has for it.
-func isStockEncoder(reg, stock *bson.Registry, t reflect.Type) bool {
-	a, errA := reg.LookupEncoder(t)
-	b, errB := stock.LookupEncoder(t)
-	return errA == nil && errB == nil && sameCodec(a, b)
-}
-
-// isStockDecoder reports whether reg decodes t with the codec that the driver has for it.
-func isStockDecoder(reg, stock *bson.Registry, t reflect.Type) bool {
-	a, errA := reg.LookupDecoder(t)
-	b, errB := stock.LookupDecoder(t)
-	return errA == nil && errB == nil && sameCodec(a, b)
-}
-
-// sameCodec reports whether a and b are one function or one set of functions, or codecs of one type: the driver's
-// registries differ in the settings that these hold.
-func sameCodec(a, b any) bool {
-	va, vb := reflect.ValueOf(a), reflect.ValueOf(b)
-	if va.Type() != vb.Type() {
-		return false
-	}
-	switch va.Kind() {
-	case reflect.Func:
-		return va.Pointer() == vb.Pointer()
-	case reflect.Struct:
-		for i := range va.NumField() {
-			if fa, fb := va.Field(i), vb.Field(i); fa.Kind() != reflect.Func || fa.Pointer() != fb.Pointer() {
-				return false
-			}
-		}
-		return true
-	case reflect.Pointer:
-		return true
-	}
-	return false
 }

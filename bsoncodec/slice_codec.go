@@ -8,35 +8,57 @@ import (
 	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/bsonids/bsonids/internal/byteorder"
 	"github.com/bsonids/bsonids/uuidrep"
 )
 
-// Slices of UUIDs cross to the driver's writer, and from its reader, as one value of this layout (bsonspec.org):
+// A slice of UUIDs is given to the driver's writer, and taken from its reader, as one raw value. Its
+// layout is that of an array (bsonspec.org):
 //
 //	int32 length of all · elements · 0x00
-//	element: 0x05 · index in decimal digits · 0x00 · int32 16 · subtype · 16 octets
+//	element: 0x05 · index in decimal digits · 0x00 · int32 16 · subtype · 16 bytes
 const elementTail = 4 + 1 + 16 // an element after its key
 
 // sliceEncoder encodes slices of one UUID type.
 type sliceEncoder struct {
+	noDecoder
 	*conversion
 	t      reflect.Type // the slice's
+	elem   *uuidCodec
 	driver bson.ValueEncoder
 	raw    bson.ValueEncoder // the driver's for bson.RawValue
+	other  onFirstUse[bson.ValueEncoder]
 }
 
-// arrayBuffers holds the arrays that were written; longer ones than maxPooled octets are left to the garbage collector.
+// arrayBuffers holds buffers for arrays. A buffer of more than maxPooled bytes is not put back.
 var arrayBuffers = sync.Pool{New: func() any { return new([]byte) }}
 
 const maxPooled = 1 << 20
 
-// EncodeValue is the ValueEncoder of slices of UUIDs. The driver's own encodes what is not plain.
+// EncodeValue is the ValueEncoder of slices of UUIDs. The driver's own encodes nil slices, and UUIDs
+// that are not written as binary values.
 func (c *sliceEncoder) EncodeValue(ec bson.EncodeContext, vw bson.ValueWriter, val reflect.Value) error {
-	if !val.IsValid() || val.Type() != c.t || val.IsNil() || c.rep == uuidrep.Unspecified {
+	other := c.other.get(func() bson.ValueEncoder { return otherEncoder(ec, tAnySlice, c.elem.t, c.elem) })
+	if other != nil {
+		return other.EncodeValue(ec, vw, val)
+	}
+	if !val.IsValid() || val.Type() != c.t || val.IsNil() || !c.binary() {
 		return c.driver.EncodeValue(ec, vw, val)
 	}
 	buf := arrayBuffers.Get().(*[]byte)
-	w := arrayWriter{array: append((*buf)[:0], 0, 0, 0, 0), rep: c.rep, subtype: c.subtype}
+	array := c.appendArray((*buf)[:0], val)
+	err := c.raw.EncodeValue(ec, vw, reflect.ValueOf(bson.RawValue{Type: bson.TypeArray, Value: array}))
+	if cap(array) <= maxPooled {
+		*buf = array
+		arrayBuffers.Put(buf)
+	}
+	return err
+}
+
+// appendArray appends the array of the UUIDs in val to dst.
+func (c *sliceEncoder) appendArray(dst []byte, val reflect.Value) []byte {
+	start := len(dst)
+	w := arrayWriter{array: append(dst, 0, 0, 0, 0), rep: c.rep, subtype: c.subtype}
 	w.startHead(1)
 	if ids, ok := uuidSlice(val); ok {
 		for i := range ids {
@@ -48,17 +70,12 @@ func (c *sliceEncoder) EncodeValue(ec bson.EncodeContext, vw bson.ValueWriter, v
 		}
 	}
 	array := append(w.array, 0)
-	binary.LittleEndian.PutUint32(array, uint32(len(array)))
-	err := c.raw.EncodeValue(ec, vw, reflect.ValueOf(bson.RawValue{Type: bson.TypeArray, Value: array}))
-	if cap(array) <= maxPooled {
-		*buf = array
-		arrayBuffers.Put(buf)
-	}
-	return err
+	putLength(array, start)
+	return array
 }
 
-// arrayWriter appends elements to an array. What stands before the octets is the same from one element to the next but
-// for the key, which counts up in place: formatting each key anew would take half of the time.
+// arrayWriter appends elements to an array. The bytes before the UUID are the same in each element,
+// except for the key, which is incremented in place: formatting each key would take half of the time.
 type arrayWriter struct {
 	array   []byte
 	rep     uuidrep.Representation
@@ -67,7 +84,7 @@ type arrayWriter struct {
 	digits  int              // of the key
 }
 
-// startHead sets the key to the least number of so many digits, 0 for one digit.
+// startHead sets the key to the smallest number with the given number of digits.
 func (w *arrayWriter) startHead(digits int) {
 	w.digits = digits
 	head := append(w.head[:0], byte(bson.TypeBinary))
@@ -81,7 +98,7 @@ func (w *arrayWriter) startHead(digits int) {
 }
 
 func (w *arrayWriter) append(octets []byte) {
-	hi, lo := w.rep.PermuteWords(binary.BigEndian.Uint64(octets[:8]), binary.BigEndian.Uint64(octets[8:]))
+	hi, lo := byteorder.Words(uint8(w.rep), binary.BigEndian.Uint64(octets[:8]), binary.BigEndian.Uint64(octets[8:]))
 	w.array = append(w.array, w.head[:w.digits+7]...)
 	w.array = binary.BigEndian.AppendUint64(w.array, hi)
 	w.array = binary.BigEndian.AppendUint64(w.array, lo)
@@ -96,7 +113,7 @@ func (w *arrayWriter) append(octets []byte) {
 	w.startHead(w.digits + 1)
 }
 
-// uuidSlice returns val as what it is if it is a []uuid.UUID: its elements need no reflection then.
+// uuidSlice returns val as a []uuid.UUID if that is its type: its elements need no reflection then.
 func uuidSlice(val reflect.Value) ([]uuid.UUID, bool) {
 	if val.CanAddr() {
 		if p, ok := val.Addr().Interface().(*[]uuid.UUID); ok {
@@ -110,15 +127,22 @@ func uuidSlice(val reflect.Value) ([]uuid.UUID, bool) {
 
 // sliceDecoder decodes into slices of one UUID type.
 type sliceDecoder struct {
+	noEncoder
 	*conversion
 	t      reflect.Type // the slice's
+	elem   *uuidCodec
 	driver bson.ValueDecoder
 	raw    bson.ValueDecoder // the driver's for bson.RawValue
+	other  onFirstUse[bson.ValueDecoder]
 }
 
-// DecodeValue is the ValueDecoder of slices of UUIDs. An array that holds anything but UUIDs that its elements would
-// read goes through the driver's own decoder, so that results and errors are the driver's.
+// DecodeValue is the ValueDecoder of slices of UUIDs. The driver's own decodes an array with any
+// other value than the UUIDs that a UUID field reads, so that results and errors are the driver's.
 func (c *sliceDecoder) DecodeValue(dc bson.DecodeContext, vr bson.ValueReader, val reflect.Value) error {
+	other := c.other.get(func() bson.ValueDecoder { return otherDecoder(dc, tAnySlice, c.elem.t, c.elem) })
+	if other != nil {
+		return other.DecodeValue(dc, vr, val)
+	}
 	if !val.CanSet() || val.Type() != c.t || vr.Type() != bson.TypeArray {
 		return c.driver.DecodeValue(dc, vr, val)
 	}
@@ -130,12 +154,18 @@ func (c *sliceDecoder) DecodeValue(dc bson.DecodeContext, vr bson.ValueReader, v
 	if !plain {
 		return array.UnmarshalWithContext(&dc, &slowSlice{driver: c.driver, val: val})
 	}
+	c.setElements(array.Value, n, val)
+	return nil
+}
+
+// setElements sets val to the n UUIDs of array, which count has checked.
+func (c *sliceDecoder) setElements(array []byte, n int, val reflect.Value) {
 	if val.IsNil() || val.Cap() < n {
 		val.Set(reflect.MakeSlice(c.t, n, n))
 	} else {
 		val.SetLen(n)
 	}
-	elements := array.Value[4:]
+	elements := array[4:]
 	if ids, ok := uuidSlice(val); ok {
 		for i := range ids {
 			elements = c.nextElement(elements, ids[i][:])
@@ -145,10 +175,10 @@ func (c *sliceDecoder) DecodeValue(dc bson.DecodeContext, vr bson.ValueReader, v
 			elements = c.nextElement(elements, val.Index(i).Bytes())
 		}
 	}
-	return nil
 }
 
-// count returns how many elements array has, and whether every one is a binary value that a UUID field reads.
+// count returns how many elements array has, and whether every one is a binary value that a UUID
+// field reads.
 func (c *sliceDecoder) count(array []byte) (n int, plain bool) {
 	if len(array) < 5 || uint64(binary.LittleEndian.Uint32(array)) != uint64(len(array)) {
 		return 0, false
@@ -167,15 +197,16 @@ func (c *sliceDecoder) count(array []byte) (n int, plain bool) {
 	return n, len(elements) == 1 && elements[0] == 0
 }
 
-// nextElement sets octets to the UUID of the first of elements, which count has checked, and returns the others.
+// nextElement sets octets to the UUID of the first element, which count has checked, and returns the
+// elements after it.
 func (c *sliceDecoder) nextElement(elements, octets []byte) []byte {
 	tail, _ := afterKey(elements)
 	permute(octets, tail[5:elementTail], c.typed.representation(tail[4]))
 	return tail[elementTail:]
 }
 
-// afterKey returns what follows the type and the key of the first of elements. Keys are a few digits: a loop finds
-// their end sooner than bytes.IndexByte.
+// afterKey returns what follows the type and the key of the first element. A loop is faster than
+// bytes.IndexByte for keys of a few digits.
 func afterKey(elements []byte) (tail []byte, ok bool) {
 	for i := 1; i < len(elements); i++ {
 		if elements[i] == 0 {
@@ -185,8 +216,8 @@ func afterKey(elements []byte) (tail []byte, ok bool) {
 	return nil, false
 }
 
-// slowSlice takes a value that was read already through a decoder of the driver: the driver has no exported way to make
-// the reader that one needs, but makes it for the decoder of this type.
+// slowSlice decodes a raw value with a decoder of the driver. The driver does not export the reader
+// of raw values, but UnmarshalWithContext gives one to the decoder of this type.
 type slowSlice struct {
 	driver bson.ValueDecoder
 	val    reflect.Value

@@ -8,6 +8,8 @@ import (
 	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/bsonids/bsonids/internal/driver"
+	"github.com/bsonids/bsonids/internal/uuidtext"
 	"github.com/bsonids/bsonids/uuidrep"
 )
 
@@ -18,8 +20,8 @@ type uuidCodec struct {
 	scratch sync.Pool // of *scratch
 }
 
-// scratch is an addressable UUID. A value that cannot be addressed has no octets to hand to the writer, and a legacy
-// order may not change the caller's.
+// scratch is an addressable UUID. A value that cannot be addressed has no octets to hand to the
+// writer, and a legacy order may not change the caller's.
 type scratch struct {
 	value  reflect.Value
 	octets *[16]byte // of value
@@ -39,8 +41,22 @@ func (c *uuidCodec) EncodeValue(_ bson.EncodeContext, vw bson.ValueWriter, val r
 	if !val.IsValid() || val.Type() != c.t {
 		return bson.ValueEncoderError{Name: "UUIDEncodeValue", Types: []reflect.Type{c.t}, Received: val}
 	}
+	if c.zeroAsNull && val.IsZero() {
+		return vw.WriteNull()
+	}
+	return c.encode(vw, val)
+}
+
+// encode writes val, a zero UUID too.
+func (c *uuidCodec) encode(vw bson.ValueWriter, val reflect.Value) error {
+	if c.asString {
+		return vw.WriteString(copyOf(val).String())
+	}
 	if c.rep == uuidrep.Unspecified {
 		return errUnspecified("encode", c.t)
+	}
+	if !driver.CopiesBytes(vw) {
+		return c.encodeKept(vw, val)
 	}
 	addressable := val.CanAddr()
 	if addressable && !c.permutes() {
@@ -60,6 +76,21 @@ func (c *uuidCodec) EncodeValue(_ bson.EncodeContext, vw bson.ValueWriter, val r
 	err := vw.WriteBinaryWithSubtype(s.octets[:], c.subtype)
 	c.scratch.Put(s)
 	return err
+}
+
+// encodeKept encodes val to a writer that may keep the bytes it is given.
+func (c *uuidCodec) encodeKept(vw bson.ValueWriter, val reflect.Value) error {
+	octets := copyOf(val)
+	permute(octets[:], octets[:], c.rep)
+	return vw.WriteBinaryWithSubtype(octets[:], c.subtype)
+}
+
+// copyOf returns the UUID in val, which need not be addressable.
+func copyOf(val reflect.Value) (u uuid.UUID) {
+	for i := range u {
+		u[i] = byte(val.Index(i).Uint())
+	}
+	return u
 }
 
 // DecodeValue is the ValueDecoder of UUID types.
@@ -90,23 +121,15 @@ func (c *uuidCodec) DecodeValue(_ bson.DecodeContext, vr bson.ValueReader, val r
 		if err != nil {
 			return err
 		}
-		u, err := parseText(s)
+		u, err := uuidtext.Parse(s)
 		if err != nil {
 			return fmt.Errorf("bsoncodec: cannot decode a string into %v: %w", c.t, err)
 		}
 		copy(val.Bytes(), u[:])
 		return nil
 	case vrType == bson.TypeString:
-		return fmt.Errorf("bsoncodec: cannot decode a string into %v: a registry built with AlsoDecodeString reads text UUIDs", c.t)
+		return fmt.Errorf("bsoncodec: cannot decode a string into %v: a registry built with AlsoDecodeString reads UUIDs as text", c.t)
 	default:
 		return fmt.Errorf("bsoncodec: cannot decode a BSON %v into %v: a UUID is a binary value", vrType, c.t)
 	}
-}
-
-// parseText is uuid.Parse for the forms that uuid.Validate allows: Parse alone takes any two characters for braces.
-func parseText(s string) (uuid.UUID, error) {
-	if err := uuid.Validate(s); err != nil {
-		return uuid.Nil, err
-	}
-	return uuid.Parse(s)
 }

@@ -1,0 +1,50 @@
+package bsoncodec
+
+import (
+	"errors"
+	"reflect"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+)
+
+// buildMark marks a registry to which a builder was applied. It is registered as the encoder of its
+// own type.
+type buildMark struct {
+	building bool // the functions of With run
+	nested   bool // one of them applied a builder
+}
+
+var tBuildMark = reflect.TypeFor[buildMark]()
+
+// newBuildMark marks reg. It is an error if reg is marked already.
+func newBuildMark(reg *bson.Registry) (*buildMark, error) {
+	if enc, err := reg.LookupEncoder(tBuildMark); err == nil {
+		if m, ok := enc.(*buildMark); ok {
+			if m.building {
+				m.nested = true
+				return nil, errNested
+			}
+			return nil, errors.New("bsoncodec: the registry has codecs for UUIDs already: build another")
+		}
+	}
+	m := &buildMark{building: true}
+	reg.RegisterTypeEncoder(tBuildMark, m)
+	return m, nil
+}
+
+// end reports whether a function of With applied another builder to the registry.
+func (m *buildMark) end() error {
+	m.building = false
+	if m.nested {
+		return errNested
+	}
+	return nil
+}
+
+var errNested = errors.New("bsoncodec: a function of With applied a builder to the registry that is being built: " +
+	"one registry stores UUIDs in one representation")
+
+// EncodeValue makes a buildMark a ValueEncoder. There are no values of its type to encode.
+func (m *buildMark) EncodeValue(_ bson.EncodeContext, _ bson.ValueWriter, val reflect.Value) error {
+	return bson.ValueEncoderError{Name: "BuildMarkEncodeValue", Received: val}
+}

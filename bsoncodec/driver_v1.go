@@ -1,0 +1,123 @@
+package bsoncodec
+
+import (
+	"fmt"
+	"reflect"
+	"sync"
+)
+
+// In version 1 of the driver, marshaling methods have the type bsontype.Type where those of version
+// 2 have byte:
+//
+//	MarshalBSONValue() (bsontype.Type, []byte, error)
+//	UnmarshalBSONValue(bsontype.Type, []byte) error
+//
+// Version 2 does not call such methods, so that the value is stored in a form that its author did
+// not mean.
+
+var (
+	tBytes = reflect.TypeFor[[]byte]()
+	tError = reflect.TypeFor[error]()
+)
+
+// hasV1Marshaler reports whether t or *t has the method MarshalBSONValue of driver version 1.
+func hasV1Marshaler(t reflect.Type) bool {
+	m, ok := reflect.PointerTo(t).MethodByName("MarshalBSONValue")
+	return ok && m.Type.NumIn() == 1 && m.Type.NumOut() == 3 &&
+		isNamedByte(m.Type.Out(0)) && m.Type.Out(1) == tBytes && m.Type.Out(2) == tError
+}
+
+// hasV1Unmarshaler reports whether t or *t has the method UnmarshalBSONValue of driver version 1.
+func hasV1Unmarshaler(t reflect.Type) bool {
+	m, ok := reflect.PointerTo(t).MethodByName("UnmarshalBSONValue")
+	return ok && m.Type.NumIn() == 3 && m.Type.NumOut() == 1 &&
+		isNamedByte(m.Type.In(1)) && m.Type.In(2) == tBytes && m.Type.Out(0) == tError
+}
+
+// isNamedByte reports whether t can be bsontype.Type, which is not imported, or bson.Type in its
+// place.
+func isNamedByte(t reflect.Type) bool { return t.Kind() == reflect.Uint8 && t != tByte }
+
+// errV1Marshaler is the error of encoding a t that has the method of driver version 1, nil if it
+// has none.
+func errV1Marshaler(t reflect.Type) error {
+	if !hasV1Marshaler(t) {
+		return nil
+	}
+	return &UnregisteredTypeError{Type: t, reason: v1Reason("MarshalBSONValue() (byte, []byte, error)", "returns a byte")}
+}
+
+// errV1Unmarshaler is the error of decoding into a t that has the method of driver version 1, nil
+// if it has none.
+func errV1Unmarshaler(t reflect.Type) error {
+	if !hasV1Unmarshaler(t) {
+		return nil
+	}
+	return &UnregisteredTypeError{Type: t, decode: true, reason: v1Reason("UnmarshalBSONValue(byte, []byte) error", "takes a byte")}
+}
+
+func v1Reason(method, does string) string {
+	return fmt.Sprintf("the driver does not call its method, which has the form of driver version 1: change it to %s, "+
+		"which %s in place of a BSON type, or register a codec for the type", method, does)
+}
+
+// errV1Encode is [errV1Marshaler] for a struct, which is refused only if it can hold a UUID.
+func errV1Encode(t reflect.Type) error {
+	if err := errV1Marshaler(t); err != nil && holdsUUID(t) {
+		return err
+	}
+	return nil
+}
+
+// errV1Decode is [errV1Unmarshaler] for a struct, which is refused only if it can hold a UUID.
+func errV1Decode(t reflect.Type) error {
+	if err := errV1Unmarshaler(t); err != nil && holdsUUID(t) {
+		return err
+	}
+	return nil
+}
+
+// typeErrors remembers the errors of types.
+type typeErrors struct{ known sync.Map } // of reflect.Type to error or noError
+
+type noError struct{}
+
+// of returns what find returns for t.
+func (e *typeErrors) of(t reflect.Type, find func(reflect.Type) error) error {
+	known, ok := e.known.Load(t)
+	if !ok {
+		known = noError{}
+		if err := find(t); err != nil {
+			known = err
+		}
+		e.known.Store(t, known)
+	}
+	err, _ := known.(error)
+	return err
+}
+
+// holdsUUID reports whether a value of type t can hold a UUID: whether t is of kind [16]byte, or
+// has a field, an element or a key that is, at any depth.
+func holdsUUID(t reflect.Type) bool { return holds(t, make(map[reflect.Type]bool)) }
+
+func holds(t reflect.Type, seen map[reflect.Type]bool) bool {
+	if seen[t] {
+		return false
+	}
+	seen[t] = true
+	switch t.Kind() {
+	case reflect.Array:
+		return t.Len() == 16 && t.Elem().Kind() == reflect.Uint8 || holds(t.Elem(), seen)
+	case reflect.Pointer, reflect.Slice:
+		return holds(t.Elem(), seen)
+	case reflect.Map:
+		return holds(t.Key(), seen) || holds(t.Elem(), seen)
+	case reflect.Struct:
+		for i := range t.NumField() {
+			if holds(t.Field(i).Type, seen) {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,65 @@
+package bsoncodec
+
+import (
+	"reflect"
+	"sync/atomic"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/bsonids/bsonids/internal/driver"
+)
+
+// The codecs of pointers, of slices and of any work without the registry's codecs of the values
+// within. They do so only if the registry still has the codecs of this package and of the driver
+// for those when it is first used; if the caller registered others since Build, they obey these.
+// What they find then they keep, as the driver's own codecs do.
+
+// onFirstUse keeps the first value that it is given.
+type onFirstUse[V any] struct{ kept atomic.Pointer[V] }
+
+// get returns the kept value, which is what choose returns on the first call. It is safe for
+// concurrent use.
+func (o *onFirstUse[V]) get(choose func() V) V {
+	if v := o.kept.Load(); v != nil {
+		return *v
+	}
+	v := choose()
+	o.kept.CompareAndSwap(nil, &v)
+	return *o.kept.Load()
+}
+
+// The codecs of a kind are found by types that have no codec of their own.
+type (
+	anyPointer *struct{}
+	anySlice   []struct{}
+)
+
+var (
+	tAnyPointer = reflect.TypeFor[anyPointer]()
+	tAnySlice   = reflect.TypeFor[anySlice]()
+)
+
+// otherEncoder returns the encoder to use for a type that is composed of values of type elem: that
+// of its kind, unless this is the driver's and elem still has the encoder own. It returns nil then.
+func otherEncoder(ec bson.EncodeContext, kind, elem reflect.Type, own *uuidCodec) bson.ValueEncoder {
+	ofKind, err := ec.LookupEncoder(kind)
+	if err != nil {
+		return nil
+	}
+	if enc, err := ec.LookupEncoder(elem); err == nil && enc == own && driver.IsOwnEncoder(ofKind, kind) {
+		return nil
+	}
+	return ofKind
+}
+
+// otherDecoder does for decoders what otherEncoder does for encoders.
+func otherDecoder(dc bson.DecodeContext, kind, elem reflect.Type, own *uuidCodec) bson.ValueDecoder {
+	ofKind, err := dc.LookupDecoder(kind)
+	if err != nil {
+		return nil
+	}
+	if dec, err := dc.LookupDecoder(elem); err == nil && dec == own && driver.IsOwnDecoder(ofKind, kind) {
+		return nil
+	}
+	return ofKind
+}

@@ -1,0 +1,285 @@
+package bsoncodec
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+)
+
+// Options are optional behaviors of encoding and decoding: the fields of the driver's
+// mongo/options.BSONOptions, with the same names and meanings. The zero value has none of them, as
+// a client without BSONOptions.
+//
+// [Marshal] and the other functions read and write what a client reads and writes that has the same
+// registry and the same options. Options that [ProbeEncode] or [ProbeDecode] found know one
+// direction only: using them in the other one is [ErrUnknownOptions], until [Options.Complete] adds
+// it.
+//
+// Options are comparable with ==.
+type Options struct {
+	// UseJSONStructTags falls back to the "json" struct tag if a field has no "bson" struct tag.
+	UseJSONStructTags bool
+
+	// ErrorOnInlineDuplicates refuses to encode a struct if an inline field duplicates a key.
+	ErrorOnInlineDuplicates bool
+
+	// IntMinSize encodes integers as int32 if they fit, and as int64 if they do not.
+	IntMinSize bool
+
+	// NilMapAsEmpty encodes a nil map as an empty document instead of null.
+	NilMapAsEmpty bool
+
+	// NilSliceAsEmpty encodes a nil slice as an empty array instead of null.
+	NilSliceAsEmpty bool
+
+	// NilByteSliceAsEmpty encodes a nil byte slice as an empty binary value instead of null.
+	NilByteSliceAsEmpty bool
+
+	// OmitZeroStruct makes omitempty and OmitEmpty omit a struct that is zero.
+	OmitZeroStruct bool
+
+	// OmitEmpty omits every empty field, as the struct tag option omitempty does for one.
+	OmitEmpty bool
+
+	// StringifyMapKeysWithFmt converts map keys with fmt.Sprint.
+	StringifyMapKeysWithFmt bool
+
+	// AllowTruncatingDoubles truncates the fractional part of a double that is decoded into an
+	// integer.
+	AllowTruncatingDoubles bool
+
+	// BinaryAsSlice decodes binary values of subtypes 0 and 2 into any as []byte instead of
+	// bson.Binary.
+	BinaryAsSlice bool
+
+	// DefaultDocumentM decodes documents into any as bson.M.
+	DefaultDocumentM bool
+
+	// DefaultDocumentMap decodes documents into any as map[string]any. It prevails over
+	// DefaultDocumentM.
+	DefaultDocumentMap bool
+
+	// ObjectIDAsHexString decodes an ObjectID into a string as its 24 hexadecimal digits.
+	ObjectIDAsHexString bool
+
+	// UseLocalTimeZone decodes times in the local time zone instead of UTC.
+	UseLocalTimeZone bool
+
+	// ZeroMaps deletes what a map holds before decoding into it.
+	ZeroMaps bool
+
+	// ZeroStructs sets a struct to zero before decoding into it.
+	ZeroStructs bool
+
+	unknown direction // what a probe could not learn
+}
+
+// direction is a set of encoding and decoding.
+type direction uint8
+
+const (
+	toEncode direction = 1 << iota
+	toDecode
+)
+
+func (d direction) String() string {
+	switch d {
+	case toEncode:
+		return "encoding"
+	case toDecode:
+		return "decoding"
+	}
+	return "encoding and decoding"
+}
+
+// ErrUnknownOptions reports that [Options] learned by a probe were used in the direction that the
+// probe did not learn, or that a probe met an option that this version of the package does not
+// know.
+var ErrUnknownOptions = errors.New("bsoncodec: the options are not known")
+
+// Complete returns o with the direction that o does not know taken from other. For a client whose
+// encoding options were learned from a collection, other holds the decoding options:
+//
+//	opts, err := opts.Complete(bsoncodec.Options{BinaryAsSlice: true})
+//
+// It is an error if other does not know that direction either, which is [ErrUnknownOptions], and if
+// the two differ in UseJSONStructTags, which belongs to both directions. Options that know both
+// directions are returned as they are.
+func (o Options) Complete(other Options) (Options, error) {
+	missing := o.unknown
+	if missing == 0 {
+		return o, nil
+	}
+	if missing&other.unknown != 0 {
+		return Options{}, fmt.Errorf("%w for %v", ErrUnknownOptions, missing&other.unknown)
+	}
+	if o.UseJSONStructTags != other.UseJSONStructTags {
+		return Options{}, fmt.Errorf("bsoncodec: cannot complete the options: UseJSONStructTags is %t for %v and %t for %v",
+			other.UseJSONStructTags, missing, o.UseJSONStructTags, (toEncode|toDecode)&^missing)
+	}
+	if missing&toEncode != 0 {
+		for _, f := range encodeOptions {
+			*f.field(&o) = *f.field(&other)
+		}
+	}
+	if missing&toDecode != 0 {
+		for _, f := range decodeOptions {
+			*f.field(&o) = *f.field(&other)
+		}
+	}
+	o.unknown = 0
+	return o, nil
+}
+
+// optionsFor returns the one that opts holds, if any. It must know the given directions.
+func optionsFor(d direction, opts []Options) (Options, error) {
+	switch len(opts) {
+	case 0:
+		return Options{}, nil
+	case 1:
+		if missing := opts[0].unknown & d; missing != 0 {
+			return Options{}, fmt.Errorf("%w for %v: a probe learned the other direction only, Complete adds this one",
+				ErrUnknownOptions, missing)
+		}
+		return opts[0], nil
+	}
+	return Options{}, fmt.Errorf("bsoncodec: %d Options were given: pass one", len(opts))
+}
+
+// encodeOptions are the options of the driver's Encoder.
+var encodeOptions = []struct {
+	field func(*Options) *bool
+	set   func(*bson.Encoder)
+}{
+	{func(o *Options) *bool { return &o.UseJSONStructTags }, (*bson.Encoder).UseJSONStructTags},
+	{func(o *Options) *bool { return &o.ErrorOnInlineDuplicates }, (*bson.Encoder).ErrorOnInlineDuplicates},
+	{func(o *Options) *bool { return &o.IntMinSize }, (*bson.Encoder).IntMinSize},
+	{func(o *Options) *bool { return &o.NilMapAsEmpty }, (*bson.Encoder).NilMapAsEmpty},
+	{func(o *Options) *bool { return &o.NilSliceAsEmpty }, (*bson.Encoder).NilSliceAsEmpty},
+	{func(o *Options) *bool { return &o.NilByteSliceAsEmpty }, (*bson.Encoder).NilByteSliceAsEmpty},
+	{func(o *Options) *bool { return &o.OmitZeroStruct }, (*bson.Encoder).OmitZeroStruct},
+	{func(o *Options) *bool { return &o.OmitEmpty }, (*bson.Encoder).OmitEmpty},
+	{func(o *Options) *bool { return &o.StringifyMapKeysWithFmt }, (*bson.Encoder).StringifyMapKeysWithFmt},
+}
+
+// decodeOptions are the options of the driver's Decoder, in the order in which a client sets them.
+var decodeOptions = []struct {
+	field func(*Options) *bool
+	set   func(*bson.Decoder)
+}{
+	{func(o *Options) *bool { return &o.AllowTruncatingDoubles }, (*bson.Decoder).AllowTruncatingDoubles},
+	{func(o *Options) *bool { return &o.BinaryAsSlice }, (*bson.Decoder).BinaryAsSlice},
+	{func(o *Options) *bool { return &o.DefaultDocumentM }, (*bson.Decoder).DefaultDocumentM},
+	{func(o *Options) *bool { return &o.DefaultDocumentMap }, (*bson.Decoder).DefaultDocumentMap},
+	{func(o *Options) *bool { return &o.ObjectIDAsHexString }, (*bson.Decoder).ObjectIDAsHexString},
+	{func(o *Options) *bool { return &o.UseJSONStructTags }, (*bson.Decoder).UseJSONStructTags},
+	{func(o *Options) *bool { return &o.UseLocalTimeZone }, (*bson.Decoder).UseLocalTimeZone},
+	{func(o *Options) *bool { return &o.ZeroMaps }, (*bson.Decoder).ZeroMaps},
+	{func(o *Options) *bool { return &o.ZeroStructs }, (*bson.Decoder).ZeroStructs},
+}
+
+// newDecoder returns the driver's Decoder with reg and the options o.
+func (o Options) newDecoder(reg *bson.Registry, vr bson.ValueReader) *bson.Decoder {
+	dec := bson.NewDecoder(vr)
+	dec.SetRegistry(reg)
+	for _, f := range decodeOptions {
+		if *f.field(&o) {
+			f.set(dec)
+		}
+	}
+	return dec
+}
+
+// contexts are the driver's contexts for some Options, without a registry. Their fields cannot be
+// set from outside the driver, so they are taken from an Encoder and a Decoder.
+type contexts struct {
+	ec bson.EncodeContext
+	dc bson.DecodeContext
+}
+
+var optionContexts = memo[Options, contexts]{make: Options.newContexts}
+
+func (o Options) newContexts() contexts {
+	return contexts{ec: o.newEncodeContext(), dc: o.newDecodeContext()}
+}
+
+func (o Options) newEncodeContext() bson.EncodeContext {
+	var p contextProbe
+	enc := bson.NewEncoder(bson.NewDocumentWriter(io.Discard))
+	enc.SetRegistry(probeRegistry())
+	for _, f := range encodeOptions {
+		if *f.field(&o) {
+			f.set(enc)
+		}
+	}
+	_ = enc.Encode(&p) // always errProbed
+	p.ec.Registry = nil
+	return p.ec
+}
+
+func (o Options) newDecodeContext() bson.DecodeContext {
+	var p contextProbe
+	_ = o.newDecoder(probeRegistry(), bson.NewDocumentReader(bytes.NewReader(nil))).Decode(&p) // always errProbed
+	p.dc.Registry = nil
+	return p.dc
+}
+
+// encodeContext returns the EncodeContext of a client with the registry reg and the options o.
+func (o Options) encodeContext(reg *bson.Registry) bson.EncodeContext {
+	if o == (Options{}) {
+		return bson.EncodeContext{Registry: reg}
+	}
+	ec := optionContexts.get(o.known()).ec
+	ec.Registry = reg
+	return ec
+}
+
+// decodeContext returns the DecodeContext of a client with the registry reg and the options o.
+func (o Options) decodeContext(reg *bson.Registry) bson.DecodeContext {
+	if o == (Options{}) {
+		return bson.DecodeContext{Registry: reg}
+	}
+	dc := optionContexts.get(o.known()).dc
+	dc.Registry = reg
+	return dc
+}
+
+func (o Options) known() Options {
+	o.unknown = 0
+	return o
+}
+
+// optionsByEncodeContext holds the Options, with decoding unknown, for each EncodeContext without a
+// registry.
+var optionsByEncodeContext = sync.OnceValue(func() map[bson.EncodeContext]Options {
+	all := map[bson.EncodeContext]Options{}
+	for set := range 1 << len(encodeOptions) {
+		o := Options{unknown: toDecode}
+		for i, f := range encodeOptions {
+			*f.field(&o) = set>>i&1 != 0
+		}
+		all[o.newEncodeContext()] = o
+	}
+	return all
+})
+
+// optionsByDecodeContext holds the Options, with encoding unknown, for each DecodeContext without a
+// registry.
+var optionsByDecodeContext = sync.OnceValue(func() map[bson.DecodeContext]Options {
+	all := map[bson.DecodeContext]Options{}
+	for set := range 1 << len(decodeOptions) {
+		o := Options{unknown: toEncode}
+		for i, f := range decodeOptions {
+			*f.field(&o) = set>>i&1 != 0
+		}
+		if o.DefaultDocumentM && o.DefaultDocumentMap { // the same as DefaultDocumentMap alone
+			continue
+		}
+		all[o.newDecodeContext()] = o
+	}
+	return all
+})

@@ -1,0 +1,359 @@
+package bsoncodec_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+
+	"github.com/bsonids/bsonids/bsoncodec"
+	"github.com/bsonids/bsonids/uuidrep"
+)
+
+// Options must follow the driver: a field that it adds needs one here, and a row in encodeOptions
+// or decodeOptions.
+func TestOptionsAreTheDriversBSONOptions(t *testing.T) {
+	ours, theirs := reflect.TypeFor[bsoncodec.Options](), reflect.TypeFor[options.BSONOptions]()
+	for i := range theirs.NumField() {
+		want := theirs.Field(i)
+		got, ok := ours.FieldByName(want.Name)
+		if !ok || got.Type != want.Type {
+			t.Errorf("Options has no field %s of type %v", want.Name, want.Type)
+		}
+	}
+	for i := range ours.NumField() {
+		f := ours.Field(i)
+		if _, ok := theirs.FieldByName(f.Name); f.IsExported() && !ok {
+			t.Errorf("the driver's BSONOptions has no field %s", f.Name)
+		}
+	}
+}
+
+// optionNames are the fields of BSONOptions. The methods of the driver's Encoder and Decoder have
+// the same names.
+func optionNames() (names []string) {
+	for f := range theFields(reflect.TypeFor[options.BSONOptions]()) {
+		names = append(names, f.Name)
+	}
+	return names
+}
+
+func theFields(t reflect.Type) func(func(reflect.StructField) bool) {
+	return func(yield func(reflect.StructField) bool) {
+		for i := range t.NumField() {
+			if !yield(t.Field(i)) {
+				return
+			}
+		}
+	}
+}
+
+// withOptions returns the Options with the named fields set.
+func withOptions(names ...string) (o bsoncodec.Options) {
+	for _, name := range names {
+		reflect.ValueOf(&o).Elem().FieldByName(name).SetBool(true)
+	}
+	return o
+}
+
+// call calls the methods of coder, an Encoder or a Decoder of the driver, that have the given
+// names. It reports whether there was one.
+func call(coder any, names []string) (any bool) {
+	for _, name := range names {
+		if m := reflect.ValueOf(coder).MethodByName(name); m.IsValid() {
+			m.Call(nil)
+			any = true
+		}
+	}
+	return any
+}
+
+// optionSets are no option, each one, each pair, all but one, and all.
+func optionSets() (sets [][]string) {
+	names := optionNames()
+	sets = append(sets, nil, names)
+	for i := range names {
+		sets = append(sets, names[i:i+1:i+1])
+		sets = append(sets, append(append([]string(nil), names[:i]...), names[i+1:]...))
+		for j := range i {
+			sets = append(sets, []string{names[j], names[i]})
+		}
+	}
+	return sets
+}
+
+type inlined struct {
+	Twice int `bson:"twice"`
+}
+
+// optioned encodes differently under each option of the driver's encoder.
+type optioned struct {
+	ID       uuid.UUID `json:"_id"`
+	Name     string    `json:"renamed"`
+	Small    int64
+	M        map[string]int
+	S        []int
+	B        []byte
+	Zero     inlined `bson:",omitempty"`
+	ZeroTime time.Time
+	Keys     map[keyed]int
+	Nested   *optioned `json:"below"`
+}
+
+type keyed struct{ N int }
+
+func (k keyed) MarshalText() ([]byte, error) { return []byte("text"), nil }
+
+// What Marshal and the others write under each option is what the driver's encoder writes under it,
+// which a client uses. Each set of options meets the registry after all others.
+func TestEncodingOptions(t *testing.T) {
+	reg := registry(t, uuidrep.Standard)
+	type duplicate struct {
+		Inlined inlined `bson:",inline"`
+		Twice   int     `bson:"twice"`
+	}
+	values := []any{
+		optioned{ID: testUUID, Small: 1, Keys: map[keyed]int{{1}: 1}, Nested: &optioned{Small: 2}},
+		duplicate{}, &duplicate{}, bson.D{{Key: "d", Value: duplicate{Twice: 1}}}, bson.M{"o": optioned{}},
+	}
+	written := map[string]bool{}
+	for _, set := range optionSets() {
+		for i, v := range values {
+			var want bytes.Buffer
+			enc := bson.NewEncoder(bson.NewDocumentWriter(&want))
+			enc.SetRegistry(registry(t, uuidrep.Standard))
+			call(enc, set)
+			wantErr := enc.Encode(v)
+			got, err := bsoncodec.Marshal(reg, v, withOptions(set...))
+			if !bytes.Equal(got, want.Bytes()) || fmt.Sprint(err) != fmt.Sprint(wantErr) {
+				t.Fatalf("%v: Marshal(%T): got %v, %v; want %v, %v", set, v, bson.Raw(got), err, bson.Raw(want.Bytes()), wantErr)
+			}
+			if i == 0 && len(set) == 1 {
+				written[want.String()] = true
+			}
+			rv, err := bsoncodec.MarshalValue(reg, v, withOptions(set...))
+			if fmt.Sprint(err) != fmt.Sprint(wantErr) || (err == nil && !bytes.Equal(rv.Value, want.Bytes())) {
+				t.Fatalf("%v: MarshalValue(%T): got %v, %v; want %v, %v", set, v, rv, err, bson.Raw(want.Bytes()), wantErr)
+			}
+			ext, err := bsoncodec.MarshalExtJSON(reg, v, true, false, withOptions(set...))
+			var wantExt []byte
+			if wantErr == nil {
+				wantExt, _ = bson.MarshalExtJSON(bson.Raw(want.Bytes()), true, false)
+			}
+			if string(ext) != string(wantExt) || fmt.Sprint(err) != fmt.Sprint(wantErr) {
+				t.Fatalf("%v: MarshalExtJSON(%T): got %s, %v; want %s, %v", set, v, ext, err, wantExt, wantErr)
+			}
+		}
+	}
+	// Without an option, and under those of the encoder but ErrorOnInlineDuplicates: each writes
+	// another document, apart from OmitZeroStruct and OmitEmpty, which omit different fields.
+	if want := 9; len(written) != want {
+		t.Errorf("the options of the encoder made %d documents of one value, want %d: the test misses an option", len(written), want)
+	}
+}
+
+// decoded is decoded differently under each option of the driver's decoder.
+type decoded struct {
+	Name string `json:"renamed"`
+	Int  int
+	Any  any
+	Bin  any
+	OID  any
+	Hex  string
+	Time time.Time
+	Map  map[string]int
+	In   struct{ A, B int }
+}
+
+func newDecoded() *decoded {
+	d := &decoded{Map: map[string]int{"old": 1}}
+	d.In.A, d.In.B = 1, 1
+	return d
+}
+
+// What Unmarshal and the others read under each option is what the driver's decoder reads under it.
+func TestDecodingOptions(t *testing.T) {
+	reg := registry(t, uuidrep.Standard)
+	doc := marshal(t, reg, bson.D{
+		{Key: "name", Value: "name"}, {Key: "renamed", Value: "renamed"}, {Key: "int", Value: 1.0},
+		{Key: "any", Value: bson.D{{Key: "u", Value: testUUID}, {Key: "d", Value: bson.D{}}}}, {Key: "bin", Value: bson.Binary{Data: []byte{1}}},
+		{Key: "oid", Value: bson.ObjectID{1}}, {Key: "time", Value: time.UnixMilli(1e12)}, {Key: "map", Value: bson.D{{Key: "new", Value: 1}}},
+		{Key: "in", Value: bson.D{{Key: "b", Value: 2}}},
+	})
+	truncated := marshal(t, reg, bson.D{{Key: "int", Value: 1.5}})
+	hex := marshal(t, reg, bson.D{{Key: "hex", Value: bson.ObjectID{1}}})
+	ext := func(doc []byte) []byte {
+		text, err := bson.MarshalExtJSON(bson.Raw(doc), true, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+	for _, set := range optionSets() {
+		for _, raw := range []bson.Raw{doc, truncated, hex} {
+			for _, target := range []func() any{
+				func() any { return newDecoded() }, func() any { return new(any) }, func() any { return new(bson.D) },
+				func() any { return &bson.M{"map": map[string]int{"old": 1}} }, func() any { return bson.M{"old": 1} },
+			} {
+				want := target()
+				dec := bson.NewDecoder(bson.NewDocumentReader(bytes.NewReader(raw)))
+				dec.SetRegistry(registry(t, uuidrep.Standard))
+				call(dec, set)
+				wantErr := dec.Decode(want)
+				check := func(name string, err error, got any) {
+					if (err == nil) != (wantErr == nil) || (err == nil && !reflect.DeepEqual(got, want)) {
+						t.Fatalf("%v: %s(%T): got %v, %v; want %v, %v", set, name, got, got, err, want, wantErr)
+					}
+				}
+				got := target()
+				check("Unmarshal", bsoncodec.Unmarshal(reg, raw, got, withOptions(set...)), got)
+				got = target()
+				check("UnmarshalExtJSON", bsoncodec.UnmarshalExtJSON(reg, ext(raw), true, got, withOptions(set...)), got)
+				got = target()
+				rv := bson.RawValue{Type: bson.TypeEmbeddedDocument, Value: raw}
+				check("UnmarshalValue", bsoncodec.UnmarshalValue(reg, rv, got, withOptions(set...)), got)
+			}
+		}
+	}
+}
+
+func TestDecodeNativeOptions(t *testing.T) {
+	reg := registry(t, uuidrep.Standard)
+	v := bson.D{{Key: "u", Value: uuidrep.NewBinary(testUUID)}, {Key: "b", Value: bson.Binary{Data: []byte{1}}}, {Key: "n", Value: []int(nil)}}
+	got, err := bsoncodec.DecodeNative(reg, v, bsoncodec.Options{BinaryAsSlice: true, DefaultDocumentM: true, NilSliceAsEmpty: true})
+	if want := (bson.M{"u": testUUID, "b": []byte{1}, "n": bson.A{}}); err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("got %#v, %v; want %#v", got, err, want)
+	}
+}
+
+// A probe finds every set of options, and the registry.
+func TestProbe(t *testing.T) {
+	reg := registry(t, uuidrep.JavaLegacy)
+	for _, set := range optionSets() {
+		want := withOptions(set...)
+		got, enc, err := bsoncodec.ProbeEncode(func(v any) error {
+			enc := bson.NewEncoder(bson.NewDocumentWriter(new(bytes.Buffer)))
+			enc.SetRegistry(reg)
+			call(enc, set)
+			return enc.Encode(v)
+		})
+		if err != nil || got != reg {
+			t.Fatalf("%v: ProbeEncode: got registry %p, %v; want %p", set, got, err, reg)
+		}
+		got, dec, err := bsoncodec.ProbeDecode(func(v any) error {
+			dec := bson.NewDecoder(bson.NewDocumentReader(bytes.NewReader(nil)))
+			dec.SetRegistry(reg)
+			call(dec, set)
+			return dec.Decode(v)
+		})
+		if err != nil || got != reg {
+			t.Fatalf("%v: ProbeDecode: got registry %p, %v; want %p", set, got, err, reg)
+		}
+		if want.DefaultDocumentMap {
+			want.DefaultDocumentM = false
+		}
+		for _, halves := range [][2]bsoncodec.Options{{enc, dec}, {dec, enc}, {enc, want}, {dec, want}, {want, enc}} {
+			if whole, err := halves[0].Complete(halves[1]); err != nil || whole != want {
+				t.Fatalf("%v: completed %+v by %+v to %+v, %v", set, halves[0], halves[1], whole, err)
+			}
+		}
+	}
+}
+
+func TestProbeErrors(t *testing.T) {
+	failed := errors.New("failed")
+	for name, probe := range map[string]func(func(any) error) (*bson.Registry, bsoncodec.Options, error){
+		"ProbeEncode": bsoncodec.ProbeEncode, "ProbeDecode": bsoncodec.ProbeDecode,
+	} {
+		if _, _, err := probe(nil); err == nil {
+			t.Errorf("%s: no error for a nil function", name)
+		}
+		if _, _, err := probe(func(any) error { return nil }); err == nil {
+			t.Errorf("%s: no error for a function that asks no registry", name)
+		}
+		if _, _, err := probe(func(any) error { return failed }); !errors.Is(err, failed) {
+			t.Errorf("%s: got %v, want the function's error", name, err)
+		}
+	}
+	_, _, err := bsoncodec.ProbeEncode(func(v any) error { _, err := bson.Marshal(bson.D{{Key: "v", Value: v}}); return err })
+	if err == nil {
+		t.Error("ProbeEncode: no error for a registry of the driver's")
+	}
+	_, _, err = bsoncodec.ProbeDecode(func(v any) error { return bson.Unmarshal([]byte{5, 0, 0, 0, 0}, v) })
+	if err == nil {
+		t.Error("ProbeDecode: no error for a registry of the driver's")
+	}
+	// A probe within a struct that has minsize: what the codec meets is IntMinSize.
+	_, o, err := bsoncodec.ProbeEncode(func(v any) error {
+		_, err := bsoncodec.Marshal(registry(t, uuidrep.Standard), struct {
+			V any `bson:",minsize"`
+		}{v})
+		return err
+	})
+	if err != nil || !o.IntMinSize {
+		t.Errorf("got %+v, %v; want IntMinSize", o, err)
+	}
+}
+
+// Options that are half known are refused in the other direction, by every function.
+func TestUnknownOptions(t *testing.T) {
+	reg := registry(t, uuidrep.Standard)
+	_, enc, err := bsoncodec.ProbeEncode(func(v any) error { _, err := bsoncodec.Marshal(reg, v); return err })
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, dec, err := bsoncodec.ProbeDecode(func(v any) error { return bsoncodec.Unmarshal(reg, []byte{5, 0, 0, 0, 0}, v) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	empty := bson.Raw{5, 0, 0, 0, 0}
+	rv := bson.RawValue{Type: bson.TypeEmbeddedDocument, Value: empty}
+	encoders := map[string]func(...bsoncodec.Options) error{
+		"Marshal": func(o ...bsoncodec.Options) error { _, err := bsoncodec.Marshal(reg, bson.D{}, o...); return err },
+		"MarshalExtJSON": func(o ...bsoncodec.Options) error {
+			_, err := bsoncodec.MarshalExtJSON(reg, bson.D{}, true, true, o...)
+			return err
+		},
+		"MarshalValue": func(o ...bsoncodec.Options) error { _, err := bsoncodec.MarshalValue(reg, 1, o...); return err },
+	}
+	decoders := map[string]func(...bsoncodec.Options) error{
+		"Unmarshal": func(o ...bsoncodec.Options) error { return bsoncodec.Unmarshal(reg, empty, new(bson.D), o...) },
+		"UnmarshalExtJSON": func(o ...bsoncodec.Options) error {
+			return bsoncodec.UnmarshalExtJSON(reg, []byte("{}"), true, new(bson.D), o...)
+		},
+		"UnmarshalValue": func(o ...bsoncodec.Options) error { return bsoncodec.UnmarshalValue(reg, rv, new(bson.D), o...) },
+	}
+	native := func(o ...bsoncodec.Options) error { _, err := bsoncodec.DecodeNative(reg, 1, o...); return err }
+	check := func(name string, f func(...bsoncodec.Options) error, known, unknown bsoncodec.Options) {
+		if err := f(known); err != nil {
+			t.Errorf("%s with options that are known: %v", name, err)
+		}
+		if err := f(unknown); !errors.Is(err, bsoncodec.ErrUnknownOptions) {
+			t.Errorf("%s with options that are not known: got %v", name, err)
+		}
+		if err := f(bsoncodec.Options{}, bsoncodec.Options{}); err == nil {
+			t.Errorf("%s took two Options", name)
+		}
+	}
+	for name, f := range encoders {
+		check(name, f, enc, dec)
+	}
+	for name, f := range decoders {
+		check(name, f, dec, enc)
+	}
+	check("DecodeNative", native, bsoncodec.Options{}, enc)
+	check("DecodeNative", native, bsoncodec.Options{IntMinSize: true}, dec)
+
+	if _, err := enc.Complete(enc); !errors.Is(err, bsoncodec.ErrUnknownOptions) {
+		t.Errorf("completed by the same half: %v", err)
+	}
+	if _, err := enc.Complete(bsoncodec.Options{UseJSONStructTags: true}); err == nil {
+		t.Error("a client reads one name of a field and writes another")
+	}
+}

@@ -1,0 +1,398 @@
+package bsoncodec
+
+import (
+	"encoding/binary"
+	"reflect"
+
+	"github.com/google/uuid"
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/bsonids/bsonids/internal/driver"
+	"github.com/bsonids/bsonids/structcodec"
+	"github.com/bsonids/bsonids/uuidrep"
+)
+
+// structAfterAll and mapAfterAll find the codecs of structs and maps when all others are registered.
+type (
+	structAfterAll struct{}
+	mapAfterAll    map[string]struct{}
+)
+
+// registerPlans makes reg encode and decode structs by compiled plans, if its codecs of structs are those of this
+// package, with the settings of [bson.NewRegistry], and decode whole documents into bson.D and maps by plans, if these
+// have no codecs of the caller's.
+func registerPlans(reg *bson.Registry) {
+	probe := reflect.TypeFor[structAfterAll]()
+	enc, encErr := reg.LookupEncoder(probe)
+	dec, decErr := reg.LookupDecoder(probe)
+	if encErr != nil || decErr != nil {
+		return
+	}
+	c := structcodec.New(reg, enc, dec)
+	reg.RegisterTypeEncoder(reflect.TypeFor[plans](), c)
+	if e, ok := enc.(*structEncoder); ok && driver.HasDefaultSettings(e.plain) {
+		reg.RegisterKindEncoder(reflect.Struct, c)
+	}
+	if d, ok := dec.(*structDecoder); ok && driver.HasDefaultSettings(d.plain) {
+		reg.RegisterKindDecoder(reflect.Struct, c)
+	}
+	if dec, err := reg.LookupDecoder(tD); err == nil {
+		if _, ours := dec.(*dDecoder); ours || driver.IsOwnDecoder(dec, tD) {
+			reg.RegisterTypeDecoder(tD, c.DocumentDecoder(dec))
+		}
+	}
+	if dec, err := reg.LookupDecoder(reflect.TypeFor[mapAfterAll]()); err == nil {
+		if _, ours := dec.(*mapCodec); ours || driver.IsOwnDecoder(dec, reflect.TypeFor[mapAfterAll]()) {
+			reg.RegisterKindDecoder(reflect.Map, c.DocumentDecoder(dec))
+		}
+	}
+}
+
+// The codecs of this package take part in plans.
+var (
+	_ structcodec.ValueCodec = (*uuidCodec)(nil)
+	_ structcodec.ValueCodec = nullPlan{}
+	_ structcodec.ValueCodec = (*sliceEncoder)(nil)
+	_ structcodec.ValueCodec = (*sliceDecoder)(nil)
+	_ structcodec.ValueCodec = (*binaryValueDecoder)(nil)
+)
+
+// Refuses reports whether EncodeValue returns an error for every t.
+func (c *structEncoder) Refuses(t reflect.Type) bool { return c.methods.of(t, errV1Encode) != nil }
+
+// Refuses reports whether DecodeValue returns an error for every t.
+func (c *structDecoder) Refuses(t reflect.Type) bool { return c.methods.of(t, errV1Decode) != nil }
+
+// noEncoder and noDecoder are embedded by codecs for one direction.
+type (
+	noEncoder struct{}
+	noDecoder struct{}
+)
+
+// AppendValue reports [structcodec.ErrNotPlain].
+func (noEncoder) AppendValue(dst []byte, _ reflect.Value) (bson.Type, []byte, error) {
+	return 0, dst, structcodec.ErrNotPlain
+}
+
+// EncoderFor returns nil.
+func (noEncoder) EncoderFor(*bson.Registry, reflect.Type) bson.ValueEncoder { return nil }
+
+// ReadValue reports [structcodec.ErrNotPlain].
+func (noDecoder) ReadValue(bson.Type, []byte, reflect.Value) error { return structcodec.ErrNotPlain }
+
+// DecoderFor returns nil.
+func (noDecoder) DecoderFor(*bson.Registry, reflect.Type) bson.ValueDecoder { return nil }
+
+// AppendValue appends a UUID.
+func (c *uuidCodec) AppendValue(dst []byte, v reflect.Value) (bson.Type, []byte, error) {
+	if v.Type() == c.t && c.zeroAsNull && v.IsZero() {
+		return bson.TypeNull, dst, nil
+	}
+	return c.appendUUID(dst, v)
+}
+
+// appendUUID appends a UUID, a zero one too.
+func (c *uuidCodec) appendUUID(dst []byte, v reflect.Value) (bson.Type, []byte, error) {
+	if v.Type() != c.t || c.asString || c.rep == uuidrep.Unspecified {
+		return 0, dst, structcodec.ErrNotPlain
+	}
+	dst = append(dst, 16, 0, 0, 0, c.subtype)
+	at := len(dst)
+	switch {
+	case v.CanAddr():
+		dst = append(dst, v.Bytes()...)
+	case c.t == tUUID:
+		u := v.Interface().(uuid.UUID)
+		dst = append(dst, u[:]...)
+	default:
+		u := copyOf(v)
+		dst = append(dst, u[:]...)
+	}
+	if c.permutes() {
+		permute(dst[at:], dst[at:], c.rep)
+	}
+	return bson.TypeBinary, dst, nil
+}
+
+// ReadValue sets v to the UUID in a binary value.
+func (c *uuidCodec) ReadValue(t bson.Type, data []byte, v reflect.Value) error {
+	switch {
+	case v.Type() != c.t:
+		return structcodec.ErrNotPlain
+	case t == bson.TypeNull:
+		v.SetZero()
+		return nil
+	case t != bson.TypeBinary || len(data) != 4+1+16:
+		return structcodec.ErrNotPlain
+	}
+	rep := c.typed.representation(data[4])
+	if rep == uuidrep.Unspecified {
+		return structcodec.ErrNotPlain
+	}
+	permute(v.Bytes(), data[5:], rep)
+	return nil
+}
+
+// EncoderFor returns the codec that reg has for pointers.
+func (c pointerCodec) EncoderFor(reg *bson.Registry, _ reflect.Type) bson.ValueEncoder {
+	enc, err := reg.LookupEncoder(tAnyPointer)
+	if err != nil {
+		return c
+	}
+	return enc
+}
+
+// DecoderFor returns the codec that reg has for pointers.
+func (c pointerCodec) DecoderFor(reg *bson.Registry, _ reflect.Type) bson.ValueDecoder {
+	dec, err := reg.LookupDecoder(tAnyPointer)
+	if err != nil {
+		return c
+	}
+	return dec
+}
+
+// nullPlan is a nullUUIDCodec with the codec of its UUID.
+type nullPlan struct {
+	*nullUUIDCodec
+	elem *uuidCodec
+}
+
+// EncoderFor returns a nullPlan if this package has the codec of the UUID.
+func (c *nullUUIDCodec) EncoderFor(reg *bson.Registry, t reflect.Type) bson.ValueEncoder {
+	if t == c.t {
+		enc, _ := reg.LookupEncoder(t.Field(c.uuid).Type)
+		if elem, ok := enc.(*uuidCodec); ok {
+			return nullPlan{c, elem}
+		}
+	}
+	return c
+}
+
+// DecoderFor returns a nullPlan if this package has the codec of the UUID.
+func (c *nullUUIDCodec) DecoderFor(reg *bson.Registry, t reflect.Type) bson.ValueDecoder {
+	if t == c.t {
+		dec, _ := reg.LookupDecoder(t.Field(c.uuid).Type)
+		if elem, ok := dec.(*uuidCodec); ok {
+			return nullPlan{c, elem}
+		}
+	}
+	return c
+}
+
+// EncoderFor returns c.
+func (c nullPlan) EncoderFor(*bson.Registry, reflect.Type) bson.ValueEncoder { return c }
+
+// DecoderFor returns c.
+func (c nullPlan) DecoderFor(*bson.Registry, reflect.Type) bson.ValueDecoder { return c }
+
+// AppendValue appends a UUID, or nothing for null.
+func (c nullPlan) AppendValue(dst []byte, v reflect.Value) (bson.Type, []byte, error) {
+	if !v.Field(c.valid).Bool() {
+		return bson.TypeNull, dst, nil
+	}
+	return c.elem.appendUUID(dst, v.Field(c.uuid))
+}
+
+// ReadValue sets v to a UUID, or to an invalid one for null.
+func (c nullPlan) ReadValue(t bson.Type, data []byte, v reflect.Value) error {
+	if t == bson.TypeNull {
+		v.SetZero()
+		return nil
+	}
+	if err := c.elem.ReadValue(t, data, v.Field(c.uuid)); err != nil {
+		return err
+	}
+	v.Field(c.valid).SetBool(true)
+	return nil
+}
+
+// EncoderFor returns c, or another codec if reg has one for slices or for the UUIDs.
+func (c *sliceEncoder) EncoderFor(reg *bson.Registry, _ reflect.Type) bson.ValueEncoder {
+	if other := otherEncoder(bson.EncodeContext{Registry: reg}, tAnySlice, c.elem.t, c.elem); other != nil {
+		return other
+	}
+	if !c.binary() {
+		return c.driver
+	}
+	return c
+}
+
+// AppendValue appends an array of UUIDs, or nothing for null.
+func (c *sliceEncoder) AppendValue(dst []byte, v reflect.Value) (bson.Type, []byte, error) {
+	switch {
+	case v.Type() != c.t:
+		return 0, dst, structcodec.ErrNotPlain
+	case v.IsNil():
+		return bson.TypeNull, dst, nil
+	}
+	return bson.TypeArray, c.appendArray(dst, v), nil
+}
+
+// DecoderFor returns c, or another codec if reg has one for slices or for the UUIDs.
+func (c *sliceDecoder) DecoderFor(reg *bson.Registry, _ reflect.Type) bson.ValueDecoder {
+	if other := otherDecoder(bson.DecodeContext{Registry: reg}, tAnySlice, c.elem.t, c.elem); other != nil {
+		return other
+	}
+	return c
+}
+
+// ReadValue sets v to the UUIDs of an array.
+func (c *sliceDecoder) ReadValue(t bson.Type, data []byte, v reflect.Value) error {
+	if v.Type() != c.t || t != bson.TypeArray {
+		return structcodec.ErrNotPlain
+	}
+	n, plain := c.count(data)
+	if !plain {
+		return structcodec.ErrNotPlain
+	}
+	c.setElements(data, n, v)
+	return nil
+}
+
+// DecoderFor returns the driver's decoder, unless reg has another one for slices. The two differ for a target that has
+// elements only, and plans leave such targets to c.
+func (c *anySliceDecoder) DecoderFor(reg *bson.Registry, _ reflect.Type) bson.ValueDecoder {
+	if dec, err := reg.LookupDecoder(tAnySlice); err != nil || !driver.IsOwnDecoder(dec, tAnySlice) {
+		return c
+	}
+	return c.driver
+}
+
+// DecoderFor returns c, or a decoder that is not a ValueCodec if decoders of the caller decide about binary values.
+func (c *binaryValueDecoder) DecoderFor(reg *bson.Registry, _ reflect.Type) bson.ValueDecoder {
+	if d := c.decoders(bson.DecodeContext{Registry: reg}); d.binary || d.uuid != nil {
+		return bson.ValueDecoderFunc(c.DecodeValue)
+	}
+	return c
+}
+
+// ReadValue sets v to what an any receives for a binary value.
+func (c *binaryValueDecoder) ReadValue(t bson.Type, data []byte, v reflect.Value) error {
+	subtype, octets := data[4], data[5:]
+	if t != bson.TypeBinary || v.Type() != tBinaryValue || subtype == bson.TypeBinaryBinaryOld {
+		return structcodec.ErrNotPlain
+	}
+	var x any
+	if rep, ok := c.isImplicit(subtype, octets); ok {
+		x = c.implicitUUID(rep, octets)
+	} else {
+		x = bson.Binary{Subtype: subtype, Data: append(make([]byte, 0, len(octets)), octets...)}
+	}
+	*v.Addr().Interface().(*binaryValue) = x
+	return nil
+}
+
+// DecoderFor returns the driver's decoder: the type map leads binary values to the same results.
+func (c *dDecoder) DecoderFor(*bson.Registry, reflect.Type) bson.ValueDecoder { return c.driver }
+
+// EncoderFor returns the codec of arrays of type t.
+func (c *arrayCodec) EncoderFor(_ *bson.Registry, t reflect.Type) bson.ValueEncoder {
+	if !isOctets(t) {
+		return c.encoder
+	}
+	switch o := c.octetsType(t); {
+	case o.encodeErr != nil:
+		return c
+	case o.uuid != nil:
+		return o.uuid
+	}
+	return c.encoder
+}
+
+// DecoderFor returns the codec of arrays of type t.
+func (c *arrayCodec) DecoderFor(_ *bson.Registry, t reflect.Type) bson.ValueDecoder {
+	if !isOctets(t) {
+		return c.decoder
+	}
+	switch o := c.octetsType(t); {
+	case o.decodeErr != nil:
+		return c
+	case o.uuid != nil:
+		return o.uuid
+	}
+	return c.decoder
+}
+
+// EncoderFor returns the codec of maps of type t.
+func (c *mapCodec) EncoderFor(_ *bson.Registry, t reflect.Type) bson.ValueEncoder {
+	if k := c.keyType(t.Key()); k != nil && (k.encodeText || k.encodeErr != nil) {
+		return c
+	}
+	return c.encoder
+}
+
+// DecoderFor returns the codec of maps of type t.
+func (c *mapCodec) DecoderFor(_ *bson.Registry, t reflect.Type) bson.ValueDecoder {
+	if k := c.keyType(t.Key()); k != nil && (k.decodeText || k.decodeErr != nil) {
+		return c
+	}
+	return c.decoder
+}
+
+// A documentReader is a decoder of package structcodec.
+type documentReader interface {
+	ReadDocument(doc []byte, v any) (planned bool, err error)
+}
+
+// readPlanned decodes data into v by a plan, if reg has one.
+func readPlanned(reg *bson.Registry, data []byte, v any) (planned bool, err error) {
+	t := reflect.TypeOf(v)
+	if t == nil {
+		return false, nil
+	}
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	switch {
+	case t == tAny:
+		if !sameAtTheTop(reg) {
+			return false, nil
+		}
+		t = tD // an any receives a whole document as an embedded one
+	case t.Kind() == reflect.Pointer && t.Elem().Kind() == reflect.Struct:
+		t = t.Elem()
+	case t.Kind() != reflect.Struct && t.Kind() != reflect.Map && t != tD:
+		return false, nil
+	}
+	dec, err := reg.LookupDecoder(t)
+	if err != nil {
+		return false, nil
+	}
+	r, ok := dec.(documentReader)
+	if !ok {
+		return false, nil
+	}
+	return r.ReadDocument(data, v)
+}
+
+// plans is a type whose encoder is the codec that has the plans of a registry.
+type plans struct{}
+
+// encodePlans returns the codec that may have a plan for v in reg, or nil.
+func encodePlans(reg *bson.Registry, v any) *structcodec.Codec {
+	t := reflect.TypeOf(v)
+	if t == nil {
+		return nil
+	}
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	switch {
+	case t.Kind() == reflect.Struct:
+	case t.Kind() == reflect.Map, t == tD:
+		t = reflect.TypeFor[plans]()
+	default:
+		return nil
+	}
+	enc, err := reg.LookupEncoder(t)
+	if err != nil {
+		return nil
+	}
+	c, _ := enc.(*structcodec.Codec)
+	return c
+}
+
+// putLength sets the length of the array that starts at start and ends with dst.
+func putLength(dst []byte, start int) {
+	binary.LittleEndian.PutUint32(dst[start:], uint32(len(dst)-start))
+}

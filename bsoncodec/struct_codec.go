@@ -1,0 +1,122 @@
+package bsoncodec
+
+import (
+	"maps"
+	"reflect"
+	"sync"
+	"sync/atomic"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/bsonids/bsonids/internal/driver"
+)
+
+// The driver's codec of structs keeps the fields of each struct type. The fields depend on the
+// options of the client, such as UseJSONStructTags, but the driver keeps them by type only, so the
+// first use of a registry decides for all later ones. The codecs here have one codec of the driver
+// for each set of options.
+
+// structEncoder is the ValueEncoder of structs.
+type structEncoder struct {
+	plain   bson.ValueEncoder // without options
+	other   memo[bson.EncodeContext, bson.ValueEncoder]
+	methods typeErrors
+}
+
+// EncodeValue encodes a struct with the driver's codec for the options of ec.
+func (c *structEncoder) EncodeValue(ec bson.EncodeContext, vw bson.ValueWriter, val reflect.Value) error {
+	if val.Kind() == reflect.Struct {
+		if err := c.methods.of(val.Type(), errV1Encode); err != nil {
+			return err
+		}
+	}
+	options := ec
+	options.Registry = nil
+	if options == (bson.EncodeContext{}) {
+		return c.plain.EncodeValue(ec, vw, val)
+	}
+	return c.other.get(options).EncodeValue(ec, vw, val)
+}
+
+// EncodesStructsAsTheDriver makes a structEncoder a [driver.StructEncoder].
+func (*structEncoder) EncodesStructsAsTheDriver() {}
+
+// structDecoder is the ValueDecoder of structs.
+type structDecoder struct {
+	plain   bson.ValueDecoder // without options
+	other   memo[bson.DecodeContext, bson.ValueDecoder]
+	methods typeErrors
+}
+
+// DecodeValue decodes a struct with the driver's codec for the options of dc.
+func (c *structDecoder) DecodeValue(dc bson.DecodeContext, vr bson.ValueReader, val reflect.Value) error {
+	if val.Kind() == reflect.Struct {
+		if err := c.methods.of(val.Type(), errV1Decode); err != nil {
+			return err
+		}
+	}
+	options := dc
+	options.Registry = nil
+	if options == (bson.DecodeContext{}) {
+		return c.plain.DecodeValue(dc, vr, val)
+	}
+	return c.other.get(options).DecodeValue(dc, vr, val)
+}
+
+// DecodesStructsAsTheDriver makes a structDecoder a [driver.StructDecoder].
+func (*structDecoder) DecodesStructsAsTheDriver() {}
+
+// A registry keeps the codec that it found for a type, so each look-up of the codec of structs needs
+// a type of its own.
+type (
+	structBeforeWith struct{}
+	structAfterWith  struct{}
+)
+
+// registerStructs replaces the driver's codecs of structs in reg, which it finds as the codecs of
+// the struct type probe. Codecs of the caller's stay.
+func registerStructs(reg *bson.Registry, probe reflect.Type) {
+	if enc, err := reg.LookupEncoder(probe); err == nil {
+		if newCodec := driver.NewStructEncoder(enc); newCodec != nil {
+			c := &structEncoder{plain: newCodec()}
+			c.other.make = func(bson.EncodeContext) bson.ValueEncoder { return newCodec() }
+			reg.RegisterKindEncoder(reflect.Struct, c)
+		}
+	}
+	if dec, err := reg.LookupDecoder(probe); err == nil {
+		if newCodec := driver.NewStructDecoder(dec); newCodec != nil {
+			c := &structDecoder{plain: newCodec()}
+			c.other.make = func(bson.DecodeContext) bson.ValueDecoder { return newCodec() }
+			reg.RegisterKindDecoder(reflect.Struct, c)
+		}
+	}
+}
+
+// memo keeps what make returns for each key. Each new key copies the map, so there must be few.
+type memo[K comparable, V any] struct {
+	make func(K) V
+	mu   sync.Mutex // held by additions
+	kept atomic.Pointer[map[K]V]
+}
+
+// get returns the value for key. It is safe for concurrent use.
+func (m *memo[K, V]) get(key K) V {
+	if kept := m.kept.Load(); kept != nil {
+		if v, ok := (*kept)[key]; ok {
+			return v
+		}
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	extended := map[K]V{}
+	if kept := m.kept.Load(); kept != nil {
+		if v, ok := (*kept)[key]; ok {
+			return v
+		}
+		extended = maps.Clone(*kept)
+	}
+	v := m.make(key)
+	extended[key] = v
+	m.kept.Store(&extended)
+	return v
+}

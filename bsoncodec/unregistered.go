@@ -1,0 +1,211 @@
+package bsoncodec
+
+import (
+	"fmt"
+	"reflect"
+	"sync"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/bsonids/bsonids/internal/driver"
+)
+
+// UnregisteredTypeError is the error of encoding or decoding a value of a type that holds a UUID,
+// as far as the registry can tell, and that the registry has no codec for. The driver alone would
+// write such a value as binary subtype 0, or as a document that nothing else reads. Match it with
+// [errors.As] and a variable of type *UnregisteredTypeError.
+type UnregisteredTypeError struct {
+	Type   reflect.Type
+	decode bool
+	reason string
+}
+
+func (e *UnregisteredTypeError) Error() string {
+	verb := "encode"
+	if e.decode {
+		verb = "decode a value into"
+	}
+	return fmt.Sprintf("bsoncodec: cannot %s %v: %s", verb, e.Type, e.reason)
+}
+
+// treatment is what a registry does with the types of kind [16]byte that have no codec of their
+// own.
+type treatment uint8
+
+const (
+	refuse treatment = iota
+	asUUID
+	asBytes
+)
+
+// RegisterBytesType makes t plain bytes, a checksum for example: a value of this type is encoded
+// and decoded as the driver does it, as binary subtype 0. Methods, hooks and codecs for t keep
+// their precedence.
+//
+// The kind of t must be [16]byte. Another kind, and a type that is a UUID too, are errors of Build.
+func (b *RegistryBuilder) RegisterBytesType(t reflect.Type) *RegistryBuilder {
+	b.bytes = append(b.bytes, t)
+	return b
+}
+
+// UnregisteredAsUUID makes every type of kind [16]byte a UUID, as
+// [RegistryBuilder.RegisterUUIDType] does for one type, unless the type has marshaling methods, a
+// hook or a codec of its own, or [RegistryBuilder.RegisterBytesType] names it. A kind codec of the
+// caller for arrays stays in force. UnregisteredAsUUID and [RegistryBuilder.UnregisteredAsBytes] on
+// one builder are an error of Build.
+func (b *RegistryBuilder) UnregisteredAsUUID() *RegistryBuilder {
+	b.unregistered = append(b.unregistered, asUUID)
+	return b
+}
+
+// UnregisteredAsBytes keeps the driver's behavior for the types of kind [16]byte that are not
+// registered: they are encoded as binary subtype 0, and decoded from the subtypes 0 and 2. A UUID
+// type that nobody registered is then written as subtype 0 without an error. UnregisteredAsBytes
+// and [RegistryBuilder.UnregisteredAsUUID] on one builder are an error of Build.
+func (b *RegistryBuilder) UnregisteredAsBytes() *RegistryBuilder {
+	b.unregistered = append(b.unregistered, asBytes)
+	return b
+}
+
+// treatment returns what the registry does with types that are not registered.
+func (b *RegistryBuilder) treatment() treatment {
+	if len(b.unregistered) == 0 {
+		return refuse
+	}
+	return b.unregistered[0]
+}
+
+func typeSet(types []reflect.Type) map[reflect.Type]bool {
+	set := make(map[reflect.Type]bool, len(types))
+	for _, t := range types {
+		set[t] = true
+	}
+	return set
+}
+
+// arrayCodec stands before the driver's codec for arrays and decides about types of kind [16]byte.
+// The driver takes marshaling methods, hooks and type codecs first, so that only types without any
+// of them arrive here.
+type arrayCodec struct {
+	*conversion
+	unregistered treatment
+	bytes        map[reflect.Type]bool // the types that are plain bytes
+	encoder      bson.ValueEncoder     // the driver's
+	decoder      bson.ValueDecoder
+	implicitType reflect.Type // what a UUID in an any becomes
+	known        sync.Map     // of reflect.Type to *octetsType
+}
+
+// octetsType is what an arrayCodec does with one type of kind [16]byte. Without a codec or an
+// error, that is what the driver does.
+type octetsType struct {
+	uuid      *uuidCodec
+	encodeErr error
+	decodeErr error
+}
+
+// anyArray finds the registry's codecs for arrays: no codec is registered for this very type.
+type anyArray [1]struct{}
+
+// registerArrays puts an arrayCodec before the driver's codec for arrays. It is called before the
+// functions of With, so that what these register for arrays takes its place, and what they look up
+// is the codec of this package.
+func (b *RegistryBuilder) registerArrays(reg *bson.Registry, u *conversion) {
+	c := &arrayCodec{conversion: u, bytes: typeSet(b.bytes), unregistered: b.treatment(), implicitType: b.implicit}
+	probe := reflect.TypeFor[anyArray]()
+	c.encoder = driver.Encoder(probe)
+	c.decoder = driver.Decoder(probe)
+	if driver.HasOwnEncoder(reg, probe) {
+		reg.RegisterKindEncoder(reflect.Array, c)
+	}
+	if driver.HasOwnDecoder(reg, probe) {
+		reg.RegisterKindDecoder(reflect.Array, c)
+	}
+}
+
+// isOctets reports whether the driver takes t for binary data of 16 bytes.
+func isOctets(t reflect.Type) bool {
+	return t.Kind() == reflect.Array && t.Len() == 16 && t.Elem() == tByte
+}
+
+// isUUIDKind reports whether t can be registered as a UUID. An array of 16 elements of a defined
+// byte type can, although the driver takes it for an array of integers.
+func isUUIDKind(t reflect.Type) bool {
+	return t.Kind() == reflect.Array && t.Len() == 16 && t.Elem().Kind() == reflect.Uint8
+}
+
+// octetsType returns what c does with the type t.
+func (c *arrayCodec) octetsType(t reflect.Type) *octetsType {
+	if known, ok := c.known.Load(t); ok {
+		return known.(*octetsType)
+	}
+	o := new(octetsType)
+	if !c.bytes[t] {
+		o.encodeErr, o.decodeErr = errV1Marshaler(t), errV1Unmarshaler(t)
+		if o.encodeErr == nil && c.unregistered != asBytes {
+			o.encodeErr = errPointerReceiver(t)
+		}
+		switch c.unregistered {
+		case asUUID:
+			o.uuid = newUUIDCodec(c.conversion, t)
+		case refuse:
+			if o.encodeErr == nil {
+				o.encodeErr = &UnregisteredTypeError{Type: t, reason: notRegistered}
+			}
+			if o.decodeErr == nil {
+				o.decodeErr = &UnregisteredTypeError{Type: t, decode: true, reason: notRegistered}
+			}
+		}
+	}
+	kept, _ := c.known.LoadOrStore(t, o)
+	return kept.(*octetsType)
+}
+
+const notRegistered = "its kind is [16]byte and it is not registered: RegisterUUIDType makes it a UUID, " +
+	"RegisterBytesType plain bytes"
+
+// errPointerReceiver is the error of encoding a t that has marshaling methods: it comes to an
+// arrayCodec only if they have a pointer receiver and the value is not addressable. The error is
+// nil if t has none. A value that is decoded into is always addressable.
+func errPointerReceiver(t reflect.Type) error {
+	if p := reflect.PointerTo(t); !p.Implements(tValueMarshaler) && !p.Implements(tMarshaler) {
+		return nil
+	}
+	return &UnregisteredTypeError{Type: t, reason: "its marshaling method has a pointer receiver, and the driver calls " +
+		"that for addressable values only: give the method a value receiver, or encode a pointer"}
+}
+
+// EncodeValue is the ValueEncoder of arrays.
+func (c *arrayCodec) EncodeValue(ec bson.EncodeContext, vw bson.ValueWriter, val reflect.Value) error {
+	if !val.IsValid() || !isOctets(val.Type()) {
+		return c.encoder.EncodeValue(ec, vw, val)
+	}
+	switch o := c.octetsType(val.Type()); {
+	case o.encodeErr != nil:
+		return o.encodeErr
+	case o.uuid != nil:
+		return o.uuid.EncodeValue(ec, vw, val)
+	default:
+		return c.encoder.EncodeValue(ec, vw, val)
+	}
+}
+
+// DecodeValue is the ValueDecoder of arrays.
+func (c *arrayCodec) DecodeValue(dc bson.DecodeContext, vr bson.ValueReader, val reflect.Value) error {
+	switch {
+	case !val.IsValid():
+		return c.decoder.DecodeValue(dc, vr, val)
+	case val.Kind() == reflect.Array && val.Type().Elem() == tAny && val.CanSet() && vr.Type() == bson.TypeArray:
+		return decodeAnyArray(c.decoder, c.implicitType, dc, vr, val)
+	case !isOctets(val.Type()):
+		return c.decoder.DecodeValue(dc, vr, val)
+	}
+	switch o := c.octetsType(val.Type()); {
+	case o.decodeErr != nil:
+		return o.decodeErr
+	case o.uuid != nil:
+		return o.uuid.DecodeValue(dc, vr, val)
+	default:
+		return c.decoder.DecodeValue(dc, vr, val)
+	}
+}

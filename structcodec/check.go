@@ -1,0 +1,166 @@
+package structcodec
+
+import (
+	"bytes"
+	"encoding/binary"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+)
+
+// maxDepth is how deep the documents may nest that are read by a plan. The server allows 100 levels.
+const maxDepth = 200
+
+// The sizes of values that are not fixed.
+const (
+	sizeUnknown  = -1 - iota // not a BSON type
+	sizeString               // int32 length, bytes, 0
+	sizeDocument             // int32 length, which counts itself
+	sizeBinary
+	sizeRegex
+	sizePointer
+	sizeScope
+)
+
+// sizes is the number of bytes of a value of each BSON type, or what its size is found from.
+var sizes = func() (s [256]int8) {
+	for i := range s {
+		s[i] = sizeUnknown
+	}
+	for t, size := range map[bson.Type]int8{
+		bson.TypeDouble: 8, bson.TypeString: sizeString, bson.TypeEmbeddedDocument: sizeDocument,
+		bson.TypeArray: sizeDocument, bson.TypeBinary: sizeBinary, bson.TypeUndefined: 0, bson.TypeObjectID: 12,
+		bson.TypeBoolean: 1, bson.TypeDateTime: 8, bson.TypeNull: 0, bson.TypeRegex: sizeRegex,
+		bson.TypeDBPointer: sizePointer, bson.TypeJavaScript: sizeString, bson.TypeSymbol: sizeString,
+		bson.TypeCodeWithScope: sizeScope, bson.TypeInt32: 4, bson.TypeTimestamp: 8, bson.TypeInt64: 8,
+		bson.TypeDecimal128: 16, bson.TypeMinKey: 0, bson.TypeMaxKey: 0,
+	} {
+		s[t] = size
+	}
+	return s
+}()
+
+// int32At returns the int32 at the start of b, which has 4 bytes or more, as an int.
+func int32At(b []byte) int { return int(int32(binary.LittleEndian.Uint32(b))) }
+
+// validDocument reports whether all lengths, types and terminators in doc agree. Then a reader that walks through doc
+// never leaves it, and every value ends where its size says.
+func validDocument(doc []byte, depth int) bool {
+	if len(doc) < 5 || int32At(doc) != len(doc) || doc[len(doc)-1] != 0 || depth > maxDepth {
+		return false
+	}
+	rest := doc[4 : len(doc)-1]
+	for len(rest) > 0 {
+		t := rest[0]
+		end := keyEnd(rest)
+		if t == 0 || end < 0 {
+			return false
+		}
+		rest = rest[end+1:]
+		n := checkValue(t, rest, depth)
+		if n < 0 || n > len(rest) {
+			return false
+		}
+		rest = rest[n:]
+	}
+	return true
+}
+
+// keyEnd returns the index of the zero byte after the key of the element at the start of b, or -1. Most keys are so
+// short that a loop is faster than [bytes.IndexByte].
+func keyEnd(b []byte) int {
+	for i := 1; i < len(b) && i < 16; i++ {
+		if b[i] == 0 {
+			return i
+		}
+	}
+	if len(b) <= 16 {
+		return -1
+	}
+	i := bytes.IndexByte(b[16:], 0)
+	if i < 0 {
+		return -1
+	}
+	return i + 16
+}
+
+// checkValue returns the size of the valid value of type t at the start of b. The result is negative, or greater than
+// len(b), if the value is not valid.
+func checkValue(t byte, b []byte, depth int) int {
+	size := sizes[t]
+	if size >= 0 {
+		return int(size)
+	}
+	if size == sizeRegex {
+		return regexSize(b)
+	}
+	if size == sizeUnknown || len(b) < 4 {
+		return -1
+	}
+	n := int32At(b)
+	switch size {
+	case sizeString:
+		if n < 1 || n > len(b)-4 || b[3+n] != 0 {
+			return -1
+		}
+		return 4 + n
+	case sizeDocument:
+		if n < 5 || n > len(b) || !validDocument(b[:n], depth+1) {
+			return -1
+		}
+		return n
+	case sizeBinary:
+		if n < 0 || n > len(b)-5 {
+			return -1
+		}
+		// The old binary subtype repeats its length.
+		if b[4] == bson.TypeBinaryBinaryOld && n > 4 && int32At(b[5:]) != n-4 {
+			return -1
+		}
+		return 5 + n
+	case sizePointer:
+		if n < 1 || n > len(b)-4-12 || b[3+n] != 0 {
+			return -1
+		}
+		return 4 + n + 12
+	default: // sizeScope
+		if n < 4+4+1+5 || n > len(b) {
+			return -1
+		}
+		code := int32At(b[4:])
+		if code < 1 || code > n-8-5 || b[7+code] != 0 || !validDocument(b[8+code:n], depth+1) {
+			return -1
+		}
+		return n
+	}
+}
+
+// regexSize returns the size of the two strings at the start of b, or -1.
+func regexSize(b []byte) int {
+	pattern := bytes.IndexByte(b, 0)
+	if pattern < 0 {
+		return -1
+	}
+	options := bytes.IndexByte(b[pattern+1:], 0)
+	if options < 0 {
+		return -1
+	}
+	return pattern + options + 2
+}
+
+// valueSize returns the size of the value of type t at the start of b, which is part of a valid document.
+func valueSize(t byte, b []byte) int {
+	switch size := sizes[t]; size {
+	case sizeString:
+		return 4 + int32At(b)
+	case sizeDocument, sizeScope:
+		return int32At(b)
+	case sizeBinary:
+		return 5 + int32At(b)
+	case sizePointer:
+		return 4 + int32At(b) + 12
+	case sizeRegex:
+		return regexSize(b)
+	default:
+		return int(size)
+	}
+}

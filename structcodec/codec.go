@@ -1,0 +1,296 @@
+package structcodec
+
+import (
+	"errors"
+	"math"
+	"reflect"
+	"sync"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+)
+
+// ErrNotPlain is what the methods of a [ValueCodec] return for a value that they do not handle themselves. The value is
+// then passed to the EncodeValue or DecodeValue method of the same codec.
+var ErrNotPlain = errors.New("structcodec: the value is not plain")
+
+// ValueCodec is an encoder or decoder of a single type that takes part in plans. A codec that is registered for a type
+// and implements ValueCodec reads and writes bytes, and no [bson.ValueWriter] or [bson.ValueReader] is made for it. An
+// encoder needs AppendValue to do something useful only, a decoder ReadValue only; the other method may always return
+// [ErrNotPlain].
+//
+// Both methods must have the results of EncodeValue and DecodeValue for a context without options, and must be safe for
+// concurrent use.
+type ValueCodec interface {
+	// AppendValue appends the BSON value of v, without type and key, to dst. It returns the BSON type and the extended
+	// slice. If the error is not nil, what was appended is ignored.
+	AppendValue(dst []byte, v reflect.Value) (bson.Type, []byte, error)
+
+	// ReadValue sets v, which is settable, to the BSON value of type t in data. It must not change data or keep a
+	// reference to it. If it returns ErrNotPlain, v is unchanged.
+	ReadValue(t bson.Type, data []byte, v reflect.Value) error
+}
+
+// Codec encodes and decodes structs. It implements [bson.ValueEncoder] and [bson.ValueDecoder], and is to be registered
+// for the kind [reflect.Struct] of one registry.
+//
+// A plan is compiled when a type is first encoded, or first decoded. As the driver's struct codec does, it keeps the
+// codecs that the registry had at that time, so every codec must be registered before the registry is used.
+//
+// The fallback encodes and decodes instead if
+//   - the context has options, such as those of [go.mongodb.org/mongo-driver/v2/mongo/options.BSONOptions], or belongs
+//     to another registry;
+//   - the writer or the reader is not the one of BSON documents of the driver: Extended JSON, or a caller's own. A writer
+//     that passes everything on to the driver's can have a method Unwrap that returns it;
+//   - a struct is decoded within a value that the driver decodes, such as a slice at the top level;
+//   - the type has a field without a codec, an inline map of values without one, or tags that the driver refuses; or it
+//     has an inline map and a field of an interface type, and is decoded;
+//   - the document is malformed, or nests deeper than 200 levels;
+//   - the length of the document is not known before it is read, or is more than 64 KiB and not yet in memory. A
+//     [bytes.Reader], as that of a cursor, and a [bytes.Buffer] are in memory. Of any other stream, the first document
+//     is one of unknown length;
+//   - a hook, a [bson.RawValue] or a [bson.Raw] holds bytes that are not a BSON value, or an encoder does not write
+//     exactly one value, or an inline map has the key of a field. The hooks and the encoders of the document are then
+//     called once more.
+//
+// A field whose codec is not known to the plan is passed to that codec alone.
+//
+// Some things differ. The IsZero method of a field is called only if the field has the tag omitempty; the driver's
+// codec calls it for every field, and ignores the result. The hooks of a struct within a value that the driver encodes
+// are called even if the key of the struct cannot be written. If a stream that is not in memory ends before the stated
+// length of a document, the error is [io.ErrUnexpectedEOF], and the target is unchanged; the driver's codec sets the
+// fields that it has read. If other bytes follow a malformed document in a stream, they are not read; the driver's
+// codec can take them for values. If an encoder of the caller writes a second value, the [bson.TransitionError] names
+// another place. If a decoder of the caller does not read exactly one value, the driver's codec goes on where that
+// decoder stopped; a plan goes on after the value.
+//
+// A Codec is safe for concurrent use.
+type Codec struct {
+	reg     *bson.Registry
+	encoder bson.ValueEncoder
+	decoder bson.ValueDecoder
+	ec      bson.EncodeContext
+	minSize bson.EncodeContext
+	dc      bson.DecodeContext
+
+	compiling sync.Mutex
+	encPlans  sync.Map // reflect.Type to *encodePlan
+	decPlans  sync.Map // reflect.Type to *decodePlan
+	dynamic   sync.Map // reflect.Type to appendFunc, of the values in interfaces
+	documents sync.Map // reflect.Type to *documentPlan
+}
+
+var (
+	_ bson.ValueEncoder = (*Codec)(nil)
+	_ bson.ValueDecoder = (*Codec)(nil)
+)
+
+// New returns a Codec for structs in the registry reg. The encoder and the decoder are the fallback: the driver's
+// struct codec, or one with the same results. New does not register the Codec.
+func New(reg *bson.Registry, encoder bson.ValueEncoder, decoder bson.ValueDecoder) *Codec {
+	c := &Codec{
+		reg:     reg,
+		encoder: encoder,
+		decoder: decoder,
+		ec:      bson.EncodeContext{Registry: reg},
+		dc:      bson.DecodeContext{Registry: reg},
+		minSize: minSizeContext(),
+	}
+	c.minSize.Registry = reg
+	return c
+}
+
+// EncodeValue is the ValueEncoder of structs.
+func (c *Codec) EncodeValue(ec bson.EncodeContext, vw bson.ValueWriter, val reflect.Value) error {
+	if ec != c.ec || !isDriverWriter(vw) || val.Kind() != reflect.Struct {
+		return c.encoder.EncodeValue(ec, vw, val)
+	}
+	p := c.encodePlan(val.Type())
+	if !p.planned {
+		return c.encoder.EncodeValue(ec, vw, val)
+	}
+	buf := buffers.Get().(*buffer)
+	doc, err := p.appendDocument(buf.octets[:0], val)
+	if err == errMalformed || len(doc) > math.MaxInt32 {
+		return c.encoder.EncodeValue(ec, vw, val)
+	}
+	switch {
+	case err == nil:
+		buf.raw = doc
+		err = stock().rawEncoder.EncodeValue(ec, vw, buf.rawValue)
+	default:
+		// The driver begins the document before it meets the error. It may not get as far.
+		if _, begin := vw.WriteDocument(); begin != nil {
+			err = begin
+		}
+	}
+	buf.keep(doc)
+	return err
+}
+
+// AppendDocument appends the document of v to dst: a struct, a [bson.D], a map, or a pointer to one. The result is that
+// of an Encoder of the driver with the registry and without options. If planned is false, nothing was encoded: v needs
+// the driver.
+func (c *Codec) AppendDocument(dst []byte, v any) (doc []byte, planned bool, err error) {
+	val := reflect.ValueOf(v)
+	pointer := val.Kind() == reflect.Pointer
+	if pointer {
+		val = val.Elem()
+	}
+	switch val.Kind() {
+	case reflect.Struct:
+		p := c.encodePlan(val.Type())
+		if !p.planned || pointer && !p.pointer {
+			return dst, false, nil
+		}
+		doc, err = p.appendDocument(dst, val)
+	case reflect.Slice, reflect.Map:
+		p := c.documentPlan(val.Type())
+		if p.append == nil || pointer && !p.pointer || val.IsNil() {
+			return dst, false, nil
+		}
+		_, doc, err = p.append(dst, val)
+	default:
+		return dst, false, nil
+	}
+	if err == errMalformed || len(doc)-len(dst) > math.MaxInt32 {
+		return dst, false, nil
+	}
+	return doc, true, err
+}
+
+// DecodeValue is the ValueDecoder of structs.
+func (c *Codec) DecodeValue(dc bson.DecodeContext, vr bson.ValueReader, val reflect.Value) error {
+	if !c.atTheTop(dc, vr) || !val.CanSet() || val.Kind() != reflect.Struct {
+		return c.decoder.DecodeValue(dc, vr, val)
+	}
+	p := c.decodePlan(val.Type())
+	if !p.planned || !wholeDocument(vr) {
+		return c.decoder.DecodeValue(dc, vr, val)
+	}
+	return c.decodeWhole(c.decoder, vr, val, func(doc []byte) error { return p.decodeDocument(doc, val) })
+}
+
+// atTheTop reports whether vr is a reader of the driver before a whole document, and dc the context of c. A reader at the
+// top level has no type. Below it, the driver's codec is in the middle of a document of which only that codec knows the
+// end.
+func (c *Codec) atTheTop(dc bson.DecodeContext, vr bson.ValueReader) bool {
+	return dc == c.dc && reflect.TypeOf(vr) == driverReader && vr.Type() == 0
+}
+
+// decodeWhole reads the document at vr and decodes it into val: with read if it is valid, and with fallback if it is not.
+func (c *Codec) decodeWhole(fallback bson.ValueDecoder, vr bson.ValueReader, val reflect.Value, read func([]byte) error) error {
+	buf := buffers.Get().(*buffer)
+	doc, err := buf.read(vr)
+	if err != nil {
+		return c.errStream(fallback, vr, val, err)
+	}
+	if validDocument(doc, 0) {
+		err = read(doc)
+	} else {
+		err = c.decodeMalformed(fallback, doc, val)
+	}
+	buf.keep(doc)
+	return err
+}
+
+// ReadDocument decodes doc, a whole BSON document, into v, a pointer to a struct, or a pointer to such a pointer. The
+// result is that of a Decoder of the driver with the registry and without options. If planned is false, v is unchanged:
+// v or doc needs the driver.
+func (c *Codec) ReadDocument(doc []byte, v any) (planned bool, err error) {
+	val := reflect.ValueOf(v)
+	if val.Kind() != reflect.Pointer || val.IsNil() {
+		return false, nil
+	}
+	val = val.Elem()
+	t := val.Type()
+	pointer := t.Kind() == reflect.Pointer
+	if pointer {
+		t = t.Elem()
+	}
+	if t.Kind() != reflect.Struct {
+		return false, nil
+	}
+	p := c.decodePlan(t)
+	if !p.planned || pointer && !p.pointer || !validDocument(doc, 0) {
+		return false, nil
+	}
+	if pointer {
+		if val.IsNil() {
+			val.Set(reflect.New(t))
+		}
+		val = val.Elem()
+	}
+	return true, p.decodeDocument(doc, val)
+}
+
+// EncoderDelegator is an encoder that passes the values of some types on to another one. A plan then looks at that one.
+type EncoderDelegator interface {
+	// EncoderFor returns the encoder of values of type t in the registry reg, which is the receiver if it encodes them
+	// itself. It is called when a plan is compiled, and must not encode or decode with reg.
+	EncoderFor(reg *bson.Registry, t reflect.Type) bson.ValueEncoder
+}
+
+// DecoderDelegator is a decoder that passes the values of some types on to another one. A plan then looks at that one.
+type DecoderDelegator interface {
+	// DecoderFor returns the decoder of values of type t in the registry reg, which is the receiver if it decodes them
+	// itself. It is called when a plan is compiled, and must not encode or decode with reg.
+	DecoderFor(reg *bson.Registry, t reflect.Type) bson.ValueDecoder
+}
+
+// A Refuser is a fallback that does not do for all types what the driver does. The types that it refuses have no plan.
+type Refuser interface {
+	Refuses(t reflect.Type) bool
+}
+
+// refused reports whether a fallback refuses t.
+func refused(fallback any, t reflect.Type) bool {
+	r, ok := fallback.(Refuser)
+	return ok && r.Refuses(t)
+}
+
+// maxDelegations is how often an encoder or a decoder may pass a type on.
+const maxDelegations = 8
+
+// resolveEncoder returns the encoder to which enc passes values of type t on, or enc.
+func (c *Codec) resolveEncoder(enc bson.ValueEncoder, t reflect.Type) bson.ValueEncoder {
+	for range maxDelegations {
+		d, ok := enc.(EncoderDelegator)
+		if !ok {
+			break
+		}
+		next := d.EncoderFor(c.reg, t)
+		if same(next, enc) {
+			break
+		}
+		enc = next
+	}
+	return enc
+}
+
+// resolveDecoder returns the decoder to which dec passes values of type t on, or dec.
+func (c *Codec) resolveDecoder(dec bson.ValueDecoder, t reflect.Type) bson.ValueDecoder {
+	for range maxDelegations {
+		d, ok := dec.(DecoderDelegator)
+		if !ok {
+			break
+		}
+		next := d.DecoderFor(c.reg, t)
+		if same(next, dec) {
+			break
+		}
+		dec = next
+	}
+	return dec
+}
+
+// same reports whether a and b are the same codec. Functions cannot be compared.
+func same(a, b any) bool {
+	t := reflect.TypeOf(a)
+	return t == reflect.TypeOf(b) && t.Comparable() && a == b
+}
+
+// EncodesStructsAsTheDriver says that the keys and the values that c writes are those of the driver.
+func (*Codec) EncodesStructsAsTheDriver() {}
+
+// DecodesStructsAsTheDriver says that c reads what the driver reads.
+func (*Codec) DecodesStructsAsTheDriver() {}

@@ -1,0 +1,330 @@
+package structcodec_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/bsonids/bsonids/bsoncodec"
+	"github.com/bsonids/bsonids/structcodec"
+	"github.com/bsonids/bsonids/uuidrep"
+)
+
+var (
+	differentialCases  = flag.Int("cases", 20_000, "the number of cases of TestDifferential")
+	differentialValues = flag.Int("values", 10, "the number of cases of TestDifferential for each type")
+	differentialTime   = flag.Duration("for", 0, "how long TestDifferential runs at most")
+	stacks             = flag.Bool("stacks", false, "print the stacks of panics")
+	differentialSeed   = flag.Uint64("seed", 1, "the seed of TestDifferential")
+)
+
+// TestDifferential encodes and decodes random types, values and documents with plans and with the driver, and compares
+// the bytes, the errors and the targets.
+func TestDifferential(t *testing.T) {
+	rng := rand.New(rand.NewPCG(*differentialSeed, 0))
+	g := &generator{rng: rng}
+	done, failures, types := 0, 0, 0
+	start := time.Now()
+	for done < *differentialCases && (*differentialTime == 0 || time.Since(start) < *differentialTime) {
+		register := g.callers()
+		driver, plans := registries(register)
+		if rng.IntN(2) == 0 {
+			driver, plans = uuidRegistries(t, rng, register)
+		}
+		for range 40 {
+			types++
+			typ := g.topType()
+			for range *differentialValues {
+				done++
+				if err := g.compare(driver, plans, typ); err != nil {
+					t.Errorf("case %d: %v\n%v", done, typ, err)
+					if failures++; failures > 5 {
+						t.FailNow()
+					}
+				}
+			}
+		}
+	}
+	t.Logf("%d comparisons of %d types, %d of them of equal errors", g.comparisons, types, g.errors)
+}
+
+// uuidRegistries returns two registries with codecs for UUIDs in a random representation, one without plans.
+func uuidRegistries(t *testing.T, rng *rand.Rand, register func(*bson.Registry)) (driver, plans *bson.Registry) {
+	build := func(seed uint64, withPlans bool) *bson.Registry {
+		rng := rand.New(rand.NewPCG(seed, 2))
+		rep := uuidrep.Representation(rng.IntN(5))
+		b := bsoncodec.NewRegistryBuilder(rep).RegisterUUIDType(reflect.TypeFor[namedUUID]())
+		if rep > uuidrep.Standard && rng.IntN(2) == 0 {
+			b.AlsoDecode(uuidrep.Standard)
+		}
+		if rep != uuidrep.Unspecified && rng.IntN(2) == 0 {
+			b.AlsoDecodeGeneric().AlsoDecodeString()
+		}
+		switch rng.IntN(4) {
+		case 0:
+			b.UnregisteredAsUUID()
+		case 1:
+			b.UnregisteredAsBytes()
+		}
+		switch rng.IntN(8) {
+		case 0, 1:
+			b.SetImplicitType(reflect.TypeFor[namedUUID]())
+		case 2:
+			b.KeepBinary()
+		case 3:
+			b.RegisterBytesType(reflect.TypeFor[[16]byte]())
+		}
+		if rng.IntN(6) == 0 {
+			b.EncodeAsString()
+		}
+		if rng.IntN(6) == 0 {
+			b.EncodeZeroAsNull()
+		}
+		if !withPlans {
+			b.WithoutPlans()
+		}
+		reg, err := b.With(register).Build()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return reg
+	}
+	seed := rng.Uint64()
+	return build(seed, false), build(seed, true)
+}
+
+// registries returns a registry of the driver's codecs and one with plans, both with what register registers.
+func registries(register func(*bson.Registry)) (driver, plans *bson.Registry) {
+	driver, plans = bson.NewRegistry(), bson.NewRegistry()
+	register(driver)
+	register(plans)
+	// The registry keeps what it looks up, so the look-ups are of types that are not used otherwise.
+	type none struct{}
+	enc, _ := plans.LookupEncoder(reflect.TypeFor[none]())
+	dec, _ := plans.LookupDecoder(reflect.TypeFor[none]())
+	c := structcodec.New(plans, enc, dec)
+	plans.RegisterKindEncoder(reflect.Struct, c)
+	plans.RegisterKindDecoder(reflect.Struct, c)
+	d, _ := plans.LookupDecoder(reflect.TypeFor[bson.D]())
+	plans.RegisterTypeDecoder(reflect.TypeFor[bson.D](), c.DocumentDecoder(d))
+	m, _ := plans.LookupDecoder(reflect.TypeFor[map[string]none]())
+	plans.RegisterKindDecoder(reflect.Map, c.DocumentDecoder(m))
+	return driver, plans
+}
+
+// options returns options of an encoder and a decoder; most of the time there are none. UseJSONStructTags and
+// ErrorOnInlineDuplicates are missing: what the driver's codec does then depends on what it did before.
+func (g *generator) options() (func(*bson.Encoder), func(*bson.Decoder)) {
+	encs := []func(*bson.Encoder){
+		(*bson.Encoder).IntMinSize, (*bson.Encoder).NilByteSliceAsEmpty,
+		(*bson.Encoder).NilMapAsEmpty, (*bson.Encoder).NilSliceAsEmpty, (*bson.Encoder).OmitZeroStruct,
+		(*bson.Encoder).OmitEmpty, (*bson.Encoder).StringifyMapKeysWithFmt,
+	}
+	decs := []func(*bson.Decoder){
+		(*bson.Decoder).AllowTruncatingDoubles, (*bson.Decoder).BinaryAsSlice, (*bson.Decoder).DefaultDocumentM,
+		(*bson.Decoder).DefaultDocumentMap, (*bson.Decoder).ObjectIDAsHexString, (*bson.Decoder).UseLocalTimeZone,
+		(*bson.Decoder).ZeroMaps, (*bson.Decoder).ZeroStructs,
+	}
+	if g.rng.IntN(20) != 0 {
+		return func(*bson.Encoder) {}, func(*bson.Decoder) {}
+	}
+	return encs[g.rng.IntN(len(encs))], decs[g.rng.IntN(len(decs))]
+}
+
+func (g *generator) compare(driver, plans *bson.Registry, typ reflect.Type) error {
+	value := g.value(typ, 4)
+	encOption, decOption := g.options()
+
+	arg := value.Interface()
+	if g.rng.IntN(2) == 0 {
+		arg = value.Addr().Interface()
+	}
+	g.comparisons++
+	hooks = 0
+	want, wantErr := encode(driver, arg, encOption)
+	wantHooks := hooks
+	hooks = 0
+	got, gotErr := encode(plans, arg, encOption)
+	// For a key that cannot be written, the driver stops before the hooks of the value, or after.
+	// So do plans before the hooks of a struct whose inline map has the key of a field.
+	badKey := wantErr != nil && (strings.Contains(wantErr.Error(), "null bytes") || strings.Contains(wantErr.Error(), "of inlined map"))
+	if hooks != wantHooks && !brokenHooks && !g.broken && !badKey {
+		return fmt.Errorf("encode %+v: %d calls of hooks, want %d", arg, hooks, wantHooks)
+	}
+	broken := brokenHooks || g.broken
+	brokenHooks, g.broken = false, false
+	if !sameError(wantErr, gotErr) && !(badKey && isPanic(gotErr)) {
+		return fmt.Errorf("encode %+v\n got %v\nwant %v", arg, gotErr, wantErr)
+	}
+	if !bytes.Equal(want, got) && !sameDocument(want, got) {
+		return fmt.Errorf("encode %+v\n got %x\nwant %x", arg, got, want)
+	}
+	if wantErr != nil {
+		g.errors++
+	}
+	if err := g.compareMarshal(driver, plans, arg, broken || badKey); err != nil {
+		return err
+	}
+
+	doc := want
+	if wantErr != nil || g.rng.IntN(2) == 0 {
+		doc = g.document(typ, 3)
+	}
+	switch g.rng.IntN(8) {
+	case 0, 1:
+		doc = g.mutate(doc)
+	case 2:
+		doc = g.shuffle(doc)
+	}
+	if !valid(doc) {
+		doc = withoutNegative(doc)
+	}
+	seed := g.rng.Uint64()
+	prefilled := g.rng.IntN(3) == 0
+	target := func() reflect.Value {
+		if !prefilled {
+			return reflect.New(typ).Elem()
+		}
+		return (&generator{rng: rand.New(rand.NewPCG(seed, 1)), plain: true}).value(typ, 3)
+	}
+	direct := typ.Kind() == reflect.Map && g.rng.IntN(3) == 0
+	argument := func(v reflect.Value) any {
+		if direct && !v.IsNil() {
+			return v.Interface()
+		}
+		return v.Addr().Interface()
+	}
+	decoders := []func(*bson.Registry, []byte, any, func(*bson.Decoder)) error{decodeStream, decodeMemory}
+	if !valid(doc) && (strconv.IntSize == 32 || g.rng.IntN(16) != 0) {
+		decoders = decoders[1:] // the driver allocates what the lengths in a stream say
+	}
+	for _, decode := range decoders {
+		g.comparisons++
+		wantValue, gotValue := target(), target()
+		hooks = 0
+		wantErr := decode(driver, doc, argument(wantValue), decOption)
+		wantHooks := hooks
+		hooks = 0
+		gotErr := decode(plans, doc, argument(gotValue), decOption)
+		if statedLength(doc) < len(doc) && wantErr != nil && gotErr != nil {
+			continue // the driver reads on in a stream
+		}
+		if !sameError(wantErr, gotErr) {
+			return fmt.Errorf("decode %x\n got %v\nwant %v", doc, gotErr, wantErr)
+		}
+		if hooks != wantHooks {
+			return fmt.Errorf("decode %x: %d calls of hooks, want %d", doc, hooks, wantHooks)
+		}
+		if !same(wantValue, gotValue) {
+			return fmt.Errorf("decode %x\n got %s\nwant %s\nerror %v", doc, dump(gotValue), dump(wantValue), gotErr)
+		}
+		if wantErr != nil {
+			g.errors++
+		}
+	}
+	return nil
+}
+
+// compareMarshal compares what Marshal returns. If broken is true, hooks can be called once more.
+func (g *generator) compareMarshal(driver, plans *bson.Registry, arg any, broken bool) error {
+	g.comparisons++
+	hooks = 0
+	want, wantErr := marshal(driver, arg)
+	wantHooks := hooks
+	hooks = 0
+	got, gotErr := marshal(plans, arg)
+	switch {
+	case hooks != wantHooks && !broken:
+		return fmt.Errorf("marshal %+v: %d calls of hooks, want %d", arg, hooks, wantHooks)
+	case !sameError(wantErr, gotErr) && !(broken && isPanic(gotErr)):
+		return fmt.Errorf("marshal %+v\n got %v\nwant %v", arg, gotErr, wantErr)
+	case !bytes.Equal(want, got) && !sameDocument(want, got):
+		return fmt.Errorf("marshal %+v\n got %x\nwant %x", arg, got, want)
+	}
+	brokenHooks = false
+	if wantErr != nil {
+		g.errors++
+	}
+	return nil
+}
+
+func marshal(reg *bson.Registry, v any) (doc []byte, err error) {
+	defer caught(&err)
+	return bsoncodec.Marshal(reg, v)
+}
+
+// caught sets err to what f panicked with. The driver panics for some values and targets, and so must plans.
+func caught(err *error) {
+	if r := recover(); r != nil {
+		*err = fmt.Errorf("panic: %v", r)
+		if *stacks {
+			debug.PrintStack()
+		}
+	}
+}
+
+// isPanic reports whether err was made by caught.
+func isPanic(err error) bool { return err != nil && strings.HasPrefix(err.Error(), "panic: ") }
+
+func encode(reg *bson.Registry, v any, option func(*bson.Encoder)) (doc []byte, err error) {
+	defer caught(&err)
+	var buf bytes.Buffer
+	enc := bson.NewEncoder(bson.NewDocumentWriter(&buf))
+	enc.SetRegistry(reg)
+	option(enc)
+	err = enc.Encode(v)
+	return buf.Bytes(), err
+}
+
+func decodeStream(reg *bson.Registry, doc []byte, v any, option func(*bson.Decoder)) (err error) {
+	defer caught(&err)
+	dec := bson.NewDecoder(bson.NewDocumentReader(bytes.NewReader(doc)))
+	dec.SetRegistry(reg)
+	option(dec)
+	return dec.Decode(v)
+}
+
+// decodeMemory decodes by Unmarshal, which has no stream.
+func decodeMemory(reg *bson.Registry, doc []byte, v any, _ func(*bson.Decoder)) (err error) {
+	defer caught(&err)
+	return bsoncodec.Unmarshal(reg, doc, v)
+}
+
+// withoutNegative returns doc without bytes that could make a length negative. The driver does not come back from
+// skipping a value of negative length.
+func withoutNegative(doc []byte) []byte {
+	doc = bytes.Clone(doc)
+	for i := range doc {
+		doc[i] &= 0x7f
+	}
+	return doc
+}
+
+// statedLength returns the length of doc by its first bytes.
+func statedLength(doc []byte) int {
+	if len(doc) < 4 {
+		return -1
+	}
+	return int(int32(binary.LittleEndian.Uint32(doc)))
+}
+
+// valid reports whether doc is well-formed BSON. Version 2.7.0 of the driver panics on some documents
+// that are not.
+func valid(doc []byte) (ok bool) {
+	defer func() {
+		if recover() != nil {
+			ok = false
+		}
+	}()
+	return bson.Raw(doc).Validate() == nil
+}

@@ -1,0 +1,122 @@
+package structcodec
+
+import (
+	"reflect"
+	"sync"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+)
+
+// DocumentDecoder decodes whole documents into values that are not structs: a [bson.D], or a map of any type. It
+// implements [bson.ValueDecoder], and is to be registered for the type [bson.D] or for the kind [reflect.Map] of the
+// registry of its Codec.
+//
+// The decoder that it was made with decodes instead in the cases that the documentation of [Codec] lists, and values
+// within a document that the driver decodes. What decodes the elements is looked up when a type is first decoded,
+// except for the type map of the registry, which can be changed at any time.
+//
+// A DocumentDecoder is safe for concurrent use.
+type DocumentDecoder struct {
+	codec *Codec
+	next  bson.ValueDecoder
+	plans sync.Map // reflect.Type to readFunc, nil for a type that next decodes
+	any   func() *anyReader
+}
+
+var _ bson.ValueDecoder = (*DocumentDecoder)(nil)
+
+// DocumentDecoder returns a decoder of whole documents. The decoder next is the fallback: the driver's, one with the
+// same results, or one that passes types on to such a decoder as a [DecoderDelegator]. The documents that any other
+// decoder reads have no plan. DocumentDecoder does not register what it returns.
+func (c *Codec) DocumentDecoder(next bson.ValueDecoder) *DocumentDecoder {
+	return &DocumentDecoder{codec: c, next: next, any: sync.OnceValue(func() *anyReader { return c.newAnyReader() })}
+}
+
+// DecoderFor returns the fallback: a document within another one is part of the plan of that one.
+func (d *DocumentDecoder) DecoderFor(*bson.Registry, reflect.Type) bson.ValueDecoder { return d.next }
+
+// plan returns what reads a document into a value of type t, nil if the fallback must do it.
+func (d *DocumentDecoder) plan(t reflect.Type) readFunc {
+	if read, ok := d.plans.Load(t); ok {
+		return read.(readFunc)
+	}
+	var read readFunc
+	switch k := knownDecoder(d.codec.resolveDecoder(d.next, t)); {
+	case k == knownD && t == tD, k == knownMap && t.Kind() == reflect.Map:
+		d.codec.compileDecoder(func(c decodeCompiler) { read, _ = c.compile(t, d.next) })
+	}
+	d.plans.Store(t, read)
+	return read
+}
+
+// DecodeValue is the ValueDecoder of documents.
+func (d *DocumentDecoder) DecodeValue(dc bson.DecodeContext, vr bson.ValueReader, val reflect.Value) error {
+	if !d.codec.atTheTop(dc, vr) || !val.IsValid() || !val.CanSet() && (val.Kind() != reflect.Map || val.IsNil()) {
+		return d.next.DecodeValue(dc, vr, val)
+	}
+	read := d.plan(val.Type())
+	if read == nil || !wholeDocument(vr) {
+		return d.next.DecodeValue(dc, vr, val)
+	}
+	return d.codec.decodeWhole(d.next, vr, val, func(doc []byte) error {
+		return read(byte(bson.TypeEmbeddedDocument), doc, val)
+	})
+}
+
+// ReadDocument decodes doc, a whole BSON document, into v: a map that is not nil, or a pointer to a map, to a [bson.D],
+// or to an any. The result is that of a Decoder of the driver with the registry and without options; into an any, that
+// of an embedded document. If planned is false, v is unchanged: v or doc needs the driver.
+func (d *DocumentDecoder) ReadDocument(doc []byte, v any) (planned bool, err error) {
+	if target, ok := v.(*any); ok {
+		if target == nil || !validDocument(doc, 0) {
+			return false, nil
+		}
+		x, ok, err := d.any().read(byte(bson.TypeEmbeddedDocument), doc)
+		if ok && err == nil {
+			*target = x
+		}
+		return ok || err != nil, err
+	}
+	val := reflect.ValueOf(v)
+	switch val.Kind() {
+	case reflect.Map:
+		if val.IsNil() {
+			return false, nil
+		}
+	case reflect.Pointer:
+		if val.IsNil() {
+			return false, nil
+		}
+		val = val.Elem()
+	default:
+		return false, nil
+	}
+	read := d.plan(val.Type())
+	if read == nil || !validDocument(doc, 0) {
+		return false, nil
+	}
+	return true, read(byte(bson.TypeEmbeddedDocument), doc, val)
+}
+
+// A documentPlan is how a [bson.D], or a map of one type, is encoded at the top level.
+type documentPlan struct {
+	append  appendFunc // nil if the driver must do it
+	pointer bool       // the registry encodes a pointer to the value as the driver does
+}
+
+func (c *Codec) documentPlan(t reflect.Type) *documentPlan {
+	if p, ok := c.documents.Load(t); ok {
+		return p.(*documentPlan)
+	}
+	p := new(documentPlan)
+	if enc, err := c.reg.LookupEncoder(t); err == nil {
+		switch k := knownEncoder(c.resolveEncoder(enc, t)); {
+		case k == knownSlice && t == tD, k == knownMap && t.Kind() == reflect.Map:
+			c.compileEncoder(func(c encodeCompiler) { p.append, _ = c.compile(t, enc, false) })
+		}
+		pointer, err := c.reg.LookupEncoder(reflect.PointerTo(t))
+		p.pointer = err == nil && knownEncoder(c.resolveEncoder(pointer, reflect.PointerTo(t))) == knownPointer
+	}
+	c.documents.Store(t, p)
+	return p
+}

@@ -1,0 +1,261 @@
+package structcodec
+
+import (
+	"encoding/binary"
+	"reflect"
+	"strings"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+)
+
+// An appendFunc appends the BSON value of v to dst and returns its type.
+type appendFunc func(dst []byte, v reflect.Value) (bson.Type, []byte, error)
+
+// An encodePlan is how structs of one type are encoded.
+type encodePlan struct {
+	*Codec
+	planned bool // false if the fallback must do it
+	pointer bool // the registry encodes a pointer to the struct as the driver does
+	fields  []encodeField
+	inline  *encodeInlineMap // nil if the struct has none
+}
+
+type encodeField struct {
+	field
+	one    int    // the index of a field that is not inline, or -1
+	header []byte // the place of the type, the name, 0
+	append appendFunc
+	empty  func(reflect.Value) bool // if omitempty is set
+	// The field is of an interface type without a codec: the value in it decides.
+	dynamic bool
+}
+
+// encodePlan returns the plan for t, and compiles it if need be.
+func (c *Codec) encodePlan(t reflect.Type) *encodePlan {
+	if p, ok := c.encPlans.Load(t); ok {
+		return p.(*encodePlan)
+	}
+	var p *encodePlan
+	c.compileEncoder(func(plans encodeCompiler) { p = plans.plan(t) })
+	return p
+}
+
+// compileEncoder calls compile and keeps the plans that it makes.
+func (c *Codec) compileEncoder(compile func(encodeCompiler)) {
+	c.compiling.Lock()
+	defer c.compiling.Unlock()
+	plans := encodeCompiler{c, map[reflect.Type]*encodePlan{}, map[openType]*openAppend{}}
+	compile(plans)
+	for t, p := range plans.new {
+		c.encPlans.LoadOrStore(t, p)
+	}
+}
+
+// appendDocument appends the document of the struct v.
+func (p *encodePlan) appendDocument(dst []byte, v reflect.Value) ([]byte, error) {
+	start := len(dst)
+	dst = append(dst, 0, 0, 0, 0)
+	for i := range p.fields {
+		f := &p.fields[i]
+		var fv reflect.Value
+		if f.one >= 0 {
+			fv = v.Field(f.one)
+		} else {
+			var ok bool
+			if fv, ok = f.value(v); !ok {
+				continue
+			}
+		}
+		if f.dynamic {
+			fv = fv.Elem()
+			if !fv.IsValid() {
+				if !f.omitEmpty {
+					at := len(dst)
+					dst = append(dst, f.header...)
+					dst[at] = byte(bson.TypeNull)
+				}
+				continue
+			}
+		}
+		if f.omitEmpty {
+			if f.dynamic { // a value without an encoder is an error even if it is empty
+				if _, err := p.dynamicFunc(fv.Type()); err != nil {
+					return dst, err
+				}
+			}
+			if f.isEmpty(fv) {
+				continue
+			}
+		}
+		at := len(dst)
+		t, extended, err := f.append(append(dst, f.header...), fv)
+		if err != nil {
+			return dst, err
+		}
+		dst = extended
+		dst[at] = byte(t)
+	}
+	if p.inline != nil {
+		var err error
+		if dst, err = p.inline.append(dst, v); err != nil {
+			return dst, err
+		}
+	}
+	dst = append(dst, 0)
+	putLength(dst, start)
+	return dst, nil
+}
+
+func (f *encodeField) isEmpty(v reflect.Value) bool {
+	if f.dynamic {
+		return emptyFunc(v.Type())(v)
+	}
+	return f.empty(v)
+}
+
+// putLength sets the length of the document or array that starts at start and ends with dst.
+func putLength(dst []byte, start int) {
+	binary.LittleEndian.PutUint32(dst[start:], uint32(len(dst)-start))
+}
+
+// An encodeCompiler compiles the plan of one type and of the structs within it.
+type encodeCompiler struct {
+	*Codec
+	new  map[reflect.Type]*encodePlan
+	open map[openType]*openAppend
+}
+
+// An openType is a pointer, slice, array or map type that is being compiled. Like a struct, it can hold itself.
+type openType struct {
+	t       reflect.Type
+	minSize bool
+}
+
+// openAppend is what an openType compiles to, nil until it does, and if only its encoder can append the values.
+type openAppend struct{ append appendFunc }
+
+func (c encodeCompiler) plan(t reflect.Type) *encodePlan {
+	if p, ok := c.encPlans.Load(t); ok {
+		return p.(*encodePlan)
+	}
+	if p, ok := c.new[t]; ok {
+		return p // a type within itself; the plan is complete when it is used
+	}
+	p := &encodePlan{Codec: c.Codec}
+	c.new[t] = p
+	fields, inlineMap, ok := fieldsOf(t, 0)
+	if !ok || refused(c.encoder, t) {
+		return p
+	}
+	for _, f := range fields {
+		ef := encodeField{field: f, one: -1}
+		if len(f.index) == 1 {
+			ef.one = f.index[0]
+		}
+		ef.header = append(append([]byte{0}, f.name...), 0)
+		if f.omitEmpty {
+			ef.empty = emptyFunc(f.typ)
+		}
+		enc, err := c.reg.LookupEncoder(f.typ)
+		switch {
+		case err == nil:
+			ef.append, ok = c.compile(f.typ, enc, f.minSize)
+			if !ok {
+				ef.append = c.opaque(enc, f.name, f.minSize)
+			}
+		case f.typ.Kind() == reflect.Interface:
+			ef.dynamic = true
+			ef.append = c.appendDynamic(f.name, f.minSize)
+		default:
+			return p
+		}
+		p.fields = append(p.fields, ef)
+	}
+	if inlineMap >= 0 {
+		if p.inline = c.inlineMap(t, inlineMap, fields); p.inline == nil {
+			return p
+		}
+	}
+	pointer, err := c.reg.LookupEncoder(reflect.PointerTo(t))
+	p.pointer = err == nil && knownEncoder(pointer) == knownPointer
+	p.planned = true
+	return p
+}
+
+// opaque returns what passes a value to its encoder.
+func (c *Codec) opaque(enc bson.ValueEncoder, name string, minSize bool) appendFunc {
+	ec := c.ec
+	if minSize {
+		ec = c.minSize
+	}
+	return func(dst []byte, v reflect.Value) (bson.Type, []byte, error) {
+		return appendEncoded(dst, ec, enc, name, v)
+	}
+}
+
+// appendDynamic returns what encodes the value in an interface.
+func (c *Codec) appendDynamic(name string, minSize bool) appendFunc {
+	return func(dst []byte, v reflect.Value) (bson.Type, []byte, error) {
+		if minSize {
+			enc, err := c.reg.LookupEncoder(v.Type())
+			if err != nil {
+				return 0, dst, err
+			}
+			return appendEncoded(dst, c.minSize, enc, name, v)
+		}
+		f, err := c.dynamicFunc(v.Type())
+		if err != nil {
+			return 0, dst, err
+		}
+		return f(dst, v)
+	}
+}
+
+// dynamicFunc returns how a value in an interface is encoded. As the driver looks the encoder up each
+// time, so does the plan.
+func (c *Codec) dynamicFunc(t reflect.Type) (appendFunc, error) {
+	if f, ok := c.dynamic.Load(t); ok {
+		return f.(appendFunc), nil
+	}
+	enc, err := c.reg.LookupEncoder(t)
+	if err != nil {
+		return nil, err
+	}
+	var f appendFunc
+	var ok bool
+	c.compileEncoder(func(plans encodeCompiler) { f, ok = plans.compile(t, enc, false) })
+	if !ok {
+		f = c.opaque(enc, "", false)
+	}
+	c.dynamic.Store(t, f)
+	return f, nil
+}
+
+// emptyFunc returns what tells whether the driver takes a value of type t for empty.
+func emptyFunc(t reflect.Type) func(reflect.Value) bool {
+	kind := t.Kind()
+	switch {
+	case kind == reflect.Interface:
+		return reflect.Value.IsNil
+	case t == tTime:
+		return func(v reflect.Value) bool { return timeOf(v).IsZero() }
+	case t == tObjectID || t == tDecimal128:
+		return reflect.Value.IsZero // as their methods do, which would be called on a copy
+	case t.Implements(tZeroer):
+		return func(v reflect.Value) bool {
+			if kind == reflect.Pointer && v.IsNil() {
+				return true
+			}
+			return v.Interface().(bson.Zeroer).IsZero()
+		}
+	case kind == reflect.Array, kind == reflect.Map, kind == reflect.Slice, kind == reflect.String:
+		return func(v reflect.Value) bool { return v.Len() == 0 }
+	case kind == reflect.Struct:
+		return func(reflect.Value) bool { return false }
+	default:
+		return reflect.Value.IsZero
+	}
+}
+
+// hasZero reports whether a key cannot be written.
+func hasZero(key string) bool { return strings.IndexByte(key, 0) >= 0 }

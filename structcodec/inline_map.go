@@ -1,0 +1,83 @@
+package structcodec
+
+import "reflect"
+
+// An encodeInlineMap is how the entries of an inline map are encoded, after all fields of its struct.
+type encodeInlineMap struct {
+	*Codec
+	index int // of the field
+	elem  appendFunc
+	names map[string]bool // of the other fields
+}
+
+// inlineMap returns how the inline map in field i of the struct type t is encoded, nil if only the driver can do it.
+func (c encodeCompiler) inlineMap(t reflect.Type, i int, fields []field) *encodeInlineMap {
+	elem, ok := c.compileElem(t.Field(i).Type.Elem(), false)
+	if !ok {
+		return nil
+	}
+	m := &encodeInlineMap{c.Codec, i, elem, make(map[string]bool, len(fields))}
+	for _, f := range fields {
+		m.names[f.name] = true
+	}
+	return m
+}
+
+// append appends the entries of the map in the struct v. A key that is also that of a field is an error of the driver.
+func (m *encodeInlineMap) append(dst []byte, v reflect.Value) ([]byte, error) {
+	for it := v.Field(m.index).MapRange(); it.Next(); {
+		key := it.Key().String()
+		if m.names[key] {
+			return dst, errMalformed
+		}
+		var err error
+		if dst, err = m.appendKeyed(dst, key, m.elem, it.Value()); err != nil {
+			return dst, err
+		}
+	}
+	return dst, nil
+}
+
+// A decodeInlineMap is how elements without a field are decoded into the entries of an inline map.
+type decodeInlineMap struct {
+	index   int // of the field
+	mapType reflect.Type
+	read    readFunc // nil if the fallback must decode the element
+}
+
+// inlineMap returns how elements are decoded into the inline map in field i of the struct type t, nil if the driver has no
+// decoder for them, or if a field is an interface: once that holds a pointer, the driver decodes the entries that follow
+// with the decoder of what the pointer points to.
+func (c decodeCompiler) inlineMap(t reflect.Type, i int, fields []decodeField) *decodeInlineMap {
+	for _, f := range fields {
+		if f.iface {
+			return nil
+		}
+	}
+	m := &decodeInlineMap{index: i, mapType: t.Field(i).Type}
+	dec, err := c.reg.LookupDecoder(m.mapType.Elem())
+	if err != nil {
+		return nil
+	}
+	m.read, _ = c.compile(m.mapType.Elem(), dec)
+	return m
+}
+
+// decodeInline decodes an element, whose key ends at keyEnd, into the inline map of the struct v. Unlike those of other
+// maps, the errors have no key.
+func (p *decodePlan) decodeInline(element []byte, keyEnd int, v reflect.Value) error {
+	m := p.inline
+	target := v.Field(m.index)
+	if target.IsNil() {
+		target.Set(reflect.MakeMap(m.mapType))
+	}
+	if m.read == nil {
+		return p.decodeElement(element, v)
+	}
+	elem := reflect.New(m.mapType.Elem()).Elem()
+	if err := m.read(element[0], element[keyEnd+1:], elem); err != nil {
+		return err
+	}
+	target.SetMapIndex(reflect.ValueOf(string(element[1:keyEnd])), elem)
+	return nil
+}
