@@ -1,7 +1,6 @@
 package objectidgen
 
 import (
-	"errors"
 	"math"
 	"slices"
 	"strings"
@@ -76,7 +75,7 @@ func TestClock(t *testing.T) {
 			[]second24{{100, 0}, {100, 1}, {100, 2}, {100, 3}, {200, 0}}, 7,
 		},
 		{
-			// The fifth id asks twice, since the reading that counts is the one after its second was found used up.
+			// The fifth id asks twice, because the reading that counts is the one after its second was found used up.
 			"is behind a used second: time moves on by one", []int64{100, 99},
 			[]second24{{100, 0}, {100, 1}, {100, 2}, {100, 3}, {101, 0}, {101, 1}, {101, 2}, {101, 3}, {102, 0}}, 11,
 		},
@@ -103,10 +102,6 @@ func TestClock(t *testing.T) {
 		{
 			"after 2106", []int64{last, last + 1, 1 << 40, math.MaxInt64},
 			[]second24{{last, 0}, {last, 1}, {last, 2}, {last, 3}}, 4,
-		},
-		{
-			"back from after 2106", []int64{last - 1, last + 1<<33, 100},
-			[]second24{{last - 1, 0}, {last, 1}, {last, 2}, {last, 3}, {last, 0}}, 5,
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -141,58 +136,41 @@ func TestFillAcrossSeconds(t *testing.T) {
 	}
 }
 
-// The last second of 2106 has its 2^24 ids like any other; then there are no more.
-func TestEndOfTime(t *testing.T) {
-	for _, clock := range []int64{math.MaxUint32, math.MaxUint32 + 1000, 100} {
-		seconds := []int64{math.MaxUint32, clock}
-		g := newGenerator(t, WithStart([5]byte{1}, 0), WithClock((&script{seconds: seconds}).now))
-		buf := make([]bson.ObjectID, 1<<16)
-		for range 1<<8 - 1 {
-			g.Fill(buf)
-		}
-		ids := make([]bson.ObjectID, 1<<16+5)
-		err := panics(func() { g.Fill(ids) })
-		if !errors.Is(err, ErrTimeExhausted) {
-			t.Fatalf("Fill: %v", err)
-		}
-		if got := Inspect(ids[1<<16-1]); got != (Parts{math.MaxUint32, [5]byte{1}, 0xFFFFFF}) {
-			t.Errorf("the last id: %+v", got)
-		}
-		if !slices.Equal(ids[1<<16:], make([]bson.ObjectID, 5)) {
-			t.Errorf("ids after the last: %v", ids[1<<16:])
-		}
-		for range 3 {
-			if id, err := g.NewID(); !errors.Is(err, ErrTimeExhausted) || id != nil {
-				t.Errorf("NewID: %v, %v", id, err)
+// After the 2^24 ids of the last second of 2106 there is no later one: the process value changes.
+func TestLastSecond(t *testing.T) {
+	for name, clock := range map[string]int64{
+		"clock is later": math.MaxUint32 + 1000, "clock is behind": math.MaxUint32 - 5, "clock is later by far": 1 << 40,
+	} {
+		t.Run(name, func(t *testing.T) {
+			seconds := []int64{math.MaxUint32, clock}
+			g := newGenerator(t, WithStart([5]byte{1}, 0), WithClock((&script{seconds: seconds}).now),
+				WithRandom(strings.NewReader("BBBBB\x00\x00\x00CCCCC\x00\x00\x00")))
+			g.width = 4
+			draws(t, g, []second24{{math.MaxUint32, 0}, {math.MaxUint32, 1}, {math.MaxUint32, 2}, {math.MaxUint32, 3}})
+			for _, process := range [][5]byte{[5]byte([]byte("BBBBB")), [5]byte([]byte("CCCCC"))} {
+				for i := range uint32(4) {
+					id, err := g.NewID()
+					if err != nil {
+						t.Fatal(err)
+					}
+					if p, want := Inspect(id.(bson.ObjectID)), (Parts{math.MaxUint32, process, i}); p != want {
+						t.Errorf("%+v, want %+v", p, want)
+					}
+				}
 			}
-			if err := panics(func() { g.NewObjectID() }); !errors.Is(err, ErrTimeExhausted) {
-				t.Errorf("NewObjectID: %v", err)
+			// The source of random bytes has ended: the next process value is crypto/rand's.
+			for range 4 {
+				id, err := g.NewID()
+				if err != nil {
+					t.Fatal(err)
+				}
+				switch p := Inspect(id.(bson.ObjectID)); {
+				case p.Seconds != math.MaxUint32, string(p.Process[:]) == "BBBBB", string(p.Process[:]) == "CCCCC":
+					t.Errorf("%+v, want another process", p)
+				}
 			}
-			if err := panics(func() { g.Fill(buf) }); !errors.Is(err, ErrTimeExhausted) {
-				t.Errorf("Fill: %v", err)
-			}
-		}
-		if !strings.HasPrefix(err.Error(), "objectidgen: ") {
-			t.Errorf("%q", err)
-		}
-		// However many calls fail, the number of ids taken does not come round to zero.
-		if taken := g.current.Load().taken.Load(); taken != 1<<24 {
-			t.Errorf("%d ids taken", taken)
-		}
-		// Another process value has ids of its own.
-		if err := g.Renew(); err != nil {
-			t.Fatal(err)
-		}
-		if id, err := g.NewID(); err != nil || Inspect(id.(bson.ObjectID)).Seconds != math.MaxUint32 {
-			t.Errorf("after Renew: %v, %v", id, err)
-		}
+		})
 	}
-}
-
-func panics(f func()) (err error) {
-	defer func() { err, _ = recover().(error) }()
-	f()
-	return nil
 }
 
 // The real number of ids in one second, on a clock that stands still until it is asked for the 20th time since.
@@ -316,63 +294,6 @@ func TestSystemClock(t *testing.T) {
 		expect(13, 1) // waits
 		if waited := time.Since(base); waited < 13*time.Second || waited > 13*time.Second+time.Millisecond {
 			t.Errorf("an id of the second 13 came at %v", waited)
-		}
-	})
-}
-
-// A system clock that is set is noticed within 100 ms.
-func TestSystemClockIsSet(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var offset time.Duration
-		asked := 0
-		g := newGenerator(t, WithStart([5]byte{1}, 0))
-		g.clock = func() time.Time {
-			asked++
-			return time.Now().Add(offset)
-		}
-		base := time.Now().Unix()
-		seconds := func() int64 { return int64(Inspect(g.NewObjectID()).Seconds) - base }
-		if got := seconds(); got != 0 {
-			t.Fatalf("second %d", got)
-		}
-		offset = time.Hour
-		time.Sleep(99 * time.Millisecond)
-		if got := seconds(); got != 0 || asked != 1 {
-			t.Errorf("second %d, clock read %d times", got, asked)
-		}
-		time.Sleep(time.Millisecond)
-		if got := seconds(); got != 3600 || asked != 2 {
-			t.Errorf("100 ms after it was set forward: second %d, clock read %d times", got, asked)
-		}
-		offset = 0
-		for range 30 {
-			time.Sleep(100 * time.Millisecond)
-			if got := seconds(); got != 3600 {
-				t.Errorf("after it was set back: second %d", got)
-			}
-		}
-		if asked != 32 {
-			t.Errorf("clock read %d times in 3 s, want 32", asked)
-		}
-		offset = time.Hour
-		time.Sleep(100 * time.Millisecond)
-		if got := seconds(); got != 3603 {
-			t.Errorf("second %d, want 3603", got)
-		}
-	})
-}
-
-// A process that is restored on another machine finds another monotonic clock, which may be far behind.
-func TestMonotonicClockIsAnother(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		for _, shift := range []time.Duration{24 * time.Hour, time.Second, -time.Second, -24 * time.Hour} {
-			g := newGenerator(t)
-			g.NewObjectID()
-			g.epoch = g.epoch.Add(shift)
-			time.Sleep(2 * time.Second)
-			if got, want := int64(Inspect(g.NewObjectID()).Seconds), time.Now().Unix(); got != want {
-				t.Errorf("monotonic clock %v behind: second %d, the clock shows %d", shift, got, want)
-			}
 		}
 	})
 }

@@ -6,7 +6,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
-	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 )
@@ -15,7 +14,7 @@ import (
 // for process values of p bits and counters of c bits: 40 and 24 in an ObjectID.
 
 // sharedValue is the probability that two of the processes at least have the same process value: the birthday problem,
-// n(n-1)/2^(p+1) where that is small.
+// n(n-1)/2^(p+1) if that is small.
 func sharedValue(n, p int) float64 {
 	none := 0.0 // the logarithm of the probability that there are none
 	for i := range n {
@@ -39,9 +38,12 @@ func duplicates(n, r, p, c int) float64 {
 // TestCollisionOdds checks the formulas by a simulation of real generators, scaled down to process values and counters
 // of few bits.
 func TestCollisionOdds(t *testing.T) {
-	trials := 20000
-	if raceEnabled {
-		trials = 4000
+	trials := 4000
+	switch {
+	case raceEnabled:
+		trials = 1000
+	case long(t):
+		trials = 20000
 	}
 	for _, test := range []struct{ n, r, p, c int }{
 		{12, 5, 8, 8},
@@ -55,7 +57,7 @@ func TestCollisionOdds(t *testing.T) {
 		for range trials {
 			processes := make([][]bson.ObjectID, test.n)
 			for i := range processes {
-				g := newGenerator(t, WithRandom(random), WithClock(func() time.Time { return time.Unix(100, 0) }))
+				g := newGenerator(t, WithRandom(random), WithClock(at(100)))
 				g.width = 1 << test.c
 				processes[i] = make([]bson.ObjectID, test.r)
 				g.Fill(processes[i])
@@ -127,7 +129,7 @@ func TestCollisionFigures(t *testing.T) {
 	}
 	said("10,000 processes that restart daily, years", 60, day/sharedValue(10000, 40)/year, 0.02)
 	said("100 processes that restart daily, years", 600000, day/sharedValue(100, 40)/year, 0.02)
-	// As likely as not after n ids where n² / 2^(bits+1) = ln 2.
+	// As likely as not after n ids if n² / 2^(bits+1) = ln 2.
 	said("version 4, years at a billion a second", 86, math.Sqrt(2*math.Ln2*math.Exp2(122))/1e9/year, 0.01)
 }
 
@@ -151,7 +153,7 @@ type fewBits struct {
 }
 
 func (f *fewBits) Read(b []byte) (int, error) {
-	var octets [8]byte
-	binary.BigEndian.PutUint64(octets[:], f.rand.Uint64()<<(24+40-f.bits)>>(40-f.bits)|uint64(f.rand.Uint32N(1<<24)))
-	return copy(b, octets[:]), nil
+	var value [8]byte
+	binary.BigEndian.PutUint64(value[:], f.rand.Uint64()<<(24+40-f.bits)>>(40-f.bits)|uint64(f.rand.Uint32N(1<<24)))
+	return copy(b, value[:]), nil
 }

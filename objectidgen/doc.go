@@ -1,7 +1,6 @@
-// Package objectidgen makes ObjectIDs as the MongoDB driver specification "ObjectID format" describes them, and takes
-// them apart.
+// Package objectidgen makes ObjectIDs by the MongoDB driver specification "ObjectID format", and takes them apart.
 //
-// An ObjectID is 12 octets:
+// An ObjectID has 12 bytes:
 //
 //	 0                   1                   2                   3
 //	 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
@@ -13,24 +12,37 @@
 //	| process value |    counter: 24 bits, random start, +1 each    |
 //	+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
 //
-// The seconds and the counter are big-endian, so that comparing octets compares times first.
+// The seconds and the counter are big-endian, so that the order of the bytes is the order of time.
 //
-// # What a Generator promises
+// The type is the driver's, [bson.ObjectID]. The driver's own generator repeats ids when more than 2^24 are made in one
+// second or when its clock steps back; a [Generator] repeats none.
 //
-// The type is the driver's own, [bson.ObjectID]; what this package adds is how one comes about. The counter alone
-// repeats after 2^24 ObjectIDs, so a generator that only counts makes duplicates as soon as it makes more than 2^24
-// of them in one second, or when its clock steps back into a second that it has used. A [Generator] does neither:
-// see there for the whole promise.
+// # Copies of a process
 //
-// # Processes
+// [Default] is one Generator for the process, as the specification demands. A process that is started again draws a new
+// process value. A copy of a running process begins with the process value and the counter of the original, and a
+// Generator notices this as follows:
 //
-// [Default] is one Generator for the process, made at its first use, which is what the specification's "once per
-// process" asks for. A process that is started again, by itself or by another, draws a new process value.
+//   - fork(2): on Linux 4.14 and later before the first id, by a page of memory that the kernel clears. On other systems
+//     the process id is compared every millisecond, or for every id with [WithClock].
+//   - A snapshot of a virtual machine or a checkpoint of a process that is restored: at the next comparison of the wall
+//     clock with the monotonic clock, which comes within a millisecond of the monotonic clock. They are apart if one of
+//     the clocks continued where it was and the other shows the present. In many virtual machines both continue, until
+//     a time service sets the wall clock; the copy is noticed then, if the clock is set by 2 ms or more at once (on
+//     systems other than Linux by 50 ms and a thousandth of the time since the last comparison). With WithClock it is
+//     not noticed.
 //
-// A virtual machine or container that is restored from a snapshot goes on with the memory of the snapshot: the
-// process value and the counter in it are the same in every copy, and two copies that run at the same time make the
-// same ObjectIDs as soon as their counters meet in one second. Nothing inside the process can see that it happened.
-// Whoever restores snapshots calls [Generator.Renew] in each copy, in the hook that the platform offers for it, before
-// the first insert. A snapshot taken before the first use of Default holds nothing that could repeat, as long as the
-// kernel's random source is seeded anew.
+// What can repeat before that are the ids of calls that were in progress when the copy was made, and those that the
+// original and the copy make until the comparison: with the clock already set, the ids of one millisecond.
+//
+// A copy that no clock gives away is never noticed: one in which both clocks continue and are adjusted slowly, or both
+// show the present. [Generator.Renew] is the only guarantee. If you restore snapshots, call it in each copy before the
+// first insert, in the hook that your platform offers.
+//
+// The kernel's random source is copied with a virtual machine, too. Unless the kernel is told of the copy (by a VM
+// generation ID, since Linux 5.18), it returns the same bytes in all copies for up to a minute. What a Generator draws is
+// therefore combined with the time to the nanosecond, which tells copies apart as far as their clocks do.
+//
+// The clocks are apart, too, when the wall clock was set or the machine was asleep. A Generator is then renewed although
+// it was not copied, which does no harm.
 package objectidgen

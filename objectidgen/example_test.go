@@ -38,7 +38,7 @@ func ExampleNew() {
 func ExampleWithRandom() {
 	_, err := objectidgen.New(objectidgen.WithRandom(strings.NewReader("short")))
 	fmt.Println(err)
-	// Output: objectidgen: reading 8 random octets: unexpected EOF
+	// Output: objectidgen: reading 8 random bytes: unexpected EOF
 }
 
 func ExampleGenerator_Fill() {
@@ -56,7 +56,7 @@ func ExampleGenerator_Fill() {
 func ExampleGenerator_Renew() {
 	g := objectidgen.Default()
 	before := objectidgen.Inspect(g.NewObjectID())
-	// The hook that the platform calls in each copy of a restored snapshot:
+	// In the hook that the platform calls in each copy of a restored snapshot:
 	if err := g.Renew(); err != nil {
 		fmt.Println(err)
 		return
@@ -66,7 +66,73 @@ func ExampleGenerator_Renew() {
 	// Output: false
 }
 
-// All documents of one day, by their _id.
+// The documents of one day.
+func ExampleHalfOpen() {
+	day := time.Date(2026, 2, 24, 0, 0, 0, 0, time.UTC)
+	r, err := objectidgen.HalfOpen(day, day.AddDate(0, 0, 1))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	filter, err := r.Filter("_id")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(filter)
+	// Output: {"_id":{"$gte":{"$oid":"699cea000000000000000000"},"$lt":{"$oid":"699e3b800000000000000000"}}}
+}
+
+func ExampleClosed() {
+	second := time.Date(2026, 2, 24, 19, 24, 9, 0, time.UTC)
+	r, err := objectidgen.Closed(second, second)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	id, err := bson.ObjectIDFromHex("699dfad90ca573f85c0eec1c")
+	fmt.Println(r.Contains(id), r.Contains(objectidgen.NewObjectID()), err)
+	// Output: true false <nil>
+}
+
+func ExampleCompareTime() {
+	id, err := bson.ObjectIDFromHex("699dfad90ca573f85c0eec1c")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(objectidgen.CompareTime(id, time.Date(2026, 2, 24, 0, 0, 0, 0, time.UTC)))
+	// Output: 1
+}
+
+// A backfill: the documents get ids of the time when they were created, in an order that is kept.
+func ExampleGenerator_NewObjectIDAt() {
+	g := objectidgen.Default()
+	created := time.Date(2019, 5, 1, 12, 0, 0, 0, time.UTC)
+	a, err := g.NewObjectIDAt(created)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	b, err := g.NewObjectIDAt(created)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(a.Timestamp(), objectidgen.Compare(a, b))
+	// Output: 2019-05-01 12:00:00 +0000 UTC -1
+}
+
+func ExampleGenerator_ObjectIDs() {
+	var docs []any
+	for id := range objectidgen.Default().ObjectIDs(3) {
+		docs = append(docs, bson.D{{Key: "_id", Value: id}})
+	}
+	fmt.Println(len(docs))
+	// Output: 3
+}
+
+// The documents of one day, with the bounds put into the filter by hand.
 func ExampleMinAt() {
 	day := time.Date(2026, 2, 24, 0, 0, 0, 0, time.UTC)
 	from, err := objectidgen.MinAt(day)
@@ -84,7 +150,7 @@ func ExampleMinAt() {
 	// Output: {"_id":{"$gte":{"$oid":"699cea000000000000000000"},"$lt":{"$oid":"699e3b800000000000000000"}}}
 }
 
-// All documents of one second, by their _id.
+// The bounds of one second.
 func ExampleMaxAt() {
 	second := time.Date(2026, 2, 24, 19, 24, 9, 0, time.UTC)
 	from, err := objectidgen.MinAt(second)
@@ -126,13 +192,13 @@ func ExampleFromParts() {
 	fmt.Println(err)
 	// Output:
 	// 699dfad90ca573f85c0eec1c <nil>
-	// objectidgen: counter 16777216: the counter of an ObjectID is at most 16777215, 24 bits
+	// objectidgen: counter 16777216: the counter of an ObjectID is at most 16777215 (24 bits)
 }
 
 func ExampleFromBytes() {
 	_, err := objectidgen.FromBytes([]byte("thirteen octets"[:13]))
 	fmt.Println(err)
-	// Output: objectidgen: an ObjectID has 12 octets, not 13
+	// Output: objectidgen: an ObjectID has 12 bytes, not 13
 }
 
 func ExampleCompare() {
@@ -143,8 +209,8 @@ func ExampleCompare() {
 }
 
 // A test that must know the _id of what it inserts.
-func ExampleSequence() {
-	src := objectidgen.Sequence(bson.ObjectID{11: 1}, bson.ObjectID{11: 2})
+func ExampleNewSequence() {
+	src := objectidgen.NewSequence(bson.ObjectID{11: 1}, bson.ObjectID{11: 2})
 	for {
 		id, err := src.NewID()
 		if errors.Is(err, objectidgen.ErrExhausted) {

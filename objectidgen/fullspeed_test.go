@@ -2,6 +2,7 @@ package objectidgen
 
 import (
 	"encoding/binary"
+	"math"
 	"math/bits"
 	"math/rand/v2"
 	"runtime"
@@ -136,9 +137,9 @@ func (l *ledger) run(t *testing.T, g *Generator, d time.Duration) {
 
 // The system's clock, for some seconds as fast as this machine can, every id checked.
 func TestFullSpeed(t *testing.T) {
-	d := 3 * time.Second
-	if testing.Short() || raceEnabled {
-		d = 500 * time.Millisecond
+	d := 500 * time.Millisecond
+	if long(t) && !raceEnabled {
+		d = 3 * time.Second
 	}
 	process := [5]byte{1, 2, 3, 4, 5}
 	start := rand.Uint32N(1 << 24)
@@ -163,7 +164,7 @@ func TestFullSpeedWithJumpingClock(t *testing.T) {
 		process := [5]byte{1, 2, 3, 4, 5}
 		start := rand.Uint32N(width)
 		asked.Store(0)
-		g := newGenerator(t, WithStart(process, start), WithClock(clock))
+		g := newGenerator(t, WithStart(process, start), WithClock(clock), WithMaxAhead(math.MaxInt64))
 		g.width = width
 		l := newLedger(process, width, base-3, 1<<18)
 		l.run(t, g, 250*time.Millisecond)

@@ -1,210 +1,145 @@
 package objectidgen
 
 import (
-	"crypto/rand"
-	"errors"
-	"fmt"
 	"io"
-	"slices"
+	"iter"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/bsonids/bsonids/internal/clock"
 )
 
-// Generator makes ObjectIDs. [New] makes one, [Default] is the process's; the zero value is not ready for use. It is
-// safe for concurrent use by any number of goroutines and must not be copied.
+// Generator makes ObjectIDs. Use [New] to make a Generator, or [Default] for the one of the process; the zero value is
+// not ready for use. It is safe for concurrent use and must not be copied.
 //
-// What it promises, for all ids of one Generator, whichever of its methods made them and whatever its clock does:
+// These rules hold for all ids of one Generator, except those of [Generator.NewObjectIDAt], whatever its clock shows:
 //
-//   - No id comes twice.
-//   - The counter of every id is that of the id before plus 1, also from one second to the next; 0xFFFFFF is followed
-//     by 0x000000.
-//   - The timestamp never decreases. So an id is greater than the one before, in the order of [Compare] and of
-//     MongoDB, as long as the counter does not pass from 0xFFFFFF to 0x000000 within one second. Calls that run at
-//     the same time fall into some order; one that begins after another has returned comes after it.
+//   - No id is made twice.
+//   - The process value is constant, and the counter grows by 1 with each id, also from one second to the next; 0
+//     follows 0xFFFFFF. A renewal draws both again.
+//   - The timestamp never decreases, except in a renewal. An id is therefore greater than those whose calls returned
+//     before its call began, as [Compare] and MongoDB order them, unless the counter passes 0xFFFFFF or the Generator is
+//     renewed in the same second.
 //
-// For that it never makes more than 2^24 ids with one timestamp, and tells three cases apart when it has made them:
+// # Renewal
 //
-//   - The clock shows a later second: that is the next timestamp.
-//   - The clock shows the same second: it waits, and asks the clock again until it shows another. It yields the
-//     processor in between, and sleeps for up to 5 ms where asking does not move the clock. A clock of [WithClock]
-//     that stands still for ever keeps it waiting for ever.
-//   - The clock shows an earlier second, because it was set back: the next timestamp is the one in use plus 1, without
-//     waiting. The clock may never come back to it, or not for hours.
+// A Generator is renewed by [Generator.Renew], and by itself in these cases:
 //
-// A clock that steps back while the second in use has ids left changes nothing: the second is kept until the clock is
-// past it. That holds for a clock that was ahead by mistake, too: until it has caught up with itself the ids keep the
-// time that it showed, and only a new Generator goes back.
+//   - The timestamp is ahead of the clock by more than [WithMaxAhead] allows, because the clock was set back. The
+//     timestamp then goes back to the clock's time. A clock that showed a wrong time for a moment has no lasting effect.
+//   - The process was copied; see the section "Copies of a process" of the package.
+//   - The 2^24 ids of a second are used up, and there is no later second that the timestamp can hold or WithMaxAhead
+//     allows.
 //
-// A clock before 1970 counts as 1970-01-01T00:00:00Z, one after 2106-02-07T06:28:15Z as that. When the ids of that last
-// second are used up there are no more: [ErrTimeExhausted].
+// The process value of a renewal is none of the last 1024 values that the Generator used, so that ids differ although a
+// timestamp may come again.
 //
-// [Generator.Renew] keeps the first promise; it says what becomes of the other two.
+// # Clock
 //
-// Without WithClock the time is [time.Now], read when the second in use ends and at least every 100 ms; in between the
-// monotonic clock says how far it has moved on. A system clock that somebody sets is therefore noticed after at most
-// 100 ms.
+// When 2^24 ids have been made with one timestamp, the next one depends on the clock. If the clock shows a later second,
+// that is taken. If it shows the same second, the call waits and asks the clock again; it yields the processor, and
+// sleeps for up to 5 ms if the clock does not move when it is asked. A clock of [WithClock] that stands still lets the
+// call wait forever. If the clock shows an earlier second, the timestamp plus 1 is taken without waiting.
 //
-// It implements "Timestamp Field", "Random Value" and "Counter" of the document "ObjectID format".
+// A time before 1970-01-01T00:00:00Z counts as that instant, a time after 2106-02-07T06:28:15Z as that instant.
+//
+// Without WithClock the time is that of [time.Now]. It is read through the monotonic clock, which is compared with the
+// wall clock every millisecond: when the wall clock is set, the Generator follows within that time.
+//
+// It implements the sections "Timestamp Field", "Random Value" and "Counter" of the document "ObjectID format".
 type Generator struct {
 	current atomic.Pointer[second]
 
-	clock  func() time.Time
-	cached bool        // the monotonic clock stands in for clock, which is the system's
-	epoch  time.Time   // where the monotonic clock is counted from
-	width  uint64      // ids a second, a power of two: 2^24, less in tests
-	hook   func(point) // called where goroutines may meet; nil but in tests
+	now      func() time.Time // nil: the system's clock
+	system   clock.Clock
+	maxAhead int64       // seconds
+	width    uint64      // ids a second, a power of two: 2^24, less in tests
+	hook     func(point) // called where goroutines may meet; nil except in tests
 
-	mu     sync.Mutex // held to replace current
-	random io.Reader
+	mu       sync.Mutex // held to change current and what follows
+	random   io.Reader
+	used     [][5]byte // the process values of the past, the last one at the end
+	instants instants  // of NewObjectIDAt
 }
 
-// Option changes what [New] makes. It may be given to several calls of New.
-type Option func(*settings)
-
-type settings struct {
-	clock   func() time.Time
-	cached  bool
-	random  io.Reader
-	started bool
-	start   start
-	err     error
-}
-
-// WithClock takes the time from now in place of the system's clock. It is asked for every id (by Fill, for every 4096)
-// and again while an id waits for the next second. It must be safe for concurrent use where the generator is used
-// concurrently, must not call the generator, and may step back, stand still or leave the timestamp's range: see
-// [Generator]. A nil function is an error of New.
-func WithClock(now func() time.Time) Option {
-	return func(s *settings) {
-		s.clock, s.cached = now, false
-		if now == nil {
-			s.err = errors.New("objectidgen: WithClock(nil)")
-		}
-	}
-}
-
-// WithRandom takes random octets from r in place of [crypto/rand.Reader]: 8 for New and 8 for each Renew, the first 5
-// of them the process value and the last 3 the counter of the first id, big-endian. Where the process value is one that
-// Renew must not take, it reads 8 more, up to 32 in all. A Generator reads from it by one call at a time. A nil reader
-// is an error of New, as is one that fails or ends early.
-func WithRandom(r io.Reader) Option {
-	return func(s *settings) {
-		s.random = r
-		if r == nil {
-			s.err = errors.New("objectidgen: WithRandom(nil)")
-		}
-	}
-}
-
-// WithStart sets the process value, and the counter of the first id, to get the same ids again in a test: nothing
-// random is read until Renew. Two generators that start alike make the same ids: keep it out of production. A counter
-// above 16777215 is an error of New, [ErrCounterRange].
-func WithStart(process [5]byte, counter uint32) Option {
-	return func(s *settings) {
-		s.started = true
-		s.start = start{process, counter}
-		if counter > lastCounter {
-			s.err = fmt.Errorf("objectidgen: WithStart with counter %d: %w", counter, ErrCounterRange)
-		}
-	}
-}
-
-// New returns a generator with a process value and a counter of its own, drawn from [crypto/rand] unless an option
-// says otherwise. The specification wants one process value per process: unless there is a reason for a generator of
-// one's own, use [Default]. The clock is not asked before the first id.
+// New returns a Generator with a process value and a first counter that are drawn from [crypto/rand] if no option says
+// otherwise. The specification asks for one process value per process: use [Default] unless there is a reason for
+// another Generator. New does not ask the clock.
 //
-// An option that cannot be followed is an error, and so is a random source that fails or ends before it has given 8
-// octets: the source's error, or [io.EOF] or [io.ErrUnexpectedEOF], is in the chain.
+// An invalid option is an error. If the random source fails or ends, its error, [io.EOF] or [io.ErrUnexpectedEOF] is
+// wrapped.
 func New(opts ...Option) (*Generator, error) {
-	s := settings{clock: time.Now, cached: true, random: rand.Reader}
-	for _, opt := range opts {
-		opt(&s)
+	c, err := newConfig(opts)
+	if err != nil {
+		return nil, err
 	}
-	if s.err != nil {
-		return nil, s.err
+	g := &Generator{now: c.now, maxAhead: int64(c.maxAhead / time.Second), width: 1 << 24, random: c.random}
+	g.system.Start()
+	origin := g.origin() // before the draw: a fork in between makes it old
+	if c.started {
+		g.instants = startOf(c.start.number() + 1<<24).instants() // the process value plus 1
+	} else if c.start, err = drawStart(g.random); err != nil {
+		return nil, err
 	}
-	g := &Generator{clock: s.clock, cached: s.cached, epoch: time.Now(), width: 1 << 24, random: s.random}
-	if !s.started {
-		var err error
-		if s.start, err = drawStart(g.random); err != nil {
-			return nil, err
-		}
-	}
-	g.current.Store(newSecond(beforeAll, s.start, 0))
+	g.current.Store(newSecond(beforeAll, c.start, origin))
 	return g, nil
 }
 
-// NewObjectID returns the next ObjectID. It waits where 2^24 ids have been made with the clock's second; see
-// [Generator]. It panics with [ErrTimeExhausted] when the last second of the timestamp, 2106-02-07T06:28:15Z, is used
-// up; [Generator.NewID] returns that as an error. It does not allocate.
+// NewObjectID returns the next ObjectID. It waits if 2^24 ids have been made in the current second; see [Generator]. It
+// does not allocate.
 func (g *Generator) NewObjectID() bson.ObjectID {
-	cur, n, _, err := g.draw(1)
-	if err != nil {
-		panic(err)
-	}
+	cur, n, _ := g.draw(1)
 	return cur.id(n, g.width)
 }
 
-// Fill sets every element of ids to a new ObjectID, in increasing order as [Generator] says, much faster than by one
-// call each. Ids made by other goroutines may come in between. The clock is asked once for every 4096 ids.
-//
-// It waits and panics as [Generator.NewObjectID] does; after a panic the elements that got an id have it, from the
-// front, and the rest are as they were. It does not allocate.
+// Fill sets each element of ids to a new ObjectID, in increasing order as described for [Generator]. It is much faster
+// than one call for each id. Ids of other goroutines may lie in between. The clock is asked once for every 4096 ids. It
+// waits as NewObjectID does, and does not allocate.
 func (g *Generator) Fill(ids []bson.ObjectID) {
 	for len(ids) > 0 {
-		cur, n, count, err := g.draw(uint64(min(len(ids), chunk)))
-		if err != nil {
-			panic(err)
-		}
+		cur, n, count := g.draw(uint64(min(len(ids), chunk)))
 		cur.fill(ids[:count], n, g.width)
 		ids = ids[count:]
 	}
 }
 
-// NewID returns the next ObjectID, a [bson.ObjectID], as NewObjectID does, but [ErrTimeExhausted] as an error. It
-// makes a Generator a source of ids for package autoid.
-func (g *Generator) NewID() (any, error) {
-	cur, n, _, err := g.draw(1)
-	if err != nil {
-		return nil, err
+// ObjectIDs returns an iterator over n new ids; with n below 1 there are none. Up to 256 ids are drawn at once, when the
+// first of them is asked for; those left over when the loop ends early are discarded.
+func (g *Generator) ObjectIDs(n int) iter.Seq[bson.ObjectID] {
+	return func(yield func(bson.ObjectID) bool) {
+		for left := n; left > 0; {
+			cur, first, count := g.draw(uint64(min(left, block)))
+			for i := range count {
+				if !yield(cur.id(first+i, g.width)) {
+					return
+				}
+			}
+			left -= int(count)
+		}
 	}
-	return cur.id(n, g.width), nil
 }
 
-// Renew draws the process value and the counter afresh, as a new process would: for a program that goes on after its
-// memory was copied, by a restored snapshot of its virtual machine for instance. It may run at the same time as any
-// other method; calls that begin after it has returned use the new values.
-//
-// No id comes twice after it either: the new process value differs from every one that was used with the timestamp in
-// use, and no earlier timestamp comes back. The counter goes on from its new value. Ids with that one timestamp may
-// sort below those made before Renew, since the process value stands before the counter; ids with later timestamps
-// sort above, as always.
-//
-// A random source that fails, ends early, or does not give another process value is an error, and the generator goes
-// on as it was.
-func (g *Generator) Renew() error {
-	g.at(pointRenew)
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	cur := g.current.Load()
-	used := append(slices.Clone(cur.renewed), cur.process)
-	for range 4 {
-		s, err := drawStart(g.random)
-		if err != nil {
-			return err
-		}
-		if slices.Contains(used, s.process) {
-			continue
-		}
-		next := newSecond(cur.seconds, s, cur.until.Load())
-		next.renewed = used
-		g.replace(cur, func(uint64) *second { return next })
-		return nil
+// NewID returns what NewObjectID does, a [bson.ObjectID]; the error is always nil. It makes a Generator a source of ids
+// for package autoid.
+func (g *Generator) NewID() (any, error) {
+	return g.NewObjectID(), nil
+}
+
+// Ahead returns how far the second of the last id begins after the clock's time: 0 unless the clock was set back. See
+// [WithMaxAhead].
+func (g *Generator) Ahead() time.Duration {
+	seconds := g.current.Load().seconds
+	// The system's clock is not asked by g.read: whoever does that must deal with what the clock shows.
+	now := time.Now
+	if ns, ok := g.system.Read(); ok {
+		now = func() time.Time { return time.Unix(0, int64(ns)) }
+	} else if g.now != nil {
+		now = g.now
 	}
-	return errors.New("objectidgen: the random source gives the same process value again and again")
+	return max(0, time.Unix(seconds, 0).Sub(now()))
 }
 
 var (
@@ -214,16 +149,15 @@ var (
 	makeDefault = sync.OnceValue(func() *Generator {
 		g, err := New()
 		if err != nil {
-			panic(err)
+			panic(err) // not reached: crypto/rand ends the program if it fails
 		}
 		defaultGenerator.Store(g)
 		return g
 	})
 )
 
-// Default returns the generator of the process, always the same. Its random values are drawn from [crypto/rand] at
-// the first use, not when the package is loaded; where the system has no random source that panics, as [crypto/rand]
-// itself does.
+// Default returns the Generator of the process, which is always the same. Its random values are drawn from
+// [crypto/rand] at the first use, not when the package is initialized.
 func Default() *Generator {
 	if g := defaultGenerator.Load(); g != nil {
 		return g
@@ -231,24 +165,7 @@ func Default() *Generator {
 	return makeDefault()
 }
 
-// NewObjectID returns the next ObjectID of [Default]; it waits and panics as [Generator.NewObjectID] does.
+// NewObjectID returns the next ObjectID of [Default].
 func NewObjectID() bson.ObjectID {
 	return Default().NewObjectID()
-}
-
-// start is what is random in a generator.
-type start struct {
-	process [5]byte
-	counter uint32 // of the first id
-}
-
-func drawStart(random io.Reader) (start, error) {
-	var b [8]byte
-	if _, err := io.ReadFull(random, b[:]); err != nil {
-		return start{}, fmt.Errorf("objectidgen: reading 8 random octets: %w", err)
-	}
-	return start{
-		process: [5]byte(b[:5]),
-		counter: uint32(b[5])<<16 | uint32(b[6])<<8 | uint32(b[7]),
-	}, nil
 }

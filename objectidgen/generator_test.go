@@ -111,7 +111,7 @@ func TestStart(t *testing.T) {
 			t.Errorf("%+v", got)
 		}
 	})
-	t.Run("WithRandom, octet by octet", func(t *testing.T) {
+	t.Run("WithRandom, byte by byte", func(t *testing.T) {
 		r := iotest.OneByteReader(strings.NewReader("\x01\x02\x03\x04\x05\xab\xcd\xef"))
 		g := newGenerator(t, WithRandom(r), WithClock(at(7)))
 		if got := Inspect(g.NewObjectID()); got != (Parts{7, [5]byte{1, 2, 3, 4, 5}, 0xABCDEF}) {
@@ -120,7 +120,7 @@ func TestStart(t *testing.T) {
 	})
 	t.Run("WithStart", func(t *testing.T) {
 		for _, counter := range []uint32{0, 1, 0x800000, 0xFFFFFF} {
-			// No random octets are read.
+			// No random bytes are read.
 			g := newGenerator(t, WithStart([5]byte{9, 8, 7, 6, 5}, counter), WithClock(at(7)), WithRandom(iotest.ErrReader(io.EOF)))
 			if got := Inspect(g.NewObjectID()); got != (Parts{7, [5]byte{9, 8, 7, 6, 5}, counter}) {
 				t.Errorf("%+v", got)
@@ -128,7 +128,7 @@ func TestStart(t *testing.T) {
 		}
 	})
 	t.Run("default", func(t *testing.T) {
-		// Two generators alike in the 5 octets, or of many with the top bit of the counter alike, would be a defect:
+		// Two generators alike in the 5 bytes, or of many with the top bit of the counter alike, would be a defect:
 		// 1 in 2^40, 1 in 2^99.
 		a, b := Inspect(newGenerator(t).NewObjectID()), Inspect(newGenerator(t).NewObjectID())
 		if a.Process == b.Process {
@@ -152,28 +152,40 @@ func TestNewErrors(t *testing.T) {
 		name string
 		opt  Option
 		want error
+		text string
 	}{
-		{"failing source", WithRandom(iotest.ErrReader(broken)), broken},
-		{"empty source", WithRandom(strings.NewReader("")), io.EOF},
-		{"7 octets", WithRandom(strings.NewReader("1234567")), io.ErrUnexpectedEOF},
-		{"fails after 5 octets", WithRandom(io.MultiReader(strings.NewReader("12345"), iotest.ErrReader(broken))), broken},
-		{"counter of 25 bits", WithStart([5]byte{}, 1<<24), ErrCounterRange},
-		{"counter of 32 bits", WithStart([5]byte{}, math.MaxUint32), ErrCounterRange},
-		{"no clock", WithClock(nil), nil},
-		{"no source", WithRandom(nil), nil},
+		{"failing source", WithRandom(iotest.ErrReader(broken)), broken, ""},
+		{"empty source", WithRandom(strings.NewReader("")), io.EOF, ""},
+		{"7 bytes", WithRandom(strings.NewReader("1234567")), io.ErrUnexpectedEOF, ""},
+		{"fails after 5 bytes", WithRandom(io.MultiReader(strings.NewReader("12345"), iotest.ErrReader(broken))), broken, ""},
+		{"counter of 25 bits", WithStart([5]byte{}, 1<<24), ErrCounterRange, ""},
+		{"counter of 32 bits", WithStart([5]byte{}, math.MaxUint32), ErrCounterRange, ""},
+		{"no clock", WithClock(nil), nil, "objectidgen: WithClock: nil function"},
+		{"no source", WithRandom(nil), nil, "objectidgen: WithRandom: nil reader"},
+		{"no option", nil, nil, "objectidgen: nil Option"},
+		{"negative limit", WithMaxAhead(-time.Second), nil, "objectidgen: WithMaxAhead: negative duration -1s"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			g, err := New(test.opt)
+			// Valid options around it do not hide the error.
+			g, err := New(WithMaxAhead(time.Hour), test.opt, WithMaxAhead(time.Hour), WithClock(time.Now))
 			if err == nil || g != nil {
 				t.Fatalf("New = %v, %v", g, err)
 			}
 			if test.want != nil && !errors.Is(err, test.want) {
 				t.Errorf("%v, want %v", err, test.want)
 			}
-			if !strings.HasPrefix(err.Error(), "objectidgen: ") {
-				t.Errorf("%q", err)
+			if !strings.HasPrefix(err.Error(), "objectidgen: ") || test.text != "" && err.Error() != test.text {
+				t.Errorf("%q, want %q", err, test.text)
 			}
 		})
+	}
+}
+
+// Of an option that is given twice, the last one counts.
+func TestOptionTwice(t *testing.T) {
+	g := newGenerator(t, WithStart([5]byte{1}, 1), WithClock(at(1)), WithStart([5]byte{2}, 2), WithClock(at(2)))
+	if got := Inspect(g.NewObjectID()); got != (Parts{2, [5]byte{2}, 2}) {
+		t.Errorf("%+v", got)
 	}
 }
 
@@ -215,18 +227,18 @@ func TestRenew(t *testing.T) {
 	}
 	expect(Parts{100, [5]byte{1, 2, 3, 4, 5}, 7})
 	expect(Parts{100, [5]byte{1, 2, 3, 4, 5}, 8})
-	now = 99 // The second is kept across Renew.
+	now = 99 // Renew takes the timestamp back.
 	if err := g.Renew(); err != nil {
 		t.Fatal(err)
 	}
-	expect(Parts{100, [5]byte{'A', 'A', 'A', 'A', 'A'}, 0x616263})
+	expect(Parts{99, [5]byte{'A', 'A', 'A', 'A', 'A'}, 0x616263})
 	if err := g.Renew(); !errors.Is(err, io.ErrUnexpectedEOF) {
-		t.Errorf("Renew with 5 octets left: %v", err)
+		t.Errorf("Renew with 5 bytes left: %v", err)
 	}
 	if err := g.Renew(); !errors.Is(err, io.EOF) {
 		t.Errorf("Renew with none left: %v", err)
 	}
-	expect(Parts{100, [5]byte{'A', 'A', 'A', 'A', 'A'}, 0x616264}) // goes on as it was
+	expect(Parts{99, [5]byte{'A', 'A', 'A', 'A', 'A'}, 0x616264}) // continues as before
 	now = 101
 	expect(Parts{101, [5]byte{'A', 'A', 'A', 'A', 'A'}, 0x616265})
 }

@@ -94,7 +94,7 @@ func TestFromBytes(t *testing.T) {
 	for _, n := range []int{0, 1, 11, 13, 16, 24, 1 << 16} {
 		id, err := FromBytes(bytes.Repeat([]byte{0x61}, n))
 		if !errors.Is(err, ErrLength) || id != bson.NilObjectID || !strings.HasPrefix(err.Error(), "objectidgen: ") {
-			t.Errorf("%d octets: %v, %v", n, id, err)
+			t.Errorf("%d bytes: %v, %v", n, id, err)
 		}
 	}
 	if _, err := FromBytes(nil); !errors.Is(err, ErrLength) {
@@ -217,7 +217,7 @@ func FuzzFromBytes(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		id, err := FromBytes(b)
 		if (err == nil) != (len(b) == 12) {
-			t.Fatalf("%d octets: %v", len(b), err)
+			t.Fatalf("%d bytes: %v", len(b), err)
 		}
 		if err != nil {
 			if !errors.Is(err, ErrLength) {

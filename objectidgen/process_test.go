@@ -42,7 +42,7 @@ func printMade() {
 	fmt.Printf("made %s\n", NewObjectID().Hex())
 }
 
-// A process draws its random octets itself: they are the same throughout, and no other process's.
+// A process draws its random bytes itself: they are the same throughout, and no other process's.
 func TestProcessValue(t *testing.T) {
 	if os.Getenv(childVariable) != "" {
 		printMade()

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// A process that executes itself anew keeps its number and its environment, and draws other random octets.
+// A process that executes itself anew keeps its number and its environment, and draws other random bytes.
 func TestReexecutedProcess(t *testing.T) {
 	switch value := os.Getenv(childVariable); value {
 	case "":

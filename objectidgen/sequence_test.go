@@ -10,7 +10,7 @@ import (
 
 func TestSequence(t *testing.T) {
 	ids := []bson.ObjectID{Max, Min, Max, {1}}
-	src := Sequence(ids...)
+	src := NewSequence(ids...)
 	ids[0] = bson.ObjectID{9}
 	for i, want := range []bson.ObjectID{Max, Min, Max, {1}} {
 		if got, err := src.NewID(); err != nil || got != any(want) {
@@ -25,7 +25,7 @@ func TestSequence(t *testing.T) {
 }
 
 func TestSequenceEmpty(t *testing.T) {
-	for name, src := range map[string]*Fixed{"none": Sequence(), "zero value": new(Fixed)} {
+	for name, src := range map[string]*Sequence{"none": NewSequence(), "zero value": new(Sequence)} {
 		if got, err := src.NewID(); !errors.Is(err, ErrExhausted) || got != nil {
 			t.Errorf("%s: %v, %v", name, got, err)
 		}
@@ -37,7 +37,7 @@ func TestSequenceConcurrent(t *testing.T) {
 	for i := range ids {
 		ids[i] = bson.ObjectID{10: byte(i >> 8), 11: byte(i)}
 	}
-	src := Sequence(ids...)
+	src := NewSequence(ids...)
 	var mu sync.Mutex
 	seen := map[bson.ObjectID]int{}
 	exhausted := 0

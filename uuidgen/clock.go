@@ -1,54 +1,49 @@
 package uuidgen
 
 import (
-	"math"
-	"sync/atomic"
 	"time"
-)
 
-// systemClock reads the system's wall clock at the price of its monotonic clock, about half: it remembers how far the
-// one is from the other, for anchorAge at most. It is safe for concurrent use.
-type systemClock struct {
-	start  time.Time    // has a monotonic reading
-	offset atomic.Int64 // wall clock minus monotonic clock, nanoseconds
-	anchor atomic.Int64 // when offset was taken, on the monotonic clock; stored after it, loaded before it
-}
+	"github.com/bsonids/bsonids/internal/fork"
+	"github.com/bsonids/bsonids/uuidgen/internal/monotonic"
+)
 
 const (
-	// anchorAge is how long a change of the wall clock may go unnoticed.
-	anchorAge = int64(time.Millisecond)
+	// maxIdle is how old the last look at the clock may be. After a longer time the process may be
+	// a copy that was restored with both clocks at the present, which nothing else tells from one
+	// that was idle.
+	maxIdle = time.Second
 
-	// anchorWidth is how long the two readings that make an anchor may take. They take some 60 ns unless the thread is
-	// interrupted between them, and then they say nothing.
-	anchorWidth = 250 * time.Nanosecond
+	// lookEvery is how many words of a page are used between two looks at the clock, if ids do not
+	// need the time.
+	lookEvery = 128
 )
 
-func (c *systemClock) init() {
-	c.start = time.Now()
-	c.anchor.Store(math.MinInt64) // no anchor: old, whatever the monotonic clock reads
-}
-
-// read returns the nanoseconds since 1970 by the anchor, and whether there is one that is not too old. The time is never
-// behind what time.Now gave before the call, unless the wall clock was set since the anchor was taken.
-func (c *systemClock) read() (ns uint64, ok bool) {
-	mono := int64(time.Since(c.start))
-	// Unsigned, so that an anchor after mono counts as old: a goroutine in a testing/synctest bubble sees another
+// look reads the system's wall clock. If the clock says that the process may be a copy, the random
+// bytes in stock are discarded.
+func (g *Generator) look() time.Time {
+	fork.Check()
+	now := g.system.Now()
+	elapsed := time.Since(started)
+	// Unsigned, so that a clock that goes back counts: a bubble of testing/synctest has another
 	// monotonic clock.
-	if uint64(mono-c.anchor.Load()) >= uint64(anchorAge) {
-		return 0, false
-	}
-	return uint64(mono + c.offset.Load()), true
-}
-
-// now returns the time by the wall clock, and takes an anchor.
-func (c *systemClock) now() time.Time {
-	mono := time.Since(c.start)
-	now := time.Now()
-	if s := now.Unix(); s >= 0 && s < math.MaxInt64/int64(time.Second) && now.Sub(c.start)-mono <= anchorWidth {
-		// The monotonic reading before the wall's, not the one with it: where the two are apart, ids err towards the
-		// future by that much, and never lie before the time that the caller knew.
-		c.offset.Store(now.UnixNano() - int64(mono))
-		c.anchor.Store(int64(mono))
+	idle := uint64(elapsed-time.Duration(g.looked.Swap(int64(elapsed)))) >= uint64(maxIdle)
+	steps := g.system.Steps()
+	if g.stepped.Swap(steps) != steps || idle {
+		g.page.Load().close()
+		g.atMu.Lock()
+		g.at = monotonic.Counter{}
+		g.atMu.Unlock()
 	}
 	return now
+}
+
+// lookSometimes does what reading the system's clock for a timestamp does, if ids do not need its
+// time.
+func (g *Generator) lookSometimes() {
+	if g.reader != nil || g.now == nil && g.steps != 0 {
+		return
+	}
+	if _, ok := g.system.Read(); !ok {
+		g.look()
+	}
 }

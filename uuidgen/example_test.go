@@ -6,12 +6,14 @@ import (
 	"log"
 	"time"
 
-	"github.com/bsonids/bsonids/uuidgen"
 	"github.com/google/uuid"
+
+	"github.com/bsonids/bsonids/uuidgen"
+	"github.com/bsonids/bsonids/uuidrep"
 )
 
 func Example() {
-	ids, err := uuidgen.NewV7()
+	ids, err := uuidgen.NewV7Generator()
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -32,7 +34,7 @@ func Example() {
 
 // A batch is drawn at once.
 func ExampleGenerator_Fill() {
-	ids, err := uuidgen.NewV7()
+	ids, err := uuidgen.NewV7Generator()
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -44,11 +46,11 @@ func ExampleGenerator_Fill() {
 	// Output: -1
 }
 
-// With a clock and a random source of their own, tests know the ids beforehand.
+// With a clock and a random source of its own, a test knows the ids in advance.
 func ExampleWithClock() {
 	midday := func() time.Time { return time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC) }
 	zeros := bytes.NewReader(make([]byte, 3*8))
-	ids, err := uuidgen.NewV7(uuidgen.WithClock(midday), uuidgen.WithRandom(zeros))
+	ids, err := uuidgen.NewV7Generator(uuidgen.WithClock(midday), uuidgen.WithRandom(zeros))
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -63,32 +65,81 @@ func ExampleWithClock() {
 }
 
 func ExampleTime() {
-	u := uuid.MustParse("017f22e2-79b0-7cc3-98c4-dc0c0c07398f")
+	u := uuid.MustParse("1ec9414c-232a-6b00-b3c8-9f6bdeced846")
 	fmt.Println(uuidgen.Time(u))
 	_, err := uuidgen.Time(uuid.MustParse("919108f7-52d1-4320-9bac-f847db4148a8"))
 	fmt.Println(err)
 	// Output:
 	// 2022-02-22 19:22:22 +0000 UTC <nil>
-	// uuidgen: no timestamp: 919108f7-52d1-4320-9bac-f847db4148a8 is of version 4
+	// uuidgen: no timestamp: 919108f7-52d1-4320-9bac-f847db4148a8 is a UUID of version 4
 }
 
-// The ids of one day, as a filter on _id: from its first millisecond up to the first of the next day, which is left out.
-// A client whose registry encodes UUIDs takes the bounds as they are.
-func ExampleMinV7At() {
+// The documents made on one day, as a filter on _id.
+func ExampleRange_Filter() {
 	day := time.Date(2022, 2, 22, 0, 0, 0, 0, time.UTC)
-	from, err := uuidgen.MinV7At(day)
+	made, err := uuidgen.HalfOpenV7(day, day.AddDate(0, 0, 1))
 	if err != nil {
 		log.Fatal(err)
 	}
-	to, err := uuidgen.MinV7At(day.AddDate(0, 0, 1))
+	filter, err := made.Filter("_id", uuidrep.Standard)
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Printf("{_id: {$gte: %v, $lt: %v}}\n", from, to)
+	fmt.Println(len(filter), filter[0].Key)
+	fmt.Println(made.Contains(uuid.MustParse("017f22e2-79b0-7cc3-98c4-dc0c0c07398f")))
 
-	id := uuid.MustParse("017f22e2-79b0-7cc3-98c4-dc0c0c07398f")
-	fmt.Println(bytes.Compare(from[:], id[:]) <= 0 && bytes.Compare(id[:], to[:]) < 0)
+	_, err = made.Filter("_id", uuidrep.JavaLegacy)
+	fmt.Println(err)
 	// Output:
-	// {_id: {$gte: 017f1eba-4c00-7000-8000-000000000000, $lt: 017f23e0-a800-7000-8000-000000000000}}
+	// 1 _id
 	// true
+	// uuidgen: the representation does not keep the order of time: field "_id" in javaLegacy, but the ids are in order in standard
+}
+
+// A collection of .NET programs that stays on csharpLegacy gets ids in the order of time.
+func ExampleNewV8Generator() {
+	midday := func() time.Time { return time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC) }
+	ids, err := uuidgen.NewV8Generator(uuidrep.CSharpLegacy, uuidgen.WithClock(midday))
+	if err != nil {
+		log.Fatal(err)
+	}
+	id, err := ids.NewUUID()
+	if err != nil {
+		log.Fatal(err)
+	}
+	b, err := uuidrep.NewBinaryWithRepresentation(id, uuidrep.CSharpLegacy)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Printf("subtype %d, %x…\n", b.Subtype, b.Data[:8])
+	fmt.Println(uuidgen.V8Time(id, uuidrep.CSharpLegacy))
+	// Output:
+	// subtype 3, 019ca9450a000080…
+	// 2026-03-01 12:00:00 +0000 UTC <nil>
+}
+
+// The same message gets the same _id, so that an upsert can be repeated.
+func ExampleNewV5() {
+	messages := uuid.MustParse("0b9d0b9e-5c0e-4f5c-9d0e-3c1a8f0c7a52") // a namespace of the application
+	first, err := uuidgen.NewV5(messages, "partition 3, offset 1041")
+	if err != nil {
+		log.Fatal(err)
+	}
+	again, err := uuidgen.NewV5(messages, "partition 3, offset 1041")
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(first == again, first.Version())
+	// Output: true VERSION_5
+}
+
+// Documents from an older system get ids of the time at which they were made.
+func ExampleGenerator_NewUUIDAt() {
+	ids := uuidgen.DefaultV7()
+	id, err := ids.NewUUIDAt(time.Date(2012, 6, 1, 8, 30, 0, 0, time.UTC))
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(uuidgen.Time(id))
+	// Output: 2012-06-01 08:30:00 +0000 UTC <nil>
 }

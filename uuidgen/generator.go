@@ -5,161 +5,172 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/bsonids/bsonids/internal/clock"
+	"github.com/bsonids/bsonids/internal/fork"
+	"github.com/bsonids/bsonids/uuidgen/internal/monotonic"
+	"github.com/bsonids/bsonids/uuidgen/internal/wait"
+	"github.com/bsonids/bsonids/uuidrep"
 )
 
-// ErrTimeRange is wrapped by the error for a time that the version's timestamp cannot hold: before 1970 or beyond 48
-// bits of milliseconds for version 7, before 1582-10-15 or beyond 60 bits of 100 ns for version 6.
-var ErrTimeRange = errors.New("uuidgen: time out of range")
-
-var errNotMade = errors.New("uuidgen: a Generator is made by NewV4, NewV6 or NewV7")
-
-// A Generator makes UUIDs of one version. It is safe for concurrent use and must not be copied. The zero Generator
-// makes none: its methods return an error.
+// A Generator makes UUIDs of one version. It is safe for concurrent use and must not be copied. The
+// zero Generator makes none: its methods return an error.
 //
-// # Strict order
+// # Order
 //
-// Ids of versions 6 and 7 are strictly increasing, octet by octet, whatever the clock does: an id is greater than every
-// id of the same Generator whose call had returned before its own began, whichever goroutine made it, and ids within one
-// [Generator.Fill] increase by index.
+// Ids of versions 6, 7 and 8 are strictly increasing, whatever the clock does: an id is greater
+// than every id of the same Generator whose call returned before its own began, on any goroutine,
+// and the ids of one [Generator.Fill] increase by index. [Generator.Renew] begins a new order, and
+// so does [Generator.NewUUIDAt] for its own ids.
 //
-// RFC 9562 section 6.2 offers several methods. This is its method 3: the timestamp is taken as finely as the layout has
-// room for (100 ns in version 6; in version 7 the 12 bits after the milliseconds hold floor(4096 · fraction), steps of
-// 244 ns). When the clock has not moved on by a step since the last id, or has stepped back, the next id takes the last
-// timestamp plus one step, which carries into the milliseconds. The reasons: the order between machines is then as fine
-// as their clocks allow and not only to the millisecond, as with a counter; all bits after the timestamp are fresh for
-// every id, so that one id does not help to guess the next, as it does where a counter runs through them; and nothing
-// can be exhausted, so that no call ever waits.
+// This is method 3 of RFC 9562, section 6.2: the timestamp is as fine as the layout allows, 100 ns
+// in version 6 and 244 ns (1/4096 ms) in versions 7 and 8. If the clock has not advanced since the
+// last id, or was set back, the next id has the last timestamp plus one step. All bits after the
+// timestamp are random in every id.
 //
-// The price is that timestamps run ahead of the clock when ids are drawn faster than steps pass: 4,096,000 a second in
-// version 7, 10,000,000 in version 6. A burst of n ids ends at most n steps ahead (in version 7 n/4096 milliseconds: a
-// Fill of 100,000 ids reaches 25 ms ahead), and the clock catches up from then on. After a step back of the clock
-// timestamps stay where they were, a step further for each id, until the clock is there again. A Generator whose clock
-// once was far ahead by mistake therefore stays ahead; a new Generator starts from the clock.
+// # Ahead of the clock
+//
+// Timestamps run ahead of the clock while ids are drawn faster than steps pass: 4,096,000 a second
+// in versions 7 and 8, 10,000,000 in version 6. A Fill of 100,000 ids of version 7 ends 25 ms
+// ahead. They also stay ahead after the clock was set back, until it is there again.
+// [Generator.Ahead] reports how far, [WithMaxAhead] limits it, and Renew ends it.
+//
+// # Copies of a process
+//
+// A Generator holds random bytes in stock. It draws them anew when it finds that the process is a
+// copy of the one that drew them: see the section Randomness of the package.
 type Generator struct {
-	version byte
-	fixed   uint64 // the bits of the last eight octets that are 1 in every id
-	steps   uint64 // how many timestamps an id takes: 1, or 0 in version 4
-	words   uint64 // how many words of 8 random octets an id takes: 1, or 2 in version 4
+	layout   *layout // nil in the zero Generator
+	steps    uint64  // how many timestamps an id takes: 1, or 0 in version 4
+	words    uint64  // how many words of 8 random bytes an id takes: 1, or 2 in version 4
+	maxAhead uint64  // in steps
+	maxWait  time.Duration
 
-	now    func() time.Time // nil: the system clock
-	system systemClock
+	now     func() time.Time // nil: the system clock
+	system  clock.Clock
+	looked  atomic.Int64  // when the system clock was last looked at, on the monotonic clock since started
+	stepped atomic.Uint64 // how many steps it had made
 
 	reader   io.Reader // nil: the system's source
 	readerMu sync.Mutex
 
-	page   atomic.Pointer[page]
-	pageMu sync.Mutex // held to set page
+	page atomic.Pointer[page]
+
+	atMu         sync.Mutex
+	at           monotonic.Counter // of NewUUIDAt
+	atGeneration uint64            // of package fork, when at began
 }
 
-// An Option changes how a Generator works.
-type Option func(*Generator) error
+var started = time.Now()
 
-// WithClock makes a Generator of version 6 or 7 read the time from now, which must be safe for concurrent use. Version 4
-// has no time and never calls it.
-//
-// Without this option the time is the system's, read through its monotonic clock and compared with the wall clock every
-// millisecond: a wall clock that was set is noticed within that time.
-func WithClock(now func() time.Time) Option {
-	return func(g *Generator) error {
-		if now == nil {
-			return errors.New("uuidgen: WithClock: nil clock")
-		}
-		g.now = now
-		return nil
-	}
-}
-
-// WithRandom makes a Generator take every random bit from r, one call at a time: r need not be safe for concurrent use.
-// Each id of version 4 takes 16 octets, each of version 6 or 7 takes 8; they become the last octets of the id in the
-// order read, with version, variant and multicast bit written over them. Nothing is read ahead beyond the ids asked for.
-// An error or a short read of r is an error of the call, and no id comes of it.
-func WithRandom(r io.Reader) Option {
-	return func(g *Generator) error {
-		if r == nil {
-			return errors.New("uuidgen: WithRandom: nil reader")
-		}
-		g.reader = r
-		return nil
-	}
-}
-
-// NewV4 returns a Generator of random UUIDs (RFC 9562 section 5.4). It fails where an option is invalid or the system's
-// source of randomness does.
-func NewV4(opts ...Option) (*Generator, error) { return newGenerator(4, opts) }
-
-// NewV6 returns a Generator of UUIDs in the order of time that hold the timestamp of version 1, with a random clock
-// sequence and node (RFC 9562 section 5.6). It fails where an option is invalid or the system's source of randomness
-// does.
-func NewV6(opts ...Option) (*Generator, error) { return newGenerator(6, opts) }
-
-// NewV7 returns a Generator of UUIDs in the order of Unix time (RFC 9562 section 5.7). It fails where an option is
-// invalid or the system's source of randomness does.
-func NewV7(opts ...Option) (*Generator, error) { return newGenerator(7, opts) }
-
-func newGenerator(version byte, opts []Option) (*Generator, error) {
-	const variant, multicast = 1 << 63, 1 << 40 // multicast is the last bit of octet 10
-	g := &Generator{version: version, fixed: variant, steps: 1, words: 1}
-	switch version {
-	case 4:
-		g.steps, g.words = 0, 2
-	case 6:
-		g.fixed |= multicast
-	}
-	g.system.init()
-	for _, opt := range opts {
-		if err := opt(g); err != nil {
-			return nil, err
-		}
-	}
-	p, err := g.newPage()
+// NewV4Generator returns a Generator of random UUIDs (RFC 9562, section 5.4). The only option is
+// [WithRandom]. An invalid option is an error.
+func NewV4Generator(opts ...Option) (*Generator, error) {
+	c, err := newConfig(layoutV4.String(), opts, "WithRandom")
 	if err != nil {
 		return nil, err
 	}
-	g.page.Store(p)
-	return g, nil
+	return newGenerator(layoutV4, c), nil
 }
 
-// NewUUID returns the next id. Where the clock is out of the version's range ([ErrTimeRange]) or the random source
-// fails, it returns that error and the nil UUID.
+// NewV6Generator returns a Generator of UUIDs in the order of time that hold the timestamp of
+// version 1, with a random clock sequence and node in every id (RFC 9562, section 5.6). An invalid
+// option is an error.
+func NewV6Generator(opts ...Option) (*Generator, error) { return newTimeGenerator(layoutV6, opts) }
+
+// NewV7Generator returns a Generator of UUIDs in the order of Unix time (RFC 9562, section 5.7). An
+// invalid option is an error.
+func NewV7Generator(opts ...Option) (*Generator, error) { return newTimeGenerator(layoutV7, opts) }
+
+// NewV8Generator returns a Generator of UUIDs of version 8 (RFC 9562, section 5.8) whose stored
+// bytes are in the order of time if the field has the representation r: CSharpLegacy or JavaLegacy.
+// The ids of version 7 are not in order there. [V8Time] reads the time of such an id; [Time] and
+// the bounds of version 7 do not. NewID returns a [uuidrep.CSharpLegacyUUID] or
+// [uuidrep.JavaLegacyUUID], which is stored in this representation whatever the registry says.
+// Another representation, and an invalid option, is an error.
+func NewV8Generator(r uuidrep.Representation, opts ...Option) (*Generator, error) {
+	l, err := layoutV8(r)
+	if err != nil {
+		return nil, err
+	}
+	return newTimeGenerator(l, opts)
+}
+
+func newTimeGenerator(l *layout, opts []Option) (*Generator, error) {
+	c, err := newConfig(l.String(), opts, "WithClock", "WithRandom", "WithMaxAhead", "WithMaxWait")
+	if err != nil {
+		return nil, err
+	}
+	return newGenerator(l, c), nil
+}
+
+func newGenerator(l *layout, c *config) *Generator {
+	g := &Generator{layout: l, steps: 1, words: 1, maxAhead: c.aheadSteps(l), maxWait: c.maxWait, now: c.now, reader: c.random}
+	if l == layoutV4 {
+		g.steps, g.words = 0, 2
+	}
+	g.system.Start()
+	g.page.Store(noPage)
+	return g
+}
+
+// NewUUID returns the next id. The errors are [ErrTimeRange], if the clock is out of the version's
+// range, [ErrAhead], and that of the random source; the id is then the nil UUID.
 func (g *Generator) NewUUID() (u uuid.UUID, err error) {
+	// What tryTake does, for one id if nothing is in the way. Version 4 has no timestamps, so that
+	// the state of a page is the number of words used.
+	for g.layout == layoutV4 && g.reader == nil {
+		p := g.page.Load()
+		word := p.state.Load()
+		if word >= pageWords || p.generation != fork.Generation() {
+			break
+		}
+		if !p.state.CompareAndSwap(word, word+2) {
+			continue
+		}
+		if word%lookEvery == 0 {
+			g.lookSometimes()
+		}
+		putV4(&u, p.random[word*8:])
+		return u, nil
+	}
 	now, err := g.timestamp()
 	if err != nil {
 		return u, err
 	}
-	// What take does, for one id where nothing is in the way.
-	for g.reader == nil {
+	for g.layout != layoutV4 && g.reader == nil {
 		p := g.page.Load()
 		state := p.state.Load()
 		word, step := state&usedMask, max(p.base+state>>usedBits, now)
-		if word+g.words > pageWords || step >= min(p.base+maxNext, maxTimestamps) {
+		if word >= pageWords || step >= min(p.base+maxNext, maxTimestamps, now+g.maxAhead) ||
+			p.generation != fork.Generation() {
 			break
 		}
-		if !p.state.CompareAndSwap(state, (step+g.steps-p.base)<<usedBits|(word+g.words)) {
+		if !p.state.CompareAndSwap(state, (step+1-p.base)<<usedBits|(word+1)) {
 			continue
 		}
-		octets := p.octets[word*8:]
-		if g.version == 4 {
-			putRandom(&u, octets)
+		if g.layout.version == 8 {
+			g.layout.putV8(&u, step, p.random[word*8:])
 		} else {
-			g.putTimed(&u, step, octets)
+			g.layout.put(&u, step, p.random[word*8:])
 		}
 		return u, nil
 	}
 	var ids [1]uuid.UUID
-	if _, err := g.fill(ids[:], now); err != nil {
-		return u, err
-	}
-	return ids[0], nil
+	_, err = g.fill(ids[:], now)
+	return ids[0], err
 }
 
-// Fill sets every element of ids to a new id, increasing by index in versions 6 and 7. Ids are drawn up to a thousand at
-// once, which makes one of version 7 cost about an eighth of a single one. Ids that other goroutines draw meanwhile may
-// stand between those of the batch. Errors are those of [Generator.NewUUID]; all of ids is then set to the nil UUID.
+// Fill sets every element of ids to a new id, increasing by index in versions 6, 7 and 8. A
+// thousand ids are drawn at once, which makes an id of version 7 cost about an eighth of a single
+// one. Ids that other goroutines draw at the same time may lie between those of the batch. The
+// errors are those of [Generator.NewUUID]; all of ids is then set to the nil UUID.
 func (g *Generator) Fill(ids []uuid.UUID) error {
 	for rest := ids; len(rest) > 0; {
 		now, err := g.timestamp()
@@ -176,125 +187,212 @@ func (g *Generator) Fill(ids []uuid.UUID) error {
 	return nil
 }
 
+// UUIDs returns an iterator over n new ids, increasing in versions 6, 7 and 8; with n below 1 there
+// are none. Up to 256 ids are drawn at once, when the first of them is asked for; those left over
+// when the loop ends early are discarded. After an error, which is that of [Generator.NewUUID] and
+// comes with the nil UUID, the iteration ends.
+func (g *Generator) UUIDs(n int) iter.Seq2[uuid.UUID, error] {
+	return func(yield func(uuid.UUID, error) bool) {
+		ids := make([]uuid.UUID, min(max(n, 0), bulk))
+		for left := n; left > 0; left -= len(ids) {
+			ids = ids[:min(left, len(ids))]
+			if err := g.Fill(ids); err != nil {
+				yield(uuid.Nil, err)
+				return
+			}
+			for _, u := range ids {
+				if !yield(u, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
 // fill sets the first n elements of ids, at least one, none of them before now.
 func (g *Generator) fill(ids []uuid.UUID, now uint64) (n uint64, err error) {
 	words := g.words
-	var octets []byte
+	var random []byte
 	if g.reader != nil || len(ids) >= bulk {
 		buf := buffers.Get().(*buffer)
 		defer buffers.Put(buf)
 		ids = ids[:min(len(ids), len(buf)/int(8*words))]
-		octets = buf[:len(ids)*int(8*words)]
+		random = buf[:len(ids)*int(8*words)]
 		words = 0
-		if err := g.random(octets); err != nil {
+		if err := g.drawRandom(random); err != nil {
 			return 0, err
 		}
 	}
-	p, n, step, word, err := g.take(uint64(len(ids)), words, now)
+	s, err := g.take(uint64(len(ids)), words, now)
 	if err != nil {
 		return 0, err
 	}
-	if octets == nil {
-		octets = p.octets[word*8:]
+	if random == nil {
+		random = s.page.random[s.word*8:]
 	}
-	ids = ids[:n]
-	if g.version == 4 {
+	ids = ids[:s.n]
+	if g.steps == 0 {
 		for i := range ids {
-			putRandom(&ids[i], octets)
-			octets = octets[16:]
+			putV4(&ids[i], random)
+			random = random[16:]
 		}
-	} else {
-		for i := range ids {
-			g.putTimed(&ids[i], step, octets)
-			octets = octets[8:]
-			step++
-		}
+		return s.n, nil
 	}
-	return n, nil
+	l := g.layout
+	if l.version == 8 {
+		for i := range ids {
+			l.putV8(&ids[i], s.step, random)
+			random = random[8:]
+			s.step++
+		}
+		return s.n, nil
+	}
+	step := s.step
+	for i := range ids {
+		l.put(&ids[i], step, random)
+		random = random[8:]
+		step++
+	}
+	return s.n, nil
 }
 
-// NewID returns the next id as a [uuid.UUID]: a Generator is a source of ids for package autoid. Its errors are those of
+// NewID returns the next id as a [uuid.UUID], or as the field type of the representation in version
+// 8: a Generator is a source of ids for package autoid. The errors are those of
 // [Generator.NewUUID].
 func (g *Generator) NewID() (any, error) {
 	id, err := g.NewUUID()
 	if err != nil {
 		return nil, err
 	}
+	switch g.layout {
+	case layoutV8CSharp:
+		return uuidrep.CSharpLegacyUUID{UUID: id}, nil
+	case layoutV8Java:
+		return uuidrep.JavaLegacyUUID{UUID: id}, nil
+	}
 	return id, nil
 }
 
-// Renew throws away the random octets that the Generator has in stock and draws new ones: no id that is begun after
-// Renew returns shares random bits with a copy of the process made before. Call it after the restore of a snapshot of the
-// machine. Order is kept.
+// Renew makes the Generator begin anew: it discards its random bytes, and the next timestamp is
+// that of the clock, also when the timestamps before were ahead of it. No id that is begun after
+// Renew returns shares random bits with a copy of the process made before. Ids made before may be
+// greater than those made after, if the timestamps were ahead.
 //
-// An error is the system source's; the old stock is gone even so, and ids are errors until the source gives again. With
-// [WithRandom] there is no stock, and Renew does nothing.
+// Call it in a process that was restored from a snapshot or a checkpoint, before the next id, and
+// when the clock was once far ahead by mistake. The only error is that of the zero Generator.
 func (g *Generator) Renew() error {
-	if g.version == 0 {
+	if g.layout == nil {
 		return errNotMade
 	}
-	if g.reader != nil {
-		return nil
+	g.atMu.Lock()
+	g.at = monotonic.Counter{}
+	g.atMu.Unlock()
+	for {
+		p := g.page.Load()
+		p.close()
+		if g.page.CompareAndSwap(p, noPage) {
+			return nil
+		}
 	}
-	g.pageMu.Lock()
-	defer g.pageMu.Unlock()
-	g.page.Load().close()
-	return g.replacePage(0)
+}
+
+// Ahead returns how far the timestamp of the last id is ahead of the clock, to a step of the
+// timestamp; zero if it is not, in version 4, and before the first id.
+func (g *Generator) Ahead() time.Duration {
+	if g.layout == nil || g.steps == 0 {
+		return 0
+	}
+	p := g.page.Load()
+	next := p.base + p.state.Load()>>usedBits
+	if next == 0 {
+		return 0
+	}
+	now := g.now
+	if now == nil {
+		now = time.Now
+	}
+	return max(0, g.layout.time(next-1).Sub(now().UTC()))
 }
 
 // timestamp returns the clock's timestamp, or 0 in version 4.
 func (g *Generator) timestamp() (uint64, error) {
-	switch g.version {
-	case 0:
+	switch {
+	case g.layout == nil:
 		return 0, errNotMade
-	case 4:
+	case g.steps == 0:
 		return 0, nil
+	case g.now != nil:
+		g.lookSometimes()
+		return g.layout.timestamp(g.now())
 	}
-	if g.now != nil {
-		return timestampAt(g.version, g.now())
+	if ns, ok := g.system.Read(); ok {
+		return g.layout.timestampOf(ns), nil
 	}
-	if ns, ok := g.system.read(); ok {
-		return timestampOf(g.version, ns), nil
-	}
-	return timestampAt(g.version, g.system.now())
+	return g.layout.timestamp(g.look())
 }
 
-// take reserves n ids, at least one and at most the given number, none of them before now: the n timestamps from step
-// on, and the given number of words each of the page from word on.
-func (g *Generator) take(most, words, now uint64) (p *page, n, step, word uint64, err error) {
+// A share is what ids are made of: n timestamps from step on, and the words of the page from word
+// on.
+type share struct {
+	page          *page
+	n, step, word uint64
+}
+
+var errAtLimit = errors.New("at the limit of WithMaxAhead")
+
+// take reserves n ids, at least one and at most the given number, none of them before now, with the
+// given number of words of the page for each. At the limit of WithMaxAhead it waits.
+func (g *Generator) take(most, words, now uint64) (share, error) {
+	s, err := g.tryTake(most, words, now)
+	if err != errAtLimit {
+		return s, err
+	}
+	return wait.For(g.maxWait, ErrAhead, func() (share, bool, error) {
+		now, err := g.timestamp()
+		if err != nil {
+			return share{}, false, err
+		}
+		s, err := g.tryTake(most, words, now)
+		if err == errAtLimit {
+			return share{}, false, nil
+		}
+		return s, err == nil, err
+	})
+}
+
+func (g *Generator) tryTake(most, words, now uint64) (share, error) {
 	for {
-		p = g.page.Load()
+		p := g.page.Load()
 		state := p.state.Load()
-		n, word, step = most, state&usedMask, max(p.base+state>>usedBits, now)
-		if n > 1 && words > 0 && word < pageWords {
-			n = min(n, (pageWords-word)/words)
+		n, word, step := most, state&usedMask, max(p.base+state>>usedBits, now)
+		if n > 1 {
+			if words > 0 && word < pageWords {
+				n = min(n, (pageWords-word)/words)
+			}
+			if limit := now + g.maxAhead; step <= limit {
+				n = min(n, limit-step+1)
+			}
 		}
 		wordAfter, stepAfter := word+n*words, step+n*g.steps
 		switch {
-		case wordAfter > pageWords || stepAfter > p.base+maxNext:
-			if err = g.pageAfter(p, now); err != nil {
-				return nil, 0, 0, 0, err
+		case wordAfter > pageWords || stepAfter > p.base+maxNext || p.generation != fork.Generation():
+			if err := g.pageAfter(p, now); err != nil {
+				return share{}, err
 			}
+		case step > now+g.maxAhead:
+			return share{}, errAtLimit
 		case stepAfter > maxTimestamps:
-			return nil, 0, 0, 0, fmt.Errorf("%w: version %d has no timestamp left", ErrTimeRange, g.version)
+			return share{}, fmt.Errorf("uuidgen: %w: no timestamp is left in %v", ErrTimeRange, g.layout)
 		case p.state.CompareAndSwap(state, (stepAfter-p.base)<<usedBits|wordAfter):
-			return p, n, step, word, nil
+			if g.steps == 0 && word%lookEvery < n*words {
+				g.lookSometimes()
+			}
+			return share{p, n, step, word}, nil
 		}
 	}
 }
 
-func putRandom(u *uuid.UUID, octets []byte) {
-	binary.BigEndian.PutUint64(u[:8], binary.BigEndian.Uint64(octets)&^0xf000|0x4000)
-	binary.BigEndian.PutUint64(u[8:], binary.BigEndian.Uint64(octets[8:])&^(0b11<<62)|0b10<<62)
-}
-
-func (g *Generator) putTimed(u *uuid.UUID, step uint64, octets []byte) {
-	binary.BigEndian.PutUint64(u[:8], timeWord(g.version, step))
-	binary.BigEndian.PutUint64(u[8:], binary.BigEndian.Uint64(octets)&^(0b11<<62)|g.fixed)
-}
-
-// timeWord returns the first eight octets: in versions 6 and 7 alike 48 bits of the timestamp, the version, and the
-// timestamp's low 12 bits.
-func timeWord(version byte, step uint64) uint64 {
-	return step>>12<<16 | uint64(version)<<12 | step&0xfff
+func putV4(u *uuid.UUID, random []byte) {
+	binary.BigEndian.PutUint64(u[:8], binary.BigEndian.Uint64(random)&^0xf000|0x4000)
+	binary.BigEndian.PutUint64(u[8:], binary.BigEndian.Uint64(random[8:])&^(0b11<<62)|variantBits)
 }

@@ -1,21 +1,27 @@
 package uuidgen
 
-import "sync/atomic"
+import (
+	"sync/atomic"
 
-// A page is what ids are drawn from: a run of timestamps and a stock of random octets. One compare-and-swap of its state
-// takes an id's share of both, so that neither a lock nor a second such step is needed.
+	"github.com/bsonids/bsonids/internal/fork"
+)
+
+// A page is what ids are drawn from: a run of timestamps and a stock of random bytes. One
+// compare-and-swap of its state takes an id's share of both.
 //
-// A page comes after another when that one's random octets are used up, when it is renewed, or when the clock has gone
-// further than its state can count. Every timestamp of a page is greater than those of the pages before it.
+// Another page follows when the random bytes are used up, when the process may be a copy, when the
+// page is renewed, or when the clock has gone further than the state can count. Unless the
+// Generator is renewed, every timestamp of a page is greater than those of the pages before it.
 type page struct {
-	base uint64 // the timestamp that state counts from
+	base       uint64 // the timestamp that state counts from
+	generation uint64 // of package fork: another one means that the process is a copy
 
 	// The word that every id writes has a cache line to itself.
-	_     [56]byte
+	_     [48]byte
 	state atomic.Uint64 // the next timestamp after base, and in the low usedBits the number of words used
 	_     [56]byte
 
-	octets [pageWords * 8]byte
+	random [pageWords * 8]byte
 }
 
 const (
@@ -23,41 +29,32 @@ const (
 	usedMask = 1<<usedBits - 1
 	maxNext  = 1<<(64-usedBits) - 1
 
-	// pageWords is even, for version 4, below usedMask, which says closed, and makes a page 8192 octets, which is a size
-	// that the allocator has.
+	// pageWords is even, for version 4, below usedMask, which says closed, and makes a page 8192
+	// bytes, which is a size that the allocator has.
 	pageWords = 1008
 )
 
-// newPage returns a page that starts at timestamp 0. With a reader nothing is held in stock, and it has timestamps only.
-func (g *Generator) newPage() (*page, error) {
+// noPage is closed. It stands before the first page, so that a Generator that is not used costs
+// little.
+var noPage = func() *page {
 	p := new(page)
+	p.state.Store(usedMask)
+	return p
+}()
+
+// pageAfter replaces p unless another goroutine has done so. The new page starts at now or where p
+// ended, whichever is later. No lock is held: if a thread holds one while the process is forked,
+// the child waits for ever.
+func (g *Generator) pageAfter(p *page, now uint64) error {
+	g.lookSometimes()
+	q := &page{generation: fork.Generation()} // before the random bytes are drawn
 	if g.reader == nil {
-		if err := g.random(p.octets[:]); err != nil {
-			return nil, err
+		if err := g.drawRandom(q.random[:]); err != nil {
+			return err
 		}
 	}
-	return p, nil
-}
-
-// pageAfter replaces p unless another goroutine has done so.
-func (g *Generator) pageAfter(p *page, now uint64) error {
-	g.pageMu.Lock()
-	defer g.pageMu.Unlock()
-	if g.page.Load() != p {
-		return nil
-	}
-	return g.replacePage(now)
-}
-
-// replacePage sets a new page, which starts at now or where the last one ended, whichever is later. The caller holds
-// pageMu.
-func (g *Generator) replacePage(now uint64) error {
-	p, err := g.newPage()
-	if err != nil {
-		return err
-	}
-	p.base = max(now, g.page.Load().close())
-	g.page.Store(p)
+	q.base = max(now, p.close())
+	g.page.CompareAndSwap(p, q)
 	return nil
 }
 

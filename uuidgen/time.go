@@ -2,132 +2,110 @@ package uuidgen
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/bsonids/bsonids/internal/gregorian"
+	"github.com/bsonids/bsonids/uuidrep"
 )
 
-// ErrNoTime is wrapped by the error of [Time] for a UUID that holds no timestamp.
-var ErrNoTime = errors.New("uuidgen: no timestamp")
-
-const (
-	maxTimestamps = 1 << 60 // timestamps of versions 1, 6 and 7 here have 60 bits
-
-	// Version 7: steps of 1/4096 ms since 1970.
-	v7PerSecond = 1000 * 4096
-
-	// Versions 1 and 6: steps of 100 ns since 1582-10-15T00:00:00Z.
-	v6PerSecond = 10_000_000
-	v6Unix      = 0x01B21DD213814000 // 1970-01-01T00:00:00Z
-)
-
-// Time returns the instant that a UUID of version 1, 6 or 7 (RFC 9562 sections 5.1, 5.6 and 5.7) holds, in UTC: to
-// 100 ns in versions 1 and 6, to the millisecond in version 7, whose further bits are whatever the system that made it
-// put there. For every other version and variant the error wraps [ErrNoTime].
+// Time returns the instant in a UUID of version 1, 6 or 7, in UTC. For another version or variant
+// the error is [ErrNoTime].
 //
-// A UUID that another system made after a draft of the RFC may also call itself version 7 and hold its time otherwise;
-// nothing in the value tells. Package peabody01 reads those of one such draft.
+// Versions 1 and 6 hold 100 ns. Version 7 holds milliseconds. A [Generator] and other systems that
+// use method 3 of section 6.2 put a fraction of a millisecond into the 12 bits that follow, and
+// Time reads it: the instant is exact to 245 ns. Systems that put other bits there are read up to 1
+// ms late; nothing in the value tells them apart. Truncate the result to a millisecond if only that
+// is needed.
+//
+// A UUID of version 7 that was made after a draft of the RFC has another layout, and Time returns a
+// wrong instant. Package peabody01 reads those of one draft.
+//
+// It implements RFC 9562, sections 5.1, 5.6 and 5.7.
 func Time(u uuid.UUID) (time.Time, error) {
-	if u[8]>>6 != 0b10 {
-		return time.Time{}, fmt.Errorf("%w: %v is not of the variant of RFC 9562", ErrNoTime, u)
+	if u.Version() == 1 && u[8]>>6 == 0b10 {
+		word := binary.BigEndian.Uint64(u[:8])
+		return gregorian.Time(word&0xfff<<48 | word>>16&0xffff<<32 | word>>32), nil
 	}
-	high := binary.BigEndian.Uint64(u[:8])
-	switch u[6] >> 4 {
-	case 1:
-		return gregorian(high&0xfff<<48 | high>>16&0xffff<<32 | high>>32), nil
+	l, err := layoutOf(u)
+	if err != nil {
+		return time.Time{}, err
+	}
+	return l.time(l.step(binary.BigEndian.Uint64(u[:8]))), nil
+}
+
+// V8Time returns the instant in a UUID of version 8 that [NewV8Generator] made for the
+// representation r, in UTC: exact to 245 ns. Version 8 is free for any use, and nothing in the
+// value tells who made it: V8Time returns an instant for every UUID of version 8. For another
+// version or variant the error is [ErrNoTime]; another representation is an error.
+func V8Time(u uuid.UUID, r uuidrep.Representation) (time.Time, error) {
+	l, err := layoutV8(r)
+	if err != nil {
+		return time.Time{}, err
+	}
+	if err := l.check(u); err != nil {
+		return time.Time{}, err
+	}
+	return l.time(l.step(binary.BigEndian.Uint64(u[:8]))), nil
+}
+
+// CompareTime compares the instant in a UUID of version 1, 6 or 7 with t, both in the unit of the
+// version: a millisecond in version 7, 100 ns in versions 1 and 6. The result is -1 if the UUID is
+// from an earlier unit than t, 0 if it is from the same, and +1 if it is from a later one. An
+// instant that the version cannot hold is compared too. The errors are those of [Time].
+func CompareTime(u uuid.UUID, t time.Time) (int, error) {
+	at, err := Time(u)
+	if err != nil {
+		return 0, err
+	}
+	unit := gregorian.Tick
+	if u.Version() == 7 {
+		unit = time.Millisecond
+	}
+	return compareUnits(at, t, unit), nil
+}
+
+// CompareV8Time is [CompareTime] for a UUID of version 8 that [NewV8Generator] made for the
+// representation r. The unit is a millisecond. The errors are those of [V8Time].
+func CompareV8Time(u uuid.UUID, t time.Time, r uuidrep.Representation) (int, error) {
+	at, err := V8Time(u, r)
+	if err != nil {
+		return 0, err
+	}
+	return compareUnits(at, t, time.Millisecond), nil
+}
+
+// compareUnits compares instants rounded down to a unit that divides the second. Not by Truncate,
+// which overflows for instants far away.
+func compareUnits(a, b time.Time, unit time.Duration) int {
+	floor := func(t time.Time) time.Time {
+		return time.Unix(t.Unix(), int64(t.Nanosecond())/int64(unit)*int64(unit))
+	}
+	return floor(a).Compare(floor(b))
+}
+
+// layoutOf returns the layout of version 6 or 7.
+func layoutOf(u uuid.UUID) (*layout, error) {
+	l := layoutV6
+	switch u.Version() {
 	case 6:
-		return gregorian(high>>16<<12 | high&0xfff), nil
 	case 7:
-		return time.UnixMilli(int64(high >> 16)).UTC(), nil
+		l = layoutV7
+	default:
+		return nil, fmt.Errorf("%w: %v is a UUID of version %d", ErrNoTime, u, u.Version())
 	}
-	return time.Time{}, fmt.Errorf("%w: %v is of version %d", ErrNoTime, u, u[6]>>4)
+	return l, l.check(u)
 }
 
-func gregorian(step uint64) time.Time {
-	d := int64(step) - v6Unix
-	return time.Unix(d/v6PerSecond, d%v6PerSecond*100).UTC()
-}
-
-// MinV7At returns the least UUID of version 7 with the millisecond of t. For a time before 1970 or beyond 48 bits of
-// milliseconds the error wraps [ErrTimeRange].
-//
-// With [MaxV7At] it makes a time range a range of _id: MinV7At(from) <= id <= MaxV7At(to) holds for the UUIDs of version
-// 7 made from the millisecond of from to that of to, both included, by any generator that keeps to RFC 9562; id <
-// MinV7At(to) leaves the last millisecond out. The millisecond is what the timestamp of section 5.7 gives and is the
-// precision of the range. It goes by the timestamps in the ids: an id of a [Generator] is never stamped before the time
-// that its clock read, and may be stamped later after a burst or a step back of the clock (see there).
-func MinV7At(t time.Time) (uuid.UUID, error) { return v7Bound(t, false) }
-
-// MaxV7At returns the greatest UUID of version 7 with the millisecond of t. See [MinV7At].
-func MaxV7At(t time.Time) (uuid.UUID, error) { return v7Bound(t, true) }
-
-func v7Bound(t time.Time, upper bool) (uuid.UUID, error) {
-	step, err := timestampAt(7, t)
-	if err != nil {
-		return uuid.Nil, err
+// check returns an error if u is not a UUID of the version.
+func (l *layout) check(u uuid.UUID) error {
+	if u[8]>>6 != 0b10 {
+		return fmt.Errorf("%w: %v does not have the variant of RFC 9562", ErrNoTime, u)
 	}
-	if upper {
-		return bound(7, step|0xfff, upper), nil
+	if got := u[6] >> 4; got != l.version {
+		return fmt.Errorf("%w: %v is a UUID of version %d, not %d", ErrNoTime, u, got, l.version)
 	}
-	return bound(7, step&^0xfff, upper), nil
-}
-
-// MinV6At returns the least UUID of version 6 with the 100 ns of t. For a time before 1582-10-15 or beyond 60 bits of
-// 100 ns the error wraps [ErrTimeRange].
-//
-// With [MaxV6At] it makes a time range a range of _id, as [MinV7At] does, with 100 ns for the precision of the range.
-func MinV6At(t time.Time) (uuid.UUID, error) { return v6Bound(t, false) }
-
-// MaxV6At returns the greatest UUID of version 6 with the 100 ns of t. See [MinV6At].
-func MaxV6At(t time.Time) (uuid.UUID, error) { return v6Bound(t, true) }
-
-func v6Bound(t time.Time, upper bool) (uuid.UUID, error) {
-	step, err := timestampAt(6, t)
-	if err != nil {
-		return uuid.Nil, err
-	}
-	return bound(6, step, upper), nil
-}
-
-// bound returns the least or the greatest UUID with this timestamp.
-func bound(version byte, step uint64, upper bool) uuid.UUID {
-	var u uuid.UUID
-	binary.BigEndian.PutUint64(u[:8], timeWord(version, step))
-	low := uint64(0b10) << 62
-	if upper {
-		low |= 1<<62 - 1
-	}
-	binary.BigEndian.PutUint64(u[8:], low)
-	return u
-}
-
-// timestampAt returns the 60-bit timestamp of version 6 or 7.
-func timestampAt(version byte, t time.Time) (uint64, error) {
-	// The range of seconds is checked first, so that the product cannot wrap.
-	sec, nsec := t.Unix(), int64(t.Nanosecond())
-	if version == 6 {
-		if sec >= -v6Unix/v6PerSecond && sec <= maxTimestamps/v6PerSecond {
-			if step := uint64(sec*v6PerSecond + nsec/100 + v6Unix); step < maxTimestamps {
-				return step, nil
-			}
-		}
-		return 0, fmt.Errorf("%w: %v is not in 1582-10-15 to 5236-03-31, which version 6 holds", ErrTimeRange, t.UTC())
-	}
-	if sec >= 0 && sec <= maxTimestamps/v7PerSecond {
-		// v7PerSecond/1e9 in lowest terms is 64/15625.
-		if step := uint64(sec*v7PerSecond + nsec*64/15625); step < maxTimestamps {
-			return step, nil
-		}
-	}
-	return 0, fmt.Errorf("%w: %v is not in 1970 to 10889-08-02, which version 7 holds", ErrTimeRange, t.UTC())
-}
-
-// timestampOf is timestampAt for nanoseconds since 1970, which are in range for both versions.
-func timestampOf(version byte, ns uint64) uint64 {
-	if version == 6 {
-		return ns/100 + v6Unix
-	}
-	return ns/15625*64 + ns%15625*64/15625
+	return nil
 }

@@ -19,14 +19,17 @@ func TestTime(t *testing.T) {
 		// RFC 9562, appendix A.
 		{"c232ab00-9414-11ec-b3c8-9f6bdeced846", at},
 		{"1ec9414c-232a-6b00-b3c8-9f6bdeced846", at},
-		{"017f22e2-79b0-7cc3-98c4-dc0c0c07398f", at},
+		// Version 7 to the millisecond. The 12 bits that follow are random there, and read as a
+		// fraction: 0xcc3/4096 ms.
+		{"017f22e2-79b0-7cc3-98c4-dc0c0c07398f", at.Add(797_608)},
+		{"017f22e2-79b0-7000-98c4-dc0c0c07398f", at},
 		// The ends of the ranges: all timestamp bits 0 and all 1.
 		{"00000000-0000-1000-8000-000000000000", time.Date(1582, 10, 15, 0, 0, 0, 0, time.UTC)},
 		{"00000000-0000-6000-8000-000000000000", time.Date(1582, 10, 15, 0, 0, 0, 0, time.UTC)},
 		{"00000000-0000-7000-8000-000000000000", time.Date(1970, 1, 1, 0, 0, 0, 0, time.UTC)},
 		{"ffffffff-ffff-1fff-bfff-ffffffffffff", time.Date(5236, 3, 31, 21, 21, 0, 684_697_500, time.UTC)},
 		{"ffffffff-ffff-6fff-bfff-ffffffffffff", time.Date(5236, 3, 31, 21, 21, 0, 684_697_500, time.UTC)},
-		{"ffffffff-ffff-7fff-bfff-ffffffffffff", time.UnixMilli(1<<48 - 1)},
+		{"ffffffff-ffff-7fff-bfff-ffffffffffff", time.UnixMilli(1<<48 - 1).Add(999_756)},
 	} {
 		got, err := Time(uuid.MustParse(tt.uuid))
 		if err != nil || !got.Equal(tt.want) || got.Location() != time.UTC {
@@ -59,6 +62,8 @@ func TestNoTime(t *testing.T) {
 	}
 }
 
+var layouts = map[byte]*layout{6: layoutV6, 7: layoutV7}
+
 // Both ways to a timestamp agree.
 func TestTimestampOf(t *testing.T) {
 	rnd := mathrand.New(mathrand.NewPCG(7, 8))
@@ -68,16 +73,16 @@ func TestTimestampOf(t *testing.T) {
 			if i%2 == 0 {
 				ns -= ns % 1e6 // the beginning of a millisecond
 			}
-			want, err := timestampAt(version, time.Unix(0, ns))
-			if got := timestampOf(version, uint64(ns)); err != nil || got != want {
+			want, err := layouts[version].timestamp(time.Unix(0, ns))
+			if got := layouts[version].timestampOf(uint64(ns)); err != nil || got != want {
 				t.Fatalf("version %d, %d ns: %d, want %d, %v", version, ns, got, want, err)
 			}
 		}
 	}
 }
 
-// MinV7At(t) <= u <= MaxV7At(t) for every id made at t, and for none made at another millisecond; likewise version 6 with
-// 100 ns.
+// MinV7At(t) <= u <= MaxV7At(t) for every id made at t, and for none made at another millisecond;
+// likewise version 6 with 100 ns.
 func TestBounds(t *testing.T) {
 	type bounds struct {
 		version  byte
@@ -100,7 +105,7 @@ func TestBounds(t *testing.T) {
 				t.Fatalf("%v and %v are not of version %d", lo, hi, b.version)
 			}
 			for _, u := range []uuid.UUID{lo, hi} {
-				if got, err := Time(u); err != nil || !got.Equal(at.Truncate(b.unit)) {
+				if got, err := Time(u); err != nil || !got.Truncate(b.unit).Equal(at.Truncate(b.unit)) {
 					t.Fatalf("the bound %v of %v is of %v, %v", u, at, got, err)
 				}
 			}
@@ -171,7 +176,8 @@ func FuzzTime(f *testing.F) {
 			return
 		}
 		if u.Version() == 1 {
-			// google/uuid reads version 1, but counts nanoseconds from 1970 in an int64 sum that a late time overflows.
+			// google/uuid reads version 1, but counts nanoseconds from 1970 in an int64 sum that a
+			// late time overflows.
 			sec, nsec := u.Time().UnixTime()
 			if nsec >= 0 && (at.Unix() != sec || int64(at.Nanosecond()) != nsec) {
 				t.Fatalf("%v: %v, google/uuid reads %d.%09d", u, at, sec, nsec)

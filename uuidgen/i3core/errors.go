@@ -3,37 +3,44 @@ package i3core
 import (
 	"errors"
 	"fmt"
+
+	"github.com/bsonids/bsonids/internal/timerange"
 )
 
 // The errors of generators and conversions. Match them with [errors.Is].
 var (
-	// ErrNull is the error of taking a NULL UUID apart: all its bits are zero, and it is of no format.
+	// ErrNull is the error for decoding a NULL UUID: all its bits are zero, and it has no format.
 	ErrNull = errors.New("i3core: the UUID is NULL")
 
-	// ErrText is the error of a text that is not 36 characters xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx.
-	ErrText = errors.New("i3core: not a UUID's text")
+	// ErrTimeRange is the error for an instant or timestamp that a format cannot hold. The packages
+	// of this module share it.
+	ErrTimeRange = timerange.Err
 
-	// ErrTimeRange is the error of an instant or timestamp that a format cannot hold.
-	ErrTimeRange = errors.New("i3core: the time does not fit the format")
-
-	// ErrWait is the error of a notifier generator whose clock has not come past the last instance sequence, or past
-	// the connection's start, for as long as [WithMaxWait] allows: the clock stands still or stepped back.
+	// ErrWait is the error of a notifier [Generator] that waited as long as [WithMaxWait] allows,
+	// and whose clock has not passed the last instance sequence or the start of the connection: it
+	// does not advance, or was set back.
 	ErrWait = errors.New("i3core: the instance sequence has caught up with the clock")
 
-	// ErrCounter is the error of a sequential generator whose octets 10–13 have overflowed: it makes no more UUIDs.
-	ErrCounter = errors.New("i3core: the counter has overflowed")
+	// ErrCounter is the error of a sequential generator whose counter has come to its end. With
+	// [DBMSBinary] the next timestamp ends it, with [DBMSSQLServer] only [Generator.Renew] does.
+	ErrCounter = errors.New("i3core: the counter has come to its end")
 
-	// ErrRandom is the error of a random source that fails or gives nothing but zeros. The source's own error is
-	// wrapped too.
+	// ErrHash is the error for a name-based UUID if MD5 is not available, as in a program that runs
+	// with GODEBUG=fips140=only.
+	ErrHash = errors.New("i3core: MD5 is not available")
+
+	// ErrRandom is the error for a random source that fails or gives only zeros. It wraps the error
+	// of the source.
 	ErrRandom = errors.New("i3core: the random source failed")
 )
 
-// FieldError is the error of a field whose value a format does not allow, in a UUID that is taken apart or among fields
-// that are put together. Match it with [errors.As] and a variable of type *FieldError.
+// FieldError is the error for a field with a value that a format does not allow, in a UUID that is
+// decoded or in fields that are put together. Match it with [errors.As] and a variable of type
+// *FieldError.
 type FieldError struct {
 	Format string // "time-based", "random", "name-based", "sequential", "legacy interaction id" or "notifier"
 	Field  string // the document's name of the field: "version", "variant", "custom", "digit9", …
-	Value  uint64 // what came
+	Value  uint64 // the value
 	Want   string // what the format allows
 }
 
@@ -41,7 +48,7 @@ func (e *FieldError) Error() string {
 	return fmt.Sprintf("i3core: %s format: field %s is %#x: want %s", e.Format, e.Field, e.Value, e.Want)
 }
 
-// fits reports a value that is wider than bits.
+// fits returns an error for a value of more bits.
 func fits(format, field string, value uint64, bits int) error {
 	if value>>bits != 0 {
 		return &FieldError{format, field, value, fmt.Sprintf("at most %d bits", bits)}

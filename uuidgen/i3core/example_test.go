@@ -8,14 +8,14 @@ import (
 	"github.com/google/uuid"
 )
 
-func ExampleParseInteraction() {
-	f, err := i3core.ParseInteraction("00000000-0000-c000-8000-001234567890")
+func ExampleDecodeInteraction() {
+	f, err := i3core.DecodeInteraction(uuid.MustParse("00000000-0000-c000-8000-001234567890"))
 	if err != nil {
 		panic(err)
 	}
 	fmt.Println(f.Number, f.Resolved())
 
-	_, err = i3core.ParseInteraction("00000000-0000-c000-8000-0012345678f0")
+	_, err = i3core.DecodeInteraction(uuid.MustParse("00000000-0000-c000-8000-0012345678f0"))
 	fmt.Println(err)
 	// Output:
 	// 1234567890 false
@@ -41,7 +41,7 @@ func ExampleDecodeNotifier() {
 	// Output: 2020-01-01 00:00:00 +0000 UTC custom 0xab connection 0x1234 node 0242ac120002
 }
 
-// The application's kind of object goes into the custom octet.
+// The application's kind of object goes into the custom byte.
 func ExampleNewRandomGenerator() {
 	const invoice = 0x2A
 	g, err := i3core.NewRandomGenerator(i3core.WithCustom(invoice))
@@ -88,7 +88,10 @@ func ExampleNewSequentialGenerator() {
 }
 
 func ExampleNewNameBased() {
-	f := i3core.NewNameBased(uuid.NameSpaceDNS, []byte("www.example.com"))
+	f, err := i3core.NewNameBased(uuid.NameSpaceDNS, []byte("www.example.com"))
+	if err != nil {
+		panic(err)
+	}
 	u, err := f.UUID()
 	if err != nil {
 		panic(err)

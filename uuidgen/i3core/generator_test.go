@@ -11,13 +11,11 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/iotest"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
 
-	"github.com/bsonids/bsonids/uuidgen/internal/wait"
 	"github.com/bsonids/bsonids/uuidrep"
 )
 
@@ -70,7 +68,8 @@ func TestRandomGenerator(t *testing.T) {
 	for _, opts := range [][]Option{nil, {WithCustom(0xAB)}, {WithCustom(0)}} {
 		g, err := NewRandomGenerator(opts...)
 		must(t, err)
-		// Every random bit is seen set and clear: one that is not, in 200 draws, has a chance of 2^-199.
+		// Every random bit is seen set and clear: one that is not, in 200 draws, has a chance of
+		// 2^-199.
 		var set, clear Random
 		for range 200 {
 			f, err := DecodeRandom(next(t, g))
@@ -93,12 +92,12 @@ func TestRandomGenerator(t *testing.T) {
 		t.Error("a custom octet that was asked for did not come")
 	}
 
-	// What is random and all zero is drawn again, whatever the custom octet's bits are.
+	// What is random and all zero is drawn again, whatever the custom byte's bits are.
 	for _, opts := range [][]Option{nil, {WithCustom(0xAB)}} {
 		first := make([]byte, 16)
 		first[8] = 0xC0 // the place of the variant
 		if opts != nil {
-			first[0], first[1] = 0x0F, 0xF0 // the place of the custom octet, which is not drawn
+			first[0], first[1] = 0x0F, 0xF0 // the place of the custom byte, which is not drawn
 		}
 		second := bytes.Repeat([]byte{1}, 16)
 		g, err := NewRandomGenerator(append(opts, WithRandom(bytes.NewReader(append(first, second...))))...)
@@ -113,202 +112,6 @@ func TestRandomGenerator(t *testing.T) {
 			t.Errorf("of zeros alone: %v, %v, want ErrRandom", u, err)
 		}
 	}
-}
-
-func TestSequentialGenerator(t *testing.T) {
-	c := newClock(someTime)
-	g, err := NewSequentialGenerator(WithVersion(0xD), WithClock(c.now), WithDBMS(DBMSSQLServer))
-	must(t, err)
-	first := nextSequential(t, g)
-	if first.Timestamp != someMicros || first.DBMS != DBMSSQLServer || !first.Time().Equal(someTime) {
-		t.Fatalf("%+v, want timestamp %#x", first, someMicros)
-	}
-	// The counter's start is random: two generators agree with a chance of 2^-60.
-	other, err := NewSequentialGenerator(WithVersion(0xD), WithClock(c.now))
-	must(t, err)
-	if f := nextSequential(t, other); f.Random1 == first.Random1 && f.CounterHi == first.CounterHi && f.CounterLo == first.CounterLo {
-		t.Errorf("two generators begin with %+v", f)
-	} else if f.DBMS != DBMSBinary {
-		t.Errorf("DBMS type %v, want binary", f.DBMS)
-	}
-	// Whatever the clock does, +1 for each, and the highest timestamp seen.
-	want := first
-	for i, step := range []time.Duration{0, 0, time.Microsecond, 999, 1, -time.Microsecond, -24 * time.Hour, 0, 48 * time.Hour} {
-		c.add(step)
-		if want.CounterLo++; want.CounterLo == 0 {
-			want.CounterHi++
-		}
-		now, err := Microseconds(c.now())
-		must(t, err)
-		want.Timestamp = max(want.Timestamp, now)
-		if got := nextSequential(t, g); got != want {
-			t.Fatalf("step %d: %+v, want %+v", i, got, want)
-		}
-	}
-}
-
-// random1, random2 and counterLo come from the two numbers drawn: 12 bits of the first, 32 and 16 of the second.
-func start(random1 uint16, counterHi uint32, counterLo uint16) Option {
-	return WithRandom(bytes.NewReader([]byte{
-		0, 0, 0, 0, 0, 0, byte(random1 >> 8), byte(random1),
-		0, 0, byte(counterHi >> 24), byte(counterHi >> 16), byte(counterHi >> 8), byte(counterHi),
-		byte(counterLo >> 8), byte(counterLo),
-	}))
-}
-
-func TestSequentialCounterOverflow(t *testing.T) {
-	frozen := WithClock(func() time.Time { return someTime })
-	g, err := NewSequentialGenerator(WithVersion(0xD), frozen, start(0xABC, 0x0000FFFF, 0xFFFE))
-	must(t, err)
-	var last [16]byte
-	for _, want := range []struct {
-		hi uint32
-		lo uint16
-	}{{0xFFFF, 0xFFFE}, {0xFFFF, 0xFFFF}, {0x10000, 0}, {0x10000, 1}} {
-		u := next(t, g)
-		f, err := DecodeSequential(u, 0xD)
-		if err != nil || f.CounterHi != want.hi || f.CounterLo != want.lo || f.Random1 != 0xABC {
-			t.Fatalf("%+v, %v, want %+v", f, err, want)
-		}
-		m := Memory(u)
-		if bytes.Compare(last[:], m[:]) >= 0 {
-			t.Fatalf("%x came after %x", m, last)
-		}
-		last = m
-	}
-	// Octets 10–13 at their end: no more, and a new timestamp does not help.
-	c := newClock(someTime)
-	g, err = NewSequentialGenerator(WithVersion(0xD), WithClock(c.now), start(0, 0xFFFFFFFF, 0xFFFF))
-	must(t, err)
-	if f := nextSequential(t, g); f.CounterHi != 0xFFFFFFFF || f.CounterLo != 0xFFFF {
-		t.Fatalf("%+v", f)
-	}
-	for range 3 {
-		c.add(time.Second)
-		if u, err := g.NewUUID(); !errors.Is(err, ErrCounter) || u != uuid.Nil {
-			t.Fatalf("%v, %v, want ErrCounter", u, err)
-		}
-	}
-}
-
-// A clock that never moves stops no sequential generator: the counter goes on past all that its low octets hold.
-func TestSequentialFrozenClock(t *testing.T) {
-	g, err := NewSequentialGenerator(WithVersion(0xD), WithClock(func() time.Time { return someTime }))
-	must(t, err)
-	a := nextSequential(t, g)
-	for range 1 << 16 {
-		next(t, g)
-	}
-	b := nextSequential(t, g)
-	counter := func(f Sequential) uint64 { return uint64(f.CounterHi)<<16 | uint64(f.CounterLo) }
-	if b.Timestamp != a.Timestamp || counter(b)-counter(a) != 1<<16+1 {
-		t.Errorf("from %+v to %+v", a, b)
-	}
-}
-
-func TestSequentialTimestamps(t *testing.T) {
-	var now uint64 = 5
-	g, err := NewSequentialGenerator(WithVersion(0xD), WithTimestamps(func() uint64 { return now }))
-	must(t, err)
-	for _, c := range []struct{ now, want uint64 }{{5, 5}, {7, 7}, {6, 7}, {1<<56 - 1, 1<<56 - 1}} {
-		now = c.now
-		if f := nextSequential(t, g); f.Timestamp != c.want {
-			t.Errorf("at %d: %+v, want timestamp %d", now, f, c.want)
-		}
-	}
-	now = 1 << 56
-	if _, err := g.NewUUID(); !errors.Is(err, ErrTimeRange) {
-		t.Errorf("57 bits: %v, want ErrTimeRange", err)
-	}
-	g, err = NewSequentialGenerator(WithVersion(0xD), WithClock(func() time.Time { return time.Unix(0, 0) }))
-	must(t, err)
-	if _, err := g.NewUUID(); !errors.Is(err, ErrTimeRange) {
-		t.Errorf("in 1970: %v, want ErrTimeRange", err)
-	}
-}
-
-func TestNotifierGenerator(t *testing.T) {
-	c := newClock(someTime)
-	g, err := NewNotifierGenerator(someNode, 0x1234, WithCustom(0xAB), WithClock(c.now), WithMaxWait(0))
-	must(t, err)
-	// Strictly above the start and strictly below the present: nothing fits before two microseconds are over.
-	for _, step := range []time.Duration{0, time.Microsecond} {
-		c.add(step)
-		if u, err := g.NewUUID(); !errors.Is(err, ErrWait) || u != uuid.Nil {
-			t.Fatalf("%v after the start: %v, %v, want ErrWait", step, u, err)
-		}
-	}
-	c.add(time.Microsecond)
-	want := Notifier{someMicros + 1, 0xAB, 0x1234, someNode}
-	if got := nextNotifier(t, g); got != want {
-		t.Fatalf("%+v, want %+v", got, want)
-	}
-	must(t, want.ValidateTimes(someTime, c.now()))
-	// The same microsecond, and a step back: wait.
-	for _, step := range []time.Duration{0, 999, -time.Hour} {
-		c.add(step)
-		if id, err := g.NewID(); !errors.Is(err, ErrWait) || id != nil {
-			t.Fatalf("%v: %v, %v, want ErrWait", step, id, err)
-		}
-	}
-	c.add(2 * time.Hour)
-	if f := nextNotifier(t, g); f.InstanceSequence != want.InstanceSequence+3600e6 {
-		t.Errorf("an hour later: %+v, want %#x", f, want.InstanceSequence+3600e6)
-	}
-	// Time itself, and no custom octet.
-	g, err = NewNotifierGenerator(someNode, 1)
-	must(t, err)
-	if f := nextNotifier(t, g); time.Since(f.Time()).Abs() > time.Minute || f.Custom != 0 {
-		t.Errorf("now: %+v at %v", f, f.Time())
-	}
-	// What ends within reach.
-	end := newClock(time.Date(2142, 9, 17, 23, 53, 47, 370495000, time.UTC)) // the last microsecond but one
-	g, err = NewNotifierGenerator(someNode, 1, WithClock(end.now), WithMaxWait(0))
-	must(t, err)
-	end.add(2 * time.Microsecond)
-	if _, err := g.NewUUID(); !errors.Is(err, ErrTimeRange) {
-		t.Errorf("after the end: %v, want ErrTimeRange", err)
-	}
-}
-
-// The generator asks its clock again until it has moved on, and no longer than it may.
-func TestNotifierWait(t *testing.T) {
-	c := newClock(someTime)
-	asks := 0
-	g, err := NewNotifierGenerator(someNode, 1, WithClock(func() time.Time {
-		if asks++; asks == 100 { // more than it asks without a pause
-			c.add(2 * time.Microsecond)
-		}
-		return c.now()
-	}))
-	must(t, err)
-	if f := nextNotifier(t, g); f.InstanceSequence != someMicros+1 || asks != 100 {
-		t.Errorf("%+v after %d asks, want 100", f, asks)
-	}
-	for _, limit := range []time.Duration{defaultWait, 100 * time.Millisecond} {
-		synctest.Test(t, func(t *testing.T) {
-			g, err := NewNotifierGenerator(someNode, 1, WithClock(func() time.Time { return someTime }), WithMaxWait(limit))
-			must(t, err)
-			var callers sync.WaitGroup
-			for range 4 {
-				callers.Go(func() {
-					began := time.Now()
-					_, err := g.NewUUID()
-					if d := time.Since(began); !errors.Is(err, ErrWait) || d < limit || d > limit+2*wait.Pause {
-						t.Errorf("%v after %v, want ErrWait after %v", err, d, limit)
-					}
-				})
-			}
-			callers.Wait()
-		})
-	}
-	synctest.Test(t, func(t *testing.T) { // by time itself: a bubble's stands still until all sleep
-		g, err := NewNotifierGenerator(someNode, 1)
-		must(t, err)
-		for range 10 {
-			next(t, g)
-		}
-	})
 }
 
 func TestRandomSourceFails(t *testing.T) {
@@ -362,22 +165,35 @@ func TestOptions(t *testing.T) {
 	} {
 		for name, opt := range all {
 			_, err := c.make(opt)
-			if refused := err != nil && strings.Contains(err.Error(), name+" is not for the "+format); refused == strings.Contains(c.has, name) {
+			if refused := err != nil && strings.Contains(err.Error(), name+" does not apply to the "+format); refused == strings.Contains(c.has, name) {
 				t.Errorf("%s with %s: %v", format, name, err)
 			}
 		}
 	}
-	for name, err := range map[string]error{
-		"no version":     func() error { _, err := NewSequentialGenerator(); return err }(),
-		"nil clock":      func() error { _, err := NewSequentialGenerator(WithVersion(1), WithClock(nil)); return err }(),
-		"nil timestamps": func() error { _, err := NewSequentialGenerator(WithVersion(1), WithTimestamps(nil)); return err }(),
-		"two clocks": func() error {
+	for name, c := range map[string]struct {
+		err  error
+		want string
+	}{
+		"nil":            {func() error { _, err := NewRandomGenerator(nil); return err }(), "nil Option"},
+		"nil clock":      {func() error { _, err := NewSequentialGenerator(WithClock(nil)); return err }(), "WithClock: nil function"},
+		"nil timestamps": {func() error { _, err := NewSequentialGenerator(WithTimestamps(nil)); return err }(), "WithTimestamps: nil function"},
+		"nil reader":     {func() error { _, err := NewInteraction(1, 0, WithRandom(nil)); return err }(), "WithRandom: nil reader"},
+		"negative wait": {func() error { _, err := NewNotifierGenerator(someNode, 1, WithMaxWait(-1)); return err }(),
+			"WithMaxWait: negative duration -1ns"},
+		"two clocks": {func() error {
 			_, err := NewSequentialGenerator(WithVersion(1), all["WithTimestamps"], all["WithClock"])
 			return err
-		}(),
-		"nil random source": func() error { _, err := NewRandomGenerator(WithRandom(nil)); return err }(),
-		"negative wait":     func() error { _, err := NewNotifierGenerator(someNode, 1, WithMaxWait(-1)); return err }(),
-		"zero value":        func() error { _, err := new(Generator).NewID(); return err }(),
+		}(), "WithClock does not apply to the sequential format with WithTimestamps"},
+	} {
+		if c.err == nil || c.err.Error() != "i3core: "+c.want {
+			t.Errorf("%s: %v, want %q", name, c.err, c.want)
+		}
+	}
+	for name, err := range map[string]error{
+		"no version":     func() error { _, err := NewSequentialGenerator(); return err }(),
+		"another DBMS":   func() error { _, err := NewSequentialGenerator(WithVersion(1), WithDBMS(2)); return err }(),
+		"a wide version": func() error { _, err := NewSequentialGenerator(WithVersion(16)); return err }(),
+		"zero value":     func() error { _, err := new(Generator).NewID(); return err }(),
 	} {
 		if err == nil {
 			t.Errorf("%s: no error", name)
@@ -411,7 +227,8 @@ func TestNewID(t *testing.T) {
 	}
 }
 
-// Ten million UUIDs over the formats, from generators shared by all cores: none twice, and in order where there is one.
+// Ten million UUIDs over the formats, from generators shared by all cores: none twice, and in order
+// where there is one.
 func TestUnique(t *testing.T) {
 	total := 10_000_000
 	if testing.Short() {

@@ -8,27 +8,29 @@ import (
 
 const formatInteraction = "legacy interaction id"
 
-// Interaction is the fields of a legacy interaction id, version 0xC: a decimal number of ten digits that the last group
-// of the text shows, as in xxxxxxxx-xxxx-cxxx-xxxx-001234567890. Without random bits it is unresolved: whoever asks the
-// issuer about a number makes one. It is a plain value, safe to copy.
+// Interaction is the fields of a legacy interaction id, version 0xC: a decimal number of ten digits
+// that the last group of the text shows, as in xxxxxxxx-xxxx-cxxx-xxxx-001234567890. Without random
+// bits it is unresolved: a component that asks the issuer about a number makes such an id. It is a
+// plain value, safe to copy.
 //
 //	memory  0–7 little-endian     8–9 big-endian    10       11–15
 //	        version:4 random:60   10:2 random:14    flags:8  ten decimal digits, high nibble first
 //
-// It is "Legacy Interaction Id UUID Format" of the document. Octet 10 is "reserved (0)" in its drawing and "flags" in
-// its table; here it is flags, and every value is read.
+// It is "Legacy Interaction Id UUID Format" of the document. Byte 10 is "reserved (0)" in its
+// drawing and "flags" in its table; here it is flags, and every value is read.
 type Interaction struct {
-	Random60 uint64 // octets 0–7
-	Random14 uint16 // octets 8–9
+	Random60 uint64 // bytes 0–7
+	Random14 uint16 // bytes 8–9
 	Flags    byte   // the issuer's; zero by default
 	Number   uint64 // 0 to 9999999999
 }
 
 const maxInteraction = 9_999_999_999
 
-// NewInteraction returns a resolved interaction id with that number and flags; its random bits, of which 74 are drawn,
-// are never all zero. A number above 9999999999 is a [*FieldError]; a random source that fails is [ErrRandom]. The one
-// option for it is [WithRandom]; another is an error. An unresolved interaction id is an Interaction{Number: n}.
+// NewInteraction returns a resolved interaction id with that number and flags; its random bits, of
+// which 74 are drawn, are never all zero. A number above 9999999999 is a [*FieldError]; a random
+// source that fails is [ErrRandom]. The one option for it is [WithRandom]; another is an error. An
+// unresolved interaction id is an Interaction{Number: n}.
 func NewInteraction(number uint64, flags byte, opts ...Option) (Interaction, error) {
 	c, err := newConfig(formatInteraction, opts, "WithRandom")
 	if err != nil {
@@ -49,7 +51,8 @@ func NewInteraction(number uint64, flags byte, opts ...Option) (Interaction, err
 // Resolved reports whether any random bit is set.
 func (f Interaction) Resolved() bool { return f.Random60 != 0 || f.Random14 != 0 }
 
-// Validate returns a [*FieldError] for a field that is wider than its bits, and for a number of more than ten digits.
+// Validate returns a [*FieldError] for a field that is wider than its bits, and for a number of
+// more than ten digits.
 func (f Interaction) Validate() error {
 	if err := fits(formatInteraction, "random (60 bits)", f.Random60, 60); err != nil {
 		return err
@@ -77,8 +80,8 @@ func (f Interaction) UUID() (uuid.UUID, error) {
 	return i.join(versionCall), nil
 }
 
-// DecodeInteraction returns the fields of u. NULL is [ErrNull]; another version or variant, and a digit above 9, is a
-// [*FieldError].
+// DecodeInteraction returns the fields of u. NULL is [ErrNull]; another version or variant, and a
+// digit above 9, is a [*FieldError].
 func DecodeInteraction(u uuid.UUID) (Interaction, error) {
 	i, err := split(u, formatInteraction, versionCall)
 	if err != nil {
@@ -93,13 +96,4 @@ func DecodeInteraction(u uuid.UUID) (Interaction, error) {
 		f.Number = f.Number*10 + uint64(d)
 	}
 	return f, nil
-}
-
-// ParseInteraction returns the fields of a text. The errors are [ErrText] and those of [DecodeInteraction].
-func ParseInteraction(text string) (Interaction, error) {
-	u, err := parse(text)
-	if err != nil {
-		return Interaction{}, err
-	}
-	return DecodeInteraction(u)
 }

@@ -9,17 +9,15 @@ import (
 	"github.com/google/uuid"
 )
 
-// IsNull reports whether u is the NULL UUID, [uuid.Nil]: all bits zero, in memory and in text.
-func IsNull(u uuid.UUID) bool { return u == uuid.Nil }
-
-// Memory returns the 16 octets of u as i3core holds them: 0–3, 4–5 and 6–7 little-endian. These are the octets of a
-// BSON binary of subtype 3 in the representation csharpLegacy.
+// Memory returns the 16 bytes of u as i3core holds them: 0–3, 4–5 and 6–7 little-endian. These are
+// the bytes of a BSON binary of subtype 3 in the representation csharpLegacy.
 func Memory(u uuid.UUID) [16]byte { return uuidrep.CSharpLegacy.Permute(u) }
 
-// FromMemory returns the UUID that i3core holds as these 16 octets; it is the inverse of [Memory].
+// FromMemory returns the UUID that i3core holds as these 16 bytes; it is the inverse of [Memory].
 func FromMemory(m [16]byte) uuid.UUID { return uuidrep.CSharpLegacy.Permute(m) }
 
-// The document's simplified format: the version in bits 4–7 of octet 7, the variant in bits 6–7 of octet 8.
+// The document's simplified format: the version in bits 4–7 of byte 7, the variant in bits 6–7 of
+// byte 8.
 const (
 	variant     = 0b10
 	versionTime = 1
@@ -31,8 +29,8 @@ const (
 
 // ietf is the simplified format, which most formats divide further.
 type ietf struct {
-	low  uint64 // octets 0–7 little-endian, but for the version: 60 bits
-	mid  uint16 // octets 8–9 big-endian, but for the variant: 14 bits
+	low  uint64 // bytes 0–7 little-endian, without the version: 60 bits
+	mid  uint16 // bytes 8–9 big-endian, without the variant: 14 bits
 	node [6]byte
 }
 
@@ -58,7 +56,7 @@ func split(u uuid.UUID, format string, version byte) (ietf, error) {
 
 // check returns the memory of a UUID with that version.
 func check(u uuid.UUID, format string, version byte) ([16]byte, error) {
-	if IsNull(u) {
+	if u == uuid.Nil {
 		return [16]byte{}, fmt.Errorf("%w, not one of the %s format", ErrNull, format)
 	}
 	m := Memory(u)
@@ -71,39 +69,27 @@ func check(u uuid.UUID, format string, version byte) ([16]byte, error) {
 	return m, nil
 }
 
-// parse returns the UUID of a text in the one form that i3core writes; package uuid reads others too.
-func parse(text string) (uuid.UUID, error) {
-	if len(text) != 36 {
-		return uuid.Nil, fmt.Errorf("%w: %d characters, want 36", ErrText, len(text))
-	}
-	u, err := uuid.Parse(text)
-	if err != nil {
-		return uuid.Nil, fmt.Errorf("%w: %q", ErrText, text)
-	}
-	return u, nil
-}
-
 // epoch is 2000-01-01T00:00:00Z, from which the notifier format counts.
 const epoch = 946684800
 
-// Microseconds returns the whole microseconds from 2000-01-01T00:00:00Z to t, which is how the notifier format counts
-// time and, by default, a sequential generator. An instant before that, or more than 278,000 years after it, is [ErrTimeRange].
-func Microseconds(t time.Time) (uint64, error) {
+// microseconds returns the whole microseconds from 2000-01-01T00:00:00Z to t. The notifier format
+// counts time like this, and a sequential generator does by default.
+func microseconds(t time.Time) (uint64, error) {
 	seconds := t.Unix() - epoch
 	if t.Unix() < epoch || seconds > 1<<43 {
-		return 0, fmt.Errorf("%w: %v in microseconds since 2000", ErrTimeRange, t)
+		return 0, fmt.Errorf("i3core: %w: %v in microseconds since 2000", ErrTimeRange, t)
 	}
 	return uint64(seconds)*1e6 + uint64(t.Nanosecond())/1e3, nil
 }
 
-// microsecondsAt returns those of an instant that a field of so many bits holds.
+// microsecondsAt returns the microseconds of an instant that a field of so many bits holds.
 func microsecondsAt(t time.Time, format string, bits int) (uint64, error) {
-	n, err := Microseconds(t)
+	n, err := microseconds(t)
 	if err != nil {
 		return 0, err
 	}
 	if n>>bits != 0 {
-		return 0, fmt.Errorf("%w: %s format at %v", ErrTimeRange, format, t)
+		return 0, fmt.Errorf("i3core: %w: %s format at %v", ErrTimeRange, format, t)
 	}
 	return n, nil
 }

@@ -8,8 +8,8 @@ import (
 
 const formatNotifier = "notifier"
 
-// Notifier is the fields of a Notifier based UUID, version 0xE, by which a Notifier server routes messages to
-// instances. It is a plain value, safe to copy.
+// Notifier is the fields of a Notifier based UUID, version 0xE, by which a Notifier server routes
+// messages to instances. It is a plain value, safe to copy.
 //
 //	memory  0–7 little-endian                          8–9 big-endian          10–15
 //	        version:4 custom:8 instance_sequence:52    10:2 connection_id:14   node_address:48
@@ -22,8 +22,9 @@ type Notifier struct {
 	NodeAddress      [6]byte // MAC address, as Notifier id
 }
 
-// Time returns the instant, in UTC, of an instance sequence that counts microseconds since 2000-01-01T00:00:00Z. The
-// document holds it between the connection's start and the making of the UUID, no closer.
+// Time returns the instant, in UTC, of an instance sequence that counts microseconds since
+// 2000-01-01T00:00:00Z. The document only requires that it lies between the start of the connection
+// and the making of the UUID.
 func (f Notifier) Time() time.Time { return timeOf(f.InstanceSequence) }
 
 // Validate returns a [*FieldError] for a field that is wider than its bits.
@@ -34,15 +35,16 @@ func (f Notifier) Validate() error {
 	return fits(formatNotifier, "connection_id", uint64(f.ConnectionID), 14)
 }
 
-// ValidateTimes returns a [*FieldError] for an instance sequence that the document's note does not allow: it must be
-// above the microseconds since 2000 of the connection's start and below those of now, the latest instant at which f can
-// have been made. An instant before 2000 is [ErrTimeRange].
+// ValidateTimes returns a [*FieldError] for an instance sequence that the note of the document does
+// not allow: it must be above the microseconds since 2000 of the connection's start and below those
+// of now, the latest instant at which f can have been made. An instant before 2000 is
+// [ErrTimeRange].
 func (f Notifier) ValidateTimes(start, now time.Time) error {
-	low, err := Microseconds(start)
+	low, err := microseconds(start)
 	if err != nil {
 		return err
 	}
-	high, err := Microseconds(now)
+	high, err := microseconds(now)
 	if err != nil {
 		return err
 	}
@@ -67,20 +69,12 @@ func (f Notifier) join() uuid.UUID {
 	return ietf{uint64(f.Custom)<<52 | f.InstanceSequence, f.ConnectionID, f.NodeAddress}.join(versionNote)
 }
 
-// DecodeNotifier returns the fields of u. NULL is [ErrNull], another version or variant a [*FieldError].
+// DecodeNotifier returns the fields of u. NULL is [ErrNull], another version or variant a
+// [*FieldError].
 func DecodeNotifier(u uuid.UUID) (Notifier, error) {
 	i, err := split(u, formatNotifier, versionNote)
 	if err != nil {
 		return Notifier{}, err
 	}
 	return Notifier{i.low & (1<<52 - 1), byte(i.low >> 52), i.mid, i.node}, nil
-}
-
-// ParseNotifier returns the fields of a text. The errors are [ErrText] and those of [DecodeNotifier].
-func ParseNotifier(text string) (Notifier, error) {
-	u, err := parse(text)
-	if err != nil {
-		return Notifier{}, err
-	}
-	return DecodeNotifier(u)
 }

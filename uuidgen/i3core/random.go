@@ -8,20 +8,20 @@ import (
 
 const formatRandom = "random"
 
-// Random is the fields of a random UUID, version 4, with the custom octet that an application may put there to tell
-// its UUIDs' kinds. Whether an octet was put there or is random, only the maker knows. It is a plain value, safe to
-// copy.
+// Random is the fields of a random UUID, version 4, with the custom byte in which an application
+// may store the kind of its UUIDs. Only the maker knows if the byte was stored or is random. It is
+// a plain value, safe to copy.
 //
 //	memory  0–7 little-endian               8–9 big-endian    10–15 big-endian
 //	        version:4 custom:8 random:52    10:2 random:14    random:48
 //
-// It is "Random UUID Format" and "Custom Data Field" of the document. A [Generator] from [NewRandomGenerator] makes
-// them.
+// It is "Random UUID Format" and "Custom Data Field" of the document. A [Generator] from
+// [NewRandomGenerator] makes them.
 type Random struct {
 	Custom   byte
-	Random52 uint64 // octets 0–6
-	Random14 uint16 // octets 8–9
-	Random48 uint64 // octets 10–15
+	Random52 uint64 // bytes 0–6
+	Random14 uint16 // bytes 8–9
+	Random48 uint64 // bytes 10–15
 }
 
 // Validate returns a [*FieldError] for a field that is wider than its bits.
@@ -54,7 +54,8 @@ func (f Random) join() uuid.UUID {
 	return i.join(versionRand)
 }
 
-// DecodeRandom returns the fields of u. NULL is [ErrNull], another version or variant a [*FieldError].
+// DecodeRandom returns the fields of u. NULL is [ErrNull], another version or variant a
+// [*FieldError].
 func DecodeRandom(u uuid.UUID) (Random, error) {
 	i, err := split(u, formatRandom, versionRand)
 	if err != nil {
@@ -63,13 +64,4 @@ func DecodeRandom(u uuid.UUID) (Random, error) {
 	var node [8]byte
 	copy(node[2:], i.node[:])
 	return Random{byte(i.low >> 52), i.low & (1<<52 - 1), i.mid, binary.BigEndian.Uint64(node[:])}, nil
-}
-
-// ParseRandom returns the fields of a text. The errors are [ErrText] and those of [DecodeRandom].
-func ParseRandom(text string) (Random, error) {
-	u, err := parse(text)
-	if err != nil {
-		return Random{}, err
-	}
-	return DecodeRandom(u)
 }

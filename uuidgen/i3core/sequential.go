@@ -10,12 +10,13 @@ import (
 
 const formatSequential = "sequential"
 
-// DBMS is the two bits in a sequential UUID for the database whose collation it is made for. The document gives two
-// values, and no word on what else they change: here they change nothing else. It is a plain value, safe to copy.
+// DBMS is the two bits in a sequential UUID for the database in whose order the UUIDs are to
+// ascend. The document gives two values and does not say what else they change. Here the layout is
+// the same; see [NewSequentialGenerator] for the counter. It is a plain value, safe to copy.
 type DBMS uint8
 
 const (
-	DBMSBinary    DBMS = 0b00 // octets compared as they are, and Oracle; the default
+	DBMSBinary    DBMS = 0b00 // bytes compared as they are, as MongoDB and Oracle do; the default
 	DBMSSQLServer DBMS = 0b01
 )
 
@@ -30,14 +31,15 @@ func (d DBMS) String() string {
 	return fmt.Sprintf("DBMS(%d)", uint8(d))
 }
 
-// Sequential is the fields of a sequential UUID, whose memory sorts by timestamp and counter; its text does not. In
-// MongoDB it keeps that order in the representation csharpLegacy only. It is a plain value, safe to copy.
+// Sequential is the fields of a sequential UUID, whose memory sorts by timestamp and counter; its
+// text does not. In MongoDB it keeps that order in the representation csharpLegacy only. It is a
+// plain value, safe to copy.
 //
 //	memory  0–6 big-endian  7                8–9 big-endian              10–13 big-endian  14–15 big-endian
 //	        timestamp:56    version:4 0000   10:2 dbms:2 random1:12      counterHi:32      counterLo:16
 //
-// It is "Sequential UUID Format" of the document, which gives neither the version's number nor the timestamp's unit and
-// epoch. A [Generator] from [NewSequentialGenerator] makes them.
+// It is "Sequential UUID Format" of the document, which gives neither the version's number nor the
+// timestamp's unit and epoch. A [Generator] from [NewSequentialGenerator] makes them.
 type Sequential struct {
 	Timestamp uint64 // 56 bits; see [Sequential.Time]
 	Version   byte   // 4 bits
@@ -47,19 +49,21 @@ type Sequential struct {
 	CounterLo uint16
 }
 
-// SequentialAt returns the fields of a UUID made at t by the default clock: its timestamp is [Microseconds] of t, and
-// all others are zero. An instant before 2000 or after 4283-05-31T22:20:37Z is [ErrTimeRange].
+// SequentialAt returns the fields of a UUID made at t by the default clock: its timestamp is the
+// whole microseconds from 2000-01-01T00:00:00Z to t, and all others are zero. An instant before
+// 2000 or after 4283-05-31T22:20:37Z is [ErrTimeRange].
 func SequentialAt(t time.Time) (Sequential, error) {
 	timestamp, err := microsecondsAt(t, formatSequential, 56)
 	return Sequential{Timestamp: timestamp}, err
 }
 
-// Time returns the instant, in UTC, of a timestamp that counts microseconds since 2000-01-01T00:00:00Z. That is what
-// the generator's default clock counts; the document does not say what i3core does.
+// Time returns the instant, in UTC, of a timestamp that counts microseconds since
+// 2000-01-01T00:00:00Z. That is what the default clock of the generator counts; the document does
+// not give the unit.
 func (f Sequential) Time() time.Time { return timeOf(f.Timestamp) }
 
-// Validate returns a [*FieldError] for a field that is wider than its bits, and for a DBMS type that is none of the
-// constants.
+// Validate returns a [*FieldError] for a field that is wider than its bits, and for a DBMS type
+// that is not one of the constants.
 func (f Sequential) Validate() error {
 	for _, err := range [...]error{
 		fits(formatSequential, "timestamp", f.Timestamp, 56),
@@ -93,9 +97,9 @@ func (f Sequential) join() uuid.UUID {
 	return FromMemory(m)
 }
 
-// DecodeSequential returns the fields of u, which was made with that version: the document does not give it, so only
-// the maker knows. NULL is [ErrNull]; another version or variant, bits 0–3 of octet 7 that are not zero, and an
-// unknown DBMS type, is a [*FieldError].
+// DecodeSequential returns the fields of u, which was made with that version: the document does not
+// give it. NULL is [ErrNull]; another version or variant, bits 0–3 of byte 7 that are not zero, and
+// an unknown DBMS type, is a [*FieldError].
 func DecodeSequential(u uuid.UUID, version byte) (Sequential, error) {
 	if err := fits(formatSequential, "version", uint64(version), 4); err != nil {
 		return Sequential{}, err
@@ -120,36 +124,4 @@ func DecodeSequential(u uuid.UUID, version byte) (Sequential, error) {
 		return Sequential{}, err
 	}
 	return f, nil
-}
-
-// ParseSequential returns the fields of a text. The errors are [ErrText] and those of [DecodeSequential].
-func ParseSequential(text string, version byte) (Sequential, error) {
-	u, err := parse(text)
-	if err != nil {
-		return Sequential{}, err
-	}
-	return DecodeSequential(u, version)
-}
-
-// MinSequentialAt returns the lowest UUID in the order of memory with the timestamp of t, a microsecond wide, for
-// queries by time: store and query as csharpLegacy, and compare with this bound as a [uuidrep.CSharpLegacyUUID]. It
-// fits every version, and is none to store. It is for timestamps of the default clock; the errors are those of
-// [SequentialAt].
-func MinSequentialAt(t time.Time) (uuid.UUID, error) { return sequentialBound(t, 0x00) }
-
-// MaxSequentialAt returns the highest UUID in the order of memory with the timestamp of t, as [MinSequentialAt] returns
-// the lowest.
-func MaxSequentialAt(t time.Time) (uuid.UUID, error) { return sequentialBound(t, 0xFF) }
-
-func sequentialBound(t time.Time, rest byte) (uuid.UUID, error) {
-	f, err := SequentialAt(t)
-	if err != nil {
-		return uuid.Nil, err
-	}
-	var m [16]byte
-	binary.BigEndian.PutUint64(m[0:], f.Timestamp<<8)
-	for i := 7; i < len(m); i++ {
-		m[i] = rest
-	}
-	return FromMemory(m), nil
 }

@@ -1,18 +1,21 @@
-// Package peabody01 makes and reads the UUIDs of the Internet-Draft draft-peabody-dispatch-new-uuid-format-01 of April
-// 2021: its version 6, its version 7 with millisecond, microsecond or nanosecond precision, and its version 8 with a
-// timestamp of 32, 48, 60 or 64 bits from a clock of the caller's. It is there for data and systems of that time; new
-// ones want the version 7 of RFC 9562, which is in package uuidgen.
+// Package peabody01 makes and reads the UUIDs of the Internet-Draft
+// draft-peabody-dispatch-new-uuid-format-01 of April 2021: version 6, version 7 with precisions
+// from a second to a nanosecond, and version 8 with a timestamp of 1 to 98 bits from a clock of the
+// caller. It is for data and systems of that time. New ones use version 7 of RFC 9562, which is in
+// package uuidgen.
 //
-// Warning: the version 7 of this draft and the version 7 of RFC 9562 are different formats, and nothing in a value
-// tells them apart. The draft counts 36 bits of seconds and a binary fraction, the RFC 48 bits of milliseconds. Read as
-// the other, a UUID gives a wrong time without any error, and the two do not sort together: never mix them in one
-// collection.
+// Warning: version 7 of this draft and version 7 of RFC 9562 are different formats, and nothing in
+// a value tells them apart. The draft has 36 bits of seconds and a binary fraction, the RFC 48 bits
+// of milliseconds. Read as the other, a UUID gives a wrong time without an error, and the two do
+// not sort together: never mix them in one collection.
 //
-// A [Generator] from [NewV6], [NewV7] or [NewV8] is a source of ids for inserts. [DecodeV6], [DecodeV7] and [DecodeV8]
-// give every field of a value, [V6.UUID], [V7.UUID] and [V8.UUID] put fields together, [Time] needs no layout, and the
-// MinV…/MaxV… functions bound queries by time.
+// A [Generator] from [NewV6Generator], [NewV7Generator] or [NewV8Generator] is a source of ids for
+// inserts. [NewV6] and [NewV7] draw from a default one. [DecodeV6], [DecodeV7] and [DecodeV8]
+// return the fields of a value, [V6.UUID], [V7.UUID] and [V8.UUID] put fields together, and [Time]
+// needs no layout. [HalfOpenV6] and its kin return the ranges of a span of time, which make query
+// filters.
 //
-// All values are [uuid.UUID], octets in network order. Octets, and the text that [uuid.UUID.String] gives, sort by
-// timestamp, then by sequence. In MongoDB that order survives in the representations standard and pythonLegacy;
-// csharpLegacy and javaLegacy destroy it.
+// All values are [uuid.UUID], with the bytes in network order. The bytes, and the text that
+// [uuid.UUID.String] returns, sort by timestamp, then by sequence. In MongoDB the representations
+// standard and pythonLegacy keep this order; csharpLegacy and javaLegacy do not.
 package peabody01

@@ -8,9 +8,9 @@ import (
 	"github.com/google/uuid"
 )
 
-func ExampleNewV7() {
+func ExampleNewV7Generator() {
 	now := time.Date(2022, 2, 22, 19, 22, 22, 123456789, time.UTC)
-	g, err := peabody01.NewV7(peabody01.Microsecond,
+	g, err := peabody01.NewV7Generator(peabody01.Microsecond,
 		peabody01.WithMachineID(42, 10),
 		peabody01.WithClock(func() time.Time { return now })) // time.Now by default
 	if err != nil {
@@ -68,10 +68,10 @@ func ExampleV1ToV6() {
 	// Output: 1ec9414c-232a-6b00-b3c8-9f6bdeced846 2022-02-22 19:22:22 +0000 UTC
 }
 
-func ExampleNewV8() {
+func ExampleNewV8Generator() {
 	clock := peabody01.Clock{Bits: 48, Tick: time.Millisecond} // since 1970; Epoch says otherwise, Now takes over
 	now := time.Date(2022, 2, 22, 19, 22, 22, 0, time.UTC)
-	g, err := peabody01.NewV8(clock, peabody01.WithClock(func() time.Time { return now }))
+	g, err := peabody01.NewV8Generator(clock, peabody01.WithClock(func() time.Time { return now }))
 	if err != nil {
 		panic(err)
 	}
@@ -79,7 +79,7 @@ func ExampleNewV8() {
 	if err != nil {
 		panic(err)
 	}
-	f, err := peabody01.DecodeV8(u, clock.Bits)
+	f, err := peabody01.DecodeV8(u, clock.Bits, 0)
 	if err != nil {
 		panic(err)
 	}

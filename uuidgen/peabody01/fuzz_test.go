@@ -8,7 +8,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// Whatever decodes is put together again as it was, but for a node of zero, and every other value is a *FieldError.
+// Whatever decodes is put together again as it was, but for a node of zero, and every other value
+// is a *FieldError.
 func FuzzDecode(f *testing.F) {
 	for _, s := range []string{
 		"060a859e-e10d-7d37-8720-52c692c8990f", "061cdd23-93a0-73df-a200-6ff3e72d92e9",
@@ -45,7 +46,7 @@ func FuzzDecode(f *testing.F) {
 		}
 		v6, err := DecodeV6(u)
 		check(v6, v6.Node, err)
-		for _, p := range []Precision{Millisecond, Microsecond, Nanosecond} {
+		for _, p := range []Precision{Millisecond, Microsecond, Nanosecond, Second} {
 			for _, e := range []Encoding{RoundUp, Floor, RawCount} {
 				v7, err := DecodeV7(u, p, e)
 				check(v7, v7.Node, err)
@@ -54,9 +55,17 @@ func FuzzDecode(f *testing.F) {
 				}
 			}
 		}
-		for _, size := range []int{32, 48, 60, 64} {
-			v8, err := DecodeV8(u, size)
-			check(v8, v8.Node, err)
+		for size := 1; size <= 98; size++ {
+			for _, sequence := range []int{0, 20} {
+				if sequence == 20 && size > 48 {
+					continue
+				}
+				v8, err := DecodeV8(u, size, sequence)
+				if size > 60 && size <= 64 {
+					v8.Timestamp |= 1 // is lost
+				}
+				check(v8, v8.Node, err)
+			}
 		}
 		if v1, err := V6ToV1(u); err == nil {
 			if back, err := V1ToV6(v1); err != nil || back != u {
@@ -101,7 +110,7 @@ func FuzzV7At(f *testing.F) {
 		at := time.Unix(seconds, nanos)
 		fields, err := V7At(at, Precision(p), Encoding(e))
 		if err != nil {
-			if p < 3 && e < 3 && !errors.Is(err, ErrTimeRange) {
+			if p < 4 && e < 3 && !errors.Is(err, ErrTimeRange) {
 				t.Fatal(err)
 			}
 			return
@@ -112,7 +121,7 @@ func FuzzV7At(f *testing.F) {
 			t.Fatalf("%v: %+v: %v", at, fields, err)
 		}
 		back, err := DecodeV7(u, Precision(p), Encoding(e))
-		unit := [...]time.Duration{time.Millisecond, time.Microsecond, time.Nanosecond}[p]
+		unit := [...]time.Duration{time.Millisecond, time.Microsecond, time.Nanosecond, time.Second}[p]
 		if want := at.Truncate(unit); err != nil || !back.Time().Equal(want) {
 			t.Fatalf("%v decodes to %v, %v, want %v", u, back.Time(), err, want)
 		}

@@ -1,253 +1,178 @@
 package peabody01
 
 import (
-	"crypto/rand"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"math"
-	"math/bits"
 	"sync"
 	"time"
 
 	"github.com/google/uuid"
 
+	"github.com/bsonids/bsonids/internal/fork"
+	"github.com/bsonids/bsonids/uuidgen/internal/monotonic"
 	"github.com/bsonids/bsonids/uuidgen/internal/wait"
 )
 
-// Generator makes UUIDs of one version. Those of one generator are in strictly increasing order, octets and text, and
-// none comes twice. It is safe for concurrent use. Make one with [NewV6], [NewV7] or [NewV8]; it is an id source
-// for inserts, since it has NewID. The zero value only returns errors.
+// A Generator makes UUIDs of one version. It is safe for concurrent use and must not be copied. The
+// zero Generator only returns errors. It is a source of ids for inserts, since it has NewID.
 //
-// The node is random in every UUID; see [WithMachineID] for its top bits. When the clock steps back, the generator
-// keeps the last timestamp and goes on counting, up to the limit of [WithMaxRollback].
+// The UUIDs of one Generator are in strictly increasing order, with two exceptions: a clock that is
+// set back in version 6, see below, and [Generator.Renew]. The node is random in every UUID; see
+// [WithMachineID] for its top bits.
 //
-// In version 7 and 8 the sequence is zero at a new timestamp, counts up while the timestamp stays the same and never
-// rolls over. When it is used up, the generator asks the clock again until a new timestamp comes or [WithMaxWait] is
-// over. That is after 4096 UUIDs in a millisecond, 16384 in a microsecond or 256 in a nanosecond of version 7; after
-// 4096 or 256 in a tick of version 8.
+// In versions 7 and 8 the sequence is zero at a new timestamp, counts up while the timestamp is the
+// same, and does not roll over. When it is used up, a call waits for a new timestamp; see
+// [WithMaxWait]. When the clock is set back, the Generator keeps the last timestamp and goes on
+// counting; see [WithMaxRollback]. At one timestamp there are 2^24 UUIDs of version 7 with seconds,
+// 4096 with milliseconds, 16384 with microseconds and 256 with nanoseconds; in version 8 4096 or
+// 256, or as many as the [Clock] says.
 //
-// In version 6 the clock sequence is that of RFC 4122, section 4.1.5: random when the generator is made, and then
-// constant, for no timestamp comes twice. Where the clock has not moved on since the last UUID, the timestamp is the
-// next higher one, as the RFC's section 4.2.1.2 counts within a reading of the clock; it runs ahead of the clock by no
-// more than the limit of [WithMaxRollback], which holds ten million UUIDs a second, and then waits as above.
+// In version 6 the clock sequence is random and stays the same. If the clock has not advanced since
+// the last UUID, the next one has the next timestamp, as RFC 4122, section 4.2.1.2 counts within
+// one reading of the clock; see [WithMaxAhead]. When the clock is set back further than
+// [WithMaxRollback], the clock sequence is changed and the timestamps go on from the clock: the
+// UUIDs differ from those before, but some sort before them.
 //
-// It implements sections 4.3, 4.4 and 4.5 of the draft. Its steps for version 6 and 8 count up even when time has
-// advanced, against the sections' own rule for the sequence; the rule is what holds here.
+// It implements sections 4.3, 4.4 and 4.5 of the draft, and RFC 4122, section 4.1.5. The draft's
+// steps for versions 6 and 8 also count up when time has advanced, against the text of the
+// sections; the text holds here.
 type Generator struct {
 	mu     sync.Mutex
 	random io.Reader
-	drawn  [8]byte // what was read, here so that it is not allocated anew
+	drawn  [8]byte // what was read, here so that it is not allocated for each UUID
 	layout layout
 	last   position
-	begun  bool // last is there
+	begun  bool // there is a last one
 
-	machine     uint64 // at the top of the node
-	randomMask  uint64 // the node's bits below it
-	maxRollback time.Duration
-	maxWait     time.Duration
+	at         monotonic.Counter // of NewUUIDAt
+	generation uint64            // of package fork
+
+	machine    uint64 // at the top of the node
+	randomBits int    // of the node below it
+	maxAhead   time.Duration
+	maxBack    time.Duration
+	maxWait    time.Duration
 }
 
-// stamp is a timestamp as a UUID holds it, in a form that can be compared: in version 7 hi is the seconds and lo the
-// units of the precision, in the others lo is all of it.
-type stamp struct{ hi, lo uint64 }
-
-func (s stamp) after(t stamp) bool {
-	return s.hi > t.hi || s.hi == t.hi && s.lo > t.lo
+// NewV6Generator returns a Generator of the draft's version 6. An invalid option is an error.
+func NewV6Generator(opts ...Option) (*Generator, error) {
+	c, err := newConfig("version 6", opts, "WithClock", "WithMaxAhead")
+	if err != nil {
+		return nil, err
+	}
+	return newGenerator(c, v6NodeBits, &v6Layout{now: c.now})
 }
 
-// position is what puts the UUIDs of a generator in order.
-type position struct {
-	stamp
-	seq uint64
-}
-
-// layout is what differs between the versions.
-type layout interface {
-	read() (stamp, error)                 // asks the clock
-	behind(now, last stamp) time.Duration // how far now stands before last
-	next(last position) (position, bool)  // what follows while the clock stands still, if anything does
-	join(p position, node uint64) uuid.UUID
-}
-
-const (
-	defaultRollback = time.Second
-	defaultWait     = 2 * time.Second
-)
-
-type config struct {
-	now         func() time.Time
-	clockSet    bool
-	random      io.Reader
-	encoding    *Encoding
-	machine     uint64
-	machineBits int
-	machineSet  bool
-	maxRollback time.Duration
-	maxWait     time.Duration
-}
-
-// Option sets up a generator; see the With functions.
-type Option func(*config)
-
-// WithClock makes the generator tell the time by now, in place of [time.Now]; nil is an error of the generator's
-// constructor. The generator calls it from one goroutine at a time. It is not for version 8 with a [Clock] that has a
-// Now of its own, where it is an error.
-func WithClock(now func() time.Time) Option {
-	return func(c *config) { c.now, c.clockSet = now, true }
-}
-
-// WithRandom makes the generator draw from r, in place of [crypto/rand.Reader]: 8 octets for every UUID, and 8 when
-// a generator of version 6 is made. UUIDs that can be guessed, or that come twice, are what a weaker source gives. The generator
-// reads from one goroutine at a time; nil is an error of the generator's constructor.
-func WithRandom(r io.Reader) Option {
-	return func(c *config) { c.random = r }
-}
-
-// WithMachineID puts id into the top bits of the node, bits wide, right after the sequence, so that the makers of a
-// cluster stay apart and a value shows its maker; see MachineID of [V6], [V7] and [V8]. An id that does not fit, and a
-// width below 1 or one that leaves fewer than 16 random bits, is an error of the generator's constructor. The draft
-// recommends 48 random bits and forbids a MAC address.
+// NewV7Generator returns a Generator of the draft's version 7 with the precision p. A value of p
+// that is not one of the constants, and an invalid option, is an error.
 //
-// It implements section 7 of the draft.
-func WithMachineID(id uint64, bits int) Option {
-	return func(c *config) { c.machine, c.machineBits, c.machineSet = id, bits, true }
-}
-
-// WithEncoding sets how version 7 writes parts of a second, [RoundUp] by default; it is an error for other versions.
-func WithEncoding(e Encoding) Option {
-	return func(c *config) { c.encoding = &e }
-}
-
-// WithMaxRollback sets how far the clock may stand behind the last timestamp before a generator returns
-// [ErrClockRollback], one second by default. Zero allows no step back; a negative limit is an error of the generator's
-// constructor.
-func WithMaxRollback(d time.Duration) Option {
-	return func(c *config) { c.maxRollback = d }
-}
-
-// WithMaxWait sets how long a generator whose sequence is used up waits for a new timestamp before it returns
-// [ErrExhausted], two seconds by default. Zero waits not at all; a negative limit is an error of the generator's
-// constructor. The limit is for each call and in real time, whatever clock the generator has; a version 8 whose ticks
-// are longer than a second needs a longer one.
-func WithMaxWait(d time.Duration) Option {
-	return func(c *config) { c.maxWait = d }
-}
-
-func newConfig(opts []Option) (*config, error) {
-	c := &config{now: time.Now, random: rand.Reader, maxRollback: defaultRollback, maxWait: defaultWait}
-	for _, opt := range opts {
-		opt(c)
-	}
-	switch {
-	case c.now == nil:
-		return nil, errors.New("peabody01: the clock is nil")
-	case c.random == nil:
-		return nil, errors.New("peabody01: the random source is nil")
-	case c.maxRollback < 0:
-		return nil, fmt.Errorf("peabody01: a rollback limit of %v is negative", c.maxRollback)
-	case c.maxWait < 0:
-		return nil, fmt.Errorf("peabody01: a wait of %v is negative", c.maxWait)
-	}
-	return c, nil
-}
-
-// NewV6 returns a generator of the draft's version 6. A random source that fails is [ErrRandom]; an option that is not
-// for version 6 or has a wrong value is an error.
-func NewV6(opts ...Option) (*Generator, error) {
-	c, err := newConfig(opts)
+// These are not the UUIDs of version 7 of RFC 9562, which package uuidgen makes, and nothing in a
+// value tells the two apart: see the package comment.
+func NewV7Generator(p Precision, opts ...Option) (*Generator, error) {
+	c, err := newConfig("version 7", opts, "WithClock", "WithEncoding")
 	if err != nil {
 		return nil, err
 	}
-	if c.encoding != nil {
-		return nil, errors.New("peabody01: WithEncoding is for version 7, not 6")
-	}
-	start, err := draw(c.random, new([8]byte))
-	if err != nil {
+	if err := checkV7(p, c.encoding); err != nil {
 		return nil, err
 	}
-	return newGenerator(c, v6NodeBits, &v6Layout{now: c.now, clockSequence: uint16(start & (1<<v6SequenceBits - 1))})
+	return newGenerator(c, precisions[p].node, &v7Layout{now: c.now, precision: p, encoding: c.encoding})
 }
 
-// NewV7 returns a generator of the draft's version 7 with that precision. A precision or encoding that is none of the
-// constants, and an option with a wrong value, is an error.
-//
-// These are not the UUIDs of RFC 9562's version 7, which package uuidgen makes, and nothing in a value tells the two
-// apart: see the package comment.
-func NewV7(p Precision, opts ...Option) (*Generator, error) {
-	c, err := newConfig(opts)
+// NewV8Generator returns a Generator of the draft's version 8 with the timestamps of clock. An
+// invalid Clock, and an invalid option, is an error.
+func NewV8Generator(clock Clock, opts ...Option) (*Generator, error) {
+	format, apply := "version 8", []string{"WithClock"}
+	if clock.hasNow() {
+		format, apply = "version 8 with a Clock that has its own function", nil
+	}
+	c, err := newConfig(format, opts, apply...)
 	if err != nil {
 		return nil, err
-	}
-	encoding := RoundUp
-	if c.encoding != nil {
-		encoding = *c.encoding
-	}
-	if err := checkV7(p, encoding); err != nil {
-		return nil, err
-	}
-	return newGenerator(c, precisions[p].node, &v7Layout{now: c.now, precision: p, encoding: encoding})
-}
-
-// NewV8 returns a generator of the draft's version 8 with the timestamps of clock. A clock that lacks what [Clock]
-// demands, and an option that is not for version 8 or has a wrong value, is an error.
-func NewV8(clock Clock, opts ...Option) (*Generator, error) {
-	c, err := newConfig(opts)
-	if err != nil {
-		return nil, err
-	}
-	switch {
-	case c.encoding != nil:
-		return nil, errors.New("peabody01: WithEncoding is for version 7, not 8")
-	case c.clockSet && clock.Now != nil:
-		return nil, errors.New("peabody01: WithClock is of no use beside a Clock that has a Now")
 	}
 	if err := clock.check(); err != nil {
 		return nil, err
 	}
-	_, node, _ := v8Widths(clock.Bits)
-	return newGenerator(c, node, &v8Layout{now: c.now, clock: clock})
+	w, err := widthsV8(clock.Bits, clock.SequenceBits)
+	if err != nil {
+		return nil, err
+	}
+	return newGenerator(c, w.node, &v8Layout{now: c.now, clock: clock, widths: w})
 }
 
-// newGenerator makes a generator whose layout has a node of that width.
-func newGenerator(c *config, node int, l layout) (*Generator, error) {
-	g := &Generator{
-		random:      c.random,
-		layout:      l,
-		randomMask:  1<<node - 1,
-		maxRollback: c.maxRollback,
-		maxWait:     c.maxWait,
-	}
-	if c.machineSet {
-		left := node - c.machineBits
-		if c.machineBits < 1 || left < minRandomBits {
-			return nil, fmt.Errorf("peabody01: a machine id of %d bits: want 1 to %d in a node of %d, for %d are to be random",
-				c.machineBits, node-minRandomBits, node, minRandomBits)
-		}
-		if c.machine>>c.machineBits != 0 {
-			return nil, fmt.Errorf("peabody01: the machine id %#x is wider than %d bits", c.machine, c.machineBits)
-		}
-		g.machine = c.machine << left
-		g.randomMask = 1<<left - 1
-	}
-	return g, nil
-}
-
-// A node has at least minRandomBits random ones; with them, as many draws in a row that are all zero do not happen to
-// a source that is random.
+// A node has at least minRandomBits random ones. A source that is random does not give maxDraws of
+// them in a row that are all zero.
 const (
 	minRandomBits = 16
 	maxDraws      = 8
 )
 
-// NewUUID returns the next UUID. The errors are [ErrClockRollback], [ErrExhausted], [ErrTimeRange] and [ErrRandom];
-// after each of them the generator can be asked again, and what it made before stays below what it makes then.
+// newGenerator makes a Generator whose layout has a node of that width.
+func newGenerator(c *config, node int, l layout) (*Generator, error) {
+	g := &Generator{
+		random:     c.random,
+		layout:     l,
+		randomBits: node,
+		maxAhead:   c.maxAhead,
+		maxBack:    c.maxRollback,
+		maxWait:    c.maxWait,
+	}
+	if c.machineSet {
+		left := node - c.machineBits
+		if c.machineBits < 1 || left < minRandomBits {
+			return nil, fmt.Errorf("peabody01: WithMachineID: %d bits, want 1 to %d: a node of %d bits has at least %d random ones",
+				c.machineBits, node-minRandomBits, node, minRandomBits)
+		}
+		if c.machine>>c.machineBits != 0 {
+			return nil, fmt.Errorf("peabody01: WithMachineID: the id %#x is wider than %d bits", c.machine, c.machineBits)
+		}
+		g.machine = c.machine << left
+		g.randomBits = left
+	}
+	return g, nil
+}
+
+// NewUUID returns the next UUID. The errors are [ErrClockRollback], [ErrExhausted], [ErrTimeRange]
+// and [ErrRandom]. After each of them the Generator can be asked again, and the order is kept.
 func (g *Generator) NewUUID() (uuid.UUID, error) {
+	u, ok, err := g.try()
+	if ok || err != nil {
+		return u, err
+	}
 	return wait.For(g.maxWait, ErrExhausted, g.try)
 }
 
-// NewID is [Generator.NewUUID] for inserts: the id is a [uuid.UUID], which the client's registry stores.
+// Fill sets every element of us to a new UUID, increasing by index as those of [Generator.NewUUID]
+// do. The errors are the same; all of us is then set to the nil UUID.
+func (g *Generator) Fill(us []uuid.UUID) error {
+	for i := range us {
+		var err error
+		if us[i], err = g.NewUUID(); err != nil {
+			clear(us)
+			return err
+		}
+	}
+	return nil
+}
+
+// UUIDs returns an iterator over n new UUIDs; with n below 1 there are none. After an error, which
+// is that of [Generator.NewUUID] and comes with the nil UUID, the iteration ends.
+func (g *Generator) UUIDs(n int) iter.Seq2[uuid.UUID, error] {
+	return func(yield func(uuid.UUID, error) bool) {
+		for range n {
+			if u, err := g.NewUUID(); !yield(u, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// NewID is [Generator.NewUUID] for inserts: the id is a [uuid.UUID], which the client's registry
+// stores.
 func (g *Generator) NewID() (any, error) {
 	u, err := g.NewUUID()
 	if err != nil {
@@ -256,26 +181,69 @@ func (g *Generator) NewID() (any, error) {
 	return u, nil
 }
 
+// Renew makes the Generator begin anew, as if it had just been made: the next timestamp is that of
+// the clock, with sequence zero, and version 6 changes its clock sequence. UUIDs made before may
+// sort after those made later, if the clock was set back. Call it when the clock was once far ahead
+// by mistake. The only error is that of the zero Generator.
+//
+// A copy of the process, by a fork or from a snapshot, makes other UUIDs than the process without a
+// call of Renew, since every node is drawn for its UUID. The exception is [Generator.NewUUIDAt] in
+// a copy from a snapshot.
+func (g *Generator) Renew() error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.layout == nil {
+		return errNotMade
+	}
+	g.renew()
+	return nil
+}
+
+func (g *Generator) renew() {
+	g.begun, g.at = false, monotonic.Counter{}
+	if l, ok := g.layout.(*v6Layout); ok {
+		l.change, l.reading = true, stamp{}
+	}
+}
+
+// Ahead returns how far the last timestamp is ahead of the clock; zero if it is not, and before the
+// first UUID. If it cannot be measured, because the clock is out of the version's range or measures
+// no time, the result is the longest Duration.
+func (g *Generator) Ahead() time.Duration {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if !g.begun {
+		return 0
+	}
+	now, err := g.layout.read()
+	switch {
+	case err != nil:
+		return math.MaxInt64
+	case !g.last.after(now):
+		return 0
+	}
+	return g.layout.behind(now, g.last.stamp)
+}
+
+var errNotMade = errors.New("peabody01: a Generator is made by one of the New…Generator functions")
+
 // try asks the clock once. It reports false if the sequence is used up.
 func (g *Generator) try() (uuid.UUID, bool, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.layout == nil {
-		return uuid.Nil, false, errors.New("peabody01: a Generator is made by NewV6, NewV7 or NewV8")
+		return uuid.Nil, false, errNotMade
 	}
+	g.check()
 	now, err := g.layout.read()
 	if err != nil {
 		return uuid.Nil, false, err
 	}
 	p := position{stamp: now}
 	if g.begun && !now.after(g.last.stamp) {
-		// The longest Duration stands for all that is longer, and for what cannot be measured.
-		if d := g.layout.behind(now, g.last.stamp); d > g.maxRollback || d == math.MaxInt64 {
-			return uuid.Nil, false, fmt.Errorf("%w by %v, further than %v", ErrClockRollback, d, g.maxRollback)
-		}
-		next, ok := g.layout.next(g.last)
-		if !ok || g.layout.behind(now, next.stamp) > g.maxRollback {
-			return uuid.Nil, false, nil
+		next, ok, err := g.layout.next(g, now)
+		if !ok || err != nil {
+			return uuid.Nil, false, err
 		}
 		p = next
 	}
@@ -283,130 +251,74 @@ func (g *Generator) try() (uuid.UUID, bool, error) {
 	if err != nil {
 		return uuid.Nil, false, err
 	}
+	u, err := g.layout.join(g, p, node)
+	if err != nil {
+		return uuid.Nil, false, err
+	}
 	g.last, g.begun = p, true
-	return g.layout.join(p, node), true, nil
+	return u, true, nil
+}
+
+// check begins anew in a forked process.
+func (g *Generator) check() {
+	if generation := fork.Check(); generation != g.generation {
+		if g.generation != 0 {
+			g.renew()
+		}
+		g.generation = generation
+	}
+}
+
+// NewUUIDAt returns a UUID for the instant t, for documents that are older than their ids and for
+// tests. It does not read the clock or change what [Generator.NewUUID] returns.
+//
+// The UUIDs that one Generator makes for given instants differ, and they are in the order of the
+// timestamps; those with equal timestamps are in the order of the calls. This holds for calls with
+// instants in any order. The sequence is zero, since it is too short for many documents with one
+// date: the node grows by a random amount with each call.
+//
+// An instant that the version cannot hold is [ErrTimeRange]; version 8 with a [Clock] without a
+// Tick is an error. Other errors are [ErrRandom], and [ErrExhausted] after 2^33 calls, or fewer if
+// [WithMachineID] leaves fewer than 34 bits; [Generator.Renew] begins anew.
+func (g *Generator) NewUUIDAt(t time.Time) (uuid.UUID, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.layout == nil {
+		return uuid.Nil, errNotMade
+	}
+	g.check()
+	s, err := g.layout.at(t)
+	if err != nil {
+		return uuid.Nil, err
+	}
+	random, err := g.draw()
+	if err != nil {
+		return uuid.Nil, err
+	}
+	n, ok := g.at.Next(g.randomBits, random)
+	if !ok {
+		return uuid.Nil, fmt.Errorf("%w: no more nodes for given instants", ErrExhausted)
+	}
+	return g.layout.join(g, position{stamp: s}, g.machine|n)
 }
 
 // node returns a new node, which is not zero.
 func (g *Generator) node() (uint64, error) {
 	for range maxDraws {
-		r, err := draw(g.random, &g.drawn)
+		r, err := g.draw()
 		if err != nil {
 			return 0, err
 		}
-		if node := g.machine | r&g.randomMask; node != 0 {
+		if node := g.machine | r&(1<<g.randomBits-1); node != 0 {
 			return node, nil
 		}
 	}
 	return 0, fmt.Errorf("%w: it gives nothing but zeros", ErrRandom)
 }
 
-func draw(r io.Reader, b *[8]byte) (uint64, error) {
-	if _, err := io.ReadFull(r, b[:]); err != nil {
+func (g *Generator) draw() (uint64, error) {
+	if _, err := io.ReadFull(g.random, g.drawn[:]); err != nil {
 		return 0, fmt.Errorf("%w: %w", ErrRandom, err)
 	}
-	return binary.BigEndian.Uint64(b[:]), nil
-}
-
-type v6Layout struct {
-	now           func() time.Time
-	clockSequence uint16
-}
-
-func (l *v6Layout) read() (stamp, error) {
-	f, err := V6At(l.now())
-	return stamp{lo: f.Timestamp}, err
-}
-
-func (l *v6Layout) behind(now, last stamp) time.Duration {
-	return span(last.lo, now.lo, gregorianTick)
-}
-
-func (l *v6Layout) next(last position) (position, bool) {
-	last.lo++
-	return last, last.lo>>v6TimeBits == 0
-}
-
-func (l *v6Layout) join(p position, node uint64) uuid.UUID {
-	return V6{Timestamp: p.lo, ClockSequence: l.clockSequence, Node: node}.join()
-}
-
-type v7Layout struct {
-	now       func() time.Time
-	precision Precision
-	encoding  Encoding
-}
-
-func (l *v7Layout) read() (stamp, error) {
-	f, err := V7At(l.now(), l.precision, l.encoding)
-	return stamp{f.Seconds, f.Subsec}, err // the fields are in order whatever the encoding
-}
-
-func (l *v7Layout) behind(now, last stamp) time.Duration {
-	return l.fields(last).Time().Sub(l.fields(now).Time())
-}
-
-func (l *v7Layout) fields(s stamp) V7 {
-	return V7{Precision: l.precision, Encoding: l.encoding, Seconds: s.hi, Subsec: s.lo}
-}
-
-func (l *v7Layout) next(last position) (position, bool) {
-	last.seq++
-	return last, last.seq>>precisions[l.precision].sequence == 0
-}
-
-func (l *v7Layout) join(p position, node uint64) uuid.UUID {
-	f := l.fields(p.stamp)
-	f.Sequence, f.Node = uint16(p.seq), node
-	return f.join()
-}
-
-type v8Layout struct {
-	now   func() time.Time
-	clock Clock
-}
-
-func (l *v8Layout) read() (stamp, error) {
-	var timestamp uint64
-	if l.clock.Now != nil {
-		timestamp = l.clock.Now()
-		if timestamp>>l.clock.Bits != 0 {
-			return stamp{}, fmt.Errorf("%w: version 8 with %d bits, timestamp %#x", ErrTimeRange, l.clock.Bits, timestamp)
-		}
-	} else {
-		var err error
-		if timestamp, err = l.clock.Timestamp(l.now()); err != nil {
-			return stamp{}, err
-		}
-	}
-	if l.clock.Bits == 64 {
-		timestamp &^= 0xF // the UUID holds the upper 60 bits, and a sequence is for what it holds
-	}
-	return stamp{lo: timestamp}, nil
-}
-
-func (l *v8Layout) behind(now, last stamp) time.Duration {
-	if l.clock.Tick == 0 && now != last {
-		return math.MaxInt64
-	}
-	return span(last.lo, now.lo, l.clock.Tick)
-}
-
-func (l *v8Layout) next(last position) (position, bool) {
-	sequence, _, _ := v8Widths(l.clock.Bits)
-	last.seq++
-	return last, last.seq>>sequence == 0
-}
-
-func (l *v8Layout) join(p position, node uint64) uuid.UUID {
-	return V8{Bits: l.clock.Bits, Timestamp: p.lo, Sequence: uint16(p.seq), Node: node}.join()
-}
-
-// span returns how long it is from the timestamp now to last, which is not before it.
-func span(last, now uint64, tick time.Duration) time.Duration {
-	hi, lo := bits.Mul64(last-now, uint64(tick))
-	if hi != 0 || lo > math.MaxInt64 {
-		return math.MaxInt64
-	}
-	return time.Duration(lo)
+	return binary.BigEndian.Uint64(g.drawn[:]), nil
 }

@@ -6,8 +6,9 @@ import (
 	"github.com/google/uuid"
 )
 
-// What the formats share: octets 0–7 end in "ver" (bits 48–51) and 12 bits more; octets 8–15 begin with "var"
-// (bits 64–65), leaving 62 bits that hold the rest of the sub-seconds, the sequence and the node.
+// The formats share this: bytes 0–7 end in "ver" (bits 48–51) and 12 more bits; bytes 8–15 begin
+// with "var" (bits 64–65) and leave 62 bits for the rest of the timestamp, the sequence and the
+// node.
 const (
 	variant  = 0b10
 	restBits = 62

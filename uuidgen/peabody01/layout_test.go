@@ -18,7 +18,8 @@ type bit struct {
 	width int
 }
 
-// assemble puts fields side by side, most significant bit first, as the tables of the draft's figures do.
+// assemble puts fields side by side, most significant bit first, as the tables of the draft's
+// figures do.
 func assemble(t testing.TB, fields ...bit) (u uuid.UUID) {
 	t.Helper()
 	at := 0
@@ -66,11 +67,14 @@ func TestLayouts(t *testing.T) {
 					return []bit{{f.Seconds, 36}, {f.Subsec >> 26, 12}, {7, 4}, {f.Subsec >> 14 & 0xFFF, 12}, {2, 2},
 						{f.Subsec & 0x3FFF, 14}, {uint64(f.Sequence), 8}, {f.Node, 40}}
 				},
+				Second: func(f V7) []bit {
+					return []bit{{f.Seconds, 36}, {uint64(f.Sequence >> 12), 12}, {7, 4}, {uint64(f.Sequence), 12}, {2, 2}, {f.Node, 62}}
+				},
 			} {
-				w := map[Precision][3]int{Millisecond: {12, 12, 62}, Microsecond: {24, 14, 48}, Nanosecond: {38, 8, 40}}[p]
-				f := V7{p, e, random(36), random(w[0]), uint16(random(w[1])), randomNode(w[2])}
+				w := map[Precision][3]int{Millisecond: {12, 12, 62}, Microsecond: {24, 14, 48}, Nanosecond: {38, 8, 40}, Second: {0, 24, 62}}[p]
+				f := V7{p, e, random(36), random(w[0]), uint32(random(w[1])), randomNode(w[2])}
 				if e == RawCount {
-					f.Subsec %= map[Precision]uint64{Millisecond: 1e3, Microsecond: 1e6, Nanosecond: 1e9}[p]
+					f.Subsec %= map[Precision]uint64{Millisecond: 1e3, Microsecond: 1e6, Nanosecond: 1e9, Second: 1}[p]
 				}
 				u, err := f.UUID()
 				if want := assemble(t, layout(f)...); err != nil || u != want {
@@ -98,7 +102,7 @@ func TestLayouts(t *testing.T) {
 			},
 		} {
 			w := map[int][2]int{32: {12, 62}, 48: {12, 62}, 60: {8, 54}, 64: {8, 54}}[size]
-			f := V8{size, random(size), uint16(random(w[0])), randomNode(w[1])}
+			f := V8{Bits: size, Timestamp: random(size), Sequence: uint32(random(w[0])), Node: randomNode(w[1])}
 			u, err := f.UUID()
 			if want := assemble(t, layout(f)...); err != nil || u != want {
 				t.Fatalf("%+v = %v, %v, want %v", f, u, err, want)
@@ -107,14 +111,15 @@ func TestLayouts(t *testing.T) {
 			if size == 64 {
 				want.Timestamp &^= 0xF // only the upper 60 bits are kept
 			}
-			if got, err := DecodeV8(u, size); err != nil || got != want {
+			if got, err := DecodeV8(u, size, 0); err != nil || got != want {
 				t.Fatalf("DecodeV8(%v) = %+v, %v, want %+v", u, got, err, want)
 			}
 		}
 	}
 }
 
-// Octets and text sort as timestamp, then sequence, do; and the bounds of a time hold what has it, and nothing else.
+// Octets and text sort as timestamp, then sequence, do; and the bounds of a time hold what has it,
+// and nothing else.
 func TestOrder(t *testing.T) {
 	pair := func(t *testing.T, a, b uuid.UUID, want int) {
 		t.Helper()
@@ -152,6 +157,7 @@ func TestOrder(t *testing.T) {
 		for _, e := range []Encoding{RoundUp, Floor, RawCount} {
 			for p, unit := range map[Precision]time.Duration{
 				Millisecond: time.Millisecond, Microsecond: time.Microsecond, Nanosecond: time.Nanosecond,
+				Second: time.Second,
 			} {
 				// Times in order make UUIDs in order, whatever the rest.
 				at := time.Unix(int64(random(36)), int64(rand.Uint64N(1e9)))
@@ -160,13 +166,13 @@ func TestOrder(t *testing.T) {
 					continue
 				}
 				var us [2]uuid.UUID
-				var seqs [2]uint16
+				var seqs [2]uint32
 				for i, at := range []time.Time{at, at2} {
 					f, err := V7At(at, p, e)
 					if err != nil {
 						t.Fatal(err)
 					}
-					f.Sequence, f.Node = uint16(random(8)), randomNode(40)
+					f.Sequence, f.Node = uint32(random(8)), randomNode(40)
 					us[i], seqs[i] = uuid.Must(f.UUID()), f.Sequence
 				}
 				cut, cut2 := at.Truncate(unit), at2.Truncate(unit)
@@ -183,14 +189,14 @@ func TestOrder(t *testing.T) {
 	}
 	for range 1000 {
 		for size, seq := range map[int]int{32: 12, 48: 12, 60: 8, 64: 8} {
-			a := V8{size, random(size), uint16(random(seq)), 1}
-			b := V8{size, near(a.Timestamp, size), uint16(random(seq)), 1}
+			a := V8{Bits: size, Timestamp: random(size), Sequence: uint32(random(seq)), Node: 1}
+			b := V8{Bits: size, Timestamp: near(a.Timestamp, size), Sequence: uint32(random(seq)), Node: 1}
 			if size == 64 {
 				a.Timestamp, b.Timestamp = a.Timestamp&^0xF, b.Timestamp&^0xF
 			}
 			pair(t, uuid.Must(a.UUID()), uuid.Must(b.UUID()),
 				cmp.Or(cmp.Compare(a.Timestamp, b.Timestamp), cmp.Compare(a.Sequence, b.Sequence)))
-			within(t, uuid.Must(b.UUID()), uuid.Must(MinV8(size, a.Timestamp)), uuid.Must(MaxV8(size, a.Timestamp)),
+			within(t, uuid.Must(b.UUID()), uuid.Must(a.Min()), uuid.Must(a.Max()),
 				a.Timestamp == b.Timestamp)
 		}
 	}
@@ -201,7 +207,7 @@ func TestFieldErrors(t *testing.T) {
 	decode := func(s string, f func(uuid.UUID) error) error { return f(uuid.MustParse(s)) }
 	v6 := func(u uuid.UUID) error { _, err := DecodeV6(u); return err }
 	ms := func(u uuid.UUID) error { _, err := DecodeV7(u, Millisecond, RawCount); return err }
-	v832 := func(u uuid.UUID) error { _, err := DecodeV8(u, 32); return err }
+	v832 := func(u uuid.UUID) error { _, err := DecodeV8(u, 32, 0); return err }
 	timeOf := func(u uuid.UUID) error { _, err := Time(u); return err }
 	put := func(f interface{ UUID() (uuid.UUID, error) }) error { _, err := f.UUID(); return err }
 	for _, c := range []struct {
@@ -236,7 +242,7 @@ func TestFieldErrors(t *testing.T) {
 		{"sequence too wide", put(V8{Bits: 60, Sequence: 1 << 8, Node: 1}), 8, "seq", 1 << 8},
 		{"node too wide", put(V8{Bits: 60, Node: 1 << 54}), 8, "node", 1 << 54},
 		{"node zero", put(V8{Bits: 32}), 8, "node", 0},
-		{"bound too wide", func() error { _, err := MaxV8(32, 1<<32); return err }(), 8, "timestamp", 1 << 32},
+		{"bound too wide", func() error { _, err := V8{Bits: 32, Timestamp: 1 << 32}.Max(); return err }(), 8, "timestamp", 1 << 32},
 	} {
 		var e *FieldError
 		if !errors.As(c.err, &e) || e.Version != c.version || e.Field != c.field || e.Value != c.value {
@@ -246,11 +252,17 @@ func TestFieldErrors(t *testing.T) {
 		}
 	}
 	for name, err := range map[string]error{
-		"a precision that is none": put(V7{Precision: 3, Node: 1}),
+		"a precision that is none": put(V7{Precision: 4, Node: 1}),
 		"an encoding that is none": put(V7{Encoding: 3, Node: 1}),
-		"a size that is none":      put(V8{Bits: 36, Node: 1}),
-		"decoding with such a one": func() error { _, err := DecodeV8(v4, 0); return err }(),
-		"a bound with such a one":  func() error { _, err := MinV8(-1, 0); return err }(),
+		"a size that is none":      put(V8{Node: 1}),
+		"a size too large":         put(V8{Bits: 99, Node: 1}),
+		"a sequence too short":     put(V8{Bits: 48, SequenceBits: 11, Node: 1}),
+		"another too short":        put(V8{Bits: 49, SequenceBits: 7, Node: 1}),
+		"a negative sequence":      put(V8{Bits: 49, SequenceBits: -1, Node: 1}),
+		"a sequence too long":      put(V8{Bits: 48, SequenceBits: 33, Node: 1}),
+		"no room for the sequence": put(V8{Bits: 98, SequenceBits: 9, Node: 1}),
+		"decoding with such a one": func() error { _, err := DecodeV8(v4, 0, 0); return err }(),
+		"a bound with such a one":  func() error { _, err := V8{Bits: -1}.Min(); return err }(),
 		"decoding at no precision": func() error {
 			_, err := DecodeV7(uuid.MustParse("0621537e-e1f8-7000-8000-000000000001"), 9, RoundUp)
 			return err

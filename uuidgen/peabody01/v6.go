@@ -5,62 +5,51 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/bsonids/bsonids/internal/gregorian"
 )
 
 const (
-	gregorianTick    = 100 * time.Nanosecond
-	ticksPerSecond   = uint64(time.Second / gregorianTick)
-	gregorianOffset  = 0x01B21DD213814000 // ticks from 1582-10-15T00:00:00Z to 1970-01-01T00:00:00Z
-	gregorianSeconds = gregorianOffset / ticksPerSecond
-	v6TimeBits       = 60
-	v6SequenceBits   = 14
-	v6NodeBits       = 48
+	v6TimeBits     = gregorian.Bits
+	v6SequenceBits = 14
+	v6NodeBits     = 48
 )
 
-// V6 is the fields of a UUID of version 6: those of version 1, with the timestamp's bits in their own order, so that
-// the octets sort by time. It is a plain value, safe to copy.
+// V6 is the fields of a UUID of version 6: those of version 1, with the bits of the timestamp in
+// order, so that the bytes sort by time. It is a plain value, safe to copy.
 //
-//	octets  0–3    4–5           6–7              8–9                    10–15
+//	bytes  0–3    4–5            6–7              8–9                    10–15
 //	       time_high:32 time_mid:16  ver:4 time_low:12  var:2 clock_seq:14  node:48
 //
 // It is section 4.3 of the draft, figure 1.
 type V6 struct {
 	Timestamp     uint64 // 60 bits: 100 ns units since 1582-10-15T00:00:00Z
 	ClockSequence uint16 // 14 bits
-	Node          uint64 // 48 bits: random in UUIDs of the draft, perhaps a MAC address in converted ones
+	Node          uint64 // 48 bits: random in UUIDs of the draft; may be a MAC address in converted ones
 }
 
-// V6At returns the fields of a UUID made at t: its timestamp, in whole units of 100 ns, with a clock sequence and a
-// node of zero. An instant before 1582-10-15T00:00:00Z or after 5236-03-31T21:21:00Z is [ErrTimeRange].
+// V6At returns the fields of a UUID made at t: its timestamp, in whole units of 100 ns, with a
+// clock sequence and a node of zero. An instant before 1582-10-15T00:00:00Z or after
+// 5236-03-31T21:21:00Z is [ErrTimeRange].
 func V6At(t time.Time) (V6, error) {
-	seconds := t.Unix() + int64(gregorianSeconds)
-	if t.Unix() > 1<<40 || seconds < 0 {
-		return V6{}, fmt.Errorf("%w: version 6 at %v", ErrTimeRange, t)
-	}
-	timestamp := uint64(seconds)*ticksPerSecond + uint64(t.Nanosecond())/uint64(gregorianTick)
-	if timestamp>>v6TimeBits != 0 {
-		return V6{}, fmt.Errorf("%w: version 6 at %v", ErrTimeRange, t)
+	timestamp, ok := gregorian.Timestamp(t)
+	if !ok {
+		return V6{}, fmt.Errorf("peabody01: %w: version 6 at %v", ErrTimeRange, t)
 	}
 	return V6{Timestamp: timestamp}, nil
 }
 
 // Time returns the instant of the timestamp, in UTC.
 func (f V6) Time() time.Time {
-	return gregorianTime(f.Timestamp)
+	return gregorian.Time(f.Timestamp & (1<<v6TimeBits - 1))
 }
 
-func gregorianTime(timestamp uint64) time.Time {
-	return time.Unix(
-		int64(timestamp/ticksPerSecond)-int64(gregorianSeconds),
-		int64(timestamp%ticksPerSecond)*int64(gregorianTick),
-	).UTC()
-}
-
-// MachineID returns the machine id in the top bits of the node, bits wide, from 1 to 48; another width gives zero.
-// Only the maker of a UUID knows whether there is one.
+// MachineID returns the machine id in the top bits of the node, bits wide, from 1 to 48; another
+// width gives zero. Only the maker of a UUID knows if there is one.
 func (f V6) MachineID(bits int) uint64 { return machineID(f.Node, v6NodeBits, bits) }
 
-// UUID puts the fields together. A field wider than its bits, and a node of zero, is a [*FieldError].
+// UUID puts the fields together. A field wider than its bits, and a node of zero, is a
+// [*FieldError].
 func (f V6) UUID() (uuid.UUID, error) {
 	for _, err := range [...]error{
 		fits(6, "time_high|time_mid|time_low", f.Timestamp, v6TimeBits),
@@ -86,8 +75,8 @@ func nodeNotZero(version int, node uint64) error {
 	return nil
 }
 
-// DecodeV6 returns the fields of u. Another version or variant is a [*FieldError]. A node of zero, which the draft
-// forbids to make, is read.
+// DecodeV6 returns the fields of u. Another version or variant is a [*FieldError]. A node of zero,
+// which the draft forbids to make, is read.
 func DecodeV6(u uuid.UUID) (V6, error) {
 	top, low, rest, err := split(u, 6)
 	if err != nil {
@@ -100,30 +89,9 @@ func DecodeV6(u uuid.UUID) (V6, error) {
 	}, nil
 }
 
-// MinV6At returns the lowest UUID of version 6 with the timestamp of t, 100 ns wide, for queries by time. It bounds
-// others and is not one to store: its node is zero. The errors are those of [V6At].
-func MinV6At(t time.Time) (uuid.UUID, error) {
-	f, err := V6At(t)
-	if err != nil {
-		return uuid.Nil, err
-	}
-	return f.join(), nil
-}
-
-// MaxV6At returns the highest UUID of version 6 with the timestamp of t, as [MinV6At] returns the lowest.
-func MaxV6At(t time.Time) (uuid.UUID, error) {
-	f, err := V6At(t)
-	if err != nil {
-		return uuid.Nil, err
-	}
-	f.ClockSequence = 1<<v6SequenceBits - 1
-	f.Node = 1<<v6NodeBits - 1
-	return f.join(), nil
-}
-
-// V1ToV6 returns the version 6 of a UUID of version 1: the same timestamp, clock sequence and node, in the order that
-// sorts by time. The node stays what it was, perhaps a MAC address, although the draft wants a random one in UUIDs
-// that are made new. Another version or variant is a [*FieldError].
+// V1ToV6 returns the version 6 of a UUID of version 1: the same timestamp, clock sequence and node,
+// in the order that sorts by time. The node stays the same and may be a MAC address, although the
+// draft wants a random node in new UUIDs. Another version or variant is a [*FieldError].
 //
 // It is the table at the end of section 4.3 of the draft.
 func V1ToV6(u uuid.UUID) (uuid.UUID, error) {
@@ -136,7 +104,8 @@ func V1ToV6(u uuid.UUID) (uuid.UUID, error) {
 	return join(6, timestamp>>12, timestamp&0xFFF, rest), nil
 }
 
-// V6ToV1 returns the version 1 of a UUID of version 6; it is the inverse of [V1ToV6], with the same errors.
+// V6ToV1 returns the version 1 of a UUID of version 6; it is the inverse of [V1ToV6], with the same
+// errors.
 func V6ToV1(u uuid.UUID) (uuid.UUID, error) {
 	top, low12, rest, err := split(u, 6)
 	if err != nil {

@@ -7,16 +7,16 @@ import (
 	"time"
 )
 
-// Pause is how long For waits before it asks again. It begins by asking again at once, since most ticks are short; but
-// one of a millisecond or a second should not burn the processor.
+// Pause is how long For waits before it asks again. It begins by asking again at once, since most
+// ticks are short; but one of a millisecond or a second should not burn the processor.
 const (
 	Pause    = 20 * time.Microsecond
 	maxSpins = 64
 )
 
-// For calls try until it is ok or fails, and returns what it gave. After limit, in real time whatever clock try asks, it
-// returns an error that wraps over. It holds no lock between the calls: goroutines wait side by side, each only as long
-// as its own limit.
+// For calls try until it is ok or fails, and returns what it gave. After limit, in real time
+// whatever clock try asks, it returns an error that wraps over. It holds no lock between the calls:
+// goroutines wait side by side, each only as long as its own limit.
 func For[T any](limit time.Duration, over error, try func() (v T, ok bool, err error)) (T, error) {
 	var began time.Time
 	for asks := 0; ; asks++ {

@@ -1,0 +1,184 @@
+package objectidgen
+
+import (
+	"runtime"
+	"time"
+
+	"github.com/bsonids/bsonids/internal/fork"
+)
+
+const (
+	// chunk is how many ids Fill takes at once: enough for the clock and the atomic addition not to count, few enough
+	// for the timestamp to be right within microseconds.
+	chunk = 4096
+
+	// block is the same for ObjectIDs, which discards what is not asked for.
+	block = 256
+
+	// nap is how long a wait lasts before the clock is asked again, if the clock does not move when it is asked.
+	nap = 5 * time.Millisecond
+)
+
+// reading is what the clock shows.
+type reading struct {
+	time    time.Time
+	seconds int64 // its second, clamped to the timestamp's range
+}
+
+// read asks the clock. The caller must deal with a step that is found, since others then see the clock as compared.
+func (g *Generator) read() reading {
+	now := g.now
+	if now == nil {
+		now = g.system.Now
+	}
+	t := now()
+	return reading{t, min(max(t.Unix(), 0), lastSecond)}
+}
+
+// draw takes up to want ids, 1 at least: those with the numbers n to n+count-1 of the returned second.
+func (g *Generator) draw(want uint64) (cur *second, n, count uint64) {
+	cur = g.current.Load()
+	if g.now != nil {
+		cur = g.turn(cur)
+	} else if ns, ok := g.system.At(g.system.Elapsed()); !ok || ns >= cur.end || fork.Generation() != cur.origin.fork {
+		cur = g.turn(cur)
+	}
+	for {
+		if n = cur.taken.Load(); n >= g.width {
+			cur = g.next(cur)
+			continue
+		}
+		g.at(pointTake)
+		count = min(want, g.width-n)
+		if cur.taken.CompareAndSwap(n, n+count) {
+			return cur, n, count
+		}
+		g.stepAside()
+	}
+}
+
+// stepAside keeps a goroutine that met another one away from what they share, for as long as some dozens of ids take.
+// Two cores that take ids in turns spend most of their time on passing the counter on; this way each makes many in a
+// row. The time must not end it alone: it stands still in a bubble of testing/synctest.
+func (g *Generator) stepAside() {
+	begin := time.Now()
+	for i := 0; i < 80 && time.Since(begin) < 2*time.Microsecond; i++ {
+	}
+}
+
+// due returns the second that is to be used when cur is in use and the clock shows the second now.
+func (g *Generator) due(cur, now int64) int64 {
+	if cur-now <= g.maxAhead {
+		return max(cur, now)
+	}
+	return now
+}
+
+// turn returns the second in use after it has been replaced, if the clock or a copy of the process demands that.
+func (g *Generator) turn(cur *second) *second {
+	for {
+		now := g.read()
+		due := g.due(cur.seconds, now.seconds)
+		if due == cur.seconds && !g.copied(cur) {
+			return cur
+		}
+		g.at(pointTurn)
+		g.mu.Lock()
+		// A reading counts for the second that was in use when the clock was asked.
+		current := g.current.Load()
+		if current == cur {
+			defer g.mu.Unlock()
+			return g.moveTo(cur, due)
+		}
+		g.mu.Unlock()
+		cur = current
+	}
+}
+
+// next returns the second after cur, whose ids are all taken, or which is closed. It waits if there is none yet.
+func (g *Generator) next(cur *second) *second {
+	var last time.Time
+	for still := 0; ; still++ {
+		next, now := g.follow(cur)
+		if next != nil {
+			return next
+		}
+		g.at(pointWait)
+		if !now.Equal(last) {
+			last, still = now, 0
+		}
+		switch {
+		case g.now == nil:
+			time.Sleep(min(time.Second-time.Duration(now.Nanosecond()), nap))
+		case still < 100: // moves, perhaps because it is asked
+			runtime.Gosched()
+		default:
+			time.Sleep(nap)
+		}
+	}
+}
+
+// follow returns the second after cur, or none and the clock's time if that is still the second of cur.
+func (g *Generator) follow(cur *second) (*second, time.Time) {
+	g.at(pointNext)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if current := g.current.Load(); current != cur {
+		return current, time.Time{}
+	}
+	// The clock is asked here, after cur was found used up, and not before: a reading from before cur began would look
+	// like a clock that was set back.
+	now := g.read()
+	due := g.due(cur.seconds, now.seconds)
+	switch {
+	case due != cur.seconds || g.copied(cur):
+		return g.moveTo(cur, due), now.time
+	case now.time.Unix() == cur.seconds:
+		return nil, now.time
+	}
+	// The clock is behind, or after the last second.
+	if later := cur.seconds + 1; later <= lastSecond && g.due(later, now.seconds) == later {
+		return g.moveTo(cur, later), now.time
+	}
+	return g.renew(cur, due), now.time
+}
+
+// moveTo replaces cur by the second that is due, and renews the generator if cur is later or the process was copied. It
+// needs mu.
+func (g *Generator) moveTo(cur *second, due int64) *second {
+	if due < cur.seconds || g.copied(cur) {
+		return g.renew(cur, due)
+	}
+	return g.replace(cur, func(taken uint64) *second { return cur.after(due, taken, g.width) })
+}
+
+// replace closes cur, which must be the current second, and puts in its place what successor returns for the number
+// of ids that were taken of it. It needs mu.
+func (g *Generator) replace(cur *second, successor func(taken uint64) *second) *second {
+	g.at(pointClose)
+	taken := cur.taken.Or(closed)
+	g.at(pointReplace)
+	next := successor(taken)
+	g.current.Store(next)
+	return next
+}
+
+// point is a place between two accesses to what goroutines share. The model test lets another goroutine run there;
+// the clock is such a place too.
+type point uint8
+
+const (
+	pointTurn    point = iota // before turn locks mu
+	pointNext                 // before follow does
+	pointRenew                // before Renew does
+	pointTake                 // between looking how many ids are taken and taking some
+	pointWait                 // before follow is called again
+	pointClose                // before the current second is closed
+	pointReplace              // between that and its replacement
+)
+
+func (g *Generator) at(p point) {
+	if g.hook != nil {
+		g.hook(p)
+	}
+}

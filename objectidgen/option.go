@@ -1,0 +1,104 @@
+package objectidgen
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/bsonids/bsonids/internal/fork"
+)
+
+// Option configures a [Generator]. An Option that is nil or has an invalid value is an error of [New]. If an Option is
+// given twice, the last one is used.
+type Option func(*config) error
+
+type config struct {
+	now      func() time.Time // nil: the system's clock
+	random   io.Reader
+	maxAhead time.Duration
+	started  bool // start is given, not drawn
+	start    start
+}
+
+// defaultMaxAhead is more than the steps by which clocks are corrected day by day, and less than what misleads a person
+// who reads the timestamps.
+const defaultMaxAhead = time.Minute
+
+func newConfig(opts []Option) (*config, error) {
+	c := &config{random: fork.Reader, maxAhead: defaultMaxAhead}
+	for _, opt := range opts {
+		if opt == nil {
+			return nil, errors.New("objectidgen: nil Option")
+		}
+		if err := opt(c); err != nil {
+			return nil, err
+		}
+	}
+	return c, nil
+}
+
+// WithClock makes a [Generator] read the time from now instead of the system's clock: once for each id, once for every
+// 4096 ids of Fill, and repeatedly while a call waits for the next second. The function must be safe for concurrent use
+// if the Generator is, and must not call the Generator. The time may step back, stand still or be out of the
+// timestamp's range; see Generator. A nil function is an error of [New].
+func WithClock(now func() time.Time) Option {
+	return func(c *config) error {
+		if now == nil {
+			return errors.New("objectidgen: WithClock: nil function")
+		}
+		c.now = now
+		return nil
+	}
+}
+
+// WithRandom makes a [Generator] draw from r instead of [crypto/rand.Reader]: 8 bytes for [New], for each renewal and
+// for the first call of [Generator.NewObjectIDAt]. The first 5 bytes are the process value, the last 3 are the counter
+// of the first id, big-endian. If the process value was used before, it reads again, up to 32 bytes in all. It reads by
+// one call at a time.
+//
+// A nil reader is an error of New. If the reader fails in New, Renew or NewObjectIDAt, its error is returned; a renewal
+// that the Generator makes by itself uses [crypto/rand] then. In a copy of the process crypto/rand is used from the
+// time when the copy is noticed, because the reader may be a copy too.
+func WithRandom(r io.Reader) Option {
+	return func(c *config) error {
+		if r == nil {
+			return errors.New("objectidgen: WithRandom: nil reader")
+		}
+		c.random = r
+		return nil
+	}
+}
+
+// WithStart sets the process value and the counter of the first id, so that a test gets the same ids again. Random
+// bytes are read for renewals only. The ids of [Generator.NewObjectIDAt] begin with the process value plus 1 and the
+// same counter.
+//
+// Two generators with the same start make the same ids: do not use it in production. A counter above 16777215 is an
+// error of [New], [ErrCounterRange].
+func WithStart(process [5]byte, counter uint32) Option {
+	return func(c *config) error {
+		if counter > lastCounter {
+			return fmt.Errorf("objectidgen: WithStart: counter %d: %w", counter, ErrCounterRange)
+		}
+		c.started, c.start = true, start{process, counter}
+		return nil
+	}
+}
+
+// WithMaxAhead limits how far the timestamps of a [Generator] may be ahead of its clock, after the clock was set back;
+// see [Generator.Ahead]. Up to the limit they stay where they are until the clock has caught up, so that ids remain in
+// order. Beyond the limit the Generator draws a new process value and goes back to the clock's time. The limit counts in
+// whole seconds; it is rounded down. With a limit below a second, timestamps always follow the clock; with
+// [math.MaxInt64] only [Generator.Renew] takes them back. A negative limit is an error of [New].
+//
+// The default is one minute.
+func WithMaxAhead(limit time.Duration) Option {
+	return func(c *config) error {
+		if limit < 0 {
+			return fmt.Errorf("objectidgen: WithMaxAhead: negative duration %v", limit)
+		}
+		c.maxAhead = limit
+		return nil
+	}
+}

@@ -1,0 +1,36 @@
+package uuidgen
+
+import (
+	"errors"
+
+	"github.com/bsonids/bsonids/internal/timerange"
+)
+
+// The errors of the package. Match them with [errors.Is].
+var (
+	// ErrTimeRange is the error for an instant that the timestamp of a version cannot hold: before
+	// 1970-01-01 or after 10889-08-02 in versions 7 and 8, before 1582-10-15 or after 5236-03-31 in
+	// version 6. The packages of this module share it.
+	ErrTimeRange = timerange.Err
+
+	// ErrNoTime is the error for a UUID without a timestamp that the function can read.
+	ErrNoTime = errors.New("uuidgen: no timestamp")
+
+	// ErrAhead is the error of a [Generator] whose timestamps are as far ahead of its clock as
+	// [WithMaxAhead] allows, after the wait that [WithMaxWait] allows.
+	ErrAhead = errors.New("uuidgen: the timestamps are too far ahead of the clock")
+
+	// ErrExhausted is the error of [Generator.NewUUIDAt] after at least 2^33 ids. [Generator.Renew]
+	// begins anew.
+	ErrExhausted = errors.New("uuidgen: no more ids for given instants")
+
+	// ErrOrder is the error of [Range.Filter] for a representation that does not store the ids in
+	// the order of time.
+	ErrOrder = errors.New("uuidgen: the representation does not keep the order of time")
+
+	// ErrHash is the error of a name-based UUID whose hash function is not available, such as SHA-1
+	// in a program that runs with GODEBUG=fips140=only.
+	ErrHash = errors.New("uuidgen: the hash function is not available")
+)
+
+var errNotMade = errors.New("uuidgen: a Generator is made by one of the New…Generator functions")

@@ -1,0 +1,76 @@
+package i3core
+
+import (
+	"errors"
+	"math"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// NewNotifierGenerator returns a Generator of the notifier format for a connection, 14 bits, of a
+// node, which begins now: its instance sequences are above the present microsecond. A connection id
+// of more bits is a [*FieldError]; a clock before 2000 or after 2142-09-17 is [ErrTimeRange], here
+// and in NewUUID. The options are [WithCustom], [WithClock] and [WithMaxWait].
+//
+// Each instance sequence is the microsecond before the one in which its UUID is made, the highest
+// that is below the present, and no two are the same. While the clock has not passed the last one,
+// in a burst of UUIDs or because it was set back, a call waits, at most as long as [WithMaxWait]
+// says, and then returns [ErrWait]. A Generator thus makes at most a million UUIDs a second. Two
+// Generators for one connection at a time, such as those of two copies of a process, make the same
+// UUIDs.
+func NewNotifierGenerator(node [6]byte, connection uint16, opts ...Option) (*Generator, error) {
+	c, err := newConfig(formatNotifier, opts, "WithCustom", "WithClock", "WithMaxWait")
+	if err != nil {
+		return nil, err
+	}
+	m := &notifierMaker{constant: Notifier{ConnectionID: connection, NodeAddress: node}, now: c.now}
+	if c.custom != nil {
+		m.constant.Custom = *c.custom
+	}
+	if err := m.constant.Validate(); err != nil {
+		return nil, err
+	}
+	if err := m.renew(); err != nil {
+		return nil, err
+	}
+	return &Generator{maker: m, maxWait: c.maxWait}, nil
+}
+
+type notifierMaker struct {
+	constant Notifier
+	now      func() time.Time
+	last     uint64 // instance sequence, or the connection's start
+}
+
+func (m *notifierMaker) renew() error {
+	start, err := microsecondsAt(m.now(), formatNotifier, 52)
+	if err != nil {
+		return err
+	}
+	m.last = start
+	return nil
+}
+
+func (m *notifierMaker) next() (uuid.UUID, bool, error) {
+	now, err := microsecondsAt(m.now(), formatNotifier, 52)
+	if err != nil || now <= m.last+1 {
+		return uuid.Nil, false, err
+	}
+	m.last = now - 1
+	f := m.constant
+	f.InstanceSequence = m.last
+	return f.join(), true, nil
+}
+
+func (m *notifierMaker) at(time.Time) (uuid.UUID, error) {
+	return uuid.Nil, errors.New("i3core: NewUUIDAt does not apply to the notifier format")
+}
+
+func (m *notifierMaker) ahead() time.Duration {
+	now, err := microsecondsAt(m.now(), formatNotifier, 52)
+	if err != nil {
+		return math.MaxInt64
+	}
+	return microsecondsAhead(m.last, now)
+}

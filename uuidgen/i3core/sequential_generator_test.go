@@ -1,0 +1,267 @@
+package i3core
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/bsonids/bsonids/uuidgen"
+	"github.com/bsonids/bsonids/uuidrep"
+)
+
+func TestSequentialGenerator(t *testing.T) {
+	c := newClock(someTime)
+	g, err := NewSequentialGenerator(WithVersion(0xD), WithClock(c.now), WithDBMS(DBMSSQLServer))
+	must(t, err)
+	first := nextSequential(t, g)
+	if first.Timestamp != someMicros || first.DBMS != DBMSSQLServer || !first.Time().Equal(someTime) {
+		t.Fatalf("%+v, want timestamp %#x", first, someMicros)
+	}
+	// The counter's start is random: two generators agree with a chance of 2^-60.
+	other, err := NewSequentialGenerator(WithVersion(0xD), WithClock(c.now))
+	must(t, err)
+	if f := nextSequential(t, other); f.Random1 == first.Random1 && f.CounterHi == first.CounterHi && f.CounterLo == first.CounterLo {
+		t.Errorf("two generators begin with %+v", f)
+	} else if f.DBMS != DBMSBinary {
+		t.Errorf("DBMS type %v, want binary", f.DBMS)
+	}
+	// Whatever the clock does, +1 for each, and the highest timestamp seen.
+	want := first
+	for i, step := range []time.Duration{0, 0, time.Microsecond, 999, 1, -time.Microsecond, -24 * time.Hour, 0, 48 * time.Hour} {
+		c.add(step)
+		if want.CounterLo++; want.CounterLo == 0 {
+			want.CounterHi++
+		}
+		now, err := microseconds(c.now())
+		must(t, err)
+		want.Timestamp = max(want.Timestamp, now)
+		if got := nextSequential(t, g); got != want {
+			t.Fatalf("step %d: %+v, want %+v", i, got, want)
+		}
+	}
+}
+
+// random1, random2 and counterLo come from the two numbers drawn: 12 bits of the first, 32 and 16
+// of the second.
+func start(random1 uint16, counterHi uint32, counterLo uint16) Option {
+	return WithRandom(bytes.NewReader([]byte{
+		0, 0, 0, 0, 0, 0, byte(random1 >> 8), byte(random1),
+		0, 0, byte(counterHi >> 24), byte(counterHi >> 16), byte(counterHi >> 8), byte(counterHi),
+		byte(counterLo >> 8), byte(counterLo),
+	}))
+}
+
+func TestSequentialCounterOverflow(t *testing.T) {
+	frozen := WithClock(func() time.Time { return someTime })
+	g, err := NewSequentialGenerator(WithVersion(0xD), frozen, start(0xABC, 0x0000FFFF, 0xFFFE))
+	must(t, err)
+	var last [16]byte
+	for _, want := range []struct {
+		hi uint32
+		lo uint16
+	}{{0xFFFF, 0xFFFE}, {0xFFFF, 0xFFFF}, {0x10000, 0}, {0x10000, 1}} {
+		u := next(t, g)
+		f, err := DecodeSequential(u, 0xD)
+		if err != nil || f.CounterHi != want.hi || f.CounterLo != want.lo || f.Random1 != 0xABC {
+			t.Fatalf("%+v, %v, want %+v", f, err, want)
+		}
+		m := Memory(u)
+		if bytes.Compare(last[:], m[:]) >= 0 {
+			t.Fatalf("%x came after %x", m, last)
+		}
+		last = m
+	}
+}
+
+// At its end the counter starts anew with the next timestamp, in the order of memory; within one it
+// is an error. For SQL Server it never starts anew, since its numbers are the order there.
+func TestSequentialCounterEnd(t *testing.T) {
+	for _, d := range []DBMS{DBMSBinary, DBMSSQLServer} {
+		c := newClock(someTime)
+		g, err := NewSequentialGenerator(WithVersion(0xD), WithClock(c.now), WithDBMS(d))
+		must(t, err)
+		first := nextSequential(t, g)
+		g.maker.(*sequentialMaker).counter = 1<<48 - 1<<32 - 1
+		f := nextSequential(t, g)
+		if f.CounterHi != 0xFFFEFFFF || f.CounterLo != 0xFFFF {
+			t.Fatalf("%v: %+v", d, f)
+		}
+		for _, step := range []time.Duration{0, 0, -time.Hour, time.Hour} {
+			c.add(step)
+			if u, err := g.NewUUID(); !errors.Is(err, ErrCounter) || u != uuid.Nil {
+				t.Fatalf("%v: %v, %v, want ErrCounter", d, u, err)
+			}
+		}
+		c.add(time.Microsecond)
+		if d == DBMSBinary {
+			next := nextSequential(t, g)
+			if next.Timestamp != f.Timestamp+1 || next.CounterHi != first.CounterHi || next.CounterLo != first.CounterLo {
+				t.Errorf("%+v after %+v, want the counter of %+v", next, f, first)
+			}
+			continue
+		}
+		if u, err := g.NewUUID(); !errors.Is(err, ErrCounter) || u != uuid.Nil {
+			t.Errorf("%v, new timestamp: %v, %v, want ErrCounter", d, u, err)
+		}
+		must(t, g.Renew())
+		if f := nextSequential(t, g); f.CounterHi>>31 != 0 {
+			t.Errorf("%v, renewed: %+v, want a counter in its lower half", d, f)
+		}
+	}
+}
+
+// SQL Server compares the bytes of a uniqueidentifier in this order, as the type SqlGuid of .NET
+// does.
+var sqlServerOrder = [16]int{10, 11, 12, 13, 14, 15, 8, 9, 6, 7, 4, 5, 0, 1, 2, 3}
+
+func sqlServer(m [16]byte) (key [16]byte) {
+	for i, at := range sqlServerOrder {
+		key[i] = m[at]
+	}
+	return key
+}
+
+// The UUIDs of one generator for SQL Server ascend in its order and in that of memory, whatever the
+// clock does, as long as it is not renewed. Those of two generators are in the order of their
+// counters.
+func TestSQLServerOrder(t *testing.T) {
+	c := newClock(someTime)
+	g, err := NewSequentialGenerator(WithVersion(0xD), WithClock(c.now), WithDBMS(DBMSSQLServer), start(1, 0x7FFFFFFF, 0xFF00))
+	must(t, err)
+	var last [16]byte
+	for i := range 200_000 { // over the overflow of counterLo
+		c.add(time.Duration(i%7-2) * time.Millisecond)
+		m := Memory(next(t, g))
+		key, lastKey := sqlServer(m), sqlServer(last)
+		if bytes.Compare(lastKey[:], key[:]) >= 0 || bytes.Compare(last[:], m[:]) >= 0 {
+			t.Fatalf("%x after %x", m, last)
+		}
+		last = m
+	}
+	later, err := NewSequentialGenerator(WithVersion(0xD), WithClock(c.now), WithDBMS(DBMSSQLServer), start(1, 0, 1))
+	must(t, err)
+	c.add(time.Hour)
+	m := Memory(next(t, later))
+	if key, lastKey := sqlServer(m), sqlServer(last); bytes.Compare(lastKey[:], key[:]) < 0 || bytes.Compare(last[:], m[:]) >= 0 {
+		t.Errorf("%x of a later generator after %x", m, last)
+	}
+}
+
+// Given instants have a counter and a random1 of their own.
+func TestNewUUIDAt(t *testing.T) {
+	c := newClock(someTime)
+	for _, opts := range [][]Option{nil, {WithRandom(bytes.NewReader(bytes.Repeat([]byte{7}, 64)))}} {
+		g, err := NewSequentialGenerator(append(opts, WithVersion(0xD), WithClock(c.now))...)
+		must(t, err)
+		live := nextSequential(t, g)
+		type made struct {
+			at   time.Time
+			call int
+			m    [16]byte
+		}
+		var all []made
+		for call := range 3000 {
+			at := someTime.Add(time.Duration(call*7919%50) * 300)
+			u, err := g.NewUUIDAt(at)
+			must(t, err)
+			f, err := DecodeSequential(u, 0xD)
+			if err != nil || !f.Time().Equal(at.Truncate(time.Microsecond)) || f.Random1 == live.Random1 || f.CompareTime(at) != 0 {
+				t.Fatalf("%+v of %v, %v", f, at, err)
+			}
+			all = append(all, made{at.Truncate(time.Microsecond), call, Memory(u)})
+		}
+		slices.SortFunc(all, func(a, b made) int { return bytes.Compare(a.m[:], b.m[:]) })
+		if !slices.IsSortedFunc(all, func(a, b made) int { return cmp.Or(a.at.Compare(b.at), a.call-b.call) }) {
+			t.Error("not in the order of instants and calls")
+		}
+		if f := nextSequential(t, g); f.CounterLo != live.CounterLo+1 || f.Timestamp != live.Timestamp {
+			t.Errorf("%+v after %+v", f, live)
+		}
+		for _, at := range []time.Time{{}, time.Unix(0, 0), time.Unix(1<<50, 0)} {
+			if u, err := g.NewUUIDAt(at); !errors.Is(err, ErrTimeRange) || u != uuid.Nil {
+				t.Errorf("%v: %v, %v", at, u, err)
+			}
+		}
+	}
+	timestamps, err := NewSequentialGenerator(WithVersion(1), WithTimestamps(func() uint64 { return 1 }))
+	must(t, err)
+	notifier, err := NewNotifierGenerator(someNode, 1)
+	must(t, err)
+	random, err := NewRandomGenerator()
+	must(t, err)
+	for _, g := range []*Generator{timestamps, notifier, random, new(Generator)} {
+		if u, err := g.NewUUIDAt(someTime); err == nil || u != uuid.Nil {
+			t.Errorf("%v, %v", u, err)
+		}
+	}
+}
+
+func TestRange(t *testing.T) {
+	at := someTime
+	halfOpen, err := HalfOpenSequential(at, at.Add(time.Microsecond))
+	must(t, err)
+	closed, err := ClosedSequential(at, at.Add(time.Microsecond))
+	must(t, err)
+	g, err := NewSequentialGenerator(WithVersion(0xD))
+	must(t, err)
+	for d, want := range map[time.Duration][2]bool{-1: {}, 0: {true, true}, 999: {true, true}, 1000: {false, true}, 1999: {false, true}, 2000: {}} {
+		u, err := g.NewUUIDAt(at.Add(d))
+		must(t, err)
+		if got := [2]bool{halfOpen.Contains(u), closed.Contains(u)}; got != want {
+			t.Errorf("%v after: %v, want %v", d, got, want)
+		}
+	}
+	if _, err := closed.Filter("_id", uuidrep.CSharpLegacy); err != nil {
+		t.Error(err)
+	}
+	if _, err := closed.Filter("_id", uuidrep.Standard); !errors.Is(err, uuidgen.ErrOrder) {
+		t.Errorf("standard: %v, want ErrOrder", err)
+	}
+	for from, to := range map[time.Time]time.Time{at: at.Add(-1), time.Unix(0, 0): at} {
+		if r, err := ClosedSequential(from, to); err == nil || r != (uuidgen.Range{}) {
+			t.Errorf("from %v to %v: %v, %v", from, to, r, err)
+		}
+	}
+}
+
+// A clock that never moves stops no sequential generator: the counter goes on past all that its low
+// bytes hold.
+func TestSequentialFrozenClock(t *testing.T) {
+	g, err := NewSequentialGenerator(WithVersion(0xD), WithClock(func() time.Time { return someTime }))
+	must(t, err)
+	a := nextSequential(t, g)
+	for range 1 << 16 {
+		next(t, g)
+	}
+	b := nextSequential(t, g)
+	counter := func(f Sequential) uint64 { return uint64(f.CounterHi)<<16 | uint64(f.CounterLo) }
+	if b.Timestamp != a.Timestamp || counter(b)-counter(a) != 1<<16+1 {
+		t.Errorf("from %+v to %+v", a, b)
+	}
+}
+
+func TestSequentialTimestamps(t *testing.T) {
+	var now uint64 = 5
+	g, err := NewSequentialGenerator(WithVersion(0xD), WithTimestamps(func() uint64 { return now }))
+	must(t, err)
+	for _, c := range []struct{ now, want uint64 }{{5, 5}, {7, 7}, {6, 7}, {1<<56 - 1, 1<<56 - 1}} {
+		now = c.now
+		if f := nextSequential(t, g); f.Timestamp != c.want {
+			t.Errorf("at %d: %+v, want timestamp %d", now, f, c.want)
+		}
+	}
+	now = 1 << 56
+	if _, err := g.NewUUID(); !errors.Is(err, ErrTimeRange) {
+		t.Errorf("57 bits: %v, want ErrTimeRange", err)
+	}
+	g, err = NewSequentialGenerator(WithVersion(0xD), WithClock(func() time.Time { return time.Unix(0, 0) }))
+	must(t, err)
+	if _, err := g.NewUUID(); !errors.Is(err, ErrTimeRange) {
+		t.Errorf("in 1970: %v, want ErrTimeRange", err)
+	}
+}

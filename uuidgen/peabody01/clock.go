@@ -1,0 +1,116 @@
+package peabody01
+
+import (
+	"fmt"
+	"math/bits"
+	"time"
+)
+
+// A Clock is where version 8 has its timestamps from, and what they mean: two programs that share
+// one read each other's UUIDs. Bits is needed, and one of Now, NowWide and Tick. It is a plain
+// value, safe to copy; its function is called by one goroutine at a time.
+//
+// A Clock{Bits: 48, Tick: time.Millisecond} counts milliseconds since 1970, a Clock{Bits: 64, Tick:
+// 1} nanoseconds.
+type Clock struct {
+	// Bits is the size of the timestamps: 1 to 98.
+	Bits int
+
+	// SequenceBits is the size of the sequence: at most 32. Zero means 12 bits beside a timestamp
+	// of up to 48 bits, and 8 bits beside a longer one.
+	SequenceBits int
+
+	// Tick is how long one unit of the timestamp lasts; a step back is measured by it. Zero, with
+	// Now or NowWide, says that the timestamps measure no time: every step back is then an error.
+	Tick time.Duration
+
+	// Epoch is the instant at which the timestamp is zero; the zero value means
+	// 1970-01-01T00:00:00Z.
+	Epoch time.Time
+
+	// Now returns the present timestamp. If it and NowWide are nil, the generator counts ticks
+	// since the epoch by the clock of [WithClock].
+	Now func() uint64
+
+	// NowWide returns the present timestamp in two words, for timestamps of more than 64 bits.
+	NowWide func() (high, low uint64)
+}
+
+func (c Clock) hasNow() bool { return c.Now != nil || c.NowWide != nil }
+
+func (c Clock) check() error {
+	if _, err := widthsV8(c.Bits, c.SequenceBits); err != nil {
+		return err
+	}
+	switch {
+	case c.Tick < 0:
+		return fmt.Errorf("peabody01: a Clock with a negative Tick of %v", c.Tick)
+	case c.Now != nil && c.NowWide != nil:
+		return fmt.Errorf("peabody01: a Clock with both Now and NowWide")
+	case c.Tick == 0 && !c.hasNow():
+		return fmt.Errorf("peabody01: a Clock without a Tick and without a function that returns its timestamps")
+	}
+	return nil
+}
+
+func (c Clock) epoch() time.Time {
+	if c.Epoch.IsZero() {
+		return time.Unix(0, 0)
+	}
+	return c.Epoch
+}
+
+// Timestamp returns the timestamp of t: the whole ticks since the epoch. An instant before the
+// epoch, or whose timestamp has more than Bits or 64 bits, is [ErrTimeRange]; an invalid Clock, and
+// one without a Tick, is an error.
+func (c Clock) Timestamp(t time.Time) (uint64, error) {
+	if err := c.checkTick(); err != nil {
+		return 0, err
+	}
+	// Not t.Sub: a Duration ends after 292 years, and there are 388 between 1582 and 1970.
+	epoch := c.epoch()
+	before := t.Unix() < epoch.Unix() || t.Unix() == epoch.Unix() && t.Nanosecond() < epoch.Nanosecond()
+	seconds, nanos := uint64(t.Unix())-uint64(epoch.Unix()), int64(t.Nanosecond()-epoch.Nanosecond())
+	if nanos < 0 {
+		seconds, nanos = seconds-1, nanos+1e9
+	}
+	hi, lo := bits.Mul64(seconds, 1e9)
+	lo, carry := bits.Add64(lo, uint64(nanos), 0)
+	hi += carry
+	if before || hi >= uint64(c.Tick) {
+		return 0, fmt.Errorf("peabody01: %w: version 8 with %d bits at %v", ErrTimeRange, c.Bits, t)
+	}
+	timestamp, _ := bits.Div64(hi, lo, uint64(c.Tick))
+	if !(stamp{lo: timestamp}).fits(c.Bits) {
+		return 0, fmt.Errorf("peabody01: %w: version 8 with %d bits at %v", ErrTimeRange, c.Bits, t)
+	}
+	return timestamp, nil
+}
+
+// Time returns the instant of a timestamp of at most 64 bits, in UTC: the beginning of its tick. An
+// instant that a [time.Time] cannot hold is [ErrTimeRange]; an invalid Clock, and one without a
+// Tick, is an error.
+func (c Clock) Time(timestamp uint64) (time.Time, error) {
+	if err := c.checkTick(); err != nil {
+		return time.Time{}, err
+	}
+	epoch := c.epoch()
+	hi, lo := bits.Mul64(timestamp, uint64(c.Tick))
+	if hi < 1e9 {
+		seconds, nanos := bits.Div64(hi, lo, 1e9)
+		if seconds < 1<<61 && epoch.Unix() < 1<<61 {
+			return time.Unix(epoch.Unix()+int64(seconds), int64(epoch.Nanosecond())+int64(nanos)).UTC(), nil
+		}
+	}
+	return time.Time{}, fmt.Errorf("peabody01: %w: timestamp %d in ticks of %v since %v", ErrTimeRange, timestamp, c.Tick, epoch)
+}
+
+func (c Clock) checkTick() error {
+	if err := c.check(); err != nil {
+		return err
+	}
+	if c.Tick == 0 {
+		return fmt.Errorf("peabody01: a Clock without a Tick does not measure time")
+	}
+	return nil
+}

@@ -1,0 +1,218 @@
+package peabody01
+
+import (
+	"crypto/rand"
+	"errors"
+	"io"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/bsonids/bsonids/internal/gregorian"
+)
+
+// Version 6 counts timestamps up while the clock stands still, no further ahead than it may be
+// behind.
+func TestV6FrozenClock(t *testing.T) {
+	c := newClock(someTime)
+	const ticks = 50
+	g, err := NewV6Generator(WithClock(c.now), WithMaxWait(0), WithMaxAhead(ticks*gregorian.Tick))
+	must(t, err)
+	first, err := DecodeV6(next(t, g))
+	must(t, err)
+	if want := someTime.Truncate(100 * time.Nanosecond); !first.Time().Equal(want) {
+		t.Fatalf("first at %v, want %v", first.Time(), want)
+	}
+	for i := range ticks {
+		f, err := DecodeV6(next(t, g))
+		must(t, err)
+		if want := first.Timestamp + uint64(i) + 1; f.Timestamp != want || f.ClockSequence != first.ClockSequence {
+			t.Fatalf("%+v, want timestamp %#x and clock sequence %#x", f, want, first.ClockSequence)
+		}
+	}
+	if _, err := g.NewUUID(); !errors.Is(err, ErrExhausted) {
+		t.Fatalf("error %v, want ErrExhausted", err)
+	}
+	c.add(gregorian.Tick)
+	next(t, g)
+	if _, err := g.NewUUID(); !errors.Is(err, ErrExhausted) {
+		t.Fatalf("error %v, want ErrExhausted", err)
+	}
+	c.add(-gregorian.Tick) // back by less than the limit: the last timestamp stays, and is as far ahead as it may be
+	if _, err := g.NewUUID(); !errors.Is(err, ErrExhausted) {
+		t.Fatalf("error %v, want ErrExhausted", err)
+	}
+	c.add(time.Second)
+	if f, err := DecodeV6(next(t, g)); err != nil || !f.Time().Equal(c.now().Truncate(100*time.Nanosecond)) {
+		t.Fatalf("%+v, %v, want the clock's time", f, err)
+	}
+}
+
+// RFC 4122, section 4.1.5: when the clock is set back, the clock sequence is changed, and the
+// timestamps are the clock's again. A step within the limit keeps both the timestamp and the order.
+func TestV6ClockSetBack(t *testing.T) {
+	for _, limit := range []time.Duration{0, time.Microsecond, time.Second, time.Hour} {
+		for name, source := range map[string]io.Reader{
+			"random": rand.Reader, "always the same": new(octets), // which must change all the same
+		} {
+			c := newClock(someTime.Truncate(time.Hour))
+			g, err := NewV6Generator(WithClock(c.now), WithMaxRollback(limit), WithMaxWait(0), WithRandom(source))
+			must(t, err)
+			seen := make(map[uuid.UUID]bool)
+			nextV6 := func() V6 {
+				t.Helper()
+				u := next(t, g)
+				if seen[u] {
+					t.Fatalf("%v came twice", u)
+				}
+				seen[u] = true
+				f, err := DecodeV6(u)
+				must(t, err)
+				return f
+			}
+			first := nextV6()
+			if limit > 0 {
+				c.add(-min(limit, time.Second)) // the default limit of how far it may be ahead
+				f := nextV6()
+				if f.ClockSequence != first.ClockSequence || f.Timestamp != first.Timestamp+1 {
+					t.Errorf("%s, within %v: %+v after %+v", name, limit, f, first)
+				}
+				c.add(min(limit, time.Second))
+			}
+			for range 3 {
+				before := nextV6()
+				c.add(-limit - time.Microsecond)
+				after := nextV6()
+				if after.ClockSequence == before.ClockSequence || !after.Time().Equal(c.now()) {
+					t.Errorf("%s, further than %v: %+v after %+v", name, limit, after, before)
+				}
+				if f := nextV6(); f.ClockSequence != after.ClockSequence || f.Timestamp != after.Timestamp+1 {
+					t.Errorf("%s, further than %v, then: %+v after %+v", name, limit, f, after)
+				}
+				c.add(time.Hour)
+				if f := nextV6(); f.ClockSequence != after.ClockSequence || !f.Time().Equal(c.now()) {
+					t.Errorf("%s, an hour later: %+v after %+v", name, f, after)
+				}
+			}
+		}
+	}
+
+	// A random source that fails in between: what comes after has still another clock sequence.
+	c := newClock(someTime)
+	source := &failing{r: rand.Reader}
+	g, err := NewV6Generator(WithClock(c.now), WithRandom(source))
+	must(t, err)
+	before, err := DecodeV6(next(t, g))
+	must(t, err)
+	c.add(-time.Hour)
+	source.err = errors.New("broken")
+	for range 2 {
+		if u, err := g.NewUUID(); !errors.Is(err, source.err) || u != uuid.Nil {
+			t.Errorf("%v, %v, want %v", u, err, source.err)
+		}
+	}
+	source.err = nil
+	after, err := DecodeV6(next(t, g))
+	if err != nil || after.ClockSequence == before.ClockSequence || !after.Time().Equal(c.now().Truncate(100)) {
+		t.Errorf("%+v after %+v, %v", after, before, err)
+	}
+}
+
+func TestClockRollback(t *testing.T) {
+	for _, k := range sequenced() {
+		t.Run(k.name, func(t *testing.T) {
+			for _, c := range []struct {
+				name   string
+				opts   []Option
+				within time.Duration
+			}{
+				{"default", nil, time.Second},
+				{"an hour", []Option{WithMaxRollback(time.Hour)}, time.Hour},
+				{"none", []Option{WithMaxRollback(0)}, 0},
+			} {
+				start := someTime.Truncate(time.Hour)
+				ck := newClock(start)
+				g, err := k.make(append(c.opts, WithClock(ck.now), WithMaxWait(0))...)
+				must(t, err)
+				last := next(t, g)
+				hold := func() {
+					t.Helper()
+					u := next(t, g)
+					if compare(last, u) >= 0 {
+						t.Fatalf("%s: %v came after %v", c.name, u, last)
+					}
+					if got := k.time(t, u).Sub(start); got != 0 {
+						t.Fatalf("%s: time %v from the last, want the last", c.name, got)
+					}
+					last = u
+				}
+				if c.within > 0 {
+					for _, back := range []time.Duration{k.unit, c.within / 2} {
+						ck.at.Store(start.Add(-back).UnixNano())
+						hold()
+					}
+					ck.at.Store(start.Add(-c.within).UnixNano())
+					hold()
+				}
+				for _, back := range []time.Duration{c.within + k.unit, 24 * time.Hour} {
+					ck.at.Store(start.Add(-back).UnixNano())
+					u, err := g.NewUUID()
+					if !errors.Is(err, ErrClockRollback) || u != uuid.Nil {
+						t.Fatalf("%s: %v back: %v, %v, want ErrClockRollback", c.name, back, u, err)
+					}
+				}
+				// Errors have left the state alone.
+				ck.at.Store(start.Add(time.Second).UnixNano())
+				if u := next(t, g); compare(last, u) >= 0 || !k.time(t, u).Equal(start.Add(time.Second)) {
+					t.Fatalf("%s: %v after %v", c.name, u, last)
+				}
+			}
+		})
+	}
+}
+
+// A clock that measures no time, a counter of a cluster, say, may stand still but not step back.
+func TestV8OwnClock(t *testing.T) {
+	var ticks uint64 = 0xFFFF_FFFF
+	g, err := NewV8Generator(Clock{Bits: 32, Now: func() uint64 { return ticks }}, WithMaxWait(0))
+	must(t, err)
+	for i := range 2 {
+		f, err := DecodeV8(next(t, g), 32, 0)
+		if err != nil || f.Timestamp != ticks || f.Sequence != uint32(i) {
+			t.Fatalf("%+v, %v, want %#x with sequence %d", f, err, ticks, i)
+		}
+	}
+	ticks--
+	if _, err := g.NewUUID(); !errors.Is(err, ErrClockRollback) {
+		t.Fatalf("a step back: %v, want ErrClockRollback", err)
+	}
+	ticks = 1 << 32
+	if _, err := g.NewUUID(); !errors.Is(err, ErrTimeRange) {
+		t.Fatalf("a timestamp too wide: %v, want ErrTimeRange", err)
+	}
+
+	// Every step back is an error, whatever the limit.
+	ticks = 9
+	g, err = NewV8Generator(Clock{Bits: 32, Now: func() uint64 { return ticks }}, WithMaxRollback(math.MaxInt64))
+	must(t, err)
+	next(t, g)
+	ticks--
+	if _, err := g.NewUUID(); !errors.Is(err, ErrClockRollback) {
+		t.Fatalf("a step back: %v, want ErrClockRollback", err)
+	}
+
+	// With a tick, a step back is measured by it; and however long it is, it does not wrap.
+	ticks = 1<<64 - 1
+	g, err = NewV8Generator(Clock{Bits: 64, Tick: time.Minute, Now: func() uint64 { return ticks }},
+		WithMaxWait(0), WithMaxRollback(time.Hour))
+	must(t, err)
+	next(t, g)
+	for back, want := range map[uint64]error{60: nil, 80: ErrClockRollback, 1<<64 - 1: ErrClockRollback} {
+		ticks = 1<<64 - 1 - back
+		if _, err := g.NewUUID(); !errors.Is(err, want) {
+			t.Fatalf("%d minutes back: %v, want %v", back, err, want)
+		}
+	}
+}

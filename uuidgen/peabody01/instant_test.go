@@ -1,0 +1,282 @@
+package peabody01
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/bsonids/bsonids/uuidgen"
+	"github.com/bsonids/bsonids/uuidrep"
+)
+
+// UUIDs for given instants hold their instants, and are ordered by timestamp and call.
+func TestNewUUIDAt(t *testing.T) {
+	for _, k := range kinds() {
+		for _, opts := range [][]Option{nil, {WithMachineID(5, 3)}} {
+			g, err := k.make(opts...)
+			must(t, err)
+			live := next(t, g)
+			type made struct {
+				at   time.Time
+				call int
+				id   uuid.UUID
+			}
+			var all []made
+			for call := range 3000 {
+				at := someTime.Truncate(time.Hour).Add(time.Duration(rand.IntN(5)) * k.unit)
+				if call%10 == 0 {
+					at = someTime.Add(time.Duration(rand.Int64N(1e9)) * time.Second)
+				}
+				u, err := g.NewUUIDAt(at)
+				must(t, err)
+				if got := k.time(t, u); got.After(at) || at.Sub(got) >= k.unit {
+					t.Fatalf("%s: %v is of %v, want %v", k.name, u, got, at)
+				}
+				if node, width := k.node(t, u); node == 0 || opts != nil && node>>(width-3) != 5 {
+					t.Fatalf("%s: node %#x", k.name, node)
+				}
+				all = append(all, made{k.time(t, u), call, u})
+			}
+			slices.SortFunc(all, func(a, b made) int { return bytes.Compare(a.id[:], b.id[:]) })
+			if !slices.IsSortedFunc(all, func(a, b made) int { return cmp.Or(a.at.Compare(b.at), a.call-b.call) }) {
+				t.Errorf("%s: not in the order of timestamps and calls", k.name)
+			}
+			if u := next(t, g); compare(live, u) >= 0 || g.Ahead() > time.Second {
+				t.Errorf("%s: %v after %v", k.name, u, live)
+			}
+			if u, err := g.NewUUIDAt(time.Unix(-1<<60, 0)); !errors.Is(err, ErrTimeRange) || u != uuid.Nil {
+				t.Errorf("%s: %v, %v, want ErrTimeRange", k.name, u, err)
+			}
+		}
+		// 16 random bits hold 2^15 numbers at least; then Renew helps.
+		_, width := k.node(t, next(t, g0(k)))
+		g, err := k.make(WithMachineID(1, width-16))
+		must(t, err)
+		n := 0
+		for ; n <= 1<<16; n++ {
+			if _, err = g.NewUUIDAt(someTime); err != nil {
+				break
+			}
+		}
+		if !errors.Is(err, ErrExhausted) || n < 1<<15 {
+			t.Errorf("%s: %v after %d", k.name, err, n)
+		}
+		must(t, g.Renew())
+		if _, err := g.NewUUIDAt(someTime); err != nil {
+			t.Errorf("%s, renewed: %v", k.name, err)
+		}
+	}
+	counting, err := NewV8Generator(Clock{Bits: 48, Now: func() uint64 { return 1 }})
+	must(t, err)
+	if u, err := counting.NewUUIDAt(someTime); err == nil {
+		t.Errorf("a clock that measures no time made %v", u)
+	}
+	if u, err := new(Generator).NewUUIDAt(someTime); err == nil {
+		t.Errorf("the zero Generator made %v", u)
+	}
+}
+
+// A Generator whose clock was once far ahead tells how far, and comes back with Renew.
+func TestRenewRecovers(t *testing.T) {
+	for _, k := range kinds() {
+		c := newClock(someTime)
+		g, err := k.make(WithClock(c.now), WithMaxWait(0))
+		must(t, err)
+		if d := g.Ahead(); d != 0 {
+			t.Errorf("%s: %v ahead before the first", k.name, d)
+		}
+		next(t, g)
+		if d := g.Ahead(); d != 0 {
+			t.Errorf("%s: %v ahead", k.name, d)
+		}
+		c.add(50 * 365 * 24 * time.Hour)
+		far := next(t, g)
+		c.at.Store(someTime.UnixNano())
+		if d := g.Ahead(); d < 50*365*24*time.Hour-k.unit || d > 50*365*24*time.Hour+k.unit {
+			t.Errorf("%s: %v ahead", k.name, d)
+		}
+		if u, err := g.NewUUID(); k.version != 6 && !errors.Is(err, ErrClockRollback) {
+			t.Errorf("%s: %v, %v", k.name, u, err)
+		}
+		must(t, g.Renew())
+		u := next(t, g)
+		if compare(u, far) >= 0 || g.Ahead() != 0 || someTime.Sub(k.time(t, u)) >= k.unit {
+			t.Errorf("%s, renewed: %v at %v, %v ahead", k.name, u, k.time(t, u), g.Ahead())
+		}
+	}
+	now := uint64(5)
+	g, err := NewV8Generator(Clock{Bits: 48, Now: func() uint64 { return now }})
+	must(t, err)
+	next(t, g)
+	now = 4
+	if d := g.Ahead(); d != math.MaxInt64 {
+		t.Errorf("a clock that measures no time: %v ahead", d)
+	}
+	if err := new(Generator).Renew(); err == nil || new(Generator).Ahead() != 0 {
+		t.Error("the zero Generator renews itself")
+	}
+}
+
+// Timestamps of more than 64 bits, such as the 96 bits of TAI64N, keep the order.
+func TestWideClock(t *testing.T) {
+	var hi, lo uint64 = 1, 1<<64 - 2
+	c := Clock{Bits: 96, SequenceBits: 9, NowWide: func() (uint64, uint64) { return hi, lo }}
+	g, err := NewV8Generator(c, WithMaxWait(0))
+	must(t, err)
+	var last uuid.UUID
+	for range 5 {
+		for seq := range uint32(3) {
+			u := next(t, g)
+			f, err := DecodeV8(u, 96, 9)
+			if err != nil || f.TimestampHigh != hi || f.Timestamp != lo || f.Sequence != seq || compare(last, u) >= 0 {
+				t.Fatalf("%+v, %v, want %d %d, sequence %d", f, err, hi, lo, seq)
+			}
+			last = u
+		}
+		if lo++; lo == 0 {
+			hi++
+		}
+	}
+	hi = 1 << 32
+	if u, err := g.NewUUID(); !errors.Is(err, ErrTimeRange) {
+		t.Errorf("97 bits: %v, %v", u, err)
+	}
+}
+
+// A UUID is in a range exactly if its timestamp is in the span, and CompareTime agrees.
+func TestRanges(t *testing.T) {
+	c := Clock{Bits: 40, Tick: time.Second}
+	for name, f := range map[string]struct {
+		unit             time.Duration
+		make             func() (*Generator, error)
+		halfOpen, closed func(from, to time.Time) (uuidgen.Range, error)
+		compare          func(u uuid.UUID, t time.Time) (int, error)
+	}{
+		"v6": {100, func() (*Generator, error) { return NewV6Generator() }, HalfOpenV6, ClosedV6,
+			func(u uuid.UUID, at time.Time) (int, error) {
+				f, err := DecodeV6(u)
+				return f.CompareTime(at), err
+			}},
+		"v7": {time.Microsecond, func() (*Generator, error) { return NewV7Generator(Microsecond, WithEncoding(Floor)) },
+			func(from, to time.Time) (uuidgen.Range, error) { return HalfOpenV7(from, to, Microsecond, Floor) },
+			func(from, to time.Time) (uuidgen.Range, error) { return ClosedV7(from, to, Microsecond, Floor) },
+			func(u uuid.UUID, at time.Time) (int, error) {
+				f, err := DecodeV7(u, Microsecond, Floor)
+				return f.CompareTime(at), err
+			}},
+		"v8": {time.Second, func() (*Generator, error) { return NewV8Generator(c) },
+			func(from, to time.Time) (uuidgen.Range, error) { return HalfOpenV8(from, to, c) },
+			func(from, to time.Time) (uuidgen.Range, error) { return ClosedV8(from, to, c) },
+			func(u uuid.UUID, at time.Time) (int, error) {
+				f, err := DecodeV8(u, c.Bits, c.SequenceBits)
+				if err != nil {
+					return 0, err
+				}
+				return c.CompareTime(f.Timestamp, at)
+			}},
+	} {
+		g, err := f.make()
+		must(t, err)
+		base := someTime.Truncate(time.Hour)
+		instant := func() time.Time { return base.Add(time.Duration(rand.IntN(20)) * f.unit / 4) }
+		for range 5000 {
+			at, from, to := instant(), instant(), instant()
+			if from.After(to) {
+				if _, err := f.halfOpen(from, to); err == nil {
+					t.Fatalf("%s: from %v to %v: no error", name, from, to)
+				}
+				from, to = to, from
+			}
+			u, err := g.NewUUIDAt(at)
+			must(t, err)
+			unit, first, last := at.Truncate(f.unit), from.Truncate(f.unit), to.Truncate(f.unit)
+			halfOpen, err := f.halfOpen(from, to)
+			must(t, err)
+			closed, err := f.closed(from, to)
+			must(t, err)
+			if halfOpen.Contains(u) != (!unit.Before(first) && unit.Before(last)) ||
+				closed.Contains(u) != (!unit.Before(first) && !unit.After(last)) {
+				t.Fatalf("%s: %v from %v to %v", name, at, from, to)
+			}
+			if got, err := f.compare(u, from); err != nil || got != unit.Compare(first) {
+				t.Fatalf("%s: compare %v with %v: %d, %v", name, at, from, got, err)
+			}
+			if _, err := closed.Filter("_id", uuidrep.Standard); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := closed.Filter("_id", uuidrep.CSharpLegacy); !errors.Is(err, uuidgen.ErrOrder) {
+				t.Fatal(err)
+			}
+		}
+		u := next(t, g)
+		for at, want := range map[time.Time]int{time.Unix(-1<<60, 0): 1, time.Unix(1<<60, 0): -1} {
+			if got, err := f.compare(u, at); err != nil || got != want {
+				t.Errorf("%s: compare with %v: %d, %v", name, at, got, err)
+			}
+			if _, err := f.closed(at, at); !errors.Is(err, ErrTimeRange) {
+				t.Errorf("%s at %v: %v", name, at, err)
+			}
+		}
+	}
+}
+
+func TestBatches(t *testing.T) {
+	for _, k := range kinds() {
+		c := newClock(someTime)
+		g, err := k.make(WithClock(c.now), WithMaxWait(0), WithMaxRollback(0))
+		must(t, err)
+		us := make([]uuid.UUID, 10)
+		must(t, g.Fill(us))
+		for u, err := range g.UUIDs(20) {
+			must(t, err)
+			us = append(us, u)
+		}
+		if len(us) != 30 || !slices.IsSortedFunc(us, compare) || len(slices.Compact(us)) != 30 {
+			t.Errorf("%s: %v", k.name, us)
+		}
+		c.at.Store(math.MinInt64)
+		if k.version == 6 {
+			c.at.Store(time.Date(1700, 1, 1, 0, 0, 0, 0, time.UTC).Unix())
+			continue
+		}
+		if err := g.Fill(us); !errors.Is(err, ErrTimeRange) || us[0] != uuid.Nil || us[29] != uuid.Nil {
+			t.Errorf("%s: %v, %v", k.name, err, us)
+		}
+		n := 0
+		for u, err := range g.UUIDs(5) {
+			if n++; n > 1 || !errors.Is(err, ErrTimeRange) || u != uuid.Nil {
+				t.Errorf("%s: %v, %v", k.name, u, err)
+			}
+		}
+	}
+	for range 100 {
+		u, err := NewV6()
+		v, err2 := DefaultV6().NewUUID()
+		if err != nil || err2 != nil || compare(u, v) >= 0 {
+			t.Errorf("%v, %v; %v, %v", u, err, v, err2)
+		}
+		for p := range precisions {
+			u, err := NewV7(Precision(p))
+			if f, err2 := DecodeV7(u, Precision(p), RoundUp); err != nil || err2 != nil || time.Since(f.Time()).Abs() > time.Minute {
+				t.Errorf("%v, %v, %v", u, err, err2)
+			}
+		}
+	}
+}
+
+// Drawing allocates nothing for each UUID.
+func TestAllocs(t *testing.T) {
+	for _, k := range kinds() {
+		g := g0(k)
+		if n := testing.AllocsPerRun(100, func() { _, _ = g.NewUUID() }); n != 0 {
+			t.Errorf("%s: %v allocations", k.name, n)
+		}
+	}
+}
