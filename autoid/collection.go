@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"sync"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
@@ -15,32 +16,50 @@ import (
 
 // Collection is a collection of the driver whose inserts take a missing _id from a [Source].
 //
-// InsertOne, InsertMany, BulkWrite and Clone stand in for the driver's; all other methods are the driver's own. So the
-// source makes no _id of an upsert, which the server, the filter or the replacement gives, of what $out and $merge
-// write, and of the files of GridFS.
+// InsertOne, InsertMany and BulkWrite give a document without an _id the source's next id as its
+// first element. A document with an _id keeps it, and the source is not asked; see [Document] for
+// what counts as missing. The caller's documents are not changed, unless [WriteBack] is set. All
+// other methods are the driver's, so the source makes no _id for an upsert, for what $out and
+// $merge write, and for the files of GridFS.
 //
-// A document without an _id gets the source's next id as its first element. A document that has one keeps it, and the
-// source is not asked; see [Document] for what counts as having one. No document of the caller is changed.
+// The ids in the results of inserts, updates, replacements and bulk writes are native: they are
+// decoded into any with the collection's registry and BSON options. The driver itself does this for
+// inserted ids only.
 //
-// Where a document of a call gets no id, because the source fails or gives nil, nothing of the call is sent and the
-// error is an [*IDError]. The collection's registry needs [Register]; without it these methods return
-// [ErrNotRegistered], and nothing is sent either. All other errors are the driver's, and show the caller's document
-// and models.
+// If a document of a call gets no id, because the source fails or gives nil, nothing of the call is
+// sent and the error is an [*IDError]. If the collection's registry lacks [Register], inserts
+// return [ErrNotRegistered] and send nothing, and upserted ids stay as the driver returns them. All
+// other errors are the driver's, and hold the caller's document and models.
 //
-// A Collection is safe for concurrent use, as the driver's is and as its Source must be.
+// A Collection is safe for concurrent use.
 type Collection struct {
 	*mongo.Collection
-	src Source
+	src           Source
+	settings      settings
+	err           error // of the arguments of Wrap
+	decodeContext func() bson.DecodeContext
 }
 
-// Wrap returns coll with src as the source of its ids. The registry of coll, which is its client's unless it was given
-// one, needs [Register].
-func Wrap(coll *mongo.Collection, src Source) *Collection {
-	return &Collection{Collection: coll, src: src}
+// Wrap returns coll with src as the source of its ids. The registry of coll, which is its client's
+// unless it was given one, needs [Register].
+//
+// A nil src and a nil Option are an error of every insert. A nil coll is not valid.
+func Wrap(coll *mongo.Collection, src Source, opts ...Option) *Collection {
+	s, err := newSettings(opts)
+	if err == nil && isNilSource(src) {
+		err = errNilSource
+	}
+	return wrap(coll, src, s, err)
 }
 
-// NewID draws one id from the collection's source, for a document whose _id must be known beforehand. It makes a
-// Collection a [Source]. The error wraps the source's; for a nil id it wraps [ErrNilID].
+func wrap(coll *mongo.Collection, src Source, s settings, err error) *Collection {
+	decode := sync.OnceValue(func() bson.DecodeContext { dc, _ := decodeContext(coll); return dc })
+	return &Collection{Collection: coll, src: src, settings: s, err: err, decodeContext: decode}
+}
+
+// NewID returns the next id of the collection's source, for a document whose _id must be known
+// before the insert. It makes a Collection a [Source]. The error wraps that of the source, and
+// [ErrNilID] if the id is nil.
 func (c *Collection) NewID() (any, error) {
 	id, err := draw(c.src)
 	if err != nil {
@@ -49,26 +68,38 @@ func (c *Collection) NewID() (any, error) {
 	return id, nil
 }
 
-// Clone returns the driver's clone of the collection, with the same source.
+// Clone returns the driver's clone of the collection, with the same source and options.
 func (c *Collection) Clone(opts ...options.Lister[options.CollectionOptions]) *Collection {
-	return Wrap(c.Collection.Clone(opts...), c.src)
+	return wrap(c.Collection.Clone(opts...), c.src, c.settings, c.err)
 }
 
 // InsertOne is the driver's InsertOne. InsertedID holds the id as the registry decodes it into any.
 func (c *Collection) InsertOne(
 	ctx context.Context, doc any, opts ...options.Lister[options.InsertOneOptions],
 ) (*mongo.InsertOneResult, error) {
+	if c.err != nil {
+		return nil, c.err
+	}
 	if doc != nil {
-		doc = &document{src: c.src, doc: doc}
+		d := new(document)
+		c.setDocument(d, doc, 0)
+		if err := c.writeBack(d, doc); err != nil {
+			return nil, err
+		}
+		doc = d
 	}
 	res, err := c.Collection.InsertOne(ctx, doc, opts...)
 	return res, callerError(err)
 }
 
-// InsertMany is the driver's InsertMany. InsertedIDs holds the ids as the registry decodes them into any.
+// InsertMany is the driver's InsertMany. InsertedIDs holds the ids as the registry decodes them
+// into any.
 func (c *Collection) InsertMany(
 	ctx context.Context, docs any, opts ...options.Lister[options.InsertManyOptions],
 ) (*mongo.InsertManyResult, error) {
+	if c.err != nil {
+		return nil, c.err
+	}
 	v := reflect.ValueOf(docs)
 	if v.Kind() != reflect.Slice || v.Len() == 0 {
 		return c.Collection.InsertMany(ctx, docs, opts...)
@@ -76,21 +107,36 @@ func (c *Collection) InsertMany(
 	sourced := make([]document, v.Len())
 	wrapped := make([]any, v.Len())
 	for i := range wrapped {
-		if doc := v.Index(i).Interface(); doc != nil {
-			sourced[i] = document{src: c.src, doc: doc, index: int32(i)}
-			wrapped[i] = &sourced[i]
+		doc := v.Index(i)
+		if doc.Interface() == nil {
+			continue
 		}
+		d := &sourced[i]
+		c.setDocument(d, doc.Interface(), i)
+		target := d.doc
+		if doc.Kind() != reflect.Interface {
+			target = doc.Addr().Interface()
+		}
+		if err := c.writeBack(d, target); err != nil {
+			return nil, err
+		}
+		d.doc = doc.Interface() // with the id
+		wrapped[i] = d
 	}
 	res, err := c.Collection.InsertMany(ctx, wrapped, opts...)
 	return res, callerError(err)
 }
 
-// BulkWrite is the driver's BulkWrite. The driver encodes and sends one run of models after the other; this method
-// encodes all documents to insert before it begins, so that one that has no id, is nil, or cannot be encoded keeps
-// everything from being sent. They are held in memory together. The Request of a write error is the caller's model.
+// BulkWrite is the driver's BulkWrite. The driver encodes and sends one run of models after the
+// other. This method first encodes all documents to insert and holds them in memory. If one of them
+// gets no id, is nil or cannot be encoded, nothing is sent. The Request of a write error is the
+// caller's model, and UpsertedIDs hold the ids as the registry decodes them into any.
 func (c *Collection) BulkWrite(
 	ctx context.Context, models []mongo.WriteModel, opts ...options.Lister[options.BulkWriteOptions],
 ) (*mongo.BulkWriteResult, error) {
+	if c.err != nil {
+		return &mongo.BulkWriteResult{UpsertedIDs: map[int64]any{}}, c.err
+	}
 	encoded, err := c.encodeInserts(models)
 	if err != nil {
 		return &mongo.BulkWriteResult{UpsertedIDs: map[int64]any{}}, err
@@ -104,10 +150,34 @@ func (c *Collection) BulkWrite(
 			}
 		}
 	}
+	if res != nil {
+		for i, id := range res.UpsertedIDs {
+			res.UpsertedIDs[i] = c.nativeID(id)
+		}
+	}
 	return res, err
 }
 
-// encodeInserts returns models with every document to insert replaced by its encoded form, its _id in it.
+func (c *Collection) setDocument(d *document, doc any, index int) {
+	d.src, d.doc, d.index, d.zeroIsMissing = c.src, doc, int32(index), c.settings.zeroIsMissing
+}
+
+// writeBack puts an id into target, which is the caller's document or a pointer to it, if the
+// options ask for that.
+func (c *Collection) writeBack(d *document, target any) error {
+	if !c.settings.writeBack {
+		return nil
+	}
+	id, err := assign(c.src, target)
+	if err != nil {
+		return &IDError{Index: int(d.index), Document: d.caller(), Err: err}
+	}
+	d.id = id // in case the document's own encoding leaves out what was assigned
+	return nil
+}
+
+// encodeInserts returns models with every document to insert replaced by its encoded form, its _id
+// in it.
 func (c *Collection) encodeInserts(models []mongo.WriteModel) ([]mongo.WriteModel, error) {
 	var at []int
 	for i, m := range models {
@@ -127,7 +197,7 @@ func (c *Collection) encodeInserts(models []mongo.WriteModel) ([]mongo.WriteMode
 	if len(at) == 0 {
 		return models, nil
 	}
-	ec, err := c.encodeContext()
+	ec, err := encodeContext(c.Collection)
 	if err != nil {
 		return nil, err
 	}
@@ -139,7 +209,12 @@ func (c *Collection) encodeInserts(models []mongo.WriteModel) ([]mongo.WriteMode
 	vw := bson.NewDocumentWriter(&buf)
 	ends := make([]int, len(at))
 	for i, m := range at {
-		d := &document{src: c.src, doc: models[m].(*mongo.InsertOneModel).Document, index: int32(m)}
+		doc := models[m].(*mongo.InsertOneModel).Document
+		d := new(document)
+		c.setDocument(d, doc, m)
+		if err := c.writeBack(d, doc); err != nil {
+			return nil, err
+		}
 		if err := enc.EncodeValue(ec, vw, reflect.ValueOf(d)); err != nil {
 			return nil, callerError(mongo.MarshalError{Value: d, Err: err})
 		}
@@ -158,26 +233,14 @@ func (c *Collection) encodeInserts(models []mongo.WriteModel) ([]mongo.WriteMode
 	return encoded, nil
 }
 
-// encodeContext returns what the driver encodes the collection's documents with.
-func (c *Collection) encodeContext() (bson.EncodeContext, error) {
-	var p contextProbe
-	_, err := c.Collection.InsertOne(context.Background(), &p)
-	switch {
-	case p.known:
-		return p.ec, nil
-	case errors.Is(err, ErrNotRegistered):
-		return p.ec, ErrNotRegistered
-	default:
-		return p.ec, fmt.Errorf("autoid: %w", err)
-	}
-}
-
-// encodedDocument is a document that the driver copies as it is, whatever the registry says of byte slices.
+// encodedDocument is a document that the driver copies as it is, whatever the registry says of byte
+// slices.
 type encodedDocument []byte
 
 func (d encodedDocument) MarshalBSON() ([]byte, error) { return d, nil }
 
-// callerError turns the driver's error for a document of this package into one for the caller's document.
+// callerError turns the driver's error for a document of this package into one for the caller's
+// document.
 func callerError(err error) error {
 	var failed mongo.MarshalError
 	if !errors.As(err, &failed) {

@@ -1,72 +1,75 @@
 package autoid
 
 import (
+	"errors"
 	"reflect"
 	"sync"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 )
 
-// Document returns doc with src as the source of its _id, for any place where the driver inserts a document: the
-// methods of a plain [go.mongodb.org/mongo-driver/v2/mongo.Collection], the models of its bulk write and of the
-// client's, and all of them inside a transaction.
+// Document returns doc with src as the source of its _id, for any place where the driver inserts a
+// document: a plain [go.mongodb.org/mongo-driver/v2/mongo.Collection], the models of its bulk write
+// and of the client's, and all of them inside a transaction.
 //
-// When the driver encodes the result and doc has no _id in its encoded form, the next id of src becomes its first
-// element. A doc that has an _id, at any position and of any type, null and zero values included, is encoded as it is
-// and src is not asked. A field that omitempty omits is no _id; note that the driver omits no array, so that a zero
-// google/uuid.UUID is one. doc may be whatever the driver accepts as a document, and it is never changed. It is encoded
-// with the registry and the BSON options in force, and so is the id.
+// If doc has no _id when the driver encodes it, the next id of src becomes its first element. A doc
+// with an _id, at any position and of any type, is encoded as it is and src is not asked. A struct
+// field that is zero counts as missing if its tag has omitempty, arrays such as a UUID included;
+// [ZeroIDAsMissing] makes every zero _id count as missing. doc can be whatever the driver accepts
+// as a document, and it is never changed. A nil doc gives nil, which the driver refuses. A doc that
+// is a Document is returned as it is, without src and opts.
 //
-// The result draws one id and keeps it, however often it is encoded: the driver does so again when it splits a batch
-// or repeats a command, and the application when it runs a transaction again. This is what makes a retry idempotent,
-// and it is why inserting one Document twice is a duplicate key error. A new insert needs a new Document.
+// A Document draws one id and keeps it, however often it is encoded: the driver encodes it again
+// when it splits a batch or repeats a command, and the application does when it runs a transaction
+// again. Inserting one Document twice is therefore a duplicate key error. A Document is safe for
+// concurrent use if doc can be read concurrently.
 //
-// Where src fails, or its id is nil, encoding fails with an [*IDError] whose Index is -1, and src is asked again the
-// next time. A client-level bulk write encodes its models as it fills one batch after the other, so such an error
-// comes before the batch that holds the document, but after the batches before it: those have been written. The
-// methods of a [Collection] have no such limit. Where the registry lacks [Register], encoding fails with
-// [ErrNotRegistered]. The driver's text for such an error names the type of the Document and not that of doc.
+// Document is for inserts. ReplaceOne and FindOneAndReplace encode it as an insert does, which
+// suits an upsert only. In an update, and in the replacements of a bulk write, the driver asks no
+// registry: these fail with [ErrNotRegistered], as does a registry without [Register].
 //
-// A Document is for inserts. ReplaceOne and FindOneAndReplace encode it as an insert does: the replacement has an _id of
-// its own, which suits an upsert, and which the server refuses where the document that is there has another. In an
-// update, and in the replacements of a bulk write, the driver asks no registry, and it fails with [ErrNotRegistered]. A
-// bulk write comes to such a model only when others may have been sent: those before it, and in an unordered one those
-// after it too. A nil doc gives nil, which the driver refuses as usual. A doc that is a Document itself is returned as
-// it is.
-//
-// The result is safe for concurrent use as far as doc is: encoding it only reads doc.
-func Document(src Source, doc any) any {
+// If src fails or its id is nil, encoding fails with an [*IDError] whose Index is -1, and src is
+// asked again the next time. A nil Option and [WriteBack] are such errors, too. A client-level bulk
+// write encodes its models batch by batch, so the batches before such an error have been written.
+// The methods of a [Collection] have no such limit.
+func Document(src Source, doc any, opts ...Option) any {
 	switch d := doc.(type) {
 	case nil:
 		return nil
 	case *document:
 		return d
 	}
-	return &document{src: src, doc: doc, index: -1}
+	s, err := newSettings(opts)
+	if err == nil && s.writeBack {
+		err = errors.New("autoid: WriteBack does not apply to a Document: call Assign")
+	}
+	return &document{src: src, doc: doc, index: -1, zeroIsMissing: s.zeroIsMissing, err: err}
 }
 
-// Register makes reg encode [Document], and so serve [Wrap]. It must be called before reg is used by more than one
-// goroutine, and like the driver's own it must not be given other codecs once it has encoded a document. Calling
-// Register again changes nothing.
+// Register makes reg encode [Document], and so serve [Wrap]. It must be called before reg is used
+// by more than one goroutine, and, as with the driver's own codecs, reg must not be given other
+// codecs once it has encoded a document. Calling Register again changes nothing.
 func Register(reg *bson.Registry) {
 	reg.RegisterTypeEncoder(reflect.TypeFor[*document](), new(documentCodec))
-	reg.RegisterTypeEncoder(reflect.TypeFor[*contextProbe](), bson.ValueEncoderFunc(encodeContextProbe))
+	registerProbes(reg)
 }
 
 // document is a document whose _id comes from a source.
 type document struct {
 	src Source
 	doc any
+	err error // of the options
 
 	mu    sync.Mutex
 	id    any    // nil until it is drawn
-	draws uint32 // how often the source gave one; another than the first one only where that encodes as null
+	draws uint32 // how often the source gave one; more than once only if that encodes as null
 
-	index int32 // among the documents of a call of a Collection, which hold fewer than 2³¹, or -1
+	index         int32 // among the documents of a call of a Collection, which hold fewer than 2³¹, or -1
+	zeroIsMissing bool
 }
 
-// MarshalBSONValue is called by a registry that does not know the type. There must be no MarshalBSON beside it: the
-// driver would call that without asking the registry.
+// MarshalBSONValue is called by a registry that does not know the type. There must be no
+// MarshalBSON: the driver would call that without asking the registry.
 func (*document) MarshalBSONValue() (byte, []byte, error) { return 0, nil, ErrNotRegistered }
 
 // drawID returns the document's id and the number of its draw.

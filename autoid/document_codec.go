@@ -3,30 +3,33 @@ package autoid
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"reflect"
 	"sync"
 	"sync/atomic"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/bsonids/bsonids/internal/driver"
 )
 
 // documentCodec is the ValueEncoder of document for one registry.
 type documentCodec struct {
 	plans sync.Map             // reflect.Type of a document to *plan
-	last  atomic.Pointer[plan] // the one used last, as most inserts repeat a type
+	last  atomic.Pointer[plan] // the one used last, because most inserts repeat a type
 }
 
-// A plan is how the documents of one type are encoded.
+// A plan says how the documents of one type are encoded.
 type plan struct {
 	of       reflect.Type
-	pointers int               // how many there are before the type that enc encodes
-	enc      bson.ValueEncoder // nil for a type that comes as bytes
-	place    func(reflect.Value) placement
+	pointers int               // the number of pointers before the type that enc encodes
+	enc      bson.ValueEncoder // nil for a type that encodes itself
+	place    func(v reflect.Value, zeroIsMissing bool) placement
 	oid      bool // the registry encodes an ObjectID as the driver does
 }
 
-// EncodeValue takes the way of the driver's Encoder for a whole document, and streams through the driver's codec
-// wherever it can know in time whether an _id comes.
+// EncodeValue encodes a document as the driver's Encoder does. It streams through the driver's
+// codec if it can know in time whether an _id comes.
 func (c *documentCodec) EncodeValue(ec bson.EncodeContext, vw bson.ValueWriter, val reflect.Value) error {
 	d, ok := val.Interface().(*document)
 	if !ok || d == nil {
@@ -41,6 +44,9 @@ func (c *documentCodec) EncodeValue(ec bson.EncodeContext, vw bson.ValueWriter, 
 			return d.idError(failed.Err)
 		}
 		return err
+	}
+	if d.err != nil {
+		return d.idError(d.err)
 	}
 	p, err := c.plan(ec, reflect.TypeOf(d.doc))
 	if err != nil {
@@ -58,11 +64,11 @@ func (c *documentCodec) EncodeValue(ec bson.EncodeContext, vw bson.ValueWriter, 
 	rv := reflect.ValueOf(d.doc)
 	for range p.pointers {
 		if rv.IsNil() {
-			return vw.WriteNull() // which is an error where a whole document is due
+			return vw.WriteNull() // an error of a writer of whole documents
 		}
 		rv = rv.Elem()
 	}
-	switch where := p.place(rv); where {
+	switch where := p.place(rv, d.zeroIsMissing); where {
 	case somewhere:
 		return p.enc.EncodeValue(ec, vw, rv)
 	case anywhere:
@@ -72,11 +78,12 @@ func (c *documentCodec) EncodeValue(ec bson.EncodeContext, vw bson.ValueWriter, 
 	}
 }
 
-// maxPointers is how many pointers are followed to a document's type. A type can be a pointer to itself.
+// maxPointers is how many pointers are followed to a document's type. A type can be a pointer to
+// itself.
 const maxPointers = 8
 
-// plan finds how to encode documents of type t. Like the driver's codecs it keeps what it found, so codecs must be
-// registered before the registry is used.
+// plan returns the plan for documents of type t. It keeps plans, as the driver's codecs do, so
+// codecs must be registered before the registry is used.
 func (c *documentCodec) plan(ec bson.EncodeContext, t reflect.Type) (*plan, error) {
 	if p := c.last.Load(); p != nil && p.of == t {
 		return p, nil
@@ -108,13 +115,11 @@ func (c *documentCodec) plan(ec bson.EncodeContext, t reflect.Type) (*plan, erro
 	return kept.(*plan), nil
 }
 
-// The driver's codecs for documents, known by their types: what keys they write is known from the value. Codecs of
-// another type may do anything.
+// The driver's codecs for documents are known by their types, and the keys that they write are
+// known from the value. Codecs of another type can write anything.
 var (
 	driverRegistry = bson.NewRegistry()
 	pointerCodec   = codecType[*struct{}]()
-	structCodec    = codecType[struct{}]()
-	mapCodec       = codecType[map[string]any]()
 	sliceCodec     = codecType[[]any]()
 	rawCodec       = codecOf[bson.Raw]()
 	oidCodec       = codecOf[bson.ObjectID]()
@@ -128,46 +133,87 @@ func codecOf[T any]() bson.ValueEncoder {
 	return enc
 }
 
-// sameFunc tells whether a codec that may be a function is that one of the driver's.
-func sameFunc(enc, driver bson.ValueEncoder) bool {
-	return reflect.TypeOf(enc) == reflect.TypeOf(driver) &&
-		reflect.ValueOf(enc).Pointer() == reflect.ValueOf(driver).Pointer()
+// sameFunc reports whether enc, which can be a function, is of.
+func sameFunc(enc, of bson.ValueEncoder) bool {
+	return reflect.TypeOf(enc) == reflect.TypeOf(of) &&
+		reflect.ValueOf(enc).Pointer() == reflect.ValueOf(of).Pointer()
 }
 
 func codecType[T any]() reflect.Type { return reflect.TypeOf(codecOf[T]()) }
 
-// placer returns what tells, from a value of type t alone, where enc writes its _id.
-func placer(enc bson.ValueEncoder, t reflect.Type) func(reflect.Value) placement {
+// placer returns a function that tells, from a value of type t alone, where enc writes its _id.
+func placer(enc bson.ValueEncoder, t reflect.Type) func(v reflect.Value, zeroIsMissing bool) placement {
 	switch typ := reflect.TypeOf(enc); {
-	case typ == structCodec:
+	case driver.IsStructEncoder(enc):
 		return idFieldOf(t).place
-	case typ == mapCodec && t.Key().Kind() == reflect.String && t.Key().NumMethod() == 0:
-		// A key type with methods could turn any key into "_id".
+	case driver.IsMapEncoder(enc) && hasPlainKeys(t):
 		key := reflect.ValueOf("_id").Convert(t.Key())
-		return func(v reflect.Value) placement { return given(v.MapIndex(key).IsValid()) }
+		return func(v reflect.Value, zeroIsMissing bool) placement {
+			id := v.MapIndex(key)
+			return given(id.IsValid(), zeroIsMissing && id.IsValid() && isZero(id))
+		}
 	case typ == sliceCodec && t == reflect.TypeFor[bson.D]():
-		return func(v reflect.Value) placement {
+		return func(v reflect.Value, zeroIsMissing bool) placement {
 			d := v.Interface().(bson.D)
 			for i := range d {
 				if d[i].Key == "_id" {
-					return somewhere
+					return given(true, zeroIsMissing && isZero(reflect.ValueOf(d[i].Value)))
 				}
 			}
 			return nowhere
 		}
 	case t == reflect.TypeFor[bson.Raw]() && sameFunc(enc, rawCodec):
-		return func(v reflect.Value) placement { return given(hasID(v.Interface().(bson.Raw))) }
+		return func(v reflect.Value, zeroIsMissing bool) placement {
+			return rawPlacement(v.Interface().(bson.Raw), zeroIsMissing)
+		}
 	default:
-		return func(reflect.Value) placement { return anywhere }
+		return func(reflect.Value, bool) placement { return anywhere }
 	}
 }
 
-func given(id bool) placement {
-	if id {
-		return somewhere
-	}
-	return nowhere
+// hasPlainKeys reports whether the keys of the map type t are encoded as they are. A key type with
+// methods could turn any key into "_id".
+func hasPlainKeys(t reflect.Type) bool {
+	return t.Key().Kind() == reflect.String && t.Key().NumMethod() == 0
 }
+
+func given(id, zero bool) placement {
+	switch {
+	case zero:
+		return replaced
+	case id:
+		return somewhere
+	default:
+		return nowhere
+	}
+}
+
+func rawPlacement(raw bson.Raw, zeroIsMissing bool) placement {
+	if !hasID(raw) {
+		return nowhere
+	}
+	return given(true, zeroIsMissing && isZeroRaw(raw.Lookup("_id")))
+}
+
+// isZeroRaw reports whether an encoded _id is zero, see ZeroIDAsMissing.
+func isZeroRaw(id bson.RawValue) bool {
+	switch id.Type {
+	case bson.TypeNull, bson.TypeUndefined:
+		return true
+	case bson.TypeString:
+		s, ok := id.StringValueOK()
+		return ok && s == ""
+	case bson.TypeBinary:
+		_, data, ok := id.BinaryOK()
+		return ok && allZero(data)
+	case bson.TypeObjectID, bson.TypeBoolean, bson.TypeInt32, bson.TypeInt64, bson.TypeDouble:
+		return allZero(id.Value)
+	default:
+		return false
+	}
+}
+
+func allZero(b []byte) bool { return len(bytes.Trim(b, "\x00")) == 0 }
 
 func hasID(raw bson.Raw) bool {
 	if !bytes.Contains(raw, []byte("_id\x00")) {
@@ -177,7 +223,7 @@ func hasID(raw bson.Raw) bool {
 	return err == nil
 }
 
-// encodeWithID streams a document through its codec, with an idWriter that puts the _id in front.
+// encodeWithID encodes a document through an idWriter, which puts the _id in front.
 func (p *plan) encodeWithID(
 	ec bson.EncodeContext, vw bson.ValueWriter, d *document, where placement, enc bson.ValueEncoder, rv reflect.Value,
 ) error {
@@ -192,39 +238,25 @@ func (p *plan) encodeWithID(
 // encodeBytes writes a document that is encoded already.
 func (p *plan) encodeBytes(ec bson.EncodeContext, vw bson.ValueWriter, d *document, b []byte) error {
 	rv := reflect.ValueOf(bson.Raw(b))
-	if hasID(b) {
+	where := rawPlacement(b, d.zeroIsMissing)
+	if where == somewhere {
 		return rawCodec.EncodeValue(ec, vw, rv)
 	}
-	return p.encodeWithID(ec, vw, d, nowhere, rawCodec, rv)
+	return p.encodeWithID(ec, vw, d, where, rawCodec, rv)
 }
 
-// A buffer is a writer of whole documents and what it wrote. The driver's writer can be used again after a document
-// that was finished.
-type buffer struct {
-	bytes.Buffer
-	vw bson.ValueWriter
-}
-
-var buffers = sync.Pool{New: func() any {
-	b := new(buffer)
-	b.vw = bson.NewDocumentWriter(b)
-	return b
-}}
-
-// maxPooledBuffer keeps a rare large document from staying in memory.
-const maxPooledBuffer = 64 << 10
-
-// encodeBuffered writes a document whose _id may come after other elements, by encoding it aside first.
+// encodeBuffered writes a document whose _id may come after other elements. It encodes the document
+// aside first.
 func (p *plan) encodeBuffered(ec bson.EncodeContext, vw bson.ValueWriter, d *document, rv reflect.Value) error {
-	b := buffers.Get().(*buffer)
-	b.Reset()
-	if err := p.enc.EncodeValue(ec, b.vw, rv); err != nil {
-		return err // and the writer stands in the middle of a document
+	b, doc, err := driver.WriteDocument(func(aside bson.ValueWriter) error {
+		return p.enc.EncodeValue(ec, aside, rv)
+	})
+	if errors.Is(err, driver.ErrNotOneDocument) {
+		return fmt.Errorf("autoid: cannot encode a document of type %v: %w", rv.Type(), err)
 	}
-	// An error can mean that the codec did not finish its document, and so the writer stands in the middle of one, too.
-	err := p.encodeBytes(ec, vw, d, b.Bytes())
-	if err == nil && b.Cap() <= maxPooledBuffer {
-		buffers.Put(b)
+	if err != nil {
+		return err
 	}
-	return err
+	defer b.Release()
+	return p.encodeBytes(ec, vw, d, doc)
 }

@@ -8,36 +8,41 @@ import (
 )
 
 var (
-	// ErrNotRegistered reports a registry on which [Register] was not called, or a [Document] where the driver does not
-	// ask the client's registry: in an update, in a replacement of a bulk write, or in bson.Marshal, which always uses a
-	// registry of its own. The document was neither encoded nor sent; only a bulk write with an update or a replacement
-	// that is a Document, and a client's bulk write, may have sent other models.
-	ErrNotRegistered = errors.New("autoid: a document with a source of ids met a registry without autoid.Register, " +
-		"or stands where the driver asks no registry")
+	// ErrNotRegistered reports a registry without [Register], or a [Document] where the driver does
+	// not ask the client's registry: in an update, in a replacement of a bulk write, and in
+	// bson.Marshal. The document was not sent. Other models of the same bulk write may have been
+	// sent.
+	ErrNotRegistered = errors.New("autoid: the registry lacks autoid.Register, or the driver asks no registry here")
 
 	// ErrNilID reports a [Source] whose id is nil or encodes as null.
 	ErrNilID = errors.New("autoid: the source gave a nil id")
+
+	// ErrNotAssignable reports a document into which [Assign] and [WriteBack] cannot put an id.
+	ErrNotAssignable = errors.New("autoid: the document has no place for an _id")
 )
 
-// IDError reports a document that got no id: its [Source] failed or gave nil, or the registry cannot encode the id.
+// IDError reports a document that got no id, because its [Source] failed or gave nil, the registry
+// cannot encode the id, or [Assign] cannot put it into the document.
 //
-// From the methods of a [Collection] it means that no document and no other model of the call was sent. Where a
-// [Document] is used elsewhere, the driver wraps it in a [go.mongodb.org/mongo-driver/v2/mongo.MarshalError]. Where
-// a source asks MongoDB itself, the driver's error types that it reported are found from the IDError on and not before:
-// the driver would take them for the outcome of the write.
+// From a method of a [Collection] it means that nothing of the call was sent. If a [Document] is
+// used elsewhere, the driver wraps the IDError in a
+// [go.mongodb.org/mongo-driver/v2/mongo.MarshalError]. If the source asks MongoDB itself, errors.As
+// finds the driver's errors of the source in the IDError only, not in the error around it: the
+// driver would take them for the outcome of the write.
 //
 // An IDError is not changed after it was returned, so it is safe for concurrent use.
 type IDError struct {
-	// Index is the document's place among the documents of InsertMany or the models of BulkWrite, counted from 0. It is
-	// 0 for InsertOne, and -1 where the document is a [Document] that stands alone.
+	// Index is the document's place among the documents of InsertMany or the models of BulkWrite,
+	// counted from 0. It is 0 for InsertOne, and -1 for a [Document] that stands alone and for
+	// [Assign].
 	Index int
 	// Document is the document that the caller passed.
 	Document any
-	// Err is what the source or the registry reported.
+	// Err is what the source, the registry or Assign reported.
 	Err error
 }
 
-// Error names the document by its index and its type; its values stay out of the text.
+// Error names the document by its index and its type, and shows none of its values.
 func (e *IDError) Error() string {
 	if e.Index < 0 {
 		return fmt.Sprintf("autoid: no id for a document of type %T: %v", e.Document, e.Err)
@@ -48,15 +53,16 @@ func (e *IDError) Error() string {
 // Unwrap returns Err.
 func (e *IDError) Unwrap() error { return e.Err }
 
-// heldError carries an IDError through the driver without its chain. The driver sorts errors by what it finds in their
-// chain, and a source that itself asks MongoDB has errors of the driver there, which would be taken for the outcome of
-// the insert.
+// heldError carries an IDError through the driver without its chain. The driver classifies errors
+// by what is in their chain, and would take the driver's errors of a source that asks MongoDB for
+// the outcome of the insert.
 type heldError struct{ err *IDError }
 
 func (e *heldError) Error() string { return e.err.Error() }
 
-// aloneError carries the IDError of a Document that stands alone through the driver, which hands it to the application:
-// for the reason of heldError, the error types of the driver, but for those of bson, are not found in its chain.
+// aloneError carries the IDError of a Document that stands alone through the driver to the
+// application. For the reason of heldError, errors.As does not find the error types of the driver
+// in its chain, except those of bson.
 type aloneError struct{ err *IDError }
 
 func (e *aloneError) Error() string { return e.err.Error() }

@@ -8,11 +8,15 @@ import (
 	"log"
 	"sync/atomic"
 
+	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"github.com/bsonids/bsonids/autoid"
+	"github.com/bsonids/bsonids/bsoncodec"
+	"github.com/bsonids/bsonids/uuidgen"
+	"github.com/bsonids/bsonids/uuidrep"
 )
 
 // invoices is a source of the text ids INV-1, INV-2 and so on.
@@ -20,7 +24,7 @@ type invoices struct{ last atomic.Int64 }
 
 func (s *invoices) NewID() (any, error) { return fmt.Sprintf("INV-%d", s.last.Add(1)), nil }
 
-// encode returns the Extended JSON of what the driver sends for doc.
+// encode returns the Extended JSON of the document that the driver sends for doc.
 func encode(doc any) string {
 	reg := bson.NewRegistry()
 	autoid.Register(reg)
@@ -33,7 +37,7 @@ func encode(doc any) string {
 	return string(bytes.TrimSpace(buf.Bytes()))
 }
 
-// A registry made by hand needs Register; clientopt.Connect does it.
+// A registry that the application makes needs Register. clientopt.Connect calls it.
 func ExampleWrap() {
 	reg := bson.NewRegistry()
 	autoid.Register(reg)
@@ -78,7 +82,8 @@ func ExampleDocument() {
 	// {"_id":"INV-3"} {"_id":"INV-3"}
 }
 
-// The client's bulk write takes documents of any collection, so it has no Collection to wrap.
+// The client's bulk write takes documents of several collections, so there is no Collection to
+// wrap.
 func ExampleDocument_clientBulkWrite() {
 	reg := bson.NewRegistry()
 	autoid.Register(reg)
@@ -99,7 +104,8 @@ func ExampleDocument_clientBulkWrite() {
 	fmt.Println(res.InsertResults[0].InsertedID, res.InsertResults[1].InsertedID) // INV-1 INV-2
 }
 
-// A Document made outside the function that WithTransaction may run again keeps its id in every run.
+// A Document that is made outside the function of WithTransaction keeps its id if the driver runs
+// the function again.
 func ExampleDocument_transaction() {
 	reg := bson.NewRegistry()
 	autoid.Register(reg)
@@ -119,6 +125,124 @@ func ExampleDocument_transaction() {
 	if err != nil {
 		log.Fatal(err)
 	}
+}
+
+// Register prepares a registry that the application makes for documents with a source. This one has
+// codecs for UUIDs.
+func ExampleRegister_client() {
+	reg, err := bsoncodec.NewRegistry(uuidrep.Standard)
+	if err != nil {
+		log.Fatal(err)
+	}
+	autoid.Register(reg) // before the registry is used
+	client, err := mongo.Connect(options.Client().ApplyURI("mongodb://localhost:27017").SetRegistry(reg))
+	if err != nil {
+		log.Fatal(err)
+	}
+	ids, err := uuidgen.NewV7Generator()
+	if err != nil {
+		log.Fatal(err)
+	}
+	users := autoid.Wrap(client.Database("app").Collection("users"), ids)
+	res, err := users.InsertOne(context.TODO(), bson.M{"name": "Ada"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	id := res.InsertedID.(uuid.UUID) // stored as subtype 4
+	fmt.Println(id.Version())        // VERSION_7
+}
+
+// The id of an upsert is native, as the id of an insert is. The result of a mongo.Collection has a
+// bson.Binary, which bsoncodec.DecodeNative converts.
+func ExampleCollection_UpdateOne() {
+	reg, err := bsoncodec.NewRegistry(uuidrep.Standard)
+	if err != nil {
+		log.Fatal(err)
+	}
+	autoid.Register(reg)
+	client, err := mongo.Connect(options.Client().ApplyURI("mongodb://localhost:27017").SetRegistry(reg))
+	if err != nil {
+		log.Fatal(err)
+	}
+	coll := client.Database("app").Collection("users")
+	filter := bson.M{"_id": uuid.MustParse("00112233-4455-6677-8899-aabbccddeeff")}
+	update := bson.M{"$set": bson.M{"name": "Ada"}}
+	upsert := options.UpdateOne().SetUpsert(true)
+
+	res, err := autoid.Wrap(coll, &invoices{}).UpdateOne(context.TODO(), filter, update, upsert)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Printf("%T\n", res.UpsertedID) // uuid.UUID
+
+	res, err = coll.UpdateOne(context.TODO(), filter, update, upsert)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Printf("%T\n", res.UpsertedID) // bson.Binary
+	id, err := bsoncodec.DecodeNative(reg, res.UpsertedID)
+	fmt.Println(id, err) // 00112233-4455-6677-8899-aabbccddeeff <nil>
+}
+
+// Assign sets an _id that is missing or zero, for example in a hook of an object-document mapper.
+func ExampleAssign() {
+	type invoice struct {
+		ID    string  `bson:"_id"`
+		Total float64 `bson:"total"`
+	}
+	src := &invoices{}
+	first, second := invoice{Total: 129.95}, invoice{ID: "INV-1815", Total: 12}
+	for _, i := range []*invoice{&first, &second} {
+		if err := autoid.Assign(src, i); err != nil {
+			fmt.Println(err)
+			return
+		}
+	}
+	fmt.Println(first.ID, second.ID)
+
+	doc := bson.M{"total": 36.5}
+	err := autoid.Assign(src, doc)
+	fmt.Println(doc["_id"], err)
+
+	err = autoid.Assign(src, invoice{}) // not a pointer
+	fmt.Println(errors.Is(err, autoid.ErrNotAssignable))
+	// Output:
+	// INV-1 INV-1815
+	// INV-2 <nil>
+	// true
+}
+
+// The inserts of a Collection with WriteBack set the _id of the caller's document.
+func ExampleWriteBack() {
+	reg := bson.NewRegistry()
+	autoid.Register(reg)
+	client, err := mongo.Connect(options.Client().ApplyURI("mongodb://localhost:27017").SetRegistry(reg))
+	if err != nil {
+		log.Fatal(err)
+	}
+	type invoice struct {
+		ID    string  `bson:"_id"`
+		Total float64 `bson:"total"`
+	}
+	coll := autoid.Wrap(client.Database("shop").Collection("invoices"), &invoices{}, autoid.WriteBack())
+	i := invoice{Total: 129.95}
+	if _, err := coll.InsertOne(context.TODO(), &i); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(i.ID) // INV-1
+}
+
+func ExampleZeroIDAsMissing() {
+	type invoice struct {
+		ID    string  `bson:"_id"`
+		Total float64 `bson:"total"`
+	}
+	src := &invoices{}
+	fmt.Println(encode(autoid.Document(src, invoice{Total: 12.5})))
+	fmt.Println(encode(autoid.Document(src, invoice{Total: 12.5}, autoid.ZeroIDAsMissing())))
+	// Output:
+	// {"_id":"","total":12.5}
+	// {"_id":"INV-1","total":12.5}
 }
 
 func ExampleSourceFunc() {
@@ -159,7 +283,7 @@ func ExampleRegister() {
 	// <nil> {"_id": "INV-1","total": {"$numberInt":"1"}}
 }
 
-// No document of a call is sent when one of them gets no id.
+// A call sends no document if one of its documents gets no id.
 func ExampleIDError() {
 	src := autoid.SourceFunc(func() (any, error) { return nil, errors.New("out of numbers") })
 	reg := bson.NewRegistry()

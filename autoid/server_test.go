@@ -16,18 +16,20 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 )
 
-// testServer is as much of a MongoDB server, at the far end of a pipe, as an insert needs: it answers insert, the
-// client-level bulkWrite and the commands of a transaction, refuses a second document with the same _id, and keeps
-// every command it got. It stands in for what an embedded server lacks and lets a test set limits and failures.
+// testServer implements the parts of a MongoDB server that inserts need, at the other end of a
+// pipe. It answers insert, the client-level bulkWrite and the commands of a transaction, refuses a
+// second document with the same _id, and keeps every command that it receives. It supports commands
+// that the embedded server lacks, and lets a test set limits and failures.
 type testServer struct {
 	maxBatch   int32 // maxWriteBatchSize
 	maxMessage int32 // maxMessageSizeBytes
 
 	mu       sync.Mutex
 	commands []bson.Raw           // without hello and endSessions
-	ids      map[string]bool      // type and octets of every _id stored
+	ids      map[string]bool      // type and bytes of every stored _id
 	docs     []bson.Raw           // stored
-	fail     func(bson.Raw) error // asked first; a serverError is the reply
+	fail     func(bson.Raw) error // called first; a serverError is sent as the reply
+	upserted any                  // the _id of every document that an update upserts
 }
 
 // serverError is a reply with ok: 0.
@@ -42,7 +44,8 @@ func newTestServer() *testServer {
 	return &testServer{maxBatch: 100_000, maxMessage: 48_000_000, ids: map[string]bool{}}
 }
 
-// client connects to the server with reg, which may be nil. It returns the names of the commands that were started.
+// client connects to the server with reg, which may be nil. The function that it returns returns
+// the names of the commands that were started.
 func (s *testServer) client(t testing.TB, reg *bson.Registry, opts ...*options.ClientOptions) (*mongo.Client, func() []string) {
 	t.Helper()
 	var mu sync.Mutex
@@ -71,7 +74,7 @@ func (s *testServer) client(t testing.TB, reg *bson.Registry, opts ...*options.C
 	}
 }
 
-// DialContext makes the server the driver's network.
+// DialContext connects the driver to the server.
 func (s *testServer) DialContext(context.Context, string, string) (net.Conn, error) {
 	near, far := net.Pipe()
 	go s.serve(far)
@@ -91,7 +94,8 @@ func (s *testServer) serve(conn net.Conn) {
 	}
 }
 
-// readMessage reads an OP_MSG and returns its request id and its command, the document sequences in it as arrays.
+// readMessage reads an OP_MSG and returns its request id and its command. The command has the
+// document sequences as arrays.
 func readMessage(r io.Reader) (uint32, bson.Raw, error) {
 	var head [16]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil {
@@ -187,6 +191,12 @@ func (s *testServer) reply(cmd bson.Raw) bson.D {
 			d = append(d, bson.E{Key: "writeErrors", Value: failed})
 		}
 		return d
+	case "update":
+		var upserted bson.A
+		for i := range arrayOf(cmd, "updates") {
+			upserted = append(upserted, bson.D{{Key: "index", Value: i}, {Key: "_id", Value: s.upserted}})
+		}
+		return bson.D{{Key: "ok", Value: 1}, {Key: "n", Value: len(upserted)}, {Key: "upserted", Value: upserted}}
 	case "bulkWrite":
 		var results bson.A
 		inserted := 0
@@ -217,7 +227,7 @@ func (s *testServer) reply(cmd bson.Raw) bson.D {
 	return bson.D{{Key: "ok", Value: 1}, {Key: "n", Value: 1}}
 }
 
-// store keeps docs and returns how many, and the write errors for an _id that is there already.
+// store keeps docs. It returns their number, and a write error for each _id that is already stored.
 func (s *testServer) store(docs []bson.Raw, ordered bool) (int, bson.A) {
 	n := 0
 	var failed bson.A
@@ -246,7 +256,7 @@ func (s *testServer) stored() []bson.Raw {
 	return append([]bson.Raw(nil), s.docs...)
 }
 
-// received returns the commands of that name.
+// received returns the commands with the given name.
 func (s *testServer) received(name string) []bson.Raw {
 	s.mu.Lock()
 	defer s.mu.Unlock()

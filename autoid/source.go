@@ -4,14 +4,15 @@ import "errors"
 
 // A Source makes the values of _id.
 //
-// NewID returns one id: any value that the collection's registry encodes, such as a [bson.ObjectID], a UUID, a string
-// or a number. It must be safe for concurrent use, and no two ids for one collection may be equal. A nil id, or one
-// that encodes as null, is refused with [ErrNilID]; an error reaches the caller inside an [*IDError].
+// NewID returns one id: any value that the collection's registry encodes, such as a
+// [bson.ObjectID], a UUID, a string or a number. It must be safe for concurrent use, and no two ids
+// for one collection may be equal. An id that is nil or encodes as null is refused with [ErrNilID].
+// An error of NewID reaches the caller inside an [*IDError].
 type Source interface {
 	NewID() (any, error)
 }
 
-// SourceFunc is a function used as a [Source]. It is safe for concurrent use where the function is.
+// SourceFunc is a function used as a [Source]. It is safe for concurrent use if the function is.
 type SourceFunc func() (any, error)
 
 // NewID calls f. A nil function is an error.
@@ -24,7 +25,12 @@ func (f SourceFunc) NewID() (any, error) {
 
 var errNilSource = errors.New("autoid: the source is nil")
 
-// draw asks src for an id and accepts anything but nil. An id that only encodes as null is caught by the writer.
+func isNilSource(src Source) bool {
+	f, ok := src.(SourceFunc)
+	return src == nil || ok && f == nil
+}
+
+// draw returns an id of src, which is not nil. The writer detects an id that only encodes as null.
 func draw(src Source) (any, error) {
 	if src == nil {
 		return nil, errNilSource

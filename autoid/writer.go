@@ -5,33 +5,45 @@ import (
 	"sync"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/bsonids/bsonids/internal/driver"
 )
 
-// idWriter stands before the driver's ValueWriter for the time of one document and writes the _id in front of the
-// document's first element. What it hands out for the elements' values is the driver's own writer.
+// idWriter stands before the driver's ValueWriter for one document and writes the _id in front of
+// its first element. The elements' values are written to the driver's own writer.
 type idWriter struct {
 	bson.ValueWriter
 	ec    bson.EncodeContext
 	d     *document
 	where placement
 	oid   bool                // the registry encodes an ObjectID as the driver does
-	dw    bson.DocumentWriter // of the document, while its first key is awaited
+	dw    bson.DocumentWriter // of the document, if its keys matter
 	value idValueWriter
 }
 
 var idWriters = sync.Pool{New: func() any { return new(idWriter) }}
 
-// WriteDocument begins the document. The driver's codecs for documents call it once, on the writer they were given.
+// Unwrap returns the driver's ValueWriter. It lets a codec of whole documents write to an idWriter
+// as it writes to the driver's.
+func (w *idWriter) Unwrap() bson.ValueWriter { return w.ValueWriter }
+
+// WriteDocument begins the document. The driver's codecs for documents call it once, on the writer
+// they were given.
 func (w *idWriter) WriteDocument() (bson.DocumentWriter, error) {
 	dw, err := w.ValueWriter.WriteDocument()
 	if err != nil {
 		return nil, err
 	}
-	if w.where == nowhere {
+	switch w.where {
+	case nowhere:
 		return dw, w.writeID(dw)
+	case replaced:
+		w.dw = dw
+		return (*replacingWriter)(w), w.writeID(dw)
+	default:
+		w.dw = dw
+		return (*firstKeyWriter)(w), nil
 	}
-	w.dw = dw
-	return (*firstKeyWriter)(w), nil
 }
 
 func (w *idWriter) writeID(dw bson.DocumentWriter) error {
@@ -62,7 +74,7 @@ func (w *idWriter) writeID(dw bson.DocumentWriter) error {
 	return nil
 }
 
-// firstKeyWriter is an idWriter that has begun its document and lets the first key decide.
+// firstKeyWriter is an idWriter whose document has begun, and whose first key decides.
 type firstKeyWriter idWriter
 
 func (w *firstKeyWriter) WriteDocumentElement(key string) (bson.ValueWriter, error) {
@@ -86,8 +98,20 @@ func (w *firstKeyWriter) WriteDocumentEnd() error {
 	return w.dw.WriteDocumentEnd()
 }
 
-// idValueWriter refuses an id that encodes as null, such as a nil pointer. It remembers having done so, because the
-// driver's codec for maps tries something else then.
+// replacingWriter is an idWriter that has written the _id and drops the one that counts as missing.
+type replacingWriter idWriter
+
+func (w *replacingWriter) WriteDocumentElement(key string) (bson.ValueWriter, error) {
+	if key == "_id" {
+		return discard{}, nil
+	}
+	return w.dw.WriteDocumentElement(key)
+}
+
+func (w *replacingWriter) WriteDocumentEnd() error { return w.dw.WriteDocumentEnd() }
+
+// idValueWriter refuses an id that encodes as null, such as a nil pointer. It remembers that it
+// did, because the driver's codec for maps then tries something else.
 type idValueWriter struct {
 	bson.ValueWriter
 	null bool
@@ -99,3 +123,6 @@ func (w *idValueWriter) WriteNull() error {
 }
 
 func (w *idValueWriter) WriteUndefined() error { return w.WriteNull() }
+
+// CopiesBytes says that no byte slice is kept here, which lets codecs reuse theirs.
+func (w *idValueWriter) CopiesBytes() bool { return driver.CopiesBytes(w.ValueWriter) }

@@ -1,24 +1,15 @@
 package clientopt
 
 import (
-	"bytes"
 	"context"
-	"encoding/binary"
-	"encoding/hex"
 	"errors"
-	"io"
-	"net"
-	"net/url"
 	"reflect"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
-	"go.mongodb.org/mongo-driver/v2/event"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
@@ -26,124 +17,6 @@ import (
 	"github.com/bsonids/bsonids/bsoncodec"
 	"github.com/bsonids/bsonids/uuidrep"
 )
-
-var testUUID = uuid.MustParse("00112233-4455-6677-8899-aabbccddeeff")
-
-// The stored forms of testUUID, from the specification's test plan.
-var stored = map[uuidrep.Representation]bson.Binary{
-	uuidrep.Standard:     {Subtype: 4, Data: mustHex("00112233445566778899AABBCCDDEEFF")},
-	uuidrep.CSharpLegacy: {Subtype: 3, Data: mustHex("33221100554477668899AABBCCDDEEFF")},
-	uuidrep.JavaLegacy:   {Subtype: 3, Data: mustHex("7766554433221100FFEEDDCCBBAA9988")},
-	uuidrep.PythonLegacy: {Subtype: 3, Data: mustHex("00112233445566778899AABBCCDDEEFF")},
-}
-
-func mustHex(s string) []byte {
-	b, err := hex.DecodeString(s)
-	if err != nil {
-		panic(err)
-	}
-	return b
-}
-
-// server is a MongoDB server at the far end of a pipe. It answers every command in the same way: with success, and with
-// found as all that a find finds. It keeps the commands that clients send.
-type server struct {
-	found bson.D
-
-	mu       sync.Mutex
-	commands []bson.Raw
-}
-
-// options returns what makes a client of the server; a client must be disconnected before its test ends.
-func (s *server) options() *options.ClientOptions {
-	return options.Client().SetDialer(s).
-		SetServerSelectionTimeout(5 * time.Second).
-		SetServerAPIOptions(options.ServerAPI(options.ServerAPIVersion1)). // OP_MSG from the first message on
-		SetMonitor(&event.CommandMonitor{Started: func(_ context.Context, e *event.CommandStartedEvent) {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			s.commands = append(s.commands, slices.Clone(e.Command))
-		}})
-}
-
-// sent returns the commands with that name, of all that came so far.
-func (s *server) sent(name string) []bson.Raw {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.DeleteFunc(slices.Clone(s.commands), func(c bson.Raw) bool { return c.Lookup(name).IsZero() })
-}
-
-func (s *server) DialContext(context.Context, string, string) (net.Conn, error) {
-	near, far := net.Pipe()
-	go func() {
-		defer far.Close()
-		for s.answer(far) == nil {
-		}
-	}()
-	return near, nil
-}
-
-func (s *server) answer(conn net.Conn) error {
-	le := binary.LittleEndian
-	var head [16]byte
-	if _, err := io.ReadFull(conn, head[:]); err != nil {
-		return err
-	}
-	if _, err := io.CopyN(io.Discard, conn, int64(le.Uint32(head[:]))-16); err != nil {
-		return err
-	}
-	reply, err := bson.Marshal(bson.D{
-		{Key: "ok", Value: 1}, {Key: "n", Value: 1},
-		{Key: "isWritablePrimary", Value: true}, {Key: "helloOk", Value: true},
-		{Key: "minWireVersion", Value: 0}, {Key: "maxWireVersion", Value: 25},
-		{Key: "maxBsonObjectSize", Value: 1 << 24}, {Key: "maxMessageSizeBytes", Value: 48_000_000},
-		{Key: "maxWriteBatchSize", Value: 100_000},
-		{Key: "cursor", Value: bson.D{
-			{Key: "id", Value: int64(0)}, {Key: "ns", Value: "db.coll"}, {Key: "firstBatch", Value: bson.A{s.found}},
-		}},
-	})
-	if err != nil {
-		return err
-	}
-	msg := le.AppendUint32(nil, uint32(16+5+len(reply)))
-	msg = le.AppendUint32(msg, 0)
-	msg = append(msg, head[4:8]...)  // in answer to
-	msg = le.AppendUint32(msg, 2013) // OP_MSG
-	msg = append(msg, 0, 0, 0, 0, 0) // no flags, one document
-	_, err = conn.Write(append(msg, reply...))
-	return err
-}
-
-func connect(t *testing.T, s *server, uri string, opts ...Option) *mongo.Client {
-	t.Helper()
-	client, err := Connect(uri, append([]Option{WithClientOptions(s.options())}, opts...)...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = client.Disconnect(context.Background()) })
-	return client
-}
-
-// insertedID returns the _id in the one insert that s got since the last call.
-func (s *server) insertedID(t *testing.T) bson.RawValue {
-	t.Helper()
-	inserts := s.sent("insert")
-	if len(inserts) != 1 {
-		t.Fatalf("%d inserts were sent", len(inserts))
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.commands = nil
-	return inserts[0].Lookup("documents", "0", "_id")
-}
-
-func checkStored(t *testing.T, got bson.RawValue, want uuidrep.Representation) {
-	t.Helper()
-	subtype, data, ok := got.BinaryOK()
-	if w := stored[want]; !ok || subtype != w.Subtype || !bytes.Equal(data, w.Data) {
-		t.Errorf("%v was sent, want the UUID as %v", got, want)
-	}
-}
 
 func TestConnect(t *testing.T) {
 	ctx := context.Background()
@@ -224,7 +97,6 @@ func TestPrecedence(t *testing.T) {
 		want uuidrep.Representation
 	}{
 		{"mongodb://h/", nil, uuidrep.Unspecified},
-		{"mongodb://h/", []Option{nil}, uuidrep.Unspecified},
 		{"mongodb://h/", []Option{fallback(java)}, java},
 		{"mongodb://h/", []Option{fallback(java), fallback(csharp)}, csharp},
 		{"mongodb://h/", []Option{fallback(java), fallback(uuidrep.Unspecified)}, uuidrep.Unspecified},
@@ -282,7 +154,7 @@ func TestDatabaseAndCollectionRegistry(t *testing.T) {
 		checkStored(t, s.insertedID(t), c.want)
 	}
 
-	// The value's own type wins over all of them.
+	// The type of the value takes precedence over all of them.
 	coll := client.Database("db", ofDatabase).Collection("coll", ofCollection)
 	if _, err := coll.InsertOne(context.Background(), bson.M{"_id": uuidrep.PythonLegacyUUID{UUID: testUUID}}); err != nil {
 		t.Fatal(err)
@@ -358,10 +230,12 @@ func TestOptionErrors(t *testing.T) {
 		want string
 	}{
 		{"?uuidRepresentation=standard", WithClientOptions(options.Client().SetRegistry(reg)), "WithRegistry"},
-		{"", WithClientOptions(nil, options.Client(), &options.ClientOptions{Registry: reg}), "WithRegistry"},
+		{"", WithClientOptions(options.Client(), &options.ClientOptions{Registry: reg}), "WithRegistry"},
+		{"", WithClientOptions(options.Client(), nil), "WithClientOptions was given nil"},
+		{"", nil, "an Option is nil"},
 		{"", WithDefaultRepresentation(9), "WithDefaultRepresentation: uuidrep: Representation(9)"},
 		{"?uuidRepresentation=standard", WithDefaultRepresentation(9), "WithDefaultRepresentation: uuidrep: Representation(9)"},
-		{"", WithRegistry(nil), "WithRegistry needs a function"},
+		{"", WithRegistry(nil), "the function of WithRegistry is nil"},
 		{"?uuidRepresentation=csharpLegacy", WithRegistry(alsoJava), "cannot build the registry: bsoncodec: "},
 		{"", WithRegistry(alsoJava), "cannot build the registry: bsoncodec: "},
 		{"?uuidRepresentation=standard", WithClientOptions(options.Client().ApplyURI("mongodb://i/?uuidRepresentation=javaLegacy")),
@@ -388,7 +262,7 @@ func TestOptionErrors(t *testing.T) {
 	}
 }
 
-// keyVault returns options for client-side encryption whose key vault is at uri.
+// keyVault returns options for client-side encryption with a key vault at uri.
 func keyVault(uri string) *options.ClientOptions {
 	return options.Client().SetAutoEncryptionOptions(options.AutoEncryption().
 		SetKeyVaultClientOptions(options.Client().ApplyURI(uri)))
@@ -400,11 +274,11 @@ func TestMergesAsTheDriver(t *testing.T) {
 	second := options.Client().SetAppName("second")
 	before := *first
 
-	got, err := ApplyURI(uri, WithClientOptions(first, nil), WithClientOptions(second))
+	got, err := ApplyURI(uri, WithClientOptions(first), WithClientOptions(second))
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := options.MergeClientOptions(options.Client().ApplyURI(uri), first, nil, second)
+	want := options.MergeClientOptions(options.Client().ApplyURI(uri), first, second)
 	if got.Registry == nil || want.Registry != nil {
 		t.Error("the registry is not where it should be")
 	}
@@ -420,7 +294,7 @@ func TestMergesAsTheDriver(t *testing.T) {
 	}
 }
 
-// exported returns the fields of o that a caller can see, but the HTTP client, which holds functions.
+// exported returns the exported fields of o without the HTTP client, which contains functions.
 func exported(o *options.ClientOptions) map[string]any {
 	m := map[string]any{}
 	v := reflect.ValueOf(o).Elem()
@@ -430,68 +304,6 @@ func exported(o *options.ClientOptions) map[string]any {
 		}
 	}
 	return m
-}
-
-// The package's documentation says that the standard library encodes names and passwords as the driver decodes them.
-func TestUserPassword(t *testing.T) {
-	var every strings.Builder
-	for c := rune(1); c < 0x180; c++ {
-		every.WriteRune(c)
-	}
-	for _, password := range []string{"plain", "a b:c@d/e?f+g%h&i;j=k#l[m]n,o", every.String(), "\xff\x00"} {
-		user := "n" + password
-		opts, err := ApplyURI("mongodb://" + url.UserPassword(user, password).String() + "@h/?uuidRepresentation=standard")
-		if err != nil {
-			t.Errorf("%q: %v", password, err)
-			continue
-		}
-		if opts.Auth.Username != user || opts.Auth.Password != password {
-			t.Errorf("%q arrives as %q and %q", password, opts.Auth.Username, opts.Auth.Password)
-		}
-	}
-}
-
-// What makes the connection string valid may come from the options: validation sees both.
-func TestValidatesTheWhole(t *testing.T) {
-	const uri = "mongodb://h/?authMechanism=MONGODB-OIDC"
-	if _, err := ApplyURI(uri); err == nil {
-		t.Error("MONGODB-OIDC without a callback is valid")
-	}
-	auth := options.Credential{AuthMechanism: "MONGODB-OIDC", OIDCMachineCallback: func(context.Context, *options.OIDCArgs) (*options.OIDCCredential, error) {
-		return nil, errors.New("none")
-	}}
-	if _, err := ApplyURI(uri, WithClientOptions(options.Client().SetAuth(auth))); err != nil {
-		t.Error(err)
-	}
-	if _, err := ApplyURI("mongodb://h,i/", WithClientOptions(options.Client().SetDirect(true))); err == nil {
-		t.Error("a direct connection to two hosts is valid")
-	}
-}
-
-func TestSRV(t *testing.T) {
-	lookups := serveDNS(t, "a.b.example.com", "authSource=other&replicaSet=rs0")
-	const uri = "mongodb+srv://u:p@cluster.example.com/?uuidRepresentation=javaLegacy"
-	if r, err := Representation(uri); r != uuidrep.JavaLegacy || err != nil || lookups.Load() != 0 {
-		t.Errorf("%v, %v after %d DNS look-ups", r, err, lookups.Load())
-	}
-	opts, err := ApplyURI(uri)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !slices.Equal(opts.Hosts, []string{"a.b.example.com:27017"}) || opts.Auth.AuthSource != "other" || *opts.ReplicaSet != "rs0" {
-		t.Errorf("%+v", opts)
-	}
-	rv, err := bsoncodec.MarshalValue(opts.Registry, testUUID)
-	if err != nil {
-		t.Fatal(err)
-	}
-	checkStored(t, rv, uuidrep.JavaLegacy)
-
-	// A TXT record is no place for the option: the driver says so.
-	serveDNS(t, "a.b.example.com", "uuidRepresentation=standard")
-	if _, err := ApplyURI(uri); err == nil || !strings.Contains(err.Error(), "TXT record") {
-		t.Error(err)
-	}
 }
 
 func TestConcurrentUse(t *testing.T) {

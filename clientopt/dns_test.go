@@ -11,22 +11,24 @@ import (
 	"testing"
 )
 
-// The driver looks names up through net.DefaultResolver, so the tests that replace it must not run in parallel.
+// The driver uses net.DefaultResolver, so the tests that replace it must not run in parallel.
 
 var errNoDNS = errors.New("no DNS in this test")
 
-// refuseDNS makes every DNS look-up fail for the rest of the test and returns how many there were.
+// refuseDNS makes every DNS look-up fail for the rest of the test. It returns the number of
+// look-ups.
 func refuseDNS(tb testing.TB) *atomic.Int64 {
 	tb.Helper()
 	return setResolver(tb, func() (net.Conn, error) { return nil, errNoDNS })
 }
 
-// serveDNS answers every look-up of SRV records with one, which points at target:27017, and every look-up of TXT
-// records with txt, for the rest of the test.
+// serveDNS answers every look-up of SRV records with one record, which points at target:27017, and
+// every look-up of TXT records with txt, for the rest of the test. It returns the number of
+// look-ups.
 func serveDNS(tb testing.TB, target, txt string) *atomic.Int64 {
 	tb.Helper()
 	return setResolver(tb, func() (net.Conn, error) {
-		near, far := net.Pipe() // not a packet connection, so the messages have a length before them
+		near, far := net.Pipe() // not a packet connection, so each message has a length prefix
 		go answerDNS(far, target, txt)
 		return near, nil
 	})

@@ -1,18 +1,20 @@
 // Package clientopt makes client options from a connection string that says how UUIDs are stored.
 //
-// [Connect] and [ApplyURI] take the place of mongo.Connect and ClientOptions.ApplyURI. They read the option
-// uuidRepresentation, which the driver accepts and ignores, and give the client a registry of the package bsoncodec:
+// [Connect] and [ApplyURI] replace mongo.Connect and ClientOptions.ApplyURI. They read the option
+// uuidRepresentation, which the driver accepts and ignores, and give the client a registry of
+// package bsoncodec:
 //
 //	client, err := clientopt.Connect("mongodb://localhost:27017/?uuidRepresentation=standard")
 //
-// All other options are the driver's: it parses them, and its errors come back. The registry knows the documents of the
-// package autoid too. Nothing is global: clients with different settings live in one process.
+// The driver parses all other options, and its errors come back. The registry also knows the
+// documents of package autoid. Nothing is global: clients with different settings can live in one
+// process. [Collection] gives one collection a representation of its own.
 //
 // # Precedence
 //
-// The representation of a value is decided by the first of these that speaks:
+// The representation of a value is decided by the first of these that is set:
 //
-//  1. the value's own type, where it is one of a fixed representation (uuidrep.JavaLegacyUUID, a bson.Binary)
+//  1. the type of the value, if it has a fixed representation (uuidrep.JavaLegacyUUID) or is a bson.Binary
 //  2. a registry set on the collection, then one set on the database
 //  3. uuidRepresentation in the connection string, the value unspecified included
 //  4. [WithDefaultRepresentation]
@@ -22,13 +24,13 @@
 //
 // # Errors
 //
-// No error of this package shows a password, a session token or the password of a key file, be it the driver's error or
-// the connection string mangled, its @ missing for instance. Where the form of the string is at fault, the error names
-// the part and shows nothing of it. Where the driver's own text held a secret, it is replaced by [redacted]; such an
-// error answers to errors.Is like the driver's, but does not unwrap to it, for that one would show the secret. All other
-// errors of the driver are wrapped.
+// No error of this package shows a password, a session token or the password of a key file, even if
+// the connection string is malformed. If its form is wrong, the error names the part and shows
+// nothing of it. If the text of a driver's error holds a secret, [redacted] replaces it; such an
+// error answers errors.Is as the driver's does, but does not unwrap to it. All other errors of the
+// driver are wrapped.
 //
-// One thing no parser can know: a password that breaks the string so that it reads well with another meaning. In
-// mongodb+srv://user:pa@ss/host, its own @ missing, ss is the host, and an error of the DNS names it. What
-// url.UserPassword(name, password).String() of the standard library returns is encoded as it must be.
+// A password that is not percent-encoded can make a connection string valid with another meaning:
+// in mongodb+srv://user:pa@ss/host, ss is the host, and an error of the DNS names it. The method
+// String of url.UserPassword(name, password) returns both as they must be written.
 package clientopt

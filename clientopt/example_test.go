@@ -15,7 +15,7 @@ import (
 )
 
 func ExampleConnect() {
-	// Connect returns at once; the server is met with the first operation.
+	// Connect returns at once. The first operation asks the server.
 	client, err := clientopt.Connect("mongodb://localhost:27017/?uuidRepresentation=standard")
 	if err != nil {
 		fmt.Println(err)
@@ -28,7 +28,7 @@ func ExampleConnect() {
 	// Output: users
 }
 
-// An unknown value is an error before any server is asked.
+// An unknown value is an error before the client connects to a server.
 func ExampleConnect_error() {
 	_, err := clientopt.Connect("mongodb://ada:secret@localhost:27017/?uuidRepresentation=java")
 	fmt.Println(err)
@@ -38,12 +38,12 @@ func ExampleConnect_error() {
 	fmt.Println(err)
 	// Output:
 	// clientopt: option uuidRepresentation: uuidrep: unknown UUID representation "java": the valid ones are unspecified, standard, csharpLegacy, javaLegacy, pythonLegacy
-	// clientopt: the connection string is not valid: host 1 of 1 has a port that is not a number from 1 to 65535; a user name and a password end with an @, and here is none
+	// clientopt: the connection string is not valid: host 1 of 1 has a port that is not a number from 1 to 65535; a user name and a password must be followed by an @, and there is none
 }
 
 func ExampleApplyURI() {
 	opts, err := clientopt.ApplyURI("mongodb://localhost:27017/?maxPoolSize=20",
-		clientopt.WithDefaultRepresentation(uuidrep.JavaLegacy), // for connection strings that do not say
+		clientopt.WithDefaultRepresentation(uuidrep.JavaLegacy), // for connection strings without the option
 		clientopt.WithClientOptions(options.Client().SetAppName("shop")))
 	if err != nil {
 		fmt.Println(err)
@@ -82,6 +82,53 @@ func ExampleRepresentation() {
 	// unspecified clientopt: option uuidRepresentation is set twice, to standard and to javaLegacy
 }
 
+// One collection was written by a Java service. The others have the representation of the client.
+func ExampleCollection() {
+	client, err := clientopt.Connect("mongodb://localhost:27017/?uuidRepresentation=standard")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer client.Disconnect(context.Background())
+
+	orders, err := clientopt.Collection(client.Database("shop").Collection("orders"), uuidrep.JavaLegacy)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(orders.Name())
+	// Output: orders
+}
+
+// A client that is made without a connection string gets the registry that Connect would give it.
+func ExampleNewRegistry() {
+	reg, err := clientopt.NewRegistry(uuidrep.Standard)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	client, err := mongo.Connect(options.Client().SetHosts([]string{"localhost:27017"}).SetRegistry(reg))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer client.Disconnect(context.Background())
+
+	// GridFS encodes metadata with its own registry unless the options have one.
+	upload := options.GridFSUpload().SetMetadata(map[string]any{"owner": uuid.New()}).SetRegistry(reg)
+	fmt.Println(client != nil, upload != nil)
+	// Output: true true
+}
+
+// A misspelt option is an error. The driver alone ignores it, and the representation of the client
+// would be unspecified.
+func ExampleConnect_misspelt() {
+	_, err := clientopt.Connect("mongodb://localhost:27017/?uuid_representation=standard")
+	fmt.Println(err)
+	// Output:
+	// clientopt: the connection string is not valid: option 1, "uuid_representation", is not known: did you mean uuidRepresentation?
+}
+
 // SessionID is a UUID type of the application.
 type SessionID [16]byte
 
@@ -89,7 +136,7 @@ func ExampleWithRegistry() {
 	opts, err := clientopt.ApplyURI("mongodb://localhost/?uuidRepresentation=standard",
 		clientopt.WithRegistry(func(b *bsoncodec.RegistryBuilder) {
 			b.RegisterUUIDType(reflect.TypeFor[SessionID]())
-			b.AlsoDecode(uuidrep.CSharpLegacy) // what the service before this one left in the database
+			b.AlsoDecode(uuidrep.CSharpLegacy) // data of an earlier service in the same database
 		}))
 	if err != nil {
 		fmt.Println(err)

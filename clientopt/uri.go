@@ -8,32 +8,35 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/bsonids/bsonids/internal/redact"
 	"github.com/bsonids/bsonids/uuidrep"
 )
 
-// Representation returns the value of the option uuidRepresentation in the connection string uri, and
-// [uuidrep.Unspecified] where it is absent. It reads the string alone: no file and, with mongodb+srv, no DNS record
-// (the driver takes no uuidRepresentation from there).
+// Representation returns the value of the option uuidRepresentation in the connection string uri,
+// and [uuidrep.Unspecified] if it is absent. It reads neither files nor the DNS: with mongodb+srv,
+// the driver takes no uuidRepresentation from there.
 //
-// A value that is empty or unknown is an error, and so are two different ones and a string whose form the driver
-// refuses. Whether there is a host and a user name, how many hosts mongodb+srv has, and the values of other options are
-// not looked at. No error shows a secret of uri.
+// It is an error if the value is empty or unknown, if there are two different values, if another
+// option has a name close to uuidRepresentation or has it in its value, and if the driver refuses
+// the form of the string. Hosts, the user name and the values of other options are not checked. No
+// error shows a secret of uri.
 //
-// The option is that of "Implicit decoding and encoding" in the MongoDB driver specification "Handling of Native UUID
-// Types".
+// It implements "Implicit decoding and encoding" of the MongoDB driver specification "Handling of
+// Native UUID Types".
 func Representation(uri string) (uuidrep.Representation, error) {
 	cs, err := parse(uri)
 	if err != nil {
 		return uuidrep.Unspecified, fmt.Errorf("clientopt: the connection string is not valid: %w", err)
 	}
-	r, _, err := representation(cs.values("uuidrepresentation"))
+	r, _, err := representation(cs.representations)
 	if err != nil {
-		return uuidrep.Unspecified, fmt.Errorf("clientopt: %w", redact(err, cs.secrets()))
+		return uuidrep.Unspecified, fmt.Errorf("clientopt: %w", redact.ConnectionString(uri).Error(err))
 	}
 	return r, nil
 }
 
-// representation returns what the values of the option uuidRepresentation agree on, and whether there are any.
+// representation returns what the values of the option uuidRepresentation agree on, and whether
+// there are any.
 func representation(values []string) (r uuidrep.Representation, stated bool, err error) {
 	for _, v := range values {
 		next, err := uuidrep.Parse(v)
@@ -48,12 +51,10 @@ func representation(values []string) (r uuidrep.Representation, stated bool, err
 	return r, stated, nil
 }
 
-// connString is a connection string taken apart as the driver takes it apart, before any option has a meaning.
+// connString is a connection string as the driver parses it, before any option has a meaning.
 type connString struct {
-	ats      int    // how many @ there are
-	password string // as written
-	hosts    []string
-	options  []option
+	options         []option
+	representations []string // the values of uuidRepresentation, in their order
 }
 
 type option struct {
@@ -61,19 +62,9 @@ type option struct {
 	value string // decoded
 }
 
-// values returns the values of the option with that name in lower case, in their order.
-func (c connString) values(name string) []string {
-	var vs []string
-	for _, o := range c.options {
-		if o.name == name {
-			vs = append(vs, o.value)
-		}
-	}
-	return vs
-}
-
-// parse takes uri apart by the rules of the driver's own parser, the exact ones, so that both find the same options.
-// It goes as far as the driver's errors can show text that may be a secret; its own errors show nothing of uri.
+// parse parses uri by the rules of the driver's own parser, so that both find the same options, as
+// far as the driver's errors can show secrets. Its own errors show nothing of uri except an option
+// name close to uuidRepresentation.
 func parse(uri string) (connString, error) {
 	rest, ok := strings.CutPrefix(uri, "mongodb+srv://")
 	if !ok {
@@ -82,17 +73,16 @@ func parse(uri string) (connString, error) {
 	if !ok {
 		return connString{}, errors.New("it must begin with mongodb:// or mongodb+srv://")
 	}
-	c := connString{ats: strings.Count(rest, "@")}
+	hasAt := strings.Contains(rest, "@")
 
-	// The first @ ends the user information, wherever it stands.
+	// The first @ ends the user information, wherever it is.
 	if userinfo, after, ok := strings.Cut(rest, "@"); ok {
 		rest = after
-		var username string
-		username, c.password, _ = strings.Cut(userinfo, ":")
+		username, password, _ := strings.Cut(userinfo, ":")
 		if err := checkUserinfo("user name", username); err != nil {
 			return connString{}, err
 		}
-		if err := checkUserinfo("password", c.password); err != nil {
+		if err := checkUserinfo("password", password); err != nil {
 			return connString{}, err
 		}
 	}
@@ -107,54 +97,69 @@ func parse(uri string) (connString, error) {
 		}
 		hosts = rest[:i]
 	}
-	rest = strings.TrimPrefix(rest[len(hosts):], "/")
-	c.hosts = strings.Split(hosts, ",")
-	for i, h := range c.hosts {
+	path, query, _ := strings.Cut(strings.TrimPrefix(rest[len(hosts):], "/"), "?")
+	names := strings.Split(hosts, ",")
+	for i, h := range names {
 		if err := checkHost(h); err != nil {
 			hint := ""
-			if c.ats == 0 {
-				hint = "; a user name and a password end with an @, and here is none"
+			if !hasAt {
+				hint = "; a user name and a password must be followed by an @, and there is none"
 			}
-			return connString{}, fmt.Errorf("host %d of %d %w%s", i+1, len(c.hosts), err, hint)
+			return connString{}, fmt.Errorf("host %d of %d %w%s", i+1, len(names), err, hint)
 		}
 	}
-
-	database, query, _ := strings.Cut(rest, "?")
-	if _, err := url.QueryUnescape(database); err != nil {
+	if _, err := url.QueryUnescape(path); err != nil {
 		return connString{}, errors.New("the percent-encoding of the database name is not valid")
 	}
+	if holdsRepresentation(hosts) || holdsRepresentation(path) {
+		return connString{}, errors.New("uuidRepresentation is not among the options: they begin after a / and a ?")
+	}
+	return parseOptions(query)
+}
 
+func parseOptions(query string) (connString, error) {
+	var c connString
 	for i, pair := range strings.FieldsFunc(query, func(r rune) bool { return r == '&' || r == ';' }) {
 		name, value, ok := strings.Cut(pair, "=")
 		if !ok || name == "" {
-			return connString{}, fmt.Errorf("option %d has not the form name=value", i+1)
+			return connString{}, fmt.Errorf("option %d does not have the form name=value", i+1)
+		}
+		if holdsRepresentation(value) {
+			return connString{}, fmt.Errorf("the value of option %d has uuidRepresentation= in it: options are separated "+
+				"by &, and = in a value is written as %%3D", i+1)
 		}
 		name, errName := url.QueryUnescape(name)
 		value, errValue := url.QueryUnescape(value)
 		if errName != nil || errValue != nil {
 			return connString{}, fmt.Errorf("the percent-encoding of option %d is not valid", i+1)
 		}
-		c.options = append(c.options, option{name: strings.ToLower(name), value: value})
+		o := option{name: strings.ToLower(name), value: value}
+		c.options = append(c.options, o)
+		if o.name == "uuidrepresentation" {
+			c.representations = append(c.representations, value)
+		} else if err := checkNearMiss(name); err != nil {
+			return connString{}, fmt.Errorf("option %d%w", i+1, err)
+		}
 	}
 	return c, nil
 }
 
-// checkUserinfo reports what is wrong with a user name or a password as written. A name cannot have a colon here.
+// checkUserinfo reports what is wrong with a user name or a password as written.
 func checkUserinfo(part, s string) error {
-	if strings.Contains(s, ":") {
-		return fmt.Errorf("the %s has a :: write it as %%3A", part)
-	}
-	if strings.Contains(s, "/") {
-		return fmt.Errorf("the %s has a /: write it as %%2F, and an @ elsewhere as %%40: the first one ends user name and "+
-			"password", part)
+	switch {
+	case strings.Contains(s, ":"):
+		return fmt.Errorf("the %s has a colon: write it as %%3A", part)
+	case strings.Contains(s, "/"):
+		return fmt.Errorf("the %s has a slash: write it as %%2F, and an @ elsewhere as %%40: the first one ends the user "+
+			"name and the password", part)
 	}
 	if _, err := url.PathUnescape(s); err != nil {
-		return fmt.Errorf("the percent-encoding of the %s is not valid: a %% itself is %%25", part)
+		return fmt.Errorf("the percent-encoding of the %s is not valid: write %% as %%25", part)
 	}
 	return nil
 }
 
-// checkHost reports what is wrong with a host as written, to be read after its name.
+// checkHost reports what is wrong with a host as written. The text continues "host 1 of 2".
 func checkHost(s string) error {
 	host, err := url.QueryUnescape(s)
 	if err != nil {

@@ -1,12 +1,17 @@
 package clientopt
 
 import (
+	"context"
+	"errors"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
 
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
 	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/connstring"
 
+	"github.com/bsonids/bsonids/bsoncodec"
 	"github.com/bsonids/bsonids/uuidrep"
 )
 
@@ -26,10 +31,10 @@ func TestRepresentation(t *testing.T) {
 		{"mongodb://h", unspecified},
 		{"mongodb://h/", unspecified},
 		{"mongodb://h/?", unspecified},
-		{"mongodb://h/uuidRepresentation=standard", unspecified}, // a database
+		{"mongodb://h/uuidRepresentation", unspecified}, // the name of a database
 		{"mongodb://uuidRepresentation=standard@h/", unspecified},
 		{"mongodb://h/?appName=uuidRepresentation%3Dstandard", unspecified},
-		{"mongodb://h/?xuuidRepresentation=standard&uuidRepresentationx=standard", unspecified},
+		{"mongodb://h/?appName=uuidRepresentation&x=uuid", unspecified},
 
 		{"mongodb://h/?uuidRepresentation=unspecified", unspecified},
 		{"mongodb://h/?uuidRepresentation=standard", standard},
@@ -48,7 +53,7 @@ func TestRepresentation(t *testing.T) {
 		{"mongodb://h/?w=1;uuidRepresentation=standard;retryWrites=false", standard},
 		{"mongodb://h/?w=1;uuidRepresentation=standard&retryWrites=false", standard},
 		{"mongodb://h/?&;&uuidRepresentation=standard;;", standard},
-		{"mongodb://h/?maxPoolSize=not-a-number&uuidRepresentation=standard", standard}, // not this function's to judge
+		{"mongodb://h/?maxPoolSize=not-a-number&uuidRepresentation=standard", standard}, // this function does not check it
 
 		{"mongodb://a:1,b:2,[::1]:27017/db?uuidRepresentation=standard", standard},
 		{"mongodb://%2Ftmp%2Fmongodb-27017.sock/?uuidRepresentation=standard", standard},
@@ -68,7 +73,7 @@ func TestRepresentation(t *testing.T) {
 		if strings.Contains(c.uri, "not-a-number") {
 			continue
 		}
-		// The driver itself must take every string of this table, and find the same values.
+		// The driver must accept every string of this table and find the same values.
 		cs, err := connstring.Parse(strings.Replace(c.uri, "mongodb+srv:", "mongodb:", 1))
 		if err != nil {
 			t.Errorf("the driver refuses %q: %v", c.uri, err)
@@ -106,11 +111,11 @@ func TestRepresentationErrors(t *testing.T) {
 		{"mongodb:h/", "must begin with"},
 		{"mongodb://h?uuidRepresentation=standard", "a / between the hosts and the ?"},
 		{"mongodb://u:p@q@h/?uuidRepresentation=standard", "has an @"},
-		{"mongodb://u:p/q@h/", "the password has a /: write it as %2F"},
-		{"mongodb://u/q:p@h/", "the user name has a /"},
-		{"mongodb://h/?appName=a@b", "an @ elsewhere as %40"}, // no user name at all, but the first @ ends one
+		{"mongodb://u:p/q@h/", "the password has a slash: write it as %2F"},
+		{"mongodb://u/q:p@h/", "the user name has a slash"},
+		{"mongodb://h/?appName=a@b", "an @ elsewhere as %40"}, // there is no user name, but the first @ ends one
 		{"mongodb://h:27017/?appName=a@b", "an @ elsewhere as %40"},
-		{"mongodb://u:p:q@h/", "the password has a :"},
+		{"mongodb://u:p:q@h/", "the password has a colon"},
 		{"mongodb://u:p%q@h/", "percent-encoding of the password"},
 		{"mongodb://u%:p@h/", "percent-encoding of the user name"},
 		{"mongodb://h%/", "host 1 of 1 has percent-encoding"},
@@ -120,8 +125,8 @@ func TestRepresentationErrors(t *testing.T) {
 		{"mongodb://h:0/", "port"},
 		{"mongodb://h:65536/", "port"},
 		{"mongodb://h/d%b?", "database"},
-		{"mongodb://h/?uuidRepresentation", "option 1 has not the form"},
-		{"mongodb://h/?w=1&=standard", "option 2 has not the form"},
+		{"mongodb://h/?uuidRepresentation", "option 1 does not have the form"},
+		{"mongodb://h/?w=1&=standard", "option 2 does not have the form"},
 		{"mongodb://h/?w=1&;uuid%Representation=standard", "percent-encoding of option 2"},
 		{"mongodb://h/?uuidRepresentation=%standard", "percent-encoding of option 1"},
 		{"mongodb://h/?uuidRepresentation=standard&appName=50%", "percent-encoding of option 2"},
@@ -154,6 +159,9 @@ func checkAgainstDriver(t *testing.T, uri string) {
 	theirs, driverErr := connstring.Parse(plain)
 
 	if driverErr == nil {
+		if err != nil && strings.Contains(err.Error(), "uuidRepresentation") {
+			return // a near miss, which the driver does not check
+		}
 		if err != nil {
 			t.Fatalf("%q: the driver takes it, parse says %v", uri, err)
 		}
@@ -172,7 +180,8 @@ func checkAgainstDriver(t *testing.T, uri string) {
 		return
 	}
 	if err == nil {
-		// The form is good and an option or the absence of hosts is not: the driver quotes whole values at most.
+		// The form is valid, and an option is not or the hosts are missing. These errors of the
+		// driver quote whole values only.
 		for _, form := range []string{"invalid host", "invalid option", "invalid database", "invalid username",
 			"invalid password", "unescaped", "scheme must be", "must have a"} {
 			if strings.Contains(driverErr.Error(), form) && !strings.Contains(driverErr.Error(), "must have at least 1") {
@@ -181,7 +190,7 @@ func checkAgainstDriver(t *testing.T, uri string) {
 		}
 		return
 	}
-	// Both refuse it. The driver's checks of single options come last, so it must be for the form.
+	// Both refuse it. The driver checks single options last, so parse must not refuse the form.
 	for _, value := range []string{"invalid value", "conflict", "auth source", "auth mechanism"} {
 		if strings.Contains(driverErr.Error(), value) && !strings.Contains(err.Error(), "option") {
 			t.Fatalf("%q: the driver comes as far as %v, parse says %v", uri, driverErr, err)
@@ -189,7 +198,8 @@ func checkAgainstDriver(t *testing.T, uri string) {
 	}
 }
 
-// FuzzRepresentation holds Representation against the driver's own parser: the same strings, the same options.
+// FuzzRepresentation compares Representation with the driver's parser: both must accept the same
+// strings and find the same options.
 func FuzzRepresentation(f *testing.F) {
 	for _, uri := range []string{
 		"mongodb://h/?uuidRepresentation=standard",
@@ -200,6 +210,7 @@ func FuzzRepresentation(f *testing.F) {
 		"mongodb://h/?uuidRepresentation=standard&uuidRepresentation=javaLegacy",
 		"mongodb://h/?uu\u0130dRepresentation=standard", // a capital I with a dot, whose lower case begins with i
 		"mongodb://h/?authMechanismProperties=A:b,C:d&authMechanism=MONGODB-AWS",
+		"mongodb://h/?uuid_representation=standard", "mongodb://h/?w=1?uuidRepresentation=standard",
 		"mongodb://h?x=y", "mongodb://a@b@c/", "mongodb://", "mongodb:///", "",
 	} {
 		f.Add(uri)
@@ -231,4 +242,68 @@ func FuzzRepresentation(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestUserPassword tests what the package documentation says: the standard library encodes user
+// names and passwords so that the driver decodes them.
+func TestUserPassword(t *testing.T) {
+	var every strings.Builder
+	for c := rune(1); c < 0x180; c++ {
+		every.WriteRune(c)
+	}
+	for _, password := range []string{"plain", "a b:c@d/e?f+g%h&i;j=k#l[m]n,o", every.String(), "\xff\x00"} {
+		user := "n" + password
+		opts, err := ApplyURI("mongodb://" + url.UserPassword(user, password).String() + "@h/?uuidRepresentation=standard")
+		if err != nil {
+			t.Errorf("%q: %v", password, err)
+			continue
+		}
+		if opts.Auth.Username != user || opts.Auth.Password != password {
+			t.Errorf("%q arrives as %q and %q", password, opts.Auth.Username, opts.Auth.Password)
+		}
+	}
+}
+
+// TestValidatesTheWhole tests that validation sees the connection string together with the options,
+// which may make it valid.
+func TestValidatesTheWhole(t *testing.T) {
+	const uri = "mongodb://h/?authMechanism=MONGODB-OIDC"
+	if _, err := ApplyURI(uri); err == nil {
+		t.Error("MONGODB-OIDC without a callback is valid")
+	}
+	auth := options.Credential{AuthMechanism: "MONGODB-OIDC", OIDCMachineCallback: func(context.Context, *options.OIDCArgs) (*options.OIDCCredential, error) {
+		return nil, errors.New("none")
+	}}
+	if _, err := ApplyURI(uri, WithClientOptions(options.Client().SetAuth(auth))); err != nil {
+		t.Error(err)
+	}
+	if _, err := ApplyURI("mongodb://h,i/", WithClientOptions(options.Client().SetDirect(true))); err == nil {
+		t.Error("a direct connection to two hosts is valid")
+	}
+}
+
+func TestSRV(t *testing.T) {
+	lookups := serveDNS(t, "a.b.example.com", "authSource=other&replicaSet=rs0")
+	const uri = "mongodb+srv://u:p@cluster.example.com/?uuidRepresentation=javaLegacy"
+	if r, err := Representation(uri); r != uuidrep.JavaLegacy || err != nil || lookups.Load() != 0 {
+		t.Errorf("%v, %v after %d DNS look-ups", r, err, lookups.Load())
+	}
+	opts, err := ApplyURI(uri)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(opts.Hosts, []string{"a.b.example.com:27017"}) || opts.Auth.AuthSource != "other" || *opts.ReplicaSet != "rs0" {
+		t.Errorf("%+v", opts)
+	}
+	rv, err := bsoncodec.MarshalValue(opts.Registry, testUUID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkStored(t, rv, uuidrep.JavaLegacy)
+
+	// A TXT record cannot have the option. The driver returns an error.
+	serveDNS(t, "a.b.example.com", "uuidRepresentation=standard")
+	if _, err := ApplyURI(uri); err == nil || !strings.Contains(err.Error(), "TXT record") {
+		t.Error(err)
+	}
 }

@@ -5,16 +5,17 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 )
 
-// NewBinary returns u as a BSON binary value in the [Standard] representation: subtype 4, 16 octets in the order of
-// RFC 9562. The value shares no memory with u.
+// NewBinary returns u, of any UUID type, as a BSON binary value in the [Standard] representation:
+// subtype 4, 16 bytes in the order of RFC 9562. The value shares no memory with u.
 //
 // It is the specification's BsonBinary constructor from a UUID alone.
 func NewBinary[U ~[16]byte](u U) bson.Binary {
 	return newBinary(u, bson.TypeBinaryUUID)
 }
 
-// NewBinaryWithRepresentation returns u as a BSON binary value in the representation r: subtype 3 or 4, 16 octets in
-// r's order. The value shares no memory with u. [Unspecified] gives [ErrUnspecified].
+// NewBinaryWithRepresentation returns u, of any UUID type, as a BSON binary value in the
+// representation r: subtype 3 or 4, 16 bytes in the order of r. The value shares no memory with u.
+// [Unspecified] is [ErrUnspecified].
 //
 // It is the specification's BsonBinary constructor from a UUID and a UuidRepresentation.
 func NewBinaryWithRepresentation[U ~[16]byte](u U, r Representation) (bson.Binary, error) {
@@ -25,33 +26,46 @@ func NewBinaryWithRepresentation[U ~[16]byte](u U, r Representation) (bson.Binar
 	return newBinary(r.Permute(u), subtype), nil
 }
 
-func newBinary(octets [16]byte, subtype byte) bson.Binary {
-	return bson.Binary{Subtype: subtype, Data: octets[:]}
+func newBinary(bytes [16]byte, subtype byte) bson.Binary {
+	return bson.Binary{Subtype: subtype, Data: bytes[:]}
 }
 
-// AsUUID returns the UUID in b, which must be in the [Standard] representation. Another subtype than 4 is a
-// [*SubtypeError], another length than 16 octets a [*LengthError].
+// As returns the UUID in b as a U, any type of kind [16]byte: As[gofrs.UUID](b). The value must be
+// in the [Standard] representation.
+//
+// A subtype other than 4 is a [*SubtypeError], a length other than 16 bytes a [*LengthError].
 //
 // It is the specification's BsonBinary.asUuid without a representation.
-func AsUUID(b bson.Binary) (uuid.UUID, error) {
-	return AsUUIDWithRepresentation(b, Standard)
+func As[U ~[16]byte](b bson.Binary) (U, error) {
+	return AsWithRepresentation[U](b, Standard)
 }
 
-// AsUUIDWithRepresentation returns the UUID in b, which must be in the representation r. Another subtype than r's is a
-// [*SubtypeError], another length than 16 octets a [*LengthError]; [Unspecified] gives [ErrUnspecified].
+// AsWithRepresentation returns the UUID in b as a U, any type of kind [16]byte. The value must be
+// in the representation r. Nothing marks the byte order of subtype 3: read in the wrong one of the
+// legacy representations, b gives another UUID and no error.
 //
-// Subtype 3 has no mark of its byte order: read as the wrong one of the legacy representations, b gives another UUID
-// and no error. It is the specification's BsonBinary.asUuid with a representation.
-func AsUUIDWithRepresentation(b bson.Binary, r Representation) (uuid.UUID, error) {
+// A subtype other than r's is a [*SubtypeError], a length other than 16 bytes a [*LengthError].
+// [Unspecified] is [ErrUnspecified].
+//
+// It is the specification's BsonBinary.asUuid with a representation.
+func AsWithRepresentation[U ~[16]byte](b bson.Binary, r Representation) (U, error) {
 	subtype, err := r.Subtype()
 	if err != nil {
-		return uuid.Nil, err
+		return U{}, err
 	}
 	if b.Subtype != subtype {
-		return uuid.Nil, &SubtypeError{Subtype: b.Subtype, Representation: r}
+		return U{}, &SubtypeError{Subtype: b.Subtype, Representation: r}
 	}
 	if len(b.Data) != 16 {
-		return uuid.Nil, &LengthError{Length: len(b.Data)}
+		return U{}, &LengthError{Length: len(b.Data)}
 	}
-	return r.Permute([16]byte(b.Data)), nil
+	return U(r.Permute([16]byte(b.Data))), nil
+}
+
+// AsUUID is [As] for [uuid.UUID].
+func AsUUID(b bson.Binary) (uuid.UUID, error) { return As[uuid.UUID](b) }
+
+// AsUUIDWithRepresentation is [AsWithRepresentation] for [uuid.UUID].
+func AsUUIDWithRepresentation(b bson.Binary, r Representation) (uuid.UUID, error) {
+	return AsWithRepresentation[uuid.UUID](b, r)
 }

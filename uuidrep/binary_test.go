@@ -73,8 +73,8 @@ func TestExplicitEncoding(t *testing.T) {
 	})
 }
 
-// TestExplicitDecoding is the specification's test plan, "Explicit Decoding"; plain stands for asUuid
-// without a representation.
+// TestExplicitDecoding is the specification's test plan, "Explicit Decoding"; plain stands for
+// asUuid without a representation.
 func TestExplicitDecoding(t *testing.T) {
 	const plain = uuidrep.Representation(255)
 	for _, tt := range []struct {
@@ -169,7 +169,7 @@ func TestErrorTexts(t *testing.T) {
 		{&uuidrep.SubtypeError{Subtype: 3, Representation: uuidrep.Standard}, []string{"subtype 3 is not", "standard", "has subtype 4", "csharpLegacy, javaLegacy and pythonLegacy write"}},
 		{&uuidrep.SubtypeError{Subtype: 0, Representation: uuidrep.Standard}, []string{"subtype 0 is not", "has subtype 4", "without a codec"}},
 		{&uuidrep.SubtypeError{Subtype: 0x80, Representation: uuidrep.PythonLegacy}, []string{"subtype 128 is not", "pythonLegacy", "has subtype 3"}},
-		{&uuidrep.LengthError{Length: 15}, []string{"16 octets", "has 15"}},
+		{&uuidrep.LengthError{Length: 15}, []string{"16 bytes", "has 15"}},
 		{uuidrep.ErrUnspecified, []string{"uuidRepresentation", "standard", "csharpLegacy", "javaLegacy", "pythonLegacy"}},
 	} {
 		text := tt.err.Error()
@@ -193,6 +193,29 @@ func TestNewBinaryOfDefinedType(t *testing.T) {
 	b.Data[0] = 0xFF
 	if id != orderID(testUUID) {
 		t.Error("the binary value shares memory with the UUID")
+	}
+}
+
+// As gives any defined type of 16 bytes, with the results and the errors of AsUUID.
+func TestAsDefinedType(t *testing.T) {
+	type orderID [16]byte
+	for _, tt := range stored {
+		b := bson.Binary{Subtype: tt.subtype, Data: tt.octets}
+		if id, err := uuidrep.AsWithRepresentation[orderID](b, tt.rep); err != nil || id != orderID(testUUID) {
+			t.Errorf("%v: got %v, %v", tt.rep, id, err)
+		}
+		if raw, err := uuidrep.AsWithRepresentation[[16]byte](b, tt.rep); err != nil || raw != testUUID {
+			t.Errorf("%v: got %v, %v", tt.rep, raw, err)
+		}
+		id, err := uuidrep.As[orderID](b)
+		want, wantErr := uuidrep.AsUUID(b)
+		if uuid.UUID(id) != want || fmt.Sprint(err) != fmt.Sprint(wantErr) {
+			t.Errorf("%v: got %v, %v, want %v, %v", tt.rep, id, err, want, wantErr)
+		}
+	}
+	var e *uuidrep.LengthError
+	if id, err := uuidrep.As[orderID](bson.Binary{Subtype: 4, Data: make([]byte, 15)}); !errors.As(err, &e) || id != (orderID{}) {
+		t.Errorf("got %v, %v", id, err)
 	}
 }
 

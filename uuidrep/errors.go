@@ -5,17 +5,18 @@ import (
 	"fmt"
 )
 
-// ErrUnspecified is the error of every attempt to convert a UUID while the representation is [Unspecified]. Match it
-// with [errors.Is]; it reaches the caller through the driver's own errors.
-var ErrUnspecified = errors.New("uuidrep: the UUID representation is unspecified: choose one, with the option " +
+// ErrUnspecified is the error of every attempt to convert a UUID while the representation is
+// [Unspecified]. Match it with [errors.Is], through the driver's own errors too.
+var ErrUnspecified = errors.New("uuidrep: the UUID representation is unspecified: choose one with the option " +
 	"uuidRepresentation of the connection string (standard for new data; csharpLegacy, javaLegacy or pythonLegacy " +
-	"for data that those drivers wrote) or by naming it where the registry or the value is made")
+	"for data that those drivers wrote) or in the call that makes the registry or the value")
 
-// SubtypeError is the error of reading a binary value whose subtype is not the one that the representation uses:
-// 4 for [Standard], 3 for the legacy ones. Match it with [errors.As] and a variable of type *SubtypeError.
+// SubtypeError is the error of reading a binary value whose subtype is not that of the
+// representation: 4 for [Standard], 3 for the legacy ones. Match it with [errors.As] and a variable
+// of type *SubtypeError.
 type SubtypeError struct {
-	Subtype        byte           // what the value has
-	Representation Representation // what it was read as
+	Subtype        byte           // of the value
+	Representation Representation // that the value was read in
 }
 
 func (e *SubtypeError) Error() string {
@@ -27,19 +28,19 @@ func (e *SubtypeError) Error() string {
 	case 0:
 		msg += "; Go programs without a codec write UUIDs as subtype 0"
 	case 3:
-		msg += "; subtype 3 is what csharpLegacy, javaLegacy and pythonLegacy write"
+		msg += "; csharpLegacy, javaLegacy and pythonLegacy write subtype 3"
 	case 4:
-		msg += "; subtype 4 is what standard writes"
+		msg += "; standard writes subtype 4, and so does the server itself: a field of type StandardUUID reads it"
 	}
 	return msg
 }
 
-// LengthError is the error of reading a binary value that has not the 16 octets of a UUID. Match it with [errors.As]
-// and a variable of type *LengthError.
+// LengthError is the error of reading a binary value that does not have the 16 bytes of a UUID.
+// Match it with [errors.As] and a variable of type *LengthError.
 type LengthError struct {
-	Length int // what the value has, in octets
+	Length int // of the value, in bytes
 }
 
 func (e *LengthError) Error() string {
-	return fmt.Sprintf("uuidrep: a UUID has 16 octets, the binary value has %d", e.Length)
+	return fmt.Sprintf("uuidrep: a UUID has 16 bytes, the binary value has %d", e.Length)
 }

@@ -1,6 +1,7 @@
 package uuidrep_test
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/google/uuid"
@@ -42,13 +43,45 @@ func ExampleAsUUIDWithRepresentation() {
 	// true
 }
 
+// The explicit functions take and give any type of kind [16]byte.
+func ExampleAs() {
+	type OrderID [16]byte
+	id := OrderID(uuid.MustParse("00112233-4455-6677-8899-aabbccddeeff"))
+	b := uuidrep.NewBinary(id)
+	back, err := uuidrep.As[OrderID](b)
+	fmt.Println(back == id, err)
+	// Output: true <nil>
+}
+
+// A value that is not in the representation tells so by its type.
+func ExampleSubtypeError() {
+	_, err := uuidrep.AsUUID(bson.Binary{Subtype: 3, Data: make([]byte, 16)})
+	var subtype *uuidrep.SubtypeError
+	if errors.As(err, &subtype) {
+		fmt.Println("subtype", subtype.Subtype, "is not", subtype.Representation)
+	}
+	// Output: subtype 3 is not standard
+}
+
+// A collection whose identifiers are text keeps them so, with any registry.
+func ExampleStringUUID() {
+	type order struct {
+		ID uuidrep.StringUUID `bson:"_id"`
+	}
+	id := uuid.MustParse("00112233-4455-6677-8899-aabbccddeeff")
+	raw, err := bson.Marshal(order{uuidrep.StringUUID{UUID: id}})
+	fmt.Println(bson.Raw(raw), err)
+	// Output: {"_id": "00112233-4455-6677-8899-aabbccddeeff"} <nil>
+}
+
 func ExampleParse() {
 	r, err := uuidrep.Parse("JAVALEGACY")
 	fmt.Println(r, err)
 	// Output: javaLegacy <nil>
 }
 
-// One field of a document keeps its representation with any registry, the driver's default one included.
+// One field of a document keeps its representation with any registry, the driver's default one
+// included.
 func ExampleJavaLegacyUUID() {
 	type order struct {
 		ID uuidrep.JavaLegacyUUID `bson:"_id"`

@@ -7,27 +7,36 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 )
 
-// The four field types differ in their representation alone. Each is a [uuid.UUID] in Go, JSON and text, and fixes how
-// this one field is stored, whatever the registry says and with the driver's default registry too.
+// The four field types differ in their representation only. Each is a [uuid.UUID] in Go, in JSON
+// and in text, and fixes how one field is stored, with any registry, the driver's default one
+// included.
 
-// StandardUUID is a UUID that is stored in the [Standard] representation, whatever the registry says. It reads subtype
-// 4 and no other; null and undefined give the zero value, which the struct tag omitempty omits. Values of another
-// subtype, length or BSON type are errors, see [AsUUIDWithRepresentation]. It is a plain value, safe to copy.
+// StandardUUID is a UUID that is stored in the [Standard] representation, whatever the registry
+// says. It reads binary subtype 4 only. Null and undefined give the zero value, which the struct
+// tag omitempty omits. It is a plain value, safe to copy.
+//
+// Values of another subtype, length or BSON type are errors, as in [AsWithRepresentation].
 type StandardUUID struct{ uuid.UUID }
 
-// CSharpLegacyUUID is a UUID that is stored in the [CSharpLegacy] representation, whatever the registry says. It reads
-// subtype 3 and no other; null and undefined give the zero value, which the struct tag omitempty omits. Values of
-// another subtype, length or BSON type are errors, see [AsUUIDWithRepresentation]. It is a plain value, safe to copy.
+// CSharpLegacyUUID is a UUID that is stored in the [CSharpLegacy] representation, whatever the
+// registry says. It reads binary subtype 3 only. Null and undefined give the zero value, which the
+// struct tag omitempty omits. It is a plain value, safe to copy.
+//
+// Values of another subtype, length or BSON type are errors, as in [AsWithRepresentation].
 type CSharpLegacyUUID struct{ uuid.UUID }
 
-// JavaLegacyUUID is a UUID that is stored in the [JavaLegacy] representation, whatever the registry says. It reads
-// subtype 3 and no other; null and undefined give the zero value, which the struct tag omitempty omits. Values of
-// another subtype, length or BSON type are errors, see [AsUUIDWithRepresentation]. It is a plain value, safe to copy.
+// JavaLegacyUUID is a UUID that is stored in the [JavaLegacy] representation, whatever the registry
+// says. It reads binary subtype 3 only. Null and undefined give the zero value, which the struct
+// tag omitempty omits. It is a plain value, safe to copy.
+//
+// Values of another subtype, length or BSON type are errors, as in [AsWithRepresentation].
 type JavaLegacyUUID struct{ uuid.UUID }
 
-// PythonLegacyUUID is a UUID that is stored in the [PythonLegacy] representation, whatever the registry says. It reads
-// subtype 3 and no other; null and undefined give the zero value, which the struct tag omitempty omits. Values of
-// another subtype, length or BSON type are errors, see [AsUUIDWithRepresentation]. It is a plain value, safe to copy.
+// PythonLegacyUUID is a UUID that is stored in the [PythonLegacy] representation, whatever the
+// registry says. It reads binary subtype 3 only. Null and undefined give the zero value, which the
+// struct tag omitempty omits. It is a plain value, safe to copy.
+//
+// Values of another subtype, length or BSON type are errors, as in [AsWithRepresentation].
 type PythonLegacyUUID struct{ uuid.UUID }
 
 // IsZero reports whether all bits of u are zero. It implements [bson.Zeroer].
@@ -42,44 +51,48 @@ func (u JavaLegacyUUID) IsZero() bool { return u.UUID == uuid.Nil }
 // IsZero reports whether all bits of u are zero. It implements [bson.Zeroer].
 func (u PythonLegacyUUID) IsZero() bool { return u.UUID == uuid.Nil }
 
-// MarshalBSONValue returns u as binary subtype 4. It implements [bson.ValueMarshaler] and never fails.
+// MarshalBSONValue returns u as binary subtype 4. It implements [bson.ValueMarshaler] and never
+// fails.
 func (u StandardUUID) MarshalBSONValue() (byte, []byte, error) { return marshalValue(u.UUID, Standard) }
 
-// MarshalBSONValue returns u as binary subtype 3. It implements [bson.ValueMarshaler] and never fails.
+// MarshalBSONValue returns u as binary subtype 3. It implements [bson.ValueMarshaler] and never
+// fails.
 func (u CSharpLegacyUUID) MarshalBSONValue() (byte, []byte, error) {
 	return marshalValue(u.UUID, CSharpLegacy)
 }
 
-// MarshalBSONValue returns u as binary subtype 3. It implements [bson.ValueMarshaler] and never fails.
+// MarshalBSONValue returns u as binary subtype 3. It implements [bson.ValueMarshaler] and never
+// fails.
 func (u JavaLegacyUUID) MarshalBSONValue() (byte, []byte, error) {
 	return marshalValue(u.UUID, JavaLegacy)
 }
 
-// MarshalBSONValue returns u as binary subtype 3. It implements [bson.ValueMarshaler] and never fails.
+// MarshalBSONValue returns u as binary subtype 3. It implements [bson.ValueMarshaler] and never
+// fails.
 func (u PythonLegacyUUID) MarshalBSONValue() (byte, []byte, error) {
 	return marshalValue(u.UUID, PythonLegacy)
 }
 
-// UnmarshalBSONValue sets u from binary subtype 4, null or undefined; after an error u is unchanged. It implements
-// [bson.ValueUnmarshaler].
+// UnmarshalBSONValue sets u from binary subtype 4, null or undefined. After an error u is
+// unchanged. It implements [bson.ValueUnmarshaler].
 func (u *StandardUUID) UnmarshalBSONValue(typ byte, data []byte) error {
 	return unmarshalValue(&u.UUID, Standard, typ, data)
 }
 
-// UnmarshalBSONValue sets u from binary subtype 3, null or undefined; after an error u is unchanged. It implements
-// [bson.ValueUnmarshaler].
+// UnmarshalBSONValue sets u from binary subtype 3, null or undefined. After an error u is
+// unchanged. It implements [bson.ValueUnmarshaler].
 func (u *CSharpLegacyUUID) UnmarshalBSONValue(typ byte, data []byte) error {
 	return unmarshalValue(&u.UUID, CSharpLegacy, typ, data)
 }
 
-// UnmarshalBSONValue sets u from binary subtype 3, null or undefined; after an error u is unchanged. It implements
-// [bson.ValueUnmarshaler].
+// UnmarshalBSONValue sets u from binary subtype 3, null or undefined. After an error u is
+// unchanged. It implements [bson.ValueUnmarshaler].
 func (u *JavaLegacyUUID) UnmarshalBSONValue(typ byte, data []byte) error {
 	return unmarshalValue(&u.UUID, JavaLegacy, typ, data)
 }
 
-// UnmarshalBSONValue sets u from binary subtype 3, null or undefined; after an error u is unchanged. It implements
-// [bson.ValueUnmarshaler].
+// UnmarshalBSONValue sets u from binary subtype 3, null or undefined. After an error u is
+// unchanged. It implements [bson.ValueUnmarshaler].
 func (u *PythonLegacyUUID) UnmarshalBSONValue(typ byte, data []byte) error {
 	return unmarshalValue(&u.UUID, PythonLegacy, typ, data)
 }
@@ -89,9 +102,9 @@ func marshalValue(u uuid.UUID, r Representation) (byte, []byte, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	octets := r.Permute(u)
-	value := append(make([]byte, 0, 4+1+16), 16, 0, 0, 0, subtype) // int32 length, subtype, octets
-	return byte(bson.TypeBinary), append(value, octets[:]...), nil
+	bytes := r.Permute(u)
+	value := append(make([]byte, 0, 4+1+16), 16, 0, 0, 0, subtype) // int32 length, subtype, bytes
+	return byte(bson.TypeBinary), append(value, bytes[:]...), nil
 }
 
 func unmarshalValue(u *uuid.UUID, r Representation, typ byte, data []byte) error {
@@ -101,11 +114,11 @@ func unmarshalValue(u *uuid.UUID, r Representation, typ byte, data []byte) error
 		*u = uuid.Nil
 		return nil
 	case bson.TypeBinary:
-		subtype, octets, ok := rv.BinaryOK()
+		subtype, bytes, ok := rv.BinaryOK()
 		if !ok {
-			return fmt.Errorf("uuidrep: truncated binary value of %d octets", len(data))
+			return fmt.Errorf("uuidrep: truncated binary value of %d bytes", len(data))
 		}
-		v, err := AsUUIDWithRepresentation(bson.Binary{Subtype: subtype, Data: octets}, r)
+		v, err := AsUUIDWithRepresentation(bson.Binary{Subtype: subtype, Data: bytes}, r)
 		if err != nil {
 			return err
 		}

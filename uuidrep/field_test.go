@@ -100,7 +100,8 @@ func TestFieldsInEveryShape(t *testing.T) {
 	}
 }
 
-// What the package's documentation warns of: by Go's rules for embedded types the struct has the methods of the UUID.
+// What the package's documentation warns of: by Go's rules for embedded types the struct has the
+// methods of the UUID.
 func TestEmbeddedField(t *testing.T) {
 	embedded := struct {
 		uuidrep.JavaLegacyUUID `bson:"_id"`

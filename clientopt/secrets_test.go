@@ -19,7 +19,7 @@ import (
 	"github.com/bsonids/bsonids/uuidrep"
 )
 
-// texts returns what err says, and all that it wraps, in every verb that a log may use.
+// texts returns the text of err and of all errors that it wraps, in every verb that a log may use.
 func texts(err error) string {
 	if err == nil {
 		return ""
@@ -36,7 +36,7 @@ func texts(err error) string {
 	return s
 }
 
-// noNetwork fails every connection at once.
+// noNetwork is a dialer that fails at once.
 type noNetwork struct{}
 
 func (noNetwork) DialContext(context.Context, string, string) (net.Conn, error) {
@@ -52,7 +52,7 @@ func connectError(uri string) error {
 	return err
 }
 
-// allErrors returns the errors of every other way into this package with uri.
+// allErrors returns the errors of every other function of this package that takes uri.
 func allErrors(uri string) []error {
 	_, errRepresentation := Representation(uri)
 	_, errApply := ApplyURI(uri)
@@ -72,7 +72,7 @@ func TestNoErrorShowsSecrets(t *testing.T) {
 func testNoErrorShowsSecrets(t *testing.T) {
 	const secret = "Hush4you"
 	for _, uri := range []string{
-		// Where the @ is missing, the driver shows the password: as a port, as an address, as an escape.
+		// Without the @, the driver shows the password: as a port, as an address, or as an escape.
 		"mongodb://user:Hush4you/host",
 		"mongodb://user:Hush4you",
 		"mongodb://user:Hush4you/?uuidRepresentation=standard",
@@ -81,7 +81,7 @@ func testNoErrorShowsSecrets(t *testing.T) {
 		"mongodb://[user:Hush4you/host",
 		"mongodb+srv://user:Hush4you/host.example.com",
 		"mongodb+srv://user:27017Hush4you/host.example.com",
-		// Where it has characters that end it early.
+		// The password has characters that end it too early.
 		"mongodb://user:a@Hush4you@host/",
 		"mongodb://user:a@h:Hush4you/b@host/",
 		"mongodb://user:a@h/Hush4you%@host/",
@@ -97,7 +97,7 @@ func testNoErrorShowsSecrets(t *testing.T) {
 		"mongodb://user:Hush4you%zz@host/",
 		"mongodb://Hush4you%zz:x@host/",
 		"mongodb://Hush4you/x:x@host/",
-		// Where it is good and something else is not.
+		// The password is valid and something else is not.
 		"mongodb://user:Hush4you@host/?uuidRepresentation=bogus",
 		"mongodb://user:Hush4you@host/?maxPoolSize=x",
 		"mongodb://user:Hush4you@/?maxPoolSize=1",
@@ -117,6 +117,23 @@ func testNoErrorShowsSecrets(t *testing.T) {
 		"mongodb://h/?tlsCertificateKeyFilePassword=a;Hush4you&b",
 		"mongodb://h/?tlsCertificateKeyFilePassword=a&Hush4you%=b",
 		"mongodb://h/?proxyPassword=Hush4you%&proxyHost=x",
+		// Options that hold secrets, joined by a wrong separator to an option whose value an error
+		// shows.
+		"mongodb://h/?uuidRepresentation=standard?authMechanismProperties=AWS_SESSION_TOKEN:Hush4you",
+		"mongodb://h/?uuidRepresentation=standard%26authMechanismProperties=AWS_SESSION_TOKEN:Hush4you",
+		"mongodb://h/?uuidRepresentation=standard,authMechanismProperties=AWS_SESSION_TOKEN:a,Hush4you:b",
+		"mongodb://h/?uuidRepresentation=standardauthMechanismProperties=AWS_SESSION_TOKEN:Hush4you",
+		"mongodb://h/?uuidRepresentation=standard?AWS_SESSION_TOKEN:Hush4you",
+		"mongodb://h/?tls=true?tlsCertificateKeyFilePassword=Hush4you",
+		"mongodb://h/?tls=true%26tlsCertificateKeyFilePassword%3DHush4you",
+		"mongodb://h/?tls=true%2526tlsCertificateKeyFilePassword%253D%2548ush4you",
+		"mongodb://h/?tls=true,tlsCertificateKeyFilePassword=Hush4you",
+		"mongodb://h/?tls=trueproxyPassword=Hush4you",
+		"mongodb://h/?connect=DIRECT,proxyPassword=Hush4you",
+		"mongodb://h/?readPreference=primary?proxyPassword=Hush4you",
+		"mongodb://h/?tls=true&tlsCAFile=/nowhere?proxyPassword=Hush4you",
+		"mongodb://h/?authMechanism=MONGODB-OIDC&authMechanismProperties=ENVIRONMENT:azur?AWS_SESSION_TOKEN:Hush4you",
+		"mongodb+srv://nowhere.invalid&tlsCertificateKeyFilePassword=Hush4you",
 	} {
 		failed := false
 		for i, err := range append(allErrors(uri), connectError(uri)) {
@@ -131,7 +148,8 @@ func testNoErrorShowsSecrets(t *testing.T) {
 	}
 }
 
-// The table above would be empty words if the driver showed none of it.
+// TestDriverShowsSecrets tests that the errors of the driver show the secrets of the table above,
+// so that the table is not useless.
 func TestDriverShowsSecrets(t *testing.T) {
 	for _, uri := range []string{
 		"mongodb://user:Hush4you/host",
@@ -157,18 +175,19 @@ func TestSecretsOfClientOptions(t *testing.T) {
 		t.Error(err)
 	}
 
-	// SASLprep names the character that it refuses: a BEL, or beside a letter from right to left one that is not (RFC
-	// 3454, section 6), which may be any, and not in the password itself but what NFKC makes of it.
+	// SASLprep names the character that it refuses. It refuses a BEL. If the password has a
+	// right-to-left letter, it may refuse any character that is not one (RFC 3454, section 6). The
+	// error names the character of the NFKC form of the password.
 	for _, password := range []string{"a\abc", "a\u00adb\u0001", "\u05d0Zq", "\u05d07", "\u05d0\uff3a", "\u05d0\U0001d400"} {
 		auth = options.Credential{AuthMechanism: "SCRAM-SHA-256", Username: "u", Password: password}
 		for _, c := range []struct {
 			uri  string
-			opts *options.ClientOptions
+			opts []*options.ClientOptions
 		}{
-			{"mongodb://h", options.Client().SetAuth(auth)},
+			{"mongodb://h", []*options.ClientOptions{options.Client().SetAuth(auth)}},
 			{"mongodb://u:" + url.PathEscape(password) + "@h/?authMechanism=SCRAM-SHA-256", nil},
 		} {
-			_, err := Connect(c.uri, WithClientOptions(c.opts))
+			_, err := Connect(c.uri, WithClientOptions(c.opts...))
 			if err == nil || !strings.Contains(err.Error(), "SASLprepping") || regexp.MustCompile(`\\u[0-9a-f]{4}`).MatchString(texts(err)) {
 				t.Errorf("%q: %v", c.uri, err)
 			}
@@ -176,7 +195,8 @@ func TestSecretsOfClientOptions(t *testing.T) {
 	}
 }
 
-// What is no secret stays, and so does the chain.
+// TestDriverErrorsStay tests that the parts of an error that are not secret stay, and that its
+// chain stays.
 func TestDriverErrorsStay(t *testing.T) {
 	lookups := refuseDNS(t)
 	missing := filepath.Join(t.TempDir(), "ca.pem")
@@ -217,7 +237,8 @@ func TestDriverErrorsStay(t *testing.T) {
 }
 
 func TestRedactedError(t *testing.T) {
-	// The password in the path: what is left answers to errors.Is and hands out nothing.
+	// The password is in the path. The remaining error supports errors.Is, and errors.As returns no
+	// *PathError.
 	const file = "/?tls=true&tlsCAFile=/nowhere/nowhere.pem"
 	for _, c := range []struct {
 		uri  string
@@ -246,35 +267,7 @@ func TestRedactedError(t *testing.T) {
 	}
 }
 
-func TestRemoveFrom(t *testing.T) {
-	for _, c := range []struct {
-		secrets secrets
-		text    string
-		want    string
-	}{
-		{nil, "text", "text"},
-		{secrets{""}, "text", "text"},
-		{secrets{"secret"}, "a secret, secrets", "a [redacted], [redacted]s"},
-		{secrets{"secretsecret", "secret"}, "secretsecretsecret", "[redacted]"},
-		{secrets{"aXaXa"}, "aXaXaXa-", "[redacted]-"},
-		{secrets{"abcd", "cdef"}, "x abcdef", "x [redacted]"},
-		{secrets{"one", "two"}, "one,two", "[redacted],[redacted]"},
-		{secrets{"[redacted]"}, "x", "x"},
-		{secrets{"redacted", "abcd"}, "abcd", "[redacted]"},
-		{secrets{"abc"}, "abcd abc", "abcd [redacted]"},
-		{secrets{"abcd"}, "abcde abcd", "[redacted]e [redacted]"},
-		{secrets{"at"}, "at that @at, at", "[redacted] that @[redacted], [redacted]"},
-		{secrets{"a\"b\n"}, "is \"a\\\"b\\n\"", "is \"[redacted]\""},
-		{secrets{"p\xffss"}, `"p\xffss"`, `"[redacted]"`},
-		{secrets{"grün"}, "grün", "[redacted]"},
-	} {
-		if got := c.secrets.removeFrom(c.text); got != c.want {
-			t.Errorf("%q without %q: %q, want %q", c.text, c.secrets, got, c.want)
-		}
-	}
-}
-
-// places are where a connection string may hold a secret, written out (raw) or not.
+// places are connection strings with a secret, one for each place that may hold one.
 var places = []string{
 	"mongodb://user:SECRET@host/?uuidRepresentation=standard",
 	"mongodb://SECRET:password@host/?uuidRepresentation=standard",
@@ -289,15 +282,20 @@ var places = []string{
 	"mongodb://host/?tls=true&tlsCertificateKeyFilePassword=SECRET",
 	"mongodb://host/?ssl=true&sslClientCertificateKeyPassword=SECRET",
 	"mongodb://host/?proxyPassword=SECRET",
+	"mongodb://host/?uuidRepresentation=standard?proxyPassword=SECRET",
+	"mongodb://host/?tls=true%26tlsCertificateKeyFilePassword=SECRET",
+	"mongodb://host/?maxPoolSize=1,authMechanismProperties=AWS_SESSION_TOKEN:SECRET",
+	"mongodb://host/?readPreference=primarytlsCertificateKeyFilePassword=SECRET",
 }
 
-// faults are what makes the driver, or this package, complain about the string.
+// faults are options that the driver, or this package, refuses.
 var faults = []string{
 	"", "x", "%", "maxPoolSize=x", "readPreference=bogus", "uuidRepresentation=bogus", "uuidRepresentation=standard",
 	"loadBalanced=true&replicaSet=r", "minPoolSize=2&maxPoolSize=1", "authMechanism=GSSAPI", "authMechanism=PLAIN", "=", "a@b=%zz",
 }
 
-// FuzzRedaction plants a secret in a connection string, as it is or percent-encoded, and reads every error.
+// FuzzRedaction puts a secret into a connection string, as it is or percent-encoded, and reads
+// every error.
 func FuzzRedaction(f *testing.F) {
 	for place := range places {
 		for _, s := range [][2]string{
@@ -340,7 +338,8 @@ func FuzzRedaction(f *testing.F) {
 		}
 		errs := allErrors(uri)
 		if strings.Contains(template, "SCRAM") {
-			// The goroutines of a client that is made would blur what the fuzzer sees, so only where making one may fail.
+			// A successful Connect starts goroutines, which disturb the coverage of the fuzzer. So
+			// call it only with the strings that it may refuse.
 			errs = append(errs, connectError(uri))
 		}
 		for i, err := range errs {

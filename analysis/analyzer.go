@@ -1,0 +1,114 @@
+// Package analysis finds, in Go programs that use the MongoDB driver, the UUIDs that no codec of
+// package bsoncodec sees or that its registries refuse. It is an analyzer for go vet, for
+// golangci-lint, and for the command bsonidsvet.
+//
+// Each finding is of one of these categories:
+//
+//	octets        the bytes of a UUID in a bson.Binary of subtype 0 or 3, or in a []byte of a document
+//	registry      a function of the driver that does not use the registry of the client: bson.Marshal
+//	              and its kin, RawValue.Unmarshal, the metadata of GridFS
+//	unregistered  a type of kind [16]byte in a document, which a registry of bsoncodec refuses
+//	v1            what is left of version 1 of the driver: imports, and methods of its marshalling
+//	              interfaces, which version 2 ignores
+//
+// A type that is registered elsewhere, with RegistryBuilder.RegisterUUIDType for instance, is made
+// known by the flag -registered or by a line //bsonids:registered in the doc comment of its
+// declaration.
+package analysis
+
+import (
+	"go/ast"
+	"reflect"
+	"strings"
+
+	"golang.org/x/tools/go/analysis"
+	"golang.org/x/tools/go/analysis/passes/inspect"
+	"golang.org/x/tools/go/ast/inspector"
+)
+
+// Analyzer reports UUIDs that reach MongoDB past the codecs. Its flag -registered takes the types
+// of kind [16]byte that are registered elsewhere, as import/path.Type, joined by commas.
+var Analyzer = &analysis.Analyzer{
+	Name:      "bsonids",
+	Doc:       "report UUIDs that are stored in a form that other drivers do not read as a UUID",
+	URL:       "https://pkg.go.dev/github.com/bsonids/bsonids/analysis",
+	Requires:  []*analysis.Analyzer{inspect.Analyzer},
+	FactTypes: []analysis.Fact{new(registeredFact)},
+	Run:       run,
+}
+
+var registeredFlag string
+
+func init() {
+	Analyzer.Flags.StringVar(&registeredFlag, "registered", "",
+		"types of kind [16]byte that are registered elsewhere: import/path.Type, joined by commas")
+}
+
+func run(pass *analysis.Pass) (any, error) {
+	c := &checker{
+		Pass:       pass,
+		inspect:    pass.ResultOf[inspect.Analyzer].(*inspector.Inspector),
+		registered: map[string]bool{},
+	}
+	for name := range strings.SplitSeq(registeredFlag, ",") {
+		c.registered[strings.TrimSpace(name)] = true
+	}
+	c.exportRegistered()
+	if !c.imports(driver) && !c.imports(driver+"/") {
+		return nil, nil
+	}
+	c.findRegistered()
+	c.findOctets()
+	c.findBypasses()
+	c.findUnregistered()
+	c.findVersion1()
+	return nil, nil
+}
+
+// A checker looks at one package.
+type checker struct {
+	*analysis.Pass
+	inspect    *inspector.Inspector
+	registered map[string]bool // by import path and name
+	once       map[any]ast.Expr
+
+	allRegistered bool // a registry of this package accepts types that are not registered
+}
+
+// The import path of the driver. That of version 1 is it without the last element.
+const (
+	driver  = "go.mongodb.org/mongo-driver/v2"
+	driver1 = "go.mongodb.org/mongo-driver"
+)
+
+// imports reports whether the package imports path or, if path ends in a slash, a package below it.
+func (c *checker) imports(path string) bool {
+	for _, p := range c.Pkg.Imports() {
+		if p.Path() == path || strings.HasSuffix(path, "/") && strings.HasPrefix(p.Path(), path) {
+			return true
+		}
+	}
+	return false
+}
+
+func (c *checker) report(n ast.Node, category, message string, fixes ...analysis.SuggestedFix) {
+	c.Report(analysis.Diagnostic{
+		Pos: n.Pos(), End: n.End(), Category: category, Message: message, SuggestedFixes: fixes,
+	})
+}
+
+// visit calls f for each node of the type of sample, with the nodes around it, outermost first.
+func (c *checker) visit(sample ast.Node, f func(n ast.Node, stack []ast.Node)) {
+	c.inspect.WithStack([]ast.Node{sample}, func(n ast.Node, push bool, stack []ast.Node) bool {
+		if push {
+			f(n, stack[:len(stack)-1])
+		}
+		return true
+	})
+}
+
+// bsonTagged reports whether a field's tag has the key bson.
+func bsonTagged(tag string) bool {
+	_, ok := reflect.StructTag(tag).Lookup("bson")
+	return ok
+}

@@ -1,0 +1,186 @@
+package analysis
+
+import (
+	"fmt"
+	"go/ast"
+	"go/types"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// registeredFact marks a type whose declaration has the directive //bsonids:registered.
+type registeredFact struct{}
+
+func (*registeredFact) AFact()         {}
+func (*registeredFact) String() string { return "registered" }
+
+const directive = "//bsonids:registered"
+
+// exportRegistered exports a fact for each type of this package with the directive.
+func (c *checker) exportRegistered() {
+	for _, f := range c.Files {
+		for _, decl := range f.Decls {
+			gen, ok := decl.(*ast.GenDecl)
+			if !ok {
+				continue
+			}
+			for _, s := range gen.Specs {
+				spec, ok := s.(*ast.TypeSpec)
+				if !ok || !hasDirective(spec.Doc) && !(hasDirective(gen.Doc) && len(gen.Specs) == 1) {
+					continue
+				}
+				if obj := c.TypesInfo.Defs[spec.Name]; obj != nil {
+					c.ExportObjectFact(obj, new(registeredFact))
+				}
+			}
+		}
+	}
+}
+
+func hasDirective(doc *ast.CommentGroup) bool {
+	return doc != nil && slices.ContainsFunc(doc.List, func(c *ast.Comment) bool {
+		return strings.TrimSpace(c.Text) == directive
+	})
+}
+
+// The methods of bsoncodec.RegistryBuilder and of bson.Registry that take the type which they
+// register.
+var registrars = map[string]bool{
+	"RegisterUUIDType": true, "SetImplicitType": true, "RegisterTypeEncoder": true, "RegisterTypeDecoder": true,
+	"RegisterBytesType": true, "RegisterNullUUIDType": true,
+}
+
+// findRegistered notes the types that this package registers: reflect.TypeFor[T]() or
+// reflect.TypeOf(v) as the argument of a registering method. A call of UnregisteredAsUUID or
+// UnregisteredAsBytes registers all.
+func (c *checker) findRegistered() {
+	c.visit((*ast.CallExpr)(nil), func(n ast.Node, _ []ast.Node) {
+		call := n.(*ast.CallExpr)
+		sel, ok := ast.Unparen(call.Fun).(*ast.SelectorExpr)
+		if ok && (sel.Sel.Name == "UnregisteredAsUUID" || sel.Sel.Name == "UnregisteredAsBytes") {
+			c.allRegistered = true
+		}
+		if !ok || !registrars[sel.Sel.Name] || len(call.Args) == 0 {
+			return
+		}
+		inner, ok := ast.Unparen(call.Args[0]).(*ast.CallExpr)
+		if !ok {
+			return
+		}
+		var t types.Type
+		if index, ok := ast.Unparen(inner.Fun).(*ast.IndexExpr); ok {
+			t = c.TypesInfo.TypeOf(index.Index)
+		} else if len(inner.Args) == 1 {
+			t = c.TypesInfo.TypeOf(inner.Args[0])
+		}
+		if t == nil {
+			return
+		}
+		c.registered[typeName(t)] = true
+		if st := structOf(t); st != nil && sel.Sel.Name == "RegisterNullUUIDType" {
+			for f := range st.Fields() {
+				c.registered[typeName(f.Type())] = true
+			}
+		}
+	})
+}
+
+// isUnregistered reports whether a registry of bsoncodec refuses t, as far as this package tells.
+func (c *checker) isUnregistered(t types.Type) bool {
+	t = types.Unalias(t)
+	if !isOctets(t) || c.allRegistered {
+		return false
+	}
+	named, ok := t.(*types.Named)
+	if !ok {
+		return true
+	}
+	switch name := typeName(t); {
+	case name == "github.com/google/uuid.UUID", name == "uuid.UUID", c.registered[name]:
+		return false
+	}
+	return !marshalsItself(t) && !c.ImportObjectFact(named.Obj(), new(registeredFact))
+}
+
+// findUnregistered reports fields and values of types that a registry refuses.
+func (c *checker) findUnregistered() {
+	c.visit((*ast.StructType)(nil), func(n ast.Node, _ []ast.Node) {
+		tagged := false
+		for _, f := range n.(*ast.StructType).Fields.List {
+			tagged = tagged || bsonTagged(tagOf(f))
+		}
+		if !tagged {
+			return
+		}
+		for _, f := range n.(*ast.StructType).Fields.List {
+			if t := c.TypesInfo.TypeOf(f.Type); t != nil && reflect.StructTag(tagOf(f)).Get("bson") != "-" && exported(f) {
+				c.unregistered(f.Type, t)
+			}
+		}
+	})
+	c.visit((*ast.CompositeLit)(nil), func(n ast.Node, _ []ast.Node) {
+		lit := n.(*ast.CompositeLit)
+		if t := c.TypesInfo.TypeOf(lit); t == nil || !isBSON(t, "E", "M", "A") {
+			return
+		}
+		for _, elt := range lit.Elts {
+			if kv, ok := elt.(*ast.KeyValueExpr); ok {
+				elt = kv.Value
+			}
+			if t := c.TypesInfo.TypeOf(elt); t != nil {
+				c.unregistered(elt, t)
+			}
+		}
+	})
+}
+
+func (c *checker) unregistered(at ast.Expr, t types.Type) {
+	// A struct is looked at where it is declared.
+	found := holds(t, func(t types.Type) bool {
+		return c.isUnregistered(t)
+	})
+	if !found {
+		return
+	}
+	if _, ok := elementOf(t).Underlying().(*types.Struct); ok {
+		return
+	}
+	c.report(at, "unregistered", fmt.Sprintf("a registry of bsoncodec refuses %s, which is of kind [16]byte and not registered: "+
+		"call RegistryBuilder.RegisterUUIDType, or name it in the flag -registered",
+		types.TypeString(elementOf(t), types.RelativeTo(c.Pkg))))
+}
+
+// elementOf returns the type within pointers, slices, arrays and maps that is stored. It does not
+// return for a type that contains nothing else than itself.
+func elementOf(t types.Type) types.Type {
+	for !isOctets(t) {
+		switch u := t.Underlying().(type) {
+		case *types.Pointer:
+			t = u.Elem()
+		case *types.Slice:
+			t = u.Elem()
+		case *types.Array:
+			t = u.Elem()
+		case *types.Map:
+			t = u.Elem()
+		default:
+			return t
+		}
+	}
+	return t
+}
+
+func tagOf(f *ast.Field) string {
+	if f.Tag == nil || len(f.Tag.Value) < 2 {
+		return ""
+	}
+	return f.Tag.Value[1 : len(f.Tag.Value)-1]
+}
+
+func exported(f *ast.Field) bool {
+	if len(f.Names) == 0 {
+		return true
+	}
+	return slices.ContainsFunc(f.Names, func(id *ast.Ident) bool { return id.IsExported() })
+}

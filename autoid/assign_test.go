@@ -1,0 +1,265 @@
+package autoid
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/uuid"
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+
+	"github.com/bsonids/bsonids/uuidrep"
+)
+
+// always returns a source that always returns id.
+func always(id any) Source { return SourceFunc(func() (any, error) { return id, nil }) }
+
+func ptr[T any](v T) *T { return &v }
+
+type orderID uuid.UUID
+
+func TestAssign(t *testing.T) {
+	type plain struct {
+		Name string
+		ID   uuid.UUID `bson:"_id" json:"id"`
+	}
+	type field[T any] struct {
+		ID T `bson:"_id,omitempty"`
+	}
+	type base = field[uuid.UUID]
+	type inline struct {
+		Base base `bson:",inline"`
+	}
+	type inlinePointer struct {
+		Base *base `bson:",inline"`
+	}
+	u := uuid.MustParse("00112233-4455-6677-8899-aabbccddeeff")
+	other := uuid.UUID{1}
+	oid := bson.ObjectID{2}
+	name := bson.E{Key: "name", Value: "Ada"}
+	var nilMap bson.M
+	for _, c := range []struct {
+		id, doc, want any
+	}{
+		{u, &plain{Name: "Ada"}, &plain{"Ada", u}},
+		{u, &plain{"Ada", other}, &plain{"Ada", other}},
+		{u, ptr(&plain{Name: "Ada"}), ptr(&plain{"Ada", u})},
+		{u, &field[*uuid.UUID]{}, &field[*uuid.UUID]{&u}},
+		{u, &field[*uuid.UUID]{new(uuid.UUID)}, &field[*uuid.UUID]{&u}},
+		{u, &field[any]{}, &field[any]{u}},
+		{u, &field[orderID]{}, &field[orderID]{orderID(u)}},
+		{u, &field[[16]byte]{}, &field[[16]byte]{u}},
+		{u, &field[uuidrep.JavaLegacyUUID]{}, &field[uuidrep.JavaLegacyUUID]{uuidrep.JavaLegacyUUID{UUID: u}}},
+		{u, &field[*uuidrep.StandardUUID]{}, &field[*uuidrep.StandardUUID]{&uuidrep.StandardUUID{UUID: u}}},
+		{oid, &field[bson.ObjectID]{}, &field[bson.ObjectID]{oid}},
+		{"x", &field[string]{}, &field[string]{"x"}},
+		{"x", &field[plainKey]{}, &field[plainKey]{"x"}},
+		{int32(7), &field[int64]{}, &field[int64]{7}},
+		{7, &field[int8]{}, &field[int8]{7}},
+		{uint8(7), &field[uint]{}, &field[uint]{7}},
+		{u, &inline{}, &inline{base{u}}},
+		{u, &inlinePointer{}, &inlinePointer{&base{u}}},
+		{u, &inlinePointer{&base{other}}, &inlinePointer{&base{other}}},
+		{u, plain{"Ada", other}, plain{"Ada", other}}, // it has an _id, so it need not be assignable
+		{u, bson.M{}, bson.M{"_id": u}},
+		{u, bson.M{"_id": nil}, bson.M{"_id": u}},
+		{u, bson.M{"_id": uuid.Nil}, bson.M{"_id": u}},
+		{u, bson.M{"_id": other}, bson.M{"_id": other}},
+		{u, &bson.M{}, &bson.M{"_id": u}},
+		{u, &nilMap, &bson.M{"_id": u}},
+		{"x", map[plainKey]string{}, map[plainKey]string{"_id": "x"}},
+		{u, &bson.D{name}, &bson.D{{Key: "_id", Value: u}, name}},
+		{u, new(bson.D), &bson.D{{Key: "_id", Value: u}}},
+		{u, &bson.D{name, {Key: "_id"}}, &bson.D{name, {Key: "_id", Value: u}}},
+		{u, bson.D{{Key: "_id", Value: uuid.Nil}}, bson.D{{Key: "_id", Value: u}}},
+		{u, bson.D{{Key: "_id", Value: 1}}, bson.D{{Key: "_id", Value: 1}}},
+		{u, marshal(t, bson.D{{Key: "_id", Value: 1}}), marshal(t, bson.D{{Key: "_id", Value: 1}})},
+	} {
+		if err := Assign(always(c.id), c.doc); err != nil || !reflect.DeepEqual(c.doc, c.want) {
+			t.Errorf("%v into %T: %v, %v, want %v", c.id, c.doc, c.doc, err, c.want)
+		}
+	}
+}
+
+func TestAssignErrors(t *testing.T) {
+	type plain struct {
+		ID uuid.UUID `bson:"_id"`
+	}
+	type jsonTag struct {
+		ID uuid.UUID `json:"_id"`
+	}
+	type none struct{ Name string }
+	type twice struct {
+		A uuid.UUID `bson:"_id"`
+		B uuid.UUID `bson:"_id"`
+	}
+	type hidden struct {
+		//lint:ignore U1000 the field is there to be skipped
+		id uuid.UUID `bson:"_id"`
+	}
+	type small struct {
+		ID int8 `bson:"_id"`
+	}
+	type text struct {
+		ID string `bson:"_id"`
+	}
+	failed := errors.New("no more")
+	u := always(uuid.UUID{1})
+	for _, c := range []struct {
+		src  Source
+		doc  any
+		is   error
+		text string
+	}{
+		{u, nil, ErrNotAssignable, "it is nil"},
+		{u, (*plain)(nil), ErrNotAssignable, "it is nil"},
+		{u, plain{}, ErrNotAssignable, "pointer"},
+		{u, &jsonTag{}, ErrNotAssignable, "bson tag"},
+		{u, &none{}, ErrNotAssignable, "bson tag"},
+		{u, &twice{}, ErrNotAssignable, "bson tag"},
+		{u, &hidden{}, ErrNotAssignable, "bson tag"},
+		{u, bson.M(nil), ErrNotAssignable, "nil"},
+		{u, bson.D{}, ErrNotAssignable, "pointer"},
+		{u, marshal(t, bson.D{}), ErrNotAssignable, "encoded"},
+		{u, []byte("x"), ErrNotAssignable, "encoded"},
+		{u, map[int]any{}, ErrNotAssignable, "neither"},
+		{u, map[shouting]any{}, ErrNotAssignable, "neither"},
+		{u, 7, ErrNotAssignable, "neither"},
+		{u, []plain{{}}, ErrNotAssignable, "neither"},
+		{u, Document(u, bson.M{}), ErrNotAssignable, "Document"},
+		{nil, &plain{}, nil, "source is nil"},
+		{SourceFunc(nil), &plain{}, nil, "source is nil"},
+		{always(nil), &plain{}, ErrNilID, ""},
+		{always((*uuid.UUID)(nil)), &plain{}, ErrNilID, ""},
+		{SourceFunc(func() (any, error) { return nil, failed }), &plain{}, failed, ""},
+		{always("x"), &plain{}, nil, "an id of type string does not fit into uuid.UUID"},
+		{u, &text{}, nil, "does not fit into string"},
+		{always(65), &text{}, nil, "does not fit"},
+		{always(128), &small{}, nil, "does not fit"},
+		{always(bson.ObjectID{1}), &plain{}, nil, "does not fit"},
+	} {
+		err := Assign(c.src, c.doc)
+		var idErr *IDError
+		if !errors.As(err, &idErr) || idErr.Index != -1 || c.is != nil && !errors.Is(err, c.is) ||
+			!strings.HasPrefix(err.Error(), "autoid: ") || !strings.Contains(err.Error(), c.text) {
+			t.Errorf("%T: %v, want %v, %q", c.doc, err, c.is, c.text)
+		}
+	}
+}
+
+// TestAssignDraws tests that the source is not asked for a document that has an id or no field for
+// one.
+func TestAssignDraws(t *testing.T) {
+	var src counter
+	for _, doc := range []any{bson.M{"_id": 1}, bson.D{}, 7} {
+		_ = Assign(&src, doc)
+	}
+	if src.drawn() != 0 {
+		t.Errorf("%d ids were drawn", src.drawn())
+	}
+}
+
+func TestAssignConcurrent(t *testing.T) {
+	var src counter
+	var wg sync.WaitGroup
+	docs := make([]bson.M, 64)
+	for i := range docs {
+		docs[i] = bson.M{}
+		wg.Go(func() { _ = Assign(&src, docs[i]) })
+	}
+	wg.Wait()
+	seen := map[any]bool{}
+	for _, d := range docs {
+		seen[d["_id"]] = true
+	}
+	if len(seen) != len(docs) {
+		t.Errorf("%d ids for %d documents", len(seen), len(docs))
+	}
+}
+
+type user struct {
+	ID   int32  `bson:"_id"`
+	Name string `bson:"name"`
+}
+
+func TestWriteBack(t *testing.T) {
+	ctx := context.Background()
+	s := newTestServer()
+	client, _ := s.client(t, registered())
+	users := Wrap(client.Database("db").Collection("users"), &counter{}, WriteBack())
+
+	ada := user{Name: "Ada"}
+	res, err := users.InsertOne(ctx, &ada)
+	if err != nil || ada.ID != 1 || res.InsertedID != int32(1) {
+		t.Fatalf("%v, %v, %v", ada, res, err)
+	}
+	// The document keeps its id although the insert failed.
+	if _, err := users.InsertOne(ctx, &ada); !mongo.IsDuplicateKeyError(err) || ada.ID != 1 {
+		t.Fatalf("%v, %v", ada, err)
+	}
+
+	bob, m := &user{Name: "Bob"}, bson.M{}
+	d := bson.D{{Key: "name", Value: "Dan"}}
+	if _, err := users.InsertMany(ctx, []any{bob, m, &d}); err != nil || bob.ID != 2 || m["_id"] != int32(3) || d[0].Value != int32(4) {
+		t.Fatalf("%v, %v, %v, %v", bob, m, d, err)
+	}
+	structs := []user{{Name: "Eve"}, {ID: 77}, {Name: "Flo"}}
+	if _, err := users.InsertMany(ctx, structs); err != nil || structs[0].ID != 5 || structs[1].ID != 77 || structs[2].ID != 6 {
+		t.Fatalf("%v, %v", structs, err)
+	}
+	ds := []bson.D{{}, {{Key: "_id", Value: 78}}}
+	if _, err := users.InsertMany(ctx, ds); err != nil || ds[0][0].Value != int32(7) || ds[1][0].Value != 78 {
+		t.Fatalf("%v, %v", ds, err)
+	}
+	gus := &user{Name: "Gus"}
+	if _, err := users.Clone().BulkWrite(ctx, []mongo.WriteModel{mongo.NewInsertOneModel().SetDocument(gus)}); err != nil || gus.ID != 8 {
+		t.Fatalf("%v, %v", gus, err)
+	}
+	stored := s.stored()
+	for i, want := range []int32{1, 2, 3, 4, 5, 77, 6, 7, 78, 8} {
+		if id := stored[i].Lookup("_id"); id.AsInt64() != int64(want) {
+			t.Errorf("document %d is stored as %v, want %d", i, id, want)
+		}
+	}
+
+	// A document without a field for its _id prevents the whole call.
+	n := len(stored)
+	var idErr *IDError
+	_, err1 := users.InsertOne(ctx, user{})
+	_, err2 := users.InsertMany(ctx, []any{&user{}, user{}})
+	_, err3 := users.BulkWrite(ctx, []mongo.WriteModel{mongo.NewInsertOneModel().SetDocument(&user{}), mongo.NewInsertOneModel().SetDocument(bson.D{})})
+	for i, err := range []error{err1, err2, err3} {
+		if !errors.As(err, &idErr) || !errors.Is(err, ErrNotAssignable) || idErr.Index != min(i, 1) {
+			t.Errorf("%v", err)
+		}
+	}
+	if got := len(s.stored()); got != n {
+		t.Errorf("%d documents were sent", got-n)
+	}
+}
+
+func TestWrapErrors(t *testing.T) {
+	ctx := context.Background()
+	s := newTestServer()
+	client, started := s.client(t, registered())
+	coll := client.Database("db").Collection("users")
+	for _, c := range []*Collection{
+		Wrap(coll, nil), Wrap(coll, SourceFunc(nil)), Wrap(coll, &counter{}, nil), Wrap(coll, nil).Clone(),
+	} {
+		_, err1 := c.InsertOne(ctx, bson.M{"_id": 1})
+		_, err2 := c.InsertMany(ctx, []any{bson.M{"_id": 1}})
+		_, err3 := c.BulkWrite(ctx, []mongo.WriteModel{mongo.NewInsertOneModel().SetDocument(bson.M{"_id": 1})})
+		for _, err := range []error{err1, err2, err3} {
+			if err == nil || !strings.HasPrefix(err.Error(), "autoid: ") {
+				t.Errorf("%v", err)
+			}
+		}
+	}
+	if len(started()) != 0 {
+		t.Errorf("%v was sent", started())
+	}
+}

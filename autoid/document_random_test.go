@@ -1,0 +1,190 @@
+package autoid
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+)
+
+// TestDocumentStructs makes random struct types with every tag that affects keys, and compares them
+// with the driver under every option that does. It also uses two options with one registry: the
+// driver keeps the description of a struct type that it made first.
+func TestDocumentStructs(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(1, 2))
+	tags := []reflect.StructTag{
+		``, `bson:"_id"`, `bson:"_id,omitempty"`, `json:"_id"`, `json:"_id,omitempty"`, `bson:"-"`, `json:"-"`, `_id`,
+		`_id,omitempty`, `bson:",inline"`, `,inline`, `json:",inline"`, `bson:"x,omitempty"`, `bson:"y" json:"_id"`,
+		`bson:",omitempty" json:"-"`, `xml:"_id"`, `bson:"inline"`,
+	}
+	leaves := []reflect.Type{
+		reflect.TypeFor[int32](), reflect.TypeFor[string](), reflect.TypeFor[bson.ObjectID](), reflect.TypeFor[*int32](),
+		reflect.TypeFor[any](), reflect.TypeFor[map[string]int32](), reflect.TypeFor[base](), reflect.TypeFor[*base](),
+		reflect.TypeFor[time.Time](), reflect.TypeFor[[0]byte](), reflect.TypeFor[[2]byte](), reflect.TypeFor[float64](),
+		reflect.TypeFor[bool](), reflect.TypeFor[odd](), reflect.TypeFor[*odd](), reflect.TypeFor[bson.D](),
+	}
+	var structOf func(depth int) reflect.Type
+	structOf = func(depth int) reflect.Type {
+		var fields []reflect.StructField
+		for i := range rnd.IntN(5) {
+			typ := leaves[rnd.IntN(len(leaves))]
+			if depth > 0 && rnd.IntN(3) == 0 {
+				typ = structOf(depth - 1)
+				if rnd.IntN(2) == 0 {
+					typ = reflect.PointerTo(typ)
+				}
+			}
+			tag := tags[rnd.IntN(len(tags))]
+			if typ == reflect.TypeFor[[2]byte]() && strings.Contains(string(tag), "omitempty") {
+				tag = `bson:"_id"` // omitempty of an array differs from the driver, see TestZeroArray
+			}
+			fields = append(fields, reflect.StructField{Name: fmt.Sprintf("F%d%d", depth, i), Type: typ, Tag: tag})
+		}
+		return reflect.StructOf(fields)
+	}
+	var fill func(v reflect.Value)
+	fill = func(v reflect.Value) {
+		if rnd.IntN(2) == 0 {
+			return
+		}
+		switch v.Kind() {
+		case reflect.Int32:
+			v.SetInt(7)
+		case reflect.String:
+			v.SetString("s")
+		case reflect.Array:
+			if v.Len() > 0 {
+				v.Index(0).SetUint(1)
+			}
+		case reflect.Bool:
+			v.SetBool(true)
+		case reflect.Float64:
+			v.SetFloat(math.Copysign(0, -1))
+		case reflect.Slice:
+			v.Set(reflect.MakeSlice(v.Type(), 0, 0))
+		case reflect.Interface:
+			v.Set(reflect.ValueOf("any"))
+		case reflect.Map:
+			v.Set(reflect.ValueOf(map[string]int32{[]string{"_id", "z"}[rnd.IntN(2)]: 1}))
+		case reflect.Pointer:
+			v.Set(reflect.New(v.Type().Elem()))
+			fill(v.Elem())
+		case reflect.Struct:
+			if v.Type() == reflect.TypeFor[time.Time]() {
+				v.Set(reflect.ValueOf(time.Unix(1, 0)))
+				return
+			}
+			for i := range v.NumField() {
+				fill(v.Field(i))
+			}
+		}
+	}
+	options := []setting{
+		(*bson.Encoder).UseJSONStructTags, (*bson.Encoder).OmitEmpty, (*bson.Encoder).OmitZeroStruct,
+		(*bson.Encoder).ErrorOnInlineDuplicates,
+	}
+	newRegistry := []func() *bson.Registry{bson.NewRegistry, bson.NewRegistry, bson.NewMgoRegistry}
+	rounds := 4_000
+	if testing.Short() {
+		rounds = 1_000
+	}
+	encoded, drew, kept, places := 0, 0, 0, map[placement]int{}
+	for range rounds {
+		v := reflect.New(structOf(2))
+		fill(v.Elem())
+		for i := range v.Elem().NumField() {
+			fill(v.Elem().Field(i))
+		}
+		places[idFieldOf(v.Type().Elem()).place(v.Elem(), false)]++
+		reg := newRegistry[rnd.IntN(3)]()
+		Register(reg)
+		if rnd.IntN(4) == 0 {
+			_, _ = encode(reg, v.Interface(), (*bson.Encoder).UseJSONStructTags)
+		}
+		var set []setting
+		for _, o := range options {
+			if rnd.IntN(3) == 0 {
+				set = append(set, o)
+			}
+		}
+		doc := v.Interface()
+		if rnd.IntN(2) == 0 {
+			doc = v.Elem().Interface()
+		}
+		var src counter
+		got, gotErr := encode(reg, Document(&src, doc), set...)
+		plain, err := encode(reg, doc, set...)
+		if err != nil || gotErr != nil {
+			if fmt.Sprint(err) != fmt.Sprint(gotErr) {
+				t.Fatalf("%T:\ngot  %v\nwant %v", doc, gotErr, err)
+			}
+			continue
+		}
+		encoded++
+		want := withID(t, plain, int32(1))
+		if !bytes.Equal(got, want) {
+			t.Fatalf("%T:\ngot  %s\nwant %s", doc, hex(got), hex(want))
+		}
+		has := len(want) == len(plain)
+		if has == (src.drawn() == 1) {
+			t.Fatalf("%T: drew %d ids for %s", doc, src.drawn(), hex(plain))
+		}
+		if has {
+			kept++
+		} else {
+			drew++
+		}
+	}
+	t.Logf("%d encoded, %d with an id drawn, %d with their own; placements %v", encoded, drew, kept, places)
+	if drew < rounds/10 || kept < rounds/10 || places[anywhere] == 0 || places[nowhere] == 0 || places[firstOrNever] == 0 || places[somewhere] == 0 {
+		t.Error("the types made do not cover the cases")
+	}
+}
+
+// FuzzDocumentRaw tests that a raw document is accepted or refused as the driver accepts or refuses
+// it.
+func FuzzDocumentRaw(f *testing.F) {
+	for _, d := range []bson.D{
+		{}, {{Key: "a", Value: 1}}, {{Key: "_id", Value: 1}}, {{Key: "a", Value: 1}, {Key: "_id", Value: nil}},
+		{{Key: "a", Value: bson.D{{Key: "_id", Value: 1}}}}, {{Key: "user_id", Value: "_id\x00"}},
+		{{Key: "a", Value: bson.CodeWithScope{Code: "x", Scope: bson.D{{Key: "_id", Value: 1}}}}},
+	} {
+		b, err := bson.Marshal(d)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b)
+	}
+	f.Add([]byte{5, 0, 0, 0})
+	f.Add([]byte{6, 0, 0, 0, 0, 0})
+	f.Add([]byte("\x10\x00\x00\x00\x10_id\x00\x01\x00\x00\x00\x00\xff"))
+	reg := registered()
+	f.Fuzz(func(t *testing.T, data []byte) {
+		plain, want := encode(reg, bson.Raw(data))
+		for _, doc := range []any{bson.Raw(data), data, &data} {
+			if p, ok := doc.(*[]byte); ok {
+				r := bson.Raw(*p)
+				doc = &r
+			}
+			var src counter
+			got, err := encode(reg, Document(&src, doc))
+			if fmt.Sprint(err) != fmt.Sprint(want) {
+				t.Fatalf("got %v, want %v", err, want)
+			}
+			if err != nil {
+				continue
+			}
+			if full := withID(t, plain, int32(1)); !bytes.Equal(got, full) {
+				t.Fatalf("got %x, want %x", got, full)
+			} else if (len(full) == len(plain)) == (src.drawn() == 1) {
+				t.Fatalf("drew %d ids", src.drawn())
+			}
+		}
+	})
+}

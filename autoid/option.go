@@ -1,0 +1,48 @@
+package autoid
+
+import "errors"
+
+// An Option changes how [Wrap] and [Document] treat the ids of documents. It may be used any number
+// of times and by several goroutines.
+type Option func(*settings)
+
+type settings struct {
+	zeroIsMissing bool
+	writeBack     bool
+}
+
+// ZeroIDAsMissing makes an _id that is zero count as missing, so that an id of the source replaces
+// it. Zero is the zero value of the Go type, what its method IsZero reports as zero, nil, and a
+// pointer to any of these. In a document that is encoded already, zero is null, undefined, an empty
+// string, a number that is zero, false, and an ObjectID or a binary value in which every byte is
+// zero.
+//
+// Without this option, only a struct field whose tag has omitempty counts as missing when it is
+// zero. That includes arrays such as a UUID, which the driver never omits.
+func ZeroIDAsMissing() Option {
+	return func(s *settings) { s.zeroIsMissing = true }
+}
+
+// WriteBack makes the inserts of a [Collection] put the id into the caller's document, as [Assign]
+// does, before they encode it. The document keeps the id when the insert fails, so that inserting
+// it again is the same insert. A document that Assign cannot fill, such as a struct that was not
+// passed as a pointer, is an error and nothing is sent. The elements of a slice that is passed to
+// InsertMany can be structs.
+//
+// WriteBack implies [ZeroIDAsMissing]. A Document with this option is an error when it is encoded:
+// call Assign instead.
+func WriteBack() Option {
+	return func(s *settings) { s.writeBack, s.zeroIsMissing = true, true }
+}
+
+// newSettings applies opts.
+func newSettings(opts []Option) (settings, error) {
+	var s settings
+	for _, o := range opts {
+		if o == nil {
+			return settings{}, errors.New("autoid: an Option is nil")
+		}
+		o(&s)
+	}
+	return s, nil
+}

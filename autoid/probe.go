@@ -1,0 +1,128 @@
+package autoid
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"reflect"
+	"sync"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+)
+
+// The driver does not tell the registry and the BSON options of a collection. A Collection learns
+// them by inserting a document that cannot be encoded, or whose _id cannot be decoded, and that is
+// therefore never sent.
+
+// encodeProbe fails to encode and keeps the EncodeContext.
+type encodeProbe struct {
+	ec    bson.EncodeContext
+	known bool
+}
+
+var errProbed = errors.New("autoid: a probe is not a document")
+
+// MarshalBSONValue is called by a registry without Register.
+func (*encodeProbe) MarshalBSONValue() (byte, []byte, error) { return 0, nil, ErrNotRegistered }
+
+func encodeEncodeProbe(ec bson.EncodeContext, _ bson.ValueWriter, val reflect.Value) error {
+	if p, ok := val.Interface().(*encodeProbe); ok && p != nil {
+		p.ec, p.known = ec, true
+	}
+	return errProbed
+}
+
+// decodeProbe is a document whose _id fails to decode with an error that holds the DecodeContext.
+// The driver decodes the _id of a document before it sends an insert.
+type decodeProbe struct{}
+
+// MarshalBSON returns a document whose _id is code with a scope, which hardly anything else is.
+func (decodeProbe) MarshalBSON() ([]byte, error) {
+	return bson.Marshal(bson.D{{Key: "_id", Value: bson.CodeWithScope{Code: probeCode(), Scope: bson.D{}}}})
+}
+
+// probeCode is a code that no data has.
+var probeCode = sync.OnceValue(func() bson.JavaScript { return bson.JavaScript("autoid probe " + rand.Text()) })
+
+type decodeProbed struct{ dc bson.DecodeContext }
+
+func (*decodeProbed) Error() string { return errProbed.Error() }
+
+// codeDecoder is the registry's decoder of CodeWithScope, except for the _id of a decodeProbe.
+type codeDecoder struct{ bson.ValueDecoder }
+
+func (d *codeDecoder) DecodeValue(dc bson.DecodeContext, vr bson.ValueReader, val reflect.Value) error {
+	if err := d.ValueDecoder.DecodeValue(dc, vr, val); err != nil {
+		return err
+	}
+	if code, ok := val.Interface().(bson.CodeWithScope); ok && code.Code == probeCode() {
+		return &decodeProbed{dc}
+	}
+	return nil
+}
+
+func registerProbes(reg *bson.Registry) {
+	reg.RegisterTypeEncoder(reflect.TypeFor[*encodeProbe](), bson.ValueEncoderFunc(encodeEncodeProbe))
+	code := reflect.TypeFor[bson.CodeWithScope]()
+	if dec, err := reg.LookupDecoder(code); err == nil {
+		if _, ours := dec.(*codeDecoder); !ours {
+			reg.RegisterTypeDecoder(code, &codeDecoder{dec})
+		}
+	}
+}
+
+// encodeContext returns what the driver encodes the documents of coll with.
+func encodeContext(coll *mongo.Collection) (bson.EncodeContext, error) {
+	var p encodeProbe
+	_, err := coll.InsertOne(context.Background(), &p)
+	switch {
+	case p.known:
+		return p.ec, nil
+	case errors.Is(err, ErrNotRegistered):
+		return p.ec, ErrNotRegistered
+	default:
+		return p.ec, fmt.Errorf("autoid: %w", err)
+	}
+}
+
+// decodeContext returns what the driver decodes an InsertedID of coll with, and whether that is
+// known.
+func decodeContext(coll *mongo.Collection) (bson.DecodeContext, bool) {
+	ec, err := encodeContext(coll)
+	if err != nil {
+		return bson.DecodeContext{}, false
+	}
+	// A codec of the caller's can keep the probe from failing, and then it must not get as far as
+	// the driver.
+	var probed *decodeProbed
+	probe, err := decodeProbe{}.MarshalBSON()
+	if err != nil {
+		return bson.DecodeContext{}, false
+	}
+	if _, err := decodeID(bson.DecodeContext{Registry: ec.Registry}, probe); !errors.As(err, &probed) {
+		return bson.DecodeContext{}, false
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := coll.InsertOne(ctx, decodeProbe{}); !errors.As(err, &probed) {
+		return bson.DecodeContext{}, false
+	}
+	return probed.dc, true
+}
+
+// decodeID decodes the _id of doc as the driver decodes an InsertedID.
+func decodeID(dc bson.DecodeContext, doc []byte) (any, error) {
+	var result struct {
+		ID any `bson:"_id"`
+	}
+	v := reflect.ValueOf(&result).Elem()
+	dec, err := dc.LookupDecoder(v.Type())
+	if err != nil {
+		return nil, err
+	}
+	err = dec.DecodeValue(dc, bson.NewDocumentReader(bytes.NewReader(doc)), v)
+	return result.ID, err
+}

@@ -1,0 +1,210 @@
+package mixedrep
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+
+	"github.com/bsonids/bsonids/bsoncodec"
+	"github.com/bsonids/bsonids/uuidrep"
+)
+
+// unreachable returns a collection whose operations end without a server.
+func unreachable(t *testing.T) (*mongo.Collection, context.Context) {
+	t.Helper()
+	client, err := mongo.Connect(options.Client().ApplyURI("mongodb://127.0.0.1:1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = client.Disconnect(context.Background()) })
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	return client.Database("db").Collection("c"), ctx
+}
+
+// Every method refuses what it cannot match, before it asks a server, and shows the caller's value.
+func TestRefusedBeforeSending(t *testing.T) {
+	coll, ctx := unreachable(t)
+	c, err := Wrap(coll, uuidrep.Standard, uuidrep.JavaLegacy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused := bson.D{{Key: "a", Value: bson.D{{Key: "$gt", Value: u1}}}}
+	plain := bson.D{{Key: "a", Value: u1}}
+	set := bson.D{{Key: "$set", Value: bson.D{{Key: "b", Value: 1}}}}
+	pull := bson.D{{Key: "$pull", Value: bson.D{{Key: "l", Value: u1}}}}
+	for name, f := range map[string]func() error{
+		"Find":              func() error { _, err := c.Find(ctx, refused); return err },
+		"FindOne":           func() error { return c.FindOne(ctx, refused).Err() },
+		"FindOneAndDelete":  func() error { return c.FindOneAndDelete(ctx, refused).Err() },
+		"FindOneAndReplace": func() error { return c.FindOneAndReplace(ctx, refused, bson.D{}).Err() },
+		"FindOneAndUpdate":  func() error { return c.FindOneAndUpdate(ctx, refused, set).Err() },
+		"CountDocuments":    func() error { _, err := c.CountDocuments(ctx, refused); return err },
+		"Distinct":          func() error { return c.Distinct(ctx, "a", refused).Err() },
+		"DeleteOne":         func() error { _, err := c.DeleteOne(ctx, refused); return err },
+		"DeleteMany":        func() error { _, err := c.DeleteMany(ctx, refused); return err },
+		"UpdateOne":         func() error { _, err := c.UpdateOne(ctx, refused, set); return err },
+		"UpdateMany":        func() error { _, err := c.UpdateMany(ctx, refused, set); return err },
+		"ReplaceOne":        func() error { _, err := c.ReplaceOne(ctx, refused, bson.D{}); return err },
+		"Aggregate": func() error {
+			_, err := c.Aggregate(ctx, mongo.Pipeline{{{Key: "$match", Value: refused}}})
+			return err
+		},
+		"BulkWrite": func() error {
+			_, err := c.BulkWrite(ctx, []mongo.WriteModel{mongo.NewDeleteOneModel().SetFilter(refused)})
+			return err
+		},
+		"$pull":       func() error { _, err := c.UpdateOne(ctx, plain, pull); return err },
+		"$pull by id": func() error { _, err := c.UpdateByID(ctx, u1, pull); return err },
+		"an upsert": func() error {
+			_, err := c.UpdateOne(ctx, plain, set, options.UpdateOne().SetUpsert(true))
+			return err
+		},
+		"an upsert by id": func() error {
+			_, err := c.UpdateByID(ctx, u1, set, options.UpdateOne().SetUpsert(true))
+			return err
+		},
+		"an upsert of many": func() error {
+			_, err := c.UpdateMany(ctx, plain, set, options.UpdateMany().SetUpsert(true))
+			return err
+		},
+		"an upsert by replacement": func() error {
+			_, err := c.ReplaceOne(ctx, plain, bson.D{}, options.Replace().SetUpsert(true))
+			return err
+		},
+		"an upsert and find": func() error {
+			return c.FindOneAndUpdate(ctx, plain, set, options.FindOneAndUpdate().SetUpsert(true)).Err()
+		},
+		"an upsert in a bulk write": func() error {
+			_, err := c.BulkWrite(ctx, []mongo.WriteModel{mongo.NewUpdateOneModel().SetFilter(plain).SetUpdate(set).SetUpsert(true)})
+			return err
+		},
+		"an array filter": func() error {
+			_, err := c.UpdateOne(ctx, bson.D{}, set, options.UpdateOne().SetArrayFilters([]any{refused}))
+			return err
+		},
+		"a projection": func() error {
+			_, err := c.Find(ctx, plain, options.Find().SetProjection(bson.D{{Key: "a", Value: bson.D{{Key: "$filter", Value: u1}}}}))
+			return err
+		},
+		"the projection of FindOne": func() error {
+			return c.FindOne(ctx, plain, options.FindOne().SetProjection(bson.D{{Key: "a", Value: u1}})).Err()
+		},
+		"min": func() error {
+			_, err := c.Find(ctx, plain, options.Find().SetMin(plain).SetHint("a_1"))
+			return err
+		},
+		"max": func() error { return c.FindOne(ctx, plain, options.FindOne().SetMax(plain).SetHint("a_1")).Err() },
+		"let": func() error { _, err := c.DeleteOne(ctx, plain, options.DeleteOne().SetLet(plain)); return err },
+		"let of a bulk write": func() error {
+			_, err := c.BulkWrite(ctx, []mongo.WriteModel{mongo.NewDeleteOneModel().SetFilter(plain)}, options.BulkWrite().SetLet(plain))
+			return err
+		},
+		"let of Aggregate": func() error {
+			_, err := c.Aggregate(ctx, mongo.Pipeline{}, options.Aggregate().SetLet(plain))
+			return err
+		},
+		"Watch": func() error {
+			_, err := c.Watch(ctx, mongo.Pipeline{{{Key: "$match", Value: refused}}})
+			return err
+		},
+		"an expression of an update": func() error {
+			_, err := c.UpdateOne(ctx, plain, mongo.Pipeline{{{Key: "$set", Value: bson.D{
+				{Key: "b", Value: bson.D{{Key: "$eq", Value: bson.A{"$a", u1}}}}}}}})
+			return err
+		},
+		"an array filter in a bulk write": func() error {
+			_, err := c.BulkWrite(ctx, []mongo.WriteModel{
+				mongo.NewUpdateOneModel().SetFilter(bson.D{}).SetUpdate(set).SetArrayFilters([]any{refused}),
+			})
+			return err
+		},
+	} {
+		var uncovered *UncoveredError
+		var failed mongo.MarshalError
+		err := f()
+		if !errors.As(err, &uncovered) {
+			t.Errorf("%s: got %v, want an UncoveredError", name, err)
+		} else if errors.As(err, &failed) {
+			if _, ours := failed.Value.(*argument); ours && name != "Distinct" {
+				t.Errorf("%s: the error shows a %T", name, failed.Value)
+			}
+		}
+	}
+}
+
+// What the driver refuses, it refuses as ever.
+func TestDriversErrors(t *testing.T) {
+	coll, ctx := unreachable(t)
+	c, err := Wrap(coll, uuidrep.Standard, uuidrep.JavaLegacy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain := coll.Clone()
+	for name, f := range map[string]func(finder) error{
+		"nil filter":    func(c finder) error { _, err := c.Find(ctx, nil); return err },
+		"nil update":    func(c finder) error { _, err := c.UpdateOne(ctx, bson.D{}, nil); return err },
+		"empty update":  func(c finder) error { _, err := c.UpdateOne(ctx, bson.D{}, bson.D{}); return err },
+		"a replacement": func(c finder) error { _, err := c.UpdateOne(ctx, bson.D{}, bson.D{{Key: "a", Value: 1}}); return err },
+		"nil id":        func(c finder) error { _, err := c.UpdateByID(ctx, nil, bson.D{}); return err },
+		"nil pipeline":  func(c finder) error { _, err := c.Aggregate(ctx, nil); return err },
+		"a document":    func(c finder) error { _, err := c.Aggregate(ctx, bson.D{{Key: "$match", Value: 1}}); return err },
+		"no models":     func(c finder) error { _, err := c.BulkWrite(ctx, nil); return err },
+		"a nil model":   func(c finder) error { _, err := c.BulkWrite(ctx, []mongo.WriteModel{nil}); return err },
+		"a nil bulk filter": func(c finder) error {
+			_, err := c.BulkWrite(ctx, []mongo.WriteModel{mongo.NewDeleteOneModel()})
+			return err
+		},
+		"cancelled": func(c finder) error { _, err := c.Find(ctx, bson.D{}); return err },
+	} {
+		want, got := f(plain), f(c)
+		if want == nil || got == nil || got.Error() != want.Error() {
+			t.Errorf("%s: got %v, want %v", name, got, want)
+		}
+	}
+}
+
+type finder = interface {
+	Find(context.Context, any, ...options.Lister[options.FindOptions]) (*mongo.Cursor, error)
+	UpdateOne(context.Context, any, any, ...options.Lister[options.UpdateOneOptions]) (*mongo.UpdateResult, error)
+	UpdateByID(context.Context, any, any, ...options.Lister[options.UpdateOneOptions]) (*mongo.UpdateResult, error)
+	Aggregate(context.Context, any, ...options.Lister[options.AggregateOptions]) (*mongo.Cursor, error)
+	BulkWrite(context.Context, []mongo.WriteModel, ...options.Lister[options.BulkWriteOptions]) (*mongo.BulkWriteResult, error)
+}
+
+func TestWrapMistakes(t *testing.T) {
+	coll, _ := unreachable(t)
+	for name, f := range map[string]func() (*Collection, error){
+		"nil collection":  func() (*Collection, error) { return Wrap(nil, uuidrep.Standard, uuidrep.JavaLegacy) },
+		"nil function":    func() (*Collection, error) { return Wrap(coll, uuidrep.Standard, uuidrep.JavaLegacy, nil) },
+		"the same twice":  func() (*Collection, error) { return Wrap(coll, uuidrep.Standard, uuidrep.Standard) },
+		"two byte orders": func() (*Collection, error) { return Wrap(coll, uuidrep.CSharpLegacy, uuidrep.JavaLegacy) },
+		"unspecified":     func() (*Collection, error) { return Wrap(coll, uuidrep.Unspecified, uuidrep.JavaLegacy) },
+		"also nothing":    func() (*Collection, error) { return Wrap(coll, uuidrep.Standard, uuidrep.Unspecified) },
+		"a builder's own": func() (*Collection, error) {
+			return Wrap(coll, uuidrep.Standard, uuidrep.JavaLegacy, func(b *bsoncodec.RegistryBuilder) { b.RegisterUUIDType(nil) })
+		},
+	} {
+		if c, err := f(); err == nil || c != nil {
+			t.Errorf("%s: got %v, %v, want an error", name, c, err)
+		}
+	}
+}
+
+// A clone goes on matching both, whatever registry it is given.
+func TestClone(t *testing.T) {
+	coll, ctx := unreachable(t)
+	c, err := Wrap(coll, uuidrep.Standard, uuidrep.JavaLegacy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	clone := c.Clone(options.Collection().SetRegistry(bson.NewRegistry()))
+	var uncovered *UncoveredError
+	if _, err := clone.Find(ctx, bson.D{{Key: "$expr", Value: u1}}); !errors.As(err, &uncovered) {
+		t.Errorf("got %v, want an UncoveredError", err)
+	}
+}

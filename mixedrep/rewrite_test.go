@@ -1,0 +1,293 @@
+package mixedrep
+
+import (
+	"bytes"
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/bsonids/bsonids/bsoncodec"
+	"github.com/bsonids/bsonids/uuidrep"
+)
+
+var (
+	u1 = uuid.MustParse("00112233-4455-6677-8899-aabbccddeeff")
+	u2 = uuid.MustParse("017f22e2-79b0-7cc3-98c4-dc0c0c07398f")
+)
+
+func registry(t testing.TB, r uuidrep.Representation) *bson.Registry {
+	t.Helper()
+	reg, err := bsoncodec.NewRegistry(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return reg
+}
+
+// rewrite returns what a Collection that writes write and also matches also sends for a.
+func rewrite(t testing.TB, a *argument, write, also uuidrep.Representation) (bson.Raw, error) {
+	t.Helper()
+	reg := registry(t, write)
+	register(reg, registry(t, also))
+	return encode(bson.EncodeContext{Registry: reg}, a)
+}
+
+// in returns the binary values of us in both representations, as uuidrep converts them.
+func in(us ...uuid.UUID) bson.A {
+	var a bson.A
+	for _, u := range us {
+		java, err := uuidrep.NewBinaryWithRepresentation(u, uuidrep.JavaLegacy)
+		if err != nil {
+			panic(err)
+		}
+		a = append(a, java, uuidrep.NewBinary(u))
+	}
+	return a
+}
+
+type (
+	d = bson.D
+	a = bson.A
+)
+
+var explicit = uuidrep.NewBinary(u1)
+
+// The filters that match u in both representations.
+var covered = map[string]struct{ filter, want any }{
+	"no UUID":           {d{{Key: "a", Value: 1}, {Key: "b", Value: d{{Key: "$gt", Value: "x"}}}}, d{{Key: "a", Value: 1}, {Key: "b", Value: d{{Key: "$gt", Value: "x"}}}}},
+	"empty":             {d{}, d{}},
+	"a value":           {d{{Key: "a", Value: u1}}, d{{Key: "a", Value: d{{Key: "$in", Value: in(u1)}}}}},
+	"a pointer":         {d{{Key: "a", Value: &u1}}, d{{Key: "a", Value: d{{Key: "$in", Value: in(u1)}}}}},
+	"a map":             {bson.M{"a": u1}, d{{Key: "a", Value: d{{Key: "$in", Value: in(u1)}}}}},
+	"a struct":          {struct{ A uuid.UUID }{u1}, d{{Key: "a", Value: d{{Key: "$in", Value: in(u1)}}}}},
+	"explicit":          {d{{Key: "a", Value: explicit}, {Key: "b", Value: u1}}, d{{Key: "a", Value: explicit}, {Key: "b", Value: d{{Key: "$in", Value: in(u1)}}}}},
+	"a field type":      {d{{Key: "a", Value: uuidrep.StandardUUID{UUID: u1}}, {Key: "b", Value: u1}}, d{{Key: "a", Value: explicit}, {Key: "b", Value: d{{Key: "$in", Value: in(u1)}}}}},
+	"$eq":               {d{{Key: "a", Value: d{{Key: "$eq", Value: u1}}}}, d{{Key: "a", Value: d{{Key: "$in", Value: in(u1)}}}}},
+	"$ne":               {d{{Key: "a", Value: d{{Key: "$ne", Value: u1}}}}, d{{Key: "a", Value: d{{Key: "$nin", Value: in(u1)}}}}},
+	"$in":               {d{{Key: "a", Value: d{{Key: "$in", Value: a{u1, "x", u2, nil}}}}}, d{{Key: "a", Value: d{{Key: "$in", Value: append(append(in(u1), "x"), append(in(u2), nil)...)}}}}},
+	"$in of []UUID":     {d{{Key: "a", Value: d{{Key: "$in", Value: []uuid.UUID{u1, u2}}}}}, d{{Key: "a", Value: d{{Key: "$in", Value: in(u1, u2)}}}}},
+	"$nin":              {d{{Key: "a", Value: d{{Key: "$nin", Value: a{u1}}}}}, d{{Key: "a", Value: d{{Key: "$nin", Value: in(u1)}}}}},
+	"$not":              {d{{Key: "a", Value: d{{Key: "$not", Value: d{{Key: "$eq", Value: u1}}}}}}, d{{Key: "a", Value: d{{Key: "$not", Value: d{{Key: "$in", Value: in(u1)}}}}}}},
+	"$not $all":         {d{{Key: "a", Value: d{{Key: "$not", Value: d{{Key: "$all", Value: a{u1}}}}}}}, d{{Key: "a", Value: d{{Key: "$not", Value: d{{Key: "$in", Value: in(u1)}}}}}}},
+	"$exists beside":    {d{{Key: "a", Value: d{{Key: "$exists", Value: true}, {Key: "$ne", Value: u1}}}}, d{{Key: "a", Value: d{{Key: "$exists", Value: true}, {Key: "$nin", Value: in(u1)}}}}},
+	"$elemMatch values": {d{{Key: "a", Value: d{{Key: "$elemMatch", Value: d{{Key: "$eq", Value: u1}}}}}}, d{{Key: "a", Value: d{{Key: "$elemMatch", Value: d{{Key: "$in", Value: in(u1)}}}}}}},
+	"$elemMatch fields": {d{{Key: "a", Value: d{{Key: "$elemMatch", Value: d{{Key: "b", Value: u1}, {Key: "c", Value: 1}}}}}}, d{{Key: "a", Value: d{{Key: "$elemMatch", Value: d{{Key: "b", Value: d{{Key: "$in", Value: in(u1)}}}, {Key: "c", Value: 1}}}}}}},
+	"$elemMatch $or":    {d{{Key: "a", Value: d{{Key: "$elemMatch", Value: d{{Key: "$or", Value: a{d{{Key: "b", Value: u1}}}}}}}}}, d{{Key: "a", Value: d{{Key: "$elemMatch", Value: d{{Key: "$or", Value: a{d{{Key: "b", Value: d{{Key: "$in", Value: in(u1)}}}}}}}}}}}},
+	"$and $or $nor": {
+		d{{Key: "$and", Value: a{d{{Key: "$or", Value: a{d{{Key: "a", Value: u1}}, d{{Key: "b", Value: 1}}}}}, d{{Key: "$nor", Value: a{d{{Key: "c", Value: u2}}}}}}}},
+		d{{Key: "$and", Value: a{d{{Key: "$or", Value: a{d{{Key: "a", Value: d{{Key: "$in", Value: in(u1)}}}}, d{{Key: "b", Value: 1}}}}}, d{{Key: "$nor", Value: a{d{{Key: "c", Value: d{{Key: "$in", Value: in(u2)}}}}}}}}}},
+	},
+	"$all": {
+		d{{Key: "a", Value: d{{Key: "$all", Value: a{u1, u2}}}}},
+		d{{Key: "$and", Value: a{d{{Key: "a", Value: d{{Key: "$in", Value: in(u1)}}}}, d{{Key: "a", Value: d{{Key: "$in", Value: in(u2)}}}}}}},
+	},
+	"$all of more": {
+		d{{Key: "x", Value: 1}, {Key: "a", Value: d{{Key: "$all", Value: a{u1, "y"}}, {Key: "$size", Value: 2}}}},
+		d{{Key: "$and", Value: a{d{{Key: "x", Value: 1}, {Key: "a", Value: d{{Key: "$all", Value: a{"y"}}, {Key: "$size", Value: 2}}}}, d{{Key: "a", Value: d{{Key: "$in", Value: in(u1)}}}}}}},
+	},
+	"$all $elemMatch": {
+		d{{Key: "a", Value: d{{Key: "$all", Value: a{d{{Key: "$elemMatch", Value: d{{Key: "b", Value: u1}}}}}}}}},
+		d{{Key: "a", Value: d{{Key: "$all", Value: a{d{{Key: "$elemMatch", Value: d{{Key: "b", Value: d{{Key: "$in", Value: in(u1)}}}}}}}}}}},
+	},
+	"$eq and $in": {
+		d{{Key: "a", Value: d{{Key: "$in", Value: a{1}}, {Key: "$eq", Value: u1}}}},
+		d{{Key: "$and", Value: a{d{{Key: "a", Value: d{{Key: "$in", Value: a{1}}}}}, d{{Key: "a", Value: d{{Key: "$in", Value: in(u1)}}}}}}},
+	},
+	"the same field twice": {d{{Key: "a", Value: u1}, {Key: "a", Value: u2}}, d{{Key: "a", Value: d{{Key: "$in", Value: in(u1)}}}, {Key: "a", Value: d{{Key: "$in", Value: in(u2)}}}}},
+	"a DBRef":              {d{{Key: "a", Value: d{{Key: "$ref", Value: "c"}, {Key: "$id", Value: 1}}}, {Key: "b", Value: u1}}, d{{Key: "a", Value: d{{Key: "$ref", Value: "c"}, {Key: "$id", Value: 1}}}, {Key: "b", Value: d{{Key: "$in", Value: in(u1)}}}}},
+	"a regular expression": {d{{Key: "a", Value: bson.Regex{Pattern: "x"}}, {Key: "b", Value: u1}}, d{{Key: "a", Value: bson.Regex{Pattern: "x"}}, {Key: "b", Value: d{{Key: "$in", Value: in(u1)}}}}},
+}
+
+func TestFilters(t *testing.T) {
+	for name, c := range covered {
+		t.Run(name, func(t *testing.T) {
+			got, err := rewrite(t, &argument{value: c.filter}, uuidrep.JavaLegacy, uuidrep.Standard)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want, err := bson.Marshal(c.want)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Equal(got, want) {
+				t.Errorf("got  %v\nwant %v", got, bson.Raw(want))
+			}
+		})
+	}
+}
+
+// Where a UUID cannot be matched twice, nothing is sent, and the path says what it is about.
+func TestRefusals(t *testing.T) {
+	for path, filter := range map[string]any{
+		"a.$gt":              d{{Key: "a", Value: d{{Key: "$gt", Value: u1}}}},
+		"a.$lte":             d{{Key: "a", Value: d{{Key: "$lte", Value: u1}}}},
+		"a":                  d{{Key: "a", Value: d{{Key: "b", Value: u1}}}},
+		"b":                  d{{Key: "b", Value: a{u1}}},
+		"c":                  d{{Key: "c", Value: []uuid.UUID{u1}}},
+		"a.$eq":              d{{Key: "a", Value: d{{Key: "$eq", Value: d{{Key: "b", Value: u1}}}}}},
+		"a.$in.1":            d{{Key: "a", Value: d{{Key: "$in", Value: a{1, d{{Key: "b", Value: u1}}}}}}},
+		"$expr":              d{{Key: "$expr", Value: d{{Key: "$eq", Value: a{"$a", u1}}}}},
+		"$jsonSchema":        d{{Key: "$jsonSchema", Value: d{{Key: "enum", Value: a{u1}}}}},
+		"$unknown":           d{{Key: "$unknown", Value: u1}},
+		"$or.0.a.$gt":        d{{Key: "$or", Value: a{d{{Key: "a", Value: d{{Key: "$gt", Value: u1}}}}}}},
+		"a.$not":             d{{Key: "a", Value: d{{Key: "$not", Value: d{{Key: "$all", Value: a{u1, u2}}}}}}},
+		"a.$elemMatch":       d{{Key: "a", Value: d{{Key: "$elemMatch", Value: d{{Key: "$all", Value: a{u1, u2}}}}}}},
+		"a.$all.0":           d{{Key: "a", Value: d{{Key: "$all", Value: a{a{u1}}}}}},
+		"$and":               d{{Key: "$and", Value: u1}},
+		"a.$not.$unknown":    d{{Key: "a", Value: d{{Key: "$not", Value: d{{Key: "$unknown", Value: u1}}}}}},
+		"a.$elemMatch.b.$lt": d{{Key: "a", Value: d{{Key: "$elemMatch", Value: d{{Key: "b", Value: d{{Key: "$lt", Value: u1}}}}}}}},
+	} {
+		_, err := rewrite(t, &argument{value: filter}, uuidrep.JavaLegacy, uuidrep.Standard)
+		var uncovered *UncoveredError
+		if !errors.As(err, &uncovered) || uncovered.Path != path {
+			t.Errorf("%v: got the error %v, want one at %s", filter, err, path)
+		} else if strings.Contains(err.Error(), u1.String()) {
+			t.Errorf("the error shows the UUID: %v", err)
+		}
+	}
+}
+
+func TestUpserts(t *testing.T) {
+	var uncovered *UncoveredError
+	for _, c := range covered {
+		got, err := rewrite(t, &argument{value: c.filter, upsert: true}, uuidrep.JavaLegacy, uuidrep.Standard)
+		written, _ := encode(bson.EncodeContext{Registry: registry(t, uuidrep.JavaLegacy)}, c.filter)
+		other, _ := encode(bson.EncodeContext{Registry: registry(t, uuidrep.Standard)}, c.filter)
+		if bytes.Equal(written, other) {
+			if err != nil || !bytes.Equal(got, written) {
+				t.Errorf("%v without a UUID: %v, %v", c.filter, got, err)
+			}
+		} else if !errors.As(err, &uncovered) {
+			t.Errorf("%v: the error is %v", c.filter, err)
+		}
+	}
+}
+
+func TestStages(t *testing.T) {
+	both := d{{Key: "a", Value: d{{Key: "$in", Value: in(u1)}}}}
+	for name, c := range map[string]struct{ stage, want d }{
+		"$match":       {d{{Key: "$match", Value: d{{Key: "a", Value: u1}}}}, d{{Key: "$match", Value: both}}},
+		"$facet":       {d{{Key: "$facet", Value: d{{Key: "x", Value: a{d{{Key: "$match", Value: d{{Key: "a", Value: u1}}}}, d{{Key: "$count", Value: "n"}}}}}}}, d{{Key: "$facet", Value: d{{Key: "x", Value: a{d{{Key: "$match", Value: both}}, d{{Key: "$count", Value: "n"}}}}}}}},
+		"$lookup":      {d{{Key: "$lookup", Value: d{{Key: "from", Value: "c"}, {Key: "pipeline", Value: a{d{{Key: "$match", Value: d{{Key: "a", Value: u1}}}}}}}}}, d{{Key: "$lookup", Value: d{{Key: "from", Value: "c"}, {Key: "pipeline", Value: a{d{{Key: "$match", Value: both}}}}}}}},
+		"$unionWith":   {d{{Key: "$unionWith", Value: d{{Key: "coll", Value: "c"}, {Key: "pipeline", Value: a{d{{Key: "$match", Value: d{{Key: "a", Value: u1}}}}}}}}}, d{{Key: "$unionWith", Value: d{{Key: "coll", Value: "c"}, {Key: "pipeline", Value: a{d{{Key: "$match", Value: both}}}}}}}},
+		"$graphLookup": {d{{Key: "$graphLookup", Value: d{{Key: "from", Value: "c"}, {Key: "restrictSearchWithMatch", Value: d{{Key: "a", Value: u1}}}}}}, d{{Key: "$graphLookup", Value: d{{Key: "from", Value: "c"}, {Key: "restrictSearchWithMatch", Value: both}}}}},
+		"$geoNear":     {d{{Key: "$geoNear", Value: d{{Key: "query", Value: d{{Key: "a", Value: u1}}}}}}, d{{Key: "$geoNear", Value: d{{Key: "query", Value: both}}}}},
+		"$unionWith of a name": {
+			d{{Key: "$facet", Value: d{{Key: "x", Value: a{d{{Key: "$unionWith", Value: "c"}}, d{{Key: "$match", Value: d{{Key: "a", Value: u1}}}}}}}}},
+			d{{Key: "$facet", Value: d{{Key: "x", Value: a{d{{Key: "$unionWith", Value: "c"}}, d{{Key: "$match", Value: both}}}}}}},
+		},
+		"$set": {d{{Key: "$set", Value: d{{Key: "a", Value: explicit}}}}, d{{Key: "$set", Value: d{{Key: "a", Value: explicit}}}}},
+	} {
+		got, err := rewrite(t, &argument{value: c.stage, role: stageRole}, uuidrep.JavaLegacy, uuidrep.Standard)
+		want, _ := bson.Marshal(c.want)
+		if err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%s: got %v, %v\nwant %v", name, got, err, bson.Raw(want))
+		}
+	}
+	for path, stage := range map[string]d{
+		"$set":                   {{Key: "$set", Value: d{{Key: "a", Value: u1}}}},
+		"$group":                 {{Key: "$group", Value: d{{Key: "_id", Value: u1}}}},
+		"$match.$expr":           {{Key: "$match", Value: d{{Key: "$expr", Value: d{{Key: "$eq", Value: a{"$a", u1}}}}}}},
+		"$lookup.let":            {{Key: "$lookup", Value: d{{Key: "let", Value: d{{Key: "x", Value: u1}}}}}},
+		"$graphLookup.startWith": {{Key: "$graphLookup", Value: d{{Key: "startWith", Value: u1}}}},
+		"$facet.x.0.$set":        {{Key: "$facet", Value: d{{Key: "x", Value: a{d{{Key: "$set", Value: d{{Key: "a", Value: u1}}}}}}}}},
+	} {
+		_, err := rewrite(t, &argument{value: stage, role: stageRole}, uuidrep.JavaLegacy, uuidrep.Standard)
+		var uncovered *UncoveredError
+		if !errors.As(err, &uncovered) || uncovered.Path != path {
+			t.Errorf("%v: got the error %v, want one at %s", stage, err, path)
+		}
+	}
+}
+
+func TestUpdates(t *testing.T) {
+	for _, op := range []string{"$pull", "$pullAll", "$addToSet", "$min", "$max"} {
+		_, err := rewrite(t, &argument{value: d{{Key: op, Value: d{{Key: "a", Value: u1}}}}, role: updateRole}, uuidrep.JavaLegacy, uuidrep.Standard)
+		var uncovered *UncoveredError
+		if !errors.As(err, &uncovered) || uncovered.Path != op {
+			t.Errorf("%s: got the error %v", op, err)
+		}
+	}
+	for _, update := range []d{
+		{{Key: "$set", Value: d{{Key: "a", Value: u1}}}},
+		{{Key: "$pull", Value: d{{Key: "a", Value: explicit}}}, {Key: "$push", Value: d{{Key: "b", Value: u1}}}},
+	} {
+		got, err := rewrite(t, &argument{value: update, role: updateRole}, uuidrep.JavaLegacy, uuidrep.Standard)
+		want, _ := bsoncodec.Marshal(registry(t, uuidrep.JavaLegacy), update)
+		if err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%v: got %v, %v, want it as the registry writes it", update, got, err)
+		}
+	}
+}
+
+func TestUpdatePipelines(t *testing.T) {
+	for _, stage := range []d{
+		{{Key: "$set", Value: d{{Key: "a", Value: u1}, {Key: "b", Value: d{{Key: "c", Value: a{u1}}}}}}},
+		{{Key: "$set", Value: d{{Key: "a", Value: d{{Key: "$literal", Value: u1}}}}}},
+		{{Key: "$replaceWith", Value: d{{Key: "a", Value: u1}, {Key: "b", Value: d{{Key: "$eq", Value: a{"$a", 1}}}}}}},
+		{{Key: "$unset", Value: "a"}},
+	} {
+		got, err := rewrite(t, &argument{value: stage, role: updateStageRole}, uuidrep.JavaLegacy, uuidrep.Standard)
+		want, _ := bsoncodec.Marshal(registry(t, uuidrep.JavaLegacy), stage)
+		if err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%v: got %v, %v, want it as the registry writes it", stage, got, err)
+		}
+	}
+}
+
+func TestProjections(t *testing.T) {
+	for _, c := range []struct{ projection, want d }{
+		{
+			d{{Key: "_id", Value: 0}, {Key: "l", Value: d{{Key: "$elemMatch", Value: d{{Key: "u", Value: u1}}}}}},
+			d{{Key: "_id", Value: 0}, {Key: "l", Value: d{{Key: "$elemMatch", Value: d{{Key: "u", Value: d{{Key: "$in", Value: in(u1)}}}}}}}},
+		},
+		{
+			d{{Key: "l", Value: d{{Key: "$elemMatch", Value: d{{Key: "$eq", Value: u1}}}}}, {Key: "n", Value: d{{Key: "$slice", Value: 2}}}},
+			d{{Key: "l", Value: d{{Key: "$elemMatch", Value: d{{Key: "$in", Value: in(u1)}}}}}, {Key: "n", Value: d{{Key: "$slice", Value: 2}}}},
+		},
+	} {
+		got, err := rewrite(t, &argument{value: c.projection, role: projectionRole}, uuidrep.JavaLegacy, uuidrep.Standard)
+		want, _ := bson.Marshal(c.want)
+		if err != nil || !bytes.Equal(got, want) {
+			t.Errorf("got %v, %v\nwant %v", got, err, bson.Raw(want))
+		}
+	}
+}
+
+// Maps have another order at each encoding.
+func TestMapOrder(t *testing.T) {
+	filter := bson.M{"a": u1, "b": u2, "c": 1, "d": bson.M{"$in": []uuid.UUID{u1}}, "e": bson.M{"x": 1, "y": 2}}
+	for range 200 {
+		got, err := rewrite(t, &argument{value: filter}, uuidrep.Standard, uuidrep.CSharpLegacy)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for key, u := range map[string]uuid.UUID{"a": u1, "b": u2, "d": u1} {
+			csharp, _ := uuidrep.NewBinaryWithRepresentation(u, uuidrep.CSharpLegacy)
+			var values []bson.Binary
+			if err := got.Lookup(key, "$in").Unmarshal(&values); err != nil {
+				t.Fatal(err)
+			}
+			if want := []bson.Binary{uuidrep.NewBinary(u), csharp}; !reflect.DeepEqual(values, want) {
+				t.Fatalf("%s: got %v, want %v", key, values, want)
+			}
+		}
+	}
+}
+
+type unstable struct{ n *int }
+
+func (u unstable) MarshalBSONValue() (byte, []byte, error) {
+	*u.n++
+	return byte(bson.TypeInt32), []byte{byte(*u.n), 0, 0, 0}, nil
+}
+
+func TestUnstableValue(t *testing.T) {
+	if _, err := rewrite(t, &argument{value: d{{Key: "a", Value: unstable{new(int)}}}}, uuidrep.Standard, uuidrep.JavaLegacy); !errors.Is(err, errUnstable) {
+		t.Errorf("got %v, want %v", err, errUnstable)
+	}
+}
