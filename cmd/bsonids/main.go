@@ -2,21 +2,9 @@
 package main
 
 import (
-	"context"
 	"os"
-	"os/signal"
-	"syscall"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/cli"
 )
 
-func main() {
-	os.Exit(interruptible(os.Args[1:]))
-}
-
-// interruptible runs the command line. The first interrupt asks it to stop in good order; the second one ends the
-// process as if nobody listened.
-func interruptible(args []string) int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	context.AfterFunc(ctx, stop)
-	return run(ctx, args, os.Stdout, os.Stderr)
-}
+func main() { os.Exit(cli.Main(os.Args[1:])) }

@@ -1,22 +1,27 @@
 package convert
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
-	"golang.org/x/time/rate"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/bulk"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/documents"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/patience"
 )
 
-// errNotBegun says that the work was stopped while a batch waited for its turn.
+// errNotBegun reports that the work was stopped while a batch waited for the rate limit.
 var errNotBegun = errors.New("not begun")
 
-// inBatches reads p to its end, has plan make a batch of each page, and has several workers process the batches at the
-// same time. Once ctx ends, or a batch fails, no further one is begun: process gets a context for waiting that ends with
-// ctx, and one for the work, which is cancelled by another batch's failure alone. It returns the first error, and ctx's
-// cause where not every batch was done.
-func inBatches[B any](ctx context.Context, p *pages, t *tracker, workers int,
+// inBatches reads p to its end, calls plan for each page to make a batch, and processes the batches
+// with several workers. If ctx ends or a batch fails, no further batch is started. The first
+// context of process is for waiting and ends with ctx. The second context is for the work and is
+// canceled only if another batch fails. inBatches returns the first error, or the cause of ctx if
+// not every batch was processed.
+func inBatches[B any](ctx context.Context, p *documents.Pages, t *tracker, workers int, patient *patience.Patience,
 	plan func(number int, docs []bson.Raw) (B, error), process func(waiting, work context.Context, b B) error,
 ) error {
 	work, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
@@ -42,7 +47,11 @@ func inBatches[B any](ctx context.Context, p *pages, t *tracker, workers int,
 	}
 	read := func() error {
 		for n := 0; ; n++ {
-			docs, err := p.next(reading)
+			var docs []bson.Raw
+			err := patient.Do(reading, func() (err error) {
+				docs, err = p.Next(reading)
+				return err
+			})
 			if err != nil || len(docs) == 0 {
 				return err
 			}
@@ -50,7 +59,7 @@ func inBatches[B any](ctx context.Context, p *pages, t *tracker, workers int,
 			if err != nil {
 				return err
 			}
-			t.begin(n, p.after)
+			t.begin(n, p.After)
 			select {
 			case batches <- b:
 			case <-reading.Done():
@@ -64,37 +73,47 @@ func inBatches[B any](ctx context.Context, p *pages, t *tracker, workers int,
 	if failure != nil {
 		return failure
 	}
-	// All may have been read when the work was stopped, and some of it still be waiting for its turn.
+	// All batches may have been read, and some still waiting, when the work was stopped.
 	if err == nil && !t.complete() {
 		return context.Cause(ctx)
 	}
 	return err
 }
 
-// setUp fills in what the options leave open, and returns what keeps to their rate, nil where they have none.
-func (o *Options) setUp() *rate.Limiter {
+// setUp sets the defaults of the options.
+func (o *Options) setUp() {
 	if o.Progress == nil {
 		o.Progress = func(int) {}
 	}
 	if o.Batch == 0 {
 		o.Batch = batchSize
 	}
-	if o.Rate == 0 {
-		return nil
-	}
-	// A batch waits as a whole, so it is no longer than half a second.
-	o.Batch = max(1, min(o.Batch, o.Rate/2))
-	return rate.NewLimiter(rate.Limit(o.Rate), o.Batch)
+	o.Batch = o.Pace.Batch(o.Batch)
 }
 
-// turn waits until n more documents may be changed.
-func turn(ctx context.Context, l *rate.Limiter, n int) error {
-	if l == nil {
-		return nil
-	}
-	err := l.WaitN(ctx, n)
+// turn waits until n more documents may be written. It returns errNotBegun if ctx ends first.
+func (o *Options) turn(ctx context.Context, n int) error {
+	err := o.Pace.Wait(ctx, n)
 	if ctx.Err() != nil {
 		return errNotBegun
 	}
 	return err
+}
+
+// mayBegin calls Check before a write. The context it returns limits the time of the check and the
+// write together.
+func (o *Options) mayBegin(ctx context.Context) (context.Context, context.CancelFunc, error) {
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(o.BatchTimeout, bulk.Timeout))
+	if o.Check == nil {
+		return ctx, cancel, nil
+	}
+	var size int64
+	if o.Undo != nil {
+		size = o.Undo.Size()
+	}
+	if err := o.Check(ctx, size); err != nil {
+		cancel()
+		return nil, nil, err
+	}
+	return ctx, cancel, nil
 }

@@ -9,10 +9,11 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 )
 
-// Part is one of several parts that a collection is split into. The zero value is all of it.
+// Part is one of the parts that a collection is divided into. The zero value is the whole
+// collection.
 type Part struct{ index, count uint64 }
 
-// ParsePart reads a part such as 2/8; the empty text is all of it.
+// ParsePart parses a part such as 2/8. The empty string is the whole collection.
 func ParsePart(s string) (Part, error) {
 	if s == "" {
 		return Part{}, nil
@@ -21,7 +22,7 @@ func ParsePart(s string) (Part, error) {
 	index, err1 := strconv.ParseUint(i, 10, 32)
 	count, err2 := strconv.ParseUint(n, 10, 32)
 	if err1 != nil || err2 != nil || index < 1 || index > count {
-		return Part{}, fmt.Errorf("%q is not a part: want 2/8 for the second of eight", s)
+		return Part{}, fmt.Errorf("invalid part %q: must be like 2/8, the second of eight parts", s)
 	}
 	if count == 1 {
 		return Part{}, nil
@@ -35,8 +36,9 @@ func (p Part) Whole() bool { return p.count == 0 }
 // First reports whether p is the whole collection or its first part.
 func (p Part) First() bool { return p.index == 0 }
 
-// Has reports whether the document with the _id is in p. It goes by a hash of the _id's octets, so that the parts are
-// about equal, whatever the _ids are, and the same on every machine and in every run.
+// Has reports whether the document with the _id is in p. It uses a hash of the type and the bytes
+// of the _id. The parts therefore have about the same size for any _ids, and are the same on every
+// machine and in every run.
 func (p Part) Has(id bson.RawValue) bool {
 	if p.count == 0 {
 		return true
@@ -45,7 +47,7 @@ func (p Part) Has(id bson.RawValue) bool {
 	_, _ = h.Write([]byte{byte(id.Type)})
 	_, _ = h.Write(id.Value)
 	sum := h.Sum64()
-	sum ^= sum >> 32 // the low bits of FNV of short input are its weakest
+	sum ^= sum >> 32 // the low bits of an FNV hash of short input are the weakest
 	return sum*0x9e3779b97f4a7c15>>32%p.count == p.index
 }
 

@@ -12,7 +12,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 )
 
-// anyValue is a value of some type, nested up to depth.
+// anyValue returns a value of a random type, nested to at most depth levels.
 func anyValue(r *rand.Rand, depth int) any {
 	if depth > 0 && r.IntN(3) == 0 {
 		if r.IntN(2) == 0 {
@@ -50,7 +50,7 @@ func anyValue(r *rand.Rand, depth int) any {
 	return bson.Binary{Subtype: []byte{3, 3, 3, 4, 0, 2, 5, 128}[r.IntN(8)], Data: b}
 }
 
-// anyFields is a document with names that are awkward.
+// anyFields returns a document with unusual field names.
 func anyFields(r *rand.Rand, depth int) bson.D {
 	names := []string{"a", "b", "c", "d", "e", "f", "0", "1", "00", "a.b", "", "$a", "$id", "$ref", "$", "ü", "a$"}
 	d := bson.D{}
@@ -60,14 +60,15 @@ func anyFields(r *rand.Rand, depth int) bson.D {
 	return d
 }
 
-// permuted is the specification's byte strings turned into octet positions: from javaLegacy to standard, and to csharpLegacy.
+// permuted maps byte positions from javaLegacy to standard and to csharpLegacy, as the
+// specification gives the bytes.
 var permuted = map[string][16]int{
 	"standard":     {7, 6, 5, 4, 3, 2, 1, 0, 15, 14, 13, 12, 11, 10, 9, 8},
 	"csharpLegacy": {4, 5, 6, 7, 2, 3, 0, 1, 15, 14, 13, 12, 11, 10, 9, 8},
 }
 
-// converted is what a value becomes: everywhere where all is set, otherwise only where an
-// update's path leads. Without to it is a copy.
+// converted returns the converted value: all values in it if all is set, and otherwise only those
+// that the path of an update reaches. If to is empty, it returns a copy.
 func converted(v any, to string, all bool) any {
 	switch v := v.(type) {
 	case bson.D:
@@ -105,7 +106,8 @@ func converted(v any, to string, all bool) any {
 	return v
 }
 
-// set does to v what an update's $set does for the rest of a path; it is an error where there is no value yet.
+// set sets the value at path in v, as $set does. It returns an error if path does not lead to a
+// value.
 func set(v any, path []string, value any) (any, error) {
 	if len(path) == 0 {
 		return value, nil
@@ -128,8 +130,8 @@ func set(v any, path []string, value any) (any, error) {
 	return nil, fmt.Errorf("%s leads nowhere", strings.Join(path, "."))
 }
 
-// Random documents, against a model that knows nothing of octets and offsets: the update and the copy change exactly what
-// they should, and the line of the undo log leads back to each value.
+// Random documents are compared with a model that does not use bytes and offsets. The update and
+// the copy make exactly the expected changes, and the line of the undo log restores each value.
 func TestProperty(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 7))
 	values := 0
@@ -138,7 +140,7 @@ func TestProperty(t *testing.T) {
 		c := conversion(t, "javaLegacy", to)
 		fields := append(bson.D{{Key: "_id", Value: anyFields(r, 1)}}, anyFields(r, 3)...)
 		for j, e := range fields {
-			if e.Key == "$id" || e.Key == "$ref" { // deeper down only
+			if e.Key == "$id" || e.Key == "$ref" { // these names are used only in nested documents
 				fields[j].Key = "$x"
 			}
 		}
@@ -186,7 +188,7 @@ func TestProperty(t *testing.T) {
 			t.Fatalf("%s: %+v, %v", line, entry, err)
 		}
 		for _, ch := range entry.Changes {
-			if subtype, octets, ok := at(marshal(t, after), ch.Path); !ok || subtype != c.To.Subtype || octets != ch.New {
+			if !valuesOf(marshal(t, after), 1).is(ch.Path, c.To.Subtype, ch.New) {
 				t.Fatalf("%s: %s does not lead to the converted value", line, ch.Path)
 			}
 			if after, err = set(after, strings.Split(ch.Path, "."), bson.Binary{Subtype: 3, Data: ch.Old[:]}); err != nil {

@@ -7,50 +7,51 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 )
 
-// tracker knows up to which _id every document is done while batches of them are worked on at the same time and end in
-// any sequence. It is safe for concurrent use.
+// tracker tracks the _id up to which all documents are done. Batches may be processed concurrently
+// and end in any order. It is safe for concurrent use.
 type tracker struct {
 	mu       sync.Mutex
 	next     int // the first batch that is not done
 	batches  map[int]*progressOf
 	position bson.RawValue
 
-	// Entries that an earlier run left from floor on are wanted until batch floorUntil is done.
+	// Entries of an earlier run from offset floor on are needed until batch floorUntil is done.
 	floor      int64
 	floorUntil int
 }
 
 type progressOf struct {
-	last   bson.RawValue // _id of the batch's last document
-	start  int64         // of its first entry in the undo log
+	last   bson.RawValue // _id of the last document
+	start  int64         // offset of the first entry in the undo log
 	logged bool
 	done   bool
 }
 
 func newTracker() *tracker { return &tracker{batches: make(map[int]*progressOf), floorUntil: -1} }
 
-// hold keeps the undo log's entries from offset on until release.
+// hold keeps the undo offset at offset or below until release.
 func (t *tracker) hold(offset int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.floor, t.floorUntil = offset, math.MaxInt
 }
 
-// release says that the held entries are of documents in the batches up to n.
+// release ends a hold once the batches up to n are done.
 func (t *tracker) release(n int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.floorUntil = n
 }
 
-// begin notes a batch; batches have the numbers 0, 1, 2 and so on.
+// begin adds batch n. Batches are numbered from 0. last is the _id of the last document.
 func (t *tracker) begin(n int, last bson.RawValue) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.batches[n] = &progressOf{last: last}
 }
 
-// logged notes where batch n's entries in the undo log begin. write is called while no checkpoint is taken.
+// logged calls write, which writes entries of batch n to the undo log, and records the offset that
+// write returns. No checkpoint is taken during the call.
 func (t *tracker) logged(n int, write func() (int64, error)) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -61,7 +62,7 @@ func (t *tracker) logged(n int, write func() (int64, error)) error {
 	return err
 }
 
-// done notes that all of batch n is done.
+// done records that batch n is done.
 func (t *tracker) done(n int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -73,16 +74,17 @@ func (t *tracker) done(n int) {
 	}
 }
 
-// complete reports whether every batch that was begun is done.
+// complete reports whether every batch that was started is done.
 func (t *tracker) complete() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return len(t.batches) == 0
 }
 
-// checkpoint returns the _id up to which all is done, and from where on the undo log, which is size octets long, may have
-// entries of documents after it. Batches that are done but have others before them count as not done: their documents
-// will be read again.
+// checkpoint returns the _id up to which all documents are done, and the offset from which the undo
+// log may have entries about later documents. size returns the size of the undo log in bytes. A
+// batch that is done counts only if all batches before it are done. Otherwise its documents are
+// read again after an interruption.
 func (t *tracker) checkpoint(size func() int64) (position bson.RawValue, undoOffset int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -7,14 +7,15 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 )
 
-// An update finds its document by _id and by every value that is to change, as it was read; so it changes nothing where
-// another program was faster. A value that has become an array with the old one in it would match too, as queries look
-// into arrays, so arrays are ruled out:
+// model returns an update that finds its document by _id and by the old value of each change. The
+// update therefore changes nothing if another program changed a value first. A query also matches
+// an array that has the old value as an element, so the filter excludes arrays:
 //
 //	{_id: {$eq: …}, "items.0.id": {$eq: <old>, $not: {$type: "array"}}, …}
 //	{$set: {"items.0.id": <new>, …}}
 //
-// Both are put together as BSON here: one update for each document would otherwise cost more than everything else.
+// Both are written as BSON directly, because encoding one update per document would dominate the
+// cost of a conversion.
 func (p Plan) model(from, to byte) *mongo.UpdateOneModel {
 	filter := make([]byte, 0, 64+len(p.ID.Value)+len(p.Changes)*96)
 	filter, start := begin(filter)
@@ -43,10 +44,7 @@ func (p Plan) model(from, to byte) *mongo.UpdateOneModel {
 	return mongo.NewUpdateOneModel().SetFilter(bson.Raw(filter)).SetUpdate(bson.Raw(update))
 }
 
-// maxUpdate is how many octets of filter and update a server takes for one document.
-const maxUpdate = 16 << 20
-
-// size is about how many octets filter and update have, and not less.
+// size returns an upper bound of the size in bytes of the filter and the update.
 func (p Plan) size() int {
 	n := 64 + len(p.ID.Value)
 	for _, ch := range p.Changes {
@@ -61,7 +59,7 @@ func beginElement(b []byte, t bson.Type, key string) ([]byte, int) {
 	return begin(appendKey(b, t, key))
 }
 
-// end ends the document that begins at start.
+// end completes the document that begins at start.
 func end(b []byte, start int) []byte {
 	b = append(b, 0)
 	binary.LittleEndian.PutUint32(b[start:], uint32(len(b)-start))
@@ -84,9 +82,4 @@ func appendUUID(b []byte, key string, subtype byte, octets [16]byte) []byte {
 func appendString(b []byte, key, s string) []byte {
 	b = binary.LittleEndian.AppendUint32(appendKey(b, bson.TypeString, key), uint32(len(s)+1))
 	return append(append(b, s...), 0)
-}
-
-// byIDs returns a filter for documents with one of the ids.
-func byIDs(ids []bson.RawValue) bson.D {
-	return bson.D{{Key: "_id", Value: bson.D{{Key: "$in", Value: ids}}}}
 }

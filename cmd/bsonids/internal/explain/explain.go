@@ -14,55 +14,56 @@ import (
 	"github.com/bsonids/bsonids/uuidrep"
 )
 
-// Explanation is all that is to say about a Value: of the two parts one is set.
+// Explanation describes a Value. One of the two fields is set.
 type Explanation struct {
 	Form     string    `json:"form"`
 	UUID     *UUID     `json:"uuid,omitempty"`
 	ObjectID *ObjectID `json:"objectId,omitempty"`
 }
 
-// UUID explains 16 octets.
+// UUID describes 16 bytes.
 type UUID struct {
-	// Value is the UUID, where the form says which it is. Where it doesn't, it is the one in network order, and
-	// Ambiguous is set.
+	// Value is the UUID, if the form determines it. Otherwise it is the UUID in network order, and
+	// Ambiguous is true.
 	Value     Reading `json:"value"`
 	Ambiguous bool    `json:"ambiguous"`
 
-	Stored  []Stored        `json:"stored"`  // Value in each representation
-	Read    []Reading       `json:"read"`    // the octets that were given, in each byte order
-	Drivers []DriverReading `json:"drivers"` // what the drivers make of the octets that were given
+	Stored  []Stored        `json:"stored"`            // Value in each representation
+	Read    []Reading       `json:"read"`              // the input, in each byte order
+	Drivers []DriverReading `json:"drivers,omitempty"` // what drivers decode from the input
 
-	Octets  string `json:"octets"`            // that were given
-	Subtype *byte  `json:"subtype,omitempty"` // that was given
+	Octets  string `json:"bytes"`             // of the input
+	Subtype *byte  `json:"subtype,omitempty"` // of the input
 }
 
-// Reading is a UUID and what its bits say.
+// Reading is a UUID and the meaning of its bits.
 type Reading struct {
-	Order   string     `json:"order"`
-	UUID    string     `json:"uuid"`
-	Variant string     `json:"variant"`
-	Version string     `json:"version"`        // empty outside the variant of RFC 9562
-	Time    *time.Time `json:"time,omitempty"` // of versions 1, 6 and 7, up to the year 9999, where RFC 3339 ends
-	Fits    bool       `json:"fits"`           // variant and version are those of RFC 9562
+	Order   string `json:"order"`
+	UUID    string `json:"uuid"`
+	Variant string `json:"variant"`
+	Version string `json:"version"` // empty if the variant is not that of RFC 9562
+	// Time is the time of versions 1, 6 and 7, up to the year 9999, the last one in RFC 3339.
+	Time *time.Time `json:"time,omitempty"`
+	Fits bool       `json:"fits"` // the variant and the version are those of RFC 9562
 }
 
 // Stored is a UUID in one representation.
 type Stored struct {
 	Representation string `json:"representation"`
 	Subtype        byte   `json:"subtype"`
-	Octets         string `json:"octets"`
+	Octets         string `json:"bytes"`
 	Base64         string `json:"base64"`
 	Paste          string `json:"mongosh"`
 	ExtJSON        string `json:"extendedJson"`
 }
 
-// DriverReading is what a program sees of the octets.
+// DriverReading is what a program decodes from the bytes.
 type DriverReading struct {
 	Driver string `json:"driver"`
 	Prints string `json:"prints"`
 }
 
-// ObjectID explains 12 octets.
+// ObjectID describes 12 bytes.
 type ObjectID struct {
 	Hex     string    `json:"hex"`
 	Time    time.Time `json:"time"`
@@ -74,7 +75,7 @@ type ObjectID struct {
 	ExtJSON string    `json:"extendedJson"`
 }
 
-// Explain says what v is.
+// Explain describes v.
 func Explain(v Value) Explanation {
 	e := Explanation{Form: v.Form}
 	if v.ObjectID != nil {
@@ -104,7 +105,8 @@ var representations = []uuidrep.Representation{
 }
 
 func explainUUID(v Value) *UUID {
-	// Subtype 4 has one order, and text without a subtype is the UUID itself: both are read as they stand.
+	// Subtype 4 has one order, and text without a subtype is the UUID itself. Both are read in
+	// network order.
 	e := &UUID{Octets: hex.EncodeToString(v.Octets[:])}
 	u := uuid.UUID(v.Representation.Permute(v.Octets))
 	e.Value = read(v.Representation.String(), u)
@@ -131,7 +133,7 @@ func explainUUID(v Value) *UUID {
 
 func store(u uuid.UUID, r uuidrep.Representation) Stored {
 	octets := r.Permute(u)
-	subtype, _ := r.Subtype() // the four here have one
+	subtype, _ := r.Subtype() // the four representations here have one
 	s := Stored{
 		Representation: r.String(),
 		Subtype:        subtype,
@@ -143,7 +145,7 @@ func store(u uuid.UUID, r uuidrep.Representation) Stored {
 	return s
 }
 
-// Paste returns the text to paste into mongosh for a binary value of 16 octets.
+// Paste returns an expression for mongosh that has a binary value of 16 bytes.
 func Paste(subtype byte, octets [16]byte) string {
 	if subtype == bson.TypeBinaryUUID {
 		return fmt.Sprintf("UUID(%q)", uuid.UUID(octets))
@@ -188,13 +190,16 @@ func read(order string, u [16]byte) Reading {
 	}
 	r.Version, r.Fits = name, known
 	if t, err := uuidgen.Time(id); err == nil && t.Year() <= 9999 {
+		if version == 7 { // only some generators put a fraction of a millisecond after it
+			t = t.Truncate(time.Millisecond)
+		}
 		r.Time = &t
 	}
 	return r
 }
 
-// drivers follows the table of "Handling of Native UUID Types", section "Implicit decoding", and for the shells what
-// they print.
+// drivers implements the table in "Handling of Native UUID Types", section "Implicit decoding", and
+// adds what the shells print.
 func drivers(subtype byte, octets [16]byte) []DriverReading {
 	b64 := base64.StdEncoding.EncodeToString(octets[:])
 	plain := fmt.Sprintf("Binary, subtype %d, %x", subtype, octets)

@@ -13,7 +13,8 @@ import (
 	"github.com/bsonids/bsonids/uuidrep"
 )
 
-// The byte strings of 00112233-4455-6677-8899-aabbccddeeff in the driver specification's document on UUIDs.
+// The byte strings of 00112233-4455-6677-8899-aabbccddeeff in the document on UUIDs of the driver
+// specifications.
 const (
 	text = "00112233-4455-6677-8899-aabbccddeeff"
 	s    = "00112233445566778899aabbccddeeff"
@@ -46,7 +47,7 @@ func TestParse(t *testing.T) {
 		{j64, j, noSubtype, uuidrep.Unspecified},
 		{strings.TrimRight(j64, "="), j, noSubtype, uuidrep.Unspecified},
 		{strings.ReplaceAll(j64, "/", "_"), j, noSubtype, uuidrep.Unspecified},
-		{strings.Repeat("A", 22), strings.Repeat("0", 32), noSubtype, uuidrep.Unspecified}, // base64 of the nil UUID, and 22 digits
+		{strings.Repeat("A", 22), strings.Repeat("0", 32), noSubtype, uuidrep.Unspecified}, // base64 of the nil UUID
 		{`UUID("` + text + `")`, s, 4, uuidrep.Standard},
 		{`UUID('` + text + `')`, s, 4, uuidrep.Standard},
 		{`new UUID("` + text + `")`, s, 4, uuidrep.Standard},
@@ -89,7 +90,7 @@ func TestParse(t *testing.T) {
 }
 
 func TestParseObjectID(t *testing.T) {
-	const hex = "699dfad90ca573f85c0eec1c" // created at 2026-02-24T19:24:09Z, says the ObjectID document
+	const hex = "699dfad90ca573f85c0eec1c" // created at 2026-02-24T19:24:09Z, according to the specification of ObjectID
 	for _, form := range []string{hex, `ObjectId("` + hex + `")`, `new ObjectId('` + hex + `')`, `{"$oid": "` + hex + `"}`, "0x" + hex} {
 		v, err := Parse(form)
 		if err != nil || v.ObjectID == nil {
@@ -146,7 +147,7 @@ func TestStored(t *testing.T) {
 			if err := bson.UnmarshalExtJSON([]byte(`{"v":`+want.ExtJSON+`}`), true, &doc); err != nil || doc.V.Subtype != want.Subtype {
 				t.Errorf("the driver reads %s as %v, %v", want.ExtJSON, doc.V, err)
 			}
-			// What is to be pasted says the same value again.
+			// Parsing the expression to paste returns the same value.
 			again, err := Parse(u.Stored[i].Paste)
 			if err != nil || Explain(again).UUID.Octets != want.Octets || again.Subtype != want.Subtype {
 				t.Errorf("%s: %+v, %v", u.Stored[i].Paste, again, err)
@@ -173,7 +174,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// The vectors of RFC 9562, appendix A and B, all made at 2022-02-22T19:22:22Z.
+// The test vectors of RFC 9562, appendices A and B. All were made at 2022-02-22T19:22:22Z.
 func TestVersions(t *testing.T) {
 	at := time.Date(2022, 2, 22, 19, 22, 22, 0, time.UTC)
 	for _, tt := range []struct {
@@ -209,7 +210,8 @@ func TestVersions(t *testing.T) {
 	}
 }
 
-// 48 bits of milliseconds reach the year 10889, four digits don't: RFC 3339, and JSON with it, end before.
+// A count of milliseconds in 48 bits reaches the year 10889. RFC 3339, and therefore JSON, ends at
+// the year 9999.
 func TestTimeBeyondJSON(t *testing.T) {
 	for form, want := range map[string]string{
 		"e677d21f-dbff-7000-8000-000000000000": "9999-12-31T23:59:59.999Z", "e677d21f-dc00-7000-8000-000000000000": "",
@@ -235,7 +237,7 @@ func TestTimeBeyondJSON(t *testing.T) {
 	}
 }
 
-// The table of the specification: only the setting whose subtype it is gives a UUID.
+// According to the table of the specification, only the setting of the same subtype returns a UUID.
 func TestDrivers(t *testing.T) {
 	for form, want := range map[string]map[string]string{
 		`UUID("` + text + `")`: {

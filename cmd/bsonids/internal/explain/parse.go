@@ -1,5 +1,5 @@
-// Package explain says what one identifier is: a UUID or an ObjectID, in any of the forms that shells, drivers and
-// exports write.
+// Package explain describes an identifier, a UUID or an ObjectID, in any of the forms that shells,
+// drivers and exports write.
 package explain
 
 import (
@@ -18,31 +18,33 @@ import (
 	"github.com/bsonids/bsonids/uuidrep"
 )
 
-// Value is what a form says. It is a plain value, safe to copy.
+// Value is the result of parsing a form. It can be copied.
 type Value struct {
-	// ObjectID is set where the form is one; the other fields are then unused.
+	// ObjectID is set if the form is an ObjectID. The other fields are then unused.
 	ObjectID *bson.ObjectID
 
-	// Octets are 16, in the order in which the value is stored or, where HasSubtype is false, in which it was written.
+	// Octets is the 16 bytes, in the order in which the value is stored, or in which it was written
+	// if HasSubtype is false.
 	Octets [16]byte
 
 	// Subtype is the binary subtype that the form names.
 	Subtype    byte
 	HasSubtype bool
 
-	// Representation is the one that the form names: JUUID("…") says javaLegacy, UUID("…") standard. It is Unspecified
-	// where the form leaves it open.
+	// Representation is the representation that the form names: javaLegacy for JUUID("…"), standard
+	// for UUID("…"). It is Unspecified if the form does not name one.
 	Representation uuidrep.Representation
 
-	// Form names what was read, for people.
+	// Form describes the form that was parsed.
 	Form string
 }
 
-// ErrForm is wrapped by the error of Parse for text in no form that it knows.
-var ErrForm = errors.New("not a UUID or ObjectID in a form that is known here: give a UUID, 16 or 12 octets in hexadecimal, " +
-	`16 octets in base64, UUID("…"), BinData(3, "…"), HexData(4, "…"), JUUID("…"), ObjectId("…"), or extended JSON`)
+// ErrForm is wrapped by the error of Parse if the text is not in a known form.
+var ErrForm = errors.New("not a UUID or ObjectID in a known form: must be a UUID, 16 or 12 bytes in hexadecimal, " +
+	`16 bytes in base64, UUID("…"), BinData(3, "…"), HexData(4, "…"), JUUID("…"), ObjectId("…"), or extended JSON`)
 
-// Parse reads s, with white space around it. The error wraps ErrForm or says what is wrong with the form that s is in.
+// Parse parses s and ignores leading and trailing white space. The error wraps ErrForm, or
+// describes the error in the form that s has.
 func Parse(s string) (Value, error) {
 	s = strings.TrimSpace(s)
 	switch {
@@ -50,7 +52,7 @@ func Parse(s string) (Value, error) {
 		return parseExtJSON(s)
 	case strings.HasSuffix(s, ")"):
 		return parseCall(s)
-	case strings.Contains(s, "://"): // with a password, maybe
+	case strings.Contains(s, "://"): // may contain a password
 		return Value{}, fmt.Errorf("a connection string is %w", ErrForm)
 	}
 	if len(s) >= 2 && (s[0] == '"' || s[0] == '\'') && s[len(s)-1] == s[0] {
@@ -68,20 +70,20 @@ func parseBare(s string) (Value, error) {
 	case hexErr != nil:
 	case len(octets) == 12:
 		id := bson.ObjectID(octets)
-		return Value{ObjectID: &id, Form: "12 octets in hexadecimal"}, nil
+		return Value{ObjectID: &id, Form: "12 bytes in hexadecimal"}, nil
 	case len(octets) == 16:
-		return Value{Octets: [16]byte(octets), Form: "16 octets in hexadecimal"}, nil
+		return Value{Octets: [16]byte(octets), Form: "16 bytes in hexadecimal"}, nil
 	}
 	if b, err := parseBase64(s); err == nil && len(b) == 16 {
-		return Value{Octets: [16]byte(b), Form: "16 octets in base64"}, nil
+		return Value{Octets: [16]byte(b), Form: "16 bytes in base64"}, nil
 	}
 	if hexErr == nil {
-		return Value{}, fmt.Errorf("%d octets in hexadecimal: a UUID has 16, an ObjectID 12", len(octets))
+		return Value{}, fmt.Errorf("%d bytes in hexadecimal: a UUID has 16, an ObjectID 12", len(octets))
 	}
 	return Value{}, fmt.Errorf("%q: %w", shorten(s), ErrForm)
 }
 
-// parseUUIDText reads the forms of text with hyphens: plain, in braces, as a URN.
+// parseUUIDText parses text with hyphens: plain, in braces or as a URN.
 func parseUUIDText(s string) (uuid.UUID, error) {
 	if len(s) == 32 {
 		return uuid.Nil, errors.New("no hyphens")
@@ -90,14 +92,14 @@ func parseUUIDText(s string) (uuid.UUID, error) {
 }
 
 func parseUUID(s string) (uuid.UUID, error) {
-	if err := uuid.Validate(s); err != nil { // Parse takes any two characters for the braces
+	if err := uuid.Validate(s); err != nil { // Parse accepts any two characters as the braces
 		return uuid.Nil, err
 	}
 	return uuid.Parse(s)
 }
 
-// parseHex reads octets in hexadecimal: bare, after 0x, or octet by octet with spaces, colons, hyphens, commas or \x
-// between them.
+// parseHex parses hexadecimal bytes: bare, after 0x, or separated by spaces, colons, hyphens,
+// commas or \x.
 func parseHex(s string) ([]byte, error) {
 	s = strings.NewReplacer(`\x`, "", "0x", "", "0X", "", " ", "", ":", "", "-", "", ",", "").Replace(s)
 	if s == "" {
@@ -106,17 +108,17 @@ func parseHex(s string) ([]byte, error) {
 	return hex.DecodeString(s)
 }
 
-// parseBase64 reads the standard and the URL alphabet, with and without padding.
+// parseBase64 parses the standard and the URL alphabet, with or without padding.
 func parseBase64(s string) ([]byte, error) {
 	s = strings.NewReplacer("-", "+", "_", "/").Replace(strings.TrimRight(s, "="))
 	return base64.RawStdEncoding.DecodeString(s)
 }
 
-// call is NAME(arguments), with new before it or not; name is put into lower case.
+// call matches NAME(arguments), optionally after new. The name is converted to lower case.
 var call = regexp.MustCompile(`^(?:new\s+)?([A-Za-z][A-Za-z0-9.]*)\s*\((.*)\)$`)
 
-// legacyCalls are the functions that name a byte order: those of mongosh and Compass, of the C# driver's uuidhelpers.js
-// for the old shell, and of graphical clients.
+// legacyCalls holds the functions that name a byte order: those of mongosh and Compass, of
+// uuidhelpers.js of the C# driver for the legacy shell, and of graphical clients.
 var legacyCalls = map[string]uuidrep.Representation{
 	"legacycsharpuuid": uuidrep.CSharpLegacy, "csuuid": uuidrep.CSharpLegacy, "csguid": uuidrep.CSharpLegacy, "nuuid": uuidrep.CSharpLegacy,
 	"legacyjavauuid": uuidrep.JavaLegacy, "juuid": uuidrep.JavaLegacy, "jguid": uuidrep.JavaLegacy,
@@ -147,7 +149,7 @@ func parseCall(s string) (Value, error) {
 		v.Octets, v.Subtype, v.HasSubtype, v.Representation = u, bson.TypeBinaryUUID, true, uuidrep.Standard
 		return v, nil
 	case strings.EqualFold(name, "LUUID"):
-		// The octets as they are stored, written like a UUID: the byte order stays open.
+		// The argument is the stored bytes, written like a UUID. The byte order remains unknown.
 		u, err := uuidArgument(name, args)
 		if err != nil {
 			return Value{}, err
@@ -157,7 +159,7 @@ func parseCall(s string) (Value, error) {
 	case strings.EqualFold(name, "ObjectId"):
 		b, err := parseHex(unquote(args))
 		if err != nil || len(b) != 12 {
-			return Value{}, fmt.Errorf("%s(…) needs 24 hexadecimal digits in quotes", name)
+			return Value{}, fmt.Errorf("%s(…) requires 24 hexadecimal digits in quotes", name)
 		}
 		id := bson.ObjectID(b)
 		v.ObjectID = &id
@@ -165,7 +167,7 @@ func parseCall(s string) (Value, error) {
 	case strings.EqualFold(name, "BinData"), strings.EqualFold(name, "HexData"):
 		subtype, data, found := strings.Cut(args, ",")
 		if !found {
-			return Value{}, fmt.Errorf("%s(…) needs a subtype and text in quotes", name)
+			return Value{}, fmt.Errorf("%s(…) requires a subtype and a quoted string", name)
 		}
 		return binary(v, name, subtype, data, strings.EqualFold(name, "HexData"))
 	case strings.EqualFold(name, "Binary.createFromBase64"), strings.EqualFold(name, "Binary.createFromHexString"):
@@ -180,13 +182,13 @@ func parseCall(s string) (Value, error) {
 	return Value{}, fmt.Errorf("%s(…): %w", shorten(name), ErrForm)
 }
 
-// bufferFrom is how older shells print the data of a Binary.
+// bufferFrom matches how older shells print the data of a Binary.
 var bufferFrom = regexp.MustCompile(`^Buffer\.from\(\s*("[^"]*"|'[^']*')\s*,\s*["'](hex|base64)["']\s*\)\s*,\s*([0-9A-Za-z]+)$`)
 
 func nodeBinary(v Value, args string) (Value, error) {
 	m := bufferFrom.FindStringSubmatch(strings.TrimSpace(args))
 	if m == nil {
-		return Value{}, errors.New(`Binary(…) needs Buffer.from("…", "hex") or Buffer.from("…", "base64"), and a subtype`)
+		return Value{}, errors.New(`Binary(…) requires Buffer.from("…", "hex") or Buffer.from("…", "base64"), and a subtype`)
 	}
 	return binary(v, "Binary", m[3], m[1], m[2] == "hex")
 }
@@ -194,7 +196,7 @@ func nodeBinary(v Value, args string) (Value, error) {
 func binary(v Value, name, subtype, data string, isHex bool) (Value, error) {
 	n, err := strconv.ParseUint(strings.TrimSpace(subtype), 0, 8)
 	if err != nil {
-		return Value{}, fmt.Errorf("%s(…): %q is not a subtype from 0 to 255", name, shorten(strings.TrimSpace(subtype)))
+		return Value{}, fmt.Errorf("%s(…): invalid subtype %q: must be from 0 to 255", name, shorten(strings.TrimSpace(subtype)))
 	}
 	decode := parseBase64
 	if isHex {
@@ -202,14 +204,14 @@ func binary(v Value, name, subtype, data string, isHex bool) (Value, error) {
 	}
 	b, err := decode(unquote(data))
 	if err != nil {
-		return Value{}, fmt.Errorf("%s(…): the text is not %s", name, map[bool]string{true: "hexadecimal", false: "base64"}[isHex])
+		return Value{}, fmt.Errorf("%s(…): the string is not %s", name, map[bool]string{true: "hexadecimal", false: "base64"}[isHex])
 	}
 	return withOctets(v, byte(n), b)
 }
 
 func withOctets(v Value, subtype byte, b []byte) (Value, error) {
 	if len(b) != 16 {
-		return Value{}, fmt.Errorf("%d octets of subtype %d: a UUID has 16", len(b), subtype)
+		return Value{}, fmt.Errorf("%d bytes of subtype %d: a UUID has 16", len(b), subtype)
 	}
 	v.Octets, v.Subtype, v.HasSubtype = [16]byte(b), subtype, true
 	if subtype == bson.TypeBinaryUUID {
@@ -235,7 +237,7 @@ func unquote(s string) string {
 	return s
 }
 
-// parseExtJSON reads one value of MongoDB Extended JSON, version 2 or 1.
+// parseExtJSON parses one value of MongoDB Extended JSON, version 2 or 1.
 func parseExtJSON(s string) (Value, error) {
 	var doc struct {
 		UUID   *string         `json:"$uuid"`
@@ -262,7 +264,7 @@ func parseExtJSON(s string) (Value, error) {
 	case doc.Binary != nil:
 		return parseExtBinary(doc.Binary, doc.Type)
 	}
-	return Value{}, fmt.Errorf("%q: extended JSON here is $uuid, $binary or $oid", shorten(s))
+	return Value{}, fmt.Errorf("%q: extended JSON must be $uuid, $binary or $oid", shorten(s))
 }
 
 func parseExtBinary(raw json.RawMessage, typ *string) (Value, error) {
@@ -276,11 +278,11 @@ func parseExtBinary(raw json.RawMessage, typ *string) (Value, error) {
 	} else if err := json.Unmarshal(raw, &data); err == nil && typ != nil {
 		subtype = *typ
 	} else {
-		return Value{}, errors.New(`$binary needs "base64" and "subType", or the older "$type"`)
+		return Value{}, errors.New(`$binary requires "base64" and "subType", or the older "$type"`)
 	}
 	n, err := strconv.ParseUint(subtype, 16, 8)
 	if err != nil {
-		return Value{}, fmt.Errorf("$binary: %q is not a subtype of one or two hexadecimal digits", shorten(subtype))
+		return Value{}, fmt.Errorf("$binary: invalid subtype %q: must be one or two hexadecimal digits", shorten(subtype))
 	}
 	b, err := parseBase64(data)
 	if err != nil {
@@ -289,7 +291,7 @@ func parseExtBinary(raw json.RawMessage, typ *string) (Value, error) {
 	return withOctets(Value{Form: "extended JSON, $binary"}, byte(n), b)
 }
 
-// shorten keeps an error to one line.
+// shorten limits an error to one line.
 func shorten(s string) string {
 	if r := []rune(s); len(r) > 60 {
 		return string(r[:60]) + "…"

@@ -1,7 +1,9 @@
 package report
 
 import (
+	"crypto/sha256"
 	_ "embed"
+	"encoding/base64"
 	"fmt"
 	"html/template"
 	"io"
@@ -9,15 +11,32 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/scan"
 )
 
-//go:embed report.html.tmpl
-var page string
+var (
+	//go:embed report.html.tmpl
+	page string
+	//go:embed report.css
+	style string
+	//go:embed report.js
+	script string
+)
 
 var pageTemplate = template.Must(template.New("report").Funcs(template.FuncMap{
-	"headline": Headline, "verdict": Verdict, "confidence": Confidence, "howRead": howRead, "bars": bars, "fits": fits,
-	"group": group, "tone": tone, "total": total,
+	"headline": Headline, "howRead": howRead, "bars": bars, "fits": fits, "digits": digits, "tone": tone, "total": total,
+	"summarize": summarize, "groupOf": groupOf, "adviseOn": adviseOn,
+	"style":  func() template.CSS { return template.CSS(style) },
+	"script": func() template.JS { return template.JS(script) },
+	"policy": func() string {
+		return fmt.Sprintf("default-src 'none'; style-src %s; script-src %s", digest(style), digest(script))
+	},
 }).Parse(page))
 
-// HTML writes the report as one page that needs no other file and no network.
+// digest returns the source expression of a content security policy for an inline element.
+func digest(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+}
+
+// HTML writes the report as one page. Its policy lets it load nothing and run only its own script.
 func HTML(w io.Writer, r scan.Report) error {
 	if err := pageTemplate.Execute(w, r); err != nil {
 		return fmt.Errorf("report: %w", err)
@@ -33,7 +52,7 @@ type bar struct {
 	Percent      string
 }
 
-// kinds are the counts of a field with their names, in the order in which they are drawn.
+// kinds returns the counts of a field with their names, in drawing order.
 func kinds(c scan.Counts) []bar {
 	return []bar{
 		{Class: "k4", Label: "subtype 4", Count: c.Standard},
@@ -45,7 +64,8 @@ func kinds(c scan.Counts) []bar {
 	}
 }
 
-// bars lays the counts of a field side by side over 100 units. What is there is at least half a unit wide.
+// bars lays out the counts of a field next to each other over 100 units. A count above zero is at
+// least half a unit wide.
 func bars(c scan.Counts) []bar {
 	const least = 0.5
 	sum := float64(total(c))
@@ -80,7 +100,8 @@ func total(c scan.Counts) int64 {
 	return n
 }
 
-// fit is how many values have the bits of a UUID in one order, beside what chance would give, in percent.
+// fit holds the percentage of values that have the bits of a UUID in one order, and the percentage
+// expected by chance.
 type fit struct {
 	Order            string
 	Fits, Sample     int
@@ -93,7 +114,7 @@ type fit struct {
 func fits(e scan.Evidence) []fit {
 	var out []fit
 	for _, o := range e.Orders {
-		f := fit{Order: o.Order, Fits: o.Fits, Sample: e.Sample, Matches: o.Matches, InRange: max(o.Comparable, o.Matches), MatchedIn: o.MatchedIn, Named: o.Order == e.Verdict}
+		f := fit{Order: o.Order, Fits: o.Fits, Sample: e.Sample, Matches: o.Matches, InRange: max(o.Comparable, o.Matches), MatchedIn: o.MatchedIn, Named: o.Order == e.Verdict.String()}
 		if e.Sample > 0 {
 			f.Percent, f.Chance = 100*float64(o.Fits)/float64(e.Sample), 100*o.ByChance/float64(e.Sample)
 		}
@@ -102,19 +123,19 @@ func fits(e scan.Evidence) []fit {
 	return out
 }
 
-// tone is the class of a verdict.
+// tone returns the CSS class of a verdict.
 func tone(e scan.Evidence) string {
-	switch e.Verdict {
-	case "cannot tell":
+	switch e.Verdict.Outcome {
+	case scan.Undecided:
 		return "open"
-	case "mixed":
+	case scan.Mixed:
 		return "mixed"
 	}
 	return "named"
 }
 
-// group writes a number with its digits in groups of three.
-func group(n int64) string {
+// digits formats a number with its digits in groups of three.
+func digits(n int64) string {
 	s := fmt.Sprint(n)
 	for i := len(s) - 3; i > 0; i -= 3 {
 		s = s[:i] + "\u202f" + s[i:]

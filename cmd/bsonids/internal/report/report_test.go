@@ -17,10 +17,10 @@ func sample() scan.Report {
 		Collections: []scan.Collection{
 			{Namespace: "shop.<script>alert(1)</script>", Documents: 1000000, Scanned: 1000, Mode: "sample", Fields: []scan.Field{
 				{Path: "items[].id", Counts: scan.Counts{Standard: 1, Legacy: 998000, Generic: 2, Text: 3, Malformed: 4, Other: 5}, Evidence: []scan.Evidence{
-					{Subtype: 3, Distinct: 5000, Sample: 1024, Verdict: "javaLegacy", Confidence: 0.9999, Reasons: []string{"because"}, Orders: []scan.OrderEvidence{
+					{Subtype: 3, Distinct: 5000, Sample: 1024, Verdict: scan.Verdict{Outcome: scan.Named, Order: scan.Java, Subtype: 3}, Confidence: 0.9999, Reasons: []string{"because"}, Orders: []scan.OrderEvidence{
 						{Order: "pythonLegacy", Fits: 10, ByChance: 128}, {Order: "csharpLegacy", Fits: 130, ByChance: 128}, {Order: "javaLegacy", Fits: 1024, ByChance: 128},
 					}},
-					{Subtype: 0, Distinct: 1, Sample: 1, Verdict: "cannot tell", Confidence: 0.9, Settle: "more of them"},
+					{Subtype: 0, Distinct: 1, Sample: 1, Verdict: scan.Verdict{}, Confidence: 0.9, Settle: "more of them"},
 				}},
 				{Path: "x\"><img src=http://example.com>", Counts: scan.Counts{Text: 1}},
 			}},
@@ -29,13 +29,22 @@ func sample() scan.Report {
 	}
 }
 
-// The page is one file: well-formed, nothing fetched, names from the data escaped, light and dark, narrow and wide.
+// The page is one well-formed file that loads nothing, and has one script, which its policy allows.
+// Names from the data are escaped. The page supports light and dark mode, and narrow and wide
+// screens.
 func TestHTML(t *testing.T) {
 	var b strings.Builder
 	if err := HTML(&b, sample()); err != nil {
 		t.Fatal(err)
 	}
 	page := b.String()
+	if !strings.Contains(page, "script-src "+strings.NewReplacer("+", "&#43;", "'", "&#39;").Replace(digest(script))) {
+		t.Error("the policy does not allow the script")
+	}
+	if n := strings.Count(page, script); n != 1 {
+		t.Errorf("the page has the script %d times", n)
+	}
+	page = strings.Replace(page, "<script>"+script+"</script>", "", 1)
 	for _, bad := range []string{"<script", "<link", "@import", "url(", "<img"} {
 		if strings.Contains(page, bad) {
 			t.Errorf("the page has %s", bad)
@@ -45,7 +54,7 @@ func TestHTML(t *testing.T) {
 		t.Errorf("the page has %s", m)
 	}
 	for _, want := range []string{"prefers-color-scheme: dark", `name="viewport"`, "max-width: 40rem", "items[].id", "most likely javaLegacy",
-		"cannot tell", "998\u202f000", "a warning", "shop.none", "a random sample of 1000 of about 1000000 documents"} {
+		"undetermined", "998\u202f000", "a warning", "shop.none", "a random sample of 1000 of about 1000000 documents"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page has no %q", want)
 		}
@@ -80,8 +89,8 @@ func TestBars(t *testing.T) {
 
 func TestTable(t *testing.T) {
 	var b strings.Builder
-	Table(&b, sample())
-	for _, want := range []string{"items[].id", "998000", "likely javaLegacy", "> 99.9 %", "because", "to settle it: more of them", "no UUIDs"} {
+	Scan(&b, sample())
+	for _, want := range []string{"items[].id", "998000", "likely javaLegacy", "> 99.9 %", "because", "to determine it: more of them", "no UUIDs"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("no %q in\n%s", want, &b)
 		}
@@ -99,7 +108,7 @@ func TestPercent(t *testing.T) {
 			t.Errorf("%v: got %s, want %s", p, got, want)
 		}
 	}
-	// Nothing but nothing is 0 %, and nothing is 100 %.
+	// Only zero is written as 0 %. 100 % is never written.
 	for i := 1; i < 10_000; i++ {
 		if got := percent(float64(i) / 10_000); got == "0 %" || got == "100 %" {
 			t.Errorf("%d in 10000: got %s", i, got)
@@ -107,38 +116,38 @@ func TestPercent(t *testing.T) {
 	}
 }
 
-// The one that is named is the one in network order only where it is.
+// The name generic is used only if the values are in network order.
 func TestVerdictOfSubtype0(t *testing.T) {
-	for verdict, want := range map[string]string{"generic": "likely generic (network order)", "subtype 0 in C# order": "likely subtype 0 in C# order"} {
-		if got := Verdict(scan.Evidence{Subtype: 0, Verdict: verdict}); got != want {
+	for order, want := range map[scan.Order]string{scan.Network: "likely generic (network order)", scan.CSharp: "likely subtype 0 in C# order"} {
+		if got := Verdict(scan.Evidence{Subtype: 0, Verdict: scan.Verdict{Outcome: scan.Named, Order: order}}); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}
 }
 
-// Where fields were left out, nobody may say that there are no UUIDs.
+// If fields were left out, the report does not say that there are no UUIDs.
 func TestOverflow(t *testing.T) {
 	r := scan.Report{Collections: []scan.Collection{{Namespace: "a.b", Mode: "all", Overflow: true}}}
 	var table, page strings.Builder
-	Table(&table, r)
+	Scan(&table, r)
 	if err := HTML(&page, r); err != nil {
 		t.Fatal(err)
 	}
 	for _, out := range []string{table.String(), page.String()} {
-		if !strings.Contains(out, "the rest were left out") || strings.Contains(out, "no UUIDs\n") || strings.Contains(out, "No UUIDs.") {
+		if !strings.Contains(out, "the rest were ignored") || strings.Contains(out, "no UUIDs\n") || strings.Contains(out, "No UUIDs.") {
 			t.Error(out)
 		}
 	}
 }
 
-// A name is one line and one cell, whatever it has.
+// A name is written on one line and in one cell, whatever characters it contains.
 func TestNamesWithLineBreaks(t *testing.T) {
 	r := sample()
 	f := &r.Collections[0].Fields[0]
 	f.Path, f.Evidence[0].Reasons = "a\nshop.orders: all 3 documents\tb", []string{"equal to ids in x.y c\nd"}
 	r.Collections[0].Namespace = "shop.e\nf"
 	var b strings.Builder
-	Table(&b, r)
+	Scan(&b, r)
 	for _, bad := range []string{"\nshop.orders", "\tb", "c\nd", "e\nf"} {
 		if strings.Contains(b.String(), bad) {
 			t.Errorf("%q stands in\n%s", bad, &b)

@@ -1,5 +1,5 @@
-// Package scan counts the UUIDs of collections by field and by how they are stored, and weighs which byte order those
-// are in that don't say so.
+// Package scan counts the UUIDs of collections by field and by storage format, and determines the
+// byte order of those whose format does not specify it.
 package scan
 
 import (
@@ -14,42 +14,43 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
 )
 
-// maxFields bounds the fields of one collection that are told apart, for collections whose field names are data. Those whose
-// first value is no UUID have half of the places at most.
+// maxFields is the maximum number of fields of one collection that are distinguished, for
+// collections whose field names are data. Fields whose first value is not a UUID use at most half
+// of it.
 const maxFields = 2000
 
-// maxNames bounds the octets of their names together.
+// maxNames is the maximum size of their names together, in bytes.
 const maxNames = 2 << 20
 
-// Counts says how the values of a field are stored.
+// Counts is how the values of a field are stored.
 type Counts struct {
-	Standard  int64 `json:"subtype4"`  // binary subtype 4 of 16 octets
-	Legacy    int64 `json:"subtype3"`  // binary subtype 3 of 16 octets
-	Generic   int64 `json:"subtype0"`  // binary subtype 0 of 16 octets
-	Text      int64 `json:"text"`      // a string that is a UUID with hyphens
+	Standard  int64 `json:"subtype4"`  // binary subtype 4 of 16 bytes
+	Legacy    int64 `json:"subtype3"`  // binary subtype 3 of 16 bytes
+	Generic   int64 `json:"subtype0"`  // binary subtype 0 of 16 bytes
+	Text      int64 `json:"text"`      // string that is a UUID with hyphens
 	Malformed int64 `json:"malformed"` // binary subtype 3 or 4 of another length
-	Other     int64 `json:"other"`     // everything else at the same path
+	Other     int64 `json:"other"`     // any other value at the same path
 }
 
-// uuids is how many values are UUIDs, or may be.
+// uuids returns the number of values that are or may be UUIDs.
 func (c Counts) uuids() int64 { return c.Standard + c.Legacy + c.Generic + c.Text + c.Malformed }
 
-// Collector collects what the documents of one collection hold. Its memory is bounded, whatever their number. It is not
-// safe for concurrent use.
+// Collector collects the contents of the documents of one collection. Its memory is bounded,
+// whatever the number of documents. It is not safe for concurrent use.
 type Collector struct {
 	namespace string
 	documents int64
 	fields    map[string]*field
-	names     int // octets in the names of fields
+	names     int // total size of the field names in bytes
 	overflow  bool
 	name      []byte
 }
 
 type field struct {
 	counts Counts
-	// The distinct values, of which sketches are made when the first one comes.
+	// Sketches of the distinct values, each created with its first value.
 	legacy, generic *sketch // as stored
-	reference       *sketch // the UUIDs of subtype 4 and text, whose order is known
+	reference       *sketch // UUIDs of subtype 4 and text, whose order is known
 }
 
 // NewCollector returns a Collector for a collection named database.collection.
@@ -70,7 +71,8 @@ func (c *Collector) value(p *walk.Path, l walk.Leaf) error {
 	c.name = p.AppendField(c.name[:0])
 	f := c.fields[string(c.name)]
 	if f == nil {
-		// Names that are data, of fields with counters for instance, leave room for those with UUIDs.
+		// Names that are data, for example of fields with counters, must not displace fields with
+		// UUIDs.
 		most, octets := maxFields, maxNames
 		if !mayBeUUID(l) {
 			most, octets = maxFields/2, maxNames/2
@@ -89,7 +91,7 @@ func (c *Collector) value(p *walk.Path, l walk.Leaf) error {
 
 func mayBeUUID(l walk.Leaf) bool {
 	if text, ok := l.Text(); ok {
-		_, ok = textUUID(text)
+		_, ok = TextUUID(text)
 		return ok
 	}
 	return l.Type == bson.TypeBinary
@@ -97,7 +99,7 @@ func mayBeUUID(l walk.Leaf) bool {
 
 func (f *field) add(l walk.Leaf) {
 	if text, ok := l.Text(); ok {
-		if u, ok := textUUID(text); ok {
+		if u, ok := TextUUID(text); ok {
 			f.counts.Text++
 			keep(&f.reference, u)
 			return
@@ -135,8 +137,9 @@ func keep(s **sketch, v [16]byte) {
 	(*s).add(v)
 }
 
-// textUUID reads a UUID with hyphens, plain, in braces or as a URN. 32 digits in a row are as likely a checksum.
-func textUUID(text []byte) (uuid.UUID, bool) {
+// TextUUID parses a UUID with hyphens, plain, in braces or as a URN. It rejects 32 digits without
+// hyphens, which may also be a checksum.
+func TextUUID(text []byte) (uuid.UUID, bool) {
 	if n := len(text); n != 36 && n != 38 && n != 45 || uuid.Validate(string(text)) != nil {
 		return uuid.Nil, false
 	}
@@ -144,7 +147,7 @@ func textUUID(text []byte) (uuid.UUID, bool) {
 	return u, err == nil
 }
 
-// Report is what a scan found.
+// Report is the result of a scan.
 type Report struct {
 	Server      string       `json:"server"` // hosts, without credentials
 	Time        time.Time    `json:"time"`
@@ -152,25 +155,26 @@ type Report struct {
 	Warnings    []string     `json:"warnings,omitempty"`
 }
 
-// Collection is what a scan found in one collection.
+// Collection is the result of a scan for one collection.
 type Collection struct {
 	Namespace string  `json:"namespace"`
-	Documents int64   `json:"documents"`           // about how many there are, as the server says
-	Scanned   int64   `json:"scanned"`             // how many were read
-	Mode      string  `json:"mode"`                // which ones: all, sample, first
-	Fields    []Field `json:"fields"`              // those with UUIDs, by name
-	Overflow  bool    `json:"overflow,omitempty"`  // there are more fields than are told apart
-	Malformed int64   `json:"malformed,omitempty"` // documents that are no BSON
+	Documents int64   `json:"documents"`           // approximate number, as the server reports it
+	Scanned   int64   `json:"scanned"`             // number of documents that were read
+	Mode      Mode    `json:"mode"`                // which ones: all, sample, first
+	Fields    []Field `json:"fields"`              // fields with UUIDs, sorted by name
+	Overflow  bool    `json:"overflow,omitempty"`  // there are more fields than are distinguished
+	Malformed int64   `json:"malformed,omitempty"` // documents that are not valid BSON
 }
 
-// Field is what a scan found at one path.
+// Field is the result of a scan for one path.
 type Field struct {
-	Path     string     `json:"path"` // as walk.Path.AppendField names it
-	Counts   Counts     `json:"counts"`
-	Evidence []Evidence `json:"evidence,omitempty"` // for subtype 3 and for subtype 0, where there are any
+	Path   string `json:"path"` // as walk.Path.AppendField writes it
+	Counts Counts `json:"counts"`
+	// Evidence is the evidence for subtypes 3 and 0, if there are values of them.
+	Evidence []Evidence `json:"evidence,omitempty"`
 }
 
-// Judge makes the report on what collectors have seen. The references are looked for in all of them.
+// Judge makes the report from the collectors. It looks for references in all of them.
 func Judge(collectors []*Collector, now time.Time) []Collection {
 	refs := newReferences(collectors)
 	out := make([]Collection, 0, len(collectors))
@@ -196,7 +200,7 @@ func Judge(collectors []*Collector, now time.Time) []Collection {
 	return out
 }
 
-// references are the ids whose byte order is known, by the fields that they are in.
+// references holds the ids whose byte order is known, and the fields that contain them.
 type references struct {
 	names  []string
 	limits []uint64
@@ -223,7 +227,8 @@ func newReferences(collectors []*Collector) *references {
 	return r
 }
 
-// comparable returns how many of the values that say something would be in field n's sketch if they were in the field.
+// comparable returns how many of the values in s, without those that are the same in every order,
+// would be in the sketch of field n if the field had them.
 func (r *references) comparable(s *sketch, n int32) int {
 	limit := min(r.limits[n], s.limit())
 	count := 0

@@ -5,10 +5,10 @@ import (
 	"math"
 )
 
-// sketchSize is how many distinct values a sketch keeps.
+// sketchSize is the number of distinct values in a sketch.
 const sketchSize = 1024
 
-// octetHash has a random number for each octet.
+// octetHash holds a random number for each value of a byte.
 var octetHash = func() (t [256]uint64) {
 	state := uint64(0x62736f6e69647331)
 	for i := range t {
@@ -24,8 +24,8 @@ func mix(z uint64) uint64 {
 	return z ^ z>>31
 }
 
-// hash is the same for a UUID in every byte order, for the octets count in any sequence. Sketches of the same ids in
-// different representations therefore keep the same ids.
+// hash is the same for a UUID in every byte order, because it does not depend on the order of the
+// bytes. Sketches of the same ids in different representations therefore keep the same ids.
 func hash(v [16]byte) uint64 {
 	var sum uint64
 	for _, octet := range v {
@@ -34,12 +34,13 @@ func hash(v [16]byte) uint64 {
 	return mix(sum)
 }
 
-// sketch keeps those of the distinct values it is given that have the least hashes: a random sample of the distinct
-// values, the same one whatever their sequence and number, in bounded memory. It is not safe for concurrent use.
+// sketch keeps the distinct values with the least hashes. They are a random sample of the distinct
+// values, which does not depend on the order and number of the values. The memory is bounded. A
+// sketch is not safe for concurrent use.
 type sketch struct {
-	entries entries // a heap, the greatest hash first
+	entries entries // a heap with the greatest hash first
 	held    map[[16]byte]struct{}
-	full    bool // values have been turned away
+	full    bool // values have been rejected
 }
 
 type entry struct {
@@ -81,7 +82,7 @@ func (s *sketch) add(v [16]byte) {
 	}
 }
 
-// limit is the hash below which the sketch has every value that it was given.
+// limit returns the hash below which the sketch has all values that were added.
 func (s *sketch) limit() uint64 {
 	if !s.full {
 		return math.MaxUint64
@@ -89,8 +90,8 @@ func (s *sketch) limit() uint64 {
 	return s.entries[0].hash
 }
 
-// distinct is about how many different values the sketch was given; exact up to sketchSize, then within about
-// 1/√sketchSize.
+// distinct returns the approximate number of distinct values that were added. It is exact up to
+// sketchSize, and has a relative error of about 1/√sketchSize above.
 func (s *sketch) distinct() int64 {
 	if !s.full {
 		return int64(len(s.entries))

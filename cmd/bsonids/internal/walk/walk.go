@@ -1,5 +1,5 @@
-// Package walk visits every value of a BSON document without decoding it, at every depth, with its path and its place
-// in the document's octets.
+// Package walk visits the values of a BSON document at every depth without decoding it, and reports
+// the path of each value and its position in the document.
 package walk
 
 import (
@@ -10,25 +10,27 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 )
 
-// ErrCorrupt is wrapped by the error of Document for octets that are no BSON document.
+// ErrCorrupt is wrapped by the error of Document if its argument is not a BSON document.
 var ErrCorrupt = errors.New("walk: not a BSON document")
 
-// maxDepth is twice what a server stores.
+// maxDepth is twice the depth that a server stores.
 const maxDepth = 200
 
-// Leaf is a value that is neither document nor array. Its Value is part of the document's octets.
+// Leaf is a value that is not a document or an array. Its Value is a slice of the document.
 type Leaf struct {
 	Type   bson.Type
-	Value  []byte // as BSON holds it, without type and key
-	Offset int    // of Value in the document
+	Value  []byte // encoded in BSON, without type and key
+	Offset int    // position of Value in the document
 }
 
-// Binary returns the subtype and the octets of a binary value, and where in the document the subtype stands, which the
-// octets follow. ok is false for the other types, and for subtype 2 with its second length.
+// Binary returns the subtype and the data of a binary value, and the position of the subtype in the
+// document. The data follows the subtype. ok is false for other types, and for subtype 2 with its
+// second length.
 func (l Leaf) Binary() (subtype byte, data []byte, offset int, ok bool) {
 	if l.Type != bson.TypeBinary || l.Value[4] == bson.TypeBinaryBinaryOld {
 		return 0, nil, 0, false
@@ -36,7 +38,7 @@ func (l Leaf) Binary() (subtype byte, data []byte, offset int, ok bool) {
 	return l.Value[4], l.Value[5:], l.Offset + 4, true
 }
 
-// Text returns the octets of a string, without the NUL that ends it. ok is false for the other types.
+// Text returns the bytes of a string without the terminating NUL. ok is false for other types.
 func (l Leaf) Text() (text []byte, ok bool) {
 	if l.Type != bson.TypeString {
 		return nil, false
@@ -44,19 +46,26 @@ func (l Leaf) Text() (text []byte, ok bool) {
 	return l.Value[4 : len(l.Value)-1], true
 }
 
-// Raw returns the value as the driver's type, sharing the document's octets.
+// Raw returns the value as the type of the driver. It shares the bytes of the document.
 func (l Leaf) Raw() bson.RawValue { return bson.RawValue{Type: l.Type, Value: l.Value} }
 
-// Document calls visit for every leaf of doc, depth first in document order. The path is valid until visit returns; an
-// error of visit ends the walk and is returned. The scope of JavaScript code is not looked into: no update can change it.
+// Document calls visit for every leaf of doc, depth first and in document order. The path is valid
+// until visit returns. An error of visit ends the walk and is returned. The scope of JavaScript
+// code is not visited, because an update cannot change it.
 func Document(doc []byte, visit func(*Path, Leaf) error) error {
-	w := walker{doc: doc, visit: visit}
+	w := walkers.Get().(*walker)
+	w.doc, w.visit = doc, visit
 	end, err := w.document(0, len(doc), false)
+	w.doc, w.visit, w.path.segments, w.path.levels = nil, nil, w.path.segments[:0], w.path.levels[:0]
+	walkers.Put(w)
 	if err == nil && end != len(doc) {
-		return fmt.Errorf("%w: %d octets follow it", ErrCorrupt, len(doc)-end)
+		return fmt.Errorf("%w: %d bytes after the end", ErrCorrupt, len(doc)-end)
 	}
 	return err
 }
+
+// walkers are walkers that can be used again.
+var walkers = sync.Pool{New: func() any { return new(walker) }}
 
 type walker struct {
 	doc   []byte
@@ -64,7 +73,8 @@ type walker struct {
 	visit func(*Path, Leaf) error
 }
 
-// document walks the document or array that begins at pos and must end by limit; it returns where it ends.
+// document walks the document or array that begins at pos and must end at or before limit. It
+// returns the position of its end.
 func (w *walker) document(pos, limit int, array bool) (int, error) {
 	if len(w.path.segments) > maxDepth {
 		return 0, fmt.Errorf("%w: nested deeper than %d levels", ErrCorrupt, maxDepth)
@@ -75,7 +85,7 @@ func (w *walker) document(pos, limit int, array bool) (int, error) {
 	}
 	last := end - 1
 	if w.doc[last] != 0 {
-		return 0, fmt.Errorf("%w: no NUL at its end", ErrCorrupt)
+		return 0, fmt.Errorf("%w: no terminating NUL", ErrCorrupt)
 	}
 	w.path.levels = append(w.path.levels, level{start: pos})
 	defer func() { w.path.levels = w.path.levels[:len(w.path.levels)-1] }()
@@ -84,7 +94,7 @@ func (w *walker) document(pos, limit int, array bool) (int, error) {
 		typ := bson.Type(w.doc[pos])
 		n := bytes.IndexByte(w.doc[pos+1:last], 0)
 		if n < 0 {
-			return 0, fmt.Errorf("%w: a key without an end", ErrCorrupt)
+			return 0, fmt.Errorf("%w: unterminated key", ErrCorrupt)
 		}
 		key := w.doc[pos+1 : pos+1+n]
 		pos += n + 2
@@ -109,31 +119,32 @@ func (w *walker) document(pos, limit int, array bool) (int, error) {
 
 func (w *walker) end(pos, limit int) (int, error) {
 	if limit-pos < 5 {
-		return 0, fmt.Errorf("%w: cut off", ErrCorrupt)
+		return 0, fmt.Errorf("%w: truncated", ErrCorrupt)
 	}
 	n := int(int32(binary.LittleEndian.Uint32(w.doc[pos:])))
 	if n < 5 || n > limit-pos {
-		return 0, fmt.Errorf("%w: a length of %d where %d octets are left", ErrCorrupt, n, limit-pos)
+		return 0, fmt.Errorf("%w: length %d exceeds the %d bytes left", ErrCorrupt, n, limit-pos)
 	}
 	return pos + n, nil
 }
 
-// valueSize returns how many octets of b the value of type typ takes.
+// valueSize returns the size in bytes of the value of type typ at the start of b.
 func valueSize(typ bson.Type, b []byte) (int, error) {
 	fixed := func(n int) (int, error) {
 		if len(b) < n {
-			return 0, fmt.Errorf("%w: cut off in a value of type %v", ErrCorrupt, typ)
+			return 0, fmt.Errorf("%w: truncated value of type %v", ErrCorrupt, typ)
 		}
 		return n, nil
 	}
-	// counted is a value that begins with a length, of which extra octets are not counted.
+	// counted returns the size of a value that begins with a length, which does not include extra
+	// bytes.
 	counted := func(extra, least int) (int, error) {
 		if len(b) < 4 {
 			return fixed(4)
 		}
 		n := int(int32(binary.LittleEndian.Uint32(b)))
 		if n < least || n > len(b)-extra {
-			return 0, fmt.Errorf("%w: a length of %d in a value of type %v", ErrCorrupt, n, typ)
+			return 0, fmt.Errorf("%w: invalid length %d of a value of type %v", ErrCorrupt, n, typ)
 		}
 		return n + extra, nil
 	}
@@ -167,7 +178,7 @@ func valueSize(typ bson.Type, b []byte) (int, error) {
 		for range 2 {
 			i := bytes.IndexByte(b[n:], 0)
 			if i < 0 {
-				return 0, fmt.Errorf("%w: a regular expression without an end", ErrCorrupt)
+				return 0, fmt.Errorf("%w: unterminated regular expression", ErrCorrupt)
 			}
 			n += i + 1
 		}
@@ -178,20 +189,20 @@ func valueSize(typ bson.Type, b []byte) (int, error) {
 
 type segment struct {
 	key   []byte
-	index int  // position in its document or array
-	array bool // whether that is an array
+	index int  // index in the document or array
+	array bool // the parent is an array
 }
 
-// Path is where a value stands. It is not safe for concurrent use.
+// Path is the path of a value. It is not safe for concurrent use.
 type Path struct {
 	segments []segment
-	levels   []level // what each segment is in
+	levels   []level // the parent of each segment
 }
 
 func (p *Path) push(s segment) { p.segments = append(p.segments, s) }
 func (p *Path) pop()           { p.segments = p.segments[:len(p.segments)-1] }
 
-// Dotted returns the path as updates and queries write it, array positions as numbers: items.0.id.
+// Dotted returns the path in dot notation, with array indexes as numbers: items.0.id.
 func (p *Path) Dotted() string {
 	var b []byte
 	for i, s := range p.segments {
@@ -207,8 +218,9 @@ func (p *Path) Dotted() string {
 	return string(b)
 }
 
-// AppendField appends the name of the field that the value belongs to, the same for all elements of an array and for all
-// documents: items[].id. A key that looks like data, an identifier or a number, is *.
+// AppendField appends the name of the field that the value belongs to. It is the same for all
+// elements of an array and for all documents: items[].id. A key that looks like data, such as an
+// identifier or a number, is written as *.
 func (p *Path) AppendField(b []byte) []byte {
 	for i, s := range p.segments {
 		switch {
@@ -227,10 +239,13 @@ func (p *Path) AppendField(b []byte) []byte {
 	return b
 }
 
-// Top returns the key at the document's top level.
+// Top returns the key at the top level of the document.
 func (p *Path) Top() string { return string(p.segments[0].key) }
 
-// isData reports whether key is one of many that stand for the same thing: a number, an ObjectID, a UUID.
+// IsData reports whether AppendField writes the key as *.
+func IsData(key string) bool { return isData([]byte(key)) }
+
+// isData reports whether key looks like data rather than a name: a number, an ObjectID or a UUID.
 func isData(key []byte) bool {
 	digits := true
 	for i, c := range key {
@@ -248,9 +263,9 @@ func isData(key []byte) bool {
 }
 
 // ErrUnaddressable is wrapped by the errors of Addressable.
-var ErrUnaddressable = errors.New("no update can name this path")
+var ErrUnaddressable = errors.New("an update cannot address this path")
 
-// Addressable returns nil where the dotted path leads an update to the value and to nothing else.
+// Addressable returns nil if an update of the dotted path changes the value and nothing else.
 func (p *Path) Addressable() error {
 	for i, s := range p.segments {
 		if s.array {
@@ -259,9 +274,9 @@ func (p *Path) Addressable() error {
 		key := string(s.key)
 		switch {
 		case key == "":
-			return fmt.Errorf("%w: a field name in it is empty", ErrUnaddressable)
+			return fmt.Errorf("%w: empty field name", ErrUnaddressable)
 		case bytes.IndexByte(s.key, '.') >= 0:
-			return fmt.Errorf("%w: the field name %q has a dot", ErrUnaddressable, key)
+			return fmt.Errorf("%w: the field name %q contains a dot", ErrUnaddressable, key)
 		case key[0] == '$' && (i == 0 || key != "$ref" && key != "$id" && key != "$db"):
 			return fmt.Errorf("%w: the field name %q begins with a dollar sign", ErrUnaddressable, key)
 		}
@@ -269,8 +284,8 @@ func (p *Path) Addressable() error {
 	return nil
 }
 
-// Repeated reports whether a field name on the way to the value stands twice in its document, so that an update would
-// change the first one only. doc is the document that is walked.
+// Repeated reports whether a field name on the path occurs twice in its document, so that an update
+// would change only the first one. doc is the document that is walked.
 func (p *Path) Repeated(doc []byte) bool {
 	for i, s := range p.segments {
 		if !s.array && p.levels[i].repeats(doc, s.key) {
@@ -280,11 +295,11 @@ func (p *Path) Repeated(doc []byte) bool {
 	return false
 }
 
-// level is a document or array on the way to a value.
+// level is a document or array on the path to a value.
 type level struct {
-	start int // in the document that is walked
+	start int // position in the document that is walked
 	asked int
-	names map[string]int // how often each stands, once that was asked manyTimes
+	names map[string]int // number of occurrences of each name, set after manyTimes queries
 }
 
 const manyTimes = 16
@@ -306,14 +321,14 @@ func (l *level) repeats(doc []byte, name []byte) bool {
 	return l.names[string(name)] > 1
 }
 
-// eachName calls f for the field names of the document that begins at pos.
+// eachName calls f for each field name of the document that begins at pos.
 func eachName(doc []byte, pos int, f func(name []byte)) {
 	limit := pos + int(binary.LittleEndian.Uint32(doc[pos:])) - 1
 	for pos += 4; pos < limit; {
 		typ := bson.Type(doc[pos])
 		n := bytes.IndexByte(doc[pos+1:limit], 0)
 		if n < 0 {
-			return // the rest of the document is corrupt, and the walk will end there
+			return // the rest of the document is corrupt, so the walk will fail there
 		}
 		f(doc[pos+1 : pos+1+n])
 		pos += n + 2
@@ -333,21 +348,22 @@ func eachName(doc []byte, pos int, f func(name []byte)) {
 	}
 }
 
-// Pattern is a set of fields by name: array positions are left out, and * stands for any one field name. It is safe for
-// concurrent use.
+// Pattern matches fields by name. Array indexes are left out, and * matches any single field name.
+// It is safe for concurrent use.
 type Pattern struct{ segments []string }
 
-// ParsePattern reads a name as AppendField writes it, with or without its brackets: items[].id or items.id.
+// ParsePattern parses a name as AppendField writes it, with or without brackets: items[].id or
+// items.id.
 func ParsePattern(s string) (Pattern, error) {
 	var p Pattern
 	p.segments = strings.Split(strings.ReplaceAll(s, "[]", ""), ".")
 	if slices.Contains(p.segments, "") {
-		return Pattern{}, fmt.Errorf("%q is not a field path: a name in it is empty", s)
+		return Pattern{}, fmt.Errorf("invalid field path %q: empty name", s)
 	}
 	return p, nil
 }
 
-// Match reports whether p names the field that the value belongs to.
+// Match reports whether p matches the field that the value belongs to.
 func (p Pattern) Match(path *Path) bool {
 	i := 0
 	for _, s := range path.segments {
@@ -362,7 +378,7 @@ func (p Pattern) Match(path *Path) bool {
 	return i == len(p.segments)
 }
 
-// MatchField is Match for a name as Path.AppendField writes it.
+// MatchField is like Match, for a name as Path.AppendField writes it.
 func (p Pattern) MatchField(field string) bool {
 	names := strings.Split(strings.ReplaceAll(field, "[]", ""), ".")
 	if len(names) != len(p.segments) {
@@ -376,7 +392,7 @@ func (p Pattern) MatchField(field string) bool {
 	return true
 }
 
-// Top returns the name at the document's top level, * for any.
+// Top returns the name at the top level of the document, or * for any name.
 func (p Pattern) Top() string { return p.segments[0] }
 
 func (p Pattern) String() string { return strings.Join(p.segments, ".") }

@@ -20,7 +20,8 @@ func marshal(t testing.TB, v any) []byte {
 	return b
 }
 
-// everyType has one of each BSON type, so that the walker's sizes are held against the driver's encoding.
+// everyType returns a document with a value of each BSON type, to compare the sizes of the walker
+// with the encoding of the driver.
 func everyType() bson.D {
 	dec, _ := bson.ParseDecimal128("1.5")
 	return bson.D{
@@ -102,7 +103,7 @@ func FuzzDocument(f *testing.F) {
 	f.Add([]byte{5, 0, 0, 0, 0})
 	f.Fuzz(func(t *testing.T, doc []byte) {
 		err := Document(doc, func(p *Path, l Leaf) error {
-			p.Repeated(doc) // walks parts that have been walked, so it cannot run past the end
+			p.Repeated(doc) // only walks what has been walked, so it cannot run past the end
 			_ = p.Addressable()
 			_ = p.AppendField(nil)
 			if string(doc[l.Offset:l.Offset+len(l.Value)]) != string(l.Value) {
@@ -188,12 +189,12 @@ func TestRepeated(t *testing.T) {
 	}
 }
 
-// However many names a document has, each is found to be repeated or not, in a time that goes with their number.
+// Repeated names are detected among many names, in time linear in their number.
 func TestRepeatedAmongMany(t *testing.T) {
 	var doc bson.D
 	var list bson.A
 	for i := range 100_000 {
-		doc = append(doc, bson.E{Key: fmt.Sprint("k", i%99_999), Value: 1}) // the first name again at the end
+		doc = append(doc, bson.E{Key: fmt.Sprint("k", i%99_999), Value: 1}) // the first name is repeated at the end
 		list = append(list, 1)
 	}
 	doc = append(doc, bson.E{Key: "list", Value: list})

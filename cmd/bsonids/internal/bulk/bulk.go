@@ -1,0 +1,90 @@
+// Package bulk writes batches of documents, and separates the errors of single documents from the
+// errors of the server.
+package bulk
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+)
+
+// Timeout is the time limit of a batch that a server neither completes nor refuses. An interrupt
+// does not end a batch.
+const Timeout = 5 * time.Minute
+
+// MaxUpdate is the maximum size in bytes of the filter and the update of one document.
+const MaxUpdate = 16 << 20
+
+// Refusal is one write of a batch that the server refused.
+type Refusal struct {
+	Index     int    // index of the write in the batch
+	Reason    string // a description
+	Duplicate bool   // another document has the same value of a unique index
+	Moved     bool   // a path no longer leads to a value: the document has changed
+}
+
+// Update sends updates, which the server may carry out in any order. matched is the number of
+// documents that they matched. A refused update does not prevent the others. The error is an error
+// of the server. Some of the updates may have been carried out despite it.
+func Update(ctx context.Context, coll *mongo.Collection, updates []mongo.WriteModel) (matched int64, refused []Refusal, err error) {
+	res, err := coll.BulkWrite(ctx, updates, options.BulkWrite().SetOrdered(false))
+	if refused, err = triage(err); err != nil {
+		return 0, nil, err
+	}
+	if res != nil {
+		matched = res.MatchedCount
+	}
+	return matched, refused, nil
+}
+
+// Insert inserts documents in any order. Its results are as in [Update].
+func Insert(ctx context.Context, coll *mongo.Collection, docs []bson.Raw) ([]Refusal, error) {
+	many := make([]any, len(docs))
+	for i, d := range docs {
+		many[i] = d
+	}
+	_, err := coll.InsertMany(ctx, many, options.InsertMany().SetOrdered(false).SetBypassDocumentValidation(false))
+	return triage(err)
+}
+
+// triage returns the refusals in err if err is about single documents, and err itself if it is
+// about the server.
+func triage(err error) ([]Refusal, error) {
+	if err == nil {
+		return nil, nil
+	}
+	var e mongo.BulkWriteException
+	if !errors.As(err, &e) || e.WriteConcernError != nil || len(e.WriteErrors) == 0 {
+		return nil, err
+	}
+	refused := make([]Refusal, len(e.WriteErrors))
+	for i, we := range e.WriteErrors {
+		if failure.Concerns(we.Code) {
+			return nil, err
+		}
+		const pathNotViable = 28
+		refused[i] = Refusal{Index: we.Index, Reason: reason(we.WriteError), Duplicate: mongo.IsDuplicateKeyError(we), Moved: we.Code == pathNotViable}
+	}
+	return refused, nil
+}
+
+// reason describes why the server refused a write.
+func reason(we mongo.WriteError) string {
+	const documentValidationFailure = 121
+	switch {
+	case mongo.IsDuplicateKeyError(we):
+		return "another document has the converted value, and an index is unique"
+	case we.Code == documentValidationFailure:
+		return "the validator of the collection rejects the converted document"
+	}
+	message, _, _ := strings.Cut(we.Message, "{")
+	return fmt.Sprintf("the server rejected the update: %s (code %d)", strings.TrimSpace(message), we.Code)
+}

@@ -1,0 +1,124 @@
+// Package cli implements the command line: the commands, their flags, and the steps of each
+// command.
+package cli
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/logs"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/terminal"
+)
+
+// Main runs a command line on the streams of the process and returns its exit code. The first
+// interrupt asks the command to stop cleanly. The second one ends the process at once.
+func Main(args []string) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop)
+	return Run(ctx, args, os.Stdout, os.Stderr)
+}
+
+// Run runs a command line and returns its exit code, one of those in package failure.
+func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	out := terminal.NewWriter(stdout)
+	c := newConsole(out, stderr)
+	defer c.close()
+	root := newRootCommand(c)
+	root.SetArgs(args)
+	root.SetOut(out)
+	root.SetErr(stderr)
+	cmd, err := root.ExecuteContextC(ctx)
+	if out.Err() != nil && (err == nil || errors.Is(err, failure.ErrIncomplete)) {
+		c.fail("cannot write the output: %v", out.Err())
+		return failure.ExitFailed
+	}
+	var ran commandError
+	switch {
+	case err == nil:
+		return failure.ExitOK
+	case errors.Is(err, failure.ErrIncomplete):
+		return failure.ExitIncomplete
+	case !errors.As(err, &ran):
+		// An error that no command returned is an error in the command line itself.
+		c.fail("%s; see bsonids --help", failure.Hide(err.Error(), args))
+		return failure.ExitUsage
+	}
+	e := failure.Explain(nameFlag(ran.err), c.connectionString())
+	text := failure.Hide(e.Text, args)
+	if writes(cmd) && c.wayOn == nil {
+		text += "; this command changed nothing"
+	}
+	c.fail("%s", text)
+	if c.wayOn != nil {
+		for _, line := range c.wayOn.lines(args) {
+			c.fail("%s", line)
+		}
+	}
+	return e.Kind.ExitCode()
+}
+
+// commandError marks the errors that commands return, as opposed to those of the command line.
+type commandError struct{ err error }
+
+func (e commandError) Error() string { return e.err.Error() }
+func (e commandError) Unwrap() error { return e.err }
+
+// runE wraps the run function of a command for cobra.
+func runE(run func(ctx context.Context, args []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		if err := run(cmd.Context(), args); err != nil {
+			return commandError{err}
+		}
+		return nil
+	}
+}
+
+// NewCommand returns the command without running it. It is for generating the documentation.
+func NewCommand() *cobra.Command { return newRootCommand(newConsole(io.Discard, io.Discard)) }
+
+func newRootCommand(c *console) *cobra.Command {
+	v, _ := build()
+	root := &cobra.Command{
+		Use:   "bsonids",
+		Short: "Show which UUIDs a MongoDB deployment stores, and convert them",
+		Long: `bsonids shows which UUIDs the collections of a MongoDB deployment store, with
+their binary subtype and their most likely byte order, and converts them from
+one representation to another without losing any.
+
+Exit codes: 0 done; 1 failed; 2 wrong usage; 3 done, but documents were skipped,
+a proof found differences, guard found old values, or scan --fail-on found a
+field; 4 the server cannot be reached or was lost; 5 wrong credentials or a
+missing privilege; 130 interrupted.`,
+		Example: `  bsonids scan --uri mongodb://localhost:27017 --db shop
+  bsonids convert --db shop --collection orders --from javaLegacy --to standard`,
+		Version:       v,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Args:          cobra.NoArgs,
+
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			if c.logger() != nil {
+				c.log.Start()
+			}
+			return noneEmpty(cmd.Flags())
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.SetVersionTemplate("{{.Name}} {{.Version}}\n")
+	root.CompletionOptions.HiddenDefaultCmd = true
+	root.PersistentFlags().Var(c.logFormat, "log-format", "write log lines to stderr in this format: text, json; by default, text unless stderr is a terminal")
+	completeWords(root, "log-format", false, logs.Text, logs.JSON)
+	root.PersistentFlags().BoolVarP(&c.quiet, "quiet", "q", false, "print no progress to stderr")
+	root.AddCommand(newShowCommand(c), newScanCommand(c), newConvertCommand(c), newPlanCommand(c), newApplyCommand(c),
+		newStatusCommand(c), newVerifyCommand(c), newUndoCommand(c), newGuardCommand(c),
+		newVersionCommand(c))
+	return root
+}

@@ -1,0 +1,126 @@
+package cli
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/server"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/terminal"
+)
+
+// completionLimit is how long the completion of a value may take. A user waits for it.
+const completionLimit = 1500 * time.Millisecond
+
+// completion is the type of cobra's completion functions.
+type completion = func(cmd *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective)
+
+// completeNames completes the flags --db and, if cmd has it, --collection with names from the
+// server. databases returns the values of --db.
+func (c *console) completeNames(cmd *cobra.Command, databases func() []string) {
+	complete := func(flag string, list func(context.Context, *mongo.Client) ([]string, error)) {
+		_ = cmd.RegisterFlagCompletionFunc(flag, c.fromServer(list)) // the error is that there is no such flag
+	}
+	complete("db", databaseNames)
+	complete("collection", func(ctx context.Context, client *mongo.Client) ([]string, error) {
+		dbs := databases()
+		if len(dbs) == 0 {
+			var err error
+			if dbs, err = databaseNames(ctx, client); err != nil {
+				return nil, err
+			}
+		}
+		var all []string
+		for _, db := range dbs {
+			if !validDatabase(db) {
+				continue
+			}
+			names, err := client.Database(db).ListCollectionNames(ctx, bson.D{}, options.ListCollections().SetNameOnly(true).SetAuthorizedCollections(true))
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, names...)
+		}
+		return slices.DeleteFunc(all, func(name string) bool { return !validCollection(name) || name == record.Name }), nil
+	})
+}
+
+func databaseNames(ctx context.Context, client *mongo.Client) ([]string, error) {
+	names, err := client.ListDatabaseNames(ctx, bson.D{}, options.ListDatabases().SetNameOnly(true).SetAuthorizedDatabases(true))
+	return slices.DeleteFunc(names, func(name string) bool { return name == "admin" || name == "config" || name == "local" }), err
+}
+
+// fromServer returns a completion function for names that the server lists. It completes nothing
+// if the server does not answer in time, or if the password is missing, and never shows an error,
+// because the shell shows what it prints in the middle of the command line.
+func (c *console) fromServer(list func(context.Context, *mongo.Client) ([]string, error)) completion {
+	return func(cmd *cobra.Command, _ []string, toComplete string) ([]string, cobra.ShellCompDirective) {
+		ctx, cancel := context.WithTimeout(cmd.Context(), completionLimit)
+		defer cancel()
+		found := make(chan []string, 1)
+		// The lookup of mongodb+srv in DNS and reading --uri-file from a pipe cannot be canceled.
+		go func() { found <- c.names(ctx, list) }()
+		select {
+		case names := <-found:
+			return candidates(names, toComplete), cobra.ShellCompDirectiveNoFileComp
+		case <-ctx.Done():
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+	}
+}
+
+func (c *console) names(ctx context.Context, list func(context.Context, *mongo.Client) ([]string, error)) []string {
+	uri := c.connectionString()
+	if c.uriFile != "" {
+		var err error
+		if uri, err = readURI(c.uriFile); err != nil {
+			return nil
+		}
+	}
+	if _, missing := withoutPassword(uri); missing {
+		return nil
+	}
+	client, err := server.Connect(ctx, uri, server.Read)
+	if err != nil {
+		return nil
+	}
+	defer server.Disconnect(client)
+	names, err := list(ctx, client)
+	if err != nil {
+		return nil
+	}
+	return names
+}
+
+// candidates returns the names that complete a value, which may be a list with commas, in order. It
+// leaves out names that a shell may interpret.
+func candidates(names []string, toComplete string) []string {
+	before := toComplete[:strings.LastIndexByte(toComplete, ',')+1]
+	var out []string
+	for _, name := range names {
+		if terminal.Cell(name) == name && !strings.ContainsAny(name, " ,'\"`\\$;&|<>()*?[]{}!#~") && strings.HasPrefix(before+name, toComplete) {
+			out = append(out, before+name)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// completeWords completes a flag with fixed words. A list of words is completed after each comma if
+// several is true.
+func completeWords(cmd *cobra.Command, flag string, several bool, words ...string) {
+	_ = cmd.RegisterFlagCompletionFunc(flag, func(_ *cobra.Command, _ []string, toComplete string) ([]string, cobra.ShellCompDirective) {
+		directive := cobra.ShellCompDirectiveNoFileComp
+		if several {
+			directive |= cobra.ShellCompDirectiveNoSpace
+		}
+		return candidates(words, toComplete), directive
+	})
+}

@@ -1,0 +1,124 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"regexp"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"golang.org/x/term"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/server"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/terminal"
+)
+
+// serverFlags adds the flags of the commands that need a server.
+func serverFlags(cmd *cobra.Command, c *console) {
+	// The default is read later, because --help prints the default of a flag.
+	cmd.Flags().StringVar(&c.uri, "uri", "", "connection string; other users of the machine can read it in the list of processes")
+	cmd.Flags().StringVar(&c.uriFile, "uri-file", "", "file that holds the connection string; MONGODB_URI is used if neither flag is given")
+	cmd.MarkFlagsMutuallyExclusive("uri", "uri-file")
+}
+
+// connectionString returns the connection string that the user gave, or as much of it as is known.
+func (c *console) connectionString() string {
+	if c.uri != "" || c.uriFile != "" {
+		return c.uri
+	}
+	return os.Getenv("MONGODB_URI")
+}
+
+// connect connects to the server that the user named. It asks for the password if the connection
+// string names a user without one and stdin is a terminal.
+func (c *console) connect(ctx context.Context, mode server.Mode) (*mongo.Client, error) {
+	if c.uriFile != "" {
+		var err error
+		if c.uri, err = readURI(c.uriFile); err != nil {
+			return nil, failure.Usagef("--uri-file %s: %v", c.uriFile, err)
+		}
+	}
+	uri := c.connectionString()
+	if user, ok := withoutPassword(uri); ok && terminal.Is(os.Stdin) {
+		fmt.Fprintf(c.err, "Password of %s: ", terminal.Cell(user))
+		password, err := term.ReadPassword(int(os.Stdin.Fd()))
+		fmt.Fprintln(c.err)
+		if err != nil {
+			return nil, failure.Usagef("no password: %v", err)
+		}
+		uri = withPassword(uri, string(password))
+		c.uri = uri
+	}
+	return server.Connect(ctx, uri, mode)
+}
+
+// readURI reads a connection string from a file, which must have one line. The file may be a pipe.
+func readURI(path string) (string, error) {
+	const most = 64 << 10
+	f, err := os.Open(path)
+	if err != nil {
+		var pe *os.PathError
+		if errors.As(err, &pe) {
+			err = pe.Err
+		}
+		return "", err
+	}
+	defer func() { _ = f.Close() }()
+	b, err := io.ReadAll(io.LimitReader(f, most+1))
+	uri := strings.TrimSpace(string(b))
+	switch {
+	case err != nil:
+		return "", err
+	case uri == "":
+		return "", errors.New("the file is empty")
+	case len(b) > most || strings.ContainsAny(uri, "\r\n\x00"):
+		return "", errors.New("the file must have a single line with the connection string")
+	}
+	return uri, nil
+}
+
+// userOnly matches a connection string that names a user without a password.
+var userOnly = regexp.MustCompile(`^(mongodb(?:\+srv)?://[^:@/?]+)(@[^@]*)$`)
+
+// otherMechanism matches the authentication mechanisms that need no password.
+var otherMechanism = regexp.MustCompile(`(?i)[?&]authMechanism=(MONGODB-X509|MONGODB-AWS|MONGODB-OIDC|GSSAPI)(&|$)`)
+
+// withoutPassword returns the user that a connection string names, and whether its password is
+// missing and needed.
+func withoutPassword(uri string) (user string, ok bool) {
+	m := userOnly.FindStringSubmatch(uri)
+	if m == nil || otherMechanism.MatchString(uri) {
+		return "", false
+	}
+	_, user, _ = strings.Cut(m[1], "://")
+	if decoded, err := url.PathUnescape(user); err == nil {
+		user = decoded
+	}
+	return user, true
+}
+
+// withPassword adds the password to a connection string that names a user without a password.
+func withPassword(uri, password string) string {
+	m := userOnly.FindStringSubmatch(uri)
+	return m[1] + ":" + strings.ReplaceAll(url.QueryEscape(password), "+", "%20") + m[2]
+}
+
+// gentle reduces the batch size and the number of workers of each of several conversions at once to
+// what the server can handle. workers may be nil.
+func (c *console) gentle(ctx context.Context, client *mongo.Client, atOnce int, batch, workers *count) {
+	limit := server.WriteLimit(ctx, client)
+	if limit == 0 {
+		return
+	}
+	limit = max(1, limit/atOnce)
+	batch.value = min(batch.value, limit)
+	if workers != nil {
+		workers.value = min(workers.value, max(1, limit/batch.value))
+	}
+}

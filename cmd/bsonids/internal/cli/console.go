@@ -1,0 +1,94 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/logs"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/terminal"
+)
+
+// console holds what the commands of one command line share.
+type console struct {
+	out, err  io.Writer
+	quiet     bool
+	logFormat *enum
+	log       *logs.Log // nil if messages are not written as log lines, or before the first one
+	uri       string
+	uriFile   string
+	wayOn     *wayOn // nil until a command starts to write
+	namespace string // the collection that all messages are about, if several are converted at once
+}
+
+func newConsole(out, err io.Writer) *console {
+	return &console{out: out, err: err, logFormat: &enum{words: []string{logs.Text, logs.JSON}}}
+}
+
+// logger returns the log, or nil if stderr is a terminal and the user did not ask for log lines.
+func (c *console) logger() *logs.Log {
+	format := c.logFormat.value
+	if format == "" && !terminal.Is(c.err) {
+		format = logs.Text
+	}
+	if c.log == nil && format != "" {
+		c.log = logs.New(c.err, format, c.quiet, time.Now)
+	}
+	return c.log
+}
+
+// close ends the log.
+func (c *console) close() {
+	if c.log != nil {
+		c.log.Stop()
+	}
+}
+
+// child returns a console for one of several collections that are converted at once. It shows no
+// progress.
+func (c *console) child(namespace string) *console {
+	child := *c
+	child.namespace, child.quiet = namespace, true
+	return &child
+}
+
+// about sets the collection that further log lines name.
+func (c *console) about(namespace string) {
+	if c.namespace != "" {
+		return
+	}
+	if l := c.logger(); l != nil {
+		l.About(namespace)
+	}
+}
+
+// warn writes a warning to stderr.
+func (c *console) warn(format string, args ...any) { c.message((*logs.Log).Warn, format, args...) }
+
+// fail writes an error to stderr.
+func (c *console) fail(format string, args ...any) { c.message((*logs.Log).Error, format, args...) }
+
+func (c *console) message(write func(*logs.Log, string), format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	if c.namespace != "" {
+		text = c.namespace + ": " + text
+	}
+	if l := c.logger(); l != nil {
+		write(l, text)
+		return
+	}
+	fmt.Fprintf(c.err, "bsonids: %s\n", terminal.Line(text))
+}
+
+// progress shows on stderr how many documents of a collection were read. total is the number of
+// documents to read, or -1 if it is not known. doing says what is done, such as "scanning".
+func (c *console) progress(total int64, doing, namespace string) *terminal.Progress {
+	if l := c.logger(); l != nil {
+		t := l.Begin(total, doing, namespace)
+		return terminal.NewProgress(t.Add, t.Done)
+	}
+	if c.quiet {
+		return &terminal.Progress{}
+	}
+	return terminal.NewBar(c.err, total, doing+" "+namespace)
+}

@@ -1,0 +1,109 @@
+package cli
+
+import (
+	"context"
+	"math"
+	"time"
+
+	"github.com/spf13/cobra"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/server"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/survey"
+)
+
+type planOptions struct {
+	*console
+	load       loadFlags
+	database   string
+	to         kindFlag
+	references count
+}
+
+func newPlanCommand(c *console) *cobra.Command {
+	o := &planOptions{console: c, references: count{10_000, 0, math.MaxInt32}}
+	cmd := &cobra.Command{
+		Use:   "plan",
+		Short: "Write a plan to convert all collections of a database",
+		Long: `plan reads every document of every collection of a database and writes a plan
+to stdout, a YAML file for you to review and edit. It changes nothing.
+
+The plan has every field with UUIDs, with the evidence and a decision: convert
+from a representation, leave, or unknown. It also has the references between
+collections, found by equal values, the order of the work, the files that
+bsonids apply writes, and an estimate of the time. A plan with a decision that
+is unknown cannot be applied.`,
+		Example: `  bsonids plan --db shop > plan.yaml
+  bsonids apply plan.yaml --state-dir shop.state`,
+		Args: cobra.NoArgs,
+		RunE: runE(o.run),
+	}
+	serverFlags(cmd, c)
+	o.to.Kind, _ = convert.ParseKind("standard")
+	f := cmd.Flags()
+	f.StringVar(&o.database, "db", "", "database")
+	c.completeNames(cmd, func() []string { return []string{o.database} })
+	f.Var(&o.to, "to", "target representation: standard, csharpLegacy, javaLegacy, pythonLegacy")
+	surveyFlag(cmd, &o.references)
+	o.load.add(cmd, false)
+	_ = cmd.MarkFlagRequired("db") // the flag exists
+	return cmd
+}
+
+// surveyFlag adds the flag for the documents that are read to compare collections.
+func surveyFlag(cmd *cobra.Command, n *count) {
+	cmd.Flags().Var(n, "references", "number of documents to read in advance, at random, of each collection, for UUIDs of known order that equal values of other collections; 0 for none")
+}
+
+func (o *planOptions) run(ctx context.Context, _ []string) error {
+	if err := o.load.check(); err != nil {
+		return err
+	}
+	if !validDatabase(o.database) {
+		return failure.Usagef("--db %q is not a valid database name", o.database)
+	}
+	if _, err := convert.NewConversion(convert.Kind{}, o.to.Kind, nil); err != nil {
+		return failure.Usagef("--to %s: %v", o.to.Name, err)
+	}
+	client, err := o.connect(ctx, server.Write) // reads from the primary, as the conversion does
+	if err != nil {
+		return err
+	}
+	defer server.Disconnect(client)
+	o.load.begin(o.console)
+	s, err := o.survey(ctx, client.Database(o.database), &o.load, o.references, true)
+	if err != nil {
+		return err
+	}
+	p := plan.Build(s, o.to.Kind)
+	if err := plan.Write(o.out, p); err != nil {
+		return err
+	}
+	unknown := 0
+	for _, c := range p.Collections {
+		for _, f := range c.Fields {
+			if f.Decision == plan.Unknown {
+				unknown++
+			}
+		}
+	}
+	if unknown > 0 {
+		o.warn("the decision about %d fields is unknown: edit the plan before you apply it", unknown)
+	}
+	return nil
+}
+
+// survey reads all collections of the database. measured is set to measure the costs, too.
+func (c *console) survey(ctx context.Context, db *mongo.Database, load *loadFlags, references count, measured bool) (*survey.Survey, error) {
+	s, err := survey.Make(ctx, db, survey.Options{Known: int64(references.value), Measure: measured, Now: time.Now, Patience: load.patience, Progress: c.progress})
+	if err != nil {
+		return nil, err
+	}
+	for _, n := range s.NotRead {
+		c.warn("not read: %s", n)
+	}
+	return s, nil
+}

@@ -1,0 +1,196 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/report"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/scan"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/server"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/terminal"
+)
+
+type scanOptions struct {
+	*console
+	output                 *enum
+	databases, collections []string
+	sample                 count
+	all                    bool
+	failOn                 *enums
+	dumpFlags
+	from          kindFlag
+	fields, trust []string
+}
+
+func newScanCommand(c *console) *cobra.Command {
+	o := &scanOptions{console: c, sample: count{10_000, 1, math.MaxInt32}, failOn: &enums{}}
+	for _, k := range scan.Kinds {
+		o.failOn.words = append(o.failOn.words, string(k))
+	}
+	cmd := &cobra.Command{
+		Use:   "scan",
+		Short: "Count the UUIDs of collections, by field and by how they are stored",
+		Long: `scan reads documents at every depth. For each collection and field, it prints
+how many values are binary subtype 4, subtype 3, subtype 0 of 16 bytes, and UUIDs
+in text. Subtypes 3 and 0 do not determine the byte order, so scan prints the
+most likely one, with the evidence and its probability. If the values do not
+determine the order, scan prints "undetermined", and what would determine it.
+
+scan reads a random sample of each collection, or every document with --all. It
+changes nothing. Array positions are printed as [], and field names that are
+data, such as identifiers, as *.
+
+With --dump, scan reads every document of a dump of mongodump instead of a
+server. --decision then also writes which values bsonids convert converts.
+
+With --fail-on, the exit code is 3 if a field is one of:
+
+  legacy   values of subtype 3
+  generic  UUIDs of subtype 0, but not values that may be other data
+  mixed    UUIDs of several subtypes, of text and a subtype, or in several byte
+           orders of one subtype`,
+		Example: `  bsonids scan --db shop
+  bsonids scan --db shop --collection orders --all --output html > orders.html
+  bsonids scan --all --quiet --fail-on legacy,mixed,generic > uuids.txt
+  bsonids scan --dump dump/`,
+		Args: cobra.NoArgs,
+		RunE: runE(o.run),
+	}
+	serverFlags(cmd, c)
+	o.output = outputFlag(cmd, formatTable, formatJSON, formatHTML)
+	f := cmd.Flags()
+	f.StringSliceVar(&o.databases, "db", nil, "database to scan; by default, all except admin, config and local")
+	f.StringSliceVar(&o.collections, "collection", nil, "collection or view to scan; by default, all collections of the databases")
+	f.Var(&o.sample, "sample", "number of documents of each collection to read, at random")
+	f.BoolVar(&o.all, "all", false, "read every document")
+	f.Var(o.failOn, "fail-on", "exit with code 3 if a field is one of these: legacy, mixed, generic")
+	completeWords(cmd, "fail-on", true, o.failOn.words...)
+	c.completeNames(cmd, func() []string { return o.databases })
+	cmd.MarkFlagsMutuallyExclusive("sample", "all")
+	o.dumpFlags.add(cmd, []string{"db", "collection", "all", "output", "fail-on"}, []string{"decision", "from", "field", "trust"})
+	f.StringVar(&o.decisionFile, "decision", "", "with --dump: new file to write the decision about each field to, for bsonids convert --decision")
+	f.Var(&o.from, "from", "with --decision: representation of the stored values, as for bsonids convert")
+	f.StringSliceVar(&o.fields, "field", nil, "with --decision: field to convert, as for bsonids convert")
+	f.StringSliceVar(&o.trust, "trust", nil, "with --decision: field to trust, as for bsonids convert")
+	return cmd
+}
+
+func (o *scanOptions) run(ctx context.Context, _ []string) error {
+	if err := o.dumpFlags.check(); err != nil {
+		return err
+	}
+	for _, db := range o.databases {
+		if !validDatabase(db) {
+			return failure.Usagef("--db: invalid database name %q", db)
+		}
+	}
+	if o.dump != "" {
+		return o.scanDump(ctx)
+	}
+	client, err := o.connect(ctx, server.Read)
+	if err != nil {
+		return err
+	}
+	defer server.Disconnect(client)
+	namespaces, err := scan.Namespaces(ctx, client, o.databases, o.collections)
+	if err != nil {
+		return err
+	}
+	sample := int64(o.sample.value)
+	if o.all {
+		sample = 0
+	}
+	r := scan.Report{Server: server.Host(o.connectionString()), Time: time.Now().UTC().Truncate(time.Second), Collections: []scan.Collection{}}
+	var collectors []*scan.Collector
+	read := make(map[string]scan.Readout)
+	for _, ns := range namespaces {
+		c := scan.NewCollector(ns.String())
+		m, err := scan.Read(ctx, client.Database(ns.Database).Collection(ns.Collection), c, sample, func(total int64) *terminal.Progress {
+			return o.progress(total, "scanning", ns.String())
+		})
+		if err != nil {
+			return err
+		}
+		collectors = append(collectors, c)
+		read[ns.String()] = m
+		if m.Malformed > 0 {
+			r.Warnings = append(r.Warnings, ns.String()+" has malformed documents, which were not counted")
+		}
+		if m.Mode == scan.First {
+			r.Warnings = append(r.Warnings, ns.String()+": the first documents were read instead of a random sample, because the server cannot sample")
+		}
+	}
+	if len(o.collections) == 0 {
+		views, err := scan.Views(ctx, client, namespaces)
+		if err != nil {
+			return err
+		}
+		if len(views) > 0 {
+			r.Warnings = append(r.Warnings, leftOut(views))
+		}
+	}
+	r.Collections = scan.Judge(collectors, r.Time)
+	for i := range r.Collections {
+		c := &r.Collections[i]
+		m := read[c.Namespace]
+		c.Mode, c.Documents, c.Malformed = m.Mode, max(m.Documents, c.Scanned), m.Malformed
+	}
+	return o.print(r)
+}
+
+// print writes the report of a scan.
+func (o *scanOptions) print(r scan.Report) (err error) {
+	for _, w := range r.Warnings {
+		o.warn("%s", w)
+	}
+	switch o.output.value {
+	case formatJSON:
+		err = report.JSON(o.out, r)
+	case formatHTML:
+		err = report.HTML(o.out, r)
+	default:
+		report.Scan(o.out, r)
+	}
+	if err == nil {
+		err = o.failed(r)
+	}
+	return err
+}
+
+// failed names the fields for which --fail-on makes the scan fail, and returns
+// failure.ErrIncomplete if there are any.
+func (o *scanOptions) failed(r scan.Report) (err error) {
+	for _, c := range r.Collections {
+		if c.Overflow && len(o.failOn.values) > 0 {
+			o.warn("%s has too many fields; --fail-on did not check all of them", c.Namespace)
+		}
+		for _, f := range c.Fields {
+			for _, k := range o.failOn.values {
+				if f.Is(scan.Kind(k)) {
+					o.fail("%s %s is %s (--fail-on)", c.Namespace, f.Path, k)
+					err = failure.ErrIncomplete
+				}
+			}
+		}
+	}
+	return err
+}
+
+// leftOut names the views that were not read.
+func leftOut(views []scan.Namespace) string {
+	const most = 5
+	var names []string
+	for _, v := range views[:min(len(views), most)] {
+		names = append(names, v.String())
+	}
+	if n := len(views) - most; n > 0 {
+		names = append(names, fmt.Sprintf("and %d more", n))
+	}
+	return "views are scanned only if --collection names them: " + strings.Join(names, ", ")
+}

@@ -1,0 +1,52 @@
+package cli
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/explain"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/report"
+)
+
+type showOptions struct {
+	*console
+	output *enum
+}
+
+func newShowCommand(c *console) *cobra.Command {
+	o := &showOptions{console: c}
+	cmd := &cobra.Command{
+		Use:   "show VALUE",
+		Short: "Explain a UUID or ObjectID in any form that shells and drivers write",
+		Long: `show explains one identifier: its bytes and subtype in each representation, how
+drivers print it, its version, variant and time, and an expression for mongosh.
+It does not need a server.
+
+VALUE is a UUID, 16 or 12 bytes in hexadecimal, 16 bytes in base64, what a
+shell prints (UUID("…"), BinData(3, "…"), HexData(4, "…"),
+Binary.createFromBase64('…', 3), JUUID("…"), CSUUID("…"), PYUUID("…"),
+LegacyJavaUUID("…"), ObjectId("…")), or extended JSON ($uuid, $binary, $oid).`,
+		Example: `  bsonids show 00112233-4455-6677-8899-aabbccddeeff
+  bsonids show 'BinData(3, "d2ZVRDMiEQD/7t3Mu6qZiA==")'
+  bsonids show '{"$oid": "699dfad90ca573f85c0eec1c"}' --output json`,
+		Args: cobra.ExactArgs(1),
+		RunE: runE(o.run),
+	}
+	o.output = outputFlag(cmd, formatTable, formatJSON)
+	return cmd
+}
+
+func (o *showOptions) run(_ context.Context, args []string) error {
+	v, err := explain.Parse(args[0])
+	if err != nil {
+		return failure.Usagef("%v", err)
+	}
+	e := explain.Explain(v)
+	if o.output.value == formatJSON {
+		return report.JSON(o.out, e)
+	}
+	report.Explanation(o.out, e)
+	return nil
+}

@@ -1,0 +1,200 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/spf13/cobra"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/report"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/server"
+)
+
+type undoOptions struct {
+	*console
+	recordFlags
+	load   loadFlags
+	output *enum
+	write  bool
+	batch  *count
+
+	stateDir string
+}
+
+func newUndoCommand(c *console) *cobra.Command {
+	o := &undoOptions{console: c}
+	cmd := &cobra.Command{
+		Use:   "undo FILE",
+		Short: "Restore the values in an undo log of convert",
+		Long: `undo restores every value that bsonids convert --undo-log FILE saved, if the
+document still has the converted value. It does not change values that other
+programs changed since, and lists them. Without --write it changes nothing and
+prints what it would change.
+
+undo can be stopped at any moment and run again. It marks the log and the state
+file, and the conversion cannot continue with them. Start it again with new files.
+
+undo waits for the last writes of a conversion that was killed.`,
+		Example: `  bsonids undo orders.undo
+  bsonids undo orders.undo --write
+  bsonids undo plan.yaml --state-dir shop.state --write`,
+		Args: cobra.ExactArgs(1),
+		RunE: runE(o.run),
+	}
+	serverFlags(cmd, c)
+	o.output = outputFlag(cmd, formatTable, formatJSON)
+	o.batch = batchFlag(cmd)
+	cmd.Flags().BoolVar(&o.write, "write", false, "change the documents")
+	cmd.Flags().StringVar(&o.stateDir, "state-dir", "", "state directory of a plan; FILE is then the plan, and all its conversions are undone")
+	o.load.add(cmd, false)
+	o.recordFlags.add(cmd)
+	return cmd
+}
+
+func (o *undoOptions) run(ctx context.Context, args []string) error {
+	if err := errors.Join(o.recordFlags.check(), o.load.check()); err != nil {
+		return err
+	}
+	if o.stateDir != "" {
+		return o.plan(ctx, args[0])
+	}
+	mode := server.Read
+	if o.write {
+		mode = server.Write
+	}
+	// A file that is none is found before the password is asked for.
+	if log, err := convert.ReadUndoLog(args[0]); err != nil {
+		return failure.Usagef("%v", err)
+	} else if err := log.Close(); err != nil {
+		return err
+	}
+	client, err := o.connect(ctx, mode)
+	if err != nil {
+		return err
+	}
+	defer server.Disconnect(client)
+	o.gentle(ctx, client, 1, o.batch, nil)
+	o.load.begin(o.console)
+	u, err := o.undo(ctx, client, args[0])
+	if !u.begun {
+		return err
+	}
+	if err != nil && o.write {
+		o.wayOn = undoWay(u.res, err)
+	}
+	if o.output.value == formatJSON {
+		err = errors.Join(err, report.UndoneJSON(o.out, u.id, o.write, u.res))
+	} else {
+		report.Undone(o.out, u.id, o.write, u.res)
+	}
+	if err == nil && (u.res.Changed > 0 || len(u.res.Skips) > 0) {
+		err = failure.ErrIncomplete
+	}
+	return err
+}
+
+// undone is how an undo ended.
+type undone struct {
+	id    convert.Identity
+	res   convert.Undone
+	begun bool
+}
+
+// undo restores the values in the undo log at path, or finds what it would restore. The result is
+// valid with an error, too.
+func (o *undoOptions) undo(ctx context.Context, client *mongo.Client, path string) (u undone, err error) {
+	open := convert.ReadUndoLog
+	if o.write {
+		open = convert.ReadUndoLogAlone
+	}
+	log, err := open(path)
+	if err != nil {
+		return u, failure.Usagef("%v", err)
+	}
+	defer func() { _ = log.Close() }()
+	again := func(f func() error) error { return o.load.patience.Do(ctx, f) }
+	u.id = log.Identity
+	o.about(u.id.Database + "." + u.id.Collection)
+	coll := client.Database(u.id.Database).Collection(u.id.Collection)
+	var spec *mongo.CollectionSpecification
+	err = again(func() (err error) {
+		if spec, err = server.FindCollection(ctx, coll); err != nil || !o.write {
+			return err
+		}
+		from, err := convert.ParseKind(u.id.From)
+		if err != nil {
+			return failure.Usagef("%s: %v", path, err)
+		}
+		return o.notGuarded(ctx, coll, spec.UUID, from.Subtype, false)
+	})
+	if err != nil {
+		return u, err
+	}
+	run := &claim{}
+	if o.write {
+		err := again(func() (err error) {
+			run, err = o.begin(ctx, coll.Database(), log, path, spec)
+			return err
+		})
+		if err != nil {
+			return u, err
+		}
+		run.patience = o.load.patience
+		defer func() { err = errors.Join(err, run.end(err)) }()
+		// Mark the log before the first value is restored, so that the conversion is not resumed,
+		// whatever happens next.
+		if err := errors.Join(log.Mark(time.Now(), false), log.MarkState(time.Now())); err != nil {
+			return u, failure.Usagef("%v", err)
+		}
+	}
+	u.begun = true
+	bar := o.progress(-1, "restoring", u.id.Database+"."+u.id.Collection)
+	u.res, err = convert.Undo(ctx, coll, log, convert.UndoOptions{Write: o.write, Batch: o.batch.value, Progress: bar.Add,
+		Check: run.check, BatchTimeout: o.batchTimeout, Patience: o.load.patience})
+	bar.Done()
+	whole := len(u.res.Skips) == 0
+	run.totals.Changed, run.totals.Skipped = u.res.Restored, int64(len(u.res.Skips))
+	if o.write && err == nil {
+		err = errors.Join(log.Mark(time.Now(), whole), again(func() error { return run.undone(ctx, whole) }))
+	}
+	return u, err
+}
+
+// begin begins the undo in the record, and records there that the conversion is no longer in
+// effect.
+func (o *undoOptions) begin(ctx context.Context, db *mongo.Database, log *convert.UndoReader, path string, spec *mongo.CollectionSpecification) (*claim, error) {
+	if o.noRecord {
+		return &claim{}, nil
+	}
+	id := log.Identity
+	from, err := convert.ParseKind(id.From)
+	if err != nil {
+		return nil, failure.Usagef("%s: %v", path, err)
+	}
+	to, err := convert.ParseKind(id.To)
+	if err != nil {
+		return nil, failure.Usagef("%s: %v", path, err)
+	}
+	run := record.Run{Kind: record.Undo, Collection: id.Collection, UUID: spec.UUID, Conversion: log.ID, From: id.From, To: id.To,
+		FromSubtype: from.Subtype, ToSubtype: to.Subtype, Fields: id.Fields, Part: id.Part, UndoLog: absolute(path), UndoID: log.ID}
+	of, err := record.Find(ctx, db, id.Collection, log.ID)
+	if err != nil {
+		return nil, nameRecord(err)
+	}
+	if of != nil {
+		run.Conversion = of.Conversion
+	}
+	c, err := o.claim(ctx, db, &o.recordFlags, run, log.Size())
+	if err != nil {
+		return nil, err
+	}
+	if err := errors.Join(nameRecord(c.lock.Covers(log.Size())), c.undone(ctx, false)); err != nil {
+		return nil, errors.Join(err, c.end(err))
+	}
+	return c, nil
+}

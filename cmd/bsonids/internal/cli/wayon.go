@@ -1,0 +1,129 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/terminal"
+)
+
+// wayOn is what a command that writes prints after an error: what it changed, how to resume, and
+// how to undo.
+type wayOn struct {
+	changed string
+	back    string // a command, or a sentence instead
+	again   bool   // the same command continues
+}
+
+// lines returns the last lines that a failed command prints. args are the arguments of its command
+// line.
+func (w wayOn) lines(args []string) []string {
+	lines := []string{"changed: " + w.changed}
+	if w.again {
+		lines = append(lines, "to continue: "+commandLine(append([]string{"bsonids"}, args...)))
+	}
+	if w.back != "" {
+		lines = append(lines, "to undo: "+w.back)
+	}
+	return lines
+}
+
+// curable reports whether the same command can continue after err. It cannot if a file does not
+// belong to the conversion or is damaged, if another run has taken over, or if the server rejects a
+// document.
+func curable(err error) bool {
+	var file *convert.RecordError
+	var refused *record.Error
+	var document *convert.DocumentError
+	var e *failure.Error
+	switch {
+	case errors.As(err, &file):
+		var io *fs.PathError
+		return errors.As(err, &io)
+	case errors.As(err, &refused), errors.As(err, &document):
+		return false
+	}
+	return !errors.As(err, &e) || e.Kind != failure.Usage
+}
+
+// inPlaceWay describes how to proceed after the error failed in a conversion in place.
+func (o *convertOptions) inPlaceWay(res convert.Result, failed error) *wayOn {
+	if res.Read == 0 && !curable(failed) && !errors.Is(failed, record.ErrTakenOver) {
+		return nil // refused before the first write
+	}
+	earlier := ""
+	if res.Earlier > 0 {
+		earlier = fmt.Sprintf(" in this run, at least %d documents in all runs", res.Earlier+res.Documents)
+	}
+	w := &wayOn{changed: fmt.Sprintf("%d values in %d documents%s, and possibly documents of the batches in progress; no others", res.Values, res.Documents, earlier),
+		back: "not possible, because --undo-log was not given", again: curable(failed)}
+	if o.undoLog != "" {
+		w.back = commandLine(append([]string{"bsonids", "undo", o.undoLog, "--write"}, o.serverArgs()...))
+	}
+	return w
+}
+
+// copyWay describes how to proceed after the error failed in a conversion into a new
+// collection.
+func (o *convertOptions) copyWay(res convert.Copied, failed error) *wayOn {
+	if !res.Own {
+		return nil // nothing was written, and the collection does not belong to this conversion
+	}
+	return &wayOn{changed: fmt.Sprintf("only the new collection %s.%s, not %s", o.database, o.into, o.collection),
+		back: fmt.Sprintf("drop the collection %s.%s", o.database, o.into), again: curable(failed)}
+}
+
+// undoWay describes how to proceed after the error failed in an undo.
+func undoWay(res convert.Undone, failed error) *wayOn {
+	return undoneWay(res.Restored, failed)
+}
+
+// undoneWay is undoWay for the number of documents that were restored.
+func undoneWay(restored int64, failed error) *wayOn {
+	return &wayOn{changed: fmt.Sprintf("%d documents, and possibly documents of the batch in progress; no others", restored), again: curable(failed)}
+}
+
+// serverArgs returns the flags that name the server.
+func (c *console) serverArgs() []string {
+	switch {
+	case c.uriFile != "":
+		return []string{"--uri-file", c.uriFile}
+	case c.uri != "":
+		return []string{"--uri", c.uri}
+	}
+	return nil
+}
+
+// commandLine returns the words of a command, quoted for a POSIX shell. It replaces a
+// connection string that names a user by the environment variable, because the string can contain a
+// password.
+func commandLine(args []string) string {
+	var words []string
+	for _, arg := range args {
+		flag, value, ok := strings.Cut(arg, "=")
+		switch {
+		case strings.Contains(arg, "://") && strings.Contains(arg, "@") && ok && strings.HasPrefix(flag, "--") && !strings.Contains(flag, "://"):
+			words = append(words, flag+`="$MONGODB_URI"`)
+		case strings.Contains(arg, "://") && strings.Contains(arg, "@"):
+			words = append(words, `"$MONGODB_URI"`)
+		case ok && strings.HasPrefix(flag, "--") && terminal.Quote(flag) == flag:
+			words = append(words, flag+"="+terminal.Quote(value))
+		default:
+			words = append(words, terminal.Quote(arg))
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// writes reports whether the command was run in order to change documents.
+func writes(cmd *cobra.Command) bool {
+	f := cmd.Flags().Lookup("write")
+	return f != nil && f.Value.String() == "true"
+}

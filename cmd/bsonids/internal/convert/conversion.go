@@ -1,0 +1,89 @@
+// Package convert changes UUIDs in a collection from one representation to another. A conversion
+// can be stopped at any moment and never overwrites what another program wrote.
+package convert
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
+)
+
+// Conversion describes which values are converted, and to what. It is safe for concurrent use.
+type Conversion struct {
+	From, To Kind
+	Fields   []walk.Pattern // all fields if empty
+	Judge    *decide.Judge  // decides for each value; nil converts all values
+}
+
+// The errors of NewConversion.
+var (
+	ErrSameKind  = errors.New("the two representations are the same")
+	ErrToGeneric = errors.New("cannot convert to subtype 0, because it does not mark a value as a UUID")
+)
+
+// NewConversion returns the conversion of the values in fields, or of all values if fields is
+// empty. The error is [ErrSameKind] or [ErrToGeneric].
+func NewConversion(from, to Kind, fields []walk.Pattern) (Conversion, error) {
+	switch {
+	case to.Name == generic:
+		return Conversion{}, ErrToGeneric
+	case from.Name == to.Name:
+		return Conversion{}, ErrSameKind
+	}
+	return Conversion{From: from, To: to, Fields: fields}, nil
+}
+
+// SameSubtype reports whether the old and the new values have the same subtype. If so, nothing in a
+// document distinguishes a converted value from an unconverted one.
+func (c Conversion) SameSubtype() bool { return c.From.Subtype == c.To.Subtype }
+
+// octets converts the bytes of a value from From to To.
+func (c Conversion) octets(old [16]byte) [16]byte {
+	return c.To.order.Permute(c.From.order.Permute(old))
+}
+
+// wants reports whether the conversion applies to the value, and returns its bytes and the offset
+// of its subtype in the document.
+func (c Conversion) wants(p *walk.Path, l walk.Leaf) (octets [16]byte, offset int, ok bool) {
+	subtype, data, offset, ok := l.Binary()
+	if !ok || subtype != c.From.Subtype || len(data) != 16 || !c.Selects(p) {
+		return octets, 0, false
+	}
+	return [16]byte(data), offset, true
+}
+
+// Selects reports whether the conversion applies to the field at the path.
+func (c Conversion) Selects(p *walk.Path) bool {
+	if len(c.Fields) == 0 {
+		return true
+	}
+	for _, f := range c.Fields {
+		if f.Match(p) {
+			return true
+		}
+	}
+	return false
+}
+
+// Projection returns a projection with the top-level fields of the conversion, or nil if whole
+// documents must be read. A deeper projection would change array positions.
+func (c Conversion) Projection() bson.D {
+	var tops []string
+	for _, f := range c.Fields {
+		if f.Top() == "*" || strings.HasPrefix(f.Top(), "$") {
+			return nil
+		}
+		tops = append(tops, f.Top())
+	}
+	slices.Sort(tops)
+	var d bson.D
+	for _, top := range slices.Compact(tops) {
+		d = append(d, bson.E{Key: top, Value: 1})
+	}
+	return d
+}

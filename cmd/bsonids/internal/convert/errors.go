@@ -1,0 +1,60 @@
+package convert
+
+import (
+	"errors"
+	"fmt"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+)
+
+// ErrNeedsRecord is returned for a conversion that requires a state file and an undo log.
+var ErrNeedsRecord = errors.New("the old and the new values have the same subtype: the conversion requires a state file and an undo log")
+
+// ErrNeedsUndoLog is returned for a verification that requires the undo log.
+var ErrNeedsUndoLog = errors.New("the old and the new values have the same subtype: the verification requires the undo log")
+
+// Record identifies one of the files of a conversion.
+type Record int
+
+// The files of a conversion.
+const (
+	StateRecord Record = iota
+	UndoRecord
+	SkipRecord
+)
+
+func (r Record) String() string {
+	return [...]string{"the state file", "the undo log", "the skip list"}[r]
+}
+
+// RecordError is an error of one of the files of a conversion, at Path.
+type RecordError struct {
+	Record Record
+	Path   string
+	Err    error
+}
+
+func (e *RecordError) Error() string { return fmt.Sprintf("%s %s: %v", e.Record, e.Path, e.Err) }
+
+// Unwrap returns the underlying error.
+func (e *RecordError) Unwrap() error { return e.Err }
+
+// DocumentError is the error of a document that cannot be copied.
+type DocumentError struct {
+	ID     bson.RawValue
+	Reason string
+}
+
+func (e *DocumentError) Error() string {
+	return fmt.Sprintf("document with _id %s: %s", e.ID, e.Reason)
+}
+
+func (f *StateFile) fail(reason string) error {
+	return &RecordError{StateRecord, f.path, errors.New(reason)}
+}
+
+func (l *UndoLog) fail(reason string) error {
+	return &RecordError{UndoRecord, l.file.Name(), errors.New(reason)}
+}
+
+func (u *UndoReader) fail(err error) error { return &RecordError{UndoRecord, u.file.Name(), err} }

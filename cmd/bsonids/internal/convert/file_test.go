@@ -1,0 +1,36 @@
+package convert
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// A device may have no end: /dev/full yields zeros forever.
+func TestFilesAreRegular(t *testing.T) {
+	if _, err := os.Stat("/dev/full"); err != nil {
+		t.Skip("no /dev/full")
+	}
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink("/dev/full", link); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{"/dev/full", link, t.TempDir()} {
+		for name, open := range map[string]func() error{
+			"state":           func() error { _, err := OpenState(path, identity()); return err },
+			"state to read":   func() error { _, err := ReadState(path); return err },
+			"undo log":        func() error { _, err := OpenUndoLog(path, identity(), ""); return err },
+			"undo log, read":  func() error { _, err := ReadUndoLog(path); return err },
+			"undo log, alone": func() error { _, err := ReadUndoLogAlone(path); return err },
+			"skip list":       func() error { _, err := OpenSkipList(path, "d.c", false); return err },
+			"skip list, on":   func() error { _, err := OpenSkipList(path, "d.c", true); return err },
+			"skip list, read": func() error { _, err := ReadSkipList(path, "d.c", 3); return err },
+		} {
+			var e *RecordError
+			if err := open(); !errors.As(err, &e) {
+				t.Errorf("%s %s: %v", name, path, err)
+			}
+		}
+	}
+}

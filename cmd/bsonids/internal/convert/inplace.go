@@ -1,0 +1,336 @@
+package convert
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/bulk"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/documents"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/patience"
+)
+
+const (
+	batchSize = 1000
+	// attempts is the number of attempts to write a document that other programs keep changing.
+	attempts = 5
+	// checkpointEvery is the interval at which the state is written during a conversion.
+	checkpointEvery = time.Second
+	maxListed       = 10_000
+)
+
+// Options are the options of a conversion.
+type Options struct {
+	Conversion Conversion
+	Write      bool // if false, changes are counted and not made
+	Workers    int  // the number of batches that are written at the same time
+	Part       Part
+	State      *StateFile // or nil
+	Undo       *UndoLog   // or nil
+	SkipList   *SkipList  // or nil
+	Query      bson.D     // selects documents; nil for all
+	Retry      *Retry     // the values to convert; nil for all. The conversion consumes it.
+	Batch      int        // documents per batch; 1000 if 0
+	Examples   int        // the number of plans that Result lists; -1 for all
+	Progress   func(documents int)
+
+	// Check is called before each write with the size of the undo log in bytes. An error stops the
+	// conversion. BatchTimeout limits the check and the write together.
+	Check        func(ctx context.Context, undoSize int64) error
+	BatchTimeout time.Duration // the time limit of a write; bulk.Timeout if 0
+
+	// Pace limits the load of all conversions that have it, Latency that of this one, and Patience
+	// the time for which a lost or overloaded server is tried again. Each may be nil.
+	Pace     *patience.Pace
+	Latency  *patience.Latency
+	Patience *patience.Patience
+
+	Report func(Totals) // called after each batch
+
+	now func() time.Time
+}
+
+// Result describes what a conversion in place changed, or would change.
+type Result struct {
+	Read      int64 `json:"documentsRead"`
+	Documents int64 `json:"documentsChanged"`
+	Values    int64 `json:"valuesChanged"`
+	Fields    Tally `json:"fields"`             // values by field
+	InID      int64 `json:"documentsWithOldId"` // documents with an old value in _id
+	// Overtaken counts documents that another program changed or deleted first, and that have
+	// nothing left to convert.
+	Overtaken int64 `json:"overtaken"`
+	Skipped   int64 `json:"documentsSkipped"`
+	Left      int64 `json:"valuesSkipped"`
+	// Earlier counts the documents that earlier runs changed. A run that was killed may have changed
+	// more.
+	Earlier int64 `json:"documentsChangedEarlier,omitempty"`
+	// Already counts the listed values that an earlier run converted.
+	Already int64 `json:"alreadyConverted,omitempty"`
+	// SkippedFor counts the values by reason. It counts documents if the reason is not about a
+	// value.
+	SkippedFor Tally  `json:"skippedFor,omitempty"`
+	Skips      []Skip `json:"skips,omitempty"` // the first 10,000
+	Examples   []Plan `json:"-"`
+}
+
+// Totals are the counts of a conversion, including its earlier runs.
+type Totals struct{ Read, Changed, Values, Skipped int64 }
+
+// runner converts in place.
+type runner struct {
+	Options
+	coll    *mongo.Collection
+	tracker *tracker
+	orphans bool // the server may match more documents than were addressed
+
+	// inFlight has the undo log entries of an earlier run about documents that the state does not
+	// record as done. An entry is removed when its document is read again.
+	inFlight map[string]Entry
+
+	mu     sync.Mutex
+	result Result
+	saved  time.Time
+	// Documents changed and skipped by earlier runs.
+	before, skippedBefore int64
+}
+
+type batch struct {
+	number int
+	plans  []Plan
+	read   int
+}
+
+// InPlace converts the values of a collection, except those in _id. If ctx ends, InPlace finishes
+// the batches that it has started, saves the state, and returns the error of ctx with the result.
+// It also saves the state after any other error.
+func InPlace(ctx context.Context, coll *mongo.Collection, o Options) (Result, error) {
+	if o.now == nil {
+		o.now = time.Now
+	}
+	o.setUp()
+	r := &runner{Options: o, coll: coll, tracker: newTracker(), result: Result{Fields: Tally{}, SkippedFor: Tally{}}}
+	if o.Write && o.Conversion.SameSubtype() && (o.State == nil && o.Retry == nil || o.Undo == nil) {
+		return r.result, ErrNeedsRecord
+	}
+	if o.Write {
+		err := o.Patience.Do(ctx, func() (err error) {
+			r.orphans, err = countsOrphans(ctx, coll.Database())
+			return err
+		})
+		if err != nil {
+			return r.result, err
+		}
+	}
+	p := &documents.Pages{Collection: coll, Projection: o.Conversion.Projection(), Filter: o.Query, Size: int64(r.Batch)}
+	if o.Retry != nil {
+		p.Filter, p.Projection = o.Retry.Filter(), nil
+	}
+	if o.Write && o.State != nil {
+		if err := r.resume(ctx, p); err != nil {
+			return r.result, err
+		}
+	}
+	err := inBatches(ctx, p, r.tracker, r.Workers, r.Patience, r.plan, r.process)
+	if o.Retry != nil && err == nil {
+		o.Retry.rest(r.leave)
+		err = r.SkipList.Err()
+	}
+	if o.Write && o.State != nil {
+		o.State.Done = err == nil
+		err = errors.Join(err, r.save())
+	}
+	return r.result, err
+}
+
+// countsOrphans reports whether the server is a router of MongoDB before 6.0 (wire version 17).
+// Such a router sends an update by _id to all shards, which also update orphaned copies of the
+// document. The number of matched documents then does not prove that each update matched.
+func countsOrphans(ctx context.Context, db *mongo.Database) (bool, error) {
+	var is struct {
+		Msg            string
+		MaxWireVersion int32 `bson:"maxWireVersion"`
+	}
+	err := db.RunCommand(ctx, bson.D{{Key: "isMaster", Value: 1}}).Decode(&is)
+	return is.Msg == "isdbgrid" && is.MaxWireVersion < 17, err
+}
+
+// plan returns the batch of a page.
+func (r *runner) plan(number int, docs []bson.Raw) (batch, error) {
+	b := batch{number: number, read: len(docs)}
+	for _, doc := range docs {
+		if !r.Part.Has(doc.Lookup("_id")) {
+			continue
+		}
+		plan, err := r.Conversion.Plan(doc)
+		if err != nil {
+			plan = Plan{ID: doc.Lookup("_id"), Skipped: []Left{{Reason: err.Error()}}}
+		}
+		if r.Retry != nil {
+			r.already(r.Retry.limit(&plan, doc, r.Conversion))
+		}
+		r.reconsider(&plan, doc)
+		if len(plan.Changes)+len(plan.Skipped)+len(plan.InID) > 0 {
+			b.plans = append(b.plans, plan)
+		}
+	}
+	if r.inFlight != nil && len(r.inFlight) == 0 {
+		r.inFlight = nil
+		r.tracker.release(number)
+	}
+	return b, nil
+}
+
+// process writes one batch, or counts it if Write is false.
+func (r *runner) process(waiting, ctx context.Context, b batch) error {
+	var write []Plan
+	for _, p := range b.plans {
+		r.note(p)
+		if r.mayWrite(p) {
+			write = append(write, p)
+		}
+	}
+	if r.Write && len(write) > 0 {
+		if err := r.turn(waiting, len(write)); err != nil {
+			return err
+		}
+		if err := r.write(waiting, ctx, b.number, write); err != nil {
+			return err
+		}
+	} else {
+		for _, p := range write {
+			r.count(p)
+		}
+	}
+	if err := r.SkipList.Err(); err != nil {
+		return err
+	}
+	r.tracker.done(b.number)
+	r.mu.Lock()
+	r.result.Read += int64(b.read)
+	due := r.Write && r.State != nil && r.now().Sub(r.saved) >= checkpointEvery
+	totals := Totals{r.result.Read, r.before + r.result.Documents, r.result.Values, r.skippedBefore + r.result.Skipped}
+	r.mu.Unlock()
+	if r.Report != nil {
+		r.Report(totals)
+	}
+	r.Progress(b.read)
+	if due {
+		return r.save()
+	}
+	return nil
+}
+
+// mayWrite reports whether p has changes, and whether an update and the undo log can hold them. If
+// they cannot, mayWrite skips the document.
+func (r *runner) mayWrite(p Plan) bool {
+	switch {
+	case len(p.Changes) == 0:
+		return false
+	case r.Undo != nil && !keepsID(p.ID):
+		r.skipPlan(p, "the undo log cannot represent the _id without loss")
+	case p.size() > bulk.MaxUpdate:
+		r.skipPlan(p, "the document has too many values for one update; convert into a new collection")
+	case r.Undo != nil && !keepsPaths(p.Changes):
+		r.skipPlan(p, "the undo log cannot represent a field name that is not valid UTF-8")
+	default:
+		return true
+	}
+	return false
+}
+
+// note counts the values that a plan leaves unchanged.
+func (r *runner) note(p Plan) {
+	left := p.Skipped
+	if len(p.InID) > 0 {
+		r.mu.Lock()
+		r.result.InID++
+		r.mu.Unlock()
+		for _, ch := range p.InID {
+			left = append(left, Left{ch.Path, ch.Old, "the value is in _id, which cannot be changed in place; convert into a new collection"})
+		}
+	}
+	r.leave(p.ID, left)
+}
+
+func (r *runner) count(p Plan) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.result.Documents++
+	r.result.Values += int64(len(p.Changes))
+	for _, ch := range p.Changes {
+		r.result.Fields.add(ch.Field, 1)
+	}
+	if r.Options.Examples < 0 || len(r.result.Examples) < r.Options.Examples {
+		r.result.Examples = append(r.result.Examples, p)
+	}
+}
+
+func (r *runner) already(n int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.result.Already += n
+}
+
+func (r *runner) overtaken() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.result.Overtaken++
+}
+
+// skipPlan counts and lists the values of p as left unchanged.
+func (r *runner) skipPlan(p Plan, reason string) {
+	left := make([]Left, len(p.Changes))
+	for i, ch := range p.Changes {
+		left[i] = Left{ch.Path, ch.Old, reason}
+	}
+	r.leave(p.ID, left)
+}
+
+// leave counts and lists values of one document that are left unchanged.
+func (r *runner) leave(id bson.RawValue, left []Left) {
+	if len(left) == 0 {
+		return
+	}
+	r.mu.Lock()
+	r.result.Skipped++
+	for _, l := range left {
+		r.result.SkippedFor.add(l.Reason, 1)
+		if l.Path != "" {
+			r.result.Left++
+		}
+		if len(r.result.Skips) < maxListed {
+			r.result.Skips = append(r.result.Skips, Skip{id, l.Reason})
+		}
+	}
+	r.mu.Unlock()
+	r.SkipList.add(id, r.Conversion.From.Subtype, left)
+}
+
+// save writes the state file.
+func (r *runner) save() error {
+	size := func() int64 { return 0 }
+	if r.Undo != nil {
+		size = r.Undo.Size
+	}
+	position, offset := r.tracker.checkpoint(size)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if position.Type != 0 {
+		r.State.Position = newPosition(position)
+	}
+	r.State.UndoOffset = offset
+	r.State.Changed = r.before + r.result.Documents
+	r.State.Skipped = r.skippedBefore + r.result.Skipped
+	r.saved = r.now()
+	// Sync the skip list first: the state must not record a document as done while its skipped
+	// values can still be lost.
+	if err := r.SkipList.Sync(); err != nil {
+		return err
+	}
+	return r.State.Save()
+}

@@ -1,0 +1,114 @@
+package convert
+
+import (
+	"context"
+	"io"
+	"maps"
+	"slices"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/documents"
+)
+
+// resume continues the conversion of an earlier run from its state file and undo log.
+func (r *runner) resume(ctx context.Context, p *documents.Pages) error {
+	s := r.State
+	p.After = s.Position.raw()
+	r.tracker.position = p.After
+	r.before, r.skippedBefore = s.Changed, s.Skipped
+	r.result.Earlier = s.Changed
+	if r.Undo == nil {
+		if s.UndoID != "" {
+			return r.State.fail("the conversion has an undo log, which is missing; use the same one again")
+		}
+		return nil
+	}
+	if s.UndoID == "" && (s.Position != nil || s.Changed > 0) {
+		return r.State.fail("the conversion was started without an undo log; continue without one, or start again with new files")
+	}
+	if s.UndoID != "" && s.UndoID != r.Undo.ID {
+		return r.Undo.fail("not the undo log that the conversion was started with")
+	}
+	if s.UndoID == "" && r.Conversion.SameSubtype() && r.Undo.Size() > r.Undo.begin {
+		return r.Undo.fail("it has the changes of another run, and only the state file of that run shows which values are converted; use it, or undo the changes and " +
+			"start again with new files")
+	}
+	if s.UndoID == "" {
+		s.UndoID, s.UndoOffset = r.Undo.ID, r.Undo.Size()
+		if err := s.Save(); err != nil {
+			return err
+		}
+	}
+	u, err := ReadUndoLog(r.Undo.file.Name())
+	if err != nil {
+		return err
+	}
+	defer func() { _ = u.Close() }()
+	if err := u.Rewind(s.UndoOffset); err != nil {
+		return err
+	}
+	r.inFlight = make(map[string]Entry)
+	for {
+		e, err := u.Next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		r.inFlight[documents.Key(e.ID)] = e
+	}
+	// A document that is done or deleted is not read again, so its entry would hold the undo offset
+	// until the end of the run.
+	ids := make([]bson.RawValue, 0, len(r.inFlight))
+	for _, e := range r.inFlight {
+		ids = append(ids, e.ID)
+	}
+	remaining, err := p.Remaining(ctx, ids)
+	if err != nil {
+		return err
+	}
+	maps.DeleteFunc(r.inFlight, func(k string, _ Entry) bool { return !remaining[k] })
+	if len(r.inFlight) > 0 {
+		r.tracker.hold(s.UndoOffset)
+	}
+	return nil
+}
+
+// reconsider adjusts p to what an earlier run may have done to the document before it was killed.
+// If the old and the new values have the same subtype, only the undo log of that run distinguishes
+// them.
+func (r *runner) reconsider(p *Plan, doc bson.Raw) {
+	e, ok := r.inFlight[documents.Key(p.ID)]
+	if !ok {
+		return
+	}
+	delete(r.inFlight, documents.Key(p.ID))
+	p.again = true
+	defer func() { p.keep(doc, e.Changes, r.Conversion.To.Subtype) }()
+	if !r.Conversion.SameSubtype() {
+		return
+	}
+	// The decision may leave a converted value unchanged because the value does not fit the old
+	// order.
+	type at struct {
+		path   string
+		octets [16]byte
+	}
+	before, after := make(map[at]bool, len(e.Changes)), make(map[at]bool, len(e.Changes))
+	for _, done := range e.Changes {
+		before[at{done.Path, done.Old}], after[at{done.Path, done.New}] = true, true
+	}
+	p.Skipped = slices.DeleteFunc(p.Skipped, func(l Left) bool { return after[at{l.Path, l.Old}] })
+	p.Changes = slices.DeleteFunc(p.Changes, func(ch Change) bool {
+		switch now := (at{ch.Path, ch.Old}); {
+		case before[now]:
+			return false
+		case after[now]:
+			return true
+		}
+		p.Skipped = append(p.Skipped, Left{ch.Path, ch.Old, unknowable})
+		return true
+	})
+}

@@ -1,0 +1,224 @@
+package convert
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"testing"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/bulk"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/documents"
+)
+
+// For any order in which batches end, the position of the checkpoint is after done batches only,
+// and its offset is before every entry of the other batches.
+func TestTracker(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 1))
+	for range 200 {
+		tr := newTracker()
+		n := 1 + r.IntN(12)
+		done, logged := make([]bool, n), make([]int64, n)
+		var size int64 = 100
+		var open []int
+		begun := 0
+		check := func() {
+			position, offset := tr.checkpoint(func() int64 { return size })
+			upTo := -1
+			if position.Type != 0 {
+				upTo = int(position.Int32())
+			}
+			for i := range begun {
+				if i <= upTo && !done[i] {
+					t.Fatalf("position %d, but batch %d isn't done", upTo, i)
+				}
+				if i > upTo && logged[i] > 0 && logged[i] < offset {
+					t.Fatalf("position %d and offset %d, but batch %d has entries from %d on", upTo, offset, i, logged[i])
+				}
+			}
+		}
+		for begun < n || len(open) > 0 {
+			if begun < n && (len(open) == 0 || r.IntN(2) == 0) {
+				tr.begin(begun, marshal(t, bson.D{{Key: "v", Value: int32(begun)}}).Lookup("v"))
+				open = append(open, begun)
+				begun++
+			} else {
+				k := r.IntN(len(open))
+				b := open[k]
+				if r.IntN(2) == 0 {
+					if err := tr.logged(b, func() (int64, error) { size += 10; return size - 10, nil }); err != nil {
+						t.Fatal(err)
+					}
+					if logged[b] == 0 {
+						logged[b] = size - 10
+					}
+				} else {
+					done[b] = true
+					tr.done(b)
+					open = append(open[:k], open[k+1:]...)
+				}
+			}
+			check()
+		}
+		if position, offset := tr.checkpoint(func() int64 { return size }); int(position.Int32()) != n-1 || offset != size {
+			t.Fatalf("at the end: %v, %d", position, offset)
+		}
+	}
+	tr := newTracker()
+	tr.hold(7)
+	tr.begin(0, bson.RawValue{})
+	tr.release(0)
+	if _, offset := tr.checkpoint(func() int64 { return 100 }); offset != 7 {
+		t.Errorf("held entries are let go at %d", offset)
+	}
+	tr.done(0)
+	if _, offset := tr.checkpoint(func() int64 { return 100 }); offset != 100 {
+		t.Errorf("entries are held for ever: %d", offset)
+	}
+}
+
+// The parts cover each document exactly once, have about the same size, and do not change.
+func TestPart(t *testing.T) {
+	r := rand.New(rand.NewPCG(2, 2))
+	ids := make([]bson.RawValue, 8000)
+	for i := range ids {
+		var id any = int64(i)
+		switch i % 4 {
+		case 1:
+			id = bson.NewObjectID()
+		case 2:
+			id = fmt.Sprint("user-", i)
+		case 3:
+			id = bson.Binary{Subtype: 3, Data: binaryOf(r)}
+		}
+		ids[i] = marshal(t, bson.D{{Key: "v", Value: id}}).Lookup("v")
+	}
+	for _, n := range []int{1, 2, 3, 8} {
+		count := make([]int, n)
+		for _, id := range ids {
+			in := 0
+			for i := range n {
+				p, err := ParsePart(fmt.Sprintf("%d/%d", i+1, n))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if p.Has(id) {
+					in++
+					count[i]++
+				}
+			}
+			if in != 1 {
+				t.Fatalf("%v is in %d parts of %d", id, in, n)
+			}
+		}
+		for i, c := range count {
+			if mean := len(ids) / n; c < mean*85/100 || c > mean*115/100 {
+				t.Errorf("part %d of %d has %d of %d documents", i+1, n, c, len(ids))
+			}
+		}
+	}
+	for _, bad := range []string{"0/2", "3/2", "1", "/", "a/b", "1/2/3", "-1/2", "1/0"} {
+		if p, err := ParsePart(bad); err == nil {
+			t.Errorf("%q is %v", bad, p)
+		}
+	}
+}
+
+// A test cannot send SIGKILL at every instruction, but it can set up the result: an undo log with
+// at least the changes that the server received.
+func TestReconsider(t *testing.T) {
+	c := conversion(t, "javaLegacy", "csharpLegacy")
+	doc := func(v bson.Binary) bson.Raw {
+		return marshal(t, bson.D{{Key: "_id", Value: 1}, {Key: "a", Value: v}})
+	}
+	before, err := c.Plan(doc(value(t, "javaLegacy")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	entry := Entry{ID: before.ID, Changes: before.Changes}
+	for name, tt := range map[string]struct {
+		now                    bson.Binary
+		changes, skipped, kept int
+	}{
+		"not asked for":         {value(t, "javaLegacy"), 1, 0, 0},
+		"done":                  {value(t, "csharpLegacy"), 0, 0, 1},
+		"changed by another":    {value(t, "pythonLegacy"), 0, 1, 0},
+		"of another subtype":    {value(t, "standard"), 0, 0, 0},
+		"not of sixteen octets": {bson.Binary{Subtype: 3, Data: []byte{1}}, 0, 0, 0},
+	} {
+		r := &runner{Options: Options{Conversion: c}, inFlight: map[string]Entry{documents.Key(before.ID): entry}}
+		p, err := c.Plan(doc(tt.now))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.reconsider(&p, doc(tt.now))
+		if len(p.Changes) != tt.changes || len(p.Skipped) != tt.skipped || len(p.kept) != tt.kept || !p.again || len(r.inFlight) != 0 {
+			t.Errorf("%s: %+v, %d in flight", name, p, len(r.inFlight))
+		}
+	}
+}
+
+// The number of names is bounded, and every value is counted.
+func TestTally(t *testing.T) {
+	c := make(Tally)
+	for i := range 3 * maxNames {
+		c.add(fmt.Sprint("name", i), 1)
+		c.add("name0", 2)
+	}
+	if len(c) != maxNames+1 || c["name0"] != 1+2*3*maxNames || c["name1"] != 1 || c[Others] != 2*maxNames {
+		t.Errorf("%d names, %d others", len(c), c[Others])
+	}
+}
+
+// A Skip marshals to valid JSON for any _id and any reason.
+func TestSkipJSON(t *testing.T) {
+	id := marshal(t, bson.D{{Key: "_id", Value: "a\x01\"<é"}}).Lookup("_id")
+	const reason = "the field \x01\x7f\a\U000e0001\"\\ is odd"
+	b, err := json.Marshal(Skip{id, reason})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got struct {
+		ID     string `json:"_id"`
+		Reason string
+	}
+	if err := json.Unmarshal(b, &got); err != nil || got.Reason != reason || got.ID != "a\x01\"<é" {
+		t.Errorf("%s: %+v, %v", b, got, err)
+	}
+}
+
+// The filter and the document together fit into one update, for a document of any size.
+func TestReplacedFits(t *testing.T) {
+	for _, size := range []int{10, 7 << 20, 15 << 20} {
+		d := bson.D{{Key: "_id", Value: 1}}
+		for i := range 5 {
+			d = append(d, bson.E{Key: string(rune('a' + i)), Value: make([]byte, size/5)})
+		}
+		doc := marshal(t, d)
+		filter := replaced(doc, bulk.MaxUpdate-len(doc))
+		if n := len(marshal(t, filter)) + len(doc); n > bulk.MaxUpdate {
+			t.Errorf("%d octets for a document of %d", n, len(doc))
+		}
+		if size < 8<<20 && len(filter) != len(d) {
+			t.Errorf("a document of %d octets is looked for by %d of its %d values", len(doc), len(filter), len(d))
+		}
+	}
+}
+
+// If the subtype does not change, nothing is written without a state file and an undo log.
+func TestNeedsRecord(t *testing.T) {
+	c := conversion(t, "javaLegacy", "csharpLegacy")
+	s, err := OpenState(filepath.Join(t.TempDir(), "s"), Identity{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	for _, o := range []Options{{Conversion: c, Write: true}, {Conversion: c, Write: true, State: s}} {
+		if _, err := InPlace(t.Context(), nil, o); !errors.Is(err, ErrNeedsRecord) {
+			t.Error("written without a record")
+		}
+	}
+}

@@ -1,0 +1,162 @@
+package convert
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/bulk"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/documents"
+)
+
+// write writes the plans of a batch. Pauses end with waiting, and the work with ctx.
+func (r *runner) write(waiting, ctx context.Context, number int, plans []Plan) error {
+	again := false
+	lost := r.Patience.Streak()
+	for attempt := 0; attempt < attempts; {
+		if r.Undo != nil {
+			err := r.tracker.logged(number, func() (int64, error) {
+				return r.Undo.Append(plans, r.Conversion, func(p Plan) bool { return p.again || again })
+			})
+			if err != nil {
+				return err
+			}
+		}
+		again = true
+		left, rest, err := r.attempt(waiting, ctx, plans)
+		if err == nil {
+			attempt++ // other programs changed what is left
+			lost.End()
+		}
+		// It is not known which of the updates a lost server has made. The documents tell.
+		for err != nil {
+			if err := lost.Wait(waiting, err); err != nil {
+				return err
+			}
+			left, err = r.resolve(ctx, rest)
+		}
+		if len(left) == 0 {
+			return nil
+		}
+		plans = left
+	}
+	for _, p := range plans {
+		r.skipPlan(p, "other programs keep changing the document")
+	}
+	return nil
+}
+
+// attempt writes the plans. It returns the plans to try again, made from the current documents. With
+// an error it returns those of which it is not known whether they were carried out.
+func (r *runner) attempt(waiting, ctx context.Context, plans []Plan) (again, unknown []Plan, err error) {
+	ctx, cancel, err := r.mayBegin(ctx)
+	if err != nil {
+		return nil, plans, err
+	}
+	defer cancel()
+	models := make([]mongo.WriteModel, len(plans))
+	for i, p := range plans {
+		models[i] = p.model(r.Conversion.From.Subtype, r.Conversion.To.Subtype)
+	}
+	answered := r.Latency.Start()
+	matched, refused, err := bulk.Update(ctx, r.coll, models)
+	if err != nil {
+		return nil, plans, err
+	}
+	// The pause does not last longer if the work is stopped, which is no error of this batch.
+	defer func() { _ = r.Latency.Pause(waiting, answered(len(models))) }()
+	failed := make(map[int]bool)
+	for _, f := range refused {
+		if !f.Moved { // a moved document is read again
+			failed[f.Index] = true
+			r.skipPlan(plans[f.Index], f.Reason)
+		}
+	}
+	rest := plans
+	if len(failed) > 0 {
+		rest = make([]Plan, 0, len(plans))
+		for i, p := range plans {
+			if !failed[i] {
+				rest = append(rest, p)
+			}
+		}
+	}
+	if matched == int64(len(rest)) && !r.orphans {
+		for _, p := range rest {
+			r.count(p)
+		}
+		return nil, nil, nil
+	}
+	again, err = r.resolve(ctx, rest)
+	return again, rest, err
+}
+
+// resolve determines which of the plans were carried out when the number of matched documents does
+// not show it. It returns the plans to try again.
+func (r *runner) resolve(ctx context.Context, plans []Plan) ([]Plan, error) {
+	if len(plans) == 0 {
+		return nil, nil
+	}
+	ids := make([]bson.RawValue, len(plans))
+	for i, p := range plans {
+		ids[i] = p.ID
+	}
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(r.BatchTimeout, bulk.Timeout))
+	defer cancel()
+	docs, err := documents.ByID(ctx, r.coll, ids, r.Conversion.Projection())
+	if err != nil {
+		return nil, err
+	}
+	var again []Plan
+	for _, p := range plans {
+		doc, ok := docs[documents.Key(p.ID)]
+		if !ok {
+			r.overtaken()
+			continue
+		}
+		held := valuesOf(doc, len(p.Changes))
+		converted := 0
+		for _, ch := range p.Changes {
+			if held.is(ch.Path, r.Conversion.To.Subtype, ch.New) {
+				converted++
+			}
+		}
+		if converted == len(p.Changes) {
+			r.count(p)
+			continue
+		}
+		if !r.Conversion.SameSubtype() && r.Retry == nil {
+			fresh, err := r.Conversion.Plan(doc)
+			if err != nil {
+				r.leave(p.ID, []Left{{Reason: err.Error()}})
+				continue
+			}
+			r.leave(p.ID, slices.DeleteFunc(slices.Clone(fresh.Skipped), func(l Left) bool { return slices.Contains(p.Skipped, l) }))
+			if len(fresh.Changes)+len(fresh.Skipped) == 0 {
+				r.overtaken()
+			} else if r.mayWrite(fresh) {
+				// Some of the changes may have been made before the other program wrote.
+				fresh.keep(doc, slices.Concat(p.Changes, p.kept), r.Conversion.To.Subtype)
+				again = append(again, fresh)
+			}
+			continue
+		}
+		unchanged := 0
+		for _, ch := range p.Changes {
+			if held.is(ch.Path, r.Conversion.From.Subtype, ch.Old) {
+				unchanged++
+			}
+		}
+		if unchanged == len(p.Changes) {
+			again = append(again, p)
+		} else {
+			r.skipPlan(p, unknowable)
+		}
+	}
+	return again, nil
+}
+
+const unknowable = "another program changed the document during the conversion, and the byte order of the new value is unknown"

@@ -1,0 +1,200 @@
+package convert
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/bulk"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/documents"
+)
+
+type copyBatch struct {
+	number   int
+	docs     []bson.Raw // converted
+	read     int
+	fields   Tally // values by field
+	examples [][2]bson.Raw
+	left     []leftIn
+}
+
+// leftIn has the values of one document that are left unchanged.
+type leftIn struct {
+	id   bson.RawValue
+	left []Left
+}
+
+// copy inserts the documents that the target does not have yet.
+func (c *copier) copy(ctx context.Context) error {
+	p := &documents.Pages{Collection: c.source, Size: int64(c.Batch)}
+	if c.Write && c.State != nil {
+		p.After = c.State.Position.raw()
+		c.tracker.position = p.After
+	}
+	return inBatches(ctx, p, c.tracker, c.Workers, c.Patience, c.plan, c.process)
+}
+
+// plan returns the batch of a page.
+func (c *copier) plan(number int, docs []bson.Raw) (copyBatch, error) {
+	b := copyBatch{number: number, read: len(docs), fields: make(Tally)}
+	for _, doc := range docs {
+		if !c.Part.Has(doc.Lookup("_id")) {
+			continue
+		}
+		var left []Left
+		fresh, values, err := c.Conversion.rewrite(doc, b.fields, func(l Left) { left = append(left, l) })
+		if err != nil {
+			return b, &DocumentError{doc.Lookup("_id"), err.Error()}
+		}
+		if values > 0 && (c.Options.Examples < 0 || len(b.examples) < c.Options.Examples) {
+			b.examples = append(b.examples, [2]bson.Raw{doc, fresh})
+		}
+		if len(left) > 0 {
+			b.left = append(b.left, leftIn{doc.Lookup("_id"), left})
+		}
+		b.docs = append(b.docs, fresh)
+	}
+	return b, nil
+}
+
+func (c *copier) process(waiting, ctx context.Context, b copyBatch) error {
+	if c.Write && len(b.docs) > 0 {
+		if err := c.turn(waiting, len(b.docs)); err != nil {
+			return err
+		}
+		conflicts, err := c.write(waiting, ctx, b.docs)
+		if err != nil {
+			return err
+		}
+		c.mu.Lock()
+		c.res.Conflicts = append(c.res.Conflicts, conflicts[:min(len(conflicts), max(0, maxListed-len(c.res.Conflicts)))]...)
+		c.mu.Unlock()
+	}
+	for _, l := range b.left {
+		c.SkipList.add(l.id, c.Conversion.From.Subtype, l.left)
+	}
+	if err := c.SkipList.Err(); err != nil {
+		return err
+	}
+	c.tracker.done(b.number)
+	c.mu.Lock()
+	for _, l := range b.left {
+		c.note(l)
+	}
+	c.res.Documents += int64(len(b.docs))
+	c.res.Read += int64(b.read)
+	for field, n := range b.fields {
+		c.res.Fields.add(field, n)
+		c.res.Values += n
+	}
+	for _, e := range b.examples {
+		if c.Options.Examples < 0 || len(c.res.Examples) < c.Options.Examples {
+			c.res.Examples = append(c.res.Examples, e)
+		}
+	}
+	totals := Totals{c.res.Read, c.res.Documents, c.res.Values, 0}
+	c.mu.Unlock()
+	c.Progress(b.read)
+	if c.Report != nil {
+		c.Report(totals)
+	}
+	if !c.Write || c.State == nil {
+		return nil
+	}
+	position, _ := c.tracker.checkpoint(func() int64 { return 0 })
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if position.Type == 0 || c.State.Position != nil && bytes.Equal(c.State.Position.Value, position.Value) {
+		return nil
+	}
+	if err := c.SkipList.Sync(); err != nil {
+		return err
+	}
+	c.State.Position = newPosition(position)
+	c.State.Skipped = c.skippedBefore + c.res.Skipped
+	return c.State.Save()
+}
+
+// write inserts the documents of a batch. Pauses end with waiting, and the work with ctx.
+func (c *copier) write(waiting, ctx context.Context, docs []bson.Raw) (conflicts []Skip, err error) {
+	var pause time.Duration
+	// An attempt whose answer is lost may have inserted documents, which the next one finds.
+	err = c.Patience.Do(waiting, func() error {
+		ctx, cancel, err := c.mayBegin(ctx)
+		if err != nil {
+			return err
+		}
+		defer cancel()
+		answered := c.Latency.Start()
+		conflicts, err = c.insert(ctx, docs)
+		pause = answered(len(docs))
+		return err
+	})
+	if err == nil {
+		_ = c.Latency.Pause(waiting, pause) // a pause that is cut short is no error
+	}
+	return conflicts, err
+}
+
+// note counts the unchanged values of one document. The caller holds c.mu, or no other batch is
+// being processed.
+func (c *copier) note(l leftIn) {
+	c.res.Skipped++
+	for _, v := range l.left {
+		c.res.Left++
+		c.res.SkippedFor.add(v.Reason, 1)
+	}
+}
+
+// insert inserts docs. It leaves documents that are already in the target unchanged: an earlier run
+// copied them, or another document has the converted _id. It returns the latter as conflicts.
+func (c *copier) insert(ctx context.Context, docs []bson.Raw) ([]Skip, error) {
+	refused, err := bulk.Insert(ctx, c.target, docs)
+	if err != nil {
+		return nil, err
+	}
+	c.owns(docs, refused)
+	if len(refused) == 0 {
+		return nil, nil
+	}
+	var doubt []bson.Raw
+	for _, f := range refused {
+		if !f.Duplicate {
+			return nil, &DocumentError{docs[f.Index].Lookup("_id"), f.Reason}
+		}
+		doubt = append(doubt, docs[f.Index])
+	}
+	held, err := c.held(ctx, doubt)
+	if err != nil {
+		return nil, err
+	}
+	var conflicts []Skip
+	for _, d := range doubt {
+		if !bytes.Equal(held[documents.Key(d.Lookup("_id"))], d) {
+			conflicts = append(conflicts, Skip{d.Lookup("_id"), "the new collection has another document with this _id or another unique key"})
+		}
+	}
+	return conflicts, nil
+}
+
+// owns records docs as written by this run, except the refused ones.
+func (c *copier) owns(docs []bson.Raw, refused []bulk.Refusal) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i, d := range docs {
+		if !slices.ContainsFunc(refused, func(r bulk.Refusal) bool { return r.Index == i }) {
+			c.own.Add(d)
+		}
+	}
+}
+
+func (c *copier) held(ctx context.Context, docs []bson.Raw) (map[string]bson.Raw, error) {
+	ids := make([]bson.RawValue, len(docs))
+	for i, d := range docs {
+		ids[i] = d.Lookup("_id")
+	}
+	return documents.ByID(ctx, c.target, ids, nil)
+}

@@ -1,0 +1,145 @@
+package convert
+
+import (
+	"bytes"
+	"context"
+	"errors"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/bulk"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/documents"
+)
+
+// copies returns the number of docs, read from the target, that are converted copies of documents
+// of the source.
+func (c *copier) copies(ctx context.Context, docs []bson.Raw) (int, error) {
+	sources := make(map[string]bson.Raw)
+	err := c.withSources(ctx, docs, nil, func(doc bson.Raw, held []bson.Raw) {
+		if len(held) > 0 {
+			sources[documents.Key(doc.Lookup("_id"))] = held[0]
+		}
+	})
+	if err != nil {
+		return 0, err
+	}
+	n := 0
+	for _, doc := range docs {
+		source, ok := sources[documents.Key(doc.Lookup("_id"))]
+		if !ok {
+			continue
+		}
+		want, _, err := c.Conversion.Rewrite(source, nil)
+		if err != nil {
+			return n, err
+		}
+		if bytes.Equal(want, doc) {
+			n++
+		}
+	}
+	return n, nil
+}
+
+// withSources calls f for each of docs, read from the target, with the documents of the source that
+// have its _id after the conversion.
+func (c *copier) withSources(ctx context.Context, docs []bson.Raw, projection bson.D, f func(doc bson.Raw, held []bson.Raw)) error {
+	of := make([][]bson.RawValue, len(docs))
+	var ids []bson.RawValue
+	for i, doc := range docs {
+		var err error
+		if of[i], err = c.Conversion.sources(doc.Lookup("_id")); err != nil {
+			return err
+		}
+		ids = append(ids, of[i]...)
+	}
+	var found map[string]bson.Raw
+	if len(ids) > 0 {
+		var err error
+		if found, err = documents.ByID(ctx, c.source, ids, projection); err != nil {
+			return err
+		}
+	}
+	for i, doc := range docs {
+		var held []bson.Raw
+		for _, id := range of[i] {
+			if s, ok := found[documents.Key(id)]; ok {
+				held = append(held, s)
+			}
+		}
+		f(doc, held)
+	}
+	return nil
+}
+
+// isConflict reports whether two documents of the source have the same _id after the conversion: one
+// that has it already, and one whose _id is converted to it.
+func (c *copier) isConflict(ctx context.Context, converted bson.Raw) (bool, error) {
+	two := false
+	err := c.withSources(ctx, []bson.Raw{converted}, bson.D{{Key: "_id", Value: 1}}, func(_ bson.Raw, held []bson.Raw) { two = len(held) > 1 })
+	return two, err
+}
+
+// extras finds the documents of the target that have no source. If repair is set, it deletes those
+// that this run wrote and that have not changed since, because their sources were deleted
+// meanwhile. It reports the others: their sources may have been deleted, or another program may
+// have written them.
+func (c *copier) extras(ctx context.Context, res *comparison, repair bool) error {
+	p := &documents.Pages{Collection: c.target, Size: int64(c.Batch), Projection: bson.D{{Key: "_id", Value: 1}}}
+	for {
+		docs, err := p.Next(ctx)
+		if err != nil || len(docs) == 0 {
+			return err
+		}
+		var ids []bson.RawValue
+		err = c.withSources(ctx, docs, bson.D{{Key: "_id", Value: 1}}, func(doc bson.Raw, held []bson.Raw) {
+			if len(held) == 0 {
+				ids = append(ids, doc.Lookup("_id"))
+			}
+		})
+		if err != nil {
+			return err
+		}
+		deleted := make(map[string]bool)
+		if repair && len(ids) > 0 {
+			if deleted, err = c.deleteOwn(ctx, ids); err != nil {
+				return err
+			}
+			res.repaired += int64(len(deleted))
+		}
+		for _, id := range ids {
+			if c.Part.Whole() && !deleted[documents.Key(id)] {
+				res.Extra++
+				res.find(id, "missing in the source: it was deleted there, or another program wrote it to the copy; if it was deleted, delete the copy too")
+			}
+		}
+	}
+}
+
+// deleteOwn deletes the documents with the ids that this run wrote and that have not changed since.
+// It returns the keys of the deleted documents.
+func (c *copier) deleteOwn(ctx context.Context, ids []bson.RawValue) (map[string]bool, error) {
+	deleted := make(map[string]bool)
+	docs, err := documents.ByID(ctx, c.target, ids, nil)
+	if err != nil {
+		return nil, err
+	}
+	for key, doc := range docs {
+		if !c.own.Has(doc) {
+			continue
+		}
+		res, err := c.target.DeleteOne(ctx, replaced(doc, bulk.MaxUpdate))
+		var se mongo.ServerError
+		const unauthorized = 13
+		if errors.As(err, &se) && se.HasErrorCode(unauthorized) {
+			return deleted, nil // extras reports the documents
+		}
+		if err != nil {
+			return nil, err
+		}
+		if res.DeletedCount == 1 {
+			deleted[key] = true
+		}
+	}
+	return deleted, nil
+}

@@ -1,0 +1,202 @@
+package convert
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/documents"
+)
+
+// Retry has the values of a skip list. A conversion may be limited to them. A Retry is not safe for
+// concurrent use.
+type Retry struct {
+	path    string
+	entries map[string]*listed // by documents.Key of the _id
+}
+
+type listed struct {
+	id     bson.RawValue
+	values []listedValue
+	has    map[listedValue]bool
+}
+
+type listedValue struct {
+	path   string
+	octets [16]byte
+}
+
+// ReadSkipList reads the skip list at path. It ignores lines that are not about a value. The error
+// is a *RecordError if the list cannot be read, is damaged, lists no value, or is about another
+// collection than namespace or another subtype.
+func ReadSkipList(path, namespace string, subtype byte) (*Retry, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, &RecordError{SkipRecord, path, err}
+	}
+	defer func() { _ = f.Close() }()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil, &RecordError{SkipRecord, path, errors.Join(err, errors.New("not a regular file"))}
+	}
+	r := &Retry{path: path, entries: make(map[string]*listed)}
+	lines := bufio.NewReader(f)
+	for n := 1; ; n++ {
+		line, err := lines.ReadBytes('\n')
+		if err == io.EOF && len(line) == 0 {
+			break
+		}
+		if err == nil || err == io.EOF {
+			err = r.line(line, namespace, subtype)
+		}
+		if err != nil {
+			return nil, &RecordError{SkipRecord, path, fmt.Errorf("line %d: %w", n, err)}
+		}
+	}
+	if len(r.entries) == 0 {
+		return nil, &RecordError{SkipRecord, path, errors.New("the list is empty")}
+	}
+	return r, nil
+}
+
+func (r *Retry) line(line []byte, namespace string, subtype byte) error {
+	var l struct {
+		Collection string
+		ID         bson.RawValue `bson:"_id"`
+		Path       string
+		Value      *bson.Binary
+		Reason     string
+	}
+	if err := bson.UnmarshalExtJSON(line, true, &l); err != nil {
+		return fmt.Errorf("invalid line of a skip list: %w", err)
+	}
+	switch {
+	case l.Collection == "" || l.ID.Type == 0:
+		return errors.New("invalid line of a skip list: no collection or no _id")
+	case l.Collection != namespace:
+		return fmt.Errorf("it lists values of %s", l.Collection)
+	case l.Path == "" && l.Value == nil:
+		return nil
+	case l.Path == "" || l.Value == nil || len(l.Value.Data) != 16:
+		return errors.New("invalid line of a skip list: no path, or not a value of 16 bytes")
+	case l.Value.Subtype != subtype:
+		return fmt.Errorf("the value has subtype %d instead of %d", l.Value.Subtype, subtype)
+	}
+	key := documents.Key(l.ID)
+	e := r.entries[key]
+	if e == nil {
+		e = &listed{id: bson.RawValue{Type: l.ID.Type, Value: slices.Clone(l.ID.Value)}, has: make(map[listedValue]bool)}
+		r.entries[key] = e
+	}
+	if v := (listedValue{l.Path, [16]byte(l.Value.Data)}); !e.has[v] {
+		e.values, e.has[v] = append(e.values, v), true
+	}
+	return nil
+}
+
+// maxAsked is the maximum number of _ids in a query. If the list has more, the whole collection is
+// read.
+const maxAsked = 10_000
+
+// Filter returns a filter for the documents of the list, or nil if the list has too many documents
+// for a query.
+func (r *Retry) Filter() bson.D {
+	if len(r.entries) > maxAsked {
+		return nil
+	}
+	ids := make(bson.A, 0, len(r.entries))
+	for _, e := range r.entries {
+		ids = append(ids, e.id)
+	}
+	return bson.D{{Key: "_id", Value: bson.D{{Key: "$in", Value: ids}}}}
+}
+
+// Lists reports whether a value of the field is listed. The field may have brackets. A * in it
+// matches any name.
+func (r *Retry) Lists(field string) bool {
+	want := strings.Split(strings.ReplaceAll(field, "[]", ""), ".")
+	for _, e := range r.entries {
+		for _, v := range e.values {
+			if matches(want, strings.Split(v.path, ".")) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// matches reports whether path leads to the field. Numbers in path may be array positions.
+func matches(field, path []string) bool {
+	if len(path) == 0 {
+		return len(field) == 0
+	}
+	if len(field) > 0 && (field[0] == "*" || field[0] == path[0]) && matches(field[1:], path[1:]) {
+		return true
+	}
+	position := path[0] != "" && strings.Trim(path[0], "0123456789") == ""
+	return position && matches(field, path[1:])
+}
+
+// limit removes from p what the list does not have. It returns the number of listed values of the
+// document that are already converted. It adds listed values that the document no longer has to
+// p.Skipped.
+func (r *Retry) limit(p *Plan, doc bson.Raw, c Conversion) (already int64) {
+	key := documents.Key(p.ID)
+	e := r.entries[key]
+	delete(r.entries, key)
+	if e == nil {
+		*p = Plan{}
+		return 0
+	}
+	has := func(path string, old [16]byte) bool { return e.has[listedValue{path, old}] }
+	other := func(ch Change) bool { return !has(ch.Path, ch.Old) }
+	p.Changes = slices.DeleteFunc(p.Changes, other)
+	p.InID = slices.DeleteFunc(p.InID, other)
+	p.Skipped = slices.DeleteFunc(p.Skipped, func(l Left) bool { return l.Path != "" && !has(l.Path, l.Old) })
+	held, mentioned := valuesOf(doc, len(e.values)), p.paths()
+	for _, v := range e.values {
+		subtype, octets, ok := held.at(v.path)
+		switch {
+		case ok && subtype == c.From.Subtype && octets == v.octets:
+			if !mentioned[v.path] {
+				p.Skipped = append(p.Skipped, Left{v.path, v.octets, "the field is not selected for conversion"})
+			}
+		case ok && subtype == c.To.Subtype && octets == c.octets(v.octets):
+			already++
+		default:
+			p.Skipped = append(p.Skipped, Left{v.path, v.octets, "another program changed the value after it was listed"})
+		}
+	}
+	return already
+}
+
+// paths returns the paths of the values in p.
+func (p *Plan) paths() map[string]bool {
+	paths := make(map[string]bool, len(p.Changes)+len(p.InID)+len(p.Skipped))
+	for _, ch := range p.Changes {
+		paths[ch.Path] = true
+	}
+	for _, ch := range p.InID {
+		paths[ch.Path] = true
+	}
+	for _, l := range p.Skipped {
+		paths[l.Path] = true
+	}
+	return paths
+}
+
+// rest calls f for the documents of the list that were not read.
+func (r *Retry) rest(f func(id bson.RawValue, left []Left)) {
+	for _, e := range r.entries {
+		var left []Left
+		for _, v := range e.values {
+			left = append(left, Left{v.path, v.octets, "the document no longer exists"})
+		}
+		f(e.id, left)
+	}
+}

@@ -1,0 +1,87 @@
+package convert
+
+import (
+	"bytes"
+	"slices"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
+)
+
+// Rewrite returns a copy of doc with every value converted, including those in _id, and the number
+// of converted values. If fields is not nil, Rewrite counts the values in it by field. Old and new
+// values have the same length, so the other bytes do not change.
+func (c Conversion) Rewrite(doc bson.Raw, fields Tally) (bson.Raw, int, error) {
+	return c.rewrite(doc, fields, func(Left) {})
+}
+
+// rewrite is Rewrite. It calls leave for each value that is left unchanged.
+func (c Conversion) rewrite(doc bson.Raw, fields Tally, leave func(Left)) (bson.Raw, int, error) {
+	out, n := slices.Clone(doc), 0
+	var name [128]byte
+	err := walk.Document(doc, func(path *walk.Path, l walk.Leaf) error {
+		if old, offset, ok := c.wants(path, l); ok {
+			field := path.AppendField(name[:0])
+			if reason := c.Judge.Value(field, old); reason != "" {
+				leave(Left{path.Dotted(), old, reason})
+				return nil
+			}
+			fresh := c.octets(old)
+			out[offset] = c.To.Subtype
+			copy(out[offset+1:], fresh[:])
+			n++
+			if fields != nil {
+				fields.add(string(field), 1)
+			}
+		}
+		return nil
+	})
+	return out, n, err
+}
+
+// maxMixed is the maximum number of values in one _id that are tried in every combination of both
+// kinds.
+const maxMixed = 6
+
+// sources returns the _ids that the conversion turns into id. There are several if values of both
+// kinds may be in one _id. If id has more than maxMixed values, sources tries only the _ids whose
+// values all have one kind.
+func (c Conversion) sources(id bson.RawValue) ([]bson.RawValue, error) {
+	doc, err := bson.Marshal(bson.D{{Key: "_id", Value: id}})
+	if err != nil {
+		return nil, err
+	}
+	back := Conversion{From: c.To, To: c.From, Fields: c.Fields}
+	var offsets []int
+	err = walk.Document(doc, func(path *walk.Path, l walk.Leaf) error {
+		if _, offset, ok := back.wants(path, l); ok {
+			offsets = append(offsets, offset)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	step, all := 1, 1<<min(len(offsets), maxMixed)-1
+	if len(offsets) > maxMixed {
+		step = all
+	}
+	var out []bson.RawValue
+	for set := 0; set <= all; set += step {
+		old := slices.Clone(doc)
+		for i, offset := range offsets {
+			if set>>min(i, maxMixed-1)&1 == 1 {
+				octets := back.octets([16]byte(doc[offset+1:]))
+				old[offset] = c.From.Subtype
+				copy(old[offset+1:], octets[:])
+			}
+		}
+		if again, _, err := c.Rewrite(old, nil); err != nil {
+			return nil, err
+		} else if bytes.Equal(again, doc) {
+			out = append(out, bson.Raw(old).Lookup("_id"))
+		}
+	}
+	return out, nil
+}

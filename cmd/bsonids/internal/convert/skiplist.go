@@ -1,0 +1,184 @@
+package convert
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+)
+
+// SkipList writes the values that a conversion leaves unchanged to a file, one JSON object per
+// line:
+//
+//	{"collection":"shop.orders","_id":{"$oid":"…"},"path":"items.0.sku","value":{"$binary":{…}},"reason":"…"}
+//
+// A line has no path and no value if the reason is not about a value. A run that continues after it
+// was killed may list a value twice. The file is created when there is something to list. A
+// SkipList is safe for concurrent use. A nil SkipList lists nothing.
+type SkipList struct {
+	namespace, path string
+
+	mu   sync.Mutex
+	file *os.File
+	err  error // the first error
+}
+
+// OpenSkipList returns a list of values of the collection namespace in the file at path. If goOn is
+// set, it appends to an existing file. Otherwise it returns an error if the file exists and is not
+// empty.
+func OpenSkipList(path, namespace string, goOn bool) (*SkipList, error) {
+	l := &SkipList{namespace: namespace, path: path}
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+	case err != nil:
+		return nil, &RecordError{SkipRecord, path, err}
+	case !info.Mode().IsRegular():
+		return nil, &RecordError{SkipRecord, path, errors.New("not a regular file")}
+	case info.Size() > 0 && !goOn:
+		return nil, &RecordError{SkipRecord, path, errors.New("the file is not empty; move it, or use another file")}
+	}
+	return l, nil
+}
+
+// Path returns the name of the file.
+func (l *SkipList) Path() string { return l.path }
+
+// Begun reports whether something has been listed.
+func (l *SkipList) Begun() bool {
+	if l == nil {
+		return false
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.file != nil
+}
+
+// add lists values of one document. Err returns its error.
+func (l *SkipList) add(id bson.RawValue, subtype byte, left []Left) {
+	if l != nil {
+		l.Add(l.namespace, id, subtype, left)
+	}
+}
+
+// Add lists values of one document of the collection namespace. The id is zero for what is not in a
+// document. Err returns its error.
+func (l *SkipList) Add(namespace string, id bson.RawValue, subtype byte, left []Left) {
+	if l == nil || len(left) == 0 {
+		return
+	}
+	var b []byte
+	for _, v := range left {
+		line, err := skipLine(namespace, id, subtype, v)
+		if err != nil {
+			l.fail(err)
+			return
+		}
+		b = append(append(b, line...), '\n')
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.err != nil {
+		return
+	}
+	if l.file == nil {
+		if l.err = l.open(); l.err != nil {
+			return
+		}
+	}
+	if _, err := l.file.Write(b); err != nil {
+		l.err = &RecordError{SkipRecord, l.path, err}
+	}
+}
+
+func skipLine(namespace string, id bson.RawValue, subtype byte, v Left) ([]byte, error) {
+	doc, err := extJSON(id)
+	if id.Type == 0 {
+		doc, err = []byte("null"), nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	line := struct {
+		Collection string          `json:"collection"`
+		ID         json.RawMessage `json:"_id"`
+		Path       string          `json:"path,omitempty"`
+		Value      json.RawMessage `json:"value,omitempty"`
+		Reason     string          `json:"reason"`
+	}{Collection: namespace, ID: doc, Path: v.Path, Reason: v.Reason}
+	if v.Path != "" {
+		line.Value = appendBinary(nil, subtype, v.Old)
+	}
+	return json.Marshal(line)
+}
+
+func (l *SkipList) fail(err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.err == nil {
+		l.err = &RecordError{SkipRecord, l.path, err}
+	}
+}
+
+// open opens the file and removes an incomplete last line.
+func (l *SkipList) open() error {
+	f, err := os.OpenFile(l.path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err == nil {
+		var whole int64
+		if whole, err = wholeLines(f); err == nil {
+			err = f.Truncate(whole)
+		}
+		if err == nil {
+			_, err = f.Seek(whole, 0)
+		}
+		if err == nil {
+			err = syncDir(filepath.Dir(l.path))
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("%w", &RecordError{SkipRecord, l.path, err})
+	}
+	l.file = f
+	return nil
+}
+
+// Err returns the first error of the list. After an error, the caller must not record as done
+// anything that the list should have.
+func (l *SkipList) Err() error {
+	if l == nil {
+		return nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.err
+}
+
+// Sync flushes the file to disk. It returns the first error of the list.
+func (l *SkipList) Sync() error {
+	if l == nil {
+		return nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.err == nil && l.file != nil {
+		if err := l.file.Sync(); err != nil {
+			l.err = &RecordError{SkipRecord, l.path, err}
+		}
+	}
+	return l.err
+}
+
+// Close syncs and closes the file.
+func (l *SkipList) Close() error {
+	err := l.Sync()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.file == nil {
+		return err
+	}
+	return errors.Join(err, l.file.Close())
+}

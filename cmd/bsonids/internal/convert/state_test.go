@@ -1,0 +1,173 @@
+package convert
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+)
+
+func TestState(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "state")
+	s, err := OpenState(path, identity())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := OpenState(path, identity()); err == nil || !strings.Contains(err.Error(), "another process") {
+		t.Errorf("opened twice: %v", err)
+	}
+	id := marshal(t, bson.D{{Key: "v", Value: bson.Binary{Subtype: 3, Data: []byte{0xff, 0}}}}).Lookup("v")
+	s.Position, s.UndoOffset, s.Changed, s.UndoID = newPosition(id), 1<<40, 7, "abc"
+	if err := s.Save(); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	again, err := OpenState(path, identity())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !again.Position.raw().Equal(id) || again.UndoOffset != 1<<40 || again.Changed != 7 || again.Done {
+		t.Errorf("%+v", again.State)
+	}
+	if err := again.Close(); err != nil {
+		t.Fatal(err)
+	}
+	other := identity()
+	other.Part = "1/2"
+	if _, err := OpenState(path, other); err == nil {
+		t.Error("a state of another conversion is taken")
+	}
+	for _, bad := range []string{"", "{", "null", "[]", `{"bsonids":"state 0"}`, `{"bsonids":"state 1","unknown":1}`,
+		`{"bsonids":"state 1","position":{"type":7,"value":"AAA="}}`, `{"bsonids":"state 1","undoOffset":-1}`, `{"bsonids":"state 1"}{}`} {
+		if err := os.WriteFile(path, []byte(bad), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if s, err := OpenState(path, identity()); err == nil {
+			t.Errorf("%q is read as %+v", bad, s.State)
+		}
+	}
+	// A wrong bit anywhere is found, and so is a file that was cut. The state of an older version,
+	// which has no checksum, is read.
+	good, err := again.encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range good {
+		for bit := range 8 {
+			b := bytes.Clone(good)
+			b[i] ^= 1 << bit
+			if s, err := ParseState(b); err == nil && (i < len(good)-1 || s.UndoOffset != 1<<40) {
+				t.Fatalf("%q is read as %+v", b, s)
+			}
+		}
+		if s, err := ParseState(good[:i]); err == nil && i < len(good)-1 {
+			t.Fatalf("%q is read as %+v", good[:i], s)
+		}
+	}
+	old := `{"bsonids":"state 1","conversion":{"database":"d","collection":"c","from":"javaLegacy","to":"standard"},"undoOffset":5,"done":false,"changedDocuments":0}`
+	if s, err := ParseState([]byte(old)); err != nil || s.UndoOffset != 5 {
+		t.Errorf("%+v, %v", s, err)
+	}
+	entries, err := os.ReadDir(filepath.Dir(path))
+	if err != nil || len(entries) != 2 { // the file and its lock
+		t.Errorf("%v left behind, %v", entries, err)
+	}
+}
+
+func FuzzParseState(f *testing.F) {
+	s := State{Format: stateFormat, Identity: identity(), Position: &Position{7, make([]byte, 12)}, UndoID: "x", UndoOffset: 5}
+	b, err := s.encode()
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(b)
+	f.Add([]byte(`{"bsonids":"state 1"}`))
+	f.Add([]byte(`{"bsonids":"state 1","position":{"type":2,"value":"AgAAAGEA"}}`))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		s, err := ParseState(b)
+		if err != nil {
+			return
+		}
+		out, err := s.encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := ParseState(out)
+		if err != nil || !again.Identity.equal(s.Identity) || again.UndoOffset != s.UndoOffset || !again.Position.raw().Equal(s.Position.raw()) {
+			t.Errorf("%s reads as %+v, %v", out, again, err)
+		}
+	})
+}
+
+// syncDir does not fail on a file system that cannot sync directories.
+func TestSyncDir(t *testing.T) {
+	if err := syncDir(t.TempDir()); err != nil {
+		t.Error(err)
+	}
+	if runtime.GOOS == "linux" { // /proc returns EINVAL, as network shares and user space file systems do
+		if err := syncDir("/proc"); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := syncDir(filepath.Join(t.TempDir(), "none")); err == nil {
+		t.Error("synced what isn't there")
+	}
+}
+
+// A symbolic link stands for its file: a process that uses the other name is locked out, and saving
+// writes the file and keeps the link.
+func TestLinkedFiles(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"state", "undo"} {
+		if err := os.Symlink(filepath.Join(dir, name), filepath.Join(dir, name+"-link")); err != nil {
+			t.Skip(err) // Windows requires a privilege
+		}
+	}
+	for _, first := range []string{"", "-link"} { // the link exists before its file
+		s, err := OpenState(filepath.Join(dir, "state"+first), identity())
+		if err != nil {
+			t.Fatal(err)
+		}
+		u, err := OpenUndoLog(filepath.Join(dir, "undo"+first), identity(), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, other := range []string{"", "-link"} {
+			if _, err := OpenState(filepath.Join(dir, "state"+other), identity()); err == nil {
+				t.Errorf("two processes have the state: %q and %q", first, other)
+			}
+			if _, err := OpenUndoLog(filepath.Join(dir, "undo"+other), identity(), ""); err == nil {
+				t.Errorf("two processes have the undo log: %q and %q", first, other)
+			}
+			if _, err := ReadUndoLogAlone(filepath.Join(dir, "undo"+other)); err == nil {
+				t.Errorf("an undo log is undone that is written: %q and %q", first, other)
+			}
+		}
+		s.Changed += 7
+		if err := s.Save(); err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(s.Close(), u.Close()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"state", "state-link"} {
+		s, err := OpenState(filepath.Join(dir, name), identity())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.Changed != 14 {
+			t.Errorf("%s: %d", name, s.Changed)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,226 @@
+package convert
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/gofrs/flock"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/documents"
+)
+
+// UndoReader reads an undo log entry by entry. It is not safe for concurrent use.
+type UndoReader struct {
+	Header
+	file *os.File
+	r    *bufio.Reader
+	from int64 // offset of the first line that was read
+	at   int64 // offset of the next line
+	mark *Mark
+	line int // number of lines read since from
+	end  int64
+	lock *flock.Flock // nil if other processes may write
+}
+
+// ReadUndoLogAlone is like ReadUndoLog and locks the log. A program that writes to the collection
+// uses it. It returns an error if another process uses the log.
+func ReadUndoLogAlone(path string) (*UndoReader, error) {
+	if _, err := os.Stat(path); err != nil {
+		return nil, err
+	}
+	lock, err := LockFile(path)
+	if err != nil {
+		return nil, &RecordError{UndoRecord, path, err}
+	}
+	u, err := ReadUndoLog(path)
+	if err != nil {
+		return nil, errors.Join(err, lock.Unlock())
+	}
+	u.lock = lock
+	return u, nil
+}
+
+// ReadUndoLog opens the undo log at path. The caller must close the reader.
+func ReadUndoLog(path string) (*UndoReader, error) {
+	if err := regular(path); err != nil {
+		return nil, &RecordError{UndoRecord, path, err}
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	u := &UndoReader{file: f}
+	if u.end, err = wholeLines(f); err == nil {
+		err = u.Rewind(0)
+	}
+	if err == nil {
+		err = u.checkEnd()
+	}
+	if err != nil {
+		return nil, &RecordError{UndoRecord, path, errors.Join(err, f.Close())}
+	}
+	return u, nil
+}
+
+// Rewind moves to the entry at offset, or to the first entry if offset is 0.
+func (u *UndoReader) Rewind(offset int64) error {
+	u.r = bufio.NewReader(io.NewSectionReader(u.file, 0, u.end))
+	u.from, u.line = 0, 1
+	var err error
+	if u.Header, u.at, err = readHeader(u.r); err != nil {
+		return err
+	}
+	if offset > u.end {
+		return u.fail(fmt.Errorf("truncated: the size is %d bytes, and the entries to read begin at byte %d", u.end, offset))
+	}
+	if offset > 0 {
+		u.from, u.at, u.line = offset, offset, 0
+		u.r = bufio.NewReader(io.NewSectionReader(u.file, offset, u.end-offset))
+	}
+	return nil
+}
+
+// Next returns the next entry, or io.EOF after the last one. It ignores a last line that is
+// incomplete, because no change was made on account of it.
+func (u *UndoReader) Next() (Entry, error) {
+	for {
+		line, err := u.r.ReadBytes('\n')
+		if err != nil {
+			return Entry{}, err
+		}
+		offset := u.at
+		u.at += int64(len(line))
+		u.line++
+		if u.Checked() {
+			err = sealed(line[:len(line)-1], u.ID, offset)
+		}
+		if err == nil && bytes.HasPrefix(line, []byte(markPrefix)) {
+			continue
+		}
+		var e Entry
+		if err == nil {
+			e, err = ParseEntry(line)
+		}
+		if err != nil {
+			before, failure := u.linesBefore()
+			return Entry{}, u.fail(errors.Join(fmt.Errorf("line %d: %w", before+u.line, err), failure))
+		}
+		return e, nil
+	}
+}
+
+// checkEnd checks the bytes after the last complete line, and reads the mark if that line is one.
+func (u *UndoReader) checkEnd() error {
+	if u.Checked() {
+		tail, err := io.ReadAll(io.NewSectionReader(u.file, u.end, 64<<20))
+		if err != nil {
+			return err
+		}
+		if err := torn(tail, u.ID, u.end); err != nil {
+			return err
+		}
+	}
+	var err error
+	u.mark, err = lastMark(u.file, u.end, u.Header)
+	return err
+}
+
+// Undone returns the mark at the end of the log, or nil if there is none.
+func (u *UndoReader) Undone() *Mark { return u.mark }
+
+// Size returns the size of the log in bytes.
+func (u *UndoReader) Size() int64 { return u.end }
+
+// linesBefore returns the number of lines before the first that was read.
+func (u *UndoReader) linesBefore() (int, error) {
+	n := 0
+	buf := make([]byte, 64<<10)
+	for r := io.NewSectionReader(u.file, 0, u.from); ; {
+		read, err := r.Read(buf)
+		n += bytes.Count(buf[:read], []byte{'\n'})
+		if err == io.EOF {
+			return n, nil
+		}
+		if err != nil {
+			return n, err
+		}
+	}
+}
+
+// Close closes the file.
+func (u *UndoReader) Close() error {
+	err := u.file.Close()
+	if u.lock != nil {
+		err = errors.Join(err, u.lock.Unlock())
+	}
+	return err
+}
+
+// voids reads the log and returns, for each document with lines that have "again", the index of the
+// last such entry. Earlier entries about the document are void.
+func voids(u *UndoReader) (map[string]int, error) {
+	again := make(map[string]int)
+	for {
+		e, err := u.Next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		if e.Again {
+			again[documents.Key(e.ID)] = 0
+		}
+	}
+	if err := u.Rewind(0); err != nil || len(again) == 0 {
+		return again, err
+	}
+	for i := 0; ; i++ {
+		e, err := u.Next()
+		if err == io.EOF {
+			return again, u.Rewind(0)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if _, ok := again[documents.Key(e.ID)]; ok && e.Again {
+			again[documents.Key(e.ID)] = i // the last entry that voids those before it
+		}
+	}
+}
+
+// entries calls f with batches of at most size entries that are not void. A batch never has two
+// entries about one document, which two runs may have written.
+func entries(u *UndoReader, size int, f func([]Entry) error) error {
+	void, err := voids(u)
+	if err != nil {
+		return err
+	}
+	var b []Entry
+	held := make(map[string]bool, size) // the documents in b
+	for i := 0; ; i++ {
+		e, err := u.Next()
+		if err != nil && err != io.EOF {
+			return err
+		}
+		id := documents.Key(e.ID)
+		if len(b) == size || len(b) > 0 && (err == io.EOF || held[id]) {
+			if err := f(b); err != nil {
+				return err
+			}
+			b = nil
+			clear(held)
+		}
+		if until, ok := void[id]; err == nil && (!ok || i >= until) {
+			b = append(b, e)
+			held[id] = true
+		}
+		if err == io.EOF {
+			return nil
+		}
+	}
+}

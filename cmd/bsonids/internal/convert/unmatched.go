@@ -1,0 +1,45 @@
+package convert
+
+import (
+	"context"
+	"slices"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
+)
+
+// Unmatched returns the selected fields that have no 16-byte binary value of the old or the new
+// subtype in coll. Their names may be misspelled. Unmatched reads until it has found every field.
+func (c Conversion) Unmatched(ctx context.Context, coll *mongo.Collection) ([]string, error) {
+	if len(c.Fields) == 0 {
+		return nil, nil
+	}
+	opts := options.Find()
+	if p := c.Projection(); p != nil {
+		opts.SetProjection(p)
+	}
+	cur, err := coll.Find(ctx, bson.D{}, opts)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = cur.Close(context.WithoutCancel(ctx)) }()
+	left := slices.Clone(c.Fields)
+	for len(left) > 0 && cur.Next(ctx) {
+		// The conversion skips and reports a corrupt document.
+		_ = walk.Document(cur.Current, func(path *walk.Path, l walk.Leaf) error {
+			subtype, data, _, ok := l.Binary()
+			if ok && len(data) == 16 && (subtype == c.From.Subtype || subtype == c.To.Subtype) {
+				left = slices.DeleteFunc(left, func(f walk.Pattern) bool { return f.Match(path) })
+			}
+			return nil
+		})
+	}
+	var names []string
+	for _, f := range left {
+		names = append(names, f.String())
+	}
+	return names, cur.Err()
+}

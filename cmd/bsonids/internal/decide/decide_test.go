@@ -1,0 +1,399 @@
+package decide
+
+import (
+	"crypto/md5"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/bsonids/bsonids/uuidrep"
+)
+
+var now = time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC)
+
+// source returns random UUIDs of one version.
+type source func(r *rand.Rand) uuid.UUID
+
+func random(r *rand.Rand) (u uuid.UUID) {
+	binary.BigEndian.PutUint64(u[:], r.Uint64())
+	binary.BigEndian.PutUint64(u[8:], r.Uint64())
+	return u
+}
+
+func stamped(r *rand.Rand, version byte) uuid.UUID {
+	u := random(r)
+	u[6], u[8] = u[6]&0x0f|version<<4, u[8]&0x3f|0x80
+	return u
+}
+
+func v4(r *rand.Rand) uuid.UUID { return stamped(r, 4) }
+
+func v7(r *rand.Rand) uuid.UUID {
+	u := stamped(r, 7)
+	ms := now.Add(-time.Duration(r.Int64N(int64(5 * 365 * 24 * time.Hour)))).UnixMilli()
+	for i := range 6 {
+		u[i] = byte(ms >> (40 - 8*i))
+	}
+	return u
+}
+
+// v1 returns UUIDs of one machine: the clock sequence and the node are constant.
+func v1(r *rand.Rand) uuid.UUID {
+	u := uuid.MustParse("00000000-0000-1000-8f21-0242ac120002")
+	ticks := uint64(now.Add(-time.Duration(r.Int64N(int64(3*365*24*time.Hour)))).UnixNano())/100 + 0x01B21DD213814000
+	binary.BigEndian.PutUint32(u[:], uint32(ticks))
+	binary.BigEndian.PutUint16(u[4:], uint16(ticks>>32))
+	binary.BigEndian.PutUint16(u[6:], uint16(ticks>>48)|0x1000)
+	return u
+}
+
+func hash(r *rand.Rand) uuid.UUID {
+	return md5.Sum(fmt.Append(nil, r.Uint64()))
+}
+
+type group struct {
+	n     int
+	of    source
+	order uuidrep.Representation
+}
+
+// decided returns the decision for a collection with the field a, and the stored values by group.
+func decided(t testing.TB, seed uint64, from uuidrep.Representation, trusted []string, groups ...group) (Decision, [][][16]byte) {
+	t.Helper()
+	r := rand.New(rand.NewPCG(seed, 1))
+	p := NewPass(Question{Order: from, Name: from.String(), Subtype: bson.TypeBinaryUUIDOld, Trusted: trusted}, now)
+	values := make([][][16]byte, len(groups))
+	for i, g := range groups {
+		for range g.n {
+			v := g.order.Permute(g.of(r))
+			values[i] = append(values[i], v)
+			add(t, p, "a", v)
+		}
+	}
+	d, unknown := p.Decide()
+	if len(unknown) > 0 {
+		t.Fatalf("unknown fields %v", unknown)
+	}
+	return d, values
+}
+
+func add(t testing.TB, p *Pass, field string, v [16]byte) {
+	t.Helper()
+	b, err := bson.Marshal(bson.D{{Key: field, Value: bson.Binary{Subtype: 3, Data: v[:]}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Add(b); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func converted(d Decision, from uuidrep.Representation, values [][16]byte) (n int) {
+	j := d.Judge(from)
+	for _, v := range values {
+		if j.Value([]byte("a"), v) == "" {
+			n++
+		}
+	}
+	return n
+}
+
+var legacy = []uuidrep.Representation{uuidrep.PythonLegacy, uuidrep.CSharpLegacy, uuidrep.JavaLegacy}
+
+// If all values are in one order, all are converted from that order, and none from another one.
+func TestOneOrder(t *testing.T) {
+	for name, of := range map[string]source{"4": v4, "7": v7, "1": v1} {
+		for _, is := range legacy {
+			for _, from := range legacy {
+				t.Run(fmt.Sprintf("version %s/%s as %s", name, is, from), func(t *testing.T) {
+					d, values := decided(t, 1, from, nil, group{3000, of, is})
+					want := 0
+					if is == from {
+						want = 3000
+					}
+					if name == "1" && is != uuidrep.JavaLegacy { // may be sequential GUIDs of SQL Server
+						want = 0
+					}
+					if got := converted(d, from, values[0]); got != want {
+						t.Errorf("%d values converted, want %d: %+v", got, want, d.Fields)
+					}
+				})
+			}
+		}
+	}
+}
+
+// Values without evidence are not converted unless the user trusts the field.
+func TestNoEvidence(t *testing.T) {
+	for name, g := range map[string][]group{
+		"hashes":             {{1000, hash, uuidrep.JavaLegacy}},
+		"one hash":           {{1, hash, uuidrep.JavaLegacy}},
+		"four values":        {{4, v4, uuidrep.JavaLegacy}},
+		"a few of each":      {{2, v4, uuidrep.JavaLegacy}, {2, v7, uuidrep.JavaLegacy}},
+		"fixed beginning":    {{5000, fixedBeginning, uuidrep.PythonLegacy}},
+		"NEWSEQUENTIALID":    {{3000, v1, uuidrep.PythonLegacy}},
+		"one value repeated": {{1000, func(*rand.Rand) uuid.UUID { return uuid.MustParse("00112233-4455-4677-8899-aabbccddeeff") }, uuidrep.JavaLegacy}},
+	} {
+		for _, from := range legacy {
+			d, values := decided(t, 2, from, nil, g...)
+			for _, v := range values {
+				if n := converted(d, from, v); n > 0 || d.Fields[0].Basis != None || d.Fields[0].Reason == "" {
+					t.Errorf("%s as %s: %d values converted: %+v", name, from, n, d.Fields)
+				}
+			}
+			d, values = decided(t, 2, from, []string{"a"}, g...)
+			for _, v := range values {
+				if n := converted(d, from, v); n != len(v) || d.Fields[0].Basis != Trust {
+					t.Errorf("%s as %s, trusted: %d of %d values converted: %+v", name, from, n, len(v), d.Fields)
+				}
+			}
+		}
+	}
+}
+
+// fixedBeginning returns keys of eight constant bytes and a number. They look like version 4.
+func fixedBeginning(r *rand.Rand) uuid.UUID {
+	u := uuid.MustParse("10011001-2002-4003-8004-000000000000")
+	binary.BigEndian.PutUint32(u[12:], r.Uint32())
+	return u
+}
+
+// --trust does not convert values that show evidence of another order.
+func TestTrustIsNoForce(t *testing.T) {
+	for _, is := range legacy {
+		for _, from := range legacy {
+			if is == from {
+				continue
+			}
+			d, values := decided(t, 3, from, []string{"a"}, group{500, v4, is})
+			if n := converted(d, from, values[0]); n > 0 {
+				t.Errorf("%s as %s: %d values converted: %+v", is, from, n, d.Fields)
+			}
+		}
+	}
+}
+
+// A minority in another order is not converted, except values that fit both orders by chance.
+func TestMinority(t *testing.T) {
+	for _, few := range []int{1, 3, 10, 100, 1000} {
+		for _, from := range legacy {
+			for _, other := range legacy {
+				if from == other {
+					continue
+				}
+				d, values := decided(t, uint64(few), from, nil, group{3000, v4, from}, group{few, v4, other})
+				wrong := converted(d, from, values[1])
+				if len(d.Fields[0].Against) > 0 {
+					if wrong > 0 {
+						t.Errorf("%d %s among %s: %d converted although the order is proven", few, other, from, wrong)
+					}
+				} else if few >= 10 || wrong > 1 {
+					t.Errorf("%d %s among %s: %d converted: %+v", few, other, from, wrong, d.Fields)
+				}
+				// Only the values that fit both orders are not converted: 1/64 or 1/16 of them.
+				if right := converted(d, from, values[0]); right < 3000*90/100 {
+					t.Errorf("%d %s among %s: %d of 3000 converted", few, other, from, right)
+				}
+			}
+		}
+	}
+}
+
+// In a field of hashes and UUIDs, the values that fit are converted. 1/64 of the hashes fit.
+func TestHashesAmongUUIDs(t *testing.T) {
+	for _, from := range legacy {
+		d, values := decided(t, 5, from, nil, group{2000, v4, from}, group{6400, hash, from})
+		if n := converted(d, from, values[0]); n != 2000 {
+			t.Errorf("%s: %d of 2000 converted: %+v", from, n, d.Fields)
+		}
+		if n := converted(d, from, values[1]); n < 60 || n > 140 {
+			t.Errorf("%s: %d of 6400 hashes converted: %+v", from, n, d.Fields)
+		}
+	}
+}
+
+// A version that chance explains is not counted as a version of the field.
+func TestVersions(t *testing.T) {
+	d, values := decided(t, 6, uuidrep.JavaLegacy, nil, group{1000, v4, uuidrep.JavaLegacy}, group{500, v7, uuidrep.JavaLegacy}, group{2, v1, uuidrep.JavaLegacy})
+	if f := d.Fields[0]; !slices.Equal(f.Versions, []int{4, 7}) || len(f.Against) > 0 {
+		t.Errorf("%+v", f)
+	}
+	if converted(d, uuidrep.JavaLegacy, values[0]) != 1000 || converted(d, uuidrep.JavaLegacy, values[1]) != 500 || converted(d, uuidrep.JavaLegacy, values[2]) != 0 {
+		t.Errorf("%+v", d.Fields)
+	}
+}
+
+// Several versions pass together, although none of them has enough values.
+func TestVersionsTogether(t *testing.T) {
+	var groups []group
+	for v := byte(1); v <= 8; v++ {
+		groups = append(groups, group{2, func(r *rand.Rand) uuid.UUID { return stamped(r, v) }, uuidrep.JavaLegacy})
+	}
+	d, values := decided(t, 7, uuidrep.JavaLegacy, nil, groups...)
+	for _, v := range values {
+		if converted(d, uuidrep.JavaLegacy, v) != 2 {
+			t.Errorf("%+v", d.Fields)
+		}
+	}
+}
+
+// The nil UUID and the max UUID are converted only in fields that are converted.
+func TestSymmetric(t *testing.T) {
+	same := [][16]byte{uuid.Nil, uuid.Max}
+	for _, from := range legacy {
+		d, _ := decided(t, 8, from, nil, group{100, v4, from})
+		if converted(d, from, same) != 2 {
+			t.Errorf("%+v", d.Fields)
+		}
+		d, _ = decided(t, 8, from, nil, group{100, hash, from})
+		if converted(d, from, same) != 0 {
+			t.Errorf("%+v", d.Fields)
+		}
+		d, _ = decided(t, 8, from, nil, group{5, func(*rand.Rand) uuid.UUID { return uuid.Nil }, from})
+		if converted(d, from, same) != 2 || converted(d, from, [][16]byte{from.Permute(v4(rand.New(rand.NewPCG(1, 2))))}) != 0 {
+			t.Errorf("%+v", d.Fields)
+		}
+	}
+}
+
+// Fields that appear after the decision are not converted, except those under Others.
+func TestLaterFields(t *testing.T) {
+	d, _ := decided(t, 9, uuidrep.JavaLegacy, nil, group{100, v4, uuidrep.JavaLegacy})
+	v := uuidrep.JavaLegacy.Permute(v4(rand.New(rand.NewPCG(1, 3))))
+	if d.Judge(uuidrep.JavaLegacy).Value([]byte("b"), v) == "" {
+		t.Error("a field that was not there is converted")
+	}
+	p := NewPass(Question{Order: uuidrep.JavaLegacy, Name: "javaLegacy", Subtype: 3}, now)
+	r := rand.New(rand.NewPCG(1, 4))
+	for i := range maxFields + 1000 {
+		add(t, p, fmt.Sprintf("user%dx", i), uuidrep.JavaLegacy.Permute(v4(r)))
+	}
+	d, _ = p.Decide()
+	j := d.Judge(uuidrep.JavaLegacy)
+	if len(d.Fields) != maxFields+1 || j.Value([]byte("another"), v) != "" || j.Value([]byte("user5x"), v) == "" {
+		t.Errorf("%d fields: %q, %q", len(d.Fields), j.Value([]byte("another"), v), j.Value([]byte("user5x"), v))
+	}
+}
+
+// A decision is unchanged after a round trip through JSON and BSON.
+func TestDecisionIsSerializable(t *testing.T) {
+	d, values := decided(t, 10, uuidrep.JavaLegacy, []string{"a"}, group{1000, v4, uuidrep.JavaLegacy}, group{100, v4, uuidrep.CSharpLegacy}, group{50, hash, uuidrep.JavaLegacy})
+	text, err := json.Marshal(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var fromJSON, fromBSON Decision
+	if err := json.Unmarshal(text, &fromJSON); err != nil || !reflect.DeepEqual(fromJSON, d) {
+		t.Errorf("%v: %+v, want %+v", err, fromJSON, d)
+	}
+	octets, err := bson.Marshal(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := bson.Unmarshal(octets, &fromBSON); err != nil || !reflect.DeepEqual(fromBSON, d) {
+		t.Errorf("%v: %+v, want %+v", err, fromBSON, d)
+	}
+	before, after := d.Judge(uuidrep.JavaLegacy), fromJSON.Judge(uuidrep.JavaLegacy)
+	for _, v := range slices.Concat(values...) {
+		if before.Value([]byte("a"), v) != after.Value([]byte("a"), v) {
+			t.Fatalf("%x", v)
+		}
+	}
+}
+
+func TestReasons(t *testing.T) {
+	d, values := decided(t, 11, uuidrep.JavaLegacy, nil, group{1000, v4, uuidrep.JavaLegacy}, group{300, v4, uuidrep.CSharpLegacy}, group{2, v7, uuidrep.JavaLegacy})
+	j := d.Judge(uuidrep.JavaLegacy)
+	for _, tt := range []struct {
+		v    [16]byte
+		want string
+	}{
+		{values[1][0], "fits csharpLegacy, the byte order of other values of the field"},
+		{values[2][0], "has version 7 if read as javaLegacy, but the field has 4"},
+		{[16]byte{0xff, 1, 2}, "does not have the variant and a version of RFC 9562 if read as javaLegacy"},
+	} {
+		if got := j.Value([]byte("a"), tt.v); !strings.Contains(got, tt.want) {
+			t.Errorf("%x: %q, want %q", tt.v, got, tt.want)
+		}
+	}
+}
+
+// In data without UUIDs of an order, the tests find the order no more often than the level allows.
+func TestLevelBySimulation(t *testing.T) {
+	const level, fields = 0.3, 3000
+	for name, tt := range map[string]struct {
+		of     source
+		is     uuidrep.Representation
+		judged []int
+	}{
+		"random octets":                   {random, uuidrep.JavaLegacy, []int{network, csharp, java}},
+		"version 4 in C# order":           {v4, uuidrep.CSharpLegacy, []int{network, java}},
+		"version 4 in network order":      {v4, uuidrep.PythonLegacy, []int{csharp, java}},
+		"version 4 in Java order":         {v4, uuidrep.JavaLegacy, []int{network, csharp}},
+		"version 7, variant in one order": {v7, uuidrep.CSharpLegacy, []int{network}},
+	} {
+		r := rand.New(rand.NewPCG(40, 1))
+		found := 0
+		for range fields {
+			var l tally
+			for range 20 + r.IntN(60) {
+				l.add(tt.is.Permute(tt.of(r)), now)
+			}
+			any := false
+			for _, o := range tt.judged {
+				versions, _ := l.evidence(o, l.count(o, func([orders]int) bool { return true }), level)
+				any = any || len(versions) > 0
+			}
+			if any {
+				found++
+			}
+		}
+		// The bound is three standard deviations above the mean. The tests must also find
+		// something.
+		if most := level*fields + 3*30; float64(found) > most || found == 0 {
+			t.Errorf("%s: an order is found in %d of %d fields, want from 1 to %.0f", name, found, fields, most)
+		}
+	}
+}
+
+// Whatever a field contains, a wrong value that is converted fits by variant and version, and its
+// field has no proof of an order. A value in the order of --from that is not converted fits another
+// order, or has a version that the field does not have.
+func TestAnyMixture(t *testing.T) {
+	sources := []source{v4, v7, v1, hash, fixedBeginning, func(r *rand.Rand) uuid.UUID { return stamped(r, byte(1+r.IntN(8))) }}
+	for seed := range uint64(150) {
+		r := rand.New(rand.NewPCG(seed, 50))
+		from := legacy[r.IntN(3)]
+		var groups []group
+		for range 1 + r.IntN(3) {
+			groups = append(groups, group{1 + r.IntN(1<<r.IntN(11)), sources[r.IntN(len(sources))], legacy[r.IntN(3)]})
+		}
+		d, values := decided(t, seed, from, nil, groups...)
+		j, f := d.Judge(from), d.Fields[0]
+		for i, g := range groups {
+			for _, v := range values[i] {
+				if j.Value([]byte("a"), v) != "" {
+					continue
+				}
+				n := version(&v, orderOf(from))
+				if f.Basis != Evidence || !slices.Contains(f.Versions, n) {
+					t.Fatalf("seed %d: %x is converted: %+v", seed, v, f)
+				}
+				for _, rival := range f.Against {
+					if g.order.String() == rival.Order && slices.Contains(rival.Versions, version(&v, orderOf(g.order))) {
+						t.Fatalf("seed %d: %x is converted, though it fits %s: %+v", seed, v, rival.Order, f)
+					}
+				}
+			}
+		}
+	}
+}

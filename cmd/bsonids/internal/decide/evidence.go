@@ -1,0 +1,71 @@
+package decide
+
+import "math"
+
+// Level is the probability that the tests of one field together find an order in random bytes.
+const Level = 1e-6
+
+// tests is the maximum number of tests for a field: in each order, one for each of eight versions
+// and one for all versions together. They are made on all values and, except in the order of
+// --from, also on the values that fit only that order.
+const tests = (orders + orders - 1) * 9
+
+// The probabilities for random bytes. Network and C# order share bytes 8 to 15, so a value that has
+// the variant in one of them has it in the other, too.
+const (
+	oneVersion       = 1.0 / 64
+	anyVersion       = 1.0 / 8
+	oneVersionShared = 1.0 / 16
+	anyVersionShared = 1.0 / 2
+)
+
+// evidence returns the versions of RFC 9562 that more of the counted values have, read in order o,
+// than chance explains. It returns none if the order does not pass.
+//
+// Version 1 alone proves neither network nor C# order. The sequential GUIDs of SQL Server
+// (NEWSEQUENTIALID) are version 1 with the first three groups shuffled, so they look like version 1
+// in the other order. maybeSequential reports this case. level is the probability of an error for
+// all tests of the field together.
+func (t *tally) evidence(o int, c count, level float64) (versions []int, maybeSequential bool) {
+	total := 0.0
+	for v := 1; v <= 8; v++ {
+		k := c.versions[v]
+		share := t.independence(o, v, k)
+		if v > 1 || o == java {
+			total += float64(k) * share
+		}
+		if passes(o, c, k, share, oneVersion, oneVersionShared, level) {
+			versions = append(versions, v)
+		}
+	}
+	if o != java && len(versions) == 1 && versions[0] == 1 {
+		versions, maybeSequential = nil, true
+	}
+	fits := c.fits()
+	if o != java {
+		fits -= c.versions[1]
+	}
+	if len(versions) == 0 && fits > 0 && passes(o, c, fits, total/float64(fits), anyVersion, anyVersionShared, level) {
+		for v := 1; v <= 8; v++ {
+			if c.versions[v] > 0 && (v > 1 || o == java) {
+				versions = append(versions, v)
+			}
+		}
+	}
+	return versions, maybeSequential && len(versions) == 0
+}
+
+// passes tests whether k fitting values, of which share are independent, are more than chance
+// explains.
+func passes(o int, c count, k int64, share, p, pShared, level float64) bool {
+	scaled := func(n int64) int64 { return int64(math.Ceil(float64(n) * share)) }
+	worth := int64(float64(k)*share + 1e-9)
+	if worth < 1 {
+		return false
+	}
+	ok := atLeast(worth, max(worth, scaled(c.n)), p) <= level/tests
+	if o != java {
+		ok = ok && atLeast(worth, max(worth, scaled(c.variant)), pShared) <= level/tests
+	}
+	return ok
+}

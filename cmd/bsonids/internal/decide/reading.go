@@ -1,0 +1,97 @@
+package decide
+
+import (
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/bsonids/bsonids/uuidgen"
+	"github.com/bsonids/bsonids/uuidrep"
+)
+
+// The byte orders of stored values.
+const (
+	network = iota
+	csharp
+	java
+	orders
+)
+
+var representations = [orders]uuidrep.Representation{uuidrep.PythonLegacy, uuidrep.CSharpLegacy, uuidrep.JavaLegacy}
+
+// places holds the positions of the bytes that contain the version and the variant.
+var places = [orders]struct{ version, variant int }{{6, 8}, {7, 8}, {1, 15}}
+
+// orderOf returns the order of a representation. The order of standard is network order.
+func orderOf(r uuidrep.Representation) int {
+	switch r {
+	case uuidrep.CSharpLegacy:
+		return csharp
+	case uuidrep.JavaLegacy:
+		return java
+	}
+	return network
+}
+
+// orderName returns the name of an order for values of the subtype.
+func orderName(o int, subtype byte) string {
+	if subtype == bson.TypeBinaryGeneric {
+		return [...]string{"generic", "subtype 0 in C# order", "subtype 0 in Java order"}[o]
+	}
+	return representations[o].String()
+}
+
+// hasVariant reports whether v, read in order o, has the variant of RFC 9562.
+func hasVariant(v *[16]byte, o int) bool { return v[places[o].variant]>>6 == 0b10 }
+
+// version returns the version of v read in order o, from 1 to 8, or 0 if it is not a UUID of RFC
+// 9562.
+func version(v *[16]byte, o int) int {
+	n := int(v[places[o].version] >> 4)
+	if n < 1 || n > 8 || !hasVariant(v, o) {
+		return 0
+	}
+	return n
+}
+
+// read returns the versions of v in the three orders.
+func read(v *[16]byte) (versions [orders]int) {
+	for o := range orders {
+		versions[o] = version(v, o)
+	}
+	return versions
+}
+
+// cell returns the ten bits next to the version and the variant.
+func cell(v *[16]byte, o int) int {
+	return int(v[places[o].version]&0x0f)<<6 | int(v[places[o].variant]&0x3f)
+}
+
+// symmetric reports whether v is the same UUID in every order, such as the nil UUID and the max
+// UUID.
+func symmetric(v *[16]byte) bool {
+	for i := range 4 {
+		if v[i] != v[7-i] || v[8+i] != v[15-i] {
+			return false
+		}
+	}
+	return v[0] == v[3] && v[1] == v[2] && v[4] == v[5] && v[6] == v[7]
+}
+
+// first holds, by version, the earliest time of UUIDs with a timestamp.
+var first = map[int]time.Time{
+	1: time.Date(1995, 1, 1, 0, 0, 0, 0, time.UTC),
+	6: time.Date(2010, 1, 1, 0, 0, 0, 0, time.UTC),
+	7: time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC),
+}
+
+// plausible reports whether v, which has the version in order o, contains a time between the first
+// use of the version and one day after now.
+func plausible(v *[16]byte, o, version int, now time.Time) bool {
+	since, ok := first[version]
+	if !ok {
+		return false
+	}
+	t, err := uuidgen.Time(representations[o].Permute(*v))
+	return err == nil && !t.Before(since) && !t.After(now.Add(24*time.Hour))
+}

@@ -1,0 +1,38 @@
+package documents
+
+import (
+	"context"
+	"slices"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+)
+
+// Key returns an _id as a map key.
+func Key(id bson.RawValue) string { return string(byte(id.Type)) + string(id.Value) }
+
+// ByID returns the documents with the ids in a map whose keys are those of [Key]. The projection
+// may be nil.
+func ByID(ctx context.Context, coll *mongo.Collection, ids []bson.RawValue, projection bson.D) (map[string]bson.Raw, error) {
+	opts := options.Find()
+	if projection != nil {
+		opts.SetProjection(projection)
+	}
+	cur, err := coll.Find(ctx, byIDs(ids), opts)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = cur.Close(context.WithoutCancel(ctx)) }()
+	docs := make(map[string]bson.Raw, len(ids))
+	for cur.Next(ctx) {
+		doc := slices.Clone(cur.Current)
+		docs[Key(doc.Lookup("_id"))] = doc
+	}
+	return docs, cur.Err()
+}
+
+// byIDs returns a filter for the documents with one of the ids.
+func byIDs(ids []bson.RawValue) bson.D {
+	return bson.D{{Key: "_id", Value: bson.D{{Key: "$in", Value: ids}}}}
+}

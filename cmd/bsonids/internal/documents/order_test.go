@@ -1,0 +1,68 @@
+package documents
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+)
+
+func marshal(t testing.TB, v any) bson.Raw {
+	t.Helper()
+	b, err := bson.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// The filter after an _id names every type that sorts after its type, and no other.
+func TestAfter(t *testing.T) {
+	if f := after(bson.RawValue{}, false); len(f) != 0 {
+		t.Errorf("at the beginning: %v", f)
+	}
+	types := func(v any, plain bool) string {
+		f := after(marshal(t, bson.D{{Key: "v", Value: v}}).Lookup("v"), plain)
+		if f[0].Key != "$or" {
+			return ""
+		}
+		return fmt.Sprint(f[0].Value.(bson.A)[1].(bson.D)[0].Value.(bson.D)[0].Value)
+	}
+	for _, tt := range []struct {
+		id    any
+		plain bool
+		want  string
+	}{
+		{bson.NewObjectID(), true, "[bool date timestamp regex]"},
+		{bson.NewObjectID(), false, "[bool date timestamp regex dbPointer javascript javascriptWithScope maxKey]"},
+		{int64(1), true, "[string object binData objectId bool date timestamp regex]"},
+		{"x", true, "[object binData objectId bool date timestamp regex]"},
+		{bson.MaxKey{}, false, ""},
+	} {
+		if got := types(tt.id, tt.plain); got != tt.want {
+			t.Errorf("%v: %s, want %s", tt.id, got, tt.want)
+		}
+	}
+	f := after(marshal(t, bson.D{{Key: "v", Value: math.NaN()}}).Lookup("v"), false)
+	if got := f[0].Value.(bson.A)[0].(bson.D)[0].Value.(bson.D)[0]; got.Key != "$gte" || got.Value != math.Inf(-1) {
+		t.Errorf("after NaN: %v", got)
+	}
+}
+
+// A filter exists for every valid _id.
+func FuzzAfter(f *testing.F) {
+	f.Add(byte(bson.TypeString), []byte{2, 0, 0, 0, 'a', 0})
+	f.Add(byte(bson.TypeDecimal128), make([]byte, 16))
+	f.Fuzz(func(t *testing.T, typ byte, value []byte) {
+		id := bson.RawValue{Type: bson.Type(typ), Value: value}
+		if id.Validate() != nil {
+			return
+		}
+		for _, plain := range []bool{false, true} {
+			if len(after(id, plain)) == 0 {
+				t.Errorf("%v: everything follows", id)
+			}
+		}
+	})
+}

@@ -1,0 +1,354 @@
+package dump
+
+import (
+	"bytes"
+	"errors"
+	"hash/crc64"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/dump/dumptest"
+)
+
+// shop is a dump with what mongodump can write.
+func shop() []dumptest.Collection {
+	var orders []any
+	for i := range 7 {
+		orders = append(orders, bson.D{{Key: "_id", Value: int32(i)}, {Key: "s", Value: strings.Repeat("x", 100*i)}})
+	}
+	return []dumptest.Collection{
+		{Database: "shop", Name: "orders", Metadata: `{"options":{},"indexes":[],"uuid":"b1","collectionName":"orders","type":"collection"}`, Documents: orders},
+		{Database: "shop", Name: "a/b %c", Metadata: `{"collectionName":"a/b %c","type":"collection"}`, Documents: []any{bson.D{{Key: "_id", Value: "x"}}}},
+		{Database: "shop", Name: "empty", Metadata: `{"collectionName":"empty","type":"collection"}`},
+		{Database: "shop", Name: "recent", Type: "view", Metadata: `{"options":{"viewOn":"orders","pipeline":[]},"type":"view"}`},
+		{Database: "shop", Name: "weather", Type: "timeseries", Metadata: `{"type":"timeseries"}`},
+		{Database: "shop", Name: "system.buckets.weather", Documents: []any{bson.D{{Key: "_id", Value: int32(1)}}}},
+		{Database: "admin", Name: "system.version", Documents: []any{bson.D{{Key: "_id", Value: "authSchema"}}}},
+		{Database: "", Name: "oplog", Documents: []any{bson.D{{Key: "op", Value: "n"}}}},
+	}
+}
+
+func open(t *testing.T, path string) *Input {
+	t.Helper()
+	in, err := Open(path, nil, Collection{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return in
+}
+
+// documents reads a dump and returns the documents by collection.
+func documents(in *Input) (map[string][]byte, error) {
+	r, err := in.Reader()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = r.Close() }()
+	out := make(map[string][]byte)
+	for {
+		item, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return out, nil
+		}
+		if err != nil {
+			return out, err
+		}
+		if item.Collection != nil {
+			name := item.Collection.String()
+			out[name] = append(out[name], nil...)
+			if item.Kind == Document {
+				out[name] = append(out[name], item.Bytes...)
+			}
+		}
+	}
+}
+
+// write writes the dump in each form and returns the paths.
+func write(t *testing.T, collections []dumptest.Collection) map[string]string {
+	t.Helper()
+	dir := t.TempDir()
+	paths := make(map[string]string)
+	for _, gz := range []bool{false, true} {
+		ext := ""
+		if gz {
+			ext = ".gz"
+		}
+		paths["directory"+ext] = filepath.Join(dir, "dump"+ext)
+		dumptest.Directory(t, paths["directory"+ext], gz, collections...)
+		for name, block := range map[string]int{"archive": 1000, "interleaved": 2} {
+			b := dumptest.Archive(t, block, collections...)
+			if gz {
+				b = dumptest.Gzip(t, b)
+			}
+			paths[name+ext] = filepath.Join(dir, name+".archive"+ext)
+			dumptest.Write(t, paths[name+ext], b)
+		}
+	}
+	return paths
+}
+
+func TestForms(t *testing.T) {
+	collections := shop()
+	for name, path := range write(t, collections) {
+		got, err := documents(open(t, path))
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		for _, c := range collections {
+			namespace := (&Collection{Database: c.Database, Name: c.Name}).String()
+			docs, ok := got[namespace]
+			if want := dumptest.BSON(t, c.Documents...); !ok || !bytes.Equal(docs, want) {
+				t.Errorf("%s: %s has %d bytes, want %d", name, namespace, len(docs), len(want))
+			}
+		}
+		if len(got) != len(collections) {
+			t.Errorf("%s: %d collections, want %d", name, len(got), len(collections))
+		}
+	}
+}
+
+// What is written is what was read: of archives and directories the same bytes, of compressed ones
+// the same contents.
+func TestCopy(t *testing.T) {
+	for name, path := range write(t, shop()) {
+		in := open(t, path)
+		to := filepath.Join(t.TempDir(), "copy"+filepath.Ext(path))
+		if in.Form == Directory {
+			dumptest.Write(t, filepath.Join(path, "shop", "note.txt"), []byte("not of mongodump"))
+			dumptest.Write(t, filepath.Join(path, "prelude.json"), []byte("{}"))
+			in = open(t, path)
+			if others := in.Others(); len(others) != 1 || others[0] != filepath.Join("shop", "note.txt") {
+				t.Errorf("%s: others %q", name, others)
+			}
+		}
+		copyDump(t, in, to)
+		again := open(t, to)
+		if again.Form != in.Form || again.Gzip != in.Gzip {
+			t.Errorf("%s: the copy has another form", name)
+		}
+		same(t, name, path, to)
+	}
+}
+
+func copyDump(t *testing.T, in *Input, to string) {
+	t.Helper()
+	r, err := in.Reader()
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := Create(to, in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	copyItems(t, r, o)
+	if _, err := os.Lstat(to); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("%s has its name before it is whole", to)
+	}
+	if err := o.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	if err := o.Abort(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// copyItems writes what r reads to o.
+func copyItems(t *testing.T, r *Reader, o *Output) {
+	t.Helper()
+	for {
+		item, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := o.Write(&item); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// same compares two files or directories: uncompressed files byte by byte, and compressed ones by
+// their contents. Nothing else may be beside the second one.
+func same(t *testing.T, name, a, b string) {
+	t.Helper()
+	files := func(root string) map[string][]byte {
+		out := make(map[string][]byte)
+		err := filepath.Walk(root, func(path string, info os.FileInfo, err error) error {
+			if err != nil || info.IsDir() {
+				return err
+			}
+			raw, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			rel, err := filepath.Rel(root, path)
+			s, e := newStream(path, bytes.NewReader(raw))
+			if e != nil {
+				return e
+			}
+			for raw = nil; ; {
+				b, e := s.chunk()
+				if errors.Is(e, io.EOF) {
+					break
+				}
+				if e != nil {
+					return e
+				}
+				raw = append(raw, b...)
+			}
+			out[rel] = raw
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	want, got := files(a), files(b)
+	for path := range want {
+		if !bytes.Equal(got[path], want[path]) {
+			t.Errorf("%s: %s differs", name, path)
+		}
+	}
+	if len(got) != len(want) {
+		t.Errorf("%s: %d files, want %d", name, len(got), len(want))
+	}
+	beside, err := os.ReadDir(filepath.Dir(b))
+	if err != nil || len(beside) != 1 {
+		t.Errorf("%s: left behind: %v, %v", name, beside, err)
+	}
+}
+
+// The checksum of an archive is CRC-64/XZ, whose value of 123456789 the catalogue of CRC algorithms
+// gives.
+func TestChecksum(t *testing.T) {
+	if got := crc64.Checksum([]byte("123456789"), crcTable); got != 0x995dc9bbdf1939fa {
+		t.Errorf("%x", got)
+	}
+}
+
+// An archive that is cut off anywhere is an error, and one with any changed byte too, unless the
+// byte is one of a text that nothing checks.
+func TestDamagedArchive(t *testing.T) {
+	whole := dumptest.Archive(t, 2, shop()...)
+	path := filepath.Join(t.TempDir(), "a")
+	read := func(b []byte) error {
+		in, err := Open(path, nil, Collection{})
+		if err != nil {
+			return err
+		}
+		in.Pipe, in.Form = true, Archive
+		if in.open, err = newStream(path, bytes.NewReader(b)); err != nil {
+			return err
+		}
+		_, err = documents(in)
+		return err
+	}
+	dumptest.Write(t, path, whole)
+	if err := read(whole); err != nil {
+		t.Fatal(err)
+	}
+	for n := range len(whole) {
+		err := read(whole[:n])
+		var d *Damage
+		if n > 0 && !errors.As(err, &d) {
+			t.Fatalf("cut off after %d of %d bytes: %v", n, len(whole), err)
+		} else if n > 0 && (d.Offset > int64(n) || d.Path != path) {
+			t.Errorf("cut off after %d bytes: damaged at byte %d of %s", n, d.Offset, d.Path)
+		}
+	}
+	for _, tail := range []string{"\x00", "x", "\xff\xff\xff\xff", "garbage after the end"} {
+		if err := read(append(bytes.Clone(whole), tail...)); err == nil {
+			t.Errorf("%q follows it, and that is no error", tail)
+		}
+	}
+	// A changed byte of a document changes the checksum.
+	at := bytes.Index(whole, []byte("xxxxxxxx"))
+	broken := bytes.Clone(whole)
+	broken[at] ^= 1
+	if err := read(broken); !errors.Is(err, ErrChecksum) {
+		t.Errorf("a changed byte: %v", err)
+	}
+}
+
+func TestDamagedFile(t *testing.T) {
+	docs := dumptest.BSON(t, bson.D{{Key: "a", Value: 1.5}}, bson.D{{Key: "b", Value: "text"}})
+	first := int64(len(dumptest.BSON(t, bson.D{{Key: "a", Value: 1.5}})))
+	length := func(n uint32) []byte {
+		return append(bytes.Clone(docs[:first]), byte(n), byte(n>>8), byte(n>>16), byte(n>>24), 0, 0)
+	}
+	noEnd := bytes.Clone(docs)
+	noEnd[len(noEnd)-1] = 1
+	gz := dumptest.Gzip(t, docs)
+	trailer := bytes.Clone(gz)
+	trailer[len(trailer)-5] ^= 1
+	for _, tt := range []struct {
+		name string
+		b    []byte
+		at   int64
+		want error
+	}{
+		{"cut off in the length", docs[:first+2], first, ErrTruncated},
+		{"cut off", docs[:len(docs)-1], first, ErrTruncated},
+		{"a length of 4", length(4), first, ErrLength},
+		{"a negative length", length(1 << 31), first, ErrLength},
+		{"a length above the limit", length(MaxDocument + 1), first, ErrLength},
+		{"no NUL at the end", noEnd, first, ErrEnd},
+		{"garbage", append(bytes.Clone(docs), "garbage"...), int64(len(docs)), ErrLength},
+		{"compressed, cut off", gz[:len(gz)-4], int64(len(docs)), ErrGzip},
+		{"compressed, a wrong trailer", trailer, int64(len(docs)), ErrGzip},
+		{"compressed, garbage", append(bytes.Clone(gz), "garbage that is long enough"...), int64(len(docs)), ErrGzip},
+		{"compressed, zeros", append(bytes.Clone(gz), make([]byte, 20)...), int64(len(docs)), ErrGzip},
+		{"compressed, a wrong header", append([]byte{0x1f, 0x8b, 9}, gz[3:]...), 0, ErrGzip},
+		{"compressed garbage", dumptest.Gzip(t, []byte("garbage")), 0, ErrLength},
+	} {
+		path := filepath.Join(t.TempDir(), "c.bson")
+		dumptest.Write(t, path, tt.b)
+		in, err := Open(path, nil, Collection{})
+		if err == nil {
+			_, err = documents(in)
+		}
+		var d *Damage
+		if !errors.As(err, &d) || !errors.Is(err, tt.want) || d.Offset != tt.at {
+			t.Errorf("%s: %v, want %v at byte %d", tt.name, err, tt.want, tt.at)
+		}
+	}
+}
+
+// A document of the maximum size is read, whatever the buffer holds.
+func TestLargeDocument(t *testing.T) {
+	small := bson.D{{Key: "s", Value: strings.Repeat("s", 1000)}}
+	overhead := len(dumptest.BSON(t, bson.D{{Key: "l", Value: ""}}))
+	large := bson.D{{Key: "l", Value: strings.Repeat("l", MaxDocument-overhead)}}
+	want := dumptest.BSON(t, small, large, small, large, small)
+	path := filepath.Join(t.TempDir(), "shop", "c.bson")
+	dumptest.Write(t, path, want)
+	got, err := documents(open(t, path))
+	if err != nil || !bytes.Equal(got["shop.c"], want) {
+		t.Errorf("%d bytes, want %d: %v", len(got["shop.c"]), len(want), err)
+	}
+}
+
+// mongodump shortens the name of the file of a collection with a long name: 208 bytes of the escaped
+// name, a dollar sign and a hash. The metadata has the whole name.
+func TestShortenedName(t *testing.T) {
+	dir := t.TempDir()
+	name := strings.Repeat("long", 60)
+	stem := name[:208] + "%24" + "AAAAAAAAAAAAAAAAAAAAAAAAAAA"
+	dumptest.Write(t, filepath.Join(dir, "shop", stem+".bson"), dumptest.BSON(t, bson.D{}))
+	dumptest.Write(t, filepath.Join(dir, "shop", stem+".metadata.json"), []byte(`{"collectionName":"`+name+`","type":"collection"}`))
+	got, err := documents(open(t, dir))
+	if err != nil || len(got) != 1 || len(got["shop."+name]) != 5 {
+		t.Errorf("%v, %v", got, err)
+	}
+	to := filepath.Join(t.TempDir(), "copy")
+	copyDump(t, open(t, dir), to)
+	same(t, "shortened", dir, to)
+}

@@ -1,0 +1,41 @@
+package failure
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"go.mongodb.org/mongo-driver/v2/mongo"
+)
+
+func TestExplain(t *testing.T) {
+	const uri = "mongodb://user:p%40ss%2Fword@db.example:27017,other:1/app?tlsCertificateKeyFilePassword=k3y"
+	for _, tt := range []struct {
+		err  error
+		kind Kind
+		want string // part of the sentence
+		not  string
+	}{
+		{mongo.CommandError{Code: 13, Message: `not authorized on app to execute command { update: "c", lsid: { id: UUID("…") } }`}, Denied, "lacks a privilege: not authorized", "lsid"},
+		{mongo.CommandError{Code: 18, Message: "Authentication failed."}, Denied, "credentials", ""},
+		{mongo.CommandError{Code: 8000, Name: "AtlasError", Message: "bad auth : Authentication failed."}, Denied, "refused the credentials", ""},
+		{mongo.CommandError{Code: 8000, Name: "AtlasError", Message: "user is not allowed to do action [update] on [app.c]"}, Denied, "lacks a privilege", "credentials"},
+		{mongo.CommandError{Code: 8000, Name: "AtlasError", Message: "you are over your space quota, using 513 MB of 512 MB"}, Failed, "over your space quota", "credentials"},
+		{errors.New("connection() error occurred during connection handshake: auth error: sasl conversation error: bad p@ss/word"), Denied, "[redacted]", "p@ss/word"},
+		{errors.New("server selection error: server selection timeout, current topology: { Type: Unknown, Servers: [{ Addr: db.example:27017, Type: Unknown, Last error: dial tcp: lookup db.example: no such host }, ] }"),
+			Unreachable, "cannot be reached: dial tcp: lookup db.example: no such host", "topology"},
+		{fmt.Errorf("reading: %w", context.DeadlineExceeded), Unreachable, "cannot be reached", ""},
+		{mongo.CommandError{Labels: []string{"NetworkError"}, Message: "connection reset"}, Unreachable, "connection reset", ""},
+		{mongo.CommandError{Code: 11600, Message: "interrupted at shutdown"}, Unreachable, "interrupted at shutdown", ""},
+		{fmt.Errorf("x: %w", context.Canceled), Interrupted, "interrupted", ""},
+		{errors.New("several\nlines of k3y and " + uri), Failed, "several lines of", "k3y"},
+		{Usagef("--x %d", 1), Usage, "--x 1", ""},
+	} {
+		e := Explain(tt.err, uri)
+		if e.Kind != tt.kind || !strings.Contains(e.Text, tt.want) || tt.not != "" && strings.Contains(e.Text, tt.not) || strings.Contains(e.Text, "\n") {
+			t.Errorf("%v: kind %d, %q; want kind %d with %q and without %q", tt.err, e.Kind, e.Text, tt.kind, tt.want, tt.not)
+		}
+	}
+}

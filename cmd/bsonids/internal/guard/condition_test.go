@@ -1,0 +1,226 @@
+package guard
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+)
+
+func fieldsOf(t testing.TB, paths ...string) []Field {
+	t.Helper()
+	var fields []Field
+	for _, p := range paths {
+		f, err := ParseField(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fields = append(fields, f)
+	}
+	return fields
+}
+
+func bin(subtype byte, n int, b byte) bson.Binary {
+	return bson.Binary{Subtype: subtype, Data: bytes.Repeat([]byte{b}, n)}
+}
+
+// refused reports whether the validator of a guard refuses a document, according to the model.
+func refused(t testing.TB, fields []Field, subtype byte, doc bson.D) bool {
+	t.Helper()
+	return !matches(document(Clause(fields, subtype)), document(doc))
+}
+
+func TestClause(t *testing.T) {
+	old, low, high := bin(3, 16, 'a'), bin(3, 16, 0), bin(3, 16, 0xff)
+	is, short, long := bin(4, 16, 'a'), bin(3, 15, 'a'), bin(3, 17, 'a')
+	d := func(key string, v any) bson.D { return bson.D{{Key: key, Value: v}} }
+	for _, tt := range []struct {
+		name string
+		doc  bson.D
+		want bool
+	}{
+		{"nothing", bson.D{}, false},
+		{"old", d("k", old), true},
+		{"the nil UUID", d("k", low), true},
+		{"the max UUID", d("k", high), true},
+		{"new", d("k", is), false},
+		{"other subtypes", d("k", bson.A{bin(0, 16, 'a'), bin(1, 16, 'a'), bin(2, 12, 'a'), bin(2, 16, 'a'), bin(5, 16, 'a'), bin(0x80, 16, 'a')}), false},
+		{"other lengths", d("k", bson.A{short, long, bin(3, 0, 0)}), false},
+		{"other types", d("k", bson.A{"a", 1, nil, bson.D{}, bson.NewObjectID(), bson.MinKey{}, bson.MaxKey{}}), false},
+		{"in an array", d("k", bson.A{is, old}), true},
+		{"bounds met by two elements", d("k", bson.A{short, long}), false},
+		{"bounds met by two new elements", d("k", bson.A{is, bin(0, 16, 'a')}), false},
+		{"an array in an array", d("k", bson.A{bson.A{old}}), false},
+		{"another field", d("n", old), false},
+		{"below it", d("k", d("k", old)), false},
+		{"in a document", d("items", d("sku", old)), true},
+		{"in an array in a document", d("items", d("sku", bson.A{is, old})), true},
+		{"in a document of an array", d("items", bson.A{bson.D{}, 1, d("sku", old)}), true},
+		{"in an array in a document of an array", d("items", bson.A{d("sku", bson.A{is, old})}), true},
+		{"bounds met by two documents", d("items", bson.A{d("sku", short), d("sku", long)}), false},
+		{"bounds met by two elements below", d("items", bson.A{d("sku", bson.A{short, long})}), false},
+		{"new everywhere", d("items", bson.A{d("sku", is), d("sku", bson.A{is, is})}), false},
+		{"in an array of arrays", d("items", bson.A{bson.A{d("sku", old)}}), false},
+		{"in the array itself", d("items", bson.A{old}), false},
+	} {
+		if got := refused(t, fieldsOf(t, "k", "items[].sku"), 3, tt.doc); got != tt.want {
+			t.Errorf("%s: refused %v", tt.name, got)
+		}
+	}
+}
+
+// A single condition on the path would also refuse documents without an old value.
+func TestClauseIsNotARange(t *testing.T) {
+	doc := document(bson.D{{Key: "k", Value: bson.A{bin(4, 16, 'a'), bin(3, 15, 'a')}}})
+	if !matches(document(bson.D{{Key: "k", Value: in(3)}}), doc) {
+		t.Error("the model does not let two elements meet the two bounds")
+	}
+	if matches(document(bson.D{{Key: "k", Value: bson.D{{Key: "$elemMatch", Value: in(3)}}}}), doc) {
+		t.Error("the model lets two elements meet the conditions of $elemMatch")
+	}
+}
+
+var names = []string{"a", "b", "c"}
+
+// random is a source of documents that often have values at the same paths.
+type random struct{ *rand.Rand }
+
+func (r random) value(depth int) any {
+	switch n := r.IntN(11); {
+	case n < 3 && depth > 0:
+		return r.document(depth - 1)
+	case n < 6 && depth > 0:
+		a := bson.A{}
+		for range r.IntN(4) {
+			a = append(a, r.value(depth-1))
+		}
+		return a
+	case n == 6:
+		return []any{nil, "text", int32(1), bson.NewObjectID(), bson.MinKey{}, bson.MaxKey{}}[r.IntN(6)]
+	}
+	data := make([]byte, []int{0, 12, 15, 16, 16, 16, 16, 16, 17}[r.IntN(9)])
+	for i := range data {
+		data[i] = []byte{0, 0xff, byte(r.Uint32())}[r.IntN(3)]
+	}
+	return bson.Binary{Subtype: []byte{0, 2, 3, 3, 3, 4, 4, 4, 5, 0x80}[r.IntN(10)], Data: data}
+}
+
+func (r random) document(depth int) bson.D {
+	d := bson.D{}
+	for _, name := range names {
+		if r.IntN(6) > 0 {
+			d = append(d, bson.E{Key: name, Value: r.value(depth)})
+		}
+	}
+	r.Shuffle(len(d), func(i, j int) { d[i], d[j] = d[j], d[i] })
+	return d
+}
+
+func (r random) path() string {
+	var path []string
+	for range 1 + r.IntN(3) {
+		path = append(path, names[r.IntN(len(names))])
+	}
+	return strings.Join(path, ".")
+}
+
+// holdsOld reports whether a document has a binary value of 16 bytes of the subtype at the path, by
+// the definition of Field.
+func holdsOld(v any, path []string, subtype byte) bool {
+	is := func(v any) bool {
+		b, ok := v.(bson.Binary)
+		return ok && b.Subtype == subtype && len(b.Data) == 16
+	}
+	d, ok := v.(bson.D)
+	if !ok {
+		return false
+	}
+	for _, e := range d {
+		if e.Key != path[0] {
+			continue
+		}
+		a, array := e.Value.(bson.A)
+		switch {
+		case len(path) > 1 && array:
+			return slices.ContainsFunc(a, func(v any) bool { return holdsOld(v, path[1:], subtype) })
+		case len(path) > 1:
+			return holdsOld(e.Value, path[1:], subtype)
+		}
+		return is(e.Value) || array && slices.ContainsFunc(a, is)
+	}
+	return false
+}
+
+// The validator refuses a document if and only if it has an old value in a guarded field, and the
+// pass counts old values in the same documents.
+func TestClauseProperty(t *testing.T) {
+	r := random{rand.New(rand.NewPCG(1, 2))}
+	n := 30_000
+	if testing.Short() {
+		n = 3_000
+	}
+	count := make(map[bool]int)
+	for range n {
+		subtype := []byte{0, 3, 3, 4}[r.IntN(4)]
+		var paths []string
+		for range 1 + r.IntN(3) {
+			paths = append(paths, r.path())
+		}
+		fields, doc := fieldsOf(t, paths...), r.document(4)
+		want := slices.ContainsFunc(paths, func(p string) bool { return holdsOld(doc, strings.Split(p, "."), subtype) })
+		if got := refused(t, fields, subtype, doc); got != want {
+			t.Fatalf("subtype %d at %q of %v: refused %v", subtype, paths, doc, got)
+		}
+		found := Found{Fields: map[string]int64{}, Untested: map[string]int64{}, Elsewhere: map[string]int64{}}
+		if err := found.document(document(doc), fields, subtype); err != nil || found.Old > 0 != want || found.Documents > 0 != want {
+			t.Fatalf("subtype %d at %q of %v: %+v, %v", subtype, paths, doc, found, err)
+		}
+		count[want]++
+	}
+	if count[true] < n/20 || count[false] < n/20 {
+		t.Errorf("the documents do not test both results: %v", count)
+	}
+}
+
+// The model answers the questions to a server as MongoDB is expected to.
+func TestProbes(t *testing.T) {
+	for _, path := range []string{"k", "items.sku", "a.b.c"} {
+		for _, subtype := range []byte{0, 3, 4} {
+			f := fieldsOf(t, path)[0]
+			for _, p := range probes(f, subtype) {
+				if got := matches(document(f.holds(subtype)), document(p.doc)); got != p.holds {
+					t.Errorf("%s, subtype %d: %v: %v", path, subtype, p.doc, got)
+				}
+			}
+		}
+	}
+}
+
+func TestParseField(t *testing.T) {
+	for path, want := range map[string]string{
+		"k": "k", "items[].sku": "items.sku", "a[].b[]": "a.b", "größe.ß": "größe.ß", "a b": "a b", "12a": "12a",
+		"_id": "", "_id.k": "", "a.*": "", "*": "", "a[][]": "", "a[][].b": "", "": "", "a..b": "", "$a": "", "a.$id": "", "a.0": "", "12": "",
+		"a.b.c.d.e.f.g.h": "a.b.c.d.e.f.g.h", "a.b.c.d.e.f.g.h.i": "",
+	} {
+		f, err := ParseField(path)
+		if (err != nil) != (want == "") || err == nil && f.String() != want {
+			t.Errorf("%q: %q, %v", path, f, err)
+		}
+	}
+}
+
+// The condition for the longest path fits into a command, and is not nested deeper than MongoDB
+// allows.
+func TestClauseSize(t *testing.T) {
+	f := fieldsOf(t, strings.TrimSuffix(strings.Repeat("name.", maxNames), "."))
+	if n := len(document(Clause(f, 3))); n > 200_000 {
+		t.Errorf("%d bytes", n)
+	}
+	if depth := strings.Count(fmt.Sprint(hold("", f[0].names, 3)), "$elemMatch"); depth > 1<<(maxNames+1) {
+		t.Errorf("%d conditions", depth)
+	}
+}

@@ -1,0 +1,186 @@
+// Package logs writes the messages of a command to a log: a line for each, with the time, the level
+// and the collection. While a command runs, the log has a line at least every 30 seconds.
+package logs
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/terminal"
+)
+
+// The formats of a log.
+const (
+	Text = "text" // time, level, collection, message, and attributes as key=value
+	JSON = "json" // an object for each line
+)
+
+const (
+	// silence is the time after which [Log.Beat] writes a line.
+	silence = 25 * time.Second
+	// tick is the interval at which a running command calls [Log.Beat].
+	tick = 2 * time.Second
+)
+
+// collectionKey is the key of the collection in a record, which is the first attribute if it is set.
+const collectionKey = "collection"
+
+// Log writes log lines. It is safe for concurrent use.
+type Log struct {
+	handler handler
+	now     func() time.Time
+	stop    chan struct{}
+
+	mu         sync.Mutex
+	start      time.Time // of the command
+	last       time.Time // of the last line
+	collection string    // that the command is about, or ""
+	task       *Task     // the last task that was begun, or nil
+}
+
+// handler is the part of [slog.Handler] that a log needs.
+type handler interface {
+	Enabled(context.Context, slog.Level) bool
+	Handle(context.Context, slog.Record) error
+}
+
+// New returns a log that writes to w in the given format, Text or JSON. A quiet log has only
+// warnings and errors.
+func New(w io.Writer, format string, quiet bool, now func() time.Time) *Log {
+	level := slog.LevelInfo
+	if quiet {
+		level = slog.LevelWarn
+	}
+	var h handler = &textHandler{w: w, level: level}
+	if format == JSON {
+		h = slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level})
+	}
+	t := now()
+	return &Log{handler: h, now: now, start: t, last: t}
+}
+
+// Start calls [Log.Beat] periodically until [Log.Stop].
+func (l *Log) Start() {
+	stop := make(chan struct{})
+	l.stop = stop
+	go func() {
+		t := time.NewTicker(tick)
+		defer t.Stop()
+		for {
+			select {
+			case <-stop:
+				return
+			case <-t.C:
+				l.Beat()
+			}
+		}
+	}()
+}
+
+// Stop ends what Start began, if it was called.
+func (l *Log) Stop() {
+	if l.stop != nil {
+		close(l.stop)
+		l.stop = nil
+	}
+}
+
+// About sets the collection of the lines that are not about a [Task].
+func (l *Log) About(collection string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.collection = collection
+}
+
+// Warn writes a warning.
+func (l *Log) Warn(text string) { l.message(slog.LevelWarn, text) }
+
+// Error writes an error.
+func (l *Log) Error(text string) { l.message(slog.LevelError, text) }
+
+func (l *Log) message(level slog.Level, text string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.write(level, text, l.collection)
+}
+
+// Beat writes what the command is doing if the log had no line for a while.
+func (l *Log) Beat() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch now := l.now(); {
+	case now.Sub(l.last) < silence:
+	case l.task != nil:
+		l.write(slog.LevelInfo, l.task.doing, l.task.collection, l.task.attrs(now)...)
+	default:
+		l.write(slog.LevelInfo, "running", l.collection, elapsed(now.Sub(l.start)))
+	}
+}
+
+// write writes a line. The caller holds l.mu.
+func (l *Log) write(level slog.Level, text, collection string, attrs ...slog.Attr) {
+	if !l.handler.Enabled(context.Background(), level) {
+		return
+	}
+	l.last = l.now()
+	r := slog.NewRecord(l.last.UTC(), level, terminal.Line(text), 0)
+	if collection != "" {
+		r.AddAttrs(slog.String(collectionKey, terminal.Cell(collection)))
+	}
+	r.AddAttrs(attrs...)
+	_ = l.handler.Handle(context.Background(), r) // an error in writing the log must not stop the work
+}
+
+// Task is a part of the work of a command that reads documents.
+type Task struct {
+	log               *Log
+	doing, collection string
+	total             int64
+	start             time.Time
+	documents         atomic.Int64
+}
+
+// Begin writes that a task begins. doing says what it does, such as "scanning". total is the number
+// of documents to read, or -1 if it is not known.
+func (l *Log) Begin(total int64, doing, collection string) *Task {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.task = &Task{log: l, doing: doing, collection: collection, total: total, start: l.now()}
+	var attrs []slog.Attr
+	if total >= 0 {
+		attrs = append(attrs, slog.Int64("total", total))
+	}
+	l.write(slog.LevelInfo, doing, collection, attrs...)
+	return l.task
+}
+
+// Add adds n documents.
+func (t *Task) Add(n int) { t.documents.Add(int64(n)) }
+
+// Done writes that the task ended. It may be called more than once.
+func (t *Task) Done() {
+	l := t.log
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.task == t {
+		l.write(slog.LevelInfo, t.doing+" ended", t.collection, t.attrs(l.now())...)
+		l.task = nil
+	}
+}
+
+func (t *Task) attrs(now time.Time) []slog.Attr {
+	attrs := []slog.Attr{slog.Int64("documents", t.documents.Load())}
+	if t.total >= 0 {
+		attrs = append(attrs, slog.Int64("total", t.total))
+	}
+	return append(attrs, elapsed(now.Sub(t.start)))
+}
+
+// elapsed returns a duration in seconds.
+func elapsed(d time.Duration) slog.Attr {
+	return slog.Float64("seconds", d.Round(time.Millisecond).Seconds())
+}

@@ -1,0 +1,215 @@
+package offline
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/dump"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/dump/dumptest"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
+)
+
+var now = time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC)
+
+// permuted has, for each representation, the positions of the bytes of a UUID, as the UUID document
+// of the driver specifications gives them.
+var permuted = map[string]struct {
+	subtype byte
+	octets  [16]int
+}{
+	"standard":     {4, [16]int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}},
+	"pythonLegacy": {3, [16]int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}},
+	"csharpLegacy": {3, [16]int{3, 2, 1, 0, 5, 4, 7, 6, 8, 9, 10, 11, 12, 13, 14, 15}},
+	"javaLegacy":   {3, [16]int{7, 6, 5, 4, 3, 2, 1, 0, 15, 14, 13, 12, 11, 10, 9, 8}},
+}
+
+// stored returns a UUID in a representation.
+func stored(u [16]byte, kind string) bson.Binary {
+	p := permuted[kind]
+	b := make([]byte, 16)
+	for i, from := range p.octets {
+		b[i] = u[from]
+	}
+	return bson.Binary{Subtype: p.subtype, Data: b}
+}
+
+// v4 returns a UUID of version 4 whose ten bits next to the version and the variant are those of i,
+// so that a few values always decide a field.
+func v4(r *rand.Rand, i int) (u [16]byte) {
+	for j := range u {
+		u[j] = byte(r.UintN(256))
+	}
+	u[6], u[8] = 0x40|byte(i>>6)&0x0f, 0x80|byte(i)&0x3f
+	return u
+}
+
+// shop returns a dump in the representation from, and what its conversion must be.
+func shop(r *rand.Rand, n int, from, to string) (before, after []dumptest.Collection) {
+	make := func(kind string, ids [][4][16]byte) []dumptest.Collection {
+		var customers, orders, kept []any
+		for i, u := range ids {
+			customers = append(customers, bson.D{{Key: "_id", Value: stored(u[0], kind)}, {Key: "n", Value: int32(i)}})
+			orders = append(orders, bson.D{{Key: "_id", Value: bson.D{{Key: "of", Value: stored(u[0], kind)}, {Key: "n", Value: int64(i)}}},
+				{Key: "items", Value: bson.A{stored(u[1], kind), bson.D{{Key: "sku", Value: stored(u[2], kind)}, {Key: "a.b", Value: stored(u[3], kind)}}, nil}},
+				{Key: "odd", Value: bson.Binary{Subtype: 3, Data: []byte("short")}}, {Key: "md5", Value: bson.Binary{Subtype: 5, Data: u[1][:]}}})
+			kept = append(kept, bson.D{{Key: "_id", Value: int32(i)}, {Key: "u", Value: stored(u[0], from)}})
+		}
+		return []dumptest.Collection{
+			{Database: "shop", Name: "customers", Metadata: `{"options":{},"indexes":[{"v":2,"key":{"_id":1},"name":"_id_"}],"collectionName":"customers","type":"collection"}`, Documents: customers},
+			{Database: "shop", Name: "or/ders", Metadata: `{"collectionName":"or/ders","type":"collection"}`, Documents: orders},
+			{Database: "shop", Name: "empty", Metadata: `{"collectionName":"empty","type":"collection"}`},
+			{Database: "shop", Name: "all", Type: "view", Metadata: `{"options":{"viewOn":"customers","pipeline":[]},"type":"view"}`},
+			{Database: "shop", Name: "bsonids.migrations", Documents: kept[:1]},
+			{Database: "admin", Name: "system.users", Documents: kept[:1]},
+		}
+	}
+	ids := [][4][16]byte{}
+	for i := range n {
+		var u [4][16]byte
+		for j := range u {
+			u[j] = v4(r, i)
+		}
+		ids = append(ids, u)
+	}
+	return make(from, ids), make(to, ids)
+}
+
+// forms writes a dump in every form and returns the paths.
+func forms(t *testing.T, collections []dumptest.Collection) map[string]string {
+	t.Helper()
+	dir := t.TempDir()
+	paths := map[string]string{"directory": filepath.Join(dir, "in", "dump"), "directory.gz": filepath.Join(dir, "inz", "dump"),
+		"archive": filepath.Join(dir, "a"), "archive.gz": filepath.Join(dir, "a.gz"), "interleaved": filepath.Join(dir, "i")}
+	dumptest.Directory(t, paths["directory"], false, collections...)
+	dumptest.Directory(t, paths["directory.gz"], true, collections...)
+	dumptest.Write(t, paths["archive"], dumptest.Archive(t, 1e6, collections...))
+	dumptest.Write(t, paths["archive.gz"], dumptest.Gzip(t, dumptest.Archive(t, 3, collections...)))
+	dumptest.Write(t, paths["interleaved"], dumptest.Archive(t, 3, collections...))
+	return paths
+}
+
+func conversion(t testing.TB, from, to string, fields ...string) convert.Conversion {
+	t.Helper()
+	kind := func(name string) convert.Kind {
+		k, err := convert.ParseKind(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return k
+	}
+	var patterns []walk.Pattern
+	for _, f := range fields {
+		p, err := walk.ParsePattern(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		patterns = append(patterns, p)
+	}
+	c, err := convert.NewConversion(kind(from), kind(to), patterns)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func open(t testing.TB, path string) *dump.Input {
+	t.Helper()
+	in, err := dump.Open(path, nil, dump.Collection{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return in
+}
+
+func reading(t testing.TB, in *dump.Input, s Selection) Reading {
+	return Reading{Input: in, Selection: s, Temp: t.TempDir(), Now: now, Progress: func(int) {}}
+}
+
+// job decides about a dump and returns its conversion to the path out, or a dry run if it is empty.
+func job(t testing.TB, in *dump.Input, out string, c convert.Conversion, s Selection, trusted ...string) Job {
+	t.Helper()
+	r := reading(t, in, s)
+	d, err := Decide(t.Context(), r, c, trusted, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	j := Job{Reading: r, Conversion: c, Decisions: d}
+	if out != "" {
+		if j.Output, err = dump.Create(out, in); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := j.Output.Abort(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	return j
+}
+
+// contents returns the bytes of the documents of each collection of a dump, and the metadata.
+func contents(t testing.TB, path string) map[string]string {
+	t.Helper()
+	r, err := open(t, path).Reader()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = r.Close() }()
+	out := make(map[string]string)
+	for {
+		item, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return out
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch item.Kind {
+		case dump.Document:
+			out[item.Collection.String()] += string(item.Bytes)
+		case dump.Metadata:
+			out["metadata of "+item.Collection.String()] = string(item.Text)
+		}
+	}
+}
+
+// wanted returns what contents must return for a dump of the collections.
+func wanted(t testing.TB, collections []dumptest.Collection) map[string]string {
+	t.Helper()
+	out := make(map[string]string)
+	for _, c := range collections {
+		name := fmt.Sprintf("%s.%s", c.Database, c.Name)
+		if len(c.Documents) > 0 {
+			out[name] = string(dumptest.BSON(t, c.Documents...))
+		}
+		if c.Metadata != "" {
+			out["metadata of "+name] = c.Metadata
+		}
+	}
+	return out
+}
+
+func equal(t testing.TB, what string, got, want map[string]string) {
+	t.Helper()
+	for name := range want {
+		if got[name] != want[name] {
+			t.Errorf("%s: %s is not as it must be", what, name)
+		}
+	}
+	for name := range got {
+		if _, ok := want[name]; !ok && got[name] != "" {
+			t.Errorf("%s: %s is there", what, name)
+		}
+	}
+}
+
+func concat[T any](lists ...[]T) []T { return slices.Concat(lists...) }

@@ -1,0 +1,245 @@
+package offline
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/dump"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
+)
+
+// Decisions has the decisions for the collections of a dump.
+type Decisions struct {
+	Format  string    `json:"bsonids"` // decisionFormat
+	Made    time.Time `json:"made"`
+	From    string    `json:"from"`
+	Fields  []string  `json:"fields,omitempty"` // of --field; all fields if empty
+	Trusted []string  `json:"trusted,omitempty"`
+	// Collections is sorted by namespace.
+	Collections []Decided `json:"collections"`
+
+	// Elsewhere has the fields that are not converted and have values equal to converted ones.
+	Elsewhere []decide.Elsewhere `json:"-"`
+	// Unknown has the trusted fields that have no value.
+	Unknown []string `json:"-"`
+	// Unmatched has the fields of the conversion that have no value.
+	Unmatched []string `json:"-"`
+	// Seen has the collections of the dump.
+	Seen []*dump.Collection `json:"-"`
+	// Values is how many values there are to decide about.
+	Values int64 `json:"-"`
+}
+
+// Decided is the decision for one collection.
+type Decided struct {
+	Namespace string          `json:"collection"`
+	Decision  decide.Decision `json:"decision"`
+}
+
+const decisionFormat = "decision 1"
+
+// For returns the decision for a collection, or one that converts nothing if the collection was not
+// in the dump.
+func (d *Decisions) For(namespace string) *decide.Decision {
+	i := slices.IndexFunc(d.Collections, func(c Decided) bool { return c.Namespace == namespace })
+	if i < 0 {
+		return &decide.Decision{From: d.From, Fields: []decide.Field{}}
+	}
+	return &d.Collections[i].Decision
+}
+
+// Has reports whether the decisions have one for the collection.
+func (d *Decisions) Has(namespace string) bool {
+	return slices.ContainsFunc(d.Collections, func(c Decided) bool { return c.Namespace == namespace })
+}
+
+// Reading describes the reading of a dump.
+type Reading struct {
+	Input     *dump.Input
+	Selection Selection
+	Temp      string // directory for temporary files
+	Now       time.Time
+	Progress  func(documents int)
+}
+
+// batch is the number of documents after which the context is asked and the progress reported.
+const batch = 1000
+
+// each reads a dump and calls visit for each item.
+func (r *Reading) each(ctx context.Context, visit func(*dump.Item) error) (err error) {
+	in, err := r.Input.Reader()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, in.Close()) }()
+	n := 0
+	var item dump.Item
+	for {
+		item, err = in.Next()
+		switch {
+		case ctx.Err() != nil: // also if an interrupted program at the other end of a pipe ended it
+			return ctx.Err()
+		case errors.Is(err, io.EOF):
+			r.Progress(n)
+			return nil
+		case err != nil:
+			return err
+		}
+		if err := visit(&item); errors.Is(err, walk.ErrCorrupt) {
+			return in.Damaged(&item, err)
+		} else if err != nil {
+			return err
+		}
+		if item.Kind == dump.Document {
+			if n++; n == batch {
+				r.Progress(n)
+				n = 0
+			}
+		}
+	}
+}
+
+// Decide reads the dump and decides which values of the selected collections c converts. It calls
+// also, which may be nil, for every item.
+func Decide(ctx context.Context, r Reading, c convert.Conversion, trusted []string, also func(*dump.Item) error) (d *Decisions, err error) {
+	q := decide.Question{Order: c.From.Order(), Name: c.From.Name, Subtype: c.From.Subtype, Trusted: trusted}
+	matched := make([]bool, len(c.Fields))
+	q.Wanted = func(path *walk.Path) bool {
+		wanted := len(c.Fields) == 0
+		for i, f := range c.Fields {
+			if f.Match(path) {
+				matched[i], wanted = true, true
+			}
+		}
+		return wanted
+	}
+	s := decide.NewSurvey(q, r.Temp, r.Now)
+	defer func() { err = errors.Join(err, s.Close()) }()
+	d = &Decisions{Format: decisionFormat, Made: r.Now.UTC().Truncate(time.Second), From: c.From.Name, Trusted: trusted, Collections: []Decided{}}
+	for _, f := range c.Fields {
+		d.Fields = append(d.Fields, f.String())
+	}
+	slices.Sort(d.Fields)
+	surveyed := make(map[*dump.Collection]*decide.Surveyed)
+	err = r.each(ctx, func(item *dump.Item) error {
+		coll := item.Collection
+		if coll == nil {
+			return nil
+		}
+		if also != nil {
+			if err := also(item); err != nil {
+				return err
+			}
+		}
+		to, ok := surveyed[coll]
+		if !ok {
+			d.Seen = append(d.Seen, coll)
+			surveyed[coll] = nil
+		}
+		if item.Kind != dump.Document {
+			return nil
+		}
+		if to == nil {
+			if role := r.Selection.role(coll); role == Converted || role == Unselected {
+				var err error
+				if to, err = s.Collection(coll.Database, coll.Name, role == Converted); err != nil {
+					return err
+				}
+			}
+			surveyed[coll] = to
+		}
+		if to == nil {
+			return walk.Document(item.Bytes, func(*walk.Path, walk.Leaf) error { return nil })
+		}
+		return to.Add(item.Bytes)
+	})
+	if err != nil {
+		return nil, err
+	}
+	decisions, unknown, err := s.Decide()
+	if err != nil {
+		return nil, err
+	}
+	d.Elsewhere, d.Unknown = s.Elsewhere(), unknown
+	for i, f := range c.Fields {
+		if !matched[i] {
+			d.Unmatched = append(d.Unmatched, f.String())
+		}
+	}
+	for namespace, one := range decisions {
+		for _, f := range one.Fields {
+			d.Values += f.Values
+		}
+		if c.From.Name == "standard" { // subtype 4 has one order
+			one.BySubtype, one.Fields = true, []decide.Field{}
+		}
+		d.Collections = append(d.Collections, Decided{namespace, *one})
+	}
+	slices.SortFunc(d.Collections, func(a, b Decided) int {
+		if a.Namespace < b.Namespace {
+			return -1
+		}
+		return 1
+	})
+	return d, nil
+}
+
+// Write writes the decisions to a new file.
+func (d *Decisions) Write(path string) error {
+	b, err := json.MarshalIndent(d, "", "  ")
+	if err != nil {
+		return err
+	}
+	return dump.WriteFile(path, append(b, '\n'))
+}
+
+// ReadDecisions reads a file that Write wrote.
+func ReadDecisions(path string) (*Decisions, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is not a regular file", path)
+	}
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	d, err := parseDecisions(b)
+	if err != nil {
+		return nil, fmt.Errorf("%s is not a decision file: %w", path, err)
+	}
+	return d, nil
+}
+
+func parseDecisions(b []byte) (*Decisions, error) {
+	var d Decisions
+	if err := json.Unmarshal(b, &d); err != nil {
+		return nil, err
+	}
+	if d.Format != decisionFormat {
+		return nil, fmt.Errorf("its format is %q, want %q", d.Format, decisionFormat)
+	}
+	from, err := convert.ParseKind(d.From)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range d.Collections {
+		if c.Decision.From != d.From || c.Decision.Subtype != from.Subtype {
+			return nil, fmt.Errorf("the decision for %s is from %s and subtype %d", c.Namespace, c.Decision.From, c.Decision.Subtype)
+		}
+		if c.Decision.BySubtype != (from.Name == "standard") {
+			return nil, fmt.Errorf("the decision for %s is not one for %s", c.Namespace, from.Name)
+		}
+	}
+	return &d, nil
+}

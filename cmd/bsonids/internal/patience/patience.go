@@ -1,0 +1,113 @@
+// Package patience tries an operation again while a server is lost or overloaded, and slows down if
+// a server does.
+package patience
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+)
+
+// Clock is the time and a way to wait. Sleep returns the error of ctx if ctx ends first.
+type Clock struct {
+	Now   func() time.Time
+	Sleep func(ctx context.Context, d time.Duration) error
+}
+
+// System is the clock of the system.
+var System = Clock{time.Now, func(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-t.C:
+		return nil
+	}
+}}
+
+// The pauses between attempts double from the first to the longest.
+const (
+	firstPause   = 250 * time.Millisecond
+	longestPause = 15 * time.Second
+	noticeEvery  = 20 * time.Second
+)
+
+// Patience determines for how long operations are tried again. It is safe for concurrent use. A nil
+// Patience tries everything once.
+type Patience struct {
+	limit  time.Duration
+	clock  Clock
+	notice func(err error, left time.Duration)
+
+	mu      sync.Mutex
+	noticed time.Time
+}
+
+// New returns a Patience that ends limit after the first of several errors in a row. notice is
+// called from time to time while an operation is tried again, with the time that is left; it may be
+// nil.
+func New(limit time.Duration, clock Clock, notice func(err error, left time.Duration)) *Patience {
+	return &Patience{limit: limit, clock: clock, notice: notice}
+}
+
+// Do calls f until it succeeds, or until it fails with an error that is not transient or for longer
+// than the limit. It returns the last error of f, or that of ctx if it ends during a pause.
+func (p *Patience) Do(ctx context.Context, f func() error) error {
+	s := p.Streak()
+	for {
+		err := f()
+		if err == nil {
+			return nil
+		}
+		if err := s.Wait(ctx, err); err != nil {
+			return err
+		}
+	}
+}
+
+// Streak is a series of errors without a success in between. It is not safe for concurrent use.
+type Streak struct {
+	p     *Patience
+	began time.Time
+	pause time.Duration
+}
+
+// Streak returns a streak without errors.
+func (p *Patience) Streak() *Streak { return &Streak{p: p} }
+
+// Wait pauses after err. It returns nil if the operation should be tried again. Otherwise it returns
+// err, or the error of ctx if it ends during the pause.
+func (s *Streak) Wait(ctx context.Context, err error) error {
+	p := s.p
+	if p == nil || !failure.Transient(err) || ctx.Err() != nil {
+		return err
+	}
+	now := p.clock.Now()
+	if s.pause == 0 {
+		s.began, s.pause = now, firstPause
+	}
+	left := p.limit - now.Sub(s.began)
+	if left <= 0 {
+		return err
+	}
+	p.tell(err, now, left)
+	pause := min(s.pause, left)
+	s.pause = min(2*s.pause, longestPause)
+	return p.clock.Sleep(ctx, pause)
+}
+
+// End ends the streak, because the operation succeeded.
+func (s *Streak) End() { s.pause = 0 }
+
+func (p *Patience) tell(err error, now time.Time, left time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.notice == nil || !p.noticed.IsZero() && now.Sub(p.noticed) < noticeEvery {
+		return
+	}
+	p.noticed = now
+	p.notice(err, left)
+}

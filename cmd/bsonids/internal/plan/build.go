@@ -1,0 +1,336 @@
+package plan
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/report"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/scan"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/survey"
+)
+
+// Build returns the plan that the survey suggests, with comments that explain each decision.
+func Build(s *survey.Survey, to convert.Kind) *Plan {
+	b := &builder{survey: s, to: to}
+	p := &Plan{Database: s.Database, To: to.Name, Made: s.Made}
+	for _, c := range s.Collections {
+		if coll := b.collection(c); len(coll.Fields) > 0 {
+			p.Collections = append(p.Collections, coll)
+		}
+	}
+	b.references(p)
+	order(p)
+	b.describe(p)
+	return p
+}
+
+type builder struct {
+	survey *survey.Survey
+	to     convert.Kind
+	fewer  int // references that are left out, because others connect the same collections
+}
+
+// collection returns the entry of a collection, without fields if it has no UUIDs.
+func (b *builder) collection(c survey.Collection) Collection {
+	coll := Collection{Name: c.Name, UUID: c.UUID, Fields: Fields(c)}
+	for i := range coll.Fields {
+		b.field(&coll.Fields[i], c)
+	}
+	b.settle(&coll)
+	coll.Comment = append(coll.Comment, fmt.Sprintf("%s: %s", c.Name, documents(c.Documents)))
+	if c.Malformed > 0 {
+		coll.Comment = append(coll.Comment, fmt.Sprintf("%d documents could not be read.", c.Malformed))
+	}
+	if c.Scan.Overflow {
+		coll.Comment = append(coll.Comment, "There are more fields than are distinguished; the rest is not listed.")
+	}
+	return coll
+}
+
+func documents(n int64) string {
+	if n == 1 {
+		return "1 document"
+	}
+	return fmt.Sprintf("%d documents", n)
+}
+
+// Fields returns the fields of a collection that have UUIDs, with their evidence and without
+// decisions, sorted.
+func Fields(c survey.Collection) []Field {
+	var out []Field
+	for _, name := range []string{"javaLegacy", "generic"} { // one for each subtype
+		stored := Subtype3
+		kinds := []string{"csharpLegacy", "javaLegacy", "pythonLegacy"}
+		if name == "generic" {
+			stored, kinds = Subtype0, []string{name}
+		}
+		for i, f := range c.Decisions[name].Fields {
+			field := Field{Path: f.Path, Stored: stored}
+			for _, k := range kinds {
+				field.Evidence = append(field.Evidence, evidence(k, c.Decisions[k].Fields[i]))
+			}
+			out = append(out, field)
+		}
+	}
+	seen := make(map[string]bool)
+	for _, f := range c.Scan.Fields {
+		for stored, n := range map[Stored]int64{Subtype4: f.Counts.Standard, Text: f.Counts.Text} {
+			if key := Plain(f.Path) + " " + string(stored); n > 0 && !seen[key] {
+				seen[key] = true
+				out = append(out, Field{Path: f.Path, Stored: stored})
+			}
+		}
+	}
+	slices.SortFunc(out, func(a, b Field) int {
+		return cmp.Or(strings.Compare(a.Path, b.Path), strings.Compare(string(a.Stored), string(b.Stored)))
+	})
+	return out
+}
+
+func evidence(kind string, f decide.Field) Evidence {
+	e := Evidence{Order: kind, By: f.Basis, Versions: f.Versions}
+	for _, r := range f.Against {
+		e.Against = append(e.Against, r.Order)
+	}
+	if f.Basis == decide.None {
+		e.Versions, e.Against = nil, nil // of no consequence
+	}
+	return e
+}
+
+// field makes the decision about a field.
+func (b *builder) field(f *Field, c survey.Collection) {
+	comment := func(format string, args ...any) { f.Comment = append(f.Comment, fmt.Sprintf(format, args...)) }
+	switch {
+	case f.Stored == Text:
+		f.Decision = Leave
+		comment("UUIDs in text, which are not converted")
+		return
+	case f.Stored == Subtype4 && b.to.Name == "standard":
+		f.Decision = Leave
+		comment("the values are standard already")
+		return
+	case f.Stored == Subtype4:
+		f.Decision = Convert("standard")
+		comment("subtype 4 has one byte order")
+		return
+	}
+	values, distinct := counts(f, c)
+	comment("%d values, %d distinct", values, distinct)
+	for _, s := range c.Scan.Fields {
+		if Plain(s.Path) != f.Plain() {
+			continue
+		}
+		for _, e := range s.Evidence {
+			if StoredAs(e.Subtype) == f.Stored {
+				comment("%s", report.Headline(e))
+				for _, r := range e.Reasons {
+					comment("- %s", r)
+				}
+				if e.Settle != "" {
+					comment("- to determine the byte order: %s", e.Settle)
+				}
+			}
+		}
+	}
+	f.Decision = b.decision(f, c, comment)
+	if _, err := namable(f.Path); err != nil && f.Decision != Leave {
+		f.Decision = Leave
+		comment("left: %v; bsonids convert without --field converts it", err)
+	}
+}
+
+// counts returns the numbers of values of a field.
+func counts(f *Field, c survey.Collection) (values, distinct int64) {
+	if len(f.Evidence) > 0 {
+		for _, d := range c.Decisions[f.Evidence[0].Order].Fields {
+			if d.Path == f.Path {
+				return d.Values, d.Distinct
+			}
+		}
+	}
+	return 0, 0
+}
+
+// decision returns the decision about a field of subtype 3 or 0.
+func (b *builder) decision(f *Field, c survey.Collection, comment func(string, ...any)) Decision {
+	var proven, equal []string
+	symmetric := len(f.Evidence) > 0
+	for _, e := range f.Evidence {
+		symmetric = symmetric && e.By == decide.Symmetric
+		switch e.By {
+		case decide.Evidence:
+			proven = append(proven, e.Order)
+		case decide.Equality:
+			equal = append(equal, e.Order)
+		}
+	}
+	converted := func(kind string) Decision {
+		if kind == b.to.Name {
+			comment("the values are %s already", kind)
+			return Leave
+		}
+		return Convert(kind)
+	}
+	switch {
+	case symmetric && f.Stored == Subtype3 && b.to.Subtype == 3:
+		comment("every value is the same in every byte order: nothing is to convert")
+		return Leave
+	case symmetric:
+		comment("every value is the same in every byte order: any may be named")
+		return Convert(f.Evidence[0].Order)
+	case len(proven) == 1:
+		e, _ := f.In(proven[0])
+		d, _ := decided(c, e.Order, f.Path)
+		if len(e.Against) > 0 {
+			comment("unknown, because the field also has values that are %s; convert from %s converts those that fit it alone, and lists the others",
+				strings.Join(e.Against, " and "), e.Order)
+			return Unknown
+		}
+		if left := d.Distinct - d.Fits; left > 0 && e.Order != b.to.Name {
+			comment("%d distinct values do not fit %s, unless they are the same in every order; they are left and listed", left, e.Order)
+		}
+		return converted(e.Order)
+	case len(proven) > 1:
+		comment("unknown, because the field has values that are %s; convert from one of them converts the values that fit it alone, and lists the others",
+			strings.Join(proven, " and "))
+		return Unknown
+	case len(equal) == 1:
+		d, _ := decided(c, equal[0], f.Path)
+		if d.Fits < d.Distinct {
+			comment("unknown, because only %d of %d distinct values are equal to UUIDs of known order, which makes them %s; convert from %s converts these, "+
+				"and lists the others", d.Fits, d.Distinct, equal[0], equal[0])
+			return Unknown
+		}
+		comment("every value is equal to a UUID of known order, which makes it %s", equal[0])
+		return converted(equal[0])
+	case f.Stored == Subtype0:
+		comment("left, because nothing tells that these are UUIDs; they may be checksums")
+		return Leave
+	}
+	comment("unknown: write leave, or convert from X with trust: true if you know the byte order")
+	return Unknown
+}
+
+func decided(c survey.Collection, kind, path string) (decide.Field, bool) {
+	for _, d := range c.Decisions[kind].Fields {
+		if Plain(d.Path) == Plain(path) {
+			return d, true
+		}
+	}
+	return decide.Field{}, false
+}
+
+// settle adjusts the decisions about the fields of a collection to each other: values in _id need a
+// copy, which is made of one kind, and fields that are the same in every order may follow others.
+func (b *builder) settle(c *Collection) {
+	first, inID := "", ""
+	for _, f := range c.Fields {
+		kind, ok := f.Decision.From()
+		if !ok || f.Stored == Subtype3 && f.Evidence[0].By == decide.Symmetric {
+			continue
+		}
+		if first == "" && f.Stored == Subtype3 {
+			first = kind
+		}
+		if inID == "" && InID(f.Path) {
+			inID = kind
+		}
+	}
+	for i := range c.Fields {
+		f := &c.Fields[i]
+		if _, ok := f.Decision.From(); ok && f.Stored == Subtype3 && f.Evidence[0].By == decide.Symmetric {
+			f.Decision = Convert(cmp.Or(first, f.Evidence[0].Order))
+			if inID == "" && InID(f.Path) {
+				inID = cmp.Or(first, f.Evidence[0].Order)
+			}
+		}
+	}
+	if inID == "" {
+		return
+	}
+	c.Into = b.free(c.Name + "_" + strings.ToLower(b.to.Name))
+	for i := range c.Fields {
+		f := &c.Fields[i]
+		if kind, ok := f.Decision.From(); ok && kind != inID {
+			f.Decision = Leave
+			f.Comment = append(f.Comment, fmt.Sprintf("left, because values in _id need a copy of the collection, and a copy converts from %s only: "+
+				"convert this field from %s in %s later", inID, kind, c.Into))
+		}
+	}
+}
+
+// free returns a name that no collection has.
+func (b *builder) free(name string) string {
+	for i, base := 2, name; slices.Contains(b.survey.Names, name); i++ {
+		name = fmt.Sprintf("%s_%d", base, i)
+	}
+	return name
+}
+
+// references adds the references between collections of which one has something to convert, or to
+// decide.
+func (b *builder) references(p *Plan) {
+	affected := make(map[string]bool)
+	listed := make(map[string]bool)
+	for _, c := range p.Collections {
+		listed[c.Name] = true
+		for _, f := range c.Fields {
+			affected[c.Name] = affected[c.Name] || f.Decision != Leave
+		}
+	}
+	// Of many references, those that connect collections come first.
+	const most = 200
+	connected := make(map[string]string)
+	var root func(name string) string
+	root = func(name string) string {
+		if up, ok := connected[name]; ok && up != name {
+			return root(up)
+		}
+		return name
+	}
+	found := slices.Clone(b.survey.References)
+	slices.SortStableFunc(found, func(x, y scan.Reference) int { return cmp.Compare(y.Equal, x.Equal) })
+	for _, r := range found {
+		x, y := b.name(r.A.Namespace), b.name(r.B.Namespace)
+		if !listed[x] || !listed[y] || !affected[x] && !affected[y] {
+			continue
+		}
+		joins := root(x) != root(y)
+		if !joins && len(p.References) >= most {
+			b.fewer++
+			continue
+		}
+		connected[root(x)] = root(y)
+		p.References = append(p.References, Reference{Between: [2]string{x, y}, Fields: []string{r.A.Path, r.B.Path},
+			Comment: []string{fmt.Sprintf("%d equal values, of %d that were compared", r.Equal, r.Compared)}})
+	}
+}
+
+func (b *builder) name(namespace string) string {
+	return strings.TrimPrefix(namespace, b.survey.Database+".")
+}
+
+// order sorts the collections: groups that refer to each other come together, in the order of
+// their first names, and those without work are last.
+func order(p *Plan) {
+	var sorted []Collection
+	done := make(map[string]bool)
+	for _, g := range p.Groups() {
+		for _, w := range g {
+			i := slices.IndexFunc(p.Collections, func(c Collection) bool { return c.Name == w.Collection })
+			sorted = append(sorted, p.Collections[i])
+			done[w.Collection] = true
+		}
+	}
+	for _, c := range p.Collections {
+		if !done[c.Name] {
+			sorted = append(sorted, c)
+		}
+	}
+	p.Collections = sorted
+}

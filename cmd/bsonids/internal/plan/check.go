@@ -1,0 +1,161 @@
+package plan
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
+)
+
+// Others is the path of all fields beyond the number that are distinguished.
+const Others = decide.Others
+
+// Problem is a reason for which a plan cannot be applied.
+type Problem struct {
+	Line int // in the file; 0 if the plan was not read
+	Text string
+}
+
+func (p Problem) String() string {
+	if p.Line == 0 {
+		return p.Text
+	}
+	return fmt.Sprintf("line %d: %s", p.Line, p.Text)
+}
+
+// Check returns why the plan cannot be applied, or nothing if it can.
+func (p *Plan) Check() []Problem {
+	c := checker{plan: p, names: make(map[string]bool), into: make(map[string]bool)}
+	for _, coll := range p.Collections {
+		c.names[coll.Name] = true
+	}
+	for _, coll := range p.Collections {
+		c.collection(coll)
+	}
+	for _, r := range p.References {
+		for _, name := range r.Between {
+			if !c.names[name] {
+				c.fail(r.Line, "the reference names the collection %q, which the plan does not have", name)
+			}
+		}
+	}
+	return c.problems
+}
+
+type checker struct {
+	plan        *Plan
+	names, into map[string]bool
+	problems    []Problem
+}
+
+func (c *checker) fail(line int, format string, args ...any) {
+	c.problems = append(c.problems, Problem{line, fmt.Sprintf(format, args...)})
+}
+
+func (c *checker) collection(coll Collection) {
+	kinds := make(map[string]bool)
+	id := false
+	for _, f := range coll.Fields {
+		kind, ok := f.Decision.From()
+		switch {
+		case f.Decision == Unknown:
+			c.fail(f.Line, "%q: the decision about %q (%s) is unknown", coll.Name, f.Path, f.Stored)
+		case !ok && f.Trust:
+			c.fail(f.Line, "%q: trust of %q means nothing, because the field is not converted", coll.Name, f.Path)
+		case ok:
+			kinds[kind] = true
+			id = id || InID(f.Path)
+			c.field(coll, f, kind)
+		}
+	}
+	switch {
+	case id && coll.Into == "":
+		c.fail(coll.Line, "%q: values in _id cannot be converted in place: give the collection a name for a new one with into, or leave _id", coll.Name)
+	case coll.Into != "" && len(kinds) == 0:
+		c.fail(coll.Line, "%q: into is given, and no field is converted", coll.Name)
+	case coll.Into != "" && len(kinds) > 1:
+		c.fail(coll.Line, "%q: all fields of a collection that is converted into a new one must be converted from the same representation: "+
+			"leave the others, and convert them in place in the new one with another plan", coll.Name)
+	case coll.Into != "" && c.names[coll.Into]:
+		c.fail(coll.Line, "%q: the collection %q of into is one of the plan", coll.Name, coll.Into)
+	case coll.Into != "" && c.into[coll.Into]:
+		c.fail(coll.Line, "%q: another collection is converted into %q, too", coll.Name, coll.Into)
+	}
+	c.into[coll.Into] = true
+}
+
+// field checks a field that is converted from the kind.
+func (c *checker) field(coll Collection, f Field, name string) {
+	fail := func(format string, args ...any) {
+		c.fail(f.Line, "%q: %q: %s", coll.Name, f.Path, fmt.Sprintf(format, args...))
+	}
+	kind, err := convert.ParseKind(name)
+	if err != nil {
+		fail("%v", err)
+		return
+	}
+	to, err := convert.ParseKind(c.plan.To)
+	if err == nil {
+		_, err = convert.NewConversion(kind, to, nil)
+	}
+	switch {
+	case err != nil:
+		fail("from %s to %s: %v", name, c.plan.To, err)
+		return
+	case kind.Name != name:
+		fail("the name is %s, in this spelling", kind.Name)
+		return
+	case f.Stored != StoredAs(kind.Subtype):
+		fail("the values are %s, and %s is %s", f.Stored, name, StoredAs(kind.Subtype))
+		return
+	}
+	pattern, err := namable(f.Path)
+	if err != nil {
+		fail("%v: leave it here, and convert the collection with bsonids convert", err)
+		return
+	}
+	if name == "standard" {
+		return // the subtype tells the order
+	}
+	e, ok := f.In(name)
+	var others []string
+	for _, o := range f.Evidence {
+		if o.By == decide.Evidence && o.Order != name {
+			others = append(others, o.Order)
+		}
+	}
+	switch {
+	case !ok:
+		fail("the plan has no evidence for %s: make it again", name)
+	case e.By == decide.None && len(others) > 0:
+		fail("the values are not %s but %s", name, strings.Join(others, " and "))
+	case e.By == decide.None && !f.Trust:
+		fail("nothing in the values tells that they are %s; if you know it, add trust: true", name)
+	}
+	for _, o := range coll.Fields {
+		if o.Stored == f.Stored && o.Decision != f.Decision && pattern.MatchField(o.Path) {
+			fail("it also matches %q, about which the decision is another one", o.Path)
+		}
+	}
+}
+
+// namable returns the pattern that selects a field.
+func namable(path string) (walk.Pattern, error) {
+	p, err := walk.ParsePattern(path)
+	if err != nil || path == Others {
+		return walk.Pattern{}, errors.New("the field cannot be named by itself")
+	}
+	return p, nil
+}
+
+// InID reports whether a field is in _id.
+func InID(path string) bool {
+	top, _, _ := strings.Cut(Plain(path), ".")
+	return top == "_id"
+}
+
+// StoredAs returns how binary values of the subtype are stored.
+func StoredAs(subtype byte) Stored { return Stored(fmt.Sprintf("subtype %d", subtype)) }

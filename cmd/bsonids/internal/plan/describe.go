@@ -1,0 +1,146 @@
+package plan
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
+)
+
+// StateFile is the name of the file, in the state directory, of a plan that is applied.
+const StateFile = "plan.state"
+
+// describe adds the comments about the plan as a whole: the order of the work, the files, how long
+// it takes, and what was not read.
+func (b *builder) describe(p *Plan) {
+	note := func(format string, args ...any) { p.Comment = append(p.Comment, fmt.Sprintf(format, args...)) }
+	note("A plan to convert the UUIDs of the database %s to %s, made by bsonids plan.", p.Database, p.To)
+	note("Review it, edit it, and run: bsonids apply PLAN --state-dir DIR, first without and then with --write.")
+	note("")
+	note("decision  convert from X, with X one of csharpLegacy, javaLegacy, pythonLegacy, generic (subtype 0), standard;")
+	note("          leave; or unknown, with which the plan cannot be applied")
+	note("trust     true if you know the byte order of a field whose values do not tell it")
+	note("into      the new collection, for one whose _id is converted; the old one is not changed")
+	note("evidence  is compared when the plan is applied: do not edit it")
+	note("")
+	b.work(p, note)
+	note("")
+	b.time(p, note)
+	if len(b.survey.NotRead) > 0 {
+		note("")
+		note("Not read:")
+		for _, n := range b.survey.NotRead {
+			note("  %s", n)
+		}
+	}
+	note("Collections without UUIDs are not listed.")
+	b.missed(p)
+}
+
+func (b *builder) work(p *Plan, note func(string, ...any)) {
+	groups := p.Groups()
+	if len(groups) == 0 {
+		note("Nothing is to convert.")
+		return
+	}
+	note("The order of the work is that of the collections in this file: move them to change it. Collections that refer")
+	note("to each other are a group, and nothing else is begun between them. Files are in the state directory, beside %s:", StateFile)
+	for i, g := range groups {
+		note("")
+		note("group %d", i+1)
+		for _, w := range g {
+			for _, s := range w.Steps {
+				how := "in place"
+				if s.Into != "" {
+					how = "into " + s.Into
+				}
+				note("  %s: %d fields from %s, %s", w.Collection, len(s.Fields), s.From, how)
+				files := []string{s.State(), s.SkipList()}
+				if s.UndoLog() != "" {
+					files = append(files, s.UndoLog())
+				}
+				note("    %s", strings.Join(files, ", "))
+			}
+		}
+	}
+}
+
+// time estimates how long the work takes.
+func (b *builder) time(p *Plan, note func(string, ...any)) {
+	var survey, total time.Duration
+	var sample int
+	var changes int64
+	for _, c := range b.survey.Collections {
+		survey += c.Took
+	}
+	for _, s := range p.Steps() {
+		for _, c := range b.survey.Collections {
+			if c.Name != s.Collection {
+				continue
+			}
+			n := min(c.Documents, values(c.Decisions, s))
+			reads := c.Documents
+			if s.Into != "" {
+				n, reads = c.Documents, 3*c.Documents // the copy, and one comparison of both collections
+			}
+			sample += c.Cost.Sample
+			changes += n
+			total += time.Duration(reads)*c.Cost.Page + time.Duration(n)*c.Cost.Find
+		}
+	}
+	if sample == 0 {
+		return
+	}
+	note("Estimated time: %s to read everything once more and decide, as long as the plan took, and then at least %s for up to", round(survey), round(total))
+	note("%d documents to change, with --collections-at-once 1. It was measured by reading %d documents and finding them by their _ids;", changes, sample)
+	note("writing them to the disk and to the other members of a replica set takes longer, and bsonids status shows how long.")
+}
+
+func values(decisions map[string]decide.Decision, s Step) (n int64) {
+	for _, f := range decisions[s.From].Fields {
+		for _, name := range s.Fields {
+			if Plain(f.Path) == name {
+				n += f.Values
+			}
+		}
+	}
+	return n
+}
+
+func round(d time.Duration) time.Duration {
+	switch {
+	case d >= time.Minute:
+		return d.Round(time.Second)
+	case d >= time.Second:
+		return d.Round(100 * time.Millisecond)
+	}
+	return max(d.Round(time.Millisecond), time.Millisecond)
+}
+
+// missed describes which references the comparison may have missed.
+func (b *builder) missed(p *Plan) {
+	note := func(format string, args ...any) {
+		p.ReferencesComment = append(p.ReferencesComment, fmt.Sprintf(format, args...))
+	}
+	note("Collections that have the same UUIDs, in whatever byte order. They are converted one after the other, because a value")
+	note("that refers to another collection does not find its document while only one of them is converted. Add those that you know of:")
+	note(`  - between: ["orders", "customers"]`)
+	if b.fewer > 0 {
+		note("%d further references between these collections are not listed.", b.fewer)
+	}
+	if len(b.survey.Sparse) == 0 {
+		note("All values were compared: no reference by equal values was missed.")
+		return
+	}
+	note("Of fields with more than 1024 distinct values, the values with the least hashes were compared. A reference by fewer values")
+	note("than these, between such a field and another one, was missed with a probability of more than 5 %%:")
+	const most = 20
+	for i, s := range b.survey.Sparse {
+		if i == most {
+			note("  and %d more fields, with lower numbers", len(b.survey.Sparse)-most)
+			break
+		}
+		note("  %d values: %s %s, about %d distinct", s.Missed(), b.name(s.Namespace), s.Path, s.Distinct)
+	}
+}

@@ -1,0 +1,220 @@
+package plan
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
+)
+
+// maxSize is the maximum size of a plan in bytes.
+const maxSize = 64 << 20
+
+// Read reads the plan in the file at path, which may be a pipe.
+func Read(path string) (*Plan, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		var pe *os.PathError
+		if errors.As(err, &pe) {
+			err = pe.Err
+		}
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	b, err := io.ReadAll(io.LimitReader(f, maxSize+1))
+	switch {
+	case err != nil:
+		return nil, err
+	case len(b) > maxSize:
+		return nil, fmt.Errorf("it is larger than %d MB", maxSize>>20)
+	}
+	return Parse(b)
+}
+
+// Parse parses a plan as [Write] writes it. Unknown and repeated keys, missing ones, wrong types,
+// and another version of the format are errors, with the line.
+func Parse(b []byte) (*Plan, error) {
+	root, err := document(b)
+	if err != nil {
+		return nil, err
+	}
+	r := &reader{}
+	p := &Plan{}
+	// The version is first, because another version may have other keys.
+	if root.Kind == yaml.MappingNode {
+		for i := 0; i+1 < len(root.Content); i += 2 {
+			if v := root.Content[i+1]; root.Content[i].Value == "schemaVersion" {
+				if n := r.integer(v, "schemaVersion"); r.err == nil && n != SchemaVersion {
+					r.fail(v, "the plan has schemaVersion %d, and this program reads %d", n, SchemaVersion)
+				}
+			}
+		}
+	}
+	r.mapping(root, "the plan", []string{"schemaVersion", "database", "to", "made", "collections"}, func(key string, v *yaml.Node) bool {
+		switch key {
+		case "schemaVersion":
+		case "database":
+			p.Database = r.text(v, key)
+		case "to":
+			p.To = r.kind(v, key)
+		case "made":
+			p.Made = r.time(v, key)
+		case "collections":
+			names := make(map[string]bool)
+			r.list(v, key, func(v *yaml.Node) {
+				c := r.collection(v)
+				if names[c.Name] {
+					r.fail(v, "the collection %q is listed twice", c.Name)
+				}
+				names[c.Name] = true
+				p.Collections = append(p.Collections, c)
+			})
+		case "references":
+			r.list(v, key, func(v *yaml.Node) { p.References = append(p.References, r.reference(v)) })
+		default:
+			return false
+		}
+		return true
+	})
+	if r.err != nil {
+		return nil, r.err
+	}
+	return p, nil
+}
+
+func (r *reader) collection(n *yaml.Node) (c Collection) {
+	c.Line = n.Line
+	r.mapping(n, "a collection", []string{"name", "fields"}, func(key string, v *yaml.Node) bool {
+		switch key {
+		case "name":
+			c.Name = r.text(v, key)
+		case "uuid":
+			c.UUID = r.text(v, key)
+		case "into":
+			if c.Into = r.text(v, key); c.Into == "" {
+				r.fail(v, "into is empty")
+			}
+		case "fields":
+			r.list(v, key, func(v *yaml.Node) {
+				f := r.field(v)
+				if slices.ContainsFunc(c.Fields, func(o Field) bool { return o.Plain() == f.Plain() && o.Stored == f.Stored }) {
+					r.fail(v, "the field %q (%s) is listed twice", f.Path, f.Stored)
+				}
+				c.Fields = append(c.Fields, f)
+			})
+		default:
+			return false
+		}
+		return true
+	})
+	return c
+}
+
+func (r *reader) field(n *yaml.Node) (f Field) {
+	f.Line = n.Line
+	r.mapping(n, "a field", []string{"path", "stored", "decision"}, func(key string, v *yaml.Node) bool {
+		switch key {
+		case "path":
+			f.Path = r.text(v, key)
+		case "stored":
+			f.Stored = Stored(r.word(v, key, string(Subtype4), string(Subtype3), string(Subtype0), string(Text)))
+		case "decision":
+			f.Decision = Decision(r.text(v, key))
+			if kind, ok := f.Decision.From(); ok {
+				if _, err := convert.ParseKind(kind); err != nil {
+					r.fail(v, "the decision %q: %v", f.Decision, err)
+				}
+			} else if f.Decision != Leave && f.Decision != Unknown {
+				r.fail(v, "the decision must be leave, unknown or convert from X, and is %q", f.Decision)
+			}
+		case "trust":
+			f.Trust = r.boolean(v, key)
+		case "evidence":
+			r.list(v, key, func(v *yaml.Node) { f.Evidence = append(f.Evidence, r.evidence(v)) })
+		default:
+			return false
+		}
+		return true
+	})
+	return f
+}
+
+func (r *reader) evidence(n *yaml.Node) (e Evidence) {
+	r.mapping(n, "evidence", []string{"order", "by"}, func(key string, v *yaml.Node) bool {
+		switch key {
+		case "order":
+			e.Order = r.kind(v, key)
+		case "by":
+			e.By = decide.Basis(r.word(v, key, string(decide.Evidence), string(decide.Symmetric), string(decide.Equality), string(decide.None)))
+		case "versions":
+			r.list(v, key, func(v *yaml.Node) {
+				version := r.integer(v, "a version")
+				if version < 1 || version > 8 {
+					r.fail(v, "a version must be from 1 to 8, and is %d", version)
+				}
+				e.Versions = append(e.Versions, version)
+			})
+		case "against":
+			e.Against = r.texts(v, key)
+		default:
+			return false
+		}
+		return true
+	})
+	return e
+}
+
+func (r *reader) reference(n *yaml.Node) (ref Reference) {
+	ref.Line = n.Line
+	r.mapping(n, "a reference", []string{"between"}, func(key string, v *yaml.Node) bool {
+		switch key {
+		case "between":
+			names := r.texts(v, key)
+			if r.err == nil && (len(names) != 2 || names[0] == names[1]) {
+				r.fail(v, "between must name two collections")
+			}
+			copy(ref.Between[:], names)
+		case "fields":
+			ref.Fields = r.texts(v, key)
+			if r.err == nil && len(ref.Fields) != 2 {
+				r.fail(v, "fields must name two fields, one of each collection")
+			}
+		default:
+			return false
+		}
+		return true
+	})
+	return ref
+}
+
+// word returns a text that must be one of words.
+func (r *reader) word(n *yaml.Node, what string, words ...string) string {
+	s := r.text(n, what)
+	if r.err == nil && !slices.Contains(words, s) {
+		r.fail(n, "%s must be one of %q, and is %q", what, words, s)
+	}
+	return s
+}
+
+func (r *reader) kind(n *yaml.Node, what string) string {
+	s := r.text(n, what)
+	if k, err := convert.ParseKind(s); r.err == nil && (err != nil || k.Name != s) {
+		r.fail(n, "%s: %q is not a representation", what, s)
+	}
+	return s
+}
+
+func (r *reader) time(n *yaml.Node, what string) time.Time {
+	t, err := time.Parse(time.RFC3339, n.Value)
+	if n.Kind != yaml.ScalarNode || err != nil {
+		r.fail(n, "%s must be a time such as 2026-01-31T12:00:00Z, and is %s", what, kindOf(n))
+	}
+	return t.UTC()
+}

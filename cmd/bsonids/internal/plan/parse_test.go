@@ -1,0 +1,195 @@
+package plan
+
+import (
+	"bytes"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
+)
+
+// ugly has names that a database allows and YAML gives a meaning.
+var ugly = []string{"orders", "", " ", "a.b", "null", "yes", "0x1F", "1e3", "-", "- a", "a: b", "#c", "&a", "*a", "!!binary", "%", "@", "`", "a\nb", "\n", "\r\n", "a\tb",
+	`"`, `'`, `\`, `\x41`, "ä€😀", "\u202eabc", "\u2028", "\ufeff", "\x7f", "\x01", "\x00", "\xff\xfe", "a\xffb", "\ue000", "\u0085", "{}", "[]", "items[].sku", "true", "~",
+	strings.Repeat("x", 2000), "---", "...", "|", ">", "? a", "<<", "2026-01-01", "a #b"}
+
+func example() *Plan {
+	return &Plan{
+		Database: "shop", To: "standard", Made: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
+		Comment: []string{"A plan.", "", "of two\nlines"},
+		Collections: []Collection{
+			{Name: "customers", UUID: "00ff", Into: "customers_standard", Comment: []string{"40 documents"}, Fields: []Field{
+				{Path: "_id", Stored: Subtype3, Decision: Convert("csharpLegacy"), Evidence: []Evidence{
+					{Order: "csharpLegacy", By: decide.Evidence, Versions: []int{1, 4}, Against: []string{"javaLegacy"}}, {Order: "javaLegacy", By: decide.None}}},
+			}},
+			{Name: "orders", Fields: []Field{
+				{Path: "items[].sku", Stored: Subtype3, Decision: Unknown},
+				{Path: "items[].sku", Stored: Subtype4, Decision: Leave, Comment: []string{"nothing"}},
+				{Path: "note", Stored: Text, Decision: Leave},
+				{Path: "x", Stored: Subtype0, Decision: Convert("generic"), Trust: true},
+			}},
+			{Name: "empty"},
+		},
+		References: []Reference{{Between: [2]string{"customers", "orders"}, Fields: []string{"_id", "customer"}}, {Between: [2]string{"orders", "empty"}}},
+	}
+}
+
+func write(t testing.TB, p *Plan) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	if err := Write(&b, p); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// bare returns the plan without comments and lines.
+func bare(p *Plan) *Plan {
+	q := *p
+	q.Comment, q.ReferencesComment, q.Collections, q.References = nil, nil, nil, nil
+	for _, c := range p.Collections {
+		c.Comment, c.Line = nil, 0
+		var fields []Field
+		for _, f := range c.Fields {
+			f.Comment, f.Line = nil, 0
+			fields = append(fields, f)
+		}
+		c.Fields = fields
+		q.Collections = append(q.Collections, c)
+	}
+	for _, r := range p.References {
+		r.Comment, r.Line = nil, 0
+		q.References = append(q.References, r)
+	}
+	return &q
+}
+
+// What is read is what was written, whatever the names are.
+func TestWriteAndParse(t *testing.T) {
+	check := func(p *Plan) {
+		t.Helper()
+		text := write(t, p)
+		for i, r := range string(text) {
+			if r != '\n' && (r < ' ' || r == 0x7f) {
+				t.Errorf("the plan has the character %q at %d", r, i)
+			}
+		}
+		got, err := Parse(text)
+		if err != nil {
+			t.Fatalf("%v\n%s", err, text)
+		}
+		if !reflect.DeepEqual(bare(got), bare(p)) || got.Digest() != p.Digest() || Difference(p, got) != "" {
+			t.Errorf("got %+v\nwant %+v", bare(got), bare(p))
+		}
+	}
+	check(example())
+	check(&Plan{Database: "x", To: "javaLegacy", Made: time.Unix(0, 0).UTC()})
+	p := &Plan{Database: "x", To: "standard", Made: time.Unix(0, 0).UTC()}
+	for i, name := range ugly {
+		c := Collection{Name: name, Comment: []string{name}, Fields: []Field{{Path: name, Stored: Subtype3, Decision: Leave, Comment: []string{name},
+			Evidence: []Evidence{{Order: "javaLegacy", By: decide.None, Against: []string{name}}}}}}
+		if name != "" {
+			c.Into = name
+		}
+		p.Collections = append(p.Collections, c)
+		if i > 0 {
+			p.References = append(p.References, Reference{Between: [2]string{ugly[i-1], name}, Fields: []string{name, name}, Comment: []string{name}})
+		}
+	}
+	check(p)
+}
+
+// Each mistake is an error with its line.
+func TestParseErrors(t *testing.T) {
+	const good = `schemaVersion: 1
+database: "shop"
+to: standard
+made: 2026-01-02T03:04:05Z
+collections:
+  - name: "orders"
+    fields:
+      - path: "customer"
+        stored: subtype 3
+        decision: convert from javaLegacy
+        evidence:
+          - {order: javaLegacy, by: evidence, versions: [4]}
+  - name: "customers"
+    fields: []
+references:
+  - between: ["customers", "orders"]
+    fields: ["_id", "customer"]
+`
+	if _, err := Parse([]byte(good)); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct{ old, new, want string }{
+		{"schemaVersion: 1", "schemaVersion: 2", "line 1: the plan has schemaVersion 2, and this program reads 1"},
+		{"schemaVersion: 1", `schemaVersion: "1"`, `line 1: schemaVersion must be a whole number, and is "1"`},
+		{"schemaVersion: 1\n", "", `line 1: the plan has no "schemaVersion"`},
+		{`database: "shop"`, "database: 7", `line 2: database must be text, and is "7"`},
+		{`database: "shop"`, "database:", `line 2: database must be text, and is nothing`},
+		{"to: standard", "to: java", `line 3: to: "java" is not a representation`},
+		{"to: standard", "to: standard\nTo: standard", `line 4: the plan has an unknown key "To"`},
+		{"to: standard", "to: standard\nto: standard", `line 4: the plan has "to" twice`},
+		{"2026-01-02T03:04:05Z", "yesterday", "line 4: made must be a time"},
+		{`  - name: "customers"`, `  - name: "orders"`, `line 13: the collection "orders" is listed twice`},
+		{`path: "customer"`, `path: [customer]`, "line 8: path must be text, and is a list"},
+		{"stored: subtype 3", "stored: 3", `line 9: stored must be text, and is "3"`},
+		{"stored: subtype 3", "stored: subtype 5", "line 9: stored must be one of"},
+		{"decision: convert from javaLegacy", "decision: convert from java", `line 10: the decision "convert from java"`},
+		{"decision: convert from javaLegacy", "decision: Leave", "line 10: the decision must be leave, unknown or convert from X"},
+		{"decision: convert from javaLegacy", "decision: leave\n        trust: yes", `line 11: trust must be true or false, and is "yes"`},
+		{"decision: convert from javaLegacy", "# nothing", `line 8: a field has no "decision"`},
+		{"versions: [4]", "versions: [9]", "line 12: a version must be from 1 to 8"},
+		{"versions: [4]", "versions: 4", `line 12: versions must be a list, and is "4"`},
+		{"by: evidence", "by: guess", "line 12: by must be one of"},
+		{`between: ["customers", "orders"]`, `between: ["orders", "orders"]`, "line 16: between must name two collections"},
+		{`between: ["customers", "orders"]`, `between: ["orders"]`, "line 16: between must name two collections"},
+		{`fields: ["_id", "customer"]`, `fields: ["_id"]`, "line 17: fields must name two fields"},
+		{`- name: "orders"`, `- &a {name: "x", fields: []}` + "\n  - *a\n" + `  - name: "orders"`, "line 6: a collection has an anchor"},
+		{`fields: []`, "fields: []\n---\n{}", "line 15: the file has more than one document"},
+		{`  - name: "customers"`, "  - customers\n" + `  - name: "customers"`, `line 13: a collection must be a mapping, and is "customers"`},
+		{"    fields: []", "\tfields: []", "line 14"},
+		{good, "", "the file is empty"},
+		{good, "[]", "line 1: the plan must be a mapping, and is a list"},
+		{good, `{"bsonids":"undo log 1"}`, "line 1"},
+	} {
+		_, err := Parse([]byte(strings.Replace(good, tt.old, tt.new, 1)))
+		if err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%q: %v, want %s", tt.new, err, tt.want)
+		}
+	}
+	// The second one of a path with brackets and without.
+	twice := strings.Replace(good, "  - name: \"customers\"", "      - {path: \"customer[]\", stored: subtype 3, decision: leave}\n  - name: \"customers\"", 1)
+	if _, err := Parse([]byte(twice)); err == nil || !strings.Contains(err.Error(), `line 13: the field "customer[]" (subtype 3) is listed twice`) {
+		t.Error(err)
+	}
+}
+
+// Whatever is read, can be written and read again, and says the same.
+func FuzzParse(f *testing.F) {
+	f.Add(write(f, example()))
+	f.Add([]byte("schemaVersion: 1\ndatabase: a\nto: standard\nmade: 2026-01-02T03:04:05+02:00\ncollections: [{name: !!binary \"/w==\", fields: []}]\n"))
+	f.Add([]byte("a: &a [*a]"))
+	f.Add([]byte("schemaVersion: 1\n<<: {a: b}\n"))
+	for _, name := range ugly {
+		f.Add(write(f, &Plan{Database: name, To: "standard", Collections: []Collection{{Name: name}}}))
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		p, err := Parse(b)
+		if err != nil {
+			return
+		}
+		p.Check()
+		p.Steps()
+		again, err := Parse(write(t, p))
+		if err != nil {
+			t.Fatalf("%v\n%s", err, write(t, p))
+		}
+		if d := Difference(p, again); d != "" {
+			t.Fatalf("%s\n%s", d, write(t, p))
+		}
+	})
+}

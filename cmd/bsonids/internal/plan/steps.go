@@ -1,0 +1,149 @@
+package plan
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Step is one conversion of one collection.
+type Step struct {
+	Collection, Into string
+	From, To         string   // names of kinds
+	Fields           []string // sorted
+	Trust            []string // those of Fields whose order a person vouches for; sorted
+}
+
+// Work is the steps for one collection, which are done one after the other.
+type Work struct {
+	Collection string
+	Steps      []Step
+}
+
+// Groups returns the collections that have something to convert, in the order of the work. Those of
+// one group refer to each other, directly or by way of others.
+func (p *Plan) Groups() [][]Work {
+	at := make(map[string]int, len(p.Collections))
+	root := make([]int, len(p.Collections))
+	for i, c := range p.Collections {
+		at[c.Name], root[i] = i, i
+	}
+	find := func(i int) int {
+		for root[i] != i {
+			i = root[i]
+		}
+		return i
+	}
+	for _, r := range p.References {
+		a, ok1 := at[r.Between[0]]
+		b, ok2 := at[r.Between[1]]
+		if !ok1 || !ok2 {
+			continue
+		}
+		// The root is the first collection of the group.
+		a, b = find(a), find(b)
+		root[max(a, b)] = min(a, b)
+	}
+	groups := make(map[int][]Work)
+	var order []int
+	for i, c := range p.Collections {
+		steps := p.steps(c)
+		if len(steps) == 0 {
+			continue
+		}
+		g := find(i)
+		if groups[g] == nil {
+			order = append(order, g)
+		}
+		groups[g] = append(groups[g], Work{c.Name, steps})
+	}
+	out := make([][]Work, 0, len(order))
+	for _, g := range order {
+		out = append(out, groups[g])
+	}
+	return out
+}
+
+// Steps returns all steps, in the order of the work.
+func (p *Plan) Steps() []Step {
+	var out []Step
+	for _, g := range p.Groups() {
+		for _, w := range g {
+			out = append(out, w.Steps...)
+		}
+	}
+	return out
+}
+
+// steps returns the steps of a collection: one for each kind that its values are converted from.
+func (p *Plan) steps(c Collection) []Step {
+	by := make(map[string]*Step)
+	var kinds []string
+	for _, f := range c.Fields {
+		kind, ok := f.Decision.From()
+		if !ok {
+			continue
+		}
+		s := by[kind]
+		if s == nil {
+			s = &Step{Collection: c.Name, Into: c.Into, From: kind, To: p.To}
+			by[kind] = s
+			kinds = append(kinds, kind)
+		}
+		s.Fields = append(s.Fields, f.Plain())
+		if f.Trust {
+			s.Trust = append(s.Trust, f.Path)
+		}
+	}
+	slices.Sort(kinds)
+	var out []Step
+	for _, k := range kinds {
+		slices.Sort(by[k].Fields)
+		slices.Sort(by[k].Trust)
+		out = append(out, *by[k])
+	}
+	return out
+}
+
+// plainStem matches a name that is a part of a file name on every system.
+var plainStem = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,79}$`)
+
+// Stem returns the beginning of the names of the step's files. It is different for each step of a
+// plan, also where the file system does not distinguish upper and lower case.
+func (s Step) Stem() string {
+	name := s.Collection
+	if !plainStem.MatchString(name) {
+		sum := sha256.Sum256([]byte(name))
+		name = strings.Map(func(r rune) rune {
+			switch {
+			case r >= 'a' && r <= 'z', r >= '0' && r <= '9', r == '_', r == '-':
+				return r
+			case r >= 'A' && r <= 'Z':
+				return r - 'A' + 'a'
+			}
+			return '_'
+		}, name)
+		if len(name) > 40 {
+			name = name[:40]
+		}
+		name += "+" + hex.EncodeToString(sum[:6]) // no plain name has a plus sign
+	}
+	return name + "." + s.From
+}
+
+// State, UndoLog and SkipList return the names of the step's files in the state directory. A
+// conversion into a new collection has no undo log.
+func (s Step) State() string { return s.Stem() + ".state" }
+
+// UndoLog returns the name of the undo log, or "" if there is none.
+func (s Step) UndoLog() string {
+	if s.Into != "" {
+		return ""
+	}
+	return s.Stem() + ".undo"
+}
+
+// SkipList returns the name of the list of the values that are left as they are.
+func (s Step) SkipList() string { return s.Stem() + ".skipped.jsonl" }

@@ -1,0 +1,125 @@
+package plan
+
+import (
+	"fmt"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
+)
+
+func java(path string) Field {
+	return Field{Path: path, Stored: Subtype3, Decision: Convert("javaLegacy"), Evidence: []Evidence{{Order: "javaLegacy", By: decide.Evidence, Versions: []int{4}},
+		{Order: "csharpLegacy", By: decide.None}, {Order: "pythonLegacy", By: decide.None}}}
+}
+
+// Collections that refer to each other come together, in the place of the first of them.
+func TestGroups(t *testing.T) {
+	p := &Plan{To: "standard"}
+	for _, name := range []string{"a", "b", "c", "d", "e", "f"} {
+		c := Collection{Name: name, Fields: []Field{java("x")}}
+		if name == "e" {
+			c.Fields[0].Decision = Leave
+		}
+		p.Collections = append(p.Collections, c)
+	}
+	p.References = []Reference{{Between: [2]string{"f", "b"}}, {Between: [2]string{"d", "e"}}, {Between: [2]string{"e", "a"}}}
+	var got []string
+	for _, g := range p.Groups() {
+		var names []string
+		for _, w := range g {
+			names = append(names, w.Collection)
+		}
+		got = append(got, strings.Join(names, " "))
+	}
+	// d and a refer to e, which is left.
+	if want := []string{"a d", "b f", "c"}; !reflect.DeepEqual(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// The files of different steps have different names, which every file system can hold.
+func TestFiles(t *testing.T) {
+	valid := regexp.MustCompile(`^[a-z0-9_-][a-zA-Z0-9_+.-]{0,119}$`)
+	seen := make(map[string]string)
+	names := append([]string{"Orders", "ORDERS", "a/b", "../x", "con", ".hidden", strings.Repeat("x", 81), strings.Repeat("x", 82), "ä", "ö", "a+b"}, ugly...)
+	for _, name := range names {
+		if name == "" {
+			continue // not the name of a collection
+		}
+		for _, from := range []string{"javaLegacy", "generic"} {
+			s := Step{Collection: name, From: from}
+			for _, file := range []string{s.State(), s.UndoLog(), s.SkipList()} {
+				key := strings.ToLower(file)
+				if was, ok := seen[key]; ok && was != name || !valid.MatchString(file) {
+					t.Errorf("%q and %q have the file %q", was, name, file)
+				}
+				seen[key] = name
+			}
+		}
+	}
+	if (Step{Collection: "a", From: "javaLegacy", Into: "b"}).UndoLog() != "" {
+		t.Error("a copy has an undo log")
+	}
+}
+
+func TestCheck(t *testing.T) {
+	sound := func() *Plan {
+		id := java("_id")
+		left := java("y")
+		left.Decision = Leave
+		return &Plan{To: "standard", Collections: []Collection{
+			{Name: "a", Line: 10, Fields: []Field{java("x"), left}}, {Name: "b", Line: 20, Into: "b2", Fields: []Field{id}},
+		}}
+	}
+	if p := sound().Check(); len(p) > 0 {
+		t.Fatal(p)
+	}
+	none := func(f *Field) { f.Evidence[0] = Evidence{Order: "javaLegacy", By: decide.None} }
+	for _, tt := range []struct {
+		name   string
+		change func(p *Plan)
+		want   string
+	}{
+		{"unknown", func(p *Plan) { p.Collections[0].Fields[0].Decision = Unknown; p.Collections[0].Fields[0].Line = 12 }, `line 12: "a": the decision about "x" (subtype 3) is unknown`},
+		{"no evidence", func(p *Plan) { none(&p.Collections[0].Fields[0]) }, `add trust: true`},
+		{"against the evidence", func(p *Plan) { p.Collections[0].Fields[0].Decision = Convert("csharpLegacy") }, `the values are not csharpLegacy but javaLegacy`},
+		{"trusted against the evidence", func(p *Plan) {
+			p.Collections[0].Fields[0].Decision, p.Collections[0].Fields[0].Trust = Convert("csharpLegacy"), true
+		}, `the values are not csharpLegacy but javaLegacy`},
+		{"trust of what is left", func(p *Plan) { p.Collections[0].Fields[1].Trust = true }, "trust"},
+		{"_id in place", func(p *Plan) { p.Collections[1].Into = "" }, `line 20: "b": values in _id cannot be converted in place`},
+		{"into a planned one", func(p *Plan) { p.Collections[1].Into = "a" }, `is one of the plan`},
+		{"into without a field", func(p *Plan) { p.Collections[1].Fields[0].Decision = Leave }, "no field is converted"},
+		{"into the same", func(p *Plan) { p.Collections[0].Into = "b2" }, `into "b2", too`},
+		{"into, from two", func(p *Plan) {
+			p.Collections[1].Fields = append(p.Collections[1].Fields, Field{Path: "g", Stored: Subtype0, Decision: Convert("generic"), Evidence: []Evidence{{Order: "generic", By: decide.Evidence}}})
+		}, "from the same representation"},
+		{"the same", func(p *Plan) { p.To = "javaLegacy" }, "the two representations are the same"},
+		{"wrong subtype", func(p *Plan) { p.Collections[0].Fields[0].Stored = Subtype0 }, "the values are subtype 0, and javaLegacy is subtype 3"},
+		{"text", func(p *Plan) { p.Collections[0].Fields[0].Stored = Text }, "the values are text"},
+		{"others", func(p *Plan) { p.Collections[0].Fields[0].Path = Others }, "cannot be named"},
+		{"empty name", func(p *Plan) { p.Collections[0].Fields[0].Path = "a..b" }, "cannot be named"},
+		{"spelling", func(p *Plan) { p.Collections[0].Fields[0].Decision = Convert("JavaLegacy") }, "in this spelling"},
+		{"overlap", func(p *Plan) { p.Collections[0].Fields[0].Path = "*" }, `it also matches "y"`},
+		{"reference to nowhere", func(p *Plan) { p.References = []Reference{{Between: [2]string{"a", "zzz"}, Line: 30}} }, `line 30: the reference names the collection "zzz"`},
+	} {
+		p := sound()
+		tt.change(p)
+		if got := fmt.Sprint(p.Check()); !strings.Contains(got, tt.want) {
+			t.Errorf("%s: got %s, want %s", tt.name, got, tt.want)
+		}
+	}
+	// A person may vouch for values that say nothing, and two trusted kinds are two steps.
+	p := sound()
+	none(&p.Collections[0].Fields[0])
+	p.Collections[0].Fields[0].Trust = true
+	if got := p.Check(); len(got) > 0 {
+		t.Error(got)
+	}
+	if s := p.Steps(); len(s) != 2 || !reflect.DeepEqual(s[0], Step{Collection: "a", From: "javaLegacy", To: "standard", Fields: []string{"x"}, Trust: []string{"x"}}) {
+		t.Errorf("got %+v", s)
+	}
+}

@@ -1,0 +1,47 @@
+package record
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+)
+
+// markID is the _id of a document that every record contains, whatever the name of its collection.
+const markID = "bsonids record"
+
+func mark(ctx context.Context, coll *mongo.Collection) error {
+	_, err := coll.InsertOne(ctx, bson.D{{Key: "_id", Value: markID}, {Key: "format", Value: format}})
+	if mongo.IsDuplicateKeyError(err) {
+		return nil
+	}
+	return err
+}
+
+// elsewhere returns an error if a collection of the database holds a record under another name: two
+// runs that do not see the documents of each other cannot exclude each other. Collections that the
+// user may not read are skipped.
+func elsewhere(ctx context.Context, db *mongo.Database) error {
+	specs, err := db.ListCollectionSpecifications(ctx, bson.D{}, options.ListCollections().SetNameOnly(true).SetAuthorizedCollections(true))
+	if err != nil {
+		return err
+	}
+	for _, s := range specs {
+		if s.Name == Name || s.Type != "" && s.Type != "collection" || strings.HasPrefix(s.Name, "system.") {
+			continue
+		}
+		err := db.Collection(s.Name).FindOne(ctx, bson.D{{Key: "_id", Value: markID}}).Err()
+		var se mongo.ServerError
+		switch {
+		case errors.Is(err, mongo.ErrNoDocuments), errors.As(err, &se) && se.HasErrorCode(13):
+		case err != nil:
+			return err
+		default:
+			return refuse(ErrHeld, "%s.%s is a record of conversions under another name; rename it to %s, or drop it", db.Name(), s.Name, Name)
+		}
+	}
+	return nil
+}

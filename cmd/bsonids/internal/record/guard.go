@@ -1,0 +1,153 @@
+package record
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+)
+
+// kindGuard is the kind of the documents of guards. They have no field named collection, so that no
+// query for runs finds them.
+const kindGuard = "guard"
+
+// The states of a guard.
+const (
+	Setting  = "setting"  // the document was inserted, and the validator may not be set yet
+	Set      = "set"      // the validator was set
+	Removing = "removing" // the settings that the collection had before are being restored
+)
+
+// Guard is the document of a validator that protects a collection against old values. Its _id cannot
+// be that of a run, which ends in a number.
+type Guard struct {
+	ID         string       `bson:"_id"` // collection/guard
+	Format     int          `bson:"format"`
+	Kind       string       `bson:"kind"`
+	Collection string       `bson:"guards"`
+	UUID       *bson.Binary `bson:"collectionUUID,omitempty"` // UUID of the collection, if the server reports one
+	State      string       `bson:"state"`
+	// Token changes with each change of the state, and is random.
+	Token   string    `bson:"token"`
+	By      Who       `bson:"by"`
+	Updated time.Time `bson:"updated"`
+
+	From        string   `bson:"from"`
+	FromSubtype byte     `bson:"fromSubtype"`
+	Fields      []string `bson:"fields"`
+	Before      Settings `bson:"before"` // what the collection had
+	Now         Settings `bson:"now"`    // what the guard has set
+}
+
+// Settings are the validator of a collection, its level and its action.
+type Settings struct {
+	Validator []byte `bson:"validator"` // a BSON document, as a binary value; empty if there is none
+	Level     string `bson:"level"`
+	Action    string `bson:"action"`
+	// JSON is the validator in extended JSON, for people. A query in extended JSON is ambiguous if
+	// it has operators such as $regex.
+	JSON string `bson:"validatorJSON,omitempty"`
+}
+
+// Equal reports whether both settings have the same effect.
+func (s Settings) Equal(t Settings) bool {
+	return bytes.Equal(s.Validator, t.Validator) && s.Level == t.Level && s.Action == t.Action
+}
+
+// Text returns the validator in canonical extended JSON.
+func (s Settings) Text() string {
+	if len(s.Validator) == 0 {
+		return "{}"
+	}
+	b, err := bson.MarshalExtJSON(bson.Raw(s.Validator), true, false)
+	if err != nil {
+		return err.Error()
+	}
+	return string(b)
+}
+
+// FindGuard returns the document of the guard of a collection, or nil if there is none. A guard of a
+// collection that was renamed since is found by the UUID of the collection.
+func FindGuard(ctx context.Context, db *mongo.Database, name string, uuid *bson.Binary) (*Guard, error) {
+	which := bson.A{bson.D{{Key: "_id", Value: guardID(name)}}}
+	if uuid != nil {
+		which = append(which, bson.D{{Key: "collectionUUID", Value: *uuid}})
+	}
+	cur, err := collection(db).Find(ctx, bson.D{{Key: "kind", Value: kindGuard}, {Key: "$or", Value: which}})
+	if err != nil {
+		return nil, err
+	}
+	var guards []*Guard
+	if err := cur.All(ctx, &guards); err != nil {
+		return nil, err
+	}
+	var found *Guard
+	for _, g := range guards {
+		if found == nil || !g.Stale(uuid) {
+			found = g
+		}
+	}
+	return found, nil
+}
+
+// Stale reports whether the guard is of another collection than the one with the UUID: one of the
+// same name that was dropped.
+func (g *Guard) Stale(uuid *bson.Binary) bool {
+	return g.UUID != nil && uuid != nil && !g.UUID.Equal(*uuid)
+}
+
+// Insert inserts the document of a guard that is about to be set, in the state [Setting]. It reports
+// false if there is one already. The error is an [*Error] if the record is in another collection.
+func (g *Guard) Insert(ctx context.Context, db *mongo.Database, version string) (bool, error) {
+	if err := elsewhere(ctx, db); err != nil {
+		return false, err
+	}
+	coll := collection(db)
+	if err := mark(ctx, coll); err != nil {
+		return false, err
+	}
+	now, err := serverTime(ctx, db)
+	if err != nil {
+		return false, err
+	}
+	g.ID, g.Format, g.Kind, g.State, g.Token, g.By, g.Updated = guardID(g.Collection), format, kindGuard, Setting, newToken(), whoAmI(version), now
+	g.Before.JSON, g.Now.JSON = g.Before.Text(), g.Now.Text()
+	_, err = coll.InsertOne(ctx, g)
+	if mongo.IsDuplicateKeyError(err) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// Advance changes the state and the level of the guard in the record. It reports false if another
+// command changed the document since it was read.
+func (g *Guard) Advance(ctx context.Context, db *mongo.Database, state, level string) (bool, error) {
+	token := newToken()
+	update := bson.D{{Key: "$set", Value: bson.D{{Key: "state", Value: state}, {Key: "now.level", Value: level}, {Key: "token", Value: token}}},
+		{Key: "$currentDate", Value: bson.D{{Key: "updated", Value: true}}}}
+	err := collection(db).FindOneAndUpdate(ctx, g.same(), update, options.FindOneAndUpdate().SetProjection(bson.D{{Key: "_id", Value: 1}})).Err()
+	if errors.Is(err, mongo.ErrNoDocuments) {
+		return false, nil
+	}
+	if err == nil {
+		g.State, g.Now.Level, g.Token = state, level, token
+	}
+	return err == nil, err
+}
+
+// Delete deletes the document of the guard. It reports false if another command changed or deleted
+// it since it was read.
+func (g *Guard) Delete(ctx context.Context, db *mongo.Database) (bool, error) {
+	res, err := collection(db).DeleteOne(ctx, g.same())
+	return err == nil && res.DeletedCount == 1, err
+}
+
+func (g *Guard) same() bson.D {
+	return bson.D{{Key: "_id", Value: g.ID}, {Key: "token", Value: g.Token}}
+}
+
+func guardID(name string) string { return name + "/guard" }

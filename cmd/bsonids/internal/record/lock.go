@@ -1,0 +1,329 @@
+package record
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+	"go.mongodb.org/mongo-driver/v2/mongo/readpref"
+	"go.mongodb.org/mongo-driver/v2/mongo/writeconcern"
+)
+
+// ErrTakenOver is the error of a run that must not write any more, because another run has taken
+// over.
+var ErrTakenOver = errors.New("another run has taken over from this one")
+
+// signOfLife is the interval at which an idle run updates its document.
+const signOfLife = 5 * time.Second
+
+// Request describes a run that is about to begin.
+type Request struct {
+	Run      Run    // without the fields that Begin sets: ID, Epoch, TakesOver, By, times
+	Version  string // of this program
+	TakeOver bool   // take over from a run that has not ended
+	LogSize  int64  // size of the undo log in bytes; 0 if there is none
+
+	// Notice is called if a run has to wait for the writes of another run to end.
+	Notice func(text string)
+}
+
+// Lock is a run that has begun. It is safe for concurrent use.
+type Lock struct {
+	coll *mongo.Collection
+	stop context.CancelFunc
+	live sync.WaitGroup
+	need int64 // least size of the undo log, in bytes
+
+	mu    sync.Mutex // held while the document is changed
+	run   Run
+	ahead int64 // the last epoch that was checked
+	// logSize is the size of the undo log in bytes. It is in the record before a write only if the
+	// log alone shows what was converted.
+	logSize int64
+}
+
+// Begin inserts the document of a new run, and waits until the writes of the runs that it takes
+// over from have ended. The error is an [*Error] if the rules of the record forbid the run. The
+// caller must call [Lock.End].
+func Begin(ctx context.Context, db *mongo.Database, q Request) (*Lock, error) {
+	coll := collection(db)
+	if err := elsewhere(ctx, db); err != nil {
+		return nil, err
+	}
+	if err := mark(ctx, coll); err != nil {
+		return nil, err
+	}
+	l := &Lock{coll: coll, run: q.Run}
+	l.run.Format, l.run.By = format, whoAmI(q.Version)
+	var v verdict
+	local := func(r *Run) bool { return r.By.here(l.run.By) }
+	gone := func(r *Run) bool { return r.By.here(l.run.By) && !r.By.alive() }
+	for {
+		runs, err := read(ctx, coll, q.Run.Collection)
+		if err != nil {
+			return nil, err
+		}
+		now, err := serverTime(ctx, db)
+		if err != nil {
+			return nil, err
+		}
+		if v, err = judge(runs, &l.run, q.TakeOver, now, local, gone); err != nil {
+			return nil, err
+		}
+		if err := conflict(runs, &l.run); err != nil {
+			return nil, err
+		}
+		l.need = v.undoSize
+		if err := l.Covers(q.LogSize); err != nil { // before the other run is made to stop
+			return nil, err
+		}
+		l.run.Epoch = 1
+		if n := len(runs); n > 0 {
+			l.run.Epoch = runs[n-1].Epoch + 1
+		}
+		l.run.ID, l.run.TakesOver, l.run.Started, l.run.Updated = id(l.run.Collection, l.run.Epoch), v.takesOver, now, now
+		running.Store(l.run.By.Token, true)
+		_, err = coll.InsertOne(ctx, l.run)
+		if err == nil {
+			break
+		}
+		running.Delete(l.run.By.Token)
+		if !mongo.IsDuplicateKeyError(err) {
+			return nil, err
+		}
+	}
+	l.ahead = l.run.Epoch
+	work, stop := context.WithCancel(context.WithoutCancel(ctx))
+	l.stop = stop
+	l.live.Go(func() { l.showLife(work) })
+	err := l.alone(ctx, gone)
+	if err == nil {
+		err = l.settle(ctx, v.wait, q.Notice)
+	}
+	if err == nil {
+		err = l.lookAgain(ctx, q.LogSize)
+	}
+	if err != nil {
+		return nil, errors.Join(err, l.End(Progress{}, err))
+	}
+	return l, nil
+}
+
+// lookAgain reads the record again. A run of the same conversion may have written to its undo log
+// after the record was read, and before it could find the document of this run.
+func (l *Lock) lookAgain(ctx context.Context, logSize int64) error {
+	runs, err := read(ctx, l.coll, l.run.Collection)
+	if err != nil {
+		return err
+	}
+	for _, r := range runs {
+		if same(r, &l.run) {
+			l.need = max(l.need, r.UndoSize)
+		}
+	}
+	return l.Covers(logSize)
+}
+
+// alone returns an error if a run in progress uses the same collections in another role.
+func (l *Lock) alone(ctx context.Context, gone func(*Run) bool) error {
+	runs, err := crossing(ctx, l.coll, &l.run)
+	if err != nil {
+		return err
+	}
+	return cross(runs, l.run.Started, gone)
+}
+
+// collection returns the collection of the record, with the settings that the lock needs. They
+// override those of the connection string.
+func collection(db *mongo.Database) *mongo.Collection {
+	return db.Collection(Name, options.Collection().SetWriteConcern(writeconcern.Majority()).SetReadPreference(readpref.Primary()))
+}
+
+// read returns the runs of a collection, sorted by epoch.
+func read(ctx context.Context, coll *mongo.Collection, name string) ([]*Run, error) {
+	cur, err := coll.Find(ctx, bson.D{{Key: "collection", Value: name}}, options.Find().SetSort(bson.D{{Key: "epoch", Value: 1}}).
+		SetProjection(bson.D{{Key: "decision", Value: 0}}))
+	if err != nil {
+		return nil, err
+	}
+	var runs []*Run
+	err = cur.All(ctx, &runs)
+	return runs, err
+}
+
+// serverTime returns the time of the server, or the local time if the server does not report one.
+func serverTime(ctx context.Context, db *mongo.Database) (time.Time, error) {
+	var hello struct {
+		LocalTime time.Time `bson:"localTime"`
+	}
+	if err := db.RunCommand(ctx, bson.D{{Key: "hello", Value: 1}}).Decode(&hello); err != nil {
+		return time.Time{}, err
+	}
+	if hello.LocalTime.IsZero() {
+		return time.Now().UTC(), nil
+	}
+	return hello.LocalTime, nil
+}
+
+// settle waits until the last writes of the runs have ended: either a run has recorded its end, or
+// its batch timeout has passed since its last write may have begun.
+func (l *Lock) settle(ctx context.Context, runs []waiting, notice func(string)) error {
+	told := false
+	for {
+		now, err := serverTime(ctx, l.coll.Database())
+		if err != nil {
+			return err
+		}
+		var left time.Duration
+		for _, w := range runs {
+			since := w.since
+			if since.IsZero() {
+				since = l.run.Started
+			}
+			n, err := l.coll.CountDocuments(ctx, bson.D{{Key: "_id", Value: w.run.ID}, {Key: "ended", Value: bson.D{{Key: "$exists", Value: true}}}})
+			if err != nil {
+				return err
+			}
+			if n == 0 {
+				left = max(left, since.Add(w.run.BatchTimeout).Sub(now))
+			}
+		}
+		if left <= 0 {
+			return nil
+		}
+		if !told && notice != nil {
+			told = true
+			notice("waiting until the last writes of " + runs[0].run.String() + " have ended, " + left.Round(time.Second).String() + " at most")
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(min(left+time.Millisecond, time.Second)):
+		}
+	}
+}
+
+// Covers returns an error if the undo log, whose size is in bytes, lacks entries that runs of the
+// conversion have written.
+func (l *Lock) Covers(size int64) error {
+	if size < l.need {
+		return refuse(ErrIncomplete, "the undo log has %d bytes, but an earlier run has written %d; only the latest undo log shows which values are converted", size, l.need)
+	}
+	return nil
+}
+
+// Undo records the undo log.
+func (l *Lock) Undo(ctx context.Context, path, undoID string) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.run.UndoLog, l.run.UndoID = path, undoID
+	return l.set(ctx, bson.D{{Key: "undoLog", Value: path}, {Key: "undoId", Value: undoID}})
+}
+
+// Decided records what is converted.
+func (l *Lock) Decided(ctx context.Context, decision any) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.set(ctx, bson.D{{Key: "decision", Value: decision}})
+}
+
+// Check returns an error that wraps [ErrTakenOver] if another run has taken over. Call it before
+// each write, with the size of the undo log in bytes, or 0 if there is none. The deadline of ctx
+// must not be later than that of the batch.
+func (l *Lock) Check(ctx context.Context, undoSize int64) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.logSize = max(l.logSize, undoSize)
+	if undoSize > l.run.UndoSize && l.run.SameSubtype() {
+		if err := l.set(ctx, bson.D{{Key: "undoSize", Value: undoSize}}); err != nil {
+			return err
+		}
+		l.run.UndoSize = undoSize
+	}
+	for {
+		var next Run
+		err := l.coll.FindOne(ctx, bson.D{{Key: "_id", Value: id(l.run.Collection, l.ahead+1)}},
+			options.FindOne().SetProjection(bson.D{{Key: "decision", Value: 0}})).Decode(&next)
+		if errors.Is(err, mongo.ErrNoDocuments) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		for _, e := range next.TakesOver {
+			if e == l.run.Epoch {
+				return refuse(ErrTakenOver, "another run has taken over from this one: %s", &next)
+			}
+		}
+		l.ahead++
+	}
+}
+
+// Progress sets the progress of the run, which the next periodic update writes.
+func (l *Lock) Progress(p Progress) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.run.Progress = p
+}
+
+// showLife updates the document periodically.
+func (l *Lock) showLife(ctx context.Context) {
+	tick := time.NewTicker(signOfLife)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		l.mu.Lock()
+		_ = l.set(ctx, l.withLogSize(bson.D{{Key: "progress", Value: l.run.Progress}})) // the next write detects an error
+		l.mu.Unlock()
+	}
+}
+
+// End records that every write of the run has been answered. failed is the error that stopped the
+// run, or nil if it is done.
+func (l *Lock) End(p Progress, failed error) error {
+	l.stop()
+	l.live.Wait()
+	defer running.Delete(l.run.By.Token)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	end := bson.D{{Key: "outcome", Value: Done}, {Key: "progress", Value: p}}
+	if failed != nil {
+		end[0].Value = Stopped
+		end = append(end, bson.E{Key: "reason", Value: failed.Error()})
+	}
+	return l.set(ctx, l.withLogSize(end), "ended")
+}
+
+// withLogSize adds the size of the undo log to the fields, if there is one. The caller holds l.mu.
+func (l *Lock) withLogSize(fields bson.D) bson.D {
+	if l.logSize == 0 {
+		return fields
+	}
+	return append(fields, bson.E{Key: "undoSize", Value: l.logSize})
+}
+
+// set updates fields of the document of the run, and sets the fields named in now to the time of
+// the server. The caller holds l.mu.
+func (l *Lock) set(ctx context.Context, fields bson.D, now ...string) error {
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	dates := bson.D{{Key: "updated", Value: true}}
+	for _, f := range now {
+		dates = append(dates, bson.E{Key: f, Value: true})
+	}
+	res, err := l.coll.UpdateOne(ctx, bson.D{{Key: "_id", Value: l.run.ID}}, bson.D{{Key: "$set", Value: fields}, {Key: "$currentDate", Value: dates}})
+	if err == nil && res.MatchedCount == 0 {
+		err = refuse(ErrTakenOver, "the document %s of this run in %s was deleted", l.run.ID, Name)
+	}
+	return err
+}

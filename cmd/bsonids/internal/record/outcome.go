@@ -1,0 +1,81 @@
+package record
+
+import (
+	"context"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+)
+
+// CheckUndone returns an [*Error] that wraps [ErrUndone] if an undo of the conversion has begun.
+func CheckUndone(ctx context.Context, db *mongo.Database, name, conversion string) error {
+	var u Run
+	err := collection(db).FindOne(ctx, bson.D{{Key: "collection", Value: name}, {Key: "conversion", Value: conversion}, {Key: "kind", Value: Undo}},
+		options.FindOne().SetProjection(bson.D{{Key: "decision", Value: 0}})).Decode(&u)
+	switch err {
+	case nil:
+		return errUndone(&u)
+	case mongo.ErrNoDocuments:
+		return nil
+	}
+	return err
+}
+
+func errUndone(undo *Run) error {
+	return &Error{Text: "the conversion was undone: " + undo.String(), Err: ErrUndone, Remedy: StartAnew, Run: undo}
+}
+
+// Find returns the last run that wrote the undo log, or nil if the record does not contain one.
+func Find(ctx context.Context, db *mongo.Database, name, undoID string) (*Run, error) {
+	runs, err := read(ctx, collection(db), name)
+	if err != nil {
+		return nil, err
+	}
+	var last *Run
+	for _, r := range runs {
+		if r.Kind == Convert && r.UndoID == undoID {
+			last = r
+		}
+	}
+	return last, nil
+}
+
+// MarkUndone records in the documents of the conversion that this run, an undo, has restored the
+// values, or has begun to.
+func (l *Lock) MarkUndone(ctx context.Context, complete bool) error {
+	now, err := serverTime(ctx, l.coll.Database())
+	if err != nil {
+		return err
+	}
+	_, err = l.coll.UpdateMany(ctx, bson.D{{Key: "collection", Value: l.run.Collection}, {Key: "conversion", Value: l.run.Conversion}, {Key: "kind", Value: Convert}},
+		bson.D{{Key: "$set", Value: bson.D{{Key: "undone", Value: Undone{At: now, Complete: complete, By: l.run.ID}}}}})
+	return err
+}
+
+// MarkVerified records a proof in the last ended run of the conversion that want describes, if
+// there is one.
+func MarkVerified(ctx context.Context, db *mongo.Database, want Run, proven bool, version string) error {
+	coll := collection(db)
+	runs, err := read(ctx, coll, want.Collection)
+	if err != nil {
+		return err
+	}
+	var last *Run
+	for _, r := range runs {
+		if r.Kind == Convert && r.From == want.From && r.To == want.To && r.Into == want.Into && r.Query == want.Query && covers(r.Fields, want.Fields) && sameCollection(r, &want) {
+			last = r
+		}
+	}
+	if last == nil || last.Ended == nil {
+		return nil
+	}
+	now, err := serverTime(ctx, db)
+	if err != nil {
+		return err
+	}
+	me := whoAmI(version)
+	_, err = coll.UpdateOne(ctx, bson.D{{Key: "_id", Value: last.ID}},
+		bson.D{{Key: "$set", Value: bson.D{{Key: "verified", Value: Verified{At: now, Proven: proven, By: me.User + "@" + me.Host}}}}})
+	return err
+}

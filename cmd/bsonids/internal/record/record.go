@@ -1,0 +1,124 @@
+// Package record keeps the record of the conversions of a database in one of its collections, and
+// the lock that prevents two conversions of a collection at the same time.
+//
+// Each run that writes inserts one document. Its _id consists of the name of the collection and a
+// number, the epoch, which is one more than the epoch of the previous run. If several runs start at
+// the same time, one inserts the document and the others get a duplicate key error. A run changes
+// only its own document, because a server may lose one of two concurrent updates. Before each
+// batch, it checks whether a document with a later epoch takes over from it.
+package record
+
+import (
+	"fmt"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+)
+
+// Name is the name of the collection.
+const Name = "bsonids.migrations"
+
+// The kinds of runs.
+const (
+	Convert = "convert"
+	Undo    = "undo"
+)
+
+// The outcomes of runs that have ended.
+const (
+	Done    = "done"    // nothing is left to do
+	Stopped = "stopped" // by an interrupt or an error; the same command resumes the run
+)
+
+// Run is the document of one run. Times are those of the server.
+type Run struct {
+	ID         string       `bson:"_id"` // collection/epoch
+	Format     int          `bson:"format"`
+	Kind       string       `bson:"kind"` // Convert or Undo
+	Collection string       `bson:"collection"`
+	UUID       *bson.Binary `bson:"collectionUUID,omitempty"` // UUID of the collection, if the server reports one
+	Epoch      int64        `bson:"epoch"`
+	// Conversion is the same for all runs that resume a conversion, and for its undo.
+	Conversion string `bson:"conversion"`
+	// TakesOver lists the epochs of runs that have not ended, and must not write any more.
+	TakesOver []int64 `bson:"takesOver,omitempty"`
+
+	By      Who        `bson:"by"`
+	Started time.Time  `bson:"started"`
+	Updated time.Time  `bson:"updated"`
+	Ended   *time.Time `bson:"ended,omitempty"` // every write has been answered
+	Outcome string     `bson:"outcome,omitempty"`
+	Reason  string     `bson:"reason,omitempty"` // why the run stopped
+
+	From        string   `bson:"from"`
+	To          string   `bson:"to"`
+	FromSubtype byte     `bson:"fromSubtype"`
+	ToSubtype   byte     `bson:"toSubtype"`
+	Fields      []string `bson:"fields,omitempty"` // all fields if empty
+	Into        string   `bson:"into,omitempty"`
+	Part        string   `bson:"part,omitempty"`  // for example 2/8
+	Query       string   `bson:"query,omitempty"` // filter of the documents, if not all
+	// Retry is true if the run converts only values that an earlier run listed as skipped.
+	Retry bool `bson:"retry,omitempty"`
+
+	// BatchTimeout is an upper bound of the duration of a write, in nanoseconds.
+	BatchTimeout time.Duration `bson:"batchTimeout"`
+	State        string        `bson:"state,omitempty"`
+	UndoLog      string        `bson:"undoLog,omitempty"`
+	UndoID       string        `bson:"undoId,omitempty"`
+	UndoSize     int64         `bson:"undoSize,omitempty"` // in bytes, before the last write
+
+	Decision any       `bson:"decision,omitempty"`
+	Progress Progress  `bson:"progress"`
+	Verified *Verified `bson:"verified,omitempty"`
+	Undone   *Undone   `bson:"undone,omitempty"`
+}
+
+const format = 1
+
+// Who identifies the process of a run.
+type Who struct {
+	User    string `bson:"user"`
+	Host    string `bson:"host"`
+	Machine string `bson:"machine,omitempty"` // distinguishes machines that have the same host name
+	PID     int    `bson:"pid"`
+	Token   string `bson:"token"` // random, one for each run
+	Version string `bson:"version"`
+}
+
+// Progress is the progress of a run.
+type Progress struct {
+	Documents int64 `bson:"documents"` // about how many documents there are to read
+	Read      int64 `bson:"read"`
+	Changed   int64 `bson:"changed"` // documents
+	Values    int64 `bson:"values"`
+	Skipped   int64 `bson:"skipped"` // documents
+}
+
+// Verified is the result of the last proof.
+type Verified struct {
+	At     time.Time `bson:"at"`
+	Proven bool      `bson:"proven"`
+	By     string    `bson:"by"`
+}
+
+// Undone is the progress of the undo of a conversion.
+type Undone struct {
+	At       time.Time `bson:"at"`
+	Complete bool      `bson:"complete"`
+	By       string    `bson:"by"`
+}
+
+// SameSubtype reports whether converted values have the same subtype as other values.
+func (r *Run) SameSubtype() bool { return r.FromSubtype == r.ToSubtype }
+
+func (r *Run) String() string {
+	what := fmt.Sprintf("a conversion of %s from %s to %s", r.Collection, r.From, r.To)
+	if r.Kind == Undo {
+		what = "the undo of " + what
+	}
+	return fmt.Sprintf("%s by %s on %s (process %d, begun %s, epoch %d)", what, r.By.User, r.By.Host, r.By.PID,
+		r.Started.UTC().Format(time.DateTime), r.Epoch)
+}
+
+func id(collection string, epoch int64) string { return fmt.Sprintf("%s/%d", collection, epoch) }

@@ -1,0 +1,241 @@
+package record
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// The reasons for which a run may not begin. An [*Error] wraps one of them.
+var (
+	ErrHeld       = errors.New("another run holds the collection")
+	ErrTwice      = errors.New("the collection was converted before")
+	ErrUndone     = errors.New("the conversion was undone")
+	ErrIncomplete = errors.New("the undo log lacks entries")
+)
+
+// Error explains in one sentence why a run may not begin.
+type Error struct {
+	Text   string
+	Err    error
+	Remedy Remedy
+	Run    *Run // the other run, if the remedy is about it
+}
+
+// Remedy is what a user can do if a run may not begin.
+type Remedy int
+
+// The remedies.
+const (
+	NoRemedy    Remedy = iota
+	TakeOver           // make sure that the other run has ended, and take over from it
+	Wait               // wait for the other run, or take over from it if its process has ended
+	WaitOnly           // wait for the other run
+	GiveFiles          // take over from the other run with its files
+	Resume             // wait for the other run, or resume it with its files
+	FinishUndo         // finish the other run, an undo
+	FinishFirst        // finish the other run, or undo it
+	UndoFirst          // undo the other run
+	StartAnew          // begin a new conversion with new files
+)
+
+func (e *Error) Error() string { return e.Text }
+
+// Unwrap returns the reason.
+func (e *Error) Unwrap() error { return e.Err }
+
+func refuse(reason error, format string, args ...any) error {
+	return &Error{Text: fmt.Sprintf(format, args...), Err: reason}
+}
+
+// refuseFor returns an [Error] about the run r.
+func refuseFor(r *Run, reason error, remedy Remedy, text string) error {
+	return &Error{Text: r.String() + " " + text, Err: reason, Remedy: remedy, Run: r}
+}
+
+// expiry is how long a lock lasts without an update if the two subtypes differ. Other locks last
+// until they are released.
+const expiry = time.Minute
+
+// verdict is the result of applying the rules to a run that is about to begin.
+type verdict struct {
+	takesOver []int64
+	wait      []waiting // runs whose writes must end first
+	undoSize  int64     // least size of the undo log
+}
+
+// waiting is a run whose last write may be in progress.
+type waiting struct {
+	run   *Run
+	since time.Time // when the last write may have begun; if zero, when the new run begins
+}
+
+// judge applies the rules to the runs of the collection, which are sorted by epoch. local reports
+// whether a run is of this machine. gone reports whether a run is of this machine and its process
+// has ended. [conflict] handles runs that have ended.
+func judge(runs []*Run, want *Run, takeOver bool, now time.Time, local, gone func(*Run) bool) (verdict, error) {
+	var v verdict
+	over := make(map[int64]time.Time) // when each run was taken over
+	for _, r := range runs {
+		for _, e := range r.TakesOver {
+			if _, ok := over[e]; !ok {
+				over[e] = r.Started
+			}
+		}
+	}
+	for _, r := range runs {
+		if same(r, want) {
+			v.undoSize = max(v.undoSize, r.UndoSize)
+		}
+		if r.Ended != nil {
+			continue
+		}
+		if since, ok := over[r.Epoch]; ok {
+			// It is not known whether the last write of r has ended.
+			if hurts(r, want) && now.Before(since.Add(r.BatchTimeout)) {
+				v.wait = append(v.wait, waiting{r, since})
+			}
+			continue
+		}
+		if apart(r, want) {
+			continue
+		}
+		switch same := same(r, want); {
+		case same && local(r): // want has the files of r, which no other process of the machine uses
+			if hurts(r, want) {
+				v.wait = append(v.wait, waiting{run: r})
+			}
+		case same && takeOver:
+			v.wait = append(v.wait, waiting{run: r})
+		case same:
+			return v, refuseFor(r, ErrHeld, TakeOver, "has not recorded its end")
+		case r.filesTell() && takeOver:
+			return v, refuseFor(r, ErrHeld, GiveFiles, "has not ended, and only its files show which values are converted")
+		case r.filesTell():
+			return v, refuseFor(r, ErrHeld, Resume, "has not ended")
+		case takeOver:
+			v.wait = append(v.wait, waiting{run: r})
+		case gone(r), now.After(r.Updated.Add(expiry)):
+			if hurts(r, want) {
+				v.wait = append(v.wait, waiting{run: r})
+			}
+		default:
+			return v, refuseFor(r, ErrHeld, Wait, "has not ended")
+		}
+		v.takesOver = append(v.takesOver, r.Epoch)
+	}
+	return v, nil
+}
+
+// filesTell reports whether only the files of the run distinguish converted values from others.
+// Values on a skip list are converted only if they are still as listed, and --into converts copies.
+func (r *Run) filesTell() bool { return r.SameSubtype() && !r.Retry && r.Into == "" }
+
+// same reports whether both runs belong to the same conversion, or to its undo.
+func same(r, want *Run) bool {
+	return r.Conversion == want.Conversion || r.UndoID != "" && r.UndoID == want.UndoID
+}
+
+// hurts reports whether a late write of r could match a value that want has written or restored. A
+// run that resumes r has the undo log of r and writes the same values.
+func hurts(r, want *Run) bool {
+	if r.Into != "" {
+		return r.Into == want.Into && !same(r, want)
+	}
+	if want.Kind == Undo || r.Kind == Undo {
+		return true
+	}
+	return !same(r, want) && (r.SameSubtype() || want.ToSubtype == r.FromSubtype)
+}
+
+// apart reports whether the runs convert different parts of the same conversion.
+func apart(r, want *Run) bool {
+	part1, of1, ok1 := strings.Cut(r.Part, "/")
+	part2, of2, ok2 := strings.Cut(want.Part, "/")
+	return r.Kind == Convert && want.Kind == Convert && ok1 && ok2 && of1 == of2 && part1 != part2 &&
+		r.From == want.From && r.To == want.To && r.Into == want.Into && r.Query == want.Query && slices.Equal(r.Fields, want.Fields)
+}
+
+// conflict returns an error if earlier runs, which have ended, may have left the values that want
+// converts in an order other than that of --from. Values of one subtype do not show whether they
+// were converted.
+func conflict(runs []*Run, want *Run) error {
+	if want.Kind == Undo || want.FromSubtype != legacySubtype || want.Retry && !want.SameSubtype() {
+		return nil
+	}
+	undone := make(map[string]*Run) // by conversion: the last undo
+	latest := make(map[string]*Run) // by conversion: the last run that converts
+	wrote := make(map[string]bool)
+	var order []string
+	for _, r := range runs {
+		if !sameCollection(r, want) {
+			continue
+		}
+		if r.Kind == Undo {
+			undone[r.Conversion] = r
+			continue
+		}
+		if _, ok := latest[r.Conversion]; !ok {
+			order = append(order, r.Conversion)
+		}
+		latest[r.Conversion] = r
+		wrote[r.Conversion] = wrote[r.Conversion] || r.UndoSize > 0
+	}
+	if u := undone[want.Conversion]; u != nil {
+		return errUndone(u)
+	}
+	resumes := latest[want.Conversion] != nil
+	for _, c := range slices.Backward(order) {
+		r := latest[c]
+		if c == want.Conversion || !wrote[c] || !r.SameSubtype() || apart(r, want) || disjoint(r.Fields, want.Fields) {
+			continue
+		}
+		u := undone[c]
+		switch {
+		case u != nil && u.Outcome == Done && u.Progress.Skipped == 0, r.Retry && (want.Retry || resumes):
+			continue
+		case u != nil:
+			return refuseFor(u, ErrTwice, FinishUndo, "was not finished: some values are in one order and some in the other")
+		case r.Outcome != Done && !r.Retry:
+			return refuseFor(r, ErrTwice, FinishFirst, "was not finished, and only its files show which values are converted")
+		case want.Retry: // it converts only what is as it was listed
+			continue
+		case r.Retry, r.To != want.From, r.Progress.Skipped > 0, r.Part != "", r.Query != "", !covers(r.Fields, want.Fields):
+			return refuseFor(r, ErrTwice, UndoFirst, "has converted values that this conversion would convert again")
+		}
+		return nil // it left the values in the order of --from
+	}
+	return nil
+}
+
+const legacySubtype = 3
+
+// sameCollection reports whether r has written the collection of want, as opposed to another one
+// with the same name.
+func sameCollection(r, want *Run) bool {
+	return r.UUID == nil || want.UUID == nil || r.UUID.Equal(*want.UUID)
+}
+
+// disjoint reports whether no path matches a field of both a and b. A pattern with * may overlap
+// with any other.
+func disjoint(a, b []string) bool {
+	if len(a) == 0 || len(b) == 0 {
+		return false
+	}
+	for _, f := range slices.Concat(a, b) {
+		if strings.Contains(f, "*") {
+			return false
+		}
+	}
+	return !slices.ContainsFunc(a, func(f string) bool { return slices.Contains(b, f) })
+}
+
+// covers reports whether a contains all fields of b.
+func covers(a, b []string) bool {
+	if len(a) == 0 {
+		return true
+	}
+	return len(b) > 0 && !slices.ContainsFunc(b, func(f string) bool { return !slices.Contains(a, f) })
+}

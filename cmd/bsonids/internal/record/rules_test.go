@@ -1,0 +1,131 @@
+package record
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+)
+
+var begun = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
+// run returns an unfinished conversion of the collection c, from one legacy order to another, that
+// has written.
+func run(epoch int64, conversion string, change ...func(*Run)) *Run {
+	r := &Run{ID: id("c", epoch), Kind: Convert, Collection: "c", Epoch: epoch, Conversion: conversion, From: "javaLegacy", To: "csharpLegacy",
+		FromSubtype: 3, ToSubtype: 3, Started: begun, Updated: begun, BatchTimeout: time.Minute, UndoID: "log " + conversion, UndoSize: 100 * epoch}
+	for _, f := range change {
+		f(r)
+	}
+	return r
+}
+
+func ended(outcome string) func(*Run) { return func(r *Run) { r.Ended, r.Outcome = &begun, outcome } }
+func toStandard(r *Run)               { r.To, r.ToSubtype = "standard", 4 }
+func skipped(r *Run)                  { r.Progress.Skipped = 1 }
+func retry(r *Run)                    { r.Retry = true }
+func undo(r *Run)                     { r.Kind = Undo }
+func fields(f ...string) func(*Run)   { return func(r *Run) { r.Fields = f } }
+func part(p string) func(*Run)        { return func(r *Run) { r.Part = p } }
+func over(e ...int64) func(*Run)      { return func(r *Run) { r.TakesOver = e } }
+func order(from, to string) func(*Run) {
+	return func(r *Run) { r.From, r.To = from, to }
+}
+
+func TestJudge(t *testing.T) {
+	for name, tt := range map[string]struct {
+		runs        []*Run
+		want        *Run
+		takeOver    bool
+		local, gone bool
+		after       time.Duration
+		refused     bool
+		over, wait  int
+	}{
+		"first":                                {want: run(0, "a")},
+		"after one that has ended":             {runs: []*Run{run(1, "a", ended(Done))}, want: run(0, "b")},
+		"beside one":                           {runs: []*Run{run(1, "a")}, want: run(0, "b"), refused: true},
+		"beside one, years later":              {runs: []*Run{run(1, "a")}, want: run(0, "b"), after: 1e5 * time.Hour, gone: true, local: true, refused: true},
+		"take over without the files":          {runs: []*Run{run(1, "a")}, want: run(0, "b"), takeOver: true, refused: true},
+		"go on, same machine":                  {runs: []*Run{run(1, "a")}, want: run(0, "a"), local: true, over: 1},
+		"go on, another machine":               {runs: []*Run{run(1, "a")}, want: run(0, "a"), refused: true},
+		"take over, another machine":           {runs: []*Run{run(1, "a")}, want: run(0, "a"), takeOver: true, over: 1, wait: 1},
+		"undo of a killed run":                 {runs: []*Run{run(1, "a")}, want: run(0, "a", undo), local: true, over: 1, wait: 1},
+		"undo of another run":                  {runs: []*Run{run(1, "a")}, want: run(0, "b", undo), local: true, refused: true},
+		"undo beside an undo elsewhere":        {runs: []*Run{run(1, "a", undo)}, want: run(0, "a", undo), refused: true},
+		"subtype tells, alive":                 {runs: []*Run{run(1, "a", toStandard)}, want: run(0, "b", toStandard), local: true, refused: true},
+		"subtype tells, process gone":          {runs: []*Run{run(1, "a", toStandard)}, want: run(0, "b", toStandard), local: true, gone: true, over: 1},
+		"subtype tells, expired":               {runs: []*Run{run(1, "a", toStandard)}, want: run(0, "b", toStandard), after: 2 * time.Minute, over: 1},
+		"subtype tells, take over":             {runs: []*Run{run(1, "a", toStandard)}, want: run(0, "b", toStandard), takeOver: true, over: 1, wait: 1},
+		"another part":                         {runs: []*Run{run(1, "a", part("1/2"))}, want: run(0, "b", part("2/2"))},
+		"the same part":                        {runs: []*Run{run(1, "a", part("1/2"))}, want: run(0, "b", part("1/2")), refused: true},
+		"another split":                        {runs: []*Run{run(1, "a", part("1/2"))}, want: run(0, "b", part("2/3")), refused: true},
+		"a part beside the whole":              {runs: []*Run{run(1, "a")}, want: run(0, "b", part("2/3")), refused: true},
+		"another part of another conversion":   {runs: []*Run{run(1, "a", part("1/2"))}, want: run(0, "b", part("2/2"), fields("x")), refused: true},
+		"after one that was taken over":        {runs: []*Run{run(1, "a"), run(2, "a", over(1), ended(Done))}, want: run(0, "a", undo), wait: 1},
+		"after one that was taken over, later": {runs: []*Run{run(1, "a"), run(2, "a", over(1), ended(Done))}, want: run(0, "a", undo), after: time.Hour},
+		"go on after one that was taken over":  {runs: []*Run{run(1, "a"), run(2, "a", over(1), ended(Stopped))}, want: run(0, "a"), local: true},
+	} {
+		is := func(b bool) func(*Run) bool { return func(*Run) bool { return b } }
+		v, err := judge(tt.runs, tt.want, tt.takeOver, begun.Add(tt.after), is(tt.local), is(tt.gone))
+		if tt.refused != errors.Is(err, ErrHeld) || !tt.refused && err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err == nil && (len(v.takesOver) != tt.over || len(v.wait) != tt.wait) {
+			t.Errorf("%s: takes over %v, waits for %d", name, v.takesOver, len(v.wait))
+		}
+	}
+	v, err := judge([]*Run{run(1, "a", ended(Stopped)), run(2, "b", ended(Done)), run(3, "a", ended(Stopped))}, run(0, "a"), false, begun, nil, nil)
+	if err != nil || v.undoSize != 300 {
+		t.Errorf("the undo log must hold %d octets, %v", v.undoSize, err)
+	}
+}
+
+func TestConflict(t *testing.T) {
+	reverse := order("csharpLegacy", "javaLegacy")
+	for name, tt := range map[string]struct {
+		runs []*Run
+		want *Run
+		err  error
+	}{
+		"twice":                          {[]*Run{run(1, "a", ended(Done))}, run(0, "b"), ErrTwice},
+		"twice, nothing was written":     {[]*Run{run(1, "a", ended(Stopped), func(r *Run) { r.UndoSize = 0 })}, run(0, "b"), nil},
+		"another field":                  {[]*Run{run(1, "a", ended(Done), fields("x"))}, run(0, "b", fields("y")), nil},
+		"one field of all":               {[]*Run{run(1, "a", ended(Done))}, run(0, "b", fields("y")), ErrTwice},
+		"all after one":                  {[]*Run{run(1, "a", ended(Done), fields("x"))}, run(0, "b"), ErrTwice},
+		"a pattern":                      {[]*Run{run(1, "a", ended(Done), fields("m.*"))}, run(0, "b", fields("m.k")), ErrTwice},
+		"go on":                          {[]*Run{run(1, "a", ended(Stopped))}, run(0, "a"), nil},
+		"after one that stopped":         {[]*Run{run(1, "a", ended(Stopped))}, run(0, "b"), ErrTwice},
+		"back, after one that stopped":   {[]*Run{run(1, "a", ended(Stopped))}, run(0, "b", reverse), ErrTwice},
+		"back":                           {[]*Run{run(1, "a", ended(Done))}, run(0, "b", reverse), nil},
+		"back and forth":                 {[]*Run{run(1, "a", ended(Done)), run(2, "b", ended(Done), reverse)}, run(0, "c"), nil},
+		"back and forth and again":       {[]*Run{run(1, "a", ended(Done)), run(2, "b", ended(Done), reverse), run(3, "c", ended(Done))}, run(0, "d"), ErrTwice},
+		"a field back, all forth":        {[]*Run{run(1, "a", ended(Done)), run(2, "b", ended(Done), reverse, fields("x"))}, run(0, "c"), ErrTwice},
+		"back, some skipped":             {[]*Run{run(1, "a", ended(Done), func(r *Run) { r.Progress.Skipped = 1 })}, run(0, "b", reverse), ErrTwice},
+		"undone":                         {[]*Run{run(1, "a", ended(Done)), run(2, "a", undo, ended(Done))}, run(0, "b"), nil},
+		"undone, but for a document":     {[]*Run{run(1, "a", ended(Done)), run(2, "a", undo, ended(Done), skipped)}, run(0, "b"), ErrTwice},
+		"undone at last":                 {[]*Run{run(1, "a", ended(Done)), run(2, "a", undo, ended(Done), skipped), run(3, "a", undo, ended(Done))}, run(0, "b"), nil},
+		"a list, after one that stopped": {[]*Run{run(1, "a", ended(Stopped))}, run(0, "b", retry), ErrTwice},
+		"a list":                         {[]*Run{run(1, "a", ended(Done), skipped)}, run(0, "b", retry), nil},
+		"a list twice":                   {[]*Run{run(1, "a", ended(Done), skipped), run(2, "b", retry, ended(Stopped))}, run(0, "c", retry), nil},
+		"a list to standard":             {[]*Run{run(1, "a", ended(Stopped))}, run(0, "b", retry, toStandard), nil},
+		"after a list":                   {[]*Run{run(1, "a", ended(Done), skipped), run(2, "b", retry, ended(Done)), run(3, "a", undo, ended(Done))}, run(0, "c"), ErrTwice},
+		"after a list that was undone":   {[]*Run{run(1, "a", ended(Done), skipped), run(2, "b", retry, ended(Done)), run(3, "a", undo, ended(Done)), run(4, "b", undo, ended(Done))}, run(0, "c"), nil},
+		"after a list of another field":  {[]*Run{run(1, "b", retry, fields("x"), ended(Done))}, run(0, "c", fields("y")), nil},
+		"go on after a list":             {[]*Run{run(1, "a", ended(Stopped)), run(2, "b", retry, ended(Done))}, run(0, "a"), nil},
+		"undone, the same again":         {[]*Run{run(1, "a", ended(Done)), run(2, "a", undo, ended(Done))}, run(0, "a"), ErrUndone},
+		"undone in part":                 {[]*Run{run(1, "a", ended(Done)), run(2, "a", undo, ended(Stopped))}, run(0, "b"), ErrTwice},
+		"undo again":                     {[]*Run{run(1, "a", ended(Done)), run(2, "a", undo, ended(Stopped))}, run(0, "a", undo), nil},
+		"the other part":                 {[]*Run{run(1, "a", ended(Done), part("1/2"))}, run(0, "b", part("2/2")), nil},
+		"the same part":                  {[]*Run{run(1, "a", ended(Done), part("1/2"))}, run(0, "b", part("1/2")), ErrTwice},
+		"to standard, from what it was":  {[]*Run{run(1, "a", ended(Done))}, run(0, "b", toStandard), ErrTwice},
+		"to standard, from what it is":   {[]*Run{run(1, "a", ended(Done))}, run(0, "b", order("csharpLegacy", ""), toStandard), nil},
+		"twice to standard":              {[]*Run{run(1, "a", ended(Done), toStandard)}, run(0, "b", toStandard), nil},
+		"another collection of the name": {[]*Run{run(1, "a", ended(Done), func(r *Run) { r.UUID = &bson.Binary{Subtype: 4, Data: make([]byte, 16)} })}, run(0, "b", func(r *Run) { r.UUID = &bson.Binary{Subtype: 4, Data: []byte("0123456789abcdef")} }), nil},
+	} {
+		if err := conflict(tt.runs, tt.want); !errors.Is(err, tt.err) || tt.err == nil && err != nil {
+			t.Errorf("%s: %v, want %v", name, err, tt.err)
+		}
+	}
+}

@@ -1,0 +1,163 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/scan"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/terminal"
+)
+
+// group is a set of fields for which a user does the same.
+type group struct {
+	Key   string // for the page: letters only
+	Label string
+	Todo  string // what to do, after the number of fields; empty if there is nothing to do
+}
+
+// groups are the groups in the order of the page.
+var groups = []group{
+	{"mixed", "in several byte orders", "separate the documents by the program that wrote them, and convert each part with --query"},
+	{"undetermined", "of undetermined byte order", "find out the byte order; each field says what determines it"},
+	{"javaLegacy", "likely javaLegacy", "convert from javaLegacy"},
+	{"csharpLegacy", "likely csharpLegacy", "convert from csharpLegacy"},
+	{"pythonLegacy", "likely pythonLegacy", "convert from pythonLegacy"},
+	{"generic", "UUIDs of subtype 0", "convert from generic, if the order is network order"},
+	{"malformed", "without a UUID of 16 bytes", "find the program that wrote these values; bsonids does not convert them"},
+	{"binary", "subtype 0, not necessarily UUIDs", ""},
+	{"text", "text", ""},
+	{"standard", "standard (subtype 4)", ""},
+}
+
+// groupOf returns the key of the group of a field.
+func groupOf(f scan.Field) string {
+	binary := false
+	for _, e := range f.Evidence { // subtype 3 first
+		switch {
+		case e.Verdict.Outcome == scan.Mixed:
+			return "mixed"
+		case e.Subtype == 3 && e.Verdict.Outcome == scan.Undecided:
+			return "undetermined"
+		case e.Subtype == 3:
+			return e.Verdict.String()
+		case e.Verdict.Outcome == scan.Named:
+			return "generic"
+		default:
+			binary = true
+		}
+	}
+	switch n := f.Counts; {
+	case n.Standard > 0:
+		return "standard"
+	case n.Text > 0:
+		return "text"
+	case binary:
+		return "binary"
+	}
+	return "malformed"
+}
+
+// advice is what to do about a field, with a command if there is one.
+type advice struct{ Text, Command string }
+
+// adviseOn returns what to do about the field f of collection c.
+func adviseOn(c scan.Collection, f scan.Field) advice {
+	key := groupOf(f)
+	from := key
+	switch key {
+	case "standard":
+		if f.Counts.Text > 0 {
+			return advice{Text: "Nothing to convert. Some values are text, which bsonids does not convert."}
+		}
+		return advice{Text: "Nothing to do."}
+	case "text":
+		return advice{Text: "Nothing to do. bsonids does not convert text."}
+	case "binary":
+		return advice{Text: "Nothing to do, unless you know that these values are UUIDs."}
+	case "malformed":
+		return advice{Text: "Find the program that wrote these values. bsonids does not convert them."}
+	case "mixed", "undetermined":
+		if c.Mode != scan.All {
+			return advice{"Scan all documents. The report may then determine more.", command(c, "scan", "--all")}
+		}
+		if key == "mixed" {
+			return advice{Text: "Separate the documents by the program that wrote them, and convert each part with --query."}
+		}
+		return advice{"Find out the byte order from the program that wrote the values. Then give it as --from, for example:",
+			command(c, "convert", "--from", "javaLegacy", "--field", csv(f.Path), "--trust", csv(f.Path))}
+	case "generic":
+		for _, e := range f.Evidence {
+			if e.Verdict.Outcome == scan.Named && e.Verdict.Order != scan.Network {
+				return advice{Text: "bsonids does not convert subtype 0 in this byte order."}
+			}
+		}
+	}
+	if f.Path == "_id" || strings.HasPrefix(f.Path, "_id.") {
+		_, collection, _ := strings.Cut(c.Namespace, ".")
+		return advice{"_id cannot be changed in place. Copy the collection, with all its values converted:",
+			command(c, "convert", "--from", from, "--into", collection+"_standard")}
+	}
+	return advice{"Convert the field:", command(c, "convert", "--from", from, "--field", csv(f.Path))}
+}
+
+// command returns a command line about a collection.
+func command(c scan.Collection, name string, args ...string) string {
+	database, collection, _ := strings.Cut(c.Namespace, ".")
+	words := append([]string{"bsonids", name, "--db", database, "--collection", collection}, args...)
+	for i, w := range words {
+		words[i] = terminal.Quote(w)
+	}
+	return strings.Join(words, " ")
+}
+
+// csv quotes a value of a flag whose values are separated by commas.
+func csv(s string) string {
+	if strings.ContainsAny(s, ",\"") {
+		return `"` + strings.ReplaceAll(s, `"`, `""`) + `"`
+	}
+	return s
+}
+
+// summary is the beginning of the page.
+type summary struct {
+	Collections, WithUUIDs, Fields int
+	Documents                      int64 // that were read
+	Sampled                        bool  // not all documents were read
+	Groups                         []counted
+}
+
+// counted is a group with the number of its fields, which is not zero.
+type counted struct {
+	group
+	N int
+}
+
+// Fields returns the number of fields in words.
+func (c counted) Fields() string {
+	if c.N == 1 {
+		return "1 field"
+	}
+	return fmt.Sprintf("%d fields", c.N)
+}
+
+func summarize(r scan.Report) summary {
+	s := summary{Collections: len(r.Collections)}
+	n := make(map[string]int)
+	for _, c := range r.Collections {
+		s.Documents += c.Scanned
+		s.Sampled = s.Sampled || c.Mode != scan.All
+		if len(c.Fields) > 0 {
+			s.WithUUIDs++
+		}
+		s.Fields += len(c.Fields)
+		for _, f := range c.Fields {
+			n[groupOf(f)]++
+		}
+	}
+	for _, g := range groups {
+		if n[g.Key] > 0 {
+			s.Groups = append(s.Groups, counted{g, n[g.Key]})
+		}
+	}
+	return s
+}

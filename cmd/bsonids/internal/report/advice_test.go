@@ -1,0 +1,70 @@
+package report
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/scan"
+)
+
+func evidence(subtype byte, v scan.Verdict) []scan.Evidence {
+	v.Subtype = subtype
+	return []scan.Evidence{{Subtype: subtype, Verdict: v}}
+}
+
+func TestAdvice(t *testing.T) {
+	named := func(o scan.Order) scan.Verdict { return scan.Verdict{Outcome: scan.Named, Order: o} }
+	legacy := scan.Counts{Legacy: 1}
+	for name, tt := range map[string]struct {
+		c       scan.Collection
+		f       scan.Field
+		group   string
+		command string
+	}{
+		"java": {scan.Collection{Mode: scan.All}, scan.Field{Path: "a", Counts: legacy, Evidence: evidence(3, named(scan.Java))}, "javaLegacy",
+			"bsonids convert --db shop --collection orders.eu --from javaLegacy --field a"},
+		"partly converted": {scan.Collection{Mode: scan.All}, scan.Field{Path: "a", Counts: scan.Counts{Legacy: 1, Standard: 5}, Evidence: evidence(3, named(scan.CSharp))}, "csharpLegacy",
+			"bsonids convert --db shop --collection orders.eu --from csharpLegacy --field a"},
+		"names that a shell and a list of flags would split": {scan.Collection{Mode: scan.All}, scan.Field{Path: `m.*.a, "b" $HOME`, Counts: legacy, Evidence: evidence(3, named(scan.Network))}, "pythonLegacy",
+			`bsonids convert --db shop --collection orders.eu --from pythonLegacy --field '"m.*.a, ""b"" $HOME"'`},
+		"id": {scan.Collection{Mode: scan.All}, scan.Field{Path: "_id", Counts: legacy, Evidence: evidence(3, named(scan.Java))}, "javaLegacy",
+			"bsonids convert --db shop --collection orders.eu --from javaLegacy --into orders.eu_standard"},
+		"in an id": {scan.Collection{Mode: scan.All}, scan.Field{Path: "_id.tenant", Counts: legacy, Evidence: evidence(3, named(scan.Java))}, "javaLegacy",
+			"bsonids convert --db shop --collection orders.eu --from javaLegacy --into orders.eu_standard"},
+		"generic": {scan.Collection{Mode: scan.All}, scan.Field{Path: "a", Counts: scan.Counts{Generic: 1}, Evidence: evidence(0, named(scan.Network))}, "generic",
+			"bsonids convert --db shop --collection orders.eu --from generic --field a"},
+		"subtype 0 in C# order":    {scan.Collection{Mode: scan.All}, scan.Field{Path: "a", Counts: scan.Counts{Generic: 1}, Evidence: evidence(0, named(scan.CSharp))}, "generic", ""},
+		"undetermined in a sample": {scan.Collection{Mode: scan.Sample}, scan.Field{Path: "a", Counts: legacy, Evidence: evidence(3, scan.Verdict{})}, "undetermined", "bsonids scan --db shop --collection orders.eu --all"},
+		"undetermined": {scan.Collection{Mode: scan.All}, scan.Field{Path: "a", Counts: legacy, Evidence: evidence(3, scan.Verdict{})}, "undetermined",
+			"bsonids convert --db shop --collection orders.eu --from javaLegacy --field a --trust a"},
+		"mixed":     {scan.Collection{Mode: scan.All}, scan.Field{Path: "a", Counts: legacy, Evidence: evidence(3, scan.Verdict{Outcome: scan.Mixed})}, "mixed", ""},
+		"standard":  {scan.Collection{}, scan.Field{Path: "a", Counts: scan.Counts{Standard: 1}}, "standard", ""},
+		"text":      {scan.Collection{}, scan.Field{Path: "a", Counts: scan.Counts{Text: 1}}, "text", ""},
+		"binary":    {scan.Collection{}, scan.Field{Path: "a", Counts: scan.Counts{Generic: 1}, Evidence: evidence(0, scan.Verdict{})}, "binary", ""},
+		"malformed": {scan.Collection{}, scan.Field{Path: "a", Counts: scan.Counts{Malformed: 1}}, "malformed", ""},
+	} {
+		tt.c.Namespace = "shop.orders.eu"
+		if got := groupOf(tt.f); got != tt.group {
+			t.Errorf("%s: group %s, want %s", name, got, tt.group)
+		}
+		if got := adviseOn(tt.c, tt.f); got.Command != tt.command || got.Text == "" {
+			t.Errorf("%s: %+v, want %s", name, got, tt.command)
+		}
+	}
+}
+
+// Every field is in one group of the summary.
+func TestSummary(t *testing.T) {
+	s := summarize(sample())
+	n := 0
+	for _, g := range s.Groups {
+		n += g.N
+	}
+	if s.Collections != 2 || s.WithUUIDs != 1 || s.Fields != 2 || n != s.Fields || s.Documents != 1000 || !s.Sampled {
+		t.Errorf("%+v", s)
+	}
+	var b strings.Builder
+	if err := HTML(&b, scan.Report{}); err != nil || !strings.Contains(b.String(), "There are no collections.") {
+		t.Errorf("%v\n%s", err, &b)
+	}
+}

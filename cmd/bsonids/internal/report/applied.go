@@ -1,0 +1,105 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/terminal"
+)
+
+// StepStatus is how far a conversion of a plan has come.
+type StepStatus string
+
+// The statuses.
+const (
+	NotBegun   StepStatus = "not begun"
+	Running    StepStatus = "running"
+	Stopped    StepStatus = "stopped"
+	DoneStep   StepStatus = "done"
+	Unverified StepStatus = "not verified" // the copy differs from its source
+	WasUndone  StepStatus = "undone"
+)
+
+// AppliedStep is one conversion of a plan.
+type AppliedStep struct {
+	Collection string     `json:"collection"`
+	From       string     `json:"from"`
+	To         string     `json:"to"`
+	Into       string     `json:"into,omitempty"`
+	Fields     []string   `json:"fields"`
+	Status     StepStatus `json:"status"`
+	Values     int64      `json:"values"`    // changed in this run, or to change
+	Documents  int64      `json:"documents"` // changed in this run
+	Skipped    int64      `json:"documentsSkipped"`
+	SkipList   string     `json:"skipList,omitempty"` // path of the file
+}
+
+// Applied is what bsonids apply did, or would do.
+type Applied struct {
+	Database string
+	Written  bool
+	Failed   bool // it stopped before its end
+	Steps    []AppliedStep
+}
+
+// AppliedJSON writes a as JSON.
+func AppliedJSON(w io.Writer, a Applied) error {
+	return JSON(w, struct {
+		Database string        `json:"database"`
+		Written  bool          `json:"written"`
+		Finished bool          `json:"finished"`
+		Steps    []AppliedStep `json:"steps"`
+	}{a.Database, a.Written, a.Written && !a.Failed, a.Steps})
+}
+
+// Apply writes a as a table. file is the plan, and dir the state directory.
+func Apply(w io.Writer, a Applied, file, dir string) {
+	how := ""
+	if !a.Written {
+		how = "; dry run, nothing was changed"
+	}
+	fmt.Fprintf(w, "%s: %s%s\n\n", a.Database, file, how)
+	header := []any{"collection", "conversion", "values", "documents", "skipped", "status"}
+	if !a.Written {
+		header = []any{"collection", "conversion", "fields", "values", "status"}
+	}
+	t := newTable(w, header...)
+	var skipped int64
+	var lists []string
+	for _, s := range a.Steps {
+		row := []any{terminal.Cell(s.Collection), s.conversion()}
+		if a.Written {
+			row = append(row, s.Values, s.Documents, s.Skipped, string(s.Status))
+		} else {
+			row = append(row, len(s.Fields), s.Values, string(s.Status))
+		}
+		t.AppendRow(row)
+		skipped += s.Skipped
+		if s.SkipList != "" {
+			lists = append(lists, s.SkipList)
+		}
+	}
+	t.Render()
+	if skipped > 0 {
+		fmt.Fprintf(w, "\n%d documents have values that are left as they are; the skip lists are in %s.\n", skipped, dir)
+	}
+	for _, l := range lists {
+		fmt.Fprintf(w, "  %s\n", l)
+	}
+	switch {
+	case a.Failed:
+	case !a.Written:
+		fmt.Fprintln(w, "\nTo change them, add --write.")
+	default:
+		fmt.Fprintf(w, "\nDone. To verify the conversions, run bsonids verify %s --state-dir %s.\n", file, dir)
+	}
+}
+
+func (s AppliedStep) conversion() string {
+	text := s.From + " to " + s.To
+	if s.Into != "" {
+		text += ", into " + terminal.Cell(s.Into)
+	}
+	return strings.TrimSpace(text)
+}

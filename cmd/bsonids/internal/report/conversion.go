@@ -1,0 +1,157 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/explain"
+)
+
+// Conversion describes the conversion that a report is about, and how it ended.
+type Conversion struct {
+	convert.Identity
+	From, To   convert.Kind
+	Write      bool              // false for a dry run
+	Failed     bool              // the conversion stopped before its end
+	Took       time.Duration     // 0 if it is not known
+	Decision   *decide.Decision  // nil if there is none
+	Earlier    bool              // an earlier run made the decision
+	SkipList   *convert.SkipList // nil if there is none
+	References *References       // nil if there was no search
+}
+
+func (c Conversion) source() string { return c.Database + "." + c.Collection }
+
+func (c Conversion) sameSubtype() bool { return c.From.Subtype == c.To.Subtype }
+
+// part returns the part for the title of a report.
+func (c Conversion) part() string {
+	if c.Part == "" {
+		return ""
+	}
+	return ", part " + c.Part
+}
+
+// conversionJSON is the JSON report of a conversion.
+type conversionJSON struct {
+	Collection string           `json:"collection"`
+	From       string           `json:"from"`
+	To         string           `json:"to"`
+	Into       string           `json:"into,omitempty"`
+	Written    bool             `json:"written"`
+	Finished   bool             `json:"finished"`
+	Examples   []any            `json:"examples,omitempty"`
+	Decision   *decide.Decision `json:"decision,omitempty"`
+	SkipList   string           `json:"skipList,omitempty"` // path of the file
+	References *References      `json:"references,omitempty"`
+	Result     any              `json:"result"`
+}
+
+func (c Conversion) json(finished bool, examples []any, result any) conversionJSON {
+	r := conversionJSON{Collection: c.source(), From: c.From.Name, To: c.To.Name, Written: c.Write, Finished: finished, Examples: examples,
+		Decision: c.Decision, References: c.References, Result: result}
+	if c.SkipList.Begun() {
+		r.SkipList = c.SkipList.Path()
+	}
+	if c.Into != "" {
+		r.Into = c.Database + "." + c.Into
+	}
+	return r
+}
+
+// InPlaceJSON writes the result of a conversion in place as JSON.
+func InPlaceJSON(w io.Writer, c Conversion, res convert.Result) error {
+	var examples []any
+	for _, p := range res.Examples {
+		changes := bson.A{}
+		for _, ch := range p.Changes {
+			changes = append(changes, bson.D{{Key: "path", Value: ch.Path},
+				{Key: "old", Value: bson.Binary{Subtype: c.From.Subtype, Data: ch.Old[:]}}, {Key: "new", Value: bson.Binary{Subtype: c.To.Subtype, Data: ch.New[:]}}})
+		}
+		examples = append(examples, extended(bson.D{{Key: "_id", Value: p.ID}, {Key: "changes", Value: changes}}))
+	}
+	return JSON(w, c.json(!c.Failed, examples, res))
+}
+
+// InPlace writes the result of a conversion in place.
+func InPlace(w io.Writer, c Conversion, res convert.Result) {
+	verb, how := "changed", ""
+	if !c.Write {
+		verb, how = "to change", "; dry run, nothing was changed"
+	}
+	fmt.Fprintf(w, "%s%s: %s (subtype %d) to %s (subtype %d)%s\n\n", c.source(), c.part(), c.From.Name, c.From.Subtype, c.To.Name, c.To.Subtype, how)
+	decision(w, c)
+	fields(w, "values "+verb, res.Fields)
+	fmt.Fprintf(w, "%d values in %d documents %s, of %d documents read", res.Values, res.Documents, verb, res.Read)
+	if c.Write && !c.Failed && c.Took > 0 {
+		fmt.Fprintf(w, ", in %s", c.Took.Round(10*time.Millisecond))
+	}
+	fmt.Fprintln(w)
+	if res.Overtaken > 0 {
+		fmt.Fprintf(w, "%d documents were changed or deleted by other programs first; they have no value left to convert\n", res.Overtaken)
+	}
+	if len(res.Examples) > 0 {
+		fmt.Fprintln(w)
+		t := newTable(w, "_id", "path", "old", "new")
+		for _, p := range res.Examples {
+			for i, ch := range p.Changes {
+				id := ""
+				if i == 0 {
+					id = mongosh(p.ID)
+				}
+				t.AppendRow([]any{id, ch.Path, explain.Paste(c.From.Subtype, ch.Old), explain.Paste(c.To.Subtype, ch.New)})
+			}
+		}
+		t.Render()
+	}
+	skips(w, res)
+	skipList(w, c, res.Left)
+	switch {
+	case c.Failed:
+	case !c.Write && res.Documents > 0:
+		fmt.Fprintln(w, "\nAdd --write to change them.")
+	case c.Write:
+		fmt.Fprintln(w, "\nDone. Run bsonids verify to verify the result.")
+	}
+}
+
+// fields writes the number of values in each field.
+func fields(w io.Writer, header string, n convert.Tally) {
+	if len(n) == 0 {
+		return
+	}
+	t := newTable(w, "field", header)
+	for _, f := range slices.Sorted(maps.Keys(n)) {
+		t.AppendRow([]any{f, n[f]})
+	}
+	t.Render()
+	fmt.Fprintln(w)
+}
+
+// FinishedJSON writes as JSON that an earlier run completed the conversion, except for the skipped
+// documents.
+func FinishedJSON(w io.Writer, c Conversion, skipped int64) error {
+	if c.Into != "" {
+		return JSON(w, c.json(true, nil, convert.Copied{Fields: convert.Tally{}, Indexes: []string{}}))
+	}
+	return JSON(w, c.json(true, nil, convert.Result{Fields: convert.Tally{}, Skipped: skipped}))
+}
+
+// Finished writes that, according to the state file named state, an earlier run completed the
+// conversion, except for the skipped documents.
+func Finished(w io.Writer, c Conversion, state string, skipped int64) {
+	fmt.Fprintf(w, "%s: according to %s, this conversion is finished; nothing was done.\n", c.source(), state)
+	if skipped > 0 {
+		fmt.Fprintf(w, "It skipped %d documents.\n", skipped)
+	}
+	if !c.sameSubtype() || c.Into != "" {
+		fmt.Fprintln(w, "To convert the collection again, use a new state file.")
+	}
+}

@@ -1,0 +1,75 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/explain"
+)
+
+// printed is the maximum number of documents in a list. The JSON output contains all of them.
+const printed = 10
+
+// skips writes why documents were skipped, and lists the first ones.
+func skips(w io.Writer, res convert.Result) {
+	if res.Skipped == 0 {
+		return
+	}
+	reasons(w, res.SkippedFor)
+	list(w, "skipped because", res.Skips, int64(len(res.Skips)))
+}
+
+// reasons writes why values were left unchanged, and how many.
+func reasons(w io.Writer, n convert.Tally) {
+	if len(n) == 0 {
+		return
+	}
+	fmt.Fprintln(w)
+	t := newTable(w, "skipped because", "times")
+	for _, r := range slices.Sorted(maps.Keys(n)) {
+		t.AppendRow([]any{r, n[r]})
+	}
+	t.Render()
+}
+
+// skipList writes the name of the file that lists the values that were left unchanged.
+func skipList(w io.Writer, c Conversion, left int64) {
+	if c.SkipList.Begun() {
+		fmt.Fprintf(w, "\n%d values were left unchanged; %s lists them.\n", left, c.SkipList.Path())
+	}
+}
+
+// findings writes the findings about single documents.
+func findings(w io.Writer, found []convert.Skip) {
+	if len(found) > 0 {
+		list(w, "finding", found, int64(len(found)))
+	}
+}
+
+func list(w io.Writer, header string, skips []convert.Skip, n int64) {
+	fmt.Fprintln(w)
+	t := newTable(w, "_id", header)
+	for _, s := range skips[:min(len(skips), printed)] {
+		t.AppendRow([]any{mongosh(s.ID), s.Reason})
+	}
+	t.Render()
+	if n > printed {
+		fmt.Fprintf(w, "… and %d more; --output json lists them\n", n-printed)
+	}
+}
+
+// mongosh writes an _id. UUIDs and ObjectIDs can be pasted into mongosh.
+func mongosh(v bson.RawValue) string {
+	if subtype, data, ok := v.BinaryOK(); ok && len(data) == 16 {
+		return explain.Paste(subtype, [16]byte(data))
+	}
+	if id, ok := v.ObjectIDOK(); ok {
+		return fmt.Sprintf("ObjectId(%q)", id.Hex())
+	}
+	return v.String()
+}

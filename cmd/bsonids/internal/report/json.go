@@ -1,0 +1,70 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"unicode/utf16"
+	"unicode/utf8"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/terminal"
+)
+
+// SchemaVersion is the version of the JSON documents that the command prints. The directory
+// docs/schemas has a schema for each. A change that may break a program that reads a document needs a
+// new version. A new key does not.
+const SchemaVersion = 1
+
+// JSON writes v, which must be encoded as an object, as indented JSON. It adds the key
+// schemaVersion.
+func JSON(w io.Writer, v any) error {
+	fields, err := encode(v)
+	if err != nil {
+		return fmt.Errorf("report: %w", err)
+	}
+	fields, isObject := bytes.CutPrefix(fields, []byte("{"))
+	if !isObject {
+		return fmt.Errorf("report: %T is not encoded as an object", v)
+	}
+	doc := fmt.Appendf(nil, `{"schemaVersion":%d`, SchemaVersion)
+	if !bytes.HasPrefix(fields, []byte("}")) {
+		doc = append(doc, ',')
+	}
+	var b bytes.Buffer
+	if err := json.Indent(&b, append(doc, fields...), "", "  "); err != nil {
+		return fmt.Errorf("report: %w", err)
+	}
+	// JSON may contain unescaped characters that control a terminal.
+	var out []byte
+	for _, r := range b.String() {
+		if terminal.Visible(r) == r {
+			out = utf8.AppendRune(out, r)
+		} else {
+			for _, unit := range utf16.AppendRune(nil, r) {
+				out = fmt.Appendf(out, `\u%04x`, unit)
+			}
+		}
+	}
+	_, err = w.Write(out)
+	return err
+}
+
+func encode(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(v)
+	return b.Bytes(), err
+}
+
+// extended returns a document as relaxed extended JSON, to embed in other JSON.
+func extended(doc any) any {
+	b, err := bson.MarshalExtJSON(doc, false, false)
+	if err != nil {
+		return err.Error()
+	}
+	return json.RawMessage(b)
+}

@@ -1,0 +1,128 @@
+package report
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/terminal"
+)
+
+// StepProof is the result of a proof of one conversion of a plan. Basis is empty if the conversion
+// has not begun or was undone.
+type StepProof struct {
+	Step   AppliedStep
+	Proven bool
+	Basis  Basis
+	Result convert.Verified
+}
+
+// PlanProofJSON writes the results of the proofs of a plan as JSON.
+func PlanProofJSON(w io.Writer, database string, proofs []StepProof, proven bool) error {
+	type step struct {
+		Collection string           `json:"collection"`
+		From       string           `json:"from"`
+		To         string           `json:"to"`
+		Into       string           `json:"into,omitempty"`
+		Status     StepStatus       `json:"status"`
+		Proven     bool             `json:"proven"`
+		RestsOn    Basis            `json:"restsOn,omitempty"`
+		Result     convert.Verified `json:"result"`
+	}
+	steps := []step{}
+	for _, p := range proofs {
+		s := p.Step
+		steps = append(steps, step{s.Collection, s.From, s.To, s.Into, s.Status, p.Proven, p.Basis, p.Result})
+	}
+	return JSON(w, struct {
+		Database string `json:"database"`
+		Proven   bool   `json:"proven"`
+		Steps    []step `json:"steps"`
+	}{database, proven, steps})
+}
+
+// PlanProof writes the results of the proofs of a plan.
+func PlanProof(w io.Writer, database string, proofs []StepProof, proven bool) {
+	fmt.Fprintf(w, "%s\n\n", database)
+	t := newTable(w, "collection", "conversion", "read", "old values", "left", "proven", "wrong", "changed or deleted since", "result")
+	for _, p := range proofs {
+		v := p.Result
+		result := "not proven: " + string(p.Step.Status)
+		switch {
+		case p.Proven:
+			result = "proven"
+		case p.Basis != "":
+			result = "not proven"
+		}
+		t.AppendRow([]any{terminal.Cell(p.Step.Collection), p.Step.conversion(), v.Read, v.Old, v.Left, v.Proven, v.Wrong + v.Missing + v.Extra + v.Unlogged, v.Changed + v.Gone, result})
+	}
+	t.Render()
+	for _, p := range proofs {
+		if len(p.Result.Skips) > 0 {
+			fmt.Fprintf(w, "\n%s, %s:", terminal.Cell(p.Step.Collection), p.Step.conversion())
+			findings(w, p.Result.Skips)
+		}
+	}
+	if proven {
+		fmt.Fprintln(w, "\nProven by the undo logs and the sources of the copies: all values are converted, and none is lost.")
+	} else {
+		fmt.Fprintln(w, "\nNot proven.")
+	}
+}
+
+// UndoneStep is the result of the undo of one conversion of a plan. Begun is false if there was
+// nothing to undo.
+type UndoneStep struct {
+	Step   AppliedStep
+	Begun  bool
+	Result convert.Undone
+}
+
+// PlanUndoneJSON writes the results of the undo of a plan as JSON. write is false for a dry run.
+func PlanUndoneJSON(w io.Writer, database string, write bool, undone []UndoneStep) error {
+	type step struct {
+		Collection string         `json:"collection"`
+		From       string         `json:"from"`
+		To         string         `json:"to"`
+		Into       string         `json:"into,omitempty"`
+		Undone     bool           `json:"undone"`
+		Result     convert.Undone `json:"result"`
+	}
+	steps := []step{}
+	for _, u := range undone {
+		s := u.Step
+		steps = append(steps, step{s.Collection, s.From, s.To, s.Into, u.Begun, u.Result})
+	}
+	return JSON(w, struct {
+		Database string `json:"database"`
+		Written  bool   `json:"written"`
+		Steps    []step `json:"steps"`
+	}{database, write, steps})
+}
+
+// PlanUndone writes the results of the undo of a plan.
+func PlanUndone(w io.Writer, database string, write bool, undone []UndoneStep) {
+	how, verb := "", "restored"
+	if !write {
+		how, verb = "; dry run, nothing was changed", "to restore"
+	}
+	fmt.Fprintf(w, "%s: undo%s\n\n", database, how)
+	t := newTable(w, "collection", "conversion", "documents "+verb, "already restored", "deleted since", "changed since", "note")
+	for _, u := range undone {
+		r, note := u.Result, ""
+		switch {
+		case u.Step.Into != "" && u.Step.Status == NotBegun, u.Step.Into == "" && !u.Begun:
+			note = "not begun"
+		case u.Step.Into != "":
+			note = "a copy: drop " + terminal.Cell(u.Step.Into) + " if you do not need it"
+		}
+		t.AppendRow([]any{terminal.Cell(u.Step.Collection), u.Step.conversion(), r.Restored, r.Already, r.Gone, r.Changed, note})
+	}
+	t.Render()
+	for _, u := range undone {
+		if len(u.Result.Skips) > 0 {
+			fmt.Fprintf(w, "\n%s, %s:", terminal.Cell(u.Step.Collection), u.Step.conversion())
+			findings(w, u.Result.Skips)
+		}
+	}
+}

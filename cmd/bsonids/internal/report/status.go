@@ -1,0 +1,188 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/terminal"
+)
+
+// StepStatusOf is how far one conversion has come.
+type StepStatusOf struct {
+	Collection string     `json:"collection"`
+	From       string     `json:"from"`
+	To         string     `json:"to"`
+	Into       string     `json:"into,omitempty"`
+	Part       string     `json:"part,omitempty"`
+	Conversion string     `json:"conversion,omitempty"` // its name in the record
+	Status     StepStatus `json:"status"`
+	Documents  int64      `json:"documents"` // about how many there are to read; 0 if it is not known
+	Read       int64      `json:"documentsRead"`
+	Changed    int64      `json:"documentsChanged"`
+	Skipped    int64      `json:"documentsSkipped"`
+	// PerSecond is the number of documents that the last run has read per second, and SecondsLeft
+	// how long it still reads at this rate. Both are 0 if they are not known.
+	PerSecond   float64    `json:"documentsPerSecond,omitempty"`
+	SecondsLeft int64      `json:"secondsLeft,omitempty"`
+	By          string     `json:"by,omitempty"` // user, host and process of the last run
+	Started     *time.Time `json:"started,omitempty"`
+	Updated     *time.Time `json:"updated,omitempty"`
+	Reason      string     `json:"reason,omitempty"`   // why the last run stopped
+	Verified    *bool      `json:"verified,omitempty"` // whether the last proof held; absent if there was none
+}
+
+// BeingUndone is the status of a conversion while bsonids undo restores its values.
+const BeingUndone StepStatus = "being undone"
+
+// Add adds a run of the conversion, which began after those that were added before. now is the time
+// of the server.
+func (s *StepStatusOf) Add(r *record.Run, now time.Time) {
+	s.By = fmt.Sprintf("%s@%s, process %d", r.By.User, r.By.Host, r.By.PID)
+	s.Started, s.Updated, s.Reason, s.Part = &r.Started, &r.Updated, r.Reason, r.Part
+	s.PerSecond, s.SecondsLeft = 0, 0
+	alive := r.Alive(now)
+	if r.Kind == record.Undo {
+		switch {
+		case alive:
+			s.Status = BeingUndone
+		case r.Outcome == record.Done:
+			s.Status = WasUndone
+		default:
+			s.Status, s.Reason = Stopped, stopReason(r, "the undo was killed")
+		}
+		return
+	}
+	if r.Progress.Documents > 0 {
+		s.Documents = r.Progress.Documents
+	}
+	s.Read = min(s.Read+r.Progress.Read, max(s.Documents, r.Progress.Read))
+	s.Changed, s.Skipped = max(s.Changed, r.Progress.Changed), max(s.Skipped, r.Progress.Skipped)
+	if r.Verified != nil {
+		s.Verified = &r.Verified.Proven
+	}
+	switch {
+	case alive:
+		s.Status = Running
+	case r.Outcome == record.Done:
+		s.Status, s.Read = DoneStep, s.Documents
+	default:
+		s.Status, s.Reason = Stopped, stopReason(r, "the run was killed")
+	}
+	if r.Undone != nil {
+		s.Status = WasUndone
+		if !r.Undone.Complete {
+			s.Status = Stopped
+			s.Reason = "the undo is not complete"
+		}
+	}
+	if took := r.Updated.Sub(r.Started).Seconds(); took > 0 && r.Progress.Read > 0 {
+		s.PerSecond = float64(r.Progress.Read) / took
+		if alive {
+			s.SecondsLeft = int64(float64(max(0, s.Documents-s.Read)) / s.PerSecond)
+		}
+	}
+}
+
+// stopReason returns why a run stopped.
+func stopReason(r *record.Run, killed string) string {
+	if r.Ended == nil {
+		return killed
+	}
+	return r.Reason
+}
+
+// Progress is how far the conversions of a database have come.
+type Progress struct {
+	Database    string
+	Time        time.Time // of the server, if there was one
+	Steps       []StepStatusOf
+	PerSecond   float64 // of all runs in progress
+	SecondsLeft int64   // of all that has begun or not, at this rate; 0 if it is not known
+}
+
+// NewStatus returns the progress of the conversions.
+func NewStatus(database string, at time.Time, steps []StepStatusOf) Progress {
+	p := Progress{Database: database, Time: at.UTC(), Steps: steps}
+	var left int64
+	for _, s := range steps {
+		switch s.Status {
+		case Running:
+			p.PerSecond += s.PerSecond
+			left += max(0, s.Documents-s.Read)
+		case NotBegun, Stopped:
+			left += max(0, s.Documents-s.Read)
+		}
+	}
+	if p.PerSecond > 0 {
+		p.SecondsLeft = int64(float64(left) / p.PerSecond)
+	}
+	return p
+}
+
+// StatusJSON writes the progress as JSON.
+func StatusJSON(w io.Writer, p Progress) error {
+	if p.Steps == nil {
+		p.Steps = []StepStatusOf{}
+	}
+	return JSON(w, struct {
+		Database    string         `json:"database"`
+		Time        time.Time      `json:"time"`
+		PerSecond   float64        `json:"documentsPerSecond"`
+		SecondsLeft int64          `json:"secondsLeft"`
+		Conversions []StepStatusOf `json:"conversions"`
+	}{p.Database, p.Time, p.PerSecond, p.SecondsLeft, p.Steps})
+}
+
+// Status writes the progress as a table.
+func Status(w io.Writer, p Progress) {
+	fmt.Fprintf(w, "%s at %s\n", p.Database, p.Time.Format("2006-01-02 15:04:05 MST"))
+	if len(p.Steps) == 0 {
+		fmt.Fprintln(w, "There is no conversion in the record.")
+		return
+	}
+	fmt.Fprintln(w)
+	t := newTable(w, "collection", "conversion", "status", "read", "of", "changed", "skipped", "per second", "left")
+	done := 0
+	for _, s := range p.Steps {
+		if s.Status == DoneStep {
+			done++
+		}
+		name := terminal.Cell(s.Collection)
+		if s.Part != "" {
+			name += ", part " + s.Part
+		}
+		status := string(s.Status)
+		if s.Verified != nil && s.Status == DoneStep {
+			status = map[bool]string{true: "done, proven", false: "done, not proven"}[*s.Verified]
+		}
+		t.AppendRow([]any{name, AppliedStep{From: s.From, To: s.To, Into: s.Into}.conversion(), status, s.Read, count(s.Documents), s.Changed, s.Skipped,
+			rate(s.PerSecond), duration(s.SecondsLeft)})
+	}
+	t.Render()
+	for _, s := range p.Steps {
+		if s.Reason != "" && s.Status == Stopped {
+			fmt.Fprintf(w, "\n%s stopped: %s (%s)\n", terminal.Cell(s.Collection), terminal.Cell(s.Reason), terminal.Cell(s.By))
+		}
+	}
+	fmt.Fprintf(w, "\n%d of %d conversions done", done, len(p.Steps))
+	if p.PerSecond > 0 {
+		fmt.Fprintf(w, "; %s documents per second, about %s left", rate(p.PerSecond), duration(max(1, p.SecondsLeft)))
+	}
+	fmt.Fprintln(w)
+}
+
+func rate(perSecond float64) string {
+	if perSecond == 0 {
+		return "·"
+	}
+	return fmt.Sprintf("%.0f", perSecond)
+}
+
+func duration(seconds int64) string {
+	if seconds == 0 {
+		return "·"
+	}
+	return (time.Duration(seconds) * time.Second).String()
+}

@@ -1,0 +1,63 @@
+package scan
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
+)
+
+// Namespace is a collection of a database.
+type Namespace struct{ Database, Collection string }
+
+func (n Namespace) String() string { return n.Database + "." + n.Collection }
+
+// Namespaces returns the collections with these names, sorted. If collections is empty, it returns
+// all collections on which the user has a privilege. If databases is empty, it searches all
+// databases except those of the server. Views, the collections of the server and the record of
+// conversions are returned only if they are named. A database or collection that does not exist is
+// a usage error.
+func Namespaces(ctx context.Context, client *mongo.Client, databases, collections []string) ([]Namespace, error) {
+	named := len(databases) > 0
+	if !named {
+		names, err := client.ListDatabaseNames(ctx, bson.D{}, options.ListDatabases().SetAuthorizedDatabases(true))
+		if err != nil {
+			return nil, err
+		}
+		databases = slices.DeleteFunc(names, func(n string) bool { return n == "admin" || n == "config" || n == "local" })
+	}
+	databases = slices.Compact(slices.Sorted(slices.Values(databases)))
+	var out []Namespace
+	for _, db := range databases {
+		specs, err := client.Database(db).ListCollectionSpecifications(ctx, bson.D{},
+			options.ListCollections().SetNameOnly(true).SetAuthorizedCollections(true))
+		if err != nil {
+			return nil, err
+		}
+		if len(specs) == 0 && named {
+			return nil, failure.Usagef("database %q does not exist, or the user cannot read it", db)
+		}
+		for _, s := range specs {
+			wanted := s.Type != "view" && !strings.HasPrefix(s.Name, "system.") && s.Name != record.Name
+			if len(collections) > 0 {
+				wanted = slices.Contains(collections, s.Name)
+			}
+			if wanted {
+				out = append(out, Namespace{db, s.Name})
+			}
+		}
+	}
+	for _, name := range collections {
+		if !slices.ContainsFunc(out, func(n Namespace) bool { return n.Collection == name }) {
+			return nil, failure.Usagef("collection %q does not exist in %s", name, strings.Join(databases, ", "))
+		}
+	}
+	slices.SortFunc(out, func(a, b Namespace) int { return strings.Compare(a.String(), b.String()) })
+	return out, nil
+}

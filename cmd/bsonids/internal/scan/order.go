@@ -1,0 +1,28 @@
+package scan
+
+import (
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/bsonids/bsonids/uuidrep"
+)
+
+// Order is a byte order of stored values.
+type Order int
+
+const (
+	Network Order = iota // of standard and pythonLegacy, and of Go programs without a codec
+	CSharp
+	Java
+	orders
+)
+
+var representations = [orders]uuidrep.Representation{uuidrep.PythonLegacy, uuidrep.CSharpLegacy, uuidrep.JavaLegacy}
+
+// Name returns the name of the order for values of the subtype. It is the one that bsonids convert
+// --from accepts, if it accepts the order.
+func (o Order) Name(subtype byte) string {
+	if subtype == bson.TypeBinaryGeneric {
+		return [...]string{"generic", "subtype 0 in C# order", "subtype 0 in Java order"}[o]
+	}
+	return representations[o].String()
+}

@@ -1,0 +1,262 @@
+package servertest
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
+	"github.com/bsonids/bsonids/integration/mongotest"
+	"github.com/bsonids/bsonids/uuidrep"
+)
+
+// legacyDocs returns documents with UUIDs of a field in the Java representation.
+func legacyDocs(field string, n int) (docs []any) {
+	for i := range n {
+		docs = append(docs, bson.D{{Key: "_id", Value: int32(i)}, {Key: field, Value: in(v4(i), uuidrep.JavaLegacy)}})
+	}
+	return docs
+}
+
+// What has changed since the plan was made is found before the first write.
+func TestApplyOfChangedData(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		change func(t *testing.T, db *mongo.Database)
+		want   string
+	}{
+		{"a field appears", func(t *testing.T, db *mongo.Database) {
+			insert(t, db.Collection("orders"), []any{bson.D{{Key: "_id", Value: "new"}, {Key: "late", Value: in(v4(1), uuidrep.JavaLegacy)}}})
+		}, `"orders": the field "late" (subtype 3) is not in the plan`},
+		{"the evidence changes", func(t *testing.T, db *mongo.Database) {
+			var docs []any
+			for i := range 30 {
+				docs = append(docs, bson.D{{Key: "_id", Value: fmt.Sprint(i)}, {Key: "order", Value: in(v4(i), uuidrep.CSharpLegacy)}})
+			}
+			insert(t, db.Collection("invoices"), docs)
+		}, `"invoices": the evidence of "order" (subtype 3) for javaLegacy was evidence of versions [4], and is evidence of versions [4] beside csharpLegacy`},
+		{"a collection is dropped", func(t *testing.T, db *mongo.Database) {
+			if err := db.Collection("invoices").Drop(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}, `the collection "invoices" is not there any more`},
+		{"a collection is created again", func(t *testing.T, db *mongo.Database) {
+			if err := db.Collection("invoices").Drop(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			insert(t, db.Collection("invoices"), legacyDocs("order", 20))
+		}, `"invoices" is another collection of this name`},
+		{"a collection appears", func(t *testing.T, db *mongo.Database) {
+			insert(t, db.Collection("more"), legacyDocs("x", 20))
+		}, `the collection "more" appeared, with "x" (subtype 3)`},
+		{"a field is converted", func(t *testing.T, db *mongo.Database) {
+			if _, err := db.Collection("invoices").UpdateMany(t.Context(), bson.D{}, bson.D{{Key: "$unset", Value: bson.D{{Key: "order", Value: ""}}}}); err != nil {
+				t.Fatal(err)
+			}
+		}, `"invoices": the field "order" (subtype 3) has no values any more`},
+		{"the new collection has documents", func(t *testing.T, db *mongo.Database) {
+			insert(t, db.Collection("customers_standard"), []any{bson.D{{Key: "_id", Value: 1}}})
+		}, `the new collection "customers_standard" has documents already`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			s := mongotest.Start(t)
+			db := connect(t, s)
+			shop(t, db, 20)
+			file, dir := planned(t, s), filepath.Join(t.TempDir(), "state")
+			edit(t, file, left...)
+			tt.change(t, db)
+			before := make(map[string]map[string]bson.Raw)
+			for _, name := range []string{"customers", "orders", "sessions", "files"} {
+				before[name] = all(t, db.Collection(name))
+			}
+			for _, extra := range [][]string{nil, {"--write"}} {
+				r := command(t, s, append([]string{"apply", file, "--state-dir", dir, "--batch", "10"}, extra...)...).want(t, failure.ExitUsage)
+				if !strings.Contains(r.stderr, tt.want) {
+					t.Errorf("%s\nwant %s", r.stderr, tt.want)
+				}
+			}
+			whole(t, db, before)
+			// The same directory serves a new plan, because nothing was converted.
+			file = planned(t, s)
+			edit(t, file, left...)
+			b, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if strings.Contains(string(b), "unknown, because") {
+				return
+			}
+			if r := command(t, s, "apply", file, "--state-dir", dir, "--batch", "10", "--write"); r.code != failure.ExitOK && r.code != failure.ExitIncomplete {
+				t.Errorf("exit code %d: %s", r.code, r.stderr)
+			}
+		})
+	}
+}
+
+// An edited plan is refused while the first one is under way, and the state directory of one plan
+// is of no use to another.
+func TestApplyOfEditedPlan(t *testing.T) {
+	s := mongotest.Start(t)
+	db := connect(t, s)
+	want := shop(t, db, 20)
+	file, dir := planned(t, s), filepath.Join(t.TempDir(), "state")
+	edit(t, file, left...)
+	args := []string{"apply", file, "--state-dir", dir, "--batch", "10", "--write"}
+	command(t, s, args...).want(t, failure.ExitOK)
+	edit(t, file, "# 20 values", "# a note: 20 values") // comments do not matter
+	command(t, s, args...).want(t, failure.ExitOK)
+	other := file + ".other"
+	b, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(other, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	edit(t, other, "decision: convert from generic", "decision: leave")
+	for _, args := range [][]string{{"apply", "--write"}, {"apply"}, {"verify"}, {"undo"}, {"undo", "--write"}} {
+		args = append(append([]string{args[0], other}, args[1:]...), "--state-dir", dir)
+		r := command(t, s, args...).want(t, failure.ExitUsage)
+		if !strings.Contains(r.stderr, `the decision about "token" was "convert from generic" and is "leave"`) {
+			t.Errorf("%v: %s", args, r.stderr)
+		}
+	}
+	for _, args := range [][]string{{"verify", file}, {"verify", "--state-dir", dir}, {"verify", file, "--state-dir", dir, "--db", "x"}, {"verify", file, "--state-dir", dir, "--from", "javaLegacy"},
+		{"apply", file, "--write"}, {"apply", filepath.Join(dir, "nothing"), "--state-dir", dir}, {"verify", file, "--state-dir", t.TempDir()}, {"undo", file, "--state-dir", t.TempDir(), "--write"},
+		{"status", "--state-dir", t.TempDir()}, {"status"}, {"apply"}, {"plan"}, {"plan", "--db", "nowhere"}, {"plan", "--db", s.Database(), "--to", "generic"}} {
+		command(t, s, args...).want(t, failure.ExitUsage)
+	}
+	whole(t, db, want)
+}
+
+// Two commands at once on one directory, and on two, convert everything once.
+func TestApplyTwiceAtOnce(t *testing.T) {
+	s := mongotest.Start(t)
+	db := connect(t, s)
+	for _, dirs := range [][2]string{{"a", "a"}, {"a", "b"}} {
+		if err := db.Drop(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		want := shop(t, db, 30)
+		file, dir := planned(t, s, "--to", "standard"), t.TempDir()
+		edit(t, file, left...)
+		results := make(chan result, 2)
+		for _, d := range dirs {
+			go func() {
+				results <- command(t, s, "apply", file, "--state-dir", filepath.Join(dir, d), "--batch", "10", "--collections-at-once", "2", "--write")
+			}()
+		}
+		for range 2 {
+			if r := <-results; r.code != failure.ExitOK && r.code != failure.ExitUsage && r.code != failure.ExitFailed {
+				t.Errorf("exit code %d: %s", r.code, r.stderr)
+			}
+		}
+		for _, d := range dirs { // each of them may have stopped because of the other one
+			command(t, s, "apply", file, "--state-dir", filepath.Join(dir, d), "--batch", "10", "--write")
+		}
+		whole(t, db, want)
+	}
+}
+
+// Names that a database allows and YAML, file systems and terminals give a meaning. FerretDB does not
+// allow some of them, nor such names of fields.
+func TestApplyOfUglyNames(t *testing.T) {
+	s := mongotest.Start(t)
+	db := connect(t, s)
+	names := []string{"a.b", "yes", "null", "a: b", "# c", "- d", "Case", "case", "ä€😀", "new\nline", "tab\there", "\u202ebidi", "../up", "a/b", "{x}", "*"}
+	if !ferret(t, db) {
+		names = append(names, "q\"uo'te", "back\\slash")
+	}
+	var made []string
+	for _, name := range names {
+		if _, err := db.Collection(name).InsertMany(t.Context(), legacyDocs("x", 12)); err != nil {
+			t.Logf("the server refuses %q: %v", name, err)
+			continue
+		}
+		made = append(made, name)
+	}
+	if len(made) < 5 {
+		t.Fatalf("only %q could be made", made)
+	}
+	file, dir := planned(t, s), filepath.Join(t.TempDir(), "state")
+	r := command(t, s, "apply", file, "--state-dir", dir, "--batch", "10", "--write").want(t, failure.ExitOK)
+	for _, c := range r.stdout + r.stderr {
+		if c != '\n' && c < ' ' || c == 0x202e {
+			t.Errorf("the output has %q", c)
+		}
+	}
+	for _, name := range made {
+		for _, doc := range all(t, db.Collection(name)) {
+			if subtype, _ := doc.Index(1).Value().Binary(); subtype != 4 {
+				t.Errorf("%q: %v", name, doc)
+				break
+			}
+		}
+	}
+	command(t, s, "verify", file, "--state-dir", dir).want(t, failure.ExitOK)
+	command(t, s, "status", "--state-dir", dir).want(t, failure.ExitOK)
+	command(t, s, "undo", file, "--state-dir", dir, "--write").want(t, failure.ExitOK)
+}
+
+// A database without UUIDs, and one with views and many collections.
+func TestPlanOfOtherDatabases(t *testing.T) {
+	s := mongotest.Start(t)
+	db := connect(t, s)
+	insert(t, db.Collection("plain"), []any{bson.D{{Key: "_id", Value: 1}}})
+	if err := db.CreateCollection(t.Context(), "empty"); err != nil {
+		t.Fatal(err)
+	}
+	file := planned(t, s)
+	if r := command(t, s, "apply", file).want(t, failure.ExitUsage); !strings.Contains(r.stderr, "nothing to convert") {
+		t.Error(r.stderr)
+	}
+	n := 300
+	if testing.Short() {
+		n = 20
+	}
+	for i := range n {
+		insert(t, db.Collection(fmt.Sprintf("c%03d", i)), legacyDocs("x", 8))
+	}
+	if err := db.CreateView(t.Context(), "view", "c000", mongo.Pipeline{}); err != nil {
+		t.Logf("without a view: %v", err)
+	}
+	file, dir := planned(t, s), filepath.Join(t.TempDir(), "state")
+	command(t, s, "apply", file, "--state-dir", dir, "--batch", "10", "--write").want(t, failure.ExitOK)
+	for i := range n {
+		for _, doc := range all(t, db.Collection(fmt.Sprintf("c%03d", i))) {
+			if subtype, _ := doc.Lookup("x").Binary(); subtype != 4 {
+				t.Fatalf("c%03d: %v", i, doc)
+			}
+		}
+	}
+	if runs, err := db.Collection(record.Name).CountDocuments(t.Context(), bson.D{{Key: "kind", Value: "plan"}}); err != nil || runs != 1 {
+		t.Errorf("%d plans in the record, %v", runs, err)
+	}
+}
+
+// A directory that cannot be written stops the command before the first write.
+func TestApplyWithoutDirectory(t *testing.T) {
+	s := mongotest.Start(t)
+	db := connect(t, s)
+	shop(t, db, 12)
+	before := all(t, db.Collection("orders"))
+	file := planned(t, s)
+	edit(t, file, left...)
+	taken := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(taken, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{taken, filepath.Join(taken, "below"), "/dev/full"} {
+		if r := command(t, s, "apply", file, "--state-dir", dir, "--write"); r.code == failure.ExitOK || !strings.Contains(r.stderr, "changed nothing") {
+			t.Errorf("%s: exit code %d: %s", dir, r.code, r.stderr)
+		}
+	}
+	equal(t, all(t, db.Collection("orders")), before)
+}

@@ -1,0 +1,105 @@
+package servertest
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/integration/mongotest"
+)
+
+// edit replaces text in a file.
+func edit(t testing.TB, path string, pairs ...string) {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(b)
+	for i := 0; i < len(pairs); i += 2 {
+		if !strings.Contains(text, pairs[i]) {
+			t.Fatalf("%s has no %q:\n%s", path, pairs[i], text)
+		}
+		text = strings.ReplaceAll(text, pairs[i], pairs[i+1])
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// left is the decision to leave the checksums of the shop.
+var left = []string{"decision: unknown", "decision: leave"}
+
+// whole compares all collections of the database with want.
+func whole(t testing.TB, db *mongo.Database, want map[string]map[string]bson.Raw) {
+	t.Helper()
+	for name, docs := range want {
+		if t.Failed() {
+			return
+		}
+		equal(t, all(t, db.Collection(name)), docs)
+		if t.Failed() {
+			t.Errorf("in the collection %s", name)
+		}
+	}
+}
+
+// A shop is planned, reviewed, converted, proven and restored.
+func TestApply(t *testing.T) {
+	s := mongotest.Start(t)
+	db := connect(t, s)
+	want := shop(t, db, 30)
+	before := make(map[string]map[string]bson.Raw)
+	for _, name := range []string{"customers", "orders", "invoices", "sessions", "files", "countries"} {
+		before[name] = all(t, db.Collection(name))
+	}
+	file, dir := planned(t, s), filepath.Join(t.TempDir(), "state")
+	args := []string{"apply", file, "--state-dir", dir, "--batch", "10"}
+
+	if r := command(t, s, append(args, "--write")...).want(t, failure.ExitUsage); !strings.Contains(r.stderr, `"files": the decision about "md5" (subtype 3) is unknown`) {
+		t.Error(r.stderr)
+	}
+	edit(t, file, left...)
+	command(t, s, append(args, "--output", "json")...).want(t, failure.ExitOK)
+	r := command(t, s, args...).want(t, failure.ExitOK)
+	if !strings.Contains(r.stdout, "dry run") {
+		t.Error(r.stdout)
+	}
+	whole(t, db, before)
+	if _, err := os.Stat(dir); err == nil {
+		t.Error("a dry run made the state directory")
+	}
+	r = command(t, s, append(args, "--write")...).want(t, failure.ExitOK)
+	whole(t, db, want)
+	// The same command again changes nothing.
+	if r = command(t, s, append(args, "--write")...).want(t, failure.ExitOK); strings.Count(r.stdout, "done") != 5 {
+		t.Error(r.stdout)
+	}
+	whole(t, db, want)
+	for _, output := range []string{"table", "json"} {
+		command(t, s, "verify", file, "--state-dir", dir, "--output", output).want(t, failure.ExitOK)
+	}
+
+	undo := []string{"undo", file, "--state-dir", dir, "--batch", "10"}
+	command(t, s, append(undo, "--output", "json")...).want(t, failure.ExitOK)
+	whole(t, db, want)
+	if r = command(t, s, append(undo, "--write")...).want(t, failure.ExitOK); !strings.Contains(r.stdout, "drop customers_standard") {
+		t.Error(r.stdout)
+	}
+	whole(t, db, before)
+	command(t, s, "verify", file, "--state-dir", dir).want(t, failure.ExitIncomplete)
+	if r = command(t, s, append(args, "--write")...).want(t, failure.ExitUsage); !strings.Contains(r.stderr, "the plan was undone on") {
+		t.Error(r.stderr)
+	}
+	// A new plan can be applied again, into another copy.
+	file, dir = planned(t, s), filepath.Join(t.TempDir(), "state")
+	edit(t, file, left...)
+	command(t, s, "apply", file, "--state-dir", dir, "--batch", "10", "--write", "--output", "json").want(t, failure.ExitOK)
+	want["customers_standard_2"] = want["customers_standard"]
+	whole(t, db, want)
+}

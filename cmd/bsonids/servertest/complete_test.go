@@ -1,0 +1,78 @@
+package servertest
+
+import (
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/integration/mongotest"
+)
+
+// complete returns what the shell is told to complete the last argument with.
+func complete(t *testing.T, args ...string) (words []string, stderr string) {
+	t.Helper()
+	r := command(t, nil, append([]string{"__complete"}, args...)...).want(t, failure.ExitOK)
+	for line := range strings.Lines(r.stdout) {
+		if !strings.HasPrefix(line, ":") { // the directive
+			words = append(words, strings.TrimSuffix(line, "\n"))
+		}
+	}
+	return words, r.stderr
+}
+
+func TestComplete(t *testing.T) {
+	s := mongotest.Start(t)
+	db := connect(t, s)
+	for _, name := range []string{"orders", "other", "users", "ünïcode", "with space", "it's"} {
+		insert(t, db.Collection(name), []any{bson.D{{Key: "x", Value: 1}}})
+	}
+	file := filepath.Join(t.TempDir(), "uri")
+	if err := os.WriteFile(file, []byte(s.URI()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		args []string
+		want []string
+	}{
+		{[]string{"convert", "--uri", s.URI(), "--db", s.Database(), "--collection", ""}, []string{"orders", "other", "users", "ünïcode"}},
+		{[]string{"verify", "--uri", s.URI(), "--db", s.Database(), "--collection", "o"}, []string{"orders", "other"}},
+		{[]string{"scan", "--uri-file", file, "--db", s.Database(), "--collection", "orders,u"}, []string{"orders,users"}},
+		{[]string{"plan", "--uri", s.URI(), "--db", s.Database()[:5]}, []string{s.Database()}},
+		{[]string{"scan", "--uri", s.URI(), "--db", s.Database()[:len(s.Database())-1]}, []string{s.Database()}},
+		{[]string{"convert", "--uri", s.URI(), "--db", s.Database(), "--collection", "nothing"}, nil},
+		{[]string{"convert", "--uri", s.URI(), "--db", "no.such", "--collection", ""}, nil},
+		{[]string{"convert", "--from", "j"}, []string{"javaLegacy"}},
+		{[]string{"scan", "--fail-on", "legacy,m"}, []string{"legacy,mixed"}},
+		{[]string{"scan", "--output", ""}, []string{"html", "json", "table"}},
+		{[]string{"show", "--log-format", ""}, []string{"json", "text"}},
+	} {
+		if got, _ := complete(t, tt.args...); !slices.Equal(got, tt.want) {
+			t.Errorf("%q: %q, want %q", tt.args, got, tt.want)
+		}
+	}
+}
+
+// Without an answer of the server, nothing is completed, nothing is asked, and no password is shown.
+func TestCompleteNothing(t *testing.T) {
+	silent, err := net.Listen("tcp", "127.0.0.1:0") // accepts connections and never answers
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = silent.Close() })
+	for name, uri := range map[string]string{
+		"silent":      "mongodb://user:s3cret@" + silent.Addr().String(),
+		"no server":   "mongodb://user:s3cret@127.0.0.1:1",
+		"no password": "mongodb://user@" + silent.Addr().String(),
+		"invalid":     "mongodb://user:s3cret@@@:x",
+	} {
+		if got, stderr := complete(t, "scan", "--uri", uri, "--db", ""); len(got) > 0 || strings.Contains(stderr, "s3cret") || strings.Contains(stderr, "ERROR") || strings.Contains(stderr, "assword") {
+			t.Errorf("%s: %q\n%s", name, got, stderr)
+		}
+	}
+}

@@ -1,0 +1,140 @@
+package servertest
+
+import (
+	"encoding/hex"
+	"io"
+	"path/filepath"
+	"testing"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
+	"github.com/bsonids/bsonids/integration/mongotest"
+)
+
+// stored holds 00112233-4455-6677-8899-aabbccddeeff as the driver specification for UUIDs encodes
+// it.
+var stored = map[string]struct {
+	subtype byte
+	octets  string
+}{
+	"standard":     {4, "00112233445566778899aabbccddeeff"},
+	"pythonLegacy": {3, "00112233445566778899aabbccddeeff"},
+	"csharpLegacy": {3, "33221100554477668899aabbccddeeff"},
+	"javaLegacy":   {3, "7766554433221100ffeeddccbbaa9988"},
+	"generic":      {0, "00112233445566778899aabbccddeeff"},
+}
+
+func value(t testing.TB, kind string) bson.Binary {
+	t.Helper()
+	b, err := hex.DecodeString(stored[kind].octets)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bson.Binary{Subtype: stored[kind].subtype, Data: b}
+}
+
+func marshal(t testing.TB, v any) bson.Raw {
+	t.Helper()
+	b, err := bson.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func conversion(t testing.TB, from, to string, fields ...string) convert.Conversion {
+	t.Helper()
+	kind := func(name string) convert.Kind {
+		k, err := convert.ParseKind(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return k
+	}
+	var patterns []walk.Pattern
+	for _, f := range fields {
+		p, err := walk.ParsePattern(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		patterns = append(patterns, p)
+	}
+	c, err := convert.NewConversion(kind(from), kind(to), patterns)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func plans(t testing.TB, c convert.Conversion, ids ...any) []convert.Plan {
+	t.Helper()
+	var out []convert.Plan
+	for _, id := range ids {
+		p, err := c.Plan(marshal(t, bson.D{{Key: "_id", Value: id}, {Key: "a", Value: bson.D{{Key: "ü\"", Value: value(t, c.From.Name)}}}}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, p)
+	}
+	return out
+}
+
+func readAll(t testing.TB, path string) []convert.Entry {
+	t.Helper()
+	u, err := convert.ReadUndoLog(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer u.Close()
+	var out []convert.Entry
+	for {
+		e, err := u.Next()
+		if err == io.EOF {
+			return out
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, e)
+	}
+}
+
+// files are the state file and the undo log of a conversion, opened for one run after another.
+type files struct {
+	state, undo string
+	id          convert.Identity
+}
+
+func newFiles(t *testing.T, c convert.Conversion) files {
+	dir := t.TempDir()
+	return files{filepath.Join(dir, "state"), filepath.Join(dir, "undo"), convert.Identity{Database: "d", Collection: "c", From: c.From.Name, To: c.To.Name}}
+}
+
+// with opens both files for f. If f leaves a state, it is saved, as it was when a process was
+// killed.
+func (f files) with(t *testing.T, do func(*convert.StateFile, *convert.UndoLog)) {
+	t.Helper()
+	s, err := convert.OpenState(f.state, f.id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u, err := convert.OpenUndoLog(f.undo, f.id, f.state)
+	if err != nil {
+		t.Fatal(err)
+	}
+	do(s, u)
+	if err := u.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func collection(t *testing.T) *mongo.Collection {
+	t.Helper()
+	return connect(t, mongotest.Start(t)).Collection("c")
+}

@@ -1,0 +1,168 @@
+package servertest
+
+import (
+	"bytes"
+	"context"
+	"testing"
+
+	"github.com/google/uuid"
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+
+	"github.com/bsonids/bsonids/integration/mongotest"
+	"github.com/bsonids/bsonids/uuidrep"
+)
+
+func connect(t testing.TB, s *mongotest.Server) *mongo.Database {
+	t.Helper()
+	client, err := mongo.Connect(options.Client().ApplyURI(s.URI()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = client.Disconnect(context.Background()) })
+	return client.Database(s.Database())
+}
+
+func insert(t testing.TB, coll *mongo.Collection, docs []any) {
+	t.Helper()
+	for len(docs) > 0 {
+		n := min(len(docs), 5000)
+		if _, err := coll.InsertMany(t.Context(), docs[:n]); err != nil {
+			t.Fatal(err)
+		}
+		docs = docs[n:]
+	}
+}
+
+func all(t testing.TB, coll *mongo.Collection) map[string]bson.Raw {
+	t.Helper()
+	cur, err := coll.Find(context.Background(), bson.D{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var docs []bson.Raw
+	if err := cur.All(context.Background(), &docs); err != nil {
+		t.Fatal(err)
+	}
+	out := make(map[string]bson.Raw, len(docs))
+	for _, d := range docs {
+		out[d.Lookup("_id").String()] = d
+	}
+	return out
+}
+
+// in returns a UUID as the representation stores it, or with subtype 0 if r is Unspecified.
+func in(u uuid.UUID, r uuidrep.Representation) bson.Binary {
+	if r == uuidrep.Unspecified {
+		return bson.Binary{Data: u[:]}
+	}
+	b, err := uuidrep.NewBinaryWithRepresentation(u, r)
+	if err != nil {
+		panic(err)
+	}
+	return b
+}
+
+var legacy = []uuidrep.Representation{uuidrep.CSharpLegacy, uuidrep.JavaLegacy, uuidrep.PythonLegacy}
+
+// v4 returns a random UUID of version 4 whose ten bits next to the version and the variant are i,
+// modulo 1024. Values that agree in these bits count as one where the order of a field is decided,
+// so that a few values with arbitrary bits do not always decide it.
+func v4(i int) uuid.UUID {
+	u := uuid.New()
+	u[6] = 0x40 | byte(i>>6)&0x0f
+	u[8] = 0x80 | byte(i)&0x3f
+	return u
+}
+
+// seed fills a collection with UUIDs in the representation r, at every depth. It returns the
+// documents that a conversion to the representation to must produce.
+func seed(t testing.TB, coll *mongo.Collection, n int, r, to uuidrep.Representation) map[string]bson.Raw {
+	t.Helper()
+	want := make(map[string]bson.Raw)
+	var docs []any
+	for i := range n {
+		a, b, c := v4(i), v4(i), v4(i)
+		doc := func(r uuidrep.Representation) bson.D {
+			return bson.D{{Key: "_id", Value: int32(i)}, {Key: "id", Value: in(a, r)}, {Key: "n", Value: int32(0)},
+				{Key: "items", Value: bson.A{bson.D{{Key: "sku", Value: in(b, r)}, {Key: "name", Value: "x"}}, in(c, r), nil}},
+				{Key: "odd", Value: bson.Binary{Subtype: 3, Data: []byte("short")}}, {Key: "md5", Value: bson.Binary{Subtype: 5, Data: a[:]}}}
+		}
+		docs = append(docs, doc(r))
+		raw, err := bson.Marshal(doc(to))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want[bson.Raw(raw).Lookup("_id").String()] = raw
+	}
+	insert(t, coll, docs)
+	return want
+}
+
+func equal(t testing.TB, got, want map[string]bson.Raw) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Errorf("%d documents, want %d", len(got), len(want))
+	}
+	wrong := 0
+	for id, doc := range want {
+		if !bytes.Equal(got[id], doc) {
+			if wrong++; wrong < 4 {
+				t.Errorf("%s: got %v, want %v", id, got[id], doc)
+			}
+		}
+	}
+	if wrong > 3 {
+		t.Errorf("… and %d more", wrong-3)
+	}
+}
+
+func marshalValue(t testing.TB, v any) bson.RawValue {
+	t.Helper()
+	b, err := bson.Marshal(bson.D{{Key: "v", Value: v}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bson.Raw(b).Lookup("v")
+}
+
+// some returns the number of documents whose conversion takes long enough to be killed: n on
+// FerretDB, several times as many on a server that finds a document by an index, and a third of
+// that in a short run.
+func some(t testing.TB, db *mongo.Database, n int) int {
+	t.Helper()
+	if !ferret(t, db) {
+		n *= 6
+	}
+	if testing.Short() {
+		return n / 3
+	}
+	return n
+}
+
+// uuidOf reads a UUID in the Java representation or the standard one.
+func uuidOf(v bson.RawValue) (uuid.UUID, error) {
+	subtype, data := v.Binary()
+	if subtype == bson.TypeBinaryUUID {
+		return uuid.UUID(data), nil
+	}
+	return uuidrep.AsUUIDWithRepresentation(bson.Binary{Subtype: subtype, Data: data}, uuidrep.JavaLegacy)
+}
+
+// findInt32 looks for a number with the key at any depth.
+func findInt32(v bson.RawValue, key string) (int32, bool) {
+	elements, err := bson.Raw(v.Value).Elements()
+	if err != nil || v.Type != bson.TypeEmbeddedDocument && v.Type != bson.TypeArray {
+		return 0, false
+	}
+	for _, e := range elements {
+		if n, ok := e.Value().Int32OK(); ok && e.Key() == key {
+			return n, true
+		}
+		if n, ok := findInt32(e.Value(), key); ok {
+			return n, true
+		}
+	}
+	return 0, false
+}

@@ -1,0 +1,217 @@
+package servertest
+
+import (
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/integration/mongotest"
+	"github.com/bsonids/bsonids/uuidrep"
+)
+
+func TestConvert(t *testing.T) {
+	s := mongotest.Start(t)
+	db := connect(t, s)
+	dir := t.TempDir()
+	want := seed(t, db.Collection("c"), 60, uuidrep.JavaLegacy, uuidrep.Standard)
+	before := all(t, db.Collection("c"))
+	args := append([]string{"convert", "--db", s.Database(), "--collection", "c", "--from", "javaLegacy"}, gentle...)
+	verify := []string{"verify", "--db", s.Database(), "--collection", "c", "--from", "javaLegacy"}
+	undo := filepath.Join(dir, "undo")
+
+	// A dry run says what it would do and changes nothing.
+	r := command(t, s, args...).want(t, failure.ExitOK)
+	if !strings.Contains(r.stdout, "180 values in 60 documents to change, of 60 documents read") || !strings.Contains(r.stdout, "dry run") {
+		t.Error(r.stdout)
+	}
+	equal(t, all(t, db.Collection("c")), before)
+	command(t, s, verify...).want(t, failure.ExitIncomplete)
+
+	// A wrong --from is noticed.
+	wrong := append(append([]string{}, args...), "--from", "csharpLegacy", "--write")
+	if r := command(t, s, wrong...).want(t, failure.ExitUsage); !strings.Contains(r.stderr, "the values are javaLegacy, not csharpLegacy") {
+		t.Error(r.stderr)
+	}
+	equal(t, all(t, db.Collection("c")), before)
+
+	// Convert one field only.
+	r = command(t, s, append(args, "--field", "items[].sku", "--output", "json")...).want(t, failure.ExitOK)
+	var report struct {
+		Result struct {
+			ValuesChanged int
+			Fields        map[string]int
+		}
+	}
+	if err := json.Unmarshal([]byte(r.stdout), &report); err != nil || report.Result.ValuesChanged != 60 || report.Result.Fields["items[].sku"] != 60 {
+		t.Errorf("%v: %s", err, r.stdout)
+	}
+
+	// Write, prove, repeat without effect, and undo.
+	write := append(args, "--write", "--state", filepath.Join(dir, "state"), "--undo-log", undo)
+	command(t, s, write...).want(t, failure.ExitOK)
+	equal(t, all(t, db.Collection("c")), want)
+	if r := command(t, s, append(verify, "--undo-log", undo)...).want(t, failure.ExitOK); !strings.Contains(r.stdout, "Proven by the undo log") {
+		t.Error(r.stdout)
+	}
+	if r := command(t, s, write...).want(t, failure.ExitOK); !strings.Contains(r.stdout, "finished") {
+		t.Error(r.stdout)
+	}
+	if r := command(t, s, append(args, "--write")...).want(t, failure.ExitOK); !strings.Contains(r.stdout, "0 values in 0 documents changed") {
+		t.Error(r.stdout)
+	}
+	equal(t, all(t, db.Collection("c")), want)
+
+	// Another program changes a converted value. The proof reports it, and undo leaves it as it is.
+	later := in(uuid.New(), uuidrep.Standard)
+	if _, err := db.Collection("c").UpdateOne(t.Context(), bson.D{{Key: "_id", Value: 7}}, bson.D{{Key: "$set", Value: bson.D{{Key: "id", Value: later}}}}); err != nil {
+		t.Fatal(err)
+	}
+	command(t, s, append(verify, "--undo-log", undo)...).want(t, failure.ExitIncomplete)
+	command(t, s, append(verify, "--undo-log", undo, "--allow-changed")...).want(t, failure.ExitOK)
+	command(t, s, "undo", undo, "--batch", "10").want(t, failure.ExitIncomplete)
+	for range 2 {
+		if r := command(t, s, "undo", undo, "--write", "--batch", "10").want(t, failure.ExitIncomplete); !strings.Contains(r.stdout, "changed since") {
+			t.Error(r.stdout)
+		}
+	}
+	got := all(t, db.Collection("c"))
+	if b := got[`{"$numberInt":"7"}`].Lookup("id"); b.String() != marshalValue(t, later).String() {
+		t.Errorf("undo overwrote %v", b)
+	}
+	delete(got, `{"$numberInt":"7"}`)
+	delete(before, `{"$numberInt":"7"}`)
+	equal(t, got, before)
+}
+
+// Each document is in one part; all parts together convert the collection.
+func TestParts(t *testing.T) {
+	s := mongotest.Start(t)
+	db := connect(t, s)
+	want := seed(t, db.Collection("c"), 60, uuidrep.PythonLegacy, uuidrep.Standard)
+	for i := 1; i <= 3; i++ {
+		command(t, s, append([]string{"convert", "--db", s.Database(), "--collection", "c", "--from", "pythonLegacy", "--write",
+			"--part", fmt.Sprintf("%d/3", i), "--state", filepath.Join(t.TempDir(), "s")}, gentle...)...).want(t, failure.ExitOK)
+	}
+	equal(t, all(t, db.Collection("c")), want)
+}
+
+// Another program replaces the document that a value is in by an array. A query still finds the
+// value, but the update fails, because an array has no named fields. The value is converted at its
+// new position.
+func TestDocumentBecomesArray(t *testing.T) {
+	s := mongotest.Start(t)
+	db := connect(t, s)
+	c := db.Collection("c")
+	u := uuid.New()
+	insert(t, c, []any{bson.D{{Key: "_id", Value: 1}, {Key: "d", Value: bson.D{{Key: "b", Value: in(u, uuidrep.JavaLegacy)}}}}})
+	first := true
+	p := startProxy(t, host(t, s), func(r request, pass func() []byte) []byte {
+		if r.name() != "update" || !first || r.documents != 1 {
+			return pass()
+		}
+		if _, err := r.command.LookupErr("ordered"); err != nil || r.command.Lookup("ordered").Boolean() { // not the batch
+			return pass()
+		}
+		first = false
+		if _, err := c.UpdateOne(t.Context(), bson.D{{Key: "_id", Value: 1}}, bson.D{{Key: "$set", Value: bson.D{{Key: "d", Value: bson.A{bson.D{{Key: "b", Value: in(u, uuidrep.JavaLegacy)}}}}}}}); err != nil {
+			t.Error(err)
+		}
+		return r.refuse(28, "Cannot create field 'b' in element {d: [ { b: … } ]}")
+	})
+	command(t, p, "convert", "--db", s.Database(), "--collection", "c", "--from", "javaLegacy", "--write", "--trust", "d.b").want(t, failure.ExitOK)
+	for _, doc := range all(t, c) {
+		if subtype, data := doc.Lookup("d", "0", "b").Binary(); subtype != 4 || [16]byte(data) != u {
+			t.Errorf("%v", doc)
+		}
+	}
+}
+
+// A router of MongoDB before 6.0 sends an update by _id to all shards, and also counts the updates
+// of orphaned documents. The count may be as high as requested although another program had changed
+// a document first and it was not found.
+func TestOrphansAreCounted(t *testing.T) {
+	s := mongotest.Start(t)
+	db := connect(t, s)
+	u, v := uuid.New(), uuid.New()
+	c := db.Collection("c")
+	insert(t, c, []any{bson.D{{Key: "_id", Value: 1}, {Key: "a", Value: in(u, uuidrep.JavaLegacy)}}, bson.D{{Key: "_id", Value: 2}, {Key: "a", Value: in(u, uuidrep.JavaLegacy)}}})
+	first := true
+	p := startProxy(t, host(t, s), func(r request, pass func() []byte) []byte {
+		switch {
+		case strings.EqualFold(r.name(), "hello"), strings.EqualFold(r.name(), "isMaster"):
+			return r.reply(bson.D{{Key: "ismaster", Value: true}, {Key: "msg", Value: "isdbgrid"}, {Key: "maxBsonObjectSize", Value: int32(16 << 20)}, {Key: "maxMessageSizeBytes", Value: int32(48_000_000)},
+				{Key: "maxWriteBatchSize", Value: int32(100_000)}, {Key: "minWireVersion", Value: int32(0)}, {Key: "maxWireVersion", Value: int32(13)}, {Key: "ok", Value: 1.0}})
+		case r.name() == "update" && r.documents == 2 && first:
+			first = false
+			if _, err := c.UpdateOne(t.Context(), bson.D{{Key: "_id", Value: 1}}, bson.D{{Key: "$set", Value: bson.D{{Key: "a", Value: in(v, uuidrep.JavaLegacy)}}}}); err != nil {
+				t.Error(err)
+			}
+			pass()
+			return r.reply(bson.D{{Key: "n", Value: int32(2)}, {Key: "nModified", Value: int32(2)}, {Key: "ok", Value: 1.0}})
+		}
+		return pass()
+	})
+	command(t, p, "convert", "--db", s.Database(), "--collection", "c", "--from", "javaLegacy", "--write", "--trust", "a").want(t, failure.ExitOK)
+	for _, doc := range all(t, c) {
+		want := u
+		if doc.Lookup("_id").Int32() == 1 {
+			want = v
+		}
+		if subtype, data := doc.Lookup("a").Binary(); subtype != 4 || [16]byte(data) != want {
+			t.Errorf("%v, want %v", doc, want)
+		}
+	}
+}
+
+// If the count of the server is not the number of updates, undo reads the documents to tell what it
+// restored: a router counts orphaned documents, and another program may have changed a document
+// first.
+func TestUndoCounts(t *testing.T) {
+	for more, want := range map[int32]map[string]int{
+		1:  {"documentsRestored": 8, "changedSince": 0, "documentsGone": 0},
+		-2: {"documentsRestored": 6, "changedSince": 1, "documentsGone": 1},
+	} {
+		s := mongotest.Start(t)
+		db := connect(t, s)
+		c := db.Collection("c")
+		seed(t, c, 8, uuidrep.JavaLegacy, uuidrep.Standard)
+		undo := filepath.Join(t.TempDir(), "undo")
+		command(t, s, "convert", "--db", s.Database(), "--collection", "c", "--from", "javaLegacy", "--write", "--undo-log", undo).want(t, failure.ExitOK)
+		p := startProxy(t, host(t, s), func(r request, pass func() []byte) []byte {
+			if r.name() != "update" {
+				return pass()
+			}
+			if more < 0 {
+				if _, err := c.UpdateOne(t.Context(), bson.D{{Key: "_id", Value: 0}}, bson.D{{Key: "$set", Value: bson.D{{Key: "id", Value: "new"}}}}); err != nil {
+					t.Error(err)
+				}
+				if _, err := c.DeleteOne(t.Context(), bson.D{{Key: "_id", Value: 1}}); err != nil {
+					t.Error(err)
+				}
+			}
+			pass()
+			n := int32(r.documents) + more
+			return r.reply(bson.D{{Key: "n", Value: n}, {Key: "nModified", Value: n}, {Key: "ok", Value: 1.0}})
+		})
+		code := failure.ExitOK
+		if more < 0 {
+			code = failure.ExitIncomplete
+		}
+		r := command(t, p, "undo", undo, "--write", "--output", "json").want(t, code)
+		var got struct{ Result map[string]any }
+		if err := json.Unmarshal([]byte(r.stdout), &got); err != nil {
+			t.Fatal(err)
+		}
+		for key, n := range want {
+			if got.Result[key] != float64(n) {
+				t.Errorf("%d: %s: %v, want %d", more, key, got.Result[key], n)
+			}
+		}
+	}
+}

@@ -1,0 +1,132 @@
+package servertest
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/integration/mongotest"
+	"github.com/bsonids/bsonids/uuidrep"
+)
+
+// A unique value moves from one document to another during the copy, so that both copies hold it.
+// They are brought up to date before the unique index is given up.
+func TestUniqueValuePassesOn(t *testing.T) {
+	s := mongotest.Start(t)
+	db := connect(t, s)
+	old, fresh := db.Collection("old"), db.Collection("new")
+	insert(t, old, []any{bson.D{{Key: "_id", Value: 1}, {Key: "seat", Value: "a"}}, bson.D{{Key: "_id", Value: 2}, {Key: "seat", Value: "b"}}})
+	if _, err := old.Indexes().CreateOne(t.Context(), mongo.IndexModel{Keys: bson.D{{Key: "seat", Value: 1}}, Options: options.Index().SetUnique(true)}); err != nil {
+		t.Fatal(err)
+	}
+	set := func(coll *mongo.Collection, id int, seat string) {
+		if _, err := coll.UpdateOne(t.Context(), bson.D{{Key: "_id", Value: id}}, bson.D{{Key: "$set", Value: bson.D{{Key: "seat", Value: seat}}}}); err != nil {
+			t.Error(err)
+		}
+	}
+	refused := 0
+	changed := false
+	p := startProxy(t, host(t, s), func(r request, pass func() []byte) []byte {
+		switch r.name() {
+		case "find":
+			if _, err := r.command.LookupErr("filter", "_id", "$gt"); err == nil && !changed { // after the first document
+				changed = true
+				set(old, 1, "c")
+				set(old, 2, "a")
+			}
+		case "createIndexes":
+			n, err := fresh.CountDocuments(t.Context(), bson.D{{Key: "seat", Value: "a"}})
+			if err != nil {
+				t.Error(err)
+			}
+			if n > 1 {
+				refused++
+				return r.reply(bson.D{{Key: "ok", Value: 0.0}, {Key: "code", Value: int32(11000)}, {Key: "codeName", Value: "DuplicateKey"}, {Key: "errmsg", Value: "E11000 duplicate key error collection: db.new index: seat_1 dup key"}})
+			}
+		}
+		return pass()
+	})
+	state := filepath.Join(t.TempDir(), "state")
+	args := []string{"convert", "--db", s.Database(), "--collection", "old", "--from", "javaLegacy", "--into", "new", "--write", "--batch", "1", "--state", state}
+	command(t, p, args...).want(t, failure.ExitOK)
+	if refused != 1 {
+		t.Errorf("the index was refused %d times", refused)
+	}
+	equal(t, all(t, fresh), all(t, old))
+	specs, err := fresh.Indexes().ListSpecifications(t.Context())
+	if err != nil || len(specs) != 2 || specs[1].Unique == nil || !*specs[1].Unique {
+		t.Errorf("%+v, %v", specs, err)
+	}
+}
+
+// The value moves after the unique index was created. The copy that needs a value of another copy
+// is replaced after that copy.
+func TestUniqueValueIsAwaited(t *testing.T) {
+	for _, swap := range []bool{false, true} {
+		s := mongotest.Start(t)
+		db := connect(t, s)
+		old, fresh := db.Collection("old"), db.Collection("new")
+		insert(t, old, []any{bson.D{{Key: "_id", Value: 1}, {Key: "seat", Value: "a"}}, bson.D{{Key: "_id", Value: 2}, {Key: "seat", Value: "b"}}})
+		if _, err := old.Indexes().CreateOne(t.Context(), mongo.IndexModel{Keys: bson.D{{Key: "seat", Value: 1}}, Options: options.Index().SetUnique(true)}); err != nil {
+			t.Fatal(err)
+		}
+		set := func(id int, seat string) {
+			if _, err := old.UpdateOne(t.Context(), bson.D{{Key: "_id", Value: id}}, bson.D{{Key: "$set", Value: bson.D{{Key: "seat", Value: seat}}}}); err != nil {
+				t.Error(err)
+			}
+		}
+		updates := 0
+		p := startProxy(t, host(t, s), func(r request, pass func() []byte) []byte {
+			switch r.name() {
+			case "createIndexes":
+				answer := pass()
+				set(2, "c")
+				set(1, "b")
+				if swap {
+					set(2, "a")
+				}
+				return answer
+			case "update":
+				if updates++; updates == 1 || swap {
+					return r.refuse(11000, "E11000 duplicate key error")
+				}
+			}
+			return pass()
+		})
+		args := []string{"convert", "--db", s.Database(), "--collection", "old", "--from", "javaLegacy", "--into", "new", "--write", "--no-record"}
+		if swap { // each of two copies waits for the other
+			if r := command(t, p, args...).want(t, failure.ExitIncomplete); !strings.Contains(r.stdout, "Not verified") || !strings.Contains(r.stdout, "an index is unique") {
+				t.Error(r.stdout)
+			}
+			continue
+		}
+		command(t, p, args...).want(t, failure.ExitOK)
+		equal(t, all(t, fresh), all(t, old))
+	}
+}
+
+// If a killed run copied a document and the source changed since, the copy is brought up to date.
+// It is then not a conflict.
+func TestNoConflictOfStaleCopy(t *testing.T) {
+	s := mongotest.Start(t)
+	db := connect(t, s)
+	want := seed(t, db.Collection("old"), 8, uuidrep.JavaLegacy, uuidrep.Standard)
+	first := true
+	p := startProxy(t, host(t, s), func(r request, pass func() []byte) []byte {
+		if name, _ := r.command.Lookup("insert").StringValueOK(); name == "new" && first {
+			first = false
+			insert(t, db.Collection("new"), []any{bson.D{{Key: "_id", Value: int32(1)}, {Key: "n", Value: int32(7)}}})
+		}
+		return pass()
+	})
+	r := command(t, p, "convert", "--db", s.Database(), "--collection", "old", "--from", "javaLegacy", "--into", "new", "--write").want(t, failure.ExitOK)
+	if !strings.Contains(r.stdout, "Verified") || strings.Contains(r.stdout, "another document") {
+		t.Error(r.stdout)
+	}
+	equal(t, all(t, db.Collection("new")), want)
+}

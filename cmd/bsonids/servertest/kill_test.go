@@ -1,0 +1,255 @@
+package servertest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/integration/mongotest"
+	"github.com/bsonids/bsonids/uuidrep"
+)
+
+// start runs the command in its own process.
+func start(t *testing.T, s target, args ...string) (*exec.Cmd, *bytes.Buffer) {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(exe, args...)
+	cmd.Env = append(os.Environ(), asCommand+"=1", "MONGODB_URI="+s.URI())
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return cmd, &out
+}
+
+// untilDone runs the command repeatedly, and kills it at random moments, until it ends by itself.
+// The moments become later and later: a conversion continues from where it was killed, but the
+// proof at its end starts again with every run, and its duration depends on the server. After a
+// hundred kills, or ten in a short run, the command is not killed again.
+func untilDone(t *testing.T, s target, args ...string) (kills int) {
+	t.Helper()
+	// The time that a process takes to start on this machine.
+	begin := time.Now()
+	cmd, out := start(t, s, "show", uuid.NewString())
+	if err := cmd.Wait(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	begun := time.Since(begin)
+	most := 100
+	if testing.Short() {
+		most = 10
+	}
+	for ; kills < most; kills++ {
+		cmd, out := start(t, s, args...)
+		within := 300*time.Millisecond + time.Duration(kills)*20*time.Millisecond
+		timer := time.AfterFunc(begun+rand.N(within), func() { _ = cmd.Process.Kill() })
+		err := cmd.Wait()
+		timer.Stop()
+		if err == nil {
+			return kills
+		}
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) || exit.ExitCode() != -1 {
+			t.Fatalf("%v: %s", err, out)
+		}
+	}
+	cmd, out = start(t, s, args...)
+	timer := time.AfterFunc(2*time.Minute, func() { _ = cmd.Process.Signal(syscall.SIGQUIT) })
+	defer timer.Stop()
+	if err := cmd.Wait(); err != nil {
+		t.Fatalf("left alone after %d kills: %v: %s", kills, err, out)
+	}
+	return kills
+}
+
+// A conversion that is killed at random moments and started again has the same result as one that
+// is not, also between two orders of the same subtype, when the data does not say which values are
+// converted.
+func TestKill(t *testing.T) {
+	for _, tt := range []struct {
+		name     string
+		from, to uuidrep.Representation
+		into     bool
+	}{
+		{"to standard", uuidrep.JavaLegacy, uuidrep.Standard, false},
+		{"same subtype", uuidrep.JavaLegacy, uuidrep.CSharpLegacy, false},
+		{"into a new collection", uuidrep.CSharpLegacy, uuidrep.Standard, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := mongotest.Start(t)
+			db := connect(t, s)
+			dir := t.TempDir()
+			want := seed(t, db.Collection("c"), some(t, db, 150), tt.from, tt.to)
+			args := append([]string{"convert", "--db", s.Database(), "--collection", "c", "--from", tt.from.String(), "--to", tt.to.String(),
+				"--write", "--state", filepath.Join(dir, "state"), "--workers", "2", "--batch", "5"}, []string{"--batch-timeout", "10s", "--examples", "0"}...)
+			target := "c"
+			if tt.into {
+				target = "new"
+				args = append(args, "--into", target)
+			} else {
+				args = append(args, "--undo-log", filepath.Join(dir, "undo"))
+			}
+			before := all(t, db.Collection("c"))
+			kills := untilDone(t, s, args...)
+			t.Logf("killed %d times", kills)
+			equal(t, all(t, db.Collection(target)), want)
+			verify := []string{"verify", "--db", s.Database(), "--collection", "c", "--from", tt.from.String(), "--to", tt.to.String()}
+			if tt.into {
+				command(t, s, append(verify, "--into", target)...).want(t, failure.ExitOK)
+				return
+			}
+			command(t, s, append(verify, "--undo-log", filepath.Join(dir, "undo"))...).want(t, failure.ExitOK)
+			command(t, s, "undo", filepath.Join(dir, "undo"), "--write", "--batch", "10").want(t, failure.ExitOK)
+			equal(t, all(t, db.Collection("c")), before)
+		})
+	}
+}
+
+// Another program writes to the collection all the time, in the old representation and to other
+// fields, and the conversion loses nothing that it wrote.
+func TestKillWithWriter(t *testing.T) {
+	s := mongotest.Start(t)
+	db := connect(t, s)
+	var server target = s
+	if ferret(t, db) {
+		// FerretDB reads a document, changes it and writes it back without a lock, so that two
+		// updates at the same time lose one of them. A MongoDB server makes each update atomically.
+		// Here the proxy serializes them.
+		var updates sync.Mutex
+		server = startProxy(t, host(t, s), func(r request, pass func() []byte) []byte {
+			if r.name() == "update" {
+				updates.Lock()
+				defer updates.Unlock()
+			}
+			return pass()
+		})
+	}
+	client, err := mongo.Connect(options.Client().ApplyURI(server.URI()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = client.Disconnect(context.Background()) }()
+	coll := client.Database(s.Database()).Collection("c")
+	n := some(t, db, 150)
+	seed(t, coll, n, uuidrep.JavaLegacy, uuidrep.Standard)
+	dir := t.TempDir()
+	args := []string{"convert", "--db", s.Database(), "--collection", "c", "--from", "javaLegacy", "--write", "--workers", "2", "--batch", "5", "--undo-log", filepath.Join(dir, "undo"), "--state", filepath.Join(dir, "state")}
+
+	want := make(map[int]uuid.UUID)
+	counts := make(map[int]int32)
+	for _, doc := range all(t, coll) {
+		u, err := uuidOf(doc.Lookup("id"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want[int(doc.Lookup("_id").Int32())] = u
+	}
+	write := func(i int) {
+		u := uuid.New()
+		_, err := coll.UpdateOne(context.Background(), bson.D{{Key: "_id", Value: int32(i)}},
+			bson.D{{Key: "$set", Value: bson.D{{Key: "id", Value: in(u, uuidrep.JavaLegacy)}}}, {Key: "$inc", Value: bson.D{{Key: "n", Value: int32(1)}}}})
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		want[i] = u
+		counts[i]++
+	}
+	stop := make(chan struct{})
+	var writer sync.WaitGroup
+	writer.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			write(rand.IntN(n))
+		}
+	})
+	kills := untilDone(t, server, args...)
+	close(stop)
+	writer.Wait()
+	t.Logf("killed %d times, %d documents written to", kills, len(counts))
+	// Values that were written in the old representation after the conversion had passed are
+	// converted by another run.
+	command(t, s, append([]string{"convert", "--db", s.Database(), "--collection", "c", "--from", "javaLegacy", "--write"}, gentle...)...).want(t, failure.ExitOK)
+	got := all(t, coll)
+	if len(got) != n {
+		t.Errorf("%d documents, want %d", len(got), n)
+	}
+	for _, doc := range got {
+		i := int(doc.Lookup("_id").Int32())
+		if subtype, data := doc.Lookup("id").Binary(); subtype != bson.TypeBinaryUUID || uuid.UUID(data) != want[i] {
+			t.Errorf("%d: subtype %d, %x, want %v", i, subtype, data, want[i])
+		}
+		if got := doc.Lookup("n").Int32(); got != counts[i] {
+			t.Errorf("%d: counted to %d, want %d", i, got, counts[i])
+		}
+	}
+}
+
+// An interrupt ends the command in an orderly way, with the state saved: while it reads documents,
+// and when it has read all and they wait to be written.
+func TestInterrupt(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		mongotest.Skip(t, "Windows has no interrupt for one process")
+	}
+	for _, n := range []int{10, 100} {
+		for _, into := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%d documents, into %v", n, into), func(t *testing.T) {
+				s := mongotest.Start(t)
+				db := connect(t, s)
+				want := seed(t, db.Collection("c"), n, uuidrep.JavaLegacy, uuidrep.CSharpLegacy)
+				dir := t.TempDir()
+				target := "c"
+				args := []string{"convert", "--db", s.Database(), "--collection", "c", "--from", "javaLegacy", "--to", "csharpLegacy", "--write",
+					"--state", filepath.Join(dir, "state"), "--batch", "5", "--workers", "1"}
+				if into {
+					target = "new"
+					args = append(args, "--into", target, "--rate", "10")
+				} else {
+					args = append(args, "--undo-log", filepath.Join(dir, "undo"), "--rate", "10")
+				}
+				cmd, out := start(t, s, args...)
+				for { // until some documents are written
+					if b, err := os.ReadFile(filepath.Join(dir, "state")); err == nil && bytes.Contains(b, []byte("position")) {
+						break
+					}
+					runtime.Gosched()
+				}
+				if err := cmd.Process.Signal(os.Interrupt); err != nil {
+					t.Fatal(err)
+				}
+				var exit *exec.ExitError
+				if err := cmd.Wait(); !errors.As(err, &exit) || exit.ExitCode() != failure.ExitInterrupted || !strings.Contains(out.String(), "the same command continues from here") {
+					t.Fatalf("%v: %s", err, out)
+				}
+				args[len(args)-1] = "0"
+				command(t, s, args...).want(t, failure.ExitOK)
+				equal(t, all(t, db.Collection(target)), want)
+			})
+		}
+	}
+}

@@ -1,0 +1,205 @@
+package servertest
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/bsonids/bsonids/uuidrep"
+)
+
+// storedAs is how a value is stored: the subtype and the bytes of a binary.
+type storedAs struct {
+	subtype byte
+	b       [16]byte
+}
+
+// asStored returns how u is stored in the representation r.
+func asStored(u uuid.UUID, r uuidrep.Representation) storedAs {
+	b := in(u, r)
+	return storedAs{b.Subtype, [16]byte(b.Data)}
+}
+
+func (s storedAs) binary() bson.Binary {
+	return bson.Binary{Subtype: s.subtype, Data: bytes.Clone(s.b[:])}
+}
+
+// read returns the UUID that a reader with the representation r finds. ok is false if the subtype
+// is not that of r.
+func (s storedAs) read(r uuidrep.Representation) (u uuid.UUID, ok bool) {
+	subtype, err := r.Subtype()
+	if err != nil || subtype != s.subtype {
+		return u, false
+	}
+	return r.Permute(s.b), true
+}
+
+// fitsRFC returns the version of u, or 0 if u does not have the variant and a version from 1 to 8
+// (RFC 9562, sections 4.1 and 4.2).
+func fitsRFC(u uuid.UUID) int {
+	if v := int(u[6] >> 4); u[8]>>6 == 0b10 && v >= 1 && v <= 8 {
+		return v
+	}
+	return 0
+}
+
+// The kinds of values.
+const (
+	regular   = iota // a UUID in the order of most of the field
+	stray            // a random UUID of version 4 in another order
+	hash             // random bytes
+	symmetric        // the same in every order
+)
+
+// tracked is a value of the collection, and what is known about it.
+type tracked struct {
+	doc     int
+	field   string // as --field takes it
+	path    string
+	kind    int
+	id      uuid.UUID // the truth
+	now     storedAs
+	before  []storedAs             // what it was before each change
+	byLog   map[string]storedAs    // what it was before the conversion with this undo log
+	misread uuidrep.Representation // Unspecified, or the wrong order in which a conversion read it
+	was     storedAs               // what it was before it was misread
+	counted map[uuidrep.Representation]bool
+}
+
+// in reports whether the value is stored as r stores it.
+func (v *tracked) in(r uuidrep.Representation) bool { return v.now == asStored(v.id, r) }
+
+// order returns the order in which the value is stored, and Unspecified if it was misread.
+func (v *tracked) order() uuidrep.Representation {
+	for _, r := range append([]uuidrep.Representation{uuidrep.Standard}, legacy...) {
+		if v.in(r) {
+			return r
+		}
+	}
+	return uuidrep.Unspecified
+}
+
+// shape is what a field holds.
+type shape struct {
+	name     string
+	version  int // of the regular values
+	order    uuidrep.Representation
+	other    uuidrep.Representation
+	strays   int
+	hashes   bool // every value is a hash
+	sprinkle int  // hashes among UUIDs
+	refers   bool // the values are those of the first field
+}
+
+// newUUID returns a UUID with random bytes, of the version. i numbers the values of a field: values
+// with the same ten bits next to the version and the variant count as one.
+func newUUID(r *rand.Rand, version, i int) uuid.UUID {
+	var u uuid.UUID
+	for k := range u {
+		u[k] = byte(r.Uint32())
+	}
+	switch version {
+	case 0:
+		return u
+	case 1: // 100 ns since 1582, of the year before 2026
+		ticks := uint64(time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC).Unix()+12219292800)*1e7 + r.Uint64N(365*24*3600*1e7)
+		u[0], u[1], u[2], u[3] = byte(ticks>>24), byte(ticks>>16), byte(ticks>>8), byte(ticks)
+		u[4], u[5], u[6], u[7] = byte(ticks>>40), byte(ticks>>32), byte(ticks>>56), byte(ticks>>48)
+	case 7:
+		ms := uint64(time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC).UnixMilli()) + r.Uint64N(365*24*3600*1000)
+		u[0], u[1], u[2], u[3], u[4], u[5] = byte(ms>>40), byte(ms>>32), byte(ms>>24), byte(ms>>16), byte(ms>>8), byte(ms)
+	default:
+		u[6], u[8] = byte(i>>6), byte(i)
+	}
+	u[6], u[8] = u[6]&0x0f|byte(version)<<4, u[8]&0x3f|0x80
+	return u
+}
+
+// newField makes the values of a field, one or more for each of n documents.
+func newField(r *rand.Rand, s shape, n int, first []*tracked) []*tracked {
+	var out []*tracked
+	for doc := range n {
+		v := &tracked{doc: doc, field: s.name, path: s.name, byLog: make(map[string]storedAs), counted: make(map[uuidrep.Representation]bool)}
+		if s.name == "l.x" {
+			v.path = "l.0.x"
+		}
+		order := s.order
+		switch {
+		case s.refers:
+			v.id, v.kind, order = first[doc].id, first[doc].kind, first[doc].order()
+		case s.hashes, doc >= n-s.sprinkle:
+			v.id, v.kind = newUUID(r, 0, doc), hash
+		case doc < s.strays:
+			v.id, v.kind, order = newUUID(r, 4, doc), stray, s.other
+		case doc == n-s.sprinkle-1 && r.IntN(4) == 0:
+			v.kind = symmetric
+		default:
+			v.id = newUUID(r, s.version, doc)
+		}
+		if v.kind == symmetric {
+			order = s.order
+		}
+		v.now = asStored(v.id, order)
+		out = append(out, v)
+	}
+	return out
+}
+
+// document returns the document with the values as they should be now.
+func document(id any, values []*tracked) bson.D {
+	d := bson.D{{Key: "_id", Value: id}, {Key: "n", Value: int32(len(values))}}
+	for _, v := range values {
+		switch v.path {
+		case "l.0.x":
+			d = append(d, bson.E{Key: "l", Value: bson.A{bson.D{{Key: "x", Value: v.now.binary()}}, "tail"}})
+		default:
+			d = append(d, bson.E{Key: v.path, Value: v.now.binary()})
+		}
+	}
+	return append(d, bson.E{Key: "s", Value: bson.Binary{Subtype: 3, Data: []byte("short")}})
+}
+
+// shapes invents the fields of a collection of n documents.
+func shapes(r *rand.Rand, n int) []shape {
+	main, other := legacy[r.IntN(3)], legacy[r.IntN(3)]
+	for other == main {
+		other = legacy[r.IntN(3)]
+	}
+	names := []string{"a", "l.x", "ü b"}[:1+r.IntN(3)]
+	var out []shape
+	for i, name := range names {
+		s := shape{name: name, version: []int{4, 4, 4, 4, 7, 1}[r.IntN(6)], order: main, other: other}
+		switch k := r.IntN(10); {
+		case k < 3: // one order
+		case k < 7:
+			s.strays, s.version = 1+r.IntN(3), 4
+		case k < 8 && n >= 30:
+			s.strays, s.version = 14, 4
+		case k < 9:
+			s.hashes = true
+		case i > 0:
+			s.refers = true
+		default:
+			s.sprinkle = 1 + r.IntN(3)
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+// tally counts by name.
+type tallies map[string]int
+
+func (t tallies) String() string {
+	var b bytes.Buffer
+	for _, k := range slices.Sorted(maps.Keys(t)) {
+		fmt.Fprintf(&b, "\n  %7d %s", t[k], k)
+	}
+	return b.String()
+}

@@ -1,0 +1,117 @@
+package servertest
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/integration/mongotest"
+	"github.com/bsonids/bsonids/uuidrep"
+)
+
+// troubled starts a proxy that treats every nth command about documents of a kind in one of three
+// ways, one after the other: it loses the command, it loses the answer, and it answers that the
+// server is no longer the primary. The commands after it pass.
+func troubled(t *testing.T, s *mongotest.Server, every int) (*proxy, *int) {
+	var mu sync.Mutex
+	n, troubles := 0, 0
+	p := startProxy(t, host(t, s), func(r request, pass func() []byte) []byte {
+		switch r.name() {
+		case "find", "insert", "update", "getMore", "aggregate", "create", "createIndexes", "count", "listCollections", "listIndexes":
+		default:
+			return pass()
+		}
+		mu.Lock()
+		n++
+		trouble := n%every == 0
+		if trouble {
+			troubles++
+		}
+		way := troubles % 3
+		mu.Unlock()
+		switch {
+		case !trouble:
+			return pass()
+		case way == 0:
+			return nil
+		case way == 1:
+			pass()
+			return nil
+		}
+		return r.reply(bson.D{{Key: "ok", Value: 0.0}, {Key: "code", Value: int32(10107)}, {Key: "codeName", Value: "NotWritablePrimary"}, {Key: "errmsg", Value: "not primary"}})
+	})
+	return p, &troubles
+}
+
+// Network cuts and step-downs at any command, also after an update whose answer is lost, are ridden
+// out: in place, within one subtype, into a new collection, and in an undo.
+func TestRiddenOut(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		to   uuidrep.Representation
+		into bool
+	}{{"to standard", uuidrep.Standard, false}, {"same subtype", uuidrep.CSharpLegacy, false}, {"into a new collection", uuidrep.Standard, true}} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			s := mongotest.Start(t)
+			db := connect(t, s)
+			want := seed(t, db.Collection("c"), 40, uuidrep.JavaLegacy, tt.to)
+			before := all(t, db.Collection("c"))
+			p, troubles := troubled(t, s, 7)
+			dir := t.TempDir()
+			undo := filepath.Join(dir, "undo")
+			args := []string{"convert", "--db", s.Database(), "--collection", "c", "--from", "javaLegacy", "--to", tt.to.String(), "--write",
+				"--state", filepath.Join(dir, "state"), "--batch", "5", "--retry-for", "1m", "--examples", "0"}
+			target := "c"
+			if tt.into {
+				target = "new"
+				args = append(args, "--into", target)
+			} else {
+				args = append(args, "--undo-log", undo)
+			}
+			r := command(t, p, args...).want(t, failure.ExitOK)
+			equal(t, all(t, db.Collection(target)), want)
+			hello, err := db.RunCommand(t.Context(), bson.D{{Key: "hello", Value: 1}}).Raw()
+			if err != nil {
+				t.Fatal(err)
+			}
+			// The driver itself tries many commands again on a replica set.
+			_, err = hello.LookupErr("setName")
+			if *troubles < 3 || err != nil && !strings.Contains(r.stderr, "trying again") {
+				t.Errorf("%d troubles: %s", *troubles, r.stderr)
+			}
+			if !tt.into {
+				if !strings.Contains(r.stdout, "120 values in 40 documents changed") {
+					t.Error(r.stdout)
+				}
+				r := command(t, p, "undo", undo, "--write", "--batch", "5", "--retry-for", "1m").want(t, failure.ExitOK)
+				equal(t, all(t, db.Collection("c")), before)
+				if !strings.Contains(r.stdout, "40") {
+					t.Error(r.stdout)
+				}
+			}
+		})
+	}
+}
+
+// A plan is made and applied through the same troubles.
+func TestPlanRiddenOut(t *testing.T) {
+	s := mongotest.Start(t)
+	db := connect(t, s)
+	want := shop(t, db, 20)
+	p, _ := troubled(t, s, 9)
+	r := command(t, p, "plan", "--db", s.Database(), "--retry-for", "1m").want(t, failure.ExitOK)
+	file, dir := filepath.Join(t.TempDir(), "plan.yaml"), filepath.Join(t.TempDir(), "state")
+	if err := os.WriteFile(file, []byte(r.stdout), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	edit(t, file, left...)
+	command(t, p, "apply", file, "--state-dir", dir, "--batch", "5", "--write", "--retry-for", "1m").want(t, failure.ExitOK)
+	whole(t, db, want)
+	command(t, s, "verify", file, "--state-dir", dir).want(t, failure.ExitOK)
+}

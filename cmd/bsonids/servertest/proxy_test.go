@@ -1,0 +1,245 @@
+package servertest
+
+import (
+	"io"
+	"net"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
+	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/wiremessage"
+)
+
+// proxy is a proxy between clients and a server. A test can forward, delay or answer each command.
+type proxy struct {
+	addr   string
+	server string
+	handle func(request, func() []byte) []byte
+}
+
+// request is a command of a client.
+type request struct {
+	id        int32
+	command   bson.Raw
+	documents int // documents in sequences outside the command: the updates of an update
+}
+
+// name returns the name of the command.
+func (r request) name() string {
+	e, err := r.command.IndexErr(0)
+	if err != nil {
+		return ""
+	}
+	return e.Key()
+}
+
+// reply returns an answer to the command.
+func (r request) reply(doc any) []byte {
+	body, err := bson.Marshal(doc)
+	if err != nil {
+		panic(err)
+	}
+	start, b := wiremessage.AppendHeaderStart(nil, 0, r.id, wiremessage.OpMsg)
+	b = wiremessage.AppendMsgFlags(b, 0)
+	b = append(wiremessage.AppendMsgSectionType(b, wiremessage.SingleDocument), body...)
+	return bsoncore.UpdateLength(b, start, int32(len(b)))
+}
+
+// refuse returns an answer that refuses each update of an update command.
+func (r request) refuse(code int32, errmsg string) []byte {
+	var refused bson.A
+	for i := range r.documents {
+		refused = append(refused, bson.D{{Key: "index", Value: int32(i)}, {Key: "code", Value: code}, {Key: "errmsg", Value: errmsg}})
+	}
+	return r.reply(bson.D{{Key: "n", Value: int32(0)}, {Key: "nModified", Value: int32(0)}, {Key: "writeErrors", Value: refused}, {Key: "ok", Value: 1.0}})
+}
+
+// cursor returns an answer with all documents of a cursor.
+func (r request) cursor(ns string, docs ...any) []byte {
+	return r.reply(bson.D{{Key: "cursor", Value: bson.D{{Key: "id", Value: int64(0)}, {Key: "ns", Value: ns}, {Key: "firstBatch", Value: bson.A(docs)}}}, {Key: "ok", Value: 1.0}})
+}
+
+// startProxy starts a proxy of the server at addr. It calls handle for each command, from several
+// goroutines at the same time. The function pass forwards the command and returns the answer of the
+// server, even if the client has disconnected. handle returns the answer for the client.
+func startProxy(t testing.TB, addr string, handle func(r request, pass func() []byte) []byte) *proxy {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &proxy{addr: l.Addr().String(), server: addr, handle: handle}
+	var mu sync.Mutex
+	var open []net.Conn
+	ended := false
+	opened := func(c net.Conn) {
+		mu.Lock()
+		defer mu.Unlock()
+		if open = append(open, c); ended {
+			_ = c.Close()
+		}
+	}
+	var serving sync.WaitGroup
+	serving.Go(func() {
+		for {
+			client, err := l.Accept()
+			if err != nil {
+				return
+			}
+			opened(client)
+			serving.Go(func() { p.serve(client, opened) })
+		}
+	})
+	t.Cleanup(func() {
+		_ = l.Close()
+		mu.Lock()
+		ended = true
+		for _, c := range open {
+			_ = c.Close()
+		}
+		mu.Unlock()
+		serving.Wait()
+	})
+	return p
+}
+
+// URI returns the connection string of the proxy.
+func (p *proxy) URI() string { return "mongodb://" + p.addr + "/?directConnection=true" }
+
+// serve serves one client. It passes the connection to the server to opened, so that it can be
+// closed: the monitor of a client asks a MongoDB server for an answer that the server delays for
+// ten seconds, and nothing else would end this wait.
+func (p *proxy) serve(client net.Conn, opened func(net.Conn)) {
+	defer func() { _ = client.Close() }()
+	server, err := net.Dial("tcp", p.server)
+	if err != nil {
+		return
+	}
+	defer func() { _ = server.Close() }()
+	opened(server)
+	for {
+		message, err := readMessage(client)
+		if err != nil {
+			return
+		}
+		pass := func() []byte {
+			if _, err := server.Write(message); err != nil {
+				return nil
+			}
+			answer, _ := readMessage(server) // nil if the connection to the server is closed
+			return answer
+		}
+		var answer []byte
+		if r, ok := parseRequest(message); ok {
+			// A monitor allows the server to send further answers without a request. Here every
+			// answer has one.
+			flags, _, _ := wiremessage.ReadMsgFlags(message[16:])
+			wiremessage.AppendMsgFlags(message[:16], flags&^wiremessage.ExhaustAllowed)
+			answer = p.handle(r, pass)
+		} else {
+			answer = pass() // the older form of the handshake
+		}
+		if answer == nil {
+			return
+		}
+		if _, err := client.Write(answer); err != nil {
+			return
+		}
+	}
+}
+
+func readMessage(r io.Reader) ([]byte, error) {
+	b := make([]byte, 16, 1024)
+	if _, err := io.ReadFull(r, b); err != nil {
+		return nil, err
+	}
+	n, _, _ := bsoncore.ReadLength(b)
+	b = slices.Grow(b, int(n)-len(b))[:n]
+	if _, err := io.ReadFull(r, b[16:]); err != nil {
+		return nil, err
+	}
+	return b, nil
+}
+
+// parseRequest parses an OP_MSG; ok is false for every other message.
+func parseRequest(message []byte) (r request, ok bool) {
+	_, id, _, opcode, rest, ok := wiremessage.ReadHeader(message)
+	if !ok || opcode != wiremessage.OpMsg {
+		return r, false
+	}
+	r.id = id
+	_, rest, ok = wiremessage.ReadMsgFlags(rest)
+	for ok && len(rest) > 0 {
+		var kind wiremessage.SectionType
+		if kind, rest, ok = wiremessage.ReadMsgSectionType(rest); !ok {
+			break
+		}
+		if kind == wiremessage.SingleDocument {
+			doc, after, found := wiremessage.ReadMsgSectionSingleDocument(rest)
+			r.command, rest, ok = bson.Raw(doc), after, found
+			continue
+		}
+		_, docs, after, found := wiremessage.ReadMsgSectionDocumentSequence(rest)
+		r.documents += len(docs)
+		rest, ok = after, found
+	}
+	return r, ok && r.command != nil
+}
+
+// A MongoDB server delays the answer to the monitor of a client until something changes or a
+// timeout, and may then send further answers. Neither delays a test.
+func TestProxyOfStreamingServer(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	asked := make(chan wiremessage.MsgFlag, 1)
+	left := make(chan error, 1)
+	go func() {
+		defer close(asked)
+		server, err := l.Accept()
+		if err != nil {
+			left <- err
+			return
+		}
+		defer server.Close()
+		message, err := readMessage(server)
+		if err != nil {
+			left <- err
+			return
+		}
+		flags, _, _ := wiremessage.ReadMsgFlags(message[16:])
+		asked <- flags
+		_ = server.SetReadDeadline(time.Now().Add(5 * time.Second))
+		_, err = readMessage(server)
+		left <- err
+	}()
+	t.Run("monitor", func(t *testing.T) {
+		p := startProxy(t, l.Addr().String(), func(_ request, pass func() []byte) []byte { return pass() })
+		client, err := net.Dial("tcp", p.addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer client.Close()
+		hello, err := bson.Marshal(bson.D{{Key: "hello", Value: 1}, {Key: "maxAwaitTimeMS", Value: 10_000}, {Key: "$db", Value: "admin"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		start, b := wiremessage.AppendHeaderStart(nil, 1, 0, wiremessage.OpMsg)
+		b = wiremessage.AppendMsgFlags(b, wiremessage.ExhaustAllowed)
+		b = append(wiremessage.AppendMsgSectionType(b, wiremessage.SingleDocument), hello...)
+		if _, err := client.Write(bsoncore.UpdateLength(b, start, int32(len(b)))); err != nil {
+			t.Fatal(err)
+		}
+		if flags, ok := <-asked; !ok || flags != 0 {
+			t.Errorf("the server was asked with flags %b, %v", flags, ok)
+		}
+	})
+	if err := <-left; err != io.EOF {
+		t.Errorf("the proxy waited for the server: %v", err)
+	}
+}

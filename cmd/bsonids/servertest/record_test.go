@@ -1,0 +1,173 @@
+package servertest
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
+	"github.com/bsonids/bsonids/integration/mongotest"
+	"github.com/bsonids/bsonids/uuidrep"
+)
+
+// inOrder returns the arguments that convert the collection c between two orders of one subtype,
+// with files in dir.
+func inOrder(s *mongotest.Server, dir string, extra ...string) []string {
+	return append([]string{"convert", "--db", s.Database(), "--collection", "c", "--from", "javaLegacy", "--to", "csharpLegacy", "--write",
+		"--state", filepath.Join(dir, "state"), "--undo-log", filepath.Join(dir, "undo")}, append(gentle, extra...)...)
+}
+
+// recorded returns the runs of the collection c, in the order in which they began.
+func recorded(t *testing.T, db *mongo.Database) []record.Run {
+	t.Helper()
+	cur, err := db.Collection(record.Name).Find(t.Context(), bson.D{{Key: "collection", Value: "c"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []record.Run
+	if err := cur.All(t.Context(), &all); err != nil {
+		t.Fatal(err)
+	}
+	runs := make([]record.Run, len(all))
+	for _, r := range all {
+		if r.Epoch < 1 || r.Epoch > int64(len(all)) || runs[r.Epoch-1].ID != "" {
+			t.Fatalf("epoch %d of %d runs", r.Epoch, len(all))
+		}
+		runs[r.Epoch-1] = r
+	}
+	return runs
+}
+
+// The record holds who converted what, when, how far it came and what happened to it later. scan
+// does not treat it as user data.
+func TestRecord(t *testing.T) {
+	s := mongotest.Start(t)
+	db := connect(t, s)
+	seed(t, db.Collection("c"), 20, uuidrep.JavaLegacy, uuidrep.CSharpLegacy)
+	dir := t.TempDir()
+	command(t, s, inOrder(s, dir)...).want(t, failure.ExitOK)
+	runs := recorded(t, db)
+	if len(runs) != 1 {
+		t.Fatalf("%d runs", len(runs))
+	}
+	r := runs[0]
+	host, _ := os.Hostname()
+	if r.ID != "c/1" || r.Kind != record.Convert || r.From != "javaLegacy" || r.To != "csharpLegacy" || r.Outcome != record.Done || r.Ended == nil ||
+		r.By.Host != host || r.By.PID != os.Getpid() || r.Ended.Before(r.Started) || time.Since(r.Started) > time.Hour || r.UndoSize == 0 ||
+		r.State != filepath.Join(dir, "state") || r.UndoLog != filepath.Join(dir, "undo") ||
+		r.Progress != (record.Progress{Documents: 20, Read: 20, Changed: 20, Values: 60}) || r.Undone != nil {
+		t.Errorf("got %+v", r)
+	}
+	if fields := scanned(t, s, "--all"); len(fields) == 0 {
+		t.Error("nothing was scanned")
+	} else {
+		for f := range fields {
+			if strings.HasPrefix(f, record.Name) {
+				t.Errorf("scan reports %s", f)
+			}
+		}
+	}
+	for _, flag := range []string{"--collection", "--into"} {
+		args := []string{"convert", "--db", s.Database(), "--from", "javaLegacy", flag, record.Name}
+		if flag == "--into" {
+			args = append(args, "--collection", "c")
+		}
+		command(t, s, args...).want(t, failure.ExitUsage)
+	}
+	command(t, s, "undo", filepath.Join(dir, "undo"), "--write").want(t, failure.ExitOK)
+	runs = recorded(t, db)
+	if len(runs) != 2 || runs[1].Kind != record.Undo || runs[1].Outcome != record.Done || runs[0].Undone == nil || !runs[0].Undone.Complete || runs[1].Conversion != runs[0].Conversion {
+		t.Errorf("got %+v", runs)
+	}
+}
+
+// Values without evidence are not converted twice, whichever files are given.
+func TestTwice(t *testing.T) {
+	s := mongotest.Start(t)
+	db := connect(t, s)
+	want := seed(t, db.Collection("c"), 12, uuidrep.JavaLegacy, uuidrep.CSharpLegacy)
+	command(t, s, inOrder(s, t.TempDir())...).want(t, failure.ExitOK)
+	for _, extra := range [][]string{nil, {"--take-over"}, {"--field", "id"}} {
+		if r := command(t, s, inOrder(s, t.TempDir(), extra...)...).want(t, failure.ExitUsage); !strings.Contains(r.stderr, "bsonids undo") {
+			t.Error(r.stderr)
+		}
+		equal(t, all(t, db.Collection("c")), want)
+	}
+}
+
+// If two conversions of the same values begin at the same time, with different files, one of them
+// converts.
+func TestAtOnce(t *testing.T) {
+	s := mongotest.Start(t)
+	db := connect(t, s)
+	for range 3 {
+		if err := db.Drop(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		want := seed(t, db.Collection("c"), 60, uuidrep.JavaLegacy, uuidrep.CSharpLegacy)
+		const n = 3
+		results := make(chan result, n)
+		for range n {
+			args := inOrder(s, t.TempDir())
+			go func() { results <- command(t, s, args...) }()
+		}
+		done := 0
+		for range n {
+			switch r := <-results; r.code {
+			case failure.ExitOK:
+				done++
+			case failure.ExitUsage:
+			default:
+				t.Errorf("exit code %d: %s", r.code, r.stderr)
+			}
+		}
+		if done != 1 {
+			t.Errorf("%d of %d converted", done, n)
+		}
+		equal(t, all(t, db.Collection("c")), want)
+	}
+}
+
+// A record under another name is noticed.
+func TestRecordElsewhere(t *testing.T) {
+	s := mongotest.Start(t)
+	db := connect(t, s)
+	want := seed(t, db.Collection("c"), 15, uuidrep.JavaLegacy, uuidrep.CSharpLegacy)
+	command(t, s, inOrder(s, t.TempDir())...).want(t, failure.ExitOK)
+	var docs []any
+	for _, d := range all(t, db.Collection(record.Name)) {
+		docs = append(docs, d)
+	}
+	insert(t, db.Collection("migrations.old"), docs)
+	if err := db.Collection(record.Name).Drop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if r := command(t, s, inOrder(s, t.TempDir())...).want(t, failure.ExitUsage); !strings.Contains(r.stderr, "migrations.old is a record of conversions") {
+		t.Error(r.stderr)
+	}
+	equal(t, all(t, db.Collection("c")), want)
+}
+
+// Without a record, a conversion within one subtype needs a confirmation.
+func TestNoRecord(t *testing.T) {
+	s := mongotest.Start(t)
+	db := connect(t, s)
+	before := seed(t, db.Collection("c"), 15, uuidrep.JavaLegacy, uuidrep.JavaLegacy)
+	dir := t.TempDir()
+	command(t, s, inOrder(s, dir, "--no-record")...).want(t, failure.ExitUsage)
+	equal(t, all(t, db.Collection("c")), before)
+	command(t, s, inOrder(s, dir, "--no-record", "--confirm-unrecorded")...).want(t, failure.ExitOK)
+	command(t, s, "undo", filepath.Join(dir, "undo"), "--write", "--no-record").want(t, failure.ExitOK)
+	equal(t, all(t, db.Collection("c")), before)
+	command(t, s, "convert", "--db", s.Database(), "--collection", "c", "--from", "javaLegacy", "--write", "--no-record").want(t, failure.ExitOK)
+	if runs := recorded(t, db); len(runs) != 0 {
+		t.Errorf("recorded: %+v", runs)
+	}
+	command(t, s, inOrder(s, dir, "--no-record", "--take-over")...).want(t, failure.ExitUsage)
+}

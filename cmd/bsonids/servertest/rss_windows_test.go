@@ -1,0 +1,5 @@
+package servertest
+
+import "os"
+
+func maxRSS(*os.ProcessState) string { return "an unknown amount" }

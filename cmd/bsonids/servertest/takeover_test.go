@@ -1,0 +1,279 @@
+package servertest
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
+	"github.com/bsonids/bsonids/integration/mongotest"
+	"github.com/bsonids/bsonids/uuidrep"
+)
+
+// copied copies the state file and the undo log, as a user does to continue on another machine.
+func copied(t *testing.T, dir string) string {
+	t.Helper()
+	to := t.TempDir()
+	for _, name := range []string{"state", "undo"} {
+		b, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(to, name), b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return to
+}
+
+// elsewhere changes the record so that the runs belong to another machine.
+func elsewhere(t *testing.T, db *mongo.Database) {
+	t.Helper()
+	if _, err := db.Collection(record.Name).UpdateMany(t.Context(), bson.D{{Key: "kind", Value: record.Convert}},
+		bson.D{{Key: "$set", Value: bson.D{{Key: "by.host", Value: "elsewhere.example"}}}}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// hold starts a conversion through a proxy that delays its nth batch. release lets the batch pass,
+// and ended receives the result of the conversion.
+func hold(t *testing.T, s *mongotest.Server, n int, args []string) (release func(), ended <-chan result) {
+	t.Helper()
+	reached, free := make(chan struct{}), make(chan struct{})
+	var mu sync.Mutex
+	p := startProxy(t, host(t, s), func(r request, pass func() []byte) []byte {
+		name, _ := r.command.Lookup("update").StringValueOK()
+		if name != "c" || r.documents < 2 {
+			return pass()
+		}
+		mu.Lock()
+		n--
+		hold := n == 0
+		mu.Unlock()
+		if hold {
+			close(reached)
+			<-free
+		}
+		return pass()
+	})
+	done := make(chan result, 1)
+	go func() { done <- command(t, p, args...) }()
+	select {
+	case <-reached:
+	case r := <-done:
+		t.Fatalf("ended with %d: %s", r.code, r.stderr)
+	}
+	return sync.OnceFunc(func() { close(free) }), done
+}
+
+// A run is taken over while its batch is in flight. The new run waits for the end of that batch and
+// converts everything. The late batch of the old run changes nothing.
+func TestTakeOverInFlight(t *testing.T) {
+	s := mongotest.Start(t)
+	db := connect(t, s)
+	want := seed(t, db.Collection("c"), 40, uuidrep.JavaLegacy, uuidrep.CSharpLegacy)
+	before := all(t, db.Collection("c"))
+	dir := t.TempDir()
+	release, ended := hold(t, s, 2, inOrder(s, dir, "--workers", "1", "--batch-timeout", "3s"))
+	defer release()
+	elsewhere(t, db)
+	other := copied(t, dir)
+	// It is refused without --take-over, without the files, and with files that lack the batch in
+	// flight.
+	for _, args := range [][]string{inOrder(s, other), inOrder(s, t.TempDir()), inOrder(s, t.TempDir(), "--take-over")} {
+		if r := command(t, s, args...).want(t, failure.ExitUsage); !strings.Contains(r.stderr, "--take-over") {
+			t.Error(r.stderr)
+		}
+	}
+	short := copied(t, other)
+	b, err := os.ReadFile(filepath.Join(short, "undo"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b = b[:bytes.LastIndexByte(b[:len(b)-1], '\n')+1]
+	if err := os.WriteFile(filepath.Join(short, "undo"), b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if r := command(t, s, inOrder(s, short, "--take-over", "--batch-timeout", "1s")...).want(t, failure.ExitUsage); !strings.Contains(r.stderr, "only the latest") {
+		t.Error(r.stderr)
+	}
+	r := command(t, s, inOrder(s, other, "--take-over")...).want(t, failure.ExitOK)
+	if !strings.Contains(r.stderr, "waiting until the last writes") {
+		t.Errorf("it did not wait: %s", r.stderr)
+	}
+	equal(t, all(t, db.Collection("c")), want)
+	release()
+	if r := <-ended; r.code == failure.ExitOK {
+		t.Errorf("the old run says that it is done: %s", r.stdout)
+	}
+	equal(t, all(t, db.Collection("c")), want)
+	command(t, s, "undo", filepath.Join(other, "undo"), "--write", "--batch", "10").want(t, failure.ExitOK)
+	equal(t, all(t, db.Collection("c")), before)
+}
+
+// After undo, the same command refuses, whatever remains of the files. A command with new files
+// converts.
+func TestUndoThenTheSame(t *testing.T) {
+	s := mongotest.Start(t)
+	db := connect(t, s)
+	want := seed(t, db.Collection("c"), 20, uuidrep.JavaLegacy, uuidrep.CSharpLegacy)
+	before := all(t, db.Collection("c"))
+	dir := t.TempDir()
+	command(t, s, inOrder(s, dir)...).want(t, failure.ExitOK)
+	unmarked := copied(t, dir)
+	command(t, s, "undo", filepath.Join(dir, "undo"), "--write", "--batch", "10").want(t, failure.ExitOK)
+	equal(t, all(t, db.Collection("c")), before)
+	mixed := copied(t, dir)
+	b, err := os.ReadFile(filepath.Join(unmarked, "state"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(mixed, "state"), b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, args := range map[string][]string{
+		"the same":                   inOrder(s, dir),
+		"copies from before":         inOrder(s, unmarked),
+		"the state from before":      inOrder(s, mixed),
+		"the same, without a record": inOrder(s, dir, "--no-record", "--confirm-unrecorded"),
+	} {
+		if r := command(t, s, args...).want(t, failure.ExitUsage); !strings.Contains(r.stderr, "undo") || !strings.Contains(r.stderr, "new state file") {
+			t.Errorf("%s: %s", name, r.stderr)
+		}
+		equal(t, all(t, db.Collection("c")), before)
+	}
+	command(t, s, "verify", "--db", s.Database(), "--collection", "c", "--from", "javaLegacy", "--to", "csharpLegacy", "--undo-log", filepath.Join(dir, "undo")).want(t, failure.ExitUsage)
+	command(t, s, "undo", filepath.Join(dir, "undo"), "--write", "--batch", "10").want(t, failure.ExitOK)
+	command(t, s, inOrder(s, t.TempDir())...).want(t, failure.ExitOK)
+	equal(t, all(t, db.Collection("c")), want)
+}
+
+// Another program inserts an element before those that are put back, after undo has read the
+// document. Their values are restored at the new positions.
+func TestUndoMoved(t *testing.T) {
+	for _, to := range []string{"standard", "csharpLegacy"} {
+		t.Run(to, func(t *testing.T) {
+			s := mongotest.Start(t)
+			coll := connect(t, s).Collection("c")
+			c := conversion(t, "javaLegacy", to)
+			old := value(t, "javaLegacy")
+			docs := []any{bson.D{{Key: "_id", Value: 1}, {Key: "l", Value: bson.A{bson.D{{Key: "id", Value: old}}, bson.D{{Key: "id", Value: old}, {Key: "n", Value: 1}}}}, {Key: "a", Value: old}}}
+			insert(t, coll, docs)
+			f := newFiles(t, c)
+			f.with(t, func(state *convert.StateFile, u *convert.UndoLog) {
+				if _, err := convert.InPlace(t.Context(), coll, convert.Options{Conversion: c, Write: true, Workers: 1, State: state, Undo: u}); err != nil {
+					t.Fatal(err)
+				}
+			})
+			first := bson.D{{Key: "id", Value: "text"}}
+			u, err := convert.ReadUndoLogAlone(f.undo)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer u.Close()
+			var once sync.Once
+			move := func() {
+				got, err := coll.FindOne(context.Background(), bson.D{}).Raw()
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				l := bson.A{first}
+				elements, err := got.Lookup("l").Array().Values()
+				if err != nil {
+					t.Error(err)
+				}
+				for _, e := range elements {
+					l = append(l, e)
+				}
+				if _, err := coll.UpdateOne(context.Background(), bson.D{}, bson.D{{Key: "$set", Value: bson.D{{Key: "l", Value: l}}}}); err != nil {
+					t.Error(err)
+				}
+			}
+			p := startProxy(t, host(t, s), func(r request, pass func() []byte) []byte {
+				if r.name() == "update" {
+					once.Do(move)
+				}
+				return pass()
+			})
+			client, err := mongo.Connect(options.Client().ApplyURI(p.URI()))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = client.Disconnect(context.Background()) }()
+			res, err := convert.Undo(t.Context(), client.Database(s.Database()).Collection("c"), u, convert.UndoOptions{Write: true, Batch: 10})
+			if err != nil || res.Restored != 1 || res.Changed != 0 {
+				t.Fatalf("%+v, %v", res, err)
+			}
+			want := marshal(t, bson.D{{Key: "_id", Value: 1}, {Key: "l", Value: bson.A{first, bson.D{{Key: "id", Value: old}}, bson.D{{Key: "id", Value: old}, {Key: "n", Value: 1}}}}, {Key: "a", Value: old}})
+			got, err := coll.FindOne(t.Context(), bson.D{}).Raw()
+			if err != nil || !bytes.Equal(got, want) {
+				t.Errorf("got %v, want %v, %v", got, want, err)
+			}
+		})
+	}
+}
+
+// While undo has not put back every value, some values of a field are in one order and some in the
+// other. No conversion with new files starts, and undo can be run again.
+func TestUndoOfAllButOne(t *testing.T) {
+	s := mongotest.Start(t)
+	coll := connect(t, s).Collection("c")
+	want := seed(t, coll, 20, uuidrep.JavaLegacy, uuidrep.CSharpLegacy)
+	before := all(t, coll)
+	dir := t.TempDir()
+	command(t, s, inOrder(s, dir)...).want(t, failure.ExitOK)
+	set := func(v any) {
+		if _, err := coll.UpdateOne(t.Context(), bson.D{{Key: "_id", Value: 7}}, bson.D{{Key: "$set", Value: bson.D{{Key: "id", Value: v}}}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	set("text")
+	undo := []string{"undo", filepath.Join(dir, "undo"), "--write", "--batch", "10"}
+	command(t, s, undo...).want(t, failure.ExitIncomplete)
+	if r := command(t, s, inOrder(s, t.TempDir())...).want(t, failure.ExitUsage); !strings.Contains(r.stderr, "was not finished") || !strings.Contains(r.stderr, "bsonids undo") {
+		t.Error(r.stderr)
+	}
+	set(want[`{"$numberInt":"7"}`].Lookup("id"))
+	command(t, s, undo...).want(t, failure.ExitOK)
+	equal(t, all(t, coll), before)
+	command(t, s, inOrder(s, t.TempDir())...).want(t, failure.ExitOK)
+	equal(t, all(t, coll), want)
+}
+
+// An undo log that has lost its end is not taken for the whole one, also where the subtype shows
+// what is converted: the values at its end would stay converted without a report.
+func TestUndoLogWithoutItsEnd(t *testing.T) {
+	s := mongotest.Start(t)
+	coll := connect(t, s).Collection("c")
+	want := seed(t, coll, 20, uuidrep.JavaLegacy, uuidrep.Standard)
+	path := filepath.Join(t.TempDir(), "undo")
+	command(t, s, "convert", "--db", s.Database(), "--collection", "c", "--from", "javaLegacy", "--write", "--undo-log", path).want(t, failure.ExitOK)
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, cut := range []int{len(whole) - 1, bytes.LastIndexByte(whole[:len(whole)-1], '\n') + 1, bytes.IndexByte(whole, '\n') + 1} {
+		if err := os.WriteFile(path, whole[:cut], 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if r := command(t, s, "undo", path, "--write").want(t, failure.ExitUsage); !strings.Contains(r.stderr, "undo log") {
+			t.Error(r.stderr)
+		}
+		equal(t, all(t, coll), want)
+	}
+	if err := os.WriteFile(path, whole, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	command(t, s, "undo", path, "--write", "--batch", "10").want(t, failure.ExitOK)
+}
