@@ -42,7 +42,7 @@ func (l *commandLog) monitor() *event.CommandMonitor {
 	}}
 }
 
-// named returns the commands of that name.
+// named returns the commands with the given name.
 func (l *commandLog) named(name string) []bson.Raw {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -55,7 +55,7 @@ func (l *commandLog) named(name string) []bson.Raw {
 	return cmds
 }
 
-// autoIDCollection connects with the registry of rep and returns a fresh collection.
+// autoIDCollection connects with the registry of rep and returns a new collection.
 func autoIDCollection(t *testing.T, rep uuidrep.Representation) (*mongo.Collection, *commandLog) {
 	t.Helper()
 	reg, err := bsoncodec.NewRegistryBuilder(rep).With(autoid.Register).Build()
@@ -76,18 +76,18 @@ func autoIDCollection(t *testing.T, rep uuidrep.Representation) (*mongo.Collecti
 	return client.Database(server.Database()).Collection("c"), &log
 }
 
-// TestAutoIDSources inserts with every kind of source and every method, and reads each document back by the id that
-// the driver reported.
+// TestAutoIDSources inserts with every kind of source and every method, and finds each document by
+// the id that the driver reported.
 func TestAutoIDSources(t *testing.T) {
-	v4, err := uuidgen.NewV4()
+	v4, err := uuidgen.NewV4Generator()
 	if err != nil {
 		t.Fatal(err)
 	}
-	v6, err := uuidgen.NewV6()
+	v6, err := uuidgen.NewV6Generator()
 	if err != nil {
 		t.Fatal(err)
 	}
-	v7, err := uuidgen.NewV7()
+	v7, err := uuidgen.NewV7Generator()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +103,7 @@ func TestAutoIDSources(t *testing.T) {
 		sub  byte
 	}{
 		{"ObjectID", uuidrep.Unspecified, objectidgen.Default(), reflect.TypeFor[bson.ObjectID](), bson.TypeObjectID, 0},
-		{"Sequence", uuidrep.Standard, objectidgen.Sequence(fixed...), reflect.TypeFor[bson.ObjectID](), bson.TypeObjectID, 0},
+		{"Sequence", uuidrep.Standard, objectidgen.NewSequence(fixed...), reflect.TypeFor[bson.ObjectID](), bson.TypeObjectID, 0},
 		{"UUIDv4 standard", uuidrep.Standard, v4, reflect.TypeFor[uuid.UUID](), bson.TypeBinary, 4},
 		{"UUIDv6 pythonLegacy", uuidrep.PythonLegacy, v6, reflect.TypeFor[uuid.UUID](), bson.TypeBinary, 3},
 		{"UUIDv7 standard", uuidrep.Standard, v7, reflect.TypeFor[uuid.UUID](), bson.TypeBinary, 4},
@@ -183,19 +183,19 @@ func TestAutoIDSources(t *testing.T) {
 	}
 }
 
-// TestAutoIDNothingSent: a call with a document that gets no id leaves the server alone.
+// TestAutoIDNothingSent tests that a call sends nothing if a document gets no id.
 func TestAutoIDNothingSent(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	plain, log := autoIDCollection(t, uuidrep.Unspecified)
 	insert := func(doc any) mongo.WriteModel { return mongo.NewInsertOneModel().SetDocument(doc) }
 	update := mongo.NewUpdateOneModel().SetFilter(bson.M{}).SetUpdate(bson.M{"$set": bson.M{"a": 1}}).SetUpsert(true)
-	v7, err := uuidgen.NewV7()
+	v7, err := uuidgen.NewV7Generator()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, src := range map[string]autoid.Source{
-		"used up":                 objectidgen.Sequence(bson.NewObjectID()),
+		"used up":                 objectidgen.NewSequence(bson.NewObjectID()),
 		"nil":                     autoid.SourceFunc(func() (any, error) { return nil, nil }),
 		"UUID, no representation": v7,
 	} {
@@ -211,7 +211,7 @@ func TestAutoIDNothingSent(t *testing.T) {
 			}
 		}
 	}
-	if _, err := autoid.Wrap(plain, objectidgen.Sequence()).InsertOne(ctx, bson.M{}); !errors.Is(err, objectidgen.ErrExhausted) {
+	if _, err := autoid.Wrap(plain, objectidgen.NewSequence()).InsertOne(ctx, bson.M{}); !errors.Is(err, objectidgen.ErrExhausted) {
 		t.Errorf("got %v", err)
 	}
 	if _, err := autoid.Wrap(plain, v7).InsertOne(ctx, bson.M{}); !errors.Is(err, uuidrep.ErrUnspecified) {
@@ -225,10 +225,11 @@ func TestAutoIDNothingSent(t *testing.T) {
 	}
 }
 
-// TestAutoIDDuplicates inserts in batches, ordered and unordered, from several goroutines, with a source that gives
-// some ids twice. Every id that a result acknowledges is stored with its document, and no id is acknowledged or stored
-// twice. What is stored without having been acknowledged stands behind a duplicate in an ordered batch: mongod stores
-// nothing there, FerretDB goes on to the end of the hundred that it inserts at once.
+// TestAutoIDDuplicates inserts ordered and unordered batches from several goroutines, with a source
+// that gives some ids twice. Every id that a result acknowledges is stored with its document, and
+// no id is acknowledged or stored twice. A document that is stored but not acknowledged follows a
+// duplicate in an ordered batch: mongod stores no such document, FerretDB completes the hundred
+// documents that it inserts at once.
 func TestAutoIDDuplicates(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 15*time.Minute)
 	defer cancel()
@@ -239,7 +240,8 @@ func TestAutoIDDuplicates(t *testing.T) {
 	}
 	plain, log := autoIDCollection(t, uuidrep.Unspecified)
 
-	// About every second batch meets an id that was given before: just before, or at any time since the start.
+	// About every second batch has an id that was given before: the previous one, or any earlier
+	// one.
 	var mu sync.Mutex
 	var given []bson.ObjectID
 	drawn, repeated := 0, 0
@@ -259,10 +261,10 @@ func TestAutoIDDuplicates(t *testing.T) {
 		return given[len(given)-1], nil
 	})
 
-	// place is a document: the batch, and the place in it.
+	// place is the place of a document: its batch, and its index in the batch.
 	type place struct{ Batch, Place int }
 	acknowledged := map[bson.ObjectID]place{}
-	behind := map[int]int{} // batch to the place of the first duplicate in it
+	behind := map[int]int{} // from a batch to the index of its first duplicate
 	failed := map[bool]int{}
 	var next atomic.Int64
 	start := time.Now()
@@ -359,7 +361,8 @@ func TestAutoIDDuplicates(t *testing.T) {
 		(time.Since(start) - inserting).Round(time.Millisecond))
 }
 
-// TestAutoIDClientBulkWrite looks at the octets of the command, and at its results where the server has it.
+// TestAutoIDClientBulkWrite tests the bytes of the command, and its results if the server supports
+// it.
 func TestAutoIDClientBulkWrite(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -397,7 +400,7 @@ func TestAutoIDClientBulkWrite(t *testing.T) {
 			t.Errorf("sent %v, want %v", got, bson.Raw(raw))
 		}
 	}
-	if mongotest.Lacks(err) { // server 7.0 knows the command, and answers that it doesn't support it
+	if mongotest.Lacks(err) { // server 7.0 knows the command, but does not support it
 		mongotest.Skip(t, "the server has no client-level bulk write")
 	}
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/bsonids/bsonids/integration/mongotest"
 )
 
-// changeEvent is what the test reads of a change event into native types.
+// changeEvent is a change event, decoded into native types.
 type changeEvent struct {
 	Token         bson.Raw `bson:"_id"`
 	OperationType string   `bson:"operationType"`
@@ -25,8 +25,9 @@ type changeEvent struct {
 	FullDocument item `bson:"fullDocument"`
 }
 
-// TestChangeEvent decodes an event without a server: native UUIDs in a struct and in a map, and a resume token of either
-// form that servers have sent, hexadecimal or binary, byte for byte. The binary one is of 16 octets here, as a UUID is.
+// TestChangeEvent decodes an event without a server: native UUIDs in a struct and in a map, and a
+// resume token, byte for byte. Servers have sent resume tokens in two forms, hexadecimal and
+// binary. The binary token here has 16 bytes, as a UUID has.
 func TestChangeEvent(t *testing.T) {
 	for _, r := range representations {
 		for name, token := range map[string]bson.D{
@@ -79,15 +80,15 @@ func TestChangeEvent(t *testing.T) {
 	}
 }
 
-// TestChangeStream: the events of a stream hold native UUIDs, a stage can match on one, and the resume token stays what
-// the server sent, so that a stream goes on from it.
+// TestChangeStream tests that the events of a stream hold native UUIDs, that a stage can match a
+// UUID, and that the resume token is not changed, so that a stream can resume after it.
 func TestChangeStream(t *testing.T) {
 	for _, r := range representations {
 		t.Run(r.rep.String(), func(t *testing.T) {
 			s := newServer(t)
 			s.Require(t, mongotest.ChangeStreams)
-			// A router holds an event back until every shard has written something later, if only what an idle one writes
-			// to its oplog every ten seconds.
+			// A router holds an event back until every shard has written something later. An idle
+			// shard writes to its oplog every ten seconds.
 			ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 			defer cancel()
 			coll := s.collection(r.rep, "items")
@@ -121,7 +122,8 @@ func TestChangeStream(t *testing.T) {
 					return err
 				}, 0},
 			} {
-				// Each event is read before the next operation: the document of an update is looked up when it is read.
+				// Each event is read before the next operation, because the document of an update
+				// is looked up when the event is read.
 				if err := step.do(); err != nil {
 					t.Fatal(err)
 				}
@@ -151,7 +153,7 @@ func TestChangeStream(t *testing.T) {
 					checkStored(t, stream.Current, r.stored, "fullDocument", "_id")
 				}
 
-				// The token, decoded raw, and through any and back.
+				// The token, decoded as a raw document, and decoded into any and encoded again.
 				sent := stream.Current.Lookup("_id").Document()
 				reg, err := bsoncodec.NewRegistry(r.rep)
 				if err != nil {
@@ -167,7 +169,8 @@ func TestChangeStream(t *testing.T) {
 					}
 				}
 				if i == 0 {
-					// The driver's own is one for the end of the batch where it has come to that.
+					// At the end of a batch, the driver's own token is the one for the end of the
+					// batch.
 					tokens = [2]bson.Raw{again, stream.ResumeToken()}
 				}
 			}

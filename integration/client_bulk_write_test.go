@@ -15,9 +15,10 @@ import (
 	"github.com/bsonids/bsonids/uuidrep"
 )
 
-// TestClientBulkWrite writes to two namespaces that hold UUIDs in different representations in one command. A client
-// has one registry, so the documents, filters and updates of the other namespace are encoded beforehand. What is sent is
-// checked octet by octet, which needs no server that knows the command; what it does, where the server does.
+// TestClientBulkWrite writes to two namespaces that hold UUIDs in different representations with
+// one command. A client has one registry, so the documents, filters and updates of the other
+// namespace are encoded before. The test compares the bytes of the command on every server, and the
+// result if the server supports the command.
 func TestClientBulkWrite(t *testing.T) {
 	s := newServer(t)
 	ctx := context30(t)
@@ -40,7 +41,8 @@ func TestClientBulkWrite(t *testing.T) {
 		return b
 	}
 	asIs := func(v any) any { return v }
-	// The same writes for both: given and generated ids, an update, an upsert, a replacement, a delete.
+	// The same writes for both namespaces: given and generated ids, an update, an upsert, a
+	// replacement, a delete.
 	writes := func(collection string, encode func(any) any) []mongo.ClientBulkWrite {
 		var all []mongo.ClientBulkWrite
 		for _, m := range []mongo.ClientWriteModel{
@@ -71,8 +73,8 @@ func TestClientBulkWrite(t *testing.T) {
 	if valuesErr != nil || len(values) != 10 {
 		t.Fatalf("operations %v, %v; bulk write: %v", ops, valuesErr, err)
 	}
-	// otherOctets are those of the other UUID: the test UUID's octets backwards, so each half of it backwards is the
-	// test UUID's other half.
+	// The other UUID has the bytes of the test UUID in reverse order, so each of its halves,
+	// reversed, is the other half of the test UUID.
 	otherJava := unhex("8899AABBCCDDEEFF0011223344556677")
 	for i, bin := range []struct{ test, other bson.Binary }{
 		{binary(4, octetsStandard), binary(4, unhex("FFEEDDCCBBAA99887766554433221100"))},

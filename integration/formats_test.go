@@ -16,13 +16,14 @@ import (
 	"github.com/bsonids/bsonids/autoid"
 	"github.com/bsonids/bsonids/clientopt"
 	"github.com/bsonids/bsonids/integration/mongotest"
+	"github.com/bsonids/bsonids/uuidgen"
 	"github.com/bsonids/bsonids/uuidgen/i3core"
 	"github.com/bsonids/bsonids/uuidgen/peabody01"
 	"github.com/bsonids/bsonids/uuidrep"
 )
 
-// formatClock gives a format's UUIDs their time: every fourth look at it is 1.234567891 s later, so that some share a
-// timestamp and, in 50 steps, all of its lower octets have changed.
+// formatClock is the clock of a format. Every fourth reading is 1.234567891 s after the one before,
+// so that some UUIDs share a timestamp and all low bytes of the timestamp have changed in 50 steps.
 type formatClock struct{ looks int }
 
 var formatEpoch = time.Date(2022, 2, 22, 19, 22, 22, 123456789, time.UTC)
@@ -61,9 +62,10 @@ func orderedFormats() []orderedFormat {
 	formats := []orderedFormat{{
 		name: "peabody01 v6",
 		source: func(now func() time.Time) (autoid.Source, error) {
-			return peabody01.NewV6(peabody01.WithClock(now))
+			return peabody01.NewV6Generator(peabody01.WithClock(now))
 		},
-		// Four UUIDs of one reading count up: the last is three ticks of 100 ns on.
+		// The four UUIDs of one reading count up: the last one is three ticks of 100 ns after the
+		// first.
 		bounds: func(from, to time.Time) (any, any, error) {
 			return pair(peabody01.MinV6At, peabody01.MaxV6At)(from, to.Add(300*time.Nanosecond))
 		},
@@ -71,14 +73,14 @@ func orderedFormats() []orderedFormat {
 	}}
 	for _, p := range []peabody01.Precision{peabody01.Millisecond, peabody01.Microsecond, peabody01.Nanosecond} {
 		encodings := []peabody01.Encoding{peabody01.RoundUp}
-		if p == peabody01.Millisecond { // the one where they differ most
+		if p == peabody01.Millisecond { // the precision at which they differ most
 			encodings = append(encodings, peabody01.Floor, peabody01.RawCount)
 		}
 		for _, e := range encodings {
 			formats = append(formats, orderedFormat{
 				name: fmt.Sprintf("peabody01 v7 %v %v", p, e),
 				source: func(now func() time.Time) (autoid.Source, error) {
-					return peabody01.NewV7(p, peabody01.WithEncoding(e), peabody01.WithMachineID(3, 8), peabody01.WithClock(now))
+					return peabody01.NewV7Generator(p, peabody01.WithEncoding(e), peabody01.WithMachineID(3, 8), peabody01.WithClock(now))
 				},
 				bounds: pair(
 					func(at time.Time) (uuid.UUID, error) { return peabody01.MinV7At(at, p, e) },
@@ -88,29 +90,42 @@ func orderedFormats() []orderedFormat {
 		}
 	}
 	for _, c := range []peabody01.Clock{
-		{Bits: 32, Tick: time.Second}, {Bits: 48, Tick: time.Millisecond},
+		{Bits: 32, Tick: time.Second}, {Bits: 44, SequenceBits: 20, Tick: time.Millisecond}, {Bits: 48, Tick: time.Millisecond},
 		{Bits: 60, Tick: 100, Epoch: time.Date(1582, 10, 15, 0, 0, 0, 0, time.UTC)}, {Bits: 64, Tick: 1},
 	} {
-		bound := func(f func(int, uint64) (uuid.UUID, error)) func(time.Time) (uuid.UUID, error) {
-			return func(at time.Time) (uuid.UUID, error) {
-				timestamp, err := c.Timestamp(at)
-				if err != nil {
-					return uuid.Nil, err
-				}
-				return f(c.Bits, timestamp)
-			}
-		}
 		formats = append(formats, orderedFormat{
 			name: fmt.Sprintf("peabody01 v8 %d bits", c.Bits),
 			source: func(now func() time.Time) (autoid.Source, error) {
-				return peabody01.NewV8(c, peabody01.WithClock(now))
+				return peabody01.NewV8Generator(c, peabody01.WithClock(now))
 			},
-			bounds: pair(bound(peabody01.MinV8), bound(peabody01.MaxV8)),
-			keep:   network, lose: swapped,
+			bounds: pair(
+				func(at time.Time) (uuid.UUID, error) { return peabody01.MinV8At(at, c) },
+				func(at time.Time) (uuid.UUID, error) { return peabody01.MaxV8At(at, c) }),
+			keep: network, lose: swapped,
+		})
+	}
+	for _, r := range swapped {
+		// The type of the ids determines their representation. The same holds for the bounds.
+		typed := func(u uuid.UUID) any {
+			if r == uuidrep.CSharpLegacy {
+				return uuidrep.CSharpLegacyUUID{UUID: u}
+			}
+			return uuidrep.JavaLegacyUUID{UUID: u}
+		}
+		formats = append(formats, orderedFormat{
+			name: "uuidgen v8 " + r.String(),
+			source: func(now func() time.Time) (autoid.Source, error) {
+				return uuidgen.NewV8Generator(r, uuidgen.WithClock(now))
+			},
+			bounds: func(from, to time.Time) (any, any, error) {
+				ids, err := uuidgen.ClosedV8(from, to, r)
+				return typed(ids.Min), typed(ids.Max), err
+			},
+			keep: append([]uuidrep.Representation{uuidrep.Unspecified}, append(network, swapped...)...),
 		})
 	}
 	return append(formats, orderedFormat{
-		// Its ids are csharpLegacy by their own type: no client loses the order.
+		// The type of the ids determines csharpLegacy, so no client loses the order.
 		name: "i3core sequential",
 		source: func(now func() time.Time) (autoid.Source, error) {
 			return i3core.NewSequentialGenerator(i3core.WithVersion(0xD), i3core.WithClock(now))
@@ -124,7 +139,7 @@ func orderedFormats() []orderedFormat {
 		},
 		keep: append([]uuidrep.Representation{uuidrep.Unspecified}, append(network, swapped...)...),
 	}, orderedFormat{
-		// Left to the registry, csharpLegacy is the one that keeps it.
+		// The registry determines the representation. Only csharpLegacy keeps the order.
 		name: "i3core sequential as uuid.UUID",
 		source: func(now func() time.Time) (autoid.Source, error) {
 			g, err := i3core.NewSequentialGenerator(i3core.WithVersion(0xD), i3core.WithClock(now))
@@ -142,7 +157,7 @@ func orderedFormats() []orderedFormat {
 	})
 }
 
-// formatCollection returns a collection whose client has that representation.
+// formatCollection returns a collection of a client with representation r.
 func formatCollection(t *testing.T, srv *mongotest.Server, r uuidrep.Representation, name string) *mongo.Collection {
 	t.Helper()
 	client, err := clientopt.Connect(srv.With("uuidRepresentation=" + r.String()))
@@ -157,7 +172,8 @@ func formatCollection(t *testing.T, srv *mongotest.Server, r uuidrep.Representat
 	return client.Database(srv.Database()).Collection(name)
 }
 
-// formatNumbers returns the numbers of the documents that a filter finds, in that order of _id.
+// formatNumbers returns the numbers of the documents that filter finds, sorted by _id in the given
+// direction.
 func formatNumbers(t *testing.T, coll *mongo.Collection, filter any, direction int) []int {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
@@ -177,8 +193,9 @@ func formatNumbers(t *testing.T, coll *mongo.Collection, filter any, direction i
 	return ns
 }
 
-// Documents come back sorted by _id in the order of their creation, and a range of time finds exactly those made in it,
-// through every client that keeps the order. Where a representation destroys it, that is seen too.
+// TestFormatsAsID tests that documents sort by _id in the order of their creation, and that a range
+// of time finds exactly the documents made in it, through every client that keeps the order. It
+// also tests that the other representations destroy the order.
 func TestFormatsAsID(t *testing.T) {
 	const documents = 200
 	srv := mongotest.Start(t)
@@ -238,7 +255,7 @@ func TestFormatsAsID(t *testing.T) {
 							t.Errorf("made in steps %v: %v, want %d to %d", span, got, want[0], want[len(want)-1])
 						}
 					}
-					// Before and after, there is nothing.
+					// There is nothing before and after.
 					for _, d := range []time.Duration{-time.Hour, time.Hour} {
 						low, high, err := f.bounds(formatEpoch.Add(d), formatEpoch.Add(d+time.Minute))
 						if err != nil {
@@ -255,7 +272,8 @@ func TestFormatsAsID(t *testing.T) {
 	}
 }
 
-// What a database holds of an i3core id is the class's memory, and it reads back as the id, through every client.
+// TestI3CoreMemoryStored tests that a database stores an i3core id as the memory of the class, and
+// that every client reads it back as the same id.
 func TestI3CoreMemoryStored(t *testing.T) {
 	srv := mongotest.Start(t)
 	for name, make := range map[string]func() (*i3core.Generator, error){

@@ -21,7 +21,7 @@ import (
 	"github.com/bsonids/bsonids/uuidrep"
 )
 
-// representations are the specification's table: what each setting writes for the test's UUID.
+// representations is the table of the specification: what each setting writes for the test UUID.
 var representations = []struct {
 	rep    uuidrep.Representation
 	stored bson.Binary
@@ -32,7 +32,7 @@ var representations = []struct {
 	{uuidrep.PythonLegacy, binary(3, octetsStandard)},
 }
 
-// item is a document with a UUID as its key, in an array, and in a subdocument.
+// item is a document with a UUID as its _id, in an array, and in an embedded document.
 type item struct {
 	ID   uuid.UUID   `bson:"_id"`
 	Refs []uuid.UUID `bson:"refs"`
@@ -71,7 +71,7 @@ func all[T any](t *testing.T, cursor *mongo.Cursor, err error) []T {
 	return docs
 }
 
-// TestOperations takes a UUID through every operation of a collection, in each representation.
+// TestOperations uses a UUID in every operation of a collection, in each representation.
 func TestOperations(t *testing.T) {
 	for _, r := range representations {
 		t.Run(r.rep.String(), func(t *testing.T) {
@@ -134,7 +134,8 @@ func TestOperations(t *testing.T) {
 			}
 
 			var distinct []uuid.UUID
-			// A deadline becomes maxTimeMS, which FerretDB refuses here; and Decode does not return an error of the command.
+			// A deadline becomes maxTimeMS, which FerretDB refuses here. Decode does not return an
+			// error of the command.
 			values := coll.Distinct(context.Background(), "sub.ref", bson.D{})
 			if err := values.Err(); err != nil {
 				t.Fatal(err)
@@ -163,13 +164,14 @@ func TestOperations(t *testing.T) {
 	}
 }
 
-// An update with array filters sends the representation in them too.
+// TestArrayFilters tests that an update encodes the UUIDs in its array filters with the
+// representation.
 func TestArrayFilters(t *testing.T) {
 	ctx := context30(t)
 	s := newServer(t)
 	sent := newRecorder()
 	coll := s.collection(uuidrep.JavaLegacy, "items", sent.option())
-	// Not every server runs them; what is sent is what matters.
+	// Some servers do not support array filters. The test is about the command that is sent.
 	_, err := coll.UpdateOne(ctx, bson.D{{Key: "_id", Value: testUUID}}, bson.D{{Key: "$set", Value: bson.D{{Key: "refs.$[r]", Value: uuid.Nil}}}},
 		options.UpdateOne().SetArrayFilters([]any{bson.D{{Key: "r", Value: testUUID}}}))
 	var commandErr mongo.CommandError
@@ -185,7 +187,7 @@ func TestArrayFilters(t *testing.T) {
 	checkStored(t, command, binary(3, make([]byte, 16)), "updates", "0", "u", "$set", "refs.$[r]")
 }
 
-// TestBulkWrite runs every model of a collection's bulk write.
+// TestBulkWrite runs every model of the bulk write of a collection.
 func TestBulkWrite(t *testing.T) {
 	for _, r := range representations {
 		t.Run(r.rep.String(), func(t *testing.T) {
@@ -211,8 +213,8 @@ func TestBulkWrite(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, upserted := range res.UpsertedIDs { // under the index that the server gave, and FerretDB gives another
-				if id, err := bsoncodec.Native(reg, upserted); err != nil || id != testUUID {
+			for _, upserted := range res.UpsertedIDs { // the key is the index that the server returned, and FerretDB returns a different one
+				if id, err := bsoncodec.DecodeNative(reg, upserted); err != nil || id != testUUID {
 					t.Errorf("UpsertedIDs: %v, native %v, %v", res.UpsertedIDs, id, err)
 				}
 			}
@@ -230,7 +232,7 @@ func TestBulkWrite(t *testing.T) {
 	}
 }
 
-// TestResultIDs shows which ids of a result are native, and what makes the others so.
+// TestResultIDs shows which ids of a result are native, and how to convert the others.
 func TestResultIDs(t *testing.T) {
 	for _, r := range representations {
 		t.Run(r.rep.String(), func(t *testing.T) {
@@ -253,14 +255,14 @@ func TestResultIDs(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if native, err := bsoncodec.Native(reg, update.UpsertedID); err != nil || native != id {
+			if native, err := bsoncodec.DecodeNative(reg, update.UpsertedID); err != nil || native != id {
 				t.Errorf("native UpsertedID: %v, %v; want %v", native, err, id)
 			}
 		})
 	}
 }
 
-// A collection that holds both subtypes is searched with one Binary of each.
+// TestInWithBothSubtypes searches a collection that holds both subtypes with one Binary of each.
 func TestInWithBothSubtypes(t *testing.T) {
 	ctx := context30(t)
 	s := newServer(t)
@@ -278,7 +280,8 @@ func TestInWithBothSubtypes(t *testing.T) {
 	if len(docs) != 2 || docs[0].Ref != u || docs[1].Ref != u {
 		t.Errorf("got %v", docs)
 	}
-	// Without AlsoDecode the same query is an error for the one that a UUID field cannot read.
+	// Without AlsoDecode, the same query is an error, because a UUID field cannot be decoded from
+	// the other subtype.
 	cursor, err = s.collection(uuidrep.Standard, "mixed").Find(ctx, bson.M{"ref": bson.M{"$in": bson.A{u, legacy}}})
 	if err != nil {
 		t.Fatal(err)
@@ -290,7 +293,8 @@ func TestInWithBothSubtypes(t *testing.T) {
 	}
 }
 
-// TestUnspecifiedSendsNothing: an operation with a UUID fails before anything reaches the server, and says what to do.
+// TestUnspecifiedSendsNothing tests that an operation with a UUID fails before anything is sent to
+// the server, and that the error says what to do.
 func TestUnspecifiedSendsNothing(t *testing.T) {
 	s := newServer(t)
 	for name, op := range map[string]func(context.Context, *mongo.Collection) error{
@@ -356,7 +360,8 @@ func TestUnspecifiedSendsNothing(t *testing.T) {
 	}
 }
 
-// The errors of the codecs reach the caller through those of the driver.
+// TestErrorsThroughTheDriver tests that the errors of the codecs reach the caller through the
+// errors of the driver.
 func TestErrorsThroughTheDriver(t *testing.T) {
 	ctx := context30(t)
 	s := newServer(t)
@@ -388,7 +393,8 @@ func TestErrorsThroughTheDriver(t *testing.T) {
 	}
 }
 
-// Two clients with different settings, and a registry set for one collection, live in one process.
+// TestSettingsSideBySide uses two clients with different settings, and a registry for one
+// collection, in one process.
 func TestSettingsSideBySide(t *testing.T) {
 	ctx := context30(t)
 	s := newServer(t)
@@ -448,7 +454,7 @@ func TestGridFS(t *testing.T) {
 	}
 }
 
-// A session carries the registry of its client.
+// TestSession tests that a session uses the registry of its client.
 func TestSession(t *testing.T) {
 	ctx := context30(t)
 	s := newServer(t)
@@ -472,7 +478,7 @@ func TestSession(t *testing.T) {
 	checkStored(t, s.stored("items")[0], binary(3, octetsJava), "_id")
 }
 
-// Another UUID library's type, registered, is a UUID everywhere.
+// TestGofrsUUID registers the UUID type of another library and uses it in every operation.
 func TestGofrsUUID(t *testing.T) {
 	type doc struct {
 		ID    gofrs.UUID            `bson:"_id"`

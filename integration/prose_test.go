@@ -22,7 +22,7 @@ import (
 	"github.com/bsonids/bsonids/uuidrep"
 )
 
-// The UUID of the specification's test plan and its octets in each order.
+// The UUID of the test plan of the specification, and its bytes in each order.
 var (
 	testUUID = uuid.MustParse("00112233-4455-6677-8899-aabbccddeeff")
 
@@ -43,14 +43,14 @@ func binary(subtype byte, octets []byte) bson.Binary {
 	return bson.Binary{Subtype: subtype, Data: octets}
 }
 
-// context30 returns a context that ends before a test that hangs does.
+// context30 returns a context with a timeout of 30 seconds.
 func context30(t *testing.T) context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	t.Cleanup(cancel)
 	return ctx
 }
 
-// server is a test's server, seen through clients of several settings.
+// server is the server of a test and connects clients with different settings.
 type server struct {
 	*mongotest.Server
 	t *testing.T
@@ -58,14 +58,15 @@ type server struct {
 
 func newServer(t *testing.T) *server { return &server{mongotest.Start(t), t} }
 
-// collection returns a collection through a client whose connection string sets uuidRepresentation to rep.
+// collection returns a collection through a client whose connection string sets uuidRepresentation
+// to rep.
 func (s *server) collection(rep uuidrep.Representation, name string, opts ...clientopt.Option) *mongo.Collection {
 	s.t.Helper()
 	client, err := clientopt.Connect(s.With("uuidRepresentation="+rep.String()), opts...)
 	return s.collectionOf(client, err, name)
 }
 
-// plain returns a collection through the driver alone, which tells what the server holds.
+// plain returns a collection through the driver alone, to read what the server holds.
 func (s *server) plain(name string) *mongo.Collection {
 	s.t.Helper()
 	client, err := mongo.Connect(options.Client().ApplyURI(s.URI()))
@@ -87,7 +88,7 @@ func (s *server) collectionOf(client *mongo.Client, err error, name string) *mon
 	return client.Database(s.Database()).Collection(name)
 }
 
-// stored returns the documents that the server holds in the collection, as they are, by _id.
+// stored returns the raw documents that the server holds in the collection, sorted by _id.
 func (s *server) stored(name string) []bson.Raw {
 	s.t.Helper()
 	ctx := context30(s.t)
@@ -134,7 +135,7 @@ func (r *recorder) count() int {
 	return len(r.sent)
 }
 
-// last returns the last command of the name, empty where there is none.
+// last returns the last command with the given name, or an empty document if there is none.
 func (r *recorder) last(name string) bson.Raw {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -146,8 +147,8 @@ func (r *recorder) last(name string) bson.Raw {
 	return bson.Raw{5, 0, 0, 0, 0}
 }
 
-// TestExplicitEncoding is the specification's test plan, "Explicit encoding": the Binary is made, stored, and read back
-// as the server holds it.
+// TestExplicitEncoding is the "Explicit encoding" part of the test plan of the specification: the
+// Binary is made, stored, and read back as the server holds it.
 func TestExplicitEncoding(t *testing.T) {
 	s := newServer(t)
 	for _, tt := range []struct {
@@ -184,7 +185,8 @@ func newBinary(r uuidrep.Representation) func() (bson.Binary, error) {
 	return func() (bson.Binary, error) { return uuidrep.NewBinaryWithRepresentation(testUUID, r) }
 }
 
-// TestExplicitDecoding is the specification's test plan, "Explicit Decoding", of what the driver read from a server.
+// TestExplicitDecoding is the "Explicit Decoding" part of the test plan of the specification, with
+// values that the driver read from a server.
 func TestExplicitDecoding(t *testing.T) {
 	s := newServer(t)
 	asUUID := uuidrep.AsUUID
@@ -237,7 +239,7 @@ func TestExplicitDecoding(t *testing.T) {
 	}
 }
 
-// TestImplicitEncoding is the specification's test plan, "Implicit encoding".
+// TestImplicitEncoding is the "Implicit encoding" part of the test plan of the specification.
 func TestImplicitEncoding(t *testing.T) {
 	s := newServer(t)
 	for _, tt := range []struct {
@@ -246,7 +248,7 @@ func TestImplicitEncoding(t *testing.T) {
 		want bson.Binary
 	}{
 		{"1a", uuidrep.JavaLegacy, binary(3, octetsJava)},
-		{"2a", uuidrep.CSharpLegacy, binary(3, octetsCSharp)}, // "charpLegacy" in the document is a misprint
+		{"2a", uuidrep.CSharpLegacy, binary(3, octetsCSharp)}, // the specification says "charpLegacy", which is a misprint
 		{"3a", uuidrep.PythonLegacy, binary(3, octetsStandard)},
 		{"4a", uuidrep.Standard, binary(4, octetsStandard)},
 	} {
@@ -276,7 +278,7 @@ func TestImplicitEncoding(t *testing.T) {
 	})
 }
 
-// TestImplicitDecoding is the specification's test plan, "Implicit Decoding".
+// TestImplicitDecoding is the "Implicit Decoding" part of the test plan of the specification.
 func TestImplicitDecoding(t *testing.T) {
 	s := newServer(t)
 	standard := binary(4, octetsStandard)
@@ -284,15 +286,16 @@ func TestImplicitDecoding(t *testing.T) {
 		id       string
 		rep      uuidrep.Representation
 		legacy   bson.Binary
-		standard any // that the field of this name is read as
-		want     any // that the field legacy is read as
+		standard any // the expected value of the field standard
+		want     any // the expected value of the field legacy
 	}{
 		{"1", uuidrep.JavaLegacy, binary(3, octetsJava), standard, testUUID},
 		{"1/csharpLegacy", uuidrep.CSharpLegacy, binary(3, octetsCSharp), standard, testUUID},
 		{"1/pythonLegacy", uuidrep.PythonLegacy, binary(3, octetsStandard), standard, testUUID},
 		{"2", uuidrep.Standard, binary(3, octetsStandard), testUUID, binary(3, octetsStandard)},
-		// The document has test 3 repeated with the client set to csharpLegacy and pythonLegacy, against its own table;
-		// the client stays unspecified and the legacy field varies.
+		// The specification repeats test 3 with the client set to csharpLegacy and pythonLegacy,
+		// which contradicts its own table. Here the client stays unspecified and the legacy field
+		// changes.
 		{"3", uuidrep.Unspecified, binary(3, octetsStandard), standard, binary(3, octetsStandard)},
 		{"3/csharpLegacy", uuidrep.Unspecified, binary(3, octetsCSharp), standard, binary(3, octetsCSharp)},
 		{"3/pythonLegacy", uuidrep.Unspecified, binary(3, octetsStandard), standard, binary(3, octetsStandard)},

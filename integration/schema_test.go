@@ -14,8 +14,8 @@ import (
 
 const codeDocumentValidationFailure = 121
 
-// TestJSONSchema: a schema made with native UUIDs holds them as the client stores them, and so accepts what a client of
-// the same setting inserts and refuses every other form.
+// TestJSONSchema tests that a schema with native UUIDs holds them as the client stores them. The
+// schema accepts the documents of a client with the same setting and refuses every other form.
 func TestJSONSchema(t *testing.T) {
 	for _, r := range representations {
 		t.Run(r.rep.String(), func(t *testing.T) {

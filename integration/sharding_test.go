@@ -12,7 +12,8 @@ import (
 	"github.com/bsonids/bsonids/uuidrep"
 )
 
-// TestSharding: a collection sharded by a UUID is split at one, and a UUID finds its shard, in each representation.
+// TestSharding splits a collection that is sharded by a UUID at one UUID, and tests that queries by
+// UUID find the right shard, in each representation.
 func TestSharding(t *testing.T) {
 	for _, r := range representations {
 		t.Run(r.rep.String(), func(t *testing.T) {
@@ -33,8 +34,9 @@ func TestSharding(t *testing.T) {
 			run(bson.D{{Key: "enableSharding", Value: s.Database()}})
 			run(bson.D{{Key: "shardCollection", Value: ns}, {Key: "key", Value: bson.D{{Key: "_id", Value: 1}}}})
 
-			// Values that are stored with a first octet from 0x80 on go to the other shard. Which octet of the UUID that
-			// is, the table's test UUID tells, whose octets 0x00, 0x11, … 0xFF name their places.
+			// Values whose first stored byte is 0x80 or higher go to the other shard. The table's
+			// test UUID tells which byte of the UUID is stored first: its bytes 0x00, 0x11, … 0xFF
+			// name their indexes.
 			first := r.stored.Data[0] >> 4
 			var middle uuid.UUID
 			middle[first] = 0x80
@@ -115,7 +117,8 @@ func TestSharding(t *testing.T) {
 				}
 			}
 			if r.rep == uuidrep.Standard {
-				// The same UUID in another representation is another key, which may belong to the other shard.
+				// The same UUID in another representation is another key, which may belong to the
+				// other shard.
 				if n, err := s.collection(uuidrep.JavaLegacy, "items").CountDocuments(ctx, bson.M{"_id": ids[0]}); err != nil || n != 0 {
 					t.Errorf("found %d in another representation, %v", n, err)
 				}

@@ -14,10 +14,10 @@ import (
 	"github.com/bsonids/bsonids/uuidgen"
 )
 
-// TestTransaction writes given and generated UUID ids inside a transaction, in every way that inserts, and ends it both
-// ways.
+// TestTransaction inserts documents with given and generated UUID ids inside a transaction with
+// every method, and commits and aborts it.
 func TestTransaction(t *testing.T) {
-	gen, err := uuidgen.NewV7()
+	gen, err := uuidgen.NewV7Generator()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,10 +75,10 @@ func TestTransaction(t *testing.T) {
 					}
 					for _, doc := range s.stored("items") {
 						subtype, octets := doc.Lookup("_id").Binary()
-						// The table's order of octets, undone: each is its own inverse.
+						// Undo the byte order of the table. Each order is its own inverse.
 						var id uuid.UUID
 						for i, o := range r.stored.Data {
-							id[int(o>>4)] = octets[i] // 0x00, 0x11, … 0xFF: each octet of the test UUID names its place
+							id[int(o>>4)] = octets[i] // 0x00, 0x11, … 0xFF: each byte of the test UUID names its index
 						}
 						if subtype != r.stored.Subtype || !want[id] {
 							t.Errorf("the server holds subtype %d, %X, which is none of %v", subtype, octets, ids)
@@ -94,7 +94,8 @@ func TestTransaction(t *testing.T) {
 	}
 }
 
-// insertEveryWay inserts one document with the specification's UUID and five without an id.
+// insertEveryWay inserts one document with the test UUID of the specification and five without an
+// id.
 func insertEveryWay(ctx context.Context, coll *autoid.Collection) ([]any, error) {
 	var ids []any
 	one, err := coll.InsertOne(ctx, bson.M{"_id": testUUID})
@@ -129,7 +130,8 @@ func insertEveryWay(ctx context.Context, coll *autoid.Collection) ([]any, error)
 	return append(ids, one.InsertedID), nil
 }
 
-// TestTransactionRunAgain: a transaction that the driver runs a second time inserts its Documents with the same ids.
+// TestTransactionRunAgain tests that a transaction that the driver runs a second time inserts its
+// Documents with the same ids.
 func TestTransactionRunAgain(t *testing.T) {
 	s := newServer(t)
 	s.Require(t, mongotest.Transactions)
@@ -139,7 +141,7 @@ func TestTransactionRunAgain(t *testing.T) {
 	if err := coll.Database().CreateCollection(ctx, "items"); err != nil {
 		t.Fatal(err)
 	}
-	gen, err := uuidgen.NewV7()
+	gen, err := uuidgen.NewV7Generator()
 	if err != nil {
 		t.Fatal(err)
 	}

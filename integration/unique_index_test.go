@@ -11,8 +11,9 @@ import (
 	"github.com/bsonids/bsonids/integration/mongotest"
 )
 
-// TestUniqueIndex: a unique index knows a UUID again in the representation it was stored in, and only in that: the four
-// representations of one UUID are four values, unless subtype and octets are the same.
+// TestUniqueIndex tests that a unique index refuses a UUID that it has in the same representation,
+// and only in the same one: the four representations of one UUID are four values, unless subtype
+// and bytes are equal.
 func TestUniqueIndex(t *testing.T) {
 	for _, field := range []string{"_id", "u"} {
 		t.Run(field, func(t *testing.T) {
@@ -31,7 +32,8 @@ func TestUniqueIndex(t *testing.T) {
 				return err
 			}
 			for r := range representations {
-				// Each has a UUID of its own here, so that a server may confuse the subtypes.
+				// Each representation has a UUID of its own, because a server may ignore the
+				// subtype.
 				u := uuid.New()
 				if err := insert(r, u); err != nil {
 					t.Fatal(err)
@@ -52,7 +54,8 @@ func TestUniqueIndex(t *testing.T) {
 					t.Errorf("%v again: %v, want a duplicate key", representations[r].rep, err)
 				}
 			}
-			// All octets alike: every order is the same, and the three legacy representations are one value.
+			// All bytes are equal, so every order is the same, and the three legacy representations
+			// are one value.
 			var alike uuid.UUID
 			for i := range alike {
 				alike[i] = 0x5A

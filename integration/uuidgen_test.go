@@ -19,7 +19,8 @@ import (
 	"github.com/bsonids/bsonids/uuidrep"
 )
 
-// uuidGenerator is a generator with a time, and the bounds of an instant.
+// uuidGenerator is a generator with a given clock, and the functions that return the bounds of an
+// instant.
 type uuidGenerator struct {
 	name     string
 	make     func(...uuidgen.Option) (*uuidgen.Generator, error)
@@ -27,12 +28,12 @@ type uuidGenerator struct {
 }
 
 var timedUUIDs = []uuidGenerator{
-	{"v6", uuidgen.NewV6, uuidgen.MinV6At, uuidgen.MaxV6At},
-	{"v7", uuidgen.NewV7, uuidgen.MinV7At, uuidgen.MaxV7At},
+	{"v6", uuidgen.NewV6Generator, uuidgen.MinV6At, uuidgen.MaxV6At},
+	{"v7", uuidgen.NewV7Generator, uuidgen.MinV7At, uuidgen.MaxV7At},
 }
 
-// dayClock makes every ten documents 2 h 46 min 40.1 s apart, from noon on: of 200 documents 48 lie in each of the middle
-// days.
+// dayClock advances by 2 h 46 min 40.1 s after every ten documents, starting at noon. Of 200
+// documents, each of the middle days has 48.
 type dayClock struct {
 	mu    sync.Mutex
 	looks int
@@ -51,8 +52,9 @@ func (c *dayClock) now() time.Time {
 	return c.at(c.looks - 1)
 }
 
-// Documents come back sorted by _id in the order they were made, through the representations that keep the octets; the
-// others show why they should not be chosen.
+// TestUUIDsAsID tests that documents sort by _id in the order in which they were made, in the
+// representations that keep the order of the bytes. It also tests that the other representations do
+// not keep the order.
 func TestUUIDsAsID(t *testing.T) {
 	const documents = 200
 	srv := mongotest.Start(t)
@@ -101,8 +103,9 @@ func TestUUIDsAsID(t *testing.T) {
 					t.Fatalf("sorted by _id: %v", got)
 				}
 
-				// "Made on that day", as a half-open range of the lower bounds, and, as a closed one, up to the last
-				// instant before the next day. The expected documents come from the clock, not from the ids.
+				// The documents made on that day, as a half-open range of lower bounds, and as a
+				// closed range up to the last instant before the next day. The expected documents
+				// come from the clock, not from the ids.
 				first := time.Date(2026, 2, 25, 0, 0, 0, 0, time.UTC)
 				for day := range 6 {
 					from, to := first.AddDate(0, 0, day), first.AddDate(0, 0, day+1)
@@ -139,7 +142,7 @@ func TestUUIDsAsID(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				// Ten ids of one reading count up, in version 6 by 100 ns each.
+				// The ten ids of one reading count up. In version 6 they are 100 ns apart.
 				high, err := g.max(clock.at(50).Add(900 * time.Nanosecond))
 				if err != nil {
 					t.Fatal(err)
@@ -153,8 +156,9 @@ func TestUUIDsAsID(t *testing.T) {
 	}
 }
 
-// With the system's clock and several goroutines at one generator, a document that was there before another was begun
-// sorts before it, and what was made since an instant is exactly what a query for it finds.
+// TestUUIDsAsIDConcurrently uses the system clock and several goroutines with one generator. A
+// document that was inserted before another was started sorts before it, and a query for the ids
+// since an instant finds exactly the documents made since then.
 func TestUUIDsAsIDConcurrently(t *testing.T) {
 	srv := mongotest.Start(t)
 	for _, g := range timedUUIDs {
@@ -180,7 +184,8 @@ func TestUUIDsAsIDConcurrently(t *testing.T) {
 				wg.Wait()
 			}
 			insert(0)
-			// A later millisecond, since the bounds of version 7 know no less.
+			// Wait for a later millisecond, because the bounds of version 7 have a precision of one
+			// millisecond.
 			between := time.Now().Add(time.Millisecond)
 			for time.Now().Truncate(time.Millisecond).Before(between.Truncate(time.Millisecond)) {
 			}
@@ -203,11 +208,12 @@ func TestUUIDsAsIDConcurrently(t *testing.T) {
 	}
 }
 
-// An id of every version is reported, stored and found as the generator made it.
+// TestUUIDsStored tests that an id of every version is reported, stored and found as the generator
+// made it.
 func TestUUIDsStored(t *testing.T) {
 	srv := mongotest.Start(t)
 	for version, newGenerator := range map[uuid.Version]func(...uuidgen.Option) (*uuidgen.Generator, error){
-		4: uuidgen.NewV4, 6: uuidgen.NewV6, 7: uuidgen.NewV7,
+		4: uuidgen.NewV4Generator, 6: uuidgen.NewV6Generator, 7: uuidgen.NewV7Generator,
 	} {
 		for _, r := range []uuidrep.Representation{uuidrep.Standard, uuidrep.PythonLegacy, uuidrep.JavaLegacy, uuidrep.CSharpLegacy} {
 			t.Run(version.String()+"/"+r.String(), func(t *testing.T) {
@@ -245,11 +251,12 @@ func TestUUIDsStored(t *testing.T) {
 	}
 }
 
-// An error of the source is the insert's error, and no document is there.
+// TestUUIDSourceFails tests that an error of the source is the error of the insert, and that no
+// document is stored.
 func TestUUIDSourceFails(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
-	ids, err := uuidgen.NewV7(uuidgen.WithClock(func() time.Time { return time.Unix(-1, 0) }))
+	ids, err := uuidgen.NewV7Generator(uuidgen.WithClock(func() time.Time { return time.Unix(-1, 0) }))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -262,14 +269,15 @@ func TestUUIDSourceFails(t *testing.T) {
 	}
 }
 
-// Another implementation reads the times of our ids, and Time reads its.
+// TestUUIDTimesOfAnother tests that another implementation reads the times of our ids, and that
+// Time reads its times.
 func TestUUIDTimesOfAnother(t *testing.T) {
 	rnd := mathrand.New(mathrand.NewPCG(1, 2))
 	for range 5000 {
 		at := time.Unix(rnd.Int64N(9e9), rnd.Int64N(1e9)).UTC()
 		clock := uuidgen.WithClock(func() time.Time { return at })
 
-		v6, err := uuidgen.NewV6(clock)
+		v6, err := uuidgen.NewV6Generator(clock)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -284,7 +292,7 @@ func TestUUIDTimesOfAnother(t *testing.T) {
 		if got, err := stamp.Time(); err != nil || !got.Equal(at.Truncate(100)) {
 			t.Fatalf("gofrs reads %v, %v from %v of %v", got, err, u, at)
 		}
-		v7, err := uuidgen.NewV7(clock)
+		v7, err := uuidgen.NewV7Generator(clock)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -308,9 +316,78 @@ func TestUUIDTimesOfAnother(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got, err := uuidgen.Time(uuid.UUID(u)); err != nil || !got.Equal(at.Truncate(tt.unit)) {
+			if got, err := uuidgen.Time(uuid.UUID(u)); err != nil || !got.Truncate(tt.unit).Equal(at.Truncate(tt.unit)) {
 				t.Fatalf("%s: %v, %v from %v of %v", name, got, err, u, at)
 			}
+		}
+	}
+}
+
+// TestUUIDFilters tests that the filter of a range finds the documents of a span of time in every
+// representation that keeps the order.
+func TestUUIDFilters(t *testing.T) {
+	srv := mongotest.Start(t)
+	for name, f := range map[string]struct {
+		make   func(now func() time.Time) (*uuidgen.Generator, error)
+		ranges func(from, to time.Time) (uuidgen.Range, error)
+		keep   []uuidrep.Representation
+	}{
+		"v6": {func(now func() time.Time) (*uuidgen.Generator, error) {
+			return uuidgen.NewV6Generator(uuidgen.WithClock(now))
+		}, uuidgen.HalfOpenV6, []uuidrep.Representation{uuidrep.Standard, uuidrep.PythonLegacy}},
+		"v7": {func(now func() time.Time) (*uuidgen.Generator, error) {
+			return uuidgen.NewV7Generator(uuidgen.WithClock(now))
+		}, uuidgen.HalfOpenV7, []uuidrep.Representation{uuidrep.Standard, uuidrep.PythonLegacy}},
+		"v8 csharpLegacy": {func(now func() time.Time) (*uuidgen.Generator, error) {
+			return uuidgen.NewV8Generator(uuidrep.CSharpLegacy, uuidgen.WithClock(now))
+		}, func(from, to time.Time) (uuidgen.Range, error) {
+			return uuidgen.HalfOpenV8(from, to, uuidrep.CSharpLegacy)
+		}, []uuidrep.Representation{uuidrep.CSharpLegacy}},
+		"v8 javaLegacy": {func(now func() time.Time) (*uuidgen.Generator, error) {
+			return uuidgen.NewV8Generator(uuidrep.JavaLegacy, uuidgen.WithClock(now))
+		}, func(from, to time.Time) (uuidgen.Range, error) {
+			return uuidgen.HalfOpenV8(from, to, uuidrep.JavaLegacy)
+		}, []uuidrep.Representation{uuidrep.JavaLegacy}},
+	} {
+		for _, r := range f.keep {
+			t.Run(name+"/"+r.String(), func(t *testing.T) {
+				ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+				defer cancel()
+				var clock dayClock
+				ids, err := f.make(clock.now)
+				if err != nil {
+					t.Fatal(err)
+				}
+				coll := formatCollection(t, srv, r, "filters"+name+r.String())
+				var docs []any
+				for n := range 100 {
+					id, err := ids.NewUUID()
+					if err != nil {
+						t.Fatal(err)
+					}
+					docs = append(docs, bson.D{{Key: "n", Value: n}, {Key: "made", Value: id}})
+				}
+				if _, err := coll.InsertMany(ctx, docs); err != nil {
+					t.Fatal(err)
+				}
+				made, err := f.ranges(clock.at(20), clock.at(70))
+				if err != nil {
+					t.Fatal(err)
+				}
+				filter, err := made.Filter("made", r)
+				if err != nil {
+					t.Fatal(err)
+				}
+				got := formatNumbers(t, coll, filter, 1)
+				slices.Sort(got)
+				var want []int
+				for n := 20; n < 70; n++ {
+					want = append(want, n)
+				}
+				if !slices.Equal(got, want) {
+					t.Errorf("%v: %v, want 20 to 69", filter, got)
+				}
+			})
 		}
 	}
 }

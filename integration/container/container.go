@@ -1,5 +1,6 @@
-// Package container runs a MongoDB server in a container: a single-node replica set of BSONIDS_MONGO_IMAGE, mongo:8 by
-// default. An image whose server has no replica sets, such as the one that build.sh makes, runs without.
+// Package container runs a MongoDB server in a container: a single-node replica set of the image
+// BSONIDS_MONGO_IMAGE, mongo:8 by default. If the server of the image does not support replica
+// sets, as the server of the image that build.sh makes, it runs as a standalone server.
 package container
 
 import (
@@ -21,7 +22,7 @@ import (
 )
 
 const (
-	// DefaultImage is the image where BSONIDS_MONGO_IMAGE is not set.
+	// DefaultImage is the image if BSONIDS_MONGO_IMAGE is not set.
 	DefaultImage = "mongo:8"
 
 	replicaSet = "rs0"
@@ -37,7 +38,7 @@ func Image() string {
 	return DefaultImage
 }
 
-// Container is a container with a server. Its methods must not be called at the same time.
+// Container is a container with a server. Its methods must not be called concurrently.
 type Container struct {
 	c     testcontainers.Container
 	addr  string
@@ -51,12 +52,13 @@ type Container struct {
 // Option changes how Start starts a container.
 type Option func(*Container)
 
-// WithVolume keeps the data in the named volume, which is made where it doesn't exist and stays when the container goes.
+// WithVolume keeps the data in the named volume. The volume is created if it does not exist. It is
+// not removed with the container.
 func WithVolume(name string) Option { return func(c *Container) { c.volume = name } }
 
-// Start starts a container and returns once its server takes writes, at most two minutes later (pulling the image not
-// included). On an error no container is left, and the error has the end of its log. The program must have called
-// Guard.
+// Start starts a container and returns when its server accepts writes, at most two minutes after
+// the image is available. If it fails, it removes the container, and the error contains the end of
+// the log. The program must have called Guard.
 func Start(ctx context.Context, opts ...Option) (_ *Container, err error) {
 	if !guarded {
 		return nil, errors.New("container: Start before Guard")
@@ -72,7 +74,7 @@ func Start(ctx context.Context, opts ...Option) (_ *Container, err error) {
 	custom := []testcontainers.ContainerCustomizer{
 		testcontainers.WithCmdArgs(c.args...),
 		testcontainers.WithLifecycleHooks(testcontainers.ContainerLifecycleHooks{
-			// As early as there is something to remove.
+			// Start the guard as soon as the container exists.
 			PostCreates: []testcontainers.ContainerHook{func(_ context.Context, created testcontainers.Container) (err error) {
 				c.guard, err = startGuard(created.GetContainerID())
 				c.created(created.GetContainerID())
@@ -101,7 +103,7 @@ func Start(ctx context.Context, opts ...Option) (_ *Container, err error) {
 	return c, nil
 }
 
-// Health returns an error where no engine answers. Testcontainers panics there.
+// Health returns an error if no container engine answers. In that case testcontainers panics.
 func Health(ctx context.Context) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -119,14 +121,15 @@ func Health(ctx context.Context) (err error) {
 	return nil
 }
 
-// Addr returns the address of the server's mapped port, host and port. It changes when the container is started again.
+// Addr returns the address of the server's mapped port, as host:port. Restart changes it.
 func (c *Container) Addr() string { return c.addr }
 
-// URI returns the server's connection string. It connects directly: the replica set's own name for its member means
-// nothing outside the container.
+// URI returns the connection string. It connects directly, because the name of the member in the
+// replica set is not valid outside the container.
 func (c *Container) URI() string { return "mongodb://" + c.addr + "/?directConnection=true" }
 
-// ready finds the mapped port, makes a replica set of the server where it can be one, and waits until it takes writes.
+// ready finds the mapped port, initiates the replica set if the server supports it, and waits until
+// the server accepts writes.
 func (c *Container) ready(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
@@ -138,7 +141,7 @@ func (c *Container) ready(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if host == "localhost" { // which may mean ::1 first, where the engine maps no port
+	if host == "localhost" { // it may resolve to ::1 first, and the engine maps no port there
 		host = "127.0.0.1"
 	}
 	c.addr = net.JoinHostPort(host, mapped.Port())
@@ -157,7 +160,7 @@ const (
 )
 
 func writable(ctx context.Context, admin *mongo.Database) error {
-	// The member is known by a name that holds inside the container after every start.
+	// This name of the member is valid inside the container after every start.
 	initiate := bson.D{{Key: "replSetInitiate", Value: bson.D{
 		{Key: "_id", Value: replicaSet},
 		{Key: "members", Value: bson.A{bson.D{{Key: "_id", Value: 0}, {Key: "host", Value: "127.0.0.1:27017"}}}},
@@ -188,11 +191,11 @@ func writable(ctx context.Context, admin *mongo.Database) error {
 	}
 }
 
-// stopTimeout is how long a server may take to stop before the engine kills it. mongod, as the only member of its replica
-// set, looks 15 seconds for another one that could take its place, which is longer than an engine's own ten.
+// stopTimeout is the time a server may take to stop before the engine kills it. The only member of
+// a replica set waits for a successor for 15 seconds, and the default of the engines is 10 seconds.
 const stopTimeout = time.Minute
 
-// Stop ends the server the orderly way. Restart starts it again.
+// Stop stops the server with SIGTERM. Restart starts it again.
 func (c *Container) Stop(ctx context.Context) error {
 	timeout := stopTimeout
 	if err := c.c.Stop(ctx, &timeout); err != nil {
@@ -201,7 +204,7 @@ func (c *Container) Stop(ctx context.Context) error {
 	return nil
 }
 
-// Kill ends the server with SIGKILL. Restart starts it again.
+// Kill stops the server with SIGKILL. Restart starts it again.
 func (c *Container) Kill(ctx context.Context) error {
 	err := withClient(ctx, func(client *testcontainers.DockerClient) error {
 		stopped, failed := client.ContainerWait(ctx, c.c.GetContainerID(), dockercontainer.WaitConditionNotRunning)
@@ -221,8 +224,8 @@ func (c *Container) Kill(ctx context.Context) error {
 	return nil
 }
 
-// Restart starts a stopped or killed server on the data that it has, and returns once it takes writes. Its address is
-// another one.
+// Restart starts a stopped or killed server with the same data, and returns when it accepts writes.
+// Its address changes.
 func (c *Container) Restart(ctx context.Context) error {
 	err := withClient(ctx, func(client *testcontainers.DockerClient) error {
 		return client.ContainerStart(ctx, c.c.GetContainerID(), dockercontainer.StartOptions{})
@@ -236,7 +239,8 @@ func (c *Container) Restart(ctx context.Context) error {
 	return nil
 }
 
-// Terminate removes the container, running or not, with its data unless that is in a named volume.
+// Terminate removes the container, running or not. It also removes the data unless they are in a
+// named volume.
 func (c *Container) Terminate(ctx context.Context) error {
 	var err error
 	if c.c != nil {
@@ -247,7 +251,7 @@ func (c *Container) Terminate(ctx context.Context) error {
 	return errors.Join(err, c.guard.release(err == nil))
 }
 
-// RemoveVolume removes a volume of WithVolume, which no container may use any more.
+// RemoveVolume removes a volume of WithVolume. No container may use the volume.
 func RemoveVolume(ctx context.Context, name string) error {
 	err := withClient(ctx, func(client *testcontainers.DockerClient) error {
 		return client.VolumeRemove(ctx, name, true)
@@ -258,7 +262,7 @@ func RemoveVolume(ctx context.Context, name string) error {
 	return nil
 }
 
-// Log returns what the server has logged.
+// Log returns the log of the server.
 func (c *Container) Log(ctx context.Context) (string, error) {
 	r, err := c.c.Logs(ctx)
 	if err != nil {
@@ -272,7 +276,7 @@ func (c *Container) Log(ctx context.Context) (string, error) {
 	return string(b), nil
 }
 
-// quotedLog returns the end of the log for an error's text, or nothing where there is no log.
+// quotedLog returns the end of the log for the text of an error. It is empty if there is no log.
 func (c *Container) quotedLog() string {
 	if c.c == nil {
 		return ""

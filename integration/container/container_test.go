@@ -29,7 +29,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// need skips the test where containers were not asked for. Where they were, everything that is missing is a failure.
+// need skips the test if containers are not requested. If they are requested, anything that is
+// missing is a failure.
 func need(t *testing.T) context.Context {
 	t.Helper()
 	if os.Getenv("BSONIDS_SERVER") != "container" {
@@ -54,7 +55,7 @@ func start(ctx context.Context, t *testing.T, opts ...Option) *Container {
 	return c
 }
 
-// use connects anew: the address of a container changes.
+// use connects again for each call, because the address of a container changes.
 func use(ctx context.Context, t *testing.T, c *Container, f func(*mongo.Collection) error) {
 	t.Helper()
 	client, err := mongo.Connect(options.Client().ApplyURI(c.URI()).SetServerSelectionTimeout(10 * time.Second))
@@ -104,7 +105,7 @@ func wantClosed(t *testing.T, addr string) {
 	}
 }
 
-// exists asks the engine.
+// exists asks the engine whether the container exists.
 func exists(ctx context.Context, t *testing.T, id string) bool {
 	t.Helper()
 	err := withClient(ctx, func(client *testcontainers.DockerClient) error {
@@ -172,11 +173,11 @@ func TestStopAndKill(t *testing.T) {
 	}
 }
 
-// The data of a killed container are there for another one with the same volume.
+// TestVolume tests that another container with the same volume has the data of a killed container.
 func TestVolume(t *testing.T) {
 	ctx := need(t)
 	volume := fmt.Sprintf("bsonids-test-%d-%d", os.Getpid(), time.Now().UnixNano())
-	t.Cleanup(func() { // after the containers'
+	t.Cleanup(func() { // after the clean-up of the containers
 		if err := RemoveVolume(context.WithoutCancel(ctx), volume); err != nil {
 			t.Error(err)
 		}
@@ -190,7 +191,8 @@ func TestVolume(t *testing.T) {
 	wantIDs(ctx, t, two, "kept")
 }
 
-// A server that does not come up leaves an error with its log, and no container.
+// TestStartFails tests that a server that does not start is an error with its log, and that no
+// container remains.
 func TestStartFails(t *testing.T) {
 	ctx := need(t)
 	var id string
@@ -238,7 +240,7 @@ func child(end string) {
 	}
 }
 
-// However a process ends, its container goes.
+// TestProcessEnds tests that the container is removed however the process ends.
 func TestProcessEnds(t *testing.T) {
 	for _, end := range []string{"panic", "kill"} {
 		t.Run(end, func(t *testing.T) {
@@ -289,7 +291,8 @@ func TestProcessEnds(t *testing.T) {
 	}
 }
 
-// Without Guard, a second process that it starts would run the program again.
+// TestUnguarded tests that Start fails if the program has not called Guard, because a second
+// process would run the program again.
 func TestUnguarded(t *testing.T) {
 	guarded = false
 	defer func() { guarded = true }()

@@ -20,17 +20,18 @@ const guardVariable = "BSONIDS_GUARD_CONTAINER"
 
 var guarded bool
 
-// Guard must be a program's first call where it starts containers. Testcontainers removes what a program leaves behind,
-// when it panics or is killed, from a container of its own, whose image has to be pulled. Where that is switched off
-// (TESTCONTAINERS_RYUK_DISABLED=true), the program starts itself a second time for each container; there Guard does not
-// return, and removes the container when the first process ends without having done so.
+// Guard must be the first call of a program that starts containers. Testcontainers starts a
+// container that removes the containers of a program that panics or is killed; the image of that
+// container must be pulled. If it is disabled (TESTCONTAINERS_RYUK_DISABLED=true), the program
+// starts itself a second time for each container. In that second process Guard does not return: it
+// removes the container if the first process ends without removing it.
 func Guard() {
 	id := os.Getenv(guardVariable)
 	if id == "" {
 		guarded = true
 		return
 	}
-	signal.Ignore(os.Interrupt, syscall.SIGTERM, syscall.SIGHUP) // ^C is for the whole group
+	signal.Ignore(os.Interrupt, syscall.SIGTERM, syscall.SIGHUP) // an interrupt is sent to the whole process group
 	last := make([]byte, 1)
 	if n, _ := io.ReadFull(os.Stdin, last); n == 1 {
 		os.Exit(0) // released
@@ -47,7 +48,7 @@ func Guard() {
 	os.Exit(0)
 }
 
-// guard is the second process. Its standard input ends when the first process does, however that comes about.
+// guard is the second process. Its standard input ends when the first process ends for any reason.
 type guard struct {
 	cmd   *exec.Cmd
 	stdin io.WriteCloser
@@ -74,7 +75,7 @@ func startGuard(id string) (*guard, error) {
 	return &guard{cmd, stdin}, nil
 }
 
-// release waits for the guard's end, and tells it first whether the container is gone.
+// release tells the guard whether the container is removed, and waits for the guard to end.
 func (g *guard) release(gone bool) error {
 	if g == nil {
 		return nil

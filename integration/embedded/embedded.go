@@ -1,5 +1,6 @@
-// Package embedded runs a FerretDB server inside the process: the MongoDB wire protocol over TCP on loopback, kept in
-// SQLite files, without a container or an installed database.
+// Package embedded runs a FerretDB server inside the process. The server uses the MongoDB wire
+// protocol over TCP on loopback and keeps its data in SQLite files. It needs no container and no
+// installed database.
 package embedded
 
 import (
@@ -19,11 +20,11 @@ import (
 type Server struct {
 	addr   string
 	cancel context.CancelFunc
-	done   chan error // closed after the server's end
+	done   chan error // closed when the server has ended
 
 	closing  sync.Once
 	closeErr error
-	tempDir  string // removed by Close; empty where the caller gave a directory
+	tempDir  string // removed by Close; empty if the caller gave a directory
 }
 
 // Option changes how Start starts a server.
@@ -34,15 +35,15 @@ type config struct {
 	addr string
 }
 
-// WithDir keeps the databases in dir, an existing directory, which Close leaves in place: a server started on it later
-// has the same data. By default they live in a temporary directory that Close removes.
+// WithDir keeps the databases in dir. The directory must exist, and Close does not remove it. The
+// default is a temporary directory that Close removes.
 func WithDir(dir string) Option { return func(c *config) { c.dir = dir } }
 
-// WithAddr listens on addr, host and port. The default is a free port of 127.0.0.1.
+// WithAddr sets the address to listen on, as host:port. The default is a free port of 127.0.0.1.
 func WithAddr(addr string) Option { return func(c *config) { c.addr = addr } }
 
-// Start starts a server and returns once it accepts connections. It logs nothing and sends no telemetry. The error says
-// why it can't listen or can't keep its files.
+// Start starts a server and returns when it accepts connections. The server does not log and does
+// not send telemetry. Start returns an error if the server cannot listen or cannot write its files.
 func Start(opts ...Option) (*Server, error) {
 	cfg := config{addr: "127.0.0.1:0"}
 	for _, opt := range opts {
@@ -50,7 +51,7 @@ func Start(opts ...Option) (*Server, error) {
 	}
 
 	s := &Server{done: make(chan error, 1)}
-	// The files of a temporary directory go when the server ends, so nothing is gained by waiting for the disk.
+	// A temporary directory is removed with the server, so the server need not wait for the disk.
 	pragma := ""
 	if cfg.dir == "" {
 		dir, err := os.MkdirTemp("", "bsonids-server-")
@@ -71,8 +72,8 @@ func Start(opts ...Option) (*Server, error) {
 }
 
 func (s *Server) start(cfg config, pragma string) error {
-	// FerretDB answers a bad address or directory with a chain of its own function names, and when it can't listen it
-	// leaves a backend open whose finalizer panics later. So ask first.
+	// The errors of FerretDB for an invalid address or directory are chains of its function names.
+	// If it cannot listen, it leaves a backend open whose finalizer panics later.
 	l, err := net.Listen("tcp", cfg.addr)
 	if err != nil {
 		return fmt.Errorf("embedded: %w", err)
@@ -111,14 +112,14 @@ func (s *Server) start(cfg config, pragma string) error {
 	return nil
 }
 
-// Addr returns the address the server listens on, host and port.
+// Addr returns the address that the server listens on, as host:port.
 func (s *Server) Addr() string { return s.addr }
 
-// URI returns the server's connection string, which names no database and has no options.
+// URI returns the connection string of the server. It has no database and no options.
 func (s *Server) URI() string { return "mongodb://" + s.addr + "/" }
 
-// Close stops the server and waits for its end. A connection that is still open is given three seconds by FerretDB, so
-// disconnect the clients first. Calls after the first return what the first one did.
+// Close stops the server and waits until it has ended. FerretDB waits three seconds for open
+// connections, so disconnect the clients first. Later calls return the result of the first call.
 func (s *Server) Close() error {
 	s.closing.Do(func() {
 		s.cancel()

@@ -62,7 +62,8 @@ func TestStart(t *testing.T) {
 	t.Logf("start, insert, count, stop: %v", time.Since(began))
 }
 
-// A server started again on the same directory and address has the data, and a client that was connected before goes on.
+// TestRestart tests that a server that is started again with the same directory and address has the
+// data, and that a client that was connected before can continue.
 func TestRestart(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()

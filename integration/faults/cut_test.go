@@ -12,9 +12,10 @@ import (
 	"github.com/bsonids/bsonids/uuidrep"
 )
 
-// TestCut breaks the connection in the middle of InsertMany and BulkWrite: at every twentieth of what they send, at
-// every twelfth of what comes back, at the ends of both, by a reset and by silence. Then it does the same again on a
-// connection that holds, from the same client and from a new one.
+// TestCut breaks the connection during InsertMany and BulkWrite: after each twentieth of the bytes
+// sent, after each twelfth of the bytes received, and in each direction with a reset and with a
+// timeout. Then it repeats the call over a healthy connection, from the same client and from a new
+// one.
 func TestCut(t *testing.T) {
 	const count = 60 // documents
 	for _, op := range inserts {
@@ -23,7 +24,7 @@ func TestCut(t *testing.T) {
 			direct := newClient(t, s.addr, uuidrep.Standard, nil)
 			src := newSource(t)
 
-			// What one such call sends and receives, behind the handshake.
+			// The number of bytes that one such call sends and receives, without the handshake.
 			p := newProxy(t, s)
 			c := newClient(t, p.p.Listen, uuidrep.Standard, nil)
 			if err := c.Ping(ctx, readpref.Primary()); err != nil {
@@ -47,7 +48,7 @@ func TestCut(t *testing.T) {
 				faults = append(faults,
 					toxic{"reset_peer", direction, map[string]any{"timeout": 0}},
 					toxic{"reset_peer", direction, map[string]any{"timeout": 3}},
-					toxic{"timeout", direction, map[string]any{"timeout": 0}}, // nothing gets through any more
+					toxic{"timeout", direction, map[string]any{"timeout": 0}}, // no data passes any more
 					toxic{"timeout", direction, map[string]any{"timeout": 20}},
 				)
 			}
@@ -95,7 +96,7 @@ func TestCut(t *testing.T) {
 				sentAgain += l.again
 				c.disconnect()
 			}
-			// The faults must have been ones, on either side of the server's work.
+			// The faults must have had an effect, both before and after the work of the server.
 			if failed < len(faults)/2 || lost == 0 || kept == 0 || sentAgain == 0 {
 				t.Errorf("of %d faults %d failed a call, %d with nothing stored, %d with something: that tests too little",
 					len(faults), failed, lost, kept)

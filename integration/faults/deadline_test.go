@@ -15,7 +15,8 @@ import (
 
 const codeMaxTimeMSExpired = 50
 
-// TestDeadline has contexts expire or be cancelled at every stage of a call, on a connection with latency.
+// TestDeadline uses contexts that expire or are cancelled at every stage of a call, over a
+// connection with latency.
 func TestDeadline(t *testing.T) {
 	const count, rounds = 20, 60
 	for _, op := range inserts {
@@ -30,7 +31,8 @@ func TestDeadline(t *testing.T) {
 				p.add(toxic{"slicer", "upstream", map[string]any{"average_size": 700, "size_variation": 300, "delay": 100}})
 				l := newLedger()
 				c := newClient(t, p.p.Listen, uuidrep.Standard, l)
-				// Each round has a collection: an update takes FerretDB a time that grows with it.
+				// Each round has its own collection, because an update takes FerretDB a time that
+				// grows with the collection.
 				collection := func(round int32) string {
 					name := fmt.Sprintf("c%d", round)
 					if err := direct.Database("db").CreateCollection(ctx, name); err != nil {
@@ -38,7 +40,7 @@ func TestDeadline(t *testing.T) {
 					}
 					return name
 				}
-				// How long a call takes, the second one: the first one connects.
+				// Measure the duration of the second call. The first call connects.
 				var took time.Duration
 				for i := range int32(2) {
 					began := time.Now()
@@ -67,8 +69,9 @@ func TestDeadline(t *testing.T) {
 					l.acknowledge(ns...)
 					if err != nil {
 						failed++
-						// The server knows the deadline too. Where it has done the writes, and they are not durable by then, its
-						// answer is a write concern error, which the driver does not take for a timeout in a bulk write.
+						// The server also knows the deadline. If it has done the writes but they
+						// are not durable by then, it answers with a write concern error. The
+						// driver does not report this error of a bulk write as a timeout.
 						var answer mongo.BulkWriteException
 						late := !cancelled && errors.As(err, &answer) && answer.HasErrorCode(codeMaxTimeMSExpired)
 						if !late && !errors.Is(err, want) {

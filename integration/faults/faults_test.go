@@ -1,4 +1,4 @@
-// Package faults tests what generated ids and representations come to when connections break and servers go away.
+// Package faults tests generated ids and representations when connections break and servers stop.
 package faults
 
 import (
@@ -35,16 +35,17 @@ import (
 
 func TestMain(m *testing.M) { mongotest.Main(m) }
 
-// testTime bounds each test.
+// testTime is the time limit of each test.
 const testTime = 2 * time.Minute
 
-// server is a server of the test's own, which may stop it.
+// server is a server for one test. The test may stop it.
 type server struct {
 	addr    string
-	restart func(context.Context) error // ends it at once where it can, and starts it on the same data
+	restart func(context.Context) error // stops it at once if possible, and starts it with the same data
 }
 
-// newServer starts a server, and has the test end with everything stopped and no goroutine left behind.
+// newServer starts a server. When the test ends, it stops everything and checks that no goroutine
+// remains.
 func newServer(t *testing.T) (*server, context.Context) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), testTime)
@@ -52,7 +53,8 @@ func newServer(t *testing.T) (*server, context.Context) {
 	before := goleak.IgnoreCurrent()
 	t.Cleanup(func() {
 		goleak.VerifyNone(t, before,
-			// toxiproxy leaves the ends of a link whose limit was reached while there was more to come.
+			// toxiproxy leaks the goroutines of a link if its limit is reached and more data
+			// follows.
 			goleak.IgnoreAnyFunction("github.com/Shopify/toxiproxy/v2/toxics.(*ToxicStub).Run"),
 			goleak.IgnoreAnyFunction("github.com/Shopify/toxiproxy/v2.(*ToxicLink).read"),
 			// Connections to the container engine are kept for the next test.
@@ -117,7 +119,7 @@ func newContainer(ctx context.Context, t *testing.T) *server {
 	return s
 }
 
-// proxy stands between clients and a server, on loopback.
+// proxy is a proxy between clients and a server, on loopback.
 type proxy struct {
 	t *testing.T
 	p *toxiproxy.Proxy
@@ -125,7 +127,7 @@ type proxy struct {
 
 func newProxy(t *testing.T, s *server) *proxy {
 	t.Helper()
-	nowhere := toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), zerolog.Nop()) // its API is not served
+	nowhere := toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), zerolog.Nop()) // the API is not served
 	p := toxiproxy.NewProxy(nowhere, t.Name(), "127.0.0.1:0", s.addr)
 	if err := p.Start(); err != nil {
 		t.Fatal(err)
@@ -134,7 +136,8 @@ func newProxy(t *testing.T, s *server) *proxy {
 	return &proxy{t, p}
 }
 
-// A toxic is a fault of toxiproxy's, of a type that it knows, in one direction: upstream is what clients send.
+// toxic is a fault of toxiproxy. It has a toxiproxy type and a direction: upstream is the data that
+// clients send.
 type toxic struct {
 	kind, direction string
 	attributes      map[string]any
@@ -153,13 +156,13 @@ func (p *proxy) add(x toxic) {
 	}
 }
 
-// heal removes the toxics from new connections and from those that live.
+// heal removes the toxics from new and existing connections.
 func (p *proxy) heal() { p.p.Toxics.ResetToxics(context.Background()) }
 
-// cut ends all connections and refuses new ones, until connect.
+// cut closes all connections and refuses new ones until connect.
 func (p *proxy) cut() { p.p.Stop() }
 
-// connect lets clients through to a server that may have another address now.
+// connect accepts clients again and forwards them to the server, which may have a new address.
 func (p *proxy) connect(s *server) {
 	p.t.Helper()
 	err := p.p.Update(&toxiproxy.Proxy{Listen: p.p.Listen, Upstream: s.addr, Enabled: true})
@@ -168,11 +171,11 @@ func (p *proxy) connect(s *server) {
 	}
 }
 
-// dialer makes a client's connections, the monitoring ones too, and counts them.
+// dialer makes the connections of a client, with those for monitoring, and counts them.
 type dialer struct {
 	net.Dialer
 	open          atomic.Int64
-	read, written atomic.Int64 // octets
+	read, written atomic.Int64 // bytes
 }
 
 func (d *dialer) DialContext(ctx context.Context, network, addr string) (net.Conn, error) {
@@ -207,7 +210,7 @@ func (c *conn) Close() error {
 	return c.Conn.Close()
 }
 
-// client is a client through a proxy, whose connections must all be closed after disconnect.
+// client is a client that uses a proxy. All its connections must be closed after disconnect.
 type client struct {
 	*mongo.Client
 	t      *testing.T
@@ -215,7 +218,7 @@ type client struct {
 	once   sync.Once
 }
 
-// newClient connects. What it sends as inserts goes to the ledger, which may be nil.
+// newClient connects a client. The ledger records the inserts that it sends; it may be nil.
 func newClient(t *testing.T, addr string, r uuidrep.Representation, l *ledger) *client {
 	t.Helper()
 	d := &dialer{}
@@ -223,7 +226,10 @@ func newClient(t *testing.T, addr string, r uuidrep.Representation, l *ledger) *
 		SetDialer(d).
 		SetConnectTimeout(2 * time.Second).
 		SetServerSelectionTimeout(5 * time.Second).
-		SetHeartbeatInterval(time.Hour). // a fault is for the operation that it was made for
+		SetHeartbeatInterval(time.Hour). // a fault must hit the operation and not a heartbeat
+		// In the other modes Disconnect may wait for an answer that the server delays by the
+		// heartbeat interval, if a check begins while it runs.
+		SetServerMonitoringMode(options.ServerMonitoringModePoll).
 		SetMonitor(&event.CommandMonitor{Started: l.started})
 	c, err := clientopt.Connect("mongodb://"+addr+"/?directConnection=true&uuidRepresentation="+r.String(),
 		clientopt.WithClientOptions(opts))
@@ -251,14 +257,14 @@ func (c *client) disconnect() {
 	})
 }
 
-// ledger keeps what was sent and what was acknowledged: the ids of documents, which are known by their field n. It is
-// safe for concurrent use.
+// ledger records which documents were sent and acknowledged, with their ids. The field n identifies
+// a document. It is safe for concurrent use.
 type ledger struct {
 	mu      sync.Mutex
 	sent    map[int32]bson.RawValue // by n
 	again   int                     // documents that were sent more than once
 	acked   map[int32]bool
-	changed []string // what must not be: an id that differs from the one sent before
+	changed []string // errors: an id that differs from the id sent before
 }
 
 func newLedger() *ledger {
@@ -303,8 +309,8 @@ func (l *ledger) acknowledged() int {
 	return len(l.acked)
 }
 
-// check compares the ledger with what a client that breaks nothing reads from the server, and returns how many
-// documents that are.
+// check compares the ledger with the documents on the server, which it reads through a client
+// without faults. It returns the number of documents.
 func (l *ledger) check(ctx context.Context, t *testing.T, coll *mongo.Collection) int {
 	t.Helper()
 	return l.checkOf(ctx, t, coll, 0, math.MaxInt32)
@@ -346,7 +352,7 @@ func (l *ledger) checkOf(ctx context.Context, t *testing.T, coll *mongo.Collecti
 	return len(docs)
 }
 
-// batch is a number of documents to insert, each with an id of its own that it keeps.
+// batch is a number of documents to insert. Each document keeps its id.
 type batch struct {
 	docs []any
 	ns   []int32
@@ -363,8 +369,8 @@ func newBatch(src autoid.Source, from, count int32) batch {
 	return b
 }
 
-// An insert inserts a batch and returns which of its documents the driver said were inserted. Done again, it leaves
-// alone what is there.
+// insert inserts a batch and returns the documents that the driver reported as inserted. When it is
+// repeated, it does not change the documents that are already stored.
 type insert func(context.Context, *autoid.Collection, batch) ([]int32, error)
 
 func insertMany(ctx context.Context, coll *autoid.Collection, b batch) ([]int32, error) {
@@ -372,11 +378,11 @@ func insertMany(ctx context.Context, coll *autoid.Collection, b batch) ([]int32,
 	return inserted(b.ns, err)
 }
 
-// bulkWrite has an update among the inserts, for which the driver sends a command of its own.
+// bulkWrite has an update among the inserts, which the driver sends as a separate command.
 func bulkWrite(ctx context.Context, coll *autoid.Collection, b batch) ([]int32, error) {
 	var models []mongo.WriteModel
 	half := len(b.docs) / 2
-	ns := make([]int32, 0, len(b.ns)+1) // by model
+	ns := make([]int32, 0, len(b.ns)+1) // for each model
 	for i, d := range b.docs {
 		if i == half {
 			models = append(models, mongo.NewUpdateOneModel().
@@ -395,8 +401,8 @@ func bulkWrite(ctx context.Context, coll *autoid.Collection, b batch) ([]int32, 
 	return said, err
 }
 
-// inserted returns the documents of a call that its error does not name. One that is there already counts as inserted,
-// and is no error: an earlier call has inserted it.
+// inserted returns the documents of a call that its error does not name. A document that is already
+// stored counts as inserted and is not an error, because an earlier call has inserted it.
 func inserted(ns []int32, err error) ([]int32, error) {
 	if err == nil {
 		return ns, nil
@@ -421,7 +427,7 @@ var inserts = []struct {
 
 func newSource(t *testing.T) autoid.Source {
 	t.Helper()
-	src, err := uuidgen.NewV7()
+	src, err := uuidgen.NewV7Generator()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,9 +11,10 @@ import (
 	"github.com/bsonids/bsonids/uuidrep"
 )
 
-// TestServerGoesAway has four goroutines insert while the server goes away and comes back on its data, three times.
+// TestServerGoesAway inserts from four goroutines while the server stops and restarts with its data
+// three times.
 func TestServerGoesAway(t *testing.T) {
-	const writers, restarts, count, most = 4, 3, 10, 2000 // documents a batch, batches a writer
+	const writers, restarts, count, most = 4, 3, 10, 2000 // documents per batch, batches per writer
 	s, ctx := newServer(t)
 	src := newSource(t)
 	p := newProxy(t, s)
@@ -31,7 +32,7 @@ func TestServerGoesAway(t *testing.T) {
 			op := inserts[int(w)%len(inserts)].do
 			for i := int32(0); i < most && writing.Err() == nil; i++ {
 				b := newBatch(src, (w*most+i)*count, count)
-				// A batch that was begun is brought to its end, also after the last restart.
+				// A started batch is completed, also after the last restart.
 				for {
 					short, cancel := context.WithTimeout(ctx, 2*time.Second)
 					ns, err := op(short, coll, b)
@@ -54,7 +55,7 @@ func TestServerGoesAway(t *testing.T) {
 			}
 		})
 	}
-	// progress waits until more batches are in than there were.
+	// progress waits until further documents are acknowledged.
 	progress := func() {
 		t.Helper()
 		for from := l.acknowledged(); l.acknowledged() < from+10*count; time.Sleep(time.Millisecond) {

@@ -17,9 +17,10 @@ import (
 	"github.com/bsonids/bsonids/uuidrep"
 )
 
-// soaked is a document of the soak: UUIDs as its key, in a field, behind a pointer, in a list, in a map and in any.
+// soaked is a document of the soak test. It has UUIDs as its _id, in a field, a pointer, a slice
+// and a map, and in a field of type any.
 type soaked struct {
-	ID   *uuid.UUID           `bson:"_id,omitempty"` // a uuid.UUID is never empty to the driver
+	ID   *uuid.UUID           `bson:"_id,omitempty"` // the driver never omits a uuid.UUID
 	By   string               `bson:"by"`
 	U    uuid.UUID            `bson:"u"`
 	P    *uuid.UUID           `bson:"p"`
@@ -47,8 +48,8 @@ func (d soaked) equal(o soaked) bool {
 		fmt.Sprint(d.List) == fmt.Sprint(o.List) && fmt.Sprint(d.Map) == fmt.Sprint(o.Map) && d.Any == o.Any
 }
 
-// order permutes octets as the specification's table does its test UUID 00112233-4455-6677-8899-aabbccddeeff, whose
-// octets name their places.
+// order permutes the bytes of u as the table of the specification permutes its test UUID
+// 00112233-4455-6677-8899-aabbccddeeff, whose bytes name their indexes.
 func order(r uuidrep.Representation, u uuid.UUID) (subtype byte, octets []byte) {
 	places := []byte{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}
 	switch r {
@@ -65,11 +66,11 @@ func order(r uuidrep.Representation, u uuid.UUID) (subtype byte, octets []byte) 
 	return 3, octets
 }
 
-// TestSoak has 64 goroutines write and read through two clients of different settings, in the same collections, on
-// connections that are slow and sliced: every document reads back as its own client wrote it, and lies on the server in
-// its client's representation.
+// TestSoak writes and reads with 64 goroutines through two clients with different settings, in the
+// same collections, over connections that are slow and split the data. Every document must read
+// back as its own client wrote it, and must be stored in the representation of its client.
 func TestSoak(t *testing.T) {
-	const goroutines, most, limit = 64, 25, 10 * time.Second // documents a goroutine, time
+	const goroutines, most, limit = 64, 25, 10 * time.Second // documents of each goroutine, time
 	for _, pair := range [][2]uuidrep.Representation{
 		{uuidrep.Standard, uuidrep.CSharpLegacy},
 		{uuidrep.JavaLegacy, uuidrep.PythonLegacy},
@@ -91,8 +92,8 @@ func TestSoak(t *testing.T) {
 				wg.Go(func() {
 					r := rand.New(rand.NewPCG(7, uint64(g)))
 					by := g % 2
-					// Two goroutines of either client share a collection: a find by _id takes FerretDB a time that grows
-					// with it.
+					// Two goroutines of each client share a collection. Collections are small,
+					// because a find by _id takes FerretDB a time that grows with the collection.
 					coll := autoid.Wrap(clients[by].Database("db").Collection(fmt.Sprintf("c%d", g/4)), src)
 					for range most {
 						if late.Load() {

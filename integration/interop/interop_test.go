@@ -1,4 +1,4 @@
-// Package interop tests that bsonids and another driver, PyMongo, mean the same by the same data.
+// Package interop tests bsonids with PyMongo: each side must read what the other side writes.
 package interop
 
 import (
@@ -10,11 +10,8 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"os/exec"
 	"reflect"
-	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -36,40 +33,10 @@ func TestMain(m *testing.M) { mongotest.Main(m) }
 //go:embed peer.py
 var peer string
 
-// python finds an interpreter that has PyMongo: BSONIDS_PYTHON, else the first in the path, else the system's own,
-// which is the one that a distribution's package serves.
-var python = sync.OnceValues(func() (string, error) {
-	candidates := []string{"python3", "/usr/bin/python3"}
-	if set := os.Getenv("BSONIDS_PYTHON"); set != "" {
-		candidates = []string{set}
-	}
-	var errs []error
-	for _, name := range candidates {
-		var stderr bytes.Buffer
-		cmd := exec.Command(name, "-c", "import pymongo")
-		cmd.Stderr = &stderr
-		err := cmd.Run()
-		if err == nil {
-			return name, nil
-		}
-		if lines := strings.Split(strings.TrimSpace(stderr.String()), "\n"); lines[len(lines)-1] != "" {
-			err = errors.New(lines[len(lines)-1])
-		}
-		errs = append(errs, fmt.Errorf("%s: %w", name, err))
-	}
-	return "", errors.Join(errs...)
-})
-
-// ask has PyMongo answer a request.
+// ask sends a request to PyMongo and returns its answer.
 func ask[T any](t *testing.T, request map[string]any) T {
 	t.Helper()
-	name, err := python()
-	if err != nil {
-		if os.Getenv("BSONIDS_PYTHON") != "" {
-			t.Fatalf("BSONIDS_PYTHON has no PyMongo: %v", err)
-		}
-		mongotest.Skip(t, "PyMongo is missing: "+strings.ReplaceAll(err.Error(), "\n", "; "))
-	}
+	name := mongotest.Python(t)
 	in, err := json.Marshal(request)
 	if err != nil {
 		t.Fatal(err)
@@ -119,8 +86,8 @@ var native = []uuidrep.Representation{
 	uuidrep.Standard, uuidrep.CSharpLegacy, uuidrep.JavaLegacy, uuidrep.PythonLegacy,
 }
 
-// stored permutes the octets of u as the specification's table does its test UUID
-// 00112233-4455-6677-8899-aabbccddeeff, whose octets name their places.
+// stored permutes the bytes of u as the table of the specification permutes its test UUID
+// 00112233-4455-6677-8899-aabbccddeeff, whose bytes name their indexes.
 func stored(r uuidrep.Representation, u uuid.UUID) bson.Binary {
 	table := map[uuidrep.Representation]struct {
 		subtype byte
@@ -142,7 +109,7 @@ func stored(r uuidrep.Representation, u uuid.UUID) bson.Binary {
 	return b
 }
 
-// document has values of U in every place that a document has for them.
+// document has values of type U in every position that a document has for them.
 type document[U any] struct {
 	ID     U `bson:"_id"`
 	Nested struct {
@@ -155,7 +122,7 @@ type document[U any] struct {
 	Docs []element[U]       `bson:"docs"`
 	Map  map[string]U       `bson:"map"`
 	N    int32              `bson:"n"`
-	Keys map[uuid.UUID]bool `bson:"keys"` // a key is text for every driver
+	Keys map[uuid.UUID]bool `bson:"keys"` // every driver encodes a key as text
 }
 
 type element[U any] struct {
@@ -181,7 +148,7 @@ func newDocument(n int32, random *rand.Rand) document[uuid.UUID] {
 	return d
 }
 
-// convert takes every value through f, in the document's order of fields.
+// convert converts every value with f, in the order of the fields.
 func convert[U, V any](d document[U], f func(U) V) document[V] {
 	var c document[V]
 	c.ID, c.N, c.Keys = f(d.ID), d.N, d.Keys
@@ -205,7 +172,7 @@ func convert[U, V any](d document[U], f func(U) V) document[V] {
 	return c
 }
 
-// inJSON is the document as requests and answers have it, with f for a value.
+// inJSON returns the document as requests and answers have it. The function f converts a value.
 func inJSON[U any](d document[U], f func(U) any) map[string]any {
 	c := convert(d, f)
 	keys := make(map[string]any)
@@ -237,7 +204,7 @@ func binaryJSON(b bson.Binary) any {
 	return map[string]any{"binary": []any{float64(b.Subtype), hex.EncodeToString(b.Data)}}
 }
 
-// generic is the document as a decoder gives it in maps, with f for a value.
+// generic returns the document as a decoder returns it in maps. The function f converts a value.
 func generic(d document[uuid.UUID], f func(uuid.UUID) any) bson.M {
 	c := convert(d, f)
 	keys := bson.M{}
@@ -289,9 +256,10 @@ func check(t *testing.T, what string, got, want any) {
 	}
 }
 
-// TestPythonWrites: what PyMongo writes in a setting is native UUIDs to a Go client of the same setting. To one whose
-// setting has the other subtype it is Binary in any and an error in a UUID, as the specification's table has it, and to
-// a field of type Binary it is Binary everywhere.
+// TestPythonWrites tests that a Go client reads the UUIDs of PyMongo as native UUIDs if both have
+// the same setting. If the setting of the client has the other subtype, the client reads a Binary
+// into any and returns an error for a UUID, as the table of the specification says. A field of type
+// Binary holds a Binary in every case.
 func TestPythonWrites(t *testing.T) {
 	for _, wrote := range native {
 		t.Run(wrote.String(), func(t *testing.T) {
@@ -357,7 +325,7 @@ func TestPythonWrites(t *testing.T) {
 	}
 }
 
-// decodeM decodes into maps at every depth.
+// decodeM decodes into maps at every level.
 func decodeM(t *testing.T, raw bson.Raw, r uuidrep.Representation) bson.M {
 	t.Helper()
 	reg, err := bsoncodec.NewRegistry(r)
@@ -374,8 +342,8 @@ func decodeM(t *testing.T, raw bson.Raw, r uuidrep.Representation) bson.M {
 	return m
 }
 
-// TestGoWrites: what a Go client writes in a setting is native UUIDs to PyMongo in the same setting, and the same
-// subtype and octets to PyMongo in none.
+// TestGoWrites tests that PyMongo reads the UUIDs of a Go client as native UUIDs in the same
+// setting, and as the same subtype and bytes without a setting.
 func TestGoWrites(t *testing.T) {
 	for _, r := range native {
 		t.Run(r.String(), func(t *testing.T) {
@@ -401,7 +369,7 @@ func TestGoWrites(t *testing.T) {
 	}
 }
 
-// normal takes a value through JSON, so that it has the types of an answer.
+// normal converts a value to JSON and back, so that it has the types of an answer.
 func normal(t *testing.T, v []any) []any {
 	t.Helper()
 	b, err := json.Marshal(v)
@@ -415,7 +383,7 @@ func normal(t *testing.T, v []any) []any {
 	return n
 }
 
-// TestRandomUUIDs takes a thousand random UUIDs each way in each setting, as _id.
+// TestRandomUUIDs sends a thousand random UUIDs in each direction in each setting, as _id.
 func TestRandomUUIDs(t *testing.T) {
 	const count = 1000
 	type keyed struct {
@@ -441,7 +409,7 @@ func TestRandomUUIDs(t *testing.T) {
 				s := mongotest.Start(t)
 				docs := make([]any, count)
 				for i := range docs {
-					var u uuid.UUID // any 16 octets, not those of a version alone
+					var u uuid.UUID // any 16 bytes, not only the UUIDs of one version
 					for j := range u {
 						u[j] = byte(rand.Uint32())
 					}
@@ -466,8 +434,9 @@ func TestRandomUUIDs(t *testing.T) {
 	}
 }
 
-// TestBSON: PyMongo and bsoncodec encode the same document to the same octets. Its keys are in the order of the
-// alphabet, in which a request has them. Arrays of arrays are here because FerretDB stores none.
+// TestBSON tests that PyMongo and bsoncodec encode the same document to the same bytes. The keys
+// are in alphabetical order, as in a request. This test includes arrays of arrays, because FerretDB
+// does not store them.
 func TestBSON(t *testing.T) {
 	for _, r := range native {
 		t.Run(r.String(), func(t *testing.T) {
@@ -503,7 +472,8 @@ func TestBSON(t *testing.T) {
 	}
 }
 
-// TestExtendedJSON: each side reads the Extended JSON that the other writes, in both modes.
+// TestExtendedJSON tests that each side reads the Extended JSON that the other side writes, in both
+// modes.
 func TestExtendedJSON(t *testing.T) {
 	for _, r := range native {
 		for _, canonical := range []bool{true, false} {
@@ -540,7 +510,8 @@ type objectID struct {
 	Seconds int64  `json:"seconds"`
 }
 
-// TestObjectIDs: both sides read the same time from an ObjectID, over the whole range of 32 bits.
+// TestObjectIDs tests that both sides read the same time from an ObjectID, over the whole range of
+// 32 bits.
 func TestObjectIDs(t *testing.T) {
 	want := make(map[string]time.Time)
 	var oids []string
@@ -596,7 +567,7 @@ func TestObjectIDs(t *testing.T) {
 	}
 }
 
-// TestGeneratedIDs: PyMongo reads the ids that autoid put into documents, from the server.
+// TestGeneratedIDs tests that PyMongo reads from the server the ids that autoid adds to documents.
 func TestGeneratedIDs(t *testing.T) {
 	s := mongotest.Start(t)
 	at := time.Date(2038, 1, 19, 3, 14, 8, 0, time.UTC)
@@ -620,7 +591,7 @@ func TestGeneratedIDs(t *testing.T) {
 			t.Errorf("PyMongo read %v, want %v", d.ID, want)
 		}
 	}
-	// PyMongo finds a document by such an id.
+	// PyMongo finds a document by its generated id.
 	found := ask[[]any](t, map[string]any{
 		"op": "find", "uri": uri(s, uuidrep.Standard), "collection": "items", "filter": map[string]any{"_id": map[string]any{"oid": read[1].ID.OID}},
 	})

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"slices"
 	"sync"
 	"testing"
 
@@ -12,18 +14,20 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 )
 
-// Feature is what not every server has. Whether one has it is asked of the server itself, once in a test binary.
+// Feature is a capability that some servers lack. Each test binary probes its server once per
+// feature.
 type Feature struct {
 	name  string
-	probe func(context.Context, *mongo.Database) error // an error for which Lacks is true where it is missing
+	probe func(context.Context, *mongo.Database) error // if the feature is missing, Lacks reports true for the error
 	once  sync.Once
 	err   error
 }
 
 var (
-	// Transactions over several documents: a replica set or a sharded cluster.
+	// Transactions are transactions over several documents. They need a replica set or a sharded
+	// cluster.
 	Transactions = &Feature{name: "transactions", probe: probeTransactions}
-	// ClientBulkWrite is the bulkWrite command: server 8.0.
+	// ClientBulkWrite is the bulkWrite command of server 8.0.
 	ClientBulkWrite = &Feature{name: "client-level bulk write", probe: func(ctx context.Context, db *mongo.Database) error {
 		return db.Client().Database("admin").RunCommand(ctx, bson.D{
 			{Key: "bulkWrite", Value: 1},
@@ -31,7 +35,7 @@ var (
 			{Key: "nsInfo", Value: bson.A{bson.D{{Key: "ns", Value: db.Name() + ".probe"}}}},
 		}).Err()
 	}}
-	// ChangeStreams: a replica set or a sharded cluster.
+	// ChangeStreams need a replica set or a sharded cluster.
 	ChangeStreams = &Feature{name: "change streams", probe: func(ctx context.Context, db *mongo.Database) error {
 		if err := db.CreateCollection(ctx, "probe"); err != nil {
 			return err
@@ -42,19 +46,42 @@ var (
 		}
 		return stream.Close(ctx)
 	}}
-	// JSONSchema is validation of documents by $jsonSchema.
-	JSONSchema = &Feature{name: "$jsonSchema", probe: func(ctx context.Context, db *mongo.Database) error {
+	// JSONSchema is the validation of documents by $jsonSchema.
+	JSONSchema = &Feature{name: "validators", probe: func(ctx context.Context, db *mongo.Database) error {
 		schema := bson.D{{Key: "$jsonSchema", Value: bson.D{{Key: "bsonType", Value: "object"}}}}
 		return db.CreateCollection(ctx, "probe", options.CreateCollection().SetValidator(schema))
 	}}
-	// Sharding: a sharded cluster.
+	// Sharding needs a sharded cluster.
 	Sharding = &Feature{name: "sharding", probe: func(ctx context.Context, db *mongo.Database) error {
 		return db.Client().Database("admin").RunCommand(ctx, bson.D{{Key: "listShards", Value: 1}}).Err()
 	}}
-	// DistinctSubtypes is that binary values of the same octets and different subtypes differ in a unique index. A
-	// server of MongoDB that mixes them up has an error, FerretDB a known limit.
+	// DistinctSubtypes means that a unique index distinguishes binary values of the same bytes and
+	// different subtypes. MongoDB does. If a server that identifies itself as MongoDB does not, the
+	// probe returns an error. FerretDB and SecantusDB are known not to.
 	DistinctSubtypes = &Feature{name: "subtypes in unique indexes", probe: probeSubtypes}
+	// BinaryOrder means that binary values are ordered by length, then by subtype, then byte by byte,
+	// as MongoDB orders them. If a server that identifies itself as MongoDB does not, the probe
+	// returns an error.
+	BinaryOrder = &Feature{name: "order of binary values", probe: probeOrder}
+	// ExplainedIndexes means that explain names the index that a query uses. FerretDB scans.
+	ExplainedIndexes = &Feature{name: "explained indexes", probe: probeExplain}
 )
+
+func probeExplain(ctx context.Context, db *mongo.Database) error {
+	_, err := db.Collection("probe").Indexes().CreateOne(ctx, mongo.IndexModel{Keys: bson.D{{Key: "a", Value: 1}}})
+	if err != nil {
+		return err
+	}
+	find := bson.D{{Key: "find", Value: "probe"}, {Key: "filter", Value: bson.D{{Key: "a", Value: 1}}}}
+	plan, err := db.RunCommand(ctx, bson.D{{Key: "explain", Value: find}}).Raw()
+	if err != nil {
+		return err
+	}
+	if _, err := plan.LookupErr("queryPlanner", "winningPlan"); err != nil {
+		return lacksError("explain shows no winning plan")
+	}
+	return nil
+}
 
 func probeTransactions(ctx context.Context, db *mongo.Database) error {
 	if err := db.CreateCollection(ctx, "probe"); err != nil {
@@ -72,9 +99,72 @@ func probeTransactions(ctx context.Context, db *mongo.Database) error {
 	})
 }
 
+// probeOrder sorts binary values, and selects those of one length and subtype by a range.
+func probeOrder(ctx context.Context, db *mongo.Database) error {
+	var docs []any
+	for i, b := range []bson.Binary{
+		{Subtype: 0x80, Data: []byte{9}},
+		{Subtype: 0, Data: []byte{1, 0xff}},
+		{Subtype: 3, Data: []byte{0, 0}},
+		{Subtype: 3, Data: []byte{0xff, 0xff}},
+		{Subtype: 4, Data: []byte{0, 0}},
+		{Subtype: 0, Data: []byte{0, 0, 0}},
+	} {
+		docs = append(docs, bson.D{{Key: "_id", Value: int32(i)}, {Key: "b", Value: b}})
+	}
+	coll := db.Collection("probe")
+	if _, err := coll.InsertMany(ctx, docs); err != nil {
+		return err
+	}
+	ids := func(filter any) ([]int32, error) {
+		cur, err := coll.Find(ctx, filter, options.Find().SetSort(bson.D{{Key: "b", Value: 1}}))
+		if err != nil {
+			return nil, err
+		}
+		var found []struct {
+			ID int32 `bson:"_id"`
+		}
+		err = cur.All(ctx, &found)
+		var ids []int32
+		for _, f := range found {
+			ids = append(ids, f.ID)
+		}
+		return ids, err
+	}
+	sorted, err := ids(bson.D{})
+	if err != nil {
+		return err
+	}
+	between, err := ids(bson.D{{Key: "b", Value: bson.D{{Key: "$gte", Value: bson.Binary{Subtype: 3, Data: []byte{0, 0}}}, {Key: "$lte", Value: bson.Binary{Subtype: 3, Data: []byte{0xff, 0xff}}}}}})
+	if err != nil {
+		return err
+	}
+	if slices.Equal(sorted, []int32{0, 1, 2, 3, 4, 5}) && slices.Equal(between, []int32{2, 3}) {
+		return nil
+	}
+	err = fmt.Errorf("binary values are sorted as %v, and the range has %v", sorted, between)
+	info, infoErr := db.RunCommand(ctx, bson.D{{Key: "buildInfo", Value: 1}}).Raw()
+	if infoErr != nil {
+		return infoErr
+	}
+	for _, server := range mixesSubtypes {
+		if _, lookupErr := info.LookupErr(server.field); lookupErr == nil {
+			return lacksError(server.name + ": " + err.Error())
+		}
+	}
+	return err
+}
+
 type lacksError string
 
 func (e lacksError) Error() string { return string(e) }
+
+// mixesSubtypes maps a field of buildInfo to the server that it identifies, for servers that are
+// known to treat binary values of the same bytes and different subtypes as equal.
+var mixesSubtypes = []struct{ field, name string }{
+	{"ferretdbVersion", "FerretDB"},
+	{"secantusVersion", "SecantusDB"},
+}
 
 func probeSubtypes(ctx context.Context, db *mongo.Database) error {
 	octets := make([]byte, 16)
@@ -89,13 +179,16 @@ func probeSubtypes(ctx context.Context, db *mongo.Database) error {
 	if infoErr != nil {
 		return infoErr
 	}
-	if _, notFerret := info.LookupErr("ferretdbVersion"); notFerret != nil {
-		return err
+	for _, server := range mixesSubtypes {
+		if _, lookupErr := info.LookupErr(server.field); lookupErr == nil {
+			return lacksError(server.name + " takes binary values of the same bytes and different subtypes for equal")
+		}
 	}
-	return lacksError("FerretDB takes the same octets in two subtypes for duplicates")
+	return err
 }
 
-// Codes of a server that doesn't know a command, a stage or an option, or has it only in another deployment.
+// lackCodes are the error codes of a server that does not support a command, a stage or an option,
+// or that supports it only in another deployment.
 var lackCodes = []int{
 	20,    // IllegalOperation: a transaction on a standalone server
 	59,    // CommandNotFound
@@ -105,7 +198,7 @@ var lackCodes = []int{
 	40573, // $changeStream on a standalone server
 }
 
-// Lacks reports whether err is a server's answer that it does not have what it was asked for.
+// Lacks reports whether err is the answer of a server that lacks a feature.
 func Lacks(err error) bool {
 	var own lacksError
 	if errors.As(err, &own) {
@@ -123,15 +216,23 @@ func Lacks(err error) bool {
 	return false
 }
 
-// Require skips the test, with the server's answer as the reason, where the server lacks a feature. Any other error of
-// asking fails the test.
+// Require skips the test if the server lacks a feature. The reason is the answer of the server. Any
+// other error of the probe fails the test. If BSONIDS_FEATURES names a file, Require appends a line
+// to it for each feature: "ran FEATURE" when the test has passed, "lacks FEATURE" if the test was
+// skipped. A run over several servers uses the file to find the features that no server has.
 func (s *Server) Require(tb testing.TB, features ...*Feature) {
 	tb.Helper()
 	for _, f := range features {
 		f.once.Do(func() { f.err = s.ask(f) })
 		switch {
 		case f.err == nil:
+			tb.Cleanup(func() {
+				if !tb.Failed() && !tb.Skipped() {
+					record(tb, "ran", f)
+				}
+			})
 		case Lacks(f.err):
+			record(tb, "lacks", f)
 			Skip(tb, fmt.Sprintf("the server lacks %s: %v", f.name, f.err))
 		default:
 			tb.Fatalf("mongotest: asking for %s: %v", f.name, f.err)
@@ -139,7 +240,25 @@ func (s *Server) Require(tb testing.TB, features ...*Feature) {
 	}
 }
 
-// ask probes in a database of its own.
+// record appends a line to the file BSONIDS_FEATURES. One short write in append mode is not mixed
+// with the writes of other processes.
+func record(tb testing.TB, what string, f *Feature) {
+	tb.Helper()
+	name := os.Getenv("BSONIDS_FEATURES")
+	if name == "" {
+		return
+	}
+	file, err := os.OpenFile(name, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err == nil {
+		_, err = fmt.Fprintf(file, "%s %s\n", what, f.name)
+		err = errors.Join(err, file.Close())
+	}
+	if err != nil {
+		tb.Errorf("mongotest: BSONIDS_FEATURES: %v", err)
+	}
+}
+
+// ask runs the probe in a new database.
 func (s *Server) ask(f *Feature) error {
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()

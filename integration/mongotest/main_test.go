@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 	mongotest.Main(m)
 }
 
-// TestChild is what the other tests of this file run in a process of its own.
+// TestChild runs in processes that the other tests of this file start.
 func TestChild(t *testing.T) {
 	switch os.Getenv(childVariable) {
 	case "":
@@ -73,15 +73,15 @@ var features = map[string]*mongotest.Feature{
 	"DistinctSubtypes": mongotest.DistinctSubtypes,
 }
 
-// command runs TestChild, on an embedded server unless env says otherwise, with its temporary files in a directory of
-// its own.
+// command prepares a process that runs TestChild. The server is embedded unless env says otherwise.
+// The process has its own directory for temporary files.
 func command(t *testing.T, child string, env ...string) (cmd *exec.Cmd, tmp string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	t.Cleanup(cancel)
 	tmp = t.TempDir()
 	cmd = exec.CommandContext(ctx, os.Args[0], "-test.run=^TestChild$")
-	cmd.Env = append(os.Environ(), childVariable+"="+child, "BSONIDS_SERVER=embedded", "MONGODB_URI=", "TMPDIR="+tmp)
+	cmd.Env = append(os.Environ(), childVariable+"="+child, "BSONIDS_SERVER=embedded", "MONGODB_URI=", "BSONIDS_FEATURES=", "TMPDIR="+tmp)
 	cmd.Env = append(cmd.Env, env...)
 	return cmd, tmp
 }
@@ -129,7 +129,7 @@ func TestExit(t *testing.T) {
 	}
 }
 
-// kinds are the servers that a child can start here.
+// kinds returns the kinds of servers that a child can start in this run.
 func kinds() []string {
 	if os.Getenv("BSONIDS_SERVER") == "container" {
 		return []string{"embedded", "container"}
@@ -137,7 +137,7 @@ func kinds() []string {
 	return []string{"embedded"}
 }
 
-// A run that fails shows what the server in a container has logged.
+// TestLogOnFailure tests that a run that fails prints the log of the server in the container.
 func TestLogOnFailure(t *testing.T) {
 	if len(kinds()) == 1 {
 		mongotest.Skip(t, "BSONIDS_SERVER is not container")
@@ -191,7 +191,8 @@ func testInterrupt(t *testing.T, kind string, sig os.Signal) {
 	wantEmpty(t, tmp)
 }
 
-// An interrupted run leaves nothing on a server that goes on.
+// TestInterruptLeavesNoDatabase tests that an interrupted run leaves no database on a server that
+// keeps running.
 func TestInterruptLeavesNoDatabase(t *testing.T) {
 	uri := mongotest.URI(t)
 	cmd, _ := command(t, "wait", "BSONIDS_SERVER=uri", "MONGODB_URI="+uri)
@@ -245,17 +246,41 @@ func TestSkip(t *testing.T) {
 	}
 }
 
-// What FerretDB v1.24.0 lacks, and that it says so.
+// TestRequireEmbedded tests that FerretDB v1.24.0 lacks every feature and that the reasons say so.
 func TestRequireEmbedded(t *testing.T) {
-	cmd, _ := command(t, "features")
+	record := filepath.Join(t.TempDir(), "features")
+	cmd, _ := command(t, "features", "BSONIDS_FEATURES="+record)
 	out, code := output(t, cmd)
 	if code != 0 {
 		t.Fatalf("exit code %d:\n%s", code, out)
+	}
+	recorded, err := os.ReadFile(record)
+	if lines := strings.Count(string(recorded), "\n"); err != nil || lines != len(features) ||
+		strings.Count(string(recorded), "lacks ") != lines {
+		t.Errorf("recorded %q, %v, want one line that starts with lacks for each feature", recorded, err)
 	}
 	for name := range features {
 		if !strings.Contains(out, "TestChild/"+name+"\n") || strings.Contains(out, "has "+name) {
 			t.Errorf("%s is not skipped:\n%s", name, out)
 		}
+	}
+}
+
+// TestRecord tests that the record names each feature of the server after its test has passed.
+func TestRecord(t *testing.T) {
+	record := filepath.Join(t.TempDir(), "features")
+	cmd, _ := command(t, "features", "BSONIDS_FEATURES="+record, "BSONIDS_SERVER=uri", "MONGODB_URI="+mongotest.URI(t))
+	out, code := output(t, cmd)
+	recorded, err := os.ReadFile(record)
+	if code != 0 || err != nil {
+		t.Fatalf("exit code %d, %v:\n%s", code, err, out)
+	}
+	if ran, has := strings.Count(string(recorded), "ran "), strings.Count(out, "has "); ran != has {
+		t.Errorf("%d features ran and %d are recorded:\n%s\n%s", has, ran, recorded, out)
+	}
+	cmd, _ = command(t, "features", "BSONIDS_FEATURES="+filepath.Join(record, "below a file"))
+	if out, code := output(t, cmd); code != 1 || !strings.Contains(out, "mongotest: BSONIDS_FEATURES: ") {
+		t.Errorf("exit code %d:\n%s", code, out)
 	}
 }
 
@@ -268,7 +293,7 @@ func TestLacks(t *testing.T) {
 		{io.EOF, false},
 		{mongo.CommandError{Code: 59}, true},
 		{fmt.Errorf("wrapped: %w", mongo.CommandError{Code: 238}), true},
-		{mongo.CommandError{Code: 115}, true}, // MongoDB 7.0 of the bulkWrite command
+		{mongo.CommandError{Code: 115}, true}, // the bulkWrite command on MongoDB 7.0
 		{mongo.CommandError{Code: 13}, false}, // Unauthorized
 		{mongo.CommandError{Code: 11000}, false},
 		{mongo.WriteException{WriteErrors: mongo.WriteErrors{{Code: 11000}}}, false},

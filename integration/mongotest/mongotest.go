@@ -1,13 +1,13 @@
-// Package mongotest gives a test a MongoDB server and a database of its own on it.
+// Package mongotest gives a test a MongoDB server and a new database on it.
 //
-// The environment chooses the server, the same one for every test of the binary:
+// The environment selects the server, which all tests of the binary share:
 //
 //	BSONIDS_SERVER=embedded   FerretDB inside the test process (the default)
 //	BSONIDS_SERVER=container  a container of BSONIDS_MONGO_IMAGE, mongo:8 by default
 //	BSONIDS_SERVER=uri        the server of MONGODB_URI; MONGODB_URI set alone means the same
 //
-// A test binary hands its run to Main, which starts the server when a test first asks for it, stops it when the tests
-// end, and prints what was skipped and why:
+// A test binary passes its run to Main. Main starts the server when a test first requests it, stops
+// it when the tests end, and prints the skipped tests with the reasons:
 //
 //	func TestMain(m *testing.M) { mongotest.Main(m) }
 //
@@ -36,10 +36,10 @@ import (
 	"github.com/bsonids/bsonids/integration/embedded"
 )
 
-// timeout bounds each of the package's own commands.
+// timeout is the time limit of each command of this package.
 const timeout = 30 * time.Second
 
-// Server is a server as one test sees it: with a database of its own. It is safe for concurrent use.
+// Server is a server with a database for one test. It is safe for concurrent use.
 type Server struct {
 	uri      connString
 	database string
@@ -48,8 +48,9 @@ type Server struct {
 // URI returns the connection string, with the test's database in its path.
 func (s *Server) URI() string { return s.With("") }
 
-// With returns the connection string with further options, such as "uuidRepresentation=standard&appName=x". They are
-// added behind the ones that the server needs, and are not checked.
+// With returns the connection string with further options, such as
+// "uuidRepresentation=standard&appName=x". They follow the options that the server needs. With does
+// not check them.
 func (s *Server) With(opts string) string { return s.uri.with(s.database, opts) }
 
 // Database returns the name of the test's database.
@@ -61,8 +62,8 @@ func URI(tb testing.TB) string {
 	return Start(tb).URI()
 }
 
-// Start returns the server with a fresh database, which is dropped when the test ends. Each call makes another
-// database. It ends the test with an error where there is no server, or where Main does not run the tests.
+// Start returns the server with a new database, which is dropped when the test ends. Each call
+// makes another database. The test fails if there is no server, or if Main does not run the tests.
 func Start(tb testing.TB) *Server {
 	tb.Helper()
 	b, err := process.backend()
@@ -82,14 +83,14 @@ func Start(tb testing.TB) *Server {
 	return s
 }
 
-// backend is the one server of a test binary.
+// backend is the server of a test binary.
 type backend struct {
 	uri  connString
-	stop func(context.Context) error           // nil where the server is not the tests' own, and goes on
-	log  func(context.Context) (string, error) // nil where there is none to show
+	stop func(context.Context) error           // nil if the tests did not start the server
+	log  func(context.Context) (string, error) // nil if the server has no log to show
 }
 
-// connect returns a client of the driver's own defaults.
+// connect returns a client with the driver's default options.
 func (b *backend) connect() (*mongo.Client, error) {
 	return mongo.Connect(options.Client().ApplyURI(b.uri.with("", "")).SetServerSelectionTimeout(timeout))
 }
@@ -105,13 +106,13 @@ func (b *backend) drop(ctx context.Context, database string) error {
 // run is the state of a test binary.
 type run struct {
 	mu      sync.Mutex
-	running bool // between Main's start and its end
+	running bool // from the start of Main to its end
 	started bool
 	server  *backend
 	err     error
 	skipped []skip
 
-	databases map[string]bool // those that tests have and have not dropped yet
+	databases map[string]bool // the databases that are not dropped yet
 }
 
 var process = run{databases: make(map[string]bool)}
@@ -141,7 +142,7 @@ func (r *run) backend() (*backend, error) {
 	return r.server, r.err
 }
 
-// printLog writes the server's own log, for a run that has failed.
+// printLog writes the log of the server after a failed run.
 func (r *run) printLog(w io.Writer) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -158,8 +159,8 @@ func (r *run) printLog(w io.Writer) {
 	fmt.Fprintf(w, "mongotest: the server's log:\n%s\n", log)
 }
 
-// stop stops the server, once, and lets no other start. On one that goes on it drops what tests that were interrupted have
-// left.
+// stop stops the server and prevents another start. If the tests did not start the server, stop
+// drops the databases of interrupted tests instead. Only the first call has an effect.
 func (r *run) stop() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -185,8 +186,9 @@ func (r *run) stop() error {
 	return nil
 }
 
-// Main runs the tests of a binary and exits: TestMain calls it and does nothing after. It stops the server when the
-// tests have passed, failed, or been interrupted. The server of MONGODB_URI goes on, without the databases of the tests.
+// Main runs the tests of a binary and exits. TestMain must not do anything after it. It stops the
+// server when the tests have passed, failed, or been interrupted. The server of MONGODB_URI keeps
+// running; Main drops the databases of the tests.
 func Main(m *testing.M) {
 	container.Guard()
 	process.mu.Lock()
@@ -236,7 +238,7 @@ func startBackend() (*backend, error) {
 			stop: func(context.Context) error { return s.Close() },
 		}, nil
 	case "container":
-		// Pulling the image may take minutes; an engine that hangs must not take for ever.
+		// Pulling the image may take minutes. The timeout is for an engine that hangs.
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 		defer cancel()
 		c, err := container.Start(ctx)

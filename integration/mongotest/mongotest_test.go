@@ -63,7 +63,7 @@ func TestURI(t *testing.T) {
 	}
 }
 
-// The database goes when its test ends.
+// TestDropped tests that the database is dropped when its test ends.
 func TestDropped(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()

@@ -9,7 +9,7 @@ import (
 
 type skip struct{ test, reason string }
 
-// Skip skips the test and has Main repeat the reason at the end of the run.
+// Skip skips the test. Main prints the reason again at the end of the run.
 func Skip(tb testing.TB, reason string) {
 	tb.Helper()
 	process.mu.Lock()
@@ -18,7 +18,7 @@ func Skip(tb testing.TB, reason string) {
 	tb.Skip(reason)
 }
 
-// printSkipped lists the skipped tests under their reasons, in the order in which the reasons came up.
+// printSkipped lists the skipped tests by reason, in the order in which the reasons first occurred.
 func printSkipped(w io.Writer, skipped []skip) {
 	var reasons []string
 	tests := make(map[string][]string)

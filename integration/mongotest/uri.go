@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// connString is a connection string in parts, so that a database and options can be put in without losing any of the
-// ones that are there.
+// connString is a connection string in parts, so that it can get another database and further
+// options.
 type connString struct {
 	scheme   string // with "://"
 	userInfo string // with "@", or empty
@@ -16,9 +16,9 @@ type connString struct {
 	options  string // without "?"
 }
 
-// parseConnString takes a connection string apart. The database in its path authenticates the user where no option
-// names another, so it stays as authSource when a test's own takes its place. The error never shows the string, which
-// may hold a password.
+// parseConnString splits a connection string. The database of the string authenticates the user if
+// no option names another one, so it becomes authSource when the database of a test replaces it.
+// The error does not contain the string, which may have a password.
 func parseConnString(s string) (connString, error) {
 	var c connString
 	scheme, rest, found := strings.Cut(s, "://")
@@ -59,8 +59,8 @@ func join(a, b string) string {
 	return a + "&" + b
 }
 
-// databaseName makes a new name that tells which test it belongs to. A name has at most 63 octets, and two that differ
-// in case alone are one and the same to some servers.
+// databaseName returns a new name that begins with the name of the test. A database name has at
+// most 63 bytes, and some servers ignore case.
 func databaseName(test string) string {
 	name := []byte(strings.ToLower(test))
 	for i, c := range name {

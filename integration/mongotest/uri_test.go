@@ -18,7 +18,7 @@ func TestConnString(t *testing.T) {
 		{"mongodb://[::1]:27017/", "", "mongodb://[::1]:27017/db"},
 		{"mongodb://%2Ftmp%2Fmongodb.sock/x", "", "mongodb://%2Ftmp%2Fmongodb.sock/db"},
 		{"mongodb+srv://h.example/x", "", "mongodb+srv://h.example/db"},
-		// Who logs in is looked up in the database of the path, in admin where there is none.
+		// The database of the path authenticates the user. Without one it is admin.
 		{"mongodb://u:p%40@h/x", "", "mongodb://u:p%40@h/db?authSource=x"},
 		{"mongodb://u:p@h", "a=1", "mongodb://u:p@h/db?authSource=admin&a=1"},
 		{"mongodb://u:p@h/x?AuthSource=y", "", "mongodb://u:p@h/db?AuthSource=y"},
@@ -34,7 +34,8 @@ func TestConnString(t *testing.T) {
 	}
 }
 
-// What the driver reads from the string is the same before and after, but for the database.
+// TestConnStringKeepsMeaning tests that the driver reads the same values from the string before and
+// after, except the database.
 func TestConnStringKeepsMeaning(t *testing.T) {
 	for _, uri := range []string{
 		"mongodb://localhost",

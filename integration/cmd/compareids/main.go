@@ -1,13 +1,14 @@
-// Command compareids measures on a server what the choice of an _id costs: how fast documents are inserted, and how large
-// the index on _id becomes, with random keys and with ordered ones.
+// Command compareids measures on a server how the choice of an _id affects the insert rate and the
+// size of the index on _id, with random keys and with ordered keys.
 //
 //	go run ./integration/cmd/compareids              on a server inside the process (FerretDB on SQLite)
 //	go run ./integration/cmd/compareids --uri URI    on yours, in a database that is dropped afterwards
 //
-// Every kind of key gets a collection of its own in every round, filled to the end before the next; the order of kinds
-// turns round from one round to the next. The time is that of the InsertMany calls, without the making of keys and
-// documents. It prints a Markdown table: the median of the rounds' insert rates and their range, and from collStats the
-// size of the index and of the documents, after the last round.
+// Every kind of key gets a new collection in every round, and one collection is filled after the
+// other. The order of the kinds rotates from round to round. The time is the time of the InsertMany
+// calls; the generation of keys and documents is not included. The command prints a Markdown table:
+// the median and the range of the insert rates of all rounds, and the size of the index and of the
+// documents after the last round, as collStats reports them.
 package main
 
 import (
@@ -39,13 +40,13 @@ type config struct {
 
 func main() {
 	var cfg config
-	flag.StringVar(&cfg.uri, "uri", "", "the connection string of a server; by default one is started in this process")
-	flag.IntVar(&cfg.documents, "documents", 200_000, "how many documents each collection gets")
-	flag.IntVar(&cfg.batch, "batch", 1000, "how many documents are inserted at once")
-	flag.IntVar(&cfg.rounds, "rounds", 3, "how many times each kind of key is measured")
+	flag.StringVar(&cfg.uri, "uri", "", "connection string of the server; by default, a server is started in this process")
+	flag.IntVar(&cfg.documents, "documents", 200_000, "number of documents in each collection")
+	flag.IntVar(&cfg.batch, "batch", 1000, "number of documents in each insert")
+	flag.IntVar(&cfg.rounds, "rounds", 3, "number of measurements of each kind of key")
 	flag.Parse()
 	if flag.NArg() > 0 || cfg.documents < 1 || cfg.batch < 1 || cfg.rounds < 1 {
-		fmt.Fprintln(os.Stderr, "compareids: there are no arguments, only options, and all numbers are positive")
+		fmt.Fprintln(os.Stderr, "compareids: takes no arguments, and all numbers must be positive")
 		os.Exit(2)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -57,23 +58,23 @@ func main() {
 	}
 }
 
-// kind is a kind of key: a batch of them at a time.
+// kind is a kind of key. The function fill makes a batch of keys.
 type kind struct {
 	name string
 	fill func(ids []any) error
 }
 
-// kinds returns all of them. A UUID is stored as a representation's Binary or as text.
+// kinds returns all kinds of keys. A UUID is stored as the Binary of a representation or as text.
 func kinds() ([]kind, error) {
-	v4, err := uuidgen.NewV4()
+	v4, err := uuidgen.NewV4Generator()
 	if err != nil {
 		return nil, err
 	}
-	v6, err := uuidgen.NewV6()
+	v6, err := uuidgen.NewV6Generator()
 	if err != nil {
 		return nil, err
 	}
-	v7, err := uuidgen.NewV7()
+	v7, err := uuidgen.NewV7Generator()
 	if err != nil {
 		return nil, err
 	}
@@ -119,13 +120,13 @@ func kinds() ([]kind, error) {
 	}, nil
 }
 
-// result is what one kind of key came to.
+// result holds the results of one kind of key.
 type result struct {
-	rates []float64 // documents a second, one a round
+	rates []float64 // documents per second, one for each round
 	sizes sizes
 }
 
-// sizes are those of collStats, in octets.
+// sizes are sizes of collStats, in bytes.
 type sizes struct {
 	Index     int64 `bson:"totalIndexSize"`
 	Documents int64 `bson:"size"`
@@ -147,7 +148,7 @@ func run(ctx context.Context, out, progress io.Writer, cfg config) (err error) {
 	}
 	db := client.Database("compareids_" + bson.NewObjectID().Hex())
 	defer func() {
-		// The context may be what ended the run.
+		// The run may have ended because its context is done.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 		defer cancel()
 		dropErr := db.Drop(ctx)
@@ -178,7 +179,7 @@ func run(ctx context.Context, out, progress io.Writer, cfg config) (err error) {
 			if err := db.RunCommand(ctx, bson.D{{Key: "collStats", Value: coll.Name()}}).Decode(&res.sizes); err != nil {
 				return fmt.Errorf("%s: collStats: %w", k.name, err)
 			}
-			fmt.Fprintf(progress, "round %d of %d, %s: %.0f documents a second\n", round+1, cfg.rounds, k.name, rate)
+			fmt.Fprintf(progress, "round %d of %d, %s: %.0f documents per second\n", round+1, cfg.rounds, k.name, rate)
 			if err := coll.Drop(ctx); err != nil {
 				return fmt.Errorf("%s: %w", k.name, err)
 			}
@@ -187,7 +188,7 @@ func run(ctx context.Context, out, progress io.Writer, cfg config) (err error) {
 	return writeTable(out, all, results, cfg)
 }
 
-// insert fills a collection and returns how long the inserts took.
+// insert fills a collection and returns the duration of the inserts.
 func insert(ctx context.Context, coll *mongo.Collection, k kind, cfg config) (time.Duration, error) {
 	var elapsed time.Duration
 	ids, docs := make([]any, cfg.batch), make([]any, cfg.batch)
@@ -224,7 +225,7 @@ func writeTable(w io.Writer, all []kind, results []result, cfg config) error {
 	}
 	base := median(results[0].rates)
 	n := int64(cfg.documents)
-	_, err := fmt.Fprintf(w, "| _id | documents a second | of %s | range | index on _id, octets a document | documents, octets each |\n"+
+	_, err := fmt.Fprintf(w, "| _id | documents per second | of %s | range | index on _id, bytes per document | bytes per document |\n"+
 		"|---|---:|---:|---|---:|---:|\n", all[0].name)
 	if err != nil {
 		return err

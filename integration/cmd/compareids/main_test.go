@@ -14,7 +14,7 @@ func TestRun(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	var out bytes.Buffer
-	// 50 documents are two batches and a rest.
+	// 50 documents are two full batches and a partial one.
 	if err := run(ctx, &out, io.Discard, config{documents: 50, batch: 20, rounds: 2}); err != nil {
 		t.Fatal(err)
 	}

@@ -1,5 +1,5 @@
-// Command ferretserver is FerretDB as a program: a server for the MongoDB wire protocol that keeps its data in SQLite
-// files. The image of integration/container holds it and nothing else.
+// Command ferretserver runs FerretDB: a server for the MongoDB wire protocol that keeps its data in
+// SQLite files. The image of integration/container contains only this program.
 package main
 
 import (
@@ -16,8 +16,8 @@ import (
 func main() {
 	addr := flag.String("addr", ":27017", "address to listen on")
 	dir := flag.String("dir", "/data/db", "directory of the data")
-	// Tests start whatever image they are given as they start mongod. A server that then answers that it doesn't know
-	// replSetInitiate is used as it is.
+	// Tests start every image with the arguments of mongod. They use a server that does not know
+	// replSetInitiate as a standalone server.
 	flag.String("replSet", "", "accepted as mongod does, without effect")
 	flag.Parse()
 	if err := serve(*addr, *dir); err != nil {
@@ -33,7 +33,7 @@ func serve(addr, dir string) error {
 	if err != nil {
 		return err
 	}
-	// mongod's words, which testcontainers waits for.
+	// testcontainers waits for this text, which is the text of mongod.
 	fmt.Printf("Waiting for connections on %s, data in %s\n", s.Addr(), dir)
 	<-ctx.Done()
 	fmt.Println("Shutting down")

@@ -1,10 +1,11 @@
-// Command quickstart shows on a real server what each setting of uuidRepresentation stores, and what comes back.
+// Command quickstart shows on a real server what each setting of uuidRepresentation stores and
+// reads.
 //
 //	go run ./integration/cmd/quickstart              on a server inside the process
 //	go run ./integration/cmd/quickstart --uri URI    on yours, in a database that is dropped afterwards
 //
-// It exits with 0 if every row is what the driver specification "Handling of Native UUID Types" says, with 1 if one is
-// not or the server fails, and with 2 for a wrong command line.
+// The exit code is 0 if every row agrees with the driver specification "Handling of Native UUID
+// Types", 1 if a row does not agree or the server fails, and 2 for an invalid command line.
 package main
 
 import (
@@ -30,10 +31,10 @@ import (
 	"github.com/bsonids/bsonids/uuidrep"
 )
 
-// testUUID is the UUID of the specification's test plan.
+// testUUID is the UUID of the test plan of the specification.
 var testUUID = uuid.MustParse("00112233-4455-6677-8899-aabbccddeeff")
 
-// specified is the specification's table: what each setting stores for the test UUID.
+// specified is the table of the specification: what each setting stores for the test UUID.
 var specified = []struct {
 	rep     uuidrep.Representation
 	subtype byte
@@ -47,10 +48,10 @@ var specified = []struct {
 }
 
 func main() {
-	uri := flag.String("uri", "", "the connection string of a server, without uuidRepresentation; by default one is started in this process")
+	uri := flag.String("uri", "", "connection string of the server, without uuidRepresentation; by default, a server is started in this process")
 	flag.Parse()
 	if flag.NArg() > 0 {
-		fmt.Fprintln(os.Stderr, "quickstart: there are no arguments, only --uri")
+		fmt.Fprintln(os.Stderr, "quickstart: takes no arguments")
 		os.Exit(2)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -62,7 +63,7 @@ func main() {
 }
 
 func run(ctx context.Context, w io.Writer, uri string) (err error) {
-	where := "the server that you named"
+	where := "the given server"
 	if uri == "" {
 		server, err := embedded.Start()
 		if err != nil {
@@ -74,7 +75,7 @@ func run(ctx context.Context, w io.Writer, uri string) (err error) {
 	if rep, err := clientopt.Representation(uri); err != nil {
 		return err
 	} else if rep != uuidrep.Unspecified {
-		return errors.New("leave uuidRepresentation out of the connection string: each of its values is tried in turn")
+		return errors.New("the connection string must not set uuidRepresentation, because each of its values is tested")
 	}
 	plain, err := mongo.Connect(options.Client().ApplyURI(uri).SetServerSelectionTimeout(10 * time.Second))
 	if err != nil {
@@ -82,7 +83,7 @@ func run(ctx context.Context, w io.Writer, uri string) (err error) {
 	}
 	defer plain.Disconnect(ctx)
 	if err := plain.Ping(ctx, nil); err != nil {
-		return fmt.Errorf("no server answers there: %w", err)
+		return fmt.Errorf("cannot reach the server: %w", err)
 	}
 	db := plain.Database("bsonids_quickstart_" + bson.NewObjectID().Hex())
 	defer func() {
@@ -93,7 +94,7 @@ func run(ctx context.Context, w io.Writer, uri string) (err error) {
 
 	fmt.Fprintf(w, "The UUID %v as _id, on %s:\n\n", testUUID, where)
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "uuidRepresentation\tsubtype\toctets on the server\ta struct field gets\tany gets")
+	fmt.Fprintln(table, "uuidRepresentation\tsubtype\tbytes on the server\tdecoded into a struct field\tdecoded into any")
 	var wrong []string
 	var refusal error
 	for _, s := range specified {
@@ -112,28 +113,28 @@ func run(ctx context.Context, w io.Writer, uri string) (err error) {
 	if err := table.Flush(); err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "\nunspecified refuses to write a UUID:\n  %v\n", refusal)
+	fmt.Fprintf(w, "\nWith unspecified, writing a UUID fails:\n  %v\n", refusal)
 
 	subtype, octets, err := withoutLibrary(ctx, db)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "\nThe driver without this library, whatever uuidRepresentation says:\n  subtype %d, %s, and it cannot read subtypes 3 and 4 into a UUID\n", subtype, octets)
+	fmt.Fprintf(w, "\nThe driver without this library, for every uuidRepresentation:\n  subtype %d, %s, and it cannot decode subtypes 3 and 4 into a UUID\n", subtype, octets)
 
 	id, err := generated(ctx, db, uri)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "\nAn _id from this library's generator, put into an insert:\n  ObjectID %s, made at %s\n", id.Hex(), id.Timestamp().UTC().Format(time.RFC3339))
+	fmt.Fprintf(w, "\nAn _id from the generator of this library, in an insert:\n  ObjectID %s, generated at %s\n", id.Hex(), id.Timestamp().UTC().Format(time.RFC3339))
 
 	if len(wrong) > 0 {
-		return fmt.Errorf("not what the specification says: %s", strings.Join(wrong, ", "))
+		return fmt.Errorf("results differ from the specification: %s", strings.Join(wrong, ", "))
 	}
-	fmt.Fprintln(w, "\nEvery row is what the specification says.")
+	fmt.Fprintln(w, "\nEvery row matches the specification.")
 	return nil
 }
 
-// row is what one setting wrote and read.
+// row holds what one setting wrote and read.
 type row struct {
 	insertErr       error
 	subtype, octets string
@@ -142,8 +143,8 @@ type row struct {
 	implicit        any
 }
 
-// is reports whether r is the specification's row for the subtype and octets, or the one for unspecified where octets
-// is empty.
+// is reports whether r is the specified row for subtype and octets. If octets is empty, the
+// specified row is the row of unspecified.
 func (r row) is(subtype byte, octets string) bool {
 	if octets == "" {
 		_, binary := r.implicit.(bson.Binary)
@@ -153,8 +154,9 @@ func (r row) is(subtype byte, octets string) bool {
 		r.fieldErr == nil && r.field == testUUID && r.implicit == testUUID
 }
 
-// try inserts the test UUID through a client with the setting rep, and reads it back as the server holds it, into a
-// struct and into a bson.M. What unspecified refuses to write is written by the driver, as a Binary of subtype 4.
+// try inserts the test UUID through a client with the setting rep. It reads the stored value back,
+// as raw BSON, into a struct and into a bson.M. Unspecified refuses to write a UUID, so the driver
+// writes a Binary of subtype 4 instead.
 func try(ctx context.Context, db *mongo.Database, uri string, rep uuidrep.Representation) (row, error) {
 	client, err := clientopt.Connect(withOption(uri, "uuidRepresentation="+rep.String()))
 	if err != nil {
@@ -212,7 +214,8 @@ func describe(v any, err error) string {
 	return fmt.Sprintf("%T", v)
 }
 
-// withoutLibrary inserts the test UUID through the driver's default registry and returns what the server holds.
+// withoutLibrary inserts the test UUID through the driver's default registry and returns the stored
+// value.
 func withoutLibrary(ctx context.Context, db *mongo.Database) (subtype byte, octets string, err error) {
 	coll := db.Collection("driver")
 	if _, err := coll.InsertOne(ctx, bson.D{{Key: "_id", Value: testUUID}}); err != nil {
@@ -226,7 +229,7 @@ func withoutLibrary(ctx context.Context, db *mongo.Database) (subtype byte, octe
 	return subtype, fmt.Sprintf("%X", data), nil
 }
 
-// generated inserts a document without an _id and returns the one that the server holds.
+// generated inserts a document without an _id and returns the _id that the server holds.
 func generated(ctx context.Context, db *mongo.Database, uri string) (bson.ObjectID, error) {
 	client, err := clientopt.Connect(withOption(uri, "uuidRepresentation=standard"))
 	if err != nil {
@@ -247,7 +250,7 @@ func generated(ctx context.Context, db *mongo.Database, uri string) (bson.Object
 	return doc.ID, nil
 }
 
-// withOption returns uri with one more option.
+// withOption returns uri with an additional option.
 func withOption(uri, option string) string {
 	if strings.Contains(uri, "?") {
 		return uri + "&" + option

@@ -1,0 +1,55 @@
+"""A service of a page of the guides, played by PyMongo.
+
+service.py URI write REPRESENTATION DATABASE.COLLECTION COUNT FIELD...   inserts documents
+service.py URI read REPRESENTATION DATABASE.COLLECTION COUNT FIELD...    finds all of them by each field, with their UUIDs
+service.py URI lost REPRESENTATION DATABASE.COLLECTION COUNT FIELD...    finds none of them
+service.py URI rename DATABASE.COLLECTION NAME
+
+REPRESENTATION is that of the connection string, or goRaw for subtype 0, as a Go program without a codec writes it.
+The UUIDs are random ones of version 4, the same in every run.
+"""
+
+import random
+import sys
+import uuid
+
+from bson.binary import CSHARP_LEGACY, JAVA_LEGACY, PYTHON_LEGACY, STANDARD, Binary
+from bson.codec_options import CodecOptions
+from pymongo import MongoClient
+
+REPRESENTATIONS = {"standard": STANDARD, "csharpLegacy": CSHARP_LEGACY, "javaLegacy": JAVA_LEGACY, "pythonLegacy": PYTHON_LEGACY}
+
+
+def ids(field, count):
+    r = random.Random(field)
+    return [uuid.UUID(int=r.getrandbits(128), version=4) for _ in range(count)]
+
+
+def main(uri, what, *args):
+    client = MongoClient(uri)
+    if what == "rename":
+        database, name = args[0].split(".", 1)
+        client[database][name].rename(args[1])
+        return
+    representation, namespace, count, *fields = args
+    database, name = namespace.split(".", 1)
+    options = CodecOptions(uuid_representation=REPRESENTATIONS.get(representation, STANDARD))
+    collection = client[database].get_collection(name, codec_options=options)
+    rows = list(zip(*(ids(field, int(count)) for field in fields)))
+    if what == "write":
+        wrap = (lambda u: Binary(u.bytes, 0)) if representation == "goRaw" else (lambda u: u)
+        collection.insert_many([{field: wrap(u) for field, u in zip(fields, row)} for row in rows])
+        return
+    for i, field in enumerate(fields):
+        found = {doc[field]: doc for doc in collection.find({field: {"$in": [row[i] for row in rows]}})}
+        if what == "lost":
+            assert not found, (field, found)
+            continue
+        for row in rows:
+            want = dict(zip(fields, row))
+            got = found.get(row[i])
+            assert got is not None, ("nothing is found", field, row[i])
+            assert {f: got[f] for f in fields} == want, (got, want)
+
+
+main(*sys.argv[1:])
