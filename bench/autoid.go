@@ -10,7 +10,7 @@ import (
 	"github.com/bsonids/bsonids/autoid"
 )
 
-// An order is an ordinary document: scalars, a date, an embedded document and an array of them.
+// order is an ordinary document: scalars, a date, an embedded document and an array of documents.
 type order struct {
 	ID       bson.ObjectID `bson:"_id,omitempty"`
 	Number   int64         `bson:"number"`
@@ -35,13 +35,13 @@ type item struct {
 	Price float64 `bson:"price"`
 }
 
-// A lateOrder has its _id behind another field.
+// lateOrder has its _id after another field.
 type lateOrder struct {
 	Kind  string `bson:"kind"`
 	Order order  `bson:",inline"`
 }
 
-// An openOrder has a map that could hold its _id, so that autoid must encode it aside before it knows.
+// openOrder has a map that could hold its _id, so autoid must encode it into a buffer first.
 type openOrder struct {
 	Order order  `bson:",inline"`
 	Rest  bson.M `bson:",inline"`
@@ -84,13 +84,13 @@ func orderM(id any) bson.M {
 	return m
 }
 
-// An autoIDPair is a document with its _id and the same without.
+// autoIDPair is a document with its _id and the same document without it.
 type autoIDPair struct {
 	name          string
 	with, without any
 }
 
-// autoIDPairs returns documents with the ObjectID id.
+// autoIDPairs returns the pairs of documents. Their _id is id.
 func autoIDPairs(id bson.ObjectID) []autoIDPair {
 	with, without := newOrder(), newOrder()
 	with.ID = id
@@ -112,15 +112,15 @@ func autoIDPairs(id bson.ObjectID) []autoIDPair {
 	}
 }
 
-// autoIDRegistry returns the driver's registry and what Document needs.
+// autoIDRegistry returns the driver's registry with the codec that Document needs.
 func autoIDRegistry() *bson.Registry {
 	reg := bson.NewRegistry()
 	autoid.Register(reg)
 	return reg
 }
 
-// encodeForInsert does what the driver does with a document to insert: a new buffer, a new encoder, the client's
-// registry.
+// encodeForInsert encodes doc as the driver does for an insert: with a new buffer, a new encoder
+// and the registry of the client.
 func encodeForInsert(reg *bson.Registry, doc any) ([]byte, error) {
 	var buf bytes.Buffer
 	enc := bson.NewEncoder(bson.NewDocumentWriter(&buf))
@@ -129,9 +129,10 @@ func encodeForInsert(reg *bson.Registry, doc any) ([]byte, error) {
 	return buf.Bytes(), err
 }
 
-// autoIDCases encode one document for an insert. The driver gets the document with its _id; autoid gets the same
-// without it and draws the same id from a source. Making an id is part of neither, nor is the driver's look at the
-// encoded _id for InsertedID, which is the same for both.
+// autoIDCases returns the cases that encode one document for an insert. The driver gets the
+// document with its _id. autoid gets the same document without it and draws the same id from a
+// source. No case measures the generation of an id, or the driver's look-up of the encoded _id for
+// InsertedID, which is the same for both.
 func autoIDCases() []Case {
 	id := bson.NewObjectID()
 	var drawn any = id

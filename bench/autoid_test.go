@@ -9,7 +9,7 @@ import (
 	"github.com/bsonids/bsonids/autoid"
 )
 
-// TestAutoIDPairs: both sides of the comparison write the same document.
+// TestAutoIDPairs tests that both sides of the comparison write the same document.
 func TestAutoIDPairs(t *testing.T) {
 	id := bson.NewObjectID()
 	src := autoid.SourceFunc(func() (any, error) { return id, nil })
@@ -24,7 +24,7 @@ func TestAutoIDPairs(t *testing.T) {
 			t.Fatal(err)
 		}
 		switch p.name {
-		case "M", "map", "late": // other places for the elements
+		case "M", "map", "late": // the elements are in another order
 			if len(got) != len(want) || bson.Raw(got).Lookup("_id").ObjectID() != id {
 				t.Errorf("%s: got %v, want %v", p.name, bson.Raw(got), bson.Raw(want))
 			}

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// BenchmarkAll runs every case once under go test, to see that it works; cmd/run is what measures.
+// BenchmarkAll runs every case once under go test to check that it works. The command cmd/run takes
+// the measurements.
 func BenchmarkAll(b *testing.B) {
 	for _, c := range All() {
 		b.Run(c.Work+"/impl="+c.Impl, func(b *testing.B) {

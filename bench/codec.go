@@ -40,7 +40,7 @@ type line struct {
 	Price    float64 `bson:"price"`
 }
 
-// document is one payload: what is encoded, a target that its document decodes into, and the target's name.
+// document is one payload: a value to encode, a target to decode its document into, and a name.
 type document struct {
 	name   string
 	value  any
@@ -51,7 +51,7 @@ func typed[T any](name string, value T) document {
 	return document{name, value, func() any { return new(T) }}
 }
 
-// documents returns the payloads that hold identifiers of type T.
+// documents returns the payloads, whose identifiers have type T.
 func documents[T any](id func() T) []document {
 	f := four[T]{id(), id(), id(), id()}
 	p := four[*T]{&f.A, &f.B, &f.C, &f.D}
@@ -79,14 +79,14 @@ func documents[T any](id func() T) []document {
 	}
 }
 
-// impl is one way of putting identifiers into documents.
+// impl is one way to encode and decode identifiers in documents.
 type impl struct {
 	name      string
-	reg       *bson.Registry // nil for the driver's own Marshal and Unmarshal
+	reg       *bson.Registry // nil means the driver's own Marshal and Unmarshal
 	documents []document
 }
 
-// wrapped is the wrapper type that programs write where they have no codec.
+// wrapped is the wrapper type that programs write if they have no codec.
 type wrapped uuid.UUID
 
 func (w wrapped) MarshalBSONValue() (byte, []byte, error) {
@@ -136,8 +136,9 @@ func usualCodec() *bson.Registry {
 	return reg
 }
 
-// floorCodec does nothing that a codec of UUIDs could leave out, and less: it writes the same octets for every value, and
-// drops what the driver read. No codec that is registered for a type can be faster.
+// floorCodec returns a registry with a codec that does less than any useful codec: it writes the
+// same bytes for every value, and discards the bytes that it reads. No codec that is registered for
+// a type can be faster.
 func floorCodec() *bson.Registry {
 	t := reflect.TypeFor[uuid.UUID]()
 	octets := make([]byte, 16)
@@ -191,7 +192,8 @@ func codecCases() []Case {
 	return append(append(cases, otherValues()...), cursorCases()...)
 }
 
-// registry returns the implementation's registry, the driver's default where it has none.
+// registry returns the registry of the implementation. The default is the driver's default
+// registry.
 func (m impl) registry() *bson.Registry {
 	if m.reg == nil {
 		return bson.NewRegistry()
@@ -199,7 +201,7 @@ func (m impl) registry() *bson.Registry {
 	return m.reg
 }
 
-// encode measures an encoder that is used again and again.
+// encode measures an encoder that is reused.
 func (m impl) encode(doc document) func(*testing.B) {
 	return func(b *testing.B) {
 		var buf bytes.Buffer
@@ -233,8 +235,8 @@ func (m impl) bytes(doc document) ([]byte, error) {
 	return bsoncodec.Marshal(m.reg, doc.value)
 }
 
-// decode measures decode on the document of doc. Without a codec the driver reads a UUID field from subtype 0 alone, so
-// that is what it is given.
+// decode measures the decode function on the document of doc. Without a codec, the driver reads a
+// UUID field only from subtype 0, so it gets subtype 0.
 func (m impl) decode(b *testing.B, doc document, decode func(data []byte, v any) error) {
 	data, err := m.bytes(doc)
 	if err != nil {
@@ -248,7 +250,7 @@ func (m impl) decode(b *testing.B, doc document, decode func(data []byte, v any)
 	}
 }
 
-// decodeStream measures the way of the driver's Cursor.Decode.
+// decodeStream measures decoding as the driver's Cursor.Decode does it.
 func (m impl) decodeStream(doc document) func(*testing.B) {
 	return func(b *testing.B) {
 		reg := m.registry()
@@ -268,8 +270,8 @@ func (m impl) unmarshal(doc document) func(*testing.B) {
 	}
 }
 
-// otherValues are documents without a binary value, and slices of other things. The driver is measured twice: what lies
-// between the two is the machine's.
+// otherValues returns the cases of documents without a binary value, and of slices of other types.
+// The driver is measured twice: the difference between the two is noise of the machine.
 func otherValues() []Case {
 	ints, texts, anys := make([]int, 1000), make([]string, 1000), make(bson.A, 1000)
 	for i := range ints {
@@ -300,7 +302,7 @@ func otherValues() []Case {
 	return cases
 }
 
-// cursorCases read 10,000 documents of four UUIDs from a cursor.
+// cursorCases returns the cases that read 10,000 documents of four UUIDs from a cursor.
 func cursorCases() []Case {
 	const count = 10_000
 	usual, ours := usualCodec(), registry(uuidrep.Standard)

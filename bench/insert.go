@@ -16,7 +16,8 @@ import (
 	"github.com/bsonids/bsonids/objectidgen"
 )
 
-// database connects to a server in this process, which starts with the first insert and ends with the process.
+// database connects to a server in this process. The server starts with the first insert and ends
+// with the process.
 var database = sync.OnceValues(func() (*mongo.Database, error) {
 	server, err := embedded.Start()
 	if err != nil {
@@ -29,8 +30,9 @@ var database = sync.OnceValues(func() (*mongo.Database, error) {
 	return client.Database("bench"), nil
 })
 
-// insertCases insert 100,000 documents end to end, in batches of 1000. The driver is given the _ids that it would make
-// otherwise, and is measured twice: what lies between the two is the machine's and the server's.
+// insertCases returns the cases that insert 100,000 documents end to end, in batches of 1000. The
+// driver gets the _ids that it would otherwise generate, and is measured twice: the difference
+// between the two is noise of the machine and the server.
 func insertCases() []Case {
 	const count, batch = 100_000, 1000
 	type document struct {

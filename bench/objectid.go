@@ -13,11 +13,12 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 )
 
-// objectIDCases returns the cases of package objectidgen: ObjectID draws one id at a time, ObjectIDFill a thousand at
-// once. With x2 two goroutines draw together. The time is always that of an id. The system's clock is in use.
+// objectIDCases returns the cases of package objectidgen. ObjectID draws one id at a time,
+// ObjectIDFill a thousand at once. In the cases with x2, two goroutines draw at the same time. The
+// time is always the time per id. The generators use the system clock.
 //
-// ObjectIDDuplicates draws from two goroutines, for two seconds as fast as they can, and counts: ids/run, and dups/run
-// for those that were there before.
+// ObjectIDDuplicates draws from two goroutines as fast as they can for two seconds. It reports the
+// number of ids (ids/run) and the number of ids that were drawn before (dups/run).
 func objectIDCases() []Case {
 	var cases []Case
 	for _, at := range []struct {
@@ -73,7 +74,7 @@ func objectIDCases() []Case {
 			}
 		}},
 		{"driver-timestamp", func(ids []bson.ObjectID) {
-			now := time.Now() // once for the batch
+			now := time.Now() // once per batch
 			for i := range ids {
 				ids[i] = bson.NewObjectIDFromTimestamp(now)
 			}
@@ -84,9 +85,9 @@ func objectIDCases() []Case {
 	return cases
 }
 
-// inBursts draws b.N ids on as many goroutines as there are processors, in bursts of 2^23. A generator that repeats
-// nothing makes no more than 2^24 in one second and then waits, so every burst has one of its own: what is measured is
-// the work, without the wait.
+// inBursts draws b.N ids on as many goroutines as there are processors, in bursts of 2^23. A
+// generator that does not repeat ids draws at most 2^24 in one second and then waits, so each burst
+// gets a second of its own. This measures the work without the wait.
 func inBursts(draw func(g *objectidgen.Generator, n int)) func(b *testing.B) {
 	return func(b *testing.B) {
 		b.ReportAllocs()
@@ -108,14 +109,15 @@ func inBursts(draw func(g *objectidgen.Generator, n int)) func(b *testing.B) {
 
 const countSeconds = 2
 
-// seenIDs has a bit for every counter of some seconds.
+// seenIDs has a bit for every counter value of some seconds.
 type seenIDs struct {
 	first     uint32
 	seconds   [countSeconds + 4][1 << 24 / 64]uint64
 	ids, dups atomic.Int64
 }
 
-// add counts ids. It takes those together whose counters follow each other, so as not to slow the generator down.
+// add records ids. It records ids with consecutive counters together, so that it does not slow the
+// generator down.
 func (s *seenIDs) add(ids []bson.ObjectID) bool {
 	s.ids.Add(int64(len(ids)))
 	for len(ids) > 0 {
@@ -142,7 +144,7 @@ func countDuplicates(fill func(ids []bson.ObjectID)) func(b *testing.B) {
 		var ids, dups int64
 		for range b.N {
 			now := time.Now()
-			time.Sleep(now.Truncate(time.Second).Add(time.Second).Sub(now)) // begin with a second
+			time.Sleep(now.Truncate(time.Second).Add(time.Second).Sub(now)) // start at the beginning of a second
 			seen := &seenIDs{first: uint32(time.Now().Unix())}
 			end := time.Now().Add(countSeconds * time.Second)
 			var wg sync.WaitGroup

@@ -10,9 +10,10 @@ import (
 	"github.com/google/uuid"
 )
 
-// uuidgenCases returns the cases of package uuidgen: UUIDv4, UUIDv6 and UUIDv7 draw one id at a time, UUIDv4Fill and
-// UUIDv7Fill draw a thousand at once. With x2 two goroutines draw together, ours from one generator. The time is always
-// that of an id: with x2, how long after one the next is there, whichever goroutine made it.
+// uuidgenCases returns the cases of package uuidgen. UUIDv4, UUIDv6 and UUIDv7 draw one id at a
+// time, UUIDv4Fill and UUIDv7Fill draw a thousand at once. In the cases with x2, two goroutines
+// draw at the same time; ours share one generator. The time is always the time per id. With x2 it
+// is the interval between two ids, whichever goroutine draws them.
 func uuidgenCases() []Case {
 	var cases []Case
 	for _, at := range []struct {
@@ -22,23 +23,23 @@ func uuidgenCases() []Case {
 		add := func(work, impl string, run func(b *testing.B)) {
 			cases = append(cases, Case{Work: work + at.suffix, Impl: impl, Procs: at.procs, Run: run})
 		}
-		add("UUIDv7", "bsonids", drawOne(uuidgen.NewV7))
+		add("UUIDv7", "bsonids", drawOne(uuidgen.NewV7Generator))
 		add("UUIDv7", "google-pool", pooled(drawGoogleV7))
 		add("UUIDv7", "google", drawGoogleV7)
 		add("UUIDv7", "gofrs", drawGofrsV7)
-		add("UUIDv7Fill", "bsonids", drawBatch(uuidgen.NewV7))
-		add("UUIDv6", "bsonids", drawOne(uuidgen.NewV6))
+		add("UUIDv7Fill", "bsonids", drawBatch(uuidgen.NewV7Generator))
+		add("UUIDv6", "bsonids", drawOne(uuidgen.NewV6Generator))
 		add("UUIDv6", "gofrs", drawGofrsV6)
-		add("UUIDv4", "bsonids", drawOne(uuidgen.NewV4))
+		add("UUIDv4", "bsonids", drawOne(uuidgen.NewV4Generator))
 		add("UUIDv4", "google-pool", pooled(drawGoogleV4))
 		add("UUIDv4", "google", drawGoogleV4)
 		add("UUIDv4", "gofrs", drawGofrsV4)
-		add("UUIDv4Fill", "bsonids", drawBatch(uuidgen.NewV4))
+		add("UUIDv4Fill", "bsonids", drawBatch(uuidgen.NewV4Generator))
 	}
 	return cases
 }
 
-// share runs draw with a share of b.N ids on as many goroutines as there are processors.
+// share calls draw with an equal share of b.N ids on as many goroutines as there are processors.
 func share(b *testing.B, draw func(n int) error) {
 	b.ReportAllocs()
 	workers := runtime.GOMAXPROCS(0)
@@ -92,8 +93,8 @@ func drawBatch(newGenerator newGenerator) func(b *testing.B) {
 	}
 }
 
-// The loops below stand each by itself, so that the call measured is the one that a user writes and not one through a
-// function value.
+// Each loop below is written out, so that it measures the call that a user writes and not a call
+// through a function value.
 
 func drawGoogleV7(b *testing.B) {
 	share(b, func(n int) error {
@@ -150,8 +151,9 @@ func drawGofrsV4(b *testing.B) {
 	})
 }
 
-// pooled runs a case with google/uuid's pool of random octets. The pool is one switch for the whole process and must not
-// be thrown while ids are drawn: it is on for this case only, and cases run one after another.
+// pooled runs a case with google/uuid's pool of random bytes. The pool is one switch for the whole
+// process and must not be changed while ids are drawn. It is on for this case only, and the cases
+// run one after another.
 func pooled(run func(b *testing.B)) func(b *testing.B) {
 	return func(b *testing.B) {
 		uuid.EnableRandPool()

@@ -1,4 +1,5 @@
-// Command run measures every case of package bench in interleaved rounds and prints Go's benchmark format.
+// Command run measures every case of package bench in interleaved rounds and prints Go's benchmark
+// format.
 //
 //	go run ./bench/cmd/run -rounds 10 > bench.txt
 package main
@@ -18,6 +19,7 @@ func main() {
 	testing.Init()
 	rounds := flag.Int("rounds", 10, "how many times each case is measured")
 	only := flag.String("only", "", "a regular expression that Work/impl=Impl must match")
+	cpu := flag.Bool("cpu", false, "print the processor time, for a machine that others use too; needs a -test.benchtime such as 2000x")
 	list := flag.Bool("list", false, "print the names of the cases and stop")
 	flag.Parse()
 
@@ -31,7 +33,8 @@ func main() {
 	failed := false
 	for round := range *rounds {
 		for i := range cases {
-			// Every second round runs backwards, so that a slow drift of the machine falls on all cases alike.
+			// Every second round runs in reverse order, so that a slow drift of the machine affects
+			// all cases alike.
 			c := cases[i]
 			if round%2 == 1 {
 				c = cases[len(cases)-1-i]
@@ -49,7 +52,11 @@ func main() {
 			procs := max(c.Procs, 1)
 			old := runtime.GOMAXPROCS(procs)
 			runtime.GC()
+			before := cpuTime()
 			r := testing.Benchmark(c.Run)
+			if *cpu && r.N > 0 {
+				r.T = cpuTime() - before
+			}
 			runtime.GOMAXPROCS(old)
 			if r.N == 0 {
 				fmt.Fprintln(os.Stderr, "run:", name, "failed")

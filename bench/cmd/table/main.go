@@ -2,9 +2,10 @@
 //
 //	go run ./bench/cmd/table bench.txt
 //
-// Each row compares one implementation of a work with the first of -base that does it too, or with the first there is.
-// The ratio is how many times as fast it is; its range is that of the rounds, each compared with the same round of the
-// base.
+// Each row compares one implementation of a task with the base: the first implementation in -base
+// that has the task, or else the first implementation of the task. The ratio is how many times as
+// fast as the base it is. The range of the ratio is over the rounds, each compared with the same
+// round of the base.
 package main
 
 import (
@@ -39,13 +40,14 @@ func main() {
 	print(os.Stdout, works, strings.Split(*base, ","))
 }
 
-// work is what several implementations do.
+// work is a task that several implementations do.
 type work struct {
 	name  string
 	impls []*result
 }
 
-// result holds the figures of one implementation, one of each for a round; extras are those that only some report.
+// result holds the figures of one implementation, one per round. Only some implementations report
+// extras.
 type result struct {
 	name              string
 	ns, bytes, allocs []float64
@@ -141,7 +143,7 @@ func print(out io.Writer, works []*work, bases []string) {
 	}
 }
 
-// ratios returns the lowest and the highest ratio of two results of the same round.
+// ratios returns the lowest and the highest ratio of two results in the same round.
 func ratios(base, ns []float64) string {
 	var all []float64
 	for i := range min(len(base), len(ns)) {

@@ -1,0 +1,190 @@
+package bench
+
+import (
+	"context"
+	"encoding/binary"
+	"io"
+	"net"
+	"sync"
+	"testing"
+
+	"github.com/google/uuid"
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/event"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+
+	"github.com/bsonids/bsonids/uuidaudit"
+	"github.com/bsonids/bsonids/uuidrep"
+)
+
+type auditedOrder struct {
+	ID                 bson.ObjectID `bson:"_id"`
+	Customer, Session  bson.Binary
+	Name, City, Status string
+	Items              []auditedItem
+	Total              float64
+}
+
+type auditedItem struct {
+	Product bson.Binary
+	Count   int
+	Price   float64
+}
+
+const auditedDocuments = 100
+
+// auditedOrders are the documents that the cases insert and find.
+func auditedOrders() []any {
+	docs := make([]any, auditedDocuments)
+	for i := range docs {
+		id := func() bson.Binary { return uuidrep.NewBinary(uuid.New()) }
+		docs[i] = auditedOrder{
+			bson.NewObjectID(), id(), id(), "a name of some length", "a city", "paid",
+			[]auditedItem{{id(), 1, 9.5}, {id(), 2, 19}, {id(), 3, 1.25}}, 51.25,
+		}
+	}
+	return docs
+}
+
+// memoryServer answers the commands of the cases from memory, on loopback.
+var memoryServer = sync.OnceValues(func() (string, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	batch := bson.A(auditedOrders())
+	replies := map[string]bson.D{
+		"insert": {{Key: "n", Value: auditedDocuments}, {Key: "ok", Value: 1}},
+		"find": {{Key: "cursor", Value: bson.D{{Key: "id", Value: int64(0)}, {Key: "ns", Value: "db.c"}, {Key: "firstBatch", Value: batch}}},
+			{Key: "ok", Value: 1}},
+	}
+	hello := bson.D{{Key: "isWritablePrimary", Value: true}, {Key: "maxBsonObjectSize", Value: 16 << 20},
+		{Key: "maxMessageSizeBytes", Value: 48_000_000}, {Key: "maxWriteBatchSize", Value: 100_000}, {Key: "minWireVersion", Value: 0},
+		{Key: "maxWireVersion", Value: 21}, {Key: "ok", Value: 1}}
+	encoded := map[string][]byte{}
+	for name, reply := range replies {
+		if encoded[name], err = bson.Marshal(reply); err != nil {
+			return "", err
+		}
+	}
+	other, err := bson.Marshal(hello)
+	if err != nil {
+		return "", err
+	}
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer conn.Close()
+				for answer(conn, encoded, other) == nil {
+				}
+			}()
+		}
+	}()
+	return "mongodb://" + listener.Addr().String() + "/?directConnection=true&serverMonitoringMode=poll", nil
+})
+
+// answer answers one message: OP_MSG, or the OP_QUERY of a first hello.
+func answer(conn net.Conn, replies map[string][]byte, other []byte) error {
+	var header [16]byte
+	if _, err := io.ReadFull(conn, header[:]); err != nil {
+		return err
+	}
+	body := make([]byte, binary.LittleEndian.Uint32(header[:])-16)
+	if _, err := io.ReadFull(conn, body); err != nil {
+		return err
+	}
+	const opReply, opQuery, opMsg = 1, 2004, 2013
+	reply, code := other, uint32(opReply)
+	prefix := make([]byte, 20) // flags, cursor, start, one document
+	prefix[16] = 1
+	if binary.LittleEndian.Uint32(header[12:]) == opMsg {
+		code, prefix = opMsg, make([]byte, 5)
+		for section := body[4:]; len(section) > 5; { // flags, then the sections
+			size := int(binary.LittleEndian.Uint32(section[1:]))
+			if section[0] == 0 {
+				if e, err := bson.Raw(section[1 : 1+size]).IndexErr(0); err == nil && replies[e.Key()] != nil {
+					reply = replies[e.Key()]
+				}
+			}
+			section = section[1+size:]
+		}
+	}
+	out := make([]byte, 16, 16+len(prefix)+len(reply))
+	binary.LittleEndian.PutUint32(out, uint32(cap(out)))
+	copy(out[8:], header[4:8]) // responseTo
+	binary.LittleEndian.PutUint32(out[12:], code)
+	_, err := conn.Write(append(append(out, prefix...), reply...))
+	return err
+}
+
+// auditCases returns the cases that insert and find 100 orders on a server that answers from
+// memory: without a monitor, with a monitor that does nothing (the driver's own cost), and with an
+// audit.
+func auditCases() []Case {
+	monitors := map[string]func() (*event.CommandMonitor, error){
+		"no_monitor": func() (*event.CommandMonitor, error) { return nil, nil },
+		"empty_monitor": func() (*event.CommandMonitor, error) {
+			return &event.CommandMonitor{
+				Started:   func(context.Context, *event.CommandStartedEvent) {},
+				Succeeded: func(context.Context, *event.CommandSucceededEvent) {},
+			}, nil
+		},
+		"audit": func() (*event.CommandMonitor, error) {
+			audit, err := uuidaudit.New(uuidrep.Standard, func(uuidaudit.Finding) {})
+			if err != nil {
+				return nil, err
+			}
+			return audit.Monitor(nil), nil
+		},
+	}
+	run := func(impl string, do func(context.Context, *mongo.Collection) error) func(*testing.B) {
+		return func(b *testing.B) {
+			uri, err := memoryServer()
+			if err != nil {
+				b.Fatal(err)
+			}
+			monitor, err := monitors[impl]()
+			if err != nil {
+				b.Fatal(err)
+			}
+			client, err := mongo.Connect(options.Client().ApplyURI(uri).SetMonitor(monitor))
+			if err != nil {
+				b.Fatal(err)
+			}
+			ctx := context.Background()
+			defer client.Disconnect(ctx)
+			coll := client.Database("db").Collection("c")
+			for b.Loop() {
+				if err := do(ctx, coll); err != nil {
+					b.Fatal(err)
+				}
+			}
+		}
+	}
+	docs := auditedOrders()
+	insert := func(ctx context.Context, coll *mongo.Collection) error {
+		_, err := coll.InsertMany(ctx, docs)
+		return err
+	}
+	find := func(ctx context.Context, coll *mongo.Collection) error {
+		cursor, err := coll.Find(ctx, bson.D{})
+		if err != nil {
+			return err
+		}
+		var found []auditedOrder
+		return cursor.All(ctx, &found)
+	}
+	var cases []Case
+	for _, impl := range []string{"no_monitor", "empty_monitor", "audit"} {
+		cases = append(cases, Case{Work: "InsertMany100", Impl: impl, Run: run(impl, insert)})
+	}
+	for _, impl := range []string{"no_monitor", "empty_monitor", "audit"} {
+		cases = append(cases, Case{Work: "FindAll100", Impl: impl, Run: run(impl, find)})
+	}
+	return cases
+}
