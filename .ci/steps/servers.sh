@@ -1,0 +1,42 @@
+# The integration suites, and the short part of the command's, on a server over TCP: the one of MONGODB_URI, else a second
+# server that is at hand. Neither is the embedded one.
+
+on_server() {
+	local uri=$1
+	shift
+	BSONIDS_SERVER=uri MONGODB_URI=$uri quietly -count=1 -p 2 -short -timeout 40m "$@" ./integration/... ./cmd/bsonids/... ./cmd/bsonids/servertest/...
+}
+
+# free_port prints a TCP port of loopback that nothing listens on.
+free_port() {
+	python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
+}
+
+on_second_server() {
+	local port pid status
+	port=$(free_port) && mkdir "$work/second" || return 1
+	"$servers/second-server" "$port" "$work/second" >"$work/second.log" 2>&1 &
+	pid=$!
+	for _ in {1..120}; do
+		grep -q listening "$work/second.log" && break
+		kill -0 $pid 2>/dev/null || break
+		sleep 1
+	done
+	# These two need many minutes on it. The group "unit" runs them.
+	on_server "mongodb://127.0.0.1:$port/?directConnection=true" -skip 'TestMistakes|TestPlanRiddenOut'
+	status=$?
+	[ $status -eq 0 ] || { echo "the end of the second server's log:"; tail -n 50 "$work/second.log"; }
+	kill $pid
+	wait $pid
+	return $status
+}
+
+step "PyMongo" python
+if [ -n "${MONGODB_URI:-}" ]; then
+	step "the server of MONGODB_URI" on_server "$MONGODB_URI"
+elif [ -x "$servers/second-server" ]; then
+	second=yes
+	step "the second server" on_second_server
+else
+	skip "the second server" "MONGODB_URI is not set, and there is no $servers/second-server"
+fi

@@ -1,0 +1,18 @@
+# Tests that need no server but the embedded one.
+
+root_alone() { GOWORK=off go build ./... && GOWORK=off go vet ./... && GOWORK=off go test -short ./...; }
+
+embedded() { BSONIDS_SERVER=embedded quietly "$@"; }
+
+step "packages" install gcc libc6-dev git
+step "PyMongo" python
+step "the README's tests" embedded ./... ./integration/...
+step "the README's quickstart" go run ./integration/cmd/quickstart
+step "the root module alone" root_alone
+step "the other modules" embedded -short ./analysis/... ./bench/... ./cmd/bsonids/...
+step "every benchmark runs" go test -run '^$' -bench . -benchtime 1x ./bench
+step "race detector" quietly -race -short ./...
+step "race detector, on a server" embedded -race -short -timeout 30m -skip 'TestKill|TestInterrupt' ./integration/... ./cmd/bsonids/... ./cmd/bsonids/servertest/...
+step "interrupted conversions, in full" embedded -timeout 30m -run 'TestKill|TestInterrupt|TestConvert' ./cmd/bsonids/servertest
+step "packages" install qemu-system-x86 linux-image-cloud-amd64
+step "ObjectIDs, the long cases" env CGO_ENABLED=0 BSONIDS_LONG_TESTS=1 go test -count=1 ./objectidgen
