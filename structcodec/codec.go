@@ -115,8 +115,7 @@ func (c *Codec) EncodeValue(ec bson.EncodeContext, vw bson.ValueWriter, val refl
 	}
 	switch {
 	case err == nil:
-		buf.raw = doc
-		err = stock().rawEncoder.EncodeValue(ec, vw, buf.rawValue)
+		err = buf.write(ec, vw, doc, p.firstName())
 	default:
 		// The driver begins the document before it meets the error. It may not get as far.
 		if _, begin := vw.WriteDocument(); begin != nil {

@@ -49,6 +49,44 @@ type buffer struct {
 	rawValue reflect.Value // of raw, addressable
 }
 
+// write writes doc, a valid document, to vw. The name is the key of its first element, or another one.
+func (b *buffer) write(ec bson.EncodeContext, vw bson.ValueWriter, doc []byte, name string) error {
+	if len(doc) == 5 || reflect.TypeOf(vw) != driverWriter || !writesBytes() {
+		b.raw = doc
+		return stock().rawEncoder.EncodeValue(ec, vw, b.rawValue)
+	}
+	return writeElements(ec, vw, doc, name)
+}
+
+// writeElements writes doc, which is not empty, to the driver's writer vw: the first element as one whose value ends
+// with the document.
+func writeElements(ec bson.EncodeContext, vw bson.ValueWriter, doc []byte, name string) error {
+	dw, err := vw.WriteDocument()
+	if err != nil {
+		return err
+	}
+	end := 4 + keyEnd(doc[4:])
+	if key := doc[5:end]; string(key) != name {
+		name = string(key)
+	}
+	if vw, err = dw.WriteDocumentElement(name); err != nil {
+		return err
+	}
+	value := bson.RawValue{Type: bson.Type(doc[4]), Value: doc[end+1 : len(doc)-1]}
+	if err := stock().rawValueEncoder.EncodeValue(ec, vw, reflect.ValueOf(value)); err != nil {
+		return err
+	}
+	return dw.WriteDocumentEnd()
+}
+
+// writesBytes reports whether the driver's encoder of a [bson.RawValue] writes bytes as they are to the driver's writer.
+var writesBytes = sync.OnceValue(func() bool {
+	doc := []byte("\x14\x00\x00\x00\x10a\x00\x01\x00\x00\x00\x02b\x00\x01\x00\x00\x00\x00\x00")
+	var buf bytes.Buffer
+	err := writeElements(bson.EncodeContext{}, bson.NewDocumentWriter(&buf), doc, "")
+	return err == nil && bytes.Equal(buf.Bytes(), doc)
+})
+
 var buffers = sync.Pool{New: func() any {
 	b := new(buffer)
 	b.rawValue = reflect.ValueOf(&b.raw).Elem()

@@ -40,6 +40,14 @@ func (c *Codec) encodePlan(t reflect.Type) *encodePlan {
 	return p
 }
 
+// firstName returns the key of the first field, "" if there is none.
+func (p *encodePlan) firstName() string {
+	if len(p.fields) == 0 {
+		return ""
+	}
+	return p.fields[0].name
+}
+
 // compileEncoder calls compile and keeps the plans that it makes.
 func (c *Codec) compileEncoder(compile func(encodeCompiler)) {
 	c.compiling.Lock()

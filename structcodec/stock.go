@@ -47,10 +47,11 @@ const (
 
 // A stockCodecs is what a registry of the driver holds.
 type stockCodecs struct {
-	encoders   map[any]known
-	decoders   map[any]known
-	rawEncoder bson.ValueEncoder
-	rawDecoder bson.ValueDecoder
+	encoders        map[any]known
+	decoders        map[any]known
+	rawEncoder      bson.ValueEncoder
+	rawDecoder      bson.ValueDecoder
+	rawValueEncoder bson.ValueEncoder
 }
 
 var stock = sync.OnceValue(func() *stockCodecs {
@@ -106,6 +107,7 @@ var stock = sync.OnceValue(func() *stockCodecs {
 	}
 	s.rawEncoder, _ = reg.LookupEncoder(tRaw)
 	s.rawDecoder, _ = reg.LookupDecoder(tRaw)
+	s.rawValueEncoder, _ = reg.LookupEncoder(tRawValue)
 	return s
 })
 
