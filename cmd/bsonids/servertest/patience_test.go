@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -96,6 +97,36 @@ func TestRiddenOut(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A server that loses every batch gets it again after a pause, and not from the driver, which would
+// send it without a pause until the deadline of the batch.
+func TestNoStormOfRetries(t *testing.T) {
+	s := mongotest.Start(t)
+	c := connect(t, s).Collection("c")
+	seed(t, c, 10, uuidrep.JavaLegacy, uuidrep.Standard)
+	before := all(t, c)
+	var updates, reads atomic.Int32
+	p := startProxy(t, host(t, s), func(r request, pass func() []byte) []byte {
+		switch {
+		case strings.EqualFold(r.name(), "hello"), strings.EqualFold(r.name(), "isMaster"): // a server with retryable writes
+			return r.reply(bson.D{{Key: "ismaster", Value: true}, {Key: "msg", Value: "isdbgrid"}, {Key: "maxBsonObjectSize", Value: int32(16 << 20)}, {Key: "maxMessageSizeBytes", Value: int32(48_000_000)},
+				{Key: "maxWriteBatchSize", Value: int32(100_000)}, {Key: "logicalSessionTimeoutMinutes", Value: int32(30)}, {Key: "minWireVersion", Value: int32(0)}, {Key: "maxWireVersion", Value: int32(21)}, {Key: "ok", Value: 1.0}})
+		case r.name() == "update" && r.documents == 10:
+			updates.Add(1)
+			return nil
+		case updates.Load() > 0 && r.name() == "find":
+			reads.Add(1)
+			return nil
+		}
+		return pass()
+	})
+	command(t, p, "convert", "--db", s.Database(), "--collection", "c", "--from", "javaLegacy", "--write", "--retry-for", "1s").want(t, failure.ExitUnreachable)
+	equal(t, all(t, c), before)
+	// The pauses double from a quarter of a second.
+	if u, r := updates.Load(), reads.Load(); u == 0 || u > 5 || r > 20 {
+		t.Errorf("%d updates, %d reads", u, r)
 	}
 }
 

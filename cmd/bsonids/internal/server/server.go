@@ -29,7 +29,9 @@ const (
 	// Read uses the read preference of the connection string.
 	Read Mode = iota
 	// Write reads from the primary and, if the connection string does not set a write concern, uses
-	// w: majority. Otherwise an update that a failover rolls back would be reported as done.
+	// w: majority. Otherwise an update that a failover rolls back would be reported as done. The
+	// driver does not retry: if the context has a deadline, it would do so without a pause until
+	// then, with a new connection each time. The package patience retries with pauses.
 	Write
 )
 
@@ -55,7 +57,7 @@ func Connect(ctx context.Context, uri string, mode Mode) (*mongo.Client, error) 
 		opts.SetServerSelectionTimeout(selectionTimeout)
 	}
 	if mode == Write {
-		opts.SetReadPreference(readpref.Primary())
+		opts.SetReadPreference(readpref.Primary()).SetRetryWrites(false).SetRetryReads(false)
 		if opts.WriteConcern == nil {
 			opts.SetWriteConcern(writeconcern.Majority())
 		} else if opts.WriteConcern.W == nil { // only journal is set: the default of w on the server may be 1
