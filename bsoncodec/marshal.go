@@ -19,14 +19,17 @@ import (
 // Errors are those of the codecs, [bson.ErrNilRegistry] and [ErrUnknownOptions]. An encoder of the
 // caller's that reports no error and does not write exactly one document is an error too.
 func Marshal(reg *bson.Registry, v any, opts ...Options) ([]byte, error) {
-	o, err := optionsFor(toEncode, opts)
-	if err != nil {
-		return nil, err
+	var o Options
+	if len(opts) > 0 {
+		var err error
+		if o, err = optionsFor(toEncode, opts); err != nil {
+			return nil, err
+		}
 	}
 	if reg == nil {
 		return nil, errNilRegistry("encode")
 	}
-	if o.known() == (Options{}) {
+	if len(opts) == 0 || o.known() == (Options{}) {
 		if c := encodePlans(reg, v); c != nil {
 			if doc, planned, err := marshalPlanned(c, v); planned {
 				return doc, err
@@ -96,9 +99,12 @@ func encodeError(v any, err error) error {
 // [bson.Raw.Validate] first on data that no server has checked: the driver's reader, of version
 // 2.9.3, does not return from skipping a value of negative length.
 func Unmarshal(reg *bson.Registry, data []byte, v any, opts ...Options) error {
-	o, err := optionsFor(toDecode, opts)
-	if err != nil {
-		return err
+	var o Options
+	if len(opts) > 0 {
+		var err error
+		if o, err = optionsFor(toDecode, opts); err != nil {
+			return err
+		}
 	}
 	if len(data) < 4 || uint64(binary.LittleEndian.Uint32(data)) != uint64(len(data)) {
 		return fmt.Errorf("bsoncodec: invalid document length: the document has %d bytes and says otherwise", len(data))
@@ -106,7 +112,7 @@ func Unmarshal(reg *bson.Registry, data []byte, v any, opts ...Options) error {
 	if reg == nil {
 		return errNilRegistry("decode")
 	}
-	if o.known() == (Options{}) {
+	if len(opts) == 0 || o.known() == (Options{}) {
 		if planned, err := readPlanned(reg, data, v); planned {
 			return err
 		}

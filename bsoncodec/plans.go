@@ -50,7 +50,8 @@ func registerPlans(reg *bson.Registry) {
 
 // The codecs of this package take part in plans.
 var (
-	_ structcodec.ValueCodec = (*uuidCodec)(nil)
+	_ structcodec.ValueCodec = uuidPlan{}
+	_ structcodec.ValueCodec = zeroAsNullPlan{}
 	_ structcodec.ValueCodec = nullPlan{}
 	_ structcodec.ValueCodec = (*sliceEncoder)(nil)
 	_ structcodec.ValueCodec = (*sliceDecoder)(nil)
@@ -83,17 +84,51 @@ func (noDecoder) ReadValue(bson.Type, []byte, reflect.Value) error { return stru
 // DecoderFor returns nil.
 func (noDecoder) DecoderFor(*bson.Registry, reflect.Type) bson.ValueDecoder { return nil }
 
-// AppendValue appends a UUID.
-func (c *uuidCodec) AppendValue(dst []byte, v reflect.Value) (bson.Type, []byte, error) {
-	if v.Type() == c.t && c.zeroAsNull && v.IsZero() {
-		return bson.TypeNull, dst, nil
+// A uuidPlan is a uuidCodec for the values of its type.
+type uuidPlan struct{ *uuidCodec }
+
+// A zeroAsNullPlan is a uuidPlan that writes the zero UUID as null.
+type zeroAsNullPlan struct{ uuidPlan }
+
+// EncoderFor returns the plan of values of type t, or c.
+func (c *uuidCodec) EncoderFor(_ *bson.Registry, t reflect.Type) bson.ValueEncoder {
+	switch {
+	case t != c.t:
+		return c
+	case c.zeroAsNull:
+		return zeroAsNullPlan{uuidPlan{c}}
 	}
-	return c.appendUUID(dst, v)
+	return uuidPlan{c}
 }
 
-// appendUUID appends a UUID, a zero one too.
-func (c *uuidCodec) appendUUID(dst []byte, v reflect.Value) (bson.Type, []byte, error) {
-	if v.Type() != c.t || c.asString || c.rep == uuidrep.Unspecified {
+// DecoderFor returns the plan of values of type t, or c.
+func (c *uuidCodec) DecoderFor(_ *bson.Registry, t reflect.Type) bson.ValueDecoder {
+	if t != c.t {
+		return c
+	}
+	return uuidPlan{c}
+}
+
+// EncoderFor returns c.
+func (c uuidPlan) EncoderFor(*bson.Registry, reflect.Type) bson.ValueEncoder { return c }
+
+// DecoderFor returns c.
+func (c uuidPlan) DecoderFor(*bson.Registry, reflect.Type) bson.ValueDecoder { return c }
+
+// EncoderFor returns c.
+func (c zeroAsNullPlan) EncoderFor(*bson.Registry, reflect.Type) bson.ValueEncoder { return c }
+
+// AppendValue appends a UUID, or nothing for null.
+func (c zeroAsNullPlan) AppendValue(dst []byte, v reflect.Value) (bson.Type, []byte, error) {
+	if v.IsZero() {
+		return bson.TypeNull, dst, nil
+	}
+	return c.uuidPlan.AppendValue(dst, v)
+}
+
+// AppendValue appends a UUID, a zero one too.
+func (c uuidPlan) AppendValue(dst []byte, v reflect.Value) (bson.Type, []byte, error) {
+	if c.asString || c.rep == uuidrep.Unspecified {
 		return 0, dst, structcodec.ErrNotPlain
 	}
 	dst = append(dst, 16, 0, 0, 0, c.subtype)
@@ -101,7 +136,7 @@ func (c *uuidCodec) appendUUID(dst []byte, v reflect.Value) (bson.Type, []byte, 
 	switch {
 	case v.CanAddr():
 		dst = append(dst, v.Bytes()...)
-	case c.t == tUUID:
+	case c.native:
 		u := v.Interface().(uuid.UUID)
 		dst = append(dst, u[:]...)
 	default:
@@ -115,10 +150,8 @@ func (c *uuidCodec) appendUUID(dst []byte, v reflect.Value) (bson.Type, []byte, 
 }
 
 // ReadValue sets v to the UUID in a binary value.
-func (c *uuidCodec) ReadValue(t bson.Type, data []byte, v reflect.Value) error {
+func (c uuidPlan) ReadValue(t bson.Type, data []byte, v reflect.Value) error {
 	switch {
-	case v.Type() != c.t:
-		return structcodec.ErrNotPlain
 	case t == bson.TypeNull:
 		v.SetZero()
 		return nil
@@ -154,7 +187,7 @@ func (c pointerCodec) DecoderFor(reg *bson.Registry, _ reflect.Type) bson.ValueD
 // nullPlan is a nullUUIDCodec with the codec of its UUID.
 type nullPlan struct {
 	*nullUUIDCodec
-	elem *uuidCodec
+	elem uuidPlan
 }
 
 // EncoderFor returns a nullPlan if this package has the codec of the UUID.
@@ -162,7 +195,7 @@ func (c *nullUUIDCodec) EncoderFor(reg *bson.Registry, t reflect.Type) bson.Valu
 	if t == c.t {
 		enc, _ := reg.LookupEncoder(t.Field(c.uuid).Type)
 		if elem, ok := enc.(*uuidCodec); ok {
-			return nullPlan{c, elem}
+			return nullPlan{c, uuidPlan{elem}}
 		}
 	}
 	return c
@@ -173,7 +206,7 @@ func (c *nullUUIDCodec) DecoderFor(reg *bson.Registry, t reflect.Type) bson.Valu
 	if t == c.t {
 		dec, _ := reg.LookupDecoder(t.Field(c.uuid).Type)
 		if elem, ok := dec.(*uuidCodec); ok {
-			return nullPlan{c, elem}
+			return nullPlan{c, uuidPlan{elem}}
 		}
 	}
 	return c
@@ -190,7 +223,7 @@ func (c nullPlan) AppendValue(dst []byte, v reflect.Value) (bson.Type, []byte, e
 	if !v.Field(c.valid).Bool() {
 		return bson.TypeNull, dst, nil
 	}
-	return c.elem.appendUUID(dst, v.Field(c.uuid))
+	return c.elem.AppendValue(dst, v.Field(c.uuid))
 }
 
 // ReadValue sets v to a UUID, or to an invalid one for null.
@@ -327,69 +360,6 @@ func (c *mapCodec) DecoderFor(_ *bson.Registry, t reflect.Type) bson.ValueDecode
 		return c
 	}
 	return c.decoder
-}
-
-// A documentReader is a decoder of package structcodec.
-type documentReader interface {
-	ReadDocument(doc []byte, v any) (planned bool, err error)
-}
-
-// readPlanned decodes data into v by a plan, if reg has one.
-func readPlanned(reg *bson.Registry, data []byte, v any) (planned bool, err error) {
-	t := reflect.TypeOf(v)
-	if t == nil {
-		return false, nil
-	}
-	if t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
-	switch {
-	case t == tAny:
-		if !sameAtTheTop(reg) {
-			return false, nil
-		}
-		t = tD // an any receives a whole document as an embedded one
-	case t.Kind() == reflect.Pointer && t.Elem().Kind() == reflect.Struct:
-		t = t.Elem()
-	case t.Kind() != reflect.Struct && t.Kind() != reflect.Map && t != tD:
-		return false, nil
-	}
-	dec, err := reg.LookupDecoder(t)
-	if err != nil {
-		return false, nil
-	}
-	r, ok := dec.(documentReader)
-	if !ok {
-		return false, nil
-	}
-	return r.ReadDocument(data, v)
-}
-
-// plans is a type whose encoder is the codec that has the plans of a registry.
-type plans struct{}
-
-// encodePlans returns the codec that may have a plan for v in reg, or nil.
-func encodePlans(reg *bson.Registry, v any) *structcodec.Codec {
-	t := reflect.TypeOf(v)
-	if t == nil {
-		return nil
-	}
-	if t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
-	switch {
-	case t.Kind() == reflect.Struct:
-	case t.Kind() == reflect.Map, t == tD:
-		t = reflect.TypeFor[plans]()
-	default:
-		return nil
-	}
-	enc, err := reg.LookupEncoder(t)
-	if err != nil {
-		return nil
-	}
-	c, _ := enc.(*structcodec.Codec)
-	return c
 }
 
 // putLength sets the length of the array that starts at start and ends with dst.

@@ -17,6 +17,7 @@ import (
 type uuidCodec struct {
 	*conversion
 	t       reflect.Type
+	native  bool      // t is uuid.UUID
 	scratch sync.Pool // of *scratch
 }
 
@@ -28,7 +29,7 @@ type scratch struct {
 }
 
 func newUUIDCodec(u *conversion, t reflect.Type) *uuidCodec {
-	c := &uuidCodec{conversion: u, t: t}
+	c := &uuidCodec{conversion: u, t: t, native: t == tUUID}
 	c.scratch.New = func() any {
 		v := reflect.New(t).Elem()
 		return &scratch{value: v, octets: (*[16]byte)(v.Bytes())}
@@ -66,7 +67,7 @@ func (c *uuidCodec) encode(vw bson.ValueWriter, val reflect.Value) error {
 	switch {
 	case addressable:
 		permute(s.octets[:], val.Bytes(), c.rep)
-	case c.t == tUUID: // Interface is half the time of Set
+	case c.native: // Interface is half the time of Set
 		u := val.Interface().(uuid.UUID)
 		permute(s.octets[:], u[:], c.rep)
 	default:
