@@ -15,10 +15,11 @@ import (
 	"github.com/bsonids/bsonids/uuidrep"
 )
 
-// troubled starts a proxy that treats every nth command about documents of a kind in one of three
-// ways, one after the other: it loses the command, it loses the answer, and it answers that the
-// server is no longer the primary. The commands after it pass.
-func troubled(t *testing.T, s *mongotest.Server, every int) (*proxy, *int) {
+// troubled starts a proxy that treats the nth command about documents, the (2n+1)st, the (3n+3)rd,
+// and so on in one of three ways, one after the other: it loses the command, it loses the answer,
+// and it answers that the server is no longer the primary. The commands between them pass: one more
+// each time, so that no work of several commands is interrupted at every attempt.
+func troubled(t *testing.T, s *mongotest.Server, first int) (*proxy, *int) {
 	var mu sync.Mutex
 	n, troubles := 0, 0
 	p := startProxy(t, host(t, s), func(r request, pass func() []byte) []byte {
@@ -29,8 +30,9 @@ func troubled(t *testing.T, s *mongotest.Server, every int) (*proxy, *int) {
 		}
 		mu.Lock()
 		n++
-		trouble := n%every == 0
+		trouble := n == first+troubles
 		if trouble {
+			n = 0
 			troubles++
 		}
 		way := troubles % 3

@@ -111,7 +111,7 @@ func (o *Options) mayBegin(ctx context.Context) (context.Context, context.Cancel
 	if o.Undo != nil {
 		size = o.Undo.Size()
 	}
-	if err := o.Check(ctx, size); err != nil {
+	if err := o.Check(patience.Undated(ctx), size); err != nil {
 		cancel()
 		return nil, nil, err
 	}

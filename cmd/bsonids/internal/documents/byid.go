@@ -7,6 +7,8 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/patience"
 )
 
 // Key returns an _id as a map key.
@@ -15,6 +17,7 @@ func Key(id bson.RawValue) string { return string(byte(id.Type)) + string(id.Val
 // ByID returns the documents with the ids in a map whose keys are those of [Key]. The projection
 // may be nil.
 func ByID(ctx context.Context, coll *mongo.Collection, ids []bson.RawValue, projection bson.D) (map[string]bson.Raw, error) {
+	ctx = patience.Undated(ctx)
 	opts := options.Find()
 	if projection != nil {
 		opts.SetProjection(projection)

@@ -111,3 +111,11 @@ func (p *Patience) tell(err error, now time.Time, left time.Duration) {
 	p.noticed = now
 	p.notice(err, left)
 }
+
+// Undated returns a context that ends with ctx and does not tell its deadline. With it, the driver
+// retries a read once. With a deadline, it retries without a pause until then.
+func Undated(ctx context.Context) context.Context { return undated{ctx} }
+
+type undated struct{ context.Context }
+
+func (undated) Deadline() (time.Time, bool) { return time.Time{}, false }

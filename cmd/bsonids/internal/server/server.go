@@ -30,8 +30,9 @@ const (
 	Read Mode = iota
 	// Write reads from the primary and, if the connection string does not set a write concern, uses
 	// w: majority. Otherwise an update that a failover rolls back would be reported as done. The
-	// driver does not retry: if the context has a deadline, it would do so without a pause until
-	// then, with a new connection each time. The package patience retries with pauses.
+	// driver does not retry writes: if the context has a deadline, it would do so without a pause
+	// until then, with a new connection each time. The package patience retries with pauses. For
+	// reads, see patience.Undated.
 	Write
 )
 
@@ -57,7 +58,7 @@ func Connect(ctx context.Context, uri string, mode Mode) (*mongo.Client, error) 
 		opts.SetServerSelectionTimeout(selectionTimeout)
 	}
 	if mode == Write {
-		opts.SetReadPreference(readpref.Primary()).SetRetryWrites(false).SetRetryReads(false)
+		opts.SetReadPreference(readpref.Primary()).SetRetryWrites(false)
 		if opts.WriteConcern == nil {
 			opts.SetWriteConcern(writeconcern.Majority())
 		} else if opts.WriteConcern.W == nil { // only journal is set: the default of w on the server may be 1
