@@ -148,3 +148,40 @@ func TestPlanRiddenOut(t *testing.T) {
 	whole(t, db, want)
 	command(t, s, "verify", file, "--state-dir", dir).want(t, failure.ExitOK)
 }
+
+// A run whose document was inserted and whose answer was lost has written nothing: the next attempt
+// does not wait until the last writes of that run have ended.
+func TestLostBeginning(t *testing.T) {
+	s := mongotest.Start(t)
+	coll := connect(t, s).Collection("c")
+	seed(t, coll, 10, uuidrep.JavaLegacy, uuidrep.Standard)
+	before := all(t, coll)
+	undo := filepath.Join(t.TempDir(), "undo")
+	command(t, s, "convert", "--db", s.Database(), "--collection", "c", "--from", "javaLegacy", "--write", "--undo-log", undo).want(t, failure.ExitOK)
+	var way, lost atomic.Int32
+	p := startProxy(t, host(t, s), func(r request, pass func() []byte) []byte {
+		name, _ := r.command.Lookup(r.name()).StringValueOK()
+		switch {
+		case name != "bsonids.migrations":
+		case way.Load() == 0 && r.name() == "insert": // the answer
+			if lost.Add(1) == 1 {
+				pass()
+				return nil
+			}
+		case way.Load() == 1 && r.name() == "insert":
+			lost.CompareAndSwap(0, 1)
+		case way.Load() == 1 && lost.Load() > 0 && lost.Add(1) < 6: // what follows the insert, and the record of the end
+			return nil
+		}
+		return pass()
+	})
+	for i := range 2 {
+		way.Store(int32(i))
+		lost.Store(0)
+		r := command(t, p, "undo", undo, "--write", "--retry-for", "1m", "--batch-timeout", "2m").want(t, failure.ExitOK)
+		if lost.Load() == 0 || strings.Contains(r.stderr, "waiting until") {
+			t.Errorf("way %d, %d commands: %s", i, lost.Load(), r.stderr)
+		}
+		equal(t, all(t, coll), before)
+	}
+}

@@ -3,6 +3,7 @@ package record
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -40,6 +41,7 @@ type Lock struct {
 
 	mu    sync.Mutex // held while the document is changed
 	run   Run
+	wrote bool  // a write may have begun
 	ahead int64 // the last epoch that was checked
 	// logSize is the size of the undo log in bytes. It is in the record before a write only if the
 	// log alone shows what was converted.
@@ -77,6 +79,10 @@ func Begin(ctx context.Context, db *mongo.Database, q Request) (*Lock, error) {
 		if err := conflict(runs, &l.run); err != nil {
 			return nil, err
 		}
+		v.wait = slices.DeleteFunc(v.wait, func(w waiting) bool {
+			_, ok := idle.Load(w.run.By.Token)
+			return ok
+		})
 		l.need = v.undoSize
 		if err := l.Covers(q.LogSize); err != nil { // before the other run is made to stop
 			return nil, err
@@ -93,6 +99,7 @@ func Begin(ctx context.Context, db *mongo.Database, q Request) (*Lock, error) {
 		}
 		running.Delete(l.run.By.Token)
 		if !mongo.IsDuplicateKeyError(err) {
+			idle.Store(l.run.By.Token, true) // the document may have been inserted
 			return nil, err
 		}
 	}
@@ -237,6 +244,7 @@ func (l *Lock) Decided(ctx context.Context, decision any) error {
 func (l *Lock) Check(ctx context.Context, undoSize int64) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.wrote = true
 	l.logSize = max(l.logSize, undoSize)
 	if undoSize > l.run.UndoSize && l.run.SameSubtype() {
 		if err := l.set(ctx, bson.D{{Key: "undoSize", Value: undoSize}}); err != nil {
@@ -301,7 +309,11 @@ func (l *Lock) End(p Progress, failed error) error {
 		end[0].Value = Stopped
 		end = append(end, bson.E{Key: "reason", Value: failed.Error()})
 	}
-	return l.set(ctx, l.withLogSize(end), "ended")
+	err := l.set(ctx, l.withLogSize(end), "ended")
+	if err != nil && !l.wrote {
+		idle.Store(l.run.By.Token, true)
+	}
+	return err
 }
 
 // withLogSize adds the size of the undo log to the fields, if there is one. The caller holds l.mu.

@@ -12,6 +12,10 @@ import (
 // running holds the tokens of the runs of this process that have not ended.
 var running sync.Map
 
+// idle holds the tokens of the runs of this process that have ended without a write, although the
+// record does not say so because the server was lost.
+var idle sync.Map
+
 // newToken returns 16 random hexadecimal digits.
 func newToken() string {
 	var b [8]byte
