@@ -97,9 +97,14 @@ func (c *copier) pass(ctx context.Context, repair bool) (comparison, error) {
 		return res, err
 	}
 	if n != mine {
-		return res, c.extras(ctx, &res, repair)
+		err = c.extras(ctx, &res, repair)
+		// Without a difference, every document of the source has a copy, and some have the same one.
+		if err == nil && n < mine && res.repaired == 0 && res.Wrong+res.Missing+res.Extra == 0 {
+			res.Wrong += mine - n
+			res.find(bson.RawValue{Type: bson.TypeNull}, "%d documents of the source have the same _id and the same values as others after the conversion", mine-n)
+		}
 	}
-	return res, nil
+	return res, err
 }
 
 func (c *copier) compare(ctx context.Context, want []bson.Raw, res *comparison, repair bool) error {

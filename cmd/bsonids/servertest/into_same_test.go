@@ -1,0 +1,31 @@
+package servertest
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/integration/mongotest"
+	"github.com/bsonids/bsonids/uuidrep"
+)
+
+// Two documents with the same UUID in two subtypes become one, also if they have the same values.
+// The copy is then not verified.
+func TestSameValuesInto(t *testing.T) {
+	s := mongotest.Start(t)
+	coll := connect(t, s).Collection("c")
+	seed(t, coll, 20, uuidrep.JavaLegacy, uuidrep.Standard)
+	u := uuid.New()
+	insert(t, coll, []any{bson.D{{Key: "_id", Value: in(u, uuidrep.JavaLegacy)}, {Key: "v", Value: "a"}}, bson.D{{Key: "_id", Value: in(u, uuidrep.Standard)}, {Key: "v", Value: "a"}}})
+	named := []string{"--db", s.Database(), "--collection", "c", "--from", "javaLegacy", "--into", "new"}
+	r := command(t, s, append([]string{"convert", "--write", "--trust", "_id"}, named...)...).want(t, failure.ExitIncomplete)
+	proof := command(t, s, append([]string{"verify"}, named...)...).want(t, failure.ExitIncomplete)
+	for _, out := range []string{r.stdout, proof.stdout} {
+		if !strings.Contains(out, "1 documents of the source have the same _id and the same values as others") {
+			t.Error(out)
+		}
+	}
+}
