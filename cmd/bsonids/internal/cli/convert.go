@@ -44,8 +44,8 @@ func newConvertCommand(c *console) *cobra.Command {
 		Long: `convert changes the UUIDs of one collection, at every depth and in arrays.
 Without --write it changes nothing and prints what it would change.
 
-Only binary values of 16 bytes with the subtype of --from are changed. Before
-the first write, convert reads every value. It converts a field if more of its
+Only binary values of 16 bytes with the subtype of --from are changed, or with
+--from text, the text of the fields that --field names. Before the first write, convert reads every value. It converts a field if more of its
 values than chance explains have the variant and a version of RFC 9562 when they
 are read in the order of --from. Of such a field, it converts the values that
 fit. It lists all other values with the reason in a file (--skip-list), and the
@@ -79,7 +79,7 @@ is copied. It reads the dump twice, or once with the --decision of a scan.`,
 	}
 	serverFlags(cmd, c)
 	o.output = outputFlag(cmd, formatTable, formatJSON)
-	o.conversionFlags.add(cmd)
+	o.conversionFlags.add(cmd, true)
 	c.completeNames(cmd, func() []string { return []string{o.database} })
 	o.batch = batchFlag(cmd)
 	f := cmd.Flags()
@@ -123,6 +123,8 @@ func (o *convertOptions) check(conv convert.Conversion) error {
 			"make sure that there is and was no other conversion, and also give --confirm-unrecorded", conv.From.Name, conv.To.Name)
 	case o.collection == record.Name || o.into == record.Name:
 		return failure.Usagef("cannot convert %s, the record of conversions", record.Name)
+	case o.into != "" && o.part != "" && conv.MergesIDs():
+		return failure.Usagef("--part cannot be used with --into and --from %s if _id is converted: two parts may have documents that get the same _id", conv.From.Name)
 	case conv.From.Name == "generic" && len(o.fields) == 0:
 		return failure.Usagef("--from generic requires --field, because 16 bytes of subtype 0 may be anything, such as a checksum")
 	case o.write && conv.SameSubtype() && o.into == "" && o.retry == "" && (o.state == "" || o.undoLog == ""):

@@ -127,6 +127,8 @@ func (f *conversionFlags) dumped(c *console, d *dumpFlags, trust []string) (*dum
 	}
 	o := &dumpConversion{console: c, dumpFlags: d, conversion: conv, trust: trust}
 	switch {
+	case !conv.From.IsBinary() || !conv.To.IsBinary():
+		return nil, failure.Usagef("--from %s --to %s: only binary values are converted in a dump; restore it, and convert the collection on the server", conv.From.Name, conv.To.Name)
 	case conv.From.Name == "generic" && len(f.fields) == 0:
 		return nil, failure.Usagef("--from generic requires --field: 16 bytes of subtype 0 can be any data, such as a checksum")
 	case d.decisionFile != "" && len(trust) > 0:

@@ -16,6 +16,12 @@ func matching(ctx context.Context, coll *mongo.Collection, conv convert.Conversi
 	if err != nil || len(names) == 0 {
 		return err
 	}
-	return failure.Usagef("--field %s: %s.%s has no such field with a binary value of 16 bytes; bsonids scan prints the field names",
-		strings.Join(names, ", "), coll.Database().Name(), coll.Name())
+	what := "a binary value of 16 bytes"
+	for _, k := range []convert.Kind{conv.From, conv.To} {
+		if !k.IsBinary() {
+			what += " or " + k.Name
+		}
+	}
+	return failure.Usagef("--field %s: %s.%s has no such field with %s; bsonids scan prints the field names",
+		strings.Join(names, ", "), coll.Database().Name(), coll.Name(), what)
 }

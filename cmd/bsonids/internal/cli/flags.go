@@ -70,13 +70,20 @@ func outputFlag(cmd *cobra.Command, formats ...string) *enum {
 }
 
 // kindFlag is the value of a flag that names how UUIDs are stored.
-type kindFlag struct{ convert.Kind }
+type kindFlag struct {
+	convert.Kind
+	forms bool // the kind may be one that is not binary
+}
 
 func (k *kindFlag) String() string { return k.Name }
 func (k *kindFlag) Type() string   { return "string" }
 
 func (k *kindFlag) Set(s string) (err error) {
-	k.Kind, err = convert.ParseKind(s)
+	parse := convert.ParseKind
+	if k.forms {
+		parse = convert.ParseStored
+	}
+	k.Kind, err = parse(s)
 	return err
 }
 
@@ -143,15 +150,23 @@ type conversionFlags struct {
 	fields                     []string
 }
 
-func (f *conversionFlags) add(cmd *cobra.Command) {
+// add adds the flags. If forms is set, --from and --to also take the kinds that are not binary.
+func (f *conversionFlags) add(cmd *cobra.Command, forms bool) {
 	f.to.Kind, _ = convert.ParseKind("standard")
+	f.from.forms, f.to.forms = forms, forms
+	from, to := "standard, csharpLegacy, javaLegacy, pythonLegacy, or generic (subtype 0, network order)", "standard, csharpLegacy, javaLegacy, pythonLegacy"
+	words := []string{"standard", "csharpLegacy", "javaLegacy", "pythonLegacy", "generic"}
+	if forms {
+		from, to = "standard, csharpLegacy, javaLegacy, pythonLegacy, generic (subtype 0, network order), or text", to+", or text"
+		words = append(words, "text")
+	}
 	cmd.Flags().StringVar(&f.database, "db", "", "database")
 	cmd.Flags().StringVar(&f.collection, "collection", "", "collection")
-	cmd.Flags().Var(&f.from, "from", "representation of the stored values: standard, csharpLegacy, javaLegacy, pythonLegacy, or generic (subtype 0, network order)")
-	cmd.Flags().Var(&f.to, "to", "representation to convert to: standard, csharpLegacy, javaLegacy, pythonLegacy")
+	cmd.Flags().Var(&f.from, "from", "representation of the stored values: "+from)
+	cmd.Flags().Var(&f.to, "to", "representation to convert to: "+to)
 	cmd.Flags().StringSliceVar(&f.fields, "field", nil, "path of a field to convert, as scan prints it; * matches any single name; by default, all fields")
-	completeWords(cmd, "from", false, "standard", "csharpLegacy", "javaLegacy", "pythonLegacy", "generic")
-	completeWords(cmd, "to", false, "standard", "csharpLegacy", "javaLegacy", "pythonLegacy")
+	completeWords(cmd, "from", false, words...)
+	completeWords(cmd, "to", false, slices.DeleteFunc(slices.Clone(words), func(w string) bool { return w == "generic" })...)
 	_ = cmd.MarkFlagRequired("from") // the flag exists
 }
 
@@ -173,6 +188,9 @@ func (f *conversionFlags) kinds() (convert.Conversion, error) {
 	p, err := patterns(f.fields)
 	if err != nil {
 		return convert.Conversion{}, err
+	}
+	if !f.from.IsBinary() && len(f.fields) == 0 {
+		return convert.Conversion{}, failure.Usagef("--from %s requires --field, because a value that looks like a UUID may be something else in another field", f.from.Name)
 	}
 	c, err := convert.NewConversion(f.from.Kind, f.to.Kind, p)
 	if err != nil {

@@ -68,7 +68,7 @@ The exit code is 3 if the guard stays at level moderate.`,
 	}
 	serverFlags(cmd, c)
 	o.output = outputFlag(cmd, formatTable, formatJSON)
-	o.conversionFlags.add(cmd)
+	o.conversionFlags.add(cmd, false)
 	_ = cmd.Flags().SetAnnotation("from", cobra.BashCompOneRequiredFlag, []string{"false"}) // not with --remove
 	c.completeNames(cmd, func() []string { return []string{o.database} })
 	f := cmd.Flags()

@@ -21,7 +21,7 @@ import (
 func (o *convertOptions) decide(ctx context.Context, coll *mongo.Collection, conv convert.Conversion, query bson.D, earlier map[string][]decide.Rival) (decision, error) {
 	var p *decide.Pass
 	err := o.load.patience.Do(ctx, func() error {
-		p = decide.NewPass(decide.Question{Order: conv.From.Order(), Name: conv.From.Name, Subtype: conv.From.Subtype,
+		p = decide.NewPass(decide.Question{Order: conv.From.Order(), Name: conv.From.Name, Subtype: conv.From.Subtype, Form: conv.From.Form,
 			Wanted: conv.Selects, Trusted: o.trust, Query: query, Earlier: earlier}, time.Now())
 		total, err := coll.EstimatedDocumentCount(ctx)
 		if err != nil {
@@ -43,7 +43,7 @@ func (o *convertOptions) decide(ctx context.Context, coll *mongo.Collection, con
 		return decision{}, failure.Usagef("--query: no document of %s.%s matches", o.database, o.collection)
 	}
 	if len(unknown) > 0 {
-		return decision{}, failure.Usagef("--trust %s: no such field has values of subtype %d", strings.Join(unknown, ", "), conv.From.Subtype)
+		return decision{}, failure.Usagef("--trust %s: no such field has %s", strings.Join(unknown, ", "), conv.From.Values())
 	}
 	if conv.From.Name == "standard" {
 		d.BySubtype, d.Fields = true, []decide.Field{}

@@ -126,7 +126,7 @@ func (o *undoOptions) undo(ctx context.Context, client *mongo.Client, path strin
 		if spec, err = server.FindCollection(ctx, coll); err != nil || !o.write {
 			return err
 		}
-		from, err := convert.ParseKind(u.id.From)
+		from, err := convert.ParseStored(u.id.From)
 		if err != nil {
 			return failure.Usagef("%s: %v", path, err)
 		}
@@ -172,11 +172,11 @@ func (o *undoOptions) begin(ctx context.Context, db *mongo.Database, log *conver
 		return &claim{}, nil
 	}
 	id := log.Identity
-	from, err := convert.ParseKind(id.From)
+	from, err := convert.ParseStored(id.From)
 	if err != nil {
 		return nil, failure.Usagef("%s: %v", path, err)
 	}
-	to, err := convert.ParseKind(id.To)
+	to, err := convert.ParseStored(id.To)
 	if err != nil {
 		return nil, failure.Usagef("%s: %v", path, err)
 	}

@@ -70,6 +70,12 @@ func (c Conversion) Selects(p *walk.Path) bool {
 	return false
 }
 
+// MergesIDs reports whether the conversion may turn different _ids into the same one, so that an old
+// _id cannot be derived from a new one.
+func (c Conversion) MergesIDs() bool {
+	return !c.From.IsBinary() && (len(c.Fields) == 0 || slices.ContainsFunc(c.Fields, func(f walk.Pattern) bool { return f.Top() == "_id" || f.Top() == "*" }))
+}
+
 // Projection returns a projection with the top-level fields of the conversion, or nil if whole
 // documents must be read. A deeper projection would change array positions.
 func (c Conversion) Projection() bson.D {

@@ -251,7 +251,7 @@ func (r *runner) note(p Plan) {
 		r.result.InID++
 		r.mu.Unlock()
 		for _, ch := range p.InID {
-			left = append(left, Left{ch.Path, ch.Old, "the value is in _id, which cannot be changed in place; convert into a new collection"})
+			left = append(left, ch.left("the value is in _id, which cannot be changed in place; convert into a new collection"))
 		}
 	}
 	r.leave(p.ID, left)
@@ -286,7 +286,7 @@ func (r *runner) overtaken() {
 func (r *runner) skipPlan(p Plan, reason string) {
 	left := make([]Left, len(p.Changes))
 	for i, ch := range p.Changes {
-		left[i] = Left{ch.Path, ch.Old, reason}
+		left[i] = ch.left(reason)
 	}
 	r.leave(p.ID, left)
 }

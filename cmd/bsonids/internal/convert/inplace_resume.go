@@ -108,7 +108,7 @@ func (r *runner) reconsider(p *Plan, doc bson.Raw) {
 		case after[now]:
 			return true
 		}
-		p.Skipped = append(p.Skipped, Left{ch.Path, ch.Old, unknowable})
+		p.Skipped = append(p.Skipped, ch.left(unknowable))
 		return true
 	})
 }

@@ -120,7 +120,7 @@ func (r *runner) resolve(ctx context.Context, plans []Plan) ([]Plan, error) {
 		held := valuesOf(doc, len(p.Changes))
 		converted := 0
 		for _, ch := range p.Changes {
-			if held.is(ch.Path, r.Conversion.To.Subtype, ch.New) {
+			if held.hasNew(ch, r.Conversion.To.Subtype) {
 				converted++
 			}
 		}
@@ -146,7 +146,7 @@ func (r *runner) resolve(ctx context.Context, plans []Plan) ([]Plan, error) {
 		}
 		unchanged := 0
 		for _, ch := range p.Changes {
-			if held.is(ch.Path, r.Conversion.From.Subtype, ch.Old) {
+			if held.hasOld(ch, r.Conversion.From.Subtype) {
 				unchanged++
 			}
 		}

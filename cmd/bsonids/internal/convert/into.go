@@ -48,6 +48,9 @@ type copier struct {
 	// own has the documents of the target that this run wrote, or found equal to the converted
 	// source. It is nil if nothing is written.
 	own *hashset.Set
+	// ids has the _ids of the copies of the documents that a pass has read. It is nil if the _id of a
+	// source can be derived from that of its copy, unlike the spelling of text.
+	ids *hashset.Set
 	// left has the unchanged values of the page that is compared, by the _id of the copy.
 	left map[string]leftIn
 	mu   sync.Mutex

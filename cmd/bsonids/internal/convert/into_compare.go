@@ -3,6 +3,7 @@ package convert
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"slices"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/bulk"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/documents"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/hashset"
 )
 
 // maxPasses is the maximum number of comparisons. After that, the source is reported as still
@@ -51,6 +53,9 @@ type comparison struct {
 // target. If repair is set, it updates the copies.
 func (c *copier) pass(ctx context.Context, repair bool) (comparison, error) {
 	res := comparison{Verified: Verified{Fields: Tally{}}}
+	if c.ids = nil; c.Conversion.MergesIDs() {
+		c.ids = hashset.New()
+	}
 	var mine int64
 	p := &documents.Pages{Collection: c.source, Size: int64(c.Batch)}
 	for {
@@ -72,12 +77,19 @@ func (c *copier) pass(ctx context.Context, repair bool) (comparison, error) {
 			if err != nil {
 				return res, err
 			}
+			mine++
+			if id := fresh.Lookup("_id"); c.ids != nil && !c.ids.Add([]byte(documents.Key(id))) {
+				if c.ids.Full() {
+					return res, fmt.Errorf("the collection has more than %d documents, whose converted _ids cannot be compared", hashset.Most)
+				}
+				res.merged(id)
+				continue
+			}
 			want = append(want, fresh)
 			if repair && len(left) > 0 {
 				c.left[documents.Key(fresh.Lookup("_id"))] = leftIn{doc.Lookup("_id"), left}
 			}
 		}
-		mine += int64(len(want))
 		res.Read += int64(len(docs))
 		c.Progress(len(docs))
 		if err := c.compare(ctx, want, &res, repair); err != nil {
@@ -105,6 +117,12 @@ func (c *copier) pass(ctx context.Context, repair bool) (comparison, error) {
 		}
 	}
 	return res, err
+}
+
+// merged counts a document of the source whose _id another one has after the conversion.
+func (v *Verified) merged(id bson.RawValue) {
+	v.Wrong++
+	v.find(id, "two documents of the source have the same _id after the conversion")
 }
 
 func (c *copier) compare(ctx context.Context, want []bson.Raw, res *comparison, repair bool) error {
@@ -154,8 +172,7 @@ func (c *copier) compare(ctx context.Context, want []bson.Raw, res *comparison, 
 				return err
 			}
 			if conflict {
-				res.Wrong++
-				res.find(id, "two documents of the source have the same _id after the conversion")
+				res.merged(id)
 				continue
 			}
 			// The filter has the values that were read. If the copy changes meanwhile, it does not

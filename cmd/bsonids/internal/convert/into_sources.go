@@ -75,6 +75,9 @@ func (c *copier) withSources(ctx context.Context, docs []bson.Raw, projection bs
 // isConflict reports whether two documents of the source have the same _id after the conversion: one
 // that has it already, and one whose _id is converted to it.
 func (c *copier) isConflict(ctx context.Context, converted bson.Raw) (bool, error) {
+	if c.ids != nil {
+		return false, nil // pass has left out the second document
+	}
 	two := false
 	err := c.withSources(ctx, []bson.Raw{converted}, bson.D{{Key: "_id", Value: 1}}, func(_ bson.Raw, held []bson.Raw) { two = len(held) > 1 })
 	return two, err
@@ -91,12 +94,7 @@ func (c *copier) extras(ctx context.Context, res *comparison, repair bool) error
 		if err != nil || len(docs) == 0 {
 			return err
 		}
-		var ids []bson.RawValue
-		err = c.withSources(ctx, docs, bson.D{{Key: "_id", Value: 1}}, func(doc bson.Raw, held []bson.Raw) {
-			if len(held) == 0 {
-				ids = append(ids, doc.Lookup("_id"))
-			}
-		})
+		ids, err := c.withoutSource(ctx, docs)
 		if err != nil {
 			return err
 		}
@@ -114,6 +112,24 @@ func (c *copier) extras(ctx context.Context, res *comparison, repair bool) error
 			}
 		}
 	}
+}
+
+// withoutSource returns the _ids of those of docs, read from the target, that have no source.
+func (c *copier) withoutSource(ctx context.Context, docs []bson.Raw) (ids []bson.RawValue, err error) {
+	if c.ids != nil {
+		for _, doc := range docs {
+			if id := doc.Lookup("_id"); !c.ids.Has([]byte(documents.Key(id))) {
+				ids = append(ids, id)
+			}
+		}
+		return ids, nil
+	}
+	err = c.withSources(ctx, docs, bson.D{{Key: "_id", Value: 1}}, func(doc bson.Raw, held []bson.Raw) {
+		if len(held) == 0 {
+			ids = append(ids, doc.Lookup("_id"))
+		}
+	})
+	return ids, err
 }
 
 // deleteOwn deletes the documents with the ids that this run wrote and that have not changed since.

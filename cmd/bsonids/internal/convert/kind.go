@@ -6,13 +6,15 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/forms"
 	"github.com/bsonids/bsonids/uuidrep"
 )
 
-// Kind is a way to store a UUID: a binary subtype and a byte order.
+// Kind is a way to store a UUID: a binary subtype and a byte order, or a form that is not binary.
 type Kind struct {
 	Name    string
-	Subtype byte
+	Subtype byte // if Form is not Binary, a number that is no subtype
+	Form    forms.Form
 	order   uuidrep.Representation
 }
 

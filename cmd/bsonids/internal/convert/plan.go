@@ -13,7 +13,18 @@ type Change struct {
 	Path     string // with array positions: items.0.id
 	Field    string // without array positions: items[].id
 	Old, New [16]byte
+	// OldValue and NewValue are the values themselves if they are not binary. Old and New are then
+	// their UUIDs.
+	OldValue, NewValue Value
 }
+
+// back returns the change that undoes ch, at the path.
+func (ch Change) back(path string) Change {
+	return Change{Path: path, Old: ch.New, New: ch.Old, OldValue: ch.NewValue, NewValue: ch.OldValue}
+}
+
+// left returns the old value of the change as one that is left unchanged.
+func (ch Change) left(reason string) Left { return Left{ch.Path, ch.Old, ch.OldValue, reason} }
 
 // Plan lists the changes to one document.
 type Plan struct {
@@ -33,6 +44,7 @@ type Plan struct {
 type Left struct {
 	Path   string
 	Old    [16]byte
+	Value  Value // the value itself if it is not binary; Old is then its UUID, if it has one
 	Reason string
 }
 
@@ -43,14 +55,15 @@ func (c Conversion) Plan(doc bson.Raw) (Plan, error) {
 	var p Plan
 	var name [128]byte
 	err := walk.Document(doc, func(path *walk.Path, l walk.Leaf) error {
-		old, _, ok := c.wants(path, l)
+		v, ok := c.find(path, l)
 		if !ok {
 			return nil
 		}
 		field := path.AppendField(name[:0])
-		reason := c.Judge.Value(field, old)
-		change := Change{Path: path.Dotted(), Field: string(field), Old: old, New: c.octets(old)}
-		leave := func(reason string) { p.Skipped = append(p.Skipped, Left{change.Path, old, reason}) }
+		reason := c.judge(field, v)
+		change := Change{Path: path.Dotted(), Field: string(field), Old: v.octets, OldValue: v.value}
+		change.New, change.NewValue = c.fresh(v)
+		leave := func(reason string) { p.Skipped = append(p.Skipped, change.left(reason)) }
 		switch {
 		case c.SameSubtype() && change.New == change.Old:
 		case reason != "":
@@ -90,7 +103,7 @@ func (p *Plan) keep(doc bson.Raw, earlier []Change, to byte) {
 	}
 	held := valuesOf(doc, len(earlier))
 	for _, done := range earlier {
-		if !planned[done.Path] && held.is(done.Path, to, done.New) {
+		if !planned[done.Path] && held.hasNew(done, to) {
 			p.kept = append(p.kept, done)
 		}
 	}

@@ -12,6 +12,8 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/documents"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/forms"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
 )
 
 // Retry has the values of a skip list. A conversion may be limited to them. A Retry is not safe for
@@ -30,7 +32,10 @@ type listed struct {
 type listedValue struct {
 	path   string
 	octets [16]byte
+	value  Value // as in Left
 }
+
+func (v listedValue) left(reason string) Left { return Left{v.path, v.octets, v.value, reason} }
 
 // ReadSkipList reads the skip list at path. It ignores lines that are not about a value. The error
 // is a *RecordError if the list cannot be read, is damaged, lists no value, or is about another
@@ -69,7 +74,7 @@ func (r *Retry) line(line []byte, namespace string, subtype byte) error {
 		Collection string
 		ID         bson.RawValue `bson:"_id"`
 		Path       string
-		Value      *bson.Binary
+		Value      bson.RawValue
 		Reason     string
 	}
 	if err := bson.UnmarshalExtJSON(line, true, &l); err != nil {
@@ -80,12 +85,14 @@ func (r *Retry) line(line []byte, namespace string, subtype byte) error {
 		return errors.New("invalid line of a skip list: no collection or no _id")
 	case l.Collection != namespace:
 		return fmt.Errorf("it lists values of %s", l.Collection)
-	case l.Path == "" && l.Value == nil:
+	case l.Path == "" && l.Value.Type == 0:
 		return nil
-	case l.Path == "" || l.Value == nil || len(l.Value.Data) != 16:
-		return errors.New("invalid line of a skip list: no path, or not a value of 16 bytes")
-	case l.Value.Subtype != subtype:
-		return fmt.Errorf("the value has subtype %d instead of %d", l.Value.Subtype, subtype)
+	case l.Path == "":
+		return errors.New("invalid line of a skip list: no path")
+	}
+	v, err := listedIn(l.Value, l.Path, subtype)
+	if err != nil {
+		return err
 	}
 	key := documents.Key(l.ID)
 	e := r.entries[key]
@@ -93,10 +100,29 @@ func (r *Retry) line(line []byte, namespace string, subtype byte) error {
 		e = &listed{id: bson.RawValue{Type: l.ID.Type, Value: slices.Clone(l.ID.Value)}, has: make(map[listedValue]bool)}
 		r.entries[key] = e
 	}
-	if v := (listedValue{l.Path, [16]byte(l.Value.Data)}); !e.has[v] {
+	if !e.has[v] {
 		e.values, e.has[v] = append(e.values, v), true
 	}
 	return nil
+}
+
+// listedIn reads the value of a line. The subtype is that of the kind of the values.
+func listedIn(v bson.RawValue, path string, subtype byte) (listedValue, error) {
+	if subtype == textNumber {
+		if v.Type != bson.TypeString {
+			return listedValue{}, errors.New("the value is not text")
+		}
+		s, _, _ := forms.Text.Parse(walk.Leaf{Type: v.Type, Value: v.Value})
+		return listedValue{path, s.UUID, valueOf(v.Type, v.Value)}, nil
+	}
+	is, data, ok := v.BinaryOK()
+	switch {
+	case !ok || len(data) != 16:
+		return listedValue{}, errors.New("invalid line of a skip list: not a value of 16 bytes")
+	case is != subtype:
+		return listedValue{}, fmt.Errorf("the value has subtype %d instead of %d", is, subtype)
+	}
+	return listedValue{path: path, octets: [16]byte(data)}, nil
 }
 
 // maxAsked is the maximum number of _ids in a query. If the list has more, the whole collection is
@@ -153,23 +179,22 @@ func (r *Retry) limit(p *Plan, doc bson.Raw, c Conversion) (already int64) {
 		*p = Plan{}
 		return 0
 	}
-	has := func(path string, old [16]byte) bool { return e.has[listedValue{path, old}] }
-	other := func(ch Change) bool { return !has(ch.Path, ch.Old) }
+	other := func(ch Change) bool { return !e.has[listedValue{ch.Path, ch.Old, ch.OldValue}] }
 	p.Changes = slices.DeleteFunc(p.Changes, other)
 	p.InID = slices.DeleteFunc(p.InID, other)
-	p.Skipped = slices.DeleteFunc(p.Skipped, func(l Left) bool { return l.Path != "" && !has(l.Path, l.Old) })
+	p.Skipped = slices.DeleteFunc(p.Skipped, func(l Left) bool { return l.Path != "" && !e.has[listedValue{l.Path, l.Old, l.Value}] })
 	held, mentioned := valuesOf(doc, len(e.values)), p.paths()
 	for _, v := range e.values {
-		subtype, octets, ok := held.at(v.path)
+		fresh, freshValue := c.fresh(located{octets: v.octets, value: v.value})
 		switch {
-		case ok && subtype == c.From.Subtype && octets == v.octets:
+		case held.holds(v.path, c.From.Subtype, v.octets, v.value):
 			if !mentioned[v.path] {
-				p.Skipped = append(p.Skipped, Left{v.path, v.octets, "the field is not selected for conversion"})
+				p.Skipped = append(p.Skipped, v.left("the field is not selected for conversion"))
 			}
-		case ok && subtype == c.To.Subtype && octets == c.octets(v.octets):
+		case held.holds(v.path, c.To.Subtype, fresh, freshValue):
 			already++
 		default:
-			p.Skipped = append(p.Skipped, Left{v.path, v.octets, "another program changed the value after it was listed"})
+			p.Skipped = append(p.Skipped, v.left("another program changed the value after it was listed"))
 		}
 	}
 	return already
@@ -195,7 +220,7 @@ func (r *Retry) rest(f func(id bson.RawValue, left []Left)) {
 	for _, e := range r.entries {
 		var left []Left
 		for _, v := range e.values {
-			left = append(left, Left{v.path, v.octets, "the document no longer exists"})
+			left = append(left, v.left("the document no longer exists"))
 		}
 		f(e.id, left)
 	}

@@ -10,21 +10,25 @@ import (
 )
 
 // Rewrite returns a copy of doc with every value converted, including those in _id, and the number
-// of converted values. If fields is not nil, Rewrite counts the values in it by field. Old and new
-// values have the same length, so the other bytes do not change.
+// of converted values. If fields is not nil, Rewrite counts the values in it by field. Nothing else
+// in the document changes, except for the lengths of the documents and arrays around a value whose
+// length changes.
 func (c Conversion) Rewrite(doc bson.Raw, fields Tally) (bson.Raw, int, error) {
 	return c.rewrite(doc, fields, func(Left) {})
 }
 
 // rewrite is Rewrite. It calls leave for each value that is left unchanged.
 func (c Conversion) rewrite(doc bson.Raw, fields Tally, leave func(Left)) (bson.Raw, int, error) {
+	if !c.From.IsBinary() || !c.To.IsBinary() {
+		return c.splice(doc, fields, leave)
+	}
 	out, n := slices.Clone(doc), 0
 	var name [128]byte
 	err := walk.Document(doc, func(path *walk.Path, l walk.Leaf) error {
 		if old, offset, ok := c.wants(path, l); ok {
 			field := path.AppendField(name[:0])
 			if reason := c.Judge.Value(field, old); reason != "" {
-				leave(Left{path.Dotted(), old, reason})
+				leave(Left{Path: path.Dotted(), Old: old, Reason: reason})
 				return nil
 			}
 			fresh := c.octets(old)
@@ -40,6 +44,34 @@ func (c Conversion) rewrite(doc bson.Raw, fields Tally, leave func(Left)) (bson.
 	return out, n, err
 }
 
+// splice is rewrite for values whose length changes.
+func (c Conversion) splice(doc bson.Raw, fields Tally, leave func(Left)) (bson.Raw, int, error) {
+	var edits []walk.Edit
+	var name [128]byte
+	err := walk.Document(doc, func(path *walk.Path, l walk.Leaf) error {
+		v, ok := c.find(path, l)
+		if !ok {
+			return nil
+		}
+		field := path.AppendField(name[:0])
+		if reason := c.judge(field, v); reason != "" {
+			leave(Left{path.Dotted(), v.octets, v.value, reason})
+			return nil
+		}
+		octets, value := c.fresh(v)
+		edits = append(edits, c.edit(l.Offset, octets, value))
+		if fields != nil {
+			fields.add(string(field), 1)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, 0, err
+	}
+	out, err := walk.Splice(doc, edits)
+	return out, len(edits), err
+}
+
 // maxMixed is the maximum number of values in one _id that are tried in every combination of both
 // kinds.
 const maxMixed = 6
@@ -53,29 +85,32 @@ func (c Conversion) sources(id bson.RawValue) ([]bson.RawValue, error) {
 		return nil, err
 	}
 	back := Conversion{From: c.To, To: c.From, Fields: c.Fields}
-	var offsets []int
+	var edits []walk.Edit
 	err = walk.Document(doc, func(path *walk.Path, l walk.Leaf) error {
-		if _, offset, ok := back.wants(path, l); ok {
-			offsets = append(offsets, offset)
+		if v, ok := back.find(path, l); ok && v.unfit == "" {
+			octets, value := back.fresh(v)
+			edits = append(edits, back.edit(l.Offset, octets, value))
 		}
 		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	step, all := 1, 1<<min(len(offsets), maxMixed)-1
-	if len(offsets) > maxMixed {
+	step, all := 1, 1<<min(len(edits), maxMixed)-1
+	if len(edits) > maxMixed {
 		step = all
 	}
 	var out []bson.RawValue
 	for set := 0; set <= all; set += step {
-		old := slices.Clone(doc)
-		for i, offset := range offsets {
+		var some []walk.Edit
+		for i, e := range edits {
 			if set>>min(i, maxMixed-1)&1 == 1 {
-				octets := back.octets([16]byte(doc[offset+1:]))
-				old[offset] = c.From.Subtype
-				copy(old[offset+1:], octets[:])
+				some = append(some, e)
 			}
+		}
+		old, err := walk.Splice(doc, some)
+		if err != nil {
+			return nil, err
 		}
 		if again, _, err := c.Rewrite(old, nil); err != nil {
 			return nil, err

@@ -50,7 +50,7 @@ func (r *Rewriter) value(path *walk.Path, l walk.Leaf) error {
 	}
 	r.name = path.AppendField(r.name[:0])
 	if reason := c.Judge.Value(r.name, old); reason != "" {
-		r.left = append(r.left, Left{path.Dotted(), old, reason})
+		r.left = append(r.left, Left{Path: path.Dotted(), Old: old, Reason: reason})
 		return nil
 	}
 	r.doc[offset] = c.To.Subtype

@@ -111,7 +111,9 @@ func skipLine(namespace string, id bson.RawValue, subtype byte, v Left) ([]byte,
 		Reason     string          `json:"reason"`
 	}{Collection: namespace, ID: doc, Path: v.Path, Reason: v.Reason}
 	if v.Path != "" {
-		line.Value = appendBinary(nil, subtype, v.Old)
+		if line.Value, err = appendJSON(nil, subtype, v.Old, v.Value); err != nil {
+			return nil, err
+		}
 	}
 	return json.Marshal(line)
 }

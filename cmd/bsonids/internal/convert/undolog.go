@@ -11,6 +11,9 @@ import (
 	"unicode/utf8"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/forms"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
 )
 
 // An undo log has a header line, then one line in canonical extended JSON for each document that is
@@ -75,9 +78,8 @@ func ParseEntry(line []byte) (Entry, error) {
 	var doc struct {
 		ID      bson.RawValue `bson:"_id"`
 		Changes []struct {
-			Path string
-			Old  bson.Binary
-			New  bson.Binary
+			Path     string
+			Old, New bson.RawValue
 		}
 		Again bool
 	}
@@ -87,14 +89,29 @@ func ParseEntry(line []byte) (Entry, error) {
 	if doc.ID.Type == 0 || len(doc.Changes) == 0 {
 		return Entry{}, errors.New("invalid line of an undo log: no _id or no changes")
 	}
-	e := Entry{ID: doc.ID, Again: doc.Again, from: doc.Changes[0].Old.Subtype, to: doc.Changes[0].New.Subtype}
-	for _, ch := range doc.Changes {
-		if ch.Path == "" || len(ch.Old.Data) != 16 || len(ch.New.Data) != 16 || ch.Old.Subtype != e.from || ch.New.Subtype != e.to {
-			return Entry{}, errors.New("invalid line of an undo log: a change without a path, or with a value that does not have 16 bytes")
+	e := Entry{ID: doc.ID, Again: doc.Again}
+	for i, ch := range doc.Changes {
+		from, old, oldValue, ok := storedIn(ch.Old)
+		to, fresh, freshValue, ok2 := storedIn(ch.New)
+		if i == 0 {
+			e.from, e.to = from, to
 		}
-		e.Changes = append(e.Changes, Change{Path: ch.Path, Old: [16]byte(ch.Old.Data), New: [16]byte(ch.New.Data)})
+		if ch.Path == "" || !ok || !ok2 || from != e.from || to != e.to {
+			return Entry{}, errors.New("invalid line of an undo log: a change without a path, or with a value that does not have 16 bytes and is no text of a UUID")
+		}
+		e.Changes = append(e.Changes, Change{Path: ch.Path, Old: old, New: fresh, OldValue: oldValue, NewValue: freshValue})
 	}
 	return e, nil
+}
+
+// storedIn reads a value of an undo log: binary, or of another form. The number is that of its kind in
+// the place of the subtype.
+func storedIn(v bson.RawValue) (number byte, octets [16]byte, value Value, ok bool) {
+	if subtype, data, ok := v.BinaryOK(); ok && len(data) == 16 {
+		return subtype, [16]byte(data), "", true
+	}
+	s, _, ok := forms.Text.Parse(walk.Leaf{Type: v.Type, Value: v.Value})
+	return textNumber, s.UUID, valueOf(v.Type, v.Value), ok
 }
 
 // readHeader returns the header and the offset of its end.
@@ -132,8 +149,12 @@ func appendEntry(b []byte, p Plan, from, to byte, again bool) ([]byte, error) {
 			return nil, err
 		}
 		b = append(append(b, `{"path":`...), path...)
-		b = appendBinary(append(b, `,"old":`...), from, ch.Old)
-		b = appendBinary(append(b, `,"new":`...), to, ch.New)
+		if b, err = appendJSON(append(b, `,"old":`...), from, ch.Old, ch.OldValue); err != nil {
+			return nil, err
+		}
+		if b, err = appendJSON(append(b, `,"new":`...), to, ch.New, ch.NewValue); err != nil {
+			return nil, err
+		}
 		b = append(b, '}')
 	}
 	b = append(b, ']')
@@ -141,6 +162,15 @@ func appendEntry(b []byte, p Plan, from, to byte, again bool) ([]byte, error) {
 		b = append(b, `,"again":true`...)
 	}
 	return append(b, '}'), nil
+}
+
+// appendJSON appends a binary value, or the value v if it is not empty.
+func appendJSON(b []byte, subtype byte, octets [16]byte, v Value) ([]byte, error) {
+	if v == "" {
+		return appendBinary(b, subtype, octets), nil
+	}
+	text, err := extJSON(v.Raw())
+	return append(b, text...), err
 }
 
 func appendBinary(b []byte, subtype byte, octets [16]byte) []byte {

@@ -11,8 +11,8 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
 )
 
-// Unmatched returns the selected fields that have no 16-byte binary value of the old or the new
-// subtype in coll. Their names may be misspelled. Unmatched reads until it has found every field.
+// Unmatched returns the selected fields that have no value in coll that may be of the old kind or is
+// of the new one: no 16-byte binary value of its subtype, or no text. Their names may be misspelled. Unmatched reads until it has found every field.
 func (c Conversion) Unmatched(ctx context.Context, coll *mongo.Collection) ([]string, error) {
 	if len(c.Fields) == 0 {
 		return nil, nil
@@ -30,8 +30,7 @@ func (c Conversion) Unmatched(ctx context.Context, coll *mongo.Collection) ([]st
 	for len(left) > 0 && cur.Next(ctx) {
 		// The conversion skips and reports a corrupt document.
 		_ = walk.Document(cur.Current, func(path *walk.Path, l walk.Leaf) error {
-			subtype, data, _, ok := l.Binary()
-			if ok && len(data) == 16 && (subtype == c.From.Subtype || subtype == c.To.Subtype) {
+			if c.From.mayHave(l) || c.To.mayHave(l) {
 				left = slices.DeleteFunc(left, func(f walk.Pattern) bool { return f.Match(path) })
 			}
 			return nil

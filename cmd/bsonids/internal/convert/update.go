@@ -25,7 +25,7 @@ func (p Plan) model(from, to byte) *mongo.UpdateOneModel {
 	for _, ch := range p.Changes {
 		var cond, not int
 		filter, cond = beginElement(filter, bson.TypeEmbeddedDocument, ch.Path)
-		filter = appendUUID(filter, "$eq", from, ch.Old)
+		filter = appendStored(filter, "$eq", from, ch.Old, ch.OldValue)
 		filter, not = beginElement(filter, bson.TypeEmbeddedDocument, "$not")
 		filter = appendString(filter, "$type", "array")
 		filter = end(filter, not)
@@ -37,7 +37,7 @@ func (p Plan) model(from, to byte) *mongo.UpdateOneModel {
 	update, start = begin(update)
 	update, set := beginElement(update, bson.TypeEmbeddedDocument, "$set")
 	for _, ch := range p.Changes {
-		update = appendUUID(update, ch.Path, to, ch.New)
+		update = appendStored(update, ch.Path, to, ch.New, ch.NewValue)
 	}
 	update = end(update, set)
 	update = end(update, start)
@@ -48,7 +48,7 @@ func (p Plan) model(from, to byte) *mongo.UpdateOneModel {
 func (p Plan) size() int {
 	n := 64 + len(p.ID.Value)
 	for _, ch := range p.Changes {
-		n += 84 + 2*len(ch.Path)
+		n += 84 + 2*len(ch.Path) + len(ch.OldValue) + len(ch.NewValue)
 	}
 	return n
 }
@@ -72,6 +72,14 @@ func appendKey(b []byte, t bson.Type, key string) []byte {
 
 func appendValue(b []byte, key string, v bson.RawValue) []byte {
 	return append(appendKey(b, v.Type, key), v.Value...)
+}
+
+// appendStored appends a binary value, or the value v if it is not empty.
+func appendStored(b []byte, key string, subtype byte, octets [16]byte, v Value) []byte {
+	if v != "" {
+		return append(appendKey(b, bson.Type(v[0]), key), v[1:]...)
+	}
+	return appendUUID(b, key, subtype, octets)
 }
 
 func appendUUID(b []byte, key string, subtype byte, octets [16]byte) []byte {

@@ -5,18 +5,21 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/forms"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
 )
 
-// values finds the 16-byte binary values of a document by their paths.
+// values finds the values of a document by their paths.
 type values struct {
 	doc   bson.Raw
 	index map[string]found // other paths are looked up in the document
 }
 
+// found is a binary value of 16 bytes, or another value.
 type found struct {
 	subtype byte
 	octets  [16]byte
+	value   Value
 }
 
 // manyLookups is the number of lookups from which an index is made. Without one, the time to look
@@ -32,33 +35,72 @@ func valuesOf(doc bson.Raw, n int) values {
 	v.index = make(map[string]found, n)
 	// The values behind a corrupt place are not found without the index either.
 	_ = walk.Document(doc, func(path *walk.Path, l walk.Leaf) error {
-		subtype, data, _, ok := l.Binary()
-		if ok && len(data) == 16 && path.Addressable() == nil && !path.Repeated(doc) {
-			v.index[path.Dotted()] = found{subtype, [16]byte(data)}
+		if f, ok := foundIn(l); ok && path.Addressable() == nil && !path.Repeated(doc) {
+			v.index[path.Dotted()] = f
 		}
 		return nil
 	})
 	return v
 }
 
-// at returns the subtype and the bytes of the value at path.
-func (v values) at(path string) (subtype byte, octets [16]byte, ok bool) {
+// foundIn returns the value if a conversion may read or write such a value.
+func foundIn(l walk.Leaf) (found, bool) {
+	if subtype, data, _, ok := l.Binary(); ok {
+		if len(data) != 16 {
+			return found{}, false
+		}
+		return found{subtype: subtype, octets: [16]byte(data)}, true
+	}
+	if _, _, ok := forms.Text.Parse(l); ok {
+		return found{value: valueOf(l.Type, l.Value)}, true
+	}
+	return found{}, false
+}
+
+// find returns the value at path.
+func (v values) find(path string) (found, bool) {
 	if f, ok := v.index[path]; ok {
-		return f.subtype, f.octets, true
+		return f, true
 	}
 	leaf, err := v.doc.LookupErr(strings.Split(path, ".")...)
 	if err != nil {
-		return 0, octets, false
+		return found{}, false
 	}
-	subtype, data, ok := leaf.BinaryOK()
-	if !ok || len(data) != 16 {
-		return 0, octets, false
+	if subtype, data, ok := leaf.BinaryOK(); ok {
+		if len(data) != 16 {
+			return found{}, false
+		}
+		return found{subtype: subtype, octets: [16]byte(data)}, true
 	}
-	return subtype, [16]byte(data), true
+	return found{value: valueOf(leaf.Type, leaf.Value)}, true
+}
+
+// at returns the subtype and the bytes of the binary value at path.
+func (v values) at(path string) (subtype byte, octets [16]byte, ok bool) {
+	f, ok := v.find(path)
+	return f.subtype, f.octets, ok && f.value == ""
 }
 
 // is reports whether the value at path has the subtype and the bytes.
 func (v values) is(path string, subtype byte, octets [16]byte) bool {
 	s, o, ok := v.at(path)
 	return ok && s == subtype && o == octets
+}
+
+// holds reports whether the value at path is value, or if that is empty, a binary value with the
+// subtype and the bytes.
+func (v values) holds(path string, subtype byte, octets [16]byte, value Value) bool {
+	if value == "" {
+		return v.is(path, subtype, octets)
+	}
+	f, ok := v.find(path)
+	return ok && f.value == value
+}
+
+func (v values) hasOld(ch Change, subtype byte) bool {
+	return v.holds(ch.Path, subtype, ch.Old, ch.OldValue)
+}
+
+func (v values) hasNew(ch Change, subtype byte) bool {
+	return v.holds(ch.Path, subtype, ch.New, ch.NewValue)
 }

@@ -98,7 +98,8 @@ func VerifyInPlace(ctx context.Context, coll *mongo.Collection, c Conversion, pa
 
 func (v *Verified) entry(docs map[string]bson.Raw, e Entry, c Conversion) {
 	for _, ch := range e.Changes {
-		if e.from != c.From.Subtype || e.to != c.To.Subtype || c.octets(ch.Old) != ch.New {
+		octets, value := c.fresh(located{octets: ch.Old, value: ch.OldValue})
+		if e.from != c.From.Subtype || e.to != c.To.Subtype || octets != ch.New || value != ch.NewValue {
 			v.Wrong++
 			v.find(e.ID, "the undo log has a change at %s that does not belong to this conversion", ch.Path)
 			return
@@ -108,9 +109,9 @@ func (v *Verified) entry(docs map[string]bson.Raw, e Entry, c Conversion) {
 	switch {
 	case !ok:
 		v.Gone++
-	case holds(doc, e, e.to, func(ch Change) [16]byte { return ch.New }):
+	case holdsNew(doc, e):
 		v.Proven++
-	case holds(doc, e, e.from, func(ch Change) [16]byte { return ch.Old }):
+	case holdsOld(doc, e):
 		v.Wrong++
 		v.find(e.ID, "not converted")
 	default:
@@ -160,21 +161,22 @@ func (v *Verified) values(doc bson.Raw, c Conversion, l *logged) error {
 	old, unlogged := "", ""
 	var name [128]byte
 	err := walk.Document(doc, func(path *walk.Path, leaf walk.Leaf) error {
-		octets, _, ok := c.wants(path, leaf)
+		value, ok := c.find(path, leaf)
+		octets := value.octets
 		switch {
 		case !ok:
-			subtype, data, _, ok := leaf.Binary()
-			if !ok || subtype != c.To.Subtype || len(data) != 16 || !c.Selects(path) {
+			octets, is, ok := c.isNew(path, leaf)
+			if !ok {
 				return nil
 			}
 			v.New++
-			if l != nil && !l.has(id, path.Dotted(), [16]byte(data)) {
+			if l != nil && !l.has(id, path.Dotted(), octets, is) {
 				v.Foreign++
 			}
 		case c.SameSubtype() && c.octets(octets) == octets: // for example the Nil UUID
-		case c.SameSubtype() && l.has(id, path.Dotted(), octets):
+		case c.SameSubtype() && l.has(id, path.Dotted(), octets, ""):
 			v.New++
-		case c.Judge.Value(path.AppendField(name[:0]), octets) != "":
+		case c.judge(path.AppendField(name[:0]), value) != "":
 			v.Left++
 		case c.SameSubtype():
 			v.Unlogged++
@@ -207,16 +209,16 @@ type logged struct {
 
 func (l *logged) add(e Entry) {
 	for _, ch := range e.Changes {
-		l.set.Add(l.name(e.ID, ch.Path, ch.New))
+		l.set.Add(l.name(e.ID, ch.Path, ch.New, ch.NewValue))
 	}
 }
 
-func (l *logged) has(id bson.RawValue, path string, octets [16]byte) bool {
-	return l.set.Has(l.name(id, path, octets))
+func (l *logged) has(id bson.RawValue, path string, octets [16]byte, value Value) bool {
+	return l.set.Has(l.name(id, path, octets, value))
 }
 
-func (l *logged) name(id bson.RawValue, path string, octets [16]byte) []byte {
+func (l *logged) name(id bson.RawValue, path string, octets [16]byte, value Value) []byte {
 	l.key = binary.LittleEndian.AppendUint32(append(l.key[:0], byte(id.Type)), uint32(len(id.Value)))
-	l.key = append(append(append(l.key, id.Value...), path...), octets[:]...)
+	l.key = append(append(append(append(l.key, id.Value...), path...), octets[:]...), value...)
 	return l.key
 }

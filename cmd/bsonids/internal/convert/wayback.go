@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -9,11 +10,10 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
 )
 
-// standing is a 16-byte value in a document. The field is its path without array positions.
+// standing is a value in a document. The field is its path without array positions.
 type standing struct {
-	field   string
-	subtype byte
-	octets  [16]byte
+	field string
+	found
 }
 
 // wayBack returns the changes that restore the values of the entry in doc. lost is true if doc has
@@ -25,11 +25,10 @@ func (e Entry) wayBack(doc bson.Raw) (p Plan, lost bool, err error) {
 	var missed []Change
 	values := valuesOf(doc, len(e.Changes))
 	for _, ch := range e.Changes {
-		subtype, octets, ok := values.at(ch.Path)
 		switch {
-		case ok && subtype == e.to && octets == ch.New:
-			p.Changes = append(p.Changes, Change{Path: ch.Path, Old: ch.New, New: ch.Old})
-		case ok && subtype == e.from && octets == ch.Old:
+		case values.hasNew(ch, e.to):
+			p.Changes = append(p.Changes, ch.back(ch.Path))
+		case values.hasOld(ch, e.from):
 		default:
 			missed = append(missed, ch)
 		}
@@ -46,11 +45,11 @@ func (e Entry) wayBack(doc bson.Raw) (p Plan, lost bool, err error) {
 	}
 	places := make(map[standing][]string)
 	err = walk.Document(doc, func(path *walk.Path, l walk.Leaf) error {
-		subtype, data, _, ok := l.Binary()
-		if !ok || len(data) != 16 || path.Addressable() != nil || path.Repeated(doc) || held[path.Dotted()] {
+		f, ok := foundIn(l)
+		if !ok || path.Addressable() != nil || path.Repeated(doc) || held[path.Dotted()] {
 			return nil
 		}
-		s := standing{withoutPositions(path.Dotted()), subtype, [16]byte(data)}
+		s := standing{withoutPositions(path.Dotted()), f}
 		places[s] = append(places[s], path.Dotted())
 		return nil
 	})
@@ -59,17 +58,24 @@ func (e Entry) wayBack(doc bson.Raw) (p Plan, lost bool, err error) {
 	}
 	want := make(map[standing][]Change)
 	for _, ch := range missed {
-		s := standing{withoutPositions(ch.Path), e.to, ch.New}
+		s := standing{withoutPositions(ch.Path), foundOf(e.to, ch.New, ch.NewValue)}
 		want[s] = append(want[s], ch)
 	}
 	for s, changes := range want {
-		was := standing{s.field, e.from, changes[0].Old}
+		was := make(map[found]int)
+		for _, ch := range changes {
+			was[foundOf(e.from, ch.Old, ch.OldValue)]++
+		}
+		restored := true
+		for f, n := range was {
+			restored = restored && len(places[standing{s.field, f}]) == n
+		}
 		switch {
 		case len(places[s]) == len(changes):
 			for i, path := range places[s] {
-				p.Changes = append(p.Changes, Change{Path: path, Old: changes[i].New, New: changes[i].Old})
+				p.Changes = append(p.Changes, changes[i].back(path))
 			}
-		case len(places[s]) == 0 && len(places[was]) == len(changes): // already restored
+		case len(places[s]) == 0 && restored:
 		default:
 			return p, true, nil
 		}
@@ -89,14 +95,22 @@ func withoutPositions(path string) string {
 	return strings.Join(names, ".")
 }
 
-// holds reports whether doc has every value of the entry at its path, with the subtype and the
-// bytes that want returns.
-func holds(doc bson.Raw, e Entry, subtype byte, want func(Change) [16]byte) bool {
-	values := valuesOf(doc, len(e.Changes))
-	for _, ch := range e.Changes {
-		if !values.is(ch.Path, subtype, want(ch)) {
-			return false
-		}
+// foundOf returns value, or if that is empty, a binary value.
+func foundOf(subtype byte, octets [16]byte, value Value) found {
+	if value != "" {
+		return found{value: value}
 	}
-	return true
+	return found{subtype: subtype, octets: octets}
+}
+
+// holdsOld reports whether doc has every old value of the entry at its path.
+func holdsOld(doc bson.Raw, e Entry) bool {
+	values := valuesOf(doc, len(e.Changes))
+	return !slices.ContainsFunc(e.Changes, func(ch Change) bool { return !values.hasOld(ch, e.from) })
+}
+
+// holdsNew reports whether doc has every new value of the entry at its path.
+func holdsNew(doc bson.Raw, e Entry) bool {
+	values := valuesOf(doc, len(e.Changes))
+	return !slices.ContainsFunc(e.Changes, func(ch Change) bool { return !values.hasNew(ch, e.to) })
 }

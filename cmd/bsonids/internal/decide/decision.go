@@ -53,8 +53,10 @@ type Field struct {
 	// Reason is why the field is not converted.
 	Reason string `json:"reason,omitempty" bson:"reason,omitempty"`
 	// Versions lists the versions of the values in the order of From.
-	Versions []int   `json:"versions,omitempty" bson:"versions,omitempty"`
-	Against  []Rival `json:"against,omitempty" bson:"against,omitempty"`
+	Versions []int `json:"versions,omitempty" bson:"versions,omitempty"`
+	// Digits lists the versions for which text of 32 digits is converted.
+	Digits  []int   `json:"digits,omitempty" bson:"digits,omitempty"`
+	Against []Rival `json:"against,omitempty" bson:"against,omitempty"`
 
 	// Equal lists values that are converted because, read in the order of From, they are equal to
 	// UUIDs whose order is known. Contradicted lists values that are not converted because they are

@@ -80,6 +80,12 @@ func (p *Pass) compare(f *field, v [16]byte) {
 		f.few = append(f.few, v)
 		p.few++
 	}
+	p.hold(v)
+}
+
+// hold records that v, a value of any field, is converted, and looks it up in the fields that are
+// not.
+func (p *Pass) hold(v [16]byte) {
 	if !p.add(heldAnywhere, v) {
 		return
 	}

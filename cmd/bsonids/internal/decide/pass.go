@@ -12,6 +12,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/forms"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/hashset"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/scan"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
@@ -27,6 +28,7 @@ type Question struct {
 	Order   uuidrep.Representation
 	Name    string // name of the order, as in --from
 	Subtype byte
+	Form    forms.Form            // of the values; if it is not Binary, Subtype stands for it
 	Wanted  func(*walk.Path) bool // selects fields; nil selects all
 	// Trusted lists the fields whose order the user vouches for, as walk.Path.AppendField writes
 	// them, with or without brackets.
@@ -57,10 +59,11 @@ type Pass struct {
 
 type field struct {
 	tally
-	path   string
-	number uint32
-	few    [][16]byte         // the first distinct values
-	equal  map[[16]byte]uint8 // values equal to known ones; bit o is set if they are equal in order o
+	path    string
+	number  uint32
+	spelled spelled            // if the values are not binary
+	few     [][16]byte         // the first distinct values
+	equal   map[[16]byte]uint8 // values equal to known ones; bit o is set if they are equal in order o
 }
 
 // NewPass returns a new Pass.
@@ -128,6 +131,10 @@ func (o *Other) Add(doc []byte) error {
 
 // value adds a value of the converted collection, or of another one if namespace is not empty.
 func (p *Pass) value(namespace string, path *walk.Path, l walk.Leaf) error {
+	if p.Form != forms.Binary {
+		p.formed(namespace, path, l)
+		return nil
+	}
 	if text, ok := l.Text(); ok {
 		if u, ok := scan.TextUUID(text); ok && p.Subtype != bson.TypeBinaryUUID {
 			p.known(u)
@@ -150,6 +157,17 @@ func (p *Pass) value(namespace string, path *walk.Path, l walk.Leaf) error {
 		p.leave(namespace, v)
 		return nil
 	}
+	f := p.field(path)
+	f.values++
+	if p.add(f.number, v) {
+		f.add(v, p.now)
+		p.compare(f, v)
+	}
+	return nil
+}
+
+// field returns the field that the value at the path belongs to.
+func (p *Pass) field(path *walk.Path) *field {
 	p.name = path.AppendField(p.name[:0])
 	p.plain = appendPlain(p.plain[:0], p.name)
 	f := p.fields[string(p.plain)]
@@ -163,12 +181,7 @@ func (p *Pass) value(namespace string, path *walk.Path, l walk.Leaf) error {
 			p.fields[plain] = f
 		}
 	}
-	f.values++
-	if p.add(f.number, v) {
-		f.add(v, p.now)
-		p.compare(f, v)
-	}
-	return nil
+	return f
 }
 
 // Decide returns the decision, and the trusted fields that have no value that the conversion
@@ -191,10 +204,18 @@ func (p *Pass) DecideIn(order uuidrep.Representation, name string, trusted []str
 	decided := make(map[*field]*Field)
 	for plain, f := range p.fields {
 		trusts := slices.ContainsFunc(trusted, func(t string) bool { return strings.ReplaceAll(t, "[]", "") == plain })
-		one := f.decide(f.path, from, p.Subtype, trusts, p.Earlier[plain])
+		var one Field
+		if p.Form != forms.Binary {
+			one = f.decideFormed(name, trusts)
+		} else {
+			one = f.decide(f.path, from, p.Subtype, trusts, p.Earlier[plain])
+		}
 		decided[f] = &one
 	}
-	known := p.shareEvidence(decided, from)
+	var known map[*field]map[[16]byte]uint8
+	if p.Form == forms.Binary {
+		known = p.shareEvidence(decided, from)
+	}
 	room := MaxEqual
 	for _, f := range slices.SortedFunc(maps.Keys(decided), func(a, b *field) int { return strings.Compare(a.path, b.path) }) {
 		weigh(known[f], decided[f], from, p.Subtype, &room)

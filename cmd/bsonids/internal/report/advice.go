@@ -67,11 +67,11 @@ func adviseOn(c scan.Collection, f scan.Field) advice {
 	switch key {
 	case "standard":
 		if f.Counts.Text > 0 {
-			return advice{Text: "Nothing to convert. Some values are text, which bsonids does not convert."}
+			return advice{"Convert the values that are text:", fromText(c, f)}
 		}
 		return advice{Text: "Nothing to do."}
 	case "text":
-		return advice{Text: "Nothing to do. bsonids does not convert text."}
+		return advice{Text: "Nothing to do. Text can be converted to binary values: " + fromText(c, f)}
 	case "binary":
 		return advice{Text: "Nothing to do, unless you know that these values are UUIDs."}
 	case "malformed":
@@ -98,6 +98,16 @@ func adviseOn(c scan.Collection, f scan.Field) advice {
 			command(c, "convert", "--from", from, "--into", collection+"_standard")}
 	}
 	return advice{"Convert the field:", command(c, "convert", "--from", from, "--field", csv(f.Path))}
+}
+
+// fromText returns the command that converts the text of a field to binary values.
+func fromText(c scan.Collection, f scan.Field) string {
+	args := []string{"--from", "text", "--field", csv(f.Path)}
+	if f.Path == "_id" || strings.HasPrefix(f.Path, "_id.") {
+		_, collection, _ := strings.Cut(c.Namespace, ".")
+		args = append(args, "--into", collection+"_standard")
+	}
+	return command(c, "convert", args...)
 }
 
 // command returns a command line about a collection.

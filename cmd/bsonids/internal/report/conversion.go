@@ -73,11 +73,27 @@ func InPlaceJSON(w io.Writer, c Conversion, res convert.Result) error {
 		changes := bson.A{}
 		for _, ch := range p.Changes {
 			changes = append(changes, bson.D{{Key: "path", Value: ch.Path},
-				{Key: "old", Value: bson.Binary{Subtype: c.From.Subtype, Data: ch.Old[:]}}, {Key: "new", Value: bson.Binary{Subtype: c.To.Subtype, Data: ch.New[:]}}})
+				{Key: "old", Value: value(c.From, ch.Old, ch.OldValue)}, {Key: "new", Value: value(c.To, ch.New, ch.NewValue)}})
 		}
 		examples = append(examples, extended(bson.D{{Key: "_id", Value: p.ID}, {Key: "changes", Value: changes}}))
 	}
 	return JSON(w, c.json(!c.Failed, examples, res))
+}
+
+// value returns a value of the kind k, given as the bytes of a binary value, or v if it is not empty.
+func value(k convert.Kind, octets [16]byte, v convert.Value) any {
+	if v != "" {
+		return v.Raw()
+	}
+	return bson.Binary{Subtype: k.Subtype, Data: octets[:]}
+}
+
+// paste writes a value so that it can be pasted into mongosh.
+func paste(k convert.Kind, octets [16]byte, v convert.Value) string {
+	if v != "" {
+		return mongosh(v.Raw())
+	}
+	return explain.Paste(k.Subtype, octets)
 }
 
 // InPlace writes the result of a conversion in place.
@@ -86,7 +102,7 @@ func InPlace(w io.Writer, c Conversion, res convert.Result) {
 	if !c.Write {
 		verb, how = "to change", "; dry run, nothing was changed"
 	}
-	fmt.Fprintf(w, "%s%s: %s (subtype %d) to %s (subtype %d)%s\n\n", c.source(), c.part(), c.From.Name, c.From.Subtype, c.To.Name, c.To.Subtype, how)
+	fmt.Fprintf(w, "%s%s: %s to %s%s\n\n", c.source(), c.part(), c.From, c.To, how)
 	decision(w, c)
 	fields(w, "values "+verb, res.Fields)
 	fmt.Fprintf(w, "%d values in %d documents %s, of %d documents read", res.Values, res.Documents, verb, res.Read)
@@ -106,7 +122,7 @@ func InPlace(w io.Writer, c Conversion, res convert.Result) {
 				if i == 0 {
 					id = mongosh(p.ID)
 				}
-				t.AppendRow([]any{id, ch.Path, explain.Paste(c.From.Subtype, ch.Old), explain.Paste(c.To.Subtype, ch.New)})
+				t.AppendRow([]any{id, ch.Path, paste(c.From, ch.Old, ch.OldValue), paste(c.To, ch.New, ch.NewValue)})
 			}
 		}
 		t.Render()

@@ -36,11 +36,11 @@ func Proof(w io.Writer, c Conversion, v convert.Verified, b Basis, proven bool) 
 	t := newTable(w)
 	t.AppendRow([]any{"documents read", v.Read})
 	if !c.sameSubtype() {
-		t.AppendRow([]any{fmt.Sprintf("values of subtype %d left", c.From.Subtype), v.Old})
+		t.AppendRow([]any{c.From.Values() + " left", v.Old})
 		for _, field := range slices.Sorted(maps.Keys(v.Fields)) {
 			t.AppendRow([]any{"  in " + field, v.Fields[field]})
 		}
-		t.AppendRow([]any{fmt.Sprintf("values of subtype %d", c.To.Subtype), v.New})
+		t.AppendRow([]any{c.To.Values(), v.New})
 	}
 	if v.Left > 0 {
 		t.AppendRow([]any{"values that the decision leaves unchanged", v.Left})
@@ -70,13 +70,17 @@ func Proof(w io.Writer, c Conversion, v convert.Verified, b Basis, proven bool) 
 	}
 	switch b {
 	case RestsOnSubtypes:
-		fmt.Fprintln(w, "\nProven by the subtypes alone: no value is left to convert. Only the undo log proves that the new values are correct.")
+		what := "subtypes"
+		if !c.From.IsBinary() || !c.To.IsBinary() {
+			what = "types"
+		}
+		fmt.Fprintf(w, "\nProven by the %s alone: no value is left to convert. Only the undo log proves that the new values are correct.\n", what)
 	case RestsOnSource:
 		fmt.Fprintf(w, "\nProven by the source: %s has the converted documents of %s, byte for byte, and no others.\n", c.Into, c.Collection)
 	default:
 		fmt.Fprintf(w, "\nProven by the undo log: %d documents have the converted values of the log, and no value is left to convert.\n", v.Proven)
 		if v.Foreign > 0 {
-			fmt.Fprintf(w, "%d other values of subtype %d are not in the undo log.\n", v.Foreign, c.To.Subtype)
+			fmt.Fprintf(w, "%d other %s are not in the undo log.\n", v.Foreign, c.To.Values())
 		}
 	}
 	if v.Changed+v.Gone+v.Unlogged > 0 {

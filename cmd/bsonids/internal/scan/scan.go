@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/forms"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
 )
 
@@ -27,7 +28,7 @@ type Counts struct {
 	Standard  int64 `json:"subtype4"`  // binary subtype 4 of 16 bytes
 	Legacy    int64 `json:"subtype3"`  // binary subtype 3 of 16 bytes
 	Generic   int64 `json:"subtype0"`  // binary subtype 0 of 16 bytes
-	Text      int64 `json:"text"`      // string that is a UUID with hyphens
+	Text      int64 `json:"text"`      // string that is a UUID
 	Malformed int64 `json:"malformed"` // binary subtype 3 or 4 of another length
 	Other     int64 `json:"other"`     // any other value at the same path
 }
@@ -51,6 +52,9 @@ type field struct {
 	// Sketches of the distinct values, each created with its first value.
 	legacy, generic *sketch // as stored
 	reference       *sketch // UUIDs of subtype 4 and text, whose order is known
+	// Text of 32 digits, which may be a checksum. It is in counts.Other until Judge decides.
+	digits      *sketch
+	digitsCount int64
 }
 
 // NewCollector returns a Collector for a collection named database.collection.
@@ -91,7 +95,7 @@ func (c *Collector) value(p *walk.Path, l walk.Leaf) error {
 
 func mayBeUUID(l walk.Leaf) bool {
 	if text, ok := l.Text(); ok {
-		_, ok = TextUUID(text)
+		_, ok = forms.ParseText(text)
 		return ok
 	}
 	return l.Type == bson.TypeBinary
@@ -99,10 +103,14 @@ func mayBeUUID(l walk.Leaf) bool {
 
 func (f *field) add(l walk.Leaf) {
 	if text, ok := l.Text(); ok {
-		if u, ok := TextUUID(text); ok {
+		switch s, ok := forms.ParseText(text); {
+		case ok && s.Certain:
 			f.counts.Text++
-			keep(&f.reference, u)
+			keep(&f.reference, s.UUID)
 			return
+		case ok:
+			f.digitsCount++
+			keep(&f.digits, s.UUID)
 		}
 	}
 	subtype, data, _, ok := l.Binary()
@@ -140,11 +148,8 @@ func keep(s **sketch, v [16]byte) {
 // TextUUID parses a UUID with hyphens, plain, in braces or as a URN. It rejects 32 digits without
 // hyphens, which may also be a checksum.
 func TextUUID(text []byte) (uuid.UUID, bool) {
-	if n := len(text); n != 36 && n != 38 && n != 45 || uuid.Validate(string(text)) != nil {
-		return uuid.Nil, false
-	}
-	u, err := uuid.ParseBytes(text)
-	return u, err == nil
+	s, ok := forms.ParseText(text)
+	return s.UUID, ok && s.Certain
 }
 
 // Report is the result of a scan.
@@ -181,6 +186,7 @@ func Judge(collectors []*Collector, now time.Time) []Collection {
 	for _, c := range collectors {
 		coll := Collection{Namespace: c.namespace, Scanned: c.documents, Overflow: c.overflow, Fields: []Field{}}
 		for path, f := range c.fields {
+			f.judgeDigits(now)
 			if f.counts.uuids() == 0 {
 				continue
 			}
@@ -198,6 +204,19 @@ func Judge(collectors []*Collector, now time.Time) []Collection {
 	}
 	slices.SortFunc(out, func(a, b Collection) int { return strings.Compare(a.Namespace, b.Namespace) })
 	return out
+}
+
+// judgeDigits counts the text of 32 digits as UUIDs if the variants and versions show that it is.
+func (f *field) judgeDigits(now time.Time) {
+	if f.digits == nil {
+		return
+	}
+	e := judge(bson.TypeBinaryGeneric, f.digitsCount, f.digits, newReferences(nil), now)
+	if e.Verdict.Outcome == Named && e.Verdict.Order == Network {
+		f.counts.Text += f.digitsCount
+		f.counts.Other -= f.digitsCount
+	}
+	f.digits, f.digitsCount = nil, 0
 }
 
 // references holds the ids whose byte order is known, and the fields that contain them.
