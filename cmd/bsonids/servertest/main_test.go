@@ -48,7 +48,7 @@ func command(t testing.TB, s target, args ...string) result {
 		// Without these flags, the list is written to the working directory.
 		args = append(args, "--skip-list", filepath.Join(t.TempDir(), "skipped.jsonl"))
 	}
-	if slices.Contains([]string{"convert", "undo", "plan", "apply"}, args[0]) && !slices.Contains(args, "--retry-for") && !slices.Contains(args, "--dump") {
+	if slices.Contains([]string{"convert", "undo", "plan", "apply", "verify"}, args[0]) && !slices.Contains(args, "--retry-for") && !slices.Contains(args, "--dump") {
 		args = append(args, "--retry-for", "0s") // what a test refuses is not tried again
 	}
 	if s != nil {

@@ -26,6 +26,7 @@ type verifyOptions struct {
 	undoLog, state string
 	stateDir       string
 	allowChanged   bool
+	load           loadFlags
 }
 
 func newVerifyCommand(c *console) *cobra.Command {
@@ -72,6 +73,7 @@ conversion, unless --allow-changed is given.`,
 	f.StringVar(&o.state, "state", "", "state file of the conversion")
 	f.StringVar(&o.stateDir, "state-dir", "", "state directory of the plan")
 	f.BoolVar(&o.allowChanged, "allow-changed", false, "accept documents that other programs changed or deleted since")
+	o.load.add(cmd, false)
 	cmd.MarkFlagsMutuallyExclusive("into", "undo-log")
 	cmd.MarkFlagsMutuallyExclusive("into", "query")
 	o.dumpFlags.add(cmd, []string{"db", "collection", "from", "to", "field", "output"}, []string{"out", "decision", "trust"})
@@ -82,6 +84,9 @@ conversion, unless --allow-changed is given.`,
 }
 
 func (o *verifyOptions) run(ctx context.Context, args []string) error {
+	if err := o.load.check(); err != nil {
+		return err
+	}
 	if len(args) == 1 {
 		return o.plan(ctx, args[0])
 	}
@@ -94,6 +99,7 @@ func (o *verifyOptions) run(ctx context.Context, args []string) error {
 	var client *mongo.Client
 	p, err := o.prove(ctx, func() (_ *mongo.Client, err error) {
 		client, err = o.connect(ctx, server.Write)
+		o.load.begin(o.console)
 		return client, err
 	})
 	if client != nil {
@@ -177,23 +183,27 @@ func (o *verifyOptions) prove(ctx context.Context, connect func() (*mongo.Client
 	}
 	db := client.Database(o.database)
 	coll := db.Collection(o.collection)
-	spec, err := server.FindCollection(ctx, coll)
-	if err == nil && o.into != "" {
-		_, err = server.FindCollection(ctx, db.Collection(o.into))
-	}
-	if err != nil {
-		return p, err
-	}
-	if o.into != "" && state == nil {
-		// The copy has the values that the decision left unchanged.
-		if conv.Judge, err = o.recordedJudge(ctx, db, id, spec); err != nil {
-			return p, err
+	var total int64
+	err = o.load.patience.Do(ctx, func() error {
+		spec, err := server.FindCollection(ctx, coll)
+		if err == nil && o.into != "" {
+			_, err = server.FindCollection(ctx, db.Collection(o.into))
 		}
-	}
-	if err := matching(ctx, coll, conv); err != nil {
-		return p, err
-	}
-	total, err := coll.EstimatedDocumentCount(ctx)
+		if err != nil {
+			return err
+		}
+		if o.into != "" && state == nil {
+			// The copy has the values that the decision left unchanged.
+			if conv.Judge, err = o.recordedJudge(ctx, db, id, spec); err != nil {
+				return err
+			}
+		}
+		if err := matching(ctx, coll, conv); err != nil {
+			return err
+		}
+		total, err = coll.EstimatedDocumentCount(ctx)
+		return err
+	})
 	if err != nil {
 		return p, err
 	}
@@ -202,12 +212,12 @@ func (o *verifyOptions) prove(ctx context.Context, connect func() (*mongo.Client
 	basis := report.RestsOnSubtypes
 	if o.into != "" {
 		basis = report.RestsOnSource
-		v, err = convert.VerifyInto(ctx, coll, db.Collection(o.into), conv, bar.Add)
+		v, err = convert.VerifyInto(ctx, coll, db.Collection(o.into), conv, o.load.patience, bar.Add)
 	} else {
 		if log != nil {
 			basis = report.RestsOnUndoLog
 		}
-		v, err = convert.VerifyInPlace(ctx, coll, conv, part, query, log, bar.Add)
+		v, err = convert.VerifyInPlace(ctx, coll, conv, part, query, log, o.load.patience, bar.Add)
 	}
 	bar.Done()
 	if err != nil {

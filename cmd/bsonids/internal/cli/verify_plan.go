@@ -33,7 +33,7 @@ func (o *verifyOptions) arguments(cmd *cobra.Command, args []string) error {
 	}
 	var err error
 	cmd.Flags().Visit(func(f *pflag.Flag) {
-		if !slices.Contains([]string{"state-dir", "allow-changed", "output", "uri", "uri-file", "quiet", "log-format"}, f.Name) {
+		if !slices.Contains([]string{"state-dir", "allow-changed", "retry-for", "output", "uri", "uri-file", "quiet", "log-format"}, f.Name) {
 			err = fmt.Errorf("--%s cannot be used with a plan, which describes the conversions", f.Name)
 		}
 	})
@@ -74,6 +74,7 @@ func (o *verifyOptions) plan(ctx context.Context, file string) error {
 		return err
 	}
 	defer server.Disconnect(client)
+	o.load.begin(o.console)
 	proven := true
 	var proofs []report.StepProof
 	for _, st := range s.Plan.Steps() {
@@ -103,7 +104,7 @@ func (o *verifyOptions) step(ctx context.Context, client *mongo.Client, s *plan.
 	if done.Status == report.NotBegun || done.Status == report.WasUndone {
 		return out, nil
 	}
-	v := &verifyOptions{console: o.child(s.Plan.Database + "." + st.Collection), output: o.output, allowChanged: o.allowChanged, state: s.Path(st.State())}
+	v := &verifyOptions{console: o.child(s.Plan.Database + "." + st.Collection), output: o.output, allowChanged: o.allowChanged, load: o.load, state: s.Path(st.State())}
 	v.database, v.collection, v.into, v.fields = s.Plan.Database, st.Collection, st.Into, st.Fields
 	if st.UndoLog() != "" {
 		v.undoLog = s.Path(st.UndoLog())

@@ -11,6 +11,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/hashset"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/patience"
 )
 
 // Copied describes what a conversion into a new collection did, or would do.
@@ -53,8 +54,11 @@ type copier struct {
 	ids *hashset.Set
 	// left has the unchanged values of the page that is compared, by the _id of the copy.
 	left map[string]leftIn
-	mu   sync.Mutex
-	res  Copied
+	// steady is for each read of a pass that changes nothing. A pass that writes is made again as a
+	// whole.
+	steady *patience.Patience
+	mu     sync.Mutex
+	res    Copied
 }
 
 // Into writes converted copies of all documents of source into target, with the options and the

@@ -12,6 +12,7 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/bulk"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/documents"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/hashset"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/patience"
 )
 
 // maxPasses is the maximum number of comparisons. After that, the source is reported as still
@@ -59,7 +60,11 @@ func (c *copier) pass(ctx context.Context, repair bool) (comparison, error) {
 	var mine int64
 	p := &documents.Pages{Collection: c.source, Size: int64(c.Batch)}
 	for {
-		docs, err := p.Next(ctx)
+		var docs []bson.Raw
+		err := c.steady.Do(ctx, func() (err error) {
+			docs, err = p.Next(ctx)
+			return err
+		})
 		if err != nil {
 			return res, err
 		}
@@ -104,7 +109,11 @@ func (c *copier) pass(ctx context.Context, repair bool) (comparison, error) {
 		}
 		return res, err
 	}
-	n, err := c.target.CountDocuments(ctx, bson.D{})
+	var n int64
+	err = c.steady.Do(ctx, func() (err error) {
+		n, err = c.target.CountDocuments(ctx, bson.D{})
+		return err
+	})
 	if err != nil {
 		return res, err
 	}
@@ -137,7 +146,11 @@ func (c *copier) compare(ctx context.Context, want []bson.Raw, res *comparison, 
 		defer cancel()
 		ctx = writing
 	}
-	held, err := c.held(ctx, want)
+	var held map[string]bson.Raw
+	err := c.steady.Do(ctx, func() (err error) {
+		held, err = c.held(ctx, want)
+		return err
+	})
 	if err != nil {
 		return err
 	}
@@ -256,9 +269,9 @@ func replaced(doc bson.Raw, room int) bson.D {
 }
 
 // VerifyInto verifies that target has the converted documents of source, byte for byte, and no
-// other documents.
-func VerifyInto(ctx context.Context, source, target *mongo.Collection, conv Conversion, progress func(int)) (Verified, error) {
-	c := &copier{Options: Options{Conversion: conv, Progress: progress, Batch: batchSize}, source: source, target: target}
+// other documents. patient is as for [VerifyInPlace].
+func VerifyInto(ctx context.Context, source, target *mongo.Collection, conv Conversion, patient *patience.Patience, progress func(int)) (Verified, error) {
+	c := &copier{Options: Options{Conversion: conv, Progress: progress, Batch: batchSize}, source: source, target: target, steady: patient}
 	res, err := c.pass(ctx, false)
 	return res.Verified, err
 }

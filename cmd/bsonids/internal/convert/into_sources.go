@@ -90,11 +90,19 @@ func (c *copier) isConflict(ctx context.Context, converted bson.Raw) (bool, erro
 func (c *copier) extras(ctx context.Context, res *comparison, repair bool) error {
 	p := &documents.Pages{Collection: c.target, Size: int64(c.Batch), Projection: bson.D{{Key: "_id", Value: 1}}}
 	for {
-		docs, err := p.Next(ctx)
+		var docs []bson.Raw
+		err := c.steady.Do(ctx, func() (err error) {
+			docs, err = p.Next(ctx)
+			return err
+		})
 		if err != nil || len(docs) == 0 {
 			return err
 		}
-		ids, err := c.withoutSource(ctx, docs)
+		var ids []bson.RawValue
+		err = c.steady.Do(ctx, func() (err error) {
+			ids, err = c.withoutSource(ctx, docs)
+			return err
+		})
 		if err != nil {
 			return err
 		}

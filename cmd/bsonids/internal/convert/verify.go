@@ -8,10 +8,10 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
-	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/documents"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/hashset"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/patience"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
 )
 
@@ -62,8 +62,9 @@ func (v *Verified) find(id bson.RawValue, format string, args ...any) {
 // VerifyInPlace reads the documents of the part that match the query, which may be nil, for values
 // that should have been converted, and compares the values in the undo log with the documents. It
 // counts the values that the judge of c leaves unchanged separately. The undo log may be nil if the
-// old and the new values have different subtypes. Otherwise the error is [ErrNeedsUndoLog].
-func VerifyInPlace(ctx context.Context, coll *mongo.Collection, c Conversion, part Part, query bson.D, u *UndoReader, progress func(int)) (Verified, error) {
+// old and the new values have different subtypes. Otherwise the error is [ErrNeedsUndoLog]. While the
+// server is lost, each read is tried again for as long as patient says, which may be nil.
+func VerifyInPlace(ctx context.Context, coll *mongo.Collection, c Conversion, part Part, query bson.D, u *UndoReader, patient *patience.Patience, progress func(int)) (Verified, error) {
 	v := Verified{Fields: Tally{}}
 	if c.SameSubtype() && u == nil {
 		return v, ErrNeedsUndoLog
@@ -76,7 +77,11 @@ func VerifyInPlace(ctx context.Context, coll *mongo.Collection, c Conversion, pa
 			for i, e := range b {
 				ids[i] = e.ID
 			}
-			docs, err := documents.ByID(ctx, coll, ids, nil)
+			var docs map[string]bson.Raw
+			err := patient.Do(ctx, func() (err error) {
+				docs, err = documents.ByID(ctx, coll, ids, nil)
+				return err
+			})
 			if err != nil {
 				return err
 			}
@@ -93,7 +98,27 @@ func VerifyInPlace(ctx context.Context, coll *mongo.Collection, c Conversion, pa
 			return v, fmt.Errorf("the undo log has more than %d values; verify each part of the conversion", hashset.Most)
 		}
 	}
-	return v, v.read(ctx, coll, c, part, query, l, progress)
+	p := &documents.Pages{Collection: coll, Projection: c.Projection(), Filter: query, Size: batchSize}
+	for {
+		var docs []bson.Raw
+		err := patient.Do(ctx, func() (err error) {
+			docs, err = p.Next(ctx)
+			return err
+		})
+		if err != nil || len(docs) == 0 {
+			return v, err
+		}
+		progress(len(docs))
+		for _, doc := range docs {
+			if !part.Has(doc.Lookup("_id")) {
+				continue
+			}
+			v.Read++
+			if err := v.values(doc, c, l); err != nil {
+				return v, err
+			}
+		}
+	}
 }
 
 func (v *Verified) entry(docs map[string]bson.Raw, e Entry, c Conversion) {
@@ -118,33 +143,6 @@ func (v *Verified) entry(docs map[string]bson.Raw, e Entry, c Conversion) {
 		v.Changed++
 		v.find(e.ID, "another program changed the document after the conversion")
 	}
-}
-
-// read counts the values of both kinds in the fields of the conversion.
-func (v *Verified) read(ctx context.Context, coll *mongo.Collection, c Conversion, part Part, query bson.D, l *logged, progress func(int)) error {
-	if query == nil {
-		query = bson.D{}
-	}
-	opts := options.Find().SetBatchSize(2000)
-	if p := c.Projection(); p != nil {
-		opts.SetProjection(p)
-	}
-	cur, err := coll.Find(ctx, query, opts)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = cur.Close(context.WithoutCancel(ctx)) }()
-	for cur.Next(ctx) {
-		progress(1)
-		if !part.Has(cur.Current.Lookup("_id")) {
-			continue
-		}
-		v.Read++
-		if err := v.values(cur.Current, c, l); err != nil {
-			return err
-		}
-	}
-	return cur.Err()
 }
 
 // document counts the values of both kinds in doc if the kinds have different subtypes.
