@@ -48,21 +48,28 @@ func validDocument(doc []byte, depth int) bool {
 	if len(doc) < 5 || int32At(doc) != len(doc) || doc[len(doc)-1] != 0 || depth > maxDepth {
 		return false
 	}
-	rest := doc[4 : len(doc)-1]
-	for len(rest) > 0 {
-		t := rest[0]
-		end := keyEnd(rest)
-		if t == 0 || end < 0 {
+	for i := 4; ; {
+		t := doc[i]
+		if t == 0 {
+			return i == len(doc)-1
+		}
+		for i++; doc[i] != 0; i++ { // the last byte is 0
+		}
+		i++
+		n := int(sizes[t])
+		if n < 0 {
+			n = checkVariable(n, doc[i:], depth)
+		}
+		if n < 0 || n >= len(doc)-i {
 			return false
 		}
-		rest = rest[end+1:]
-		n := checkValue(t, rest, depth)
-		if n < 0 || n > len(rest) {
-			return false
-		}
-		rest = rest[n:]
+		i += n
 	}
-	return true
+}
+
+// hasKey reports whether the key of the element at the start of b is name.
+func hasKey(b []byte, name string) bool {
+	return len(b) > 1+len(name) && b[1+len(name)] == 0 && string(b[1:1+len(name)]) == name
 }
 
 // keyEnd returns the index of the zero byte after the key of the element at the start of b, or -1. Most keys are so
@@ -86,10 +93,14 @@ func keyEnd(b []byte) int {
 // checkValue returns the size of the valid value of type t at the start of b. The result is negative, or greater than
 // len(b), if the value is not valid.
 func checkValue(t byte, b []byte, depth int) int {
-	size := sizes[t]
-	if size >= 0 {
-		return int(size)
+	if size := int(sizes[t]); size >= 0 {
+		return size
 	}
+	return checkVariable(int(sizes[t]), b, depth)
+}
+
+// checkVariable is checkValue of a type whose size is not fixed.
+func checkVariable(size int, b []byte, depth int) int {
 	if size == sizeRegex {
 		return regexSize(b)
 	}
@@ -149,7 +160,15 @@ func regexSize(b []byte) int {
 
 // valueSize returns the size of the value of type t at the start of b, which is part of a valid document.
 func valueSize(t byte, b []byte) int {
-	switch size := sizes[t]; size {
+	if size := int(sizes[t]); size >= 0 {
+		return size
+	}
+	return variableSize(int(sizes[t]), b)
+}
+
+// variableSize is valueSize of a type whose size is not fixed.
+func variableSize(size int, b []byte) int {
+	switch size {
 	case sizeString:
 		return 4 + int32At(b)
 	case sizeDocument, sizeScope:
@@ -158,9 +177,7 @@ func valueSize(t byte, b []byte) int {
 		return 5 + int32At(b)
 	case sizePointer:
 		return 4 + int32At(b) + 12
-	case sizeRegex:
+	default: // sizeRegex
 		return regexSize(b)
-	default:
-		return int(size)
 	}
 }

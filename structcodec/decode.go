@@ -56,28 +56,31 @@ func (p *decodePlan) decodeDocument(doc []byte, v reflect.Value) error {
 	rest := doc[4:]
 	next := 0
 	for rest[0] != 0 {
-		t := rest[0]
-		end := keyEnd(rest)
-		key := rest[1:end]
-		size := valueSize(t, rest[end+1:])
-		element := rest[:end+1+size]
-		rest = rest[len(element):]
-
 		// Most documents have their elements in the order of the fields.
-		if next >= len(p.fields) || p.fields[next].name != string(key) {
-			i, ok := p.lookup(key)
+		var end int // of the key
+		if next < len(p.fields) && hasKey(rest, p.fields[next].name) {
+			end = 1 + len(p.fields[next].name)
+		} else {
+			end = keyEnd(rest)
+			i, ok := p.lookup(rest[1:end])
 			if !ok {
+				size := end + 1 + valueSize(rest[0], rest[end+1:])
 				if p.inline != nil {
-					if err := p.decodeInline(element, end, v); err != nil {
+					if err := p.decodeInline(rest[:size], end, v); err != nil {
 						return err
 					}
 				}
+				rest = rest[size:]
 				continue
 			}
 			next = i
 		}
 		f := &p.fields[next]
 		next++
+		element := rest
+		value := rest[end+1:]
+		size := valueSize(rest[0], value)
+		rest = value[size:]
 
 		var fv reflect.Value
 		if f.one >= 0 {
@@ -86,7 +89,7 @@ func (p *decodePlan) decodeDocument(doc []byte, v reflect.Value) error {
 			fv = f.target(v)
 		}
 		if f.read == nil || f.iface && !fv.IsNil() && fv.Elem().Kind() == reflect.Pointer {
-			if err := p.decodeElement(element, v); err != nil {
+			if err := p.decodeElement(element[:end+1+size], v); err != nil {
 				return err
 			}
 			continue
@@ -94,7 +97,7 @@ func (p *decodePlan) decodeDocument(doc []byte, v reflect.Value) error {
 		if f.allocate && fv.IsNil() {
 			fv.Set(reflect.New(f.typ.Elem()))
 		}
-		if err := f.read(t, element[end+1:], fv); err != nil {
+		if err := f.read(element[0], value[:size], fv); err != nil {
 			return wrapKey(f.name, err)
 		}
 	}
