@@ -52,6 +52,9 @@ func (c decodeCompiler) readSlice(t reflect.Type, slow readFunc) (readFunc, bool
 		}
 		// The slice changes when all elements are read, and keeps its array if there is room.
 		n := countElements(data)
+		if n > 0 && v.IsNil() {
+			return readNewSlice(data, n, v, elem)
+		}
 		s := reflect.MakeSlice(t, n, n)
 		if err := readElements(data, s, elem); err != nil {
 			return err
@@ -64,6 +67,22 @@ func (c decodeCompiler) readSlice(t reflect.Type, slow readFunc) (readFunc, bool
 		v.Set(reflect.AppendSlice(v, s))
 		return nil
 	}, true
+}
+
+// readNewSlice sets v, which is a nil slice, to the n elements of the array. It is nil again if one cannot be read.
+func readNewSlice(array []byte, n int, v reflect.Value, elem readFunc) error {
+	complete := false
+	defer func() {
+		if !complete {
+			v.SetZero()
+		}
+	}()
+	v.Grow(n) // MakeSlice would allocate the header of a slice, too
+	v.SetLen(n)
+	v.SetCap(n)
+	err := readElements(array, v, elem)
+	complete = err == nil
+	return err
 }
 
 func (c decodeCompiler) readArray(t reflect.Type, slow readFunc) (readFunc, bool) {
