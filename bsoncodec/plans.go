@@ -166,6 +166,15 @@ func (c uuidPlan) ReadValue(t bson.Type, data []byte, v reflect.Value) error {
 	return nil
 }
 
+// ReadsAgain says that reading a value twice has the result of reading it once.
+func (uuidPlan) ReadsAgain() {}
+
+// ReadsAgain says that reading a value twice has the result of reading it once.
+func (nullPlan) ReadsAgain() {}
+
+// ReadsAgain says that reading a value twice has the result of reading it once.
+func (*sliceDecoder) ReadsAgain() {}
+
 // EncoderFor returns the codec that reg has for pointers.
 func (c pointerCodec) EncoderFor(reg *bson.Registry, _ reflect.Type) bson.ValueEncoder {
 	enc, err := reg.LookupEncoder(tAnyPointer)

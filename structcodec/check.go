@@ -67,6 +67,40 @@ func validDocument(doc []byte, depth int) bool {
 	}
 }
 
+// countElements returns the number of elements of doc, which is a document if one does not look into its elements, or -1.
+func countElements(doc []byte) (n int) {
+	for rest := doc[4:]; ; n++ {
+		if rest[0] == 0 {
+			if len(rest) > 1 {
+				return -1
+			}
+			return n
+		}
+		end := keyEnd(rest)
+		if end < 0 {
+			return -1
+		}
+		size := shallowSize(rest[0], rest[end+1:])
+		if size < 0 {
+			return -1
+		}
+		rest = rest[end+1+size:]
+	}
+}
+
+// shallowSize returns the size of the value of type t at the start of b, which ends with a zero byte that is not part of
+// it, or -1. It does not look into documents and arrays.
+func shallowSize(t byte, b []byte) int {
+	n := int(sizes[t])
+	if n < 0 {
+		n = checkVariable(n, b, shallow)
+	}
+	if n >= len(b) {
+		return -1
+	}
+	return n
+}
+
 // hasKey reports whether the key of the element at the start of b is name.
 func hasKey(b []byte, name string) bool {
 	return len(b) > 1+len(name) && b[1+len(name)] == 0 && string(b[1:1+len(name)]) == name
@@ -99,6 +133,9 @@ func checkValue(t byte, b []byte, depth int) int {
 	return checkVariable(int(sizes[t]), b, depth)
 }
 
+// shallow is the depth for which checkVariable does not look into documents and arrays.
+const shallow = -1
+
 // checkVariable is checkValue of a type whose size is not fixed.
 func checkVariable(size int, b []byte, depth int) int {
 	if size == sizeRegex {
@@ -115,7 +152,7 @@ func checkVariable(size int, b []byte, depth int) int {
 		}
 		return 4 + n
 	case sizeDocument:
-		if n < 5 || n > len(b) || !validDocument(b[:n], depth+1) {
+		if n < 5 || n > len(b) || b[n-1] != 0 || depth != shallow && !validDocument(b[:n], depth+1) {
 			return -1
 		}
 		return n

@@ -166,7 +166,7 @@ func (c *Codec) DecodeValue(dc bson.DecodeContext, vr bson.ValueReader, val refl
 	if !p.planned || !wholeDocument(vr) {
 		return c.decoder.DecodeValue(dc, vr, val)
 	}
-	return c.decodeWhole(c.decoder, vr, val, func(doc []byte) error { return p.decodeDocument(doc, val) })
+	return c.decodeWhole(c.decoder, vr, val, func(doc []byte) error { return p.decode(doc, val) })
 }
 
 // atTheTop reports whether vr is a reader of the driver before a whole document, and dc the context of c. A reader at the
@@ -176,16 +176,15 @@ func (c *Codec) atTheTop(dc bson.DecodeContext, vr bson.ValueReader) bool {
 	return dc == c.dc && reflect.TypeOf(vr) == driverReader && vr.Type() == 0
 }
 
-// decodeWhole reads the document at vr and decodes it into val: with read if it is valid, and with fallback if it is not.
+// decodeWhole reads the document at vr and decodes it into val: with fallback if read
+// returns errMalformed.
 func (c *Codec) decodeWhole(fallback bson.ValueDecoder, vr bson.ValueReader, val reflect.Value, read func([]byte) error) error {
 	buf := buffers.Get().(*buffer)
 	doc, err := buf.read(vr)
 	if err != nil {
 		return c.errStream(fallback, vr, val, err)
 	}
-	if validDocument(doc, 0) {
-		err = read(doc)
-	} else {
+	if err = read(doc); err == errMalformed {
 		err = c.decodeMalformed(fallback, doc, val)
 	}
 	buf.keep(doc)
@@ -193,8 +192,8 @@ func (c *Codec) decodeWhole(fallback bson.ValueDecoder, vr bson.ValueReader, val
 }
 
 // ReadDocument decodes doc, a whole BSON document, into v, a pointer to a struct, or a pointer to such a pointer. The
-// result is that of a Decoder of the driver with the registry and without options. If planned is false, v is unchanged:
-// v or doc needs the driver.
+// result is that of a Decoder of the driver with the registry and without options. If planned is false, v or doc needs the
+// driver. If doc is malformed then, v may have values of doc, which the driver sets again.
 func (c *Codec) ReadDocument(doc []byte, v any) (planned bool, err error) {
 	val := reflect.ValueOf(v)
 	if val.Kind() != reflect.Pointer || val.IsNil() {
@@ -210,7 +209,7 @@ func (c *Codec) ReadDocument(doc []byte, v any) (planned bool, err error) {
 		return false, nil
 	}
 	p := c.decodePlan(t)
-	if !p.planned || pointer && !p.pointer || !validDocument(doc, 0) {
+	if !p.planned || pointer && !p.pointer {
 		return false, nil
 	}
 	if pointer {
@@ -219,7 +218,8 @@ func (c *Codec) ReadDocument(doc []byte, v any) (planned bool, err error) {
 		}
 		val = val.Elem()
 	}
-	return true, p.decodeDocument(doc, val)
+	err = p.decode(doc, val)
+	return err != errMalformed, err
 }
 
 // EncoderDelegator is an encoder that passes the values of some types on to another one. A plan then looks at that one.

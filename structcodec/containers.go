@@ -8,15 +8,6 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 )
 
-// countElements returns the number of elements of doc.
-func countElements(doc []byte) (n int) {
-	for rest := doc[4:]; rest[0] != 0; n++ {
-		end := keyEnd(rest)
-		rest = rest[end+1:][valueSize(rest[0], rest[end+1:]):]
-	}
-	return n
-}
-
 // readElements sets the elements of the array to those of s, which has as many.
 func readElements(array []byte, s reflect.Value, elem readFunc) error {
 	rest := array[4:]
@@ -35,6 +26,7 @@ func readElements(array []byte, s reflect.Value, elem readFunc) error {
 
 func (c decodeCompiler) readSlice(t reflect.Type, slow readFunc) (readFunc, bool) {
 	if t.Kind() != reflect.Slice || t.Elem() == tByte || t.Elem() == tE {
+		c.callsCaller() // the elements can be of any type
 		return slow, true
 	}
 	elem, ok := c.compileElem(t.Elem())
@@ -52,6 +44,9 @@ func (c decodeCompiler) readSlice(t reflect.Type, slow readFunc) (readFunc, bool
 		}
 		// The slice changes when all elements are read, and keeps its array if there is room.
 		n := countElements(data)
+		if n < 0 {
+			return errMalformed
+		}
 		if n > 0 && v.IsNil() {
 			return readNewSlice(data, n, v, elem)
 		}
@@ -87,6 +82,7 @@ func readNewSlice(array []byte, n int, v reflect.Value, elem readFunc) error {
 
 func (c decodeCompiler) readArray(t reflect.Type, slow readFunc) (readFunc, bool) {
 	if t.Kind() != reflect.Array || t.Elem() == tByte || t.Elem() == tE || t.Elem().Kind() == reflect.Interface {
+		c.callsCaller() // the elements can be of any type
 		return slow, true
 	}
 	elem, ok := c.compileElem(t.Elem())
@@ -98,6 +94,9 @@ func (c decodeCompiler) readArray(t reflect.Type, slow readFunc) (readFunc, bool
 		n := 0
 		if bson.Type(bt) == bson.TypeArray {
 			n = countElements(data)
+		}
+		if n < 0 {
+			return errMalformed
 		}
 		if bson.Type(bt) != bson.TypeArray || n > t.Len() {
 			return slow(bt, data, v)
@@ -118,6 +117,7 @@ var (
 
 func (c decodeCompiler) readMap(t reflect.Type, slow readFunc) (readFunc, bool) {
 	if t.Kind() != reflect.Map {
+		c.callsCaller() // the elements can be of any type
 		return slow, true
 	}
 	entries, ok := c.readEntries(t)
@@ -133,8 +133,12 @@ func (c decodeCompiler) readMap(t reflect.Type, slow readFunc) (readFunc, bool) 
 		default:
 			return slow(bt, data, v)
 		}
+		n := countElements(data)
+		if n < 0 {
+			return errMalformed
+		}
 		if v.IsNil() {
-			v.Set(reflect.MakeMapWithSize(t, countElements(data)))
+			v.Set(reflect.MakeMapWithSize(t, n))
 		}
 		return entries(data, v)
 	}, true
@@ -144,6 +148,7 @@ func (c decodeCompiler) readMap(t reflect.Type, slow readFunc) (readFunc, bool) 
 func (c decodeCompiler) readEntries(t reflect.Type) (func([]byte, reflect.Value) error, bool) {
 	if t.ConvertibleTo(tMap) {
 		if values := c.newAnyReader(); values.usable {
+			c.callsCaller()
 			return func(doc []byte, v reflect.Value) error {
 				return values.readEntries(doc, v.Convert(tMap).Interface().(map[string]any))
 			}, true
@@ -153,6 +158,9 @@ func (c decodeCompiler) readEntries(t reflect.Type) (func([]byte, reflect.Value)
 	elem, ok := c.compileElem(elemType)
 	if !ok {
 		return nil, false
+	}
+	if reflect.PointerTo(keyType).Implements(tTextUnmarshaler) {
+		c.callsCaller()
 	}
 	key, ok := readKey(keyType)
 	if !ok {

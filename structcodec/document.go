@@ -59,6 +59,9 @@ func (d *DocumentDecoder) DecodeValue(dc bson.DecodeContext, vr bson.ValueReader
 		return d.next.DecodeValue(dc, vr, val)
 	}
 	return d.codec.decodeWhole(d.next, vr, val, func(doc []byte) error {
+		if !validDocument(doc, 0) {
+			return errMalformed
+		}
 		return read(byte(bson.TypeEmbeddedDocument), doc, val)
 	})
 }

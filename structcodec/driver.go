@@ -154,6 +154,9 @@ var detourRegistry = sync.OnceValue(func() *bson.Registry {
 
 // decodeRaw decodes the value of type t in data into v with dec.
 func (c *Codec) decodeRaw(dec bson.ValueDecoder, t byte, data []byte, v reflect.Value) error {
+	if checkValue(t, data, 0) != len(data) {
+		return errMalformed
+	}
 	return bson.RawValue{Type: bson.Type(t), Value: data}.UnmarshalWithRegistry(
 		detourRegistry(), &detour{c.dc, dec, v})
 }
@@ -169,6 +172,9 @@ func (c *Codec) decodeElement(element []byte, v reflect.Value) error {
 // wrapKey returns err with key in front of its path of keys, as a [bson.DecodeError]. The type has no exported
 // constructor, but the driver's decoder of maps makes one when the decoder of an element fails.
 func wrapKey(key string, err error) error {
+	if err == errMalformed {
+		return err
+	}
 	var m map[string]failure
 	dec, lookupErr := detourRegistry().LookupDecoder(reflect.TypeOf(m))
 	if lookupErr != nil {
@@ -194,10 +200,10 @@ func (r *failingReader) ReadElement() (string, bson.ValueReader, error) {
 	return r.key, r, nil
 }
 
-// errMalformed says that the whole document must be passed to the fallback: an encoder did not write exactly one BSON
-// value, or an inline map has the key of a field. The driver takes bytes that are not a value as they are, and its error
-// for a value that is missing depends on what follows.
-var errMalformed = errors.New("structcodec: the driver must encode the document")
+// errMalformed says that the whole document must be passed to the fallback: it is malformed, or an encoder did not write
+// exactly one BSON value, or an inline map has the key of a field. The driver takes bytes that are not a value as they
+// are, and its error for a value that is missing depends on what follows.
+var errMalformed = errors.New("structcodec: the driver must do the document")
 
 // An elementWriter is the driver's writer for the encoder of a single value.
 type elementWriter struct {
