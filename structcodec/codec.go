@@ -44,7 +44,7 @@ type ValueCodec interface {
 //   - a struct is decoded within a value that the driver decodes, such as a slice at the top level;
 //   - the type has a field without a codec, an inline map of values without one, or tags that the driver refuses; or it
 //     has an inline map and a field of an interface type, and is decoded;
-//   - the document is malformed, or nests deeper than 200 levels;
+//   - the document is malformed, or nests deeper than 200 levels and is checked first;
 //   - the length of the document is not known before it is read, or is more than 64 KiB and not yet in memory. A
 //     [bytes.Reader], as that of a cursor, and a [bytes.Buffer] are in memory. Of any other stream, the first document
 //     is one of unknown length;
@@ -53,6 +53,9 @@ type ValueCodec interface {
 //     called once more.
 //
 // A field whose codec is not known to the plan is passed to that codec alone.
+//
+// If code of the caller takes part in decoding, the whole document is checked before that. Otherwise it is checked on the
+// way, and if it is malformed, the fallback sets once more what the plan has set.
 //
 // Some things differ. The IsZero method of a field is called only if the field has the tag omitempty; the driver's
 // codec calls it for every field, and ignores the result. The hooks of a struct within a value that the driver encodes
@@ -218,8 +221,10 @@ func (c *Codec) ReadDocument(doc []byte, v any) (planned bool, err error) {
 		}
 		val = val.Elem()
 	}
-	err = p.decode(doc, val)
-	return err != errMalformed, err
+	if err = p.decode(doc, val); err == errMalformed {
+		return false, nil
+	}
+	return true, err
 }
 
 // EncoderDelegator is an encoder that passes the values of some types on to another one. A plan then looks at that one.
