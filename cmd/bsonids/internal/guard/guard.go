@@ -241,9 +241,11 @@ func (g *Guard) Set(ctx context.Context, fields []Field, from convert.Kind) erro
 		if err := g.read(ctx); err != nil {
 			return err
 		}
-		if g.saved == nil {
-			return errors.Join(fail(ErrBusy, "the guard of %s was removed by another command at the same time", g.namespace()),
-				modify(ctx, g.coll, command(g.coll.Name(), saved.Before), saved.Before))
+		if g.saved == nil { // removed, before this command set it
+			again := *saved
+			if _, err := again.Insert(ctx, db, g.version); err != nil {
+				return err
+			}
 		}
 	}
 }
