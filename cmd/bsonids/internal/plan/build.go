@@ -85,6 +85,17 @@ func Fields(c survey.Collection) []Field {
 			}
 		}
 	}
+	for i := range out {
+		f := &out[i]
+		for _, s := range c.Scan.Fields {
+			if Plain(s.Path) == f.Plain() {
+				f.odd.Unaddressable += s.Odd.Unaddressable
+				f.odd.Unnamable += s.Odd.Unnamable
+				f.odd.Reason = cmp.Or(f.odd.Reason, s.Odd.Reason)
+				f.binary += s.Counts.Standard + s.Counts.Legacy + s.Counts.Generic
+			}
+		}
+	}
 	slices.SortFunc(out, func(a, b Field) int {
 		return cmp.Or(strings.Compare(a.Path, b.Path), strings.Compare(string(a.Stored), string(b.Stored)))
 	})
@@ -117,6 +128,7 @@ func (b *builder) field(f *Field, c survey.Collection) {
 	case f.Stored == Subtype4:
 		f.Decision = Convert("standard")
 		comment("subtype 4 has one byte order")
+		f.leaveUnusable(true)
 		return
 	}
 	values, distinct := counts(f, c)
@@ -138,9 +150,26 @@ func (b *builder) field(f *Field, c survey.Collection) {
 		}
 	}
 	f.Decision = b.decision(f, c, comment)
+	f.leaveUnusable(true)
 	if _, err := namable(f.Path); err != nil && f.Decision != Leave {
 		f.Decision = Leave
 		comment("left: %v; bsonids convert without --field converts it", err)
+	}
+}
+
+// leaveUnusable changes the decision to convert a field if the conversion does not reach its values
+// because of their names.
+func (f *Field) leaveUnusable(copied bool) {
+	n := f.unusable(copied)
+	kind, ok := f.Decision.From()
+	switch {
+	case n == 0 || !ok:
+	case n < f.binary:
+		f.Decision = Unknown
+		f.Comment = append(f.Comment, fmt.Sprintf("unknown, because %d of %d binary values cannot be converted (%v); convert from %s converts the others", n, f.binary, f.odd.Reason, kind))
+	default:
+		f.Decision = Leave
+		f.Comment = append(f.Comment, fmt.Sprintf("left: %v; only bsonids convert --into without --field, or of a dump, converts it", f.odd.Reason))
 	}
 }
 
@@ -251,6 +280,9 @@ func (b *builder) settle(c *Collection) {
 		}
 	}
 	if inID == "" {
+		for i := range c.Fields {
+			c.Fields[i].leaveUnusable(false)
+		}
 		return
 	}
 	c.Into = b.free(c.Name + "_" + strings.ToLower(b.to.Name))

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/scan"
 )
 
 // SchemaVersion is the version of the format of the file.
@@ -80,6 +81,18 @@ type Field struct {
 
 	Comment []string
 	Line    int
+
+	odd    scan.Odd // of the survey
+	binary int64    // values, of whatever subtype
+}
+
+// unusable returns the number of values that a conversion of this field does not reach, because of
+// their names: in place, or in a copy.
+func (f Field) unusable(copied bool) int64 {
+	if copied {
+		return f.odd.Unnamable
+	}
+	return f.odd.Unaddressable
 }
 
 // Plain returns the path without the brackets of arrays: elements of an array and single values

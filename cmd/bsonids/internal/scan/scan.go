@@ -55,6 +55,28 @@ type field struct {
 	// Text of 32 digits, which may be a checksum. It is in counts.Other until Judge decides.
 	digits      *sketch
 	digitsCount int64
+	odd         Odd
+}
+
+// Odd counts the binary values of 16 bytes of a field whose names an update or a pattern cannot use.
+type Odd struct {
+	Unaddressable int64 // an update cannot address them
+	Unnamable     int64 // of these, a pattern cannot select them
+	Reason        error // about one of them
+}
+
+func (o *Odd) add(p *walk.Path) {
+	err := p.Addressable()
+	if err == nil {
+		return
+	}
+	o.Unaddressable++
+	if o.Reason == nil {
+		o.Reason = err
+	}
+	if !p.Namable() {
+		o.Unnamable++
+	}
 }
 
 // NewCollector returns a Collector for a collection named database.collection.
@@ -90,6 +112,9 @@ func (c *Collector) value(p *walk.Path, l walk.Leaf) error {
 		c.fields[string(c.name)] = f
 	}
 	f.add(l)
+	if subtype, data, _, ok := l.Binary(); ok && len(data) == 16 && (subtype == bson.TypeBinaryGeneric || subtype == bson.TypeBinaryUUIDOld || subtype == bson.TypeBinaryUUID) {
+		f.odd.add(p)
+	}
 	return nil
 }
 
@@ -177,6 +202,7 @@ type Field struct {
 	Counts Counts `json:"counts"`
 	// Evidence is the evidence for subtypes 3 and 0, if there are values of them.
 	Evidence []Evidence `json:"evidence,omitempty"`
+	Odd      Odd        `json:"-"`
 }
 
 // Judge makes the report from the collectors. It looks for references in all of them.
@@ -190,7 +216,7 @@ func Judge(collectors []*Collector, now time.Time) []Collection {
 			if f.counts.uuids() == 0 {
 				continue
 			}
-			field := Field{Path: path, Counts: f.counts}
+			field := Field{Path: path, Counts: f.counts, Odd: f.odd}
 			if f.legacy != nil {
 				field.Evidence = append(field.Evidence, judge(bson.TypeBinaryUUIDOld, f.counts.Legacy, f.legacy, refs, now))
 			}

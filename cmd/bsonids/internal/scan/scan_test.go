@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -64,7 +65,7 @@ func TestReportIsDocumented(t *testing.T) {
 	section, _, _ = strings.Cut(section, "\n## ")
 	for _, part := range []any{Report{}, Collection{}, Field{}, Counts{}, Evidence{}, OrderEvidence{}} {
 		for _, f := range reflect.VisibleFields(reflect.TypeOf(part)) {
-			if key, _, _ := strings.Cut(f.Tag.Get("json"), ","); !strings.Contains(section, "`"+key+"`") {
+			if key, _, _ := strings.Cut(f.Tag.Get("json"), ","); key != "-" && !strings.Contains(section, "`"+key+"`") {
 				t.Errorf("%T: nothing is said of %s", part, key)
 			}
 		}
@@ -169,5 +170,30 @@ func BenchmarkAdd(b *testing.B) {
 		if err := c.Add(doc); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// Binary values whose names an update or a pattern cannot use are counted.
+func TestOddNames(t *testing.T) {
+	c := NewCollector("d.c")
+	u := bson.Binary{Subtype: 3, Data: make([]byte, 16)}
+	for _, d := range []bson.D{{{Key: "a.b", Value: u}}, {{Key: "a", Value: bson.D{{Key: "b", Value: u}}}}, {{Key: "$c", Value: u}}, {{Key: "", Value: u}}, {{Key: "r", Value: bson.D{{Key: "$id", Value: u}}}}} {
+		raw, err := bson.Marshal(d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Add(raw); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := map[string][2]int64{"a.b": {1, 1}, "$c": {1, 0}, "": {1, 1}, "r.$id": {0, 0}}
+	for _, f := range Judge([]*Collector{c}, time.Now())[0].Fields {
+		if got := [2]int64{f.Odd.Unaddressable, f.Odd.Unnamable}; got != want[f.Path] || (f.Odd.Reason != nil) != (got[0] > 0) {
+			t.Errorf("%q: %v, want %v; %v", f.Path, got, want[f.Path], f.Odd.Reason)
+		}
+		delete(want, f.Path)
+	}
+	if len(want) > 0 {
+		t.Errorf("not found: %v", want)
 	}
 }

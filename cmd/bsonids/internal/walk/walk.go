@@ -284,6 +284,17 @@ func (p *Path) Addressable() error {
 	return nil
 }
 
+// Namable reports whether a [Pattern] can select the path by its names: none is empty or contains a
+// dot.
+func (p *Path) Namable() bool {
+	for _, s := range p.segments {
+		if !s.array && (len(s.key) == 0 || bytes.IndexByte(s.key, '.') >= 0) {
+			return false
+		}
+	}
+	return true
+}
+
 // Repeated reports whether a field name on the path occurs twice in its document, so that an update
 // would change only the first one. doc is the document that is walked.
 func (p *Path) Repeated(doc []byte) bool {

@@ -1,0 +1,81 @@
+package servertest
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/integration/mongotest"
+	"github.com/bsonids/bsonids/uuidrep"
+)
+
+// A plan leaves fields whose names an update cannot use, and says why. apply does not claim to
+// convert them, and refuses a plan that does.
+func TestPlanOfOddNames(t *testing.T) {
+	s := mongotest.Start(t)
+	db := connect(t, s)
+	old := func(i int) bson.Binary { return in(v4(i), uuidrep.JavaLegacy) }
+	var docs []any
+	for i := range 12 {
+		doc := bson.D{{Key: "_id", Value: int32(i)}, {Key: "good", Value: old(i)}, {Key: "a.b", Value: old(100 + i)}, {Key: "$d", Value: old(200 + i)}, {Key: "", Value: old(300 + i)},
+			{Key: "s", Value: bson.D{{Key: "x.y", Value: old(400 + i)}, {Key: "$z", Value: old(500 + i)}, {Key: "", Value: old(600 + i)}}}, {Key: "m.n", Value: old(700 + i)}}
+		if i%2 == 0 {
+			doc[6] = bson.E{Key: "m", Value: bson.D{{Key: "n", Value: old(700 + i)}}}
+		}
+		docs = append(docs, doc)
+	}
+	coll := db.Collection("c")
+	if _, err := coll.InsertMany(t.Context(), docs); err != nil {
+		mongotest.Skip(t, "the server refuses field names with a dot or a dollar sign")
+	}
+	before := all(t, coll)
+	file := planned(t, s)
+	var decided []string
+	for _, l := range strings.Split(command(t, s, "plan", "--db", s.Database()).stdout, "\n") {
+		if l = strings.TrimSpace(l); strings.HasPrefix(l, "- path: ") || strings.HasPrefix(l, "decision: ") {
+			decided = append(decided, strings.TrimPrefix(l, "- path: "))
+		}
+	}
+	want := `"" decision: leave "$d" decision: leave "a.b" decision: leave "good" decision: convert from javaLegacy "m.n" decision: unknown ` +
+		`"s." decision: leave "s.$z" decision: leave "s.x.y" decision: leave`
+	if got := strings.Join(decided, " "); got != want {
+		t.Fatalf("%s, want %s", got, want)
+	}
+
+	edit(t, file, "decision: unknown", "decision: convert from javaLegacy")
+	dir := filepath.Join(t.TempDir(), "state")
+	command(t, s, "apply", file, "--state-dir", dir, "--write").want(t, failure.ExitOK)
+	for id, doc := range all(t, coll) {
+		for _, e := range elements(t, doc) {
+			same := string(e.Value().Value) == string(before[id].Lookup(e.Key()).Value)
+			if converted := e.Key() == "good" || e.Key() == "m"; same == converted {
+				t.Errorf("%s: %q: converted %v", id, e.Key(), !same)
+			}
+		}
+	}
+	command(t, s, "verify", file, "--state-dir", dir).want(t, failure.ExitOK)
+	command(t, s, "undo", file, "--state-dir", dir, "--write").want(t, failure.ExitOK)
+	equal(t, all(t, coll), before)
+
+	for _, name := range []string{"a.b", "$d", "s.x.y", "s.$z"} {
+		file := planned(t, s)
+		edit(t, file, "decision: unknown", "decision: leave", `path: "`+name+"\"\n        stored: subtype 3\n        decision: leave", `path: "`+name+"\"\n        stored: subtype 3\n        decision: convert from javaLegacy")
+		r := command(t, s, "apply", file, "--state-dir", filepath.Join(t.TempDir(), "state"), "--write").want(t, failure.ExitUsage)
+		if !strings.Contains(r.stderr, "cannot be converted: an update cannot address this path: the field name") || !strings.Contains(r.stderr, "this command changed nothing") {
+			t.Errorf("%s: %s", name, r.stderr)
+		}
+	}
+	equal(t, all(t, coll), before)
+}
+
+func elements(t *testing.T, doc bson.Raw) []bson.RawElement {
+	t.Helper()
+	e, err := doc.Elements()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
