@@ -204,7 +204,7 @@ func (o *convertOptions) inPlace(out outcome, failed error) error {
 	if failed != nil && o.write {
 		o.wayOn = o.inPlaceWay(res, failed)
 		if file := (*convert.RecordError)(nil); o.wayOn == nil && errors.As(failed, &file) {
-			failed = failure.Usagef("%v", nameFlag(failed))
+			failed = fileError(failed, "%v", nameFlag(failed))
 		}
 	}
 	if o.output.value == formatJSON {

@@ -85,12 +85,12 @@ func (o *convertOptions) convert(ctx context.Context, client *mongo.Client, j jo
 
 	if o.write && o.state != "" {
 		if opts.State, err = convert.OpenState(o.state, id); err != nil {
-			return out, failure.Usagef("%v", nameFlag(err))
+			return out, fileError(err, "%v", nameFlag(err))
 		}
 		state := opts.State
 		defer func() { err = errors.Join(err, state.Close()) }()
 		if err := opts.State.Bind(spec.UUID); err != nil {
-			return out, failure.Usagef("%v", nameFlag(err))
+			return out, fileError(err, "%v", nameFlag(err))
 		}
 		if err := again(func() error { return o.checkUndone(ctx, coll, opts.State) }); err != nil {
 			return out, err
@@ -145,7 +145,7 @@ func (o *convertOptions) convert(ctx context.Context, client *mongo.Client, j jo
 	}
 	if o.write && o.undoLog != "" {
 		if opts.Undo, err = convert.OpenUndoLog(o.undoLog, id, absolute(o.state)); err != nil {
-			return out, failure.Usagef("%v", nameFlag(err))
+			return out, fileError(err, "%v", nameFlag(err))
 		}
 		defer func() { err = errors.Join(err, opts.Undo.Close()) }()
 		if err := again(func() error { return run.undoLog(ctx, o.undoLog, opts.Undo) }); err != nil {
