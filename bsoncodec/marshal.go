@@ -54,7 +54,8 @@ func marshalPlanned(c *structcodec.Codec, v any) (doc []byte, planned bool, err 
 	buf := documents.Get().(*[]byte)
 	data, planned, err := c.AppendDocument((*buf)[:0], v)
 	if planned && err == nil {
-		doc = bytes.Clone(data)
+		doc = make([]byte, len(data)) // a little faster than bytes.Clone
+		copy(doc, data)
 	}
 	if cap(data) <= maxPooled {
 		*buf = data
