@@ -10,6 +10,19 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 )
 
+// otherWay is the heading of the second part of the guide.
+const otherWay = "## Another way: switch at the cut-over"
+
+// commandsOf returns the commands of a page without the name of the command.
+func commandsOf(page string) (commands [][]string) {
+	for line := range strings.Lines(page) {
+		if line, ok := strings.CutPrefix(strings.TrimSpace(line), "bsonids "); ok {
+			commands = append(commands, strings.Fields(line))
+		}
+	}
+	return commands
+}
+
 // The commands of the guide work as written, in the order of the guide, up to the name of the
 // database and the server.
 func TestGuardGuide(t *testing.T) {
@@ -17,12 +30,8 @@ func TestGuardGuide(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var commands [][]string
-	for line := range strings.Lines(string(page)) {
-		if line, ok := strings.CutPrefix(strings.TrimSpace(line), "bsonids "); ok {
-			commands = append(commands, strings.Fields(line))
-		}
-	}
+	inPlace, _, _ := strings.Cut(string(page), otherWay)
+	commands := commandsOf(inPlace)
 	g := startGuarded(t)
 	g.rename("orders")
 	dir := t.TempDir()
@@ -51,5 +60,42 @@ func TestGuardGuide(t *testing.T) {
 	}
 	if want := []string{"strict", "moderate guarded", "strict guarded", "strict"}; !slices.Equal(levels, want) {
 		t.Errorf("levels %q, want %q", levels, want)
+	}
+}
+
+// So do those of its second part.
+func TestCutoverGuide(t *testing.T) {
+	page, err := os.ReadFile("../../../docs/changing-representation.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, switching, ok := strings.Cut(string(page), otherWay)
+	c := startCut(t, 0)
+	for _, name := range []string{"customers", "orders"} {
+		var docs []any
+		for i := range 40 {
+			docs = append(docs, cutDoc(i, i))
+		}
+		insert(t, c.db.Collection(name), docs)
+	}
+	n := 0
+	for _, args := range commandsOf(switching) {
+		for i, arg := range args {
+			if arg == "app" && args[i-1] == "--db" {
+				args[i] = c.db.Name()
+			}
+		}
+		at := slices.Index(args, "--uri")
+		if at < 0 {
+			t.Fatalf("no server: %v", args)
+		}
+		if slices.Contains(args, "--roll-back") {
+			continue // of a cutover that was stopped
+		}
+		command(t, c.s, slices.Delete(args, at, at+2)...).want(t, failure.ExitOK)
+		n++
+	}
+	if got := c.collections(); !ok || n != 5 || got != "customers customers_before_cutover orders orders_before_cutover" {
+		t.Errorf("%d commands, collections %s", n, got)
 	}
 }

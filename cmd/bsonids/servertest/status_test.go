@@ -20,10 +20,6 @@ type status struct {
 		Documents, DocumentsRead, DocumentsChanged, SecondsLeft int64
 		DocumentsPerSecond                                      float64
 		Verified                                                *bool
-		Stream                                                  *struct {
-			LagSeconds, DocumentsPending int64
-			CaughtUp                     bool
-		}
 	}
 }
 
@@ -91,4 +87,26 @@ func TestStatus(t *testing.T) {
 	if r := command(t, s, "status", "--db", s.Database()).want(t, failure.ExitOK); !strings.Contains(r.stdout, "3 of 5 conversions done") {
 		t.Error(r.stdout)
 	}
+}
+
+// statusCutovers returns the state of the only cutover that has not ended, or "".
+func statusCutovers(t *testing.T, s target, args ...string) string {
+	t.Helper()
+	r := command(t, s, append([]string{"status", "--output", "json"}, args...)...).want(t, failure.ExitOK)
+	var out struct {
+		Cutovers []struct {
+			State           string
+			WaitsForRelease bool
+		}
+	}
+	if err := json.Unmarshal([]byte(r.stdout), &out); err != nil || len(out.Cutovers) > 1 {
+		t.Fatal(err, r.stdout)
+	}
+	if len(out.Cutovers) == 0 {
+		return ""
+	}
+	if c := out.Cutovers[0]; c.WaitsForRelease != (c.State == "switched") {
+		t.Errorf("%+v", c)
+	}
+	return out.Cutovers[0].State
 }

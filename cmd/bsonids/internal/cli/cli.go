@@ -119,6 +119,7 @@ missing privilege; 130 interrupted.`,
 	root.PersistentFlags().BoolVarP(&c.quiet, "quiet", "q", false, "print no progress to stderr")
 	root.AddCommand(newShowCommand(c), newScanCommand(c), newConvertCommand(c), newPlanCommand(c), newApplyCommand(c),
 		newStatusCommand(c), newVerifyCommand(c), newUndoCommand(c), newGuardCommand(c),
+		newCutoverCommand(c), newReleaseCommand(c),
 		newVersionCommand(c))
 	return root
 }

@@ -113,8 +113,10 @@ func (o *guardOptions) run(ctx context.Context, _ []string) error {
 	version, _ := build()
 	var g *guard.Guard
 	err = o.again(ctx, func() (err error) {
-		g, err = guard.Open(ctx, coll, version)
-		return err
+		if g, err = guard.Open(ctx, coll, version); err != nil {
+			return err
+		}
+		return fenced(ctx, coll.Database(), coll.Name())
 	})
 	if err != nil {
 		return o.explain(err)

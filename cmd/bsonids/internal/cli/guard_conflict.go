@@ -14,6 +14,9 @@ import (
 // the guard refuses: values of the subtype, or of any subtype if the command would copy the guard
 // with the validator (into). uuid is that of the collection.
 func (c *console) notGuarded(ctx context.Context, coll *mongo.Collection, uuid *bson.Binary, subtype byte, into bool) error {
+	if err := fenced(ctx, coll.Database(), coll.Name()); err != nil {
+		return err
+	}
 	g, err := record.FindGuard(ctx, coll.Database(), coll.Name(), uuid)
 	if err != nil && failure.Explain(err, "").Kind == failure.Denied {
 		return nil // without the record, the server refuses the values

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -34,6 +35,9 @@ and therefore shows runs on other machines, too. With --state-dir, it shows the
 conversions of a plan, also those that have not begun, and reads the state files.
 It needs no server then, but shows more with one.
 
+It also shows the cutovers that have not ended, and those whose collections are
+fenced until bsonids release, with the command that goes on.
+
 status changes nothing.`,
 		Example: `  bsonids status --db shop
   bsonids status --state-dir shop.state --output json`,
@@ -63,12 +67,13 @@ func (o *statusOptions) run(ctx context.Context, _ []string) error {
 		return failure.Usagef("--db %q is not a valid database name", o.database)
 	}
 	var steps []report.StepStatusOf
+	var cutovers []report.CutoverStatus
 	at := time.Now()
 	if state != nil {
 		steps = stepsOf(state)
 	}
 	if state == nil || o.uriFile != "" || o.connectionString() != "" {
-		now, err := o.recorded(ctx, &steps, state != nil)
+		now, err := o.recorded(ctx, &steps, &cutovers, state != nil)
 		switch {
 		case err != nil && (state == nil || errors.Is(err, context.Canceled)):
 			return err
@@ -79,6 +84,7 @@ func (o *statusOptions) run(ctx context.Context, _ []string) error {
 		}
 	}
 	s := report.NewStatus(o.database, at, steps)
+	s.Cutovers = cutovers
 	if o.output.value == formatJSON {
 		return report.StatusJSON(o.out, s)
 	}
@@ -102,7 +108,7 @@ func stepsOf(state *plan.State) []report.StepStatusOf {
 
 // recorded adds what the record says to the steps. If only is not set, it adds the conversions that
 // are not among them, too. It returns the time of the server.
-func (o *statusOptions) recorded(ctx context.Context, steps *[]report.StepStatusOf, only bool) (time.Time, error) {
+func (o *statusOptions) recorded(ctx context.Context, steps *[]report.StepStatusOf, cutovers *[]report.CutoverStatus, only bool) (time.Time, error) {
 	client, err := o.connect(ctx, server.Read)
 	if err != nil {
 		return time.Time{}, err
@@ -120,6 +126,13 @@ func (o *statusOptions) recorded(ctx context.Context, steps *[]report.StepStatus
 	now, err := record.Now(ctx, db)
 	if err != nil {
 		return time.Time{}, err
+	}
+	open, err := record.Cutovers(ctx, db, true)
+	if err != nil {
+		return time.Time{}, err
+	}
+	for _, c := range open {
+		*cutovers = append(*cutovers, o.cutoverStatus(c))
 	}
 	if !only {
 		*steps = conversions(plans, runs)
@@ -140,6 +153,21 @@ func (o *statusOptions) recorded(ctx context.Context, steps *[]report.StepStatus
 		}
 	}
 	return now, nil
+}
+
+// cutoverStatus returns how far a cutover has come.
+func (o *statusOptions) cutoverStatus(c *record.Cutover) report.CutoverStatus {
+	waits := c.State == record.Switched || c.State == record.Releasing
+	f := switchFlags{console: o.console, database: o.database}
+	next := f.command("cutover", c.Names())
+	switch {
+	case waits:
+		next = f.command("release", c.Names())
+	case c.State == record.RollingBack:
+		next = f.command("cutover", c.Names(), "--roll-back")
+	}
+	return report.CutoverStatus{Collections: c.Names(), State: c.State, Waits: waits, By: fmt.Sprintf("%s@%s, process %d", c.By.User, c.By.Host, c.By.PID),
+		Begun: c.Begun, Updated: c.Updated, Next: next}
 }
 
 // conversions returns the conversions in the record: those of the plans in the order of the work,

@@ -120,7 +120,7 @@ func (res *Undone) attempt(ctx context.Context, coll *mongo.Collection, b []Entr
 	for _, e := range back {
 		sent[documents.Key(e.ID)] = true
 	}
-	matched, refused, err := bulk.Update(ctx, coll, models, false)
+	matched, refused, err := bulk.Update(ctx, coll, models)
 	if err != nil {
 		return nil, err
 	}

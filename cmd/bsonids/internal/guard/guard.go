@@ -114,21 +114,32 @@ func encrypts(v bson.RawValue) bool {
 	})
 }
 
-// supported returns an error if the server lacks the command that sets validators. The command that
-// is sent changes nothing: it names a collection that does not exist. A user who may not send it may
-// still see the validator.
+// supported returns an error if the server lacks the command that sets validators.
 func (g *Guard) supported(ctx context.Context) error {
-	err := g.coll.Database().RunCommand(ctx, bson.D{{Key: "collMod", Value: "bsonids.absent"}}).Err()
-	var se mongo.ServerError
-	switch {
-	case err == nil, !errors.As(err, &se):
-		return err
-	case se.HasErrorCode(59), se.HasErrorCode(115), se.HasErrorCode(238): // CommandNotFound, CommandNotSupported, NotImplemented
-		return fail(ErrServer, "cannot guard %s, because the server does not know the command collMod, which sets validators; FerretDB 1 does not", g.namespace())
-	case se.HasErrorCode(26), se.HasErrorCode(13), se.HasErrorCode(8000): // NamespaceNotFound, Unauthorized, AtlasError
-		return nil
+	known, err := Known(ctx, g.coll.Database())
+	if err == nil && !known {
+		err = fail(ErrServer, "cannot guard %s, because the server does not know the command collMod, which sets validators; FerretDB 1 does not", g.namespace())
 	}
 	return err
+}
+
+// Known reports whether the server knows the command that sets validators. The command that is sent
+// changes nothing: it names a collection that does not exist. A user who may not send it may still
+// see the validator.
+func Known(ctx context.Context, db *mongo.Database) (bool, error) {
+	err := db.RunCommand(ctx, bson.D{{Key: "collMod", Value: "bsonids.absent"}}).Err()
+	var se mongo.ServerError
+	switch {
+	case err == nil:
+		return true, nil
+	case !errors.As(err, &se):
+		return false, err
+	case se.HasErrorCode(59), se.HasErrorCode(115), se.HasErrorCode(238): // CommandNotFound, CommandNotSupported, NotImplemented
+		return false, nil
+	case se.HasErrorCode(26), se.HasErrorCode(13), se.HasErrorCode(8000): // NamespaceNotFound, Unauthorized, AtlasError
+		return true, nil
+	}
+	return false, err
 }
 
 // Saved returns the fields and the level of the guard in the record. ok is false if there is none.

@@ -42,6 +42,17 @@ func settings(spec *mongo.CollectionSpecification) Settings {
 	return s
 }
 
+// SettingsOf returns the settings in the specification of a collection. The defaults of the server
+// are filled in.
+func SettingsOf(spec *mongo.CollectionSpecification) Settings { return settings(spec) }
+
+// Modify gives the collection the settings, with write concern majority, and checks that it then has
+// them.
+func Modify(ctx context.Context, coll *mongo.Collection, s Settings) error {
+	majority := bson.E{Key: "writeConcern", Value: bson.D{{Key: "w", Value: "majority"}}}
+	return modify(ctx, coll, append(command(coll.Name(), s), majority), s)
+}
+
 // enforced reports whether the server refuses documents because of the settings.
 func enforced(s Settings) bool {
 	return len(s.Validator) > 0 && s.Level != levelOff && (s.Action == actionError || s.Action == actionErrorAndLog)

@@ -20,8 +20,10 @@ const Name = "bsonids.migrations"
 
 // The kinds of runs.
 const (
-	Convert = "convert"
-	Undo    = "undo"
+	Convert    = "convert"
+	Undo       = "undo"
+	Switch     = "switch"     // of a cutover, into the new collection
+	SwitchBack = "switchback" // the same, back to the old collection
 )
 
 // The outcomes of runs that have ended.
@@ -34,7 +36,7 @@ const (
 type Run struct {
 	ID         string       `bson:"_id"` // collection/epoch
 	Format     int          `bson:"format"`
-	Kind       string       `bson:"kind"` // Convert or Undo
+	Kind       string       `bson:"kind"`
 	Collection string       `bson:"collection"`
 	UUID       *bson.Binary `bson:"collectionUUID,omitempty"` // UUID of the collection, if the server reports one
 	Epoch      int64        `bson:"epoch"`
@@ -93,20 +95,6 @@ type Progress struct {
 	Changed   int64 `bson:"changed"` // documents
 	Values    int64 `bson:"values"`
 	Skipped   int64 `bson:"skipped"` // documents
-	// Stream is set if the run makes a copy that follows its source.
-	Stream *Stream `bson:"stream,omitempty"`
-}
-
-// Stream describes how a copy follows its source by a change stream.
-type Stream struct {
-	// LagSeconds is the time between the last event that was applied and the last known time of the
-	// deployment. It is at most a few seconds if the source does not change.
-	LagSeconds int64 `bson:"lagSeconds" json:"lagSeconds"`
-	// CaughtUp is set when the copy had, at one time, every change of the source.
-	CaughtUp bool `bson:"caughtUp" json:"caughtUp"`
-	// Pending counts the documents whose copies are not up to date, for example because another copy
-	// has their value of a unique index.
-	Pending int `bson:"pending" json:"documentsPending"`
 }
 
 // Verified is the result of the last proof.
@@ -123,13 +111,19 @@ type Undone struct {
 	By       string    `bson:"by"`
 }
 
+// switches reports whether the run is of a cutover.
+func (r *Run) switches() bool { return r.Kind == Switch || r.Kind == SwitchBack }
+
 // SameSubtype reports whether converted values have the same subtype as other values.
 func (r *Run) SameSubtype() bool { return r.FromSubtype == r.ToSubtype }
 
 func (r *Run) String() string {
 	what := fmt.Sprintf("a conversion of %s from %s to %s", r.Collection, r.From, r.To)
-	if r.Kind == Undo {
+	switch r.Kind {
+	case Undo:
 		what = "the undo of " + what
+	case Switch, SwitchBack:
+		what = "a cutover of " + r.Collection
 	}
 	return fmt.Sprintf("%s by %s on %s (process %d, begun %s, epoch %d)", what, r.By.User, r.By.Host, r.By.PID,
 		r.Started.UTC().Format(time.DateTime), r.Epoch)

@@ -103,6 +103,12 @@ func judge(runs []*Run, want *Run, takeOver bool, now time.Time, local, gone fun
 			continue
 		}
 		switch same := same(r, want); {
+		case r.switches() && (takeOver || gone(r) || now.After(r.Updated.Add(expiry))):
+			if hurts(r, want) {
+				v.wait = append(v.wait, waiting{run: r})
+			}
+		case r.switches():
+			return v, refuseFor(r, ErrHeld, Wait, "has not ended")
 		case same && local(r): // want has the files of r, which no other process of the machine uses
 			if hurts(r, want) {
 				v.wait = append(v.wait, waiting{run: r})
@@ -141,6 +147,9 @@ func same(r, want *Run) bool {
 // hurts reports whether a late write of r could match a value that want has written or restored. A
 // run that resumes r has the undo log of r and writes the same values.
 func hurts(r, want *Run) bool {
+	if r.switches() { // a run that continues it sends the same commands
+		return r.Kind != want.Kind || !same(r, want)
+	}
 	if r.Into != "" {
 		return r.Into == want.Into && !same(r, want)
 	}
@@ -162,7 +171,7 @@ func apart(r, want *Run) bool {
 // converts in an order other than that of --from. Values of one subtype do not show whether they
 // were converted.
 func conflict(runs []*Run, want *Run) error {
-	if want.Kind == Undo || want.FromSubtype != legacySubtype || want.Retry && !want.SameSubtype() {
+	if want.Kind == Undo || want.switches() || want.FromSubtype != legacySubtype || want.Retry && !want.SameSubtype() {
 		return nil
 	}
 	undone := make(map[string]*Run) // by conversion: the last undo
@@ -170,7 +179,7 @@ func conflict(runs []*Run, want *Run) error {
 	wrote := make(map[string]bool)
 	var order []string
 	for _, r := range runs {
-		if !sameCollection(r, want) {
+		if !sameCollection(r, want) || r.switches() {
 			continue
 		}
 		if r.Kind == Undo {

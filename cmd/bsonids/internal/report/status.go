@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
@@ -31,8 +32,6 @@ type StepStatusOf struct {
 	Updated     *time.Time `json:"updated,omitempty"`
 	Reason      string     `json:"reason,omitempty"`   // why the last run stopped
 	Verified    *bool      `json:"verified,omitempty"` // whether the last proof held; absent if there was none
-	// Stream is set while a copy follows its source.
-	Stream *record.Stream `json:"stream,omitempty"`
 }
 
 // BeingUndone is the status of a conversion while bsonids undo restores its values.
@@ -43,7 +42,7 @@ const BeingUndone StepStatus = "being undone"
 func (s *StepStatusOf) Add(r *record.Run, now time.Time) {
 	s.By = fmt.Sprintf("%s@%s, process %d", r.By.User, r.By.Host, r.By.PID)
 	s.Started, s.Updated, s.Reason, s.Part = &r.Started, &r.Updated, r.Reason, r.Part
-	s.PerSecond, s.SecondsLeft, s.Stream = 0, 0, nil
+	s.PerSecond, s.SecondsLeft = 0, 0
 	alive := r.Alive(now)
 	if r.Kind == record.Undo {
 		switch {
@@ -66,7 +65,7 @@ func (s *StepStatusOf) Add(r *record.Run, now time.Time) {
 	}
 	switch {
 	case alive:
-		s.Status, s.Stream = Running, r.Progress.Stream
+		s.Status = Running
 	case r.Outcome == record.Done:
 		s.Status, s.Read = DoneStep, s.Documents
 	default:
@@ -102,6 +101,18 @@ type Progress struct {
 	Steps       []StepStatusOf
 	PerSecond   float64 // of all runs in progress
 	SecondsLeft int64   // of all that has begun or not, at this rate; 0 if it is not known
+	Cutovers    []CutoverStatus
+}
+
+// CutoverStatus is how far a cutover has come that has not ended.
+type CutoverStatus struct {
+	Collections []string  `json:"collections"`
+	State       string    `json:"state"`
+	Waits       bool      `json:"waitsForRelease"` // the new collections are in place and fenced
+	By          string    `json:"by"`
+	Begun       time.Time `json:"begun"`
+	Updated     time.Time `json:"updated"`
+	Next        string    `json:"next"` // the command that goes on
 }
 
 // NewStatus returns the progress of the conversions.
@@ -128,18 +139,29 @@ func StatusJSON(w io.Writer, p Progress) error {
 	if p.Steps == nil {
 		p.Steps = []StepStatusOf{}
 	}
+	if p.Cutovers == nil {
+		p.Cutovers = []CutoverStatus{}
+	}
 	return JSON(w, struct {
-		Database    string         `json:"database"`
-		Time        time.Time      `json:"time"`
-		PerSecond   float64        `json:"documentsPerSecond"`
-		SecondsLeft int64          `json:"secondsLeft"`
-		Conversions []StepStatusOf `json:"conversions"`
-	}{p.Database, p.Time, p.PerSecond, p.SecondsLeft, p.Steps})
+		Database    string          `json:"database"`
+		Time        time.Time       `json:"time"`
+		PerSecond   float64         `json:"documentsPerSecond"`
+		SecondsLeft int64           `json:"secondsLeft"`
+		Conversions []StepStatusOf  `json:"conversions"`
+		Cutovers    []CutoverStatus `json:"cutovers"`
+	}{p.Database, p.Time, p.PerSecond, p.SecondsLeft, p.Steps, p.Cutovers})
 }
 
 // Status writes the progress as a table.
 func Status(w io.Writer, p Progress) {
 	fmt.Fprintf(w, "%s at %s\n", p.Database, p.Time.Format("2006-01-02 15:04:05 MST"))
+	for _, c := range p.Cutovers {
+		what := "not finished"
+		if c.Waits {
+			what = "the new collections are in place, and the server refuses writes until the release"
+		}
+		fmt.Fprintf(w, "\nCutover of %s: %s (%s, begun %s)\nGo on with: %s\n", terminal.Cell(strings.Join(c.Collections, ", ")), what, c.State, c.Begun.UTC().Format(time.DateTime), c.Next)
+	}
 	if len(p.Steps) == 0 {
 		fmt.Fprintln(w, "There is no conversion in the record.")
 		return
@@ -158,12 +180,6 @@ func Status(w io.Writer, p Progress) {
 		status := string(s.Status)
 		if s.Verified != nil && s.Status == DoneStep {
 			status = map[bool]string{true: "done, proven", false: "done, not proven"}[*s.Verified]
-		}
-		if s.Stream != nil {
-			status = fmt.Sprintf("following, %d s behind", s.Stream.LagSeconds)
-			if s.Stream.Pending > 0 {
-				status += fmt.Sprintf(", %d documents pending", s.Stream.Pending)
-			}
 		}
 		t.AppendRow([]any{name, AppliedStep{From: s.From, To: s.To, Into: s.Into}.conversion(), status, s.Read, count(s.Documents), s.Changed, s.Skipped,
 			rate(s.PerSecond), duration(s.SecondsLeft)})

@@ -1,0 +1,367 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/cutover"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/guard"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/report"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/server"
+)
+
+// switchFlags holds what cutover and release share.
+type switchFlags struct {
+	*console
+	recordFlags
+	load     loadFlags
+	output   *enum
+	database string
+	write    bool
+}
+
+// commandTimeout is the time limit of a command of a cutover. A run that rolls back another one waits
+// as long for its last command.
+const commandTimeout = 20 * time.Second
+
+func (o *switchFlags) add(cmd *cobra.Command, write string) {
+	serverFlags(cmd, o.console)
+	o.output = outputFlag(cmd, formatTable, formatJSON)
+	o.completeNames(cmd, func() []string { return []string{o.database} })
+	f := cmd.Flags()
+	f.StringVar(&o.database, "db", "", "database")
+	_ = cmd.MarkFlagRequired("db") // the flag exists
+	f.BoolVar(&o.write, "write", false, write)
+	f.BoolVar(&o.takeOver, "take-over", false, "take over from a run that has not ended, after its last commands have ended")
+	f.DurationVar(&o.batchTimeout, "batch-timeout", commandTimeout, "time limit for a command; a run that takes over waits as long for the last commands of the other run")
+	o.load.add(cmd, false)
+}
+
+// check returns a usage error if flags are wrong.
+func (o *switchFlags) check(names []string) error {
+	if !validDatabase(o.database) || slices.Contains([]string{"admin", "config", "local"}, o.database) {
+		return failure.Usagef("--db: invalid database name %q", o.database)
+	}
+	for i, name := range names {
+		switch {
+		case !validCollection(name) || name == record.Name:
+			return failure.Usagef("invalid collection name %q", name)
+		case slices.Contains(names[:i], name):
+			return failure.Usagef("the collection %q is named twice", name)
+		}
+	}
+	return errors.Join(o.recordFlags.check(), o.load.check())
+}
+
+// commandLine returns a command for the collections.
+func (o *switchFlags) command(name string, collections []string, flags ...string) string {
+	words := append([]string{"bsonids", name, "--db", o.database}, flags...)
+	return commandLine(slices.Concat(words, []string{"--write"}, o.serverArgs(), collections))
+}
+
+// locks are the runs of a command in the record, one for each collection.
+type locks []*claim
+
+func (l locks) check(ctx context.Context) error {
+	for _, c := range l {
+		if err := c.check(ctx, 0); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l locks) end(failed error) error {
+	var errs []error
+	for _, c := range l {
+		errs = append(errs, c.end(failed))
+	}
+	return errors.Join(errs...)
+}
+
+// lock begins a run for each collection of the cutover.
+func (o *switchFlags) lock(ctx context.Context, db *mongo.Database, c *record.Cutover, kind string) (l locks, err error) {
+	for _, x := range c.Collections {
+		run := record.Run{Kind: kind, Collection: x.Name, UUID: x.OldID, Conversion: c.Conversion(), Into: x.New}
+		var one *claim
+		err := o.load.patience.Do(ctx, func() (err error) {
+			one, err = o.claim(ctx, db, &o.recordFlags, run, 0)
+			return err
+		})
+		if err != nil {
+			return nil, errors.Join(err, l.end(err))
+		}
+		one.patience = o.load.patience
+		l = append(l, one)
+	}
+	return l, nil
+}
+
+// server returns the database of a cutover.
+func (o *switchFlags) server(db *mongo.Database, l locks, conversions map[string]convert.Conversion, batch int) *cutover.Server {
+	return &cutover.Server{DB: db, Conversions: conversions, Batch: batch, Patience: o.load.patience, Timeout: o.batchTimeout, Check: l.check,
+		Notice: func(text string) { o.warn("%s", text) },
+		Progress: func(doing, name string, total int64) (func(int), func()) {
+			bar := o.progress(total, doing, o.database+"."+name)
+			return bar.Add, bar.Done
+		}}
+}
+
+// explainSwitch names the privileges that a cutover needs.
+func explainSwitch(err error, uri string) error {
+	if err == nil || errors.Is(err, failure.ErrIncomplete) {
+		return err
+	}
+	if e := failure.Explain(err, uri); e.Kind == failure.Denied {
+		return &failure.Error{Kind: e.Kind, Err: err, Text: e.Text + "; a cutover needs the roles readWrite and dbAdmin on the database: collMod, renameCollectionSameDB and " +
+			"bypassDocumentValidation on the collections, and find, insert, update and remove on " + record.Name}
+	}
+	return err
+}
+
+type cutoverOptions struct {
+	switchFlags
+	rollBack bool
+	copies   []string // to choose among several copies of a collection
+	skipped  []string // collections whose copies may have skipped values
+	suffix   string
+	batch    *count
+}
+
+func newCutoverCommand(c *console) *cobra.Command {
+	o := &cutoverOptions{switchFlags: switchFlags{console: c}}
+	cmd := &cobra.Command{
+		Use:   "cutover COLLECTION...",
+		Short: "Put the converted copies of collections in their place, while services run",
+		Long: `cutover puts the copies that convert --into or apply made of collections in their
+place. Without --write it changes nothing, compares the collections, and prints
+what it would do. Name collections that refer to each other in one command:
+either all of them are exchanged, or none.
+
+It sets a validator that refuses everything on the old and on the new collections,
+and compares them until they agree. Then, for each collection, it renames the old
+one away, applies what was deleted or written in spite of the validator, and
+renames the new one in. The old one is kept until you drop it. bsonids release
+then lets the services write again.
+
+From the first step until the release, the server refuses inserts and updates,
+with code 121. Between the two renames, which take some milliseconds, there is no
+collection of the name: reads find nothing, and updates and deletes match nothing,
+without an error. Pause the services that update or delete, or let them repeat an
+operation that matched nothing.
+
+cutover can be stopped at any moment, also by SIGKILL, and the same command goes
+on. --roll-back puts the old collections back, as long as not all new ones are in
+place. A cutover that cannot go on does so by itself.`,
+		Example: `  bsonids cutover --db shop orders customers
+  bsonids cutover --db shop orders customers --write
+  bsonids cutover --db shop orders customers --roll-back --write
+  bsonids release --db shop orders customers --write`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: runE(o.run),
+	}
+	o.add(cmd, "exchange the collections")
+	f := cmd.Flags()
+	f.BoolVar(&o.rollBack, "roll-back", false, "put the old collections back, and restore their validators")
+	f.StringSliceVar(&o.copies, "copy", nil, "name of the copy to put in place, if a collection has several")
+	f.StringSliceVar(&o.skipped, "with-skipped", nil, "name of a collection whose copy is put in place although it has values that the conversion skipped")
+	f.StringVar(&o.suffix, "suffix", "_before_cutover", "what is added to the name of a collection that was put away")
+	o.batch = batchFlag(cmd)
+	for _, other := range []string{"copy", "with-skipped", "suffix"} {
+		cmd.MarkFlagsMutuallyExclusive("roll-back", other)
+	}
+	return cmd
+}
+
+func (o *cutoverOptions) run(ctx context.Context, names []string) error {
+	if err := o.check(names); err != nil {
+		return err
+	}
+	for _, name := range o.skipped {
+		if !slices.Contains(names, name) {
+			return failure.Usagef("--with-skipped %s: it is not one of the collections", name)
+		}
+	}
+	o.about(o.database)
+	client, err := o.connect(ctx, server.Write)
+	if err != nil {
+		return err
+	}
+	defer server.Disconnect(client)
+	o.load.begin(o.console)
+	return explainSwitch(o.cutOver(ctx, client.Database(o.database), names), o.connectionString())
+}
+
+func (o *cutoverOptions) cutOver(ctx context.Context, db *mongo.Database, names []string) (err error) {
+	again := func(f func() error) error { return o.load.patience.Do(ctx, f) }
+	var known bool
+	var c *record.Cutover
+	err = again(func() (err error) {
+		if known, err = guard.Known(ctx, db); err != nil {
+			return err
+		}
+		c, err = record.CutoverOf(ctx, db, names...)
+		return err
+	})
+	switch {
+	case err != nil:
+		return err
+	case !known:
+		return failure.Usagef("the server does not know the command collMod, with which a cutover fences collections; FerretDB 1 does not")
+	case c != nil && !sameNames(c.Names(), names):
+		return failure.Usagef("a cutover of %s is in the state %q; name exactly its collections to continue it", strings.Join(c.Names(), ", "), c.State)
+	case c == nil && o.rollBack:
+		return failure.Usagef("no cutover of %s is under way", strings.Join(names, ", "))
+	}
+	var conversions map[string]convert.Conversion
+	if c == nil {
+		c = record.NewCutover(nil, versionOf())
+		if c.Collections, conversions, err = o.exchanges(ctx, db, names); err != nil {
+			return err
+		}
+	} else if conversions, err = o.conversions(ctx, db, c); err != nil {
+		return err
+	}
+	r := report.Cutover{Database: o.database, Cutover: c, Conversions: conversions}
+	if !o.write {
+		return o.dryRun(ctx, db, r)
+	}
+	if c.State == record.Switched || c.State == record.Releasing {
+		if o.rollBack {
+			return failure.Usagef("every new collection of the cutover of %s is in place: it cannot be rolled back", strings.Join(c.Names(), ", "))
+		}
+		r.Written = true
+		return o.print(r)
+	}
+	kind := record.Switch
+	if o.rollBack || c.State == record.RollingBack {
+		kind = record.SwitchBack
+	}
+	l, err := o.lock(ctx, db, c, kind)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, l.end(err)) }()
+	// Another run may have gone on until this one began.
+	token, id := c.Token, c.ID
+	var now *record.Cutover
+	err = again(func() (err error) {
+		now, err = record.CutoverOf(ctx, db, names...)
+		return err
+	})
+	switch {
+	case err != nil:
+		return err
+	case token == "" && now != nil, token != "" && (now == nil || now.ID != id):
+		return failure.Usagef("another run of the same cutover has begun or ended in the meantime; see bsonids status")
+	case now != nil:
+		*c = *now
+	}
+	x := &cutover.Cutover{Cutover: c, DB: o.server(db, l, conversions, o.batch.value), Notice: func(text string) { o.warn("%s", text) }}
+	return o.carryOut(ctx, x, r, kind)
+}
+
+// carryOut carries out the cutover, and prints how it ended.
+func (o *cutoverOptions) carryOut(ctx context.Context, x *cutover.Cutover, r report.Cutover, kind string) error {
+	r.Written = true
+	var err error
+	if kind == record.SwitchBack {
+		err = x.RollBack(ctx, "on request")
+	} else {
+		err = x.Run(ctx)
+	}
+	var failed *cutover.FailedError
+	switch {
+	case errors.As(err, &failed):
+		e := failure.Explain(failed.Err, o.connectionString())
+		err = &failure.Error{Kind: max(e.Kind, failure.Failed), Err: err, Text: e.Text + "; the cutover was rolled back, and the old collections are in place"}
+		o.wayOn = &wayOn{changed: "nothing that is left: the old collections are in place with their validators; the new collections are as compared"}
+	case err != nil && x.Token != "":
+		o.wayOn = &wayOn{changed: "the validators of the collections, and possibly their names; see bsonids status", again: true}
+		if kind == record.Switch {
+			o.wayOn.back = o.command("cutover", x.Names(), "--roll-back")
+		}
+	}
+	if x.Token == "" {
+		return err
+	}
+	r.Failed = err != nil
+	return errors.Join(err, o.print(r))
+}
+
+// print prints how the cutover ended. The error is failure.ErrIncomplete if documents conflict.
+func (o *cutoverOptions) print(r report.Cutover) error {
+	r.Release = o.command("release", r.Names())
+	var err error
+	if o.output.value == formatJSON {
+		err = report.CutoverJSON(o.out, r)
+	} else {
+		report.WriteCutover(o.out, r)
+	}
+	if err == nil && r.Conflicts() > 0 {
+		err = failure.ErrIncomplete
+	}
+	return err
+}
+
+// dryRun compares the collections, unless a cutover is under way, and prints what it would do.
+func (o *cutoverOptions) dryRun(ctx context.Context, db *mongo.Database, r report.Cutover) error {
+	if r.Token == "" {
+		for i := range r.Collections {
+			x := &r.Collections[i]
+			p := &convert.Pair{Conversion: r.Conversions[x.Name], Old: db.Collection(x.Name), New: db.Collection(x.New), Batch: o.batch.value}
+			err := o.load.patience.Do(ctx, func() error {
+				total, err := p.Old.EstimatedDocumentCount(ctx)
+				if err != nil {
+					return err
+				}
+				bar := o.progress(total, "comparing", o.database+"."+x.Name)
+				defer bar.Done()
+				p.Progress = bar.Add
+				a, err := p.All(ctx)
+				x.Compared = record.Compared{Documents: a.Documents, Inserted: a.Inserted, Replaced: a.Replaced, Deleted: a.Deleted, Stuck: int64(len(a.Stuck))}
+				if err == nil && len(a.Stuck) > 0 {
+					err = failure.Usagef("%d documents of %s and %s cannot be brought to agree, so that the cutover would fail: _id %s: %s", len(a.Stuck), x.Name, x.New, a.Stuck[0].ID, a.Stuck[0].Reason)
+				}
+				return err
+			})
+			if err != nil {
+				return err
+			}
+		}
+	}
+	r.RollBack = o.rollBack || r.State == record.RollingBack
+	return o.print(r)
+}
+
+func sameNames(a, b []string) bool {
+	return slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b)))
+}
+
+func versionOf() string {
+	v, _ := build()
+	return v
+}
+
+// fenced returns a usage error if a cutover that has not ended uses one of the collections.
+func fenced(ctx context.Context, db *mongo.Database, names ...string) error {
+	c, err := record.CutoverOf(ctx, db, names...)
+	if err != nil && failure.Explain(err, "").Kind == failure.Denied {
+		return nil // without the record, the server refuses the writes
+	}
+	if err != nil || c == nil {
+		return err
+	}
+	return failure.Usagef("%s is fenced by a cutover of %s, in the state %q; finish it with bsonids cutover and bsonids release first",
+		fmt.Sprintf("%s.%s", db.Name(), names[0]), strings.Join(c.Names(), ", "), c.State)
+}

@@ -1,0 +1,99 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/cutover"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/report"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/server"
+)
+
+func newReleaseCommand(c *console) *cobra.Command {
+	o := &switchFlags{console: c}
+	cmd := &cobra.Command{
+		Use:   "release COLLECTION...",
+		Short: "Let services write to the collections that a cutover has put in place",
+		Long: `release restores the validator, the level and the action that the new collections
+of a cutover had before it, so that the server accepts writes again. Switch the
+services to the new representation before. Without --write it changes nothing.
+
+The old collections stay, with a validator that refuses everything, until you drop
+them. release prints the commands for mongosh.`,
+		Example: `  bsonids release --db shop orders customers
+  bsonids release --db shop orders customers --write`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: runE(o.runRelease),
+	}
+	o.add(cmd, "restore the validators")
+	return cmd
+}
+
+func (o *switchFlags) runRelease(ctx context.Context, names []string) error {
+	if err := o.check(names); err != nil {
+		return err
+	}
+	o.about(o.database)
+	client, err := o.connect(ctx, server.Write)
+	if err != nil {
+		return err
+	}
+	defer server.Disconnect(client)
+	o.load.begin(o.console)
+	return explainSwitch(o.release(ctx, client.Database(o.database), names), o.connectionString())
+}
+
+func (o *switchFlags) release(ctx context.Context, db *mongo.Database, names []string) (err error) {
+	find := func() (c *record.Cutover, err error) {
+		err = o.load.patience.Do(ctx, func() (err error) {
+			c, err = record.CutoverOf(ctx, db, names...)
+			return err
+		})
+		switch {
+		case err != nil:
+		case c == nil:
+			err = failure.Usagef("no cutover of %s waits for its release", strings.Join(names, ", "))
+		case !sameNames(c.Names(), names):
+			err = failure.Usagef("the cutover has other collections: %s; they are released together", strings.Join(c.Names(), ", "))
+		case c.State != record.Switched && c.State != record.Releasing:
+			err = failure.Usagef("the cutover of %s is in the state %q; finish it with bsonids cutover", strings.Join(names, ", "), c.State)
+		}
+		return c, err
+	}
+	c, err := find()
+	if err != nil {
+		return err
+	}
+	r := report.Release{Database: o.database, Cutover: c, Written: o.write}
+	if o.write {
+		l, err := o.lock(ctx, db, c, record.Switch)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, l.end(err)) }()
+		if c, err = find(); err != nil {
+			return err
+		}
+		r.Cutover = c
+		x := &cutover.Cutover{Cutover: c, DB: o.server(db, l, nil, 1), Notice: func(text string) { o.warn("%s", text) }}
+		if r.Left, err = x.Release(ctx); err != nil {
+			o.wayOn = &wayOn{changed: "possibly the validators of some of the collections", again: true}
+			return err
+		}
+	}
+	if o.output.value == formatJSON {
+		err = report.ReleaseJSON(o.out, r)
+	} else {
+		report.WriteRelease(o.out, r)
+	}
+	if err == nil && len(r.Left) > 0 {
+		err = failure.ErrIncomplete
+	}
+	return err
+}

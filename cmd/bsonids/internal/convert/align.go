@@ -1,0 +1,398 @@
+package convert
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"slices"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/bulk"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/documents"
+)
+
+// Pair is a collection and its converted copy. One of them is leading: the other one is changed until
+// the two agree.
+type Pair struct {
+	Conversion Conversion
+	Old, New   *mongo.Collection
+	Back       bool // the new collection is leading
+	Write      bool // if false, differences are only counted
+	Batch      int  // documents that are read and written at a time
+
+	// Check is called before each batch is written, and returns the context for it.
+	Check    func(ctx context.Context) (context.Context, context.CancelFunc, error)
+	Progress func(documents int)
+}
+
+// Aligned counts the documents of a comparison.
+type Aligned struct {
+	Documents int64 // of the leading collection
+	Inserted  int64 // missing in the other one
+	Replaced  int64 // different in the other one
+	Deleted   int64 // missing in the leading one
+	// Stuck are documents that cannot be brought to agree, with the reason. There may be more.
+	Stuck []Skip
+}
+
+// Differences returns the number of documents that differ.
+func (a Aligned) Differences() int64 {
+	return a.Inserted + a.Replaced + a.Deleted + int64(len(a.Stuck))
+}
+
+func (a *Aligned) stuck(id bson.RawValue, reason string) {
+	if len(a.Stuck) < maxListed {
+		a.Stuck = append(a.Stuck, Skip{id, reason})
+	}
+}
+
+// All compares all documents.
+func (p *Pair) All(ctx context.Context) (Aligned, error) {
+	var a Aligned
+	leading, other := p.roles()
+	pages := &documents.Pages{Collection: leading, Size: int64(p.Batch)}
+	for {
+		docs, err := pages.Next(ctx)
+		if err != nil {
+			return a, err
+		}
+		if len(docs) == 0 {
+			break
+		}
+		a.Documents += int64(len(docs))
+		p.Progress(len(docs))
+		if err := p.compare(ctx, docs, &a); err != nil {
+			return a, err
+		}
+	}
+	pages = &documents.Pages{Collection: other, Size: int64(p.Batch), Projection: bson.D{{Key: "_id", Value: 1}}}
+	for {
+		docs, err := pages.Next(ctx)
+		if err != nil || len(docs) == 0 {
+			return a, err
+		}
+		if err := p.extras(ctx, docs, &a); err != nil {
+			return a, err
+		}
+	}
+}
+
+// Some compares the documents of the leading collection with the ids, and their counterparts.
+func (p *Pair) Some(ctx context.Context, ids []bson.RawValue) (Aligned, error) {
+	var a Aligned
+	leading, other := p.roles()
+	for len(ids) > 0 {
+		n := min(len(ids), p.Batch)
+		some := ids[:n]
+		ids = ids[n:]
+		held, err := documents.ByID(ctx, leading, some, nil)
+		if err != nil {
+			return a, err
+		}
+		var docs []bson.Raw
+		var counterparts []bson.RawValue
+		for _, id := range some {
+			if doc, ok := held[documents.Key(id)]; ok {
+				docs = append(docs, doc)
+			}
+			of, err := p.counterparts(id, p.Back)
+			if err != nil {
+				return a, err
+			}
+			counterparts = append(counterparts, of...)
+		}
+		a.Documents += int64(len(some))
+		// Deletions come first: an inserted document may have the unique value of a deleted one.
+		found, err := documents.ByID(ctx, other, counterparts, bson.D{{Key: "_id", Value: 1}})
+		if err != nil {
+			return a, err
+		}
+		var there []bson.Raw
+		for _, doc := range found {
+			there = append(there, doc)
+		}
+		if err := p.extras(ctx, there, &a); err != nil {
+			return a, err
+		}
+		if err := p.compare(ctx, docs, &a); err != nil {
+			return a, err
+		}
+	}
+	return a, nil
+}
+
+func (p *Pair) roles() (leading, other *mongo.Collection) {
+	if p.Back {
+		return p.New, p.Old
+	}
+	return p.Old, p.New
+}
+
+// counterparts returns the _ids that a document of one collection may have in the other one. isNew is
+// true if id is of the new collection.
+func (p *Pair) counterparts(id bson.RawValue, isNew bool) ([]bson.RawValue, error) {
+	if isNew {
+		return p.Conversion.sources(id)
+	}
+	doc, err := bson.Marshal(bson.D{{Key: "_id", Value: id}})
+	if err != nil {
+		return nil, err
+	}
+	fresh, _, err := p.Conversion.Rewrite(doc, nil)
+	return []bson.RawValue{fresh.Lookup("_id")}, err
+}
+
+// wanted returns what the other collection should have for each document of the leading one.
+func (p *Pair) wanted(ctx context.Context, docs []bson.Raw, a *Aligned) (want []bson.Raw, err error) {
+	if !p.Back {
+		for _, doc := range docs {
+			fresh, _, err := p.Conversion.Rewrite(doc, nil)
+			if err != nil {
+				return nil, &DocumentError{doc.Lookup("_id"), err.Error()}
+			}
+			want = append(want, fresh)
+		}
+		return want, nil
+	}
+	// What is in the old collection shows how unchanged values were stored.
+	var ids []bson.RawValue
+	of := make([][]bson.RawValue, len(docs))
+	for i, doc := range docs {
+		if of[i], err = p.Conversion.sources(doc.Lookup("_id")); err != nil {
+			return nil, err
+		}
+		ids = append(ids, of[i]...)
+	}
+	held, err := documents.ByID(ctx, p.Old, ids, nil)
+	if err != nil {
+		return nil, err
+	}
+	for i, doc := range docs {
+		var guide bson.Raw
+		for _, id := range of[i] {
+			if d, ok := held[documents.Key(id)]; ok {
+				guide = d
+			}
+		}
+		old, err := p.Conversion.back(doc, guide)
+		if err != nil {
+			a.stuck(doc.Lookup("_id"), err.Error())
+			continue
+		}
+		want = append(want, old)
+	}
+	return want, nil
+}
+
+func (p *Pair) compare(ctx context.Context, docs []bson.Raw, a *Aligned) error {
+	want, err := p.wanted(ctx, docs, a)
+	if err != nil || len(want) == 0 {
+		return err
+	}
+	_, other := p.roles()
+	ids := make([]bson.RawValue, len(want))
+	count := make(map[string]int)
+	for i, doc := range want {
+		ids[i] = doc.Lookup("_id")
+		count[documents.Key(ids[i])]++
+	}
+	held, err := documents.ByID(ctx, other, ids, nil)
+	if err != nil {
+		return err
+	}
+	var missing, differ []bson.Raw
+	for i, doc := range want {
+		switch got, ok := held[documents.Key(ids[i])]; {
+		case ok && bytes.Equal(got, doc):
+		case count[documents.Key(ids[i])] > 1:
+			a.stuck(ids[i], "two documents have the same _id after the conversion")
+		case !ok:
+			missing = append(missing, doc)
+		case bytes.Equal(got, filledIn(doc, got)):
+			a.stuck(ids[i], "the document has an empty timestamp at its top level, which the server sets when a document is inserted")
+		default:
+			if two, err := p.twice(ctx, doc); err != nil {
+				return err
+			} else if two {
+				a.stuck(ids[i], "two documents have the same _id after the conversion")
+				continue
+			}
+			differ = append(differ, doc)
+		}
+	}
+	if !p.Write {
+		a.Inserted += int64(len(missing))
+		a.Replaced += int64(len(differ))
+		return nil
+	}
+	return p.write(ctx, other, held, missing, differ, a)
+}
+
+// twice reports whether two documents of the old collection have the _id of doc after the conversion.
+func (p *Pair) twice(ctx context.Context, doc bson.Raw) (bool, error) {
+	if p.Back {
+		return false, nil
+	}
+	ids, err := p.Conversion.sources(doc.Lookup("_id"))
+	if err != nil || len(ids) < 2 {
+		return false, err
+	}
+	held, err := documents.ByID(ctx, p.Old, ids, bson.D{{Key: "_id", Value: 1}})
+	return len(held) > 1, err
+}
+
+func (p *Pair) write(ctx context.Context, to *mongo.Collection, held map[string]bson.Raw, missing, differ []bson.Raw, a *Aligned) error {
+	if len(missing)+len(differ) == 0 {
+		return nil
+	}
+	ctx, cancel, err := p.Check(ctx)
+	if err != nil {
+		return err
+	}
+	defer cancel()
+	for _, doc := range differ {
+		id := doc.Lookup("_id")
+		res, err := to.ReplaceOne(ctx, replaced(held[documents.Key(id)], bulk.MaxUpdate-len(doc)), doc, options.Replace().SetBypassDocumentValidation(true))
+		switch {
+		case mongo.IsDuplicateKeyError(err):
+			a.stuck(id, "another document has the same value, and an index is unique")
+		case err != nil:
+			return err
+		default:
+			a.Replaced += max(1, res.MatchedCount)
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	refused, err := bulk.InsertBypassing(ctx, to, missing)
+	for _, r := range refused {
+		a.stuck(missing[r.Index].Lookup("_id"), r.Reason)
+	}
+	a.Inserted += int64(len(missing) - len(refused))
+	return err
+}
+
+// extras deletes those of docs, of the collection that is not leading, that have no counterpart. The
+// documents need to have their _id only.
+func (p *Pair) extras(ctx context.Context, docs []bson.Raw, a *Aligned) error {
+	leading, other := p.roles()
+	of := make([][]bson.RawValue, len(docs))
+	var ids []bson.RawValue
+	for i, doc := range docs {
+		var err error
+		if of[i], err = p.counterparts(doc.Lookup("_id"), !p.Back); err != nil {
+			return err
+		}
+		ids = append(ids, of[i]...)
+	}
+	found, err := documents.ByID(ctx, leading, ids, bson.D{{Key: "_id", Value: 1}})
+	if err != nil {
+		return err
+	}
+	var gone []bson.RawValue
+next:
+	for i, doc := range docs {
+		for _, id := range of[i] {
+			if _, ok := found[documents.Key(id)]; ok {
+				continue next
+			}
+		}
+		gone = append(gone, doc.Lookup("_id"))
+	}
+	if len(gone) == 0 || !p.Write {
+		a.Deleted += int64(len(gone))
+		return nil
+	}
+	ctx, cancel, err := p.Check(ctx)
+	if err != nil {
+		return err
+	}
+	defer cancel()
+	res, err := other.DeleteMany(ctx, bson.D{{Key: "_id", Value: bson.D{{Key: "$in", Value: gone}}}})
+	if err == nil {
+		a.Deleted += res.DeletedCount
+	}
+	return err
+}
+
+// Merge inserts the documents of the collection from, converted unless the pair goes back, into the
+// collection to. It leaves what is there as it is, and returns the documents that could not be
+// inserted because another one has the same _id or unique value.
+func (p *Pair) Merge(ctx context.Context, from, to *mongo.Collection) (read int64, conflicts []Skip, err error) {
+	pages := &documents.Pages{Collection: from, Size: int64(p.Batch)}
+	for {
+		docs, err := pages.Next(ctx)
+		if err != nil || len(docs) == 0 {
+			return read, conflicts, err
+		}
+		read += int64(len(docs))
+		if !p.Back {
+			for i, doc := range docs {
+				if docs[i], _, err = p.Conversion.Rewrite(doc, nil); err != nil {
+					return read, conflicts, &DocumentError{doc.Lookup("_id"), err.Error()}
+				}
+			}
+		}
+		writing, cancel, err := p.Check(ctx)
+		if err != nil {
+			return read, conflicts, err
+		}
+		refused, err := bulk.InsertBypassing(writing, to, docs)
+		cancel()
+		if err != nil {
+			return read, conflicts, err
+		}
+		var ids []bson.RawValue
+		for _, r := range refused {
+			ids = append(ids, docs[r.Index].Lookup("_id"))
+		}
+		if len(ids) == 0 {
+			continue
+		}
+		held, err := documents.ByID(ctx, to, ids, nil)
+		if err != nil {
+			return read, conflicts, err
+		}
+		for _, r := range refused {
+			doc := docs[r.Index]
+			if id := doc.Lookup("_id"); !bytes.Equal(held[documents.Key(id)], doc) {
+				conflicts = append(conflicts, Skip{id, r.Reason})
+			}
+		}
+	}
+}
+
+// back returns the document that the conversion turns into doc, except for values of doc that are not
+// converted. guide is the document that the old collection has in its place, or nil. A value that doc
+// and the converted guide have in the same place is as in the guide. The error describes why there is
+// no such document.
+func (c Conversion) back(doc, guide bson.Raw) (bson.Raw, error) {
+	was, out := valuesOf(guide, manyLookups), slices.Clone(doc)
+	reverse := Conversion{From: c.To, To: c.From, Fields: c.Fields}
+	err := reverse.Wants(doc, func(path string, offset int, octets [16]byte) {
+		subtype, old, ok := was.at(path)
+		if !ok || subtype != c.From.Subtype || c.octets(old) != octets {
+			if ok && subtype == c.To.Subtype && old == octets {
+				return // it was not converted
+			}
+			old = reverse.octets(octets)
+		}
+		out[offset] = c.From.Subtype
+		copy(out[offset+1:], old[:])
+	})
+	if err != nil {
+		return nil, err
+	}
+	again, _, err := c.Rewrite(out, nil)
+	if err != nil || bytes.Equal(again, doc) {
+		return out, err
+	}
+	if fresh, _, err := c.Rewrite(doc, nil); err != nil || c.SameSubtype() || !bytes.Equal(again, fresh) {
+		return nil, errors.Join(errors.New("the document shows no values from which the conversion would make it"), err)
+	}
+	return out, nil
+}

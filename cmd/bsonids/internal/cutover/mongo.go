@@ -1,0 +1,255 @@
+package cutover
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/guard"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/patience"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
+)
+
+// Server is a [Database] on a server.
+type Server struct {
+	DB          *mongo.Database
+	Conversions map[string]convert.Conversion // by the name of the collection
+	Batch       int
+	Patience    *patience.Patience
+	// Timeout limits each command that changes something. Check is called before each; it returns an
+	// error if another run has taken over.
+	Timeout time.Duration
+	Check   func(ctx context.Context) error
+	// Progress shows that documents of a collection are compared, and returns what to call with the
+	// number of documents and at the end.
+	Progress func(doing, collection string, total int64) (add func(int), done func())
+	Notice   func(text string)
+
+	feeds map[string]*mongo.ChangeStream // by the name of the collection
+}
+
+// begin returns the context of a command that changes something.
+func (s *Server) begin(ctx context.Context) (context.Context, context.CancelFunc, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.Timeout)
+	if err := s.Check(ctx); err != nil {
+		cancel()
+		return nil, nil, err
+	}
+	return ctx, cancel, nil
+}
+
+// change runs a command that changes something, and tries it again while the server is lost.
+func (s *Server) change(ctx context.Context, f func(ctx context.Context) error) error {
+	return s.Patience.Do(ctx, func() error {
+		ctx, cancel, err := s.begin(ctx)
+		if err != nil {
+			return err
+		}
+		defer cancel()
+		return f(ctx)
+	})
+}
+
+// Save implements [Database].
+func (s *Server) Save(ctx context.Context, c *record.Cutover) error {
+	return s.change(ctx, func(ctx context.Context) error { return c.Save(ctx, s.DB) })
+}
+
+// Look implements [Database].
+func (s *Server) Look(ctx context.Context) (map[string]Info, error) {
+	out := make(map[string]Info)
+	err := s.Patience.Do(ctx, func() error {
+		specs, err := s.DB.ListCollectionSpecifications(ctx, bson.D{})
+		clear(out)
+		for _, spec := range specs {
+			out[spec.Name] = Info{spec.UUID, guard.SettingsOf(&spec)}
+		}
+		return err
+	})
+	return out, err
+}
+
+// Set implements [Database].
+func (s *Server) Set(ctx context.Context, name string, settings record.Settings) error {
+	return s.change(ctx, func(ctx context.Context) error { return guard.Modify(ctx, s.DB.Collection(name), settings) })
+}
+
+// Rename implements [Database].
+func (s *Server) Rename(ctx context.Context, from, to string) error {
+	err := s.change(ctx, func(ctx context.Context) error { return s.rename(ctx, from, to) })
+	var se mongo.ServerError
+	switch {
+	case !errors.As(err, &se):
+	case se.HasErrorCode(48): // NamespaceExists
+		return fmt.Errorf("%w: %w", ErrExists, err)
+	case se.HasErrorCode(26): // NamespaceNotFound
+		return fmt.Errorf("%w: %w", ErrMissing, err)
+	}
+	return err
+}
+
+func (s *Server) rename(ctx context.Context, from, to string) error {
+	name := s.DB.Name() + "."
+	return s.DB.Client().Database("admin").RunCommand(ctx, bson.D{{Key: "renameCollection", Value: name + from}, {Key: "to", Value: name + to},
+		{Key: "dropTarget", Value: false}, {Key: "maxTimeMS", Value: s.Timeout.Milliseconds()},
+		{Key: "writeConcern", Value: bson.D{{Key: "w", Value: "majority"}}}}).Err()
+}
+
+// Stamp implements [Database].
+func (s *Server) Stamp(ctx context.Context) (stamp bson.Timestamp, now time.Time, err error) {
+	err = s.Patience.Do(ctx, func() error {
+		reply, err := s.DB.RunCommand(ctx, bson.D{{Key: "ping", Value: 1}}).Raw()
+		if err != nil {
+			return err
+		}
+		stamp = bson.Timestamp{}
+		if t, i, ok := reply.Lookup("operationTime").TimestampOK(); ok {
+			stamp = bson.Timestamp{T: t, I: i}
+		}
+		now, err = record.Now(ctx, s.DB)
+		return err
+	})
+	return stamp, now, err
+}
+
+// pair returns the pair of the collections of a way. away is true if neither is in place.
+func (s *Server) pair(w Way, away bool) *convert.Pair {
+	old, fresh := w.Kept, w.New
+	if !away && w.Back {
+		fresh = w.Name
+	}
+	if !away && !w.Back {
+		old = w.Name
+	}
+	return &convert.Pair{Conversion: s.Conversions[w.Name], Old: s.DB.Collection(old), New: s.DB.Collection(fresh), Back: w.Back, Write: true,
+		Batch: s.Batch, Check: s.begin, Progress: func(int) {}}
+}
+
+// Compare implements [Database].
+func (s *Server) Compare(ctx context.Context, w Way) (Changes, error) {
+	return s.all(ctx, w, s.pair(w, false), w.Name)
+}
+
+func (s *Server) all(ctx context.Context, w Way, p *convert.Pair, leading string) (done Changes, err error) {
+	err = s.Patience.Do(ctx, func() error {
+		total, err := s.DB.Collection(leading).EstimatedDocumentCount(ctx)
+		if err != nil {
+			return err
+		}
+		add, end := s.Progress("comparing", w.Name, total)
+		defer end()
+		p.Progress = add
+		a, err := p.All(ctx)
+		done = done.plus(a)
+		return err
+	})
+	return done, err
+}
+
+// plus adds the changes of a comparison, which replaces an earlier one.
+func (c Changes) plus(a convert.Aligned) Changes {
+	c.Documents, c.Stuck, c.Why = a.Documents, int64(len(a.Stuck)), ""
+	c.Inserted, c.Replaced, c.Deleted = c.Inserted+a.Inserted, c.Replaced+a.Replaced, c.Deleted+a.Deleted
+	if len(a.Stuck) > 0 {
+		c.Why = fmt.Sprintf("_id %s: %s", a.Stuck[0].ID, a.Stuck[0].Reason)
+	}
+	return c
+}
+
+// Drain implements [Database].
+func (s *Server) Drain(ctx context.Context, w Way) (done Changes, err error) {
+	ids, why, err := s.changed(ctx, w, false)
+	if err != nil || why != "" || len(ids) == 0 {
+		return done, err
+	}
+	done, err = s.some(ctx, s.pair(w, false), ids)
+	if err != nil || done.Stuck > 0 {
+		s.endFeed(w.Name) // CatchUp reads the same events again
+	}
+	return done, err
+}
+
+// CatchUp implements [Database].
+func (s *Server) CatchUp(ctx context.Context, w Way) (Changes, error) {
+	defer s.endFeed(w.Name)
+	ids, why, err := s.changed(ctx, w, true)
+	if err != nil {
+		return Changes{}, err
+	}
+	p := s.pair(w, true)
+	if why != "" {
+		s.Notice(fmt.Sprintf("all documents of %s are compared again between the two renames: %s", w.Name, why))
+		return s.untilEqual(ctx, func() (Changes, error) { return s.all(ctx, w, p, w.Away()) })
+	}
+	return s.untilEqual(ctx, func() (Changes, error) { return s.some(ctx, p, ids) })
+}
+
+// some compares the documents with the ids.
+func (s *Server) some(ctx context.Context, p *convert.Pair, ids []bson.RawValue) (done Changes, err error) {
+	err = s.Patience.Do(ctx, func() error {
+		a, err := p.Some(ctx, ids)
+		done = done.plus(a)
+		return err
+	})
+	return done, err
+}
+
+// untilEqual compares until nothing is changed. A unique value may have moved from one document to
+// another that is compared later.
+func (s *Server) untilEqual(ctx context.Context, compare func() (Changes, error)) (all Changes, err error) {
+	for range maxPasses {
+		done, err := compare()
+		all.Documents, all.Stuck, all.Why = done.Documents, done.Stuck, done.Why
+		all.Inserted, all.Replaced, all.Deleted = all.Inserted+done.Inserted, all.Replaced+done.Replaced, all.Deleted+done.Deleted
+		if err != nil || done.none() {
+			return all, err
+		}
+	}
+	return all, fmt.Errorf("after %d comparisons, documents still differ, although nobody can write to the collections by their names", maxPasses)
+}
+
+// Merge implements [Database].
+func (s *Server) Merge(ctx context.Context, w Way, from string) (read, conflicts int64, err error) {
+	p := s.pair(w, true)
+	err = s.Patience.Do(ctx, func() error {
+		n, skips, err := p.Merge(ctx, s.DB.Collection(from), s.DB.Collection(w.Name))
+		read, conflicts = n, int64(len(skips))
+		for i, skip := range skips {
+			if i < 5 && err == nil {
+				s.Notice(fmt.Sprintf("the document of %s with _id %s was not inserted into %s: %s", from, skip.ID, w.Name, skip.Reason))
+			}
+		}
+		return err
+	})
+	return read, conflicts, err
+}
+
+// KeepsIDs implements [Database]. It renames a collection of its own.
+func (s *Server) KeepsIDs(ctx context.Context) (keeps bool, err error) {
+	from := "bsonids.probe." + bson.NewObjectID().Hex()
+	to := from + ".renamed"
+	defer func() {
+		err = errors.Join(err, s.DB.Collection(from).Drop(ctx), s.DB.Collection(to).Drop(ctx))
+	}()
+	if err := s.change(ctx, func(ctx context.Context) error { return s.DB.CreateCollection(ctx, from) }); err != nil {
+		return false, err
+	}
+	before, err := s.Look(ctx)
+	if err != nil {
+		return false, err
+	}
+	if err := s.Rename(ctx, from, to); err != nil {
+		return false, err
+	}
+	after, err := s.Look(ctx)
+	if err != nil {
+		return false, err
+	}
+	a, b := before[from].ID, after[to].ID
+	return a != nil && b != nil && a.Equal(*b), nil
+}

@@ -1,0 +1,231 @@
+package record
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+)
+
+// kindCutover is the kind of the documents of cutovers. As those of guards, they have no field named
+// collection. The runs that carry out a cutover have documents of their own, of the kinds [Switch]
+// and [SwitchBack].
+const kindCutover = "cutover"
+
+// The states of a cutover.
+const (
+	Fencing     = "fencing"      // the collections are fenced and compared; none has been renamed
+	Switching   = "switching"    // the collections are renamed
+	Switched    = "switched"     // every new collection is in place, and the fence waits for its release
+	RollingBack = "rolling back" // the old collections are put back
+	Releasing   = "releasing"    // the settings of the new collections are restored
+	RolledBack  = "rolled back"  // the end: nothing is fenced, and every old collection is in place
+	Released    = "released"     // the end: nothing is fenced, and every new collection is in place
+)
+
+// Cutover is the document of a cutover, which puts new collections in the place of others.
+type Cutover struct {
+	ID     string `bson:"_id"` // NAME/cutover
+	Format int    `bson:"format"`
+	Kind   string `bson:"kind"`
+	State  string `bson:"state"`
+	// Reason is why the cutover is rolled back.
+	Reason string `bson:"reason,omitempty"`
+	// Token changes with each change of the document, and is random.
+	Token   string    `bson:"token"`
+	By      Who       `bson:"by"`
+	Begun   time.Time `bson:"begun"`
+	Updated time.Time `bson:"updated"`
+
+	Collections []Exchange `bson:"exchanges"`
+
+	next string // the token of an attempt to save whose answer may be lost
+}
+
+// Exchange is how one collection is put in the place of another.
+type Exchange struct {
+	Name string `bson:"name"` // of the old collection, and then of the new one
+	New  string `bson:"new"`  // of the new collection until it is in place
+	Kept string `bson:"kept"` // of the old collection after that
+
+	Run    string       `bson:"run"`               // _id of the run that made the new collection
+	OldID  *bson.Binary `bson:"oldUUID,omitempty"` // UUIDs of the collections, if the server reports them
+	NewID  *bson.Binary `bson:"newUUID,omitempty"`
+	OldHad Settings     `bson:"oldHad"` // before the fence
+	NewHad Settings     `bson:"newHad"`
+
+	// Since is the operation time before the last complete comparison, and Left the one before the
+	// collection at Name was renamed. Both are zero if the server has no operation times.
+	Since bson.Timestamp `bson:"since"`
+	Left  bson.Timestamp `bson:"left"`
+	// LeftAt and InAt are the times of the two renames.
+	LeftAt *time.Time `bson:"leftAt,omitempty"`
+	InAt   *time.Time `bson:"inAt,omitempty"`
+	// Gap is how long no collection had the name, and Unfenced how long the new one had no fence
+	// because the server dropped it; both in milliseconds.
+	Gap      int64 `bson:"gap"`
+	Unfenced int64 `bson:"unfenced"`
+	// Back is set before the new collection is renamed away again.
+	Back bool `bson:"back,omitempty"`
+	// Between are collections that other programs created under the name while no collection had it.
+	Between []Between `bson:"between,omitempty"`
+
+	Compared Compared `bson:"compared"`
+}
+
+// Between is a collection that another program created between the two renames. Name is its name
+// after it was renamed.
+type Between struct {
+	Name      string `bson:"name"`
+	Merged    bool   `bson:"merged"` // its documents were inserted, except those that conflict
+	Documents int64  `bson:"documents"`
+	Conflicts int64  `bson:"conflicts"`
+}
+
+// Compared counts the documents of the comparisons of one collection.
+type Compared struct {
+	Documents int64 `bson:"documents"` // of the last complete comparison
+	Inserted  int64 `bson:"inserted"`
+	Replaced  int64 `bson:"replaced"`
+	Deleted   int64 `bson:"deleted"`
+	// Late counts the documents that were compared again because they may have changed after the
+	// last complete comparison.
+	Late int64 `bson:"late"`
+	// Stuck counts the documents of the new collection that a roll-back could not put into the old one.
+	Stuck int64 `bson:"stuck"`
+}
+
+// Ended reports whether nothing of the cutover is left to do.
+func (c *Cutover) Ended() bool { return c.State == Released || c.State == RolledBack }
+
+// Names returns the names of the old collections.
+func (c *Cutover) Names() []string {
+	var names []string
+	for _, x := range c.Collections {
+		names = append(names, x.Name)
+	}
+	return names
+}
+
+// Conversion returns the name of the cutover, which its runs have.
+func (c *Cutover) Conversion() string { return c.ID[:len(c.ID)-len("/cutover")] }
+
+// NewCutover returns a cutover of the collections in the state [Fencing].
+func NewCutover(collections []Exchange, version string) *Cutover {
+	return &Cutover{ID: newToken() + "/cutover", Format: format, Kind: kindCutover, State: Fencing, By: whoAmI(version), Collections: collections}
+}
+
+// Cutovers returns the cutovers in the record, sorted by when they began. If open is set, it returns
+// only those that have not ended.
+func Cutovers(ctx context.Context, db *mongo.Database, open bool) ([]*Cutover, error) {
+	filter := bson.D{{Key: "kind", Value: kindCutover}}
+	if open {
+		filter = append(filter, bson.E{Key: "state", Value: bson.D{{Key: "$nin", Value: bson.A{Released, RolledBack}}}})
+	}
+	cur, err := collection(db).Find(ctx, filter, options.Find().SetSort(bson.D{{Key: "begun", Value: 1}}))
+	if err != nil {
+		return nil, err
+	}
+	var out []*Cutover
+	err = cur.All(ctx, &out)
+	return out, err
+}
+
+// CutoverOf returns the cutover that has not ended and that uses a collection with one of the names,
+// or nil if there is none.
+func CutoverOf(ctx context.Context, db *mongo.Database, names ...string) (*Cutover, error) {
+	all, err := Cutovers(ctx, db, true)
+	for _, c := range all {
+		for _, x := range c.Collections {
+			if slices.Contains(names, x.Name) || slices.Contains(names, x.New) || slices.Contains(names, x.Kept) {
+				return c, nil
+			}
+		}
+	}
+	return nil, err
+}
+
+// Save inserts or replaces the document of the cutover. It can be called again after an error. The
+// error wraps [ErrTakenOver] if another program changed the document since it was read.
+func (c *Cutover) Save(ctx context.Context, db *mongo.Database) error {
+	now, err := serverTime(ctx, db)
+	if err != nil {
+		return err
+	}
+	coll := collection(db)
+	if c.Token == "" {
+		c.Begun = now
+		if err := mark(ctx, coll); err != nil {
+			return err
+		}
+	}
+	if c.next != "" { // an earlier attempt may have succeeded
+		n, err := coll.CountDocuments(ctx, bson.D{{Key: "_id", Value: c.ID}, {Key: "token", Value: c.next}})
+		if err != nil {
+			return err
+		}
+		if n == 1 {
+			c.Token = c.next
+		}
+	}
+	c.next = newToken()
+	fresh := *c
+	fresh.Token, fresh.Updated = c.next, now
+	matched := int64(1)
+	if c.Token == "" {
+		_, err = coll.InsertOne(ctx, fresh)
+	} else {
+		var res *mongo.UpdateResult
+		if res, err = coll.ReplaceOne(ctx, bson.D{{Key: "_id", Value: c.ID}, {Key: "token", Value: c.Token}}, fresh); err == nil {
+			matched = res.MatchedCount
+		}
+	}
+	if err == nil && matched == 0 {
+		err = refuse(ErrTakenOver, "another program changed or deleted the document %s of this cutover in %s", c.ID, Name)
+	}
+	if err == nil {
+		c.Token, c.Updated, c.next = fresh.Token, now, ""
+	}
+	return err
+}
+
+// Copies returns the last run of each conversion of the collection into a new one, and of each of its
+// parts, in the order in which they began, without their decisions.
+func Copies(ctx context.Context, db *mongo.Database, name string) ([]*Run, error) {
+	runs, err := read(ctx, collection(db), name)
+	if err != nil {
+		return nil, err
+	}
+	var out []*Run
+	for _, r := range runs {
+		if r.Kind != Convert || r.Into == "" {
+			continue
+		}
+		out = slices.DeleteFunc(out, func(o *Run) bool { return o.Into == r.Into && o.Part == r.Part })
+		out = append(out, r)
+	}
+	return out, nil
+}
+
+// DecisionOf decodes the decision of a run. It reports whether the run has one.
+func DecisionOf(ctx context.Context, db *mongo.Database, run string, decision any) (bool, error) {
+	raw, err := collection(db).FindOne(ctx, bson.D{{Key: "_id", Value: run}}).Raw()
+	if err != nil {
+		return false, err
+	}
+	v, err := raw.LookupErr("decision")
+	if err != nil {
+		return false, nil
+	}
+	return true, v.Unmarshal(decision)
+}
+
+// RunOf returns the run with the _id, without its decision.
+func RunOf(ctx context.Context, db *mongo.Database, id string) (*Run, error) {
+	var r Run
+	err := collection(db).FindOne(ctx, bson.D{{Key: "_id", Value: id}}, options.FindOne().SetProjection(bson.D{{Key: "decision", Value: 0}})).Decode(&r)
+	return &r, err
+}

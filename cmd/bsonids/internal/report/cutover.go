@@ -1,0 +1,208 @@
+package report
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/terminal"
+)
+
+// Cutover is what a cutover did, or would do.
+type Cutover struct {
+	*record.Cutover
+	Database    string
+	Conversions map[string]convert.Conversion // by the name of the collection
+	Written     bool
+	Failed      bool
+	RollBack    bool   // what would be done is a roll-back
+	Release     string // the command that releases the fence
+}
+
+// Conflicts returns the number of documents that are in none of the collections in place.
+func (c Cutover) Conflicts() (n int64) {
+	for _, x := range c.Collections {
+		n += x.Compared.Stuck
+		for _, b := range x.Between {
+			n += b.Conflicts
+		}
+	}
+	return n
+}
+
+// planned is the state of a cutover that has not begun.
+const planned = "planned"
+
+func (c Cutover) state() string {
+	if c.Token == "" {
+		return planned
+	}
+	return c.State
+}
+
+type cutoverBetween struct {
+	Collection string `json:"collection"`
+	Merged     bool   `json:"merged"`
+	Documents  int64  `json:"documents"`
+	Conflicts  int64  `json:"conflicts"`
+}
+
+type cutoverExchange struct {
+	Collection string           `json:"collection"`
+	New        string           `json:"newCollection"`
+	Kept       string           `json:"keptAs"`
+	From       string           `json:"from"`
+	To         string           `json:"to"`
+	Documents  int64            `json:"documents"`
+	Inserted   int64            `json:"documentsInserted"`
+	Replaced   int64            `json:"documentsReplaced"`
+	Deleted    int64            `json:"documentsDeleted"`
+	Late       int64            `json:"documentsComparedBetween"`
+	Stuck      int64            `json:"documentsNotBroughtBack"`
+	Gap        int64            `json:"gapMilliseconds"`
+	Unfenced   int64            `json:"unfencedMilliseconds"`
+	Between    []cutoverBetween `json:"createdBetween"`
+}
+
+// CutoverJSON writes what a cutover did as JSON.
+func CutoverJSON(w io.Writer, c Cutover) error {
+	exchanges := []cutoverExchange{}
+	for _, x := range c.Collections {
+		between := []cutoverBetween{}
+		for _, b := range x.Between {
+			between = append(between, cutoverBetween{b.Name, b.Merged, b.Documents, b.Conflicts})
+		}
+		conv, n := c.Conversions[x.Name], x.Compared
+		exchanges = append(exchanges, cutoverExchange{x.Name, x.New, x.Kept, conv.From.Name, conv.To.Name, n.Documents, n.Inserted, n.Replaced, n.Deleted, n.Late, n.Stuck,
+			x.Gap, x.Unfenced, between})
+	}
+	release := ""
+	if c.state() == record.Switched {
+		release = c.Release
+	}
+	return JSON(w, struct {
+		Database    string            `json:"database"`
+		Written     bool              `json:"written"`
+		State       string            `json:"state"`
+		Reason      string            `json:"reason,omitempty"`
+		Release     string            `json:"release,omitempty"`
+		Collections []cutoverExchange `json:"collections"`
+	}{c.Database, c.Written, c.state(), c.Reason, release, exchanges})
+}
+
+// WriteCutover writes what a cutover did, or would do.
+func WriteCutover(w io.Writer, c Cutover) {
+	how := ""
+	if !c.Written {
+		how = "; dry run, nothing was changed"
+	}
+	fmt.Fprintf(w, "%s: cutover of %d collections%s\n\n", c.Database, len(c.Collections), how)
+	t := newTable(w, "collection", "new", "kept as", "documents", "inserted", "replaced", "deleted", "gap")
+	for _, x := range c.Collections {
+		gap := "·"
+		if x.InAt != nil {
+			gap = fmt.Sprintf("%d ms", x.Gap)
+		}
+		n := x.Compared
+		t.AppendRow([]any{terminal.Cell(x.Name), terminal.Cell(x.New), terminal.Cell(x.Kept), n.Documents, n.Inserted, n.Replaced, n.Deleted, gap})
+	}
+	t.Render()
+	fmt.Fprintln(w, "\nInserted, replaced and deleted are documents of the new collections that did not agree with the old ones.")
+	for _, x := range c.Collections {
+		if x.Compared.Late > 0 {
+			fmt.Fprintf(w, "%s: %d documents were compared again between the two renames.\n", x.Name, x.Compared.Late)
+		}
+		if x.Unfenced > 0 {
+			fmt.Fprintf(w, "%s: the server dropped the fence at the rename; the new collection had none for %d ms.\n", x.Name, x.Unfenced)
+		}
+		if x.Compared.Stuck > 0 && c.Written {
+			fmt.Fprintf(w, "%s: %d documents that were changed in the new collection are only in %s.\n", x.Name, x.Compared.Stuck, x.New)
+		}
+		for _, b := range x.Between {
+			if b.Merged {
+				fmt.Fprintf(w, "%s: a program created a collection between the two renames. It is kept as %s: %d documents, of which %d conflict with others and were not inserted.\n",
+					x.Name, b.Name, b.Documents, b.Conflicts)
+			}
+		}
+	}
+	fmt.Fprintln(w)
+	switch state := c.state(); {
+	case state == planned:
+		fmt.Fprintln(w, "Add --write to fence, compare and exchange the collections.")
+	case c.RollBack:
+		fmt.Fprintf(w, "The cutover is in the state %q. Add --write to roll it back.\n", state)
+	case state == record.Switched:
+		fmt.Fprintf(w, "The new collections are in place, and the server refuses writes to them. Switch the services, and then run:\n%s\n", c.Release)
+	case state == record.RolledBack:
+		fmt.Fprintln(w, "The cutover was rolled back: the old collections are in place, with their validators.")
+	case !c.Written:
+		fmt.Fprintf(w, "The cutover is in the state %q. Add --write to continue it.\n", state)
+	default:
+		fmt.Fprintf(w, "The cutover is in the state %q.\n", state)
+	}
+}
+
+// Release is what a command did to release the fence of a cutover, or would do.
+type Release struct {
+	*record.Cutover
+	Database string
+	Written  bool
+	Left     []string // collections whose validator another program changed
+}
+
+// drop returns the command for mongosh that drops a collection.
+func (r Release) drop(name string) string {
+	quote := func(s string) string {
+		b, _ := json.Marshal(s)
+		return string(b)
+	}
+	return fmt.Sprintf("db.getSiblingDB(%s).getCollection(%s).drop()", quote(r.Database), quote(name))
+}
+
+type releasedCollection struct {
+	Collection string `json:"collection"`
+	Restored   bool   `json:"restored"`
+	Kept       string `json:"keptAs"`
+	Drop       string `json:"mongosh"`
+}
+
+// ReleaseJSON writes what a command did to release the fence as JSON.
+func ReleaseJSON(w io.Writer, r Release) error {
+	out := []releasedCollection{}
+	left := make(map[string]bool)
+	for _, name := range r.Left {
+		left[name] = true
+	}
+	for _, x := range r.Collections {
+		out = append(out, releasedCollection{x.Name, r.Written && !left[x.Name], x.Kept, r.drop(x.Kept)})
+	}
+	return JSON(w, struct {
+		Database    string               `json:"database"`
+		Written     bool                 `json:"written"`
+		State       string               `json:"state"`
+		Collections []releasedCollection `json:"collections"`
+	}{r.Database, r.Written, r.State, out})
+}
+
+// WriteRelease writes what a command did to release the fence.
+func WriteRelease(w io.Writer, r Release) {
+	if r.Written {
+		fmt.Fprintf(w, "%s: the new collections have the validators that they had before the cutover.\n", r.Database)
+	} else {
+		fmt.Fprintf(w, "%s: dry run, nothing was changed. Add --write to restore the validators of the new collections.\n", r.Database)
+	}
+	for _, name := range r.Left {
+		fmt.Fprintf(w, "%s: another program has changed the validator, and it was left as it is.\n", name)
+	}
+	fmt.Fprintln(w, "\nThe old collections are kept. When nobody needs them any more, drop them in mongosh:")
+	for _, x := range r.Collections {
+		fmt.Fprintln(w, r.drop(x.Kept))
+		for _, b := range x.Between {
+			if b.Merged {
+				fmt.Fprintln(w, r.drop(b.Name))
+			}
+		}
+	}
+}

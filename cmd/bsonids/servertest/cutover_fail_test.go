@@ -1,0 +1,249 @@
+package servertest
+
+import (
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
+	"github.com/bsonids/bsonids/integration/mongotest"
+	"github.com/bsonids/bsonids/uuidrep"
+)
+
+// If the second of three collections cannot be renamed in, all old ones are in place again, with what
+// was deleted and written in the meantime, also in the first new one.
+func TestCutoverRollsBack(t *testing.T) {
+	c := startCut(t, 30, "a", "b", "c")
+	settings := c.settingsOf("a")
+	want := map[string]map[string]bson.Raw{}
+	for _, name := range c.names {
+		want[name] = converted(t, all(t, c.db.Collection(name)))
+	}
+	a := c.db.Collection("a")
+	id := func(i int) bson.D { return bson.D{{Key: "_id", Value: in(cutID(i), uuidrep.Standard)}} }
+	var once sync.Once
+	p := startProxy(t, host(t, c.s), func(r request, pass func() []byte) []byte {
+		if r.rename() != c.db.Name()+".b_new to "+c.db.Name()+".b" {
+			return pass()
+		}
+		once.Do(func() {
+			bypass := options.UpdateOne().SetBypassDocumentValidation(true)
+			_, err1 := a.DeleteOne(t.Context(), id(1))
+			_, err2 := a.UpdateOne(t.Context(), id(2), bson.D{{Key: "$set", Value: bson.D{{Key: "n", Value: int32(9)}}}}, bypass)
+			_, err3 := a.UpdateOne(t.Context(), id(3), bson.D{{Key: "$set", Value: bson.D{{Key: "customer", Value: in(cutID(77), uuidrep.JavaLegacy)}}}}, bypass)
+			_, err4 := a.InsertOne(t.Context(), append(id(500), bson.E{Key: "n", Value: int32(5)}), options.InsertOne().SetBypassDocumentValidation(true))
+			if err := errors.Join(err1, err2, err3, err4); err != nil {
+				t.Error(err)
+			}
+			want["a"] = converted(t, all(t, a))
+		})
+		return r.reply(bson.D{{Key: "ok", Value: 0.0}, {Key: "errmsg", Value: "not today"}, {Key: "code", Value: int32(20)}, {Key: "codeName", Value: "IllegalOperation"}})
+	})
+	r := command(t, p, c.line("cutover", "--write")...).want(t, failure.ExitFailed)
+	if !strings.Contains(r.stderr, "not today; the cutover was rolled back") || !strings.Contains(r.stdout, "was rolled back") || strings.Contains(r.stderr, "to undo:") {
+		t.Errorf("%s%s", r.stdout, r.stderr)
+	}
+	if got := c.collections(); got != "a a_new b b_new c c_new" {
+		t.Errorf("collections %s", got)
+	}
+	c.wantSettings(settings, "a", "a_new", "b", "b_new", "c", "c_new")
+	for _, name := range c.names {
+		docs := all(t, c.db.Collection(name))
+		equal(t, converted(t, docs), want[name])
+		for _, doc := range docs {
+			if subtype, _ := doc.Lookup("_id").Binary(); subtype != 3 {
+				t.Errorf("%s is not in the old representation", doc)
+			}
+		}
+	}
+	// It can be done again.
+	if r := c.cutover(c.s, failure.ExitOK, "--write"); r.State != "switched" {
+		t.Errorf("%+v", r)
+	}
+	for _, name := range c.names {
+		equal(t, converted(t, all(t, c.db.Collection(name))), want[name])
+	}
+}
+
+// A collection that a program creates between the two renames is kept aside, and its documents are
+// merged, or reported.
+func TestCutoverBetween(t *testing.T) {
+	c := startCut(t, 20, "a")
+	var once sync.Once
+	p := startProxy(t, host(t, c.s), func(r request, pass func() []byte) []byte {
+		if r.rename() == c.db.Name()+".a_new to "+c.db.Name()+".a" {
+			once.Do(func() { insert(t, c.db.Collection("a"), []any{cutDoc(100, 1), cutDoc(3, 33), cutDoc(4, 0)}) })
+		}
+		return pass()
+	})
+	r := c.cutover(p, failure.ExitIncomplete, "--write")
+	b := r.Collections[0].CreatedBetween
+	if r.State != "switched" || len(b) != 1 || b[0].Collection != "a_between_1" || b[0].Documents != 3 || b[0].Conflicts != 1 {
+		t.Errorf("%+v", r)
+	}
+	docs := all(t, c.db.Collection("a"))
+	if n := docs[marshalValue(t, in(cutID(3), uuidrep.Standard)).String()].Lookup("n").Int32(); len(docs) != 21 || n != 0 {
+		t.Errorf("%d documents, n is %d", len(docs), n)
+	}
+	if got := docs[marshalValue(t, in(cutID(100), uuidrep.Standard)).String()]; got == nil {
+		t.Error("the document written between the renames is missing")
+	}
+	if len(all(t, c.db.Collection("a_between_1"))) != 3 {
+		t.Error("the collection created between the renames was changed")
+	}
+	c.cutover(c.s, failure.ExitIncomplete, "--write")
+	c.release()
+}
+
+// A cutover is refused, before anything is changed, if it would fail later or lose something.
+func TestCutoverRefused(t *testing.T) {
+	c := startCut(t, 5, "a")
+	db := c.db
+	refused := func(want string, args ...string) {
+		t.Helper()
+		for _, write := range [][]string{nil, {"--write"}} {
+			r := command(t, c.s, append(append([]string{"cutover", "--db", db.Name(), "--retry-for", "0s"}, write...), args...)...).want(t, failure.ExitUsage)
+			if !strings.Contains(r.stderr, want) {
+				t.Errorf("%q: %s", args, r.stderr)
+			}
+		}
+	}
+	run := func(cmd ...bson.E) {
+		t.Helper()
+		if err := db.RunCommand(t.Context(), bson.D(cmd)).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	insert(t, db.Collection("none"), []any{cutDoc(1, 1)})
+	insert(t, db.Collection("b"), []any{cutDoc(1, 1), cutDoc(2, 1)})
+	refused("does not exist", "absent")
+	refused("has no copy", "none")
+	refused("has no copy", "a", "none")
+	refused("named twice", "a", "a")
+	refused("invalid collection name", "")
+	refused("invalid collection name", record.Name)
+	refused("no cutover of a is under way", "a", "--roll-back")
+	refused("--copy b", "a", "--copy", "b")
+	refused("--with-skipped x", "a", "--with-skipped", "x")
+	refused("exists already", "a", "--suffix", "_new")
+	refused("too long", "a", "--suffix", strings.Repeat("x", 250))
+
+	// A copy that is not finished, or has skipped values.
+	command(t, c.s, "convert", "--db", db.Name(), "--collection", "b", "--from", "javaLegacy", "--into", "b_new", "--part", "1/2", "--write").want(t, failure.ExitOK)
+	refused("part 2/2 is missing", "b")
+	set := func(field string, value any) {
+		t.Helper()
+		if _, err := db.Collection(record.Name).UpdateMany(t.Context(), bson.D{{Key: "collection", Value: "a"}}, bson.D{{Key: "$set", Value: bson.D{{Key: field, Value: value}}}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	set("outcome", "stopped")
+	refused("is not finished", "a")
+	set("outcome", "done")
+	set("progress.skipped", int64(2))
+	refused("left values in 2 documents", "a")
+	command(t, c.s, "cutover", "--db", db.Name(), "a", "--with-skipped", "a").want(t, failure.ExitOK)
+	set("progress.skipped", int64(0))
+
+	// An index that the copy lacks.
+	run(bson.E{Key: "createIndexes", Value: "a"}, bson.E{Key: "indexes", Value: bson.A{bson.D{{Key: "key", Value: bson.D{{Key: "n", Value: int32(1)}}}, {Key: "name", Value: "n_1"}}}})
+	refused("has indexes that a_new does not have: n_1", "a")
+	run(bson.E{Key: "createIndexes", Value: "a_new"}, bson.E{Key: "indexes", Value: bson.A{bson.D{{Key: "key", Value: bson.D{{Key: "n", Value: int32(1)}}}, {Key: "name", Value: "n_1"}}}})
+
+	// Several copies.
+	command(t, c.s, "convert", "--db", db.Name(), "--collection", "a", "--from", "javaLegacy", "--into", "a_other", "--write").want(t, failure.ExitOK)
+	refused("several copies: a_new and a_other; give --copy", "a")
+	c.args = append(c.args, "--copy", "a_other")
+	if r := c.cutover(c.s, failure.ExitOK); r.Collections[0].NewCollection != "a_other" {
+		t.Errorf("%+v", r)
+	}
+	if err := db.Collection("a_other").Drop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	c.args = c.args[:len(c.args)-2]
+
+	// A guard, of the source or of the copy.
+	command(t, c.s, "guard", "--db", db.Name(), "--collection", "a", "--from", "javaLegacy", "--field", "customer", "--confirm-unordered", "--write").want(t, failure.ExitOK)
+	refused("is guarded", "a")
+	command(t, c.s, "guard", "--db", db.Name(), "--collection", "a", "--remove", "--write").want(t, failure.ExitOK)
+
+	// A view.
+	run(bson.E{Key: "create", Value: "v"}, bson.E{Key: "viewOn", Value: "a"}, bson.E{Key: "pipeline", Value: bson.A{}})
+	refused("because it is a view", "v")
+	if got := c.collections(); got != "a a_new b b_new none v" {
+		t.Errorf("collections %s", got)
+	}
+
+	// What else would change a fenced collection is refused, until the release.
+	c.cutover(c.s, failure.ExitOK, "--write")
+	refused("exactly its collections", "a", "b")
+	refused("cannot be rolled back", "a", "--roll-back", "--write")
+	for _, args := range [][]string{
+		{"convert", "--collection", "a", "--from", "standard", "--to", "javaLegacy", "--into", "a_again"},
+		{"guard", "--collection", "a", "--from", "javaLegacy", "--field", "customer", "--confirm-unordered"},
+	} {
+		r := command(t, c.s, append(args, "--db", db.Name(), "--write")...).want(t, failure.ExitUsage)
+		if !strings.Contains(r.stderr, "is fenced by a cutover") {
+			t.Errorf("%q: %s", args, r.stderr)
+		}
+	}
+	r := command(t, c.s, "release", "--db", db.Name(), "b", "--write").want(t, failure.ExitUsage)
+	if !strings.Contains(r.stderr, "no cutover of b waits") {
+		t.Error(r.stderr)
+	}
+	// A validator that another program sets stays.
+	run(append(bson.D{{Key: "collMod", Value: "a"}}, cutSettings...)...)
+	run(bson.E{Key: "collMod", Value: "a"}, bson.E{Key: "validator", Value: bson.D{{Key: "n", Value: bson.D{{Key: "$gte", Value: int32(-5)}}}}})
+	was := c.settingsOf("a")
+	r = command(t, c.s, c.line("release", "--write")...).want(t, failure.ExitIncomplete)
+	if !strings.Contains(r.stdout, "another program has changed the validator") {
+		t.Error(r.stdout)
+	}
+	c.wantSettings(was, "a")
+	command(t, c.s, c.line("release", "--write")...).want(t, failure.ExitUsage)
+}
+
+// A server without the command that sets validators is refused.
+func TestCutoverWithoutCollMod(t *testing.T) {
+	s := mongotest.Start(t)
+	if !ferret(t, connect(t, s)) {
+		t.Skip("the server has collMod")
+	}
+	for _, write := range [][]string{nil, {"--write"}} {
+		r := command(t, s, append([]string{"cutover", "--db", s.Database(), "a"}, write...)...).want(t, failure.ExitUsage)
+		if !strings.Contains(r.stderr, "collMod") {
+			t.Error(r.stderr)
+		}
+	}
+	command(t, s, "release", "--db", s.Database(), "a", "--write").want(t, failure.ExitUsage)
+}
+
+// Two cutovers of the same collections do not run at the same time.
+func TestCutoverTwice(t *testing.T) {
+	c := startCut(t, 20, "a", "b")
+	reached, others := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	p := startProxy(t, host(t, c.s), func(r request, pass func() []byte) []byte {
+		if r.rename() != "" {
+			once.Do(func() { close(reached); <-others })
+		}
+		return pass()
+	})
+	ended := make(chan result, 1)
+	go func() { ended <- command(t, p, c.line("cutover", "--write")...) }()
+	<-reached
+	for _, flags := range [][]string{nil, {"--roll-back"}} {
+		r := command(t, c.s, c.line("cutover", append(flags, "--write")...)...).want(t, failure.ExitUsage)
+		if !strings.Contains(r.stderr, "has not ended; wait for it") {
+			t.Error(r.stderr)
+		}
+	}
+	command(t, c.s, c.line("release", "--write")...).want(t, failure.ExitUsage)
+	close(others)
+	(<-ended).want(t, failure.ExitOK)
+}

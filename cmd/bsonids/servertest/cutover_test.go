@@ -1,0 +1,218 @@
+package servertest
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
+	"github.com/bsonids/bsonids/integration/mongotest"
+	"github.com/bsonids/bsonids/uuidrep"
+)
+
+// cut is a database with collections and their converted copies.
+type cut struct {
+	*guarded
+	names []string
+	args  []string // of cutover and release
+}
+
+// startCut starts a server with validators, or skips the test, and makes collections with their
+// converted copies.
+func startCut(t testing.TB, documents int, names ...string) *cut {
+	t.Helper()
+	s := mongotest.Start(t)
+	s.Require(t, mongotest.JSONSchema)
+	c := &cut{&guarded{TB: t, s: s, db: connect(t, s)}, names, []string{"--db", s.Database(), "--batch-timeout", "5s", "--retry-for", "30s"}}
+	for _, name := range names {
+		if err := c.db.RunCommand(t.Context(), append(bson.D{{Key: "create", Value: name}}, cutSettings...)).Err(); err != nil {
+			t.Fatal(err)
+		}
+		var docs []any
+		for i := range documents {
+			docs = append(docs, cutDoc(i, 0))
+		}
+		insert(t, c.db.Collection(name), docs)
+		c.copy(name)
+	}
+	return c
+}
+
+// cutSettings are the settings of the collections.
+var cutSettings = bson.D{{Key: "validator", Value: bson.D{{Key: "n", Value: bson.D{{Key: "$gte", Value: int32(0)}}}}},
+	{Key: "validationLevel", Value: "moderate"}, {Key: "validationAction", Value: "error"}}
+
+// cutDoc returns a document in the old representation, with UUIDs in _id and in a field.
+func cutDoc(i, n int) bson.D {
+	return bson.D{{Key: "_id", Value: in(cutID(i), uuidrep.JavaLegacy)}, {Key: "customer", Value: in(cutID(i), uuidrep.JavaLegacy)}, {Key: "n", Value: int32(n)}}
+}
+
+// cutID returns the same UUID of version 4 for the same number.
+func cutID(i int) uuid.UUID {
+	u := uuid.NewSHA1(uuid.Nil, fmt.Appendf(nil, "%d", i))
+	u[6] = u[6]&0x0f | 0x40
+	return u
+}
+
+func (c *cut) copy(name string) {
+	c.Helper()
+	command(c, c.s, "convert", "--db", c.db.Name(), "--collection", name, "--from", "javaLegacy", "--into", name+"_new", "--write").want(c, failure.ExitOK)
+}
+
+type cutReport struct {
+	State, Reason, Release string
+	Collections            []struct {
+		Collection, NewCollection, KeptAs                               string
+		DocumentsInserted, DocumentsReplaced, DocumentsDeleted          int64
+		DocumentsComparedBetween, GapMilliseconds, UnfencedMilliseconds int64
+		DocumentsNotBroughtBack                                         int64
+		CreatedBetween                                                  []struct {
+			Collection           string
+			Documents, Conflicts int64
+		}
+	}
+}
+
+// line returns the command line of a command for all collections.
+func (c *cut) line(name string, flags ...string) []string {
+	return slices.Concat([]string{name}, c.args, flags, c.names)
+}
+
+// cutover runs cutover for all collections. A negative code stands for 0 or 3.
+func (c *cut) cutover(s target, code int, flags ...string) cutReport {
+	c.Helper()
+	r := command(c, s, c.line("cutover", append(flags, "-o", "json")...)...)
+	if code < 0 && r.code == failure.ExitIncomplete {
+		code = failure.ExitIncomplete
+	}
+	r.want(c, max(0, code))
+	var out cutReport
+	if r.stdout != "" {
+		if err := json.Unmarshal([]byte(r.stdout), &out); err != nil {
+			c.Fatal(err, r.stdout)
+		}
+	}
+	return out
+}
+
+func (c *cut) release() {
+	c.Helper()
+	command(c, c.s, c.line("release", "--write", "-o", "json")...).want(c, failure.ExitOK)
+}
+
+// collections returns the names of the collections, without the record.
+func (c *cut) collections() string {
+	c.Helper()
+	names, err := c.db.ListCollectionNames(c.Context(), bson.D{{Key: "name", Value: bson.D{{Key: "$ne", Value: record.Name}}}})
+	if err != nil {
+		c.Fatal(err)
+	}
+	return strings.Join(slices.Sorted(slices.Values(names)), " ")
+}
+
+// converted returns the documents that the conversion makes of docs.
+func converted(t testing.TB, docs map[string]bson.Raw) map[string]bson.Raw {
+	t.Helper()
+	out := make(map[string]bson.Raw)
+	for _, doc := range docs {
+		elements, err := doc.Elements()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var fresh bson.D
+		for _, e := range elements {
+			v := any(e.Value())
+			if e.Value().Type == bson.TypeBinary {
+				u, err := uuidOf(e.Value())
+				if err != nil {
+					t.Fatal(err)
+				}
+				v = in(u, uuidrep.Standard)
+			}
+			fresh = append(fresh, bson.E{Key: e.Key(), Value: v})
+		}
+		raw, err := bson.Marshal(fresh)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out[bson.Raw(raw).Lookup("_id").String()] = raw
+	}
+	return out
+}
+
+func (c *cut) settingsOf(name string) [3]string {
+	g := *c.guarded
+	g.coll = c.db.Collection(name)
+	return g.settings()
+}
+
+const fence = `{"$nor":[{}]}`
+
+func (c *cut) wantSettings(settings [3]string, names ...string) {
+	c.Helper()
+	for _, name := range names {
+		if got := c.settingsOf(name); got != settings {
+			c.Errorf("%s has %v, want %v", name, got, settings)
+		}
+	}
+}
+
+var fencedSettings = [3]string{fence, "strict", "error"}
+
+func TestCutover(t *testing.T) {
+	c := startCut(t, 200, "a", "b")
+	before, settings := map[string]map[string]bson.Raw{}, c.settingsOf("a")
+	// What changed since the conversion is copied.
+	for _, name := range c.names {
+		coll := c.db.Collection(name)
+		one := bson.D{{Key: "n", Value: int32(0)}}
+		_, err1 := coll.DeleteOne(t.Context(), one)
+		_, err2 := coll.UpdateOne(t.Context(), one, bson.D{{Key: "$set", Value: bson.D{{Key: "n", Value: int32(7)}}}})
+		_, err3 := coll.InsertOne(t.Context(), cutDoc(1000, 1))
+		if err := errors.Join(err1, err2, err3); err != nil {
+			t.Fatal(err)
+		}
+		before[name] = all(t, coll)
+	}
+	changes := func(r cutReport) {
+		t.Helper()
+		for _, x := range r.Collections {
+			if x.DocumentsInserted != 1 || x.DocumentsReplaced != 1 || x.DocumentsDeleted != 1 {
+				t.Errorf("%+v", x)
+			}
+		}
+	}
+	r := c.cutover(c.s, failure.ExitOK)
+	if r.State != "planned" || c.collections() != "a a_new b b_new" {
+		t.Fatalf("the dry run changed something: %+v, %s", r, c.collections())
+	}
+	c.wantSettings(settings, "a", "a_new", "b", "b_new")
+	changes(r)
+	r = c.cutover(c.s, failure.ExitOK, "--write")
+	if r.State != "switched" || c.collections() != "a a_before_cutover b b_before_cutover" {
+		t.Fatalf("%+v, %s", r, c.collections())
+	}
+	t.Logf("%+v", r)
+	changes(r)
+	for _, name := range c.names {
+		equal(t, all(t, c.db.Collection(name)), converted(t, before[name]))
+		equal(t, all(t, c.db.Collection(name+"_before_cutover")), before[name])
+		if _, err := c.db.Collection(name).InsertOne(t.Context(), bson.D{}); err == nil {
+			t.Error("the fence let an insert through")
+		}
+	}
+	c.wantSettings(fencedSettings, "a", "b", "a_before_cutover", "b_before_cutover")
+	c.cutover(c.s, failure.ExitOK, "--write") // nothing to do
+	command(t, c.s, c.line("release")...).want(t, failure.ExitOK)
+	c.wantSettings(fencedSettings, "a", "b")
+	c.release()
+	c.wantSettings(settings, "a", "b")
+	c.wantSettings(fencedSettings, "a_before_cutover", "b_before_cutover")
+}
