@@ -216,8 +216,8 @@ func (g *generator) compare(driver, plans *bson.Registry, typ reflect.Type) erro
 		wantHooks := hooks
 		hooks = 0
 		gotErr := decode(plans, doc, argument(gotValue), decOption)
-		if statedLength(doc) < len(doc) && wantErr != nil && gotErr != nil {
-			continue // the driver reads on in a stream
+		if readsOn(doc, wantErr, gotErr) {
+			continue
 		}
 		if !sameError(wantErr, gotErr) {
 			return fmt.Errorf("decode %x\n got %v\nwant %v", doc, gotErr, wantErr)
@@ -233,6 +233,20 @@ func (g *generator) compare(driver, plans *bson.Registry, typ reflect.Type) erro
 		}
 	}
 	return nil
+}
+
+// readsOn reports whether two errors are of a driver that reads on in a stream after a malformed document, and of plans,
+// which do not. The driver's codec of pointers panics when it misses a decoder for the second time, and it may have missed
+// it before where it read on.
+func readsOn(doc []byte, wantErr, gotErr error) bool {
+	if gotErr == nil {
+		return false
+	}
+	if wantErr != nil && strings.HasSuffix(wantErr.Error(), "interface is nil, not bson.ValueDecoder") {
+		return strings.Contains(gotErr.Error(), "no decoder found for ")
+	}
+	stated := statedLength(doc)
+	return stated < len(doc) && (wantErr != nil || stated >= 0 && !valid(doc[:stated]))
 }
 
 // compareMarshal compares what Marshal returns. If broken is true, hooks can be called once more.
