@@ -6,7 +6,8 @@ service.py URI lost REPRESENTATION DATABASE.COLLECTION COUNT FIELD...    finds n
 service.py URI rename DATABASE.COLLECTION NAME
 
 REPRESENTATION is that of the connection string, or goRaw for subtype 0, as a Go program without a codec writes it.
-The UUIDs are random ones of version 4, the same in every run.
+The UUIDs are random ones of version 4, the same in every run. Those of a FIELD written as bits:FIELD have neither a
+version nor a variant. A FIELD written as FIELD=TEXT is not a UUID, and makes the UUIDs of the others different.
 """
 
 import random
@@ -20,9 +21,9 @@ from pymongo import MongoClient
 REPRESENTATIONS = {"standard": STANDARD, "csharpLegacy": CSHARP_LEGACY, "javaLegacy": JAVA_LEGACY, "pythonLegacy": PYTHON_LEGACY}
 
 
-def ids(field, count):
-    r = random.Random(field)
-    return [uuid.UUID(int=r.getrandbits(128), version=4) for _ in range(count)]
+def ids(field, count, constants):
+    r = random.Random(field + "".join(constants))
+    return [uuid.UUID(int=r.getrandbits(128), version=None if field.startswith("bits:") else 4) for _ in range(count)]
 
 
 def main(uri, what, *args):
@@ -35,10 +36,14 @@ def main(uri, what, *args):
     database, name = namespace.split(".", 1)
     options = CodecOptions(uuid_representation=REPRESENTATIONS.get(representation, STANDARD))
     collection = client[database].get_collection(name, codec_options=options)
-    rows = list(zip(*(ids(field, int(count)) for field in fields)))
+    constants = [field for field in fields if "=" in field]
+    fields = [field for field in fields if "=" not in field]
+    rows = list(zip(*(ids(field, int(count), constants) for field in fields)))
+    fields = [field.removeprefix("bits:") for field in fields]
     if what == "write":
         wrap = (lambda u: Binary(u.bytes, 0)) if representation == "goRaw" else (lambda u: u)
-        collection.insert_many([{field: wrap(u) for field, u in zip(fields, row)} for row in rows])
+        same = dict(constant.split("=", 1) for constant in constants)
+        collection.insert_many([{**{field: wrap(u) for field, u in zip(fields, row)}, **same} for row in rows])
         return
     for i, field in enumerate(fields):
         found = {doc[field]: doc for doc in collection.find({field: {"$in": [row[i] for row in rows]}})}
