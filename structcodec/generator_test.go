@@ -342,16 +342,6 @@ func end(doc []byte) []byte {
 	return doc
 }
 
-// hashable reports whether v can be a key of a map. An empty array of a type that is not comparable cannot, although its
-// Comparable method says so.
-func hashable(v reflect.Value) (ok bool) {
-	defer func() { ok = recover() == nil }()
-	reflect.MakeMap(reflect.MapOf(v.Type(), tBool)).SetMapIndex(v, reflect.ValueOf(true))
-	return
-}
-
-var tBool = reflect.TypeFor[bool]()
-
 // mutate returns doc with some bytes changed, cut off or added.
 func (g *generator) mutate(doc []byte) []byte {
 	doc = append([]byte(nil), doc...)

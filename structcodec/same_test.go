@@ -151,3 +151,13 @@ func dump(v reflect.Value) string {
 	}
 	return v.String()
 }
+
+// hashable reports whether v can be a key of a map. An empty array of a type that is not comparable cannot, although its
+// Comparable method says so.
+func hashable(v reflect.Value) (ok bool) {
+	defer func() { ok = recover() == nil }()
+	reflect.MakeMap(reflect.MapOf(v.Type(), tBool)).SetMapIndex(v, reflect.ValueOf(true))
+	return
+}
+
+var tBool = reflect.TypeFor[bool]()
