@@ -127,9 +127,10 @@ func closeCursor(ctx context.Context, cursor *mongo.Cursor) {
 
 // A decoder decodes the current document of a cursor.
 type decoder struct {
-	reg  *bson.Registry // nil if the cursor decodes
-	opts bsoncodec.Options
-	err  error // of the Options
+	reg   *bson.Registry // nil if the cursor decodes
+	opts  bsoncodec.Options
+	plain bool  // there are none
+	err   error // of the Options
 }
 
 func newDecoder(cursor *mongo.Cursor, opts []Option) decoder {
@@ -143,14 +144,21 @@ func newDecoder(cursor *mongo.Cursor, opts []Option) decoder {
 	if d.reg == nil && d.err == nil {
 		if reg, o, err := bsoncodec.ProbeDecode(cursor.Decode); err == nil {
 			d.reg, d.opts = reg, o
+			if both, err := o.Complete(bsoncodec.Options{}); err == nil {
+				d.opts = both
+			}
 		}
 	}
+	d.plain = d.opts == bsoncodec.Options{}
 	return d
 }
 
 func (d *decoder) decode(cursor *mongo.Cursor, v any) error {
 	if d.reg == nil {
 		return cursor.Decode(v)
+	}
+	if d.plain {
+		return bsoncodec.Unmarshal(d.reg, cursor.Current, v)
 	}
 	return bsoncodec.Unmarshal(d.reg, cursor.Current, v, d.opts)
 }

@@ -20,6 +20,10 @@ type status struct {
 		Documents, DocumentsRead, DocumentsChanged, SecondsLeft int64
 		DocumentsPerSecond                                      float64
 		Verified                                                *bool
+		Stream                                                  *struct {
+			LagSeconds, DocumentsPending int64
+			CaughtUp                     bool
+		}
 	}
 }
 

@@ -29,13 +29,15 @@ type Refusal struct {
 	Reason    string // a description
 	Duplicate bool   // another document has the same value of a unique index
 	Moved     bool   // a path no longer leads to a value: the document has changed
+	Invalid   bool   // the validator of the collection rejects the document
 }
 
 // Update sends updates, which the server may carry out in any order. matched is the number of
 // documents that they matched. A refused update does not prevent the others. The error is an error
-// of the server. Some of the updates may have been carried out despite it.
-func Update(ctx context.Context, coll *mongo.Collection, updates []mongo.WriteModel) (matched int64, refused []Refusal, err error) {
-	res, err := coll.BulkWrite(ctx, updates, options.BulkWrite().SetOrdered(false))
+// of the server. Some of the updates may have been carried out despite it. The validator of the
+// collection does not apply if bypass is set.
+func Update(ctx context.Context, coll *mongo.Collection, updates []mongo.WriteModel, bypass bool) (matched int64, refused []Refusal, err error) {
+	res, err := coll.BulkWrite(ctx, updates, options.BulkWrite().SetOrdered(false).SetBypassDocumentValidation(bypass))
 	if refused, err = triage(err); err != nil {
 		return 0, nil, err
 	}
@@ -45,17 +47,8 @@ func Update(ctx context.Context, coll *mongo.Collection, updates []mongo.WriteMo
 	return matched, refused, nil
 }
 
-// Insert inserts documents in any order. Its results are as in [Update].
-func Insert(ctx context.Context, coll *mongo.Collection, docs []bson.Raw) ([]Refusal, error) {
-	return insert(ctx, coll, docs, false)
-}
-
-// InsertBypassing is [Insert] without the validator of the collection.
-func InsertBypassing(ctx context.Context, coll *mongo.Collection, docs []bson.Raw) ([]Refusal, error) {
-	return insert(ctx, coll, docs, true)
-}
-
-func insert(ctx context.Context, coll *mongo.Collection, docs []bson.Raw, bypass bool) ([]Refusal, error) {
+// Insert inserts documents in any order. Its parameters and results are as in [Update].
+func Insert(ctx context.Context, coll *mongo.Collection, docs []bson.Raw, bypass bool) ([]Refusal, error) {
 	many := make([]any, len(docs))
 	for i, d := range docs {
 		many[i] = d
@@ -80,14 +73,16 @@ func triage(err error) ([]Refusal, error) {
 			return nil, err
 		}
 		const pathNotViable = 28
-		refused[i] = Refusal{Index: we.Index, Reason: reason(we.WriteError), Duplicate: mongo.IsDuplicateKeyError(we), Moved: we.Code == pathNotViable}
+		refused[i] = Refusal{Index: we.Index, Reason: reason(we.WriteError), Duplicate: mongo.IsDuplicateKeyError(we), Moved: we.Code == pathNotViable,
+			Invalid: we.Code == documentValidationFailure}
 	}
 	return refused, nil
 }
 
+const documentValidationFailure = 121
+
 // reason describes why the server refused a write.
 func reason(we mongo.WriteError) string {
-	const documentValidationFailure = 121
 	switch {
 	case mongo.IsDuplicateKeyError(we):
 		return "another document has the converted value, and an index is unique"

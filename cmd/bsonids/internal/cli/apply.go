@@ -175,7 +175,7 @@ func (o *applyOptions) openState(p *plan.Plan) (*plan.State, error) {
 		}
 	}
 	if err != nil {
-		return nil, failure.Usagef("--state-dir: %v", err)
+		return nil, fileError(err, "--state-dir: %v", err)
 	}
 	return s, nil
 }
@@ -297,7 +297,7 @@ func (o *applyOptions) save(works []work, sv *survey.Survey, state *plan.State) 
 			}
 			f, err := convert.OpenState(st.options.state, st.job.id)
 			if err != nil {
-				return failure.Usagef("--state-dir: %v", err)
+				return fileError(err, "--state-dir: %v", err)
 			}
 			if begun(f) || f.Done {
 				return errors.Join(failure.Usagef("--state-dir: %s is the state of a conversion that has begun: use another directory", st.options.state), f.Close())

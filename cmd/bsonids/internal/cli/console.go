@@ -85,7 +85,7 @@ func (c *console) message(write func(*logs.Log, string), format string, args ...
 func (c *console) progress(total int64, doing, namespace string) *terminal.Progress {
 	if l := c.logger(); l != nil {
 		t := l.Begin(total, doing, namespace)
-		return terminal.NewProgress(t.Add, t.Done)
+		return terminal.NewProgress(t.Add, t.Lag, t.Done)
 	}
 	if c.quiet {
 		return &terminal.Progress{}

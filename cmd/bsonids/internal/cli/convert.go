@@ -27,6 +27,8 @@ type convertOptions struct {
 	retry          string
 	decideAnew     bool
 	part           string
+	follow         bool
+	untilCaughtUp  bool
 	load           loadFlags
 	workers        count
 	batch          *count
@@ -58,6 +60,12 @@ document first, convert reads the document again and never overwrites it.
 _id cannot be changed in place. --into creates a new collection with the options
 and indexes of the old one, copies the documents, and compares both collections.
 
+With --follow, the new collection then follows the old one by a change stream of
+the server: every change is applied to the copy, until the command is
+interrupted. After an interrupt, the same command continues. The exit code is 0
+if the copy had caught up, and 130 otherwise. --until-caught-up ends the command
+when the copy has caught up.
+
 With --state, the conversion can be stopped at any moment, also by SIGKILL, and
 the same command continues it. With --undo-log, convert saves every value before
 it changes it, for bsonids undo and bsonids verify. Both are required from one
@@ -73,6 +81,8 @@ is copied. It reads the dump twice, or once with the --decision of a scan.`,
       --state orders.state --undo-log orders.undo --write
   bsonids convert --db shop --collection users --from csharpLegacy --to standard \
       --into users_standard --state users.state --write
+  bsonids convert --db shop --collection users --from csharpLegacy --to standard \
+      --into users_standard --state users.state --follow --write
   bsonids convert --dump dump/ --out dump-standard/ --from javaLegacy --to standard`,
 		Args: cobra.NoArgs,
 		RunE: runE(o.run),
@@ -96,6 +106,8 @@ is copied. It reads the dump twice, or once with the --decision of a scan.`,
 	o.load.add(cmd, true)
 	f.Var(&o.workers, "workers", "number of batches to write at the same time")
 	f.StringVar(&o.part, "part", "", "part to convert, such as 2/8, one part for each machine; a hash of _id assigns the documents")
+	f.BoolVar(&o.follow, "follow", false, "with --into: apply to the new collection what changes in the old one, until the command is interrupted")
+	f.BoolVar(&o.untilCaughtUp, "until-caught-up", false, "with --follow: end when the new collection has caught up with the old one")
 	f.Var(&o.examples, "examples", "number of documents to print as examples; -1 for all")
 	o.recordFlags.add(cmd)
 	o.dumpFlags.add(cmd, []string{"db", "collection", "from", "to", "field", "trust", "skip-list", "output", "examples"}, []string{"out", "decision"})
@@ -112,6 +124,18 @@ func (o *convertOptions) check(conv convert.Conversion) error {
 		return failure.Usagef("--into must be another collection than --collection")
 	case o.into != "" && o.undoLog != "":
 		return failure.Usagef("--undo-log cannot be used with --into, which does not change the collection")
+	case o.untilCaughtUp && !o.follow:
+		return failure.Usagef("--until-caught-up requires --follow")
+	case o.follow && o.into == "":
+		return failure.Usagef("--follow requires --into: the copy follows the collection")
+	case o.follow && o.write && o.state == "":
+		return failure.Usagef("--follow requires --state, the file for the position in the change stream")
+	case o.follow && o.noRecord:
+		return failure.Usagef("--follow cannot be used with --no-record: its writes to the record show how far the change stream has come")
+	case o.follow && conv.MergesIDs():
+		return failure.Usagef("--follow cannot be used if text in _id is converted: a copy does not show which spelling its source has")
+	case o.follow && o.part != "":
+		return failure.Usagef("--follow cannot be used with --part: one run follows the whole collection")
 	case o.retry != "" && (o.into != "" || o.part != "" || o.query != ""):
 		return failure.Usagef("--retry cannot be used with --into, --part or --query")
 	case o.query != "" && o.into != "":
@@ -180,7 +204,7 @@ func (o *convertOptions) inPlace(out outcome, failed error) error {
 	if failed != nil && o.write {
 		o.wayOn = o.inPlaceWay(res, failed)
 		if file := (*convert.RecordError)(nil); o.wayOn == nil && errors.As(failed, &file) {
-			failed = failure.Usagef("%v", nameFlag(failed))
+			failed = fileError(failed, "%v", nameFlag(failed))
 		}
 	}
 	if o.output.value == formatJSON {

@@ -236,7 +236,7 @@ func (o *convertOptions) openSkipList(state *convert.StateFile) (*convert.SkipLi
 	}
 	list, err := convert.OpenSkipList(path, namespace, goOn)
 	if err != nil {
-		return nil, failure.Usagef("%v", nameFlag(err))
+		return nil, fileError(err, "%v", nameFlag(err))
 	}
 	return list, nil
 }

@@ -1,9 +1,13 @@
 package cli
 
 import (
+	"errors"
+	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"slices"
+	"syscall"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 )
@@ -38,4 +42,15 @@ func sameFile(files map[string]string) (a, b string) {
 		}
 	}
 	return "", ""
+}
+
+// fileError returns a usage error with the text, which is about a file that the user named. If the
+// disk is full or broken, which no other command line cures, it returns an error of kind Failed.
+func fileError(err error, format string, args ...any) error {
+	kind := failure.Usage
+	var path *fs.PathError
+	if errors.As(err, &path) && (path.Op == "write" || path.Op == "sync" || path.Op == "close") || errors.Is(err, syscall.ENOSPC) {
+		kind = failure.Failed
+	}
+	return &failure.Error{Kind: kind, Text: fmt.Sprintf(format, args...), Err: err}
 }

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -63,8 +64,18 @@ func (o *convertOptions) convert(ctx context.Context, client *mongo.Client, j jo
 	coll := client.Database(o.database).Collection(o.collection)
 	var spec *mongo.CollectionSpecification
 	err = again(func() (err error) {
+		if o.follow {
+			if coll, err = o.followed(ctx, client.Database(o.database)); err != nil {
+				return err
+			}
+		}
 		if spec, err = o.mayConvert(ctx, coll); err != nil {
 			return err
+		}
+		if o.follow {
+			if err := mayFollow(convert.CanFollow(ctx, coll, spec)); err != nil {
+				return err
+			}
 		}
 		return matching(ctx, coll, conv)
 	})
@@ -74,17 +85,17 @@ func (o *convertOptions) convert(ctx context.Context, client *mongo.Client, j jo
 
 	if o.write && o.state != "" {
 		if opts.State, err = convert.OpenState(o.state, id); err != nil {
-			return out, failure.Usagef("%v", nameFlag(err))
+			return out, fileError(err, "%v", nameFlag(err))
 		}
 		state := opts.State
 		defer func() { err = errors.Join(err, state.Close()) }()
 		if err := opts.State.Bind(spec.UUID); err != nil {
-			return out, failure.Usagef("%v", nameFlag(err))
+			return out, fileError(err, "%v", nameFlag(err))
 		}
 		if err := again(func() error { return o.checkUndone(ctx, coll, opts.State) }); err != nil {
 			return out, err
 		}
-		if opts.State.Done && o.retry == "" {
+		if opts.State.Done && o.retry == "" && !o.follow {
 			out.finished, out.skipped = true, opts.State.Skipped
 			return out, nil
 		}
@@ -99,7 +110,13 @@ func (o *convertOptions) convert(ctx context.Context, client *mongo.Client, j jo
 			return out, err
 		}
 		run.patience = o.load.patience
-		defer func() { err = errors.Join(err, run.end(err)) }()
+		defer func() {
+			failed := err
+			if err == nil && o.follow {
+				failed = errFollowed
+			}
+			err = errors.Join(err, run.end(failed))
+		}()
 		opts.Check, opts.Report, opts.BatchTimeout = run.check, run.report, o.batchTimeout
 	}
 	if opts.SkipList, err = o.openSkipList(opts.State); err != nil {
@@ -128,7 +145,7 @@ func (o *convertOptions) convert(ctx context.Context, client *mongo.Client, j jo
 	}
 	if o.write && o.undoLog != "" {
 		if opts.Undo, err = convert.OpenUndoLog(o.undoLog, id, absolute(o.state)); err != nil {
-			return out, failure.Usagef("%v", nameFlag(err))
+			return out, fileError(err, "%v", nameFlag(err))
 		}
 		defer func() { err = errors.Join(err, opts.Undo.Close()) }()
 		if err := again(func() error { return run.undoLog(ctx, o.undoLog, opts.Undo) }); err != nil {
@@ -144,17 +161,27 @@ func (o *convertOptions) convert(ctx context.Context, client *mongo.Client, j jo
 	if err != nil {
 		return out, err
 	}
+	copying := func() {}
 	if opts.Progress = o.advance; opts.Progress == nil {
 		bar := o.progress(total, "converting", o.database+"."+o.collection)
-		defer bar.Done()
+		copying = sync.OnceFunc(bar.Done)
+		defer copying()
 		opts.Progress = bar.Add
 	}
 	start := time.Now()
+	if o.follow && o.write {
+		var end func()
+		opts.Follow, end = o.following(run, copying)
+		defer end()
+	}
 	if o.into != "" {
 		res, err := convert.Into(ctx, coll, client.Database(o.database).Collection(o.into), opts)
 		out.copied, out.skipped = &res, res.Skipped
 		if opts.State != nil {
 			out.skipped = max(out.skipped, opts.State.Skipped)
+		}
+		if opts.Follow != nil && res.Stream.CaughtUp && errors.Is(err, context.Canceled) {
+			err = nil // this is how a copy that follows its source ends
 		}
 		return out, err
 	}

@@ -129,6 +129,14 @@ func (c *claim) report(t convert.Totals) {
 	c.lock.Progress(c.totals)
 }
 
+// follow records how a copy follows its source.
+func (c *claim) follow(f convert.Followed) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.totals.Stream = &record.Stream{LagSeconds: f.LagSeconds, CaughtUp: f.CaughtUp, Pending: f.Pending}
+	c.lock.Progress(c.totals)
+}
+
 // undoLog records the undo log. It returns an error if the log lacks entries that the record lists.
 func (c *claim) undoLog(ctx context.Context, path string, l *convert.UndoLog) error {
 	if c.lock == nil {

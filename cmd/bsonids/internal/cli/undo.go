@@ -149,7 +149,7 @@ func (o *undoOptions) undo(ctx context.Context, client *mongo.Client, path strin
 		// Mark the log before the first value is restored, so that the conversion is not resumed,
 		// whatever happens next.
 		if err := errors.Join(log.Mark(time.Now(), false), log.MarkState(time.Now())); err != nil {
-			return u, failure.Usagef("%v", err)
+			return u, fileError(err, "%v", err)
 		}
 	}
 	u.begun = true

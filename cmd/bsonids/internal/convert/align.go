@@ -268,7 +268,7 @@ func (p *Pair) write(ctx context.Context, to *mongo.Collection, held map[string]
 	if len(missing) == 0 {
 		return nil
 	}
-	refused, err := bulk.InsertBypassing(ctx, to, missing)
+	refused, err := bulk.Insert(ctx, to, missing, true)
 	for _, r := range refused {
 		a.stuck(missing[r.Index].Lookup("_id"), r.Reason)
 	}
@@ -341,7 +341,7 @@ func (p *Pair) Merge(ctx context.Context, from, to *mongo.Collection) (read int6
 		if err != nil {
 			return read, conflicts, err
 		}
-		refused, err := bulk.InsertBypassing(writing, to, docs)
+		refused, err := bulk.Insert(writing, to, docs, true)
 		cancel()
 		if err != nil {
 			return read, conflicts, err

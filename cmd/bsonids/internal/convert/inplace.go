@@ -51,6 +51,10 @@ type Options struct {
 
 	Report func(Totals) // called after each batch
 
+	// Follow makes a copy follow its source. It is nil if the conversion ends when the copy is
+	// complete.
+	Follow *Follow
+
 	now func() time.Time
 }
 

@@ -62,7 +62,7 @@ func (r *runner) attempt(waiting, ctx context.Context, plans []Plan) (again, unk
 		models[i] = p.model(r.Conversion.From.Subtype, r.Conversion.To.Subtype)
 	}
 	answered := r.Latency.Start()
-	matched, refused, err := bulk.Update(ctx, r.coll, models)
+	matched, refused, err := bulk.Update(ctx, r.coll, models, false)
 	if err != nil {
 		return nil, plans, err
 	}

@@ -30,12 +30,14 @@ type Copied struct {
 	Passes   int   `json:"passes"`
 	// Skipped counts the documents with values that are left unchanged in the copy too, and Left
 	// counts these values.
-	Skipped    int64         `json:"documentsSkipped"`
-	Left       int64         `json:"valuesSkipped"`
-	SkippedFor Tally         `json:"skippedFor,omitempty"` // the values of Left by reason
-	Verified   bool          `json:"verified"`
-	Proof      Verified      `json:"proof"`
-	Examples   [][2]bson.Raw `json:"-"` // documents before and after the conversion
+	Skipped    int64 `json:"documentsSkipped"`
+	Left       int64 `json:"valuesSkipped"`
+	SkippedFor Tally `json:"skippedFor,omitempty"` // the values of Left by reason
+	// Stream is nil if the copy did not follow its source.
+	Stream   *Followed     `json:"stream,omitempty"`
+	Verified bool          `json:"verified"`
+	Proof    Verified      `json:"proof"`
+	Examples [][2]bson.Raw `json:"-"` // documents before and after the conversion
 	// Own is true if the new collection was empty when the conversion began.
 	Own bool `json:"-"`
 }
@@ -57,17 +59,28 @@ type copier struct {
 	// steady is for each read of a pass that changes nothing. A pass that writes is made again as a
 	// whole.
 	steady *patience.Patience
-	mu     sync.Mutex
-	res    Copied
+	// session orders reads of the source after the events that they are about. It is nil unless the
+	// copy follows its source.
+	session *mongo.Session
+	mu      sync.Mutex
+	res     Copied
 }
 
 // Into writes converted copies of all documents of source into target, with the options and the
 // indexes of source. It then compares the two collections until they agree, and only then sets
 // Copied.Verified. The source is not changed. No other program may write to the target until Into
-// returns.
+// returns. With Options.Follow, Into then applies to the target what changes in the source, until
+// ctx ends.
 func Into(ctx context.Context, source, target *mongo.Collection, o Options) (Copied, error) {
-	o.setUp()
-	c := &copier{Options: o, source: source, target: target, tracker: newTracker(), left: make(map[string]leftIn), res: Copied{Fields: Tally{}, Indexes: []string{}, SkippedFor: Tally{}}}
+	c := newCopier(source, target, o)
+	o = c.Options
+	if o.Follow != nil {
+		end, err := c.setUpFollowing(ctx)
+		if err != nil {
+			return c.res, err
+		}
+		defer end()
+	}
 	var indexes []bson.Raw
 	var create bson.D
 	err := o.Patience.Do(ctx, func() (err error) {
@@ -93,6 +106,14 @@ func Into(ctx context.Context, source, target *mongo.Collection, o Options) (Cop
 		}
 		return o.State.Save()
 	}
+	var f *follower
+	if o.Follow != nil {
+		// The stream is opened before the first document is read.
+		f = c.follower(bson.Timestamp{})
+		if err := f.begin(ctx); err != nil {
+			return c.res, err
+		}
+	}
 	if !state.Created {
 		if err := o.Patience.Do(ctx, func() error { return c.mayCreate(ctx) }); err != nil {
 			return c.res, err
@@ -105,11 +126,24 @@ func Into(ctx context.Context, source, target *mongo.Collection, o Options) (Cop
 		}
 	}
 	c.res.Own = true
+	if f != nil && state.Stream.CopyUUID != "" {
+		if err := o.Patience.Do(ctx, func() error { return c.bindCopy(ctx) }); err != nil {
+			return c.res, err
+		}
+	}
 	if err := o.Patience.Do(ctx, func() error { return c.create(ctx, create) }); err != nil {
 		return c.res, err
 	}
+	if f != nil {
+		if err := o.Patience.Do(ctx, func() error { return c.bindCopy(ctx) }); err != nil {
+			return c.res, err
+		}
+	}
 	if !state.Copied {
 		err := c.copy(ctx)
+		if err == nil {
+			err = o.Patience.Do(ctx, func() error { return c.still(ctx) })
+		}
 		if o.State != nil {
 			if position, _ := c.tracker.checkpoint(func() int64 { return 0 }); position.Type != 0 {
 				state.Position = newPosition(position)
@@ -147,7 +181,10 @@ func Into(ctx context.Context, source, target *mongo.Collection, o Options) (Cop
 			return c.res, err
 		}
 	}
-	if err := c.follow(ctx); err != nil {
+	if f != nil {
+		return c.res, c.keepUp(ctx, f)
+	}
+	if err := c.settle(ctx); err != nil {
 		return c.res, err
 	}
 	if err := c.SkipList.Sync(); err != nil {
@@ -162,6 +199,15 @@ func Into(ctx context.Context, source, target *mongo.Collection, o Options) (Cop
 	}
 	return c.res, nil
 }
+
+func newCopier(source, target *mongo.Collection, o Options) *copier {
+	o.setUp()
+	return &copier{Options: o, source: source, target: target, tracker: newTracker(), left: make(map[string]leftIn),
+		res: Copied{Fields: Tally{}, Indexes: []string{}, SkippedFor: Tally{}}}
+}
+
+// writeConcern is the write concern of the commands that create collections and indexes.
+var writeConcern = bson.E{Key: "writeConcern", Value: bson.D{{Key: "w", Value: "majority"}}}
 
 // describe returns the indexes of the source, except the one on _id, and the command that creates a
 // collection with the options of the source.
@@ -242,7 +288,7 @@ func (c *copier) create(ctx context.Context, cmd bson.D) error {
 	if !c.Part.First() {
 		return nil
 	}
-	err := c.target.Database().RunCommand(ctx, cmd).Err()
+	err := c.target.Database().RunCommand(ctx, append(cmd, writeConcern)).Err()
 	var ce mongo.CommandError
 	if errors.As(err, &ce) && ce.Code == 48 { // NamespaceExists: empty, possibly sharded in advance
 		return nil

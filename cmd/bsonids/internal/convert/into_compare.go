@@ -19,19 +19,11 @@ import (
 // changing.
 const maxPasses = 5
 
-// follow compares the two collections and updates the target with what changed in the source, until
+// settle compares the two collections and updates the target with what changed in the source, until
 // a pass finds no difference or maxPasses is reached.
-func (c *copier) follow(ctx context.Context) error {
+func (c *copier) settle(ctx context.Context) error {
 	for c.res.Passes = 1; c.res.Passes <= maxPasses; c.res.Passes++ {
-		var proof comparison
-		// A pass that fails is made again from its beginning: the proof is one complete comparison.
-		err := c.Patience.Do(ctx, func() (err error) {
-			repaired := proof.repaired
-			proof, err = c.pass(ctx, true)
-			proof.repaired += repaired
-			return err
-		})
-		c.res.Proof = proof.Verified
+		proof, err := c.repair(ctx)
 		if err != nil {
 			return err
 		}
@@ -45,9 +37,32 @@ func (c *copier) follow(ctx context.Context) error {
 	return nil
 }
 
+// repair compares the two collections once and updates the target. A pass that fails is made again
+// from its beginning: the proof is one complete comparison.
+func (c *copier) repair(ctx context.Context) (comparison, error) {
+	var proof comparison
+	err := c.Patience.Do(ctx, func() (err error) {
+		repaired := proof.repaired
+		proof, err = c.pass(ctx, true)
+		proof.repaired += repaired
+		return err
+	})
+	c.res.Proof = proof.Verified
+	return proof, err
+}
+
 type comparison struct {
 	Verified
 	repaired int64
+	failed   []bson.RawValue // the _ids of copies that could not be updated, and may be later
+	extra    []bson.RawValue // the first _ids of copies without a source
+}
+
+// fail counts a copy that could not be updated because of another one.
+func (c *comparison) fail(id bson.RawValue, reason string) {
+	c.Wrong++
+	c.find(id, "%s", reason)
+	c.failed = append(c.failed, id)
 }
 
 // pass compares every document of the source with its copy and then counts the documents of the
@@ -71,29 +86,13 @@ func (c *copier) pass(ctx context.Context, repair bool) (comparison, error) {
 		if len(docs) == 0 {
 			break
 		}
-		var want []bson.Raw
-		clear(c.left)
-		for _, doc := range docs {
-			if !c.Part.Has(doc.Lookup("_id")) {
-				continue
-			}
-			var left []Left
-			fresh, _, err := c.Conversion.rewrite(doc, nil, func(l Left) { left = append(left, l) })
-			if err != nil {
-				return res, err
-			}
-			mine++
-			if id := fresh.Lookup("_id"); c.ids != nil && !c.ids.Add([]byte(documents.Key(id))) {
-				if c.ids.Full() {
-					return res, fmt.Errorf("the collection has more than %d documents, whose converted _ids cannot be compared", hashset.Most)
-				}
-				res.merged(id)
-				continue
-			}
-			want = append(want, fresh)
-			if repair && len(left) > 0 {
-				c.left[documents.Key(fresh.Lookup("_id"))] = leftIn{doc.Lookup("_id"), left}
-			}
+		want, err := c.converted(docs, repair)
+		if err != nil {
+			return res, err
+		}
+		mine += int64(len(want))
+		if want, err = c.unmerged(want, &res); err != nil {
+			return res, err
 		}
 		res.Read += int64(len(docs))
 		c.Progress(len(docs))
@@ -101,16 +100,15 @@ func (c *copier) pass(ctx context.Context, repair bool) (comparison, error) {
 			return res, err
 		}
 	}
-	var err error
 	if !c.Part.Whole() {
 		// The total is checked by bsonids verify when every part is done.
 		if repair {
-			err = c.extras(ctx, &res, true)
+			return res, c.extras(ctx, &res, true)
 		}
-		return res, err
+		return res, nil
 	}
 	var n int64
-	err = c.steady.Do(ctx, func() (err error) {
+	err := c.steady.Do(ctx, func() (err error) {
 		n, err = c.target.CountDocuments(ctx, bson.D{})
 		return err
 	})
@@ -134,6 +132,53 @@ func (v *Verified) merged(id bson.RawValue) {
 	v.find(id, "two documents of the source have the same _id after the conversion")
 }
 
+// converted returns the converted documents of the part. If listed is set, the values that stay as
+// they are can be listed with leave until the next call.
+func (c *copier) converted(docs []bson.Raw, listed bool) ([]bson.Raw, error) {
+	var want []bson.Raw
+	clear(c.left)
+	for _, doc := range docs {
+		if !c.Part.Has(doc.Lookup("_id")) {
+			continue
+		}
+		var left []Left
+		fresh, _, err := c.Conversion.rewrite(doc, nil, func(l Left) { left = append(left, l) })
+		if err != nil {
+			return nil, err
+		}
+		want = append(want, fresh)
+		name := documents.Key(fresh.Lookup("_id"))
+		if _, ok := c.left[name]; listed && len(left) > 0 && !ok {
+			c.left[name] = leftIn{doc.Lookup("_id"), left}
+		}
+	}
+	return want, nil
+}
+
+// unmerged adds the _ids of converted documents to c.ids, unless it is nil, and leaves out the
+// documents whose _id is there already.
+func (c *copier) unmerged(want []bson.Raw, res *comparison) ([]bson.Raw, error) {
+	if c.ids == nil {
+		return want, nil
+	}
+	var err error
+	return slices.DeleteFunc(want, func(doc bson.Raw) bool {
+		id := doc.Lookup("_id")
+		if c.ids.Add([]byte(documents.Key(id))) {
+			return false
+		}
+		if c.ids.Full() {
+			err = fmt.Errorf("the collection has more than %d documents, whose converted _ids cannot be compared", hashset.Most)
+		}
+		res.merged(id)
+		return true
+	}), err
+}
+
+// differing is a converted document and the copy that differs from it.
+type differing struct{ want, got bson.Raw }
+
+// compare compares converted documents with their copies. If repair is set, it updates the copies.
 func (c *copier) compare(ctx context.Context, want []bson.Raw, res *comparison, repair bool) error {
 	if len(want) == 0 {
 		return nil
@@ -155,6 +200,7 @@ func (c *copier) compare(ctx context.Context, want []bson.Raw, res *comparison, 
 		return err
 	}
 	var missing []bson.Raw
+	var differ []differing
 	for _, doc := range want {
 		id := doc.Lookup("_id")
 		got, ok := held[documents.Key(id)]
@@ -179,43 +225,96 @@ func (c *copier) compare(ctx context.Context, want []bson.Raw, res *comparison, 
 		case bytes.Equal(got, filledIn(doc, got)):
 			res.Wrong++
 			res.find(id, "the document has an empty timestamp at its top level, which the server sets when a document is inserted")
+			res.failed = append(res.failed, id)
 		default:
-			conflict, err := c.isConflict(ctx, doc)
-			if err != nil {
-				return err
-			}
-			if conflict {
-				res.merged(id)
-				continue
-			}
-			// The filter has the values that were read. If the copy changes meanwhile, it does not
-			// match, and the next pass compares it again.
-			_, err = c.target.ReplaceOne(ctx, replaced(got, bulk.MaxUpdate-len(doc)), doc)
-			if mongo.IsDuplicateKeyError(err) {
-				// The copy that has the value may be updated after this one. The next pass then
-				// succeeds.
-				res.Wrong++
-				res.find(id, "the converted document has the same value as another copy, and an index is unique")
-				continue
-			}
-			if err != nil {
-				return err
-			}
-			c.own.Add(doc)
-			res.repaired++
-			c.leave(id)
+			differ = append(differ, differing{doc, got})
 		}
 	}
-	if len(missing) == 0 {
-		return nil
+	if err := c.replace(ctx, differ, res); err != nil || len(missing) == 0 {
+		return err
 	}
 	conflicts, err := c.insert(ctx, missing)
 	for _, s := range conflicts {
-		res.Wrong++
-		res.find(s.ID, "%s", s.Reason)
+		res.fail(s.ID, s.Reason)
 	}
 	res.repaired += int64(len(missing) - len(conflicts))
 	return err
+}
+
+// replace replaces copies. The filters have the values that were read. If a copy changes meanwhile,
+// its filter does not match, and the next pass compares it again.
+func (c *copier) replace(ctx context.Context, differ []differing, res *comparison) error {
+	if len(differ) == 0 {
+		return nil
+	}
+	wanted := make([]bson.Raw, len(differ))
+	for i, d := range differ {
+		wanted[i] = d.want
+	}
+	two, err := c.conflicts(ctx, wanted)
+	if err != nil {
+		return err
+	}
+	differ = slices.DeleteFunc(differ, func(d differing) bool {
+		id := d.want.Lookup("_id")
+		if two[documents.Key(id)] {
+			res.merged(id)
+			res.failed = append(res.failed, id)
+			return true
+		}
+		return false
+	})
+	invalid, err := c.replaceMany(ctx, differ, res, false)
+	if err != nil || len(invalid) == 0 {
+		return err
+	}
+	_, err = c.replaceMany(ctx, invalid, res, true)
+	return err
+}
+
+// replaceMany returns the documents that the validator of the target rejects, if these may be
+// written despite it.
+func (c *copier) replaceMany(ctx context.Context, differ []differing, res *comparison, bypass bool) (invalid []differing, err error) {
+	if len(differ) == 0 {
+		return nil, nil
+	}
+	models := make([]mongo.WriteModel, len(differ))
+	for i, d := range differ {
+		models[i] = mongo.NewReplaceOneModel().SetFilter(replaced(d.got, bulk.MaxUpdate-len(d.want))).SetReplacement(d.want)
+	}
+	matched, refused, err := bulk.Update(ctx, c.target, models, bypass)
+	if err != nil {
+		return nil, err
+	}
+	not := make(map[int]bool, len(refused))
+	for _, f := range refused {
+		not[f.Index] = true
+		id := differ[f.Index].want.Lookup("_id")
+		switch {
+		case f.Duplicate:
+			// The copy that has the value may be updated after this one. The next pass then
+			// succeeds.
+			res.fail(id, "the converted document has the same value as another copy, and an index is unique")
+		case f.Invalid && c.Follow != nil && !bypass:
+			invalid = append(invalid, differ[f.Index])
+		default:
+			return nil, &DocumentError{id, f.Reason}
+		}
+	}
+	unmatched := int(matched) != len(differ)-len(refused)
+	for i, d := range differ {
+		if not[i] {
+			continue
+		}
+		id := d.want.Lookup("_id")
+		c.own.Add(d.want)
+		res.repaired++
+		c.leave(id)
+		if unmatched { // one of them changed meanwhile
+			res.failed = append(res.failed, id)
+		}
+	}
+	return invalid, nil
 }
 
 // leave counts and lists the unchanged values of a document that is written to the target. id is

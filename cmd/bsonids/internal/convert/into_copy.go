@@ -152,20 +152,14 @@ func (c *copier) note(l leftIn) {
 // insert inserts docs. It leaves documents that are already in the target unchanged: an earlier run
 // copied them, or another document has the converted _id. It returns the latter as conflicts.
 func (c *copier) insert(ctx context.Context, docs []bson.Raw) ([]Skip, error) {
-	refused, err := bulk.Insert(ctx, c.target, docs)
-	if err != nil {
+	doubt, invalid, err := c.insertMany(ctx, docs, false)
+	if err == nil && len(invalid) > 0 {
+		var more []bson.Raw
+		more, _, err = c.insertMany(ctx, invalid, true)
+		doubt = append(doubt, more...)
+	}
+	if err != nil || len(doubt) == 0 {
 		return nil, err
-	}
-	c.owns(docs, refused)
-	if len(refused) == 0 {
-		return nil, nil
-	}
-	var doubt []bson.Raw
-	for _, f := range refused {
-		if !f.Duplicate {
-			return nil, &DocumentError{docs[f.Index].Lookup("_id"), f.Reason}
-		}
-		doubt = append(doubt, docs[f.Index])
 	}
 	held, err := c.held(ctx, doubt)
 	if err != nil {
@@ -178,6 +172,27 @@ func (c *copier) insert(ctx context.Context, docs []bson.Raw) ([]Skip, error) {
 		}
 	}
 	return conflicts, nil
+}
+
+// insertMany inserts docs. It returns those for which another document has the same value of a unique
+// index, and those that the validator of the target rejects, if these may be written despite it.
+func (c *copier) insertMany(ctx context.Context, docs []bson.Raw, bypass bool) (doubt, invalid []bson.Raw, err error) {
+	refused, err := bulk.Insert(ctx, c.target, docs, bypass)
+	if err != nil {
+		return nil, nil, err
+	}
+	c.owns(docs, refused)
+	for _, f := range refused {
+		switch {
+		case f.Duplicate:
+			doubt = append(doubt, docs[f.Index])
+		case f.Invalid && c.Follow != nil && !bypass:
+			invalid = append(invalid, docs[f.Index])
+		default:
+			return nil, nil, &DocumentError{docs[f.Index].Lookup("_id"), f.Reason}
+		}
+	}
+	return doubt, invalid, nil
 }
 
 // owns records docs as written by this run, except the refused ones.

@@ -70,7 +70,7 @@ func (c *copier) index(ctx context.Context, indexes []bson.Raw) error {
 	// Servers before 3.4 stored unknown index options and ignored them. Later servers return an
 	// error for them.
 	return c.target.Database().RunCommand(ctx, bson.D{{Key: "createIndexes", Value: c.target.Name()}, {Key: "indexes", Value: specs},
-		{Key: "ignoreUnknownIndexOptions", Value: true}}).Err()
+		{Key: "ignoreUnknownIndexOptions", Value: true}, writeConcern}).Err()
 }
 
 // indexKey returns the key of an index in the form that current servers accept. Servers before 3.4

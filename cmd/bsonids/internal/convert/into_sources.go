@@ -72,16 +72,22 @@ func (c *copier) withSources(ctx context.Context, docs []bson.Raw, projection bs
 	return nil
 }
 
-// isConflict reports whether two documents of the source have the same _id after the conversion: one
-// that has it already, and one whose _id is converted to it.
-func (c *copier) isConflict(ctx context.Context, converted bson.Raw) (bool, error) {
+// conflicts returns the keys of the converted documents whose _id two documents of the source have
+// after the conversion: one that has it already, and one whose _id is converted to it.
+func (c *copier) conflicts(ctx context.Context, converted []bson.Raw) (map[string]bool, error) {
+	two := make(map[string]bool)
 	if c.ids != nil {
-		return false, nil // pass has left out the second document
+		return two, nil // pass has left out the second document
 	}
-	two := false
-	err := c.withSources(ctx, []bson.Raw{converted}, bson.D{{Key: "_id", Value: 1}}, func(_ bson.Raw, held []bson.Raw) { two = len(held) > 1 })
+	err := c.withSources(ctx, converted, bson.D{{Key: "_id", Value: 1}}, func(doc bson.Raw, held []bson.Raw) {
+		if len(held) > 1 {
+			two[documents.Key(doc.Lookup("_id"))] = true
+		}
+	})
 	return two, err
 }
+
+const noSource = "missing in the source: it was deleted there, or another program wrote it to the copy; if it was deleted, delete the copy too"
 
 // extras finds the documents of the target that have no source. If repair is set, it deletes those
 // that this run wrote and that have not changed since, because their sources were deleted
@@ -108,6 +114,9 @@ func (c *copier) extras(ctx context.Context, res *comparison, repair bool) error
 		}
 		deleted := make(map[string]bool)
 		if repair && len(ids) > 0 {
+			if err := c.still(ctx); err != nil {
+				return err
+			}
 			if deleted, err = c.deleteOwn(ctx, ids); err != nil {
 				return err
 			}
@@ -116,7 +125,10 @@ func (c *copier) extras(ctx context.Context, res *comparison, repair bool) error
 		for _, id := range ids {
 			if c.Part.Whole() && !deleted[documents.Key(id)] {
 				res.Extra++
-				res.find(id, "missing in the source: it was deleted there, or another program wrote it to the copy; if it was deleted, delete the copy too")
+				if len(res.extra) < maxListed {
+					res.extra = append(res.extra, id)
+				}
+				res.find(id, "%s", noSource)
 			}
 		}
 	}
@@ -152,7 +164,7 @@ func (c *copier) deleteOwn(ctx context.Context, ids []bson.RawValue) (map[string
 		if !c.own.Has(doc) {
 			continue
 		}
-		res, err := c.target.DeleteOne(ctx, replaced(doc, bulk.MaxUpdate))
+		ok, err := c.deleteCopy(ctx, doc)
 		var se mongo.ServerError
 		const unauthorized = 13
 		if errors.As(err, &se) && se.HasErrorCode(unauthorized) {
@@ -161,9 +173,16 @@ func (c *copier) deleteOwn(ctx context.Context, ids []bson.RawValue) (map[string
 		if err != nil {
 			return nil, err
 		}
-		if res.DeletedCount == 1 {
+		if ok {
 			deleted[key] = true
 		}
 	}
 	return deleted, nil
+}
+
+// deleteCopy deletes a document of the target. It reports false if the document has changed since it
+// was read.
+func (c *copier) deleteCopy(ctx context.Context, doc bson.Raw) (bool, error) {
+	res, err := c.target.DeleteOne(ctx, replaced(doc, bulk.MaxUpdate))
+	return err == nil && res.DeletedCount == 1, err
 }

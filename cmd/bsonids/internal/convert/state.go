@@ -49,6 +49,10 @@ type State struct {
 	Copied  bool `json:"copied,omitempty"`
 	Indexed bool `json:"indexed,omitempty"`
 
+	// Stream is the position in the change stream of the source. It is nil if the copy does not
+	// follow its source.
+	Stream *StreamPosition `json:"stream,omitempty"`
+
 	Done bool `json:"done"`
 	// Changed and Skipped have the counts of the last saved state: a run that was killed may have
 	// changed more documents, and its skipped documents may count twice.
@@ -107,6 +111,11 @@ func ParseState(b []byte) (State, error) {
 	if p := s.Position; p != nil {
 		if err := p.raw().Validate(); err != nil || p.Type == 0 {
 			return State{}, errors.New("not a state file: the position is not a BSON value")
+		}
+	}
+	if s.Stream != nil {
+		if err := s.Stream.validate(); err != nil {
+			return State{}, fmt.Errorf("not a state file: %w", err)
 		}
 	}
 	if s.UndoOffset < 0 || s.Changed < 0 || s.Skipped < 0 {

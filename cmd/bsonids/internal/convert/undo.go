@@ -120,7 +120,7 @@ func (res *Undone) attempt(ctx context.Context, coll *mongo.Collection, b []Entr
 	for _, e := range back {
 		sent[documents.Key(e.ID)] = true
 	}
-	matched, refused, err := bulk.Update(ctx, coll, models)
+	matched, refused, err := bulk.Update(ctx, coll, models, false)
 	if err != nil {
 		return nil, err
 	}

@@ -6,7 +6,7 @@ import "hash/maphash"
 // Set is a set of byte strings. It stores their 64-bit hashes in an open-addressed table that is at
 // most 3/4 full: 10.7 to 21.4 bytes for each string. The probability that a string that was not
 // added is reported as a member is the number of strings / 2⁶⁴: 5·10⁻¹³ for ten million strings. A
-// Set is not safe for concurrent use.
+// Set is not safe for concurrent use. A nil Set is empty, and stays empty.
 type Set struct {
 	seed  maphash.Seed
 	table []uint64 // 0 marks an empty slot
@@ -21,6 +21,9 @@ func New() *Set { return &Set{seed: maphash.MakeSeed(), table: make([]uint64, 1<
 
 // Has reports whether b was added.
 func (s *Set) Has(b []byte) bool {
+	if s == nil {
+		return false
+	}
 	_, ok := s.find(s.hash(b))
 	return ok
 }
@@ -31,6 +34,9 @@ func (s *Set) Full() bool { return s.len >= Most }
 // Add adds b and reports whether it was added. It is not if it is in the set already, or if the set
 // is full.
 func (s *Set) Add(b []byte) bool {
+	if s == nil {
+		return false
+	}
 	h := s.hash(b)
 	place, ok := s.find(h)
 	if ok || s.Full() {

@@ -278,6 +278,13 @@ func (l *Lock) Progress(p Progress) {
 	l.run.Progress = p
 }
 
+// Beat writes the progress of the run at once.
+func (l *Lock) Beat(ctx context.Context) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.set(ctx, l.withLogSize(bson.D{{Key: "progress", Value: l.run.Progress}}))
+}
+
 // showLife updates the document periodically.
 func (l *Lock) showLife(ctx context.Context) {
 	tick := time.NewTicker(signOfLife)

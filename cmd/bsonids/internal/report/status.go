@@ -32,6 +32,8 @@ type StepStatusOf struct {
 	Updated     *time.Time `json:"updated,omitempty"`
 	Reason      string     `json:"reason,omitempty"`   // why the last run stopped
 	Verified    *bool      `json:"verified,omitempty"` // whether the last proof held; absent if there was none
+	// Stream is set while a copy follows its source.
+	Stream *record.Stream `json:"stream,omitempty"`
 }
 
 // BeingUndone is the status of a conversion while bsonids undo restores its values.
@@ -42,7 +44,7 @@ const BeingUndone StepStatus = "being undone"
 func (s *StepStatusOf) Add(r *record.Run, now time.Time) {
 	s.By = fmt.Sprintf("%s@%s, process %d", r.By.User, r.By.Host, r.By.PID)
 	s.Started, s.Updated, s.Reason, s.Part = &r.Started, &r.Updated, r.Reason, r.Part
-	s.PerSecond, s.SecondsLeft = 0, 0
+	s.PerSecond, s.SecondsLeft, s.Stream = 0, 0, nil
 	alive := r.Alive(now)
 	if r.Kind == record.Undo {
 		switch {
@@ -65,7 +67,7 @@ func (s *StepStatusOf) Add(r *record.Run, now time.Time) {
 	}
 	switch {
 	case alive:
-		s.Status = Running
+		s.Status, s.Stream = Running, r.Progress.Stream
 	case r.Outcome == record.Done:
 		s.Status, s.Read = DoneStep, s.Documents
 	default:
@@ -180,6 +182,12 @@ func Status(w io.Writer, p Progress) {
 		status := string(s.Status)
 		if s.Verified != nil && s.Status == DoneStep {
 			status = map[bool]string{true: "done, proven", false: "done, not proven"}[*s.Verified]
+		}
+		if s.Stream != nil {
+			status = fmt.Sprintf("following, %d s behind", s.Stream.LagSeconds)
+			if s.Stream.Pending > 0 {
+				status += fmt.Sprintf(", %d documents pending", s.Stream.Pending)
+			}
 		}
 		t.AppendRow([]any{name, AppliedStep{From: s.From, To: s.To, Into: s.Into}.conversion(), status, s.Read, count(s.Documents), s.Changed, s.Skipped,
 			rate(s.PerSecond), duration(s.SecondsLeft)})

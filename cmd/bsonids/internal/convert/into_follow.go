@@ -1,0 +1,442 @@
+package convert
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+	"go.mongodb.org/mongo-driver/v2/mongo/readconcern"
+	"go.mongodb.org/mongo-driver/v2/mongo/readpref"
+	"go.mongodb.org/mongo-driver/v2/mongo/writeconcern"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/documents"
+)
+
+// Follow has the options of a copy that follows its source by a change stream. Options.State is
+// required, and must have the UUID of the source.
+type Follow struct {
+	// Beat writes to Record, a collection of the same database. If the source does not change, the
+	// events of these writes show how far the stream has come.
+	Record string
+	Beat   func(ctx context.Context) error
+	// UntilCaughtUp ends the conversion when the copy has caught up with its source.
+	UntilCaughtUp bool
+	// Report is called after each batch of changes, and at least every few seconds. It may be nil.
+	Report func(Followed)
+	// Restarted is called when the changes behind the saved position are no longer available, so that
+	// the comparison begins again. It may be nil.
+	Restarted func(error)
+}
+
+// Followed describes how a copy followed its source.
+type Followed struct {
+	Events  int64 `json:"events"`           // of the source and of the record of conversions
+	Written int64 `json:"documentsWritten"` // inserted into the copy or replaced there
+	Deleted int64 `json:"documentsDeleted"` // deleted in the copy
+	// Pending counts the documents whose copies are not up to date, for example because another copy
+	// has their value of a unique index.
+	Pending int `json:"documentsPending"`
+	// LagSeconds is the time between the last event that was applied and the last known time of the
+	// deployment. The copy has every change that is older, except those of the pending documents.
+	LagSeconds int64 `json:"lagSeconds"`
+	// CaughtUp is set when the copy had, at one time, every change of the source.
+	CaughtUp bool  `json:"caughtUp"`
+	Restarts int64 `json:"comparisonsRepeated"`
+}
+
+// CatchUp applies to target, a copy of source that Into made with the same options, every change of
+// source up to and including the operation time to. It returns when an event of the change stream
+// shows that the stream has passed this time, and every change before it was applied and
+// acknowledged. CatchUp compares the two collections first if that was not done since the stream
+// began, or if the stream cannot be resumed. If ctx ends, CatchUp completes a batch that was begun;
+// a later call resumes.
+//
+// source and target are the collections under the names that they have now. They may have been
+// renamed since the copy was made, also while CatchUp runs. The options must have State, Follow,
+// Write and the judge of the saved decision; Follow.UntilCaughtUp has no effect. Options.Check is
+// called before each write. The error wraps [ErrSourceDropped] if the source no longer exists.
+//
+// Copied.Stream describes what was done. If its Pending is not 0, or Copied.Proof has findings, the
+// copy differs from the source in these documents.
+func CatchUp(ctx context.Context, source, target *mongo.Collection, o Options, to bson.Timestamp) (Copied, error) {
+	o.Follow = &Follow{Record: o.Follow.Record, Beat: o.Follow.Beat, Report: o.Follow.Report, Restarted: o.Follow.Restarted, UntilCaughtUp: true}
+	c := newCopier(source, target, o)
+	end, err := c.setUpFollowing(ctx)
+	if err != nil {
+		return c.res, err
+	}
+	defer end()
+	c.skippedBefore = o.State.Skipped
+	return c.res, c.keepUp(ctx, c.follower(to))
+}
+
+// OperationTime returns the operation time of the deployment: everything that was acknowledged before
+// the call has an earlier time, or this one.
+func OperationTime(ctx context.Context, client *mongo.Client) (bson.Timestamp, error) {
+	s, err := client.StartSession()
+	if err != nil {
+		return bson.Timestamp{}, err
+	}
+	defer s.EndSession(context.WithoutCancel(ctx))
+	return operationTime(ctx, client, s)
+}
+
+func operationTime(ctx context.Context, client *mongo.Client, s *mongo.Session) (bson.Timestamp, error) {
+	err := client.Database("admin").RunCommand(mongo.NewSessionContext(ctx, s), bson.D{{Key: "ping", Value: 1}}, options.RunCmd().SetReadPreference(readpref.Primary())).Err()
+	if err != nil {
+		return bson.Timestamp{}, err
+	}
+	if t := s.OperationTime(); t != nil {
+		return *t, nil
+	}
+	return bson.Timestamp{}, &followError{"it does not tell its operation time"}
+}
+
+// setUpFollowing prepares the collections. end must be called at the end.
+func (c *copier) setUpFollowing(ctx context.Context) (end func(), err error) {
+	if c.State == nil || c.State.CollectionUUID == "" {
+		return nil, &followError{"the state has no UUID of the collection"}
+	}
+	c.res.Stream = &Followed{}
+	c.source = c.current(c.source.Name())
+	c.target = c.target.Clone(options.Collection().SetWriteConcern(writeconcern.Majority()).SetReadPreference(readpref.Primary()))
+	if c.session, err = c.source.Database().Client().StartSession(); err != nil {
+		return nil, err
+	}
+	return func() { c.session.EndSession(context.WithoutCancel(ctx)) }, nil
+}
+
+// current returns the source under a name. Its documents are those that a majority has, because the
+// change stream has no others either.
+func (c *copier) current(name string) *mongo.Collection {
+	return c.source.Database().Collection(name, options.Collection().SetReadConcern(readconcern.Majority()).SetReadPreference(readpref.Primary()))
+}
+
+// locate sets the source to the name that it has now. The error is errGone if it has none.
+func (c *copier) locate(ctx context.Context) error {
+	name, err := c.nameOfSource(ctx)
+	if err == nil && name != c.source.Name() {
+		c.source = c.current(name)
+	}
+	return err
+}
+
+// still returns errMoved if the source has another name than the one by which it was read: it may
+// have been renamed before or while it was read. It returns nil if the copy does not follow.
+func (c *copier) still(ctx context.Context) error {
+	if c.Follow == nil {
+		return nil
+	}
+	name, err := c.nameOfSource(ctx)
+	if err == nil && name != c.source.Name() {
+		err = errMoved
+	}
+	return err
+}
+
+func (c *copier) nameOfSource(ctx context.Context) (string, error) {
+	name, err := CollectionWith(ctx, c.source.Database(), c.State.CollectionUUID)
+	if err == nil && name == "" {
+		err = errGone
+	}
+	return name, err
+}
+
+// CollectionWith returns the name of the collection with the UUID, in hexadecimal digits, or "" if
+// there is none.
+func CollectionWith(ctx context.Context, db *mongo.Database, uuid string) (string, error) {
+	b, err := hex.DecodeString(uuid)
+	if err != nil {
+		return "", err
+	}
+	want := bson.Binary{Subtype: bson.TypeBinaryUUID, Data: b}
+	specs, err := db.ListCollectionSpecifications(ctx, bson.D{{Key: "info.uuid", Value: want}})
+	for _, s := range specs {
+		if s.UUID != nil && s.UUID.Equal(want) {
+			return s.Name, err
+		}
+	}
+	return "", err
+}
+
+// uuidOf returns the UUID of a collection in hexadecimal digits, or "" if there is none.
+func uuidOf(ctx context.Context, coll *mongo.Collection) (string, error) {
+	specs, err := coll.Database().ListCollectionSpecifications(ctx, bson.D{{Key: "name", Value: coll.Name()}})
+	if err != nil || len(specs) == 0 || specs[0].UUID == nil {
+		return "", err
+	}
+	return hex.EncodeToString(specs[0].UUID.Data), nil
+}
+
+// bindCopy returns an error if the target is not the collection that this conversion made.
+func (c *copier) bindCopy(ctx context.Context) error {
+	is, err := uuidOf(ctx, c.target)
+	if err != nil {
+		return err
+	}
+	at := c.State.Stream
+	if at.CopyUUID == "" {
+		at.CopyUUID = is
+		return c.State.Save()
+	}
+	if is != at.CopyUUID {
+		return &RecordError{StateRecord, c.State.path, fmt.Errorf("the collection %s that it belongs to was renamed or dropped", c.target.Name())}
+	}
+	return nil
+}
+
+// follower returns a follower of the source that catches up until to, or until the time when it
+// begins if that is zero.
+func (c *copier) follower(to bson.Timestamp) *follower {
+	state := c.State
+	if state.Stream == nil {
+		state.Stream = &StreamPosition{}
+	}
+	db := c.source.Database()
+	var extra []bson.RawValue // copies that had no source when they were compared
+	f := &follower{at: state.Stream, record: c.Follow.Record, goal: to, patience: c.Patience, clock: time.Now}
+	again := func(ctx context.Context, g func() error) error { return c.Patience.Do(ctx, g) }
+	f.open = func(ctx context.Context) (stream, error) {
+		return openChanges(ctx, db, []string{f.at.Source, f.record}, f.at.Token, c.Batch)
+	}
+	f.begin = func(ctx context.Context) error {
+		if f.at.Token != nil {
+			return nil
+		}
+		return again(ctx, func() error { return c.beginStream(ctx, f.at, f.record) })
+	}
+	f.now = func(ctx context.Context) (t bson.Timestamp, err error) {
+		err = again(ctx, func() (err error) {
+			t, err = operationTime(ctx, db.Client(), c.session)
+			return err
+		})
+		return t, err
+	}
+	f.beat = func(ctx context.Context) error {
+		if c.Check != nil {
+			if err := c.Check(ctx, 0); err != nil {
+				return err
+			}
+		}
+		if err := c.Follow.Beat(mongo.NewSessionContext(ctx, c.session)); err != nil {
+			return err
+		}
+		c.reportStream(f, 0)
+		return nil
+	}
+	f.save = func() error {
+		if err := c.SkipList.Sync(); err != nil {
+			return err
+		}
+		state.Skipped = c.skippedBefore + c.res.Skipped
+		return state.Save()
+	}
+	f.compare = func(ctx context.Context) (err error) {
+		extra, err = c.compareOnce(mongo.NewSessionContext(ctx, c.session), f)
+		return err
+	}
+	f.apply = func(ctx context.Context, keys []key, at bson.Timestamp) ([]key, error) {
+		if err := c.Pace.Wait(ctx, min(len(keys), c.Batch)); err != nil {
+			return nil, err
+		}
+		if err := c.session.AdvanceOperationTime(&at); err != nil {
+			return nil, err
+		}
+		return c.apply(mongo.NewSessionContext(ctx, c.session), keys)
+	}
+	f.renamed = func(ctx context.Context, to string) error {
+		return again(ctx, func() error { return c.renamed(ctx, to) })
+	}
+	f.report = func(_ context.Context, events int) { c.reportStream(f, events) }
+	f.restart = func(err error) {
+		c.res.Stream.Restarts++
+		if c.Follow.Restarted != nil {
+			c.Follow.Restarted(err)
+		}
+	}
+	f.caughtUp = func(ctx context.Context) (bool, error) {
+		if !f.at.Compared {
+			if err := c.unsourced(mongo.NewSessionContext(ctx, c.session), extra); err != nil {
+				return false, err
+			}
+			extra = nil
+			f.at.Compared = true
+			if err := f.save(); err != nil {
+				return false, err
+			}
+		}
+		if !c.res.Stream.CaughtUp {
+			c.res.Stream.CaughtUp = true
+			c.reportStream(f, 0)
+		}
+		return c.Follow.UntilCaughtUp, nil
+	}
+	return f
+}
+
+// beginStream opens a new stream and saves the position of its beginning.
+func (c *copier) beginStream(ctx context.Context, at *StreamPosition, record string) error {
+	if err := c.locate(ctx); err != nil {
+		return gone(err)
+	}
+	now, err := operationTime(ctx, c.source.Database().Client(), c.session)
+	if err != nil {
+		return err
+	}
+	s, err := openChanges(ctx, c.source.Database(), []string{c.source.Name(), record}, nil, 1)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	if at.Token = s.token(); at.Token == nil {
+		return &followError{"its change streams have no postBatchResumeToken"}
+	}
+	// A source that was renamed meanwhile is in the stream under its new name.
+	if err := c.still(ctx); err != nil {
+		at.Token = nil
+		return gone(err)
+	}
+	at.Source, at.Time, at.Compared = c.source.Name(), Timestamp{now.T, now.I}, false
+	return c.State.Save()
+}
+
+// gone returns ErrSourceDropped instead of errGone.
+func gone(err error) error {
+	if errors.Is(err, errGone) {
+		return ErrSourceDropped
+	}
+	return err
+}
+
+// compareOnce compares the two collections, updates the copy, and returns the _ids of copies that
+// have no source. The stream tells of those whose sources were deleted since it began.
+func (c *copier) compareOnce(ctx context.Context, f *follower) ([]bson.RawValue, error) {
+	for {
+		if err := c.Patience.Do(ctx, func() error { return c.locate(ctx) }); err != nil {
+			return nil, gone(err)
+		}
+		proof, err := c.repair(ctx)
+		if err == nil {
+			err = c.Patience.Do(ctx, func() error { return c.still(ctx) })
+		}
+		if errors.Is(err, errMoved) {
+			continue
+		}
+		if err != nil {
+			return nil, gone(err)
+		}
+		c.res.Passes++
+		c.res.Followed += proof.repaired
+		if len(proof.failed) > maxListed {
+			return nil, fmt.Errorf("more than %d documents cannot be copied, because another document has the same value and an index is unique", maxListed)
+		}
+		v := &c.res.Proof
+		v.Wrong = 0
+		v.forget(proof.failed)
+		f.at.Pending = nil
+		keys, err := c.sourcesOf(proof.failed)
+		for _, k := range keys {
+			f.at.Pending = append(f.at.Pending, PendingKey{*newPosition(k.id), false})
+		}
+		c.own = nil // the events tell what else to delete
+		return proof.extra, err
+	}
+}
+
+// sourcesOf returns the keys of the documents whose copies have the ids.
+func (c *copier) sourcesOf(ids []bson.RawValue) ([]key, error) {
+	var out []key
+	for _, id := range ids {
+		of, err := c.Conversion.sources(id)
+		if err != nil {
+			return nil, err
+		}
+		for _, s := range of {
+			out = append(out, key{s, false})
+		}
+	}
+	return out, nil
+}
+
+// renamed is called when an event says that the source was renamed. A server that gives a renamed
+// collection a new UUID is not MongoDB; the event then tells which one it is.
+func (c *copier) renamed(ctx context.Context, to string) error {
+	_, err := c.nameOfSource(ctx)
+	if !errors.Is(err, errGone) {
+		return err
+	}
+	uuid, err := uuidOf(ctx, c.current(to))
+	if err == nil && uuid != "" {
+		c.State.CollectionUUID = uuid
+		err = c.State.Save()
+	}
+	return err
+}
+
+// unsourced reports the copies with the ids that still have no source when the stream has told of
+// every deletion. Another program may have written them.
+func (c *copier) unsourced(ctx context.Context, ids []bson.RawValue) error {
+	v := &c.res.Proof
+	v.Extra -= int64(len(ids))
+	v.forget(ids)
+	for chunk := range slices.Chunk(ids, c.Batch) {
+		held, err := documents.ByID(ctx, c.target, chunk, bson.D{{Key: "_id", Value: 1}})
+		if err != nil {
+			return err
+		}
+		docs := make([]bson.Raw, 0, len(held))
+		for _, d := range held {
+			docs = append(docs, d)
+		}
+		err = c.withSources(ctx, docs, bson.D{{Key: "_id", Value: 1}}, func(doc bson.Raw, sources []bson.Raw) {
+			if len(sources) == 0 {
+				v.Extra++
+				v.find(doc.Lookup("_id"), "%s", noSource)
+			}
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// forget removes the findings about documents.
+func (v *Verified) forget(ids []bson.RawValue) {
+	about := make(map[string]bool, len(ids))
+	for _, id := range ids {
+		about[documents.Key(id)] = true
+	}
+	v.Skips = slices.DeleteFunc(v.Skips, func(s Skip) bool { return about[documents.Key(s.ID)] })
+}
+
+// keepUp follows the source and sets the result.
+func (c *copier) keepUp(ctx context.Context, f *follower) error {
+	c.res.Conflicts = nil // the follower applies them again
+	err := f.run(ctx)
+	s := c.res.Stream
+	s.Pending = len(f.at.Pending)
+	for _, k := range f.at.Pending {
+		c.res.Proof.find(k.raw(), "%s", "the copy differs: another copy has the same _id or the same value of a unique index, or the server sets an empty timestamp")
+	}
+	c.res.Verified = s.CaughtUp && s.Pending == 0 && c.res.Proof.Wrong == 0 && c.res.Proof.Extra == 0
+	return err
+}
+
+func (c *copier) reportStream(f *follower, events int) {
+	s := c.res.Stream
+	s.Events += int64(events)
+	s.Pending = len(f.at.Pending)
+	if now := c.session.OperationTime(); now != nil {
+		s.LagSeconds = max(0, int64(now.T)-int64(f.at.Time.Seconds))
+	}
+	if c.Follow.Report != nil {
+		c.Follow.Report(*s)
+	}
+}

@@ -1,0 +1,230 @@
+package servertest
+
+import (
+	"bytes"
+	"context"
+	"math/rand/v2"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/uuid"
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/cli"
+	"github.com/bsonids/bsonids/uuidrep"
+)
+
+// application is a program that writes to a collection, and knows what a conversion of it must
+// produce. A document has UUIDs in _id and in a field.
+type application struct {
+	t    *testing.T
+	coll *mongo.Collection
+	ids  []uuid.UUID
+	docs map[uuid.UUID]orderState
+	next int
+}
+
+type orderState struct {
+	customer uuid.UUID
+	n        any // an int32, or text, which the validator rejects
+}
+
+// validator is the validator of the collection of an application.
+var validator = bson.D{{Key: "n", Value: bson.D{{Key: "$type", Value: "int"}}}}
+
+// newApplication creates a collection with n documents.
+func newApplication(t *testing.T, db *mongo.Database, name string, n int) *application {
+	t.Helper()
+	if err := db.CreateCollection(t.Context(), name, options.CreateCollection().SetValidator(validator)); err != nil {
+		t.Fatal(err)
+	}
+	a := &application{t: t, coll: db.Collection(name), docs: make(map[uuid.UUID]orderState)}
+	for range n {
+		a.insert()
+	}
+	return a
+}
+
+func (a *application) doc(id uuid.UUID, r uuidrep.Representation) bson.D {
+	o := a.docs[id]
+	return bson.D{{Key: "_id", Value: in(id, r)}, {Key: "customer", Value: in(o.customer, r)}, {Key: "n", Value: o.n}}
+}
+
+func (a *application) filter(id uuid.UUID) bson.D {
+	return bson.D{{Key: "_id", Value: in(id, uuidrep.JavaLegacy)}}
+}
+
+func (a *application) check(err error) {
+	if err != nil {
+		a.t.Error(err)
+	}
+}
+
+func (a *application) insert() {
+	a.next++
+	id := v4(a.next)
+	a.ids = append(a.ids, id)
+	a.docs[id] = orderState{v4(a.next), int32(0)}
+	_, err := a.coll.InsertOne(context.Background(), a.doc(id, uuidrep.JavaLegacy))
+	a.check(err)
+}
+
+// some returns a document at random.
+func (a *application) some() uuid.UUID { return a.ids[rand.IntN(len(a.ids))] }
+
+func (a *application) update() {
+	a.next++
+	id := a.some()
+	o := orderState{v4(a.next), int32(a.next)}
+	a.docs[id] = o
+	_, err := a.coll.UpdateOne(context.Background(), a.filter(id), bson.D{{Key: "$set", Value: bson.D{{Key: "customer", Value: in(o.customer, uuidrep.JavaLegacy)}, {Key: "n", Value: o.n}}}})
+	a.check(err)
+}
+
+// bypass replaces a document by one that the validator rejects.
+func (a *application) bypass() {
+	a.next++
+	id := a.some()
+	a.docs[id] = orderState{v4(a.next), "text"}
+	_, err := a.coll.ReplaceOne(context.Background(), a.filter(id), a.doc(id, uuidrep.JavaLegacy), options.Replace().SetBypassDocumentValidation(true))
+	a.check(err)
+}
+
+func (a *application) delete() {
+	i := rand.IntN(len(a.ids))
+	_, err := a.coll.DeleteOne(context.Background(), a.filter(a.ids[i]))
+	a.check(err)
+	delete(a.docs, a.ids[i])
+	a.ids[i] = a.ids[len(a.ids)-1]
+	a.ids = a.ids[:len(a.ids)-1]
+}
+
+// write makes one change of any kind.
+func (a *application) write() {
+	switch rand.IntN(6) {
+	case 0, 1:
+		a.insert()
+	case 2, 3:
+		a.update()
+	case 4:
+		a.bypass()
+	default:
+		if len(a.ids) > 1 {
+			a.delete()
+		}
+	}
+}
+
+// writes makes changes until stop is called, and at most 100: the server may be slow.
+func (a *application) writes() (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() {
+		for range 100 {
+			if ctx.Err() != nil {
+				return
+			}
+			a.write()
+		}
+	})
+	stop = sync.OnceFunc(func() { cancel(); running.Wait() })
+	a.t.Cleanup(stop)
+	return stop
+}
+
+// want returns the documents that a conversion to the standard representation must produce.
+func (a *application) want() map[string]bson.Raw {
+	out := make(map[string]bson.Raw)
+	for id := range a.docs {
+		raw, err := bson.Marshal(a.doc(id, uuidrep.Standard))
+		a.check(err)
+		out[bson.Raw(raw).Lookup("_id").String()] = raw
+	}
+	return out
+}
+
+// follow returns the arguments of a conversion of the collection c into the collection new that
+// follows its source.
+func follow(db, dir string, extra ...string) []string {
+	return append([]string{"convert", "--db", db, "--collection", "c", "--from", "javaLegacy", "--into", "new", "--write", "--follow",
+		"--state", filepath.Join(dir, "state"), "--examples", "0"}, extra...)
+}
+
+// background is a command that runs.
+type background struct {
+	t      *testing.T
+	cancel context.CancelFunc
+	ended  chan result
+	log    *watched
+}
+
+// watched is a buffer. A test can wait until it contains a text.
+type watched struct {
+	mu      sync.Mutex
+	changed *sync.Cond
+	buf     bytes.Buffer
+	closed  bool
+}
+
+func (w *watched) Write(b []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	defer w.changed.Broadcast()
+	return w.buf.Write(b)
+}
+
+func (w *watched) close() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.closed = true
+	w.changed.Broadcast()
+}
+
+// inBackground starts a command.
+func inBackground(t *testing.T, s target, args ...string) *background {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	b := &background{t: t, cancel: cancel, ended: make(chan result, 1), log: &watched{}}
+	b.log.changed = sync.NewCond(&b.log.mu)
+	go func() {
+		var out bytes.Buffer
+		code := cli.Run(ctx, append(args, "--uri", s.URI(), "--log-format", "json"), &out, b.log)
+		b.log.close()
+		b.ended <- result{code, out.String(), b.log.buf.String()}
+	}()
+	t.Cleanup(cancel)
+	return b
+}
+
+// until waits until the log has the text.
+func (b *background) until(text string) {
+	b.t.Helper()
+	b.log.mu.Lock()
+	defer b.log.mu.Unlock()
+	for !strings.Contains(b.log.buf.String(), text) {
+		if b.log.closed {
+			b.t.Fatalf("it ended without %q: %s", text, b.log.buf.String())
+		}
+		b.log.changed.Wait()
+	}
+}
+
+// interrupt interrupts the command, as a signal does, and waits for its end.
+func (b *background) interrupt() result {
+	b.cancel()
+	return b.wait()
+}
+
+func (b *background) wait() result {
+	r := <-b.ended
+	for line := range strings.Lines(r.stderr) {
+		checkSchema(b.t, "log", line)
+	}
+	return r
+}
+
+const following = `"msg":"following"`

@@ -1,0 +1,46 @@
+package servertest
+
+import (
+	"errors"
+	"flag"
+	"math/rand/v2"
+	"os/exec"
+	"testing"
+	"time"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/integration/mongotest"
+)
+
+var followKills = flag.Int("follow-kills", 3, "kill a copy that follows its source this many times")
+
+// A copy that follows its source is killed at random moments, from its beginning on, while another
+// program writes. Nothing is lost, and the same command continues.
+func TestFollowKill(t *testing.T) {
+	s := mongotest.Start(t)
+	s.Require(t, mongotest.ChangeStreams)
+	db := connect(t, s)
+	app := newApplication(t, db, "c", 100)
+	dir := t.TempDir()
+	stop := app.writes()
+	longest := 200 * time.Millisecond
+	for range *followKills {
+		cmd, out := start(t, s, follow(s.Database(), dir, "--batch", "10", "--retry-for", "0s")...)
+		timer := time.AfterFunc(rand.N(longest), func() { _ = cmd.Process.Kill() })
+		err := cmd.Wait()
+		timer.Stop()
+		longest += longest / 4
+		longest = min(longest, 3*time.Second)
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) || exit.ExitCode() != -1 {
+			t.Fatalf("%v: %s", err, out)
+		}
+	}
+	b := inBackground(t, s, follow(s.Database(), dir)...)
+	b.until(following)
+	stop()
+	b.interrupt().want(t, failure.ExitOK)
+	command(t, s, follow(s.Database(), dir, "--until-caught-up")...).want(t, failure.ExitOK)
+	equal(t, all(t, db.Collection("new")), app.want())
+	t.Logf("killed %d times, %d changes", *followKills, app.next)
+}
