@@ -47,7 +47,8 @@ func newConvertCommand(c *console) *cobra.Command {
 Without --write it changes nothing and prints what it would change.
 
 Only binary values of 16 bytes with the subtype of --from are changed, or with
---from text, the text of the fields that --field names. Before the first write, convert reads every value. It converts a field if more of its
+--from text and --from goStruct, the text and the documents {uuid: …, valid: …} at
+the paths that --field names. Before the first write, convert reads every value. It converts a field if more of its
 values than chance explains have the variant and a version of RFC 9562 when they
 are read in the order of --from. Of such a field, it converts the values that
 fit. It lists all other values with the reason in a file (--skip-list), and the

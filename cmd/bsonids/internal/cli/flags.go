@@ -157,8 +157,8 @@ func (f *conversionFlags) add(cmd *cobra.Command, forms bool) {
 	from, to := "standard, csharpLegacy, javaLegacy, pythonLegacy, or generic (subtype 0, network order)", "standard, csharpLegacy, javaLegacy, pythonLegacy"
 	words := []string{"standard", "csharpLegacy", "javaLegacy", "pythonLegacy", "generic"}
 	if forms {
-		from, to = "standard, csharpLegacy, javaLegacy, pythonLegacy, generic (subtype 0, network order), or text", to+", or text"
-		words = append(words, "text")
+		from, to = "standard, csharpLegacy, javaLegacy, pythonLegacy, generic (subtype 0, network order), text, or goStruct ({uuid: …, valid: …})", to+", or text"
+		words = append(words, "text", "goStruct")
 	}
 	cmd.Flags().StringVar(&f.database, "db", "", "database")
 	cmd.Flags().StringVar(&f.collection, "collection", "", "collection")
@@ -166,7 +166,7 @@ func (f *conversionFlags) add(cmd *cobra.Command, forms bool) {
 	cmd.Flags().Var(&f.to, "to", "representation to convert to: "+to)
 	cmd.Flags().StringSliceVar(&f.fields, "field", nil, "path of a field to convert, as scan prints it; * matches any single name; by default, all fields")
 	completeWords(cmd, "from", false, words...)
-	completeWords(cmd, "to", false, slices.DeleteFunc(slices.Clone(words), func(w string) bool { return w == "generic" })...)
+	completeWords(cmd, "to", false, slices.DeleteFunc(slices.Clone(words), func(w string) bool { return w == "generic" || w == "goStruct" })...)
 	_ = cmd.MarkFlagRequired("from") // the flag exists
 }
 

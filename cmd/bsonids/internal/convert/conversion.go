@@ -10,6 +10,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/forms"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
 )
 
@@ -24,14 +25,17 @@ type Conversion struct {
 var (
 	ErrSameKind  = errors.New("the two representations are the same")
 	ErrToGeneric = errors.New("cannot convert to subtype 0, because it does not mark a value as a UUID")
+	ErrToStruct  = errors.New("cannot convert to documents of Go structs; bsonids undo restores them")
 )
 
 // NewConversion returns the conversion of the values in fields, or of all values if fields is
-// empty. The error is [ErrSameKind] or [ErrToGeneric].
+// empty. The error is [ErrSameKind], [ErrToGeneric] or [ErrToStruct].
 func NewConversion(from, to Kind, fields []walk.Pattern) (Conversion, error) {
 	switch {
 	case to.Name == generic:
 		return Conversion{}, ErrToGeneric
+	case to.Form == forms.Struct:
+		return Conversion{}, ErrToStruct
 	case from.Name == to.Name:
 		return Conversion{}, ErrSameKind
 	}

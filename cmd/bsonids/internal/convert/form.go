@@ -15,18 +15,37 @@ import (
 
 // A kind that is not binary has a number in the place of its subtype that is none: BSON gives
 // meanings to 0 to 9, and leaves those from 128 on to users.
-const textNumber = 127
+const (
+	textNumber   = 127
+	structNumber = 126
+)
 
-var textKind = Kind{Name: "text", Subtype: textNumber, Form: forms.Text, order: uuidrep.Standard}
+// formKinds are the kinds that are not binary.
+var formKinds = []Kind{
+	{Name: "text", Subtype: textNumber, Form: forms.Text, order: uuidrep.Standard},
+	{Name: "goStruct", Subtype: structNumber, Form: forms.Struct, order: uuidrep.Standard},
+}
 
-// ParseStored is like ParseKind, and also knows the kinds that are not binary: text.
+// formOf returns the form that has the number in the place of its subtype, or Binary.
+func formOf(number byte) forms.Form {
+	for _, k := range formKinds {
+		if k.Subtype == number {
+			return k.Form
+		}
+	}
+	return forms.Binary
+}
+
+// ParseStored is like ParseKind, and also knows the kinds that are not binary: text and goStruct.
 func ParseStored(s string) (Kind, error) {
-	if strings.EqualFold(s, textKind.Name) {
-		return textKind, nil
+	for _, k := range formKinds {
+		if strings.EqualFold(s, k.Name) {
+			return k, nil
+		}
 	}
 	k, err := ParseKind(s)
 	if err != nil {
-		err = fmt.Errorf("invalid representation %q: must be standard, csharpLegacy, javaLegacy, pythonLegacy, generic (subtype 0), or text", s)
+		err = fmt.Errorf("invalid representation %q: must be standard, csharpLegacy, javaLegacy, pythonLegacy, generic (subtype 0), text, or goStruct", s)
 	}
 	return k, err
 }
@@ -44,8 +63,11 @@ func (k Kind) String() string {
 
 // Values returns a name for values of the kind.
 func (k Kind) Values() string {
-	if k.Form == forms.Text {
+	switch k.Form {
+	case forms.Text:
 		return "values that are text"
+	case forms.Struct:
+		return "documents of Go structs"
 	}
 	return fmt.Sprintf("values of subtype %d", k.Subtype)
 }
@@ -53,7 +75,7 @@ func (k Kind) Values() string {
 // mayHave reports whether the value is one of the kind, or, if it is not binary, may be one.
 func (k Kind) mayHave(l walk.Leaf) bool {
 	subtype, data, _, ok := l.Binary()
-	return k.Form.Applies(l) || ok && len(data) == 16 && subtype == k.Subtype
+	return k.Form.Applies(l) || k.Form == forms.Struct && l.Type == bson.TypeNull || ok && len(data) == 16 && subtype == k.Subtype
 }
 
 // Value is a value of a document that is not binary: the byte of its type, and the value itself in
@@ -61,6 +83,9 @@ func (k Kind) mayHave(l walk.Leaf) bool {
 type Value string
 
 func valueOf(t bson.Type, b []byte) Value { return Value(append([]byte{byte(t)}, b...)) }
+
+// null is the value null.
+const null = Value(bson.TypeNull)
 
 // textOf returns the text of a UUID in its canonical spelling.
 func textOf(u [16]byte) Value {
@@ -78,10 +103,10 @@ func (v Value) Raw() bson.RawValue { return bson.RawValue{Type: bson.Type(v[0]),
 type located struct {
 	octets [16]byte // in the order of From
 	value  Value
-	// certain is as in forms.Spelled. If unfit is not empty, it says why the value is not a UUID; the
-	// conversion never converts it.
-	certain bool
-	unfit   string
+	// certain and null are as in forms.Spelled. If unfit is not empty, it says why the value is not a
+	// UUID; the conversion never converts it.
+	certain, null bool
+	unfit         string
 }
 
 // find returns the value if the conversion applies to it. It copies a value that is not binary.
@@ -99,7 +124,20 @@ func (c Conversion) find(p *walk.Path, l walk.Leaf) (v located, ok bool) {
 // read reads a value of the form of From.
 func (c Conversion) read(l walk.Leaf) located {
 	s, reason, _ := c.From.Form.Parse(l)
-	return located{octets: s.UUID, certain: s.Certain, value: valueOf(l.Type, l.Value), unfit: reason}
+	return located{octets: s.UUID, certain: s.Certain, null: s.Null, value: valueOf(l.Type, l.Value), unfit: reason}
+}
+
+// reread returns the value that a Change or a Left has.
+func (c Conversion) reread(octets [16]byte, v Value) located {
+	if v == "" {
+		return located{octets: octets}
+	}
+	return c.read(walk.Leaf{Type: bson.Type(v[0]), Value: []byte(v[1:])})
+}
+
+// walk calls visit for the values of doc, and for the documents that find may return.
+func (c Conversion) walk(doc []byte, visit func(*walk.Path, walk.Leaf) error) error {
+	return c.From.Form.Walk(doc, c.Selects, visit)
 }
 
 // judge returns the reason for which a value of the field is not converted, or "".
@@ -116,7 +154,10 @@ func (c Conversion) judge(field []byte, v located) string {
 // fresh returns the converted value.
 func (c Conversion) fresh(v located) ([16]byte, Value) {
 	octets := c.octets(v.octets)
-	if c.To.Form == forms.Text {
+	switch {
+	case v.null:
+		return octets, null
+	case c.To.Form == forms.Text:
 		return octets, textOf(octets)
 	}
 	return octets, ""

@@ -54,7 +54,7 @@ type Left struct {
 func (c Conversion) Plan(doc bson.Raw) (Plan, error) {
 	var p Plan
 	var name [128]byte
-	err := walk.Document(doc, func(path *walk.Path, l walk.Leaf) error {
+	err := c.walk(doc, func(path *walk.Path, l walk.Leaf) error {
 		v, ok := c.find(path, l)
 		if !ok {
 			return nil

@@ -108,11 +108,12 @@ func (r *Retry) line(line []byte, namespace string, subtype byte) error {
 
 // listedIn reads the value of a line. The subtype is that of the kind of the values.
 func listedIn(v bson.RawValue, path string, subtype byte) (listedValue, error) {
-	if subtype == textNumber {
-		if v.Type != bson.TypeString {
-			return listedValue{}, errors.New("the value is not text")
+	if form := formOf(subtype); form != forms.Binary {
+		l := walk.Leaf{Type: v.Type, Value: v.Value}
+		if !form.Applies(l) {
+			return listedValue{}, fmt.Errorf("the value has the type %s", v.Type)
 		}
-		s, _, _ := forms.Text.Parse(walk.Leaf{Type: v.Type, Value: v.Value})
+		s, _, _ := form.Parse(l)
 		return listedValue{path, s.UUID, valueOf(v.Type, v.Value)}, nil
 	}
 	is, data, ok := v.BinaryOK()
@@ -185,7 +186,7 @@ func (r *Retry) limit(p *Plan, doc bson.Raw, c Conversion) (already int64) {
 	p.Skipped = slices.DeleteFunc(p.Skipped, func(l Left) bool { return l.Path != "" && !e.has[listedValue{l.Path, l.Old, l.Value}] })
 	held, mentioned := valuesOf(doc, len(e.values)), p.paths()
 	for _, v := range e.values {
-		fresh, freshValue := c.fresh(located{octets: v.octets, value: v.value})
+		fresh, freshValue := c.fresh(c.reread(v.octets, v.value))
 		switch {
 		case held.holds(v.path, c.From.Subtype, v.octets, v.value):
 			if !mentioned[v.path] {

@@ -48,7 +48,7 @@ func (c Conversion) rewrite(doc bson.Raw, fields Tally, leave func(Left)) (bson.
 func (c Conversion) splice(doc bson.Raw, fields Tally, leave func(Left)) (bson.Raw, int, error) {
 	var edits []walk.Edit
 	var name [128]byte
-	err := walk.Document(doc, func(path *walk.Path, l walk.Leaf) error {
+	err := c.walk(doc, func(path *walk.Path, l walk.Leaf) error {
 		v, ok := c.find(path, l)
 		if !ok {
 			return nil

@@ -12,7 +12,6 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/forms"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
 )
 
@@ -90,14 +89,22 @@ func ParseEntry(line []byte) (Entry, error) {
 		return Entry{}, errors.New("invalid line of an undo log: no _id or no changes")
 	}
 	e := Entry{ID: doc.ID, Again: doc.Again}
+	known := false // the kind of the new values
 	for i, ch := range doc.Changes {
 		from, old, oldValue, ok := storedIn(ch.Old)
 		to, fresh, freshValue, ok2 := storedIn(ch.New)
+		isNull := from == structNumber && ch.New.Type == bson.TypeNull
+		switch {
+		case isNull:
+			to, freshValue, ok2 = e.to, null, true
+		case !known:
+			e.to, known = to, true
+		}
 		if i == 0 {
-			e.from, e.to = from, to
+			e.from = from
 		}
 		if ch.Path == "" || !ok || !ok2 || from != e.from || to != e.to {
-			return Entry{}, errors.New("invalid line of an undo log: a change without a path, or with a value that does not have 16 bytes and is no text of a UUID")
+			return Entry{}, errors.New("invalid line of an undo log: a change without a path, or with a value that is no UUID of 16 bytes")
 		}
 		e.Changes = append(e.Changes, Change{Path: ch.Path, Old: old, New: fresh, OldValue: oldValue, NewValue: freshValue})
 	}
@@ -110,8 +117,12 @@ func storedIn(v bson.RawValue) (number byte, octets [16]byte, value Value, ok bo
 	if subtype, data, ok := v.BinaryOK(); ok && len(data) == 16 {
 		return subtype, [16]byte(data), "", true
 	}
-	s, _, ok := forms.Text.Parse(walk.Leaf{Type: v.Type, Value: v.Value})
-	return textNumber, s.UUID, valueOf(v.Type, v.Value), ok
+	for _, k := range formKinds {
+		if s, _, ok := k.Form.Parse(walk.Leaf{Type: v.Type, Value: v.Value}); ok {
+			return k.Subtype, s.UUID, valueOf(v.Type, v.Value), true
+		}
+	}
+	return 0, octets, "", false
 }
 
 // readHeader returns the header and the offset of its end.

@@ -29,7 +29,7 @@ func (c Conversion) Unmatched(ctx context.Context, coll *mongo.Collection) ([]st
 	left := slices.Clone(c.Fields)
 	for len(left) > 0 && cur.Next(ctx) {
 		// The conversion skips and reports a corrupt document.
-		_ = walk.Document(cur.Current, func(path *walk.Path, l walk.Leaf) error {
+		_ = c.walk(cur.Current, func(path *walk.Path, l walk.Leaf) error {
 			if c.From.mayHave(l) || c.To.mayHave(l) {
 				left = slices.DeleteFunc(left, func(f walk.Pattern) bool { return f.Match(path) })
 			}

@@ -26,6 +26,9 @@ func (p Plan) model(from, to byte) *mongo.UpdateOneModel {
 		var cond, not int
 		filter, cond = beginElement(filter, bson.TypeEmbeddedDocument, ch.Path)
 		filter = appendStored(filter, "$eq", from, ch.Old, ch.OldValue)
+		if ch.OldValue == null { // which a field that does not exist matches, too
+			filter = append(appendKey(filter, bson.TypeBoolean, "$exists"), 1)
+		}
 		filter, not = beginElement(filter, bson.TypeEmbeddedDocument, "$not")
 		filter = appendString(filter, "$type", "array")
 		filter = end(filter, not)

@@ -5,7 +5,6 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/forms"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
 )
 
@@ -34,13 +33,18 @@ func valuesOf(doc bson.Raw, n int) values {
 	}
 	v.index = make(map[string]found, n)
 	// The values behind a corrupt place are not found without the index either.
-	_ = walk.Document(doc, func(path *walk.Path, l walk.Leaf) error {
+	_ = everything(doc, func(path *walk.Path, l walk.Leaf) error {
 		if f, ok := foundIn(l); ok && path.Addressable() == nil && !path.Repeated(doc) {
 			v.index[path.Dotted()] = f
 		}
 		return nil
 	})
 	return v
+}
+
+// everything calls visit for the values of doc, and for the documents in it.
+func everything(doc []byte, visit func(*walk.Path, walk.Leaf) error) error {
+	return walk.Documents(doc, func(p *walk.Path, l walk.Leaf) (bool, error) { return false, visit(p, l) }, visit)
 }
 
 // foundIn returns the value if a conversion may read or write such a value.
@@ -51,10 +55,16 @@ func foundIn(l walk.Leaf) (found, bool) {
 		}
 		return found{subtype: subtype, octets: [16]byte(data)}, true
 	}
-	if _, _, ok := forms.Text.Parse(l); ok {
-		return found{value: valueOf(l.Type, l.Value)}, true
+	ok := l.Type == bson.TypeNull
+	for _, k := range formKinds {
+		if !ok && k.Form.Applies(l) {
+			_, _, ok = k.Form.Parse(l)
+		}
 	}
-	return found{}, false
+	if !ok {
+		return found{}, false
+	}
+	return found{value: valueOf(l.Type, l.Value)}, true
 }
 
 // find returns the value at path.

@@ -123,8 +123,8 @@ func VerifyInPlace(ctx context.Context, coll *mongo.Collection, c Conversion, pa
 
 func (v *Verified) entry(docs map[string]bson.Raw, e Entry, c Conversion) {
 	for _, ch := range e.Changes {
-		octets, value := c.fresh(located{octets: ch.Old, value: ch.OldValue})
-		if e.from != c.From.Subtype || e.to != c.To.Subtype || octets != ch.New || value != ch.NewValue {
+		octets, value := c.fresh(c.reread(ch.Old, ch.OldValue))
+		if e.from != c.From.Subtype || e.to != c.To.Subtype && ch.NewValue != null || octets != ch.New || value != ch.NewValue {
 			v.Wrong++
 			v.find(e.ID, "the undo log has a change at %s that does not belong to this conversion", ch.Path)
 			return
@@ -158,7 +158,7 @@ func (v *Verified) values(doc bson.Raw, c Conversion, l *logged) error {
 	id := doc.Lookup("_id")
 	old, unlogged := "", ""
 	var name [128]byte
-	err := walk.Document(doc, func(path *walk.Path, leaf walk.Leaf) error {
+	err := c.walk(doc, func(path *walk.Path, leaf walk.Leaf) error {
 		value, ok := c.find(path, leaf)
 		octets := value.octets
 		switch {

@@ -44,7 +44,7 @@ func (e Entry) wayBack(doc bson.Raw) (p Plan, lost bool, err error) {
 		delete(held, ch.Path)
 	}
 	places := make(map[standing][]string)
-	err = walk.Document(doc, func(path *walk.Path, l walk.Leaf) error {
+	err = everything(doc, func(path *walk.Path, l walk.Leaf) error {
 		f, ok := foundIn(l)
 		if !ok || path.Addressable() != nil || path.Repeated(doc) || held[path.Dotted()] {
 			return nil

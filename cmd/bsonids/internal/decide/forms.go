@@ -96,7 +96,7 @@ func (f *field) decideFormed(from string, trusted bool) Field {
 	case same > 0 && others == 0:
 		d.Basis = Symmetric
 	case others == 0:
-		d.Basis, d.Reason = None, fmt.Sprintf("no value is a UUID in %s", from)
+		d.Basis, d.Reason = None, fmt.Sprintf("no value is a UUID that is stored as %s", from)
 	case digits.n == 0:
 		d.Basis, d.Reason = None, fmt.Sprintf("none of the %d distinct values has the variant and a version of RFC 9562", others)
 	default:

@@ -111,7 +111,7 @@ func each(ctx context.Context, coll *mongo.Collection, query bson.D, add func([]
 // Add counts a document of the collection. The error wraps walk.ErrCorrupt.
 func (p *Pass) Add(doc []byte) error {
 	p.documents++
-	return walk.Document(doc, func(path *walk.Path, l walk.Leaf) error { return p.value("", path, l) })
+	return p.Form.Walk(doc, nil, func(path *walk.Path, l walk.Leaf) error { return p.value("", path, l) })
 }
 
 // Other adds documents that are not converted, from the collection with the namespace.
@@ -126,7 +126,7 @@ func (p *Pass) Other(namespace string) *Other { return &Other{p, namespace} }
 
 // Add looks for equal values in a document. The error wraps walk.ErrCorrupt.
 func (o *Other) Add(doc []byte) error {
-	return walk.Document(doc, func(path *walk.Path, l walk.Leaf) error { return o.p.value(o.namespace, path, l) })
+	return o.p.Form.Walk(doc, nil, func(path *walk.Path, l walk.Leaf) error { return o.p.value(o.namespace, path, l) })
 }
 
 // value adds a value of the converted collection, or of another one if namespace is not empty.

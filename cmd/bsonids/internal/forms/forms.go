@@ -17,6 +17,7 @@ type Form uint8
 const (
 	Binary Form = iota // 16 bytes
 	Text               // a string in one of the spellings of ParseText
+	Struct             // a document that a Go struct left behind, see ParseStruct
 )
 
 // Spelled is a UUID that was read from a value which is not binary.
@@ -25,6 +26,8 @@ type Spelled struct {
 	// Certain is true if nothing but a UUID is written like this. It is false for text of 32 digits,
 	// which may be a checksum.
 	Certain bool
+	// Null is true if the value says that there is no UUID. UUID is then the nil UUID.
+	Null bool
 }
 
 // ParseText reads a UUID in one of its usual spellings, with digits of either case: 36 characters
@@ -33,23 +36,87 @@ type Spelled struct {
 func ParseText(text []byte) (s Spelled, ok bool) {
 	switch len(text) {
 	case 32:
-		_, err := hex.Decode(s.UUID[:], text)
-		return s, err == nil
+		if _, err := hex.Decode(s.UUID[:], text); err != nil {
+			return Spelled{}, false
+		}
+		return s, true
 	case 36, 38, 45:
 		if uuid.Validate(string(text)) != nil { // ParseBytes accepts any two characters as the braces
 			return s, false
 		}
 		u, err := uuid.ParseBytes(text)
-		return Spelled{u, true}, err == nil
+		return Spelled{UUID: u, Certain: true}, err == nil
 	}
 	return s, false
 }
 
+// ParseStruct reads a document as the Go driver writes structs without a codec: {uuid: X} for a
+// struct that has or embeds a uuid.UUID, and {uuid: X, valid: true} for a uuid.NullUUID. X is a
+// binary value of 16 bytes and of subtype 0, or 4 if it was converted before. In {uuid: X, valid:
+// false}, X is the nil UUID. The reason says what is wrong, if ok is false.
+func ParseStruct(doc []byte) (s Spelled, reason string, ok bool) {
+	elements, err := bson.Raw(doc).Elements()
+	if err != nil || bson.Raw(doc).Validate() != nil {
+		return Spelled{}, "the document is damaged", false
+	}
+	has := make(map[string]bool, 2)
+	valid := true
+	for _, e := range elements {
+		v := e.Value()
+		switch key := e.Key(); {
+		case key != "uuid" && key != "valid" || has[key]:
+			return Spelled{}, "the document has fields other than one uuid and one valid", false
+		case key == "valid":
+			has[key] = true
+			if valid, ok = v.BooleanOK(); !ok {
+				return Spelled{}, "valid is not true or false", false
+			}
+		default:
+			has[key] = true
+			subtype, data, ok := v.BinaryOK()
+			if !ok || len(data) != 16 || subtype != bson.TypeBinaryGeneric && subtype != bson.TypeBinaryUUID {
+				return Spelled{}, "uuid is not a binary value of 16 bytes and of subtype 0 or 4", false
+			}
+			s.UUID = [16]byte(data)
+		}
+	}
+	switch {
+	case !has["uuid"]:
+		return Spelled{}, "the document has no field uuid", false
+	case !valid && s.UUID != uuid.Nil:
+		return Spelled{}, "valid is false, but uuid is not the nil UUID", false
+	}
+	return Spelled{UUID: s.UUID, Certain: true, Null: !valid}, "", true
+}
+
+// Walk calls visit for the values of a document, as [walk.Document], and for documents in it if f
+// is Struct. It does not enter those that are selected and of the form.
+func (f Form) Walk(doc []byte, selected func(*walk.Path) bool, visit func(*walk.Path, walk.Leaf) error) error {
+	if f != Struct {
+		return walk.Document(doc, visit)
+	}
+	return walk.Documents(doc, func(p *walk.Path, l walk.Leaf) (bool, error) {
+		if selected != nil && !selected(p) {
+			return false, nil
+		}
+		_, _, ok := ParseStruct(l.Value)
+		return ok, visit(p, l)
+	}, visit)
+}
+
 // Applies reports whether the value may be of the form f: whether it has its BSON type.
-func (f Form) Applies(l walk.Leaf) bool { return f == Text && l.Type == bson.TypeString }
+func (f Form) Applies(l walk.Leaf) bool {
+	return f == Text && l.Type == bson.TypeString || f == Struct && l.Type == bson.TypeEmbeddedDocument
+}
 
 // Parse reads a value of the form f. The reason says why the value is not a UUID, if ok is false.
 func (f Form) Parse(l walk.Leaf) (s Spelled, reason string, ok bool) {
+	if f == Struct {
+		if l.Type != bson.TypeEmbeddedDocument {
+			return s, "not a document", false
+		}
+		return ParseStruct(l.Value)
+	}
 	text, ok := l.Text()
 	if ok {
 		s, ok = ParseText(text)

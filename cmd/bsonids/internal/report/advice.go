@@ -23,6 +23,7 @@ var groups = []group{
 	{"csharpLegacy", "likely csharpLegacy", "convert from csharpLegacy"},
 	{"pythonLegacy", "likely pythonLegacy", "convert from pythonLegacy"},
 	{"generic", "UUIDs of subtype 0", "convert from generic, if the order is network order"},
+	{"goStruct", "documents of Go structs", "convert from goStruct, or read them with AlsoDecodeGeneric"},
 	{"malformed", "without a UUID of 16 bytes", "find the program that wrote these values; bsonids does not convert them"},
 	{"binary", "subtype 0, not necessarily UUIDs", ""},
 	{"text", "text", ""},
@@ -53,6 +54,8 @@ func groupOf(f scan.Field) string {
 		return "text"
 	case binary:
 		return "binary"
+	case n.Structs > 0:
+		return "goStruct"
 	}
 	return "malformed"
 }
@@ -67,11 +70,13 @@ func adviseOn(c scan.Collection, f scan.Field) advice {
 	switch key {
 	case "standard":
 		if f.Counts.Text > 0 {
-			return advice{"Convert the values that are text:", fromText(c, f)}
+			return advice{"Convert the values that are text:", fromForm(c, f, "text")}
 		}
 		return advice{Text: "Nothing to do."}
 	case "text":
-		return advice{Text: "Nothing to do. Text can be converted to binary values: " + fromText(c, f)}
+		return advice{Text: "Nothing to do. Text can be converted to binary values: " + fromForm(c, f, "text")}
+	case "goStruct":
+		return advice{"Convert the documents to UUIDs:", fromForm(c, f, "goStruct")}
 	case "binary":
 		return advice{Text: "Nothing to do, unless you know that these values are UUIDs."}
 	case "malformed":
@@ -100,9 +105,9 @@ func adviseOn(c scan.Collection, f scan.Field) advice {
 	return advice{"Convert the field:", command(c, "convert", "--from", from, "--field", csv(f.Path))}
 }
 
-// fromText returns the command that converts the text of a field to binary values.
-func fromText(c scan.Collection, f scan.Field) string {
-	args := []string{"--from", "text", "--field", csv(f.Path)}
+// fromForm returns the command that converts a field of a form that is not binary.
+func fromForm(c scan.Collection, f scan.Field, form string) string {
+	args := []string{"--from", form, "--field", csv(f.Path)}
 	if f.Path == "_id" || strings.HasPrefix(f.Path, "_id.") {
 		_, collection, _ := strings.Cut(c.Namespace, ".")
 		args = append(args, "--into", collection+"_standard")

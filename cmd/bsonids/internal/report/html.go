@@ -60,6 +60,7 @@ func kinds(c scan.Counts) []bar {
 		{Class: "k0", Label: "subtype 0", Count: c.Generic},
 		{Class: "kt", Label: "text", Count: c.Text},
 		{Class: "km", Label: "malformed", Count: c.Malformed},
+		{Class: "kg", Label: "Go structs", Count: c.Structs},
 		{Class: "ko", Label: "other", Count: c.Other},
 	}
 }

@@ -5,6 +5,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
@@ -25,24 +26,33 @@ func Scan(w io.Writer, r scan.Report) {
 			fmt.Fprintln(w, "  "+noUUIDs(c))
 			continue
 		}
-		t := newTable(w, "field", "subtype 4", "subtype 3", "subtype 0", "text", "malformed", "other", "order of subtypes 3 and 0", "confidence")
+		header := table.Row{"field", "subtype 4", "subtype 3", "subtype 0", "text", "malformed", "other"}
+		structs := slices.ContainsFunc(c.Fields, func(f scan.Field) bool { return f.Counts.Structs > 0 })
+		if structs {
+			header = append(header, "Go structs")
+		}
+		var columns []table.ColumnConfig
+		for i := range header[1:] {
+			columns = append(columns, table.ColumnConfig{Number: 2 + i, Align: text.AlignRight})
+		}
+		t := newTable(w, append(header, "order of subtypes 3 and 0", "confidence")...)
 		for _, f := range c.Fields {
 			n := f.Counts
 			row := table.Row{terminal.Cell(f.Path), count(n.Standard), count(n.Legacy), count(n.Generic), count(n.Text), count(n.Malformed), count(n.Other)}
+			if structs {
+				row = append(row, count(n.Structs))
+			}
 			if len(f.Evidence) == 0 {
 				t.AppendRow(append(row, "", ""))
 			}
 			for i, e := range f.Evidence {
 				if i > 0 {
-					row = table.Row{"", "", "", "", "", "", ""}
+					row = slices.Repeat(table.Row{""}, len(row))
 				}
 				t.AppendRow(append(row, Verdict(e), Confidence(e)))
 			}
 		}
-		t.SetColumnConfigs([]table.ColumnConfig{
-			{Number: 2, Align: text.AlignRight}, {Number: 3, Align: text.AlignRight}, {Number: 4, Align: text.AlignRight},
-			{Number: 5, Align: text.AlignRight}, {Number: 6, Align: text.AlignRight}, {Number: 7, Align: text.AlignRight},
-		})
+		t.SetColumnConfigs(columns)
 		t.Render()
 		for _, f := range c.Fields {
 			for _, e := range f.Evidence {

@@ -31,10 +31,15 @@ type Counts struct {
 	Text      int64 `json:"text"`      // string that is a UUID
 	Malformed int64 `json:"malformed"` // binary subtype 3 or 4 of another length
 	Other     int64 `json:"other"`     // any other value at the same path
+	// Structs counts documents that a Go program without a codec wrote for a struct with a UUID:
+	// {uuid: …} and {uuid: …, valid: …}. The values in them also count at their own paths.
+	Structs int64 `json:"goStructs,omitempty"`
 }
 
 // uuids returns the number of values that are or may be UUIDs.
-func (c Counts) uuids() int64 { return c.Standard + c.Legacy + c.Generic + c.Text + c.Malformed }
+func (c Counts) uuids() int64 {
+	return c.Standard + c.Legacy + c.Generic + c.Text + c.Malformed + c.Structs
+}
 
 // Collector collects the contents of the documents of one collection. Its memory is bounded,
 // whatever the number of documents. It is not safe for concurrent use.
@@ -87,7 +92,26 @@ func NewCollector(namespace string) *Collector {
 // Add counts a document. The error wraps walk.ErrCorrupt.
 func (c *Collector) Add(doc []byte) error {
 	c.documents++
-	return walk.Document(doc, c.value)
+	return walk.Documents(doc, func(p *walk.Path, l walk.Leaf) (bool, error) {
+		if !isStruct(l) {
+			return false, nil
+		}
+		return false, c.value(p, l)
+	}, c.value)
+}
+
+// isStruct reports whether a document is one that Structs counts.
+func isStruct(l walk.Leaf) bool {
+	// A document {uuid: X} has 32 bytes, and {uuid: X, valid: true} 40.
+	if n := len(l.Value); n != 32 && n != 40 {
+		return false
+	}
+	subtype, _, ok := bson.Raw(l.Value).Lookup("uuid").BinaryOK()
+	if !ok || subtype != bson.TypeBinaryGeneric {
+		return false
+	}
+	_, _, ok = forms.ParseStruct(l.Value)
+	return ok
 }
 
 // Documents returns how many documents were added.
@@ -123,10 +147,14 @@ func mayBeUUID(l walk.Leaf) bool {
 		_, ok = forms.ParseText(text)
 		return ok
 	}
-	return l.Type == bson.TypeBinary
+	return l.Type == bson.TypeBinary || l.Type == bson.TypeEmbeddedDocument
 }
 
 func (f *field) add(l walk.Leaf) {
+	if l.Type == bson.TypeEmbeddedDocument {
+		f.counts.Structs++
+		return
+	}
 	if text, ok := l.Text(); ok {
 		switch s, ok := forms.ParseText(text); {
 		case ok && s.Certain:

@@ -7,9 +7,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
-	"strings"
 	"sync"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -53,10 +51,16 @@ func (l Leaf) Raw() bson.RawValue { return bson.RawValue{Type: l.Type, Value: l.
 // until visit returns. An error of visit ends the walk and is returned. The scope of JavaScript
 // code is not visited, because an update cannot change it.
 func Document(doc []byte, visit func(*Path, Leaf) error) error {
+	return Documents(doc, nil, visit)
+}
+
+// Documents is like Document, and calls enter for every document in doc, but not for arrays, before
+// its values. If enter returns true, its values are not visited. A nil enter enters every document.
+func Documents(doc []byte, enter func(*Path, Leaf) (skip bool, err error), visit func(*Path, Leaf) error) error {
 	w := walkers.Get().(*walker)
-	w.doc, w.visit = doc, visit
+	w.doc, w.enter, w.visit = doc, enter, visit
 	end, err := w.document(0, len(doc), false)
-	w.doc, w.visit, w.path.segments, w.path.levels = nil, nil, w.path.segments[:0], w.path.levels[:0]
+	w.doc, w.enter, w.visit, w.path.segments, w.path.levels = nil, nil, nil, w.path.segments[:0], w.path.levels[:0]
 	walkers.Put(w)
 	if err == nil && end != len(doc) {
 		return fmt.Errorf("%w: %d bytes after the end", ErrCorrupt, len(doc)-end)
@@ -70,6 +74,7 @@ var walkers = sync.Pool{New: func() any { return new(walker) }}
 type walker struct {
 	doc   []byte
 	path  Path
+	enter func(*Path, Leaf) (bool, error)
 	visit func(*Path, Leaf) error
 }
 
@@ -101,7 +106,19 @@ func (w *walker) document(pos, limit int, array bool) (int, error) {
 		w.path.push(segment{key: key, index: i, array: array})
 		switch typ {
 		case bson.TypeEmbeddedDocument, bson.TypeArray:
-			pos, err = w.document(pos, last, typ == bson.TypeArray)
+			var skip bool
+			if w.enter != nil && typ == bson.TypeEmbeddedDocument {
+				var inner int
+				if inner, err = w.end(pos, last); err == nil {
+					skip, err = w.enter(&w.path, Leaf{Type: typ, Value: w.doc[pos:inner], Offset: pos})
+				}
+				if skip {
+					pos = inner
+				}
+			}
+			if err == nil && !skip {
+				pos, err = w.document(pos, last, typ == bson.TypeArray)
+			}
 		default:
 			var size int
 			if size, err = valueSize(typ, w.doc[pos:last]); err == nil {
@@ -358,52 +375,3 @@ func eachName(doc []byte, pos int, f func(name []byte)) {
 		pos += size
 	}
 }
-
-// Pattern matches fields by name. Array indexes are left out, and * matches any single field name.
-// It is safe for concurrent use.
-type Pattern struct{ segments []string }
-
-// ParsePattern parses a name as AppendField writes it, with or without brackets: items[].id or
-// items.id.
-func ParsePattern(s string) (Pattern, error) {
-	var p Pattern
-	p.segments = strings.Split(strings.ReplaceAll(s, "[]", ""), ".")
-	if slices.Contains(p.segments, "") {
-		return Pattern{}, fmt.Errorf("invalid field path %q: empty name", s)
-	}
-	return p, nil
-}
-
-// Match reports whether p matches the field that the value belongs to.
-func (p Pattern) Match(path *Path) bool {
-	i := 0
-	for _, s := range path.segments {
-		if s.array {
-			continue
-		}
-		if i == len(p.segments) || p.segments[i] != "*" && p.segments[i] != string(s.key) {
-			return false
-		}
-		i++
-	}
-	return i == len(p.segments)
-}
-
-// MatchField is like Match, for a name as Path.AppendField writes it.
-func (p Pattern) MatchField(field string) bool {
-	names := strings.Split(strings.ReplaceAll(field, "[]", ""), ".")
-	if len(names) != len(p.segments) {
-		return false
-	}
-	for i, name := range names {
-		if p.segments[i] != "*" && p.segments[i] != name {
-			return false
-		}
-	}
-	return true
-}
-
-// Top returns the name at the top level of the document, or * for any name.
-func (p Pattern) Top() string { return p.segments[0] }
-
-func (p Pattern) String() string { return strings.Join(p.segments, ".") }
