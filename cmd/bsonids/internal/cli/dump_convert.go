@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/dump"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/offline"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/report"
@@ -27,6 +28,11 @@ func (o *convertOptions) convertDump(ctx context.Context) (err error) {
 	temp := dirOf(o.dumpOut)
 	job := offline.Job{Conversion: d.conversion, Examples: o.examples.value}
 	if o.dumpOut != "" { // before the decision, so that a wrong name is found before a long pass
+		release, inUse := dump.Claim(o.dumpOut)
+		if inUse != nil {
+			return failure.Usagef("--out: %v", inUse)
+		}
+		defer release()
 		if job.Output, err = o.create(d.input); err != nil {
 			return err
 		}
@@ -94,7 +100,16 @@ func (o *convertOptions) openDumpSkipList(job *offline.Job) (close func() error,
 	case exists(job.SkipPath):
 		return nil, failure.Usagef("--skip-list: %s exists: move it away, or name another file", job.SkipPath)
 	}
-	f, err := os.CreateTemp(filepath.Dir(job.SkipPath), "."+filepath.Base(job.SkipPath)+".bsonids-*.tmp")
+	release, err := dump.Claim(job.SkipPath)
+	if err != nil {
+		return nil, failure.Usagef("--skip-list: %v", err)
+	}
+	defer func() {
+		if err != nil {
+			release()
+		}
+	}()
+	f, err := dump.CreateTemp(job.SkipPath)
 	if isPath(err) {
 		return nil, failure.Usagef("--skip-list: %v", err)
 	}
@@ -108,6 +123,7 @@ func (o *convertOptions) openDumpSkipList(job *offline.Job) (close func() error,
 		return nil, err
 	}
 	return func() error {
+		defer release()
 		err := job.SkipList.Close()
 		if e := os.Remove(f.Name()); err == nil && !errors.Is(e, os.ErrNotExist) {
 			err = e

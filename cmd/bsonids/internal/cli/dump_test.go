@@ -327,6 +327,31 @@ func TestDumpKill(t *testing.T) {
 	t.Logf("killed %d times: %d had no output, %d the whole one", kills, none, whole)
 }
 
+// The next run of the same command removes what a killed one left.
+func TestDumpAfterKill(t *testing.T) {
+	dir := t.TempDir()
+	out := filepath.Join(dir, "out")
+	args := []string{"convert", "--dump", written(t, 3000)["dir"], "--from", "javaLegacy", "--out", out}
+	for range 50 {
+		cmd := process(t, args...)
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		killInside(cmd, dir, 0)
+		_ = cmd.Wait()
+		if len(left(t, dir)) > 0 {
+			break
+		}
+	}
+	if err := os.RemoveAll(out); err != nil {
+		t.Fatal(err)
+	}
+	command(t, args...).want(t, failure.ExitOK)
+	if got := left(t, dir); len(got) != 1 || got[0] != "out" {
+		t.Errorf("left: %q", got)
+	}
+}
+
 // killInside kills a process some time after it has begun to write in dir.
 func killInside(cmd *exec.Cmd, dir string, after time.Duration) {
 	for range 1000 {

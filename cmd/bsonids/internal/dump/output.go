@@ -50,15 +50,14 @@ func Create(path string, in *Input) (*Output, error) {
 		return nil, err
 	}
 	o := &Output{in: in, path: path, crc: make(map[*Collection]uint64)}
-	pattern := "." + filepath.Base(path) + ".bsonids-*.tmp"
 	if in.Form == Directory {
 		var err error
-		if o.temp, err = os.MkdirTemp(filepath.Dir(path), pattern); err != nil {
+		if o.temp, err = os.MkdirTemp(filepath.Dir(path), temporary(path)); err != nil {
 			return nil, err
 		}
 		return o, nil
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), pattern)
+	f, err := CreateTemp(path)
 	if err != nil {
 		return nil, err
 	}
@@ -209,7 +208,7 @@ func (o *Output) open(item *Item) error {
 			}
 		}
 	case item.Path != o.in.Path: // the metadata of a BSON file
-		f, err := os.CreateTemp(filepath.Dir(o.path), "."+filepath.Base(o.path)+".bsonids-*.tmp")
+		f, err := CreateTemp(o.path)
 		if err != nil {
 			return err
 		}
@@ -362,7 +361,7 @@ func WriteFile(path string, b []byte) (err error) {
 	if _, err := os.Lstat(path); err == nil {
 		return fmt.Errorf("%s: %w", path, ErrExists)
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".bsonids-*.tmp")
+	f, err := CreateTemp(path)
 	if err != nil {
 		return err
 	}
