@@ -2,9 +2,13 @@ package servertest
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
@@ -246,4 +250,90 @@ func TestCutoverTwice(t *testing.T) {
 	command(t, c.s, c.line("release", "--write")...).want(t, failure.ExitUsage)
 	close(others)
 	(<-ended).want(t, failure.ExitOK)
+}
+
+// A cutover goes on if answers of the server are lost, whatever the server has done.
+func TestCutoverLostAnswers(t *testing.T) {
+	c := startCut(t, 30, "a", "-b c")
+	c.args = append(c.args, "--")
+	for _, name := range c.names {
+		if _, err := c.db.Collection(name).DeleteMany(t.Context(), bson.D{{Key: "_id", Value: bson.D{{Key: "$in", Value: bson.A{in(cutID(1), uuidrep.JavaLegacy), in(cutID(2), uuidrep.JavaLegacy)}}}}}); err != nil {
+			t.Fatal(err)
+		}
+		insert(t, c.db.Collection(name), []any{cutDoc(50, 1)})
+	}
+	before := map[string]map[string]bson.Raw{}
+	for _, name := range c.names {
+		before[name] = all(t, c.db.Collection(name))
+	}
+	var mu sync.Mutex
+	seen := make(map[string]int)
+	lost := 0
+	p := startProxy(t, host(t, c.s), func(r request, pass func() []byte) []byte {
+		answer := pass()
+		mu.Lock()
+		defer mu.Unlock()
+		seen[r.name()]++
+		switch r.name() {
+		case "renameCollection", "collMod", "delete", "insert", "update", "aggregate":
+			if seen[r.name()]%3 == 1 {
+				lost++
+				return nil
+			}
+		}
+		return answer
+	})
+	t.Setenv("MONGODB_URI", p.URI())
+	r := command(t, nil, slices.Concat([]string{"cutover", "--write", "-o", "json"}, c.args, c.names)...)
+	if r.code != failure.ExitOK || lost < 6 {
+		t.Fatalf("%d answers lost: %v, exit code %d\n%s%s", lost, seen, r.code, r.stdout, r.stderr)
+	}
+	t.Logf("%d answers lost: %v", lost, seen)
+	for _, name := range c.names {
+		equal(t, all(t, c.db.Collection(name)), converted(t, before[name]))
+	}
+	if !strings.Contains(r.stdout, "-- a '-b c'") {
+		t.Errorf("%s", r.stdout)
+	}
+}
+
+// A copy that followed its source until it had caught up is finished. While it follows, there is no
+// cutover.
+func TestCutoverAfterFollow(t *testing.T) {
+	c := startCut(t, 20)
+	c.s.(*mongotest.Server).Require(t, mongotest.ChangeStreams)
+	c.names = []string{"a"}
+	insert(t, c.db.Collection("a"), []any{cutDoc(1, 1), cutDoc(2, 2), cutDoc(3, 3), cutDoc(4, 4), cutDoc(5, 5), cutDoc(6, 6), cutDoc(7, 7), cutDoc(8, 8)})
+	follow := []string{"convert", "--db", c.db.Name(), "--collection", "a", "--from", "javaLegacy", "--into", "a_new", "--write", "--state", filepath.Join(t.TempDir(), "state"), "--follow"}
+	cmd, out := start(t, c.s, follow...)
+	defer func() { _ = cmd.Process.Kill() }()
+	for began := time.Now(); ; {
+		if st := statusOf(t, c.s, "--db", c.db.Name()); len(st.Conversions) == 1 {
+			if n, _ := c.db.Collection("a_new").CountDocuments(t.Context(), bson.D{}); n == 8 {
+				break
+			}
+		}
+		if time.Since(began) > time.Minute {
+			t.Fatalf("%s", out)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	r := command(t, c.s, c.line("cutover", "--write")...).want(t, failure.ExitUsage)
+	if !strings.Contains(r.stderr, "has not ended") && !strings.Contains(r.stderr, "is not finished") {
+		t.Error(r.stderr)
+	}
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait()
+	// The interrupt may have come before it had caught up.
+	command(t, c.s, append(follow, "--until-caught-up")...).want(t, failure.ExitOK)
+	insert(t, c.db.Collection("a"), []any{cutDoc(9, 9)})
+	want := converted(t, all(t, c.db.Collection("a")))
+	if r := c.cutover(c.s, failure.ExitOK, "--write"); r.State != "switched" {
+		t.Errorf("%+v", r)
+	}
+	equal(t, all(t, c.db.Collection("a")), want)
+	// A follower that is started again does not write to the fenced collections.
+	command(t, c.s, append(follow, "--until-caught-up")...).want(t, failure.ExitUsage)
 }

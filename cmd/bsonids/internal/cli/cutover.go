@@ -63,9 +63,12 @@ func (o *switchFlags) check(names []string) error {
 	return errors.Join(o.recordFlags.check(), o.load.check())
 }
 
-// commandLine returns a command for the collections.
+// command returns a command line for the collections.
 func (o *switchFlags) command(name string, collections []string, flags ...string) string {
 	words := append([]string{"bsonids", name, "--db", o.database}, flags...)
+	if slices.ContainsFunc(collections, func(c string) bool { return strings.HasPrefix(c, "-") }) {
+		collections = append([]string{"--"}, collections...)
+	}
 	return commandLine(slices.Concat(words, []string{"--write"}, o.serverArgs(), collections))
 }
 

@@ -104,7 +104,7 @@ func (o *cutoverOptions) copyOf(ctx context.Context, db *mongo.Database, name st
 		if r.Into != into {
 			return nil, failure.Usagef("%s.%s has several copies: %s and %s; give --copy", db.Name(), name, into, r.Into)
 		}
-		if r.Outcome != record.Done {
+		if r.Outcome != record.Done && (r.Progress.Stream == nil || !r.Progress.Stream.CaughtUp) {
 			return nil, failure.Usagef("the copy %s of %s is not finished: %s; continue it with the same command", into, name, whyNot(r))
 		}
 		parts[r.Part] = true
