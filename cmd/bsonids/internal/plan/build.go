@@ -119,7 +119,7 @@ func (b *builder) field(f *Field, c survey.Collection) {
 	switch {
 	case f.Stored == Text:
 		f.Decision = Leave
-		comment("UUIDs in text, which are not converted")
+		comment("UUIDs in text, which a plan does not convert")
 		return
 	case f.Stored == Subtype4 && b.to.Name == "standard":
 		f.Decision = Leave
