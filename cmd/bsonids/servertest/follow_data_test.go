@@ -119,12 +119,12 @@ func (a *application) write() {
 	}
 }
 
-// writes makes changes until stop is called, and at most 100: the server may be slow.
-func (a *application) writes() (stop func()) {
+// writes makes changes until stop is called, and not more than most: the server may be slow.
+func (a *application) writes(most int) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() {
-		for range 100 {
+		for range most {
 			if ctx.Err() != nil {
 				return
 			}

@@ -22,7 +22,7 @@ func TestFollowKill(t *testing.T) {
 	db := connect(t, s)
 	app := newApplication(t, db, "c", 100)
 	dir := t.TempDir()
-	stop := app.writes()
+	stop := app.writes(100 * *followKills)
 	longest := 200 * time.Millisecond
 	for range *followKills {
 		cmd, out := start(t, s, follow(s.Database(), dir, "--batch", "10", "--retry-for", "0s")...)

@@ -24,7 +24,7 @@ func TestFollow(t *testing.T) {
 	app := newApplication(t, db, "c", 60)
 	dir := t.TempDir()
 
-	stop := app.writes()
+	stop := app.writes(100)
 	b := inBackground(t, s, follow(s.Database(), dir, "--batch", "10")...)
 	b.until(following)
 	stop()
@@ -35,7 +35,7 @@ func TestFollow(t *testing.T) {
 	for range 30 {
 		app.write()
 	}
-	stop = app.writes()
+	stop = app.writes(100)
 	b = inBackground(t, s, follow(s.Database(), dir)...)
 	b.until(following)
 	stop()

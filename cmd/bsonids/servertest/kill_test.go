@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -29,18 +30,24 @@ import (
 // start runs the command in its own process.
 func start(t *testing.T, s target, args ...string) (*exec.Cmd, *bytes.Buffer) {
 	t.Helper()
+	var out bytes.Buffer
+	return startLogged(t, s, &out, args...), &out
+}
+
+// startLogged is start with a writer for the output and the log.
+func startLogged(t *testing.T, s target, log io.Writer, args ...string) *exec.Cmd {
+	t.Helper()
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(exe, args...)
 	cmd.Env = append(os.Environ(), asCommand+"=1", "MONGODB_URI="+s.URI())
-	var out bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &out
+	cmd.Stdout, cmd.Stderr = log, log
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	return cmd, &out
+	return cmd
 }
 
 // untilDone runs the command repeatedly, and kills it at random moments, until it ends by itself.
