@@ -1,0 +1,135 @@
+package convert
+
+import (
+	"bytes"
+	"slices"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
+)
+
+// The reasons for which restore cannot restore a value.
+const (
+	openTwice = "several old values of the field have this value after the conversion"
+	openKind  = "the conversion would not have made the value, and nothing shows whether it is a UUID in the new byte order"
+)
+
+// restore returns the document from which the conversion would have made doc, a document of the new
+// collection. guide is the document that the old collection has in its place, or nil.
+//
+// If the conversion makes doc of the guide, restore returns the guide. Otherwise, a value of doc that
+// equals the converted one at the same path of the guide is as in the guide. So is a value that
+// another program moved within its field, if only one old value can be meant. Every other value is
+// new, and is converted back. If the two kinds have the same subtype, a value is new in the new byte
+// order only if the conversion would have made it; the others are in open, as they are in doc, unless
+// the conversion leaves their field as it is. The error wraps walk.ErrCorrupt.
+func (c Conversion) restore(doc, guide bson.Raw) (old bson.Raw, open []Left, err error) {
+	var was origins
+	if guide != nil {
+		fresh, _, err := c.Rewrite(guide, nil)
+		if err != nil {
+			return nil, nil, err
+		}
+		if bytes.Equal(fresh, doc) {
+			return slices.Clone(guide), nil, nil
+		}
+		if was, err = c.origins(guide); err != nil {
+			return nil, nil, err
+		}
+	}
+	back := Conversion{From: c.To, To: c.From, Fields: c.Fields}
+	var edits []walk.Edit
+	err = walk.Document(doc, func(path *walk.Path, l walk.Leaf) error {
+		v, ok := back.find(path, l)
+		if !ok || v.unfit != "" {
+			return nil
+		}
+		field := path.AppendField(nil)
+		octets, value := back.fresh(v)
+		edit := back.edit(l.Offset, octets, value)
+		origin, known, reason := was.of(path, doc, field, valueOf(l.Type, l.Value))
+		switch {
+		case known:
+			raw := origin.Raw()
+			edit = walk.Edit{Offset: l.Offset, Type: raw.Type, Value: raw.Value}
+		case reason != "":
+		case c.SameSubtype() && octets == v.octets:
+			return nil
+		case c.SameSubtype() && c.Judge.Leaves(field):
+			return nil
+		case c.SameSubtype() && c.Judge.Value(field, octets) != "":
+			reason = openKind
+		}
+		if reason != "" {
+			open = append(open, Left{Path: path.Dotted(), Old: v.octets, Value: v.value, Reason: reason})
+			return nil
+		}
+		edits = append(edits, edit)
+		return nil
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	old, err = walk.Splice(doc, edits)
+	return old, open, err
+}
+
+// origins has the values of an old document by what the conversion makes of them.
+type origins struct {
+	at    map[string][2]Value            // new and old value, by the path
+	field map[string]map[Value]([]Value) // distinct old values, by the field and the new value
+}
+
+// origins returns the values of the old document that the conversion may have made or left.
+func (c Conversion) origins(guide bson.Raw) (origins, error) {
+	o := origins{at: make(map[string][2]Value), field: make(map[string]map[Value][]Value)}
+	err := walk.Document(guide, func(path *walk.Path, l walk.Leaf) error {
+		if !c.Selects(path) {
+			return nil
+		}
+		old := valueOf(l.Type, l.Value)
+		fresh := old
+		field := path.AppendField(nil)
+		if v, ok := c.find(path, l); ok && c.judge(field, v) == "" {
+			octets, value := c.fresh(v)
+			e := c.edit(0, octets, value)
+			fresh = valueOf(e.Type, e.Value)
+		} else if _, _, ok := c.isNew(path, l); !ok {
+			return nil
+		}
+		if path.Addressable() == nil && !path.Repeated(guide) {
+			o.at[path.Dotted()] = [2]Value{fresh, old}
+		}
+		of := o.field[string(field)]
+		if of == nil {
+			of = make(map[Value][]Value)
+			o.field[string(field)] = of
+		}
+		if !slices.Contains(of[fresh], old) {
+			of[fresh] = append(of[fresh], old)
+		}
+		return nil
+	})
+	return o, err
+}
+
+// of returns the old value of which the conversion made a value of a new document. known is false if
+// there is none. The reason says why it is not known which one of several it is.
+func (o origins) of(path *walk.Path, doc bson.Raw, field []byte, fresh Value) (old Value, known bool, reason string) {
+	if o.at == nil {
+		return "", false, ""
+	}
+	if path.Addressable() == nil && !path.Repeated(doc) {
+		if pair, ok := o.at[path.Dotted()]; ok && pair[0] == fresh {
+			return pair[1], true, ""
+		}
+	}
+	switch all := o.field[string(field)][fresh]; len(all) {
+	case 0:
+		return "", false, ""
+	case 1:
+		return all[0], true, ""
+	}
+	return "", false, openTwice
+}

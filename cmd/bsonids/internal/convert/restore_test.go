@@ -1,0 +1,160 @@
+package convert
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/google/uuid"
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
+	"github.com/bsonids/bsonids/uuidrep"
+)
+
+// changed returns v with random changes: fields and elements are removed and others inserted. The
+// same numbers make the same changes to an old document and to its copy.
+func changed(v any, r *rand.Rand) any {
+	switch v := v.(type) {
+	case bson.D:
+		out := bson.D{}
+		for _, e := range v {
+			if e.Key != "_id" && r.IntN(8) == 0 {
+				continue
+			}
+			out = append(out, bson.E{Key: e.Key, Value: changed(e.Value, r)})
+			if r.IntN(8) == 0 {
+				out = append(out, bson.E{Key: "new", Value: r.Int32()})
+			}
+		}
+		return out
+	case bson.A:
+		out := bson.A{}
+		for _, e := range v {
+			if r.IntN(4) == 0 {
+				continue
+			}
+			out = append(out, changed(e, r))
+		}
+		return out
+	}
+	return v
+}
+
+// A document whose copy is unchanged is restored byte for byte. One whose copy was changed is
+// restored as the old document with the same changes, if its values are distinct: an old value is
+// never restored in another way, wherever it was moved within its field.
+func TestRestore(t *testing.T) {
+	r := rand.New(rand.NewPCG(11, 11))
+	exact, moved := 0, 0
+	for i := range 20_000 {
+		to := []string{"standard", "csharpLegacy"}[i%2]
+		c := conversion(t, "javaLegacy", to)
+		fields := append(bson.D{{Key: "_id", Value: anyFields(r, 1)}}, anyFields(r, 3)...)
+		before := marshal(t, fields)
+		copied := converted(fields, to, true)
+		got, open, err := c.restore(marshal(t, copied), before)
+		if err != nil || len(open) > 0 || !bytes.Equal(got, before) {
+			t.Fatalf("%v is restored as %v, %v, %v", before, got, open, err)
+		}
+		seed := r.Uint64()
+		doc := marshal(t, changed(copied, rand.New(rand.NewPCG(seed, 1))))
+		want := marshal(t, changed(fields, rand.New(rand.NewPCG(seed, 1))))
+		got, open, err = c.restore(doc, before)
+		if err != nil || len(open) > 0 {
+			t.Fatalf("%v: %v, %v", doc, open, err)
+		}
+		if !bytes.Equal(got, want) {
+			t.Fatalf("%v, which became %v, is restored as %v, want %v", before, doc, got, want)
+		}
+		if exact++; !bytes.Equal(doc, marshal(t, copied)) {
+			moved++
+		}
+	}
+	t.Logf("%d documents, %d of them changed", exact, moved)
+}
+
+// The values of a collection with both kinds are restored as they were. Values that are new since
+// are converted back.
+func TestRestoreNew(t *testing.T) {
+	a, b, n := uuid.New(), uuid.New(), uuid.New()
+	in := func(u uuid.UUID, r uuidrep.Representation) bson.Binary {
+		v, err := uuidrep.NewBinaryWithRepresentation(u, r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+	const java, standard, csharp = uuidrep.JavaLegacy, uuidrep.Standard, uuidrep.CSharpLegacy
+	d := func(fields ...any) bson.Raw {
+		out := bson.D{{Key: "_id", Value: 1}}
+		for i, f := range fields {
+			out = append(out, bson.E{Key: string(rune('a' + i)), Value: f})
+		}
+		return marshal(t, out)
+	}
+	for name, tt := range map[string]struct {
+		to               string
+		guide, doc, want bson.Raw // no want: open
+	}{
+		"mixed":                   {"standard", d(in(a, java), in(b, standard)), d(in(a, standard), in(b, standard), true), d(in(a, java), in(b, standard), true)},
+		"new value":               {"standard", d(in(a, java), in(b, standard)), d(in(n, standard), in(n, standard)), d(in(n, java), in(n, java))},
+		"new document":            {"standard", nil, d(in(n, standard)), d(in(n, java))},
+		"new in the old form":     {"standard", nil, d(in(n, java)), d(in(n, java))},
+		"moved":                   {"standard", d(bson.A{in(b, standard), in(a, java)}), d(bson.A{in(a, standard)}), d(bson.A{in(a, java)})},
+		"moved, one of two":       {"standard", d(bson.A{in(a, standard), in(a, java)}), d(bson.A{nil, nil, in(a, standard)}), nil},
+		"same place, one of two":  {"standard", d(bson.A{in(a, standard), in(a, java)}), d(bson.A{in(a, standard), in(a, standard)}, 1), d(bson.A{in(a, standard), in(a, java)}, 1)},
+		"same subtype":            {"csharpLegacy", d(in(a, java), 1), d(in(a, csharp), 2), d(in(a, java), 2)},
+		"same subtype, new value": {"csharpLegacy", d(in(a, java)), d(in(n, csharp)), d(in(n, java))},
+	} {
+		c := conversion(t, "javaLegacy", tt.to)
+		got, open, err := c.restore(tt.doc, tt.guide)
+		if err != nil || (tt.want == nil) != (len(open) > 0) || tt.want != nil && !bytes.Equal(got, tt.want) {
+			t.Errorf("%s: %v, %v, %v; want %v", name, got, open, err, tt.want)
+		}
+	}
+}
+
+// If both kinds have the same subtype, the decision shows which new values are UUIDs: those that it
+// converts. The values of a field that it leaves stay.
+func TestRestoreDecided(t *testing.T) {
+	d := decide.Decision{Subtype: 3, From: "javaLegacy", Fields: []decide.Field{
+		{Path: "id", Basis: decide.Evidence, Versions: []int{4}},
+		{Path: "sum", Basis: decide.None, Reason: "none fits"}}}
+	c := conversion(t, "javaLegacy", "csharpLegacy")
+	c.Judge = d.Judge(uuidrep.JavaLegacy)
+	u := uuid.MustParse("00112233-4455-4677-8899-aabbccddeeff")
+	old, err := uuidrep.NewBinaryWithRepresentation(u, uuidrep.JavaLegacy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fresh, err := uuidrep.NewBinaryWithRepresentation(u, uuidrep.CSharpLegacy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	opaque := bson.Binary{Subtype: 3, Data: []byte("0123456789abcdef")}
+	doc := func(id, sum, other bson.Binary) bson.Raw {
+		return marshal(t, bson.D{{Key: "id", Value: id}, {Key: "sum", Value: sum}, {Key: "other", Value: bson.A{other}}})
+	}
+	var nil16 bson.Binary = bson.Binary{Subtype: 3, Data: make([]byte, 16)}
+	for name, tt := range map[string]struct {
+		doc  bson.Raw
+		open []string
+	}{
+		"fits":                {doc(fresh, opaque, nil16), nil},
+		"does not fit":        {doc(opaque, opaque, nil16), []string{"id"}},
+		"a field without one": {doc(fresh, opaque, fresh), []string{"other.0"}},
+	} {
+		got, open, err := c.restore(tt.doc, nil)
+		var paths []string
+		for _, l := range open {
+			paths = append(paths, l.Path)
+		}
+		if err != nil || len(paths) != len(tt.open) || len(paths) > 0 && paths[0] != tt.open[0] {
+			t.Errorf("%s: open %v, want %v; %v", name, open, tt.open, err)
+		}
+		if tt.open == nil && !bytes.Equal(got, doc(old, opaque, nil16)) {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
