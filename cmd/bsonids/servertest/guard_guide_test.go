@@ -95,7 +95,7 @@ func TestCutoverGuide(t *testing.T) {
 		command(t, c.s, slices.Delete(args, at, at+2)...).want(t, failure.ExitOK)
 		n++
 	}
-	if got := c.collections(); !ok || n != 5 || got != "customers customers_before_cutover orders orders_before_cutover" {
+	if got := c.collections(); !ok || n != 6 || got != "customers customers_new orders orders_new" {
 		t.Errorf("%d commands, collections %s", n, got)
 	}
 }

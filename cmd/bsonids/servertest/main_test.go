@@ -61,6 +61,8 @@ func command(t testing.TB, s target, args ...string) result {
 		switch {
 		case name != "scan" && slices.Contains(args, "--dump"):
 			name += "-dump"
+		case name == "undo" && slices.Contains(args, "--db"):
+			name = "cutover"
 		case slices.Contains(args, "--state-dir") && (name == "verify" || name == "undo"):
 			name += "-plan"
 		}

@@ -223,6 +223,8 @@ func (o *cutoverOptions) cutOver(ctx context.Context, db *mongo.Database, names 
 		return failure.Usagef("the server does not know the command collMod, with which a cutover fences collections; FerretDB 1 does not")
 	case c != nil && !sameNames(c.Names(), names):
 		return failure.Usagef("a cutover of %s is in the state %q; name exactly its collections to continue it", strings.Join(c.Names(), ", "), c.State)
+	case c != nil && c.State == record.Undoing:
+		return failure.Usagef("the cutover of %s is being undone; continue with bsonids undo, or give the undo up with bsonids release", strings.Join(c.Names(), ", "))
 	case c == nil && o.rollBack:
 		return failure.Usagef("no cutover of %s is under way", strings.Join(names, ", "))
 	}

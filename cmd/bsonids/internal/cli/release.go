@@ -61,7 +61,7 @@ func (o *switchFlags) release(ctx context.Context, db *mongo.Database, names []s
 			err = failure.Usagef("no cutover of %s waits for its release", strings.Join(names, ", "))
 		case !sameNames(c.Names(), names):
 			err = failure.Usagef("the cutover has other collections: %s; they are released together", strings.Join(c.Names(), ", "))
-		case c.State != record.Switched && c.State != record.Releasing:
+		case c.State != record.Switched && c.State != record.Releasing && c.State != record.Undoing:
 			err = failure.Usagef("the cutover of %s is in the state %q; finish it with bsonids cutover", strings.Join(names, ", "), c.State)
 		}
 		return c, err

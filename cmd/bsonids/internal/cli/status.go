@@ -163,6 +163,8 @@ func (o *statusOptions) cutoverStatus(c *record.Cutover) report.CutoverStatus {
 	switch {
 	case waits:
 		next = f.command("release", c.Names())
+	case c.State == record.Undoing:
+		next = f.command("undo", c.Names())
 	case c.State == record.RollingBack:
 		next = f.command("cutover", c.Names(), "--roll-back")
 	}

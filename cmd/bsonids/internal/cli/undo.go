@@ -24,13 +24,14 @@ type undoOptions struct {
 	batch  *count
 
 	stateDir string
+	database string
 }
 
 func newUndoCommand(c *console) *cobra.Command {
 	o := &undoOptions{console: c}
 	cmd := &cobra.Command{
-		Use:   "undo FILE",
-		Short: "Restore the values in an undo log of convert",
+		Use:   "undo FILE | undo --db DATABASE COLLECTION...",
+		Short: "Restore the values in an undo log of convert, or undo a cutover that was released",
 		Long: `undo restores every value that bsonids convert --undo-log FILE saved, if the
 document still has the converted value. It does not change values that other
 programs changed since, and lists them. Without --write it changes nothing and
@@ -39,11 +40,18 @@ prints what it would change.
 undo can be stopped at any moment and run again. It marks the log and the state
 file, and the conversion cannot continue with them. Start it again with new files.
 
-undo waits for the last writes of a conversion that was killed.`,
+undo waits for the last writes of a conversion that was killed.
+
+With --db, undo puts the old collections of a cutover back that was released, if
+they were not dropped. It fences the new collections, compares them with the old
+ones, and brings to the old ones what was changed since: values that did not
+change are restored as they were, and new ones are converted back. Documents whose
+old values cannot be known are listed, and nothing is changed.`,
 		Example: `  bsonids undo orders.undo
   bsonids undo orders.undo --write
-  bsonids undo plan.yaml --state-dir shop.state --write`,
-		Args: cobra.ExactArgs(1),
+  bsonids undo plan.yaml --state-dir shop.state --write
+  bsonids undo --db shop orders customers --write`,
+		Args: cobra.MinimumNArgs(1),
 		RunE: runE(o.run),
 	}
 	serverFlags(cmd, c)
@@ -51,6 +59,9 @@ undo waits for the last writes of a conversion that was killed.`,
 	o.batch = batchFlag(cmd)
 	cmd.Flags().BoolVar(&o.write, "write", false, "change the documents")
 	cmd.Flags().StringVar(&o.stateDir, "state-dir", "", "state directory of a plan; FILE is then the plan, and all its conversions are undone")
+	cmd.Flags().StringVar(&o.database, "db", "", "database of a cutover that was released; its collections are then named instead of FILE")
+	c.completeNames(cmd, func() []string { return []string{o.database} })
+	cmd.MarkFlagsMutuallyExclusive("db", "state-dir")
 	o.load.add(cmd, false)
 	o.recordFlags.add(cmd)
 	return cmd
@@ -59,6 +70,12 @@ undo waits for the last writes of a conversion that was killed.`,
 func (o *undoOptions) run(ctx context.Context, args []string) error {
 	if err := errors.Join(o.recordFlags.check(), o.load.check()); err != nil {
 		return err
+	}
+	if o.database != "" {
+		return o.released(ctx, args)
+	}
+	if len(args) != 1 {
+		return failure.Usagef("name one undo log or plan, or give --db")
 	}
 	if o.stateDir != "" {
 		return o.plan(ctx, args[0])

@@ -3,8 +3,6 @@ package convert
 import (
 	"bytes"
 	"context"
-	"errors"
-	"slices"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
@@ -177,9 +175,12 @@ func (p *Pair) wanted(ctx context.Context, docs []bson.Raw, a *Aligned) (want []
 				guide = d
 			}
 		}
-		old, err := p.Conversion.back(doc, guide)
+		old, open, err := p.Conversion.restore(doc, guide)
 		if err != nil {
-			a.stuck(doc.Lookup("_id"), err.Error())
+			return nil, &DocumentError{doc.Lookup("_id"), err.Error()}
+		}
+		if len(open) > 0 {
+			a.stuck(doc.Lookup("_id"), open[0].Path+": "+open[0].Reason)
 			continue
 		}
 		want = append(want, old)
@@ -364,35 +365,4 @@ func (p *Pair) Merge(ctx context.Context, from, to *mongo.Collection) (read int6
 			}
 		}
 	}
-}
-
-// back returns the document that the conversion turns into doc, except for values of doc that are not
-// converted. guide is the document that the old collection has in its place, or nil. A value that doc
-// and the converted guide have in the same place is as in the guide. The error describes why there is
-// no such document.
-func (c Conversion) back(doc, guide bson.Raw) (bson.Raw, error) {
-	was, out := valuesOf(guide, manyLookups), slices.Clone(doc)
-	reverse := Conversion{From: c.To, To: c.From, Fields: c.Fields}
-	err := reverse.Wants(doc, func(path string, offset int, octets [16]byte) {
-		subtype, old, ok := was.at(path)
-		if !ok || subtype != c.From.Subtype || c.octets(old) != octets {
-			if ok && subtype == c.To.Subtype && old == octets {
-				return // it was not converted
-			}
-			old = reverse.octets(octets)
-		}
-		out[offset] = c.From.Subtype
-		copy(out[offset+1:], old[:])
-	})
-	if err != nil {
-		return nil, err
-	}
-	again, _, err := c.Rewrite(out, nil)
-	if err != nil || bytes.Equal(again, doc) {
-		return out, err
-	}
-	if fresh, _, err := c.Rewrite(doc, nil); err != nil || c.SameSubtype() || !bytes.Equal(again, fresh) {
-		return nil, errors.Join(errors.New("the document shows no values from which the conversion would make it"), err)
-	}
-	return out, nil
 }

@@ -353,10 +353,10 @@ func (c *Cutover) Positions(ctx context.Context) (exchanged []string, err error)
 	return exchanged, nil
 }
 
-// Release restores the settings of the new collections. It returns the names of those that it left as
+// Release restores the settings of the new collections, and gives up an undo. It returns the names of those that it left as
 // they are, because another program changed their settings.
 func (c *Cutover) Release(ctx context.Context) (left []string, err error) {
-	if c.State != record.Switched && c.State != record.Releasing {
+	if c.State != record.Switched && c.State != record.Releasing && c.State != record.Undoing {
 		return nil, fail("the cutover of %v is in the state %q, and has nothing to release", c.Names(), c.State)
 	}
 	if err := c.to(ctx, record.Releasing); err != nil {

@@ -46,3 +46,13 @@ func (p *Pass) Compare(other *Known) {
 		p.known(u)
 	}
 }
+
+// Leaves reports whether a decision was made to convert no value of the field.
+func (j *Judge) Leaves(field []byte) bool {
+	if j == nil || j.all {
+		return false
+	}
+	var name [128]byte
+	r, ok := j.fields[string(appendPlain(name[:0], field))]
+	return ok && r.field.Basis == None
+}

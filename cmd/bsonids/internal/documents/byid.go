@@ -18,6 +18,9 @@ func Key(id bson.RawValue) string { return string(byte(id.Type)) + string(id.Val
 // may be nil.
 func ByID(ctx context.Context, coll *mongo.Collection, ids []bson.RawValue, projection bson.D) (map[string]bson.Raw, error) {
 	ctx = patience.Undated(ctx)
+	if len(ids) == 0 {
+		return map[string]bson.Raw{}, nil
+	}
 	opts := options.Find()
 	if projection != nil {
 		opts.SetProjection(projection)

@@ -22,6 +22,7 @@ const (
 	Switched    = "switched"     // every new collection is in place, and the fence waits for its release
 	RollingBack = "rolling back" // the old collections are put back
 	Releasing   = "releasing"    // the settings of the new collections are restored
+	Undoing     = "undoing"      // a released cutover is fenced again, and what was changed since is brought to the old collections
 	RolledBack  = "rolled back"  // the end: nothing is fenced, and every old collection is in place
 	Released    = "released"     // the end: nothing is fenced, and every new collection is in place
 )
@@ -146,6 +147,28 @@ func CutoverOf(ctx context.Context, db *mongo.Database, names ...string) (*Cutov
 		}
 	}
 	return nil, err
+}
+
+// ReleasedOf returns the last cutover of exactly these collections if it was released, or nil.
+func ReleasedOf(ctx context.Context, db *mongo.Database, names ...string) (*Cutover, error) {
+	all, err := Cutovers(ctx, db, false)
+	if err != nil {
+		return nil, err
+	}
+	want := slices.Sorted(slices.Values(names))
+	for _, c := range slices.Backward(all) {
+		is := slices.Sorted(slices.Values(c.Names()))
+		if slices.Equal(is, want) {
+			if c.State != Released {
+				return nil, nil
+			}
+			return c, nil
+		}
+		if slices.ContainsFunc(is, func(name string) bool { return slices.Contains(want, name) }) {
+			return nil, nil // a later cutover of some of them
+		}
+	}
+	return nil, nil
 }
 
 // Save inserts or replaces the document of the cutover. It can be called again after an error. The

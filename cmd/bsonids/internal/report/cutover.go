@@ -18,6 +18,7 @@ type Cutover struct {
 	Written     bool
 	Failed      bool
 	RollBack    bool   // what would be done is a roll-back
+	Undo        bool   // it is undone after its release
 	Release     string // the command that releases the fence
 }
 
@@ -109,7 +110,11 @@ func WriteCutover(w io.Writer, c Cutover) {
 		t.AppendRow([]any{terminal.Cell(x.Name), terminal.Cell(x.New), terminal.Cell(x.Kept), n.Documents, n.Inserted, n.Replaced, n.Deleted, gap})
 	}
 	t.Render()
-	fmt.Fprintln(w, "\nInserted, replaced and deleted are documents of the new collections that did not agree with the old ones.")
+	if c.Undo {
+		fmt.Fprintln(w, "\nInserted, replaced and deleted are documents of the old collections, because the new ones were changed since the cutover.")
+	} else {
+		fmt.Fprintln(w, "\nInserted, replaced and deleted are documents of the new collections that did not agree with the old ones.")
+	}
 	for _, x := range c.Collections {
 		if x.Compared.Late > 0 {
 			fmt.Fprintf(w, "%s: %d documents were compared again between the two renames.\n", x.Name, x.Compared.Late)
@@ -131,6 +136,10 @@ func WriteCutover(w io.Writer, c Cutover) {
 	switch state := c.state(); {
 	case state == planned:
 		fmt.Fprintln(w, "Add --write to fence, compare and exchange the collections.")
+	case c.Undo && state == record.RolledBack:
+		fmt.Fprintln(w, "The cutover was undone: the old collections are in place, with their validators. The new ones are kept under the names that they had.")
+	case c.Undo && !c.Written:
+		fmt.Fprintln(w, "Add --write to fence the collections, to bring these documents to the old ones, and to put the old ones back.")
 	case c.RollBack:
 		fmt.Fprintf(w, "The cutover is in the state %q. Add --write to roll it back.\n", state)
 	case state == record.Switched:
