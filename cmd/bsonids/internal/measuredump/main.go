@@ -15,6 +15,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"time"
 
@@ -89,6 +90,7 @@ func measure(n int, file, name string, args []string, made string, rounds int) e
 				return err
 			}
 		}
+		debug.FreeOSMemory() // the peak of a child begins with the memory of this process
 		cmd := exec.Command(args[0], args[1:]...)
 		var out bytes.Buffer
 		cmd.Stdout, cmd.Stderr = &out, &out
