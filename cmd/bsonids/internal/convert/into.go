@@ -109,7 +109,7 @@ func Into(ctx context.Context, source, target *mongo.Collection, o Options) (Cop
 	var f *follower
 	if o.Follow != nil {
 		// The stream is opened before the first document is read.
-		f = c.follower(bson.Timestamp{})
+		f = c.follower()
 		if err := f.begin(ctx); err != nil {
 			return c.res, err
 		}

@@ -50,43 +50,8 @@ type Followed struct {
 	Restarts int64 `json:"comparisonsRepeated"`
 }
 
-// CatchUp applies to target, a copy of source that Into made with the same options, every change of
-// source up to and including the operation time to. It returns when an event of the change stream
-// shows that the stream has passed this time, and every change before it was applied and
-// acknowledged. CatchUp compares the two collections first if that was not done since the stream
-// began, or if the stream cannot be resumed. If ctx ends, CatchUp completes a batch that was begun;
-// a later call resumes.
-//
-// source and target are the collections under the names that they have now. They may have been
-// renamed since the copy was made, also while CatchUp runs. The options must have State, Follow,
-// Write and the judge of the saved decision; Follow.UntilCaughtUp has no effect. Options.Check is
-// called before each write. The error wraps [ErrSourceDropped] if the source no longer exists.
-//
-// Copied.Stream describes what was done. If its Pending is not 0, or Copied.Proof has findings, the
-// copy differs from the source in these documents.
-func CatchUp(ctx context.Context, source, target *mongo.Collection, o Options, to bson.Timestamp) (Copied, error) {
-	o.Follow = &Follow{Record: o.Follow.Record, Beat: o.Follow.Beat, Report: o.Follow.Report, Restarted: o.Follow.Restarted, UntilCaughtUp: true}
-	c := newCopier(source, target, o)
-	end, err := c.setUpFollowing(ctx)
-	if err != nil {
-		return c.res, err
-	}
-	defer end()
-	c.skippedBefore = o.State.Skipped
-	return c.res, c.keepUp(ctx, c.follower(to))
-}
-
-// OperationTime returns the operation time of the deployment: everything that was acknowledged before
+// operationTime returns the operation time of the deployment: everything that was acknowledged before
 // the call has an earlier time, or this one.
-func OperationTime(ctx context.Context, client *mongo.Client) (bson.Timestamp, error) {
-	s, err := client.StartSession()
-	if err != nil {
-		return bson.Timestamp{}, err
-	}
-	defer s.EndSession(context.WithoutCancel(ctx))
-	return operationTime(ctx, client, s)
-}
-
 func operationTime(ctx context.Context, client *mongo.Client, s *mongo.Session) (bson.Timestamp, error) {
 	err := client.Database("admin").RunCommand(mongo.NewSessionContext(ctx, s), bson.D{{Key: "ping", Value: 1}}, options.RunCmd().SetReadPreference(readpref.Primary())).Err()
 	if err != nil {
@@ -193,14 +158,14 @@ func (c *copier) bindCopy(ctx context.Context) error {
 
 // follower returns a follower of the source that catches up until to, or until the time when it
 // begins if that is zero.
-func (c *copier) follower(to bson.Timestamp) *follower {
+func (c *copier) follower() *follower {
 	state := c.State
 	if state.Stream == nil {
 		state.Stream = &StreamPosition{}
 	}
 	db := c.source.Database()
 	var extra []bson.RawValue // copies that had no source when they were compared
-	f := &follower{at: state.Stream, record: c.Follow.Record, goal: to, patience: c.Patience, clock: time.Now}
+	f := &follower{at: state.Stream, record: c.Follow.Record, patience: c.Patience, clock: time.Now}
 	again := func(ctx context.Context, g func() error) error { return c.Patience.Do(ctx, g) }
 	f.open = func(ctx context.Context) (stream, error) {
 		return openChanges(ctx, db, []string{f.at.Source, f.record}, f.at.Token, c.Batch)
