@@ -1,0 +1,112 @@
+package servertest
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"testing"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/integration/mongotest"
+	"github.com/bsonids/bsonids/uuidrep"
+)
+
+// exchanged are the collections of the shop that are copied and exchanged, with the representations in
+// which services wrote them.
+var exchanged = map[string]uuidrep.Representation{"customers": uuidrep.CSharpLegacy, "orders": uuidrep.JavaLegacy, "invoices": uuidrep.JavaLegacy}
+
+// The way of docs/converting-a-deployment.md: a shop of six collections is planned and converted, its
+// copies are put in place, proven and released, and the cutover is undone. The processes are killed
+// all the time. Services write between the steps, and what they wrote is converted with the rest.
+func TestShop(t *testing.T) {
+	s := mongotest.Start(t)
+	s.Require(t, mongotest.JSONSchema)
+	db := connect(t, s)
+	want := shop(t, db, 12)
+	fresh := map[string]map[string]bson.Raw{"customers": want["customers_standard"], "orders": want["orders"], "invoices": want["invoices"]}
+	old := make(map[string]map[string]bson.Raw)
+	for name := range exchanged {
+		old[name] = all(t, db.Collection(name))
+	}
+
+	file, dir := planned(t, s), filepath.Join(t.TempDir(), "state")
+	edit(t, file, left...)
+	copyAlso(t, file, "orders", "invoices")
+	kills := untilDone(t, s, "apply", file, "--state-dir", dir, "--write", "--batch-timeout", "1s")
+
+	// A service writes to the old collections.
+	id, customer := v4(0), v4(1)
+	write(t, db.Collection("customers"), nil, bson.D{{Key: "_id", Value: in(id, uuidrep.CSharpLegacy)}, {Key: "name", Value: "new"}}, old["customers"])
+	note(fresh["customers"], bson.D{{Key: "_id", Value: in(id, uuidrep.Standard)}, {Key: "name", Value: "new"}})
+	write(t, db.Collection("invoices"), int32(3), bson.D{{Key: "_id", Value: int32(3)}, {Key: "order", Value: in(customer, uuidrep.JavaLegacy)}}, old["invoices"])
+	note(fresh["invoices"], bson.D{{Key: "_id", Value: int32(3)}, {Key: "order", Value: in(customer, uuidrep.Standard)}})
+
+	names := []string{"customers", "orders", "invoices"}
+	flags := append([]string{"--db", s.Database(), "--batch-timeout", "5s", "--retry-for", "30s"}, names...)
+	kills += untilDone(t, s, append([]string{"cutover", "--write"}, flags...)...)
+	for name, from := range exchanged {
+		equal(t, all(t, db.Collection(name)), fresh[name])
+		command(t, s, "verify", "--db", s.Database(), "--collection", name+"_before_cutover", "--from", from.String(), "--into", name).want(t, failure.ExitOK)
+	}
+	command(t, s, append([]string{"release", "--write"}, flags...)...).want(t, failure.ExitOK)
+	t.Logf("killed %d times", kills)
+
+	// A service writes to the new ones.
+	late := v4(2)
+	write(t, db.Collection("customers"), nil, bson.D{{Key: "_id", Value: in(late, uuidrep.Standard)}, {Key: "name", Value: "late"}}, fresh["customers"])
+	note(old["customers"], bson.D{{Key: "_id", Value: in(late, uuidrep.CSharpLegacy)}, {Key: "name", Value: "late"}})
+	command(t, s, append([]string{"undo", "--write"}, flags...)...).want(t, failure.ExitOK)
+	for name := range exchanged {
+		equal(t, all(t, db.Collection(name)), old[name])
+		equal(t, all(t, db.Collection(name+"_standard")), fresh[name])
+	}
+	equal(t, all(t, db.Collection("sessions")), want["sessions"])
+	equal(t, all(t, db.Collection("files")), want["files"])
+	equal(t, all(t, db.Collection("countries")), want["countries"])
+}
+
+// copyAlso gives collections of the plan a new one each, as those whose _id is converted have.
+func copyAlso(t *testing.T, plan string, names ...string) {
+	t.Helper()
+	b, err := os.ReadFile(plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		entry := regexp.MustCompile(`  - name: "` + name + `"\n`)
+		if !entry.Match(b) {
+			t.Fatalf("no %s in %s", name, b)
+		}
+		b = entry.ReplaceAll(b, []byte("${0}    into: \""+name+"_standard\"\n"))
+	}
+	if err := os.WriteFile(plan, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// write inserts doc, or replaces the document with the _id by it, and notes it in docs.
+func write(t *testing.T, coll *mongo.Collection, id any, doc bson.D, docs map[string]bson.Raw) {
+	t.Helper()
+	var err error
+	if id == nil {
+		_, err = coll.InsertOne(t.Context(), doc)
+	} else {
+		_, err = coll.ReplaceOne(t.Context(), bson.D{{Key: "_id", Value: id}}, doc)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	note(docs, doc)
+}
+
+// note adds a document to docs, which have the documents of a collection by _id.
+func note(docs map[string]bson.Raw, doc bson.D) {
+	raw, err := bson.Marshal(doc)
+	if err != nil {
+		panic(err)
+	}
+	docs[bson.Raw(raw).Lookup("_id").String()] = raw
+}
