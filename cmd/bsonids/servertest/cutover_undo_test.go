@@ -84,6 +84,33 @@ func TestUndoReleased(t *testing.T) {
 	}
 }
 
+// Nothing of what a service writes while a cutover is undone is lost.
+func TestUndoReleasedWithWriter(t *testing.T) {
+	c := startCut(t, 100, "a", "b")
+	settings := c.settingsOf("a")
+	c.cutover(c.s, failure.ExitOK, "--write")
+	c.release()
+	w := c.writing(func(i, n int) bson.D {
+		return bson.D{{Key: "_id", Value: in(cutID(i), uuidrep.Standard)}, {Key: "customer", Value: in(cutID(i), uuidrep.Standard)}, {Key: "n", Value: int32(n)}}
+	})
+	w.until(20)
+	command(t, w.proxy(nil), c.line("undo", "--write")...).want(t, failure.ExitOK)
+	w.until(10)
+	w.check()
+	c.wantSettings(settings, "a", "b")
+	for _, name := range c.names {
+		docs, old := all(t, c.db.Collection(name)), 0
+		for i := range 100 {
+			if _, ok := docs[marshalValue(t, in(cutID(i), uuidrep.JavaLegacy)).String()]; ok {
+				old++
+			}
+		}
+		if old == 0 {
+			t.Errorf("%s has no document in the old representation", name)
+		}
+	}
+}
+
 // After a kill at any moment, the same command continues, and nothing is lost.
 func TestUndoReleasedKilled(t *testing.T) {
 	c, want := released(t, 60, "a")

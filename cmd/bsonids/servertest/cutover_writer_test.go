@@ -28,6 +28,7 @@ var cutoverKills = flag.Int("cutover-kills", 4, "number of times that a cutover 
 // of its operations has changed.
 type writer struct {
 	c     *cut
+	doc   func(i, n int) bson.D          // a document that is inserted
 	truth map[string]map[string]bson.Raw // by collection and _id
 	stop  chan struct{}
 	done  sync.WaitGroup
@@ -40,9 +41,11 @@ type writer struct {
 	paused bool
 }
 
-// write starts a writer for each collection, and one more that shares none of its documents.
-func (c *cut) write() *writer {
-	w := &writer{c: c, truth: make(map[string]map[string]bson.Raw), stop: make(chan struct{}), counts: make(map[string]int)}
+// write starts a writer for each collection, which inserts documents of the old representation.
+func (c *cut) write() *writer { return c.writing(cutDoc) }
+
+func (c *cut) writing(doc func(i, n int) bson.D) *writer {
+	w := &writer{c: c, doc: doc, truth: make(map[string]map[string]bson.Raw), stop: make(chan struct{}), counts: make(map[string]int)}
 	for i, name := range c.names {
 		w.truth[name] = all(c, c.db.Collection(name))
 		w.done.Go(func() { w.run(c.db.Collection(name), i) })
@@ -129,7 +132,7 @@ func (w *writer) one(coll *mongo.Collection, random *rand.Rand, n int, all *[]st
 	var changed int64
 	switch kind {
 	case "insert", "insert bypassing":
-		doc, _ := bson.Marshal(cutDoc(1_000_000+n, n))
+		doc, _ := bson.Marshal(w.doc(1_000_000+n, n))
 		if _, err = coll.InsertOne(ctx, bson.Raw(doc), options.InsertOne().SetBypassDocumentValidation(bypass)); err == nil {
 			changed = 1
 			id := bson.Raw(doc).Lookup("_id").String()
