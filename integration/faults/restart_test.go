@@ -84,8 +84,9 @@ func TestServerGoesAway(t *testing.T) {
 	if total != batches*count {
 		t.Errorf("the server holds %d documents, want %d", total, batches*count)
 	}
-	if failed == 0 {
-		t.Error("no call failed: that tests too little")
+	// Within the time of a call, the driver sends a batch again until a server is there.
+	if failed == 0 && l.again == 0 {
+		t.Error("no call failed, and no document was sent again: that tests too little")
 	}
 	t.Logf("%d restarts; %d batches, %d calls failed, %d documents sent again", restarts, batches, failed, l.again)
 }
