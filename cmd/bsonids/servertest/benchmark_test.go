@@ -3,6 +3,7 @@ package servertest
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"testing"
@@ -20,8 +21,8 @@ import (
 )
 
 // BenchmarkConvert converts the same collection with a plain loop of the driver (find and
-// bulkWrite) and with convert, in turns. It reports the documents per second of each, and the ratio
-// of convert to the loop.
+// bulkWrite) and with convert, which also decides and has an undo log, in turns. It reports the
+// documents per second of each, and the ratio of convert to the loop.
 func BenchmarkConvert(b *testing.B) {
 	n, batch := *convertDocuments, 1000
 	if n == 0 {
@@ -142,7 +143,7 @@ func compare(b *testing.B, s target, coll *mongo.Collection, n, batch int, prepa
 	for i, workers := range []string{"1", "4"} {
 		ways[i+1].run = func() {
 			command(b, s, "convert", "--db", coll.Database().Name(), "--collection", coll.Name(), "--from", "javaLegacy", "--write", "--examples", "0",
-				"--batch", fmt.Sprint(batch), "--workers", workers).want(b, failure.ExitOK)
+				"--batch", fmt.Sprint(batch), "--workers", workers, "--undo-log", filepath.Join(b.TempDir(), "undo")).want(b, failure.ExitOK)
 		}
 	}
 	took := make([][]time.Duration, len(ways))
