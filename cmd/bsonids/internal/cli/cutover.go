@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -325,28 +324,36 @@ func (o *cutoverOptions) dryRun(ctx context.Context, db *mongo.Database, r repor
 		for i := range r.Collections {
 			x := &r.Collections[i]
 			p := &convert.Pair{Conversion: r.Conversions[x.Name], Old: db.Collection(x.Name), New: db.Collection(x.New), Batch: o.batch.value}
-			err := o.load.patience.Do(ctx, func() error {
-				total, err := p.Old.EstimatedDocumentCount(ctx)
-				if err != nil {
-					return err
-				}
-				bar := o.progress(total, "comparing", o.database+"."+x.Name)
-				defer bar.Done()
-				p.Progress = bar.Add
-				a, err := p.All(ctx)
-				x.Compared = record.Compared{Documents: a.Documents, Inserted: a.Inserted, Replaced: a.Replaced, Deleted: a.Deleted, Stuck: int64(len(a.Stuck))}
-				if err == nil && len(a.Stuck) > 0 {
-					err = failure.Usagef("%d documents of %s and %s cannot be brought to agree, so that the cutover would fail: _id %s: %s", len(a.Stuck), x.Name, x.New, a.Stuck[0].ID, a.Stuck[0].Reason)
-				}
-				return err
-			})
+			stuck, err := o.compare(ctx, p, p.Old, x)
 			if err != nil {
 				return err
+			}
+			if len(stuck) > 0 {
+				return failure.Usagef("%d documents of %s and %s cannot be brought to agree, so that the cutover would fail: _id %s: %s", len(stuck), x.Name, x.New, stuck[0].ID, stuck[0].Reason)
 			}
 		}
 	}
 	r.RollBack = o.rollBack || r.State == record.RollingBack
 	return o.print(r)
+}
+
+// compare compares the pair of x, whose leading collection is given, and sets x.Compared. It returns the
+// documents that cannot be brought to agree.
+func (o *cutoverOptions) compare(ctx context.Context, p *convert.Pair, leading *mongo.Collection, x *record.Exchange) (stuck []convert.Skip, err error) {
+	err = o.load.patience.Do(ctx, func() error {
+		total, err := leading.EstimatedDocumentCount(ctx)
+		if err != nil {
+			return err
+		}
+		bar := o.progress(total, "comparing", o.database+"."+x.Name)
+		defer bar.Done()
+		p.Progress = bar.Add
+		a, err := p.All(ctx)
+		stuck = a.Stuck
+		x.Compared = record.Compared{Documents: a.Documents, Inserted: a.Inserted, Replaced: a.Replaced, Deleted: a.Deleted, Stuck: int64(len(a.Stuck))}
+		return err
+	})
+	return stuck, err
 }
 
 func sameNames(a, b []string) bool {
@@ -367,6 +374,6 @@ func fenced(ctx context.Context, db *mongo.Database, names ...string) error {
 	if err != nil || c == nil {
 		return err
 	}
-	return failure.Usagef("%s is fenced by a cutover of %s, in the state %q; finish it with bsonids cutover and bsonids release first",
-		fmt.Sprintf("%s.%s", db.Name(), names[0]), strings.Join(c.Names(), ", "), c.State)
+	return failure.Usagef("%s.%s is fenced by a cutover of %s, in the state %q; finish it with bsonids cutover and bsonids release first",
+		db.Name(), names[0], strings.Join(c.Names(), ", "), c.State)
 }

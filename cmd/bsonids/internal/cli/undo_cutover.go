@@ -153,21 +153,10 @@ func (o *cutoverOptions) compareBack(ctx context.Context, db *mongo.Database, r 
 	for i := range r.Collections {
 		x := &r.Collections[i]
 		p := &convert.Pair{Conversion: r.Conversions[x.Name], Old: db.Collection(x.Kept), New: db.Collection(x.Name), Back: true, Batch: o.batch.value}
-		err := o.load.patience.Do(ctx, func() error {
-			total, err := p.New.EstimatedDocumentCount(ctx)
-			if err != nil {
-				return err
-			}
-			bar := o.progress(total, "comparing", o.database+"."+x.Name)
-			defer bar.Done()
-			p.Progress = bar.Add
-			a, err := p.All(ctx)
-			x.Compared = record.Compared{Documents: a.Documents, Inserted: a.Inserted, Replaced: a.Replaced, Deleted: a.Deleted, Stuck: int64(len(a.Stuck))}
-			for _, s := range a.Stuck {
-				o.warn("%s: _id %s: %s", x.Name, s.ID, s.Reason)
-			}
-			return err
-		})
+		left, err := o.compare(ctx, p, p.New, x)
+		for _, s := range left {
+			o.warn("%s: _id %s: %s", x.Name, s.ID, s.Reason)
+		}
 		if err != nil {
 			return 0, err
 		}
