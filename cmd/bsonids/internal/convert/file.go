@@ -2,6 +2,7 @@ package convert
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"io"
 	"io/fs"
@@ -10,6 +11,7 @@ import (
 	"syscall"
 
 	"github.com/gofrs/flock"
+	"go.mongodb.org/mongo-driver/v2/bson"
 )
 
 // regular returns an error if path exists and is not a regular file. Reading a device may never
@@ -111,4 +113,13 @@ func wholeLines(f *os.File) (int64, error) {
 		size -= n
 	}
 	return 0, nil
+}
+
+// unmarshalLine decodes a line of canonical extended JSON into a struct. A line that is cut off is
+// found first, because the driver does not return from skipping an unknown field that has no end.
+func unmarshalLine(line []byte, v any) error {
+	if !json.Valid(line) {
+		return errors.New("it is not JSON")
+	}
+	return bson.UnmarshalExtJSON(line, true, v)
 }

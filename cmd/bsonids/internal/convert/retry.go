@@ -77,7 +77,7 @@ func (r *Retry) line(line []byte, namespace string, subtype byte) error {
 		Value      bson.RawValue
 		Reason     string
 	}
-	if err := bson.UnmarshalExtJSON(line, true, &l); err != nil {
+	if err := unmarshalLine(line, &l); err != nil {
 		return fmt.Errorf("invalid line of a skip list: %w", err)
 	}
 	switch {

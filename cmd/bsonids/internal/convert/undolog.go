@@ -82,7 +82,7 @@ func ParseEntry(line []byte) (Entry, error) {
 		}
 		Again bool
 	}
-	if err := bson.UnmarshalExtJSON(line, true, &doc); err != nil {
+	if err := unmarshalLine(line, &doc); err != nil {
 		return Entry{}, fmt.Errorf("invalid line of an undo log: %w", err)
 	}
 	if doc.ID.Type == 0 || len(doc.Changes) == 0 {

@@ -151,6 +151,19 @@ func TestVoid(t *testing.T) {
 	}
 }
 
+// cutOff is a line with an unknown field that has no end. The driver does not return from skipping it.
+const cutOff = `{"":{"$numberInt:"1"},"changes":[{"path":"a","old":{"$binary":{"base64":"AA==","subType4:"03`
+
+// A line that is cut off is an error in an undo log, and in a skip list.
+func TestLineCutOff(t *testing.T) {
+	if _, err := ParseEntry([]byte(cutOff)); err == nil {
+		t.Error("no error")
+	}
+	if err := new(Retry).line([]byte(cutOff), "db.c", 3); err == nil {
+		t.Error("no error")
+	}
+}
+
 func FuzzParseEntry(f *testing.F) {
 	c := conversion(f, "javaLegacy", "standard")
 	for i, p := range plans(f, c, "a", 1, bson.ObjectID{1}) {
@@ -162,6 +175,7 @@ func FuzzParseEntry(f *testing.F) {
 	}
 	f.Add([]byte(`{"_id":1}`))
 	f.Add([]byte(`{`))
+	f.Add([]byte(cutOff))
 	f.Fuzz(func(t *testing.T, line []byte) {
 		e, err := ParseEntry(line)
 		if err != nil {
