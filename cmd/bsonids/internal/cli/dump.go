@@ -127,8 +127,6 @@ func (f *conversionFlags) dumped(c *console, d *dumpFlags, trust []string) (*dum
 	}
 	o := &dumpConversion{console: c, dumpFlags: d, conversion: conv, trust: trust}
 	switch {
-	case !conv.From.IsBinary() || !conv.To.IsBinary():
-		return nil, failure.Usagef("--from %s --to %s: only binary values are converted in a dump; restore it, and convert the collection on the server", conv.From.Name, conv.To.Name)
 	case conv.From.Name == "generic" && len(f.fields) == 0:
 		return nil, failure.Usagef("--from generic requires --field: 16 bytes of subtype 0 can be any data, such as a checksum")
 	case d.decisionFile != "" && len(trust) > 0:
@@ -183,13 +181,13 @@ func (o *dumpConversion) decide(ctx context.Context, temp string) error {
 		return dumpError(err)
 	}
 	o.decisions = d
-	return checkDecisions(d)
+	return checkDecisions(d, o.conversion)
 }
 
 // checkDecisions returns a usage error if a field that the user named has no value.
-func checkDecisions(d *offline.Decisions) error {
+func checkDecisions(d *offline.Decisions, conv convert.Conversion) error {
 	if len(d.Unmatched) > 0 {
-		return failure.Usagef("--field %s: the selected collections have no such field with a binary value of 16 bytes; bsonids scan prints the names", strings.Join(d.Unmatched, ", "))
+		return failure.Usagef("--field %s: the selected collections have no such field with %s; bsonids scan prints the names", strings.Join(d.Unmatched, ", "), valuesFor(conv))
 	}
 	if len(d.Unknown) > 0 {
 		return failure.Usagef("--trust %s: no such field has values to convert", strings.Join(d.Unknown, ", "))

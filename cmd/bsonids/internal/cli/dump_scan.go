@@ -67,6 +67,8 @@ func (o *scanOptions) toDecide() (convert.Conversion, error) {
 		return c, failure.Usagef("--decision requires --from")
 	case o.from.Name == "generic" && len(o.fields) == 0:
 		return c, failure.Usagef("--from generic requires --field: 16 bytes of subtype 0 can be any data, such as a checksum")
+	case !o.from.IsBinary() && len(o.fields) == 0:
+		return c, needsField(o.from.Name)
 	case exists(o.decisionFile):
 		return c, failure.Usagef("--decision: %s exists", o.decisionFile)
 	}
@@ -81,7 +83,7 @@ func (o *scanOptions) writeDecision(ctx context.Context, reading offline.Reading
 	if err != nil {
 		return err
 	}
-	if err := checkDecisions(d); err != nil {
+	if err := checkDecisions(d, conv); err != nil {
 		return err
 	}
 	o.warnOfElsewhere(d, conv.From.Name)

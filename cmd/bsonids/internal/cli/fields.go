@@ -16,12 +16,17 @@ func matching(ctx context.Context, coll *mongo.Collection, conv convert.Conversi
 	if err != nil || len(names) == 0 {
 		return err
 	}
+	return failure.Usagef("--field %s: %s.%s has no such field with %s; bsonids scan prints the field names",
+		strings.Join(names, ", "), coll.Database().Name(), coll.Name(), valuesFor(conv))
+}
+
+// valuesFor names the values that a field of the conversion may have.
+func valuesFor(conv convert.Conversion) string {
 	what := "a binary value of 16 bytes"
 	for _, k := range []convert.Kind{conv.From, conv.To} {
 		if !k.IsBinary() {
 			what += " or " + k.Name
 		}
 	}
-	return failure.Usagef("--field %s: %s.%s has no such field with %s; bsonids scan prints the field names",
-		strings.Join(names, ", "), coll.Database().Name(), coll.Name(), what)
+	return what
 }

@@ -183,6 +183,11 @@ func patterns(fields []string) ([]walk.Pattern, error) {
 	return out, nil
 }
 
+// needsField returns the usage error for a conversion of values that are not binary without --field.
+func needsField(from string) error {
+	return failure.Usagef("--from %s requires --field, because a value that looks like a UUID may be something else in another field", from)
+}
+
 // kinds returns the conversion that the flags describe. The error is a usage error.
 func (f *conversionFlags) kinds() (convert.Conversion, error) {
 	p, err := patterns(f.fields)
@@ -190,7 +195,7 @@ func (f *conversionFlags) kinds() (convert.Conversion, error) {
 		return convert.Conversion{}, err
 	}
 	if !f.from.IsBinary() && len(f.fields) == 0 {
-		return convert.Conversion{}, failure.Usagef("--from %s requires --field, because a value that looks like a UUID may be something else in another field", f.from.Name)
+		return convert.Conversion{}, needsField(f.from.Name)
 	}
 	c, err := convert.NewConversion(f.from.Kind, f.to.Kind, p)
 	if err != nil {

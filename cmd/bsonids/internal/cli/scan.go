@@ -29,7 +29,7 @@ type scanOptions struct {
 }
 
 func newScanCommand(c *console) *cobra.Command {
-	o := &scanOptions{console: c, sample: count{10_000, 1, math.MaxInt32}, failOn: &enums{}}
+	o := &scanOptions{console: c, sample: count{10_000, 1, math.MaxInt32}, failOn: &enums{}, from: kindFlag{forms: true}}
 	for _, k := range scan.Kinds {
 		o.failOn.words = append(o.failOn.words, string(k))
 	}

@@ -1,18 +1,33 @@
 package convert
 
-import "slices"
+import (
+	"slices"
 
-// Value converts one value of a field, given as the bytes of a binary value from its subtype on, if
-// the conversion applies to it. The field has several names if it is not known which of them it has,
-// and the value is converted if its judge knows one of them. ok is false if the conversion does not
-// apply; otherwise left is the reason for which the value is not converted, or "".
-func (c Conversion) Value(fields []string, b []byte) (left string, ok bool) {
-	if len(b) != 17 || b[0] != c.From.Subtype {
-		return "", false
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/forms"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
+)
+
+// Value converts a single value of a field if the conversion applies to it. The field has several
+// names if it is not known which of them it has, and the value is converted if its judge knows one of
+// them. ok is false if the conversion does not apply. Otherwise edit is the change, or left has the
+// reason for which the value is not converted.
+func (c Conversion) Value(fields []string, l walk.Leaf) (edit walk.Edit, left Left, ok bool) {
+	var v located
+	if c.From.IsBinary() {
+		subtype, data, _, is := l.Binary()
+		if !is || subtype != c.From.Subtype || len(data) != 16 {
+			return edit, left, false
+		}
+		v.octets = [16]byte(data)
+	} else if !c.From.Form.Applies(l) {
+		return edit, left, false
 	}
-	fields = slices.DeleteFunc(slices.Clone(fields), func(f string) bool { return !c.selectsField(f) })
+	fields = slices.DeleteFunc(slices.Clone(fields), func(f string) bool { return !c.SelectsField(f) })
 	if len(fields) == 0 {
-		return "", false
+		return edit, left, false
+	}
+	if !c.From.IsBinary() {
+		v = c.read(l)
 	}
 	name := fields[0]
 	for _, f := range fields {
@@ -21,21 +36,31 @@ func (c Conversion) Value(fields []string, b []byte) (left string, ok bool) {
 			break
 		}
 	}
-	old := [16]byte(b[1:])
-	fresh := c.octets(old)
-	if c.SameSubtype() && fresh == old {
-		return "", false
+	octets, value := c.fresh(v)
+	if c.SameSubtype() && octets == v.octets {
+		return edit, left, false
 	}
-	if reason := c.Judge.Value([]byte(name), old); reason != "" {
-		return reason, true
+	if reason := c.judge([]byte(name), v); reason != "" {
+		return edit, Left{Old: v.octets, Value: v.value, Reason: reason}, true
 	}
-	b[0] = c.To.Subtype
-	copy(b[1:], fresh[:])
-	return "", true
+	return c.edit(l.Offset, octets, value), left, true
 }
 
-// selectsField is like Selects, for a name as walk.Path.AppendField writes it.
-func (c Conversion) selectsField(field string) bool {
+// Left returns a value as one that is left unchanged. ok is false if it is not a UUID that is stored
+// as From says. The paths of the conversion do not matter.
+func (c Conversion) Left(path string, l walk.Leaf, reason string) (left Left, ok bool) {
+	c.Fields = nil
+	v, ok := c.find(nil, l)
+	return Left{Path: path, Old: v.octets, Value: v.value, Reason: reason}, ok && v.unfit == ""
+}
+
+// LeftWhole returns any value as one that is left unchanged.
+func LeftWhole(path string, l walk.Leaf, reason string) Left {
+	return Left{Path: path, Value: valueOf(l.Type, l.Value), Reason: reason}
+}
+
+// SelectsField is like Selects, for a name as walk.Path.AppendField writes it.
+func (c Conversion) SelectsField(field string) bool {
 	if len(c.Fields) == 0 {
 		return true
 	}
@@ -46,3 +71,6 @@ func (c Conversion) selectsField(field string) bool {
 	}
 	return false
 }
+
+// IsStruct reports whether the conversion applies to documents.
+func (c Conversion) IsStruct() bool { return c.From.Form == forms.Struct }

@@ -19,7 +19,7 @@ func (c Conversion) Rewrite(doc bson.Raw, fields Tally) (bson.Raw, int, error) {
 
 // rewrite is Rewrite. It calls leave for each value that is left unchanged.
 func (c Conversion) rewrite(doc bson.Raw, fields Tally, leave func(Left)) (bson.Raw, int, error) {
-	if !c.From.IsBinary() || !c.To.IsBinary() {
+	if !c.inPlace() {
 		return c.splice(doc, fields, leave)
 	}
 	out, n := slices.Clone(doc), 0

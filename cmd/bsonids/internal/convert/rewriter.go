@@ -6,13 +6,18 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
 )
 
-// Rewriter converts documents where they are in memory, one after the other, including the values in
-// _id. It is not safe for concurrent use.
+// Rewriter converts documents one after the other, including the values in _id. It is not safe for
+// concurrent use.
 type Rewriter struct {
+	// Each, which may be nil, is called for each value that is converted.
+	Each func(Change)
+
 	conversion Conversion
 	counts     map[string]*int64
 	visit      func(*walk.Path, walk.Leaf) error
 	doc        []byte
+	edits      []walk.Edit
+	changes    []Change // of the edits
 	name       []byte
 	left       []Left
 	values     int
@@ -22,19 +27,44 @@ type Rewriter struct {
 func NewRewriter(c Conversion) *Rewriter {
 	r := &Rewriter{conversion: c, counts: make(map[string]*int64)}
 	r.visit = r.value
+	if !c.inPlace() {
+		r.visit = r.form
+	}
 	return r
 }
 
-// Document converts the values of doc in its own bytes. It returns the number of converted values,
-// and those that it left as they are, which are valid until the next call. The error wraps
-// walk.ErrCorrupt; doc may then be converted in part.
-func (r *Rewriter) Document(doc []byte) (values int, left []Left, err error) {
-	r.doc, r.left, r.values = doc, r.left[:0], 0
-	err = walk.Document(doc, r.visit)
-	return r.values, r.left, err
+// inPlace reports whether a converted value has the size of the old one.
+func (c Conversion) inPlace() bool { return c.From.IsBinary() && c.To.IsBinary() }
+
+// Document converts the values of doc, in its own bytes if their size does not change. It returns the
+// converted document, the number of converted values, and those that it left as they are, which are
+// valid until the next call. The error wraps walk.ErrCorrupt; doc may then be converted in part.
+func (r *Rewriter) Document(doc []byte) (out []byte, values int, left []Left, err error) {
+	r.doc, r.left, r.values, r.edits, r.changes = doc, r.left[:0], 0, r.edits[:0], r.changes[:0]
+	if err = r.conversion.walk(doc, r.visit); err != nil || len(r.edits) == 0 {
+		return doc, r.values, r.left, err
+	}
+	out, err = walk.Splice(doc, r.edits)
+	if len(out) > maxDocument && len(out) > len(doc) {
+		for _, ch := range r.changes {
+			r.left = append(r.left, ch.left("the converted document would be larger than 16 MiB, which no server stores"))
+		}
+		return doc, 0, r.left, err
+	}
+	for i := range r.changes {
+		r.name = append(r.name[:0], r.changes[i].Field...)
+		r.count()
+		if r.Each != nil {
+			r.Each(r.changes[i])
+		}
+	}
+	return out, r.values, r.left, err
 }
 
-// value converts a value if it is to be converted.
+// maxDocument is the maximum size of a document on a server, in bytes.
+const maxDocument = 16 << 20
+
+// value converts a value if it is to be converted, and its size does not change.
 func (r *Rewriter) value(path *walk.Path, l walk.Leaf) error {
 	if l.Type != bson.TypeBinary {
 		return nil
@@ -55,13 +85,34 @@ func (r *Rewriter) value(path *walk.Path, l walk.Leaf) error {
 	}
 	r.doc[offset] = c.To.Subtype
 	copy(r.doc[offset+1:], fresh[:])
-	r.values++
 	r.count()
+	if r.Each != nil {
+		r.Each(Change{Path: path.Dotted(), Field: string(r.name), Old: old, New: fresh})
+	}
+	return nil
+}
+
+// form is value for the other conversions.
+func (r *Rewriter) form(path *walk.Path, l walk.Leaf) error {
+	c := &r.conversion
+	v, ok := c.find(path, l)
+	if !ok {
+		return nil
+	}
+	r.name = path.AppendField(r.name[:0])
+	if reason := c.judge(r.name, v); reason != "" {
+		r.left = append(r.left, Left{path.Dotted(), v.octets, v.value, reason})
+		return nil
+	}
+	octets, value := c.fresh(v)
+	r.edits = append(r.edits, c.edit(l.Offset, octets, value))
+	r.changes = append(r.changes, Change{Path: path.Dotted(), Field: string(r.name), Old: v.octets, New: octets, OldValue: v.value, NewValue: value})
 	return nil
 }
 
 // count counts a value of the field r.name.
 func (r *Rewriter) count() {
+	r.values++
 	n := r.counts[string(r.name)]
 	if n == nil {
 		name := string(r.name)
@@ -85,13 +136,13 @@ func (r *Rewriter) Fields() Tally {
 	return t
 }
 
-// Wants calls visit for each value in doc that the conversion applies to, whatever its judge says,
-// with its path, the position of its subtype in doc, and its bytes. The error wraps
+// Wants calls visit for each value in doc that the conversion applies to, whatever its judge says.
+// Values that are not UUIDs are left out. The Reason of what visit gets is empty. The error wraps
 // walk.ErrCorrupt.
-func (c Conversion) Wants(doc bson.Raw, visit func(path string, offset int, octets [16]byte)) error {
-	return walk.Document(doc, func(path *walk.Path, l walk.Leaf) error {
-		if old, offset, ok := c.wants(path, l); ok {
-			visit(path.Dotted(), offset, old)
+func (c Conversion) Wants(doc bson.Raw, visit func(Left)) error {
+	return c.walk(doc, func(path *walk.Path, l walk.Leaf) error {
+		if v, ok := c.find(path, l); ok && v.unfit == "" {
+			visit(Left{Path: path.Dotted(), Old: v.octets, Value: v.value})
 		}
 		return nil
 	})

@@ -45,7 +45,7 @@ func BenchmarkRewriter(b *testing.B) {
 	b.ReportAllocs()
 	for i := range b.N {
 		doc = append(doc[:0], docs[i%len(docs)]...)
-		if _, left, err := rewriter.Document(doc); err != nil || len(left) > 0 {
+		if _, _, left, err := rewriter.Document(doc); err != nil || len(left) > 0 {
 			b.Fatal(left, err)
 		}
 	}

@@ -56,12 +56,44 @@ func (p *Pass) formed(namespace string, path *walk.Path, l walk.Leaf) {
 	}
 }
 
+// formed adds a value that is not binary.
+func (c *Surveyed) formed(path *walk.Path, l walk.Leaf) error {
+	form := c.survey.Form
+	if !form.Applies(l) {
+		return nil
+	}
+	s, _, ok := form.Parse(l)
+	if !c.converted || !c.survey.selects(path) {
+		if !ok {
+			return nil
+		}
+		return c.other(path, s.UUID)
+	}
+	f := c.field(path)
+	if !ok {
+		return nil
+	}
+	f.values++
+	if s.Certain {
+		return c.emit(s.UUID, isSpelled, uint64(f.number))
+	}
+	return c.emit(s.UUID, isField, uint64(f.number))
+}
+
 func (s *spelled) add(u [16]byte) {
 	if symmetric(&u) {
 		s.same++
 		return
 	}
 	s.versions[version(&u, network)]++
+}
+
+// decided returns the decision for the values of the field.
+func (f *field) decided(q Question, from int, trusted bool, earlier []Rival) Field {
+	if q.Form != forms.Binary {
+		return f.decideFormed(q.Name, trusted)
+	}
+	return f.decide(f.path, from, q.Subtype, trusted, earlier)
 }
 
 // decideFormed returns the decision for the values of a field that are not binary.

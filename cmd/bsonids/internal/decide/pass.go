@@ -204,12 +204,9 @@ func (p *Pass) DecideIn(order uuidrep.Representation, name string, trusted []str
 	decided := make(map[*field]*Field)
 	for plain, f := range p.fields {
 		trusts := slices.ContainsFunc(trusted, func(t string) bool { return strings.ReplaceAll(t, "[]", "") == plain })
-		var one Field
-		if p.Form != forms.Binary {
-			one = f.decideFormed(name, trusts)
-		} else {
-			one = f.decide(f.path, from, p.Subtype, trusts, p.Earlier[plain])
-		}
+		q := p.Question
+		q.Name = name
+		one := f.decided(q, from, trusts, p.Earlier[plain])
 		decided[f] = &one
 	}
 	var known map[*field]map[[16]byte]uint8

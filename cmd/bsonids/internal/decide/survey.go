@@ -10,6 +10,7 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/forms"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/scan"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/spill"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
@@ -82,8 +83,9 @@ func (s *Survey) Collection(database, collection string, converted bool) (*Surve
 // The records of the sorter have a value, as it is stored, and in the last number the database (16
 // bits), what has the value (8 bits), and its number (32 bits).
 const (
-	isKnown = iota << 40 // a UUID of known order; the number is the order in which it is read
-	isField
+	isKnown   = iota << 40 // a UUID of known order; the number is the order in which it is read
+	isField                // of a value that is not binary: one that may be something else than a UUID
+	isSpelled              // a value that is not binary, and that nothing but a UUID is written like
 	isOther
 	kindMask   = 0xff << 40
 	numberMask = 1<<32 - 1
@@ -96,11 +98,17 @@ func (c *Surveyed) emit(v [16]byte, kind, number uint64) error {
 // Add counts a document. The error wraps walk.ErrCorrupt, or is one of the temporary file.
 func (c *Surveyed) Add(doc []byte) error {
 	c.documents++
-	return walk.Document(doc, c.value)
+	return c.survey.Form.Walk(doc, nil, c.value)
 }
+
+// selects reports whether the field at the path may be converted.
+func (s *Survey) selects(path *walk.Path) bool { return s.Wanted == nil || s.Wanted(path) }
 
 func (c *Surveyed) value(path *walk.Path, l walk.Leaf) error {
 	s := c.survey
+	if s.Form != forms.Binary {
+		return c.formed(path, l)
+	}
 	if text, ok := l.Text(); ok {
 		if u, ok := scan.TextUUID(text); ok && s.Subtype != bson.TypeBinaryUUID {
 			return c.knows(u)
@@ -117,19 +125,34 @@ func (c *Surveyed) value(path *walk.Path, l walk.Leaf) error {
 		return nil
 	}
 	v := [16]byte(data)
-	s.name = path.AppendField(s.name[:0])
-	if !c.converted || s.Wanted != nil && !s.Wanted(path) {
-		n, ok := c.others[string(s.name)]
-		if !ok {
-			if len(c.others) >= maxFields {
-				return nil
-			}
-			n = uint64(len(s.others))
-			s.others = append(s.others, &Elsewhere{Namespace: c.Namespace, Path: string(s.name)})
-			c.others[string(s.name)] = n
-		}
-		return c.emit(v, isOther, n)
+	if !c.converted || !s.selects(path) {
+		return c.other(path, v)
 	}
+	f := c.field(path)
+	f.values++
+	return c.emit(v, isField, uint64(f.number))
+}
+
+// other adds a value of a field that is not converted.
+func (c *Surveyed) other(path *walk.Path, v [16]byte) error {
+	s := c.survey
+	s.name = path.AppendField(s.name[:0])
+	n, ok := c.others[string(s.name)]
+	if !ok {
+		if len(c.others) >= maxFields {
+			return nil
+		}
+		n = uint64(len(s.others))
+		s.others = append(s.others, &Elsewhere{Namespace: c.Namespace, Path: string(s.name)})
+		c.others[string(s.name)] = n
+	}
+	return c.emit(v, isOther, n)
+}
+
+// field returns the field that the value at the path belongs to.
+func (c *Surveyed) field(path *walk.Path) *surveyed {
+	s := c.survey
+	s.name = path.AppendField(s.name[:0])
 	s.plain = appendPlain(s.plain[:0], s.name)
 	f := c.fields[string(s.plain)]
 	if f == nil {
@@ -143,8 +166,7 @@ func (c *Surveyed) value(path *walk.Path, l walk.Leaf) error {
 			c.fields[plain] = f
 		}
 	}
-	f.values++
-	return c.emit(v, isField, uint64(f.number))
+	return f
 }
 
 // knows adds a UUID whose order is known.
@@ -163,10 +185,11 @@ func (c *Surveyed) knows(u [16]byte) error {
 
 // sharers is what has one value in one database.
 type sharers struct {
-	value  [16]byte
-	known  uint8 // bit o is set if it is a known UUID in order o
-	fields []*surveyed
-	others []*Elsewhere
+	value   [16]byte
+	known   uint8 // bit o is set if it is a known UUID in order o
+	fields  []*surveyed
+	spelled []*surveyed
+	others  []*Elsewhere
 }
 
 // groups calls visit for each value of each database.
@@ -174,12 +197,12 @@ func (s *Survey) groups(visit func(*sharers)) error {
 	var g sharers
 	var last spill.Record
 	done := func() {
-		if len(g.fields) > 0 {
+		if len(g.fields)+len(g.spelled) > 0 {
 			binary.BigEndian.PutUint64(g.value[:8], last[0])
 			binary.BigEndian.PutUint64(g.value[8:], last[1])
 			visit(&g)
 		}
-		g.known, g.fields, g.others = 0, g.fields[:0], g.others[:0]
+		g.known, g.fields, g.spelled, g.others = 0, g.fields[:0], g.spelled[:0], g.others[:0]
 	}
 	err := s.values.Each(func(r spill.Record) error {
 		if r[0] != last[0] || r[1] != last[1] || r[2]>>48 != last[2]>>48 {
@@ -191,6 +214,8 @@ func (s *Survey) groups(visit func(*sharers)) error {
 			g.known |= 1 << n
 		case isField:
 			g.fields = append(g.fields, s.fields[n])
+		case isSpelled:
+			g.spelled = append(g.spelled, s.fields[n])
 		case isOther:
 			g.others = append(g.others, s.others[n])
 		}
@@ -207,6 +232,9 @@ func (s *Survey) Decide() (decisions map[string]*Decision, unknown []string, err
 		for _, f := range g.fields {
 			f.add(g.value, s.now)
 		}
+		for _, f := range g.spelled {
+			f.spelled.add(g.value)
+		}
 	}); err != nil {
 		return nil, nil, err
 	}
@@ -215,7 +243,7 @@ func (s *Survey) Decide() (decisions map[string]*Decision, unknown []string, err
 	for _, c := range s.all {
 		for plain, f := range c.fields {
 			trusted := slices.ContainsFunc(s.Trusted, func(t string) bool { return strings.ReplaceAll(t, "[]", "") == plain })
-			one := f.decide(f.path, from, s.Subtype, trusted, nil)
+			one := f.decided(s.Question, from, trusted, nil)
 			f.decision, f.rule = &one, one.compile(from, s.Subtype)
 			met[plain] = true
 		}
@@ -246,6 +274,9 @@ func (s *Survey) compare(g *sharers, from int) {
 	}
 	for _, e := range g.others {
 		e.Equal++
+	}
+	if s.Form != forms.Binary { // each value shows by itself whether it is a UUID
+		return
 	}
 	versions := read(&g.value)
 	proven, trusted := false, false

@@ -1,6 +1,7 @@
 package decide
 
 import (
+	"encoding/hex"
 	"fmt"
 	"math/rand/v2"
 	"reflect"
@@ -10,6 +11,7 @@ import (
 	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/forms"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
 	"github.com/bsonids/bsonids/uuidrep"
 )
@@ -17,10 +19,16 @@ import (
 // A survey of one collection makes the decision of a pass over it, whatever is in it.
 func TestSurveyAgreesWithPass(t *testing.T) {
 	sources := []source{random, v4, v7, v1, hash, func(*rand.Rand) uuid.UUID { return uuid.Nil }}
-	for seed := range uint64(60) {
+	for seed := range uint64(120) {
 		r := rand.New(rand.NewPCG(seed, 77))
 		from := legacy[r.IntN(3)]
 		q := Question{Order: from, Name: from.String(), Subtype: 3}
+		switch seed % 4 {
+		case 1:
+			q = Question{Order: uuidrep.Standard, Name: "text", Subtype: 127, Form: forms.Text}
+		case 2:
+			q = Question{Order: uuidrep.Standard, Name: "goStruct", Subtype: 126, Form: forms.Struct}
+		}
 		if r.IntN(3) == 0 {
 			q.Trusted = []string{"f1[]", "nowhere"}
 		}
@@ -53,6 +61,12 @@ func TestSurveyAgreesWithPass(t *testing.T) {
 					order = legacy[r.IntN(3)]
 				}
 				var v any = legacyValue(order.Permute(u))
+				switch {
+				case q.Form == forms.Text && r.IntN(4) > 0:
+					v = []string{u.String(), hex.EncodeToString(u[:]), "{" + u.String() + "}", "none"}[(f+r.IntN(2))%4]
+				case q.Form == forms.Struct && r.IntN(4) > 0:
+					v = bson.D{{Key: []string{"uuid", "uuid", "UUID"}[r.IntN(3)], Value: bson.Binary{Data: u[:]}}}
+				}
 				switch r.IntN(12) {
 				case 0:
 					v = u.String()

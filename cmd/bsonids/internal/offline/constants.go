@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"fmt"
+	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
@@ -16,8 +17,7 @@ import (
 // partial index, or the pipeline of a view.
 type Constant struct {
 	Path  string `json:"path"`
-	Value string `json:"value"` // in base64
-	old   [16]byte
+	Value string `json:"value"` // in base64, or if it is not binary, in extended JSON
 }
 
 // constants finds the values of the old kind in the metadata of a collection.
@@ -25,25 +25,37 @@ func (r *run) constants(c *Collection, item *dump.Item) {
 	if c.Role != Converted && c.Role != TimeSeries || len(bytes.TrimSpace(item.Text)) == 0 {
 		return
 	}
-	note := func(k Constant, reason string) {
-		c.Constants = append(c.Constants, k)
+	note := func(l convert.Left, reason string) {
+		l.Reason = reason
+		c.Constants = append(c.Constants, constant(l))
 		r.res.Constants++
-		left := convert.Left{Path: k.Path, Old: k.old, Reason: reason}
-		r.SkipList.Add(c.Namespace, bson.RawValue{}, r.Conversion.From.Subtype, []convert.Left{left})
+		r.SkipList.Add(c.Namespace, bson.RawValue{}, r.Conversion.From.Subtype, []convert.Left{l})
 	}
 	var doc bson.Raw
 	if err := bson.UnmarshalExtJSON(item.Text, false, &doc); err != nil {
-		note(Constant{}, fmt.Sprintf("the metadata is not extended JSON, so its constants were not looked at: %v", err))
+		note(convert.Left{}, fmt.Sprintf("the metadata is not extended JSON, so its constants were not looked at: %v", err))
 		return
 	}
 	anywhere := r.Conversion
 	anywhere.Fields = nil // the paths are not those of documents
-	err := anywhere.Wants(doc, func(path string, _ int, old [16]byte) {
-		note(Constant{path, base64.StdEncoding.EncodeToString(old[:]), old}, "a constant in the options or indexes of the collection, which is copied as it is")
+	err := anywhere.Wants(doc, func(l convert.Left) {
+		if top, _, _ := strings.Cut(l.Path, "."); l.Value == "" || top == "options" || top == "indexes" { // the UUID of the collection is text
+			note(l, "a constant in the options or indexes of the collection, which is copied as it is")
+		}
 	})
 	if err != nil {
-		note(Constant{}, fmt.Sprintf("the metadata could not be read: %v", err))
+		note(convert.Left{}, fmt.Sprintf("the metadata could not be read: %v", err))
 	}
+}
+
+func constant(l convert.Left) Constant {
+	if l.Value != "" {
+		return Constant{l.Path, l.Value.Raw().String()}
+	}
+	if l.Path == "" {
+		return Constant{}
+	}
+	return Constant{l.Path, base64.StdEncoding.EncodeToString(l.Old[:])}
 }
 
 // hasColumn reports whether a bucket has compressed measurements.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -62,10 +63,8 @@ type Collection struct {
 
 // Example is a changed value of a document.
 type Example struct {
-	ID   bson.RawValue // before the conversion
-	Path string
-	Old  [16]byte
-	New  [16]byte
+	ID bson.RawValue // before the conversion
+	convert.Change
 }
 
 // run is a Job that is under way.
@@ -187,7 +186,7 @@ func (r *run) begin(c *Collection) {
 	}
 }
 
-func (r *run) document(c *Collection, item *dump.Item) error {
+func (r *run) document(c *Collection, item *dump.Item) (err error) {
 	r.res.Documents++
 	c.Documents++
 	switch c.Role {
@@ -196,29 +195,28 @@ func (r *run) document(c *Collection, item *dump.Item) error {
 	case TimeSeries:
 		return r.bucket(c, item.Bytes)
 	case Oplog:
-		return r.operations.entry(c, item.Bytes)
+		item.Bytes, err = r.operations.entry(c, item.Bytes)
+		return err
 	}
 	if c.rewriter == nil {
 		r.begin(c)
 	}
-	var before bson.Raw
+	c.rewriter.Each = nil
 	if r.Examples < 0 || len(c.Examples) < r.Examples {
-		before = append(before, item.Bytes...)
+		id := bson.Raw(item.Bytes).Lookup("_id")
+		id.Value = slices.Clone(id.Value)
+		c.rewriter.Each = func(ch convert.Change) { c.Examples = append(c.Examples, Example{id, ch}) }
 	}
-	values, left, err := c.rewriter.Document(item.Bytes)
+	doc, values, left, err := c.rewriter.Document(item.Bytes)
 	if err != nil {
 		return err
 	}
+	item.Bytes = doc
 	if values > 0 {
 		c.Changed++
 		r.res.Changed++
 		c.Values += int64(values)
 		r.res.Values += int64(values)
-		if before != nil {
-			if err := r.example(c, before, item.Bytes); err != nil {
-				return err
-			}
-		}
 	}
 	if len(left) > 0 {
 		r.leave(c, bson.Raw(item.Bytes).Lookup("_id"), left)
@@ -244,27 +242,15 @@ func (r *run) leave(c *Collection, id bson.RawValue, left []convert.Left) {
 	r.SkipList.Add(c.Namespace, id, r.Conversion.From.Subtype, left)
 }
 
-// example keeps the changes of a document.
-func (r *run) example(c *Collection, before, after bson.Raw) error {
-	id := before.Lookup("_id")
-	var paths []Example
-	err := r.Conversion.Wants(before, func(path string, offset int, old [16]byte) {
-		if now := [16]byte(after[offset+1:]); after[offset] != before[offset] || now != old {
-			paths = append(paths, Example{ID: id, Path: path, Old: old, New: now})
-		}
-	})
-	c.Examples = append(c.Examples, paths...)
-	return err
-}
-
 const typeColumn = 7 // the binary subtype of compressed measurements
 
 // bucket counts what a bucket of a time series holds.
 func (r *run) bucket(c *Collection, doc bson.Raw) error {
 	const reason = "the buckets of a time series are not converted: copy the measurements into a collection first"
 	var left []convert.Left
-	err := r.Conversion.Wants(doc, func(path string, _ int, old [16]byte) {
-		left = append(left, convert.Left{Path: path, Old: old, Reason: reason})
+	err := r.Conversion.Wants(doc, func(l convert.Left) {
+		l.Reason = reason
+		left = append(left, l)
 	})
 	if err != nil {
 		return err

@@ -2,11 +2,11 @@ package offline
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -100,7 +100,7 @@ func forms(t *testing.T, collections []dumptest.Collection) map[string]string {
 func conversion(t testing.TB, from, to string, fields ...string) convert.Conversion {
 	t.Helper()
 	kind := func(name string) convert.Kind {
-		k, err := convert.ParseKind(name)
+		k, err := convert.ParseStored(name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -187,7 +187,7 @@ func wanted(t testing.TB, collections []dumptest.Collection) map[string]string {
 	t.Helper()
 	out := make(map[string]string)
 	for _, c := range collections {
-		name := fmt.Sprintf("%s.%s", c.Database, c.Name)
+		name := strings.TrimPrefix(c.Database+"."+c.Name, ".") // the oplog has no database
 		if len(c.Documents) > 0 {
 			out[name] = string(dumptest.BSON(t, c.Documents...))
 		}

@@ -110,7 +110,7 @@ func (r *Reading) each(ctx context.Context, visit func(*dump.Item) error) (err e
 // Decide reads the dump and decides which values of the selected collections c converts. It calls
 // also, which may be nil, for every item.
 func Decide(ctx context.Context, r Reading, c convert.Conversion, trusted []string, also func(*dump.Item) error) (d *Decisions, err error) {
-	q := decide.Question{Order: c.From.Order(), Name: c.From.Name, Subtype: c.From.Subtype, Trusted: trusted}
+	q := decide.Question{Order: c.From.Order(), Name: c.From.Name, Subtype: c.From.Subtype, Form: c.From.Form, Trusted: trusted}
 	matched := make([]bool, len(c.Fields))
 	q.Wanted = func(path *walk.Path) bool {
 		wanted := len(c.Fields) == 0
@@ -229,7 +229,7 @@ func parseDecisions(b []byte) (*Decisions, error) {
 	if d.Format != decisionFormat {
 		return nil, fmt.Errorf("its format is %q, want %q", d.Format, decisionFormat)
 	}
-	from, err := convert.ParseKind(d.From)
+	from, err := convert.ParseStored(d.From)
 	if err != nil {
 		return nil, err
 	}

@@ -133,10 +133,11 @@ func (r *run) named(ctx context.Context, c *Collection, documents map[int64]bool
 			return nil
 		}
 		if documents[n] {
-			if _, _, err := c.rewriter.Document(item.Bytes); err != nil {
+			doc, _, _, err := c.rewriter.Document(item.Bytes)
+			if err != nil {
 				return err
 			}
-			ids = append(ids, bson.Raw(item.Bytes).Lookup("_id").String())
+			ids = append(ids, bson.Raw(doc).Lookup("_id").String())
 		}
 		n++
 		return nil

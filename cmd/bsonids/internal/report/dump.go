@@ -10,7 +10,6 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/explain"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/offline"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/terminal"
 )
@@ -43,7 +42,7 @@ func DumpJSON(w io.Writer, d Dump, res offline.Result) error {
 	for _, c := range res.Collections {
 		for _, e := range c.Examples {
 			r.Examples = append(r.Examples, extended(bson.D{{Key: "collection", Value: c.Namespace}, {Key: "_id", Value: e.ID}, {Key: "path", Value: e.Path},
-				{Key: "old", Value: bson.Binary{Subtype: d.From.Subtype, Data: e.Old[:]}}, {Key: "new", Value: bson.Binary{Subtype: d.To.Subtype, Data: e.New[:]}}}))
+				{Key: "old", Value: value(d.From, e.Old, e.OldValue)}, {Key: "new", Value: value(d.To, e.New, e.NewValue)}}))
 		}
 	}
 	return JSON(w, r)
@@ -55,7 +54,7 @@ func DumpConverted(w io.Writer, d Dump, res offline.Result) {
 	if d.Output == "" {
 		verb, how = "to change", ""
 	}
-	fmt.Fprintf(w, "%s%s: %s (subtype %d) to %s (subtype %d)", d.Input, how, d.From.Name, d.From.Subtype, d.To.Name, d.To.Subtype)
+	fmt.Fprintf(w, "%s%s: %s to %s", d.Input, how, d.From, d.To)
 	if d.Output == "" {
 		fmt.Fprint(w, "; dry run, nothing is written")
 	}
@@ -101,7 +100,7 @@ func dumpExamples(w io.Writer, d Dump, c *offline.Collection) {
 		if i == 0 || !e.ID.Equal(c.Examples[i-1].ID) {
 			id = mongosh(e.ID)
 		}
-		t.AppendRow([]any{id, e.Path, explain.Paste(d.From.Subtype, e.Old), explain.Paste(d.To.Subtype, e.New)})
+		t.AppendRow([]any{id, e.Path, paste(d.From, e.Old, e.OldValue), paste(d.To, e.New, e.NewValue)})
 	}
 	t.Render()
 	fmt.Fprintln(w)
@@ -124,7 +123,7 @@ func dumpConstants(w io.Writer, c *offline.Collection) {
 	if len(c.Constants) == 0 {
 		return
 	}
-	t := newTable(w, "constant in the options, indexes or view, left unchanged", "bytes")
+	t := newTable(w, "constant in the options, indexes or view, left unchanged", "value")
 	for _, k := range c.Constants {
 		path := k.Path
 		if path == "" {
