@@ -32,6 +32,7 @@ func TestDumpSchemas(t *testing.T) {
 	dumptest.Directory(t, path, false, dumptest.Collection{Database: "d", Name: "c", Metadata: metadata, Documents: docs},
 		dumptest.Collection{Database: "admin", Name: "system.version", Documents: docs[:1]})
 	args := []string{"--dump", path, "--from", "javaLegacy", "--output", "json"}
+	testFormSchemas(t)
 	command(t, nil, "scan", "--dump", path, "--output", "json").want(t, failure.ExitOK)
 	command(t, nil, append([]string{"convert", "--skip-list", filepath.Join(dir, "skipped"), "--out", out}, args...)...).want(t, failure.ExitIncomplete)
 	if err := os.Rename(filepath.Join(dir, "skipped"), filepath.Join(dir, "list")); err != nil {
@@ -47,6 +48,32 @@ func TestDumpSchemas(t *testing.T) {
 	if r := command(t, nil, append([]string{"verify", "--decision", decision}, args...)...).want(t, failure.ExitIncomplete); !strings.Contains(r.stdout, `"restsOn": "decision"`) {
 		t.Error(r.stdout)
 	}
+}
+
+// testFormSchemas is TestDumpSchemas for text and documents of Go structs.
+func testFormSchemas(t *testing.T) {
+	t.Helper()
+	dir := t.TempDir()
+	path := filepath.Join(dir, "dump")
+	u := v4(1)
+	var docs []any
+	for n, user := range []any{bson.D{{Key: "uuid", Value: bson.Binary{Data: u[:]}}}, bson.D{{Key: "uuid", Value: bson.Binary{Data: make([]byte, 16)}}, {Key: "valid", Value: false}},
+		bson.D{{Key: "uuid", Value: "x"}}} {
+		docs = append(docs, bson.D{{Key: "_id", Value: int32(n)}, {Key: "text", Value: spelling(u, n)}, {Key: "user", Value: user}})
+	}
+	dumptest.Directory(t, path, false, dumptest.Collection{Database: "d", Name: "c", Documents: docs,
+		Metadata: `{"options":{"validator":{"text":{"$ne":"9f2c8a52-6d1e-4b60-9a57-0f6a1d2e3c4b"}}},"indexes":[]}`})
+	if r := command(t, nil, "scan", "--dump", path, "--output", "json").want(t, failure.ExitOK); !strings.Contains(r.stdout, `"form": "goStruct"`) {
+		t.Error(r.stdout)
+	}
+	for from, field := range map[string]string{"text": "text", "goStruct": "user"} {
+		args := []string{"--dump", path, "--from", from, "--field", field, "--output", "json"}
+		command(t, nil, append([]string{"convert"}, args...)...).want(t, failure.ExitIncomplete)
+		args = append(args, "--out", filepath.Join(dir, from))
+		command(t, nil, append([]string{"convert"}, args...)...).want(t, failure.ExitIncomplete)
+		command(t, nil, append([]string{"verify"}, args...)...).want(t, failure.ExitOK)
+	}
+	command(t, nil, "convert", "--dump", filepath.Join(dir, "text"), "--from", "standard", "--to", "text", "--field", "text", "--output", "json").want(t, failure.ExitOK)
 }
 
 // pythonDump writes a BSON file and an archive with the BSON library of PyMongo, and the checksum of

@@ -21,7 +21,7 @@ var (
 )
 
 var pageTemplate = template.Must(template.New("report").Funcs(template.FuncMap{
-	"headline": Headline, "howRead": howRead, "bars": bars, "fits": fits, "digits": digits, "tone": tone, "total": total,
+	"headline": Headline, "formName": formName, "formHeadline": FormHeadline, "howRead": howRead, "bars": bars, "fits": fits, "digits": digits, "tone": tone, "total": total,
 	"summarize": summarize, "groupOf": groupOf, "adviseOn": adviseOn,
 	"style":  func() template.CSS { return template.CSS(style) },
 	"script": func() template.JS { return template.JS(script) },

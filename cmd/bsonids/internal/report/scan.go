@@ -55,6 +55,12 @@ func Scan(w io.Writer, r scan.Report) {
 		t.SetColumnConfigs(columns)
 		t.Render()
 		for _, f := range c.Fields {
+			for _, e := range f.Forms {
+				fmt.Fprintf(w, "\n  %s, %s: %s\n", terminal.Cell(f.Path), formName(e), FormHeadline(e))
+				for _, reason := range e.Reasons {
+					fmt.Fprintf(w, "    – %s\n", terminal.Cell(reason))
+				}
+			}
 			for _, e := range f.Evidence {
 				fmt.Fprintf(w, "\n  %s, subtype %d: %s\n", terminal.Cell(f.Path), e.Subtype, Headline(e))
 				for _, reason := range e.Reasons {

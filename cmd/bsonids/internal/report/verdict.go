@@ -40,6 +40,26 @@ func percent(p float64) string {
 	return strings.TrimSuffix(fmt.Sprintf("%.1f", p*100), ".0") + " %"
 }
 
+// formName returns the name of the form for a reader.
+func formName(e scan.FormEvidence) string {
+	if e.Form == "goStruct" {
+		return "Go structs"
+	}
+	return e.Form
+}
+
+// FormHeadline describes the UUIDs of a field in one form in a few words.
+func FormHeadline(e scan.FormEvidence) string {
+	distinct := fmt.Sprintf("%d distinct UUIDs", e.Distinct)
+	if e.Distinct == 1 {
+		distinct = "1 distinct UUID"
+	}
+	if int64(e.Sample+e.Uninformative) < e.Distinct {
+		distinct = fmt.Sprintf("about %s, %d of them examined", distinct, e.Sample+e.Uninformative)
+	}
+	return distinct
+}
+
 // Headline returns the verdict of e in one sentence.
 func Headline(e scan.Evidence) string {
 	distinct := fmt.Sprintf("%d distinct values", e.Distinct)

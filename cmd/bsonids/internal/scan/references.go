@@ -54,7 +54,7 @@ func References(collectors []*Collector) ([]Reference, []Sparse) {
 	var sparse []Sparse
 	for _, c := range collectors {
 		for path, f := range c.fields {
-			for _, s := range []*sketch{f.legacy, f.generic, f.reference} {
+			for _, s := range []*sketch{f.legacy, f.generic, f.reference, f.digits} {
 				if s == nil {
 					continue
 				}

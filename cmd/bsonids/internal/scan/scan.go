@@ -57,9 +57,12 @@ type field struct {
 	// Sketches of the distinct values, each created with its first value.
 	legacy, generic *sketch // as stored
 	reference       *sketch // UUIDs of subtype 4 and text, whose order is known
-	// Text of 32 digits, which may be a checksum. It is in counts.Other until Judge decides.
+	// Text of 32 digits, which may be a checksum. It is in counts.Other until Judge decides, which
+	// removes the values if they are not UUIDs.
 	digits      *sketch
 	digitsCount int64
+	text        formed // UUIDs in text, also those of reference
+	structs     formed // documents of Go structs
 	odd         Odd
 }
 
@@ -153,6 +156,7 @@ func mayBeUUID(l walk.Leaf) bool {
 func (f *field) add(l walk.Leaf) {
 	if l.Type == bson.TypeEmbeddedDocument {
 		f.counts.Structs++
+		f.structs.document(l)
 		return
 	}
 	if text, ok := l.Text(); ok {
@@ -160,6 +164,7 @@ func (f *field) add(l walk.Leaf) {
 		case ok && s.Certain:
 			f.counts.Text++
 			keep(&f.reference, s.UUID)
+			f.text.text(s, len(text))
 			return
 		case ok:
 			f.digitsCount++
@@ -230,7 +235,9 @@ type Field struct {
 	Counts Counts `json:"counts"`
 	// Evidence is the evidence for subtypes 3 and 0, if there are values of them.
 	Evidence []Evidence `json:"evidence,omitempty"`
-	Odd      Odd        `json:"-"`
+	// Forms is the evidence for text and for documents of Go structs, if there are any.
+	Forms []FormEvidence `json:"forms,omitempty"`
+	Odd   Odd            `json:"-"`
 }
 
 // Judge makes the report from the collectors. It looks for references in all of them.
@@ -251,6 +258,8 @@ func Judge(collectors []*Collector, now time.Time) []Collection {
 			if f.generic != nil {
 				field.Evidence = append(field.Evidence, judge(bson.TypeBinaryGeneric, f.counts.Generic, f.generic, refs, now))
 			}
+			name := c.namespace + " " + path
+			field.Forms = append(f.text.evidence("text", name, refs), f.structs.evidence("goStruct", name, refs)...)
 			coll.Fields = append(coll.Fields, field)
 		}
 		slices.SortFunc(coll.Fields, func(a, b Field) int { return strings.Compare(a.Path, b.Path) })
@@ -262,15 +271,18 @@ func Judge(collectors []*Collector, now time.Time) []Collection {
 
 // judgeDigits counts the text of 32 digits as UUIDs if the variants and versions show that it is.
 func (f *field) judgeDigits(now time.Time) {
-	if f.digits == nil {
+	if f.digits == nil || f.digitsCount == 0 {
 		return
 	}
 	e := judge(bson.TypeBinaryGeneric, f.digitsCount, f.digits, newReferences(nil), now)
 	if e.Verdict.Outcome == Named && e.Verdict.Order == Network {
 		f.counts.Text += f.digitsCount
 		f.counts.Other -= f.digitsCount
+		f.text.digits(f.digitsCount, f.digits)
+	} else {
+		f.digits = nil
 	}
-	f.digits, f.digitsCount = nil, 0
+	f.digitsCount = 0
 }
 
 // references holds the ids whose byte order is known, and the fields that contain them.

@@ -63,7 +63,7 @@ func TestReportIsDocumented(t *testing.T) {
 	}
 	_, section, _ := strings.Cut(string(guide), "\n## The report of `scan` as JSON\n")
 	section, _, _ = strings.Cut(section, "\n## ")
-	for _, part := range []any{Report{}, Collection{}, Field{}, Counts{}, Evidence{}, OrderEvidence{}} {
+	for _, part := range []any{Report{}, Collection{}, Field{}, Counts{}, Evidence{}, OrderEvidence{}, FormEvidence{}, Written{}} {
 		for _, f := range reflect.VisibleFields(reflect.TypeOf(part)) {
 			if key, _, _ := strings.Cut(f.Tag.Get("json"), ","); key != "-" && !strings.Contains(section, "`"+key+"`") {
 				t.Errorf("%T: nothing is said of %s", part, key)

@@ -77,10 +77,13 @@ func (s *sketch) add(v [16]byte) {
 	s.held[v] = struct{}{}
 	heap.Push(&s.entries, entry{h, v})
 	if len(s.entries) > sketchSize {
-		delete(s.held, heap.Pop(&s.entries).(entry).value)
+		s.drop()
 		s.full = true
 	}
 }
+
+// drop removes the value with the greatest hash.
+func (s *sketch) drop() { delete(s.held, heap.Pop(&s.entries).(entry).value) }
 
 // limit returns the hash below which the sketch has all values that were added.
 func (s *sketch) limit() uint64 {
