@@ -172,7 +172,7 @@ func (r *runner) plan(number int, docs []bson.Raw) (batch, error) {
 		}
 		plan, err := r.Conversion.Plan(doc)
 		if err != nil {
-			plan = Plan{ID: doc.Lookup("_id"), Skipped: []Left{{Reason: err.Error()}}}
+			plan = Plan{ID: doc.Lookup("_id"), Skipped: []Left{{Document: true, Reason: err.Error()}}}
 		}
 		if r.Retry != nil {
 			r.already(r.Retry.limit(&plan, doc, r.Conversion))
@@ -304,7 +304,7 @@ func (r *runner) leave(id bson.RawValue, left []Left) {
 	r.result.Skipped++
 	for _, l := range left {
 		r.result.SkippedFor.add(l.Reason, 1)
-		if l.Path != "" {
+		if !l.Document {
 			r.result.Left++
 		}
 		if len(r.result.Skips) < maxListed {

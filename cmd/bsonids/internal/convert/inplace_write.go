@@ -131,7 +131,7 @@ func (r *runner) resolve(ctx context.Context, plans []Plan) ([]Plan, error) {
 		if !r.Conversion.SameSubtype() && r.Retry == nil {
 			fresh, err := r.Conversion.Plan(doc)
 			if err != nil {
-				r.leave(p.ID, []Left{{Reason: err.Error()}})
+				r.leave(p.ID, []Left{{Document: true, Reason: err.Error()}})
 				continue
 			}
 			r.leave(p.ID, slices.DeleteFunc(slices.Clone(fresh.Skipped), func(l Left) bool { return slices.Contains(p.Skipped, l) }))

@@ -47,7 +47,8 @@ type copier struct {
 	Options
 	source, target *mongo.Collection
 	tracker        *tracker
-	skippedBefore  int64 // by earlier runs
+	skippedBefore  int64 // documents, by earlier runs
+	changedBefore  int64 // documents, by earlier runs
 	// own has the documents of the target that this run wrote, or found equal to the converted
 	// source. It is nil if nothing is written.
 	own *hashset.Set
@@ -99,7 +100,16 @@ func Into(ctx context.Context, source, target *mongo.Collection, o Options) (Cop
 	if state == nil {
 		state = &StateFile{}
 	}
-	c.skippedBefore = state.Skipped
+	c.skippedBefore, c.changedBefore = state.Skipped, state.Changed
+	if state.Copied {
+		// A run that was killed may have listed values after it saved its state for the last time.
+		listed, err := o.SkipList.documents()
+		if err != nil {
+			return c.res, err
+		}
+		c.skippedBefore = max(c.skippedBefore, listed)
+	}
+	c.report()
 	save := func() error {
 		if o.State == nil {
 			return nil

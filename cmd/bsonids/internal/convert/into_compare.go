@@ -32,6 +32,7 @@ func (c *copier) settle(ctx context.Context) error {
 			return nil
 		}
 		c.res.Followed += proof.repaired
+		c.report()
 	}
 	c.res.Passes = maxPasses
 	return nil
@@ -201,6 +202,7 @@ func (c *copier) compare(ctx context.Context, want []bson.Raw, res *comparison, 
 	}
 	var missing []bson.Raw
 	var differ []differing
+	listed := false
 	for _, doc := range want {
 		id := doc.Lookup("_id")
 		got, ok := held[documents.Key(id)]
@@ -221,13 +223,21 @@ func (c *copier) compare(ctx context.Context, want []bson.Raw, res *comparison, 
 			res.find(id, "the copy differs from the converted source")
 		case !ok:
 			missing = append(missing, doc)
-			c.leave(id)
+			listed = c.leave(id) || listed
 		case bytes.Equal(got, filledIn(doc, got)):
 			res.Wrong++
 			res.find(id, "the document has an empty timestamp at its top level, which the server sets when a document is inserted")
 			res.failed = append(res.failed, id)
 		default:
 			differ = append(differ, differing{doc, got})
+			listed = c.leave(id) || listed
+		}
+	}
+	// The values are listed first: a run that is killed in between finds nothing to write the next
+	// time, and so nothing to list.
+	if listed {
+		if err := c.SkipList.Sync(); err != nil {
+			return err
 		}
 	}
 	if err := c.replace(ctx, differ, res); err != nil || len(missing) == 0 {
@@ -309,7 +319,6 @@ func (c *copier) replaceMany(ctx context.Context, differ []differing, res *compa
 		id := d.want.Lookup("_id")
 		c.own.Add(d.want)
 		res.repaired++
-		c.leave(id)
 		if unmatched { // one of them changed meanwhile
 			res.failed = append(res.failed, id)
 		}
@@ -317,13 +326,15 @@ func (c *copier) replaceMany(ctx context.Context, differ []differing, res *compa
 	return invalid, nil
 }
 
-// leave counts and lists the unchanged values of a document that is written to the target. id is
-// the _id of the copy.
-func (c *copier) leave(id bson.RawValue) {
-	if l, ok := c.left[documents.Key(id)]; ok {
+// leave counts and lists the unchanged values of a document that is to be written to the target, and
+// reports whether there are any. id is the _id of the copy.
+func (c *copier) leave(id bson.RawValue) bool {
+	l, ok := c.left[documents.Key(id)]
+	if ok {
 		c.SkipList.add(l.id, c.Conversion.From.Subtype, l.left)
 		c.note(l)
 	}
+	return ok
 }
 
 // filledIn returns doc with its empty timestamps replaced by those of got if a server fills them

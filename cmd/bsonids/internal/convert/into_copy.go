@@ -95,12 +95,9 @@ func (c *copier) process(waiting, ctx context.Context, b copyBatch) error {
 			c.res.Examples = append(c.res.Examples, e)
 		}
 	}
-	totals := Totals{c.res.Read, c.res.Documents, c.res.Values, 0}
 	c.mu.Unlock()
 	c.Progress(b.read)
-	if c.Report != nil {
-		c.Report(totals)
-	}
+	c.report()
 	if !c.Write || c.State == nil {
 		return nil
 	}
@@ -116,6 +113,17 @@ func (c *copier) process(waiting, ctx context.Context, b copyBatch) error {
 	c.State.Position = newPosition(position)
 	c.State.Skipped = c.skippedBefore + c.res.Skipped
 	return c.State.Save()
+}
+
+// report reports the counts of all runs.
+func (c *copier) report() {
+	if c.Report == nil {
+		return
+	}
+	c.mu.Lock()
+	totals := Totals{c.res.Read, c.changedBefore + c.res.Documents, c.res.Values, c.skippedBefore + c.res.Skipped}
+	c.mu.Unlock()
+	c.Report(totals)
 }
 
 // write inserts the documents of a batch. Pauses end with waiting, and the work with ctx.

@@ -2,7 +2,6 @@ package convert
 
 import (
 	"context"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
@@ -113,32 +112,6 @@ func (c *copier) nameOfSource(ctx context.Context) (string, error) {
 	return name, err
 }
 
-// CollectionWith returns the name of the collection with the UUID, in hexadecimal digits, or "" if
-// there is none.
-func CollectionWith(ctx context.Context, db *mongo.Database, uuid string) (string, error) {
-	b, err := hex.DecodeString(uuid)
-	if err != nil {
-		return "", err
-	}
-	want := bson.Binary{Subtype: bson.TypeBinaryUUID, Data: b}
-	specs, err := db.ListCollectionSpecifications(ctx, bson.D{{Key: "info.uuid", Value: want}})
-	for _, s := range specs {
-		if s.UUID != nil && s.UUID.Equal(want) {
-			return s.Name, err
-		}
-	}
-	return "", err
-}
-
-// uuidOf returns the UUID of a collection in hexadecimal digits, or "" if there is none.
-func uuidOf(ctx context.Context, coll *mongo.Collection) (string, error) {
-	specs, err := coll.Database().ListCollectionSpecifications(ctx, bson.D{{Key: "name", Value: coll.Name()}})
-	if err != nil || len(specs) == 0 || specs[0].UUID == nil {
-		return "", err
-	}
-	return hex.EncodeToString(specs[0].UUID.Data), nil
-}
-
 // bindCopy returns an error if the target is not the collection that this conversion made.
 func (c *copier) bindCopy(ctx context.Context) error {
 	is, err := uuidOf(ctx, c.target)
@@ -200,6 +173,7 @@ func (c *copier) follower() *follower {
 			return err
 		}
 		state.Skipped = c.skippedBefore + c.res.Skipped
+		c.report()
 		return state.Save()
 	}
 	f.compare = func(ctx context.Context) (err error) {

@@ -24,7 +24,9 @@ func (ch Change) back(path string) Change {
 }
 
 // left returns the old value of the change as one that is left unchanged.
-func (ch Change) left(reason string) Left { return Left{ch.Path, ch.Old, ch.OldValue, reason} }
+func (ch Change) left(reason string) Left {
+	return Left{Path: ch.Path, Old: ch.Old, Value: ch.OldValue, Reason: reason}
+}
 
 // Plan lists the changes to one document.
 type Plan struct {
@@ -40,12 +42,13 @@ type Plan struct {
 	again bool
 }
 
-// Left is a value that is left unchanged, or a document if Path is empty.
+// Left is a value that is left unchanged, or a document if Document is set.
 type Left struct {
-	Path   string
-	Old    [16]byte
-	Value  Value // the value itself if it is not binary; Old is then its UUID, if it has one
-	Reason string
+	Path     string // may be empty: the value of a field without a name
+	Old      [16]byte
+	Value    Value // the value itself if it is not binary; Old is then its UUID, if it has one
+	Document bool  // the reason is not about a value
+	Reason   string
 }
 
 // Plan returns the changes that the conversion makes to doc. A value that has the same bytes and
@@ -88,7 +91,7 @@ func (c Conversion) Plan(doc bson.Raw) (Plan, error) {
 	if err != nil && len(p.Changes) > 0 {
 		// A document without an _id cannot be addressed. Only the oplog and views have such
 		// documents.
-		return Plan{Skipped: []Left{{Reason: "the document has no _id"}}}, nil
+		return Plan{Skipped: []Left{{Document: true, Reason: "the document has no _id"}}}, nil
 	}
 	p.ID = bson.RawValue{Type: id.Type, Value: slices.Clone(id.Value)}
 	return p, nil

@@ -35,7 +35,9 @@ type listedValue struct {
 	value  Value // as in Left
 }
 
-func (v listedValue) left(reason string) Left { return Left{v.path, v.octets, v.value, reason} }
+func (v listedValue) left(reason string) Left {
+	return Left{Path: v.path, Old: v.octets, Value: v.value, Reason: reason}
+}
 
 // ReadSkipList reads the skip list at path. It ignores lines that are not about a value. The error
 // is a *RecordError if the list cannot be read, is damaged, lists no value, or is about another
@@ -73,7 +75,7 @@ func (r *Retry) line(line []byte, namespace string, subtype byte) error {
 	var l struct {
 		Collection string
 		ID         bson.RawValue `bson:"_id"`
-		Path       string
+		Path       *string
 		Value      bson.RawValue
 		Reason     string
 	}
@@ -85,12 +87,12 @@ func (r *Retry) line(line []byte, namespace string, subtype byte) error {
 		return errors.New("invalid line of a skip list: no collection or no _id")
 	case l.Collection != namespace:
 		return fmt.Errorf("it lists values of %s", l.Collection)
-	case l.Path == "" && l.Value.Type == 0:
+	case l.Path == nil && l.Value.Type == 0:
 		return nil
-	case l.Path == "":
+	case l.Path == nil:
 		return errors.New("invalid line of a skip list: no path")
 	}
-	v, err := listedIn(l.Value, l.Path, subtype)
+	v, err := listedIn(l.Value, *l.Path, subtype)
 	if err != nil {
 		return err
 	}
@@ -183,7 +185,7 @@ func (r *Retry) limit(p *Plan, doc bson.Raw, c Conversion) (already int64) {
 	other := func(ch Change) bool { return !e.has[listedValue{ch.Path, ch.Old, ch.OldValue}] }
 	p.Changes = slices.DeleteFunc(p.Changes, other)
 	p.InID = slices.DeleteFunc(p.InID, other)
-	p.Skipped = slices.DeleteFunc(p.Skipped, func(l Left) bool { return l.Path != "" && !e.has[listedValue{l.Path, l.Old, l.Value}] })
+	p.Skipped = slices.DeleteFunc(p.Skipped, func(l Left) bool { return !l.Document && !e.has[listedValue{l.Path, l.Old, l.Value}] })
 	held, mentioned := valuesOf(doc, len(e.values)), p.paths()
 	for _, v := range e.values {
 		fresh, freshValue := c.fresh(c.reread(v.octets, v.value))

@@ -55,7 +55,7 @@ func (c Conversion) splice(doc bson.Raw, fields Tally, leave func(Left)) (bson.R
 		}
 		field := path.AppendField(name[:0])
 		if reason := c.judge(field, v); reason != "" {
-			leave(Left{path.Dotted(), v.octets, v.value, reason})
+			leave(Left{Path: path.Dotted(), Old: v.octets, Value: v.value, Reason: reason})
 			return nil
 		}
 		octets, value := c.fresh(v)

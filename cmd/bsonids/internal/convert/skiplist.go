@@ -1,9 +1,11 @@
 package convert
 
 import (
+	"bufio"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"sync"
@@ -47,6 +49,41 @@ func OpenSkipList(path, namespace string, goOn bool) (*SkipList, error) {
 
 // Path returns the name of the file.
 func (l *SkipList) Path() string { return l.path }
+
+// documents returns how many documents the file has values of. A document counts again when it was
+// listed again later.
+func (l *SkipList) documents() (n int64, err error) {
+	if l == nil {
+		return 0, nil
+	}
+	f, err := os.Open(l.path)
+	if errors.Is(err, os.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, &RecordError{SkipRecord, l.path, err}
+	}
+	defer f.Close()
+	var last string
+	for r := bufio.NewReader(f); ; {
+		b, err := r.ReadBytes('\n')
+		if err == io.EOF { // an incomplete line is removed when the file is written to
+			return n, nil
+		}
+		if err != nil {
+			return 0, &RecordError{SkipRecord, l.path, err}
+		}
+		var line struct {
+			ID json.RawMessage `json:"_id"`
+		}
+		if err := json.Unmarshal(b, &line); err != nil {
+			return 0, &RecordError{SkipRecord, l.path, err}
+		}
+		if id := string(line.ID); n == 0 || id != last {
+			n, last = n+1, id
+		}
+	}
+}
 
 // Begun reports whether something has been listed.
 func (l *SkipList) Begun() bool {
@@ -106,11 +143,12 @@ func skipLine(namespace string, id bson.RawValue, subtype byte, v Left) ([]byte,
 	line := struct {
 		Collection string          `json:"collection"`
 		ID         json.RawMessage `json:"_id"`
-		Path       string          `json:"path,omitempty"`
+		Path       *string         `json:"path,omitempty"`
 		Value      json.RawMessage `json:"value,omitempty"`
 		Reason     string          `json:"reason"`
-	}{Collection: namespace, ID: doc, Path: v.Path, Reason: v.Reason}
-	if v.Path != "" {
+	}{Collection: namespace, ID: doc, Reason: v.Reason}
+	if !v.Document {
+		line.Path = &v.Path
 		if line.Value, err = appendJSON(nil, subtype, v.Old, v.Value); err != nil {
 			return nil, err
 		}

@@ -33,7 +33,7 @@ func (r *run) constants(c *Collection, item *dump.Item) {
 	}
 	var doc bson.Raw
 	if err := bson.UnmarshalExtJSON(item.Text, false, &doc); err != nil {
-		note(convert.Left{}, fmt.Sprintf("the metadata is not extended JSON, so its constants were not looked at: %v", err))
+		note(convert.Left{Document: true}, fmt.Sprintf("the metadata is not extended JSON, so its constants were not looked at: %v", err))
 		return
 	}
 	anywhere := r.Conversion
@@ -44,7 +44,7 @@ func (r *run) constants(c *Collection, item *dump.Item) {
 		}
 	})
 	if err != nil {
-		note(convert.Left{}, fmt.Sprintf("the metadata could not be read: %v", err))
+		note(convert.Left{Document: true}, fmt.Sprintf("the metadata could not be read: %v", err))
 	}
 }
 
@@ -52,7 +52,7 @@ func constant(l convert.Left) Constant {
 	if l.Value != "" {
 		return Constant{l.Path, l.Value.Raw().String()}
 	}
-	if l.Path == "" {
+	if l.Document {
 		return Constant{}
 	}
 	return Constant{l.Path, base64.StdEncoding.EncodeToString(l.Old[:])}

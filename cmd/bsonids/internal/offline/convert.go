@@ -260,7 +260,7 @@ func (r *run) bucket(c *Collection, doc bson.Raw) error {
 	}
 	compressed, err := hasColumn(doc)
 	if err == nil && compressed {
-		r.leave(c, doc.Lookup("_id"), []convert.Left{{Reason: "the bucket holds compressed measurements, which are not read: " + reason}})
+		r.leave(c, doc.Lookup("_id"), []convert.Left{{Document: true, Reason: "the bucket holds compressed measurements, which are not read: " + reason}})
 	}
 	return err
 }

@@ -1,0 +1,47 @@
+package convert
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+)
+
+// A value of a field without a name is listed and read again, unlike a reason that is not about a
+// value.
+func TestSkipListEmptyName(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "list.jsonl")
+	l, err := OpenSkipList(path, "d.c", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := bson.RawValue{Type: bson.TypeNull}
+	l.add(id, 3, []Left{{Path: "", Old: [16]byte{1}, Reason: "a"}, {Path: "b", Old: [16]byte{2}, Reason: "a"}})
+	l.add(bson.RawValue{Type: bson.TypeBoolean, Value: []byte{1}}, 3, []Left{{Document: true, Reason: "b"}})
+	if n, err := l.documents(); n != 2 || err != nil {
+		t.Errorf("%d documents, %v", n, err)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	const want = `{"collection":"d.c","_id":null,"path":"","value":{"$binary":{"base64":"AQAAAAAAAAAAAAAAAAAAAA==","subType":"03"}},"reason":"a"}
+{"collection":"d.c","_id":null,"path":"b","value":{"$binary":{"base64":"AgAAAAAAAAAAAAAAAAAAAA==","subType":"03"}},"reason":"a"}
+{"collection":"d.c","_id":true,"reason":"b"}
+`
+	if b, err := os.ReadFile(path); string(b) != want {
+		t.Errorf("%s%v", b, err)
+	}
+	r, err := ReadSkipList(path, "d.c", 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.entries) != 1 {
+		t.Errorf("%d documents", len(r.entries))
+	}
+	for _, e := range r.entries {
+		if len(e.values) != 2 || !e.has[listedValue{octets: [16]byte{1}}] {
+			t.Errorf("%v", e.values)
+		}
+	}
+}

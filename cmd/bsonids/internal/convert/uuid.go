@@ -1,0 +1,35 @@
+package convert
+
+import (
+	"context"
+	"encoding/hex"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+)
+
+// CollectionWith returns the name of the collection with the UUID, in hexadecimal digits, or "" if
+// there is none.
+func CollectionWith(ctx context.Context, db *mongo.Database, uuid string) (string, error) {
+	b, err := hex.DecodeString(uuid)
+	if err != nil {
+		return "", err
+	}
+	want := bson.Binary{Subtype: bson.TypeBinaryUUID, Data: b}
+	specs, err := db.ListCollectionSpecifications(ctx, bson.D{{Key: "info.uuid", Value: want}})
+	for _, s := range specs {
+		if s.UUID != nil && s.UUID.Equal(want) {
+			return s.Name, err
+		}
+	}
+	return "", err
+}
+
+// uuidOf returns the UUID of a collection in hexadecimal digits, or "" if there is none.
+func uuidOf(ctx context.Context, coll *mongo.Collection) (string, error) {
+	specs, err := coll.Database().ListCollectionSpecifications(ctx, bson.D{{Key: "name", Value: coll.Name()}})
+	if err != nil || len(specs) == 0 || specs[0].UUID == nil {
+		return "", err
+	}
+	return hex.EncodeToString(specs[0].UUID.Data), nil
+}
