@@ -101,7 +101,7 @@ func (r *Rewriter) form(path *walk.Path, l walk.Leaf) error {
 	}
 	r.name = path.AppendField(r.name[:0])
 	if reason := c.judge(r.name, v); reason != "" {
-		r.left = append(r.left, Left{path.Dotted(), v.octets, v.value, reason})
+		r.left = append(r.left, Left{Path: path.Dotted(), Old: v.octets, Value: v.value, Reason: reason})
 		return nil
 	}
 	octets, value := c.fresh(v)
