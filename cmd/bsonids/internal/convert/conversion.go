@@ -81,11 +81,12 @@ func (c Conversion) MergesIDs() bool {
 }
 
 // Projection returns a projection with the top-level fields of the conversion, or nil if whole
-// documents must be read. A deeper projection would change array positions.
+// documents must be read: a projection cannot name a field that has a dot in its name. A deeper
+// projection would change array positions.
 func (c Conversion) Projection() bson.D {
 	var tops []string
 	for _, f := range c.Fields {
-		if f.Top() == "*" || strings.HasPrefix(f.Top(), "$") {
+		if f.Top() == "*" || f.Deep() || strings.HasPrefix(f.Top(), "$") {
 			return nil
 		}
 		tops = append(tops, f.Top())

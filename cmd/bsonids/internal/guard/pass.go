@@ -56,7 +56,8 @@ func (f *Found) document(doc bson.Raw, fields []Field, subtype byte) error {
 		}
 		name := string(path.AppendField(nil))
 		tally := f.Elsewhere
-		if slices.ContainsFunc(fields, func(f Field) bool { return f.pattern.Match(path) }) {
+		// A condition on a.b does not test a field with the name "a.b".
+		if path.Addressable() == nil && slices.ContainsFunc(fields, func(f Field) bool { return f.pattern.Match(path) }) {
 			if strings.Contains(name, "[][]") {
 				tally = f.Untested
 			} else {

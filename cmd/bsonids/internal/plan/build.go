@@ -169,7 +169,7 @@ func (f *Field) leaveUnusable(copied bool) {
 		f.Comment = append(f.Comment, fmt.Sprintf("unknown, because %d of %d binary values cannot be converted (%v); convert from %s converts the others", n, f.binary, f.odd.Reason, kind))
 	default:
 		f.Decision = Leave
-		f.Comment = append(f.Comment, fmt.Sprintf("left: %v; only bsonids convert --into without --field, or of a dump, converts it", f.odd.Reason))
+		f.Comment = append(f.Comment, fmt.Sprintf("left: %v; only bsonids convert --into, or of a dump, converts it", f.odd.Reason))
 	}
 }
 

@@ -1,6 +1,7 @@
 package walk
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -21,19 +22,35 @@ func ParsePattern(s string) (Pattern, error) {
 	return p, nil
 }
 
-// Match reports whether p matches the field that the value belongs to.
-func (p Pattern) Match(path *Path) bool {
-	i := 0
-	for _, s := range path.segments {
-		if s.array {
-			continue
+// Match reports whether p matches the field that the value belongs to. A name with dots is taken for
+// several names, because AppendField writes both in the same way: items.id also matches the field
+// "items.id" of a document. It is one name for *.
+func (p Pattern) Match(path *Path) bool { return match(p.segments, path.segments) }
+
+func match(names []string, path []segment) bool {
+	for len(path) > 0 && path[0].array {
+		path = path[1:]
+	}
+	if len(path) == 0 || len(names) == 0 {
+		return len(path) == len(names)
+	}
+	if names[0] == "*" || names[0] == string(path[0].key) {
+		if match(names[1:], path[1:]) {
+			return true
 		}
-		if i == len(p.segments) || p.segments[i] != "*" && p.segments[i] != string(s.key) {
+	}
+	key := path[0].key
+	for n := 0; n < len(names); n++ {
+		part, rest, dotted := bytes.Cut(key, []byte{'.'})
+		if names[n] != "*" && names[n] != string(part) {
 			return false
 		}
-		i++
+		if !dotted {
+			return n > 0 && match(names[n+1:], path[1:])
+		}
+		key = rest
 	}
-	return i == len(p.segments)
+	return false
 }
 
 // MatchField is like Match, for a name as Path.AppendField writes it.
@@ -52,5 +69,8 @@ func (p Pattern) MatchField(field string) bool {
 
 // Top returns the name at the top level of the document, or * for any name.
 func (p Pattern) Top() string { return p.segments[0] }
+
+// Deep reports whether p matches fields below the top level of the document.
+func (p Pattern) Deep() bool { return len(p.segments) > 1 }
 
 func (p Pattern) String() string { return strings.Join(p.segments, ".") }

@@ -7,7 +7,9 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -301,11 +303,11 @@ func (p *Path) Addressable() error {
 	return nil
 }
 
-// Namable reports whether a [Pattern] can select the path by its names: none is empty or contains a
-// dot.
+// Namable reports whether a [Pattern] can select the path by its names: none is empty, also between
+// dots.
 func (p *Path) Namable() bool {
 	for _, s := range p.segments {
-		if !s.array && (len(s.key) == 0 || bytes.IndexByte(s.key, '.') >= 0) {
+		if !s.array && slices.Contains(strings.Split(string(s.key), "."), "") {
 			return false
 		}
 	}

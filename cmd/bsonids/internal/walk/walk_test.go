@@ -143,7 +143,7 @@ func TestField(t *testing.T) {
 func TestPattern(t *testing.T) {
 	doc := bson.D{{Key: "a", Value: bson.A{bson.D{{Key: "b", Value: 1}, {Key: "c", Value: 1}}}}, {Key: "b", Value: 1}, {Key: "a.b", Value: 1}}
 	for pattern, want := range map[string]string{
-		"a.b": "a.0.b", "a[].b": "a.0.b", "a.*": "a.0.b a.0.c", "b": "b", "*": "b a.b", "*.b": "a.0.b", "a": "", "a.0.b": "", "a.b.c": "",
+		"a.b": "a.0.b a.b", "a[].b": "a.0.b a.b", "a.*": "a.0.b a.0.c a.b", "b": "b", "*": "b a.b", "*.b": "a.0.b a.b", "*.*": "a.0.b a.0.c a.b", "a": "", "a.0.b": "", "a.b.c": "",
 	} {
 		p, err := ParsePattern(pattern)
 		if err != nil {
