@@ -2,13 +2,45 @@ package bsoncodec
 
 import (
 	"reflect"
+	"sync/atomic"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/bsonids/bsonids/structcodec"
 )
 
-// A documentReader is a decoder of package structcodec.
+// plans is a type whose codec is the one that has the plans of a registry.
+type plans struct{}
+
+// A planned is a registry with the codec that has its plans, or nil. The look-up in the registry takes as long as a few
+// fields of a document.
+type planned struct {
+	reg   *bson.Registry
+	codec *structcodec.Codec
+}
+
+// recent holds the registries that documents were last encoded or decoded with. Most programs have one or two.
+var (
+	recent [4]atomic.Pointer[planned]
+	oldest atomic.Uint32 // counts what was stored in recent
+)
+
+// plansOf returns the codec that has the plans of reg, or nil.
+func plansOf(reg *bson.Registry) *structcodec.Codec {
+	for i := range recent {
+		if p := recent[i].Load(); p != nil && p.reg == reg {
+			return p.codec
+		}
+	}
+	p := &planned{reg: reg}
+	if enc, err := reg.LookupEncoder(reflect.TypeFor[plans]()); err == nil {
+		p.codec, _ = enc.(*structcodec.Codec)
+	}
+	recent[oldest.Add(1)%uint32(len(recent))].Store(p)
+	return p.codec
+}
+
+// A documentReader is a decoder of package structcodec for documents that are not structs.
 type documentReader interface {
 	ReadDocument(doc []byte, v any) (planned bool, err error)
 }
@@ -23,14 +55,18 @@ func readPlanned(reg *bson.Registry, data []byte, v any) (planned bool, err erro
 		t = t.Elem()
 	}
 	switch {
+	case t.Kind() == reflect.Struct, t.Kind() == reflect.Pointer:
+		c := plansOf(reg)
+		if c == nil {
+			return false, nil
+		}
+		return c.ReadDocument(data, v)
 	case t == tAny:
 		if !sameAtTheTop(reg) {
 			return false, nil
 		}
 		t = tD // an any receives a whole document as an embedded one
-	case t.Kind() == reflect.Pointer && t.Elem().Kind() == reflect.Struct:
-		t = t.Elem()
-	case t.Kind() != reflect.Struct && t.Kind() != reflect.Map && t != tD:
+	case t.Kind() != reflect.Map && t != tD:
 		return false, nil
 	}
 	dec, err := reg.LookupDecoder(t)
@@ -42,31 +78,4 @@ func readPlanned(reg *bson.Registry, data []byte, v any) (planned bool, err erro
 		return false, nil
 	}
 	return r.ReadDocument(data, v)
-}
-
-// plans is a type whose encoder is the codec that has the plans of a registry.
-type plans struct{}
-
-// encodePlans returns the codec that may have a plan for v in reg, or nil.
-func encodePlans(reg *bson.Registry, v any) *structcodec.Codec {
-	t := reflect.TypeOf(v)
-	if t == nil {
-		return nil
-	}
-	if t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
-	switch {
-	case t.Kind() == reflect.Struct:
-	case t.Kind() == reflect.Map, t == tD:
-		t = reflect.TypeFor[plans]()
-	default:
-		return nil
-	}
-	enc, err := reg.LookupEncoder(t)
-	if err != nil {
-		return nil
-	}
-	c, _ := enc.(*structcodec.Codec)
-	return c
 }

@@ -30,7 +30,7 @@ func Marshal(reg *bson.Registry, v any, opts ...Options) ([]byte, error) {
 		return nil, errNilRegistry("encode")
 	}
 	if len(opts) == 0 || o.known() == (Options{}) {
-		if c := encodePlans(reg, v); c != nil {
+		if c := plansOf(reg); c != nil {
 			if doc, planned, err := marshalPlanned(c, v); planned {
 				return doc, err
 			}

@@ -131,22 +131,20 @@ func (c uuidPlan) AppendValue(dst []byte, v reflect.Value) (bson.Type, []byte, e
 	if c.asString || c.rep == uuidrep.Unspecified {
 		return 0, dst, structcodec.ErrNotPlain
 	}
-	dst = append(dst, 16, 0, 0, 0, c.subtype)
-	at := len(dst)
+	var u [16]byte
 	switch {
 	case v.CanAddr():
-		dst = append(dst, v.Bytes()...)
+		u = [16]byte(v.Bytes())
 	case c.native:
-		u := v.Interface().(uuid.UUID)
-		dst = append(dst, u[:]...)
+		u = v.Interface().(uuid.UUID)
 	default:
-		u := copyOf(v)
-		dst = append(dst, u[:]...)
+		u = copyOf(v)
 	}
 	if c.permutes() {
-		permute(dst[at:], dst[at:], c.rep)
+		permute(u[:], u[:], c.rep)
 	}
-	return bson.TypeBinary, dst, nil
+	dst = append(dst, 16, 0, 0, 0, c.subtype)
+	return bson.TypeBinary, append(dst, u[:]...), nil
 }
 
 // ReadValue sets v to the UUID in a binary value.

@@ -153,8 +153,11 @@ func (c encodeCompiler) appendElements(t reflect.Type, isNil func(reflect.Value)
 		dst = append(dst, 0, 0, 0, 0)
 		for i, n := 0, v.Len(); i < n; i++ {
 			at := len(dst)
-			dst = append(dst, 0)
-			dst = append(strconv.AppendInt(dst, int64(i), 10), 0)
+			if i < 10 {
+				dst = append(dst, 0, '0'+byte(i), 0)
+			} else {
+				dst = append(strconv.AppendInt(append(dst, 0), int64(i), 10), 0)
+			}
 			t, extended, err := elem(dst, v.Index(i))
 			if err != nil {
 				return 0, dst, err

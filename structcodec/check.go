@@ -107,8 +107,15 @@ func hasKey(b []byte, name string) bool {
 }
 
 // keyEnd returns the index of the zero byte after the key of the element at the start of b, or -1. Most keys are so
-// short that a loop is faster than [bytes.IndexByte].
+// short that a loop is faster than [bytes.IndexByte], and those of arrays often have one digit.
 func keyEnd(b []byte) int {
+	if len(b) > 2 && b[2] == 0 && b[1] != 0 {
+		return 2
+	}
+	return longKeyEnd(b)
+}
+
+func longKeyEnd(b []byte) int {
 	for i := 1; i < len(b) && i < 16; i++ {
 		if b[i] == 0 {
 			return i

@@ -76,10 +76,10 @@ type Codec struct {
 	dc      bson.DecodeContext
 
 	compiling sync.Mutex
-	encPlans  sync.Map // reflect.Type to *encodePlan
-	decPlans  sync.Map // reflect.Type to *decodePlan
-	dynamic   sync.Map // reflect.Type to appendFunc, of the values in interfaces
-	documents sync.Map // reflect.Type to *documentPlan
+	encPlans  typeMap[*encodePlan]
+	decPlans  typeMap[*decodePlan]
+	dynamic   typeMap[appendFunc] // of the values in interfaces
+	documents typeMap[*documentPlan]
 }
 
 var (
@@ -141,7 +141,7 @@ func (c *Codec) AppendDocument(dst []byte, v any) (doc []byte, planned bool, err
 	switch val.Kind() {
 	case reflect.Struct:
 		p := c.encodePlan(val.Type())
-		if !p.planned || pointer && !p.pointer {
+		if !p.registered || pointer && !p.pointer {
 			return dst, false, nil
 		}
 		doc, err = p.appendDocument(dst, val)
@@ -212,7 +212,7 @@ func (c *Codec) ReadDocument(doc []byte, v any) (planned bool, err error) {
 		return false, nil
 	}
 	p := c.decodePlan(t)
-	if !p.planned || pointer && !p.pointer {
+	if !p.registered || pointer && !p.pointer {
 		return false, nil
 	}
 	if pointer {

@@ -1,6 +1,8 @@
 package structcodec
 
 import (
+	"encoding/binary"
+	"math"
 	"reflect"
 	"slices"
 	"strings"
@@ -14,7 +16,8 @@ type readFunc func(t byte, data []byte, v reflect.Value) error
 // A decodePlan is how structs of one type are decoded.
 type decodePlan struct {
 	*Codec
-	planned bool // false if the fallback must do it
+	planned    bool // false if the fallback must do it
+	registered bool // planned, and the registry has the Codec for the type
 	// The document is checked before anything is decoded, because code of a caller takes part. Otherwise it is checked on
 	// the way: if it is malformed, the fallback sets again what the plan has set.
 	checked bool
@@ -26,9 +29,14 @@ type decodePlan struct {
 }
 
 type decodeField struct {
+	direct directly // how a field that is not inline is set if its element starts with header
+	one    int      // the index of a field that is not inline, or -1
+	header string   // the type, the name, 0
+	read   readFunc // nil if the fallback must decode the element
 	field
-	one  int      // the index of a field that is not inline, or -1
-	read readFunc // nil if the fallback must decode the element
+	// If direct is directCodec, the codec, and the decoder of which it is a part.
+	codec   ValueCodec
+	decoder bson.ValueDecoder
 	// The field is of an interface type: a pointer in it is followed.
 	iface bool
 	// The field is a nil pointer that is allocated whatever its decoder does.
@@ -37,8 +45,8 @@ type decodeField struct {
 
 // decodePlan returns the plan for t, and compiles it if need be.
 func (c *Codec) decodePlan(t reflect.Type) *decodePlan {
-	if p, ok := c.decPlans.Load(t); ok {
-		return p.(*decodePlan)
+	if p, ok := c.decPlans.load(t); ok {
+		return p
 	}
 	var p *decodePlan
 	c.compileDecoder(func(plans decodeCompiler) { p = plans.planOf(t) })
@@ -60,7 +68,7 @@ func (c *Codec) compileDecoder(compile func(decodeCompiler)) {
 		}
 	}
 	for t, p := range plans.new {
-		c.decPlans.LoadOrStore(t, p)
+		c.decPlans.loadOrStore(t, p)
 	}
 }
 
@@ -74,68 +82,148 @@ func (p *decodePlan) decode(doc []byte, v reflect.Value) error {
 
 // decodeDocument decodes doc, whose length is right and whose last byte is 0, into the struct v.
 func (p *decodePlan) decodeDocument(doc []byte, v reflect.Value) error {
-	rest := doc[4:]
 	next := 0
-	for {
-		if rest[0] == 0 {
-			if len(rest) > 1 {
+	for at := 4; ; {
+		if doc[at] == 0 {
+			if at != len(doc)-1 {
 				return errMalformed
 			}
 			return nil
 		}
-		// Most documents have their elements in the order of the fields.
-		var end int // of the key
-		if next < len(p.fields) && hasKey(rest, p.fields[next].name) {
-			end = 1 + len(p.fields[next].name)
-		} else {
-			if end = keyEnd(rest); end < 0 {
-				return errMalformed
-			}
-			i, ok := p.lookup(rest[1:end])
-			if !ok {
-				size := shallowSize(rest[0], rest[end+1:])
-				if size < 0 {
-					return errMalformed
+		// Most documents have their elements in the order of the fields, and values of the types that belong to them.
+		if next < len(p.fields) {
+			f := &p.fields[next]
+			if start := at + len(f.header); f.direct != notDirectly && start < len(doc) && string(doc[at:start]) == f.header {
+				size, err := p.readDirect(f, doc[start:], v)
+				if err != nil {
+					return wrapKey(f.name, err)
 				}
-				size += end + 1
-				if p.inline != nil {
-					if err := p.decodeInline(rest[:size], end, v); err != nil {
-						return err
-					}
+				if size > 0 {
+					at = start + size
+					next++
+					continue
 				}
-				rest = rest[size:]
-				continue
 			}
-			next = i
 		}
-		f := &p.fields[next]
-		next++
-		element := rest
-		value := rest[end+1:]
-		size := shallowSize(rest[0], value)
-		if size < 0 {
-			return errMalformed
+		var err error
+		if at, next, err = p.readField(doc, at, next, v); err != nil {
+			return err
 		}
-		rest = value[size:]
+	}
+}
 
-		var fv reflect.Value
-		if f.one >= 0 {
-			fv = v.Field(f.one)
-		} else {
-			fv = f.target(v)
+// readField sets the field of the struct v that has the key of the element at the given place of doc. Most often it is the
+// next one. It returns the places of the element and the field behind them.
+func (p *decodePlan) readField(doc []byte, at, next int, v reflect.Value) (int, int, error) {
+	element := doc[at:]
+	var end int // of the key
+	if next < len(p.fields) && hasKey(element, p.fields[next].name) {
+		end = 1 + len(p.fields[next].name)
+	} else {
+		if end = keyEnd(element); end < 0 {
+			return 0, 0, errMalformed
 		}
-		if f.read == nil || f.iface && !fv.IsNil() && fv.Elem().Kind() == reflect.Pointer {
-			if err := p.decodeElement(element[:end+1+size], v); err != nil {
-				return err
+		i, ok := p.lookup(element[1:end])
+		if !ok {
+			size := shallowSize(element[0], element[end+1:])
+			if size < 0 {
+				return 0, 0, errMalformed
 			}
-			continue
+			size += end + 1
+			if p.inline != nil {
+				if err := p.decodeInline(element[:size], end, v); err != nil {
+					return 0, 0, err
+				}
+			}
+			return at + size, next, nil
 		}
-		if f.allocate && fv.IsNil() {
-			fv.Set(reflect.New(f.typ.Elem()))
+		next = i
+	}
+	f := &p.fields[next]
+	value := element[end+1:]
+	size := shallowSize(element[0], value)
+	if size < 0 {
+		return 0, 0, errMalformed
+	}
+	value = value[:size]
+	at, next = at+end+1+size, next+1
+
+	var fv reflect.Value
+	if f.one >= 0 {
+		fv = v.Field(f.one)
+	} else {
+		fv = f.target(v)
+	}
+	if f.read == nil || f.iface && !fv.IsNil() && fv.Elem().Kind() == reflect.Pointer {
+		return at, next, p.decodeElement(element[:end+1+size], v)
+	}
+	if f.allocate && fv.IsNil() {
+		fv.Set(reflect.New(f.typ.Elem()))
+	}
+	if err := f.read(element[0], value, fv); err != nil {
+		return 0, 0, wrapKey(f.name, err)
+	}
+	return at, next, nil
+}
+
+// readDirect sets field f of the struct v to the value at the start of b, which has the type that the field expects, and
+// returns the size of the value. The size is 0 if the value is malformed, or not plain.
+func (p *decodePlan) readDirect(f *decodeField, b []byte, v reflect.Value) (int, error) {
+	switch f.direct {
+	case directString:
+		if len(b) <= 4 {
+			return 0, nil
 		}
-		if err := f.read(element[0], value[:size], fv); err != nil {
-			return wrapKey(f.name, err)
+		n := int32At(b)
+		if n < 1 || n >= len(b)-4 || b[3+n] != 0 {
+			return 0, nil
 		}
+		v.Field(f.one).SetString(string(b[4 : 3+n]))
+		return 4 + n, nil
+	case directInt32:
+		if len(b) <= 4 {
+			return 0, nil
+		}
+		v.Field(f.one).SetInt(int64(int32At(b)))
+		return 4, nil
+	case directInt64:
+		if len(b) <= 8 {
+			return 0, nil
+		}
+		v.Field(f.one).SetInt(int64At(b))
+		return 8, nil
+	case directFloat:
+		if len(b) <= 8 {
+			return 0, nil
+		}
+		v.Field(f.one).SetFloat(math.Float64frombits(binary.LittleEndian.Uint64(b)))
+		return 8, nil
+	case directBool:
+		if len(b) <= 1 || b[0] > 1 {
+			return 0, nil
+		}
+		v.Field(f.one).SetBool(b[0] == 1)
+		return 1, nil
+	case directCodec:
+		if len(b) <= 5 {
+			return 0, nil
+		}
+		n := int32At(b)
+		if n < 0 || n >= len(b)-5 || b[4] == bson.TypeBinaryBinaryOld {
+			return 0, nil
+		}
+		data, fv := b[:5+n], v.Field(f.one)
+		err := f.codec.ReadValue(bson.TypeBinary, data, fv)
+		if err == ErrNotPlain {
+			err = p.decodeRaw(f.decoder, byte(bson.TypeBinary), data, fv)
+		}
+		return len(data), err
+	default: // directFunc
+		size := shallowSize(f.header[0], b)
+		if size < 0 {
+			return 0, nil
+		}
+		return size, f.read(f.header[0], b[:size], v.Field(f.one))
 	}
 }
 
@@ -151,207 +239,4 @@ func (p *decodePlan) lookup(key []byte) (int, bool) {
 		}
 	}
 	return 0, false
-}
-
-// A rereader is a ValueCodec that can read a value twice with the same result. It is not code of a caller.
-type rereader interface{ ReadsAgain() }
-
-// A decodeCompiler compiles the plan of one type and of the structs within it.
-type decodeCompiler struct {
-	*Codec
-	new  map[reflect.Type]*decodePlan
-	open map[reflect.Type]*openRead // the pointers, slices, arrays and maps that are being compiled
-	plan *decodePlan                // that is being compiled, or nil
-}
-
-// callsCaller says that code of a caller takes part in the plan that is being compiled.
-func (c decodeCompiler) callsCaller() {
-	if c.plan != nil {
-		c.plan.checked = true
-	}
-}
-
-// nest says that q, or something within it, is part of the plan that is being compiled. A nil q is not known.
-func (c decodeCompiler) nest(q *decodePlan) {
-	switch {
-	case c.plan == nil:
-	case q == nil:
-		c.plan.checked = true
-	default:
-		c.plan.nested = append(c.plan.nested, q)
-	}
-}
-
-// openRead is what a type that is being compiled compiles to, nil until it does, and if only its decoder can read the
-// values.
-type openRead struct {
-	read readFunc
-	plan *decodePlan // that it is part of, or nil
-}
-
-func (c decodeCompiler) planOf(t reflect.Type) *decodePlan {
-	if p, ok := c.decPlans.Load(t); ok {
-		return p.(*decodePlan)
-	}
-	if p, ok := c.new[t]; ok {
-		return p // a type within itself; the plan is complete when it is used
-	}
-	p := &decodePlan{Codec: c.Codec, checked: true}
-	c.new[t] = p
-	c.plan = p
-	fields, inlineMap, ok := fieldsOf(t, 0)
-	if !ok || refused(c.decoder, t) {
-		return p
-	}
-	p.checked = false
-	p.byName = make(map[string]int, len(fields))
-	for _, f := range fields {
-		if f.pointers && f.pointerThenStruct(t) {
-			p.checked = true
-			return p
-		}
-		df := decodeField{field: f, one: -1, iface: f.typ.Kind() == reflect.Interface}
-		if len(f.index) == 1 {
-			df.one = f.index[0]
-		}
-		if dec, err := c.reg.LookupDecoder(f.typ); err == nil && !f.truncate {
-			df.read, _ = c.compile(f.typ, dec)
-			df.allocate = f.typ.Kind() == reflect.Pointer && knownDecoder(c.resolveDecoder(dec, f.typ)) == unknown
-		}
-		if df.read == nil {
-			p.checked = true
-		}
-		p.byName[f.name] = len(p.fields)
-		p.fields = append(p.fields, df)
-	}
-	if inlineMap >= 0 {
-		if p.inline = c.inlineMap(t, inlineMap, p.fields); p.inline == nil || p.inline.read == nil {
-			p.checked = true
-		}
-		if p.inline == nil {
-			return p
-		}
-	}
-	pointer, err := c.reg.LookupDecoder(reflect.PointerTo(t))
-	p.pointer = err == nil && knownDecoder(pointer) == knownPointer
-	p.planned = true
-	return p
-}
-
-// compile returns what reads values of type t as its decoder dec does. It reports false if only dec can.
-func (c decodeCompiler) compile(t reflect.Type, dec bson.ValueDecoder) (readFunc, bool) {
-	resolved := c.resolveDecoder(dec, t)
-	if vc, ok := resolved.(ValueCodec); ok {
-		if _, again := resolved.(rereader); !again {
-			c.callsCaller()
-		}
-		return func(bt byte, data []byte, v reflect.Value) error {
-			err := vc.ReadValue(bson.Type(bt), data, v)
-			if err == ErrNotPlain {
-				return c.decodeRaw(dec, bt, data, v)
-			}
-			return err
-		}, true
-	}
-	if same(resolved, c.Codec) {
-		return c.readStruct(t)
-	}
-	k := knownDecoder(resolved)
-	slow := func(bt byte, data []byte, v reflect.Value) error { return c.decodeRaw(dec, bt, data, v) }
-	switch k {
-	case unknown:
-		return nil, false
-	case knownPointer, knownSlice, knownArray, knownMap:
-		if o, ok := c.open[t]; ok {
-			c.nest(o.plan)
-			return func(bt byte, data []byte, v reflect.Value) error {
-				if o.read == nil {
-					return slow(bt, data, v)
-				}
-				return o.read(bt, data, v)
-			}, true
-		}
-		o := &openRead{plan: c.plan}
-		c.open[t] = o
-		f, ok := c.compileContainer(t, k, slow)
-		delete(c.open, t)
-		o.read = f
-		return f, ok
-	case knownAny:
-		c.callsCaller()
-		if t != tAny {
-			return slow, true
-		}
-		return c.readAny(slow), true
-	case knownD:
-		c.callsCaller()
-		if t != tD {
-			return slow, true
-		}
-		return c.readD(slow), true
-	}
-	return readScalar(t, k, slow), true
-}
-
-func (c decodeCompiler) compileContainer(t reflect.Type, k known, slow readFunc) (readFunc, bool) {
-	switch k {
-	case knownPointer:
-		return c.readPointer(t, slow)
-	case knownSlice:
-		return c.readSlice(t, slow)
-	case knownArray:
-		return c.readArray(t, slow)
-	default:
-		return c.readMap(t, slow)
-	}
-}
-
-// compileElem compiles the type of the elements of a container.
-func (c decodeCompiler) compileElem(t reflect.Type) (readFunc, bool) {
-	dec, err := c.reg.LookupDecoder(t)
-	if err != nil {
-		return nil, false
-	}
-	return c.compile(t, dec)
-}
-
-func (c decodeCompiler) readStruct(t reflect.Type) (readFunc, bool) {
-	if t.Kind() != reflect.Struct {
-		return nil, false
-	}
-	p := c.planOf(t)
-	c.nest(p)
-	return func(bt byte, data []byte, v reflect.Value) error {
-		switch {
-		case !p.planned:
-		case bson.Type(bt) == bson.TypeEmbeddedDocument:
-			return p.decodeDocument(data, v)
-		case bson.Type(bt) == bson.TypeNull:
-			v.SetZero()
-			return nil
-		}
-		return p.decodeRaw(p.decoder, bt, data, v)
-	}, true
-}
-
-func (c decodeCompiler) readPointer(t reflect.Type, slow readFunc) (readFunc, bool) {
-	if t.Kind() != reflect.Pointer {
-		c.callsCaller() // the elements can be of any type
-		return slow, true
-	}
-	elemType := t.Elem()
-	elem, ok := c.compileElem(elemType)
-	if !ok {
-		return nil, false
-	}
-	return func(bt byte, data []byte, v reflect.Value) error {
-		if bt := bson.Type(bt); bt == bson.TypeNull || bt == bson.TypeUndefined {
-			v.SetZero()
-			return nil
-		}
-		if v.IsNil() {
-			v.Set(reflect.New(elemType))
-		}
-		return elem(bt, data, v.Elem())
-	}, true
 }

@@ -19,7 +19,7 @@ import (
 type DocumentDecoder struct {
 	codec *Codec
 	next  bson.ValueDecoder
-	plans sync.Map // reflect.Type to readFunc, nil for a type that next decodes
+	plans typeMap[readFunc] // nil for a type that next decodes
 	any   func() *anyReader
 }
 
@@ -37,16 +37,15 @@ func (d *DocumentDecoder) DecoderFor(*bson.Registry, reflect.Type) bson.ValueDec
 
 // plan returns what reads a document into a value of type t, nil if the fallback must do it.
 func (d *DocumentDecoder) plan(t reflect.Type) readFunc {
-	if read, ok := d.plans.Load(t); ok {
-		return read.(readFunc)
+	if read, ok := d.plans.load(t); ok {
+		return read
 	}
 	var read readFunc
 	switch k := knownDecoder(d.codec.resolveDecoder(d.next, t)); {
 	case k == knownD && t == tD, k == knownMap && t.Kind() == reflect.Map:
 		d.codec.compileDecoder(func(c decodeCompiler) { read, _ = c.compile(t, d.next) })
 	}
-	d.plans.Store(t, read)
-	return read
+	return d.plans.loadOrStore(t, read)
 }
 
 // DecodeValue is the ValueDecoder of documents.
@@ -108,8 +107,8 @@ type documentPlan struct {
 }
 
 func (c *Codec) documentPlan(t reflect.Type) *documentPlan {
-	if p, ok := c.documents.Load(t); ok {
-		return p.(*documentPlan)
+	if p, ok := c.documents.load(t); ok {
+		return p
 	}
 	p := new(documentPlan)
 	if enc, err := c.reg.LookupEncoder(t); err == nil {
@@ -120,6 +119,5 @@ func (c *Codec) documentPlan(t reflect.Type) *documentPlan {
 		pointer, err := c.reg.LookupEncoder(reflect.PointerTo(t))
 		p.pointer = err == nil && knownEncoder(c.resolveEncoder(pointer, reflect.PointerTo(t))) == knownPointer
 	}
-	c.documents.Store(t, p)
-	return p
+	return c.documents.loadOrStore(t, p)
 }

@@ -2,6 +2,7 @@ package structcodec
 
 import (
 	"encoding/binary"
+	"math"
 	"reflect"
 	"strings"
 
@@ -14,26 +15,31 @@ type appendFunc func(dst []byte, v reflect.Value) (bson.Type, []byte, error)
 // An encodePlan is how structs of one type are encoded.
 type encodePlan struct {
 	*Codec
-	planned bool // false if the fallback must do it
-	pointer bool // the registry encodes a pointer to the struct as the driver does
-	fields  []encodeField
-	inline  *encodeInlineMap // nil if the struct has none
+	planned    bool // false if the fallback must do it
+	registered bool // planned, and the registry has the Codec for the type
+	pointer    bool // the registry encodes a pointer to the struct as the driver does
+	fields     []encodeField
+	inline     *encodeInlineMap // nil if the struct has none
 }
 
 type encodeField struct {
-	field
-	one    int    // the index of a field that is not inline, or -1
-	header []byte // the place of the type, the name, 0
+	direct directly // how a field that is not inline and never left out is appended
+	one    int      // the index of such a field
+	header []byte   // the type or its place, the name, 0
 	append appendFunc
-	empty  func(reflect.Value) bool // if omitempty is set
+	// If direct is directCodec, the codec, and the encoder of which it is a part.
+	codec   ValueCodec
+	encoder bson.ValueEncoder
+	empty   func(reflect.Value) bool // if omitempty is set
 	// The field is of an interface type without a codec: the value in it decides.
 	dynamic bool
+	field
 }
 
 // encodePlan returns the plan for t, and compiles it if need be.
 func (c *Codec) encodePlan(t reflect.Type) *encodePlan {
-	if p, ok := c.encPlans.Load(t); ok {
-		return p.(*encodePlan)
+	if p, ok := c.encPlans.load(t); ok {
+		return p
 	}
 	var p *encodePlan
 	c.compileEncoder(func(plans encodeCompiler) { p = plans.plan(t) })
@@ -55,7 +61,7 @@ func (c *Codec) compileEncoder(compile func(encodeCompiler)) {
 	plans := encodeCompiler{c, map[reflect.Type]*encodePlan{}, map[openType]*openAppend{}}
 	compile(plans)
 	for t, p := range plans.new {
-		c.encPlans.LoadOrStore(t, p)
+		c.encPlans.loadOrStore(t, p)
 	}
 }
 
@@ -63,48 +69,54 @@ func (c *Codec) compileEncoder(compile func(encodeCompiler)) {
 func (p *encodePlan) appendDocument(dst []byte, v reflect.Value) ([]byte, error) {
 	start := len(dst)
 	dst = append(dst, 0, 0, 0, 0)
-	for i := range p.fields {
-		f := &p.fields[i]
-		var fv reflect.Value
-		if f.one >= 0 {
-			fv = v.Field(f.one)
-		} else {
-			var ok bool
-			if fv, ok = f.value(v); !ok {
-				continue
+	var err error
+	fields := p.fields
+	for i := range fields {
+		f := &fields[i]
+		// Most fields need no call of a function that is not known.
+		switch f.direct {
+		case directString:
+			dst = appendString(append(dst, f.header...), v.Field(f.one).String())
+			continue
+		case directInt32:
+			dst = binary.LittleEndian.AppendUint32(append(dst, f.header...), uint32(v.Field(f.one).Int()))
+			continue
+		case directInt64:
+			dst = binary.LittleEndian.AppendUint64(append(dst, f.header...), uint64(v.Field(f.one).Int()))
+			continue
+		case directFloat:
+			dst = binary.LittleEndian.AppendUint64(append(dst, f.header...), math.Float64bits(v.Field(f.one).Float()))
+			continue
+		case directBool:
+			dst = appendBool(append(dst, f.header...), v.Field(f.one).Bool())
+			continue
+		case directCodec:
+			at, fv := len(dst), v.Field(f.one)
+			t, extended, err := f.codec.AppendValue(append(dst, f.header...), fv)
+			if err == ErrNotPlain {
+				t, extended, err = appendEncoded(append(dst, f.header...), p.ec, f.encoder, "", fv)
 			}
+			if err != nil {
+				return dst, err
+			}
+			dst = extended
+			dst[at] = byte(t)
+			continue
+		case directFunc:
+			at := len(dst)
+			t, extended, err := f.append(append(dst, f.header...), v.Field(f.one))
+			if err != nil {
+				return dst, err
+			}
+			dst = extended
+			dst[at] = byte(t)
+			continue
 		}
-		if f.dynamic {
-			fv = fv.Elem()
-			if !fv.IsValid() {
-				if !f.omitEmpty {
-					at := len(dst)
-					dst = append(dst, f.header...)
-					dst[at] = byte(bson.TypeNull)
-				}
-				continue
-			}
-		}
-		if f.omitEmpty {
-			if f.dynamic { // a value without an encoder is an error even if it is empty
-				if _, err := p.dynamicFunc(fv.Type()); err != nil {
-					return dst, err
-				}
-			}
-			if f.isEmpty(fv) {
-				continue
-			}
-		}
-		at := len(dst)
-		t, extended, err := f.append(append(dst, f.header...), fv)
-		if err != nil {
+		if dst, err = p.appendField(dst, f, v); err != nil {
 			return dst, err
 		}
-		dst = extended
-		dst[at] = byte(t)
 	}
 	if p.inline != nil {
-		var err error
 		if dst, err = p.inline.append(dst, v); err != nil {
 			return dst, err
 		}
@@ -112,6 +124,42 @@ func (p *encodePlan) appendDocument(dst []byte, v reflect.Value) ([]byte, error)
 	dst = append(dst, 0)
 	putLength(dst, start)
 	return dst, nil
+}
+
+// appendField appends the element of field f of the struct v.
+func (p *encodePlan) appendField(dst []byte, f *encodeField, v reflect.Value) ([]byte, error) {
+	fv, ok := f.value(v)
+	if !ok {
+		return dst, nil
+	}
+	if f.dynamic {
+		fv = fv.Elem()
+		if !fv.IsValid() {
+			if !f.omitEmpty {
+				at := len(dst)
+				dst = append(dst, f.header...)
+				dst[at] = byte(bson.TypeNull)
+			}
+			return dst, nil
+		}
+	}
+	if f.omitEmpty {
+		if f.dynamic { // a value without an encoder is an error even if it is empty
+			if _, err := p.dynamicFunc(fv.Type()); err != nil {
+				return dst, err
+			}
+		}
+		if f.isEmpty(fv) {
+			return dst, nil
+		}
+	}
+	at := len(dst)
+	t, extended, err := f.append(append(dst, f.header...), fv)
+	if err != nil {
+		return dst, err
+	}
+	extended[at] = byte(t)
+	return extended, nil
 }
 
 func (f *encodeField) isEmpty(v reflect.Value) bool {
@@ -143,8 +191,8 @@ type openType struct {
 type openAppend struct{ append appendFunc }
 
 func (c encodeCompiler) plan(t reflect.Type) *encodePlan {
-	if p, ok := c.encPlans.Load(t); ok {
-		return p.(*encodePlan)
+	if p, ok := c.encPlans.load(t); ok {
+		return p
 	}
 	if p, ok := c.new[t]; ok {
 		return p // a type within itself; the plan is complete when it is used
@@ -156,10 +204,7 @@ func (c encodeCompiler) plan(t reflect.Type) *encodePlan {
 		return p
 	}
 	for _, f := range fields {
-		ef := encodeField{field: f, one: -1}
-		if len(f.index) == 1 {
-			ef.one = f.index[0]
-		}
+		ef := encodeField{field: f}
 		ef.header = append(append([]byte{0}, f.name...), 0)
 		if f.omitEmpty {
 			ef.empty = emptyFunc(f.typ)
@@ -170,6 +215,9 @@ func (c encodeCompiler) plan(t reflect.Type) *encodePlan {
 			ef.append, ok = c.compile(f.typ, enc, f.minSize)
 			if !ok {
 				ef.append = c.opaque(enc, f.name, f.minSize)
+			} else if len(f.index) == 1 && !f.omitEmpty {
+				ef.one = f.index[0]
+				c.setDirect(&ef, enc)
 			}
 		case f.typ.Kind() == reflect.Interface:
 			ef.dynamic = true
@@ -186,8 +234,48 @@ func (c encodeCompiler) plan(t reflect.Type) *encodePlan {
 	}
 	pointer, err := c.reg.LookupEncoder(reflect.PointerTo(t))
 	p.pointer = err == nil && knownEncoder(pointer) == knownPointer
+	own, err := c.reg.LookupEncoder(t)
+	p.registered = err == nil && same(own, c.Codec)
 	p.planned = true
 	return p
+}
+
+// directly is how a value is appended by the plan itself.
+type directly uint8
+
+const (
+	notDirectly directly = iota
+	directString
+	directInt32
+	directInt64
+	directFloat
+	directBool
+	directCodec
+	directFunc
+)
+
+// setDirect sets how the values of f are appended by the plan itself, if it can.
+func (c encodeCompiler) setDirect(f *encodeField, enc bson.ValueEncoder) {
+	resolved := c.resolveEncoder(enc, f.typ)
+	if vc, ok := resolved.(ValueCodec); ok {
+		f.direct, f.codec, f.encoder = directCodec, vc, enc
+		return
+	}
+	f.direct = directFunc
+	t := bson.Type(0)
+	switch k := knownEncoder(resolved); {
+	case k == knownString:
+		f.direct, t = directString, bson.TypeString
+	case k == knownBool:
+		f.direct, t = directBool, bson.TypeBoolean
+	case k == knownFloat:
+		f.direct, t = directFloat, bson.TypeDouble
+	case k == knownInt && f.typ.Kind() == reflect.Int64 && !f.minSize:
+		f.direct, t = directInt64, bson.TypeInt64
+	case k == knownInt && (f.typ.Kind() == reflect.Int32 || f.typ.Kind() == reflect.Int16 || f.typ.Kind() == reflect.Int8):
+		f.direct, t = directInt32, bson.TypeInt32
+	}
+	f.header[0] = byte(t)
 }
 
 // opaque returns what passes a value to its encoder.
@@ -222,8 +310,8 @@ func (c *Codec) appendDynamic(name string, minSize bool) appendFunc {
 // dynamicFunc returns how a value in an interface is encoded. As the driver looks the encoder up each
 // time, so does the plan.
 func (c *Codec) dynamicFunc(t reflect.Type) (appendFunc, error) {
-	if f, ok := c.dynamic.Load(t); ok {
-		return f.(appendFunc), nil
+	if f, ok := c.dynamic.load(t); ok {
+		return f, nil
 	}
 	enc, err := c.reg.LookupEncoder(t)
 	if err != nil {
@@ -235,8 +323,7 @@ func (c *Codec) dynamicFunc(t reflect.Type) (appendFunc, error) {
 	if !ok {
 		f = c.opaque(enc, "", false)
 	}
-	c.dynamic.Store(t, f)
-	return f, nil
+	return c.dynamic.loadOrStore(t, f), nil
 }
 
 // emptyFunc returns what tells whether the driver takes a value of type t for empty.

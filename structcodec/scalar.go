@@ -88,10 +88,7 @@ var exact = map[known]reflect.Type{
 // scalars are the appendFuncs of the codecs that need no type.
 var scalars = [knownOther + 1]appendFunc{
 	knownBool: func(dst []byte, v reflect.Value) (bson.Type, []byte, error) {
-		if v.Bool() {
-			return bson.TypeBoolean, append(dst, 1), nil
-		}
-		return bson.TypeBoolean, append(dst, 0), nil
+		return bson.TypeBoolean, appendBool(dst, v.Bool()), nil
 	},
 	knownFloat: func(dst []byte, v reflect.Value) (bson.Type, []byte, error) {
 		return bson.TypeDouble, binary.LittleEndian.AppendUint64(dst, math.Float64bits(v.Float())), nil
@@ -146,6 +143,13 @@ var scalars = [knownOther + 1]appendFunc{
 
 func nothing(t bson.Type) appendFunc {
 	return func(dst []byte, _ reflect.Value) (bson.Type, []byte, error) { return t, dst, nil }
+}
+
+func appendBool(dst []byte, b bool) []byte {
+	if b {
+		return append(dst, 1)
+	}
+	return append(dst, 0)
 }
 
 func appendString(dst []byte, s string) []byte {

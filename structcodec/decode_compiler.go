@@ -1,0 +1,249 @@
+package structcodec
+
+import (
+	"reflect"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+)
+
+// A rereader is a ValueCodec that can read a value twice with the same result. It is not code of a caller.
+type rereader interface{ ReadsAgain() }
+
+// A decodeCompiler compiles the plan of one type and of the structs within it.
+type decodeCompiler struct {
+	*Codec
+	new  map[reflect.Type]*decodePlan
+	open map[reflect.Type]*openRead // the pointers, slices, arrays and maps that are being compiled
+	plan *decodePlan                // that is being compiled, or nil
+}
+
+// callsCaller says that code of a caller takes part in the plan that is being compiled.
+func (c decodeCompiler) callsCaller() {
+	if c.plan != nil {
+		c.plan.checked = true
+	}
+}
+
+// nest says that q, or something within it, is part of the plan that is being compiled. A nil q is not known.
+func (c decodeCompiler) nest(q *decodePlan) {
+	switch {
+	case c.plan == nil:
+	case q == nil:
+		c.plan.checked = true
+	default:
+		c.plan.nested = append(c.plan.nested, q)
+	}
+}
+
+// openRead is what a type that is being compiled compiles to, nil until it does, and if only its decoder can read the
+// values.
+type openRead struct {
+	read readFunc
+	plan *decodePlan // that it is part of, or nil
+}
+
+func (c decodeCompiler) planOf(t reflect.Type) *decodePlan {
+	if p, ok := c.decPlans.load(t); ok {
+		return p
+	}
+	if p, ok := c.new[t]; ok {
+		return p // a type within itself; the plan is complete when it is used
+	}
+	p := &decodePlan{Codec: c.Codec, checked: true}
+	c.new[t] = p
+	c.plan = p
+	fields, inlineMap, ok := fieldsOf(t, 0)
+	if !ok || refused(c.decoder, t) {
+		return p
+	}
+	p.checked = false
+	p.byName = make(map[string]int, len(fields))
+	for _, f := range fields {
+		if f.pointers && f.pointerThenStruct(t) {
+			p.checked = true
+			return p
+		}
+		df := decodeField{field: f, one: -1, iface: f.typ.Kind() == reflect.Interface}
+		if len(f.index) == 1 {
+			df.one = f.index[0]
+		}
+		if dec, err := c.reg.LookupDecoder(f.typ); err == nil && !f.truncate {
+			df.read, _ = c.compile(f.typ, dec)
+			df.allocate = f.typ.Kind() == reflect.Pointer && knownDecoder(c.resolveDecoder(dec, f.typ)) == unknown
+			if df.read != nil && df.one >= 0 && !df.iface && !df.allocate {
+				c.setDirect(&df, dec)
+			}
+		}
+		if df.read == nil {
+			p.checked = true
+		}
+		p.byName[f.name] = len(p.fields)
+		p.fields = append(p.fields, df)
+	}
+	if inlineMap >= 0 {
+		if p.inline = c.inlineMap(t, inlineMap, p.fields); p.inline == nil || p.inline.read == nil {
+			p.checked = true
+		}
+		if p.inline == nil {
+			return p
+		}
+	}
+	pointer, err := c.reg.LookupDecoder(reflect.PointerTo(t))
+	p.pointer = err == nil && knownDecoder(pointer) == knownPointer
+	own, err := c.reg.LookupDecoder(t)
+	p.registered = err == nil && same(own, c.Codec)
+	p.planned = true
+	return p
+}
+
+// setDirect sets how the plan itself reads the values of f, if it can.
+func (c decodeCompiler) setDirect(f *decodeField, dec bson.ValueDecoder) {
+	var t bson.Type
+	resolved := c.resolveDecoder(dec, f.typ)
+	k, kind := knownDecoder(resolved), f.typ.Kind()
+	vc, isCodec := resolved.(ValueCodec)
+	switch {
+	case isCodec:
+		f.direct, t = directCodec, bson.TypeBinary
+		f.codec, f.decoder = vc, dec
+	case k == knownString && kind == reflect.String:
+		f.direct, t = directString, bson.TypeString
+	case k == knownBool && kind == reflect.Bool:
+		f.direct, t = directBool, bson.TypeBoolean
+	case k == knownFloat && kind == reflect.Float64:
+		f.direct, t = directFloat, bson.TypeDouble
+	case k == knownInt && kind == reflect.Int32:
+		f.direct, t = directInt32, bson.TypeInt32
+	case k == knownInt && kind == reflect.Int64:
+		f.direct, t = directInt64, bson.TypeInt64
+	case same(resolved, c.Codec):
+		f.direct, t = directFunc, bson.TypeEmbeddedDocument
+	case k == knownSlice && kind == reflect.Slice:
+		f.direct, t = directFunc, bson.TypeArray
+	case k == knownTime && f.typ == tTime, k == knownDateTime && f.typ == tDateTime:
+		f.direct, t = directFunc, bson.TypeDateTime
+	case k == knownObjectID && f.typ == tObjectID:
+		f.direct, t = directFunc, bson.TypeObjectID
+	default:
+		return
+	}
+	f.header = string([]byte{byte(t)}) + f.name + "\x00"
+}
+
+// compile returns what reads values of type t as its decoder dec does. It reports false if only dec can.
+func (c decodeCompiler) compile(t reflect.Type, dec bson.ValueDecoder) (readFunc, bool) {
+	resolved := c.resolveDecoder(dec, t)
+	if vc, ok := resolved.(ValueCodec); ok {
+		if _, again := resolved.(rereader); !again {
+			c.callsCaller()
+		}
+		return func(bt byte, data []byte, v reflect.Value) error {
+			err := vc.ReadValue(bson.Type(bt), data, v)
+			if err == ErrNotPlain {
+				return c.decodeRaw(dec, bt, data, v)
+			}
+			return err
+		}, true
+	}
+	if same(resolved, c.Codec) {
+		return c.readStruct(t)
+	}
+	k := knownDecoder(resolved)
+	slow := func(bt byte, data []byte, v reflect.Value) error { return c.decodeRaw(dec, bt, data, v) }
+	switch k {
+	case unknown:
+		return nil, false
+	case knownPointer, knownSlice, knownArray, knownMap:
+		if o, ok := c.open[t]; ok {
+			c.nest(o.plan)
+			return func(bt byte, data []byte, v reflect.Value) error {
+				if o.read == nil {
+					return slow(bt, data, v)
+				}
+				return o.read(bt, data, v)
+			}, true
+		}
+		o := &openRead{plan: c.plan}
+		c.open[t] = o
+		f, ok := c.compileContainer(t, k, slow)
+		delete(c.open, t)
+		o.read = f
+		return f, ok
+	case knownAny:
+		c.callsCaller()
+		if t != tAny {
+			return slow, true
+		}
+		return c.readAny(slow), true
+	case knownD:
+		c.callsCaller()
+		if t != tD {
+			return slow, true
+		}
+		return c.readD(slow), true
+	}
+	return readScalar(t, k, slow), true
+}
+
+func (c decodeCompiler) compileContainer(t reflect.Type, k known, slow readFunc) (readFunc, bool) {
+	switch k {
+	case knownPointer:
+		return c.readPointer(t, slow)
+	case knownSlice:
+		return c.readSlice(t, slow)
+	case knownArray:
+		return c.readArray(t, slow)
+	default:
+		return c.readMap(t, slow)
+	}
+}
+
+// compileElem compiles the type of the elements of a container.
+func (c decodeCompiler) compileElem(t reflect.Type) (readFunc, bool) {
+	dec, err := c.reg.LookupDecoder(t)
+	if err != nil {
+		return nil, false
+	}
+	return c.compile(t, dec)
+}
+
+func (c decodeCompiler) readStruct(t reflect.Type) (readFunc, bool) {
+	if t.Kind() != reflect.Struct {
+		return nil, false
+	}
+	p := c.planOf(t)
+	c.nest(p)
+	return func(bt byte, data []byte, v reflect.Value) error {
+		switch {
+		case !p.planned:
+		case bson.Type(bt) == bson.TypeEmbeddedDocument:
+			return p.decodeDocument(data, v)
+		case bson.Type(bt) == bson.TypeNull:
+			v.SetZero()
+			return nil
+		}
+		return p.decodeRaw(p.decoder, bt, data, v)
+	}, true
+}
+
+func (c decodeCompiler) readPointer(t reflect.Type, slow readFunc) (readFunc, bool) {
+	if t.Kind() != reflect.Pointer {
+		c.callsCaller() // the elements can be of any type
+		return slow, true
+	}
+	elemType := t.Elem()
+	elem, ok := c.compileElem(elemType)
+	if !ok {
+		return nil, false
+	}
+	return func(bt byte, data []byte, v reflect.Value) error {
+		if bt := bson.Type(bt); bt == bson.TypeNull || bt == bson.TypeUndefined {
+			v.SetZero()
+			return nil
+		}
+		if v.IsNil() {
+			v.Set(reflect.New(elemType))
+		}
+		return elem(bt, data, v.Elem())
+	}, true
+}
