@@ -221,10 +221,10 @@ func (o *applyOptions) step(p *plan.Plan, s plan.Step) (*step, error) {
 		output: &enum{value: formatTable}, write: o.write, trust: slices.Clone(s.Trust), workers: o.workers, batch: o.batch}
 	c.database, c.collection, c.into, c.fields = p.Database, s.Collection, s.Into, s.Fields
 	var err error
-	if c.from.Kind, err = convert.ParseKind(s.From); err != nil {
+	if c.from.Kind, err = convert.ParseStored(s.From); err != nil {
 		return nil, err
 	}
-	if c.to.Kind, err = convert.ParseKind(s.To); err != nil {
+	if c.to.Kind, err = convert.ParseStored(s.To); err != nil {
 		return nil, err
 	}
 	if o.stateDir != "" {

@@ -35,7 +35,8 @@ The plan has every field with UUIDs, with the evidence and a decision: convert
 from a representation, leave, or unknown. It also has the references between
 collections, found by equal values, the order of the work, the files that
 bsonids apply writes, and an estimate of the time. A plan with a decision that
-is unknown cannot be applied.`,
+is unknown cannot be applied. UUIDs in text, and the documents of Go structs, are
+left: edit the decision to convert them, or to convert binary values to text.`,
 		Example: `  bsonids plan --db shop > plan.yaml
   bsonids apply plan.yaml --state-dir shop.state`,
 		Args: cobra.NoArgs,

@@ -110,10 +110,10 @@ func (o *verifyOptions) step(ctx context.Context, client *mongo.Client, s *plan.
 		v.undoLog = s.Path(st.UndoLog())
 	}
 	var err error
-	if v.from.Kind, err = convert.ParseKind(st.From); err != nil {
+	if v.from.Kind, err = convert.ParseStored(st.From); err != nil {
 		return out, err
 	}
-	if v.to.Kind, err = convert.ParseKind(st.To); err != nil {
+	if v.to.Kind, err = convert.ParseStored(st.To); err != nil {
 		return out, err
 	}
 	p, err := v.prove(ctx, func() (*mongo.Client, error) { return client, nil })

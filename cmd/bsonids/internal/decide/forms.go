@@ -33,6 +33,9 @@ func (p *Pass) formed(namespace string, path *walk.Path, l walk.Leaf) {
 		}
 		return
 	}
+	if !ok && p.Wanted == nil { // nobody asks about the field
+		return
+	}
 	f := p.field(path)
 	if !ok {
 		return
@@ -68,6 +71,9 @@ func (c *Surveyed) formed(path *walk.Path, l walk.Leaf) error {
 			return nil
 		}
 		return c.other(path, s.UUID)
+	}
+	if !ok && c.survey.Wanted == nil { // nobody asks about the field
+		return nil
 	}
 	f := c.field(path)
 	if !ok {

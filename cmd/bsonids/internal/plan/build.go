@@ -76,7 +76,11 @@ func Fields(c survey.Collection) []Field {
 			out = append(out, field)
 		}
 	}
+	out = append(out, formFields(c)...)
 	seen := make(map[string]bool)
+	for _, f := range out {
+		seen[f.Plain()+" "+string(f.Stored)] = true
+	}
 	for _, f := range c.Scan.Fields {
 		for stored, n := range map[Stored]int64{Subtype4: f.Counts.Standard, Text: f.Counts.Text} {
 			if key := Plain(f.Path) + " " + string(stored); n > 0 && !seen[key] {
@@ -117,9 +121,8 @@ func evidence(kind string, f decide.Field) Evidence {
 func (b *builder) field(f *Field, c survey.Collection) {
 	comment := func(format string, args ...any) { f.Comment = append(f.Comment, fmt.Sprintf(format, args...)) }
 	switch {
-	case f.Stored == Text:
-		f.Decision = Leave
-		comment("UUIDs in text, which a plan does not convert")
+	case f.Stored == Text || f.Stored == GoStruct:
+		b.form(f, c)
 		return
 	case f.Stored == Subtype4 && b.to.Name == "standard":
 		f.Decision = Leave
@@ -312,7 +315,7 @@ func (b *builder) references(p *Plan) {
 	for _, c := range p.Collections {
 		listed[c.Name] = true
 		for _, f := range c.Fields {
-			affected[c.Name] = affected[c.Name] || f.Decision != Leave
+			affected[c.Name] = affected[c.Name] || f.Decision != Leave || f.Stored == Text // a person may convert it
 		}
 	}
 	// Of many references, those that connect collections come first.
@@ -338,8 +341,9 @@ func (b *builder) references(p *Plan) {
 			continue
 		}
 		connected[root(x)] = root(y)
-		p.References = append(p.References, Reference{Between: [2]string{x, y}, Fields: []string{r.A.Path, r.B.Path},
-			Comment: []string{fmt.Sprintf("%d equal values, of %d that were compared", r.Equal, r.Compared)}})
+		names := [2]string{x, y}
+		p.References = append(p.References, Reference{Between: names, Fields: []string{r.A.Path, r.B.Path},
+			Comment: append([]string{fmt.Sprintf("%d equal values, of %d that were compared", r.Equal, r.Compared)}, p.differ(names, r)...)})
 	}
 }
 

@@ -66,7 +66,7 @@ func (c *checker) collection(coll Collection) {
 		case !ok && f.Trust:
 			c.fail(f.Line, "%q: trust of %q means nothing, because the field is not converted", coll.Name, f.Path)
 		case ok:
-			kinds[kind] = true
+			kinds[string(f.Decision)] = true
 			id = id || InID(f.Path)
 			c.field(coll, f, kind)
 		}
@@ -92,25 +92,29 @@ func (c *checker) field(coll Collection, f Field, name string) {
 	fail := func(format string, args ...any) {
 		c.fail(f.Line, "%q: %q: %s", coll.Name, f.Path, fmt.Sprintf(format, args...))
 	}
-	kind, err := convert.ParseKind(name)
+	kind, err := convert.ParseStored(name)
 	if err != nil {
 		fail("%v", err)
 		return
 	}
-	to, err := convert.ParseKind(c.plan.To)
+	target := c.plan.to(f.Decision)
+	to, err := convert.ParseStored(target)
 	if err == nil {
 		_, err = convert.NewConversion(kind, to, nil)
 	}
 	switch {
 	case err != nil:
-		fail("from %s to %s: %v", name, c.plan.To, err)
+		fail("from %s to %s: %v", name, target, err)
 		return
 	case kind.Name != name:
 		fail("the name is %s, in this spelling", kind.Name)
 		return
-	case f.Stored != StoredAs(kind.Subtype):
-		fail("the values are %s, and %s is %s", f.Stored, name, StoredAs(kind.Subtype))
+	case f.Stored != storedAs(kind):
+		fail("the values are %s, and %s is %s", f.Stored, name, storedAs(kind))
 		return
+	}
+	if !kind.IsBinary() || !to.IsBinary() {
+		c.forms(coll, f, fail)
 	}
 	pattern, err := namable(f.Path)
 	if err != nil {
@@ -132,6 +136,8 @@ func (c *checker) field(coll Collection, f Field, name string) {
 		fail("the plan has no evidence for %s: make it again", name)
 	case e.By == decide.None && len(others) > 0:
 		fail("the values are not %s but %s", name, strings.Join(others, " and "))
+	case e.By == decide.None && !f.Trust && !kind.IsBinary():
+		fail("nothing in the values tells that they are UUIDs; if you know it, add trust: true")
 	case e.By == decide.None && !f.Trust:
 		fail("nothing in the values tells that they are %s; if you know it, add trust: true", name)
 	}

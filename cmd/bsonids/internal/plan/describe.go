@@ -18,8 +18,8 @@ func (b *builder) describe(p *Plan) {
 	note("A plan to convert the UUIDs of the database %s to %s, made by bsonids plan.", p.Database, p.To)
 	note("Review it, edit it, and run: bsonids apply PLAN --state-dir DIR, first without and then with --write.")
 	note("")
-	note("decision  convert from X, with X one of csharpLegacy, javaLegacy, pythonLegacy, generic (subtype 0), standard;")
-	note("          leave; or unknown, with which the plan cannot be applied")
+	note("decision  convert from X, with X one of csharpLegacy, javaLegacy, pythonLegacy, generic (subtype 0), standard, text,")
+	note("          goStruct; convert from X to text; leave; or unknown, with which the plan cannot be applied")
 	note("trust     true if you know the byte order of a field whose values do not tell it")
 	note("into      the new collection, for one whose _id is converted; the old one is not changed")
 	note("evidence  is compared when the plan is applied: do not edit it")
@@ -55,7 +55,7 @@ func (b *builder) work(p *Plan, note func(string, ...any)) {
 				if s.Into != "" {
 					how = "into " + s.Into
 				}
-				note("  %s: %d fields from %s, %s", w.Collection, len(s.Fields), s.From, how)
+				note("  %s: %d fields from %s, %s", w.Collection, len(s.Fields), s.what(p), how)
 				files := []string{s.State(), s.SkipList()}
 				if s.UndoLog() != "" {
 					files = append(files, s.UndoLog())

@@ -124,15 +124,15 @@ func (r *reader) field(n *yaml.Node) (f Field) {
 		case "path":
 			f.Path = r.text(v, key)
 		case "stored":
-			f.Stored = Stored(r.word(v, key, string(Subtype4), string(Subtype3), string(Subtype0), string(Text)))
+			f.Stored = Stored(r.word(v, key, string(Subtype4), string(Subtype3), string(Subtype0), string(Text), string(GoStruct)))
 		case "decision":
 			f.Decision = Decision(r.text(v, key))
 			if kind, ok := f.Decision.From(); ok {
-				if _, err := convert.ParseKind(kind); err != nil {
+				if _, err := convert.ParseStored(kind); err != nil {
 					r.fail(v, "the decision %q: %v", f.Decision, err)
 				}
 			} else if f.Decision != Leave && f.Decision != Unknown {
-				r.fail(v, "the decision must be leave, unknown or convert from X, and is %q", f.Decision)
+				r.fail(v, "the decision must be leave, unknown, convert from X, or convert from X to text, and is %q", f.Decision)
 			}
 		case "trust":
 			f.Trust = r.boolean(v, key)
@@ -150,17 +150,13 @@ func (r *reader) evidence(n *yaml.Node) (e Evidence) {
 	r.mapping(n, "evidence", []string{"order", "by"}, func(key string, v *yaml.Node) bool {
 		switch key {
 		case "order":
-			e.Order = r.kind(v, key)
+			e.Order = r.stored(v, key)
 		case "by":
 			e.By = decide.Basis(r.word(v, key, string(decide.Evidence), string(decide.Symmetric), string(decide.Equality), string(decide.None)))
 		case "versions":
-			r.list(v, key, func(v *yaml.Node) {
-				version := r.integer(v, "a version")
-				if version < 1 || version > 8 {
-					r.fail(v, "a version must be from 1 to 8, and is %d", version)
-				}
-				e.Versions = append(e.Versions, version)
-			})
+			e.Versions = r.versions(v, key)
+		case "digits":
+			e.Digits = r.versions(v, key)
 		case "against":
 			e.Against = r.texts(v, key)
 		default:
@@ -169,6 +165,17 @@ func (r *reader) evidence(n *yaml.Node) (e Evidence) {
 		return true
 	})
 	return e
+}
+
+func (r *reader) versions(n *yaml.Node, what string) (versions []int) {
+	r.list(n, what, func(v *yaml.Node) {
+		version := r.integer(v, "a version")
+		if version < 1 || version > 8 {
+			r.fail(v, "a version must be from 1 to 8, and is %d", version)
+		}
+		versions = append(versions, version)
+	})
+	return versions
 }
 
 func (r *reader) reference(n *yaml.Node) (ref Reference) {
@@ -203,9 +210,16 @@ func (r *reader) word(n *yaml.Node, what string, words ...string) string {
 	return s
 }
 
-func (r *reader) kind(n *yaml.Node, what string) string {
+func (r *reader) kind(n *yaml.Node, what string) string { return r.named(n, what, convert.ParseKind) }
+
+// stored is kind for a kind that may not be binary.
+func (r *reader) stored(n *yaml.Node, what string) string {
+	return r.named(n, what, convert.ParseStored)
+}
+
+func (r *reader) named(n *yaml.Node, what string, parse func(string) (convert.Kind, error)) string {
 	s := r.text(n, what)
-	if k, err := convert.ParseKind(s); r.err == nil && (err != nil || k.Name != s) {
+	if k, err := parse(s); r.err == nil && (err != nil || k.Name != s) {
 		r.fail(n, "%s: %q is not a representation", what, s)
 	}
 	return s

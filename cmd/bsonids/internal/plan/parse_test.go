@@ -139,7 +139,7 @@ references:
 		{"stored: subtype 3", "stored: 3", `line 9: stored must be text, and is "3"`},
 		{"stored: subtype 3", "stored: subtype 5", "line 9: stored must be one of"},
 		{"decision: convert from javaLegacy", "decision: convert from java", `line 10: the decision "convert from java"`},
-		{"decision: convert from javaLegacy", "decision: Leave", "line 10: the decision must be leave, unknown or convert from X"},
+		{"decision: convert from javaLegacy", "decision: Leave", "line 10: the decision must be leave, unknown, convert from X, or convert from X to text"},
 		{"decision: convert from javaLegacy", "decision: leave\n        trust: yes", `line 11: trust must be true or false, and is "yes"`},
 		{"decision: convert from javaLegacy", "# nothing", `line 8: a field has no "decision"`},
 		{"versions: [4]", "versions: [9]", "line 12: a version must be from 1 to 8"},

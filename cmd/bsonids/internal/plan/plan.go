@@ -49,10 +49,11 @@ const (
 	Subtype3 Stored = "subtype 3"
 	Subtype0 Stored = "subtype 0"
 	Text     Stored = "text"
+	GoStruct Stored = "goStruct"
 )
 
-// Decision is what to do with the values of a field: Leave, Unknown, or the prefix From and the name
-// of a kind.
+// Decision is what to do with the values of a field: Leave, Unknown, or "convert from" and the name of
+// a kind, with "to text" behind it if the values become text instead of what the plan says.
 type Decision string
 
 // The decisions.
@@ -60,13 +61,22 @@ const (
 	Leave   Decision = "leave"
 	Unknown Decision = "unknown"
 	from             = "convert from "
+	toText           = " to text"
 )
 
 // Convert returns the decision to convert from the kind.
 func Convert(kind string) Decision { return Decision(from + kind) }
 
 // From returns the kind that the values are converted from; ok is false if they are not converted.
-func (d Decision) From() (kind string, ok bool) { return strings.CutPrefix(string(d), from) }
+func (d Decision) From() (kind string, ok bool) {
+	kind, ok = strings.CutPrefix(string(d), from)
+	return strings.TrimSuffix(kind, toText), ok
+}
+
+// ToText reports whether the values are converted to text.
+func (d Decision) ToText() bool {
+	return strings.HasPrefix(string(d), from) && strings.HasSuffix(string(d), toText)
+}
 
 // Field is the values of one field that are stored in one way.
 type Field struct {
@@ -75,8 +85,9 @@ type Field struct {
 	Decision Decision
 	// Trust is set if a person vouches for the order, which the values do not tell.
 	Trust bool
-	// Evidence has the possible orders, for subtypes 3 and 0. The values are read again before
-	// anything is converted, and the evidence must be the same then.
+	// Evidence has the possible orders, for subtypes 3 and 0. For text and goStruct it has one, of this
+	// name. The values are read again before anything is converted, and the evidence must be the same
+	// then.
 	Evidence []Evidence
 
 	Comment []string
@@ -107,6 +118,7 @@ type Evidence struct {
 	Order    string // name of a kind
 	By       decide.Basis
 	Versions []int    // of RFC 9562
+	Digits   []int    // versions for which text of 32 digits is converted
 	Against  []string // orders that other values of the field are in
 }
 
@@ -120,6 +132,9 @@ func (e Evidence) String() string {
 	}
 	if len(e.Versions) > 0 {
 		s += fmt.Sprintf(" of versions %v", e.Versions)
+	}
+	if len(e.Digits) > 0 {
+		s += fmt.Sprintf(", of 32 digits %v", e.Digits)
 	}
 	if len(e.Against) > 0 {
 		s += " beside " + strings.Join(e.Against, " and ")

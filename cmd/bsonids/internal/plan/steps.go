@@ -77,20 +77,32 @@ func (p *Plan) Steps() []Step {
 	return out
 }
 
-// steps returns the steps of a collection: one for each kind that its values are converted from.
+// to returns the name of the kind that the decision converts to.
+func (p *Plan) to(d Decision) string {
+	if d.ToText() {
+		return textKind
+	}
+	return p.To
+}
+
+// textKind is the name of the kind of text, which To of a plan never is.
+const textKind = "text"
+
+// steps returns the steps of a collection: one for each kind that its values are converted from, and
+// for text.
 func (p *Plan) steps(c Collection) []Step {
-	by := make(map[string]*Step)
-	var kinds []string
+	by := make(map[Decision]*Step)
+	var kinds []Decision
 	for _, f := range c.Fields {
 		kind, ok := f.Decision.From()
 		if !ok {
 			continue
 		}
-		s := by[kind]
+		s := by[f.Decision]
 		if s == nil {
-			s = &Step{Collection: c.Name, Into: c.Into, From: kind, To: p.To}
-			by[kind] = s
-			kinds = append(kinds, kind)
+			s = &Step{Collection: c.Name, Into: c.Into, From: kind, To: p.to(f.Decision)}
+			by[f.Decision] = s
+			kinds = append(kinds, f.Decision)
 		}
 		s.Fields = append(s.Fields, f.Plain())
 		if f.Trust {
@@ -130,7 +142,18 @@ func (s Step) Stem() string {
 		}
 		name += "+" + hex.EncodeToString(sum[:6]) // no plain name has a plus sign
 	}
+	if s.To == textKind {
+		return name + "." + s.From + ".text"
+	}
 	return name + "." + s.From
+}
+
+// what returns the kinds that the step converts from, and to, if that is not the one of the plan.
+func (s Step) what(p *Plan) string {
+	if s.To != p.To {
+		return s.From + " to " + s.To
+	}
+	return s.From
 }
 
 // State, UndoLog and SkipList return the names of the step's files in the state directory. A

@@ -84,8 +84,13 @@ func Write(w io.Writer, p *Plan) error {
 
 func (e Evidence) yaml() string {
 	s := fmt.Sprintf("{order: %s, by: %s", e.Order, e.By)
-	if len(e.Versions) > 0 {
-		s += ", versions: " + strings.ReplaceAll(fmt.Sprint(e.Versions), " ", ", ")
+	for _, l := range []struct {
+		key  string
+		list []int
+	}{{"versions", e.Versions}, {"digits", e.Digits}} {
+		if len(l.list) > 0 {
+			s += ", " + l.key + ": " + strings.ReplaceAll(fmt.Sprint(l.list), " ", ", ")
+		}
 	}
 	if len(e.Against) > 0 {
 		s += ", against: " + quoteAll(e.Against)

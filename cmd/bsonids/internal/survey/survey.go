@@ -44,8 +44,8 @@ type Collection struct {
 	Malformed int64  // documents that could not be walked
 	Took      time.Duration
 	Scan      scan.Collection
-	// Decisions has the decision for each kind with a byte order, by its name, for all fields with
-	// values of its subtype.
+	// Decisions has the decision for each kind with a byte order, and for text and goStruct, by its
+	// name, for all fields with values of its subtype or form.
 	Decisions map[string]decide.Decision
 	Cost      Cost
 }
@@ -61,8 +61,8 @@ type Options struct {
 	Progress func(total int64, doing, namespace string) *terminal.Progress
 }
 
-// kinds are the kinds whose order the values may tell.
-var kinds = []string{"csharpLegacy", "javaLegacy", "pythonLegacy", "generic"}
+// kinds are the kinds whose order the values may tell, and those that are not binary.
+var kinds = []string{"csharpLegacy", "javaLegacy", "pythonLegacy", "generic", "text", "goStruct"}
 
 // surveyor makes a survey.
 type surveyor struct {
@@ -170,11 +170,11 @@ func (s *surveyor) collection(ctx context.Context, spec mongo.CollectionSpecific
 	err := s.Patience.Do(ctx, func() error {
 		collector = scan.NewCollector(s.namespace(spec.Name))
 		for _, name := range kinds {
-			kind, err := convert.ParseKind(name)
+			kind, err := convert.ParseStored(name)
 			if err != nil {
 				return err
 			}
-			passes[kind.Subtype] = decide.NewPass(decide.Question{Order: kind.Order(), Name: name, Subtype: kind.Subtype}, s.Now())
+			passes[kind.Subtype] = decide.NewPass(decide.Question{Order: kind.Order(), Name: name, Subtype: kind.Subtype, Form: kind.Form}, s.Now())
 		}
 		begin := s.Now()
 		c.Documents, c.Malformed = 0, 0
@@ -209,7 +209,7 @@ func (s *surveyor) collection(ctx context.Context, spec mongo.CollectionSpecific
 		}
 	}
 	for _, name := range kinds {
-		kind, _ := convert.ParseKind(name) // see above
+		kind, _ := convert.ParseStored(name) // see above
 		c.Decisions[name] = passes[kind.Subtype].DecideIn(kind.Order(), name, nil)
 	}
 	if s.Measure && c.Documents > 0 {

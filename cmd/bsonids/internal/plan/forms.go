@@ -1,0 +1,159 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/forms"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/report"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/scan"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/survey"
+)
+
+// storedAs returns how values of the kind are stored.
+func storedAs(k convert.Kind) Stored {
+	switch k.Form {
+	case forms.Text:
+		return Text
+	case forms.Struct:
+		return GoStruct
+	}
+	return StoredAs(k.Subtype)
+}
+
+// kindOfForm returns the name of the kind of values that are not binary, or "".
+func (s Stored) kindOfForm() string {
+	switch s {
+	case Text:
+		return "text"
+	case GoStruct:
+		return "goStruct"
+	}
+	return ""
+}
+
+// formFields returns the fields of a collection that have UUIDs in text, or documents of Go structs.
+func formFields(c survey.Collection) []Field {
+	var out []Field
+	for _, stored := range []Stored{Text, GoStruct} {
+		count := func(path string) (n int64) {
+			for _, f := range c.Scan.Fields {
+				if Plain(f.Path) == Plain(path) {
+					n += map[Stored]int64{Text: f.Counts.Text, GoStruct: f.Counts.Structs}[stored]
+				}
+			}
+			return n
+		}
+		for _, f := range c.Decisions[stored.kindOfForm()].Fields {
+			if n := count(f.Path); n > 0 || stored == Text && f.Basis != decide.None {
+				e := evidence(stored.kindOfForm(), f)
+				e.Digits = f.Digits
+				out = append(out, Field{Path: f.Path, Stored: stored, Evidence: []Evidence{e}})
+			}
+		}
+	}
+	return out
+}
+
+// form makes the decision about a field of values that are not binary: to leave them.
+func (b *builder) form(f *Field, c survey.Collection) {
+	comment := func(format string, args ...any) { f.Comment = append(f.Comment, fmt.Sprintf(format, args...)) }
+	f.Decision = Leave
+	values, distinct := counts(f, c)
+	comment("%d values, %d distinct", values, distinct)
+	for _, s := range c.Scan.Fields {
+		for _, e := range s.Forms {
+			if Plain(s.Path) == f.Plain() && e.Form == f.Stored.kindOfForm() {
+				comment("%s: %s", e.Form, report.FormHeadline(e))
+				for _, r := range e.Reasons {
+					comment("- %s", r)
+				}
+			}
+		}
+	}
+	d, ok := decided(c, f.Stored.kindOfForm(), f.Path)
+	switch {
+	case !ok:
+		comment("left: there are more fields than are distinguished")
+	case f.Stored == Text:
+		comment("left: text is not wrong, and programs that read it must read binary values afterwards; convert from text makes it %s", b.to.Name)
+		if InID(f.Path) {
+			comment("for text in _id, give the collection a name for a new one with into")
+		}
+	default:
+		comment("left: programs that read these documents must read UUIDs afterwards; convert from goStruct replaces each document by")
+		comment("the UUID in it, or by null if valid is false. Then leave %s.uuid. Or convert only the values in them, at %s.uuid", f.Path, f.Path)
+	}
+	if left := d.Distinct - d.Fits; ok && left > 0 && d.Basis != decide.Symmetric {
+		comment("%d distinct values do not show that they are UUIDs; the conversion leaves and lists them, except the nil UUID and the max UUID", left)
+	}
+}
+
+// result returns how the values of a field are stored after the conversion.
+func (p *Plan) result(f Field) Stored {
+	if f.Decision.ToText() {
+		return Text
+	}
+	to, err := convert.ParseKind(p.To)
+	if err != nil {
+		return ""
+	}
+	return storedAs(to)
+}
+
+// forms checks a field that is converted from values that are not binary, or to text, with the other
+// fields of the collection: what one conversion writes, another one must not read.
+func (c *checker) forms(coll Collection, f Field, fail func(string, ...any)) {
+	pattern, err := namable(f.Path)
+	if err != nil {
+		return
+	}
+	for _, o := range coll.Fields {
+		if _, ok := o.Decision.From(); !ok || o.same(f) {
+			continue
+		}
+		other, err := namable(o.Path)
+		if err != nil {
+			continue
+		}
+		same := pattern.MatchField(o.Path) || other.MatchField(f.Path)
+		switch {
+		case same && (c.plan.result(f) == o.Stored || c.plan.result(o) == f.Stored):
+			fail("the values that are %s become %s, which are converted, too: leave one of them", f.Stored, c.plan.result(f))
+		case f.Stored == GoStruct && pattern.MatchField(strings.TrimSuffix(o.Plain(), ".uuid")) && strings.HasSuffix(o.Plain(), ".uuid"):
+			fail("the values at %q are converted with the documents: leave them", o.Path)
+		}
+	}
+}
+
+// ways returns how the values of a field are stored.
+func (p *Plan) ways(collection, path string) []Stored {
+	var out []Stored
+	for _, c := range p.Collections {
+		for _, f := range c.Fields {
+			if c.Name == collection && f.Plain() == Plain(path) && !slices.Contains(out, f.Stored) {
+				out = append(out, f.Stored)
+			}
+		}
+	}
+	return out
+}
+
+// differ returns a comment if one end of a reference is text and the other is not, or only partly.
+func (p *Plan) differ(names [2]string, r scan.Reference) []string {
+	a, b := p.ways(names[0], r.A.Path), p.ways(names[1], r.B.Path)
+	if slices.Equal(a, b) || !slices.Contains(a, Text) && !slices.Contains(b, Text) {
+		return nil
+	}
+	list := func(ways []Stored) string {
+		var s []string
+		for _, w := range ways {
+			s = append(s, string(w))
+		}
+		return strings.Join(s, " and ")
+	}
+	return []string{fmt.Sprintf("%s %s is %s, and %s %s is %s", names[0], r.A.Path, list(a), names[1], r.B.Path, list(b))}
+}
