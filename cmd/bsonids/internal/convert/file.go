@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 
 	"github.com/gofrs/flock"
@@ -35,7 +36,25 @@ func LockFile(path string) (*flock.Flock, error) {
 	if err == nil && !held {
 		err = errInUse
 	}
+	if err == nil {
+		removeTemporary(target(path))
+	}
 	return lock, err
+}
+
+// removeTemporary removes what [ReplaceFile] left of the file in processes that were killed.
+func removeTemporary(path string) {
+	entries, err := os.ReadDir(filepath.Dir(path))
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		random, ok := strings.CutPrefix(e.Name(), filepath.Base(path)+".")
+		random, end := strings.CutSuffix(random, ".tmp")
+		if ok && end && random != "" && strings.Trim(random, "0123456789") == "" && e.Type().IsRegular() {
+			_ = os.Remove(filepath.Join(filepath.Dir(path), e.Name()))
+		}
+	}
 }
 
 // target returns the file that path leads to if path is a symbolic link, and path otherwise. The

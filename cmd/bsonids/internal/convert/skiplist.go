@@ -37,6 +37,10 @@ func OpenSkipList(path, namespace string, goOn bool) (*SkipList, error) {
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
+		// The file may be created only after something was written.
+		if _, err := os.Stat(filepath.Dir(path)); err != nil {
+			return nil, &RecordError{SkipRecord, path, err}
+		}
 	case err != nil:
 		return nil, &RecordError{SkipRecord, path, err}
 	case !info.Mode().IsRegular():

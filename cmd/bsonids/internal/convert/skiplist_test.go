@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -43,5 +44,11 @@ func TestSkipListEmptyName(t *testing.T) {
 		if len(e.values) != 2 || !e.has[listedValue{octets: [16]byte{1}}] {
 			t.Errorf("%v", e.values)
 		}
+	}
+}
+
+func TestSkipListWithoutDirectory(t *testing.T) {
+	if _, err := OpenSkipList(filepath.Join(t.TempDir(), "absent", "list"), "d.c", false); !errors.Is(err, os.ErrNotExist) {
+		t.Error(err)
 	}
 }

@@ -355,9 +355,15 @@ func (o *Output) Abort() error {
 	return err
 }
 
-// WriteFile writes a new file, which has its name only when it is whole. The error wraps ErrExists if
-// the name is taken.
+// WriteFile writes a new file, which has its name only when it is whole. It removes what processes
+// that were killed left of the file. The error wraps ErrExists if the name is taken, and ErrInUse if
+// another process writes it.
 func WriteFile(path string, b []byte) (err error) {
+	release, err := Claim(path)
+	if err != nil {
+		return err
+	}
+	defer release()
 	if _, err := os.Lstat(path); err == nil {
 		return fmt.Errorf("%s: %w", path, ErrExists)
 	}

@@ -70,4 +70,15 @@ func lastError(text string) string {
 	return reason
 }
 
-func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+// oneLine joins the lines of s. It leaves out a line that an earlier one ends with: errors that were
+// joined may have the same cause.
+func oneLine(s string) string {
+	var lines []string
+	for line := range strings.Lines(s) {
+		line = strings.Join(strings.Fields(line), " ")
+		if line != "" && !slices.ContainsFunc(lines, func(earlier string) bool { return strings.HasSuffix(earlier, line) }) {
+			lines = append(lines, line)
+		}
+	}
+	return strings.Join(lines, " ")
+}

@@ -31,6 +31,7 @@ func TestExplain(t *testing.T) {
 		{mongo.CommandError{Code: 11600, Message: "interrupted at shutdown"}, Unreachable, "interrupted at shutdown", ""},
 		{fmt.Errorf("x: %w", context.Canceled), Interrupted, "interrupted", ""},
 		{errors.New("several\nlines of k3y and " + uri), Failed, "several lines of", "k3y"},
+		{fmt.Errorf("--list: %w", errors.Join(errors.New("disk full"), errors.New("disk full"), errors.New("end"), errors.New("disk full"))), Failed, "--list: disk full end", "end disk"},
 		{Usagef("--x %d", 1), Usage, "--x 1", ""},
 	} {
 		e := Explain(tt.err, uri)
