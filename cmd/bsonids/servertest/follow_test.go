@@ -156,13 +156,40 @@ func TestFollowDropped(t *testing.T) {
 			b := inBackground(t, s, follow(s.Database(), dir)...)
 			b.until(following)
 			drop(t, db)
-			if r := b.wait().want(t, failure.ExitFailed); !strings.Contains(r.stderr, "the source was dropped") {
+			if r := b.wait().want(t, failure.ExitFailed); !strings.Contains(r.stderr, "the source was dropped") || strings.Contains(r.stderr, "to continue") {
 				t.Error(r.stderr)
 			}
 			equal(t, all(t, db.Collection("new")), want)
 			command(t, s, follow(s.Database(), dir)...).want(t, failure.ExitUsage)
 			equal(t, all(t, db.Collection("new")), want)
 		})
+	}
+}
+
+// If the copy is dropped or renamed while the command runs, it ends, with documents to write and
+// without.
+func TestFollowCopyGoneMeanwhile(t *testing.T) {
+	for _, write := range []bool{false, true} {
+		s := mongotest.Start(t)
+		s.Require(t, mongotest.ChangeStreams)
+		db := connect(t, s)
+		app := newApplication(t, db, "c", 20)
+		b := inBackground(t, s, follow(s.Database(), t.TempDir())...)
+		b.until(following)
+		if err := db.Collection("new").Drop(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if write {
+			app.insert()
+		}
+		r := b.wait().want(t, failure.ExitFailed)
+		if !strings.Contains(r.stderr, "was renamed or dropped") || strings.Contains(r.stderr, "to continue") || strings.Contains(r.stderr, "to undo") {
+			t.Error(r.stderr)
+		}
+		names, err := db.ListCollectionNames(t.Context(), bson.D{{Key: "name", Value: "new"}})
+		if err != nil || len(names) != 0 {
+			t.Error(names, err)
+		}
 	}
 }
 

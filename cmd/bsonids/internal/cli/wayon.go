@@ -36,8 +36,8 @@ func (w wayOn) lines(args []string) []string {
 }
 
 // curable reports whether the same command can continue after err. It cannot if a file does not
-// belong to the conversion or is damaged, if another run has taken over, or if the server rejects a
-// document.
+// belong to the conversion or is damaged, if another run has taken over, if the server rejects a
+// document, or if the collection was dropped.
 func curable(err error) bool {
 	var file *convert.RecordError
 	var refused *record.Error
@@ -47,7 +47,7 @@ func curable(err error) bool {
 	case errors.As(err, &file):
 		var io *fs.PathError
 		return errors.As(err, &io)
-	case errors.As(err, &refused), errors.As(err, &document):
+	case errors.As(err, &refused), errors.As(err, &document), errors.Is(err, convert.ErrSourceDropped):
 		return false
 	}
 	return !errors.As(err, &e) || e.Kind != failure.Usage
@@ -75,6 +75,9 @@ func (o *convertOptions) inPlaceWay(res convert.Result, failed error) *wayOn {
 func (o *convertOptions) copyWay(res convert.Copied, failed error) *wayOn {
 	if !res.Own {
 		return nil // nothing was written, and the collection does not belong to this conversion
+	}
+	if errors.Is(failed, convert.ErrCopyGone) {
+		return &wayOn{changed: fmt.Sprintf("only the new collection that was renamed or dropped, not %s", o.collection)}
 	}
 	return &wayOn{changed: fmt.Sprintf("only the new collection %s.%s, not %s", o.database, o.into, o.collection),
 		back: fmt.Sprintf("drop the collection %s.%s", o.database, o.into), again: curable(failed)}

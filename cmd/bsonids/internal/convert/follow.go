@@ -63,6 +63,8 @@ var (
 	errGone = errors.New("the source does not exist")
 	// errMoved is the error of an operation during which the source was renamed.
 	errMoved = errors.New("the source was renamed meanwhile; run the same command again")
+	// ErrCopyGone is wrapped by the error of a copy that another program renamed or dropped.
+	ErrCopyGone = errors.New("was renamed or dropped")
 	// ErrSourceDropped is the error of a copy whose source was dropped.
 	ErrSourceDropped = errors.New("the source was dropped, and its copy can no longer follow it; the copy was left as it is")
 )

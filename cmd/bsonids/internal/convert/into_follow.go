@@ -92,7 +92,8 @@ func (c *copier) locate(ctx context.Context) error {
 }
 
 // still returns errMoved if the source has another name than the one by which it was read: it may
-// have been renamed before or while it was read. It returns nil if the copy does not follow.
+// have been renamed before or while it was read. It returns another error if the copy was renamed or
+// dropped, because a write would create it again, and nil if the copy does not follow.
 func (c *copier) still(ctx context.Context) error {
 	if c.Follow == nil {
 		return nil
@@ -100,6 +101,9 @@ func (c *copier) still(ctx context.Context) error {
 	name, err := c.nameOfSource(ctx)
 	if err == nil && name != c.source.Name() {
 		err = errMoved
+	}
+	if err == nil && c.State.Stream.CopyUUID != "" {
+		err = c.bindCopy(ctx)
 	}
 	return err
 }
@@ -124,7 +128,7 @@ func (c *copier) bindCopy(ctx context.Context) error {
 		return c.State.Save()
 	}
 	if is != at.CopyUUID {
-		return &RecordError{StateRecord, c.State.path, fmt.Errorf("the collection %s that it belongs to was renamed or dropped", c.target.Name())}
+		return &RecordError{StateRecord, c.State.path, fmt.Errorf("the collection %s that it belongs to %w", c.target.Name(), ErrCopyGone)}
 	}
 	return nil
 }
@@ -161,6 +165,9 @@ func (c *copier) follower() *follower {
 			if err := c.Check(ctx, 0); err != nil {
 				return err
 			}
+		}
+		if err := again(ctx, func() error { return c.bindCopy(ctx) }); err != nil {
+			return err
 		}
 		if err := c.Follow.Beat(mongo.NewSessionContext(ctx, c.session)); err != nil {
 			return err
@@ -211,6 +218,9 @@ func (c *copier) follower() *follower {
 			}
 		}
 		if !c.res.Stream.CaughtUp {
+			if err := again(ctx, func() error { return c.bindCopy(ctx) }); err != nil {
+				return false, err
+			}
 			c.res.Stream.CaughtUp = true
 			c.reportStream(f, 0)
 		}
