@@ -11,6 +11,7 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/changes"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/documents"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/patience"
 )
@@ -138,7 +139,7 @@ func (f *follower) run(ctx context.Context) error {
 			}
 		}
 		err := f.read(ctx)
-		if !expired(err) {
+		if !changes.Expired(err) {
 			return err
 		}
 		f.restart(err)
@@ -174,12 +175,12 @@ func (f *follower) drain(ctx context.Context, streak *patience.Streak) error {
 	if err != nil {
 		return err
 	}
-	defer s.close()
+	defer s.Close()
 	work := context.WithoutCancel(ctx)
 	var waiting []key // of a source that was not found
 	var missed bson.Timestamp
 	for {
-		events, token, err := s.next(ctx)
+		events, token, err := s.Next(ctx)
 		if err != nil {
 			return err
 		}
@@ -239,7 +240,7 @@ type sorted struct {
 }
 
 // batch sorts out the events. The error is ErrSourceDropped if one says so.
-func (f *follower) batch(events []change) (sorted, error) {
+func (f *follower) batch(events []changes.Event) (sorted, error) {
 	b := sorted{time: f.at.Time.bson()}
 	for _, e := range events {
 		b.time = e.Time

@@ -11,13 +11,15 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/changes"
 )
 
 // world is a source, its copy and its change stream, without a server. A document is a number by
 // its _id.
 type world struct {
 	t       *testing.T
-	events  []change
+	events  []changes.Event
 	source  map[int32]int
 	copy    map[int32]int
 	log     []string
@@ -32,9 +34,9 @@ func newWorld(t *testing.T) *world {
 	return &world{t: t, source: map[int32]int{}, copy: map[int32]int{}, fail: map[string][]error{}, name: "c", pending: map[int32]bool{}}
 }
 
-func (w *world) event(typ, coll string, id any) *change {
+func (w *world) event(typ, coll string, id any) *changes.Event {
 	n := uint32(len(w.events) + 1)
-	e := change{Token: token(w.t, n), Type: typ, Time: bson.Timestamp{T: n}}
+	e := changes.Event{Token: token(w.t, n), Type: typ, Time: bson.Timestamp{T: n}}
 	e.NS.DB, e.NS.Coll = "db", coll
 	if id != nil {
 		e.Key = raw(w.t, bson.D{{Key: "shard", Value: 1}, {Key: "_id", Value: id}})
@@ -85,13 +87,13 @@ type fakeStream struct {
 	collections []string
 }
 
-func (s *fakeStream) close() {}
+func (s *fakeStream) Close() {}
 
-func (s *fakeStream) next(ctx context.Context) ([]change, bson.Raw, error) {
+func (s *fakeStream) Next(ctx context.Context) ([]changes.Event, bson.Raw, error) {
 	if err := errors.Join(ctx.Err(), s.w.err("next")); err != nil {
 		return nil, nil, err
 	}
-	var out []change
+	var out []changes.Event
 	for len(out) < 2 && s.at < len(s.w.events) {
 		e := s.w.events[s.at]
 		s.at++

@@ -14,6 +14,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/readpref"
 	"go.mongodb.org/mongo-driver/v2/mongo/writeconcern"
 
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/changes"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/documents"
 )
 
@@ -145,7 +146,7 @@ func (c *copier) follower() *follower {
 	f := &follower{at: state.Stream, record: c.Follow.Record, patience: c.Patience, clock: time.Now}
 	again := func(ctx context.Context, g func() error) error { return c.Patience.Do(ctx, g) }
 	f.open = func(ctx context.Context) (stream, error) {
-		return openChanges(ctx, db, []string{f.at.Source, f.record}, f.at.Token, c.Batch)
+		return changes.Open(ctx, db, []string{f.at.Source, f.record}, changes.Start{After: f.at.Token}, c.Batch)
 	}
 	f.begin = func(ctx context.Context) error {
 		if f.at.Token != nil {
@@ -238,12 +239,12 @@ func (c *copier) beginStream(ctx context.Context, at *StreamPosition, record str
 	if err != nil {
 		return err
 	}
-	s, err := openChanges(ctx, c.source.Database(), []string{c.source.Name(), record}, nil, 1)
+	s, err := changes.Open(ctx, c.source.Database(), []string{c.source.Name(), record}, changes.Start{}, 1)
 	if err != nil {
 		return err
 	}
-	defer s.close()
-	if at.Token = s.token(); at.Token == nil {
+	defer s.Close()
+	if at.Token = s.Token(); at.Token == nil {
 		return &followError{"its change streams have no postBatchResumeToken"}
 	}
 	// A source that was renamed meanwhile is in the stream under its new name.
