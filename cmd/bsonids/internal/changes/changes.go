@@ -3,6 +3,7 @@
 package changes
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -15,7 +16,8 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 )
 
-// await is how long a server waits for changes before it answers that there are none.
+// await is how long a server waits for changes before it answers that there are none, unless the caller
+// of Open wants otherwise.
 const await = time.Second
 
 // Event is an event of a change stream.
@@ -36,6 +38,7 @@ type Event struct {
 type Start struct {
 	After bson.Raw
 	At    bson.Timestamp
+	Await time.Duration // how long Next waits for changes; a second if zero
 }
 
 // Stream is a change stream of a server. It is not safe for concurrent use.
@@ -56,7 +59,7 @@ func Open(ctx context.Context, db *mongo.Database, collections []string, from St
 		{{Key: "$project", Value: bson.D{{Key: "operationType", Value: 1}, {Key: "clusterTime", Value: 1}, {Key: "ns", Value: 1}, {Key: "to", Value: 1},
 			{Key: "documentKey", Value: 1}}}},
 	}
-	opts := options.ChangeStream().SetMaxAwaitTime(await)
+	opts := options.ChangeStream().SetMaxAwaitTime(cmp.Or(from.Await, await))
 	switch {
 	case from.After != nil: // startAfter works behind an invalidate, too
 		opts.SetStartAfter(from.After)
@@ -73,7 +76,7 @@ func Open(ctx context.Context, db *mongo.Database, collections []string, from St
 // Token returns the token of the current position, or nil if the server sends none.
 func (s *Stream) Token() bson.Raw { return slices.Clone(s.cs.ResumeToken()) }
 
-// Next waits for changes, for about a second. It returns them in their order, or none, with the token
+// Next waits for changes for a moment. It returns them in their order, or none, with the token
 // of the position behind them. After an error, the stream is unusable.
 func (s *Stream) Next(ctx context.Context) ([]Event, bson.Raw, error) {
 	var out []Event

@@ -150,14 +150,16 @@ place. Without --write it changes nothing, compares the collections, and prints
 what it would do. Name collections that refer to each other in one command:
 either all of them are exchanged, or none.
 
-It sets a validator that refuses everything on the old and on the new collections,
-and compares them until they agree. Then, for each collection, it renames the old
-one away, applies what was deleted or written in spite of the validator, and
-renames the new one in. The old one is kept until you drop it. bsonids release
+It compares the old and the new collections while services write. Then it sets a
+validator that refuses everything on all of them, and compares what has changed
+meanwhile, which a change stream tells. Without change streams, it compares
+everything behind the validator, and says so. Then, for each collection, it renames
+the old one away, applies what was deleted or written in spite of the validator,
+and renames the new one in. The old one is kept until you drop it. bsonids release
 then lets the services write again.
 
-From the first step until the release, the server refuses inserts and updates,
-with code 121. Between the two renames, which take some milliseconds, there is no
+From the validator until the release, the server refuses inserts and updates, with
+code 121; cutover and release print for how long. Between the two renames, which take some milliseconds, there is no
 collection of the name: reads find nothing, and updates and deletes match nothing,
 without an error. Pause the services that update or delete, or let them repeat an
 operation that matched nothing.
@@ -271,7 +273,10 @@ func (o *cutoverOptions) cutOver(ctx context.Context, db *mongo.Database, names 
 	case now != nil:
 		*c = *now
 	}
-	x := &cutover.Cutover{Cutover: c, DB: o.server(db, l, conversions, o.batch.value), Notice: func(text string) { o.warn("%s", text) }}
+	on := o.server(db, l, conversions, o.batch.value)
+	defer on.Close()
+	x := &cutover.Cutover{Cutover: c, DB: on, Notice: func(text string) { o.warn("%s", text) }}
+	x.BeforeFence = func(ctx context.Context) error { return o.mayFence(ctx, db, c) }
 	return o.carryOut(ctx, x, r, kind)
 }
 
@@ -290,6 +295,9 @@ func (o *cutoverOptions) carryOut(ctx context.Context, x *cutover.Cutover, r rep
 		e := failure.Explain(failed.Err, o.connectionString())
 		err = &failure.Error{Kind: max(e.Kind, failure.Failed), Err: err, Text: e.Text + "; the cutover was rolled back, and the old collections are in place"}
 		o.wayOn = &wayOn{changed: "nothing that is left: the old collections are in place with their validators; the new collections are as compared"}
+	case err != nil && x.Token != "" && x.Untouched:
+		o.wayOn = &wayOn{changed: "the copies were brought up to date; nothing is fenced", again: true}
+		o.wayOn.back = o.command("cutover", x.Names(), "--roll-back")
 	case err != nil && x.Token != "":
 		o.wayOn = &wayOn{changed: "the validators of the collections, and possibly their names; see bsonids status", again: true}
 		if kind == record.Switch {
@@ -374,6 +382,6 @@ func fenced(ctx context.Context, db *mongo.Database, names ...string) error {
 	if err != nil || c == nil {
 		return err
 	}
-	return failure.Usagef("%s.%s is fenced by a cutover of %s, in the state %q; finish it with bsonids cutover and bsonids release first",
+	return failure.Usagef("%s.%s is part of a cutover of %s, in the state %q; finish it with bsonids cutover and bsonids release first",
 		db.Name(), names[0], strings.Join(c.Names(), ", "), c.State)
 }

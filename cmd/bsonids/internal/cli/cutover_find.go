@@ -63,6 +63,9 @@ func (o *cutoverOptions) exchanges(ctx context.Context, db *mongo.Database, name
 		if err := o.mayExchange(ctx, db, &x, old, fresh); err != nil {
 			return nil, nil, err
 		}
+		if !x.OldHad.Equal(x.NewHad) {
+			o.warn("%s has %s; %s has other settings, which it keeps after the release: %s", x.Name, guard.Describe(x.OldHad), x.New, guard.Describe(x.NewHad))
+		}
 		out, conversions[name] = append(out, x), conv
 	}
 	for _, name := range o.copies {
@@ -216,6 +219,38 @@ func recordedConversion(ctx context.Context, db *mongo.Database, r *record.Run) 
 	return c, nil
 }
 
+// mayFence detects again what would make the exchange fail: the comparison may have taken hours.
+func (o *cutoverOptions) mayFence(ctx context.Context, db *mongo.Database, c *record.Cutover) error {
+	var specs []mongo.CollectionSpecification
+	err := o.load.patience.Do(ctx, func() (err error) {
+		specs, err = db.ListCollectionSpecifications(ctx, bson.D{})
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	find := func(name string) *mongo.CollectionSpecification {
+		if i := slices.IndexFunc(specs, func(s mongo.CollectionSpecification) bool { return s.Name == name }); i >= 0 {
+			return &specs[i]
+		}
+		return nil
+	}
+	for _, x := range c.Collections {
+		old, fresh := find(x.Name), find(x.New)
+		switch {
+		case old == nil || fresh == nil:
+			return failure.Usagef("%s or %s was dropped or renamed while the documents were compared", x.Name, x.New)
+		case find(x.Kept) != nil:
+			return failure.Usagef("a collection %s was created while the documents were compared", x.Kept)
+		}
+		x.OldHad, x.NewHad = guard.SettingsOf(old), guard.SettingsOf(fresh)
+		if err := o.mayExchange(ctx, db, &x, old, fresh); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // mayExchange detects what would make the exchange fail later, or would be missing after it.
 func (o *cutoverOptions) mayExchange(ctx context.Context, db *mongo.Database, x *record.Exchange, old, fresh *mongo.CollectionSpecification) error {
 	for _, spec := range []*mongo.CollectionSpecification{old, fresh} {
@@ -257,9 +292,6 @@ func (o *cutoverOptions) mayExchange(ctx context.Context, db *mongo.Database, x 
 		}
 		if len(missing) > 0 {
 			return failure.Usagef("%s.%s has indexes that %s does not have: %s; create them there first", db.Name(), x.Name, x.New, strings.Join(missing, ", "))
-		}
-		if !x.OldHad.Equal(x.NewHad) {
-			o.warn("%s has %s; %s has other settings, which it keeps after the release: %s", x.Name, guard.Describe(x.OldHad), x.New, guard.Describe(x.NewHad))
 		}
 		if !o.write {
 			return nil

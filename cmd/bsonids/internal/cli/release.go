@@ -81,7 +81,9 @@ func (o *switchFlags) release(ctx context.Context, db *mongo.Database, names []s
 			return err
 		}
 		r.Cutover = c
-		x := &cutover.Cutover{Cutover: c, DB: o.server(db, l, nil, 1), Notice: func(text string) { o.warn("%s", text) }}
+		on := o.server(db, l, nil, 1)
+		defer on.Close()
+		x := &cutover.Cutover{Cutover: c, DB: on, Notice: func(text string) { o.warn("%s", text) }}
 		if r.Left, err = x.Release(ctx); err != nil {
 			o.wayOn = &wayOn{changed: "possibly the validators of some of the collections", again: true}
 			return err

@@ -101,7 +101,9 @@ func (o *cutoverOptions) undoReleased(ctx context.Context, db *mongo.Database, n
 		return failure.Usagef("another cutover of the same collections has begun in the meantime; see bsonids status")
 	}
 	*c = *now
-	x := &cutover.Cutover{Cutover: c, DB: o.server(db, l, conversions, o.batch.value), Notice: func(text string) { o.warn("%s", text) }}
+	on := o.server(db, l, conversions, o.batch.value)
+	defer on.Close()
+	x := &cutover.Cutover{Cutover: c, DB: on, Notice: func(text string) { o.warn("%s", text) }}
 	r.Written = true
 	if err := x.Undo(ctx); err != nil {
 		if c.State != record.Released {

@@ -1,15 +1,17 @@
 package convert
 
 import (
-	"bytes"
 	"context"
+	"fmt"
+	"maps"
+	"slices"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
-	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/bulk"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/documents"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/hashset"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/patience"
 )
 
 // Pair is a collection and its converted copy. One of them is leading: the other one is changed until
@@ -20,10 +22,19 @@ type Pair struct {
 	Back       bool // the new collection is leading
 	Write      bool // if false, differences are only counted
 	Batch      int  // documents that are read and written at a time
+	// Busy is set if other programs write to the collections. The documents of both are read then: that
+	// the other one has as many proves nothing.
+	Busy bool
 
 	// Check is called before each batch is written, and returns the context for it.
-	Check    func(ctx context.Context) (context.Context, context.CancelFunc, error)
+	Check func(ctx context.Context) (context.Context, context.CancelFunc, error)
+	// Still is called before documents are deleted because the leading collection does not have them,
+	// and returns an error if it was dropped. It may be nil.
+	Still    func(ctx context.Context) error
 	Progress func(documents int)
+	Patience *patience.Patience // for each page that All reads
+
+	seen *hashset.Set // the converted _ids that All has read, if the conversion may merge _ids
 }
 
 // Aligned counts the documents of a comparison.
@@ -34,6 +45,8 @@ type Aligned struct {
 	Deleted   int64 // missing in the leading one
 	// Stuck are documents that cannot be brought to agree, with the reason. There may be more.
 	Stuck []Skip
+
+	listed map[string]bool // the _ids in Stuck
 }
 
 // Differences returns the number of documents that differ.
@@ -42,29 +55,51 @@ func (a Aligned) Differences() int64 {
 }
 
 func (a *Aligned) stuck(id bson.RawValue, reason string) {
-	if len(a.Stuck) < maxListed {
-		a.Stuck = append(a.Stuck, Skip{id, reason})
+	key := documents.Key(id)
+	if len(a.Stuck) >= maxListed || a.listed[key] {
+		return
+	}
+	if a.listed == nil {
+		a.listed = make(map[string]bool)
+	}
+	a.listed[key] = true
+	a.Stuck = append(a.Stuck, Skip{id, reason})
+}
+
+// add adds the counts of a page. If it failed, only what it changed is counted.
+func (a *Aligned) add(page Aligned, failed bool) {
+	a.Inserted += page.Inserted
+	a.Replaced += page.Replaced
+	a.Deleted += page.Deleted
+	if failed {
+		return
+	}
+	a.Documents += page.Documents
+	for _, s := range page.Stuck {
+		a.stuck(s.ID, s.Reason)
 	}
 }
 
-// All compares all documents.
+// sameID is why documents are stuck of which one would be lost.
+const sameID = "two documents have the same _id after the conversion"
+
+// All compares all documents. The server may be lost for some time: All continues at the page where it
+// was.
 func (p *Pair) All(ctx context.Context) (Aligned, error) {
 	var a Aligned
 	leading, other := p.roles()
+	if p.seen = nil; p.Conversion.MergesIDs() && !p.Back {
+		p.seen = hashset.New()
+	}
+	defer func() { p.seen = nil }()
 	pages := &documents.Pages{Collection: leading, Size: int64(p.Batch)}
-	for {
-		docs, err := pages.Next(ctx)
-		if err != nil {
-			return a, err
-		}
-		if len(docs) == 0 {
-			break
-		}
-		a.Documents += int64(len(docs))
-		p.Progress(len(docs))
-		if err := p.compare(ctx, docs, &a); err != nil {
-			return a, err
-		}
+	unmerged := func(docs []bson.Raw) ([]bson.Raw, error) { return p.unmerged(docs, &a) }
+	err := p.each(ctx, pages, &a, unmerged, func(docs []bson.Raw, page *Aligned) error {
+		page.Documents = int64(len(docs))
+		return p.compare(ctx, docs, page)
+	})
+	if err != nil {
+		return a, err
 	}
 	// The other collection has each of these documents, or lacks those that were only counted. If it has
 	// as many, it has no others.
@@ -72,57 +107,118 @@ func (p *Pair) All(ctx context.Context) (Aligned, error) {
 	if !p.Write {
 		has -= a.Inserted
 	}
-	n, err := other.CountDocuments(ctx, bson.D{})
-	if err != nil || n == has && len(a.Stuck) == 0 {
-		return a, err
+	if !p.Busy && len(a.Stuck) == 0 {
+		var n int64
+		err := p.Patience.Do(ctx, func() (err error) {
+			n, err = other.CountDocuments(ctx, bson.D{})
+			return err
+		})
+		if err != nil || n == has {
+			return a, err
+		}
 	}
 	pages = &documents.Pages{Collection: other, Size: int64(p.Batch), Projection: bson.D{{Key: "_id", Value: 1}}}
+	return a, p.each(ctx, pages, &a, nil, func(docs []bson.Raw, page *Aligned) error { return p.extras(ctx, docs, page) })
+}
+
+// each calls f for each page, without what leave leaves out, again while the server is lost. It adds the
+// counts to a.
+func (p *Pair) each(ctx context.Context, pages *documents.Pages, a *Aligned, leave func([]bson.Raw) ([]bson.Raw, error), f func(docs []bson.Raw, page *Aligned) error) error {
 	for {
-		docs, err := pages.Next(ctx)
+		var docs []bson.Raw
+		err := p.Patience.Do(ctx, func() (err error) {
+			docs, err = pages.Next(ctx)
+			return err
+		})
 		if err != nil || len(docs) == 0 {
-			return a, err
+			return err
 		}
-		if err := p.extras(ctx, docs, &a); err != nil {
-			return a, err
+		if leave != nil {
+			if docs, err = leave(docs); err != nil {
+				return err
+			}
 		}
+		err = p.Patience.Do(ctx, func() error {
+			var page Aligned
+			err := f(docs, &page)
+			a.add(page, err != nil)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		p.Progress(len(docs))
 	}
 }
 
-// Some compares the documents of the leading collection with the ids, and their counterparts.
-func (p *Pair) Some(ctx context.Context, ids []bson.RawValue) (Aligned, error) {
+// unmerged leaves out the documents whose converted _id another document has. The _ids of a conversion
+// that merges them do not tell those of the old collection.
+func (p *Pair) unmerged(docs []bson.Raw, a *Aligned) ([]bson.Raw, error) {
+	if p.seen == nil {
+		return docs, nil
+	}
+	var failed error
+	return slices.DeleteFunc(docs, func(doc bson.Raw) bool {
+		of, err := p.counterparts(doc.Lookup("_id"), false)
+		switch {
+		case err != nil:
+			failed = err
+			return false
+		case p.seen.Add([]byte(documents.Key(of[0]))):
+			return false
+		case p.seen.Full():
+			failed = fmt.Errorf("the collection has more than %d documents, whose converted _ids cannot be compared", hashset.Most)
+		}
+		a.stuck(of[0], sameID)
+		return true
+	}), failed
+}
+
+// Some compares the documents of the leading collection with the ids, those of the other collection
+// with the ids others, and the counterparts of both.
+func (p *Pair) Some(ctx context.Context, ids, others []bson.RawValue) (Aligned, error) {
 	var a Aligned
 	leading, other := p.roles()
-	for len(ids) > 0 {
-		n := min(len(ids), p.Batch)
-		some := ids[:n]
-		ids = ids[n:]
-		held, err := documents.ByID(ctx, leading, some, nil)
-		if err != nil {
-			return a, err
-		}
-		var docs []bson.Raw
-		var counterparts []bson.RawValue
+	for len(ids)+len(others) > 0 {
+		some, of := ids[:min(len(ids), p.Batch)], slices.Clone(others[:min(len(others), p.Batch)])
+		ids, others = ids[len(some):], others[len(of):]
+		a.Documents += int64(len(some) + len(of))
 		for _, id := range some {
-			if doc, ok := held[documents.Key(id)]; ok {
-				docs = append(docs, doc)
-			}
-			of, err := p.counterparts(id, p.Back)
+			more, err := p.counterparts(id, p.Back)
 			if err != nil {
 				return a, err
 			}
-			counterparts = append(counterparts, of...)
+			of = append(of, more...)
 		}
-		a.Documents += int64(len(some))
-		// Deletions come first: an inserted document may have the unique value of a deleted one.
-		found, err := documents.ByID(ctx, other, counterparts, bson.D{{Key: "_id", Value: 1}})
+		// Another document of the leading collection may have the same counterpart.
+		some = slices.Clone(some)
+		for _, id := range of {
+			more, err := p.counterparts(id, !p.Back)
+			if err != nil {
+				return a, err
+			}
+			some = append(some, more...)
+		}
+		held, err := documents.ByID(ctx, leading, distinctIDs(some), nil)
 		if err != nil {
 			return a, err
 		}
-		var there []bson.Raw
-		for _, doc := range found {
-			there = append(there, doc)
+		docs := slices.Collect(maps.Values(held))
+		// Deletions come first: an inserted document may have the unique value of a deleted one.
+		found, err := documents.ByID(ctx, other, distinctIDs(of), bson.D{{Key: "_id", Value: 1}})
+		if err != nil {
+			return a, err
 		}
-		if err := p.extras(ctx, there, &a); err != nil {
+		for _, doc := range docs {
+			has, err := p.counterparts(doc.Lookup("_id"), p.Back)
+			if err != nil {
+				return a, err
+			}
+			for _, id := range has {
+				delete(found, documents.Key(id))
+			}
+		}
+		if err := p.extras(ctx, slices.Collect(maps.Values(found)), &a); err != nil {
 			return a, err
 		}
 		if err := p.compare(ctx, docs, &a); err != nil {
@@ -130,6 +226,15 @@ func (p *Pair) Some(ctx context.Context, ids []bson.RawValue) (Aligned, error) {
 		}
 	}
 	return a, nil
+}
+
+func distinctIDs(ids []bson.RawValue) []bson.RawValue {
+	seen := make(map[string]bool, len(ids))
+	return slices.DeleteFunc(ids, func(id bson.RawValue) bool {
+		key := documents.Key(id)
+		defer func() { seen[key] = true }()
+		return seen[key]
+	})
 }
 
 func (p *Pair) roles() (leading, other *mongo.Collection) {
@@ -151,228 +256,4 @@ func (p *Pair) counterparts(id bson.RawValue, isNew bool) ([]bson.RawValue, erro
 	}
 	fresh, _, err := p.Conversion.Rewrite(doc, nil)
 	return []bson.RawValue{fresh.Lookup("_id")}, err
-}
-
-// wanted returns what the other collection should have for each document of the leading one.
-func (p *Pair) wanted(ctx context.Context, docs []bson.Raw, a *Aligned) (want []bson.Raw, err error) {
-	if !p.Back {
-		for _, doc := range docs {
-			fresh, _, err := p.Conversion.Rewrite(doc, nil)
-			if err != nil {
-				return nil, &DocumentError{doc.Lookup("_id"), err.Error()}
-			}
-			want = append(want, fresh)
-		}
-		return want, nil
-	}
-	// What is in the old collection shows how unchanged values were stored.
-	var ids []bson.RawValue
-	of := make([][]bson.RawValue, len(docs))
-	for i, doc := range docs {
-		if of[i], err = p.Conversion.sources(doc.Lookup("_id")); err != nil {
-			return nil, err
-		}
-		ids = append(ids, of[i]...)
-	}
-	held, err := documents.ByID(ctx, p.Old, ids, nil)
-	if err != nil {
-		return nil, err
-	}
-	for i, doc := range docs {
-		var guide bson.Raw
-		for _, id := range of[i] {
-			if d, ok := held[documents.Key(id)]; ok {
-				guide = d
-			}
-		}
-		old, open, err := p.Conversion.restore(doc, guide)
-		if err != nil {
-			return nil, &DocumentError{doc.Lookup("_id"), err.Error()}
-		}
-		if len(open) > 0 {
-			a.stuck(doc.Lookup("_id"), open[0].Path+": "+open[0].Reason)
-			continue
-		}
-		want = append(want, old)
-	}
-	return want, nil
-}
-
-func (p *Pair) compare(ctx context.Context, docs []bson.Raw, a *Aligned) error {
-	want, err := p.wanted(ctx, docs, a)
-	if err != nil || len(want) == 0 {
-		return err
-	}
-	_, other := p.roles()
-	ids := make([]bson.RawValue, len(want))
-	count := make(map[string]int)
-	for i, doc := range want {
-		ids[i] = doc.Lookup("_id")
-		count[documents.Key(ids[i])]++
-	}
-	held, err := documents.ByID(ctx, other, ids, nil)
-	if err != nil {
-		return err
-	}
-	var missing, differ []bson.Raw
-	for i, doc := range want {
-		switch got, ok := held[documents.Key(ids[i])]; {
-		case ok && bytes.Equal(got, doc):
-		case count[documents.Key(ids[i])] > 1:
-			a.stuck(ids[i], "two documents have the same _id after the conversion")
-		case !ok:
-			missing = append(missing, doc)
-		case bytes.Equal(got, filledIn(doc, got)):
-			a.stuck(ids[i], "the document has an empty timestamp at its top level, which the server sets when a document is inserted")
-		default:
-			if two, err := p.twice(ctx, doc); err != nil {
-				return err
-			} else if two {
-				a.stuck(ids[i], "two documents have the same _id after the conversion")
-				continue
-			}
-			differ = append(differ, doc)
-		}
-	}
-	if !p.Write {
-		a.Inserted += int64(len(missing))
-		a.Replaced += int64(len(differ))
-		return nil
-	}
-	return p.write(ctx, other, held, missing, differ, a)
-}
-
-// twice reports whether two documents of the old collection have the _id of doc after the conversion.
-func (p *Pair) twice(ctx context.Context, doc bson.Raw) (bool, error) {
-	if p.Back {
-		return false, nil
-	}
-	ids, err := p.Conversion.sources(doc.Lookup("_id"))
-	if err != nil || len(ids) < 2 {
-		return false, err
-	}
-	held, err := documents.ByID(ctx, p.Old, ids, bson.D{{Key: "_id", Value: 1}})
-	return len(held) > 1, err
-}
-
-func (p *Pair) write(ctx context.Context, to *mongo.Collection, held map[string]bson.Raw, missing, differ []bson.Raw, a *Aligned) error {
-	if len(missing)+len(differ) == 0 {
-		return nil
-	}
-	ctx, cancel, err := p.Check(ctx)
-	if err != nil {
-		return err
-	}
-	defer cancel()
-	for _, doc := range differ {
-		id := doc.Lookup("_id")
-		res, err := to.ReplaceOne(ctx, replaced(held[documents.Key(id)], bulk.MaxUpdate-len(doc)), doc, options.Replace().SetBypassDocumentValidation(true))
-		switch {
-		case mongo.IsDuplicateKeyError(err):
-			a.stuck(id, "another document has the same value, and an index is unique")
-		case err != nil:
-			return err
-		default:
-			a.Replaced += max(1, res.MatchedCount)
-		}
-	}
-	if len(missing) == 0 {
-		return nil
-	}
-	refused, err := bulk.Insert(ctx, to, missing, true)
-	for _, r := range refused {
-		a.stuck(missing[r.Index].Lookup("_id"), r.Reason)
-	}
-	a.Inserted += int64(len(missing) - len(refused))
-	return err
-}
-
-// extras deletes those of docs, of the collection that is not leading, that have no counterpart. The
-// documents need to have their _id only.
-func (p *Pair) extras(ctx context.Context, docs []bson.Raw, a *Aligned) error {
-	leading, other := p.roles()
-	of := make([][]bson.RawValue, len(docs))
-	var ids []bson.RawValue
-	for i, doc := range docs {
-		var err error
-		if of[i], err = p.counterparts(doc.Lookup("_id"), !p.Back); err != nil {
-			return err
-		}
-		ids = append(ids, of[i]...)
-	}
-	found, err := documents.ByID(ctx, leading, ids, bson.D{{Key: "_id", Value: 1}})
-	if err != nil {
-		return err
-	}
-	var gone []bson.RawValue
-next:
-	for i, doc := range docs {
-		for _, id := range of[i] {
-			if _, ok := found[documents.Key(id)]; ok {
-				continue next
-			}
-		}
-		gone = append(gone, doc.Lookup("_id"))
-	}
-	if len(gone) == 0 || !p.Write {
-		a.Deleted += int64(len(gone))
-		return nil
-	}
-	ctx, cancel, err := p.Check(ctx)
-	if err != nil {
-		return err
-	}
-	defer cancel()
-	res, err := other.DeleteMany(ctx, bson.D{{Key: "_id", Value: bson.D{{Key: "$in", Value: gone}}}})
-	if err == nil {
-		a.Deleted += res.DeletedCount
-	}
-	return err
-}
-
-// Merge inserts the documents of the collection from, converted unless the pair goes back, into the
-// collection to. It leaves what is there as it is, and returns the documents that could not be
-// inserted because another one has the same _id or unique value.
-func (p *Pair) Merge(ctx context.Context, from, to *mongo.Collection) (read int64, conflicts []Skip, err error) {
-	pages := &documents.Pages{Collection: from, Size: int64(p.Batch)}
-	for {
-		docs, err := pages.Next(ctx)
-		if err != nil || len(docs) == 0 {
-			return read, conflicts, err
-		}
-		read += int64(len(docs))
-		if !p.Back {
-			for i, doc := range docs {
-				if docs[i], _, err = p.Conversion.Rewrite(doc, nil); err != nil {
-					return read, conflicts, &DocumentError{doc.Lookup("_id"), err.Error()}
-				}
-			}
-		}
-		writing, cancel, err := p.Check(ctx)
-		if err != nil {
-			return read, conflicts, err
-		}
-		refused, err := bulk.Insert(writing, to, docs, true)
-		cancel()
-		if err != nil {
-			return read, conflicts, err
-		}
-		var ids []bson.RawValue
-		for _, r := range refused {
-			ids = append(ids, docs[r.Index].Lookup("_id"))
-		}
-		if len(ids) == 0 {
-			continue
-		}
-		held, err := documents.ByID(ctx, to, ids, nil)
-		if err != nil {
-			return read, conflicts, err
-		}
-		for _, r := range refused {
-			doc := docs[r.Index]
-			if id := doc.Lookup("_id"); !bytes.Equal(held[documents.Key(id)], doc) {
-				conflicts = append(conflicts, Skip{id, r.Reason})
-			}
-		}
-	}
 }

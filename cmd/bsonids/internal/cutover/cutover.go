@@ -1,6 +1,6 @@
-// Package cutover puts new collections in the place of others while services run. A validator that
-// refuses everything fences both the old and the new collection. Behind it, they are compared until
-// they agree. Then each collection is renamed away, what changed until then is applied, and the new one
+// Package cutover puts new collections in the place of others while services run. The old and the new
+// collections are compared, while a change stream tells what changes meanwhile. A validator that refuses
+// everything then fences both. Behind it, what has changed is compared until they agree. Then each collection is renamed away, what changed until then is applied, and the new one
 // is renamed in. Either all collections of a cutover are exchanged, or none.
 //
 // Every step is in the record before it is taken, and which of them were taken is read from the names
@@ -13,11 +13,9 @@
 package cutover
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -44,6 +42,7 @@ type Changes struct {
 	// Stuck is the number of documents that cannot be brought to agree, and Why describes one.
 	Stuck int64
 	Why   string
+	Left  []bson.RawValue // their _ids, in one of the collections
 }
 
 func (c Changes) none() bool { return c.Inserted+c.Replaced+c.Deleted == 0 }
@@ -52,6 +51,16 @@ func (c Changes) none() bool { return c.Inserted+c.Replaced+c.Deleted == 0 }
 type Way struct {
 	*record.Exchange
 	Back bool // from the new collection to the old one
+	Busy bool // nothing is fenced
+}
+
+// Batch is what happened behind a position of the change stream.
+type Batch struct {
+	IDs  map[string][]bson.RawValue // the documents that changed, by the name of the collection
+	At   bson.Raw                   // the position behind
+	Time bson.Timestamp             // everything that happened before it is known; zero if nothing happened
+	// Lost is why it cannot be known what happened, or empty.
+	Lost string
 }
 
 // Away returns the name that the collection in place gets, and Comes that of the one that takes its
@@ -84,9 +93,17 @@ type Database interface {
 	// Stamp returns the current operation time, or zero if the server has none, and the time of the
 	// server.
 	Stamp(ctx context.Context) (bson.Timestamp, time.Time, error)
+	// Position returns the current position of the change stream, or why there is none.
+	Position(ctx context.Context) (at bson.Raw, why string, err error)
+	// Next waits for a moment for changes of the collections of c, old or new, and of the record,
+	// behind the position c.Stream.
+	Next(ctx context.Context, c *record.Cutover) (Batch, error)
 	// Compare compares all documents of the collection in place with those of the other one, and
 	// changes the other one where they differ.
 	Compare(ctx context.Context, w Way) (Changes, error)
+	// Some does the same with the documents of the collection in place that have the ids, with those of
+	// the other one that have the ids others, and with their counterparts.
+	Some(ctx context.Context, w Way, ids, others []bson.RawValue) (Changes, error)
 	// Drain does the same with the documents that may have changed from w.Since until now. It may do
 	// nothing, because CatchUp comes after it.
 	Drain(ctx context.Context, w Way) (Changes, error)
@@ -115,6 +132,9 @@ type Cutover struct {
 	DB Database
 	// Notice is called with what the user should know.
 	Notice func(text string)
+	// BeforeFence checks, before the fence is set, what may have changed while the documents were
+	// compared. It may be nil.
+	BeforeFence func(ctx context.Context) error
 
 	keeps *bool // whether the server keeps UUIDs; nil if it is not known
 }
@@ -133,7 +153,8 @@ func fail(format string, args ...any) error { return failure.Usagef(format, args
 // meet again, it rolls back and returns a [FailedError].
 func (c *Cutover) Run(ctx context.Context) error {
 	err := c.forward(ctx)
-	if err == nil || !final(err) || c.State == record.RollingBack {
+	gone := c.Untouched && errors.Is(err, errLost)
+	if err == nil || !final(err) && !gone || c.State == record.RollingBack {
 		return err
 	}
 	if back := c.RollBack(ctx, err.Error()); back != nil {
@@ -149,6 +170,11 @@ func final(err error) bool {
 }
 
 func (c *Cutover) forward(ctx context.Context) error {
+	if c.State == record.Comparing {
+		if err := c.ahead(ctx); err != nil {
+			return err
+		}
+	}
 	switch c.State {
 	case record.Fencing:
 		if err := c.prepare(ctx); err != nil {
@@ -165,11 +191,23 @@ func (c *Cutover) forward(ctx context.Context) error {
 			return err
 		}
 		// An interrupt does not leave a name without a collection.
-		if err := c.exchange(context.WithoutCancel(ctx), Way{&c.Collections[i], false}); err != nil {
+		if err := c.exchange(context.WithoutCancel(ctx), Way{Exchange: &c.Collections[i]}); err != nil {
 			return err
 		}
 	}
+	if err := c.clock(ctx, &c.InPlaceAt); err != nil {
+		return err
+	}
 	return c.to(ctx, record.Switched)
+}
+
+// clock sets t to the time of the server.
+func (c *Cutover) clock(ctx context.Context, t **time.Time) error {
+	_, now, err := c.DB.Stamp(context.WithoutCancel(ctx))
+	if err == nil {
+		*t = &now
+	}
+	return err
 }
 
 func (c *Cutover) to(ctx context.Context, state string) error {
@@ -184,25 +222,21 @@ func (c *Cutover) to(ctx context.Context, state string) error {
 
 func (c *Cutover) save(ctx context.Context) error { return c.DB.Save(ctx, c.Cutover) }
 
-// prepare fences the collections and compares them until they agree.
+// prepare fences the collections, and compares what has changed, or else everything, until they agree.
 func (c *Cutover) prepare(ctx context.Context) error {
-	if c.Token == "" {
-		if err := c.save(ctx); err != nil {
-			return err
-		}
-	}
-	all, err := c.DB.Look(ctx)
+	all, err := c.inOrder(ctx)
 	if err != nil {
 		return err
 	}
-	changed := false
+	changed := c.Untouched
+	if changed {
+		if err := c.clock(ctx, &c.FencedAt); err != nil {
+			return err
+		}
+		c.Untouched = false
+	}
 	for i := range c.Collections {
 		x := &c.Collections[i]
-		if at, err := c.position(ctx, all, x); err != nil {
-			return err
-		} else if at != origin {
-			return c.lost(x)
-		}
 		for name, had := range map[string]*record.Settings{x.Name: &x.OldHad, x.New: &x.NewHad} {
 			if now := all[name].Settings; !now.Equal(Fence()) && !now.Equal(*had) {
 				*had, changed = now, true // somebody changed them before the fence was set
@@ -223,12 +257,28 @@ func (c *Cutover) prepare(ctx context.Context) error {
 			}
 		}
 	}
-	for i := range c.Collections {
-		if err := c.agree(ctx, Way{&c.Collections[i], false}); err != nil {
-			return err
-		}
+	if err := c.behind(ctx); err != nil {
+		return err
 	}
 	return c.to(ctx, record.Switching)
+}
+
+// inOrder returns all collections. The error says that the cutover has not begun with those that are
+// there, or has renamed one.
+func (c *Cutover) inOrder(ctx context.Context) (map[string]Info, error) {
+	all, err := c.DB.Look(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for i := range c.Collections {
+		x := &c.Collections[i]
+		if at, err := c.position(ctx, all, x); err != nil {
+			return nil, err
+		} else if at != origin {
+			return nil, c.lost(x)
+		}
+	}
+	return all, nil
 }
 
 // maxPasses is the maximum number of complete comparisons. Programs that bypass validation may change
@@ -248,7 +298,7 @@ func (c *Cutover) agree(ctx context.Context, w Way) error {
 		if err != nil {
 			return err
 		}
-		w.Since = bson.Timestamp{}
+		w.After, w.Since = nil, bson.Timestamp{}
 		if since.T > margin {
 			w.Since = bson.Timestamp{T: since.T - margin}
 		}
@@ -257,6 +307,7 @@ func (c *Cutover) agree(ctx context.Context, w Way) error {
 		}
 		w.count(last)
 		w.Compared.Documents = last.Documents
+		w.Compared.Behind += last.Documents
 		if last.none() || pass == maxPasses {
 			break
 		}
@@ -280,170 +331,4 @@ func (w Way) stuck(c *Cutover, done Changes) {
 		w.Compared.Stuck = done.Stuck
 		c.Notice(fmt.Sprintf("%d documents that were changed in the new collection of %s are not in the old one, only in %s: %s", done.Stuck, w.Name, w.New, done.Why))
 	}
-}
-
-// place is where the old and the new collection are.
-type place int
-
-const (
-	origin  place = iota // the old collection is in place
-	between              // neither is
-	in                   // the new collection is in place
-)
-
-// errLost is wrapped by the error about collections that are not where the cutover has put them.
-var errLost = errors.New("collections are not where the cutover has put them")
-
-func (c *Cutover) lost(x *record.Exchange) error {
-	return &failure.Error{Kind: failure.Failed, Err: errLost, Text: fmt.Sprintf("of %s, %s and %s, collections are missing, or another program renamed, dropped or created one of them; "+
-		"the cutover has put the old collection at %s or %s, and the new one at %s or %s", x.Name, x.New, x.Kept, x.Name, x.Kept, x.New, x.Name)}
-}
-
-// position returns where the collections are, and checks their UUIDs.
-func (c *Cutover) position(ctx context.Context, all map[string]Info, x *record.Exchange) (place, error) {
-	_, hasName := all[x.Name]
-	_, hasNew := all[x.New]
-	_, hasKept := all[x.Kept]
-	at, old, fresh := origin, x.Name, x.New
-	switch {
-	case hasNew && hasKept:
-		at, old = between, x.Kept
-	case hasName && hasKept:
-		at, old, fresh = in, x.Kept, x.Name
-	case !hasName || !hasNew:
-		return at, c.lost(x)
-	}
-	// A collection in place that was not renamed shows that another program created the one at Kept.
-	if id := all[x.Name].ID; at == between && id != nil && (x.OldID != nil && id.Equal(*x.OldID) || x.NewID != nil && id.Equal(*x.NewID)) {
-		return at, c.lost(x)
-	}
-	for name, id := range map[string]*bson.Binary{old: x.OldID, fresh: x.NewID} {
-		if is := all[name].ID; id == nil || is == nil || id.Equal(*is) {
-			continue
-		}
-		if c.keeps == nil {
-			keeps, err := c.DB.KeepsIDs(ctx)
-			if err != nil {
-				return at, err
-			}
-			c.keeps = &keeps
-		}
-		if *c.keeps {
-			return at, c.lost(x)
-		}
-	}
-	return at, nil
-}
-
-// Positions returns the names of the collections of the cutover that are exchanged.
-func (c *Cutover) Positions(ctx context.Context) (exchanged []string, err error) {
-	all, err := c.DB.Look(ctx)
-	if err != nil {
-		return nil, err
-	}
-	for i := range c.Collections {
-		at, err := c.position(ctx, all, &c.Collections[i])
-		if err != nil {
-			return nil, err
-		}
-		if at == in {
-			exchanged = append(exchanged, c.Collections[i].Name)
-		}
-	}
-	return exchanged, nil
-}
-
-// Release restores the settings of the new collections, and gives up an undo. It returns the names of those that it left as
-// they are, because another program changed their settings.
-func (c *Cutover) Release(ctx context.Context) (left []string, err error) {
-	if c.State != record.Switched && c.State != record.Releasing && c.State != record.Undoing {
-		return nil, fail("the cutover of %v is in the state %q, and has nothing to release", c.Names(), c.State)
-	}
-	if err := c.to(ctx, record.Releasing); err != nil {
-		return nil, err
-	}
-	for i := range c.Collections {
-		x := &c.Collections[i]
-		ok, err := c.restore(ctx, x.Name, x.NewHad)
-		if err != nil {
-			return left, err
-		}
-		if !ok {
-			left = append(left, x.Name)
-		}
-	}
-	return left, c.to(ctx, record.Released)
-}
-
-// restore restores settings that the fence has replaced. It reports false if another program has
-// replaced the fence.
-func (c *Cutover) restore(ctx context.Context, name string, had record.Settings) (bool, error) {
-	all, err := c.DB.Look(ctx)
-	if err != nil {
-		return false, err
-	}
-	info, ok := all[name]
-	switch now := info.Settings; {
-	case !ok:
-		return true, nil // it was dropped
-	case now.Equal(had):
-		return true, nil
-	case len(now.Validator) > 0 && !bytes.Equal(now.Validator, Fence().Validator):
-		return false, nil
-	}
-	return true, c.DB.Set(ctx, name, had)
-}
-
-// RollBack puts the old collections back, and restores all settings. It continues a cutover that is
-// being rolled back. The cutover must not be in the state [record.Switched] or later.
-func (c *Cutover) RollBack(ctx context.Context, reason string) error {
-	switch c.State {
-	case record.RolledBack:
-		return nil
-	case record.Fencing, record.Switching, record.RollingBack:
-	default:
-		return fail("every new collection of the cutover of %v is in place: it cannot be rolled back", c.Names())
-	}
-	ctx = context.WithoutCancel(ctx)
-	if c.State != record.RollingBack {
-		c.Reason = reason
-		if err := c.to(ctx, record.RollingBack); err != nil {
-			return err
-		}
-	}
-	for _, i := range slices.Backward(seq(len(c.Collections))) {
-		if err := c.exchange(ctx, Way{&c.Collections[i], true}); err != nil {
-			return err
-		}
-	}
-	for i := range c.Collections {
-		x := &c.Collections[i]
-		for name, had := range map[string]record.Settings{x.Name: x.OldHad, x.New: x.NewHad} {
-			ok, err := c.restore(ctx, name, had)
-			if err != nil {
-				return err
-			}
-			if !ok {
-				c.Notice("another program changed the validator of " + name + ", and it is left as it is")
-			}
-		}
-	}
-	// Where a rename changes UUIDs, the new ones show later that these are the same collections.
-	all, err := c.DB.Look(ctx)
-	if err != nil {
-		return err
-	}
-	for i := range c.Collections {
-		x := &c.Collections[i]
-		x.OldID, x.NewID = all[x.Name].ID, all[x.New].ID
-	}
-	return c.to(ctx, record.RolledBack)
-}
-
-func seq(n int) []int {
-	out := make([]int, n)
-	for i := range out {
-		out[i] = i
-	}
-	return out
 }

@@ -1,16 +1,19 @@
 package cutover
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
-	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/changes"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/documents"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 )
 
 // The limits of a change stream.
@@ -20,15 +23,147 @@ const (
 	mostChanged = 200_000 // documents; more are found faster by a comparison
 )
 
-// changed returns the _ids of the documents of the collection in place that changed from w.Since, or
-// since it was called last, until now, or until it was renamed away. Only the _ids are used, so that
-// an event that is read twice does no harm. why is why they are not known.
-func (s *Server) changed(ctx context.Context, w Way, untilRenamed bool) (ids []bson.RawValue, why string, err error) {
-	if w.Since.T == 0 {
-		return nil, "the server has no operation times", nil
+// feed is the change stream of all collections, at a position.
+type feed struct {
+	*changes.Stream
+	at bson.Raw
+}
+
+func (s *Server) endStream() {
+	if s.stream != nil {
+		s.stream.Close()
+		s.stream = nil
+	}
+}
+
+// follow makes all commands from now on those of one session.
+func (s *Server) follow() (err error) {
+	if s.session == nil {
+		s.session, err = s.DB.Client().StartSession()
+	}
+	return err
+}
+
+// Position implements [Database].
+func (s *Server) Position(ctx context.Context) (at bson.Raw, why string, err error) {
+	for name, c := range s.Conversions {
+		if c.MergesIDs() {
+			return nil, fmt.Sprintf("the _ids of %s are text, and from a changed document of the copy, the one in the old collection is not known", name), nil
+		}
 	}
 	err = s.Patience.Do(ctx, func() error {
-		ids, why, err = s.read(ctx, w, untilRenamed)
+		stream, err := changes.Open(ctx, s.DB, []string{record.Name}, changes.Start{}, 1)
+		if err != nil {
+			return err
+		}
+		defer stream.Close()
+		at = stream.Token()
+		return nil
+	})
+	switch {
+	case changes.Unsupported(err):
+		return nil, "the server has no change streams: " + err.Error(), nil
+	case err != nil:
+		return nil, "", err
+	case at == nil:
+		return nil, "the change streams of the server have no postBatchResumeToken", nil
+	}
+	if err := s.follow(); err != nil {
+		return nil, "", err
+	}
+	stamp, _, err := s.Stamp(ctx)
+	if err == nil && stamp.IsZero() {
+		return nil, "the server has no operation times", nil
+	}
+	return at, "", err
+}
+
+// Next implements [Database].
+func (s *Server) Next(ctx context.Context, c *record.Cutover) (b Batch, err error) {
+	if err := s.follow(); err != nil {
+		return b, err
+	}
+	err = s.Patience.Do(ctx, func() error {
+		b, err = s.next(ctx, c)
+		if err != nil || b.Lost != "" {
+			s.endStream()
+		}
+		return err
+	})
+	if changes.Expired(err) {
+		return Batch{Lost: "the change stream cannot be resumed: " + err.Error()}, nil
+	}
+	if err != nil || b.Time.IsZero() {
+		return b, err
+	}
+	// What is read from now on is not older than these changes.
+	return b, s.session.AdvanceOperationTime(&b.Time)
+}
+
+func (s *Server) next(ctx context.Context, c *record.Cutover) (Batch, error) {
+	var names []string
+	for _, x := range c.Collections {
+		names = append(names, x.Name, x.New)
+	}
+	if s.stream == nil || !bytes.Equal(s.stream.at, c.Stream.Token) {
+		s.endStream()
+		stream, err := changes.Open(ctx, s.DB, append(names, record.Name), changes.Start{After: c.Stream.Token}, s.Batch)
+		if err != nil {
+			return Batch{}, err
+		}
+		s.stream = &feed{stream, c.Stream.Token}
+	}
+	events, at, err := s.stream.Next(ctx)
+	if err != nil {
+		return Batch{}, err
+	}
+	b := Batch{IDs: make(map[string][]bson.RawValue), At: at}
+	s.stream.at = at
+	seen := make(map[string]bool)
+	for _, e := range events {
+		b.Time = e.Time
+		switch e.Type {
+		case "invalidate", "dropDatabase":
+			b.Lost = "the database was dropped"
+		case "rename", "drop":
+			for _, name := range []string{e.NS.Coll, e.To.Coll} {
+				if slices.Contains(names, name) {
+					b.Lost = fmt.Sprintf("%s was renamed or dropped by another program", name)
+				}
+			}
+		}
+		if id, key, ok := idOf(e); ok && slices.Contains(names, e.NS.Coll) && !seen[e.NS.Coll+"\x00"+key] {
+			seen[e.NS.Coll+"\x00"+key] = true
+			b.IDs[e.NS.Coll] = append(b.IDs[e.NS.Coll], id)
+		}
+	}
+	return b, nil
+}
+
+// idOf returns the _id of the document that an event is about, and its key.
+func idOf(e changes.Event) (id bson.RawValue, key string, ok bool) {
+	if e.Key == nil {
+		return id, "", false
+	}
+	id, err := e.Key.LookupErr("_id")
+	return id, documents.Key(id), err == nil
+}
+
+// changed are the _ids of documents that may have changed: those of the collection in place, and of the
+// other one.
+type changed struct{ leading, other []bson.RawValue }
+
+func (c changed) none() bool { return len(c.leading)+len(c.other) == 0 }
+
+// changed returns the documents that changed from w.After or w.Since, or since it was called last,
+// until now, or until the collection in place was renamed away. Only the _ids are used, so that
+// an event that is read twice does no harm. why is why they are not known.
+func (s *Server) changed(ctx context.Context, w Way, untilRenamed bool) (what changed, why string, err error) {
+	if w.Since.T == 0 && w.After == nil {
+		return what, "it is not known from when on they may have changed", nil
+	}
+	err = s.Patience.Do(ctx, func() error {
+		what, why, err = s.read(ctx, w, untilRenamed)
 		if err != nil || why != "" {
 			s.endFeed(w.Name)
 		}
@@ -36,25 +171,28 @@ func (s *Server) changed(ctx context.Context, w Way, untilRenamed bool) (ids []b
 	})
 	var se mongo.ServerError
 	if errors.As(err, &se) {
-		return nil, "the server has no change stream from then on: " + se.Error(), nil
+		return changed{}, "the server has no change stream from then on: " + se.Error(), nil
 	}
-	return ids, why, err
+	return what, why, err
 }
 
-// feed returns the change stream of a collection.
-func (s *Server) feed(ctx context.Context, w Way) (*mongo.ChangeStream, error) {
+// feed returns the change stream of a collection and its copy.
+func (s *Server) feed(ctx context.Context, w Way) (*changes.Stream, error) {
 	if f := s.feeds[w.Name]; f != nil {
 		return f, nil
 	}
-	f, err := s.DB.Watch(ctx, mongo.Pipeline{
-		{{Key: "$match", Value: bson.D{{Key: "ns.coll", Value: w.Name}}}},
-		{{Key: "$project", Value: bson.D{{Key: "operationType", Value: 1}, {Key: "documentKey", Value: 1}, {Key: "to", Value: 1}, {Key: "clusterTime", Value: 1}}}},
-	}, options.ChangeStream().SetStartAtOperationTime(&w.Since).SetMaxAwaitTime(feedWait))
+	from := changes.Start{After: w.After, At: w.Since, Await: feedWait}
+	if w.After != nil {
+		if err := s.follow(); err != nil {
+			return nil, err
+		}
+	}
+	f, err := changes.Open(ctx, s.DB, []string{w.Name, w.Comes()}, from, s.Batch)
 	if err != nil {
 		return nil, err
 	}
 	if s.feeds == nil {
-		s.feeds = make(map[string]*mongo.ChangeStream)
+		s.feeds = make(map[string]*changes.Stream)
 	}
 	s.feeds[w.Name] = f
 	return f, nil
@@ -62,57 +200,57 @@ func (s *Server) feed(ctx context.Context, w Way) (*mongo.ChangeStream, error) {
 
 func (s *Server) endFeed(name string) {
 	if f := s.feeds[name]; f != nil {
-		_ = f.Close(context.Background())
+		f.Close()
 		delete(s.feeds, name)
 	}
 }
 
-func (s *Server) read(ctx context.Context, w Way, untilRenamed bool) (ids []bson.RawValue, why string, err error) {
+func (s *Server) read(ctx context.Context, w Way, untilRenamed bool) (what changed, why string, err error) {
 	f, err := s.feed(ctx, w)
 	if err != nil {
-		return nil, "", err
+		return what, "", err
 	}
 	seen := make(map[string]bool)
 	empty := 0 // a first batch may be empty although events follow
 	for began := time.Now(); time.Since(began) < feedLimit; {
-		if !f.TryNext(ctx) {
-			switch {
-			case f.Err() != nil:
-				return nil, "", f.Err()
-			case f.ID() == 0:
-				return nil, "the change stream ended", nil
-			case !untilRenamed && empty > 0:
-				return ids, "", nil
+		events, _, err := f.Next(ctx)
+		if err != nil {
+			return what, "", err
+		}
+		if len(events) == 0 {
+			if !untilRenamed && empty > 0 {
+				return what, "", nil
 			}
 			empty++
 			continue
 		}
 		empty = 0
-		if renamed(f.Current, w) {
-			return ids, "", nil
-		}
-		id, err := f.Current.LookupErr("documentKey", "_id")
-		if err != nil || seen[documents.Key(id)] {
-			continue
-		}
-		key := documents.Key(id)
-		seen[key] = true
-		ids = append(ids, bson.RawValue{Type: id.Type, Value: []byte(key[1:])})
-		if len(ids) > mostChanged {
-			return nil, fmt.Sprintf("more than %d documents have changed", mostChanged), nil
+		for _, e := range events {
+			if s.session != nil {
+				if err := s.session.AdvanceOperationTime(&e.Time); err != nil {
+					return what, "", err
+				}
+			}
+			// An earlier rename is one of another attempt.
+			if e.Type == "rename" && e.NS.Coll == w.Name && e.To.Coll == w.Away() && !w.Left.After(e.Time) {
+				return what, "", nil
+			}
+			id, key, ok := idOf(e)
+			switch {
+			case !ok || seen[e.NS.Coll+"\x00"+key]:
+				continue
+			case e.NS.Coll == w.Name:
+				what.leading = append(what.leading, id)
+			case e.NS.Coll == w.Comes():
+				what.other = append(what.other, id)
+			}
+			if seen[e.NS.Coll+"\x00"+key] = true; len(seen) > mostChanged {
+				return what, fmt.Sprintf("more than %d documents have changed", mostChanged), nil
+			}
 		}
 	}
 	if untilRenamed {
 		why = "the change stream did not show the rename within " + feedLimit.String()
 	}
-	return ids, why, nil
-}
-
-// renamed reports whether the event is the rename of the collection in place, as opposed to an earlier
-// one.
-func renamed(event bson.Raw, w Way) bool {
-	kind, _ := event.Lookup("operationType").StringValueOK()
-	to, _ := event.Lookup("to", "coll").StringValueOK()
-	t, i, _ := event.Lookup("clusterTime").TimestampOK()
-	return kind == "rename" && to == w.Away() && !w.Left.After(bson.Timestamp{T: t, I: i})
+	return what, why, nil
 }

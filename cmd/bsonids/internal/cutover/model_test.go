@@ -12,22 +12,26 @@ import (
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 )
 
 // world is a model of a server with one database, of the programs that use it, and of a process that
-// can be killed. The value of a document is text; the conversion puts "new " before it.
+// can be killed. The value of a document is text; the conversion puts "new " before it, and "+" before
+// its _id.
 type world struct {
 	t       testing.TB
 	quirks  bool // the server drops the validator and changes the UUID of a renamed collection
 	streams bool // the server has change streams
+	forgets bool // while no process runs, the server forgets the events
 	names   []string
 
 	colls  map[string]*coll
 	clock  uint32
 	events []event
+	oldest uint32 // the time of the first event that the server still has
 	saved  []byte // the document of the cutover
 
 	calls  int
@@ -37,7 +41,9 @@ type world struct {
 
 	random *rand.Rand // of the writer; nil if there is none
 	next   int
-	truth  map[string]string // what the writer knows to be stored, by _id
+	truth  map[string]string // what the writer knows to be stored, by the _id of the old collection
+
+	behind int // documents compared while the fence is set, before a rename
 }
 
 type coll struct {
@@ -64,10 +70,10 @@ func newWorld(t testing.TB, quirks, streams bool, names ...string) *world {
 			id := fmt.Sprintf("%s/%d", name, i)
 			old.docs[id], w.truth[id] = "first", "first"
 			if i > 0 { // the copy lacks a document, has another, and one that was deleted
-				fresh.docs[id] = newForm("first")
+				fresh.docs["+"+id] = newForm("first")
 			}
 		}
-		fresh.docs[name+"/1"], fresh.docs[name+"/deleted"] = "new other", "new first"
+		fresh.docs["+"+name+"/1"], fresh.docs["+"+name+"/deleted"] = "new other", "new first"
 		old.settings = record.Settings{Level: "moderate", Action: "warn", Validator: []byte(name)}
 		fresh.settings = record.Settings{Level: "off", Action: "error"}
 	}
@@ -75,6 +81,12 @@ func newWorld(t testing.TB, quirks, streams bool, names ...string) *world {
 }
 
 func newForm(v string) string { return "new " + strings.TrimPrefix(v, "new ") }
+
+func base(id string) string { return strings.TrimPrefix(id, "+") }
+
+func idValue(id string) bson.RawValue {
+	return bson.RawValue{Type: bson.TypeString, Value: bsoncore.AppendString(nil, id)}
+}
 
 func (w *world) create(name string) *coll {
 	w.clock++
@@ -113,10 +125,11 @@ func (w *world) call(effect func()) {
 // write makes the writer try one operation: an insert, an update or a delete, or one of the first two
 // in spite of the validator.
 func (w *world) write() {
-	if w.random == nil {
+	if w.random == nil || w.random.IntN(4) > 0 {
 		return
 	}
 	name := w.names[w.random.IntN(len(w.names))]
+	w.foreign(name)
 	c := w.colls[name]
 	refused := c != nil && c.settings.Equal(Fence())
 	kind := w.random.IntN(5)
@@ -141,15 +154,37 @@ func (w *world) write() {
 	ids := slices.Sorted(maps.Keys(c.docs))
 	id := ids[w.random.IntN(len(ids))]
 	if kind == 2 {
-		if w.merged(name, id) {
+		if w.merged(name, base(id)) {
 			return // a merge that is killed inserts it again
 		}
 		w.put(name, id, nil)
-		delete(w.truth, id)
+		delete(w.truth, base(id))
 		return
 	}
 	w.put(name, id, &value)
-	w.truth[id] = value
+	w.truth[base(id)] = value
+}
+
+// foreign makes a program write to the copy of a collection, or delete there, which is not in place. It
+// may also insert a document that no conversion makes.
+func (w *world) foreign(name string) {
+	c := w.colls[name+" new"]
+	if c == nil || w.colls[name] == nil || w.colls[name+" old"] != nil || w.random.IntN(4) > 0 {
+		return
+	}
+	value := fmt.Sprintf("foreign %d", w.next)
+	ids := slices.Sorted(maps.Keys(c.docs))
+	switch kind := w.random.IntN(4); {
+	case kind == 0:
+		w.put(name+" new", fmt.Sprintf("%s/foreign%d", name, w.next), &value)
+	case kind == 1:
+		w.put(name+" new", fmt.Sprintf("+%s/foreign%d", name, w.next), &value)
+	case len(ids) == 0:
+	case kind == 2:
+		w.put(name+" new", ids[w.random.IntN(len(ids))], &value)
+	default:
+		w.put(name+" new", ids[w.random.IntN(len(ids))], nil)
+	}
 }
 
 // merged reports whether the document was written between the two renames.
@@ -170,6 +205,8 @@ func (w *world) Save(_ context.Context, c *record.Cutover) error {
 			w.t.Fatal(err)
 		}
 		w.saved = b
+		w.clock++
+		w.events = append(w.events, event{at: w.clock, name: record.Name})
 	})
 	return nil
 }
@@ -232,32 +269,48 @@ func (w *world) pair(x Way, away bool) (leading, other string) {
 	return leading, other
 }
 
-// compare compares the documents with the ids, or all if there are none. The process can be killed
-// between any two of them.
+// compare compares the documents with the ids of either collection, or all if there are none. The
+// process can be killed between any two of them.
 func (w *world) compare(x Way, away bool, ids []string) (done Changes, err error) {
 	leading, other := w.pair(x, away)
-	all := maps.Clone(w.colls[leading].docs)
-	maps.Copy(all, w.colls[other].docs)
+	bases := make(map[string]bool)
 	if ids == nil {
-		ids = slices.Sorted(maps.Keys(all))
+		for _, c := range []*coll{w.colls[leading], w.colls[other]} {
+			for id := range c.docs {
+				bases[base(id)] = true
+			}
+		}
 	}
 	for _, id := range ids {
+		bases[base(id)] = true
+	}
+	for _, id := range slices.Sorted(maps.Keys(bases)) {
 		w.call(func() {
 			done.Documents++
-			v, ok := w.colls[leading].docs[id]
-			was, is := w.colls[other].docs[id]
-			want := newForm(v)
-			if x.Back {
-				want = strings.TrimPrefix(v, "new ")
+			if c := w.colls[x.Name]; c != nil && !away && c.settings.Equal(Fence()) {
+				w.behind++
 			}
+			v, ok := w.colls[leading].docs[id]
+			if n, is := w.colls[leading].docs["+"+id]; is && x.Back {
+				v, ok = n, true
+			}
+			want, key := newForm(v), "+"+id
+			if x.Back {
+				want, key = strings.TrimPrefix(v, "new "), id
+			}
+			was, is := w.colls[other].docs[key]
 			switch {
 			case ok && !is:
 				done.Inserted++
-				w.put(other, id, &want)
+				w.put(other, key, &want)
 			case ok && was != want:
 				done.Replaced++
-				w.put(other, id, &want)
+				w.put(other, key, &want)
 			case !ok && is:
+				done.Deleted++
+				w.put(other, key, nil)
+			}
+			if _, is := w.colls[other].docs[id]; is && !x.Back { // no conversion makes it
 				done.Deleted++
 				w.put(other, id, nil)
 			}
@@ -268,18 +321,71 @@ func (w *world) compare(x Way, away bool, ids []string) (done Changes, err error
 
 func (w *world) Compare(_ context.Context, x Way) (Changes, error) { return w.compare(x, false, nil) }
 
+func (w *world) Some(_ context.Context, x Way, ids, others []bson.RawValue) (Changes, error) {
+	names := []string{}
+	for _, id := range slices.Concat(ids, others) {
+		names = append(names, id.StringValue())
+	}
+	return w.compare(x, false, names)
+}
+
+// A position is the time of the last event before it.
+func position(at uint32) bson.Raw {
+	b, _ := bson.Marshal(bson.D{{Key: "t", Value: int64(at)}})
+	return b
+}
+
+func timeOf(at bson.Raw) uint32 { return uint32(at.Lookup("t").AsInt64()) }
+
+func (w *world) Position(context.Context) (at bson.Raw, why string, err error) {
+	w.call(func() { at = position(w.clock) })
+	if !w.streams {
+		return nil, "there are no change streams", nil
+	}
+	return at, "", nil
+}
+
+func (w *world) Next(_ context.Context, c *record.Cutover) (b Batch, err error) {
+	w.call(func() {
+		from := timeOf(c.Stream.Token)
+		if b = (Batch{IDs: make(map[string][]bson.RawValue), At: c.Stream.Token}); from < w.oldest {
+			b.Lost = "the server has forgotten it"
+			return
+		}
+		n := 0
+		for _, e := range w.events {
+			if e.at <= from || n == 20 {
+				continue
+			}
+			n++
+			b.Time, b.At = bson.Timestamp{T: e.at}, position(e.at)
+			if e.to != "" {
+				w.t.Error("a collection was renamed before the exchange began")
+			}
+			if e.id != "" && !strings.Contains(e.name, "_between_") {
+				b.IDs[e.name] = append(b.IDs[e.name], idValue(e.id))
+			}
+		}
+	})
+	return b, nil
+}
+
 func (w *world) Drain(context.Context, Way) (Changes, error) { return Changes{}, nil }
 
 func (w *world) CatchUp(_ context.Context, x Way) (Changes, error) {
-	if x.Since.T == 0 {
+	from := x.Since.T
+	if x.After != nil {
+		from = timeOf(x.After) + 1
+	}
+	if from == 0 || from < w.oldest {
 		return w.compare(x, true, nil)
 	}
 	ids := []string{}
 	for _, e := range w.events {
-		if e.name != x.Name || e.at < x.Since.T {
+		if e.name != x.Name && e.name != x.Comes() || e.at < from {
 			continue
 		}
-		if e.to == x.Away() && e.at >= x.Left.T {
+		if e.name == x.Name && e.to == x.Away() && e.at >= x.Left.T {
 			return w.compare(x, true, ids)
 		}
 		if e.to == "" && !slices.Contains(ids, e.id) {
@@ -296,7 +402,7 @@ func (w *world) Merge(_ context.Context, x Way, from string) (n, conflicts int64
 			n++
 			v := w.colls[from].docs[id]
 			if !x.Back {
-				v = newForm(v)
+				v, id = newForm(v), "+"+id
 			}
 			if _, ok := w.colls[x.Name].docs[id]; !ok {
 				w.put(x.Name, id, &v)
@@ -316,6 +422,9 @@ func (w *world) run(names []string, back bool) (state string, err error, dead bo
 				panic(r)
 			}
 			dead = true
+			if w.forgets {
+				w.oldest = w.clock
+			}
 		}
 	}()
 	c := &Cutover{Cutover: &record.Cutover{}, DB: w, Notice: func(string) {}}
@@ -329,7 +438,7 @@ func (w *world) run(names []string, back bool) (state string, err error, dead bo
 			old, fresh := w.colls[name], w.colls[name+" new"]
 			exchanges = append(exchanges, record.Exchange{Name: name, New: name + " new", Kept: name + " old", OldID: &old.id, NewID: &fresh.id, OldHad: old.settings, NewHad: fresh.settings})
 		}
-		c.Cutover = &record.Cutover{ID: "test/cutover", State: record.Fencing, Collections: exchanges}
+		c.Cutover = &record.Cutover{ID: "test/cutover", State: record.Comparing, Untouched: true, Collections: exchanges}
 	}
 	if back || c.State == record.RollingBack {
 		if c.Token != "" {
@@ -364,6 +473,9 @@ func (w *world) check(what string, names []string, state string) {
 			}
 			n++
 			got, ok := c.docs[id]
+			if n, is := c.docs["+"+id]; is && !ok {
+				got, ok = n, true
+			}
 			if strings.TrimPrefix(got, "new ") != v || !ok {
 				w.t.Fatalf("%s: %s is %q, and was written as %q", what, id, got, v)
 			}
@@ -406,15 +518,16 @@ func (w *world) check(what string, names []string, state string) {
 // variants calls f for each kind of server, without and with a writer.
 func variants(t *testing.T, names []string, f func(t *testing.T, fresh func() *world)) {
 	for _, quirks := range []bool{false, true} {
-		for _, streams := range []bool{true, false} {
-			if quirks && !streams && *seeds <= 2 {
+		for _, streams := range []string{"kept", "forgotten", "none"} {
+			if quirks && streams != "kept" && *seeds <= 2 {
 				continue
 			}
 			for seed := range uint64(*seeds) {
 				t.Run(fmt.Sprintf("quirks=%v streams=%v seed=%d", quirks, streams, seed), func(t *testing.T) {
 					t.Parallel()
 					f(t, func() *world {
-						w := newWorld(t, quirks, streams, names...)
+						w := newWorld(t, quirks, streams != "none", names...)
+						w.forgets = streams == "forgotten"
 						if seed > 0 {
 							w.random = rand.New(rand.NewPCG(seed, 0))
 						}

@@ -8,8 +8,13 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+	"go.mongodb.org/mongo-driver/v2/mongo/readconcern"
+	"go.mongodb.org/mongo-driver/v2/mongo/readpref"
 
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/changes"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/guard"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/patience"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
@@ -30,12 +35,43 @@ type Server struct {
 	Progress func(doing, collection string, total int64) (add func(int), done func())
 	Notice   func(text string)
 
-	feeds map[string]*mongo.ChangeStream // by the name of the collection
+	session *mongo.Session             // of all commands, once a change stream was opened
+	stream  *feed                      // of all collections
+	feeds   map[string]*changes.Stream // by the name of the collection, while it is renamed
+}
+
+// Close ends what the server holds for the cutover.
+func (s *Server) Close() {
+	s.endStream()
+	for name := range s.feeds {
+		s.endFeed(name)
+	}
+	if s.session != nil {
+		s.session.EndSession(context.Background())
+	}
+}
+
+// in returns the context of a command of the session. Each command of it sees what those before it
+// have seen and changed, after an election, too.
+func (s *Server) in(ctx context.Context) context.Context {
+	if s.session == nil {
+		return ctx
+	}
+	return mongo.NewSessionContext(ctx, s.session)
+}
+
+// collection returns a collection. With a change stream, its documents are those that a majority has,
+// because the stream has no others.
+func (s *Server) collection(name string) *mongo.Collection {
+	if s.session == nil {
+		return s.DB.Collection(name)
+	}
+	return s.DB.Collection(name, options.Collection().SetReadConcern(readconcern.Majority()).SetReadPreference(readpref.Primary()))
 }
 
 // begin returns the context of a command that changes something.
 func (s *Server) begin(ctx context.Context) (context.Context, context.CancelFunc, error) {
-	ctx, cancel := context.WithTimeout(ctx, s.Timeout)
+	ctx, cancel := context.WithTimeout(s.in(ctx), s.Timeout)
 	if err := s.Check(ctx); err != nil {
 		cancel()
 		return nil, nil, err
@@ -64,7 +100,7 @@ func (s *Server) Save(ctx context.Context, c *record.Cutover) error {
 func (s *Server) Look(ctx context.Context) (map[string]Info, error) {
 	out := make(map[string]Info)
 	err := s.Patience.Do(ctx, func() error {
-		specs, err := s.DB.ListCollectionSpecifications(ctx, bson.D{})
+		specs, err := s.DB.ListCollectionSpecifications(s.in(ctx), bson.D{})
 		clear(out)
 		for _, spec := range specs {
 			out[spec.Name] = Info{spec.UUID, guard.SettingsOf(&spec)}
@@ -103,7 +139,7 @@ func (s *Server) rename(ctx context.Context, from, to string) error {
 // Stamp implements [Database].
 func (s *Server) Stamp(ctx context.Context) (stamp bson.Timestamp, now time.Time, err error) {
 	err = s.Patience.Do(ctx, func() error {
-		reply, err := s.DB.RunCommand(ctx, bson.D{{Key: "ping", Value: 1}}).Raw()
+		reply, err := s.DB.RunCommand(s.in(ctx), bson.D{{Key: "ping", Value: 1}}).Raw()
 		if err != nil {
 			return err
 		}
@@ -126,8 +162,26 @@ func (s *Server) pair(w Way, away bool) *convert.Pair {
 	if !away && !w.Back {
 		old = w.Name
 	}
-	return &convert.Pair{Conversion: s.Conversions[w.Name], Old: s.DB.Collection(old), New: s.DB.Collection(fresh), Back: w.Back, Write: true,
-		Batch: s.Batch, Check: s.begin, Progress: func(int) {}}
+	p := &convert.Pair{Conversion: s.Conversions[w.Name], Old: s.collection(old), New: s.collection(fresh), Back: w.Back, Write: true,
+		Batch: s.Batch, Busy: w.Busy, Check: s.begin, Progress: func(int) {}, Patience: s.Patience}
+	if !away && !w.Back {
+		p.Still = func(ctx context.Context) error { return s.still(ctx, w.Exchange) }
+	}
+	return p
+}
+
+// still returns an error if another program dropped or renamed the old collection.
+func (s *Server) still(ctx context.Context, x *record.Exchange) error {
+	all, err := s.Look(ctx)
+	if err != nil {
+		return err
+	}
+	info, ok := all[x.Name]
+	same := ok && (info.ID == nil || x.OldID == nil || info.ID.Equal(*x.OldID))
+	if !same {
+		return &failure.Error{Kind: failure.Failed, Err: errLost, Text: fmt.Sprintf("another program dropped or renamed %s.%s while it was compared", s.DB.Name(), x.Name)}
+	}
+	return nil
 }
 
 // Compare implements [Database].
@@ -135,39 +189,49 @@ func (s *Server) Compare(ctx context.Context, w Way) (Changes, error) {
 	return s.all(ctx, w, s.pair(w, false), w.Name)
 }
 
-func (s *Server) all(ctx context.Context, w Way, p *convert.Pair, leading string) (done Changes, err error) {
-	err = s.Patience.Do(ctx, func() error {
-		total, err := s.DB.Collection(leading).EstimatedDocumentCount(ctx)
-		if err != nil {
-			return err
-		}
-		add, end := s.Progress("comparing", w.Name, total)
-		defer end()
-		p.Progress = add
-		a, err := p.All(ctx)
-		done = done.plus(a)
+func (s *Server) all(ctx context.Context, w Way, p *convert.Pair, leading string) (Changes, error) {
+	ctx = s.in(ctx)
+	var total int64
+	err := s.Patience.Do(ctx, func() (err error) {
+		total, err = s.DB.Collection(leading).EstimatedDocumentCount(ctx)
 		return err
 	})
-	return done, err
+	if err != nil {
+		return Changes{}, err
+	}
+	add, end := s.Progress("comparing", w.Name, total)
+	defer end()
+	p.Progress = add
+	a, err := p.All(ctx)
+	return Changes{}.plus(a), err
 }
 
 // plus adds the changes of a comparison, which replaces an earlier one.
 func (c Changes) plus(a convert.Aligned) Changes {
 	c.Documents, c.Stuck, c.Why = a.Documents, int64(len(a.Stuck)), ""
 	c.Inserted, c.Replaced, c.Deleted = c.Inserted+a.Inserted, c.Replaced+a.Replaced, c.Deleted+a.Deleted
+	c.Left = nil
+	for _, stuck := range a.Stuck {
+		c.Left = append(c.Left, stuck.ID)
+	}
 	if len(a.Stuck) > 0 {
 		c.Why = fmt.Sprintf("_id %s: %s", a.Stuck[0].ID, a.Stuck[0].Reason)
 	}
 	return c
 }
 
+// Some implements [Database].
+func (s *Server) Some(ctx context.Context, w Way, ids, others []bson.RawValue) (Changes, error) {
+	return s.some(ctx, s.pair(w, false), changed{ids, others})
+}
+
 // Drain implements [Database].
 func (s *Server) Drain(ctx context.Context, w Way) (done Changes, err error) {
-	ids, why, err := s.changed(ctx, w, false)
-	if err != nil || why != "" || len(ids) == 0 {
+	what, why, err := s.changed(ctx, w, false)
+	if err != nil || why != "" || what.none() {
 		return done, err
 	}
-	done, err = s.some(ctx, s.pair(w, false), ids)
+	done, err = s.some(ctx, s.pair(w, false), what)
 	if err != nil || done.Stuck > 0 {
 		s.endFeed(w.Name) // CatchUp reads the same events again
 	}
@@ -177,7 +241,7 @@ func (s *Server) Drain(ctx context.Context, w Way) (done Changes, err error) {
 // CatchUp implements [Database].
 func (s *Server) CatchUp(ctx context.Context, w Way) (Changes, error) {
 	defer s.endFeed(w.Name)
-	ids, why, err := s.changed(ctx, w, true)
+	what, why, err := s.changed(ctx, w, true)
 	if err != nil {
 		return Changes{}, err
 	}
@@ -186,13 +250,13 @@ func (s *Server) CatchUp(ctx context.Context, w Way) (Changes, error) {
 		s.Notice(fmt.Sprintf("all documents of %s are compared again between the two renames: %s", w.Name, why))
 		return s.untilEqual(ctx, func() (Changes, error) { return s.all(ctx, w, p, w.Away()) })
 	}
-	return s.untilEqual(ctx, func() (Changes, error) { return s.some(ctx, p, ids) })
+	return s.untilEqual(ctx, func() (Changes, error) { return s.some(ctx, p, what) })
 }
 
-// some compares the documents with the ids.
-func (s *Server) some(ctx context.Context, p *convert.Pair, ids []bson.RawValue) (done Changes, err error) {
+// some compares the documents that changed.
+func (s *Server) some(ctx context.Context, p *convert.Pair, what changed) (done Changes, err error) {
 	err = s.Patience.Do(ctx, func() error {
-		a, err := p.Some(ctx, ids)
+		a, err := p.Some(s.in(ctx), what.leading, what.other)
 		done = done.plus(a)
 		return err
 	})
@@ -217,7 +281,7 @@ func (s *Server) untilEqual(ctx context.Context, compare func() (Changes, error)
 func (s *Server) Merge(ctx context.Context, w Way, from string) (read, conflicts int64, err error) {
 	p := s.pair(w, true)
 	err = s.Patience.Do(ctx, func() error {
-		n, skips, err := p.Merge(ctx, s.DB.Collection(from), s.DB.Collection(w.Name))
+		n, skips, err := p.Merge(s.in(ctx), s.collection(from), s.collection(w.Name))
 		read, conflicts = n, int64(len(skips))
 		for i, skip := range skips {
 			if i < 5 && err == nil {

@@ -34,6 +34,12 @@ func (c *Cutover) Undo(ctx context.Context) error {
 		}
 		x.Compared, x.Between, x.Unfenced = record.Compared{}, nil, 0
 	}
+	if c.State == record.Released {
+		if err := c.clock(ctx, &c.FencedAt); err != nil {
+			return err
+		}
+		c.InPlaceAt, c.FreedAt = nil, nil
+	}
 	if err := c.to(ctx, record.Undoing); err != nil {
 		return err
 	}
@@ -47,7 +53,7 @@ func (c *Cutover) Undo(ctx context.Context) error {
 		}
 	}
 	for i := range c.Collections {
-		w := Way{&c.Collections[i], true}
+		w := Way{Exchange: &c.Collections[i], Back: true}
 		for pass := 0; pass < maxPasses; pass++ {
 			done, err := c.DB.Compare(ctx, w)
 			if err != nil {

@@ -17,7 +17,8 @@ const kindCutover = "cutover"
 
 // The states of a cutover.
 const (
-	Fencing     = "fencing"      // the collections are fenced and compared; none has been renamed
+	Comparing   = "comparing"    // the collections are compared while services write; nothing is fenced
+	Fencing     = "fencing"      // the collections are fenced, and what changed is compared; none has been renamed
 	Switching   = "switching"    // the collections are renamed
 	Switched    = "switched"     // every new collection is in place, and the fence waits for its release
 	RollingBack = "rolling back" // the old collections are put back
@@ -43,8 +44,38 @@ type Cutover struct {
 
 	Collections []Exchange `bson:"exchanges"`
 
+	// Stream is how far the changes are known that were made since the collections were compared. If it
+	// is nil behind the fence, everything is compared there, and Untracked is why.
+	Stream    *Position `bson:"stream,omitempty"`
+	Untracked string    `bson:"untracked,omitempty"`
+	// Untouched is set until the fence is set: the collections have their names and settings.
+	Untouched bool `bson:"untouched,omitempty"`
+	// FencedAt is the time before the fence was set, InPlaceAt that when all new collections were in
+	// place, and FreedAt that when the server accepted writes again.
+	FencedAt  *time.Time `bson:"fencedAt,omitempty"`
+	InPlaceAt *time.Time `bson:"inPlaceAt,omitempty"`
+	FreedAt   *time.Time `bson:"freedAt,omitempty"`
+
 	next string // the token of an attempt to save whose answer may be lost
 }
+
+// Position is a position in the change stream of a database. All documents that changed before it, and
+// since the collections were compared, were compared again.
+type Position struct {
+	Token bson.Raw `bson:"token"`
+	// Pending are documents that did not agree when they were compared last.
+	Pending []Pending `bson:"pending,omitempty"`
+}
+
+// Pending is the _id of a document of a collection or of its copy.
+type Pending struct {
+	Collection string        `bson:"collection"` // the name of the old one
+	ID         bson.RawValue `bson:"id"`
+	Why        string        `bson:"why"`
+}
+
+// Equal reports whether both are the same document.
+func (p Pending) Equal(o Pending) bool { return p.Collection == o.Collection && p.ID.Equal(o.ID) }
 
 // Exchange is how one collection is put in the place of another.
 type Exchange struct {
@@ -58,8 +89,13 @@ type Exchange struct {
 	OldHad Settings     `bson:"oldHad"` // before the fence
 	NewHad Settings     `bson:"newHad"`
 
-	// Since is the operation time before the last complete comparison, and Left the one before the
-	// collection at Name was renamed. Both are zero if the server has no operation times.
+	// Checked is set when all documents were compared since the stream of the cutover began.
+	Checked bool `bson:"checked,omitempty"`
+	// After is the position in the change stream until which the changes of both collections were
+	// compared behind the fence. Without it, Since is the operation time before the last complete
+	// comparison. Left is the one before the collection at Name was renamed. Both are zero if the server
+	// has no operation times.
+	After bson.Raw       `bson:"after,omitempty"`
 	Since bson.Timestamp `bson:"since"`
 	Left  bson.Timestamp `bson:"left"`
 	// LeftAt and InAt are the times of the two renames.
@@ -92,6 +128,8 @@ type Compared struct {
 	Inserted  int64 `bson:"inserted"`
 	Replaced  int64 `bson:"replaced"`
 	Deleted   int64 `bson:"deleted"`
+	// Behind counts the documents that were compared behind the fence, and before the first rename.
+	Behind int64 `bson:"behind"`
 	// Late counts the documents that were compared again because they may have changed after the
 	// last complete comparison.
 	Late int64 `bson:"late"`
@@ -111,12 +149,27 @@ func (c *Cutover) Names() []string {
 	return names
 }
 
+// Refused returns for how long the server refused writes until the new collections were in place, and
+// in total until now if it still does. Both are zero if nothing was fenced.
+func (c *Cutover) Refused(now time.Time) (untilInPlace, total time.Duration) {
+	if c.FencedAt == nil {
+		return 0, 0
+	}
+	if c.InPlaceAt != nil {
+		untilInPlace = c.InPlaceAt.Sub(*c.FencedAt)
+	}
+	if c.FreedAt != nil {
+		now = *c.FreedAt
+	}
+	return untilInPlace, now.Sub(*c.FencedAt)
+}
+
 // Conversion returns the name of the cutover, which its runs have.
 func (c *Cutover) Conversion() string { return c.ID[:len(c.ID)-len("/cutover")] }
 
-// NewCutover returns a cutover of the collections in the state [Fencing].
+// NewCutover returns a cutover of the collections in the state [Comparing].
 func NewCutover(collections []Exchange, version string) *Cutover {
-	return &Cutover{ID: newToken() + "/cutover", Format: format, Kind: kindCutover, State: Fencing, By: whoAmI(version), Collections: collections}
+	return &Cutover{ID: newToken() + "/cutover", Format: format, Kind: kindCutover, State: Comparing, Untouched: true, By: whoAmI(version), Collections: collections}
 }
 
 // Cutovers returns the cutovers in the record, sorted by when they began. If open is set, it returns

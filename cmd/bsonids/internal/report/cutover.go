@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
@@ -43,6 +44,16 @@ func (c Cutover) state() string {
 	return c.State
 }
 
+// refused returns for how long the server refused writes: until the new collections were in place, or
+// else until the end.
+func (c Cutover) refused() time.Duration {
+	untilInPlace, total := c.Refused(c.Updated)
+	if c.state() == record.Switched {
+		return untilInPlace
+	}
+	return total
+}
+
 type cutoverBetween struct {
 	Collection string `json:"collection"`
 	Merged     bool   `json:"merged"`
@@ -60,6 +71,7 @@ type cutoverExchange struct {
 	Inserted   int64            `json:"documentsInserted"`
 	Replaced   int64            `json:"documentsReplaced"`
 	Deleted    int64            `json:"documentsDeleted"`
+	Behind     int64            `json:"documentsComparedBehindFence"`
 	Late       int64            `json:"documentsComparedBetween"`
 	Stuck      int64            `json:"documentsNotBroughtBack"`
 	Gap        int64            `json:"gapMilliseconds"`
@@ -76,7 +88,7 @@ func CutoverJSON(w io.Writer, c Cutover) error {
 			between = append(between, cutoverBetween{b.Name, b.Merged, b.Documents, b.Conflicts})
 		}
 		conv, n := c.Conversions[x.Name], x.Compared
-		exchanges = append(exchanges, cutoverExchange{x.Name, x.New, x.Kept, conv.From.Name, conv.To.Name, n.Documents, n.Inserted, n.Replaced, n.Deleted, n.Late, n.Stuck,
+		exchanges = append(exchanges, cutoverExchange{x.Name, x.New, x.Kept, conv.From.Name, conv.To.Name, n.Documents, n.Inserted, n.Replaced, n.Deleted, n.Behind, n.Late, n.Stuck,
 			x.Gap, x.Unfenced, between})
 	}
 	release := ""
@@ -89,8 +101,10 @@ func CutoverJSON(w io.Writer, c Cutover) error {
 		State       string            `json:"state"`
 		Reason      string            `json:"reason,omitempty"`
 		Release     string            `json:"release,omitempty"`
+		Refused     int64             `json:"refusedMilliseconds"`
+		Untracked   string            `json:"comparedAllBehindFence,omitempty"`
 		Collections []cutoverExchange `json:"collections"`
-	}{c.Database, c.Written, c.state(), c.Reason, release, exchanges})
+	}{c.Database, c.Written, c.state(), c.Reason, release, c.refused().Milliseconds(), c.Untracked, exchanges})
 }
 
 // WriteCutover writes what a cutover did, or would do.
@@ -130,6 +144,18 @@ func WriteCutover(w io.Writer, c Cutover) {
 				fmt.Fprintf(w, "%s: a program created a collection between the two renames. It is kept as %s: %d documents, of which %d conflict with others and were not inserted.\n",
 					x.Name, b.Name, b.Documents, b.Conflicts)
 			}
+		}
+	}
+	if c.FencedAt != nil && c.Written {
+		behind := int64(0)
+		for _, x := range c.Collections {
+			behind += x.Compared.Behind
+		}
+		fmt.Fprintf(w, "%d documents were compared while writes were refused. ", behind)
+		if c.state() == record.Switched {
+			fmt.Fprintf(w, "That took %s until the new collections were in place, and lasts until the release.\n", c.refused().Round(time.Millisecond))
+		} else {
+			fmt.Fprintf(w, "Writes were refused for %s.\n", c.refused().Round(time.Millisecond))
 		}
 	}
 	fmt.Fprintln(w)
@@ -187,18 +213,23 @@ func ReleaseJSON(w io.Writer, r Release) error {
 	for _, x := range r.Collections {
 		out = append(out, releasedCollection{x.Name, r.Written && !left[x.Name], x.Kept, r.drop(x.Kept)})
 	}
+	_, total := r.Refused(r.Updated)
 	return JSON(w, struct {
 		Database    string               `json:"database"`
 		Written     bool                 `json:"written"`
 		State       string               `json:"state"`
+		Refused     int64                `json:"refusedMilliseconds"`
 		Collections []releasedCollection `json:"collections"`
-	}{r.Database, r.Written, r.State, out})
+	}{r.Database, r.Written, r.State, total.Milliseconds(), out})
 }
 
 // WriteRelease writes what a command did to release the fence.
 func WriteRelease(w io.Writer, r Release) {
 	if r.Written {
 		fmt.Fprintf(w, "%s: the new collections have the validators that they had before the cutover.\n", r.Database)
+		if _, total := r.Refused(r.Updated); total > 0 {
+			fmt.Fprintf(w, "Writes were refused for %s.\n", total.Round(time.Millisecond))
+		}
 	} else {
 		fmt.Fprintf(w, "%s: dry run, nothing was changed. Add --write to restore the validators of the new collections.\n", r.Database)
 	}

@@ -1,0 +1,249 @@
+package cutover
+
+import (
+	"context"
+	"slices"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
+)
+
+const (
+	// few is the number of changed documents that are compared behind the fence rather than once more
+	// before it.
+	few = 1000
+	// maxRounds is the maximum number of times that what changed is compared before the fence. Each time
+	// takes as long as services had to change more.
+	maxRounds = 10
+	// maxPending is the maximum number of documents that do not agree for some time.
+	maxPending = 1000
+	// maxIdle is the number of times in a row that a change stream may have nothing, not even a change of
+	// the record.
+	maxIdle = 30
+)
+
+// errLostTrack is the error of [Cutover.catchUp] if it is not known what changed.
+type errLostTrack struct{ why string }
+
+func (e *errLostTrack) Error() string { return "it is not known what has changed: " + e.why }
+
+// ahead compares all documents while services write, and then those that changed meanwhile, until few
+// are left.
+//
+// The stream begins before the record is saved, and every document is read after that, from what a
+// majority has. So a change is either in what is read, or in the stream. A document that is changed in
+// the old or in the new collection is compared again when its event is read, also if this process
+// changed it. When the stream has passed the time of the fence, the documents agree that were written
+// until then.
+func (c *Cutover) ahead(ctx context.Context) error {
+	for try := 0; ; try++ {
+		if c.Stream == nil {
+			at, why, err := c.DB.Position(ctx)
+			if err != nil {
+				return err
+			}
+			if why != "" {
+				c.Untracked = why
+				break
+			}
+			c.Stream, c.Untracked = &record.Position{Token: at}, ""
+		}
+		if err := c.save(ctx); err != nil {
+			return err
+		}
+		err := c.compareAll(ctx)
+		if err == nil {
+			err = c.rounds(ctx)
+		}
+		lost, ok := err.(*errLostTrack)
+		if err == nil {
+			break
+		}
+		if !ok {
+			return err
+		}
+		c.forget()
+		if try > 0 {
+			c.Untracked = lost.why
+			break
+		}
+		c.Notice("the comparison begins again, while services can write: " + lost.Error())
+	}
+	if c.BeforeFence != nil {
+		if err := c.BeforeFence(ctx); err != nil {
+			return err
+		}
+	}
+	return c.to(ctx, record.Fencing)
+}
+
+// forget makes the next comparison one of all documents.
+func (c *Cutover) forget() {
+	c.Stream = nil
+	for i := range c.Collections {
+		c.Collections[i].Checked = false
+	}
+}
+
+// compareAll compares the documents of the collections that were not compared since the stream began.
+func (c *Cutover) compareAll(ctx context.Context) error {
+	if _, err := c.inOrder(ctx); err != nil {
+		return err
+	}
+	for i := range c.Collections {
+		w := Way{Exchange: &c.Collections[i], Busy: true}
+		if w.Checked {
+			continue
+		}
+		done, err := c.DB.Compare(ctx, w)
+		if err != nil {
+			return err
+		}
+		w.count(done)
+		w.Compared.Documents, w.Checked = done.Documents, true
+		if err := c.pend(w, done); err != nil {
+			return err
+		}
+		if err := c.save(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// rounds compares what changed until few documents are left, or as many as before. Documents that do not
+// agree each time never will.
+func (c *Cutover) rounds(ctx context.Context) error {
+	before := int64(-1)
+	var never []record.Pending
+	for round := 0; ; round++ {
+		n, _, err := c.catchUp(ctx, true)
+		if err != nil {
+			return err
+		}
+		if round == 0 {
+			never = slices.Clone(c.Stream.Pending)
+		}
+		never = slices.DeleteFunc(never, func(p record.Pending) bool { return !slices.ContainsFunc(c.Stream.Pending, p.Equal) })
+		done := n <= few || before >= 0 && n > before/2 || round >= maxRounds
+		switch {
+		case len(never) > 0 && round >= maxPasses:
+			return c.cannotAgree()
+		case len(never) == 0 && done:
+			return nil
+		}
+		before = n
+	}
+}
+
+// cannotAgree returns the error about the pending documents.
+func (c *Cutover) cannotAgree() error {
+	p := c.Stream.Pending[0]
+	return fail("%d documents of %v and their copies cannot be brought to agree: %s, _id %s: %s", len(c.Stream.Pending), c.Names(), p.Collection, p.ID, p.Why)
+}
+
+// behind compares what has changed when nobody but programs that bypass validation can write any more,
+// and deletions. What these change later is found when the collection is renamed.
+func (c *Cutover) behind(ctx context.Context) error {
+	for pass := 0; c.Stream != nil; pass++ {
+		_, done, err := c.catchUp(ctx, false)
+		if lost, ok := err.(*errLostTrack); ok {
+			c.forget()
+			c.Untracked = lost.why
+			break
+		}
+		if err != nil {
+			return err
+		}
+		if !done.none() && pass < maxPasses {
+			continue
+		}
+		if len(c.Stream.Pending) > 0 {
+			return c.cannotAgree()
+		}
+		for i := range c.Collections {
+			c.Collections[i].After = c.Stream.Token
+		}
+		return nil
+	}
+	c.Notice("all documents are compared behind the fence, and writes are refused for as long as that takes: " + c.Untracked)
+	for i := range c.Collections {
+		if err := c.agree(ctx, Way{Exchange: &c.Collections[i]}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// catchUp compares the documents that changed until now, and those that are pending. It returns their
+// number. The error is an [errLostTrack] if they are not known.
+func (c *Cutover) catchUp(ctx context.Context, busy bool) (n int64, all Changes, err error) {
+	goal, _, err := c.DB.Stamp(ctx)
+	if err != nil {
+		return 0, all, err
+	}
+	for idle := 0; ; {
+		// The stream has passed the time when it shows this, or something later.
+		if err := c.save(ctx); err != nil {
+			return n, all, err
+		}
+		b, err := c.DB.Next(ctx, c.Cutover)
+		switch {
+		case err != nil:
+			return n, all, err
+		case b.Lost != "":
+			return n, all, &errLostTrack{b.Lost}
+		case b.Time.IsZero():
+			if idle++; idle > maxIdle {
+				return n, all, &errLostTrack{"the change stream does not show what is written to the record"}
+			}
+			continue
+		}
+		idle = 0
+		for i := range c.Collections {
+			done, err := c.changed(ctx, Way{Exchange: &c.Collections[i], Busy: busy}, b)
+			if err != nil {
+				return n, all, err
+			}
+			n += done.Documents
+			all.Inserted, all.Replaced, all.Deleted = all.Inserted+done.Inserted, all.Replaced+done.Replaced, all.Deleted+done.Deleted
+		}
+		c.Stream.Token = b.At
+		if b.Time.After(goal) {
+			return n, all, c.save(ctx)
+		}
+	}
+}
+
+// changed compares the documents of one collection and its copy that changed, or are pending.
+func (c *Cutover) changed(ctx context.Context, w Way, b Batch) (Changes, error) {
+	ids, others := b.IDs[w.Name], b.IDs[w.New]
+	for _, p := range c.Stream.Pending {
+		if p.Collection == w.Name {
+			ids, others = append(ids, p.ID), append(others, p.ID)
+		}
+	}
+	if len(ids)+len(others) == 0 {
+		return Changes{}, nil
+	}
+	done, err := c.DB.Some(ctx, w, ids, others)
+	if err != nil {
+		return done, err
+	}
+	w.count(done)
+	if !w.Busy {
+		w.Compared.Behind += done.Documents
+	}
+	return done, c.pend(w, done)
+}
+
+// pend notes the documents of a collection that did not agree.
+func (c *Cutover) pend(w Way, done Changes) error {
+	c.Stream.Pending = slices.DeleteFunc(c.Stream.Pending, func(p record.Pending) bool { return p.Collection == w.Name })
+	for _, id := range done.Left {
+		c.Stream.Pending = append(c.Stream.Pending, record.Pending{Collection: w.Name, ID: id, Why: done.Why})
+	}
+	if len(c.Stream.Pending) > maxPending {
+		return fail("more than %d documents of %s and %s cannot be brought to agree: %s", maxPending, w.Name, w.New, done.Why)
+	}
+	return nil
+}

@@ -1,0 +1,83 @@
+package cutover
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
+)
+
+// place is where the old and the new collection are.
+type place int
+
+const (
+	origin  place = iota // the old collection is in place
+	between              // neither is
+	in                   // the new collection is in place
+)
+
+// errLost is wrapped by the error about collections that are not where the cutover has put them.
+var errLost = errors.New("collections are not where the cutover has put them")
+
+func (c *Cutover) lost(x *record.Exchange) error {
+	return &failure.Error{Kind: failure.Failed, Err: errLost, Text: fmt.Sprintf("of %s, %s and %s, collections are missing, or another program renamed, dropped or created one of them; "+
+		"the cutover has put the old collection at %s or %s, and the new one at %s or %s", x.Name, x.New, x.Kept, x.Name, x.Kept, x.New, x.Name)}
+}
+
+// position returns where the collections are, and checks their UUIDs.
+func (c *Cutover) position(ctx context.Context, all map[string]Info, x *record.Exchange) (place, error) {
+	_, hasName := all[x.Name]
+	_, hasNew := all[x.New]
+	_, hasKept := all[x.Kept]
+	at, old, fresh := origin, x.Name, x.New
+	switch {
+	case hasNew && hasKept:
+		at, old = between, x.Kept
+	case hasName && hasKept:
+		at, old, fresh = in, x.Kept, x.Name
+	case !hasName || !hasNew:
+		return at, c.lost(x)
+	}
+	// A collection in place that was not renamed shows that another program created the one at Kept.
+	if id := all[x.Name].ID; at == between && id != nil && (x.OldID != nil && id.Equal(*x.OldID) || x.NewID != nil && id.Equal(*x.NewID)) {
+		return at, c.lost(x)
+	}
+	for name, id := range map[string]*bson.Binary{old: x.OldID, fresh: x.NewID} {
+		if is := all[name].ID; id == nil || is == nil || id.Equal(*is) {
+			continue
+		}
+		if c.keeps == nil {
+			keeps, err := c.DB.KeepsIDs(ctx)
+			if err != nil {
+				return at, err
+			}
+			c.keeps = &keeps
+		}
+		if *c.keeps {
+			return at, c.lost(x)
+		}
+	}
+	return at, nil
+}
+
+// Positions returns the names of the collections of the cutover that are exchanged.
+func (c *Cutover) Positions(ctx context.Context) (exchanged []string, err error) {
+	all, err := c.DB.Look(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for i := range c.Collections {
+		at, err := c.position(ctx, all, &c.Collections[i])
+		if err != nil {
+			return nil, err
+		}
+		if at == in {
+			exchanged = append(exchanged, c.Collections[i].Name)
+		}
+	}
+	return exchanged, nil
+}
