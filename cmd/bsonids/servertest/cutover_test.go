@@ -68,7 +68,10 @@ func (c *cut) copy(name string) {
 
 type cutReport struct {
 	State, Reason, Release string
+	RefusedMilliseconds    int64
+	ComparedAllBehindFence string
 	Collections            []struct {
+		Documents, DocumentsComparedBehindFence                         int64
 		Collection, NewCollection, KeptAs                               string
 		DocumentsInserted, DocumentsReplaced, DocumentsDeleted          int64
 		DocumentsComparedBetween, GapMilliseconds, UnfencedMilliseconds int64

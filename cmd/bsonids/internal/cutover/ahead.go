@@ -3,6 +3,7 @@ package cutover
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 )
@@ -138,7 +139,7 @@ func (c *Cutover) rounds(ctx context.Context) error {
 // cannotAgree returns the error about the pending documents.
 func (c *Cutover) cannotAgree() error {
 	p := c.Stream.Pending[0]
-	return fail("%d documents of %v and their copies cannot be brought to agree: %s, _id %s: %s", len(c.Stream.Pending), c.Names(), p.Collection, p.ID, p.Why)
+	return fail("%d documents of %s and their copies cannot be brought to agree: %s, %s", len(c.Stream.Pending), strings.Join(c.Names(), ", "), p.Collection, p.Why)
 }
 
 // behind compares what has changed when nobody but programs that bypass validation can write any more,

@@ -193,7 +193,11 @@ func (s *Server) all(ctx context.Context, w Way, p *convert.Pair, leading string
 	ctx = s.in(ctx)
 	var total int64
 	err := s.Patience.Do(ctx, func() (err error) {
-		total, err = s.DB.Collection(leading).EstimatedDocumentCount(ctx)
+		if total, err = s.DB.Collection(leading).EstimatedDocumentCount(ctx); err != nil || !w.Busy {
+			return err
+		}
+		others, err := s.DB.Collection(w.Comes()).EstimatedDocumentCount(ctx)
+		total += others
 		return err
 	})
 	if err != nil {
