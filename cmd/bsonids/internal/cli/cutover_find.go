@@ -280,7 +280,7 @@ func (o *cutoverOptions) mayExchange(ctx context.Context, db *mongo.Database, x 
 				return err
 			}
 			if g != nil && !g.Stale(id) {
-				return failure.Usagef("%s.%s is guarded against subtype %d; remove the guard first, with bsonids guard --remove --write", db.Name(), name, g.FromSubtype)
+				return failure.Usagef("%s.%s is guarded against %s; remove the guard first, with bsonids guard --remove --write", db.Name(), name, g.Against())
 			}
 		}
 		if err := renamable(ctx, db, x); err != nil {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/forms"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/guard"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/report"
@@ -35,8 +37,9 @@ func newGuardCommand(c *console) *cobra.Command {
 		Use:   "guard",
 		Short: "Refuse values of the old subtype while a collection is converted in place",
 		Long: `guard sets a validator with which the server refuses documents that have a value
-of the old subtype, 16 bytes long, in the fields of a conversion. Without --write
-it changes nothing, and prints the validator and the command for mongosh.
+of the old subtype, 16 bytes long, in the fields of a conversion, or with --from
+text, text that is a UUID. Without --write it changes nothing, and prints the
+validator and the command for mongosh.
 
   1. bsonids guard --write         level moderate: documents that have an old
                                    value can still be updated
@@ -68,7 +71,7 @@ The exit code is 3 if the guard stays at level moderate.`,
 	}
 	serverFlags(cmd, c)
 	o.output = outputFlag(cmd, formatTable, formatJSON)
-	o.conversionFlags.add(cmd, false)
+	o.conversionFlags.add(cmd, true)
 	_ = cmd.Flags().SetAnnotation("from", cobra.BashCompOneRequiredFlag, []string{"false"}) // not with --remove
 	c.completeNames(cmd, func() []string { return []string{o.database} })
 	f := cmd.Flags()
@@ -155,6 +158,9 @@ func (o *guardOptions) collectionNames() error {
 func (o *guardOptions) guardedConversion() (convert.Conversion, error) {
 	if o.from.Name == "" {
 		return convert.Conversion{}, failure.Usagef("--from is required")
+	}
+	if o.from.Form == forms.Struct {
+		return convert.Conversion{}, failure.Usagef("--from goStruct: the values in the documents are guarded, not the documents: give --from generic --field %s.uuid", cmp.Or(strings.Join(o.fields, ".uuid,"), "FIELD"))
 	}
 	conv, _, err := o.conversion()
 	switch {
@@ -256,7 +262,7 @@ func (o *guardOptions) setGuard(ctx context.Context, g *guard.Guard, coll *mongo
 			}
 			bar := o.progress(total, "checking", o.database+"."+o.collection)
 			defer bar.Done()
-			found, err = g.Pass(ctx, fields, conv.From.Subtype, bar.Add)
+			found, err = g.Pass(ctx, fields, conv.From, bar.Add)
 			return err
 		})
 		r.Passes = append(r.Passes, found)
@@ -360,19 +366,23 @@ func untested(found guard.Found) error {
 func (o *guardOptions) mayOrder(ctx context.Context, coll *mongo.Collection, fields []guard.Field, conv convert.Conversion) error {
 	var ordered bool
 	err := o.again(ctx, func() (err error) {
-		ordered, err = guard.Ordered(ctx, coll, fields[0], conv.From.Subtype)
+		ordered, err = guard.Ordered(ctx, coll, fields[0], conv.From)
 		return err
 	})
 	switch {
 	case err != nil:
-		return fmt.Errorf("asking the server how it orders binary values: %w", err)
+		return fmt.Errorf("asking the server how it applies the validator: %w", err)
 	case ordered:
 		return nil
-	case o.write && !o.unordered:
-		return failure.Usagef("the server does not order binary values as MongoDB does (by length, subtype, then bytes): the validator would accept old values or "+
-			"refuse new ones of %s.%s; --confirm-unordered sets it nevertheless", o.database, o.collection)
 	}
-	o.warn("the server does not order binary values as MongoDB does (by length, subtype, then bytes): there, the validator accepts old values or refuses new ones")
+	why := "the server does not order binary values as MongoDB does (by length, subtype, then bytes)"
+	if !conv.From.IsBinary() {
+		why = "the server does not apply regular expressions, or types, as MongoDB does"
+	}
+	if o.write && !o.unordered {
+		return failure.Usagef("%s: the validator would accept old values or refuse new ones of %s.%s; --confirm-unordered sets it nevertheless", why, o.database, o.collection)
+	}
+	o.warn("%s: there, the validator accepts old values or refuses new ones", why)
 	return nil
 }
 

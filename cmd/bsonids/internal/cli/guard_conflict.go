@@ -29,5 +29,5 @@ func (c *console) notGuarded(ctx context.Context, coll *mongo.Collection, uuid *
 		why = "the new collection would have the guard of the old one"
 	}
 	remove := commandLine(append([]string{"bsonids", "guard", "--db", coll.Database().Name(), "--collection", coll.Name(), "--remove", "--write"}, c.serverArgs()...))
-	return failure.Usagef("%s.%s is guarded against subtype %d: %s; remove the guard first: %s", coll.Database().Name(), coll.Name(), g.FromSubtype, why, remove)
+	return failure.Usagef("%s.%s is guarded against %s: %s; remove the guard first: %s", coll.Database().Name(), coll.Name(), g.Against(), why, remove)
 }

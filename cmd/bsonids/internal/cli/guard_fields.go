@@ -58,7 +58,7 @@ func (o *guardOptions) guardFields(ctx context.Context, g *guard.Guard, coll *mo
 	}
 	switch {
 	case len(names) == 0 && len(reasons) == 0:
-		return nil, failure.Usagef("%s.%s has no value of subtype %d, from which the fields to guard could be seen; give --field", o.database, o.collection, conv.From.Subtype)
+		return nil, failure.Usagef("%s.%s has no %s, from which the fields to guard could be seen; give --field", o.database, o.collection, conv.From.Values())
 	case len(names) == 0:
 		return nil, failure.Usagef("no field would be converted: %s; give --field for the fields to guard", strings.Join(reasons[:min(len(reasons), 5)], "; "))
 	}

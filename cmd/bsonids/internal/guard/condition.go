@@ -4,10 +4,47 @@ import (
 	"bytes"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/forms"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
 )
 
-// size is the number of bytes of the values that a validator is for.
+// size is the number of bytes of the binary values that a validator is for.
 const size = 16
+
+// spellings matches text that is a UUID in one of the spellings of [forms.ParseText], and no other. Its
+// last part says that no character follows: a dollar sign would also match before a newline.
+const spellings = `^((` + urn + `)?` + hyphens + `|\{` + hyphens + `\}|` + digit + `{32})(?![\s\S])`
+
+const (
+	digit   = `[0-9a-fA-F]`
+	hyphens = digit + `{8}(-` + digit + `{4}){3}-` + digit + `{12}`
+	urn     = `[uU][rR][nN]:[uU][uU][iI][dD]:`
+)
+
+// isOld reports whether a validator against the kind refuses the value.
+func isOld(k convert.Kind, l walk.Leaf) bool {
+	if k.Form == forms.Text {
+		text, ok := l.Text()
+		if ok {
+			_, ok = forms.ParseText(text)
+		}
+		return ok
+	}
+	subtype, data, _, ok := l.Binary()
+	return ok && subtype == k.Subtype && len(data) == size
+}
+
+// is returns the condition for a single value that isOld is true for.
+func is(k convert.Kind) bson.D {
+	if k.Form == forms.Text {
+		// A regular expression that is a value matches itself. In extended JSON, $regex would be taken for
+		// such a value.
+		return bson.D{{Key: "$in", Value: bson.A{bson.Regex{Pattern: spellings}}}, {Key: "$type", Value: "string"}}
+	}
+	return in(k.Subtype)
+}
 
 // in returns the range that holds the binary values of 16 bytes of the subtype and no others.
 // MongoDB compares binary values by length, then by subtype, then byte by byte, and compares a value
@@ -20,16 +57,16 @@ func in(subtype byte) bson.D {
 	}
 }
 
-// holds returns the condition that is true if a document has a value of the subtype in the field.
+// holds returns the condition that is true if a document has a value of the kind in the field.
 //
 // A path of several names does not suffice for it: at an array, the two bounds of a range may be met
 // by two different elements. Every array is therefore entered by $elemMatch, which asks for one
 // element that meets both, and every other condition says that there is no array on its path.
-func (f Field) holds(subtype byte) bson.D { return hold("", f.names, subtype) }
+func (f Field) holds(k convert.Kind) bson.D { return hold("", f.names, k) }
 
 // hold returns the condition for the names. before is the path from the document that the condition
 // is about to the first name, and leads through documents alone.
-func hold(before string, names []string, subtype byte) bson.D {
+func hold(before string, names []string, k convert.Kind) bson.D {
 	path := names[0]
 	if before != "" {
 		path = before + "." + path
@@ -37,22 +74,22 @@ func hold(before string, names []string, subtype byte) bson.D {
 	noArray := bson.E{Key: "$not", Value: bson.D{{Key: "$type", Value: "array"}}}
 	if len(names) == 1 {
 		return bson.D{{Key: "$or", Value: bson.A{
-			bson.D{{Key: path, Value: append(in(subtype), noArray)}},
-			bson.D{{Key: path, Value: bson.D{{Key: "$elemMatch", Value: in(subtype)}}}},
+			bson.D{{Key: path, Value: append(is(k), noArray)}},
+			bson.D{{Key: path, Value: bson.D{{Key: "$elemMatch", Value: is(k)}}}},
 		}}}
 	}
 	return bson.D{{Key: "$or", Value: bson.A{
-		bson.D{{Key: "$and", Value: bson.A{bson.D{{Key: path, Value: bson.D{noArray}}}, hold(path, names[1:], subtype)}}},
-		bson.D{{Key: path, Value: bson.D{{Key: "$elemMatch", Value: hold("", names[1:], subtype)}}}},
+		bson.D{{Key: "$and", Value: bson.A{bson.D{{Key: path, Value: bson.D{noArray}}}, hold(path, names[1:], k)}}},
+		bson.D{{Key: path, Value: bson.D{{Key: "$elemMatch", Value: hold("", names[1:], k)}}}},
 	}}}
 }
 
-// Clause returns the validator that refuses documents with a value of the subtype in one of the
-// fields.
-func Clause(fields []Field, subtype byte) bson.D {
+// Clause returns the validator that refuses documents with a value of the kind in one of the fields: a
+// binary value of 16 bytes of its subtype, or text that is a UUID in one of the usual spellings.
+func Clause(fields []Field, k convert.Kind) bson.D {
 	var held bson.A
 	for _, f := range fields {
-		held = append(held, f.holds(subtype))
+		held = append(held, f.holds(k))
 	}
 	return bson.D{{Key: "$nor", Value: held}}
 }

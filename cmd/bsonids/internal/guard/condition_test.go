@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
 )
 
 func fieldsOf(t testing.TB, paths ...string) []Field {
@@ -29,9 +31,22 @@ func bin(subtype byte, n int, b byte) bson.Binary {
 }
 
 // refused reports whether the validator of a guard refuses a document, according to the model.
-func refused(t testing.TB, fields []Field, subtype byte, doc bson.D) bool {
+func refused(t testing.TB, fields []Field, k convert.Kind, doc bson.D) bool {
 	t.Helper()
-	return !matches(document(Clause(fields, subtype)), document(doc))
+	return !matches(document(Clause(fields, k)), document(doc))
+}
+
+// against returns a kind of the subtype.
+func against(subtype byte) convert.Kind { return convert.Kind{Subtype: subtype} }
+
+// text is the kind of text.
+func text(t testing.TB) convert.Kind {
+	t.Helper()
+	k, err := convert.ParseStored("text")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k
 }
 
 func TestClause(t *testing.T) {
@@ -67,7 +82,7 @@ func TestClause(t *testing.T) {
 		{"in an array of arrays", d("items", bson.A{bson.A{d("sku", old)}}), false},
 		{"in the array itself", d("items", bson.A{old}), false},
 	} {
-		if got := refused(t, fieldsOf(t, "k", "items[].sku"), 3, tt.doc); got != tt.want {
+		if got := refused(t, fieldsOf(t, "k", "items[].sku"), against(3), tt.doc); got != tt.want {
 			t.Errorf("%s: refused %v", tt.name, got)
 		}
 	}
@@ -90,7 +105,9 @@ var names = []string{"a", "b", "c"}
 type random struct{ *rand.Rand }
 
 func (r random) value(depth int) any {
-	switch n := r.IntN(11); {
+	switch n := r.IntN(14); {
+	case n >= 11:
+		return spelled(r.Rand)
 	case n < 3 && depth > 0:
 		return r.document(depth - 1)
 	case n < 6 && depth > 0:
@@ -128,12 +145,65 @@ func (r random) path() string {
 	return strings.Join(path, ".")
 }
 
-// holdsOld reports whether a document has a binary value of 16 bytes of the subtype at the path, by
-// the definition of Field.
-func holdsOld(v any, path []string, subtype byte) bool {
+// spelled returns text that is a UUID, or nearly one.
+func spelled(r *rand.Rand) string {
+	const chars = "0123456789abcdefABCDEFg-"
+	b := make([]byte, 36)
+	for i := range b {
+		b[i] = chars[r.IntN(22)]
+		if i == 8 || i == 13 || i == 18 || i == 23 {
+			b[i] = '-'
+		}
+	}
+	s := string(b)
+	switch r.IntN(6) {
+	case 0:
+		s = "{" + s + "}"
+	case 1:
+		s = "urn:uuid:" + s
+	case 2:
+		s = "Urn:UUID:" + s
+	case 3:
+		s = strings.ReplaceAll(s, "-", "")
+	}
+	switch i := r.IntN(len(s)); r.IntN(10) {
+	case 0:
+		return s[:i] + s[i+1:]
+	case 1:
+		return s[:i] + string(chars[r.IntN(len(chars))]) + s[i+1:]
+	case 2:
+		return s + []string{"\n", " ", "}", "0"}[r.IntN(4)]
+	case 3:
+		return []string{"\n", " ", "{", "0"}[r.IntN(4)] + s
+	}
+	return s
+}
+
+// isSpelled reports whether text is a UUID in a usual spelling. It is written without a parser of the
+// command, and without a regular expression.
+func isSpelled(s string) bool {
+	low := strings.ToLower(s)
+	if inner, ok := strings.CutPrefix(low, "urn:uuid:"); ok && len(inner) == 36 {
+		low = inner
+	} else if len(low) == 38 && low[0] == '{' && low[37] == '}' {
+		low = low[1:37]
+	}
+	if parts := strings.Split(low, "-"); len(parts) == 5 && len(parts[0]) == 8 && len(parts[1]) == 4 && len(parts[2]) == 4 && len(parts[3]) == 4 {
+		low = strings.Join(parts, "")
+	} else if len(s) != 32 {
+		return false
+	}
+	return len(low) == 32 && strings.Trim(low, "0123456789abcdef") == ""
+}
+
+// holdsOld reports whether a document has a value of the kind at the path, by the definition of Field.
+func holdsOld(v any, path []string, k convert.Kind) bool {
 	is := func(v any) bool {
+		if s, ok := v.(string); ok && !k.IsBinary() {
+			return isSpelled(s)
+		}
 		b, ok := v.(bson.Binary)
-		return ok && b.Subtype == subtype && len(b.Data) == 16
+		return ok && k.IsBinary() && b.Subtype == k.Subtype && len(b.Data) == 16
 	}
 	d, ok := v.(bson.D)
 	if !ok {
@@ -146,9 +216,9 @@ func holdsOld(v any, path []string, subtype byte) bool {
 		a, array := e.Value.(bson.A)
 		switch {
 		case len(path) > 1 && array:
-			return slices.ContainsFunc(a, func(v any) bool { return holdsOld(v, path[1:], subtype) })
+			return slices.ContainsFunc(a, func(v any) bool { return holdsOld(v, path[1:], k) })
 		case len(path) > 1:
-			return holdsOld(e.Value, path[1:], subtype)
+			return holdsOld(e.Value, path[1:], k)
 		}
 		return is(e.Value) || array && slices.ContainsFunc(a, is)
 	}
@@ -165,19 +235,19 @@ func TestClauseProperty(t *testing.T) {
 	}
 	count := make(map[bool]int)
 	for range n {
-		subtype := []byte{0, 3, 3, 4}[r.IntN(4)]
+		k := []convert.Kind{against(0), against(3), against(3), against(4), text(t)}[r.IntN(5)]
 		var paths []string
 		for range 1 + r.IntN(3) {
 			paths = append(paths, r.path())
 		}
 		fields, doc := fieldsOf(t, paths...), r.document(4)
-		want := slices.ContainsFunc(paths, func(p string) bool { return holdsOld(doc, strings.Split(p, "."), subtype) })
-		if got := refused(t, fields, subtype, doc); got != want {
-			t.Fatalf("subtype %d at %q of %v: refused %v", subtype, paths, doc, got)
+		want := slices.ContainsFunc(paths, func(p string) bool { return holdsOld(doc, strings.Split(p, "."), k) })
+		if got := refused(t, fields, k, doc); got != want {
+			t.Fatalf("%v at %q of %v: refused %v", k, paths, doc, got)
 		}
 		found := Found{Fields: map[string]int64{}, Untested: map[string]int64{}, Elsewhere: map[string]int64{}}
-		if err := found.document(document(doc), fields, subtype); err != nil || found.Old > 0 != want || found.Documents > 0 != want {
-			t.Fatalf("subtype %d at %q of %v: %+v, %v", subtype, paths, doc, found, err)
+		if err := found.document(document(doc), fields, k); err != nil || found.Old > 0 != want || found.Documents > 0 != want {
+			t.Fatalf("%v at %q of %v: %+v, %v", k, paths, doc, found, err)
 		}
 		count[want]++
 	}
@@ -189,11 +259,11 @@ func TestClauseProperty(t *testing.T) {
 // The model answers the questions to a server as MongoDB is expected to.
 func TestProbes(t *testing.T) {
 	for _, path := range []string{"k", "items.sku", "a.b.c"} {
-		for _, subtype := range []byte{0, 3, 4} {
+		for _, k := range []convert.Kind{against(0), against(3), against(4), text(t)} {
 			f := fieldsOf(t, path)[0]
-			for _, p := range probes(f, subtype) {
-				if got := matches(document(f.holds(subtype)), document(p.doc)); got != p.holds {
-					t.Errorf("%s, subtype %d: %v: %v", path, subtype, p.doc, got)
+			for _, p := range probes(f, k) {
+				if got := matches(document(f.holds(k)), document(p.doc)); got != p.holds {
+					t.Errorf("%s, %v: %v: %v", path, k, p.doc, got)
 				}
 			}
 		}
@@ -217,10 +287,12 @@ func TestParseField(t *testing.T) {
 // allows.
 func TestClauseSize(t *testing.T) {
 	f := fieldsOf(t, strings.TrimSuffix(strings.Repeat("name.", maxNames), "."))
-	if n := len(document(Clause(f, 3))); n > 200_000 {
-		t.Errorf("%d bytes", n)
-	}
-	if depth := strings.Count(fmt.Sprint(hold("", f[0].names, 3)), "$elemMatch"); depth > 1<<(maxNames+1) {
-		t.Errorf("%d conditions", depth)
+	for _, k := range []convert.Kind{against(3), text(t)} {
+		if n := len(document(Clause(f, k))); n > 200_000 {
+			t.Errorf("%v: %d bytes", k, n)
+		}
+		if depth := strings.Count(fmt.Sprint(hold("", f[0].names, k)), "$elemMatch"); depth > 1<<(maxNames+1) {
+			t.Errorf("%v: %d conditions", k, depth)
+		}
 	}
 }

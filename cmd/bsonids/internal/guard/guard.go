@@ -163,7 +163,7 @@ func (g *Guard) Proposed(fields []Field, from convert.Kind) Settings {
 	if _, _, ok := g.Saved(); ok {
 		return g.saved.Now
 	}
-	return guarded(settings(g.spec), document(Clause(fields, from.Subtype)))
+	return guarded(settings(g.spec), document(Clause(fields, from)))
 }
 
 // Differs returns an error if the record has a guard for other fields or another subtype.
@@ -174,7 +174,7 @@ func (g *Guard) Differs(fields []Field, from convert.Kind) error {
 	if g.saved.FromSubtype == from.Subtype && slices.Equal(sorted(g.saved.Fields), sorted(paths(fields))) {
 		return nil
 	}
-	return fail(ErrOther, "%s is guarded already, against subtype %d in %s", g.namespace(), g.saved.FromSubtype, strings.Join(g.saved.Fields, ", "))
+	return fail(ErrOther, "%s is guarded already, against %s in %s", g.namespace(), g.saved.Against(), strings.Join(g.saved.Fields, ", "))
 }
 
 func paths(fields []Field) []string {
@@ -188,7 +188,7 @@ func paths(fields []Field) []string {
 // Set sets a validator that refuses values of the kind from in the fields, at level moderate, unless
 // it is set already. It can be called again after an error.
 func (g *Guard) Set(ctx context.Context, fields []Field, from convert.Kind) error {
-	clause := document(Clause(fields, from.Subtype))
+	clause := document(Clause(fields, from))
 	db := g.coll.Database()
 	for {
 		if err := g.read(ctx); err != nil {

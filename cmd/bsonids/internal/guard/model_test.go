@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/binary"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -96,7 +97,21 @@ func applies(op bson.RawElement, v bson.RawValue) bool {
 		n, ok := compare(v, op.Value())
 		return ok && (n == 0 && strings.HasSuffix(op.Key(), "e") || n > 0 && op.Key()[1] == 'g' || n < 0 && op.Key()[1] == 'l')
 	case "$type":
-		return v.Type == map[string]bson.Type{"array": bson.TypeArray, "int": bson.TypeInt32}[op.Value().StringValue()]
+		return v.Type == map[string]bson.Type{"array": bson.TypeArray, "int": bson.TypeInt32, "string": bson.TypeString}[op.Value().StringValue()]
+	case "$in":
+		return slices.ContainsFunc(elements(op.Value()), func(e bson.RawValue) bool {
+			pattern, _ := e.Regex()
+			switch v.Type {
+			case bson.TypeString:
+				// PCRE2 (pcre2pattern, "circumflex and dollar"): a dollar sign matches at the end, and before a
+				// newline at the end. Go has no assertion that no character follows, and says that the text ends.
+				pattern = strings.NewReplacer("$", `\n?\z`, `(?![\s\S])`, `\z`).Replace(pattern)
+				return regexp.MustCompile(pattern).MatchString(v.StringValue())
+			case bson.TypeRegex: // equal, as a value
+				return v.Equal(e)
+			}
+			return false
+		})
 	case "$elemMatch":
 		if v.Type != bson.TypeArray {
 			return false

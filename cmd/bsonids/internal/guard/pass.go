@@ -29,8 +29,8 @@ type Found struct {
 	Corrupt             int64 // documents that are not valid BSON
 }
 
-// Pass reads all documents, and counts the binary values of 16 bytes of the subtype.
-func (g *Guard) Pass(ctx context.Context, fields []Field, subtype byte, progress func(int)) (Found, error) {
+// Pass reads all documents, and counts the values that a validator against the kind refuses.
+func (g *Guard) Pass(ctx context.Context, fields []Field, k convert.Kind, progress func(int)) (Found, error) {
 	found := Found{Fields: convert.Tally{}, Untested: convert.Tally{}, Elsewhere: convert.Tally{}}
 	cur, err := g.coll.Find(ctx, bson.D{}, options.Find().SetBatchSize(2000))
 	if err != nil {
@@ -38,7 +38,7 @@ func (g *Guard) Pass(ctx context.Context, fields []Field, subtype byte, progress
 	}
 	defer func() { _ = cur.Close(context.WithoutCancel(ctx)) }()
 	for cur.Next(ctx) {
-		if err := found.document(cur.Current, fields, subtype); err != nil {
+		if err := found.document(cur.Current, fields, k); err != nil {
 			return found, err
 		}
 		progress(1)
@@ -46,12 +46,11 @@ func (g *Guard) Pass(ctx context.Context, fields []Field, subtype byte, progress
 	return found, cur.Err()
 }
 
-func (f *Found) document(doc bson.Raw, fields []Field, subtype byte) error {
+func (f *Found) document(doc bson.Raw, fields []Field, k convert.Kind) error {
 	f.Read++
 	old := false
 	err := walk.Document(doc, func(path *walk.Path, l walk.Leaf) error {
-		s, data, _, ok := l.Binary()
-		if !ok || s != subtype || len(data) != size {
+		if !isOld(k, l) {
 			return nil
 		}
 		name := string(path.AppendField(nil))

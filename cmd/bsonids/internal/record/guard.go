@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -51,6 +52,14 @@ type Settings struct {
 	// JSON is the validator in extended JSON, for people. A query in extended JSON is ambiguous if
 	// it has operators such as $regex.
 	JSON string `bson:"validatorJSON,omitempty"`
+}
+
+// Against names the values that the guard refuses.
+func (g *Guard) Against() string {
+	if g.From == "text" {
+		return g.From
+	}
+	return fmt.Sprintf("subtype %d", g.FromSubtype)
 }
 
 // Equal reports whether both settings have the same effect.

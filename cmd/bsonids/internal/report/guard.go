@@ -80,12 +80,12 @@ func WriteGuard(w io.Writer, g Guard) {
 	if !g.Write {
 		how = "; dry run, nothing was changed"
 	}
-	fmt.Fprintf(w, "%s.%s: guard against %s (subtype %d)%s\n\n", g.Database, g.Collection, g.From.Name, g.From.Subtype, how)
+	fmt.Fprintf(w, "%s.%s: guard against %s%s\n\n", g.Database, g.Collection, g.From, how)
 	for i, p := range g.Passes {
 		if i > 0 {
 			fmt.Fprintln(w, "\nThe second pass, at level strict:")
 		}
-		t := newTable(w, "field", fmt.Sprintf("values of subtype %d", g.From.Subtype))
+		t := newTable(w, "field", g.From.Values())
 		named := make(map[string]bool)
 		for _, name := range slices.Sorted(maps.Keys(p.Fields)) {
 			t.AppendRow([]any{name, p.Fields[name]})
@@ -103,7 +103,7 @@ func WriteGuard(w io.Writer, g Guard) {
 		}
 		rest := notGuarded(p)
 		for _, name := range slices.Sorted(maps.Keys(rest)) {
-			fmt.Fprintf(w, "not guarded: %s, with %d values of subtype %d\n", name, rest[name], g.From.Subtype)
+			fmt.Fprintf(w, "not guarded: %s, with %d %s\n", name, rest[name], g.From.Values())
 		}
 	}
 	if !g.Write {
