@@ -19,8 +19,8 @@ type (
 )
 
 // registerPlans makes reg encode and decode structs by compiled plans, if its codecs of structs are those of this
-// package, with the settings of [bson.NewRegistry], and decode whole documents into bson.D and maps by plans, if these
-// have no codecs of the caller's.
+// package, with the settings of [bson.NewRegistry], and bson.D and maps by plans, if these have no codecs of the
+// caller's.
 func registerPlans(reg *bson.Registry) {
 	probe := reflect.TypeFor[structAfterAll]()
 	enc, encErr := reg.LookupEncoder(probe)
@@ -36,13 +36,22 @@ func registerPlans(reg *bson.Registry) {
 	if d, ok := dec.(*structDecoder); ok && driver.HasDefaultSettings(d.plain) {
 		reg.RegisterKindDecoder(reflect.Struct, c)
 	}
+	if enc, err := reg.LookupEncoder(tD); err == nil && driver.IsOwnEncoder(enc, tD) {
+		reg.RegisterTypeEncoder(tD, c.DocumentEncoder(enc))
+	}
+	probe = reflect.TypeFor[mapAfterAll]()
+	if enc, err := reg.LookupEncoder(probe); err == nil {
+		if _, ours := enc.(*mapCodec); ours || driver.IsOwnEncoder(enc, probe) {
+			reg.RegisterKindEncoder(reflect.Map, c.DocumentEncoder(enc))
+		}
+	}
 	if dec, err := reg.LookupDecoder(tD); err == nil {
 		if _, ours := dec.(*dDecoder); ours || driver.IsOwnDecoder(dec, tD) {
 			reg.RegisterTypeDecoder(tD, c.DocumentDecoder(dec))
 		}
 	}
-	if dec, err := reg.LookupDecoder(reflect.TypeFor[mapAfterAll]()); err == nil {
-		if _, ours := dec.(*mapCodec); ours || driver.IsOwnDecoder(dec, reflect.TypeFor[mapAfterAll]()) {
+	if dec, err := reg.LookupDecoder(probe); err == nil {
+		if _, ours := dec.(*mapCodec); ours || driver.IsOwnDecoder(dec, probe) {
 			reg.RegisterKindDecoder(reflect.Map, c.DocumentDecoder(dec))
 		}
 	}

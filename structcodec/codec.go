@@ -111,14 +111,23 @@ func (c *Codec) EncodeValue(ec bson.EncodeContext, vw bson.ValueWriter, val refl
 	if !p.planned {
 		return c.encoder.EncodeValue(ec, vw, val)
 	}
+	return c.encodeWhole(c.encoder, vw, val, p.firstName(), p.appendDocument)
+}
+
+// encodeWhole writes to vw the document that append makes of val, with fallback if it returns errMalformed. The name is
+// the key of the first element, or another one.
+func (c *Codec) encodeWhole(
+	fallback bson.ValueEncoder, vw bson.ValueWriter, val reflect.Value, name string,
+	appendDocument func([]byte, reflect.Value) ([]byte, error),
+) error {
 	buf := buffers.Get().(*buffer)
-	doc, err := p.appendDocument(buf.octets[:0], val)
+	doc, err := appendDocument(buf.octets[:0], val)
 	if err == errMalformed || len(doc) > math.MaxInt32 {
-		return c.encoder.EncodeValue(ec, vw, val)
+		return fallback.EncodeValue(c.ec, vw, val)
 	}
 	switch {
 	case err == nil:
-		err = buf.write(ec, vw, doc, p.firstName())
+		err = buf.write(c.ec, vw, doc, name)
 	default:
 		// The driver begins the document before it meets the error. It may not get as far.
 		if _, begin := vw.WriteDocument(); begin != nil {

@@ -100,9 +100,50 @@ func (d *DocumentDecoder) ReadDocument(doc []byte, v any) (planned bool, err err
 	return true, read(byte(bson.TypeEmbeddedDocument), doc, val)
 }
 
+// DocumentEncoder encodes documents that are not structs: a [bson.D], or a map of any type. It implements
+// [bson.ValueEncoder], and is to be registered for the type [bson.D] or for the kind [reflect.Map] of the registry of its
+// Codec.
+//
+// The encoder that it was made with encodes instead in the cases that the documentation of [Codec] lists, and documents
+// of so few elements that it is as fast. What encodes the elements is looked up when a type is first encoded.
+//
+// A DocumentEncoder is safe for concurrent use.
+type DocumentEncoder struct {
+	codec *Codec
+	next  bson.ValueEncoder
+}
+
+var _ bson.ValueEncoder = (*DocumentEncoder)(nil)
+
+// DocumentEncoder returns an encoder of documents. The encoder next is the fallback: the driver's, one with the same
+// results, or one that passes types on to such an encoder as an [EncoderDelegator]. The documents that any other encoder
+// writes have no plan. DocumentEncoder does not register what it returns.
+func (c *Codec) DocumentEncoder(next bson.ValueEncoder) *DocumentEncoder {
+	return &DocumentEncoder{codec: c, next: next}
+}
+
+// EncoderFor returns the fallback.
+func (e *DocumentEncoder) EncoderFor(*bson.Registry, reflect.Type) bson.ValueEncoder { return e.next }
+
+// EncodeValue is the ValueEncoder of documents.
+func (e *DocumentEncoder) EncodeValue(ec bson.EncodeContext, vw bson.ValueWriter, val reflect.Value) error {
+	if ec != e.codec.ec || !isDriverWriter(vw) || !val.IsValid() {
+		return e.next.EncodeValue(ec, vw, val)
+	}
+	p := e.codec.documentPlan(val.Type())
+	if p.append == nil || val.Len() < p.worth {
+		return e.next.EncodeValue(ec, vw, val)
+	}
+	return e.codec.encodeWhole(e.next, vw, val, "_id", func(dst []byte, v reflect.Value) ([]byte, error) {
+		_, dst, err := p.append(dst, v)
+		return dst, err
+	})
+}
+
 // A documentPlan is how a [bson.D], or a map of one type, is encoded at the top level.
 type documentPlan struct {
 	append  appendFunc // nil if the driver must do it
+	worth   int        // the number of elements from which on a DocumentEncoder is faster than the driver
 	pointer bool       // the registry encodes a pointer to the value as the driver does
 }
 
@@ -110,7 +151,10 @@ func (c *Codec) documentPlan(t reflect.Type) *documentPlan {
 	if p, ok := c.documents.load(t); ok {
 		return p
 	}
-	p := new(documentPlan)
+	p := &documentPlan{worth: 2}
+	if t == tD {
+		p.worth = 4
+	}
 	if enc, err := c.reg.LookupEncoder(t); err == nil {
 		switch k := knownEncoder(c.resolveEncoder(enc, t)); {
 		case k == knownSlice && t == tD, k == knownMap && t.Kind() == reflect.Map:
