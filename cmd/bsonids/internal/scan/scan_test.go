@@ -186,7 +186,7 @@ func TestOddNames(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	want := map[string][2]int64{"a.b": {1, 1}, "$c": {1, 0}, "": {1, 1}, "r.$id": {0, 0}}
+	want := map[string][2]int64{"a.b": {1, 0}, "$c": {1, 0}, "": {1, 1}, "r.$id": {0, 0}}
 	for _, f := range Judge([]*Collector{c}, time.Now())[0].Fields {
 		if got := [2]int64{f.Odd.Unaddressable, f.Odd.Unnamable}; got != want[f.Path] || (f.Odd.Reason != nil) != (got[0] > 0) {
 			t.Errorf("%q: %v, want %v; %v", f.Path, got, want[f.Path], f.Odd.Reason)
