@@ -2,6 +2,7 @@ package bsoncodec
 
 import (
 	"bytes"
+	"encoding/json"
 	"encoding/binary"
 	"fmt"
 	"reflect"
@@ -168,8 +169,8 @@ func MarshalExtJSON(reg *bson.Registry, v any, canonical, escapeHTML bool, opts 
 // and with the options of a client if opts has them; more than one Options is an error.
 //
 // Errors are those of the parser and the codecs, [bson.ErrNilRegistry], [bson.ErrDecodeToNil] and
-// [ErrUnknownOptions]. Call [encoding/json.Valid] first on text that may be malformed: the driver's
-// parser, of version 2.9.3, does not return from skipping an object or an array that does not end.
+// [ErrUnknownOptions]. Malformed text is always an error: the driver's function, of version 2.9.3,
+// does not return if it skips an object or an array that is malformed or does not end.
 func UnmarshalExtJSON(reg *bson.Registry, data []byte, canonical bool, v any, opts ...Options) error {
 	o, err := optionsFor(toDecode, opts)
 	if err != nil {
@@ -177,6 +178,13 @@ func UnmarshalExtJSON(reg *bson.Registry, data []byte, canonical bool, v any, op
 	}
 	if reg == nil {
 		return errNilRegistry("decode")
+	}
+	if !json.Valid(data) {
+		// The driver's parser accepts some of it, such as text behind the document. A Raw has every
+		// field, so that nothing is skipped.
+		if err := bson.UnmarshalExtJSON(data, canonical, new(bson.Raw)); err != nil {
+			return err
+		}
 	}
 	vr, err := bson.NewExtJSONValueReader(bytes.NewReader(data), canonical)
 	if err != nil {

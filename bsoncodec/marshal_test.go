@@ -210,6 +210,34 @@ func TestExtJSON(t *testing.T) {
 	}
 }
 
+// Malformed text in a field that is skipped is an error, as it is for the driver in one that is not
+// skipped. The driver's own function does not return.
+func TestExtJSONSkipped(t *testing.T) {
+	reg := registry(t, uuidrep.Standard)
+	const text = `{"a":[1,{"b":{},"c":[]}],"d":{"e":"f\n","g":[true,null,-1.5e3]},"h":{}} `
+	texts := []string{`{"x":[1 2]}`, `{"x":[1,]}`, `{"x":{"a":'b'}}`, `{"x":{}} more`, "{\"x\":[\"\n\"]}"}
+	for i := range text {
+		texts = append(texts, text[:i])
+		for _, c := range `{}[]",:x1` + "\n" {
+			texts = append(texts, text[:i]+string(c)+text[i+1:], text[:i]+string(c)+text[i:])
+		}
+	}
+	accepted := 0
+	for _, text := range texts {
+		err := bsoncodec.UnmarshalExtJSON(reg, []byte(text), false, new(struct{ Other int }))
+		want := bson.UnmarshalExtJSON([]byte(text), false, new(bson.D))
+		if (err == nil) != (want == nil) {
+			t.Errorf("%s: got %v, the driver %v", text, err, want)
+		}
+		if err == nil {
+			accepted++
+		}
+	}
+	if accepted < 10 || accepted > len(texts)-100 {
+		t.Errorf("%d of %d were accepted", accepted, len(texts))
+	}
+}
+
 func TestValues(t *testing.T) {
 	for _, tt := range table {
 		reg := registry(t, tt.rep)
