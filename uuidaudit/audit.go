@@ -24,7 +24,9 @@
 //
 // Binary values of 16 bytes: of subtype 0, always, and of subtype 3 or 4 if the client has a
 // representation and neither it nor one of [WithAlso] has this subtype. A subtype 0 value of 16
-// bytes can also be a hash; [WithIgnore] leaves a namespace out. Values are never reported.
+// bytes can also be a hash; [WithIgnore] leaves a namespace out. The field data of a collection whose
+// name ends with .chunks, which has the bytes of GridFS files, is not reported if it has subtype 0.
+// Values are never reported.
 package uuidaudit
 
 import (

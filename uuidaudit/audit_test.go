@@ -100,6 +100,24 @@ func TestCommands(t *testing.T) {
 			command: d("insert", "c", "documents", a{d("_id", generic, "l", a{d("u", legacy), d("u", legacy)}), d("u", standard)}, "lsid", d("id", legacy)),
 			want:    []string{"db.c insert document *._id 0 x1", "db.c insert document *.l.*.u 3 x2"},
 		},
+		"insert of GridFS chunks": {
+			command: d("insert", "fs.chunks", "documents", a{d("_id", standard, "files_id", generic, "n", 0, "data", generic)}),
+			want:    []string{"db.fs.chunks insert document *.files_id 0 x1"},
+		},
+		"find of GridFS chunks": {
+			command: d("find", "fs.chunks", "filter", d("files_id", standard)),
+			reply:   d("cursor", d("firstBatch", a{d("files_id", legacy, "data", generic, "x", d("data", generic))}, "id", int64(0), "ns", "db.fs.chunks"), "ok", 1),
+			want:    []string{"db.fs.chunks find reply files_id 3 x1", "db.fs.chunks find reply x.data 0 x1"},
+		},
+		"change stream of GridFS chunks": {
+			command: d("aggregate", "fs.chunks", "pipeline", a{d("$changeStream", d())}, "cursor", d()),
+			reply:   d("cursor", d("firstBatch", a{d("_id", d("_data", "x"), "operationType", "insert", "fullDocument", d("files_id", generic, "data", generic))})),
+			want:    []string{"db.fs.chunks aggregate reply fullDocument.files_id 0 x1"},
+		},
+		"field data of another collection": {
+			command: d("insert", "chunks", "documents", a{d("data", generic)}),
+			want:    []string{"db.chunks insert document *.data 0 x1"},
+		},
 		"update": {
 			command: d("update", "c", "updates", a{d("q", d("u", generic), "u", d("$set", d("v", legacy)), "arrayFilters", a{d("x", generic)}), d("q", d("u", generic), "u", a{d("$set", d("w", generic))})}, "lsid", lsid),
 			want: []string{"db.c update array filter *.x 0 x1", "db.c update filter u 0 x2", "db.c update update $set.v 3 x1",
