@@ -2,8 +2,8 @@ package bsoncodec
 
 import (
 	"bytes"
-	"encoding/json"
 	"encoding/binary"
+	"encoding/json"
 	"fmt"
 	"reflect"
 	"sync"
