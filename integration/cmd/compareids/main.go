@@ -78,6 +78,14 @@ func kinds() ([]kind, error) {
 	if err != nil {
 		return nil, err
 	}
+	v8csharp, err := uuidgen.NewV8Generator(uuidrep.CSharpLegacy)
+	if err != nil {
+		return nil, err
+	}
+	v8java, err := uuidgen.NewV8Generator(uuidrep.JavaLegacy)
+	if err != nil {
+		return nil, err
+	}
 	oids, err := objectidgen.New()
 	if err != nil {
 		return nil, err
@@ -115,6 +123,8 @@ func kinds() ([]kind, error) {
 		{"version 4, standard", uuids(v4, as(uuidrep.Standard))},
 		{"version 7, csharpLegacy", uuids(v7, as(uuidrep.CSharpLegacy))},
 		{"version 7, javaLegacy", uuids(v7, as(uuidrep.JavaLegacy))},
+		{"version 8, csharpLegacy", uuids(v8csharp, as(uuidrep.CSharpLegacy))},
+		{"version 8, javaLegacy", uuids(v8java, as(uuidrep.JavaLegacy))},
 		{"version 7, text", uuids(v7, text)},
 		{"version 4, text", uuids(v4, text)},
 	}, nil
