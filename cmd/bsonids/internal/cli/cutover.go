@@ -348,20 +348,20 @@ func (o *cutoverOptions) dryRun(ctx context.Context, db *mongo.Database, r repor
 // compare compares the pair of x, whose leading collection is given, and sets x.Compared. It returns the
 // documents that cannot be brought to agree.
 func (o *cutoverOptions) compare(ctx context.Context, p *convert.Pair, leading *mongo.Collection, x *record.Exchange) (stuck []convert.Skip, err error) {
-	err = o.load.patience.Do(ctx, func() error {
-		total, err := leading.EstimatedDocumentCount(ctx)
-		if err != nil {
-			return err
-		}
-		bar := o.progress(total, "comparing", o.database+"."+x.Name)
-		defer bar.Done()
-		p.Progress = bar.Add
-		a, err := p.All(ctx)
-		stuck = a.Stuck
-		x.Compared = record.Compared{Documents: a.Documents, Inserted: a.Inserted, Replaced: a.Replaced, Deleted: a.Deleted, Stuck: int64(len(a.Stuck))}
+	var total int64
+	err = o.load.patience.Do(ctx, func() (err error) {
+		total, err = leading.EstimatedDocumentCount(ctx)
 		return err
 	})
-	return stuck, err
+	if err != nil {
+		return nil, err
+	}
+	bar := o.progress(total, "comparing", o.database+"."+x.Name)
+	defer bar.Done()
+	p.Progress, p.Patience = bar.Add, o.load.patience
+	a, err := p.All(ctx)
+	x.Compared = record.Compared{Documents: a.Documents, Inserted: a.Inserted, Replaced: a.Replaced, Deleted: a.Deleted, Stuck: int64(len(a.Stuck))}
+	return a.Stuck, err
 }
 
 func sameNames(a, b []string) bool {
@@ -382,6 +382,9 @@ func fenced(ctx context.Context, db *mongo.Database, names ...string) error {
 	if err != nil || c == nil {
 		return err
 	}
-	return failure.Usagef("%s.%s is part of a cutover of %s, in the state %q; finish it with bsonids cutover and bsonids release first",
+	if c.Untouched {
+		return failure.Usagef("%s.%s is compared by a cutover of %s; finish it with bsonids cutover, or give it up with bsonids cutover --roll-back", db.Name(), names[0], strings.Join(c.Names(), ", "))
+	}
+	return failure.Usagef("%s.%s is fenced by a cutover of %s, in the state %q; finish it with bsonids cutover and bsonids release first",
 		db.Name(), names[0], strings.Join(c.Names(), ", "), c.State)
 }

@@ -50,6 +50,9 @@ func (o *cutoverOptions) exchanges(ctx context.Context, db *mongo.Database, name
 		if err != nil {
 			return nil, nil, err
 		}
+		if conv.MergesIDs() {
+			return nil, nil, failure.Usagef("cannot exchange %s.%s: its _ids are text, which may be spelled in several ways, and the _id of a copy does not tell the one of its document", db.Name(), name)
+		}
 		x := record.Exchange{Name: name, New: run.Into, Kept: name + o.suffix, Run: run.ID}
 		if _, ok := specs[x.Kept]; ok || used[x.Kept] {
 			return nil, nil, failure.Usagef("the collection %s, the name under which %s would be kept, exists already; drop it, or give another --suffix", x.Kept, name)
@@ -191,11 +194,11 @@ func recordedConversion(ctx context.Context, db *mongo.Database, r *record.Run) 
 	fail := func(err error) (convert.Conversion, error) {
 		return convert.Conversion{}, fmt.Errorf("the document %s of %s: %w", r.ID, record.Name, err)
 	}
-	from, err := convert.ParseKind(r.From)
+	from, err := convert.ParseStored(r.From)
 	if err != nil {
 		return fail(err)
 	}
-	to, err := convert.ParseKind(r.To)
+	to, err := convert.ParseStored(r.To)
 	if err != nil {
 		return fail(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/server"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/survey"
 )
@@ -99,7 +100,15 @@ func (o *planOptions) run(ctx context.Context, _ []string) error {
 
 // survey reads all collections of the database. measured is set to measure the costs, too.
 func (c *console) survey(ctx context.Context, db *mongo.Database, load *loadFlags, references count, measured bool) (*survey.Survey, error) {
-	s, err := survey.Make(ctx, db, survey.Options{Known: int64(references.value), Measure: measured, Now: time.Now, Patience: load.patience, Progress: c.progress})
+	var kept []record.KeptCollection
+	err := load.patience.Do(ctx, func() (err error) {
+		kept, err = record.Kept(ctx, db)
+		return err
+	})
+	if err != nil && failure.Explain(err, "").Kind != failure.Denied { // without the record, a person sees what they are
+		return nil, err
+	}
+	s, err := survey.Make(ctx, db, survey.Options{Kept: kept, Known: int64(references.value), Measure: measured, Now: time.Now, Patience: load.patience, Progress: c.progress})
 	if err != nil {
 		return nil, err
 	}

@@ -20,7 +20,7 @@ import (
 // those that are not converted.
 func (o *convertOptions) decide(ctx context.Context, coll *mongo.Collection, conv convert.Conversion, query bson.D, earlier map[string][]decide.Rival) (decision, error) {
 	var p *decide.Pass
-	err := o.load.patience.Do(ctx, func() error {
+	err := o.load.patience.Pass(ctx, func(progress func(int)) error {
 		p = decide.NewPass(decide.Question{Order: conv.From.Order(), Name: conv.From.Name, Subtype: conv.From.Subtype, Form: conv.From.Form,
 			Wanted: conv.Selects, Trusted: o.trust, Query: query, Earlier: earlier}, time.Now())
 		total, err := coll.EstimatedDocumentCount(ctx)
@@ -29,7 +29,10 @@ func (o *convertOptions) decide(ctx context.Context, coll *mongo.Collection, con
 		}
 		bar := o.progress(total, "deciding", o.database+"."+o.collection)
 		defer bar.Done()
-		return p.Read(ctx, coll, bar.Add)
+		return p.Read(ctx, coll, func(n int) {
+			progress(n)
+			bar.Add(n)
+		})
 	})
 	if err != nil {
 		return decision{}, err

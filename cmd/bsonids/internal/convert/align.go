@@ -2,7 +2,6 @@ package convert
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 
@@ -10,7 +9,6 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/documents"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/hashset"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/patience"
 )
 
@@ -33,8 +31,6 @@ type Pair struct {
 	Still    func(ctx context.Context) error
 	Progress func(documents int)
 	Patience *patience.Patience // for each page that All reads
-
-	seen *hashset.Set // the converted _ids that All has read, if the conversion may merge _ids
 }
 
 // Aligned counts the documents of a comparison.
@@ -88,13 +84,8 @@ const sameID = "two documents have the same _id after the conversion"
 func (p *Pair) All(ctx context.Context) (Aligned, error) {
 	var a Aligned
 	leading, other := p.roles()
-	if p.seen = nil; p.Conversion.MergesIDs() && !p.Back {
-		p.seen = hashset.New()
-	}
-	defer func() { p.seen = nil }()
 	pages := &documents.Pages{Collection: leading, Size: int64(p.Batch)}
-	unmerged := func(docs []bson.Raw) ([]bson.Raw, error) { return p.unmerged(docs, &a) }
-	err := p.each(ctx, pages, &a, unmerged, func(docs []bson.Raw, page *Aligned) error {
+	err := p.each(ctx, pages, &a, func(docs []bson.Raw, page *Aligned) error {
 		page.Documents = int64(len(docs))
 		return p.compare(ctx, docs, page)
 	})
@@ -118,12 +109,11 @@ func (p *Pair) All(ctx context.Context) (Aligned, error) {
 		}
 	}
 	pages = &documents.Pages{Collection: other, Size: int64(p.Batch), Projection: bson.D{{Key: "_id", Value: 1}}}
-	return a, p.each(ctx, pages, &a, nil, func(docs []bson.Raw, page *Aligned) error { return p.extras(ctx, docs, page) })
+	return a, p.each(ctx, pages, &a, func(docs []bson.Raw, page *Aligned) error { return p.extras(ctx, docs, page) })
 }
 
-// each calls f for each page, without what leave leaves out, again while the server is lost. It adds the
-// counts to a.
-func (p *Pair) each(ctx context.Context, pages *documents.Pages, a *Aligned, leave func([]bson.Raw) ([]bson.Raw, error), f func(docs []bson.Raw, page *Aligned) error) error {
+// each calls f for each page, again while the server is lost, and adds the counts to a.
+func (p *Pair) each(ctx context.Context, pages *documents.Pages, a *Aligned, f func(docs []bson.Raw, page *Aligned) error) error {
 	for {
 		var docs []bson.Raw
 		err := p.Patience.Do(ctx, func() (err error) {
@@ -132,11 +122,6 @@ func (p *Pair) each(ctx context.Context, pages *documents.Pages, a *Aligned, lea
 		})
 		if err != nil || len(docs) == 0 {
 			return err
-		}
-		if leave != nil {
-			if docs, err = leave(docs); err != nil {
-				return err
-			}
 		}
 		err = p.Patience.Do(ctx, func() error {
 			var page Aligned
@@ -149,29 +134,6 @@ func (p *Pair) each(ctx context.Context, pages *documents.Pages, a *Aligned, lea
 		}
 		p.Progress(len(docs))
 	}
-}
-
-// unmerged leaves out the documents whose converted _id another document has. The _ids of a conversion
-// that merges them do not tell those of the old collection.
-func (p *Pair) unmerged(docs []bson.Raw, a *Aligned) ([]bson.Raw, error) {
-	if p.seen == nil {
-		return docs, nil
-	}
-	var failed error
-	return slices.DeleteFunc(docs, func(doc bson.Raw) bool {
-		of, err := p.counterparts(doc.Lookup("_id"), false)
-		switch {
-		case err != nil:
-			failed = err
-			return false
-		case p.seen.Add([]byte(documents.Key(of[0]))):
-			return false
-		case p.seen.Full():
-			failed = fmt.Errorf("the collection has more than %d documents, whose converted _ids cannot be compared", hashset.Most)
-		}
-		a.stuck(of[0], sameID)
-		return true
-	}), failed
 }
 
 // Some compares the documents of the leading collection with the ids, those of the other collection

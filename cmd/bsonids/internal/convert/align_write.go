@@ -180,7 +180,6 @@ func (p *Pair) extras(ctx context.Context, docs []bson.Raw, a *Aligned) error {
 			}
 		}
 		switch id := doc.Lookup("_id"); {
-		case p.seen.Has([]byte(documents.Key(id))):
 		case n == 0:
 			gone = append(gone, id)
 		case n > 1 && !p.Back:

@@ -42,7 +42,13 @@ func (c *copier) settle(ctx context.Context) error {
 // from its beginning: the proof is one complete comparison.
 func (c *copier) repair(ctx context.Context) (comparison, error) {
 	var proof comparison
-	err := c.Patience.Do(ctx, func() (err error) {
+	report := c.Progress
+	defer func() { c.Progress = report }()
+	err := c.Patience.Pass(ctx, func(progress func(int)) (err error) {
+		c.Progress = func(documents int) {
+			progress(documents)
+			report(documents)
+		}
 		repaired := proof.repaired
 		proof, err = c.pass(ctx, true)
 		proof.repaired += repaired

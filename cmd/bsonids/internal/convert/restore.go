@@ -6,12 +6,14 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/forms"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
 )
 
 // The reasons for which restore cannot restore a value.
 const (
 	openTwice = "several old values of the field have this value after the conversion"
+	newStruct = "the value is new, and nothing shows which fields the document of its Go struct would have"
 	openKind  = "the conversion would not have made the value, and nothing shows whether it is a UUID in the new byte order"
 )
 
@@ -54,6 +56,8 @@ func (c Conversion) restore(doc, guide bson.Raw) (old bson.Raw, open []Left, err
 			raw := origin.Raw()
 			edit = walk.Edit{Offset: l.Offset, Type: raw.Type, Value: raw.Value}
 		case reason != "":
+		case c.From.Form == forms.Struct:
+			reason = newStruct
 		case c.SameSubtype() && octets == v.octets:
 			return nil
 		case c.SameSubtype() && c.Judge.Leaves(field):

@@ -192,6 +192,9 @@ func (c *Cutover) arrived(ctx context.Context, w Way) error {
 	if at != w.end() {
 		return c.lost(w.Exchange)
 	}
+	if w.KeptID = nil; !w.Back {
+		w.KeptID = all[w.Kept].ID
+	}
 	if !all[w.Name].Settings.Equal(Fence()) {
 		if err := c.DB.Set(ctx, w.Name, Fence()); err != nil {
 			return err

@@ -46,11 +46,6 @@ func (s *Server) follow() (err error) {
 
 // Position implements [Database].
 func (s *Server) Position(ctx context.Context) (at bson.Raw, why string, err error) {
-	for name, c := range s.Conversions {
-		if c.MergesIDs() {
-			return nil, fmt.Sprintf("the _ids of %s are text, and from a changed document of the copy, the one in the old collection is not known", name), nil
-		}
-	}
 	err = s.Patience.Do(ctx, func() error {
 		stream, err := changes.Open(ctx, s.DB, []string{record.Name}, changes.Start{}, 1)
 		if err != nil {

@@ -35,6 +35,9 @@ const (
 	noticeEvery  = 20 * time.Second
 )
 
+// maxVain is how often a pass is made again that reads some documents, and fails before it comes further.
+const maxVain = 10
+
 // Patience determines for how long operations are tried again. It is safe for concurrent use. A nil
 // Patience tries everything once.
 type Patience struct {
@@ -61,6 +64,32 @@ func (p *Patience) Do(ctx context.Context, f func() error) error {
 		err := f()
 		if err == nil {
 			return nil
+		}
+		if err := s.Wait(ctx, err); err != nil {
+			return err
+		}
+	}
+}
+
+// Pass is like Do for an f that reads much, and begins again when it is tried again. f reports the
+// documents that it has read, and the limit begins again with each. An f that comes no further than before
+// is tried again maxVain times.
+func (p *Patience) Pass(ctx context.Context, f func(progress func(documents int)) error) error {
+	s := p.Streak()
+	furthest := 0
+	for vain := 0; ; vain++ {
+		n := 0
+		err := f(func(documents int) {
+			s.End()
+			if n += documents; n > furthest {
+				furthest, vain = n, 0
+			}
+		})
+		switch {
+		case err == nil:
+			return nil
+		case n > 0 && vain >= maxVain:
+			return err
 		}
 		if err := s.Wait(ctx, err); err != nil {
 			return err

@@ -40,7 +40,13 @@ func (b *builder) collection(c survey.Collection) Collection {
 	for i := range coll.Fields {
 		b.field(&coll.Fields[i], c)
 	}
-	b.settle(&coll)
+	if c.Kept == "" {
+		b.settle(&coll)
+	} else {
+		for i := range coll.Fields {
+			coll.Fields[i].Decision, coll.Fields[i].Comment = Leave, []string{"left: " + c.Kept}
+		}
+	}
 	coll.Comment = append(coll.Comment, fmt.Sprintf("%s: %s", c.Name, documents(c.Documents)))
 	if c.Malformed > 0 {
 		coll.Comment = append(coll.Comment, fmt.Sprintf("%d documents could not be read.", c.Malformed))
@@ -328,11 +334,15 @@ func (b *builder) references(p *Plan) {
 		}
 		return name
 	}
+	kept := make(map[string]bool)
+	for _, c := range b.survey.Collections {
+		kept[c.Name] = c.Kept != ""
+	}
 	found := slices.Clone(b.survey.References)
 	slices.SortStableFunc(found, func(x, y scan.Reference) int { return cmp.Compare(y.Equal, x.Equal) })
 	for _, r := range found {
 		x, y := b.name(r.A.Namespace), b.name(r.B.Namespace)
-		if !listed[x] || !listed[y] || !affected[x] && !affected[y] {
+		if kept[x] || kept[y] || !listed[x] || !listed[y] || !affected[x] && !affected[y] {
 			continue
 		}
 		joins := root(x) != root(y)

@@ -30,7 +30,7 @@ func Compare(p *Plan, s *survey.Survey) (problems, warnings []string) {
 		}
 	}
 	for _, now := range s.Collections {
-		if _, ok := at[now.Name]; ok && c.relevant(Fields(now)) != nil {
+		if _, ok := at[now.Name]; ok && now.Kept == "" && c.relevant(Fields(now)) != nil {
 			c.fail("the collection %q appeared, with %s", now.Name, c.relevant(Fields(now)))
 		}
 	}

@@ -86,7 +86,8 @@ type Exchange struct {
 	Run    string       `bson:"run"`               // _id of the run that made the new collection
 	OldID  *bson.Binary `bson:"oldUUID,omitempty"` // UUIDs of the collections, if the server reports them
 	NewID  *bson.Binary `bson:"newUUID,omitempty"`
-	OldHad Settings     `bson:"oldHad"` // before the fence
+	KeptID *bson.Binary `bson:"keptUUID,omitempty"` // UUID of the old collection after it was put away
+	OldHad Settings     `bson:"oldHad"`             // before the fence
 	NewHad Settings     `bson:"newHad"`
 
 	// Checked is set when all documents were compared since the stream of the cutover began.
@@ -200,6 +201,32 @@ func CutoverOf(ctx context.Context, db *mongo.Database, names ...string) (*Cutov
 		}
 	}
 	return nil, err
+}
+
+// Kept returns the collections that cutovers have left beside those in place, with what they are: old
+// collections, and those that other programs created between two renames.
+func Kept(ctx context.Context, db *mongo.Database) (kept []KeptCollection, err error) {
+	all, err := Cutovers(ctx, db, false)
+	for _, c := range all {
+		for _, x := range c.Collections {
+			if x.InAt != nil && !x.Back && c.State != RolledBack {
+				kept = append(kept, KeptCollection{x.Kept, x.KeptID, "the old collection of " + x.Name + ", which a cutover has put away; its copy is in place"})
+			}
+			for _, b := range x.Between {
+				if b.Merged {
+					kept = append(kept, KeptCollection{b.Name, nil, "a program created it during the cutover of " + x.Name + "; its documents were inserted there"})
+				}
+			}
+		}
+	}
+	return kept, err
+}
+
+// KeptCollection is a collection that a cutover has left.
+type KeptCollection struct {
+	Name string
+	ID   *bson.Binary // nil if it is not known
+	What string
 }
 
 // ReleasedOf returns the last cutover of exactly these collections if it was released, or nil.

@@ -66,7 +66,8 @@ func Apply(w io.Writer, a Applied, file, dir string) {
 	}
 	t := newTable(w, header...)
 	var skipped int64
-	var lists []string
+	var lists, differ []string
+	copies := 0
 	for _, s := range a.Steps {
 		row := []any{terminal.Cell(s.Collection), s.conversion()}
 		if a.Written {
@@ -76,6 +77,12 @@ func Apply(w io.Writer, a Applied, file, dir string) {
 		}
 		t.AppendRow(row)
 		skipped += s.Skipped
+		if s.Into != "" {
+			copies++
+		}
+		if s.Status == Unverified {
+			differ = append(differ, terminal.Cell(s.Into))
+		}
 		if s.SkipList != "" {
 			lists = append(lists, s.SkipList)
 		}
@@ -91,6 +98,9 @@ func Apply(w io.Writer, a Applied, file, dir string) {
 	case a.Failed:
 	case !a.Written:
 		fmt.Fprintln(w, "\nTo change them, add --write.")
+	case len(differ) > 0:
+		fmt.Fprintf(w, "\nEvery conversion has come to its end, but %d of %d copies still differed from their collections: %s. Other programs write to these. "+
+			"Run the same command again, or put the copies in place with bsonids cutover, which brings them up to date.\n", len(differ), copies, strings.Join(differ, ", "))
 	default:
 		fmt.Fprintf(w, "\nDone. To verify the conversions, run bsonids verify %s --state-dir %s.\n", file, dir)
 	}

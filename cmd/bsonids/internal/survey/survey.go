@@ -18,6 +18,7 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/patience"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/scan"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/terminal"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
@@ -48,6 +49,8 @@ type Collection struct {
 	// name, for all fields with values of its subtype or form.
 	Decisions map[string]decide.Decision
 	Cost      Cost
+	// Kept says what the collection is, if a cutover has left it. It is not to be converted.
+	Kept string
 }
 
 // Options are the options of Make.
@@ -59,6 +62,7 @@ type Options struct {
 	Now      func() time.Time
 	Patience *patience.Patience
 	Progress func(total int64, doing, namespace string) *terminal.Progress
+	Kept     []record.KeptCollection
 }
 
 // kinds are the kinds whose order the values may tell, and those that are not binary.
@@ -161,13 +165,18 @@ func (s *surveyor) readKnown(ctx context.Context, name string) error {
 // collection reads a collection and decides about its fields.
 func (s *surveyor) collection(ctx context.Context, spec mongo.CollectionSpecification) error {
 	c := Collection{Name: spec.Name, Decisions: make(map[string]decide.Decision)}
+	for _, k := range s.Kept {
+		if k.Name == spec.Name && (k.ID == nil || spec.UUID == nil || k.ID.Equal(*spec.UUID)) {
+			c.Kept = k.What
+		}
+	}
 	if spec.UUID != nil {
 		c.UUID = hex.EncodeToString(spec.UUID.Data)
 	}
 	coll := s.db.Collection(spec.Name)
 	passes := make(map[byte]*decide.Pass)
 	var collector *scan.Collector
-	err := s.Patience.Do(ctx, func() error {
+	err := s.Patience.Pass(ctx, func(progress func(int)) error {
 		collector = scan.NewCollector(s.namespace(spec.Name))
 		for _, name := range kinds {
 			kind, err := convert.ParseStored(name)
@@ -179,6 +188,7 @@ func (s *surveyor) collection(ctx context.Context, spec mongo.CollectionSpecific
 		begin := s.Now()
 		c.Documents, c.Malformed = 0, 0
 		err := s.read(ctx, coll, func(doc []byte) error {
+			progress(1)
 			c.Documents++
 			err := collector.Add(doc)
 			for _, p := range passes {
