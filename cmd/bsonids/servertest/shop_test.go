@@ -4,12 +4,14 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
 	"github.com/bsonids/bsonids/integration/mongotest"
 	"github.com/bsonids/bsonids/uuidrep"
 )
@@ -44,21 +46,46 @@ func TestShop(t *testing.T) {
 	write(t, db.Collection("invoices"), int32(3), bson.D{{Key: "_id", Value: int32(3)}, {Key: "order", Value: in(customer, uuidrep.JavaLegacy)}}, old["invoices"])
 	note(fresh["invoices"], bson.D{{Key: "_id", Value: int32(3)}, {Key: "order", Value: in(customer, uuidrep.Standard)}})
 
-	names := []string{"customers", "orders", "invoices"}
-	flags := append([]string{"--db", s.Database(), "--batch-timeout", "5s", "--retry-for", "30s"}, names...)
-	kills += untilDone(t, s, append([]string{"cutover", "--write"}, flags...)...)
+	flags := []string{"--batch-timeout", "5s", "--retry-for", "30s"}
+	kills += untilDone(t, s, append([]string{"cutover", file, "--write"}, flags...)...)
 	for name, from := range exchanged {
 		equal(t, all(t, db.Collection(name)), fresh[name])
 		command(t, s, "verify", "--db", s.Database(), "--collection", name+"_before_cutover", "--from", from.String(), "--into", name).want(t, failure.ExitOK)
 	}
-	command(t, s, append([]string{"release", "--write"}, flags...)...).want(t, failure.ExitOK)
+	if r := command(t, s, append([]string{"cutover", file, "--roll-back", "--write"}, flags...)...).want(t, failure.ExitUsage); !strings.Contains(r.stderr, `the cutover is in the state "switched"`) {
+		t.Error(r.stderr)
+	}
+	command(t, s, append([]string{"release", file, "--write"}, flags...)...).want(t, failure.ExitOK)
+	command(t, s, append([]string{"release", file, "--write"}, flags...)...).want(t, failure.ExitUsage)
+	if r := command(t, s, append([]string{"cutover", file, "--write"}, flags...)...).want(t, failure.ExitOK); !strings.Contains(r.stderr, `nothing to do, the cutover is in the state "released"`) {
+		t.Error(r.stderr)
+	}
 	t.Logf("killed %d times", kills)
+	// Another plan leaves what was put away.
+	again, err := plan.Read(planned(t, s))
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept := 0
+	for _, c := range again.Collections {
+		for _, f := range c.Fields {
+			if _, is := exchanged[strings.TrimSuffix(c.Name, "_before_cutover")]; is && f.Decision != plan.Leave {
+				t.Errorf("%s %s: %s", c.Name, f.Path, f.Decision)
+			}
+		}
+		if strings.HasSuffix(c.Name, "_before_cutover") {
+			kept++
+		}
+	}
+	if kept != 3 {
+		t.Errorf("the plan has %d of the 3 collections that were put away", kept)
+	}
 
 	// A service writes to the new ones.
 	late := v4(2)
 	write(t, db.Collection("customers"), nil, bson.D{{Key: "_id", Value: in(late, uuidrep.Standard)}, {Key: "name", Value: "late"}}, fresh["customers"])
 	note(old["customers"], bson.D{{Key: "_id", Value: in(late, uuidrep.CSharpLegacy)}, {Key: "name", Value: "late"}})
-	command(t, s, append([]string{"undo", "--write"}, flags...)...).want(t, failure.ExitOK)
+	command(t, s, append([]string{"undo", "--write", "--db", s.Database(), "customers", "orders", "invoices"}, flags...)...).want(t, failure.ExitOK)
 	for name := range exchanged {
 		equal(t, all(t, db.Collection(name)), old[name])
 		equal(t, all(t, db.Collection(name+"_standard")), fresh[name])

@@ -26,6 +26,7 @@ type switchFlags struct {
 	load     loadFlags
 	output   *enum
 	database string
+	file     string // the plan, if one is given instead of collections
 	write    bool
 }
 
@@ -38,8 +39,7 @@ func (o *switchFlags) add(cmd *cobra.Command, write string) {
 	o.output = outputFlag(cmd, formatTable, formatJSON)
 	o.completeNames(cmd, func() []string { return []string{o.database} })
 	f := cmd.Flags()
-	f.StringVar(&o.database, "db", "", "database")
-	_ = cmd.MarkFlagRequired("db") // the flag exists
+	f.StringVar(&o.database, "db", "", "database; that of the plan with a plan")
 	f.BoolVar(&o.write, "write", false, write)
 	f.BoolVar(&o.takeOver, "take-over", false, "take over from a run that has not ended, after its last commands have ended")
 	f.DurationVar(&o.batchTimeout, "batch-timeout", commandTimeout, "time limit for a command; a run that takes over waits as long for the last commands of the other run")
@@ -71,66 +71,6 @@ func (o *switchFlags) command(name string, collections []string, flags ...string
 	return commandLine(slices.Concat(words, []string{"--write"}, o.serverArgs(), collections))
 }
 
-// locks are the runs of a command in the record, one for each collection.
-type locks []*claim
-
-func (l locks) check(ctx context.Context) error {
-	for _, c := range l {
-		if err := c.check(ctx, 0); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (l locks) end(failed error) error {
-	var errs []error
-	for _, c := range l {
-		errs = append(errs, c.end(failed))
-	}
-	return errors.Join(errs...)
-}
-
-// lock begins a run for each collection of the cutover.
-func (o *switchFlags) lock(ctx context.Context, db *mongo.Database, c *record.Cutover, kind string) (l locks, err error) {
-	for _, x := range c.Collections {
-		run := record.Run{Kind: kind, Collection: x.Name, UUID: x.OldID, Conversion: c.Conversion(), Into: x.New}
-		var one *claim
-		err := o.load.patience.Do(ctx, func() (err error) {
-			one, err = o.claim(ctx, db, &o.recordFlags, run, 0)
-			return err
-		})
-		if err != nil {
-			return nil, errors.Join(err, l.end(err))
-		}
-		one.patience = o.load.patience
-		l = append(l, one)
-	}
-	return l, nil
-}
-
-// server returns the database of a cutover.
-func (o *switchFlags) server(db *mongo.Database, l locks, conversions map[string]convert.Conversion, batch int) *cutover.Server {
-	return &cutover.Server{DB: db, Conversions: conversions, Batch: batch, Patience: o.load.patience, Timeout: o.batchTimeout, Check: l.check,
-		Notice: func(text string) { o.warn("%s", text) },
-		Progress: func(doing, name string, total int64) (func(int), func()) {
-			bar := o.progress(total, doing, o.database+"."+name)
-			return bar.Add, bar.Done
-		}}
-}
-
-// explainSwitch names the privileges that a cutover needs.
-func explainSwitch(err error, uri string) error {
-	if err == nil || errors.Is(err, failure.ErrIncomplete) {
-		return err
-	}
-	if e := failure.Explain(err, uri); e.Kind == failure.Denied {
-		return &failure.Error{Kind: e.Kind, Err: err, Text: e.Text + "; a cutover needs the roles readWrite and dbAdmin on the database: collMod, renameCollectionSameDB and " +
-			"bypassDocumentValidation on the collections, and find, insert, update and remove on " + record.Name}
-	}
-	return err
-}
-
 type cutoverOptions struct {
 	switchFlags
 	rollBack bool
@@ -143,12 +83,15 @@ type cutoverOptions struct {
 func newCutoverCommand(c *console) *cobra.Command {
 	o := &cutoverOptions{switchFlags: switchFlags{console: c}}
 	cmd := &cobra.Command{
-		Use:   "cutover COLLECTION...",
+		Use:   "cutover {PLAN | COLLECTION...}",
 		Short: "Put the converted copies of collections in their place, while services run",
 		Long: `cutover puts the copies that convert --into or apply made of collections in their
 place. Without --write it changes nothing, compares the collections, and prints
 what it would do. Name collections that refer to each other in one command:
-either all of them are exchanged, or none.
+either all of them are exchanged, or none. With a plan of bsonids plan, cutover
+exchanges the collections that have into, one group of collections that refer to
+each other after the other: either all of a group, or none. After a group that
+fails, no other is begun.
 
 It compares the old and the new collections while services write. Then it sets a
 validator that refuses everything on all of them, and compares what has changed
@@ -167,11 +110,12 @@ operation that matched nothing.
 cutover can be stopped at any moment, also by SIGKILL, and the same command goes
 on. --roll-back puts the old collections back, as long as not all new ones are in
 place. A cutover that cannot go on does so by itself.`,
-		Example: `  bsonids cutover --db shop orders customers
+		Example: `  bsonids cutover plan.yaml --write
+  bsonids cutover --db shop orders customers
   bsonids cutover --db shop orders customers --write
   bsonids cutover --db shop orders customers --roll-back --write
   bsonids release --db shop orders customers --write`,
-		Args: cobra.MinimumNArgs(1),
+		Args: o.namesOrPlan,
 		RunE: runE(o.run),
 	}
 	o.add(cmd, "exchange the collections")
@@ -187,12 +131,16 @@ place. A cutover that cannot go on does so by itself.`,
 	return cmd
 }
 
-func (o *cutoverOptions) run(ctx context.Context, names []string) error {
-	if err := o.check(names); err != nil {
+func (o *cutoverOptions) run(ctx context.Context, args []string) error {
+	groups, err := o.groups(args)
+	if err != nil {
 		return err
 	}
+	if o.file != "" && len(o.copies) > 0 {
+		return failure.Usagef("--copy cannot be used with a plan, which names the copies")
+	}
 	for _, name := range o.skipped {
-		if !slices.Contains(names, name) {
+		if !slices.ContainsFunc(groups, func(g exchanged) bool { return slices.Contains(g.names, name) }) {
 			return failure.Usagef("--with-skipped %s: it is not one of the collections", name)
 		}
 	}
@@ -203,7 +151,25 @@ func (o *cutoverOptions) run(ctx context.Context, names []string) error {
 	}
 	defer server.Disconnect(client)
 	o.load.begin(o.console)
-	return explainSwitch(o.cutOver(ctx, client.Database(o.database), names), o.connectionString())
+	return explainSwitch(o.all(ctx, client.Database(o.database), groups), o.connectionString())
+}
+
+// all carries out the cutover of each group.
+func (o *cutoverOptions) all(ctx context.Context, db *mongo.Database, groups []exchanged) (err error) {
+	if o.rollBack {
+		groups, err = o.waiting(ctx, db, groups, false, record.Comparing, record.Fencing, record.Switching, record.RollingBack)
+	} else {
+		groups, err = o.waiting(ctx, db, groups, true, record.Comparing, record.Fencing, record.Switching, record.Switched, record.Releasing, record.RollingBack, record.RolledBack)
+	}
+	if err != nil {
+		return err
+	}
+	return o.each(groups, func(g exchanged) error {
+		if o.file != "" {
+			o.copies = g.copies
+		}
+		return o.cutOver(ctx, db, g.names)
+	})
 }
 
 func (o *cutoverOptions) cutOver(ctx context.Context, db *mongo.Database, names []string) (err error) {
@@ -314,6 +280,9 @@ func (o *cutoverOptions) carryOut(ctx context.Context, x *cutover.Cutover, r rep
 // print prints how the cutover ended. The error is failure.ErrIncomplete if documents conflict.
 func (o *cutoverOptions) print(r report.Cutover) error {
 	r.Release = o.command("release", r.Names())
+	if o.file != "" {
+		r.Release = commandLine(append([]string{"bsonids", "release", o.file, "--write"}, o.serverArgs()...))
+	}
 	var err error
 	if o.output.value == formatJSON {
 		err = report.CutoverJSON(o.out, r)

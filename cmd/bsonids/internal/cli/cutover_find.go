@@ -73,6 +73,9 @@ func (o *cutoverOptions) exchanges(ctx context.Context, db *mongo.Database, name
 	}
 	for _, name := range o.copies {
 		if !slices.ContainsFunc(out, func(x record.Exchange) bool { return x.New == name }) {
+			if o.file != "" {
+				return nil, nil, failure.Usagef("%s: %s is no copy of one of the collections; make it with bsonids apply", o.file, name)
+			}
 			return nil, nil, failure.Usagef("--copy %s: it is not a copy of one of the collections", name)
 		}
 	}

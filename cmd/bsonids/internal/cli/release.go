@@ -18,25 +18,29 @@ import (
 func newReleaseCommand(c *console) *cobra.Command {
 	o := &switchFlags{console: c}
 	cmd := &cobra.Command{
-		Use:   "release COLLECTION...",
+		Use:   "release {PLAN | COLLECTION...}",
 		Short: "Let services write to the collections that a cutover has put in place",
 		Long: `release restores the validator, the level and the action that the new collections
 of a cutover had before it, so that the server accepts writes again. Switch the
 services to the new representation before. Without --write it changes nothing.
+With a plan, it releases every group of collections that bsonids cutover has put
+in place.
 
 The old collections stay, with a validator that refuses everything, until you drop
 them. release prints the commands for mongosh.`,
-		Example: `  bsonids release --db shop orders customers
+		Example: `  bsonids release plan.yaml --write
+  bsonids release --db shop orders customers
   bsonids release --db shop orders customers --write`,
-		Args: cobra.MinimumNArgs(1),
+		Args: o.namesOrPlan,
 		RunE: runE(o.runRelease),
 	}
 	o.add(cmd, "restore the validators")
 	return cmd
 }
 
-func (o *switchFlags) runRelease(ctx context.Context, names []string) error {
-	if err := o.check(names); err != nil {
+func (o *switchFlags) runRelease(ctx context.Context, args []string) error {
+	groups, err := o.groups(args)
+	if err != nil {
 		return err
 	}
 	o.about(o.database)
@@ -46,7 +50,11 @@ func (o *switchFlags) runRelease(ctx context.Context, names []string) error {
 	}
 	defer server.Disconnect(client)
 	o.load.begin(o.console)
-	return explainSwitch(o.release(ctx, client.Database(o.database), names), o.connectionString())
+	db := client.Database(o.database)
+	if groups, err = o.waiting(ctx, db, groups, false, record.Switched, record.Releasing, record.Undoing); err == nil {
+		err = o.each(groups, func(g exchanged) error { return o.release(ctx, db, g.names) })
+	}
+	return explainSwitch(err, o.connectionString())
 }
 
 func (o *switchFlags) release(ctx context.Context, db *mongo.Database, names []string) (err error) {
