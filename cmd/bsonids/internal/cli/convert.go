@@ -90,7 +90,7 @@ is copied. It reads the dump twice, or once with the --decision of a scan.`,
 	}
 	serverFlags(cmd, c)
 	o.output = outputFlag(cmd, formatTable, formatJSON)
-	o.conversionFlags.add(cmd, true)
+	o.conversionFlags.add(cmd)
 	c.completeNames(cmd, func() []string { return []string{o.database} })
 	o.batch = batchFlag(cmd)
 	f := cmd.Flags()

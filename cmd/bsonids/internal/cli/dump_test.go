@@ -300,17 +300,20 @@ func TestDumpKill(t *testing.T) {
 	}
 	paths := written(t, 3000)
 	forms := []string{"dir", "a", "a.gz", "c.bson", "dir.gz"}
-	want := make(map[string]string) // path of a conversion that nothing disturbed
+	want := make(map[string]string)       // path of a conversion that nothing disturbed, by form and kind
+	kinds := []string{"standard", "text"} // text changes the sizes of documents
 	for _, form := range forms {
-		want[form] = filepath.Join(t.TempDir(), "want"+filepath.Ext(paths[form]))
-		command(t, "convert", "--dump", paths[form], "--from", "javaLegacy", "--out", want[form]).want(t, failure.ExitOK)
+		for _, to := range kinds {
+			want[form+to] = filepath.Join(t.TempDir(), "want"+filepath.Ext(paths[form]))
+			command(t, "convert", "--dump", paths[form], "--from", "javaLegacy", "--to", to, "--out", want[form+to]).want(t, failure.ExitOK)
+		}
 	}
 	var whole, none int
 	for i := range kills {
-		form := forms[i%len(forms)]
+		form, to := forms[i%len(forms)], kinds[i/len(forms)%len(kinds)]
 		dir := t.TempDir()
 		out := filepath.Join(dir, "out"+filepath.Ext(paths[form]))
-		cmd := process(t, "convert", "--dump", paths[form], "--from", "javaLegacy", "--out", out)
+		cmd := process(t, "convert", "--dump", paths[form], "--from", "javaLegacy", "--to", to, "--out", out)
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
@@ -325,9 +328,9 @@ func TestDumpKill(t *testing.T) {
 		}
 		whole++
 		if form == "dir" || form == "dir.gz" {
-			compare(t, filepath.Join(want[form], "shop"), filepath.Join(out, "shop"))
+			compare(t, filepath.Join(want[form+to], "shop"), filepath.Join(out, "shop"))
 		} else {
-			compare(t, want[form], out)
+			compare(t, want[form+to], out)
 		}
 	}
 	t.Logf("killed %d times: %d had no output, %d the whole one", kills, none, whole)

@@ -142,6 +142,9 @@ func validCollection(name string) bool {
 	return name != "" && !strings.HasPrefix(name, "system.") && !strings.ContainsAny(name, "$\x00")
 }
 
+// storedKinds are the names of the ways to store UUIDs.
+var storedKinds = []string{"standard", "csharpLegacy", "javaLegacy", "pythonLegacy", "generic", "text", "goStruct"}
+
 // conversionFlags holds the flags of convert and verify that describe a conversion.
 type conversionFlags struct {
 	database, collection, into string
@@ -150,23 +153,19 @@ type conversionFlags struct {
 	fields                     []string
 }
 
-// add adds the flags. If forms is set, --from and --to also take the kinds that are not binary.
-func (f *conversionFlags) add(cmd *cobra.Command, forms bool) {
+// add adds the flags.
+func (f *conversionFlags) add(cmd *cobra.Command) {
 	f.to.Kind, _ = convert.ParseKind("standard")
-	f.from.forms, f.to.forms = forms, forms
-	from, to := "standard, csharpLegacy, javaLegacy, pythonLegacy, or generic (subtype 0, network order)", "standard, csharpLegacy, javaLegacy, pythonLegacy"
-	words := []string{"standard", "csharpLegacy", "javaLegacy", "pythonLegacy", "generic"}
-	if forms {
-		from, to = "standard, csharpLegacy, javaLegacy, pythonLegacy, generic (subtype 0, network order), text, or goStruct ({uuid: …, valid: …})", to+", or text"
-		words = append(words, "text", "goStruct")
-	}
+	f.from.forms, f.to.forms = true, true
+	const from, to = "standard, csharpLegacy, javaLegacy, pythonLegacy, generic (subtype 0, network order), text, or goStruct ({uuid: …, valid: …})",
+		"standard, csharpLegacy, javaLegacy, pythonLegacy, or text"
 	cmd.Flags().StringVar(&f.database, "db", "", "database")
 	cmd.Flags().StringVar(&f.collection, "collection", "", "collection")
 	cmd.Flags().Var(&f.from, "from", "representation of the stored values: "+from)
 	cmd.Flags().Var(&f.to, "to", "representation to convert to: "+to)
 	cmd.Flags().StringSliceVar(&f.fields, "field", nil, "path of a field to convert, as scan prints it; * matches any single name; by default, all fields")
-	completeWords(cmd, "from", false, words...)
-	completeWords(cmd, "to", false, slices.DeleteFunc(slices.Clone(words), func(w string) bool { return w == "generic" || w == "goStruct" })...)
+	completeWords(cmd, "from", false, storedKinds...)
+	completeWords(cmd, "to", false, slices.DeleteFunc(slices.Clone(storedKinds), func(w string) bool { return w == "generic" || w == "goStruct" })...)
 	_ = cmd.MarkFlagRequired("from") // the flag exists
 }
 

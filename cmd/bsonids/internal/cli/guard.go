@@ -71,7 +71,7 @@ The exit code is 3 if the guard stays at level moderate.`,
 	}
 	serverFlags(cmd, c)
 	o.output = outputFlag(cmd, formatTable, formatJSON)
-	o.conversionFlags.add(cmd, true)
+	o.conversionFlags.add(cmd)
 	_ = cmd.Flags().SetAnnotation("from", cobra.BashCompOneRequiredFlag, []string{"false"}) // not with --remove
 	c.completeNames(cmd, func() []string { return []string{o.database} })
 	f := cmd.Flags()

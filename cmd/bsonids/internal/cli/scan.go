@@ -76,6 +76,7 @@ With --fail-on, the exit code is 3 if a field is one of:
 	o.dumpFlags.add(cmd, []string{"db", "collection", "all", "output", "fail-on"}, []string{"decision", "from", "field", "trust"})
 	f.StringVar(&o.decisionFile, "decision", "", "with --dump: new file to write the decision about each field to, for bsonids convert --decision")
 	f.Var(&o.from, "from", "with --decision: representation of the stored values, as for bsonids convert")
+	completeWords(cmd, "from", false, storedKinds...)
 	f.StringSliceVar(&o.fields, "field", nil, "with --decision: field to convert, as for bsonids convert")
 	f.StringSliceVar(&o.trust, "trust", nil, "with --decision: field to trust, as for bsonids convert")
 	return cmd

@@ -64,7 +64,7 @@ conversion, unless --allow-changed is given.`,
 	}
 	serverFlags(cmd, c)
 	o.output = outputFlag(cmd, formatTable, formatJSON)
-	o.conversionFlags.add(cmd, true)
+	o.conversionFlags.add(cmd)
 	c.completeNames(cmd, func() []string { return []string{o.database} })
 	f := cmd.Flags()
 	f.StringVar(&o.into, "into", "", "new collection of the conversion")

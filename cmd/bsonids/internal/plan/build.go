@@ -99,10 +99,7 @@ func Fields(c survey.Collection) []Field {
 		f := &out[i]
 		for _, s := range c.Scan.Fields {
 			if Plain(s.Path) == f.Plain() {
-				f.odd.Unaddressable += s.Odd.Unaddressable
-				f.odd.Unnamable += s.Odd.Unnamable
-				f.odd.Reason = cmp.Or(f.odd.Reason, s.Odd.Reason)
-				f.binary += s.Counts.Standard + s.Counts.Legacy + s.Counts.Generic
+				f.count(s)
 			}
 		}
 	}
@@ -173,9 +170,9 @@ func (f *Field) leaveUnusable(copied bool) {
 	kind, ok := f.Decision.From()
 	switch {
 	case n == 0 || !ok:
-	case n < f.binary:
+	case n < f.values:
 		f.Decision = Unknown
-		f.Comment = append(f.Comment, fmt.Sprintf("unknown, because %d of %d binary values cannot be converted (%v); convert from %s converts the others", n, f.binary, f.odd.Reason, kind))
+		f.Comment = append(f.Comment, fmt.Sprintf("unknown, because %d of %d binary values cannot be converted (%v); convert from %s converts the others", n, f.values, f.odd.Reason, kind))
 	default:
 		f.Decision = Leave
 		f.Comment = append(f.Comment, fmt.Sprintf("left: %v; only bsonids convert --into, or of a dump, converts it", f.odd.Reason))

@@ -91,7 +91,7 @@ func (c *comparison) collection(planned Collection, now []Field) {
 		switch {
 		case i < 0 && ok:
 			c.fail("%q: the field %s has no values any more", planned.Name, f)
-		case ok && now[i].odd.Reason != nil && now[i].unusable(planned.Into != "") >= now[i].binary:
+		case ok && now[i].odd.Reason != nil && now[i].unusable(planned.Into != "") >= now[i].values:
 			c.fail("%q: the field %s cannot be converted: %v", planned.Name, f, now[i].odd.Reason)
 		case i < 0 || !ok && !c.changed(f, now[i]):
 		case !ok:

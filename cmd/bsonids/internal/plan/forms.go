@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -58,15 +59,36 @@ func formFields(c survey.Collection) []Field {
 	return out
 }
 
+// count adds the values of a path of the field, and those that a conversion does not reach.
+func (f *Field) count(s scan.Field) {
+	add := func(o scan.Odd, values int64) {
+		f.odd.Unaddressable += o.Unaddressable
+		f.odd.Unnamable += o.Unnamable
+		f.odd.Reason = cmp.Or(f.odd.Reason, o.Reason)
+		f.values += values
+	}
+	kind := f.Stored.kindOfForm()
+	if kind == "" {
+		add(s.Odd, s.Counts.Standard+s.Counts.Legacy+s.Counts.Generic)
+	}
+	for _, e := range s.Forms {
+		if e.Form == kind {
+			add(e.Odd, e.Written.Sum())
+		}
+	}
+}
+
 // form makes the decision about a field of values that are not binary: to leave them.
 func (b *builder) form(f *Field, c survey.Collection) {
 	comment := func(format string, args ...any) { f.Comment = append(f.Comment, fmt.Sprintf(format, args...)) }
 	f.Decision = Leave
 	values, distinct := counts(f, c)
+	nils := int64(0)
 	comment("%d values, %d distinct", values, distinct)
 	for _, s := range c.Scan.Fields {
 		for _, e := range s.Forms {
 			if Plain(s.Path) == f.Plain() && e.Form == f.Stored.kindOfForm() {
+				nils += int64(e.Uninformative)
 				comment("%s: %s", e.Form, report.FormHeadline(e))
 				for _, r := range e.Reasons {
 					comment("- %s", r)
@@ -87,7 +109,10 @@ func (b *builder) form(f *Field, c survey.Collection) {
 		comment("left: programs that read these documents must read UUIDs afterwards; convert from goStruct replaces each document by")
 		comment("the UUID in it, or by null if valid is false. Then leave %s.uuid. Or convert only the values in them, at %s.uuid", f.Path, f.Path)
 	}
-	if left := d.Distinct - d.Fits; ok && left > 0 && d.Basis != decide.Symmetric {
+	if n := f.unusable(false); n > 0 {
+		comment("%d values cannot be converted in place (%v)", n, f.odd.Reason)
+	}
+	if left := d.Distinct - d.Fits - nils; ok && left > 0 && d.Basis != decide.Symmetric {
 		comment("%d distinct values do not show that they are UUIDs; the conversion leaves and lists them, except the nil UUID and the max UUID", left)
 	}
 }

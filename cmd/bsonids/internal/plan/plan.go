@@ -94,7 +94,7 @@ type Field struct {
 	Line    int
 
 	odd    scan.Odd // of the survey
-	binary int64    // values, of whatever subtype
+	values int64    // of the form, or binary values of whatever subtype
 }
 
 // unusable returns the number of values that a conversion of this field does not reach, because of

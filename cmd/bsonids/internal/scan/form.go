@@ -31,6 +31,7 @@ type FormEvidence struct {
 	Comparable int    `json:"comparable,omitempty"` // UUIDs that could have matched in that field
 
 	Reasons []string `json:"reasons"`
+	Odd     Odd      `json:"-"`
 }
 
 // Written counts the values of one form by how they are written.
@@ -45,10 +46,16 @@ type Written struct {
 	Null  int64 `json:"null,omitempty"`  // documents {uuid: X, valid: false}
 }
 
+// Sum returns the number of values.
+func (w Written) Sum() int64 {
+	return w.Hyphens + w.Braces + w.URN + w.Digits + w.UUID + w.Valid + w.Null
+}
+
 // formed holds the values of one form.
 type formed struct {
 	written Written
 	values  *sketch
+	odd     Odd
 }
 
 // text adds text that is certainly a UUID.
@@ -94,7 +101,7 @@ func (f *formed) evidence(form, field string, refs *references) []FormEvidence {
 	if f.values == nil {
 		return nil
 	}
-	e := FormEvidence{Form: form, Distinct: f.values.distinct(), Written: f.written}
+	e := FormEvidence{Form: form, Distinct: f.values.distinct(), Written: f.written, Odd: f.odd}
 	found := make(map[int32]int)
 	for _, entry := range f.values.entries {
 		if symmetric(entry.value) {

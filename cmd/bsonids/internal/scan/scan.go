@@ -66,7 +66,8 @@ type field struct {
 	odd         Odd
 }
 
-// Odd counts the binary values of 16 bytes of a field whose names an update or a pattern cannot use.
+// Odd counts the values of a field whose names an update or a pattern cannot use: binary values of 16
+// bytes, text that may be a UUID, or documents of Go structs.
 type Odd struct {
 	Unaddressable int64 // an update cannot address them
 	Unnamable     int64 // of these, a pattern cannot select them
@@ -138,7 +139,7 @@ func (c *Collector) value(p *walk.Path, l walk.Leaf) error {
 		f = new(field)
 		c.fields[string(c.name)] = f
 	}
-	f.add(l)
+	f.add(p, l)
 	if subtype, data, _, ok := l.Binary(); ok && len(data) == 16 && (subtype == bson.TypeBinaryGeneric || subtype == bson.TypeBinaryUUIDOld || subtype == bson.TypeBinaryUUID) {
 		f.odd.add(p)
 	}
@@ -153,14 +154,19 @@ func mayBeUUID(l walk.Leaf) bool {
 	return l.Type == bson.TypeBinary || l.Type == bson.TypeEmbeddedDocument
 }
 
-func (f *field) add(l walk.Leaf) {
+func (f *field) add(p *walk.Path, l walk.Leaf) {
 	if l.Type == bson.TypeEmbeddedDocument {
 		f.counts.Structs++
 		f.structs.document(l)
+		f.structs.odd.add(p)
 		return
 	}
 	if text, ok := l.Text(); ok {
-		switch s, ok := forms.ParseText(text); {
+		s, ok := forms.ParseText(text)
+		if ok {
+			f.text.odd.add(p)
+		}
+		switch {
 		case ok && s.Certain:
 			f.counts.Text++
 			keep(&f.reference, s.UUID)
