@@ -137,6 +137,9 @@ func (c Conversion) reread(octets [16]byte, v Value) located {
 
 // walk calls visit for the values of doc, and for the documents that find may return.
 func (c Conversion) walk(doc []byte, visit func(*walk.Path, walk.Leaf) error) error {
+	if c.From.Form != forms.Struct {
+		return walk.Document(doc, visit) // without an allocation for each document
+	}
 	return c.From.Form.Walk(doc, c.Selects, visit)
 }
 

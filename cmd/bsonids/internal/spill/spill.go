@@ -18,9 +18,9 @@ type Record [3]uint64
 const Size = 24
 
 const (
-	inMemory = 1 << 16  // records that are sorted in memory at a time: 1.5 MiB, and as much to sort them
-	fan      = 32       // runs that are merged at a time
-	readSize = 16 << 10 // bytes that are read of a run at a time
+	inMemory = 1 << 14 // records that are sorted in memory at a time: 384 KiB, and as much to sort them
+	fan      = 32      // runs that are merged at a time
+	readSize = 8 << 10 // bytes that are read of a run at a time
 )
 
 // Sorter sorts records and removes duplicates. Its memory does not grow with the number of records.
@@ -32,7 +32,9 @@ type Sorter struct {
 	spare  []Record
 	file   *os.File
 	end    int64
-	levels [][]run // runs by the number of merges that made them
+	out    *bufio.Writer   // of the run that is written
+	in     []*bufio.Reader // of the runs that are merged
+	levels [][]run         // runs by the number of merges that made them
 }
 
 // run is a sorted part of the file.
@@ -131,7 +133,10 @@ func (s *Sorter) write(level int, fill func(emit func(Record) error) error) erro
 		s.file = f
 	}
 	start := s.end
-	w := bufio.NewWriterSize(&appender{s}, readSize)
+	if s.out == nil {
+		s.out = bufio.NewWriterSize(&appender{s}, readSize)
+	}
+	w := s.out
 	var b [Size]byte
 	err := fill(func(r Record) error {
 		for i, n := range r {
@@ -189,9 +194,12 @@ func (s *Sorter) Each(visit func(Record) error) error {
 // merge calls visit for each distinct record of the runs and of the sorted records in memory.
 func (s *Sorter) merge(runs []run, visit func(Record) error, memory ...[]Record) error {
 	var heads []*head
-	for _, r := range runs {
-		h := &head{in: bufio.NewReaderSize(io.NewSectionReader(s.file, r.start, r.end-r.start), readSize)}
-		heads = append(heads, h)
+	for i, r := range runs {
+		if i == len(s.in) {
+			s.in = append(s.in, bufio.NewReaderSize(nil, readSize))
+		}
+		s.in[i].Reset(io.NewSectionReader(s.file, r.start, r.end-r.start))
+		heads = append(heads, &head{in: s.in[i]})
 	}
 	for _, m := range memory {
 		heads = append(heads, &head{memory: m})
@@ -274,7 +282,7 @@ func down(heads []*head, i int) {
 
 // Close removes the file.
 func (s *Sorter) Close() error {
-	s.memory, s.spare, s.levels = nil, nil, nil
+	s.memory, s.spare, s.levels, s.out, s.in = nil, nil, nil, nil, nil
 	if s.file == nil {
 		return nil
 	}
