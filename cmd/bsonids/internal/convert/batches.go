@@ -16,31 +16,61 @@ import (
 // errNotBegun reports that the work was stopped while a batch waited for the rate limit.
 var errNotBegun = errors.New("not begun")
 
-// inBatches reads p to its end, calls plan for each page to make a batch, and processes the batches
-// with several workers. If ctx ends or a batch fails, no further batch is started. The first
-// context of process is for waiting and ends with ctx. The second context is for the work and is
-// canceled only if another batch fails. inBatches returns the first error, or the cause of ctx if
-// not every batch was processed.
-func inBatches[B any](ctx context.Context, p *documents.Pages, t *tracker, workers int, patient *patience.Patience,
-	plan func(number int, docs []bson.Raw) (B, error), process func(waiting, work context.Context, b B) error,
-) error {
+// stages are what is done with the batches of a collection.
+type stages[B any] struct {
+	// plan makes a batch of a page.
+	plan func(number int, docs []bson.Raw) (B, error)
+	// prepare is called with up to ahead batches that have been read meanwhile, for one group after
+	// the other. The context is for waiting and ends with that of inBatches.
+	prepare func(waiting context.Context, group []B) error
+	ahead   int
+	// process is called by several workers. The first context is as that of prepare. The second is
+	// for the work and is canceled only if another batch fails.
+	process func(waiting, work context.Context, b B) error
+	workers int
+}
+
+// inBatches reads p to its end and passes its pages through the stages, all at the same time. If ctx
+// ends or a batch fails, no further batch is prepared. If ctx ends, those that are prepared are
+// processed. inBatches returns the first error, or the cause of ctx if not every batch was
+// processed.
+func inBatches[B any](ctx context.Context, p *documents.Pages, t *tracker, patient *patience.Patience, s stages[B]) error {
 	work, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cancel(nil)
 	reading, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 
-	batches := make(chan B, workers)
+	workers := max(1, s.workers)
+	batches, prepared := make(chan B, max(workers, s.ahead)), make(chan B, max(workers, s.ahead)-1)
 	var failure error
 	var once sync.Once
+	fail := func(err error) { once.Do(func() { failure = err; stop(err); cancel(err) }) }
 	var running sync.WaitGroup
-	for range max(1, workers) {
+	running.Go(func() {
+		defer close(prepared)
+		for b := range batches {
+			group := waitingIn(batches, []B{b}, s.ahead)
+			if reading.Err() != nil {
+				continue
+			}
+			switch err := s.prepare(reading, group); {
+			case err == nil:
+				for _, b := range group {
+					prepared <- b
+				}
+			case !errors.Is(err, errNotBegun):
+				fail(err)
+			}
+		}
+	})
+	for range workers {
 		running.Go(func() {
-			for b := range batches {
-				if reading.Err() != nil {
+			for b := range prepared {
+				if work.Err() != nil {
 					continue
 				}
-				if err := process(reading, work, b); err != nil && !errors.Is(err, errNotBegun) {
-					once.Do(func() { failure = err; stop(err); cancel(err) })
+				if err := s.process(reading, work, b); err != nil {
+					fail(err)
 				}
 			}
 		})
@@ -55,7 +85,7 @@ func inBatches[B any](ctx context.Context, p *documents.Pages, t *tracker, worke
 			if err != nil || len(docs) == 0 {
 				return err
 			}
-			b, err := plan(n, docs)
+			b, err := s.plan(n, docs)
 			if err != nil {
 				return err
 			}
@@ -78,6 +108,22 @@ func inBatches[B any](ctx context.Context, p *documents.Pages, t *tracker, worke
 		return context.Cause(ctx)
 	}
 	return err
+}
+
+// waitingIn appends what waits in the channel to group, up to most batches in total.
+func waitingIn[B any](batches <-chan B, group []B, most int) []B {
+	for len(group) < most {
+		select {
+		case b, ok := <-batches:
+			if !ok {
+				return group
+			}
+			group = append(group, b)
+		default:
+			return group
+		}
+	}
+	return group
 }
 
 // setUp sets the defaults of the options.

@@ -21,6 +21,9 @@ const (
 	// checkpointEvery is the interval at which the state is written during a conversion.
 	checkpointEvery = time.Second
 	maxListed       = 10_000
+	// logAhead is the number of batches whose entries in the undo log are brought to the disk at
+	// once. A disk may take as long for that as a server for some batches.
+	logAhead = 4
 )
 
 // Options are the options of a conversion.
@@ -105,7 +108,7 @@ type runner struct {
 
 type batch struct {
 	number int
-	plans  []Plan
+	plans  []Plan // after prepare, those that are to be written
 	read   int
 }
 
@@ -139,7 +142,7 @@ func InPlace(ctx context.Context, coll *mongo.Collection, o Options) (Result, er
 			return r.result, err
 		}
 	}
-	err := inBatches(ctx, p, r.tracker, r.Workers, r.Patience, r.plan, r.process)
+	err := inBatches(ctx, p, r.tracker, r.Patience, stages[batch]{r.plan, r.prepare, r.ahead(), r.process, r.Workers})
 	if o.Retry != nil && err == nil {
 		o.Retry.rest(r.leave)
 		err = r.SkipList.Err()
@@ -189,24 +192,53 @@ func (r *runner) plan(number int, docs []bson.Raw) (batch, error) {
 	return b, nil
 }
 
-// process writes one batch, or counts it if Write is false.
-func (r *runner) process(waiting, ctx context.Context, b batch) error {
-	var write []Plan
-	for _, p := range b.plans {
-		r.note(p)
-		if r.mayWrite(p) {
-			write = append(write, p)
-		}
+// ahead returns how many batches may be in the undo log before they are processed.
+func (r *runner) ahead() int {
+	if r.Pace != nil { // several at once would exceed it
+		return 1
 	}
-	if r.Write && len(write) > 0 {
+	return logAhead
+}
+
+// prepare writes the entries of the batches to the undo log, while earlier batches are processed.
+func (r *runner) prepare(waiting context.Context, group []batch) error {
+	var plans []Plan
+	for i := range group {
+		b := &group[i]
+		write := b.plans[:0]
+		for _, p := range b.plans {
+			r.note(p)
+			if r.mayWrite(p) {
+				write = append(write, p)
+			}
+		}
+		b.plans = write
+		if !r.Write || len(write) == 0 {
+			continue
+		}
+		// A batch that is in the log is also processed. It waits for its turn before.
 		if err := r.turn(waiting, len(write)); err != nil {
 			return err
 		}
-		if err := r.write(waiting, ctx, b.number, write); err != nil {
+		if r.Undo != nil {
+			r.tracker.log(b.number, r.Undo.Size)
+			plans = append(plans, write...)
+		}
+	}
+	if len(plans) == 0 {
+		return nil
+	}
+	return r.Undo.Append(plans, r.Conversion, func(p Plan) bool { return p.again })
+}
+
+// process writes one batch, or counts it if Write is false.
+func (r *runner) process(waiting, ctx context.Context, b batch) error {
+	if r.Write && len(b.plans) > 0 {
+		if err := r.write(waiting, ctx, b.plans); err != nil {
 			return err
 		}
 	} else {
-		for _, p := range write {
+		for _, p := range b.plans {
 			r.count(p)
 		}
 	}

@@ -12,20 +12,11 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/documents"
 )
 
-// write writes the plans of a batch. Pauses end with waiting, and the work with ctx.
-func (r *runner) write(waiting, ctx context.Context, number int, plans []Plan) error {
-	again := false
+// write writes the plans of a batch, which are in the undo log. Pauses end with waiting, and the work
+// with ctx.
+func (r *runner) write(waiting, ctx context.Context, plans []Plan) error {
 	lost := r.Patience.Streak()
 	for attempt := 0; attempt < attempts; {
-		if r.Undo != nil {
-			err := r.tracker.logged(number, func() (int64, error) {
-				return r.Undo.Append(plans, r.Conversion, func(p Plan) bool { return p.again || again })
-			})
-			if err != nil {
-				return err
-			}
-		}
-		again = true
 		left, rest, err := r.attempt(waiting, ctx, plans)
 		if err == nil {
 			attempt++ // other programs changed what is left
@@ -42,6 +33,11 @@ func (r *runner) write(waiting, ctx context.Context, number int, plans []Plan) e
 			return nil
 		}
 		plans = left
+		if r.Undo != nil && attempt < attempts {
+			if err := r.Undo.Append(plans, r.Conversion, func(Plan) bool { return true }); err != nil {
+				return err
+			}
+		}
 	}
 	for _, p := range plans {
 		r.skipPlan(p, "other programs keep changing the document")

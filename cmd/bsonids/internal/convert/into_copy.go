@@ -34,7 +34,7 @@ func (c *copier) copy(ctx context.Context) error {
 		p.After = c.State.Position.raw()
 		c.tracker.position = p.After
 	}
-	return inBatches(ctx, p, c.tracker, c.Workers, c.Patience, c.plan, c.process)
+	return inBatches(ctx, p, c.tracker, c.Patience, stages[copyBatch]{c.plan, c.turn, 1, c.process, c.Workers})
 }
 
 // plan returns the batch of a page.
@@ -60,11 +60,16 @@ func (c *copier) plan(number int, docs []bson.Raw) (copyBatch, error) {
 	return b, nil
 }
 
+// turn waits until the documents of a batch may be written.
+func (c *copier) turn(waiting context.Context, group []copyBatch) error {
+	if n := len(group[0].docs); c.Write && n > 0 {
+		return c.Options.turn(waiting, n)
+	}
+	return nil
+}
+
 func (c *copier) process(waiting, ctx context.Context, b copyBatch) error {
 	if c.Write && len(b.docs) > 0 {
-		if err := c.turn(waiting, len(b.docs)); err != nil {
-			return err
-		}
 		conflicts, err := c.write(waiting, ctx, b.docs)
 		if err != nil {
 			return err

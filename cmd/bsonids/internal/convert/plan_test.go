@@ -184,9 +184,7 @@ func TestTooManyValues(t *testing.T) {
 	r := &runner{Options: Options{Conversion: c, Progress: func(int) {}, Report: func(Totals) {}}, tracker: newTracker(),
 		result: Result{Fields: Tally{}, SkippedFor: Tally{}}}
 	r.tracker.begin(0, big.ID)
-	if err := r.process(t.Context(), t.Context(), batch{plans: []Plan{small, big}, read: 2}); err != nil {
-		t.Fatal(err)
-	}
+	r.all(t, batch{plans: []Plan{small, big}, read: 2})
 	if r.result.Documents != 1 || r.result.Skipped != 1 || r.result.Skips[0].ID.StringValue() != "big" {
 		t.Errorf("%+v", r.result)
 	}

@@ -22,7 +22,7 @@ type tracker struct {
 
 type progressOf struct {
 	last   bson.RawValue // _id of the last document
-	start  int64         // offset of the first entry in the undo log
+	start  int64         // offset in the undo log at which the first entry begins, or a smaller one
 	logged bool
 	done   bool
 }
@@ -50,16 +50,14 @@ func (t *tracker) begin(n int, last bson.RawValue) {
 	t.batches[n] = &progressOf{last: last}
 }
 
-// logged calls write, which writes entries of batch n to the undo log, and records the offset that
-// write returns. No checkpoint is taken during the call.
-func (t *tracker) logged(n int, write func() (int64, error)) error {
+// log records that entries of batch n are about to be written to the undo log, whose size in bytes
+// the function size returns.
+func (t *tracker) log(n int, size func() int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	start, err := write()
-	if b := t.batches[n]; err == nil && !b.logged {
-		b.start, b.logged = start, true
+	if b := t.batches[n]; !b.logged {
+		b.start, b.logged = size(), true
 	}
-	return err
 }
 
 // done records that batch n is done.

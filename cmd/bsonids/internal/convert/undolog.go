@@ -4,10 +4,12 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"unicode/utf8"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -146,20 +148,18 @@ func readHeader(r *bufio.Reader) (Header, int64, error) {
 }
 
 func appendEntry(b []byte, p Plan, from, to byte, again bool) ([]byte, error) {
-	id, err := extJSON(p.ID)
+	b, err := appendID(append(b, `{"_id":`...), p.ID)
 	if err != nil {
 		return nil, err
 	}
-	b = append(append(append(b, `{"_id":`...), id...), `,"changes":[`...)
+	b = append(b, `,"changes":[`...)
 	for i, ch := range slices.Concat(p.Changes, p.kept) {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		path, err := json.Marshal(ch.Path)
-		if err != nil {
+		if b, err = appendPath(append(b, `{"path":`...), ch.Path); err != nil {
 			return nil, err
 		}
-		b = append(append(b, `{"path":`...), path...)
 		if b, err = appendJSON(append(b, `,"old":`...), from, ch.Old, ch.OldValue); err != nil {
 			return nil, err
 		}
@@ -187,7 +187,53 @@ func appendJSON(b []byte, subtype byte, octets [16]byte, v Value) ([]byte, error
 func appendBinary(b []byte, subtype byte, octets [16]byte) []byte {
 	b = append(b, `{"$binary":{"base64":"`...)
 	b = base64.StdEncoding.AppendEncode(b, octets[:])
-	return fmt.Appendf(b, `","subType":"%02x"}}`, subtype)
+	b = append(b, `","subType":"`...)
+	return append(hex.AppendEncode(b, []byte{subtype}), `"}}`...)
+}
+
+// appendPath appends a path as JSON.
+func appendPath(b []byte, path string) ([]byte, error) {
+	if plain(path) {
+		return append(append(append(b, '"'), path...), '"'), nil
+	}
+	text, err := json.Marshal(path)
+	return append(b, text...), err
+}
+
+// appendID appends an _id in canonical extended JSON, as [extJSON] returns it. The usual types are
+// written here, because each document has an _id, and extJSON takes more time than all else that
+// convert does for a document.
+func appendID(b []byte, id bson.RawValue) ([]byte, error) {
+	switch id.Type {
+	case bson.TypeObjectID:
+		oid := id.ObjectID()
+		return append(hex.AppendEncode(append(b, `{"$oid":"`...), oid[:]), `"}`...), nil
+	case bson.TypeInt32:
+		return append(strconv.AppendInt(append(b, `{"$numberInt":"`...), int64(id.Int32()), 10), `"}`...), nil
+	case bson.TypeInt64:
+		return append(strconv.AppendInt(append(b, `{"$numberLong":"`...), id.Int64(), 10), `"}`...), nil
+	case bson.TypeBinary:
+		if subtype, data := id.Binary(); len(data) == 16 && subtype != bson.TypeBinaryBinaryOld {
+			return appendBinary(b, subtype, [16]byte(data)), nil
+		}
+	case bson.TypeString:
+		if s := id.StringValue(); plain(s) {
+			return append(append(append(b, '"'), s...), '"'), nil
+		}
+	}
+	text, err := extJSON(id)
+	return append(b, text...), err
+}
+
+// plain reports whether JSON has s as it is: s is printable ASCII without characters that are
+// escaped, in any style.
+func plain(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' {
+			return false
+		}
+	}
+	return true
 }
 
 // extJSON returns v in canonical extended JSON, on one line.
@@ -205,6 +251,14 @@ func keepsID(v bson.RawValue) bool {
 	switch v.Type {
 	case bson.TypeObjectID, bson.TypeInt32, bson.TypeInt64, bson.TypeDateTime, bson.TypeBoolean:
 		return true
+	case bson.TypeBinary:
+		if subtype, data := v.Binary(); len(data) == 16 && subtype != bson.TypeBinaryBinaryOld {
+			return true
+		}
+	case bson.TypeString:
+		if plain(v.StringValue()) {
+			return true
+		}
 	}
 	p := Plan{ID: v, Changes: []Change{{Path: "a"}}}
 	line, err := appendEntry(nil, p, 3, 4, false)

@@ -3,8 +3,8 @@ package convert
 import (
 	"bytes"
 	"encoding/binary"
+	"encoding/hex"
 	"errors"
-	"fmt"
 	"hash/crc32"
 )
 
@@ -27,8 +27,15 @@ func checksum(line []byte, id string, offset int64) uint32 {
 
 // seal adds the checksum to line, which is a JSON object without a newline.
 func seal(line []byte, id string, offset int64) []byte {
+	return appendSealed(make([]byte, 0, len(line)+sealLength), line, id, offset)
+}
+
+// appendSealed appends line, with the checksum added, to b.
+func appendSealed(b, line []byte, id string, offset int64) []byte {
 	line = line[:len(line)-1]
-	return fmt.Appendf(line, `%s%08x"}`, sealBegin, checksum(line, id, offset))
+	b = append(append(b, line...), sealBegin...)
+	b = hex.AppendEncode(b, binary.BigEndian.AppendUint32(nil, checksum(line, id, offset)))
+	return append(b, `"}`...)
 }
 
 // sealed returns an error if the line, without its newline, does not have the correct checksum.

@@ -2,6 +2,7 @@ package convert
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"io/fs"
 	"math"
@@ -36,8 +37,8 @@ func TestUndoLog(t *testing.T) {
 		bson.D{{Key: "x", Value: bson.A{1, "y"}}}, true, nil, dec, bson.DateTime(-1), bson.Timestamp{T: 1, I: 2}, bson.MinKey{}, bson.MaxKey{}}
 	want := plans(t, c, ids...)
 	no := func(Plan) bool { return false }
-	start, err := l.Append(want, c, no)
-	if err != nil || start == 0 {
+	start := l.Size()
+	if err := l.Append(want, c, no); err != nil || start == 0 {
 		t.Fatalf("%d, %v", start, err)
 	}
 	for _, p := range want {
@@ -89,7 +90,7 @@ func TestUndoLog(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := l.Append(want[len(want)-1:], c, func(Plan) bool { return true }); err != nil {
+		if err := l.Append(want[len(want)-1:], c, func(Plan) bool { return true }); err != nil {
 			t.Fatal(err)
 		}
 		if err := l.Close(); err != nil {
@@ -122,7 +123,7 @@ func TestVoid(t *testing.T) {
 		plan  int
 		again bool
 	}{{0, false}, {1, false}, {0, true}, {2, false}, {0, true}, {1, false}} {
-		if _, err := l.Append(p[step.plan:step.plan+1], c, func(Plan) bool { return step.again }); err != nil {
+		if err := l.Append(p[step.plan:step.plan+1], c, func(Plan) bool { return step.again }); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -205,7 +206,8 @@ func TestLineNumber(t *testing.T) {
 	}
 	var offsets []int64
 	for i := range 4 { // lines 2 to 5
-		offset, err := l.Append(plans(t, c, int32(i)), c, func(Plan) bool { return false })
+		offset := l.Size()
+		err := l.Append(plans(t, c, int32(i)), c, func(Plan) bool { return false })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -242,6 +244,57 @@ func TestLineNumber(t *testing.T) {
 	}
 }
 
+// all does all that is done with a batch.
+func (r *runner) all(t *testing.T, b batch) {
+	t.Helper()
+	group := []batch{b}
+	if err := r.prepare(t.Context(), group); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.process(t.Context(), t.Context(), group[0]); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// The quick ways to write an _id and a path agree with those of the driver and of encoding/json, and
+// an _id that is said to be kept comes back.
+func TestQuickJSON(t *testing.T) {
+	texts := []string{"", "a", "a b~", "a\"b", `a\b`, "<a>", "a&b", "\t", "\x00", "caf\u00e9", "\x7f", "\u2028", "\xff"}
+	ids := []any{int32(-5), int64(1) << 62, bson.ObjectID{1, 2, 0xfe}, 1.5, true, nil, bson.D{{Key: "a", Value: 1}}}
+	for _, s := range texts {
+		ids = append(ids, s)
+		got, err := appendPath([]byte("x"), s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want, _ := json.Marshal(s); string(got) != "x"+string(want) {
+			t.Errorf("path %q: %s, want %s", s, got[1:], want)
+		}
+	}
+	for _, subtype := range []byte{0, 2, 3, 4, 5, 0x80, 0xff} {
+		ids = append(ids, bson.Binary{Subtype: subtype, Data: []byte("0123456789abcde\xff")}, bson.Binary{Subtype: subtype, Data: []byte("0")})
+	}
+	for _, id := range ids {
+		v := marshal(t, bson.D{{Key: "v", Value: id}}).Lookup("v")
+		want, err := extJSON(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := appendID([]byte("x"), v)
+		if err != nil || string(got) != "x"+string(want) {
+			t.Errorf("%v: %s, want %s; %v", id, got, want, err)
+		}
+		line, err := appendEntry(nil, Plan{ID: v, Changes: []Change{{Path: "a"}}}, 3, 4, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, err := ParseEntry(line)
+		if kept := err == nil && e.ID.Equal(v); kept != keepsID(v) {
+			t.Errorf("%v: kept %v, said %v", id, kept, keepsID(v))
+		}
+	}
+}
+
 // A document is skipped if JSON cannot represent the path of a value.
 func TestUndoLogPath(t *testing.T) {
 	c := conversion(t, "javaLegacy", "standard")
@@ -254,9 +307,7 @@ func TestUndoLogPath(t *testing.T) {
 		r := &runner{Options: Options{Conversion: c, Write: true, Undo: u, Progress: func(int) {}, Report: func(Totals) {}}, tracker: newTracker(),
 			result: Result{Fields: Tally{}, SkippedFor: Tally{}}}
 		r.tracker.begin(0, p.ID)
-		if err := r.process(t.Context(), t.Context(), batch{plans: []Plan{p}, read: 1}); err != nil {
-			t.Fatal(err)
-		}
+		r.all(t, batch{plans: []Plan{p}, read: 1})
 		if r.result.Skipped != 1 || len(readAll(t, f.undo)) != 0 {
 			t.Errorf("%+v, %v", r.result, readAll(t, f.undo))
 		}

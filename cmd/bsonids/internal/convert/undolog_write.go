@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 
 	"github.com/gofrs/flock"
 )
@@ -20,12 +21,14 @@ import (
 type UndoLog struct {
 	Header
 
-	mu    sync.Mutex
 	file  *os.File
 	lock  *flock.Flock
-	begin int64 // offset of the first entry
-	size  int64
-	err   error // the first error; nothing may be written to the server after it
+	begin int64        // offset of the first entry
+	size  atomic.Int64 // of the lines that are on the disk
+
+	mu  sync.Mutex // held while lines are written
+	b   []byte     // the lines that are written
+	err error      // the first error; nothing may be written to the server after it
 }
 
 // OpenUndoLog opens the undo log at path for appending, or creates one whose header has the path of
@@ -70,10 +73,10 @@ func (l *UndoLog) recover(id Identity, state string) error {
 		if err != nil {
 			return err
 		}
-		if _, err = l.append([][]byte{b}); err != nil {
+		if err = l.append(b, []int{len(b)}); err != nil {
 			return err
 		}
-		l.begin = l.size
+		l.begin = l.Size()
 		return syncDir(filepath.Dir(l.file.Name()))
 	}
 	if l.Header, l.begin, err = readHeader(bufio.NewReader(io.NewSectionReader(l.file, 0, whole))); err != nil {
@@ -99,7 +102,7 @@ func (l *UndoLog) recover(id Identity, state string) error {
 	if m != nil {
 		return fmt.Errorf("%s; start again with a new state file and a new undo log", m)
 	}
-	l.size = whole
+	l.size.Store(whole)
 	return l.file.Truncate(whole)
 }
 
@@ -122,52 +125,53 @@ func (l *UndoLog) mayBegin() error {
 	return l.file.Truncate(0)
 }
 
-// append writes lines with their checksums and flushes them to disk. It returns the offset of the
-// first line.
-func (l *UndoLog) append(lines [][]byte) (int64, error) {
+// append writes lines with their checksums and flushes them to disk. Each line is in lines, from
+// the end of the line before.
+func (l *UndoLog) append(lines []byte, ends []int) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.err != nil {
-		return 0, l.err
+		return l.err
 	}
-	id := l.ID
-	if l.size == 0 {
+	start, id := l.Size(), l.ID
+	if start == 0 {
 		id = "" // the checksum of the header is verified before the id is known
 	}
-	start := l.size
-	var b []byte
-	for _, line := range lines {
-		b = append(append(b, seal(line, id, start+int64(len(b)))...), '\n')
+	l.b = l.b[:0]
+	at := 0
+	for _, end := range ends {
+		l.b = append(appendSealed(l.b, lines[at:end], id, start+int64(len(l.b))), '\n')
+		at = end
 	}
-	if _, l.err = l.file.WriteAt(b, start); l.err == nil {
+	if _, l.err = l.file.WriteAt(l.b, start); l.err == nil {
 		l.err = l.file.Sync()
 	}
 	if l.err != nil {
-		return 0, &RecordError{UndoRecord, l.file.Name(), l.err}
+		l.err = &RecordError{UndoRecord, l.file.Name(), l.err}
+		return l.err
 	}
-	l.size += int64(len(b))
-	return start, nil
+	l.size.Store(start + int64(len(l.b)))
+	return nil
 }
 
-// Append writes an entry for each of the plans and returns the offset of the first entry. If it
-// returns an error, none of the changes may be made.
-func (l *UndoLog) Append(plans []Plan, c Conversion, again func(Plan) bool) (int64, error) {
-	lines := make([][]byte, len(plans))
+// Append writes an entry for each of the plans. They are on the disk when it returns. If it returns
+// an error, none of the changes may be made.
+func (l *UndoLog) Append(plans []Plan, c Conversion, again func(Plan) bool) error {
+	var lines []byte
+	ends := make([]int, len(plans))
 	for i, p := range plans {
 		var err error
-		if lines[i], err = appendEntry(nil, p, c.From.Subtype, c.To.Subtype, again(p)); err != nil {
-			return 0, err
+		if lines, err = appendEntry(lines, p, c.From.Subtype, c.To.Subtype, again(p)); err != nil {
+			return err
 		}
+		ends[i] = len(lines)
 	}
-	return l.append(lines)
+	return l.append(lines, ends)
 }
 
-// Size returns the size of the log in bytes. The next entry begins at this offset or later.
-func (l *UndoLog) Size() int64 {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.size
-}
+// Size returns the size in bytes of the lines that are on the disk. The next entry begins at this
+// offset or later.
+func (l *UndoLog) Size() int64 { return l.size.Load() }
 
 // Close closes the file and unlocks it.
 func (l *UndoLog) Close() error { return errors.Join(l.file.Close(), l.lock.Unlock()) }
