@@ -14,10 +14,7 @@ import (
 	"github.com/bsonids/bsonids/uuidrep"
 )
 
-var (
-	scanDocuments    = flag.Int("scan-documents", 0, "scan a collection of this many documents and report the memory")
-	convertDocuments = flag.Int("convert-documents", 0, "documents of the benchmark of convert beside the driver's own loop; 300 if 0")
-)
+var scanDocuments = flag.Int("scan-documents", 0, "scan a collection of this many documents and report the memory")
 
 // With -scan-documents, the test scans that many documents, such as a million, and logs the memory.
 func TestScanMemory(t *testing.T) {
