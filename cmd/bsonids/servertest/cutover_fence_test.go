@@ -231,3 +231,61 @@ func TestCutoverStreamLost(t *testing.T) {
 		})
 	}
 }
+
+// Copies that were made of text and of Go structs are exchanged, and their cutover is undone: what did
+// not change has its old bytes, new text has the usual spelling, and a new value that was none of a Go
+// struct is listed. Text in _id is refused.
+func TestCutoverForms(t *testing.T) {
+	c := startCut(t, 0)
+	doc := func(i int, v any) bson.D { return bson.D{{Key: "_id", Value: int32(i)}, {Key: "ref", Value: v}} }
+	octets := func(i int) []byte {
+		u := cutID(i)
+		return u[:]
+	}
+	c.names = []string{"text", "structs"}
+	var texts, structs []any
+	for i := range 12 {
+		texts = append(texts, doc(i, strings.ToUpper(cutID(i).String())))
+		structs = append(structs, doc(i, bson.D{{Key: "uuid", Value: bson.Binary{Data: octets(i)}}, {Key: "valid", Value: true}}))
+	}
+	insert(t, c.db.Collection("text"), texts)
+	insert(t, c.db.Collection("structs"), structs)
+	for name, from := range map[string]string{"text": "text", "structs": "goStruct"} {
+		command(t, c.s, "convert", "--db", c.db.Name(), "--collection", name, "--from", from, "--field", "ref", "--into", name+"_new", "--write").want(t, failure.ExitOK)
+	}
+	before := map[string]map[string]bson.Raw{"text": all(t, c.db.Collection("text")), "structs": all(t, c.db.Collection("structs"))}
+	c.cutover(c.s, failure.ExitOK, "--write")
+	c.release()
+	fresh := in(cutID(500), uuidrep.Standard)
+	set := func(name string) {
+		t.Helper()
+		if _, err := c.db.Collection(name).UpdateOne(t.Context(), bson.D{{Key: "_id", Value: int32(3)}}, bson.D{{Key: "$set", Value: bson.D{{Key: "ref", Value: fresh}}}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	set("text")
+	set("structs")
+	if r := command(t, c.s, c.line("undo", "--write")...).want(t, failure.ExitUsage); !strings.Contains(r.stderr, "which fields the document of its Go struct would have") {
+		t.Error(r.stderr)
+	}
+	if _, err := c.db.Collection("structs").DeleteOne(t.Context(), bson.D{{Key: "_id", Value: int32(3)}}); err != nil {
+		t.Fatal(err)
+	}
+	command(t, c.s, c.line("undo", "--write")...).want(t, failure.ExitOK)
+	three := marshalValue(t, int32(3)).String()
+	delete(before["structs"], three)
+	raw, err := bson.Marshal(doc(3, cutID(500).String()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	before["text"][three] = raw
+	for _, name := range c.names {
+		equal(t, all(t, c.db.Collection(name)), before[name])
+	}
+	insert(t, c.db.Collection("ids"), []any{bson.D{{Key: "_id", Value: cutID(1).String()}}, bson.D{{Key: "_id", Value: cutID(2).String()}}})
+	command(t, c.s, "convert", "--db", c.db.Name(), "--collection", "ids", "--from", "text", "--field", "_id", "--into", "ids_new", "--write").want(t, failure.ExitOK)
+	c.names = []string{"ids"}
+	if r := command(t, c.s, c.line("cutover", "--write")...).want(t, failure.ExitUsage); !strings.Contains(r.stderr, "its _ids are text") {
+		t.Error(r.stderr)
+	}
+}
