@@ -25,7 +25,8 @@ const (
 // another program moved within its field, if only one old value can be meant. Every other value is
 // new, and is converted back. If the two kinds have the same subtype, a value is new in the new byte
 // order only if the conversion would have made it; the others are in open, as they are in doc, unless
-// the conversion leaves their field as it is. The error wraps walk.ErrCorrupt.
+// the conversion leaves their field as it is. New values are also in open if the old ones are documents
+// of Go structs. A null is as in the guide only at the same path. The error wraps walk.ErrCorrupt.
 func (c Conversion) restore(doc, guide bson.Raw) (old bson.Raw, open []Left, err error) {
 	var was origins
 	if guide != nil {
@@ -43,12 +44,19 @@ func (c Conversion) restore(doc, guide bson.Raw) (old bson.Raw, open []Left, err
 	back := Conversion{From: c.To, To: c.From, Fields: c.Fields}
 	var edits []walk.Edit
 	err = walk.Document(doc, func(path *walk.Path, l walk.Leaf) error {
+		if l.Type == bson.TypeNull && c.From.Form == forms.Struct {
+			if old, ok := was.here(path, doc, null); ok {
+				raw := old.Raw()
+				edits = append(edits, walk.Edit{Offset: l.Offset, Type: raw.Type, Value: raw.Value})
+			}
+			return nil
+		}
 		v, ok := back.find(path, l)
 		if !ok || v.unfit != "" {
 			return nil
 		}
 		field := path.AppendField(nil)
-		octets, value := back.fresh(v)
+		octets, value := back.fresh(v) // unless the old form is Struct
 		edit := back.edit(l.Offset, octets, value)
 		origin, known, reason := was.of(path, doc, field, valueOf(l.Type, l.Value))
 		switch {
@@ -88,7 +96,7 @@ type origins struct {
 // origins returns the values of the old document that the conversion may have made or left.
 func (c Conversion) origins(guide bson.Raw) (origins, error) {
 	o := origins{at: make(map[string][2]Value), field: make(map[string]map[Value][]Value)}
-	err := walk.Document(guide, func(path *walk.Path, l walk.Leaf) error {
+	err := c.walk(guide, func(path *walk.Path, l walk.Leaf) error {
 		if !c.Selects(path) {
 			return nil
 		}
@@ -121,13 +129,8 @@ func (c Conversion) origins(guide bson.Raw) (origins, error) {
 // of returns the old value of which the conversion made a value of a new document. known is false if
 // there is none. The reason says why it is not known which one of several it is.
 func (o origins) of(path *walk.Path, doc bson.Raw, field []byte, fresh Value) (old Value, known bool, reason string) {
-	if o.at == nil {
-		return "", false, ""
-	}
-	if path.Addressable() == nil && !path.Repeated(doc) {
-		if pair, ok := o.at[path.Dotted()]; ok && pair[0] == fresh {
-			return pair[1], true, ""
-		}
+	if old, ok := o.here(path, doc, fresh); ok {
+		return old, true, ""
 	}
 	switch all := o.field[string(field)][fresh]; len(all) {
 	case 0:
@@ -136,4 +139,14 @@ func (o origins) of(path *walk.Path, doc bson.Raw, field []byte, fresh Value) (o
 		return all[0], true, ""
 	}
 	return "", false, openTwice
+}
+
+// here returns the old value at the path of a new document, if the conversion made the value there of
+// it.
+func (o origins) here(path *walk.Path, doc bson.Raw, fresh Value) (old Value, ok bool) {
+	if len(o.at) == 0 || path.Addressable() != nil || path.Repeated(doc) {
+		return "", false
+	}
+	pair, ok := o.at[path.Dotted()]
+	return pair[1], ok && pair[0] == fresh
 }

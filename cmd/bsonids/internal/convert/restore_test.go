@@ -3,6 +3,7 @@ package convert
 import (
 	"bytes"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/google/uuid"
@@ -155,6 +156,52 @@ func TestRestoreDecided(t *testing.T) {
 		}
 		if tt.open == nil && !bytes.Equal(got, doc(old, opaque, nil16)) {
 			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
+// Text gets its spelling back, and a document of a Go struct its fields. What is new is text in the
+// usual spelling; there is no conversion back to documents.
+func TestRestoreForms(t *testing.T) {
+	const one, two = "00112233-4455-4677-8899-aabbccddeeff", "{0A112233-4455-4677-8899-AABBCCDDEEFF}"
+	fresh := func(text string) bson.Binary {
+		u := uuid.MustParse(text)
+		return bson.Binary{Subtype: 4, Data: u[:]}
+	}
+	structOf := func(text string, valid ...bool) bson.D {
+		u := uuid.MustParse(text)
+		d := bson.D{{Key: "uuid", Value: bson.Binary{Data: u[:]}}}
+		for _, v := range valid {
+			d = append(d, bson.E{Key: "valid", Value: v})
+		}
+		return d
+	}
+	nobody := structOf("00000000-0000-0000-0000-000000000000", false)
+	doc := func(n int, a ...any) bson.Raw {
+		return marshal(t, bson.D{{Key: "_id", Value: 1}, {Key: "a", Value: bson.A(a)}, {Key: "n", Value: n}, {Key: "other", Value: bson.A{nil, one}}})
+	}
+	for name, tt := range map[string]struct {
+		from             string
+		guide, doc, want bson.Raw // no want: open
+	}{
+		"text, unchanged":    {"text", doc(1, one, two, "x"), doc(1, fresh(one), fresh(two), "x"), doc(1, one, two, "x")},
+		"text, changed":      {"text", doc(1, one, two, "x"), doc(2, fresh(one), fresh(two), "x", "y"), doc(2, one, two, "x", "y")},
+		"text, moved":        {"text", doc(1, one, two), doc(1, fresh(two)), doc(1, two)},
+		"text, new":          {"text", doc(1, two), doc(1, fresh(one)), doc(1, one)},
+		"struct, unchanged":  {"goStruct", doc(1, structOf(one), structOf(two, true), nobody, nil), doc(1, fresh(one), fresh(two), nil, nil), doc(1, structOf(one), structOf(two, true), nobody, nil)},
+		"struct, changed":    {"goStruct", doc(1, structOf(one), structOf(two, true), nobody, nil), doc(2, fresh(one), fresh(two), nil, nil), doc(2, structOf(one), structOf(two, true), nobody, nil)},
+		"struct, moved":      {"goStruct", doc(1, structOf(one), structOf(two, true)), doc(1, fresh(two)), doc(1, structOf(two, true))},
+		"struct, null moved": {"goStruct", doc(1, structOf(one), nobody), doc(1, nil), doc(1, nil)},
+		"struct, left":       {"goStruct", doc(1, structOf(one, false), structOf(two)), doc(2, structOf(one, false), fresh(two)), doc(2, structOf(one, false), structOf(two))},
+		"struct, new":        {"goStruct", doc(1, structOf(one)), doc(1, fresh(two)), nil},
+	} {
+		c := conversionOf(t, tt.from, "standard", "a")
+		got, open, err := c.restore(tt.doc, tt.guide)
+		if err != nil || (tt.want == nil) != (len(open) > 0) || tt.want != nil && !bytes.Equal(got, tt.want) {
+			t.Errorf("%s: %v, %v, %v; want %v", name, got, open, err, tt.want)
+		}
+		if copied, _, err := c.Rewrite(tt.guide, nil); err != nil || strings.HasSuffix(name, "unchanged") && !bytes.Equal(copied, tt.doc) {
+			t.Errorf("%s: copied as %v, %v", name, copied, err)
 		}
 	}
 }

@@ -63,11 +63,11 @@ func (s *splicer) document(pos, limit, depth int) (int, error) {
 		}
 		next := value + size
 		switch {
-		case len(s.edits) == 0 || s.edits[0].Offset >= next:
-			s.out = append(s.out, s.doc[pos:next]...)
-		case s.edits[0].Offset == value:
+		case len(s.edits) > 0 && s.edits[0].Offset == value: // first, because a null has no bytes
 			s.out = append(append(append(append(s.out, byte(s.edits[0].Type)), key...), 0), s.edits[0].Value...)
 			s.edits = s.edits[1:]
+		case len(s.edits) == 0 || s.edits[0].Offset >= next:
+			s.out = append(s.out, s.doc[pos:next]...)
 		case typ == bson.TypeEmbeddedDocument || typ == bson.TypeArray:
 			s.out = append(s.out, s.doc[pos:value]...)
 			if _, err := s.document(value, next, depth+1); err != nil {
