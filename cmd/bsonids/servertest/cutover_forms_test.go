@@ -10,9 +10,9 @@ import (
 	"github.com/bsonids/bsonids/uuidrep"
 )
 
-// Copies of collections with text, and with documents of Go structs, are put in place, and the old
-// collections back after the release, with the old spellings and what changed since.
-func TestCutoverForms(t *testing.T) {
+// The undo of a cutover restores documents that were changed since, with the old spellings of text and
+// the old documents of Go structs, also those that say that there is no UUID.
+func TestUndoCutoverForms(t *testing.T) {
 	text := func(i int) any {
 		s := cutID(i).String()
 		return []string{s, strings.ToUpper(s), "{" + s + "}", "urn:uuid:" + s}[i%4]
@@ -78,19 +78,5 @@ func TestCutoverForms(t *testing.T) {
 			command(t, c.s, undo...).want(t, failure.ExitOK)
 			equal(t, all(t, old), want)
 		})
-	}
-}
-
-// A copy whose _ids were text is not put in place.
-func TestCutoverTextIDs(t *testing.T) {
-	c := startCut(t, 0)
-	var docs []any
-	for i := range 8 {
-		docs = append(docs, bson.D{{Key: "_id", Value: cutID(i).String()}})
-	}
-	insert(t, c.db.Collection("a"), docs)
-	command(t, c.s, "convert", "--db", c.db.Name(), "--collection", "a", "--from", "text", "--field", "_id", "--into", "a_new", "--write").want(t, failure.ExitOK)
-	if r := command(t, c.s, "cutover", "--db", c.db.Name(), "a").want(t, failure.ExitUsage); !strings.Contains(r.stderr, "its _ids are text") {
-		t.Error(r.stderr)
 	}
 }
