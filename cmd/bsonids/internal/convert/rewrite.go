@@ -47,29 +47,38 @@ func (c Conversion) rewrite(doc bson.Raw, fields Tally, leave func(Left)) (bson.
 // splice is rewrite for values whose length changes.
 func (c Conversion) splice(doc bson.Raw, fields Tally, leave func(Left)) (bson.Raw, int, error) {
 	var edits []walk.Edit
-	var name [128]byte
-	err := c.walk(doc, func(path *walk.Path, l walk.Leaf) error {
-		v, ok := c.find(path, l)
-		if !ok {
-			return nil
-		}
-		field := path.AppendField(name[:0])
-		if reason := c.judge(field, v); reason != "" {
-			leave(Left{Path: path.Dotted(), Old: v.octets, Value: v.value, Reason: reason})
-			return nil
-		}
-		octets, value := c.fresh(v)
-		edits = append(edits, c.edit(l.Offset, octets, value))
+	err := c.edits(doc, func(e walk.Edit, ch Change) {
+		edits = append(edits, e)
 		if fields != nil {
-			fields.add(string(field), 1)
+			fields.add(ch.Field, 1)
 		}
-		return nil
-	})
+	}, leave)
 	if err != nil {
 		return nil, 0, err
 	}
 	out, err := walk.Splice(doc, edits)
 	return out, len(edits), err
+}
+
+// edits calls edit for each value of doc that is converted, in the order of the document, and leave for
+// each value that is left unchanged.
+func (c Conversion) edits(doc []byte, edit func(walk.Edit, Change), leave func(Left)) error {
+	var name [128]byte
+	return c.walk(doc, func(path *walk.Path, l walk.Leaf) error {
+		v, ok := c.find(path, l)
+		if !ok {
+			return nil
+		}
+		field := path.AppendField(name[:0])
+		change := Change{Path: path.Dotted(), Field: string(field), Old: v.octets, OldValue: v.value}
+		if reason := c.judge(field, v); reason != "" {
+			leave(change.left(reason))
+			return nil
+		}
+		change.New, change.NewValue = c.fresh(v)
+		edit(c.edit(l.Offset, change.New, change.NewValue), change)
+		return nil
+	})
 }
 
 // maxMixed is the maximum number of values in one _id that are tried in every combination of both

@@ -27,9 +27,6 @@ type Rewriter struct {
 func NewRewriter(c Conversion) *Rewriter {
 	r := &Rewriter{conversion: c, counts: make(map[string]*int64)}
 	r.visit = r.value
-	if !c.inPlace() {
-		r.visit = r.form
-	}
 	return r
 }
 
@@ -41,8 +38,15 @@ func (c Conversion) inPlace() bool { return c.From.IsBinary() && c.To.IsBinary()
 // valid until the next call. The error wraps walk.ErrCorrupt; doc may then be converted in part.
 func (r *Rewriter) Document(doc []byte) (out []byte, values int, left []Left, err error) {
 	r.doc, r.left, r.values, r.edits, r.changes = doc, r.left[:0], 0, r.edits[:0], r.changes[:0]
-	if err = r.conversion.walk(doc, r.visit); err != nil || len(r.edits) == 0 {
+	if r.conversion.inPlace() {
+		err = walk.Document(doc, r.visit)
 		return doc, r.values, r.left, err
+	}
+	err = r.conversion.edits(doc, func(e walk.Edit, ch Change) {
+		r.edits, r.changes = append(r.edits, e), append(r.changes, ch)
+	}, func(l Left) { r.left = append(r.left, l) })
+	if err != nil || len(r.edits) == 0 {
+		return doc, 0, r.left, err
 	}
 	out, err = walk.Splice(doc, r.edits)
 	if len(out) > maxDocument && len(out) > len(doc) {
@@ -89,24 +93,6 @@ func (r *Rewriter) value(path *walk.Path, l walk.Leaf) error {
 	if r.Each != nil {
 		r.Each(Change{Path: path.Dotted(), Field: string(r.name), Old: old, New: fresh})
 	}
-	return nil
-}
-
-// form is value for the other conversions.
-func (r *Rewriter) form(path *walk.Path, l walk.Leaf) error {
-	c := &r.conversion
-	v, ok := c.find(path, l)
-	if !ok {
-		return nil
-	}
-	r.name = path.AppendField(r.name[:0])
-	if reason := c.judge(r.name, v); reason != "" {
-		r.left = append(r.left, Left{Path: path.Dotted(), Old: v.octets, Value: v.value, Reason: reason})
-		return nil
-	}
-	octets, value := c.fresh(v)
-	r.edits = append(r.edits, c.edit(l.Offset, octets, value))
-	r.changes = append(r.changes, Change{Path: path.Dotted(), Field: string(r.name), Old: v.octets, New: octets, OldValue: v.value, NewValue: value})
 	return nil
 }
 
