@@ -102,12 +102,12 @@ func (b *builder) form(f *Field, c survey.Collection) {
 		comment("left: there are more fields than are distinguished")
 	case f.Stored == Text:
 		comment("left: text is not wrong, and programs that read it must read binary values afterwards; convert from text makes it %s", b.to.Name)
-		if InID(f.Path) {
-			comment("for text in _id, give the collection a name for a new one with into")
-		}
 	default:
 		comment("left: programs that read these documents must read UUIDs afterwards; convert from goStruct replaces each document by")
 		comment("the UUID in it, or by null if valid is false. Then leave %s.uuid. Or convert only the values in them, at %s.uuid", f.Path, f.Path)
+	}
+	if InID(f.Path) {
+		comment("for _id, name a new collection with into; bsonids cutover does not exchange it, because its _ids do not show the old ones")
 	}
 	if n := f.unusable(false); n > 0 {
 		comment("%d values cannot be converted in place (%v)", n, f.odd.Reason)
