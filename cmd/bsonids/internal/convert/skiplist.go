@@ -80,11 +80,9 @@ func (l *SkipList) documents() (n int64, err error) {
 		var line struct {
 			ID json.RawMessage `json:"_id"`
 		}
-		if err := json.Unmarshal(b, &line); err != nil {
-			return 0, &RecordError{SkipRecord, l.path, err}
-		}
-		if id := string(line.ID); n == 0 || id != last {
-			n, last = n+1, id
+		// A person may have edited the file: a line without an _id counts as one document.
+		if err := json.Unmarshal(b, &line); err != nil || n == 0 || string(line.ID) != last {
+			n, last = n+1, string(line.ID)
 		}
 	}
 }

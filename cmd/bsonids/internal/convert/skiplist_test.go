@@ -33,6 +33,13 @@ func TestSkipListEmptyName(t *testing.T) {
 	if b, err := os.ReadFile(path); string(b) != want {
 		t.Errorf("%s%v", b, err)
 	}
+	edited, err := OpenSkipList(path+".edited", "d.c", false)
+	if err == nil {
+		err = os.WriteFile(path+".edited", []byte(want+"x\n"+want[:20]), 0o600)
+	}
+	if n, err2 := edited.documents(); n != 3 || err != nil || err2 != nil {
+		t.Errorf("%d documents, %v, %v", n, err, err2)
+	}
 	r, err := ReadSkipList(path, "d.c", 3)
 	if err != nil {
 		t.Fatal(err)
