@@ -133,6 +133,9 @@ func (r random) document(depth int) bson.D {
 			d = append(d, bson.E{Key: name, Value: r.value(depth)})
 		}
 	}
+	if r.IntN(6) == 0 { // a name with a dot, which no condition tests
+		d = append(d, bson.E{Key: "a.b", Value: r.value(depth)})
+	}
 	r.Shuffle(len(d), func(i, j int) { d[i], d[j] = d[j], d[i] })
 	return d
 }
