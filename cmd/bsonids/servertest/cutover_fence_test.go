@@ -114,6 +114,7 @@ func TestCutoverReadsBehindFence(t *testing.T) {
 // cutover is carried out.
 func TestCutoverSameID(t *testing.T) {
 	c := startCut(t, 30, "a")
+	c.args = append(c.args, "--batch", "10") // the two are not read at once
 	old := c.db.Collection("a")
 	settings := c.settingsOf("a")
 	twins := []bson.D{
