@@ -24,7 +24,8 @@ type proxy struct {
 type request struct {
 	id        int32
 	command   bson.Raw
-	documents int // documents in sequences outside the command: the updates of an update
+	sequence  []bsoncore.Document // outside the command: the updates of an update
+	documents int                 // in the sequence
 }
 
 // name returns the name of the command.
@@ -183,7 +184,7 @@ func parseRequest(message []byte) (r request, ok bool) {
 			continue
 		}
 		_, docs, after, found := wiremessage.ReadMsgSectionDocumentSequence(rest)
-		r.documents += len(docs)
+		r.sequence, r.documents = append(r.sequence, docs...), r.documents+len(docs)
 		rest, ok = after, found
 	}
 	return r, ok && r.command != nil
