@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"sync"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -18,8 +19,9 @@ var errNotBegun = errors.New("not begun")
 
 // stages are what is done with the batches of a collection.
 type stages[B any] struct {
-	// plan makes a batch of a page.
+	// plan makes a batch of at most size documents. A page may have several batches.
 	plan func(number int, docs []bson.Raw) (B, error)
+	size int
 	// prepare is called with up to ahead batches that have been read meanwhile, for one group after
 	// the other. The context is for waiting and ends with that of inBatches.
 	prepare func(waiting context.Context, group []B) error
@@ -76,7 +78,7 @@ func inBatches[B any](ctx context.Context, p *documents.Pages, t *tracker, patie
 		})
 	}
 	read := func() error {
-		for n := 0; ; n++ {
+		for n := 0; ; {
 			var docs []bson.Raw
 			err := patient.Do(reading, func() (err error) {
 				docs, err = p.Next(reading)
@@ -85,15 +87,19 @@ func inBatches[B any](ctx context.Context, p *documents.Pages, t *tracker, patie
 			if err != nil || len(docs) == 0 {
 				return err
 			}
-			b, err := s.plan(n, docs)
-			if err != nil {
-				return err
-			}
-			t.begin(n, p.After)
-			select {
-			case batches <- b:
-			case <-reading.Done():
-				return context.Cause(reading)
+			for docs := range slices.Chunk(docs, s.size) {
+				b, err := s.plan(n, docs)
+				if err != nil {
+					return err
+				}
+				last := docs[len(docs)-1].Lookup("_id")
+				t.begin(n, bson.RawValue{Type: last.Type, Value: slices.Clone(last.Value)})
+				select {
+				case batches <- b:
+				case <-reading.Done():
+					return context.Cause(reading)
+				}
+				n++
 			}
 		}
 	}
@@ -125,6 +131,10 @@ func waitingIn[B any](batches <-chan B, group []B, most int) []B {
 	}
 	return group
 }
+
+// page returns the number of documents to read at a time. The pages are not smaller than usual if the
+// batches are: some servers read the whole collection for each page.
+func (o *Options) page() int64 { return int64(max(o.Batch, batchSize)) }
 
 // setUp sets the defaults of the options.
 func (o *Options) setUp() {

@@ -133,7 +133,7 @@ func InPlace(ctx context.Context, coll *mongo.Collection, o Options) (Result, er
 			return r.result, err
 		}
 	}
-	p := &documents.Pages{Collection: coll, Projection: o.Conversion.Projection(), Filter: o.Query, Size: int64(r.Batch)}
+	p := &documents.Pages{Collection: coll, Projection: o.Conversion.Projection(), Filter: o.Query, Size: r.page()}
 	if o.Retry != nil {
 		p.Filter, p.Projection = o.Retry.Filter(), nil
 	}
@@ -142,7 +142,7 @@ func InPlace(ctx context.Context, coll *mongo.Collection, o Options) (Result, er
 			return r.result, err
 		}
 	}
-	err := inBatches(ctx, p, r.tracker, r.Patience, stages[batch]{r.plan, r.prepare, r.ahead(), r.process, r.Workers})
+	err := inBatches(ctx, p, r.tracker, r.Patience, stages[batch]{r.plan, r.Batch, r.prepare, r.ahead(), r.process, r.Workers})
 	if o.Retry != nil && err == nil {
 		o.Retry.rest(r.leave)
 		err = r.SkipList.Err()

@@ -29,12 +29,12 @@ type leftIn struct {
 
 // copy inserts the documents that the target does not have yet.
 func (c *copier) copy(ctx context.Context) error {
-	p := &documents.Pages{Collection: c.source, Size: int64(c.Batch)}
+	p := &documents.Pages{Collection: c.source, Size: c.page()}
 	if c.Write && c.State != nil {
 		p.After = c.State.Position.raw()
 		c.tracker.position = p.After
 	}
-	return inBatches(ctx, p, c.tracker, c.Patience, stages[copyBatch]{c.plan, c.turn, 1, c.process, c.Workers})
+	return inBatches(ctx, p, c.tracker, c.Patience, stages[copyBatch]{c.plan, c.Batch, c.turn, 1, c.process, c.Workers})
 }
 
 // plan returns the batch of a page.
