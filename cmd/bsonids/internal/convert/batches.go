@@ -132,10 +132,6 @@ func waitingIn[B any](batches <-chan B, group []B, most int) []B {
 	return group
 }
 
-// page returns the number of documents to read at a time. The pages are not smaller than usual if the
-// batches are: some servers read the whole collection for each page.
-func (o *Options) page() int64 { return int64(max(o.Batch, batchSize)) }
-
 // setUp sets the defaults of the options.
 func (o *Options) setUp() {
 	if o.Progress == nil {

@@ -133,7 +133,9 @@ func InPlace(ctx context.Context, coll *mongo.Collection, o Options) (Result, er
 			return r.result, err
 		}
 	}
-	p := &documents.Pages{Collection: coll, Projection: o.Conversion.Projection(), Filter: o.Query, Size: r.page()}
+	// The pages are not smaller than usual if the batches are: some servers read the whole collection
+	// for each page.
+	p := &documents.Pages{Collection: coll, Projection: o.Conversion.Projection(), Filter: o.Query, Size: int64(max(r.Batch, batchSize))}
 	if o.Retry != nil {
 		p.Filter, p.Projection = o.Retry.Filter(), nil
 	}

@@ -29,7 +29,7 @@ type leftIn struct {
 
 // copy inserts the documents that the target does not have yet.
 func (c *copier) copy(ctx context.Context) error {
-	p := &documents.Pages{Collection: c.source, Size: c.page()}
+	p := &documents.Pages{Collection: c.source, Size: int64(c.Batch)}
 	if c.Write && c.State != nil {
 		p.After = c.State.Position.raw()
 		c.tracker.position = p.After
