@@ -124,6 +124,9 @@ func InPlace(ctx context.Context, coll *mongo.Collection, o Options) (Result, er
 	if o.Write && o.Conversion.SameSubtype() && (o.State == nil && o.Retry == nil || o.Undo == nil) {
 		return r.result, ErrNeedsRecord
 	}
+	if !o.Write {
+		r.Workers = 1 // the examples are the first documents
+	}
 	if o.Write {
 		err := o.Patience.Do(ctx, func() (err error) {
 			r.orphans, err = countsOrphans(ctx, coll.Database())
