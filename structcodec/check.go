@@ -69,22 +69,22 @@ func validDocument(doc []byte, depth int) bool {
 
 // countElements returns the number of elements of doc, which is a document if one does not look into its elements, or -1.
 func countElements(doc []byte) (n int) {
-	for rest := doc[4:]; ; n++ {
-		if rest[0] == 0 {
-			if len(rest) > 1 {
+	for at := 4; ; n++ {
+		t := doc[at]
+		if t == 0 {
+			if at != len(doc)-1 {
 				return -1
 			}
 			return n
 		}
-		end := keyEnd(rest)
-		if end < 0 {
-			return -1
+		for at++; doc[at] != 0; at++ { // the last byte is 0
 		}
-		size := shallowSize(rest[0], rest[end+1:])
+		at++
+		size := shallowSize(t, doc[at:])
 		if size < 0 {
 			return -1
 		}
-		rest = rest[end+1+size:]
+		at += size
 	}
 }
 

@@ -8,18 +8,18 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 )
 
-// readElements sets the elements of the array to those of s, which has as many.
+// readElements sets the elements of s to those of the array, of which countElements has counted as many.
 func readElements(array []byte, s reflect.Value, elem readFunc) error {
-	rest := array[4:]
-	for i := 0; rest[0] != 0; i++ {
-		t := rest[0]
-		end := keyEnd(rest)
-		rest = rest[end+1:]
-		size := valueSize(t, rest)
-		if err := elem(t, rest[:size], s.Index(i)); err != nil {
+	for i, at := 0, 4; array[at] != 0; i++ {
+		t := array[at]
+		for at++; array[at] != 0; at++ { // the key
+		}
+		at++
+		size := valueSize(t, array[at:])
+		if err := elem(t, array[at:at+size], s.Index(i)); err != nil {
 			return wrapKey(strconv.Itoa(i), err)
 		}
-		rest = rest[size:]
+		at += size
 	}
 	return nil
 }
