@@ -1,15 +1,19 @@
 package servertest
 
 import (
+	"bytes"
+	"context"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/cli"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 	"github.com/bsonids/bsonids/integration/mongotest"
@@ -152,6 +156,35 @@ func TestRecordElsewhere(t *testing.T) {
 		t.Error(r.stderr)
 	}
 	equal(t, all(t, db.Collection("c")), want)
+}
+
+// A run that is interrupted while it is put into the record has an end there, so that the next run
+// need not wait for its writes.
+func TestInterruptedBeginning(t *testing.T) {
+	s := mongotest.Start(t)
+	db := connect(t, s)
+	seed(t, db.Collection("c"), 12, uuidrep.JavaLegacy, uuidrep.CSharpLegacy)
+	ctx, interrupt := context.WithCancel(t.Context())
+	var inserts atomic.Int32
+	p := startProxy(t, host(t, s), func(r request, pass func() []byte) []byte {
+		if name, _ := r.command.Lookup("insert").StringValueOK(); name == record.Name && inserts.Add(1) == 2 {
+			interrupt() // the first document is not a run
+		}
+		return pass()
+	})
+	var out, errs bytes.Buffer
+	if code := cli.Run(ctx, append(inOrder(s, t.TempDir()), "--uri", p.URI()), &out, &errs); code != failure.ExitInterrupted {
+		t.Errorf("exit code %d: %s", code, errs.String())
+	}
+	runs := recorded(t, db)
+	if len(runs) != 1 {
+		t.Errorf("%d runs, want one", len(runs))
+	}
+	for _, r := range runs {
+		if r.Ended == nil {
+			t.Errorf("%v has no end", &r)
+		}
+	}
 }
 
 // Without a record, a conversion within one subtype needs a confirmation.

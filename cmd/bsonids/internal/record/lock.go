@@ -93,8 +93,7 @@ func Begin(ctx context.Context, db *mongo.Database, q Request) (*Lock, error) {
 		}
 		l.run.ID, l.run.TakesOver, l.run.Started, l.run.Updated = id(l.run.Collection, l.run.Epoch), v.takesOver, now, now
 		running.Store(l.run.By.Token, true)
-		_, err = coll.InsertOne(ctx, l.run)
-		if err == nil {
+		if err = l.insert(ctx); err == nil {
 			break
 		}
 		running.Delete(l.run.By.Token)
@@ -118,6 +117,18 @@ func Begin(ctx context.Context, db *mongo.Database, q Request) (*Lock, error) {
 		return nil, errors.Join(err, l.End(Progress{}, err))
 	}
 	return l, nil
+}
+
+// insert inserts the document of the run. An end of ctx does not interrupt it: the document might be
+// there, and another run would wait for the writes of this one.
+func (l *Lock) insert(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
+	defer cancel()
+	_, err := l.coll.InsertOne(ctx, l.run)
+	return err
 }
 
 // lookAgain reads the record again. A run of the same conversion may have written to its undo log
