@@ -51,7 +51,7 @@ func (o *applyOptions) convert(ctx context.Context, client *mongo.Client, p *pla
 		incomplete = incomplete || r.Skipped > 0
 		unverified = unverified || r.Status == report.Unverified
 		wrote = wrote || r.Documents > 0 || r.Status == report.Stopped
-		if r.err != nil && (failed == nil || errors.Is(failed, context.Canceled)) {
+		if r.err != nil && (failed == nil || errors.Is(failed, context.Canceled) || errors.Is(failed, errStopped)) {
 			e := failure.Explain(nameFlag(r.err), o.connectionString())
 			failed = &failure.Error{Kind: e.Kind, Text: quoted(r.Collection) + ": " + e.Text, Err: r.err}
 			if errors.Is(r.err, context.Canceled) {
