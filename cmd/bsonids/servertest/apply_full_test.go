@@ -73,7 +73,7 @@ func TestApplyOnFullDisk(t *testing.T) {
 	file := planned(t, s)
 	edit(t, file, left...)
 	dir := filepath.Join(t.TempDir(), "state")
-	flags := []string{file, "--state-dir", dir, "--write", "--batch", "5", "--retry-for", "0s"}
+	flags := []string{file, "--state-dir", dir, "--write", "--batch", "5", "--retry-for", "0s", "--batch-timeout", "1s"}
 	apply, undo := append([]string{"apply"}, flags...), append([]string{"undo"}, flags...)
 	said := 0
 	for _, blocks := range []int{0, 2, 8, 12, 20} {

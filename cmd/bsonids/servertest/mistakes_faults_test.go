@@ -98,7 +98,10 @@ func (f *fault) command(w *world, o wish, args []string) (result, bool) {
 		return nil
 	})
 	res := w.command(ctx, uriTarget(p.URI()+"&serverSelectionTimeoutMS=300"), args)
-	if !f.kill || !cut {
+	mu.Lock() // a request may still be on its way
+	killed := f.kill && cut
+	mu.Unlock()
+	if !killed {
 		return res, false
 	}
 	for _, path := range paths {
