@@ -109,7 +109,7 @@ func (c *documentCodec) plan(ec bson.EncodeContext, t reflect.Type) (*plan, erro
 		if err != nil {
 			return nil, err
 		}
-		p.enc, p.place = enc, placer(enc, to)
+		p.enc, p.place = enc, placer(driver.EncoderBehind(ec.Registry, enc, to), to)
 	}
 	kept, _ := c.plans.LoadOrStore(t, p)
 	return kept.(*plan), nil

@@ -110,6 +110,17 @@ func IsStructEncoder(enc bson.ValueEncoder) bool {
 	return ok || reflect.TypeOf(enc) == structCodec
 }
 
+// EncoderBehind returns the encoder to which enc passes values of type t on, or enc. It tells what a codec
+// of package structcodec writes for a document, which has a method for it.
+func EncoderBehind(reg *bson.Registry, enc bson.ValueEncoder, t reflect.Type) bson.ValueEncoder {
+	if d, ok := enc.(interface {
+		EncoderFor(*bson.Registry, reflect.Type) bson.ValueEncoder
+	}); ok {
+		return d.EncoderFor(reg, t)
+	}
+	return enc
+}
+
 // A MapEncoder stands in for the driver's encoder of maps: it writes the keys that the driver's
 // writes, but for keys of kind array.
 type MapEncoder interface {
