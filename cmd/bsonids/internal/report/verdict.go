@@ -50,25 +50,24 @@ func formName(e scan.FormEvidence) string {
 
 // FormHeadline describes the UUIDs of a field in one form in a few words.
 func FormHeadline(e scan.FormEvidence) string {
-	distinct := fmt.Sprintf("%d distinct UUIDs", e.Distinct)
-	if e.Distinct == 1 {
-		distinct = "1 distinct UUID"
+	return distinctOnes(e.Distinct, e.Sample+e.Uninformative, "UUID")
+}
+
+// distinctOnes says how many distinct values there are, and how many of them were examined.
+func distinctOnes(n int64, examined int, noun string) string {
+	if n != 1 {
+		noun += "s"
 	}
-	if int64(e.Sample+e.Uninformative) < e.Distinct {
-		distinct = fmt.Sprintf("about %s, %d of them examined", distinct, e.Sample+e.Uninformative)
+	text := fmt.Sprintf("%d distinct %s", n, noun)
+	if int64(examined) < n {
+		text = fmt.Sprintf("about %s, %d of them examined", text, examined)
 	}
-	return distinct
+	return text
 }
 
 // Headline returns the verdict of e in one sentence.
 func Headline(e scan.Evidence) string {
-	distinct := fmt.Sprintf("%d distinct values", e.Distinct)
-	if e.Distinct == 1 {
-		distinct = "1 distinct value"
-	}
-	if int64(e.Sample+e.Uninformative) < e.Distinct {
-		distinct = fmt.Sprintf("about %s, %d of them examined", distinct, e.Sample+e.Uninformative)
-	}
+	distinct := distinctOnes(e.Distinct, e.Sample+e.Uninformative, "value")
 	switch e.Verdict.Outcome {
 	case scan.Undecided:
 		return "byte order undetermined (" + distinct + ")"
