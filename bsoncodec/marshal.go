@@ -15,7 +15,8 @@ import (
 )
 
 // Marshal returns v as a BSON document, encoded with reg. It is [bson.Marshal] with a registry, and
-// with the options of a client if opts has them; more than one Options is an error.
+// with the options of a client if opts has them; more than one Options is an error. A codec that is
+// registered for a struct type after its first use has no effect.
 //
 // Errors are those of the codecs, [bson.ErrNilRegistry] and [ErrUnknownOptions]. An encoder of the
 // caller's that reports no error and does not write exactly one document is an error too.
@@ -90,7 +91,8 @@ func encodeError(v any, err error) error {
 
 // Unmarshal decodes the BSON document data with reg into v, a non-nil pointer or map. It is
 // [bson.Unmarshal] with a registry, and with the options of a client if opts has them; more than
-// one Options is an error.
+// one Options is an error. A codec that is registered for a struct type after its first use has no
+// effect.
 //
 // It reads from memory, but the Decode and All methods of a mongo.Cursor read from a stream:
 // Unmarshal of Cursor.Current is a faster way to decode what a cursor returns. Pass it the

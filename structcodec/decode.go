@@ -112,8 +112,8 @@ func (p *decodePlan) decodeDocument(doc []byte, v reflect.Value) error {
 	}
 }
 
-// readField sets the field of the struct v that has the key of the element at the given place of doc. Most often it is the
-// next one. It returns the places of the element and the field behind them.
+// readField sets the field of the struct v that has the key of the element at the index at of doc. Most often it is the
+// field next. It returns the indexes of the element and of the field behind these.
 func (p *decodePlan) readField(doc []byte, at, next int, v reflect.Value) (int, int, error) {
 	element := doc[at:]
 	var end int // of the key

@@ -34,8 +34,8 @@ type stages[B any] struct {
 
 // inBatches reads p to its end and passes its pages through the stages, all at the same time. If ctx
 // ends or a batch fails, no further batch is prepared. If ctx ends, or a batch cannot be prepared, those
-// that are prepared are processed. inBatches returns the first error, or the cause of ctx if not every batch was
-// processed.
+// that are prepared are processed. inBatches returns the first error, or the cause of ctx if not every
+// batch was processed.
 func inBatches[B any](ctx context.Context, p *documents.Pages, t *tracker, patient *patience.Patience, s stages[B]) error {
 	work, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cancel(nil)
