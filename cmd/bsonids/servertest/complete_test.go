@@ -8,9 +8,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/integration/embedded"
 	"github.com/bsonids/bsonids/integration/mongotest"
 )
 
@@ -74,5 +78,39 @@ func TestCompleteNothing(t *testing.T) {
 		if got, stderr := complete(t, "scan", "--uri", uri, "--db", ""); len(got) > 0 || strings.Contains(stderr, "s3cret") || strings.Contains(stderr, "ERROR") || strings.Contains(stderr, "assword") {
 			t.Errorf("%s: %q\n%s", name, got, stderr)
 		}
+	}
+}
+
+// The databases are found on a server that does not know authorizedDatabases, as the engines of
+// DocumentDB answer: "Field 'authorizedDatabases' is currently not supported", with code 303.
+func TestUnknownAuthorizedDatabases(t *testing.T) {
+	s, err := embedded.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	refused := 0
+	p := startProxy(t, s.Addr(), func(r request, pass func() []byte) []byte {
+		if _, err := r.command.LookupErr("authorizedDatabases"); err != nil {
+			return pass()
+		}
+		refused++
+		return r.reply(bson.D{{Key: "ok", Value: 0.0}, {Key: "code", Value: int32(303)}, {Key: "codeName", Value: "Location303"},
+			{Key: "errmsg", Value: "Field 'authorizedDatabases' is currently not supported"}})
+	})
+	client, err := mongo.Connect(options.Client().ApplyURI(s.URI()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = client.Disconnect(t.Context()) }()
+	insert(t, client.Database("shop").Collection("users"), []any{bson.D{{Key: "_id", Value: uuid.NewString()}}})
+	if r := command(t, p, "scan").want(t, failure.ExitOK); !strings.Contains(r.stdout, "shop.users: all 1 documents") {
+		t.Errorf("%s%s", r.stdout, r.stderr)
+	}
+	if got, _ := complete(t, "scan", "--uri", p.URI(), "--db", "sh"); !slices.Equal(got, []string{"shop"}) {
+		t.Errorf("%q", got)
+	}
+	if refused < 2 {
+		t.Errorf("the server refused the option %d times", refused)
 	}
 }

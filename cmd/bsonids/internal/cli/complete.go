@@ -12,6 +12,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/scan"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/server"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/terminal"
 )
@@ -28,12 +29,12 @@ func (c *console) completeNames(cmd *cobra.Command, databases func() []string) {
 	complete := func(flag string, list func(context.Context, *mongo.Client) ([]string, error)) {
 		_ = cmd.RegisterFlagCompletionFunc(flag, c.fromServer(list)) // the error is that there is no such flag
 	}
-	complete("db", databaseNames)
+	complete("db", scan.Databases)
 	complete("collection", func(ctx context.Context, client *mongo.Client) ([]string, error) {
 		dbs := databases()
 		if len(dbs) == 0 {
 			var err error
-			if dbs, err = databaseNames(ctx, client); err != nil {
+			if dbs, err = scan.Databases(ctx, client); err != nil {
 				return nil, err
 			}
 		}
@@ -50,11 +51,6 @@ func (c *console) completeNames(cmd *cobra.Command, databases func() []string) {
 		}
 		return slices.DeleteFunc(all, func(name string) bool { return !validCollection(name) || name == record.Name }), nil
 	})
-}
-
-func databaseNames(ctx context.Context, client *mongo.Client) ([]string, error) {
-	names, err := client.ListDatabaseNames(ctx, bson.D{}, options.ListDatabases().SetNameOnly(true).SetAuthorizedDatabases(true))
-	return slices.DeleteFunc(names, func(name string) bool { return name == "admin" || name == "config" || name == "local" }), err
 }
 
 // fromServer returns a completion function for names that the server lists. It completes nothing

@@ -26,11 +26,10 @@ func (n Namespace) String() string { return n.Database + "." + n.Collection }
 func Namespaces(ctx context.Context, client *mongo.Client, databases, collections []string) ([]Namespace, error) {
 	named := len(databases) > 0
 	if !named {
-		names, err := client.ListDatabaseNames(ctx, bson.D{}, options.ListDatabases().SetAuthorizedDatabases(true))
-		if err != nil {
+		var err error
+		if databases, err = Databases(ctx, client); err != nil {
 			return nil, err
 		}
-		databases = slices.DeleteFunc(names, func(n string) bool { return n == "admin" || n == "config" || n == "local" })
 	}
 	databases = slices.Compact(slices.Sorted(slices.Values(databases)))
 	var out []Namespace
@@ -60,4 +59,15 @@ func Namespaces(ctx context.Context, client *mongo.Client, databases, collection
 	}
 	slices.SortFunc(out, func(a, b Namespace) int { return strings.Compare(a.String(), b.String()) })
 	return out, nil
+}
+
+// Databases returns the names of the databases on which the user has a privilege, without those of
+// the server.
+func Databases(ctx context.Context, client *mongo.Client) ([]string, error) {
+	names, err := client.ListDatabaseNames(ctx, bson.D{}, options.ListDatabases().SetAuthorizedDatabases(true))
+	if err != nil && failure.Explain(err, "").Kind == failure.Failed {
+		// The engines of DocumentDB refuse the option.
+		names, err = client.ListDatabaseNames(ctx, bson.D{})
+	}
+	return slices.DeleteFunc(names, func(n string) bool { return n == "admin" || n == "config" || n == "local" }), err
 }
