@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // Secrets are texts that no error may show. They are safe for concurrent use while nobody changes
@@ -22,7 +23,7 @@ func ConnectionString(uri string) Secrets {
 		return nil
 	}
 	s := Secrets{uri}
-	rest := uri[len(scheme.FindString(uri)):]
+	rest := uri[len(scheme().FindString(uri)):]
 	// A password or an option can have an @ by mistake, so the user information can end at any of
 	// them.
 	for i := range len(rest) {
@@ -60,13 +61,16 @@ func ConnectionString(uri string) Secrets {
 	return s
 }
 
+// The expressions are compiled when they are first needed. Most programs that import the package never need some of
+// them, and would pay for all at their start.
+
 // scheme matches the beginning of a connection string, complete or not.
-var scheme = regexp.MustCompile(`^(?i:[a-z+]+:/+)?`)
+var scheme = expression(`^(?i:[a-z+]+:/+)?`)
 
 // secretName matches the name of an option or of a property that holds a secret, with what stands
 // between the name and the secret. The name can stand anywhere, because a wrong separator makes it
 // a part of another option's value.
-var secretName = regexp.MustCompile(
+var secretName = expression(
 	`(?i)(?:passw|pwd|secret|session_?token|(authmechanismprop))[a-z_]*\s*(?:=|:|%(?:25)*3[ad])`)
 
 // appendOptions appends the secrets of what follows the user information of a connection string.
@@ -83,7 +87,7 @@ func (s Secrets) appendOptions(rest string) Secrets {
 
 // appendNamed appends what follows each name of a secret in part.
 func (s Secrets) appendNamed(part string) Secrets {
-	for _, m := range secretName.FindAllStringSubmatchIndex(part, -1) {
+	for _, m := range secretName().FindAllStringSubmatchIndex(part, -1) {
 		secret := part[m[1]:]
 		s = s.appendDecoded(secret)
 		if m[2] < 0 {
@@ -127,13 +131,17 @@ func Property(name, value string) Secrets {
 
 // refusedRune is how the driver's string preparation (RFC 4013) names the character of a password
 // that it refuses.
-var refusedRune = regexp.MustCompile(`rune: '\\u[0-9a-f]+'`)
+var refusedRune = expression(`rune: '\\u[0-9a-f]+'`)
+
+func expression(s string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(s) })
+}
 
 // Text returns text with every secret in it, plain or as %q of package fmt writes it, in any case
 // of ASCII letters, replaced by "[redacted]". A secret of up to three bytes is replaced only if it
 // stands as a word of its own.
 func (s Secrets) Text(text string) string {
-	text = refusedRune.ReplaceAllLiteralString(text, "rune: '[redacted]'")
+	text = refusedRune().ReplaceAllLiteralString(text, "rune: '[redacted]'")
 	folded := foldASCII(text)
 	hide := make([]bool, len(text))
 	for _, secret := range s {

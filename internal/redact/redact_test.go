@@ -4,6 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
+	"os/exec"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -109,5 +113,30 @@ func TestNotSecret(t *testing.T) {
 		if got := ConnectionString(c.uri).Text(c.text); got != c.text {
 			t.Errorf("%s: %s", c.uri, got)
 		}
+	}
+}
+
+// A program that imports the package does not compile its expressions before main.
+func TestInitialization(t *testing.T) {
+	program, err := os.Executable()
+	if err != nil {
+		t.Skip(err)
+	}
+	cmd := exec.Command(program, "-test.run=^$")
+	cmd.Env = append(os.Environ(), "GODEBUG=inittrace=1")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Skipf("cannot run the test again: %v", err)
+	}
+	if !strings.Contains(string(out), "init runtime @") {
+		t.Skipf("no trace of initialization: %s", out)
+	}
+	// A package without work at its start has no line.
+	trace := regexp.MustCompile(`(?m)^init \S+/internal/redact @.* (\d+) allocs$`).FindSubmatch(out)
+	if trace == nil {
+		return
+	}
+	if allocs, err := strconv.Atoi(string(trace[1])); err != nil || allocs > 20 {
+		t.Errorf("%s", trace[0])
 	}
 }
