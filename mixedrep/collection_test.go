@@ -3,6 +3,8 @@ package mixedrep
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"testing"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -130,9 +132,12 @@ func TestRefusedBeforeSending(t *testing.T) {
 		if !errors.As(err, &uncovered) {
 			t.Errorf("%s: got %v, want an UncoveredError", name, err)
 		} else if errors.As(err, &failed) {
-			if _, ours := failed.Value.(*argument); ours && name != "Distinct" {
+			if _, ours := failed.Value.(*argument); ours {
 				t.Errorf("%s: the error shows a %T", name, failed.Value)
 			}
+		}
+		if text := fmt.Sprint(err); strings.Contains(text, "argument") {
+			t.Errorf("%s: the error names an internal type: %s", name, text)
 		}
 	}
 }
@@ -146,15 +151,23 @@ func TestDriversErrors(t *testing.T) {
 	}
 	plain := coll.Clone()
 	for name, f := range map[string]func(finder) error{
-		"nil filter":    func(c finder) error { _, err := c.Find(ctx, nil); return err },
-		"nil update":    func(c finder) error { _, err := c.UpdateOne(ctx, bson.D{}, nil); return err },
-		"empty update":  func(c finder) error { _, err := c.UpdateOne(ctx, bson.D{}, bson.D{}); return err },
-		"a replacement": func(c finder) error { _, err := c.UpdateOne(ctx, bson.D{}, bson.D{{Key: "a", Value: 1}}); return err },
-		"nil id":        func(c finder) error { _, err := c.UpdateByID(ctx, nil, bson.D{}); return err },
-		"nil pipeline":  func(c finder) error { _, err := c.Aggregate(ctx, nil); return err },
-		"a document":    func(c finder) error { _, err := c.Aggregate(ctx, bson.D{{Key: "$match", Value: 1}}); return err },
-		"no models":     func(c finder) error { _, err := c.BulkWrite(ctx, nil); return err },
-		"a nil model":   func(c finder) error { _, err := c.BulkWrite(ctx, []mongo.WriteModel{nil}); return err },
+		"distinct": func(c finder) error { return c.Distinct(ctx, "a", map[string]any{"a": make(chan int)}).Err() },
+		"distinct of a failing filter": func(c finder) error {
+			return c.Distinct(ctx, "a", failingFilter{}).Err()
+		},
+		"distinct of a pointer": func(c finder) error { return c.Distinct(ctx, "a", &struct{ C chan int }{}).Err() },
+		"distinct of bytes":     func(c finder) error { return c.Distinct(ctx, "a", []byte{1, 2, 3}).Err() },
+		"distinct of a Raw":     func(c finder) error { return c.Distinct(ctx, "a", bson.Raw{9, 0, 0, 0, 0}).Err() },
+		"distinct of nil":       func(c finder) error { return c.Distinct(ctx, "a", nil).Err() },
+		"nil filter":            func(c finder) error { _, err := c.Find(ctx, nil); return err },
+		"nil update":            func(c finder) error { _, err := c.UpdateOne(ctx, bson.D{}, nil); return err },
+		"empty update":          func(c finder) error { _, err := c.UpdateOne(ctx, bson.D{}, bson.D{}); return err },
+		"a replacement":         func(c finder) error { _, err := c.UpdateOne(ctx, bson.D{}, bson.D{{Key: "a", Value: 1}}); return err },
+		"nil id":                func(c finder) error { _, err := c.UpdateByID(ctx, nil, bson.D{}); return err },
+		"nil pipeline":          func(c finder) error { _, err := c.Aggregate(ctx, nil); return err },
+		"a document":            func(c finder) error { _, err := c.Aggregate(ctx, bson.D{{Key: "$match", Value: 1}}); return err },
+		"no models":             func(c finder) error { _, err := c.BulkWrite(ctx, nil); return err },
+		"a nil model":           func(c finder) error { _, err := c.BulkWrite(ctx, []mongo.WriteModel{nil}); return err },
 		"a nil bulk filter": func(c finder) error {
 			_, err := c.BulkWrite(ctx, []mongo.WriteModel{mongo.NewDeleteOneModel()})
 			return err
@@ -168,7 +181,13 @@ func TestDriversErrors(t *testing.T) {
 	}
 }
 
+// A failingFilter encodes itself, with an error.
+type failingFilter struct{}
+
+func (failingFilter) MarshalBSON() ([]byte, error) { return nil, errors.New("not today") }
+
 type finder = interface {
+	Distinct(context.Context, string, any, ...options.Lister[options.DistinctOptions]) *mongo.DistinctResult
 	Find(context.Context, any, ...options.Lister[options.FindOptions]) (*mongo.Cursor, error)
 	UpdateOne(context.Context, any, any, ...options.Lister[options.UpdateOneOptions]) (*mongo.UpdateResult, error)
 	UpdateByID(context.Context, any, any, ...options.Lister[options.UpdateOneOptions]) (*mongo.UpdateResult, error)

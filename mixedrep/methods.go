@@ -61,7 +61,28 @@ func (c *Collection) CountDocuments(
 func (c *Collection) Distinct(
 	ctx context.Context, field string, filter any, opts ...options.Lister[options.DistinctOptions],
 ) *mongo.DistinctResult {
-	return c.Collection.Distinct(ctx, field, filterOf(filter, nil), optionsOf(opts)...)
+	res := c.Collection.Distinct(ctx, field, filterOf(filter, nil), optionsOf(opts)...)
+	if caller, ok := marshalError(res.Err()); ok {
+		return c.refuseDistinct(field, caller, res)
+	}
+	return res
+}
+
+// refuseDistinct returns the result of a Distinct that failed with caller. Nothing outside the driver can make a
+// DistinctResult, so the driver is asked with the caller's filter and a registry that fails to encode it with the same
+// error. It returns res if the filter encodes itself.
+func (c *Collection) refuseDistinct(field string, caller mongo.MarshalError, res *mongo.DistinctResult) *mongo.DistinctResult {
+	reg := bson.NewRegistry()
+	fail := bson.ValueEncoderFunc(func(bson.EncodeContext, bson.ValueWriter, reflect.Value) error { return caller.Err })
+	reg.RegisterTypeEncoder(reflect.TypeOf(caller.Value), fail)
+	reg.RegisterTypeEncoder(reflect.TypeFor[bson.Raw](), fail) // for a []byte
+	done, cancel := context.WithCancel(context.Background())
+	cancel()
+	refused := c.Collection.Clone(options.Collection().SetRegistry(reg)).Distinct(done, field, caller.Value)
+	if !errors.As(refused.Err(), new(mongo.MarshalError)) {
+		return res
+	}
+	return refused
 }
 
 // DeleteOne is the driver's DeleteOne, with both representations matched.

@@ -47,17 +47,22 @@ func (p pair) members() ([]member, error) {
 		return nil, errUnstable
 	}
 	ms := make([]member, len(written))
-	taken := make([]bool, len(other))
+	var places map[string][]int // of the elements of other by key, from the first on that is in another order
 	for i, e := range written {
 		at := i
-		if at >= len(other) || taken[at] || other[at].Key() != e.Key() {
-			for at = 0; at < len(other) && (taken[at] || other[at].Key() != e.Key()); at++ {
-			}
-			if at == len(other) {
-				return nil, errUnstable
+		if places == nil && other[i].Key() != e.Key() {
+			places = map[string][]int{}
+			for j, o := range other[i:] {
+				places[o.Key()] = append(places[o.Key()], i+j)
 			}
 		}
-		taken[at] = true
+		if places != nil {
+			left := places[e.Key()]
+			if len(left) == 0 {
+				return nil, errUnstable
+			}
+			at, places[e.Key()] = left[0], left[1:]
+		}
 		ms[i] = member{e.Key(), pair{e.Value(), other[at].Value()}}
 	}
 	return ms, nil
@@ -215,6 +220,7 @@ func (p pair) operators(path string) (bson.D, []any, error) {
 	}
 	var rewritten bson.D
 	var more []any
+	given := make(map[string]bool, len(ms)) // the operators in rewritten
 	for _, m := range ms {
 		at := join(path, m.key)
 		op := m.key
@@ -246,22 +252,14 @@ func (p pair) operators(path string) (bson.D, []any, error) {
 		if v == nil {
 			continue
 		}
-		if holds(rewritten, op) {
+		if given[op] {
 			more = append(more, bson.D{{Key: op, Value: v}})
 			continue
 		}
+		given[op] = true
 		rewritten = append(rewritten, bson.E{Key: op, Value: v})
 	}
 	return rewritten, more, nil
-}
-
-func holds(d bson.D, key string) bool {
-	for _, e := range d {
-		if e.Key == key {
-			return true
-		}
-	}
-	return false
 }
 
 // values rewrites the array of an $in or a $nin.

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"errors"
 	"reflect"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -289,5 +291,73 @@ func (u unstable) MarshalBSONValue() (byte, []byte, error) {
 func TestUnstableValue(t *testing.T) {
 	if _, err := rewrite(t, &argument{value: d{{Key: "a", Value: unstable{new(int)}}}}, uuidrep.Standard, uuidrep.JavaLegacy); !errors.Is(err, errUnstable) {
 		t.Errorf("got %v, want %v", err, errUnstable)
+	}
+}
+
+// Two encodings of a map have their elements in two orders. Looking for each of these among all others took a minute.
+func TestManyKeys(t *testing.T) {
+	const n = 60_000
+	filter, operators := bson.M{}, bson.M{}
+	for i := range n {
+		filter["k"+strconv.Itoa(i)] = u1
+		operators["$k"+strconv.Itoa(i)] = i
+	}
+	operators["$ne"] = u1
+	start := time.Now()
+	for name, f := range map[string]bson.M{"fields": filter, "operators": {"a": operators}} {
+		got, err := rewrite(t, &argument{value: f}, uuidrep.JavaLegacy, uuidrep.Standard)
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		if name == "operators" {
+			got = got.Lookup("a").Document()
+		}
+		es, err := got.Elements()
+		if err != nil || len(es) != len(f) && len(es) != n+1 {
+			t.Errorf("%s: got %d elements, %v", name, len(es), err)
+		}
+		if name == "operators" {
+			continue
+		}
+		for _, e := range es {
+			if values := e.Value().Document().Lookup("$in").Array(); e.Key() != "" && len(values) < 2*21 {
+				t.Fatalf("%s: got %v", e.Key(), values)
+			}
+		}
+	}
+	if took := time.Since(start); took > 20*time.Second {
+		t.Errorf("filters of %d keys took %v", n, took)
+	}
+}
+
+// A key that occurs more than once is joined by its occurrence, also behind elements in another order.
+func TestMembersByOccurrence(t *testing.T) {
+	raw := func(d bson.D) bson.RawValue {
+		b, err := bson.Marshal(d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return document(b)
+	}
+	p := pair{
+		raw(d{{Key: "z", Value: 0}, {Key: "a", Value: 1}, {Key: "b", Value: 2}, {Key: "a", Value: 3}, {Key: "a", Value: 4}}),
+		raw(d{{Key: "z", Value: 0}, {Key: "b", Value: 2}, {Key: "a", Value: 1}, {Key: "a", Value: 3}, {Key: "a", Value: 4}}),
+	}
+	ms, err := p.members()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, m := range ms {
+		if m.written.Int32() != int32(i) || m.other.Int32() != int32(i) {
+			t.Errorf("member %d is %v and %v", i, m.written, m.other)
+		}
+	}
+	for _, other := range []bson.D{
+		{{Key: "z", Value: 0}, {Key: "b", Value: 2}, {Key: "a", Value: 1}, {Key: "a", Value: 3}, {Key: "b", Value: 4}},
+		{{Key: "z", Value: 0}, {Key: "a", Value: 1}, {Key: "b", Value: 2}, {Key: "a", Value: 3}, {Key: "z", Value: 4}},
+	} {
+		if _, err := (pair{p.written, raw(other)}).members(); !errors.Is(err, errUnstable) {
+			t.Errorf("%v: got %v", other, err)
+		}
 	}
 }
