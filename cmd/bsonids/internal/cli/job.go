@@ -83,6 +83,7 @@ func (o *convertOptions) convert(ctx context.Context, client *mongo.Client, j jo
 		return out, err
 	}
 
+	opts.UUID = spec.UUID
 	if o.write && o.state != "" {
 		if opts.State, err = convert.OpenState(o.state, id); err != nil {
 			return out, fileError(err, "%v", nameFlag(err))

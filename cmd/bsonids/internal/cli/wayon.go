@@ -42,12 +42,13 @@ func curable(err error) bool {
 	var file *convert.RecordError
 	var refused *record.Error
 	var document *convert.DocumentError
+	var lost *convert.LostError
 	var e *failure.Error
 	switch {
 	case errors.As(err, &file):
 		var io *fs.PathError
 		return errors.As(err, &io)
-	case errors.As(err, &refused), errors.As(err, &document), errors.Is(err, convert.ErrSourceDropped):
+	case errors.As(err, &refused), errors.As(err, &document), errors.As(err, &lost), errors.Is(err, convert.ErrSourceDropped):
 		return false
 	}
 	return !errors.As(err, &e) || e.Kind != failure.Usage
@@ -75,6 +76,10 @@ func (o *convertOptions) inPlaceWay(res convert.Result, failed error) *wayOn {
 func (o *convertOptions) copyWay(res convert.Copied, failed error) *wayOn {
 	if !res.Own {
 		return nil // nothing was written, and the collection does not belong to this conversion
+	}
+	var lost *convert.LostError
+	if errors.As(failed, &lost) {
+		return &wayOn{changed: fmt.Sprintf("only the new collection %s.%s; what it has may be all that is left of %s", o.database, o.into, o.collection)}
 	}
 	if errors.Is(failed, convert.ErrCopyGone) {
 		return &wayOn{changed: fmt.Sprintf("only the new collection that was renamed or dropped, not %s", o.collection)}

@@ -38,8 +38,11 @@ type Options struct {
 	Query      bson.D     // selects documents; nil for all
 	Retry      *Retry     // the values to convert; nil for all. The conversion consumes it.
 	Batch      int        // documents per batch; 1000 if 0
-	Examples   int        // the number of plans that Result lists; -1 for all
-	Progress   func(documents int)
+	// UUID is the UUID of the collection, or nil if the server gives none. Another collection of the
+	// same name is not converted.
+	UUID     *bson.Binary
+	Examples int // the number of plans that Result lists; -1 for all
+	Progress func(documents int)
 
 	// Check is called before each write with the size of the undo log in bytes. An error stops the
 	// conversion. BatchTimeout limits the check and the write together.
@@ -94,6 +97,7 @@ type runner struct {
 	coll    *mongo.Collection
 	tracker *tracker
 	orphans bool // the server may match more documents than were addressed
+	there   *presence
 
 	// inFlight has the undo log entries of an earlier run about documents that the state does not
 	// record as done. An entry is removed when its document is read again.
@@ -121,6 +125,8 @@ func InPlace(ctx context.Context, coll *mongo.Collection, o Options) (Result, er
 	}
 	o.setUp()
 	r := &runner{Options: o, coll: coll, tracker: newTracker(), result: Result{Fields: Tally{}, SkippedFor: Tally{}}}
+	r.there = &presence{patience: o.Patience, now: o.now}
+	r.there.add(coll, o.UUID)
 	if o.Write && o.Conversion.SameSubtype() && (o.State == nil && o.Retry == nil || o.Undo == nil) {
 		return r.result, ErrNeedsRecord
 	}
@@ -148,13 +154,17 @@ func InPlace(ctx context.Context, coll *mongo.Collection, o Options) (Result, er
 		}
 	}
 	err := inBatches(ctx, p, r.tracker, r.Patience, stages[batch]{r.plan, r.Batch, r.prepare, r.ahead(), r.process, r.Workers})
+	err = r.there.after(ctx, err)
 	if o.Retry != nil && err == nil {
 		o.Retry.rest(r.leave)
 		err = r.SkipList.Err()
 	}
 	if o.Write && o.State != nil {
 		o.State.Done = err == nil
-		err = errors.Join(err, r.save())
+		// What was done with a collection that is gone was done with no document.
+		if lost := (*LostError)(nil); !errors.As(err, &lost) {
+			err = errors.Join(err, r.save(r.checkpoint()))
+		}
 	}
 	return r.result, err
 }
@@ -260,10 +270,17 @@ func (r *runner) process(waiting, ctx context.Context, b batch) error {
 		r.Report(totals)
 	}
 	r.Progress(b.read)
-	if due {
-		return r.save()
+	if err := r.there.sometimes(ctx); err != nil {
+		return err
 	}
-	return nil
+	if !due {
+		return r.there.sometimes(ctx)
+	}
+	at := r.checkpoint()
+	if err := r.there.check(ctx); err != nil {
+		return err
+	}
+	return r.save(at)
 }
 
 // mayWrite reports whether p has changes, and whether an update and the undo log can hold them. If
@@ -352,19 +369,30 @@ func (r *runner) leave(id bson.RawValue, left []Left) {
 	r.SkipList.add(id, r.Conversion.From.Subtype, left)
 }
 
-// save writes the state file.
-func (r *runner) save() error {
+// checkpoint is how far a conversion has come: the _id and the offset of the undo log, as of
+// [tracker.checkpoint].
+type checkpoint struct {
+	position bson.RawValue
+	offset   int64
+}
+
+func (r *runner) checkpoint() (at checkpoint) {
 	size := func() int64 { return 0 }
 	if r.Undo != nil {
 		size = r.Undo.Size
 	}
-	position, offset := r.tracker.checkpoint(size)
+	at.position, at.offset = r.tracker.checkpoint(size)
+	return at
+}
+
+// save writes the state file.
+func (r *runner) save(at checkpoint) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if position.Type != 0 {
-		r.State.Position = newPosition(position)
+	if at.position.Type != 0 {
+		r.State.Position = newPosition(at.position)
 	}
-	r.State.UndoOffset = offset
+	r.State.UndoOffset = at.offset
 	r.State.Changed = r.before + r.result.Documents
 	r.State.Skipped = r.skippedBefore + r.result.Skipped
 	r.saved = r.now()

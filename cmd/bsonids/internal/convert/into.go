@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
@@ -63,8 +64,10 @@ type copier struct {
 	// session orders reads of the source after the events that they are about. It is nil unless the
 	// copy follows its source.
 	session *mongo.Session
-	mu      sync.Mutex
-	res     Copied
+	// there has the source, and the target once it exists, unless the copy follows its source.
+	there *presence
+	mu    sync.Mutex
+	res   Copied
 }
 
 // Into writes converted copies of all documents of source into target, with the options and the
@@ -93,7 +96,10 @@ func Into(ctx context.Context, source, target *mongo.Collection, o Options) (Cop
 		return c.res, err
 	}
 	if !o.Write {
-		return c.res, c.copy(ctx)
+		if err := c.copy(ctx); err != nil {
+			return c.res, err
+		}
+		return c.res, c.still(ctx)
 	}
 	c.own = hashset.New()
 	state := o.State
@@ -148,10 +154,14 @@ func Into(ctx context.Context, source, target *mongo.Collection, o Options) (Cop
 		if err := o.Patience.Do(ctx, func() error { return c.bindCopy(ctx) }); err != nil {
 			return c.res, err
 		}
+	} else if err := c.there.bind(ctx, target); err != nil {
+		return c.res, err
 	}
 	if !state.Copied {
 		err := c.copy(ctx)
-		if err == nil {
+		if c.Follow == nil {
+			err = c.there.after(ctx, err)
+		} else if err == nil {
 			err = o.Patience.Do(ctx, func() error { return c.still(ctx) })
 		}
 		if o.State != nil {
@@ -212,7 +222,9 @@ func Into(ctx context.Context, source, target *mongo.Collection, o Options) (Cop
 
 func newCopier(source, target *mongo.Collection, o Options) *copier {
 	o.setUp()
-	return &copier{Options: o, source: source, target: target, tracker: newTracker(), left: make(map[string]leftIn),
+	there := &presence{patience: o.Patience, now: time.Now}
+	there.add(source, o.UUID)
+	return &copier{Options: o, source: source, target: target, tracker: newTracker(), left: make(map[string]leftIn), there: there,
 		res: Copied{Fields: Tally{}, Indexes: []string{}, SkippedFor: Tally{}}}
 }
 

@@ -28,6 +28,9 @@ func (c *copier) settle(ctx context.Context) error {
 			return err
 		}
 		if proof.repaired == 0 {
+			if err := c.still(ctx); err != nil {
+				return err
+			}
 			c.res.Verified = proof.Holds(false)
 			return nil
 		}

@@ -103,6 +103,11 @@ func (c *copier) process(waiting, ctx context.Context, b copyBatch) error {
 	c.mu.Unlock()
 	c.Progress(b.read)
 	c.report()
+	if c.Follow == nil {
+		if err := c.there.sometimes(ctx); err != nil {
+			return err
+		}
+	}
 	if !c.Write || c.State == nil {
 		return nil
 	}

@@ -94,10 +94,11 @@ func (c *copier) locate(ctx context.Context) error {
 
 // still returns errMoved if the source has another name than the one by which it was read: it may
 // have been renamed before or while it was read. It returns another error if the copy was renamed or
-// dropped, because a write would create it again, and nil if the copy does not follow.
+// dropped, because a write would create it again. A copy that does not follow is of one collection with
+// one name: the error is then a *LostError.
 func (c *copier) still(ctx context.Context) error {
 	if c.Follow == nil {
-		return nil
+		return c.there.check(ctx)
 	}
 	name, err := c.nameOfSource(ctx)
 	if err == nil && name != c.source.Name() {

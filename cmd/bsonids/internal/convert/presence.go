@@ -1,0 +1,131 @@
+package convert
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/patience"
+)
+
+// LostError is the error of a run one of whose collections another program dropped, renamed or
+// replaced meanwhile.
+type LostError struct {
+	Namespace string
+	What      string // what became of the collection
+}
+
+func (e *LostError) Error() string {
+	return e.Namespace + " " + e.What + " while the command ran, and what was read or written since is unknown"
+}
+
+// checkPresent returns a *LostError if no collection has the name of coll any more, or another one than
+// that with the UUID. A nil UUID is that of any collection, because some servers give none.
+func checkPresent(ctx context.Context, coll *mongo.Collection, uuid *bson.Binary) error {
+	db := coll.Database()
+	specs, err := db.ListCollectionSpecifications(ctx, bson.D{{Key: "name", Value: coll.Name()}})
+	if err != nil {
+		return err
+	}
+	there := len(specs) > 0
+	if there && (uuid == nil || specs[0].UUID == nil || specs[0].UUID.Equal(*uuid)) {
+		return nil
+	}
+	lost := &LostError{Namespace: db.Name() + "." + coll.Name(), What: "was dropped or renamed"}
+	if uuid != nil {
+		name, err := CollectionWith(ctx, db, hex.EncodeToString(uuid.Data))
+		if err != nil {
+			return err
+		}
+		if name != "" {
+			lost.What = fmt.Sprintf("was renamed to %s", name)
+		}
+	}
+	if there {
+		lost.What = "is another collection now: it was dropped or renamed"
+	}
+	return lost
+}
+
+// presence tells whether collections are still those with which a run began. It is safe for concurrent
+// use. A nil presence tells nothing.
+type presence struct {
+	patience *patience.Patience
+	now      func() time.Time
+
+	mu          sync.Mutex
+	collections []present
+	checked     time.Time
+}
+
+type present struct {
+	*mongo.Collection
+	uuid *bson.Binary // nil if the server gives none
+}
+
+// bind adds a collection with the UUID that it has now.
+func (p *presence) bind(ctx context.Context, coll *mongo.Collection) error {
+	return p.patience.Do(ctx, func() error {
+		specs, err := coll.Database().ListCollectionSpecifications(ctx, bson.D{{Key: "name", Value: coll.Name()}})
+		if err == nil && len(specs) > 0 {
+			p.add(coll, specs[0].UUID)
+		}
+		return err
+	})
+}
+
+func (p *presence) add(coll *mongo.Collection, uuid *bson.Binary) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.collections = append(p.collections, present{coll, uuid})
+}
+
+// check returns a *LostError if one of the collections was dropped, renamed or replaced.
+func (p *presence) check(ctx context.Context) error {
+	if p == nil {
+		return nil
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, c := range p.collections {
+		if err := p.patience.Do(ctx, func() error { return checkPresent(ctx, c.Collection, c.uuid) }); err != nil {
+			return err
+		}
+	}
+	p.checked = p.now()
+	return nil
+}
+
+// after returns the error with which work on the collections ended: a *LostError if one of them is gone,
+// which may be why the work failed, or else failed.
+func (p *presence) after(ctx context.Context, failed error) error {
+	var lost *LostError
+	if errors.As(failed, &lost) || ctx.Err() != nil || failed != nil && failure.Transient(failed) {
+		return failed
+	}
+	if err := p.check(ctx); err != nil && (failed == nil || errors.As(err, &lost)) {
+		return err
+	}
+	return failed
+}
+
+// sometimes is check, once in checkpointEvery.
+func (p *presence) sometimes(ctx context.Context) error {
+	if p == nil {
+		return nil
+	}
+	p.mu.Lock()
+	due := p.now().Sub(p.checked) >= checkpointEvery
+	p.mu.Unlock()
+	if !due {
+		return nil
+	}
+	return p.check(ctx)
+}
