@@ -10,6 +10,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
 	"github.com/bsonids/bsonids/integration/mongotest"
 )
@@ -47,8 +48,8 @@ func marshal(t testing.TB, v any) bson.Raw {
 
 func conversion(t testing.TB, from, to string, fields ...string) convert.Conversion {
 	t.Helper()
-	kind := func(name string) convert.Kind {
-		k, err := convert.ParseKind(name)
+	kind := func(name string) kinds.Kind {
+		k, err := kinds.ParseBinary(name)
 		if err != nil {
 			t.Fatal(err)
 		}

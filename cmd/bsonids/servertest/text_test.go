@@ -17,6 +17,7 @@ import (
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/integration/mongotest"
 	"github.com/bsonids/bsonids/uuidrep"
 )
@@ -285,7 +286,7 @@ func TestTextAfterKill(t *testing.T) {
 			coll := collection(t)
 			c := conversion(t, "generic", "standard", "a", "b", "z")
 			var err error
-			if c.From, err = convert.ParseStored("text"); err != nil {
+			if c.From, err = kinds.Parse("text"); err != nil {
 				t.Fatal(err)
 			}
 			doc := bson.D{{Key: "_id", Value: int32(1)}, {Key: "a", Value: spelling(uuid.New(), 5)}, {Key: "z", Value: spelling(uuid.New(), 6)}}

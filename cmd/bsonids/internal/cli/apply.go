@@ -14,6 +14,7 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/report"
@@ -221,10 +222,10 @@ func (o *applyOptions) step(p *plan.Plan, s plan.Step) (*step, error) {
 		output: &enum{value: formatTable}, write: o.write, trust: slices.Clone(s.Trust), workers: o.workers, batch: o.batch}
 	c.database, c.collection, c.into, c.fields = p.Database, s.Collection, s.Into, s.Fields
 	var err error
-	if c.from.Kind, err = convert.ParseStored(s.From); err != nil {
+	if c.from.Kind, err = kinds.Parse(s.From); err != nil {
 		return nil, err
 	}
-	if c.to.Kind, err = convert.ParseStored(s.To); err != nil {
+	if c.to.Kind, err = kinds.Parse(s.To); err != nil {
 		return nil, err
 	}
 	if o.stateDir != "" {
@@ -272,7 +273,7 @@ func (o *applyOptions) decide(ctx context.Context, db *mongo.Database, p *plan.P
 // decision returns the decision of the survey about the fields of the step.
 func (s *step) decision(sv *survey.Survey) decide.Decision {
 	conv := s.job.conversion
-	if s.From == "standard" {
+	if conv.From.BySubtype() {
 		return decide.Decision{Subtype: conv.From.Subtype, From: s.From, Made: sv.Made, BySubtype: true, Fields: []decide.Field{}}
 	}
 	var d decide.Decision

@@ -150,8 +150,6 @@ func (o *convertOptions) check(conv convert.Conversion) error {
 		return failure.Usagef("cannot convert %s, the record of conversions", record.Name)
 	case o.into != "" && o.part != "" && conv.MergesIDs():
 		return failure.Usagef("--part cannot be used with --into and --from %s if _id is converted: two parts may have documents that get the same _id", conv.From.Name)
-	case conv.From.Name == "generic" && len(o.fields) == 0:
-		return failure.Usagef("--from generic requires --field, because 16 bytes of subtype 0 may be anything, such as a checksum")
 	case o.write && conv.SameSubtype() && o.into == "" && o.retry == "" && (o.state == "" || o.undoLog == ""):
 		return failure.Usagef("from %s to %s, the old and the new values have subtype 3: --state and --undo-log are required", conv.From.Name, conv.To.Name)
 	}

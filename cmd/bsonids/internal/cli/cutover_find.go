@@ -16,6 +16,7 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/guard"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 )
 
@@ -197,11 +198,11 @@ func recordedConversion(ctx context.Context, db *mongo.Database, r *record.Run) 
 	fail := func(err error) (convert.Conversion, error) {
 		return convert.Conversion{}, fmt.Errorf("the document %s of %s: %w", r.ID, record.Name, err)
 	}
-	from, err := convert.ParseStored(r.From)
+	from, err := kinds.Parse(r.From)
 	if err != nil {
 		return fail(err)
 	}
-	to, err := convert.ParseStored(r.To)
+	to, err := kinds.Parse(r.To)
 	if err != nil {
 		return fail(err)
 	}
@@ -221,7 +222,7 @@ func recordedConversion(ctx context.Context, db *mongo.Database, r *record.Run) 
 	if !found {
 		return fail(fmt.Errorf("it has no decision about the values"))
 	}
-	c.Judge = d.Judge(from.Order())
+	c.Judge = d.Judge(from.Order)
 	return c, nil
 }
 

@@ -121,14 +121,12 @@ type dumpConversion struct {
 
 // dumped returns the conversion of the dump. The error is a usage error, or one of the dump.
 func (f *conversionFlags) dumped(c *console, d *dumpFlags, trust []string) (*dumpConversion, error) {
-	conv, err := f.kinds()
+	conv, err := f.described()
 	if err != nil {
 		return nil, err
 	}
 	o := &dumpConversion{console: c, dumpFlags: d, conversion: conv, trust: trust}
 	switch {
-	case conv.From.Name == "generic" && len(f.fields) == 0:
-		return nil, failure.Usagef("--from generic requires --field: 16 bytes of subtype 0 can be any data, such as a checksum")
 	case d.decisionFile != "" && len(trust) > 0:
 		return nil, failure.Usagef("--trust: the decision of --decision is made; give --trust to bsonids scan, which makes it")
 	case d.dump == "-" && d.decisionFile == "":

@@ -65,10 +65,8 @@ func (o *scanOptions) toDecide() (convert.Conversion, error) {
 		return c, nil
 	case o.from.Name == "":
 		return c, failure.Usagef("--decision requires --from")
-	case o.from.Name == "generic" && len(o.fields) == 0:
-		return c, failure.Usagef("--from generic requires --field: 16 bytes of subtype 0 can be any data, such as a checksum")
-	case !o.from.IsBinary() && len(o.fields) == 0:
-		return c, needsField(o.from.Name)
+	case needsField(o.from.Kind, o.fields) != nil:
+		return c, needsField(o.from.Kind, o.fields)
 	case exists(o.decisionFile):
 		return c, failure.Usagef("--decision: %s exists", o.decisionFile)
 	}

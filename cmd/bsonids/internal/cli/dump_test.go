@@ -300,17 +300,17 @@ func TestDumpKill(t *testing.T) {
 	}
 	paths := written(t, 3000)
 	forms := []string{"dir", "a", "a.gz", "c.bson", "dir.gz"}
-	want := make(map[string]string)       // path of a conversion that nothing disturbed, by form and kind
-	kinds := []string{"standard", "text"} // text changes the sizes of documents
+	want := make(map[string]string)         // path of a conversion that nothing disturbed, by form and kind
+	targets := []string{"standard", "text"} // text changes the sizes of documents
 	for _, form := range forms {
-		for _, to := range kinds {
+		for _, to := range targets {
 			want[form+to] = filepath.Join(t.TempDir(), "want"+filepath.Ext(paths[form]))
 			command(t, "convert", "--dump", paths[form], "--from", "javaLegacy", "--to", to, "--out", want[form+to]).want(t, failure.ExitOK)
 		}
 	}
 	var whole, none int
 	for i := range kills {
-		form, to := forms[i%len(forms)], kinds[i/len(forms)%len(kinds)]
+		form, to := forms[i%len(forms)], targets[i/len(forms)%len(targets)]
 		dir := t.TempDir()
 		out := filepath.Join(dir, "out"+filepath.Ext(paths[form]))
 		cmd := process(t, "convert", "--dump", paths[form], "--from", "javaLegacy", "--to", to, "--out", out)

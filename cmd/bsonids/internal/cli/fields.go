@@ -8,6 +8,7 @@ import (
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 )
 
 // matching returns a usage error if a field that the user named does not have a value in coll.
@@ -23,7 +24,7 @@ func matching(ctx context.Context, coll *mongo.Collection, conv convert.Conversi
 // valuesFor names the values that a field of the conversion may have.
 func valuesFor(conv convert.Conversion) string {
 	what := "a binary value of 16 bytes"
-	for _, k := range []convert.Kind{conv.From, conv.To} {
+	for _, k := range []kinds.Kind{conv.From, conv.To} {
 		if !k.IsBinary() {
 			what += " or " + k.Name
 		}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
 )
 
@@ -71,7 +72,7 @@ func outputFlag(cmd *cobra.Command, formats ...string) *enum {
 
 // kindFlag is the value of a flag that names how UUIDs are stored.
 type kindFlag struct {
-	convert.Kind
+	kinds.Kind
 	forms bool // the kind may be one that is not binary
 }
 
@@ -79,9 +80,9 @@ func (k *kindFlag) String() string { return k.Name }
 func (k *kindFlag) Type() string   { return "string" }
 
 func (k *kindFlag) Set(s string) (err error) {
-	parse := convert.ParseKind
+	parse := kinds.ParseBinary
 	if k.forms {
-		parse = convert.ParseStored
+		parse = kinds.Parse
 	}
 	k.Kind, err = parse(s)
 	return err
@@ -142,9 +143,6 @@ func validCollection(name string) bool {
 	return name != "" && !strings.HasPrefix(name, "system.") && !strings.ContainsAny(name, "$\x00")
 }
 
-// storedKinds are the names of the ways to store UUIDs.
-var storedKinds = []string{"standard", "csharpLegacy", "javaLegacy", "pythonLegacy", "generic", "text", "goStruct"}
-
 // conversionFlags holds the flags of convert and verify that describe a conversion.
 type conversionFlags struct {
 	database, collection, into string
@@ -155,17 +153,16 @@ type conversionFlags struct {
 
 // add adds the flags.
 func (f *conversionFlags) add(cmd *cobra.Command) {
-	f.to.Kind, _ = convert.ParseKind("standard")
+	f.to.Kind, _ = kinds.Parse(kinds.Standard)
 	f.from.forms, f.to.forms = true, true
-	const from, to = "standard, csharpLegacy, javaLegacy, pythonLegacy, generic (subtype 0, network order), text, or goStruct ({uuid: …, valid: …})",
-		"standard, csharpLegacy, javaLegacy, pythonLegacy, or text"
+	sources, targets := kinds.All(), kinds.Where(func(k kinds.Kind) bool { return k.Target })
 	cmd.Flags().StringVar(&f.database, "db", "", "database")
 	cmd.Flags().StringVar(&f.collection, "collection", "", "collection")
-	cmd.Flags().Var(&f.from, "from", "representation of the stored values: "+from)
-	cmd.Flags().Var(&f.to, "to", "representation to convert to: "+to)
+	cmd.Flags().Var(&f.from, "from", "representation of the stored values: "+kinds.List(sources))
+	cmd.Flags().Var(&f.to, "to", "representation to convert to: "+kinds.List(targets))
 	cmd.Flags().StringSliceVar(&f.fields, "field", nil, "path of a field to convert, as scan prints it; * matches any single name; by default, all fields")
-	completeWords(cmd, "from", false, storedKinds...)
-	completeWords(cmd, "to", false, slices.DeleteFunc(slices.Clone(storedKinds), func(w string) bool { return w == "generic" || w == "goStruct" })...)
+	completeWords(cmd, "from", false, kinds.Names(sources)...)
+	completeWords(cmd, "to", false, kinds.Names(targets)...)
 	_ = cmd.MarkFlagRequired("from") // the flag exists
 }
 
@@ -182,19 +179,25 @@ func patterns(fields []string) ([]walk.Pattern, error) {
 	return out, nil
 }
 
-// needsField returns the usage error for a conversion of values that are not binary without --field.
-func needsField(from string) error {
-	return failure.Usagef("--from %s requires --field, because a value that looks like a UUID may be something else in another field", from)
+// needsField returns a usage error if only named fields are converted from the kind, and there are none.
+func needsField(from kinds.Kind, fields []string) error {
+	switch {
+	case len(fields) > 0 || !from.NeedsField():
+		return nil
+	case from.IsBinary():
+		return failure.Usagef("--from %s requires --field, because 16 bytes of subtype %d may be anything, such as a checksum", from.Name, from.Subtype)
+	}
+	return failure.Usagef("--from %s requires --field, because a value that looks like a UUID may be something else in another field", from.Name)
 }
 
-// kinds returns the conversion that the flags describe. The error is a usage error.
-func (f *conversionFlags) kinds() (convert.Conversion, error) {
+// described returns the conversion that the flags describe. The error is a usage error.
+func (f *conversionFlags) described() (convert.Conversion, error) {
 	p, err := patterns(f.fields)
 	if err != nil {
 		return convert.Conversion{}, err
 	}
-	if !f.from.IsBinary() && len(f.fields) == 0 {
-		return convert.Conversion{}, needsField(f.from.Name)
+	if err := needsField(f.from.Kind, f.fields); err != nil {
+		return convert.Conversion{}, err
 	}
 	c, err := convert.NewConversion(f.from.Kind, f.to.Kind, p)
 	if err != nil {
@@ -209,7 +212,7 @@ func (f *conversionFlags) conversion() (convert.Conversion, convert.Identity, er
 	fail := func(format string, args ...any) (convert.Conversion, convert.Identity, error) {
 		return convert.Conversion{}, convert.Identity{}, failure.Usagef(format, args...)
 	}
-	c, err := f.kinds()
+	c, err := f.described()
 	switch {
 	case err != nil:
 		return c, convert.Identity{}, err

@@ -14,8 +14,8 @@ import (
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/forms"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/guard"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/report"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/server"
@@ -159,7 +159,7 @@ func (o *guardOptions) guardedConversion() (convert.Conversion, error) {
 	if o.from.Name == "" {
 		return convert.Conversion{}, failure.Usagef("--from is required")
 	}
-	if o.from.Form == forms.Struct {
+	if o.from.Form == kinds.Struct {
 		return convert.Conversion{}, failure.Usagef("--from goStruct: the values in the documents are guarded, not the documents: give --from generic --field %s.uuid", cmp.Or(strings.Join(o.fields, ".uuid,"), "FIELD"))
 	}
 	conv, _, err := o.conversion()
@@ -168,8 +168,6 @@ func (o *guardOptions) guardedConversion() (convert.Conversion, error) {
 		return conv, err
 	case conv.SameSubtype():
 		return conv, failure.Usagef("from %s to %s, the old and the new values have subtype %d: a validator cannot distinguish them", conv.From.Name, conv.To.Name, conv.From.Subtype)
-	case conv.From.Name == "generic" && len(o.fields) == 0:
-		return conv, failure.Usagef("--from generic requires --field, because 16 bytes of subtype 0 may be anything, such as a checksum")
 	}
 	return conv, nil
 }

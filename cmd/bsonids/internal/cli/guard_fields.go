@@ -69,7 +69,7 @@ func (o *guardOptions) guardFields(ctx context.Context, g *guard.Guard, coll *mo
 func (o *guardOptions) decideFields(ctx context.Context, coll *mongo.Collection, conv convert.Conversion) (decide.Decision, error) {
 	var p *decide.Pass
 	err := o.again(ctx, func() error {
-		p = decide.NewPass(decide.Question{Order: conv.From.Order(), Name: conv.From.Name, Subtype: conv.From.Subtype}, time.Now())
+		p = decide.NewPass(decide.Question{Order: conv.From.Order, Name: conv.From.Name, Subtype: conv.From.Subtype}, time.Now())
 		total, err := coll.EstimatedDocumentCount(ctx)
 		if err != nil {
 			return err
@@ -82,7 +82,7 @@ func (o *guardOptions) decideFields(ctx context.Context, coll *mongo.Collection,
 		return decide.Decision{}, err
 	}
 	d, _ := p.Decide()
-	if conv.From.Name == "standard" { // the subtype alone determines the order
+	if conv.From.BySubtype() { // the subtype alone determines the order
 		for i := range d.Fields {
 			d.Fields[i].Basis = decide.Evidence
 		}

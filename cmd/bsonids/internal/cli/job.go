@@ -136,7 +136,7 @@ func (o *convertOptions) convert(ctx context.Context, client *mongo.Client, j jo
 		if err != nil {
 			return out, err
 		}
-		opts.Conversion.Judge = d.Judge(conv.From.Order())
+		opts.Conversion.Judge = d.Judge(conv.From.Order)
 		out.about.Decision, out.about.References, out.about.Earlier = d.Decision, d.references, d.earlier
 		if o.write {
 			if err := again(func() error { return run.decided(ctx, d.Decision) }); err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/server"
@@ -44,11 +45,11 @@ left: edit the decision to convert them, or to convert binary values to text.`,
 		RunE: runE(o.run),
 	}
 	serverFlags(cmd, c)
-	o.to.Kind, _ = convert.ParseKind("standard")
+	o.to.Kind, _ = kinds.Parse(kinds.Standard)
 	f := cmd.Flags()
 	f.StringVar(&o.database, "db", "", "database")
 	c.completeNames(cmd, func() []string { return []string{o.database} })
-	f.Var(&o.to, "to", "target representation: standard, csharpLegacy, javaLegacy, pythonLegacy")
+	f.Var(&o.to, "to", "target representation: "+kinds.List(kinds.Where(func(k kinds.Kind) bool { return k.Target && k.IsBinary() })))
 	surveyFlag(cmd, &o.references)
 	o.load.add(cmd, false)
 	_ = cmd.MarkFlagRequired("db") // the flag exists
@@ -67,7 +68,7 @@ func (o *planOptions) run(ctx context.Context, _ []string) error {
 	if !validDatabase(o.database) {
 		return failure.Usagef("--db %q is not a valid database name", o.database)
 	}
-	if _, err := convert.NewConversion(convert.Kind{}, o.to.Kind, nil); err != nil {
+	if _, err := convert.NewConversion(kinds.Kind{}, o.to.Kind, nil); err != nil {
 		return failure.Usagef("--to %s: %v", o.to.Name, err)
 	}
 	client, err := o.connect(ctx, server.Write) // reads from the primary, as the conversion does

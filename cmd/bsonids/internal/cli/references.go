@@ -21,7 +21,7 @@ import (
 func (o *convertOptions) decide(ctx context.Context, coll *mongo.Collection, conv convert.Conversion, query bson.D, earlier map[string][]decide.Rival) (decision, error) {
 	var p *decide.Pass
 	err := o.load.patience.Pass(ctx, func(progress func(int)) error {
-		p = decide.NewPass(decide.Question{Order: conv.From.Order(), Name: conv.From.Name, Subtype: conv.From.Subtype, Form: conv.From.Form,
+		p = decide.NewPass(decide.Question{Order: conv.From.Order, Name: conv.From.Name, Subtype: conv.From.Subtype, Form: conv.From.Form,
 			Wanted: conv.Selects, Trusted: o.trust, Query: query, Earlier: earlier}, time.Now())
 		total, err := coll.EstimatedDocumentCount(ctx)
 		if err != nil {
@@ -48,7 +48,7 @@ func (o *convertOptions) decide(ctx context.Context, coll *mongo.Collection, con
 	if len(unknown) > 0 {
 		return decision{}, failure.Usagef("--trust %s: no such field has %s", strings.Join(unknown, ", "), conv.From.Values())
 	}
-	if conv.From.Name == "standard" {
+	if conv.From.BySubtype() {
 		d.BySubtype, d.Fields = true, []decide.Field{}
 	}
 	return decision{Decision: &d, references: found}, nil

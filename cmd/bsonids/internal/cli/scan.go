@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/report"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/scan"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/server"
@@ -76,7 +77,7 @@ With --fail-on, the exit code is 3 if a field is one of:
 	o.dumpFlags.add(cmd, []string{"db", "collection", "all", "output", "fail-on"}, []string{"decision", "from", "field", "trust"})
 	f.StringVar(&o.decisionFile, "decision", "", "with --dump: new file to write the decision about each field to, for bsonids convert --decision")
 	f.Var(&o.from, "from", "with --decision: representation of the stored values, as for bsonids convert")
-	completeWords(cmd, "from", false, storedKinds...)
+	completeWords(cmd, "from", false, kinds.Names(kinds.All())...)
 	f.StringSliceVar(&o.fields, "field", nil, "with --decision: field to convert, as for bsonids convert")
 	f.StringSliceVar(&o.trust, "trust", nil, "with --decision: field to trust, as for bsonids convert")
 	return cmd

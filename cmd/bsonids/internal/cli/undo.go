@@ -10,6 +10,7 @@ import (
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/report"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/server"
@@ -143,7 +144,7 @@ func (o *undoOptions) undo(ctx context.Context, client *mongo.Client, path strin
 		if spec, err = server.FindCollection(ctx, coll); err != nil || !o.write {
 			return err
 		}
-		from, err := convert.ParseStored(u.id.From)
+		from, err := kinds.Parse(u.id.From)
 		if err != nil {
 			return failure.Usagef("%s: %v", path, err)
 		}
@@ -189,11 +190,11 @@ func (o *undoOptions) begin(ctx context.Context, db *mongo.Database, log *conver
 		return &claim{}, nil
 	}
 	id := log.Identity
-	from, err := convert.ParseStored(id.From)
+	from, err := kinds.Parse(id.From)
 	if err != nil {
 		return nil, failure.Usagef("%s: %v", path, err)
 	}
-	to, err := convert.ParseStored(id.To)
+	to, err := kinds.Parse(id.To)
 	if err != nil {
 		return nil, failure.Usagef("%s: %v", path, err)
 	}

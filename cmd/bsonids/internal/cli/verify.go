@@ -169,7 +169,7 @@ func (o *verifyOptions) prove(ctx context.Context, connect func() (*mongo.Client
 			return p, err
 		}
 		if s.Decision != nil {
-			conv.Judge = s.Decision.Judge(conv.From.Order())
+			conv.Judge = s.Decision.Judge(conv.From.Order)
 		}
 		state = &s
 	}
@@ -247,7 +247,7 @@ func (o *verifyOptions) recordedJudge(ctx context.Context, db *mongo.Database, i
 	if err != nil || !found {
 		return nil, err
 	}
-	return d.Judge(o.from.Order()), nil
+	return d.Judge(o.from.Order), nil
 }
 
 // isOf returns a usage error if a file does not belong to the conversion that the flags describe.

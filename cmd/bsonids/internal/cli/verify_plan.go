@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/pflag"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/report"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/server"
@@ -110,10 +110,10 @@ func (o *verifyOptions) step(ctx context.Context, client *mongo.Client, s *plan.
 		v.undoLog = s.Path(st.UndoLog())
 	}
 	var err error
-	if v.from.Kind, err = convert.ParseStored(st.From); err != nil {
+	if v.from.Kind, err = kinds.Parse(st.From); err != nil {
 		return out, err
 	}
-	if v.to.Kind, err = convert.ParseStored(st.To); err != nil {
+	if v.to.Kind, err = kinds.Parse(st.To); err != nil {
 		return out, err
 	}
 	p, err := v.prove(ctx, func() (*mongo.Client, error) { return client, nil })

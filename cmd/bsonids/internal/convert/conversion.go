@@ -10,13 +10,13 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/forms"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
 )
 
 // Conversion describes which values are converted, and to what. It is safe for concurrent use.
 type Conversion struct {
-	From, To Kind
+	From, To kinds.Kind
 	Fields   []walk.Pattern // all fields if empty
 	Judge    *decide.Judge  // decides for each value; nil converts all values
 }
@@ -30,11 +30,11 @@ var (
 
 // NewConversion returns the conversion of the values in fields, or of all values if fields is
 // empty. The error is [ErrSameKind], [ErrToGeneric] or [ErrToStruct].
-func NewConversion(from, to Kind, fields []walk.Pattern) (Conversion, error) {
+func NewConversion(from, to kinds.Kind, fields []walk.Pattern) (Conversion, error) {
 	switch {
-	case to.Name == generic:
+	case !to.Target && to.IsBinary():
 		return Conversion{}, ErrToGeneric
-	case to.Form == forms.Struct:
+	case !to.Target:
 		return Conversion{}, ErrToStruct
 	case from.Name == to.Name:
 		return Conversion{}, ErrSameKind
@@ -48,7 +48,7 @@ func (c Conversion) SameSubtype() bool { return c.From.Subtype == c.To.Subtype }
 
 // octets converts the bytes of a value from From to To.
 func (c Conversion) octets(old [16]byte) [16]byte {
-	return c.To.order.Permute(c.From.order.Permute(old))
+	return c.To.Order.Permute(c.From.Order.Permute(old))
 }
 
 // wants reports whether the conversion applies to the value, and returns its bytes and the offset

@@ -8,6 +8,7 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
 )
 
@@ -44,8 +45,8 @@ func marshal(t testing.TB, v any) bson.Raw {
 
 func conversion(t testing.TB, from, to string, fields ...string) Conversion {
 	t.Helper()
-	kind := func(name string) Kind {
-		k, err := ParseKind(name)
+	kind := func(name string) kinds.Kind {
+		k, err := kinds.ParseBinary(name)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -2,81 +2,13 @@ package convert
 
 import (
 	"encoding/binary"
-	"fmt"
-	"strings"
 
 	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
 
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/forms"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
-	"github.com/bsonids/bsonids/uuidrep"
 )
-
-// A kind that is not binary has a number in the place of its subtype that is none: BSON gives
-// meanings to 0 to 9, and leaves those from 128 on to users.
-const (
-	textNumber   = 127
-	structNumber = 126
-)
-
-// formKinds are the kinds that are not binary.
-var formKinds = []Kind{
-	{Name: "text", Subtype: textNumber, Form: forms.Text, order: uuidrep.Standard},
-	{Name: "goStruct", Subtype: structNumber, Form: forms.Struct, order: uuidrep.Standard},
-}
-
-// formOf returns the form that has the number in the place of its subtype, or Binary.
-func formOf(number byte) forms.Form {
-	for _, k := range formKinds {
-		if k.Subtype == number {
-			return k.Form
-		}
-	}
-	return forms.Binary
-}
-
-// ParseStored is like ParseKind, and also knows the kinds that are not binary: text and goStruct.
-func ParseStored(s string) (Kind, error) {
-	for _, k := range formKinds {
-		if strings.EqualFold(s, k.Name) {
-			return k, nil
-		}
-	}
-	k, err := ParseKind(s)
-	if err != nil {
-		err = fmt.Errorf("invalid representation %q: must be standard, csharpLegacy, javaLegacy, pythonLegacy, generic (subtype 0), text, or goStruct", s)
-	}
-	return k, err
-}
-
-// IsBinary reports whether the values of the kind are binary.
-func (k Kind) IsBinary() bool { return k.Form == forms.Binary }
-
-// String returns the name of the kind, with the subtype if it has one.
-func (k Kind) String() string {
-	if !k.IsBinary() {
-		return k.Name
-	}
-	return fmt.Sprintf("%s (subtype %d)", k.Name, k.Subtype)
-}
-
-// Values returns a name for values of the kind.
-func (k Kind) Values() string {
-	switch k.Form {
-	case forms.Text:
-		return "values that are text"
-	case forms.Struct:
-		return "documents of Go structs"
-	}
-	return fmt.Sprintf("values of subtype %d", k.Subtype)
-}
-
-// mayHave reports whether the value is one of the kind, or, if it is not binary, may be one.
-func (k Kind) mayHave(l walk.Leaf) bool {
-	subtype, data, _, ok := l.Binary()
-	return k.Form.Applies(l) || k.Form == forms.Struct && l.Type == bson.TypeNull || ok && len(data) == 16 && subtype == k.Subtype
-}
 
 // Value is a value of a document that is not binary: the byte of its type, and the value itself in
 // BSON. It is empty if the value is binary, which its subtype and its 16 bytes describe.
@@ -103,7 +35,7 @@ func (v Value) Raw() bson.RawValue { return bson.RawValue{Type: bson.Type(v[0]),
 type located struct {
 	octets [16]byte // in the order of From
 	value  Value
-	// certain and null are as in forms.Spelled. If unfit is not empty, it says why the value is not a
+	// certain and null are as in kinds.Spelled. If unfit is not empty, it says why the value is not a
 	// UUID; the conversion never converts it.
 	certain, null bool
 	unfit         string
@@ -137,7 +69,7 @@ func (c Conversion) reread(octets [16]byte, v Value) located {
 
 // walk calls visit for the values of doc, and for the documents that find may return.
 func (c Conversion) walk(doc []byte, visit func(*walk.Path, walk.Leaf) error) error {
-	if c.From.Form != forms.Struct {
+	if c.From.Form != kinds.Struct {
 		return walk.Document(doc, visit) // without an allocation for each document
 	}
 	return c.From.Form.Walk(doc, c.Selects, visit)
@@ -151,7 +83,7 @@ func (c Conversion) judge(field []byte, v located) string {
 	case c.From.IsBinary():
 		return c.Judge.Value(field, v.octets)
 	}
-	return c.Judge.Formed(field, forms.Spelled{UUID: v.octets, Certain: v.certain})
+	return c.Judge.Formed(field, kinds.Spelled{UUID: v.octets, Certain: v.certain})
 }
 
 // fresh returns the converted value.
@@ -160,7 +92,7 @@ func (c Conversion) fresh(v located) ([16]byte, Value) {
 	switch {
 	case v.null:
 		return octets, null
-	case c.To.Form == forms.Text:
+	case c.To.Form == kinds.Text:
 		return octets, textOf(octets)
 	}
 	return octets, ""

@@ -11,6 +11,7 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
 )
 
@@ -179,13 +180,13 @@ func formed(v any, names []string, all bool, change func(v any, names []string) 
 
 func conversionOf(t testing.TB, from, to string, fields ...string) Conversion {
 	t.Helper()
-	var kinds [2]Kind
+	var both [2]kinds.Kind
 	for i, name := range []string{from, to} {
-		k, err := ParseStored(name)
+		k, err := kinds.Parse(name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		kinds[i] = k
+		both[i] = k
 	}
 	var patterns []walk.Pattern
 	for _, f := range fields {
@@ -195,7 +196,7 @@ func conversionOf(t testing.TB, from, to string, fields ...string) Conversion {
 		}
 		patterns = append(patterns, p)
 	}
-	c, err := NewConversion(kinds[0], kinds[1], patterns)
+	c, err := NewConversion(both[0], both[1], patterns)
 	if err != nil {
 		t.Fatal(err)
 	}

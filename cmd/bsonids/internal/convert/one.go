@@ -3,7 +3,7 @@ package convert
 import (
 	"slices"
 
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/forms"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
 )
 
@@ -73,4 +73,4 @@ func (c Conversion) SelectsField(field string) bool {
 }
 
 // IsStruct reports whether the conversion applies to documents.
-func (c Conversion) IsStruct() bool { return c.From.Form == forms.Struct }
+func (c Conversion) IsStruct() bool { return c.From.Form == kinds.Struct }

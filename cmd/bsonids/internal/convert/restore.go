@@ -6,7 +6,7 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/forms"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
 )
 
@@ -44,7 +44,7 @@ func (c Conversion) restore(doc, guide bson.Raw) (old bson.Raw, open []Left, err
 	back := Conversion{From: c.To, To: c.From, Fields: c.Fields}
 	var edits []walk.Edit
 	err = walk.Document(doc, func(path *walk.Path, l walk.Leaf) error {
-		if l.Type == bson.TypeNull && c.From.Form == forms.Struct {
+		if l.Type == bson.TypeNull && c.From.Form == kinds.Struct {
 			if old, ok := was.here(path, doc, null); ok {
 				raw := old.Raw()
 				edits = append(edits, walk.Edit{Offset: l.Offset, Type: raw.Type, Value: raw.Value})
@@ -64,7 +64,7 @@ func (c Conversion) restore(doc, guide bson.Raw) (old bson.Raw, open []Left, err
 			raw := origin.Raw()
 			edit = walk.Edit{Offset: l.Offset, Type: raw.Type, Value: raw.Value}
 		case reason != "":
-		case c.From.Form == forms.Struct:
+		case c.From.Form == kinds.Struct:
 			reason = newStruct
 		case c.SameSubtype() && octets == v.octets:
 			return nil

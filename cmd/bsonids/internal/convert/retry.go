@@ -12,7 +12,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/documents"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/forms"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
 )
 
@@ -110,7 +110,7 @@ func (r *Retry) line(line []byte, namespace string, subtype byte) error {
 
 // listedIn reads the value of a line. The subtype is that of the kind of the values.
 func listedIn(v bson.RawValue, path string, subtype byte) (listedValue, error) {
-	if form := formOf(subtype); form != forms.Binary {
+	if form := kinds.FormOf(subtype); form != kinds.Binary {
 		l := walk.Leaf{Type: v.Type, Value: v.Value}
 		if !form.Applies(l) {
 			return listedValue{}, fmt.Errorf("the value has the type %s", v.Type)

@@ -14,6 +14,7 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
 )
 
@@ -95,7 +96,7 @@ func ParseEntry(line []byte) (Entry, error) {
 	for i, ch := range doc.Changes {
 		from, old, oldValue, ok := storedIn(ch.Old)
 		to, fresh, freshValue, ok2 := storedIn(ch.New)
-		isNull := from == structNumber && ch.New.Type == bson.TypeNull
+		isNull := kinds.FormOf(from) == kinds.Struct && ch.New.Type == bson.TypeNull
 		switch {
 		case isNull:
 			to, freshValue, ok2 = e.to, null, true
@@ -119,12 +120,11 @@ func storedIn(v bson.RawValue) (number byte, octets [16]byte, value Value, ok bo
 	if subtype, data, ok := v.BinaryOK(); ok && len(data) == 16 {
 		return subtype, [16]byte(data), "", true
 	}
-	for _, k := range formKinds {
-		if s, _, ok := k.Form.Parse(walk.Leaf{Type: v.Type, Value: v.Value}); ok {
-			return k.Subtype, s.UUID, valueOf(v.Type, v.Value), true
-		}
+	k, s, ok := kinds.Formed(walk.Leaf{Type: v.Type, Value: v.Value})
+	if !ok {
+		return 0, octets, "", false
 	}
-	return 0, octets, "", false
+	return k.Subtype, s.UUID, valueOf(v.Type, v.Value), true
 }
 
 // readHeader returns the header and the offset of its end.

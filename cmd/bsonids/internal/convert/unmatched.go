@@ -30,7 +30,7 @@ func (c Conversion) Unmatched(ctx context.Context, coll *mongo.Collection) ([]st
 	for len(left) > 0 && cur.Next(ctx) {
 		// The conversion skips and reports a corrupt document.
 		_ = c.walk(cur.Current, func(path *walk.Path, l walk.Leaf) error {
-			if c.From.mayHave(l) || c.To.mayHave(l) {
+			if c.From.Has(l) || c.To.Has(l) || l.Type == bson.TypeNull && c.IsStruct() { // null is what a struct may become
 				left = slices.DeleteFunc(left, func(f walk.Pattern) bool { return f.Match(path) })
 			}
 			return nil

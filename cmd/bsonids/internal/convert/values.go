@@ -5,6 +5,7 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
 )
 
@@ -55,13 +56,7 @@ func foundIn(l walk.Leaf) (found, bool) {
 		}
 		return found{subtype: subtype, octets: [16]byte(data)}, true
 	}
-	ok := l.Type == bson.TypeNull
-	for _, k := range formKinds {
-		if !ok && k.Form.Applies(l) {
-			_, _, ok = k.Form.Parse(l)
-		}
-	}
-	if !ok {
+	if _, _, ok := kinds.Formed(l); !ok && l.Type != bson.TypeNull {
 		return found{}, false
 	}
 	return found{value: valueOf(l.Type, l.Value)}, true

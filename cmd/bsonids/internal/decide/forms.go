@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/forms"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
 )
 
@@ -96,7 +96,7 @@ func (s *spelled) add(u [16]byte) {
 
 // decided returns the decision for the values of the field.
 func (f *field) decided(q Question, from int, trusted bool, earlier []Rival) Field {
-	if q.Form != forms.Binary {
+	if q.Form != kinds.Binary {
 		return f.decideFormed(q.Name, trusted)
 	}
 	return f.decide(f.path, from, q.Subtype, trusted, earlier)
@@ -145,7 +145,7 @@ func (f *field) decideFormed(from string, trusted bool) Field {
 }
 
 // Formed is like Value, for a value that is not binary.
-func (j *Judge) Formed(field []byte, s forms.Spelled) (reason string) {
+func (j *Judge) Formed(field []byte, s kinds.Spelled) (reason string) {
 	if j == nil || j.all {
 		return ""
 	}

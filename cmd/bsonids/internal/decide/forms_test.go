@@ -11,7 +11,7 @@ import (
 	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
 
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/forms"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
 	"github.com/bsonids/bsonids/uuidrep"
 )
@@ -63,7 +63,7 @@ func TestText(t *testing.T) {
 			[]string{hyphens(ofVersion(4))}, []string{four()}, 205, 5},
 		"version 1 of 32 digits": {many(30, func() string { return digits(ofVersion(1)) }), false, Evidence, []int{1}, []int{1}, []string{digits(ofVersion(1))}, nil, 30, 30},
 	} {
-		q := Question{Order: uuidrep.Standard, Name: "text", Subtype: 127, Form: forms.Text, Wanted: func(*walk.Path) bool { return true }}
+		q := Question{Order: uuidrep.Standard, Name: "text", Subtype: 127, Form: kinds.Text, Wanted: func(*walk.Path) bool { return true }}
 		if tt.trusted {
 			q.Trusted = []string{"a"}
 		}
@@ -92,7 +92,7 @@ func TestText(t *testing.T) {
 		}
 		j := saved.Judge(uuidrep.Standard)
 		reason := func(j *Judge, s string) string {
-			u, ok := forms.ParseText([]byte(s))
+			u, ok := kinds.ParseText([]byte(s))
 			if !ok {
 				t.Fatal(s)
 			}

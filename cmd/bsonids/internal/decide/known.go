@@ -3,7 +3,7 @@ package decide
 import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/forms"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/scan"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
 )
@@ -40,7 +40,7 @@ func (k *Known) Add(doc []byte) error {
 // Compare looks for values of the collection that are equal to UUIDs of another one. It must be
 // called after the documents of the collection were added.
 func (p *Pass) Compare(other *Known) {
-	if p.Subtype == bson.TypeBinaryUUID || p.Form != forms.Binary {
+	if p.Subtype == bson.TypeBinaryUUID || p.Form != kinds.Binary {
 		return
 	}
 	for u := range other.ids {

@@ -12,8 +12,8 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/forms"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/hashset"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/scan"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
 	"github.com/bsonids/bsonids/uuidrep"
@@ -28,7 +28,7 @@ type Question struct {
 	Order   uuidrep.Representation
 	Name    string // name of the order, as in --from
 	Subtype byte
-	Form    forms.Form            // of the values; if it is not Binary, Subtype stands for it
+	Form    kinds.Form            // of the values; if it is not Binary, Subtype stands for it
 	Wanted  func(*walk.Path) bool // selects fields; nil selects all
 	// Trusted lists the fields whose order the user vouches for, as walk.Path.AppendField writes
 	// them, with or without brackets.
@@ -131,7 +131,7 @@ func (o *Other) Add(doc []byte) error {
 
 // value adds a value of the converted collection, or of another one if namespace is not empty.
 func (p *Pass) value(namespace string, path *walk.Path, l walk.Leaf) error {
-	if p.Form != forms.Binary {
+	if p.Form != kinds.Binary {
 		p.formed(namespace, path, l)
 		return nil
 	}
@@ -210,7 +210,7 @@ func (p *Pass) DecideIn(order uuidrep.Representation, name string, trusted []str
 		decided[f] = &one
 	}
 	var known map[*field]map[[16]byte]uint8
-	if p.Form == forms.Binary {
+	if p.Form == kinds.Binary {
 		known = p.shareEvidence(decided, from)
 	}
 	room := MaxEqual

@@ -3,8 +3,7 @@ package decide
 import (
 	"time"
 
-	"go.mongodb.org/mongo-driver/v2/bson"
-
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/uuidgen"
 	"github.com/bsonids/bsonids/uuidrep"
 )
@@ -34,12 +33,7 @@ func orderOf(r uuidrep.Representation) int {
 }
 
 // orderName returns the name of an order for values of the subtype.
-func orderName(o int, subtype byte) string {
-	if subtype == bson.TypeBinaryGeneric {
-		return [...]string{"generic", "subtype 0 in C# order", "subtype 0 in Java order"}[o]
-	}
-	return representations[o].String()
-}
+func orderName(o int, subtype byte) string { return kinds.NameOf(subtype, representations[o]) }
 
 // hasVariant reports whether v, read in order o, has the variant of RFC 9562.
 func hasVariant(v *[16]byte, o int) bool { return v[places[o].variant]>>6 == 0b10 }

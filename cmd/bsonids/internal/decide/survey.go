@@ -10,7 +10,7 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/forms"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/scan"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/spill"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
@@ -106,7 +106,7 @@ func (s *Survey) selects(path *walk.Path) bool { return s.Wanted == nil || s.Wan
 
 func (c *Surveyed) value(path *walk.Path, l walk.Leaf) error {
 	s := c.survey
-	if s.Form != forms.Binary {
+	if s.Form != kinds.Binary {
 		return c.formed(path, l)
 	}
 	if text, ok := l.Text(); ok {
@@ -275,7 +275,7 @@ func (s *Survey) compare(g *sharers, from int) {
 	for _, e := range g.others {
 		e.Equal++
 	}
-	if s.Form != forms.Binary { // each value shows by itself whether it is a UUID
+	if s.Form != kinds.Binary { // each value shows by itself whether it is a UUID
 		return
 	}
 	versions := read(&g.value)

@@ -11,7 +11,7 @@ import (
 	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
 
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/forms"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
 	"github.com/bsonids/bsonids/uuidrep"
 )
@@ -25,9 +25,9 @@ func TestSurveyAgreesWithPass(t *testing.T) {
 		q := Question{Order: from, Name: from.String(), Subtype: 3}
 		switch seed % 4 {
 		case 1:
-			q = Question{Order: uuidrep.Standard, Name: "text", Subtype: 127, Form: forms.Text}
+			q = Question{Order: uuidrep.Standard, Name: "text", Subtype: 127, Form: kinds.Text}
 		case 2:
-			q = Question{Order: uuidrep.Standard, Name: "goStruct", Subtype: 126, Form: forms.Struct}
+			q = Question{Order: uuidrep.Standard, Name: "goStruct", Subtype: 126, Form: kinds.Struct}
 		}
 		if r.IntN(3) == 0 {
 			q.Trusted = []string{"f1[]", "nowhere"}
@@ -62,9 +62,9 @@ func TestSurveyAgreesWithPass(t *testing.T) {
 				}
 				var v any = legacyValue(order.Permute(u))
 				switch {
-				case q.Form == forms.Text && r.IntN(4) > 0:
+				case q.Form == kinds.Text && r.IntN(4) > 0:
 					v = []string{u.String(), hex.EncodeToString(u[:]), "{" + u.String() + "}", "none"}[(f+r.IntN(2))%4]
-				case q.Form == forms.Struct && r.IntN(4) > 0:
+				case q.Form == kinds.Struct && r.IntN(4) > 0:
 					v = bson.D{{Key: []string{"uuid", "uuid", "UUID"}[r.IntN(3)], Value: bson.Binary{Data: u[:]}}}
 				}
 				switch r.IntN(12) {

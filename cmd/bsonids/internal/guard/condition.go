@@ -5,15 +5,14 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/forms"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
 )
 
 // size is the number of bytes of the binary values that a validator is for.
 const size = 16
 
-// spellings matches text that is a UUID in one of the spellings of [forms.ParseText], and no other. Its
+// spellings matches text that is a UUID in one of the spellings of [kinds.ParseText], and no other. Its
 // last part says that no character follows: a dollar sign would also match before a newline.
 const spellings = `^((` + urn + `)?` + hyphens + `|\{` + hyphens + `\}|` + digit + `{32})(?![\s\S])`
 
@@ -24,21 +23,20 @@ const (
 )
 
 // isOld reports whether a validator against the kind refuses the value.
-func isOld(k convert.Kind, l walk.Leaf) bool {
-	if k.Form == forms.Text {
-		text, ok := l.Text()
-		if ok {
-			_, ok = forms.ParseText(text)
-		}
-		return ok
+func isOld(k kinds.Kind, l walk.Leaf) bool {
+	if !k.Has(l) {
+		return false
 	}
-	subtype, data, _, ok := l.Binary()
-	return ok && subtype == k.Subtype && len(data) == size
+	ok := k.IsBinary()
+	if !ok {
+		_, _, ok = k.Form.Parse(l)
+	}
+	return ok
 }
 
 // is returns the condition for a single value that isOld is true for.
-func is(k convert.Kind) bson.D {
-	if k.Form == forms.Text {
+func is(k kinds.Kind) bson.D {
+	if k.Form == kinds.Text {
 		// A regular expression that is a value matches itself. In extended JSON, $regex would be taken for
 		// such a value.
 		return bson.D{{Key: "$in", Value: bson.A{bson.Regex{Pattern: spellings}}}, {Key: "$type", Value: "string"}}
@@ -62,11 +60,11 @@ func in(subtype byte) bson.D {
 // A path of several names does not suffice for it: at an array, the two bounds of a range may be met
 // by two different elements. Every array is therefore entered by $elemMatch, which asks for one
 // element that meets both, and every other condition says that there is no array on its path.
-func (f Field) holds(k convert.Kind) bson.D { return hold("", f.names, k) }
+func (f Field) holds(k kinds.Kind) bson.D { return hold("", f.names, k) }
 
 // hold returns the condition for the names. before is the path from the document that the condition
 // is about to the first name, and leads through documents alone.
-func hold(before string, names []string, k convert.Kind) bson.D {
+func hold(before string, names []string, k kinds.Kind) bson.D {
 	path := names[0]
 	if before != "" {
 		path = before + "." + path
@@ -86,7 +84,7 @@ func hold(before string, names []string, k convert.Kind) bson.D {
 
 // Clause returns the validator that refuses documents with a value of the kind in one of the fields: a
 // binary value of 16 bytes of its subtype, or text that is a UUID in one of the usual spellings.
-func Clause(fields []Field, k convert.Kind) bson.D {
+func Clause(fields []Field, k kinds.Kind) bson.D {
 	var held bson.A
 	for _, f := range fields {
 		held = append(held, f.holds(k))

@@ -10,7 +10,7 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 )
 
 func fieldsOf(t testing.TB, paths ...string) []Field {
@@ -31,18 +31,18 @@ func bin(subtype byte, n int, b byte) bson.Binary {
 }
 
 // refused reports whether the validator of a guard refuses a document, according to the model.
-func refused(t testing.TB, fields []Field, k convert.Kind, doc bson.D) bool {
+func refused(t testing.TB, fields []Field, k kinds.Kind, doc bson.D) bool {
 	t.Helper()
 	return !matches(document(Clause(fields, k)), document(doc))
 }
 
 // against returns a kind of the subtype.
-func against(subtype byte) convert.Kind { return convert.Kind{Subtype: subtype} }
+func against(subtype byte) kinds.Kind { return kinds.Kind{Subtype: subtype} }
 
 // text is the kind of text.
-func text(t testing.TB) convert.Kind {
+func text(t testing.TB) kinds.Kind {
 	t.Helper()
-	k, err := convert.ParseStored("text")
+	k, err := kinds.Parse("text")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -200,7 +200,7 @@ func isSpelled(s string) bool {
 }
 
 // holdsOld reports whether a document has a value of the kind at the path, by the definition of Field.
-func holdsOld(v any, path []string, k convert.Kind) bool {
+func holdsOld(v any, path []string, k kinds.Kind) bool {
 	is := func(v any) bool {
 		if s, ok := v.(string); ok && !k.IsBinary() {
 			return isSpelled(s)
@@ -238,7 +238,7 @@ func TestClauseProperty(t *testing.T) {
 	}
 	count := make(map[bool]int)
 	for range n {
-		k := []convert.Kind{against(0), against(3), against(3), against(4), text(t)}[r.IntN(5)]
+		k := []kinds.Kind{against(0), against(3), against(3), against(4), text(t)}[r.IntN(5)]
 		var paths []string
 		for range 1 + r.IntN(3) {
 			paths = append(paths, r.path())
@@ -262,7 +262,7 @@ func TestClauseProperty(t *testing.T) {
 // The model answers the questions to a server as MongoDB is expected to.
 func TestProbes(t *testing.T) {
 	for _, path := range []string{"k", "items.sku", "a.b.c"} {
-		for _, k := range []convert.Kind{against(0), against(3), against(4), text(t)} {
+		for _, k := range []kinds.Kind{against(0), against(3), against(4), text(t)} {
 			f := fieldsOf(t, path)[0]
 			for _, p := range probes(f, k) {
 				if got := matches(document(f.holds(k)), document(p.doc)); got != p.holds {
@@ -290,7 +290,7 @@ func TestParseField(t *testing.T) {
 // allows.
 func TestClauseSize(t *testing.T) {
 	f := fieldsOf(t, strings.TrimSuffix(strings.Repeat("name.", maxNames), "."))
-	for _, k := range []convert.Kind{against(3), text(t)} {
+	for _, k := range []kinds.Kind{against(3), text(t)} {
 		if n := len(document(Clause(f, k))); n > 200_000 {
 			t.Errorf("%v: %d bytes", k, n)
 		}

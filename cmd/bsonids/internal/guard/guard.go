@@ -14,7 +14,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/server"
 )
@@ -159,7 +159,7 @@ func (g *Guard) Before() Settings {
 }
 
 // Proposed returns the settings that Set would set.
-func (g *Guard) Proposed(fields []Field, from convert.Kind) Settings {
+func (g *Guard) Proposed(fields []Field, from kinds.Kind) Settings {
 	if _, _, ok := g.Saved(); ok {
 		return g.saved.Now
 	}
@@ -167,7 +167,7 @@ func (g *Guard) Proposed(fields []Field, from convert.Kind) Settings {
 }
 
 // Differs returns an error if the record has a guard for other fields or another subtype.
-func (g *Guard) Differs(fields []Field, from convert.Kind) error {
+func (g *Guard) Differs(fields []Field, from kinds.Kind) error {
 	if _, _, ok := g.Saved(); !ok {
 		return nil
 	}
@@ -187,7 +187,7 @@ func paths(fields []Field) []string {
 
 // Set sets a validator that refuses values of the kind from in the fields, at level moderate, unless
 // it is set already. It can be called again after an error.
-func (g *Guard) Set(ctx context.Context, fields []Field, from convert.Kind) error {
+func (g *Guard) Set(ctx context.Context, fields []Field, from kinds.Kind) error {
 	clause := document(Clause(fields, from))
 	db := g.coll.Database()
 	for {

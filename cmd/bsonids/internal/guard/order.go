@@ -7,8 +7,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/forms"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 )
 
 // probe is a document, and whether it has a value of the kind in the field.
@@ -19,8 +18,8 @@ type probe struct {
 
 // probes returns documents that show whether a server has the order of binary values that the
 // condition needs, and applies the condition to arrays as MongoDB does.
-func probes(f Field, k convert.Kind) []probe {
-	if k.Form == forms.Text {
+func probes(f Field, k kinds.Kind) []probe {
+	if k.Form == kinds.Text {
 		return textProbes(f)
 	}
 	subtype := k.Subtype
@@ -83,7 +82,7 @@ const probeKey = "bsonids probe"
 // Ordered reports whether the server applies the condition for the field as MongoDB does. It asks the
 // server for documents that are part of the question, and writes nothing. The answer is true if the
 // collection is empty.
-func Ordered(ctx context.Context, coll *mongo.Collection, f Field, k convert.Kind) (bool, error) {
+func Ordered(ctx context.Context, coll *mongo.Collection, f Field, k kinds.Kind) (bool, error) {
 	ask := probes(f, k)
 	var docs bson.A
 	for i, p := range ask {

@@ -10,6 +10,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
 )
 
@@ -30,7 +31,7 @@ type Found struct {
 }
 
 // Pass reads all documents, and counts the values that a validator against the kind refuses.
-func (g *Guard) Pass(ctx context.Context, fields []Field, k convert.Kind, progress func(int)) (Found, error) {
+func (g *Guard) Pass(ctx context.Context, fields []Field, k kinds.Kind, progress func(int)) (Found, error) {
 	found := Found{Fields: convert.Tally{}, Untested: convert.Tally{}, Elsewhere: convert.Tally{}}
 	cur, err := g.coll.Find(ctx, bson.D{}, options.Find().SetBatchSize(2000))
 	if err != nil {
@@ -46,7 +47,7 @@ func (g *Guard) Pass(ctx context.Context, fields []Field, k convert.Kind, progre
 	return found, cur.Err()
 }
 
-func (f *Found) document(doc bson.Raw, fields []Field, k convert.Kind) error {
+func (f *Found) document(doc bson.Raw, fields []Field, k kinds.Kind) error {
 	f.Read++
 	old := false
 	err := walk.Document(doc, func(path *walk.Path, l walk.Leaf) error {

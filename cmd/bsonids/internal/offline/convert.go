@@ -176,7 +176,7 @@ func (r *run) collection(coll *dump.Collection) *Collection {
 func (r *run) begin(c *Collection) {
 	d := r.Decisions.For(c.Namespace)
 	conv := r.Conversion
-	conv.Judge = d.Judge(conv.From.Order())
+	conv.Judge = d.Judge(conv.From.Order)
 	c.rewriter, c.Decision = convert.NewRewriter(conv), d
 	c.ids = d.BySubtype
 	for _, f := range d.Fields {

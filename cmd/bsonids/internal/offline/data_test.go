@@ -15,6 +15,7 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/dump"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/dump/dumptest"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
 )
 
@@ -99,8 +100,8 @@ func forms(t *testing.T, collections []dumptest.Collection) map[string]string {
 
 func conversion(t testing.TB, from, to string, fields ...string) convert.Conversion {
 	t.Helper()
-	kind := func(name string) convert.Kind {
-		k, err := convert.ParseStored(name)
+	kind := func(name string) kinds.Kind {
+		k, err := kinds.Parse(name)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/dump"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
 )
 
@@ -110,7 +111,7 @@ func (r *Reading) each(ctx context.Context, visit func(*dump.Item) error) (err e
 // Decide reads the dump and decides which values of the selected collections c converts. It calls
 // also, which may be nil, for every item.
 func Decide(ctx context.Context, r Reading, c convert.Conversion, trusted []string, also func(*dump.Item) error) (d *Decisions, err error) {
-	q := decide.Question{Order: c.From.Order(), Name: c.From.Name, Subtype: c.From.Subtype, Form: c.From.Form, Trusted: trusted}
+	q := decide.Question{Order: c.From.Order, Name: c.From.Name, Subtype: c.From.Subtype, Form: c.From.Form, Trusted: trusted}
 	matched := make([]bool, len(c.Fields))
 	q.Wanted = func(path *walk.Path) bool {
 		wanted := len(c.Fields) == 0
@@ -178,7 +179,7 @@ func Decide(ctx context.Context, r Reading, c convert.Conversion, trusted []stri
 		for _, f := range one.Fields {
 			d.Values += f.Values
 		}
-		if c.From.Name == "standard" { // subtype 4 has one order
+		if c.From.BySubtype() { // subtype 4 has one order
 			one.BySubtype, one.Fields = true, []decide.Field{}
 		}
 		d.Collections = append(d.Collections, Decided{namespace, *one})
@@ -229,7 +230,7 @@ func parseDecisions(b []byte) (*Decisions, error) {
 	if d.Format != decisionFormat {
 		return nil, fmt.Errorf("its format is %q, want %q", d.Format, decisionFormat)
 	}
-	from, err := convert.ParseStored(d.From)
+	from, err := kinds.Parse(d.From)
 	if err != nil {
 		return nil, err
 	}
@@ -237,7 +238,7 @@ func parseDecisions(b []byte) (*Decisions, error) {
 		if c.Decision.From != d.From || c.Decision.Subtype != from.Subtype {
 			return nil, fmt.Errorf("the decision for %s is from %s and subtype %d", c.Namespace, c.Decision.From, c.Decision.Subtype)
 		}
-		if c.Decision.BySubtype != (from.Name == "standard") {
+		if c.Decision.BySubtype != from.BySubtype() {
 			return nil, fmt.Errorf("the decision for %s is not one for %s", c.Namespace, from.Name)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/dump"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/dump/dumptest"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 )
 
 // FuzzOplogEntry converts any entry of an oplog. Only values of the conversion change: with the
@@ -73,12 +74,12 @@ func FuzzDecisions(f *testing.F) {
 		if err != nil {
 			return
 		}
-		from, err := convert.ParseKind(d.From)
+		from, err := kinds.ParseBinary(d.From)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, c := range d.Collections {
-			_ = d.For(c.Namespace).Judge(from.Order()).Value([]byte("u"), [16]byte{})
+			_ = d.For(c.Namespace).Judge(from.Order).Value([]byte("u"), [16]byte{})
 		}
 		again, err := json.Marshal(d)
 		if err != nil {

@@ -90,7 +90,7 @@ func (o *operations) of(namespace string) *convert.Conversion {
 	var conv *convert.Conversion
 	if role := o.Selection.role(&dump.Collection{Database: database, Name: name}); role == Converted {
 		c := o.Conversion
-		c.Judge = o.Decisions.For(namespace).Judge(c.From.Order())
+		c.Judge = o.Decisions.For(namespace).Judge(c.From.Order)
 		conv = &c
 	}
 	o.conversions[namespace] = conv

@@ -6,15 +6,15 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/report"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/scan"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/survey"
 )
 
 // Build returns the plan that the survey suggests, with comments that explain each decision.
-func Build(s *survey.Survey, to convert.Kind) *Plan {
+func Build(s *survey.Survey, to kinds.Kind) *Plan {
 	b := &builder{survey: s, to: to}
 	p := &Plan{Database: s.Database, To: to.Name, Made: s.Made}
 	for _, c := range s.Collections {
@@ -30,7 +30,7 @@ func Build(s *survey.Survey, to convert.Kind) *Plan {
 
 type builder struct {
 	survey *survey.Survey
-	to     convert.Kind
+	to     kinds.Kind
 	fewer  int // references that are left out, because others connect the same collections
 }
 
@@ -68,16 +68,12 @@ func documents(n int64) string {
 // decisions, sorted.
 func Fields(c survey.Collection) []Field {
 	var out []Field
-	for _, name := range []string{"javaLegacy", "generic"} { // one for each subtype
-		stored := Subtype3
-		kinds := []string{"csharpLegacy", "javaLegacy", "pythonLegacy"}
-		if name == "generic" {
-			stored, kinds = Subtype0, []string{name}
-		}
-		for i, f := range c.Decisions[name].Fields {
+	for _, stored := range []kinds.Stored{kinds.Subtype3, kinds.Subtype0} {
+		orders := stored.Kinds()
+		for i, f := range c.Decisions[orders[0].Name].Fields {
 			field := Field{Path: f.Path, Stored: stored}
-			for _, k := range kinds {
-				field.Evidence = append(field.Evidence, evidence(k, c.Decisions[k].Fields[i]))
+			for _, k := range orders {
+				field.Evidence = append(field.Evidence, evidence(k.Name, c.Decisions[k.Name].Fields[i]))
 			}
 			out = append(out, field)
 		}
@@ -88,7 +84,7 @@ func Fields(c survey.Collection) []Field {
 		seen[f.Plain()+" "+string(f.Stored)] = true
 	}
 	for _, f := range c.Scan.Fields {
-		for stored, n := range map[Stored]int64{Subtype4: f.Counts.Standard, Text: f.Counts.Text} {
+		for stored, n := range map[kinds.Stored]int64{kinds.Subtype4: f.Counts.Standard, kinds.OfText: f.Counts.Text} {
 			if key := Plain(f.Path) + " " + string(stored); n > 0 && !seen[key] {
 				seen[key] = true
 				out = append(out, Field{Path: f.Path, Stored: stored})
@@ -124,15 +120,15 @@ func evidence(kind string, f decide.Field) Evidence {
 func (b *builder) field(f *Field, c survey.Collection) {
 	comment := func(format string, args ...any) { f.Comment = append(f.Comment, fmt.Sprintf(format, args...)) }
 	switch {
-	case f.Stored == Text || f.Stored == GoStruct:
+	case f.Stored == kinds.OfText || f.Stored == kinds.GoStruct:
 		b.form(f, c)
 		return
-	case f.Stored == Subtype4 && b.to.Name == "standard":
+	case f.Stored == kinds.Subtype4 && b.to.Name == kinds.Standard:
 		f.Decision = Leave
 		comment("the values are standard already")
 		return
-	case f.Stored == Subtype4:
-		f.Decision = Convert("standard")
+	case f.Stored == kinds.Subtype4:
+		f.Decision = Convert(kinds.Standard)
 		comment("subtype 4 has one byte order")
 		f.leaveUnusable(true)
 		return
@@ -144,7 +140,7 @@ func (b *builder) field(f *Field, c survey.Collection) {
 			continue
 		}
 		for _, e := range s.Evidence {
-			if StoredAs(e.Subtype) == f.Stored {
+			if kinds.StoredAs(e.Subtype) == f.Stored {
 				comment("%s", report.Headline(e))
 				for _, r := range e.Reasons {
 					comment("- %s", r)
@@ -212,7 +208,7 @@ func (b *builder) decision(f *Field, c survey.Collection, comment func(string, .
 		return Convert(kind)
 	}
 	switch {
-	case symmetric && f.Stored == Subtype3 && b.to.Subtype == 3:
+	case symmetric && f.Stored == kinds.Subtype3 && b.to.Subtype == 3:
 		comment("every value is the same in every byte order: nothing is to convert")
 		return Leave
 	case symmetric:
@@ -243,7 +239,7 @@ func (b *builder) decision(f *Field, c survey.Collection, comment func(string, .
 		}
 		comment("every value is equal to a UUID of known order, which makes it %s", equal[0])
 		return converted(equal[0])
-	case f.Stored == Subtype0:
+	case f.Stored == kinds.Subtype0:
 		comment("left, because nothing tells that these are UUIDs; they may be checksums")
 		return Leave
 	}
@@ -266,10 +262,10 @@ func (b *builder) settle(c *Collection) {
 	first, inID := "", ""
 	for _, f := range c.Fields {
 		kind, ok := f.Decision.From()
-		if !ok || f.Stored == Subtype3 && f.Evidence[0].By == decide.Symmetric {
+		if !ok || f.Stored == kinds.Subtype3 && f.Evidence[0].By == decide.Symmetric {
 			continue
 		}
-		if first == "" && f.Stored == Subtype3 {
+		if first == "" && f.Stored == kinds.Subtype3 {
 			first = kind
 		}
 		if inID == "" && InID(f.Path) {
@@ -278,7 +274,7 @@ func (b *builder) settle(c *Collection) {
 	}
 	for i := range c.Fields {
 		f := &c.Fields[i]
-		if _, ok := f.Decision.From(); ok && f.Stored == Subtype3 && f.Evidence[0].By == decide.Symmetric {
+		if _, ok := f.Decision.From(); ok && f.Stored == kinds.Subtype3 && f.Evidence[0].By == decide.Symmetric {
 			f.Decision = Convert(cmp.Or(first, f.Evidence[0].Order))
 			if inID == "" && InID(f.Path) {
 				inID = cmp.Or(first, f.Evidence[0].Order)
@@ -318,7 +314,7 @@ func (b *builder) references(p *Plan) {
 	for _, c := range p.Collections {
 		listed[c.Name] = true
 		for _, f := range c.Fields {
-			affected[c.Name] = affected[c.Name] || f.Decision != Leave || f.Stored == Text // a person may convert it
+			affected[c.Name] = affected[c.Name] || f.Decision != Leave || f.Stored == kinds.OfText // a person may convert it
 		}
 	}
 	// Of many references, those that connect collections come first.

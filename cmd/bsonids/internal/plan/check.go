@@ -7,6 +7,7 @@ import (
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
 )
 
@@ -56,7 +57,7 @@ func (c *checker) fail(line int, format string, args ...any) {
 }
 
 func (c *checker) collection(coll Collection) {
-	kinds := make(map[string]bool)
+	decisions := make(map[Decision]bool)
 	id := false
 	for _, f := range coll.Fields {
 		kind, ok := f.Decision.From()
@@ -66,7 +67,7 @@ func (c *checker) collection(coll Collection) {
 		case !ok && f.Trust:
 			c.fail(f.Line, "%q: trust of %q means nothing, because the field is not converted", coll.Name, f.Path)
 		case ok:
-			kinds[string(f.Decision)] = true
+			decisions[f.Decision] = true
 			id = id || InID(f.Path)
 			c.field(coll, f, kind)
 		}
@@ -74,9 +75,9 @@ func (c *checker) collection(coll Collection) {
 	switch {
 	case id && coll.Into == "":
 		c.fail(coll.Line, "%q: values in _id cannot be converted in place: give the collection a name for a new one with into, or leave _id", coll.Name)
-	case coll.Into != "" && len(kinds) == 0:
+	case coll.Into != "" && len(decisions) == 0:
 		c.fail(coll.Line, "%q: into is given, and no field is converted", coll.Name)
-	case coll.Into != "" && len(kinds) > 1:
+	case coll.Into != "" && len(decisions) > 1:
 		c.fail(coll.Line, "%q: all fields of a collection that is converted into a new one must be converted from the same representation: "+
 			"leave the others, and convert them in place in the new one with another plan", coll.Name)
 	case coll.Into != "" && c.names[coll.Into]:
@@ -92,13 +93,13 @@ func (c *checker) field(coll Collection, f Field, name string) {
 	fail := func(format string, args ...any) {
 		c.fail(f.Line, "%q: %q: %s", coll.Name, f.Path, fmt.Sprintf(format, args...))
 	}
-	kind, err := convert.ParseStored(name)
+	kind, err := kinds.Parse(name)
 	if err != nil {
 		fail("%v", err)
 		return
 	}
 	target := c.plan.to(f.Decision)
-	to, err := convert.ParseStored(target)
+	to, err := kinds.Parse(target)
 	if err == nil {
 		_, err = convert.NewConversion(kind, to, nil)
 	}
@@ -109,8 +110,8 @@ func (c *checker) field(coll Collection, f Field, name string) {
 	case kind.Name != name:
 		fail("the name is %s, in this spelling", kind.Name)
 		return
-	case f.Stored != storedAs(kind):
-		fail("the values are %s, and %s is %s", f.Stored, name, storedAs(kind))
+	case f.Stored != kind.Stored():
+		fail("the values are %s, and %s is %s", f.Stored, name, kind.Stored())
 		return
 	}
 	if !kind.IsBinary() || !to.IsBinary() {
@@ -121,7 +122,7 @@ func (c *checker) field(coll Collection, f Field, name string) {
 		fail("%v: leave it here, and convert the collection with bsonids convert", err)
 		return
 	}
-	if name == "standard" {
+	if kind.BySubtype() {
 		return // the subtype tells the order
 	}
 	e, ok := f.In(name)
@@ -162,6 +163,3 @@ func InID(path string) bool {
 	top, _, _ := strings.Cut(Plain(path), ".")
 	return top == "_id"
 }
-
-// StoredAs returns how binary values of the subtype are stored.
-func StoredAs(subtype byte) Stored { return Stored(fmt.Sprintf("subtype %d", subtype)) }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/survey"
 )
 
@@ -75,8 +76,8 @@ func (c *comparison) relevant(fields []Field) *Field {
 func (f Field) String() string { return fmt.Sprintf("%q (%s)", f.Path, f.Stored) }
 
 // mayConvert reports whether values that are stored so may have to be converted.
-func (c *comparison) mayConvert(s Stored) bool {
-	return s == Subtype3 || s == Subtype0 || s == Subtype4 && c.to != "standard"
+func (c *comparison) mayConvert(s kinds.Stored) bool {
+	return s == kinds.Subtype3 || s == kinds.Subtype0 || s == kinds.Subtype4 && c.to != kinds.Standard
 }
 
 func (c *comparison) collection(planned Collection, now []Field) {
@@ -96,7 +97,7 @@ func (c *comparison) collection(planned Collection, now []Field) {
 		case i < 0 || !ok && !c.changed(f, now[i]):
 		case !ok:
 			c.warn("%q: the evidence of %s, which is left, has changed", planned.Name, f)
-		case kind == standard:
+		case kind == kinds.Standard:
 		default:
 			was, _ := f.In(kind)
 			is, _ := now[i].In(kind)
@@ -106,8 +107,6 @@ func (c *comparison) collection(planned Collection, now []Field) {
 		}
 	}
 }
-
-const standard = "standard"
 
 // changed reports whether the evidence for any order has changed.
 func (c *comparison) changed(f, now Field) bool {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 )
 
 // StateFile is the name of the file, in the state directory, of a plan that is applied.
@@ -18,8 +19,8 @@ func (b *builder) describe(p *Plan) {
 	note("A plan to convert the UUIDs of the database %s to %s, made by bsonids plan.", p.Database, p.To)
 	note("Review it, edit it, and run: bsonids apply PLAN --state-dir DIR, first without and then with --write.")
 	note("")
-	note("decision  convert from X, with X one of csharpLegacy, javaLegacy, pythonLegacy, generic (subtype 0), standard, text,")
-	note("          goStruct; convert from X to text; leave; or unknown, with which the plan cannot be applied")
+	note("decision  convert from X, with X one of %s;", strings.Join(kinds.Names(kinds.All()), ", "))
+	note("          convert from X to text; leave; or unknown, with which the plan cannot be applied")
 	note("trust     true if you know the byte order of a field whose values do not tell it")
 	note("into      the new collection, for one whose _id is converted; the old one is not changed")
 	note("evidence  is compared when the plan is applied: do not edit it")

@@ -6,51 +6,28 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/forms"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/report"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/scan"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/survey"
 )
 
-// storedAs returns how values of the kind are stored.
-func storedAs(k convert.Kind) Stored {
-	switch k.Form {
-	case forms.Text:
-		return Text
-	case forms.Struct:
-		return GoStruct
-	}
-	return StoredAs(k.Subtype)
-}
-
-// kindOfForm returns the name of the kind of values that are not binary, or "".
-func (s Stored) kindOfForm() string {
-	switch s {
-	case Text:
-		return "text"
-	case GoStruct:
-		return "goStruct"
-	}
-	return ""
-}
-
 // formFields returns the fields of a collection that have UUIDs in text, or documents of Go structs.
 func formFields(c survey.Collection) []Field {
 	var out []Field
-	for _, stored := range []Stored{Text, GoStruct} {
+	for _, stored := range []kinds.Stored{kinds.OfText, kinds.GoStruct} {
 		count := func(path string) (n int64) {
 			for _, f := range c.Scan.Fields {
 				if Plain(f.Path) == Plain(path) {
-					n += map[Stored]int64{Text: f.Counts.Text, GoStruct: f.Counts.Structs}[stored]
+					n += map[kinds.Stored]int64{kinds.OfText: f.Counts.Text, kinds.GoStruct: f.Counts.Structs}[stored]
 				}
 			}
 			return n
 		}
-		for _, f := range c.Decisions[stored.kindOfForm()].Fields {
-			if n := count(f.Path); n > 0 || stored == Text && f.Basis != decide.None {
-				e := evidence(stored.kindOfForm(), f)
+		for _, f := range c.Decisions[string(stored)].Fields {
+			if n := count(f.Path); n > 0 || stored == kinds.OfText && f.Basis != decide.None {
+				e := evidence(string(stored), f)
 				e.Digits = f.Digits
 				out = append(out, Field{Path: f.Path, Stored: stored, Evidence: []Evidence{e}})
 			}
@@ -67,12 +44,11 @@ func (f *Field) count(s scan.Field) {
 		f.odd.Reason = cmp.Or(f.odd.Reason, o.Reason)
 		f.values += values
 	}
-	kind := f.Stored.kindOfForm()
-	if kind == "" {
+	if f.Stored.IsBinary() {
 		add(s.Odd, s.Counts.Standard+s.Counts.Legacy+s.Counts.Generic)
 	}
 	for _, e := range s.Forms {
-		if e.Form == kind {
+		if e.Form == string(f.Stored) {
 			add(e.Odd, e.Written.Sum())
 		}
 	}
@@ -87,7 +63,7 @@ func (b *builder) form(f *Field, c survey.Collection) {
 	comment("%d values, %d distinct", values, distinct)
 	for _, s := range c.Scan.Fields {
 		for _, e := range s.Forms {
-			if Plain(s.Path) == f.Plain() && e.Form == f.Stored.kindOfForm() {
+			if Plain(s.Path) == f.Plain() && e.Form == string(f.Stored) {
 				nils += int64(e.Uninformative)
 				comment("%s: %s", e.Form, report.FormHeadline(e))
 				for _, r := range e.Reasons {
@@ -96,11 +72,11 @@ func (b *builder) form(f *Field, c survey.Collection) {
 			}
 		}
 	}
-	d, ok := decided(c, f.Stored.kindOfForm(), f.Path)
+	d, ok := decided(c, string(f.Stored), f.Path)
 	switch {
 	case !ok:
 		comment("left: there are more fields than are distinguished")
-	case f.Stored == Text:
+	case f.Stored == kinds.OfText:
 		comment("left: text is not wrong, and programs that read it must read binary values afterwards; convert from text makes it %s", b.to.Name)
 	default:
 		comment("left: programs that read these documents must read UUIDs afterwards; convert from goStruct replaces each document by")
@@ -118,15 +94,15 @@ func (b *builder) form(f *Field, c survey.Collection) {
 }
 
 // result returns how the values of a field are stored after the conversion.
-func (p *Plan) result(f Field) Stored {
+func (p *Plan) result(f Field) kinds.Stored {
 	if f.Decision.ToText() {
-		return Text
+		return kinds.OfText
 	}
-	to, err := convert.ParseKind(p.To)
+	to, err := kinds.ParseBinary(p.To)
 	if err != nil {
 		return ""
 	}
-	return storedAs(to)
+	return to.Stored()
 }
 
 // forms checks a field that is converted from values that are not binary, or to text, with the other
@@ -148,15 +124,15 @@ func (c *checker) forms(coll Collection, f Field, fail func(string, ...any)) {
 		switch {
 		case same && (c.plan.result(f) == o.Stored || c.plan.result(o) == f.Stored):
 			fail("the values that are %s become %s, which are converted, too: leave one of them", f.Stored, c.plan.result(f))
-		case f.Stored == GoStruct && pattern.MatchField(strings.TrimSuffix(o.Plain(), ".uuid")) && strings.HasSuffix(o.Plain(), ".uuid"):
+		case f.Stored == kinds.GoStruct && pattern.MatchField(strings.TrimSuffix(o.Plain(), ".uuid")) && strings.HasSuffix(o.Plain(), ".uuid"):
 			fail("the values at %q are converted with the documents: leave them", o.Path)
 		}
 	}
 }
 
 // ways returns how the values of a field are stored.
-func (p *Plan) ways(collection, path string) []Stored {
-	var out []Stored
+func (p *Plan) ways(collection, path string) []kinds.Stored {
+	var out []kinds.Stored
 	for _, c := range p.Collections {
 		for _, f := range c.Fields {
 			if c.Name == collection && f.Plain() == Plain(path) && !slices.Contains(out, f.Stored) {
@@ -170,10 +146,10 @@ func (p *Plan) ways(collection, path string) []Stored {
 // differ returns a comment if one end of a reference is text and the other is not, or only partly.
 func (p *Plan) differ(names [2]string, r scan.Reference) []string {
 	a, b := p.ways(names[0], r.A.Path), p.ways(names[1], r.B.Path)
-	if slices.Equal(a, b) || !slices.Contains(a, Text) && !slices.Contains(b, Text) {
+	if slices.Equal(a, b) || !slices.Contains(a, kinds.OfText) && !slices.Contains(b, kinds.OfText) {
 		return nil
 	}
-	list := func(ways []Stored) string {
+	list := func(ways []kinds.Stored) string {
 		var s []string
 		for _, w := range ways {
 			s = append(s, string(w))

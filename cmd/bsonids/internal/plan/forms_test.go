@@ -7,11 +7,12 @@ import (
 	"testing"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 )
 
 // formed returns a field of a form that is not binary.
-func formed(path string, stored Stored) Field {
-	kind := stored.kindOfForm()
+func formed(path string, stored kinds.Stored) Field {
+	kind := string(stored)
 	return Field{Path: path, Stored: stored, Decision: Convert(kind), Evidence: []Evidence{{Order: kind, By: decide.Evidence, Versions: []int{4}, Digits: []int{4}}}}
 }
 
@@ -19,9 +20,9 @@ func formed(path string, stored Stored) Field {
 // files, and are written to the file as they are.
 func TestFormSteps(t *testing.T) {
 	p := &Plan{Database: "d", To: "standard"}
-	toText, std := java("b"), Field{Path: "c", Stored: Subtype4, Decision: "convert from standard to text"}
+	toText, std := java("b"), Field{Path: "c", Stored: kinds.Subtype4, Decision: "convert from standard to text"}
 	toText.Decision = "convert from javaLegacy to text"
-	p.Collections = []Collection{{Name: "x", Fields: []Field{java("a"), toText, std, formed("d", Text), formed("e", GoStruct)}}}
+	p.Collections = []Collection{{Name: "x", Fields: []Field{java("a"), toText, std, formed("d", kinds.OfText), formed("e", kinds.GoStruct)}}}
 	if got := p.Check(); len(got) > 0 {
 		t.Fatal(got)
 	}
@@ -43,36 +44,36 @@ func TestFormSteps(t *testing.T) {
 
 // What one conversion writes, another one of the plan must not read.
 func TestFormConflicts(t *testing.T) {
-	std := func(path string, d Decision) Field { return Field{Path: path, Stored: Subtype4, Decision: d} }
-	generic := Field{Path: "u.uuid", Stored: Subtype0, Decision: Convert("generic"), Evidence: []Evidence{{Order: "generic", By: decide.Evidence}}}
+	std := func(path string, d Decision) Field { return Field{Path: path, Stored: kinds.Subtype4, Decision: d} }
+	generic := Field{Path: "u.uuid", Stored: kinds.Subtype0, Decision: Convert("generic"), Evidence: []Evidence{{Order: "generic", By: decide.Evidence}}}
 	toText := java("a")
 	toText.Decision += " to text"
-	unproven := formed("a", Text)
+	unproven := formed("a", kinds.OfText)
 	unproven.Evidence[0] = Evidence{Order: "text", By: decide.None}
 	vouched := unproven
 	vouched.Trust = true
-	without := formed("a", Text)
+	without := formed("a", kinds.OfText)
 	without.Evidence = nil
 	for _, tt := range []struct {
 		name   string
 		fields []Field
 		want   string
 	}{
-		{"back and forth", []Field{formed("a", Text), std("a", "convert from standard to text")}, "the values that are text become subtype 4, which are converted, too"},
+		{"back and forth", []Field{formed("a", kinds.OfText), std("a", "convert from standard to text")}, "the values that are text become subtype 4, which are converted, too"},
 		{"one after the other", []Field{java("a"), std("a", "convert from standard to text")}, "leave one of them"},
-		{"below a pattern", []Field{formed("by.*", Text), std("by.65", "convert from standard to text")}, "leave one of them"},
+		{"below a pattern", []Field{formed("by.*", kinds.OfText), std("by.65", "convert from standard to text")}, "leave one of them"},
 		{"both to text", []Field{toText, std("a", "convert from standard to text")}, ""},
-		{"text and subtype 3", []Field{formed("a", Text), java("a")}, ""},
-		{"inside a document", []Field{formed("u", GoStruct), generic}, `the values at "u.uuid" are converted with the documents`},
-		{"inside documents of an array", []Field{formed("u[]", GoStruct), generic}, `the values at "u.uuid" are converted with the documents`},
-		{"a document and another one", []Field{formed("v", GoStruct), generic}, ""},
-		{"left inside a document", []Field{formed("u", GoStruct), {Path: "u.uuid", Stored: Subtype0, Decision: Leave}}, ""},
+		{"text and subtype 3", []Field{formed("a", kinds.OfText), java("a")}, ""},
+		{"inside a document", []Field{formed("u", kinds.GoStruct), generic}, `the values at "u.uuid" are converted with the documents`},
+		{"inside documents of an array", []Field{formed("u[]", kinds.GoStruct), generic}, `the values at "u.uuid" are converted with the documents`},
+		{"a document and another one", []Field{formed("v", kinds.GoStruct), generic}, ""},
+		{"left inside a document", []Field{formed("u", kinds.GoStruct), {Path: "u.uuid", Stored: kinds.Subtype0, Decision: Leave}}, ""},
 		{"no evidence", []Field{unproven}, "nothing in the values tells that they are UUIDs; if you know it, add trust: true"},
 		{"vouched for", []Field{vouched}, ""},
 		{"of an older plan", []Field{without}, "the plan has no evidence for text: make it again"},
 		{"to a document", []Field{std("a", "convert from standard to goStruct")}, "invalid representation"},
-		{"text to text", []Field{{Path: "a", Stored: Text, Decision: "convert from text to text"}}, "the two representations are the same"},
-		{"wrong form", []Field{{Path: "a", Stored: GoStruct, Decision: Convert("text")}}, "the values are goStruct, and text is text"},
+		{"text to text", []Field{{Path: "a", Stored: kinds.OfText, Decision: "convert from text to text"}}, "the two representations are the same"},
+		{"wrong form", []Field{{Path: "a", Stored: kinds.GoStruct, Decision: Convert("text")}}, "the values are goStruct, and text is text"},
 	} {
 		p := &Plan{To: "standard", Collections: []Collection{{Name: "x", Fields: tt.fields}}}
 		if got := p.Check(); tt.want == "" && len(got) > 0 || !strings.Contains(fmt.Sprint(got), tt.want) {

@@ -10,8 +10,8 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 )
 
 // maxSize is the maximum size of a plan in bytes.
@@ -124,11 +124,11 @@ func (r *reader) field(n *yaml.Node) (f Field) {
 		case "path":
 			f.Path = r.text(v, key)
 		case "stored":
-			f.Stored = Stored(r.word(v, key, string(Subtype4), string(Subtype3), string(Subtype0), string(Text), string(GoStruct)))
+			f.Stored = kinds.Stored(r.word(v, key, kinds.AllStored()...))
 		case "decision":
 			f.Decision = Decision(r.text(v, key))
 			if kind, ok := f.Decision.From(); ok {
-				if _, err := convert.ParseStored(kind); err != nil {
+				if _, err := kinds.Parse(kind); err != nil {
 					r.fail(v, "the decision %q: %v", f.Decision, err)
 				}
 			} else if f.Decision != Leave && f.Decision != Unknown {
@@ -210,14 +210,14 @@ func (r *reader) word(n *yaml.Node, what string, words ...string) string {
 	return s
 }
 
-func (r *reader) kind(n *yaml.Node, what string) string { return r.named(n, what, convert.ParseKind) }
+func (r *reader) kind(n *yaml.Node, what string) string { return r.named(n, what, kinds.ParseBinary) }
 
 // stored is kind for a kind that may not be binary.
 func (r *reader) stored(n *yaml.Node, what string) string {
-	return r.named(n, what, convert.ParseStored)
+	return r.named(n, what, kinds.Parse)
 }
 
-func (r *reader) named(n *yaml.Node, what string, parse func(string) (convert.Kind, error)) string {
+func (r *reader) named(n *yaml.Node, what string, parse func(string) (kinds.Kind, error)) string {
 	s := r.text(n, what)
 	if k, err := parse(s); r.err == nil && (err != nil || k.Name != s) {
 		r.fail(n, "%s: %q is not a representation", what, s)

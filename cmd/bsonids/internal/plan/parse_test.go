@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 )
 
 // ugly has names that a database allows and YAML gives a meaning.
@@ -21,14 +22,14 @@ func example() *Plan {
 		Comment: []string{"A plan.", "", "of two\nlines"},
 		Collections: []Collection{
 			{Name: "customers", UUID: "00ff", Into: "customers_standard", Comment: []string{"40 documents"}, Fields: []Field{
-				{Path: "_id", Stored: Subtype3, Decision: Convert("csharpLegacy"), Evidence: []Evidence{
+				{Path: "_id", Stored: kinds.Subtype3, Decision: Convert("csharpLegacy"), Evidence: []Evidence{
 					{Order: "csharpLegacy", By: decide.Evidence, Versions: []int{1, 4}, Against: []string{"javaLegacy"}}, {Order: "javaLegacy", By: decide.None}}},
 			}},
 			{Name: "orders", Fields: []Field{
-				{Path: "items[].sku", Stored: Subtype3, Decision: Unknown},
-				{Path: "items[].sku", Stored: Subtype4, Decision: Leave, Comment: []string{"nothing"}},
-				{Path: "note", Stored: Text, Decision: Leave},
-				{Path: "x", Stored: Subtype0, Decision: Convert("generic"), Trust: true},
+				{Path: "items[].sku", Stored: kinds.Subtype3, Decision: Unknown},
+				{Path: "items[].sku", Stored: kinds.Subtype4, Decision: Leave, Comment: []string{"nothing"}},
+				{Path: "note", Stored: kinds.OfText, Decision: Leave},
+				{Path: "x", Stored: kinds.Subtype0, Decision: Convert("generic"), Trust: true},
 			}},
 			{Name: "empty"},
 		},
@@ -88,7 +89,7 @@ func TestWriteAndParse(t *testing.T) {
 	check(&Plan{Database: "x", To: "javaLegacy", Made: time.Unix(0, 0).UTC()})
 	p := &Plan{Database: "x", To: "standard", Made: time.Unix(0, 0).UTC()}
 	for i, name := range ugly {
-		c := Collection{Name: name, Comment: []string{name}, Fields: []Field{{Path: name, Stored: Subtype3, Decision: Leave, Comment: []string{name},
+		c := Collection{Name: name, Comment: []string{name}, Fields: []Field{{Path: name, Stored: kinds.Subtype3, Decision: Leave, Comment: []string{name},
 			Evidence: []Evidence{{Order: "javaLegacy", By: decide.None, Against: []string{name}}}}}}
 		if name != "" {
 			c.Into = name

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/scan"
 )
 
@@ -39,18 +40,6 @@ type Collection struct {
 	Comment []string
 	Line    int // in the file; 0 if the plan was not read
 }
-
-// Stored is how the values of a field are stored.
-type Stored string
-
-// The ways to store UUIDs.
-const (
-	Subtype4 Stored = "subtype 4"
-	Subtype3 Stored = "subtype 3"
-	Subtype0 Stored = "subtype 0"
-	Text     Stored = "text"
-	GoStruct Stored = "goStruct"
-)
 
 // Decision is what to do with the values of a field: Leave, Unknown, or "convert from" and the name of
 // a kind, with "to text" behind it if the values become text instead of what the plan says.
@@ -81,7 +70,7 @@ func (d Decision) ToText() bool {
 // Field is the values of one field that are stored in one way.
 type Field struct {
 	Path     string // as walk.Path.AppendField writes it
-	Stored   Stored
+	Stored   kinds.Stored
 	Decision Decision
 	// Trust is set if a person vouches for the order, which the values do not tell.
 	Trust bool

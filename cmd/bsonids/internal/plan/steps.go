@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 )
 
 // Step is one conversion of one collection.
@@ -80,19 +82,16 @@ func (p *Plan) Steps() []Step {
 // to returns the name of the kind that the decision converts to.
 func (p *Plan) to(d Decision) string {
 	if d.ToText() {
-		return textKind
+		return kinds.OfText
 	}
 	return p.To
 }
-
-// textKind is the name of the kind of text, which To of a plan never is.
-const textKind = "text"
 
 // steps returns the steps of a collection: one for each kind that its values are converted from, and
 // for text.
 func (p *Plan) steps(c Collection) []Step {
 	by := make(map[Decision]*Step)
-	var kinds []Decision
+	var decisions []Decision
 	for _, f := range c.Fields {
 		kind, ok := f.Decision.From()
 		if !ok {
@@ -102,16 +101,16 @@ func (p *Plan) steps(c Collection) []Step {
 		if s == nil {
 			s = &Step{Collection: c.Name, Into: c.Into, From: kind, To: p.to(f.Decision)}
 			by[f.Decision] = s
-			kinds = append(kinds, f.Decision)
+			decisions = append(decisions, f.Decision)
 		}
 		s.Fields = append(s.Fields, f.Plain())
 		if f.Trust {
 			s.Trust = append(s.Trust, f.Path)
 		}
 	}
-	slices.Sort(kinds)
+	slices.Sort(decisions)
 	var out []Step
-	for _, k := range kinds {
+	for _, k := range decisions {
 		slices.Sort(by[k].Fields)
 		slices.Sort(by[k].Trust)
 		out = append(out, *by[k])
@@ -142,7 +141,7 @@ func (s Step) Stem() string {
 		}
 		name += "+" + hex.EncodeToString(sum[:6]) // no plain name has a plus sign
 	}
-	if s.To == textKind {
+	if s.To == kinds.OfText {
 		return name + "." + s.From + ".text"
 	}
 	return name + "." + s.From

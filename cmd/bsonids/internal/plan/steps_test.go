@@ -8,10 +8,11 @@ import (
 	"testing"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 )
 
 func java(path string) Field {
-	return Field{Path: path, Stored: Subtype3, Decision: Convert("javaLegacy"), Evidence: []Evidence{{Order: "javaLegacy", By: decide.Evidence, Versions: []int{4}},
+	return Field{Path: path, Stored: kinds.Subtype3, Decision: Convert("javaLegacy"), Evidence: []Evidence{{Order: "javaLegacy", By: decide.Evidence, Versions: []int{4}},
 		{Order: "csharpLegacy", By: decide.None}, {Order: "pythonLegacy", By: decide.None}}}
 }
 
@@ -95,11 +96,11 @@ func TestCheck(t *testing.T) {
 		{"into without a field", func(p *Plan) { p.Collections[1].Fields[0].Decision = Leave }, "no field is converted"},
 		{"into the same", func(p *Plan) { p.Collections[0].Into = "b2" }, `into "b2", too`},
 		{"into, from two", func(p *Plan) {
-			p.Collections[1].Fields = append(p.Collections[1].Fields, Field{Path: "g", Stored: Subtype0, Decision: Convert("generic"), Evidence: []Evidence{{Order: "generic", By: decide.Evidence}}})
+			p.Collections[1].Fields = append(p.Collections[1].Fields, Field{Path: "g", Stored: kinds.Subtype0, Decision: Convert("generic"), Evidence: []Evidence{{Order: "generic", By: decide.Evidence}}})
 		}, "from the same representation"},
 		{"the same", func(p *Plan) { p.To = "javaLegacy" }, "the two representations are the same"},
-		{"wrong subtype", func(p *Plan) { p.Collections[0].Fields[0].Stored = Subtype0 }, "the values are subtype 0, and javaLegacy is subtype 3"},
-		{"text", func(p *Plan) { p.Collections[0].Fields[0].Stored = Text }, "the values are text"},
+		{"wrong subtype", func(p *Plan) { p.Collections[0].Fields[0].Stored = kinds.Subtype0 }, "the values are subtype 0, and javaLegacy is subtype 3"},
+		{"text", func(p *Plan) { p.Collections[0].Fields[0].Stored = kinds.OfText }, "the values are text"},
 		{"others", func(p *Plan) { p.Collections[0].Fields[0].Path = Others }, "cannot be named"},
 		{"empty name", func(p *Plan) { p.Collections[0].Fields[0].Path = "a..b" }, "cannot be named"},
 		{"spelling", func(p *Plan) { p.Collections[0].Fields[0].Decision = Convert("JavaLegacy") }, "in this spelling"},

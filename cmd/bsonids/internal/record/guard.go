@@ -4,12 +4,13 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 )
 
 // kindGuard is the kind of the documents of guards. They have no field named collection, so that no
@@ -56,10 +57,10 @@ type Settings struct {
 
 // Against names the values that the guard refuses.
 func (g *Guard) Against() string {
-	if g.From == "text" {
+	if g.From == kinds.OfText {
 		return g.From
 	}
-	return fmt.Sprintf("subtype %d", g.FromSubtype)
+	return string(kinds.StoredAs(g.FromSubtype))
 }
 
 // Equal reports whether both settings have the same effect.

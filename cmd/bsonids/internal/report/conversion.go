@@ -12,12 +12,13 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/explain"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 )
 
 // Conversion describes the conversion that a report is about, and how it ended.
 type Conversion struct {
 	convert.Identity
-	From, To   convert.Kind
+	From, To   kinds.Kind
 	Write      bool              // false for a dry run
 	Failed     bool              // the conversion stopped before its end
 	Took       time.Duration     // 0 if it is not known
@@ -81,7 +82,7 @@ func InPlaceJSON(w io.Writer, c Conversion, res convert.Result) error {
 }
 
 // value returns a value of the kind k, given as the bytes of a binary value, or v if it is not empty.
-func value(k convert.Kind, octets [16]byte, v convert.Value) any {
+func value(k kinds.Kind, octets [16]byte, v convert.Value) any {
 	if v != "" {
 		return v.Raw()
 	}
@@ -89,7 +90,7 @@ func value(k convert.Kind, octets [16]byte, v convert.Value) any {
 }
 
 // paste writes a value so that it can be pasted into mongosh.
-func paste(k convert.Kind, octets [16]byte, v convert.Value) string {
+func paste(k kinds.Kind, octets [16]byte, v convert.Value) string {
 	if v != "" {
 		return mongosh(v.Raw())
 	}

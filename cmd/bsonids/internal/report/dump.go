@@ -9,7 +9,7 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/offline"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/terminal"
 )
@@ -17,7 +17,7 @@ import (
 // Dump describes the conversion of a dump.
 type Dump struct {
 	Input, Output string // Output is empty for a dry run
-	From, To      convert.Kind
+	From, To      kinds.Kind
 	Decision      string // file of the decision; empty if it was made from the input
 	SkipList      string // empty if there is none
 	Took          time.Duration

@@ -11,12 +11,13 @@ import (
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/guard"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 )
 
 // Guard is what a command did to guard a collection, or would do.
 type Guard struct {
 	Database, Collection string
-	From                 convert.Kind
+	From                 kinds.Kind
 	Fields               []guard.Field
 	Write                bool // false for a dry run
 	Before, Now          guard.Settings

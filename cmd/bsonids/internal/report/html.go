@@ -52,8 +52,8 @@ type bar struct {
 	Percent      string
 }
 
-// kinds returns the counts of a field with their names, in drawing order.
-func kinds(c scan.Counts) []bar {
+// parts returns the counts of a field with their names, in drawing order.
+func parts(c scan.Counts) []bar {
 	return []bar{
 		{Class: "k4", Label: "subtype 4", Count: c.Standard},
 		{Class: "k3", Label: "subtype 3", Count: c.Legacy},
@@ -72,7 +72,7 @@ func bars(c scan.Counts) []bar {
 	sum := float64(total(c))
 	var out []bar
 	var wide float64
-	for _, b := range kinds(c) {
+	for _, b := range parts(c) {
 		if b.Count == 0 {
 			continue
 		}
@@ -95,7 +95,7 @@ func bars(c scan.Counts) []bar {
 
 func total(c scan.Counts) int64 {
 	var n int64
-	for _, b := range kinds(c) {
+	for _, b := range parts(c) {
 		n += b.Count
 	}
 	return n

@@ -8,7 +8,7 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/forms"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
 )
 
@@ -59,7 +59,7 @@ type formed struct {
 }
 
 // text adds text that is certainly a UUID.
-func (f *formed) text(s forms.Spelled, size int) {
+func (f *formed) text(s kinds.Spelled, size int) {
 	switch size {
 	case 36:
 		f.written.Hyphens++
@@ -73,7 +73,7 @@ func (f *formed) text(s forms.Spelled, size int) {
 
 // document adds a document of a Go struct.
 func (f *formed) document(l walk.Leaf) {
-	s, _, _ := forms.ParseStruct(l.Value) // it was parsed before
+	s, _, _ := kinds.ParseStruct(l.Value) // it was parsed before
 	_, err := bson.Raw(l.Value).LookupErr("valid")
 	switch {
 	case s.Null:

@@ -7,10 +7,10 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 )
 
-// The model. A value in a given order is a UUID of one of the kinds below, and all its other bits
+// The model. A value in a given order is a UUID of one of the shapes below, and all its other bits
 // are arbitrary. With probability stray it is not such a UUID, and any 128 bits are equally likely.
 // All likelihoods are relative to the latter. The values of a field are usually of similar origin,
-// so the shares of the kinds are learned from them. The prior shares are kindShare, which weighs as
+// so the shares of the shapes are learned from them. The prior shares are kindShare, which weighs as
 // much as one value (a Dirichlet distribution).
 const (
 	outlierRate = 0.02
@@ -39,7 +39,7 @@ const (
 )
 
 // kindShare is the frequency of each kind before any value is known.
-var kindShare = [kinds]float64{
+var kindShare = [shapes]float64{
 	1: .09, 2: .01, 3: .05, 4: .59, 5: .05, 6: .04, 7: .09, 8: .05, misdated1: .01, misdated6: .01, misdated7: .01,
 }
 
@@ -53,14 +53,14 @@ func prior(subtype byte) (order [orders]float64, mixed, none float64) {
 }
 
 // model describes the origin of the values of a field: the shares of the orders and of values that
-// are not UUIDs, and the shares of the kinds in each order.
+// are not UUIDs, and the shares of the shapes in each order.
 type model struct {
-	share [orders + 1]float64
-	kinds [orders][kinds]float64
+	share  [orders + 1]float64
+	shapes [orders][shapes]float64
 }
 
-// posteriorShares returns the shares of the kinds, given the number of values of each kind.
-func posteriorShares(n [kinds]float64) (shares [kinds]float64) {
+// posteriorShares returns the shares of the shapes, given the number of values of each kind.
+func posteriorShares(n [shapes]float64) (shares [shapes]float64) {
 	total := 1.0
 	for _, k := range n {
 		total += k
@@ -76,18 +76,18 @@ func posteriorShares(n [kinds]float64) (shares [kinds]float64) {
 func single(values []readings, o Order, strays float64) model {
 	m := model{}
 	m.share[o], m.share[orders] = 1-strays, strays
-	var n [kinds]float64
+	var n [shapes]float64
 	for _, v := range values {
 		n[v[o].kind]++
 	}
 	n[0] = 0
-	m.kinds[o] = posteriorShares(n)
+	m.shapes[o] = posteriorShares(n)
 	return m
 }
 
 // fitMixture fits a model by expectation maximization.
 func fitMixture(values []readings) model {
-	m := model{share: [orders + 1]float64{.25, .25, .25, .25}, kinds: [orders][kinds]float64{kindShare, kindShare, kindShare}}
+	m := model{share: [orders + 1]float64{.25, .25, .25, .25}, shapes: [orders][shapes]float64{kindShare, kindShare, kindShare}}
 	if len(values) == 0 {
 		return m
 	}
@@ -98,7 +98,7 @@ func fitMixture(values []readings) model {
 			m.share[part] = share[part] / float64(len(values))
 		}
 		for o := range n {
-			m.kinds[o] = posteriorShares(n[o])
+			m.shapes[o] = posteriorShares(n[o])
 		}
 		if m.near(&last) {
 			break
@@ -112,8 +112,8 @@ func fitMixture(values []readings) model {
 func (m *model) near(other *model) bool {
 	const little = 1e-6
 	for o := range orders {
-		for k := range kinds {
-			if math.Abs(m.share[o]*m.kinds[o][k]-other.share[o]*other.kinds[o][k]) > little {
+		for k := range shapes {
+			if math.Abs(m.share[o]*m.shapes[o][k]-other.share[o]*other.shapes[o][k]) > little {
 				return false
 			}
 		}
@@ -124,13 +124,13 @@ func (m *model) near(other *model) bool {
 // expect returns the number of values from each part of m, the number of each kind in each order,
 // and the log-likelihood of the values. In the latter two, values that are not equal to an id
 // elsewhere count with the weight scale.
-func (m *model) expect(values []readings, scale float64) (share [orders + 1]float64, n [orders][kinds]float64, log float64) {
+func (m *model) expect(values []readings, scale float64) (share [orders + 1]float64, n [orders][shapes]float64, log float64) {
 	for i := range values {
 		v := &values[i]
 		p, by := m.share[orders], scale
 		var part [orders]float64
 		for o := range orders {
-			part[o] = m.share[o] * v[o].weight(&m.kinds[o])
+			part[o] = m.share[o] * v[o].weight(&m.shapes[o])
 			p += part[o]
 			if len(v[o].matches) > 0 {
 				by = 1
@@ -151,14 +151,14 @@ func (m *model) expect(values []readings, scale float64) (share [orders + 1]floa
 	return share, n, log
 }
 
-// likelihood returns the log-likelihood of the values, without what m has learned about their kinds
+// likelihood returns the log-likelihood of the values, without what m has learned about their shapes
 // from them.
 func (m model) likelihood(values []readings, scale float64) float64 {
 	_, n, log := m.expect(values, scale)
 	for o := range n {
 		for k, count := range n[o] {
 			if count > 0 {
-				log -= count * math.Log(m.kinds[o][k])
+				log -= count * math.Log(m.shapes[o][k])
 			}
 		}
 		log += logDirichletMultinomial(n[o][:], kindShare[:])

@@ -1,8 +1,7 @@
 package scan
 
 import (
-	"go.mongodb.org/mongo-driver/v2/bson"
-
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/uuidrep"
 )
 
@@ -20,9 +19,4 @@ var representations = [orders]uuidrep.Representation{uuidrep.PythonLegacy, uuidr
 
 // Name returns the name of the order for values of the subtype. It is the one that bsonids convert
 // --from accepts, if it accepts the order.
-func (o Order) Name(subtype byte) string {
-	if subtype == bson.TypeBinaryGeneric {
-		return [...]string{"generic", "subtype 0 in C# order", "subtype 0 in Java order"}[o]
-	}
-	return representations[o].String()
-}
+func (o Order) Name(subtype byte) string { return kinds.NameOf(subtype, representations[o]) }

@@ -8,13 +8,13 @@ import (
 	"github.com/bsonids/bsonids/uuidrep"
 )
 
-// The kinds of UUIDs are the versions, and, for versions with a time, the same versions with an
+// The shapes of UUIDs are the versions, and, for versions with a time, the same versions with an
 // implausible time: the clock is wrong, or the format is not that of the RFC.
 const (
 	misdated1 = 9 + iota
 	misdated6
 	misdated7
-	kinds
+	shapes
 )
 
 var (
@@ -38,8 +38,8 @@ type reading struct {
 	octets [16]byte
 }
 
-// weight returns the likelihood, relative to random bytes, given the shares of the kinds.
-func (r *reading) weight(shares *[kinds]float64) float64 {
+// weight returns the likelihood, relative to random bytes, given the shares of the shapes.
+func (r *reading) weight(shares *[shapes]float64) float64 {
 	w := r.odds * shares[r.kind]
 	if len(r.matches) > 0 {
 		w = max(w, 1) * matchFactor

@@ -11,7 +11,7 @@ import (
 	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
 
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/forms"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
 )
 
@@ -114,7 +114,7 @@ func isStruct(l walk.Leaf) bool {
 	if !ok || subtype != bson.TypeBinaryGeneric {
 		return false
 	}
-	_, _, ok = forms.ParseStruct(l.Value)
+	_, _, ok = kinds.ParseStruct(l.Value)
 	return ok
 }
 
@@ -148,7 +148,7 @@ func (c *Collector) value(p *walk.Path, l walk.Leaf) error {
 
 func mayBeUUID(l walk.Leaf) bool {
 	if text, ok := l.Text(); ok {
-		_, ok = forms.ParseText(text)
+		_, ok = kinds.ParseText(text)
 		return ok
 	}
 	return l.Type == bson.TypeBinary || l.Type == bson.TypeEmbeddedDocument
@@ -162,7 +162,7 @@ func (f *field) add(p *walk.Path, l walk.Leaf) {
 		return
 	}
 	if text, ok := l.Text(); ok {
-		s, ok := forms.ParseText(text)
+		s, ok := kinds.ParseText(text)
 		if ok {
 			f.text.odd.add(p)
 		}
@@ -212,7 +212,7 @@ func keep(s **sketch, v [16]byte) {
 // TextUUID parses a UUID with hyphens, plain, in braces or as a URN. It rejects 32 digits without
 // hyphens, which may also be a checksum.
 func TextUUID(text []byte) (uuid.UUID, bool) {
-	s, ok := forms.ParseText(text)
+	s, ok := kinds.ParseText(text)
 	return s.UUID, ok && s.Certain
 }
 

@@ -14,9 +14,9 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/patience"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/scan"
@@ -65,8 +65,8 @@ type Options struct {
 	Kept     []record.KeptCollection
 }
 
-// kinds are the kinds whose order the values may tell, and those that are not binary.
-var kinds = []string{"csharpLegacy", "javaLegacy", "pythonLegacy", "generic", "text", "goStruct"}
+// decided are the kinds about which the values decide.
+var decided = kinds.Where(func(k kinds.Kind) bool { return !k.BySubtype() })
 
 // surveyor makes a survey.
 type surveyor struct {
@@ -178,12 +178,8 @@ func (s *surveyor) collection(ctx context.Context, spec mongo.CollectionSpecific
 	var collector *scan.Collector
 	err := s.Patience.Pass(ctx, func(progress func(int)) error {
 		collector = scan.NewCollector(s.namespace(spec.Name))
-		for _, name := range kinds {
-			kind, err := convert.ParseStored(name)
-			if err != nil {
-				return err
-			}
-			passes[kind.Subtype] = decide.NewPass(decide.Question{Order: kind.Order(), Name: name, Subtype: kind.Subtype, Form: kind.Form}, s.Now())
+		for _, kind := range decided {
+			passes[kind.Subtype] = decide.NewPass(decide.Question{Order: kind.Order, Name: kind.Name, Subtype: kind.Subtype, Form: kind.Form}, s.Now())
 		}
 		begin := s.Now()
 		c.Documents, c.Malformed = 0, 0
@@ -218,9 +214,8 @@ func (s *surveyor) collection(ctx context.Context, spec mongo.CollectionSpecific
 			p.Compare(known)
 		}
 	}
-	for _, name := range kinds {
-		kind, _ := convert.ParseStored(name) // see above
-		c.Decisions[name] = passes[kind.Subtype].DecideIn(kind.Order(), name, nil)
+	for _, kind := range decided {
+		c.Decisions[kind.Name] = passes[kind.Subtype].DecideIn(kind.Order, kind.Name, nil)
 	}
 	if s.Measure && c.Documents > 0 {
 		err := s.Patience.Do(ctx, func() (err error) {

@@ -1,5 +1,4 @@
-// Package forms reads UUIDs that are not stored as binary values.
-package forms
+package kinds
 
 import (
 	"encoding/hex"

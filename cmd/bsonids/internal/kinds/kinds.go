@@ -1,0 +1,206 @@
+// Package kinds has the ways to store a UUID, in one table, and reads UUIDs that are stored in each.
+package kinds
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
+	"github.com/bsonids/bsonids/uuidrep"
+)
+
+// Kind is a way to store a UUID: a binary subtype and a byte order, or a form that is not binary. Kinds
+// can be compared with ==. The zero value is no kind.
+type Kind struct {
+	Name string
+	// Subtype is that of the values. A kind that is not binary has a number in its place that is none:
+	// BSON gives meanings to 0 to 9, and leaves those from 128 on to users.
+	Subtype byte
+	Form    Form
+	Order   uuidrep.Representation // has the byte order of the values
+	Target  bool                   // values may be converted to the kind
+	note    string                 // what a list of names says about the kind
+}
+
+// The names of the kinds that have a meaning of their own.
+const (
+	Standard = "standard" // the only kind that its subtype determines
+	Generic  = "generic"  // what Go programs write without a codec
+	OfText   = "text"
+	GoStruct = "goStruct"
+)
+
+var table = []Kind{
+	{Name: Standard, Subtype: bson.TypeBinaryUUID, Order: uuidrep.Standard, Target: true},
+	{Name: "csharpLegacy", Subtype: bson.TypeBinaryUUIDOld, Order: uuidrep.CSharpLegacy, Target: true},
+	{Name: "javaLegacy", Subtype: bson.TypeBinaryUUIDOld, Order: uuidrep.JavaLegacy, Target: true},
+	{Name: "pythonLegacy", Subtype: bson.TypeBinaryUUIDOld, Order: uuidrep.PythonLegacy, Target: true},
+	{Name: Generic, Subtype: bson.TypeBinaryGeneric, Order: uuidrep.Standard, note: "subtype 0, network order"},
+	{Name: OfText, Subtype: 127, Form: Text, Order: uuidrep.Standard, Target: true},
+	{Name: GoStruct, Subtype: 126, Form: Struct, Order: uuidrep.Standard, note: "{uuid: …, valid: …}"},
+}
+
+// All returns all kinds.
+func All() []Kind { return slices.Clone(table) }
+
+// Where returns the kinds for which is is true.
+func Where(is func(Kind) bool) []Kind {
+	return slices.DeleteFunc(All(), func(k Kind) bool { return !is(k) })
+}
+
+// Names returns the names of the kinds.
+func Names(kinds []Kind) []string {
+	var names []string
+	for _, k := range kinds {
+		names = append(names, k.Name)
+	}
+	return names
+}
+
+// List returns the names of the kinds for a reader: a, b, or c.
+func List(kinds []Kind) string {
+	names := Names(kinds)
+	for i, k := range kinds {
+		if k.note != "" {
+			names[i] += " (" + k.note + ")"
+		}
+	}
+	last := len(names) - 1
+	return strings.Join(names[:last], ", ") + ", or " + names[last]
+}
+
+// Parse returns the kind with the name s. The case of s is ignored.
+func Parse(s string) (Kind, error) { return parse(s, All()) }
+
+// ParseBinary is like Parse, for a kind that is binary.
+func ParseBinary(s string) (Kind, error) { return parse(s, Where(Kind.IsBinary)) }
+
+func parse(s string, of []Kind) (Kind, error) {
+	for _, k := range of {
+		if strings.EqualFold(s, k.Name) {
+			return k, nil
+		}
+	}
+	return Kind{}, fmt.Errorf("invalid representation %q: must be %s", s, List(of))
+}
+
+// FormOf returns the form that has the number in the place of its subtype, or Binary.
+func FormOf(subtype byte) Form {
+	for _, k := range table {
+		if k.Subtype == subtype {
+			return k.Form
+		}
+	}
+	return Binary
+}
+
+// Formed returns the kind of a value that is not binary, and its UUID. ok is false if it is none.
+func Formed(l walk.Leaf) (k Kind, s Spelled, ok bool) {
+	for _, k := range table {
+		if k.Form.Applies(l) {
+			s, _, ok = k.Form.Parse(l)
+			return k, s, ok
+		}
+	}
+	return k, s, false
+}
+
+// NameOf returns the name of the values of the subtype that have the byte order of r. It is that of a
+// kind if there is one.
+func NameOf(subtype byte, r uuidrep.Representation) string {
+	for _, k := range table {
+		if k.Subtype == subtype && network(k.Order) == network(r) {
+			return k.Name
+		}
+	}
+	order := map[uuidrep.Representation]string{uuidrep.CSharpLegacy: "C#", uuidrep.JavaLegacy: "Java"}[r]
+	return fmt.Sprintf("subtype %d in %s order", subtype, order)
+}
+
+// network returns standard for the representations in network byte order, which have the same order.
+func network(r uuidrep.Representation) uuidrep.Representation {
+	if r == uuidrep.PythonLegacy {
+		return uuidrep.Standard
+	}
+	return r
+}
+
+// IsBinary reports whether the values of the kind are binary.
+func (k Kind) IsBinary() bool { return k.Form == Binary }
+
+// BySubtype reports whether the subtype of a value alone tells that it is of the kind.
+func (k Kind) BySubtype() bool { return k.Name == Standard }
+
+// NeedsField reports whether a value that looks like one of the kind may be something else, so that
+// only named fields are converted.
+func (k Kind) NeedsField() bool { return !k.IsBinary() || k.Name == Generic }
+
+// String returns the name of the kind, with the subtype if it has one.
+func (k Kind) String() string {
+	if !k.IsBinary() {
+		return k.Name
+	}
+	return fmt.Sprintf("%s (subtype %d)", k.Name, k.Subtype)
+}
+
+// Values returns a name for values of the kind.
+func (k Kind) Values() string {
+	switch k.Form {
+	case Text:
+		return "values that are text"
+	case Struct:
+		return "documents of Go structs"
+	}
+	return fmt.Sprintf("values of subtype %d", k.Subtype)
+}
+
+// Has reports whether a value may be one of the kind: a binary value of 16 bytes and of its subtype, or
+// a value of the BSON type of its form.
+func (k Kind) Has(l walk.Leaf) bool {
+	if !k.IsBinary() {
+		return k.Form.Applies(l)
+	}
+	subtype, data, _, ok := l.Binary()
+	return ok && len(data) == 16 && subtype == k.Subtype
+}
+
+// Stored is how values are stored, without their byte order.
+type Stored string
+
+// The ways in which binary values are stored.
+const (
+	Subtype4 Stored = "subtype 4"
+	Subtype3 Stored = "subtype 3"
+	Subtype0 Stored = "subtype 0"
+)
+
+// Stored returns how the values of the kind are stored.
+func (k Kind) Stored() Stored {
+	if !k.IsBinary() {
+		return Stored(k.Name)
+	}
+	return StoredAs(k.Subtype)
+}
+
+// StoredAs returns how binary values of the subtype are stored.
+func StoredAs(subtype byte) Stored { return Stored(fmt.Sprintf("subtype %d", subtype)) }
+
+// AllStored returns the names of the ways in which values are stored.
+func AllStored() []string {
+	var all []string
+	for _, k := range table {
+		if s := string(k.Stored()); !slices.Contains(all, s) {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+// IsBinary reports whether the values are binary.
+func (s Stored) IsBinary() bool { return s.Kinds()[0].IsBinary() }
+
+// Kinds returns the kinds whose values are stored so.
+func (s Stored) Kinds() []Kind { return Where(func(k Kind) bool { return k.Stored() == s }) }
