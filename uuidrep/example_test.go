@@ -95,3 +95,31 @@ func ExampleJavaLegacyUUID() {
 	fmt.Printf("subtype %d, %X\n", subtype, octets)
 	// Output: subtype 3, 7766554433221100FFEEDDCCBBAA9988
 }
+
+type Customer struct {
+	ID   uuidrep.ID[Customer] `bson:"_id,omitempty"`
+	Name string               `bson:"name"`
+}
+
+// An ID says in Go which kind of things it identifies. It is subtype 4 without any registry.
+func ExampleID() {
+	id, err := uuidrep.ParseID[Customer]("00112233-4455-6677-8899-aabbccddeeff")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	doc, err := bson.Marshal(Customer{ID: id, Name: "Ada"})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	subtype, octets := bson.Raw(doc).Lookup("_id").Binary()
+	fmt.Printf("%v is stored as subtype %d, %x\n", id, subtype, octets)
+
+	var c Customer
+	err = bson.Unmarshal(doc, &c)
+	fmt.Println(c.ID == id, uuid.UUID(c.ID).Variant(), err)
+	// Output:
+	// 00112233-4455-6677-8899-aabbccddeeff is stored as subtype 4, 00112233445566778899aabbccddeeff
+	// true RFC4122 <nil>
+}

@@ -125,5 +125,9 @@ func unmarshalValue(u *uuid.UUID, r Representation, typ byte, data []byte) error
 		*u = v
 		return nil
 	}
-	return fmt.Errorf("uuidrep: cannot decode a BSON %v into a UUID in the representation %v", rv.Type, r)
+	wayOut := ""
+	if rv.Type == bson.TypeString {
+		wayOut = ": a StringUUID reads a UUID that is stored as text"
+	}
+	return fmt.Errorf("uuidrep: cannot decode a BSON %v into a UUID in the representation %v%s", rv.Type, r, wayOut)
 }

@@ -1,5 +1,6 @@
 // Package uuidrep holds the representations of a UUID in BSON: their byte orders and binary
-// subtypes, explicit conversion to and from [bson.Binary], and a field type for each of them.
+// subtypes, explicit conversion to and from [bson.Binary], a field type for each of them, and [ID], a
+// UUID that belongs to one kind of things.
 //
 // Nothing here needs a registry or a client; package bsoncodec converts implicitly. Give a field of
 // one of the field types a name: a struct that embeds one has its methods, so that the driver
