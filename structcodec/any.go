@@ -72,10 +72,10 @@ func (r *anyReader) read(t byte, data []byte) (any, bool, error) {
 			d, err := r.readD(data, nil)
 			return d, true, err
 		case goType == tM && r.isM:
-			m := make(bson.M, countElements(data))
+			m := make(bson.M, anyEntriesAhead(data))
 			return m, true, r.readEntries(data, m)
 		case goType == tMap && r.isMap:
-			m := make(map[string]any, countElements(data))
+			m := make(map[string]any, anyEntriesAhead(data))
 			return m, true, r.readEntries(data, m)
 		}
 		return nil, false, nil
@@ -153,7 +153,8 @@ func (r *anyReader) value(t byte, data []byte) (any, error) {
 // readD appends the elements of doc to d, and returns a D that is not nil unless there is an error.
 func (r *anyReader) readD(doc []byte, d bson.D) (bson.D, error) {
 	if d == nil {
-		d = make(bson.D, 0, countElements(doc))
+		n, _ := countElements(doc) // an E takes at most maxAhead times the bytes of its element
+		d = make(bson.D, 0, n)
 	}
 	for rest := doc[4:]; rest[0] != 0; {
 		t := rest[0]
@@ -169,6 +170,12 @@ func (r *anyReader) readD(doc []byte, d bson.D) (bson.D, error) {
 		rest = rest[size:]
 	}
 	return d, nil
+}
+
+// anyEntriesAhead returns how many entries are allocated for the elements of doc before they are read.
+func anyEntriesAhead(doc []byte) int {
+	n, least := countElements(doc)
+	return entriesAhead(n, least, slotSize(tMap))
 }
 
 // readEntries sets the elements of doc in m.
@@ -190,7 +197,8 @@ func (r *anyReader) readEntries(doc []byte, m map[string]any) error {
 }
 
 func (r *anyReader) readA(array []byte) (bson.A, error) {
-	a := make(bson.A, countElements(array))
+	n, _ := countElements(array)
+	a := make(bson.A, n)
 	rest := array[4:]
 	for i := range a {
 		t := rest[0]

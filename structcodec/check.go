@@ -67,24 +67,28 @@ func validDocument(doc []byte, depth int) bool {
 	}
 }
 
-// countElements returns the number of elements of doc, which is a document if one does not look into its elements, or -1.
-func countElements(doc []byte) (n int) {
+// countElements returns the number of elements of doc, which is a document if one does not look into its elements, and
+// how many bytes the shortest of them has, or -1.
+func countElements(doc []byte) (n, least int) {
+	least = len(doc)
 	for at := 4; ; n++ {
 		t := doc[at]
 		if t == 0 {
 			if at != len(doc)-1 {
-				return -1
+				return -1, 0
 			}
-			return n
+			return n, least
 		}
+		start := at
 		for at++; doc[at] != 0; at++ { // the last byte is 0
 		}
 		at++
 		size := shallowSize(t, doc[at:])
 		if size < 0 {
-			return -1
+			return -1, 0
 		}
 		at += size
+		least = min(least, at-start)
 	}
 }
 

@@ -8,20 +8,60 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 )
 
-// readElements sets the elements of s to those of the array, of which countElements has counted as many.
-func readElements(array []byte, s reflect.Value, elem readFunc) error {
-	for i, at := 0, 4; array[at] != 0; i++ {
+// readElements sets the elements of s to those of the array that start at the index at. The first one has the index
+// first in the array. It returns where the elements after them start.
+func readElements(array []byte, at, first int, s reflect.Value, elem readFunc) (int, error) {
+	for i, n := 0, s.Len(); i < n; i++ {
 		t := array[at]
 		for at++; array[at] != 0; at++ { // the key
 		}
 		at++
 		size := valueSize(t, array[at:])
 		if err := elem(t, array[at:at+size], s.Index(i)); err != nil {
-			return wrapKey(strconv.Itoa(i), err)
+			return 0, wrapKey(strconv.Itoa(first+i), err)
 		}
 		at += size
 	}
-	return nil
+	return at, nil
+}
+
+// maxAhead is how many times the bytes of an element a plan allocates for it before it reads the element.
+const maxAhead = 16
+
+// chunked reads the n elements of the array into slices of type t, each twice as long as the one before. So elements
+// that are far larger in memory than in the document, or that cannot be read, do not take more memory than the driver
+// allocates for them.
+func chunked(array []byte, n int, t reflect.Type, elem readFunc) ([]reflect.Value, error) {
+	var chunks []reflect.Value
+	at := 4
+	for i, size := 0, 1; i < n; size *= 2 {
+		chunk := reflect.MakeSlice(t, min(size, n-i), min(size, n-i))
+		var err error
+		if at, err = readElements(array, at, i, chunk, elem); err != nil {
+			return nil, err
+		}
+		i += chunk.Len()
+		chunks = append(chunks, chunk)
+	}
+	return chunks, nil
+}
+
+// readChunks reads the n elements of the array into slices of type t. The shortest element has least bytes.
+func readChunks(array []byte, n, least int, t reflect.Type, elem readFunc) ([]reflect.Value, error) {
+	if int(t.Elem().Size()) > maxAhead*least {
+		return chunked(array, n, t, elem)
+	}
+	s := reflect.MakeSlice(t, n, n)
+	_, err := readElements(array, 4, 0, s, elem)
+	return []reflect.Value{s}, err
+}
+
+// setChunks copies the elements of the chunks into s.
+func setChunks(s reflect.Value, chunks []reflect.Value) {
+	at := 0
+	for _, chunk := range chunks {
+		at += reflect.Copy(s.Slice(at, at+chunk.Len()), chunk)
+	}
 }
 
 func (c decodeCompiler) readSlice(t reflect.Type, slow readFunc) (readFunc, bool) {
@@ -33,6 +73,8 @@ func (c decodeCompiler) readSlice(t reflect.Type, slow readFunc) (readFunc, bool
 	if !ok {
 		return nil, false
 	}
+	kept := c.keptElem(t.Elem())
+	elemSize := int(t.Elem().Size())
 	iface := t.Elem().Kind() == reflect.Interface
 	return func(bt byte, data []byte, v reflect.Value) error {
 		switch {
@@ -43,23 +85,29 @@ func (c decodeCompiler) readSlice(t reflect.Type, slow readFunc) (readFunc, bool
 			return slow(bt, data, v)
 		}
 		// The slice changes when all elements are read, and keeps its array if there is room.
-		n := countElements(data)
+		n, least := countElements(data)
 		if n < 0 {
 			return errMalformed
 		}
-		if n > 0 && v.IsNil() {
+		isNil := v.IsNil()
+		if n > 0 && isNil && elemSize <= maxAhead*least && !kept.isKept() {
 			return readNewSlice(data, n, v, elem)
 		}
-		s := reflect.MakeSlice(t, n, n)
-		if err := readElements(data, s, elem); err != nil {
+		chunks, err := readChunks(data, n, least, t, elem)
+		switch {
+		case err != nil:
 			return err
-		}
-		if v.IsNil() {
-			v.Set(s)
+		case isNil && n == 0:
+			v.Set(reflect.MakeSlice(t, 0, 0))
 			return nil
 		}
 		v.SetLen(0)
-		v.Set(reflect.AppendSlice(v, s))
+		v.Grow(n)
+		v.SetLen(n)
+		if isNil {
+			v.SetCap(n)
+		}
+		setChunks(v, chunks)
 		return nil
 	}, true
 }
@@ -75,7 +123,7 @@ func readNewSlice(array []byte, n int, v reflect.Value, elem readFunc) error {
 	v.Grow(n) // MakeSlice would allocate the header of a slice, too
 	v.SetLen(n)
 	v.SetCap(n)
-	err := readElements(array, v, elem)
+	_, err := readElements(array, 4, 0, v, elem)
 	complete = err == nil
 	return err
 }
@@ -91,9 +139,9 @@ func (c decodeCompiler) readArray(t reflect.Type, slow readFunc) (readFunc, bool
 	}
 	sliceType := reflect.SliceOf(t.Elem())
 	return func(bt byte, data []byte, v reflect.Value) error {
-		n := 0
+		n, least := 0, 0
 		if bson.Type(bt) == bson.TypeArray {
-			n = countElements(data)
+			n, least = countElements(data)
 		}
 		if n < 0 {
 			return errMalformed
@@ -101,11 +149,11 @@ func (c decodeCompiler) readArray(t reflect.Type, slow readFunc) (readFunc, bool
 		if bson.Type(bt) != bson.TypeArray || n > t.Len() {
 			return slow(bt, data, v)
 		}
-		s := reflect.MakeSlice(sliceType, n, n)
-		if err := readElements(data, s, elem); err != nil {
+		chunks, err := readChunks(data, n, least, sliceType, elem)
+		if err != nil {
 			return err
 		}
-		reflect.Copy(v, s)
+		setChunks(v, chunks)
 		return nil
 	}, true
 }
@@ -124,6 +172,7 @@ func (c decodeCompiler) readMap(t reflect.Type, slow readFunc) (readFunc, bool) 
 	if !ok {
 		return nil, false
 	}
+	slot := slotSize(t)
 	return func(bt byte, data []byte, v reflect.Value) error {
 		switch bson.Type(bt) {
 		case bson.TypeNull:
@@ -133,15 +182,38 @@ func (c decodeCompiler) readMap(t reflect.Type, slow readFunc) (readFunc, bool) 
 		default:
 			return slow(bt, data, v)
 		}
-		n := countElements(data)
+		n, least := countElements(data)
 		if n < 0 {
 			return errMalformed
 		}
 		if v.IsNil() {
-			v.Set(reflect.MakeMapWithSize(t, n))
+			v.Set(reflect.MakeMapWithSize(t, entriesAhead(n, least, slot)))
 		}
 		return entries(data, v)
 	}, true
+}
+
+// slotSize returns how many bytes an entry of a map of type t takes at most, if the map is full.
+func slotSize(t reflect.Type) int {
+	const maxInPlace = 128 // a longer key or value is behind a pointer
+	size := 1
+	for _, part := range [...]reflect.Type{t.Key(), t.Elem()} {
+		if part.Size() > maxInPlace {
+			part = tPointer
+		}
+		size += int(part.Size())
+	}
+	return size
+}
+
+// entriesAhead returns how many entries of a map are allocated before the first of n elements is read, of which the
+// shortest has least bytes. A map whose entries take slot bytes can have 16 slots for 7 entries.
+func entriesAhead(n, least, slot int) int {
+	const used = maxAhead * 7 / 16
+	if used*least >= slot {
+		return n
+	}
+	return n * (used * least) / slot
 }
 
 // readEntries returns what sets the elements of a document in a map of type t, which is not nil.
@@ -159,14 +231,17 @@ func (c decodeCompiler) readEntries(t reflect.Type) (func([]byte, reflect.Value)
 	if !ok {
 		return nil, false
 	}
-	if reflect.PointerTo(keyType).Implements(tTextUnmarshaler) {
+	keptKey := reflect.PointerTo(keyType).Implements(tTextUnmarshaler)
+	if keptKey {
 		c.callsCaller()
 	}
 	key, ok := readKey(keyType)
 	if !ok {
 		return nil, false
 	}
+	kept := c.keptElem(elemType)
 	return func(doc []byte, v reflect.Value) error {
+		keptElem := kept.isKept()
 		k, e := reflect.New(keyType).Elem(), reflect.New(elemType).Elem()
 		for rest := doc[4:]; rest[0] != 0; {
 			bt := rest[0]
@@ -174,16 +249,28 @@ func (c decodeCompiler) readEntries(t reflect.Type) (func([]byte, reflect.Value)
 			name := string(rest[1:end])
 			rest = rest[end+1:]
 			size := valueSize(bt, rest)
-			k.SetZero()
 			if err := key(name, k); err != nil {
 				return err
 			}
-			e.SetZero()
 			if err := elem(bt, rest[:size], e); err != nil {
 				return wrapKey(name, err)
 			}
 			v.SetMapIndex(k, e)
 			rest = rest[size:]
+			if rest[0] == 0 {
+				break
+			}
+			// Code of a caller can have kept a pointer to the key or into the value.
+			if keptKey {
+				k = reflect.New(keyType).Elem()
+			} else {
+				k.SetZero()
+			}
+			if keptElem {
+				e = reflect.New(elemType).Elem()
+			} else {
+				e.SetZero()
+			}
 		}
 		return nil
 	}, true

@@ -22,7 +22,9 @@ type decodePlan struct {
 	// the way: if it is malformed, the fallback sets again what the plan has set.
 	checked bool
 	nested  []*decodePlan
-	pointer bool // the registry decodes into a pointer to the struct as the driver does
+	keeper                // whether code of a caller can keep a pointer into the struct
+	inPlace []*decodePlan // of the structs that are part of the struct's memory
+	pointer bool          // the registry decodes into a pointer to the struct as the driver does
 	fields  []decodeField
 	byName  map[string]int
 	inline  *decodeInlineMap // nil if the struct has none
@@ -64,6 +66,9 @@ func (c *Codec) compileDecoder(compile func(decodeCompiler)) {
 		for _, p := range plans.new {
 			if !p.checked && slices.ContainsFunc(p.nested, func(q *decodePlan) bool { return q.checked }) {
 				p.checked, again = true, true
+			}
+			if !p.kept && slices.ContainsFunc(p.inPlace, func(q *decodePlan) bool { return q.kept }) {
+				p.kept, again = true, true
 			}
 		}
 	}

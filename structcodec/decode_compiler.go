@@ -35,6 +35,42 @@ func (c decodeCompiler) nest(q *decodePlan) {
 	}
 }
 
+// A keeper says whether code of a caller that reads a value can keep a pointer to it, or to a part of it. The memory of
+// such a value is not used for another one.
+type keeper struct{ kept bool }
+
+// isKept returns k.kept. For a struct, it is known when all plans are compiled.
+func (k *keeper) isKept() bool { return k.kept }
+
+// keptElem returns the keeper of values of type t, which is an element of a container.
+func (c decodeCompiler) keptElem(t reflect.Type) *keeper {
+	dec, err := c.reg.LookupDecoder(t)
+	if err != nil {
+		return &keeper{kept: true}
+	}
+	resolved := c.resolveDecoder(dec, t)
+	switch _, again := resolved.(rereader); {
+	case again:
+		return new(keeper)
+	case same(resolved, c.Codec) && t.Kind() == reflect.Struct:
+		return &c.planOf(t).keeper
+	}
+	return &keeper{kept: knownDecoder(resolved) == unknown}
+}
+
+// keepField says that a value of type t is part of the memory of the struct whose plan is being compiled.
+func (c decodeCompiler) keepField(t reflect.Type) {
+	k := c.keptElem(t)
+	if k.kept {
+		c.plan.kept = true
+	}
+	if t.Kind() == reflect.Struct {
+		if q, ok := c.new[t]; ok && k == &q.keeper {
+			c.plan.inPlace = append(c.plan.inPlace, q)
+		}
+	}
+}
+
 // openRead is what a type that is being compiled compiles to, nil until it does, and if only its decoder can read the
 // values.
 type openRead struct {
@@ -49,18 +85,18 @@ func (c decodeCompiler) planOf(t reflect.Type) *decodePlan {
 	if p, ok := c.new[t]; ok {
 		return p // a type within itself; the plan is complete when it is used
 	}
-	p := &decodePlan{Codec: c.Codec, checked: true}
+	p := &decodePlan{Codec: c.Codec, checked: true, keeper: keeper{kept: true}}
 	c.new[t] = p
 	c.plan = p
 	fields, inlineMap, ok := fieldsOf(t, 0)
 	if !ok || refused(c.decoder, t) {
 		return p
 	}
-	p.checked = false
+	p.checked, p.kept = false, false
 	p.byName = make(map[string]int, len(fields))
 	for _, f := range fields {
 		if f.pointers && f.pointerThenStruct(t) {
-			p.checked = true
+			p.checked, p.kept = true, true
 			return p
 		}
 		df := decodeField{field: f, one: -1, iface: f.typ.Kind() == reflect.Interface}
@@ -75,7 +111,9 @@ func (c decodeCompiler) planOf(t reflect.Type) *decodePlan {
 			}
 		}
 		if df.read == nil {
-			p.checked = true
+			p.checked, p.kept = true, true
+		} else {
+			c.keepField(f.typ)
 		}
 		p.byName[f.name] = len(p.fields)
 		p.fields = append(p.fields, df)
@@ -85,6 +123,7 @@ func (c decodeCompiler) planOf(t reflect.Type) *decodePlan {
 			p.checked = true
 		}
 		if p.inline == nil {
+			p.kept = true
 			return p
 		}
 	}

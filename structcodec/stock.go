@@ -164,6 +164,7 @@ var (
 	tA          = reflect.TypeFor[bson.A]()
 	tM          = reflect.TypeFor[bson.M]()
 	tMap        = reflect.TypeFor[map[string]any]()
+	tPointer    = reflect.TypeFor[*struct{}]()
 	tObjectID   = reflect.TypeFor[bson.ObjectID]()
 	tDecimal128 = reflect.TypeFor[bson.Decimal128]()
 	tBinary     = reflect.TypeFor[bson.Binary]()
