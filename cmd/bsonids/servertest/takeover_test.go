@@ -267,7 +267,7 @@ func TestUndoLogWithoutItsEnd(t *testing.T) {
 		if err := os.WriteFile(path, whole[:cut], 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if r := command(t, s, "undo", path, "--write").want(t, failure.ExitUsage); !strings.Contains(r.stderr, "undo log") {
+		if r := command(t, s, "undo", path, "--write").want(t, failure.ExitFailed); !strings.Contains(r.stderr, "undo log") {
 			t.Error(r.stderr)
 		}
 		equal(t, all(t, coll), want)

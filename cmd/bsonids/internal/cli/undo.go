@@ -153,6 +153,9 @@ func (o *undoOptions) undo(ctx context.Context, client *mongo.Client, path strin
 	if err != nil {
 		return u, err
 	}
+	if err := again(func() error { return o.logWhole(ctx, coll.Database(), log) }); err != nil {
+		return u, err
+	}
 	run := &claim{}
 	if o.write {
 		err := again(func() (err error) {

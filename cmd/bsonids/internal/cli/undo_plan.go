@@ -38,6 +38,9 @@ func (o *undoOptions) plan(ctx context.Context, file string) (err error) {
 	defer server.Disconnect(client)
 	o.gentle(ctx, client, 1, o.batch, nil)
 	o.load.begin(o.console)
+	if err := o.logsWhole(ctx, client.Database(s.Plan.Database), s); err != nil {
+		return err
+	}
 	if o.write {
 		if err := s.MarkUndone(time.Now()); err != nil {
 			return err

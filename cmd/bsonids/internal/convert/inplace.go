@@ -393,6 +393,9 @@ func (r *runner) save(at checkpoint) error {
 		r.State.Position = newPosition(at.position)
 	}
 	r.State.UndoOffset = at.offset
+	if r.Undo != nil {
+		r.State.UndoSize = r.Undo.Size()
+	}
 	r.State.Changed = r.before + r.result.Documents
 	r.State.Skipped = r.skippedBefore + r.result.Skipped
 	r.saved = r.now()

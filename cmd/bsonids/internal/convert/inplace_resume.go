@@ -35,7 +35,7 @@ func (r *runner) resume(ctx context.Context, p *documents.Pages) error {
 			"start again with new files")
 	}
 	if s.UndoID == "" {
-		s.UndoID, s.UndoOffset = r.Undo.ID, r.Undo.Size()
+		s.UndoID, s.UndoOffset, s.UndoSize = r.Undo.ID, r.Undo.Size(), r.Undo.Size()
 		if err := s.Save(); err != nil {
 			return err
 		}

@@ -32,9 +32,10 @@ type State struct {
 	Position *Position `json:"position,omitempty"`
 
 	// UndoID is the id of the undo log. UndoOffset is the offset in it of the first entry that may
-	// be about a document after Position.
+	// be about a document after Position. UndoSize is its size in bytes, at least.
 	UndoID     string `json:"undoId,omitempty"`
 	UndoOffset int64  `json:"undoOffset,omitempty"`
+	UndoSize   int64  `json:"undoSize,omitempty"`
 
 	// Conversion is the id of this conversion in the record of conversions.
 	Conversion string `json:"run,omitempty"`
@@ -118,7 +119,7 @@ func ParseState(b []byte) (State, error) {
 			return State{}, fmt.Errorf("not a state file: %w", err)
 		}
 	}
-	if s.UndoOffset < 0 || s.Changed < 0 || s.Skipped < 0 {
+	if s.UndoOffset < 0 || s.UndoSize < 0 || s.Changed < 0 || s.Skipped < 0 {
 		return State{}, errors.New("not a state file: a negative number")
 	}
 	return s, nil

@@ -66,6 +66,24 @@ func ReadUndoLog(path string) (*UndoReader, error) {
 	return u, nil
 }
 
+// Whole returns an error if the log lacks entries that were written. id is the id that the log must
+// have, or empty, and size the size in bytes that it must have at least. Every entry is read.
+func (u *UndoReader) Whole(id string, size int64) error {
+	switch {
+	case id != "" && u.ID != id:
+		return u.fail(errors.New("it is another log than the one of the conversion"))
+	case u.end < size:
+		return u.fail(fmt.Errorf("it is cut off: %d bytes are left of %d", u.end, size))
+	}
+	for {
+		if _, err := u.Next(); err == io.EOF {
+			return u.Rewind(0)
+		} else if err != nil {
+			return err
+		}
+	}
+}
+
 // Rewind moves to the entry at offset, or to the first entry if offset is 0.
 func (u *UndoReader) Rewind(offset int64) error {
 	u.r = bufio.NewReader(io.NewSectionReader(u.file, 0, u.end))

@@ -26,6 +26,32 @@ func errUndone(undo *Run) error {
 	return &Error{Text: "the conversion was undone: " + undo.String(), Err: ErrUndone, Remedy: StartAnew, Run: undo}
 }
 
+// Log is what the record has about the undo log of a conversion.
+type Log struct {
+	Path string
+	ID   string // empty if no run of the conversion has an undo log
+	Size int64  // in bytes, at least
+}
+
+// LogOf returns what the record has about the undo log of the conversion. Either name may be empty.
+func LogOf(ctx context.Context, db *mongo.Database, name, conversion, undoID string) (l Log, err error) {
+	runs, err := read(ctx, collection(db), name)
+	if err != nil {
+		return l, err
+	}
+	want := &Run{Conversion: conversion, UndoID: undoID}
+	for _, r := range runs {
+		if (r.Kind != Convert && r.Kind != Undo) || !same(r, want) || r.UndoID == "" {
+			continue
+		}
+		if r.Kind == Convert || l.ID == "" {
+			l.Path, l.ID = r.UndoLog, r.UndoID
+		}
+		l.Size = max(l.Size, r.UndoSize)
+	}
+	return l, nil
+}
+
 // Find returns the last run that wrote the undo log, or nil if the record does not contain one.
 func Find(ctx context.Context, db *mongo.Database, name, undoID string) (*Run, error) {
 	runs, err := read(ctx, collection(db), name)
