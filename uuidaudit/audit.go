@@ -13,12 +13,19 @@
 //
 // # What is looked at
 //
-// The documents, filters, updates, array filters and pipelines of insert, update, delete, find,
-// findAndModify, aggregate, count, distinct, bulkWrite and explain; in replies, the batches of
-// find, aggregate and getMore, and the value of findAndModify. Other commands are not, so the UUIDs
-// that servers and drivers write themselves (lsid, info.uuid, collectionUUID, keyId of an encrypted
-// collection) are not reported. In the events of a change stream only the user's documents are
-// looked at. The databases admin, config and local are left out.
+//   - the documents, filters, updates, array filters and pipelines of insert, update, delete, find, findAndModify,
+//     aggregate, count, distinct, mapReduce, bulkWrite and explain, and the scope of code in them
+//   - the partial filters of createIndexes, and the validators and views of create and collMod
+//   - in replies, the batches of find, aggregate and getMore, and the values of findAndModify, distinct and mapReduce;
+//     in the events of a change stream, the documents of the user alone
+//
+// The databases admin, config and local are left out. [Audit.Missed] counts the replies that an Audit could not look at.
+//
+// What remains are other commands and other fields of these, so the UUIDs that servers and drivers write themselves
+// (lsid, info.uuid, collectionUUID, keyId of an encrypted collection) are not reported. Neither are those in a sort, a
+// hint or a comment, in upserted ids and the details of errors, in the replies of listCollections, listIndexes and
+// explain, in the definitions of search indexes, and in what is encrypted or compressed. What nobody reads or writes
+// while an Audit watches, it does not see: the command bsonids scan reads what is stored.
 //
 // # What is reported
 //
@@ -26,10 +33,14 @@
 // representation and neither it nor one of [WithAlso] has this subtype. A subtype 0 value of 16
 // bytes can also be a hash; [WithIgnore] leaves a namespace out. The field data of a collection whose
 // name ends with .chunks, which has the bytes of GridFS files, is not reported if it has subtype 0.
-// Values are never reported.
+// With [WithText], the filters that compare with the text of a UUID are reported, too. Values are never reported.
+//
+// A filter of the client's own form that finds nothing, because the data has another form, is nothing to report: no
+// octet of it is foreign. The data is reported as soon as any command returns it.
 package uuidaudit
 
 import (
+	"container/list"
 	"context"
 	"errors"
 	"fmt"
@@ -48,10 +59,10 @@ type Part string
 // The parts of commands and replies.
 const (
 	Document    Part = "document"     // of an insert or a replacement
-	Filter      Part = "filter"       // also projections and the values of let, min and max
+	Filter      Part = "filter"       // also projections, validators, and the values of let, min, max and scopes
 	Update      Part = "update"       // also a replacement: a command has them in one place
 	ArrayFilter Part = "array filter" // of an update
-	Pipeline    Part = "pipeline"     // of aggregate
+	Pipeline    Part = "pipeline"     // of aggregate or a view
 	Reply       Part = "reply"        // a document that the server returned
 )
 
@@ -67,13 +78,17 @@ type Finding struct {
 	// like a field name, such as the key "alice" of a map, is shown.
 	Path    string
 	Subtype byte // 0, 3 or 4
-	Count   int  // how many values of the command or the reply have this path and subtype
+	Text    bool // the values are strings, and have no subtype; see WithText
+	Count   int  // how many values of the command or the reply have this path and form
 }
 
 // String returns the finding as one line of text.
 func (f Finding) String() string {
-	return fmt.Sprintf("%s.%s: %s: %s: %s: %d 16-byte binary of subtype %d",
-		f.Database, f.Collection, f.Command, f.Part, f.Path, f.Count, f.Subtype)
+	form := fmt.Sprintf("16-byte binary of subtype %d", f.Subtype)
+	if f.Text {
+		form = "UUID as text"
+	}
+	return fmt.Sprintf("%s.%s: %s: %s: %s: %d %s", f.Database, f.Collection, f.Command, f.Part, f.Path, f.Count, form)
 }
 
 // An Option configures an [Audit].
@@ -112,21 +127,31 @@ func WithIgnore(namespaces ...string) Option {
 	}
 }
 
+// WithText also reports the text of a UUID, in the form of 8-4-4-4-12 hexadecimal digits, in filters, array filters and
+// pipelines. Such a filter, as u.String() or an unparsed parameter of a request makes it, matches no binary value. Leave
+// namespaces that store UUIDs as text out by [WithIgnore].
+func WithText() Option {
+	return func(a *Audit) error {
+		a.text = true
+		return nil
+	}
+}
+
 // An Audit reports UUIDs in foreign forms. It is safe for concurrent use.
 type Audit struct {
 	report  func(Finding)
 	foreign [256]bool // by subtype
+	text    bool
 	rate    float64
 	ignore  map[string]bool
 
 	mu       sync.Mutex
-	requests map[int64]request // what a reply needs to know of its command
-	order    []int64           // the requests from the oldest on, as a ring
-	next     int               // the place of the oldest, once the ring is full
+	requests map[int64]*list.Element // the request of each command whose reply has not come
+	order    list.List               // the requests from the oldest on
+	missed   int64
 }
 
-// maxRequests bounds the commands of which an Audit awaits the reply. The reply to a command that
-// was pushed out is not looked at.
+// maxRequests bounds the commands whose replies an Audit awaits at one time.
 const maxRequests = 4096
 
 // New returns an Audit for a client with the representation r. It calls report for each finding,
@@ -138,7 +163,7 @@ func New(r uuidrep.Representation, report func(Finding), opts ...Option) (*Audit
 	if report == nil {
 		return nil, errors.New("uuidaudit: nil function")
 	}
-	a := &Audit{report: report, rate: 1, ignore: map[string]bool{}, requests: map[int64]request{}}
+	a := &Audit{report: report, rate: 1, ignore: map[string]bool{}, requests: map[int64]*list.Element{}}
 	a.foreign[bson.TypeBinaryGeneric] = true
 	if r != uuidrep.Unspecified {
 		a.foreign[bson.TypeBinaryUUIDOld], a.foreign[bson.TypeBinaryUUID] = true, true
@@ -194,33 +219,43 @@ func (a *Audit) Monitor(next *event.CommandMonitor) *event.CommandMonitor {
 	}
 }
 
-// A request is what the reply to a command needs to know of it.
-type request struct {
-	command    string
-	collection string
-	changes    bool // of the reply, the events of a change stream alone are looked at
-}
-
-func (a *Audit) await(id int64, r request) {
+// Missed returns how many replies were not looked at because more than 4096 commands awaited theirs: these are the replies
+// of the oldest ones. Commands that [WithSampleRate] or [WithIgnore] leaves out are not counted.
+func (a *Audit) Missed() int64 {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.requests[id] = r
-	if len(a.order) < maxRequests {
-		a.order = append(a.order, id)
-		return
+	return a.missed
+}
+
+// A request is what the reply to a command needs to know of it.
+type request struct {
+	id         int64
+	command    string
+	collection string
+	path       string // of the values of distinct
+	changes    bool   // of the reply, the events of a change stream alone are looked at
+}
+
+func (a *Audit) await(r request) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.requests) >= maxRequests {
+		delete(a.requests, a.order.Remove(a.order.Front()).(request).id)
+		a.missed++
 	}
-	delete(a.requests, a.order[a.next])
-	a.order[a.next] = id
-	a.next = (a.next + 1) % maxRequests
+	a.requests[r.id] = a.order.PushBack(r)
 }
 
 // finish returns what is known of a command whose reply came, and forgets it.
 func (a *Audit) finish(id int64) (request, bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	r, ok := a.requests[id]
+	e, ok := a.requests[id]
+	if !ok {
+		return request{}, false
+	}
 	delete(a.requests, id)
-	return r, ok
+	return a.order.Remove(e).(request), true
 }
 
 func (a *Audit) sampled() bool { return a.rate == 1 || rand.Float64() < a.rate }

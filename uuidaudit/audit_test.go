@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -55,8 +56,11 @@ func watch(t testing.TB, r uuidrep.Representation, opts ...Option) (*event.Comma
 	audit, err := New(r, func(f Finding) {
 		mu.Lock()
 		defer mu.Unlock()
-		lines = append(lines, fmt.Sprintf("%s.%s %s %s %s %d x%d",
-			f.Database, f.Collection, f.Command, f.Part, f.Path, f.Subtype, f.Count))
+		form := strconv.Itoa(int(f.Subtype))
+		if f.Text {
+			form = "text"
+		}
+		lines = append(lines, fmt.Sprintf("%s.%s %s %s %s %s x%d", f.Database, f.Collection, f.Command, f.Part, f.Path, form, f.Count))
 	}, opts...)
 	if err != nil {
 		t.Fatal(err)
@@ -157,8 +161,51 @@ func TestCommands(t *testing.T) {
 			command: d("aggregate", 1, "pipeline", a{d("$documents", a{d("u", generic)})}),
 			want:    []string{"db. aggregate pipeline *.$documents.*.u 0 x1"},
 		},
-		"count":    {command: d("count", "c", "query", d("u", generic)), want: []string{"db.c count filter u 0 x1"}},
-		"distinct": {command: d("distinct", "c", "key", "u", "query", d("u", generic)), reply: d("values", a{generic}), want: []string{"db.c distinct filter u 0 x1"}},
+		"count": {command: d("count", "c", "query", d("u", generic)), want: []string{"db.c count filter u 0 x1"}},
+		"distinct": {
+			command: d("distinct", "c", "key", "u", "query", d("u", generic)), reply: d("values", a{generic, standard, generic, d("x", legacy)}, "ok", 1),
+			want: []string{"db.c distinct filter u 0 x1", "db.c distinct reply u 0 x2", "db.c distinct reply u.x 3 x1"},
+		},
+		"distinct of a path": {
+			command: d("distinct", "c", "key", "items.0.product"), reply: d("values", a{legacy}),
+			want: []string{"db.c distinct reply items.*.product 3 x1"},
+		},
+		"distinct of a key that is data": {
+			command: d("distinct", "c", "key", "by.alice@example.com"), reply: d("values", a{legacy}),
+			want: []string{"db.c distinct reply * 3 x1"},
+		},
+		"distinct of GridFS chunks": {command: d("distinct", "fs.chunks", "key", "data"), reply: d("values", a{generic})},
+		"explained distinct":        {command: d("explain", d("distinct", "c", "key", "u")), reply: d("values", a{generic})},
+		"mapReduce": {
+			command: d("mapReduce", "c", "map", bson.CodeWithScope{Code: "emit()", Scope: d("a", legacy)}, "reduce", bson.JavaScript("x"),
+				"query", d("u", generic), "scope", d("v", legacy), "out", d("inline", 1)),
+			reply: d("results", a{d("_id", generic, "value", d("n", legacy))}, "ok", 1),
+			want: []string{"db.c mapReduce filter $scope.a 3 x1", "db.c mapReduce filter u 0 x1", "db.c mapReduce filter v 3 x1",
+				"db.c mapReduce reply _id 0 x1", "db.c mapReduce reply value.n 3 x1"},
+		},
+		"mapreduce": {command: d("mapreduce", "c", "query", d("u", generic)), want: []string{"db.c mapReduce filter u 0 x1"}},
+		"createIndexes": {
+			command: d("createIndexes", "c", "indexes", a{d("key", d("a", 1), "name", "a_1", "partialFilterExpression", d("order.customer", legacy)), d("key", d("b", 1))}),
+			want:    []string{"db.c createIndexes filter order.customer 3 x1"},
+		},
+		"a validator": {
+			command: d("create", "c", "validator", d("$jsonSchema", d("properties", d("u", d("enum", a{legacy}))))),
+			want:    []string{"db.c create filter $jsonSchema.properties.u.enum.* 3 x1"},
+		},
+		"a view": {
+			command: d("create", "v", "viewOn", "c", "pipeline", a{d("$match", d("u", legacy))}),
+			want:    []string{"db.v create pipeline *.$match.u 3 x1"},
+		},
+		"collMod": {
+			command: d("collMod", "v", "viewOn", "c", "pipeline", a{d("$match", d("u", legacy))}, "validator", d("u", generic)),
+			want:    []string{"db.v collMod filter u 0 x1", "db.v collMod pipeline *.$match.u 3 x1"},
+		},
+		"the scope of code": {
+			command: d("find", "c", "filter", d("$where", bson.CodeWithScope{Code: "this.u == u", Scope: d("u", legacy, "l", a{generic})})),
+			reply:   d("cursor", d("firstBatch", a{d("f", bson.CodeWithScope{Code: "x", Scope: d("f", bson.CodeWithScope{Scope: d("u", legacy)})})})),
+			want: []string{"db.c find filter $where.$scope.l.* 0 x1", "db.c find filter $where.$scope.u 3 x1",
+				"db.c find reply f.$scope.f.$scope.u 3 x1"},
+		},
 		"bulkWrite": {
 			command: d("bulkWrite", 1, "ops", a{d("insert", 1, "document", d("u", generic)), d("update", 0, "filter", d("u", generic), "updateMods", d("$set", d("v", generic))), d("delete", 0, "filter", d("u", generic))},
 				"nsInfo", a{d("ns", "db.c", "collectionUUID", generic), d("ns", "other.d.e")}, "lsid", lsid),
@@ -335,22 +382,112 @@ func TestNext(t *testing.T) {
 	}
 }
 
-// Commands without a reply do not pile up.
-func TestBoundedMemory(t *testing.T) {
-	audit, err := New(uuidrep.Standard, func(Finding) {})
+// What counts is how many commands await their replies, and not how many were started since. If there are too many, the
+// replies to the oldest are given up, and counted.
+func TestInFlight(t *testing.T) {
+	found := 0
+	audit, err := New(uuidrep.Standard, func(Finding) { found++ })
 	if err != nil {
 		t.Fatal(err)
 	}
 	mon := audit.Monitor(nil)
 	find := raw(t, d("find", "c", "filter", d()))
-	for id := range int64(3 * maxRequests) {
+	reply := raw(t, d("cursor", d("firstBatch", a{d("u", generic)})))
+	start := func(id int64) {
 		mon.Started(t.Context(), &event.CommandStartedEvent{Command: find, DatabaseName: "db", CommandName: "find", RequestID: id})
-		if id%3 == 0 {
-			mon.Failed(t.Context(), &event.CommandFailedEvent{CommandFinishedEvent: event.CommandFinishedEvent{RequestID: id}})
-		}
 	}
-	if n := len(audit.requests); n > maxRequests {
-		t.Errorf("%d commands are remembered, want at most %d", n, maxRequests)
+	finish := func(id int64) {
+		info := event.CommandFinishedEvent{CommandName: "find", DatabaseName: "db", RequestID: id}
+		if id%5 == 0 {
+			mon.Failed(t.Context(), &event.CommandFailedEvent{CommandFinishedEvent: info})
+			return
+		}
+		mon.Succeeded(t.Context(), &event.CommandSucceededEvent{CommandFinishedEvent: info, Reply: reply})
+	}
+	start(1)
+	for id := range int64(3 * maxRequests) {
+		start(id + 2)
+		finish(id + 2)
+	}
+	found = 0
+	finish(1)
+	if found != 1 || audit.Missed() != 0 {
+		t.Errorf("the reply to a slow command: %d findings and %d missed, want 1 and 0", found, audit.Missed())
+	}
+
+	for id := range int64(maxRequests + 10) {
+		start(id)
+	}
+	if n := len(audit.requests); n != maxRequests || audit.order.Len() != n {
+		t.Errorf("%d commands are remembered, in a list of %d, want %d", n, audit.order.Len(), maxRequests)
+	}
+	if n := audit.Missed(); n != 10 {
+		t.Errorf("%d are missed, want 10", n)
+	}
+	for id := range int64(maxRequests + 10) {
+		finish(id)
+	}
+	if len(audit.requests) != 0 || audit.order.Len() != 0 {
+		t.Errorf("%d commands are remembered after their replies, in a list of %d", len(audit.requests), audit.order.Len())
+	}
+}
+
+func TestText(t *testing.T) {
+	const id = "00112233-4455-6677-8899-AABBCCDDEEFF"
+	commands := []bson.D{
+		d("find", "c", "filter", d("u", id, "v", d("$in", a{id, "x", id})), "sort", d("u", 1)),
+		d("aggregate", "c", "pipeline", a{d("$match", d("u", id))}),
+		d("update", "c", "updates", a{d("q", d("u", id), "u", d("$set", d("v", id)), "arrayFilters", a{d("i", id)})}),
+		d("insert", "c", "documents", a{d("u", id)}),
+		d("find", "c", "filter", d("md5", "00112233445566778899aabbccddeeff", "braces", "{00112233-4455-6677-8899-aabbccddee}",
+			"urn", "urn:uuid:"+id, "x", id[:35]+"g", "symbol", bson.Symbol(id), "code", bson.JavaScript(id))),
+	}
+	mon, findings := watch(t, uuidrep.Standard, WithText())
+	silent, none := watch(t, uuidrep.Standard)
+	for _, c := range commands {
+		run(t, mon, "db", c, d("cursor", d("firstBatch", a{d("u", id)})))
+		run(t, silent, "db", c, nil)
+	}
+	want := []string{"db.c aggregate pipeline *.$match.u text x1", "db.c find filter u text x1", "db.c find filter v.$in.* text x2",
+		"db.c update array filter *.i text x1", "db.c update filter u text x1"}
+	if got := findings(); !slices.Equal(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	if got := none(); got != nil {
+		t.Errorf("without WithText: %v", got)
+	}
+	f := Finding{Database: "db", Collection: "c", Command: "find", Part: Filter, Path: "u", Text: true, Count: 1}
+	if got := f.String(); got != "db.c: find: filter: u: 1 UUID as text" {
+		t.Error(got)
+	}
+	var out bytes.Buffer
+	Log(slog.New(slog.NewTextHandler(&out, nil)))(f)
+	if line := out.String(); !strings.Contains(line, "text=true") || strings.Contains(line, "subtype") {
+		t.Error(line)
+	}
+}
+
+// A reply with very many values costs no memory for each.
+func TestHugeReply(t *testing.T) {
+	docs := make(a, 20_000)
+	for i := range docs {
+		docs[i] = d("u", generic, "l", a{legacy, legacy})
+	}
+	reply := raw(t, d("cursor", d("firstBatch", docs)))
+	found := 0
+	audit, err := New(uuidrep.Standard, func(f Finding) { found += f.Count })
+	if err != nil {
+		t.Fatal(err)
+	}
+	mon := audit.Monitor(nil)
+	find := raw(t, d("find", "c", "filter", d()))
+	allocs := testing.AllocsPerRun(1, func() {
+		found = 0
+		mon.Started(t.Context(), &event.CommandStartedEvent{Command: find, DatabaseName: "db", CommandName: "find", RequestID: 1})
+		mon.Succeeded(t.Context(), &event.CommandSucceededEvent{CommandFinishedEvent: event.CommandFinishedEvent{RequestID: 1}, Reply: reply})
+	})
+	if found != 3*len(docs) || allocs > 1000 {
+		t.Errorf("%d values were found, with %v allocations for %d documents", found, allocs, len(docs))
 	}
 }
 

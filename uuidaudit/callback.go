@@ -7,7 +7,7 @@ import (
 )
 
 // Log returns a callback that logs each new finding once, as a warning: the second time that the
-// same namespace, command, part, path and subtype is found, nothing is logged. It remembers at most
+// same namespace, command, part, path and form is found, nothing is logged. It remembers at most
 // 10,000 findings; later ones are logged each time. A nil logger is [slog.Default].
 func Log(logger *slog.Logger) func(Finding) {
 	var mu sync.Mutex
@@ -28,10 +28,14 @@ func Log(logger *slog.Logger) func(Finding) {
 		if l == nil {
 			l = slog.Default()
 		}
+		form := slog.Int("subtype", int(f.Subtype))
+		if f.Text {
+			form = slog.Bool("text", true)
+		}
 		l.LogAttrs(context.Background(), slog.LevelWarn, "UUID in a foreign form",
 			slog.String("database", f.Database), slog.String("collection", f.Collection),
 			slog.String("command", f.Command), slog.String("part", string(f.Part)),
-			slog.String("path", f.Path), slog.Int("subtype", int(f.Subtype)), slog.Int("count", count))
+			slog.String("path", f.Path), form, slog.Int("count", count))
 	}
 }
 

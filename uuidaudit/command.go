@@ -20,11 +20,16 @@ var parts = map[string]map[string]Part{
 	"delete":        {"let": Filter},
 	"bulkWrite":     {"let": Filter},
 	"getMore":       {},
+	"mapReduce":     {"query": Filter, "scope": Filter, "map": Filter, "reduce": Filter, "finalize": Filter},
+	"createIndexes": {},
+	"create":        {"validator": Filter, "pipeline": Pipeline},
+	"collMod":       {"validator": Filter, "pipeline": Pipeline},
 }
 
 var statements = map[string]map[string]Part{
 	"updates": {"q": Filter, "u": Update, "c": Update, "arrayFilters": ArrayFilter},
 	"deletes": {"q": Filter},
+	"indexes": {"partialFilterExpression": Filter},
 	"ops": {
 		"document": Document, "filter": Filter, "updateMods": Update, "constants": Update,
 		"arrayFilters": ArrayFilter,
@@ -51,8 +56,11 @@ func (a *Audit) command(e *event.CommandStartedEvent, command []byte) {
 		name, collection = string(key), text(v)
 		break
 	}
-	if name == "findandmodify" { // servers accept both forms
+	switch name { // servers accept both forms
+	case "findandmodify":
 		name = "findAndModify"
+	case "mapreduce":
+		name = "mapReduce"
 	}
 	fields, ok := parts[name]
 	if !ok || !a.sampled() {
@@ -66,16 +74,19 @@ func (a *Audit) command(e *event.CommandStartedEvent, command []byte) {
 		return
 	}
 	switch name {
-	case "find", "getMore", "findAndModify", "aggregate":
-		r := request{command: name, collection: collection}
+	case "find", "getMore", "findAndModify", "aggregate", "distinct", "mapReduce":
+		r := request{id: e.RequestID, command: name, collection: collection}
+		if name == "distinct" {
+			r.path = lookupText(command, "key")
+		}
 		if name == "aggregate" && ofTheServer(command, &r.changes) || explained {
 			break
 		}
 		if collection == "$cmd.aggregate" { // of a database: its change stream, or documents of the server
-			r = request{command: name, changes: true}
+			r.collection, r.changes = "", true
 		}
 		if len(r.collection) == 0 || r.collection[0] != '$' {
-			a.await(e.RequestID, r)
+			a.await(r)
 		}
 	}
 	if name == "bulkWrite" {
@@ -189,6 +200,16 @@ func (a *Audit) succeeded(e *event.CommandSucceededEvent) {
 		switch {
 		case string(key) == "value" && r.command == "findAndModify":
 			c.value(v, 0)
+		case string(key) == "values" && r.command == "distinct" && v.Type == bson.TypeArray:
+			c.appendPath([]byte(r.path))
+			for _, v := range elements(v.Value) {
+				c.value(v, 0)
+			}
+			c.path = c.path[:0]
+		case string(key) == "results" && r.command == "mapReduce" && v.Type == bson.TypeArray:
+			for _, v := range elements(v.Value) {
+				c.value(v, 0)
+			}
 		case string(key) == "cursor" && v.Type == bson.TypeEmbeddedDocument:
 			for key, batch := range elements(v.Value) {
 				if batch.Type == bson.TypeArray && (string(key) == "firstBatch" || string(key) == "nextBatch") {
@@ -236,7 +257,7 @@ func isChange(doc []byte) bool {
 	return token && operation
 }
 
-func (a *Audit) collector() *collector { return &collector{foreign: &a.foreign} }
+func (a *Audit) collector() *collector { return &collector{foreign: &a.foreign, text: a.text} }
 
 // chunkData are the paths, in a command and in the event of a change stream, of the bytes of a GridFS
 // file. The last chunk of a file may have 16.
@@ -244,12 +265,12 @@ var chunkData = map[string]bool{"data": true, "fullDocument.data": true}
 
 func (a *Audit) reportAll(c *collector, database, collection, command string) {
 	for _, p := range c.order {
-		if p.subtype == bson.TypeBinaryGeneric && strings.HasSuffix(collection, ".chunks") && chunkData[strings.TrimPrefix(p.path, "*.")] {
+		if p.subtype == bson.TypeBinaryGeneric && !p.text && strings.HasSuffix(collection, ".chunks") && chunkData[strings.TrimPrefix(p.path, "*.")] {
 			continue
 		}
 		a.report(Finding{
 			Database: database, Collection: collection, Command: command,
-			Part: p.part, Path: p.path, Subtype: p.subtype, Count: c.counts[p],
+			Part: p.part, Path: p.path, Subtype: p.subtype, Text: p.text, Count: *c.counts[p],
 		})
 	}
 }

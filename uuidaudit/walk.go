@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"iter"
 
+	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
 )
 
@@ -14,9 +15,10 @@ const maxDepth = 200
 // A collector gathers the findings of one command or reply.
 type collector struct {
 	foreign *[256]bool
+	text    bool // strings are looked at, in the parts that compare
 	part    Part
 	path    []byte
-	counts  map[place]int
+	counts  map[place]*int
 	order   []place
 }
 
@@ -24,6 +26,7 @@ type place struct {
 	part    Part
 	path    string
 	subtype byte
+	text    bool
 }
 
 // value looks at a value and at what it contains. Bytes that are not BSON end the walk: whoever
@@ -36,20 +39,51 @@ func (c *collector) value(v bson.RawValue, depth int) {
 		c.members(v.Value, true, depth)
 	case bson.TypeBinary:
 		if len(v.Value) == 4+1+16 && c.foreign[v.Value[4]] {
-			c.found(v.Value[4])
+			c.found(v.Value[4], false)
+		}
+	case bson.TypeCodeWithScope:
+		c.scope(v.Value, depth)
+	case bson.TypeString:
+		if c.comparesText() && len(v.Value) == 4+36+1 && uuid.Validate(string(v.Value[4:4+36])) == nil {
+			c.found(0, true)
 		}
 	}
 }
 
-func (c *collector) found(subtype byte) {
-	p := place{c.part, string(c.path), subtype}
+// comparesText reports whether strings are looked at in this part.
+func (c *collector) comparesText() bool {
+	return c.text && (c.part == Filter || c.part == ArrayFilter || c.part == Pipeline)
+}
+
+// scope looks at the scope of code: an int32, the length of the whole, a string and a document.
+func (c *collector) scope(code []byte, depth int) {
+	if len(code) < 4 {
+		return
+	}
+	length, ok := size(bson.TypeString, code[4:])
+	if !ok {
+		return
+	}
+	n := len(c.path)
+	if n > 0 {
+		c.path = append(c.path, '.')
+	}
+	c.path = append(c.path, "$scope"...)
+	c.members(code[4+length:], false, depth+1)
+	c.path = c.path[:n]
+}
+
+func (c *collector) found(subtype byte, text bool) {
+	if n := c.counts[place{c.part, string(c.path), subtype, text}]; n != nil {
+		*n++
+		return
+	}
 	if c.counts == nil {
-		c.counts = map[place]int{}
+		c.counts = map[place]*int{}
 	}
-	if c.counts[p] == 0 {
-		c.order = append(c.order, p)
-	}
-	c.counts[p]++
+	p, n := place{c.part, string(c.path), subtype, text}, 1
+	c.counts[p] = &n
+	c.order = append(c.order, p)
 }
 
 func (c *collector) members(doc []byte, array bool, depth int) {
@@ -58,7 +92,11 @@ func (c *collector) members(doc []byte, array bool, depth int) {
 	}
 	for key, v := range elements(doc) {
 		switch v.Type {
-		case bson.TypeEmbeddedDocument, bson.TypeArray, bson.TypeBinary:
+		case bson.TypeEmbeddedDocument, bson.TypeArray, bson.TypeBinary, bson.TypeCodeWithScope:
+		case bson.TypeString:
+			if !c.comparesText() {
+				continue
+			}
 		default:
 			continue
 		}
@@ -77,18 +115,24 @@ func (c *collector) members(doc []byte, array bool, depth int) {
 }
 
 // appendKey appends a key to the path: "*" if it may be data. A key with dots is a path if it stands
-// in a filter or below an operator; an index or a positional operator in it is "*".
+// in a filter or below an operator.
 func (c *collector) appendKey(key []byte) {
-	n := len(c.path)
 	isPath := c.part == Filter || c.part == ArrayFilter ||
 		(c.part == Update || c.part == Pipeline) && bytes.IndexByte(c.path, '$') >= 0
-	if !isPath || bytes.IndexByte(key, '.') < 0 {
-		if !plausible(key) {
-			key = []byte("*")
-		}
-		c.path = append(c.path, key...)
+	if isPath && bytes.IndexByte(key, '.') >= 0 {
+		c.appendPath(key)
 		return
 	}
+	if !plausible(key) {
+		key = []byte("*")
+	}
+	c.path = append(c.path, key...)
+}
+
+// appendPath appends a path of the caller's to the path. An index or a positional operator in it is "*", and so is the
+// whole if it may be data.
+func (c *collector) appendPath(key []byte) {
+	n := len(c.path)
 	for segment := range bytes.SplitSeq(key, []byte(".")) {
 		if len(c.path) > n {
 			c.path = append(c.path, '.')
