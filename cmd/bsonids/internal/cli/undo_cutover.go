@@ -108,6 +108,9 @@ func (o *cutoverOptions) undoReleased(ctx context.Context, db *mongo.Database, n
 	if err := x.Undo(ctx); err != nil {
 		if c.State != record.Released {
 			o.wayOn = &wayOn{changed: "the validators of the collections, and possibly their names; see bsonids status", again: true}
+			if c.Untouched {
+				o.wayOn.changed = "the old collections were brought up to date; nothing is fenced"
+			}
 			if c.State == record.Undoing {
 				o.wayOn.back = o.command("release", x.Names())
 			}

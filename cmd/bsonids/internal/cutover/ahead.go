@@ -69,12 +69,7 @@ func (c *Cutover) ahead(ctx context.Context) error {
 		}
 		c.Notice("the comparison begins again, while services can write: " + lost.Error())
 	}
-	if c.BeforeFence != nil {
-		if err := c.BeforeFence(ctx); err != nil {
-			return err
-		}
-	}
-	return c.to(ctx, record.Fencing)
+	return nil
 }
 
 // forget makes the next comparison one of all documents.
@@ -87,11 +82,11 @@ func (c *Cutover) forget() {
 
 // compareAll compares the documents of the collections that were not compared since the stream began.
 func (c *Cutover) compareAll(ctx context.Context) error {
-	if _, err := c.inOrder(ctx); err != nil {
+	if _, err := c.inPlace(ctx, c.way(0, true).start()); err != nil {
 		return err
 	}
 	for i := range c.Collections {
-		w := Way{Exchange: &c.Collections[i], Busy: true}
+		w := c.way(i, true)
 		if w.Checked {
 			continue
 		}
@@ -139,7 +134,7 @@ func (c *Cutover) rounds(ctx context.Context) error {
 // cannotAgree returns the error about the pending documents.
 func (c *Cutover) cannotAgree() error {
 	p := c.Stream.Pending[0]
-	return fail("%d documents of %s and their copies cannot be brought to agree: %s, %s", len(c.Stream.Pending), strings.Join(c.Names(), ", "), p.Collection, p.Why)
+	return stuck("%d documents of %s and their copies cannot be brought to agree: %s, %s", len(c.Stream.Pending), strings.Join(c.Names(), ", "), p.Collection, p.Why)
 }
 
 // behind compares what has changed when nobody but programs that bypass validation can write any more,
@@ -168,7 +163,7 @@ func (c *Cutover) behind(ctx context.Context) error {
 	}
 	c.Notice("all documents are compared behind the fence, and writes are refused for as long as that takes: " + c.Untracked)
 	for i := range c.Collections {
-		if err := c.agree(ctx, Way{Exchange: &c.Collections[i]}); err != nil {
+		if err := c.agree(ctx, c.way(i, false)); err != nil {
 			return err
 		}
 	}
@@ -201,7 +196,7 @@ func (c *Cutover) catchUp(ctx context.Context, busy bool) (n int64, all Changes,
 		}
 		idle = 0
 		for i := range c.Collections {
-			done, err := c.changed(ctx, Way{Exchange: &c.Collections[i], Busy: busy}, b)
+			done, err := c.changed(ctx, c.way(i, busy), b)
 			if err != nil {
 				return n, all, err
 			}
@@ -217,7 +212,7 @@ func (c *Cutover) catchUp(ctx context.Context, busy bool) (n int64, all Changes,
 
 // changed compares the documents of one collection and its copy that changed, or are pending.
 func (c *Cutover) changed(ctx context.Context, w Way, b Batch) (Changes, error) {
-	ids, others := b.IDs[w.Name], b.IDs[w.New]
+	ids, others := b.IDs[w.Name], b.IDs[w.Comes()]
 	for _, p := range c.Stream.Pending {
 		if p.Collection == w.Name {
 			ids, others = append(ids, p.ID), append(others, p.ID)
@@ -244,7 +239,7 @@ func (c *Cutover) pend(w Way, done Changes) error {
 		c.Stream.Pending = append(c.Stream.Pending, record.Pending{Collection: w.Name, ID: id, Why: done.Why})
 	}
 	if len(c.Stream.Pending) > maxPending {
-		return fail("more than %d documents of %s and %s cannot be brought to agree: %s", maxPending, w.Name, w.New, done.Why)
+		return stuck("more than %d documents of %s and %s cannot be brought to agree: %s", maxPending, w.Name, w.Comes(), done.Why)
 	}
 	return nil
 }

@@ -17,6 +17,9 @@ func (c *Cutover) Release(ctx context.Context) (left []string, err error) {
 	if err := c.to(ctx, record.Releasing); err != nil {
 		return nil, err
 	}
+	if c.Untouched { // an undo that has fenced nothing
+		return nil, c.to(ctx, record.Released)
+	}
 	for i := range c.Collections {
 		x := &c.Collections[i]
 		ok, err := c.restore(ctx, x.Name, x.NewHad)

@@ -147,6 +147,13 @@ func (e *FailedError) Error() string { return e.Err.Error() }
 // Unwrap returns why the cutover failed.
 func (e *FailedError) Unwrap() error { return e.Err }
 
+// errStuck is wrapped by the error about documents that cannot be brought to agree.
+var errStuck = errors.New("documents cannot be brought to agree")
+
+func stuck(format string, args ...any) error {
+	return &failure.Error{Kind: failure.Usage, Text: fmt.Sprintf(format, args...), Err: errStuck}
+}
+
 func fail(format string, args ...any) error { return failure.Usagef(format, args...) }
 
 // Run carries out the cutover, or continues it. If it fails for a reason that the same command would
@@ -172,6 +179,14 @@ func final(err error) bool {
 func (c *Cutover) forward(ctx context.Context) error {
 	if c.State == record.Comparing {
 		if err := c.ahead(ctx); err != nil {
+			return err
+		}
+		if c.BeforeFence != nil {
+			if err := c.BeforeFence(ctx); err != nil {
+				return err
+			}
+		}
+		if err := c.to(ctx, record.Fencing); err != nil {
 			return err
 		}
 	}
@@ -224,10 +239,21 @@ func (c *Cutover) save(ctx context.Context) error { return c.DB.Save(ctx, c.Cuto
 
 // prepare fences the collections, and compares what has changed, or else everything, until they agree.
 func (c *Cutover) prepare(ctx context.Context) error {
-	all, err := c.inOrder(ctx)
+	all, err := c.inPlace(ctx, origin)
 	if err != nil {
 		return err
 	}
+	if err := c.fence(ctx, all); err != nil {
+		return err
+	}
+	if err := c.behind(ctx); err != nil {
+		return err
+	}
+	return c.to(ctx, record.Switching)
+}
+
+// fence fences the collections. The old one of a way back has its fence since the cutover.
+func (c *Cutover) fence(ctx context.Context, all map[string]Info) error {
 	changed := c.Untouched
 	if changed {
 		if err := c.clock(ctx, &c.FencedAt); err != nil {
@@ -236,8 +262,12 @@ func (c *Cutover) prepare(ctx context.Context) error {
 		c.Untouched = false
 	}
 	for i := range c.Collections {
-		x := &c.Collections[i]
-		for name, had := range map[string]*record.Settings{x.Name: &x.OldHad, x.New: &x.NewHad} {
+		w := c.way(i, false)
+		had := map[string]*record.Settings{w.Name: &w.OldHad, w.New: &w.NewHad}
+		if w.Back {
+			had = map[string]*record.Settings{w.Name: &w.NewHad}
+		}
+		for name, had := range had {
 			if now := all[name].Settings; !now.Equal(Fence()) && !now.Equal(*had) {
 				*had, changed = now, true // somebody changed them before the fence was set
 			}
@@ -249,7 +279,7 @@ func (c *Cutover) prepare(ctx context.Context) error {
 		}
 	}
 	for i := range c.Collections {
-		for _, name := range []string{c.Collections[i].Name, c.Collections[i].New} {
+		for _, name := range []string{c.Collections[i].Name, c.way(i, false).Comes()} {
 			if !all[name].Settings.Equal(Fence()) {
 				if err := c.DB.Set(ctx, name, Fence()); err != nil {
 					return err
@@ -257,24 +287,26 @@ func (c *Cutover) prepare(ctx context.Context) error {
 			}
 		}
 	}
-	if err := c.behind(ctx); err != nil {
-		return err
-	}
-	return c.to(ctx, record.Switching)
+	return nil
 }
 
-// inOrder returns all collections. The error says that the cutover has not begun with those that are
-// there, or has renamed one.
-func (c *Cutover) inOrder(ctx context.Context) (map[string]Info, error) {
+// way returns the way of a collection: back if the cutover is being undone.
+func (c *Cutover) way(i int, busy bool) Way {
+	return Way{Exchange: &c.Collections[i], Back: c.State == record.Undoing, Busy: busy}
+}
+
+// inPlace returns all collections. The error says that the cutover has not begun with those that are
+// there, or has renamed one: the place of each should be at.
+func (c *Cutover) inPlace(ctx context.Context, at place) (map[string]Info, error) {
 	all, err := c.DB.Look(ctx)
 	if err != nil {
 		return nil, err
 	}
 	for i := range c.Collections {
 		x := &c.Collections[i]
-		if at, err := c.position(ctx, all, x); err != nil {
+		if is, err := c.position(ctx, all, x); err != nil {
 			return nil, err
-		} else if at != origin {
+		} else if is != at {
 			return nil, c.lost(x)
 		}
 	}
@@ -312,8 +344,8 @@ func (c *Cutover) agree(ctx context.Context, w Way) error {
 			break
 		}
 	}
-	if last.Stuck > 0 && !w.Back {
-		return fail("%d documents of %s and %s cannot be brought to agree: %s", last.Stuck, w.Name, w.New, last.Why)
+	if last.Stuck > 0 && (!w.Back || c.State == record.Undoing) {
+		return stuck("%d documents of %s and %s cannot be brought to agree: %s", last.Stuck, w.Name, w.Comes(), last.Why)
 	}
 	w.stuck(c, last)
 	return nil

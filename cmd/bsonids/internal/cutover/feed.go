@@ -98,7 +98,7 @@ func (s *Server) Next(ctx context.Context, c *record.Cutover) (b Batch, err erro
 func (s *Server) next(ctx context.Context, c *record.Cutover) (Batch, error) {
 	var names []string
 	for _, x := range c.Collections {
-		names = append(names, x.Name, x.New)
+		names = append(names, x.Name, Way{Exchange: &x, Back: c.State == record.Undoing}.Comes())
 	}
 	if s.stream == nil || !bytes.Equal(s.stream.at, c.Stream.Token) {
 		s.endStream()

@@ -24,6 +24,18 @@ func (w *world) merged(name, id string) bool {
 
 // run runs the command once, and reports whether it was killed.
 func (w *world) run(names []string, back bool) (state string, err error, dead bool) {
+	return w.runAs(names, func(c *Cutover) error {
+		if back || c.State == record.RollingBack {
+			if c.Token == "" {
+				return nil
+			}
+			return c.RollBack(context.Background(), "on request")
+		}
+		return c.Run(context.Background())
+	})
+}
+
+func (w *world) runAs(names []string, do func(*Cutover) error) (state string, err error, dead bool) {
 	defer func() {
 		if r := recover(); r != nil {
 			if _, ok := r.(killed); !ok {
@@ -48,13 +60,7 @@ func (w *world) run(names []string, back bool) (state string, err error, dead bo
 		}
 		c.Cutover = &record.Cutover{ID: "test/cutover", State: record.Comparing, Untouched: true, Collections: exchanges}
 	}
-	if back || c.State == record.RollingBack {
-		if c.Token != "" {
-			err = c.RollBack(context.Background(), "on request")
-		}
-	} else {
-		err = c.Run(context.Background())
-	}
+	err = do(c)
 	return c.State, err, false
 }
 

@@ -164,22 +164,29 @@ func (s *Server) pair(w Way, away bool) *convert.Pair {
 	}
 	p := &convert.Pair{Conversion: s.Conversions[w.Name], Old: s.collection(old), New: s.collection(fresh), Back: w.Back, Write: true,
 		Batch: s.Batch, Busy: w.Busy, Check: s.begin, Progress: func(int) {}, Patience: s.Patience}
-	if !away && !w.Back {
-		p.Still = func(ctx context.Context) error { return s.still(ctx, w.Exchange) }
+	if !away {
+		p.Still = func(ctx context.Context) error { return s.still(ctx, w) }
 	}
 	return p
 }
 
-// still returns an error if another program dropped or renamed the old collection.
-func (s *Server) still(ctx context.Context, x *record.Exchange) error {
+// still returns an error if another program dropped or renamed the collection in place.
+func (s *Server) still(ctx context.Context, w Way) error {
 	all, err := s.Look(ctx)
 	if err != nil {
 		return err
 	}
-	info, ok := all[x.Name]
-	same := ok && (info.ID == nil || x.OldID == nil || info.ID.Equal(*x.OldID))
+	had := w.OldID
+	switch {
+	case w.Back && w.Busy:
+		had = w.NewID
+	case w.Back: // it may have been renamed in, which changes the UUID on some servers
+		had = nil
+	}
+	info, ok := all[w.Name]
+	same := ok && (info.ID == nil || had == nil || info.ID.Equal(*had))
 	if !same {
-		return &failure.Error{Kind: failure.Failed, Err: errLost, Text: fmt.Sprintf("another program dropped or renamed %s.%s while it was compared", s.DB.Name(), x.Name)}
+		return &failure.Error{Kind: failure.Failed, Err: errLost, Text: fmt.Sprintf("another program dropped or renamed %s.%s while it was compared", s.DB.Name(), w.Name)}
 	}
 	return nil
 }

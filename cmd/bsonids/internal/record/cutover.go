@@ -23,7 +23,7 @@ const (
 	Switched    = "switched"     // every new collection is in place, and the fence waits for its release
 	RollingBack = "rolling back" // the old collections are put back
 	Releasing   = "releasing"    // the settings of the new collections are restored
-	Undoing     = "undoing"      // a released cutover is fenced again, and what was changed since is brought to the old collections
+	Undoing     = "undoing"      // what was changed since the release is brought to the old collections, and then the new ones are fenced again
 	RolledBack  = "rolled back"  // the end: nothing is fenced, and every old collection is in place
 	Released    = "released"     // the end: nothing is fenced, and every new collection is in place
 )
