@@ -27,15 +27,15 @@ import (
 //
 // Assign may be called by several goroutines with different documents.
 func Assign(src Source, doc any) error {
-	if _, err := assign(src, doc); err != nil {
+	if _, err := assign(src, doc, reading{}); err != nil {
 		return &IDError{Index: -1, Document: doc, Err: err}
 	}
 	return nil
 }
 
-// assign returns the id that it put into doc, nil if doc has one.
-func assign(src Source, doc any) (any, error) {
-	p, err := findPlace(doc)
+// assign returns the id that it put into doc, nil if doc has one. The tags of structs are read as r.
+func assign(src Source, doc any, r reading) (any, error) {
+	p, err := findPlace(doc, r)
 	if err != nil || p.taken {
 		return nil, err
 	}
@@ -64,7 +64,7 @@ func notAssignable(format string, args ...any) (idPlace, error) {
 	return idPlace{}, fmt.Errorf("%w: %s", ErrNotAssignable, fmt.Sprintf(format, args...))
 }
 
-func findPlace(doc any) (idPlace, error) {
+func findPlace(doc any, r reading) (idPlace, error) {
 	v := reflect.ValueOf(doc)
 	if _, ok := doc.(*document); ok {
 		return notAssignable("it is a Document")
@@ -81,7 +81,7 @@ func findPlace(doc any) (idPlace, error) {
 	t := v.Type()
 	switch {
 	case t == reflect.TypeFor[bson.Raw]() || t == reflect.TypeFor[[]byte]():
-		if rawPlacement(v.Bytes(), true) == somewhere {
+		if where, _ := rawPlacement(v.Bytes(), true); where == somewhere {
 			return idPlaceTaken, nil
 		}
 		return notAssignable("it is encoded already")
@@ -90,7 +90,7 @@ func findPlace(doc any) (idPlace, error) {
 	case t.Kind() == reflect.Map && hasPlainKeys(t):
 		return placeInMap(v)
 	case t.Kind() == reflect.Struct:
-		return placeInStruct(v)
+		return placeInStruct(v, r)
 	default:
 		return notAssignable("it is neither a struct, a map with string keys nor a bson.D")
 	}
@@ -135,8 +135,8 @@ func placeInMap(v reflect.Value) (idPlace, error) {
 	}}, nil
 }
 
-func placeInStruct(v reflect.Value) (idPlace, error) {
-	f := idFieldOf(v.Type())
+func placeInStruct(v reflect.Value, r reading) (idPlace, error) {
+	f := idFieldOf(v.Type(), r)
 	if f.index == nil {
 		return notAssignable("no field, or more than one, has the bson tag _id")
 	}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
-	"sync"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
@@ -26,18 +25,18 @@ import (
 // decoded into any with the collection's registry and BSON options. The driver itself does this for
 // inserted ids only.
 //
-// If a document of a call gets no id, because the source fails or gives nil, nothing of the call is
-// sent and the error is an [*IDError]. If the collection's registry lacks [Register], inserts
+// If a document of a call gets no id, because the source fails or its id is refused, or if the
+// document's own _id is refused, nothing of the call is sent and the error is an [*IDError]. If the collection's registry lacks [Register], inserts
 // return [ErrNotRegistered] and send nothing, and upserted ids stay as the driver returns them. All
 // other errors are the driver's, and hold the caller's document and models.
 //
 // A Collection is safe for concurrent use.
 type Collection struct {
 	*mongo.Collection
-	src           Source
-	settings      settings
-	err           error // of the arguments of Wrap
-	decodeContext func() bson.DecodeContext
+	src      Source
+	settings settings
+	err      error // of the arguments of Wrap
+	contexts *contexts
 }
 
 // Wrap returns coll with src as the source of its ids. The registry of coll, which is its client's
@@ -53,8 +52,7 @@ func Wrap(coll *mongo.Collection, src Source, opts ...Option) *Collection {
 }
 
 func wrap(coll *mongo.Collection, src Source, s settings, err error) *Collection {
-	decode := sync.OnceValue(func() bson.DecodeContext { dc, _ := decodeContext(coll); return dc })
-	return &Collection{Collection: coll, src: src, settings: s, err: err, decodeContext: decode}
+	return &Collection{Collection: coll, src: src, settings: s, err: err, contexts: newContexts(coll)}
 }
 
 // NewID returns the next id of the collection's source, for a document whose _id must be known
@@ -159,7 +157,7 @@ func (c *Collection) BulkWrite(
 }
 
 func (c *Collection) setDocument(d *document, doc any, index int) {
-	d.src, d.doc, d.index, d.zeroIsMissing = c.src, doc, int32(index), c.settings.zeroIsMissing
+	d.src, d.doc, d.index, d.settings = c.src, doc, int32(index), c.settings
 }
 
 // writeBack puts an id into target, which is the caller's document or a pointer to it, if the
@@ -168,7 +166,11 @@ func (c *Collection) writeBack(d *document, target any) error {
 	if !c.settings.writeBack {
 		return nil
 	}
-	id, err := assign(c.src, target)
+	var r reading
+	if e, err := c.contexts.encoding(); err == nil {
+		r = e.reading
+	}
+	id, err := assign(c.src, target, r)
 	if err != nil {
 		return &IDError{Index: int(d.index), Document: d.caller(), Err: err}
 	}
@@ -197,10 +199,11 @@ func (c *Collection) encodeInserts(models []mongo.WriteModel) ([]mongo.WriteMode
 	if len(at) == 0 {
 		return models, nil
 	}
-	ec, err := encodeContext(c.Collection)
+	encoding, err := c.contexts.encoding()
 	if err != nil {
 		return nil, err
 	}
+	ec := encoding.ec
 	enc, err := ec.LookupEncoder(reflect.TypeFor[*document]())
 	if err != nil {
 		return nil, err

@@ -14,10 +14,16 @@ import (
 //
 // If doc has no _id when the driver encodes it, the next id of src becomes its first element. A doc
 // with an _id, at any position and of any type, is encoded as it is and src is not asked. A struct
-// field that is zero counts as missing if its tag has omitempty, arrays such as a UUID included;
-// [ZeroIDAsMissing] makes every zero _id count as missing. doc can be whatever the driver accepts
-// as a document, and it is never changed. A nil doc gives nil, which the driver refuses. A doc that
-// is a Document is returned as it is, without src and opts.
+// field whose tag has omitempty counts as missing if it is zero or encoded as null, arrays and
+// structs such as a UUID and a NullUUID included; the tag can be a json tag if the client has
+// UseJSONStructTags, and the client's OmitEmpty counts as omitempty. [ZeroIDAsMissing] makes every
+// zero _id count as missing. An _id that is null, the zero ObjectID or a binary value of 16 zero
+// octets, and does not count as missing, is an error that wraps [ErrZeroID], unless [KeepZeroIDs] is
+// set. Other zero values, such as 0 and "", are ids.
+//
+// doc can be whatever the driver accepts as a document, and it is never changed. A nil doc gives
+// nil, which the driver refuses. A doc that is a Document is returned as it is, without src and
+// opts.
 //
 // A Document draws one id and keeps it, however often it is encoded: the driver encodes it again
 // when it splits a batch or repeats a command, and the application does when it runs a transaction
@@ -28,7 +34,7 @@ import (
 // suits an upsert only. In an update, and in the replacements of a bulk write, the driver asks no
 // registry: these fail with [ErrNotRegistered], as does a registry without [Register].
 //
-// If src fails or its id is nil, encoding fails with an [*IDError] whose Index is -1, and src is
+// If src fails or its id is nil or refused, encoding fails with an [*IDError] whose Index is -1, and src is
 // asked again the next time. A nil Option and [WriteBack] are such errors, too. A client-level bulk
 // write encodes its models batch by batch, so the batches before such an error have been written.
 // The methods of a [Collection] have no such limit.
@@ -43,7 +49,7 @@ func Document(src Source, doc any, opts ...Option) any {
 	if err == nil && s.writeBack {
 		err = errors.New("autoid: WriteBack does not apply to a Document: call Assign")
 	}
-	return &document{src: src, doc: doc, index: -1, zeroIsMissing: s.zeroIsMissing, err: err}
+	return &document{src: src, doc: doc, index: -1, settings: s, err: err}
 }
 
 // Register makes reg encode [Document], and so serve [Wrap]. It must be called before reg is used
@@ -64,8 +70,8 @@ type document struct {
 	id    any    // nil until it is drawn
 	draws uint32 // how often the source gave one; more than once only if that encodes as null
 
-	index         int32 // among the documents of a call of a Collection, which hold fewer than 2³¹, or -1
-	zeroIsMissing bool
+	index int32 // among the documents of a call of a Collection, which hold fewer than 2³¹, or -1
+	settings
 }
 
 // MarshalBSONValue is called by a registry that does not know the type. There must be no

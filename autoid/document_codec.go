@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -15,18 +16,29 @@ import (
 
 // documentCodec is the ValueEncoder of document for one registry.
 type documentCodec struct {
+	adding  sync.Mutex // held when a client is added
+	clients atomic.Pointer[[]*clientPlans]
+}
+
+// clientPlans are the plans for the clients that encode with one context. A registry serves few.
+type clientPlans struct {
+	ec    bson.EncodeContext
 	plans sync.Map             // reflect.Type of a document to *plan
 	last  atomic.Pointer[plan] // the one used last, because most inserts repeat a type
 }
 
-// A plan says how the documents of one type are encoded.
+// A plan says how the documents of one type are encoded for one client.
 type plan struct {
-	of       reflect.Type
-	pointers int               // the number of pointers before the type that enc encodes
-	enc      bson.ValueEncoder // nil for a type that encodes itself
-	place    func(v reflect.Value, zeroIsMissing bool) placement
-	oid      bool // the registry encodes an ObjectID as the driver does
+	of        reflect.Type
+	pointers  int               // the number of pointers before the type that enc encodes
+	enc       bson.ValueEncoder // nil for a type that encodes itself
+	place     placeFunc
+	omitEmpty bool // the field that is the _id has omitempty
+	oid       bool // the registry encodes an ObjectID as the driver does
 }
+
+// A placeFunc tells, from a document alone, where its _id is, and returns the _id if it is known and there.
+type placeFunc func(v reflect.Value, zeroIsMissing bool) (placement, reflect.Value)
 
 // EncodeValue encodes a document as the driver's Encoder does. It streams through the driver's
 // codec if it can know in time whether an _id comes.
@@ -68,7 +80,16 @@ func (c *documentCodec) EncodeValue(ec bson.EncodeContext, vw bson.ValueWriter, 
 		}
 		rv = rv.Elem()
 	}
-	switch where := p.place(rv, d.zeroIsMissing); where {
+	where, id := p.place(rv, d.zeroIsMissing)
+	if id.IsValid() && where != replaced && where != nowhere {
+		switch form := formOf(ec, id); {
+		case form.isZero() && (p.omitEmpty || d.zeroIsMissing):
+			where = replaced
+		case where == somewhere && form.refused(d):
+			return d.idError(form.ofDocument())
+		}
+	}
+	switch where {
 	case somewhere:
 		return p.enc.EncodeValue(ec, vw, rv)
 	case anywhere:
@@ -85,34 +106,88 @@ const maxPointers = 8
 // plan returns the plan for documents of type t. It keeps plans, as the driver's codecs do, so
 // codecs must be registered before the registry is used.
 func (c *documentCodec) plan(ec bson.EncodeContext, t reflect.Type) (*plan, error) {
-	if p := c.last.Load(); p != nil && p.of == t {
+	client := c.client(ec)
+	if p := client.last.Load(); p != nil && p.of == t {
 		return p, nil
 	}
-	if p, ok := c.plans.Load(t); ok {
+	if p, ok := client.plans.Load(t); ok {
 		p := p.(*plan)
-		c.last.Store(p)
+		client.last.Store(p)
 		return p, nil
 	}
+	p, err := newPlan(ec, t)
+	if err != nil {
+		return nil, err
+	}
+	kept, _ := client.plans.LoadOrStore(t, p)
+	return kept.(*plan), nil
+}
+
+// client returns the plans for the clients that encode with ec.
+func (c *documentCodec) client(ec bson.EncodeContext) *clientPlans {
+	find := func() *clientPlans {
+		if kept := c.clients.Load(); kept != nil {
+			for _, client := range *kept {
+				if client.ec == ec {
+					return client
+				}
+			}
+		}
+		return nil
+	}
+	if client := find(); client != nil {
+		return client
+	}
+	c.adding.Lock()
+	defer c.adding.Unlock()
+	if client := find(); client != nil {
+		return client
+	}
+	var extended []*clientPlans
+	if kept := c.clients.Load(); kept != nil {
+		extended = slices.Clip(*kept)
+	}
+	client := &clientPlans{ec: ec}
+	extended = append(extended, client)
+	c.clients.Store(&extended)
+	return client
+}
+
+func newPlan(ec bson.EncodeContext, t reflect.Type) (*plan, error) {
 	oid, err := ec.LookupEncoder(reflect.TypeFor[bson.ObjectID]())
 	if err != nil {
 		return nil, err
 	}
 	p := &plan{of: t, oid: sameFunc(oid, oidCodec)}
-	if t != reflect.TypeFor[[]byte]() && !t.Implements(reflect.TypeFor[bson.Marshaler]()) {
-		to := t
-		enc, err := ec.LookupEncoder(to)
-		for err == nil && reflect.TypeOf(enc) == pointerCodec && p.pointers < maxPointers {
-			p.pointers++
-			to = to.Elem()
-			enc, err = ec.LookupEncoder(to)
-		}
-		if err != nil {
-			return nil, err
-		}
-		p.enc, p.place = enc, placer(driver.EncoderBehind(ec.Registry, enc, to), to)
+	if t == reflect.TypeFor[[]byte]() || t.Implements(reflect.TypeFor[bson.Marshaler]()) {
+		return p, nil
 	}
-	kept, _ := c.plans.LoadOrStore(t, p)
-	return kept.(*plan), nil
+	to := t
+	enc, err := ec.LookupEncoder(to)
+	for err == nil && reflect.TypeOf(enc) == pointerCodec && p.pointers < maxPointers {
+		p.pointers++
+		to = to.Elem()
+		enc, err = ec.LookupEncoder(to)
+	}
+	if err != nil {
+		return nil, err
+	}
+	p.enc = enc
+	behind := driver.EncoderBehind(ec.Registry, enc, to)
+	if !driver.IsStructEncoder(behind) {
+		p.place = placer(behind, to)
+		return p, nil
+	}
+	r, err := readingOf(ec)
+	if err != nil {
+		return nil, err
+	}
+	f := idFieldOf(to, r)
+	if _, ok := behind.(driver.StructEncoder); !ok {
+		f = idFieldOfEither(to, r)
+	}
+	p.place, p.omitEmpty = f.place, f.omitEmpty
+	return p, nil
 }
 
 // The driver's codecs for documents are known by their types, and the keys that they write are
@@ -141,33 +216,33 @@ func sameFunc(enc, of bson.ValueEncoder) bool {
 
 func codecType[T any]() reflect.Type { return reflect.TypeOf(codecOf[T]()) }
 
-// placer returns a function that tells, from a value of type t alone, where enc writes its _id.
-func placer(enc bson.ValueEncoder, t reflect.Type) func(v reflect.Value, zeroIsMissing bool) placement {
+// placer returns the placeFunc of values of type t, which are not structs, that enc encodes.
+func placer(enc bson.ValueEncoder, t reflect.Type) placeFunc {
 	switch typ := reflect.TypeOf(enc); {
-	case driver.IsStructEncoder(enc):
-		return idFieldOf(t).place
 	case driver.IsMapEncoder(enc) && hasPlainKeys(t):
 		key := reflect.ValueOf("_id").Convert(t.Key())
-		return func(v reflect.Value, zeroIsMissing bool) placement {
+		return func(v reflect.Value, zeroIsMissing bool) (placement, reflect.Value) {
 			id := v.MapIndex(key)
-			return given(id.IsValid(), zeroIsMissing && id.IsValid() && isZero(id))
+			return given(id.IsValid(), zeroIsMissing && id.IsValid() && isZero(id)), id
 		}
 	case typ == sliceCodec && t == reflect.TypeFor[bson.D]():
-		return func(v reflect.Value, zeroIsMissing bool) placement {
+		return func(v reflect.Value, zeroIsMissing bool) (placement, reflect.Value) {
 			d := v.Interface().(bson.D)
 			for i := range d {
 				if d[i].Key == "_id" {
-					return given(true, zeroIsMissing && isZero(reflect.ValueOf(d[i].Value)))
+					id := reflect.ValueOf(&d[i].Value).Elem()
+					return given(true, zeroIsMissing && isZero(id)), id
 				}
 			}
-			return nowhere
+			return nowhere, reflect.Value{}
 		}
 	case t == reflect.TypeFor[bson.Raw]() && sameFunc(enc, rawCodec):
-		return func(v reflect.Value, zeroIsMissing bool) placement {
-			return rawPlacement(v.Interface().(bson.Raw), zeroIsMissing)
+		return func(v reflect.Value, zeroIsMissing bool) (placement, reflect.Value) {
+			where, id := rawPlacement(v.Interface().(bson.Raw), zeroIsMissing)
+			return where, reflect.ValueOf(id)
 		}
 	default:
-		return func(reflect.Value, bool) placement { return anywhere }
+		return func(reflect.Value, bool) (placement, reflect.Value) { return anywhere, reflect.Value{} }
 	}
 }
 
@@ -188,11 +263,16 @@ func given(id, zero bool) placement {
 	}
 }
 
-func rawPlacement(raw bson.Raw, zeroIsMissing bool) placement {
-	if !hasID(raw) {
-		return nowhere
+// rawPlacement tells where raw has its _id, and returns it.
+func rawPlacement(raw bson.Raw, zeroIsMissing bool) (placement, bson.RawValue) {
+	if !bytes.Contains(raw, []byte("_id\x00")) {
+		return nowhere, bson.RawValue{}
 	}
-	return given(true, zeroIsMissing && isZeroRaw(raw.Lookup("_id")))
+	id, err := raw.LookupErr("_id")
+	if err != nil {
+		return nowhere, id
+	}
+	return given(true, zeroIsMissing && isZeroRaw(id)), id
 }
 
 // isZeroRaw reports whether an encoded _id is zero, see ZeroIDAsMissing.
@@ -215,21 +295,16 @@ func isZeroRaw(id bson.RawValue) bool {
 
 func allZero(b []byte) bool { return len(bytes.Trim(b, "\x00")) == 0 }
 
-func hasID(raw bson.Raw) bool {
-	if !bytes.Contains(raw, []byte("_id\x00")) {
-		return false
-	}
-	_, err := raw.LookupErr("_id")
-	return err == nil
-}
-
 // encodeWithID encodes a document through an idWriter, which puts the _id in front.
 func (p *plan) encodeWithID(
 	ec bson.EncodeContext, vw bson.ValueWriter, d *document, where placement, enc bson.ValueEncoder, rv reflect.Value,
 ) error {
 	w := idWriters.Get().(*idWriter)
-	*w = idWriter{ValueWriter: vw, ec: ec, d: d, where: where, oid: p.oid}
+	*w = idWriter{ValueWriter: vw, ec: ec, d: d, where: where, p: p}
 	err := enc.EncodeValue(ec, w, rv)
+	if w.value.err != nil && !w.value.drawn {
+		err = w.value.err
+	}
 	*w = idWriter{}
 	idWriters.Put(w)
 	return err
@@ -238,9 +313,16 @@ func (p *plan) encodeWithID(
 // encodeBytes writes a document that is encoded already.
 func (p *plan) encodeBytes(ec bson.EncodeContext, vw bson.ValueWriter, d *document, b []byte) error {
 	rv := reflect.ValueOf(bson.Raw(b))
-	where := rawPlacement(b, d.zeroIsMissing)
+	where, id := rawPlacement(b, d.zeroIsMissing)
 	if where == somewhere {
-		return rawCodec.EncodeValue(ec, vw, rv)
+		switch form := formOfRaw(id); {
+		case form.isZero() && p.omitEmpty:
+			where = replaced
+		case form.refused(d):
+			return d.idError(form.ofDocument())
+		default:
+			return rawCodec.EncodeValue(ec, vw, rv)
+		}
 	}
 	return p.encodeWithID(ec, vw, d, where, rawCodec, rv)
 }

@@ -2,6 +2,7 @@ package autoid
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -41,8 +42,8 @@ func TestDocumentStructs(t *testing.T) {
 				}
 			}
 			tag := tags[rnd.IntN(len(tags))]
-			if typ == reflect.TypeFor[[2]byte]() && strings.Contains(string(tag), "omitempty") {
-				tag = `bson:"_id"` // omitempty of an array differs from the driver, see TestZeroArray
+			if k := typ.Kind(); (k == reflect.Array || k == reflect.Struct) && strings.Contains(string(tag), "omitempty") {
+				tag = `bson:"_id"` // omitempty of an array or a struct differs from the driver, see TestZeroArray
 			}
 			fields = append(fields, reflect.StructField{Name: fmt.Sprintf("F%d%d", depth, i), Type: typ, Tag: tag})
 		}
@@ -85,8 +86,9 @@ func TestDocumentStructs(t *testing.T) {
 			}
 		}
 	}
+	const omitEmpty = 0
 	options := []setting{
-		(*bson.Encoder).UseJSONStructTags, (*bson.Encoder).OmitEmpty, (*bson.Encoder).OmitZeroStruct,
+		(*bson.Encoder).OmitEmpty, (*bson.Encoder).UseJSONStructTags, (*bson.Encoder).OmitZeroStruct,
 		(*bson.Encoder).ErrorOnInlineDuplicates,
 	}
 	newRegistry := []func() *bson.Registry{bson.NewRegistry, bson.NewRegistry, bson.NewMgoRegistry}
@@ -101,15 +103,17 @@ func TestDocumentStructs(t *testing.T) {
 		for i := range v.Elem().NumField() {
 			fill(v.Elem().Field(i))
 		}
-		places[idFieldOf(v.Type().Elem()).place(v.Elem(), false)]++
+		where, _ := idFieldOf(v.Type().Elem(), reading{json: rnd.IntN(2) == 0}).place(v.Elem(), false)
+		places[where]++
 		reg := newRegistry[rnd.IntN(3)]()
 		Register(reg)
 		if rnd.IntN(4) == 0 {
 			_, _ = encode(reg, v.Interface(), (*bson.Encoder).UseJSONStructTags)
 		}
 		var set []setting
-		for _, o := range options {
-			if rnd.IntN(3) == 0 {
+		for i, o := range options {
+			// OmitEmpty of an array or a struct differs from the driver, too.
+			if rnd.IntN(3) == 0 && (i != omitEmpty || !hasWritten(v.Type().Elem())) {
 				set = append(set, o)
 			}
 		}
@@ -118,7 +122,7 @@ func TestDocumentStructs(t *testing.T) {
 			doc = v.Elem().Interface()
 		}
 		var src counter
-		got, gotErr := encode(reg, Document(&src, doc), set...)
+		got, gotErr := encode(reg, Document(&src, doc, KeepZeroIDs()), set...)
 		plain, err := encode(reg, doc, set...)
 		if err != nil || gotErr != nil {
 			if fmt.Sprint(err) != fmt.Sprint(gotErr) {
@@ -147,6 +151,24 @@ func TestDocumentStructs(t *testing.T) {
 	}
 }
 
+// hasWritten reports whether t has an array or a struct as a field that can be the _id.
+func hasWritten(t reflect.Type) bool {
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if t.Kind() != reflect.Struct {
+		return false
+	}
+	for i := range t.NumField() {
+		f := t.Field(i)
+		k := f.Type.Kind()
+		if strings.Contains(string(f.Tag), "_id") && (k == reflect.Array || k == reflect.Struct) || hasWritten(f.Type) {
+			return true
+		}
+	}
+	return false
+}
+
 // FuzzDocumentRaw tests that a raw document is accepted or refused as the driver accepts or refuses
 // it.
 func FuzzDocumentRaw(f *testing.F) {
@@ -167,22 +189,29 @@ func FuzzDocumentRaw(f *testing.F) {
 	reg := registered()
 	f.Fuzz(func(t *testing.T, data []byte) {
 		plain, want := encode(reg, bson.Raw(data))
+		id, noID := bson.Raw(data).LookupErr("_id")
+		refused := want == nil && noID == nil && (id.Type == bson.TypeNull || id.Type == bson.TypeUndefined ||
+			id.Type == bson.TypeObjectID && bytes.Equal(id.Value, make([]byte, 12)) ||
+			id.Type == bson.TypeBinary && len(id.Value) == 21 && id.Value[0] == 16 && bytes.Equal(id.Value[5:], make([]byte, 16)))
 		for _, doc := range []any{bson.Raw(data), data, &data} {
 			if p, ok := doc.(*[]byte); ok {
 				r := bson.Raw(*p)
 				doc = &r
 			}
 			var src counter
-			got, err := encode(reg, Document(&src, doc))
+			if _, err := encode(reg, Document(&src, doc)); errors.Is(err, ErrZeroID) != refused {
+				t.Fatalf("got %v, want it refused: %v", err, refused)
+			}
+			got, err := encode(reg, Document(&src, doc, KeepZeroIDs()))
 			if fmt.Sprint(err) != fmt.Sprint(want) {
 				t.Fatalf("got %v, want %v", err, want)
 			}
 			if err != nil {
 				continue
 			}
-			if full := withID(t, plain, int32(1)); !bytes.Equal(got, full) {
+			if full := withID(t, plain, int32(2)); !bytes.Equal(got, full) {
 				t.Fatalf("got %x, want %x", got, full)
-			} else if (len(full) == len(plain)) == (src.drawn() == 1) {
+			} else if (len(full) == len(plain)) == (src.drawn() > 0) {
 				t.Fatalf("drew %d ids", src.drawn())
 			}
 		}

@@ -17,12 +17,23 @@ var (
 	// ErrNilID reports a [Source] whose id is nil or encodes as null.
 	ErrNilID = errors.New("autoid: the source gave a nil id")
 
+	// ErrZeroID reports an _id, of a document or of a [Source], that is null, the zero ObjectID or a
+	// binary value of 16 zero octets, without the option [KeepZeroIDs].
+	ErrZeroID = errors.New("autoid: the _id is null or zero")
+
+	// ErrGenericID reports a [Source] whose id is encoded as 16 octets of binary subtype 0, without
+	// the option [AllowGenericIDs]. The driver encodes a UUID in this way if no codec is registered
+	// for it.
+	ErrGenericID = errors.New("autoid: the source gave 16 octets of binary subtype 0, as which the driver writes a UUID without a codec: " +
+		"clientopt.Connect and bsoncodec.NewRegistry have codecs for UUIDs; AllowGenericIDs inserts it")
+
 	// ErrNotAssignable reports a document into which [Assign] and [WriteBack] cannot put an id.
 	ErrNotAssignable = errors.New("autoid: the document has no place for an _id")
 )
 
 // IDError reports a document that got no id, because its [Source] failed or gave nil, the registry
-// cannot encode the id, or [Assign] cannot put it into the document.
+// cannot encode the id, or [Assign] cannot put it into the document; and a document whose own _id is
+// refused.
 //
 // From a method of a [Collection] it means that nothing of the call was sent. If a [Document] is
 // used elsewhere, the driver wraps the IDError in a

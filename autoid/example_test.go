@@ -15,6 +15,7 @@ import (
 
 	"github.com/bsonids/bsonids/autoid"
 	"github.com/bsonids/bsonids/bsoncodec"
+	"github.com/bsonids/bsonids/clientopt"
 	"github.com/bsonids/bsonids/uuidgen"
 	"github.com/bsonids/bsonids/uuidrep"
 )
@@ -26,8 +27,10 @@ func (s *invoices) NewID() (any, error) { return fmt.Sprintf("INV-%d", s.last.Ad
 
 // encode returns the Extended JSON of the document that the driver sends for doc.
 func encode(doc any) string {
-	reg := bson.NewRegistry()
-	autoid.Register(reg)
+	reg, err := bsoncodec.NewRegistryBuilder(uuidrep.Standard).With(autoid.Register).Build()
+	if err != nil {
+		return err.Error()
+	}
 	var buf bytes.Buffer
 	enc := bson.NewEncoder(bson.NewExtJSONValueWriter(&buf, false, false))
 	enc.SetRegistry(reg)
@@ -37,11 +40,9 @@ func encode(doc any) string {
 	return string(bytes.TrimSpace(buf.Bytes()))
 }
 
-// A registry that the application makes needs Register. clientopt.Connect calls it.
+// A client of clientopt.Connect has a registry with Register and with codecs for UUIDs.
 func ExampleWrap() {
-	reg := bson.NewRegistry()
-	autoid.Register(reg)
-	client, err := mongo.Connect(options.Client().ApplyURI("mongodb://localhost:27017").SetRegistry(reg))
+	client, err := clientopt.Connect("mongodb://localhost:27017/?uuidRepresentation=standard")
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -85,9 +86,7 @@ func ExampleDocument() {
 // The client's bulk write takes documents of several collections, so there is no Collection to
 // wrap.
 func ExampleDocument_clientBulkWrite() {
-	reg := bson.NewRegistry()
-	autoid.Register(reg)
-	client, err := mongo.Connect(options.Client().ApplyURI("mongodb://localhost:27017").SetRegistry(reg))
+	client, err := clientopt.Connect("mongodb://localhost:27017/?uuidRepresentation=standard")
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -107,9 +106,7 @@ func ExampleDocument_clientBulkWrite() {
 // A Document that is made outside the function of WithTransaction keeps its id if the driver runs
 // the function again.
 func ExampleDocument_transaction() {
-	reg := bson.NewRegistry()
-	autoid.Register(reg)
-	client, err := mongo.Connect(options.Client().ApplyURI("mongodb://localhost:27017").SetRegistry(reg))
+	client, err := clientopt.Connect("mongodb://localhost:27017/?uuidRepresentation=standard")
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -214,9 +211,7 @@ func ExampleAssign() {
 
 // The inserts of a Collection with WriteBack set the _id of the caller's document.
 func ExampleWriteBack() {
-	reg := bson.NewRegistry()
-	autoid.Register(reg)
-	client, err := mongo.Connect(options.Client().ApplyURI("mongodb://localhost:27017").SetRegistry(reg))
+	client, err := clientopt.Connect("mongodb://localhost:27017/?uuidRepresentation=standard")
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -267,7 +262,10 @@ func ExampleSourceFunc() {
 
 func ExampleRegister() {
 	var buf bytes.Buffer
-	reg := bson.NewRegistry()
+	reg, err := bsoncodec.NewRegistry(uuidrep.Standard)
+	if err != nil {
+		log.Fatal(err)
+	}
 	doc := autoid.Document(&invoices{}, bson.M{"total": 1})
 
 	enc := bson.NewEncoder(bson.NewDocumentWriter(&buf))
@@ -286,9 +284,7 @@ func ExampleRegister() {
 // A call sends no document if one of its documents gets no id.
 func ExampleIDError() {
 	src := autoid.SourceFunc(func() (any, error) { return nil, errors.New("out of numbers") })
-	reg := bson.NewRegistry()
-	autoid.Register(reg)
-	client, err := mongo.Connect(options.Client().ApplyURI("mongodb://localhost:27017").SetRegistry(reg))
+	client, err := clientopt.Connect("mongodb://localhost:27017/?uuidRepresentation=standard")
 	if err != nil {
 		log.Fatal(err)
 	}

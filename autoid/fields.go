@@ -7,6 +7,8 @@ import (
 	"sync"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/bsonids/bsonids/internal/driver"
 )
 
 // placement says where the encoded form of a document can have its _id.
@@ -20,6 +22,38 @@ const (
 	replaced                      // there is none, or one that counts as missing
 )
 
+// A reading is how the driver reads the tags of structs for one client.
+type reading struct {
+	json      bool // UseJSONStructTags
+	omitEmpty bool // OmitEmpty
+}
+
+// readingOf returns the reading of ec, which keeps its options to itself: an encoder without a past
+// is asked for it.
+func readingOf(ec bson.EncodeContext) (reading, error) {
+	b, doc, err := driver.WriteDocument(func(vw bson.ValueWriter) error {
+		enc, err := bson.NewRegistry().LookupEncoder(reflect.TypeFor[tagged]())
+		if err != nil {
+			return err
+		}
+		ec.Registry = driverRegistry
+		return enc.EncodeValue(ec, vw, reflect.ValueOf(tagged{Named: true}))
+	})
+	if err != nil {
+		return reading{}, err
+	}
+	defer b.Release()
+	_, notNamed := bson.Raw(doc).LookupErr("json")
+	_, notEmpty := bson.Raw(doc).LookupErr("empty")
+	return reading{json: notNamed == nil, omitEmpty: notEmpty != nil}, nil
+}
+
+// tagged is a struct whose encoded form shows a reading.
+type tagged struct {
+	Named bool `json:"json"`
+	Empty bool `bson:"empty"`
+}
+
 // idField is what a struct type tells about the _id that the driver writes for it.
 type idField struct {
 	where placement // if the value does not tell more
@@ -30,23 +64,29 @@ type idField struct {
 	sure      bool                     // no other field can be the _id
 }
 
-// place tells where v, a struct, has its _id. If zeroIsMissing, a zero _id counts as missing.
-func (f *idField) place(v reflect.Value, zeroIsMissing bool) placement {
+// place tells where v, a struct, has its _id, and returns the field if it is known and there. If
+// zeroIsMissing, a zero _id counts as missing.
+func (f *idField) place(v reflect.Value, zeroIsMissing bool) (placement, reflect.Value) {
 	field, ok := f.value(v)
 	switch {
 	case !ok && zeroIsMissing && f.where != nowhere:
-		return anywhere
+		return anywhere, field
 	case !ok:
-		return f.where
+		return f.where, field
 	case f.sure && f.omitEmpty && f.empty != nil && f.empty(field):
-		return nowhere
-	case isZero(field) && (zeroIsMissing || f.omitEmpty && field.Kind() == reflect.Array):
-		return replaced
-	case f.empty != nil && !f.empty(field):
-		return somewhere
+		return nowhere, field
+	case isZero(field) && (zeroIsMissing || f.omitEmpty && isWrittenWhenZero(field.Kind())):
+		return replaced, field
+	case f.sure && !f.omitEmpty, f.sure && f.empty != nil:
+		return somewhere, field
 	default:
-		return f.where // an option of the client can omit the field
+		return f.where, field // an option of the client can omit the field
 	}
+}
+
+// isWrittenWhenZero reports whether the driver does not apply omitempty to values of the kind.
+func isWrittenWhenZero(kind reflect.Kind) bool {
+	return kind == reflect.Array || kind == reflect.Struct
 }
 
 // value returns the field of v that is the _id, if it is known and there.
@@ -85,42 +125,66 @@ func isZero(v reflect.Value) bool {
 	return !v.IsValid() || v.IsZero()
 }
 
-// idFields holds the idField of each struct type: reflect.Type to *idField. It does not depend on
-// the registry or its options, see fieldScan.
+// idFields holds the idField of each struct type and reading: readType to *idField.
 var idFields sync.Map
 
-func idFieldOf(t reflect.Type) *idField {
-	if f, ok := idFields.Load(t); ok {
+type readType struct {
+	t reflect.Type
+	reading
+}
+
+// idFieldOf returns what t tells if the driver reads its tags as r.
+func idFieldOf(t reflect.Type, r reading) *idField {
+	key := readType{t, r}
+	if f, ok := idFields.Load(key); ok {
 		return f.(*idField)
 	}
-	s := fieldScan{id: idField{where: nowhere, sure: true}}
+	s := fieldScan{reading: r, id: idField{where: nowhere, sure: true}}
 	s.fields(t, nil, true)
 	f := &s.id
 	if s.unknown {
 		f.where, f.sure = anywhere, false
 	}
 	if s.twice {
-		f.index = nil
+		f.index, f.omitEmpty = nil, false
 	}
-	kept, _ := idFields.LoadOrStore(t, f)
+	kept, _ := idFields.LoadOrStore(key, f)
 	return kept.(*idField)
 }
 
+// idFieldOfEither returns what t tells if the driver reads its tags as r or as the clients do whose
+// UseJSONStructTags is the other one. The driver's codec of structs keeps the reading that it met
+// first, and another client of the same registry can have been first.
+func idFieldOfEither(t reflect.Type, r reading) *idField {
+	f, other := idFieldOf(t, r), idFieldOf(t, reading{json: !r.json, omitEmpty: r.omitEmpty})
+	if f.where == other.where && f.sure == other.sure && f.omitEmpty == other.omitEmpty && slices.Equal(f.index, other.index) {
+		return f
+	}
+	// The encoded form tells the reading, and whether its _id is zero.
+	either := &idField{where: anywhere, index: f.index, omitEmpty: f.omitEmpty}
+	if f.index == nil {
+		either.index, either.omitEmpty = other.index, other.omitEmpty
+	}
+	if f.where != nowhere && other.where != nowhere {
+		either.index = nil // the _id need not be from this field
+	}
+	return either
+}
+
 // A fieldScan goes through the fields of a struct in the order in which the driver writes them.
-//
-// Whether the driver reads json tags if a bson tag is missing is an option that a codec cannot see.
-// So the scan follows both readings at once, and gives up if they make a difference.
 type fieldScan struct {
+	reading
 	id      idField
 	found   bool // a field that can be the _id came
+	depth   int  // of that field
 	other   bool // a field that can be another element came
-	unknown bool // a map or a field with two readings can hold an _id
-	twice   bool // several fields can be the _id
+	unknown bool // a map or a field that only some registries write can hold an _id
+	twice   bool // it is not known which field is the _id
 }
 
 // fields scans t, which is at the given index. If known, the driver writes the fields of t whatever
-// its options are, unless a pointer on the way is nil. A struct that is inline in itself never
-// ends, as in the driver.
+// the registry is, unless a pointer on the way is nil. A struct that is inline in itself never ends,
+// as in the driver.
 func (s *fieldScan) fields(t reflect.Type, index []int, known bool) {
 	for i := range t.NumField() {
 		f := t.Field(i)
@@ -128,39 +192,50 @@ func (s *fieldScan) fields(t reflect.Type, index []int, known bool) {
 		if !f.IsExported() && !f.Anonymous {
 			continue
 		}
-		plain, json := readTag(f, false), readTag(f, true)
-		if plain.skip && json.skip {
+		tag := readTag(f, s.json)
+		if tag.skip {
 			continue
 		}
 		at := append(slices.Clip(index), i)
-		if plain.inline || json.inline {
+		if tag.inline {
 			inner := f.Type
 			if inner.Kind() == reflect.Pointer {
 				inner = inner.Elem()
 			}
-			if plain != json || inner.Kind() != reflect.Struct {
+			if inner.Kind() != reflect.Struct {
 				s.unknown = true
 				continue
 			}
 			s.fields(inner, at, known && f.IsExported())
 			continue
 		}
-		if !plain.is("_id") && !json.is("_id") {
+		if tag.name != "_id" {
 			s.other = true
 			continue
 		}
-		if s.found {
-			s.unknown, s.twice = true, true
+		s.candidate(f, tag, at, known && f.IsExported())
+	}
+}
+
+// candidate notes a field with the key _id. Of several the driver writes the one that is inline in
+// the fewest structs, and refuses the type if that does not decide.
+func (s *fieldScan) candidate(f reflect.StructField, tag fieldTag, at []int, known bool) {
+	if s.found {
+		s.unknown = true
+		if len(at) > s.depth {
+			s.twice = s.twice || s.id.index == nil
 			return
 		}
-		s.found = true
+		s.twice = len(at) == s.depth || !known
+	}
+	first := !s.found && !s.other
+	s.found, s.depth = true, len(at)
+	s.id.where = anywhere
+	if first {
 		s.id.where = firstOrNever
-		if s.other {
-			s.id.where = anywhere
-		}
-		if known && plain == json && f.IsExported() {
-			s.id.index, s.id.omitEmpty, s.id.empty = at, plain.omitEmpty, emptyFunc(f.Type)
-		}
+	}
+	if known {
+		s.id.index, s.id.omitEmpty, s.id.empty = at, tag.omitEmpty || s.omitEmpty, emptyFunc(f.Type)
 	}
 }
 
@@ -190,8 +265,6 @@ type fieldTag struct {
 	inline    bool
 	skip      bool
 }
-
-func (t fieldTag) is(name string) bool { return !t.skip && !t.inline && t.name == name }
 
 // readTag reads the bson tag of f; if there is none, the json tag if json is set; and else a whole
 // tag without a key.

@@ -8,19 +8,35 @@ type Option func(*settings)
 
 type settings struct {
 	zeroIsMissing bool
+	zeroIsID      bool
+	genericIsID   bool
 	writeBack     bool
 }
 
 // ZeroIDAsMissing makes an _id that is zero count as missing, so that an id of the source replaces
-// it. Zero is the zero value of the Go type, what its method IsZero reports as zero, nil, and a
-// pointer to any of these. In a document that is encoded already, zero is null, undefined, an empty
-// string, a number that is zero, false, and an ObjectID or a binary value in which every byte is
-// zero.
+// it. Zero is the zero value of the Go type, what its method IsZero reports as zero, nil, a pointer
+// to any of these, and what is encoded as null, the zero ObjectID or a binary value of 16 zero
+// octets. In a document that is encoded already, zero is null, undefined, an empty string, a number
+// that is zero, false, and an ObjectID or a binary value in which every byte is zero.
 //
 // Without this option, only a struct field whose tag has omitempty counts as missing when it is
-// zero. That includes arrays such as a UUID, which the driver never omits.
+// zero, see [Document].
 func ZeroIDAsMissing() Option {
 	return func(s *settings) { s.zeroIsMissing = true }
+}
+
+// KeepZeroIDs makes an _id that is null, the zero ObjectID or a binary value of 16 zero octets an id
+// like any other. Without this option it is an error that wraps [ErrZeroID]: it is hardly ever
+// meant, and a second document with it is a duplicate key. It does not change what counts as
+// missing. An id of the source that is null stays an error.
+func KeepZeroIDs() Option {
+	return func(s *settings) { s.zeroIsID = true }
+}
+
+// AllowGenericIDs allows ids of the source that are encoded as 16 octets of binary subtype 0. Without
+// this option they are an error that wraps [ErrGenericID].
+func AllowGenericIDs() Option {
+	return func(s *settings) { s.genericIsID = true }
 }
 
 // WriteBack makes the inserts of a [Collection] put the id into the caller's document, as [Assign]

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"reflect"
 	"sync"
+	"sync/atomic"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
@@ -74,43 +75,78 @@ func registerProbes(reg *bson.Registry) {
 	}
 }
 
-// encodeContext returns what the driver encodes the documents of coll with.
-func encodeContext(coll *mongo.Collection) (bson.EncodeContext, error) {
-	var p encodeProbe
-	_, err := coll.InsertOne(context.Background(), &p)
-	switch {
-	case p.known:
-		return p.ec, nil
-	case errors.Is(err, ErrNotRegistered):
-		return p.ec, ErrNotRegistered
-	default:
-		return p.ec, fmt.Errorf("autoid: %w", err)
-	}
+// contexts are what the driver encodes and decodes the documents of a collection with. Each of the two
+// is probed when it is first needed, and never again once it is known.
+type contexts struct {
+	coll    *mongo.Collection
+	probing sync.Mutex
+	encode  atomic.Pointer[encoding]
+	decode  func() bson.DecodeContext // without a registry if the context cannot be known
 }
 
-// decodeContext returns what the driver decodes an InsertedID of coll with, and whether that is
-// known.
-func decodeContext(coll *mongo.Collection) (bson.DecodeContext, bool) {
-	ec, err := encodeContext(coll)
+// encoding is the context that the documents of a collection are encoded with, and how the tags of
+// structs are read with it.
+type encoding struct {
+	ec      bson.EncodeContext
+	reading reading
+}
+
+func newContexts(coll *mongo.Collection) *contexts {
+	c := &contexts{coll: coll}
+	c.decode = sync.OnceValue(c.probeDecode)
+	return c
+}
+
+// encoding returns what the driver encodes the documents of the collection with.
+func (c *contexts) encoding() (*encoding, error) {
+	if e := c.encode.Load(); e != nil {
+		return e, nil
+	}
+	c.probing.Lock()
+	defer c.probing.Unlock()
+	if e := c.encode.Load(); e != nil {
+		return e, nil
+	}
+	var p encodeProbe
+	_, err := c.coll.InsertOne(context.Background(), &p)
+	switch {
+	case p.known:
+	case errors.Is(err, ErrNotRegistered):
+		return nil, ErrNotRegistered
+	default:
+		return nil, fmt.Errorf("autoid: %w", err)
+	}
+	r, err := readingOf(p.ec)
 	if err != nil {
-		return bson.DecodeContext{}, false
+		return nil, fmt.Errorf("autoid: %w", err)
+	}
+	e := &encoding{ec: p.ec, reading: r}
+	c.encode.Store(e)
+	return e, nil
+}
+
+// probeDecode returns what the driver decodes an InsertedID of the collection with.
+func (c *contexts) probeDecode() bson.DecodeContext {
+	e, err := c.encoding()
+	if err != nil {
+		return bson.DecodeContext{}
 	}
 	// A codec of the caller's can keep the probe from failing, and then it must not get as far as
 	// the driver.
 	var probed *decodeProbed
 	probe, err := decodeProbe{}.MarshalBSON()
 	if err != nil {
-		return bson.DecodeContext{}, false
+		return bson.DecodeContext{}
 	}
-	if _, err := decodeID(bson.DecodeContext{Registry: ec.Registry}, probe); !errors.As(err, &probed) {
-		return bson.DecodeContext{}, false
+	if _, err := decodeID(bson.DecodeContext{Registry: e.ec.Registry}, probe); !errors.As(err, &probed) {
+		return bson.DecodeContext{}
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := coll.InsertOne(ctx, decodeProbe{}); !errors.As(err, &probed) {
-		return bson.DecodeContext{}, false
+	if _, err := c.coll.InsertOne(ctx, decodeProbe{}); !errors.As(err, &probed) {
+		return bson.DecodeContext{}
 	}
-	return probed.dc, true
+	return probed.dc
 }
 
 // decodeID decodes the _id of doc as the driver decodes an InsertedID.

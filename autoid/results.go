@@ -54,7 +54,7 @@ func (c *Collection) nativeResult(res *mongo.UpdateResult) *mongo.UpdateResult {
 // decoded it with a registry of its own. If the registry of the collection is not known or cannot
 // decode the id, the id stays as it is.
 func (c *Collection) nativeID(id any) any {
-	decode := c.decodeContext()
+	decode := c.contexts.decode()
 	if decode.Registry == nil {
 		return id
 	}

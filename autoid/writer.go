@@ -16,7 +16,7 @@ type idWriter struct {
 	ec    bson.EncodeContext
 	d     *document
 	where placement
-	oid   bool                // the registry encodes an ObjectID as the driver does
+	p     *plan
 	dw    bson.DocumentWriter // of the document, if its keys matter
 	value idValueWriter
 }
@@ -55,18 +55,18 @@ func (w *idWriter) writeID(dw bson.DocumentWriter) error {
 	if err != nil {
 		return err
 	}
-	if oid, ok := id.(bson.ObjectID); ok && w.oid {
+	if oid, ok := id.(bson.ObjectID); ok && w.p.oid && !oid.IsZero() {
 		return vw.WriteObjectID(oid)
 	}
 	enc, err := w.ec.LookupEncoder(reflect.TypeOf(id))
 	if err != nil {
 		return w.d.idError(err)
 	}
-	w.value.ValueWriter = vw
+	w.value = idValueWriter{ValueWriter: vw, d: w.d, drawn: true}
 	err = enc.EncodeValue(w.ec, &w.value, reflect.ValueOf(id))
-	if w.value.null {
+	if w.value.err != nil {
 		w.d.dropID(draw)
-		err = ErrNilID
+		err = w.value.err
 	}
 	if err != nil {
 		return w.d.idError(err)
@@ -78,15 +78,19 @@ func (w *idWriter) writeID(dw bson.DocumentWriter) error {
 type firstKeyWriter idWriter
 
 func (w *firstKeyWriter) WriteDocumentElement(key string) (bson.ValueWriter, error) {
-	if w.where != somewhere {
-		if key != "_id" {
-			if err := (*idWriter)(w).writeID(w.dw); err != nil {
-				return nil, err
-			}
-		}
-		w.where = somewhere
+	if w.where == somewhere {
+		return w.dw.WriteDocumentElement(key)
 	}
-	return w.dw.WriteDocumentElement(key)
+	w.where = somewhere
+	if key != "_id" {
+		if err := (*idWriter)(w).writeID(w.dw); err != nil {
+			return nil, err
+		}
+		return w.dw.WriteDocumentElement(key)
+	}
+	vw, err := w.dw.WriteDocumentElement(key)
+	w.value = idValueWriter{ValueWriter: vw, d: w.d}
+	return &w.value, err
 }
 
 func (w *firstKeyWriter) WriteDocumentEnd() error {
@@ -110,19 +114,62 @@ func (w *replacingWriter) WriteDocumentElement(key string) (bson.ValueWriter, er
 
 func (w *replacingWriter) WriteDocumentEnd() error { return w.dw.WriteDocumentEnd() }
 
-// idValueWriter refuses an id that encodes as null, such as a nil pointer. It remembers that it
-// did, because the driver's codec for maps then tries something else.
+// idValueWriter refuses an id that is null or zero, and 16 octets of subtype 0 from a source. It
+// remembers that it did, because the driver's codec for maps then tries something else.
 type idValueWriter struct {
 	bson.ValueWriter
-	null bool
+	d     *document
+	drawn bool // the id is from the source
+	err   error
+}
+
+// refuse returns an error if an id of the form is refused.
+func (w *idValueWriter) refuse(form idForm) error {
+	switch {
+	case w.drawn && form == nullForm:
+		w.err = ErrNilID
+	case w.drawn && form.refused(w.d):
+		w.err = form.ofSource()
+	case !w.drawn && form.refused(w.d):
+		w.err = w.d.idError(form.ofDocument())
+	}
+	return w.err
 }
 
 func (w *idValueWriter) WriteNull() error {
-	w.null = true
-	return ErrNilID
+	if err := w.refuse(nullForm); err != nil {
+		return err
+	}
+	return w.ValueWriter.WriteNull()
 }
 
-func (w *idValueWriter) WriteUndefined() error { return w.WriteNull() }
+func (w *idValueWriter) WriteUndefined() error {
+	if err := w.refuse(nullForm); err != nil {
+		return err
+	}
+	return w.ValueWriter.WriteUndefined()
+}
+
+func (w *idValueWriter) WriteObjectID(id bson.ObjectID) error {
+	if err := w.refuse(objectIDForm(id)); err != nil {
+		return err
+	}
+	return w.ValueWriter.WriteObjectID(id)
+}
+
+func (w *idValueWriter) WriteBinary(b []byte) error {
+	if err := w.refuse(binaryForm(bson.TypeBinaryGeneric, b)); err != nil {
+		return err
+	}
+	return w.ValueWriter.WriteBinary(b)
+}
+
+func (w *idValueWriter) WriteBinaryWithSubtype(b []byte, subtype byte) error {
+	if err := w.refuse(binaryForm(subtype, b)); err != nil {
+		return err
+	}
+	return w.ValueWriter.WriteBinaryWithSubtype(b, subtype)
+}
 
 // CopiesBytes says that no byte slice is kept here, which lets codecs reuse theirs.
 func (w *idValueWriter) CopiesBytes() bool { return driver.CopiesBytes(w.ValueWriter) }
