@@ -29,6 +29,9 @@ type ended struct {
 // convert carries out the plan, several collections at once, and prints what it did.
 func (o *applyOptions) convert(ctx context.Context, client *mongo.Client, p *plan.Plan, works []work) error {
 	db := client.Database(p.Database)
+	if err := mayOpen(works); err != nil {
+		return err
+	}
 	total, err := o.count(ctx, db, works)
 	if err != nil {
 		return err
@@ -72,6 +75,24 @@ func (o *applyOptions) convert(ctx context.Context, client *mongo.Client, p *pla
 		return err
 	case incomplete || unverified:
 		return failure.ErrIncomplete
+	}
+	return nil
+}
+
+// mayOpen returns a usage error if a file of a step cannot be written. A file of the last collection that
+// cannot is found before the first one is changed.
+func mayOpen(works []work) error {
+	for _, w := range works {
+		for _, st := range w.steps {
+			for _, path := range []string{st.options.undoLog, st.options.skipList} {
+				if path == "" {
+					continue
+				}
+				if err := convert.MayWrite(path); err != nil {
+					return fileError(err, "--state-dir: %v", err)
+				}
+			}
+		}
 	}
 	return nil
 }

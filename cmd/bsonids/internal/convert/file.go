@@ -57,6 +57,24 @@ func removeTemporary(path string) {
 	}
 }
 
+// MayWrite returns an error if the file at path can neither be written to nor created. It leaves no
+// file that was not there.
+func MayWrite(path string) error {
+	if err := regular(path); err != nil {
+		return &fs.PathError{Op: "open", Path: path, Err: err}
+	}
+	_, err := os.Stat(path)
+	made := errors.Is(err, fs.ErrNotExist)
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	if err := f.Close(); err != nil || !made {
+		return err
+	}
+	return os.Remove(path)
+}
+
 // target returns the file that path leads to if path is a symbolic link, and path otherwise. The
 // file may not exist.
 func target(path string) string {

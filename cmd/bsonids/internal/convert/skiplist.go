@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -19,14 +18,17 @@ import (
 //	{"collection":"shop.orders","_id":{"$oid":"…"},"path":"items.0.sku","value":{"$binary":{…}},"reason":"…"}
 //
 // A line has no path and no value if the reason is not about a value. A run that continues after it
-// was killed may list a value twice. The file is created when there is something to list. A
-// SkipList is safe for concurrent use. A nil SkipList lists nothing.
+// was killed may list a value twice. The file is opened at once, because a value must not be changed
+// before it is known that others can be listed, and removed at the end if it is new and nothing was
+// listed. A SkipList is safe for concurrent use. A nil SkipList lists nothing.
 type SkipList struct {
 	namespace, path string
 
-	mu   sync.Mutex
-	file *os.File
-	err  error // the first error
+	mu    sync.Mutex
+	file  *os.File
+	begun bool  // something was listed
+	made  bool  // the file did not exist
+	err   error // the first error
 }
 
 // OpenSkipList returns a list of values of the collection namespace in the file at path. If goOn is
@@ -37,16 +39,16 @@ func OpenSkipList(path, namespace string, goOn bool) (*SkipList, error) {
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
-		// The file may be created only after something was written.
-		if _, err := os.Stat(filepath.Dir(path)); err != nil {
-			return nil, &RecordError{SkipRecord, path, err}
-		}
+		l.made = true
 	case err != nil:
 		return nil, &RecordError{SkipRecord, path, err}
 	case !info.Mode().IsRegular():
 		return nil, &RecordError{SkipRecord, path, errors.New("not a regular file")}
 	case info.Size() > 0 && !goOn:
 		return nil, &RecordError{SkipRecord, path, errors.New("the file is not empty; move it, or use another file")}
+	}
+	if err := l.open(); err != nil {
+		return nil, err
 	}
 	return l, nil
 }
@@ -94,7 +96,7 @@ func (l *SkipList) Begun() bool {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.file != nil
+	return l.begun
 }
 
 // add lists values of one document. Err returns its error.
@@ -124,11 +126,7 @@ func (l *SkipList) Add(namespace string, id bson.RawValue, subtype byte, left []
 	if l.err != nil {
 		return
 	}
-	if l.file == nil {
-		if l.err = l.open(); l.err != nil {
-			return
-		}
-	}
+	l.begun = true
 	if _, err := l.file.Write(b); err != nil {
 		l.err = &RecordError{SkipRecord, l.path, err}
 	}
@@ -182,7 +180,10 @@ func (l *SkipList) open() error {
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("%w", &RecordError{SkipRecord, l.path, err})
+		if f != nil {
+			err = errors.Join(err, f.Close())
+		}
+		return &RecordError{SkipRecord, l.path, err}
 	}
 	l.file = f
 	return nil
@@ -206,7 +207,7 @@ func (l *SkipList) Sync() error {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.err == nil && l.file != nil {
+	if l.err == nil && l.begun {
 		if err := l.file.Sync(); err != nil {
 			l.err = &RecordError{SkipRecord, l.path, err}
 		}
@@ -219,8 +220,9 @@ func (l *SkipList) Close() error {
 	err := l.Sync()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.file == nil {
-		return err
+	err = errors.Join(err, l.file.Close())
+	if l.made && !l.begun {
+		err = errors.Join(err, os.Remove(l.path))
 	}
-	return errors.Join(err, l.file.Close())
+	return err
 }

@@ -59,3 +59,35 @@ func TestSkipListWithoutDirectory(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A file that cannot be created is found before anything is listed, and one in which nothing is listed
+// is not left.
+func TestSkipListOpened(t *testing.T) {
+	dir := t.TempDir()
+	nowhere := filepath.Join(dir, "link")
+	if err := os.Symlink(filepath.Join(dir, "absent", "list"), nowhere); err != nil {
+		t.Skip(err)
+	}
+	var file *RecordError
+	if _, err := OpenSkipList(nowhere, "d.c", false); !errors.As(err, &file) || file.Record != SkipRecord {
+		t.Errorf("a file that cannot be created: %v", err)
+	}
+	path := filepath.Join(dir, "list")
+	for _, was := range []string{"", "{}\n"} {
+		if was != "" {
+			if err := os.WriteFile(path, []byte(was), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		l, err := OpenSkipList(path, "d.c", true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := l.Close(); err != nil || l.Begun() {
+			t.Error(err)
+		}
+		if b, err := os.ReadFile(path); string(b) != was || (err == nil) != (was != "") {
+			t.Errorf("the file has %q, %v; want %q", b, err, was)
+		}
+	}
+}

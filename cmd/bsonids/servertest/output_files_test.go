@@ -1,0 +1,69 @@
+package servertest
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
+	"github.com/bsonids/bsonids/integration/mongotest"
+	"github.com/bsonids/bsonids/uuidrep"
+)
+
+// nowhere makes path lead to a file in a directory that does not exist. Its permissions would not keep
+// the root user from writing.
+func nowhere(t *testing.T, path string) string {
+	t.Helper()
+	if err := os.Symlink(filepath.Join(t.TempDir(), "absent", "file"), path); err != nil {
+		t.Skip(err)
+	}
+	return path
+}
+
+// A file that cannot be written is found before the first value is changed, also if the conversion would
+// write to it only for a value that it leaves.
+func TestFilesBeforeWrites(t *testing.T) {
+	s := mongotest.Start(t)
+	db := connect(t, s)
+	seed(t, db.Collection("c"), 30, uuidrep.JavaLegacy, uuidrep.Standard)
+	before := all(t, db.Collection("c"))
+	path := nowhere(t, filepath.Join(t.TempDir(), "list"))
+	r := command(t, s, append([]string{"convert", "--db", s.Database(), "--collection", "c", "--from", "javaLegacy", "--write", "--skip-list", path}, gentle...)...)
+	if r.want(t, failure.ExitUsage); !strings.Contains(r.stderr, path) {
+		t.Error(r.stderr)
+	}
+	equal(t, all(t, db.Collection("c")), before)
+}
+
+// The files of all collections of a plan are opened before the first one is changed.
+func TestPlanFilesBeforeWrites(t *testing.T) {
+	for _, of := range []func(plan.Step) string{plan.Step.UndoLog, plan.Step.SkipList} {
+		s := mongotest.Start(t)
+		db := connect(t, s)
+		for _, name := range []string{"a", "b", "c"} {
+			seed(t, db.Collection(name), 30, uuidrep.JavaLegacy, uuidrep.Standard)
+		}
+		first := all(t, db.Collection("a"))
+		file, dir := planned(t, s), filepath.Join(t.TempDir(), "state")
+		p, err := plan.Read(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		steps := p.Steps()
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		path := nowhere(t, filepath.Join(dir, of(steps[len(steps)-1])))
+		args := []string{"apply", file, "--state-dir", dir, "--batch", "10", "--collections-at-once", "1", "--write"}
+		if r := command(t, s, args...).want(t, failure.ExitUsage); !strings.Contains(r.stderr, path) {
+			t.Error(r.stderr)
+		}
+		equal(t, all(t, db.Collection("a")), first)
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+		command(t, s, args...).want(t, failure.ExitOK)
+	}
+}
