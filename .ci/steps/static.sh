@@ -29,7 +29,7 @@ lean() {
 
 scripts() {
 	# The steps are sourced: they share their variables.
-	shellcheck --severity=warning --shell=bash --exclude=SC2034,SC2154 .ci/run .ci/release .ci/push-image .ci/versions.sh .ci/steps/*.sh &&
+	shellcheck --severity=warning --shell=bash --exclude=SC2034,SC2154 .ci/run .ci/release .ci/push-image .ci/resolve-images .ci/fuzz .ci/versions.sh .ci/steps/*.sh &&
 		git ls-files -z '*.sh' ':!.ci/' | xargs -0 shellcheck --severity=warning &&
 		go run "$actionlint"
 }
@@ -43,17 +43,24 @@ analyzer() {
 	done
 }
 
+# line_ends fails if a clone on a system that writes CRLF has other bytes than this one.
+line_ends() {
+	git -c core.autocrlf=true clone --quiet . "$work/clone" && ! grep --recursive --files-with-matches --binary-files=without-match \
+		--exclude-dir=.git $'\r' "$work/clone" && (cd "$work/clone/docs" && sha256sum -- *) | (cd docs && sha256sum --check --quiet)
+}
+
+spelling() { git ls-files -z ':!*.sum' ':!*.export' ':!LICENSE' | xargs -0 go run "$misspell" -error; }
+
 step "packages" install gcc libc6-dev git shellcheck
 step "formatting" formatting
+step "spelling" spelling
+step "line ends" line_ends
 step "vet" each go vet ./...
 step "staticcheck" staticcheck
 step "the analyzer finds nothing here" analyzer
 step "go.mod and go.sum are tidy" tidy
 step "the root module depends on the driver and google/uuid alone" lean
 step "scripts and workflows" scripts
-step "a stranger gets the library and installs the command" tool strangers
-step "licences of the dependencies" tool licences
-step "the public surface is the recorded one" tool surface
 
 if curl --silent --fail --max-time 20 --output /dev/null https://vuln.go.dev/index/db.json; then
 	step "known vulnerabilities" each go run "$govulncheck" ./...

@@ -3,12 +3,17 @@
 # with_go VERSION runs the tests of the root module with that Go.
 with_go() { GOWORK=off GOTOOLCHAIN=$1 go test -short ./...; }
 
-# newest_driver runs the tests of the root module with the newest version of the driver. go.mod names the oldest.
+# newest_driver runs the tests of all modules with the newest version of the driver, in a workspace with one more module that
+# requires it. go.mod of the root names the oldest.
 newest_driver() {
-	cp go.mod "$work/newest.mod" && cp go.sum "$work/newest.sum" &&
-		GOWORK=off go get -modfile="$work/newest.mod" go.mongodb.org/mongo-driver/v2@latest &&
-		GOWORK=off go list -modfile="$work/newest.mod" -m go.mongodb.org/mongo-driver/v2 &&
-		GOWORK=off go test -modfile="$work/newest.mod" -short ./...
+	local dir=$work/newest module
+	mkdir "$dir" && (
+		cd "$dir" && GOWORK=off go mod init newest && GOWORK=off go get go.mongodb.org/mongo-driver/v2@latest
+	) >/dev/null 2>&1 && (cd "$dir" && GOWORK=off go mod edit -json | sed -n 's/.*"Version": "\(.*\)".*/driver \1/p' | head -n 1) || return 1
+	GOWORK=$dir/go.work go work init "$dir" || return 1
+	for module in "${modules[@]}"; do GOWORK=$dir/go.work go work use "$PWD/$module" || return 1; done
+	cp go.work.sum "$dir/go.work.sum"
+	GOWORK=$dir/go.work BSONIDS_SERVER=embedded go test -short ./... ./analysis/... ./bench/... ./cmd/bsonids/... ./integration/...
 }
 
 # cross compiles the root module and its tests for a target, and runs them if an emulator or the machine itself can.
@@ -39,7 +44,7 @@ for version in "$oldest_go" "$newest_go"; do
 		skip "the root module with $version" "that Go cannot be had here"
 	fi
 done
-step "the root module with the newest driver" newest_driver
+step "all modules with the newest driver" newest_driver
 
 step "32-bit" cross 386
 if command -v qemu-s390x >/dev/null; then

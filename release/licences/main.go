@@ -24,8 +24,12 @@ import (
 	"github.com/google/licensecheck"
 )
 
-// shipped is the package of the program that releases contain.
-const shipped = "github.com/bsonids/bsonids/cmd/bsonids"
+const (
+	// ours is the path of the library, and begins those of this repository's other modules.
+	ours = "github.com/bsonids/bsonids"
+	// shipped is the package of the program that releases contain.
+	shipped = ours + "/cmd/bsonids"
+)
 
 // allowed are the licences, by SPDX identifier, that permit distribution in source and binary form under notice alone.
 // MPL-2.0 covers files, not programs, and asks for no more as long as they are unchanged.
@@ -36,7 +40,6 @@ var allowed = []string{
 
 type module struct {
 	Path, Version, Dir string
-	Main               bool
 }
 
 func main() {
@@ -83,25 +86,29 @@ func run(w io.Writer, notices string) error {
 	return errors.Join(errs...)
 }
 
-// list returns the modules of the packages and of all that they import, sorted by path, without those of this repository.
+// list returns the modules of the packages and of all that they import on any system that releases are for, sorted by
+// path, without those of this repository.
 func list(args ...string) ([]module, error) {
-	cmd := exec.Command("go", append([]string{"list", "-deps", "-json=Module"}, args...)...)
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	out, err := cmd.Output()
-	if err != nil {
-		return nil, fmt.Errorf("go list: %w\n%s", err, stderr.Bytes())
-	}
 	found := make(map[string]module)
-	for d := json.NewDecoder(bytes.NewReader(out)); ; {
-		var p struct{ Module *module }
-		if err := d.Decode(&p); errors.Is(err, io.EOF) {
-			break
-		} else if err != nil {
-			return nil, fmt.Errorf("go list: %w", err)
+	for _, system := range []string{"linux", "darwin", "windows"} {
+		cmd := exec.Command("go", append([]string{"list", "-deps", "-json=Module"}, args...)...)
+		cmd.Env = append(os.Environ(), "GOOS="+system, "CGO_ENABLED=0")
+		var stderr bytes.Buffer
+		cmd.Stderr = &stderr
+		out, err := cmd.Output()
+		if err != nil {
+			return nil, fmt.Errorf("go list: %w\n%s", err, stderr.Bytes())
 		}
-		if p.Module != nil && !p.Module.Main {
-			found[p.Module.Path] = *p.Module
+		for d := json.NewDecoder(bytes.NewReader(out)); ; {
+			var p struct{ Module *module }
+			if err := d.Decode(&p); errors.Is(err, io.EOF) {
+				break
+			} else if err != nil {
+				return nil, fmt.Errorf("go list: %w", err)
+			}
+			if p.Module != nil && p.Module.Path != ours && !strings.HasPrefix(p.Module.Path, ours+"/") {
+				found[p.Module.Path] = *p.Module
+			}
 		}
 	}
 	modules := slices.SortedFunc(maps.Values(found), func(a, b module) int { return strings.Compare(a.Path, b.Path) })

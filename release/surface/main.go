@@ -1,11 +1,13 @@
-// Command surface compares the exported names of the root module with the recorded ones, and fails if they differ. With
-// -record it records them anew, as a change that is meant does. It must run at the top of the repository.
+// Command surface compares what users rely on with what is recorded, and fails if they differ: the exported names of the
+// library and of the analyzer, and the commands, flags, exit codes and JSON schemas of the command. With -record it records
+// them anew, as a change that is meant does. It must run at the top of the repository.
 //
-// release/surface/recorded holds the export data of each package.
+// release/surface/recorded holds the export data of each package, and the text of the command.
 package main
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"flag"
 	"fmt"
 	"go/token"
@@ -13,6 +15,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 
@@ -25,6 +28,8 @@ const (
 	root     = "github.com/bsonids/bsonids"
 	recorded = "release/surface/recorded"
 	suffix   = ".export"
+	// command is the file of the command's surface in recorded.
+	command = "bsonids.txt"
 )
 
 func main() {
@@ -41,27 +46,57 @@ func run(w io.Writer, record bool) error {
 	if err != nil {
 		return err
 	}
+	text, err := commandText()
+	if err != nil {
+		return err
+	}
 	if record {
-		return write(recorded, now)
+		if err := write(recorded, now); err != nil {
+			return err
+		}
+		return os.WriteFile(filepath.Join(recorded, command), text, 0o644)
 	}
 	before, err := read(recorded)
 	if err != nil {
 		return fmt.Errorf("%w; surface -record writes it", err)
 	}
 	report := apidiff.ModuleChanges(before, now)
-	if len(report.Changes) == 0 {
-		return nil
-	}
 	if err := report.Text(w); err != nil {
 		return err
 	}
-	return fmt.Errorf("the surface differs from %s; if that is meant, record it with surface -record", recorded)
+	// The newer text comes from stdin, and the difference goes to w.
+	diff := exec.Command("diff", filepath.Join(recorded, command), "-")
+	diff.Stdin, diff.Stdout = bytes.NewReader(text), w
+	if err := diff.Run(); err != nil || len(report.Changes) > 0 {
+		return fmt.Errorf("the surface differs from %s; if that is meant, record it with surface -record", recorded)
+	}
+	return nil
 }
 
-// load type-checks the packages that users of the root module can import.
+// commandText returns the commands, flags and exit codes of the command, and a hash of each schema of its JSON.
+func commandText() ([]byte, error) {
+	text, err := exec.Command("go", "run", "./cmd/bsonids/internal/manual", "-surface").Output()
+	if err != nil {
+		return nil, fmt.Errorf("manual -surface: %w", err)
+	}
+	schemas, err := filepath.Glob("docs/schemas/*.json")
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range schemas {
+		b, err := os.ReadFile(name)
+		if err != nil {
+			return nil, err
+		}
+		text = fmt.Appendf(text, "%s %x\n", filepath.ToSlash(name), sha256.Sum256(b))
+	}
+	return text, nil
+}
+
+// load type-checks the packages that users of the library and of the analyzer can import.
 func load() (*apidiff.Module, error) {
 	cfg := &packages.Config{Mode: packages.NeedName | packages.NeedTypes | packages.NeedModule}
-	pkgs, err := packages.Load(cfg, root+"/...")
+	pkgs, err := packages.Load(cfg, root+"/...", root+"/analysis/...")
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +105,8 @@ func load() (*apidiff.Module, error) {
 		if len(p.Errors) > 0 {
 			return nil, p.Errors[0]
 		}
-		if p.Module == nil || p.Module.Path != root || p.Name == "main" || strings.Contains(p.PkgPath+"/", "/internal/") {
+		if p.Module == nil || p.Module.Path != root && p.Module.Path != root+"/analysis" || p.Name == "main" ||
+			strings.Contains(p.PkgPath+"/", "/internal/") {
 			continue
 		}
 		m.Packages = append(m.Packages, p.Types)
@@ -103,7 +139,7 @@ func read(dir string) (*apidiff.Module, error) {
 	m := &apidiff.Module{Path: root}
 	fset, imports := token.NewFileSet(), make(map[string]*types.Package)
 	err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
+		if err != nil || d.IsDir() || filepath.Ext(name) != suffix {
 			return err
 		}
 		f, err := os.Open(name)

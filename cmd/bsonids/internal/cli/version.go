@@ -11,8 +11,8 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/report"
 )
 
-// The linker sets both in a release build.
-var version, commit string
+// readBuildInfo is replaced by tests.
+var readBuildInfo = debug.ReadBuildInfo
 
 type versionOptions struct {
 	*console
@@ -47,27 +47,24 @@ func (o *versionOptions) run(context.Context, []string) error {
 	return err
 }
 
-// build returns the version and the commit of a release, or those that the go command recorded.
+// build returns the version and the commit of the program, as the go command recorded them.
 func build() (v, rev string) {
-	v, rev = version, commit
-	if info, ok := debug.ReadBuildInfo(); ok {
-		if v == "" {
-			v = info.Main.Version
+	v, rev = "(devel)", "unknown"
+	info, ok := readBuildInfo()
+	if !ok {
+		return v, rev
+	}
+	if info.Main.Version != "" {
+		v = info.Main.Version
+	}
+	var modified string
+	for _, s := range info.Settings {
+		switch {
+		case s.Key == "vcs.revision":
+			rev = s.Value
+		case s.Key == "vcs.modified" && s.Value == "true":
+			modified = " (modified)"
 		}
-		for _, s := range info.Settings {
-			if s.Key == "vcs.revision" && rev == "" {
-				rev = s.Value
-			}
-			if s.Key == "vcs.modified" && s.Value == "true" && commit == "" {
-				rev += " (modified)"
-			}
-		}
 	}
-	if v == "" {
-		v = "(devel)"
-	}
-	if rev == "" {
-		rev = "unknown"
-	}
-	return v, rev
+	return v, rev + modified
 }
