@@ -46,7 +46,7 @@ analyzer() {
 # line_ends fails if a clone on a system that writes CRLF has other bytes than this one.
 line_ends() {
 	git -c core.autocrlf=true clone --quiet . "$work/clone" && ! grep --recursive --files-with-matches --binary-files=without-match \
-		--exclude-dir=.git $'\r' "$work/clone" && (cd "$work/clone/docs" && sha256sum -- *) | (cd docs && sha256sum --check --quiet)
+		--exclude-dir=.git $'\r' "$work/clone" && (cd "$work/clone/docs" && sha256sum -- *.md) | (cd docs && sha256sum --check --quiet)
 }
 
 spelling() { git ls-files -z ':!*.sum' ':!*.export' ':!LICENSE' | xargs -0 go run "$misspell" -error; }
