@@ -17,7 +17,8 @@ import (
 //
 // InsertOne, InsertMany and BulkWrite give a document without an _id the source's next id as its
 // first element. A document with an _id keeps it, and the source is not asked; see [Document] for
-// what counts as missing. The caller's documents are not changed, unless [WriteBack] is set. All
+// what counts as missing, and which ids are refused. An ObjectID fits a string if the client has
+// ObjectIDAsHexString. The caller's documents are not changed, unless [WriteBack] is set. All
 // other methods are the driver's, so the source makes no _id for an upsert, for what $out and
 // $merge write, and for the files of GridFS.
 //
@@ -157,7 +158,7 @@ func (c *Collection) BulkWrite(
 }
 
 func (c *Collection) setDocument(d *document, doc any, index int) {
-	d.src, d.doc, d.index, d.settings = c.src, doc, int32(index), c.settings
+	d.src, d.doc, d.index, d.settings, d.contexts = c.src, doc, int32(index), c.settings, c.contexts
 }
 
 // writeBack puts an id into target, which is the caller's document or a pointer to it, if the

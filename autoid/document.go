@@ -21,6 +21,11 @@ import (
 // octets, and does not count as missing, is an error that wraps [ErrZeroID], unless [KeepZeroIDs] is
 // set. Other zero values, such as 0 and "", are ids.
 //
+// An id of the source must fit the field or the element of a map that is the _id: if what the
+// registry writes for the id cannot be read back into the type of the field, encoding fails, unless
+// [AllowMisfitIDs] is set. This is decided once for a type of ids and a type of fields, and it is not
+// asked what the client's ObjectIDAsHexString is. Fields of an interface type take any id.
+//
 // doc can be whatever the driver accepts as a document, and it is never changed. A nil doc gives
 // nil, which the driver refuses. A doc that is a Document is returned as it is, without src and
 // opts.
@@ -70,7 +75,8 @@ type document struct {
 	id    any    // nil until it is drawn
 	draws uint32 // how often the source gave one; more than once only if that encodes as null
 
-	index int32 // among the documents of a call of a Collection, which hold fewer than 2³¹, or -1
+	contexts *contexts // of the Collection; nil if the document stands alone
+	index    int32     // among the documents of a call of a Collection, which hold fewer than 2³¹, or -1
 	settings
 }
 

@@ -16,6 +16,8 @@ import (
 
 // documentCodec is the ValueEncoder of document for one registry.
 type documentCodec struct {
+	fittings sync.Map // fittingKey to *fitting
+
 	adding  sync.Mutex // held when a client is added
 	clients atomic.Pointer[[]*clientPlans]
 }
@@ -35,6 +37,10 @@ type plan struct {
 	place     placeFunc
 	omitEmpty bool // the field that is the _id has omitempty
 	oid       bool // the registry encodes an ObjectID as the driver does
+
+	idType      reflect.Type // of the place that the _id is read into; nil if any id fits
+	fittings    *sync.Map    // of the documentCodec
+	lastFitting atomic.Pointer[fitting]
 }
 
 // A placeFunc tells, from a document alone, where its _id is, and returns the _id if it is known and there.
@@ -115,7 +121,7 @@ func (c *documentCodec) plan(ec bson.EncodeContext, t reflect.Type) (*plan, erro
 		client.last.Store(p)
 		return p, nil
 	}
-	p, err := newPlan(ec, t)
+	p, err := c.newPlan(ec, t)
 	if err != nil {
 		return nil, err
 	}
@@ -153,12 +159,12 @@ func (c *documentCodec) client(ec bson.EncodeContext) *clientPlans {
 	return client
 }
 
-func newPlan(ec bson.EncodeContext, t reflect.Type) (*plan, error) {
+func (c *documentCodec) newPlan(ec bson.EncodeContext, t reflect.Type) (*plan, error) {
 	oid, err := ec.LookupEncoder(reflect.TypeFor[bson.ObjectID]())
 	if err != nil {
 		return nil, err
 	}
-	p := &plan{of: t, oid: sameFunc(oid, oidCodec)}
+	p := &plan{of: t, oid: sameFunc(oid, oidCodec), fittings: &c.fittings}
 	if t == reflect.TypeFor[[]byte]() || t.Implements(reflect.TypeFor[bson.Marshaler]()) {
 		return p, nil
 	}
@@ -176,6 +182,9 @@ func newPlan(ec bson.EncodeContext, t reflect.Type) (*plan, error) {
 	behind := driver.EncoderBehind(ec.Registry, enc, to)
 	if !driver.IsStructEncoder(behind) {
 		p.place = placer(behind, to)
+		if to.Kind() == reflect.Map {
+			p.idType = placeType(ec.Registry, to, to.Elem())
+		}
 		return p, nil
 	}
 	r, err := readingOf(ec)
@@ -183,6 +192,9 @@ func newPlan(ec bson.EncodeContext, t reflect.Type) (*plan, error) {
 		return nil, err
 	}
 	f := idFieldOf(to, r)
+	if f.index != nil {
+		p.idType = placeType(ec.Registry, to, to.FieldByIndex(f.index).Type)
+	}
 	if _, ok := behind.(driver.StructEncoder); !ok {
 		f = idFieldOfEither(to, r)
 	}

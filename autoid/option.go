@@ -10,6 +10,7 @@ type settings struct {
 	zeroIsMissing bool
 	zeroIsID      bool
 	genericIsID   bool
+	misfits       bool
 	writeBack     bool
 }
 
@@ -37,6 +38,13 @@ func KeepZeroIDs() Option {
 // this option they are an error that wraps [ErrGenericID].
 func AllowGenericIDs() Option {
 	return func(s *settings) { s.genericIsID = true }
+}
+
+// AllowMisfitIDs allows ids of the source that cannot be read into the field of the struct, or the
+// element of the map, that they are inserted for. Without this option they are an error, see
+// [Document].
+func AllowMisfitIDs() Option {
+	return func(s *settings) { s.misfits = true }
 }
 
 // WriteBack makes the inserts of a [Collection] put the id into the caller's document, as [Assign]

@@ -36,7 +36,7 @@ func TestZeroIDWithPlans(t *testing.T) {
 			var buf bytes.Buffer
 			enc := bson.NewEncoder(bson.NewDocumentWriter(&buf))
 			enc.SetRegistry(build(plans))
-			if err := enc.Encode(autoid.Document(src, doc, autoid.ZeroIDAsMissing())); err != nil {
+			if err := enc.Encode(autoid.Document(src, doc, autoid.ZeroIDAsMissing(), autoid.AllowMisfitIDs())); err != nil {
 				t.Fatal(err)
 			}
 			if id, ok := bson.Raw(buf.Bytes()).Lookup("_id").StringValueOK(); !ok || id != "drawn" {

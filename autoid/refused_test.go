@@ -112,7 +112,7 @@ func TestZeroIDsRefused(t *testing.T) {
 			if src.drawn() != 0 {
 				t.Errorf("%s: %T: %d drawn", name, doc, src.drawn())
 			}
-			replaced, err := encode(reg, Document(&src, doc, ZeroIDAsMissing()))
+			replaced, err := encode(reg, Document(&src, doc, ZeroIDAsMissing(), AllowMisfitIDs()))
 			if id, ok := bson.Raw(replaced).Lookup("_id").Int32OK(); err != nil || !ok || id != 1 {
 				t.Errorf("%s: %T: replaced as %s, %v", name, doc, hex(replaced), err)
 			}
@@ -204,7 +204,7 @@ func TestNullableID(t *testing.T) {
 		}
 		for _, doc := range missing {
 			var src counter
-			got, err := encode(reg, Document(&src, doc))
+			got, err := encode(reg, Document(&src, doc, AllowMisfitIDs()))
 			if id, ok := bson.Raw(got).Lookup("_id").Int32OK(); err != nil || !ok || id != 1 || src.drawn() != 1 {
 				t.Errorf("%s: %#v: got %s, %v", name, doc, hex(got), err)
 			}
@@ -212,7 +212,7 @@ func TestNullableID(t *testing.T) {
 				t.Errorf("%s: %#v: %d ids in %s", name, doc, n, hex(got))
 			}
 		}
-		got, err := encode(reg, Document(&counter{}, jsonTag{Name: "Ada"}), (*bson.Encoder).UseJSONStructTags)
+		got, err := encode(reg, Document(&counter{}, jsonTag{Name: "Ada"}, AllowMisfitIDs()), (*bson.Encoder).UseJSONStructTags)
 		if want := marshal(t, bson.D{{Key: "_id", Value: int32(1)}, {Key: "n", Value: "Ada"}}); err != nil || !bytes.Equal(got, want) {
 			t.Errorf("%s: json tag: got %s, %v", name, hex(got), err)
 		}
@@ -292,7 +292,7 @@ func TestJSONTagsOfTwoClients(t *testing.T) {
 						set = !allZero(octets)
 					}
 					src := &counter{n: int32(i)}
-					_, err := Wrap(client.Database("db").Collection("c"), src).InsertOne(ctx, doc)
+					_, err := Wrap(client.Database("db").Collection("c"), src, AllowMisfitIDs()).InsertOne(ctx, doc)
 					if err != nil && !mongo.IsDuplicateKeyError(err) {
 						t.Fatalf("%s, json first %t, client %d, %T: %v", name, jsonFirst, i, doc, err)
 					}

@@ -51,6 +51,9 @@ func (w *idWriter) writeID(dw bson.DocumentWriter) error {
 	if err != nil {
 		return w.d.idError(err)
 	}
+	if err := w.p.fits(w.ec, w.d, id); err != nil {
+		return w.d.idError(err)
+	}
 	vw, err := dw.WriteDocumentElement("_id")
 	if err != nil {
 		return err

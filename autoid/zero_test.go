@@ -81,7 +81,7 @@ func TestZeroArray(t *testing.T) {
 
 func checkEncoded(t *testing.T, doc any, want bson.D, opts ...Option) {
 	t.Helper()
-	got, err := encode(registered(), Document(&counter{}, doc, opts...))
+	got, err := encode(registered(), Document(&counter{}, doc, append(opts, AllowMisfitIDs())...))
 	if err != nil {
 		t.Errorf("%#v: %v", doc, err)
 		return
@@ -175,7 +175,7 @@ func TestZeroIDAsMissing(t *testing.T) {
 func TestZeroIDTwice(t *testing.T) {
 	doc := inlineBase{}
 	var src counter
-	d := Document(&src, &doc)
+	d := Document(&src, &doc, AllowMisfitIDs())
 	for range 3 {
 		if got, err := encode(registered(), d); err != nil || !bytes.Equal(got, marshal(t, bson.D{{Key: "_id", Value: int32(1)}})) {
 			t.Errorf("%s, %v", hex(got), err)
