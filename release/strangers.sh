@@ -26,7 +26,7 @@ git ls-files -z --cached --others --exclude-standard | while IFS= read -r -d '' 
 	[ ! -e "$file" ] || printf '%s\0' "$file"
 done | tar --create --null --files-from - | tar --extract --directory "$work/clone"
 cd "$work/clone"
-printf '\n## %s - 2026-01-01\n' "${version#v}" >>CHANGELOG.md
+printf '\n## %s - 2026-01-01\n\n- a version\n' "${version#v}" >>CHANGELOG.md
 git remote add origin "$work/origin.git"
 git add --all
 git commit --quiet --message "the working tree"
