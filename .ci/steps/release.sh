@@ -1,17 +1,20 @@
 # A release of the commit, built twice at different places, and what it holds.
 
-# publish makes a version of the working tree at an origin that stands for GitHub, which git then takes for it.
+# publish makes a version of the working tree at an origin that stands for GitHub, and puts the library into a module cache from there.
 publish() {
-	release/strangers.sh "$work/published" && export GIT_CONFIG_COUNT=1 GIT_CONFIG_VALUE_0=https://github.com/bsonids/bsonids \
-		GIT_CONFIG_KEY_0="url.file://$work/published/origin.git.insteadOf" GOPRIVATE=github.com/bsonids/bsonids
-	# Not the modules that others took from GitHub: this version is nowhere else.
-	GOMODCACHE=$work/modules GOFLAGS=-modcacherw GOPROXY=file://$(go env GOMODCACHE)/cache/download,$(go env GOPROXY)
-	export GOMODCACHE GOFLAGS GOPROXY
+	release/strangers.sh "$work/published" || return 1
+	GOPROXY=file://$(go env GOMODCACHE)/cache/download,$(go env GOPROXY)
+	export GOPROXY GOPRIVATE=github.com/bsonids/bsonids GOMODCACHE=$work/modules GOFLAGS=-modcacherw
+	(
+		cd "$work" && export GOWORK=off GIT_CONFIG_COUNT=1 GIT_CONFIG_VALUE_0=https://github.com/bsonids/bsonids
+		export GIT_CONFIG_KEY_0="url.file://$work/published/origin.git.insteadOf"
+		go mod download github.com/bsonids/bsonids@v0.99.0
+	)
 }
 
 # build_at DIR builds the release of the version in a clone at DIR.
 build_at() {
-	git clone --quiet --branch "$(git -C "$work/published/origin.git" describe --match 'v[0-9]*' main)" "$work/published/origin.git" "$1" 2>"$1.log" &&
+	git -c advice.detachedHead=false clone --quiet --branch "$(git -C "$work/published/origin.git" describe --match 'v[0-9]*' main)" "$work/published/origin.git" "$1" 2>"$1.log" &&
 		git -C "$1" remote set-url origin https://github.com/bsonids/bsonids.git &&
 		(cd "$1" && GORELEASER=$work/bin/goreleaser .ci/release --skip=publish) >>"$1.log" 2>&1 ||
 		{ tail -n 50 "$1.log"; return 1; }
