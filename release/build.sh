@@ -9,7 +9,7 @@ GORELEASER_CURRENT_TAG=$(git describe --tags --abbrev=0 --match 'v[0-9]*' 2>/dev
 export GORELEASER_CURRENT_TAG
 # The programs are built outside the workspace, as "go install" builds them. prepare.sh makes the files that a commit
 # without a tag needs for that.
-export GOWORK=off BSONIDS_MODFILE="$PWD/release/generated/bsonids.mod"
+export GOWORK=off
 "$goreleaser" release --clean "$@"
 binary() { find dist -path "dist/bsonids_linux_$1*/bsonids"; }
 release/generated/bin/image -out dist/image \

@@ -20,7 +20,7 @@ if ! git describe --exact-match --match 'v[0-9]*' >/dev/null 2>&1; then
 	go mod edit "-require=$library@$version" "$out/bsonids.mod"
 	GOPROXY=file://$out/modules,$(go env GOPROXY) GONOSUMDB=$library GONOPROXY=none go mod tidy "-modfile=$out/bsonids.mod"
 fi
-export GOFLAGS="-modfile=$out/bsonids.mod"
+export GOFLAGS=-modfile=../../release/generated/bsonids.mod # a path with a space cannot be here
 "$out/bin/licences" -notices "$out/THIRD_PARTY_NOTICES"
 SOURCE_DATE_EPOCH=$(git log -1 --format=%ct) go run ./internal/manual "$out/man"
 gzip -n -9 "$out"/man/*

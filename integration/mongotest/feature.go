@@ -28,44 +28,143 @@ var (
 	// cluster.
 	Transactions = &Feature{name: "transactions", probe: probeTransactions}
 	// ClientBulkWrite is the bulkWrite command of server 8.0.
-	ClientBulkWrite = &Feature{name: "client-level bulk write", probe: func(ctx context.Context, db *mongo.Database) error {
-		return db.Client().Database("admin").RunCommand(ctx, bson.D{
-			{Key: "bulkWrite", Value: 1},
-			{Key: "ops", Value: bson.A{bson.D{{Key: "insert", Value: 0}, {Key: "document", Value: bson.D{}}}}},
-			{Key: "nsInfo", Value: bson.A{bson.D{{Key: "ns", Value: db.Name() + ".probe"}}}},
-		}).Err()
-	}}
+	ClientBulkWrite = &Feature{name: "client-level bulk write", probe: probeClientBulkWrite}
 	// ChangeStreams need a replica set or a sharded cluster.
-	ChangeStreams = &Feature{name: "change streams", probe: func(ctx context.Context, db *mongo.Database) error {
-		if err := db.CreateCollection(ctx, "probe"); err != nil {
-			return err
-		}
-		stream, err := db.Collection("probe").Watch(ctx, mongo.Pipeline{})
-		if err != nil {
-			return err
-		}
-		return stream.Close(ctx)
+	ChangeStreams = &Feature{name: "change streams", probe: probeChangeStreams}
+	// QueryValidators are validators of documents by query operators.
+	QueryValidators = &Feature{name: "validators by query", probe: func(ctx context.Context, db *mongo.Database) error {
+		return probeValidator(ctx, db, bson.D{{Key: "a", Value: bson.D{{Key: "$gte", Value: 1}}}}, db.CreateCollection)
 	}}
-	// JSONSchema is the validation of documents by $jsonSchema.
-	JSONSchema = &Feature{name: "validators", probe: func(ctx context.Context, db *mongo.Database) error {
-		schema := bson.D{{Key: "$jsonSchema", Value: bson.D{{Key: "bsonType", Value: "object"}}}}
-		return db.CreateCollection(ctx, "probe", options.CreateCollection().SetValidator(schema))
+	// JSONSchema is the validation of documents by $jsonSchema, with required and enum.
+	JSONSchema = &Feature{name: "validators by $jsonSchema", probe: func(ctx context.Context, db *mongo.Database) error {
+		return probeValidator(ctx, db, bson.D{{Key: "$jsonSchema", Value: bson.D{
+			{Key: "required", Value: bson.A{"a"}},
+			{Key: "properties", Value: bson.D{{Key: "a", Value: bson.D{{Key: "enum", Value: bson.A{1}}}}}},
+		}}}, db.CreateCollection)
+	}}
+	// CollMod is the command that sets the validator of a collection that exists.
+	CollMod = &Feature{name: "collMod", probe: func(ctx context.Context, db *mongo.Database) error {
+		validator := bson.D{{Key: "a", Value: bson.D{{Key: "$gte", Value: 1}}}}
+		return probeValidator(ctx, db, validator, func(ctx context.Context, name string, _ ...options.Lister[options.CreateCollectionOptions]) error {
+			if err := db.CreateCollection(ctx, name); err != nil {
+				return err
+			}
+			return db.RunCommand(ctx, bson.D{{Key: "collMod", Value: name}, {Key: "validator", Value: validator}}).Err()
+		})
 	}}
 	// Sharding needs a sharded cluster.
 	Sharding = &Feature{name: "sharding", probe: func(ctx context.Context, db *mongo.Database) error {
 		return db.Client().Database("admin").RunCommand(ctx, bson.D{{Key: "listShards", Value: 1}}).Err()
 	}}
 	// DistinctSubtypes means that a unique index distinguishes binary values of the same bytes and
-	// different subtypes. MongoDB does. If a server that identifies itself as MongoDB does not, the
-	// probe returns an error. FerretDB and SecantusDB are known not to.
+	// different subtypes, as that of MongoDB does.
 	DistinctSubtypes = &Feature{name: "subtypes in unique indexes", probe: probeSubtypes}
 	// BinaryOrder means that binary values are ordered by length, then by subtype, then byte by byte,
-	// as MongoDB orders them. If a server that identifies itself as MongoDB does not, the probe
-	// returns an error.
+	// as MongoDB orders them.
 	BinaryOrder = &Feature{name: "order of binary values", probe: probeOrder}
-	// ExplainedIndexes means that explain names the index that a query uses. FerretDB scans.
+	// ExplainedIndexes means that explain names the index that a query uses.
 	ExplainedIndexes = &Feature{name: "explained indexes", probe: probeExplain}
+	// AtomicUpdates means that no update of a document is lost if several run at the same time.
+	AtomicUpdates = &Feature{name: "atomic updates", probe: probeAtomicUpdates}
+	// UniqueUpdates means that an update that a unique index forbids fails with the error for that.
+	UniqueUpdates = &Feature{name: "unique indexes in updates", probe: probeUniqueUpdates}
 )
+
+func probeClientBulkWrite(ctx context.Context, db *mongo.Database) error {
+	if err := db.Client().Database("admin").RunCommand(ctx, bson.D{
+		{Key: "bulkWrite", Value: 1},
+		{Key: "ops", Value: bson.A{bson.D{{Key: "insert", Value: 0}, {Key: "document", Value: bson.D{{Key: "_id", Value: 1}}}}}},
+		{Key: "nsInfo", Value: bson.A{bson.D{{Key: "ns", Value: db.Name() + ".probe"}}}},
+	}).Err(); err != nil {
+		return err
+	}
+	n, err := db.Collection("probe").CountDocuments(ctx, bson.D{{Key: "_id", Value: 1}})
+	if err == nil && n != 1 {
+		err = lacksError("bulkWrite inserted nothing")
+	}
+	return err
+}
+
+// probeChangeStreams waits for the event of an insert.
+func probeChangeStreams(ctx context.Context, db *mongo.Database) error {
+	if err := db.CreateCollection(ctx, "probe"); err != nil {
+		return err
+	}
+	stream, err := db.Collection("probe").Watch(ctx, mongo.Pipeline{})
+	if err != nil {
+		return err
+	}
+	if _, err := db.Collection("probe").InsertOne(ctx, bson.D{{Key: "_id", Value: 1}}); err != nil {
+		return errors.Join(err, stream.Close(ctx))
+	}
+	if !stream.Next(ctx) {
+		err = lacksError(fmt.Sprintf("the stream has no event of an insert: %v", stream.Err()))
+	}
+	return errors.Join(err, stream.Close(ctx))
+}
+
+// probeValidator makes a collection that must accept {a: 1}, and refuse {a: 0} and {}.
+func probeValidator(ctx context.Context, db *mongo.Database, validator bson.D,
+	create func(context.Context, string, ...options.Lister[options.CreateCollectionOptions]) error,
+) error {
+	if err := create(ctx, "probe", options.CreateCollection().SetValidator(validator)); err != nil {
+		return err
+	}
+	coll := db.Collection("probe")
+	if _, err := coll.InsertOne(ctx, bson.D{{Key: "a", Value: 1}}); err != nil {
+		return lacksError(fmt.Sprintf("a document that the validator %v accepts is refused: %v", validator, err))
+	}
+	for _, doc := range []bson.D{{{Key: "a", Value: 0}}, {}} {
+		if _, err := coll.InsertOne(ctx, doc); err == nil {
+			return lacksError(fmt.Sprintf("a document that the validator %v refuses is inserted: %v", validator, doc))
+		}
+	}
+	return nil
+}
+
+func probeAtomicUpdates(ctx context.Context, db *mongo.Database) error {
+	coll := db.Collection("probe")
+	if _, err := coll.InsertOne(ctx, bson.D{{Key: "_id", Value: 1}, {Key: "n", Value: 0}}); err != nil {
+		return err
+	}
+	const writers, each = 16, 25
+	errs := make([]error, writers)
+	var all sync.WaitGroup
+	for i := range writers {
+		all.Go(func() {
+			for range each {
+				_, err := coll.UpdateByID(ctx, 1, bson.D{{Key: "$inc", Value: bson.D{{Key: "n", Value: 1}}}})
+				errs[i] = errors.Join(errs[i], err)
+			}
+		})
+	}
+	all.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	var doc struct{ N int }
+	if err := coll.FindOne(ctx, bson.D{}).Decode(&doc); err != nil {
+		return err
+	}
+	if doc.N != writers*each {
+		return lacksError(fmt.Sprintf("%d updates at a time left %d of %d", writers, doc.N, writers*each))
+	}
+	return nil
+}
+
+func probeUniqueUpdates(ctx context.Context, db *mongo.Database) error {
+	coll := db.Collection("probe")
+	if _, err := coll.Indexes().CreateOne(ctx, mongo.IndexModel{Keys: bson.D{{Key: "u", Value: 1}}, Options: options.Index().SetUnique(true)}); err != nil {
+		return err
+	}
+	if _, err := coll.InsertMany(ctx, []any{bson.D{{Key: "_id", Value: 1}, {Key: "u", Value: 1}}, bson.D{{Key: "_id", Value: 2}, {Key: "u", Value: 2}}}); err != nil {
+		return err
+	}
+	if _, err := coll.UpdateByID(ctx, 2, bson.D{{Key: "$set", Value: bson.D{{Key: "u", Value: 1}}}}); !mongo.IsDuplicateKeyError(err) {
+		return lacksError(fmt.Sprintf("an update to a value that another document has: %v", err))
+	}
+	return nil
+}
 
 func probeExplain(ctx context.Context, db *mongo.Database) error {
 	_, err := db.Collection("probe").Indexes().CreateOne(ctx, mongo.IndexModel{Keys: bson.D{{Key: "a", Value: 1}}})
@@ -83,20 +182,47 @@ func probeExplain(ctx context.Context, db *mongo.Database) error {
 	return nil
 }
 
+// probeTransactions aborts an insert and commits another.
 func probeTransactions(ctx context.Context, db *mongo.Database) error {
 	if err := db.CreateCollection(ctx, "probe"); err != nil {
 		return err
 	}
-	return db.Client().UseSession(ctx, func(ctx context.Context) error {
+	coll := db.Collection("probe")
+	err := db.Client().UseSession(ctx, func(ctx context.Context) error {
 		session := mongo.SessionFromContext(ctx)
-		if err := session.StartTransaction(); err != nil {
-			return err
+		for id, end := range []func(context.Context) error{session.AbortTransaction, session.CommitTransaction} {
+			if err := session.StartTransaction(); err != nil {
+				return err
+			}
+			var answer mongo.ServerError
+			if _, err := coll.InsertOne(ctx, bson.D{{Key: "_id", Value: id}}); errors.As(err, &answer) && answer.HasErrorCode(9) {
+				return lacksError(err.Error()) // FailedToParse: the fields of a transaction are unknown
+			} else if err != nil {
+				return err
+			}
+			if err := end(ctx); err != nil {
+				return err
+			}
 		}
-		if err := db.Collection("probe").FindOne(ctx, bson.D{}).Err(); err != nil && !errors.Is(err, mongo.ErrNoDocuments) {
-			return err
-		}
-		return session.CommitTransaction(ctx)
+		return nil
 	})
+	if err != nil {
+		return err
+	}
+	var docs []struct {
+		ID int `bson:"_id"`
+	}
+	cur, err := coll.Find(ctx, bson.D{})
+	if err != nil {
+		return err
+	}
+	if err := cur.All(ctx, &docs); err != nil {
+		return err
+	}
+	if len(docs) != 1 || docs[0].ID != 1 {
+		return lacksError(fmt.Sprintf("after an aborted and a committed insert there are %v", docs))
+	}
+	return nil
 }
 
 // probeOrder sorts binary values, and selects those of one length and subtype by a range.
@@ -142,29 +268,12 @@ func probeOrder(ctx context.Context, db *mongo.Database) error {
 	if slices.Equal(sorted, []int32{0, 1, 2, 3, 4, 5}) && slices.Equal(between, []int32{2, 3}) {
 		return nil
 	}
-	err = fmt.Errorf("binary values are sorted as %v, and the range has %v", sorted, between)
-	info, infoErr := db.RunCommand(ctx, bson.D{{Key: "buildInfo", Value: 1}}).Raw()
-	if infoErr != nil {
-		return infoErr
-	}
-	for _, server := range mixesSubtypes {
-		if _, lookupErr := info.LookupErr(server.field); lookupErr == nil {
-			return lacksError(server.name + ": " + err.Error())
-		}
-	}
-	return err
+	return lacksError(fmt.Sprintf("binary values are sorted as %v, and the range has %v", sorted, between))
 }
 
 type lacksError string
 
 func (e lacksError) Error() string { return string(e) }
-
-// mixesSubtypes maps a field of buildInfo to the server that it identifies, for servers that are
-// known to treat binary values of the same bytes and different subtypes as equal.
-var mixesSubtypes = []struct{ field, name string }{
-	{"ferretdbVersion", "FerretDB"},
-	{"secantusVersion", "SecantusDB"},
-}
 
 func probeSubtypes(ctx context.Context, db *mongo.Database) error {
 	octets := make([]byte, 16)
@@ -172,17 +281,8 @@ func probeSubtypes(ctx context.Context, db *mongo.Database) error {
 		bson.D{{Key: "_id", Value: bson.Binary{Subtype: bson.TypeBinaryUUIDOld, Data: octets}}},
 		bson.D{{Key: "_id", Value: bson.Binary{Subtype: bson.TypeBinaryUUID, Data: octets}}},
 	})
-	if !mongo.IsDuplicateKeyError(err) {
-		return err
-	}
-	info, infoErr := db.RunCommand(ctx, bson.D{{Key: "buildInfo", Value: 1}}).Raw()
-	if infoErr != nil {
-		return infoErr
-	}
-	for _, server := range mixesSubtypes {
-		if _, lookupErr := info.LookupErr(server.field); lookupErr == nil {
-			return lacksError(server.name + " takes binary values of the same bytes and different subtypes for equal")
-		}
+	if mongo.IsDuplicateKeyError(err) {
+		return lacksError("binary values of the same bytes and different subtypes are equal")
 	}
 	return err
 }
@@ -223,21 +323,35 @@ func Lacks(err error) bool {
 func (s *Server) Require(tb testing.TB, features ...*Feature) {
 	tb.Helper()
 	for _, f := range features {
-		f.once.Do(func() { f.err = s.ask(f) })
-		switch {
-		case f.err == nil:
-			tb.Cleanup(func() {
-				if !tb.Failed() && !tb.Skipped() {
-					record(tb, "ran", f)
-				}
-			})
-		case Lacks(f.err):
+		if !s.Has(tb, f) {
 			record(tb, "lacks", f)
 			Skip(tb, fmt.Sprintf("the server lacks %s: %v", f.name, f.err))
-		default:
-			tb.Fatalf("mongotest: asking for %s: %v", f.name, f.err)
 		}
+		tb.Cleanup(func() {
+			if !tb.Failed() && !tb.Skipped() {
+				record(tb, "ran", f)
+			}
+		})
 	}
+}
+
+// Refuse skips the test if the server has a feature: the test is of a server without it.
+func (s *Server) Refuse(tb testing.TB, f *Feature) {
+	tb.Helper()
+	if s.Has(tb, f) {
+		Skip(tb, "the server has "+f.name)
+	}
+}
+
+// Has reports whether the server has a feature. An error of the probe that does not mean that the
+// server lacks it fails the test.
+func (s *Server) Has(tb testing.TB, f *Feature) bool {
+	tb.Helper()
+	f.once.Do(func() { f.err = s.ask(f) })
+	if f.err != nil && !Lacks(f.err) {
+		tb.Fatalf("mongotest: asking for %s: %v", f.name, f.err)
+	}
+	return f.err == nil
 }
 
 // record appends a line to the file BSONIDS_FEATURES. One short write in append mode is not mixed

@@ -20,7 +20,7 @@ func TestKillPlan(t *testing.T) {
 	for round := 0; round == 0 || kills < *planKills; round++ {
 		s := mongotest.Start(t)
 		db := connect(t, s)
-		want := shop(t, db, some(t, db, 40))
+		want := shop(t, db, some(t, s, 40))
 		before := make(map[string]map[string]bson.Raw)
 		for name := range want {
 			if name != "customers_standard" {

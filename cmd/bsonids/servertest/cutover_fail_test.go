@@ -215,9 +215,7 @@ func TestCutoverRefused(t *testing.T) {
 // A server without the command that sets validators is refused.
 func TestCutoverWithoutCollMod(t *testing.T) {
 	s := mongotest.Start(t)
-	if !ferret(t, connect(t, s)) {
-		t.Skip("the server has collMod")
-	}
+	s.Refuse(t, mongotest.CollMod)
 	for _, write := range [][]string{nil, {"--write"}} {
 		r := command(t, s, append([]string{"cutover", "--db", s.Database(), "a"}, write...)...).want(t, failure.ExitUsage)
 		if !strings.Contains(r.stderr, "collMod") {

@@ -117,11 +117,7 @@ func TestCutoverSameID(t *testing.T) {
 	c.args = append(c.args, "--batch", "10") // the two are not read at once
 	old := c.db.Collection("a")
 	settings := c.settingsOf("a")
-	twins := []bson.D{
-		{{Key: "_id", Value: in(cutID(3), uuidrep.Standard)}, {Key: "customer", Value: in(cutID(3), uuidrep.JavaLegacy)}, {Key: "n", Value: int32(0)}}, // they become equal
-		{{Key: "_id", Value: in(cutID(4), uuidrep.Standard)}, {Key: "n", Value: int32(8)}},
-	}
-	for _, twin := range twins {
+	for _, twin := range twins() {
 		insert(t, old, []any{twin})
 		var f atFence
 		r := command(t, c.atFence(&f, nil, nil), c.line("cutover", "--write")...).want(t, failure.ExitUsage)
@@ -133,7 +129,25 @@ func TestCutoverSameID(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// It becomes one while the documents are compared, or behind the fence.
+}
+
+// twins have the _id of another document in another representation.
+func twins() []bson.D {
+	return []bson.D{
+		{{Key: "_id", Value: in(cutID(3), uuidrep.Standard)}, {Key: "customer", Value: in(cutID(3), uuidrep.JavaLegacy)}, {Key: "n", Value: int32(0)}}, // they become equal
+		{{Key: "_id", Value: in(cutID(4), uuidrep.Standard)}, {Key: "n", Value: int32(8)}},
+	}
+}
+
+// Two documents become one while the documents are compared, or behind the fence. Without a change
+// stream, the first would be found behind the fence, too.
+func TestCutoverSameIDLater(t *testing.T) {
+	c := startCut(t, 30, "a")
+	c.s.(*mongotest.Server).Require(t, mongotest.ChangeStreams)
+	c.args = append(c.args, "--batch", "10") // the two are not read at once
+	old := c.db.Collection("a")
+	settings := c.settingsOf("a")
+	twins := twins()
 	for i, set := range []func(f func()) (func(), func()){
 		func(f func()) (func(), func()) { return f, nil },
 		func(f func()) (func(), func()) { return nil, f },

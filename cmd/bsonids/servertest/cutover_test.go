@@ -24,12 +24,12 @@ type cut struct {
 	args  []string // of cutover and release
 }
 
-// startCut starts a server with validators, or skips the test, and makes collections with their
+// startCut starts a server that can change validators, or skips the test, and makes collections with their
 // converted copies.
 func startCut(t testing.TB, documents int, names ...string) *cut {
 	t.Helper()
 	s := mongotest.Start(t)
-	s.Require(t, mongotest.JSONSchema)
+	s.Require(t, mongotest.CollMod)
 	c := &cut{&guarded{TB: t, s: s, db: connect(t, s)}, names, []string{"--db", s.Database(), "--batch-timeout", "5s", "--retry-for", "30s"}}
 	for _, name := range names {
 		if err := c.db.RunCommand(t.Context(), append(bson.D{{Key: "create", Value: name}}, cutSettings...)).Err(); err != nil {

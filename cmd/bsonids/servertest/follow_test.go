@@ -322,10 +322,8 @@ func TestFollowExpired(t *testing.T) {
 // A server without change streams is refused with the reason, before anything is written.
 func TestFollowRefused(t *testing.T) {
 	s := mongotest.Start(t)
+	s.Refuse(t, mongotest.ChangeStreams)
 	db := connect(t, s)
-	if !ferret(t, db) {
-		mongotest.Skip(t, "the server has change streams")
-	}
 	seed(t, db.Collection("c"), 5, uuidrep.JavaLegacy, uuidrep.Standard)
 	if r := command(t, s, follow(s.Database(), t.TempDir())...).want(t, failure.ExitUsage); !strings.Contains(r.stderr, "--follow: a copy cannot follow its source on this server: the server has no change streams") {
 		t.Error(r.stderr)

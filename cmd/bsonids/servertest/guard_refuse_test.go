@@ -99,10 +99,8 @@ func TestGuardRefusesOthers(t *testing.T) {
 // A server without the command that sets validators is refused, also by a dry run.
 func TestGuardWithoutValidators(t *testing.T) {
 	s := mongotest.Start(t)
+	s.Refuse(t, mongotest.CollMod)
 	db := connect(t, s)
-	if !ferret(t, db) {
-		t.Skip("the server has validators")
-	}
 	seed(t, db.Collection("c"), 40, uuidrep.JavaLegacy, uuidrep.Standard)
 	for _, args := range [][]string{nil, {"--write"}} {
 		r := command(t, s, append([]string{"guard", "--db", s.Database(), "--collection", "c", "--from", "javaLegacy"}, args...)...).want(t, failure.ExitUsage)

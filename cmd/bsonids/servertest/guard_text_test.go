@@ -19,7 +19,7 @@ import (
 // after the conversion. The second server does not know the conditions for documents in arrays.
 func TestGuardText(t *testing.T) {
 	s := mongotest.Start(t)
-	s.Require(t, mongotest.JSONSchema)
+	s.Require(t, mongotest.CollMod)
 	db := connect(t, s)
 	if err := db.CreateCollection(t.Context(), "c", options.CreateCollection().SetValidator(own)); err != nil {
 		t.Fatal(err)

@@ -53,7 +53,7 @@ func TestCopySkipped(t *testing.T) {
 func TestFollowSkipped(t *testing.T) {
 	s := mongotest.Start(t)
 	s.Require(t, mongotest.ChangeStreams)
-	s.Require(t, mongotest.JSONSchema)
+	s.Require(t, mongotest.CollMod)
 	db := connect(t, s)
 	var docs []any
 	for i := range 20 {

@@ -107,7 +107,7 @@ func TestKill(t *testing.T) {
 			s := mongotest.Start(t)
 			db := connect(t, s)
 			dir := t.TempDir()
-			want := seed(t, db.Collection("c"), some(t, db, 150), tt.from, tt.to)
+			want := seed(t, db.Collection("c"), some(t, s, 150), tt.from, tt.to)
 			args := append([]string{"convert", "--db", s.Database(), "--collection", "c", "--from", tt.from.String(), "--to", tt.to.String(),
 				"--write", "--state", filepath.Join(dir, "state"), "--workers", "2", "--batch", "5"}, []string{"--batch-timeout", "10s", "--examples", "0"}...)
 			target := "c"
@@ -137,12 +137,10 @@ func TestKill(t *testing.T) {
 // fields, and the conversion loses nothing that it wrote.
 func TestKillWithWriter(t *testing.T) {
 	s := mongotest.Start(t)
-	db := connect(t, s)
 	var server target = s
-	if ferret(t, db) {
-		// FerretDB reads a document, changes it and writes it back without a lock, so that two
-		// updates at the same time lose one of them. A MongoDB server makes each update atomically.
-		// Here the proxy serializes them.
+	if !s.Has(t, mongotest.AtomicUpdates) {
+		// This server reads a document, changes it and writes it back without a lock, so that two
+		// updates at the same time lose one of them. Here the proxy serializes them.
 		var updates sync.Mutex
 		server = startProxy(t, host(t, s), func(r request, pass func() []byte) []byte {
 			if r.name() == "update" {
@@ -158,7 +156,7 @@ func TestKillWithWriter(t *testing.T) {
 	}
 	defer func() { _ = client.Disconnect(context.Background()) }()
 	coll := client.Database(s.Database()).Collection("c")
-	n := some(t, db, 150)
+	n := some(t, s, 150)
 	seed(t, coll, n, uuidrep.JavaLegacy, uuidrep.Standard)
 	dir := t.TempDir()
 	args := []string{"convert", "--db", s.Database(), "--collection", "c", "--from", "javaLegacy", "--write", "--workers", "2", "--batch", "5", "--undo-log", filepath.Join(dir, "undo"), "--state", filepath.Join(dir, "state")}

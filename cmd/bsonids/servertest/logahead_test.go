@@ -20,7 +20,7 @@ func TestLogAhead(t *testing.T) {
 		t.Run(workers, func(t *testing.T) {
 			s := mongotest.Start(t)
 			db := connect(t, s)
-			n := some(t, db, 120)
+			n := some(t, s, 120)
 			want := seed(t, db.Collection("c"), n, uuidrep.JavaLegacy, uuidrep.CSharpLegacy)
 			dir := t.TempDir()
 			undo := filepath.Join(dir, "undo")

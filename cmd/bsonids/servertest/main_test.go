@@ -9,8 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"go.mongodb.org/mongo-driver/v2/bson"
-	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/connstring"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/cli"
@@ -99,17 +97,6 @@ func host(t testing.TB, s target) string {
 		t.Fatal(err)
 	}
 	return cs.Hosts[0]
-}
-
-// ferret reports whether the server is FerretDB.
-func ferret(t testing.TB, db *mongo.Database) bool {
-	t.Helper()
-	info, err := db.RunCommand(t.Context(), bson.D{{Key: "buildInfo", Value: 1}}).Raw()
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = info.LookupErr("ferretdbVersion")
-	return err == nil
 }
 
 func scanned(t testing.TB, s *mongotest.Server, args ...string) map[string]scan.Field {

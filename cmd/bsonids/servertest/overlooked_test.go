@@ -9,6 +9,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/server"
 	"github.com/bsonids/bsonids/integration/mongotest"
 	"github.com/bsonids/bsonids/uuidrep"
 )
@@ -46,8 +47,8 @@ func TestExitCodeAfterResume(t *testing.T) {
 func TestUpdatesUnderWay(t *testing.T) {
 	s := mongotest.Start(t)
 	db := connect(t, s)
-	if !ferret(t, db) {
-		t.Skip("not FerretDB")
+	if server.WriteLimit(t.Context(), db.Client()) == 0 {
+		mongotest.Skip(t, "the command limits updates on FerretDB 1 only")
 	}
 	want := seed(t, db.Collection("c"), 130, uuidrep.JavaLegacy, uuidrep.Standard)
 	var under atomic.Int32

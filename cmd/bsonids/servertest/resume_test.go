@@ -2,7 +2,6 @@ package servertest
 
 import (
 	"bytes"
-	"errors"
 	"testing"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -211,7 +210,9 @@ func TestExtraOfMixedIDs(t *testing.T) {
 
 // If a unique index refuses the converted value, the document is left as it is, and reported.
 func TestRefused(t *testing.T) {
-	coll := collection(t)
+	s := mongotest.Start(t)
+	s.Require(t, mongotest.UniqueUpdates)
+	coll := connect(t, s).Collection("c")
 	if _, err := coll.Indexes().CreateOne(t.Context(), mongo.IndexModel{Keys: bson.D{{Key: "u", Value: 1}}, Options: options.Index().SetUnique(true)}); err != nil {
 		t.Fatal(err)
 	}
@@ -220,10 +221,6 @@ func TestRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	res, err := convert.InPlace(t.Context(), coll, convert.Options{Conversion: conversion(t, "javaLegacy", "standard"), Write: true, Workers: 1, Batch: 10})
-	var ce mongo.CommandError
-	if errors.As(err, &ce) && ce.Code == 1 {
-		mongotest.Skip(t, "FerretDB answers an update that a unique index forbids with an internal error")
-	}
 	if err != nil || res.Skipped != 1 || res.Documents != 0 || len(res.Skips) != 1 || res.Skips[0].ID.Int32() != 1 {
 		t.Errorf("%+v, %v", res, err)
 	}

@@ -25,7 +25,7 @@ var exchanged = map[string]uuidrep.Representation{"customers": uuidrep.CSharpLeg
 // all the time. Services write between the steps, and what they wrote is converted with the rest.
 func TestShop(t *testing.T) {
 	s := mongotest.Start(t)
-	s.Require(t, mongotest.JSONSchema)
+	s.Require(t, mongotest.CollMod)
 	db := connect(t, s)
 	want := shop(t, db, 12)
 	fresh := map[string]map[string]bson.Raw{"customers": want["customers_standard"], "orders": want["orders"], "invoices": want["invoices"]}

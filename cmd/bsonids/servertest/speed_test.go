@@ -47,12 +47,8 @@ func TestSpeed(t *testing.T) {
 	}
 	s := mongotest.Start(t)
 	db := connect(t, s)
-	name := "server"
-	if ferret(t, db) {
-		name = "FerretDB"
-	}
 	coll := db.Collection("c")
-	rows := compare(t, contest{name: name, server: s, coll: coll, documents: *speedDocuments, batch: *speedBatch, prepare: func() {
+	rows := compare(t, contest{name: "server", server: s, coll: coll, documents: *speedDocuments, batch: *speedBatch, prepare: func() {
 		if err := coll.Drop(t.Context()); err != nil {
 			t.Fatal(err)
 		}

@@ -337,10 +337,8 @@ func TestTextAfterKill(t *testing.T) {
 // Of two spellings of one UUID in a field with a unique index, the second is left and listed.
 func TestTextUnique(t *testing.T) {
 	s := mongotest.Start(t)
+	s.Require(t, mongotest.UniqueUpdates)
 	db := connect(t, s)
-	if ferret(t, db) {
-		mongotest.Skip(t, "FerretDB answers an update that a unique index forbids with an internal error")
-	}
 	coll := db.Collection("c")
 	if _, err := coll.Indexes().CreateOne(t.Context(), mongo.IndexModel{Keys: bson.D{{Key: "v", Value: 1}}, Options: options.Index().SetUnique(true)}); err != nil {
 		t.Fatal(err)
