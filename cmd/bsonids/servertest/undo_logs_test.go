@@ -8,9 +8,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 	"github.com/bsonids/bsonids/integration/mongotest"
 	"github.com/bsonids/bsonids/uuidrep"
 )
@@ -144,4 +146,161 @@ func TestUndoWithoutLines(t *testing.T) {
 		command(t, s, "undo", undo, "--write").want(t, failure.ExitFailed)
 		equal(t, all(t, coll), want)
 	}
+}
+
+// A proof by an undo log that lost its last lines fails, also if the files that tell its size are gone
+// within one subtype, and after the values without a line were overwritten.
+func TestProofWithoutLines(t *testing.T) {
+	for _, to := range []uuidrep.Representation{uuidrep.Standard, uuidrep.CSharpLegacy} {
+		s := mongotest.Start(t)
+		db := connect(t, s)
+		coll := db.Collection("c")
+		seed(t, coll, 40, uuidrep.JavaLegacy, to)
+		dir := t.TempDir()
+		state, undo := filepath.Join(dir, "state"), filepath.Join(dir, "undo")
+		base := []string{"--db", s.Database(), "--collection", "c", "--from", "javaLegacy", "--to", to.String(), "--undo-log", undo}
+		command(t, s, append([]string{"convert", "--write", "--batch", "10", "--state", state}, base...)...).want(t, failure.ExitOK)
+		verify := append([]string{"verify", "--allow-changed"}, base...)
+		command(t, s, append(verify, "--state", state)...).want(t, failure.ExitOK)
+		b, err := os.ReadFile(undo)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cut := b
+		for range 20 {
+			cut = cut[:len(cut)-lastRecord(cut)]
+		}
+		if err := os.WriteFile(undo, cut, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		notProven := func(more ...string) {
+			t.Helper()
+			for _, args := range [][]string{verify, append(verify[:len(verify):len(verify)], more...)} {
+				if r := command(t, s, args...).want(t, failure.ExitFailed); !strings.Contains(r.stderr, undo) {
+					t.Error(r.stderr)
+				}
+			}
+		}
+		notProven("--state", state)
+		for i := 20; i < 40; i++ {
+			if _, err := coll.UpdateOne(t.Context(), bson.D{{Key: "_id", Value: i}}, bson.D{{Key: "$set", Value: bson.D{{Key: "id", Value: in(uuid.New(), to)}}}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		notProven("--state", state)
+		if err := os.Rename(state, state+".away"); err != nil {
+			t.Fatal(err)
+		}
+		notProven() // the record tells
+		if err := os.Rename(state+".away", state); err != nil {
+			t.Fatal(err)
+		}
+		if err := db.Collection(record.Name).Drop(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		notProven("--state", state) // the state file tells
+		if err := os.Remove(state); err != nil {
+			t.Fatal(err)
+		}
+		r := command(t, s, verify...)
+		if to == uuidrep.Standard { // services may have written them
+			if r.want(t, failure.ExitOK); !strings.Contains(r.stdout, "60 other values of subtype 4 are not in the undo log") {
+				t.Error(r.stdout)
+			}
+		} else {
+			r.want(t, failure.ExitIncomplete)
+		}
+	}
+}
+
+// Within one subtype, a value that looks converted and has no line is a difference, unless it was left
+// and listed.
+func TestProofOfConvertedValueWithoutLine(t *testing.T) {
+	s := mongotest.Start(t)
+	coll := connect(t, s).Collection("c")
+	seed(t, coll, 40, uuidrep.JavaLegacy, uuidrep.CSharpLegacy)
+	for i := range 3 { // values of another service, in the new order
+		insert(t, coll, []any{bson.D{{Key: "_id", Value: int32(100 + i)}, {Key: "id", Value: in(v4(i), uuidrep.CSharpLegacy)}}})
+	}
+	dir := t.TempDir()
+	state, undo := filepath.Join(dir, "state"), filepath.Join(dir, "undo")
+	base := []string{"--db", s.Database(), "--collection", "c", "--from", "javaLegacy", "--to", "csharpLegacy", "--undo-log", undo, "--state", state}
+	command(t, s, append([]string{"convert", "--write", "--batch", "10"}, base...)...).want(t, failure.ExitIncomplete)
+	verify := append([]string{"verify"}, base...)
+	command(t, s, verify...).want(t, failure.ExitOK)
+	insert(t, coll, []any{bson.D{{Key: "_id", Value: int32(200)}, {Key: "id", Value: in(v4(7), uuidrep.CSharpLegacy)}}})
+	if r := command(t, s, verify...).want(t, failure.ExitIncomplete); !strings.Contains(r.stdout, "200") {
+		t.Error(r.stdout)
+	}
+	command(t, s, append(verify, "--allow-changed")...).want(t, failure.ExitOK)
+}
+
+// A document of which a service changed one value has its other values restored. What is not restored
+// is listed, and the undo can be ended without it.
+func TestUndoByValue(t *testing.T) {
+	for _, to := range []uuidrep.Representation{uuidrep.Standard, uuidrep.CSharpLegacy} {
+		s := mongotest.Start(t)
+		coll := connect(t, s).Collection("c")
+		seed(t, coll, 60, uuidrep.JavaLegacy, to)
+		want := all(t, coll)
+		dir := t.TempDir()
+		state, undo := filepath.Join(dir, "state"), filepath.Join(dir, "undo")
+		convert := []string{"convert", "--db", s.Database(), "--collection", "c", "--from", "javaLegacy", "--to", to.String(), "--batch", "10", "--write"}
+		command(t, s, append(convert, "--state", state, "--undo-log", undo)...).want(t, failure.ExitOK)
+		fresh := make(map[int]bson.Binary)
+		for i := 20; i < 40; i++ {
+			fresh[i] = in(v4(i), to)
+			if _, err := coll.UpdateOne(t.Context(), bson.D{{Key: "_id", Value: i}}, bson.D{{Key: "$set", Value: bson.D{{Key: "id", Value: fresh[i]}}}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		args := []string{"undo", undo, "--batch", "10"}
+		foreign := ""
+		if to == uuidrep.Standard {
+			foreign = `"newValuesNotInUndoLog": 20`
+		}
+		for range 2 {
+			r := command(t, s, append(args, "--output", "json")...).want(t, failure.ExitIncomplete)
+			if !strings.Contains(r.stdout, `"changedSince": 20`) || !strings.Contains(r.stdout, `"valuesLeft": 20`) || !strings.Contains(r.stdout, foreign) ||
+				strings.Count(r.stdout, `"id: another program`) != 20 {
+				t.Error(r.stdout)
+			}
+			if r = command(t, s, append(args, "--write")...).want(t, failure.ExitIncomplete); !strings.Contains(r.stdout, "--allow-changed") {
+				t.Error(r.stdout)
+			}
+		}
+		for id, doc := range all(t, coll) {
+			if b, ok := fresh[int(doc.Lookup("_id").Int32())]; ok {
+				if got := doc.Lookup("id"); !got.Equal(marshalled(t, b)) {
+					t.Errorf("%s: the value of the service became %v", id, got)
+				}
+				continue
+			}
+			if !bytes.Equal(doc, want[id]) {
+				t.Errorf("%v, want %v", doc, want[id])
+			}
+		}
+		for _, doc := range all(t, coll) {
+			if got, w := doc.Lookup("items"), want[doc.Lookup("_id").String()].Lookup("items"); !got.Equal(w) {
+				t.Errorf("%v, want %v", got, w)
+			}
+		}
+		if r := command(t, s, append(args, "--write", "--allow-changed")...).want(t, failure.ExitOK); strings.Contains(r.stdout, "give --allow-changed") {
+			t.Error(r.stdout)
+		}
+		// The undo is complete, and another conversion may begin.
+		command(t, s, append(convert, "--state", state+"2", "--undo-log", undo+"2", "--trust", "id")...)
+		if _, err := os.Stat(undo + "2"); err != nil {
+			t.Error("no other conversion began")
+		}
+	}
+}
+
+func marshalled(t testing.TB, v any) bson.RawValue {
+	t.Helper()
+	typ, b, err := bson.MarshalValue(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bson.RawValue{Type: typ, Value: b}
 }

@@ -125,6 +125,9 @@ func (o *convertOptions) convert(ctx context.Context, client *mongo.Client, j jo
 	}
 	if opts.SkipList != nil {
 		defer func() { err = errors.Join(err, opts.SkipList.Close()) }()
+		if opts.State != nil && o.retry == "" {
+			opts.State.SkipList = absolute(opts.SkipList.Path()) // saved with what is listed
+		}
 	}
 	out.about.SkipList = opts.SkipList
 	if o.retry != "" {

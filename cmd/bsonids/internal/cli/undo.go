@@ -24,8 +24,9 @@ type undoOptions struct {
 	write  bool
 	batch  *count
 
-	stateDir string
-	database string
+	stateDir     string
+	database     string
+	allowChanged bool
 }
 
 func newUndoCommand(c *console) *cobra.Command {
@@ -36,7 +37,8 @@ func newUndoCommand(c *console) *cobra.Command {
 		Long: `undo restores every value that bsonids convert --undo-log FILE saved, if the
 document still has the converted value. It does not change values that other
 programs changed since, and lists them. Without --write it changes nothing and
-prints what it would change.
+prints what it would change. --allow-changed accepts what cannot be restored, and
+the undo is then complete.
 
 undo can be stopped at any moment and run again. It marks the log and the state
 file, and the conversion cannot continue with them. Start it again with new files.
@@ -63,6 +65,8 @@ old values cannot be known are listed, and nothing is changed.`,
 	cmd.Flags().StringVar(&o.database, "db", "", "database of a cutover that was released; its collections are then named instead of FILE")
 	c.completeNames(cmd, func() []string { return []string{o.database} })
 	cmd.MarkFlagsMutuallyExclusive("db", "state-dir")
+	cmd.Flags().BoolVar(&o.allowChanged, "allow-changed", false, "accept values that cannot be restored, because other programs changed them since, and end the undo")
+	cmd.MarkFlagsMutuallyExclusive("db", "allow-changed")
 	o.load.add(cmd, false)
 	o.recordFlags.add(cmd)
 	return cmd
@@ -110,7 +114,7 @@ func (o *undoOptions) run(ctx context.Context, args []string) error {
 	} else {
 		report.Undone(o.out, u.id, o.write, u.res)
 	}
-	if err == nil && (u.res.Changed > 0 || len(u.res.Skips) > 0) {
+	if err == nil && u.res.Left > 0 && !o.allowChanged {
 		err = failure.ErrIncomplete
 	}
 	return err
@@ -139,16 +143,16 @@ func (o *undoOptions) undo(ctx context.Context, client *mongo.Client, path strin
 	u.id = log.Identity
 	o.about(u.id.Database + "." + u.id.Collection)
 	coll := client.Database(u.id.Database).Collection(u.id.Collection)
+	opts, err := optionsOf(u.id)
+	if err != nil {
+		return u, failure.Usagef("%s: %v", path, err)
+	}
 	var spec *mongo.CollectionSpecification
 	err = again(func() (err error) {
 		if spec, err = server.FindCollection(ctx, coll); err != nil || !o.write {
 			return err
 		}
-		from, err := kinds.Parse(u.id.From)
-		if err != nil {
-			return failure.Usagef("%s: %v", path, err)
-		}
-		return o.notGuarded(ctx, coll, spec.UUID, from.Subtype, false)
+		return o.notGuarded(ctx, coll, spec.UUID, opts.Conversion.From.Subtype, false)
 	})
 	if err != nil {
 		return u, err
@@ -175,15 +179,36 @@ func (o *undoOptions) undo(ctx context.Context, client *mongo.Client, path strin
 	}
 	u.begun = true
 	bar := o.progress(-1, "restoring", u.id.Database+"."+u.id.Collection)
-	u.res, err = convert.Undo(ctx, coll, log, convert.UndoOptions{Write: o.write, Batch: o.batch.value, Progress: bar.Add,
-		Check: run.check, BatchTimeout: o.batchTimeout, Patience: o.load.patience})
+	opts.Write, opts.Batch, opts.Progress = o.write, o.batch.value, bar.Add
+	opts.Check, opts.BatchTimeout, opts.Patience = run.check, o.batchTimeout, o.load.patience
+	u.res, err = convert.Undo(ctx, coll, log, opts)
 	bar.Done()
-	whole := len(u.res.Skips) == 0
-	run.totals.Changed, run.totals.Skipped = u.res.Restored, int64(len(u.res.Skips))
+	u.res.Accepted = o.allowChanged
+	whole := u.res.Left == 0 || o.allowChanged
+	run.totals.Changed, run.totals.Skipped = u.res.Restored, u.res.Unrestored
 	if o.write && err == nil {
 		err = errors.Join(log.Mark(time.Now(), whole), again(func() error { return run.undone(ctx, whole) }))
 	}
 	return u, err
+}
+
+// optionsOf returns the options of an undo that tell which conversion it undoes.
+func optionsOf(id convert.Identity) (opts convert.UndoOptions, err error) {
+	f := conversionFlags{database: id.Database, collection: id.Collection, query: id.Query, fields: id.Fields}
+	if f.from.Kind, err = kinds.Parse(id.From); err != nil {
+		return opts, err
+	}
+	if f.to.Kind, err = kinds.Parse(id.To); err != nil {
+		return opts, err
+	}
+	if opts.Conversion, _, err = f.conversion(); err != nil {
+		return opts, err
+	}
+	if opts.Part, err = convert.ParsePart(id.Part); err != nil {
+		return opts, err
+	}
+	opts.Query, err = f.filter()
+	return opts, err
 }
 
 // begin begins the undo in the record, and records there that the conversion is no longer in

@@ -87,7 +87,7 @@ func (o *undoOptions) logsWhole(ctx context.Context, db *mongo.Database, s *plan
 	if cause == nil {
 		return nil
 	}
-	return incompleteLogs(strings.Join(broken, "; "), cause)
+	return incompleteLogs(strings.Join(broken, "; "), "values would stay converted", cause)
 }
 
 // logWhole returns an error if the undo log lacks entries.
@@ -103,13 +103,13 @@ func (o *undoOptions) logWhole(ctx context.Context, db *mongo.Database, log *con
 		}
 	}
 	if err := log.Whole(w.id, w.size); err != nil {
-		return incompleteLogs(nameless(err), err)
+		return incompleteLogs(nameless(err), "values would stay converted", err)
 	}
 	return nil
 }
 
-func incompleteLogs(text string, err error) error {
-	return &failure.Error{Kind: failure.Failed, Text: text + ": without them, values would stay converted; put the files back", Err: err}
+func incompleteLogs(text, so string, err error) error {
+	return &failure.Error{Kind: failure.Failed, Text: text + ": " + so + " without what is missing; put the files back", Err: err}
 }
 
 // nameless returns the text of an error of a file, without the name of an operation.

@@ -52,7 +52,7 @@ func (o *undoOptions) plan(ctx context.Context, file string) (err error) {
 	for _, st := range slices.Backward(s.Plan.Steps()) {
 		u, err := o.step(ctx, client, s, st)
 		steps = append(steps, u)
-		incomplete = incomplete || u.Result.Changed > 0 || len(u.Result.Skips) > 0
+		incomplete = incomplete || u.Result.Left > 0 && !o.allowChanged
 		if err != nil {
 			e := failure.Explain(nameFlag(err), o.connectionString())
 			failed = &failure.Error{Kind: e.Kind, Text: quoted(st.Collection) + ": " + e.Text, Err: err}

@@ -198,6 +198,11 @@ func (o *verifyOptions) prove(ctx context.Context, connect func() (*mongo.Client
 				return err
 			}
 		}
+		if log != nil {
+			if err := o.covered(ctx, db, log, state); err != nil {
+				return err
+			}
+		}
 		if err := matching(ctx, coll, conv); err != nil {
 			return err
 		}
@@ -217,7 +222,11 @@ func (o *verifyOptions) prove(ctx context.Context, connect func() (*mongo.Client
 		if log != nil {
 			basis = report.RestsOnUndoLog
 		}
-		v, err = convert.VerifyInPlace(ctx, coll, conv, part, query, log, o.load.patience, bar.Add)
+		of := convert.Verification{Conversion: conv, Part: part, Query: query, Undo: log, Patience: o.load.patience, Progress: bar.Add}
+		if state != nil {
+			of.SkipList = state.SkipList
+		}
+		v, err = of.Verify(ctx, coll)
 	}
 	bar.Done()
 	if err != nil {
@@ -235,6 +244,27 @@ func (o *verifyOptions) prove(ctx context.Context, connect func() (*mongo.Client
 	// without it.
 	_ = record.MarkVerified(ctx, db, record.Run{Collection: id.Collection, From: id.From, To: id.To, Into: id.Into, Fields: id.Fields, Query: id.Query}, proven, version)
 	return proof{report.Conversion{Identity: id, From: conv.From, To: conv.To}, v, basis, proven}, nil
+}
+
+// covered returns an error if the undo log lacks entries that were written. Without a state file, the
+// one that the log names is read.
+func (o *verifyOptions) covered(ctx context.Context, db *mongo.Database, log *convert.UndoReader, state *convert.State) error {
+	w := expectedLog{collection: log.Identity.Collection, id: log.ID}
+	if state == nil {
+		if s, err := convert.ReadState(log.State); err == nil && s.UndoID == log.ID {
+			state = &s
+		}
+	}
+	if state != nil {
+		w = expectedBy(*state)
+	}
+	w, err := w.inRecord(ctx, db)
+	if err == nil {
+		if err = log.Covers(w.id, w.size); err != nil {
+			err = incompleteLogs(nameless(err), "nothing is proven", err)
+		}
+	}
+	return err
 }
 
 // recordedJudge returns a Judge for the decision in the record, or nil if there is none.

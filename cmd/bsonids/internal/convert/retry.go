@@ -43,27 +43,9 @@ func (v listedValue) left(reason string) Left {
 // is a *RecordError if the list cannot be read, is damaged, lists no value, or is about another
 // collection than namespace or another subtype.
 func ReadSkipList(path, namespace string, subtype byte) (*Retry, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, &RecordError{SkipRecord, path, err}
-	}
-	defer func() { _ = f.Close() }()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return nil, &RecordError{SkipRecord, path, errors.Join(err, errors.New("not a regular file"))}
-	}
 	r := &Retry{path: path, entries: make(map[string]*listed)}
-	lines := bufio.NewReader(f)
-	for n := 1; ; n++ {
-		line, err := lines.ReadBytes('\n')
-		if err == io.EOF && len(line) == 0 {
-			break
-		}
-		if err == nil || err == io.EOF {
-			err = r.line(line, namespace, subtype)
-		}
-		if err != nil {
-			return nil, &RecordError{SkipRecord, path, fmt.Errorf("line %d: %w", n, err)}
-		}
+	if err := eachListed(path, namespace, subtype, r.add); err != nil {
+		return nil, err
 	}
 	if len(r.entries) == 0 {
 		return nil, &RecordError{SkipRecord, path, errors.New("the list is empty")}
@@ -71,7 +53,45 @@ func ReadSkipList(path, namespace string, subtype byte) (*Retry, error) {
 	return r, nil
 }
 
-func (r *Retry) line(line []byte, namespace string, subtype byte) error {
+func (r *Retry) add(id bson.RawValue, v listedValue) {
+	key := documents.Key(id)
+	e := r.entries[key]
+	if e == nil {
+		e = &listed{id: bson.RawValue{Type: id.Type, Value: slices.Clone(id.Value)}, has: make(map[listedValue]bool)}
+		r.entries[key] = e
+	}
+	if !e.has[v] {
+		e.values, e.has[v] = append(e.values, v), true
+	}
+}
+
+// eachListed calls f for the values of the skip list at path, with the _ids of their documents. Its
+// errors are those of [ReadSkipList].
+func eachListed(path, namespace string, subtype byte, f func(id bson.RawValue, v listedValue)) error {
+	file, err := os.Open(path)
+	if err != nil {
+		return &RecordError{SkipRecord, path, err}
+	}
+	defer func() { _ = file.Close() }()
+	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
+		return &RecordError{SkipRecord, path, errors.Join(err, errors.New("not a regular file"))}
+	}
+	lines := bufio.NewReader(file)
+	for n := 1; ; n++ {
+		line, err := lines.ReadBytes('\n')
+		if err == io.EOF && len(line) == 0 {
+			return nil
+		}
+		if err == nil || err == io.EOF {
+			err = listedLine(line, namespace, subtype, f)
+		}
+		if err != nil {
+			return &RecordError{SkipRecord, path, fmt.Errorf("line %d: %w", n, err)}
+		}
+	}
+}
+
+func listedLine(line []byte, namespace string, subtype byte, f func(id bson.RawValue, v listedValue)) error {
 	var l struct {
 		Collection string
 		ID         bson.RawValue `bson:"_id"`
@@ -96,15 +116,7 @@ func (r *Retry) line(line []byte, namespace string, subtype byte) error {
 	if err != nil {
 		return err
 	}
-	key := documents.Key(l.ID)
-	e := r.entries[key]
-	if e == nil {
-		e = &listed{id: bson.RawValue{Type: l.ID.Type, Value: slices.Clone(l.ID.Value)}, has: make(map[listedValue]bool)}
-		r.entries[key] = e
-	}
-	if !e.has[v] {
-		e.values, e.has[v] = append(e.values, v), true
-	}
+	f(l.ID, v)
 	return nil
 }
 

@@ -37,6 +37,9 @@ type State struct {
 	UndoOffset int64  `json:"undoOffset,omitempty"`
 	UndoSize   int64  `json:"undoSize,omitempty"`
 
+	// SkipList is the path of the list of the values that are left unchanged.
+	SkipList string `json:"skipList,omitempty"`
+
 	// Conversion is the id of this conversion in the record of conversions.
 	Conversion string `json:"run,omitempty"`
 

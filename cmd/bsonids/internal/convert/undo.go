@@ -2,6 +2,7 @@ package convert
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -18,6 +19,12 @@ type UndoOptions struct {
 	Batch    int  // documents per batch
 	Progress func(documents int)
 
+	// Conversion is the one that is undone, of the documents of Part that match Query. If its kinds
+	// have different subtypes, Undo counts the new values that no entry names.
+	Conversion Conversion
+	Part       Part
+	Query      bson.D
+
 	Check        func(ctx context.Context, undoSize int64) error // as in Options
 	BatchTimeout time.Duration                                   // as in Options
 	Patience     *patience.Patience                              // as in Options
@@ -25,17 +32,27 @@ type UndoOptions struct {
 
 // Undone describes what Undo did, or would do.
 type Undone struct {
-	Entries  int64  `json:"entries"`
-	Restored int64  `json:"documentsRestored"`
-	Already  int64  `json:"alreadyRestored"`
-	Gone     int64  `json:"documentsGone"`
-	Changed  int64  `json:"changedSince"` // changed by another program and left unchanged
-	Skips    []Skip `json:"skips,omitempty"`
+	Entries  int64 `json:"entries"`
+	Restored int64 `json:"documentsRestored"` // all their values, or some
+	Already  int64 `json:"alreadyRestored"`
+	Gone     int64 `json:"documentsGone"`
+	Changed  int64 `json:"changedSince"` // documents with values that another program changed
+	Left     int64 `json:"valuesLeft"`   // values that are not restored
+	// Unrestored counts the documents with such values.
+	Unrestored int64 `json:"documentsWithValuesLeft"`
+	// Accepted is set if the user accepts what is not restored: the undo is complete.
+	Accepted bool `json:"accepted"`
+	// Foreign counts, if the kinds have different subtypes, the new values that are not in the undo log.
+	Foreign int64  `json:"newValuesNotInUndoLog"`
+	Skips   []Skip `json:"skips,omitempty"` // the first 10,000
+
+	values int64   // restored, or to restore
+	left   []unmet // may have values about which a later entry is
 }
 
 // Undo restores the old values in the undo log. It restores a value if the converted value is still
-// at its path, or at another position of the same array. Undo can be stopped at any moment and run
-// again.
+// at its path, or at another position of the same array, whatever the other values of the document
+// are. Undo can be stopped at any moment and run again.
 func Undo(ctx context.Context, coll *mongo.Collection, u *UndoReader, o UndoOptions) (Undone, error) {
 	var res Undone
 	limits := Options{Check: o.Check, BatchTimeout: o.BatchTimeout}
@@ -52,6 +69,7 @@ func Undo(ctx context.Context, coll *mongo.Collection, u *UndoReader, o UndoOpti
 			err := o.Patience.Do(ctx, func() error {
 				// A batch that has started is finished.
 				now := res
+				now.left = slices.Clip(res.left)
 				again, err := now.attempt(context.WithoutCancel(ctx), coll, b, o.Write, &limits, attempt == attempts-1, sent)
 				if err == nil {
 					res, b = now, again
@@ -64,7 +82,73 @@ func Undo(ctx context.Context, coll *mongo.Collection, u *UndoReader, o UndoOpti
 		}
 		return nil
 	})
+	if err == nil {
+		err = res.finish(u)
+	}
+	if err == nil && !o.Conversion.SameSubtype() {
+		err = res.foreign(ctx, coll, o)
+	}
 	return res, err
+}
+
+// finish counts and lists what was not restored.
+func (res *Undone) finish(u *UndoReader) error {
+	left, err := stillUnmet(u, res.left)
+	if err != nil {
+		return err
+	}
+	changed := make(map[string]bool)
+	for _, l := range left {
+		res.Left++
+		changed[documents.Key(l.id)] = changed[documents.Key(l.id)] || l.reason == changedSince
+		res.skip(l.id, l.path+": "+l.reason)
+	}
+	res.Unrestored = int64(len(changed))
+	for _, is := range changed {
+		if is {
+			res.Changed++
+		}
+	}
+	return nil
+}
+
+// foreign counts the new values of the collection, except those that an entry names and that are not
+// restored yet.
+func (res *Undone) foreign(ctx context.Context, coll *mongo.Collection, o UndoOptions) error {
+	v := Verified{Fields: Tally{}}
+	p := &documents.Pages{Collection: coll, Projection: o.Conversion.Projection(), Filter: o.Query, Size: batchSize}
+	for {
+		var docs []bson.Raw
+		err := o.Patience.Do(ctx, func() (err error) {
+			docs, err = p.Next(ctx)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		if len(docs) == 0 {
+			break
+		}
+		for _, doc := range docs {
+			if !o.Part.Has(doc.Lookup("_id")) {
+				continue
+			}
+			if err := v.values(doc, o.Conversion, nil); err != nil {
+				return err
+			}
+		}
+	}
+	res.Foreign = v.New
+	if !o.Write {
+		res.Foreign -= res.values
+	}
+	for _, l := range res.left {
+		if l.reason != changedSince {
+			res.Foreign--
+		}
+	}
+	res.Foreign = max(0, res.Foreign) // other programs may have changed values meanwhile
+	return nil
 }
 
 // attempt restores the values of the entries. It returns the entries to try again because other
@@ -86,7 +170,7 @@ func (res *Undone) attempt(ctx context.Context, coll *mongo.Collection, b []Entr
 		return nil, err
 	}
 	var models []mongo.WriteModel
-	var back []Entry
+	var back []wayBack
 	for _, e := range b {
 		doc, ok := docs[documents.Key(e.ID)]
 		if !ok {
@@ -96,29 +180,32 @@ func (res *Undone) attempt(ctx context.Context, coll *mongo.Collection, b []Entr
 		p, lost, err := e.wayBack(doc)
 		switch {
 		case err != nil:
-			res.skip(e.ID, err.Error())
-		case lost:
-			res.changed(e)
-		case len(p.Changes) == 0 && sent[documents.Key(e.ID)]:
-			res.Restored++
-		case len(p.Changes) == 0:
-			res.Already++
-		default:
+			res.leave(e, e.Changes, err.Error())
+		case len(p.Changes) > 0:
 			// Some values may still be the old ones, if the entry was written and its update never
 			// sent.
 			models = append(models, p.model(e.to, e.from))
-			back = append(back, e)
+			back = append(back, wayBack{e, p.Changes, lost})
+		default:
+			if sent[documents.Key(e.ID)] {
+				res.Restored++
+			} else if len(lost) == 0 {
+				res.Already++
+			}
+			res.leave(e, lost, changedSince)
 		}
+	}
+	if !write {
+		for _, w := range back {
+			res.restored(w)
+		}
+		return nil, nil
 	}
 	if len(models) == 0 {
 		return nil, nil
 	}
-	if !write {
-		res.Restored += int64(len(models))
-		return nil, nil
-	}
-	for _, e := range back {
-		sent[documents.Key(e.ID)] = true
+	for _, w := range back {
+		sent[documents.Key(w.ID)] = true
 	}
 	matched, refused, err := bulk.Update(ctx, coll, models, false)
 	if err != nil {
@@ -128,11 +215,17 @@ func (res *Undone) attempt(ctx context.Context, coll *mongo.Collection, b []Entr
 	for _, f := range refused {
 		if !f.Moved { // a moved document is read again
 			failed[f.Index] = true
-			res.skip(back[f.Index].ID, f.Reason)
+			w := back[f.Index]
+			res.leave(w.Entry, w.restores, f.Reason)
+			res.leave(w.Entry, w.lost, changedSince)
 		}
 	}
 	if matched == int64(len(models)-len(failed)) {
-		res.Restored += matched
+		for i, w := range back {
+			if !failed[i] {
+				res.restored(w)
+			}
+		}
 		return nil, nil
 	}
 	// Other programs changed the documents first, or a router counted orphaned documents.
@@ -140,30 +233,47 @@ func (res *Undone) attempt(ctx context.Context, coll *mongo.Collection, b []Entr
 		return nil, err
 	}
 	var again []Entry
-	for i, e := range back {
-		doc, ok := docs[documents.Key(e.ID)]
+	for i, w := range back {
+		doc, ok := docs[documents.Key(w.ID)]
 		switch {
 		case failed[i]:
 		case !ok:
 			res.Gone++
 		default:
-			p, lost, err := e.wayBack(doc)
+			p, lost, err := w.wayBack(doc)
 			switch {
-			case err == nil && !lost && len(p.Changes) == 0:
-				res.Restored++
+			case err == nil && len(p.Changes) == 0:
+				res.restored(wayBack{w.Entry, w.restores, lost})
 			case last:
-				res.changed(e)
+				res.leave(w.Entry, w.Changes, changedSince)
 			default:
-				again = append(again, e)
+				again = append(again, w.Entry)
 			}
 		}
 	}
 	return again, nil
 }
 
-func (res *Undone) changed(e Entry) {
-	res.Changed++
-	res.skip(e.ID, "another program changed the document after the conversion")
+// wayBack is an entry with those of its changes that can be restored, and those that cannot.
+type wayBack struct {
+	Entry
+	restores, lost []Change
+}
+
+const changedSince = "another program changed the value after the conversion"
+
+// restored counts an entry whose values are restored, or would be.
+func (res *Undone) restored(w wayBack) {
+	res.Restored++
+	res.values += int64(len(w.restores))
+	res.leave(w.Entry, w.lost, changedSince)
+}
+
+// leave notes changes that are not restored.
+func (res *Undone) leave(e Entry, changes []Change, reason string) {
+	for _, ch := range changes {
+		res.left = append(res.left, unmet{e.ID, ch.Path, e.offset, reason})
+	}
 }
 
 func (res *Undone) skip(id bson.RawValue, reason string) {

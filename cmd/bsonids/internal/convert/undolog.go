@@ -73,6 +73,7 @@ type Entry struct {
 	Again   bool     // earlier lines about the document are void
 	from    byte
 	to      byte
+	offset  int64 // in the file
 }
 
 // ParseEntry parses one line of an undo log. The error describes what is wrong with the line.

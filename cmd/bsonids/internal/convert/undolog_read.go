@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	"github.com/gofrs/flock"
+	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/documents"
 )
@@ -66,14 +68,22 @@ func ReadUndoLog(path string) (*UndoReader, error) {
 	return u, nil
 }
 
-// Whole returns an error if the log lacks entries that were written. id is the id that the log must
-// have, or empty, and size the size in bytes that it must have at least. Every entry is read.
-func (u *UndoReader) Whole(id string, size int64) error {
+// Covers returns an error if the log has another id, or fewer bytes, than was written. The id may be
+// empty if it is not known.
+func (u *UndoReader) Covers(id string, size int64) error {
 	switch {
 	case id != "" && u.ID != id:
 		return u.fail(errors.New("it is another log than the one of the conversion"))
 	case u.end < size:
 		return u.fail(fmt.Errorf("it is cut off: %d bytes are left of %d", u.end, size))
+	}
+	return nil
+}
+
+// Whole is like Covers, and reads every entry.
+func (u *UndoReader) Whole(id string, size int64) error {
+	if err := u.Covers(id, size); err != nil {
+		return err
 	}
 	for {
 		if _, err := u.Next(); err == io.EOF {
@@ -127,6 +137,7 @@ func (u *UndoReader) Next() (Entry, error) {
 			before, failure := u.linesBefore()
 			return Entry{}, u.fail(errors.Join(fmt.Errorf("line %d: %w", before+u.line, err), failure))
 		}
+		e.offset = offset
 		return e, nil
 	}
 }
@@ -178,10 +189,45 @@ func (u *UndoReader) Close() error {
 	return err
 }
 
-// voids reads the log and returns, for each document with lines that have "again", the index of the
+// voids reads the log and returns, for each document with lines that have "again", the offset of the
 // last such entry. Earlier entries about the document are void.
-func voids(u *UndoReader) (map[string]int, error) {
-	again := make(map[string]int)
+func voids(u *UndoReader) (map[string]int64, error) {
+	again := make(map[string]int64)
+	for {
+		e, err := u.Next()
+		if err == io.EOF {
+			return again, u.Rewind(0)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if e.Again {
+			again[documents.Key(e.ID)] = e.offset
+		}
+	}
+}
+
+// unmet is a value of an entry that its document does not have as the entry says.
+type unmet struct {
+	id     bson.RawValue
+	path   string
+	offset int64 // of the entry
+	reason string
+}
+
+// stillUnmet returns those of the values about whose paths no later entry is. That entry then tells
+// what the document should have.
+func stillUnmet(u *UndoReader, all []unmet) ([]unmet, error) {
+	if len(all) == 0 {
+		return nil, nil
+	}
+	last := make(map[string]map[string]int64)
+	for _, o := range all {
+		last[documents.Key(o.id)] = make(map[string]int64)
+	}
+	if err := u.Rewind(0); err != nil {
+		return nil, err
+	}
 	for {
 		e, err := u.Next()
 		if err == io.EOF {
@@ -190,25 +236,13 @@ func voids(u *UndoReader) (map[string]int, error) {
 		if err != nil {
 			return nil, err
 		}
-		if e.Again {
-			again[documents.Key(e.ID)] = 0
+		if of := last[documents.Key(e.ID)]; of != nil {
+			for _, ch := range e.Changes {
+				of[ch.Path] = e.offset
+			}
 		}
 	}
-	if err := u.Rewind(0); err != nil || len(again) == 0 {
-		return again, err
-	}
-	for i := 0; ; i++ {
-		e, err := u.Next()
-		if err == io.EOF {
-			return again, u.Rewind(0)
-		}
-		if err != nil {
-			return nil, err
-		}
-		if _, ok := again[documents.Key(e.ID)]; ok && e.Again {
-			again[documents.Key(e.ID)] = i // the last entry that voids those before it
-		}
-	}
+	return slices.DeleteFunc(all, func(o unmet) bool { return last[documents.Key(o.id)][o.path] > o.offset }), nil
 }
 
 // entries calls f with batches of at most size entries that are not void. A batch never has two
@@ -220,7 +254,7 @@ func entries(u *UndoReader, size int, f func([]Entry) error) error {
 	}
 	var b []Entry
 	held := make(map[string]bool, size) // the documents in b
-	for i := 0; ; i++ {
+	for {
 		e, err := u.Next()
 		if err != nil && err != io.EOF {
 			return err
@@ -233,7 +267,7 @@ func entries(u *UndoReader, size int, f func([]Entry) error) error {
 			b = nil
 			clear(held)
 		}
-		if until, ok := void[id]; err == nil && (!ok || i >= until) {
+		if err == nil && e.offset >= void[id] {
 			b = append(b, e)
 			held[id] = true
 		}

@@ -160,7 +160,7 @@ func TestLineCutOff(t *testing.T) {
 	if _, err := ParseEntry([]byte(cutOff)); err == nil {
 		t.Error("no error")
 	}
-	if err := new(Retry).line([]byte(cutOff), "db.c", 3); err == nil {
+	if err := listedLine([]byte(cutOff), "db.c", 3, nil); err == nil {
 		t.Error("no error")
 	}
 }

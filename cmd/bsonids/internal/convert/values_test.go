@@ -45,7 +45,7 @@ func BenchmarkManyValues(b *testing.B) {
 		}
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			for b.Loop() {
-				if p, lost, err := e.wayBack(doc); err != nil || lost || len(p.Changes) != n {
+				if p, lost, err := e.wayBack(doc); err != nil || lost != nil || len(p.Changes) != n {
 					b.Fatalf("%d changes, lost %v, %v", len(p.Changes), lost, err)
 				}
 			}

@@ -3,7 +3,9 @@ package convert
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -25,7 +27,8 @@ type Verified struct {
 	// Left counts the values that the saved decision leaves unchanged.
 	Left int64 `json:"valuesLeft"`
 	// Unlogged counts, if both kinds have the same subtype, the values that are neither in the undo
-	// log nor left unchanged by the decision.
+	// log nor left unchanged by the decision, and those that are left and look converted, unless the
+	// skip list has them.
 	Unlogged int64 `json:"valuesNotInUndoLog"`
 	// Foreign counts, if the kinds have different subtypes, the new values that are not in the undo
 	// log.
@@ -59,90 +62,186 @@ func (v *Verified) find(id bson.RawValue, format string, args ...any) {
 	}
 }
 
-// VerifyInPlace reads the documents of the part that match the query, which may be nil, for values
-// that should have been converted, and compares the values in the undo log with the documents. It
-// counts the values that the judge of c leaves unchanged separately. The undo log may be nil if the
-// old and the new values have different subtypes. Otherwise the error is [ErrNeedsUndoLog]. While the
-// server is lost, each read is tried again for as long as patient says, which may be nil.
-func VerifyInPlace(ctx context.Context, coll *mongo.Collection, c Conversion, part Part, query bson.D, u *UndoReader, patient *patience.Patience, progress func(int)) (Verified, error) {
+// Verification verifies a conversion in place.
+type Verification struct {
+	Conversion Conversion
+	Part       Part
+	Query      bson.D // selects documents; nil for all
+	// Undo may be nil if the old and the new values have different subtypes.
+	Undo *UndoReader
+	// SkipList is the path of the skip list, or empty. A file that does not exist is an empty list.
+	SkipList string
+	Patience *patience.Patience // as in Options
+	Progress func(documents int)
+}
+
+// Verify reads the documents for values that should have been converted, and for the new values of
+// the undo log. It counts the values that the judge leaves unchanged separately. If an entry of the
+// log is not met, it asks for the document again. The error is [ErrNeedsUndoLog] if the log is missing
+// and required.
+func (p *Verification) Verify(ctx context.Context, coll *mongo.Collection) (Verified, error) {
 	v := Verified{Fields: Tally{}}
-	if c.SameSubtype() && u == nil {
+	if p.Conversion.SameSubtype() && p.Undo == nil {
 		return v, ErrNeedsUndoLog
 	}
-	var l *logged
-	if u != nil {
-		l = &logged{set: hashset.New()}
-		err := entries(u, batchSize, func(b []Entry) error {
-			ids := make([]bson.RawValue, len(b))
-			for i, e := range b {
-				ids[i] = e.ID
-			}
-			var docs map[string]bson.Raw
-			err := patient.Do(ctx, func() (err error) {
-				docs, err = documents.ByID(ctx, coll, ids, nil)
-				return err
-			})
-			if err != nil {
-				return err
-			}
-			for _, e := range b {
-				v.entry(docs, e, c)
-				l.add(e)
-			}
-			return nil
+	l, err := p.logged()
+	if err != nil {
+		return v, err
+	}
+	pages := &documents.Pages{Collection: coll, Projection: p.Conversion.Projection(), Filter: p.Query, Size: batchSize}
+	for {
+		var docs []bson.Raw
+		err := p.Patience.Do(ctx, func() (err error) {
+			docs, err = pages.Next(ctx)
+			return err
 		})
 		if err != nil {
 			return v, err
 		}
-		if l.set.Full() {
-			return v, fmt.Errorf("the undo log has more than %d values; verify each part of the conversion", hashset.Most)
+		if len(docs) == 0 {
+			break
 		}
-	}
-	p := &documents.Pages{Collection: coll, Projection: c.Projection(), Filter: query, Size: batchSize}
-	for {
-		var docs []bson.Raw
-		err := patient.Do(ctx, func() (err error) {
-			docs, err = p.Next(ctx)
-			return err
-		})
-		if err != nil || len(docs) == 0 {
-			return v, err
-		}
-		progress(len(docs))
+		p.Progress(len(docs))
 		for _, doc := range docs {
-			if !part.Has(doc.Lookup("_id")) {
+			if !p.Part.Has(doc.Lookup("_id")) {
 				continue
 			}
 			v.Read++
-			if err := v.values(doc, c, l); err != nil {
+			if err := v.values(doc, p.Conversion, l); err != nil {
 				return v, err
 			}
 		}
 	}
+	if l == nil {
+		return v, nil
+	}
+	return v, p.entries(ctx, coll, &v, l)
 }
 
-func (v *Verified) entry(docs map[string]bson.Raw, e Entry, c Conversion) {
+// logged returns the values of the undo log and of the skip list, or nil without a log.
+func (p *Verification) logged() (*logged, error) {
+	if p.Undo == nil {
+		return nil, nil
+	}
+	c, l := p.Conversion, &logged{set: hashset.New()}
+	err := entries(p.Undo, batchSize, func(b []Entry) error {
+		for _, e := range b {
+			for _, ch := range e.Changes {
+				l.set.Add(l.name(e.ID, ch.Path, ch.New, ch.NewValue))
+			}
+		}
+		return nil
+	})
+	if err == nil && p.SkipList != "" && c.SameSubtype() {
+		l.left = hashset.New()
+		id := p.Undo.Identity
+		err = eachListed(p.SkipList, id.Database+"."+id.Collection, c.From.Subtype, func(id bson.RawValue, v listedValue) {
+			l.left.Add(l.name(id, v.path, v.octets, v.value))
+		})
+		if errors.Is(err, fs.ErrNotExist) {
+			err = nil
+		}
+	}
+	if err == nil && (l.set.Full() || l.left.Full()) {
+		err = fmt.Errorf("the undo log or the skip list has more than %d values; verify each part of the conversion", hashset.Most)
+	}
+	return l, err
+}
+
+// entries compares the entries of the log with the values that were met, and asks for the documents of
+// the others.
+func (p *Verification) entries(ctx context.Context, coll *mongo.Collection, v *Verified, l *logged) error {
+	if err := p.Undo.Rewind(0); err != nil {
+		return err
+	}
+	c := p.Conversion
+	var left []unmet
+	err := entries(p.Undo, batchSize, func(b []Entry) error {
+		var ask []Entry
+		var ids []bson.RawValue
+		for _, e := range b {
+			switch ch, ok := e.foreign(c); {
+			case ok:
+				v.Wrong++
+				v.find(e.ID, "the undo log has a change at %s that does not belong to this conversion", ch.Path)
+			case l.met(e):
+				v.Proven++
+			default:
+				ask, ids = append(ask, e), append(ids, e.ID)
+			}
+		}
+		if len(ask) == 0 {
+			return nil
+		}
+		var docs map[string]bson.Raw
+		err := p.Patience.Do(ctx, func() (err error) {
+			docs, err = documents.ByID(ctx, coll, ids, nil)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		for _, e := range ask {
+			doc, ok := docs[documents.Key(e.ID)]
+			if !ok {
+				v.Gone++
+				continue
+			}
+			more := e.unmet(doc)
+			if len(more) == 0 {
+				v.Proven++
+			}
+			left = append(left, more...)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if left, err = stillUnmet(p.Undo, left); err != nil {
+		return err
+	}
+	wrong := make(map[int64]bool) // by the offset of the entry
+	for _, u := range left {
+		wrong[u.offset] = wrong[u.offset] || u.reason == notConverted
+		v.find(u.id, "%s: %s", u.path, u.reason)
+	}
+	for _, is := range wrong {
+		if is {
+			v.Wrong++
+		} else {
+			v.Changed++
+		}
+	}
+	return nil
+}
+
+const notConverted = "not converted"
+
+// foreign returns a change that the conversion would not make.
+func (e Entry) foreign(c Conversion) (Change, bool) {
 	for _, ch := range e.Changes {
 		octets, value := c.fresh(c.reread(ch.Old, ch.OldValue))
 		if e.from != c.From.Subtype || e.to != c.To.Subtype && ch.NewValue != null || octets != ch.New || value != ch.NewValue {
-			v.Wrong++
-			v.find(e.ID, "the undo log has a change at %s that does not belong to this conversion", ch.Path)
-			return
+			return ch, true
 		}
 	}
-	doc, ok := docs[documents.Key(e.ID)]
-	switch {
-	case !ok:
-		v.Gone++
-	case holdsNew(doc, e):
-		v.Proven++
-	case holdsOld(doc, e):
-		v.Wrong++
-		v.find(e.ID, "not converted")
-	default:
-		v.Changed++
-		v.find(e.ID, "another program changed the document after the conversion")
+	return Change{}, false
+}
+
+// unmet returns the changes that doc does not have.
+func (e Entry) unmet(doc bson.Raw) (left []unmet) {
+	held := valuesOf(doc, len(e.Changes))
+	for _, ch := range e.Changes {
+		switch {
+		case held.hasNew(ch, e.to):
+		case held.hasOld(ch, e.from):
+			left = append(left, unmet{e.ID, ch.Path, e.offset, notConverted})
+		default:
+			left = append(left, unmet{e.ID, ch.Path, e.offset, changedSince})
+		}
 	}
+	return left
 }
 
 // document counts the values of both kinds in doc if the kinds have different subtypes.
@@ -160,7 +259,7 @@ func (v *Verified) values(doc bson.Raw, c Conversion, l *logged) error {
 	var name [128]byte
 	err := c.walk(doc, func(path *walk.Path, leaf walk.Leaf) error {
 		value, ok := c.find(path, leaf)
-		octets := value.octets
+		octets := value.octets // as they are in the document
 		switch {
 		case !ok:
 			octets, is, ok := c.isNew(path, leaf)
@@ -176,6 +275,11 @@ func (v *Verified) values(doc bson.Raw, c Conversion, l *logged) error {
 			v.New++
 		case c.judge(path.AppendField(name[:0]), value) != "":
 			v.Left++
+			if c.SameSubtype() && c.made(name[:0], path, octets) && !l.listed(id, path.Dotted(), octets) {
+				v.Left--
+				v.Unlogged++
+				unlogged = path.Dotted()
+			}
 		case c.SameSubtype():
 			v.Unlogged++
 			unlogged = path.Dotted()
@@ -199,20 +303,35 @@ func (v *Verified) values(doc bson.Raw, c Conversion, l *logged) error {
 	return err
 }
 
-// logged is the set of the new values in an undo log, each with its document and path.
+// made reports whether the bytes of a value may be what the conversion made of another value. name is
+// memory for the name of the field.
+func (c Conversion) made(name []byte, path *walk.Path, octets [16]byte) bool {
+	field := path.AppendField(name)
+	back := Conversion{From: c.To, To: c.From}
+	return !c.Judge.Leaves(field) && c.Judge.Value(field, back.octets(octets)) == ""
+}
+
+// logged has the new values in an undo log and the values of a skip list, each with its document and
+// path. A new value that a document has is marked.
 type logged struct {
-	set *hashset.Set
-	key []byte
+	set  *hashset.Set
+	left *hashset.Set // nil without a skip list
+	key  []byte
 }
 
-func (l *logged) add(e Entry) {
-	for _, ch := range e.Changes {
-		l.set.Add(l.name(e.ID, ch.Path, ch.New, ch.NewValue))
-	}
-}
-
+// has reports whether the value is in the log, and marks it.
 func (l *logged) has(id bson.RawValue, path string, octets [16]byte, value Value) bool {
-	return l.set.Has(l.name(id, path, octets, value))
+	return l.set.Mark(l.name(id, path, octets, value))
+}
+
+// listed reports whether the value is on the skip list.
+func (l *logged) listed(id bson.RawValue, path string, octets [16]byte) bool {
+	return l.left.Has(l.name(id, path, octets, ""))
+}
+
+// met reports whether all new values of the entry are marked.
+func (l *logged) met(e Entry) bool {
+	return !slices.ContainsFunc(e.Changes, func(ch Change) bool { return !l.set.Marked(l.name(e.ID, ch.Path, ch.New, ch.NewValue)) })
 }
 
 func (l *logged) name(id bson.RawValue, path string, octets [16]byte, value Value) []byte {

@@ -16,11 +16,11 @@ type standing struct {
 	found
 }
 
-// wayBack returns the changes that restore the values of the entry in doc. lost is true if doc has
-// a value of the entry in neither its old nor its new form. If a value is not at its path, wayBack
+// wayBack returns the changes that restore the values of the entry in doc. lost has the changes whose
+// values doc has in neither their old nor their new form. If a value is not at its path, wayBack
 // looks for its bytes elsewhere in the field, because another program may have moved it within its
 // array. It uses these places if there are as many as missing values.
-func (e Entry) wayBack(doc bson.Raw) (p Plan, lost bool, err error) {
+func (e Entry) wayBack(doc bson.Raw) (p Plan, lost []Change, err error) {
 	p.ID = e.ID
 	var missed []Change
 	values := valuesOf(doc, len(e.Changes))
@@ -34,7 +34,7 @@ func (e Entry) wayBack(doc bson.Raw) (p Plan, lost bool, err error) {
 		}
 	}
 	if len(missed) == 0 {
-		return p, false, nil
+		return p, nil, nil
 	}
 	held := make(map[string]bool) // the paths of the values that were found
 	for _, ch := range e.Changes {
@@ -54,7 +54,7 @@ func (e Entry) wayBack(doc bson.Raw) (p Plan, lost bool, err error) {
 		return nil
 	})
 	if err != nil {
-		return p, false, err
+		return p, nil, err
 	}
 	want := make(map[standing][]Change)
 	for _, ch := range missed {
@@ -77,10 +77,29 @@ func (e Entry) wayBack(doc bson.Raw) (p Plan, lost bool, err error) {
 			}
 		case len(places[s]) == 0 && restored:
 		default:
-			return p, true, nil
+			// If the old values of the field differ, one that is at its path may have been another.
+			all := e.becoming(s)
+			if !slices.ContainsFunc(all, func(ch Change) bool { return ch.Old != all[0].Old || ch.OldValue != all[0].OldValue }) {
+				lost = append(lost, changes...)
+				continue
+			}
+			lost = append(lost, all...)
+			p.Changes = slices.DeleteFunc(p.Changes, func(back Change) bool {
+				return slices.ContainsFunc(all, func(ch Change) bool { return ch.Path == back.Path })
+			})
 		}
 	}
-	return p, false, nil
+	return p, lost, nil
+}
+
+// becoming returns the changes of the field whose new value is the one of s.
+func (e Entry) becoming(s standing) (all []Change) {
+	for _, ch := range e.Changes {
+		if foundOf(e.to, ch.New, ch.NewValue) == s.found && withoutPositions(ch.Path) == s.field {
+			all = append(all, ch)
+		}
+	}
+	return all
 }
 
 // withoutPositions returns the path with every number replaced by []. A number is an array
@@ -101,16 +120,4 @@ func foundOf(subtype byte, octets [16]byte, value Value) found {
 		return found{value: value}
 	}
 	return found{subtype: subtype, octets: octets}
-}
-
-// holdsOld reports whether doc has every old value of the entry at its path.
-func holdsOld(doc bson.Raw, e Entry) bool {
-	values := valuesOf(doc, len(e.Changes))
-	return !slices.ContainsFunc(e.Changes, func(ch Change) bool { return !values.hasOld(ch, e.from) })
-}
-
-// holdsNew reports whether doc has every new value of the entry at its path.
-func holdsNew(doc bson.Raw, e Entry) bool {
-	values := valuesOf(doc, len(e.Changes))
-	return !slices.ContainsFunc(e.Changes, func(ch Change) bool { return !values.hasNew(ch, e.to) })
 }

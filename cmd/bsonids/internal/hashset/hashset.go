@@ -5,11 +5,11 @@ import "hash/maphash"
 
 // Set is a set of byte strings. It stores their 64-bit hashes in an open-addressed table that is at
 // most 3/4 full: 10.7 to 21.4 bytes for each string. The probability that a string that was not
-// added is reported as a member is the number of strings / 2⁶⁴: 5·10⁻¹³ for ten million strings. A
+// added is reported as a member is the number of strings / 2⁶²: 2·10⁻¹² for ten million strings. A
 // Set is not safe for concurrent use. A nil Set is empty, and stays empty.
 type Set struct {
 	seed  maphash.Seed
-	table []uint64 // 0 marks an empty slot
+	table []uint64 // 0 is an empty slot; the last bit of another is its mark
 	len   int
 }
 
@@ -28,8 +28,29 @@ func (s *Set) Has(b []byte) bool {
 	return ok
 }
 
+// Mark marks b, and reports whether it was added. It is safe to mark b again.
+func (s *Set) Mark(b []byte) bool {
+	if s == nil {
+		return false
+	}
+	place, ok := s.find(s.hash(b))
+	if ok {
+		s.table[place] |= 1
+	}
+	return ok
+}
+
+// Marked reports whether b was added and marked.
+func (s *Set) Marked(b []byte) bool {
+	if s == nil {
+		return false
+	}
+	place, ok := s.find(s.hash(b))
+	return ok && s.table[place]&1 == 1
+}
+
 // Full reports whether the set is full.
-func (s *Set) Full() bool { return s.len >= Most }
+func (s *Set) Full() bool { return s != nil && s.len >= Most }
 
 // Add adds b and reports whether it was added. It is not if it is in the set already, or if the set
 // is full.
@@ -48,7 +69,7 @@ func (s *Set) Add(b []byte) bool {
 		s.table = make([]uint64, 2*len(old))
 		for _, h := range old {
 			if h != 0 {
-				place, _ := s.find(h)
+				place, _ := s.find(h &^ 1)
 				s.table[place] = h
 			}
 		}
@@ -56,14 +77,14 @@ func (s *Set) Add(b []byte) bool {
 	return true
 }
 
-// hash returns the hash of b. It is never 0.
-func (s *Set) hash(b []byte) uint64 { return max(1, maphash.Bytes(s.seed, b)) }
+// hash returns the hash of b, without a mark. It is never 0.
+func (s *Set) hash(b []byte) uint64 { return maphash.Bytes(s.seed, b)&^1 | 2 }
 
 // find returns the slot of h, or the slot in which to store it.
 func (s *Set) find(h uint64) (place int, ok bool) {
 	mask := uint64(len(s.table) - 1)
-	for i := h & mask; ; i = (i + 1) & mask {
-		switch s.table[i] {
+	for i := h >> 2 & mask; ; i = (i + 1) & mask {
+		switch s.table[i] &^ 1 {
 		case h:
 			return int(i), true
 		case 0:

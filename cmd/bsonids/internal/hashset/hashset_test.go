@@ -20,3 +20,23 @@ func TestSet(t *testing.T) {
 		t.Errorf("%d strings, want %d", s.len, len(want))
 	}
 }
+
+// A mark stays when the table grows, and is that of one string.
+func TestMark(t *testing.T) {
+	s := New()
+	name := func(i uint64) []byte { return binary.LittleEndian.AppendUint64(nil, i) }
+	for i := range uint64(5_000) {
+		s.Add(name(i))
+		if i%3 == 0 && !s.Mark(name(i)) {
+			t.Fatalf("%d is not in the set", i)
+		}
+	}
+	for i := range uint64(6_000) {
+		if s.Has(name(i)) != (i < 5_000) || s.Marked(name(i)) != (i < 5_000 && i%3 == 0) || s.Add(name(i)) != (i >= 5_000) {
+			t.Fatal(i)
+		}
+	}
+	if s.Mark([]byte("other")) || (*Set)(nil).Mark(nil) || (*Set)(nil).Marked(nil) {
+		t.Error("a string that was not added is marked")
+	}
+}

@@ -203,7 +203,7 @@ func conflict(runs []*Run, want *Run) error {
 		}
 		u := undone[c]
 		switch {
-		case u != nil && u.Outcome == Done && u.Progress.Skipped == 0, r.Retry && (want.Retry || resumes):
+		case u != nil && u.Outcome == Done && (u.Progress.Skipped == 0 || r.Undone != nil && r.Undone.Complete), r.Retry && (want.Retry || resumes):
 			continue
 		case u != nil:
 			return refuseFor(u, ErrTwice, FinishUndo, "was not finished: some values are in one order and some in the other")

@@ -108,7 +108,11 @@ func PlanUndone(w io.Writer, database string, write bool, undone []UndoneStep) {
 	}
 	fmt.Fprintf(w, "%s: undo%s\n\n", database, how)
 	t := newTable(w, "collection", "conversion", "documents "+verb, "already restored", "deleted since", "changed since", "note")
+	var left, foreign int64
+	accepted := false
 	for _, u := range undone {
+		accepted = accepted || u.Result.Accepted
+		left, foreign = left+u.Result.Left, foreign+u.Result.Foreign
 		r, note := u.Result, ""
 		switch {
 		case u.Step.Into != "" && u.Step.Status == NotBegun, u.Step.Into == "" && !u.Begun:
@@ -125,4 +129,5 @@ func PlanUndone(w io.Writer, database string, write bool, undone []UndoneStep) {
 			findings(w, u.Result.Skips)
 		}
 	}
+	notRestored(w, left, foreign, write && !accepted)
 }

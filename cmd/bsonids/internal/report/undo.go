@@ -28,7 +28,22 @@ func Undone(w io.Writer, id convert.Identity, write bool, res convert.Undone) {
 	t.AppendRow([]any{"documents " + verb, res.Restored})
 	t.AppendRow([]any{"already restored", res.Already})
 	t.AppendRow([]any{"deleted since", res.Gone})
-	t.AppendRow([]any{"changed since by other programs, left unchanged", res.Changed})
+	t.AppendRow([]any{"with values that other programs changed since, which are left", res.Changed})
+	t.AppendRow([]any{"values that are not restored", res.Left})
+	if res.Foreign > 0 {
+		t.AppendRow([]any{"new values that are not in the undo log", res.Foreign})
+	}
 	t.Render()
 	findings(w, res.Skips)
+	notRestored(w, res.Left, res.Foreign, write && !res.Accepted)
+}
+
+// notRestored says what an undo leaves, and with hint, how it can be ended.
+func notRestored(w io.Writer, left, foreign int64, hint bool) {
+	if foreign > 0 {
+		fmt.Fprintf(w, "\n%d values of the new representation are not in the undo log: other programs wrote them, and undo leaves them.\n", foreign)
+	}
+	if left > 0 && hint {
+		fmt.Fprintln(w, "\nTo accept the values that are not restored, and to end the undo, give --allow-changed.")
+	}
 }
