@@ -46,7 +46,8 @@ func otherEncoder(ec bson.EncodeContext, kind, elem reflect.Type, own *uuidCodec
 	if err != nil {
 		return nil
 	}
-	if enc, err := ec.LookupEncoder(elem); err == nil && enc == own && driver.IsOwnEncoder(ofKind, kind) {
+	behind := driver.EncoderBehind(ec.Registry, ofKind, kind)
+	if enc, err := ec.LookupEncoder(elem); err == nil && enc == own && driver.IsOwnEncoder(behind, kind) {
 		return nil
 	}
 	return ofKind

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
 	"sync"
@@ -99,9 +100,9 @@ func encodeError(v any, err error) error {
 // BSONOptions of the client, if it has any.
 //
 // Errors are those of the codecs, [bson.ErrNilRegistry], [bson.ErrDecodeToNil],
-// [ErrUnknownOptions], and one for data that is not as long as its first four bytes say. Call
-// [bson.Raw.Validate] first on data that no server has checked: the driver's reader, of version
-// 2.9.3, does not return from skipping a value of negative length.
+// [ErrUnknownOptions], and one for data that is not as long as its first four bytes say. Malformed
+// data is an error unless the malformed part is within a value that is skipped; the driver's
+// function, of version 2.9.3, does not return if it skips a value of negative length.
 func Unmarshal(reg *bson.Registry, data []byte, v any, opts ...Options) error {
 	var o Options
 	if len(opts) > 0 {
@@ -128,6 +129,9 @@ func Unmarshal(reg *bson.Registry, data []byte, v any, opts ...Options) error {
 		}
 	case *any:
 		if target != nil && !sameAtTheTop(reg) {
+			if _, beyond := driver.Skips(bson.TypeEmbeddedDocument, data); beyond {
+				return errMalformed // the driver allocates what a length in a stream says
+			}
 			return o.newDecoder(reg, bson.NewDocumentReader(bytes.NewReader(data))).Decode(v)
 		}
 	}
@@ -277,8 +281,37 @@ func decodeValue(dc bson.DecodeContext, rv bson.RawValue, v any) error {
 	default:
 		return fmt.Errorf("bsoncodec: cannot decode into a %T: it must be a pointer or a map", v)
 	}
+	if back, beyond := driver.Skips(rv.Type, rv.Value); back {
+		if beyond {
+			return errMalformed
+		}
+		return decodeStream(dc, rv, v)
+	}
 	return rv.UnmarshalWithContext(&dc, v)
 }
+
+// decodeStream decodes rv into v, a pointer, from a stream: the driver's reader of streams does not go back in it.
+func decodeStream(dc bson.DecodeContext, rv bson.RawValue, v any) error {
+	doc := append([]byte{0, 0, 0, 0, byte(rv.Type), 0}, rv.Value...)
+	doc = append(doc, 0)
+	putLength(doc, 0)
+	dr, err := bson.NewDocumentReader(bytes.NewReader(doc)).ReadDocument()
+	if err != nil {
+		return err
+	}
+	_, vr, err := dr.ReadElement()
+	if err != nil {
+		return err
+	}
+	target := reflect.ValueOf(v).Elem()
+	dec, err := dc.LookupDecoder(target.Type())
+	if err != nil {
+		return err
+	}
+	return dec.DecodeValue(dc, vr, target)
+}
+
+var errMalformed = errors.New("bsoncodec: the document is malformed: a length in it is negative, and another is beyond its end")
 
 // DecodeNative encodes v with reg and returns what reg decodes from that into any: a [bson.Binary]
 // that is a UUID in the representation of reg becomes a native UUID. The driver returns the

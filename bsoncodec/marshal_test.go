@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -354,5 +355,40 @@ func TestValuesBesideAnEncoderForD(t *testing.T) {
 	}
 	if u, err := bsoncodec.DecodeNative(reg, uuidrep.NewBinary(testUUID)); err != nil || u != testUUID {
 		t.Errorf("native: got %v, %v", u, err)
+	}
+}
+
+// The driver does not come back from these 20 bytes: a string is skipped whose length leads back to where it starts.
+func TestUnmarshalOfNegativeLength(t *testing.T) {
+	data := []byte("\x14\x00\x00\x00\x02xyz\x00\xf7\xff\xff\xff\x00\x00\x00\x00\x00\x00\x00")
+	plans := registry(t, uuidrep.Standard)
+	driver := build(t, bsoncodec.NewRegistryBuilder(uuidrep.Standard).WithoutPlans())
+	type target struct{ A int32 }
+	type hooked struct {
+		A int32
+		B lateBinary
+	}
+	for name, reg := range map[string]*bson.Registry{"plans": plans, "the driver": driver, "no codecs": bson.NewRegistry()} {
+		for _, v := range []any{new(target), new(hooked), new(map[string]target), new(map[string]int)} {
+			for _, opts := range [][]bsoncodec.Options{nil, {{}}, {{ZeroStructs: true}}, {{UseJSONStructTags: true}}} {
+				done := make(chan error, 3)
+				go func() {
+					done <- bsoncodec.Unmarshal(reg, data, v, opts...)
+					done <- bsoncodec.UnmarshalValue(reg, bson.RawValue{Type: bson.TypeEmbeddedDocument, Value: data}, v, opts...)
+					within := append(append([]byte("\x1c\x00\x00\x00\x03a\x00"), data...), 0)
+					done <- bsoncodec.UnmarshalValue(reg, bson.RawValue{Type: bson.TypeArray, Value: within}, &[]target{}, opts...)
+				}()
+				for i := range 3 {
+					select {
+					case err := <-done:
+						if err == nil {
+							t.Errorf("%s, %T, %v, call %d: no error", name, v, opts, i)
+						}
+					case <-time.After(20 * time.Second):
+						t.Fatalf("%s, %T, %v, call %d does not come back", name, v, opts, i)
+					}
+				}
+			}
+		}
 	}
 }

@@ -12,10 +12,12 @@ import (
 	"github.com/bsonids/bsonids/uuidrep"
 )
 
-// structAfterAll and mapAfterAll find the codecs of structs and maps when all others are registered.
+// structAfterAll, mapAfterAll and sliceAfterAll find the codecs of structs, maps and slices when all others are
+// registered. A look-up makes the registry keep what it finds, so that no type that a caller has is looked up.
 type (
 	structAfterAll struct{}
 	mapAfterAll    map[string]struct{}
+	sliceAfterAll  []struct{}
 )
 
 // registerPlans makes reg encode and decode structs by compiled plans, if its codecs of structs are those of this
@@ -36,8 +38,10 @@ func registerPlans(reg *bson.Registry) {
 	if d, ok := dec.(*structDecoder); ok && driver.HasDefaultSettings(d.plain) {
 		reg.RegisterKindDecoder(reflect.Struct, c)
 	}
-	if enc, err := reg.LookupEncoder(tD); err == nil && driver.IsOwnEncoder(enc, tD) {
-		reg.RegisterTypeEncoder(tD, c.DocumentEncoder(enc))
+	// A bson.D has the encoder of slices, unless a hook is registered that takes it.
+	probe = reflect.TypeFor[sliceAfterAll]()
+	if enc, err := reg.LookupEncoder(probe); err == nil && driver.IsOwnEncoder(enc, probe) {
+		reg.RegisterKindEncoder(reflect.Slice, c.DocumentEncoder(enc))
 	}
 	probe = reflect.TypeFor[mapAfterAll]()
 	if enc, err := reg.LookupEncoder(probe); err == nil {

@@ -154,8 +154,12 @@ func (b *RegistryBuilder) WithoutPlans() *RegistryBuilder {
 // reports the mistakes of all earlier calls in one error.
 //
 // The registry is safe for concurrent use. Codecs, hooks and type map entries that are registered
-// between Build and the first use of the registry are obeyed. Later ones are obeyed as far as they
-// are in a registry of the driver's, which keeps the codecs that it found for a type.
+// between Build and the first use of the registry are obeyed as those of With are. Register none
+// after that: a codec or a hook that is registered later is obeyed for the types that the registry
+// meets after it, and not for those that documents have held before. The type map is obeyed at any
+// time. The exceptions are what the driver encodes or decodes without plans (Extended JSON, a
+// registry of [RegistryBuilder.WithoutPlans]) and what its Encoder and Decoder are given: it looks
+// the codecs of some types up each time.
 func (b *RegistryBuilder) Build() (*bson.Registry, error) {
 	reg := bson.NewRegistry()
 	if err := b.ApplyTo(reg); err != nil {

@@ -26,7 +26,7 @@ type anyReader struct {
 func (c *Codec) newAnyReader() *anyReader {
 	r := &anyReader{Codec: c}
 	var err error
-	r.dec, err = c.reg.LookupDecoder(tAny)
+	r.dec, err = c.decoderOf(tAny)
 	r.usable = err == nil && knownDecoder(r.dec) == knownAny
 	for t, k := range map[bson.Type]struct {
 		t reflect.Type
@@ -43,12 +43,12 @@ func (c *Codec) newAnyReader() *anyReader {
 		bson.TypeDecimal128: {tDecimal128, knownDecimal128},
 		bson.TypeBinary:     {tBinary, knownBinary},
 	} {
-		if dec, err := c.reg.LookupDecoder(k.t); err == nil && knownDecoder(dec) == k.k {
+		if dec, err := c.decoderOf(k.t); err == nil && knownDecoder(dec) == k.k {
 			r.plain[t] = k.t
 		}
 	}
 	is := func(t reflect.Type, k known) bool {
-		dec, err := c.reg.LookupDecoder(t)
+		dec, err := c.decoderOf(t)
 		return err == nil && knownDecoder(r.resolveDecoder(dec, t)) == k
 	}
 	r.isD, r.isA = is(tD, knownD), is(tA, knownSlice)
@@ -127,7 +127,7 @@ func (r *anyReader) valueCodec(t reflect.Type) ValueCodec {
 	if vc, ok := r.values.Load(t); ok {
 		return vc.(ValueCodec)
 	}
-	dec, err := r.reg.LookupDecoder(t)
+	dec, err := r.decoderOf(t)
 	if err != nil {
 		return nil
 	}

@@ -117,7 +117,7 @@ func (c encodeCompiler) appendPointer(t reflect.Type, minSize bool) (appendFunc,
 
 // compileElem compiles the type of the elements of a container.
 func (c encodeCompiler) compileElem(t reflect.Type, minSize bool) (appendFunc, bool) {
-	enc, err := c.reg.LookupEncoder(t)
+	enc, err := c.encoderOf(t)
 	if err != nil {
 		return nil, false
 	}
@@ -227,7 +227,7 @@ func (c *Codec) errKey(key string, v reflect.Value) error {
 	if !v.IsValid() {
 		v = reflect.ValueOf(bson.Null{})
 	}
-	enc, err := c.reg.LookupEncoder(v.Type())
+	enc, err := c.encoderOf(v.Type())
 	if err != nil {
 		return err
 	}
@@ -245,7 +245,7 @@ func (c encodeCompiler) appendMap(t reflect.Type) (appendFunc, bool) {
 	if !ok {
 		return nil, false
 	}
-	if enc, err := c.reg.LookupEncoder(tAny); err == nil && knownEncoder(enc) == knownAny && t.ConvertibleTo(tMap) {
+	if enc, err := c.encoderOf(tAny); err == nil && knownEncoder(enc) == knownAny && t.ConvertibleTo(tMap) {
 		return c.appendEntries, true
 	}
 	key, ok := keyFunc(t.Key())

@@ -33,8 +33,10 @@ type ValueCodec interface {
 // Codec encodes and decodes structs. It implements [bson.ValueEncoder] and [bson.ValueDecoder], and is to be registered
 // for the kind [reflect.Struct] of one registry.
 //
-// A plan is compiled when a type is first encoded, or first decoded. As the driver's struct codec does, it keeps the
-// codecs that the registry had at that time, so every codec must be registered before the registry is used.
+// A plan is compiled when a type is first encoded, or first decoded. It obeys what the registry has for the types within
+// at that time, and all plans keep it: a codec or a hook that is registered later is obeyed for the types that the Codec
+// meets after that, in every place, and not for those that it has met. The type map is obeyed at any time. What is not
+// done by plans looks the codecs of some types up each time, as the driver does.
 //
 // The fallback encodes and decodes instead if
 //   - the context has options, such as those of [go.mongodb.org/mongo-driver/v2/mongo/options.BSONOptions], or belongs
@@ -45,7 +47,7 @@ type ValueCodec interface {
 //   - the type has a field without a codec, an inline map of values without one, or tags that the driver refuses; or it
 //     has an inline map and a field of an interface type, and is decoded;
 //   - the document is malformed, or nests deeper than 200 levels and is checked first;
-//   - the length of the document is not known before it is read, or is more than 64 KiB and not yet in memory. A
+//   - the length of the document is not known before it is read, or is more than 24 KiB and not in memory. A
 //     [bytes.Reader], as that of a cursor, and a [bytes.Buffer] are in memory. Of any other stream, the first document
 //     is one of unknown length;
 //   - a hook, a [bson.RawValue] or a [bson.Raw] holds bytes that are not a BSON value, or an encoder does not write
@@ -80,6 +82,8 @@ type Codec struct {
 	decPlans  typeMap[*decodePlan]
 	dynamic   typeMap[appendFunc] // of the values in interfaces
 	documents typeMap[*documentPlan]
+	encoders  typeMap[bson.ValueEncoder] // that plans use
+	decoders  typeMap[bson.ValueDecoder]
 }
 
 var (
@@ -100,6 +104,30 @@ func New(reg *bson.Registry, encoder bson.ValueEncoder, decoder bson.ValueDecode
 	}
 	c.minSize.Registry = reg
 	return c
+}
+
+// encoderOf returns the encoder that the registry had for values of type t when a plan first needed it.
+func (c *Codec) encoderOf(t reflect.Type) (bson.ValueEncoder, error) {
+	if enc, ok := c.encoders.load(t); ok {
+		return enc, nil
+	}
+	enc, err := c.reg.LookupEncoder(t)
+	if err != nil {
+		return nil, err
+	}
+	return c.encoders.loadOrStore(t, enc), nil
+}
+
+// decoderOf returns the decoder that the registry had for values of type t when a plan first needed it.
+func (c *Codec) decoderOf(t reflect.Type) (bson.ValueDecoder, error) {
+	if dec, ok := c.decoders.load(t); ok {
+		return dec, nil
+	}
+	dec, err := c.reg.LookupDecoder(t)
+	if err != nil {
+		return nil, err
+	}
+	return c.decoders.loadOrStore(t, dec), nil
 }
 
 // EncodeValue is the ValueEncoder of structs.
@@ -175,7 +203,7 @@ func (c *Codec) DecodeValue(dc bson.DecodeContext, vr bson.ValueReader, val refl
 		return c.decoder.DecodeValue(dc, vr, val)
 	}
 	p := c.decodePlan(val.Type())
-	if !p.planned || !wholeDocument(vr) {
+	if !p.planned {
 		return c.decoder.DecodeValue(dc, vr, val)
 	}
 	return c.decodeWhole(c.decoder, vr, val, func(doc []byte) error { return p.decode(doc, val) })
@@ -188,9 +216,24 @@ func (c *Codec) atTheTop(dc bson.DecodeContext, vr bson.ValueReader) bool {
 	return dc == c.dc && reflect.TypeOf(vr) == driverReader && vr.Type() == 0
 }
 
-// decodeWhole reads the document at vr and decodes it into val: with fallback if read
+// decodeWhole reads the document at vr and decodes it into val: with fallback if it cannot be read at once, or if read
 // returns errMalformed.
 func (c *Codec) decodeWhole(fallback bson.ValueDecoder, vr bson.ValueReader, val reflect.Value, read func([]byte) error) error {
+	doc, whole := wholeDocument(vr)
+	switch {
+	case !whole:
+		return fallback.DecodeValue(c.dc, vr, val)
+	case doc != nil:
+		err := read(doc)
+		switch err {
+		case nil:
+			return skipDocument(vr)
+		case errMalformed:
+			return fallback.DecodeValue(c.dc, vr, val)
+		}
+		beginDocument(vr)
+		return err
+	}
 	buf := buffers.Get().(*buffer)
 	doc, err := buf.read(vr)
 	if err != nil {

@@ -44,7 +44,7 @@ func (k *keeper) isKept() bool { return k.kept }
 
 // keptElem returns the keeper of values of type t, which is an element of a container.
 func (c decodeCompiler) keptElem(t reflect.Type) *keeper {
-	dec, err := c.reg.LookupDecoder(t)
+	dec, err := c.decoderOf(t)
 	if err != nil {
 		return &keeper{kept: true}
 	}
@@ -103,7 +103,7 @@ func (c decodeCompiler) planOf(t reflect.Type) *decodePlan {
 		if len(f.index) == 1 {
 			df.one = f.index[0]
 		}
-		if dec, err := c.reg.LookupDecoder(f.typ); err == nil && !f.truncate {
+		if dec, err := c.decoderOf(f.typ); err == nil && !f.truncate {
 			df.read, _ = c.compile(f.typ, dec)
 			df.allocate = f.typ.Kind() == reflect.Pointer && knownDecoder(c.resolveDecoder(dec, f.typ)) == unknown
 			if df.read != nil && df.one >= 0 && !df.iface && !df.allocate {
@@ -127,9 +127,9 @@ func (c decodeCompiler) planOf(t reflect.Type) *decodePlan {
 			return p
 		}
 	}
-	pointer, err := c.reg.LookupDecoder(reflect.PointerTo(t))
+	pointer, err := c.decoderOf(reflect.PointerTo(t))
 	p.pointer = err == nil && knownDecoder(pointer) == knownPointer
-	own, err := c.reg.LookupDecoder(t)
+	own, err := c.decoderOf(t)
 	p.registered = err == nil && same(own, c.Codec)
 	p.planned = true
 	return p
@@ -239,7 +239,7 @@ func (c decodeCompiler) compileContainer(t reflect.Type, k known, slow readFunc)
 
 // compileElem compiles the type of the elements of a container.
 func (c decodeCompiler) compileElem(t reflect.Type) (readFunc, bool) {
-	dec, err := c.reg.LookupDecoder(t)
+	dec, err := c.decoderOf(t)
 	if err != nil {
 		return nil, false
 	}

@@ -119,8 +119,8 @@ func registries(register func(*bson.Registry)) (driver, plans *bson.Registry) {
 	plans.RegisterTypeDecoder(reflect.TypeFor[bson.D](), c.DocumentDecoder(d))
 	m, _ := plans.LookupDecoder(reflect.TypeFor[map[string]none]())
 	plans.RegisterKindDecoder(reflect.Map, c.DocumentDecoder(m))
-	dEncoder, _ := plans.LookupEncoder(reflect.TypeFor[bson.D]())
-	plans.RegisterTypeEncoder(reflect.TypeFor[bson.D](), c.DocumentEncoder(dEncoder))
+	sEncoder, _ := plans.LookupEncoder(reflect.TypeFor[[]none]())
+	plans.RegisterKindEncoder(reflect.Slice, c.DocumentEncoder(sEncoder))
 	mEncoder, _ := plans.LookupEncoder(reflect.TypeFor[map[string]none]())
 	plans.RegisterKindEncoder(reflect.Map, c.DocumentEncoder(mEncoder))
 	return driver, plans

@@ -54,7 +54,7 @@ func (d *DocumentDecoder) DecodeValue(dc bson.DecodeContext, vr bson.ValueReader
 		return d.next.DecodeValue(dc, vr, val)
 	}
 	read := d.plan(val.Type())
-	if read == nil || !wholeDocument(vr) {
+	if read == nil {
 		return d.next.DecodeValue(dc, vr, val)
 	}
 	return d.codec.decodeWhole(d.next, vr, val, func(doc []byte) error {
@@ -101,8 +101,8 @@ func (d *DocumentDecoder) ReadDocument(doc []byte, v any) (planned bool, err err
 }
 
 // DocumentEncoder encodes documents that are not structs: a [bson.D], or a map of any type. It implements
-// [bson.ValueEncoder], and is to be registered for the type [bson.D] or for the kind [reflect.Map] of the registry of its
-// Codec.
+// [bson.ValueEncoder], and is to be registered for the kind [reflect.Slice] or for the kind [reflect.Map] of the registry
+// of its Codec. A bson.D is a slice, and its encoder is that of its kind.
 //
 // The encoder that it was made with encodes instead in the cases that the documentation of [Codec] lists, and documents
 // of so few elements that it is as fast. What encodes the elements is looked up when a type is first encoded.
@@ -127,7 +127,7 @@ func (e *DocumentEncoder) EncoderFor(*bson.Registry, reflect.Type) bson.ValueEnc
 
 // EncodeValue is the ValueEncoder of documents.
 func (e *DocumentEncoder) EncodeValue(ec bson.EncodeContext, vw bson.ValueWriter, val reflect.Value) error {
-	if ec != e.codec.ec || !isDriverWriter(vw) || !val.IsValid() {
+	if ec != e.codec.ec || !isDocument(val) || !isDriverWriter(vw) {
 		return e.next.EncodeValue(ec, vw, val)
 	}
 	p := e.codec.documentPlan(val.Type())
@@ -138,6 +138,11 @@ func (e *DocumentEncoder) EncodeValue(ec bson.EncodeContext, vw bson.ValueWriter
 		_, dst, err := p.append(dst, v)
 		return dst, err
 	})
+}
+
+// isDocument reports whether val is a map or a [bson.D].
+func isDocument(val reflect.Value) bool {
+	return val.Kind() == reflect.Map || val.Kind() == reflect.Slice && val.Type() == tD
 }
 
 // A documentPlan is how a [bson.D], or a map of one type, is encoded at the top level.
@@ -155,12 +160,12 @@ func (c *Codec) documentPlan(t reflect.Type) *documentPlan {
 	if t == tD {
 		p.worth = 4
 	}
-	if enc, err := c.reg.LookupEncoder(t); err == nil {
+	if enc, err := c.encoderOf(t); err == nil {
 		switch k := knownEncoder(c.resolveEncoder(enc, t)); {
 		case k == knownSlice && t == tD, k == knownMap && t.Kind() == reflect.Map:
 			c.compileEncoder(func(c encodeCompiler) { p.append, _ = c.compile(t, enc, false) })
 		}
-		pointer, err := c.reg.LookupEncoder(reflect.PointerTo(t))
+		pointer, err := c.encoderOf(reflect.PointerTo(t))
 		p.pointer = err == nil && knownEncoder(c.resolveEncoder(pointer, reflect.PointerTo(t))) == knownPointer
 	}
 	return c.documents.loadOrStore(t, p)

@@ -15,7 +15,7 @@ import (
 // The cases here say what the driver promises of structs, in its documentation and in its own tests. Each expected
 // value is written out, and is held against the driver as well as against plans.
 
-func doc(t *testing.T, elements ...bson.E) bson.Raw {
+func doc(t testing.TB, elements ...bson.E) bson.Raw {
 	t.Helper()
 	raw, err := bson.Marshal(append(bson.D{}, elements...))
 	if err != nil {

@@ -209,7 +209,7 @@ func (c encodeCompiler) plan(t reflect.Type) *encodePlan {
 		if f.omitEmpty {
 			ef.empty = emptyFunc(f.typ)
 		}
-		enc, err := c.reg.LookupEncoder(f.typ)
+		enc, err := c.encoderOf(f.typ)
 		switch {
 		case err == nil:
 			ef.append, ok = c.compile(f.typ, enc, f.minSize)
@@ -232,9 +232,9 @@ func (c encodeCompiler) plan(t reflect.Type) *encodePlan {
 			return p
 		}
 	}
-	pointer, err := c.reg.LookupEncoder(reflect.PointerTo(t))
+	pointer, err := c.encoderOf(reflect.PointerTo(t))
 	p.pointer = err == nil && knownEncoder(pointer) == knownPointer
-	own, err := c.reg.LookupEncoder(t)
+	own, err := c.encoderOf(t)
 	p.registered = err == nil && same(own, c.Codec)
 	p.planned = true
 	return p
@@ -293,7 +293,7 @@ func (c *Codec) opaque(enc bson.ValueEncoder, name string, minSize bool) appendF
 func (c *Codec) appendDynamic(name string, minSize bool) appendFunc {
 	return func(dst []byte, v reflect.Value) (bson.Type, []byte, error) {
 		if minSize {
-			enc, err := c.reg.LookupEncoder(v.Type())
+			enc, err := c.encoderOf(v.Type())
 			if err != nil {
 				return 0, dst, err
 			}
@@ -313,7 +313,7 @@ func (c *Codec) dynamicFunc(t reflect.Type) (appendFunc, error) {
 	if f, ok := c.dynamic.load(t); ok {
 		return f, nil
 	}
-	enc, err := c.reg.LookupEncoder(t)
+	enc, err := c.encoderOf(t)
 	if err != nil {
 		return nil, err
 	}

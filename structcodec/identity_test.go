@@ -26,7 +26,6 @@ func (s *small) UnmarshalBSONValue(t byte, data []byte) error {
 	return nil
 }
 
-
 // selfKey keeps a pointer to itself.
 type selfKey struct {
 	self *selfKey

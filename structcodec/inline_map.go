@@ -55,7 +55,7 @@ func (c decodeCompiler) inlineMap(t reflect.Type, i int, fields []decodeField) *
 		}
 	}
 	m := &decodeInlineMap{index: i, mapType: t.Field(i).Type}
-	dec, err := c.reg.LookupDecoder(m.mapType.Elem())
+	dec, err := c.decoderOf(m.mapType.Elem())
 	if err != nil {
 		return nil
 	}

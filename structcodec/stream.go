@@ -9,41 +9,74 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 )
 
-// maxUnseen is the length of the longest document that is read at once although the stream may hold less than that. The
-// driver allocates the stated length before it reads.
-const maxUnseen = 64 << 10
+// maxCopied is the length of the longest document that is copied out of a stream. The driver allocates the stated length
+// before it reads, and what it decodes from a stream on its own needs little memory beside the values.
+const maxCopied = 24 << 10
 
 // wholeDocument reports whether the document at vr, which is at the top level, can be read at once: it is in the memory
-// of the stream, or not longer than maxUnseen. It reports false if its length is not known, which is so for the first
-// document of most streams, and for one that starts at the end of the buffer.
-func wholeDocument(vr bson.ValueReader) bool {
+// of the stream, or not longer than maxCopied. It reports false if its length is not known, which is so for the first
+// document of most streams, and for one that starts at the end of the buffer. A document that is longer than maxCopied is
+// returned: it is part of the memory of the stream, and is still to be read.
+func wholeDocument(vr bson.ValueReader) (doc []byte, whole bool) {
 	shape := streamShape()
 	if shape == nil {
-		return false
+		return nil, false
 	}
 	br := reflect.ValueOf(vr).Elem().Field(shape.source).Elem()
 	if br.Kind() != reflect.Pointer || br.Type().Elem() != shape.sourceType {
-		return false
+		return nil, false
 	}
 	br = br.Elem().Field(shape.buffered)
 	if br.IsNil() {
-		return false
+		return nil, false
 	}
 	br = br.Elem()
 	seen := br.Field(shape.buffer).Bytes()[br.Field(shape.start).Int():br.Field(shape.end).Int()]
-	ahead, inMemory := shape.rest(br.Field(shape.reader))
+	all, at, inMemory := shape.memoryOf(br.Field(shape.reader))
 	first := seen
 	if len(seen) == 0 {
-		first = ahead
+		first = all[at:]
 	}
 	if len(first) < 4 {
-		return false
+		return nil, false
 	}
-	n := int64(int32At(first))
-	if n < 5 {
-		return false
+	n := int32At(first)
+	switch {
+	case n < 5:
+		return nil, false
+	case n <= maxCopied:
+		return nil, !inMemory || n <= len(seen)+len(all)-at
+	case n > len(seen)+len(all)-at || at < len(seen) || !bytes.Equal(seen, all[at-len(seen):at]):
+		return nil, false
 	}
-	return n <= int64(len(seen))+int64(len(ahead)) || !inMemory && n <= maxUnseen
+	return all[at-len(seen):][:n:n], true
+}
+
+// skipDocument reads the document at vr, which is at the top level and has no error.
+func skipDocument(vr bson.ValueReader) error {
+	dr, err := vr.ReadDocument()
+	if err != nil {
+		return err
+	}
+	for {
+		_, vr, err := dr.ReadElement()
+		if err == bson.ErrEOD {
+			return nil
+		}
+		if err == nil {
+			err = vr.Skip()
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// beginDocument leaves vr within the document at it, as the driver does after an error.
+func beginDocument(vr bson.ValueReader) {
+	if dr, err := vr.ReadDocument(); err == nil {
+		_, _, _ = dr.ReadElement()
+	}
 }
 
 // A readerShape is where the driver's reader of streams keeps what it has read. The indexes are of fields.
@@ -62,17 +95,18 @@ type memoryShape struct {
 	octets, start int
 }
 
-// rest returns the bytes that rd, an interface, still holds. It reports false if it is not known to hold all in memory.
-func (s *readerShape) rest(rd reflect.Value) ([]byte, bool) {
+// memoryOf returns the bytes that rd, an interface, holds in memory, and the index of those that it has not read. It
+// reports false if rd is not known to hold all in memory.
+func (s *readerShape) memoryOf(rd reflect.Value) (all []byte, at int, inMemory bool) {
 	rd = rd.Elem()
 	for _, m := range s.memory {
 		if rd.IsValid() && rd.Type() == m.t && !rd.IsNil() {
-			octets := rd.Elem().Field(m.octets).Bytes()
+			all = rd.Elem().Field(m.octets).Bytes()
 			start := rd.Elem().Field(m.start).Int()
-			return octets[min(start, int64(len(octets))):], true
+			return all, int(min(start, int64(len(all)))), true
 		}
 	}
-	return nil, false
+	return nil, 0, false
 }
 
 // streamShape returns the shape of the driver's reader, or nil if it is not the one of the version that this package was

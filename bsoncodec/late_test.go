@@ -1,0 +1,191 @@
+package bsoncodec_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"testing"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/bsonids/bsonids/bsoncodec"
+	"github.com/bsonids/bsonids/uuidrep"
+)
+
+// What is registered after Build and before the first use is obeyed as if it were registered by With, by everything that
+// a hook or a codec of a kind can meet.
+func TestRegisteredAfterBuildOrByWith(t *testing.T) {
+	text := bson.ValueEncoderFunc(func(_ bson.EncodeContext, vw bson.ValueWriter, v reflect.Value) error {
+		return vw.WriteString("called for " + v.Type().String())
+	})
+	skip := bson.ValueDecoderFunc(func(_ bson.DecodeContext, vr bson.ValueReader, v reflect.Value) error {
+		v.SetZero()
+		return vr.Skip()
+	})
+	register := map[string]func(*bson.Registry){
+		"Stringer":       func(reg *bson.Registry) { reg.RegisterInterfaceEncoder(reflect.TypeFor[fmt.Stringer](), text) },
+		"json.Marshaler": func(reg *bson.Registry) { reg.RegisterInterfaceEncoder(reflect.TypeFor[json.Marshaler](), text) },
+		"any type":       func(reg *bson.Registry) { reg.RegisterInterfaceEncoder(reflect.TypeFor[interface{ Other() }](), text) },
+		"json.Unmarshaler": func(reg *bson.Registry) {
+			reg.RegisterInterfaceDecoder(reflect.TypeFor[json.Unmarshaler](), skip)
+		},
+		"bson.D":    func(reg *bson.Registry) { reg.RegisterTypeEncoder(reflect.TypeFor[bson.D](), text) },
+		"D decoder": func(reg *bson.Registry) { reg.RegisterTypeDecoder(reflect.TypeFor[bson.D](), skip) },
+		"bson.A":    func(reg *bson.Registry) { reg.RegisterTypeDecoder(reflect.TypeFor[bson.A](), skip) },
+		"type map": func(reg *bson.Registry) {
+			reg.RegisterTypeMapEntry(bson.TypeEmbeddedDocument, reflect.TypeFor[bson.M]())
+		},
+	}
+	for _, k := range []reflect.Kind{
+		reflect.Slice, reflect.Map, reflect.Array, reflect.Struct, reflect.Pointer, reflect.String, reflect.Int32, reflect.Int64, reflect.Float64,
+		reflect.Bool,
+	} {
+		register["kind encoder "+k.String()] = func(reg *bson.Registry) { reg.RegisterKindEncoder(k, text) }
+		register["kind decoder "+k.String()] = func(reg *bson.Registry) { reg.RegisterKindDecoder(k, skip) }
+	}
+	type inner struct{ N int32 }
+	type target struct {
+		D     bson.D
+		M     bson.M
+		A     bson.A
+		Any   any
+		P     *inner
+		S     []inner
+		Ss    []string
+		Array [1]int64
+		Map   map[string]inner
+		B     bool
+		F     float64
+		ID    bson.ObjectID
+		PD    *bson.D
+	}
+	d := bson.D{{Key: "s", Value: "x"}, {Key: "d", Value: bson.D{{Key: "n", Value: int32(1)}}}, {Key: "i", Value: int64(1)}, {Key: "b", Value: true}, {Key: "f", Value: 1.5}}
+	value := target{d, bson.M{"x": d}, bson.A{d}, d, &inner{1}, []inner{{2}}, []string{"y"}, [1]int64{3}, map[string]inner{"z": {4}}, true, 1.5, bson.ObjectID{1}, &d}
+	raw := marshal(t, bson.NewRegistry(), value)
+	for name, f := range register {
+		byWith := build(t, bsoncodec.NewRegistryBuilder(uuidrep.Standard).With(f))
+		late := registry(t, uuidrep.Standard)
+		f(late)
+		without := build(t, bsoncodec.NewRegistryBuilder(uuidrep.Standard).WithoutPlans().With(f))
+		for _, v := range []any{value, bson.D{{Key: "x", Value: value}}, bson.M{"x": d}, d, map[string]any{"d": &d}, []any{d}} {
+			want, wantErr := bsoncodec.MarshalValue(without, v)
+			for i, reg := range []*bson.Registry{byWith, late} {
+				if got, err := bsoncodec.MarshalValue(reg, v); fmt.Sprint(err) != fmt.Sprint(wantErr) || !reflect.DeepEqual(got, want) {
+					t.Errorf("%s, registry %d, %T: got %v and %v, want %v and %v", name, i, v, got, err, want, wantErr)
+				}
+			}
+			wantDoc, wantErr := bsoncodec.Marshal(without, v)
+			for i, reg := range []*bson.Registry{byWith, late} {
+				if got, err := bsoncodec.Marshal(reg, v); fmt.Sprint(err) != fmt.Sprint(wantErr) || string(got) != string(wantDoc) {
+					t.Errorf("%s, registry %d, %T: got %v and %v, want %v and %v", name, i, v, bson.Raw(got), err, bson.Raw(wantDoc), wantErr)
+				}
+			}
+		}
+		for _, typ := range []reflect.Type{reflect.TypeFor[target](), reflect.TypeFor[bson.D](), reflect.TypeFor[bson.M](), reflect.TypeFor[any]()} {
+			want := reflect.New(typ)
+			wantErr := bsoncodec.Unmarshal(without, raw, want.Interface())
+			for i, reg := range []*bson.Registry{byWith, late} {
+				got := reflect.New(typ)
+				if err := bsoncodec.Unmarshal(reg, raw, got.Interface()); fmt.Sprint(err) != fmt.Sprint(wantErr) || !reflect.DeepEqual(got.Interface(), want.Interface()) {
+					t.Errorf("%s, registry %d, %v:\n got %+v and %v\nwant %+v and %v", name, i, typ, got, err, want, wantErr)
+				}
+			}
+		}
+	}
+}
+
+// early and later are two types with the same fields; the codec of early is registered when it was met already.
+type (
+	early string
+	later string
+)
+
+// places has a value in every place of a document.
+type places[T ~string] struct {
+	Field   T
+	Pointer *T
+	Slice   []T
+	Array   [1]T
+	Map     map[string]T
+	Any     any
+	D       bson.D
+	M       bson.M
+	A       bson.A
+	In      struct{ F T } `bson:",inline"`
+	Nested  struct{ N []map[string]T }
+	Rest    withRest[T]
+}
+
+// An inline map is not decoded by plans beside a field of an interface type.
+type withRest[T ~string] struct {
+	Rest map[string]T `bson:",inline"`
+}
+
+func newPlaces[T ~string](v T) places[T] {
+	return places[T]{
+		v, &v, []T{v}, [1]T{v}, map[string]T{"x": v}, v, bson.D{{Key: "x", Value: v}}, bson.M{"x": v}, bson.A{v}, struct{ F T }{v},
+		struct{ N []map[string]T }{[]map[string]T{{"x": v}}}, withRest[T]{map[string]T{"rest": v}},
+	}
+}
+
+// A codec that is registered after the first use is obeyed for the types that plans meet after that, and not for those that
+// they have met, in every place.
+func TestRegisteredAfterFirstUse(t *testing.T) {
+	reg := registry(t, uuidrep.Standard)
+	register := func(typ reflect.Type) {
+		reg.RegisterTypeEncoder(typ, bson.ValueEncoderFunc(func(_ bson.EncodeContext, vw bson.ValueWriter, _ reflect.Value) error {
+			return vw.WriteString("late")
+		}))
+		reg.RegisterTypeDecoder(typ, bson.ValueDecoderFunc(func(_ bson.DecodeContext, vr bson.ValueReader, v reflect.Value) error {
+			v.SetString("late")
+			return vr.Skip()
+		}))
+	}
+	check := func(when string, raw bson.Raw, want string) {
+		t.Helper()
+		n := 0
+		leaves(bson.RawValue{Type: bson.TypeEmbeddedDocument, Value: raw}, func(v bson.RawValue) {
+			if s, ok := v.StringValueOK(); !ok || s != want {
+				t.Errorf("%s: value %d is written as %v", when, n, v)
+			}
+			n++
+		})
+		if n < 12 {
+			t.Errorf("%s: %d values", when, n)
+		}
+	}
+	first := marshal(t, reg, newPlaces(early("first")))
+	check("first use", first, "first")
+	var v places[early]
+	unmarshal(t, reg, first, &v)
+
+	register(reflect.TypeFor[early]())
+	check("met", marshal(t, reg, newPlaces(early("first"))), "first")
+	check("met, in a new type", marshal(t, reg, struct{ In places[early] }{newPlaces(early("first"))}), "first")
+	check("met, in a document", marshal(t, reg, bson.D{{Key: "a", Value: early("first")}, {Key: "b", Value: newPlaces(early("first"))}, {Key: "c", Value: early("first")}, {Key: "d", Value: early("first")}}), "first")
+	for _, raw := range []bson.Raw{first} {
+		var got places[early]
+		unmarshal(t, reg, raw, &got)
+		if got.Field != "first" || *got.Pointer != "first" || got.Slice[0] != "first" || got.Array[0] != "first" || got.Map["x"] != "first" ||
+			got.In.F != "first" || got.Nested.N[0]["x"] != "first" || got.Rest.Rest["rest"] != "first" {
+			t.Errorf("met: got %+v", got)
+		}
+	}
+
+	register(reflect.TypeFor[later]())
+	check("not met", marshal(t, reg, newPlaces(later("first"))), "late")
+	var got places[later]
+	unmarshal(t, reg, first, &got)
+	if got.Field != "late" || *got.Pointer != "late" || got.Slice[0] != "late" || got.Array[0] != "late" || got.Map["x"] != "late" ||
+		got.In.F != "late" || got.Nested.N[0]["x"] != "late" || got.Rest.Rest["rest"] != "late" {
+		t.Errorf("not met: got %+v", got)
+	}
+
+	// The type map is obeyed at any time.
+	reg.RegisterTypeMapEntry(bson.TypeEmbeddedDocument, reflect.TypeFor[bson.M]())
+	var d bson.D
+	unmarshal(t, reg, marshal(t, reg, bson.D{{Key: "d", Value: bson.D{}}}), &d)
+	if _, ok := d[0].Value.(bson.M); !ok {
+		t.Errorf("the type map is not obeyed: %T", d[0].Value)
+	}
+}
