@@ -25,20 +25,19 @@ import (
 type applyOptions struct {
 	*console
 	recordFlags
-	load       loadFlags
-	output     *enum
-	write      bool
-	stateDir   string
-	workers    count
-	atOnce     count
-	batch      *count
-	references count
+	load     loadFlags
+	output   *enum
+	write    bool
+	stateDir string
+	workers  count
+	atOnce   count
+	batch    *count
 
 	file string // the plan
 }
 
 func newApplyCommand(c *console) *cobra.Command {
-	o := &applyOptions{console: c, workers: count{1, 1, 256}, atOnce: count{4, 1, 256}, references: count{10_000, 0, 1 << 30}}
+	o := &applyOptions{console: c, workers: count{1, 1, 256}, atOnce: count{4, 1, 256}}
 	cmd := &cobra.Command{
 		Use:   "apply PLAN",
 		Short: "Convert all collections of a plan",
@@ -68,7 +67,6 @@ other collection is begun between them. bsonids status shows the progress.`,
 	f.StringVar(&o.stateDir, "state-dir", "", "directory for the files of the conversions, created if it does not exist; required with --write")
 	f.Var(&o.workers, "workers", "number of batches of a collection to write at the same time")
 	f.Var(&o.atOnce, "collections-at-once", "number of collections to convert at the same time")
-	surveyFlag(cmd, &o.references)
 	o.load.add(cmd, true)
 	o.recordFlags.add(cmd)
 	f.BoolVar(&o.unrecorded, "confirm-unrecorded", false, "with --no-record: confirm that no other conversion of these values runs, ran or will run")
@@ -243,7 +241,7 @@ func (o *applyOptions) path(name string) string { return o.stateDir + string(os.
 // decide reads everything and compares it with the plan. The error is a usage error if the plan no
 // longer applies.
 func (o *applyOptions) decide(ctx context.Context, db *mongo.Database, p *plan.Plan, works []work) (*survey.Survey, error) {
-	s, err := o.survey(ctx, db, &o.load, o.references, false)
+	s, err := o.survey(ctx, db, &o.load, false)
 	if err != nil {
 		return nil, err
 	}

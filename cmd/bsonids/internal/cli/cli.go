@@ -90,7 +90,7 @@ func newRootCommand(c *console) *cobra.Command {
 		Use:   "bsonids",
 		Short: "Show which UUIDs a MongoDB deployment stores, and convert them",
 		Long: `bsonids shows which UUIDs the collections of a MongoDB deployment store, with
-their binary subtype and their most likely byte order, and converts them from
+their binary subtype and their byte order, and converts them from
 one representation to another without losing any.
 
 Exit codes: 0 done; 1 failed; 2 wrong usage; 3 done, but documents were skipped,

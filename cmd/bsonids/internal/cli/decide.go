@@ -178,7 +178,7 @@ func (o *convertOptions) again(opts *convert.Options) error {
 	// The state belongs to the conversion that made the list, and is not changed. The list says
 	// what remains to be done.
 	opts.State, opts.Retry = nil, list
-	opts.Conversion.Judge = decide.Retry(saved, decide.Question{Order: conv.From.Order, Name: conv.From.Name, Subtype: conv.From.Subtype, Trusted: o.trust})
+	opts.Conversion.Judge = decide.Retry(saved, decide.Question{Kind: conv.From, Trusted: o.trust})
 	return nil
 }
 

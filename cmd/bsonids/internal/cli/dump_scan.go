@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
@@ -12,7 +13,7 @@ import (
 )
 
 // scanDump is run for --dump.
-func (o *scanOptions) scanDump(ctx context.Context) error {
+func (o *scanOptions) scanDump(ctx context.Context) (err error) {
 	conv, err := o.toDecide()
 	if err != nil {
 		return err
@@ -35,7 +36,8 @@ func (o *scanOptions) scanDump(ctx context.Context) error {
 	r := scan.Report{Server: o.dump, Time: now, Collections: []scan.Collection{}}
 	bar := o.progress(-1, "scanning", o.dump)
 	reading := offline.Reading{Input: in, Selection: s, Temp: dirOf(o.decisionFile), Now: now, Progress: bar.Add}
-	c := offline.NewCollectors(s)
+	c := offline.NewCollectors(reading)
+	defer func() { err = errors.Join(err, c.Close()) }()
 	if o.decisionFile == "" {
 		err = c.Scan(ctx, reading)
 	} else {
@@ -48,7 +50,9 @@ func (o *scanOptions) scanDump(ctx context.Context) error {
 	if err := s.Check(c.Seen); err != nil {
 		return dumpError(err)
 	}
-	r.Collections = c.Judge(now)
+	if r.Collections, err = c.Judge(); err != nil {
+		return dumpError(err)
+	}
 	for _, name := range c.TimeSeries() {
 		r.Warnings = append(r.Warnings, name+" has the buckets of a time series: its fields are those of the buckets, and compressed measurements are not read")
 	}

@@ -2,11 +2,14 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"time"
 
+	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
@@ -66,22 +69,20 @@ func (o *guardOptions) guardFields(ctx context.Context, g *guard.Guard, coll *mo
 }
 
 // decideFields decides which fields a conversion of the whole collection would convert.
-func (o *guardOptions) decideFields(ctx context.Context, coll *mongo.Collection, conv convert.Conversion) (decide.Decision, error) {
-	var p *decide.Pass
-	err := o.again(ctx, func() error {
-		p = decide.NewPass(decide.Question{Order: conv.From.Order, Name: conv.From.Name, Subtype: conv.From.Subtype}, time.Now())
-		total, err := coll.EstimatedDocumentCount(ctx)
-		if err != nil {
-			return err
-		}
-		bar := o.progress(total, "deciding", o.database+"."+o.collection)
-		defer bar.Done()
-		return p.Read(ctx, coll, bar.Add)
-	})
+func (o *guardOptions) decideFields(ctx context.Context, coll *mongo.Collection, conv convert.Conversion) (d decide.Decision, err error) {
+	s := decide.NewSurvey(os.TempDir(), time.Now(), decide.Question{Kind: conv.From})
+	defer func() { err = errors.Join(err, s.Close()) }()
+	c, err := s.Collection(o.database, o.collection, true)
 	if err != nil {
-		return decide.Decision{}, err
+		return d, err
 	}
-	d, _ := p.Decide()
+	if err := o.readInto(ctx, o.load.patience, coll, bson.D{}, c); err != nil {
+		return d, err
+	}
+	if err := s.Decide(); err != nil {
+		return d, err
+	}
+	d = *c.Decision(conv.From)
 	if conv.From.BySubtype() { // the subtype alone determines the order
 		for i := range d.Fields {
 			d.Fields[i].Basis = decide.Evidence

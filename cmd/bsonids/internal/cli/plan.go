@@ -2,7 +2,7 @@ package cli
 
 import (
 	"context"
-	"math"
+	"os"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -19,14 +19,13 @@ import (
 
 type planOptions struct {
 	*console
-	load       loadFlags
-	database   string
-	to         kindFlag
-	references count
+	load     loadFlags
+	database string
+	to       kindFlag
 }
 
 func newPlanCommand(c *console) *cobra.Command {
-	o := &planOptions{console: c, references: count{10_000, 0, math.MaxInt32}}
+	o := &planOptions{console: c}
 	cmd := &cobra.Command{
 		Use:   "plan",
 		Short: "Write a plan to convert all collections of a database",
@@ -50,15 +49,9 @@ left: edit the decision to convert them, or to convert binary values to text.`,
 	f.StringVar(&o.database, "db", "", "database")
 	c.completeNames(cmd, func() []string { return []string{o.database} })
 	f.Var(&o.to, "to", "target representation: "+kinds.List(kinds.Where(func(k kinds.Kind) bool { return k.Target && k.IsBinary() })))
-	surveyFlag(cmd, &o.references)
 	o.load.add(cmd, false)
 	_ = cmd.MarkFlagRequired("db") // the flag exists
 	return cmd
-}
-
-// surveyFlag adds the flag for the documents that are read to compare collections.
-func surveyFlag(cmd *cobra.Command, n *count) {
-	cmd.Flags().Var(n, "references", "number of documents to read in advance, at random, of each collection, for UUIDs of known order that equal values of other collections; 0 for none")
 }
 
 func (o *planOptions) run(ctx context.Context, _ []string) error {
@@ -77,7 +70,7 @@ func (o *planOptions) run(ctx context.Context, _ []string) error {
 	}
 	defer server.Disconnect(client)
 	o.load.begin(o.console)
-	s, err := o.survey(ctx, client.Database(o.database), &o.load, o.references, true)
+	s, err := o.survey(ctx, client.Database(o.database), &o.load, true)
 	if err != nil {
 		return err
 	}
@@ -100,7 +93,7 @@ func (o *planOptions) run(ctx context.Context, _ []string) error {
 }
 
 // survey reads all collections of the database. measured is set to measure the costs, too.
-func (c *console) survey(ctx context.Context, db *mongo.Database, load *loadFlags, references count, measured bool) (*survey.Survey, error) {
+func (c *console) survey(ctx context.Context, db *mongo.Database, load *loadFlags, measured bool) (*survey.Survey, error) {
 	var kept []record.KeptCollection
 	err := load.patience.Do(ctx, func() (err error) {
 		kept, err = record.Kept(ctx, db)
@@ -109,7 +102,7 @@ func (c *console) survey(ctx context.Context, db *mongo.Database, load *loadFlag
 	if err != nil && failure.Explain(err, "").Kind != failure.Denied { // without the record, a person sees what they are
 		return nil, err
 	}
-	s, err := survey.Make(ctx, db, survey.Options{Kept: kept, Known: int64(references.value), Measure: measured, Now: time.Now, Patience: load.patience, Progress: c.progress})
+	s, err := survey.Make(ctx, db, survey.Options{Kept: kept, Temp: os.TempDir(), Measure: measured, Now: time.Now, Patience: load.patience, Progress: c.progress})
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"time"
 
@@ -10,63 +11,88 @@ import (
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/documents"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/patience"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/report"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/scan"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/terminal"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
 )
 
 // decide makes the decision from all values of the collection, and searches for equal values among
 // those that are not converted.
-func (o *convertOptions) decide(ctx context.Context, coll *mongo.Collection, conv convert.Conversion, query bson.D, earlier map[string][]decide.Rival) (decision, error) {
-	var p *decide.Pass
-	err := o.load.patience.Pass(ctx, func(progress func(int)) error {
-		p = decide.NewPass(decide.Question{Order: conv.From.Order, Name: conv.From.Name, Subtype: conv.From.Subtype, Form: conv.From.Form,
-			Wanted: conv.Selects, Trusted: o.trust, Query: query, Earlier: earlier}, time.Now())
+func (o *convertOptions) decide(ctx context.Context, coll *mongo.Collection, conv convert.Conversion, query bson.D, earlier map[string][]decide.Rival) (d decision, err error) {
+	s := decide.NewSurvey(dirOf(o.state), time.Now(), decide.Question{Kind: conv.From, Wanted: conv.Selects, Trusted: o.trust, Earlier: earlier})
+	defer func() { err = errors.Join(err, s.Close()) }()
+	c, err := s.Collection(o.database, o.collection, true)
+	if err != nil {
+		return decision{}, err
+	}
+	if query == nil {
+		query = bson.D{}
+	}
+	if err := o.readInto(ctx, o.load.patience, coll, query, c); err != nil {
+		return decision{}, err
+	}
+	if len(query) > 0 && c.Documents() == 0 {
+		return decision{}, failure.Usagef("--query: no document of %s.%s matches", o.database, o.collection)
+	}
+	r, err := o.search(ctx, coll, s, query)
+	if err != nil {
+		return decision{}, err
+	}
+	if err := s.Decide(); err != nil {
+		return decision{}, err
+	}
+	r.Left = s.Elsewhere()
+	if unknown := s.Unknown(); len(unknown) > 0 {
+		return decision{}, failure.Usagef("--trust %s: no such field has %s", strings.Join(unknown, ", "), conv.From.Values())
+	}
+	d = decision{Decision: c.Decision(conv.From), references: r}
+	if conv.From.BySubtype() {
+		d.BySubtype, d.Fields = true, []decide.Field{}
+	}
+	return d, nil
+}
+
+// readInto adds the documents of the collection that match the query.
+func (c *console) readInto(ctx context.Context, p *patience.Patience, coll *mongo.Collection, query bson.D, to *decide.Surveyed) error {
+	return p.Pass(ctx, func(progress func(int)) error {
+		to.Forget()
 		total, err := coll.EstimatedDocumentCount(ctx)
 		if err != nil {
 			return err
 		}
-		bar := o.progress(total, "deciding", o.database+"."+o.collection)
+		bar := c.progress(total, "deciding", to.Namespace)
 		defer bar.Done()
-		return p.Read(ctx, coll, func(n int) {
-			progress(n)
-			bar.Add(n)
+		return documents.Each(ctx, coll, query, func(doc bson.Raw) error {
+			progress(1)
+			bar.Add(1)
+			if err := to.Add(doc); !errors.Is(err, walk.ErrCorrupt) { // the conversion skips a corrupt document when it reads it
+				return err
+			}
+			return nil
 		})
 	})
-	if err != nil {
-		return decision{}, err
-	}
-	found, err := o.search(ctx, coll, p, len(query) > 0)
-	if err != nil {
-		return decision{}, err
-	}
-	d, unknown := p.Decide()
-	if query != nil && d.Documents == 0 {
-		return decision{}, failure.Usagef("--query: no document of %s.%s matches", o.database, o.collection)
-	}
-	if len(unknown) > 0 {
-		return decision{}, failure.Usagef("--trust %s: no such field has %s", strings.Join(unknown, ", "), conv.From.Values())
-	}
-	if conv.From.BySubtype() {
-		d.BySubtype, d.Fields = true, []decide.Field{}
-	}
-	return decision{Decision: &d, references: found}, nil
 }
 
 // search reads what is not converted: the documents that --query excludes, and other collections of
 // the database.
-func (o *convertOptions) search(ctx context.Context, coll *mongo.Collection, p *decide.Pass, queried bool) (*report.References, error) {
+func (o *convertOptions) search(ctx context.Context, coll *mongo.Collection, s *decide.Survey, query bson.D) (*report.References, error) {
 	r := &report.References{Searched: []report.Searched{}}
-	if queried {
-		namespace := o.database + "." + o.collection
-		if n, err := p.ReadRest(ctx, coll, namespace); err != nil {
-			if failure.Explain(err, "").Kind != failure.Failed {
-				return nil, err
-			}
-			r.Unread = append(r.Unread, namespace+": the documents that do not match --query")
-		} else {
-			r.Searched = append(r.Searched, report.Searched{Namespace: namespace, Documents: n, Of: n})
+	if len(query) > 0 {
+		rest, err := s.Collection(o.database, o.collection, false)
+		if err != nil {
+			return nil, err
+		}
+		switch err := o.readInto(ctx, o.load.patience, coll, bson.D{{Key: "$nor", Value: bson.A{query}}}, rest); {
+		case err == nil:
+			r.Searched = append(r.Searched, report.Searched{Namespace: rest.Namespace, Documents: rest.Documents(), Of: rest.Documents()})
+		case failure.Explain(err, "").Kind != failure.Failed:
+			return nil, err
+		default:
+			r.Unread = append(r.Unread, rest.Namespace+": the documents that do not match --query")
 		}
 	}
 	if o.references.value > 0 {
@@ -75,11 +101,14 @@ func (o *convertOptions) search(ctx context.Context, coll *mongo.Collection, p *
 			return nil, err
 		}
 		for _, ns := range names {
-			var got *counted
 			var read scan.Readout
-			err := o.load.patience.Do(ctx, func() (err error) {
-				got = &counted{add: p.Other(ns.String()).Add} // it does not count a value twice
-				read, err = scan.Read(ctx, coll.Database().Collection(ns.Collection), got, int64(o.references.value), func(total int64) *terminal.Progress {
+			other, err := s.Collection(ns.Database, ns.Collection, false)
+			if err != nil {
+				return nil, err
+			}
+			err = o.load.patience.Do(ctx, func() (err error) {
+				other.Forget()
+				read, err = scan.Read(ctx, coll.Database().Collection(ns.Collection), other, int64(o.references.value), func(total int64) *terminal.Progress {
 					return o.progress(total, "searching", ns.String())
 				})
 				return err
@@ -90,30 +119,11 @@ func (o *convertOptions) search(ctx context.Context, coll *mongo.Collection, p *
 			case err != nil: // for example, a missing privilege
 				r.Unread = append(r.Unread, ns.String())
 			default:
-				r.Searched = append(r.Searched, report.Searched{Namespace: ns.String(), Documents: got.n, Of: max(read.Documents, got.n), Random: read.Mode != scan.First})
+				r.Searched = append(r.Searched, report.Searched{Namespace: ns.String(), Documents: other.Documents(), Of: max(read.Documents, other.Documents()), Random: read.Mode != scan.First})
 			}
 		}
 	}
-	r.Left = p.Elsewhere()
-	for i := range r.Left {
-		if r.Left[i].Namespace == "" {
-			r.Left[i].Namespace = o.database + "." + o.collection
-		}
-	}
-	if p.Full() {
-		r.Unread = append(r.Unread, "the values after the first 67,108,864")
-	}
 	return r, nil
-}
-
-type counted struct {
-	n   int64
-	add func([]byte) error
-}
-
-func (c *counted) Add(doc []byte) error {
-	c.n++
-	return c.add(doc)
 }
 
 // otherCollections returns the collections that may contain references to the converted collection.

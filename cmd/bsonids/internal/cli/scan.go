@@ -2,8 +2,10 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
+	"os"
 	"strings"
 	"time"
 
@@ -40,8 +42,9 @@ func newScanCommand(c *console) *cobra.Command {
 		Long: `scan reads documents at every depth. For each collection and field, it prints
 how many values are binary subtype 4, subtype 3, subtype 0 of 16 bytes, and UUIDs
 in text. Subtypes 3 and 0 do not determine the byte order, so scan prints the
-most likely one, with the evidence and its probability. If the values do not
-determine the order, scan prints "undetermined", and what would determine it.
+one that the values prove, by the same tests as bsonids convert, and what a
+conversion would do with them. If the values do not determine the order, scan
+prints "undetermined", and what would determine it, such as more values.
 
 scan reads a random sample of each collection, or every document with --all. It
 changes nothing. Array positions are printed as [], and field names that are
@@ -55,7 +58,7 @@ With --fail-on, the exit code is 3 if a field is one of:
   legacy   values of subtype 3
   generic  UUIDs of subtype 0, but not values that may be other data
   mixed    UUIDs of several subtypes, of text and a subtype, or in several byte
-           orders of one subtype`,
+           orders of one subtype, or values of which only a part are in one`,
 		Example: `  bsonids scan --db shop
   bsonids scan --db shop --collection orders --all --output html > orders.html
   bsonids scan --all --quiet --fail-on legacy,mixed,generic > uuids.txt
@@ -83,7 +86,7 @@ With --fail-on, the exit code is 3 if a field is one of:
 	return cmd
 }
 
-func (o *scanOptions) run(ctx context.Context, _ []string) error {
+func (o *scanOptions) run(ctx context.Context, _ []string) (err error) {
 	if err := o.dumpFlags.check(); err != nil {
 		return err
 	}
@@ -109,17 +112,20 @@ func (o *scanOptions) run(ctx context.Context, _ []string) error {
 		sample = 0
 	}
 	r := scan.Report{Server: server.Host(o.connectionString()), Time: time.Now().UTC().Truncate(time.Second), Collections: []scan.Collection{}}
-	var collectors []*scan.Collector
+	s := scan.New(os.TempDir(), r.Time)
+	defer func() { err = errors.Join(err, s.Close()) }()
 	read := make(map[string]scan.Readout)
 	for _, ns := range namespaces {
-		c := scan.NewCollector(ns.String())
+		c, err := s.Collection(ns.Database, ns.Collection)
+		if err != nil {
+			return err
+		}
 		m, err := scan.Read(ctx, client.Database(ns.Database).Collection(ns.Collection), c, sample, func(total int64) *terminal.Progress {
 			return o.progress(total, "scanning", ns.String())
 		})
 		if err != nil {
 			return err
 		}
-		collectors = append(collectors, c)
 		read[ns.String()] = m
 		if m.Malformed > 0 {
 			r.Warnings = append(r.Warnings, ns.String()+" has malformed documents, which were not counted")
@@ -137,7 +143,9 @@ func (o *scanOptions) run(ctx context.Context, _ []string) error {
 			r.Warnings = append(r.Warnings, leftOut(views))
 		}
 	}
-	r.Collections = scan.Judge(collectors, r.Time)
+	if r.Collections, err = s.Judge(); err != nil {
+		return err
+	}
 	for i := range r.Collections {
 		c := &r.Collections[i]
 		m := read[c.Namespace]

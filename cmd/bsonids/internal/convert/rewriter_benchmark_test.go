@@ -27,7 +27,11 @@ func BenchmarkRewriter(b *testing.B) {
 		slices.Reverse(v[8:])
 		return bson.Binary{Subtype: 3, Data: v}
 	}
-	p := decide.NewPass(decide.Question{Order: uuidrep.JavaLegacy, Name: "javaLegacy", Subtype: 3}, time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC))
+	survey := decide.NewSurvey(b.TempDir(), time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC), decide.Question{Kind: c.From})
+	p, err := survey.Collection("d", "c", true)
+	if err != nil {
+		b.Fatal(err)
+	}
 	docs := make([][]byte, 1000)
 	for i := range docs {
 		docs[i] = marshal(b, bson.D{{Key: "_id", Value: id()}, {Key: "customer", Value: id()}, {Key: "name", Value: "Ada Lovelace"}, {Key: "n", Value: int32(i)},
@@ -37,8 +41,10 @@ func BenchmarkRewriter(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
-	d, _ := p.Decide()
-	c.Judge = d.Judge(uuidrep.JavaLegacy)
+	if err := survey.Decide(); err != nil {
+		b.Fatal(err)
+	}
+	c.Judge = p.Decision(c.From).Judge(uuidrep.JavaLegacy)
 	rewriter := NewRewriter(c)
 	doc := slices.Clone(docs[0])
 	b.SetBytes(int64(len(doc)))

@@ -15,6 +15,7 @@ import (
 	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/uuidrep"
 )
 
@@ -70,7 +71,7 @@ type group struct {
 func decided(t testing.TB, seed uint64, from uuidrep.Representation, trusted []string, groups ...group) (Decision, [][][16]byte) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 1))
-	p := NewPass(Question{Order: from, Name: from.String(), Subtype: bson.TypeBinaryUUIDOld, Trusted: trusted}, now)
+	p := newPass(t, Question{Kind: kindOf(t, from.String()), Trusted: trusted})
 	values := make([][][16]byte, len(groups))
 	for i, g := range groups {
 		for range g.n {
@@ -79,20 +80,63 @@ func decided(t testing.TB, seed uint64, from uuidrep.Representation, trusted []s
 			add(t, p, "a", v)
 		}
 	}
-	d, unknown := p.Decide()
+	d, unknown := p.decide()
 	if len(unknown) > 0 {
 		t.Fatalf("unknown fields %v", unknown)
 	}
 	return d, values
 }
 
-func add(t testing.TB, p *Pass, field string, v [16]byte) {
+// pass is a survey of one collection.
+type pass struct {
+	t testing.TB
+	*Survey
+	of *Surveyed
+}
+
+func newPass(t testing.TB, q Question) *pass {
+	t.Helper()
+	p := &pass{t: t, Survey: NewSurvey(t.TempDir(), now, q)}
+	t.Cleanup(func() { _ = p.Close() })
+	p.of = p.collection("d.c", true)
+	return p
+}
+
+func (p *pass) collection(namespace string, converted bool) *Surveyed {
+	p.t.Helper()
+	db, name, _ := strings.Cut(namespace, ".")
+	c, err := p.Collection(db, name, converted)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return c
+}
+
+// decide returns the decision for the kind of the question, and the unknown fields.
+func (p *pass) decide() (Decision, []string) {
+	p.t.Helper()
+	if err := p.Decide(); err != nil {
+		p.t.Fatal(err)
+	}
+	return *p.of.Decision(p.questions[0].Kind), p.Unknown()
+}
+
+func kindOf(t testing.TB, name string) kinds.Kind {
+	t.Helper()
+	k, err := kinds.Parse(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+func add(t testing.TB, p *pass, field string, v [16]byte) {
 	t.Helper()
 	b, err := bson.Marshal(bson.D{{Key: field, Value: bson.Binary{Subtype: 3, Data: v[:]}}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := p.Add(b); err != nil {
+	if err := p.of.Add(b); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -272,12 +316,12 @@ func TestLaterFields(t *testing.T) {
 	if d.Judge(uuidrep.JavaLegacy).Value([]byte("b"), v) == "" {
 		t.Error("a field that was not there is converted")
 	}
-	p := NewPass(Question{Order: uuidrep.JavaLegacy, Name: "javaLegacy", Subtype: 3}, now)
+	p := newPass(t, Question{Kind: kindOf(t, "javaLegacy")})
 	r := rand.New(rand.NewPCG(1, 4))
 	for i := range maxFields + 1000 {
 		add(t, p, fmt.Sprintf("user%dx", i), uuidrep.JavaLegacy.Permute(v4(r)))
 	}
-	d, _ = p.Decide()
+	d, _ = p.decide()
 	j := d.Judge(uuidrep.JavaLegacy)
 	if len(d.Fields) != maxFields+1 || j.Value([]byte("another"), v) != "" || j.Value([]byte("user5x"), v) == "" {
 		t.Errorf("%d fields: %q, %q", len(d.Fields), j.Value([]byte("another"), v), j.Value([]byte("user5x"), v))

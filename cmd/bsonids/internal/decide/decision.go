@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/uuidrep"
 )
 
@@ -144,7 +145,7 @@ func (d *Decision) Found() map[string]Rival {
 	found := make(map[string]Rival)
 	for _, f := range d.Fields {
 		if f.Basis == Evidence {
-			found[string(appendPlain(nil, []byte(f.Path)))] = Rival{Order: d.From, Versions: f.Versions}
+			found[Plain(f.Path)] = Rival{Order: d.From, Versions: f.Versions}
 		}
 	}
 	return found
@@ -175,8 +176,8 @@ func (f Field) rivals() string {
 // remain trusted.
 func (d *Decision) Trust(trusted []string) (unknown []string) {
 	for _, t := range trusted {
-		plain := string(appendPlain(nil, []byte(t)))
-		i := slices.IndexFunc(d.Fields, func(f Field) bool { return string(appendPlain(nil, []byte(f.Path))) == plain })
+		plain := Plain(t)
+		i := slices.IndexFunc(d.Fields, func(f Field) bool { return Plain(f.Path) == plain })
 		if i < 0 {
 			if !d.BySubtype {
 				unknown = append(unknown, t)
@@ -278,7 +279,7 @@ func (d *Decision) Judge(from uuidrep.Representation) *Judge {
 	j := &Judge{from: orderOf(from), name: d.From, subtype: d.Subtype, all: d.BySubtype, fields: make(map[string]*rule, len(d.Fields))}
 	for _, f := range d.Fields {
 		r := f.compile(j.from, d.Subtype)
-		j.fields[string(appendPlain(nil, []byte(f.Path)))] = &r
+		j.fields[Plain(f.Path)] = &r
 	}
 	return j
 }
@@ -293,14 +294,14 @@ func Retry(saved *Decision, q Question) *Judge {
 	}
 	j.retry, j.trusted = true, make(map[string]bool)
 	for _, t := range q.Trusted {
-		j.trusted[string(appendPlain(nil, []byte(t)))] = true
+		j.trusted[Plain(t)] = true
 	}
 	return j
 }
 
 // again decides about a listed value that the saved decision does not convert.
 func (j *Judge) again(plain []byte, v *[16]byte) (reason string) {
-	if j.trusted[string(plain)] || symmetric(v) {
+	if j.trusted[string(plain)] || kinds.Symmetric(v) {
 		return ""
 	}
 	if version(v, j.from) == 0 {
@@ -318,8 +319,7 @@ func (j *Judge) again(plain []byte, v *[16]byte) (reason string) {
 	return ""
 }
 
-// appendPlain appends a field name without the brackets of arrays. Elements of an array belong to
-// the same field as single values.
+// appendPlain appends a field name without the brackets of arrays.
 func appendPlain(b, field []byte) []byte {
 	for i := 0; i < len(field); i++ {
 		if field[i] == '[' && i+1 < len(field) && field[i+1] == ']' {
@@ -355,6 +355,16 @@ func (j *Judge) Knows(field []byte) bool {
 	return ok
 }
 
+// Leaves reports whether a decision was made to convert no value of the field.
+func (j *Judge) Leaves(field []byte) bool {
+	if j == nil || j.all {
+		return false
+	}
+	var name [128]byte
+	r, ok := j.fields[string(appendPlain(name[:0], field))]
+	return ok && r.field.Basis == None
+}
+
 func (j *Judge) decided(plain []byte, v [16]byte) string {
 	r, ok := j.fields[string(plain)]
 	if !ok {
@@ -365,7 +375,7 @@ func (j *Judge) decided(plain []byte, v [16]byte) string {
 	if r.field.Basis == None {
 		return r.field.Reason
 	}
-	if symmetric(&v) {
+	if kinds.Symmetric(&v) {
 		return ""
 	}
 	if _, ok := r.equal[v]; ok {

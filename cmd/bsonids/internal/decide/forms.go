@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
 )
 
 // A value that is not binary has one order, so that there is nothing to decide about it but whether
@@ -15,95 +14,20 @@ import (
 
 // spelled counts the distinct values of one field that nothing but a UUID is written like.
 type spelled struct {
-	number   uint32   // distinguishes the values from those of the field that are not certain
 	same     int64    // values that are the same in every order
 	versions [9]int64 // others, by version; versions[0] counts those that are not of RFC 9562
 }
 
-// formed adds a value that is not binary.
-func (p *Pass) formed(namespace string, path *walk.Path, l walk.Leaf) {
-	if !p.Form.Applies(l) {
-		return
-	}
-	s, _, ok := p.Form.Parse(l)
-	if namespace != "" || p.Wanted != nil && !p.Wanted(path) {
-		if ok {
-			p.name = path.AppendField(p.name[:0])
-			p.leave(namespace, s.UUID)
-		}
-		return
-	}
-	if !ok && p.Wanted == nil { // nobody asks about the field
-		return
-	}
-	f := p.field(path)
-	if !ok {
-		return
-	}
-	f.values++
-	switch {
-	case !s.Certain:
-		if p.add(f.number, s.UUID) {
-			f.add(s.UUID, p.now)
-		}
-	case f.spelled.number == 0:
-		f.spelled.number = p.number()
-		fallthrough
-	default:
-		if p.add(f.spelled.number, s.UUID) {
-			f.spelled.add(s.UUID)
-		}
-	}
-	if !symmetric(&s.UUID) {
-		p.hold(s.UUID)
-	}
-}
-
-// formed adds a value that is not binary.
-func (c *Surveyed) formed(path *walk.Path, l walk.Leaf) error {
-	form := c.survey.Form
-	if !form.Applies(l) {
-		return nil
-	}
-	s, _, ok := form.Parse(l)
-	if !c.converted || !c.survey.selects(path) {
-		if !ok {
-			return nil
-		}
-		return c.other(path, s.UUID)
-	}
-	if !ok && c.survey.Wanted == nil { // nobody asks about the field
-		return nil
-	}
-	f := c.field(path)
-	if !ok {
-		return nil
-	}
-	f.values++
-	if s.Certain {
-		return c.emit(s.UUID, isSpelled, uint64(f.number))
-	}
-	return c.emit(s.UUID, isField, uint64(f.number))
-}
-
 func (s *spelled) add(u [16]byte) {
-	if symmetric(&u) {
+	if kinds.Symmetric(&u) {
 		s.same++
 		return
 	}
 	s.versions[version(&u, network)]++
 }
 
-// decided returns the decision for the values of the field.
-func (f *field) decided(q Question, from int, trusted bool, earlier []Rival) Field {
-	if q.Form != kinds.Binary {
-		return f.decideFormed(q.Name, trusted)
-	}
-	return f.decide(f.path, from, q.Subtype, trusted, earlier)
-}
-
 // decideFormed returns the decision for the values of a field that are not binary.
-func (f *field) decideFormed(from string, trusted bool) Field {
+func (f *surveyed) decideFormed(from string, trusted bool) Field {
 	d := Field{Path: f.path, Values: f.values, Distinct: f.same + f.spelled.same}
 	digits := f.count(network, func([orders]int) bool { return true })
 	d.Distinct += digits.n
@@ -156,7 +80,7 @@ func (j *Judge) Formed(field []byte, s kinds.Spelled) (reason string) {
 		r, ok = j.fields[Others]
 	}
 	known := ok && r.field.Basis != None
-	fits, same := version(&s.UUID, network), symmetric(&s.UUID)
+	fits, same := version(&s.UUID, network), kinds.Symmetric(&s.UUID)
 	switch {
 	case j.retry && j.trusted[string(plain)]:
 		return ""

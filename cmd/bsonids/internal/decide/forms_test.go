@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -63,17 +62,17 @@ func TestText(t *testing.T) {
 			[]string{hyphens(ofVersion(4))}, []string{four()}, 205, 5},
 		"version 1 of 32 digits": {many(30, func() string { return digits(ofVersion(1)) }), false, Evidence, []int{1}, []int{1}, []string{digits(ofVersion(1))}, nil, 30, 30},
 	} {
-		q := Question{Order: uuidrep.Standard, Name: "text", Subtype: 127, Form: kinds.Text, Wanted: func(*walk.Path) bool { return true }}
+		q := Question{Kind: kindOf(t, "text"), Wanted: func(*walk.Path) bool { return true }}
 		if tt.trusted {
 			q.Trusted = []string{"a"}
 		}
-		p := NewPass(q, time.Now())
+		p := newPass(t, q)
 		for _, s := range tt.values {
-			if err := p.Add(document(t, bson.D{{Key: "a", Value: bson.A{s}}, {Key: "n", Value: int32(1)}})); err != nil {
+			if err := p.of.Add(document(t, bson.D{{Key: "a", Value: bson.A{s}}, {Key: "n", Value: int32(1)}})); err != nil {
 				t.Fatal(err)
 			}
 		}
-		d, unknown := p.Decide()
+		d, unknown := p.decide()
 		if len(d.Fields) != 1 || len(unknown) > 0 {
 			t.Errorf("%s: %+v, %q", name, d, unknown)
 			continue
@@ -103,7 +102,7 @@ func TestText(t *testing.T) {
 				t.Errorf("%s: %s: %s", name, s, got)
 			}
 		}
-		trusting := Retry(&saved, Question{Order: uuidrep.Standard, Name: "text", Subtype: 127, Trusted: []string{"a"}})
+		trusting := Retry(&saved, Question{Kind: kindOf(t, "text"), Trusted: []string{"a"}})
 		for _, s := range tt.left {
 			if got := reason(j, s); got == "" {
 				t.Errorf("%s: %s is converted", name, s)
@@ -112,7 +111,7 @@ func TestText(t *testing.T) {
 				t.Errorf("%s: %s: %s", name, s, got)
 			}
 		}
-		again := Retry(nil, Question{Order: uuidrep.Standard, Name: "text", Subtype: 127})
+		again := Retry(nil, Question{Kind: kindOf(t, "text")})
 		if reason(again, hyphens(ofVersion(4))) != "" || !strings.Contains(reason(again, four()), "may be a checksum") || reason(again, hyphens(unfit)) == "" {
 			t.Errorf("%s: a list is converted otherwise", name)
 		}

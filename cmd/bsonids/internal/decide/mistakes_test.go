@@ -5,7 +5,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
-	"time"
 
 	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -47,7 +46,7 @@ func TestMistakenOrders(t *testing.T) {
 		case 1:
 			strays = 30 + r.IntN(50) // a minority that proves its order
 		}
-		p := NewPass(Question{Order: from, Name: from.String(), Subtype: 3}, time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
+		p := newPass(t, Question{Kind: kindOf(t, from.String())})
 		var mistaken []bson.Binary
 		for i := range right + strays {
 			o := from
@@ -62,11 +61,11 @@ func TestMistakenOrders(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := p.Add(doc); err != nil {
+			if err := p.of.Add(doc); err != nil {
 				t.Fatal(err)
 			}
 		}
-		d, _ := p.Decide()
+		d, _ := p.decide()
 		j := d.Judge(from)
 		values += len(mistaken)
 		n := 0

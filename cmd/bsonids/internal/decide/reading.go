@@ -16,7 +16,7 @@ const (
 	orders
 )
 
-var representations = [orders]uuidrep.Representation{uuidrep.PythonLegacy, uuidrep.CSharpLegacy, uuidrep.JavaLegacy}
+var representations = kinds.Orders
 
 // places holds the positions of the bytes that contain the version and the variant.
 var places = [orders]struct{ version, variant int }{{6, 8}, {7, 8}, {1, 15}}
@@ -59,17 +59,6 @@ func read(v *[16]byte) (versions [orders]int) {
 // cell returns the ten bits next to the version and the variant.
 func cell(v *[16]byte, o int) int {
 	return int(v[places[o].version]&0x0f)<<6 | int(v[places[o].variant]&0x3f)
-}
-
-// symmetric reports whether v is the same UUID in every order, such as the nil UUID and the max
-// UUID.
-func symmetric(v *[16]byte) bool {
-	for i := range 4 {
-		if v[i] != v[7-i] || v[8+i] != v[15-i] {
-			return false
-		}
-	}
-	return v[0] == v[3] && v[1] == v[2] && v[4] == v[5] && v[6] == v[7]
 }
 
 // first holds, by version, the earliest time of UUIDs with a timestamp.

@@ -11,53 +11,98 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/scan"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/spill"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
 )
 
-// Survey makes the decisions of several collections at once, by the rules of a Pass. It reads every
-// document of every collection once, in any order, and sorts the values on the disk, so that its
-// memory does not grow with their number. Values of the collections of one database are compared
-// with each other. A Survey is not safe for concurrent use.
+// maxFields is the maximum number of fields of a collection that are distinguished, for collections
+// whose field names are data. All other fields share the decision of Others.
+const maxFields = 2000
+
+// Question describes values about which a decision is to be made: those that are stored as Kind says, in
+// whatever byte order.
+type Question struct {
+	kinds.Kind
+	Wanted func(*walk.Path) bool // selects fields; nil selects all
+	// Trusted lists the fields whose order the user vouches for, as walk.Path.AppendField writes
+	// them, with or without brackets.
+	Trusted []string
+	// Earlier lists, by field, the orders that earlier conversions of the collection have found.
+	// The names are those of [Decision.Found].
+	Earlier map[string][]Rival
+}
+
+// Survey makes the decisions of several collections at once. It reads every document of every collection
+// once, in any order, and sorts the values on the disk, so that its memory does not grow with their
+// number. Values of the collections of one database are compared with each other. A Survey is not safe
+// for concurrent use.
 type Survey struct {
-	Question
+	// Explain is set before the first document to find out in which fields there are values equal to
+	// those of other fields, for [Surveyed.Found].
+	Explain bool
+
+	questions []Question
+	answers   []int // the number of answers to each question
+	order     bool  // one of the questions is about an order
+	structs   bool  // one of the questions is about documents
 	now       time.Time
 	values    *spill.Sorter
 	databases map[string]uint64
-	fields    []*surveyed  // by number
-	others    []*Elsewhere // by number
+	fields    []*surveyed  // by number; nil for those that were forgotten
+	others    []*Elsewhere // by number; nil for those that were forgotten
+	sources   []string     // fields with UUIDs whose order is known, by number
 	known     bool         // there are UUIDs whose order is known
 	all       []*Surveyed
 	name      []byte
 	plain     []byte
 }
 
-// surveyed is a field of a converted collection.
+// surveyed holds the values of a field of a converted collection that are stored in one way.
 type surveyed struct {
-	field
-	in             *Surveyed
-	decision       *Field
+	tally
+	spelled  spelled // if the values are not binary
+	path     string
+	number   uint64
+	in       *Surveyed
+	question *Question
+	answers  []answer
+	equals   [orders]matches
+}
+
+// answer is the decision about a field for one kind.
+type answer struct {
+	Field
+	from           int
 	rule           rule
 	equal, against [][]byte
-	waiting        int64 // values that are converted in a field of another collection, and not here
+	waiting        int64 // values that are converted in another field, and not here
 }
 
 // Surveyed is a collection of a Survey.
 type Surveyed struct {
 	Namespace string
+	// Each, which may be nil, is called for each value and each document in a document. An error of it
+	// ends Add.
+	Each func(*walk.Path, walk.Leaf) error
+
 	survey    *Survey
 	database  uint64
 	documents int64
 	converted bool
-	fields    map[string]*surveyed
+	fields    []map[string]*surveyed // by the number of the question
 	others    map[string]uint64
+	sources   map[string]uint64
 }
 
-// NewSurvey returns a new Survey, whose temporary file is in the directory dir. The caller must close
-// it. The Query of the question is ignored.
-func NewSurvey(q Question, dir string, now time.Time) *Survey {
-	return &Survey{Question: q, now: now, values: spill.New(dir), databases: make(map[string]uint64)}
+// NewSurvey returns a Survey with the questions, which are about values that are stored differently. Its
+// temporary file is in the directory dir. The caller must close it.
+func NewSurvey(dir string, now time.Time, questions ...Question) *Survey {
+	s := &Survey{questions: questions, now: now, values: spill.New(dir), databases: make(map[string]uint64)}
+	for _, q := range questions {
+		s.order = s.order || q.IsBinary() && !q.BySubtype()
+		s.structs = s.structs || q.Form == kinds.Struct
+	}
+	return s
 }
 
 // Close removes the temporary file.
@@ -74,21 +119,41 @@ func (s *Survey) Collection(database, collection string, converted bool) (*Surve
 		}
 		s.databases[database] = uint64(len(s.databases))
 	}
-	c := &Surveyed{Namespace: database + "." + collection, survey: s, database: s.databases[database], converted: converted,
-		fields: make(map[string]*surveyed), others: make(map[string]uint64)}
+	c := &Surveyed{Namespace: database + "." + collection, survey: s, database: s.databases[database], converted: converted}
+	c.Forget()
 	s.all = append(s.all, c)
 	return c, nil
 }
 
+// Forget forgets the documents of the collection, which is read again. UUIDs of known order stay known.
+func (c *Surveyed) Forget() {
+	for _, fields := range c.fields {
+		for _, f := range fields {
+			c.survey.fields[f.number] = nil
+		}
+	}
+	for _, n := range c.others {
+		c.survey.others[n] = nil
+	}
+	c.documents, c.others, c.sources = 0, make(map[string]uint64), make(map[string]uint64)
+	c.fields = make([]map[string]*surveyed, len(c.survey.questions))
+	for i := range c.fields {
+		c.fields[i] = make(map[string]*surveyed)
+	}
+}
+
+// Documents returns the number of documents that were added.
+func (c *Surveyed) Documents() int64 { return c.documents }
+
 // The records of the sorter have a value, as it is stored, and in the last number the database (16
-// bits), what has the value (8 bits), and its number (32 bits).
+// bits), what has the value (8 bits), and its number (40 bits).
 const (
-	isKnown   = iota << 40 // a UUID of known order; the number is the order in which it is read
+	isKnown   = iota << 40 // a UUID of known order; the number is that of its source and of the order in which it is read
 	isField                // of a value that is not binary: one that may be something else than a UUID
 	isSpelled              // a value that is not binary, and that nothing but a UUID is written like
 	isOther
 	kindMask   = 0xff << 40
-	numberMask = 1<<32 - 1
+	numberMask = 1<<40 - 1
 )
 
 func (c *Surveyed) emit(v [16]byte, kind, number uint64) error {
@@ -98,39 +163,81 @@ func (c *Surveyed) emit(v [16]byte, kind, number uint64) error {
 // Add counts a document. The error wraps walk.ErrCorrupt, or is one of the temporary file.
 func (c *Surveyed) Add(doc []byte) error {
 	c.documents++
-	return c.survey.Form.Walk(doc, nil, c.value)
+	if !c.survey.structs {
+		return walk.Document(doc, c.value)
+	}
+	return walk.Documents(doc, func(p *walk.Path, l walk.Leaf) (bool, error) { return false, c.value(p, l) }, c.value)
 }
 
-// selects reports whether the field at the path may be converted.
-func (s *Survey) selects(path *walk.Path) bool { return s.Wanted == nil || s.Wanted(path) }
-
 func (c *Surveyed) value(path *walk.Path, l walk.Leaf) error {
-	s := c.survey
-	if s.Form != kinds.Binary {
-		return c.formed(path, l)
-	}
-	if text, ok := l.Text(); ok {
-		if u, ok := scan.TextUUID(text); ok && s.Subtype != bson.TypeBinaryUUID {
-			return c.knows(u)
+	if c.survey.order {
+		if u, ok := ofKnownOrder(l); ok {
+			if err := c.knows(path, u); err != nil {
+				return err
+			}
 		}
-		return nil
+	}
+	for i := range c.survey.questions {
+		if q := &c.survey.questions[i]; q.Has(l) {
+			if err := c.asked(i, q, path, l); err != nil {
+				return err
+			}
+		}
+	}
+	if c.Each != nil {
+		return c.Each(path, l)
+	}
+	return nil
+}
+
+// ofKnownOrder returns a UUID of subtype 4 or in text that nothing but a UUID is written like.
+func ofKnownOrder(l walk.Leaf) (u [16]byte, ok bool) {
+	if text, ok := l.Text(); ok {
+		s, ok := kinds.ParseText(text)
+		return s.UUID, ok && s.Certain
 	}
 	subtype, data, _, ok := l.Binary()
-	switch {
-	case !ok || len(data) != 16:
-		return nil
-	case subtype == bson.TypeBinaryUUID && s.Subtype != subtype:
-		return c.knows([16]byte(data))
-	case subtype != s.Subtype:
-		return nil
+	if !ok || subtype != bson.TypeBinaryUUID || len(data) != 16 {
+		return u, false
 	}
-	v := [16]byte(data)
-	if !c.converted || !s.selects(path) {
+	return [16]byte(data), true
+}
+
+// asked adds a value that the question with the number i is about.
+func (c *Surveyed) asked(i int, q *Question, path *walk.Path, l walk.Leaf) error {
+	v, certain, ok := read16(q.Kind, l)
+	if !c.converted || q.Wanted != nil && !q.Wanted(path) {
+		if !ok {
+			return nil
+		}
 		return c.other(path, v)
 	}
-	f := c.field(path)
+	if !ok && q.Wanted == nil { // nobody asks about the field
+		return nil
+	}
+	f := c.field(i, q, path)
+	if !ok {
+		return nil
+	}
 	f.values++
-	return c.emit(v, isField, uint64(f.number))
+	if certain {
+		return c.emit(v, isSpelled, f.number)
+	}
+	return c.emit(v, isField, f.number)
+}
+
+// read16 reads a value that may be one of the kind. certain is set if it is not binary and nothing but a
+// UUID is written like it.
+func read16(k kinds.Kind, l walk.Leaf) (v [16]byte, certain, ok bool) {
+	if k.IsBinary() {
+		_, data, _, _ := l.Binary()
+		return [16]byte(data), false, true
+	}
+	if n := len(l.Value); k.Form == kinds.Struct && n != 32 && n != 40 { // no document of the form has another size
+		return v, false, false
+	}
+	s, _, ok := k.Form.Parse(l)
+	return s.UUID, s.Certain, ok
 }
 
 // other adds a value of a field that is not converted.
@@ -150,43 +257,68 @@ func (c *Surveyed) other(path *walk.Path, v [16]byte) error {
 }
 
 // field returns the field that the value at the path belongs to.
-func (c *Surveyed) field(path *walk.Path) *surveyed {
-	s := c.survey
+func (c *Surveyed) field(i int, q *Question, path *walk.Path) *surveyed {
+	s, fields := c.survey, c.fields[i]
 	s.name = path.AppendField(s.name[:0])
 	s.plain = appendPlain(s.plain[:0], s.name)
-	f := c.fields[string(s.plain)]
+	f := fields[string(s.plain)]
 	if f == nil {
 		plain, name := string(s.plain), string(s.name)
-		if len(c.fields) >= maxFields {
+		if len(fields) >= maxFields {
 			plain, name = Others, Others
 		}
-		if f = c.fields[plain]; f == nil {
-			f = &surveyed{field: field{path: name, number: uint32(len(s.fields))}, in: c}
+		if f = fields[plain]; f == nil {
+			f = &surveyed{path: name, number: uint64(len(s.fields)), in: c, question: q}
 			s.fields = append(s.fields, f)
-			c.fields[plain] = f
+			fields[plain] = f
 		}
 	}
 	return f
 }
 
 // knows adds a UUID whose order is known.
-func (c *Surveyed) knows(u [16]byte) error {
-	if symmetric(&u) {
+func (c *Surveyed) knows(path *walk.Path, u [16]byte) error {
+	if kinds.Symmetric(&u) {
 		return nil
 	}
-	c.survey.known = true
+	s := c.survey
+	s.known = true
+	source := uint64(0)
+	if s.Explain {
+		source = c.source(path)
+	}
 	for o := range orders {
-		if err := c.emit(representations[o].Permute(u), isKnown, uint64(o)); err != nil {
+		if err := c.emit(representations[o].Permute(u), isKnown, source*orders+uint64(o)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// source returns the number of the field at the path.
+func (c *Surveyed) source(path *walk.Path) uint64 {
+	s := c.survey
+	s.name = path.AppendField(s.name[:0])
+	n, ok := c.sources[string(s.name)]
+	if !ok {
+		name := string(s.name)
+		if len(c.sources) >= maxFields {
+			name = Others
+		}
+		if n, ok = c.sources[name]; !ok {
+			n = uint64(len(s.sources))
+			s.sources = append(s.sources, c.Namespace+" "+name)
+			c.sources[name] = n
+		}
+	}
+	return n
+}
+
 // sharers is what has one value in one database.
 type sharers struct {
 	value   [16]byte
-	known   uint8 // bit o is set if it is a known UUID in order o
+	known   uint8    // bit o is set if it is a known UUID in order o
+	sources []uint64 // of the known UUIDs, as in the records
 	fields  []*surveyed
 	spelled []*surveyed
 	others  []*Elsewhere
@@ -202,7 +334,7 @@ func (s *Survey) groups(visit func(*sharers)) error {
 			binary.BigEndian.PutUint64(g.value[8:], last[1])
 			visit(&g)
 		}
-		g.known, g.fields, g.spelled, g.others = 0, g.fields[:0], g.spelled[:0], g.others[:0]
+		g.known, g.sources, g.fields, g.spelled, g.others = 0, g.sources[:0], g.fields[:0], g.spelled[:0], g.others[:0]
 	}
 	err := s.values.Each(func(r spill.Record) error {
 		if r[0] != last[0] || r[1] != last[1] || r[2]>>48 != last[2]>>48 {
@@ -211,13 +343,20 @@ func (s *Survey) groups(visit func(*sharers)) error {
 		}
 		switch n := r[2] & numberMask; r[2] & kindMask {
 		case isKnown:
-			g.known |= 1 << n
+			g.known |= 1 << (n % orders)
+			g.sources = append(g.sources, n)
 		case isField:
-			g.fields = append(g.fields, s.fields[n])
+			if f := s.fields[n]; f != nil {
+				g.fields = append(g.fields, f)
+			}
 		case isSpelled:
-			g.spelled = append(g.spelled, s.fields[n])
+			if f := s.fields[n]; f != nil {
+				g.spelled = append(g.spelled, f)
+			}
 		case isOther:
-			g.others = append(g.others, s.others[n])
+			if e := s.others[n]; e != nil {
+				g.others = append(g.others, e)
+			}
 		}
 		return nil
 	})
@@ -225,97 +364,163 @@ func (s *Survey) groups(visit func(*sharers)) error {
 	return err
 }
 
-// Decide returns the decisions of the converted collections, by namespace, and the trusted fields
-// that have no value in any of them.
-func (s *Survey) Decide() (decisions map[string]*Decision, unknown []string, err error) {
-	if err := s.groups(func(g *sharers) {
+// Decide makes the decisions for the kinds, or for those of the questions if there are none. Each kind is
+// stored like the one of a question. Decide is called once, after the last document.
+func (s *Survey) Decide(of ...kinds.Kind) error {
+	err := s.groups(func(g *sharers) {
 		for _, f := range g.fields {
 			f.add(g.value, s.now)
 		}
 		for _, f := range g.spelled {
 			f.spelled.add(g.value)
 		}
-	}); err != nil {
-		return nil, nil, err
+	})
+	if err != nil {
+		return err
 	}
-	from := orderOf(s.Order)
-	met := make(map[string]bool)
-	for _, c := range s.all {
-		for plain, f := range c.fields {
-			trusted := slices.ContainsFunc(s.Trusted, func(t string) bool { return strings.ReplaceAll(t, "[]", "") == plain })
-			one := f.decided(s.Question, from, trusted, nil)
-			f.decision, f.rule = &one, one.compile(from, s.Subtype)
-			met[plain] = true
+	if len(of) == 0 {
+		for _, q := range s.questions {
+			of = append(of, q.Kind)
+		}
+	}
+	s.answers = make([]int, len(s.questions))
+	for i, q := range s.questions {
+		same := slices.DeleteFunc(slices.Clone(of), func(k kinds.Kind) bool { return k.Stored() != q.Stored() })
+		s.answers[i] = len(same)
+		for _, c := range s.all {
+			for plain, f := range c.fields[i] {
+				f.answer(plain, same)
+			}
 		}
 	}
 	if s.known || len(s.others) > 0 || len(s.fields) > 1 {
-		if err := s.groups(func(g *sharers) { s.compare(g, from) }); err != nil {
-			return nil, nil, err
+		if err := s.groups(s.compare); err != nil {
+			return err
 		}
 	}
-	decisions = make(map[string]*Decision)
 	for _, c := range s.all {
-		if c.converted {
-			decisions[c.Namespace] = c.decide()
+		for i := range s.questions {
+			for n := range s.answers[i] {
+				room := MaxEqual
+				for _, f := range c.sorted(i) {
+					a := &f.answers[n]
+					a.settle(a.equal, a.against, &room)
+				}
+			}
 		}
 	}
-	for _, t := range s.Trusted {
-		if !met[strings.ReplaceAll(t, "[]", "")] {
-			unknown = append(unknown, t)
+	return nil
+}
+
+// sorted returns the fields that the question with the number i is about, sorted by path.
+func (c *Surveyed) sorted(i int) []*surveyed {
+	return slices.SortedFunc(maps.Values(c.fields[i]), func(a, b *surveyed) int { return strings.Compare(a.path, b.path) })
+}
+
+// answer makes the decisions that the values of the field alone allow.
+func (f *surveyed) answer(plain string, of []kinds.Kind) {
+	for _, k := range of {
+		a := answer{from: orderOf(k.Order)}
+		trusted := slices.ContainsFunc(f.question.Trusted, func(t string) bool { return Plain(t) == plain })
+		if k.IsBinary() {
+			a.Field = f.decide(f.path, a.from, k.Subtype, trusted, f.question.Earlier[plain])
+		} else {
+			a.Field = f.decideFormed(k.Name, trusted)
 		}
+		a.rule = a.compile(a.from, k.Subtype)
+		f.answers = append(f.answers, a)
 	}
-	return decisions, unknown, nil
 }
 
 // compare finds what the equality of the values of a group changes.
-func (s *Survey) compare(g *sharers, from int) {
-	if symmetric(&g.value) {
+func (s *Survey) compare(g *sharers) {
+	if kinds.Symmetric(&g.value) {
 		return
 	}
 	for _, e := range g.others {
 		e.Equal++
 	}
-	if s.Form != kinds.Binary { // each value shows by itself whether it is a UUID
-		return
+	if s.Explain {
+		for _, f := range g.fields {
+			f.match(g)
+		}
+		for _, f := range g.spelled {
+			f.match(g)
+		}
 	}
 	versions := read(&g.value)
-	proven, trusted := false, false
-	for _, f := range g.fields {
-		allowed := f.rule.allows(versions, from)
-		proven = proven || allowed && f.decision.Basis == Evidence
-		trusted = trusted || allowed
-	}
-	for _, f := range g.fields {
-		in := g.known
-		if proven && f.decision.Basis == None {
-			in |= 1 << from
-		}
-		allowed := f.rule.allows(versions, from)
-		switch {
-		case in == 1<<from && !allowed:
-			if len(f.equal) <= MaxEqual {
-				f.equal = append(f.equal, slices.Clone(g.value[:]))
+	for i := range s.questions {
+		if q := &s.questions[i]; q.IsBinary() { // a value that is not shows by itself whether it is a UUID
+			for n := range s.answers[i] {
+				g.weigh(q, n, versions)
 			}
-		case in>>from&1 == 0 && in != 0 && allowed:
-			if len(f.against) <= MaxEqual {
-				f.against = append(f.against, slices.Clone(g.value[:]))
-			}
-		case trusted && !allowed && in == 0 && f.decision.Basis == None:
-			f.waiting++
 		}
 	}
 }
 
-// decide returns the decision of a collection.
-func (c *Surveyed) decide() *Decision {
+// weigh finds what the equality of the values of a group changes in the answers with the number n to a
+// question.
+func (g *sharers) weigh(q *Question, n int, versions [orders]int) {
+	proven, trusted := false, false
+	for _, f := range g.fields {
+		if f.question == q {
+			a := &f.answers[n]
+			allowed := a.rule.allows(versions, a.from)
+			proven = proven || allowed && a.Basis == Evidence
+			trusted = trusted || allowed
+		}
+	}
+	for _, f := range g.fields {
+		if f.question != q {
+			continue
+		}
+		a := &f.answers[n]
+		in := g.known
+		if proven && a.Basis == None {
+			in |= 1 << a.from
+		}
+		allowed := a.rule.allows(versions, a.from)
+		switch {
+		case in == 1<<a.from && !allowed:
+			if len(a.equal) <= MaxEqual {
+				a.equal = append(a.equal, slices.Clone(g.value[:]))
+			}
+		case in>>a.from&1 == 0 && in != 0 && allowed:
+			if len(a.against) <= MaxEqual {
+				a.against = append(a.against, slices.Clone(g.value[:]))
+			}
+		case trusted && !allowed && in == 0 && a.Basis == None:
+			a.waiting++
+		}
+	}
+}
+
+// Decision returns the decision about the values of the collection that are stored as k, in its order.
+func (c *Surveyed) Decision(k kinds.Kind) *Decision {
 	s := c.survey
-	d := &Decision{Subtype: s.Subtype, From: s.Name, Made: s.now.UTC().Truncate(time.Second), Documents: c.documents, Trusted: s.Trusted, Fields: []Field{}}
-	room := MaxEqual
-	for _, f := range slices.SortedFunc(maps.Values(c.fields), func(a, b *surveyed) int { return strings.Compare(a.path, b.path) }) {
-		f.decision.settle(f.equal, f.against, &room)
-		d.Fields = append(d.Fields, *f.decision)
+	d := &Decision{Subtype: k.Subtype, From: k.Name, Made: s.now.UTC().Truncate(time.Second), Documents: c.documents, Fields: []Field{}}
+	i := slices.IndexFunc(s.questions, func(q Question) bool { return q.Stored() == k.Stored() })
+	d.Trusted = s.questions[i].Trusted
+	for _, f := range c.sorted(i) {
+		for _, a := range f.answers {
+			if a.from == orderOf(k.Order) {
+				d.Fields = append(d.Fields, a.Field)
+			}
+		}
 	}
 	return d
+}
+
+// Unknown returns the trusted fields that have no value in any of the converted collections.
+func (s *Survey) Unknown() (unknown []string) {
+	for i, q := range s.questions {
+		for _, t := range q.Trusted {
+			if !slices.ContainsFunc(s.all, func(c *Surveyed) bool { return c.fields[i][Plain(t)] != nil }) {
+				unknown = append(unknown, t)
+			}
+		}
+	}
+	return unknown
 }
 
 // Elsewhere returns the fields that are not converted and have values equal to those of fields that
@@ -323,15 +528,24 @@ func (c *Surveyed) decide() *Decision {
 func (s *Survey) Elsewhere() []Elsewhere {
 	var out []Elsewhere
 	for _, e := range s.others {
-		if e.Equal > 0 {
+		if e != nil && e.Equal > 0 {
 			out = append(out, *e)
 		}
 	}
 	for _, f := range s.fields {
-		if f.waiting > 0 && !f.decision.Converted() {
-			out = append(out, Elsewhere{Namespace: f.in.Namespace, Path: f.path, Equal: f.waiting})
+		if f == nil {
+			continue
+		}
+		for _, a := range f.answers {
+			if a.waiting > 0 && !a.Converted() {
+				out = append(out, Elsewhere{Namespace: f.in.Namespace, Path: f.path, Equal: a.waiting})
+			}
 		}
 	}
 	slices.SortFunc(out, func(a, b Elsewhere) int { return strings.Compare(a.Namespace+" "+a.Path, b.Namespace+" "+b.Path) })
 	return out
 }
+
+// Plain returns a field name without the brackets of arrays. Elements of an array belong to the same
+// field as single values.
+func Plain(path string) string { return strings.ReplaceAll(path, "[]", "") }

@@ -12,7 +12,7 @@ import (
 // The benchmark reads documents with four distinct UUIDs each, and decides about their fields.
 func BenchmarkSurvey(b *testing.B) {
 	r := rand.New(rand.NewPCG(30, 1))
-	s := NewSurvey(Question{Order: uuidrep.JavaLegacy, Name: "javaLegacy", Subtype: 3}, b.TempDir(), now)
+	s := NewSurvey(b.TempDir(), now, Question{Kind: kindOf(b, "javaLegacy")})
 	c, err := s.Collection("d", "c", true)
 	if err != nil {
 		b.Fatal(err)
@@ -31,7 +31,7 @@ func BenchmarkSurvey(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
-	if _, _, err := s.Decide(); err != nil {
+	if err := s.Decide(); err != nil {
 		b.Fatal(err)
 	}
 	if err := s.Close(); err != nil {

@@ -3,6 +3,8 @@ package decide
 import (
 	"math"
 	"time"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 )
 
 // tally counts the distinct values of one field by their versions in the three orders.
@@ -40,7 +42,7 @@ func ofClass(c int) (versions [orders]int, variant bool) {
 
 // add adds a new distinct value of the field.
 func (t *tally) add(v [16]byte, now time.Time) {
-	if symmetric(&v) {
+	if kinds.Symmetric(&v) {
 		t.same++
 		return
 	}

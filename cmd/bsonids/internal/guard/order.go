@@ -31,7 +31,7 @@ func probes(f Field, k kinds.Kind) []probe {
 		other = bson.TypeBinaryMD5
 	}
 	old, long, short := value(subtype, size, 'a'), value(subtype, size+1, 'a'), value(subtype, size-1, 'a')
-	return documents(f, []single{
+	return probed(f, []single{
 		{old, true}, {value(subtype, size, 0), true}, {value(subtype, size, 0xff), true},
 		{value(other, size, 'a'), false}, {value(other, size, 0), false}, {value(other, size, 0xff), false},
 		{value(bson.TypeBinaryUserDefined, size, 'a'), false},
@@ -51,7 +51,7 @@ type single struct {
 func textProbes(f Field) []probe {
 	const text, digits = "9f2c8a52-6d1e-4B60-9a57-0f6a1d2e3c4b", "9f2c8a526d1e4B609a570f6a1d2e3c4b"
 	u := bson.Binary{Subtype: bson.TypeBinaryUUID, Data: bytes.Repeat([]byte{'a'}, size)}
-	return documents(f, []single{
+	return probed(f, []single{
 		{text, true}, {digits, true}, {"{" + text + "}", true}, {"urn:uuid:" + text, true}, {"URN:UUID:" + text, true},
 		{text + "\n", false}, {" " + text, false}, {"x" + text, false}, {text + "}", false}, {"{" + text, false}, {digits + "0", false}, {digits[1:], false},
 		{"g" + text[1:], false}, {"", false}, {u, false}, {nil, false}, {bson.Regex{Pattern: spellings}, false},
@@ -59,8 +59,8 @@ func textProbes(f Field) []probe {
 	})
 }
 
-// documents returns documents that have the values in the field.
-func documents(f Field, values []single) []probe {
+// probed returns documents that have the values in the field.
+func probed(f Field, values []single) []probe {
 	var all []probe
 	for _, v := range values {
 		doc := any(v.v)

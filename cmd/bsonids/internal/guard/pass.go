@@ -7,9 +7,9 @@ import (
 	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
-	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/documents"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
 )
@@ -33,18 +33,11 @@ type Found struct {
 // Pass reads all documents, and counts the values that a validator against the kind refuses.
 func (g *Guard) Pass(ctx context.Context, fields []Field, k kinds.Kind, progress func(int)) (Found, error) {
 	found := Found{Fields: convert.Tally{}, Untested: convert.Tally{}, Elsewhere: convert.Tally{}}
-	cur, err := g.coll.Find(ctx, bson.D{}, options.Find().SetBatchSize(2000))
-	if err != nil {
-		return found, err
-	}
-	defer func() { _ = cur.Close(context.WithoutCancel(ctx)) }()
-	for cur.Next(ctx) {
-		if err := found.document(cur.Current, fields, k); err != nil {
-			return found, err
-		}
+	err := documents.Each(ctx, g.coll, bson.D{}, func(doc bson.Raw) error {
 		progress(1)
-	}
-	return found, cur.Err()
+		return found.document(doc, fields, k)
+	})
+	return found, err
 }
 
 func (f *Found) document(doc bson.Raw, fields []Field, k kinds.Kind) error {

@@ -111,7 +111,7 @@ func (r *Reading) each(ctx context.Context, visit func(*dump.Item) error) (err e
 // Decide reads the dump and decides which values of the selected collections c converts. It calls
 // also, which may be nil, for every item.
 func Decide(ctx context.Context, r Reading, c convert.Conversion, trusted []string, also func(*dump.Item) error) (d *Decisions, err error) {
-	q := decide.Question{Order: c.From.Order, Name: c.From.Name, Subtype: c.From.Subtype, Form: c.From.Form, Trusted: trusted}
+	q := decide.Question{Kind: c.From, Trusted: trusted}
 	matched := make([]bool, len(c.Fields))
 	q.Wanted = func(path *walk.Path) bool {
 		wanted := len(c.Fields) == 0
@@ -122,7 +122,7 @@ func Decide(ctx context.Context, r Reading, c convert.Conversion, trusted []stri
 		}
 		return wanted
 	}
-	s := decide.NewSurvey(q, r.Temp, r.Now)
+	s := decide.NewSurvey(r.Temp, r.Now, q)
 	defer func() { err = errors.Join(err, s.Close()) }()
 	d = &Decisions{Format: decisionFormat, Made: r.Now.UTC().Truncate(time.Second), From: c.From.Name, Trusted: trusted, Collections: []Decided{}}
 	for _, f := range c.Fields {
@@ -165,24 +165,27 @@ func Decide(ctx context.Context, r Reading, c convert.Conversion, trusted []stri
 	if err != nil {
 		return nil, err
 	}
-	decisions, unknown, err := s.Decide()
-	if err != nil {
+	if err := s.Decide(); err != nil {
 		return nil, err
 	}
-	d.Elsewhere, d.Unknown = s.Elsewhere(), unknown
+	d.Elsewhere, d.Unknown = s.Elsewhere(), s.Unknown()
 	for i, f := range c.Fields {
 		if !matched[i] {
 			d.Unmatched = append(d.Unmatched, f.String())
 		}
 	}
-	for namespace, one := range decisions {
+	for coll, to := range surveyed {
+		if to == nil || r.Selection.role(coll) != Converted {
+			continue
+		}
+		one := to.Decision(c.From)
 		for _, f := range one.Fields {
 			d.Values += f.Values
 		}
 		if c.From.BySubtype() { // subtype 4 has one order
 			one.BySubtype, one.Fields = true, []decide.Field{}
 		}
-		d.Collections = append(d.Collections, Decided{namespace, *one})
+		d.Collections = append(d.Collections, Decided{to.Namespace, *one})
 	}
 	slices.SortFunc(d.Collections, func(a, b Decided) int {
 		if a.Namespace < b.Namespace {

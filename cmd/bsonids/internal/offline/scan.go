@@ -2,7 +2,6 @@ package offline
 
 import (
 	"context"
-	"time"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/dump"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/scan"
@@ -11,15 +10,19 @@ import (
 
 // Collectors count what the selected collections of a dump hold.
 type Collectors struct {
+	scan       *scan.Scan
 	selection  Selection
 	collectors map[*dump.Collection]*scan.Collector // nil for a collection that is not selected
 	Seen       []*dump.Collection                   // the collections of the dump
 }
 
-// NewCollectors returns Collectors for the selection.
-func NewCollectors(s Selection) *Collectors {
-	return &Collectors{selection: s, collectors: make(map[*dump.Collection]*scan.Collector)}
+// NewCollectors returns Collectors for the reading. The caller must close them.
+func NewCollectors(r Reading) *Collectors {
+	return &Collectors{scan: scan.New(r.Temp, r.Now), selection: r.Selection, collectors: make(map[*dump.Collection]*scan.Collector)}
 }
+
+// Close removes the temporary file.
+func (c *Collectors) Close() error { return c.scan.Close() }
 
 // Item counts an item. The error wraps walk.ErrCorrupt.
 func (c *Collectors) Item(item *dump.Item) error {
@@ -38,7 +41,10 @@ func (c *Collectors) Item(item *dump.Item) error {
 		if role := c.selection.role(item.Collection); role != Converted && role != TimeSeries {
 			return walk.Document(item.Bytes, func(*walk.Path, walk.Leaf) error { return nil })
 		}
-		to = scan.NewCollector(item.Collection.String())
+		var err error
+		if to, err = c.scan.Collection(item.Collection.Database, item.Collection.Name); err != nil {
+			return err
+		}
 		c.collectors[item.Collection] = to
 	}
 	return to.Add(item.Bytes)
@@ -48,22 +54,19 @@ func (c *Collectors) Item(item *dump.Item) error {
 func (c *Collectors) Scan(ctx context.Context, r Reading) error { return r.each(ctx, c.Item) }
 
 // Judge makes the report.
-func (c *Collectors) Judge(now time.Time) []scan.Collection {
-	var list []*scan.Collector
+func (c *Collectors) Judge() ([]scan.Collection, error) {
 	for _, coll := range c.Seen {
-		to := c.collectors[coll]
-		if role := c.selection.role(coll); to == nil && role == Converted && coll.Type != "view" { // it is empty
-			to = scan.NewCollector(coll.String())
-		}
-		if to != nil {
-			list = append(list, to)
+		if role := c.selection.role(coll); c.collectors[coll] == nil && role == Converted && coll.Type != "view" { // it is empty
+			if _, err := c.scan.Collection(coll.Database, coll.Name); err != nil {
+				return nil, err
+			}
 		}
 	}
-	out := scan.Judge(list, now)
+	out, err := c.scan.Judge()
 	for i := range out {
 		out[i].Mode, out[i].Documents = scan.All, out[i].Scanned
 	}
-	return out
+	return out, err
 }
 
 // TimeSeries returns the selected collections that hold the buckets of a time series.

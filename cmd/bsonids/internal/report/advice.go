@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/scan"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/terminal"
 )
@@ -17,17 +18,17 @@ type group struct {
 
 // groups are the groups in the order of the page.
 var groups = []group{
-	{"mixed", "in several byte orders", "separate the documents by the program that wrote them, and convert each part with --query"},
+	{"mixed", "in several byte orders, or only in part in one", "separate the documents by the program that wrote them, and convert each part with --query"},
 	{"undetermined", "of undetermined byte order", "find out the byte order; each field says what determines it"},
-	{"javaLegacy", "likely javaLegacy", "convert from javaLegacy"},
-	{"csharpLegacy", "likely csharpLegacy", "convert from csharpLegacy"},
-	{"pythonLegacy", "likely pythonLegacy", "convert from pythonLegacy"},
-	{"generic", "UUIDs of subtype 0", "convert from generic, if the order is network order"},
-	{"goStruct", "documents of Go structs", "convert from goStruct, or read them with AlsoDecodeGeneric"},
+	{"javaLegacy", "javaLegacy", "convert from javaLegacy"},
+	{"csharpLegacy", "csharpLegacy", "convert from csharpLegacy"},
+	{"pythonLegacy", "pythonLegacy", "convert from pythonLegacy"},
+	{kinds.Generic, "UUIDs of subtype 0", "convert from generic, if the order is network order"},
+	{kinds.GoStruct, "documents of Go structs", "convert from goStruct, or read them with AlsoDecodeGeneric"},
 	{"malformed", "without a UUID of 16 bytes", "find the program that wrote these values; bsonids does not convert them"},
 	{"binary", "subtype 0, not necessarily UUIDs", ""},
-	{"text", "text", ""},
-	{"standard", "standard (subtype 4)", ""},
+	{kinds.OfText, "text", ""},
+	{kinds.Standard, "standard (subtype 4)", ""},
 }
 
 // groupOf returns the key of the group of a field.
@@ -42,20 +43,20 @@ func groupOf(f scan.Field) string {
 		case e.Subtype == 3:
 			return e.Verdict.String()
 		case e.Verdict.Outcome == scan.Named:
-			return "generic"
+			return kinds.Generic
 		default:
 			binary = true
 		}
 	}
 	switch n := f.Counts; {
 	case n.Standard > 0:
-		return "standard"
+		return kinds.Standard
 	case n.Text > 0:
-		return "text"
+		return kinds.OfText
 	case binary:
 		return "binary"
 	case n.Structs > 0:
-		return "goStruct"
+		return kinds.GoStruct
 	}
 	return "malformed"
 }
@@ -68,15 +69,15 @@ func adviseOn(c scan.Collection, f scan.Field) advice {
 	key := groupOf(f)
 	from := key
 	switch key {
-	case "standard":
+	case kinds.Standard:
 		if f.Counts.Text > 0 {
-			return advice{"Convert the values that are text:", fromForm(c, f, "text")}
+			return advice{"Convert the values that are text:", fromForm(c, f, kinds.OfText)}
 		}
 		return advice{Text: "Nothing to do."}
-	case "text":
-		return advice{Text: "Nothing to do. Text can be converted to binary values: " + fromForm(c, f, "text")}
-	case "goStruct":
-		return advice{"Convert the documents to UUIDs:", fromForm(c, f, "goStruct")}
+	case kinds.OfText:
+		return advice{Text: "Nothing to do. Text can be converted to binary values: " + fromForm(c, f, kinds.OfText)}
+	case kinds.GoStruct:
+		return advice{"Convert the documents to UUIDs:", fromForm(c, f, kinds.GoStruct)}
 	case "binary":
 		return advice{Text: "Nothing to do, unless you know that these values are UUIDs."}
 	case "malformed":
@@ -90,9 +91,9 @@ func adviseOn(c scan.Collection, f scan.Field) advice {
 		}
 		return advice{"Find out the byte order from the program that wrote the values. Then give it as --from, for example:",
 			command(c, "convert", "--from", "javaLegacy", "--field", csv(f.Path), "--trust", csv(f.Path))}
-	case "generic":
+	case kinds.Generic:
 		for _, e := range f.Evidence {
-			if e.Verdict.Outcome == scan.Named && e.Verdict.Order != scan.Network {
+			if e.Verdict.Outcome == scan.Named && !e.Verdict.Convertible() {
 				return advice{Text: "bsonids does not convert subtype 0 in this byte order."}
 			}
 		}

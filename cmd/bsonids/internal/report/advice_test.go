@@ -8,12 +8,11 @@ import (
 )
 
 func evidence(subtype byte, v scan.Verdict) []scan.Evidence {
-	v.Subtype = subtype
 	return []scan.Evidence{{Subtype: subtype, Verdict: v}}
 }
 
 func TestAdvice(t *testing.T) {
-	named := func(o scan.Order) scan.Verdict { return scan.Verdict{Outcome: scan.Named, Order: o} }
+	named := func(o string) scan.Verdict { return scan.Verdict{Outcome: scan.Named, Order: o} }
 	legacy := scan.Counts{Legacy: 1}
 	for name, tt := range map[string]struct {
 		c       scan.Collection
@@ -21,19 +20,19 @@ func TestAdvice(t *testing.T) {
 		group   string
 		command string
 	}{
-		"java": {scan.Collection{Mode: scan.All}, scan.Field{Path: "a", Counts: legacy, Evidence: evidence(3, named(scan.Java))}, "javaLegacy",
+		"java": {scan.Collection{Mode: scan.All}, scan.Field{Path: "a", Counts: legacy, Evidence: evidence(3, named("javaLegacy"))}, "javaLegacy",
 			"bsonids convert --db shop --collection orders.eu --from javaLegacy --field a"},
-		"partly converted": {scan.Collection{Mode: scan.All}, scan.Field{Path: "a", Counts: scan.Counts{Legacy: 1, Standard: 5}, Evidence: evidence(3, named(scan.CSharp))}, "csharpLegacy",
+		"partly converted": {scan.Collection{Mode: scan.All}, scan.Field{Path: "a", Counts: scan.Counts{Legacy: 1, Standard: 5}, Evidence: evidence(3, named("csharpLegacy"))}, "csharpLegacy",
 			"bsonids convert --db shop --collection orders.eu --from csharpLegacy --field a"},
-		"names that a shell and a list of flags would split": {scan.Collection{Mode: scan.All}, scan.Field{Path: `m.*.a, "b" $HOME`, Counts: legacy, Evidence: evidence(3, named(scan.Network))}, "pythonLegacy",
+		"names that a shell and a list of flags would split": {scan.Collection{Mode: scan.All}, scan.Field{Path: `m.*.a, "b" $HOME`, Counts: legacy, Evidence: evidence(3, named("pythonLegacy"))}, "pythonLegacy",
 			`bsonids convert --db shop --collection orders.eu --from pythonLegacy --field '"m.*.a, ""b"" $HOME"'`},
-		"id": {scan.Collection{Mode: scan.All}, scan.Field{Path: "_id", Counts: legacy, Evidence: evidence(3, named(scan.Java))}, "javaLegacy",
+		"id": {scan.Collection{Mode: scan.All}, scan.Field{Path: "_id", Counts: legacy, Evidence: evidence(3, named("javaLegacy"))}, "javaLegacy",
 			"bsonids convert --db shop --collection orders.eu --from javaLegacy --into orders.eu_standard"},
-		"in an id": {scan.Collection{Mode: scan.All}, scan.Field{Path: "_id.tenant", Counts: legacy, Evidence: evidence(3, named(scan.Java))}, "javaLegacy",
+		"in an id": {scan.Collection{Mode: scan.All}, scan.Field{Path: "_id.tenant", Counts: legacy, Evidence: evidence(3, named("javaLegacy"))}, "javaLegacy",
 			"bsonids convert --db shop --collection orders.eu --from javaLegacy --into orders.eu_standard"},
-		"generic": {scan.Collection{Mode: scan.All}, scan.Field{Path: "a", Counts: scan.Counts{Generic: 1}, Evidence: evidence(0, named(scan.Network))}, "generic",
+		"generic": {scan.Collection{Mode: scan.All}, scan.Field{Path: "a", Counts: scan.Counts{Generic: 1}, Evidence: evidence(0, named("generic"))}, "generic",
 			"bsonids convert --db shop --collection orders.eu --from generic --field a"},
-		"subtype 0 in C# order":    {scan.Collection{Mode: scan.All}, scan.Field{Path: "a", Counts: scan.Counts{Generic: 1}, Evidence: evidence(0, named(scan.CSharp))}, "generic", ""},
+		"subtype 0 in C# order":    {scan.Collection{Mode: scan.All}, scan.Field{Path: "a", Counts: scan.Counts{Generic: 1}, Evidence: evidence(0, named("subtype 0 in C# order"))}, "generic", ""},
 		"undetermined in a sample": {scan.Collection{Mode: scan.Sample}, scan.Field{Path: "a", Counts: legacy, Evidence: evidence(3, scan.Verdict{})}, "undetermined", "bsonids scan --db shop --collection orders.eu --all"},
 		"undetermined": {scan.Collection{Mode: scan.All}, scan.Field{Path: "a", Counts: legacy, Evidence: evidence(3, scan.Verdict{})}, "undetermined",
 			"bsonids convert --db shop --collection orders.eu --from javaLegacy --field a --trust a"},

@@ -104,20 +104,18 @@ func total(c scan.Counts) int64 {
 // fit holds the percentage of values that have the bits of a UUID in one order, and the percentage
 // expected by chance.
 type fit struct {
-	Order            string
-	Fits, Sample     int
-	Percent, Chance  float64
-	Matches, InRange int
-	MatchedIn        string
-	Named            bool
+	Order           string
+	Fits, Of        int64
+	Percent, Chance float64
+	Named           bool
 }
 
 func fits(e scan.Evidence) []fit {
 	var out []fit
 	for _, o := range e.Orders {
-		f := fit{Order: o.Order, Fits: o.Fits, Sample: e.Sample, Matches: o.Matches, InRange: max(o.Comparable, o.Matches), MatchedIn: o.MatchedIn, Named: o.Order == e.Verdict.String()}
-		if e.Sample > 0 {
-			f.Percent, f.Chance = 100*float64(o.Fits)/float64(e.Sample), 100*o.ByChance/float64(e.Sample)
+		f := fit{Order: o.Order, Fits: o.Fits, Of: e.Distinct - e.Uninformative, Named: o.Order == e.Verdict.Order}
+		if f.Of > 0 {
+			f.Percent, f.Chance = 100*float64(f.Fits)/float64(f.Of), 100*o.ByChance/float64(f.Of)
 		}
 		out = append(out, f)
 	}

@@ -35,7 +35,7 @@ func Scan(w io.Writer, r scan.Report) {
 		for i := range header[1:] {
 			columns = append(columns, table.ColumnConfig{Number: 2 + i, Align: text.AlignRight})
 		}
-		t := newTable(w, append(header, "order of subtypes 3 and 0", "confidence")...)
+		t := newTable(w, append(header, "order of subtypes 3 and 0", "distinct, converted")...)
 		for _, f := range c.Fields {
 			n := f.Counts
 			row := table.Row{terminal.Cell(f.Path), count(n.Standard), count(n.Legacy), count(n.Generic), count(n.Text), count(n.Malformed), count(n.Other)}
@@ -49,7 +49,7 @@ func Scan(w io.Writer, r scan.Report) {
 				if i > 0 {
 					row = slices.Repeat(table.Row{""}, len(row))
 				}
-				t.AppendRow(append(row, Verdict(e), Confidence(e)))
+				t.AppendRow(append(row, Verdict(e), Converted(e)))
 			}
 		}
 		t.SetColumnConfigs(columns)

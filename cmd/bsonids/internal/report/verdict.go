@@ -4,29 +4,35 @@ import (
 	"fmt"
 	"strings"
 
-	"go.mongodb.org/mongo-driver/v2/bson"
-
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/scan"
 )
 
 // Verdict returns the verdict of e in one or two words.
 func Verdict(e scan.Evidence) string {
-	switch v := e.Verdict; {
-	case v.Outcome != scan.Named:
-		return fmt.Sprintf("%s (subtype %d)", v, e.Subtype)
-	case v.Subtype == bson.TypeBinaryGeneric && v.Order == scan.Network:
-		return fmt.Sprintf("likely %s (network order)", v)
-	default:
-		return fmt.Sprintf("likely %s", v)
+	if e.Verdict.Outcome != scan.Named {
+		return fmt.Sprintf("%s (subtype %d)", e.Verdict, e.Subtype)
 	}
+	return e.Verdict.String()
 }
 
-// Confidence returns the probability of the verdict, or a dash if there is no verdict.
-func Confidence(e scan.Evidence) string {
-	if e.Verdict.Outcome == scan.Undecided {
+// Converted returns how many of the distinct values a conversion would convert, from each order that it
+// can convert from, or a dash.
+func Converted(e scan.Evidence) string {
+	var from []string
+	for _, o := range e.Orders {
+		if c := o.Conversion; c != nil && c.Values > 0 && e.Distinct > e.Uninformative {
+			text := fmt.Sprintf("%d of %d", c.Values, e.Distinct)
+			if o.Order != e.Verdict.Order {
+				text = o.Order + ": " + text
+			}
+			from = append(from, text)
+		}
+	}
+	if len(from) == 0 {
 		return "–"
 	}
-	return percent(e.Confidence)
+	return strings.Join(from, ", ")
 }
 
 // percent never returns 100 %, and returns 0 % only for zero.
@@ -42,37 +48,31 @@ func percent(p float64) string {
 
 // formName returns the name of the form for a reader.
 func formName(e scan.FormEvidence) string {
-	if e.Form == "goStruct" {
+	if e.Form == kinds.GoStruct {
 		return "Go structs"
 	}
 	return e.Form
 }
 
 // FormHeadline describes the UUIDs of a field in one form in a few words.
-func FormHeadline(e scan.FormEvidence) string {
-	return distinctOnes(e.Distinct, e.Sample+e.Uninformative, "UUID")
-}
+func FormHeadline(e scan.FormEvidence) string { return distinctOnes(e.Distinct, "UUID") }
 
-// distinctOnes says how many distinct values there are, and how many of them were examined.
-func distinctOnes(n int64, examined int, noun string) string {
+// distinctOnes says how many distinct values there are.
+func distinctOnes(n int64, noun string) string {
 	if n != 1 {
 		noun += "s"
 	}
-	text := fmt.Sprintf("%d distinct %s", n, noun)
-	if int64(examined) < n {
-		text = fmt.Sprintf("about %s, %d of them examined", text, examined)
-	}
-	return text
+	return fmt.Sprintf("%d distinct %s", n, noun)
 }
 
 // Headline returns the verdict of e in one sentence.
 func Headline(e scan.Evidence) string {
-	distinct := distinctOnes(e.Distinct, e.Sample+e.Uninformative, "value")
+	verdict := e.Verdict.String()
 	switch e.Verdict.Outcome {
 	case scan.Undecided:
-		return "byte order undetermined (" + distinct + ")"
+		verdict = "byte order undetermined"
 	case scan.Mixed:
-		return fmt.Sprintf("mixed, probability %s (%s)", percent(e.Confidence), distinct)
+		verdict = "several byte orders"
 	}
-	return fmt.Sprintf("most likely %s, probability %s (%s)", e.Verdict, percent(e.Confidence), distinct)
+	return fmt.Sprintf("%s (%s)", verdict, distinctOnes(e.Distinct, "value"))
 }

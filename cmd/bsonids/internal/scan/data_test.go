@@ -124,9 +124,35 @@ func stored(u [16]byte, subtype byte, rep uuidrep.Representation) bson.Binary {
 	return bson.Binary{Subtype: subtype, Data: p[:]}
 }
 
-func evidence(t testing.TB, colls []*Collector, namespace, path string, subtype byte) Evidence {
+// newScan returns a Scan that is closed after the test.
+func newScan(t testing.TB) *Scan {
+	s := New(t.TempDir(), now)
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+// collector returns the Collector for the collection with the name in the database db.
+func (s *Scan) collector(t testing.TB, name string) *Collector {
 	t.Helper()
-	for _, c := range Judge(colls, now) {
+	c, err := s.Collection("db", name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func (s *Scan) judged(t testing.TB) []Collection {
+	t.Helper()
+	colls, err := s.Judge()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return colls
+}
+
+func evidence(t testing.TB, s *Scan, namespace, path string, subtype byte) Evidence {
+	t.Helper()
+	for _, c := range s.judged(t) {
 		for _, f := range c.Fields {
 			if c.Namespace != namespace || f.Path != path {
 				continue
@@ -141,5 +167,3 @@ func evidence(t testing.TB, colls []*Collector, namespace, path string, subtype 
 	t.Fatalf("no evidence for %s %s", namespace, path)
 	return Evidence{}
 }
-
-func abs(x float64) float64 { return max(x, -x) }

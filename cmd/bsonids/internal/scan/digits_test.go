@@ -20,12 +20,13 @@ func TestDigits(t *testing.T) {
 		"checksums": {md5Sum, 0},
 		"random":    {noBits, 0},
 	} {
-		c := NewCollector("db.c")
+		s := newScan(t)
+		c := s.collector(t, "c")
 		for i := range 100 {
 			u := tt.value(r, i)
 			collect(t, c, bson.D{{Key: "id", Value: hex.EncodeToString(u[:])}, {Key: "n", Value: int32(i)}})
 		}
-		fields := Judge([]*Collector{c}, now)[0].Fields
+		fields := s.judged(t)[0].Fields
 		if tt.text == 0 && len(fields) != 0 || tt.text > 0 && (len(fields) != 1 || fields[0].Counts != Counts{Text: tt.text}) {
 			t.Errorf("%s: %+v", name, fields)
 		}

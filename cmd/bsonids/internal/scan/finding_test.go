@@ -4,7 +4,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -36,12 +35,13 @@ func TestFieldIs(t *testing.T) {
 		"text and subtype 4":      {[]func(int) any{text, in(4, uuidrep.Standard)}, []Kind{FoundMixed}},
 		"text and subtype 0":      {[]func(int) any{text, in(0, uuidrep.Standard)}, []Kind{FoundMixed, FoundGeneric}},
 	} {
-		c := NewCollector("db.c")
+		s := newScan(t)
+		c := s.collector(t, "c")
 		for i := range 400 {
 			collect(t, c, bson.D{{Key: "id", Value: tt.values[i%len(tt.values)](i)}})
 		}
 		var got []Kind
-		for _, f := range Judge([]*Collector{c}, time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))[0].Fields {
+		for _, f := range s.judged(t)[0].Fields {
 			for _, k := range Kinds {
 				if f.Is(k) {
 					got = append(got, k)

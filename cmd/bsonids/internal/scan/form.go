@@ -2,33 +2,29 @@ package scan
 
 import (
 	"fmt"
-	"math"
 	"strconv"
 	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
 )
 
-// FormEvidence describes the UUIDs of a field in a form that is not binary. It is based on distinct
-// UUIDs, of which Sample were examined.
+// FormEvidence describes the distinct UUIDs of a field in a form that is not binary.
 type FormEvidence struct {
-	Form     string `json:"form"`     // text or goStruct
-	Distinct int64  `json:"distinct"` // approximate number of distinct UUIDs
-	Sample   int    `json:"sample"`
-	// Uninformative is the number of UUIDs that have no version, such as the nil UUID. Sample does not
-	// include them.
-	Uninformative int `json:"uninformative,omitempty"`
+	Form     string `json:"form"` // text or goStruct
+	Distinct int64  `json:"distinct"`
+	// Uninformative is the number of UUIDs that have no version, such as the nil UUID.
+	Uninformative int64 `json:"uninformative,omitempty"`
 
-	Fits     int     `json:"fits"`     // with the variant of RFC 9562 and a version from 1 to 8
-	Versions [9]int  `json:"versions"` // of those that fit, by version; [0] is unused
-	Written  Written `json:"written"`
+	Fits     int64    `json:"fits"`     // with the variant of RFC 9562 and a version from 1 to 8
+	Versions [9]int64 `json:"versions"` // of those that fit, by version; [0] is unused
+	Written  Written  `json:"written"`
 
-	Matches    int    `json:"matches"` // equal to an id of subtype 4 or text in another field
-	MatchedIn  string `json:"matchedIn,omitempty"`
-	Comparable int    `json:"comparable,omitempty"` // UUIDs that could have matched in that field
+	Matches   int64  `json:"matches"` // equal to an id of subtype 4 or text in another field
+	MatchedIn string `json:"matchedIn,omitempty"`
 
 	Reasons []string `json:"reasons"`
 	Odd     Odd      `json:"-"`
@@ -51,15 +47,14 @@ func (w Written) Sum() int64 {
 	return w.Hyphens + w.Braces + w.URN + w.Digits + w.UUID + w.Valid + w.Null
 }
 
-// formed holds the values of one form.
+// formed describes the values of one form.
 type formed struct {
 	written Written
-	values  *sketch
 	odd     Odd
 }
 
 // text adds text that is certainly a UUID.
-func (f *formed) text(s kinds.Spelled, size int) {
+func (f *formed) text(size int) {
 	switch size {
 	case 36:
 		f.written.Hyphens++
@@ -68,7 +63,6 @@ func (f *formed) text(s kinds.Spelled, size int) {
 	default:
 		f.written.URN++
 	}
-	keep(&f.values, s.UUID)
 }
 
 // document adds a document of a Go struct.
@@ -83,50 +77,16 @@ func (f *formed) document(l walk.Leaf) {
 	default:
 		f.written.UUID++
 	}
-	keep(&f.values, s.UUID)
 }
 
-// digits adds text of 32 digits.
-func (f *formed) digits(n int64, s *sketch) {
-	f.written.Digits = n
-	if f.values == nil {
-		f.values = new(sketch)
-	}
-	f.values.merge(s)
-}
-
-// evidence returns the evidence, or none if there are no values. field is the name of the field in
-// refs.
-func (f *formed) evidence(form, field string, refs *references) []FormEvidence {
-	if f.values == nil {
+// evidence returns the evidence, or none if there are no values.
+func (f *formed) evidence(form string, found decide.Found) []FormEvidence {
+	if f.written.Sum() == 0 {
 		return nil
 	}
-	e := FormEvidence{Form: form, Distinct: f.values.distinct(), Written: f.written, Odd: f.odd}
-	found := make(map[int32]int)
-	for _, entry := range f.values.entries {
-		if symmetric(entry.value) {
-			e.Uninformative++
-			continue
-		}
-		e.Sample++
-		if v := entry.value[6] >> 4; v >= 1 && v <= 8 && entry.value[8]>>6 == 0b10 {
-			e.Fits++
-			e.Versions[v]++
-		}
-		for _, n := range refs.ids[entry.value] {
-			if refs.names[n] != field {
-				found[n]++
-			}
-		}
-	}
-	best := int32(-1)
-	for n, count := range found {
-		if count > e.Matches || count == e.Matches && refs.names[n] < refs.names[best] {
-			best, e.Matches = n, count
-		}
-	}
-	if best >= 0 {
-		e.MatchedIn, e.Comparable = refs.names[best], max(refs.comparable(f.values, best), e.Matches)
+	e := FormEvidence{Form: form, Distinct: found.Distinct, Uninformative: found.Same, Written: f.written, Odd: f.odd}
+	for _, r := range found.Orders { // one
+		e.Fits, e.Versions, e.Matches, e.MatchedIn = r.Fits, r.Versions, r.Matches, r.MatchedIn
 	}
 	e.explain()
 	return []FormEvidence{e}
@@ -145,7 +105,7 @@ func (e *FormEvidence) explain() {
 		}
 	}
 	reason("%s", strings.Join(how, ", "))
-	if e.Sample > 0 {
+	if n := e.Distinct - e.Uninformative; n > 0 {
 		var versions []string
 		for v, n := range e.Versions {
 			if n > 0 {
@@ -156,27 +116,12 @@ func (e *FormEvidence) explain() {
 		if len(versions) > 0 {
 			of = ": " + strings.Join(versions, ", ")
 		}
-		reason("%d of %d distinct UUIDs have the variant and a version of RFC 9562%s", e.Fits, e.Sample, of)
+		reason("%d of %d distinct UUIDs have the variant and a version of RFC 9562%s", e.Fits, n, of)
 	}
 	if e.Uninformative > 0 {
 		reason("%d have no version, such as the nil UUID", e.Uninformative)
 	}
 	if e.Matches > 0 {
-		reason("%d of %d comparable UUIDs equal ids in %s", e.Matches, e.Comparable, e.MatchedIn)
-	}
-}
-
-// merge adds the values of o. Only those are kept that both would have.
-func (s *sketch) merge(o *sketch) {
-	limit := min(s.limit(), o.limit())
-	for _, e := range o.entries {
-		s.add(e.value)
-	}
-	if limit == math.MaxUint64 {
-		return
-	}
-	s.full = true
-	for len(s.entries) > 1 && s.entries[0].hash > limit {
-		s.drop()
+		reason("%d equal ids of known order, most of them in %s", e.Matches, e.MatchedIn)
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 )
 
 // End is a field that has values equal to those of another one.
@@ -49,19 +51,19 @@ type ended struct {
 // References returns the pairs of fields in different collections that have equal values, sorted,
 // and the fields of which only a part of the values is compared. A value in many fields connects
 // each of them with one field, an _id if there is one.
-func References(collectors []*Collector) ([]Reference, []Sparse) {
+func (s *Scan) References() ([]Reference, []Sparse) {
 	var fields []ended
 	var sparse []Sparse
-	for _, c := range collectors {
+	for _, c := range s.collectors {
 		for path, f := range c.fields {
-			for _, s := range []*sketch{f.legacy, f.generic, f.reference, f.digits} {
-				if s == nil {
+			for _, held := range []*sketch{f.legacy, f.generic, f.reference, f.digits} {
+				if held == nil {
 					continue
 				}
-				e := ended{End{c.namespace, path}, s.limit(), s}
+				e := ended{End{c.surveyed.Namespace, path}, held.limit(), held}
 				fields = append(fields, e)
-				if s.full {
-					sparse = append(sparse, Sparse{e.End, s.distinct(), float64(e.limit) / math.MaxUint64})
+				if held.full {
+					sparse = append(sparse, Sparse{e.End, held.distinct(), float64(e.limit) / math.MaxUint64})
 				}
 			}
 		}
@@ -72,7 +74,7 @@ func References(collectors []*Collector) ([]Reference, []Sparse) {
 	by := make(map[uint64][]occurrence)
 	for i, e := range fields {
 		for _, v := range e.s.entries {
-			if !symmetric(v.value) {
+			if !kinds.Symmetric(&v.value) {
 				by[v.hash] = append(by[v.hash], occurrence{i, v.value})
 			}
 		}
@@ -107,7 +109,7 @@ func connect(fields []ended, held []occurrence, found map[[2]int]int) {
 		held = nil
 		for _, o := range rest {
 			switch {
-			case !sameUUID(first.value, o.value):
+			case !kinds.SameUUID(first.value, o.value):
 				held = append(held, o)
 			case fields[first.field].Namespace != fields[o.field].Namespace:
 				found[[2]int{first.field, o.field}]++
@@ -120,24 +122,11 @@ func connect(fields []ended, held []occurrence, found map[[2]int]int) {
 func (e ended) below(limit uint64) int {
 	n := 0
 	for _, v := range e.s.entries {
-		if (v.hash < limit || limit == math.MaxUint64) && !symmetric(v.value) {
+		if (v.hash < limit || limit == math.MaxUint64) && !kinds.Symmetric(&v.value) {
 			n++
 		}
 	}
 	return n
-}
-
-// sameUUID reports whether the values, each read in one of the orders, are the same UUID.
-func sameUUID(a, b [16]byte) bool {
-	for o := range orders {
-		u := representations[o].Permute(a)
-		for p := range orders {
-			if u == representations[p].Permute(b) {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // depth sorts _id before other fields, and other fields by how deep they are.

@@ -10,9 +10,9 @@ import (
 	"github.com/bsonids/bsonids/uuidrep"
 )
 
-func gather(t *testing.T, namespace, path string, n int, value func(i int) any) *Collector {
+func gather(t *testing.T, s *Scan, name, path string, n int, value func(i int) any) {
 	t.Helper()
-	c := NewCollector(namespace)
+	c := s.collector(t, name)
 	for i := range n {
 		doc, err := bson.Marshal(bson.D{{Key: path, Value: value(i)}})
 		if err != nil {
@@ -22,7 +22,6 @@ func gather(t *testing.T, namespace, path string, n int, value func(i int) any) 
 			t.Fatal(err)
 		}
 	}
-	return c
 }
 
 func inOrder(t *testing.T, u uuid.UUID, r uuidrep.Representation) bson.Binary {
@@ -41,18 +40,17 @@ func TestReferences(t *testing.T) {
 	for i := range ids {
 		ids[i] = uuid.New()
 	}
-	collectors := []*Collector{
-		gather(t, "d.orders", "customer", 30, func(i int) any { return inOrder(t, ids[i%20], uuidrep.JavaLegacy) }),
-		gather(t, "d.customers", "_id", 20, func(i int) any { return inOrder(t, ids[i], uuidrep.CSharpLegacy) }),
-		gather(t, "d.mails", "to", 1, func(int) any { return ids[3].String() }),
-		gather(t, "d.files", "id", 10, func(i int) any { return inOrder(t, ids[30+i], uuidrep.JavaLegacy) }),
-		gather(t, "d.logs", "id", 10, func(i int) any { return inOrder(t, uuid.Nil, uuidrep.JavaLegacy) }),
-		gather(t, "d.logs2", "id", 10, func(i int) any { return inOrder(t, uuid.Nil, uuidrep.JavaLegacy) }),
-	}
-	got, sparse := References(collectors)
+	s := newScan(t)
+	gather(t, s, "orders", "customer", 30, func(i int) any { return inOrder(t, ids[i%20], uuidrep.JavaLegacy) })
+	gather(t, s, "customers", "_id", 20, func(i int) any { return inOrder(t, ids[i], uuidrep.CSharpLegacy) })
+	gather(t, s, "mails", "to", 1, func(int) any { return ids[3].String() })
+	gather(t, s, "files", "id", 10, func(i int) any { return inOrder(t, ids[30+i], uuidrep.JavaLegacy) })
+	gather(t, s, "logs", "id", 10, func(i int) any { return inOrder(t, uuid.Nil, uuidrep.JavaLegacy) })
+	gather(t, s, "logs2", "id", 10, func(i int) any { return inOrder(t, uuid.Nil, uuidrep.JavaLegacy) })
+	got, sparse := s.References()
 	want := []Reference{
-		{End{"d.customers", "_id"}, End{"d.mails", "to"}, 1, 1},
-		{End{"d.customers", "_id"}, End{"d.orders", "customer"}, 20, 20},
+		{End{"db.customers", "_id"}, End{"db.mails", "to"}, 1, 1},
+		{End{"db.customers", "_id"}, End{"db.orders", "customer"}, 20, 20},
 	}
 	if len(sparse) != 0 || len(got) != len(want) || got[0] != want[0] || got[1] != want[1] {
 		t.Errorf("got %+v, %+v", got, sparse)
@@ -67,11 +65,10 @@ func TestReferencesOfMany(t *testing.T) {
 	for i := range ids {
 		ids[i] = uuid.New()
 	}
-	collectors := []*Collector{
-		gather(t, "d.a", "_id", n, func(i int) any { return inOrder(t, ids[i], uuidrep.JavaLegacy) }),
-		gather(t, "d.b", "a", n, func(i int) any { return inOrder(t, ids[i], uuidrep.Standard) }),
-	}
-	got, sparse := References(collectors)
+	s := newScan(t)
+	gather(t, s, "a", "_id", n, func(i int) any { return inOrder(t, ids[i], uuidrep.JavaLegacy) })
+	gather(t, s, "b", "a", n, func(i int) any { return inOrder(t, ids[i], uuidrep.Standard) })
+	got, sparse := s.References()
 	if len(got) != 1 || got[0].Equal < sketchSize-1 || len(sparse) != 2 {
 		t.Fatalf("got %+v, %+v", got, sparse)
 	}

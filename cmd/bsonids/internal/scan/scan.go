@@ -1,16 +1,15 @@
-// Package scan counts the UUIDs of collections by field and by storage format, and determines the
-// byte order of those whose format does not specify it.
+// Package scan counts the UUIDs of collections by field and by storage format, and says for those whose
+// format does not specify the byte order what a conversion would do with them.
 package scan
 
 import (
-	"math"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
 )
@@ -41,15 +40,79 @@ func (c Counts) uuids() int64 {
 	return c.Standard + c.Legacy + c.Generic + c.Text + c.Malformed + c.Structs
 }
 
-// Collector collects the contents of the documents of one collection. Its memory is bounded,
-// whatever the number of documents. It is not safe for concurrent use.
+// Scan reads documents of several collections. Its memory is bounded, whatever their number: it sorts the
+// values on the disk. A Scan is not safe for concurrent use.
+type Scan struct {
+	survey     *decide.Survey
+	collectors []*Collector
+}
+
+// decided are the kinds about which the values decide.
+var decided = kinds.Where(func(k kinds.Kind) bool { return !k.BySubtype() })
+
+// New returns a Scan whose temporary file is in the directory dir. The caller must close it.
+func New(dir string, now time.Time) *Scan {
+	var questions []decide.Question
+	for _, k := range decided {
+		if !slices.ContainsFunc(questions, func(q decide.Question) bool { return q.Stored() == k.Stored() }) {
+			questions = append(questions, decide.Question{Kind: k})
+		}
+	}
+	s := &Scan{survey: decide.NewSurvey(dir, now, questions...)}
+	s.survey.Explain = true
+	return s
+}
+
+// Close removes the temporary file.
+func (s *Scan) Close() error { return s.survey.Close() }
+
+// Collector collects the contents of the documents of one collection. It is not safe for concurrent use.
 type Collector struct {
-	namespace string
-	documents int64
-	fields    map[string]*field
-	names     int // total size of the field names in bytes
-	overflow  bool
-	name      []byte
+	surveyed *decide.Surveyed
+	fields   map[string]*field
+	names    int // total size of the field names in bytes
+	overflow bool
+	name     []byte
+}
+
+// Collection returns the Collector for a collection.
+func (s *Scan) Collection(database, collection string) (*Collector, error) {
+	of, err := s.survey.Collection(database, collection, true)
+	if err != nil {
+		return nil, err
+	}
+	c := &Collector{surveyed: of, fields: make(map[string]*field)}
+	of.Each = c.value
+	s.collectors = append(s.collectors, c)
+	return c, nil
+}
+
+// Add counts a document. The error wraps walk.ErrCorrupt, or is one of the temporary file.
+func (c *Collector) Add(doc []byte) error { return c.surveyed.Add(doc) }
+
+// Forget forgets the documents, which are read again.
+func (c *Collector) Forget() {
+	c.surveyed.Forget()
+	c.fields, c.names, c.overflow = make(map[string]*field), 0, false
+}
+
+// Drop forgets the collection.
+func (s *Scan) Drop(c *Collector) {
+	c.Forget()
+	s.collectors = slices.DeleteFunc(s.collectors, func(o *Collector) bool { return o == c })
+}
+
+// Documents returns how many documents were added.
+func (c *Collector) Documents() int64 { return c.surveyed.Documents() }
+
+// Decisions returns, by the names of the kinds, the decisions about the values of the collection whose
+// subtype does not determine the kind. It is called after [Scan.Judge].
+func (c *Collector) Decisions() map[string]decide.Decision {
+	decisions := make(map[string]decide.Decision)
+	for _, k := range decided {
+		decisions[k.Name] = *c.surveyed.Decision(k)
+	}
+	return decisions
 }
 
 type field struct {
@@ -59,11 +122,10 @@ type field struct {
 	reference       *sketch // UUIDs of subtype 4 and text, whose order is known
 	// Text of 32 digits, which may be a checksum. It is in counts.Other until Judge decides, which
 	// removes the values if they are not UUIDs.
-	digits      *sketch
-	digitsCount int64
-	text        formed // UUIDs in text, also those of reference
-	structs     formed // documents of Go structs
-	odd         Odd
+	digits  *sketch
+	text    formed // UUIDs in text, also those of reference, and text of 32 digits
+	structs formed // documents of Go structs
+	odd     Odd
 }
 
 // Odd counts the values of a field whose names an update or a pattern cannot use: binary values of 16
@@ -88,22 +150,6 @@ func (o *Odd) add(p *walk.Path) {
 	}
 }
 
-// NewCollector returns a Collector for a collection named database.collection.
-func NewCollector(namespace string) *Collector {
-	return &Collector{namespace: namespace, fields: make(map[string]*field)}
-}
-
-// Add counts a document. The error wraps walk.ErrCorrupt.
-func (c *Collector) Add(doc []byte) error {
-	c.documents++
-	return walk.Documents(doc, func(p *walk.Path, l walk.Leaf) (bool, error) {
-		if !isStruct(l) {
-			return false, nil
-		}
-		return false, c.value(p, l)
-	}, c.value)
-}
-
 // isStruct reports whether a document is one that Structs counts.
 func isStruct(l walk.Leaf) bool {
 	// A document {uuid: X} has 32 bytes, and {uuid: X, valid: true} 40.
@@ -118,10 +164,10 @@ func isStruct(l walk.Leaf) bool {
 	return ok
 }
 
-// Documents returns how many documents were added.
-func (c *Collector) Documents() int64 { return c.documents }
-
 func (c *Collector) value(p *walk.Path, l walk.Leaf) error {
+	if l.Type == bson.TypeEmbeddedDocument && !isStruct(l) {
+		return nil
+	}
 	c.name = p.AppendField(c.name[:0])
 	f := c.fields[string(c.name)]
 	if f == nil {
@@ -170,10 +216,10 @@ func (f *field) add(p *walk.Path, l walk.Leaf) {
 		case ok && s.Certain:
 			f.counts.Text++
 			keep(&f.reference, s.UUID)
-			f.text.text(s, len(text))
+			f.text.text(len(text))
 			return
 		case ok:
-			f.digitsCount++
+			f.text.written.Digits++
 			keep(&f.digits, s.UUID)
 		}
 	}
@@ -209,13 +255,6 @@ func keep(s **sketch, v [16]byte) {
 	(*s).add(v)
 }
 
-// TextUUID parses a UUID with hyphens, plain, in braces or as a URN. It rejects 32 digits without
-// hyphens, which may also be a checksum.
-func TextUUID(text []byte) (uuid.UUID, bool) {
-	s, ok := kinds.ParseText(text)
-	return s.UUID, ok && s.Certain
-}
-
 // Report is the result of a scan.
 type Report struct {
 	Server      string       `json:"server"` // hosts, without credentials
@@ -246,87 +285,49 @@ type Field struct {
 	Odd   Odd            `json:"-"`
 }
 
-// Judge makes the report from the collectors. It looks for references in all of them.
-func Judge(collectors []*Collector, now time.Time) []Collection {
-	refs := newReferences(collectors)
-	out := make([]Collection, 0, len(collectors))
-	for _, c := range collectors {
-		coll := Collection{Namespace: c.namespace, Scanned: c.documents, Overflow: c.overflow, Fields: []Field{}}
+// Judge makes the report. It looks for equal values in all collections of a database. It is called once,
+// after the last document. An error is one of the temporary file.
+func (s *Scan) Judge() ([]Collection, error) {
+	if err := s.survey.Decide(decided...); err != nil {
+		return nil, err
+	}
+	out := make([]Collection, 0, len(s.collectors))
+	for _, c := range s.collectors {
+		coll := Collection{Namespace: c.surveyed.Namespace, Scanned: c.Documents(), Overflow: c.overflow, Fields: []Field{}}
 		for path, f := range c.fields {
-			f.judgeDigits(now)
+			text, _ := c.surveyed.Found(kinds.OfText, path)
+			f.judgeDigits(text)
 			if f.counts.uuids() == 0 {
 				continue
 			}
 			field := Field{Path: path, Counts: f.counts, Odd: f.odd}
-			if f.legacy != nil {
-				field.Evidence = append(field.Evidence, judge(bson.TypeBinaryUUIDOld, f.counts.Legacy, f.legacy, refs, now))
+			for subtype, n := range map[byte]int64{bson.TypeBinaryUUIDOld: f.counts.Legacy, bson.TypeBinaryGeneric: f.counts.Generic} {
+				if found, ok := c.surveyed.Found(kinds.StoredAs(subtype), path); ok && n > 0 {
+					field.Evidence = append(field.Evidence, newEvidence(subtype, found))
+				}
 			}
-			if f.generic != nil {
-				field.Evidence = append(field.Evidence, judge(bson.TypeBinaryGeneric, f.counts.Generic, f.generic, refs, now))
-			}
-			name := c.namespace + " " + path
-			field.Forms = append(f.text.evidence("text", name, refs), f.structs.evidence("goStruct", name, refs)...)
+			slices.SortFunc(field.Evidence, func(a, b Evidence) int { return int(b.Subtype) - int(a.Subtype) })
+			structs, _ := c.surveyed.Found(kinds.GoStruct, path)
+			field.Forms = append(f.text.evidence(kinds.OfText, text), f.structs.evidence(kinds.GoStruct, structs)...)
 			coll.Fields = append(coll.Fields, field)
 		}
 		slices.SortFunc(coll.Fields, func(a, b Field) int { return strings.Compare(a.Path, b.Path) })
 		out = append(out, coll)
 	}
 	slices.SortFunc(out, func(a, b Collection) int { return strings.Compare(a.Namespace, b.Namespace) })
-	return out
+	return out, nil
 }
 
-// judgeDigits counts the text of 32 digits as UUIDs if the variants and versions show that it is.
-func (f *field) judgeDigits(now time.Time) {
-	if f.digits == nil || f.digitsCount == 0 {
+// judgeDigits counts the text of 32 digits as UUIDs if a conversion of text takes some of it for UUIDs.
+func (f *field) judgeDigits(text decide.Found) {
+	n := f.text.written.Digits
+	if n == 0 {
 		return
 	}
-	e := judge(bson.TypeBinaryGeneric, f.digitsCount, f.digits, newReferences(nil), now)
-	if e.Verdict.Outcome == Named && e.Verdict.Order == Network {
-		f.counts.Text += f.digitsCount
-		f.counts.Other -= f.digitsCount
-		f.text.digits(f.digitsCount, f.digits)
-	} else {
-		f.digits = nil
+	if len(text.Orders) > 0 && text.Orders[0].Decision != nil && len(text.Orders[0].Decision.Digits) > 0 {
+		f.counts.Text += n
+		f.counts.Other -= n
+		return
 	}
-	f.digitsCount = 0
-}
-
-// references holds the ids whose byte order is known, and the fields that contain them.
-type references struct {
-	names  []string
-	limits []uint64
-	ids    map[[16]byte][]int32 // the fields, by number
-}
-
-func newReferences(collectors []*Collector) *references {
-	r := &references{ids: make(map[[16]byte][]int32)}
-	for _, c := range collectors {
-		for path, f := range c.fields {
-			if f.reference == nil {
-				continue
-			}
-			n := int32(len(r.names))
-			r.names = append(r.names, c.namespace+" "+path)
-			r.limits = append(r.limits, f.reference.limit())
-			for _, e := range f.reference.entries {
-				if !symmetric(e.value) {
-					r.ids[e.value] = append(r.ids[e.value], n)
-				}
-			}
-		}
-	}
-	return r
-}
-
-// comparable returns how many of the values in s, without those that are the same in every order,
-// would be in the sketch of field n if the field had them.
-func (r *references) comparable(s *sketch, n int32) int {
-	limit := min(r.limits[n], s.limit())
-	count := 0
-	for _, e := range s.entries {
-		if (e.hash < limit || limit == math.MaxUint64) && !symmetric(e.value) {
-			count++
-		}
-	}
-	return count
+	f.digits, f.text.written.Digits = nil, 0
 }

@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -20,7 +19,8 @@ import (
 )
 
 func TestCounts(t *testing.T) {
-	c := NewCollector("db.c")
+	s := newScan(t)
+	c := s.collector(t, "c")
 	u := uuid.MustParse("00112233-4455-6677-8899-aabbccddeeff")
 	for _, doc := range []bson.D{
 		{{Key: "id", Value: stored(u, 4, uuidrep.Standard)}, {Key: "n", Value: 1}},
@@ -34,7 +34,7 @@ func TestCounts(t *testing.T) {
 	} {
 		collect(t, c, doc)
 	}
-	got := Judge([]*Collector{c}, now)[0]
+	got := s.judged(t)[0]
 	want := map[string]Counts{
 		"id":     {Standard: 1, Legacy: 1, Generic: 1, Text: 3, Malformed: 2, Other: 5},
 		"tags[]": {Standard: 1, Text: 1, Other: 1},
@@ -73,7 +73,8 @@ func TestReportIsDocumented(t *testing.T) {
 }
 
 func TestFieldNamesAsData(t *testing.T) {
-	c := NewCollector("db.c")
+	s := newScan(t)
+	c := s.collector(t, "c")
 	r := rand.New(rand.NewPCG(10, 10))
 	name := make([]byte, 12)
 	for range maxFields + 100 {
@@ -86,7 +87,7 @@ func TestFieldNamesAsData(t *testing.T) {
 	for i := range maxFields/2 + 1 {
 		collect(t, c, bson.D{{Key: "x" + strings.Repeat("y", i), Value: uuid.Nil.String()}, {Key: "id", Value: stored(v4(r, 0), 3, uuidrep.JavaLegacy)}})
 	}
-	got := Judge([]*Collector{c}, now)[0]
+	got := s.judged(t)[0]
 	if !got.Overflow || len(c.fields) != maxFields {
 		t.Errorf("%d fields, overflow %v", len(c.fields), got.Overflow)
 	}
@@ -98,7 +99,8 @@ func TestFieldNamesAsData(t *testing.T) {
 // Names may be as long as documents. Fields are left out if the names together are too long, as
 // they are if there are too many fields.
 func TestLongFieldNames(t *testing.T) {
-	c := NewCollector("db.c")
+	s := newScan(t)
+	c := s.collector(t, "c")
 	for i := range 32 {
 		name := strings.Repeat(string(rune('g'+i%20)), 1<<20+i)
 		collect(t, c, bson.D{{Key: name, Value: uuid.Nil.String()}, {Key: "id", Value: uuid.Nil.String()}})
@@ -107,7 +109,7 @@ func TestLongFieldNames(t *testing.T) {
 	for name := range c.fields {
 		octets += len(name)
 	}
-	got := Judge([]*Collector{c}, now)[0]
+	got := s.judged(t)[0]
 	if octets > 4<<20 || !got.Overflow {
 		t.Errorf("names of %d octets are held, overflow %v", octets, got.Overflow)
 	}
@@ -119,7 +121,8 @@ func TestLongFieldNames(t *testing.T) {
 // The memory of a collector does not grow with the number of documents.
 func TestFlatMemory(t *testing.T) {
 	r := rand.New(rand.NewPCG(11, 11))
-	c := NewCollector("db.c")
+	s := newScan(t)
+	c := s.collector(t, "c")
 	heap := func() uint64 {
 		runtime.GC()
 		var m runtime.MemStats
@@ -161,7 +164,8 @@ func BenchmarkAdd(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	c := NewCollector("db.c")
+	s := newScan(b)
+	c := s.collector(b, "c")
 	id := bytes.Index(doc, []byte{16, 0, 0, 0, 3}) + 5
 	b.ReportAllocs()
 	for b.Loop() {
@@ -177,12 +181,13 @@ func BenchmarkAdd(b *testing.B) {
 func TestOddNames(t *testing.T) {
 	u := bson.Binary{Data: make([]byte, 16)}
 	for name, v := range map[string]any{"binary": bson.Binary{Subtype: 3, Data: u.Data}, "text": uuid.Nil.String(), "goStruct": bson.D{{Key: "uuid", Value: u}}} {
-		c := NewCollector("d.c")
+		s := newScan(t)
+		c := s.collector(t, "c")
 		for _, d := range []bson.D{{{Key: "a.b", Value: v}}, {{Key: "a", Value: bson.D{{Key: "b", Value: v}}}}, {{Key: "$c", Value: v}}, {{Key: "", Value: v}}, {{Key: "r", Value: bson.D{{Key: "$id", Value: v}}}}} {
 			collect(t, c, d)
 		}
 		want := map[string][2]int64{"a.b": {1, 0}, "$c": {1, 0}, "": {1, 1}, "r.$id": {0, 0}}
-		for _, f := range Judge([]*Collector{c}, time.Now())[0].Fields {
+		for _, f := range s.judged(t)[0].Fields {
 			if name == "goStruct" && len(f.Forms) == 0 {
 				continue // the value in the document
 			}

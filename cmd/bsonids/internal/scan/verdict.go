@@ -3,7 +3,7 @@ package scan
 import (
 	"fmt"
 
-	"go.mongodb.org/mongo-driver/v2/bson"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 )
 
 // Outcome is the kind of a verdict.
@@ -12,7 +12,7 @@ type Outcome int
 // The outcomes.
 const (
 	Undecided Outcome = iota // the order cannot be determined
-	Mixed                    // the values are in several orders
+	Mixed                    // the values are in several orders, or only a part of them is in one
 	Named                    // the values are in one order
 )
 
@@ -20,8 +20,7 @@ const (
 // in JSON, is the name of the order, "mixed" or "undetermined". Verdicts can be compared with ==.
 type Verdict struct {
 	Outcome Outcome
-	Order   Order // if Outcome is Named
-	Subtype byte  // if Outcome is Named
+	Order   string // the name of the order if Outcome is Named, see [kinds.NameOf]
 }
 
 const (
@@ -29,17 +28,21 @@ const (
 	mixedText     = "mixed"
 )
 
-func named(o Order, subtype byte) Verdict { return Verdict{Outcome: Named, Order: o, Subtype: subtype} }
-
 // String returns the name of the order, "mixed" or "undetermined".
 func (v Verdict) String() string {
 	switch v.Outcome {
 	case Mixed:
 		return mixedText
 	case Named:
-		return v.Order.Name(v.Subtype)
+		return v.Order
 	}
 	return undecidedText
+}
+
+// Convertible reports whether the verdict names a kind that can be converted.
+func (v Verdict) Convertible() bool {
+	_, err := kinds.Parse(v.Order)
+	return v.Outcome == Named && err == nil
 }
 
 // MarshalText returns the text of String.
@@ -55,10 +58,10 @@ func (v *Verdict) UnmarshalText(text []byte) error {
 		v.Outcome = Mixed
 		return nil
 	}
-	for _, subtype := range []byte{bson.TypeBinaryGeneric, bson.TypeBinaryUUIDOld} {
-		for o := range orders {
-			if o.Name(subtype) == string(text) {
-				*v = named(o, subtype)
+	for _, k := range decided {
+		for _, o := range decided {
+			if k.IsBinary() && kinds.NameOf(k.Subtype, o.Order) == string(text) {
+				*v = Verdict{Named, string(text)}
 				return nil
 			}
 		}

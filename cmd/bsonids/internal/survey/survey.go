@@ -12,11 +12,10 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
-	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/documents"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/patience"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/scan"
@@ -55,56 +54,50 @@ type Collection struct {
 
 // Options are the options of Make.
 type Options struct {
-	// Known is the number of documents of each collection that are read in advance, at random, for
-	// UUIDs of known order that may be equal to values of other collections.
-	Known    int64
-	Measure  bool // measure the costs of a sample
+	Temp     string // directory for a temporary file
+	Measure  bool   // measure the costs of a sample
 	Now      func() time.Time
 	Patience *patience.Patience
 	Progress func(total int64, doing, namespace string) *terminal.Progress
 	Kept     []record.KeptCollection
 }
 
-// decided are the kinds about which the values decide.
-var decided = kinds.Where(func(k kinds.Kind) bool { return !k.BySubtype() })
-
 // surveyor makes a survey.
 type surveyor struct {
 	Options
 	db         *mongo.Database
 	survey     *Survey
-	collectors []*scan.Collector
-	known      map[string]*decide.Known
+	scan       *scan.Scan
+	collectors []*scan.Collector // of survey.Collections
 }
 
 // Make reads all documents of all collections of the database, except views, time series, and the
 // collections of the server and of this program.
-func Make(ctx context.Context, db *mongo.Database, o Options) (*Survey, error) {
-	s := &surveyor{Options: o, db: db, known: make(map[string]*decide.Known),
-		survey: &Survey{Database: db.Name(), Made: o.Now().UTC().Truncate(time.Second)}}
+func Make(ctx context.Context, db *mongo.Database, o Options) (_ *Survey, err error) {
+	s := &surveyor{Options: o, db: db, scan: scan.New(o.Temp, o.Now()), survey: &Survey{Database: db.Name(), Made: o.Now().UTC().Truncate(time.Second)}}
+	defer func() { err = errors.Join(err, s.scan.Close()) }()
 	specs, err := s.list(ctx)
 	if err != nil {
 		return nil, err
-	}
-	for _, spec := range specs {
-		if err := s.readKnown(ctx, spec.Name); err != nil {
-			return nil, err
-		}
 	}
 	for _, spec := range specs {
 		if err := s.collection(ctx, spec); err != nil {
 			return nil, err
 		}
 	}
+	found, err := s.scan.Judge()
+	if err != nil {
+		return nil, err
+	}
 	judged := make(map[string]scan.Collection)
-	for _, c := range scan.Judge(s.collectors, s.survey.Made) {
+	for _, c := range found {
 		judged[c.Namespace] = c
 	}
 	for i := range s.survey.Collections {
 		c := &s.survey.Collections[i]
-		c.Scan = judged[s.namespace(c.Name)]
+		c.Scan, c.Decisions = judged[s.namespace(c.Name)], s.collectors[i].Decisions()
 	}
-	s.survey.References, s.survey.Sparse = scan.References(s.collectors)
+	s.survey.References, s.survey.Sparse = s.scan.References()
 	return s.survey, nil
 }
 
@@ -143,28 +136,9 @@ func (s *surveyor) list(ctx context.Context) (out []mongo.CollectionSpecificatio
 	return out, nil
 }
 
-// readKnown reads a sample of a collection for UUIDs of known order.
-func (s *surveyor) readKnown(ctx context.Context, name string) error {
-	if s.Known == 0 {
-		return nil
-	}
-	err := s.Patience.Do(ctx, func() error {
-		k := decide.NewKnown()
-		_, err := scan.Read(ctx, s.db.Collection(name), k, s.Known, func(total int64) *terminal.Progress {
-			return s.Progress(total, "sampling", s.namespace(name))
-		})
-		s.known[name] = k
-		return err
-	})
-	if err != nil && failure.Explain(err, "").Kind == failure.Denied {
-		return nil // said when the collection is read
-	}
-	return err
-}
-
-// collection reads a collection and decides about its fields.
+// collection reads a collection.
 func (s *surveyor) collection(ctx context.Context, spec mongo.CollectionSpecification) error {
-	c := Collection{Name: spec.Name, Decisions: make(map[string]decide.Decision)}
+	c := Collection{Name: spec.Name}
 	for _, k := range s.Kept {
 		if k.Name == spec.Name && (k.ID == nil || spec.UUID == nil || k.ID.Equal(*spec.UUID)) {
 			c.Kept = k.What
@@ -174,48 +148,33 @@ func (s *surveyor) collection(ctx context.Context, spec mongo.CollectionSpecific
 		c.UUID = hex.EncodeToString(spec.UUID.Data)
 	}
 	coll := s.db.Collection(spec.Name)
-	passes := make(map[byte]*decide.Pass)
-	var collector *scan.Collector
-	err := s.Patience.Pass(ctx, func(progress func(int)) error {
-		collector = scan.NewCollector(s.namespace(spec.Name))
-		for _, kind := range decided {
-			passes[kind.Subtype] = decide.NewPass(decide.Question{Order: kind.Order, Name: kind.Name, Subtype: kind.Subtype, Form: kind.Form}, s.Now())
-		}
+	collector, err := s.scan.Collection(s.db.Name(), spec.Name)
+	if err != nil {
+		return err
+	}
+	err = s.Patience.Pass(ctx, func(progress func(int)) error {
+		collector.Forget()
 		begin := s.Now()
-		c.Documents, c.Malformed = 0, 0
-		err := s.read(ctx, coll, func(doc []byte) error {
+		c.Malformed = 0
+		err := s.read(ctx, coll, func(doc bson.Raw) error {
 			progress(1)
-			c.Documents++
 			err := collector.Add(doc)
-			for _, p := range passes {
-				err = errors.Join(err, p.Add(doc))
-			}
 			if errors.Is(err, walk.ErrCorrupt) {
 				c.Malformed++
 				return nil
 			}
 			return err
 		})
-		c.Took = s.Now().Sub(begin)
+		c.Documents, c.Took = collector.Documents(), s.Now().Sub(begin)
 		return err
 	})
 	if err != nil && failure.Explain(err, "").Kind == failure.Denied {
 		s.notRead(spec.Name, "the user may not read it")
+		s.scan.Drop(collector)
 		return nil
 	}
 	if err != nil {
 		return err
-	}
-	for other, known := range s.known {
-		if other == spec.Name {
-			continue // its values are compared with each other
-		}
-		for _, p := range passes {
-			p.Compare(known)
-		}
-	}
-	for _, kind := range decided {
-		c.Decisions[kind.Name] = passes[kind.Subtype].DecideIn(kind.Order, kind.Name, nil)
 	}
 	if s.Measure && c.Documents > 0 {
 		err := s.Patience.Do(ctx, func() (err error) {
@@ -231,23 +190,15 @@ func (s *surveyor) collection(ctx context.Context, spec mongo.CollectionSpecific
 	return nil
 }
 
-func (s *surveyor) read(ctx context.Context, coll *mongo.Collection, add func([]byte) error) error {
+func (s *surveyor) read(ctx context.Context, coll *mongo.Collection, add func(bson.Raw) error) error {
 	total, err := coll.EstimatedDocumentCount(ctx)
 	if err != nil {
 		return err
 	}
-	cur, err := coll.Find(ctx, bson.D{}, options.Find().SetBatchSize(2000))
-	if err != nil {
-		return err
-	}
-	defer func() { _ = cur.Close(context.WithoutCancel(ctx)) }()
 	bar := s.Progress(total, "reading", s.namespace(coll.Name()))
 	defer bar.Done()
-	for cur.Next(ctx) {
-		if err := add(cur.Current); err != nil {
-			return err
-		}
+	return documents.Each(ctx, coll, bson.D{}, func(doc bson.Raw) error {
 		bar.Add(1)
-	}
-	return cur.Err()
+		return add(doc)
+	})
 }
