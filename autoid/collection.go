@@ -1,35 +1,48 @@
 package autoid
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"reflect"
 	"slices"
+	"sync/atomic"
 
-	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 )
 
-// Collection is a collection of the driver whose inserts take a missing _id from a [Source].
+// Collection is a collection of the driver whose inserts and upserts take a missing _id from a
+// [Source].
 //
 // InsertOne, InsertMany and BulkWrite give a document without an _id the source's next id as its
 // first element. A document with an _id keeps it, and the source is not asked; see [Document] for
 // what counts as missing, and which ids are refused. An ObjectID fits a string if the client has
-// ObjectIDAsHexString. The caller's documents are not changed, unless [WriteBack] is set. All
-// other methods are the driver's, so the source makes no _id for an upsert, for what $out and
-// $merge write, and for the files of GridFS.
+// ObjectIDAsHexString. The caller's documents are not changed, unless [WriteBack] is set.
+//
+// UpdateOne, UpdateMany, FindOneAndUpdate and the updates of BulkWrite set the source's next id with
+// $setOnInsert, if their option Upsert is set, the filter does not name the _id, and the update does
+// not set it. The id is not used if a document matches. A filter names the _id if it has a
+// condition on it or on a part of it, within $and, $or, $nor, $expr, $jsonSchema and $where too; then
+// the source is not asked. A replacement gets no new id, since it would then fail for every document
+// that it matches: if Upsert is set, it must have an _id, or the filter must name it, or the ids of
+// the source must be ObjectIDs, which the server makes. An update that is a pipeline needs a filter
+// that names the _id. Otherwise the upsert is an error that wraps [ErrUpsert]. To know whether its
+// ids are ObjectIDs, the source is asked for one that is not used. A zero _id in the filter, the
+// update or the replacement of an upsert is an error that wraps [ErrZeroID], except that a zero _id of
+// a replacement is left out for an ObjectID of the server.
+//
+// ClientWrites does the same for the bulk write of a client. All other methods are the driver's, so
+// the source makes no _id for what $out and $merge write, and for the files of GridFS.
 //
 // The ids in the results of inserts, updates, replacements and bulk writes are native: they are
 // decoded into any with the collection's registry and BSON options. The driver itself does this for
 // inserted ids only.
 //
 // If a document of a call gets no id, because the source fails or its id is refused, or if the
-// document's own _id is refused, nothing of the call is sent and the error is an [*IDError]. If the collection's registry lacks [Register], inserts
-// return [ErrNotRegistered] and send nothing, and upserted ids stay as the driver returns them. All
-// other errors are the driver's, and hold the caller's document and models.
+// document's own _id is refused, nothing of the call is sent and the error is an [*IDError]. If the
+// collection's registry lacks [Register], inserts and upserts return [ErrNotRegistered] and send
+// nothing. All other errors are the driver's, and hold the caller's document and models.
 //
 // A Collection is safe for concurrent use.
 type Collection struct {
@@ -38,12 +51,13 @@ type Collection struct {
 	settings settings
 	err      error // of the arguments of Wrap
 	contexts *contexts
+	oids     atomic.Pointer[bool] // whether the ids of src are ObjectIDs; nil until that is known
 }
 
 // Wrap returns coll with src as the source of its ids. The registry of coll, which is its client's
 // unless it was given one, needs [Register].
 //
-// A nil src and a nil Option are an error of every insert. A nil coll is not valid.
+// A nil src and a nil Option are an error of every insert and every upsert. A nil coll is not valid.
 func Wrap(coll *mongo.Collection, src Source, opts ...Option) *Collection {
 	s, err := newSettings(opts)
 	if err == nil && isNilSource(src) {
@@ -127,8 +141,8 @@ func (c *Collection) InsertMany(
 }
 
 // BulkWrite is the driver's BulkWrite. The driver encodes and sends one run of models after the
-// other. This method first encodes all documents to insert and holds them in memory. If one of them
-// gets no id, is nil or cannot be encoded, nothing is sent. The Request of a write error is the
+// other. This method first encodes all documents to insert and all upserts and holds them in memory.
+// If one of them gets no id, is nil or cannot be encoded, nothing is sent. The Request of a write error is the
 // caller's model, and UpsertedIDs hold the ids as the registry decodes them into any.
 func (c *Collection) BulkWrite(
 	ctx context.Context, models []mongo.WriteModel, opts ...options.Lister[options.BulkWriteOptions],
@@ -136,7 +150,7 @@ func (c *Collection) BulkWrite(
 	if c.err != nil {
 		return &mongo.BulkWriteResult{UpsertedIDs: map[int64]any{}}, c.err
 	}
-	encoded, err := c.encodeInserts(models)
+	encoded, err := c.prepare(models)
 	if err != nil {
 		return &mongo.BulkWriteResult{UpsertedIDs: map[int64]any{}}, err
 	}
@@ -179,69 +193,126 @@ func (c *Collection) writeBack(d *document, target any) error {
 	return nil
 }
 
-// encodeInserts returns models with every document to insert replaced by its encoded form, its _id
-// in it.
-func (c *Collection) encodeInserts(models []mongo.WriteModel) ([]mongo.WriteModel, error) {
-	var at []int
-	for i, m := range models {
-		switch m := m.(type) {
-		case nil:
+// prepare returns models with every document to insert replaced by its encoded form, its _id in it,
+// and with the filters and updates of upserts replaced by what gives them an id.
+func (c *Collection) prepare(models []mongo.WriteModel) ([]mongo.WriteModel, error) {
+	for _, m := range models {
+		if m == nil {
 			return models, nil // the driver refuses all of them
+		}
+	}
+	prepared := slices.Clone(models)
+	for i, m := range models {
+		var err error
+		switch m := m.(type) {
 		case *mongo.InsertOneModel:
 			if m == nil {
-				return nil, fmt.Errorf("autoid: invalid model at index %d: %w", i, mongo.ErrNilDocument)
+				return nil, errNilModel(i)
 			}
-			if m.Document == nil {
-				return nil, mongo.ErrNilDocument
+			insert := *m
+			insert.Document, err = c.encodeInsert(m.Document, i)
+			prepared[i] = &insert
+		case *mongo.UpdateOneModel:
+			if m != nil && isSet(m.Upsert) {
+				update := *m
+				update.Filter, update.Update, err = c.updateUpsert(m.Filter, m.Update, i)
+				prepared[i] = &update
 			}
-			at = append(at, i)
+		case *mongo.UpdateManyModel:
+			if m != nil && isSet(m.Upsert) {
+				update := *m
+				update.Filter, update.Update, err = c.updateUpsert(m.Filter, m.Update, i)
+				prepared[i] = &update
+			}
+		case *mongo.ReplaceOneModel:
+			if m != nil && isSet(m.Upsert) {
+				replace := *m
+				replace.Filter, replace.Replacement, err = c.replaceUpsert(m.Filter, m.Replacement, i, encodeUpdate)
+				prepared[i] = &replace
+			}
 		}
-	}
-	if len(at) == 0 {
-		return models, nil
-	}
-	encoding, err := c.contexts.encoding()
-	if err != nil {
-		return nil, err
-	}
-	ec := encoding.ec
-	enc, err := ec.LookupEncoder(reflect.TypeFor[*document]())
-	if err != nil {
-		return nil, err
-	}
-	var buf bytes.Buffer
-	vw := bson.NewDocumentWriter(&buf)
-	ends := make([]int, len(at))
-	for i, m := range at {
-		doc := models[m].(*mongo.InsertOneModel).Document
-		d := new(document)
-		c.setDocument(d, doc, m)
-		if err := c.writeBack(d, doc); err != nil {
+		if err != nil {
 			return nil, err
 		}
-		if err := enc.EncodeValue(ec, vw, reflect.ValueOf(d)); err != nil {
-			return nil, callerError(mongo.MarshalError{Value: d, Err: err})
-		}
-		ends[i] = buf.Len()
 	}
-	all := buf.Bytes()
-	inserts := make([]mongo.InsertOneModel, len(at))
-	encoded := slices.Clone(models)
-	start := 0
-	for i, m := range at {
-		inserts[i] = *models[m].(*mongo.InsertOneModel)
-		inserts[i].Document = encodedDocument(all[start:ends[i]:ends[i]])
-		encoded[m] = &inserts[i]
-		start = ends[i]
-	}
-	return encoded, nil
+	return prepared, nil
 }
 
-// encodedDocument is a document that the driver copies as it is, whatever the registry says of byte
-// slices.
-type encodedDocument []byte
+func errNilModel(index int) error {
+	return fmt.Errorf("autoid: invalid model at index %d: %w", index, mongo.ErrNilDocument)
+}
 
-func (d encodedDocument) MarshalBSON() ([]byte, error) { return d, nil }
+// ClientWrites returns models as writes to the collection for the BulkWrite of a mongo.Client, which
+// can write to several collections:
+//
+//	writes, err := orders.ClientWrites(mongo.NewClientInsertOneModel().SetDocument(order))
+//	…
+//	res, err := client.BulkWrite(ctx, writes)
+//
+// The documents to insert and the upserts among models have their ids then, and are encoded as
+// BulkWrite encodes them; the caller's models are not changed. The writes can be sent again: they
+// keep their ids. If one of the documents gets no id, is nil or cannot be encoded, there are no
+// writes; the Index of an [*IDError] is that of the model.
+func (c *Collection) ClientWrites(models ...mongo.ClientWriteModel) ([]mongo.ClientBulkWrite, error) {
+	if c.err != nil {
+		return nil, c.err
+	}
+	db, name := c.Database().Name(), c.Name()
+	writes := make([]mongo.ClientBulkWrite, len(models))
+	for i, m := range models {
+		var err error
+		if v := reflect.ValueOf(m); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
+			return nil, errNilModel(i)
+		}
+		switch model := m.(type) {
+		case *mongo.ClientInsertOneModel:
+			insert := *model
+			insert.Document, err = c.encodeInsert(model.Document, i)
+			m = &insert
+		case *mongo.ClientUpdateOneModel:
+			if isSet(model.Upsert) {
+				update := *model
+				update.Filter, update.Update, err = c.updateUpsert(model.Filter, model.Update, i)
+				m = &update
+			}
+		case *mongo.ClientUpdateManyModel:
+			if isSet(model.Upsert) {
+				update := *model
+				update.Filter, update.Update, err = c.updateUpsert(model.Filter, model.Update, i)
+				m = &update
+			}
+		case *mongo.ClientReplaceOneModel:
+			if isSet(model.Upsert) {
+				replace := *model
+				replace.Filter, replace.Replacement, err = c.replaceUpsert(model.Filter, model.Replacement, i, encodeUpdate)
+				m = &replace
+			}
+		}
+		if err != nil {
+			return nil, err
+		}
+		writes[i] = mongo.ClientBulkWrite{Database: db, Collection: name, Model: m}
+	}
+	return writes, nil
+}
+
+// encodeInsert returns doc, that of the model with the index, as it is inserted.
+func (c *Collection) encodeInsert(doc any, index int) (any, error) {
+	if doc == nil {
+		return nil, mongo.ErrNilDocument
+	}
+	e, err := c.contexts.encoding()
+	if err != nil {
+		return nil, err
+	}
+	d := new(document)
+	c.setDocument(d, doc, index)
+	if err := c.writeBack(d, doc); err != nil {
+		return nil, err
+	}
+	raw, err := encodeDocument(e.ec, d)
+	return encodedDocument(raw), callerError(err)
+}
 
 // callerError turns the driver's error for a document of this package into one for the caller's
 // document.

@@ -1,8 +1,8 @@
 // Package autoid lets an application decide how the _id values of its documents are made.
 //
 // The driver gives each inserted document without an _id an ObjectID that it makes itself. A
-// [Collection] takes the id from a [Source] instead, and [Document] does so for a single document
-// wherever the driver inserts one:
+// [Collection] takes the id from a [Source] instead, for upserts too, and [Document] does so for a
+// single document wherever the driver inserts one:
 //
 //	users := autoid.Wrap(client.Database("app").Collection("users"), source)
 //	res, err := users.InsertOne(ctx, bson.M{"name": "Ada"}) // res.InsertedID is the id from source

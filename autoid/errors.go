@@ -27,6 +27,9 @@ var (
 	ErrGenericID = errors.New("autoid: the source gave 16 octets of binary subtype 0, as which the driver writes a UUID without a codec: " +
 		"clientopt.Connect and bsoncodec.NewRegistry have codecs for UUIDs; AllowGenericIDs inserts it")
 
+	// ErrUpsert reports an upsert that cannot get an id of the source, see [Collection].
+	ErrUpsert = errors.New("autoid: the upsert can get no id of the source")
+
 	// ErrNotAssignable reports a document into which [Assign] and [WriteBack] cannot put an id.
 	ErrNotAssignable = errors.New("autoid: the document has no place for an _id")
 )
@@ -44,10 +47,10 @@ var (
 // An IDError is not changed after it was returned, so it is safe for concurrent use.
 type IDError struct {
 	// Index is the document's place among the documents of InsertMany or the models of BulkWrite,
-	// counted from 0. It is 0 for InsertOne, and -1 for a [Document] that stands alone and for
-	// [Assign].
+	// counted from 0. It is 0 for InsertOne and the other methods of one document, and -1 for a
+	// [Document] that stands alone and for [Assign].
 	Index int
-	// Document is the document that the caller passed.
+	// Document is the document, the update or the replacement that the caller passed.
 	Document any
 	// Err is what the source, the registry or Assign reported.
 	Err error

@@ -103,6 +103,28 @@ func ExampleDocument_clientBulkWrite() {
 	fmt.Println(res.InsertResults[0].InsertedID, res.InsertResults[1].InsertedID) // INV-1 INV-2
 }
 
+// The writes of several collections, each with its own source, make one bulk write of the client.
+func ExampleCollection_ClientWrites() {
+	client, err := clientopt.Connect("mongodb://localhost:27017/?uuidRepresentation=standard")
+	if err != nil {
+		log.Fatal(err)
+	}
+	invoiceColl := autoid.Wrap(client.Database("shop").Collection("invoices"), &invoices{})
+	users := autoid.Wrap(client.Database("app").Collection("users"), uuidgen.DefaultV7())
+	writes, err := invoiceColl.ClientWrites(mongo.NewClientInsertOneModel().SetDocument(bson.M{"total": 129.95}))
+	if err != nil {
+		log.Fatal(err)
+	}
+	more, err := users.ClientWrites(mongo.NewClientUpdateOneModel().SetFilter(bson.M{"email": "ada@example.org"}).
+		SetUpdate(bson.M{"$set": bson.M{"name": "Ada"}}).SetUpsert(true))
+	if err != nil {
+		log.Fatal(err)
+	}
+	if _, err := client.BulkWrite(context.TODO(), append(writes, more...)); err != nil {
+		log.Fatal(err)
+	}
+}
+
 // A Document that is made outside the function of WithTransaction keeps its id if the driver runs
 // the function again.
 func ExampleDocument_transaction() {

@@ -86,33 +86,6 @@ func describe(raw bson.RawValue) string {
 	return raw.Type.String()
 }
 
-// encodeValue returns id as the registry of ec writes it in a document. The value may be null.
-func encodeValue(ec bson.EncodeContext, id any) (bson.RawValue, error) {
-	enc, err := ec.LookupEncoder(reflect.TypeOf(id))
-	if err != nil {
-		return bson.RawValue{}, err
-	}
-	b, doc, err := driver.WriteDocument(func(vw bson.ValueWriter) error {
-		dw, err := vw.WriteDocument()
-		if err != nil {
-			return err
-		}
-		if vw, err = dw.WriteDocumentElement("_id"); err != nil {
-			return err
-		}
-		if err := enc.EncodeValue(ec, vw, reflect.ValueOf(id)); err != nil {
-			return err
-		}
-		return dw.WriteDocumentEnd()
-	})
-	if err != nil {
-		return bson.RawValue{}, err
-	}
-	defer b.Release()
-	raw, err := bson.Raw(bytes.Clone(doc)).LookupErr("_id")
-	return raw, err
-}
-
 // hexStringContext returns the context of a decoder with ObjectIDAsHexString, without a registry. A
 // context keeps its options to itself, so a decoder is asked for it.
 var hexStringContext = sync.OnceValue(func() (context bson.DecodeContext) {

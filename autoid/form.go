@@ -20,7 +20,7 @@ const (
 )
 
 func (f idForm) String() string {
-	return [...]string{"another id", "null", "the zero ObjectID", "16 zero octets", "16 octets of binary subtype 0"}[f]
+	return [...]string{"zero", "null", "the zero ObjectID", "16 zero octets", "16 octets of binary subtype 0"}[f]
 }
 
 func objectIDForm(id bson.ObjectID) idForm {

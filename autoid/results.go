@@ -12,6 +12,12 @@ import (
 func (c *Collection) UpdateOne(
 	ctx context.Context, filter, update any, opts ...options.Lister[options.UpdateOneOptions],
 ) (*mongo.UpdateResult, error) {
+	if isUpsert(opts, func(o *options.UpdateOneOptions) *bool { return o.Upsert }) {
+		var err error
+		if filter, update, err = c.updateUpsert(filter, update, 0); err != nil {
+			return nil, err
+		}
+	}
 	res, err := c.Collection.UpdateOne(ctx, filter, update, opts...)
 	return c.nativeResult(res), err
 }
@@ -21,8 +27,10 @@ func (c *Collection) UpdateOne(
 func (c *Collection) UpdateByID(
 	ctx context.Context, id, update any, opts ...options.Lister[options.UpdateOneOptions],
 ) (*mongo.UpdateResult, error) {
-	res, err := c.Collection.UpdateByID(ctx, id, update, opts...)
-	return c.nativeResult(res), err
+	if id == nil {
+		return c.Collection.UpdateByID(ctx, id, update, opts...) // which is an error
+	}
+	return c.UpdateOne(ctx, bson.D{{Key: "_id", Value: id}}, update, opts...)
 }
 
 // UpdateMany is the driver's UpdateMany. UpsertedID holds the id as the registry decodes it into
@@ -30,6 +38,12 @@ func (c *Collection) UpdateByID(
 func (c *Collection) UpdateMany(
 	ctx context.Context, filter, update any, opts ...options.Lister[options.UpdateManyOptions],
 ) (*mongo.UpdateResult, error) {
+	if isUpsert(opts, func(o *options.UpdateManyOptions) *bool { return o.Upsert }) {
+		var err error
+		if filter, update, err = c.updateUpsert(filter, update, 0); err != nil {
+			return nil, err
+		}
+	}
 	res, err := c.Collection.UpdateMany(ctx, filter, update, opts...)
 	return c.nativeResult(res), err
 }
@@ -39,8 +53,40 @@ func (c *Collection) UpdateMany(
 func (c *Collection) ReplaceOne(
 	ctx context.Context, filter, replacement any, opts ...options.Lister[options.ReplaceOptions],
 ) (*mongo.UpdateResult, error) {
+	if isUpsert(opts, func(o *options.ReplaceOptions) *bool { return o.Upsert }) {
+		var err error
+		if filter, replacement, err = c.replaceUpsert(filter, replacement, 0, encodeReplacement); err != nil {
+			return nil, err
+		}
+	}
 	res, err := c.Collection.ReplaceOne(ctx, filter, replacement, opts...)
 	return c.nativeResult(res), err
+}
+
+// FindOneAndUpdate is the driver's FindOneAndUpdate.
+func (c *Collection) FindOneAndUpdate(
+	ctx context.Context, filter, update any, opts ...options.Lister[options.FindOneAndUpdateOptions],
+) *mongo.SingleResult {
+	if isUpsert(opts, func(o *options.FindOneAndUpdateOptions) *bool { return o.Upsert }) {
+		var err error
+		if filter, update, err = c.updateUpsert(filter, update, 0); err != nil {
+			return mongo.NewSingleResultFromDocument(bson.D{}, err, nil)
+		}
+	}
+	return c.Collection.FindOneAndUpdate(ctx, filter, update, opts...)
+}
+
+// FindOneAndReplace is the driver's FindOneAndReplace.
+func (c *Collection) FindOneAndReplace(
+	ctx context.Context, filter, replacement any, opts ...options.Lister[options.FindOneAndReplaceOptions],
+) *mongo.SingleResult {
+	if isUpsert(opts, func(o *options.FindOneAndReplaceOptions) *bool { return o.Upsert }) {
+		var err error
+		if filter, replacement, err = c.replaceUpsert(filter, replacement, 0, encodeReplacement); err != nil {
+			return mongo.NewSingleResultFromDocument(bson.D{}, err, nil)
+		}
+	}
+	return c.Collection.FindOneAndReplace(ctx, filter, replacement, opts...)
 }
 
 func (c *Collection) nativeResult(res *mongo.UpdateResult) *mongo.UpdateResult {

@@ -199,7 +199,7 @@ func (s *testServer) reply(cmd bson.Raw) bson.D {
 		return bson.D{{Key: "ok", Value: 1}, {Key: "n", Value: len(upserted)}, {Key: "upserted", Value: upserted}}
 	case "bulkWrite":
 		var results bson.A
-		inserted := 0
+		inserted, refused := 0, 0
 		for i, op := range arrayOf(cmd, "ops") {
 			doc, ok := op.Lookup("document").DocumentOK()
 			if !ok {
@@ -209,6 +209,7 @@ func (s *testServer) reply(cmd bson.Raw) bson.D {
 			n, failed := s.store([]bson.Raw{doc}, ordered)
 			inserted += n
 			if len(failed) > 0 {
+				refused++
 				results = append(results, bson.D{
 					{Key: "ok", Value: 0}, {Key: "idx", Value: i}, {Key: "n", Value: 0},
 					{Key: "code", Value: 11000}, {Key: "errmsg", Value: "duplicate key"},
@@ -218,7 +219,7 @@ func (s *testServer) reply(cmd bson.Raw) bson.D {
 			results = append(results, bson.D{{Key: "ok", Value: 1}, {Key: "idx", Value: i}, {Key: "n", Value: 1}})
 		}
 		return bson.D{
-			{Key: "ok", Value: 1}, {Key: "nInserted", Value: inserted}, {Key: "nErrors", Value: len(results) - inserted},
+			{Key: "ok", Value: 1}, {Key: "nInserted", Value: inserted}, {Key: "nErrors", Value: refused},
 			{Key: "cursor", Value: bson.D{
 				{Key: "id", Value: int64(0)}, {Key: "ns", Value: "admin.$cmd.bulkWrite"}, {Key: "firstBatch", Value: results},
 			}},

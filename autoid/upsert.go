@@ -1,0 +1,487 @@
+package autoid
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+)
+
+// isUpsert reports whether opts set the option Upsert. An error among them is returned by the
+// driver's method, which gets the same options.
+func isUpsert[T any](opts []options.Lister[T], upsert func(*T) *bool) bool {
+	args := new(T)
+	for _, opt := range opts {
+		if opt == nil || reflect.ValueOf(opt).Kind() == reflect.Pointer && reflect.ValueOf(opt).IsNil() {
+			continue
+		}
+		for _, set := range opt.List() {
+			if set != nil && set(args) != nil {
+				return false
+			}
+		}
+	}
+	return isSet(upsert(args))
+}
+
+func isSet(b *bool) bool { return b != nil && *b }
+
+// updateUpsert returns what to send for the filter and the update of an upsert. The index is that of
+// its model.
+func (c *Collection) updateUpsert(filter, update any, index int) (f, u any, err error) {
+	if filter == nil || update == nil {
+		return filter, update, c.err // which the driver refuses
+	}
+	e, judged, err := c.judge(filter, update, index)
+	if err != nil {
+		return nil, nil, err
+	}
+	kind, doc, value, err := encodeUpdate(e.ec, update)
+	if err != nil {
+		return nil, nil, err
+	}
+	switch kind {
+	case pipelineUpdate:
+		if !judged.named {
+			err = fmt.Errorf("%w: its update is a pipeline: put the _id into the filter, or update by operators", ErrUpsert)
+		} else {
+			err = c.checkPipeline(doc)
+		}
+		if err != nil {
+			return nil, nil, &IDError{Index: index, Document: update, Err: err}
+		}
+		return judged.filter, value, nil
+	case otherUpdate:
+		return judged.filter, value, nil // which the driver refuses
+	}
+	carries, err := c.checkUpdate(doc)
+	if err == nil && !judged.named && !carries {
+		var id bson.RawValue
+		if id, err = c.upsertID(e.ec); err == nil {
+			doc = setOnInsert(doc, id)
+			value = encodedDocument(doc)
+		}
+	}
+	if err != nil {
+		return nil, nil, &IDError{Index: index, Document: update, Err: err}
+	}
+	return judged.filter, value, nil
+}
+
+// replaceUpsert returns what to send for the filter and the replacement of an upsert, which never
+// gets a new id: if it replaced a document, the server would refuse another _id. The method of the
+// driver encodes the replacement as whole says.
+func (c *Collection) replaceUpsert(
+	filter, replacement any, index int, encode func(bson.EncodeContext, any) (updateKind, bson.Raw, any, error),
+) (f, r any, err error) {
+	if filter == nil || replacement == nil {
+		return filter, replacement, c.err // which the driver refuses
+	}
+	e, judged, err := c.judge(filter, replacement, index)
+	if err != nil {
+		return nil, nil, err
+	}
+	kind, doc, value, err := encode(e.ec, replacement)
+	if err != nil {
+		return nil, nil, err
+	}
+	if kind != documentUpdate {
+		return judged.filter, value, nil // which the driver or the server refuses
+	}
+	id, missing := doc.LookupErr("_id")
+	form := formOfRaw(id)
+	zero := missing == nil && (form.isZero() && !c.settings.zeroIsID || c.settings.zeroIsMissing && isZeroRaw(id))
+	switch {
+	case zero && judged.named:
+		err = c.zeroError(form, "the replacement")
+	case zero || missing != nil && !judged.named:
+		var oid bool
+		if oid, err = c.drawsObjectIDs(e.ec); err == nil && !oid {
+			err = fmt.Errorf("%w: a replacement can replace a document, whose _id cannot change: put the _id into the filter, "+
+				"or use UpdateOne", ErrUpsert)
+		}
+		if zero {
+			value = encodedDocument(withoutElement(doc, "_id"))
+		}
+	}
+	if err != nil {
+		return nil, nil, &IDError{Index: index, Document: replacement, Err: err}
+	}
+	return judged.filter, value, nil
+}
+
+func (c *Collection) zeroError(form idForm, where string) error {
+	return fmt.Errorf("%w: in %s it is %v; KeepZeroIDs sends it", ErrZeroID, where, form)
+}
+
+// upsertID returns the next id of the source as it is encoded.
+func (c *Collection) upsertID(ec bson.EncodeContext) (bson.RawValue, error) {
+	id, err := draw(c.src)
+	if err != nil {
+		return bson.RawValue{}, err
+	}
+	raw, err := encodeValue(ec, id)
+	if err != nil {
+		return raw, err
+	}
+	switch form := formOfRaw(raw); {
+	case form == nullForm:
+		return raw, ErrNilID
+	case form.isZero() && !c.settings.zeroIsID, form == genericForm && !c.settings.genericIsID:
+		return raw, form.ofSource()
+	}
+	return raw, nil
+}
+
+// drawsObjectIDs reports whether the ids of the source are ObjectIDs. It draws one to know.
+func (c *Collection) drawsObjectIDs(ec bson.EncodeContext) (bool, error) {
+	if known := c.oids.Load(); known != nil {
+		return *known, nil
+	}
+	id, err := c.upsertID(ec)
+	if err != nil {
+		return false, err
+	}
+	oid := id.Type == bson.TypeObjectID
+	c.oids.Store(&oid)
+	return oid, nil
+}
+
+// encodeDocument returns v as the driver encodes a whole document.
+func encodeDocument(ec bson.EncodeContext, v any) (bson.Raw, error) {
+	if b, ok := v.([]byte); ok {
+		v = bson.Raw(b)
+	}
+	doc, err := encodedCopy(func(vw bson.ValueWriter) error {
+		if m, ok := v.(bson.Marshaler); ok {
+			b, err := m.MarshalBSON()
+			if err != nil {
+				return err
+			}
+			return rawCodec.EncodeValue(ec, vw, reflect.ValueOf(bson.Raw(b)))
+		}
+		enc, err := ec.LookupEncoder(reflect.TypeOf(v))
+		if err != nil {
+			return err
+		}
+		return enc.EncodeValue(ec, vw, reflect.ValueOf(v))
+	})
+	if err != nil {
+		return nil, mongo.MarshalError{Value: v, Err: err}
+	}
+	return doc, nil
+}
+
+// updateKind is what an update is encoded as.
+type updateKind uint8
+
+const (
+	documentUpdate updateKind = iota
+	pipelineUpdate
+	otherUpdate // the driver or the server refuses it
+)
+
+// encodeReplacement encodes a replacement as the methods of a Collection of the driver do.
+func encodeReplacement(ec bson.EncodeContext, v any) (updateKind, bson.Raw, any, error) {
+	doc, err := encodeDocument(ec, v)
+	return documentUpdate, doc, encodedDocument(doc), err
+}
+
+// encodeUpdate encodes an update, or a replacement in a bulk write, as the driver does. It returns
+// the document or the array, and what to pass to the driver for it.
+func encodeUpdate(ec bson.EncodeContext, u any) (updateKind, bson.Raw, any, error) {
+	document := func(b []byte) (updateKind, bson.Raw, any, error) {
+		if err := bson.Raw(b).Validate(); err != nil {
+			return 0, nil, nil, fmt.Errorf("autoid: the update is malformed: %w", err)
+		}
+		return documentUpdate, b, encodedDocument(b), nil
+	}
+	switch u := u.(type) {
+	case bson.D:
+		return encodeReplacement(ec, u)
+	case bson.Raw:
+		return document(u)
+	case []byte:
+		return document(u)
+	case bson.Marshaler:
+		b, err := u.MarshalBSON()
+		if err != nil {
+			return 0, nil, nil, err
+		}
+		return document(b)
+	case bson.ValueMarshaler:
+		t, b, err := u.MarshalBSONValue()
+		if err != nil {
+			return 0, nil, nil, err
+		}
+		if bson.Type(t) == bson.TypeEmbeddedDocument {
+			return document(b)
+		}
+		if bson.Type(t) == bson.TypeArray {
+			return pipelineUpdate, b, encodedValue{t, b}, nil
+		}
+		return otherUpdate, nil, encodedValue{t, b}, nil
+	}
+	v := reflect.ValueOf(u)
+	k := v.Kind()
+	if k != reflect.Slice && k != reflect.Array {
+		return encodeReplacement(ec, u)
+	}
+	if v.Type().Elem().Kind() == reflect.Uint8 {
+		if k == reflect.Slice && isDriverDocument(v.Type()) {
+			return document(v.Bytes())
+		}
+		return otherUpdate, nil, u, nil
+	}
+	stages := make([]encodedDocument, v.Len())
+	all := make(bson.A, v.Len())
+	for i := range stages {
+		stage := v.Index(i).Interface()
+		if stage == nil {
+			return otherUpdate, nil, u, nil
+		}
+		doc, err := encodeDocument(ec, stage)
+		if err != nil {
+			return 0, nil, nil, err
+		}
+		stages[i], all[i] = encodedDocument(doc), doc
+	}
+	_, array, err := bson.MarshalValue(all)
+	return pipelineUpdate, array, stages, err
+}
+
+// isDriverDocument reports whether t is bsoncore.Document, which is not part of the driver's stable API.
+func isDriverDocument(t reflect.Type) bool {
+	return t.Name() == "Document" && t.PkgPath() == "go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
+}
+
+// encodedValue is a value that the driver takes as it is.
+type encodedValue struct {
+	t byte
+	b []byte
+}
+
+func (v encodedValue) MarshalBSONValue() (byte, []byte, error) { return v.t, v.b, nil }
+
+// judgement is what the filter of an upsert tells.
+type judgement struct {
+	filter encodedDocument
+	named  bool // the filter names the _id or a part of it
+}
+
+// judge encodes the filter of the upsert of doc, and returns an error if the upsert cannot have it.
+func (c *Collection) judge(filter, doc any, index int) (*encoding, judgement, error) {
+	if c.err != nil {
+		return nil, judgement{}, c.err
+	}
+	e, err := c.contexts.encoding()
+	if err != nil {
+		return nil, judgement{}, err
+	}
+	raw, err := encodeDocument(e.ec, filter)
+	if err != nil {
+		return nil, judgement{}, err
+	}
+	named, err := c.checkFilter(raw, true)
+	if err != nil {
+		return nil, judgement{}, &IDError{Index: index, Document: doc, Err: err}
+	}
+	return e, judgement{encodedDocument(raw), named}, nil
+}
+
+// isIDPath reports whether path is _id or begins with it.
+func isIDPath(path string) bool { return path == "_id" || strings.HasPrefix(path, "_id.") }
+
+// checkFilter reports whether filter names the _id. A zero _id that the filter asks for is an error.
+func (c *Collection) checkFilter(filter bson.Raw, asks bool) (named bool, err error) {
+	elements, err := filter.Elements()
+	if err != nil {
+		return false, fmt.Errorf("autoid: the filter is malformed: %w", err)
+	}
+	for _, e := range elements {
+		key, value := e.Key(), e.Value()
+		switch {
+		case key == "_id":
+			named = true
+			if asks {
+				err = c.checkCondition(value)
+			}
+		case isIDPath(key), key == "$expr" && mentionsID(value), key == "$jsonSchema" && hasIDKey(value),
+			key == "$where" && whereNamesID(value):
+			named = true
+		case key == "$and" || key == "$or" || key == "$nor":
+			for _, clause := range documentsOf(value) {
+				var in bool
+				if in, err = c.checkFilter(clause, asks && key != "$nor"); err != nil {
+					break
+				}
+				named = named || in
+			}
+		}
+		if err != nil {
+			return named, err
+		}
+	}
+	return named, nil
+}
+
+// checkCondition returns an error if the condition of a filter on the _id asks for a zero one.
+func (c *Collection) checkCondition(condition bson.RawValue) error {
+	if c.settings.zeroIsID {
+		return nil
+	}
+	if form := formOfRaw(condition); form.isZero() {
+		return c.zeroError(form, "the filter")
+	}
+	operators, ok := condition.DocumentOK()
+	if !ok {
+		return nil
+	}
+	elements, _ := operators.Elements()
+	for _, e := range elements {
+		values := []bson.RawValue{e.Value()}
+		switch e.Key() {
+		case "$eq":
+		case "$in", "$all":
+			values = valuesOf(e.Value())
+		default:
+			continue
+		}
+		for _, v := range values {
+			if form := formOfRaw(v); form.isZero() {
+				return c.zeroError(form, "the filter")
+			}
+		}
+	}
+	return nil
+}
+
+// mentionsID reports whether an aggregation expression has a path that begins with _id.
+func mentionsID(expr bson.RawValue) bool {
+	if s, ok := expr.StringValueOK(); ok {
+		for _, root := range []string{"$$ROOT.", "$$CURRENT.", "$"} {
+			if path, ok := strings.CutPrefix(s, root); ok && isIDPath(path) {
+				return true
+			}
+		}
+		return false
+	}
+	for _, e := range elementsOf(expr) {
+		v := e.Value()
+		switch e.Key() {
+		case "$literal":
+			continue
+		case "$getField":
+			field, ok := v.StringValueOK()
+			if doc, isDoc := v.DocumentOK(); isDoc {
+				field, ok = doc.Lookup("field").StringValueOK()
+			}
+			if ok && field == "_id" {
+				return true
+			}
+		}
+		if mentionsID(v) {
+			return true
+		}
+	}
+	return false
+}
+
+// hasIDKey reports whether v has a key _id at any depth.
+func hasIDKey(v bson.RawValue) bool {
+	for _, e := range elementsOf(v) {
+		if e.Key() == "_id" || hasIDKey(e.Value()) {
+			return true
+		}
+	}
+	return false
+}
+
+// whereNamesID reports whether the script of a $where has the word _id.
+func whereNamesID(v bson.RawValue) bool {
+	script, ok := v.StringValueOK()
+	if !ok {
+		script, ok = v.JavaScriptOK()
+	}
+	if !ok {
+		script, _, _ = v.CodeWithScopeOK()
+	}
+	for _, word := range strings.FieldsFunc(script, func(r rune) bool {
+		return r != '_' && r != '$' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
+	}) {
+		if word == "_id" {
+			return true
+		}
+	}
+	return false
+}
+
+// checkUpdate reports whether an operator of update has the _id or a part of it. A zero one is an
+// error.
+func (c *Collection) checkUpdate(update bson.Raw) (carries bool, err error) {
+	elements, err := update.Elements()
+	if err != nil {
+		return false, err
+	}
+	if len(elements) == 0 || !strings.HasPrefix(elements[0].Key(), "$") {
+		return true, nil // which the driver refuses
+	}
+	for _, op := range elements {
+		if _, ok := op.Value().DocumentOK(); !ok && op.Key() == "$setOnInsert" {
+			carries = true // which the server refuses
+		}
+		for _, field := range elementsOf(op.Value()) {
+			to, _ := field.Value().StringValueOK()
+			if op.Key() == "$rename" && isIDPath(to) {
+				carries = true
+			}
+			if !isIDPath(field.Key()) {
+				continue
+			}
+			carries = true
+			form := formOfRaw(field.Value())
+			switch op.Key() {
+			case "$set", "$setOnInsert", "$min", "$max":
+				if field.Key() == "_id" && form.isZero() && !c.settings.zeroIsID {
+					return true, c.zeroError(form, op.Key())
+				}
+			}
+		}
+	}
+	return carries, nil
+}
+
+// checkPipeline returns an error if a stage of pipeline sets a zero _id.
+func (c *Collection) checkPipeline(pipeline bson.Raw) error {
+	if c.settings.zeroIsID {
+		return nil
+	}
+	for _, stage := range documentsOf(bson.RawValue{Type: bson.TypeArray, Value: pipeline}) {
+		elements, _ := stage.Elements()
+		for _, e := range elements {
+			fields := e.Value()
+			switch e.Key() {
+			case "$set", "$addFields", "$replaceWith":
+			case "$replaceRoot":
+				doc, _ := fields.DocumentOK()
+				fields = doc.Lookup("newRoot")
+			default:
+				continue
+			}
+			doc, _ := fields.DocumentOK()
+			id := doc.Lookup("_id")
+			if literal, ok := id.DocumentOK(); ok && id.Type == bson.TypeEmbeddedDocument {
+				if v, err := literal.LookupErr("$literal"); err == nil {
+					id = v
+				}
+			}
+			if form := formOfRaw(id); form.isZero() {
+				return c.zeroError(form, e.Key())
+			}
+		}
+	}
+	return nil
+}
