@@ -348,6 +348,6 @@ func fromFiles(state *plan.State, st plan.Step) report.AppliedStep {
 	case f.Position != nil || f.UndoID != "" || f.Created:
 		a.Status = report.Stopped
 	}
-	a.Documents, a.Skipped = f.Changed, f.Skipped
+	a.Values, a.Documents, a.Skipped = f.Values, f.Changed, f.Skipped
 	return a
 }

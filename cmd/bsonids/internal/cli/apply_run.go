@@ -23,7 +23,8 @@ var errStopped = errors.New("another conversion has failed")
 // ended is how one step ended.
 type ended struct {
 	report.AppliedStep
-	err error
+	values, documents int64 // changed in this run
+	err               error
 }
 
 // convert carries out the plan, several collections at once, and prints what it did.
@@ -50,10 +51,10 @@ func (o *applyOptions) convert(ctx context.Context, client *mongo.Client, p *pla
 	incomplete, unverified, wrote := false, false, false
 	for _, r := range results {
 		applied.Steps = append(applied.Steps, r.AppliedStep)
-		values, docs = values+r.Values, docs+r.Documents
+		values, docs = values+r.values, docs+r.documents
 		incomplete = incomplete || r.Skipped > 0
 		unverified = unverified || r.Status == report.Unverified
-		wrote = wrote || r.Documents > 0 || r.Status == report.Stopped
+		wrote = wrote || r.documents > 0 || r.Status == report.Stopped
 		if r.err != nil && (failed == nil || errors.Is(failed, context.Canceled) || errors.Is(failed, errStopped)) {
 			e := failure.Explain(nameFlag(r.err), o.connectionString())
 			failed = &failure.Error{Kind: e.Kind, Text: quoted(r.Collection) + ": " + e.Text, Err: r.err}
@@ -163,15 +164,15 @@ func fresh(st plan.Step) report.AppliedStep {
 func (o *applyOptions) one(ctx context.Context, client *mongo.Client, st *step, bar *terminal.Progress) ended {
 	st.options.load, st.options.batch, st.options.workers, st.options.advance = o.load, o.batch, o.workers, bar.Add
 	out, err := st.options.convert(ctx, client, st.job)
-	r := ended{fresh(st.Step), err}
-	r.Skipped = out.skipped
+	r := ended{AppliedStep: fresh(st.Step), err: err}
+	r.Values, r.Documents, r.Skipped = out.all.Values, out.all.Changed, out.all.Skipped
 	switch {
 	case out.finished:
 		r.Status = report.DoneStep
 	case out.inPlace != nil:
-		r.Status, r.Values, r.Documents = report.DoneStep, out.inPlace.Values, out.inPlace.Documents
+		r.Status, r.values, r.documents = report.DoneStep, out.inPlace.Values, out.inPlace.Documents
 	case out.copied != nil:
-		r.Status, r.Values, r.Documents = report.DoneStep, out.copied.Values, out.copied.Documents
+		r.Status, r.values, r.documents = report.DoneStep, out.copied.Values, out.copied.Documents
 		if err == nil && !out.copied.Verified {
 			r.Status = report.Unverified
 		}

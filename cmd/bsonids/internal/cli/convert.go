@@ -191,7 +191,7 @@ func (o *convertOptions) run(ctx context.Context, _ []string) error {
 	case out.copied != nil:
 		return o.copied(out, err)
 	case err == nil && out.finished:
-		return o.finished(out.about, out.skipped)
+		return o.finished(out.about, out.all)
 	}
 	return err
 }
@@ -217,7 +217,7 @@ func (o *convertOptions) inPlace(out outcome, failed error) error {
 	if failed != nil {
 		return o.stopped(failed)
 	}
-	if out.skipped > 0 {
+	if out.all.Skipped > 0 {
 		return failure.ErrIncomplete
 	}
 	return nil
@@ -242,22 +242,22 @@ func (o *convertOptions) copied(out outcome, failed error) error {
 	if failed != nil {
 		return o.stopped(failed)
 	}
-	if o.write && !res.Verified || out.skipped > 0 {
+	if o.write && !res.Verified || out.all.Skipped > 0 {
 		return failure.ErrIncomplete
 	}
 	return nil
 }
 
 // finished reports that an earlier run completed the conversion, except for the skipped documents.
-func (o *convertOptions) finished(about report.Conversion, skipped int64) error {
+func (o *convertOptions) finished(about report.Conversion, all convert.Totals) error {
 	if o.output.value == formatJSON {
-		if err := report.FinishedJSON(o.out, about, skipped); err != nil {
+		if err := report.FinishedJSON(o.out, about, all); err != nil {
 			return err
 		}
 	} else {
-		report.Finished(o.out, about, o.state, skipped)
+		report.Finished(o.out, about, o.state, all)
 	}
-	if skipped > 0 {
+	if all.Skipped > 0 {
 		return failure.ErrIncomplete
 	}
 	return nil

@@ -49,7 +49,7 @@ type outcome struct {
 	inPlace  *convert.Result
 	copied   *convert.Copied
 	finished bool
-	skipped  int64 // documents, with those of earlier runs
+	all      convert.Totals // with those of earlier runs
 }
 
 // convert carries out a conversion, or finds what it would change. The outcome is valid with an
@@ -97,7 +97,8 @@ func (o *convertOptions) convert(ctx context.Context, client *mongo.Client, j jo
 			return out, err
 		}
 		if opts.State.Done && o.retry == "" && !o.follow {
-			out.finished, out.skipped = true, opts.State.Skipped
+			out.finished = true
+			out.all = convert.Totals{Changed: opts.State.Changed, Values: opts.State.Values, Skipped: opts.State.Skipped}
 			return out, nil
 		}
 	}
@@ -180,9 +181,10 @@ func (o *convertOptions) convert(ctx context.Context, client *mongo.Client, j jo
 	}
 	if o.into != "" {
 		res, err := convert.Into(ctx, coll, client.Database(o.database).Collection(o.into), opts)
-		out.copied, out.skipped = &res, res.Skipped
+		out.copied = &res
+		out.all = convert.Totals{Changed: res.Earlier + res.Documents, Values: res.EarlierValues + res.Values, Skipped: res.Skipped}
 		if opts.State != nil {
-			out.skipped = max(out.skipped, opts.State.Skipped)
+			out.all.Skipped = max(res.Skipped, opts.State.Skipped)
 		}
 		if opts.Follow != nil && res.Stream.CaughtUp && errors.Is(err, context.Canceled) {
 			err = nil // this is how a copy that follows its source ends
@@ -190,9 +192,10 @@ func (o *convertOptions) convert(ctx context.Context, client *mongo.Client, j jo
 		return out, err
 	}
 	res, err := convert.InPlace(ctx, coll, opts)
-	out.inPlace, out.skipped = &res, res.Skipped
+	out.inPlace = &res
+	out.all = convert.Totals{Changed: res.Earlier + res.Documents, Values: res.EarlierValues + res.Values, Skipped: res.Skipped}
 	if opts.State != nil {
-		out.skipped = max(out.skipped, opts.State.Skipped)
+		out.all.Skipped = max(res.Skipped, opts.State.Skipped)
 	}
 	out.about.Took = time.Since(start)
 	return out, err

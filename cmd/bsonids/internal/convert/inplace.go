@@ -76,9 +76,10 @@ type Result struct {
 	Overtaken int64 `json:"overtaken"`
 	Skipped   int64 `json:"documentsSkipped"`
 	Left      int64 `json:"valuesSkipped"`
-	// Earlier counts the documents that earlier runs changed. A run that was killed may have changed
-	// more.
-	Earlier int64 `json:"documentsChangedEarlier,omitempty"`
+	// Earlier counts the documents that earlier runs changed, and EarlierValues their values. Without an
+	// undo log, a run that was killed may have changed more.
+	Earlier       int64 `json:"documentsChangedEarlier,omitempty"`
+	EarlierValues int64 `json:"valuesChangedEarlier,omitempty"`
 	// Already counts the listed values that an earlier run converted.
 	Already int64 `json:"alreadyConverted,omitempty"`
 	// SkippedFor counts the values by reason. It counts documents if the reason is not about a
@@ -106,13 +107,13 @@ type runner struct {
 	mu     sync.Mutex
 	result Result
 	saved  time.Time
-	// Documents changed and skipped by earlier runs.
-	before, skippedBefore int64
+	before counts // by earlier runs, of the documents up to the position from which this one continues
 }
 
 type batch struct {
 	number int
 	plans  []Plan // after prepare, those that are to be written
+	counts *counts
 	read   int
 }
 
@@ -156,7 +157,7 @@ func InPlace(ctx context.Context, coll *mongo.Collection, o Options) (Result, er
 	err := inBatches(ctx, p, r.tracker, r.Patience, stages[batch]{r.plan, r.Batch, r.prepare, r.ahead(), r.process, r.Workers})
 	err = r.there.after(ctx, err)
 	if o.Retry != nil && err == nil {
-		o.Retry.rest(r.leave)
+		o.Retry.rest(func(id bson.RawValue, left []Left) { r.leave(Plan{ID: id}, left) })
 		err = r.SkipList.Err()
 	}
 	if o.Write && o.State != nil {
@@ -183,7 +184,7 @@ func countsOrphans(ctx context.Context, db *mongo.Database) (bool, error) {
 
 // plan returns the batch of a page.
 func (r *runner) plan(number int, docs []bson.Raw) (batch, error) {
-	b := batch{number: number, read: len(docs)}
+	b := batch{number: number, counts: new(counts), read: len(docs)}
 	for _, doc := range docs {
 		if !r.Part.Has(doc.Lookup("_id")) {
 			continue
@@ -192,6 +193,7 @@ func (r *runner) plan(number int, docs []bson.Raw) (batch, error) {
 		if err != nil {
 			plan = Plan{ID: doc.Lookup("_id"), Skipped: []Left{{Document: true, Reason: err.Error()}}}
 		}
+		plan.counts = b.counts
 		if r.Retry != nil {
 			r.already(r.Retry.limit(&plan, doc, r.Conversion))
 		}
@@ -260,11 +262,16 @@ func (r *runner) process(waiting, ctx context.Context, b batch) error {
 	if err := r.SkipList.Err(); err != nil {
 		return err
 	}
-	r.tracker.done(b.number)
+	var n counts
+	if b.counts != nil {
+		n = *b.counts
+	}
+	r.tracker.done(b.number, n)
 	r.mu.Lock()
 	r.result.Read += int64(b.read)
 	due := r.Write && r.State != nil && r.now().Sub(r.saved) >= checkpointEvery
-	totals := Totals{r.result.Read, r.before + r.result.Documents, r.result.Values, r.skippedBefore + r.result.Skipped}
+	res := &r.result
+	totals := Totals{res.Read, res.Earlier + res.Documents, res.EarlierValues + res.Values, r.before.skipped + res.Skipped}
 	r.mu.Unlock()
 	if r.Report != nil {
 		r.Report(totals)
@@ -312,12 +319,15 @@ func (r *runner) note(p Plan) {
 			left = append(left, ch.left("the value is in _id, which cannot be changed in place; convert into a new collection"))
 		}
 	}
-	r.leave(p.ID, left)
+	r.leave(p, left)
 }
 
 func (r *runner) count(p Plan) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if p.counts != nil {
+		p.counts.add(counts{documents: 1, values: int64(len(p.Changes))})
+	}
 	r.result.Documents++
 	r.result.Values += int64(len(p.Changes))
 	for _, ch := range p.Changes {
@@ -325,6 +335,18 @@ func (r *runner) count(p Plan) {
 	}
 	if r.Options.Examples < 0 || len(r.result.Examples) < r.Options.Examples {
 		r.result.Examples = append(r.result.Examples, p)
+	}
+}
+
+// found counts a document that an earlier run changed after it saved its state for the last time.
+func (r *runner) found(p *Plan, e Entry) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n := int64(len(e.Changes))
+	r.result.Earlier++
+	r.result.EarlierValues += n
+	if p.counts != nil {
+		p.counts.add(counts{documents: 1, values: n})
 	}
 }
 
@@ -346,43 +368,38 @@ func (r *runner) skipPlan(p Plan, reason string) {
 	for i, ch := range p.Changes {
 		left[i] = ch.left(reason)
 	}
-	r.leave(p.ID, left)
+	r.leave(p, left)
 }
 
-// leave counts and lists values of one document that are left unchanged.
-func (r *runner) leave(id bson.RawValue, left []Left) {
+// leave counts and lists values of the document of p that are left unchanged.
+func (r *runner) leave(p Plan, left []Left) {
 	if len(left) == 0 {
 		return
 	}
 	r.mu.Lock()
 	r.result.Skipped++
+	if p.counts != nil {
+		p.counts.skipped++
+	}
 	for _, l := range left {
 		r.result.SkippedFor.add(l.Reason, 1)
 		if !l.Document {
 			r.result.Left++
 		}
 		if len(r.result.Skips) < maxListed {
-			r.result.Skips = append(r.result.Skips, Skip{id, l.Reason})
+			r.result.Skips = append(r.result.Skips, Skip{p.ID, l.Reason})
 		}
 	}
 	r.mu.Unlock()
-	r.SkipList.add(id, r.Conversion.From.Subtype, left)
+	r.SkipList.add(p.ID, r.Conversion.From.Subtype, left)
 }
 
-// checkpoint is how far a conversion has come: the _id and the offset of the undo log, as of
-// [tracker.checkpoint].
-type checkpoint struct {
-	position bson.RawValue
-	offset   int64
-}
-
-func (r *runner) checkpoint() (at checkpoint) {
+func (r *runner) checkpoint() checkpoint {
 	size := func() int64 { return 0 }
 	if r.Undo != nil {
 		size = r.Undo.Size
 	}
-	at.position, at.offset = r.tracker.checkpoint(size)
-	return at
+	return r.tracker.checkpoint(size)
 }
 
 // save writes the state file.
@@ -396,8 +413,9 @@ func (r *runner) save(at checkpoint) error {
 	if r.Undo != nil {
 		r.State.UndoSize = r.Undo.Size()
 	}
-	r.State.Changed = r.before + r.result.Documents
-	r.State.Skipped = r.skippedBefore + r.result.Skipped
+	r.State.Changed = r.before.documents + at.counts.documents
+	r.State.Values = r.before.values + at.counts.values
+	r.State.Skipped = r.before.skipped + at.counts.skipped
 	r.saved = r.now()
 	// Sync the skip list first: the state must not record a document as done while its skipped
 	// values can still be lost.

@@ -16,8 +16,8 @@ func (r *runner) resume(ctx context.Context, p *documents.Pages) error {
 	s := r.State
 	p.After = s.Position.raw()
 	r.tracker.position = p.After
-	r.before, r.skippedBefore = s.Changed, s.Skipped
-	r.result.Earlier = s.Changed
+	r.before = counts{s.Changed, s.Values, s.Skipped}
+	r.result.Earlier, r.result.EarlierValues = s.Changed, s.Values
 	if r.Undo == nil {
 		if s.UndoID != "" {
 			return r.State.fail("the conversion has an undo log, which is missing; use the same one again")
@@ -86,6 +86,10 @@ func (r *runner) reconsider(p *Plan, doc bson.Raw) {
 	}
 	delete(r.inFlight, documents.Key(p.ID))
 	p.again = true
+	values := valuesOf(doc, len(e.Changes))
+	if !slices.ContainsFunc(e.Changes, func(ch Change) bool { return !values.hasNew(ch, e.to) }) {
+		r.found(p, e)
+	}
 	defer func() { p.keep(doc, e.Changes, r.Conversion.To.Subtype) }()
 	if !r.Conversion.SameSubtype() {
 		return

@@ -26,10 +26,14 @@ func TestTracker(t *testing.T) {
 		var open []int
 		begun := 0
 		check := func() {
-			position, offset := tr.checkpoint(func() int64 { return size })
+			at := tr.checkpoint(func() int64 { return size })
+			position, offset := at.position, at.offset
 			upTo := -1
 			if position.Type != 0 {
 				upTo = int(position.Int32())
+			}
+			if at.counts.documents != int64(upTo+1) || at.counts.values != 2*at.counts.documents {
+				t.Fatalf("position %d with the counts %+v", upTo, at.counts)
 			}
 			for i := range begun {
 				if i <= upTo && !done[i] {
@@ -57,26 +61,26 @@ func TestTracker(t *testing.T) {
 					size += 10
 				} else {
 					done[b] = true
-					tr.done(b)
+					tr.done(b, counts{documents: 1, values: 2})
 					open = append(open[:k], open[k+1:]...)
 				}
 			}
 			check()
 		}
-		if position, offset := tr.checkpoint(func() int64 { return size }); int(position.Int32()) != n-1 || offset != size {
-			t.Fatalf("at the end: %v, %d", position, offset)
+		if at := tr.checkpoint(func() int64 { return size }); int(at.position.Int32()) != n-1 || at.offset != size {
+			t.Fatalf("at the end: %+v", at)
 		}
 	}
 	tr := newTracker()
 	tr.hold(7)
 	tr.begin(0, bson.RawValue{})
 	tr.release(0)
-	if _, offset := tr.checkpoint(func() int64 { return 100 }); offset != 7 {
-		t.Errorf("held entries are let go at %d", offset)
+	if at := tr.checkpoint(func() int64 { return 100 }); at.offset != 7 {
+		t.Errorf("held entries are let go at %d", at.offset)
 	}
-	tr.done(0)
-	if _, offset := tr.checkpoint(func() int64 { return 100 }); offset != 100 {
-		t.Errorf("entries are held for ever: %d", offset)
+	tr.done(0, counts{})
+	if at := tr.checkpoint(func() int64 { return 100 }); at.offset != 100 {
+		t.Errorf("entries are held for ever: %d", at.offset)
 	}
 }
 

@@ -127,10 +127,11 @@ func (r *runner) resolve(ctx context.Context, plans []Plan) ([]Plan, error) {
 		if !r.Conversion.SameSubtype() && r.Retry == nil {
 			fresh, err := r.Conversion.Plan(doc)
 			if err != nil {
-				r.leave(p.ID, []Left{{Document: true, Reason: err.Error()}})
+				r.leave(p, []Left{{Document: true, Reason: err.Error()}})
 				continue
 			}
-			r.leave(p.ID, slices.DeleteFunc(slices.Clone(fresh.Skipped), func(l Left) bool { return slices.Contains(p.Skipped, l) }))
+			fresh.counts = p.counts
+			r.leave(p, slices.DeleteFunc(slices.Clone(fresh.Skipped), func(l Left) bool { return slices.Contains(p.Skipped, l) }))
 			if len(fresh.Changes)+len(fresh.Skipped) == 0 {
 				r.overtaken()
 			} else if r.mayWrite(fresh) {

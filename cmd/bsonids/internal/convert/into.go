@@ -17,11 +17,14 @@ import (
 
 // Copied describes what a conversion into a new collection did, or would do.
 type Copied struct {
-	Read      int64    `json:"documentsRead"`
-	Documents int64    `json:"documentsCopied"`
-	Values    int64    `json:"valuesChanged"`
-	Fields    Tally    `json:"fields"`
-	Indexes   []string `json:"indexes"`
+	Read      int64 `json:"documentsRead"`
+	Documents int64 `json:"documentsCopied"`
+	Values    int64 `json:"valuesChanged"`
+	// Earlier counts the documents that earlier runs copied, and EarlierValues their converted values.
+	Earlier       int64    `json:"documentsCopiedEarlier,omitempty"`
+	EarlierValues int64    `json:"valuesChangedEarlier,omitempty"`
+	Fields        Tally    `json:"fields"`
+	Indexes       []string `json:"indexes"`
 	// Conflicts are the documents whose converted _id or unique key another document of the new
 	// collection has. Proof has them once the conversion is complete.
 	Conflicts []Skip `json:"conflicts,omitempty"`
@@ -48,8 +51,7 @@ type copier struct {
 	Options
 	source, target *mongo.Collection
 	tracker        *tracker
-	skippedBefore  int64 // documents, by earlier runs
-	changedBefore  int64 // documents, by earlier runs
+	before         counts // by earlier runs
 	// own has the documents of the target that this run wrote, or found equal to the converted
 	// source. It is nil if nothing is written.
 	own *hashset.Set
@@ -106,14 +108,15 @@ func Into(ctx context.Context, source, target *mongo.Collection, o Options) (Cop
 	if state == nil {
 		state = &StateFile{}
 	}
-	c.skippedBefore, c.changedBefore = state.Skipped, state.Changed
+	c.before = counts{state.Changed, state.Values, state.Skipped}
+	c.res.Earlier, c.res.EarlierValues = state.Changed, state.Values
 	if state.Copied {
 		// A run that was killed may have listed values after it saved its state for the last time.
 		listed, err := o.SkipList.documents()
 		if err != nil {
 			return c.res, err
 		}
-		c.skippedBefore = max(c.skippedBefore, listed)
+		c.before.skipped = max(c.before.skipped, listed)
 	}
 	c.report()
 	save := func() error {
@@ -165,11 +168,7 @@ func Into(ctx context.Context, source, target *mongo.Collection, o Options) (Cop
 			err = o.Patience.Do(ctx, func() error { return c.still(ctx) })
 		}
 		if o.State != nil {
-			if position, _ := c.tracker.checkpoint(func() int64 { return 0 }); position.Type != 0 {
-				state.Position = newPosition(position)
-			}
-			state.Changed += c.res.Documents
-			state.Skipped = c.skippedBefore + c.res.Skipped
+			c.reached(c.tracker.checkpoint(func() int64 { return 0 }))
 			err = errors.Join(err, c.SkipList.Sync())
 			state.Copied = err == nil
 			err = errors.Join(err, save())
@@ -214,7 +213,7 @@ func Into(ctx context.Context, source, target *mongo.Collection, o Options) (Cop
 	// earlier run.
 	c.res.Conflicts = nil
 	if c.res.Verified && o.State != nil {
-		state.Done, state.Skipped = true, c.skippedBefore+c.res.Skipped
+		state.Done, state.Skipped = true, c.before.skipped+c.res.Skipped
 		return c.res, save()
 	}
 	return c.res, nil

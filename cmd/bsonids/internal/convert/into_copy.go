@@ -84,7 +84,11 @@ func (c *copier) process(waiting, ctx context.Context, b copyBatch) error {
 	if err := c.SkipList.Err(); err != nil {
 		return err
 	}
-	c.tracker.done(b.number)
+	n := counts{documents: int64(len(b.docs)), skipped: int64(len(b.left))}
+	for _, values := range b.fields {
+		n.values += values
+	}
+	c.tracker.done(b.number, n)
 	c.mu.Lock()
 	for _, l := range b.left {
 		c.note(l)
@@ -93,8 +97,8 @@ func (c *copier) process(waiting, ctx context.Context, b copyBatch) error {
 	c.res.Read += int64(b.read)
 	for field, n := range b.fields {
 		c.res.Fields.add(field, n)
-		c.res.Values += n
 	}
+	c.res.Values += n.values
 	for _, e := range b.examples {
 		if c.Options.Examples < 0 || len(c.res.Examples) < c.Options.Examples {
 			c.res.Examples = append(c.res.Examples, e)
@@ -111,18 +115,26 @@ func (c *copier) process(waiting, ctx context.Context, b copyBatch) error {
 	if !c.Write || c.State == nil {
 		return nil
 	}
-	position, _ := c.tracker.checkpoint(func() int64 { return 0 })
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if position.Type == 0 || c.State.Position != nil && bytes.Equal(c.State.Position.Value, position.Value) {
+	at := c.tracker.checkpoint(func() int64 { return 0 })
+	if at.position.Type == 0 || c.State.Position != nil && bytes.Equal(c.State.Position.Value, at.position.Value) {
 		return nil
 	}
 	if err := c.SkipList.Sync(); err != nil {
 		return err
 	}
-	c.State.Position = newPosition(position)
-	c.State.Skipped = c.skippedBefore + c.res.Skipped
+	c.reached(at)
 	return c.State.Save()
+}
+
+// reached notes in the state how far the copy has come.
+func (c *copier) reached(at checkpoint) {
+	if at.position.Type != 0 {
+		c.State.Position = newPosition(at.position)
+	}
+	c.State.Changed, c.State.Values = c.before.documents+at.counts.documents, c.before.values+at.counts.values
+	c.State.Skipped = c.before.skipped + at.counts.skipped
 }
 
 // report reports the counts of all runs.
@@ -131,7 +143,7 @@ func (c *copier) report() {
 		return
 	}
 	c.mu.Lock()
-	totals := Totals{c.res.Read, c.changedBefore + c.res.Documents, c.res.Values, c.skippedBefore + c.res.Skipped}
+	totals := Totals{c.res.Read, c.before.documents + c.res.Documents, c.before.values + c.res.Values, c.before.skipped + c.res.Skipped}
 	c.mu.Unlock()
 	c.Report(totals)
 }

@@ -181,7 +181,7 @@ func (c *copier) follower() *follower {
 		if err := c.SkipList.Sync(); err != nil {
 			return err
 		}
-		state.Skipped = c.skippedBefore + c.res.Skipped
+		state.Skipped = c.before.skipped + c.res.Skipped
 		c.report()
 		return state.Save()
 	}

@@ -40,6 +40,8 @@ type Plan struct {
 	kept []Change
 	// again is set if an earlier line of the undo log about the document is void.
 	again bool
+	// counts are those of the batch of the document. It is nil if nothing is counted.
+	counts *counts
 }
 
 // Left is a value that is left unchanged, or a document if Document is set.

@@ -58,9 +58,10 @@ type State struct {
 	Stream *StreamPosition `json:"stream,omitempty"`
 
 	Done bool `json:"done"`
-	// Changed and Skipped have the counts of the last saved state: a run that was killed may have
-	// changed more documents, and its skipped documents may count twice.
+	// Changed, Values and Skipped have the counts of the documents up to Position. What a run that was
+	// killed changed after that is found by the undo log.
 	Changed int64 `json:"changedDocuments"`
+	Values  int64 `json:"changedValues,omitempty"`
 	Skipped int64 `json:"skippedDocuments,omitempty"`
 
 	// CRC is the checksum of the file up to its place, as in an undo log. A wrong position would
@@ -122,7 +123,7 @@ func ParseState(b []byte) (State, error) {
 			return State{}, fmt.Errorf("not a state file: %w", err)
 		}
 	}
-	if s.UndoOffset < 0 || s.UndoSize < 0 || s.Changed < 0 || s.Skipped < 0 {
+	if s.UndoOffset < 0 || s.UndoSize < 0 || s.Changed < 0 || s.Values < 0 || s.Skipped < 0 {
 		return State{}, errors.New("not a state file: a negative number")
 	}
 	return s, nil

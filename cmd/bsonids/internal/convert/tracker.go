@@ -14,6 +14,7 @@ type tracker struct {
 	next     int // the first batch that is not done
 	batches  map[int]*progressOf
 	position bson.RawValue
+	counts   counts // of the batches before next
 
 	// Entries of an earlier run from offset floor on are needed until batch floorUntil is done.
 	floor      int64
@@ -25,6 +26,14 @@ type progressOf struct {
 	start  int64         // offset in the undo log at which the first entry begins, or a smaller one
 	logged bool
 	done   bool
+	counts counts
+}
+
+// counts are the documents and values that batches have changed or left unchanged.
+type counts struct{ documents, values, skipped int64 }
+
+func (c *counts) add(o counts) {
+	c.documents, c.values, c.skipped = c.documents+o.documents, c.values+o.values, c.skipped+o.skipped
 }
 
 func newTracker() *tracker { return &tracker{batches: make(map[int]*progressOf), floorUntil: -1} }
@@ -60,13 +69,14 @@ func (t *tracker) log(n int, size func() int64) {
 	}
 }
 
-// done records that batch n is done.
-func (t *tracker) done(n int) {
+// done records that batch n is done, and what was done.
+func (t *tracker) done(n int, c counts) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.batches[n].done = true
+	t.batches[n].done, t.batches[n].counts = true, c
 	for b := t.batches[t.next]; b != nil && b.done; b = t.batches[t.next] {
 		t.position = b.last
+		t.counts.add(b.counts)
 		delete(t.batches, t.next)
 		t.next++
 	}
@@ -79,21 +89,27 @@ func (t *tracker) complete() bool {
 	return len(t.batches) == 0
 }
 
-// checkpoint returns the _id up to which all documents are done, and the offset from which the undo
-// log may have entries about later documents. size returns the size of the undo log in bytes. A
+// checkpoint is how far a conversion has come.
+type checkpoint struct {
+	position bson.RawValue // the _id up to which all documents are done
+	offset   int64         // the undo log may have entries about later documents from here on
+	counts   counts        // of the documents up to the position
+}
+
+// checkpoint returns how far the batches have come. size returns the size of the undo log in bytes. A
 // batch that is done counts only if all batches before it are done. Otherwise its documents are
 // read again after an interruption.
-func (t *tracker) checkpoint(size func() int64) (position bson.RawValue, undoOffset int64) {
+func (t *tracker) checkpoint(size func() int64) checkpoint {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	undoOffset = size()
+	at := checkpoint{t.position, size(), t.counts}
 	if t.next <= t.floorUntil {
-		undoOffset = min(undoOffset, t.floor)
+		at.offset = min(at.offset, t.floor)
 	}
 	for _, b := range t.batches {
 		if b.logged {
-			undoOffset = min(undoOffset, b.start)
+			at.offset = min(at.offset, b.start)
 		}
 	}
-	return t.position, undoOffset
+	return at
 }

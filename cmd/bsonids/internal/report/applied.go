@@ -29,8 +29,8 @@ type AppliedStep struct {
 	Into       string     `json:"into,omitempty"`
 	Fields     []string   `json:"fields"`
 	Status     StepStatus `json:"status"`
-	Values     int64      `json:"values"`    // changed in this run, or to change
-	Documents  int64      `json:"documents"` // changed in this run
+	Values     int64      `json:"values"`    // changed by all runs, or to change
+	Documents  int64      `json:"documents"` // changed by all runs
 	Skipped    int64      `json:"documentsSkipped"`
 	SkipList   string     `json:"skipList,omitempty"` // path of the file
 }

@@ -111,6 +111,7 @@ func InPlace(w io.Writer, c Conversion, res convert.Result) {
 		fmt.Fprintf(w, ", in %s", c.Took.Round(10*time.Millisecond))
 	}
 	fmt.Fprintln(w)
+	allRuns(w, res.Values, res.Documents, res.EarlierValues, res.Earlier)
 	if res.Overtaken > 0 {
 		fmt.Fprintf(w, "%d documents were changed or deleted by other programs first; they have no value left to convert\n", res.Overtaken)
 	}
@@ -139,6 +140,13 @@ func InPlace(w io.Writer, c Conversion, res convert.Result) {
 	}
 }
 
+// allRuns writes the counts of all runs, if earlier ones changed anything.
+func allRuns(w io.Writer, values, documents, earlierValues, earlier int64) {
+	if earlier > 0 {
+		fmt.Fprintf(w, "%d values in %d documents in all runs\n", earlierValues+values, earlier+documents)
+	}
+}
+
 // fields writes the number of values in each field.
 func fields(w io.Writer, header string, n convert.Tally) {
 	if len(n) == 0 {
@@ -154,19 +162,20 @@ func fields(w io.Writer, header string, n convert.Tally) {
 
 // FinishedJSON writes as JSON that an earlier run completed the conversion, except for the skipped
 // documents.
-func FinishedJSON(w io.Writer, c Conversion, skipped int64) error {
+func FinishedJSON(w io.Writer, c Conversion, all convert.Totals) error {
 	if c.Into != "" {
-		return JSON(w, c.json(true, nil, convert.Copied{Fields: convert.Tally{}, Indexes: []string{}}))
+		return JSON(w, c.json(true, nil, convert.Copied{Fields: convert.Tally{}, Indexes: []string{}, Earlier: all.Changed, EarlierValues: all.Values}))
 	}
-	return JSON(w, c.json(true, nil, convert.Result{Fields: convert.Tally{}, Skipped: skipped}))
+	return JSON(w, c.json(true, nil, convert.Result{Fields: convert.Tally{}, Skipped: all.Skipped, Earlier: all.Changed, EarlierValues: all.Values}))
 }
 
 // Finished writes that, according to the state file named state, an earlier run completed the
 // conversion, except for the skipped documents.
-func Finished(w io.Writer, c Conversion, state string, skipped int64) {
+func Finished(w io.Writer, c Conversion, state string, all convert.Totals) {
 	fmt.Fprintf(w, "%s: according to %s, this conversion is finished; nothing was done.\n", c.source(), state)
-	if skipped > 0 {
-		fmt.Fprintf(w, "It skipped %d documents.\n", skipped)
+	allRuns(w, 0, 0, all.Values, all.Changed)
+	if all.Skipped > 0 {
+		fmt.Fprintf(w, "It skipped %d documents.\n", all.Skipped)
 	}
 	if !c.sameSubtype() || c.Into != "" {
 		fmt.Fprintln(w, "To convert the collection again, use a new state file.")

@@ -27,6 +27,7 @@ func Copy(w io.Writer, c Conversion, res convert.Copied) {
 	decision(w, c)
 	fields(w, "values", res.Fields)
 	fmt.Fprintf(w, "%d documents %s, with %d values converted\n", res.Documents, verb, res.Values)
+	allRuns(w, res.Values, res.Documents, res.EarlierValues, res.Earlier)
 	if len(res.Indexes) > 0 {
 		fmt.Fprintf(w, "indexes: %s\n", strings.Join(res.Indexes, ", "))
 	}
