@@ -143,7 +143,7 @@ func (c *binaryValueDecoder) implicitUUID(rep uuidrep.Representation, octets []b
 		return uuid.UUID(u)
 	}
 	v := reflect.New(c.own.t).Elem()
-	copy(v.Bytes(), u[:])
+	copy(c.own.octets(v).Bytes(), u[:])
 	return v.Interface()
 }
 

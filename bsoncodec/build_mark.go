@@ -10,6 +10,7 @@ import (
 // buildMark marks a registry to which a builder was applied. It is registered as the encoder of its
 // own type.
 type buildMark struct {
+	rules    *typeRules
 	building bool // the functions of With run
 	nested   bool // one of them applied a builder
 }

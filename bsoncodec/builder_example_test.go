@@ -60,7 +60,7 @@ func ExampleRegistryBuilder_Build() {
 	fmt.Println(err)
 	// Output:
 	// bsoncodec: AlsoDecode(javaLegacy): this is the registry's own representation already
-	// bsoncodec: string cannot be a UUID: its kind must be [16]byte
+	// bsoncodec: string cannot be a UUID: its kind must be [16]byte, or it must be a struct with one field of such a kind
 }
 
 // A registry that was made elsewhere gets the codecs for UUIDs.

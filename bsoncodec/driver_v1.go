@@ -3,7 +3,6 @@ package bsoncodec
 import (
 	"fmt"
 	"reflect"
-	"sync"
 )
 
 // In version 1 of the driver, marshaling methods have the type bsontype.Type where those of version
@@ -61,41 +60,6 @@ func v1Reason(method, does string) string {
 		"which %s in place of a BSON type, or register a codec for the type", method, does)
 }
 
-// errV1Encode is [errV1Marshaler] for a struct, which is refused only if it can hold a UUID.
-func errV1Encode(t reflect.Type) error {
-	if err := errV1Marshaler(t); err != nil && holdsUUID(t) {
-		return err
-	}
-	return nil
-}
-
-// errV1Decode is [errV1Unmarshaler] for a struct, which is refused only if it can hold a UUID.
-func errV1Decode(t reflect.Type) error {
-	if err := errV1Unmarshaler(t); err != nil && holdsUUID(t) {
-		return err
-	}
-	return nil
-}
-
-// typeErrors remembers the errors of types.
-type typeErrors struct{ known sync.Map } // of reflect.Type to error or noError
-
-type noError struct{}
-
-// of returns what find returns for t.
-func (e *typeErrors) of(t reflect.Type, find func(reflect.Type) error) error {
-	known, ok := e.known.Load(t)
-	if !ok {
-		known = noError{}
-		if err := find(t); err != nil {
-			known = err
-		}
-		e.known.Store(t, known)
-	}
-	err, _ := known.(error)
-	return err
-}
-
 // holdsUUID reports whether a value of type t can hold a UUID: whether t is of kind [16]byte, or
 // has a field, an element or a key that is, at any depth.
 func holdsUUID(t reflect.Type) bool { return holds(t, make(map[reflect.Type]bool)) }
@@ -120,4 +84,55 @@ func holds(t reflect.Type, seen map[reflect.Type]bool) bool {
 		}
 	}
 	return false
+}
+
+// The types of driver version 1 compile in programs of version 2, which does not know them. It writes
+// primitive.ObjectID as a binary value, primitive.Binary as {subtype: …, data: …}, and primitive.D as
+// an array of {key: …, value: …}.
+
+const v1Path = "go.mongodb.org/mongo-driver/"
+
+// v1Name returns the name that t, a type of driver version 1, has in version 2, "" for any other type,
+// and for those that are stored alike. Driver version 1 is not imported.
+func v1Name(path, name string) string {
+	if len(path) <= len(v1Path) || path[:len(v1Path)] != v1Path {
+		return ""
+	}
+	switch path[len(v1Path):] {
+	case "bson/primitive":
+		if name != "M" && name != "A" {
+			return "bson." + name
+		}
+	case "bson":
+		switch name {
+		case "Raw", "RawValue", "RawElement":
+			return "bson." + name
+		}
+	case "x/bsonx/bsoncore":
+		switch name {
+		case "Document":
+			return "bson.Raw"
+		case "Array":
+			return "bson.RawArray"
+		case "Element":
+			return "bson.RawElement"
+		case "Value":
+			return "bson.RawValue"
+		}
+	}
+	return ""
+}
+
+// errV1Type is the error of a type of driver version 1, nil for any other type.
+func errV1Type(t reflect.Type, decode bool) error {
+	path := t.PkgPath()
+	if path == "" {
+		return nil
+	}
+	name := v1Name(path, t.Name())
+	if name == "" {
+		return nil
+	}
+	return &UnregisteredTypeError{Type: t, decode: decode, reason: "it is a type of driver version 1, which version 2 takes for " +
+		"another value: use " + name + " of go.mongodb.org/mongo-driver/v2/bson"}
 }

@@ -23,8 +23,8 @@ var (
 // anyMap finds the registry's codecs for maps: no codec is registered for this very type.
 type anyMap map[string]struct{}
 
-// mapCodec stands before the driver's codecs for maps and decides about keys of kind [16]byte
-// without text methods: a UUID becomes the text of a UUID, and a type that is not registered is
+// mapCodec stands before the driver's codecs for maps and decides about keys of kind [16]byte, and of
+// structs around one that are registered, without text methods: a UUID becomes the text of a UUID, and a type that is not registered is
 // refused.
 type mapCodec struct {
 	uuids        map[reflect.Type]bool // the registered types
@@ -58,7 +58,7 @@ func (b *RegistryBuilder) registerMaps(reg *bson.Registry) {
 
 // keyType returns what c does with keys of type t, nil for what the driver does.
 func (c *mapCodec) keyType(t reflect.Type) *keyType {
-	if t.Kind() != reflect.Array || t.Len() != 16 {
+	if (t.Kind() != reflect.Array || t.Len() != 16) && (t.Kind() != reflect.Struct || !c.uuids[t]) {
 		return nil
 	}
 	if known, ok := c.known.Load(t); ok {
@@ -70,13 +70,13 @@ func (c *mapCodec) keyType(t reflect.Type) *keyType {
 	if !t.Implements(tKeyMarshaler) && !t.Implements(tTextMarshaler) {
 		k.encodeText = uuids
 		if refused {
-			k.encodeErr = &UnregisteredTypeError{Type: t, reason: notRegistered}
+			k.encodeErr = errNotRegistered(t, false)
 		}
 	}
 	if p := reflect.PointerTo(t); !p.Implements(tKeyUnmarshaler) && !p.Implements(tTextUnmarshaler) {
 		k.decodeText = uuids
 		if refused {
-			k.decodeErr = &UnregisteredTypeError{Type: t, decode: true, reason: notRegistered}
+			k.decodeErr = errNotRegistered(t, true)
 		}
 	}
 	kept, _ := c.known.LoadOrStore(t, k)
@@ -114,7 +114,10 @@ func (c *mapCodec) EncodeValue(ec bson.EncodeContext, vw bson.ValueWriter, val r
 	case k.encodeText:
 		val = textKeys(val)
 	}
-	return c.encoder.EncodeValue(ec, vw, val)
+	if err := c.encoder.EncodeValue(ec, vw, val); err != nil {
+		return withPath(ec, val, err)
+	}
+	return nil
 }
 
 // EncodesMapsAsTheDriver makes a mapCodec a [driver.MapEncoder].
@@ -131,32 +134,42 @@ func textKeys(m reflect.Value) reflect.Value {
 	return text
 }
 
-// setKeys sets the entries of src in dst, both maps with keys of kind [16]byte.
+// setKeys sets the entries of src in dst, both maps with keys that are UUIDs.
 func setKeys(dst, src reflect.Value) {
-	to, from := reflect.New(dst.Type().Key()).Elem(), reflect.New(src.Type().Key()).Elem()
+	to, toOctets := newKey(dst.Type().Key())
+	from, fromOctets := newKey(src.Type().Key())
 	for it := src.MapRange(); it.Next(); {
 		from.Set(it.Key())
-		copy(to.Bytes(), from.Bytes())
+		copy(toOctets, fromOctets)
 		dst.SetMapIndex(to, it.Value())
 	}
+}
+
+// newKey returns a key of type t and the octets of its UUID.
+func newKey(t reflect.Type) (key reflect.Value, octets []byte) {
+	key = reflect.New(t).Elem()
+	if field, _ := uuidField(t); field != nil {
+		return key, key.FieldByIndex(field).Bytes()
+	}
+	return key, key.Bytes()
 }
 
 // DecodeValue is the ValueDecoder of maps. Like the driver's, it extends a map that is not nil, and
 // keeps what it decoded before an error.
 func (c *mapCodec) DecodeValue(dc bson.DecodeContext, vr bson.ValueReader, val reflect.Value) error {
 	if val.Kind() != reflect.Map || (!val.CanSet() && val.IsNil()) {
-		return c.decoder.DecodeValue(dc, vr, val)
+		return ofDocument(c.decoder, dc, vr, val)
 	}
 	k := c.keyType(val.Type().Key())
 	switch vrType := vr.Type(); {
 	case k != nil && k.decodeErr != nil && (vrType == bson.TypeEmbeddedDocument || vrType == 0):
 		return k.decodeErr
 	case k == nil || !k.decodeText:
-		return c.decoder.DecodeValue(dc, vr, val)
+		return ofDocument(c.decoder, dc, vr, val)
 	}
 	text := reflect.New(reflect.MapOf(tTextKey, val.Type().Elem())).Elem()
 	text.Set(textKeys(val))
-	err := c.decoder.DecodeValue(dc, vr, text)
+	err := ofDocument(c.decoder, dc, vr, text)
 	switch {
 	case text.IsNil():
 		val.SetZero()

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"strings"
 	"sync"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -20,7 +21,9 @@ import (
 // registered for a struct type after its first use has no effect.
 //
 // Errors are those of the codecs, [bson.ErrNilRegistry] and [ErrUnknownOptions]. An encoder of the
-// caller's that reports no error and does not write exactly one document is an error too.
+// caller's that reports no error and does not write exactly one document is an error too. A registry
+// without the codecs of this package would write a type of kind [16]byte that it has no codec for as
+// binary subtype 0, which is an [*UnregisteredTypeError].
 func Marshal(reg *bson.Registry, v any, opts ...Options) ([]byte, error) {
 	var o Options
 	if len(opts) > 0 {
@@ -46,7 +49,40 @@ func Marshal(reg *bson.Registry, v any, opts ...Options) ([]byte, error) {
 		return nil, encodeError(v, err)
 	}
 	defer b.Release()
+	if err := errForeign(reg, v, doc); err != nil {
+		return nil, err
+	}
 	return bytes.Clone(doc), nil
+}
+
+// octetsOfSubtype0 are the length and the subtype of 16 bytes of subtype 0.
+var octetsOfSubtype0 = []byte{16, 0, 0, 0, bson.TypeBinaryGeneric}
+
+// errForeign returns the error of a registry without the codecs of this package that wrote a value of
+// kind [16]byte in v as subtype 0 into what it encoded, or nil.
+func errForeign(reg *bson.Registry, v any, encoded []byte) error {
+	if !bytes.Contains(encoded, octetsOfSubtype0) {
+		return nil
+	}
+	if enc, err := reg.LookupEncoder(tBuildMark); err == nil {
+		if _, ours := enc.(*buildMark); ours {
+			return nil
+		}
+	}
+	var t reflect.Type
+	s := search{reg: reg, values: maxSearched, match: func(v reflect.Value) bool {
+		if t = v.Type(); !isOctets(t) {
+			return false
+		}
+		enc, err := reg.LookupEncoder(t)
+		return err == nil && driver.IsOwnEncoder(enc, t)
+	}}
+	path, found := s.find(reflect.ValueOf(v), 0)
+	if !found {
+		return nil
+	}
+	return &UnregisteredTypeError{Type: t, Path: strings.Join(path, "."), reason: "the registry has no codecs for UUIDs and " +
+		"writes binary subtype 0: make it with NewRegistry, with a RegistryBuilder or with clientopt.NewRegistry"}
 }
 
 // documents holds the memory of documents that were encoded.
@@ -119,7 +155,7 @@ func Unmarshal(reg *bson.Registry, data []byte, v any, opts ...Options) error {
 	}
 	if len(opts) == 0 || o.known() == (Options{}) {
 		if planned, err := readPlanned(reg, data, v); planned {
-			return err
+			return withWayOut(err)
 		}
 	}
 	switch target := v.(type) {
@@ -134,6 +170,9 @@ func Unmarshal(reg *bson.Registry, data []byte, v any, opts ...Options) error {
 			}
 			return o.newDecoder(reg, bson.NewDocumentReader(bytes.NewReader(data))).Decode(v)
 		}
+	}
+	if refusedInside(reg, v) { // a RawValue is inside a document
+		return withWayOut(o.newDecoder(reg, bson.NewDocumentReader(bytes.NewReader(data))).Decode(v))
 	}
 	return decodeValue(o.decodeContext(reg), bson.RawValue{Type: bson.TypeEmbeddedDocument, Value: data}, v)
 }
@@ -162,6 +201,11 @@ func MarshalExtJSON(reg *bson.Registry, v any, canonical, escapeHTML bool, opts 
 	vw := bson.NewExtJSONValueWriter(&buf, canonical, escapeHTML)
 	if err := encodeDocument(o.encodeContext(reg), vw, v); err != nil {
 		return nil, err
+	}
+	if bytes.Contains(buf.Bytes(), []byte(`"subType":"00"`)) {
+		if err := errForeign(reg, v, octetsOfSubtype0); err != nil {
+			return nil, err
+		}
 	}
 	doc := bytes.TrimSuffix(buf.Bytes(), []byte("\n"))
 	if len(doc) == 0 {
@@ -196,7 +240,7 @@ func UnmarshalExtJSON(reg *bson.Registry, data []byte, canonical bool, v any, op
 	if err != nil {
 		return err
 	}
-	return o.newDecoder(reg, vr).Decode(v)
+	return withWayOut(o.newDecoder(reg, vr).Decode(v))
 }
 
 // MarshalValue returns v as one BSON value, encoded with reg, for client-side encryption and
@@ -230,6 +274,9 @@ func MarshalValue(reg *bson.Registry, v any, opts ...Options) (bson.RawValue, er
 	defer b.Release()
 	if len(doc) < 7 { // int32 length, type, empty key, value, end
 		return bson.RawValue{}, encodeError(v, driver.ErrNotOneDocument)
+	}
+	if err := errForeign(reg, v, doc); err != nil {
+		return bson.RawValue{}, err
 	}
 	return bson.RawValue{Type: bson.Type(doc[4]), Value: bytes.Clone(doc[6 : len(doc)-1])}, nil
 }
@@ -285,9 +332,9 @@ func decodeValue(dc bson.DecodeContext, rv bson.RawValue, v any) error {
 		if beyond {
 			return errMalformed
 		}
-		return decodeStream(dc, rv, v)
+		return withWayOut(decodeStream(dc, rv, v))
 	}
-	return rv.UnmarshalWithContext(&dc, v)
+	return withWayOut(rv.UnmarshalWithContext(&dc, v))
 }
 
 // decodeStream decodes rv into v, a pointer, from a stream: the driver's reader of streams does not go back in it.

@@ -12,10 +12,10 @@ import (
 )
 
 // RegisterNullUUIDType makes t a UUID that can be null: a value of this type is encoded as its UUID
-// if it is valid, and as null if it is not. It must be a struct of two exported fields, a type of
-// kind [16]byte and a bool named Valid, as in github.com/gofrs/uuid or in [database/sql.Null] of a
-// UUID type; another type is an error of Build. The type of the first field is registered as
-// [RegistryBuilder.RegisterUUIDType] does.
+// if it is valid, and as null if it is not. It must be a struct of two exported fields, a UUID of a
+// type that [RegistryBuilder.RegisterUUIDType] takes and a bool named Valid, as in
+// github.com/gofrs/uuid or in [database/sql.Null] of a UUID type; another type is an error of Build.
+// The type of the first field is registered as RegisterUUIDType does.
 //
 // A document {uuid: …, valid: …}, which the driver writes if no codec is registered, is read too,
 // with lower-case names of the fields. Its UUID is read as any other:
@@ -47,7 +47,7 @@ func newNullUUIDCodec(t reflect.Type) *nullUUIDCodec {
 	}
 	for valid := range 2 {
 		v, u := t.Field(valid), t.Field(1-valid)
-		if v.Name == "Valid" && v.Type.Kind() == reflect.Bool && u.IsExported() && isUUIDKind(u.Type) {
+		if v.Name == "Valid" && v.Type.Kind() == reflect.Bool && u.IsExported() && canBeUUID(u.Type) {
 			return &nullUUIDCodec{t: t, uuid: 1 - valid, valid: valid, key: strings.ToLower(u.Name)}
 		}
 	}
@@ -60,7 +60,7 @@ func newNullUUIDCodec(t reflect.Type) *nullUUIDCodec {
 func (b *RegistryBuilder) registerNulls(reg *bson.Registry) {
 	for _, t := range b.nulls {
 		c := newNullUUIDCodec(t)
-		if driver.HasOwnEncoder(reg, t) {
+		if driver.HasOwnEncoder(reg, t) && !slices.Contains(b.documents, t) {
 			reg.RegisterTypeEncoder(t, c)
 		}
 		if driver.HasOwnDecoder(reg, t) {

@@ -71,11 +71,11 @@ var (
 	_ structcodec.ValueCodec = (*binaryValueDecoder)(nil)
 )
 
-// Refuses reports whether EncodeValue returns an error for every t.
-func (c *structEncoder) Refuses(t reflect.Type) bool { return c.methods.of(t, errV1Encode) != nil }
+// Refuses reports whether EncodeValue returns an error for a t, in some place at least.
+func (c *structEncoder) Refuses(t reflect.Type) bool { return c.rules.refusal(t, false) != nil }
 
-// Refuses reports whether DecodeValue returns an error for every t.
-func (c *structDecoder) Refuses(t reflect.Type) bool { return c.methods.of(t, errV1Decode) != nil }
+// Refuses reports whether DecodeValue returns an error for a t, in some place at least.
+func (c *structDecoder) Refuses(t reflect.Type) bool { return c.rules.refusal(t, true) != nil }
 
 // noEncoder and noDecoder are embedded by codecs for one direction.
 type (
@@ -133,7 +133,7 @@ func (c zeroAsNullPlan) EncoderFor(*bson.Registry, reflect.Type) bson.ValueEncod
 
 // AppendValue appends a UUID, or nothing for null.
 func (c zeroAsNullPlan) AppendValue(dst []byte, v reflect.Value) (bson.Type, []byte, error) {
-	if v.IsZero() {
+	if c.octets(v).IsZero() {
 		return bson.TypeNull, dst, nil
 	}
 	return c.uuidPlan.AppendValue(dst, v)
@@ -144,6 +144,7 @@ func (c uuidPlan) AppendValue(dst []byte, v reflect.Value) (bson.Type, []byte, e
 	if c.asString || c.rep == uuidrep.Unspecified {
 		return 0, dst, structcodec.ErrNotPlain
 	}
+	v = c.octets(v)
 	var u [16]byte
 	switch {
 	case v.CanAddr():
@@ -173,7 +174,7 @@ func (c uuidPlan) ReadValue(t bson.Type, data []byte, v reflect.Value) error {
 	if rep == uuidrep.Unspecified {
 		return structcodec.ErrNotPlain
 	}
-	permute(v.Bytes(), data[5:], rep)
+	permute(c.octets(v).Bytes(), data[5:], rep)
 	return nil
 }
 
@@ -341,6 +342,9 @@ func (c *dDecoder) DecoderFor(*bson.Registry, reflect.Type) bson.ValueDecoder { 
 // EncoderFor returns the codec of arrays of type t.
 func (c *arrayCodec) EncoderFor(_ *bson.Registry, t reflect.Type) bson.ValueEncoder {
 	if !isOctets(t) {
+		if errV1Type(t, false) != nil {
+			return c
+		}
 		return c.encoder
 	}
 	switch o := c.octetsType(t); {
@@ -355,6 +359,9 @@ func (c *arrayCodec) EncoderFor(_ *bson.Registry, t reflect.Type) bson.ValueEnco
 // DecoderFor returns the codec of arrays of type t.
 func (c *arrayCodec) DecoderFor(_ *bson.Registry, t reflect.Type) bson.ValueDecoder {
 	if !isOctets(t) {
+		if errV1Type(t, true) != nil {
+			return c
+		}
 		return c.decoder
 	}
 	switch o := c.octetsType(t); {

@@ -36,7 +36,7 @@ func (pointerCodec) DecodeValue(dc bson.DecodeContext, vr bson.ValueReader, val 
 // registerPointers is called before the functions of With, so that a codec that they register for
 // one of the types stays.
 func (b *RegistryBuilder) registerPointers(reg *bson.Registry) {
-	for _, t := range slices.Concat(b.types, b.nulls) {
+	for _, t := range slices.Concat(b.types, b.nulls, b.documents) {
 		reg.RegisterTypeEncoder(reflect.PointerTo(t), pointerCodec{})
 		reg.RegisterTypeDecoder(reflect.PointerTo(t), pointerCodec{})
 	}

@@ -1,6 +1,7 @@
 package bsoncodec
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
@@ -25,6 +26,7 @@ var (
 
 	tValueMarshaler = reflect.TypeFor[bson.ValueMarshaler]()
 	tMarshaler      = reflect.TypeFor[bson.Marshaler]()
+	tJSONMarshaler  = reflect.TypeFor[json.Marshaler]()
 )
 
 // NewRegistry returns a registry with the driver's codecs and those for UUIDs in the representation
@@ -51,6 +53,7 @@ type RegistryBuilder struct {
 	with     []func(*bson.Registry)
 
 	nulls        []reflect.Type // UUIDs that can be null
+	documents    []reflect.Type // structs around UUIDs that are documents
 	asString     bool
 	zeroAsNull   bool
 	bytes        []reflect.Type // plain bytes of kind [16]byte
@@ -76,8 +79,14 @@ func NewRegistryBuilder(r uuidrep.Representation) *RegistryBuilder {
 
 // RegisterUUIDType makes t a UUID: a value of this type is encoded and decoded as [uuid.UUID] is,
 // whatever methods it has. Its kind must be [16]byte, the bytes in network order, as in
-// github.com/gofrs/uuid or in a type of the caller. Another kind is an error of Build. A type
-// without text methods can be a map key too, as the text of the UUID.
+// github.com/gofrs/uuid or in a type of the caller, or it must be a struct with one such field,
+// exported or not, besides those named _ and those tagged bson:"-". Another type is an error of Build.
+// A type without text methods can be a map key too, as the text of the UUID.
+//
+// A struct is read from the document too that the driver writes for it without a codec, such as
+// {uuid: …} for one that embeds a [uuid.UUID]. The UUID in it is read as any other:
+// [RegistryBuilder.AlsoDecodeGeneric] reads subtype 0. A struct around a UUID that is not registered
+// is refused: see [RegistryBuilder.RegisterDocumentType].
 //
 // A type of kind [16]byte that is not registered is refused, in both directions, with an
 // [*UnregisteredTypeError], unless it has marshaling methods of the driver, or a codec or hook of
@@ -192,9 +201,13 @@ func (b *RegistryBuilder) ApplyTo(reg *bson.Registry) error {
 	}
 	// A codec of the caller's may wrap the registry's codec of structs, and must find the one of this
 	// package then. If the caller registers another one of the driver's, that is replaced too.
-	registerStructs(reg, reflect.TypeFor[structBeforeWith]())
+	rules := b.typeRules()
+	mark.rules = rules
+	registerStructs(reg, rules, reflect.TypeFor[structBeforeWith]())
 	b.registerArrays(reg, u)
+	registerKinds(reg)
 	b.registerNulls(reg)
+	b.registerDocuments(reg, u)
 	b.registerPointers(reg)
 	for _, f := range b.with {
 		f(reg)
@@ -202,7 +215,7 @@ func (b *RegistryBuilder) ApplyTo(reg *bson.Registry) error {
 	if err := mark.end(); err != nil {
 		return err
 	}
-	registerStructs(reg, reflect.TypeFor[structAfterWith]())
+	registerStructs(reg, rules, reflect.TypeFor[structAfterWith]())
 	registerProbe(reg)
 	b.register(reg, u)
 	if !b.withoutPlans {
@@ -247,13 +260,21 @@ func (b *RegistryBuilder) conversion() (*conversion, error) {
 		u.typed[bson.TypeBinaryGeneric] = uuidrep.Standard
 	}
 	for _, t := range b.types {
-		if t == nil || !isUUIDKind(t) {
-			fail("%v cannot be a UUID: its kind must be [16]byte", t)
+		switch {
+		case t == nil || !canBeUUID(t):
+			fail("%v cannot be a UUID: its kind must be [16]byte, or it must be a struct with one field of such a kind", t)
+		case slices.Contains(b.documents, t):
+			fail("%v is registered as a UUID and as a document", t)
+		}
+	}
+	for _, t := range b.documents {
+		if !canBeDocument(t) {
+			fail("%v cannot be registered with RegisterDocumentType: it must be a struct around a UUID, or a UUID that can be null", t)
 		}
 	}
 	for _, t := range b.nulls {
 		if newNullUUIDCodec(t) == nil {
-			fail("%v cannot be a UUID that is null: it must be a struct of two fields, a type of kind [16]byte and a bool Valid", t)
+			fail("%v cannot be a UUID that is null: it must be a struct of two fields, a UUID and a bool Valid", t)
 		}
 	}
 	for _, t := range b.bytes {
@@ -289,6 +310,11 @@ func (b *RegistryBuilder) register(reg *bson.Registry, u *conversion) {
 		if t == b.implicit {
 			implicit = c
 		}
+		reg.RegisterTypeEncoder(t, c)
+		reg.RegisterTypeDecoder(t, c)
+		if c.field != nil {
+			continue // the driver's codec of slices calls c for each element
+		}
 		slice := reflect.SliceOf(t)
 		if enc, err := reg.LookupEncoder(slice); err == nil && driver.HasOwnEncoder(reg, slice) {
 			reg.RegisterTypeEncoder(slice, &sliceEncoder{conversion: u, t: slice, elem: c, driver: enc, raw: rawEncoder})
@@ -296,8 +322,6 @@ func (b *RegistryBuilder) register(reg *bson.Registry, u *conversion) {
 		if dec, err := reg.LookupDecoder(slice); err == nil && driver.HasOwnDecoder(reg, slice) {
 			reg.RegisterTypeDecoder(slice, &sliceDecoder{conversion: u, t: slice, elem: c, driver: dec, raw: rawDecoder})
 		}
-		reg.RegisterTypeEncoder(t, c)
-		reg.RegisterTypeDecoder(t, c)
 	}
 	registerAnySlices(reg, b.implicit)
 	b.registerMaps(reg)

@@ -84,7 +84,13 @@ func TestApplyTo(t *testing.T) {
 	if err := bsoncodec.NewRegistryBuilder(uuidrep.Standard).AlsoDecode(9).ApplyTo(plain); err == nil {
 		t.Error("a builder with a mistake was applied")
 	}
-	checkStored(t, marshal(t, plain, bson.M{"u": testUUID}), 0, octetsStandard, "u")
+	var buf bytes.Buffer
+	enc := bson.NewEncoder(bson.NewDocumentWriter(&buf))
+	enc.SetRegistry(plain)
+	if err := enc.Encode(bson.M{"u": testUUID}); err != nil {
+		t.Fatal(err)
+	}
+	checkStored(t, buf.Bytes(), 0, octetsStandard, "u")
 }
 
 // What the caller registers stays in force around the UUIDs.
@@ -208,7 +214,7 @@ func TestOtherBinariesAreTheDrivers(t *testing.T) {
 					for _, target := range []func() any{func() any { return new(bson.D) }, func() any { return new(bson.M) }} {
 						got, want := target(), target()
 						err, wantErr := decode(reg, got), decode(stock, want)
-						if !reflect.DeepEqual(got, want) || fmt.Sprint(err) != fmt.Sprint(wantErr) {
+						if !reflect.DeepEqual(got, want) || !sameText(err, wantErr) {
 							t.Errorf("%s, %X in %T, BinaryAsSlice %v: got %v, %v; the driver %v, %v", name, value, got, asSlice, got, err, want, wantErr)
 						}
 					}
@@ -216,6 +222,16 @@ func TestOtherBinariesAreTheDrivers(t *testing.T) {
 			}
 		}
 	}
+}
+
+// sameText reports whether err has the text of the driver's error want. It may be longer if a UUID was decoded into text
+// or bytes: what to do follows then.
+func sameText(err, want error) bool {
+	if want != nil && err != nil && strings.Contains(want.Error(), "subtype 0x00 or 0x02") {
+		rest, ok := strings.CutPrefix(err.Error(), want.Error())
+		return ok && (rest == "" || strings.HasPrefix(rest, "; binary subtypes 3 and 4 are UUIDs: "))
+	}
+	return fmt.Sprint(err) == fmt.Sprint(want)
 }
 
 // What is no UUID is decoded as the driver decodes it, under every option of its decoder.

@@ -18,24 +18,35 @@ import (
 
 // structEncoder is the ValueEncoder of structs.
 type structEncoder struct {
-	plain   bson.ValueEncoder // without options
-	other   memo[bson.EncodeContext, bson.ValueEncoder]
-	methods typeErrors
+	plain bson.ValueEncoder // without options
+	other memo[bson.EncodeContext, bson.ValueEncoder]
+	rules *typeRules
 }
 
 // EncodeValue encodes a struct with the driver's codec for the options of ec.
 func (c *structEncoder) EncodeValue(ec bson.EncodeContext, vw bson.ValueWriter, val reflect.Value) error {
 	if val.Kind() == reflect.Struct {
-		if err := c.methods.of(val.Type(), errV1Encode); err != nil {
-			return err
+		if f := c.rules.refusal(val.Type(), false); f != nil {
+			if err := f.encodeError(ec, vw); err != nil {
+				return err
+			}
 		}
 	}
 	options := ec
 	options.Registry = nil
-	if options == (bson.EncodeContext{}) {
-		return c.plain.EncodeValue(ec, vw, val)
+	enc := c.plain
+	if options != (bson.EncodeContext{}) {
+		enc = c.other.get(options)
 	}
-	return c.other.get(options).EncodeValue(ec, vw, val)
+	if err := enc.EncodeValue(ec, vw, val); err != nil {
+		return withPath(ec, val, err)
+	}
+	return nil
+}
+
+// EncodeError returns err, an error of encoding val by a plan, as EncodeValue does.
+func (c *structEncoder) EncodeError(reg *bson.Registry, val reflect.Value, err error) error {
+	return withPath(bson.EncodeContext{Registry: reg}, val, err)
 }
 
 // EncodesStructsAsTheDriver makes a structEncoder a [driver.StructEncoder].
@@ -43,24 +54,27 @@ func (*structEncoder) EncodesStructsAsTheDriver() {}
 
 // structDecoder is the ValueDecoder of structs.
 type structDecoder struct {
-	plain   bson.ValueDecoder // without options
-	other   memo[bson.DecodeContext, bson.ValueDecoder]
-	methods typeErrors
+	plain bson.ValueDecoder // without options
+	other memo[bson.DecodeContext, bson.ValueDecoder]
+	rules *typeRules
 }
 
 // DecodeValue decodes a struct with the driver's codec for the options of dc.
 func (c *structDecoder) DecodeValue(dc bson.DecodeContext, vr bson.ValueReader, val reflect.Value) error {
 	if val.Kind() == reflect.Struct {
-		if err := c.methods.of(val.Type(), errV1Decode); err != nil {
-			return err
+		if f := c.rules.refusal(val.Type(), true); f != nil {
+			if err := f.decodeError(dc, vr); err != nil {
+				return err
+			}
 		}
 	}
 	options := dc
 	options.Registry = nil
-	if options == (bson.DecodeContext{}) {
-		return c.plain.DecodeValue(dc, vr, val)
+	dec := c.plain
+	if options != (bson.DecodeContext{}) {
+		dec = c.other.get(options)
 	}
-	return c.other.get(options).DecodeValue(dc, vr, val)
+	return ofDocument(dec, dc, vr, val)
 }
 
 // DecodesStructsAsTheDriver makes a structDecoder a [driver.StructDecoder].
@@ -75,17 +89,17 @@ type (
 
 // registerStructs replaces the driver's codecs of structs in reg, which it finds as the codecs of
 // the struct type probe. Codecs of the caller's stay.
-func registerStructs(reg *bson.Registry, probe reflect.Type) {
+func registerStructs(reg *bson.Registry, rules *typeRules, probe reflect.Type) {
 	if enc, err := reg.LookupEncoder(probe); err == nil {
 		if newCodec := driver.NewStructEncoder(enc); newCodec != nil {
-			c := &structEncoder{plain: newCodec()}
+			c := &structEncoder{plain: newCodec(), rules: rules}
 			c.other.make = func(bson.EncodeContext) bson.ValueEncoder { return newCodec() }
 			reg.RegisterKindEncoder(reflect.Struct, c)
 		}
 	}
 	if dec, err := reg.LookupDecoder(probe); err == nil {
 		if newCodec := driver.NewStructDecoder(dec); newCodec != nil {
-			c := &structDecoder{plain: newCodec()}
+			c := &structDecoder{plain: newCodec(), rules: rules}
 			c.other.make = func(bson.DecodeContext) bson.ValueDecoder { return newCodec() }
 			reg.RegisterKindDecoder(reflect.Struct, c)
 		}

@@ -3,6 +3,7 @@ package bsoncodec
 import (
 	"fmt"
 	"reflect"
+	"strconv"
 	"sync"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -12,12 +13,20 @@ import (
 
 // UnregisteredTypeError is the error of encoding or decoding a value of a type that holds a UUID,
 // as far as the registry can tell, and that the registry has no codec for. The driver alone would
-// write such a value as binary subtype 0, or as a document that nothing else reads. Match it with
-// [errors.As] and a variable of type *UnregisteredTypeError.
+// write such a value as binary subtype 0, or as a document that nothing else reads. It is also the
+// error of a type of driver version 1, such as primitive.ObjectID, which version 2 takes for another
+// one. Match it with [errors.As] and a variable of type *UnregisteredTypeError.
 type UnregisteredTypeError struct {
-	Type   reflect.Type
-	decode bool
-	reason string
+	Type reflect.Type
+
+	// Path is where the value is in the document that was encoded, its keys and indexes with dots
+	// between them. It is empty if the value is the whole document, or was not found. After decoding
+	// it is empty too: the Keys of a [bson.DecodeError], which wraps this error, tell the path.
+	Path string
+
+	decode         bool
+	notAddressable bool // a value that is addressable is encoded
+	reason         string
 }
 
 func (e *UnregisteredTypeError) Error() string {
@@ -25,7 +34,11 @@ func (e *UnregisteredTypeError) Error() string {
 	if e.decode {
 		verb = "decode a value into"
 	}
-	return fmt.Sprintf("bsoncodec: cannot %s %v: %s", verb, e.Type, e.reason)
+	at := ""
+	if e.Path != "" {
+		at = " at " + strconv.Quote(e.Path)
+	}
+	return fmt.Sprintf("bsoncodec: cannot %s %s%s: %s", verb, qualified(e.Type), at, e.reason)
 }
 
 // treatment is what a registry does with the types of kind [16]byte that have no codec of their
@@ -150,10 +163,10 @@ func (c *arrayCodec) octetsType(t reflect.Type) *octetsType {
 			o.uuid = newUUIDCodec(c.conversion, t)
 		case refuse:
 			if o.encodeErr == nil {
-				o.encodeErr = &UnregisteredTypeError{Type: t, reason: notRegistered}
+				o.encodeErr = errNotRegistered(t, false)
 			}
 			if o.decodeErr == nil {
-				o.decodeErr = &UnregisteredTypeError{Type: t, decode: true, reason: notRegistered}
+				o.decodeErr = errNotRegistered(t, true)
 			}
 		}
 	}
@@ -161,8 +174,11 @@ func (c *arrayCodec) octetsType(t reflect.Type) *octetsType {
 	return kept.(*octetsType)
 }
 
-const notRegistered = "its kind is [16]byte and it is not registered: RegisterUUIDType makes it a UUID, " +
-	"RegisterBytesType plain bytes"
+// errNotRegistered is the error of a t of kind [16]byte that is not registered.
+func errNotRegistered(t reflect.Type, decode bool) error {
+	return &UnregisteredTypeError{Type: t, decode: decode, reason: fmt.Sprintf("its kind is [16]byte and it is not registered: "+
+		"call RegisterUUIDType(%s) of the RegistryBuilder if it is a UUID, or RegisterBytesType if it is plain bytes", typeFor(t))}
+}
 
 // errPointerReceiver is the error of encoding a t that has marshaling methods: it comes to an
 // arrayCodec only if they have a pointer receiver and the value is not addressable. The error is
@@ -171,13 +187,18 @@ func errPointerReceiver(t reflect.Type) error {
 	if p := reflect.PointerTo(t); !p.Implements(tValueMarshaler) && !p.Implements(tMarshaler) {
 		return nil
 	}
-	return &UnregisteredTypeError{Type: t, reason: "its marshaling method has a pointer receiver, and the driver calls " +
+	return &UnregisteredTypeError{Type: t, notAddressable: true, reason: "its marshaling method has a pointer receiver, and the driver calls " +
 		"that for addressable values only: give the method a value receiver, or encode a pointer"}
 }
 
 // EncodeValue is the ValueEncoder of arrays.
 func (c *arrayCodec) EncodeValue(ec bson.EncodeContext, vw bson.ValueWriter, val reflect.Value) error {
 	if !val.IsValid() || !isOctets(val.Type()) {
+		if val.IsValid() {
+			if err := errV1Type(val.Type(), false); err != nil {
+				return err
+			}
+		}
 		return c.encoder.EncodeValue(ec, vw, val)
 	}
 	switch o := c.octetsType(val.Type()); {
@@ -198,6 +219,9 @@ func (c *arrayCodec) DecodeValue(dc bson.DecodeContext, vr bson.ValueReader, val
 	case val.Kind() == reflect.Array && val.Type().Elem() == tAny && val.CanSet() && vr.Type() == bson.TypeArray:
 		return decodeAnyArray(c.decoder, c.implicitType, dc, vr, val)
 	case !isOctets(val.Type()):
+		if err := errV1Type(val.Type(), true); err != nil {
+			return err
+		}
 		return c.decoder.DecodeValue(dc, vr, val)
 	}
 	switch o := c.octetsType(val.Type()); {

@@ -3,6 +3,7 @@ package bsoncodec
 import (
 	"fmt"
 	"reflect"
+	"strings"
 	"sync"
 
 	"github.com/google/uuid"
@@ -13,10 +14,12 @@ import (
 	"github.com/bsonids/bsonids/uuidrep"
 )
 
-// uuidCodec is the codec of one type of kind [16]byte.
+// uuidCodec is the codec of one type of kind [16]byte, or of a struct around one.
 type uuidCodec struct {
 	*conversion
 	t       reflect.Type
+	field   []int     // of the octets, if t is a struct
+	keys    []string  // of the documents that the driver writes for such a struct, one for each index of field
 	native  bool      // t is uuid.UUID
 	scratch sync.Pool // of *scratch
 }
@@ -30,11 +33,20 @@ type scratch struct {
 
 func newUUIDCodec(u *conversion, t reflect.Type) *uuidCodec {
 	c := &uuidCodec{conversion: u, t: t, native: t == tUUID}
+	c.field, c.keys = uuidField(t)
 	c.scratch.New = func() any {
 		v := reflect.New(t).Elem()
-		return &scratch{value: v, octets: (*[16]byte)(v.Bytes())}
+		return &scratch{value: v, octets: (*[16]byte)(c.octets(v).Bytes())}
 	}
 	return c
+}
+
+// octets returns the array of 16 bytes in val, which is val itself unless it is a struct.
+func (c *uuidCodec) octets(val reflect.Value) reflect.Value {
+	if c.field == nil {
+		return val
+	}
+	return val.FieldByIndex(c.field)
 }
 
 // EncodeValue is the ValueEncoder of UUID types.
@@ -42,7 +54,7 @@ func (c *uuidCodec) EncodeValue(_ bson.EncodeContext, vw bson.ValueWriter, val r
 	if !val.IsValid() || val.Type() != c.t {
 		return bson.ValueEncoderError{Name: "UUIDEncodeValue", Types: []reflect.Type{c.t}, Received: val}
 	}
-	if c.zeroAsNull && val.IsZero() {
+	if c.zeroAsNull && c.octets(val).IsZero() {
 		return vw.WriteNull()
 	}
 	return c.encode(vw, val)
@@ -50,6 +62,7 @@ func (c *uuidCodec) EncodeValue(_ bson.EncodeContext, vw bson.ValueWriter, val r
 
 // encode writes val, a zero UUID too.
 func (c *uuidCodec) encode(vw bson.ValueWriter, val reflect.Value) error {
+	val = c.octets(val)
 	if c.asString {
 		return vw.WriteString(copyOf(val).String())
 	}
@@ -67,9 +80,15 @@ func (c *uuidCodec) encode(vw bson.ValueWriter, val reflect.Value) error {
 	switch {
 	case addressable:
 		permute(s.octets[:], val.Bytes(), c.rep)
+	case !val.CanInterface(): // a field that is not exported, which the mgo registries encode if it is embedded
+		*s.octets = copyOf(val)
+		permute(s.octets[:], s.octets[:], c.rep)
 	case c.native: // Interface is half the time of Set
 		u := val.Interface().(uuid.UUID)
 		permute(s.octets[:], u[:], c.rep)
+	case c.field != nil:
+		*s.octets = copyOf(val)
+		permute(s.octets[:], s.octets[:], c.rep)
 	default:
 		s.value.Set(val)
 		permute(s.octets[:], s.octets[:], c.rep)
@@ -99,6 +118,22 @@ func (c *uuidCodec) DecodeValue(_ bson.DecodeContext, vr bson.ValueReader, val r
 	if !val.CanSet() || val.Type() != c.t {
 		return bson.ValueDecoderError{Name: "UUIDDecodeValue", Types: []reflect.Type{c.t}, Received: val}
 	}
+	if c.field == nil {
+		return c.read(vr, val.Bytes(), nil)
+	}
+	if vrType := vr.Type(); vrType == bson.TypeNull || vrType == bson.TypeUndefined {
+		val.SetZero()
+	}
+	var octets [16]byte
+	if err := c.read(vr, octets[:], c.keys); err != nil {
+		return err
+	}
+	copy(c.octets(val).Bytes(), octets[:])
+	return nil
+}
+
+// read sets dst to the UUID at vr, or in the document with the given keys there, one within the other.
+func (c *uuidCodec) read(vr bson.ValueReader, dst []byte, keys []string) error {
 	switch vrType := vr.Type(); {
 	case vrType == bson.TypeBinary:
 		octets, subtype, err := vr.ReadBinary()
@@ -109,14 +144,16 @@ func (c *uuidCodec) DecodeValue(_ bson.DecodeContext, vr bson.ValueReader, val r
 		if rep == uuidrep.Unspecified || len(octets) != 16 {
 			return c.errBinary(c.t, subtype, len(octets))
 		}
-		permute(val.Bytes(), octets, rep)
+		permute(dst, octets, rep)
 		return nil
 	case vrType == bson.TypeNull:
-		val.SetZero()
+		clear(dst)
 		return vr.ReadNull()
 	case vrType == bson.TypeUndefined:
-		val.SetZero()
+		clear(dst)
 		return vr.ReadUndefined()
+	case len(keys) > 0 && (vrType == bson.TypeEmbeddedDocument || vrType == 0):
+		return c.readDocument(vr, dst, keys)
 	case vrType == bson.TypeString && c.text:
 		s, err := vr.ReadString()
 		if err != nil {
@@ -126,11 +163,50 @@ func (c *uuidCodec) DecodeValue(_ bson.DecodeContext, vr bson.ValueReader, val r
 		if err != nil {
 			return fmt.Errorf("bsoncodec: cannot decode a string into %v: %w", c.t, err)
 		}
-		copy(val.Bytes(), u[:])
+		copy(dst, u[:])
 		return nil
 	case vrType == bson.TypeString:
 		return fmt.Errorf("bsoncodec: cannot decode a string into %v: a registry built with AlsoDecodeString reads UUIDs as text", c.t)
 	default:
 		return fmt.Errorf("bsoncodec: cannot decode a BSON %v into %v: a UUID is a binary value", vrType, c.t)
 	}
+}
+
+// readDocument reads a document that the driver wrote for a struct around a UUID without a codec. The
+// keys are read in any letter case, as the driver does.
+func (c *uuidCodec) readDocument(vr bson.ValueReader, dst []byte, keys []string) error {
+	dr, err := vr.ReadDocument()
+	if err != nil {
+		return err
+	}
+	found := false
+	for {
+		key, elem, err := dr.ReadElement()
+		if err == bson.ErrEOD {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		if keys[0] == "" || strings.ToLower(key) != keys[0] {
+			return c.errDocument(fmt.Sprintf("it has the key %q", key), keys[0])
+		}
+		if err := c.read(elem, dst, keys[1:]); err != nil {
+			return err
+		}
+		found = true
+	}
+	if !found {
+		return c.errDocument("it is empty", keys[0])
+	}
+	return nil
+}
+
+func (c *uuidCodec) errDocument(reason, key string) error {
+	if key == "" {
+		return fmt.Errorf("bsoncodec: cannot decode a document into %v: %s, and the driver stores nothing of "+
+			"a field that is not exported, so that the UUID is lost", c.t, reason)
+	}
+	return fmt.Errorf("bsoncodec: cannot decode a document into %v: %s, and only {%s: …} is read, "+
+		"which the driver writes without a codec", c.t, reason, key)
 }

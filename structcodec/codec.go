@@ -157,6 +157,7 @@ func (c *Codec) encodeWhole(
 	case err == nil:
 		err = buf.write(c.ec, vw, doc, name)
 	default:
+		err = c.encodeError(val, err)
 		// The driver begins the document before it meets the error. It may not get as far.
 		if _, begin := vw.WriteDocument(); begin != nil {
 			err = begin
@@ -194,7 +195,20 @@ func (c *Codec) AppendDocument(dst []byte, v any) (doc []byte, planned bool, err
 	if err == errMalformed || len(doc)-len(dst) > math.MaxInt32 {
 		return dst, false, nil
 	}
+	if err != nil {
+		err = c.encodeError(val, err)
+	}
 	return doc, true, err
+}
+
+// encodeError returns err, an error of encoding val, as the fallback does, which may know more about it.
+func (c *Codec) encodeError(val reflect.Value, err error) error {
+	if e, ok := c.encoder.(interface {
+		EncodeError(*bson.Registry, reflect.Value, error) error
+	}); ok {
+		return e.EncodeError(c.reg, val, err)
+	}
+	return err
 }
 
 // DecodeValue is the ValueDecoder of structs.
@@ -242,7 +256,18 @@ func (c *Codec) decodeWhole(fallback bson.ValueDecoder, vr bson.ValueReader, val
 	if err = read(doc); err == errMalformed {
 		err = c.decodeMalformed(fallback, doc, val)
 	}
+	if err != nil && val.Kind() != reflect.Slice { // the decoder of a bson.D is not the fallback of c
+		err = c.decodeError(err)
+	}
 	buf.keep(doc)
+	return err
+}
+
+// decodeError returns err, an error of decoding a whole document, as the fallback does, which may know more about it.
+func (c *Codec) decodeError(err error) error {
+	if d, ok := c.decoder.(interface{ DecodeError(error) error }); ok {
+		return d.DecodeError(err)
+	}
 	return err
 }
 

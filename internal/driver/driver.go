@@ -13,6 +13,9 @@ import (
 // registry has the driver's own codecs. It is never changed.
 var registry = bson.NewRegistry()
 
+// Registry returns the registry of the driver's own codecs. It must not be changed.
+func Registry() *bson.Registry { return registry }
+
 // Encoder returns the driver's own encoder of t, nil if it has none.
 func Encoder(t reflect.Type) bson.ValueEncoder {
 	enc, err := registry.LookupEncoder(t)
@@ -48,6 +51,9 @@ func HasOwnDecoder(reg *bson.Registry, t reflect.Type) bool {
 
 // IsOwnEncoder reports whether enc is the codec that the driver has for t.
 func IsOwnEncoder(enc bson.ValueEncoder, t reflect.Type) bool {
+	if k, ok := enc.(KindEncoder); ok {
+		enc = k.Driver()
+	}
 	own := Encoder(t)
 	if _, ok := enc.(StructEncoder); ok {
 		return reflect.TypeOf(own) == structCodec
@@ -101,6 +107,12 @@ type StructDecoder interface {
 	DecodesStructsAsTheDriver()
 }
 
+// A KindEncoder stands in for the driver's encoder of a kind: it writes what that writes, or fails.
+type KindEncoder interface {
+	bson.ValueEncoder
+	Driver() bson.ValueEncoder
+}
+
 // structCodec is the type of the driver's codec of structs, both an encoder and a decoder.
 var structCodec = reflect.TypeOf(Encoder(reflect.TypeFor[struct{}]()))
 
@@ -113,13 +125,20 @@ func IsStructEncoder(enc bson.ValueEncoder) bool {
 // EncoderBehind returns the encoder to which enc passes values of type t on, or enc. It tells what a codec
 // of package structcodec writes for a document, which has a method for it.
 func EncoderBehind(reg *bson.Registry, enc bson.ValueEncoder, t reflect.Type) bson.ValueEncoder {
-	if d, ok := enc.(interface {
-		EncoderFor(*bson.Registry, reflect.Type) bson.ValueEncoder
-	}); ok {
-		return d.EncoderFor(reg, t)
+	for range maxDelegations {
+		d, ok := enc.(interface {
+			EncoderFor(*bson.Registry, reflect.Type) bson.ValueEncoder
+		})
+		if !ok {
+			break
+		}
+		enc = d.EncoderFor(reg, t)
 	}
 	return enc
 }
+
+// maxDelegations is how often an encoder may pass a type on. A codec can return itself.
+const maxDelegations = 8
 
 // A MapEncoder stands in for the driver's encoder of maps: it writes the keys that the driver's
 // writes, but for keys of kind array.

@@ -1,0 +1,185 @@
+package bsoncodec
+
+import (
+	"encoding"
+	"fmt"
+	"reflect"
+	"strconv"
+	"strings"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/bsonids/bsonids/internal/driver"
+	"github.com/bsonids/bsonids/structcodec"
+)
+
+// The driver says where in a document it failed to decode a value, and not where it failed to encode
+// one. So an encoder of this package that returns an [UnregisteredTypeError] looks in the value that it
+// was given for one of the type that was refused. The encoder of the whole document is the last one.
+
+// withPath returns err, an error of encoding val, with the path of the value if it is of a type that is
+// not registered.
+func withPath(ec bson.EncodeContext, val reflect.Value, err error) error {
+	e, ok := err.(*UnregisteredTypeError)
+	if !ok || e.decode || !val.IsValid() {
+		return err
+	}
+	s := search{reg: ec.Registry, key: e.Type, values: maxSearched, match: func(v reflect.Value) bool {
+		return v.Type() == e.Type && !(e.notAddressable && v.CanAddr())
+	}}
+	ec.Registry = nil
+	if ec != (bson.EncodeContext{}) {
+		s.jsonTags = optionsByEncodeContext()[ec].UseJSONStructTags
+	}
+	path, ok := s.find(val, 0)
+	if !ok {
+		return err
+	}
+	found := *e
+	found.Path = strings.Join(path, ".")
+	return &found
+}
+
+// maxSearched is how many values a search looks at, and maxSearchedDepth how deep they can be. Values
+// can be within themselves.
+const (
+	maxSearched      = 1 << 20
+	maxSearchedDepth = 200
+)
+
+// A search looks for a value, or for a map with keys of a type, in a value that reg encodes.
+type search struct {
+	reg      *bson.Registry
+	match    func(reflect.Value) bool
+	key      reflect.Type // of keys, or nil
+	jsonTags bool
+	values   int // that may still be looked at
+}
+
+// find returns the path of the value in v.
+func (s *search) find(v reflect.Value, depth int) (path []string, ok bool) {
+	if s.values--; s.values < 0 || depth > maxSearchedDepth || !v.IsValid() {
+		return nil, false
+	}
+	if s.match(v) {
+		return nil, true
+	}
+	t := v.Type()
+	switch t.Kind() {
+	case reflect.Interface, reflect.Pointer:
+		if v.IsNil() || t.Kind() == reflect.Pointer && !s.looksInto(t) {
+			return nil, false
+		}
+		return s.find(v.Elem(), depth+1)
+	case reflect.Struct:
+		if s.looksInto(t) {
+			return s.findField(v, depth)
+		}
+	case reflect.Map:
+		if s.looksInto(t) {
+			return s.findEntry(v, depth)
+		}
+	case reflect.Slice, reflect.Array:
+		if t.Elem().Kind() != reflect.Uint8 && s.looksInto(t) {
+			return s.findElement(v, depth)
+		}
+	}
+	return nil, false
+}
+
+// looksInto reports whether the encoder of t encodes what values of type t hold with the encoders of the registry.
+func (s *search) looksInto(t reflect.Type) bool {
+	enc, err := s.reg.LookupEncoder(t)
+	if err != nil {
+		return false
+	}
+	switch enc.(type) {
+	case *structcodec.Codec, *structcodec.DocumentEncoder, *structEncoder, *mapCodec, *arrayCodec, pointerCodec, documentEncoder:
+		return true
+	}
+	return driver.IsOwnEncoder(enc, t)
+}
+
+func (s *search) findField(v reflect.Value, depth int) (path []string, ok bool) {
+	t := v.Type()
+	for i := range t.NumField() {
+		f := t.Field(i)
+		tag := structTag(f, s.jsonTags)
+		if !f.IsExported() || tag == "-" {
+			continue
+		}
+		name, options, _ := strings.Cut(tag, ",")
+		if name == "" {
+			name = strings.ToLower(f.Name)
+		}
+		fv, inline := v.Field(i), false
+		for option := range strings.SplitSeq(options, ",") {
+			inline = inline || option == "inline"
+			if option == "omitempty" && isOmitted(fv) {
+				fv = reflect.Value{}
+			}
+		}
+		if path, ok = s.find(fv, depth+1); ok {
+			if !inline {
+				path = append([]string{name}, path...)
+			}
+			return path, true
+		}
+	}
+	return nil, false
+}
+
+// isOmitted reports whether the tag omitempty leaves v out, for the values that can be of a type that is refused, or hold one.
+func isOmitted(v reflect.Value) bool {
+	if z, ok := v.Interface().(bson.Zeroer); ok && (v.Kind() != reflect.Pointer || !v.IsNil()) {
+		return z.IsZero()
+	}
+	return false
+}
+
+func (s *search) findEntry(v reflect.Value, depth int) (path []string, ok bool) {
+	for it := v.MapRange(); it.Next(); {
+		if it.Key().Type() == s.key {
+			return nil, true
+		}
+		if path, ok = s.find(it.Value(), depth+1); ok {
+			return append([]string{keyText(it.Key())}, path...), true
+		}
+	}
+	return nil, false
+}
+
+// keyText returns the key of a map in a document.
+func keyText(key reflect.Value) string {
+	if key.Kind() == reflect.String {
+		return key.String()
+	}
+	switch k := key.Interface().(type) {
+	case bson.KeyMarshaler:
+		if text, err := k.MarshalKey(); err == nil {
+			return text
+		}
+	case encoding.TextMarshaler:
+		if text, err := k.MarshalText(); err == nil {
+			return string(text)
+		}
+	}
+	return fmt.Sprint(key)
+}
+
+func (s *search) findElement(v reflect.Value, depth int) (path []string, ok bool) {
+	if v.Kind() == reflect.Slice && v.Type().ConvertibleTo(tD) {
+		for _, e := range v.Convert(tD).Interface().(bson.D) {
+			if path, ok = s.find(reflect.ValueOf(e.Value), depth+1); ok {
+				return append([]string{e.Key}, path...), true
+			}
+		}
+		return nil, false
+	}
+	for i := range v.Len() {
+		if path, ok = s.find(v.Index(i), depth+1); ok {
+			return append([]string{strconv.Itoa(i)}, path...), true
+		}
+	}
+	return nil, false
+}
