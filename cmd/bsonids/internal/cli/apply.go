@@ -241,7 +241,7 @@ func (o *applyOptions) path(name string) string { return o.stateDir + string(os.
 // decide reads everything and compares it with the plan. The error is a usage error if the plan no
 // longer applies.
 func (o *applyOptions) decide(ctx context.Context, db *mongo.Database, p *plan.Plan, works []work) (*survey.Survey, error) {
-	s, err := o.survey(ctx, db, &o.load, false)
+	s, err := o.survey(ctx, db, &o.load)
 	if err != nil {
 		return nil, err
 	}

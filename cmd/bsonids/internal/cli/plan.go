@@ -35,8 +35,8 @@ to stdout, a YAML file for you to review and edit. It changes nothing.
 The plan has every field with UUIDs, with the evidence and a decision: convert
 from a representation, leave, or unknown. It also has the references between
 collections, found by equal values, the order of the work, the files that
-bsonids apply writes, and an estimate of the time. A plan with a decision that
-is unknown cannot be applied. UUIDs in text, and the documents of Go structs, are
+bsonids apply writes, and how long it took to read everything. A plan with a
+decision that is unknown cannot be applied. UUIDs in text, and the documents of Go structs, are
 left: edit the decision to convert them, or to convert binary values to text.`,
 		Example: `  bsonids plan --db shop > plan.yaml
   bsonids apply plan.yaml --state-dir shop.state`,
@@ -70,7 +70,7 @@ func (o *planOptions) run(ctx context.Context, _ []string) error {
 	}
 	defer server.Disconnect(client)
 	o.load.begin(o.console)
-	s, err := o.survey(ctx, client.Database(o.database), &o.load, true)
+	s, err := o.survey(ctx, client.Database(o.database), &o.load)
 	if err != nil {
 		return err
 	}
@@ -92,8 +92,8 @@ func (o *planOptions) run(ctx context.Context, _ []string) error {
 	return nil
 }
 
-// survey reads all collections of the database. measured is set to measure the costs, too.
-func (c *console) survey(ctx context.Context, db *mongo.Database, load *loadFlags, measured bool) (*survey.Survey, error) {
+// survey reads all collections of the database.
+func (c *console) survey(ctx context.Context, db *mongo.Database, load *loadFlags) (*survey.Survey, error) {
 	var kept []record.KeptCollection
 	err := load.patience.Do(ctx, func() (err error) {
 		kept, err = record.Kept(ctx, db)
@@ -102,7 +102,7 @@ func (c *console) survey(ctx context.Context, db *mongo.Database, load *loadFlag
 	if err != nil && failure.Explain(err, "").Kind != failure.Denied { // without the record, a person sees what they are
 		return nil, err
 	}
-	s, err := survey.Make(ctx, db, survey.Options{Kept: kept, Temp: os.TempDir(), Measure: measured, Now: time.Now, Patience: load.patience, Progress: c.progress})
+	s, err := survey.Make(ctx, db, survey.Options{Kept: kept, Temp: os.TempDir(), Now: time.Now, Patience: load.patience, Progress: c.progress})
 	if err != nil {
 		return nil, err
 	}

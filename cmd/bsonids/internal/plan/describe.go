@@ -5,7 +5,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 )
 
@@ -27,7 +26,7 @@ func (b *builder) describe(p *Plan) {
 	note("")
 	b.work(p, note)
 	note("")
-	b.time(p, note)
+	b.time(note)
 	if len(b.survey.NotRead) > 0 {
 		note("")
 		note("Not read:")
@@ -67,46 +66,16 @@ func (b *builder) work(p *Plan, note func(string, ...any)) {
 	}
 }
 
-// time estimates how long the work takes.
-func (b *builder) time(p *Plan, note func(string, ...any)) {
-	var survey, total time.Duration
-	var sample int
-	var changes int64
+// time says how long it took to read everything. How long the server takes for the writes is not known.
+func (b *builder) time(note func(string, ...any)) {
+	var took time.Duration
+	var documents int64
 	for _, c := range b.survey.Collections {
-		survey += c.Took
+		took, documents = took+c.Took, documents+c.Documents
 	}
-	for _, s := range p.Steps() {
-		for _, c := range b.survey.Collections {
-			if c.Name != s.Collection {
-				continue
-			}
-			n := min(c.Documents, values(c.Decisions, s))
-			reads := c.Documents
-			if s.Into != "" {
-				n, reads = c.Documents, 3*c.Documents // the copy, and one comparison of both collections
-			}
-			sample += c.Cost.Sample
-			changes += n
-			total += time.Duration(reads)*c.Cost.Page + time.Duration(n)*c.Cost.Find
-		}
+	if documents > 0 {
+		note("It took %s to read %d documents. apply reads them once more before it converts; bsonids status shows how long it still takes.", round(took), documents)
 	}
-	if sample == 0 {
-		return
-	}
-	note("Estimated time: %s to read everything once more and decide, as long as the plan took, and then at least %s for up to", round(survey), round(total))
-	note("%d documents to change, with --collections-at-once 1. It was measured by reading %d documents and finding them by their _ids;", changes, sample)
-	note("writing them to the disk and to the other members of a replica set takes longer, and bsonids status shows how long.")
-}
-
-func values(decisions map[string]decide.Decision, s Step) (n int64) {
-	for _, f := range decisions[s.From].Fields {
-		for _, name := range s.Fields {
-			if Plain(f.Path) == name {
-				n += f.Values
-			}
-		}
-	}
-	return n
 }
 
 func round(d time.Duration) time.Duration {

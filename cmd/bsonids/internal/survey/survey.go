@@ -47,7 +47,6 @@ type Collection struct {
 	// Decisions has the decision for each kind with a byte order, and for text and goStruct, by its
 	// name, for all fields with values of its subtype or form.
 	Decisions map[string]decide.Decision
-	Cost      Cost
 	// Kept says what the collection is, if a cutover has left it. It is not to be converted.
 	Kept string
 }
@@ -55,7 +54,6 @@ type Collection struct {
 // Options are the options of Make.
 type Options struct {
 	Temp     string // directory for a temporary file
-	Measure  bool   // measure the costs of a sample
 	Now      func() time.Time
 	Patience *patience.Patience
 	Progress func(total int64, doing, namespace string) *terminal.Progress
@@ -175,15 +173,6 @@ func (s *surveyor) collection(ctx context.Context, spec mongo.CollectionSpecific
 	}
 	if err != nil {
 		return err
-	}
-	if s.Measure && c.Documents > 0 {
-		err := s.Patience.Do(ctx, func() (err error) {
-			c.Cost, err = measure(ctx, coll, s.Now)
-			return err
-		})
-		if err != nil {
-			return err
-		}
 	}
 	s.collectors = append(s.collectors, collector)
 	s.survey.Collections = append(s.survey.Collections, c)
