@@ -136,13 +136,14 @@ func TestFillAcrossSeconds(t *testing.T) {
 	}
 }
 
-// After the 2^24 ids of the last second of 2106 there is no later one: the process value changes.
+// After the 2^24 ids of the last second of 2106 there is no later one: a new order begins at the clock.
 func TestLastSecond(t *testing.T) {
 	for name, clock := range map[string]int64{
-		"clock is later": math.MaxUint32 + 1000, "clock is behind": math.MaxUint32 - 5, "clock is later by far": 1 << 40,
+		"clock is later": math.MaxUint32 + 1000, "clock is later by far": 1 << 40,
 	} {
 		t.Run(name, func(t *testing.T) {
 			seconds := []int64{math.MaxUint32, clock}
+			next := uint32(min(clock, math.MaxUint32))
 			g := newGenerator(t, WithStart([5]byte{1}, 0), WithClock((&script{seconds: seconds}).now),
 				WithRandom(strings.NewReader("BBBBB\x00\x00\x00CCCCC\x00\x00\x00")))
 			g.width = 4
@@ -153,7 +154,7 @@ func TestLastSecond(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					if p, want := Inspect(id.(bson.ObjectID)), (Parts{math.MaxUint32, process, i}); p != want {
+					if p, want := Inspect(id.(bson.ObjectID)), (Parts{next, process, i}); p != want {
 						t.Errorf("%+v, want %+v", p, want)
 					}
 				}
@@ -165,11 +166,35 @@ func TestLastSecond(t *testing.T) {
 					t.Fatal(err)
 				}
 				switch p := Inspect(id.(bson.ObjectID)); {
-				case p.Seconds != math.MaxUint32, string(p.Process[:]) == "BBBBB", string(p.Process[:]) == "CCCCC":
+				case p.Seconds != next, string(p.Process[:]) == "BBBBB", string(p.Process[:]) == "CCCCC":
 					t.Errorf("%+v, want another process", p)
 				}
 			}
 		})
+	}
+}
+
+// The clock is behind when the ids of the last second are used up: the new order is at the clock, and goes on by itself.
+func TestLastSecondBehind(t *testing.T) {
+	clock := &script{seconds: []int64{math.MaxUint32, math.MaxUint32 - 5}}
+	g := newGenerator(t, WithStart([5]byte{1}, 0), WithClock(clock.now), WithMaxWait(0))
+	g.width = 4
+	for i := range uint32(12) {
+		p := Inspect(g.NewObjectID())
+		want := uint32(math.MaxUint32)
+		if i >= 4 {
+			want -= 5
+		}
+		if p.Seconds != want || g.Orders() != uint64(i/4+1) {
+			t.Errorf("id %d: %+v, %d orders", i, p, g.Orders())
+		}
+	}
+	ids := make([]bson.ObjectID, 10) // cannot lie in one order
+	g.Fill(ids)
+	for i, id := range ids {
+		if slices.Contains(ids[:i], id) {
+			t.Errorf("%v twice", id)
+		}
 	}
 }
 
@@ -199,12 +224,51 @@ func TestWaitsAtFullWidth(t *testing.T) {
 	}
 }
 
+// A clock that stands still for ever keeps a caller waiting as long as WithMaxWait says, 2 s by default. Then a new order
+// begins in the same second, and the other callers go on in it.
+func TestFrozenClock(t *testing.T) {
+	for _, limit := range []time.Duration{-1, 0, time.Minute} {
+		synctest.Test(t, func(t *testing.T) {
+			opts := []Option{WithClock(at(100))}
+			if limit >= 0 {
+				opts = append(opts, WithMaxWait(limit))
+			} else {
+				limit = 2 * time.Second
+			}
+			g := newGenerator(t, opts...)
+			g.width = 4
+			first := g.NewObjectID()
+			g.Fill(make([]bson.ObjectID, 3))
+			began := time.Now()
+			var group sync.WaitGroup
+			ids := make([]bson.ObjectID, 3)
+			for i := range ids {
+				group.Go(func() { ids[i] = g.NewObjectID() })
+			}
+			group.Wait()
+			if d := time.Since(began); d < limit || d > limit+10*time.Millisecond {
+				t.Errorf("limit %v: waited for %v", limit, d)
+			}
+			slices.SortFunc(ids, Compare)
+			for i, id := range ids {
+				if p := Inspect(id); p.Seconds != 100 || p.Process == Inspect(first).Process || p.Process != Inspect(ids[0]).Process ||
+					i > 0 && id == ids[i-1] {
+					t.Errorf("limit %v: %v after %v", limit, id, first)
+				}
+			}
+			if g.Orders() != 2 {
+				t.Errorf("limit %v: %d orders", limit, g.Orders())
+			}
+		})
+	}
+}
+
 // A clock that stands still keeps every caller waiting, without burning the processor.
 func TestStoppedClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
 		now, asked := int64(100), 0
-		g := newGenerator(t, WithStart([5]byte{1}, 0), WithClock(func() time.Time {
+		g := newGenerator(t, WithStart([5]byte{1}, 0), WithMaxWait(time.Hour), WithClock(func() time.Time {
 			mu.Lock()
 			defer mu.Unlock()
 			asked++
@@ -248,7 +312,7 @@ func TestStoppedClock(t *testing.T) {
 // A clock that moves a microsecond whenever it is asked is asked as fast as it goes.
 func TestClockThatMovesWhenAsked(t *testing.T) {
 	asked := 0
-	g := newGenerator(t, WithStart([5]byte{1}, 0), WithClock(func() time.Time {
+	g := newGenerator(t, WithStart([5]byte{1}, 0), WithMaxWait(time.Hour), WithClock(func() time.Time {
 		asked++
 		return time.Unix(100, int64(asked)*1000)
 	}))

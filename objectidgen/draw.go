@@ -15,6 +15,10 @@ const (
 	// block is the same for ObjectIDs, which discards what is not asked for.
 	block = 256
 
+	// maxInterrupted is how often Fill starts again at most. Only in the last second that a timestamp can hold, and if
+	// other goroutines renew the generator without end, it comes to that.
+	maxInterrupted = 4
+
 	// nap is how long a wait lasts before the clock is asked again, if the clock does not move when it is asked.
 	nap = 5 * time.Millisecond
 )
@@ -35,17 +39,23 @@ func (g *Generator) read() reading {
 	return reading{t, min(max(t.Unix(), 0), lastSecond)}
 }
 
-// draw takes up to want ids, 1 at least: those with the numbers n to n+count-1 of the returned second.
-func (g *Generator) draw(want uint64) (cur *second, n, count uint64) {
+// draw takes up to want ids, 1 at least: those with the numbers n to n+count-1 of the returned second. Without a look at
+// the clock, no new order begins unless another goroutine looks.
+func (g *Generator) draw(want uint64, look bool) (cur *second, n, count uint64) {
 	cur = g.current.Load()
-	if g.now != nil {
+	if cur == nil {
+		panic(errNotMade)
+	}
+	if !look {
+		g.at(pointBlind) // the clock counts as behind
+	} else if g.now != nil {
 		cur = g.turn(cur)
-	} else if ns, ok := g.system.At(g.system.Elapsed()); !ok || ns >= cur.end || fork.Generation() != cur.origin.fork {
+	} else if ns, ok := g.system.At(g.system.Elapsed()); !ok || ns >= cur.end || fork.Generation() != cur.origin.Fork() {
 		cur = g.turn(cur)
 	}
 	for {
 		if n = cur.taken.Load(); n >= g.width {
-			cur = g.next(cur)
+			cur = g.next(cur, look)
 			continue
 		}
 		g.at(pointTake)
@@ -66,20 +76,13 @@ func (g *Generator) stepAside() {
 	}
 }
 
-// due returns the second that is to be used when cur is in use and the clock shows the second now.
-func (g *Generator) due(cur, now int64) int64 {
-	if cur-now <= g.maxAhead {
-		return max(cur, now)
-	}
-	return now
-}
-
 // turn returns the second in use after it has been replaced, if the clock or a copy of the process demands that.
 func (g *Generator) turn(cur *second) *second {
 	for {
+		highest := cur.order.Highest()
 		now := g.read()
-		due := g.due(cur.seconds, now.seconds)
-		if due == cur.seconds && !g.copied(cur) {
+		continues := g.continues(cur, now, highest)
+		if continues && now.seconds <= cur.seconds && !g.copied(cur) {
 			return cur
 		}
 		g.at(pointTurn)
@@ -88,22 +91,32 @@ func (g *Generator) turn(cur *second) *second {
 		current := g.current.Load()
 		if current == cur {
 			defer g.mu.Unlock()
-			return g.moveTo(cur, due)
+			return g.moveTo(cur, now.seconds, continues)
 		}
 		g.mu.Unlock()
 		cur = current
 	}
 }
 
+// continues reports whether a reading of the clock belongs to the order of cur. The clock was asked after the highest
+// reading of that order was the given one.
+func (g *Generator) continues(cur *second, now reading, highest uint64) bool {
+	return cur.order.Continues(uint64(now.seconds), highest, g.maxRollback)
+}
+
 // next returns the second after cur, whose ids are all taken, or which is closed. It waits if there is none yet.
-func (g *Generator) next(cur *second) *second {
-	var last time.Time
+func (g *Generator) next(cur *second, look bool) *second {
+	var began, last time.Time
 	for still := 0; ; still++ {
-		next, now := g.follow(cur)
+		over := !began.IsZero() && time.Since(began) >= g.maxWait
+		next, now := g.follow(cur, look, over)
 		if next != nil {
 			return next
 		}
 		g.at(pointWait)
+		if began.IsZero() {
+			began = time.Now()
+		}
 		if !now.Equal(last) {
 			last, still = now, 0
 		}
@@ -118,8 +131,9 @@ func (g *Generator) next(cur *second) *second {
 	}
 }
 
-// follow returns the second after cur, or none and the clock's time if that is still the second of cur.
-func (g *Generator) follow(cur *second) (*second, time.Time) {
+// follow returns the second after cur, or none and the clock's time if that is still the second of cur and the wait is
+// not over.
+func (g *Generator) follow(cur *second, look, over bool) (*second, time.Time) {
 	g.at(pointNext)
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -128,25 +142,31 @@ func (g *Generator) follow(cur *second) (*second, time.Time) {
 	}
 	// The clock is asked here, after cur was found used up, and not before: a reading from before cur began would look
 	// like a clock that was set back.
-	now := g.read()
-	due := g.due(cur.seconds, now.seconds)
+	now := reading{seconds: cur.seconds}
+	if look {
+		highest := cur.order.Highest()
+		now = g.read()
+		if continues := g.continues(cur, now, highest); !continues || now.seconds > cur.seconds || g.copied(cur) {
+			return g.moveTo(cur, now.seconds, continues), now.time
+		}
+	}
 	switch {
-	case due != cur.seconds || g.copied(cur):
-		return g.moveTo(cur, due), now.time
-	case now.time.Unix() == cur.seconds:
+	case look && now.time.Unix() == cur.seconds && !over:
 		return nil, now.time
+	case now.time.Unix() < cur.seconds && cur.seconds < lastSecond:
+		return g.moveTo(cur, cur.seconds+1, true), now.time
 	}
-	// The clock is behind, or after the last second.
-	if later := cur.seconds + 1; later <= lastSecond && g.due(later, now.seconds) == later {
-		return g.moveTo(cur, later), now.time
-	}
-	return g.renew(cur, due), now.time
+	// The clock stands still, or no second is left.
+	return g.renew(cur, now.seconds), now.time
 }
 
-// moveTo replaces cur by the second that is due, and renews the generator if cur is later or the process was copied. It
-// needs mu.
-func (g *Generator) moveTo(cur *second, due int64) *second {
-	if due < cur.seconds || g.copied(cur) {
+// moveTo replaces cur by the second that is due if it is later, and renews the generator if a new order begins or the
+// process was copied. It needs mu.
+func (g *Generator) moveTo(cur *second, due int64, continues bool) *second {
+	if continues {
+		due = max(due, cur.seconds)
+	}
+	if !continues || g.copied(cur) {
 		return g.renew(cur, due)
 	}
 	return g.replace(cur, func(taken uint64) *second { return cur.after(due, taken, g.width) })
@@ -171,6 +191,7 @@ const (
 	pointTurn    point = iota // before turn locks mu
 	pointNext                 // before follow does
 	pointRenew                // before Renew does
+	pointBlind                // before draw takes ids without a look at the clock
 	pointTake                 // between looking how many ids are taken and taking some
 	pointWait                 // before follow is called again
 	pointClose                // before the current second is closed

@@ -3,12 +3,14 @@ package objectidgen
 import (
 	"errors"
 
+	"github.com/bsonids/bsonids/internal/numbers"
 	"github.com/bsonids/bsonids/internal/timerange"
 )
 
 var (
-	// ErrExhausted is the error of a [Sequence] that has no more ids.
-	ErrExhausted = errors.New("objectidgen: the sequence has no more ids")
+	// ErrExhausted is the error of a [Sequence] that has no more ids, and of [Generator.NewObjectIDAt] when no process
+	// value is left. It is the same value in all packages of this module: a source has no more ids.
+	ErrExhausted = numbers.ErrExhausted
 
 	// ErrTimeRange is the error for an instant that the timestamp of an ObjectID cannot hold: it ranges from
 	// 1970-01-01T00:00:00Z to 2106-02-07T06:28:15Z. It is the same value in all packages of this module.
@@ -20,3 +22,5 @@ var (
 	// ErrLength is the error of [FromBytes] for a slice that is not 12 bytes long.
 	ErrLength = errors.New("an ObjectID has 12 bytes")
 )
+
+var errNotMade = errors.New("objectidgen: a Generator is made by New")

@@ -222,5 +222,5 @@ func ExampleNewSequence() {
 	// Output:
 	// 000000000000000000000001
 	// 000000000000000000000002
-	// objectidgen: the sequence has no more ids
+	// objectidgen: no more ids in the sequence
 }

@@ -164,7 +164,7 @@ func TestFullSpeedWithJumpingClock(t *testing.T) {
 		process := [5]byte{1, 2, 3, 4, 5}
 		start := rand.Uint32N(width)
 		asked.Store(0)
-		g := newGenerator(t, WithStart(process, start), WithClock(clock), WithMaxAhead(math.MaxInt64))
+		g := newGenerator(t, WithStart(process, start), WithClock(clock), WithMaxRollback(math.MaxInt64))
 		g.width = width
 		l := newLedger(process, width, base-3, 1<<18)
 		l.run(t, g, 250*time.Millisecond)

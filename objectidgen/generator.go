@@ -10,6 +10,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/bsonids/bsonids/internal/clock"
+	"github.com/bsonids/bsonids/internal/order"
 )
 
 // Generator makes ObjectIDs. Use [New] to make a Generator, or [Default] for the one of the process; the zero value is
@@ -53,11 +54,12 @@ import (
 type Generator struct {
 	current atomic.Pointer[second]
 
-	now      func() time.Time // nil: the system's clock
-	system   clock.Clock
-	maxAhead int64       // seconds
-	width    uint64      // ids a second, a power of two: 2^24, less in tests
-	hook     func(point) // called where goroutines may meet; nil except in tests
+	now         func() time.Time // nil: the system's clock
+	system      clock.Clock
+	maxRollback uint64 // seconds
+	maxWait     time.Duration
+	width       uint64      // ids a second, a power of two: 2^24, less in tests
+	hook        func(point) // called where goroutines may meet; nil except in tests
 
 	mu       sync.Mutex // held to change current and what follows
 	random   io.Reader
@@ -76,22 +78,24 @@ func New(opts ...Option) (*Generator, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &Generator{now: c.now, maxAhead: int64(c.maxAhead / time.Second), width: 1 << 24, random: c.random}
+	g := &Generator{now: c.now, maxRollback: uint64(c.maxRollback / time.Second), maxWait: c.maxWait, width: 1 << 24,
+		random: c.random}
 	g.system.Start()
-	origin := g.origin() // before the draw: a fork in between makes it old
+	origin := g.system.Origin() // before the draw: a fork in between makes it old
+	g.instants.origin = origin
 	if c.started {
-		g.instants = startOf(c.start.number() + 1<<24).instants() // the process value plus 1
+		g.startInstants(startOf(c.start.number() + 1<<24)) // the process value plus 1
 	} else if c.start, err = drawStart(g.random); err != nil {
 		return nil, err
 	}
-	g.current.Store(newSecond(beforeAll, c.start, origin))
+	g.current.Store(newSecond(beforeAll, c.start, order.First(), origin))
 	return g, nil
 }
 
 // NewObjectID returns the next ObjectID. It waits if 2^24 ids have been made in the current second; see [Generator]. It
 // does not allocate.
 func (g *Generator) NewObjectID() bson.ObjectID {
-	cur, n, _ := g.draw(1)
+	cur, n, _ := g.draw(1, true)
 	return cur.id(n, g.width)
 }
 
@@ -99,10 +103,24 @@ func (g *Generator) NewObjectID() bson.ObjectID {
 // than one call for each id. Ids of other goroutines may lie in between. The clock is asked once for every 4096 ids. It
 // waits as NewObjectID does, and does not allocate.
 func (g *Generator) Fill(ids []bson.ObjectID) {
-	for len(ids) > 0 {
-		cur, n, count := g.draw(uint64(min(len(ids), chunk)))
-		cur.fill(ids[:count], n, g.width)
-		ids = ids[count:]
+	if len(ids) == 0 {
+		return
+	}
+	cur, n, count := g.draw(uint64(min(len(ids), chunk)), true)
+	first, interrupted := cur.order, 0
+	for rest := ids; len(rest) > 0; {
+		cur.fill(rest[:count], n, g.width)
+		if rest = rest[count:]; len(rest) == 0 {
+			return
+		}
+		want := len(rest)
+		if interrupted == 0 {
+			want = min(want, chunk)
+		}
+		if cur, n, count = g.draw(uint64(want), interrupted == 0); cur.order != first && interrupted < maxInterrupted {
+			first, rest = cur.order, ids
+			interrupted++
+		}
 	}
 }
 
@@ -111,7 +129,7 @@ func (g *Generator) Fill(ids []bson.ObjectID) {
 func (g *Generator) ObjectIDs(n int) iter.Seq[bson.ObjectID] {
 	return func(yield func(bson.ObjectID) bool) {
 		for left := n; left > 0; {
-			cur, first, count := g.draw(uint64(min(left, block)))
+			cur, first, count := g.draw(uint64(min(left, block)), true)
 			for i := range count {
 				if !yield(cur.id(first+i, g.width)) {
 					return
@@ -131,7 +149,10 @@ func (g *Generator) NewID() (any, error) {
 // Ahead returns how far the second of the last id begins after the clock's time: 0 unless the clock was set back. See
 // [WithMaxAhead].
 func (g *Generator) Ahead() time.Duration {
-	seconds := g.current.Load().seconds
+	cur := g.current.Load()
+	if cur == nil || cur.seconds == beforeAll {
+		return 0
+	}
 	// The system's clock is not asked by g.read: whoever does that must deal with what the clock shows.
 	now := time.Now
 	if ns, ok := g.system.Read(); ok {
@@ -139,7 +160,21 @@ func (g *Generator) Ahead() time.Duration {
 	} else if g.now != nil {
 		now = g.now
 	}
-	return max(0, time.Unix(seconds, 0).Sub(now()))
+	// A time before 1970 counts as that instant.
+	if t := now(); t.Unix() >= 0 {
+		return max(0, time.Unix(cur.seconds, 0).Sub(t))
+	}
+	return time.Duration(cur.seconds) * time.Second
+}
+
+// Orders returns how many orders of ids the Generator has begun: 1 before the first renewal. Ids that were drawn while it
+// was the same are in one order. It is 0 for the zero Generator.
+func (g *Generator) Orders() uint64 {
+	cur := g.current.Load()
+	if cur == nil {
+		return 0
+	}
+	return cur.order.Number()
 }
 
 var (

@@ -163,11 +163,11 @@ func TestNewErrors(t *testing.T) {
 		{"no clock", WithClock(nil), nil, "objectidgen: WithClock: nil function"},
 		{"no source", WithRandom(nil), nil, "objectidgen: WithRandom: nil reader"},
 		{"no option", nil, nil, "objectidgen: nil Option"},
-		{"negative limit", WithMaxAhead(-time.Second), nil, "objectidgen: WithMaxAhead: negative duration -1s"},
+		{"negative limit", WithMaxRollback(-time.Second), nil, "objectidgen: WithMaxRollback: negative duration -1s"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			// Valid options around it do not hide the error.
-			g, err := New(WithMaxAhead(time.Hour), test.opt, WithMaxAhead(time.Hour), WithClock(time.Now))
+			g, err := New(WithMaxRollback(time.Hour), test.opt, WithMaxRollback(time.Hour), WithClock(time.Now))
 			if err == nil || g != nil {
 				t.Fatalf("New = %v, %v", g, err)
 			}

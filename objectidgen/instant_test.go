@@ -89,7 +89,7 @@ func TestNewObjectIDAtProcess(t *testing.T) {
 			t.Errorf("process %x, want %d", got, want)
 		}
 	}
-	g.instants.next = 0x04_000000
+	g.instants.numbers.Start(0x04_000000 - 1)
 	if got := Inspect(newAt(t, g, time.Unix(1000, 0))); got.Process != [5]byte{4: 5} || got.Counter != 0 {
 		t.Errorf("%+v beside live ids with process value 4", got)
 	}

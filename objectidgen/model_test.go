@@ -4,11 +4,14 @@ import (
 	"encoding/binary"
 	"fmt"
 	"iter"
+	"math"
 	"slices"
 	"testing"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/bsonids/bsonids/internal/order"
 )
 
 // The model test runs the generator itself, with a counter of no more than two bits, under a scheduler that decides at
@@ -28,7 +31,7 @@ type program []call
 
 type scenario struct {
 	width    uint64
-	maxAhead int64
+	rollback int64  // limit of WithMaxRollback in seconds
 	start    uint32 // the first counter
 	clock    []int64
 	programs []program
@@ -49,7 +52,8 @@ type thread struct {
 	at       point
 	calls    int             // that have returned
 	ids      []bson.ObjectID // of the call in progress
-	recorded int             // how many of them are in world.ids
+	log      []bson.ObjectID // those of them that are in world.ids
+	stale    []bson.ObjectID // those that were given up when a new order interrupted Fill
 	renewing bool            // the call in progress is Renew
 
 	inNext   bool   // the clock is read for next, not for draw
@@ -58,6 +62,8 @@ type thread struct {
 	told     int64  // what the clock showed
 	toldAt   int    // when that was, as an index into the clock's script
 	toldFull bool   // whether the second in use was full then
+	order    int    // which order it was for
+	highest  int64  // the highest reading in that order when the clock was asked
 }
 
 type world struct {
@@ -72,6 +78,8 @@ type world struct {
 	running *thread
 	seconds []*second       // in the order of their use
 	ids     []bson.ObjectID // in the order in which they were taken
+	order   int             // how often a new order has begun
+	highest int64           // the highest reading in the present one
 	era     Parts           // process value and first counter since New or the last Renew
 	eraAt   int             // how many ids were taken before
 }
@@ -108,8 +116,8 @@ func newWorld(t *testing.T, s scenario, path []int) *world {
 	g.width = s.width
 	g.hook = w.pause
 	w.g = g
-	g.maxAhead = s.maxAhead
-	first := newSecond(beforeAll, start{g.current.Load().process, s.start}, g.origin())
+	g.maxRollback, g.maxWait = uint64(s.rollback), math.MaxInt64
+	first := newSecond(beforeAll, start{g.current.Load().process, s.start}, order.First(), g.system.Origin())
 	g.current.Store(first)
 	w.seconds = []*second{first}
 	w.era = Parts{Process: first.process, Counter: s.start}
@@ -144,7 +152,7 @@ func (w *world) close() {
 
 // do makes one call in the goroutine of th.
 func (w *world) do(th *thread, c call) {
-	th.ids, th.recorded, th.renewing = nil, 0, c == renew
+	th.ids, th.log, th.stale, th.renewing = nil, nil, nil, c == renew
 	switch c {
 	case renew:
 		if err := w.g.Renew(); err != nil {
@@ -161,16 +169,26 @@ func (w *world) do(th *thread, c call) {
 		w.g.Fill(th.ids)
 	}
 	w.observe()
-	if th.recorded != len(th.ids) {
-		w.fatalf("an id was not set")
+	if !slices.Equal(th.log, th.ids) {
+		w.fatalf("ids were not set: %v", th.ids)
+	}
+	last := slices.ContainsFunc(th.ids, func(id bson.ObjectID) bool { return Inspect(id).Seconds == lastSecond })
+	for _, id := range th.ids {
+		if Inspect(id).Process != Inspect(th.ids[0]).Process && !last {
+			w.fatalf("one Fill in two orders: %v", th.ids)
+		}
 	}
 }
 
 func (w *world) clockFunc() time.Time {
-	w.pause(pointAsk)
 	th := w.running
+	th.order, th.highest = w.order, w.highest
+	w.pause(pointAsk)
 	th.told, th.toldAt, th.toldFull = w.clock[w.now], w.now, w.full()
 	w.pause(pointTold)
+	if th.order == w.order {
+		w.highest = max(w.highest, min(max(th.told, 0), lastSecond))
+	}
 	return time.Unix(th.told, 0)
 }
 
@@ -210,30 +228,41 @@ func (w *world) observe() {
 		w.seconds = append(w.seconds, cur)
 		told := min(max(th.told, 0), lastSecond)
 		later := last.seconds + 1
-		tooFar := last.seconds-told > w.maxAhead
+		tooFar := th.order == w.order && th.highest-told > w.rollback
 		usedUp := th.toldFull && th.told != last.seconds
 		if cur.process != last.process {
 			w.era = Parts{Process: cur.process, Counter: uint32(w.drawn[7])}
 			w.eraAt = len(w.ids)
+			w.order++
+			w.highest = cur.seconds
 			switch {
 			case th.renewing && cur.seconds == told:
 			case tooFar && cur.seconds == told:
-			case usedUp && cur.seconds == last.seconds && (later > lastSecond || later-told > w.maxAhead):
+			case usedUp && cur.seconds == told && later > lastSecond:
+			case th.stale != nil && cur.seconds == last.seconds && later > lastSecond: // does not look at the clock
 			default:
 				w.fatalf("is renewed from second %d to %d with the clock at %d", last.seconds, cur.seconds, th.told)
 			}
 		} else {
 			switch {
 			case cur.seconds == told && told > last.seconds:
-			case cur.seconds == later && usedUp && th.told < last.seconds && later-told <= w.maxAhead:
+			case cur.seconds == later && usedUp && th.told < last.seconds && !tooFar:
+			case cur.seconds == later && th.stale != nil: // does not look at the clock
 			default:
 				w.fatalf("goes from second %d to %d with the clock at %d, all ids taken: %t",
 					last.seconds, cur.seconds, th.told, th.toldFull)
 			}
 		}
 	}
-	for ; th.recorded < len(th.ids) && th.ids[th.recorded] != bson.NilObjectID; th.recorded++ {
-		w.take(th.ids[th.recorded])
+	if len(th.log) > 0 && th.ids[0] != th.log[0] { // Fill starts again
+		th.log, th.stale = nil, append(th.stale, th.log...)
+	}
+	for n := len(th.log); n < len(th.ids) && th.ids[n] != bson.NilObjectID; n++ {
+		if slices.Contains(th.stale, th.ids[n]) {
+			break
+		}
+		w.take(th.ids[n])
+		th.log = append(th.log, th.ids[n])
 	}
 }
 
@@ -324,7 +353,7 @@ func (w *world) key() string {
 			b = binary.AppendVarint(b, v)
 		}
 	}
-	add(int64(w.now), int64(w.random), int64(w.eraAt), int64(len(w.seconds)), int64(len(w.ids)))
+	add(int64(w.order), w.highest, int64(w.now), int64(w.random), int64(w.eraAt), int64(len(w.seconds)), int64(len(w.ids)))
 	for _, s := range w.seconds {
 		add(s.seconds, int64(s.start), int64(s.process[4]), int64(s.taken.Load()))
 	}
@@ -339,7 +368,7 @@ func (w *world) key() string {
 		if th.toldFull {
 			full = 1
 		}
-		add(int64(th.at), int64(th.calls), int64(th.recorded), int64(inNext), int64(th.held), int64(th.taken), th.told,
+		add(int64(th.at), int64(th.calls), int64(len(th.log)), int64(len(th.stale)), int64(th.order), th.highest, int64(inNext), int64(th.held), int64(th.taken), th.told,
 			int64(th.toldAt), int64(full))
 	}
 	return string(b)
@@ -375,7 +404,7 @@ func TestModel(t *testing.T) {
 	for _, test := range []struct {
 		name     string
 		width    uint64
-		maxAhead int64
+		rollback int64 // limit of WithMaxRollback in seconds
 		programs []program
 		large    bool
 	}{
@@ -385,12 +414,12 @@ func TestModel(t *testing.T) {
 		{"fill across seconds", 2, 60, []program{{3}, {1, 2}}, false},
 		{"renew", 2, 60, []program{{1, renew}, {1, 1}}, false},
 		{"renew twice", 2, 60, []program{{1, renew, 1}, {2, renew}}, false},
-		{"never ahead", 2, 0, []program{{1, 1}, {1, 1}}, false},
-		{"a second ahead", 1, 1, []program{{1, 1}, {1, 1}}, false},
-		{"never ahead, fill", 2, 0, []program{{3}, {1, 2}}, false},
-		{"never ahead, renew", 1, 0, []program{{1, renew}, {1, 1}}, false},
+		{"no step back", 2, 0, []program{{1, 1}, {1, 1}}, false},
+		{"a second back", 1, 1, []program{{1, 1}, {1, 1}}, false},
+		{"no step back, fill", 2, 0, []program{{3}, {1, 2}}, false},
+		{"no step back, renew", 1, 0, []program{{1, renew}, {1, 1}}, false},
 		{"three goroutines", 2, 60, []program{{1}, {1}, {1}}, true},
-		{"three goroutines, never ahead", 1, 0, []program{{1}, {1}, {1}}, true},
+		{"three goroutines, no step back", 1, 0, []program{{1}, {1}, {1}}, true},
 		{"three goroutines, renew", 1, 60, []program{{1}, {1}, {renew}}, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -410,7 +439,7 @@ func TestModel(t *testing.T) {
 					if base != 100 && i >= 4 {
 						break
 					}
-					s := scenario{width: test.width, maxAhead: test.maxAhead, start: uint32(test.width - 1), programs: test.programs}
+					s := scenario{width: test.width, rollback: test.rollback, start: uint32(test.width - 1), programs: test.programs}
 					for _, step := range steps {
 						s.clock = append(s.clock, base+step)
 					}

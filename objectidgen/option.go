@@ -14,19 +14,23 @@ import (
 type Option func(*config) error
 
 type config struct {
-	now      func() time.Time // nil: the system's clock
-	random   io.Reader
-	maxAhead time.Duration
-	started  bool // start is given, not drawn
-	start    start
+	now         func() time.Time // nil: the system's clock
+	random      io.Reader
+	maxRollback time.Duration
+	maxWait     time.Duration
+	started     bool // start is given, not drawn
+	start       start
 }
 
-// defaultMaxAhead is more than the steps by which clocks are corrected day by day, and less than what misleads a person
+// defaultRollback is more than the steps by which clocks are corrected day by day, and less than what misleads a person
 // who reads the timestamps.
-const defaultMaxAhead = time.Minute
+const (
+	defaultRollback = time.Minute
+	defaultWait     = 2 * time.Second
+)
 
 func newConfig(opts []Option) (*config, error) {
-	c := &config{random: fork.Reader, maxAhead: defaultMaxAhead}
+	c := &config{random: fork.Reader, maxRollback: defaultRollback, maxWait: defaultWait}
 	for _, opt := range opts {
 		if opt == nil {
 			return nil, errors.New("objectidgen: nil Option")
@@ -86,19 +90,34 @@ func WithStart(process [5]byte, counter uint32) Option {
 	}
 }
 
-// WithMaxAhead limits how far the timestamps of a [Generator] may be ahead of its clock, after the clock was set back;
-// see [Generator.Ahead]. Up to the limit they stay where they are until the clock has caught up, so that ids remain in
-// order. Beyond the limit the Generator draws a new process value and goes back to the clock's time. The limit counts in
-// whole seconds; it is rounded down. With a limit below a second, timestamps always follow the clock; with
-// [math.MaxInt64] only [Generator.Renew] takes them back. A negative limit is an error of [New].
+// WithMaxRollback limits how far the clock of a [Generator] may be behind its highest reading; see the section Order of
+// Generator. Up to the limit, which is included, timestamps stay where they are until the clock has caught up, so that
+// ids remain in order. Beyond it the Generator begins a new order at the clock's time. The limit counts in whole seconds;
+// it is rounded down. With a limit below a second, timestamps always follow the clock; with [math.MaxInt64] only
+// [Generator.Renew] takes them back. A negative limit is an error of [New].
 //
 // The default is one minute.
-func WithMaxAhead(limit time.Duration) Option {
+func WithMaxRollback(limit time.Duration) Option {
 	return func(c *config) error {
 		if limit < 0 {
-			return fmt.Errorf("objectidgen: WithMaxAhead: negative duration %v", limit)
+			return fmt.Errorf("objectidgen: WithMaxRollback: negative duration %v", limit)
 		}
-		c.maxAhead = limit
+		c.maxRollback = limit
+		return nil
+	}
+}
+
+// WithMaxWait limits how long a call waits for the next second when the ids of the present one are used up. Then the
+// Generator begins a new order in the same second. The limit is in real time, also with [WithClock]. A negative limit is
+// an error of [New].
+//
+// The default is 2 s, which only a clock that stands still reaches.
+func WithMaxWait(limit time.Duration) Option {
+	return func(c *config) error {
+		if limit < 0 {
+			return fmt.Errorf("objectidgen: WithMaxWait: negative duration %v", limit)
+		}
+		c.maxWait = limit
 		return nil
 	}
 }

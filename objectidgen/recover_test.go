@@ -1,11 +1,15 @@
 package objectidgen
 
 import (
+	"crypto/rand"
+	"errors"
+	"io"
 	"math"
-	"math/rand/v2"
+	mathrand "math/rand/v2"
 	"strings"
 	"sync"
 	"testing"
+	"testing/iotest"
 	"testing/synctest"
 	"time"
 
@@ -37,7 +41,7 @@ func TestClockWasFarAhead(t *testing.T) {
 	}
 }
 
-func TestWithMaxAhead(t *testing.T) {
+func TestWithMaxRollback(t *testing.T) {
 	for _, test := range []struct {
 		limit time.Duration
 		back  int64
@@ -47,7 +51,7 @@ func TestWithMaxAhead(t *testing.T) {
 		{time.Hour, 3600, true}, {time.Hour, 3601, false}, {math.MaxInt64, 1_000_000, true},
 	} {
 		now := int64(1_000_000)
-		g := newGenerator(t, WithStart([5]byte{1}, 5), WithMaxAhead(test.limit), WithClock(func() time.Time { return time.Unix(now, 0) }))
+		g := newGenerator(t, WithStart([5]byte{1}, 5), WithMaxRollback(test.limit), WithClock(func() time.Time { return time.Unix(now, 0) }))
 		g.NewObjectID()
 		now -= test.back
 		if got, want := g.Ahead(), time.Duration(test.back)*time.Second; got != want {
@@ -63,30 +67,35 @@ func TestWithMaxAhead(t *testing.T) {
 	}
 }
 
-// A generator that makes ids faster than a second allows, on a clock that was set back, does not go beyond the limit.
-func TestMaxAheadHolds(t *testing.T) {
+// A burst of ids faster than a second allows, on a clock that was set back, runs ahead and never ends the order.
+func TestBurstKeepsTheOrder(t *testing.T) {
 	now := int64(1000)
-	g := newGenerator(t, WithMaxAhead(3*time.Second), WithClock(func() time.Time { return time.Unix(now, 0) }))
+	g := newGenerator(t, WithMaxRollback(3*time.Second), WithStart([5]byte{1}, 0), WithClock(func() time.Time { return time.Unix(now, 0) }))
 	g.width = 4
-	seen := map[bson.ObjectID]bool{g.NewObjectID(): true}
-	now--
-	for i := range 200 {
+	last := g.NewObjectID()
+	now -= 3
+	for i := range 4000 {
 		id := g.NewObjectID()
-		if seen[id] {
-			t.Fatalf("id %d: %v is a duplicate", i, id)
+		if p := Inspect(id); p.Process != [5]byte{1} || Compare(last, id) >= 0 && p.Counter != 0 || g.Orders() != 1 {
+			t.Fatalf("id %d: %v after %v, %d orders", i, id, last, g.Orders())
 		}
-		seen[id] = true
-		if got := g.Ahead(); got > 3*time.Second {
-			t.Fatalf("id %d: %v ahead", i, got)
-		}
+		last = id
+	}
+	if want := 1003 * time.Second; g.Ahead() != want {
+		t.Errorf("%v ahead, want %v", g.Ahead(), want)
+	}
+	now--
+	if p := Inspect(g.NewObjectID()); int64(p.Seconds) != now || p.Process == [5]byte{1} || g.Orders() != 2 || g.Ahead() != 0 {
+		t.Errorf("4 s behind the highest reading: %+v, %d orders, %v ahead", p, g.Orders(), g.Ahead())
 	}
 }
 
-// Renew takes the timestamp back to the clock's whatever WithMaxAhead says, before and after the ids of 2106 are used up.
+// Renew takes the timestamp back to the clock's whatever WithMaxRollback says, before and after the ids of 2106 are used up. Then a
+// new order begins at the clock.
 func TestRenewRecovers(t *testing.T) {
 	for _, ids := range []int{1, 4, 5} {
 		clock := &script{seconds: []int64{1 << 40}}
-		g := newGenerator(t, WithClock(clock.now), WithMaxAhead(math.MaxInt64))
+		g := newGenerator(t, WithClock(clock.now), WithMaxRollback(math.MaxInt64))
 		g.width = 4
 		for range ids {
 			g.NewObjectID()
@@ -97,7 +106,7 @@ func TestRenewRecovers(t *testing.T) {
 			t.Fatal(err)
 		}
 		p := Inspect(g.NewObjectID())
-		if p.Seconds != 1000 || p.Process == Inspect(before).Process || Inspect(before).Seconds != math.MaxUint32 || g.Ahead() != 0 {
+		if p.Seconds != 1000 || p.Process == Inspect(before).Process || (Inspect(before).Seconds != math.MaxUint32) != (ids == 4) || g.Ahead() != 0 {
 			t.Errorf("after Renew: %+v, %v ahead; before: %+v", p, g.Ahead(), Inspect(before))
 		}
 	}
@@ -144,7 +153,7 @@ func TestUsedProcessValues(t *testing.T) {
 
 // A clock that jumps by years between any two ids.
 func TestWildClock(t *testing.T) {
-	random := rand.New(rand.NewPCG(1, 2))
+	random := mathrand.New(mathrand.NewPCG(1, 2))
 	var mu sync.Mutex
 	g := newGenerator(t, WithClock(func() time.Time {
 		mu.Lock()
@@ -241,4 +250,58 @@ func TestSystemClockIsCorrected(t *testing.T) {
 			t.Errorf("%+v, %v ahead, with the clock at %d", p, g.Ahead(), time.Now().Unix())
 		}
 	})
+}
+
+// Neither the reader of WithRandom nor the system gives random bytes: a renewal of the generator's own takes the next
+// process value that was not used, and does not hold its lock for ever. Renew returns the error.
+func TestNoRandomSource(t *testing.T) {
+	system := rand.Reader
+	defer func() { rand.Reader = system }()
+	for _, broken := range []io.Reader{iotest.ErrReader(errors.New("broken")), strings.NewReader("")} {
+		now := int64(1_000_000)
+		g := newGenerator(t, WithRandom(strings.NewReader("\xFF\xFF\xFF\xFF\xFE\x00\x00\x05"+"\x00\x00\x00\x00\x01\x00\x00\x05")),
+			WithClock(func() time.Time { return time.Unix(now, 0) }))
+		used := newAt(t, g, time.Unix(1, 0)) // has the process value 1
+		g.NewObjectID()
+		rand.Reader = broken
+		if err := g.Renew(); err == nil {
+			t.Error("Renew: no error")
+		}
+		seen := map[[5]byte]bool{{0xFF, 0xFF, 0xFF, 0xFF, 0xFE}: true, Inspect(used).Process: true}
+		for i, want := range [][5]byte{{0xFF, 0xFF, 0xFF, 0xFF, 0xFF}, {}, {4: 2}, {4: 3}} {
+			now -= 1000
+			p := Inspect(g.NewObjectID())
+			if p.Process != want || seen[p.Process] || int64(p.Seconds) != now || g.Orders() != uint64(i+2) {
+				t.Errorf("%+v, %d orders, want process %x", p, g.Orders(), want)
+			}
+			seen[p.Process] = true
+		}
+		rand.Reader = system
+	}
+}
+
+// A Fill that a new order interrupts starts again, also when every reading of the clock begins one.
+func TestFillLiesInOneOrder(t *testing.T) {
+	asked := 0
+	wild := func() time.Time {
+		asked++
+		return time.Unix(1_000_000+int64(asked%2)*1000, 0)
+	}
+	g := newGenerator(t, WithClock(wild))
+	g.width = 16
+	ids := make([]bson.ObjectID, 3*chunk)
+	for range 3 {
+		before := g.Orders()
+		g.Fill(ids)
+		p := Inspect(ids[0])
+		for i, id := range ids {
+			q := Inspect(id)
+			if q.Process != p.Process || q.Counter != (p.Counter+uint32(i))%16 || i > 0 && q.Seconds < Inspect(ids[i-1]).Seconds {
+				t.Fatalf("id %d: %+v, the first is %+v", i, q, p)
+			}
+		}
+		if g.Orders() == before {
+			t.Error("no new order")
+		}
+	}
 }

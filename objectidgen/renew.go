@@ -7,6 +7,7 @@ import (
 	"io"
 	"slices"
 
+	"github.com/bsonids/bsonids/internal/clock"
 	"github.com/bsonids/bsonids/internal/fork"
 )
 
@@ -40,19 +41,9 @@ func (s start) number() uint64 {
 	return binary.BigEndian.Uint64(b[:]) | uint64(s.counter)
 }
 
-// origin tells when a process value was drawn: in a copy of the process that is made later, another one is current.
-type origin struct {
-	fork  uint64 // the generation of package fork
-	steps uint64 // of the system's clock
-}
-
-func (g *Generator) origin() origin {
-	return origin{fork.Check(), g.system.Steps()}
-}
-
 // copied reports whether this may be a copy of the process that drew the process value of cur.
 func (g *Generator) copied(cur *second) bool {
-	return g.origin() != cur.origin
+	return g.system.Origin() != cur.origin
 }
 
 // Renew draws the process value and the counter again, as a new process would, and takes the timestamp back to the
@@ -68,30 +59,42 @@ func (g *Generator) Renew() error {
 	g.at(pointRenew)
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	cur, now := g.current.Load(), g.read()
-	o := g.origin()
+	cur := g.current.Load()
+	if cur == nil {
+		return errNotMade
+	}
+	now := g.read()
+	o := g.system.Origin()
 	s, err := g.drawNew(g.source(cur))
 	if err != nil {
 		return err
 	}
+	g.retireInstants()
+	g.instants = instants{}
 	g.renewAt(cur, now.seconds, s, o)
 	return nil
 }
 
-// renew does what Renew does, for the second that is due, and cannot fail. It needs mu.
+// renew begins a new order in the second that is due, and cannot fail. If no random source gives a process value, the
+// next one that was not used follows. It needs mu.
 func (g *Generator) renew(cur *second, due int64) *second {
-	o := g.origin() // before the draw: a fork in between makes it old
+	o := g.system.Origin() // before the draw: a fork in between makes it old
 	s, err := g.drawNew(g.source(cur))
-	for err != nil {
+	if err != nil {
 		s, err = g.drawNew(fork.Reader)
+	}
+	if err != nil {
+		s = start{cur.process, cur.start}
+		for g.isUsed(s.process) {
+			s = startOf(s.number() + 1<<24)
+		}
 	}
 	return g.renewAt(cur, due, s, o)
 }
 
-func (g *Generator) renewAt(cur *second, seconds int64, s start, o origin) *second {
+func (g *Generator) renewAt(cur *second, seconds int64, s start, o clock.Origin) *second {
 	g.addUsed(cur.process)
-	g.retireInstants()
-	return g.replace(cur, func(uint64) *second { return newSecond(seconds, s, o) })
+	return g.replace(cur, func(uint64) *second { return newSecond(seconds, s, cur.order.Next(uint64(max(seconds, 0))), o) })
 }
 
 // source returns where to draw from: once the process was copied not from the reader of WithRandom, of which the

@@ -6,6 +6,9 @@ import (
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/bsonids/bsonids/internal/clock"
+	"github.com/bsonids/bsonids/internal/order"
 )
 
 const (
@@ -25,13 +28,14 @@ type second struct {
 	process [5]byte // its process value
 	high    uint64  // bytes 0 to 7 of every id
 	low     uint32  // byte 8 of every id, as the top byte
-	origin  origin  // when the process value was drawn
+	order   *order.Order
+	origin  clock.Origin // when the process value was drawn
 
 	// taken is how many ids were taken, with closed when that is final.
 	taken atomic.Uint64
 }
 
-func newSecond(seconds int64, s start, o origin) *second {
+func newSecond(seconds int64, s start, in *order.Order, o clock.Origin) *second {
 	return &second{
 		seconds: seconds,
 		end:     uint64(seconds+1) * uint64(time.Second),
@@ -39,6 +43,7 @@ func newSecond(seconds int64, s start, o origin) *second {
 		process: s.process,
 		high:    uint64(seconds)<<32 | uint64(binary.BigEndian.Uint32(s.process[:4])),
 		low:     uint32(s.process[4]) << 24,
+		order:   in,
 		origin:  o,
 	}
 }
@@ -46,7 +51,7 @@ func newSecond(seconds int64, s start, o origin) *second {
 // after returns a later second, which goes on with the counter after n ids.
 func (s *second) after(seconds int64, n, width uint64) *second {
 	counter := (uint64(s.start) + n) & (width - 1)
-	return newSecond(seconds, start{s.process, uint32(counter)}, s.origin)
+	return newSecond(seconds, start{s.process, uint32(counter)}, s.order, s.origin)
 }
 
 // id returns the id number n of the second, counted from 0.

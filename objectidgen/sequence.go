@@ -1,6 +1,7 @@
 package objectidgen
 
 import (
+	"fmt"
 	"slices"
 	"sync"
 
@@ -24,7 +25,7 @@ func (s *Sequence) NewID() (any, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.ids) == 0 {
-		return nil, ErrExhausted
+		return nil, fmt.Errorf("objectidgen: %w in the sequence", ErrExhausted)
 	}
 	id := s.ids[0]
 	s.ids = s.ids[1:]

@@ -4,19 +4,12 @@ import (
 	"time"
 
 	"github.com/bsonids/bsonids/internal/fork"
-	"github.com/bsonids/bsonids/uuidgen/internal/monotonic"
+	"github.com/bsonids/bsonids/internal/stock"
 )
 
-const (
-	// maxIdle is how old the last look at the clock may be. After a longer time the process may be
-	// a copy that was restored with both clocks at the present, which nothing else tells from one
-	// that was idle.
-	maxIdle = time.Second
-
-	// lookEvery is how many words of a page are used between two looks at the clock, if ids do not
-	// need the time.
-	lookEvery = 128
-)
+// lookEvery is how many words of a page are used between two looks at the clock, if ids do not need
+// the time.
+const lookEvery = 128
 
 // look reads the system's wall clock. If the clock says that the process may be a copy, the random
 // bytes in stock are discarded.
@@ -26,13 +19,10 @@ func (g *Generator) look() time.Time {
 	elapsed := time.Since(started)
 	// Unsigned, so that a clock that goes back counts: a bubble of testing/synctest has another
 	// monotonic clock.
-	idle := uint64(elapsed-time.Duration(g.looked.Swap(int64(elapsed)))) >= uint64(maxIdle)
+	idle := uint64(elapsed-time.Duration(g.looked.Swap(int64(elapsed)))) >= uint64(stock.MaxIdle)
 	steps := g.system.Steps()
 	if g.stepped.Swap(steps) != steps || idle {
 		g.page.Load().close()
-		g.atMu.Lock()
-		g.at = monotonic.Counter{}
-		g.atMu.Unlock()
 	}
 	return now
 }

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/bsonids/bsonids/internal/stock"
 )
 
 // The clocks that a restored copy of the process finds, and how many ids it may repeat at most. A
@@ -19,7 +21,7 @@ func TestRestored(t *testing.T) {
 	}{
 		"the monotonic clock goes on":    {time.Hour, old, 0, true},
 		"another machine":                {time.Hour, -24 * time.Hour, 0, true},
-		"both show the present":          {old, old, maxIdle, true},
+		"both show the present":          {old, old, stock.MaxIdle, true},
 		"both show the present, at once": {old, old, 0, false}, // no clock gives it away
 	} {
 		for version := range constructors {

@@ -4,9 +4,11 @@ import "github.com/google/uuid"
 
 // The defaults hold no random bytes until their first use.
 var (
-	defaultV4 = newGenerator(layoutV4, &config{maxAhead: -1})
-	defaultV6 = newGenerator(layoutV6, &config{maxAhead: -1})
-	defaultV7 = newGenerator(layoutV7, &config{maxAhead: -1})
+	defaults = &config{maxAhead: noLimit, maxRollback: defaultRollback}
+
+	defaultV4 = newGenerator(layoutV4, defaults)
+	defaultV6 = newGenerator(layoutV6, defaults)
+	defaultV7 = newGenerator(layoutV7, defaults)
 )
 
 // NewV4 returns a random UUID (RFC 9562, section 5.4) from [DefaultV4].

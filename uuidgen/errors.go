@@ -3,7 +3,9 @@ package uuidgen
 import (
 	"errors"
 
+	"github.com/bsonids/bsonids/internal/numbers"
 	"github.com/bsonids/bsonids/internal/timerange"
+	"github.com/bsonids/bsonids/internal/wait"
 )
 
 // The errors of the package. Match them with [errors.Is].
@@ -16,13 +18,14 @@ var (
 	// ErrNoTime is the error for a UUID without a timestamp that the function can read.
 	ErrNoTime = errors.New("uuidgen: no timestamp")
 
-	// ErrAhead is the error of a [Generator] whose timestamps are as far ahead of its clock as
-	// [WithMaxAhead] allows, after the wait that [WithMaxWait] allows.
-	ErrAhead = errors.New("uuidgen: the timestamps are too far ahead of the clock")
+	// ErrWait is the error of a [Generator] whose timestamps are as far ahead of its clock as
+	// [WithMaxAhead] allows, after the wait that [WithMaxWait] allows. The packages of this module
+	// share it: a call waited for the clock as long as it may.
+	ErrWait = wait.Err
 
-	// ErrExhausted is the error of [Generator.NewUUIDAt] after at least 2^33 ids. [Generator.Renew]
-	// begins anew.
-	ErrExhausted = errors.New("uuidgen: no more ids for given instants")
+	// ErrExhausted is the error of [Generator.NewUUIDAt] when no number is left; [Generator.Renew]
+	// begins anew. The packages of this module share it: a source has no more ids.
+	ErrExhausted = numbers.ErrExhausted
 
 	// ErrOrder is the error of [Range.Filter] for a representation that does not store the ids in
 	// the order of time.

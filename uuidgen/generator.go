@@ -14,8 +14,8 @@ import (
 
 	"github.com/bsonids/bsonids/internal/clock"
 	"github.com/bsonids/bsonids/internal/fork"
-	"github.com/bsonids/bsonids/uuidgen/internal/monotonic"
-	"github.com/bsonids/bsonids/uuidgen/internal/wait"
+	"github.com/bsonids/bsonids/internal/order"
+	"github.com/bsonids/bsonids/internal/wait"
 	"github.com/bsonids/bsonids/uuidrep"
 )
 
@@ -46,11 +46,12 @@ import (
 // A Generator holds random bytes in stock. It draws them anew when it finds that the process is a
 // copy of the one that drew them: see the section Randomness of the package.
 type Generator struct {
-	layout   *layout // nil in the zero Generator
-	steps    uint64  // how many timestamps an id takes: 1, or 0 in version 4
-	words    uint64  // how many words of 8 random bytes an id takes: 1, or 2 in version 4
-	maxAhead uint64  // in steps
-	maxWait  time.Duration
+	layout      *layout // nil in the zero Generator
+	steps       uint64  // how many timestamps an id takes: 1, or 0 in version 4
+	words       uint64  // how many words of 8 random bytes an id takes: 1, or 2 in version 4
+	maxAhead    uint64  // in steps
+	maxRollback uint64  // in steps
+	maxWait     time.Duration
 
 	now     func() time.Time // nil: the system clock
 	system  clock.Clock
@@ -60,11 +61,10 @@ type Generator struct {
 	reader   io.Reader // nil: the system's source
 	readerMu sync.Mutex
 
-	page atomic.Pointer[page]
+	order atomic.Pointer[order.Order]
+	page  atomic.Pointer[page]
 
-	atMu         sync.Mutex
-	at           monotonic.Counter // of NewUUIDAt
-	atGeneration uint64            // of package fork, when at began
+	instants instants // of NewUUIDAt
 }
 
 var started = time.Now()
@@ -103,7 +103,7 @@ func NewV8Generator(r uuidrep.Representation, opts ...Option) (*Generator, error
 }
 
 func newTimeGenerator(l *layout, opts []Option) (*Generator, error) {
-	c, err := newConfig(l.String(), opts, "WithClock", "WithRandom", "WithMaxAhead", "WithMaxWait")
+	c, err := newConfig(l.String(), opts, "WithClock", "WithRandom", "WithMaxAhead", "WithMaxRollback", "WithMaxWait")
 	if err != nil {
 		return nil, err
 	}
@@ -111,17 +111,20 @@ func newTimeGenerator(l *layout, opts []Option) (*Generator, error) {
 }
 
 func newGenerator(l *layout, c *config) *Generator {
-	g := &Generator{layout: l, steps: 1, words: 1, maxAhead: c.aheadSteps(l), maxWait: c.maxWait, now: c.now, reader: c.random}
+	g := &Generator{layout: l, steps: 1, words: 1, maxAhead: l.steps(c.maxAhead), maxRollback: l.steps(c.maxRollback),
+		maxWait: c.maxWait, now: c.now, reader: c.random}
 	if l == layoutV4 {
 		g.steps, g.words = 0, 2
 	}
 	g.system.Start()
+	g.instants.stock.Start(c.random)
+	g.order.Store(order.First())
 	g.page.Store(noPage)
 	return g
 }
 
 // NewUUID returns the next id. The errors are [ErrTimeRange], if the clock is out of the version's
-// range, [ErrAhead], and that of the random source; the id is then the nil UUID.
+// range, [ErrWait], and that of the random source; the id is then the nil UUID.
 func (g *Generator) NewUUID() (u uuid.UUID, err error) {
 	// What tryTake does, for one id if nothing is in the way. Version 4 has no timestamps, so that
 	// the state of a page is the number of words used.
@@ -140,15 +143,15 @@ func (g *Generator) NewUUID() (u uuid.UUID, err error) {
 		putV4(&u, p.random[word*8:])
 		return u, nil
 	}
-	now, err := g.timestamp()
+	r, err := g.read()
 	if err != nil {
 		return u, err
 	}
 	for g.layout != layoutV4 && g.reader == nil {
 		p := g.page.Load()
 		state := p.state.Load()
-		word, step := state&usedMask, max(p.base+state>>usedBits, now)
-		if word >= pageWords || step >= min(p.base+maxNext, maxTimestamps, now+g.maxAhead) ||
+		word, step := state&usedMask, max(p.base+state>>usedBits, r.step)
+		if word >= pageWords || step >= min(p.base+maxNext, maxTimestamps, r.step+g.maxAhead) || p.order != r.order ||
 			p.generation != fork.Generation() {
 			break
 		}
@@ -163,26 +166,47 @@ func (g *Generator) NewUUID() (u uuid.UUID, err error) {
 		return u, nil
 	}
 	var ids [1]uuid.UUID
-	_, err = g.fill(ids[:], now)
+	_, _, err = g.fill(ids[:], r)
 	return ids[0], err
 }
 
-// Fill sets every element of ids to a new id, increasing by index in versions 6, 7 and 8. A
-// thousand ids are drawn at once, which makes an id of version 7 cost about an eighth of a single
-// one. Ids that other goroutines draw at the same time may lie between those of the batch. The
-// errors are those of [Generator.NewUUID]; all of ids is then set to the nil UUID.
+// Fill sets every element of ids to a new id, increasing by index in versions 6, 7 and 8: when a new
+// order interrupts it, it starts again. An id of a large batch of version 7 costs about an eighth of
+// a single one. Ids that other goroutines draw at the same time may lie between those of the batch.
+// The errors are those of [Generator.NewUUID], and [ErrWait] if new orders interrupt it again and
+// again; all of ids is then set to the nil UUID.
 func (g *Generator) Fill(ids []uuid.UUID) error {
+	err := g.fillAll(ids)
+	if err != nil {
+		clear(ids)
+	}
+	return err
+}
+
+func (g *Generator) fillAll(ids []uuid.UUID) error {
+	var r reading
+	var first *order.Order
+	interrupted := 0
 	for rest := ids; len(rest) > 0; {
-		now, err := g.timestamp()
-		var n uint64
-		if err == nil {
-			n, err = g.fill(rest, now)
+		// After an interruption the clock is not asked again: it may begin a new order every time.
+		if interrupted == 0 || r.order != g.order.Load() {
+			var err error
+			if r, err = g.read(); err != nil {
+				return err
+			}
 		}
+		n, in, err := g.fill(rest, r)
 		if err != nil {
-			clear(ids)
 			return err
 		}
-		rest = rest[n:]
+		if len(rest) < len(ids) && in != first && g.steps != 0 {
+			if interrupted++; interrupted > maxInterrupted {
+				return fmt.Errorf("uuidgen: %w: new orders interrupt the batch", ErrWait)
+			}
+			rest = ids
+			continue
+		}
+		first, rest = in, rest[n:]
 	}
 	return nil
 }
@@ -209,51 +233,53 @@ func (g *Generator) UUIDs(n int) iter.Seq2[uuid.UUID, error] {
 	}
 }
 
-// fill sets the first n elements of ids, at least one, none of them before now.
-func (g *Generator) fill(ids []uuid.UUID, now uint64) (n uint64, err error) {
-	words := g.words
-	var random []byte
-	if g.reader != nil || len(ids) >= bulk {
-		buf := buffers.Get().(*buffer)
-		defer buffers.Put(buf)
-		ids = ids[:min(len(ids), len(buf)/int(8*words))]
-		random = buf[:len(ids)*int(8*words)]
-		words = 0
-		if err := g.drawRandom(random); err != nil {
-			return 0, err
-		}
-	}
-	s, err := g.take(uint64(len(ids)), words, now)
+// fill sets the first n elements of ids, at least one, none of them before the reading, in one order.
+func (g *Generator) fill(ids []uuid.UUID, r reading) (n uint64, in *order.Order, err error) {
+	s, err := g.take(uint64(len(ids)), r)
 	if err != nil {
-		return 0, err
-	}
-	if random == nil {
-		random = s.page.random[s.word*8:]
+		return 0, nil, err
 	}
 	ids = ids[:s.n]
-	if g.steps == 0 {
+	if s.words > 0 {
+		g.put(ids, s.step, s.page.random[s.word*8:])
+		return s.n, s.page.order, nil
+	}
+	buf := buffers.Get().(*buffer)
+	defer buffers.Put(buf)
+	for step := s.step; len(ids) > 0; {
+		n := min(len(ids), len(buf)/int(8*g.words))
+		random := buf[:n*int(8*g.words)]
+		if err := g.drawRandom(random); err != nil {
+			return 0, nil, err
+		}
+		g.put(ids[:n], step, random)
+		ids, step = ids[n:], step+uint64(n)
+	}
+	return s.n, s.page.order, nil
+}
+
+// put writes ids with the timestamps from step on.
+func (g *Generator) put(ids []uuid.UUID, step uint64, random []byte) {
+	l := g.layout
+	switch {
+	case l == layoutV4:
 		for i := range ids {
 			putV4(&ids[i], random)
 			random = random[16:]
 		}
-		return s.n, nil
-	}
-	l := g.layout
-	if l.version == 8 {
+	case l.version == 8:
 		for i := range ids {
-			l.putV8(&ids[i], s.step, random)
+			l.putV8(&ids[i], step, random)
 			random = random[8:]
-			s.step++
+			step++
 		}
-		return s.n, nil
+	default:
+		for i := range ids {
+			l.put(&ids[i], step, random)
+			random = random[8:]
+			step++
+		}
 	}
-	step := s.step
-	for i := range ids {
-		l.put(&ids[i], step, random)
-		random = random[8:]
-		step++
-	}
-	return s.n, nil
 }
 
 // NewID returns the next id as a [uuid.UUID], or as the field type of the representation in version
@@ -273,27 +299,46 @@ func (g *Generator) NewID() (any, error) {
 	return id, nil
 }
 
-// Renew makes the Generator begin anew: it discards its random bytes, and the next timestamp is
-// that of the clock, also when the timestamps before were ahead of it. No id that is begun after
-// Renew returns shares random bits with a copy of the process made before. Ids made before may be
-// greater than those made after, if the timestamps were ahead.
+// Renew makes the Generator begin a new order: it discards its random bytes, and the next timestamp
+// is that of the clock, also when the timestamps before were ahead of it. The numbers of
+// [Generator.NewUUIDAt] begin anew, too. No id that is begun after Renew returns shares random bits
+// with a copy of the process made before. Ids made before may be greater than those made after, if
+// the timestamps were ahead.
 //
-// Call it in a process that was restored from a snapshot or a checkpoint, before the next id, and
-// when the clock was once far ahead by mistake. The only error is that of the zero Generator.
+// Call it in a process that was restored from a snapshot or a checkpoint, before the next id. The
+// only error is that of the zero Generator.
 func (g *Generator) Renew() error {
 	if g.layout == nil {
 		return errNotMade
 	}
-	g.atMu.Lock()
-	g.at = monotonic.Counter{}
-	g.atMu.Unlock()
-	for {
-		p := g.page.Load()
-		p.close()
-		if g.page.CompareAndSwap(p, noPage) {
-			return nil
-		}
+	g.instants.renew()
+	for o := g.order.Load(); !g.begin(o, o.Next(0)); {
+		o = g.order.Load()
 	}
+	return nil
+}
+
+// begin replaces the order from by the order to, unless another one is present, and discards the
+// page of the order before.
+func (g *Generator) begin(from, to *order.Order) bool {
+	if !g.order.CompareAndSwap(from, to) {
+		return false
+	}
+	for p := g.page.Load(); p != noPage && p.order.Number() < to.Number(); p = g.page.Load() {
+		p.close()
+		g.page.CompareAndSwap(p, noPage)
+	}
+	return true
+}
+
+// Orders returns how many orders of ids the Generator has begun: 1 until the first new one. Ids that
+// were drawn while it was the same are in one order. It is 0 in version 4, whose ids have no order,
+// and for the zero Generator.
+func (g *Generator) Orders() uint64 {
+	if g.layout == nil || g.steps == 0 {
+		return 0
+	}
+	return g.order.Load().Number()
 }
 
 // Ahead returns how far the timestamp of the last id is ahead of the clock, to a step of the
@@ -314,80 +359,126 @@ func (g *Generator) Ahead() time.Duration {
 	return max(0, g.layout.time(next-1).Sub(now().UTC()))
 }
 
-// timestamp returns the clock's timestamp, or 0 in version 4.
-func (g *Generator) timestamp() (uint64, error) {
-	switch {
-	case g.layout == nil:
-		return 0, errNotMade
-	case g.steps == 0:
-		return 0, nil
-	case g.now != nil:
-		g.lookSometimes()
-		return g.layout.timestamp(g.now())
-	}
-	if ns, ok := g.system.Read(); ok {
-		return g.layout.timestampOf(ns), nil
-	}
-	return g.layout.timestamp(g.look())
+// A reading is what the clock shows, as a timestamp, and the order to which it belongs.
+type reading struct {
+	step  uint64
+	order *order.Order
 }
 
-// A share is what ids are made of: n timestamps from step on, and the words of the page from word
-// on.
+// read asks the clock, and begins a new order if it was set back too far. In version 4 it does not
+// ask.
+func (g *Generator) read() (reading, error) {
+	if g.layout == nil {
+		return reading{}, errNotMade
+	}
+	for {
+		o := g.order.Load()
+		if g.steps == 0 {
+			return reading{order: o}, nil
+		}
+		if g.now == nil {
+			// A clock that was set shows in look, once a millisecond.
+			if ns, ok := g.system.Read(); ok {
+				return reading{step: g.layout.timestampOf(ns), order: o}, nil
+			}
+		}
+		highest := o.Highest()
+		now := g.now
+		if now == nil {
+			now = g.look
+		} else {
+			g.lookSometimes()
+		}
+		step, err := g.layout.timestamp(now())
+		if err != nil {
+			return reading{}, err
+		}
+		if o.Continues(step, highest, g.maxRollback) {
+			return reading{step: step, order: o}, nil
+		}
+		if next := o.Next(step); g.begin(o, next) {
+			return reading{step: step, order: next}, nil
+		}
+	}
+}
+
+// A share is what ids are made of: n timestamps from step on, and the given number of words of the
+// page from word on, or other random bytes if that is none.
 type share struct {
-	page          *page
-	n, step, word uint64
+	page                 *page
+	n, step, word, words uint64
 }
 
-var errAtLimit = errors.New("at the limit of WithMaxAhead")
+var (
+	errAtLimit  = errors.New("at the limit of WithMaxAhead")
+	errNewOrder = errors.New("another order began")
+)
 
-// take reserves n ids, at least one and at most the given number, none of them before now, with the
-// given number of words of the page for each. At the limit of WithMaxAhead it waits.
-func (g *Generator) take(most, words, now uint64) (share, error) {
-	s, err := g.tryTake(most, words, now)
+// take reserves n ids, at least one and at most the given number, none of them before the reading.
+// At the limit of WithMaxAhead it waits.
+func (g *Generator) take(most uint64, r reading) (share, error) {
+	s, err := g.tryTake(most, r)
+	for err == errNewOrder {
+		if r, err = g.read(); err == nil {
+			s, err = g.tryTake(most, r)
+		}
+	}
 	if err != errAtLimit {
 		return s, err
 	}
-	return wait.For(g.maxWait, ErrAhead, func() (share, bool, error) {
-		now, err := g.timestamp()
+	return wait.For(g.maxWait, "uuidgen", func() (share, bool, error) {
+		r, err := g.read()
 		if err != nil {
 			return share{}, false, err
 		}
-		s, err := g.tryTake(most, words, now)
-		if err == errAtLimit {
+		s, err := g.tryTake(most, r)
+		if err == errAtLimit || err == errNewOrder {
 			return share{}, false, nil
 		}
 		return s, err == nil, err
 	})
 }
 
-func (g *Generator) tryTake(most, words, now uint64) (share, error) {
+func (g *Generator) tryTake(most uint64, r reading) (share, error) {
 	for {
 		p := g.page.Load()
+		if p.order != r.order {
+			if g.order.Load() != r.order {
+				return share{}, errNewOrder
+			}
+			if err := g.pageAfter(p, r); err != nil {
+				return share{}, err
+			}
+			continue
+		}
 		state := p.state.Load()
-		n, word, step := most, state&usedMask, max(p.base+state>>usedBits, now)
-		if n > 1 {
-			if words > 0 && word < pageWords {
-				n = min(n, (pageWords-word)/words)
-			}
-			if limit := now + g.maxAhead; step <= limit {
-				n = min(n, limit-step+1)
-			}
+		n, word, step := most, state&usedMask, max(p.base+state>>usedBits, r.step)
+		limit := max(r.step, r.order.Highest()) + g.maxAhead
+		if step > limit {
+			return share{}, errAtLimit
+		}
+		words := g.words
+		if g.steps != 0 {
+			n = min(n, limit-step+1)
+		}
+		if g.reader != nil || n >= bulk {
+			words = 0 // a key of their own
+		} else if word < pageWords {
+			n = min(n, (pageWords-word)/words)
 		}
 		wordAfter, stepAfter := word+n*words, step+n*g.steps
 		switch {
 		case wordAfter > pageWords || stepAfter > p.base+maxNext || p.generation != fork.Generation():
-			if err := g.pageAfter(p, now); err != nil {
+			if err := g.pageAfter(p, r); err != nil {
 				return share{}, err
 			}
-		case step > now+g.maxAhead:
-			return share{}, errAtLimit
 		case stepAfter > maxTimestamps:
 			return share{}, fmt.Errorf("uuidgen: %w: no timestamp is left in %v", ErrTimeRange, g.layout)
 		case p.state.CompareAndSwap(state, (stepAfter-p.base)<<usedBits|wordAfter):
 			if g.steps == 0 && word%lookEvery < n*words {
 				g.lookSometimes()
 			}
-			return share{p, n, step, word}, nil
+			return share{p, n, step, word, words}, nil
 		}
 	}
 }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/bsonids/bsonids/uuidgen/internal/namehash"
+	"github.com/bsonids/bsonids/internal/namehash"
 )
 
 // NewV5 returns the name-based UUID of version 5: a SHA-1 hash of the 16 bytes of the namespace and

@@ -18,16 +18,21 @@ type config struct {
 	format  string
 	options []string // names of those that apply
 
-	now      func() time.Time // nil: the system's clock
-	random   io.Reader        // nil: the system's source
-	maxAhead time.Duration    // negative: no limit
-	maxWait  time.Duration
+	now         func() time.Time // nil: the system's clock
+	random      io.Reader        // nil: the system's source
+	maxAhead    time.Duration
+	maxRollback time.Duration
+	maxWait     time.Duration
 }
 
-const defaultWait = 2 * time.Second
+const (
+	noLimit         = math.MaxInt64
+	defaultRollback = time.Minute
+	defaultWait     = 2 * time.Second
+)
 
 func newConfig(format string, opts []Option, apply ...string) (*config, error) {
-	c := &config{format: format, options: apply, maxAhead: -1, maxWait: defaultWait}
+	c := &config{format: format, options: apply, maxAhead: noLimit, maxRollback: defaultRollback, maxWait: defaultWait}
 	for _, opt := range opts {
 		if opt == nil {
 			return nil, errors.New("uuidgen: nil Option")
@@ -79,11 +84,12 @@ func WithRandom(r io.Reader) Option {
 }
 
 // WithMaxAhead limits how far the timestamps of a [Generator] of version 6, 7 or 8 may be ahead of
-// its clock; see [Generator.Ahead]. At the limit, a call waits until the clock has moved on.
-// [WithMaxWait] limits the wait, which then ends in [ErrAhead]. With a limit of zero no id has a
-// timestamp later than the clock's time. A negative limit is an error of the constructor.
+// the highest reading of its clock in the present order; see [Generator.Ahead]. At the limit, a call
+// waits until the clock has moved on. [WithMaxWait] limits the wait, which then ends in [ErrWait].
+// With a limit of zero no id has a timestamp later than the clock has shown. A negative limit is an
+// error of the constructor.
 //
-// By default there is no limit, and no call waits.
+// By default, and with [math.MaxInt64], there is no limit, and no call waits.
 func WithMaxAhead(limit time.Duration) Option {
 	return func(c *config) error {
 		if limit < 0 {
@@ -94,8 +100,25 @@ func WithMaxAhead(limit time.Duration) Option {
 	}
 }
 
+// WithMaxRollback limits how far the clock of a [Generator] of version 6, 7 or 8 may be behind its
+// highest reading; see the section Order of Generator. Up to the limit, which is included, ids count
+// up from the last timestamp. Beyond it, a new order begins at the clock's time. With a limit of zero
+// that happens at every step back, with [math.MaxInt64] never: there is one order until
+// [Generator.Renew]. A negative limit is an error of the constructor.
+//
+// The default is one minute.
+func WithMaxRollback(limit time.Duration) Option {
+	return func(c *config) error {
+		if limit < 0 {
+			return fmt.Errorf("uuidgen: WithMaxRollback: negative duration %v", limit)
+		}
+		c.maxRollback = limit
+		return c.check("WithMaxRollback")
+	}
+}
+
 // WithMaxWait sets how long a call waits at the limit of [WithMaxAhead] before it returns
-// [ErrAhead]: 2 s by default. With zero it does not wait. A [Generator.Fill] may wait more than
+// [ErrWait]: 2 s by default. With zero it does not wait. A [Generator.Fill] may wait more than
 // once. The limit is in real time, also with [WithClock]. A negative limit is an error of the
 // constructor.
 func WithMaxWait(limit time.Duration) Option {
@@ -108,12 +131,13 @@ func WithMaxWait(limit time.Duration) Option {
 	}
 }
 
-// aheadSteps returns maxAhead in steps of the layout.
-func (c *config) aheadSteps(l *layout) uint64 {
-	if c.maxAhead < 0 {
-		return math.MaxUint64 / 2 // a sum with a timestamp does not overflow
+// steps returns how many timestamps of the layout a duration spans, rounded down. Without a limit
+// they are so many that a sum with a timestamp does not overflow.
+func (l *layout) steps(d time.Duration) uint64 {
+	if d == noLimit {
+		return math.MaxUint64 / 2
 	}
-	hi, lo := bits.Mul64(uint64(c.maxAhead), l.perSecond)
+	hi, lo := bits.Mul64(uint64(d), l.perSecond)
 	steps, _ := bits.Div64(hi, lo, 1e9)
 	return steps
 }

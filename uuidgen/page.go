@@ -4,20 +4,22 @@ import (
 	"sync/atomic"
 
 	"github.com/bsonids/bsonids/internal/fork"
+	"github.com/bsonids/bsonids/internal/order"
 )
 
 // A page is what ids are drawn from: a run of timestamps and a stock of random bytes. One
 // compare-and-swap of its state takes an id's share of both.
 //
-// Another page follows when the random bytes are used up, when the process may be a copy, when the
-// page is renewed, or when the clock has gone further than the state can count. Unless the
-// Generator is renewed, every timestamp of a page is greater than those of the pages before it.
+// Another page follows when the random bytes are used up, when the process may be a copy, when a new
+// order begins, or when the clock has gone further than the state can count. Every timestamp of a
+// page is greater than those of the pages before it in the same order.
 type page struct {
+	order      *order.Order
 	base       uint64 // the timestamp that state counts from
 	generation uint64 // of package fork: another one means that the process is a copy
 
 	// The word that every id writes has a cache line to itself.
-	_     [48]byte
+	_     [40]byte
 	state atomic.Uint64 // the next timestamp after base, and in the low usedBits the number of words used
 	_     [56]byte
 
@@ -42,18 +44,21 @@ var noPage = func() *page {
 	return p
 }()
 
-// pageAfter replaces p unless another goroutine has done so. The new page starts at now or where p
-// ended, whichever is later. No lock is held: if a thread holds one while the process is forked,
-// the child waits for ever.
-func (g *Generator) pageAfter(p *page, now uint64) error {
+// pageAfter replaces p unless another goroutine has done so, by a page for the order of a reading. It
+// starts at the reading, or where p ended if that is later and in the same order. No lock is held: if
+// a thread holds one while the process is forked, the child waits for ever.
+func (g *Generator) pageAfter(p *page, r reading) error {
 	g.lookSometimes()
-	q := &page{generation: fork.Generation()} // before the random bytes are drawn
+	q := &page{order: r.order, generation: fork.Generation()} // before the random bytes are drawn
 	if g.reader == nil {
 		if err := g.drawRandom(q.random[:]); err != nil {
 			return err
 		}
 	}
-	q.base = max(now, p.close())
+	q.base = r.step
+	if end := p.close(); p.order == r.order {
+		q.base = max(q.base, end)
+	}
 	g.page.CompareAndSwap(p, q)
 	return nil
 }

@@ -1,47 +1,29 @@
 package uuidgen
 
 import (
-	"crypto/aes"
-	"crypto/cipher"
 	"fmt"
 	"io"
 	"sync"
 
-	"github.com/bsonids/bsonids/internal/fork"
+	"github.com/bsonids/bsonids/internal/stock"
 )
 
-// systemRandom is the source of Generators that have none of their own. It differs in copies of a
-// machine whose kernels give the same bytes.
-var systemRandom = fork.Reader
-
-// drawRandom fills b from the Generator's reader. If it has none, b becomes the key stream of
-// AES-256 in counter mode under a key of the system's source. The key is used only here, so that
-// the counter may start at zero.
+// drawRandom fills b from the Generator's reader, or from the system's source if it has none.
 func (g *Generator) drawRandom(b []byte) error {
+	draw := stock.KeyStream
 	if g.reader != nil {
 		g.readerMu.Lock()
 		defer g.readerMu.Unlock()
-		return readFull(g.reader, b)
+		draw = func(b []byte) error { _, err := io.ReadFull(g.reader, b); return err }
 	}
-	var key [32]byte
-	if err := readFull(systemRandom, key[:]); err != nil {
-		return err
-	}
-	block, err := aes.NewCipher(key[:])
-	if err != nil {
+	if err := draw(b); err != nil {
 		return fmt.Errorf("uuidgen: random source: %w", err)
 	}
-	clear(b)
-	cipher.NewCTR(block, make([]byte, aes.BlockSize)).XORKeyStream(b, b)
 	return nil
 }
 
-func readFull(r io.Reader, b []byte) error {
-	if _, err := io.ReadFull(r, b); err != nil {
-		return fmt.Errorf("uuidgen: random source: %w", err)
-	}
-	return nil
-}
+// maxInterrupted is how often a Fill starts again at most.
+const maxInterrupted = 8
 
 // bulk is how many ids get random bytes of their own, not those of the page. A key for them costs
 // 0.6 µs.

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/bsonids/bsonids/internal/stock"
 )
 
 var constructors = map[byte]func(...Option) (*Generator, error){4: NewV4Generator, 6: NewV6Generator, 7: NewV7Generator}
@@ -61,9 +63,9 @@ func (c *counting) Read(p []byte) (int, error) {
 
 // setSystemRandom stands in for the system's source until the test ends.
 func setSystemRandom(t *testing.T, r io.Reader) {
-	old := systemRandom
-	t.Cleanup(func() { systemRandom = old })
-	systemRandom = r
+	old := stock.Source
+	t.Cleanup(func() { stock.Source = old })
+	stock.Source = r
 }
 
 func fromHex(t *testing.T, s string) []byte {

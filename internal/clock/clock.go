@@ -7,6 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/bsonids/bsonids/internal/fork"
 )
 
 const (
@@ -107,6 +109,21 @@ func (c *Clock) Now() time.Time {
 func (c *Clock) Steps() uint64 {
 	return c.steps.Load()
 }
+
+// Origin tells when something was drawn: in a copy of the process that is made later, another Origin is current. It is
+// comparable.
+type Origin struct {
+	fork  uint64 // the generation of package fork
+	steps uint64 // of a Clock
+}
+
+// Origin returns the current Origin, as far as [Clock.Now] has found copies.
+func (c *Clock) Origin() Origin {
+	return Origin{fork.Check(), c.Steps()}
+}
+
+// Fork returns the generation of package fork.
+func (o Origin) Fork() uint64 { return o.fork }
 
 // Disturb moves the wall clock and the monotonic clock by the given durations as this Clock sees them, which is what a
 // restored copy of the process finds. It is for tests, and not safe for concurrent use.

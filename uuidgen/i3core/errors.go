@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/bsonids/bsonids/internal/numbers"
 	"github.com/bsonids/bsonids/internal/timerange"
+	"github.com/bsonids/bsonids/internal/wait"
 )
 
 // The errors of generators and conversions. Match them with [errors.Is].
@@ -18,20 +20,18 @@ var (
 
 	// ErrWait is the error of a notifier [Generator] that waited as long as [WithMaxWait] allows,
 	// and whose clock has not passed the last instance sequence or the start of the connection: it
-	// does not advance, or was set back.
-	ErrWait = errors.New("i3core: the instance sequence has caught up with the clock")
+	// does not advance, or was set back. The packages of this module share it.
+	ErrWait = wait.Err
 
-	// ErrCounter is the error of a sequential generator whose counter has come to its end. With
-	// [DBMSBinary] the next timestamp ends it, with [DBMSSQLServer] only [Generator.Renew] does.
-	ErrCounter = errors.New("i3core: the counter has come to its end")
+	// ErrExhausted is the error of a sequential [Generator] whose counter has come to its end. With
+	// [DBMSBinary] the next timestamp ends it, with [DBMSSQLServer], and in
+	// [Generator.NewUUIDAt], only [Generator.Renew] does. The packages of this module share it: a
+	// source has no more ids.
+	ErrExhausted = numbers.ErrExhausted
 
 	// ErrHash is the error for a name-based UUID if MD5 is not available, as in a program that runs
 	// with GODEBUG=fips140=only.
 	ErrHash = errors.New("i3core: MD5 is not available")
-
-	// ErrRandom is the error for a random source that fails or gives only zeros. It wraps the error
-	// of the source.
-	ErrRandom = errors.New("i3core: the random source failed")
 )
 
 // FieldError is the error for a field with a value that a format does not allow, in a UUID that is

@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"github.com/google/uuid"
+
+	"github.com/bsonids/bsonids/internal/stock"
 )
 
 const formatInteraction = "legacy interaction id"
@@ -29,7 +31,7 @@ const maxInteraction = 9_999_999_999
 
 // NewInteraction returns a resolved interaction id with that number and flags; its random bits, of
 // which 74 are drawn, are never all zero. A number above 9999999999 is a [*FieldError]; a random
-// source that fails is [ErrRandom]. The one option for it is [WithRandom]; another is an error. An
+// source that fails is an error. The one option for it is [WithRandom]; another is an error. An
 // unresolved interaction id is an Interaction{Number: n}.
 func NewInteraction(number uint64, flags byte, opts ...Option) (Interaction, error) {
 	c, err := newConfig(formatInteraction, opts, "WithRandom")
@@ -40,7 +42,13 @@ func NewInteraction(number uint64, flags byte, opts ...Option) (Interaction, err
 	if err := f.Validate(); err != nil {
 		return Interaction{}, err
 	}
-	r60, r14, err := draw(c.random, new([16]byte), 1<<60-1, 1<<14-1)
+	random := c.random
+	if random == nil {
+		random = stock.Source
+	}
+	var s stock.Stock
+	s.Start(random)
+	r60, r14, err := draw(&s, 1<<60-1, 1<<14-1)
 	if err != nil {
 		return Interaction{}, err
 	}

@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/bsonids/bsonids/uuidgen/internal/namehash"
+	"github.com/bsonids/bsonids/internal/namehash"
 )
 
 const formatNameBased = "name-based"

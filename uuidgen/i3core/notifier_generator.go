@@ -25,34 +25,39 @@ func NewNotifierGenerator(node [6]byte, connection uint16, opts ...Option) (*Gen
 		return nil, err
 	}
 	m := &notifierMaker{constant: Notifier{ConnectionID: connection, NodeAddress: node}, now: c.now}
+	if m.now == nil {
+		m.now = time.Now
+	}
 	if c.custom != nil {
 		m.constant.Custom = *c.custom
 	}
 	if err := m.constant.Validate(); err != nil {
 		return nil, err
 	}
-	if err := m.renew(); err != nil {
+	if err := m.Renew(); err != nil {
 		return nil, err
 	}
-	return &Generator{maker: m, maxWait: c.maxWait}, nil
+	return newGenerator(m, c.maxWait), nil
 }
 
 type notifierMaker struct {
 	constant Notifier
 	now      func() time.Time
 	last     uint64 // instance sequence, or the connection's start
+	orders   uint64
 }
 
-func (m *notifierMaker) renew() error {
+func (m *notifierMaker) Renew() error {
 	start, err := microsecondsAt(m.now(), formatNotifier, 52)
 	if err != nil {
 		return err
 	}
 	m.last = start
+	m.orders++
 	return nil
 }
 
-func (m *notifierMaker) next() (uuid.UUID, bool, error) {
+func (m *notifierMaker) Next(bool) (uuid.UUID, bool, error) {
 	now, err := microsecondsAt(m.now(), formatNotifier, 52)
 	if err != nil || now <= m.last+1 {
 		return uuid.Nil, false, err
@@ -63,14 +68,16 @@ func (m *notifierMaker) next() (uuid.UUID, bool, error) {
 	return f.join(), true, nil
 }
 
-func (m *notifierMaker) at(time.Time) (uuid.UUID, error) {
+func (m *notifierMaker) At(time.Time) (uuid.UUID, error) {
 	return uuid.Nil, errors.New("i3core: NewUUIDAt does not apply to the notifier format")
 }
 
-func (m *notifierMaker) ahead() time.Duration {
+func (m *notifierMaker) Ahead() time.Duration {
 	now, err := microsecondsAt(m.now(), formatNotifier, 52)
 	if err != nil {
 		return math.MaxInt64
 	}
 	return microsecondsAhead(m.last, now)
 }
+
+func (m *notifierMaker) Orders() uint64 { return m.orders }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/bsonids/bsonids/uuidgen/internal/wait"
+	"github.com/bsonids/bsonids/internal/wait"
 )
 
 func TestNotifierGenerator(t *testing.T) {

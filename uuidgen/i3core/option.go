@@ -6,8 +6,6 @@ import (
 	"io"
 	"slices"
 	"time"
-
-	"github.com/bsonids/bsonids/internal/fork"
 )
 
 // An Option configures a [Generator], or [NewInteraction]. An Option that is nil, has an invalid
@@ -20,19 +18,24 @@ type config struct {
 	options []string // names of those that apply
 	given   []string
 
-	now        func() time.Time
-	random     io.Reader
+	now        func() time.Time // nil: the system's clock
+	random     io.Reader        // nil: the system's source
 	custom     *byte
 	version    *byte
 	dbms       DBMS
 	timestamps func() uint64
-	maxWait    time.Duration
+
+	maxRollback time.Duration
+	maxWait     time.Duration
 }
 
-const defaultWait = 2 * time.Second
+const (
+	defaultRollback = time.Minute
+	defaultWait     = 2 * time.Second
+)
 
 func newConfig(format string, opts []Option, apply ...string) (*config, error) {
-	c := &config{format: format, options: apply, now: time.Now, random: fork.Reader, maxWait: defaultWait}
+	c := &config{format: format, options: apply, maxRollback: defaultRollback, maxWait: defaultWait}
 	for _, opt := range opts {
 		if opt == nil {
 			return nil, errors.New("i3core: nil Option")
@@ -54,7 +57,7 @@ func (c *config) check(name string) error {
 }
 
 // WithClock makes a sequential or notifier [Generator] read the time from now, which it calls from
-// one goroutine at a time. The default is [time.Now].
+// one goroutine at a time. The default is the system's clock.
 func WithClock(now func() time.Time) Option {
 	return func(c *config) error {
 		if now == nil {
@@ -66,7 +69,7 @@ func WithClock(now func() time.Time) Option {
 }
 
 // WithRandom makes a random or sequential [Generator], or [NewInteraction], draw from r, 16 bytes
-// at a time and one call at a time. The default is the system's source, combined with the clocks so
+// for a draw and without a stock. An error of r is an error of the call. The default is the system's source, combined with the clocks so
 // that copies of a virtual machine draw other bytes.
 func WithRandom(r io.Reader) Option {
 	return func(c *config) error {
@@ -116,6 +119,23 @@ func WithTimestamps(next func() uint64) Option {
 		}
 		c.timestamps = next
 		return c.check("WithTimestamps")
+	}
+}
+
+// WithMaxRollback limits how far the clock of a sequential [Generator] may be behind its highest
+// reading; see [NewSequentialGenerator]. Up to the limit, which is included, the timestamp stays the
+// same. Beyond it, a new order begins at the clock's time. With a limit of zero that happens at every
+// step back, with [math.MaxInt64] never. With [WithTimestamps] the unit of the timestamps is taken as
+// a microsecond. A negative limit is an error of the constructor.
+//
+// The default is one minute.
+func WithMaxRollback(limit time.Duration) Option {
+	return func(c *config) error {
+		if limit < 0 {
+			return fmt.Errorf("i3core: WithMaxRollback: negative duration %v", limit)
+		}
+		c.maxRollback = limit
+		return c.check("WithMaxRollback")
 	}
 }
 

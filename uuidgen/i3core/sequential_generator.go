@@ -3,14 +3,15 @@ package i3core
 import (
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"slices"
 	"time"
 
 	"github.com/google/uuid"
 
-	"github.com/bsonids/bsonids/internal/fork"
+	"github.com/bsonids/bsonids/internal/numbers"
+	"github.com/bsonids/bsonids/internal/order"
+	"github.com/bsonids/bsonids/internal/stock"
 )
 
 // The counter of a sequential Generator, 48 bits, starts in its lower half, so that it has 2^47
@@ -22,24 +23,29 @@ const (
 )
 
 // NewSequentialGenerator returns a Generator of the sequential format. [WithVersion] is required;
-// other options are [WithDBMS], [WithClock] or [WithTimestamps], and [WithRandom]. A random source
-// that fails is [ErrRandom].
+// other options are [WithDBMS], [WithClock] or [WithTimestamps], [WithMaxRollback], and [WithRandom].
+// The error of the random source is returned.
 //
-// The UUIDs of one Generator ascend in the order of memory. random1, random2 and the start of the
-// counter are drawn once, and drawn again in a forked process and by [Generator.Renew]. The counter
-// takes one step for every UUID; when its low 16 bits overflow, bytes 10–13 take one. While the
-// clock stands still or is behind the last timestamp, the timestamp stays the same and the counter
-// keeps the order. A time or timestamp that does not fit 56 bits is [ErrTimeRange].
+// The UUIDs of one Generator form orders, and in each they ascend in the order of memory. random1,
+// random2 and the start of the counter are drawn once for an order. The counter takes one step for
+// every UUID; when its low 16 bits overflow, bytes 10–13 take one. While the clock stands still or is
+// behind its highest reading by up to the limit of WithMaxRollback, the timestamp stays the same and
+// the counter keeps the order. If the clock is further behind, a new order begins at the clock's
+// time. [Generator.Renew] begins one, too, and so does a process that may be a copy, as described in
+// the section Copies of a process of package uuidgen; the clocks are compared once a millisecond,
+// before the UUID. [Generator.Orders] tells. A time or timestamp that does not fit 56 bits is
+// [ErrTimeRange].
 //
 // With [DBMSBinary], a counter that has come to its end after 2^46 UUIDs or more starts anew at the
-// next timestamp; within one timestamp the end is [ErrCounter].
+// next timestamp; within one timestamp the end is [ErrExhausted].
 //
 // With [DBMSSQLServer], the UUIDs of one Generator also ascend in the order in which SQL Server
-// compares them: bytes 10 to 15 first, which are the counter. The counter therefore never starts
-// anew, and its end is ErrCounter until Renew. In that order the counters of several Generators
-// have nothing to do with time: it holds within one Generator only, and until Renew.
+// compares them: bytes 10 to 15 first, which are the counter. A new order therefore keeps random1 and
+// the counter, which jumps ahead in a process that may be a copy. It never starts anew, and its end
+// is ErrExhausted until Renew. In SQL Server's order the counters of several Generators have nothing
+// to do with time: it holds within one Generator only, and until Renew.
 func NewSequentialGenerator(opts ...Option) (*Generator, error) {
-	c, err := newConfig(formatSequential, opts, "WithVersion", "WithDBMS", "WithClock", "WithTimestamps", "WithRandom")
+	c, err := newConfig(formatSequential, opts, "WithVersion", "WithDBMS", "WithClock", "WithTimestamps", "WithMaxRollback", "WithRandom")
 	if err != nil {
 		return nil, err
 	}
@@ -49,77 +55,168 @@ func NewSequentialGenerator(opts ...Option) (*Generator, error) {
 	if c.timestamps != nil && slices.Contains(c.given, "WithClock") {
 		return nil, errors.New("i3core: WithClock does not apply to the sequential format with WithTimestamps")
 	}
-	m := &sequentialMaker{constant: Sequential{Version: *c.version, DBMS: c.dbms}, random: c.random, now: c.now,
-		timestamps: c.timestamps}
+	m := &sequentialMaker{constant: Sequential{Version: *c.version, DBMS: c.dbms}, now: c.now,
+		timestamps: c.timestamps, maxRollback: microsecondsOf(c.maxRollback), order: order.First()}
 	if err := m.constant.Validate(); err != nil {
 		return nil, err
 	}
-	if err := m.renew(); err != nil {
+	m.stock.Start(c.random)
+	if err := m.draw(); err != nil {
 		return nil, err
 	}
-	return &Generator{maker: m}, nil
+	return newGenerator(m, 0), nil
+}
+
+// microsecondsOf returns a limit in timestamps.
+func microsecondsOf(limit time.Duration) uint64 {
+	if limit == math.MaxInt64 {
+		return math.MaxUint64
+	}
+	return uint64(limit / time.Microsecond)
 }
 
 type sequentialMaker struct {
-	constant   Sequential
-	now        func() time.Time
-	timestamps func() uint64 // nil: of now
-	random     io.Reader
-	generation uint64 // of package fork
+	constant    Sequential
+	now         func() time.Time // nil: the system's clock
+	timestamps  func() uint64    // nil: of now
+	maxRollback uint64
+	stock       stock.Stock
+	order       *order.Order
 
+	begun   bool   // there is a last timestamp
 	last    uint64 // timestamp
 	start   uint64 // of the counter
-	counter uint64
+	counter numbers.Counter
 
-	given *sequentialMaker // makes UUIDs for given instants; nil before the first
+	given  *given // nil before the first
+	copied bool   // the process may be a copy, and the counter is still that of the original
 }
 
-func (m *sequentialMaker) renew() error {
-	generation := fork.Check()
-	random1, counter, err := draw(m.random, new([16]byte), 1<<12-1, counterStarts-1)
+// given makes the UUIDs for given instants.
+type given struct {
+	random1 uint16
+	counter numbers.Counter
+}
+
+// draw draws random1 and the counter.
+func (m *sequentialMaker) draw() error {
+	random1, counter, err := draw(&m.stock, 1<<12-1, counterStarts-1)
 	if err != nil {
 		return err
 	}
-	m.constant.Random1, m.start, m.counter, m.last = uint16(random1), counter, counter, 0
-	m.generation, m.given = generation, nil
+	m.constant.Random1 = uint16(random1)
+	if m.given != nil && m.given.random1 == m.constant.Random1 {
+		m.constant.Random1 ^= 1 // the two kinds of UUIDs never meet
+	}
+	m.start = counter
+	m.counter = startAt(counter)
 	return nil
 }
 
-// check begins anew in a forked process.
-func (m *sequentialMaker) check() error {
-	if fork.Check() == m.generation {
-		return nil
-	}
-	return m.renew()
+// startAt returns a counter whose first number is n, or 1.
+func startAt(n uint64) (c numbers.Counter) {
+	c.Start(max(n, 1) - 1)
+	return c
 }
 
-func (m *sequentialMaker) next() (uuid.UUID, bool, error) {
-	if err := m.check(); err != nil {
-		return uuid.Nil, false, err
+func (m *sequentialMaker) Renew() error {
+	m.stock.Renew()
+	if err := m.draw(); err != nil {
+		return err
 	}
-	now, err := m.timestamp()
+	m.order, m.begun, m.copied, m.given = m.order.Next(0), false, false, nil
+	return nil
+}
+
+// look asks the clock, and deals with a copy of the process and with a clock that was set back.
+func (m *sequentialMaker) look() (uint64, error) {
+	t := m.watch()
+	highest := m.order.Highest()
+	now, err := m.timestamp(t)
+	if err != nil {
+		return 0, err
+	}
+	sql := m.constant.DBMS == DBMSSQLServer
+	continues := m.order.Continues(now, highest, m.maxRollback)
+	switch {
+	case continues && !m.copied:
+		return now, nil
+	case sql && m.copied:
+		m.counter.Jump()
+	case !sql:
+		if err := m.draw(); err != nil {
+			return 0, err
+		}
+	}
+	m.copied = false
+	if continues && sql {
+		return now, nil
+	}
+	if continues {
+		now = max(now, highest)
+	}
+	m.order, m.begun = m.order.Next(now), false
+	return now, nil
+}
+
+// watch returns the time of the clock, and notices a copy of the process.
+func (m *sequentialMaker) watch() time.Time {
+	now, copied := m.stock.Now()
+	if copied {
+		m.copied = true
+		if m.given != nil {
+			m.given.counter.Jump()
+		}
+	}
+	return now
+}
+
+func (m *sequentialMaker) Next(look bool) (uuid.UUID, bool, error) {
+	now := m.order.Highest()
+	if look {
+		var err error
+		if now, err = m.look(); err != nil {
+			return uuid.Nil, false, err
+		}
+	}
+	counter, err := m.next(&m.counter)
+	if err == errCounter && m.constant.DBMS == DBMSBinary && (!m.begun || now > m.last) {
+		m.counter = startAt(m.start)
+		counter, err = m.next(&m.counter)
+	}
 	if err != nil {
 		return uuid.Nil, false, err
 	}
-	if m.counter >= counterEnd {
-		if m.constant.DBMS != DBMSBinary || now <= m.last {
-			return uuid.Nil, false, ErrCounter
-		}
-		m.counter = m.start
+	if !m.begun || now > m.last {
+		m.last, m.begun = now, true
 	}
-	m.last = max(m.last, now)
-	return m.join(m.last), true, nil
+	return m.constant.at(m.last, counter), true, nil
 }
 
-// join returns the UUID with the next number of the counter.
-func (m *sequentialMaker) join(timestamp uint64) uuid.UUID {
-	f := m.constant
-	f.Timestamp, f.CounterHi, f.CounterLo = timestamp, uint32(m.counter>>16), uint16(m.counter)
-	m.counter++
+var errCounter = fmt.Errorf("i3core: %w: the counter has come to its end", ErrExhausted)
+
+// next returns the next number of a counter, which takes one step unless the process may be a copy.
+func (m *sequentialMaker) next(c *numbers.Counter) (n uint64, err error) {
+	var random uint64
+	if c.Drawn() {
+		if random, err = m.stock.Uint64(); err != nil {
+			return 0, fmt.Errorf("i3core: random source: %w", err)
+		}
+	}
+	n, ok := c.Next(counterEnd-1, random)
+	if !ok {
+		return 0, errCounter
+	}
+	return n, nil
+}
+
+// at returns the UUID with a timestamp and a number of a counter.
+func (f Sequential) at(timestamp, counter uint64) uuid.UUID {
+	f.Timestamp, f.CounterHi, f.CounterLo = timestamp, uint32(counter>>16), uint16(counter)
 	return f.join()
 }
 
-func (m *sequentialMaker) at(t time.Time) (uuid.UUID, error) {
+func (m *sequentialMaker) At(t time.Time) (uuid.UUID, error) {
 	if m.timestamps != nil {
 		return uuid.Nil, errors.New("i3core: NewUUIDAt does not apply to the sequential format with WithTimestamps")
 	}
@@ -127,40 +224,46 @@ func (m *sequentialMaker) at(t time.Time) (uuid.UUID, error) {
 	if err != nil {
 		return uuid.Nil, err
 	}
-	if err := m.check(); err != nil {
-		return uuid.Nil, err
-	}
+	m.watch()
 	if m.given == nil {
-		given := &sequentialMaker{constant: m.constant, random: m.random}
-		if err := given.renew(); err != nil {
+		random1, counter, err := draw(&m.stock, 1<<12-1, counterStarts-1)
+		if err != nil {
 			return uuid.Nil, err
 		}
-		// Another random1 than that of the UUIDs that follow the clock: the two never meet.
-		if given.constant.Random1 == m.constant.Random1 {
-			given.constant.Random1 ^= 1
+		if uint16(random1) == m.constant.Random1 {
+			random1 ^= 1
 		}
-		m.given = given
+		m.given = &given{uint16(random1), startAt(counter)}
 	}
-	if m.given.counter >= counterEnd {
-		return uuid.Nil, ErrCounter
+	counter, err := m.next(&m.given.counter)
+	if err != nil {
+		return uuid.Nil, err
 	}
-	return m.given.join(timestamp), nil
+	f := m.constant
+	f.Random1 = m.given.random1
+	return f.at(timestamp, counter), nil
 }
 
-func (m *sequentialMaker) ahead() time.Duration {
-	if m.counter == m.start {
+func (m *sequentialMaker) Orders() uint64 { return m.order.Number() }
+
+func (m *sequentialMaker) Ahead() time.Duration {
+	if !m.begun {
 		return 0
 	}
-	now, err := m.timestamp()
+	now, err := m.timestamp(m.watch())
 	if err != nil {
 		return math.MaxInt64
 	}
 	return microsecondsAhead(m.last, now)
 }
 
-func (m *sequentialMaker) timestamp() (uint64, error) {
+// timestamp returns the timestamp at a clock that shows t, unless the Generator has one of its own.
+func (m *sequentialMaker) timestamp(t time.Time) (uint64, error) {
+	if m.now != nil {
+		t = m.now()
+	}
 	if m.timestamps == nil {
-		return microsecondsAt(m.now(), formatSequential, 56)
+		return microsecondsAt(t, formatSequential, 56)
 	}
 	timestamp := m.timestamps()
 	if timestamp>>56 != 0 {

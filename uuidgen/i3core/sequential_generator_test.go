@@ -32,7 +32,7 @@ func TestSequentialGenerator(t *testing.T) {
 	}
 	// Whatever the clock does, +1 for each, and the highest timestamp seen.
 	want := first
-	for i, step := range []time.Duration{0, 0, time.Microsecond, 999, 1, -time.Microsecond, -24 * time.Hour, 0, 48 * time.Hour} {
+	for i, step := range []time.Duration{0, 0, time.Microsecond, 999, 1, -time.Microsecond, -59 * time.Second, 0, 48 * time.Hour} {
 		c.add(step)
 		if want.CounterLo++; want.CounterLo == 0 {
 			want.CounterHi++
@@ -86,15 +86,15 @@ func TestSequentialCounterEnd(t *testing.T) {
 		g, err := NewSequentialGenerator(WithVersion(0xD), WithClock(c.now), WithDBMS(d))
 		must(t, err)
 		first := nextSequential(t, g)
-		g.maker.(*sequentialMaker).counter = 1<<48 - 1<<32 - 1
+		g.machine.Maker().(*sequentialMaker).counter.Start(1<<48 - 1<<32 - 2)
 		f := nextSequential(t, g)
 		if f.CounterHi != 0xFFFEFFFF || f.CounterLo != 0xFFFF {
 			t.Fatalf("%v: %+v", d, f)
 		}
-		for _, step := range []time.Duration{0, 0, -time.Hour, time.Hour} {
+		for _, step := range []time.Duration{0, 0, -time.Minute, time.Minute} {
 			c.add(step)
-			if u, err := g.NewUUID(); !errors.Is(err, ErrCounter) || u != uuid.Nil {
-				t.Fatalf("%v: %v, %v, want ErrCounter", d, u, err)
+			if u, err := g.NewUUID(); !errors.Is(err, ErrExhausted) || u != uuid.Nil {
+				t.Fatalf("%v: %v, %v, want ErrExhausted", d, u, err)
 			}
 		}
 		c.add(time.Microsecond)
@@ -105,8 +105,8 @@ func TestSequentialCounterEnd(t *testing.T) {
 			}
 			continue
 		}
-		if u, err := g.NewUUID(); !errors.Is(err, ErrCounter) || u != uuid.Nil {
-			t.Errorf("%v, new timestamp: %v, %v, want ErrCounter", d, u, err)
+		if u, err := g.NewUUID(); !errors.Is(err, ErrExhausted) || u != uuid.Nil {
+			t.Errorf("%v, new timestamp: %v, %v, want ErrExhausted", d, u, err)
 		}
 		must(t, g.Renew())
 		if f := nextSequential(t, g); f.CounterHi>>31 != 0 {

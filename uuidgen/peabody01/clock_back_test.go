@@ -32,17 +32,17 @@ func TestV6FrozenClock(t *testing.T) {
 			t.Fatalf("%+v, want timestamp %#x and clock sequence %#x", f, want, first.ClockSequence)
 		}
 	}
-	if _, err := g.NewUUID(); !errors.Is(err, ErrExhausted) {
-		t.Fatalf("error %v, want ErrExhausted", err)
+	if _, err := g.NewUUID(); !errors.Is(err, ErrWait) {
+		t.Fatalf("error %v, want ErrWait", err)
 	}
 	c.add(gregorian.Tick)
 	next(t, g)
-	if _, err := g.NewUUID(); !errors.Is(err, ErrExhausted) {
-		t.Fatalf("error %v, want ErrExhausted", err)
+	if _, err := g.NewUUID(); !errors.Is(err, ErrWait) {
+		t.Fatalf("error %v, want ErrWait", err)
 	}
 	c.add(-gregorian.Tick) // back by less than the limit: the last timestamp stays, and is as far ahead as it may be
-	if _, err := g.NewUUID(); !errors.Is(err, ErrExhausted) {
-		t.Fatalf("error %v, want ErrExhausted", err)
+	if _, err := g.NewUUID(); !errors.Is(err, ErrWait) {
+		t.Fatalf("error %v, want ErrWait", err)
 	}
 	c.add(time.Second)
 	if f, err := DecodeV6(next(t, g)); err != nil || !f.Time().Equal(c.now().Truncate(100*time.Nanosecond)) {

@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/bsonids/bsonids/internal/numbers"
 	"github.com/bsonids/bsonids/internal/timerange"
+	"github.com/bsonids/bsonids/internal/wait"
 )
 
 // The errors of generators and conversions. Match them with [errors.Is].
@@ -14,18 +16,19 @@ var (
 	// goes on; [Generator.Renew] does not wait for that.
 	ErrClockRollback = errors.New("peabody01: the clock was set back")
 
-	// ErrExhausted is the error of a Generator that waited for a new timestamp as long as
-	// [WithMaxWait] allows: the sequence is used up, or the timestamps of version 6 are as far
-	// ahead of the clock as [WithMaxAhead] allows.
-	ErrExhausted = errors.New("peabody01: no new timestamp: the clock does not advance")
+	// ErrWait is the error of a Generator that waited for a new timestamp as long as [WithMaxWait]
+	// allows: the sequence is used up, or the timestamps of version 6 are as far ahead of the clock
+	// as [WithMaxAhead] allows. The packages of this module share it.
+	ErrWait = wait.Err
+
+	// ErrExhausted is the error of [Generator.NewUUIDAt] when no number is left;
+	// [Generator.Renew] begins anew. The packages of this module share it: a source has no more
+	// ids.
+	ErrExhausted = numbers.ErrExhausted
 
 	// ErrTimeRange is the error for an instant or timestamp that a format cannot hold. The packages
 	// of this module share it.
 	ErrTimeRange = timerange.Err
-
-	// ErrRandom is the error for a random source that fails or gives only zeros. It wraps the error
-	// of the source.
-	ErrRandom = errors.New("peabody01: the random source failed")
 )
 
 // FieldError is the error for a field with a value that a format does not allow, in a UUID that is

@@ -1,20 +1,18 @@
 package peabody01
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"iter"
 	"math"
-	"sync"
 	"time"
 
 	"github.com/google/uuid"
 
-	"github.com/bsonids/bsonids/internal/fork"
-	"github.com/bsonids/bsonids/uuidgen/internal/monotonic"
-	"github.com/bsonids/bsonids/uuidgen/internal/wait"
+	"github.com/bsonids/bsonids/internal/numbers"
+	"github.com/bsonids/bsonids/internal/order"
+	"github.com/bsonids/bsonids/internal/serial"
+	"github.com/bsonids/bsonids/internal/stock"
 )
 
 // A Generator makes UUIDs of one version. It is safe for concurrent use and must not be copied. The
@@ -33,38 +31,50 @@ import (
 //
 // In version 6 the clock sequence is random and stays the same. If the clock has not advanced since
 // the last UUID, the next one has the next timestamp, as RFC 4122, section 4.2.1.2 counts within
-// one reading of the clock; see [WithMaxAhead]. When the clock is set back further than
-// [WithMaxRollback], the clock sequence is changed and the timestamps go on from the clock: the
-// UUIDs differ from those before, but some sort before them.
+// one reading of the clock; see [WithMaxAhead]. When the clock is further behind its highest reading
+// than [WithMaxRollback], a new order begins: the clock sequence is changed and the timestamps go on
+// from the clock. The UUIDs differ from those before, but some sort before them. A Fill that this
+// interrupts starts again, and [Generator.Orders] tells.
+//
+// # Copies of a process
+//
+// Node and numbers come from a stock of random bytes, 1024 at a time. It is drawn anew in a process
+// that may be a copy, as described in the section Copies of a process of package uuidgen; the clocks
+// are compared once a millisecond, before the UUID. Call [Generator.Renew] in a copy that no clock
+// gives away.
 //
 // It implements sections 4.3, 4.4 and 4.5 of the draft, and RFC 4122, section 4.1.5. The draft's
 // steps for versions 6 and 8 also count up when time has advanced, against the text of the
 // sections; the text holds here.
-type Generator struct {
-	mu     sync.Mutex
-	random io.Reader
-	drawn  [8]byte // what was read, here so that it is not allocated for each UUID
-	layout layout
-	last   position
-	begun  bool // there is a last one
+type Generator struct{ machine serial.Machine[pkg] }
 
-	at         monotonic.Counter // of NewUUIDAt
-	generation uint64            // of package fork
+type pkg struct{}
+
+func (pkg) Package() string { return "peabody01" }
+
+// maker makes the UUIDs of a Generator.
+type maker struct {
+	now      func() time.Time // nil: the system's clock
+	stock    stock.Stock
+	order    *order.Order
+	layout   layout
+	last     position
+	begun    bool            // there is a last one
+	instants numbers.Counter // of NewUUIDAt
 
 	machine    uint64 // at the top of the node
 	randomBits int    // of the node below it
 	maxAhead   time.Duration
 	maxBack    time.Duration
-	maxWait    time.Duration
 }
 
 // NewV6Generator returns a Generator of the draft's version 6. An invalid option is an error.
 func NewV6Generator(opts ...Option) (*Generator, error) {
-	c, err := newConfig("version 6", opts, "WithClock", "WithMaxAhead")
+	c, err := newConfig("version 6", defaultRollbackV6, opts, "WithClock", "WithMaxAhead")
 	if err != nil {
 		return nil, err
 	}
-	return newGenerator(c, v6NodeBits, &v6Layout{now: c.now})
+	return newGenerator(c, v6NodeBits, &v6Layout{})
 }
 
 // NewV7Generator returns a Generator of the draft's version 7 with the precision p. A value of p
@@ -73,14 +83,14 @@ func NewV6Generator(opts ...Option) (*Generator, error) {
 // These are not the UUIDs of version 7 of RFC 9562, which package uuidgen makes, and nothing in a
 // value tells the two apart: see the package comment.
 func NewV7Generator(p Precision, opts ...Option) (*Generator, error) {
-	c, err := newConfig("version 7", opts, "WithClock", "WithEncoding")
+	c, err := newConfig("version 7", defaultRollback, opts, "WithClock", "WithEncoding")
 	if err != nil {
 		return nil, err
 	}
 	if err := checkV7(p, c.encoding); err != nil {
 		return nil, err
 	}
-	return newGenerator(c, precisions[p].node, &v7Layout{now: c.now, precision: p, encoding: c.encoding})
+	return newGenerator(c, precisions[p].node, &v7Layout{precision: p, encoding: c.encoding})
 }
 
 // NewV8Generator returns a Generator of the draft's version 8 with the timestamps of clock. An
@@ -90,7 +100,7 @@ func NewV8Generator(clock Clock, opts ...Option) (*Generator, error) {
 	if clock.hasNow() {
 		format, apply = "version 8 with a Clock that has its own function", nil
 	}
-	c, err := newConfig(format, opts, apply...)
+	c, err := newConfig(format, defaultRollback, opts, apply...)
 	if err != nil {
 		return nil, err
 	}
@@ -101,7 +111,7 @@ func NewV8Generator(clock Clock, opts ...Option) (*Generator, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newGenerator(c, w.node, &v8Layout{now: c.now, clock: clock, widths: w})
+	return newGenerator(c, w.node, &v8Layout{clock: clock, widths: w})
 }
 
 // A node has at least minRandomBits random ones. A source that is random does not give maxDraws of
@@ -113,13 +123,13 @@ const (
 
 // newGenerator makes a Generator whose layout has a node of that width.
 func newGenerator(c *config, node int, l layout) (*Generator, error) {
-	g := &Generator{
-		random:     c.random,
+	m := &maker{
+		now:        c.now,
+		order:      order.First(),
 		layout:     l,
 		randomBits: node,
 		maxAhead:   c.maxAhead,
 		maxBack:    c.maxRollback,
-		maxWait:    c.maxWait,
 	}
 	if c.machineSet {
 		left := node - c.machineBits
@@ -130,46 +140,27 @@ func newGenerator(c *config, node int, l layout) (*Generator, error) {
 		if c.machine>>c.machineBits != 0 {
 			return nil, fmt.Errorf("peabody01: WithMachineID: the id %#x is wider than %d bits", c.machine, c.machineBits)
 		}
-		g.machine = c.machine << left
-		g.randomBits = left
+		m.machine = c.machine << left
+		m.randomBits = left
 	}
+	m.stock.Start(c.random)
+	g := new(Generator)
+	g.machine.Init(m, c.maxWait)
 	return g, nil
 }
 
-// NewUUID returns the next UUID. The errors are [ErrClockRollback], [ErrExhausted], [ErrTimeRange]
-// and [ErrRandom]. After each of them the Generator can be asked again, and the order is kept.
-func (g *Generator) NewUUID() (uuid.UUID, error) {
-	u, ok, err := g.try()
-	if ok || err != nil {
-		return u, err
-	}
-	return wait.For(g.maxWait, ErrExhausted, g.try)
-}
+// NewUUID returns the next UUID. The errors are [ErrClockRollback], [ErrWait], [ErrTimeRange] and
+// that of the random source. After each of them the Generator can be asked again, and the order is
+// kept.
+func (g *Generator) NewUUID() (uuid.UUID, error) { return g.machine.Next() }
 
-// Fill sets every element of us to a new UUID, increasing by index as those of [Generator.NewUUID]
-// do. The errors are the same; all of us is then set to the nil UUID.
-func (g *Generator) Fill(us []uuid.UUID) error {
-	for i := range us {
-		var err error
-		if us[i], err = g.NewUUID(); err != nil {
-			clear(us)
-			return err
-		}
-	}
-	return nil
-}
+// Fill sets every element of ids to a new UUID, increasing by index as those of [Generator.NewUUID]
+// do, and in one order. The errors are the same; all of ids is then set to the nil UUID.
+func (g *Generator) Fill(ids []uuid.UUID) error { return g.machine.Fill(ids) }
 
 // UUIDs returns an iterator over n new UUIDs; with n below 1 there are none. After an error, which
 // is that of [Generator.NewUUID] and comes with the nil UUID, the iteration ends.
-func (g *Generator) UUIDs(n int) iter.Seq2[uuid.UUID, error] {
-	return func(yield func(uuid.UUID, error) bool) {
-		for range n {
-			if u, err := g.NewUUID(); !yield(u, err) || err != nil {
-				return
-			}
-		}
-	}
-}
+func (g *Generator) UUIDs(n int) iter.Seq2[uuid.UUID, error] { return g.machine.UUIDs(n) }
 
 // NewID is [Generator.NewUUID] for inserts: the id is a [uuid.UUID], which the client's registry
 // stores.
@@ -181,93 +172,22 @@ func (g *Generator) NewID() (any, error) {
 	return u, nil
 }
 
-// Renew makes the Generator begin anew, as if it had just been made: the next timestamp is that of
-// the clock, with sequence zero, and version 6 changes its clock sequence. UUIDs made before may
-// sort after those made later, if the clock was set back. Call it when the clock was once far ahead
-// by mistake. The only error is that of the zero Generator.
+// Renew makes the Generator begin a new order, as if it had just been made: the next timestamp is
+// that of the clock, with sequence zero, version 6 changes its clock sequence, and the numbers of
+// [Generator.NewUUIDAt] begin anew. UUIDs made before may sort after those made later, if the clock
+// was set back. The only error is that of the zero Generator.
 //
-// A copy of the process, by a fork or from a snapshot, makes other UUIDs than the process without a
-// call of Renew, since every node is drawn for its UUID. The exception is [Generator.NewUUIDAt] in
-// a copy from a snapshot.
-func (g *Generator) Renew() error {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.layout == nil {
-		return errNotMade
-	}
-	g.renew()
-	return nil
-}
-
-func (g *Generator) renew() {
-	g.begun, g.at = false, monotonic.Counter{}
-	if l, ok := g.layout.(*v6Layout); ok {
-		l.change, l.reading = true, stamp{}
-	}
-}
+// Call it in a process that was restored from a snapshot or a checkpoint, before the next UUID.
+func (g *Generator) Renew() error { return g.machine.Renew() }
 
 // Ahead returns how far the last timestamp is ahead of the clock; zero if it is not, and before the
 // first UUID. If it cannot be measured, because the clock is out of the version's range or measures
 // no time, the result is the longest Duration.
-func (g *Generator) Ahead() time.Duration {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if !g.begun {
-		return 0
-	}
-	now, err := g.layout.read()
-	switch {
-	case err != nil:
-		return math.MaxInt64
-	case !g.last.after(now):
-		return 0
-	}
-	return g.layout.behind(now, g.last.stamp)
-}
+func (g *Generator) Ahead() time.Duration { return g.machine.Ahead() }
 
-var errNotMade = errors.New("peabody01: a Generator is made by one of the New…Generator functions")
-
-// try asks the clock once. It reports false if the sequence is used up.
-func (g *Generator) try() (uuid.UUID, bool, error) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.layout == nil {
-		return uuid.Nil, false, errNotMade
-	}
-	g.check()
-	now, err := g.layout.read()
-	if err != nil {
-		return uuid.Nil, false, err
-	}
-	p := position{stamp: now}
-	if g.begun && !now.after(g.last.stamp) {
-		next, ok, err := g.layout.next(g, now)
-		if !ok || err != nil {
-			return uuid.Nil, false, err
-		}
-		p = next
-	}
-	node, err := g.node()
-	if err != nil {
-		return uuid.Nil, false, err
-	}
-	u, err := g.layout.join(g, p, node)
-	if err != nil {
-		return uuid.Nil, false, err
-	}
-	g.last, g.begun = p, true
-	return u, true, nil
-}
-
-// check begins anew in a forked process.
-func (g *Generator) check() {
-	if generation := fork.Check(); generation != g.generation {
-		if g.generation != 0 {
-			g.renew()
-		}
-		g.generation = generation
-	}
-}
+// Orders returns how many orders of UUIDs the Generator has begun: 1 until the first new one. UUIDs
+// that were drawn while it was the same are in one order. It is 0 for the zero Generator.
+func (g *Generator) Orders() uint64 { return g.machine.Orders() }
 
 // NewUUIDAt returns a UUID for the instant t, for documents that are older than their ids and for
 // tests. It does not read the clock or change what [Generator.NewUUID] returns.
@@ -275,50 +195,131 @@ func (g *Generator) check() {
 // The UUIDs that one Generator makes for given instants differ, and they are in the order of the
 // timestamps; those with equal timestamps are in the order of the calls. This holds for calls with
 // instants in any order. The sequence is zero, since it is too short for many documents with one
-// date: the node grows by a random amount with each call.
+// date: the node grows by a random amount of at most 2^20 with each call, and once by at most 1/1024
+// of the nodes left in a process that may be a copy.
 //
 // An instant that the version cannot hold is [ErrTimeRange]; version 8 with a [Clock] without a
-// Tick is an error. Other errors are [ErrRandom], and [ErrExhausted] after 2^33 calls, or fewer if
-// [WithMachineID] leaves fewer than 34 bits; [Generator.Renew] begins anew.
-func (g *Generator) NewUUIDAt(t time.Time) (uuid.UUID, error) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.layout == nil {
-		return uuid.Nil, errNotMade
+// Tick is an error. The error of the random source is returned, and [ErrExhausted] when no node is
+// left: after 2^32 calls, or, if [WithMachineID] leaves n bits below 34, after 2^(n-1).
+// [Generator.Renew] begins anew.
+func (g *Generator) NewUUIDAt(t time.Time) (uuid.UUID, error) { return g.machine.At(t) }
+
+func (m *maker) Renew() error {
+	m.begun, m.instants, m.order = false, numbers.Counter{}, m.order.Next(0)
+	m.stock.Renew()
+	m.changeSequence()
+	return nil
+}
+
+// changeSequence makes version 6 draw another clock sequence.
+func (m *maker) changeSequence() {
+	if l, ok := m.layout.(*v6Layout); ok {
+		l.change = true
 	}
-	g.check()
-	s, err := g.layout.at(t)
+}
+
+func (m *maker) Orders() uint64 { return m.order.Number() }
+
+func (m *maker) Ahead() time.Duration {
+	if !m.begun {
+		return 0
+	}
+	now, err := m.layout.read(m.look())
+	switch {
+	case err != nil:
+		return math.MaxInt64
+	case !m.last.after(now):
+		return 0
+	}
+	return m.layout.behind(now, m.last.stamp)
+}
+
+// look asks the clock, and deals with a copy of the process.
+func (m *maker) look() time.Time {
+	now, copied := m.stock.Now()
+	if copied {
+		m.instants.Jump()
+		m.changeSequence()
+	}
+	if m.now != nil {
+		return m.now()
+	}
+	return now
+}
+
+func (m *maker) Next(look bool) (uuid.UUID, bool, error) {
+	p := position{stamp: m.last.stamp}
+	if l, ok := m.layout.(*v6Layout); !look && ok {
+		p.stamp = l.reading(m)
+	} else {
+		now, err := m.layout.read(m.look())
+		if err != nil {
+			return uuid.Nil, false, err
+		}
+		p.stamp = now
+		if ok && !l.continues(m, now) {
+			// RFC 4122, section 4.1.5: UUIDs may have been made with these timestamps.
+			m.begun, m.order = false, m.order.Next(now.lo)
+			m.changeSequence()
+		}
+	}
+	if m.begun && !p.after(m.last.stamp) {
+		next, ok, err := m.layout.next(m, p.stamp)
+		if !ok || err != nil {
+			return uuid.Nil, false, err
+		}
+		p = next
+	}
+	node, err := m.node()
+	if err != nil {
+		return uuid.Nil, false, err
+	}
+	u, err := m.layout.join(m, p, node)
+	if err != nil {
+		return uuid.Nil, false, err
+	}
+	m.last, m.begun = p, true
+	return u, true, nil
+}
+
+func (m *maker) At(t time.Time) (uuid.UUID, error) {
+	s, err := m.layout.read(t)
+	if l, ok := m.layout.(*v8Layout); ok {
+		s, err = l.at(t)
+	}
 	if err != nil {
 		return uuid.Nil, err
 	}
-	random, err := g.draw()
+	m.look()
+	random, err := m.draw()
 	if err != nil {
 		return uuid.Nil, err
 	}
-	n, ok := g.at.Next(g.randomBits, random)
+	n, ok := m.instants.Next(1<<m.randomBits-1, random)
 	if !ok {
-		return uuid.Nil, fmt.Errorf("%w: no more nodes for given instants", ErrExhausted)
+		return uuid.Nil, fmt.Errorf("peabody01: %w for given instants", ErrExhausted)
 	}
-	return g.layout.join(g, position{stamp: s}, g.machine|n)
+	return m.layout.join(m, position{stamp: s}, m.machine|n)
 }
 
 // node returns a new node, which is not zero.
-func (g *Generator) node() (uint64, error) {
+func (m *maker) node() (uint64, error) {
 	for range maxDraws {
-		r, err := g.draw()
+		r, err := m.draw()
 		if err != nil {
 			return 0, err
 		}
-		if node := g.machine | r&(1<<g.randomBits-1); node != 0 {
+		if node := m.machine | r&(1<<m.randomBits-1); node != 0 {
 			return node, nil
 		}
 	}
-	return 0, fmt.Errorf("%w: it gives nothing but zeros", ErrRandom)
+	return 0, errors.New("peabody01: the random source gives nothing but zeros")
 }
 
-func (g *Generator) draw() (uint64, error) {
-	if _, err := io.ReadFull(g.random, g.drawn[:]); err != nil {
-		return 0, fmt.Errorf("%w: %w", ErrRandom, err)
+func (m *maker) draw() (uint64, error) {
+	n, err := m.stock.Uint64()
+	if err != nil {
+		return 0, fmt.Errorf("peabody01: random source: %w", err)
 	}
-	return binary.BigEndian.Uint64(g.drawn[:]), nil
+	return n, nil
 }

@@ -169,23 +169,23 @@ func TestExhaustion(t *testing.T) {
 			for i := 0; i < k.capacity; i++ {
 				if i == 20 && k.capacity > 1<<15 { // as if all but the last had been drawn
 					i = k.capacity - 20
-					g.last.seq = uint64(i) - 1
+					g.machine.Maker().(*maker).last.seq = uint64(i) - 1
 				}
 				if got := k.sequence(t, next(t, g)); got != i {
 					t.Fatalf("sequence %d, want %d", got, i)
 				}
 			}
 			for range 3 {
-				if u, err := g.NewUUID(); !errors.Is(err, ErrExhausted) || u != uuid.Nil {
-					t.Fatalf("after %d: %v, %v, want ErrExhausted", k.capacity, u, err)
+				if u, err := g.NewUUID(); !errors.Is(err, ErrWait) || u != uuid.Nil {
+					t.Fatalf("after %d: %v, %v, want ErrWait", k.capacity, u, err)
 				}
 			}
-			if id, err := g.NewID(); !errors.Is(err, ErrExhausted) || id != nil {
-				t.Fatalf("NewID: %v, %v, want ErrExhausted", id, err)
+			if id, err := g.NewID(); !errors.Is(err, ErrWait) || id != nil {
+				t.Fatalf("NewID: %v, %v, want ErrWait", id, err)
 			}
 			c.add(-k.unit / 2) // behind, and still used up
-			if _, err := g.NewUUID(); !errors.Is(err, ErrExhausted) {
-				t.Fatalf("behind the clock: %v, want ErrExhausted", err)
+			if _, err := g.NewUUID(); !errors.Is(err, ErrWait) {
+				t.Fatalf("behind the clock: %v, want ErrWait", err)
 			}
 			c.add(2 * k.unit)
 			if got := k.sequence(t, next(t, g)); got != 0 {

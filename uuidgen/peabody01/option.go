@@ -6,8 +6,6 @@ import (
 	"io"
 	"slices"
 	"time"
-
-	"github.com/bsonids/bsonids/internal/fork"
 )
 
 // An Option configures a [Generator]. An Option that is nil, has an invalid value or does not apply
@@ -18,8 +16,8 @@ type config struct {
 	format  string
 	options []string // names of those that apply
 
-	now         func() time.Time
-	random      io.Reader
+	now         func() time.Time // nil: the system's clock
+	random      io.Reader        // nil: the system's source
 	encoding    Encoding
 	machine     uint64
 	machineBits int
@@ -30,19 +28,18 @@ type config struct {
 }
 
 const (
-	defaultAhead    = time.Second
-	defaultRollback = time.Second
-	defaultWait     = 2 * time.Second
+	defaultAhead      = time.Second
+	defaultRollback   = time.Second
+	defaultRollbackV6 = time.Minute
+	defaultWait       = 2 * time.Second
 )
 
-func newConfig(format string, opts []Option, apply ...string) (*config, error) {
+func newConfig(format string, rollback time.Duration, opts []Option, apply ...string) (*config, error) {
 	c := &config{
 		format:      format,
 		options:     append(apply, "WithRandom", "WithMachineID", "WithMaxRollback", "WithMaxWait"),
-		now:         time.Now,
-		random:      fork.Reader,
 		maxAhead:    defaultAhead,
-		maxRollback: defaultRollback,
+		maxRollback: rollback,
 		maxWait:     defaultWait,
 	}
 	for _, opt := range opts {
@@ -73,7 +70,7 @@ func (c *config) duration(name string, d time.Duration, set *time.Duration) erro
 }
 
 // WithClock makes a [Generator] read the time from now, which it calls from one goroutine at a
-// time. The default is [time.Now]. It does not apply to version 8 with a [Clock] that has its own
+// time. The default is the system's clock. It does not apply to version 8 with a [Clock] that has its own
 // function.
 func WithClock(now func() time.Time) Option {
 	return func(c *config) error {
@@ -85,8 +82,10 @@ func WithClock(now func() time.Time) Option {
 	}
 }
 
-// WithRandom makes a [Generator] draw from r, one call at a time. The default is the system's
-// source, combined with the clocks so that copies of a virtual machine draw other bytes. Every UUID takes 8 bytes; version 6 takes 8 more for each clock sequence.
+// WithRandom makes a [Generator] draw from r, one call at a time, without a stock. Every UUID takes 8
+// bytes; version 6 takes 8 more for each clock sequence. An error of r is an error of the call. The
+// default is the system's source, combined with the clocks so that copies of a virtual machine draw
+// other bytes.
 func WithRandom(r io.Reader) Option {
 	return func(c *config) error {
 		if r == nil {
@@ -123,23 +122,23 @@ func WithEncoding(e Encoding) Option {
 	}
 }
 
-// WithMaxAhead limits how far the timestamps of version 6 run ahead of the clock while UUIDs are
-// drawn faster than every 100 ns: one second by default. At the limit, a call waits as
-// [WithMaxWait] says. It applies to version 6; the other versions have a sequence, and are never
-// ahead of a clock that is not set back.
+// WithMaxAhead limits how far the timestamps of version 6 run ahead of the highest reading of the
+// clock while UUIDs are drawn faster than every 100 ns: one second by default. At the limit, a call
+// waits as [WithMaxWait] says. It applies to version 6; the other versions have a sequence, and are
+// never ahead of a clock that is not set back.
 func WithMaxAhead(limit time.Duration) Option {
 	return func(c *config) error { return c.duration("WithMaxAhead", limit, &c.maxAhead) }
 }
 
 // WithMaxRollback sets how far the clock may be set back while a [Generator] keeps the last
-// timestamp, one second by default. When the clock is further behind, versions 7 and 8 return
-// [ErrClockRollback], and version 6 changes its clock sequence. With zero that happens at every
-// step back.
+// timestamp. In versions 7 and 8 it is one second by default, after which they return
+// [ErrClockRollback]. In version 6 it is one minute by default, after which a new order begins. With
+// zero that happens at every step back.
 func WithMaxRollback(limit time.Duration) Option {
 	return func(c *config) error { return c.duration("WithMaxRollback", limit, &c.maxRollback) }
 }
 
-// WithMaxWait sets how long a call waits for a new timestamp before it returns [ErrExhausted]: two
+// WithMaxWait sets how long a call waits for a new timestamp before it returns [ErrWait]: two
 // seconds by default. With zero it does not wait. The limit is in real time, also with [WithClock].
 // A version 8 whose ticks are longer than a second needs a longer one.
 func WithMaxWait(limit time.Duration) Option {

@@ -27,64 +27,53 @@ type position struct {
 
 // A layout is what differs between the versions.
 type layout interface {
-	read() (stamp, error)                 // asks the clock
-	at(t time.Time) (stamp, error)        // the timestamp of an instant
+	read(t time.Time) (stamp, error)      // the timestamp at a clock that shows t
 	behind(now, last stamp) time.Duration // how far now is before last; the longest Duration if it is not measured
 
-	// next returns what follows g.last at a clock that is not past it. It reports false while
+	// next returns what follows m.last at a clock that is not past it. It reports false while
 	// nothing does.
-	next(g *Generator, now stamp) (position, bool, error)
-	join(g *Generator, p position, node uint64) (uuid.UUID, error)
+	next(m *maker, now stamp) (position, bool, error)
+	join(m *maker, p position, node uint64) (uuid.UUID, error)
 }
 
 // hold returns the error of a clock that is set back too far.
-func hold(g *Generator, now stamp) error {
-	if d := g.layout.behind(now, g.last.stamp); d > g.maxBack || d == math.MaxInt64 {
-		return fmt.Errorf("%w by %v, further than %v", ErrClockRollback, d, g.maxBack)
+func hold(m *maker, now stamp) error {
+	if d := m.layout.behind(now, m.last.stamp); d > m.maxBack || d == math.MaxInt64 {
+		return fmt.Errorf("%w by %v, further than %v", ErrClockRollback, d, m.maxBack)
 	}
 	return nil
 }
 
 type v6Layout struct {
-	now      func() time.Time
-	reading  stamp // the highest of the clock since the clock sequence was changed
 	sequence uint16
 	drawn    bool // there is a clock sequence
 	change   bool // it is to be another one
 }
 
-func (l *v6Layout) read() (stamp, error) {
-	now, err := l.at(l.now())
-	if err == nil && now.after(l.reading) {
-		l.reading = now
-	}
-	return now, err
-}
-
-func (l *v6Layout) at(t time.Time) (stamp, error) {
+func (*v6Layout) read(t time.Time) (stamp, error) {
 	f, err := V6At(t)
 	return stamp{lo: f.Timestamp}, err
 }
 
-func (l *v6Layout) behind(now, last stamp) time.Duration { return span(last, now, gregorian.Tick) }
+// reading returns the highest reading of the clock in the present order.
+func (*v6Layout) reading(m *maker) stamp { return stamp{lo: m.order.Highest()} }
 
-func (l *v6Layout) next(g *Generator, now stamp) (position, bool, error) {
-	if l.reading.after(now) {
-		if l.behind(now, l.reading) > g.maxBack {
-			// RFC 4122, section 4.1.5: UUIDs may have been made with these timestamps.
-			g.begun, l.change, l.reading = false, true, now
-			return position{stamp: now}, true, nil
-		}
-		now = l.reading
-	}
-	p := g.last
-	p.lo++
-	return p, p.lo>>v6TimeBits == 0 && l.behind(now, p.stamp) <= g.maxAhead, nil
+// continues reports whether a reading of the clock belongs to the present order.
+func (*v6Layout) continues(m *maker, now stamp) bool {
+	return m.order.Continues(now.lo, m.order.Highest(), uint64(m.maxBack/gregorian.Tick))
 }
 
-func (l *v6Layout) join(g *Generator, p position, node uint64) (uuid.UUID, error) {
+func (*v6Layout) behind(now, last stamp) time.Duration { return span(last, now, gregorian.Tick) }
+
+func (l *v6Layout) next(m *maker, _ stamp) (position, bool, error) {
+	p := m.last
+	p.lo++
+	return p, p.lo>>v6TimeBits == 0 && (p.lo <= m.order.Highest() || l.behind(l.reading(m), p.stamp) <= m.maxAhead), nil
+}
+
+func (l *v6Layout) join(m *maker, p position, node uint64) (uuid.UUID, error) {
 	if !l.drawn || l.change {
-		random, err := g.draw()
+		random, err := m.draw()
 		if err != nil {
 			return uuid.Nil, err
 		}
@@ -98,14 +87,11 @@ func (l *v6Layout) join(g *Generator, p position, node uint64) (uuid.UUID, error
 }
 
 type v7Layout struct {
-	now       func() time.Time
 	precision Precision
 	encoding  Encoding
 }
 
-func (l *v7Layout) read() (stamp, error) { return l.at(l.now()) }
-
-func (l *v7Layout) at(t time.Time) (stamp, error) {
+func (l *v7Layout) read(t time.Time) (stamp, error) {
 	f, err := V7At(t, l.precision, l.encoding)
 	return stamp{f.Seconds, f.Subsec}, err // the fields are in order in every encoding
 }
@@ -118,25 +104,24 @@ func (l *v7Layout) fields(s stamp) V7 {
 	return V7{Precision: l.precision, Encoding: l.encoding, Seconds: s.hi, Subsec: s.lo}
 }
 
-func (l *v7Layout) next(g *Generator, now stamp) (position, bool, error) {
-	p := g.last
+func (l *v7Layout) next(m *maker, now stamp) (position, bool, error) {
+	p := m.last
 	p.seq++
-	return p, p.seq>>precisions[l.precision].sequence == 0, hold(g, now)
+	return p, p.seq>>precisions[l.precision].sequence == 0, hold(m, now)
 }
 
-func (l *v7Layout) join(_ *Generator, p position, node uint64) (uuid.UUID, error) {
+func (l *v7Layout) join(_ *maker, p position, node uint64) (uuid.UUID, error) {
 	f := l.fields(p.stamp)
 	f.Sequence, f.Node = uint32(p.seq), node
 	return f.join(), nil
 }
 
 type v8Layout struct {
-	now    func() time.Time
 	clock  Clock
 	widths widths
 }
 
-func (l *v8Layout) read() (stamp, error) {
+func (l *v8Layout) read(t time.Time) (stamp, error) {
 	var s stamp
 	switch {
 	case l.clock.NowWide != nil:
@@ -144,7 +129,7 @@ func (l *v8Layout) read() (stamp, error) {
 	case l.clock.Now != nil:
 		s.lo = l.clock.Now()
 	default:
-		return l.at(l.now())
+		return l.at(t)
 	}
 	if !s.fits(l.clock.Bits) {
 		return stamp{}, fmt.Errorf("peabody01: %w: version 8 with %d bits, timestamp %#x",
@@ -153,6 +138,7 @@ func (l *v8Layout) read() (stamp, error) {
 	return l.held(s), nil
 }
 
+// at returns the timestamp of an instant, also if the clock has a function of its own.
 func (l *v8Layout) at(t time.Time) (stamp, error) {
 	timestamp, err := l.clock.Timestamp(t)
 	return l.held(stamp{lo: timestamp}), err
@@ -172,13 +158,13 @@ func (l *v8Layout) behind(now, last stamp) time.Duration {
 	return span(last, now, l.clock.Tick)
 }
 
-func (l *v8Layout) next(g *Generator, now stamp) (position, bool, error) {
-	p := g.last
+func (l *v8Layout) next(m *maker, now stamp) (position, bool, error) {
+	p := m.last
 	p.seq++
-	return p, p.seq>>l.widths.sequence == 0, hold(g, now)
+	return p, p.seq>>l.widths.sequence == 0, hold(m, now)
 }
 
-func (l *v8Layout) join(_ *Generator, p position, node uint64) (uuid.UUID, error) {
+func (l *v8Layout) join(_ *maker, p position, node uint64) (uuid.UUID, error) {
 	f := V8{Bits: l.clock.Bits, SequenceBits: l.clock.SequenceBits, TimestampHigh: p.hi, Timestamp: p.lo,
 		Sequence: uint32(p.seq), Node: node}
 	return f.join(l.widths), nil

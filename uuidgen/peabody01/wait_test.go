@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/bsonids/bsonids/uuidgen/internal/wait"
+	"github.com/bsonids/bsonids/internal/wait"
 )
 
 // A generator without a limit of its own asks the clock again until it moves on.
@@ -58,8 +58,8 @@ func TestWaitLimit(t *testing.T) {
 				callers.Go(func() {
 					began := time.Now()
 					_, err := g.NewUUID()
-					if d := time.Since(began); !errors.Is(err, ErrExhausted) || d < limit || d > limit+2*wait.Pause {
-						t.Errorf("%v after %v, want ErrExhausted after %v", err, d, limit)
+					if d := time.Since(began); !errors.Is(err, ErrWait) || d < limit || d > limit+2*wait.Pause {
+						t.Errorf("%v after %v, want ErrWait after %v", err, d, limit)
 					}
 				})
 			}

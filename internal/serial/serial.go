@@ -1,0 +1,165 @@
+// Package serial draws ids one at a time, under a lock, for the generators whose formats need no more.
+package serial
+
+import (
+	"fmt"
+	"iter"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/bsonids/bsonids/internal/wait"
+)
+
+// A Maker makes the UUIDs of one format. The lock of a Machine covers its calls.
+type Maker interface {
+	// Next returns the next UUID, or not ok if it is to be asked again when the clock has advanced. Without a look at
+	// the clock, the reading is the highest of the present order.
+	Next(look bool) (u uuid.UUID, ok bool, err error)
+
+	// At returns a UUID for a given instant.
+	At(t time.Time) (uuid.UUID, error)
+
+	// Renew begins a new order.
+	Renew() error
+
+	// Ahead returns how far the last timestamp is ahead of the clock.
+	Ahead() time.Duration
+
+	// Orders returns the number of the present order, counted from 1, or 0 if the format has none.
+	Orders() uint64
+}
+
+// A Machine draws from a [Maker]. It is safe for concurrent use. The zero Machine returns errors only, which begin with the
+// name of the package: that of N.
+type Machine[N interface{ Package() string }] struct {
+	mu      sync.Mutex
+	maker   Maker
+	maxWait time.Duration
+}
+
+// maxInterrupted is how often Fill starts again at most, if other goroutines begin new orders without end.
+const maxInterrupted = 100
+
+// Init sets the Maker and how long a call waits for the clock.
+func (m *Machine[N]) Init(maker Maker, maxWait time.Duration) {
+	m.maker, m.maxWait = maker, maxWait
+}
+
+// Maker returns the Maker. It is for tests.
+func (m *Machine[N]) Maker() Maker { return m.maker }
+
+func name[N interface{ Package() string }]() string {
+	var n N
+	return n.Package()
+}
+
+// lock locks mu unless it returns an error.
+func (m *Machine[N]) lock() error {
+	m.mu.Lock()
+	if m.maker == nil {
+		m.mu.Unlock()
+		return fmt.Errorf("%s: a Generator is made by one of the New…Generator functions", name[N]())
+	}
+	return nil
+}
+
+// Next returns the next UUID and its order.
+func (m *Machine[N]) Next() (u uuid.UUID, err error) {
+	u, _, err = m.next(true)
+	return u, err
+}
+
+func (m *Machine[N]) next(look bool) (u uuid.UUID, order uint64, err error) {
+	u, ok, order, err := m.try(look)
+	if !ok && err == nil {
+		u, err = wait.For(m.maxWait, name[N](), func() (uuid.UUID, bool, error) {
+			u, ok, in, err := m.try(true)
+			order = in
+			return u, ok, err
+		})
+	}
+	return u, order, err
+}
+
+func (m *Machine[N]) try(look bool) (u uuid.UUID, ok bool, order uint64, err error) {
+	if err := m.lock(); err != nil {
+		return u, false, 0, err
+	}
+	defer m.mu.Unlock()
+	if u, ok, err = m.maker.Next(look); err != nil {
+		return uuid.Nil, false, 0, err
+	}
+	return u, ok, m.maker.Orders(), nil
+}
+
+// Fill sets every element of us to a new UUID, all in one order: when another one begins, it starts again. After an error
+// all of us is the nil UUID.
+func (m *Machine[N]) Fill(us []uuid.UUID) error {
+	var first uint64
+	interrupted := 0
+	for i := 0; i < len(us); i++ {
+		u, order, err := m.next(interrupted == 0)
+		if err != nil {
+			clear(us)
+			return err
+		}
+		if i > 0 && order != first && interrupted < maxInterrupted {
+			interrupted++
+			i = 0
+		}
+		if i == 0 {
+			first = order
+		}
+		us[i] = u
+	}
+	return nil
+}
+
+// UUIDs returns an iterator over n new UUIDs. After an error, which comes with the nil UUID, it ends.
+func (m *Machine[N]) UUIDs(n int) iter.Seq2[uuid.UUID, error] {
+	return func(yield func(uuid.UUID, error) bool) {
+		for range n {
+			if u, err := m.Next(); !yield(u, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// At returns a UUID for a given instant.
+func (m *Machine[N]) At(t time.Time) (uuid.UUID, error) {
+	if err := m.lock(); err != nil {
+		return uuid.Nil, err
+	}
+	defer m.mu.Unlock()
+	return m.maker.At(t)
+}
+
+// Renew begins a new order.
+func (m *Machine[N]) Renew() error {
+	if err := m.lock(); err != nil {
+		return err
+	}
+	defer m.mu.Unlock()
+	return m.maker.Renew()
+}
+
+// Ahead returns how far the last timestamp is ahead of the clock, 0 for the zero Machine.
+func (m *Machine[N]) Ahead() time.Duration {
+	if m.lock() != nil {
+		return 0
+	}
+	defer m.mu.Unlock()
+	return m.maker.Ahead()
+}
+
+// Orders returns the number of the present order, 0 for the zero Machine.
+func (m *Machine[N]) Orders() uint64 {
+	if m.lock() != nil {
+		return 0
+	}
+	defer m.mu.Unlock()
+	return m.maker.Orders()
+}
