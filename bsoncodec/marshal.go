@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"strings"
 	"sync"
+	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
@@ -170,11 +171,40 @@ func Unmarshal(reg *bson.Registry, data []byte, v any, opts ...Options) error {
 			}
 			return o.newDecoder(reg, bson.NewDocumentReader(bytes.NewReader(data))).Decode(v)
 		}
+	default:
+		if v != nil && seesTheTop(reflect.TypeOf(v)) {
+			return o.newDecoder(reg, bson.NewDocumentReader(bytes.NewReader(data))).Decode(v)
+		}
 	}
 	if refusedInside(reg, v) { // a RawValue is inside a document
 		return withWayOut(o.newDecoder(reg, bson.NewDocumentReader(bytes.NewReader(data))).Decode(v))
 	}
 	return decodeValue(o.decodeContext(reg), bson.RawValue{Type: bson.TypeEmbeddedDocument, Value: data}, v)
+}
+
+var (
+	tTime             = reflect.TypeFor[time.Time]()
+	tValueUnmarshaler = reflect.TypeFor[bson.ValueUnmarshaler]()
+)
+
+// seesTheTop reports whether a target of type t, or the error for it, shows the BSON type of what is decoded: the driver
+// gives a whole document none, and the reader that is made from a RawValue gives it that of an embedded document.
+func seesTheTop(t reflect.Type) bool {
+	for ; t.Kind() == reflect.Pointer; t = t.Elem() {
+		if t.Implements(tValueUnmarshaler) {
+			return true
+		}
+	}
+	switch t.Kind() {
+	case reflect.Struct:
+		return t.PkgPath() == tRawValue.PkgPath() || t == tTime || t.Implements(tValueUnmarshaler)
+	case reflect.Map, reflect.Interface:
+		return t.Implements(tValueUnmarshaler)
+	case reflect.Slice:
+		return t.Elem().Kind() == reflect.Uint8 && t != tRaw || t.Implements(tValueUnmarshaler)
+	default:
+		return true
+	}
 }
 
 // sameAtTheTop reports whether the type map of reg has one type for a whole document, which has no

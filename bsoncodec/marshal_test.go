@@ -131,6 +131,41 @@ func TestUnmarshalAtTheTop(t *testing.T) {
 	}
 }
 
+// seenType keeps the BSON type that it was decoded from.
+type seenType struct{ typ byte }
+
+func (s *seenType) UnmarshalBSONValue(typ byte, _ []byte) error { s.typ = typ; return nil }
+
+// A whole document has no BSON type, which some targets and the errors for others show.
+func TestTypeAtTheTop(t *testing.T) {
+	doc, err := bson.Marshal(bson.D{{Key: "n", Value: 1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, reg := range map[string]*bson.Registry{
+		"plans": build(t, bsoncodec.NewRegistryBuilder(uuidrep.Standard)), "driver": bson.NewRegistry(),
+		"no plans": build(t, bsoncodec.NewRegistryBuilder(uuidrep.Standard).WithoutPlans()),
+	} {
+		for _, target := range []func() any{
+			func() any { return new(bson.RawValue) }, func() any { return new(*bson.RawValue) }, func() any { return new(seenType) },
+			func() any { return new(*seenType) }, func() any { return new(string) }, func() any { return new(bson.Binary) },
+			func() any { return new(bson.ObjectID) }, func() any { return new([]byte) }, func() any { return new(bool) },
+			func() any { return new(time.Time) }, func() any { return new(bson.Raw) }, func() any { return new(bson.D) },
+			func() any { return new([]bson.E) }, func() any { return new([]int) }, func() any { return new(bson.E) },
+			func() any { return new(struct{ N int }) }, func() any { return new(map[string]any) }, func() any { return new(fmt.Stringer) },
+			func() any { return new(bson.CodeWithScope) }, func() any { return new(bson.A) }, func() any { return new(func()) },
+		} {
+			for _, o := range []bsoncodec.Options{{}, {ZeroMaps: true}} {
+				want, got := target(), target()
+				wantErr, err := bson.Unmarshal(doc, want), bsoncodec.Unmarshal(reg, doc, got, o)
+				if !reflect.DeepEqual(got, want) || fmt.Sprint(err) != fmt.Sprint(wantErr) {
+					t.Errorf("%s, %T: got %#v, %v; the driver %#v, %v", name, got, got, err, want, wantErr)
+				}
+			}
+		}
+	}
+}
+
 func TestNilRegistry(t *testing.T) {
 	empty := []byte{5, 0, 0, 0, 0}
 	_, err1 := bsoncodec.Marshal(nil, bson.D{})
