@@ -214,7 +214,56 @@ func wholeCursorCases(usual, ours *bson.Registry, order purchase) []Case {
 		err = c.All(ctx, &docs)
 		return docs, err
 	}
+	// A result and a cursor of one document, which pay for all that is done once.
+	decoded := func(reg *bson.Registry, decode func(*mongo.SingleResult, *purchase) error) func(*testing.B) {
+		return func(b *testing.B) {
+			res := mongo.NewSingleResultFromDocument(raw[0], nil, reg)
+			b.ReportAllocs()
+			for b.Loop() {
+				var v purchase
+				if err := decode(res, &v); err != nil || v.Version != order.Version {
+					b.Fatal(v, err)
+				}
+			}
+		}
+	}
+	first := func(reg *bson.Registry, decode func(*mongo.Cursor, *purchase) error) func(*testing.B) {
+		return func(b *testing.B) {
+			b.ReportAllocs()
+			for range b.N {
+				b.StopTimer()
+				cursor, err := mongo.NewCursorFromDocuments(raw[:1], nil, reg)
+				if err != nil {
+					b.Fatal(err)
+				}
+				b.StartTimer()
+				var v purchase
+				if err := decode(cursor, &v); err != nil || v.Version != order.Version {
+					b.Fatal(v, err)
+				}
+			}
+		}
+	}
+	resultDecode := func(res *mongo.SingleResult, v *purchase) error { return res.Decode(v) }
+	nextDecode := func(c *mongo.Cursor, v *purchase) error {
+		defer c.Close(ctx)
+		c.Next(ctx)
+		return c.Decode(v)
+	}
 	return []Case{
+		{Work: "WholeOne", Impl: "usual_Decode", Run: decoded(usual, resultDecode)},
+		{Work: "WholeOne", Impl: "bsonids_Decode", Run: decoded(ours, resultDecode)},
+		{Work: "WholeOne", Impl: "cursors_One", Run: decoded(ours, func(res *mongo.SingleResult, v *purchase) (err error) {
+			*v, err = cursors.One[purchase](res)
+			return err
+		})},
+		{Work: "WholeCursor1", Impl: "usual_Decode", Run: first(usual, nextDecode)},
+		{Work: "WholeCursor1", Impl: "bsonids_Decode", Run: first(ours, nextDecode)},
+		{Work: "WholeCursor1", Impl: "cursors_Values", Run: first(ours, func(c *mongo.Cursor, v *purchase) (err error) {
+			for *v, err = range cursors.Values[purchase](ctx, c) {
+			}
+			return err
+		})},
 		{Work: "WholeCursor10000", Impl: "usual_All", Run: read(usual, cursorAll)},
 		{Work: "WholeCursor10000", Impl: "bsonids_All", Run: read(ours, cursorAll)},
 		{Work: "WholeCursor10000", Impl: "cursors_All", Run: read(ours, func(c *mongo.Cursor) ([]purchase, error) {

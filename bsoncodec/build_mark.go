@@ -5,17 +5,22 @@ import (
 	"reflect"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/bsonids/bsonids/internal/driver"
 )
 
-// buildMark marks a registry to which a builder was applied. It is registered as the encoder of its
-// own type.
+// buildMark marks a registry to which a builder was applied. It is registered as the encoder of
+// [driver.BuildMark].
 type buildMark struct {
 	rules    *typeRules
 	building bool // the functions of With run
 	nested   bool // one of them applied a builder
 }
 
-var tBuildMark = reflect.TypeFor[buildMark]()
+var tBuildMark = reflect.TypeFor[driver.BuildMark]()
+
+// IsBuildMark makes a buildMark what [driver.IsBuilt] looks for.
+func (*buildMark) IsBuildMark() {}
 
 // newBuildMark marks reg. It is an error if reg is marked already.
 func newBuildMark(reg *bson.Registry) (*buildMark, error) {

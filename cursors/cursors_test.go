@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"reflect"
 	"testing"
 
 	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"github.com/bsonids/bsonids/bsoncodec"
 	"github.com/bsonids/bsonids/cursors"
@@ -84,6 +86,10 @@ func TestLikeTheCursor(t *testing.T) {
 			testLikeCursor[bson.D](t, reg, docs...)
 			testLikeCursor[bson.M](t, reg, docs...)
 			testLikeCursor[bson.Raw](t, reg, docs...)
+			testLikeCursor[bson.RawValue](t, reg, docs...)
+			testLikeCursor[*bson.RawValue](t, reg, docs...)
+			testLikeCursor[bson.Binary](t, reg, docs...) // an error
+			testLikeCursor[[]bson.E](t, reg, docs...)
 			testLikeCursor[map[string]any](t, reg, docs...)
 			testLikeCursor[any](t, reg, docs...)
 			testLikeCursor[struct{ N string }](t, reg, docs...) // an error
@@ -136,6 +142,333 @@ func TestRestOfACursor(t *testing.T) {
 			t.Errorf("got %v, %v", v, err)
 		}
 		break
+	}
+}
+
+// A second loop over one sequence does not end as if the cursor had no documents.
+func TestSecondLoop(t *testing.T) {
+	done, cancel := context.WithCancel(t.Context())
+	cancel()
+	lost := errors.New("lost")
+	for name, c := range map[string]struct {
+		seq  iter.Seq2[item, error]
+		stop int // the first loop ends after so many pairs
+		want error
+	}{
+		"read":          {cursors.Values[item](t.Context(), cursorOf(t, registry(t), nil, items...)), 9, nil},
+		"ended early":   {cursors.Values[item](t.Context(), cursorOf(t, registry(t), nil, items...)), 1, cursors.ErrEnded},
+		"ended at last": {cursors.Values[item](t.Context(), cursorOf(t, registry(t), nil, items...)), 3, cursors.ErrEnded},
+		"failed":        {cursors.Values[item](t.Context(), cursorOf(t, registry(t), lost, items...)), 9, lost},
+		"cancelled":     {cursors.Values[item](done, cursorOf(t, registry(t), nil, items...)), 9, context.Canceled},
+		"nil":           {cursors.Values[item](t.Context(), nil), 9, cursors.ErrNilCursor},
+		"wrong option":  {cursors.Values[item](t.Context(), cursorOf(t, registry(t), nil), cursors.WithRegistry(nil, bsoncodec.Options{})), 9, bson.ErrNilRegistry},
+		"nil stream":    {cursors.Changes[item](t.Context(), nil), 9, cursors.ErrNilCursor},
+	} {
+		n := 0
+		for range c.seq {
+			if n++; n == c.stop {
+				break
+			}
+		}
+		for range 2 {
+			var got []error
+			for v, err := range c.seq {
+				if got = append(got, err); v.N != 0 {
+					t.Errorf("%s: a second loop has %v", name, v)
+				}
+			}
+			if c.want == nil && len(got) != 0 || c.want != nil && (len(got) != 1 || !errors.Is(got[0], c.want)) {
+				t.Errorf("%s: a second loop has %v, want %v", name, got, c.want)
+			}
+		}
+	}
+}
+
+// typeSeen keeps the BSON type that it was decoded from.
+type typeSeen struct{ Type byte }
+
+func (s *typeSeen) UnmarshalBSONValue(typ byte, _ []byte) error { s.Type = typ; return nil }
+
+// testOne compares One with the Decode method of a result, before and after it.
+func testOne[T any](t *testing.T, find func() *mongo.SingleResult) {
+	t.Helper()
+	var want, after T
+	wantErr := find().Decode(&want)
+	res := find()
+	for range 2 {
+		got, err := cursors.One[T](res)
+		if fmt.Sprint(err) != fmt.Sprint(wantErr) || wantErr == nil && !reflect.DeepEqual(got, want) {
+			t.Errorf("%T: got %v, %v, want %v, %v", got, got, err, want, wantErr)
+		}
+	}
+	if err := res.Decode(&after); fmt.Sprint(err) != fmt.Sprint(wantErr) || wantErr == nil && !reflect.DeepEqual(after, want) {
+		t.Errorf("%T: Decode after One: got %v, %v, want %v, %v", after, after, err, want, wantErr)
+	}
+	if res.Err() != nil && wantErr == nil {
+		t.Errorf("%T: Err after One: %v", after, res.Err())
+	}
+}
+
+func TestOne(t *testing.T) {
+	plain := bson.D{{Key: "_id", Value: 1}, {Key: "n", Value: int64(2)}, {Key: "tags", Value: bson.A{"a"}}}
+	for name, reg := range map[string]*bson.Registry{"bsoncodec": registry(t), "driver": bson.NewRegistry()} {
+		for _, bsonOpts := range []*options.BSONOptions{nil, {}, {DefaultDocumentM: true, BinaryAsSlice: true}, {UseJSONStructTags: true}} {
+			for what, batch := range map[string]bson.A{"a document": {plain}, "none": {}, "an order": {items[1]}} {
+				if what == "an order" && name == "driver" {
+					continue
+				}
+				s := &server{batches: []bson.A{batch}}
+				if what == "an order" {
+					raw, err := bsoncodec.Marshal(reg, items[1])
+					if err != nil {
+						t.Fatal(err)
+					}
+					s.batches = []bson.A{{bson.Raw(raw)}}
+				}
+				coll := s.collection(t, reg, bsonOpts)
+				find := func() *mongo.SingleResult { return coll.FindOne(t.Context(), bson.D{}) }
+				testOne[item](t, find)
+				testOne[*item](t, find)
+				testOne[any](t, find)
+				testOne[bson.D](t, find)
+				testOne[bson.M](t, find)
+				testOne[bson.Raw](t, find)
+				testOne[bson.RawValue](t, find)
+				testOne[typeSeen](t, find)
+				testOne[struct {
+					Renamed int `json:"n"`
+				}](t, find)
+				testOne[string](t, find)
+				if _, err := cursors.One[bson.D](find()); what == "none" && !errors.Is(err, mongo.ErrNoDocuments) {
+					t.Errorf("no document: got %v", err)
+				}
+			}
+		}
+	}
+}
+
+func TestOneMistakes(t *testing.T) {
+	lost := errors.New("lost")
+	res := func() *mongo.SingleResult {
+		return mongo.NewSingleResultFromDocument(bson.D{{Key: "n", Value: 1}}, nil, registry(t))
+	}
+	for name, c := range map[string]struct {
+		res  *mongo.SingleResult
+		opts []cursors.Option
+		want error
+	}{
+		"nil":         {nil, nil, cursors.ErrNilCursor},
+		"failed":      {mongo.NewSingleResultFromDocument(bson.D{}, lost, registry(t)), nil, lost},
+		"no document": {mongo.NewSingleResultFromDocument(nil, nil, nil), nil, mongo.ErrNilDocument},
+		"zero":        {new(mongo.SingleResult), nil, bson.ErrNilRegistry},
+		"no registry": {res(), []cursors.Option{cursors.WithRegistry(nil, bsoncodec.Options{})}, bson.ErrNilRegistry},
+	} {
+		if v, err := cursors.One[item](c.res, c.opts...); !errors.Is(err, c.want) || !reflect.DeepEqual(v, item{}) {
+			t.Errorf("%s: got %v, %v, want %v", name, v, err, c.want)
+		}
+	}
+	if _, err := cursors.One[item](res(), nil); err == nil {
+		t.Error("a nil Option is not an error")
+	}
+	// What was decoded before an error is not returned.
+	half := mongo.NewSingleResultFromDocument(bson.D{{Key: "n", Value: 1}, {Key: "tags", Value: 7}}, nil, registry(t))
+	if v, err := cursors.One[item](half); err == nil || v.N != 0 {
+		t.Errorf("got %v, %v", v, err)
+	}
+	type renamed struct {
+		Other int `json:"n"`
+	}
+	v, err := cursors.One[renamed](res(), cursors.WithRegistry(bson.NewRegistry(), bsoncodec.Options{UseJSONStructTags: true}))
+	if err != nil || v.Other != 1 {
+		t.Errorf("got %v, %v", v, err)
+	}
+}
+
+func change(n int) bson.D {
+	return bson.D{
+		{Key: "_id", Value: bson.D{{Key: "_data", Value: n}}}, {Key: "operationType", Value: "insert"},
+		{Key: "fullDocument", Value: bson.D{{Key: "n", Value: n}}},
+	}
+}
+
+type event struct {
+	OperationType string          `bson:"operationType"`
+	FullDocument  struct{ N int } `bson:"fullDocument"`
+}
+
+// The resume token in a loop is that of the event which the loop has, as with the stream's own methods.
+func TestChanges(t *testing.T) {
+	s := &server{
+		batches: []bson.A{{}, {change(1), change(2)}, {}, {change(3)}}, token: bson.D{{Key: "_data", Value: "behind the batch"}},
+	}
+	for name, reg := range map[string]*bson.Registry{"bsoncodec": registry(t), "driver": bson.NewRegistry()} {
+		coll := s.collection(t, reg, nil)
+		watch := func() *mongo.ChangeStream {
+			stream, err := coll.Watch(t.Context(), mongo.Pipeline{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return stream
+		}
+		type seen struct {
+			e     event
+			token string
+		}
+		var want, got []seen
+		stream := watch()
+		for stream.Next(t.Context()) {
+			var e event
+			if err := stream.Decode(&e); err != nil {
+				t.Fatal(err)
+			}
+			want = append(want, seen{e, stream.ResumeToken().String()})
+		}
+		if err := stream.Close(t.Context()); err != nil || len(want) != 3 || want[0].token != `{"_data": {"$numberInt":"1"}}` {
+			t.Fatalf("%v, %v", want, err)
+		}
+		stream = watch()
+		for e, err := range cursors.Changes[event](t.Context(), stream) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, seen{e, stream.ResumeToken().String()})
+		}
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: got %v, want %v", name, got, want)
+		}
+		if stream.ID() != 0 || stream.Next(t.Context()) {
+			t.Errorf("%s: the stream is open after the loop", name)
+		}
+
+		// A loop that ends early leaves the token behind what it had.
+		stream = watch()
+		seq := cursors.Changes[event](t.Context(), stream)
+		for range seq {
+			break
+		}
+		if got := stream.ResumeToken().String(); got != want[0].token {
+			t.Errorf("%s: the token after a loop that ended early is %s, want %s", name, got, want[0].token)
+		}
+		for _, err := range seq {
+			if !errors.Is(err, cursors.ErrEnded) {
+				t.Errorf("%s: a second loop: %v", name, err)
+			}
+		}
+
+		// An event that cannot be decoded.
+		stream = watch()
+		n := 0
+		for _, err := range cursors.Changes[struct {
+			FullDocument string `bson:"fullDocument"`
+		}](t.Context(), stream) {
+			if n++; err == nil || n > 1 {
+				t.Errorf("%s: got %v", name, err)
+			}
+		}
+
+		// A context that is done between two events.
+		ctx, cancel := context.WithCancel(t.Context())
+		var last error
+		n = 0
+		for _, err := range cursors.Changes[event](ctx, watch()) {
+			n++
+			last = err
+			cancel()
+		}
+		cancel()
+		if n != 2 || !errors.Is(last, context.Canceled) {
+			t.Errorf("%s: %d pairs, the last with %v", name, n, last)
+		}
+	}
+	if _, ok := <-changesOfClosed(t, s); ok {
+		t.Error("a closed stream has events")
+	}
+}
+
+// changesOfClosed loops over a stream that is closed already.
+func changesOfClosed(t *testing.T, s *server) <-chan event {
+	stream, err := s.collection(t, registry(t), nil).Watch(t.Context(), mongo.Pipeline{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := stream.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	events := make(chan event, 10)
+	for e := range cursors.Changes[event](t.Context(), stream) {
+		events <- e
+	}
+	close(events)
+	return events
+}
+
+// Several batches, each of the options of the client, and a cursor that is closed.
+func TestBatches(t *testing.T) {
+	s := &server{batches: []bson.A{{bson.D{{Key: "n", Value: 1}}}, {}, {bson.D{{Key: "n", Value: 2}}, bson.D{{Key: "n", Value: bson.D{}}}}}}
+	coll := s.collection(t, registry(t), &options.BSONOptions{DefaultDocumentM: true})
+	find := func() *mongo.Cursor {
+		c, err := coll.Find(t.Context(), bson.D{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	var want []any
+	c := find() // its All method ends at an empty batch
+	for c.Next(t.Context()) {
+		var v any
+		if err := c.Decode(&v); err != nil {
+			t.Fatal(err)
+		}
+		want = append(want, v)
+	}
+	got, err := cursors.All[any](t.Context(), find())
+	if err != nil || !reflect.DeepEqual(got, want) || reflect.TypeOf(got[2].(bson.M)["n"]) != reflect.TypeFor[bson.M]() {
+		t.Errorf("got %v, %v, want %v", got, err, want)
+	}
+	closed := find()
+	if err := closed.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := cursors.All[any](t.Context(), closed); err != nil || len(got) != 0 {
+		t.Errorf("a closed cursor: got %v, %v", got, err)
+	}
+	// A loop that ends early closes the cursor on the server.
+	for range cursors.Values[any](t.Context(), find()) {
+		break
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if last := s.commands[len(s.commands)-1]; last != "killCursors" {
+		t.Errorf("the last command is %s", last)
+	}
+}
+
+// Nothing but the documents is decoded: a call that fails, to learn the registry, would decode once more.
+func TestNoProbe(t *testing.T) {
+	reg := registry(t)
+	cursor := cursorOf(t, reg, nil, bson.D{{Key: "n", Value: 1}})
+	res := mongo.NewSingleResultFromDocument(bson.D{{Key: "n", Value: 1}}, nil, reg)
+	if err := res.Err(); err != nil {
+		t.Fatal(err)
+	}
+	type small struct{ N int }
+	for name, f := range map[string]func(){
+		"One": func() {
+			if v, err := cursors.One[small](res); err != nil || v.N != 1 {
+				t.Fatal(v, err)
+			}
+		},
+		"All of an ended cursor": func() {
+			if v, err := cursors.All[small](t.Context(), cursor); err != nil {
+				t.Fatal(v, err)
+			}
+		},
+	} {
+		// The driver's Decode method allocates 10 times and more.
+		if n := testing.AllocsPerRun(100, f); n > 4 {
+			t.Errorf("%s: %v allocations", name, n)
+		}
 	}
 }
 

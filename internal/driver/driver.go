@@ -155,3 +155,16 @@ func IsMapEncoder(enc bson.ValueEncoder) bool {
 	_, ok := enc.(MapEncoder)
 	return ok || reflect.TypeOf(enc) == mapCodec
 }
+
+// BuildMark is a type that package bsoncodec registers an encoder for in each registry that it builds.
+type BuildMark struct{}
+
+// IsBuilt reports whether package bsoncodec built reg.
+func IsBuilt(reg *bson.Registry) bool {
+	enc, err := reg.LookupEncoder(reflect.TypeFor[BuildMark]())
+	if err != nil {
+		return false
+	}
+	_, ok := enc.(interface{ IsBuildMark() })
+	return ok
+}
