@@ -10,6 +10,8 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
+
+	"github.com/bsonids/bsonids/internal/ownfilters"
 )
 
 // Collection is a collection of the driver whose inserts and upserts take a missing _id from a
@@ -57,7 +59,9 @@ type Collection struct {
 // Wrap returns coll with src as the source of its ids. The registry of coll, which is its client's
 // unless it was given one, needs [Register].
 //
-// A nil src and a nil Option are an error of every insert and every upsert. A nil coll is not valid.
+// A nil src and a nil Option are an error of every insert and every upsert. The collection in a
+// mixedrep.Collection is an error of every method, because its filters would lose what package
+// mixedrep does to them. A nil coll is not valid.
 func Wrap(coll *mongo.Collection, src Source, opts ...Option) *Collection {
 	s, err := newSettings(opts)
 	if err == nil && isNilSource(src) {
@@ -67,7 +71,14 @@ func Wrap(coll *mongo.Collection, src Source, opts ...Option) *Collection {
 }
 
 func wrap(coll *mongo.Collection, src Source, s settings, err error) *Collection {
-	return &Collection{Collection: coll, src: src, settings: s, err: err, contexts: newContexts(coll)}
+	c := &Collection{Collection: coll, src: src, settings: s, err: err, contexts: newContexts(coll)}
+	if coll == nil {
+		return c
+	}
+	if e, err := c.contexts.encoding(); err == nil && ownfilters.Marked(e.ec.Registry) {
+		c.Collection, c.err = refusing(coll), errOwnFilters
+	}
+	return c
 }
 
 // NewID returns the next id of the collection's source, for a document whose _id must be known

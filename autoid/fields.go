@@ -7,8 +7,6 @@ import (
 	"sync"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
-
-	"github.com/bsonids/bsonids/internal/driver"
 )
 
 // placement says where the encoded form of a document can have its _id.
@@ -28,24 +26,33 @@ type reading struct {
 	omitEmpty bool // OmitEmpty
 }
 
+// readings holds the reading of each context without a registry: bson.EncodeContext to reading.
+var readings sync.Map
+
 // readingOf returns the reading of ec, which keeps its options to itself: an encoder without a past
 // is asked for it.
 func readingOf(ec bson.EncodeContext) (reading, error) {
-	b, doc, err := driver.WriteDocument(func(vw bson.ValueWriter) error {
-		enc, err := bson.NewRegistry().LookupEncoder(reflect.TypeFor[tagged]())
-		if err != nil {
-			return err
-		}
-		ec.Registry = driverRegistry
-		return enc.EncodeValue(ec, vw, reflect.ValueOf(tagged{Named: true}))
+	ec.Registry = nil
+	if r, ok := readings.Load(ec); ok {
+		return r.(reading), nil
+	}
+	enc, err := bson.NewRegistry().LookupEncoder(reflect.TypeFor[tagged]())
+	if err != nil {
+		return reading{}, err
+	}
+	asked := ec
+	asked.Registry = driverRegistry
+	doc, err := encodedCopy(func(vw bson.ValueWriter) error {
+		return enc.EncodeValue(asked, vw, reflect.ValueOf(tagged{Named: true}))
 	})
 	if err != nil {
 		return reading{}, err
 	}
-	defer b.Release()
-	_, notNamed := bson.Raw(doc).LookupErr("json")
-	_, notEmpty := bson.Raw(doc).LookupErr("empty")
-	return reading{json: notNamed == nil, omitEmpty: notEmpty != nil}, nil
+	_, notNamed := doc.LookupErr("json")
+	_, notEmpty := doc.LookupErr("empty")
+	r := reading{json: notNamed == nil, omitEmpty: notEmpty != nil}
+	readings.Store(ec, r)
+	return r, nil
 }
 
 // tagged is a struct whose encoded form shows a reading.

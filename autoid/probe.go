@@ -12,6 +12,7 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
 )
 
 // The driver does not tell the registry and the BSON options of a collection. A Collection learns
@@ -161,4 +162,21 @@ func decodeID(dc bson.DecodeContext, doc []byte) (any, error) {
 	}
 	err = dec.DecodeValue(dc, bson.NewDocumentReader(bytes.NewReader(doc)), v)
 	return result.ID, err
+}
+
+// errOwnFilters is the error of every method of a Collection that would lose filters.
+var errOwnFilters = errors.New("autoid: this is the collection of a mixedrep.Collection, and filters would match one representation only: " +
+	"use the methods of the mixedrep.Collection, and insert documents of autoid.Document")
+
+// refusing returns a clone of coll that cannot encode a filter or a document.
+func refusing(coll *mongo.Collection) *mongo.Collection {
+	refuse := bson.ValueEncoderFunc(func(bson.EncodeContext, bson.ValueWriter, reflect.Value) error { return errOwnFilters })
+	reg := bson.NewRegistry()
+	for _, t := range []reflect.Type{reflect.TypeFor[bson.D](), reflect.TypeFor[bson.Raw](), reflect.TypeFor[encodedDocument]()} {
+		reg.RegisterTypeEncoder(t, refuse)
+	}
+	for _, kind := range []reflect.Kind{reflect.Struct, reflect.Map, reflect.Slice, reflect.Array, reflect.Pointer} {
+		reg.RegisterKindEncoder(kind, refuse)
+	}
+	return coll.Clone(options.Collection().SetRegistry(reg))
 }

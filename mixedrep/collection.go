@@ -10,12 +10,16 @@ import (
 
 	"github.com/bsonids/bsonids/autoid"
 	"github.com/bsonids/bsonids/bsoncodec"
+	"github.com/bsonids/bsonids/internal/ownfilters"
 	"github.com/bsonids/bsonids/uuidrep"
 )
 
 // Collection is a collection of the driver that reads UUIDs in two representations, writes one,
 // and matches both in filters. The embedded collection is the driver's, with the same registry: it
 // reads both and matches the one that is written.
+//
+// To take the _id of an insert from a source, insert an [autoid.Document]. An autoid.Collection of the
+// embedded collection would lose the filters: its methods return an error.
 //
 // A Collection is safe for concurrent use.
 type Collection struct{ *mongo.Collection }
@@ -52,6 +56,7 @@ func Wrap(
 		return nil, fmt.Errorf("mixedrep: %w", err)
 	}
 	autoid.Register(reg)
+	ownfilters.Mark(reg)
 	register(reg, other)
 	return &Collection{coll.Clone(options.Collection().SetRegistry(reg))}, nil
 }
