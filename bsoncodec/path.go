@@ -97,7 +97,14 @@ func (s *search) looksInto(t reflect.Type) bool {
 	case *structcodec.Codec, *structcodec.DocumentEncoder, *structEncoder, *mapCodec, *arrayCodec, pointerCodec, documentEncoder:
 		return true
 	}
-	return driver.IsOwnEncoder(enc, t)
+	probe, ok := ofKind[t.Kind()]
+	return ok && driver.IsOwnEncoder(enc, probe)
+}
+
+// ofKind are types for which the driver has the encoder of their kind, and not that of a method.
+var ofKind = map[reflect.Kind]reflect.Type{
+	reflect.Pointer: tAnyPointer, reflect.Struct: tAnyStruct, reflect.Map: reflect.TypeFor[anyMap](),
+	reflect.Slice: tAnySlice, reflect.Array: reflect.TypeFor[anyArray](),
 }
 
 func (s *search) findField(v reflect.Value, depth int) (path []string, ok bool) {

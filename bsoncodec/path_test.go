@@ -1,0 +1,222 @@
+package bsoncodec_test
+
+import (
+	"bytes"
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/bsonids/bsonids/bsoncodec"
+	"github.com/bsonids/bsonids/uuidrep"
+)
+
+// methodical has a marshaling method, so that what it holds is not encoded by the registry.
+type methodical struct{ ID strangerID }
+
+func (methodical) MarshalBSON() ([]byte, error) { return bson.Marshal(bson.D{}) }
+
+type withinItself struct{ Self *withinItself }
+
+// The error of encoding a type that is not registered has the path of the value, and its package.
+func TestPathsOfRefusedValues(t *testing.T) {
+	v := strangerID(testUUID)
+	type inner struct {
+		Skipped strangerID `bson:"-"`
+		ID      *strangerID
+		None    *strangerID
+	}
+	type inline struct {
+		In inner `bson:"ignored,inline"`
+	}
+	type named struct {
+		A string     `bson:"first" json:"j"`
+		V strangerID `bson:"the_id" json:"other"`
+	}
+	type json struct {
+		V strangerID `json:"the_json"`
+	}
+	type doc struct {
+		Hidden methodical
+		Zero   uuidrep.StandardUUID `bson:",omitempty"`
+		X      any
+	}
+	cycle := &withinItself{}
+	cycle.Self = cycle
+	var items []any
+	for range 11 {
+		items = append(items, int32(1))
+	}
+	for _, tt := range []struct {
+		v    any
+		path string
+	}{
+		{bson.M{"v": v}, "v"}, {bson.D{{Key: "a", Value: 1}, {Key: "b", Value: bson.D{{Key: "c", Value: &v}}}}, "b.c"},
+		{bson.D{{Key: "a", Value: 1}, {Key: "b", Value: 1}, {Key: "c", Value: 1}, {Key: "d", Value: append(items, v)}}, "d.11"},
+		{inner{ID: &v}, "id"}, {inline{inner{ID: &v}}, "id"}, {&named{V: v}, "the_id"}, {json{v}, "v"},
+		{doc{Hidden: methodical{v}, X: bson.A{nil, map[string]any{"k": []strangerID{{}}}}}, "x.1.k.0"},
+		{map[string]any{"a": map[int]inner{7: {ID: &v}}}, "a.7.id"}, {map[uuid.UUID]any{testUUID: [2]strangerID{}}, testUUID.String() + ".0"},
+		{struct {
+			M map[string]strangerID `bson:",inline"`
+		}{map[string]strangerID{"k": v}}, "k"},
+		{bson.M{"m": map[strangerID]int{v: 1}}, "m"}, {struct{ D []bson.E }{[]bson.E{{Key: "e", Value: v}}}, "d.e"},
+		{bson.M{"a": []bson.M{{}, {"w": embeddedID{testUUID}}}}, "a.1.w"},
+		{bson.M{"a": bson.A{bson.A{v}}}, "a.0.0"}, {bson.M{"x": bson.M{"a.b": v}}, "x.a.b"},
+	} {
+		for mode, reg := range modes(t, func() *bsoncodec.RegistryBuilder { return bsoncodec.NewRegistryBuilder(uuidrep.Standard) }) {
+			for _, opts := range [][]bsoncodec.Options{nil, {{NilSliceAsEmpty: true}}} {
+				_, err := bsoncodec.Marshal(reg, tt.v, opts...)
+				checkPath(t, mode, err, tt.path)
+				_, err = bsoncodec.MarshalExtJSON(reg, tt.v, true, false, opts...)
+				checkPath(t, mode, err, tt.path)
+			}
+			checkPath(t, mode, encodeWith(reg, tt.v), tt.path)
+		}
+	}
+	for mode, reg := range modes(t, func() *bsoncodec.RegistryBuilder { return bsoncodec.NewRegistryBuilder(uuidrep.Standard) }) {
+		_, err := bsoncodec.Marshal(reg, json{v}, bsoncodec.Options{UseJSONStructTags: true})
+		checkPath(t, mode, err, "the_json")
+		// The value before the one that is within itself is refused, and is found among all others.
+		_, err = bsoncodec.Marshal(reg, bson.D{{Key: "v", Value: v}, {Key: "c", Value: cycle}})
+		checkPath(t, mode, err, "v")
+		_, err = bsoncodec.MarshalValue(reg, bson.A{v})
+		checkPath(t, mode, err, "0")
+		_, err = bsoncodec.MarshalValue(reg, v)
+		checkPath(t, mode, err, "")
+	}
+	// A caller's error stays as it is.
+	mine := errors.New("mine")
+	for mode, reg := range modes(t, standard) {
+		reg.RegisterTypeEncoder(reflect.TypeFor[strangerID](), bson.ValueEncoderFunc(
+			func(bson.EncodeContext, bson.ValueWriter, reflect.Value) error { return mine }))
+		if _, err := bsoncodec.Marshal(reg, struct{ Never strangerID }{v}); err != mine {
+			t.Errorf("%s: got %v", mode, err)
+		}
+	}
+}
+
+func checkPath(t *testing.T, mode string, err error, path string) {
+	t.Helper()
+	var e *bsoncodec.UnregisteredTypeError
+	if !errors.As(err, &e) || e.Path != path || path != "" && !strings.Contains(err.Error(), ` at "`+path+`": `) ||
+		!strings.Contains(err.Error(), "github.com/bsonids/bsonids/bsoncodec_test."+e.Type.Name()) {
+		t.Errorf("%s: got %v, want the path %q", mode, err, path)
+	}
+}
+
+// The decoding error is wrapped by the driver's, which has the path.
+func TestPathsOfRefusedTargets(t *testing.T) {
+	type target struct {
+		A []struct{ B map[string]strangerID }
+	}
+	for mode, reg := range modes(t, func() *bsoncodec.RegistryBuilder { return bsoncodec.NewRegistryBuilder(uuidrep.Standard) }) {
+		raw := marshal(t, reg, bson.M{"a": bson.A{bson.M{}, bson.M{"b": bson.M{"k": testUUID}}}})
+		for _, err := range []error{bsoncodec.Unmarshal(reg, raw, new(target)), decodeWith(reg, raw, new(target))} {
+			var e *bson.DecodeError
+			checkUnregistered(t, err, reflect.TypeFor[strangerID]())
+			if !errors.As(err, &e) || !reflect.DeepEqual(e.Keys(), []string{"a", "1", "b", "k"}) || !strings.Contains(err.Error(), "reflect.TypeFor[bsoncodec_test.strangerID]()") {
+				t.Errorf("%s: got %v", mode, err)
+			}
+		}
+	}
+}
+
+// A UUID into text or bytes, and text into a UUID, say what to do, and keep the driver's error.
+func TestWaysOut(t *testing.T) {
+	type text string
+	type octets []byte
+	type target struct {
+		S string
+		T *text
+		B []byte
+		O octets
+		L []string
+		M map[string][]byte
+	}
+	stock := bson.NewRegistry()
+	for mode, reg := range modes(t, func() *bsoncodec.RegistryBuilder { return bsoncodec.NewRegistryBuilder(uuidrep.Standard) }) {
+		for _, subtype := range []byte{3, 4, 5} {
+			b := bson.Binary{Subtype: subtype, Data: octetsStandard}
+			for _, doc := range []bson.M{{"s": b}, {"t": b}, {"b": b}, {"o": b}, {"l": bson.A{"x", b}}, {"m": bson.M{"k": b}}} {
+				raw := marshal(t, reg, doc)
+				want := decodeWith(stock, raw, new(target))
+				var wantKeys *bson.DecodeError
+				if !errors.As(want, &wantKeys) {
+					t.Fatalf("%v: the driver returned %v", doc, want)
+				}
+				text, err := bsoncodec.MarshalExtJSON(reg, doc, true, false)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for i, err := range []error{
+					decodeWith(reg, raw, new(target)), bsoncodec.Unmarshal(reg, raw, new(target)), bsoncodec.Unmarshal(reg, raw, new(target), everyOption),
+					bsoncodec.UnmarshalExtJSON(reg, text, true, new(target)),
+				} {
+					var e *bson.DecodeError
+					if !errors.As(err, &e) || !reflect.DeepEqual(e.Keys(), wantKeys.Keys()) || !strings.HasPrefix(err.Error(), want.Error()) ||
+						strings.Contains(err.Error(), "a uuid.UUID reads the UUID") != (subtype != 5) || strings.Count(err.Error(), "uuid.UUID") > 1 {
+						t.Errorf("%s, %d, %v: got %v, the driver %v", mode, i, doc, err, want)
+					}
+				}
+			}
+			var s string
+			err := bsoncodec.UnmarshalValue(reg, bson.RawValue{Type: bson.TypeBinary, Value: append([]byte{16, 0, 0, 0, subtype}, octetsStandard...)}, &s)
+			if err == nil || strings.Contains(err.Error(), "a uuid.UUID reads the UUID") != (subtype != 5) {
+				t.Errorf("%s: got %v", mode, err)
+			}
+			raw := marshal(t, reg, bson.M{"k": b})
+			for _, err := range []error{decodeWith(reg, raw, new(map[string]string)), bsoncodec.Unmarshal(reg, raw, new(map[string]string))} {
+				if err == nil || strings.Contains(err.Error(), "a uuid.UUID reads the UUID") != (subtype != 5) {
+					t.Errorf("%s: got %v", mode, err)
+				}
+			}
+		}
+		raw := marshal(t, reg, bson.M{"u": testUUID.String()})
+		for _, err := range []error{bsoncodec.Unmarshal(reg, raw, new(struct{ U uuid.UUID })), decodeWith(reg, raw, new(map[string]uuid.UUID))} {
+			if err == nil || !strings.Contains(err.Error(), "AlsoDecodeString") {
+				t.Errorf("%s: got %v", mode, err)
+			}
+		}
+		if err := bsoncodec.Unmarshal(reg, raw, new(struct{ U uuidrep.StandardUUID })); err == nil || !strings.Contains(err.Error(), "StringUUID") {
+			t.Errorf("%s: got %v", mode, err)
+		}
+	}
+}
+
+// Marshal does not write subtype 0 with a registry that has no codecs of this package.
+func TestMarshalWithAForeignRegistry(t *testing.T) {
+	type doc struct{ A []any }
+	for _, reg := range []*bson.Registry{bson.NewRegistry(), bson.NewMgoRegistry()} {
+		for _, tt := range []struct {
+			v    any
+			path string
+		}{{bson.M{"u": testUUID}, "u"}, {doc{[]any{1, bson.M{"u": &testUUID}}}, "a.1.u"}, {&doc{[]any{strangerID{}}}, "a.0"}, {bson.D{{Key: "n", Value: uuid.NullUUID{}}}, "n.uuid"}} {
+			for _, opts := range [][]bsoncodec.Options{nil, {everyOption}} {
+				_, one := bsoncodec.Marshal(reg, tt.v, opts...)
+				_, two := bsoncodec.MarshalExtJSON(reg, tt.v, true, false, opts...)
+				_, three := bsoncodec.MarshalValue(reg, tt.v, opts...)
+				for _, err := range []error{one, two, three} {
+					var e *bsoncodec.UnregisteredTypeError
+					if !errors.As(err, &e) || e.Path != tt.path || !strings.Contains(err.Error(), "NewRegistry") {
+						t.Errorf("%v: got %v", tt.v, err)
+					}
+				}
+			}
+		}
+		sixteen := bson.M{"b": octetsStandard, "i": [16]int8{}, "x": bson.Binary{Data: octetsStandard}, "f": uuidrep.StandardUUID{UUID: testUUID}, "t": string([]byte{16, 0, 0, 0, 0})}
+		marshal(t, reg, sixteen)
+		if _, err := bsoncodec.MarshalExtJSON(reg, sixteen, true, false); err != nil {
+			t.Error(err)
+		}
+	}
+	// A registry with a codec of the caller's writes what that writes.
+	marshal(t, usualRegistry(), bson.M{"u": testUUID, "b": octetsStandard})
+	// And so do the registries of this package, for bytes that are registered.
+	bytesOf := build(t, bsoncodec.NewRegistryBuilder(uuidrep.Standard).RegisterBytesType(reflect.TypeFor[strangerID]()))
+	if raw := marshal(t, bytesOf, bson.M{"b": strangerID{}}); !bytes.Contains(raw, []byte{16, 0, 0, 0, 0}) {
+		t.Errorf("got %v", raw)
+	}
+}
