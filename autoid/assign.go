@@ -3,6 +3,7 @@ package autoid
 import (
 	"fmt"
 	"reflect"
+	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 )
@@ -138,6 +139,11 @@ func placeInMap(v reflect.Value) (idPlace, error) {
 func placeInStruct(v reflect.Value, r reading) (idPlace, error) {
 	f := idFieldOf(v.Type(), r)
 	if f.index == nil {
+		for i := range v.NumField() {
+			if field := v.Type().Field(i); f.where == nowhere && field.IsExported() && strings.EqualFold(readTag(field, r.json).name, "id") {
+				return notAssignable("no field has the bson tag _id; the key of its field %s is id", field.Name)
+			}
+		}
 		return notAssignable("no field, or more than one, has the bson tag _id")
 	}
 	if field, ok := f.value(v); ok && !isZero(field) {

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"github.com/bsonids/bsonids/uuidrep"
 )
@@ -261,5 +262,36 @@ func TestWrapErrors(t *testing.T) {
 	}
 	if len(started()) != 0 {
 		t.Errorf("%v was sent", started())
+	}
+}
+
+// TestAssignToID tests that the error for a struct with the key id in place of _id names the field.
+func TestAssignToID(t *testing.T) {
+	server := newTestServer()
+	client, started := server.client(t, registered())
+	coll := Wrap(client.Database("db").Collection("c"), always(uuid.UUID{1}), WriteBack())
+	type jsonTag struct {
+		Key uuid.UUID `json:"_id" bson:"id"`
+	}
+	for field, doc := range map[string]any{"ID": &struct{ ID uuid.UUID }{}, "Key": &jsonTag{}, "Id": &struct{ Id string }{}} {
+		_, insertErr := coll.InsertOne(ctx, doc)
+		for _, err := range []error{Assign(always(uuid.UUID{1}), doc), insertErr} {
+			if !errors.Is(err, ErrNotAssignable) || !strings.Contains(err.Error(), "field "+field+" is id") {
+				t.Errorf("%T: got %v", doc, err)
+			}
+		}
+	}
+	if len(started()) != 0 {
+		t.Errorf("sent %v", started())
+	}
+
+	// A client with UseJSONStructTags reads the json tag, and so does WriteBack.
+	json, _ := server.client(t, registered(), options.Client().SetBSONOptions(&options.BSONOptions{UseJSONStructTags: true}))
+	type tagged struct {
+		ID string `json:"_id"`
+	}
+	var doc tagged
+	if _, err := Wrap(json.Database("db").Collection("c"), always("x"), WriteBack()).InsertOne(ctx, &doc); err != nil || doc.ID != "x" {
+		t.Errorf("%v, %v", doc, err)
 	}
 }
