@@ -12,7 +12,8 @@ var (
 	// not ask the client's registry: in an update, in a replacement of a bulk write, and in
 	// bson.Marshal. The document was not sent. Other models of the same bulk write may have been
 	// sent.
-	ErrNotRegistered = errors.New("autoid: the registry lacks autoid.Register, or the driver asks no registry here")
+	ErrNotRegistered = errors.New("autoid: the registry lacks autoid.Register, which clientopt.Connect calls, " +
+		"or the driver asks no registry here")
 
 	// ErrNilID reports a [Source] whose id is nil or encodes as null.
 	ErrNilID = errors.New("autoid: the source gave a nil id")

@@ -23,7 +23,7 @@ type (
 func registerKinds(reg *bson.Registry) {
 	for _, probe := range []reflect.Type{reflect.TypeFor[anyInt64](), reflect.TypeFor[anyString](), reflect.TypeFor[kindSlice]()} {
 		if enc, err := reg.LookupEncoder(probe); err == nil && driver.IsOwnEncoder(enc, probe) {
-			reg.RegisterKindEncoder(probe.Kind(), kindEncoder{enc})
+			reg.RegisterKindEncoder(probe.Kind(), &kindEncoder{enc})
 		}
 	}
 }
@@ -31,7 +31,7 @@ func registerKinds(reg *bson.Registry) {
 type kindSlice []struct{}
 
 // EncodeValue is the ValueEncoder of a kind.
-func (c kindEncoder) EncodeValue(ec bson.EncodeContext, vw bson.ValueWriter, val reflect.Value) error {
+func (c *kindEncoder) EncodeValue(ec bson.EncodeContext, vw bson.ValueWriter, val reflect.Value) error {
 	if val.IsValid() {
 		if err := errV1Type(val.Type(), false); err != nil {
 			return err
@@ -44,7 +44,7 @@ func (c kindEncoder) EncodeValue(ec bson.EncodeContext, vw bson.ValueWriter, val
 }
 
 // EncoderFor returns c for a type of driver version 1, and the driver's encoder for any other.
-func (c kindEncoder) EncoderFor(_ *bson.Registry, t reflect.Type) bson.ValueEncoder {
+func (c *kindEncoder) EncoderFor(_ *bson.Registry, t reflect.Type) bson.ValueEncoder {
 	if errV1Type(t, false) != nil {
 		return c
 	}
@@ -52,4 +52,4 @@ func (c kindEncoder) EncoderFor(_ *bson.Registry, t reflect.Type) bson.ValueEnco
 }
 
 // Driver makes a kindEncoder a [driver.KindEncoder].
-func (c kindEncoder) Driver() bson.ValueEncoder { return c.driver }
+func (c *kindEncoder) Driver() bson.ValueEncoder { return c.driver }
