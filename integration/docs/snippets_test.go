@@ -35,7 +35,8 @@ var (
 
 // imported are the packages that a snippet may name without an import, beside those of this repository.
 var imported = []string{
-	"context", "database/sql", "encoding/json", "errors", "fmt", "iter", "log", "log/slog", "net/http", "os", "reflect", "slices", "strings",
+	"bytes", "context", "database/sql", "encoding/json", "errors", "fmt", "iter", "log", "log/slog", "net/http", "os", "reflect",
+	"slices", "strings",
 	"sync", "testing", "time", "github.com/google/uuid", "go.mongodb.org/mongo-driver/v2/bson", "go.mongodb.org/mongo-driver/v2/event",
 	"go.mongodb.org/mongo-driver/v2/mongo", "go.mongodb.org/mongo-driver/v2/mongo/options",
 }
