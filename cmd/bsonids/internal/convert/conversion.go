@@ -46,21 +46,6 @@ func NewConversion(from, to kinds.Kind, fields []walk.Pattern) (Conversion, erro
 // document distinguishes a converted value from an unconverted one.
 func (c Conversion) SameSubtype() bool { return c.From.Subtype == c.To.Subtype }
 
-// octets converts the bytes of a value from From to To.
-func (c Conversion) octets(old [16]byte) [16]byte {
-	return c.To.Order.Permute(c.From.Order.Permute(old))
-}
-
-// wants reports whether the conversion applies to the value, and returns its bytes and the offset
-// of its subtype in the document.
-func (c Conversion) wants(p *walk.Path, l walk.Leaf) (octets [16]byte, offset int, ok bool) {
-	subtype, data, offset, ok := l.Binary()
-	if !ok || subtype != c.From.Subtype || len(data) != 16 || !c.Selects(p) {
-		return octets, 0, false
-	}
-	return [16]byte(data), offset, true
-}
-
 // Selects reports whether the conversion applies to the field at the path.
 func (c Conversion) Selects(p *walk.Path) bool {
 	if len(c.Fields) == 0 {

@@ -12,38 +12,21 @@ import (
 // them. ok is false if the conversion does not apply. Otherwise edit is the change, or left has the
 // reason for which the value is not converted.
 func (c Conversion) Value(fields []string, l walk.Leaf) (edit walk.Edit, left Left, ok bool) {
-	var v located
-	if c.From.IsBinary() {
-		subtype, data, _, is := l.Binary()
-		if !is || subtype != c.From.Subtype || len(data) != 16 {
-			return edit, left, false
-		}
-		v.octets = [16]byte(data)
-	} else if !c.From.Form.Applies(l) {
+	if !c.From.Has(l) {
 		return edit, left, false
 	}
 	fields = slices.DeleteFunc(slices.Clone(fields), func(f string) bool { return !c.SelectsField(f) })
 	if len(fields) == 0 {
 		return edit, left, false
 	}
-	if !c.From.IsBinary() {
-		v = c.read(l)
-	}
-	name := fields[0]
-	for _, f := range fields {
-		if c.Judge.Knows([]byte(f)) {
-			name = f
-			break
-		}
-	}
-	octets, value := c.fresh(v)
-	if c.SameSubtype() && octets == v.octets {
+	var r ruling
+	switch ok := c.rule(&r, nil, c.known(fields), l); {
+	case !ok || r.same:
 		return edit, left, false
+	case r.reason != "":
+		return edit, Left{Old: r.old.octets, Value: r.old.value, Reason: r.reason}, true
 	}
-	if reason := c.judge([]byte(name), v); reason != "" {
-		return edit, Left{Old: v.octets, Value: v.value, Reason: reason}, true
-	}
-	return c.edit(l.Offset, octets, value), left, true
+	return c.edit(l.Offset, r.fresh, r.value), left, true
 }
 
 // Left returns a value as one that is left unchanged. ok is false if it is not a UUID that is stored

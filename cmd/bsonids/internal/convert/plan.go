@@ -4,8 +4,6 @@ import (
 	"slices"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
-
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
 )
 
 // Change is the change of one value of a document.
@@ -58,36 +56,33 @@ type Left struct {
 // wraps walk.ErrCorrupt.
 func (c Conversion) Plan(doc bson.Raw) (Plan, error) {
 	var p Plan
-	var name [128]byte
-	err := c.walk(doc, func(path *walk.Path, l walk.Leaf) error {
-		v, ok := c.find(path, l)
-		if !ok {
-			return nil
+	var r ruling
+	growth := 0
+	err := c.each(doc, &r, func(r *ruling) error {
+		change, reason := r.change(), r.reason
+		inID := r.path.Top() == "_id"
+		if reason == "" && !inID {
+			reason = r.onlyCopied(doc)
 		}
-		field := path.AppendField(name[:0])
-		reason := c.judge(field, v)
-		change := Change{Path: path.Dotted(), Field: string(field), Old: v.octets, OldValue: v.value}
-		change.New, change.NewValue = c.fresh(v)
-		leave := func(reason string) { p.Skipped = append(p.Skipped, change.left(reason)) }
 		switch {
-		case c.SameSubtype() && change.New == change.Old:
 		case reason != "":
-			leave(reason)
-		case path.Top() == "_id":
+			p.Skipped = append(p.Skipped, change.left(reason))
+		case inID:
 			p.InID = append(p.InID, change)
 		default:
-			if err := path.Addressable(); err != nil {
-				leave(err.Error())
-			} else if path.Repeated(doc) {
-				leave("a field name occurs twice in the document, and an update changes only the first one: " + change.Path)
-			} else {
-				p.Changes = append(p.Changes, change)
-			}
+			p.Changes = append(p.Changes, change)
+			growth += len(c.edit(0, r.fresh, r.value).Value) - len(r.leaf.Value)
 		}
 		return nil
 	})
 	if err != nil {
 		return Plan{}, err
+	}
+	if outgrows(len(doc), growth) {
+		for _, ch := range p.Changes {
+			p.Skipped = append(p.Skipped, ch.left(tooLarge))
+		}
+		p.Changes = nil
 	}
 	id, err := doc.LookupErr("_id")
 	if err != nil && len(p.Changes) > 0 {

@@ -68,9 +68,9 @@ func (c Conversion) restore(doc, guide bson.Raw) (old bson.Raw, open []Left, err
 			reason = newStruct
 		case c.SameSubtype() && octets == v.octets:
 			return nil
-		case c.SameSubtype() && c.Judge.Leaves(field):
+		case c.SameSubtype() && c.leaves(field):
 			return nil
-		case c.SameSubtype() && c.Judge.Value(field, octets) != "":
+		case c.SameSubtype() && !c.takes(field, octets):
 			reason = openKind
 		}
 		if reason != "" {
@@ -95,6 +95,7 @@ type origins struct {
 
 // origins returns the values of the old document that the conversion may have made or left.
 func (c Conversion) origins(guide bson.Raw) (origins, error) {
+	var r ruling
 	o := origins{at: make(map[string][2]Value), field: make(map[string]map[Value][]Value)}
 	err := c.walk(guide, func(path *walk.Path, l walk.Leaf) error {
 		if !c.Selects(path) {
@@ -103,9 +104,8 @@ func (c Conversion) origins(guide bson.Raw) (origins, error) {
 		old := valueOf(l.Type, l.Value)
 		fresh := old
 		field := path.AppendField(nil)
-		if v, ok := c.find(path, l); ok && c.judge(field, v) == "" {
-			octets, value := c.fresh(v)
-			e := c.edit(0, octets, value)
+		if c.rule(&r, path, nil, l) && !r.same && r.reason == "" {
+			e := c.edit(0, r.fresh, r.value)
 			fresh = valueOf(e.Type, e.Value)
 		} else if _, _, ok := c.isNew(path, l); !ok {
 			return nil

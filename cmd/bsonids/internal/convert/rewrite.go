@@ -19,66 +19,20 @@ func (c Conversion) Rewrite(doc bson.Raw, fields Tally) (bson.Raw, int, error) {
 
 // rewrite is Rewrite. It calls leave for each value that is left unchanged.
 func (c Conversion) rewrite(doc bson.Raw, fields Tally, leave func(Left)) (bson.Raw, int, error) {
-	if !c.inPlace() {
-		return c.splice(doc, fields, leave)
-	}
-	out, n := slices.Clone(doc), 0
-	var name [128]byte
-	err := walk.Document(doc, func(path *walk.Path, l walk.Leaf) error {
-		if old, offset, ok := c.wants(path, l); ok {
-			field := path.AppendField(name[:0])
-			if reason := c.Judge.Value(field, old); reason != "" {
-				leave(Left{Path: path.Dotted(), Old: old, Reason: reason})
-				return nil
-			}
-			fresh := c.octets(old)
-			out[offset] = c.To.Subtype
-			copy(out[offset+1:], fresh[:])
-			n++
-			if fields != nil {
-				fields.add(string(field), 1)
-			}
-		}
-		return nil
-	})
-	return out, n, err
-}
-
-// splice is rewrite for values whose length changes.
-func (c Conversion) splice(doc bson.Raw, fields Tally, leave func(Left)) (bson.Raw, int, error) {
-	var edits []walk.Edit
-	err := c.edits(doc, func(e walk.Edit, ch Change) {
-		edits = append(edits, e)
-		if fields != nil {
-			fields.add(ch.Field, 1)
-		}
-	}, leave)
+	r := NewRewriter(c)
+	out, n, left, err := r.Document(slices.Clone(doc))
 	if err != nil {
 		return nil, 0, err
 	}
-	out, err := walk.Splice(doc, edits)
-	return out, len(edits), err
-}
-
-// edits calls edit for each value of doc that is converted, in the order of the document, and leave for
-// each value that is left unchanged.
-func (c Conversion) edits(doc []byte, edit func(walk.Edit, Change), leave func(Left)) error {
-	var name [128]byte
-	return c.walk(doc, func(path *walk.Path, l walk.Leaf) error {
-		v, ok := c.find(path, l)
-		if !ok {
-			return nil
+	for _, l := range left {
+		leave(l)
+	}
+	if fields != nil {
+		for name, n := range r.counts {
+			fields.add(name, *n)
 		}
-		field := path.AppendField(name[:0])
-		change := Change{Path: path.Dotted(), Field: string(field), Old: v.octets, OldValue: v.value}
-		if reason := c.judge(field, v); reason != "" {
-			leave(change.left(reason))
-			return nil
-		}
-		change.New, change.NewValue = c.fresh(v)
-		edit(c.edit(l.Offset, change.New, change.NewValue), change)
-		return nil
-	})
+	}
+	return out, n, nil
 }
 
 // maxMixed is the maximum number of values in one _id that are tried in every combination of both

@@ -3,6 +3,7 @@ package convert
 import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
 )
 
@@ -15,10 +16,10 @@ type Rewriter struct {
 	conversion Conversion
 	counts     map[string]*int64
 	visit      func(*walk.Path, walk.Leaf) error
+	ruling     ruling
 	doc        []byte
 	edits      []walk.Edit
 	changes    []Change // of the edits
-	name       []byte
 	left       []Left
 	values     int
 }
@@ -31,77 +32,63 @@ func NewRewriter(c Conversion) *Rewriter {
 }
 
 // inPlace reports whether a converted value has the size of the old one.
-func (c Conversion) inPlace() bool { return c.From.IsBinary() && c.To.IsBinary() }
+func (c *Conversion) inPlace() bool {
+	return c.From.Form == kinds.Binary && c.To.Form == kinds.Binary
+}
 
 // Document converts the values of doc, in its own bytes if their size does not change. It returns the
 // converted document, the number of converted values, and those that it left as they are, which are
 // valid until the next call. The error wraps walk.ErrCorrupt; doc may then be converted in part.
 func (r *Rewriter) Document(doc []byte) (out []byte, values int, left []Left, err error) {
 	r.doc, r.left, r.values, r.edits, r.changes = doc, r.left[:0], 0, r.edits[:0], r.changes[:0]
-	if r.conversion.inPlace() {
-		err = walk.Document(doc, r.visit)
+	if err := r.conversion.walk(doc, r.visit); err != nil || len(r.edits) == 0 {
 		return doc, r.values, r.left, err
 	}
-	err = r.conversion.edits(doc, func(e walk.Edit, ch Change) {
-		r.edits, r.changes = append(r.edits, e), append(r.changes, ch)
-	}, func(l Left) { r.left = append(r.left, l) })
-	if err != nil || len(r.edits) == 0 {
+	if out, err = walk.Splice(doc, r.edits); err != nil {
 		return doc, 0, r.left, err
 	}
-	out, err = walk.Splice(doc, r.edits)
-	if len(out) > maxDocument && len(out) > len(doc) {
+	if outgrows(len(doc), len(out)-len(doc)) {
 		for _, ch := range r.changes {
-			r.left = append(r.left, ch.left("the converted document would be larger than 16 MiB, which no server stores"))
+			r.left = append(r.left, ch.left(tooLarge))
 		}
-		return doc, 0, r.left, err
+		return doc, 0, r.left, nil
 	}
-	for i := range r.changes {
-		r.name = append(r.name[:0], r.changes[i].Field...)
-		r.count()
-		if r.Each != nil {
-			r.Each(r.changes[i])
-		}
+	for _, ch := range r.changes {
+		r.converted([]byte(ch.Field), ch)
 	}
-	return out, r.values, r.left, err
+	return out, r.values, r.left, nil
 }
 
-// maxDocument is the maximum size of a document on a server, in bytes.
-const maxDocument = 16 << 20
-
-// value converts a value if it is to be converted, and its size does not change.
+// value converts a value if it is to be converted.
 func (r *Rewriter) value(path *walk.Path, l walk.Leaf) error {
-	if l.Type != bson.TypeBinary {
+	c, v := &r.conversion, &r.ruling
+	if !c.rule(v, path, nil, l) || v.same {
 		return nil
 	}
-	c := &r.conversion
-	old, offset, ok := c.wants(path, l)
-	if !ok {
-		return nil
-	}
-	fresh := c.octets(old)
-	if fresh == old && c.SameSubtype() {
-		return nil
-	}
-	r.name = path.AppendField(r.name[:0])
-	if reason := c.Judge.Value(r.name, old); reason != "" {
-		r.left = append(r.left, Left{Path: path.Dotted(), Old: old, Reason: reason})
-		return nil
-	}
-	r.doc[offset] = c.To.Subtype
-	copy(r.doc[offset+1:], fresh[:])
-	r.count()
-	if r.Each != nil {
-		r.Each(Change{Path: path.Dotted(), Field: string(r.name), Old: old, New: fresh})
+	switch {
+	case v.reason != "":
+		r.left = append(r.left, v.change().left(v.reason))
+	case !c.inPlace():
+		r.edits, r.changes = append(r.edits, c.edit(l.Offset, v.fresh, v.value)), append(r.changes, v.change())
+	default:
+		_, _, offset, _ := l.Binary()
+		r.doc[offset] = c.To.Subtype
+		copy(r.doc[offset+1:], v.fresh[:])
+		var ch Change
+		if r.Each != nil {
+			ch = v.change()
+		}
+		r.converted(v.field, ch)
 	}
 	return nil
 }
 
-// count counts a value of the field r.name.
-func (r *Rewriter) count() {
+// converted counts a value of the field. The change is that of the value if Each is set.
+func (r *Rewriter) converted(field []byte, ch Change) {
 	r.values++
-	n := r.counts[string(r.name)]
+	n := r.counts[string(field)]
 	if n == nil {
-		name := string(r.name)
+		name := string(field)
 		if len(r.counts) >= maxNames {
 			name = Others
 		}
@@ -111,6 +98,9 @@ func (r *Rewriter) count() {
 		}
 	}
 	*n++
+	if r.Each != nil {
+		r.Each(ch)
+	}
 }
 
 // Fields returns the number of converted values by field.
@@ -122,13 +112,14 @@ func (r *Rewriter) Fields() Tally {
 	return t
 }
 
-// Wants calls visit for each value in doc that the conversion applies to, whatever its judge says.
+// Wants calls visit for each value in doc that the conversion would change, whatever its judge says.
 // Values that are not UUIDs are left out. The Reason of what visit gets is empty. The error wraps
 // walk.ErrCorrupt.
 func (c Conversion) Wants(doc bson.Raw, visit func(Left)) error {
-	return c.walk(doc, func(path *walk.Path, l walk.Leaf) error {
-		if v, ok := c.find(path, l); ok && v.unfit == "" {
-			visit(Left{Path: path.Dotted(), Old: v.octets, Value: v.value})
+	c.Judge = nil
+	return c.each(doc, new(ruling), func(r *ruling) error {
+		if r.reason == "" {
+			visit(r.change().left(""))
 		}
 		return nil
 	})

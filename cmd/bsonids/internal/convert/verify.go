@@ -256,10 +256,10 @@ func (v *Verified) document(doc bson.Raw, c Conversion) error {
 func (v *Verified) values(doc bson.Raw, c Conversion, l *logged) error {
 	id := doc.Lookup("_id")
 	old, unlogged := "", ""
-	var name [128]byte
+	var r ruling
 	err := c.walk(doc, func(path *walk.Path, leaf walk.Leaf) error {
-		value, ok := c.find(path, leaf)
-		octets := value.octets // as they are in the document
+		ok := c.rule(&r, path, nil, leaf)
+		octets := r.old.octets // as they are in the document
 		switch {
 		case !ok:
 			octets, is, ok := c.isNew(path, leaf)
@@ -270,12 +270,12 @@ func (v *Verified) values(doc bson.Raw, c Conversion, l *logged) error {
 			if l != nil && !l.has(id, path.Dotted(), octets, is) {
 				v.Foreign++
 			}
-		case c.SameSubtype() && c.octets(octets) == octets: // for example the Nil UUID
+		case r.same: // for example the Nil UUID
 		case c.SameSubtype() && l.has(id, path.Dotted(), octets, ""):
 			v.New++
-		case c.judge(path.AppendField(name[:0]), value) != "":
+		case r.reason != "":
 			v.Left++
-			if c.SameSubtype() && c.made(name[:0], path, octets) && !l.listed(id, path.Dotted(), octets) {
+			if c.SameSubtype() && c.made(r.field, octets) && !l.listed(id, path.Dotted(), octets) {
 				v.Left--
 				v.Unlogged++
 				unlogged = path.Dotted()
@@ -285,7 +285,7 @@ func (v *Verified) values(doc bson.Raw, c Conversion, l *logged) error {
 			unlogged = path.Dotted()
 		default:
 			v.Old++
-			v.Fields.add(string(path.AppendField(name[:0])), 1)
+			v.Fields.add(string(r.field), 1)
 			if path.Top() == "_id" {
 				v.InID++
 			}
@@ -303,12 +303,11 @@ func (v *Verified) values(doc bson.Raw, c Conversion, l *logged) error {
 	return err
 }
 
-// made reports whether the bytes of a value may be what the conversion made of another value. name is
-// memory for the name of the field.
-func (c Conversion) made(name []byte, path *walk.Path, octets [16]byte) bool {
-	field := path.AppendField(name)
+// made reports whether the bytes of a value of the field may be what the conversion made of another
+// value.
+func (c Conversion) made(field []byte, octets [16]byte) bool {
 	back := Conversion{From: c.To, To: c.From}
-	return !c.Judge.Leaves(field) && c.Judge.Value(field, back.octets(octets)) == ""
+	return !c.leaves(field) && c.takes(field, back.octets(octets))
 }
 
 // logged has the new values in an undo log and the values of a skip list, each with its document and

@@ -1,0 +1,203 @@
+package convert
+
+import (
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
+)
+
+// awkward returns documents with values in _id, dotted and repeated names, arrays in arrays, values that
+// are the same in both orders, text and documents of Go structs.
+func awkward(r *rand.Rand, random func() bson.Binary) []bson.Raw {
+	names := []string{"a", "a.b", "", "$x", "a", "list", "deep"}
+	var docs []bson.Raw
+	for i := range 60 {
+		one := func() any {
+			b := random()
+			switch r.IntN(9) {
+			case 0:
+				return bson.Binary{Subtype: b.Subtype, Data: make([]byte, 16)}
+			case 1:
+				return "9f2c8a52-6d1e-4b60-9a57-0f6a1d2e3c4b"
+			case 2:
+				return bson.D{{Key: "uuid", Value: bson.Binary{Data: b.Data}}, {Key: "valid", Value: true}}
+			case 3:
+				return bson.D{{Key: "uuid", Value: bson.Binary{Data: make([]byte, 16)}}, {Key: "valid", Value: false}}
+			case 4:
+				return "9F2c8a526d1e4b609a570f6a1d2e3c4b"
+			}
+			return b
+		}
+		d := bson.D{{Key: "_id", Value: []any{i, one(), bson.D{{Key: "u", Value: one()}}}[i%3]}}
+		for range 5 {
+			v := one()
+			switch r.IntN(4) {
+			case 0:
+				v = bson.A{v, bson.A{one(), bson.D{{Key: "a.b", Value: one()}}}}
+			case 1:
+				v = bson.D{{Key: "b", Value: v}, {Key: "b", Value: one()}}
+			}
+			d = append(d, bson.E{Key: names[r.IntN(len(names))], Value: v})
+		}
+		b, err := bson.Marshal(d)
+		if err != nil {
+			panic(err)
+		}
+		docs = append(docs, b)
+	}
+	return docs
+}
+
+// A document is converted in place, in a copy and in a dump by the same rule: the same values are
+// converted and left for the same reasons, except those that only a copy can change. An entry of an oplog
+// with one value is converted as the value is.
+func TestEveryWay(t *testing.T) {
+	for _, tt := range [][2]string{{"csharpLegacy", "javaLegacy"}, {"javaLegacy", "standard"}, {"javaLegacy", "text"}, {"text", "standard"}, {"goStruct", "standard"}, {"goStruct", "text"}} {
+		r := rand.New(rand.NewPCG(26, 1))
+		c := conversionOf(t, tt[0], tt[1])
+		docs := awkward(r, func() bson.Binary {
+			b := bson.Binary{Subtype: 3, Data: make([]byte, 16)}
+			for i := range b.Data {
+				b.Data[i] = byte(r.Uint32())
+			}
+			if r.IntN(4) > 0 { // version 4 in the byte order of --from, or any other one
+				order := []kinds.Kind{c.From, kindNamed(t, "javaLegacy"), kindNamed(t, "csharpLegacy")}[r.IntN(2)].Order
+				u := order.Permute([16]byte(b.Data))
+				u[6], u[8] = u[6]&0x0f|0x40, u[8]&0x3f|0x80
+				v := order.Permute(u)
+				copy(b.Data, v[:])
+			}
+			return b
+		})
+		s := decide.NewSurvey(t.TempDir(), time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), decide.Question{Kind: c.From, Trusted: []string{"list"}})
+		of, err := s.Collection("d", "c", true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, doc := range docs {
+			if err := of.Add(doc); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := s.Decide(); err != nil {
+			t.Fatal(err)
+		}
+		c.Judge = of.Decision(c.From).Judge(c.From.Order)
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+		type one struct {
+			path     string
+			old      [16]byte
+			oldValue Value
+			reason   string
+		}
+		total := map[string]int{}
+		for _, doc := range docs {
+			p, err := c.Plan(doc)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var inPlace, copied []one
+			onlyCopied := func(reason string) bool {
+				return strings.Contains(reason, "occurs twice in the document") || strings.Contains(reason, walk.ErrUnaddressable.Error())
+			}
+			for _, ch := range slices.Concat(p.Changes, p.InID) {
+				inPlace = append(inPlace, one{ch.Path, ch.Old, ch.OldValue, ""})
+			}
+			for _, l := range p.Skipped {
+				if onlyCopied(l.Reason) {
+					total["only copied"]++
+					l.Reason = ""
+				}
+				inPlace = append(inPlace, one{l.Path, l.Old, l.Value, l.Reason})
+			}
+			rewriter := NewRewriter(c)
+			rewriter.Each = func(ch Change) { copied = append(copied, one{ch.Path, ch.Old, ch.OldValue, ""}) }
+			out, n, left, err := rewriter.Document(slices.Clone(doc))
+			if err != nil || n != len(copied) {
+				t.Fatal(n, err)
+			}
+			for _, l := range left {
+				copied = append(copied, one{l.Path, l.Old, l.Value, l.Reason})
+				total["left"]++
+			}
+			total["converted"] += n
+			order := func(a, b one) int {
+				return strings.Compare(a.path+string(a.old[:])+string(a.oldValue)+a.reason, b.path+string(b.old[:])+string(b.oldValue)+b.reason)
+			}
+			slices.SortFunc(inPlace, order)
+			slices.SortFunc(copied, order)
+			if !slices.Equal(inPlace, copied) {
+				t.Fatalf("%s to %s: %v\nin place %q\ncopied   %q", tt[0], tt[1], doc, inPlace, copied)
+			}
+			again, m, err := c.Rewrite(doc, nil)
+			if err != nil || m != n || !slices.Equal(again, out) {
+				t.Fatalf("%s to %s: %v and %v, %v", tt[0], tt[1], again, bson.Raw(out), err)
+			}
+			single(t, c, doc)
+		}
+		if total["converted"] == 0 || total["left"] == 0 || total["only copied"] == 0 {
+			t.Errorf("%s to %s: %v", tt[0], tt[1], total)
+		}
+	}
+}
+
+func kindNamed(t testing.TB, name string) kinds.Kind {
+	t.Helper()
+	k, err := kinds.Parse(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+// single compares what the rule says of each value of doc with what it says of the value alone.
+func single(t *testing.T, c Conversion, doc bson.Raw) {
+	t.Helper()
+	want := make(map[int]string) // the reason, by the offset of each value that is converted or left
+	err := c.each(doc, new(ruling), func(r *ruling) error {
+		want[r.leaf.Offset] = r.reason
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = c.walk(doc, func(p *walk.Path, l walk.Leaf) error {
+		edit, left, ok := c.Value([]string{string(p.AppendField(nil))}, l)
+		reason, converted := want[l.Offset]
+		if ok != converted || left.Reason != reason || ok && reason == "" && edit.Offset != l.Offset {
+			t.Errorf("%s: %v %q, want %v %q", p.Dotted(), ok, left.Reason, converted, reason)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A document that would be too large for a server is left, in place and in a copy.
+func TestTooLarge(t *testing.T) {
+	c := conversionOf(t, "standard", "text")
+	list := make(bson.A, 100)
+	for i := range list {
+		list[i] = bson.Binary{Subtype: 4, Data: make([]byte, 16)}
+	}
+	doc := marshal(t, bson.D{{Key: "_id", Value: 1}, {Key: "u", Value: list}, {Key: "pad", Value: make([]byte, maxDocument-3500)}})
+	p, err := c.Plan(doc)
+	if err != nil || len(p.Changes) > 0 || len(p.Skipped) != 100 || p.Skipped[0].Reason != tooLarge {
+		t.Errorf("%d changes, %d skipped, %v", len(p.Changes), len(p.Skipped), err)
+	}
+	out, n, left, err := NewRewriter(c).Document(doc)
+	if err != nil || n > 0 || len(left) != 100 || left[0].Reason != tooLarge || len(out) != len(doc) {
+		t.Errorf("%d values, %d left, %v", n, len(left), err)
+	}
+}
