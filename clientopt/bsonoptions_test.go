@@ -3,7 +3,6 @@ package clientopt
 import (
 	"bytes"
 	"context"
-	"errors"
 	"reflect"
 	"testing"
 	"time"
@@ -39,17 +38,13 @@ func TestCodecOptions(t *testing.T) {
 	}
 }
 
-// TestCollectionCodec tests that the encoding options are learned without a server, whether they
+// TestCollectionCodec tests that the options are learned without a server, whether they
 // come from the client, the database or the collection.
 func TestCollectionCodec(t *testing.T) {
 	tOptions := reflect.TypeFor[options.BSONOptions]()
 	for i := range tOptions.NumField() {
 		name := tOptions.Field(i).Name
 		bsonOpts, want := withField(i)
-		_, encodes := reflect.TypeFor[*bson.Encoder]().MethodByName(name)
-		if !encodes {
-			want = bsoncodec.Options{}
-		}
 		client := connect(t, new(server), "mongodb://localhost/?uuidRepresentation=standard", WithClientOptions(options.Client().SetBSONOptions(bsonOpts)))
 		plain := connect(t, new(server), "mongodb://localhost/?uuidRepresentation=standard")
 		for where, coll := range map[string]*mongo.Collection{
@@ -61,12 +56,8 @@ func TestCollectionCodec(t *testing.T) {
 			if err != nil || reg == nil {
 				t.Fatalf("%s of the %s: %v", name, where, err)
 			}
-			if err := bsoncodec.Unmarshal(reg, []byte{5, 0, 0, 0, 0}, new(bson.D), got); !errors.Is(err, bsoncodec.ErrUnknownOptions) {
-				t.Errorf("%s of the %s: decoding with options that are not known: %v", name, where, err)
-			}
-			whole, err := got.Complete(bsoncodec.Options{UseJSONStructTags: want.UseJSONStructTags})
-			if err != nil || whole != want {
-				t.Errorf("%s of the %s: got %+v, %v", name, where, whole, err)
+			if got != want {
+				t.Errorf("%s of the %s: got %+v", name, where, got)
 			}
 		}
 	}
@@ -127,8 +118,8 @@ func TestOptionsAreThoseOfTheClient(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		if whole, err := enc.Complete(dec); err != nil || whole != CodecOptions(bsonOpts) {
-			t.Errorf("%s: learned %+v, %v", name, whole, err)
+		if enc != CodecOptions(bsonOpts) || dec != enc {
+			t.Errorf("%s: learned %+v and %+v", name, enc, dec)
 		}
 		for _, target := range []func() any{
 			func() any { return newDocument() }, func() any { return new(bson.D) }, func() any { return new(any) },
@@ -177,20 +168,31 @@ func TestOptionsThatCannotBeLearned(t *testing.T) {
 	if _, _, err := CursorCodec(nil); err == nil {
 		t.Error("no error for a nil cursor")
 	}
-	client, err := mongo.Connect(options.Client().ApplyURI("mongodb://localhost"))
+	if _, _, err := CollectionCodec(new(mongo.Collection)); err == nil {
+		t.Error("no error for a collection without a registry")
+	}
+	if _, _, err := CursorCodec(new(mongo.Cursor)); err == nil {
+		t.Error("no error for a cursor without a registry")
+	}
+}
+
+// TestForeignRegistry tests that any registry is told.
+func TestForeignRegistry(t *testing.T) {
+	reg := bson.NewRegistry()
+	client, err := mongo.Connect(options.Client().ApplyURI("mongodb://localhost").SetRegistry(reg))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = client.Disconnect(context.Background()) })
-	if _, _, err := CollectionCodec(client.Database("d").Collection("c")); err == nil {
-		t.Error("no error for a collection with the driver's registry")
+	if got, _, err := CollectionCodec(client.Database("d").Collection("c")); err != nil || got != reg {
+		t.Errorf("a collection: got %p, %v", got, err)
 	}
-	cursor, err := mongo.NewCursorFromDocuments([]any{bson.D{}}, nil, nil)
+	cursor, err := mongo.NewCursorFromDocuments([]any{bson.D{}}, nil, reg)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := CursorCodec(cursor); err == nil {
-		t.Error("no error for a cursor with the driver's registry")
+	if got, _, err := CursorCodec(cursor); err != nil || got != reg {
+		t.Errorf("a cursor: got %p, %v", got, err)
 	}
 }
 
@@ -210,8 +212,8 @@ func TestCursorCodecAtAnyPlace(t *testing.T) {
 		if err != nil || got != reg {
 			t.Fatalf("before document %d: got %p, %v; want %p", n, got, err, reg)
 		}
-		if whole, err := o.Complete(bsoncodec.Options{}); err != nil || whole != (bsoncodec.Options{}) {
-			t.Errorf("before document %d: got %+v, %v", n, o, err)
+		if o != (bsoncodec.Options{}) {
+			t.Errorf("before document %d: got %+v", n, o)
 		}
 		if !cursor.Next(context.Background()) {
 			if n != 3 {

@@ -30,7 +30,7 @@ import (
 
 	"github.com/bsonids/bsonids/bsoncodec"
 	"github.com/bsonids/bsonids/internal/driver"
-	"github.com/bsonids/bsonids/internal/settings"
+	"github.com/bsonids/bsonids/internal/inuse"
 )
 
 // ErrNilCursor is the error of reading a cursor, a result or a change stream that is nil.
@@ -224,7 +224,7 @@ type decoder struct {
 	err   error // of the Options
 }
 
-func newDecoder[H settings.Holder](from *H, opts []Option) decoder {
+func newDecoder[H inuse.Holder](from *H, opts []Option) decoder {
 	var d decoder
 	for _, o := range opts {
 		if o == nil {
@@ -233,7 +233,7 @@ func newDecoder[H settings.Holder](from *H, opts []Option) decoder {
 		o(&d)
 	}
 	if d.reg == nil && d.err == nil {
-		if reg, o, ok := settings.Of(from); ok && driver.IsBuilt(reg) {
+		if reg, o, ok := inuse.Of(from); ok && driver.IsBuilt(reg) {
 			d.reg, d.opts = reg, o
 		}
 	}

@@ -1,6 +1,6 @@
-// Package settings reads the registry and the BSON options of the driver's clients, databases, collections, cursors,
+// Package inuse reads the registry and the BSON options of the driver's clients, databases, collections, cursors,
 // single results and change streams, which the driver keeps in fields and tells nobody. It is above package bsoncodec.
-package settings
+package inuse
 
 import (
 	"reflect"
@@ -99,10 +99,9 @@ func Options(bsonOpts *options.BSONOptions) (opts bsoncodec.Options, ok bool) {
 	if bsonOpts == nil {
 		return bsoncodec.Options{}, true
 	}
+	ok = true
 	for _, i := range found().unknown {
-		if !reflect.ValueOf(bsonOpts).Elem().Field(i).IsZero() {
-			return bsoncodec.Options{}, false
-		}
+		ok = ok && reflect.ValueOf(bsonOpts).Elem().Field(i).IsZero()
 	}
 	return bsoncodec.Options{
 		UseJSONStructTags:       bsonOpts.UseJSONStructTags,
@@ -122,5 +121,5 @@ func Options(bsonOpts *options.BSONOptions) (opts bsoncodec.Options, ok bool) {
 		UseLocalTimeZone:        bsonOpts.UseLocalTimeZone,
 		ZeroMaps:                bsonOpts.ZeroMaps,
 		ZeroStructs:             bsonOpts.ZeroStructs,
-	}, true
+	}, ok
 }
