@@ -122,7 +122,7 @@ func (f files) with(t *testing.T, do func(*convert.StateFile, *convert.UndoLog))
 	if err != nil {
 		t.Fatal(err)
 	}
-	u, err := convert.OpenUndoLog(f.undo, f.id, f.state)
+	u, err := convert.OpenUndoLog(f.undo, f.id, f.state, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

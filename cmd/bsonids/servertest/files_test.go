@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/integration/mongotest"
 	"github.com/bsonids/bsonids/uuidrep"
@@ -22,12 +23,19 @@ func TestOtherFiles(t *testing.T) {
 	seed(t, connect(t, s).Collection("c"), 10, uuidrep.JavaLegacy, uuidrep.Standard)
 	path := filepath.Join(t.TempDir(), "precious")
 	const state = `{"bsonids":"state 1","conversion":{"database":"x","collection":"c","from":"javaLegacy","to":"standard"},"done":false,"changedDocuments":0}`
-	const undo = `{"bsonids":"undo log 1","id":"0011223344556677","conversion":{"database":"x","collection":"c","from":"javaLegacy","to":"standard"}}`
-	for _, text := range []string{"text", "line\n", "line\nthat doesn't end", "\n", "{", state, state + "\n", undo + "\n", undo + "\n{\"_id\":", undo[:22] + "2\""} {
+	other := filepath.Join(t.TempDir(), "other")
+	l, err := convert.OpenUndoLog(other, convert.Identity{Database: "x", Collection: "c", From: "javaLegacy", To: "standard"}, "", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Close()
+	b, err := os.ReadFile(other)
+	if err != nil {
+		t.Fatal(err)
+	}
+	undo := string(b)
+	for _, text := range []string{"text", "line\n", "line\nthat doesn't end", "\n", "{", state, state + "\n", undo, undo + "more", undo[:len(undo)-1] + "x"} {
 		for _, flag := range []string{"--state", "--undo-log"} {
-			if flag == "--undo-log" && text == "{" {
-				continue // the beginning of a log
-			}
 			if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 				t.Fatal(err)
 			}

@@ -100,7 +100,7 @@ func TestTakeOverInFlight(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b = b[:bytes.LastIndexByte(b[:len(b)-1], '\n')+1]
+	b = b[:len(b)-lastRecord(b)]
 	if err := os.WriteFile(filepath.Join(short, "undo"), b, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -263,7 +263,7 @@ func TestUndoLogWithoutItsEnd(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, cut := range []int{len(whole) - 1, bytes.LastIndexByte(whole[:len(whole)-1], '\n') + 1, bytes.IndexByte(whole, '\n') + 1} {
+	for _, cut := range []int{len(whole) - 1, len(whole) - lastRecord(whole), firstRecord(whole)} {
 		if err := os.WriteFile(path, whole[:cut], 0o600); err != nil {
 			t.Fatal(err)
 		}

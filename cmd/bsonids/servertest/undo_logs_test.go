@@ -2,6 +2,7 @@ package servertest
 
 import (
 	"bytes"
+	"encoding/binary"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 	"github.com/bsonids/bsonids/integration/mongotest"
@@ -19,23 +21,48 @@ import (
 
 // spoilt are the ways in which a file may lack what was written to it.
 var spoilt = map[string]func(path string, b []byte) error{
-	"missing":   func(path string, _ []byte) error { return os.Remove(path) },
-	"moved":     func(path string, _ []byte) error { return os.Rename(path, path+".old") },
-	"empty":     func(path string, _ []byte) error { return os.WriteFile(path, nil, 0o600) },
-	"a folder":  func(path string, _ []byte) error { _ = os.Remove(path); return os.Mkdir(path, 0o700) },
-	"cut":       func(path string, b []byte) error { return os.WriteFile(path, b[:len(b)-1], 0o600) },
-	"half":      func(path string, b []byte) error { return os.WriteFile(path, b[:len(b)/2], 0o600) },
-	"last gone": func(path string, b []byte) error { return os.WriteFile(path, b[:len(b)-lastRecord(b)], 0o600) },
-	"all gone":  func(path string, b []byte) error { return os.WriteFile(path, b[:firstRecord(b)], 0o600) },
-	"one bit":   func(path string, b []byte) error { b[len(b)/2] ^= 1; return os.WriteFile(path, b, 0o600) },
-	"its twin": func(path string, b []byte) error {
-		return os.WriteFile(path, append(b, b[len(b)-lastRecord(b):]...), 0o600)
-	},
+	"missing":    func(path string, _ []byte) error { return os.Remove(path) },
+	"moved":      func(path string, _ []byte) error { return os.Rename(path, path+".old") },
+	"empty":      func(path string, _ []byte) error { return os.WriteFile(path, nil, 0o600) },
+	"a folder":   func(path string, _ []byte) error { _ = os.Remove(path); return os.Mkdir(path, 0o700) },
+	"cut":        func(path string, b []byte) error { return os.WriteFile(path, b[:len(b)-1], 0o600) },
+	"half":       func(path string, b []byte) error { return os.WriteFile(path, b[:len(b)/2], 0o600) },
+	"last gone":  func(path string, b []byte) error { return os.WriteFile(path, b[:len(b)-lastRecord(b)], 0o600) },
+	"all gone":   func(path string, b []byte) error { return os.WriteFile(path, b[:firstRecord(b)], 0o600) },
+	"one bit":    func(path string, b []byte) error { b[len(b)/2] ^= 1; return os.WriteFile(path, b, 0o600) },
+	"last bit":   func(path string, b []byte) error { b[len(b)-1] ^= 1; return os.WriteFile(path, b, 0o600) },
 	"a stranger": func(path string, _ []byte) error { return os.WriteFile(path, []byte("hello\n"), 0o600) },
 }
 
-func lastRecord(b []byte) int  { return len(b) - 1 - bytes.LastIndexByte(b[:len(b)-1], '\n') }
-func firstRecord(b []byte) int { return bytes.IndexByte(b, '\n') + 1 }
+// recordsOf returns the offsets at which the records of an undo log begin, its header first, and its
+// size: a line of text, and records of 12 bytes and their length, with which they begin.
+func recordsOf(b []byte) []int {
+	offsets := []int{bytes.IndexByte(b, '\n') + 1}
+	for at := offsets[0]; at < len(b); {
+		at += 12 + int(binary.LittleEndian.Uint32(b[at:]))
+		offsets = append(offsets, at)
+	}
+	return offsets
+}
+
+// lastRecord returns the size of the last record of an undo log.
+func lastRecord(b []byte) int {
+	offsets := recordsOf(b)
+	return len(b) - offsets[len(offsets)-2]
+}
+
+// firstRecord returns the offset of the first record after the header.
+func firstRecord(b []byte) int { return recordsOf(b)[1] }
+
+// logText returns an undo log as text.
+func logText(t testing.TB, path string) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := convert.WriteUndoLog(&b, path); err != nil {
+		t.Error(err)
+	}
+	return b.String()
+}
 
 // The undo of a plan changes nothing if one of the undo logs lacks what was written to it, or if a
 // state file does not tell. It names the files.
@@ -52,7 +79,7 @@ func TestUndoPlanWithoutLog(t *testing.T) {
 		t.Fatalf("%q, %v", logs, err)
 	}
 	undo := []string{"undo", file, "--state-dir", dir, "--batch", "10"}
-	refused := func(how string, paths ...string) {
+	refused := func(t *testing.T, how string, paths ...string) {
 		t.Helper()
 		for _, args := range [][]string{undo, append(undo[:len(undo):len(undo)], "--write")} {
 			r := command(t, s, args...).want(t, failure.ExitFailed)
@@ -73,7 +100,7 @@ func TestUndoPlanWithoutLog(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			refused(how, path)
+			t.Run(how, func(t *testing.T) { refused(t, how, path) })
 			_ = os.Remove(path)
 			if err := os.WriteFile(path, b, 0o600); err != nil {
 				t.Fatal(err)
@@ -89,7 +116,7 @@ func TestUndoPlanWithoutLog(t *testing.T) {
 		}
 	}
 	swap(logs[1], logs[2])
-	refused("exchanged", logs[1], logs[2])
+	refused(t, "exchanged", logs[1], logs[2])
 	swap(logs[1], logs[2])
 	states := make([]string, len(logs))
 	for i, path := range logs {
@@ -100,13 +127,13 @@ func TestUndoPlanWithoutLog(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	refused("the state files and the logs", states[0], states[3])
+	refused(t, "the state files and the logs", states[0], states[3])
 	for _, path := range states {
 		if err := os.Rename(path+".away", path); err != nil {
 			t.Fatal(err)
 		}
 	}
-	refused("all logs", logs...)
+	refused(t, "all logs", logs...)
 	for _, path := range logs {
 		if err := os.Rename(path+".away", path); err != nil {
 			t.Fatal(err)

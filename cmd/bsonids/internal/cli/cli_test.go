@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -45,7 +44,11 @@ func TestFailures(t *testing.T) {
 	gone := "mongodb://user:" + secret + "@127.0.0.1:1/?serverSelectionTimeoutMS=200&connectTimeoutMS=200"
 	conv := []string{"convert", "--db", "d", "--collection", "c", "--from", "javaLegacy"}
 	undo := filepath.Join(t.TempDir(), "undo")
-	if err := os.WriteFile(undo, []byte(`{"bsonids":"undo log 1","id":"x","conversion":{"database":"d","collection":"c","from":"javaLegacy","to":"standard"}}`+"\n"), 0o600); err != nil {
+	log, err := convert.OpenUndoLog(undo, convert.Identity{Database: "d", Collection: "c", From: "javaLegacy", To: "standard"}, "", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := log.Close(); err != nil {
 		t.Fatal(err)
 	}
 	for _, tt := range []struct {

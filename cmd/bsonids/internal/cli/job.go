@@ -149,7 +149,7 @@ func (o *convertOptions) convert(ctx context.Context, client *mongo.Client, j jo
 		}
 	}
 	if o.write && o.undoLog != "" {
-		if opts.Undo, err = convert.OpenUndoLog(o.undoLog, id, absolute(o.state)); err != nil {
+		if opts.Undo, err = convert.OpenUndoLog(o.undoLog, id, absolute(o.state), o.written(run, opts.State)); err != nil {
 			return out, fileError(err, "%v", nameFlag(err))
 		}
 		defer func() { err = errors.Join(err, opts.Undo.Close()) }()
@@ -221,4 +221,15 @@ func (o *convertOptions) mayConvert(ctx context.Context, coll *mongo.Collection)
 		_, err = coll.UpdateOne(ctx, bson.D{{Key: "_id", Value: bson.NewObjectID()}}, bson.D{{Key: "$set", Value: bson.D{{Key: "x", Value: 1}}}})
 	}
 	return spec, err
+}
+
+// written returns the size in bytes that the undo log has at least, by the record and the state file.
+func (o *convertOptions) written(run *claim, state *convert.StateFile) (size int64) {
+	if run.lock != nil {
+		size = run.lock.Needs()
+	}
+	if state != nil && state.UndoID != "" {
+		size = max(size, state.UndoSize)
+	}
+	return size
 }

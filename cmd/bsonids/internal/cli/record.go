@@ -137,13 +137,10 @@ func (c *claim) follow(f convert.Followed) {
 	c.lock.Progress(c.totals)
 }
 
-// undoLog records the undo log. It returns an error if the log lacks entries that the record lists.
+// undoLog records the undo log.
 func (c *claim) undoLog(ctx context.Context, path string, l *convert.UndoLog) error {
 	if c.lock == nil {
 		return nil
-	}
-	if err := c.lock.Covers(l.Size()); err != nil {
-		return nameRecord(err)
 	}
 	return nameRecord(c.lock.Undo(ctx, absolute(path), l.ID))
 }

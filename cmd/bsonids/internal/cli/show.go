@@ -1,10 +1,13 @@
 package cli
 
 import (
+	"bufio"
 	"context"
+	"errors"
 
 	"github.com/spf13/cobra"
 
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/explain"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/report"
@@ -18,8 +21,8 @@ type showOptions struct {
 func newShowCommand(c *console) *cobra.Command {
 	o := &showOptions{console: c}
 	cmd := &cobra.Command{
-		Use:   "show VALUE",
-		Short: "Explain a UUID or ObjectID in any form that shells and drivers write",
+		Use:   "show VALUE|FILE",
+		Short: "Explain a UUID or ObjectID in any form that shells and drivers write, or print an undo log",
 		Long: `show explains one identifier: its bytes and subtype in each representation, how
 drivers print it, its version, variant and time, and an expression for mongosh.
 It does not need a server.
@@ -27,10 +30,15 @@ It does not need a server.
 VALUE is a UUID, 16 or 12 bytes in hexadecimal, 16 bytes in base64, what a
 shell prints (UUID("…"), BinData(3, "…"), HexData(4, "…"),
 Binary.createFromBase64('…', 3), JUUID("…"), CSUUID("…"), PYUUID("…"),
-LegacyJavaUUID("…"), ObjectId("…")), or extended JSON ($uuid, $binary, $oid).`,
+LegacyJavaUUID("…"), ObjectId("…")), or extended JSON ($uuid, $binary, $oid).
+
+show FILE prints an undo log of convert as text: one document on each line, in
+canonical extended JSON, with the old and the new values. --output does not
+change it.`,
 		Example: `  bsonids show 00112233-4455-6677-8899-aabbccddeeff
   bsonids show 'BinData(3, "d2ZVRDMiEQD/7t3Mu6qZiA==")'
-  bsonids show '{"$oid": "699dfad90ca573f85c0eec1c"}' --output json`,
+  bsonids show '{"$oid": "699dfad90ca573f85c0eec1c"}' --output json
+  bsonids show orders.undo`,
 		Args: cobra.ExactArgs(1),
 		RunE: runE(o.run),
 	}
@@ -40,6 +48,9 @@ LegacyJavaUUID("…"), ObjectId("…")), or extended JSON ($uuid, $binary, $oid)
 
 func (o *showOptions) run(_ context.Context, args []string) error {
 	v, err := explain.Parse(args[0])
+	if err != nil && exists(args[0]) {
+		return o.file(args[0])
+	}
 	if err != nil {
 		return failure.Usagef("%v", err)
 	}
@@ -48,5 +59,14 @@ func (o *showOptions) run(_ context.Context, args []string) error {
 		return report.JSON(o.out, e)
 	}
 	report.Explanation(o.out, e)
+	return nil
+}
+
+// file prints a file of a conversion as text.
+func (o *showOptions) file(path string) error {
+	out := bufio.NewWriter(o.out)
+	if err := errors.Join(convert.WriteUndoLog(out, path), out.Flush()); err != nil {
+		return fileError(err, "%v", err)
+	}
 	return nil
 }

@@ -50,7 +50,7 @@ func (w expectedLog) in(path string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(log.Whole(w.id, w.size), log.Close())
+	return errors.Join(log.Covers(w.id, w.size), log.Close())
 }
 
 // logsWhole returns an error that names each undo log of the plan, and each state file, that is
@@ -102,7 +102,7 @@ func (o *undoOptions) logWhole(ctx context.Context, db *mongo.Database, log *con
 			return err
 		}
 	}
-	if err := log.Whole(w.id, w.size); err != nil {
+	if err := log.Covers(w.id, w.size); err != nil {
 		return incompleteLogs(nameless(err), "values would stay converted", err)
 	}
 	return nil

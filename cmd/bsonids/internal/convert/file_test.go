@@ -21,7 +21,7 @@ func TestFilesAreRegular(t *testing.T) {
 		for name, open := range map[string]func() error{
 			"state":           func() error { _, err := OpenState(path, identity()); return err },
 			"state to read":   func() error { _, err := ReadState(path); return err },
-			"undo log":        func() error { _, err := OpenUndoLog(path, identity(), ""); return err },
+			"undo log":        func() error { _, err := OpenUndoLog(path, identity(), "", 0); return err },
 			"undo log, read":  func() error { _, err := ReadUndoLog(path); return err },
 			"undo log, alone": func() error { _, err := ReadUndoLogAlone(path); return err },
 			"skip list":       func() error { _, err := OpenSkipList(path, "d.c", false); return err },

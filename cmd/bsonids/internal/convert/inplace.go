@@ -290,18 +290,14 @@ func (r *runner) process(waiting, ctx context.Context, b batch) error {
 	return r.save(at)
 }
 
-// mayWrite reports whether p has changes, and whether an update and the undo log can hold them. If
-// they cannot, mayWrite skips the document.
+// mayWrite reports whether p has changes, and whether an update can hold them. If it cannot, mayWrite
+// skips the document.
 func (r *runner) mayWrite(p Plan) bool {
 	switch {
 	case len(p.Changes) == 0:
 		return false
-	case r.Undo != nil && !keepsID(p.ID):
-		r.skipPlan(p, "the undo log cannot represent the _id without loss")
 	case p.size() > bulk.MaxUpdate:
 		r.skipPlan(p, "the document has too many values for one update; convert into a new collection")
-	case r.Undo != nil && !keepsPaths(p.Changes):
-		r.skipPlan(p, "the undo log cannot represent a field name that is not valid UTF-8")
 	default:
 		return true
 	}

@@ -149,7 +149,7 @@ func skipLine(namespace string, id bson.RawValue, subtype byte, v Left) ([]byte,
 	}{Collection: namespace, ID: doc, Reason: v.Reason}
 	if !v.Document {
 		line.Path = &v.Path
-		if line.Value, err = appendJSON(nil, subtype, v.Old, v.Value); err != nil {
+		if line.Value, err = storedJSON(subtype, v.Old, v.Value); err != nil {
 			return nil, err
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io/fs"
 	"os"
 
@@ -64,7 +65,7 @@ type State struct {
 	Values  int64 `json:"changedValues,omitempty"`
 	Skipped int64 `json:"skippedDocuments,omitempty"`
 
-	// CRC is the checksum of the file up to its place, as in an undo log. A wrong position would
+	// CRC is the checksum of the file up to its place. A wrong position would
 	// leave values as they are without a report.
 	CRC string `json:"crc,omitempty"`
 }
@@ -104,7 +105,7 @@ func ParseState(b []byte) (State, error) {
 	}
 	switch {
 	case s.Format == stateFormat:
-		if sealed(bytes.TrimSpace(b), "", 0) != nil {
+		if !sealed(bytes.TrimSpace(b)) {
 			return State{}, errors.New("the checksum is wrong: the file is damaged")
 		}
 	case s.Format != stateFormat1:
@@ -135,7 +136,7 @@ func (s State) encode() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return append(seal(b, "", 0), '\n'), nil
+	return append(seal(b), '\n'), nil
 }
 
 // StateFile is a state on disk. Only one process at a time can open it. It is not safe for
@@ -225,4 +226,22 @@ func (f *StateFile) Close() error {
 	// The lock file is not removed: otherwise two processes could lock different files of the same
 	// name.
 	return f.lock.Unlock()
+}
+
+const (
+	sealBegin  = `,"crc":"`
+	sealLength = len(sealBegin) + 8 + len(`"}`)
+)
+
+// seal adds the CRC-32C of a JSON object to it.
+func seal(object []byte) []byte {
+	body := object[:len(object)-1]
+	sum := crc32.Checksum(body, crc32.MakeTable(crc32.Castagnoli))
+	return fmt.Appendf(nil, `%s%s%08x"}`, body, sealBegin, sum)
+}
+
+// sealed reports whether the object has the correct checksum.
+func sealed(object []byte) bool {
+	n := len(object) - sealLength
+	return n >= 0 && bytes.Equal(seal(append(bytes.Clone(object[:n]), '}')), object)
 }

@@ -135,7 +135,7 @@ func TestLinkedFiles(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		u, err := OpenUndoLog(filepath.Join(dir, "undo"+first), identity(), "")
+		u, err := OpenUndoLog(filepath.Join(dir, "undo"+first), identity(), "", 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -143,7 +143,7 @@ func TestLinkedFiles(t *testing.T) {
 			if _, err := OpenState(filepath.Join(dir, "state"+other), identity()); err == nil {
 				t.Errorf("two processes have the state: %q and %q", first, other)
 			}
-			if _, err := OpenUndoLog(filepath.Join(dir, "undo"+other), identity(), ""); err == nil {
+			if _, err := OpenUndoLog(filepath.Join(dir, "undo"+other), identity(), "", 0); err == nil {
 				t.Errorf("two processes have the undo log: %q and %q", first, other)
 			}
 			if _, err := ReadUndoLogAlone(filepath.Join(dir, "undo"+other)); err == nil {

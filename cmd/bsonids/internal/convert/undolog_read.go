@@ -1,31 +1,31 @@
 package convert
 
 import (
-	"bufio"
-	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"slices"
+	"time"
 
 	"github.com/gofrs/flock"
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/documents"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/journal"
 )
 
 // UndoReader reads an undo log entry by entry. It is not safe for concurrent use.
 type UndoReader struct {
 	Header
-	file *os.File
-	r    *bufio.Reader
-	from int64 // offset of the first line that was read
-	at   int64 // offset of the next line
-	mark *Mark
-	line int // number of lines read since from
-	end  int64
-	lock *flock.Flock // nil if other processes may write
+	file  *os.File
+	r     *journal.Reader
+	begin int64 // offset of the first entry
+	end   int64 // offset after the last whole record
+	mark  *Mark
+	lock  *flock.Flock // nil if other processes may write
 }
 
 // ReadUndoLogAlone is like ReadUndoLog and locks the log. A program that writes to the collection
@@ -46,7 +46,8 @@ func ReadUndoLogAlone(path string) (*UndoReader, error) {
 	return u, nil
 }
 
-// ReadUndoLog opens the undo log at path. The caller must close the reader.
+// ReadUndoLog opens the undo log at path, and reads it through. A torn record at the end is ignored,
+// because no change was made on account of it. The caller must close the reader.
 func ReadUndoLog(path string) (*UndoReader, error) {
 	if err := regular(path); err != nil {
 		return nil, &RecordError{UndoRecord, path, err}
@@ -56,11 +57,14 @@ func ReadUndoLog(path string) (*UndoReader, error) {
 		return nil, err
 	}
 	u := &UndoReader{file: f}
-	if u.end, err = wholeLines(f); err == nil {
-		err = u.Rewind(0)
+	if u.Header, u.begin, err = readHeader(journal.OSFile{File: f}); err == nil && u.begin == 0 {
+		err = errors.New("not an undo log: it is empty, or it has no whole record")
 	}
 	if err == nil {
-		err = u.checkEnd()
+		u.mark, u.end, err = scanLog(journal.OSFile{File: f}, u.Header, u.begin)
+	}
+	if err == nil {
+		err = u.Rewind(0)
 	}
 	if err != nil {
 		return nil, &RecordError{UndoRecord, path, errors.Join(err, f.Close())}
@@ -68,117 +72,85 @@ func ReadUndoLog(path string) (*UndoReader, error) {
 	return u, nil
 }
 
-// Covers returns an error if the log has another id, or fewer bytes, than was written. The id may be
-// empty if it is not known.
+// readHeader returns the header and the offset of its end, which is 0 if the file has none.
+func readHeader(f journal.File) (h Header, begin int64, err error) {
+	first, begin, err := journal.Begin(f, undoFormat)
+	switch {
+	case errors.Is(err, journal.ErrFormat):
+		return h, 0, errNoUndoLog
+	case err != nil || first == nil:
+		return h, 0, err
+	}
+	if err := json.Unmarshal(first, &h); err != nil || h.ID == "" {
+		return h, 0, errNoUndoLog
+	}
+	return h, begin, nil
+}
+
+// scanLog reads a log through. It returns the last record if that is a mark, and the offset after it.
+func scanLog(f journal.File, h Header, begin int64) (last *Mark, end int64, err error) {
+	end, err = journal.Whole(f, h.ID, begin, func(record []byte) (err error) {
+		last, err = parseMark(record)
+		return err
+	})
+	return last, end, err
+}
+
+// Covers returns an error if the log has another id, or fewer whole bytes, than was written. The id may
+// be empty if it is not known.
 func (u *UndoReader) Covers(id string, size int64) error {
 	switch {
 	case id != "" && u.ID != id:
 		return u.fail(errors.New("it is another log than the one of the conversion"))
 	case u.end < size:
-		return u.fail(fmt.Errorf("it is cut off: %d bytes are left of %d", u.end, size))
+		return u.fail(lacks(u.end, size))
 	}
 	return nil
 }
 
-// Whole is like Covers, and reads every entry.
-func (u *UndoReader) Whole(id string, size int64) error {
-	if err := u.Covers(id, size); err != nil {
-		return err
-	}
-	for {
-		if _, err := u.Next(); err == io.EOF {
-			return u.Rewind(0)
-		} else if err != nil {
-			return err
-		}
-	}
+func lacks(end, size int64) error {
+	return fmt.Errorf("it is cut off or damaged: %d bytes are whole of %d that were written", end, size)
 }
 
 // Rewind moves to the entry at offset, or to the first entry if offset is 0.
 func (u *UndoReader) Rewind(offset int64) error {
-	u.r = bufio.NewReader(io.NewSectionReader(u.file, 0, u.end))
-	u.from, u.line = 0, 1
-	var err error
-	if u.Header, u.at, err = readHeader(u.r); err != nil {
-		return err
-	}
+	offset = max(offset, u.begin)
 	if offset > u.end {
 		return u.fail(fmt.Errorf("truncated: the size is %d bytes, and the entries to read begin at byte %d", u.end, offset))
 	}
-	if offset > 0 {
-		u.from, u.at, u.line = offset, offset, 0
-		u.r = bufio.NewReader(io.NewSectionReader(u.file, offset, u.end-offset))
-	}
+	u.r = journal.NewReader(u.file, u.ID, offset, u.end)
 	return nil
 }
 
-// Next returns the next entry, or io.EOF after the last one. It ignores a last line that is
-// incomplete, because no change was made on account of it.
+// Next returns the next entry, or io.EOF after the last one.
 func (u *UndoReader) Next() (Entry, error) {
 	for {
-		line, err := u.r.ReadBytes('\n')
-		if err != nil {
+		record, offset, err := u.r.Next()
+		if err == io.EOF {
 			return Entry{}, err
 		}
-		offset := u.at
-		u.at += int64(len(line))
-		u.line++
-		if u.Checked() {
-			err = sealed(line[:len(line)-1], u.ID, offset)
-		}
-		if err == nil && bytes.HasPrefix(line, []byte(markPrefix)) {
+		if err == nil && len(record) > 0 && record[0] == markRecord {
 			continue
 		}
 		var e Entry
 		if err == nil {
-			e, err = ParseEntry(line)
+			if e, err = ParseEntry(record); err != nil {
+				err = fmt.Errorf("the record at byte %d: %w", offset, err)
+			}
 		}
 		if err != nil {
-			before, failure := u.linesBefore()
-			return Entry{}, u.fail(errors.Join(fmt.Errorf("line %d: %w", before+u.line, err), failure))
+			return Entry{}, u.fail(err)
 		}
 		e.offset = offset
 		return e, nil
 	}
 }
 
-// checkEnd checks the bytes after the last complete line, and reads the mark if that line is one.
-func (u *UndoReader) checkEnd() error {
-	if u.Checked() {
-		tail, err := io.ReadAll(io.NewSectionReader(u.file, u.end, 64<<20))
-		if err != nil {
-			return err
-		}
-		if err := torn(tail, u.ID, u.end); err != nil {
-			return err
-		}
-	}
-	var err error
-	u.mark, err = lastMark(u.file, u.end, u.Header)
-	return err
-}
-
 // Undone returns the mark at the end of the log, or nil if there is none.
 func (u *UndoReader) Undone() *Mark { return u.mark }
 
-// Size returns the size of the log in bytes.
+// Size returns the size of the whole records in bytes.
 func (u *UndoReader) Size() int64 { return u.end }
-
-// linesBefore returns the number of lines before the first that was read.
-func (u *UndoReader) linesBefore() (int, error) {
-	n := 0
-	buf := make([]byte, 64<<10)
-	for r := io.NewSectionReader(u.file, 0, u.from); ; {
-		read, err := r.Read(buf)
-		n += bytes.Count(buf[:read], []byte{'\n'})
-		if err == io.EOF {
-			return n, nil
-		}
-		if err != nil {
-			return n, err
-		}
-	}
-}
 
 // Close closes the file.
 func (u *UndoReader) Close() error {
@@ -187,6 +159,66 @@ func (u *UndoReader) Close() error {
 		err = errors.Join(err, u.lock.Unlock())
 	}
 	return err
+}
+
+// Mark appends a mark to the log: that undo began at the time at, or, if done is set, that it
+// finished. It brings the log to the disk. The reader must come from ReadUndoLogAlone.
+func (u *UndoReader) Mark(at time.Time, done bool) error {
+	m := Mark{undoBegun, at.UTC().Format(time.RFC3339)}
+	if done {
+		m.Undo = undoDone
+	}
+	record, err := json.Marshal(m)
+	if err != nil {
+		return err
+	}
+	record = append([]byte{markRecord}, record...)
+	f, err := os.OpenFile(u.file.Name(), os.O_RDWR, 0)
+	if err == nil {
+		var w *journal.Writer
+		if w, err = journal.NewWriter(journal.OSFile{File: f}, u.ID, u.end); err == nil {
+			err = w.Append(record, []int{len(record)})
+			u.end = w.Size()
+		}
+		err = errors.Join(err, f.Close())
+	}
+	if err != nil {
+		return u.fail(err)
+	}
+	u.mark = &m
+	return u.Rewind(0)
+}
+
+// MarkState records in the state file of the conversion that undo began to restore its values. It
+// does nothing if the file does not exist, belongs to another conversion, or is in use by a process
+// whose conversion was taken over: the log and the record of conversions have the mark.
+func (u *UndoReader) MarkState(at time.Time) error {
+	if u.State == "" {
+		return nil
+	}
+	b, err := os.ReadFile(u.State)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return &RecordError{StateRecord, u.State, err}
+	}
+	if s, err := ParseState(b); err != nil || s.UndoID != u.ID {
+		return nil
+	}
+	s, err := OpenState(u.State, u.Identity)
+	if errors.Is(err, errInUse) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { _ = s.Close() }()
+	if s.UndoID != u.ID {
+		return nil
+	}
+	s.Undone = at.UTC().Format(time.RFC3339)
+	return s.Save()
 }
 
 // voids reads the log and returns, for each document with lines that have "again", the offset of the

@@ -4,12 +4,16 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"io"
 	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 )
@@ -17,11 +21,11 @@ import (
 func TestUndoLog(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "undo")
 	c := conversion(t, "javaLegacy", "standard")
-	l, err := OpenUndoLog(path, identity(), "")
+	l, err := OpenUndoLog(path, identity(), "", 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := OpenUndoLog(path, identity(), ""); err == nil {
+	if _, err := OpenUndoLog(path, identity(), "", 0); err == nil {
 		t.Error("opened twice")
 	}
 	if _, err := ReadUndoLogAlone(path); err == nil || !strings.Contains(err.Error(), "another process") {
@@ -41,11 +45,6 @@ func TestUndoLog(t *testing.T) {
 	if err := l.Append(want, c, no); err != nil || start == 0 {
 		t.Fatalf("%d, %v", start, err)
 	}
-	for _, p := range want {
-		if !keepsID(p.ID) {
-			t.Errorf("%v doesn't survive", p.ID)
-		}
-	}
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +52,7 @@ func TestUndoLog(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := OpenUndoLog(path, identity(), ""); err == nil || !strings.Contains(err.Error(), "another process") {
+	if _, err := OpenUndoLog(path, identity(), "", 0); err == nil || !strings.Contains(err.Error(), "another process") {
 		t.Errorf("to be written while it is undone: %v", err)
 	}
 	if err := u.Close(); err != nil {
@@ -86,7 +85,7 @@ func TestUndoLog(t *testing.T) {
 		if got := readAll(t, path); len(got) != len(want)-1 {
 			t.Errorf("%d octets cut off: %d entries", cut, len(got))
 		}
-		l, err := OpenUndoLog(path, identity(), "")
+		l, err := OpenUndoLog(path, identity(), "", 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -102,11 +101,8 @@ func TestUndoLog(t *testing.T) {
 	}
 	other := identity()
 	other.Collection = "x"
-	if _, err := OpenUndoLog(path, other, ""); err == nil {
+	if _, err := OpenUndoLog(path, other, "", 0); err == nil {
 		t.Error("a log of another conversion is taken")
-	}
-	if keepsID(marshal(t, bson.D{{Key: "v", Value: string([]byte{0xff})}}).Lookup("v")) {
-		t.Error("text that is no UTF-8 is said to survive")
 	}
 }
 
@@ -114,7 +110,7 @@ func TestUndoLog(t *testing.T) {
 func TestVoid(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "undo")
 	c := conversion(t, "javaLegacy", "standard")
-	l, err := OpenUndoLog(path, identity(), "")
+	l, err := OpenUndoLog(path, identity(), "", 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,11 +151,8 @@ func TestVoid(t *testing.T) {
 // cutOff is a line with an unknown field that has no end. The driver does not return from skipping it.
 const cutOff = `{"":{"$numberInt:"1"},"changes":[{"path":"a","old":{"$binary":{"base64":"AA==","subType4:"03`
 
-// A line that is cut off is an error in an undo log, and in a skip list.
+// A line that is cut off is an error in a skip list.
 func TestLineCutOff(t *testing.T) {
-	if _, err := ParseEntry([]byte(cutOff)); err == nil {
-		t.Error("no error")
-	}
 	if err := listedLine([]byte(cutOff), "db.c", 3, nil); err == nil {
 		t.Error("no error")
 	}
@@ -168,79 +161,103 @@ func TestLineCutOff(t *testing.T) {
 func FuzzParseEntry(f *testing.F) {
 	c := conversion(f, "javaLegacy", "standard")
 	for i, p := range plans(f, c, "a", 1, bson.ObjectID{1}) {
-		line, err := appendEntry(nil, p, 3, 4, i == 0)
-		if err != nil {
-			f.Fatal(err)
-		}
-		f.Add(line)
+		f.Add(appendEntry(nil, p, 3, 4, i == 0))
 	}
-	f.Add([]byte(`{"_id":1}`))
-	f.Add([]byte(`{`))
-	f.Add([]byte(cutOff))
-	f.Fuzz(func(t *testing.T, line []byte) {
-		e, err := ParseEntry(line)
+	text := Plan{ID: plans(f, c, 1)[0].ID, Changes: []Change{{Path: "a", OldValue: textOf([16]byte{1}), NewValue: null}}}
+	f.Add(appendEntry(nil, text, 127, 126, true))
+	f.Add([]byte{entryRecord})
+	f.Add([]byte(nil))
+	f.Fuzz(func(t *testing.T, record []byte) {
+		e, err := ParseEntry(record)
 		if err != nil {
 			return
 		}
-		out, err := appendEntry(nil, Plan{ID: e.ID, Changes: e.Changes}, e.from, e.to, e.Again)
-		if err != nil {
-			return // extended JSON cannot write this _id; keepsID keeps it out of the log
+		again, err := ParseEntry(appendEntry(nil, Plan{ID: e.ID, Changes: e.Changes}, e.from, e.to, e.Again))
+		if err != nil || !reflect.DeepEqual(again, e) {
+			t.Errorf("%+v reads as %+v, %v", e, again, err)
 		}
-		if bytes.IndexByte(out, '\n') >= 0 {
-			t.Errorf("%q is more than one line", out)
-		}
-		again, err := ParseEntry(out)
-		if err != nil || len(again.Changes) != len(e.Changes) {
-			t.Errorf("%s reads as %+v, %v", out, again, err)
+		if text, err := e.text(); err == nil {
+			if _, err := json.Marshal(text); err != nil {
+				t.Error(err)
+			}
 		}
 	})
 }
 
-// An error has the number of its line in the file, for any start of reading.
-func TestLineNumber(t *testing.T) {
-	c := conversion(t, "javaLegacy", "standard")
+// Every part of an entry comes back, whatever its bytes.
+func TestEntry(t *testing.T) {
+	raw := func(v any) bson.RawValue { return marshal(t, bson.D{{Key: "v", Value: v}}).Lookup("v") }
+	p := Plan{Changes: []Change{
+		{Path: "caf\xe9", Old: [16]byte{1}, New: [16]byte{2}},
+		{Path: strings.Repeat("long", 100), Old: [16]byte{3}, OldValue: textOf([16]byte{3}), New: [16]byte{4}},
+		{Path: "\x00", Old: [16]byte{5}, OldValue: "\x03\x05\x00\x00\x00\x00", NewValue: null},
+	}, kept: []Change{{Path: "kept", New: [16]byte{6}, NewValue: textOf([16]byte{6})}}}
+	for _, id := range []any{int32(1), "\xff\n", bson.ObjectID{1}, nil, bson.D{{Key: "a", Value: bson.A{1, "\xff"}}}, math.NaN(), bson.MinKey{},
+		bson.Binary{Subtype: 2, Data: []byte{1}}, bson.Regex{Pattern: "a"}, bson.Undefined{}, strings.Repeat("x", 1000)} {
+		p.ID = raw(id)
+		for _, again := range []bool{false, true} {
+			e, err := ParseEntry(appendEntry(nil, p, 127, 4, again))
+			want := Entry{ID: p.ID, Changes: slices.Concat(p.Changes, p.kept), Again: again, from: 127, to: 4}
+			if err != nil || !e.ID.Equal(want.ID) || !reflect.DeepEqual(e.Changes, want.Changes) || e.Again != again || e.from != 127 || e.to != 4 {
+				t.Errorf("%v: %+v, %v", id, e, err)
+			}
+		}
+	}
+	whole := appendEntry(nil, p, 3, 4, false)
+	for n := range whole {
+		if _, err := ParseEntry(whole[:n]); err == nil && !slices.Contains(entryEnds(p), n) {
+			t.Errorf("%d bytes of %d are an entry", n, len(whole))
+		}
+	}
+}
+
+// entryEnds returns where a record with fewer changes than p ends.
+func entryEnds(p Plan) (ends []int) {
+	all := slices.Concat(p.Changes, p.kept)
+	for n := range all {
+		ends = append(ends, len(appendEntry(nil, Plan{ID: p.ID, Changes: all[:n+1]}, 3, 4, false)))
+	}
+	return ends
+}
+
+// An undo log as text has what its entries have, in extended JSON that the driver reads.
+func TestUndoLogAsText(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "undo")
-	l, err := OpenUndoLog(path, identity(), "")
+	writtenLog(t, path)
+	u, err := ReadUndoLogAlone(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var offsets []int64
-	for i := range 4 { // lines 2 to 5
-		offset := l.Size()
-		err := l.Append(plans(t, c, int32(i)), c, func(Plan) bool { return false })
-		if err != nil {
-			t.Fatal(err)
-		}
-		offsets = append(offsets, offset)
-	}
-	if err := l.Close(); err != nil {
+	if err := errors.Join(u.Mark(time.Unix(0, 0), true), u.Close()); err != nil {
 		t.Fatal(err)
 	}
-	b, err := os.ReadFile(path)
-	if err != nil {
+	var b bytes.Buffer
+	if err := WriteUndoLog(&b, path); err != nil {
 		t.Fatal(err)
 	}
-	copy(b[offsets[3]:], "xx")
-	if err := os.WriteFile(path, b, 0o600); err != nil {
-		t.Fatal(err)
+	lines := strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
+	if len(lines) != 5 || !strings.Contains(lines[0], `"collection":"c"`) || lines[4] != `{"undo":"done","at":"1970-01-01T00:00:00Z"}` {
+		t.Fatalf("%q", lines)
 	}
-	for _, from := range []int64{0, offsets[1], offsets[3]} {
-		u, err := ReadUndoLog(path)
-		if err != nil {
+	for i, line := range lines[1:4] {
+		var got struct {
+			ID      int32 `bson:"_id"`
+			Changes []struct {
+				Path     string
+				Old, New bson.Binary
+			}
+			Again bool
+		}
+		if err := bson.UnmarshalExtJSON([]byte(line), true, &got); err != nil {
 			t.Fatal(err)
 		}
-		if err := u.Rewind(from); err != nil {
-			t.Fatal(err)
+		ch := got.Changes[0]
+		if got.ID != int32(i) || len(got.Changes) != 1 || ch.Path != "a.ü\"" || !ch.Old.Equal(value(t, "javaLegacy")) || !ch.New.Equal(value(t, "standard")) || got.Again != (i == 2) {
+			t.Errorf("%s", line)
 		}
-		for err == nil {
-			_, err = u.Next()
-		}
-		if !strings.Contains(err.Error(), "line 5:") {
-			t.Errorf("from %d: %v", from, err)
-		}
-		if err := u.Close(); err != nil {
-			t.Fatal(err)
-		}
+	}
+	if err := WriteUndoLog(io.Discard, filepath.Join(t.TempDir(), "none")); !errors.Is(err, fs.ErrNotExist) {
+		t.Error(err)
 	}
 }
 
@@ -256,92 +273,45 @@ func (r *runner) all(t *testing.T, b batch) {
 	}
 }
 
-// The quick ways to write an _id and a path agree with those of the driver and of encoding/json, and
-// an _id that is said to be kept comes back.
-func TestQuickJSON(t *testing.T) {
-	texts := []string{"", "a", "a b~", "a\"b", `a\b`, "<a>", "a&b", "\t", "\x00", "caf\u00e9", "\x7f", "\u2028", "\xff"}
-	ids := []any{int32(-5), int64(1) << 62, bson.ObjectID{1, 2, 0xfe}, 1.5, true, nil, bson.D{{Key: "a", Value: 1}}}
-	for _, s := range texts {
-		ids = append(ids, s)
-		got, err := appendPath([]byte("x"), s)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if want, _ := json.Marshal(s); string(got) != "x"+string(want) {
-			t.Errorf("path %q: %s, want %s", s, got[1:], want)
-		}
-	}
-	for _, subtype := range []byte{0, 2, 3, 4, 5, 0x80, 0xff} {
-		ids = append(ids, bson.Binary{Subtype: subtype, Data: []byte("0123456789abcde\xff")}, bson.Binary{Subtype: subtype, Data: []byte("0")})
-	}
-	for _, id := range ids {
-		v := marshal(t, bson.D{{Key: "v", Value: id}}).Lookup("v")
-		want, err := extJSON(v)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := appendID([]byte("x"), v)
-		if err != nil || string(got) != "x"+string(want) {
-			t.Errorf("%v: %s, want %s; %v", id, got, want, err)
-		}
-		line, err := appendEntry(nil, Plan{ID: v, Changes: []Change{{Path: "a"}}}, 3, 4, false)
-		if err != nil {
-			t.Fatal(err)
-		}
-		e, err := ParseEntry(line)
-		if kept := err == nil && e.ID.Equal(v); kept != keepsID(v) {
-			t.Errorf("%v: kept %v, said %v", id, kept, keepsID(v))
-		}
-	}
-}
-
-// A document is skipped if JSON cannot represent the path of a value.
-func TestUndoLogPath(t *testing.T) {
-	c := conversion(t, "javaLegacy", "standard")
-	p, err := c.Plan(marshal(t, bson.D{{Key: "_id", Value: 1}, {Key: "caf\xe9", Value: value(t, "javaLegacy")}}))
+// BenchmarkReadUndoLog reads entries of one document with three values each.
+func BenchmarkReadUndoLog(b *testing.B) {
+	c := conversion(b, "javaLegacy", "standard")
+	v := value(b, "javaLegacy")
+	path := filepath.Join(b.TempDir(), "undo")
+	l, err := OpenUndoLog(path, identity(), "", 0)
 	if err != nil {
-		t.Fatal(err)
+		b.Fatal(err)
 	}
-	f := newFiles(t, c)
-	f.with(t, func(s *StateFile, u *UndoLog) {
-		r := &runner{Options: Options{Conversion: c, Write: true, Undo: u, Progress: func(int) {}, Report: func(Totals) {}}, tracker: newTracker(),
-			result: Result{Fields: Tally{}, SkippedFor: Tally{}}}
-		r.tracker.begin(0, p.ID)
-		r.all(t, batch{plans: []Plan{p}, read: 1})
-		if r.result.Skipped != 1 || len(readAll(t, f.undo)) != 0 {
-			t.Errorf("%+v, %v", r.result, readAll(t, f.undo))
+	const documents = 100_000
+	var all []Plan
+	for i := range documents {
+		p, err := c.Plan(marshal(b, bson.D{{Key: "_id", Value: bson.NewObjectID()}, {Key: "customer", Value: v}, {Key: "n", Value: i},
+			{Key: "items", Value: bson.A{bson.D{{Key: "sku", Value: v}}, bson.D{{Key: "sku", Value: v}}}}}))
+		if err != nil {
+			b.Fatal(err)
 		}
-	})
-}
-
-// files are the state file and the undo log of a conversion, opened for one run after another.
-type files struct {
-	state, undo string
-	id          Identity
-}
-
-func newFiles(t *testing.T, c Conversion) files {
-	dir := t.TempDir()
-	return files{filepath.Join(dir, "state"), filepath.Join(dir, "undo"), Identity{Database: "d", Collection: "c", From: c.From.Name, To: c.To.Name}}
-}
-
-// with opens both files for do and closes them. It does not save the state, as if the process had
-// been killed.
-func (f files) with(t *testing.T, do func(*StateFile, *UndoLog)) {
-	t.Helper()
-	s, err := OpenState(f.state, f.id)
-	if err != nil {
-		t.Fatal(err)
+		all = append(all, p)
 	}
-	u, err := OpenUndoLog(f.undo, f.id, f.state)
-	if err != nil {
-		t.Fatal(err)
+	if err := errors.Join(l.Append(all, c, func(Plan) bool { return false }), l.Close()); err != nil {
+		b.Fatal(err)
 	}
-	do(s, u)
-	if err := u.Close(); err != nil {
-		t.Fatal(err)
+	for b.Loop() {
+		u, err := ReadUndoLog(path)
+		if err != nil {
+			b.Fatal(err)
+		}
+		n := 0
+		for {
+			if _, err := u.Next(); err == io.EOF {
+				break
+			} else if err != nil {
+				b.Fatal(err)
+			}
+			n++
+		}
+		if n != documents || u.Close() != nil {
+			b.Fatal(n)
+		}
 	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	b.ReportMetric(documents*float64(b.N)/b.Elapsed().Seconds(), "documents/s")
 }

@@ -49,7 +49,7 @@ func pathsOf(changes []Change) (paths []string) {
 func TestStillUnmet(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "undo")
 	c := conversion(t, "javaLegacy", "standard")
-	l, err := OpenUndoLog(path, identity(), "")
+	l, err := OpenUndoLog(path, identity(), "", 0)
 	if err != nil {
 		t.Fatal(err)
 	}

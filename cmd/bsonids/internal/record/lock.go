@@ -234,6 +234,9 @@ func (l *Lock) Covers(size int64) error {
 	return nil
 }
 
+// Needs returns the size in bytes that the undo log has at least.
+func (l *Lock) Needs() int64 { return l.need }
+
 // Undo records the undo log.
 func (l *Lock) Undo(ctx context.Context, path, undoID string) error {
 	l.mu.Lock()

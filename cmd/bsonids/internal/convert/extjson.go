@@ -1,0 +1,23 @@
+package convert
+
+import (
+	"go.mongodb.org/mongo-driver/v2/bson"
+)
+
+// extJSON returns v in canonical extended JSON, on one line.
+func extJSON(v bson.RawValue) ([]byte, error) {
+	b, err := bson.MarshalExtJSON(bson.D{{Key: "v", Value: v}}, true, false)
+	if err != nil {
+		return nil, err
+	}
+	return b[len(`{"v":`) : len(b)-1], nil
+}
+
+// storedJSON returns the value v in canonical extended JSON, or if that is empty, a binary value.
+func storedJSON(subtype byte, octets [16]byte, v Value) ([]byte, error) {
+	if v != "" {
+		return extJSON(v.Raw())
+	}
+	b := appendUUID(nil, "", subtype, octets)
+	return extJSON(bson.RawValue{Type: bson.TypeBinary, Value: b[len("\x05\x00"):]})
+}

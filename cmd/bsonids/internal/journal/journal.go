@@ -1,0 +1,295 @@
+// Package journal keeps records in a file to which they are only appended. Each record has checksums
+// of the id of the journal, its offset in the file, and its bytes, so that a wrong bit, a moved record
+// and a record of another journal are found.
+//
+// A file begins with a line of text that names its format. Records follow it:
+//
+//	 0               4               8              12
+//	+---------------+---------------+---------------+---------- - -
+//	| length        | sum of bytes  | sum of head   | bytes
+//	+---------------+---------------+---------------+---------- - -
+//
+// The numbers are little-endian, and the sums are CRC-32C. The sum of the head covers the id, the
+// offset, the length and the other sum. The first record has no id in its sum: it tells the id.
+//
+// A process that is killed leaves a part of its last write. Whole records of it count, and the rest is
+// a torn tail: bytes after which no whole record begins. A record that is not whole, and that a whole
+// one follows, is damaged.
+package journal
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+)
+
+// File is a file of a journal.
+type File interface {
+	io.ReaderAt
+	io.WriterAt
+	Truncate(size int64) error
+	Sync() error
+	Close() error
+	Size() (int64, error)
+}
+
+// The errors of journals, which say what is wrong with a file.
+var (
+	ErrFormat  = errors.New("it does not begin as a file of this format and version")
+	ErrDamaged = errors.New("it is damaged")
+)
+
+const (
+	headSize = 12
+	// maxRecord is the maximum length of the bytes of a record. A document, and three times what is
+	// changed in it, is shorter.
+	maxRecord = 1 << 26
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// headSum returns the sum of a head, of which b is the length and the sum of the bytes.
+func headSum(id string, offset int64, b []byte) uint32 {
+	var place [40]byte
+	p := binary.LittleEndian.AppendUint64(append(place[:0], id...), uint64(offset))
+	return crc32.Checksum(append(p, b...), castagnoli)
+}
+
+// appendRecord appends a record that begins at the offset of the file.
+func appendRecord(b []byte, id string, offset int64, data []byte) []byte {
+	at := len(b)
+	b = binary.LittleEndian.AppendUint32(b, uint32(len(data)))
+	b = binary.LittleEndian.AppendUint32(b, crc32.Checksum(data, castagnoli))
+	b = binary.LittleEndian.AppendUint32(b, headSum(id, offset, b[at:]))
+	return append(b, data...)
+}
+
+// head returns the length and the sum of the bytes of a record, if its head is whole.
+func head(b []byte, id string, offset int64) (length int, sum uint32, ok bool) {
+	n := binary.LittleEndian.Uint32(b)
+	if n > maxRecord || headSum(id, offset, b[:8]) != binary.LittleEndian.Uint32(b[8:]) {
+		return 0, 0, false
+	}
+	return int(n), binary.LittleEndian.Uint32(b[4:]), true
+}
+
+// Reader reads the records of a file. It is not safe for concurrent use.
+type Reader struct {
+	file   io.ReaderAt
+	r      *bufio.Reader
+	id     string
+	at     int64 // offset of the next record
+	end    int64 // of the records that are read
+	record []byte
+}
+
+// NewReader returns a reader of the records of the file from offset up to end.
+func NewReader(f io.ReaderAt, id string, offset, end int64) *Reader {
+	return &Reader{file: f, r: bufio.NewReaderSize(io.NewSectionReader(f, offset, end-offset), 1<<16), id: id, at: offset, end: end}
+}
+
+// Next returns the bytes of the next record and the offset at which it begins, or io.EOF at the end.
+// The bytes are valid until the next call. The error wraps [ErrDamaged] if the record is not whole.
+func (r *Reader) Next() (data []byte, offset int64, err error) {
+	offset = r.at
+	if offset == r.end {
+		return nil, offset, io.EOF
+	}
+	b, err := r.r.Peek(headSize)
+	if err == io.EOF {
+		return nil, offset, broken(offset)
+	}
+	if err != nil {
+		return nil, offset, err
+	}
+	length, sum, ok := head(b, r.id, offset)
+	if !ok || int64(length) > r.end-offset-headSize {
+		return nil, offset, broken(offset)
+	}
+	_, _ = r.r.Discard(headSize) // it was peeked
+	if length <= r.r.Size() {
+		data, err = r.r.Peek(length)
+	} else {
+		if cap(r.record) < length {
+			r.record = make([]byte, length)
+		}
+		data = r.record[:length]
+		_, err = io.ReadFull(r.r, data)
+	}
+	if err != nil {
+		return nil, offset, err
+	}
+	if crc32.Checksum(data, castagnoli) != sum {
+		return nil, offset, broken(offset)
+	}
+	if length <= r.r.Size() {
+		_, _ = r.r.Discard(length)
+	}
+	r.at = offset + headSize + int64(length)
+	return data, offset, nil
+}
+
+func broken(offset int64) error {
+	return fmt.Errorf("%w: the record at byte %d is not whole", ErrDamaged, offset)
+}
+
+// Begin returns the bytes of the first record of a file that begins with the line format, and the
+// offset after it. The first record of a file that was torn when it was made is nil.
+func Begin(f File, format string) (first []byte, offset int64, err error) {
+	size, err := f.Size()
+	if err != nil {
+		return nil, 0, err
+	}
+	b := make([]byte, min(size, int64(len(format))))
+	if _, err := f.ReadAt(b, 0); err != nil && err != io.EOF {
+		return nil, 0, err
+	}
+	switch {
+	case string(b) != format[:len(b)]:
+		return nil, 0, ErrFormat
+	case len(b) < len(format):
+		return nil, 0, nil
+	}
+	offset = int64(len(format))
+	r := NewReader(f, "", offset, size)
+	data, _, err := r.Next()
+	switch {
+	case err == io.EOF:
+		return nil, 0, nil
+	case errors.Is(err, ErrDamaged) && tornFirst(f, offset, size):
+		return nil, 0, nil
+	}
+	return data, r.at, err
+}
+
+// tornFirst reports whether the file ends before its first record does. What follows a first record
+// that is damaged cannot be told.
+func tornFirst(f File, offset, size int64) bool {
+	var b [headSize]byte
+	if _, err := f.ReadAt(b[:], offset); err != nil {
+		return true
+	}
+	length, _, ok := head(b[:], "", offset)
+	return ok && int64(length) > size-offset-headSize
+}
+
+// Whole calls f for each whole record from offset on, and returns the offset after the last one. What
+// follows it is torn. The error wraps [ErrDamaged] if a record is damaged.
+func Whole(file File, id string, offset int64, f func(data []byte) error) (end int64, err error) {
+	size, err := file.Size()
+	if err != nil {
+		return 0, err
+	}
+	r := NewReader(file, id, offset, size)
+	for {
+		data, at, err := r.Next()
+		if err == io.EOF {
+			return at, nil
+		}
+		if errors.Is(err, ErrDamaged) {
+			follows, other := anyWhole(file, id, at+1, size)
+			if other != nil {
+				return at, other
+			}
+			if follows {
+				return at, err
+			}
+			return at, nil
+		}
+		if err == nil {
+			err = f(data)
+		}
+		if err != nil {
+			return at, err
+		}
+	}
+}
+
+// anyWhole reports whether a whole record begins at the offset or later.
+func anyWhole(file io.ReaderAt, id string, offset, size int64) (bool, error) {
+	b := make([]byte, 1<<16)
+	for ; offset+headSize <= size; offset += int64(len(b)) - headSize + 1 {
+		b = b[:min(int64(len(b)), size-offset)]
+		if _, err := file.ReadAt(b, offset); err != nil {
+			return false, err
+		}
+		for i := range len(b) - headSize + 1 {
+			if _, _, ok := head(b[i:i+headSize], id, offset+int64(i)); !ok {
+				continue
+			}
+			_, _, err := NewReader(file, id, offset+int64(i), size).Next()
+			if err == nil {
+				return true, nil
+			}
+			if !errors.Is(err, ErrDamaged) {
+				return false, err
+			}
+		}
+	}
+	return false, nil
+}
+
+// Writer appends records to a file. It is not safe for concurrent use.
+type Writer struct {
+	file File
+	id   string
+	end  int64
+	b    []byte
+	err  error // the first error; what the file has after it is not known
+}
+
+// NewWriter returns a writer that appends at the offset end. It cuts a torn tail off.
+func NewWriter(f File, id string, end int64) (*Writer, error) {
+	size, err := f.Size()
+	if err == nil && size > end {
+		if err = f.Truncate(end); err == nil {
+			err = f.Sync()
+		}
+	}
+	return &Writer{file: f, id: id, end: end}, err
+}
+
+// Create makes f a file that begins with the line format and a first record, which has the id. What f
+// had is gone.
+func Create(f File, format, id string, first []byte) (*Writer, error) {
+	if err := f.Truncate(0); err != nil {
+		return nil, err
+	}
+	w := &Writer{file: f, id: id}
+	w.b = appendRecord(append(w.b, format...), "", int64(len(format)), first)
+	if _, err := f.WriteAt(w.b, 0); err != nil {
+		return nil, err
+	}
+	w.end = int64(len(w.b))
+	return w, f.Sync()
+}
+
+// Append appends records, whose bytes are in data from the end of one to the next, and brings them to
+// the disk. After an error, every call returns it.
+func (w *Writer) Append(data []byte, ends []int) error {
+	if w.err != nil {
+		return w.err
+	}
+	w.b = w.b[:0]
+	at := 0
+	for _, end := range ends {
+		if end-at > maxRecord {
+			return fmt.Errorf("a record of %d bytes is too long", end-at)
+		}
+		w.b = appendRecord(w.b, w.id, w.end+int64(len(w.b)), data[at:end])
+		at = end
+	}
+	if _, w.err = w.file.WriteAt(w.b, w.end); w.err == nil {
+		w.err = w.file.Sync()
+	}
+	if w.err == nil {
+		w.end += int64(len(w.b))
+	}
+	return w.err
+}
+
+// Size returns the size in bytes of what is on the disk.
+func (w *Writer) Size() int64 { return w.end }
