@@ -114,26 +114,18 @@ func (p *Pair) All(ctx context.Context) (Aligned, error) {
 
 // each calls f for each page, again while the server is lost, and adds the counts to a.
 func (p *Pair) each(ctx context.Context, pages *documents.Pages, a *Aligned, f func(docs []bson.Raw, page *Aligned) error) error {
-	for {
-		var docs []bson.Raw
-		err := p.Patience.Do(ctx, func() (err error) {
-			docs, err = pages.Next(ctx)
-			return err
-		})
-		if err != nil || len(docs) == 0 {
-			return err
-		}
-		err = p.Patience.Do(ctx, func() error {
+	return pages.Each(ctx, p.Patience, func(docs []bson.Raw) error {
+		err := p.Patience.Do(ctx, func() error {
 			var page Aligned
 			err := f(docs, &page)
 			a.add(page, err != nil)
 			return err
 		})
-		if err != nil {
-			return err
+		if err == nil {
+			p.Progress(len(docs))
 		}
-		p.Progress(len(docs))
-	}
+		return err
+	})
 }
 
 // Some compares the documents of the leading collection with the ids, those of the other collection

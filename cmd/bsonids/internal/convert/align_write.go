@@ -212,38 +212,34 @@ func (p *Pair) extras(ctx context.Context, docs []bson.Raw, a *Aligned) error {
 // inserted because another one has the same _id or unique value.
 func (p *Pair) Merge(ctx context.Context, from, to *mongo.Collection) (read int64, conflicts []Skip, err error) {
 	pages := &documents.Pages{Collection: from, Size: int64(p.Batch)}
-	for {
-		docs, err := pages.Next(ctx)
-		if err != nil || len(docs) == 0 {
-			return read, conflicts, err
-		}
+	err = pages.Each(ctx, nil, func(docs []bson.Raw) (err error) {
 		read += int64(len(docs))
 		if !p.Back {
 			for i, doc := range docs {
 				if docs[i], _, err = p.Conversion.Rewrite(doc, nil); err != nil {
-					return read, conflicts, &DocumentError{doc.Lookup("_id"), err.Error()}
+					return &DocumentError{doc.Lookup("_id"), err.Error()}
 				}
 			}
 		}
 		writing, cancel, err := p.Check(ctx)
 		if err != nil {
-			return read, conflicts, err
+			return err
 		}
 		refused, err := bulk.Insert(writing, to, docs, true)
 		cancel()
 		if err != nil {
-			return read, conflicts, err
+			return err
 		}
 		var ids []bson.RawValue
 		for _, r := range refused {
 			ids = append(ids, docs[r.Index].Lookup("_id"))
 		}
 		if len(ids) == 0 {
-			continue
+			return nil
 		}
 		held, err := documents.ByID(ctx, to, ids, nil)
 		if err != nil {
-			return read, conflicts, err
+			return err
 		}
 		for _, r := range refused {
 			doc := docs[r.Index]
@@ -251,5 +247,7 @@ func (p *Pair) Merge(ctx context.Context, from, to *mongo.Collection) (read int6
 				conflicts = append(conflicts, Skip{id, r.Reason})
 			}
 		}
-	}
+		return nil
+	})
+	return read, conflicts, err
 }

@@ -77,33 +77,24 @@ func inBatches[B any](ctx context.Context, p *documents.Pages, t *tracker, patie
 			}
 		})
 	}
-	read := func() error {
-		for n := 0; ; {
-			var docs []bson.Raw
-			err := patient.Do(reading, func() (err error) {
-				docs, err = p.Next(reading)
-				return err
-			})
-			if err != nil || len(docs) == 0 {
+	n := 0
+	err := p.Each(reading, patient, func(docs []bson.Raw) error {
+		for docs := range slices.Chunk(docs, s.size) {
+			b, err := s.plan(n, docs)
+			if err != nil {
 				return err
 			}
-			for docs := range slices.Chunk(docs, s.size) {
-				b, err := s.plan(n, docs)
-				if err != nil {
-					return err
-				}
-				last := docs[len(docs)-1].Lookup("_id")
-				t.begin(n, bson.RawValue{Type: last.Type, Value: slices.Clone(last.Value)})
-				select {
-				case batches <- b:
-				case <-reading.Done():
-					return context.Cause(reading)
-				}
-				n++
+			last := docs[len(docs)-1].Lookup("_id")
+			t.begin(n, bson.RawValue{Type: last.Type, Value: slices.Clone(last.Value)})
+			select {
+			case batches <- b:
+			case <-reading.Done():
+				return context.Cause(reading)
 			}
+			n++
 		}
-	}
-	err := read()
+		return nil
+	})
 	close(batches)
 	running.Wait()
 	if failure != nil {

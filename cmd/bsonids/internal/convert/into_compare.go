@@ -84,31 +84,21 @@ func (c *copier) pass(ctx context.Context, repair bool) (comparison, error) {
 	}
 	var mine int64
 	p := &documents.Pages{Collection: c.source, Size: int64(c.Batch)}
-	for {
-		var docs []bson.Raw
-		err := c.steady.Do(ctx, func() (err error) {
-			docs, err = p.Next(ctx)
-			return err
-		})
-		if err != nil {
-			return res, err
-		}
-		if len(docs) == 0 {
-			break
-		}
+	err := p.Each(ctx, c.steady, func(docs []bson.Raw) error {
 		want, err := c.converted(docs, repair)
 		if err != nil {
-			return res, err
+			return err
 		}
 		mine += int64(len(want))
 		if want, err = c.unmerged(want, &res); err != nil {
-			return res, err
+			return err
 		}
 		res.Read += int64(len(docs))
 		c.Progress(len(docs))
-		if err := c.compare(ctx, want, &res, repair); err != nil {
-			return res, err
-		}
+		return c.compare(ctx, want, &res, repair)
+	})
+	if err != nil {
+		return res, err
 	}
 	if !c.Part.Whole() {
 		// The total is checked by bsonids verify when every part is done.
@@ -118,7 +108,7 @@ func (c *copier) pass(ctx context.Context, repair bool) (comparison, error) {
 		return res, nil
 	}
 	var n int64
-	err := c.steady.Do(ctx, func() (err error) {
+	err = c.steady.Do(ctx, func() (err error) {
 		n, err = c.target.CountDocuments(ctx, bson.D{})
 		return err
 	})

@@ -95,17 +95,9 @@ const noSource = "missing in the source: it was deleted there, or another progra
 // have written them.
 func (c *copier) extras(ctx context.Context, res *comparison, repair bool) error {
 	p := &documents.Pages{Collection: c.target, Size: int64(c.Batch), Projection: bson.D{{Key: "_id", Value: 1}}}
-	for {
-		var docs []bson.Raw
-		err := c.steady.Do(ctx, func() (err error) {
-			docs, err = p.Next(ctx)
-			return err
-		})
-		if err != nil || len(docs) == 0 {
-			return err
-		}
+	return p.Each(ctx, c.steady, func(docs []bson.Raw) error {
 		var ids []bson.RawValue
-		err = c.steady.Do(ctx, func() (err error) {
+		err := c.steady.Do(ctx, func() (err error) {
 			ids, err = c.withoutSource(ctx, docs)
 			return err
 		})
@@ -131,7 +123,8 @@ func (c *copier) extras(ctx context.Context, res *comparison, repair bool) error
 				res.find(id, "%s", noSource)
 			}
 		}
-	}
+		return nil
+	})
 }
 
 // withoutSource returns the _ids of those of docs, read from the target, that have no source.

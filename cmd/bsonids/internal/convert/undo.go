@@ -117,18 +117,7 @@ func (res *Undone) finish(u *UndoReader) error {
 func (res *Undone) foreign(ctx context.Context, coll *mongo.Collection, o UndoOptions) error {
 	v := Verified{Fields: Tally{}}
 	p := &documents.Pages{Collection: coll, Projection: o.Conversion.Projection(), Filter: o.Query, Size: batchSize}
-	for {
-		var docs []bson.Raw
-		err := o.Patience.Do(ctx, func() (err error) {
-			docs, err = p.Next(ctx)
-			return err
-		})
-		if err != nil {
-			return err
-		}
-		if len(docs) == 0 {
-			break
-		}
+	err := p.Each(ctx, o.Patience, func(docs []bson.Raw) error {
 		for _, doc := range docs {
 			if !o.Part.Has(doc.Lookup("_id")) {
 				continue
@@ -137,6 +126,10 @@ func (res *Undone) foreign(ctx context.Context, coll *mongo.Collection, o UndoOp
 				return err
 			}
 		}
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	res.Foreign = v.New
 	if !o.Write {

@@ -89,18 +89,7 @@ func (p *Verification) Verify(ctx context.Context, coll *mongo.Collection) (Veri
 		return v, err
 	}
 	pages := &documents.Pages{Collection: coll, Projection: p.Conversion.Projection(), Filter: p.Query, Size: batchSize}
-	for {
-		var docs []bson.Raw
-		err := p.Patience.Do(ctx, func() (err error) {
-			docs, err = pages.Next(ctx)
-			return err
-		})
-		if err != nil {
-			return v, err
-		}
-		if len(docs) == 0 {
-			break
-		}
+	err = pages.Each(ctx, p.Patience, func(docs []bson.Raw) error {
 		p.Progress(len(docs))
 		for _, doc := range docs {
 			if !p.Part.Has(doc.Lookup("_id")) {
@@ -108,12 +97,13 @@ func (p *Verification) Verify(ctx context.Context, coll *mongo.Collection) (Veri
 			}
 			v.Read++
 			if err := v.values(doc, p.Conversion, l); err != nil {
-				return v, err
+				return err
 			}
 		}
-	}
-	if l == nil {
-		return v, nil
+		return nil
+	})
+	if err != nil || l == nil {
+		return v, err
 	}
 	return v, p.entries(ctx, coll, &v, l)
 }

@@ -12,6 +12,8 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/patience"
 )
 
 // Pages reads a collection in the order of _id, one page at a time. Each page is a separate query.
@@ -60,6 +62,24 @@ func (p *Pages) Next(ctx context.Context) ([]bson.Raw, error) {
 		}
 	}
 	return nil, nil
+}
+
+// Each calls visit for each page, in order. While the server is lost, it asks for a page again, as long as
+// patient allows.
+func (p *Pages) Each(ctx context.Context, patient *patience.Patience, visit func(docs []bson.Raw) error) error {
+	for {
+		var docs []bson.Raw
+		err := patient.Do(ctx, func() (err error) {
+			docs, err = p.Next(ctx)
+			return err
+		})
+		if err != nil || len(docs) == 0 {
+			return err
+		}
+		if err := visit(docs); err != nil {
+			return err
+		}
+	}
 }
 
 // unknown reports whether the server refused a query because it does not know the unusual types. If
