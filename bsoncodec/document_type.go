@@ -49,7 +49,7 @@ func canBeDocument(t reflect.Type) bool {
 	if !ok {
 		f, ok = soleField(t, true)
 	}
-	for ok && f.Type.Kind() == reflect.Pointer {
+	if ok && f.Type.Kind() == reflect.Pointer {
 		f.Type = f.Type.Elem()
 	}
 	return ok && (canBeUUID(f.Type) || newNullUUIDCodec(f.Type) != nil)

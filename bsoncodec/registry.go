@@ -22,7 +22,9 @@ var (
 	tBinary   = reflect.TypeFor[bson.Binary]()
 	tRaw      = reflect.TypeFor[bson.Raw]()
 	tRawValue = reflect.TypeFor[bson.RawValue]()
-	tByte     = reflect.TypeFor[byte]()
+
+	tStandardUUID = reflect.TypeFor[uuidrep.StandardUUID]()
+	tByte         = reflect.TypeFor[byte]()
 
 	tValueMarshaler = reflect.TypeFor[bson.ValueMarshaler]()
 	tMarshaler      = reflect.TypeFor[bson.Marshaler]()
@@ -265,6 +267,8 @@ func (b *RegistryBuilder) conversion() (*conversion, error) {
 			fail("%v cannot be a UUID: its kind must be [16]byte, or it must be a struct with one field of such a kind", t)
 		case slices.Contains(b.documents, t):
 			fail("%v is registered as a UUID and as a document", t)
+		case t.Kind() == reflect.Struct && t.PkgPath() == tStandardUUID.PkgPath():
+			fail("%v cannot be registered: it has a representation of its own", t)
 		}
 	}
 	for _, t := range b.documents {

@@ -283,7 +283,7 @@ func (f *refusal) decodeError(dc bson.DecodeContext, vr bson.ValueReader) error 
 // refusedInside reports whether reg refuses to decode into what v points to inside a document, and not as a whole one.
 func refusedInside(reg *bson.Registry, v any) bool {
 	t := reflect.TypeOf(v)
-	for t != nil && t.Kind() == reflect.Pointer {
+	for depth := 0; t != nil && t.Kind() == reflect.Pointer && depth < maxPointers; depth++ {
 		t = t.Elem()
 	}
 	if t == nil || t.Kind() != reflect.Struct {

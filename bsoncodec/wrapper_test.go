@@ -7,6 +7,7 @@ import (
 	"errors"
 	"reflect"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/uuid"
@@ -592,10 +593,85 @@ func TestRegisterDocumentType(t *testing.T) {
 		"uuid.UUID cannot":            bsoncodec.NewRegistryBuilder(uuidrep.Standard).RegisterDocumentType(reflect.TypeFor[uuid.UUID]()),
 		"twoFields cannot":            bsoncodec.NewRegistryBuilder(uuidrep.Standard).RegisterDocumentType(reflect.TypeFor[twoFields]()),
 		"notUUID cannot":              bsoncodec.NewRegistryBuilder(uuidrep.Standard).RegisterDocumentType(reflect.TypeFor[notUUID]()),
+		"representation of its own":   bsoncodec.NewRegistryBuilder(uuidrep.Standard).RegisterUUIDType(reflect.TypeFor[uuidrep.StandardUUID]()),
 		"twoFields cannot be a UUID":  bsoncodec.NewRegistryBuilder(uuidrep.Standard).RegisterUUIDType(reflect.TypeFor[twoFields]()),
 	} {
 		if _, err := b.Build(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v", want, err)
 		}
 	}
+}
+
+// recursivePointer and its relatives are within themselves.
+type (
+	recursivePointer *recursivePointer
+	recursiveID      struct{ *recursiveID }
+	aroundItself     struct{ P recursivePointer }
+	privateItself    struct{ p recursivePointer }
+)
+
+func (privateItself) MarshalText() ([]byte, error) { return nil, nil }
+
+var _ = privateItself{}.p
+
+// Places that are not refused: what is inline is part of the document around it, and a key of a map is text.
+func TestWrappersThatAreNotRefused(t *testing.T) {
+	type inline struct {
+		E embeddedID `bson:",inline"`
+	}
+	type inlinePtr struct {
+		*embeddedID `bson:",inline"`
+		Name        string
+	}
+	for mode, reg := range modes(t, standard) {
+		for _, v := range []any{inline{embeddedID{testUUID}}, struct{ M map[embeddedID]int32 }{map[embeddedID]int32{{testUUID}: 1}}, recursiveID{}, aroundItself{}, privateItself{}} {
+			if _, ok := v.(recursiveID); ok && mode == "mgo" {
+				continue // its codec has embedded fields that are not exported
+			}
+			want := encodeUsually(t, v)
+			for _, opts := range [][]bsoncodec.Options{nil, {everyOption}} {
+				raw, err := bsoncodec.Marshal(reg, v, opts...)
+				if err != nil || !bytes.Equal(raw, want) {
+					t.Errorf("%s, %T: got %v, %v, want %v", mode, v, bson.Raw(raw), err, want)
+				}
+				out := reflect.New(reflect.TypeOf(v))
+				if err := bsoncodec.Unmarshal(reg, raw, out.Interface(), opts...); err != nil || !reflect.DeepEqual(out.Elem().Interface(), v) {
+					t.Errorf("%s, %T: got %v, %v", mode, v, out.Elem(), err)
+				}
+			}
+		}
+		if _, err := bsoncodec.Marshal(reg, inlinePtr{&embeddedID{testUUID}, "x"}); err != nil && mode != "mgo" {
+			t.Errorf("%s: %v", mode, err)
+		}
+	}
+	_, err := bsoncodec.NewRegistryBuilder(uuidrep.Standard).RegisterDocumentType(reflect.TypeFor[aroundItself]()).Build()
+	if err == nil {
+		t.Error("a struct around no UUID was registered")
+	}
+}
+
+// Types are judged once, whichever goroutine meets them first.
+func TestWrappersConcurrently(t *testing.T) {
+	reg := build(t, standard().RegisterUUIDType(reflect.TypeFor[privateID]()))
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for range 50 {
+				_, err := bsoncodec.Marshal(reg, bson.M{"a": 1, "v": embeddedID{}})
+				var e *bsoncodec.UnregisteredTypeError
+				if !errors.As(err, &e) || e.Path != "v" {
+					t.Errorf("got %v", err)
+				}
+				raw, err := bsoncodec.Marshal(reg, struct{ V []privateID }{[]privateID{{testUUID}}})
+				var out struct{ V []privateID }
+				if err == nil {
+					err = bsoncodec.Unmarshal(reg, raw, &out)
+				}
+				if err != nil || len(out.V) != 1 || out.V[0].id != testUUID {
+					t.Errorf("got %v, %v", out, err)
+				}
+			}
+		})
+	}
+	wg.Wait()
 }
