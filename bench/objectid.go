@@ -94,7 +94,7 @@ func inBursts(draw func(g *objectidgen.Generator, n int)) func(b *testing.B) {
 		workers := runtime.GOMAXPROCS(0)
 		const burst = 1 << 23
 		for left := b.N; left > 0; left -= burst {
-			g, err := objectidgen.New()
+			g, err := objectidgen.NewGenerator()
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -49,14 +49,10 @@ type orderedFormat struct {
 func orderedFormats() []orderedFormat {
 	network := []uuidrep.Representation{uuidrep.Standard, uuidrep.PythonLegacy}
 	swapped := []uuidrep.Representation{uuidrep.CSharpLegacy, uuidrep.JavaLegacy}
-	pair := func(low, high func(time.Time) (uuid.UUID, error)) func(from, to time.Time) (any, any, error) {
+	pair := func(closed func(from, to time.Time) (uuidgen.Range, error)) func(from, to time.Time) (any, any, error) {
 		return func(from, to time.Time) (any, any, error) {
-			l, err := low(from)
-			if err != nil {
-				return nil, nil, err
-			}
-			h, err := high(to)
-			return l, h, err
+			r, err := closed(from, to)
+			return r.Min, r.Max, err
 		}
 	}
 	formats := []orderedFormat{{
@@ -67,7 +63,7 @@ func orderedFormats() []orderedFormat {
 		// The four UUIDs of one reading count up: the last one is three ticks of 100 ns after the
 		// first.
 		bounds: func(from, to time.Time) (any, any, error) {
-			return pair(peabody01.MinV6At, peabody01.MaxV6At)(from, to.Add(300*time.Nanosecond))
+			return pair(uuidgen.ClosedV6)(from, to.Add(300*time.Nanosecond))
 		},
 		keep: network, lose: swapped,
 	}}
@@ -82,10 +78,8 @@ func orderedFormats() []orderedFormat {
 				source: func(now func() time.Time) (autoid.Source, error) {
 					return peabody01.NewV7Generator(p, peabody01.WithEncoding(e), peabody01.WithMachineID(3, 8), peabody01.WithClock(now))
 				},
-				bounds: pair(
-					func(at time.Time) (uuid.UUID, error) { return peabody01.MinV7At(at, p, e) },
-					func(at time.Time) (uuid.UUID, error) { return peabody01.MaxV7At(at, p, e) }),
-				keep: network, lose: swapped,
+				bounds: pair(func(from, to time.Time) (uuidgen.Range, error) { return peabody01.ClosedV7(from, to, p, e) }),
+				keep:   network, lose: swapped,
 			})
 		}
 	}
@@ -98,10 +92,8 @@ func orderedFormats() []orderedFormat {
 			source: func(now func() time.Time) (autoid.Source, error) {
 				return peabody01.NewV8Generator(c, peabody01.WithClock(now))
 			},
-			bounds: pair(
-				func(at time.Time) (uuid.UUID, error) { return peabody01.MinV8At(at, c) },
-				func(at time.Time) (uuid.UUID, error) { return peabody01.MaxV8At(at, c) }),
-			keep: network, lose: swapped,
+			bounds: pair(func(from, to time.Time) (uuidgen.Range, error) { return peabody01.ClosedV8(from, to, c) }),
+			keep:   network, lose: swapped,
 		})
 	}
 	for _, r := range swapped {
@@ -131,7 +123,7 @@ func orderedFormats() []orderedFormat {
 			return i3core.NewSequentialGenerator(i3core.WithVersion(0xD), i3core.WithClock(now))
 		},
 		bounds: func(from, to time.Time) (any, any, error) {
-			low, high, err := pair(i3core.MinSequentialAt, i3core.MaxSequentialAt)(from, to)
+			low, high, err := pair(i3core.ClosedSequential)(from, to)
 			if err != nil {
 				return nil, nil, err
 			}
@@ -151,7 +143,7 @@ func orderedFormats() []orderedFormat {
 				return u, err
 			}), nil
 		},
-		bounds: pair(i3core.MinSequentialAt, i3core.MaxSequentialAt),
+		bounds: pair(i3core.ClosedSequential),
 		keep:   []uuidrep.Representation{uuidrep.CSharpLegacy},
 		lose:   append([]uuidrep.Representation{uuidrep.JavaLegacy}, network...),
 	})

@@ -28,8 +28,16 @@ type uuidGenerator struct {
 }
 
 var timedUUIDs = []uuidGenerator{
-	{"v6", uuidgen.NewV6Generator, uuidgen.MinV6At, uuidgen.MaxV6At},
-	{"v7", uuidgen.NewV7Generator, uuidgen.MinV7At, uuidgen.MaxV7At},
+	{"v6", uuidgen.NewV6Generator, first(uuidgen.ClosedV6), last(uuidgen.ClosedV6)},
+	{"v7", uuidgen.NewV7Generator, first(uuidgen.ClosedV7), last(uuidgen.ClosedV7)},
+}
+
+func first(closed func(from, to time.Time) (uuidgen.Range, error)) func(time.Time) (uuid.UUID, error) {
+	return func(t time.Time) (uuid.UUID, error) { r, err := closed(t, t); return r.Min, err }
+}
+
+func last(closed func(from, to time.Time) (uuidgen.Range, error)) func(time.Time) (uuid.UUID, error) {
+	return func(t time.Time) (uuid.UUID, error) { r, err := closed(t, t); return r.Max, err }
 }
 
 // dayClock advances by 2 h 46 min 40.1 s after every ten documents, starting at noon. Of 200

@@ -37,7 +37,7 @@ func draws(t *testing.T, g *Generator, want []second24) {
 	var last bson.ObjectID
 	for i, w := range want {
 		id := g.NewObjectID()
-		p := Inspect(id)
+		p := Decode(id)
 		if got := (second24{p.Seconds, p.Counter}); got != w {
 			t.Errorf("id %d: second %d counter %d, want %d and %d", i, got.seconds, got.counter, w.seconds, w.counter)
 		}
@@ -128,7 +128,7 @@ func TestFillAcrossSeconds(t *testing.T) {
 	g.Fill(ids)
 	var got []second24
 	for _, id := range ids {
-		got = append(got, second24{Inspect(id).Seconds, Inspect(id).Counter})
+		got = append(got, second24{Decode(id).Seconds, Decode(id).Counter})
 	}
 	want := []second24{{100, 2}, {100, 3}, {100, 0}, {100, 1}, {101, 2}, {101, 3}, {101, 0}, {101, 1}, {102, 2}, {102, 3}, {102, 0}}
 	if !slices.Equal(got, want) {
@@ -154,7 +154,7 @@ func TestLastSecond(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					if p, want := Inspect(id.(bson.ObjectID)), (Parts{next, process, i}); p != want {
+					if p, want := Decode(id.(bson.ObjectID)), (Parts{next, process, i}); p != want {
 						t.Errorf("%+v, want %+v", p, want)
 					}
 				}
@@ -165,7 +165,7 @@ func TestLastSecond(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				switch p := Inspect(id.(bson.ObjectID)); {
+				switch p := Decode(id.(bson.ObjectID)); {
 				case p.Seconds != next, string(p.Process[:]) == "BBBBB", string(p.Process[:]) == "CCCCC":
 					t.Errorf("%+v, want another process", p)
 				}
@@ -180,7 +180,7 @@ func TestLastSecondBehind(t *testing.T) {
 	g := newGenerator(t, WithStart([5]byte{1}, 0), WithClock(clock.now), WithMaxWait(0))
 	g.width = 4
 	for i := range uint32(12) {
-		p := Inspect(g.NewObjectID())
+		p := Decode(g.NewObjectID())
 		want := uint32(math.MaxUint32)
 		if i >= 4 {
 			want -= 5
@@ -212,11 +212,11 @@ func TestWaitsAtFullWidth(t *testing.T) {
 	for range 1 << 6 {
 		g.Fill(buf)
 	}
-	if got := Inspect(buf[len(buf)-1]); got != (Parts{100, [5]byte{1}, 6}) {
+	if got := Decode(buf[len(buf)-1]); got != (Parts{100, [5]byte{1}, 6}) {
 		t.Errorf("the last of 2^24: %+v", got)
 	}
 	waiting = true
-	if got := Inspect(g.NewObjectID()); got != (Parts{101, [5]byte{1}, 7}) {
+	if got := Decode(g.NewObjectID()); got != (Parts{101, [5]byte{1}, 7}) {
 		t.Errorf("the next: %+v", got)
 	}
 	if asked != 20 {
@@ -251,7 +251,7 @@ func TestFrozenClock(t *testing.T) {
 			}
 			slices.SortFunc(ids, Compare)
 			for i, id := range ids {
-				if p := Inspect(id); p.Seconds != 100 || p.Process == Inspect(first).Process || p.Process != Inspect(ids[0]).Process ||
+				if p := Decode(id); p.Seconds != 100 || p.Process == Decode(first).Process || p.Process != Decode(ids[0]).Process ||
 					i > 0 && id == ids[i-1] {
 					t.Errorf("limit %v: %v after %v", limit, id, first)
 				}
@@ -302,7 +302,7 @@ func TestStoppedClock(t *testing.T) {
 		defer mu.Unlock()
 		slices.SortFunc(ids, Compare)
 		for i := range 3 {
-			if len(ids) != 3 || Inspect(ids[i]) != (Parts{101, [5]byte{1}, uint32(i)}) {
+			if len(ids) != 3 || Decode(ids[i]) != (Parts{101, [5]byte{1}, uint32(i)}) {
 				t.Fatalf("ids %v after the clock moved on", ids)
 			}
 		}
@@ -337,7 +337,7 @@ func TestSystemClock(t *testing.T) {
 		expect := func(seconds int64, counter uint32) {
 			t.Helper()
 			want := Parts{uint32(base.Unix() + seconds), [5]byte{1}, counter}
-			if got := Inspect(g.NewObjectID()); got != want {
+			if got := Decode(g.NewObjectID()); got != want {
 				t.Errorf("%+v, want %+v", got, want)
 			}
 		}
@@ -367,7 +367,7 @@ func TestSystemClockAfterBubble(t *testing.T) {
 	g := newGenerator(t)
 	synctest.Test(t, func(*testing.T) { g.NewObjectID() }) // 2000-01-01
 	before := time.Now().Unix()
-	if got := int64(Inspect(g.NewObjectID()).Seconds); got < before || got > time.Now().Unix() {
+	if got := int64(Decode(g.NewObjectID()).Seconds); got < before || got > time.Now().Unix() {
 		t.Errorf("second %d, the clock shows %d", got, before)
 	}
 }

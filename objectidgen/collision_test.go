@@ -65,7 +65,7 @@ func TestCollisionOdds(t *testing.T) {
 			any, found := false, 0
 			for i, a := range processes {
 				for _, b := range processes[:i] {
-					if Inspect(a[0]).Process != Inspect(b[0]).Process {
+					if Decode(a[0]).Process != Decode(b[0]).Process {
 						continue
 					}
 					any = true

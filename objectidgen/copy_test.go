@@ -96,7 +96,7 @@ func TestCopyThatNoClockGivesAway(t *testing.T) {
 		if err := restored.Renew(); err != nil {
 			t.Fatal(err)
 		}
-		if got := restored.NewObjectID(); Inspect(got).Process == Inspect(want).Process {
+		if got := restored.NewObjectID(); Decode(got).Process == Decode(want).Process {
 			t.Errorf("%v after Renew, the original made %v", got, want)
 		}
 	})

@@ -16,11 +16,11 @@ var (
 	// 1970-01-01T00:00:00Z to 2106-02-07T06:28:15Z. It is the same value in all packages of this module.
 	ErrTimeRange = timerange.Err
 
-	// ErrCounterRange is the error of [FromParts] and [WithStart] for a counter of more than 24 bits.
+	// ErrCounterRange is the error of [Parts.ObjectID] and [WithStart] for a counter of more than 24 bits.
 	ErrCounterRange = errors.New("the counter of an ObjectID is at most 16777215 (24 bits)")
 
 	// ErrLength is the error of [FromBytes] for a slice that is not 12 bytes long.
 	ErrLength = errors.New("an ObjectID has 12 bytes")
 )
 
-var errNotMade = errors.New("objectidgen: a Generator is made by New")
+var errNotMade = errors.New("objectidgen: a Generator is made by NewGenerator")

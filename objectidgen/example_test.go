@@ -20,7 +20,7 @@ func ExampleNewObjectID() {
 func ExampleNew() {
 	// A generator for tests: the time, the process value and the first counter are given.
 	noon := time.Date(2026, 2, 24, 12, 0, 0, 0, time.UTC)
-	g, err := objectidgen.New(
+	g, err := objectidgen.NewGenerator(
 		objectidgen.WithClock(func() time.Time { return noon }),
 		objectidgen.WithStart([5]byte{0xAA, 0xBB, 0xCC, 0xDD, 0xEE}, 0xFFFFFF),
 	)
@@ -36,7 +36,7 @@ func ExampleNew() {
 }
 
 func ExampleWithRandom() {
-	_, err := objectidgen.New(objectidgen.WithRandom(strings.NewReader("short")))
+	_, err := objectidgen.NewGenerator(objectidgen.WithRandom(strings.NewReader("short")))
 	fmt.Println(err)
 	// Output: objectidgen: reading 8 random bytes: unexpected EOF
 }
@@ -55,13 +55,13 @@ func ExampleGenerator_Fill() {
 
 func ExampleGenerator_Renew() {
 	g := objectidgen.Default()
-	before := objectidgen.Inspect(g.NewObjectID())
+	before := objectidgen.Decode(g.NewObjectID())
 	// In the hook that the platform calls in each copy of a restored snapshot:
 	if err := g.Renew(); err != nil {
 		fmt.Println(err)
 		return
 	}
-	after := objectidgen.Inspect(g.NewObjectID())
+	after := objectidgen.Decode(g.NewObjectID())
 	fmt.Println(before.Process == after.Process)
 	// Output: false
 }
@@ -173,22 +173,22 @@ func ExampleMaxAt() {
 	// true
 }
 
-func ExampleInspect() {
+func ExampleDecode() {
 	id, err := bson.ObjectIDFromHex("699dfad90ca573f85c0eec1c")
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	parts := objectidgen.Inspect(id)
+	parts := objectidgen.Decode(id)
 	fmt.Printf("%v process %x counter %d\n", id.Timestamp(), parts.Process, parts.Counter)
 	// Output: 2026-02-24 19:24:09 +0000 UTC process 0ca573f85c counter 977948
 }
 
-func ExampleFromParts() {
+func ExampleParts_ObjectID() {
 	at := time.Date(2026, 2, 24, 19, 24, 9, 0, time.UTC)
-	id, err := objectidgen.FromParts(uint32(at.Unix()), [5]byte{0x0c, 0xa5, 0x73, 0xf8, 0x5c}, 977948)
+	id, err := objectidgen.Parts{Seconds: uint32(at.Unix()), Process: [5]byte{0x0c, 0xa5, 0x73, 0xf8, 0x5c}, Counter: 977948}.ObjectID()
 	fmt.Println(id.Hex(), err)
-	_, err = objectidgen.FromParts(0, [5]byte{}, 1<<24)
+	_, err = objectidgen.Parts{Counter: objectidgen.CounterBound}.ObjectID()
 	fmt.Println(err)
 	// Output:
 	// 699dfad90ca573f85c0eec1c <nil>
@@ -202,9 +202,9 @@ func ExampleFromBytes() {
 }
 
 func ExampleCompare() {
-	ids := []bson.ObjectID{objectidgen.Max, {3}, objectidgen.Min, {1}}
+	ids := []bson.ObjectID{objectidgen.Max(), {3}, objectidgen.Min(), {1}}
 	slices.SortFunc(ids, objectidgen.Compare)
-	fmt.Println(ids[0] == objectidgen.Min, ids[1][0], ids[2][0], ids[3] == objectidgen.Max)
+	fmt.Println(ids[0] == objectidgen.Min(), ids[1][0], ids[2][0], ids[3] == objectidgen.Max())
 	// Output: true 1 3 true
 }
 

@@ -37,7 +37,7 @@ func (l *ledger) add(t *testing.T, taker *taker, ids []bson.ObjectID) bool {
 	l.taken.Add(uint64(len(ids)))
 	for len(ids) > 0 {
 		id := ids[0]
-		p, before := Inspect(id), Inspect(taker.last)
+		p, before := Decode(id), Decode(taker.last)
 		at := p.Seconds - l.first
 		if p.Process != l.process || uint64(p.Counter) >= l.width || at >= uint32(len(l.seconds)) {
 			t.Errorf("%v: not one of the ids in question", id)
@@ -147,7 +147,7 @@ func TestFullSpeed(t *testing.T) {
 	l := newLedger(process, 1<<24, time.Now().Unix(), int(d/time.Second)+100)
 	l.run(t, g, d)
 	l.check(t, start)
-	if ahead := int64(Inspect(g.NewObjectID()).Seconds) - time.Now().Unix(); ahead > 0 {
+	if ahead := int64(Decode(g.NewObjectID()).Seconds) - time.Now().Unix(); ahead > 0 {
 		t.Errorf("the last id is %d s ahead of the clock", ahead)
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/bsonids/bsonids/internal/order"
 )
 
-// Generator makes ObjectIDs. Use [New] to make a Generator, or [Default] for the one of the process; the zero value is
+// Generator makes ObjectIDs. Use [NewGenerator] to make a Generator, or [Default] for the one of the process; the zero value is
 // not ready for use. It is safe for concurrent use and must not be copied.
 //
 // These rules hold for all ids of one Generator, except those of [Generator.NewObjectIDAt], whatever its clock shows:
@@ -67,13 +67,13 @@ type Generator struct {
 	instants instants  // of NewObjectIDAt
 }
 
-// New returns a Generator with a process value and a first counter that are drawn from [crypto/rand] if no option says
+// NewGenerator returns a Generator with a process value and a first counter that are drawn from [crypto/rand] if no option says
 // otherwise. The specification asks for one process value per process: use [Default] unless there is a reason for
-// another Generator. New does not ask the clock.
+// another Generator. NewGenerator does not ask the clock.
 //
 // An invalid option is an error. If the random source fails or ends, its error, [io.EOF] or [io.ErrUnexpectedEOF] is
 // wrapped.
-func New(opts ...Option) (*Generator, error) {
+func NewGenerator(opts ...Option) (*Generator, error) {
 	c, err := newConfig(opts)
 	if err != nil {
 		return nil, err
@@ -140,9 +140,12 @@ func (g *Generator) ObjectIDs(n int) iter.Seq[bson.ObjectID] {
 	}
 }
 
-// NewID returns what NewObjectID does, a [bson.ObjectID]; the error is always nil. It makes a Generator a source of ids
-// for package autoid.
+// NewID returns what NewObjectID does, a [bson.ObjectID]; the only error is that of the zero Generator. It makes a
+// Generator a source of ids for package autoid.
 func (g *Generator) NewID() (any, error) {
+	if g.current.Load() == nil {
+		return nil, errNotMade
+	}
 	return g.NewObjectID(), nil
 }
 
@@ -182,7 +185,7 @@ var (
 	defaultGenerator atomic.Pointer[Generator]
 
 	makeDefault = sync.OnceValue(func() *Generator {
-		g, err := New()
+		g, err := NewGenerator()
 		if err != nil {
 			panic(err) // not reached: crypto/rand ends the program if it fails
 		}

@@ -16,7 +16,7 @@ import (
 
 func newGenerator(t testing.TB, opts ...Option) *Generator {
 	t.Helper()
-	g, err := New(opts...)
+	g, err := NewGenerator(opts...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +35,7 @@ func TestCounterOverflow(t *testing.T) {
 	check := func(t *testing.T, ids []bson.ObjectID, seconds ...uint32) {
 		t.Helper()
 		for i, id := range ids {
-			if got := Inspect(id); got != (Parts{seconds[i], process, want[i]}) {
+			if got := Decode(id); got != (Parts{seconds[i], process, want[i]}) {
 				t.Errorf("id %d: %+v, want counter %#x, second %d", i, got, want[i], seconds[i])
 			}
 		}
@@ -86,7 +86,7 @@ func TestWholeCycle(t *testing.T) {
 	for range 1 << 8 {
 		g.Fill(ids)
 		for _, id := range ids {
-			if got := Inspect(id); got != (Parts{100, [5]byte{}, counter}) {
+			if got := Decode(id); got != (Parts{100, [5]byte{}, counter}) {
 				t.Fatalf("%+v, want counter %#x", got, counter)
 			}
 			counter = (counter + 1) & 0xFFFFFF
@@ -99,7 +99,7 @@ func TestWholeCycle(t *testing.T) {
 		t.Errorf("the clock was asked %d times, want %d", asked, want)
 	}
 	now = 101
-	if got := Inspect(g.NewObjectID()); got != (Parts{101, [5]byte{}, first}) {
+	if got := Decode(g.NewObjectID()); got != (Parts{101, [5]byte{}, first}) {
 		t.Errorf("after a whole cycle: %+v", got)
 	}
 }
@@ -107,14 +107,14 @@ func TestWholeCycle(t *testing.T) {
 func TestStart(t *testing.T) {
 	t.Run("WithRandom", func(t *testing.T) {
 		g := newGenerator(t, WithRandom(strings.NewReader("\x01\x02\x03\x04\x05\xab\xcd\xefrest")), WithClock(at(7)))
-		if got := Inspect(g.NewObjectID()); got != (Parts{7, [5]byte{1, 2, 3, 4, 5}, 0xABCDEF}) {
+		if got := Decode(g.NewObjectID()); got != (Parts{7, [5]byte{1, 2, 3, 4, 5}, 0xABCDEF}) {
 			t.Errorf("%+v", got)
 		}
 	})
 	t.Run("WithRandom, byte by byte", func(t *testing.T) {
 		r := iotest.OneByteReader(strings.NewReader("\x01\x02\x03\x04\x05\xab\xcd\xef"))
 		g := newGenerator(t, WithRandom(r), WithClock(at(7)))
-		if got := Inspect(g.NewObjectID()); got != (Parts{7, [5]byte{1, 2, 3, 4, 5}, 0xABCDEF}) {
+		if got := Decode(g.NewObjectID()); got != (Parts{7, [5]byte{1, 2, 3, 4, 5}, 0xABCDEF}) {
 			t.Errorf("%+v", got)
 		}
 	})
@@ -122,7 +122,7 @@ func TestStart(t *testing.T) {
 		for _, counter := range []uint32{0, 1, 0x800000, 0xFFFFFF} {
 			// No random bytes are read.
 			g := newGenerator(t, WithStart([5]byte{9, 8, 7, 6, 5}, counter), WithClock(at(7)), WithRandom(iotest.ErrReader(io.EOF)))
-			if got := Inspect(g.NewObjectID()); got != (Parts{7, [5]byte{9, 8, 7, 6, 5}, counter}) {
+			if got := Decode(g.NewObjectID()); got != (Parts{7, [5]byte{9, 8, 7, 6, 5}, counter}) {
 				t.Errorf("%+v", got)
 			}
 		}
@@ -130,13 +130,13 @@ func TestStart(t *testing.T) {
 	t.Run("default", func(t *testing.T) {
 		// Two generators alike in the 5 bytes, or of many with the top bit of the counter alike, would be a defect:
 		// 1 in 2^40, 1 in 2^99.
-		a, b := Inspect(newGenerator(t).NewObjectID()), Inspect(newGenerator(t).NewObjectID())
+		a, b := Decode(newGenerator(t).NewObjectID()), Decode(newGenerator(t).NewObjectID())
 		if a.Process == b.Process {
 			t.Errorf("the process value %x came twice", a.Process)
 		}
 		high := 0
 		for range 100 {
-			if Inspect(newGenerator(t).NewObjectID()).Counter >= 0x800000 {
+			if Decode(newGenerator(t).NewObjectID()).Counter >= 0x800000 {
 				high++
 			}
 		}
@@ -167,7 +167,7 @@ func TestNewErrors(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			// Valid options around it do not hide the error.
-			g, err := New(WithMaxRollback(time.Hour), test.opt, WithMaxRollback(time.Hour), WithClock(time.Now))
+			g, err := NewGenerator(WithMaxRollback(time.Hour), test.opt, WithMaxRollback(time.Hour), WithClock(time.Now))
 			if err == nil || g != nil {
 				t.Fatalf("New = %v, %v", g, err)
 			}
@@ -184,7 +184,7 @@ func TestNewErrors(t *testing.T) {
 // Of an option that is given twice, the last one counts.
 func TestOptionTwice(t *testing.T) {
 	g := newGenerator(t, WithStart([5]byte{1}, 1), WithClock(at(1)), WithStart([5]byte{2}, 2), WithClock(at(2)))
-	if got := Inspect(g.NewObjectID()); got != (Parts{2, [5]byte{2}, 2}) {
+	if got := Decode(g.NewObjectID()); got != (Parts{2, [5]byte{2}, 2}) {
 		t.Errorf("%+v", got)
 	}
 }
@@ -203,7 +203,7 @@ func TestDefault(t *testing.T) {
 	}
 	before := time.Now().Truncate(time.Second)
 	a, b := NewObjectID(), Default().NewObjectID()
-	if pa, pb := Inspect(a), Inspect(b); pa.Process != pb.Process || (pa.Counter+1)&0xFFFFFF != pb.Counter {
+	if pa, pb := Decode(a), Decode(b); pa.Process != pb.Process || (pa.Counter+1)&0xFFFFFF != pb.Counter {
 		t.Errorf("%v, then %v", a, b)
 	}
 	if at := a.Timestamp(); at.Before(before) || at.After(time.Now()) {
@@ -217,7 +217,7 @@ func TestRenew(t *testing.T) {
 		WithRandom(strings.NewReader("\x01\x02\x03\x04\x05\x00\x00\x07"+"AAAAAabc"+"short")))
 	expect := func(want Parts) {
 		t.Helper()
-		if got := Inspect(g.NewObjectID()); got != want {
+		if got := Decode(g.NewObjectID()); got != want {
 			t.Errorf("%+v, want %+v", got, want)
 		}
 	}
@@ -248,7 +248,7 @@ func TestRenewBeforeFirstID(t *testing.T) {
 	if err := g.Renew(); err != nil {
 		t.Fatal(err)
 	}
-	if got := Inspect(g.NewObjectID()); got != (Parts{50, [5]byte{'B', 'B', 'B', 'B', 'B'}, 2}) {
+	if got := Decode(g.NewObjectID()); got != (Parts{50, [5]byte{'B', 'B', 'B', 'B', 'B'}, 2}) {
 		t.Errorf("%+v", got)
 	}
 }
@@ -260,7 +260,7 @@ func TestRenewRepeatedValue(t *testing.T) {
 	g := newGenerator(t, WithClock(func() time.Time { return time.Unix(now, 0) }),
 		WithRandom(io.MultiReader(strings.NewReader(random), bytes.NewReader(bytes.Repeat([]byte("C"), 100)))))
 	for _, want := range []byte("ABC") {
-		if got := Inspect(g.NewObjectID()).Process[0]; got != want {
+		if got := Decode(g.NewObjectID()).Process[0]; got != want {
 			t.Errorf("process %c, want %c", got, want)
 		}
 		if want == 'C' {
@@ -274,7 +274,7 @@ func TestRenewRepeatedValue(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "same process value") {
 		t.Errorf("Renew with a constant source: %v", err)
 	}
-	if got := Inspect(g.NewObjectID()); got != (Parts{100, [5]byte{'C', 'C', 'C', 'C', 'C'}, 5}) {
+	if got := Decode(g.NewObjectID()); got != (Parts{100, [5]byte{'C', 'C', 'C', 'C', 'C'}, 5}) {
 		t.Errorf("%+v", got)
 	}
 }
@@ -305,7 +305,7 @@ func TestFillNothing(t *testing.T) {
 	g := newGenerator(t, WithStart([5]byte{}, 5), WithClock(at(1)))
 	g.Fill(nil)
 	g.Fill([]bson.ObjectID{})
-	if got := Inspect(g.NewObjectID()).Counter; got != 5 {
+	if got := Decode(g.NewObjectID()).Counter; got != 5 {
 		t.Errorf("an empty Fill took %d ids", got-5)
 	}
 }
@@ -357,4 +357,56 @@ func TestConcurrent(t *testing.T) {
 		})
 	}
 	wg.Wait()
+}
+
+// The zero Generator makes no ids: a method that has an error returns it, the others panic, and what tells a number tells 0.
+func TestZeroGenerator(t *testing.T) {
+	var g Generator
+	_, e1 := g.NewID()
+	_, e2 := g.NewObjectIDAt(time.Unix(1000, 0))
+	for i, err := range []error{e1, e2, g.Renew()} {
+		if err == nil || !strings.HasPrefix(err.Error(), "objectidgen: ") {
+			t.Errorf("call %d: %v", i, err)
+		}
+	}
+	if g.Ahead() != 0 || g.Orders() != 0 {
+		t.Errorf("%v ahead, %d orders", g.Ahead(), g.Orders())
+	}
+	for i, call := range []func(){
+		func() { g.NewObjectID() }, func() { g.Fill(make([]bson.ObjectID, 1)) },
+		func() {
+			for range g.ObjectIDs(1) {
+				t.Error("an id")
+			}
+		},
+	} {
+		func() {
+			defer func() {
+				if r := recover(); r != errNotMade {
+					t.Errorf("call %d: %v", i, r)
+				}
+			}()
+			call()
+		}()
+	}
+	g.Fill(nil)
+}
+
+// A clock before 1970 counts as that instant: nothing is ahead of it by 2000 years.
+func TestAheadBefore1970(t *testing.T) {
+	now := time.Unix(-1e9, 0)
+	g := newGenerator(t, WithClock(func() time.Time { return now }))
+	if d := g.Ahead(); d != 0 {
+		t.Errorf("%v ahead before the first id", d)
+	}
+	g.NewObjectID()
+	if d := g.Ahead(); d != 0 {
+		t.Errorf("%v ahead with the clock before 1970", d)
+	}
+	now = time.Unix(10, 0)
+	g.NewObjectID()
+	now = time.Unix(-1e9, 0)
+	if d := g.Ahead(); d != 10*time.Second {
+		t.Errorf("%v ahead of a clock set back before 1970, want 10s", d)
+	}
 }

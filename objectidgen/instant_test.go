@@ -39,7 +39,7 @@ func TestNewObjectIDAt(t *testing.T) {
 			t.Fatalf("%v after %v", id, before)
 		}
 		live := g.NewObjectID()
-		if seen[id] || seen[live] || id == live || Inspect(id).Process == Inspect(live).Process {
+		if seen[id] || seen[live] || id == live || Decode(id).Process == Decode(live).Process {
 			t.Fatalf("%v, %v: made twice", id, live)
 		}
 		seen[id], seen[live], last[at.Unix()] = true, true, id
@@ -68,7 +68,7 @@ func TestNewObjectIDAtWithStart(t *testing.T) {
 		{1000, [5]byte{1, 2, 3, 5, 1}, 0},
 		{1000, [5]byte{1, 2, 3, 5, 1}, 1},
 	} {
-		if got := Inspect(newAt(t, g, time.Unix(1000, 0))); got != want {
+		if got := Decode(newAt(t, g, time.Unix(1000, 0))); got != want {
 			t.Errorf("%+v, want %+v", got, want)
 		}
 	}
@@ -85,18 +85,18 @@ func TestNewObjectIDAtProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []byte{2, 2, 3} {
-		if got := Inspect(newAt(t, g, time.Unix(1000, 0))).Process; got != [5]byte{4: want} {
+		if got := Decode(newAt(t, g, time.Unix(1000, 0))).Process; got != [5]byte{4: want} {
 			t.Errorf("process %x, want %d", got, want)
 		}
 	}
 	g.instants.numbers.Start(0x04_000000 - 1)
-	if got := Inspect(newAt(t, g, time.Unix(1000, 0))); got.Process != [5]byte{4: 5} || got.Counter != 0 {
+	if got := Decode(newAt(t, g, time.Unix(1000, 0))); got.Process != [5]byte{4: 5} || got.Counter != 0 {
 		t.Errorf("%+v beside live ids with process value 4", got)
 	}
 	if err := g.Renew(); err != nil {
 		t.Fatal(err)
 	}
-	if got := Inspect(g.NewObjectID()).Process; got != [5]byte{4: 6} {
+	if got := Decode(g.NewObjectID()).Process; got != [5]byte{4: 6} {
 		t.Errorf("process %x after Renew, with 1 to 5 in use", got)
 	}
 	if id, err := g.NewObjectIDAt(time.Unix(1000, 0)); !errors.Is(err, io.EOF) || id != bson.NilObjectID {

@@ -14,7 +14,7 @@ func TestObjectIDs(t *testing.T) {
 			t.Fatalf("%d ids, want %d", len(ids), n)
 		}
 		for i, id := range ids {
-			if Inspect(id) != (Parts{1000, [5]byte{1}, uint32(i)}) {
+			if Decode(id) != (Parts{1000, [5]byte{1}, uint32(i)}) {
 				t.Fatalf("id %d of %d: %v", i, n, id)
 			}
 		}
@@ -30,14 +30,14 @@ func TestObjectIDsAgain(t *testing.T) {
 	var got []Parts
 	for range 2 {
 		for id := range seq {
-			got = append(got, Inspect(id))
+			got = append(got, Decode(id))
 		}
 	}
 	for id := range seq {
-		got = append(got, Inspect(id))
+		got = append(got, Decode(id))
 		break
 	}
-	got = append(got, Inspect(g.NewObjectID()))
+	got = append(got, Decode(g.NewObjectID()))
 	seen := map[Parts]bool{}
 	for i, p := range got {
 		if seen[p] || i > 0 && p.Seconds < got[i-1].Seconds {

@@ -80,7 +80,7 @@ type world struct {
 	ids     []bson.ObjectID // in the order in which they were taken
 	order   int             // how often a new order has begun
 	highest int64           // the highest reading in the present one
-	era     Parts           // process value and first counter since New or the last Renew
+	era     Parts           // process value and first counter since NewGenerator or the last Renew
 	eraAt   int             // how many ids were taken before
 }
 
@@ -109,7 +109,7 @@ func (w *world) Read(p []byte) (int, error) {
 // newWorld starts the generator and takes the decisions of path, as indexes into what ready gives.
 func newWorld(t *testing.T, s scenario, path []int) *world {
 	w := &world{scenario: s, t: t}
-	g, err := New(WithRandom(w), WithClock(w.clockFunc))
+	g, err := NewGenerator(WithRandom(w), WithClock(w.clockFunc))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -172,9 +172,9 @@ func (w *world) do(th *thread, c call) {
 	if !slices.Equal(th.log, th.ids) {
 		w.fatalf("ids were not set: %v", th.ids)
 	}
-	last := slices.ContainsFunc(th.ids, func(id bson.ObjectID) bool { return Inspect(id).Seconds == lastSecond })
+	last := slices.ContainsFunc(th.ids, func(id bson.ObjectID) bool { return Decode(id).Seconds == lastSecond })
 	for _, id := range th.ids {
-		if Inspect(id).Process != Inspect(th.ids[0]).Process && !last {
+		if Decode(id).Process != Decode(th.ids[0]).Process && !last {
 			w.fatalf("one Fill in two orders: %v", th.ids)
 		}
 	}
@@ -271,14 +271,14 @@ func (w *world) take(id bson.ObjectID) {
 	if slices.Contains(w.ids, id) {
 		w.fatalf("%v is a duplicate", id)
 	}
-	parts := Inspect(id)
+	parts := Decode(id)
 	want := uint32((uint64(w.era.Counter) + uint64(len(w.ids)-w.eraAt)) % w.width)
 	if parts.Process != w.era.Process || parts.Counter != want {
 		w.fatalf("%v: want process %x, counter %d", id, w.era.Process, want)
 	}
 	if len(w.ids) > 0 {
 		last := w.ids[len(w.ids)-1]
-		if len(w.ids) > w.eraAt && parts.Seconds < Inspect(last).Seconds {
+		if len(w.ids) > w.eraAt && parts.Seconds < Decode(last).Seconds {
 			w.fatalf("%v is of an earlier second than %v", id, last)
 		}
 		if len(w.ids) > w.eraAt && parts.Counter != 0 && Compare(last, id) >= 0 {

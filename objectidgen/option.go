@@ -9,7 +9,7 @@ import (
 	"github.com/bsonids/bsonids/internal/fork"
 )
 
-// Option configures a [Generator]. An Option that is nil or has an invalid value is an error of [New]. If an Option is
+// Option configures a [Generator]. An Option that is nil or has an invalid value is an error of [NewGenerator]. If an Option is
 // given twice, the last one is used.
 type Option func(*config) error
 
@@ -45,7 +45,7 @@ func newConfig(opts []Option) (*config, error) {
 // WithClock makes a [Generator] read the time from now instead of the system's clock: once for each id, once for every
 // 4096 ids of Fill, and repeatedly while a call waits for the next second. The function must be safe for concurrent use
 // if the Generator is, and must not call the Generator. The time may step back, stand still or be out of the
-// timestamp's range; see Generator. A nil function is an error of [New].
+// timestamp's range; see Generator. A nil function is an error of [NewGenerator].
 func WithClock(now func() time.Time) Option {
 	return func(c *config) error {
 		if now == nil {
@@ -56,12 +56,12 @@ func WithClock(now func() time.Time) Option {
 	}
 }
 
-// WithRandom makes a [Generator] draw from r instead of [crypto/rand.Reader]: 8 bytes for [New], for each renewal and
+// WithRandom makes a [Generator] draw from r instead of [crypto/rand.Reader]: 8 bytes for [NewGenerator], for each renewal and
 // for the first call of [Generator.NewObjectIDAt]. The first 5 bytes are the process value, the last 3 are the counter
 // of the first id, big-endian. If the process value was used before, it reads again, up to 32 bytes in all. It reads by
 // one call at a time.
 //
-// A nil reader is an error of New. If the reader fails in New, Renew or NewObjectIDAt, its error is returned; a renewal
+// A nil reader is an error of NewGenerator. If the reader fails in NewGenerator, Renew or NewObjectIDAt, its error is returned; a renewal
 // that the Generator makes by itself uses [crypto/rand] then. In a copy of the process crypto/rand is used from the
 // time when the copy is noticed, because the reader may be a copy too.
 func WithRandom(r io.Reader) Option {
@@ -79,7 +79,7 @@ func WithRandom(r io.Reader) Option {
 // same counter.
 //
 // Two generators with the same start make the same ids: do not use it in production. A counter above 16777215 is an
-// error of [New], [ErrCounterRange].
+// error of [NewGenerator], [ErrCounterRange].
 func WithStart(process [5]byte, counter uint32) Option {
 	return func(c *config) error {
 		if counter > lastCounter {
@@ -94,7 +94,7 @@ func WithStart(process [5]byte, counter uint32) Option {
 // Generator. Up to the limit, which is included, timestamps stay where they are until the clock has caught up, so that
 // ids remain in order. Beyond it the Generator begins a new order at the clock's time. The limit counts in whole seconds;
 // it is rounded down. With a limit below a second, timestamps always follow the clock; with [math.MaxInt64] only
-// [Generator.Renew] takes them back. A negative limit is an error of [New].
+// [Generator.Renew] takes them back. A negative limit is an error of [NewGenerator].
 //
 // The default is one minute.
 func WithMaxRollback(limit time.Duration) Option {
@@ -109,7 +109,7 @@ func WithMaxRollback(limit time.Duration) Option {
 
 // WithMaxWait limits how long a call waits for the next second when the ids of the present one are used up. Then the
 // Generator begins a new order in the same second. The limit is in real time, also with [WithClock]. A negative limit is
-// an error of [New].
+// an error of [NewGenerator].
 //
 // The default is 2 s, which only a clock that stands still reaches.
 func WithMaxWait(limit time.Duration) Option {

@@ -9,18 +9,24 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 )
 
+// The process value and the counter of an ObjectID are below these bounds.
+const (
+	ProcessBound = 1 << 40
+	CounterBound = 1 << 24
+)
+
 const (
 	lastSecond  = math.MaxUint32 // 2106-02-07T06:28:15Z
-	lastCounter = 1<<24 - 1
+	lastCounter = CounterBound - 1
 )
 
-var (
-	// Min is the least ObjectID, 12 bytes 0x00. It equals [bson.NilObjectID].
-	Min = bson.ObjectID{}
+// Min returns the least ObjectID, 12 bytes 0x00. It equals [bson.NilObjectID].
+func Min() bson.ObjectID { return bson.ObjectID{} }
 
-	// Max is the greatest ObjectID, 12 bytes 0xFF.
-	Max = bson.ObjectID{0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF}
-)
+// Max returns the greatest ObjectID, 12 bytes 0xFF.
+func Max() bson.ObjectID {
+	return bson.ObjectID{0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF}
+}
 
 // Parts are the three fields of an ObjectID. It is a plain value, safe to copy and to share.
 //
@@ -28,16 +34,16 @@ var (
 // not depend on them. Parts is for diagnosis and for tests.
 type Parts struct {
 	Seconds uint32  // since 1970-01-01T00:00:00Z, without leap seconds; until 2106-02-07T06:28:15Z
-	Process [5]byte // random, once per process
-	Counter uint32  // 0 to 16777215 (24 bits)
+	Process [5]byte // random, once per process; as a number below [ProcessBound]
+	Counter uint32  // below [CounterBound]
 }
 
-// Inspect returns the three fields of id. Every ObjectID has them; those of drivers older than the specification hold
+// Decode returns the three fields of id. Every ObjectID has them; those of drivers older than the specification hold
 // other things in the last 8 bytes, such as a machine and a process id. For the time alone, use the driver's Timestamp
 // method.
 //
 // It implements the layout in section "Specification" of the document "ObjectID format".
-func Inspect(id bson.ObjectID) Parts {
+func Decode(id bson.ObjectID) Parts {
 	return Parts{
 		Seconds: binary.BigEndian.Uint32(id[0:4]),
 		Process: [5]byte(id[4:9]),
@@ -45,16 +51,15 @@ func Inspect(id bson.ObjectID) Parts {
 	}
 }
 
-// FromParts returns the ObjectID with the given fields: the seconds since 1970-01-01T00:00:00Z, the process value and
-// the counter, 0 to 16777215. A greater counter is [ErrCounterRange]. It is the inverse of [Inspect].
-func FromParts(seconds uint32, process [5]byte, counter uint32) (bson.ObjectID, error) {
-	if counter > lastCounter {
-		return bson.NilObjectID, fmt.Errorf("objectidgen: counter %d: %w", counter, ErrCounterRange)
+// ObjectID puts the fields together. A counter above 16777215 is [ErrCounterRange]. It is the inverse of [Decode].
+func (p Parts) ObjectID() (bson.ObjectID, error) {
+	if p.Counter > lastCounter {
+		return bson.NilObjectID, fmt.Errorf("objectidgen: counter %d: %w", p.Counter, ErrCounterRange)
 	}
 	var id bson.ObjectID
-	binary.BigEndian.PutUint32(id[0:4], seconds)
-	binary.BigEndian.PutUint32(id[8:12], counter)
-	copy(id[4:9], process[:])
+	binary.BigEndian.PutUint32(id[0:4], p.Seconds)
+	binary.BigEndian.PutUint32(id[8:12], p.Counter)
+	copy(id[4:9], p.Process[:])
 	return id, nil
 }
 

@@ -26,7 +26,7 @@ func TestTimestamp(t *testing.T) {
 		{0xFFFFFFFF, "Feb 7th, 2106 06:28:15 UTC", time.Date(2106, 2, 7, 6, 28, 15, 0, time.UTC)},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			id, err := FromParts(test.seconds, [5]byte{1, 2, 3, 4, 5}, 6)
+			id, err := fromParts(test.seconds, [5]byte{1, 2, 3, 4, 5}, 6)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -38,11 +38,11 @@ func TestTimestamp(t *testing.T) {
 			if got := id.Timestamp(); !got.Equal(test.want) {
 				t.Errorf("NewObjectID: Timestamp() = %v, want %v", got, test.want)
 			}
-			if got := Inspect(id).Seconds; got != test.seconds {
+			if got := Decode(id).Seconds; got != test.seconds {
 				t.Errorf("NewObjectID: seconds %#x, want %#x", got, test.seconds)
 			}
 			for _, bound := range []func(time.Time) (bson.ObjectID, error){MinAt, MaxAt} {
-				if id, err = bound(test.want); err != nil || Inspect(id).Seconds != test.seconds {
+				if id, err = bound(test.want); err != nil || Decode(id).Seconds != test.seconds {
 					t.Errorf("bound: %v, %v, want second %#x", id, err, test.seconds)
 				}
 			}
@@ -60,22 +60,22 @@ func TestInspectKnownID(t *testing.T) {
 		Process: [5]byte{0x0c, 0xa5, 0x73, 0xf8, 0x5c},
 		Counter: 0x0eec1c,
 	}
-	if got := Inspect(id); got != want {
+	if got := Decode(id); got != want {
 		t.Errorf("Inspect = %+v, want %+v", got, want)
 	}
-	if got, err := FromParts(want.Seconds, want.Process, want.Counter); err != nil || got != id {
+	if got, err := fromParts(want.Seconds, want.Process, want.Counter); err != nil || got != id {
 		t.Errorf("FromParts = %v, %v, want %v", got, err, id)
 	}
 }
 
 func TestFromPartsCounterRange(t *testing.T) {
 	for _, counter := range []uint32{0, 1, 0xFFFFFF} {
-		if _, err := FromParts(0, [5]byte{}, counter); err != nil {
+		if _, err := fromParts(0, [5]byte{}, counter); err != nil {
 			t.Errorf("counter %#x: %v", counter, err)
 		}
 	}
 	for _, counter := range []uint32{0x1000000, 0x1000001, math.MaxUint32} {
-		if id, err := FromParts(1, [5]byte{1}, counter); !errors.Is(err, ErrCounterRange) || id != bson.NilObjectID {
+		if id, err := fromParts(1, [5]byte{1}, counter); !errors.Is(err, ErrCounterRange) || id != bson.NilObjectID {
 			t.Errorf("counter %#x: %v, %v", counter, id, err)
 		}
 	}
@@ -118,10 +118,10 @@ func TestBounds(t *testing.T) {
 			t.Fatalf("%v is not between %v and %v", id, lower, upper)
 		}
 	}
-	if id, _ := MinAt(time.Unix(0, 0)); id != Min {
+	if id, _ := MinAt(time.Unix(0, 0)); id != Min() {
 		t.Errorf("MinAt(1970) = %v", id)
 	}
-	if id, _ := MaxAt(time.Date(2106, 2, 7, 6, 28, 15, 999999999, time.UTC)); id != Max {
+	if id, _ := MaxAt(time.Date(2106, 2, 7, 6, 28, 15, 999999999, time.UTC)); id != Max() {
 		t.Errorf("MaxAt(2106) = %v", id)
 	}
 }
@@ -145,7 +145,7 @@ func TestBoundsOutOfRange(t *testing.T) {
 
 func TestCompare(t *testing.T) {
 	id := func(seconds uint32, process byte, counter uint32) bson.ObjectID {
-		id, err := FromParts(seconds, [5]byte{process, 0xFF, 0, 0xFF, 0}, counter)
+		id, err := fromParts(seconds, [5]byte{process, 0xFF, 0, 0xFF, 0}, counter)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -153,7 +153,7 @@ func TestCompare(t *testing.T) {
 	}
 	// In the order of memcmp.
 	sorted := []bson.ObjectID{
-		Min,
+		Min(),
 		id(0, 0, 1),
 		id(1, 0, 0xFFFFFF),
 		id(1, 1, 0),
@@ -165,7 +165,7 @@ func TestCompare(t *testing.T) {
 		id(2, 0, 0x800000),
 		id(0x7FFFFFFF, 9, 9),
 		id(0x80000000, 1, 1),
-		Max,
+		Max(),
 	}
 	for i, a := range sorted {
 		for j, b := range sorted {
@@ -186,8 +186,8 @@ func TestCompare(t *testing.T) {
 	if !slices.Equal(shuffled, sorted) {
 		t.Errorf("sorted: %v", shuffled)
 	}
-	if Min != bson.NilObjectID || Max.Hex() != strings.Repeat("f", 24) {
-		t.Errorf("Min %v, Max %v", Min, Max)
+	if Min() != bson.NilObjectID || Max().Hex() != strings.Repeat("f", 24) {
+		t.Errorf("Min() %v, Max() %v", Min(), Max())
 	}
 }
 
@@ -228,11 +228,11 @@ func FuzzFromBytes(f *testing.F) {
 		if !bytes.Equal(id[:], b) {
 			t.Fatalf("%x became %v", b, id)
 		}
-		parts := Inspect(id)
+		parts := Decode(id)
 		if got := int64(parts.Seconds); got != id.Timestamp().Unix() {
 			t.Fatalf("%d seconds, the driver has %v", got, id.Timestamp())
 		}
-		again, err := FromParts(parts.Seconds, parts.Process, parts.Counter)
+		again, err := fromParts(parts.Seconds, parts.Process, parts.Counter)
 		if err != nil || again != id {
 			t.Fatalf("%v became %v, %v", id, again, err)
 		}
@@ -247,7 +247,7 @@ func FuzzFromBytes(f *testing.F) {
 	})
 }
 
-func FuzzFromParts(f *testing.F) {
+func FuzzParts(f *testing.F) {
 	f.Add(uint32(0), []byte("\x00\x00\x00\x00\x00"), uint32(0))
 	f.Add(uint32(math.MaxUint32), []byte("\xff\xff\xff\xff\xff"), uint32(0xFFFFFF))
 	f.Add(uint32(1), []byte("\x01\x02\x03\x04\x05"), uint32(0x1000000))
@@ -255,12 +255,16 @@ func FuzzFromParts(f *testing.F) {
 		if len(process) != 5 {
 			return
 		}
-		id, err := FromParts(seconds, [5]byte(process), counter)
+		id, err := fromParts(seconds, [5]byte(process), counter)
 		if (err == nil) != (counter < 1<<24) {
 			t.Fatalf("counter %d: %v", counter, err)
 		}
-		if want := (Parts{seconds, [5]byte(process), counter}); err == nil && Inspect(id) != want {
-			t.Fatalf("%v: %+v, want %+v", id, Inspect(id), want)
+		if want := (Parts{seconds, [5]byte(process), counter}); err == nil && Decode(id) != want {
+			t.Fatalf("%v: %+v, want %+v", id, Decode(id), want)
 		}
 	})
+}
+
+func fromParts(seconds uint32, process [5]byte, counter uint32) (bson.ObjectID, error) {
+	return Parts{seconds, process, counter}.ObjectID()
 }

@@ -49,14 +49,14 @@ func TestProcessValue(t *testing.T) {
 		printMade()
 		return
 	}
-	processes := map[[5]byte]bool{Inspect(NewObjectID()).Process: true}
+	processes := map[[5]byte]bool{Decode(NewObjectID()).Process: true}
 	counters := map[uint32]bool{}
 	for range 3 {
 		ids := runChild(t, "1")
 		if len(ids) != 2 {
 			t.Fatalf("ids %v", ids)
 		}
-		a, b := Inspect(ids[0]), Inspect(ids[1])
+		a, b := Decode(ids[0]), Decode(ids[1])
 		if a.Process != b.Process || (a.Counter+1)&0xFFFFFF != b.Counter {
 			t.Errorf("one process: %+v, then %+v", a, b)
 		}

@@ -17,7 +17,7 @@ func TestReexecutedProcess(t *testing.T) {
 		if len(ids) != 2 {
 			t.Fatalf("ids %v", ids)
 		}
-		if a, b := Inspect(ids[0]), Inspect(ids[1]); a.Process == b.Process {
+		if a, b := Decode(ids[0]), Decode(ids[1]); a.Process == b.Process {
 			t.Errorf("the same process value after exec: %+v, then %+v", a, b)
 		}
 	case "first":

@@ -33,7 +33,7 @@ func TestClockWasFarAhead(t *testing.T) {
 				{now, [5]byte([]byte("BBBBB")), 8},
 				{now + 1, [5]byte([]byte("BBBBB")), 9},
 			} {
-				if got := Inspect(g.NewObjectID()); got != want {
+				if got := Decode(g.NewObjectID()); got != want {
 					t.Errorf("id %d: %+v, want %+v", i, got, want)
 				}
 			}
@@ -57,7 +57,7 @@ func TestWithMaxRollback(t *testing.T) {
 		if got, want := g.Ahead(), time.Duration(test.back)*time.Second; got != want {
 			t.Errorf("Ahead() = %v, want %v", got, want)
 		}
-		p := Inspect(g.NewObjectID())
+		p := Decode(g.NewObjectID())
 		if test.keeps && p != (Parts{1_000_000, [5]byte{1}, 6}) || !test.keeps && (int64(p.Seconds) != now || p.Process == [5]byte{1}) {
 			t.Errorf("limit %v, clock set back by %d s: %+v", test.limit, test.back, p)
 		}
@@ -76,7 +76,7 @@ func TestBurstKeepsTheOrder(t *testing.T) {
 	now -= 3
 	for i := range 4000 {
 		id := g.NewObjectID()
-		if p := Inspect(id); p.Process != [5]byte{1} || Compare(last, id) >= 0 && p.Counter != 0 || g.Orders() != 1 {
+		if p := Decode(id); p.Process != [5]byte{1} || Compare(last, id) >= 0 && p.Counter != 0 || g.Orders() != 1 {
 			t.Fatalf("id %d: %v after %v, %d orders", i, id, last, g.Orders())
 		}
 		last = id
@@ -85,7 +85,7 @@ func TestBurstKeepsTheOrder(t *testing.T) {
 		t.Errorf("%v ahead, want %v", g.Ahead(), want)
 	}
 	now--
-	if p := Inspect(g.NewObjectID()); int64(p.Seconds) != now || p.Process == [5]byte{1} || g.Orders() != 2 || g.Ahead() != 0 {
+	if p := Decode(g.NewObjectID()); int64(p.Seconds) != now || p.Process == [5]byte{1} || g.Orders() != 2 || g.Ahead() != 0 {
 		t.Errorf("4 s behind the highest reading: %+v, %d orders, %v ahead", p, g.Orders(), g.Ahead())
 	}
 }
@@ -105,9 +105,9 @@ func TestRenewRecovers(t *testing.T) {
 		if err := g.Renew(); err != nil {
 			t.Fatal(err)
 		}
-		p := Inspect(g.NewObjectID())
-		if p.Seconds != 1000 || p.Process == Inspect(before).Process || (Inspect(before).Seconds != math.MaxUint32) != (ids == 4) || g.Ahead() != 0 {
-			t.Errorf("after Renew: %+v, %v ahead; before: %+v", p, g.Ahead(), Inspect(before))
+		p := Decode(g.NewObjectID())
+		if p.Seconds != 1000 || p.Process == Decode(before).Process || (Decode(before).Seconds != math.MaxUint32) != (ids == 4) || g.Ahead() != 0 {
+			t.Errorf("after Renew: %+v, %v ahead; before: %+v", p, g.Ahead(), Decode(before))
 		}
 	}
 }
@@ -120,7 +120,7 @@ func TestRenewalWithBrokenReader(t *testing.T) {
 			g := newGenerator(t, WithRandom(strings.NewReader("AAAAAxyz"+random)), WithClock(func() time.Time { return time.Unix(now, 0) }))
 			seen := map[[5]byte]bool{}
 			for range 50 {
-				p := Inspect(g.NewObjectID())
+				p := Decode(g.NewObjectID())
 				if seen[p.Process] || int64(p.Seconds) != now {
 					t.Fatalf("%+v at %d", p, now)
 				}
@@ -136,7 +136,7 @@ func TestUsedProcessValues(t *testing.T) {
 	g := newGenerator(t, WithClock(at(1000)))
 	var processes [][5]byte
 	for range 2 * maxUsed {
-		processes = append(processes, Inspect(g.NewObjectID()).Process)
+		processes = append(processes, Decode(g.NewObjectID()).Process)
 		if err := g.Renew(); err != nil {
 			t.Fatal(err)
 		}
@@ -204,7 +204,7 @@ func TestSystemClockIsSet(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { // from 2000-01-01T00:00:00Z on
 				g := newGenerator(t)
-				first := Inspect(g.NewObjectID())
+				first := Decode(g.NewObjectID())
 				firstAt, err := g.NewObjectIDAt(time.Unix(7, 0))
 				if err != nil {
 					t.Fatal(err)
@@ -216,16 +216,16 @@ func TestSystemClockIsSet(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				p := Inspect(g.NewObjectID())
+				p := Decode(g.NewObjectID())
 				if got := time.Duration(int64(p.Seconds)-int64(first.Seconds)) * time.Second; got != test.want {
 					t.Errorf("the timestamps moved by %v, want %v", got, test.want)
 				}
-				if (p.Process != first.Process) != test.renews || (Inspect(at).Process != Inspect(firstAt).Process) != test.renews {
+				if (p.Process != first.Process) != test.renews || (Decode(at).Process != Decode(firstAt).Process) != test.renews {
 					t.Errorf("%+v and %v, before: %+v and %v", p, at, first, firstAt)
 				}
 				for i := range uint32(5) { // and then no more
 					time.Sleep(time.Second)
-					if q := Inspect(g.NewObjectID()); q.Process != p.Process || q.Counter != (p.Counter+1+i)&lastCounter {
+					if q := Decode(g.NewObjectID()); q.Process != p.Process || q.Counter != (p.Counter+1+i)&lastCounter {
 						t.Errorf("%+v after %+v", q, p)
 					}
 				}
@@ -241,12 +241,12 @@ func TestSystemClockIsCorrected(t *testing.T) {
 		g.NewObjectID()
 		g.system.Disturb(100*365*24*time.Hour, 0)
 		time.Sleep(clock.MaxAge)
-		if p := Inspect(g.NewObjectID()); p.Seconds < 4_000_000_000 {
+		if p := Decode(g.NewObjectID()); p.Seconds < 4_000_000_000 {
 			t.Fatalf("%+v with the clock in 2099", p)
 		}
 		g.system.Disturb(-100*365*24*time.Hour, 0)
 		time.Sleep(clock.MaxAge)
-		if p := Inspect(g.NewObjectID()); int64(p.Seconds) != time.Now().Unix() || g.Ahead() != 0 {
+		if p := Decode(g.NewObjectID()); int64(p.Seconds) != time.Now().Unix() || g.Ahead() != 0 {
 			t.Errorf("%+v, %v ahead, with the clock at %d", p, g.Ahead(), time.Now().Unix())
 		}
 	})
@@ -267,10 +267,10 @@ func TestNoRandomSource(t *testing.T) {
 		if err := g.Renew(); err == nil {
 			t.Error("Renew: no error")
 		}
-		seen := map[[5]byte]bool{{0xFF, 0xFF, 0xFF, 0xFF, 0xFE}: true, Inspect(used).Process: true}
+		seen := map[[5]byte]bool{{0xFF, 0xFF, 0xFF, 0xFF, 0xFE}: true, Decode(used).Process: true}
 		for i, want := range [][5]byte{{0xFF, 0xFF, 0xFF, 0xFF, 0xFF}, {}, {4: 2}, {4: 3}} {
 			now -= 1000
-			p := Inspect(g.NewObjectID())
+			p := Decode(g.NewObjectID())
 			if p.Process != want || seen[p.Process] || int64(p.Seconds) != now || g.Orders() != uint64(i+2) {
 				t.Errorf("%+v, %d orders, want process %x", p, g.Orders(), want)
 			}
@@ -293,10 +293,10 @@ func TestFillLiesInOneOrder(t *testing.T) {
 	for range 3 {
 		before := g.Orders()
 		g.Fill(ids)
-		p := Inspect(ids[0])
+		p := Decode(ids[0])
 		for i, id := range ids {
-			q := Inspect(id)
-			if q.Process != p.Process || q.Counter != (p.Counter+uint32(i))%16 || i > 0 && q.Seconds < Inspect(ids[i-1]).Seconds {
+			q := Decode(id)
+			if q.Process != p.Process || q.Counter != (p.Counter+uint32(i))%16 || i > 0 && q.Seconds < Decode(ids[i-1]).Seconds {
 				t.Fatalf("id %d: %+v, the first is %+v", i, q, p)
 			}
 		}

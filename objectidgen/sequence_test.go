@@ -9,10 +9,10 @@ import (
 )
 
 func TestSequence(t *testing.T) {
-	ids := []bson.ObjectID{Max, Min, Max, {1}}
+	ids := []bson.ObjectID{Max(), Min(), Max(), {1}}
 	src := NewSequence(ids...)
 	ids[0] = bson.ObjectID{9}
-	for i, want := range []bson.ObjectID{Max, Min, Max, {1}} {
+	for i, want := range []bson.ObjectID{Max(), Min(), Max(), {1}} {
 		if got, err := src.NewID(); err != nil || got != any(want) {
 			t.Errorf("id %d: %v, %v, want %v", i, got, err, want)
 		}

@@ -2,7 +2,9 @@ package uuidgen
 
 import (
 	"errors"
+	"fmt"
 
+	"github.com/bsonids/bsonids/internal/namehash"
 	"github.com/bsonids/bsonids/internal/numbers"
 	"github.com/bsonids/bsonids/internal/timerange"
 	"github.com/bsonids/bsonids/internal/wait"
@@ -32,8 +34,22 @@ var (
 	ErrOrder = errors.New("uuidgen: the representation does not keep the order of time")
 
 	// ErrHash is the error of a name-based UUID whose hash function is not available, such as SHA-1
-	// in a program that runs with GODEBUG=fips140=only.
-	ErrHash = errors.New("uuidgen: the hash function is not available")
+	// in a program that runs with GODEBUG=fips140=only. The packages of this module share it.
+	ErrHash = namehash.Err
 )
+
+// FieldError is the error of packages peabody01 and i3core for a field with a value that a format
+// does not allow, in a UUID that is decoded or in fields that are put together. Match it with
+// [errors.As] and a variable of type *FieldError.
+type FieldError struct {
+	Format string // "peabody01: version 7" or "i3core: sequential format", for instance
+	Field  string // the document's name of the field: "ver", "custom", "digit9", …
+	Value  uint64 // the value
+	Want   string // what the format allows
+}
+
+func (e *FieldError) Error() string {
+	return fmt.Sprintf("%s: field %s is %#x: want %s", e.Format, e.Field, e.Value, e.Want)
+}
 
 var errNotMade = errors.New("uuidgen: a Generator is made by one of the New…Generator functions")

@@ -112,7 +112,7 @@ func ExampleNewV8Generator() {
 		log.Fatal(err)
 	}
 	fmt.Printf("subtype %d, %x…\n", b.Subtype, b.Data[:8])
-	fmt.Println(uuidgen.V8Time(id, uuidrep.CSharpLegacy))
+	fmt.Println(uuidgen.TimeV8(id, uuidrep.CSharpLegacy))
 	// Output:
 	// subtype 3, 019ca9450a000080…
 	// 2026-03-01 12:00:00 +0000 UTC <nil>

@@ -90,7 +90,7 @@ func NewV7Generator(opts ...Option) (*Generator, error) { return newTimeGenerato
 
 // NewV8Generator returns a Generator of UUIDs of version 8 (RFC 9562, section 5.8) whose stored
 // bytes are in the order of time if the field has the representation r: CSharpLegacy or JavaLegacy.
-// The ids of version 7 are not in order there. [V8Time] reads the time of such an id; [Time] and
+// The ids of version 7 are not in order there. [TimeV8] reads the time of such an id; [Time] and
 // the bounds of version 7 do not. NewID returns a [uuidrep.CSharpLegacyUUID] or
 // [uuidrep.JavaLegacyUUID], which is stored in this representation whatever the registry says.
 // Another representation, and an invalid option, is an error.

@@ -38,7 +38,7 @@ func NewV8SHA256[Name ~string | ~[]byte](namespace uuid.UUID, name Name) (uuid.U
 func newNameBased(version byte, h func() hash.Hash, hashName string, namespace uuid.UUID, name []byte) (uuid.UUID, error) {
 	u, err := namehash.Sum(h, namespace, name)
 	if err != nil {
-		return uuid.Nil, fmt.Errorf("%w: %s: %w", ErrHash, hashName, err)
+		return uuid.Nil, fmt.Errorf("uuidgen: %w: %s: %w", ErrHash, hashName, err)
 	}
 	u[6] = u[6]&0x0f | version<<4
 	u[8] = u[8]&0x3f | 0x80

@@ -8,49 +8,9 @@ import (
 	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/bsonids/bsonids/internal/timerange"
 	"github.com/bsonids/bsonids/uuidrep"
 )
-
-// MinV7At returns the least UUID of version 7 with the millisecond of t. An instant before 1970 or
-// after 10889-08-02 is [ErrTimeRange].
-//
-// With [MaxV7At] it bounds the UUIDs of version 7 of a span of time, made by any generator that
-// follows RFC 9562, section 5.7. It goes by the timestamps in the ids, which can be later than the
-// time at which the ids were made; see [Generator]. [HalfOpenV7] and [ClosedV7] return both bounds.
-func MinV7At(t time.Time) (uuid.UUID, error) { return layoutV7.boundAt(t, false) }
-
-// MaxV7At returns the greatest UUID of version 7 with the millisecond of t. The errors are those of
-// [MinV7At].
-func MaxV7At(t time.Time) (uuid.UUID, error) { return layoutV7.boundAt(t, true) }
-
-// MinV6At returns the least UUID of version 6 with the 100 ns of t. An instant before 1582-10-15 or
-// after 5236-03-31 is [ErrTimeRange]. See [MinV7At].
-func MinV6At(t time.Time) (uuid.UUID, error) { return layoutV6.boundAt(t, false) }
-
-// MaxV6At returns the greatest UUID of version 6 with the 100 ns of t. The errors are those of
-// [MinV6At].
-func MaxV6At(t time.Time) (uuid.UUID, error) { return layoutV6.boundAt(t, true) }
-
-// MinV8At returns the UUID of version 8 that comes first, in the order of the representation r,
-// among those that a [NewV8Generator] for r makes with the millisecond of t. An instant before 1970
-// or after 10889-08-02 is [ErrTimeRange]; a representation other than CSharpLegacy and JavaLegacy
-// is an error.
-func MinV8At(t time.Time, r uuidrep.Representation) (uuid.UUID, error) {
-	l, err := layoutV8(r)
-	if err != nil {
-		return uuid.Nil, err
-	}
-	return l.boundAt(t, false)
-}
-
-// MaxV8At returns the last UUID, as [MinV8At] returns the first. The errors are the same.
-func MaxV8At(t time.Time, r uuidrep.Representation) (uuid.UUID, error) {
-	l, err := layoutV8(r)
-	if err != nil {
-		return uuid.Nil, err
-	}
-	return l.boundAt(t, true)
-}
 
 func (l *layout) boundAt(t time.Time, upper bool) (uuid.UUID, error) {
 	step, err := l.timestamp(t)
@@ -66,8 +26,8 @@ func (l *layout) boundAt(t time.Time, upper bool) (uuid.UUID, error) {
 	return l.bound(step, upper), nil
 }
 
-// A Range is the UUIDs of one format whose timestamps lie in a span of time. It is a plain value,
-// safe to copy. The zero Range contains nothing.
+// A Range is the UUIDs of one format whose unit of time lies in a span of time. It is a plain value,
+// safe to copy. The zero Range is empty.
 type Range struct {
 	Min, Max uuid.UUID
 	HalfOpen bool // whether Max itself is not in the Range
@@ -78,25 +38,30 @@ type Range struct {
 }
 
 // HalfOpenV7 returns the UUIDs of version 7 from the millisecond of from up to, without, the
-// millisecond of to. An instant out of the range of [MinV7At] is [ErrTimeRange]; from after to is
-// an error.
+// millisecond of to, made by any generator that follows RFC 9562, section 5.7.
+//
+// Instants are compared without bounds: a to after 10889-08-02 includes the last millisecond, and a
+// from after it, or a to before 1970, gives the empty Range. A from that is after to is an error.
+//
+// The Range goes by the timestamps in the ids. Those of a [Generator] that runs ahead of its clock are
+// later than the time at which the ids were made: extend to by [Generator.Ahead] to find them.
 func HalfOpenV7(from, to time.Time) (Range, error) { return layoutV7.span(from, to, true) }
 
 // ClosedV7 returns the UUIDs of version 7 from the millisecond of from to the millisecond of to,
-// both included. The errors are those of [HalfOpenV7].
+// both included, as [HalfOpenV7] does. ClosedV7(t, t) has the bounds of one millisecond.
 func ClosedV7(from, to time.Time) (Range, error) { return layoutV7.span(from, to, false) }
 
 // HalfOpenV6 returns the UUIDs of version 6 from the 100 ns of from up to, without, the 100 ns of
-// to. An instant out of the range of [MinV6At] is [ErrTimeRange]; from after to is an error.
+// to, as [HalfOpenV7] does. The first instant is 1582-10-15, the last one is in 5236-03-31.
 func HalfOpenV6(from, to time.Time) (Range, error) { return layoutV6.span(from, to, true) }
 
 // ClosedV6 returns the UUIDs of version 6 from the 100 ns of from to the 100 ns of to, both
-// included. The errors are those of [HalfOpenV6].
+// included, as [HalfOpenV7] does.
 func ClosedV6(from, to time.Time) (Range, error) { return layoutV6.span(from, to, false) }
 
 // HalfOpenV8 returns the UUIDs of version 8 that a [NewV8Generator] for r makes from the
-// millisecond of from up to, without, the millisecond of to. The errors are those of [MinV8At];
-// from after to is an error too.
+// millisecond of from up to, without, the millisecond of to, as [HalfOpenV7] does. A representation
+// other than CSharpLegacy and JavaLegacy is an error.
 func HalfOpenV8(from, to time.Time, r uuidrep.Representation) (Range, error) {
 	l, err := layoutV8(r)
 	if err != nil {
@@ -106,7 +71,7 @@ func HalfOpenV8(from, to time.Time, r uuidrep.Representation) (Range, error) {
 }
 
 // ClosedV8 returns the UUIDs of version 8 that a [NewV8Generator] for r makes from the millisecond
-// of from to the millisecond of to, both included. The errors are those of [HalfOpenV8].
+// of from to the millisecond of to, both included, as [HalfOpenV8] does.
 func ClosedV8(from, to time.Time, r uuidrep.Representation) (Range, error) {
 	l, err := layoutV8(r)
 	if err != nil {
@@ -116,38 +81,24 @@ func ClosedV8(from, to time.Time, r uuidrep.Representation) (Range, error) {
 }
 
 func (l *layout) span(from, to time.Time, halfOpen bool) (Range, error) {
-	return NewRange(from, to, halfOpen, l.order,
-		func(t time.Time) (uuid.UUID, error) { return l.boundAt(t, false) },
-		func(t time.Time) (uuid.UUID, error) { return l.boundAt(t, true) })
+	b, err := timerange.Format[uuid.UUID]{
+		Begin: l.time(0),
+		First: l.bound(0, false),
+		Last:  l.bound(maxTimestamps-1, true),
+		Bound: l.boundAt,
+	}.Bounds(from, to, halfOpen)
+	if err != nil {
+		return Range{}, fmt.Errorf("uuidgen: %w", err)
+	}
+	return Range{Min: b.Low, Max: b.High, HalfOpen: b.Open, Order: l.order}, nil
 }
 
-// NewRange returns the Range of a format of which min and max return the first and the last UUID at
-// an instant, in the given order. The errors are those of min and max; from after to is an error.
-//
-// It is for formats of your own. The functions HalfOpenV7, ClosedV7 and their kin, here and in
-// packages peabody01 and i3core, return the ranges of the formats of this module.
-func NewRange(from, to time.Time, halfOpen bool, order uuidrep.Representation,
-	min, max func(time.Time) (uuid.UUID, error)) (Range, error) {
-	if from.After(to) {
-		return Range{}, fmt.Errorf("uuidgen: the range begins at %v, after its end at %v", from, to)
-	}
-	if halfOpen {
-		max = min
-	}
-	low, err := min(from)
-	if err != nil {
-		return Range{}, err
-	}
-	high, err := max(to)
-	if err != nil {
-		return Range{}, err
-	}
-	return Range{Min: low, Max: high, HalfOpen: halfOpen, Order: order}, nil
-}
+// empty reports whether the Range is empty: no id is the nil UUID.
+func (r Range) empty() bool { return r.Max == uuid.Nil || r.Order == uuidrep.Unspecified }
 
 // Contains reports whether u lies in the Range, in its order.
 func (r Range) Contains(u uuid.UUID) bool {
-	if r.Order == uuidrep.Unspecified {
+	if r.empty() {
 		return false
 	}
 	compare := func(a, b uuid.UUID) int {
@@ -159,15 +110,17 @@ func (r Range) Contains(u uuid.UUID) bool {
 }
 
 // Filter returns the query filter for the documents whose field holds a UUID of the Range, stored
-// in the representation rep: {field: {$gte: Min, $lte: Max}}, or $lt for a half-open Range. The
-// bounds are binary values, so that the filter fits every registry.
+// in the representation rep: {field: {$gte: Min, $lte: Max}}, or $lt for a half-open Range, or
+// {field: {$in: []}} for the empty one. The bounds are binary values, so that the filter fits every
+// registry. There are always both: MongoDB compares length and subtype first, so that one alone would
+// also match UUIDs of another subtype.
 //
 // A representation that does not keep the order of time, such as JavaLegacy for version 7, is
 // [ErrOrder]: no filter finds the documents by time. Unspecified is [uuidrep.ErrUnspecified], and a
-// field that is empty or begins with a dollar sign is an error.
+// field that is empty, begins with a dollar sign or contains a zero byte is an error.
 func (r Range) Filter(field string, rep uuidrep.Representation) (bson.D, error) {
-	if field == "" || field[0] == '$' {
-		return nil, fmt.Errorf("uuidgen: %q is not the name of a field", field)
+	if err := timerange.CheckField(field); err != nil {
+		return nil, fmt.Errorf("uuidgen: %w", err)
 	}
 	low, err := uuidrep.NewBinaryWithRepresentation(r.Min, rep)
 	if err != nil {
@@ -177,8 +130,11 @@ func (r Range) Filter(field string, rep uuidrep.Representation) (bson.D, error) 
 	if err != nil {
 		return nil, fmt.Errorf("uuidgen: %w", err)
 	}
-	if r.Order != rep && (r.Order != uuidrep.Standard || rep != uuidrep.PythonLegacy) {
+	if r.Order != uuidrep.Unspecified && r.Order != rep && (r.Order != uuidrep.Standard || rep != uuidrep.PythonLegacy) {
 		return nil, fmt.Errorf("%w: field %q in %v, but the ids are in order in %v", ErrOrder, field, rep, r.Order)
+	}
+	if r.empty() {
+		return bson.D{{Key: field, Value: bson.D{{Key: "$in", Value: bson.A{}}}}}, nil
 	}
 	upper := "$lte"
 	if r.HalfOpen {

@@ -23,14 +23,14 @@ type format struct {
 
 func formats() map[string]format {
 	fs := map[string]format{
-		"6": {HalfOpenV6, ClosedV6, CompareTime, 100, uuidrep.Standard},
-		"7": {HalfOpenV7, ClosedV7, CompareTime, time.Millisecond, uuidrep.Standard},
+		"6": {HalfOpenV6, ClosedV6, CompareTime[uuid.UUID], 100, uuidrep.Standard},
+		"7": {HalfOpenV7, ClosedV7, CompareTime[uuid.UUID], time.Millisecond, uuidrep.Standard},
 	}
 	for _, r := range legacy {
 		fs["8 "+r.String()] = format{
 			halfOpen: func(from, to time.Time) (Range, error) { return HalfOpenV8(from, to, r) },
 			closed:   func(from, to time.Time) (Range, error) { return ClosedV8(from, to, r) },
-			compare:  func(u uuid.UUID, t time.Time) (int, error) { return CompareV8Time(u, t, r) },
+			compare:  func(u uuid.UUID, t time.Time) (int, error) { return CompareTimeV8(u, t, r) },
 			unit:     time.Millisecond,
 			order:    r,
 		}
@@ -75,14 +75,7 @@ func TestRanges(t *testing.T) {
 				t.Fatalf("version %s: compare %v with %v: %d, %v", name, at, from, got, err)
 			}
 		}
-		in, out := time.Unix(1e9, 0), time.Unix(-1<<60, 0)
-		for _, span := range []func(from, to time.Time) (Range, error){f.halfOpen, f.closed} {
-			for _, ends := range [][2]time.Time{{out, in}, {in, time.Unix(1<<60, 0)}} {
-				if r, err := span(ends[0], ends[1]); !errors.Is(err, ErrTimeRange) || r != (Range{}) {
-					t.Errorf("version %s, %v: %v, %v", name, ends, r, err)
-				}
-			}
-		}
+		out := time.Unix(-1<<60, 0)
 		u := newUUID(t, g)
 		for at, want := range map[time.Time]int{out: 1, time.Unix(1<<60, 0): -1, {}: 1} {
 			if got, err := f.compare(u, at); err != nil || got != want {
@@ -145,15 +138,81 @@ func TestFilter(t *testing.T) {
 		if filter, err := r.Filter("_id", uuidrep.Unspecified); filter != nil || !errors.Is(err, uuidrep.ErrUnspecified) {
 			t.Errorf("version %s: %v, %v", name, filter, err)
 		}
-		for _, field := range []string{"", "$or"} {
+		for _, field := range []string{"", "$or", "a\x00b"} {
 			if filter, err := r.Filter(field, f.order); filter != nil || err == nil {
 				t.Errorf("version %s, field %q: %v, %v", name, field, filter, err)
 			}
 		}
 	}
 
-	var zero Range
-	if filter, err := zero.Filter("_id", uuidrep.Standard); filter != nil || err == nil || zero.Contains(uuid.Nil) {
-		t.Errorf("the zero Range: %v, %v", filter, err)
+	// The zero Range fits every representation but Unspecified.
+	for _, rep := range []uuidrep.Representation{uuidrep.Standard, uuidrep.JavaLegacy} {
+		if filter, err := (Range{}).Filter("_id", rep); err != nil || !reflect.DeepEqual(filter, nothing) || (Range{}).Contains(uuid.Nil) {
+			t.Errorf("the zero Range: %v, %v", filter, err)
+		}
+	}
+}
+
+var nothing = bson.D{{Key: "_id", Value: bson.D{{Key: "$in", Value: bson.A{}}}}}
+
+// Instants are compared without bounds; what no id can have gives the empty range, or the format's ends.
+func TestRangesWithoutBounds(t *testing.T) {
+	ends := map[string][2]time.Time{
+		"6": {time.Date(1582, 10, 15, 0, 0, 0, 0, time.UTC), time.Unix(103072857660, 684_697_599)},
+		"7": {time.Unix(0, 0), time.UnixMilli(1<<48 - 1).Add(999_999)},
+	}
+	past, future := time.Unix(-1<<62, 0), time.Unix(1<<62, 0)
+	for name, f := range formats() {
+		first, last := ends["7"][0], ends["7"][1]
+		if name == "6" {
+			first, last = ends["6"][0], ends["6"][1]
+		}
+		g := newTimed(t, name)
+		low, err1 := g.NewUUIDAt(first)
+		high, err2 := g.NewUUIDAt(last)
+		if err := errors.Join(err1, err2); err != nil {
+			t.Fatal(err)
+		}
+		for i, test := range []struct {
+			from, to              time.Time
+			lowOpen, highOpen     bool
+			lowClosed, highClosed bool
+		}{
+			{past, future, true, true, true, true},
+			{past, first, false, false, true, false},
+			{past, first.Add(-1), false, false, false, false},
+			{first.Add(-1), last, true, false, true, true},
+			{last, last.Add(1), false, true, false, true},
+			{last.Add(1), future, false, false, false, false},
+			{future, future, false, false, false, false},
+		} {
+			for _, span := range []struct {
+				make      func(from, to time.Time) (Range, error)
+				low, high bool
+			}{{f.halfOpen, test.lowOpen, test.highOpen}, {f.closed, test.lowClosed, test.highClosed}} {
+				r, err := span.make(test.from, test.to)
+				if err != nil || r.Contains(low) != span.low || r.Contains(high) != span.high {
+					t.Errorf("version %s, span %d: %+v, %v: %t and %t", name, i, r, err, r.Contains(low), r.Contains(high))
+				}
+				filter, err := r.Filter("_id", f.order)
+				if empty := !span.low && !span.high; err != nil || reflect.DeepEqual(filter, nothing) != empty {
+					t.Errorf("version %s, span %d: %v, %v", name, i, filter, err)
+				}
+				other := uuidrep.Standard
+				if f.order == other {
+					other = uuidrep.JavaLegacy
+				}
+				if _, err := r.Filter("_id", other); !errors.Is(err, ErrOrder) {
+					t.Errorf("version %s, span %d in %v: %v", name, i, other, err)
+				}
+			}
+		}
+		// time.Time{} is year 1.
+		if r, err := f.halfOpen(time.Time{}, time.Unix(1e9, 0)); err != nil || r.Contains(low) == false {
+			t.Errorf("version %s from year 1: %v, %v", name, r, err)
+		}
+		if r, err := f.halfOpen(time.Unix(1e9, 0), time.Time{}); err == nil {
+			t.Errorf("version %s until year 1: %v", name, r)
+		}
 	}
 }

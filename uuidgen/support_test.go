@@ -76,3 +76,8 @@ func fromHex(t *testing.T, s string) []byte {
 	}
 	return b
 }
+
+func minV6(t time.Time) (uuid.UUID, error) { r, err := ClosedV6(t, t); return r.Min, err }
+func maxV6(t time.Time) (uuid.UUID, error) { r, err := ClosedV6(t, t); return r.Max, err }
+func minV7(t time.Time) (uuid.UUID, error) { r, err := ClosedV7(t, t); return r.Min, err }
+func maxV7(t time.Time) (uuid.UUID, error) { r, err := ClosedV7(t, t); return r.Max, err }

@@ -24,7 +24,8 @@ import (
 // wrong instant. Package peabody01 reads those of one draft.
 //
 // It implements RFC 9562, sections 5.1, 5.6 and 5.7.
-func Time(u uuid.UUID) (time.Time, error) {
+func Time[U ~[16]byte](id U) (time.Time, error) {
+	u := uuid.UUID(id)
 	if u.Version() == 1 && u[8]>>6 == 0b10 {
 		word := binary.BigEndian.Uint64(u[:8])
 		return gregorian.Time(word&0xfff<<48 | word>>16&0xffff<<32 | word>>32), nil
@@ -36,11 +37,12 @@ func Time(u uuid.UUID) (time.Time, error) {
 	return l.time(l.step(binary.BigEndian.Uint64(u[:8]))), nil
 }
 
-// V8Time returns the instant in a UUID of version 8 that [NewV8Generator] made for the
+// TimeV8 returns the instant in a UUID of version 8 that [NewV8Generator] made for the
 // representation r, in UTC: exact to 245 ns. Version 8 is free for any use, and nothing in the
-// value tells who made it: V8Time returns an instant for every UUID of version 8. For another
+// value tells who made it: TimeV8 returns an instant for every UUID of version 8. For another
 // version or variant the error is [ErrNoTime]; another representation is an error.
-func V8Time(u uuid.UUID, r uuidrep.Representation) (time.Time, error) {
+func TimeV8[U ~[16]byte](id U, r uuidrep.Representation) (time.Time, error) {
+	u := uuid.UUID(id)
 	l, err := layoutV8(r)
 	if err != nil {
 		return time.Time{}, err
@@ -55,22 +57,22 @@ func V8Time(u uuid.UUID, r uuidrep.Representation) (time.Time, error) {
 // version: a millisecond in version 7, 100 ns in versions 1 and 6. The result is -1 if the UUID is
 // from an earlier unit than t, 0 if it is from the same, and +1 if it is from a later one. An
 // instant that the version cannot hold is compared too. The errors are those of [Time].
-func CompareTime(u uuid.UUID, t time.Time) (int, error) {
+func CompareTime[U ~[16]byte](u U, t time.Time) (int, error) {
 	at, err := Time(u)
 	if err != nil {
 		return 0, err
 	}
 	unit := gregorian.Tick
-	if u.Version() == 7 {
+	if uuid.UUID(u).Version() == 7 {
 		unit = time.Millisecond
 	}
 	return compareUnits(at, t, unit), nil
 }
 
-// CompareV8Time is [CompareTime] for a UUID of version 8 that [NewV8Generator] made for the
-// representation r. The unit is a millisecond. The errors are those of [V8Time].
-func CompareV8Time(u uuid.UUID, t time.Time, r uuidrep.Representation) (int, error) {
-	at, err := V8Time(u, r)
+// CompareTimeV8 is [CompareTime] for a UUID of version 8 that [NewV8Generator] made for the
+// representation r. The unit is a millisecond. The errors are those of [TimeV8].
+func CompareTimeV8[U ~[16]byte](u U, t time.Time, r uuidrep.Representation) (int, error) {
+	at, err := TimeV8(u, r)
 	if err != nil {
 		return 0, err
 	}

@@ -526,7 +526,7 @@ func TestObjectIDs(t *testing.T) {
 		time.Date(2038, 1, 19, 3, 14, 8, 0, time.UTC),
 		time.Date(2106, 2, 7, 6, 28, 15, 0, time.UTC),
 	} {
-		gen, err := objectidgen.New(objectidgen.WithClock(func() time.Time { return at }))
+		gen, err := objectidgen.NewGenerator(objectidgen.WithClock(func() time.Time { return at }))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -561,7 +561,7 @@ func TestObjectIDs(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := objectidgen.Inspect(id).Seconds; int64(got) != p.Seconds {
+		if got := objectidgen.Decode(id).Seconds; int64(got) != p.Seconds {
 			t.Errorf("%s: %d seconds, PyMongo reads %d", p.OID, got, p.Seconds)
 		}
 	}
@@ -571,7 +571,7 @@ func TestObjectIDs(t *testing.T) {
 func TestGeneratedIDs(t *testing.T) {
 	s := mongotest.Start(t)
 	at := time.Date(2038, 1, 19, 3, 14, 8, 0, time.UTC)
-	gen, err := objectidgen.New(objectidgen.WithClock(func() time.Time { return at }))
+	gen, err := objectidgen.NewGenerator(objectidgen.WithClock(func() time.Time { return at }))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,9 +2,14 @@
 package namehash
 
 import (
+	"errors"
 	"fmt"
 	"hash"
 )
+
+// Err is the error for a hash function that is not available. Each package exports it as ErrHash and wraps it behind its
+// own name. [errors.Is] thus matches across packages.
+var Err = errors.New("the hash function is not available")
 
 // Sum returns the first 16 bytes of the hash of namespace and name. The hash functions of the
 // standard library panic if the program runs in a mode that does not allow them, such as MD5 and

@@ -16,7 +16,7 @@
 //
 // Each format has a struct of its fields, whose UUID method puts them together, and a Decode
 // function, which takes a UUID apart. [uuid.Parse] reads the text of a UUID, and String returns it.
-// A field that does not fit is a [*FieldError], which names the field. A UUID with all bits zero,
+// A field that does not fit is a [*uuidgen.FieldError], which names the field. A UUID with all bits zero,
 // [uuid.Nil], is NULL.
 //
 // A UUID is decoded only by the function of a format that the caller names; no format is guessed.

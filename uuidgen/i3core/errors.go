@@ -4,9 +4,11 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/bsonids/bsonids/internal/namehash"
 	"github.com/bsonids/bsonids/internal/numbers"
 	"github.com/bsonids/bsonids/internal/timerange"
 	"github.com/bsonids/bsonids/internal/wait"
+	"github.com/bsonids/bsonids/uuidgen"
 )
 
 // The errors of generators and conversions. Match them with [errors.Is].
@@ -30,28 +32,18 @@ var (
 	ErrExhausted = numbers.ErrExhausted
 
 	// ErrHash is the error for a name-based UUID if MD5 is not available, as in a program that runs
-	// with GODEBUG=fips140=only.
-	ErrHash = errors.New("i3core: MD5 is not available")
+	// with GODEBUG=fips140=only. The packages of this module share it.
+	ErrHash = namehash.Err
 )
 
-// FieldError is the error for a field with a value that a format does not allow, in a UUID that is
-// decoded or in fields that are put together. Match it with [errors.As] and a variable of type
-// *FieldError.
-type FieldError struct {
-	Format string // "time-based", "random", "name-based", "sequential", "legacy interaction id" or "notifier"
-	Field  string // the document's name of the field: "version", "variant", "custom", "digit9", …
-	Value  uint64 // the value
-	Want   string // what the format allows
-}
-
-func (e *FieldError) Error() string {
-	return fmt.Sprintf("i3core: %s format: field %s is %#x: want %s", e.Format, e.Field, e.Value, e.Want)
+func fieldError(format, field string, value uint64, want string) error {
+	return &uuidgen.FieldError{Format: "i3core: " + format + " format", Field: field, Value: value, Want: want}
 }
 
 // fits returns an error for a value of more bits.
 func fits(format, field string, value uint64, bits int) error {
 	if value>>bits != 0 {
-		return &FieldError{format, field, value, fmt.Sprintf("at most %d bits", bits)}
+		return fieldError(format, field, value, fmt.Sprintf("at most %d bits", bits))
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package i3core
 
 import (
 	"errors"
+	"github.com/bsonids/bsonids/uuidgen"
 	"strings"
 	"testing"
 	"time"
@@ -47,9 +48,9 @@ func TestTimeRange(t *testing.T) {
 			t.Errorf("time-based at %s: %+v at %v, %v", s, f, f.Time(), err)
 		}
 	}
-	for _, f := range []func(time.Time) (uuid.UUID, error){MinSequentialAt, MaxSequentialAt} {
-		if _, err := f(time.Unix(0, 0)); !errors.Is(err, ErrTimeRange) {
-			t.Errorf("a bound before 2000: %v, want ErrTimeRange", err)
+	for _, f := range []func(time.Time) (uuid.UUID, error){minSequentialAt, maxSequentialAt} {
+		if u, err := f(time.Unix(0, 0)); err != nil || u != uuid.Nil {
+			t.Errorf("a bound before 2000: %v, %v, want the empty range", u, err)
 		}
 	}
 	for _, at := range []string{"1999-12-31T23:59:59.999999Z", "0001-01-01T00:00:00Z"} {
@@ -65,7 +66,7 @@ func TestNotifierTimes(t *testing.T) {
 	must(t, err)
 	for after, ok := range map[uint64]bool{0: false, 1: true, 5: true, 9: true, 10: false, 11: false} {
 		err := Notifier{InstanceSequence: low + after}.ValidateTimes(start, now)
-		var e *FieldError
+		var e *uuidgen.FieldError
 		if ok && err != nil || !ok && (!errors.As(err, &e) || e.Field != "instance_sequence") {
 			t.Errorf("%d µs after the start, 10 µs ago: %v", after, err)
 		}
@@ -127,8 +128,8 @@ func TestFieldErrors(t *testing.T) {
 		{of(NewSequentialGenerator(WithVersion(16))), "sequential", "version", 16},
 		{of(NewSequentialGenerator(WithVersion(1), WithDBMS(2))), "sequential", "dbms", 2},
 	} {
-		var e *FieldError
-		if !errors.As(c.err, &e) || e.Format != c.format || e.Field != c.field || e.Value != c.value {
+		var e *uuidgen.FieldError
+		if !errors.As(c.err, &e) || e.Format != "i3core: "+c.format+" format" || e.Field != c.field || e.Value != c.value {
 			t.Errorf("%v, want %s format, field %s = %#x", c.err, c.format, c.field, c.value)
 		} else if msg := e.Error(); !strings.HasPrefix(msg, "i3core: ") || !strings.Contains(msg, c.field) {
 			t.Errorf("the message does not name the field: %q", msg)

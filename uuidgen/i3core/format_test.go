@@ -266,9 +266,9 @@ func TestSequentialOrder(t *testing.T) {
 			t.Fatalf("%+v and %+v compare %d, want %d", a, b, got, want)
 		}
 		textDiffers = textDiffers || strings.Compare(ua.String(), ub.String()) != want
-		low, err := MinSequentialAt(at)
+		low, err := minSequentialAt(at)
 		must(t, err)
-		high, err := MaxSequentialAt(at)
+		high, err := maxSequentialAt(at)
 		must(t, err)
 		if got := compare(low, ub) <= 0 && compare(ub, high) <= 0; got != cut.Equal(cut2) {
 			t.Fatalf("%+v within the bounds of %v: %v", b, at, got)

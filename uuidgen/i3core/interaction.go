@@ -30,7 +30,7 @@ type Interaction struct {
 const maxInteraction = 9_999_999_999
 
 // NewInteraction returns a resolved interaction id with that number and flags; its random bits, of
-// which 74 are drawn, are never all zero. A number above 9999999999 is a [*FieldError]; a random
+// which 74 are drawn, are never all zero. A number above 9999999999 is a [*uuidgen.FieldError]; a random
 // source that fails is an error. The one option for it is [WithRandom]; another is an error. An
 // unresolved interaction id is an Interaction{Number: n}.
 func NewInteraction(number uint64, flags byte, opts ...Option) (Interaction, error) {
@@ -59,7 +59,7 @@ func NewInteraction(number uint64, flags byte, opts ...Option) (Interaction, err
 // Resolved reports whether any random bit is set.
 func (f Interaction) Resolved() bool { return f.Random60 != 0 || f.Random14 != 0 }
 
-// Validate returns a [*FieldError] for a field that is wider than its bits, and for a number of
+// Validate returns a [*uuidgen.FieldError] for a field that is wider than its bits, and for a number of
 // more than ten digits.
 func (f Interaction) Validate() error {
 	if err := fits(formatInteraction, "random (60 bits)", f.Random60, 60); err != nil {
@@ -69,7 +69,7 @@ func (f Interaction) Validate() error {
 		return err
 	}
 	if f.Number > maxInteraction {
-		return &FieldError{formatInteraction, "digits", f.Number, "a number of at most ten decimal digits"}
+		return fieldError(formatInteraction, "digits", f.Number, "a number of at most ten decimal digits")
 	}
 	return nil
 }
@@ -89,7 +89,7 @@ func (f Interaction) UUID() (uuid.UUID, error) {
 }
 
 // DecodeInteraction returns the fields of u. NULL is [ErrNull]; another version or variant, and a
-// digit above 9, is a [*FieldError].
+// digit above 9, is a [*uuidgen.FieldError].
 func DecodeInteraction(u uuid.UUID) (Interaction, error) {
 	i, err := split(u, formatInteraction, versionCall)
 	if err != nil {
@@ -99,7 +99,7 @@ func DecodeInteraction(u uuid.UUID) (Interaction, error) {
 	for digit := 9; digit >= 0; digit-- {
 		d := i.node[5-digit/2] >> (digit % 2 * 4) & 0xF
 		if d > 9 {
-			return Interaction{}, &FieldError{formatInteraction, fmt.Sprintf("digit%d", digit), uint64(d), "0 to 9"}
+			return Interaction{}, fieldError(formatInteraction, fmt.Sprintf("digit%d", digit), uint64(d), "0 to 9")
 		}
 		f.Number = f.Number*10 + uint64(d)
 	}

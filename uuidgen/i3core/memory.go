@@ -61,10 +61,10 @@ func check(u uuid.UUID, format string, version byte) ([16]byte, error) {
 	}
 	m := Memory(u)
 	if got := m[7] >> 4; got != version {
-		return m, &FieldError{format, "version", uint64(got), fmt.Sprintf("%#x", version)}
+		return m, fieldError(format, "version", uint64(got), fmt.Sprintf("%#x", version))
 	}
 	if got := m[8] >> 6; got != variant {
-		return m, &FieldError{format, "variant", uint64(got), "binary 10"}
+		return m, fieldError(format, "variant", uint64(got), "binary 10")
 	}
 	return m, nil
 }

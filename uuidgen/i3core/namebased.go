@@ -29,7 +29,7 @@ type NameBased struct {
 func NewNameBased(namespace uuid.UUID, name []byte) (NameBased, error) {
 	sum, err := namehash.Sum(md5.New, namespace, name)
 	if err != nil {
-		return NameBased{}, fmt.Errorf("%w: %w", ErrHash, err)
+		return NameBased{}, fmt.Errorf("i3core: %w: MD5: %w", ErrHash, err)
 	}
 	return NameBased{Hash: clearHash(sum)}, nil
 }
@@ -55,7 +55,7 @@ func (f NameBased) UUID() (uuid.UUID, error) {
 }
 
 // DecodeNameBased returns the hash in u. NULL is [ErrNull], another version or variant a
-// [*FieldError].
+// [*uuidgen.FieldError].
 func DecodeNameBased(u uuid.UUID) (NameBased, error) {
 	if _, err := check(u, formatNameBased, versionName); err != nil {
 		return NameBased{}, err

@@ -27,7 +27,7 @@ type Notifier struct {
 // and the making of the UUID.
 func (f Notifier) Time() time.Time { return timeOf(f.InstanceSequence) }
 
-// Validate returns a [*FieldError] for a field that is wider than its bits.
+// Validate returns a [*uuidgen.FieldError] for a field that is wider than its bits.
 func (f Notifier) Validate() error {
 	if err := fits(formatNotifier, "instance_sequence", f.InstanceSequence, 52); err != nil {
 		return err
@@ -35,7 +35,7 @@ func (f Notifier) Validate() error {
 	return fits(formatNotifier, "connection_id", uint64(f.ConnectionID), 14)
 }
 
-// ValidateTimes returns a [*FieldError] for an instance sequence that the note of the document does
+// ValidateTimes returns a [*uuidgen.FieldError] for an instance sequence that the note of the document does
 // not allow: it must be above the microseconds since 2000 of the connection's start and below those
 // of now, the latest instant at which f can have been made. An instant before 2000 is
 // [ErrTimeRange].
@@ -49,10 +49,10 @@ func (f Notifier) ValidateTimes(start, now time.Time) error {
 		return err
 	}
 	if f.InstanceSequence <= low {
-		return &FieldError{formatNotifier, "instance_sequence", f.InstanceSequence, "above the connection's start"}
+		return fieldError(formatNotifier, "instance_sequence", f.InstanceSequence, "above the connection's start")
 	}
 	if f.InstanceSequence >= high {
-		return &FieldError{formatNotifier, "instance_sequence", f.InstanceSequence, "below the present"}
+		return fieldError(formatNotifier, "instance_sequence", f.InstanceSequence, "below the present")
 	}
 	return nil
 }
@@ -70,7 +70,7 @@ func (f Notifier) join() uuid.UUID {
 }
 
 // DecodeNotifier returns the fields of u. NULL is [ErrNull], another version or variant a
-// [*FieldError].
+// [*uuidgen.FieldError].
 func DecodeNotifier(u uuid.UUID) (Notifier, error) {
 	i, err := split(u, formatNotifier, versionNote)
 	if err != nil {

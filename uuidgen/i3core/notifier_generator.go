@@ -10,7 +10,7 @@ import (
 
 // NewNotifierGenerator returns a Generator of the notifier format for a connection, 14 bits, of a
 // node, which begins now: its instance sequences are above the present microsecond. A connection id
-// of more bits is a [*FieldError]; a clock before 2000 or after 2142-09-17 is [ErrTimeRange], here
+// of more bits is a [*uuidgen.FieldError]; a clock before 2000 or after 2142-09-17 is [ErrTimeRange], here
 // and in NewUUID. The options are [WithCustom], [WithClock] and [WithMaxWait].
 //
 // Each instance sequence is the microsecond before the one in which its UUID is made, the highest

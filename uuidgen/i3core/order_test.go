@@ -130,3 +130,12 @@ func TestRestored(t *testing.T) {
 		}
 	}
 }
+
+func minSequentialAt(t time.Time) (uuid.UUID, error) {
+	r, err := ClosedSequential(t, t)
+	return r.Min, err
+}
+func maxSequentialAt(t time.Time) (uuid.UUID, error) {
+	r, err := ClosedSequential(t, t)
+	return r.Max, err
+}

@@ -24,7 +24,7 @@ type Random struct {
 	Random48 uint64 // bytes 10–15
 }
 
-// Validate returns a [*FieldError] for a field that is wider than its bits.
+// Validate returns a [*uuidgen.FieldError] for a field that is wider than its bits.
 func (f Random) Validate() error {
 	for _, err := range [...]error{
 		fits(formatRandom, "random (52 bits)", f.Random52, 52),
@@ -55,7 +55,7 @@ func (f Random) join() uuid.UUID {
 }
 
 // DecodeRandom returns the fields of u. NULL is [ErrNull], another version or variant a
-// [*FieldError].
+// [*uuidgen.FieldError].
 func DecodeRandom(u uuid.UUID) (Random, error) {
 	i, err := split(u, formatRandom, versionRand)
 	if err != nil {

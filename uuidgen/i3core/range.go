@@ -2,26 +2,46 @@ package i3core
 
 import (
 	"encoding/binary"
+	"fmt"
 	"time"
 
 	"github.com/google/uuid"
 
+	"github.com/bsonids/bsonids/internal/timerange"
 	"github.com/bsonids/bsonids/uuidgen"
 	"github.com/bsonids/bsonids/uuidrep"
 )
 
 // HalfOpenSequential returns the sequential UUIDs from the microsecond of from up to, without, the
 // microsecond of to, in the order of memory: the order of the representation csharpLegacy. It fits
-// every version, and timestamps of the default clock. The errors are those of [SequentialAt]; from
-// after to is an error too.
-func HalfOpenSequential(from, to time.Time) (uuidgen.Range, error) {
-	return uuidgen.NewRange(from, to, true, uuidrep.CSharpLegacy, MinSequentialAt, MaxSequentialAt)
-}
+// every version, and timestamps of the default clock. Instants are compared without bounds, as
+// [uuidgen.HalfOpenV7] does; the first one is 2000-01-01, the last one in 4283-05-31. A from that is
+// after to is an error.
+func HalfOpenSequential(from, to time.Time) (uuidgen.Range, error) { return newRange(from, to, true) }
 
 // ClosedSequential returns the sequential UUIDs from the microsecond of from to the microsecond of
-// to, both included. The errors are those of [HalfOpenSequential].
-func ClosedSequential(from, to time.Time) (uuidgen.Range, error) {
-	return uuidgen.NewRange(from, to, false, uuidrep.CSharpLegacy, MinSequentialAt, MaxSequentialAt)
+// to, both included, as [HalfOpenSequential] does.
+func ClosedSequential(from, to time.Time) (uuidgen.Range, error) { return newRange(from, to, false) }
+
+var sequential = timerange.Format[uuid.UUID]{
+	Begin: timeOf(0),
+	First: sequentialBound(0, 0x00),
+	Last:  sequentialBound(1<<56-1, 0xFF),
+	Bound: func(t time.Time, upper bool) (uuid.UUID, error) {
+		f, err := SequentialAt(t)
+		if upper {
+			return sequentialBound(f.Timestamp, 0xFF), err
+		}
+		return sequentialBound(f.Timestamp, 0x00), err
+	},
+}
+
+func newRange(from, to time.Time, halfOpen bool) (uuidgen.Range, error) {
+	b, err := sequential.Bounds(from, to, halfOpen)
+	if err != nil {
+		return uuidgen.Range{}, fmt.Errorf("i3core: %w", err)
+	}
+	return uuidgen.Range{Min: b.Low, Max: b.High, HalfOpen: b.Open, Order: uuidrep.CSharpLegacy}, nil
 }
 
 // CompareTime compares the timestamp of the fields, microseconds since 2000-01-01T00:00:00Z, with
@@ -43,24 +63,13 @@ func compareMicroseconds(at, t time.Time) int {
 	return at.Compare(time.Unix(t.Unix(), int64(t.Nanosecond())/1e3*1e3))
 }
 
-// MinSequentialAt returns the lowest UUID in the order of memory with the timestamp of t, a
-// microsecond wide, for queries by time. It fits every version, and is not one to store. It is for
-// timestamps of the default clock; the errors are those of [SequentialAt].
-func MinSequentialAt(t time.Time) (uuid.UUID, error) { return sequentialBound(t, 0x00) }
-
-// MaxSequentialAt returns the highest UUID in the order of memory with the timestamp of t. The
-// errors are those of [SequentialAt].
-func MaxSequentialAt(t time.Time) (uuid.UUID, error) { return sequentialBound(t, 0xFF) }
-
-func sequentialBound(t time.Time, rest byte) (uuid.UUID, error) {
-	f, err := SequentialAt(t)
-	if err != nil {
-		return uuid.Nil, err
-	}
+// sequentialBound returns the first UUID of a timestamp in the order of memory, or the last one: all
+// bytes after the timestamp are rest, which fits every version.
+func sequentialBound(timestamp uint64, rest byte) uuid.UUID {
 	var m [16]byte
-	binary.BigEndian.PutUint64(m[0:], f.Timestamp<<8)
+	binary.BigEndian.PutUint64(m[0:], timestamp<<8)
 	for i := 7; i < len(m); i++ {
 		m[i] = rest
 	}
-	return FromMemory(m), nil
+	return FromMemory(m)
 }

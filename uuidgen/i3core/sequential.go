@@ -62,7 +62,7 @@ func SequentialAt(t time.Time) (Sequential, error) {
 // not give the unit.
 func (f Sequential) Time() time.Time { return timeOf(f.Timestamp) }
 
-// Validate returns a [*FieldError] for a field that is wider than its bits, and for a DBMS type
+// Validate returns a [*uuidgen.FieldError] for a field that is wider than its bits, and for a DBMS type
 // that is not one of the constants.
 func (f Sequential) Validate() error {
 	for _, err := range [...]error{
@@ -75,7 +75,7 @@ func (f Sequential) Validate() error {
 		}
 	}
 	if f.DBMS > DBMSSQLServer {
-		return &FieldError{formatSequential, "dbms", uint64(f.DBMS), "0 (binary) or 1 (SQL Server)"}
+		return fieldError(formatSequential, "dbms", uint64(f.DBMS), "0 (binary) or 1 (SQL Server)")
 	}
 	return nil
 }
@@ -99,7 +99,7 @@ func (f Sequential) join() uuid.UUID {
 
 // DecodeSequential returns the fields of u, which was made with that version: the document does not
 // give it. NULL is [ErrNull]; another version or variant, bits 0–3 of byte 7 that are not zero, and
-// an unknown DBMS type, is a [*FieldError].
+// an unknown DBMS type, is a [*uuidgen.FieldError].
 func DecodeSequential(u uuid.UUID, version byte) (Sequential, error) {
 	if err := fits(formatSequential, "version", uint64(version), 4); err != nil {
 		return Sequential{}, err
@@ -109,7 +109,7 @@ func DecodeSequential(u uuid.UUID, version byte) (Sequential, error) {
 		return Sequential{}, err
 	}
 	if zero := m[7] & 0xF; zero != 0 {
-		return Sequential{}, &FieldError{formatSequential, "zeroVal", uint64(zero), "zero"}
+		return Sequential{}, fieldError(formatSequential, "zeroVal", uint64(zero), "zero")
 	}
 	second := binary.BigEndian.Uint16(m[8:])
 	f := Sequential{

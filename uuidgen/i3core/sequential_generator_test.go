@@ -222,9 +222,19 @@ func TestRange(t *testing.T) {
 	if _, err := closed.Filter("_id", uuidrep.Standard); !errors.Is(err, uuidgen.ErrOrder) {
 		t.Errorf("standard: %v, want ErrOrder", err)
 	}
-	for from, to := range map[time.Time]time.Time{at: at.Add(-1), time.Unix(0, 0): at} {
-		if r, err := ClosedSequential(from, to); err == nil || r != (uuidgen.Range{}) {
-			t.Errorf("from %v to %v: %v, %v", from, to, r, err)
+	if r, err := ClosedSequential(at, at.Add(-1)); err == nil || r != (uuidgen.Range{}) {
+		t.Errorf("backwards: %v, %v", r, err)
+	}
+	// Instants are compared without bounds.
+	u, err := g.NewUUIDAt(at)
+	must(t, err)
+	past, future := time.Unix(0, 0), time.Unix(1<<60, 0)
+	for i, test := range []struct {
+		from, to time.Time
+		in       bool
+	}{{past, future, true}, {past, at, false}, {at, future, true}, {past, past, false}, {future, future, false}, {past, timeOf(0), false}} {
+		if r, err := HalfOpenSequential(test.from, test.to); err != nil || r.Contains(u) != test.in || i > 2 && r.Max != uuid.Nil {
+			t.Errorf("span %d: %+v, %v", i, r, err)
 		}
 	}
 }

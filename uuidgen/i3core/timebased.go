@@ -37,7 +37,7 @@ func TimeBasedAt(t time.Time, sequence uint16, node [6]byte) (TimeBased, error) 
 // Time returns the instant of the timestamp, in UTC.
 func (f TimeBased) Time() time.Time { return gregorian.Time(f.Timestamp & (1<<gregorian.Bits - 1)) }
 
-// Validate returns a [*FieldError] for a field that is wider than its bits.
+// Validate returns a [*uuidgen.FieldError] for a field that is wider than its bits.
 func (f TimeBased) Validate() error {
 	if err := fits(formatTimeBased, "timestamp", f.Timestamp, 60); err != nil {
 		return err
@@ -54,7 +54,7 @@ func (f TimeBased) UUID() (uuid.UUID, error) {
 }
 
 // DecodeTimeBased returns the fields of u. NULL is [ErrNull], another version or variant a
-// [*FieldError].
+// [*uuidgen.FieldError].
 func DecodeTimeBased(u uuid.UUID) (TimeBased, error) {
 	i, err := split(u, formatTimeBased, versionTime)
 	if err != nil {

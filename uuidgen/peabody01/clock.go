@@ -64,12 +64,26 @@ func (c Clock) epoch() time.Time {
 // epoch, or whose timestamp has more than Bits or 64 bits, is [ErrTimeRange]; an invalid Clock, and
 // one without a Tick, is an error.
 func (c Clock) Timestamp(t time.Time) (uint64, error) {
-	if err := c.checkTick(); err != nil {
+	s, err := c.stamp(t)
+	if err == nil && s.hi != 0 {
+		err = c.outOfRange(t)
+	}
+	if err != nil {
 		return 0, err
 	}
-	// Not t.Sub: a Duration ends after 292 years, and there are 388 between 1582 and 1970.
+	return s.lo, nil
+}
+
+// stamp is Timestamp of up to 98 bits.
+func (c Clock) stamp(t time.Time) (stamp, error) {
+	if err := c.checkTick(); err != nil {
+		return stamp{}, err
+	}
 	epoch := c.epoch()
-	before := t.Unix() < epoch.Unix() || t.Unix() == epoch.Unix() && t.Nanosecond() < epoch.Nanosecond()
+	if t.Before(epoch) {
+		return stamp{}, c.outOfRange(t)
+	}
+	// Not t.Sub: a Duration ends after 292 years, and there are 388 between 1582 and 1970.
 	seconds, nanos := uint64(t.Unix())-uint64(epoch.Unix()), int64(t.Nanosecond()-epoch.Nanosecond())
 	if nanos < 0 {
 		seconds, nanos = seconds-1, nanos+1e9
@@ -77,14 +91,25 @@ func (c Clock) Timestamp(t time.Time) (uint64, error) {
 	hi, lo := bits.Mul64(seconds, 1e9)
 	lo, carry := bits.Add64(lo, uint64(nanos), 0)
 	hi += carry
-	if before || hi >= uint64(c.Tick) {
-		return 0, fmt.Errorf("peabody01: %w: version 8 with %d bits at %v", ErrTimeRange, c.Bits, t)
+	s := stamp{hi: hi / uint64(c.Tick)}
+	s.lo, _ = bits.Div64(hi%uint64(c.Tick), lo, uint64(c.Tick))
+	if !s.fits(c.Bits) {
+		return stamp{}, c.outOfRange(t)
 	}
-	timestamp, _ := bits.Div64(hi, lo, uint64(c.Tick))
-	if !(stamp{lo: timestamp}).fits(c.Bits) {
-		return 0, fmt.Errorf("peabody01: %w: version 8 with %d bits at %v", ErrTimeRange, c.Bits, t)
+	return s, nil
+}
+
+func (c Clock) outOfRange(t time.Time) error {
+	return fmt.Errorf("peabody01: %w: version 8 with %d bits at %v", ErrTimeRange, c.Bits, t)
+}
+
+// held clears the low bits of a timestamp of 61 to 64 bits, which a UUID does not hold: a sequence,
+// and the unit of ranges, is for what it holds.
+func (c Clock) held(s stamp) stamp {
+	if c.Bits > 60 && c.Bits <= 64 {
+		s.lo = s.lo >> (c.Bits - 60) << (c.Bits - 60)
 	}
-	return timestamp, nil
+	return s
 }
 
 // Time returns the instant of a timestamp of at most 64 bits, in UTC: the beginning of its tick. An

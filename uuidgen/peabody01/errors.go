@@ -7,6 +7,7 @@ import (
 	"github.com/bsonids/bsonids/internal/numbers"
 	"github.com/bsonids/bsonids/internal/timerange"
 	"github.com/bsonids/bsonids/internal/wait"
+	"github.com/bsonids/bsonids/uuidgen"
 )
 
 // The errors of generators and conversions. Match them with [errors.Is].
@@ -31,24 +32,14 @@ var (
 	ErrTimeRange = timerange.Err
 )
 
-// FieldError is the error for a field with a value that a format does not allow, in a UUID that is
-// decoded or in fields that are put together. Match it with [errors.As] and a variable of type
-// *FieldError.
-type FieldError struct {
-	Version int    // of the format: 1, 6, 7 or 8
-	Field   string // the draft's name of the field: "ver", "var", "unixts", "node", …
-	Value   uint64 // the value
-	Want    string // what the format allows
-}
-
-func (e *FieldError) Error() string {
-	return fmt.Sprintf("peabody01: version %d: field %s is %#x: want %s", e.Version, e.Field, e.Value, e.Want)
+func fieldError(version int, field string, value uint64, want string) error {
+	return &uuidgen.FieldError{Format: fmt.Sprintf("peabody01: version %d", version), Field: field, Value: value, Want: want}
 }
 
 // fits returns an error for a value of more bits.
 func fits(version int, field string, value uint64, bits int) error {
 	if value>>bits != 0 {
-		return &FieldError{version, field, value, fmt.Sprintf("at most %d bits", bits)}
+		return fieldError(version, field, value, fmt.Sprintf("at most %d bits", bits))
 	}
 	return nil
 }

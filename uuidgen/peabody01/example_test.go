@@ -91,20 +91,16 @@ func ExampleNewV8Generator() {
 	// Output: 0x17f22e279b0 2022-02-22 19:22:22 +0000 UTC 0
 }
 
-// The ids of one day, as a query wants them: {_id: {$gte: first, $lte: last}}.
-func ExampleMinV7At() {
+// The ids of one day, as a query wants them: {_id: {$gte: Min, $lt: Max}}.
+func ExampleHalfOpenV7() {
 	day := time.Date(2022, 2, 22, 0, 0, 0, 0, time.UTC)
-	first, err := peabody01.MinV7At(day, peabody01.Millisecond, peabody01.RoundUp)
+	r, err := peabody01.HalfOpenV7(day, day.AddDate(0, 0, 1), peabody01.Millisecond, peabody01.RoundUp)
 	if err != nil {
 		panic(err)
 	}
-	last, err := peabody01.MaxV7At(day.AddDate(0, 0, 1).Add(-1), peabody01.Millisecond, peabody01.RoundUp)
-	if err != nil {
-		panic(err)
-	}
-	fmt.Println(first)
-	fmt.Println(last)
+	fmt.Println(r.Min)
+	fmt.Println(r.Max)
 	// Output:
 	// 06214278-0000-7000-8000-000000000000
-	// 0621578f-fffc-7fff-bfff-ffffffffffff
+	// 06215790-0000-7000-8000-000000000000
 }

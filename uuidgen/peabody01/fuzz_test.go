@@ -2,6 +2,7 @@ package peabody01
 
 import (
 	"errors"
+	"github.com/bsonids/bsonids/uuidgen"
 	"testing"
 	"time"
 
@@ -9,7 +10,7 @@ import (
 )
 
 // Whatever decodes is put together again as it was, but for a node of zero, and every other value
-// is a *FieldError.
+// is a *uuidgen.FieldError.
 func FuzzDecode(f *testing.F) {
 	for _, s := range []string{
 		"060a859e-e10d-7d37-8720-52c692c8990f", "061cdd23-93a0-73df-a200-6ff3e72d92e9",
@@ -28,7 +29,7 @@ func FuzzDecode(f *testing.F) {
 		}
 		check := func(f interface{ UUID() (uuid.UUID, error) }, node uint64, err error) {
 			t.Helper()
-			var e *FieldError
+			var e *uuidgen.FieldError
 			if err != nil {
 				if !errors.As(err, &e) {
 					t.Fatalf("decoding %v: %v", u, err)

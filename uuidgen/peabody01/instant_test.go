@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -159,7 +160,7 @@ func TestRanges(t *testing.T) {
 		halfOpen, closed func(from, to time.Time) (uuidgen.Range, error)
 		compare          func(u uuid.UUID, t time.Time) (int, error)
 	}{
-		"v6": {100, func() (*Generator, error) { return NewV6Generator() }, HalfOpenV6, ClosedV6,
+		"v6": {100, func() (*Generator, error) { return NewV6Generator() }, uuidgen.HalfOpenV6, uuidgen.ClosedV6,
 			func(u uuid.UUID, at time.Time) (int, error) {
 				f, err := DecodeV6(u)
 				return f.CompareTime(at), err
@@ -220,8 +221,8 @@ func TestRanges(t *testing.T) {
 			if got, err := f.compare(u, at); err != nil || got != want {
 				t.Errorf("%s: compare with %v: %d, %v", name, at, got, err)
 			}
-			if _, err := f.closed(at, at); !errors.Is(err, ErrTimeRange) {
-				t.Errorf("%s at %v: %v", name, at, err)
+			if r, err := f.closed(at, at); err != nil || r.Max != uuid.Nil || r.Contains(u) {
+				t.Errorf("%s at %v: %+v, %v", name, at, r, err)
 			}
 		}
 	}
@@ -277,6 +278,126 @@ func TestAllocs(t *testing.T) {
 		g := g0(k)
 		if n := testing.AllocsPerRun(100, func() { _, _ = g.NewUUID() }); n != 0 {
 			t.Errorf("%s: %v allocations", k.name, n)
+		}
+	}
+}
+
+// Clocks of 61 to 64 bits: the unit is what a UUID holds. An id is in the ranges of its instant, and CompareTime agrees.
+func TestUnitOfLongClocks(t *testing.T) {
+	for size := 59; size <= 66; size++ {
+		for _, epoch := range []time.Time{{}, someTime.Add(-12345)} {
+			c := Clock{Bits: size, Tick: time.Nanosecond, Epoch: epoch}
+			begin := epoch
+			if epoch.IsZero() {
+				begin = time.Unix(0, 0)
+			}
+			if epoch.IsZero() && size < 61 {
+				continue // ends in 2006
+			}
+			unit := time.Duration(1)
+			if size > 60 && size <= 64 {
+				unit = 1 << (size - 60)
+			}
+			g, err := NewV8Generator(c)
+			must(t, err)
+			for range 500 {
+				base := someTime.Add(time.Duration(rand.IntN(1000)))
+				units := func(at time.Time) int64 { return int64(at.Sub(begin) / unit) }
+				at := base.Add(time.Duration(rand.IntN(60)))
+				u, err := g.NewUUIDAt(at)
+				must(t, err)
+				f, err := DecodeV8(u, c.Bits, 0)
+				must(t, err)
+				from := base.Add(time.Duration(rand.IntN(60)))
+				to := from.Add(time.Duration(rand.IntN(60)))
+				halfOpen, err := HalfOpenV8(from, to, c)
+				must(t, err)
+				closed, err := ClosedV8(from, to, c)
+				must(t, err)
+				same, err := ClosedV8(at, at, c)
+				must(t, err)
+				after, err := HalfOpenV8(at, at.Add(unit), c)
+				must(t, err)
+				if halfOpen.Contains(u) != (units(from) <= units(at) && units(at) < units(to)) ||
+					closed.Contains(u) != (units(from) <= units(at) && units(at) <= units(to)) || !same.Contains(u) || !after.Contains(u) {
+					t.Fatalf("%d bits: %v from %v to %v", size, at, from, to)
+				}
+				for _, other := range []time.Time{at, from, to} {
+					if got, err := c.CompareTime(f.Timestamp, other); err != nil || got != cmp.Compare(units(at), units(other)) {
+						t.Fatalf("%d bits: %v compared with %v: %d, %v", size, at, other, got, err)
+					}
+				}
+			}
+		}
+	}
+}
+
+// The ends of clocks of every width, beyond 64 bits too, and instants that they cannot hold.
+func TestRangesWithoutBounds(t *testing.T) {
+	for size := 1; size <= 98; size++ {
+		c := Clock{Bits: size, Tick: time.Nanosecond}
+		first, err := V8{Bits: size, Node: 1}.UUID()
+		must(t, err)
+		last := V8{Bits: size, Timestamp: 1<<min(size, 64) - 1, Node: 1}
+		if size > 64 {
+			last.TimestampHigh = 1<<(size-64) - 1
+		}
+		lastID, err := last.UUID()
+		must(t, err)
+		past, future := time.Unix(-1<<60, 0), time.Unix(1<<62, 0)
+		begin := time.Unix(0, 0)
+		for i, test := range []struct {
+			from, to    time.Time
+			first, last bool
+		}{
+			{past, future, true, size < 92}, {begin, future, true, size < 92}, {past, begin, false, false}, {past, begin.Add(-1), false, false},
+			{time.Time{}, time.Time{}, false, false},
+		} {
+			r, err := HalfOpenV8(test.from, test.to, c)
+			must(t, err)
+			if r.Contains(first) != test.first || r.Contains(lastID) != test.last {
+				t.Errorf("%d bits, span %d: %+v contains %t and %t", size, i, r, r.Contains(first), r.Contains(lastID))
+			}
+		}
+		if r, err := ClosedV8(past, begin, c); err != nil || !r.Contains(first) || size < 90 && r.Contains(lastID) {
+			t.Errorf("%d bits: %+v, %v", size, r, err)
+		}
+		if _, err := ClosedV8(future, past, c); err == nil {
+			t.Errorf("%d bits: backwards", size)
+		}
+	}
+	end := time.Unix(1<<36, 0)
+	for p := range Precision(len(precisions)) {
+		for _, e := range []Encoding{RoundUp, Floor, RawCount} {
+			r, err := HalfOpenV7(end.Add(-time.Second), end.Add(time.Hour), p, e)
+			must(t, err)
+			g, err := NewV7Generator(p, WithEncoding(e))
+			must(t, err)
+			u, err := g.NewUUIDAt(end.Add(-1))
+			must(t, err)
+			if !r.Contains(u) {
+				t.Errorf("%v, %v: %+v does not contain %v", p, e, r, u)
+			}
+			if r, err := ClosedV7(end, end, p, e); err != nil || r.Max != uuid.Nil {
+				t.Errorf("%v, %v: %+v, %v", p, e, r, err)
+			}
+		}
+	}
+	// from after to is checked first.
+	for _, f := range []func() error{
+		func() error { _, err := HalfOpenV7(end, end.Add(-1), 99, RoundUp); return err },
+		func() error { _, err := HalfOpenV8(end, end.Add(-1), Clock{}); return err },
+	} {
+		if err := f(); err == nil || !strings.Contains(err.Error(), "after its end") {
+			t.Errorf("backwards: %v", err)
+		}
+	}
+	for _, f := range []func() error{
+		func() error { _, err := HalfOpenV7(end, end, 99, RoundUp); return err },
+		func() error { _, err := HalfOpenV8(end, end, Clock{}); return err },
+	} {
+		if err := f(); err == nil {
+			t.Error("no error")
 		}
 	}
 }

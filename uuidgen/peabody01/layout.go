@@ -25,10 +25,10 @@ func join(version, top48, low12, rest uint64) uuid.UUID {
 func split(u uuid.UUID, version int) (top48, low12, rest uint64, err error) {
 	hi, lo := binary.BigEndian.Uint64(u[0:]), binary.BigEndian.Uint64(u[8:])
 	if got := hi >> 12 & 0xF; got != uint64(version) {
-		return 0, 0, 0, &FieldError{version, "ver", got, "the version"}
+		return 0, 0, 0, fieldError(version, "ver", got, "the version")
 	}
 	if got := lo >> restBits; got != variant {
-		return 0, 0, 0, &FieldError{version, "var", got, "binary 10"}
+		return 0, 0, 0, fieldError(version, "var", got, "binary 10")
 	}
 	return hi >> 16, hi & 0xFFF, lo & restMask, nil
 }

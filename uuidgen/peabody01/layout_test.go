@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"cmp"
 	"errors"
+	"fmt"
+	"github.com/bsonids/bsonids/uuidgen"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -151,7 +153,7 @@ func TestOrder(t *testing.T) {
 		b := V6{near(a.Timestamp, 60), a.ClockSequence, a.Node}
 		ua, ub := uuid.Must(a.UUID()), uuid.Must(b.UUID())
 		pair(t, ua, ub, cmp.Compare(a.Timestamp, b.Timestamp))
-		within(t, ub, uuid.Must(MinV6At(a.Time())), uuid.Must(MaxV6At(a.Time())), a.Timestamp == b.Timestamp)
+		within(t, ub, uuid.Must(minV6At(a.Time())), uuid.Must(maxV6At(a.Time())), a.Timestamp == b.Timestamp)
 	}
 	for range 1000 {
 		for _, e := range []Encoding{RoundUp, Floor, RawCount} {
@@ -183,7 +185,7 @@ func TestOrder(t *testing.T) {
 				if order != 0 {
 					pair(t, us[0], us[1], order)
 				}
-				within(t, us[1], uuid.Must(MinV7At(at, p, e)), uuid.Must(MaxV7At(at, p, e)), cut.Equal(cut2))
+				within(t, us[1], uuid.Must(minV7At(at, p, e)), uuid.Must(maxV7At(at, p, e)), cut.Equal(cut2))
 			}
 		}
 	}
@@ -244,8 +246,8 @@ func TestFieldErrors(t *testing.T) {
 		{"node zero", put(V8{Bits: 32}), 8, "node", 0},
 		{"bound too wide", func() error { _, err := V8{Bits: 32, Timestamp: 1 << 32}.Max(); return err }(), 8, "timestamp", 1 << 32},
 	} {
-		var e *FieldError
-		if !errors.As(c.err, &e) || e.Version != c.version || e.Field != c.field || e.Value != c.value {
+		var e *uuidgen.FieldError
+		if !errors.As(c.err, &e) || e.Format != fmt.Sprintf("peabody01: version %d", c.version) || e.Field != c.field || e.Value != c.value {
 			t.Errorf("%s: %v, want version %d, field %s = %#x", c.name, c.err, c.version, c.field, c.value)
 		} else if msg := e.Error(); !strings.HasPrefix(msg, "peabody01: ") || !strings.Contains(msg, c.field) {
 			t.Errorf("%s: the message does not name the field: %q", c.name, msg)

@@ -38,6 +38,9 @@ type layout interface {
 
 // hold returns the error of a clock that is set back too far.
 func hold(m *maker, now stamp) error {
+	if now == m.last.stamp {
+		return nil
+	}
 	if d := m.layout.behind(now, m.last.stamp); d > m.maxBack || d == math.MaxInt64 {
 		return fmt.Errorf("%w by %v, further than %v", ErrClockRollback, d, m.maxBack)
 	}
@@ -135,20 +138,13 @@ func (l *v8Layout) read(t time.Time) (stamp, error) {
 		return stamp{}, fmt.Errorf("peabody01: %w: version 8 with %d bits, timestamp %#x",
 			ErrTimeRange, l.clock.Bits, []uint64{s.hi, s.lo})
 	}
-	return l.held(s), nil
+	return l.clock.held(s), nil
 }
 
 // at returns the timestamp of an instant, also if the clock has a function of its own.
 func (l *v8Layout) at(t time.Time) (stamp, error) {
-	timestamp, err := l.clock.Timestamp(t)
-	return l.held(stamp{lo: timestamp}), err
-}
-
-// held clears the low bits of 61 to 64, which a UUID does not hold: a sequence is for what it
-// holds.
-func (l *v8Layout) held(s stamp) stamp {
-	s.lo = s.lo >> l.widths.lost << l.widths.lost
-	return s
+	s, err := l.clock.stamp(t)
+	return l.clock.held(s), err
 }
 
 func (l *v8Layout) behind(now, last stamp) time.Duration {

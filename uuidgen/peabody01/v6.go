@@ -49,7 +49,7 @@ func (f V6) Time() time.Time {
 func (f V6) MachineID(bits int) uint64 { return machineID(f.Node, v6NodeBits, bits) }
 
 // UUID puts the fields together. A field wider than its bits, and a node of zero, is a
-// [*FieldError].
+// [*uuidgen.FieldError].
 func (f V6) UUID() (uuid.UUID, error) {
 	for _, err := range [...]error{
 		fits(6, "time_high|time_mid|time_low", f.Timestamp, v6TimeBits),
@@ -70,12 +70,12 @@ func (f V6) join() uuid.UUID {
 
 func nodeNotZero(version int, node uint64) error {
 	if node == 0 {
-		return &FieldError{version, "node", 0, "a node that is not zero"}
+		return fieldError(version, "node", 0, "a node that is not zero")
 	}
 	return nil
 }
 
-// DecodeV6 returns the fields of u. Another version or variant is a [*FieldError]. A node of zero,
+// DecodeV6 returns the fields of u. Another version or variant is a [*uuidgen.FieldError]. A node of zero,
 // which the draft forbids to make, is read.
 func DecodeV6(u uuid.UUID) (V6, error) {
 	top, low, rest, err := split(u, 6)
@@ -91,7 +91,7 @@ func DecodeV6(u uuid.UUID) (V6, error) {
 
 // V1ToV6 returns the version 6 of a UUID of version 1: the same timestamp, clock sequence and node,
 // in the order that sorts by time. The node stays the same and may be a MAC address, although the
-// draft wants a random node in new UUIDs. Another version or variant is a [*FieldError].
+// draft wants a random node in new UUIDs. Another version or variant is a [*uuidgen.FieldError].
 //
 // It is the table at the end of section 4.3 of the draft.
 func V1ToV6(u uuid.UUID) (uuid.UUID, error) {

@@ -163,7 +163,7 @@ func (f V7) MachineID(bits int) uint64 {
 }
 
 // UUID puts the fields together. A field wider than its bits, a raw count of a whole second or
-// more, and a node of zero, is a [*FieldError]; a precision or encoding that is not one of the
+// more, and a node of zero, is a [*uuidgen.FieldError]; a precision or encoding that is not one of the
 // constants is an error.
 func (f V7) UUID() (uuid.UUID, error) {
 	if err := f.check(); err != nil {
@@ -191,7 +191,7 @@ func (f V7) check() error {
 		}
 	}
 	if f.Encoding == RawCount && f.Subsec >= units.perSecond {
-		return &FieldError{7, "subsec", f.Subsec, fmt.Sprintf("a count below %d", units.perSecond)}
+		return fieldError(7, "subsec", f.Subsec, fmt.Sprintf("a count below %d", units.perSecond))
 	}
 	return nil
 }
@@ -216,7 +216,7 @@ func (f V7) join() uuid.UUID {
 
 // DecodeV7 returns the fields of u, which was made with that precision and encoding. The value does
 // not tell them: a UUID that was made with others, or by RFC 9562, gives wrong fields without an
-// error. Another version or variant, and a raw count of a whole second or more, is a [*FieldError];
+// error. Another version or variant, and a raw count of a whole second or more, is a [*uuidgen.FieldError];
 // a precision or encoding that is not one of the constants is an error. A node of zero, which the
 // draft forbids to make, is read.
 //
@@ -250,7 +250,7 @@ func DecodeV7(u uuid.UUID, p Precision, e Encoding) (V7, error) {
 // sub-seconds count, cut to nanoseconds, as a decoder does that does not know the maker's
 // precision: for [RoundUp] the result, cut to that precision, is the maker's time; for [Floor] use
 // [DecodeV7], and for [RawCount] too. A version 7 of RFC 9562 gives a wrong time without an error.
-// Version 8 needs its [Clock]; it and all others are a [*FieldError].
+// Version 8 needs its [Clock]; it and all others are a [*uuidgen.FieldError].
 //
 // It implements sections 4.3 and 4.4 of the draft.
 func Time(u uuid.UUID) (time.Time, error) {

@@ -81,7 +81,7 @@ func (f V8) MachineID(bits int) uint64 {
 }
 
 // UUID puts the fields together. A field wider than its bits, and a node of zero, is a
-// [*FieldError]; sizes that the layout does not allow are an error.
+// [*uuidgen.FieldError]; sizes that the layout does not allow are an error.
 func (f V8) UUID() (uuid.UUID, error) {
 	w, err := f.check()
 	if err != nil {
@@ -153,7 +153,7 @@ func (f V8) join(w widths) uuid.UUID {
 
 // DecodeV8 returns the fields of u, which was made with a timestamp and a sequence of those sizes;
 // a sequence of zero bits means 12 or 8. The value does not tell the sizes. Another version or
-// variant, and bits after the timestamp that are not zero, is a [*FieldError]; sizes that the
+// variant, and bits after the timestamp that are not zero, is a [*uuidgen.FieldError]; sizes that the
 // layout does not allow are an error. A node of zero, which the draft forbids to make, is read. The
 // instant is [Clock.Time] of the timestamp.
 func DecodeV8(u uuid.UUID, size, sequence int) (V8, error) {
@@ -187,7 +187,7 @@ func DecodeV8(u uuid.UUID, size, sequence int) (V8, error) {
 			if w.low > 0 {
 				field, unused = "timestamp_48", unused>>12
 			}
-			return V8{}, &FieldError{8, field, unused, fmt.Sprintf("zeros after a timestamp of %d bits", size)}
+			return V8{}, fieldError(8, field, unused, fmt.Sprintf("zeros after a timestamp of %d bits", size))
 		}
 	}
 	return f, nil

@@ -3,6 +3,7 @@ package peabody01
 import (
 	"bytes"
 	"errors"
+	"github.com/bsonids/bsonids/uuidgen"
 	"testing"
 
 	"github.com/google/uuid"
@@ -98,7 +99,7 @@ func TestWidthsV8(t *testing.T) {
 					u = low
 					u[at/8] |= 1 << (7 - at%8)
 				}
-				var e *FieldError
+				var e *uuidgen.FieldError
 				if _, err := DecodeV8(u, size, sequence); !errors.As(err, &e) {
 					t.Fatalf("%v as %d bits: %v", u, size, err)
 				}

@@ -86,7 +86,7 @@ func kinds() ([]kind, error) {
 	if err != nil {
 		return nil, err
 	}
-	oids, err := objectidgen.New()
+	oids, err := objectidgen.NewGenerator()
 	if err != nil {
 		return nil, err
 	}

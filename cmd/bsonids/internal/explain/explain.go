@@ -87,7 +87,7 @@ func Explain(v Value) Explanation {
 }
 
 func explainObjectID(id bson.ObjectID) *ObjectID {
-	p := objectidgen.Inspect(id)
+	p := objectidgen.Decode(id)
 	return &ObjectID{
 		Hex:     id.Hex(),
 		Time:    id.Timestamp().UTC(),
