@@ -1,10 +1,8 @@
 package bsoncodec_test
 
 import (
-	"errors"
 	"fmt"
 	"reflect"
-	"strings"
 
 	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -129,24 +127,4 @@ func ExampleOptions() {
 	}
 	fmt.Println(bson.Raw(data))
 	// Output: {"fullName": "Ada"}
-}
-
-// The options of a client are learned from its cursors and collections. No server is asked.
-func ExampleProbeDecode() {
-	reg, err := bsoncodec.NewRegistry(uuidrep.Standard)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	decoder := bson.NewDecoder(bson.NewDocumentReader(strings.NewReader(""))) // or a cursor
-	decoder.SetRegistry(reg)
-	decoder.BinaryAsSlice()
-
-	got, opts, err := bsoncodec.ProbeDecode(decoder.Decode)
-	fmt.Println(got == reg, opts.BinaryAsSlice, err)
-	_, err = bsoncodec.Marshal(got, bson.M{}, opts)
-	fmt.Println(errors.Is(err, bsoncodec.ErrUnknownOptions))
-	// Output:
-	// true true <nil>
-	// true
 }

@@ -21,7 +21,7 @@ import (
 // with the options of a client if opts has them; more than one Options is an error. A codec that is
 // registered for a struct type after its first use has no effect.
 //
-// Errors are those of the codecs, [bson.ErrNilRegistry] and [ErrUnknownOptions]. An encoder of the
+// Errors are those of the codecs, [bson.ErrNilRegistry]. An encoder of the
 // caller's that reports no error and does not write exactly one document is an error too. A registry
 // without the codecs of this package would write a type of kind [16]byte that it has no codec for as
 // binary subtype 0, which is an [*UnregisteredTypeError].
@@ -29,14 +29,14 @@ func Marshal(reg *bson.Registry, v any, opts ...Options) ([]byte, error) {
 	var o Options
 	if len(opts) > 0 {
 		var err error
-		if o, err = optionsFor(toEncode, opts); err != nil {
+		if o, err = optionsOf(opts); err != nil {
 			return nil, err
 		}
 	}
 	if reg == nil {
 		return nil, errNilRegistry("encode")
 	}
-	if len(opts) == 0 || o.known() == (Options{}) {
+	if len(opts) == 0 || o == (Options{}) {
 		if c := plansOf(reg); c != nil {
 			if doc, planned, err := marshalPlanned(c, v); planned {
 				return doc, err
@@ -137,14 +137,14 @@ func encodeError(v any, err error) error {
 // BSONOptions of the client, if it has any.
 //
 // Errors are those of the codecs, [bson.ErrNilRegistry], [bson.ErrDecodeToNil],
-// [ErrUnknownOptions], and one for data that is not as long as its first four bytes say. Malformed
+// and one for data that is not as long as its first four bytes say. Malformed
 // data is an error unless the malformed part is within a value that is skipped; the driver's
 // function, of version 2.9.3, does not return if it skips a value of negative length.
 func Unmarshal(reg *bson.Registry, data []byte, v any, opts ...Options) error {
 	var o Options
 	if len(opts) > 0 {
 		var err error
-		if o, err = optionsFor(toDecode, opts); err != nil {
+		if o, err = optionsOf(opts); err != nil {
 			return err
 		}
 	}
@@ -154,7 +154,7 @@ func Unmarshal(reg *bson.Registry, data []byte, v any, opts ...Options) error {
 	if reg == nil {
 		return errNilRegistry("decode")
 	}
-	if len(opts) == 0 || o.known() == (Options{}) {
+	if len(opts) == 0 || o == (Options{}) {
 		if planned, err := readPlanned(reg, data, v); planned {
 			return withWayOut(err)
 		}
@@ -220,7 +220,7 @@ func sameAtTheTop(reg *bson.Registry) bool {
 // [bson.MarshalExtJSON] with a registry, and with the options of a client if opts has them. Errors
 // are those of [Marshal].
 func MarshalExtJSON(reg *bson.Registry, v any, canonical, escapeHTML bool, opts ...Options) ([]byte, error) {
-	o, err := optionsFor(toEncode, opts)
+	o, err := optionsOf(opts)
 	if err != nil {
 		return nil, err
 	}
@@ -252,7 +252,7 @@ func MarshalExtJSON(reg *bson.Registry, v any, canonical, escapeHTML bool, opts 
 // [ErrUnknownOptions]. Malformed text is always an error: the driver's function, of version 2.9.3,
 // does not return if it skips an object or an array that is malformed or does not end.
 func UnmarshalExtJSON(reg *bson.Registry, data []byte, canonical bool, v any, opts ...Options) error {
-	o, err := optionsFor(toDecode, opts)
+	o, err := optionsOf(opts)
 	if err != nil {
 		return err
 	}
@@ -277,7 +277,7 @@ func UnmarshalExtJSON(reg *bson.Registry, data []byte, canonical bool, v any, op
 // hand-made commands. A nil v is null. It is [bson.MarshalValue] with a registry, and with the
 // options of a client if opts has them. Errors are those of [Marshal].
 func MarshalValue(reg *bson.Registry, v any, opts ...Options) (bson.RawValue, error) {
-	o, err := optionsFor(toEncode, opts)
+	o, err := optionsOf(opts)
 	if err != nil {
 		return bson.RawValue{}, err
 	}
@@ -327,9 +327,9 @@ func encodeElement(ec bson.EncodeContext, vw bson.ValueWriter, v any) error {
 // UnmarshalValue decodes the BSON value rv with reg into v, a non-nil pointer or map. It is
 // [bson.UnmarshalValue] with a registry, and with the options of a client if opts has them; more
 // than one Options is an error. Errors are those of the codecs, [bson.ErrNilRegistry],
-// [bson.ErrDecodeToNil] and [ErrUnknownOptions].
+// [bson.ErrDecodeToNil].
 func UnmarshalValue(reg *bson.Registry, rv bson.RawValue, v any, opts ...Options) error {
-	o, err := optionsFor(toDecode, opts)
+	o, err := optionsOf(opts)
 	if err != nil {
 		return err
 	}
@@ -396,7 +396,7 @@ var errMalformed = errors.New("bsoncodec: the document is malformed: a length in
 // result.UpsertedID) returns it as InsertedID would be. Errors are those of [Marshal] and
 // [Unmarshal].
 func DecodeNative(reg *bson.Registry, v any, opts ...Options) (any, error) {
-	if _, err := optionsFor(toEncode|toDecode, opts); err != nil {
+	if _, err := optionsOf(opts); err != nil {
 		return nil, err
 	}
 	rv, err := MarshalValue(reg, v, opts...)

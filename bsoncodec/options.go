@@ -2,7 +2,6 @@ package bsoncodec
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
 	"sync"
@@ -15,9 +14,8 @@ import (
 // a client without BSONOptions.
 //
 // [Marshal] and the other functions read and write what a client reads and writes that has the same
-// registry and the same options. Options that [ProbeEncode] or [ProbeDecode] found know one
-// direction only: using them in the other one is [ErrUnknownOptions], until [Options.Complete] adds
-// it.
+// registry and the same options. Package clientopt tells those of a client, a collection and a
+// cursor.
 //
 // Options are comparable with ==.
 type Options struct {
@@ -74,77 +72,14 @@ type Options struct {
 
 	// ZeroStructs sets a struct to zero before decoding into it.
 	ZeroStructs bool
-
-	unknown direction // what a probe could not learn
 }
 
-// direction is a set of encoding and decoding.
-type direction uint8
-
-const (
-	toEncode direction = 1 << iota
-	toDecode
-)
-
-func (d direction) String() string {
-	switch d {
-	case toEncode:
-		return "encoding"
-	case toDecode:
-		return "decoding"
-	}
-	return "encoding and decoding"
-}
-
-// ErrUnknownOptions reports that [Options] learned by a probe were used in the direction that the
-// probe did not learn, or that a probe met an option that this version of the package does not
-// know.
-var ErrUnknownOptions = errors.New("bsoncodec: the options are not known")
-
-// Complete returns o with the direction that o does not know taken from other. For a client whose
-// encoding options were learned from a collection, other holds the decoding options:
-//
-//	opts, err := opts.Complete(bsoncodec.Options{BinaryAsSlice: true})
-//
-// It is an error if other does not know that direction either, which is [ErrUnknownOptions], and if
-// the two differ in UseJSONStructTags, which belongs to both directions. Options that know both
-// directions are returned as they are.
-func (o Options) Complete(other Options) (Options, error) {
-	missing := o.unknown
-	if missing == 0 {
-		return o, nil
-	}
-	if missing&other.unknown != 0 {
-		return Options{}, fmt.Errorf("%w for %v", ErrUnknownOptions, missing&other.unknown)
-	}
-	if o.UseJSONStructTags != other.UseJSONStructTags {
-		return Options{}, fmt.Errorf("bsoncodec: cannot complete the options: UseJSONStructTags is %t for %v and %t for %v",
-			other.UseJSONStructTags, missing, o.UseJSONStructTags, (toEncode|toDecode)&^missing)
-	}
-	if missing&toEncode != 0 {
-		for _, f := range encodeOptions {
-			*f.field(&o) = *f.field(&other)
-		}
-	}
-	if missing&toDecode != 0 {
-		for _, f := range decodeOptions {
-			*f.field(&o) = *f.field(&other)
-		}
-	}
-	o.unknown = 0
-	return o, nil
-}
-
-// optionsFor returns the one that opts holds, if any. It must know the given directions.
-func optionsFor(d direction, opts []Options) (Options, error) {
+// optionsOf returns the one that opts holds, if any.
+func optionsOf(opts []Options) (Options, error) {
 	switch len(opts) {
 	case 0:
 		return Options{}, nil
 	case 1:
-		if missing := opts[0].unknown & d; missing != 0 {
-			return Options{}, fmt.Errorf("%w for %v: a probe learned the other direction only, Complete adds this one",
-				ErrUnknownOptions, missing)
-		}
 		return opts[0], nil
 	}
 	return Options{}, fmt.Errorf("bsoncodec: %d Options were given: pass one", len(opts))
@@ -233,7 +168,7 @@ func (o Options) encodeContext(reg *bson.Registry) bson.EncodeContext {
 	if o == (Options{}) {
 		return bson.EncodeContext{Registry: reg}
 	}
-	ec := optionContexts.get(o.known()).ec
+	ec := optionContexts.get(o).ec
 	ec.Registry = reg
 	return ec
 }
@@ -243,22 +178,16 @@ func (o Options) decodeContext(reg *bson.Registry) bson.DecodeContext {
 	if o == (Options{}) {
 		return bson.DecodeContext{Registry: reg}
 	}
-	dc := optionContexts.get(o.known()).dc
+	dc := optionContexts.get(o).dc
 	dc.Registry = reg
 	return dc
 }
 
-func (o Options) known() Options {
-	o.unknown = 0
-	return o
-}
-
-// optionsByEncodeContext holds the Options, with decoding unknown, for each EncodeContext without a
-// registry.
+// optionsByEncodeContext holds the Options for each EncodeContext without a registry.
 var optionsByEncodeContext = sync.OnceValue(func() map[bson.EncodeContext]Options {
 	all := map[bson.EncodeContext]Options{}
 	for set := range 1 << len(encodeOptions) {
-		o := Options{unknown: toDecode}
+		o := Options{}
 		for i, f := range encodeOptions {
 			*f.field(&o) = set>>i&1 != 0
 		}
@@ -267,12 +196,11 @@ var optionsByEncodeContext = sync.OnceValue(func() map[bson.EncodeContext]Option
 	return all
 })
 
-// optionsByDecodeContext holds the Options, with encoding unknown, for each DecodeContext without a
-// registry.
+// optionsByDecodeContext holds the Options for each DecodeContext without a registry.
 var optionsByDecodeContext = sync.OnceValue(func() map[bson.DecodeContext]Options {
 	all := map[bson.DecodeContext]Options{}
 	for set := range 1 << len(decodeOptions) {
-		o := Options{unknown: toEncode}
+		o := Options{}
 		for i, f := range decodeOptions {
 			*f.field(&o) = set>>i&1 != 0
 		}

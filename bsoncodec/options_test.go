@@ -2,7 +2,6 @@ package bsoncodec_test
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"reflect"
 	"testing"
@@ -232,128 +231,30 @@ func TestDecodeNativeOptions(t *testing.T) {
 	}
 }
 
-// A probe finds every set of options, and the registry.
-func TestProbe(t *testing.T) {
-	reg := registry(t, uuidrep.JavaLegacy)
-	for _, set := range optionSets() {
-		want := withOptions(set...)
-		got, enc, err := bsoncodec.ProbeEncode(func(v any) error {
-			enc := bson.NewEncoder(bson.NewDocumentWriter(new(bytes.Buffer)))
-			enc.SetRegistry(reg)
-			call(enc, set)
-			return enc.Encode(v)
-		})
-		if err != nil || got != reg {
-			t.Fatalf("%v: ProbeEncode: got registry %p, %v; want %p", set, got, err, reg)
-		}
-		got, dec, err := bsoncodec.ProbeDecode(func(v any) error {
-			dec := bson.NewDecoder(bson.NewDocumentReader(bytes.NewReader(nil)))
-			dec.SetRegistry(reg)
-			call(dec, set)
-			return dec.Decode(v)
-		})
-		if err != nil || got != reg {
-			t.Fatalf("%v: ProbeDecode: got registry %p, %v; want %p", set, got, err, reg)
-		}
-		if want.DefaultDocumentMap {
-			want.DefaultDocumentM = false
-		}
-		for _, halves := range [][2]bsoncodec.Options{{enc, dec}, {dec, enc}, {enc, want}, {dec, want}, {want, enc}} {
-			if whole, err := halves[0].Complete(halves[1]); err != nil || whole != want {
-				t.Fatalf("%v: completed %+v by %+v to %+v, %v", set, halves[0], halves[1], whole, err)
-			}
-		}
-	}
-}
-
-func TestProbeErrors(t *testing.T) {
-	failed := errors.New("failed")
-	for name, probe := range map[string]func(func(any) error) (*bson.Registry, bsoncodec.Options, error){
-		"ProbeEncode": bsoncodec.ProbeEncode, "ProbeDecode": bsoncodec.ProbeDecode,
-	} {
-		if _, _, err := probe(nil); err == nil {
-			t.Errorf("%s: no error for a nil function", name)
-		}
-		if _, _, err := probe(func(any) error { return nil }); err == nil {
-			t.Errorf("%s: no error for a function that asks no registry", name)
-		}
-		if _, _, err := probe(func(any) error { return failed }); !errors.Is(err, failed) {
-			t.Errorf("%s: got %v, want the function's error", name, err)
-		}
-	}
-	_, _, err := bsoncodec.ProbeEncode(func(v any) error { _, err := bson.Marshal(bson.D{{Key: "v", Value: v}}); return err })
-	if err == nil {
-		t.Error("ProbeEncode: no error for a registry of the driver's")
-	}
-	_, _, err = bsoncodec.ProbeDecode(func(v any) error { return bson.Unmarshal([]byte{5, 0, 0, 0, 0}, v) })
-	if err == nil {
-		t.Error("ProbeDecode: no error for a registry of the driver's")
-	}
-	// A probe within a struct that has minsize: what the codec meets is IntMinSize.
-	_, o, err := bsoncodec.ProbeEncode(func(v any) error {
-		_, err := bsoncodec.Marshal(registry(t, uuidrep.Standard), struct {
-			V any `bson:",minsize"`
-		}{v})
-		return err
-	})
-	if err != nil || !o.IntMinSize {
-		t.Errorf("got %+v, %v; want IntMinSize", o, err)
-	}
-}
-
-// Options that are half known are refused in the other direction, by every function.
-func TestUnknownOptions(t *testing.T) {
+// Every function takes one Options.
+func TestTwoOptions(t *testing.T) {
 	reg := registry(t, uuidrep.Standard)
-	_, enc, err := bsoncodec.ProbeEncode(func(v any) error { _, err := bsoncodec.Marshal(reg, v); return err })
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, dec, err := bsoncodec.ProbeDecode(func(v any) error { return bsoncodec.Unmarshal(reg, []byte{5, 0, 0, 0, 0}, v) })
-	if err != nil {
-		t.Fatal(err)
-	}
 	empty := bson.Raw{5, 0, 0, 0, 0}
 	rv := bson.RawValue{Type: bson.TypeEmbeddedDocument, Value: empty}
-	encoders := map[string]func(...bsoncodec.Options) error{
+	for name, f := range map[string]func(...bsoncodec.Options) error{
 		"Marshal": func(o ...bsoncodec.Options) error { _, err := bsoncodec.Marshal(reg, bson.D{}, o...); return err },
 		"MarshalExtJSON": func(o ...bsoncodec.Options) error {
 			_, err := bsoncodec.MarshalExtJSON(reg, bson.D{}, true, true, o...)
 			return err
 		},
 		"MarshalValue": func(o ...bsoncodec.Options) error { _, err := bsoncodec.MarshalValue(reg, 1, o...); return err },
-	}
-	decoders := map[string]func(...bsoncodec.Options) error{
-		"Unmarshal": func(o ...bsoncodec.Options) error { return bsoncodec.Unmarshal(reg, empty, new(bson.D), o...) },
+		"Unmarshal":    func(o ...bsoncodec.Options) error { return bsoncodec.Unmarshal(reg, empty, new(bson.D), o...) },
 		"UnmarshalExtJSON": func(o ...bsoncodec.Options) error {
 			return bsoncodec.UnmarshalExtJSON(reg, []byte("{}"), true, new(bson.D), o...)
 		},
 		"UnmarshalValue": func(o ...bsoncodec.Options) error { return bsoncodec.UnmarshalValue(reg, rv, new(bson.D), o...) },
-	}
-	native := func(o ...bsoncodec.Options) error { _, err := bsoncodec.DecodeNative(reg, 1, o...); return err }
-	check := func(name string, f func(...bsoncodec.Options) error, known, unknown bsoncodec.Options) {
-		if err := f(known); err != nil {
-			t.Errorf("%s with options that are known: %v", name, err)
-		}
-		if err := f(unknown); !errors.Is(err, bsoncodec.ErrUnknownOptions) {
-			t.Errorf("%s with options that are not known: got %v", name, err)
+		"DecodeNative":   func(o ...bsoncodec.Options) error { _, err := bsoncodec.DecodeNative(reg, 1, o...); return err },
+	} {
+		if err := f(bsoncodec.Options{IntMinSize: true}); err != nil {
+			t.Errorf("%s with one Options: %v", name, err)
 		}
 		if err := f(bsoncodec.Options{}, bsoncodec.Options{}); err == nil {
 			t.Errorf("%s took two Options", name)
 		}
-	}
-	for name, f := range encoders {
-		check(name, f, enc, dec)
-	}
-	for name, f := range decoders {
-		check(name, f, dec, enc)
-	}
-	check("DecodeNative", native, bsoncodec.Options{}, enc)
-	check("DecodeNative", native, bsoncodec.Options{IntMinSize: true}, dec)
-
-	if _, err := enc.Complete(enc); !errors.Is(err, bsoncodec.ErrUnknownOptions) {
-		t.Errorf("completed by the same half: %v", err)
-	}
-	if _, err := enc.Complete(bsoncodec.Options{UseJSONStructTags: true}); err == nil {
-		t.Error("a client reads one name of a field and writes another")
 	}
 }

@@ -218,7 +218,6 @@ func (b *RegistryBuilder) ApplyTo(reg *bson.Registry) error {
 		return err
 	}
 	registerStructs(reg, rules, reflect.TypeFor[structAfterWith]())
-	registerProbe(reg)
 	b.register(reg, u)
 	if !b.withoutPlans {
 		registerPlans(reg)

@@ -279,7 +279,7 @@ type notADocument struct{}
 
 var errNotADocument = errors.New("not a document")
 
-// bsoncodec.ProbeEncode inserts a document that cannot be encoded: the driver must encode it before
+// autoid inserts a document that cannot be encoded: the driver must encode it before
 // it looks for a server, and hand its context to the encoder.
 func TestDriverEncodesBeforeItSelectsAServer(t *testing.T) {
 	reg := bson.NewRegistry()
@@ -297,25 +297,6 @@ func TestDriverEncodesBeforeItSelectsAServer(t *testing.T) {
 	_, err = client.Database("d").Collection("c").InsertOne(context.Background(), notADocument{})
 	if !errors.Is(err, errNotADocument) || met != reg {
 		t.Errorf("got %v, and the encoder met the registry %p, want %p", err, met, reg)
-	}
-}
-
-// bsoncodec.ProbeDecode decodes into a value that cannot be decoded into: the driver must ask the
-// registry before it reads, even if there is no document.
-func TestDriverAsksTheRegistryBeforeItReads(t *testing.T) {
-	reg := bson.NewRegistry()
-	var met *bson.Registry
-	reg.RegisterTypeDecoder(reflect.TypeFor[notADocument](), bson.ValueDecoderFunc(
-		func(dc bson.DecodeContext, _ bson.ValueReader, _ reflect.Value) error {
-			met = dc.Registry
-			return errNotADocument
-		}))
-	cursor, err := mongo.NewCursorFromDocuments(nil, nil, reg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cursor.Decode(new(notADocument)); !errors.Is(err, errNotADocument) || met != reg {
-		t.Errorf("got %v, and the decoder met the registry %p, want %p", err, met, reg)
 	}
 }
 
