@@ -1,7 +1,8 @@
 package scan
 
 import (
-	"math"
+	"encoding/hex"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/google/uuid"
@@ -40,40 +41,78 @@ func TestReferences(t *testing.T) {
 	for i := range ids {
 		ids[i] = uuid.New()
 	}
-	s := newScan(t)
+	s := newComparing(t)
 	gather(t, s, "orders", "customer", 30, func(i int) any { return inOrder(t, ids[i%20], uuidrep.JavaLegacy) })
 	gather(t, s, "customers", "_id", 20, func(i int) any { return inOrder(t, ids[i], uuidrep.CSharpLegacy) })
 	gather(t, s, "mails", "to", 1, func(int) any { return ids[3].String() })
 	gather(t, s, "files", "id", 10, func(i int) any { return inOrder(t, ids[30+i], uuidrep.JavaLegacy) })
 	gather(t, s, "logs", "id", 10, func(i int) any { return inOrder(t, uuid.Nil, uuidrep.JavaLegacy) })
 	gather(t, s, "logs2", "id", 10, func(i int) any { return inOrder(t, uuid.Nil, uuidrep.JavaLegacy) })
-	got, sparse := s.References()
+	s.judged(t)
+	got, err := s.References()
 	want := []Reference{
 		{End{"db.customers", "_id"}, End{"db.mails", "to"}, 1, 1},
 		{End{"db.customers", "_id"}, End{"db.orders", "customer"}, 20, 20},
 	}
-	if len(sparse) != 0 || len(got) != len(want) || got[0] != want[0] || got[1] != want[1] {
-		t.Errorf("got %+v, %+v", got, sparse)
+	if err != nil || len(got) != len(want) || got[0] != want[0] || got[1] != want[1] {
+		t.Errorf("got %+v, %v", got, err)
 	}
 }
 
-// Fields with many values are compared by the same part of their values, so that a reference with
-// many equal values is found, and the rate of those that are missed is known.
+// Fields with many values are compared by all of them: one equal value of many is found.
 func TestReferencesOfMany(t *testing.T) {
 	const n = 20_000
-	ids := make([]uuid.UUID, n)
-	for i := range ids {
-		ids[i] = uuid.New()
+	one := uuid.New()
+	s := newComparing(t)
+	gather(t, s, "a", "_id", n, func(i int) any {
+		if i == n/2 {
+			return inOrder(t, one, uuidrep.JavaLegacy)
+		}
+		return inOrder(t, uuid.New(), uuidrep.JavaLegacy)
+	})
+	gather(t, s, "b", "a", n, func(i int) any {
+		if i == n/3 {
+			return inOrder(t, one, uuidrep.CSharpLegacy)
+		}
+		return inOrder(t, uuid.New(), uuidrep.Standard)
+	})
+	s.judged(t)
+	got, err := s.References()
+	if want := (Reference{End{"db.a", "_id"}, End{"db.b", "a"}, 1, n}); err != nil || len(got) != 1 || got[0] != want {
+		t.Fatalf("got %+v, %v", got, err)
 	}
+}
+
+// Text of 32 digits is compared if it is UUIDs, and a collection that is read again only once.
+func TestReferencesOfText(t *testing.T) {
+	for name, checksums := range map[string]bool{"UUIDs": false, "checksums": true} {
+		s := newComparing(t)
+		r := rand.New(rand.NewPCG(9, 9))
+		a, b := s.collector(t, "a"), s.collector(t, "b")
+		for i := range 30 {
+			u := v4(r, i)
+			if checksums {
+				u = md5Sum(r, i)
+			}
+			for again := range 2 {
+				if i == 0 && again == 1 {
+					a.Forget()
+				}
+				collect(t, a, bson.D{{Key: "id", Value: hex.EncodeToString(u[:])}})
+			}
+			collect(t, b, bson.D{{Key: "id", Value: stored(u, 3, uuidrep.JavaLegacy)}})
+		}
+		s.judged(t)
+		got, err := s.References()
+		if err != nil || checksums && len(got) > 0 || !checksums && (len(got) != 1 || got[0].Equal != 30) {
+			t.Errorf("%s: %+v, %v", name, got, err)
+		}
+	}
+}
+
+// newComparing returns a Scan that compares the values of fields.
+func newComparing(t testing.TB) *Scan {
 	s := newScan(t)
-	gather(t, s, "a", "_id", n, func(i int) any { return inOrder(t, ids[i], uuidrep.JavaLegacy) })
-	gather(t, s, "b", "a", n, func(i int) any { return inOrder(t, ids[i], uuidrep.Standard) })
-	got, sparse := s.References()
-	if len(got) != 1 || got[0].Equal < sketchSize-1 || len(sparse) != 2 {
-		t.Fatalf("got %+v, %+v", got, sparse)
-	}
-	r := sparse[0].Missed()
-	if p := math.Pow(1-sparse[0].Share, float64(r)); p > 0.05 || r < 40 || r > 80 { // 1024 of 20,000: ln 0.05 / ln(1-0.0512) = 57
-		t.Errorf("%d are missed with %v", r, p)
-	}
+	s.Compare(t.TempDir())
+	return s
 }

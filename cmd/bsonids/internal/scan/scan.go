@@ -3,6 +3,7 @@
 package scan
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/spill"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
 )
 
@@ -45,6 +47,8 @@ func (c Counts) uuids() int64 {
 type Scan struct {
 	survey     *decide.Survey
 	collectors []*Collector
+	values     *spill.Sorter // nil unless fields are compared
+	seen       []*seen       // by the numbers of the fields; nil for those that were forgotten
 }
 
 // decided are the kinds about which the values decide.
@@ -63,11 +67,22 @@ func New(dir string, now time.Time) *Scan {
 	return s
 }
 
-// Close removes the temporary file.
-func (s *Scan) Close() error { return s.survey.Close() }
+// Compare makes the Scan compare the values of all fields, for [Scan.References]. It is called before the
+// first document. The values are in another temporary file in the directory dir.
+func (s *Scan) Compare(dir string) { s.values = spill.New(dir) }
+
+// Close removes the temporary files.
+func (s *Scan) Close() error {
+	err := s.survey.Close()
+	if s.values != nil {
+		err = errors.Join(err, s.values.Close())
+	}
+	return err
+}
 
 // Collector collects the contents of the documents of one collection. It is not safe for concurrent use.
 type Collector struct {
+	scan     *Scan
 	surveyed *decide.Surveyed
 	fields   map[string]*field
 	names    int // total size of the field names in bytes
@@ -81,7 +96,7 @@ func (s *Scan) Collection(database, collection string) (*Collector, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Collector{surveyed: of, fields: make(map[string]*field)}
+	c := &Collector{scan: s, surveyed: of, fields: make(map[string]*field)}
 	of.Each = c.value
 	s.collectors = append(s.collectors, c)
 	return c, nil
@@ -93,6 +108,11 @@ func (c *Collector) Add(doc []byte) error { return c.surveyed.Add(doc) }
 // Forget forgets the documents, which are read again.
 func (c *Collector) Forget() {
 	c.surveyed.Forget()
+	for _, f := range c.fields {
+		if c.scan.values != nil {
+			c.scan.seen[f.number] = nil
+		}
+	}
 	c.fields, c.names, c.overflow = make(map[string]*field), 0, false
 }
 
@@ -116,14 +136,11 @@ func (c *Collector) Decisions() map[string]decide.Decision {
 }
 
 type field struct {
+	number uint64 // in Scan.seen
 	counts Counts
-	// Sketches of the distinct values, each created with its first value.
-	legacy, generic *sketch // as stored
-	reference       *sketch // UUIDs of subtype 4 and text, whose order is known
-	// Text of 32 digits, which may be a checksum. It is in counts.Other until Judge decides, which
-	// removes the values if they are not UUIDs.
-	digits  *sketch
-	text    formed // UUIDs in text, also those of reference, and text of 32 digits
+	// text has the UUIDs in text, and text of 32 digits, which may be a checksum: it is in counts.Other
+	// until Judge decides.
+	text    formed
 	structs formed // documents of Go structs
 	odd     Odd
 }
@@ -182,10 +199,15 @@ func (c *Collector) value(p *walk.Path, l walk.Leaf) error {
 			return nil
 		}
 		c.names += len(c.name)
-		f = new(field)
+		f = &field{number: uint64(len(c.scan.seen))}
 		c.fields[string(c.name)] = f
+		if c.scan.values != nil {
+			c.scan.seen = append(c.scan.seen, &seen{End: End{c.surveyed.Namespace, string(c.name)}, field: f})
+		}
 	}
-	f.add(p, l)
+	if err := c.add(f, p, l); err != nil {
+		return err
+	}
 	if subtype, data, _, ok := l.Binary(); ok && len(data) == 16 && (subtype == bson.TypeBinaryGeneric || subtype == bson.TypeBinaryUUIDOld || subtype == bson.TypeBinaryUUID) {
 		f.odd.add(p)
 	}
@@ -200,12 +222,13 @@ func mayBeUUID(l walk.Leaf) bool {
 	return l.Type == bson.TypeBinary || l.Type == bson.TypeEmbeddedDocument
 }
 
-func (f *field) add(p *walk.Path, l walk.Leaf) {
+// add counts a value of a field.
+func (c *Collector) add(f *field, p *walk.Path, l walk.Leaf) error {
 	if l.Type == bson.TypeEmbeddedDocument {
 		f.counts.Structs++
 		f.structs.document(l)
 		f.structs.odd.add(p)
-		return
+		return nil
 	}
 	if text, ok := l.Text(); ok {
 		s, ok := kinds.ParseText(text)
@@ -215,12 +238,12 @@ func (f *field) add(p *walk.Path, l walk.Leaf) {
 		switch {
 		case ok && s.Certain:
 			f.counts.Text++
-			keep(&f.reference, s.UUID)
 			f.text.text(len(text))
-			return
+			return c.compare(f, s.UUID, false)
 		case ok:
 			f.text.written.Digits++
-			keep(&f.digits, s.UUID)
+			f.counts.Other++
+			return c.compare(f, s.UUID, true)
 		}
 	}
 	subtype, data, _, ok := l.Binary()
@@ -230,29 +253,20 @@ func (f *field) add(p *walk.Path, l walk.Leaf) {
 		switch subtype {
 		case bson.TypeBinaryUUID:
 			f.counts.Standard++
-			keep(&f.reference, v)
-			return
+			return c.compare(f, v, false)
 		case bson.TypeBinaryUUIDOld:
 			f.counts.Legacy++
-			keep(&f.legacy, v)
-			return
+			return c.compare(f, v, false)
 		case bson.TypeBinaryGeneric:
 			f.counts.Generic++
-			keep(&f.generic, v)
-			return
+			return c.compare(f, v, false)
 		}
 	case ok && (subtype == bson.TypeBinaryUUID || subtype == bson.TypeBinaryUUIDOld):
 		f.counts.Malformed++
-		return
+		return nil
 	}
 	f.counts.Other++
-}
-
-func keep(s **sketch, v [16]byte) {
-	if *s == nil {
-		*s = new(sketch)
-	}
-	(*s).add(v)
+	return nil
 }
 
 // Report is the result of a scan.
@@ -329,5 +343,5 @@ func (f *field) judgeDigits(text decide.Found) {
 		f.counts.Other -= n
 		return
 	}
-	f.digits, f.text.written.Digits = nil, 0
+	f.text.written.Digits = 0
 }

@@ -30,7 +30,6 @@ type Survey struct {
 	Collections []Collection // sorted by name
 	Names       []string     // of all collections and views
 	References  []scan.Reference
-	Sparse      []scan.Sparse
 	// NotRead lists what was not read, each with the reason: views, time series, and collections that
 	// the user may not read.
 	NotRead []string
@@ -74,6 +73,7 @@ type surveyor struct {
 func Make(ctx context.Context, db *mongo.Database, o Options) (_ *Survey, err error) {
 	s := &surveyor{Options: o, db: db, scan: scan.New(o.Temp, o.Now()), survey: &Survey{Database: db.Name(), Made: o.Now().UTC().Truncate(time.Second)}}
 	defer func() { err = errors.Join(err, s.scan.Close()) }()
+	s.scan.Compare(o.Temp)
 	specs, err := s.list(ctx)
 	if err != nil {
 		return nil, err
@@ -95,8 +95,8 @@ func Make(ctx context.Context, db *mongo.Database, o Options) (_ *Survey, err er
 		c := &s.survey.Collections[i]
 		c.Scan, c.Decisions = judged[s.namespace(c.Name)], s.collectors[i].Decisions()
 	}
-	s.survey.References, s.survey.Sparse = s.scan.References()
-	return s.survey, nil
+	s.survey.References, err = s.scan.References()
+	return s.survey, err
 }
 
 func (s *surveyor) namespace(name string) string { return s.db.Name() + "." + name }
