@@ -9,7 +9,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 
 	"github.com/bsonids/bsonids/integration/mongotest"
-	"github.com/bsonids/bsonids/uuidquery"
+	"github.com/bsonids/bsonids/mixedrep"
 	"github.com/bsonids/bsonids/uuidrep"
 )
 
@@ -30,7 +30,7 @@ func TestMatchUsesIndex(t *testing.T) {
 	if _, err := coll.InsertMany(ctx, docs); err != nil {
 		t.Fatal(err)
 	}
-	filter, err := uuidquery.Match("u", uuid.New(), uuidrep.JavaLegacy, uuidrep.Standard)
+	filter, err := mixedrep.Match("u", uuid.New(), uuidrep.JavaLegacy, uuidrep.Standard)
 	if err != nil {
 		t.Fatal(err)
 	}

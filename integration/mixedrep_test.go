@@ -14,7 +14,6 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"github.com/bsonids/bsonids/mixedrep"
-	"github.com/bsonids/bsonids/uuidquery"
 	"github.com/bsonids/bsonids/uuidrep"
 )
 
@@ -315,7 +314,7 @@ func one(n int64, err error) error {
 func TestMatchedUpsert(t *testing.T) {
 	s := newServer(t)
 	ctx := context30(t)
-	filter, err := uuidquery.Match("_id", testUUID, uuidrep.JavaLegacy, uuidrep.Standard)
+	filter, err := mixedrep.Match("_id", testUUID, uuidrep.JavaLegacy, uuidrep.Standard)
 	if err != nil {
 		t.Fatal(err)
 	}

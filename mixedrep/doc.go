@@ -1,9 +1,20 @@
-// Package mixedrep gives a collection that holds UUIDs in two representations while its data is
-// converted from one to the other. A [Collection] reads both, writes one, and matches both: the
-// UUIDs of a filter become an $in of both binary values.
+// Package mixedrep is for a collection that holds UUIDs in two representations while its data is converted from one to the
+// other. A [Collection] reads both, writes one, and matches both: the UUIDs of a filter become an $in of both binary values.
 //
 //	orders, err := mixedrep.Wrap(db.Collection("orders"), uuidrep.JavaLegacy, uuidrep.Standard)
+//	if err != nil {
+//		return err
+//	}
 //	err = orders.FindOne(ctx, bson.M{"customer": id}).Decode(&order) // finds either representation
+//
+// A program that uses the driver's own collection writes such filters by hand. [Match] and the functions beside it need no
+// registry and no client:
+//
+//	filter, err := mixedrep.Match("customer", id, uuidrep.JavaLegacy, uuidrep.Standard)
+//	err = coll.FindOne(ctx, filter).Decode(&order)
+//
+// Each binary subtype can have one representation only: Standard, and one of the legacy representations. Two of
+// CSharpLegacy, JavaLegacy and PythonLegacy would match the octets of two different UUIDs, and no registry can read both.
 //
 // # What is rewritten
 //

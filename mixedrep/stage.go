@@ -84,10 +84,10 @@ func (p pair) checkUpdate() error {
 	for _, m := range ms {
 		switch m.key {
 		case "$pull", "$pullAll":
-			_, err = m.plain(m.key, "it removes one of the representations; give $pull an $in of uuidquery.Values")
+			_, err = m.plain(m.key, "it removes one of the representations; give $pull an $in of mixedrep.Values")
 		case "$addToSet":
 			_, err = m.plain(m.key, "it adds the second representation of a UUID that is there; "+
-				"use $push, and uuidquery.MatchNone in the filter")
+				"use $push, and mixedrep.MatchNone in the filter")
 		case "$min", "$max":
 			_, err = m.plain(m.key, "it compares with a stored value of either representation; "+explicitly)
 		}

@@ -1,4 +1,4 @@
-package uuidquery_test
+package mixedrep_test
 
 import (
 	"encoding/hex"
@@ -10,7 +10,7 @@ import (
 	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
 
-	"github.com/bsonids/bsonids/uuidquery"
+	"github.com/bsonids/bsonids/mixedrep"
 	"github.com/bsonids/bsonids/uuidrep"
 )
 
@@ -41,12 +41,12 @@ func TestValues(t *testing.T) {
 		{[]uuidrep.Representation{uuidrep.PythonLegacy, uuidrep.Standard, uuidrep.PythonLegacy},
 			[]bson.Binary{python, standard}},
 	} {
-		got, err := uuidquery.Values([]uuid.UUID{testUUID}, c.reps...)
+		got, err := mixedrep.Values([]uuid.UUID{testUUID}, c.reps...)
 		if err != nil || !reflect.DeepEqual(got, c.want) {
 			t.Errorf("Values(%v) = %v, %v, want %v", c.reps, got, err, c.want)
 		}
 	}
-	if got, err := uuidquery.Values([]uuid.UUID(nil), uuidrep.Standard); err != nil || got == nil || len(got) != 0 {
+	if got, err := mixedrep.Values([]uuid.UUID(nil), uuidrep.Standard); err != nil || got == nil || len(got) != 0 {
 		t.Errorf("Values of no UUID = %#v, %v, want an empty slice that is not nil", got, err)
 	}
 }
@@ -56,16 +56,16 @@ func TestRefusals(t *testing.T) {
 		reps []uuidrep.Representation
 		want error
 	}{
-		{nil, uuidquery.ErrNoRepresentation},
+		{nil, mixedrep.ErrNoRepresentation},
 		{[]uuidrep.Representation{uuidrep.Unspecified}, uuidrep.ErrUnspecified},
 		{[]uuidrep.Representation{uuidrep.Standard, uuidrep.Unspecified}, uuidrep.ErrUnspecified},
-		{[]uuidrep.Representation{uuidrep.JavaLegacy, uuidrep.PythonLegacy}, uuidquery.ErrTwoByteOrders},
-		{[]uuidrep.Representation{uuidrep.CSharpLegacy, uuidrep.Standard, uuidrep.JavaLegacy}, uuidquery.ErrTwoByteOrders},
+		{[]uuidrep.Representation{uuidrep.JavaLegacy, uuidrep.PythonLegacy}, mixedrep.ErrTwoByteOrders},
+		{[]uuidrep.Representation{uuidrep.CSharpLegacy, uuidrep.Standard, uuidrep.JavaLegacy}, mixedrep.ErrTwoByteOrders},
 	} {
 		for name, match := range map[string]func(string, []uuid.UUID, ...uuidrep.Representation) (bson.D, error){
-			"MatchAny": uuidquery.MatchAny[uuid.UUID], "MatchNone": uuidquery.MatchNone[uuid.UUID], "MatchAll": uuidquery.MatchAll[uuid.UUID],
+			"MatchAny": mixedrep.MatchAny[uuid.UUID], "MatchNone": mixedrep.MatchNone[uuid.UUID], "MatchAll": mixedrep.MatchAll[uuid.UUID],
 			"Match": func(field string, us []uuid.UUID, reps ...uuidrep.Representation) (bson.D, error) {
-				return uuidquery.Match(field, us[0], reps...)
+				return mixedrep.Match(field, us[0], reps...)
 			},
 		} {
 			if filter, err := match("a", []uuid.UUID{testUUID}, c.reps...); !errors.Is(err, c.want) || filter != nil {
@@ -73,11 +73,11 @@ func TestRefusals(t *testing.T) {
 			}
 		}
 	}
-	if _, err := uuidquery.Match("a", testUUID, uuidrep.Representation(9)); err == nil {
+	if _, err := mixedrep.Match("a", testUUID, uuidrep.Representation(9)); err == nil {
 		t.Error("an unknown representation was accepted")
 	}
 	for _, field := range []string{"", "$or"} {
-		if _, err := uuidquery.Match(field, testUUID, uuidrep.Standard); err == nil {
+		if _, err := mixedrep.Match(field, testUUID, uuidrep.Standard); err == nil {
 			t.Errorf("the field %q was accepted", field)
 		}
 	}
@@ -86,7 +86,7 @@ func TestRefusals(t *testing.T) {
 // A filter is plain BSON: it encodes the same with the driver's own registry, octet for octet.
 func ExampleMatch() {
 	u := uuid.MustParse("00112233-4455-6677-8899-aabbccddeeff")
-	filter, err := uuidquery.Match("session", u, uuidrep.JavaLegacy, uuidrep.Standard)
+	filter, err := mixedrep.Match("session", u, uuidrep.JavaLegacy, uuidrep.Standard)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -102,7 +102,7 @@ func ExampleMatch() {
 }
 
 func ExampleMatchNone() {
-	_, err := uuidquery.MatchNone("session", []uuid.UUID{uuid.Nil}, uuidrep.JavaLegacy, uuidrep.CSharpLegacy)
-	fmt.Println(errors.Is(err, uuidquery.ErrTwoByteOrders))
+	_, err := mixedrep.MatchNone("session", []uuid.UUID{uuid.Nil}, uuidrep.JavaLegacy, uuidrep.CSharpLegacy)
+	fmt.Println(errors.Is(err, mixedrep.ErrTwoByteOrders))
 	// Output: true
 }

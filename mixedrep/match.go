@@ -1,26 +1,4 @@
-// Package uuidquery makes filters that find one UUID in several representations.
-//
-// A collection that changes from one representation to another holds both for a while, and a
-// filter with a single binary value finds half of its documents. The filters of this package name
-// every representation in one $in, so that a service can be deployed before, during and after a
-// conversion of its data:
-//
-//	filter, err := uuidquery.Match("_id", id, uuidrep.JavaLegacy, uuidrep.Standard)
-//
-// The filters hold [bson.Binary] values. They are independent of a registry and of a client.
-//
-// Each binary subtype can have one representation only: Standard, and one of the legacy
-// representations. Two of CSharpLegacy, JavaLegacy and PythonLegacy would match the octets of two
-// different UUIDs, and no registry can read both.
-//
-// # What the filters do not cover
-//
-// An upsert takes the equality conditions of its filter as fields of the new document, and an $in
-// is not an equality: the new document lacks the field, and for _id gets an ObjectID. Look the
-// document up first, then insert it, or update it with a filter of one representation. The same
-// UUID in two representations is two values for $addToSet, $group, $lookup, $setUnion, a unique
-// index and a shard key. A comparison such as $gt covers one subtype only.
-package uuidquery
+package mixedrep
 
 import (
 	"errors"
@@ -34,10 +12,10 @@ import (
 
 var (
 	// ErrNoRepresentation reports a call without a representation.
-	ErrNoRepresentation = errors.New("uuidquery: no representation given")
+	ErrNoRepresentation = errors.New("mixedrep: no representation given")
 
 	// ErrTwoByteOrders reports two representations of binary subtype 3.
-	ErrTwoByteOrders = errors.New("uuidquery: two byte orders for binary subtype 3: " +
+	ErrTwoByteOrders = errors.New("mixedrep: two byte orders for binary subtype 3: " +
 		"the same octets would match two different UUIDs")
 )
 
@@ -58,7 +36,7 @@ func Values[U ~[16]byte](us []U, reps ...uuidrep.Representation) ([]bson.Binary,
 		for _, r := range reps {
 			b, err := uuidrep.NewBinaryWithRepresentation(u, r)
 			if err != nil {
-				return nil, fmt.Errorf("uuidquery: %w", err)
+				return nil, fmt.Errorf("mixedrep: %w", err)
 			}
 			values = append(values, b)
 		}
@@ -109,7 +87,7 @@ func condition[U ~[16]byte](
 	field, operator string, us []U, reps []uuidrep.Representation,
 ) (bson.D, error) {
 	if field == "" || field[0] == '$' {
-		return nil, fmt.Errorf("uuidquery: %q is not the name of a field", field)
+		return nil, fmt.Errorf("mixedrep: %q is not the name of a field", field)
 	}
 	values, err := Values(us, reps...)
 	if err != nil {
@@ -128,7 +106,7 @@ func distinct(reps []uuidrep.Representation) ([]uuidrep.Representation, error) {
 	for _, r := range reps {
 		subtype, err := r.Subtype()
 		if err != nil {
-			return nil, fmt.Errorf("uuidquery: %w", err)
+			return nil, fmt.Errorf("mixedrep: %w", err)
 		}
 		switch other := bySubtype[subtype]; {
 		case slices.Contains(kept, r):
