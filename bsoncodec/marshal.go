@@ -83,7 +83,7 @@ func errForeign(reg *bson.Registry, v any, encoded []byte) error {
 		return nil
 	}
 	return &UnregisteredTypeError{Type: t, Path: strings.Join(path, "."), reason: "the registry has no codecs for UUIDs and " +
-		"writes binary subtype 0: make it with NewRegistry, with a RegistryBuilder or with clientopt.NewRegistry"}
+		"writes binary subtype 0: make it with NewRegistry, with a RegistryBuilder or with clientopt.Registry"}
 }
 
 // documents holds the memory of documents that were encoded.

@@ -68,10 +68,10 @@ var checked = uuid.UUID{0x00, 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88, 0x
 // It is [ErrForeignRegistry] if this library did not build the registry, and an error if target is nil, if a codec of the
 // caller's writes a uuid.UUID, or if this version of the driver is not known. Each names the way out.
 func Check[T mongo.Client | mongo.Database | mongo.Collection](target *T) (Setup, error) {
-	name, remedy := "client", "make it by clientopt.Connect, or give it the registry of clientopt.NewRegistry"
+	name, remedy := "client", "make it by clientopt.Connect, or give it the registry of clientopt.Registry"
 	switch any(target).(type) {
 	case *mongo.Database:
-		name, remedy = "database", "take it from a client of clientopt.Connect, or give it the registry of clientopt.NewRegistry"
+		name, remedy = "database", "take it from a client of clientopt.Connect, or give it the registry of clientopt.Registry"
 	case *mongo.Collection:
 		name, remedy = "collection", "take it from a client of clientopt.Connect, or from clientopt.Collection"
 	}

@@ -56,7 +56,7 @@ func TestCheck(t *testing.T) {
 				text += ", " + reflect.TypeFor[options.BSONOptions]().Field(i).Name
 			}
 			client, err := Connect("mongodb://h/?uuidRepresentation="+r.String(), WithClientOptions(quiet.options().SetBSONOptions(bsonOpts)),
-				WithRegistry(func(b *bsoncodec.RegistryBuilder) { b.EncodeZeroAsNull() }))
+				WithRegistryBuilder(func(b *bsoncodec.RegistryBuilder) { b.EncodeZeroAsNull() }))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -79,7 +79,7 @@ func TestCheck(t *testing.T) {
 		}
 	}
 	text, err := Connect("mongodb://h/?uuidRepresentation=standard", WithClientOptions(quiet.options()),
-		WithAudit(func(uuidaudit.Finding) {}), WithRegistry(func(b *bsoncodec.RegistryBuilder) { b.EncodeAsString() }))
+		WithAudit(func(uuidaudit.Finding) {}), WithRegistryBuilder(func(b *bsoncodec.RegistryBuilder) { b.EncodeAsString() }))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -106,7 +106,7 @@ func checkClientOptions(o *options.ClientOptions) ([]string, error) {
 		return nil, errors.New("clientopt: WithClientOptions was given nil options")
 	case o.Registry != nil:
 		return nil, errors.New("clientopt: a registry in WithClientOptions would replace the one for UUIDs: " +
-			"use WithRegistry for its codecs")
+			"use WithRegistryBuilder for its codecs")
 	}
 	cs, err := appliedURI(o)
 	return cs.representations, err

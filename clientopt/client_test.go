@@ -203,7 +203,7 @@ func TestWithRegistry(t *testing.T) {
 	calls := 0
 	count := func(*bsoncodec.RegistryBuilder) { calls++ }
 	registered := func(b *bsoncodec.RegistryBuilder) { b.RegisterUUIDType(reflect.TypeFor[own]()) }
-	opt := []Option{WithRegistry(count), WithRegistry(registered), WithRegistry(count)}
+	opt := []Option{WithRegistryBuilder(count), WithRegistryBuilder(registered), WithRegistryBuilder(count)}
 	for range 2 {
 		opts, err := ApplyURI("mongodb://h/?uuidRepresentation=csharpLegacy", opt...)
 		if err != nil {
@@ -229,15 +229,15 @@ func TestOptionErrors(t *testing.T) {
 		opt  Option
 		want string
 	}{
-		{"?uuidRepresentation=standard", WithClientOptions(options.Client().SetRegistry(reg)), "WithRegistry"},
-		{"", WithClientOptions(options.Client(), &options.ClientOptions{Registry: reg}), "WithRegistry"},
+		{"?uuidRepresentation=standard", WithClientOptions(options.Client().SetRegistry(reg)), "WithRegistryBuilder"},
+		{"", WithClientOptions(options.Client(), &options.ClientOptions{Registry: reg}), "WithRegistryBuilder"},
 		{"", WithClientOptions(options.Client(), nil), "WithClientOptions was given nil"},
 		{"", nil, "an Option is nil"},
 		{"", WithDefaultRepresentation(9), "WithDefaultRepresentation: uuidrep: Representation(9)"},
 		{"?uuidRepresentation=standard", WithDefaultRepresentation(9), "WithDefaultRepresentation: uuidrep: Representation(9)"},
-		{"", WithRegistry(nil), "the function of WithRegistry is nil"},
-		{"?uuidRepresentation=csharpLegacy", WithRegistry(alsoJava), "cannot build the registry: bsoncodec: "},
-		{"", WithRegistry(alsoJava), "cannot build the registry: bsoncodec: "},
+		{"", WithRegistryBuilder(nil), "the function of WithRegistryBuilder is nil"},
+		{"?uuidRepresentation=csharpLegacy", WithRegistryBuilder(alsoJava), "cannot build the registry: bsoncodec: "},
+		{"", WithRegistryBuilder(alsoJava), "cannot build the registry: bsoncodec: "},
 		{"?uuidRepresentation=standard", WithClientOptions(options.Client().ApplyURI("mongodb://i/?uuidRepresentation=javaLegacy")),
 			"twice, to standard and to javaLegacy"},
 		{"", WithClientOptions(options.Client().ApplyURI("mongodb://i/?uuidRepresentation=bogus")), `"bogus"`},
@@ -256,7 +256,7 @@ func TestOptionErrors(t *testing.T) {
 		t.Errorf("%d DNS look-ups", n)
 	}
 
-	_, err := ApplyURI("mongodb://h", WithRegistry(alsoJava))
+	_, err := ApplyURI("mongodb://h", WithRegistryBuilder(alsoJava))
 	if !errors.Is(err, uuidrep.ErrUnspecified) {
 		t.Errorf("%v does not wrap the builder's error", err)
 	}
@@ -309,7 +309,7 @@ func exported(o *options.ClientOptions) map[string]any {
 func TestConcurrentUse(t *testing.T) {
 	opts := []Option{
 		WithDefaultRepresentation(uuidrep.JavaLegacy),
-		WithRegistry(func(b *bsoncodec.RegistryBuilder) { b.AlsoDecode(uuidrep.Standard) }),
+		WithRegistryBuilder(func(b *bsoncodec.RegistryBuilder) { b.AlsoDecode(uuidrep.Standard) }),
 		WithClientOptions(options.Client().SetAppName("shared")),
 	}
 	var wg sync.WaitGroup

@@ -14,31 +14,31 @@ import (
 )
 
 // Collection returns a clone of coll that stores UUIDs in the representation r, whatever its client
-// and its database are set to. It has a registry of [NewRegistry]. Everything else of coll stays,
+// and its database are set to. It has a registry of [Registry]. Everything else of coll stays,
 // the BSON options of its client included:
 //
 //	orders, err := clientopt.Collection(client.Database("shop").Collection("orders"), uuidrep.JavaLegacy)
 //
-// [WithRegistry] is the only Option that applies; the others are errors. So are a nil coll and the
-// errors of NewRegistry.
+// [WithRegistryBuilder] is the only Option that applies; the others are errors. So are a nil coll and the
+// errors of Registry.
 func Collection(coll *mongo.Collection, r uuidrep.Representation, opts ...Option) (*mongo.Collection, error) {
 	if coll == nil {
 		return nil, errors.New("clientopt: the collection is nil")
 	}
-	reg, err := NewRegistry(r, opts...)
+	reg, err := Registry(r, opts...)
 	if err != nil {
 		return nil, err
 	}
 	return coll.Clone(options.Collection().SetRegistry(reg)), nil
 }
 
-// NewRegistry returns the registry of a client of [Connect] with the representation r: one of
+// Registry returns the registry of a client of [Connect] with the representation r: one of
 // package bsoncodec that knows the documents of package autoid. It is for everything of the driver
 // that takes a registry, such as options.Database and options.GridFSUpload.
 //
-// [WithRegistry] is the only Option that applies; the others are errors. So are the errors of the
+// [WithRegistryBuilder] is the only Option that applies; the others are errors. So are the errors of the
 // registry's builder.
-func NewRegistry(r uuidrep.Representation, opts ...Option) (*bson.Registry, error) {
+func Registry(r uuidrep.Representation, opts ...Option) (*bson.Registry, error) {
 	s, err := newSettings(opts)
 	switch {
 	case err != nil:

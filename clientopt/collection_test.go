@@ -61,7 +61,7 @@ func TestCollectionOptions(t *testing.T) {
 	type own uuid.UUID
 	client := connect(t, &server{}, "mongodb://h/")
 	coll := client.Database("db").Collection("coll")
-	reg, err := NewRegistry(uuidrep.JavaLegacy, WithRegistry(func(b *bsoncodec.RegistryBuilder) { b.RegisterUUIDType(reflect.TypeFor[own]()) }))
+	reg, err := Registry(uuidrep.JavaLegacy, WithRegistryBuilder(func(b *bsoncodec.RegistryBuilder) { b.RegisterUUIDType(reflect.TypeFor[own]()) }))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,10 +77,10 @@ func TestCollectionOptions(t *testing.T) {
 		opt  Option
 		want string
 	}{
-		{nil, uuidrep.Standard, WithRegistry(func(*bsoncodec.RegistryBuilder) {}), "the collection is nil"},
-		{coll, 9, WithRegistry(func(*bsoncodec.RegistryBuilder) {}), "cannot build the registry"},
+		{nil, uuidrep.Standard, WithRegistryBuilder(func(*bsoncodec.RegistryBuilder) {}), "the collection is nil"},
+		{coll, 9, WithRegistryBuilder(func(*bsoncodec.RegistryBuilder) {}), "cannot build the registry"},
 		{coll, uuidrep.Standard, nil, "an Option is nil"},
-		{coll, uuidrep.Standard, WithRegistry(nil), "the function of WithRegistry is nil"},
+		{coll, uuidrep.Standard, WithRegistryBuilder(nil), "the function of WithRegistryBuilder is nil"},
 		{coll, uuidrep.Standard, WithDefaultRepresentation(uuidrep.Standard), "WithDefaultRepresentation does not apply"},
 		{coll, uuidrep.Standard, WithDefaultRepresentation(9), "WithDefaultRepresentation"},
 		{coll, uuidrep.Standard, WithClientOptions(), "WithClientOptions does not apply"},

@@ -101,8 +101,8 @@ func ExampleCollection() {
 }
 
 // A client that is made without a connection string gets the registry that Connect would give it.
-func ExampleNewRegistry() {
-	reg, err := clientopt.NewRegistry(uuidrep.Standard)
+func ExampleRegistry() {
+	reg, err := clientopt.Registry(uuidrep.Standard)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -132,9 +132,9 @@ func ExampleConnect_misspelt() {
 // SessionID is a UUID type of the application.
 type SessionID [16]byte
 
-func ExampleWithRegistry() {
+func ExampleWithRegistryBuilder() {
 	opts, err := clientopt.ApplyURI("mongodb://localhost/?uuidRepresentation=standard",
-		clientopt.WithRegistry(func(b *bsoncodec.RegistryBuilder) {
+		clientopt.WithRegistryBuilder(func(b *bsoncodec.RegistryBuilder) {
 			b.RegisterUUIDType(reflect.TypeFor[SessionID]())
 			b.AlsoDecode(uuidrep.CSharpLegacy) // data of an earlier service in the same database
 		}))

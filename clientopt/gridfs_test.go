@@ -83,7 +83,7 @@ func (s *server) file(t *testing.T) bson.Raw {
 func TestGridFSRegistryOfTheCaller(t *testing.T) {
 	s := &server{found: bson.D{{Key: "_id", Value: 1}}}
 	client := connect(t, s, "mongodb://h/?uuidRepresentation=standard")
-	java, err := NewRegistry(uuidrep.JavaLegacy)
+	java, err := Registry(uuidrep.JavaLegacy)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/bsonids/bsonids/uuidrep"
 )
 
-// An Option changes what [ApplyURI], [Connect], [NewRegistry] and [Collection] make. It may be used
+// An Option changes what [ApplyURI], [Connect], [Registry] and [Collection] make. It may be used
 // any number of times, and by several goroutines if the functions and options given to it may. A
 // nil Option is an error.
 type Option func(*settings)
@@ -32,18 +32,18 @@ func WithDefaultRepresentation(r uuidrep.Representation) Option {
 	return func(s *settings) { s.fallback, s.hasFallback = r, true }
 }
 
-// WithRegistry lets f change the builder of the registry: it can register more UUID types, decode
+// WithRegistryBuilder lets f change the builder of the registry: it can register more UUID types, decode
 // more, and add the caller's own codecs with [bsoncodec.RegistryBuilder.With]. The builder has its
 // representation already. Each function is called once for each registry, in the order given. A nil
 // f and the errors of the builder are errors.
-func WithRegistry(f func(*bsoncodec.RegistryBuilder)) Option {
+func WithRegistryBuilder(f func(*bsoncodec.RegistryBuilder)) Option {
 	return func(s *settings) { s.registry = append(s.registry, f) }
 }
 
 // WithClientOptions merges opts over the connection string as mongo.Connect merges its arguments:
 // the last one that sets a field wins.
 //
-// Nil options and options with a registry are errors; use [WithRegistry]. The uuidRepresentation of
+// Nil options and options with a registry are errors; use [WithRegistryBuilder]. The uuidRepresentation of
 // a connection string that was applied to opts counts as if it stood in the main one: two different
 // values are an error. If several connection strings were applied to one of opts, its last one
 // counts.
@@ -65,7 +65,7 @@ func newSettings(opts []Option) (settings, error) {
 	}
 	for _, f := range s.registry {
 		if f == nil {
-			return s, errors.New("clientopt: the function of WithRegistry is nil")
+			return s, errors.New("clientopt: the function of WithRegistryBuilder is nil")
 		}
 	}
 	return s, nil

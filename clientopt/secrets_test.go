@@ -56,7 +56,7 @@ func connectError(uri string) error {
 func allErrors(uri string) []error {
 	_, errRepresentation := Representation(uri)
 	_, errApply := ApplyURI(uri)
-	_, errBuilder := ApplyURI(uri, WithRegistry(func(b *bsoncodec.RegistryBuilder) { b.AlsoDecode(uuidrep.Unspecified) }))
+	_, errBuilder := ApplyURI(uri, WithRegistryBuilder(func(b *bsoncodec.RegistryBuilder) { b.AlsoDecode(uuidrep.Unspecified) }))
 	_, errNested := ApplyURI("mongodb://localhost/?uuidRepresentation=standard",
 		WithClientOptions(options.Client().ApplyURI(uri)))
 	_, errSecond := ApplyURI("mongodb://localhost/?uuidRepresentation=standard",

@@ -274,7 +274,7 @@ func TestInWithBothSubtypes(t *testing.T) {
 	standard := uuidrep.NewBinary(u)
 	s.insert(s.plain("mixed"), bson.D{{Key: "ref", Value: standard}}, bson.D{{Key: "ref", Value: legacy}}, bson.D{{Key: "ref", Value: uuidrep.NewBinary(uuid.New())}})
 
-	coll := s.collection(uuidrep.Standard, "mixed", clientopt.WithRegistry(func(b *bsoncodec.RegistryBuilder) { b.AlsoDecode(uuidrep.CSharpLegacy) }))
+	coll := s.collection(uuidrep.Standard, "mixed", clientopt.WithRegistryBuilder(func(b *bsoncodec.RegistryBuilder) { b.AlsoDecode(uuidrep.CSharpLegacy) }))
 	cursor, err := coll.Find(ctx, bson.M{"ref": bson.M{"$in": bson.A{u, legacy}}})
 	docs := all[struct{ Ref uuid.UUID }](t, cursor, err)
 	if len(docs) != 2 || docs[0].Ref != u || docs[1].Ref != u {
@@ -492,7 +492,7 @@ func TestGofrsUUID(t *testing.T) {
 		t.Run(r.rep.String(), func(t *testing.T) {
 			ctx := context30(t)
 			s := newServer(t)
-			register := clientopt.WithRegistry(func(b *bsoncodec.RegistryBuilder) { b.SetImplicitType(reflect.TypeFor[gofrs.UUID]()) })
+			register := clientopt.WithRegistryBuilder(func(b *bsoncodec.RegistryBuilder) { b.SetImplicitType(reflect.TypeFor[gofrs.UUID]()) })
 			coll := s.collection(r.rep, "items", register)
 			g := gofrs.UUID(testUUID)
 			in := doc{ID: g, Ptr: &g, Slice: []gofrs.UUID{g, {}}, Map: map[gofrs.UUID]string{g: "x"}, Other: testUUID, Any: g}

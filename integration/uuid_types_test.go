@@ -22,7 +22,7 @@ func TestUUIDTypesAreOne(t *testing.T) {
 	for _, r := range representations {
 		t.Run(r.rep.String(), func(t *testing.T) {
 			ctx := context30(t)
-			coll := newServer(t).collection(r.rep, "orders", clientopt.WithRegistry(func(b *bsoncodec.RegistryBuilder) {
+			coll := newServer(t).collection(r.rep, "orders", clientopt.WithRegistryBuilder(func(b *bsoncodec.RegistryBuilder) {
 				b.RegisterUUIDType(reflect.TypeFor[orderID]())
 				b.RegisterNullUUIDType(reflect.TypeFor[gofrs.NullUUID]())
 				b.RegisterNullUUIDType(reflect.TypeFor[sql.Null[orderID]]())

@@ -47,7 +47,7 @@ func serviceAt(t *testing.T, s *mongotest.Server, step int) service {
 	case 0:
 		return plain(uuidrep.JavaLegacy)
 	case 1:
-		return plain(uuidrep.JavaLegacy, clientopt.WithRegistry(func(b *bsoncodec.RegistryBuilder) { b.AlsoDecode(uuidrep.Standard) }))
+		return plain(uuidrep.JavaLegacy, clientopt.WithRegistryBuilder(func(b *bsoncodec.RegistryBuilder) { b.AlsoDecode(uuidrep.Standard) }))
 	case 2:
 		return mixed(uuidrep.JavaLegacy, uuidrep.Standard)
 	case 3, 4:
