@@ -16,6 +16,7 @@ import (
 type showOptions struct {
 	*console
 	output *enum
+	i3core bool
 }
 
 func newShowCommand(c *console) *cobra.Command {
@@ -30,7 +31,13 @@ It does not need a server.
 VALUE is a UUID, 16 or 12 bytes in hexadecimal, 16 bytes in base64, what a
 shell prints (UUID("…"), BinData(3, "…"), HexData(4, "…"),
 Binary.createFromBase64('…', 3), JUUID("…"), CSUUID("…"), PYUUID("…"),
-LegacyJavaUUID("…"), ObjectId("…")), or extended JSON ($uuid, $binary, $oid).
+LegacyJavaUUID("…"), ObjectId("…")), extended JSON ($uuid, $binary, $oid), or the
+text of a ULID or TypeID.
+
+Nothing in a UUID tells who made it. show adds the time of version 8 in the order
+of csharpLegacy or javaLegacy, which bsonids makes, and of version 7 of a draft of
+2021, if it is from 2021 until in a year. --i3core adds the formats of the i3core
+library that the bits fit.
 
 show FILE prints an undo log of convert as text: one document on each line, in
 canonical extended JSON, with the old and the new values. --output does not
@@ -42,6 +49,7 @@ change it.`,
 		Args: cobra.ExactArgs(1),
 		RunE: runE(o.run),
 	}
+	cmd.Flags().BoolVar(&o.i3core, "i3core", false, "also read the formats of the i3core library")
 	o.output = outputFlag(cmd, formatTable, formatJSON)
 	return cmd
 }
@@ -54,7 +62,7 @@ func (o *showOptions) run(_ context.Context, args []string) error {
 	if err != nil {
 		return failure.Usagef("%v", err)
 	}
-	e := explain.Explain(v)
+	e := explain.Explain(v, explain.Options{I3Core: o.i3core})
 	if o.output.value == formatJSON {
 		return report.JSON(o.out, e)
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -45,6 +46,8 @@ type Reading struct {
 	// Time is the time of versions 1, 6 and 7, up to the year 9999, the last one in RFC 3339.
 	Time *time.Time `json:"time,omitempty"`
 	Fits bool       `json:"fits"` // the variant and the version are those of RFC 9562
+
+	Others []Other `json:"others,omitempty"` // what else the bits may be
 }
 
 // Stored is a UUID in one representation.
@@ -76,13 +79,13 @@ type ObjectID struct {
 }
 
 // Explain describes v.
-func Explain(v Value) Explanation {
+func Explain(v Value, o Options) Explanation {
 	e := Explanation{Form: v.Form}
 	if v.ObjectID != nil {
 		e.ObjectID = explainObjectID(*v.ObjectID)
 		return e
 	}
-	e.UUID = explainUUID(v)
+	e.UUID = o.explainUUID(v)
 	return e
 }
 
@@ -104,15 +107,19 @@ var representations = []uuidrep.Representation{
 	uuidrep.Standard, uuidrep.PythonLegacy, uuidrep.CSharpLegacy, uuidrep.JavaLegacy,
 }
 
-func explainUUID(v Value) *UUID {
+func (o Options) explainUUID(v Value) *UUID {
 	// Subtype 4 has one order, and text without a subtype is the UUID itself. Both are read in
 	// network order.
 	e := &UUID{Octets: hex.EncodeToString(v.Octets[:])}
 	u := uuid.UUID(v.Representation.Permute(v.Octets))
-	e.Value = read(v.Representation.String(), u)
-	e.Ambiguous = v.Representation == uuidrep.Unspecified && v.Form != "UUID"
+	e.Value = o.read(v.Representation.String(), u)
+	inOrder := v.Form == "UUID" || v.Form == formULID || strings.HasPrefix(v.Form, formTypeID)
+	e.Ambiguous = v.Representation == uuidrep.Unspecified && !inOrder
 	if e.Ambiguous {
 		e.Value.Order = "network"
+	}
+	if v.Form == formULID {
+		e.Value.Others = append([]Other{{Format: formULID, Time: ulidTime(v.Octets)}}, e.Value.Others...)
 	}
 	if v.HasSubtype {
 		e.Subtype = &v.Subtype
@@ -121,9 +128,9 @@ func explainUUID(v Value) *UUID {
 		e.Stored = append(e.Stored, store(u, r))
 	}
 	e.Read = []Reading{
-		read("network (standard, pythonLegacy)", v.Octets),
-		read(uuidrep.CSharpLegacy.String(), uuidrep.CSharpLegacy.Permute(v.Octets)),
-		read(uuidrep.JavaLegacy.String(), uuidrep.JavaLegacy.Permute(v.Octets)),
+		o.read("network (standard, pythonLegacy)", v.Octets),
+		o.read(uuidrep.CSharpLegacy.String(), uuidrep.CSharpLegacy.Permute(v.Octets)),
+		o.read(uuidrep.JavaLegacy.String(), uuidrep.JavaLegacy.Permute(v.Octets)),
 	}
 	if v.HasSubtype {
 		e.Drivers = drivers(v.Subtype, v.Octets)
@@ -159,9 +166,9 @@ var versions = map[byte]string{
 	8: "8, custom",
 }
 
-func read(order string, u [16]byte) Reading {
+func (o Options) read(order string, u [16]byte) Reading {
 	id := uuid.UUID(u)
-	r := Reading{Order: order, UUID: id.String()}
+	r := Reading{Order: order, UUID: id.String(), Others: o.others(id)}
 	switch {
 	case id == uuid.Nil:
 		r.Variant, r.Version = "none: the nil UUID", ""

@@ -83,7 +83,7 @@ func TestParse(t *testing.T) {
 		if v.HasSubtype {
 			subtype = int(v.Subtype)
 		}
-		if v.ObjectID != nil || Explain(v).UUID.Octets != tt.octets || subtype != tt.subtype || v.Representation != tt.rep {
+		if v.ObjectID != nil || Explain(v, Options{}).UUID.Octets != tt.octets || subtype != tt.subtype || v.Representation != tt.rep {
 			t.Errorf("%s: got %+v, want octets %s, subtype %d, %v", tt.form, v, tt.octets, tt.subtype, tt.rep)
 		}
 	}
@@ -97,7 +97,7 @@ func TestParseObjectID(t *testing.T) {
 			t.Errorf("%s: %+v, %v", form, v, err)
 			continue
 		}
-		id := Explain(v).ObjectID
+		id := Explain(v, Options{}).ObjectID
 		if id.Hex != hex || !id.Time.Equal(time.Date(2026, 2, 24, 19, 24, 9, 0, time.UTC)) ||
 			id.Process != "0ca573f85c" || id.Counter != 0x0eec1c {
 			t.Errorf("%s: %+v", form, id)
@@ -130,7 +130,7 @@ func TestStored(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		u := Explain(v).UUID
+		u := Explain(v, Options{}).UUID
 		if u.Value.UUID != text || u.Ambiguous {
 			t.Errorf("%s: %+v", form, u.Value)
 		}
@@ -149,7 +149,7 @@ func TestStored(t *testing.T) {
 			}
 			// Parsing the expression to paste returns the same value.
 			again, err := Parse(u.Stored[i].Paste)
-			if err != nil || Explain(again).UUID.Octets != want.Octets || again.Subtype != want.Subtype {
+			if err != nil || Explain(again, Options{}).UUID.Octets != want.Octets || again.Subtype != want.Subtype {
 				t.Errorf("%s: %+v, %v", u.Stored[i].Paste, again, err)
 			}
 		}
@@ -161,7 +161,7 @@ func TestRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	u := Explain(v).UUID
+	u := Explain(v, Options{}).UUID
 	if !u.Ambiguous {
 		t.Error("subtype 3 has no byte order, but is not called ambiguous")
 	}
@@ -169,7 +169,7 @@ func TestRead(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 	v, _ = Parse(`BinData(3, "` + c64 + `")`)
-	if got := Explain(v).UUID.Read[1]; got.Order != "csharpLegacy" || got.UUID != text {
+	if got := Explain(v, Options{}).UUID.Read[1]; got.Order != "csharpLegacy" || got.UUID != text {
 		t.Errorf("got %+v", got)
 	}
 }
@@ -193,7 +193,7 @@ func TestVersions(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := Explain(v).UUID.Value
+		r := Explain(v, Options{}).UUID.Value
 		if !r.Fits || !strings.HasPrefix(r.Version, tt.version+",") || (r.Time != nil) != tt.time || tt.time && !r.Time.Equal(at) {
 			t.Errorf("%s: %+v", tt.uuid, r)
 		}
@@ -204,7 +204,7 @@ func TestVersions(t *testing.T) {
 		"919108f7-52d1-4320-ebac-f847db4148a8": "future",
 	} {
 		v, _ := Parse(form)
-		if r := Explain(v).UUID.Value; r.Fits || !strings.Contains(r.Variant, variant) {
+		if r := Explain(v, Options{}).UUID.Value; r.Fits || !strings.Contains(r.Variant, variant) {
 			t.Errorf("%s: %+v", form, r)
 		}
 	}
@@ -221,7 +221,7 @@ func TestTimeBeyondJSON(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		b, err := json.Marshal(Explain(v))
+		b, err := json.Marshal(Explain(v, Options{}))
 		if err != nil {
 			t.Errorf("%s: %v", form, err)
 			continue
@@ -257,7 +257,7 @@ func TestDrivers(t *testing.T) {
 		}
 		for setting, print := range want {
 			found := false
-			for _, d := range Explain(v).UUID.Drivers {
+			for _, d := range Explain(v, Options{}).UUID.Drivers {
 				if strings.Contains(d.Driver, setting) {
 					found = true
 					if !strings.Contains(d.Prints, print) {
@@ -289,7 +289,7 @@ func FuzzParse(f *testing.F) {
 			}
 			return
 		}
-		e := Explain(v)
+		e := Explain(v, Options{})
 		if _, err := json.Marshal(e); err != nil {
 			t.Fatal(err)
 		}

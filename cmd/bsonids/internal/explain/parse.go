@@ -41,7 +41,7 @@ type Value struct {
 
 // ErrForm is wrapped by the error of Parse if the text is not in a known form.
 var ErrForm = errors.New("not a UUID or ObjectID in a known form: must be a UUID, 16 or 12 bytes in hexadecimal, " +
-	`16 bytes in base64, UUID("…"), BinData(3, "…"), HexData(4, "…"), JUUID("…"), ObjectId("…"), or extended JSON`)
+	`16 bytes in base64, a ULID or TypeID, UUID("…"), BinData(3, "…"), HexData(4, "…"), JUUID("…"), ObjectId("…"), or extended JSON`)
 
 // Parse parses s and ignores leading and trailing white space. The error wraps ErrForm, or
 // describes the error in the form that s has.
@@ -73,6 +73,12 @@ func parseBare(s string) (Value, error) {
 		return Value{ObjectID: &id, Form: "12 bytes in hexadecimal"}, nil
 	case len(octets) == 16:
 		return Value{Octets: [16]byte(octets), Form: "16 bytes in hexadecimal"}, nil
+	}
+	if v, err := parseULID(s); err == nil {
+		return v, nil
+	}
+	if v, err := parseTypeID(s); err == nil {
+		return v, nil
 	}
 	if b, err := parseBase64(s); err == nil && len(b) == 16 {
 		return Value{Octets: [16]byte(b), Form: "16 bytes in base64"}, nil

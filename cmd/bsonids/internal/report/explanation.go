@@ -62,6 +62,7 @@ func Explanation(w io.Writer, e explain.Explanation) {
 	}
 	t.Render()
 
+	others(w, u)
 	if len(u.Drivers) == 0 {
 		return
 	}
@@ -69,6 +70,33 @@ func Explanation(w io.Writer, e explain.Explanation) {
 	t = newTable(w, "program", "prints")
 	for _, d := range u.Drivers {
 		t.AppendRow([]any{d.Driver, d.Prints})
+	}
+	t.Render()
+}
+
+// others prints the formats that the bits may be in, in each byte order if the order is not known.
+func others(w io.Writer, u *explain.UUID) {
+	readings := []explain.Reading{u.Value}
+	if u.Ambiguous {
+		readings = u.Read
+	}
+	var rows [][]any
+	for _, r := range readings {
+		for _, o := range r.Others {
+			at := ""
+			if o.Time != nil {
+				at = o.Time.Format(time.RFC3339Nano)
+			}
+			rows = append(rows, []any{r.Order, o.Format, at, o.Fields})
+		}
+	}
+	if len(rows) == 0 {
+		return
+	}
+	section(w, "Other formats that the bits fit")
+	t := newTable(w, "order", "format", "time", "fields")
+	for _, row := range rows {
+		t.AppendRow(row)
 	}
 	t.Render()
 }
