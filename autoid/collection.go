@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
-	"sync/atomic"
 
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
@@ -53,7 +52,6 @@ type Collection struct {
 	settings settings
 	err      error // of the arguments of Wrap
 	contexts *contexts
-	oids     atomic.Pointer[bool] // whether the ids of src are ObjectIDs; nil until that is known
 }
 
 // Wrap returns coll with src as the source of its ids. The registry of coll, which is its client's

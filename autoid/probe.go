@@ -25,6 +25,13 @@ type encodeProbe struct {
 	known bool
 }
 
+// cancelled keeps a probe from being sent if a codec of the caller's encodes it.
+var cancelled = func() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return ctx
+}()
+
 var errProbed = errors.New("autoid: a probe is not a document")
 
 // MarshalBSONValue is called by a registry without Register.
@@ -83,6 +90,7 @@ type contexts struct {
 	probing sync.Mutex
 	encode  atomic.Pointer[encoding]
 	decode  func() bson.DecodeContext // without a registry if the context cannot be known
+	oids    atomic.Pointer[bool]      // whether the ids of the source are ObjectIDs; nil until an upsert asks
 }
 
 // encoding is the context that the documents of a collection are encoded with, and how the tags of
@@ -109,7 +117,7 @@ func (c *contexts) encoding() (*encoding, error) {
 		return e, nil
 	}
 	var p encodeProbe
-	_, err := c.coll.InsertOne(context.Background(), &p)
+	_, err := c.coll.InsertOne(cancelled, &p)
 	switch {
 	case p.known:
 	case errors.Is(err, ErrNotRegistered):
@@ -142,9 +150,7 @@ func (c *contexts) probeDecode() bson.DecodeContext {
 	if _, err := decodeID(bson.DecodeContext{Registry: e.ec.Registry}, probe); !errors.As(err, &probed) {
 		return bson.DecodeContext{}
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	if _, err := c.coll.InsertOne(ctx, decodeProbe{}); !errors.As(err, &probed) {
+	if _, err := c.coll.InsertOne(cancelled, decodeProbe{}); !errors.As(err, &probed) {
 		return bson.DecodeContext{}
 	}
 	return probed.dc

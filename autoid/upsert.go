@@ -138,7 +138,7 @@ func (c *Collection) upsertID(ec bson.EncodeContext) (bson.RawValue, error) {
 
 // drawsObjectIDs reports whether the ids of the source are ObjectIDs. It draws one to know.
 func (c *Collection) drawsObjectIDs(ec bson.EncodeContext) (bool, error) {
-	if known := c.oids.Load(); known != nil {
+	if known := c.contexts.oids.Load(); known != nil {
 		return *known, nil
 	}
 	id, err := c.upsertID(ec)
@@ -146,7 +146,7 @@ func (c *Collection) drawsObjectIDs(ec bson.EncodeContext) (bool, error) {
 		return false, err
 	}
 	oid := id.Type == bson.TypeObjectID
-	c.oids.Store(&oid)
+	c.contexts.oids.Store(&oid)
 	return oid, nil
 }
 
