@@ -251,6 +251,9 @@ func placer(enc bson.ValueEncoder, t reflect.Type) placeFunc {
 	case t == reflect.TypeFor[bson.Raw]() && sameFunc(enc, rawCodec):
 		return func(v reflect.Value, zeroIsMissing bool) (placement, reflect.Value) {
 			where, id := rawPlacement(v.Interface().(bson.Raw), zeroIsMissing)
+			if where != somewhere {
+				return where, reflect.Value{}
+			}
 			return where, reflect.ValueOf(id)
 		}
 	default:
