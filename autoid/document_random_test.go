@@ -7,11 +7,15 @@ import (
 	"math"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/bsonids/bsonids/uuidrep"
 )
 
 // TestDocumentStructs makes random struct types with every tag that affects keys, and compares them
@@ -91,7 +95,7 @@ func TestDocumentStructs(t *testing.T) {
 		(*bson.Encoder).OmitEmpty, (*bson.Encoder).UseJSONStructTags, (*bson.Encoder).OmitZeroStruct,
 		(*bson.Encoder).ErrorOnInlineDuplicates,
 	}
-	newRegistry := []func() *bson.Registry{bson.NewRegistry, bson.NewRegistry, bson.NewMgoRegistry}
+	newRegistry := []func() *bson.Registry{bson.NewRegistry, bson.NewRegistry, bson.NewMgoRegistry, registries(t)["plans"], registries(t)["codecs"]}
 	rounds := 4_000
 	if testing.Short() {
 		rounds = 1_000
@@ -105,7 +109,7 @@ func TestDocumentStructs(t *testing.T) {
 		}
 		where, _ := idFieldOf(v.Type().Elem(), reading{json: rnd.IntN(2) == 0}).place(v.Elem(), false)
 		places[where]++
-		reg := newRegistry[rnd.IntN(3)]()
+		reg := newRegistry[rnd.IntN(len(newRegistry))]()
 		Register(reg)
 		if rnd.IntN(4) == 0 {
 			_, _ = encode(reg, v.Interface(), (*bson.Encoder).UseJSONStructTags)
@@ -148,6 +152,117 @@ func TestDocumentStructs(t *testing.T) {
 	t.Logf("%d encoded, %d with an id drawn, %d with their own; placements %v", encoded, drew, kept, places)
 	if drew < rounds/10 || kept < rounds/10 || places[anywhere] == 0 || places[nowhere] == 0 || places[firstOrNever] == 0 || places[somewhere] == 0 {
 		t.Error("the types made do not cover the cases")
+	}
+}
+
+// TestZeroIDsOfStructs makes random struct types whose _id is zero, null or set, with every tag and in
+// inline structs, under the options that decide on keys and with registries that met the type under
+// other options before. Whatever the driver writes, exactly one _id is encoded, it is never null or
+// zero, one that is set stays, and a zero one is refused only if no field that is the _id has omitempty.
+func TestZeroIDsOfStructs(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(3, 4))
+	u := uuid.UUID{1, 2, 15: 3}
+	ids := []any{
+		uuid.Nil, u, &u, new(uuid.UUID), (*uuid.UUID)(nil), uuid.NullUUID{}, uuid.NullUUID{UUID: u, Valid: true}, bson.NilObjectID,
+		bson.ObjectID{1}, (*bson.ObjectID)(nil), &bson.ObjectID{}, emptyAsNull{}, emptyAsNull{[]byte("x")}, &emptyAsNull{},
+		bson.Binary{Subtype: 4, Data: make([]byte, 16)}, bson.Binary{Subtype: 4, Data: u[:]}, uuidrep.StandardUUID{}, "", "x", int32(0), int32(1),
+	}
+	idTags := []reflect.StructTag{`bson:"_id"`, `bson:"_id,omitempty"`, `json:"_id"`, `json:"_id,omitempty"`, `json:"x" bson:"_id,omitempty"`, `_id,omitempty`}
+	inlineTags := []reflect.StructTag{`bson:",inline"`, `json:",inline"`, ``}
+	kinds := registries(t)
+	kinds["mgo"] = func() *bson.Registry { reg := bson.NewMgoRegistry(); Register(reg); return reg }
+	names := []string{"driver", "plans", "codecs", "mgo"}
+	rounds := 6_000
+	if testing.Short() {
+		rounds = 1_500
+	}
+	refused, drawn, kept := 0, 0, 0
+	for range rounds {
+		id := ids[rnd.IntN(len(ids))]
+		idType := reflect.TypeOf(id)
+		if rnd.IntN(4) == 0 {
+			idType = reflect.TypeFor[any]()
+		}
+		tag := idTags[rnd.IntN(len(idTags))]
+		field := reflect.StructField{Name: "ID", Type: idType, Tag: tag}
+		other := reflect.StructField{Name: "Other", Type: reflect.TypeFor[string](), Tag: `bson:"other"`}
+		rest := reflect.StructField{Name: "Rest", Type: reflect.TypeFor[bson.M](), Tag: `bson:",inline"`}
+		var value reflect.Value
+		set := func(fields ...reflect.StructField) {
+			if rnd.IntN(2) == 0 {
+				slices.Reverse(fields)
+			}
+			if rnd.IntN(3) == 0 {
+				fields = append(fields, rest)
+			}
+			value = reflect.New(reflect.StructOf(fields)).Elem()
+		}
+		set(field, other)
+		value.FieldByName("ID").Set(reflect.ValueOf(id))
+		for range rnd.IntN(3) {
+			inner := value
+			if rnd.IntN(3) == 0 {
+				inner = reflect.New(value.Type())
+				inner.Elem().Set(value)
+			}
+			rest.Tag = reflect.StructTag(fmt.Sprintf(`bson:"r%d"`, rnd.Uint32())) // one inline map
+			other.Tag = reflect.StructTag(fmt.Sprintf(`bson:"o%d"`, rnd.Uint32()))
+			set(reflect.StructField{Name: "In", Type: inner.Type(), Tag: inlineTags[rnd.IntN(len(inlineTags))]}, other)
+			value.FieldByName("In").Set(inner)
+		}
+		doc := value.Interface()
+		if rnd.IntN(2) == 0 {
+			doc = value.Addr().Interface()
+		}
+		name := names[rnd.IntN(len(names))]
+		reg := kinds[name]()
+		contexts := [][]setting{nil, {(*bson.Encoder).UseJSONStructTags}, {(*bson.Encoder).OmitEmpty}, {(*bson.Encoder).OmitEmpty, (*bson.Encoder).UseJSONStructTags},
+			{(*bson.Encoder).OmitZeroStruct}}
+		for range 1 + rnd.IntN(3) {
+			at := rnd.IntN(len(contexts))
+			settings := contexts[at]
+			what := fmt.Sprintf("%s, context %d: %T with %#v", name, at, doc, id)
+			var src counter
+			got, err := encode(reg, Document(&src, doc, AllowMisfitIDs()), settings...)
+			plain, plainErr := encode(reg, doc, settings...)
+			if plainErr != nil {
+				t.Fatalf("%s: %v", what, plainErr)
+			}
+			driverID, missing := bson.Raw(plain).LookupErr("_id")
+			zero := missing == nil && (driverID.Type == bson.TypeNull || bytes.HasSuffix(driverID.Value, make([]byte, 12)) && driverID.Type != bson.TypeEmbeddedDocument)
+			omits := strings.Contains(string(tag), "omitempty") || at == 2 || at == 3
+			if err != nil {
+				if !errors.Is(err, ErrZeroID) || !zero || omits || src.drawn() != 0 {
+					t.Fatalf("%s: %v, where the driver writes %s", what, err, hex(plain))
+				}
+				refused++
+				continue
+			}
+			if n := bytes.Count(got, []byte("_id\x00")) - bytes.Count(plain, []byte("_id\x00")); missing != nil && n != 1 || missing == nil && n != 0 {
+				t.Fatalf("%s: %s, where the driver writes %s", what, hex(got), hex(plain))
+			}
+			if id == any(uuid.NullUUID{}) && (name == "driver" || name == "mgo") {
+				continue // without a codec it is a document, see TestNullableID
+			}
+			if missing == nil && !zero {
+				if !bytes.Equal(got, plain) || src.drawn() != 0 {
+					t.Fatalf("%s: %s, where the driver writes %s", what, hex(got), hex(plain))
+				}
+				kept++
+				continue
+			}
+			if zero && !omits {
+				t.Fatalf("%s: not refused: %s, where the driver writes %s", what, hex(got), hex(plain))
+			}
+			if e := bson.Raw(got).Index(0); e.Key() != "_id" || e.Value().Type != bson.TypeInt32 || src.drawn() != 1 ||
+				!bytes.Equal(withoutID(t, got), withoutID(t, plain)) {
+				t.Fatalf("%s: %s, where the driver writes %s", what, hex(got), hex(plain))
+			}
+			drawn++
+		}
+	}
+	if refused < rounds/20 || drawn < rounds/5 || kept < rounds/5 {
+		t.Errorf("%d refused, %d drawn, %d kept", refused, drawn, kept)
 	}
 }
 
