@@ -169,43 +169,70 @@ func (c *Surveyed) Add(doc []byte) error {
 	return walk.Documents(doc, func(p *walk.Path, l walk.Leaf) (bool, error) { return false, c.value(p, l) }, c.value)
 }
 
-func (c *Surveyed) value(path *walk.Path, l walk.Leaf) error {
-	if c.survey.order {
-		if u, ok := ofKnownOrder(l); ok {
-			if err := c.knows(path, u); err != nil {
-				return err
-			}
+func (c *Surveyed) value(path *walk.Path, l walk.Leaf) (err error) {
+	switch l.Type {
+	case bson.TypeBinary:
+		err = c.binary(path, l)
+	case bson.TypeString, bson.TypeEmbeddedDocument:
+		err = c.formed(path, l)
+	}
+	if err != nil || c.Each == nil {
+		return err
+	}
+	return c.Each(path, l)
+}
+
+// binary adds a binary value.
+func (c *Surveyed) binary(path *walk.Path, l walk.Leaf) error {
+	subtype, data, _, ok := l.Binary()
+	if !ok || len(data) != 16 {
+		return nil
+	}
+	if c.survey.order && subtype == bson.TypeBinaryUUID {
+		if err := c.knows(path, [16]byte(data)); err != nil {
+			return err
 		}
 	}
 	for i := range c.survey.questions {
-		if q := &c.survey.questions[i]; q.Has(l) {
-			if err := c.asked(i, q, path, l); err != nil {
-				return err
-			}
+		if q := &c.survey.questions[i]; q.Form == kinds.Binary && q.Subtype == subtype {
+			return c.asked(i, path, [16]byte(data), isField, true)
 		}
-	}
-	if c.Each != nil {
-		return c.Each(path, l)
 	}
 	return nil
 }
 
-// ofKnownOrder returns a UUID of subtype 4 or in text that nothing but a UUID is written like.
-func ofKnownOrder(l walk.Leaf) (u [16]byte, ok bool) {
-	if text, ok := l.Text(); ok {
-		s, ok := kinds.ParseText(text)
-		return s.UUID, ok && s.Certain
+// formed adds a value that is not binary.
+func (c *Surveyed) formed(path *walk.Path, l walk.Leaf) error {
+	if c.survey.order && l.Type == bson.TypeString {
+		if text, ok := l.Text(); ok {
+			if s, ok := kinds.ParseText(text); ok && s.Certain {
+				if err := c.knows(path, s.UUID); err != nil {
+					return err
+				}
+			}
+		}
 	}
-	subtype, data, _, ok := l.Binary()
-	if !ok || subtype != bson.TypeBinaryUUID || len(data) != 16 {
-		return u, false
+	for i := range c.survey.questions {
+		q := &c.survey.questions[i]
+		if !q.Form.Applies(l) {
+			continue
+		}
+		if n := len(l.Value); q.Form == kinds.Struct && q.Wanted == nil && n != 32 && n != 40 { // no document of the form has another size
+			return nil
+		}
+		s, _, ok := q.Form.Parse(l)
+		kind := uint64(isField)
+		if s.Certain {
+			kind = isSpelled
+		}
+		return c.asked(i, path, s.UUID, kind, ok)
 	}
-	return [16]byte(data), true
+	return nil
 }
 
-// asked adds a value that the question with the number i is about.
-func (c *Surveyed) asked(i int, q *Question, path *walk.Path, l walk.Leaf) error {
-	v, certain, ok := read16(q.Kind, l)
+// asked adds a value that the question with the number i is about. ok is set if it may be a UUID.
+func (c *Surveyed) asked(i int, path *walk.Path, v [16]byte, kind uint64, ok bool) error {
+	q := &c.survey.questions[i]
 	if !c.converted || q.Wanted != nil && !q.Wanted(path) {
 		if !ok {
 			return nil
@@ -220,24 +247,7 @@ func (c *Surveyed) asked(i int, q *Question, path *walk.Path, l walk.Leaf) error
 		return nil
 	}
 	f.values++
-	if certain {
-		return c.emit(v, isSpelled, f.number)
-	}
-	return c.emit(v, isField, f.number)
-}
-
-// read16 reads a value that may be one of the kind. certain is set if it is not binary and nothing but a
-// UUID is written like it.
-func read16(k kinds.Kind, l walk.Leaf) (v [16]byte, certain, ok bool) {
-	if k.IsBinary() {
-		_, data, _, _ := l.Binary()
-		return [16]byte(data), false, true
-	}
-	if n := len(l.Value); k.Form == kinds.Struct && n != 32 && n != 40 { // no document of the form has another size
-		return v, false, false
-	}
-	s, _, ok := k.Form.Parse(l)
-	return s.UUID, s.Certain, ok
+	return c.emit(v, kind, f.number)
 }
 
 // other adds a value of a field that is not converted.
