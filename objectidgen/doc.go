@@ -17,6 +17,10 @@
 // The type is the driver's, [bson.ObjectID]. The driver's own generator repeats ids when more than 2^24 are made in one
 // second or when its clock steps back; a [Generator] repeats none.
 //
+//	id := objectidgen.NewObjectID()                              // from the generator of the process
+//	made, err := objectidgen.HalfOpen(yesterday, today)          // the ids of a span of time
+//	filter, err := made.Filter("_id")
+//
 // # Copies of a process
 //
 // [Default] is one Generator for the process, as the specification demands. A process that is started again draws a new
@@ -43,6 +47,7 @@
 // generation ID, since Linux 5.18), it returns the same bytes in all copies for up to a minute. What a Generator draws is
 // therefore combined with the time to the nanosecond, which tells copies apart as far as their clocks do.
 //
-// The clocks are apart, too, when the wall clock was set or the machine was asleep. A Generator is then renewed although
-// it was not copied, which does no harm.
+// The clocks are apart, too, when the wall clock was set or the machine was asleep. A Generator then begins a new order
+// although it was not copied, which does no harm. The ids of [Generator.NewObjectIDAt] keep their order in a copy; their
+// numbers jump ahead, so that copies differ.
 package objectidgen

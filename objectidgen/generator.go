@@ -13,37 +13,39 @@ import (
 	"github.com/bsonids/bsonids/internal/order"
 )
 
-// Generator makes ObjectIDs. Use [NewGenerator] to make a Generator, or [Default] for the one of the process; the zero value is
-// not ready for use. It is safe for concurrent use and must not be copied.
+// Generator makes ObjectIDs. Use [NewGenerator] to make a Generator, or [Default] for the one of the process. It is safe
+// for concurrent use and must not be copied. The zero Generator makes no ids: methods that return an error return one, and
+// NewObjectID, Fill and ObjectIDs panic.
 //
 // These rules hold for all ids of one Generator, except those of [Generator.NewObjectIDAt], whatever its clock shows:
 //
 //   - No id is made twice.
-//   - The process value is constant, and the counter grows by 1 with each id, also from one second to the next; 0
-//     follows 0xFFFFFF. A renewal draws both again.
-//   - The timestamp never decreases, except in a renewal. An id is therefore greater than those whose calls returned
-//     before its call began, as [Compare] and MongoDB order them, unless the counter passes 0xFFFFFF or the Generator is
-//     renewed in the same second.
+//   - Ids form orders. Within one order the process value is constant, and the counter grows by 1 with each id, also
+//     from one second to the next; 0 follows 0xFFFFFF. A new order draws both again.
+//   - Within one order the timestamp never decreases. An id is therefore greater than those of its order whose calls
+//     returned before its call began, as [Compare] and MongoDB order them, unless the counter passes 0xFFFFFF in the
+//     same second. The ids of one [Generator.Fill] lie in one order: when another one interrupts it, it starts again.
 //
-// # Renewal
+// # Order
 //
-// A Generator is renewed by [Generator.Renew], and by itself in these cases:
+// A new order begins with [Generator.Renew], and by itself in these cases; [Generator.Orders] tells:
 //
-//   - The timestamp is ahead of the clock by more than [WithMaxAhead] allows, because the clock was set back. The
-//     timestamp then goes back to the clock's time. A clock that showed a wrong time for a moment has no lasting effect.
+//   - The clock is behind its highest reading in the order by more than [WithMaxRollback] allows, one minute by default.
+//     The timestamp then goes back to the clock's time. A clock that showed a wrong time for a moment has no lasting
+//     effect, and ids that were made faster than seconds pass do not end an order.
 //   - The process was copied; see the section "Copies of a process" of the package.
-//   - The 2^24 ids of a second are used up, and there is no later second that the timestamp can hold or WithMaxAhead
-//     allows.
+//   - The 2^24 ids of a second are used up, and the clock stands still for as long as [WithMaxWait] allows, or there is
+//     no later second that the timestamp can hold.
 //
-// The process value of a renewal is none of the last 1024 values that the Generator used, so that ids differ although a
-// timestamp may come again.
+// The process value of a new order is none of the last 1024 values that the Generator used, so that ids differ although a
+// timestamp may come again. If no random source gives one, it is the next value that was not used.
 //
 // # Clock
 //
 // When 2^24 ids have been made with one timestamp, the next one depends on the clock. If the clock shows a later second,
 // that is taken. If it shows the same second, the call waits and asks the clock again; it yields the processor, and
-// sleeps for up to 5 ms if the clock does not move when it is asked. A clock of [WithClock] that stands still lets the
-// call wait forever. If the clock shows an earlier second, the timestamp plus 1 is taken without waiting.
+// sleeps for up to 5 ms if the clock does not move when it is asked. If the clock shows an earlier second, the timestamp
+// plus 1 is taken without waiting.
 //
 // A time before 1970-01-01T00:00:00Z counts as that instant, a time after 2106-02-07T06:28:15Z as that instant.
 //
@@ -150,7 +152,7 @@ func (g *Generator) NewID() (any, error) {
 }
 
 // Ahead returns how far the second of the last id begins after the clock's time: 0 unless the clock was set back. See
-// [WithMaxAhead].
+// [WithMaxRollback].
 func (g *Generator) Ahead() time.Duration {
 	cur := g.current.Load()
 	if cur == nil || cur.seconds == beforeAll {
@@ -170,7 +172,7 @@ func (g *Generator) Ahead() time.Duration {
 	return time.Duration(cur.seconds) * time.Second
 }
 
-// Orders returns how many orders of ids the Generator has begun: 1 before the first renewal. Ids that were drawn while it
+// Orders returns how many orders of ids the Generator has begun: 1 until the first new one. Ids that were drawn while it
 // was the same are in one order. It is 0 for the zero Generator.
 func (g *Generator) Orders() uint64 {
 	cur := g.current.Load()

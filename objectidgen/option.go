@@ -56,12 +56,12 @@ func WithClock(now func() time.Time) Option {
 	}
 }
 
-// WithRandom makes a [Generator] draw from r instead of [crypto/rand.Reader]: 8 bytes for [NewGenerator], for each renewal and
+// WithRandom makes a [Generator] draw from r instead of [crypto/rand.Reader]: 8 bytes for [NewGenerator], for each new order and
 // for the first call of [Generator.NewObjectIDAt]. The first 5 bytes are the process value, the last 3 are the counter
 // of the first id, big-endian. If the process value was used before, it reads again, up to 32 bytes in all. It reads by
 // one call at a time.
 //
-// A nil reader is an error of NewGenerator. If the reader fails in NewGenerator, Renew or NewObjectIDAt, its error is returned; a renewal
+// A nil reader is an error of NewGenerator. If the reader fails in NewGenerator, Renew or NewObjectIDAt, its error is returned; a new order
 // that the Generator makes by itself uses [crypto/rand] then. In a copy of the process crypto/rand is used from the
 // time when the copy is noticed, because the reader may be a copy too.
 func WithRandom(r io.Reader) Option {
@@ -75,7 +75,7 @@ func WithRandom(r io.Reader) Option {
 }
 
 // WithStart sets the process value and the counter of the first id, so that a test gets the same ids again. Random
-// bytes are read for renewals only. The ids of [Generator.NewObjectIDAt] begin with the process value plus 1 and the
+// bytes are read for new orders only. The ids of [Generator.NewObjectIDAt] begin with the process value plus 1 and the
 // same counter.
 //
 // Two generators with the same start make the same ids: do not use it in production. A counter above 16777215 is an

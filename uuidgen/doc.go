@@ -69,22 +69,35 @@
 // MongoDB compares UUIDs of one subtype byte by byte. The representations standard and pythonLegacy
 // store the bytes of a UUID as they are, and so versions 6 and 7 are in the order of time. The
 // representations csharpLegacy and javaLegacy permute the bytes, and only version 8 for that
-// representation is in order. The ids of one [Generator] are strictly increasing. Ids of several
-// generators, in one process or on many machines, are in order as their clocks are.
+// representation is in order. The ids of one [Generator] are strictly increasing within an order,
+// which ends only if its clock was set back by more than a minute. Ids of several generators, in one
+// process or on many machines, are in order as their clocks are.
 //
 // # Time
 //
-// [Time] returns the instant in a UUID, and [CompareTime] compares it. [MinV7At] and its kin return
-// the bounds of an instant. [HalfOpenV7] and its kin return a [Range], which makes a query filter
-// for a span of time that needs no index but that of _id.
+// [Time] returns the instant in a UUID, and [CompareTime] compares it. [HalfOpenV7] and its kin
+// return a [Range], which makes a query filter for a span of time that needs no index but that of
+// _id. [Generator.NewUUIDAt] makes ids for given instants; neighbouring ones of one instant differ by
+// at most 2^20 in their last 54 bits, except after a jump in a copy of the process.
+//
+// # The standard library's type
+//
+// Go 1.27 has a uuid.UUID in its standard library. Time, CompareTime and their kin take it as it is.
+// An id of a Generator becomes one by a conversion, and a source for inserts by autoid.SourceFunc:
+//
+//	autoid.SourceFunc(func() (any, error) {
+//		id, err := ids.NewUUID()
+//		return uuid.UUID(id), err // the standard library's
+//	})
 //
 // # Randomness
 //
 // Without [WithRandom], random bits are the key stream of AES-256 in counter mode, 8064 bytes at a
-// time (8192 in a large [Generator.Fill]). Each stock has a key of its own from the system's source
-// ([crypto/rand]), combined with the clocks: two virtual machines that are restored from one
-// snapshot get the same bytes of that source for a while. An id therefore tells nothing about other ids to anyone who cannot read the
-// memory of the process. An id is still not a secret, and an id in the order of time tells its age.
+// time (8192 in a large [Generator.Fill], 1024 in [Generator.NewUUIDAt]). Each stock has a key of its
+// own from the system's source ([crypto/rand]), combined with the clocks: two virtual machines that
+// are restored from one snapshot get the same bytes of that source for a while. An id therefore tells
+// nothing about other ids to anyone who cannot read the memory of the process, except that NewUUIDAt
+// counts. An id is still not a secret, and an id in the order of time tells its age.
 //
 // # Copies of a process
 //
@@ -101,6 +114,11 @@
 //   - A virtual machine whose two clocks both continue from the snapshot looks like the machine
 //     before it. It is found when its wall clock is set. Until then, up to 504 ids of version 4 can
 //     repeat, and up to 1008 random parts of an id of another version, for each Generator.
+//
+// The numbers of [Generator.NewUUIDAt] go on in a copy, so that their order is kept. They jump ahead
+// at random when a fork is found, or clocks that disagree, which are compared once a millisecond; in
+// other copies their random steps make them differ, and two ids for one instant are equal with a
+// chance of 2^-20.
 //
 // Nothing finds a copy that no clock gives away. [Generator.Renew], called in the copy before the
 // next id, is the only guarantee. [WithRandom] with [crypto/rand.Reader] holds no stock, at the

@@ -24,27 +24,34 @@ import (
 //
 // # Order
 //
-// Ids of versions 6, 7 and 8 are strictly increasing, whatever the clock does: an id is greater
-// than every id of the same Generator whose call returned before its own began, on any goroutine,
-// and the ids of one [Generator.Fill] increase by index. [Generator.Renew] begins a new order, and
-// so does [Generator.NewUUIDAt] for its own ids.
+// Ids of versions 6, 7 and 8 form orders. Within one order they are strictly increasing: an id is
+// greater than every id of the same Generator and order whose call returned before its own began, on
+// any goroutine, and the ids of one [Generator.Fill] lie in one order and increase by index.
+//
+// There is one order as long as the clock is not behind its highest reading by more than
+// [WithMaxRollback] allows, one minute by default. If it is, because it was set back or was wrong for
+// a moment, a new order begins at the clock's time, with fresh random bits. [Generator.Renew] begins
+// one, too. [Generator.Orders] tells how many there were. The ids of [Generator.NewUUIDAt] have an
+// order of their own, which only Renew ends.
 //
 // This is method 3 of RFC 9562, section 6.2: the timestamp is as fine as the layout allows, 100 ns
 // in version 6 and 244 ns (1/4096 ms) in versions 7 and 8. If the clock has not advanced since the
-// last id, or was set back, the next id has the last timestamp plus one step. All bits after the
-// timestamp are random in every id.
+// last id, the next id has the last timestamp plus one step. All bits after the timestamp are random
+// in every id. The RFC's stable store (section 6.3) and its distributed generation by node ids
+// (section 6.4) are optional, and are left out.
 //
 // # Ahead of the clock
 //
 // Timestamps run ahead of the clock while ids are drawn faster than steps pass: 4,096,000 a second
 // in versions 7 and 8, 10,000,000 in version 6. A Fill of 100,000 ids of version 7 ends 25 ms
-// ahead. They also stay ahead after the clock was set back, until it is there again.
-// [Generator.Ahead] reports how far, [WithMaxAhead] limits it, and Renew ends it.
+// ahead. They also stay ahead after the clock was set back by less than the limit, until it is there
+// again. [Generator.Ahead] reports how far, [WithMaxAhead] limits it, and Renew ends it. However far
+// they run, they do not end an order: only readings of the clock count.
 //
 // # Copies of a process
 //
 // A Generator holds random bytes in stock. It draws them anew when it finds that the process is a
-// copy of the one that drew them: see the section Randomness of the package.
+// copy of the one that drew them: see the section Copies of a process of the package.
 type Generator struct {
 	layout      *layout // nil in the zero Generator
 	steps       uint64  // how many timestamps an id takes: 1, or 0 in version 4

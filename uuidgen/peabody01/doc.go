@@ -12,8 +12,12 @@
 // A [Generator] from [NewV6Generator], [NewV7Generator] or [NewV8Generator] is a source of ids for
 // inserts. [NewV6] and [NewV7] draw from a default one. [DecodeV6], [DecodeV7] and [DecodeV8]
 // return the fields of a value, [V6.UUID], [V7.UUID] and [V8.UUID] put fields together, and [Time]
-// needs no layout. [HalfOpenV6] and its kin return the ranges of a span of time, which make query
-// filters.
+// needs no layout. [HalfOpenV7] and its kin return the ranges of a span of time, which make query
+// filters; version 6 is that of RFC 9562, and so are its ranges, uuidgen.HalfOpenV6. A field that does
+// not fit is a uuidgen.FieldError.
+//
+// Section 4.4 of the draft allows other widths of the sub-seconds and the sequence of version 7 than
+// those of its figures. They are left out.
 //
 // All values are [uuid.UUID], with the bytes in network order. The bytes, and the text that
 // [uuid.UUID.String] returns, sort by timestamp, then by sequence. In MongoDB the representations
