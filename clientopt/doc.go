@@ -1,14 +1,21 @@
-// Package clientopt makes client options from a connection string that says how UUIDs are stored.
-//
-// [Connect] and [ApplyURI] replace mongo.Connect and ClientOptions.ApplyURI. They read the option
-// uuidRepresentation, which the driver accepts and ignores, and give the client a registry of
-// package bsoncodec:
+// Package clientopt is for programs that connect to a deployment: it makes a client from a connection string that says how
+// UUIDs are stored. [Connect] and [ApplyURI] replace mongo.Connect and ClientOptions.ApplyURI. They read the option
+// uuidRepresentation, which the driver accepts and ignores, and give the client a registry of package bsoncodec:
 //
 //	client, err := clientopt.Connect("mongodb://localhost:27017/?uuidRepresentation=standard")
+//	if err != nil {
+//		return err
+//	}
+//	setup, err := clientopt.Check(client) // notices a mongo.Connect that was left in place
+//	if err != nil {
+//		return err
+//	}
+//	log.Print("UUIDs are stored as ", setup)
+//	_, err = client.Database("app").Collection("users").InsertOne(ctx, bson.M{"session": uuid.New()}) // subtype 4
 //
 // The driver parses all other options, and its errors come back. The registry also knows the
 // documents of package autoid. Nothing is global: clients with different settings can live in one
-// process. [Collection] gives one collection a representation of its own.
+// process. [Collection] gives one collection a representation of its own, and [GridFS] a bucket for the metadata of files.
 //
 // # Precedence
 //

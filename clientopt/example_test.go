@@ -114,10 +114,9 @@ func ExampleRegistry() {
 	}
 	defer client.Disconnect(context.Background())
 
-	// GridFS encodes metadata with its own registry unless the options have one.
-	upload := options.GridFSUpload().SetMetadata(map[string]any{"owner": uuid.New()}).SetRegistry(reg)
-	fmt.Println(client != nil, upload != nil)
-	// Output: true true
+	setup, err := clientopt.Check(client)
+	fmt.Println(setup, err)
+	// Output: standard <nil>
 }
 
 // A misspelt option is an error. The driver alone ignores it, and the representation of the client
@@ -150,4 +149,51 @@ func ExampleWithRegistryBuilder() {
 	subtype, octets := rv.Binary()
 	fmt.Printf("subtype %d, %X\n", subtype, octets)
 	// Output: subtype 4, 00112233445566778899AABBCCDDEEFF
+}
+
+// A program that was left with mongo.Connect would store UUIDs as binary subtype 0, or not find them. Check notices it
+// before the first operation, without a server.
+func ExampleCheck() {
+	client, err := clientopt.Connect("mongodb://localhost:27017/?uuidRepresentation=javaLegacy",
+		clientopt.WithClientOptions(options.Client().SetBSONOptions(&options.BSONOptions{NilSliceAsEmpty: true})))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer client.Disconnect(context.Background())
+	setup, err := clientopt.Check(client)
+	fmt.Println(setup, err)
+
+	plain, err := mongo.Connect(options.Client().ApplyURI("mongodb://localhost:27017/?uuidRepresentation=javaLegacy"))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer plain.Disconnect(context.Background())
+	_, err = clientopt.Check(plain)
+	fmt.Println(err)
+	// Output:
+	// javaLegacy, NilSliceAsEmpty <nil>
+	// clientopt: package bsoncodec did not build the registry of the client, and what it does with UUIDs is not known: make it by clientopt.Connect, or give it the registry of clientopt.Registry
+}
+
+// A document is encoded as a collection encodes it.
+func ExampleCollectionCodec() {
+	client, err := clientopt.Connect("mongodb://localhost:27017/?uuidRepresentation=standard",
+		clientopt.WithClientOptions(options.Client().SetBSONOptions(&options.BSONOptions{UseJSONStructTags: true})))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer client.Disconnect(context.Background())
+	reg, opts, err := clientopt.CollectionCodec(client.Database("app").Collection("users"))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	doc, err := bsoncodec.MarshalExtJSON(reg, struct {
+		Name string `json:"fullName"`
+	}{"Ada"}, false, false, opts)
+	fmt.Println(string(doc), err)
+	// Output: {"fullName":"Ada"} <nil>
 }

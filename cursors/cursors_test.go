@@ -521,21 +521,3 @@ func TestWrongOptions(t *testing.T) {
 		t.Errorf("the last WithRegistry counts: got %v, %v", got, err)
 	}
 }
-
-func ExampleAll() {
-	reg, err := bsoncodec.NewRegistry(uuidrep.Standard)
-	if err != nil {
-		panic(err)
-	}
-	// In a program, the cursor comes from the Find or Aggregate method of a collection.
-	cursor, err := mongo.NewCursorFromDocuments([]any{bson.D{{Key: "n", Value: 1}}, bson.D{{Key: "n", Value: 2}}}, nil, reg)
-	if err != nil {
-		panic(err)
-	}
-	all, err := cursors.All[item](context.Background(), cursor)
-	if err != nil {
-		panic(err)
-	}
-	fmt.Println(len(all), all[0].N, all[1].N)
-	// Output: 2 1 2
-}

@@ -7,9 +7,15 @@
 // monitor that looks at each command and reports them:
 //
 //	audit, err := uuidaudit.New(uuidrep.Standard, uuidaudit.Log(slog.Default()))
+//	if err != nil {
+//		return err
+//	}
 //	opts.SetMonitor(audit.Monitor(nil))
+//	client, err := mongo.Connect(opts)
 //
-// The option WithAudit of package clientopt does this for a connection string.
+// The option WithAudit of package clientopt does this for a connection string:
+//
+//	client, err := clientopt.Connect(uri, clientopt.WithAudit(uuidaudit.Log(slog.Default())))
 //
 // # What is looked at
 //
