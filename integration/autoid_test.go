@@ -189,7 +189,7 @@ func TestAutoIDNothingSent(t *testing.T) {
 	defer cancel()
 	plain, log := autoIDCollection(t, uuidrep.Unspecified)
 	insert := func(doc any) mongo.WriteModel { return mongo.NewInsertOneModel().SetDocument(doc) }
-	update := mongo.NewUpdateOneModel().SetFilter(bson.M{}).SetUpdate(bson.M{"$set": bson.M{"a": 1}}).SetUpsert(true)
+	update := mongo.NewUpdateOneModel().SetFilter(bson.M{"_id": 2}).SetUpdate(bson.M{"$set": bson.M{"a": 1}}).SetUpsert(true)
 	v7, err := uuidgen.NewV7Generator()
 	if err != nil {
 		t.Fatal(err)
