@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"go/ast"
 	"go/types"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -21,24 +22,106 @@ func (c *checker) findVersion1() {
 			}
 		}
 	}
+	// The methods of a type are mended together: a type that writes one form and reads the other loses
+	// its values.
+	pairs := make(map[types.Object]*pair)
+	var order []*pair
 	c.visit((*ast.FuncDecl)(nil), func(n ast.Node, _ []ast.Node) {
 		decl := n.(*ast.FuncDecl)
 		f, ok := c.TypesInfo.Defs[decl.Name].(*types.Func)
 		if !ok || f.Signature().Recv() == nil {
 			return
 		}
+		named := receiver(f)
+		if named == nil {
+			return
+		}
+		p := pairs[named]
+		if p == nil {
+			p = new(pair)
+			pairs[named] = p
+			order = append(order, p)
+		}
 		sig := f.Signature()
 		switch {
-		case f.Name() == "MarshalBSONValue" && sig.Params().Len() == 0 && sig.Results().Len() == 3 && isOtherByte(sig.Results().At(0).Type()):
-			c.reportFix(decl.Name, "v1", ignored(f, "MarshalBSONValue() (byte, []byte, error)"), c.resultFix(decl))
-		case f.Name() == "UnmarshalBSONValue" && sig.Params().Len() == 2 && isOtherByte(sig.Params().At(0).Type()):
-			c.reportFix(decl.Name, "v1", ignored(f, "UnmarshalBSONValue(byte, []byte) error"), c.paramFix(decl))
+		case f.Name() == "MarshalBSONValue":
+			p.has[0] = true
+			p.called = p.called || c.uses(f)
+			if sig.Params().Len() == 0 && sig.Results().Len() == 3 && isOtherByte(sig.Results().At(0).Type()) {
+				p.old = append(p.old, oldMethod{decl, ignored(f, "MarshalBSONValue() (byte, []byte, error)"), c.resultFix(decl)})
+			}
+		case f.Name() == "UnmarshalBSONValue":
+			p.has[1] = true
+			p.called = p.called || c.uses(f)
+			if sig.Params().Len() == 2 && isOtherByte(sig.Params().At(0).Type()) {
+				p.old = append(p.old, oldMethod{decl, ignored(f, "UnmarshalBSONValue(byte, []byte) error"), c.paramFix(decl)})
+			}
 		}
 	})
+	for _, p := range order {
+		fix := p.fix()
+		for _, m := range p.old {
+			c.reportFix(m.decl.Name, "v1", m.message, fix)
+			fix = nil // it mends both
+		}
+	}
+}
+
+// A pair is the two methods of a type that marshal it.
+type pair struct {
+	has    [2]bool // whether the type has MarshalBSONValue and UnmarshalBSONValue, in any form
+	called bool    // this package calls one of them, with the types of the old form
+	old    []oldMethod
+}
+
+// An oldMethod has the form of version 1.
+type oldMethod struct {
+	decl    *ast.FuncDecl
+	message string
+	fix     *analysis.SuggestedFix
+}
+
+// fix returns the fix of all methods of the old form, or nil unless both methods have the new form
+// then and the package still compiles.
+func (p *pair) fix() *analysis.SuggestedFix {
+	if p.called || p.has != [2]bool{true, true} {
+		return nil
+	}
+	all := &analysis.SuggestedFix{Message: "Give the methods the form of version 2"}
+	for _, m := range p.old {
+		if m.fix == nil {
+			return nil
+		}
+		all.TextEdits = append(all.TextEdits, m.fix.TextEdits...)
+	}
+	return all
+}
+
+// uses reports whether the package calls a method or takes its value.
+func (c *checker) uses(f *types.Func) bool {
+	for _, used := range c.TypesInfo.Uses {
+		if used == f {
+			return true
+		}
+	}
+	return false
+}
+
+// receiver returns the type that a method belongs to, or nil.
+func receiver(f *types.Func) types.Object {
+	t := f.Signature().Recv().Type()
+	if p, ok := t.(*types.Pointer); ok {
+		t = p.Elem()
+	}
+	if named, ok := types.Unalias(t).(*types.Named); ok {
+		return named.Obj()
+	}
+	return nil
 }
 
 func ignored(f *types.Func, form string) string {
-	return fmt.Sprintf("version 2 of the driver ignores this form of %s: the method must be %s", f.Name(), form)
+	return fmt.Sprintf("version 2 of the driver ignores this form of %s: the method must be %s; what version 2 has stored since without it has another form",
+		f.Name(), form)
 }
 
 // isOtherByte reports whether t is a named type of kind byte, such as bsontype.Type.
@@ -50,7 +133,8 @@ func isOtherByte(t types.Type) bool {
 	return ok && b.Kind() == types.Uint8
 }
 
-// resultFix makes the first result a byte, if each return names its three results.
+// resultFix makes the first result a byte, if each return names its three results or is that of a
+// call.
 func (c *checker) resultFix(decl *ast.FuncDecl) *analysis.SuggestedFix {
 	first := decl.Type.Results.List[0]
 	if decl.Body == nil || len(first.Names) > 0 || !c.importStays(first.Type) {
@@ -63,6 +147,12 @@ func (c *checker) resultFix(decl *ast.FuncDecl) *analysis.SuggestedFix {
 		case *ast.FuncLit:
 			return false
 		case *ast.ReturnStmt:
+			if call, ok := returnedCall(n); ok && !c.declares(decl, "typ", "data", "err") {
+				edits = append(edits,
+					analysis.TextEdit{Pos: n.Pos(), End: call.Pos(), NewText: []byte("typ, data, err := ")},
+					analysis.TextEdit{Pos: call.End(), End: call.End(), NewText: []byte("\nreturn byte(typ), data, err")})
+				return true
+			}
 			if len(n.Results) != 3 {
 				possible = false
 				return false
@@ -80,6 +170,28 @@ func (c *checker) resultFix(decl *ast.FuncDecl) *analysis.SuggestedFix {
 		return nil
 	}
 	return &analysis.SuggestedFix{Message: "Return a byte", TextEdits: edits}
+}
+
+// returnedCall returns the call whose results a statement returns.
+func returnedCall(n *ast.ReturnStmt) (*ast.CallExpr, bool) {
+	if len(n.Results) != 1 {
+		return nil, false
+	}
+	call, ok := n.Results[0].(*ast.CallExpr)
+	return call, ok
+}
+
+// declares reports whether a name is declared in the function, or used there for something declared
+// elsewhere.
+func (c *checker) declares(decl *ast.FuncDecl, names ...string) bool {
+	found := false
+	ast.Inspect(decl, func(n ast.Node) bool {
+		if id, ok := n.(*ast.Ident); ok && slices.Contains(names, id.Name) {
+			found = true
+		}
+		return !found
+	})
+	return found
 }
 
 // importStays reports whether the import that a type is named by is used for more than the types
