@@ -2,10 +2,14 @@ package bench
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"testing"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"github.com/bsonids/bsonids/autoid"
 )
@@ -154,5 +158,47 @@ func autoIDCases() []Case {
 			Case{Work: "AutoID/" + p.name, Impl: "driver", Run: run(func() any { return p.with })},
 			Case{Work: "AutoID/" + p.name, Impl: "bsonids", Run: run(func() any { return autoid.Document(src, p.without) })})
 	}
-	return cases
+	return append(cases, autoIDBulkCases(reg, src, id)...)
+}
+
+// autoIDBulkCases returns the cases that prepare a bulk write of one insert, with a context that is
+// over, so that nothing is sent: through a new Collection, which learns how the driver encodes its
+// documents, and through one that knows.
+func autoIDBulkCases(reg *bson.Registry, src autoid.Source, id bson.ObjectID) []Case {
+	with, without := newOrder(), newOrder()
+	with.ID = id
+	over, cancel := context.WithCancel(context.Background())
+	cancel()
+	type collection interface {
+		BulkWrite(context.Context, []mongo.WriteModel, ...options.Lister[options.BulkWriteOptions]) (*mongo.BulkWriteResult, error)
+	}
+	run := func(doc any, wrap func(*mongo.Collection) func() collection) func(b *testing.B) {
+		return func(b *testing.B) {
+			client, err := mongo.Connect(options.Client().ApplyURI("mongodb://nowhere.invalid").SetRegistry(reg))
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer func() { _ = client.Disconnect(context.Background()) }()
+			next := wrap(client.Database("db").Collection("orders"))
+			models := []mongo.WriteModel{mongo.NewInsertOneModel().SetDocument(doc)}
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := next().BulkWrite(over, models); !errors.Is(err, context.Canceled) {
+					b.Fatal(err)
+				}
+			}
+		}
+	}
+	plain := func(c *mongo.Collection) func() collection { return func() collection { return c } }
+	first := func(c *mongo.Collection) func() collection { return func() collection { return autoid.Wrap(c, src) } }
+	later := func(c *mongo.Collection) func() collection {
+		wrapped := autoid.Wrap(c, src)
+		return func() collection { return wrapped }
+	}
+	return []Case{
+		{Work: "AutoIDBulkWrite/first", Impl: "driver", Run: run(&with, plain)},
+		{Work: "AutoIDBulkWrite/first", Impl: "bsonids", Run: run(&without, first)},
+		{Work: "AutoIDBulkWrite/later", Impl: "driver", Run: run(&with, plain)},
+		{Work: "AutoIDBulkWrite/later", Impl: "bsonids", Run: run(&without, later)},
+	}
 }
