@@ -2,6 +2,7 @@ package bsoncodec
 
 import (
 	"reflect"
+	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
@@ -9,13 +10,18 @@ import (
 )
 
 // kindEncoder stands before the driver's encoder for a kind of which driver version 1 has types that
-// version 2 writes as another value. For slices it also adds the path to the errors of the elements.
+// version 2 writes as another value.
+//
+// It decides once for each type: when it has met a type, that has the driver's encoder in the registry,
+// which keeps what it found for a type in any case. So it costs nothing after the first value. The
+// exception is [bson.D], where it also adds the path to the errors of the elements.
 type kindEncoder struct{ driver bson.ValueEncoder }
 
 // The encoders of a kind are found by types that have no encoder of their own.
 type (
 	anyInt64  int64
 	anyString string
+	kindSlice []struct{}
 )
 
 // registerKinds is called before the functions of With, so that what these register for a kind takes
@@ -28,19 +34,53 @@ func registerKinds(reg *bson.Registry) {
 	}
 }
 
-type kindSlice []struct{}
-
 // EncodeValue is the ValueEncoder of a kind.
 func (c *kindEncoder) EncodeValue(ec bson.EncodeContext, vw bson.ValueWriter, val reflect.Value) error {
 	if val.IsValid() {
-		if err := errV1Type(val.Type(), false); err != nil {
+		t := val.Type()
+		if t == tD {
+			if err := c.driver.EncodeValue(ec, vw, val); err != nil {
+				return withPath(ec, val, err)
+			}
+			return nil
+		}
+		if err := errV1Type(t, false); err != nil {
 			return err
 		}
+		settle(ec.Registry, t)
 	}
-	if err := c.driver.EncodeValue(ec, vw, val); err != nil {
-		return withPath(ec, val, err)
+	return c.driver.EncodeValue(ec, vw, val)
+}
+
+// settle gives values of type t the driver's encoder, if reg has a kindEncoder for them that does not refuse them.
+func settle(reg *bson.Registry, t reflect.Type) {
+	enc, err := reg.LookupEncoder(t)
+	if err != nil {
+		return
 	}
-	return nil
+	if c, ok := enc.(*kindEncoder); ok && t != tD && errV1Type(t, false) == nil {
+		reg.RegisterTypeEncoder(t, c.driver)
+	}
+}
+
+// settleFields settles the types of the fields of the struct type t, before the driver's codec keeps their encoders.
+func settleFields(reg *bson.Registry, t reflect.Type, depth int) {
+	for i := range t.NumField() {
+		f := t.Field(i)
+		ft := f.Type
+		switch ft.Kind() {
+		case reflect.Int64, reflect.String, reflect.Slice:
+			if f.IsExported() {
+				settle(reg, ft)
+			}
+			continue
+		case reflect.Pointer:
+			ft = ft.Elem()
+		}
+		if ft.Kind() == reflect.Struct && depth < maxPointers && strings.Contains(string(f.Tag), "inline") {
+			settleFields(reg, ft, depth+1)
+		}
+	}
 }
 
 // EncoderFor returns c for a type of driver version 1, and the driver's encoder for any other.

@@ -293,8 +293,9 @@ func MarshalValue(reg *bson.Registry, v any, opts ...Options) (bson.RawValue, er
 		if err != nil {
 			return err
 		}
-		if err := encodeElement(o.encodeContext(reg), vw, v); err != nil {
-			return err
+		ec := o.encodeContext(reg)
+		if err := encodeElement(ec, vw, v); err != nil {
+			return withPath(ec, reflect.ValueOf(v), err)
 		}
 		return dw.WriteDocumentEnd()
 	})

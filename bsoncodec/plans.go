@@ -72,10 +72,10 @@ var (
 )
 
 // Refuses reports whether EncodeValue returns an error for a t, in some place at least.
-func (c *structEncoder) Refuses(t reflect.Type) bool { return c.rules.refusal(t, false) != nil }
+func (c *structEncoder) Refuses(t reflect.Type) bool { return c.rules.of(t, false).refused }
 
 // Refuses reports whether DecodeValue returns an error for a t, in some place at least.
-func (c *structDecoder) Refuses(t reflect.Type) bool { return c.rules.refusal(t, true) != nil }
+func (c *structDecoder) Refuses(t reflect.Type) bool { return c.rules.of(t, true).refused }
 
 // noEncoder and noDecoder are embedded by codecs for one direction.
 type (

@@ -26,10 +26,15 @@ type structEncoder struct {
 // EncodeValue encodes a struct with the driver's codec for the options of ec.
 func (c *structEncoder) EncodeValue(ec bson.EncodeContext, vw bson.ValueWriter, val reflect.Value) error {
 	if val.Kind() == reflect.Struct {
-		if f := c.rules.refusal(val.Type(), false); f != nil {
-			if err := f.encodeError(ec, vw); err != nil {
+		v := c.rules.of(val.Type(), false)
+		if v.refused {
+			if err := v.encodeError(ec, vw); err != nil {
 				return err
 			}
+		}
+		if !v.settled.Load() {
+			settleFields(ec.Registry, val.Type(), 0)
+			v.settled.Store(true)
 		}
 	}
 	options := ec
@@ -62,8 +67,8 @@ type structDecoder struct {
 // DecodeValue decodes a struct with the driver's codec for the options of dc.
 func (c *structDecoder) DecodeValue(dc bson.DecodeContext, vr bson.ValueReader, val reflect.Value) error {
 	if val.Kind() == reflect.Struct {
-		if f := c.rules.refusal(val.Type(), true); f != nil {
-			if err := f.decodeError(dc, vr); err != nil {
+		if v := c.rules.of(val.Type(), true); v.refused {
+			if err := v.decodeError(dc, vr); err != nil {
 				return err
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 )
@@ -22,7 +23,7 @@ import (
 type typeRules struct {
 	uuids, bytes, documents map[reflect.Type]bool // the registered types, those of UUIDs that can be null among uuids
 	unregistered            treatment
-	encode, decode          sync.Map // of reflect.Type to *refusal, nil for a type that is not refused
+	encode, decode          sync.Map // of reflect.Type to *verdict
 }
 
 // typeRules returns the rules of the registries of b.
@@ -34,43 +35,42 @@ func (b *RegistryBuilder) typeRules() *typeRules {
 	return r
 }
 
-// A refusal says why a type of structs is refused.
-type refusal struct {
+// A verdict says whether a type of structs is refused in one direction, and why.
+type verdict struct {
+	refused  bool
 	anywhere error
-	inside   error // in a document
-	withJSON error // in a document, if "json" struct tags stand in for "bson" struct tags
+	inside   error       // in a document
+	withJSON error       // in a document, if "json" struct tags stand in for "bson" struct tags
+	settled  atomic.Bool // settleFields was called
 }
 
-// refusal returns why t, a type of structs without a codec of its own, is refused in one direction, or nil.
-func (r *typeRules) refusal(t reflect.Type, decode bool) *refusal {
+// of returns the verdict on t, a type of structs without a codec of its own.
+func (r *typeRules) of(t reflect.Type, decode bool) *verdict {
 	known := &r.encode
 	if decode {
 		known = &r.decode
 	}
-	if f, ok := known.Load(t); ok {
-		return f.(*refusal)
+	v, ok := known.Load(t)
+	if !ok {
+		v, _ = known.LoadOrStore(t, r.decide(t, decode))
 	}
-	f := r.decide(t, decode)
-	known.Store(t, f)
-	return f
+	return v.(*verdict)
 }
 
-func (r *typeRules) decide(t reflect.Type, decode bool) *refusal {
-	f := &refusal{anywhere: errV1Type(t, decode)}
-	if f.anywhere == nil && holdsUUID(t) {
+func (r *typeRules) decide(t reflect.Type, decode bool) *verdict {
+	v := &verdict{anywhere: errV1Type(t, decode)}
+	if v.anywhere == nil && holdsUUID(t) {
 		if decode {
-			f.anywhere = errV1Unmarshaler(t)
+			v.anywhere = errV1Unmarshaler(t)
 		} else {
-			f.anywhere = errV1Marshaler(t)
+			v.anywhere = errV1Marshaler(t)
 		}
 	}
 	if !r.documents[t] {
-		f.inside, f.withJSON = r.errWrapper(t, decode, false), r.errWrapper(t, decode, true)
+		v.inside, v.withJSON = r.errWrapper(t, decode, false), r.errWrapper(t, decode, true)
 	}
-	if *f == (refusal{}) {
-		return nil
-	}
-	return f
+	v.refused = v.anywhere != nil || v.inside != nil || v.withJSON != nil
+	return v
 }
 
 // errWrapper returns the error of a struct around a UUID, or of a UUID that can be null, inside a document. It is nil if
@@ -243,16 +243,16 @@ func qualified(t reflect.Type) string {
 	return t.PkgPath() + "." + t.Name()
 }
 
-// encodeError returns the error of encoding a value of the refused type to vw, nil if it is a whole document.
-func (f *refusal) encodeError(ec bson.EncodeContext, vw bson.ValueWriter) error {
-	if f.anywhere != nil {
-		return f.anywhere
+// encodeError returns the error of encoding a value of a type that is refused to vw, nil if it is a whole document.
+func (v *verdict) encodeError(ec bson.EncodeContext, vw bson.ValueWriter) error {
+	if v.anywhere != nil {
+		return v.anywhere
 	}
-	err := f.inside
-	if f.inside == nil || f.withJSON == nil { // a json tag tells
+	err := v.inside
+	if v.inside == nil || v.withJSON == nil { // a json tag tells
 		ec.Registry = nil
 		if optionsByEncodeContext()[ec].UseJSONStructTags {
-			err = f.withJSON
+			err = v.withJSON
 		}
 	}
 	// At the top level a writer refuses to write null, without any effect.
@@ -262,16 +262,16 @@ func (f *refusal) encodeError(ec bson.EncodeContext, vw bson.ValueWriter) error 
 	return err
 }
 
-// decodeError returns the error of decoding what is at vr into a value of the refused type, nil if it is a whole document.
-func (f *refusal) decodeError(dc bson.DecodeContext, vr bson.ValueReader) error {
-	if f.anywhere != nil {
-		return f.anywhere
+// decodeError returns the error of decoding what is at vr into a value of a type that is refused, nil if it is a whole document.
+func (v *verdict) decodeError(dc bson.DecodeContext, vr bson.ValueReader) error {
+	if v.anywhere != nil {
+		return v.anywhere
 	}
-	err := f.inside
-	if f.inside == nil || f.withJSON == nil {
+	err := v.inside
+	if v.inside == nil || v.withJSON == nil {
 		dc.Registry = nil
 		if optionsByDecodeContext()[dc].UseJSONStructTags {
-			err = f.withJSON
+			err = v.withJSON
 		}
 	}
 	if err == nil || isTransition(vr.ReadNull()) {
@@ -294,7 +294,7 @@ func refusedInside(reg *bson.Registry, v any) bool {
 		return false
 	}
 	mark, ok := enc.(*buildMark)
-	return ok && mark.rules.refusal(t, true) != nil
+	return ok && mark.rules.of(t, true).refused
 }
 
 // isTransition reports whether err says that a value stands where a document must be.
