@@ -42,11 +42,12 @@ func plansOf(reg *bson.Registry) *structcodec.Codec {
 
 // A documentReader is a decoder of package structcodec for documents that are not structs.
 type documentReader interface {
-	ReadDocument(doc []byte, v any) (planned bool, err error)
+	ReadDocument(dc bson.DecodeContext, doc []byte, v any) (planned bool, err error)
 }
 
-// readPlanned decodes data into v by a plan, if reg has one.
-func readPlanned(reg *bson.Registry, data []byte, v any) (planned bool, err error) {
+// readPlanned decodes data into v by a plan, if the registry of dc has one.
+func readPlanned(dc bson.DecodeContext, data []byte, v any) (planned bool, err error) {
+	reg := dc.Registry
 	t := reflect.TypeOf(v)
 	if t == nil {
 		return false, nil
@@ -60,7 +61,7 @@ func readPlanned(reg *bson.Registry, data []byte, v any) (planned bool, err erro
 		if c == nil {
 			return false, nil
 		}
-		return c.ReadDocument(data, v)
+		return c.ReadDocument(dc, data, v)
 	case t == tAny:
 		if !sameAtTheTop(reg) {
 			return false, nil
@@ -77,5 +78,5 @@ func readPlanned(reg *bson.Registry, data []byte, v any) (planned bool, err erro
 	if !ok {
 		return false, nil
 	}
-	return r.ReadDocument(data, v)
+	return r.ReadDocument(dc, data, v)
 }

@@ -36,16 +36,13 @@ func Marshal(reg *bson.Registry, v any, opts ...Options) ([]byte, error) {
 	if reg == nil {
 		return nil, errNilRegistry("encode")
 	}
-	if len(opts) == 0 || o == (Options{}) {
-		if c := plansOf(reg); c != nil {
-			if doc, planned, err := marshalPlanned(c, v); planned {
-				return doc, err
-			}
+	ec := o.encodeContext(reg)
+	if c := plansOf(reg); c != nil {
+		if doc, planned, err := marshalPlanned(c, ec, v); planned {
+			return doc, err
 		}
 	}
-	b, doc, err := driver.WriteDocument(func(vw bson.ValueWriter) error {
-		return encodeDocument(o.encodeContext(reg), vw, v)
-	})
+	b, doc, err := driver.WriteDocument(func(vw bson.ValueWriter) error { return encodeDocument(ec, vw, v) })
 	if err != nil {
 		return nil, encodeError(v, err)
 	}
@@ -90,9 +87,9 @@ func errForeign(reg *bson.Registry, v any, encoded []byte) error {
 var documents = sync.Pool{New: func() any { return new([]byte) }}
 
 // marshalPlanned returns v as a document that c encodes, if it can.
-func marshalPlanned(c *structcodec.Codec, v any) (doc []byte, planned bool, err error) {
+func marshalPlanned(c *structcodec.Codec, ec bson.EncodeContext, v any) (doc []byte, planned bool, err error) {
 	buf := documents.Get().(*[]byte)
-	data, planned, err := c.AppendDocument((*buf)[:0], v)
+	data, planned, err := c.AppendDocument(ec, (*buf)[:0], v)
 	if planned && err == nil {
 		doc = make([]byte, len(data)) // a little faster than bytes.Clone
 		copy(doc, data)
@@ -154,10 +151,9 @@ func Unmarshal(reg *bson.Registry, data []byte, v any, opts ...Options) error {
 	if reg == nil {
 		return errNilRegistry("decode")
 	}
-	if len(opts) == 0 || o == (Options{}) {
-		if planned, err := readPlanned(reg, data, v); planned {
-			return withWayOut(err)
-		}
+	dc := o.decodeContext(reg)
+	if planned, err := readPlanned(dc, data, v); planned {
+		return withWayOut(err)
 	}
 	switch target := v.(type) {
 	case bson.Unmarshaler: // comes before the registry, as in the driver's Decoder
@@ -179,7 +175,7 @@ func Unmarshal(reg *bson.Registry, data []byte, v any, opts ...Options) error {
 	if refusedInside(reg, v) { // a RawValue is inside a document
 		return withWayOut(o.newDecoder(reg, bson.NewDocumentReader(bytes.NewReader(data))).Decode(v))
 	}
-	return decodeValue(o.decodeContext(reg), bson.RawValue{Type: bson.TypeEmbeddedDocument, Value: data}, v)
+	return decodeValue(dc, bson.RawValue{Type: bson.TypeEmbeddedDocument, Value: data}, v)
 }
 
 var (

@@ -69,6 +69,15 @@ var (
 	_ structcodec.ValueCodec = (*sliceEncoder)(nil)
 	_ structcodec.ValueCodec = (*sliceDecoder)(nil)
 	_ structcodec.ValueCodec = (*binaryValueDecoder)(nil)
+
+	_ structcodec.ContextEncoder = uuidPlan{}
+	_ structcodec.ContextEncoder = zeroAsNullPlan{}
+	_ structcodec.ContextEncoder = nullPlan{}
+	_ structcodec.ContextEncoder = (*sliceEncoder)(nil)
+	_ structcodec.ContextDecoder = uuidPlan{}
+	_ structcodec.ContextDecoder = nullPlan{}
+	_ structcodec.ContextDecoder = (*sliceDecoder)(nil)
+	_ structcodec.ContextDecoder = (*binaryValueDecoder)(nil)
 )
 
 // Refuses reports whether EncodeValue returns an error for a t, in some place at least.
@@ -76,6 +85,66 @@ func (c *structEncoder) Refuses(t reflect.Type) bool { return c.rules.of(t, fals
 
 // Refuses reports whether DecodeValue returns an error for a t, in some place at least.
 func (c *structDecoder) Refuses(t reflect.Type) bool { return c.rules.of(t, true).refused }
+
+// EncoderIn returns c: no option changes how a UUID is written.
+func (c uuidPlan) EncoderIn(bson.EncodeContext) structcodec.ValueCodec { return c }
+
+// DecoderIn returns c: no option changes how a UUID is read.
+func (c uuidPlan) DecoderIn(bson.DecodeContext) structcodec.ValueCodec { return c }
+
+// EncoderIn returns c: no option changes how a UUID is written.
+func (c zeroAsNullPlan) EncoderIn(bson.EncodeContext) structcodec.ValueCodec { return c }
+
+// EncoderIn returns c: no option changes how a UUID or null is written.
+func (c nullPlan) EncoderIn(bson.EncodeContext) structcodec.ValueCodec { return c }
+
+// DecoderIn returns c: no option changes how a UUID or null is read.
+func (c nullPlan) DecoderIn(bson.DecodeContext) structcodec.ValueCodec { return c }
+
+// EncoderIn returns c, or what leaves slices that are nil to EncodeValue if they may not be null in ec.
+func (c *sliceEncoder) EncoderIn(ec bson.EncodeContext) structcodec.ValueCodec {
+	ec.Registry = nil
+	if o, ok := optionsByEncodeContext()[ec]; !ok || o.NilSliceAsEmpty {
+		return nilSlicePlan{c}
+	}
+	return c
+}
+
+// A nilSlicePlan is a sliceEncoder for contexts in which a slice that is nil can be an empty array.
+type nilSlicePlan struct{ *sliceEncoder }
+
+// AppendValue appends an array of UUIDs, unless it is nil.
+func (c nilSlicePlan) AppendValue(dst []byte, v reflect.Value) (bson.Type, []byte, error) {
+	if v.Kind() == reflect.Slice && v.IsNil() {
+		return 0, dst, structcodec.ErrNotPlain
+	}
+	return c.sliceEncoder.AppendValue(dst, v)
+}
+
+// DecoderIn returns c: what is not plain is decoded by DecodeValue.
+func (c *sliceDecoder) DecoderIn(bson.DecodeContext) structcodec.ValueCodec { return c }
+
+// DecoderIn returns c, or what decodes binary values into slices if dc says so.
+func (c *binaryValueDecoder) DecoderIn(dc bson.DecodeContext) structcodec.ValueCodec {
+	if c.asSlice(dc, new(asSlice)) {
+		return binarySlicePlan{c}
+	}
+	return c
+}
+
+// A binarySlicePlan is a binaryValueDecoder for contexts with the option BinaryAsSlice.
+type binarySlicePlan struct{ *binaryValueDecoder }
+
+// ReadValue sets v to what an any receives for a binary value.
+func (c binarySlicePlan) ReadValue(t bson.Type, data []byte, v reflect.Value) error {
+	if data[4] == bson.TypeBinaryGeneric && t == bson.TypeBinary && v.Type() == tBinaryValue {
+		if _, ok := c.isImplicit(data[4], data[5:]); !ok {
+			*v.Addr().Interface().(*binaryValue) = append(make([]byte, 0, len(data)-5), data[5:]...)
+			return nil
+		}
+	}
+	return c.binaryValueDecoder.ReadValue(t, data, v)
+}
 
 // noEncoder and noDecoder are embedded by codecs for one direction.
 type (

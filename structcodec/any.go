@@ -13,7 +13,7 @@ import (
 // An anyReader reads values for targets of type any. What the type map of the registry names is looked up for every
 // value, as the driver does, since it can be changed at any time.
 type anyReader struct {
-	*Codec
+	*decodeMode
 	dec    bson.ValueDecoder // of any
 	usable bool              // it is the driver's
 	plain  [256]reflect.Type // the type of each BSON type that is read here, if its decoder is the driver's
@@ -23,8 +23,8 @@ type anyReader struct {
 	values sync.Map // reflect.Type to ValueCodec, of the types in the type map
 }
 
-func (c *Codec) newAnyReader() *anyReader {
-	r := &anyReader{Codec: c}
+func (c *decodeMode) newAnyReader() *anyReader {
+	r := &anyReader{decodeMode: c}
 	var err error
 	r.dec, err = c.decoderOf(tAny)
 	r.usable = err == nil && knownDecoder(r.dec) == knownAny
@@ -61,9 +61,12 @@ func (r *anyReader) read(t byte, data []byte) (any, bool, error) {
 	if !r.usable {
 		return nil, false, nil
 	}
-	goType, err := r.reg.LookupTypeMapEntry(bson.Type(t))
-	if err != nil {
-		return nil, bson.Type(t) == bson.TypeNull, nil
+	goType := r.documentType
+	if goType == nil || bson.Type(t) != bson.TypeEmbeddedDocument {
+		var err error
+		if goType, err = r.reg.LookupTypeMapEntry(bson.Type(t)); err != nil {
+			return nil, bson.Type(t) == bson.TypeNull, nil
+		}
 	}
 	switch bson.Type(t) {
 	case bson.TypeEmbeddedDocument:
@@ -87,7 +90,7 @@ func (r *anyReader) read(t byte, data []byte) (any, bool, error) {
 		return a, true, err
 	}
 	if goType != r.plain[t] {
-		if vc := r.valueCodec(goType); vc != nil {
+		if vc := r.codecOf(goType); vc != nil {
 			v := reflect.New(goType).Elem()
 			err := vc.ReadValue(bson.Type(t), data, v)
 			if err == ErrNotPlain {
@@ -117,13 +120,17 @@ func (r *anyReader) read(t byte, data []byte) (any, bool, error) {
 	case bson.TypeDecimal128:
 		return readDecimal128(data), true, nil
 	case bson.TypeBinary:
-		return readBinary(data), true, nil
+		b := readBinary(data)
+		if r.binaryAsSlice && (b.Subtype == bson.TypeBinaryGeneric || b.Subtype == bson.TypeBinaryBinaryOld) {
+			return b.Data, true, nil
+		}
+		return b, true, nil
 	}
 	return nil, false, nil
 }
 
-// valueCodec returns the decoder of t if it takes part in plans, or nil.
-func (r *anyReader) valueCodec(t reflect.Type) ValueCodec {
+// codecOf returns the decoder of t if it takes part in plans, or nil.
+func (r *anyReader) codecOf(t reflect.Type) ValueCodec {
 	if vc, ok := r.values.Load(t); ok {
 		return vc.(ValueCodec)
 	}
@@ -131,8 +138,8 @@ func (r *anyReader) valueCodec(t reflect.Type) ValueCodec {
 	if err != nil {
 		return nil
 	}
-	vc, ok := r.resolveDecoder(dec, t).(ValueCodec)
-	if !ok {
+	vc := r.decodeMode.valueCodec(r.resolveDecoder(dec, t))
+	if vc == nil {
 		return nil
 	}
 	r.values.Store(t, vc)

@@ -3,6 +3,7 @@ package structcodec
 import (
 	"encoding"
 	"encoding/binary"
+	"fmt"
 	"math"
 	"reflect"
 	"strconv"
@@ -12,30 +13,28 @@ import (
 )
 
 // compile returns what appends values of type t as its encoder enc writes them. It reports false if only enc can.
-func (c encodeCompiler) compile(t reflect.Type, enc bson.ValueEncoder, minSize bool) (appendFunc, bool) {
+func (c encodeCompiler) compile(t reflect.Type, enc bson.ValueEncoder) (appendFunc, bool) {
 	resolved := c.resolveEncoder(enc, t)
-	if vc, ok := resolved.(ValueCodec); ok {
-		if minSize {
-			return nil, false // AppendValue knows no options
+	if _, ok := resolved.(ValueCodec); ok {
+		vc := c.valueCodec(resolved)
+		if vc == nil {
+			return nil, false
 		}
 		return c.appendValueCodec(vc, enc), true
 	}
 	if same(resolved, c.Codec) {
-		if minSize || t.Kind() != reflect.Struct {
+		if t.Kind() != reflect.Struct {
 			return nil, false
 		}
 		return c.appendStruct(c.plan(t)), true
 	}
 	switch k := knownEncoder(resolved); k {
 	case knownInt, knownUint:
-		return c.appendInteger(t, enc, minSize)
+		return c.appendInteger(t, enc)
 	case knownPointer, knownAny, knownSlice, knownArray, knownMap:
-		if minSize && k != knownPointer {
-			return nil, false // it holds for all integers within
-		}
-		key := openType{t, minSize}
+		key := encodedType{c.encodeMode, t}
 		if o, ok := c.open[key]; ok {
-			opaque := c.opaque(enc, "", minSize)
+			opaque := c.opaque(enc, "")
 			return func(dst []byte, v reflect.Value) (bson.Type, []byte, error) {
 				if o.append == nil {
 					return opaque(dst, v)
@@ -45,26 +44,21 @@ func (c encodeCompiler) compile(t reflect.Type, enc bson.ValueEncoder, minSize b
 		}
 		o := new(openAppend)
 		c.open[key] = o
-		f, ok := c.compileContainer(t, minSize, k)
+		f, ok := c.compileContainer(t, k)
 		delete(c.open, key)
 		o.append = f
 		return f, ok
-	case knownOther:
-		if minSize {
-			return nil, false // a json.Number and the scope of code hold integers
-		}
-		return compileScalar(t, k, enc, c.Codec)
 	default:
-		return compileScalar(t, k, enc, c.Codec)
+		return compileScalar(t, k, enc, c.encodeMode)
 	}
 }
 
-func (c encodeCompiler) compileContainer(t reflect.Type, minSize bool, k known) (appendFunc, bool) {
+func (c encodeCompiler) compileContainer(t reflect.Type, k known) (appendFunc, bool) {
 	switch {
 	case k == knownPointer && t.Kind() == reflect.Pointer:
-		return c.appendPointer(t, minSize)
+		return c.appendPointer(t)
 	case k == knownAny && t == tAny:
-		dynamic := c.appendDynamic("", false)
+		dynamic := c.appendDynamic()
 		return func(dst []byte, v reflect.Value) (bson.Type, []byte, error) {
 			if v.IsNil() {
 				return bson.TypeNull, dst, nil
@@ -74,14 +68,14 @@ func (c encodeCompiler) compileContainer(t reflect.Type, minSize bool, k known) 
 	case k == knownSlice && t.Kind() == reflect.Slice:
 		return c.appendSlice(t)
 	case k == knownArray && t.Kind() == reflect.Array && t.Elem() != tByte && t.Elem() != tE:
-		return c.appendElements(t.Elem(), nil)
+		return c.appendElements(t.Elem(), false)
 	case k == knownMap && t.Kind() == reflect.Map:
 		return c.appendMap(t)
 	}
 	return nil, false
 }
 
-func (c *Codec) appendValueCodec(vc ValueCodec, enc bson.ValueEncoder) appendFunc {
+func (c *encodeMode) appendValueCodec(vc ValueCodec, enc bson.ValueEncoder) appendFunc {
 	return func(dst []byte, v reflect.Value) (bson.Type, []byte, error) {
 		t, extended, err := vc.AppendValue(dst, v)
 		if err == ErrNotPlain {
@@ -92,7 +86,7 @@ func (c *Codec) appendValueCodec(vc ValueCodec, enc bson.ValueEncoder) appendFun
 }
 
 func (c encodeCompiler) appendStruct(p *encodePlan) appendFunc {
-	opaque := c.opaque(c.encoder, "", false)
+	opaque := c.opaque(c.encoder, "")
 	return func(dst []byte, v reflect.Value) (bson.Type, []byte, error) {
 		if !p.planned {
 			return opaque(dst, v)
@@ -102,8 +96,8 @@ func (c encodeCompiler) appendStruct(p *encodePlan) appendFunc {
 	}
 }
 
-func (c encodeCompiler) appendPointer(t reflect.Type, minSize bool) (appendFunc, bool) {
-	elem, ok := c.compileElem(t.Elem(), minSize)
+func (c encodeCompiler) appendPointer(t reflect.Type) (appendFunc, bool) {
+	elem, ok := c.compileElem(t.Elem())
 	if !ok {
 		return nil, false
 	}
@@ -116,18 +110,18 @@ func (c encodeCompiler) appendPointer(t reflect.Type, minSize bool) (appendFunc,
 }
 
 // compileElem compiles the type of the elements of a container.
-func (c encodeCompiler) compileElem(t reflect.Type, minSize bool) (appendFunc, bool) {
+func (c encodeCompiler) compileElem(t reflect.Type) (appendFunc, bool) {
 	enc, err := c.encoderOf(t)
 	if err != nil {
 		return nil, false
 	}
-	return c.compile(t, enc, minSize)
+	return c.compile(t, enc)
 }
 
 func (c encodeCompiler) appendSlice(t reflect.Type) (appendFunc, bool) {
 	if t.Elem() == tByte {
 		return func(dst []byte, v reflect.Value) (bson.Type, []byte, error) {
-			if v.IsNil() {
+			if v.IsNil() && !c.nilSliceAsEmpty {
 				return bson.TypeNull, dst, nil
 			}
 			return bson.TypeBinary, appendBinary(dst, bson.TypeBinaryGeneric, v.Bytes()), nil
@@ -136,17 +130,17 @@ func (c encodeCompiler) appendSlice(t reflect.Type) (appendFunc, bool) {
 	if t == tD || t.ConvertibleTo(tD) {
 		return c.appendD, true
 	}
-	return c.appendElements(t.Elem(), reflect.Value.IsNil)
+	return c.appendElements(t.Elem(), !c.nilSliceAsEmpty)
 }
 
-// appendElements returns what appends an array of elements of type t, or null if isNil says so.
-func (c encodeCompiler) appendElements(t reflect.Type, isNil func(reflect.Value) bool) (appendFunc, bool) {
-	elem, ok := c.compileElem(t, false)
+// appendElements returns what appends an array of elements of type t. A slice that is nil is null if nilIsNull is set.
+func (c encodeCompiler) appendElements(t reflect.Type, nilIsNull bool) (appendFunc, bool) {
+	elem, ok := c.compileElem(t)
 	if !ok {
 		return nil, false
 	}
 	return func(dst []byte, v reflect.Value) (bson.Type, []byte, error) {
-		if isNil != nil && isNil(v) {
+		if nilIsNull && v.IsNil() {
 			return bson.TypeNull, dst, nil
 		}
 		start := len(dst)
@@ -172,8 +166,8 @@ func (c encodeCompiler) appendElements(t reflect.Type, isNil func(reflect.Value)
 }
 
 // appendD appends a document of a type that is convertible to [bson.D].
-func (c *Codec) appendD(dst []byte, v reflect.Value) (bson.Type, []byte, error) {
-	if v.IsNil() {
+func (c *encodeMode) appendD(dst []byte, v reflect.Value) (bson.Type, []byte, error) {
+	if v.IsNil() && !c.nilSliceAsEmpty {
 		return bson.TypeNull, dst, nil
 	}
 	var d bson.D
@@ -197,7 +191,7 @@ func (c *Codec) appendD(dst []byte, v reflect.Value) (bson.Type, []byte, error) 
 
 // appendKeyed appends an element of a document whose keys are data. Without elem, the type of v decides, and v may be
 // invalid for nil.
-func (c *Codec) appendKeyed(dst []byte, key string, elem appendFunc, v reflect.Value) ([]byte, error) {
+func (c *encodeMode) appendKeyed(dst []byte, key string, elem appendFunc, v reflect.Value) ([]byte, error) {
 	if hasZero(key) {
 		return dst, c.errKey(key, v)
 	}
@@ -221,18 +215,28 @@ func (c *Codec) appendKeyed(dst []byte, key string, elem appendFunc, v reflect.V
 	return extended, nil
 }
 
-// errKey returns the driver's error for an element with a key that holds a zero byte. The context has an option, so that
-// the driver's codecs encode structs and stop where they do.
-func (c *Codec) errKey(key string, v reflect.Value) error {
+// errKey returns the driver's error for an element with a key that holds a zero byte. The fallback encodes a struct, so
+// that its fields are not encoded before.
+func (c *encodeMode) errKey(key string, v reflect.Value) error {
 	if !v.IsValid() {
 		v = reflect.ValueOf(bson.Null{})
 	}
-	enc, err := c.encoderOf(v.Type())
-	if err != nil {
+	for {
+		enc, err := c.encoderOf(v.Type())
+		if err != nil {
+			return err
+		}
+		resolved := c.resolveEncoder(enc, v.Type())
+		switch k := knownEncoder(resolved); {
+		case (k == knownPointer || k == knownAny) && !v.IsNil():
+			v = v.Elem()
+			continue
+		case same(resolved, c.Codec):
+			enc = c.encoder
+		}
+		_, _, err = appendEncoded(nil, c.ec, enc, key, v)
 		return err
 	}
-	_, _, err = appendEncoded(nil, c.minSize, enc, key, v)
-	return err
 }
 
 var (
@@ -241,19 +245,19 @@ var (
 )
 
 func (c encodeCompiler) appendMap(t reflect.Type) (appendFunc, bool) {
-	elem, ok := c.compileElem(t.Elem(), false)
+	elem, ok := c.compileElem(t.Elem())
 	if !ok {
 		return nil, false
 	}
 	if enc, err := c.encoderOf(tAny); err == nil && knownEncoder(enc) == knownAny && t.ConvertibleTo(tMap) {
 		return c.appendEntries, true
 	}
-	key, ok := keyFunc(t.Key())
+	key, ok := c.keyFunc(t.Key())
 	if !ok {
 		return nil, false
 	}
 	return func(dst []byte, v reflect.Value) (bson.Type, []byte, error) {
-		if v.IsNil() {
+		if v.IsNil() && !c.nilMapAsEmpty {
 			return bson.TypeNull, dst, nil
 		}
 		start := len(dst)
@@ -274,8 +278,8 @@ func (c encodeCompiler) appendMap(t reflect.Type) (appendFunc, bool) {
 }
 
 // appendEntries appends the document of a map from string to any.
-func (c *Codec) appendEntries(dst []byte, v reflect.Value) (bson.Type, []byte, error) {
-	if v.IsNil() {
+func (c *encodeMode) appendEntries(dst []byte, v reflect.Value) (bson.Type, []byte, error) {
+	if v.IsNil() && !c.nilMapAsEmpty {
 		return bson.TypeNull, dst, nil
 	}
 	start := len(dst)
@@ -292,8 +296,12 @@ func (c *Codec) appendEntries(dst []byte, v reflect.Value) (bson.Type, []byte, e
 }
 
 // keyFunc returns what makes the key of an element from a key of type t.
-func keyFunc(t reflect.Type) (func(reflect.Value) (string, error), bool) {
+func (c *encodeMode) keyFunc(t reflect.Type) (func(reflect.Value) (string, error), bool) {
 	switch {
+	case c.stringKeys && !equalsItself(t):
+		return nil, false // the driver does not find the value of a key that is not a number
+	case c.stringKeys:
+		return func(k reflect.Value) (string, error) { return fmt.Sprint(k), nil }, true
 	case t.Kind() == reflect.String:
 		return func(k reflect.Value) (string, error) { return k.String(), nil }, true
 	case t.Kind() == reflect.Pointer || t.Kind() == reflect.Interface || t.Implements(tKeyMarshaler):
@@ -313,7 +321,25 @@ func keyFunc(t reflect.Type) (func(reflect.Value) (string, error), bool) {
 	return nil, false
 }
 
-func (c encodeCompiler) appendInteger(t reflect.Type, enc bson.ValueEncoder, minSize bool) (appendFunc, bool) {
+// equalsItself reports whether every value of type t equals itself.
+func equalsItself(t reflect.Type) bool {
+	switch t.Kind() {
+	case reflect.Float32, reflect.Float64, reflect.Complex64, reflect.Complex128, reflect.Interface:
+		return false
+	case reflect.Array:
+		return equalsItself(t.Elem())
+	case reflect.Struct:
+		for i := range t.NumField() {
+			if !equalsItself(t.Field(i).Type) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func (c encodeCompiler) appendInteger(t reflect.Type, enc bson.ValueEncoder) (appendFunc, bool) {
+	minSize := c.minSize
 	switch t.Kind() {
 	case reflect.Int8, reflect.Int16, reflect.Int32:
 		return func(dst []byte, v reflect.Value) (bson.Type, []byte, error) {
@@ -329,7 +355,7 @@ func (c encodeCompiler) appendInteger(t reflect.Type, enc bson.ValueEncoder, min
 			return bson.TypeInt32, binary.LittleEndian.AppendUint32(dst, uint32(v.Uint())), nil
 		}, true
 	case reflect.Uint32, reflect.Uint64, reflect.Uint:
-		opaque := c.opaque(enc, "", minSize)
+		opaque := c.opaque(enc, "")
 		return func(dst []byte, v reflect.Value) (bson.Type, []byte, error) {
 			u := v.Uint()
 			if u > math.MaxInt64 {

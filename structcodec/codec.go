@@ -19,7 +19,8 @@ var ErrNotPlain = errors.New("structcodec: the value is not plain")
 // [ErrNotPlain].
 //
 // Both methods must have the results of EncodeValue and DecodeValue for a context without options, and must be safe for
-// concurrent use.
+// concurrent use. With options, EncodeValue and DecodeValue are called, unless the codec is a [ContextEncoder] or a
+// [ContextDecoder].
 type ValueCodec interface {
 	// AppendValue appends the BSON value of v, without type and key, to dst. It returns the BSON type and the extended
 	// slice. If the error is not nil, what was appended is ignored.
@@ -33,14 +34,14 @@ type ValueCodec interface {
 // Codec encodes and decodes structs. It implements [bson.ValueEncoder] and [bson.ValueDecoder], and is to be registered
 // for the kind [reflect.Struct] of one registry.
 //
-// A plan is compiled when a type is first encoded, or first decoded. It obeys what the registry has for the types within
+// A plan is compiled when a type is first encoded, or first decoded, in a context: with the same options. It obeys what the registry has for the types within
 // at that time, and all plans keep it: a codec or a hook that is registered later is obeyed for the types that the Codec
 // meets after that, in every place, and not for those that it has met. The type map is obeyed at any time. What is not
 // done by plans looks the codecs of some types up each time, as the driver does.
 //
 // The fallback encodes and decodes instead if
-//   - the context has options, such as those of [go.mongodb.org/mongo-driver/v2/mongo/options.BSONOptions], or belongs
-//     to another registry;
+//   - the context belongs to another registry, or has an option that this package does not know: one that is newer than
+//     those of [go.mongodb.org/mongo-driver/v2/mongo/options.BSONOptions] in version 2.10.0 of the driver;
 //   - the writer or the reader is not the one of BSON documents of the driver: Extended JSON, or a caller's own. A writer
 //     that passes everything on to the driver's can have a method Unwrap that returns it;
 //   - a struct is decoded within a value that the driver decodes, such as a slice at the top level;
@@ -73,15 +74,14 @@ type Codec struct {
 	reg     *bson.Registry
 	encoder bson.ValueEncoder
 	decoder bson.ValueDecoder
-	ec      bson.EncodeContext
-	minSize bson.EncodeContext
-	dc      bson.DecodeContext
+
+	// Without options, and with some.
+	encodeMode  *encodeMode
+	encodeModes perContext[bson.EncodeContext, *encodeMode]
+	decodeMode  *decodeMode
+	decodeModes perContext[bson.DecodeContext, *decodeMode]
 
 	compiling sync.Mutex
-	encPlans  typeMap[*encodePlan]
-	decPlans  typeMap[*decodePlan]
-	dynamic   typeMap[appendFunc] // of the values in interfaces
-	documents typeMap[*documentPlan]
 	encoders  typeMap[bson.ValueEncoder] // that plans use
 	decoders  typeMap[bson.ValueDecoder]
 }
@@ -94,15 +94,9 @@ var (
 // New returns a Codec for structs in the registry reg. The encoder and the decoder are the fallback: the driver's
 // struct codec, or one with the same results. New does not register the Codec.
 func New(reg *bson.Registry, encoder bson.ValueEncoder, decoder bson.ValueDecoder) *Codec {
-	c := &Codec{
-		reg:     reg,
-		encoder: encoder,
-		decoder: decoder,
-		ec:      bson.EncodeContext{Registry: reg},
-		dc:      bson.DecodeContext{Registry: reg},
-		minSize: minSizeContext(),
-	}
-	c.minSize.Registry = reg
+	c := &Codec{reg: reg, encoder: encoder, decoder: decoder}
+	c.encodeMode = c.newEncodeMode(bson.EncodeContext{Registry: reg}, encodeOptions{})
+	c.decodeMode = c.newDecodeMode(bson.DecodeContext{Registry: reg}, decodeOptions{})
 	return c
 }
 
@@ -132,19 +126,20 @@ func (c *Codec) decoderOf(t reflect.Type) (bson.ValueDecoder, error) {
 
 // EncodeValue is the ValueEncoder of structs.
 func (c *Codec) EncodeValue(ec bson.EncodeContext, vw bson.ValueWriter, val reflect.Value) error {
-	if ec != c.ec || !isDriverWriter(vw) || val.Kind() != reflect.Struct {
+	e := c.encodeModeIn(ec)
+	if e == nil || !isDriverWriter(vw) || val.Kind() != reflect.Struct {
 		return c.encoder.EncodeValue(ec, vw, val)
 	}
-	p := c.encodePlan(val.Type())
+	p := e.encodePlan(val.Type())
 	if !p.planned {
 		return c.encoder.EncodeValue(ec, vw, val)
 	}
-	return c.encodeWhole(c.encoder, vw, val, p.firstName(), p.appendDocument)
+	return e.encodeWhole(c.encoder, vw, val, p.firstName(), p.appendDocument)
 }
 
 // encodeWhole writes to vw the document that append makes of val, with fallback if it returns errMalformed. The name is
 // the key of the first element, or another one.
-func (c *Codec) encodeWhole(
+func (c *encodeMode) encodeWhole(
 	fallback bson.ValueEncoder, vw bson.ValueWriter, val reflect.Value, name string,
 	appendDocument func([]byte, reflect.Value) ([]byte, error),
 ) error {
@@ -168,9 +163,17 @@ func (c *Codec) encodeWhole(
 }
 
 // AppendDocument appends the document of v to dst: a struct, a [bson.D], a map, or a pointer to one. The result is that
-// of an Encoder of the driver with the registry and without options. If planned is false, nothing was encoded: v needs
+// of an Encoder of the driver with the registry and the options of ec. If planned is false, nothing was encoded: v needs
 // the driver.
-func (c *Codec) AppendDocument(dst []byte, v any) (doc []byte, planned bool, err error) {
+func (c *Codec) AppendDocument(ec bson.EncodeContext, dst []byte, v any) (doc []byte, planned bool, err error) {
+	e := c.encodeModeIn(ec)
+	if e == nil {
+		return dst, false, nil
+	}
+	return e.appendWhole(dst, v)
+}
+
+func (c *encodeMode) appendWhole(dst []byte, v any) (doc []byte, planned bool, err error) {
 	val := reflect.ValueOf(v)
 	pointer := val.Kind() == reflect.Pointer
 	if pointer {
@@ -213,26 +216,30 @@ func (c *Codec) encodeError(val reflect.Value, err error) error {
 
 // DecodeValue is the ValueDecoder of structs.
 func (c *Codec) DecodeValue(dc bson.DecodeContext, vr bson.ValueReader, val reflect.Value) error {
-	if !c.atTheTop(dc, vr) || !val.CanSet() || val.Kind() != reflect.Struct {
+	d := c.atTheTop(dc, vr)
+	if d == nil || !val.CanSet() || val.Kind() != reflect.Struct {
 		return c.decoder.DecodeValue(dc, vr, val)
 	}
-	p := c.decodePlan(val.Type())
+	p := d.decodePlan(val.Type())
 	if !p.planned {
 		return c.decoder.DecodeValue(dc, vr, val)
 	}
-	return c.decodeWhole(c.decoder, vr, val, func(doc []byte) error { return p.decode(doc, val) })
+	return d.decodeWhole(c.decoder, vr, val, func(doc []byte) error { return p.decode(doc, val) })
 }
 
-// atTheTop reports whether vr is a reader of the driver before a whole document, and dc the context of c. A reader at the
+// atTheTop returns the decodeMode for dc, nil if vr is not a reader of the driver before a whole document. A reader at the
 // top level has no type. Below it, the driver's codec is in the middle of a document of which only that codec knows the
 // end.
-func (c *Codec) atTheTop(dc bson.DecodeContext, vr bson.ValueReader) bool {
-	return dc == c.dc && reflect.TypeOf(vr) == driverReader && vr.Type() == 0
+func (c *Codec) atTheTop(dc bson.DecodeContext, vr bson.ValueReader) *decodeMode {
+	if reflect.TypeOf(vr) != driverReader || vr.Type() != 0 {
+		return nil
+	}
+	return c.decodeModeIn(dc)
 }
 
 // decodeWhole reads the document at vr and decodes it into val: with fallback if it cannot be read at once, or if read
 // returns errMalformed.
-func (c *Codec) decodeWhole(fallback bson.ValueDecoder, vr bson.ValueReader, val reflect.Value, read func([]byte) error) error {
+func (c *decodeMode) decodeWhole(fallback bson.ValueDecoder, vr bson.ValueReader, val reflect.Value, read func([]byte) error) error {
 	doc, whole := wholeDocument(vr)
 	switch {
 	case !whole:
@@ -272,9 +279,17 @@ func (c *Codec) decodeError(err error) error {
 }
 
 // ReadDocument decodes doc, a whole BSON document, into v, a pointer to a struct, or a pointer to such a pointer. The
-// result is that of a Decoder of the driver with the registry and without options. If planned is false, v or doc needs the
-// driver. If doc is malformed then, v may have values of doc, which the driver sets again.
-func (c *Codec) ReadDocument(doc []byte, v any) (planned bool, err error) {
+// result is that of a Decoder of the driver with the registry and the options of dc. If planned is false, v or doc needs
+// the driver. If doc is malformed then, v may have values of doc, which the driver sets again.
+func (c *Codec) ReadDocument(dc bson.DecodeContext, doc []byte, v any) (planned bool, err error) {
+	d := c.decodeModeIn(dc)
+	if d == nil {
+		return false, nil
+	}
+	return d.readWhole(doc, v)
+}
+
+func (c *decodeMode) readWhole(doc []byte, v any) (planned bool, err error) {
 	val := reflect.ValueOf(v)
 	if val.Kind() != reflect.Pointer || val.IsNil() {
 		return false, nil
@@ -302,6 +317,20 @@ func (c *Codec) ReadDocument(doc []byte, v any) (planned bool, err error) {
 		return false, nil
 	}
 	return true, err
+}
+
+// A ContextEncoder is a [ValueCodec] that plans use for contexts with options, too.
+type ContextEncoder interface {
+	// EncoderIn returns a ValueCodec whose AppendValue has the results of EncodeValue in the context ec, nil if there is
+	// none. It is called when a plan is compiled.
+	EncoderIn(ec bson.EncodeContext) ValueCodec
+}
+
+// A ContextDecoder is a [ValueCodec] that plans use for contexts with options, too.
+type ContextDecoder interface {
+	// DecoderIn returns a ValueCodec whose ReadValue has the results of DecodeValue in the context dc, nil if there is
+	// none. It is called when a plan is compiled.
+	DecoderIn(dc bson.DecodeContext) ValueCodec
 }
 
 // EncoderDelegator is an encoder that passes the values of some types on to another one. A plan then looks at that one.

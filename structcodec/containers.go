@@ -188,6 +188,8 @@ func (c decodeCompiler) readMap(t reflect.Type, slow readFunc) (readFunc, bool) 
 		}
 		if v.IsNil() {
 			v.Set(reflect.MakeMapWithSize(t, entriesAhead(n, least, slot)))
+		} else if c.zeroMaps {
+			v.Clear()
 		}
 		return entries(data, v)
 	}, true

@@ -45,6 +45,7 @@ var scalars = []reflect.Type{
 	reflect.TypeFor[box[*box[int]]](), reflect.TypeFor[sizedOctets](), reflect.TypeFor[error](), reflect.TypeFor[*any](),
 	reflect.TypeFor[*fmt.Stringer](), reflect.TypeFor[[]any](), reflect.TypeFor[[2]any](), reflect.TypeFor[[]fmt.Stringer](),
 	reflect.TypeFor[map[string]fmt.Stringer](), reflect.TypeFor[time.Duration](), reflect.TypeFor[namedUUIDs](),
+	reflect.TypeFor[small](), reflect.TypeFor[struct{ F small }](), reflect.TypeFor[map[string]struct{ F small }](),
 }
 
 var mapKeys = []reflect.Type{

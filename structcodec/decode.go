@@ -15,7 +15,7 @@ type readFunc func(t byte, data []byte, v reflect.Value) error
 
 // A decodePlan is how structs of one type are decoded.
 type decodePlan struct {
-	*Codec
+	*decodeMode
 	planned    bool // false if the fallback must do it
 	registered bool // planned, and the registry has the Codec for the type
 	// The document is checked before anything is decoded, because code of a caller takes part. Otherwise it is checked on
@@ -34,11 +34,12 @@ type decodeField struct {
 	direct directly // how a field that is not inline is set if its element starts with header
 	one    int      // the index of a field that is not inline, or -1
 	header string   // the type, the name, 0
-	read   readFunc // nil if the fallback must decode the element
+	read   readFunc // nil if the fallback must decode the element, or if there is no decoder
 	field
 	// If direct is directCodec, the codec, and the decoder of which it is a part.
 	codec   ValueCodec
 	decoder bson.ValueDecoder
+	in      *decodeMode // of the value
 	// The field is of an interface type: a pointer in it is followed.
 	iface bool
 	// The field is a nil pointer that is allocated whatever its decoder does.
@@ -46,7 +47,7 @@ type decodeField struct {
 }
 
 // decodePlan returns the plan for t, and compiles it if need be.
-func (c *Codec) decodePlan(t reflect.Type) *decodePlan {
+func (c *decodeMode) decodePlan(t reflect.Type) *decodePlan {
 	if p, ok := c.decPlans.load(t); ok {
 		return p
 	}
@@ -56,10 +57,10 @@ func (c *Codec) decodePlan(t reflect.Type) *decodePlan {
 }
 
 // compileDecoder calls compile and keeps the plans that it makes.
-func (c *Codec) compileDecoder(compile func(decodeCompiler)) {
+func (c *decodeMode) compileDecoder(compile func(decodeCompiler)) {
 	c.compiling.Lock()
 	defer c.compiling.Unlock()
-	plans := decodeCompiler{Codec: c, new: map[reflect.Type]*decodePlan{}, open: map[reflect.Type]*openRead{}}
+	plans := decodeCompiler{decodeMode: c, new: map[decodedType]*decodePlan{}, open: map[decodedType]*openRead{}}
 	compile(plans)
 	for again := true; again; {
 		again = false
@@ -73,7 +74,7 @@ func (c *Codec) compileDecoder(compile func(decodeCompiler)) {
 		}
 	}
 	for t, p := range plans.new {
-		c.decPlans.loadOrStore(t, p)
+		t.in.decPlans.loadOrStore(t.t, p)
 	}
 }
 
@@ -87,6 +88,9 @@ func (p *decodePlan) decode(doc []byte, v reflect.Value) error {
 
 // decodeDocument decodes doc, whose length is right and whose last byte is 0, into the struct v.
 func (p *decodePlan) decodeDocument(doc []byte, v reflect.Value) error {
+	if p.zeroStructs {
+		v.SetZero()
+	}
 	next := 0
 	for at := 4; ; {
 		if doc[at] == 0 {
@@ -159,8 +163,16 @@ func (p *decodePlan) readField(doc []byte, at, next int, v reflect.Value) (int, 
 	} else {
 		fv = f.target(v)
 	}
-	if f.read == nil || f.iface && !fv.IsNil() && fv.Elem().Kind() == reflect.Pointer {
+	switch {
+	case f.iface && !fv.IsNil() && fv.Elem().Kind() == reflect.Pointer:
+		return at, next, p.decodeThrough(f, element[0], value, fv.Elem())
+	case f.read == nil && !p.zeroStructs:
 		return at, next, p.decodeElement(element[:end+1+size], v)
+	case f.read == nil:
+		if f.typ.Kind() == reflect.Pointer && fv.IsNil() {
+			fv.Set(reflect.New(f.typ.Elem()))
+		}
+		return at, next, p.errNoDecoder(element[:end+1+size], v.Type())
 	}
 	if f.allocate && fv.IsNil() {
 		fv.Set(reflect.New(f.typ.Elem()))
@@ -169,6 +181,19 @@ func (p *decodePlan) readField(doc []byte, at, next int, v reflect.Value) (int, 
 		return 0, 0, wrapKey(f.name, err)
 	}
 	return at, next, nil
+}
+
+// decodeThrough decodes the value of type t in data into what pointer, the value of the field f, points to.
+func (p *decodePlan) decodeThrough(f *decodeField, t byte, data []byte, pointer reflect.Value) error {
+	target := pointer.Elem()
+	dec, err := p.decoderOf(target.Type()) // which panics if the pointer is nil, as the driver does
+	if err != nil {
+		return err
+	}
+	if err := p.decodeRaw(dec, t, data, target); err != nil {
+		return wrapKey(f.name, err)
+	}
+	return nil
 }
 
 // readDirect sets field f of the struct v to the value at the start of b, which has the type that the field expects, and
@@ -220,7 +245,7 @@ func (p *decodePlan) readDirect(f *decodeField, b []byte, v reflect.Value) (int,
 		data, fv := b[:5+n], v.Field(f.one)
 		err := f.codec.ReadValue(bson.TypeBinary, data, fv)
 		if err == ErrNotPlain {
-			err = p.decodeRaw(f.decoder, byte(bson.TypeBinary), data, fv)
+			err = f.in.decodeRaw(f.decoder, byte(bson.TypeBinary), data, fv)
 		}
 		return len(data), err
 	default: // directFunc

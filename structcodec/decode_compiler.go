@@ -11,10 +11,16 @@ type rereader interface{ ReadsAgain() }
 
 // A decodeCompiler compiles the plan of one type and of the structs within it.
 type decodeCompiler struct {
-	*Codec
-	new  map[reflect.Type]*decodePlan
-	open map[reflect.Type]*openRead // the pointers, slices, arrays and maps that are being compiled
-	plan *decodePlan                // that is being compiled, or nil
+	*decodeMode
+	new  map[decodedType]*decodePlan
+	open map[decodedType]*openRead // the pointers, slices, arrays and maps that are being compiled
+	plan *decodePlan               // that is being compiled, or nil
+}
+
+// A decodedType is a type in a context.
+type decodedType struct {
+	in *decodeMode
+	t  reflect.Type
 }
 
 // callsCaller says that code of a caller takes part in the plan that is being compiled.
@@ -49,7 +55,8 @@ func (c decodeCompiler) keptElem(t reflect.Type) *keeper {
 		return &keeper{kept: true}
 	}
 	resolved := c.resolveDecoder(dec, t)
-	switch _, again := resolved.(rereader); {
+	vc := c.valueCodec(resolved)
+	switch _, again := vc.(rereader); {
 	case again:
 		return new(keeper)
 	case same(resolved, c.Codec) && t.Kind() == reflect.Struct:
@@ -65,7 +72,7 @@ func (c decodeCompiler) keepField(t reflect.Type) {
 		c.plan.kept = true
 	}
 	if t.Kind() == reflect.Struct {
-		if q, ok := c.new[t]; ok && k == &q.keeper {
+		if q, ok := c.new[decodedType{c.decodeMode, t}]; ok && k == &q.keeper {
 			c.plan.inPlace = append(c.plan.inPlace, q)
 		}
 	}
@@ -82,13 +89,14 @@ func (c decodeCompiler) planOf(t reflect.Type) *decodePlan {
 	if p, ok := c.decPlans.load(t); ok {
 		return p
 	}
-	if p, ok := c.new[t]; ok {
+	key := decodedType{c.decodeMode, t}
+	if p, ok := c.new[key]; ok {
 		return p // a type within itself; the plan is complete when it is used
 	}
-	p := &decodePlan{Codec: c.Codec, checked: true, keeper: keeper{kept: true}}
-	c.new[t] = p
+	p := &decodePlan{decodeMode: c.decodeMode, checked: true, keeper: keeper{kept: true}}
+	c.new[key] = p
 	c.plan = p
-	fields, inlineMap, ok := fieldsOf(t, 0)
+	fields, inlineMap, ok := tagging{json: c.jsonTags}.fieldsOf(t, 0)
 	if !ok || refused(c.decoder, t) {
 		return p
 	}
@@ -99,27 +107,39 @@ func (c decodeCompiler) planOf(t reflect.Type) *decodePlan {
 			p.checked, p.kept = true, true
 			return p
 		}
-		df := decodeField{field: f, one: -1, iface: f.typ.Kind() == reflect.Interface}
+		of := c
+		if of.decodeMode = c.field(f.truncate); of.decodeMode == nil {
+			p.checked, p.kept = true, true
+			return p
+		}
+		df := decodeField{field: f, one: -1, iface: f.typ.Kind() == reflect.Interface, in: of.decodeMode}
 		if len(f.index) == 1 {
 			df.one = f.index[0]
 		}
-		if dec, err := c.decoderOf(f.typ); err == nil && !f.truncate {
-			df.read, _ = c.compile(f.typ, dec)
+		if dec, err := c.decoderOf(f.typ); err == nil {
+			var known bool
+			df.read, known = of.compile(f.typ, dec)
+			if !known && c.zeroStructs { // the fallback would set the whole struct to zero
+				df.read = of.slow(dec)
+			}
+			if !known {
+				p.checked, p.kept = true, true
+			}
 			df.allocate = f.typ.Kind() == reflect.Pointer && knownDecoder(c.resolveDecoder(dec, f.typ)) == unknown
-			if df.read != nil && df.one >= 0 && !df.iface && !df.allocate {
-				c.setDirect(&df, dec)
+			if known && df.one >= 0 && !df.iface && !df.allocate {
+				of.setDirect(&df, dec)
 			}
 		}
 		if df.read == nil {
 			p.checked, p.kept = true, true
 		} else {
-			c.keepField(f.typ)
+			of.keepField(f.typ)
 		}
 		p.byName[f.name] = len(p.fields)
 		p.fields = append(p.fields, df)
 	}
 	if inlineMap >= 0 {
-		if p.inline = c.inlineMap(t, inlineMap, p.fields); p.inline == nil || p.inline.read == nil {
+		if p.inline = c.inlineMap(t, inlineMap, p.fields); p.inline == nil || !p.inline.known {
 			p.checked = true
 		}
 		if p.inline == nil {
@@ -140,9 +160,9 @@ func (c decodeCompiler) setDirect(f *decodeField, dec bson.ValueDecoder) {
 	var t bson.Type
 	resolved := c.resolveDecoder(dec, f.typ)
 	k, kind := knownDecoder(resolved), f.typ.Kind()
-	vc, isCodec := resolved.(ValueCodec)
+	vc := c.valueCodec(resolved)
 	switch {
-	case isCodec:
+	case vc != nil:
 		f.direct, t = directCodec, bson.TypeBinary
 		f.codec, f.decoder = vc, dec
 	case k == knownString && kind == reflect.String:
@@ -169,11 +189,32 @@ func (c decodeCompiler) setDirect(f *decodeField, dec bson.ValueDecoder) {
 	f.header = string([]byte{byte(t)}) + f.name + "\x00"
 }
 
+// valueCodec returns what decodes values in the context of c if dec takes part in plans, or nil.
+func (c *decodeMode) valueCodec(dec bson.ValueDecoder) ValueCodec {
+	vc, ok := dec.(ValueCodec)
+	if !ok || c.plain {
+		return vc
+	}
+	if in, ok := dec.(ContextDecoder); ok {
+		return in.DecoderIn(c.dc)
+	}
+	return nil
+}
+
+// slow returns what passes a value to its decoder.
+func (c *decodeMode) slow(dec bson.ValueDecoder) readFunc {
+	return func(bt byte, data []byte, v reflect.Value) error { return c.decodeRaw(dec, bt, data, v) }
+}
+
 // compile returns what reads values of type t as its decoder dec does. It reports false if only dec can.
 func (c decodeCompiler) compile(t reflect.Type, dec bson.ValueDecoder) (readFunc, bool) {
 	resolved := c.resolveDecoder(dec, t)
-	if vc, ok := resolved.(ValueCodec); ok {
-		if _, again := resolved.(rereader); !again {
+	if _, ok := resolved.(ValueCodec); ok {
+		vc := c.valueCodec(resolved)
+		if vc == nil {
+			return nil, false
+		}
+		if _, again := vc.(rereader); !again {
 			c.callsCaller()
 		}
 		return func(bt byte, data []byte, v reflect.Value) error {
@@ -188,12 +229,13 @@ func (c decodeCompiler) compile(t reflect.Type, dec bson.ValueDecoder) (readFunc
 		return c.readStruct(t)
 	}
 	k := knownDecoder(resolved)
-	slow := func(bt byte, data []byte, v reflect.Value) error { return c.decodeRaw(dec, bt, data, v) }
+	slow := c.slow(dec)
 	switch k {
 	case unknown:
 		return nil, false
 	case knownPointer, knownSlice, knownArray, knownMap:
-		if o, ok := c.open[t]; ok {
+		key := decodedType{c.decodeMode, t}
+		if o, ok := c.open[key]; ok {
 			c.nest(o.plan)
 			return func(bt byte, data []byte, v reflect.Value) error {
 				if o.read == nil {
@@ -203,9 +245,9 @@ func (c decodeCompiler) compile(t reflect.Type, dec bson.ValueDecoder) (readFunc
 			}, true
 		}
 		o := &openRead{plan: c.plan}
-		c.open[t] = o
+		c.open[key] = o
 		f, ok := c.compileContainer(t, k, slow)
-		delete(c.open, t)
+		delete(c.open, key)
 		o.read = f
 		return f, ok
 	case knownAny:
@@ -221,7 +263,7 @@ func (c decodeCompiler) compile(t reflect.Type, dec bson.ValueDecoder) (readFunc
 		}
 		return c.readD(slow), true
 	}
-	return readScalar(t, k, slow), true
+	return c.readScalar(t, k, slow), true
 }
 
 func (c decodeCompiler) compileContainer(t reflect.Type, k known, slow readFunc) (readFunc, bool) {

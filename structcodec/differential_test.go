@@ -8,7 +8,9 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"reflect"
+	"runtime"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -32,31 +34,112 @@ var (
 // TestDifferential encodes and decodes random types, values and documents with plans and with the driver, and compares
 // the bytes, the errors and the targets.
 func TestDifferential(t *testing.T) {
-	rng := rand.New(rand.NewPCG(*differentialSeed, 0))
-	g := &generator{rng: rng}
-	done, failures, types := 0, 0, 0
+	g := &generator{rng: rand.New(rand.NewPCG(*differentialSeed, 0))}
 	start := time.Now()
-	for done < *differentialCases && (*differentialTime == 0 || time.Since(start) < *differentialTime) {
-		register := g.callers()
-		driver, plans := registries(register)
-		if rng.IntN(2) == 0 {
-			driver, plans = uuidRegistries(t, rng, register)
+	for g.cases < *differentialCases && (*differentialTime == 0 || time.Since(start) < *differentialTime) {
+		g.opts = bsoncodec.Options{}
+		if g.rng.IntN(10) == 0 {
+			g.opts = randomOptions(g.rng)
 		}
-		for range 40 {
-			types++
-			typ := g.topType()
-			for range *differentialValues {
-				done++
-				if err := g.compare(driver, plans, typ); err != nil {
-					t.Errorf("case %d: %v\n%v", done, typ, err)
-					if failures++; failures > 5 {
-						t.FailNow()
-					}
+		g.compareTypes(t, g.topType)
+	}
+	g.report(t)
+}
+
+// TestDifferentialOptions does what TestDifferential does for structs with each option alone, each pair, and random sets.
+func TestDifferentialOptions(t *testing.T) {
+	g := &generator{rng: rand.New(rand.NewPCG(*differentialSeed, 1))}
+	start := time.Now()
+	alone := eachOption()
+	sets := slices.Clone(alone)
+	for i, a := range alone {
+		for _, b := range alone[i+1:] {
+			sets = append(sets, union(a, b))
+		}
+	}
+	for range len(sets) / 2 {
+		sets = append(sets, randomOptions(g.rng))
+	}
+	least := max(*differentialCases/len(sets), 1)
+	for _, g.opts = range sets {
+		before := g.cases
+		for g.cases-before < least && (*differentialTime == 0 || time.Since(start) < *differentialTime) {
+			g.compareTypes(t, func() reflect.Type { return g.structType(3) })
+		}
+	}
+	g.report(t)
+}
+
+// compareTypes compares random values of 40 types with new registries.
+func (g *generator) compareTypes(t *testing.T, typ func() reflect.Type) {
+	register := g.callers()
+	driver, plans := registries(register)
+	if g.counting = g.rng.IntN(2) == 0; !g.counting {
+		driver, plans = uuidRegistries(t, g.rng, register)
+	}
+	for range 40 {
+		g.types++
+		typ := typ()
+		for range *differentialValues {
+			g.cases++
+			if err := g.compare(driver, plans, typ); err != nil {
+				t.Errorf("case %d: %+v: %v\n%v", g.cases, g.opts, typ, err)
+				if g.failures++; g.failures > 5 {
+					t.FailNow()
 				}
 			}
 		}
 	}
-	t.Logf("%d comparisons of %d types, %d of them of equal errors", g.comparisons, types, g.errors)
+}
+
+// report logs what was compared. The fallback does what no plan can do, and documents that are malformed; few comparisons
+// may be of anything else.
+func (g *generator) report(t *testing.T) {
+	t.Logf("%d cases of %d types, %d comparisons: %d of equal errors, %d of malformed documents; "+
+		"of %d others the fallback did %d, and a part of %d",
+		g.cases, g.types, g.comparisons, g.errors, g.malformed, g.counted, g.fallbacks, g.partly)
+	if g.cases > 1000 && g.fallbacks > g.counted/20 {
+		t.Errorf("the fallback did %d of %d comparisons", g.fallbacks, g.counted)
+	}
+}
+
+// forOneElement reports whether a plan has the fallback decode one element of a document.
+func forOneElement() bool {
+	callers := make([]uintptr, 16)
+	frames := runtime.CallersFrames(callers[:runtime.Callers(1, callers)])
+	for {
+		f, more := frames.Next()
+		if strings.HasSuffix(f.Function, ".decodeElement") {
+			return true
+		}
+		if !more {
+			return false
+		}
+	}
+}
+
+// The calls of the fallbacks, and whether one was for a value of the type of the document.
+var (
+	fallbackCalls int
+	fallbackTop   bool
+	topOfCase     reflect.Type
+)
+
+type (
+	countingEncoder struct{ bson.ValueEncoder }
+	countingDecoder struct{ bson.ValueDecoder }
+)
+
+func (c countingEncoder) EncodeValue(ec bson.EncodeContext, vw bson.ValueWriter, v reflect.Value) error {
+	fallbackCalls++
+	fallbackTop = fallbackTop || v.Type() == topOfCase
+	return c.ValueEncoder.EncodeValue(ec, vw, v)
+}
+
+func (c countingDecoder) DecodeValue(dc bson.DecodeContext, vr bson.ValueReader, v reflect.Value) error {
+	fallbackCalls++
+	fallbackTop = fallbackTop || v.Type() == topOfCase && !forOneElement()
+	return c.ValueDecoder.DecodeValue(dc, vr, v)
 }
 
 // uuidRegistries returns two registries with codecs for UUIDs in a random representation, one without plans.
@@ -113,7 +196,7 @@ func registries(register func(*bson.Registry)) (driver, plans *bson.Registry) {
 	type none struct{}
 	enc, _ := plans.LookupEncoder(reflect.TypeFor[none]())
 	dec, _ := plans.LookupDecoder(reflect.TypeFor[none]())
-	c := structcodec.New(plans, enc, dec)
+	c := structcodec.New(plans, countingEncoder{enc}, countingDecoder{dec})
 	plans.RegisterKindEncoder(reflect.Struct, c)
 	plans.RegisterKindDecoder(reflect.Struct, c)
 	d, _ := plans.LookupDecoder(reflect.TypeFor[bson.D]())
@@ -127,28 +210,86 @@ func registries(register func(*bson.Registry)) (driver, plans *bson.Registry) {
 	return driver, plans
 }
 
-// options returns options of an encoder and a decoder; most of the time there are none. UseJSONStructTags and
-// ErrorOnInlineDuplicates are missing: what the driver's codec does then depends on what it did before.
-func (g *generator) options() (func(*bson.Encoder), func(*bson.Decoder)) {
-	encs := []func(*bson.Encoder){
-		(*bson.Encoder).IntMinSize, (*bson.Encoder).NilByteSliceAsEmpty,
-		(*bson.Encoder).NilMapAsEmpty, (*bson.Encoder).NilSliceAsEmpty, (*bson.Encoder).OmitZeroStruct,
-		(*bson.Encoder).OmitEmpty, (*bson.Encoder).StringifyMapKeysWithFmt,
+// The options of a client, by the names of the fields of bsoncodec.Options.
+var (
+	encoderOptions = map[string]func(*bson.Encoder){
+		"UseJSONStructTags": (*bson.Encoder).UseJSONStructTags, "ErrorOnInlineDuplicates": (*bson.Encoder).ErrorOnInlineDuplicates,
+		"IntMinSize": (*bson.Encoder).IntMinSize, "NilMapAsEmpty": (*bson.Encoder).NilMapAsEmpty,
+		"NilSliceAsEmpty": (*bson.Encoder).NilSliceAsEmpty, "NilByteSliceAsEmpty": (*bson.Encoder).NilByteSliceAsEmpty,
+		"OmitZeroStruct": (*bson.Encoder).OmitZeroStruct, "OmitEmpty": (*bson.Encoder).OmitEmpty,
+		"StringifyMapKeysWithFmt": (*bson.Encoder).StringifyMapKeysWithFmt,
 	}
-	decs := []func(*bson.Decoder){
-		(*bson.Decoder).AllowTruncatingDoubles, (*bson.Decoder).BinaryAsSlice, (*bson.Decoder).DefaultDocumentM,
-		(*bson.Decoder).DefaultDocumentMap, (*bson.Decoder).ObjectIDAsHexString, (*bson.Decoder).UseLocalTimeZone,
-		(*bson.Decoder).ZeroMaps, (*bson.Decoder).ZeroStructs,
+	decoderOptions = map[string]func(*bson.Decoder){
+		"AllowTruncatingDoubles": (*bson.Decoder).AllowTruncatingDoubles, "BinaryAsSlice": (*bson.Decoder).BinaryAsSlice,
+		"DefaultDocumentM": (*bson.Decoder).DefaultDocumentM, "DefaultDocumentMap": (*bson.Decoder).DefaultDocumentMap,
+		"ObjectIDAsHexString": (*bson.Decoder).ObjectIDAsHexString, "UseJSONStructTags": (*bson.Decoder).UseJSONStructTags,
+		"UseLocalTimeZone": (*bson.Decoder).UseLocalTimeZone, "ZeroMaps": (*bson.Decoder).ZeroMaps, "ZeroStructs": (*bson.Decoder).ZeroStructs,
 	}
-	if g.rng.IntN(20) != 0 {
-		return func(*bson.Encoder) {}, func(*bson.Decoder) {}
+)
+
+// eachOption returns Options with each option alone.
+func eachOption() (all []bsoncodec.Options) {
+	for i := range reflect.TypeFor[bsoncodec.Options]().NumField() {
+		var o bsoncodec.Options
+		if f := reflect.ValueOf(&o).Elem().Field(i); f.Kind() == reflect.Bool {
+			f.SetBool(true)
+			all = append(all, o)
+		}
 	}
-	return encs[g.rng.IntN(len(encs))], decs[g.rng.IntN(len(decs))]
+	return all
+}
+
+func union(a, b bsoncodec.Options) bsoncodec.Options {
+	v := reflect.ValueOf(&a).Elem()
+	for i := range v.NumField() {
+		if f := v.Field(i); f.Kind() == reflect.Bool && reflect.ValueOf(b).Field(i).Bool() {
+			f.SetBool(true)
+		}
+	}
+	return a
+}
+
+func randomOptions(rng *rand.Rand) (o bsoncodec.Options) {
+	all := eachOption()
+	for range 1 + rng.IntN(6) {
+		o = union(o, all[rng.IntN(len(all))])
+	}
+	return o
+}
+
+// setters returns what sets the options of g.
+func (g *generator) setters() (func(*bson.Encoder), func(*bson.Decoder)) {
+	var encs []func(*bson.Encoder)
+	var decs []func(*bson.Decoder)
+	v := reflect.ValueOf(g.opts)
+	for _, name := range []string{
+		"UseJSONStructTags", "ErrorOnInlineDuplicates", "IntMinSize", "NilMapAsEmpty", "NilSliceAsEmpty", "NilByteSliceAsEmpty", "OmitZeroStruct",
+		"OmitEmpty", "StringifyMapKeysWithFmt", "AllowTruncatingDoubles", "BinaryAsSlice", "DefaultDocumentM", "DefaultDocumentMap",
+		"ObjectIDAsHexString", "UseLocalTimeZone", "ZeroMaps", "ZeroStructs",
+	} {
+		if v.FieldByName(name).Bool() {
+			if set := encoderOptions[name]; set != nil {
+				encs = append(encs, set)
+			}
+			if set := decoderOptions[name]; set != nil {
+				decs = append(decs, set)
+			}
+		}
+	}
+	return func(enc *bson.Encoder) {
+			for _, set := range encs {
+				set(enc)
+			}
+		}, func(dec *bson.Decoder) {
+			for _, set := range decs {
+				set(dec)
+			}
+		}
 }
 
 func (g *generator) compare(driver, plans *bson.Registry, typ reflect.Type) error {
 	value := g.value(typ, 4)
-	encOption, decOption := g.options()
+	encOption, decOption := g.setters()
 
 	arg := value.Interface()
 	if g.rng.IntN(2) == 0 {
@@ -159,7 +300,9 @@ func (g *generator) compare(driver, plans *bson.Registry, typ reflect.Type) erro
 	want, wantErr := encode(driver, arg, encOption)
 	wantHooks := hooks
 	hooks = 0
+	fallbackCalls, fallbackTop, topOfCase = 0, false, typ
 	got, gotErr := encode(plans, arg, encOption)
+	g.countFallback(wantErr == nil && !brokenHooks && !g.broken)
 	// For a key that cannot be written, the driver stops before the hooks of the value, or after.
 	// So do plans before the hooks of a struct whose inline map has the key of a field.
 	badKey := wantErr != nil && (strings.Contains(wantErr.Error(), "null bytes") || strings.Contains(wantErr.Error(), "of inlined map"))
@@ -209,7 +352,11 @@ func (g *generator) compare(driver, plans *bson.Registry, typ reflect.Type) erro
 		}
 		return v.Addr().Interface()
 	}
-	decoders := []func(*bson.Registry, []byte, any, func(*bson.Decoder)) error{decodeStream, decodeMemory}
+	memory := func(reg *bson.Registry, doc []byte, v any, _ func(*bson.Decoder)) (err error) {
+		defer caught(&err)
+		return bsoncodec.Unmarshal(reg, doc, v, g.opts)
+	}
+	decoders := []func(*bson.Registry, []byte, any, func(*bson.Decoder)) error{decodeStream, memory}
 	if !valid(doc) && (strconv.IntSize == 32 || g.rng.IntN(16) != 0) {
 		decoders = decoders[1:] // the driver allocates what the lengths in a stream say
 	}
@@ -220,7 +367,13 @@ func (g *generator) compare(driver, plans *bson.Registry, typ reflect.Type) erro
 		wantErr := decode(driver, doc, argument(wantValue), decOption)
 		wantHooks := hooks
 		hooks = 0
+		fallbackCalls, fallbackTop = 0, false
 		gotErr := decode(plans, doc, argument(gotValue), decOption)
+		if !valid(doc) {
+			g.malformed++
+		} else {
+			g.countFallback(wantErr == nil)
+		}
 		if readsOn(doc, wantErr, gotErr) {
 			continue
 		}
@@ -232,6 +385,9 @@ func (g *generator) compare(driver, plans *bson.Registry, typ reflect.Type) erro
 		}
 		if !same(wantValue, gotValue) {
 			return fmt.Errorf("decode %x\n got %s\nwant %s\nerror %v", doc, dump(gotValue), dump(wantValue), gotErr)
+		}
+		if want, got := sharing(wantValue, doc), sharing(gotValue, doc); want != got {
+			return fmt.Errorf("decode %x: %s shares memory: %q, want %q", doc, dump(gotValue), got, want)
 		}
 		if wantErr != nil {
 			g.errors++
@@ -248,7 +404,7 @@ func readsOn(doc []byte, wantErr, gotErr error) bool {
 		return false
 	}
 	if wantErr != nil && strings.HasSuffix(wantErr.Error(), "interface is nil, not bson.ValueDecoder") {
-		return strings.Contains(gotErr.Error(), "no decoder found for ")
+		return strings.Contains(gotErr.Error(), "no decoder found for ") || !valid(doc)
 	}
 	stated := statedLength(doc)
 	return stated < len(doc) && (wantErr != nil || stated >= 0 && !valid(doc[:stated]))
@@ -258,10 +414,10 @@ func readsOn(doc []byte, wantErr, gotErr error) bool {
 func (g *generator) compareMarshal(driver, plans *bson.Registry, arg any, broken bool) error {
 	g.comparisons++
 	hooks = 0
-	want, wantErr := marshal(driver, arg)
+	want, wantErr := marshal(driver, arg, g.opts)
 	wantHooks := hooks
 	hooks = 0
-	got, gotErr := marshal(plans, arg)
+	got, gotErr := marshal(plans, arg, g.opts)
 	switch {
 	case hooks != wantHooks && !broken:
 		return fmt.Errorf("marshal %+v: %d calls of hooks, want %d", arg, hooks, wantHooks)
@@ -277,16 +433,34 @@ func (g *generator) compareMarshal(driver, plans *bson.Registry, arg any, broken
 	return nil
 }
 
-func marshal(reg *bson.Registry, v any) (doc []byte, err error) {
+func marshal(reg *bson.Registry, v any, opts ...bsoncodec.Options) (doc []byte, err error) {
 	defer caught(&err)
 	before := hooks
-	doc, err = bsoncodec.Marshal(reg, v)
+	doc, err = bsoncodec.Marshal(reg, v, opts...)
 	var e *bsoncodec.UnregisteredTypeError
 	if errors.As(err, &e) && strings.Contains(err.Error(), "the registry has no codecs") { // the driver's registry
 		hooks = before
-		return encode(reg, v, func(*bson.Encoder) {})
+		option := func(*bson.Encoder) {}
+		if len(opts) > 0 {
+			option, _ = (&generator{opts: opts[0]}).setters()
+		}
+		return encode(reg, v, option)
 	}
 	return doc, err
+}
+
+// countFallback counts a comparison for which the fallback was called, if counts says that only the type can be the
+// reason.
+func (g *generator) countFallback(counts bool) {
+	switch {
+	case !g.counting || !counts:
+		return
+	case fallbackTop:
+		g.fallbacks++
+	case fallbackCalls > 0:
+		g.partly++
+	}
+	g.counted++
 }
 
 // caught sets err to what f panicked with. The driver panics for some values and targets, and so must plans.

@@ -2,7 +2,6 @@ package structcodec
 
 import (
 	"reflect"
-	"sync"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 )
@@ -19,8 +18,7 @@ import (
 type DocumentDecoder struct {
 	codec *Codec
 	next  bson.ValueDecoder
-	plans typeMap[readFunc] // nil for a type that next decodes
-	any   func() *anyReader
+	plans perContext[*decodeMode, *typeMap[readFunc]] // nil for a type that next decodes
 }
 
 var _ bson.ValueDecoder = (*DocumentDecoder)(nil)
@@ -29,35 +27,37 @@ var _ bson.ValueDecoder = (*DocumentDecoder)(nil)
 // same results, or one that passes types on to such a decoder as a [DecoderDelegator]. The documents that any other
 // decoder reads have no plan. DocumentDecoder does not register what it returns.
 func (c *Codec) DocumentDecoder(next bson.ValueDecoder) *DocumentDecoder {
-	return &DocumentDecoder{codec: c, next: next, any: sync.OnceValue(func() *anyReader { return c.newAnyReader() })}
+	return &DocumentDecoder{codec: c, next: next}
 }
 
 // DecoderFor returns the fallback: a document within another one is part of the plan of that one.
 func (d *DocumentDecoder) DecoderFor(*bson.Registry, reflect.Type) bson.ValueDecoder { return d.next }
 
 // plan returns what reads a document into a value of type t, nil if the fallback must do it.
-func (d *DocumentDecoder) plan(t reflect.Type) readFunc {
-	if read, ok := d.plans.load(t); ok {
+func (d *DocumentDecoder) plan(c *decodeMode, t reflect.Type) readFunc {
+	plans := d.plans.get(c, func() *typeMap[readFunc] { return new(typeMap[readFunc]) })
+	if read, ok := plans.load(t); ok {
 		return read
 	}
 	var read readFunc
-	switch k := knownDecoder(d.codec.resolveDecoder(d.next, t)); {
+	switch k := knownDecoder(c.resolveDecoder(d.next, t)); {
 	case k == knownD && t == tD, k == knownMap && t.Kind() == reflect.Map:
-		d.codec.compileDecoder(func(c decodeCompiler) { read, _ = c.compile(t, d.next) })
+		c.compileDecoder(func(c decodeCompiler) { read, _ = c.compile(t, d.next) })
 	}
-	return d.plans.loadOrStore(t, read)
+	return plans.loadOrStore(t, read)
 }
 
 // DecodeValue is the ValueDecoder of documents.
 func (d *DocumentDecoder) DecodeValue(dc bson.DecodeContext, vr bson.ValueReader, val reflect.Value) error {
-	if !d.codec.atTheTop(dc, vr) || !val.IsValid() || !val.CanSet() && (val.Kind() != reflect.Map || val.IsNil()) {
+	c := d.codec.atTheTop(dc, vr)
+	if c == nil || !val.IsValid() || !val.CanSet() && (val.Kind() != reflect.Map || val.IsNil()) {
 		return d.next.DecodeValue(dc, vr, val)
 	}
-	read := d.plan(val.Type())
+	read := d.plan(c, val.Type())
 	if read == nil {
 		return d.next.DecodeValue(dc, vr, val)
 	}
-	return d.codec.decodeWhole(d.next, vr, val, func(doc []byte) error {
+	return c.decodeWhole(d.next, vr, val, func(doc []byte) error {
 		if !validDocument(doc, 0) {
 			return errMalformed
 		}
@@ -66,14 +66,18 @@ func (d *DocumentDecoder) DecodeValue(dc bson.DecodeContext, vr bson.ValueReader
 }
 
 // ReadDocument decodes doc, a whole BSON document, into v: a map that is not nil, or a pointer to a map, to a [bson.D],
-// or to an any. The result is that of a Decoder of the driver with the registry and without options; into an any, that
+// or to an any. The result is that of a Decoder of the driver with the registry and the options of dc; into an any, that
 // of an embedded document. If planned is false, v is unchanged: v or doc needs the driver.
-func (d *DocumentDecoder) ReadDocument(doc []byte, v any) (planned bool, err error) {
+func (d *DocumentDecoder) ReadDocument(dc bson.DecodeContext, doc []byte, v any) (planned bool, err error) {
+	c := d.codec.decodeModeIn(dc)
+	if c == nil {
+		return false, nil
+	}
 	if target, ok := v.(*any); ok {
 		if target == nil || !validDocument(doc, 0) {
 			return false, nil
 		}
-		x, ok, err := d.any().read(byte(bson.TypeEmbeddedDocument), doc)
+		x, ok, err := c.any().read(byte(bson.TypeEmbeddedDocument), doc)
 		if ok && err == nil {
 			*target = x
 		}
@@ -93,7 +97,7 @@ func (d *DocumentDecoder) ReadDocument(doc []byte, v any) (planned bool, err err
 	default:
 		return false, nil
 	}
-	read := d.plan(val.Type())
+	read := d.plan(c, val.Type())
 	if read == nil || !validDocument(doc, 0) {
 		return false, nil
 	}
@@ -127,14 +131,18 @@ func (e *DocumentEncoder) EncoderFor(*bson.Registry, reflect.Type) bson.ValueEnc
 
 // EncodeValue is the ValueEncoder of documents.
 func (e *DocumentEncoder) EncodeValue(ec bson.EncodeContext, vw bson.ValueWriter, val reflect.Value) error {
-	if ec != e.codec.ec || !isDocument(val) || !isDriverWriter(vw) {
+	if !isDocument(val) || !isDriverWriter(vw) {
 		return e.next.EncodeValue(ec, vw, val)
 	}
-	p := e.codec.documentPlan(val.Type())
+	in := e.codec.encodeModeIn(ec)
+	if in == nil {
+		return e.next.EncodeValue(ec, vw, val)
+	}
+	p := in.documentPlan(val.Type())
 	if p.append == nil || val.Len() < p.worth {
 		return e.next.EncodeValue(ec, vw, val)
 	}
-	return e.codec.encodeWhole(e.next, vw, val, "_id", func(dst []byte, v reflect.Value) ([]byte, error) {
+	return in.encodeWhole(e.next, vw, val, "_id", func(dst []byte, v reflect.Value) ([]byte, error) {
 		_, dst, err := p.append(dst, v)
 		return dst, err
 	})
@@ -152,7 +160,7 @@ type documentPlan struct {
 	pointer bool       // the registry encodes a pointer to the value as the driver does
 }
 
-func (c *Codec) documentPlan(t reflect.Type) *documentPlan {
+func (c *encodeMode) documentPlan(t reflect.Type) *documentPlan {
 	if p, ok := c.documents.load(t); ok {
 		return p
 	}
@@ -163,7 +171,7 @@ func (c *Codec) documentPlan(t reflect.Type) *documentPlan {
 	if enc, err := c.encoderOf(t); err == nil {
 		switch k := knownEncoder(c.resolveEncoder(enc, t)); {
 		case k == knownSlice && t == tD, k == knownMap && t.Kind() == reflect.Map:
-			c.compileEncoder(func(c encodeCompiler) { p.append, _ = c.compile(t, enc, false) })
+			c.compileEncoder(func(c encodeCompiler) { p.append, _ = c.compile(t, enc) })
 		}
 		pointer, err := c.encoderOf(reflect.PointerTo(t))
 		p.pointer = err == nil && knownEncoder(c.resolveEncoder(pointer, reflect.PointerTo(t))) == knownPointer

@@ -25,23 +25,6 @@ func isDriverWriter(vw bson.ValueWriter) bool {
 	return ok && reflect.TypeOf(w.Unwrap()) == driverWriter
 }
 
-// minSizeContext returns the context that the tag minsize makes, without a registry. A context keeps its options to
-// itself, so an encoder is asked for it.
-func minSizeContext() (ctx bson.EncodeContext) {
-	type probe struct{}
-	reg := bson.NewRegistry()
-	reg.RegisterTypeEncoder(reflect.TypeFor[probe](), bson.ValueEncoderFunc(
-		func(ec bson.EncodeContext, _ bson.ValueWriter, _ reflect.Value) error {
-			ctx = ec
-			return nil
-		}))
-	enc := bson.NewEncoder(bson.NewDocumentWriter(io.Discard))
-	enc.SetRegistry(reg)
-	enc.IntMinSize()
-	_ = enc.Encode(probe{})
-	return ctx
-}
-
 // A buffer holds one document on its way to the driver's writer or from its reader.
 type buffer struct {
 	octets   []byte
@@ -117,7 +100,7 @@ func (b *buffer) keep(doc []byte) {
 
 // errStream returns the error of reading a document from vr. Unless the stream ended within the document, nothing was
 // read, and the fallback finds the error again.
-func (c *Codec) errStream(fallback bson.ValueDecoder, vr bson.ValueReader, val reflect.Value, err error) error {
+func (c *decodeMode) errStream(fallback bson.ValueDecoder, vr bson.ValueReader, val reflect.Value, err error) error {
 	if errors.Is(err, io.ErrUnexpectedEOF) {
 		return err
 	}
@@ -125,7 +108,7 @@ func (c *Codec) errStream(fallback bson.ValueDecoder, vr bson.ValueReader, val r
 }
 
 // decodeMalformed decodes the bytes of a document that is not valid into val by the fallback, from a stream.
-func (c *Codec) decodeMalformed(fallback bson.ValueDecoder, doc []byte, val reflect.Value) error {
+func (c *decodeMode) decodeMalformed(fallback bson.ValueDecoder, doc []byte, val reflect.Value) error {
 	if len(doc) < 4 { // the length that was stated
 		doc = []byte{byte(len(doc)), 0, 0, 0}
 	}
@@ -153,7 +136,7 @@ var detourRegistry = sync.OnceValue(func() *bson.Registry {
 })
 
 // decodeRaw decodes the value of type t in data into v with dec.
-func (c *Codec) decodeRaw(dec bson.ValueDecoder, t byte, data []byte, v reflect.Value) error {
+func (c *decodeMode) decodeRaw(dec bson.ValueDecoder, t byte, data []byte, v reflect.Value) error {
 	if checkValue(t, data, 0) != len(data) {
 		return errMalformed
 	}
@@ -162,11 +145,16 @@ func (c *Codec) decodeRaw(dec bson.ValueDecoder, t byte, data []byte, v reflect.
 }
 
 // decodeElement decodes one element into the struct v by the fallback: a document that holds nothing else.
-func (c *Codec) decodeElement(element []byte, v reflect.Value) error {
+func (c *decodeMode) decodeElement(element []byte, v reflect.Value) error {
 	doc := make([]byte, 4, 4+len(element)+1)
 	doc = append(append(doc, element...), 0)
 	putLength(doc, 0)
 	return c.decodeRaw(c.decoder, byte(bson.TypeEmbeddedDocument), doc, v)
+}
+
+// errNoDecoder returns the driver's error for an element of a struct of type t whose field has no decoder.
+func (c *decodeMode) errNoDecoder(element []byte, t reflect.Type) error {
+	return c.decodeElement(element, reflect.New(t).Elem())
 }
 
 // wrapKey returns err with key in front of its path of keys, as a [bson.DecodeError]. The type has no exported

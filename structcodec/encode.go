@@ -14,7 +14,7 @@ type appendFunc func(dst []byte, v reflect.Value) (bson.Type, []byte, error)
 
 // An encodePlan is how structs of one type are encoded.
 type encodePlan struct {
-	*Codec
+	*encodeMode
 	planned    bool // false if the fallback must do it
 	registered bool // planned, and the registry has the Codec for the type
 	pointer    bool // the registry encodes a pointer to the struct as the driver does
@@ -33,11 +33,12 @@ type encodeField struct {
 	empty   func(reflect.Value) bool // if omitempty is set
 	// The field is of an interface type without a codec: the value in it decides.
 	dynamic bool
+	in      *encodeMode // of the value
 	field
 }
 
 // encodePlan returns the plan for t, and compiles it if need be.
-func (c *Codec) encodePlan(t reflect.Type) *encodePlan {
+func (c *encodeMode) encodePlan(t reflect.Type) *encodePlan {
 	if p, ok := c.encPlans.load(t); ok {
 		return p
 	}
@@ -55,13 +56,13 @@ func (p *encodePlan) firstName() string {
 }
 
 // compileEncoder calls compile and keeps the plans that it makes.
-func (c *Codec) compileEncoder(compile func(encodeCompiler)) {
+func (c *encodeMode) compileEncoder(compile func(encodeCompiler)) {
 	c.compiling.Lock()
 	defer c.compiling.Unlock()
-	plans := encodeCompiler{c, map[reflect.Type]*encodePlan{}, map[openType]*openAppend{}}
+	plans := encodeCompiler{c, map[encodedType]*encodePlan{}, map[encodedType]*openAppend{}}
 	compile(plans)
 	for t, p := range plans.new {
-		c.encPlans.loadOrStore(t, p)
+		t.in.encPlans.loadOrStore(t.t, p)
 	}
 }
 
@@ -94,7 +95,7 @@ func (p *encodePlan) appendDocument(dst []byte, v reflect.Value) ([]byte, error)
 			at, fv := len(dst), v.Field(f.one)
 			t, extended, err := f.codec.AppendValue(append(dst, f.header...), fv)
 			if err == ErrNotPlain {
-				t, extended, err = appendEncoded(append(dst, f.header...), p.ec, f.encoder, "", fv)
+				t, extended, err = appendEncoded(append(dst, f.header...), f.in.ec, f.encoder, "", fv)
 			}
 			if err != nil {
 				return dst, err
@@ -145,11 +146,11 @@ func (p *encodePlan) appendField(dst []byte, f *encodeField, v reflect.Value) ([
 	}
 	if f.omitEmpty {
 		if f.dynamic { // a value without an encoder is an error even if it is empty
-			if _, err := p.dynamicFunc(fv.Type()); err != nil {
+			if _, err := f.in.dynamicFunc(fv.Type()); err != nil {
 				return dst, err
 			}
 		}
-		if f.isEmpty(fv) {
+		if f.isEmpty(fv, p.omitZeroStruct) {
 			return dst, nil
 		}
 	}
@@ -162,9 +163,9 @@ func (p *encodePlan) appendField(dst []byte, f *encodeField, v reflect.Value) ([
 	return extended, nil
 }
 
-func (f *encodeField) isEmpty(v reflect.Value) bool {
+func (f *encodeField) isEmpty(v reflect.Value, omitZeroStruct bool) bool {
 	if f.dynamic {
-		return emptyFunc(v.Type())(v)
+		return emptyFunc(v.Type(), omitZeroStruct)(v)
 	}
 	return f.empty(v)
 }
@@ -176,52 +177,58 @@ func putLength(dst []byte, start int) {
 
 // An encodeCompiler compiles the plan of one type and of the structs within it.
 type encodeCompiler struct {
-	*Codec
-	new  map[reflect.Type]*encodePlan
-	open map[openType]*openAppend
+	*encodeMode
+	new  map[encodedType]*encodePlan
+	open map[encodedType]*openAppend // the pointers, slices, arrays and maps that are being compiled
 }
 
-// An openType is a pointer, slice, array or map type that is being compiled. Like a struct, it can hold itself.
-type openType struct {
-	t       reflect.Type
-	minSize bool
+// An encodedType is a type in a context. Like a struct, a pointer, slice, array or map type can hold itself.
+type encodedType struct {
+	in *encodeMode
+	t  reflect.Type
 }
 
-// openAppend is what an openType compiles to, nil until it does, and if only its encoder can append the values.
+// openAppend is what a type that is being compiled compiles to, nil until it does, and if only its encoder can append the values.
 type openAppend struct{ append appendFunc }
 
 func (c encodeCompiler) plan(t reflect.Type) *encodePlan {
 	if p, ok := c.encPlans.load(t); ok {
 		return p
 	}
-	if p, ok := c.new[t]; ok {
+	key := encodedType{c.encodeMode, t}
+	if p, ok := c.new[key]; ok {
 		return p // a type within itself; the plan is complete when it is used
 	}
-	p := &encodePlan{Codec: c.Codec}
-	c.new[t] = p
-	fields, inlineMap, ok := fieldsOf(t, 0)
+	p := &encodePlan{encodeMode: c.encodeMode}
+	c.new[key] = p
+	fields, inlineMap, ok := tagging{c.jsonTags, c.noInlineDuplicates}.fieldsOf(t, 0)
 	if !ok || refused(c.encoder, t) {
 		return p
 	}
 	for _, f := range fields {
-		ef := encodeField{field: f}
+		of := c
+		if of.encodeMode = c.field(f.minSize); of.encodeMode == nil {
+			return p
+		}
+		f.omitEmpty = f.omitEmpty || c.omitEmpty
+		ef := encodeField{field: f, in: of.encodeMode}
 		ef.header = append(append([]byte{0}, f.name...), 0)
 		if f.omitEmpty {
-			ef.empty = emptyFunc(f.typ)
+			ef.empty = emptyFunc(f.typ, c.omitZeroStruct)
 		}
 		enc, err := c.encoderOf(f.typ)
 		switch {
 		case err == nil:
-			ef.append, ok = c.compile(f.typ, enc, f.minSize)
+			ef.append, ok = of.compile(f.typ, enc)
 			if !ok {
-				ef.append = c.opaque(enc, f.name, f.minSize)
+				ef.append = of.opaque(enc, f.name)
 			} else if len(f.index) == 1 && !f.omitEmpty {
 				ef.one = f.index[0]
-				c.setDirect(&ef, enc)
+				of.setDirect(&ef, enc)
 			}
 		case f.typ.Kind() == reflect.Interface:
 			ef.dynamic = true
-			ef.append = c.appendDynamic(f.name, f.minSize)
+			ef.append = of.appendDynamic()
 		default:
 			return p
 		}
@@ -257,7 +264,7 @@ const (
 // setDirect sets how the values of f are appended by the plan itself, if it can.
 func (c encodeCompiler) setDirect(f *encodeField, enc bson.ValueEncoder) {
 	resolved := c.resolveEncoder(enc, f.typ)
-	if vc, ok := resolved.(ValueCodec); ok {
+	if vc := c.valueCodec(resolved); vc != nil {
 		f.direct, f.codec, f.encoder = directCodec, vc, enc
 		return
 	}
@@ -270,7 +277,7 @@ func (c encodeCompiler) setDirect(f *encodeField, enc bson.ValueEncoder) {
 		f.direct, t = directBool, bson.TypeBoolean
 	case k == knownFloat:
 		f.direct, t = directFloat, bson.TypeDouble
-	case k == knownInt && f.typ.Kind() == reflect.Int64 && !f.minSize:
+	case k == knownInt && f.typ.Kind() == reflect.Int64 && !c.minSize:
 		f.direct, t = directInt64, bson.TypeInt64
 	case k == knownInt && (f.typ.Kind() == reflect.Int32 || f.typ.Kind() == reflect.Int16 || f.typ.Kind() == reflect.Int8):
 		f.direct, t = directInt32, bson.TypeInt32
@@ -278,27 +285,28 @@ func (c encodeCompiler) setDirect(f *encodeField, enc bson.ValueEncoder) {
 	f.header[0] = byte(t)
 }
 
-// opaque returns what passes a value to its encoder.
-func (c *Codec) opaque(enc bson.ValueEncoder, name string, minSize bool) appendFunc {
-	ec := c.ec
-	if minSize {
-		ec = c.minSize
+// valueCodec returns what encodes values in the context of c if enc takes part in plans, or nil.
+func (c *encodeMode) valueCodec(enc bson.ValueEncoder) ValueCodec {
+	vc, ok := enc.(ValueCodec)
+	if !ok || c.plain {
+		return vc
 	}
+	if in, ok := enc.(ContextEncoder); ok {
+		return in.EncoderIn(c.ec)
+	}
+	return nil
+}
+
+// opaque returns what passes a value to its encoder.
+func (c *encodeMode) opaque(enc bson.ValueEncoder, name string) appendFunc {
 	return func(dst []byte, v reflect.Value) (bson.Type, []byte, error) {
-		return appendEncoded(dst, ec, enc, name, v)
+		return appendEncoded(dst, c.ec, enc, name, v)
 	}
 }
 
 // appendDynamic returns what encodes the value in an interface.
-func (c *Codec) appendDynamic(name string, minSize bool) appendFunc {
+func (c *encodeMode) appendDynamic() appendFunc {
 	return func(dst []byte, v reflect.Value) (bson.Type, []byte, error) {
-		if minSize {
-			enc, err := c.encoderOf(v.Type())
-			if err != nil {
-				return 0, dst, err
-			}
-			return appendEncoded(dst, c.minSize, enc, name, v)
-		}
 		f, err := c.dynamicFunc(v.Type())
 		if err != nil {
 			return 0, dst, err
@@ -307,9 +315,8 @@ func (c *Codec) appendDynamic(name string, minSize bool) appendFunc {
 	}
 }
 
-// dynamicFunc returns how a value in an interface is encoded. As the driver looks the encoder up each
-// time, so does the plan.
-func (c *Codec) dynamicFunc(t reflect.Type) (appendFunc, error) {
+// dynamicFunc returns how a value of type t in an interface is encoded.
+func (c *encodeMode) dynamicFunc(t reflect.Type) (appendFunc, error) {
 	if f, ok := c.dynamic.load(t); ok {
 		return f, nil
 	}
@@ -319,23 +326,40 @@ func (c *Codec) dynamicFunc(t reflect.Type) (appendFunc, error) {
 	}
 	var f appendFunc
 	var ok bool
-	c.compileEncoder(func(plans encodeCompiler) { f, ok = plans.compile(t, enc, false) })
+	c.compileEncoder(func(plans encodeCompiler) { f, ok = plans.compile(t, enc) })
 	if !ok {
-		f = c.opaque(enc, "", false)
+		f = c.opaque(enc, "")
 	}
 	return c.dynamic.loadOrStore(t, f), nil
 }
 
-// emptyFunc returns what tells whether the driver takes a value of type t for empty.
-func emptyFunc(t reflect.Type) func(reflect.Value) bool {
+// emptyFunc returns what tells whether the driver takes a value of type t for empty. With omitZeroStruct, a struct is
+// empty if all its fields are that the driver looks at: those that are exported or embedded.
+func emptyFunc(t reflect.Type, omitZeroStruct bool) func(reflect.Value) bool {
+	if t.Kind() == reflect.Interface {
+		return reflect.Value.IsNil
+	}
+	return emptyPart(t, omitZeroStruct)
+}
+
+// emptyPart is emptyFunc for a part of a struct. The driver does not look into an interface there.
+func emptyPart(t reflect.Type, omitZeroStruct bool) func(reflect.Value) bool {
 	kind := t.Kind()
 	switch {
-	case kind == reflect.Interface:
-		return reflect.Value.IsNil
 	case t == tTime:
-		return func(v reflect.Value) bool { return timeOf(v).IsZero() }
+		return func(v reflect.Value) bool {
+			if !v.CanInterface() { // part of an embedded field that is not exported
+				return v.Interface().(bson.Zeroer).IsZero()
+			}
+			return timeOf(v).IsZero()
+		}
 	case t == tObjectID || t == tDecimal128:
-		return reflect.Value.IsZero // as their methods do, which would be called on a copy
+		return func(v reflect.Value) bool {
+			if !v.CanInterface() {
+				return v.Interface().(bson.Zeroer).IsZero()
+			}
+			return v.IsZero() // as their methods do, which would be called on a copy
+		}
 	case t.Implements(tZeroer):
 		return func(v reflect.Value) bool {
 			if kind == reflect.Pointer && v.IsNil() {
@@ -345,10 +369,34 @@ func emptyFunc(t reflect.Type) func(reflect.Value) bool {
 		}
 	case kind == reflect.Array, kind == reflect.Map, kind == reflect.Slice, kind == reflect.String:
 		return func(v reflect.Value) bool { return v.Len() == 0 }
+	case kind == reflect.Struct && omitZeroStruct:
+		return emptyStruct(t)
 	case kind == reflect.Struct:
 		return func(reflect.Value) bool { return false }
 	default:
 		return reflect.Value.IsZero
+	}
+}
+
+// emptyStruct returns what tells whether the fields of a struct of type t are empty.
+func emptyStruct(t reflect.Type) func(reflect.Value) bool {
+	type part struct {
+		index int
+		empty func(reflect.Value) bool
+	}
+	var parts []part
+	for i := range t.NumField() {
+		if f := t.Field(i); f.IsExported() || f.Anonymous {
+			parts = append(parts, part{i, emptyPart(f.Type, true)})
+		}
+	}
+	return func(v reflect.Value) bool {
+		for _, p := range parts {
+			if !p.empty(v.Field(p.index)) {
+				return false
+			}
+		}
+		return true
 	}
 }
 

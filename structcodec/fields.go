@@ -20,9 +20,15 @@ type field struct {
 // maxInline is how deep inline structs may nest. A struct can be inline in itself, by a pointer.
 const maxInline = 32
 
+// tagging is how the tags of structs are read.
+type tagging struct {
+	json         bool // the json tag counts if a field has no bson tag
+	noDuplicates bool // two fields of one name are an error, whatever their depth
+}
+
 // fieldsOf returns the elements of the documents of the struct type t in the order in which the driver writes them, and
 // the index of the field that is an inline map, or -1. It reports false for a type that the driver refuses.
-func fieldsOf(t reflect.Type, depth int) (fields []field, inlineMap int, ok bool) {
+func (g tagging) fieldsOf(t reflect.Type, depth int) (fields []field, inlineMap int, ok bool) {
 	if depth > maxInline {
 		return nil, 0, false
 	}
@@ -33,7 +39,7 @@ func fieldsOf(t reflect.Type, depth int) (fields []field, inlineMap int, ok bool
 		if !sf.IsExported() {
 			continue
 		}
-		tag := parseTag(sf)
+		tag := g.parseTag(sf)
 		switch {
 		case tag.skip:
 		case tag.inline && sf.Type.Kind() == reflect.Map:
@@ -42,7 +48,7 @@ func fieldsOf(t reflect.Type, depth int) (fields []field, inlineMap int, ok bool
 			}
 			inlineMap = i
 		case tag.inline:
-			inner, ok := inlineFields(sf.Type, i, depth)
+			inner, ok := g.inlineFields(sf.Type, i, depth)
 			if !ok {
 				return nil, 0, false
 			}
@@ -56,13 +62,13 @@ func fieldsOf(t reflect.Type, depth int) (fields []field, inlineMap int, ok bool
 			})
 		}
 	}
-	fields, ok = dominant(all)
+	fields, ok = g.dominant(all)
 	return fields, inlineMap, ok
 }
 
 // inlineFields returns the elements of field i of a struct, whose type t is inline. The driver ignores a map that is inline
 // in that type.
-func inlineFields(t reflect.Type, i, depth int) ([]field, bool) {
+func (g tagging) inlineFields(t reflect.Type, i, depth int) ([]field, bool) {
 	pointer := t.Kind() == reflect.Pointer
 	if pointer {
 		t = t.Elem()
@@ -70,7 +76,7 @@ func inlineFields(t reflect.Type, i, depth int) ([]field, bool) {
 	if t.Kind() != reflect.Struct {
 		return nil, false
 	}
-	fields, _, ok := fieldsOf(t, depth+1)
+	fields, _, ok := g.fieldsOf(t, depth+1)
 	if !ok {
 		return nil, false
 	}
@@ -84,7 +90,7 @@ func inlineFields(t reflect.Type, i, depth int) ([]field, bool) {
 
 // dominant returns the fields without those that another field of the same name dominates: the one that is less deep
 // wins. Two fields of one name at the least depth are an error of the driver.
-func dominant(all []field) ([]field, bool) {
+func (g tagging) dominant(all []field) ([]field, bool) {
 	least := make(map[string]int, len(all)) // the depth of each name
 	for _, f := range all {
 		if depth, ok := least[f.name]; !ok || len(f.index) < depth {
@@ -95,6 +101,9 @@ func dominant(all []field) ([]field, bool) {
 	var kept []field
 	for _, f := range all {
 		if len(f.index) != least[f.name] {
+			if g.noDuplicates {
+				return nil, false
+			}
 			continue
 		}
 		if seen[f.name] {
@@ -118,8 +127,11 @@ type tag struct {
 }
 
 // parseTag reads the bson tag of f. A whole tag without a key is one, too.
-func parseTag(f reflect.StructField) tag {
+func (g tagging) parseTag(f reflect.StructField) tag {
 	text, ok := f.Tag.Lookup("bson")
+	if !ok && g.json {
+		text, ok = f.Tag.Lookup("json")
+	}
 	if !ok && !strings.Contains(string(f.Tag), ":") {
 		text = string(f.Tag)
 	}

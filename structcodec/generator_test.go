@@ -11,6 +11,8 @@ import (
 
 	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/bsonids/bsonids/bsoncodec"
 )
 
 // A generator makes random types, values and documents.
@@ -21,6 +23,12 @@ type generator struct {
 	// comparisons counts the comparisons with the driver.
 	comparisons int
 	broken      bool // a value holds bytes that are not BSON
+
+	opts bsoncodec.Options // of a client
+	// The numbers of cases, types and failures, of malformed documents, and of other comparisons whose fallback is counted:
+	// of all, and of those in which it was called for a part of the document, or for all of it.
+	cases, types, failures, malformed, counted, partly, fallbacks int
+	counting                                                      bool
 }
 
 var names = []string{
@@ -52,7 +60,7 @@ func (g *generator) structType(depth int) reflect.Type {
 		case 2:
 			f.Tag = reflect.StructTag(key)
 		case 3:
-			f.Tag = reflect.StructTag([]string{`bson:"-"`, `-`, `json:"j"`, `bson:"-,"`}[g.rng.IntN(4)])
+			f.Tag = reflect.StructTag([]string{`bson:"-"`, `-`, `json:"j"`, `bson:"-,"`, `json:"-"`, `json:"k,omitempty"`, `json:",omitempty"`, `json:"name,minsize"`}[g.rng.IntN(8)])
 		default:
 			if tag != "" {
 				f.Tag = reflect.StructTag(fmt.Sprintf("bson:%q", ","+tag))

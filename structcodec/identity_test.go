@@ -2,7 +2,9 @@ package structcodec_test
 
 import (
 	"bytes"
+	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -99,11 +101,11 @@ func TestValuesThatHoldThemselves(t *testing.T) {
 		Inline    map[string]small `bson:",inline"`
 		ParentsOf []smallParent
 	}
-	slices := func(w string) any { return bson.A{w, w} }
+	twice := func(w string) any { return bson.A{w, w} }
 	data := doc(t, append(object(text),
 		bson.E{Key: "texts", Value: object(text)}, bson.E{Key: "structs", Value: object(document)},
 		bson.E{Key: "deep", Value: object(deep)}, bson.E{Key: "pointers", Value: object(text)},
-		bson.E{Key: "parents", Value: object(parent)}, bson.E{Key: "slices", Value: object(slices)},
+		bson.E{Key: "parents", Value: object(parent)}, bson.E{Key: "slices", Value: object(twice)},
 		bson.E{Key: "slice", Value: array(text)}, bson.E{Key: "sliceof", Value: array(document)},
 		bson.E{Key: "array", Value: array(text)}, bson.E{Key: "again", Value: array(document)},
 		bson.E{Key: "keys", Value: object(func(string) any { return 1 })}, bson.E{Key: "parentsof", Value: array(parent)})...)
@@ -264,6 +266,26 @@ func TestDecodedValuesShareNoMemory(t *testing.T) {
 	}
 }
 
+// sharing returns which byte slices in v share memory with each other, or with doc.
+func sharing(v reflect.Value, doc []byte) string {
+	var shared []string
+	blocks := map[*byte]string{}
+	for i := range doc {
+		blocks[&doc[i]] = "the document"
+	}
+	memory(v, "", func(path string, b []byte) {
+		if len(b) == 0 {
+			return
+		}
+		if other, ok := blocks[&b[0]]; ok {
+			shared = append(shared, other+" and "+path)
+		}
+		blocks[&b[0]] = path
+	})
+	slices.Sort(shared)
+	return strings.Join(shared, ", ")
+}
+
 // memory calls f with all byte slices in v.
 func memory(v reflect.Value, path string, f func(path string, b []byte)) {
 	switch v.Kind() {
@@ -285,7 +307,7 @@ func memory(v reflect.Value, path string, f func(path string, b []byte)) {
 		}
 	case reflect.Map:
 		for it := v.MapRange(); it.Next(); {
-			memory(it.Value(), path+"."+it.Key().String(), f)
+			memory(it.Value(), fmt.Sprintf("%s.%v", path, it.Key()), f)
 		}
 	case reflect.Struct:
 		for i := range v.NumField() {

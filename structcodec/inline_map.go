@@ -4,7 +4,7 @@ import "reflect"
 
 // An encodeInlineMap is how the entries of an inline map are encoded, after all fields of its struct.
 type encodeInlineMap struct {
-	*Codec
+	*encodeMode
 	index int // of the field
 	elem  appendFunc
 	names map[string]bool // of the other fields
@@ -12,11 +12,11 @@ type encodeInlineMap struct {
 
 // inlineMap returns how the inline map in field i of the struct type t is encoded, nil if only the driver can do it.
 func (c encodeCompiler) inlineMap(t reflect.Type, i int, fields []field) *encodeInlineMap {
-	elem, ok := c.compileElem(t.Field(i).Type.Elem(), false)
+	elem, ok := c.compileElem(t.Field(i).Type.Elem())
 	if !ok {
 		return nil
 	}
-	m := &encodeInlineMap{c.Codec, i, elem, make(map[string]bool, len(fields))}
+	m := &encodeInlineMap{c.encodeMode, i, elem, make(map[string]bool, len(fields))}
 	for _, f := range fields {
 		m.names[f.name] = true
 	}
@@ -43,6 +43,7 @@ type decodeInlineMap struct {
 	index   int // of the field
 	mapType reflect.Type
 	read    readFunc // nil if the fallback must decode the element
+	known   bool     // no code of a caller takes part that the plan does not know
 }
 
 // inlineMap returns how elements are decoded into the inline map in field i of the struct type t, nil if the driver has no
@@ -59,7 +60,9 @@ func (c decodeCompiler) inlineMap(t reflect.Type, i int, fields []decodeField) *
 	if err != nil {
 		return nil
 	}
-	m.read, _ = c.compile(m.mapType.Elem(), dec)
+	if m.read, m.known = c.compile(m.mapType.Elem(), dec); !m.known && c.zeroStructs {
+		m.read = c.slow(dec) // the fallback would set the whole struct to zero
+	}
 	return m
 }
 

@@ -209,12 +209,10 @@ func FuzzMemory(f *testing.F) {
 	g := &generator{rng: rand.New(rand.NewPCG(9, 9))}
 	types := slices.Concat(memoryTypes, corpus)
 	for i, typ := range types {
-		f.Add(uint8(i), uint16(500), g.document(typ, 3))
+		f.Add(uint8(i), uint16(50), g.document(typ, 3))
 	}
-	for i := range memoryTypes {
-		for _, doc := range memoryDocuments(f, 60) {
-			f.Add(uint8(i), uint16(0), doc)
-		}
+	for i, doc := range memoryDocuments(f, 60) {
+		f.Add(uint8(i), uint16(i%40), doc)
 	}
 	driver, plans := registries(registerCallers)
 	f.Fuzz(func(t *testing.T, i uint8, n uint16, doc []byte) {

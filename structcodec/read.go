@@ -12,16 +12,16 @@ import (
 
 // readScalar returns what reads values of type t with the driver's decoder that is known as k. It reads the values that
 // need no conversion, and leaves the others to slow.
-func readScalar(t reflect.Type, k known, slow readFunc) readFunc {
+func (c *decodeMode) readScalar(t reflect.Type, k known, slow readFunc) readFunc {
 	switch {
 	case k == knownInt:
-		return readInt(t, slow)
+		return c.readInt(t, slow)
 	case k == knownUint:
-		return readUint(t, slow)
+		return c.readUint(t, slow)
 	case !k.suits(t):
 		return slow
 	case k == knownFloat:
-		return readFloat(t, slow)
+		return c.readFloat(t, slow)
 	}
 	switch k {
 	case knownRawValue:
@@ -40,8 +40,24 @@ func readScalar(t reflect.Type, k known, slow readFunc) readFunc {
 		}
 	}
 	want, set := setter(k)
-	if set == nil {
+	switch {
+	case set == nil:
 		return slow
+	case k == knownTime && c.localTime:
+		set = func(data []byte, v reflect.Value) bool {
+			ms := int64At(data)
+			*v.Addr().Interface().(*time.Time) = time.Unix(ms/1000, ms%1000*1000000)
+			return true
+		}
+	case k == knownString && c.hexObjectID:
+		text := slow
+		slow = func(bt byte, data []byte, v reflect.Value) error {
+			if bson.Type(bt) != bson.TypeObjectID {
+				return text(bt, data, v)
+			}
+			v.SetString(bson.ObjectID(data).Hex())
+			return nil
+		}
 	}
 	return func(bt byte, data []byte, v reflect.Value) error {
 		switch {
@@ -139,8 +155,8 @@ func setEmpty([]byte, reflect.Value) bool { return true }
 
 func int64At(b []byte) int64 { return int64(binary.LittleEndian.Uint64(b)) }
 
-// integer returns the integer in data, if it has no fraction and no conversion can fail.
-func integer(bt byte, data []byte) (int64, bool) {
+// integer returns the integer in data, if no conversion can fail. A fraction is cut off if the context says so.
+func (c *decodeMode) integer(bt byte, data []byte) (int64, bool) {
 	switch bson.Type(bt) {
 	case bson.TypeInt32:
 		return int64(int32At(data)), true
@@ -148,12 +164,12 @@ func integer(bt byte, data []byte) (int64, bool) {
 		return int64At(data), true
 	case bson.TypeDouble:
 		f := math.Float64frombits(binary.LittleEndian.Uint64(data))
-		return int64(f), f == math.Trunc(f) && math.Abs(f) < 1<<53
+		return int64(f), (c.truncate || f == math.Trunc(f)) && math.Abs(f) < 1<<53
 	}
 	return 0, false
 }
 
-func readFloat(t reflect.Type, slow readFunc) readFunc {
+func (c *decodeMode) readFloat(t reflect.Type, slow readFunc) readFunc {
 	single := t.Kind() == reflect.Float32
 	return func(bt byte, data []byte, v reflect.Value) error {
 		var f float64
@@ -168,7 +184,7 @@ func readFloat(t reflect.Type, slow readFunc) readFunc {
 		default:
 			return slow(bt, data, v)
 		}
-		if single && float64(float32(f)) != f { // an error
+		if single && !c.truncate && float64(float32(f)) != f { // an error
 			return slow(bt, data, v)
 		}
 		v.SetFloat(f)
@@ -176,7 +192,7 @@ func readFloat(t reflect.Type, slow readFunc) readFunc {
 	}
 }
 
-func readInt(t reflect.Type, slow readFunc) readFunc {
+func (c *decodeMode) readInt(t reflect.Type, slow readFunc) readFunc {
 	switch t.Kind() {
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
 	default:
@@ -187,7 +203,7 @@ func readInt(t reflect.Type, slow readFunc) readFunc {
 			v.SetZero()
 			return nil
 		}
-		i, ok := integer(bt, data)
+		i, ok := c.integer(bt, data)
 		if !ok || v.OverflowInt(i) {
 			return slow(bt, data, v)
 		}
@@ -196,7 +212,7 @@ func readInt(t reflect.Type, slow readFunc) readFunc {
 	}
 }
 
-func readUint(t reflect.Type, slow readFunc) readFunc {
+func (c *decodeMode) readUint(t reflect.Type, slow readFunc) readFunc {
 	switch t.Kind() {
 	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
 	default:
@@ -207,7 +223,7 @@ func readUint(t reflect.Type, slow readFunc) readFunc {
 			v.SetZero()
 			return nil
 		}
-		i, ok := integer(bt, data)
+		i, ok := c.integer(bt, data)
 		if !ok || i < 0 || v.OverflowUint(uint64(i)) {
 			return slow(bt, data, v)
 		}

@@ -9,14 +9,19 @@ import (
 )
 
 // compileScalar returns what appends values of type t with the driver's encoder enc, which is known as k.
-func compileScalar(t reflect.Type, k known, enc bson.ValueEncoder, c *Codec) (appendFunc, bool) {
+func compileScalar(t reflect.Type, k known, enc bson.ValueEncoder, c *encodeMode) (appendFunc, bool) {
 	if !k.suits(t) {
 		return nil, false
+	}
+	if k == knownBytes && c.nilBytesAsEmpty {
+		return func(dst []byte, v reflect.Value) (bson.Type, []byte, error) {
+			return bson.TypeBinary, appendBinary(dst, bson.TypeBinaryGeneric, v.Bytes()), nil
+		}, true
 	}
 	if f := scalars[k]; f != nil {
 		return f, true
 	}
-	opaque := c.opaque(enc, "", false)
+	opaque := c.opaque(enc, "")
 	switch k {
 	case knownRaw:
 		return func(dst []byte, v reflect.Value) (bson.Type, []byte, error) {

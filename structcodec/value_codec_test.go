@@ -65,7 +65,7 @@ func TestValueCodecCalls(t *testing.T) {
 	reg.RegisterKindDecoder(reflect.Struct, c)
 
 	want := document{counted{2}, counted{3}, counted{4}}
-	doc, planned, err := c.AppendDocument(nil, want)
+	doc, planned, err := c.AppendDocument(bson.EncodeContext{Registry: reg}, nil, want)
 	if !planned || err != nil {
 		t.Fatal(planned, err)
 	}
@@ -73,7 +73,7 @@ func TestValueCodecCalls(t *testing.T) {
 		t.Errorf("AppendValue was called %d times and EncodeValue %d times, want 3 and 1", codec.appended, codec.encoded)
 	}
 	var got document
-	if planned, err := c.ReadDocument(doc, &got); !planned || err != nil {
+	if planned, err := c.ReadDocument(bson.DecodeContext{Registry: reg}, doc, &got); !planned || err != nil {
 		t.Fatal(planned, err)
 	}
 	if got != want {
