@@ -50,8 +50,8 @@ func (c *structEncoder) EncodeValue(ec bson.EncodeContext, vw bson.ValueWriter, 
 }
 
 // EncodeError returns err, an error of encoding val by a plan, as EncodeValue does.
-func (c *structEncoder) EncodeError(reg *bson.Registry, val reflect.Value, err error) error {
-	return withPath(bson.EncodeContext{Registry: reg}, val, err)
+func (c *structEncoder) EncodeError(ec bson.EncodeContext, val reflect.Value, err error) error {
+	return withPath(ec, val, err)
 }
 
 // EncodesStructsAsTheDriver makes a structEncoder a [driver.StructEncoder].

@@ -205,11 +205,11 @@ func (c *encodeMode) appendWhole(dst []byte, v any) (doc []byte, planned bool, e
 }
 
 // encodeError returns err, an error of encoding val, as the fallback does, which may know more about it.
-func (c *Codec) encodeError(val reflect.Value, err error) error {
+func (c *encodeMode) encodeError(val reflect.Value, err error) error {
 	if e, ok := c.encoder.(interface {
-		EncodeError(*bson.Registry, reflect.Value, error) error
+		EncodeError(bson.EncodeContext, reflect.Value, error) error
 	}); ok {
-		return e.EncodeError(c.reg, val, err)
+		return e.EncodeError(c.ec, val, err)
 	}
 	return err
 }
