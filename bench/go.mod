@@ -11,6 +11,9 @@ require (
 	github.com/bsonids/bsonids/integration v0.0.0-00010101000000-000000000000
 	github.com/gofrs/uuid/v5 v5.4.0
 	github.com/google/uuid v1.6.0
+	github.com/oklog/ulid/v2 v2.1.2
+	github.com/rs/xid v1.6.0
+	github.com/segmentio/ksuid v1.0.4
 	go.mongodb.org/mongo-driver/v2 v2.10.0
 )
 

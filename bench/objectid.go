@@ -42,6 +42,7 @@ func objectIDCases() []Case {
 			}
 			runtime.KeepAlive(id)
 		}))
+		add("ObjectID", "xid", drawXID)
 		add("ObjectIDFill", "bsonids", inBursts(func(g *objectidgen.Generator, n int) {
 			ids := make([]bson.ObjectID, 1000)
 			for ; n > 0; n -= len(ids) {

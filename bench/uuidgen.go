@@ -4,15 +4,19 @@ import (
 	"runtime"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/bsonids/bsonids/uuidgen"
+	"github.com/bsonids/bsonids/uuidgen/peabody01"
 	gofrs "github.com/gofrs/uuid/v5"
 	"github.com/google/uuid"
 )
 
 // uuidgenCases returns the cases of package uuidgen. UUIDv4, UUIDv6 and UUIDv7 draw one id at a
 // time, UUIDv4Fill and UUIDv7Fill draw a thousand at once. In the cases with x2, two goroutines
-// draw at the same time; ours share one generator. The time is always the time per id. With x2 it
+// draw at the same time; ours share one generator. UUIDv7At draws ids for a given instant, and
+// UUIDv7Draft those of version 7 of the draft of 2021. The standard library's package uuid needs Go
+// 1.27. The time is always the time per id. With x2 it
 // is the interval between two ids, whichever goroutine draws them.
 func uuidgenCases() []Case {
 	var cases []Case
@@ -27,13 +31,26 @@ func uuidgenCases() []Case {
 		add("UUIDv7", "google-pool", pooled(drawGoogleV7))
 		add("UUIDv7", "google", drawGoogleV7)
 		add("UUIDv7", "gofrs", drawGofrsV7)
+		if drawStdV7 != nil {
+			add("UUIDv7", "stdlib", drawStdV7)
+		}
+		add("UUIDv7", "ulid", drawULID)
+		add("UUIDv7", "ulid-make", drawULIDMake)
+		add("UUIDv7", "ksuid", drawKSUID)
+		add("UUIDv7", "ksuid-sequence", drawKSUIDSequence)
 		add("UUIDv7Fill", "bsonids", drawBatch(uuidgen.NewV7Generator))
+		add("UUIDv7At", "bsonids", drawAt)
+		add("UUIDv7Draft", "bsonids-us", drawDraft(peabody01.Microsecond))
+		add("UUIDv7Draft", "bsonids-ns", drawDraft(peabody01.Nanosecond))
 		add("UUIDv6", "bsonids", drawOne(uuidgen.NewV6Generator))
 		add("UUIDv6", "gofrs", drawGofrsV6)
 		add("UUIDv4", "bsonids", drawOne(uuidgen.NewV4Generator))
 		add("UUIDv4", "google-pool", pooled(drawGoogleV4))
 		add("UUIDv4", "google", drawGoogleV4)
 		add("UUIDv4", "gofrs", drawGofrsV4)
+		if drawStdV4 != nil {
+			add("UUIDv4", "stdlib", drawStdV4)
+		}
 		add("UUIDv4Fill", "bsonids", drawBatch(uuidgen.NewV4Generator))
 	}
 	return cases
@@ -63,6 +80,41 @@ func drawOne(newGenerator newGenerator) func(b *testing.B) {
 			b.Fatal(err)
 		}
 		b.ResetTimer()
+		share(b, func(n int) error {
+			for range n {
+				if _, err := g.NewUUID(); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+}
+
+// drawAt draws ids for a given instant.
+func drawAt(b *testing.B) {
+	g, err := uuidgen.NewV7Generator()
+	if err != nil {
+		b.Fatal(err)
+	}
+	at := time.Date(2020, 1, 1, 0, 0, 0, 123_456_789, time.UTC)
+	share(b, func(n int) error {
+		for range n {
+			if _, err := g.NewUUIDAt(at); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// drawDraft draws ids of version 7 of the draft.
+func drawDraft(p peabody01.Precision) func(b *testing.B) {
+	return func(b *testing.B) {
+		g, err := peabody01.NewV7Generator(p)
+		if err != nil {
+			b.Fatal(err)
+		}
 		share(b, func(n int) error {
 			for range n {
 				if _, err := g.NewUUID(); err != nil {
