@@ -65,42 +65,50 @@ func (m *Machine[N]) lock() error {
 	return nil
 }
 
-// Next returns the next UUID and its order.
-func (m *Machine[N]) Next() (u uuid.UUID, err error) {
-	u, _, err = m.next(true)
-	return u, err
-}
-
-func (m *Machine[N]) next(look bool) (u uuid.UUID, order uint64, err error) {
-	u, ok, order, err := m.try(look)
-	if !ok && err == nil {
-		u, err = wait.For(m.maxWait, name[N](), func() (uuid.UUID, bool, error) {
-			u, ok, in, err := m.try(true)
-			order = in
-			return u, ok, err
-		})
+// Next returns the next UUID.
+func (m *Machine[N]) Next() (uuid.UUID, error) {
+	u, ok, err := m.try(true, nil)
+	if ok {
+		return u, nil
 	}
-	return u, order, err
+	return m.wait(nil, err)
 }
 
-func (m *Machine[N]) try(look bool) (u uuid.UUID, ok bool, order uint64, err error) {
+// try asks the Maker once, and sets the order of the UUID unless it is not wanted.
+func (m *Machine[N]) try(look bool, order *uint64) (u uuid.UUID, ok bool, err error) {
 	if err := m.lock(); err != nil {
-		return u, false, 0, err
+		return u, false, err
 	}
 	defer m.mu.Unlock()
-	if u, ok, err = m.maker.Next(look); err != nil {
-		return uuid.Nil, false, 0, err
+	u, ok, err = m.maker.Next(look)
+	if order != nil {
+		*order = m.maker.Orders()
 	}
-	return u, ok, m.maker.Orders(), nil
+	return u, ok, err
+}
+
+// wait asks the Maker until it has a UUID, after it had none and no error.
+func (m *Machine[N]) wait(order *uint64, err error) (uuid.UUID, error) {
+	if err != nil {
+		return uuid.Nil, err
+	}
+	u, err := wait.For(m.maxWait, name[N](), func() (uuid.UUID, bool, error) { return m.try(true, order) })
+	if err != nil {
+		return uuid.Nil, err
+	}
+	return u, nil
 }
 
 // Fill sets every element of us to a new UUID, all in one order: when another one begins, it starts again. After an error
 // all of us is the nil UUID.
 func (m *Machine[N]) Fill(us []uuid.UUID) error {
-	var first uint64
+	var first, order uint64
 	interrupted := 0
 	for i := 0; i < len(us); i++ {
-		u, order, err := m.next(interrupted == 0)
+		u, ok, err := m.try(interrupted == 0, &order)
+		if !ok {
+			u, err = m.wait(&order, err)
+		}
 		if err != nil {
 			clear(us)
 			return err

@@ -102,7 +102,7 @@ func (s *Stock) Uint64() (uint64, error) {
 		s.left = s.bytes[:]
 	}
 	n := binary.BigEndian.Uint64(s.left)
-	clear(s.left[:8])
+	binary.BigEndian.PutUint64(s.left, 0)
 	s.left = s.left[8:]
 	return n, nil
 }

@@ -94,10 +94,8 @@ type v7Layout struct {
 	encoding  Encoding
 }
 
-func (l *v7Layout) read(t time.Time) (stamp, error) {
-	f, err := V7At(t, l.precision, l.encoding)
-	return stamp{f.Seconds, f.Subsec}, err // the fields are in order in every encoding
-}
+// read returns the fields, which are in order in every encoding.
+func (l *v7Layout) read(t time.Time) (stamp, error) { return v7Stamp(t, l.precision, l.encoding) }
 
 func (l *v7Layout) behind(now, last stamp) time.Duration {
 	return l.fields(last).Time().Sub(l.fields(now).Time())

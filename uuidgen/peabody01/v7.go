@@ -23,12 +23,13 @@ const (
 var precisions = [...]struct {
 	name                   string
 	perSecond              uint64
+	nanoseconds            uint64 // in a unit
 	subsec, sequence, node int
 }{
-	Millisecond: {"Millisecond", 1e3, 12, 12, 62},
-	Microsecond: {"Microsecond", 1e6, 24, 14, 48},
-	Nanosecond:  {"Nanosecond", 1e9, 38, 8, 40},
-	Second:      {"Second", 1, 0, 24, 62},
+	Millisecond: {"Millisecond", 1e3, 1e6, 12, 12, 62},
+	Microsecond: {"Microsecond", 1e6, 1e3, 24, 14, 48},
+	Nanosecond:  {"Nanosecond", 1e9, 1, 38, 8, 40},
+	Second:      {"Second", 1, 1e9, 0, 24, 62},
 }
 
 // String returns the constant's name, or "Precision(n)" for a value that is none of them.
@@ -75,6 +76,13 @@ func (e Encoding) String() string {
 // goes through 128 bits, since 10^9 nanoseconds in 38 bits need 68.
 func scale(n, num, den uint64, up bool) uint64 {
 	hi, lo := bits.Mul64(n, num)
+	if hi == 0 {
+		q := lo / den
+		if up && q*den != lo {
+			q++
+		}
+		return q
+	}
 	q, r := bits.Div64(hi, lo, den)
 	if up && r != 0 {
 		q++
@@ -124,16 +132,25 @@ func V7At(t time.Time, p Precision, e Encoding) (V7, error) {
 	if err := checkV7(p, e); err != nil {
 		return V7{}, err
 	}
+	s, err := v7Stamp(t, p, e)
+	if err != nil {
+		return V7{}, err
+	}
+	return V7{Precision: p, Encoding: e, Seconds: s.hi, Subsec: s.lo}, nil
+}
+
+// v7Stamp returns the seconds and the sub-seconds of t.
+func v7Stamp(t time.Time, p Precision, e Encoding) (stamp, error) {
 	seconds := uint64(t.Unix()) // what is negative is too large
 	if seconds>>v7SecondsBits != 0 {
-		return V7{}, fmt.Errorf("peabody01: %w: version 7 at %v", ErrTimeRange, t)
+		return stamp{}, fmt.Errorf("peabody01: %w: version 7 at %v", ErrTimeRange, t)
 	}
-	units := precisions[p]
-	subsec := uint64(t.Nanosecond()) / (1e9 / units.perSecond)
+	units := &precisions[p]
+	subsec := uint64(t.Nanosecond()) / units.nanoseconds
 	if e != RawCount {
 		subsec = scale(subsec, 1<<units.subsec, units.perSecond, e == RoundUp)
 	}
-	return V7{Precision: p, Encoding: e, Seconds: seconds, Subsec: subsec}, nil
+	return stamp{seconds, subsec}, nil
 }
 
 // Time returns the instant of the fields, in UTC, truncated to their precision. The result for
