@@ -55,14 +55,8 @@ func name[N interface{ Package() string }]() string {
 	return n.Package()
 }
 
-// lock locks mu unless it returns an error.
-func (m *Machine[N]) lock() error {
-	m.mu.Lock()
-	if m.maker == nil {
-		m.mu.Unlock()
-		return fmt.Errorf("%s: a Generator is made by one of the New…Generator functions", name[N]())
-	}
-	return nil
+func (m *Machine[N]) errNotMade() error {
+	return fmt.Errorf("%s: a Generator is made by one of the New…Generator functions", name[N]())
 }
 
 // Next returns the next UUID.
@@ -76,10 +70,11 @@ func (m *Machine[N]) Next() (uuid.UUID, error) {
 
 // try asks the Maker once, and sets the order of the UUID unless it is not wanted.
 func (m *Machine[N]) try(look bool, order *uint64) (u uuid.UUID, ok bool, err error) {
-	if err := m.lock(); err != nil {
-		return u, false, err
-	}
+	m.mu.Lock()
 	defer m.mu.Unlock()
+	if m.maker == nil {
+		return u, false, m.errNotMade()
+	}
 	u, ok, err = m.maker.Next(look)
 	if order != nil {
 		*order = m.maker.Orders()
@@ -138,36 +133,40 @@ func (m *Machine[N]) UUIDs(n int) iter.Seq2[uuid.UUID, error] {
 
 // At returns a UUID for a given instant.
 func (m *Machine[N]) At(t time.Time) (uuid.UUID, error) {
-	if err := m.lock(); err != nil {
-		return uuid.Nil, err
-	}
+	m.mu.Lock()
 	defer m.mu.Unlock()
+	if m.maker == nil {
+		return uuid.Nil, m.errNotMade()
+	}
 	return m.maker.At(t)
 }
 
 // Renew begins a new order.
 func (m *Machine[N]) Renew() error {
-	if err := m.lock(); err != nil {
-		return err
-	}
+	m.mu.Lock()
 	defer m.mu.Unlock()
+	if m.maker == nil {
+		return m.errNotMade()
+	}
 	return m.maker.Renew()
 }
 
 // Ahead returns how far the last timestamp is ahead of the clock, 0 for the zero Machine.
 func (m *Machine[N]) Ahead() time.Duration {
-	if m.lock() != nil {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.maker == nil {
 		return 0
 	}
-	defer m.mu.Unlock()
 	return m.maker.Ahead()
 }
 
 // Orders returns the number of the present order, 0 for the zero Machine.
 func (m *Machine[N]) Orders() uint64 {
-	if m.lock() != nil {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.maker == nil {
 		return 0
 	}
-	defer m.mu.Unlock()
 	return m.maker.Orders()
 }

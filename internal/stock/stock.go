@@ -66,7 +66,7 @@ func (s *Stock) Start(reader io.Reader) {
 // generation of package fork is another one, or wall and monotonic clock, which are compared once a millisecond, are
 // apart. Such a copy, and a process that was idle for [MaxIdle], gives away its bytes.
 func (s *Stock) Now() (now time.Time, copied bool) {
-	if ns, ok := s.clock.Read(); ok && fork.Generation() == s.origin.Fork() {
+	if ns, ok := s.clock.At(s.clock.Elapsed()); ok && fork.Generation() == s.origin.Fork() {
 		return time.Unix(0, int64(ns)), false
 	}
 	now = s.clock.Now()

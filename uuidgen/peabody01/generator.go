@@ -248,18 +248,17 @@ func (m *maker) look() time.Time {
 }
 
 func (m *maker) Next(look bool) (uuid.UUID, bool, error) {
-	p := position{stamp: m.last.stamp}
-	if l, ok := m.layout.(*v6Layout); !look && ok {
+	var p position
+	if l, ok := m.layout.(*v6Layout); ok && !look {
 		p.stamp = l.reading(m)
 	} else {
-		now, err := m.layout.read(m.look())
-		if err != nil {
+		var err error
+		if p.stamp, err = m.layout.read(m.look()); err != nil {
 			return uuid.Nil, false, err
 		}
-		p.stamp = now
-		if ok && !l.continues(m, now) {
+		if ok && !l.continues(m, p.stamp) {
 			// RFC 4122, section 4.1.5: UUIDs may have been made with these timestamps.
-			m.begun, m.order = false, m.order.Next(now.lo)
+			m.begun, m.order = false, m.order.Next(p.lo)
 			m.changeSequence()
 		}
 	}
@@ -305,9 +304,9 @@ func (m *maker) At(t time.Time) (uuid.UUID, error) {
 // node returns a new node, which is not zero.
 func (m *maker) node() (uint64, error) {
 	for range maxDraws {
-		r, err := m.draw()
+		r, err := m.stock.Uint64()
 		if err != nil {
-			return 0, err
+			return 0, randomError(err)
 		}
 		if node := m.machine | r&(1<<m.randomBits-1); node != 0 {
 			return node, nil
@@ -319,7 +318,9 @@ func (m *maker) node() (uint64, error) {
 func (m *maker) draw() (uint64, error) {
 	n, err := m.stock.Uint64()
 	if err != nil {
-		return 0, fmt.Errorf("peabody01: random source: %w", err)
+		return 0, randomError(err)
 	}
 	return n, nil
 }
+
+func randomError(err error) error { return fmt.Errorf("peabody01: random source: %w", err) }

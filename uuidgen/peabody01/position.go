@@ -36,11 +36,15 @@ type layout interface {
 	join(m *maker, p position, node uint64) (uuid.UUID, error)
 }
 
-// hold returns the error of a clock that is set back too far.
-func hold(m *maker, now stamp) error {
+func (m *maker) hold(now stamp) error {
 	if now == m.last.stamp {
 		return nil
 	}
+	return hold(m, now)
+}
+
+// hold returns the error of a clock that is set back too far.
+func hold(m *maker, now stamp) error {
 	if d := m.layout.behind(now, m.last.stamp); d > m.maxBack || d == math.MaxInt64 {
 		return fmt.Errorf("%w by %v, further than %v", ErrClockRollback, d, m.maxBack)
 	}
@@ -108,13 +112,11 @@ func (l *v7Layout) fields(s stamp) V7 {
 func (l *v7Layout) next(m *maker, now stamp) (position, bool, error) {
 	p := m.last
 	p.seq++
-	return p, p.seq>>precisions[l.precision].sequence == 0, hold(m, now)
+	return p, p.seq>>precisions[l.precision].sequence == 0, m.hold(now)
 }
 
 func (l *v7Layout) join(_ *maker, p position, node uint64) (uuid.UUID, error) {
-	f := l.fields(p.stamp)
-	f.Sequence, f.Node = uint32(p.seq), node
-	return f.join(), nil
+	return joinV7(l.precision, p.stamp, p.seq, node), nil
 }
 
 type v8Layout struct {
@@ -155,7 +157,7 @@ func (l *v8Layout) behind(now, last stamp) time.Duration {
 func (l *v8Layout) next(m *maker, now stamp) (position, bool, error) {
 	p := m.last
 	p.seq++
-	return p, p.seq>>l.widths.sequence == 0, hold(m, now)
+	return p, p.seq>>l.widths.sequence == 0, m.hold(now)
 }
 
 func (l *v8Layout) join(_ *maker, p position, node uint64) (uuid.UUID, error) {

@@ -214,21 +214,20 @@ func (f V7) check() error {
 }
 
 func (f V7) join() uuid.UUID {
-	var low12, rest uint64
-	seq, subsec := uint64(f.Sequence), f.Subsec
-	switch f.Precision {
+	return joinV7(f.Precision, stamp{f.Seconds, f.Subsec}, uint64(f.Sequence), f.Node)
+}
+
+func joinV7(p Precision, s stamp, seq, node uint64) uuid.UUID {
+	subsec, low12, rest := s.lo, seq, node
+	switch p {
 	case Second:
-		subsec, low12, rest = seq>>12, seq&0xFFF, f.Node
-	case Millisecond:
-		low12, rest = seq, f.Node
+		subsec, low12 = seq>>12, seq&0xFFF
 	case Microsecond:
-		low12, rest = subsec&0xFFF, seq<<48|f.Node
-		subsec >>= 12
+		subsec, low12, rest = subsec>>12, subsec&0xFFF, seq<<48|node
 	case Nanosecond:
-		low12, rest = subsec>>14&0xFFF, (subsec&0x3FFF)<<48|seq<<40|f.Node
-		subsec >>= 26
+		subsec, low12, rest = subsec>>26, subsec>>14&0xFFF, (subsec&0x3FFF)<<48|seq<<40|node
 	}
-	return join(7, f.Seconds<<12|subsec, low12, rest)
+	return join(7, s.hi<<12|subsec, low12, rest)
 }
 
 // DecodeV7 returns the fields of u, which was made with that precision and encoding. The value does
