@@ -17,7 +17,8 @@ import (
 //
 // The command monitor of [WithClientOptions] is called as well. A monitor that is set on the
 // options that [ApplyURI] returned, or by a later argument of mongo.Connect, replaces the audit;
-// give it to [uuidaudit.Audit.Monitor] instead. Errors are those of [uuidaudit.New], from
+// give it to [uuidaudit.Audit.Monitor] instead. To call [uuidaudit.Audit.Missed], make the Audit by
+// [uuidaudit.New] and set its monitor on the options that ApplyURI returned. Errors are those of [uuidaudit.New], from
 // [ApplyURI] and [Connect].
 func WithAudit(report func(uuidaudit.Finding), opts ...uuidaudit.Option) Option {
 	return func(s *settings) { s.audits = append(s.audits, auditOf{report, opts}) }

@@ -7,6 +7,7 @@ import (
 	"iter"
 	"reflect"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -212,7 +213,7 @@ func testOne[T any](t *testing.T, find func() *mongo.SingleResult) {
 func TestOne(t *testing.T) {
 	plain := bson.D{{Key: "_id", Value: 1}, {Key: "n", Value: int64(2)}, {Key: "tags", Value: bson.A{"a"}}}
 	for name, reg := range map[string]*bson.Registry{"bsoncodec": registry(t), "driver": bson.NewRegistry()} {
-		for _, bsonOpts := range []*options.BSONOptions{nil, {}, {DefaultDocumentM: true, BinaryAsSlice: true}, {UseJSONStructTags: true}} {
+		for _, bsonOpts := range everyOption() {
 			for what, batch := range map[string]bson.A{"a document": {plain}, "none": {}, "an order": {items[1]}} {
 				if what == "an order" && name == "driver" {
 					continue
@@ -244,6 +245,69 @@ func TestOne(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// everyOption returns no options, each option alone, and all of them.
+func everyOption() []*options.BSONOptions {
+	sets := []*options.BSONOptions{nil, {}, {}}
+	all := reflect.ValueOf(sets[2]).Elem()
+	for i := range all.NumField() {
+		one := new(options.BSONOptions)
+		reflect.ValueOf(one).Elem().Field(i).SetBool(true)
+		sets = append(sets, one)
+		all.Field(i).SetBool(true)
+	}
+	return sets
+}
+
+// What a target held before, times, ObjectIDs, octets and numbers show the options.
+func TestOptionsOfTheClient(t *testing.T) {
+	type target struct {
+		Time  time.Time
+		Text  string `bson:"oid"`
+		Any   any    `bson:"bin"`
+		Int   int    `bson:"half" json:"other"`
+		Doc   any
+		Other float64 `json:"half"`
+	}
+	doc := bson.D{
+		{Key: "time", Value: bson.DateTime(1e12)}, {Key: "oid", Value: bson.ObjectID{1}}, {Key: "bin", Value: bson.Binary{Data: []byte{1}}},
+		{Key: "half", Value: 1.5}, {Key: "doc", Value: bson.D{{Key: "list", Value: bson.A{bson.D{}}}}},
+	}
+	s := &server{batches: []bson.A{{doc, doc}, {doc}}}
+	for _, bsonOpts := range everyOption() {
+		coll := s.collection(t, registry(t), bsonOpts)
+		open := func() *mongo.Cursor {
+			c, err := coll.Find(t.Context(), bson.D{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return c
+		}
+		compare := func(what string, got, want any, err, wantErr error) {
+			t.Helper()
+			if fmt.Sprint(err) != fmt.Sprint(wantErr) || wantErr == nil && !reflect.DeepEqual(got, want) {
+				t.Errorf("%s with %+v: got %v, %v, want %v, %v", what, bsonOpts, got, err, want, wantErr)
+			}
+		}
+		var want []target
+		wantErr := open().All(t.Context(), &want)
+		got, err := cursors.All[target](t.Context(), open())
+		compare("All", got, want, err, wantErr)
+		var values []bson.M
+		for v, err := range cursors.Values[bson.M](t.Context(), open()) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			values = append(values, v)
+		}
+		var wantM []bson.M
+		if err := open().All(t.Context(), &wantM); err != nil {
+			t.Fatal(err)
+		}
+		compare("Values", values, wantM, nil, nil)
+		testOne[target](t, func() *mongo.SingleResult { return coll.FindOne(t.Context(), bson.D{}) })
 	}
 }
 
