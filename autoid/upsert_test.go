@@ -685,3 +685,51 @@ func TestUpsertsConcurrent(t *testing.T) {
 		}
 	}
 }
+
+// FuzzUpsert tests that malformed filters, updates, pipelines and replacements are errors, that what is
+// sent for an update is a valid document, and that it has what the update has.
+func FuzzUpsert(f *testing.F) {
+	d := func(key string, value any) bson.D { return bson.D{{Key: key, Value: value}} }
+	for _, doc := range []bson.D{
+		{}, d("$set", d("_id", 1)), d("$and", bson.A{d("_id", d("$in", bson.A{nil}))}), d("$expr", d("$getField", d("field", "_id"))),
+		d("$setOnInsert", d("a", 1)), d("0", d("$replaceRoot", d("newRoot", d("_id", d("$literal", nil))))), d("$where", bson.CodeWithScope{Scope: bson.D{}}),
+		d("$rename", d("a", "_id")), d("$jsonSchema", d("properties", d("_id", bson.Regex{}))),
+	} {
+		f.Add([]byte(marshal(f, doc)), []byte(marshal(f, d("$set", d("a", 1)))))
+		f.Add([]byte(marshal(f, d("a", 1))), []byte(marshal(f, doc)))
+	}
+	coll, err := mongo.Connect(options.Client().ApplyURI("mongodb://nowhere.invalid").SetRegistry(registered()))
+	if err != nil {
+		f.Fatal(err)
+	}
+	c := Wrap(coll.Database("db").Collection("c"), always("drawn"))
+	f.Fuzz(func(t *testing.T, filter, update []byte) {
+		_, _, _ = c.updateUpsert(bson.Raw(filter), encodedValue{byte(bson.TypeArray), update}, 0)
+		_, _, _ = c.replaceUpsert(bson.Raw(filter), bson.Raw(update), 0, encodeReplacement)
+		_, _, _ = c.replaceUpsert(filter, update, 0, encodeUpdate)
+		q, u, err := c.updateUpsert(filter, update, 0)
+		if err != nil {
+			return
+		}
+		if !bytes.Equal(q.(encodedDocument), filter) {
+			t.Fatalf("the filter %x became %x", filter, q)
+		}
+		sent := bson.Raw(u.(encodedDocument))
+		if err := sent.Validate(); err != nil {
+			t.Fatalf("%x became %x: %v", update, sent, err)
+		}
+		if bytes.Equal(sent, update) {
+			return
+		}
+		if v, err := sent.LookupErr("$setOnInsert", "_id"); err != nil || v.StringValue() != "drawn" {
+			t.Fatalf("%x became %x", update, sent)
+		}
+		want, _ := bson.Raw(update).Elements()
+		got, _ := sent.Elements()
+		for i, e := range want {
+			if e.Key() != "$setOnInsert" && !bytes.Equal(e, got[i]) {
+				t.Fatalf("%x became %x", update, sent)
+			}
+		}
+	})
+}
