@@ -72,8 +72,8 @@ func (c *Collection) updateUpsert(filter, update any, index int) (f, u any, err 
 }
 
 // replaceUpsert returns what to send for the filter and the replacement of an upsert, which never
-// gets a new id: if it replaced a document, the server would refuse another _id. The method of the
-// driver encodes the replacement as whole says.
+// gets a new id: if it replaced a document, the server would refuse another _id. The function encode
+// encodes the replacement as the driver's method does.
 func (c *Collection) replaceUpsert(
 	filter, replacement any, index int, encode func(bson.EncodeContext, any) (updateKind, bson.Raw, any, error),
 ) (f, r any, err error) {
