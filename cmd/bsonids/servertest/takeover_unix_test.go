@@ -51,7 +51,6 @@ func TestTakeOverStopped(t *testing.T) {
 		t.Fatal(err)
 	}
 	close(stopped)
-	elsewhere(t, db)
 	other := copied(t, dir)
 	command(t, s, inOrder(s, other, "--take-over")...).want(t, failure.ExitOK)
 	equal(t, all(t, db.Collection("c")), want)

@@ -20,6 +20,15 @@ import (
 // does not end a batch.
 const Timeout = 5 * time.Minute
 
+// Enforced is the time limit of a batch that a server ends by itself at its limit.
+const Enforced = 30 * time.Second
+
+// Expired reports whether a server says that it ended a command at its time limit: MaxTimeMSExpired.
+func Expired(err error) bool {
+	var se mongo.ServerError
+	return errors.As(err, &se) && se.HasErrorCode(50)
+}
+
 // MaxUpdate is the maximum size in bytes of the filter and the update of one document.
 const MaxUpdate = 16 << 20
 

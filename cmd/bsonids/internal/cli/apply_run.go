@@ -41,6 +41,10 @@ func (o *applyOptions) convert(ctx context.Context, client *mongo.Client, p *pla
 	if err != nil {
 		return err
 	}
+	// Once for all collections.
+	if err := o.load.patience.Do(ctx, func() error { return o.limit(ctx, db, works[0].collection) }); err != nil {
+		return err
+	}
 	bar := o.progress(total, "converting", p.Database)
 	results := o.each(ctx, works, func(ctx context.Context, st *step) ended { return o.one(ctx, client, st, bar) })
 	bar.Done()
@@ -163,6 +167,7 @@ func fresh(st plan.Step) report.AppliedStep {
 // one carries out one step.
 func (o *applyOptions) one(ctx context.Context, client *mongo.Client, st *step, bar *terminal.Progress) ended {
 	st.options.load, st.options.batch, st.options.workers, st.options.advance = o.load, o.batch, o.workers, bar.Add
+	st.options.recordFlags = o.recordFlags
 	out, err := st.options.convert(ctx, client, st.job)
 	r := ended{AppliedStep: fresh(st.Step), err: err}
 	r.Values, r.Documents, r.Skipped = out.all.Values, out.all.Changed, out.all.Skipped

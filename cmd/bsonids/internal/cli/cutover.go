@@ -59,6 +59,9 @@ func (o *switchFlags) check(names []string) error {
 			return failure.Usagef("the collection %q is named twice", name)
 		}
 	}
+	if o.batchTimeout == 0 {
+		o.batchTimeout = commandTimeout
+	}
 	return errors.Join(o.recordFlags.check(), o.load.check())
 }
 

@@ -120,6 +120,7 @@ func (o *convertOptions) convert(ctx context.Context, client *mongo.Client, j jo
 			err = errors.Join(err, run.end(failed))
 		}()
 		opts.Check, opts.Report, opts.BatchTimeout = run.check, run.report, o.batchTimeout
+		opts.Halves = o.halves
 	}
 	if opts.SkipList, err = o.openSkipList(opts.State); err != nil {
 		return out, err

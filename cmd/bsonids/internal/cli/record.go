@@ -16,26 +16,49 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/patience"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/server"
 )
 
 // recordFlags holds the flags, of the commands that write, for the record of conversions.
 type recordFlags struct {
 	noRecord, unrecorded bool
 	takeOver             bool
-	batchTimeout         time.Duration
+	batchTimeout         time.Duration // 0 for the default of the server
+	halves               bool          // the server ends a batch at its time limit, so that a smaller one is tried
 }
 
 func (f *recordFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.BoolVar(&f.noRecord, "no-record", false, "do not use "+record.Name+", which prevents two conversions of a collection at the same time")
 	flags.BoolVar(&f.takeOver, "take-over", false, "take over from a run that has not ended, after its last writes have ended")
-	flags.DurationVar(&f.batchTimeout, "batch-timeout", bulk.Timeout, "time limit for a batch; a run that takes over waits as long for the last writes of the other run")
+	flags.DurationVar(&f.batchTimeout, "batch-timeout", 0, "time limit for a batch, and for how long a server may carry out one of a run that was lost; by default 30s if the server ends a batch at its limit, and 5m otherwise")
 	cmd.MarkFlagsMutuallyExclusive("no-record", "take-over")
 }
 
 func (f *recordFlags) check() error {
-	if f.batchTimeout < time.Second || f.batchTimeout > time.Hour {
+	if f.batchTimeout != 0 && (f.batchTimeout < time.Second || f.batchTimeout > time.Hour) {
 		return failure.Usagef("--batch-timeout must be from 1s to 1h")
+	}
+	return nil
+}
+
+// limit sets the time limit of a batch, unless a flag has set it. It asks the server whether it ends what
+// exceeds its limit: only then is nothing lost if the limit is short.
+func (f *recordFlags) limit(ctx context.Context, db *mongo.Database, collection string) error {
+	if f.halves {
+		return nil
+	}
+	enforced, err := server.EnforcesTime(ctx, db.Collection(collection))
+	if err != nil {
+		return err
+	}
+	f.halves = enforced
+	switch {
+	case f.batchTimeout != 0:
+	case enforced:
+		f.batchTimeout = bulk.Enforced
+	default:
+		f.batchTimeout = bulk.Timeout
 	}
 	return nil
 }
@@ -51,10 +74,24 @@ type claim struct {
 
 // claim begins a run in the record of the database.
 func (c *console) claim(ctx context.Context, db *mongo.Database, f *recordFlags, run record.Run, logSize int64) (*claim, error) {
+	if !run.Switches() {
+		if err := f.limit(ctx, db, run.Collection); err != nil {
+			return nil, err
+		}
+	}
 	if f.noRecord {
 		return &claim{}, nil
 	}
 	run.BatchTimeout = f.batchTimeout
+	locked := run.State
+	if run.Kind == record.Undo {
+		locked = run.UndoLog
+	}
+	if locked != "" {
+		if id := record.FileID(convert.LockPath(locked)); id != "" {
+			run.Files = []string{id}
+		}
+	}
 	v, _ := build()
 	lock, err := record.Begin(ctx, db, record.Request{Run: run, Version: v, TakeOver: f.takeOver, LogSize: logSize,
 		Notice: func(text string) { c.warn("%s", text) }})
@@ -142,7 +179,7 @@ func (c *claim) undoLog(ctx context.Context, path string, l *convert.UndoLog) er
 	if c.lock == nil {
 		return nil
 	}
-	return nameRecord(c.lock.Undo(ctx, absolute(path), l.ID))
+	return nameRecord(c.lock.Undo(ctx, absolute(path), l.ID, record.FileID(convert.LockPath(path))))
 }
 
 // decided records which values are converted.
@@ -171,7 +208,7 @@ func (c *claim) end(failed error) error {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.patience.Do(context.Background(), func() error { return c.lock.End(c.totals, failed) })
+	return c.patience.Do(context.Background(), func() error { return c.lock.End(c.totals, failed, c.patience.Lost()) })
 }
 
 // absolute returns the absolute path, for a user on another machine.

@@ -30,7 +30,7 @@ func newStatusCommand(c *console) *cobra.Command {
 		Long: `status shows the conversions of a database: how many documents they have read,
 changed and skipped, how fast they are, and how long they still take.
 
-It reads the record that conversions write to the database every five seconds,
+It reads the record that conversions write to the database every two seconds,
 and therefore shows runs on other machines, too. With --state-dir, it shows the
 conversions of a plan, also those that have not begun, and reads the state files.
 It needs no server then, but shows more with one.

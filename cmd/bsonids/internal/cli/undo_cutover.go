@@ -9,7 +9,6 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/bulk"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/cutover"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
@@ -25,9 +24,6 @@ func (o *undoOptions) released(ctx context.Context, names []string) error {
 		return failure.Usagef("--no-record cannot be used with --db: the cutover is in the record")
 	}
 	s := &cutoverOptions{switchFlags: switchFlags{console: o.console, recordFlags: o.recordFlags, load: o.load, output: o.output, database: o.database, write: o.write}, batch: o.batch}
-	if s.batchTimeout == bulk.Timeout { // the default of this command, as that of cutover
-		s.batchTimeout = commandTimeout
-	}
 	if err := s.check(names); err != nil {
 		return err
 	}

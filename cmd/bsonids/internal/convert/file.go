@@ -26,12 +26,15 @@ func regular(path string) error {
 
 var errInUse = errors.New("in use by another process")
 
+// LockPath returns the path of the lock of a file.
+func LockPath(path string) string { return target(path) + ".lock" }
+
 // LockFile locks the file at path against other processes. The file does not have to exist.
 func LockFile(path string) (*flock.Flock, error) {
 	if err := regular(path); err != nil {
 		return nil, err
 	}
-	lock := flock.New(target(path) + ".lock")
+	lock := flock.New(LockPath(path))
 	held, err := lock.TryLock()
 	if err == nil && !held {
 		err = errInUse

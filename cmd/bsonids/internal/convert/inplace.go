@@ -48,6 +48,8 @@ type Options struct {
 	// conversion. BatchTimeout limits the check and the write together.
 	Check        func(ctx context.Context, undoSize int64) error
 	BatchTimeout time.Duration // the time limit of a write; bulk.Timeout if 0
+	// Halves is set if the server ends a write at its time limit. Then its batch is halved.
+	Halves bool
 
 	// Pace limits the load of all conversions that have it, Latency that of this one, and Patience
 	// the time for which a lost or overloaded server is tried again. Each may be nil.

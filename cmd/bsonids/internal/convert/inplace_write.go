@@ -3,7 +3,9 @@ package convert
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
+	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
@@ -18,9 +20,16 @@ func (r *runner) write(waiting, ctx context.Context, plans []Plan) error {
 	lost := r.Patience.Streak()
 	for attempt := 0; attempt < attempts; {
 		left, rest, err := r.attempt(waiting, ctx, plans)
+		expired := r.Halves && bulk.Expired(err)
+		if expired && len(rest) == 1 {
+			return &DocumentError{rest[0].ID, tooSlow(r.BatchTimeout)}
+		}
 		if err == nil {
 			attempt++ // other programs changed what is left
 			lost.End()
+		}
+		if expired {
+			left, err = r.resolve(ctx, rest)
 		}
 		// It is not known which of the updates a lost server has made. The documents tell.
 		for err != nil {
@@ -37,6 +46,12 @@ func (r *runner) write(waiting, ctx context.Context, plans []Plan) error {
 			if err := r.Undo.Append(plans, r.Conversion, func(Plan) bool { return true }); err != nil {
 				return err
 			}
+		}
+		if half := len(plans) / 2; expired && half > 0 {
+			if err := r.write(waiting, ctx, plans[:half]); err != nil {
+				return err
+			}
+			return r.write(waiting, ctx, plans[half:])
 		}
 	}
 	for _, p := range plans {
@@ -154,6 +169,11 @@ func (r *runner) resolve(ctx context.Context, plans []Plan) ([]Plan, error) {
 		}
 	}
 	return again, nil
+}
+
+// tooSlow is why a batch of one document failed.
+func tooSlow(limit time.Duration) string {
+	return fmt.Sprintf("the server did not write it within the time limit of a batch, %s", cmp.Or(limit, bulk.Timeout))
 }
 
 const unknowable = "another program changed the document during the conversion, and the byte order of the new value is unknown"

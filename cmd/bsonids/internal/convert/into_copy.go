@@ -151,6 +151,7 @@ func (c *copier) report() {
 // write inserts the documents of a batch. Pauses end with waiting, and the work with ctx.
 func (c *copier) write(waiting, ctx context.Context, docs []bson.Raw) (conflicts []Skip, err error) {
 	var pause time.Duration
+	var late error
 	// An attempt whose answer is lost may have inserted documents, which the next one finds.
 	err = c.Patience.Do(waiting, func() error {
 		ctx, cancel, err := c.mayBegin(ctx)
@@ -161,8 +162,22 @@ func (c *copier) write(waiting, ctx context.Context, docs []bson.Raw) (conflicts
 		answered := c.Latency.Start()
 		conflicts, err = c.insert(ctx, docs)
 		pause = answered(len(docs))
+		if c.Halves && bulk.Expired(err) {
+			late, err = err, nil
+		}
 		return err
 	})
+	if err == nil && late != nil {
+		half := len(docs) / 2
+		if half == 0 {
+			return nil, &DocumentError{docs[0].Lookup("_id"), tooSlow(c.BatchTimeout)}
+		}
+		if conflicts, err = c.write(waiting, ctx, docs[:half]); err != nil {
+			return conflicts, err
+		}
+		more, err := c.write(waiting, ctx, docs[half:])
+		return append(conflicts, more...), err
+	}
 	if err == nil {
 		_ = c.Latency.Pause(waiting, pause) // a pause that is cut short is no error
 	}

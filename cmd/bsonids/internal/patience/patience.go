@@ -47,6 +47,7 @@ type Patience struct {
 
 	mu      sync.Mutex
 	noticed time.Time
+	lost    time.Time
 }
 
 // New returns a Patience that ends limit after the first of several errors in a row. notice is
@@ -115,6 +116,9 @@ func (s *Streak) Wait(ctx context.Context, err error) error {
 		return err
 	}
 	now := p.clock.Now()
+	p.mu.Lock()
+	p.lost = now
+	p.mu.Unlock()
 	if s.pause == 0 {
 		s.began, s.pause = now, firstPause
 	}
@@ -126,6 +130,17 @@ func (s *Streak) Wait(ctx context.Context, err error) error {
 	pause := min(s.pause, left)
 	s.pause = min(2*s.pause, longestPause)
 	return p.clock.Sleep(ctx, pause)
+}
+
+// Lost returns when an operation failed last because the server was lost or overloaded, or zero if none
+// did. What was sent until then may have no answer.
+func (p *Patience) Lost() time.Time {
+	if p == nil {
+		return time.Time{}
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.lost
 }
 
 // End ends the streak, because the operation succeeded.

@@ -19,7 +19,7 @@ import (
 var ErrTakenOver = errors.New("another run has taken over from this one")
 
 // signOfLife is the interval at which an idle run updates its document.
-const signOfLife = 5 * time.Second
+const signOfLife = 2 * time.Second
 
 // Request describes a run that is about to begin.
 type Request struct {
@@ -41,8 +41,9 @@ type Lock struct {
 
 	mu    sync.Mutex // held while the document is changed
 	run   Run
-	wrote bool  // a write may have begun
-	ahead int64 // the last epoch that was checked
+	alive time.Time // when the last update of the document was sent
+	wrote time.Time // when the first write may have begun
+	ahead int64     // the last epoch that was checked
 	// logSize is the size of the undo log in bytes. It is in the record before a write only if the
 	// log alone shows what was converted.
 	logSize int64
@@ -62,9 +63,9 @@ func Begin(ctx context.Context, db *mongo.Database, q Request) (*Lock, error) {
 	l := &Lock{coll: coll, run: q.Run}
 	l.run.Format, l.run.By = format, whoAmI(q.Version)
 	var v verdict
-	local := func(r *Run) bool { return r.By.here(l.run.By) }
-	gone := func(r *Run) bool { return r.By.here(l.run.By) && !r.By.alive() }
+	life := signs{tell: q.Notice}
 	for {
+		l.alive = time.Now()
 		runs, err := read(ctx, coll, q.Run.Collection)
 		if err != nil {
 			return nil, err
@@ -73,7 +74,11 @@ func Begin(ctx context.Context, db *mongo.Database, q Request) (*Lock, error) {
 		if err != nil {
 			return nil, err
 		}
-		if v, err = judge(runs, &l.run, q.TakeOver, now, local, gone); err != nil {
+		if v, err = judge(runs, &l.run, q.TakeOver, now); err != nil {
+			_, never := judge(runs, &l.run, q.TakeOver, now.Add(time.Hour))
+			if never == nil && life.wait(ctx, runs, now) {
+				continue
+			}
 			return nil, err
 		}
 		if err := conflict(runs, &l.run); err != nil {
@@ -92,11 +97,9 @@ func Begin(ctx context.Context, db *mongo.Database, q Request) (*Lock, error) {
 			l.run.Epoch = runs[n-1].Epoch + 1
 		}
 		l.run.ID, l.run.TakesOver, l.run.Started, l.run.Updated = id(l.run.Collection, l.run.Epoch), v.takesOver, now, now
-		running.Store(l.run.By.Token, true)
 		if err = l.insert(ctx); err == nil {
 			break
 		}
-		running.Delete(l.run.By.Token)
 		if !mongo.IsDuplicateKeyError(err) {
 			idle.Store(l.run.By.Token, true) // the document may have been inserted
 			return nil, err
@@ -106,7 +109,7 @@ func Begin(ctx context.Context, db *mongo.Database, q Request) (*Lock, error) {
 	work, stop := context.WithCancel(context.WithoutCancel(ctx))
 	l.stop = stop
 	l.live.Go(func() { l.showLife(work) })
-	err := l.alone(ctx, gone)
+	err := l.alone(ctx, &life)
 	if err == nil {
 		err = l.settle(ctx, v.wait, q.Notice)
 	}
@@ -114,7 +117,7 @@ func Begin(ctx context.Context, db *mongo.Database, q Request) (*Lock, error) {
 		err = l.lookAgain(ctx, q.LogSize)
 	}
 	if err != nil {
-		return nil, errors.Join(err, l.End(Progress{}, err))
+		return nil, errors.Join(err, l.End(Progress{}, err, time.Time{}))
 	}
 	return l, nil
 }
@@ -147,12 +150,60 @@ func (l *Lock) lookAgain(ctx context.Context, logSize int64) error {
 }
 
 // alone returns an error if a run in progress uses the same collections in another role.
-func (l *Lock) alone(ctx context.Context, gone func(*Run) bool) error {
-	runs, err := crossing(ctx, l.coll, &l.run)
-	if err != nil {
-		return err
+func (l *Lock) alone(ctx context.Context, life *signs) error {
+	for {
+		runs, err := crossing(ctx, l.coll, &l.run)
+		if err != nil {
+			return err
+		}
+		now, err := serverTime(ctx, l.coll.Database())
+		if err != nil {
+			return err
+		}
+		if err := cross(runs, now); err == nil || !life.wait(ctx, runs, now) {
+			return err
+		}
 	}
-	return cross(runs, l.run.Started, gone)
+}
+
+// signs are the signs of life that runs have shown.
+type signs struct {
+	first map[string]time.Time // by the _id of the run
+	told  bool
+	tell  func(string)
+}
+
+// wait waits for a moment, and reports true, if all of the runs that have not recorded their end may have
+// ended nevertheless. It reports false when one has shown a sign of life since it was called first.
+func (s *signs) wait(ctx context.Context, runs []*Run, now time.Time) bool {
+	if s.first == nil {
+		s.first = make(map[string]time.Time)
+	}
+	var last *Run
+	for _, r := range runs {
+		if r.Ended != nil || r.expired(now) {
+			continue
+		}
+		if first, ok := s.first[r.ID]; ok && r.Updated.After(first) {
+			return false
+		} else if !ok {
+			s.first[r.ID] = r.Updated
+		}
+		last = r
+	}
+	if last == nil {
+		return false
+	}
+	if !s.told && s.tell != nil {
+		s.told = true
+		s.tell("waiting until " + last.String() + " shows a sign of life, " + lease.String() + " at most")
+	}
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(300 * time.Millisecond):
+		return true
+	}
 }
 
 // collection returns the collection of the record, with the settings that the lock needs. They
@@ -187,8 +238,8 @@ func serverTime(ctx context.Context, db *mongo.Database) (time.Time, error) {
 	return hello.LocalTime, nil
 }
 
-// settle waits until the last writes of the runs have ended: either a run has recorded its end, or
-// its batch timeout has passed since its last write may have begun.
+// settle waits until the server can carry out no batch of the runs any more: either a run has recorded
+// that all were answered, or the time limit of the last one is over.
 func (l *Lock) settle(ctx context.Context, runs []waiting, notice func(string)) error {
 	told := false
 	for {
@@ -198,16 +249,13 @@ func (l *Lock) settle(ctx context.Context, runs []waiting, notice func(string)) 
 		}
 		var left time.Duration
 		for _, w := range runs {
-			since := w.since
-			if since.IsZero() {
-				since = l.run.Started
-			}
-			n, err := l.coll.CountDocuments(ctx, bson.D{{Key: "_id", Value: w.run.ID}, {Key: "ended", Value: bson.D{{Key: "$exists", Value: true}}}})
+			n, err := l.coll.CountDocuments(ctx, bson.D{{Key: "_id", Value: w.run.ID}, {Key: "ended", Value: bson.D{{Key: "$exists", Value: true}}},
+				{Key: "lost", Value: bson.D{{Key: "$exists", Value: false}}}})
 			if err != nil {
 				return err
 			}
 			if n == 0 {
-				left = max(left, since.Add(w.run.BatchTimeout).Sub(now))
+				left = max(left, w.until.Sub(now))
 			}
 		}
 		if left <= 0 {
@@ -215,7 +263,7 @@ func (l *Lock) settle(ctx context.Context, runs []waiting, notice func(string)) 
 		}
 		if !told && notice != nil {
 			told = true
-			notice("waiting until the last writes of " + runs[0].run.String() + " have ended, " + left.Round(time.Second).String() + " at most")
+			notice("waiting for a batch without an answer, which the server may still carry out, of " + runs[0].run.String() + ", " + left.Round(time.Second).String() + " at most")
 		}
 		select {
 		case <-ctx.Done():
@@ -237,12 +285,15 @@ func (l *Lock) Covers(size int64) error {
 // Needs returns the size in bytes that the undo log has at least.
 func (l *Lock) Needs() int64 { return l.need }
 
-// Undo records the undo log.
-func (l *Lock) Undo(ctx context.Context, path, undoID string) error {
+// Undo records the undo log, and the id of its lock.
+func (l *Lock) Undo(ctx context.Context, path, undoID, file string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.run.UndoLog, l.run.UndoID = path, undoID
-	return l.set(ctx, bson.D{{Key: "undoLog", Value: path}, {Key: "undoId", Value: undoID}})
+	if file != "" {
+		l.run.Files = append(l.run.Files, file)
+	}
+	return l.set(ctx, bson.D{{Key: "undoLog", Value: path}, {Key: "undoId", Value: undoID}, {Key: "files", Value: l.run.Files}})
 }
 
 // Decided records what is converted.
@@ -258,13 +309,20 @@ func (l *Lock) Decided(ctx context.Context, decision any) error {
 func (l *Lock) Check(ctx context.Context, undoSize int64) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.wrote = true
+	if l.wrote.IsZero() {
+		l.wrote = time.Now()
+	}
 	l.logSize = max(l.logSize, undoSize)
 	if undoSize > l.run.UndoSize && l.run.SameSubtype() {
 		if err := l.set(ctx, bson.D{{Key: "undoSize", Value: undoSize}}); err != nil {
 			return err
 		}
 		l.run.UndoSize = undoSize
+	}
+	if time.Since(l.alive) >= lease-signOfLife {
+		if err := l.set(ctx, l.withLogSize(bson.D{{Key: "progress", Value: l.run.Progress}})); err != nil {
+			return err
+		}
 	}
 	for {
 		var next Run
@@ -315,12 +373,11 @@ func (l *Lock) showLife(ctx context.Context) {
 	}
 }
 
-// End records that every write of the run has been answered. failed is the error that stopped the
-// run, or nil if it is done.
-func (l *Lock) End(p Progress, failed error) error {
+// End records that every write of the run has been answered, except those that were sent before the time
+// lost, which is zero if there are none. failed is the error that stopped the run, or nil if it is done.
+func (l *Lock) End(p Progress, failed error, lost time.Time) error {
 	l.stop()
 	l.live.Wait()
-	defer running.Delete(l.run.By.Token)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
@@ -330,8 +387,11 @@ func (l *Lock) End(p Progress, failed error) error {
 		end[0].Value = Stopped
 		end = append(end, bson.E{Key: "reason", Value: failed.Error()})
 	}
+	if ago := time.Since(lost); !l.wrote.IsZero() && lost.After(l.wrote) && ago < l.run.BatchTimeout {
+		end = append(end, bson.E{Key: "lost", Value: max(ago, 1)})
+	}
 	err := l.set(ctx, l.withLogSize(end), "ended")
-	if err != nil && !l.wrote {
+	if err != nil && l.wrote.IsZero() {
 		idle.Store(l.run.By.Token, true)
 	}
 	return err
@@ -354,9 +414,13 @@ func (l *Lock) set(ctx context.Context, fields bson.D, now ...string) error {
 	for _, f := range now {
 		dates = append(dates, bson.E{Key: f, Value: true})
 	}
+	sent := time.Now()
 	res, err := l.coll.UpdateOne(ctx, bson.D{{Key: "_id", Value: l.run.ID}}, bson.D{{Key: "$set", Value: fields}, {Key: "$currentDate", Value: dates}})
 	if err == nil && res.MatchedCount == 0 {
 		err = refuse(ErrTakenOver, "the document %s of this run in %s was deleted", l.run.ID, Name)
+	}
+	if err == nil {
+		l.alive = sent
 	}
 	return err
 }

@@ -99,5 +99,5 @@ func Runs(ctx context.Context, db *mongo.Database) ([]*Run, error) {
 // Now returns the time of the server, with which the times in the record can be compared.
 func Now(ctx context.Context, db *mongo.Database) (time.Time, error) { return serverTime(ctx, db) }
 
-// Alive reports whether a run that has not ended has shown a sign of life within a minute.
-func (r *Run) Alive(now time.Time) bool { return r.Ended == nil && !now.After(r.Updated.Add(expiry)) }
+// Alive reports whether a run that has not ended has shown a sign of life within some seconds.
+func (r *Run) Alive(now time.Time) bool { return r.Ended == nil && !r.expired(now.Add(-lease)) }

@@ -48,9 +48,11 @@ type Run struct {
 	By      Who        `bson:"by"`
 	Started time.Time  `bson:"started"`
 	Updated time.Time  `bson:"updated"`
-	Ended   *time.Time `bson:"ended,omitempty"` // every write has been answered
-	Outcome string     `bson:"outcome,omitempty"`
-	Reason  string     `bson:"reason,omitempty"` // why the run stopped
+	Ended   *time.Time `bson:"ended,omitempty"` // every write has been answered, unless Lost is set
+	// Lost is how long before its end the run sent the last batch to which there was no answer, at most.
+	Lost    time.Duration `bson:"lost,omitempty"`
+	Outcome string        `bson:"outcome,omitempty"`
+	Reason  string        `bson:"reason,omitempty"` // why the run stopped
 
 	From        string   `bson:"from"`
 	To          string   `bson:"to"`
@@ -67,6 +69,7 @@ type Run struct {
 	BatchTimeout time.Duration `bson:"batchTimeout"`
 	State        string        `bson:"state,omitempty"`
 	UndoLog      string        `bson:"undoLog,omitempty"`
+	Files        []string      `bson:"files,omitempty"` // the locks of the two, as of FileID
 	UndoID       string        `bson:"undoId,omitempty"`
 	UndoSize     int64         `bson:"undoSize,omitempty"` // in bytes, before the last write
 
@@ -125,8 +128,8 @@ type Undone struct {
 	By       string    `bson:"by"`
 }
 
-// switches reports whether the run is of a cutover.
-func (r *Run) switches() bool { return r.Kind == Switch || r.Kind == SwitchBack }
+// Switches reports whether the run is of a cutover.
+func (r *Run) Switches() bool { return r.Kind == Switch || r.Kind == SwitchBack }
 
 // SameSubtype reports whether converted values have the same subtype as other values.
 func (r *Run) SameSubtype() bool { return r.FromSubtype == r.ToSubtype }

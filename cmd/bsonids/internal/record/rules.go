@@ -55,9 +55,14 @@ func refuseFor(r *Run, reason error, remedy Remedy, text string) error {
 	return &Error{Text: r.String() + " " + text, Err: reason, Remedy: remedy, Run: r}
 }
 
-// expiry is how long a lock lasts without an update if the two subtypes differ. Other locks last
-// until they are released.
-const expiry = time.Minute
+// lease is how long a run may write after the last update of its document, which is a sign of life. A
+// run that has shown none for so long has ended, or updates its document before it writes again, and
+// then finds the one that took over. Neither the name of a machine nor the number of a process shows
+// that a run has ended: two containers may share both.
+const lease = 6 * time.Second
+
+// expired reports whether the lease of a run that has not recorded its end is over.
+func (r *Run) expired(now time.Time) bool { return now.After(r.Updated.Add(lease)) }
 
 // verdict is the result of applying the rules to a run that is about to begin.
 type verdict struct {
@@ -66,17 +71,30 @@ type verdict struct {
 	undoSize  int64     // least size of the undo log
 }
 
-// waiting is a run whose last write may be in progress.
+// waiting is a run that may have sent a batch to which there was no answer.
 type waiting struct {
 	run   *Run
-	since time.Time // when the last write may have begun; if zero, when the new run begins
+	until time.Time // when the time limit of the batch is over
 }
 
-// judge applies the rules to the runs of the collection, which are sorted by epoch. local reports
-// whether a run is of this machine. gone reports whether a run is of this machine and its process
-// has ended. [conflict] handles runs that have ended.
-func judge(runs []*Run, want *Run, takeOver bool, now time.Time, local, gone func(*Run) bool) (verdict, error) {
+// unanswered returns until when a server may carry out a batch of the run, which sends none after the
+// time end.
+func (r *Run) unanswered(end time.Time) time.Time {
+	if last := r.Updated.Add(lease); last.Before(end) {
+		end = last
+	}
+	return end.Add(r.BatchTimeout)
+}
+
+// judge applies the rules to the runs of the collection, which are sorted by epoch. [conflict] handles
+// runs that have ended.
+func judge(runs []*Run, want *Run, takeOver bool, now time.Time) (verdict, error) {
 	var v verdict
+	wait := func(r *Run, until time.Time) {
+		if hurts(r, want) && now.Before(until) {
+			v.wait = append(v.wait, waiting{r, until})
+		}
+	}
 	over := make(map[int64]time.Time) // when each run was taken over
 	for _, r := range runs {
 		for _, e := range r.TakesOver {
@@ -90,49 +108,42 @@ func judge(runs []*Run, want *Run, takeOver bool, now time.Time, local, gone fun
 			v.undoSize = max(v.undoSize, r.UndoSize)
 		}
 		if r.Ended != nil {
+			if r.Lost > 0 {
+				wait(r, r.Ended.Add(-r.Lost).Add(r.BatchTimeout))
+			}
 			continue
 		}
 		if since, ok := over[r.Epoch]; ok {
-			// It is not known whether the last write of r has ended.
-			if hurts(r, want) && now.Before(since.Add(r.BatchTimeout)) {
-				v.wait = append(v.wait, waiting{r, since})
-			}
+			wait(r, r.unanswered(since))
 			continue
 		}
 		if apart(r, want) {
 			continue
 		}
 		switch same := same(r, want); {
-		case r.switches() && (takeOver || gone(r) || now.After(r.Updated.Add(expiry))):
-			if hurts(r, want) {
-				v.wait = append(v.wait, waiting{run: r})
-			}
-		case r.switches():
+		case r.Switches() && (takeOver || r.expired(now)):
+		case r.Switches():
 			return v, refuseFor(r, ErrHeld, Wait, "has not ended")
-		case same && local(r): // want has the files of r, which no other process of the machine uses
-			if hurts(r, want) {
-				v.wait = append(v.wait, waiting{run: r})
-			}
-		case same && takeOver:
-			v.wait = append(v.wait, waiting{run: r})
+		case same && (r.locks(want) || takeOver): // want has the files of r, which no other process uses, or copies
 		case same:
 			return v, refuseFor(r, ErrHeld, TakeOver, "has not recorded its end")
 		case r.filesTell() && takeOver:
 			return v, refuseFor(r, ErrHeld, GiveFiles, "has not ended, and only its files show which values are converted")
 		case r.filesTell():
 			return v, refuseFor(r, ErrHeld, Resume, "has not ended")
-		case takeOver:
-			v.wait = append(v.wait, waiting{run: r})
-		case gone(r), now.After(r.Updated.Add(expiry)):
-			if hurts(r, want) {
-				v.wait = append(v.wait, waiting{run: r})
-			}
+		case takeOver, r.expired(now):
 		default:
 			return v, refuseFor(r, ErrHeld, Wait, "has not ended")
 		}
+		wait(r, r.unanswered(now))
 		v.takesOver = append(v.takesOver, r.Epoch)
 	}
 	return v, nil
+}
+
+// locks reports whether the runs have a file in common, which only one process can have open.
+func (r *Run) locks(want *Run) bool {
+	return slices.ContainsFunc(r.Files, func(f string) bool { return slices.Contains(want.Files, f) })
 }
 
 // filesTell reports whether only the files of the run distinguish converted values from others.
@@ -147,7 +158,7 @@ func same(r, want *Run) bool {
 // hurts reports whether a late write of r could match a value that want has written or restored. A
 // run that resumes r has the undo log of r and writes the same values.
 func hurts(r, want *Run) bool {
-	if r.switches() { // a run that continues it sends the same commands
+	if r.Switches() { // a run that continues it sends the same commands
 		return r.Kind != want.Kind || !same(r, want)
 	}
 	if r.Into != "" {
@@ -171,7 +182,7 @@ func apart(r, want *Run) bool {
 // converts in an order other than that of --from. Values of one subtype do not show whether they
 // were converted.
 func conflict(runs []*Run, want *Run) error {
-	if want.Kind == Undo || want.switches() || want.FromSubtype != legacySubtype || want.Retry && !want.SameSubtype() {
+	if want.Kind == Undo || want.Switches() || want.FromSubtype != legacySubtype || want.Retry && !want.SameSubtype() {
 		return nil
 	}
 	undone := make(map[string]*Run) // by conversion: the last undo
@@ -179,7 +190,7 @@ func conflict(runs []*Run, want *Run) error {
 	wrote := make(map[string]bool)
 	var order []string
 	for _, r := range runs {
-		if !sameCollection(r, want) || r.switches() {
+		if !sameCollection(r, want) || r.Switches() {
 			continue
 		}
 		if r.Kind == Undo {

@@ -33,50 +33,65 @@ func order(from, to string) func(*Run) {
 	return func(r *Run) { r.From, r.To = from, to }
 }
 
+func lost(ago time.Duration) func(*Run) { return func(r *Run) { r.Lost = ago } }
+func files(f ...string) func(*Run)      { return func(r *Run) { r.Files = f } }
+
 func TestJudge(t *testing.T) {
+	away := func(r *Run) { r.By.PID, r.By.Host = 1, "web" } // a process of this name may run anywhere
 	for name, tt := range map[string]struct {
-		runs        []*Run
-		want        *Run
-		takeOver    bool
-		local, gone bool
-		after       time.Duration
-		refused     bool
-		over, wait  int
+		runs     []*Run
+		want     *Run
+		takeOver bool
+		after    time.Duration
+		refused  bool
+		over     int
+		wait     time.Duration // how long it waits
 	}{
-		"first":                                {want: run(0, "a")},
-		"after one that has ended":             {runs: []*Run{run(1, "a", ended(Done))}, want: run(0, "b")},
-		"beside one":                           {runs: []*Run{run(1, "a")}, want: run(0, "b"), refused: true},
-		"beside one, years later":              {runs: []*Run{run(1, "a")}, want: run(0, "b"), after: 1e5 * time.Hour, gone: true, local: true, refused: true},
-		"take over without the files":          {runs: []*Run{run(1, "a")}, want: run(0, "b"), takeOver: true, refused: true},
-		"go on, same machine":                  {runs: []*Run{run(1, "a")}, want: run(0, "a"), local: true, over: 1},
-		"go on, another machine":               {runs: []*Run{run(1, "a")}, want: run(0, "a"), refused: true},
-		"take over, another machine":           {runs: []*Run{run(1, "a")}, want: run(0, "a"), takeOver: true, over: 1, wait: 1},
-		"undo of a killed run":                 {runs: []*Run{run(1, "a")}, want: run(0, "a", undo), local: true, over: 1, wait: 1},
-		"undo of another run":                  {runs: []*Run{run(1, "a")}, want: run(0, "b", undo), local: true, refused: true},
-		"undo beside an undo elsewhere":        {runs: []*Run{run(1, "a", undo)}, want: run(0, "a", undo), refused: true},
-		"subtype tells, alive":                 {runs: []*Run{run(1, "a", toStandard)}, want: run(0, "b", toStandard), local: true, refused: true},
-		"subtype tells, process gone":          {runs: []*Run{run(1, "a", toStandard)}, want: run(0, "b", toStandard), local: true, gone: true, over: 1},
-		"subtype tells, expired":               {runs: []*Run{run(1, "a", toStandard)}, want: run(0, "b", toStandard), after: 2 * time.Minute, over: 1},
-		"subtype tells, take over":             {runs: []*Run{run(1, "a", toStandard)}, want: run(0, "b", toStandard), takeOver: true, over: 1, wait: 1},
-		"another part":                         {runs: []*Run{run(1, "a", part("1/2"))}, want: run(0, "b", part("2/2"))},
-		"the same part":                        {runs: []*Run{run(1, "a", part("1/2"))}, want: run(0, "b", part("1/2")), refused: true},
-		"another split":                        {runs: []*Run{run(1, "a", part("1/2"))}, want: run(0, "b", part("2/3")), refused: true},
-		"a part beside the whole":              {runs: []*Run{run(1, "a")}, want: run(0, "b", part("2/3")), refused: true},
-		"another part of another conversion":   {runs: []*Run{run(1, "a", part("1/2"))}, want: run(0, "b", part("2/2"), fields("x")), refused: true},
-		"after one that was taken over":        {runs: []*Run{run(1, "a"), run(2, "a", over(1), ended(Done))}, want: run(0, "a", undo), wait: 1},
-		"after one that was taken over, later": {runs: []*Run{run(1, "a"), run(2, "a", over(1), ended(Done))}, want: run(0, "a", undo), after: time.Hour},
-		"go on after one that was taken over":  {runs: []*Run{run(1, "a"), run(2, "a", over(1), ended(Stopped))}, want: run(0, "a"), local: true},
+		"first":                              {want: run(0, "a")},
+		"after one that has ended":           {runs: []*Run{run(1, "a", ended(Done))}, want: run(0, "b")},
+		"beside one":                         {runs: []*Run{run(1, "a")}, want: run(0, "b"), refused: true},
+		"beside one, years later":            {runs: []*Run{run(1, "a")}, want: run(0, "b"), after: 1e5 * time.Hour, refused: true},
+		"take over without the files":        {runs: []*Run{run(1, "a")}, want: run(0, "b"), takeOver: true, refused: true},
+		"go on with the file":                {runs: []*Run{run(1, "a", files("f"))}, want: run(0, "a", files("f")), over: 1},
+		"go on with a copy of it":            {runs: []*Run{run(1, "a", files("f"), away)}, want: run(0, "a", files("g"), away), refused: true},
+		"take over with a copy of it":        {runs: []*Run{run(1, "a", files("f"))}, want: run(0, "a", files("g")), takeOver: true, over: 1},
+		"undo of a killed run":               {runs: []*Run{run(1, "a", files("f", "u"))}, want: run(0, "a", undo, files("u")), over: 1, wait: time.Minute},
+		"undo of one killed long ago":        {runs: []*Run{run(1, "a", files("f", "u"))}, want: run(0, "a", undo, files("u")), after: time.Hour, over: 1},
+		"undo of one killed 30 s ago":        {runs: []*Run{run(1, "a", files("f", "u"))}, want: run(0, "a", undo, files("u")), after: 30 * time.Second, over: 1, wait: time.Minute - 30*time.Second + lease},
+		"undo of another run":                {runs: []*Run{run(1, "a", files("u"))}, want: run(0, "b", undo, files("u")), refused: true},
+		"undo beside an undo elsewhere":      {runs: []*Run{run(1, "a", undo)}, want: run(0, "a", undo), refused: true},
+		"subtype tells, alive":               {runs: []*Run{run(1, "a", toStandard)}, want: run(0, "b", toStandard), refused: true},
+		"subtype tells, the same process id": {runs: []*Run{run(1, "a", toStandard, away)}, want: run(0, "b", toStandard, away), refused: true},
+		"subtype tells, lease over":          {runs: []*Run{run(1, "a", toStandard)}, want: run(0, "b", toStandard), after: lease + 1, over: 1},
+		"subtype tells, take over":           {runs: []*Run{run(1, "a", toStandard)}, want: run(0, "b", toStandard), takeOver: true, over: 1},
+		"back, take over":                    {runs: []*Run{run(1, "a", toStandard)}, want: run(0, "b", order("standard", "javaLegacy"), func(r *Run) { r.FromSubtype = 4 }), takeOver: true, over: 1, wait: time.Minute},
+		"another part":                       {runs: []*Run{run(1, "a", part("1/2"))}, want: run(0, "b", part("2/2"))},
+		"the same part":                      {runs: []*Run{run(1, "a", part("1/2"))}, want: run(0, "b", part("1/2")), refused: true},
+		"another split":                      {runs: []*Run{run(1, "a", part("1/2"))}, want: run(0, "b", part("2/3")), refused: true},
+		"a part beside the whole":            {runs: []*Run{run(1, "a")}, want: run(0, "b", part("2/3")), refused: true},
+		"another part of another conversion": {runs: []*Run{run(1, "a", part("1/2"))}, want: run(0, "b", part("2/2"), fields("x")), refused: true},
+		"after one that was taken over": {runs: []*Run{run(1, "a"), run(2, "a", over(1), ended(Done))}, want: run(0, "a", undo),
+			after: 20 * time.Second, wait: 40 * time.Second},
+		"after one that was taken over, later":     {runs: []*Run{run(1, "a"), run(2, "a", over(1), ended(Done))}, want: run(0, "a", undo), after: time.Hour},
+		"go on after one that was taken over":      {runs: []*Run{run(1, "a"), run(2, "a", over(1), ended(Stopped))}, want: run(0, "a")},
+		"undo of one that ended without answer":    {runs: []*Run{run(1, "a", ended(Stopped), lost(10*time.Second))}, want: run(0, "a", undo), after: 20 * time.Second, wait: 30 * time.Second},
+		"go on with one that ended without it":     {runs: []*Run{run(1, "a", ended(Stopped), lost(10*time.Second))}, want: run(0, "a")},
+		"undo of one without answer, limit passed": {runs: []*Run{run(1, "a", ended(Stopped), lost(10*time.Second))}, want: run(0, "a", undo), after: 51 * time.Second},
 	} {
-		is := func(b bool) func(*Run) bool { return func(*Run) bool { return b } }
-		v, err := judge(tt.runs, tt.want, tt.takeOver, begun.Add(tt.after), is(tt.local), is(tt.gone))
+		now := begun.Add(tt.after)
+		v, err := judge(tt.runs, tt.want, tt.takeOver, now)
 		if tt.refused != errors.Is(err, ErrHeld) || !tt.refused && err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		if err == nil && (len(v.takesOver) != tt.over || len(v.wait) != tt.wait) {
-			t.Errorf("%s: takes over %v, waits for %d", name, v.takesOver, len(v.wait))
+		var wait time.Duration
+		for _, w := range v.wait {
+			wait = max(wait, w.until.Sub(now))
+		}
+		if err == nil && (len(v.takesOver) != tt.over || wait != tt.wait) {
+			t.Errorf("%s: takes over %v, waits for %v, want %d, %v", name, v.takesOver, wait, tt.over, tt.wait)
 		}
 	}
-	v, err := judge([]*Run{run(1, "a", ended(Stopped)), run(2, "b", ended(Done)), run(3, "a", ended(Stopped))}, run(0, "a"), false, begun, nil, nil)
+	v, err := judge([]*Run{run(1, "a", ended(Stopped)), run(2, "b", ended(Done)), run(3, "a", ended(Stopped))}, run(0, "a"), false, begun)
 	if err != nil || v.undoSize != 300 {
 		t.Errorf("the undo log must hold %d octets, %v", v.undoSize, err)
 	}

@@ -36,9 +36,9 @@ func crossing(ctx context.Context, coll *mongo.Collection, want *Run) ([]*Run, e
 
 // cross returns an error if one of the runs is in progress. The copy of a run that has ended without
 // recording it stays unfinished, which a run that resumes it detects.
-func cross(runs []*Run, now time.Time, gone func(*Run) bool) error {
+func cross(runs []*Run, now time.Time) error {
 	for _, r := range runs {
-		if !gone(r) && !now.After(r.Updated.Add(expiry)) {
+		if !r.expired(now) {
 			return refuseFor(r, ErrHeld, WaitOnly, "has not ended, and uses the same collections")
 		}
 	}

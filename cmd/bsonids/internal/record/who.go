@@ -9,9 +9,6 @@ import (
 	"sync"
 )
 
-// running holds the tokens of the runs of this process that have not ended.
-var running sync.Map
-
 // idle holds the tokens of the runs of this process that have ended without a write, although the
 // record does not say so because the server was lost.
 var idle sync.Map
@@ -39,15 +36,15 @@ func whoAmI(version string) Who {
 	return w
 }
 
-// here reports whether w is of the same machine as me.
-func (w Who) here(me Who) bool { return w.Host == me.Host && w.Machine == me.Machine && me.Host != "" }
-
-// alive reports whether the process of a run of this machine is still running. If another process
-// has its process ID, it is taken to be running.
-func (w Who) alive() bool {
-	if w.PID == os.Getpid() {
-		_, ok := running.Load(w.Token)
-		return ok
+// FileID returns what identifies the file at path on this machine until it is started again, or "" if it
+// is not known. A copy of the file has another one.
+func FileID(path string) string {
+	id := fileID(path)
+	if id == "" {
+		return ""
 	}
-	return processExists(w.PID)
+	host, _ := os.Hostname()
+	// The file exists on Linux.
+	boot, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	return host + " " + strings.TrimSpace(string(boot)) + " " + id
 }

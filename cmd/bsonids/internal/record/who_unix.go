@@ -3,11 +3,19 @@
 package record
 
 import (
-	"errors"
+	"fmt"
+	"os"
 	"syscall"
 )
 
-func processExists(pid int) bool {
-	err := syscall.Kill(pid, 0)
-	return err == nil || errors.Is(err, syscall.EPERM)
+func fileID(path string) string {
+	info, err := os.Stat(path)
+	if err != nil {
+		return ""
+	}
+	s, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return ""
+	}
+	return fmt.Sprint(s.Dev, " ", s.Ino)
 }

@@ -1,12 +1,20 @@
 package record
 
-import "os"
+import (
+	"fmt"
+	"os"
+	"syscall"
+)
 
-func processExists(pid int) bool {
-	p, err := os.FindProcess(pid)
+func fileID(path string) string {
+	f, err := os.Open(path)
 	if err != nil {
-		return false
+		return ""
 	}
-	_ = p.Release()
-	return true
+	defer f.Close()
+	var info syscall.ByHandleFileInformation
+	if err := syscall.GetFileInformationByHandle(syscall.Handle(f.Fd()), &info); err != nil {
+		return ""
+	}
+	return fmt.Sprint(info.VolumeSerialNumber, " ", info.FileIndexHigh, " ", info.FileIndexLow)
 }

@@ -10,10 +10,12 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
 	"go.mongodb.org/mongo-driver/v2/mongo/readpref"
 	"go.mongodb.org/mongo-driver/v2/mongo/writeconcern"
 
 	"github.com/bsonids/bsonids/clientopt"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/bulk"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/internal/redact"
 )
@@ -110,6 +112,25 @@ func FindCollection(ctx context.Context, coll *mongo.Collection) (*mongo.Collect
 		return nil, err
 	}
 	return &specs[0], nil
+}
+
+// EnforcesTime reports whether the server ends a command at the limit of maxTimeMS. It reads a document of
+// the collection with a filter that takes longer than the limit, a millisecond.
+func EnforcesTime(ctx context.Context, coll *mongo.Collection) (bool, error) {
+	sum := bson.D{{Key: "$reduce", Value: bson.D{
+		{Key: "input", Value: bson.D{{Key: "$range", Value: bson.A{0, 300_000}}}},
+		{Key: "initialValue", Value: bson.D{{Key: "$cond", Value: bson.A{bson.D{{Key: "$eq", Value: bson.A{"$_id", nil}}}, 1, 0}}}},
+		{Key: "in", Value: bson.D{{Key: "$add", Value: bson.A{"$$value", "$$this"}}}},
+	}}}
+	err := coll.Database().RunCommand(ctx, bson.D{{Key: "find", Value: coll.Name()}, {Key: "limit", Value: 1}, {Key: "maxTimeMS", Value: 1},
+		{Key: "filter", Value: bson.D{{Key: "$expr", Value: bson.D{{Key: "$gt", Value: bson.A{sum, 0}}}}}}},
+		options.RunCmd().SetReadPreference(readpref.Primary())).Err()
+	var se mongo.ServerError
+	switch {
+	case err == nil, !errors.As(err, &se), failure.Transient(err) && !bulk.Expired(err):
+		return false, err
+	}
+	return bulk.Expired(err), nil // another error is of a server that does not know the operators
 }
 
 // WriteLimit returns how many concurrent updates the server can handle, or 0 if there is no limit.
