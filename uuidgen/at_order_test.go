@@ -14,12 +14,16 @@ import (
 // Ids for one instant are in the order of the calls after idle time, however long, and after the clock was set, whether
 // the Generator has a clock of its own or not, and with ids that follow the clock in between or not.
 func TestNewUUIDAtAfterIdleTime(t *testing.T) {
+	rounds := 100
+	if raceEnabled {
+		rounds = 10
+	}
 	instant := time.Unix(1e9, 0)
 	for name := range timed {
 		for _, between := range []bool{false, true} {
 			for _, own := range []bool{false, true} {
 				synctest.Test(t, func(t *testing.T) {
-					for range 100 {
+					for range rounds {
 						shift := time.Duration(0)
 						var opts []Option
 						if own {

@@ -110,9 +110,13 @@ func TestFillLiesInOneOrder(t *testing.T) {
 			var group sync.WaitGroup
 			for range 4 {
 				group.Go(func() {
+					rounds := 10
+					if raceEnabled {
+						rounds = 1
+					}
 					for _, n := range []int{2, 200, 255, 256, 3000, 20_000} {
 						ids := make([]uuid.UUID, n)
-						for range 10 {
+						for range rounds {
 							if err := g.Fill(ids); err != nil && !errors.Is(err, ErrWait) {
 								t.Error(err)
 								return
@@ -135,8 +139,12 @@ func TestFillLiesInOneOrder(t *testing.T) {
 // A clock that does what clocks do, on goroutines that draw and look: nothing is made twice, and what was drawn in one order
 // after a call had returned is greater.
 func TestSimulatedClock(t *testing.T) {
+	seeds := uint64(6)
+	if raceEnabled {
+		seeds = 1
+	}
 	for name := range timed {
-		for seed := range uint64(6) {
+		for seed := range seeds {
 			rnd := mathrand.New(mathrand.NewPCG(seed, 7))
 			var mu sync.Mutex
 			now := time.Unix(1e9, 0)

@@ -25,7 +25,7 @@
 // or on any other field.
 //
 // The document does not give the version, the unit and the epoch of the sequential format, and does
-// not say what the DBMS type changes besides its two bits and where the counter starts. The choices
+// not say what the DBMS type changes apart from its two bits and where the counter starts. The choices
 // are described where they are made. i3core may have chosen otherwise.
 //
 // It implements the documentation of the i3core Uuid class.

@@ -14,7 +14,7 @@ import (
 	"github.com/bsonids/bsonids/uuidrep"
 )
 
-// Other is a format that the bits of a UUID fit besides what its version says. Nothing in the bits
+// Other is a format that the bits of a UUID fit, in addition to what its version says. Nothing in the bits
 // tells which format a UUID was made in.
 type Other struct {
 	Format string     `json:"format"`
