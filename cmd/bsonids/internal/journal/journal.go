@@ -252,14 +252,18 @@ func NewWriter(f File, id string, end int64) (*Writer, error) {
 	return &Writer{file: f, id: id, end: end}, err
 }
 
+// First returns the content of a file that begins with the line format and has a first record.
+func First(format string, first []byte) []byte {
+	return appendRecord([]byte(format), "", int64(len(format)), first)
+}
+
 // Create makes f a file that begins with the line format and a first record, which has the id. What f
 // had is gone.
 func Create(f File, format, id string, first []byte) (*Writer, error) {
 	if err := f.Truncate(0); err != nil {
 		return nil, err
 	}
-	w := &Writer{file: f, id: id}
-	w.b = appendRecord(append(w.b, format...), "", int64(len(format)), first)
+	w := &Writer{file: f, id: id, b: First(format, first)}
 	if _, err := f.WriteAt(w.b, 0); err != nil {
 		return nil, err
 	}

@@ -1,0 +1,159 @@
+// Package ledger keeps what a conversion has done: the one truth that commands read before they act.
+//
+// A ledger is a [journal]. A run first writes its random id to it. Then it writes facts, each with its
+// name: an intention before the server is asked, and the result after. What the ledger does not have
+// as a result, the server is asked for. Everything is on the disk when a call returns.
+//
+// Others learn of a conversion from its record in the database. [Judge] compares the two.
+package ledger
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/journal"
+)
+
+const format = "bsonids ledger 1, see: bsonids show FILE\n"
+
+// ErrFormat is wrapped by the error of a file that is not a ledger of this version.
+var ErrFormat = errors.New("it is not a ledger of this version")
+
+// Facts are the facts of a ledger by name, in JSON. A fact that is written again replaces the one
+// before.
+type Facts map[string]json.RawMessage
+
+// Ledger is a ledger that is open for writing. It is not safe for concurrent use.
+type Ledger struct {
+	id    string
+	facts Facts
+	runs  []string
+	w     *journal.Writer // nil if the ledger is only read
+}
+
+// first is the first record.
+type first struct {
+	ID string `json:"id"`
+}
+
+// entry is any other record: the beginning of a run, or facts. A fact that is null is gone.
+type entry struct {
+	Run string `json:"run,omitempty"`
+	Set Facts  `json:"set,omitempty"`
+}
+
+// New returns the content of a file with a new ledger. The file must appear whole: a file without it is
+// not a ledger.
+func New() ([]byte, error) {
+	id := NewRun()
+	b, err := json.Marshal(first{id})
+	return journal.First(format, b), err
+}
+
+// Open opens a ledger. It cuts a torn record off. It does not change a file that is not a whole ledger.
+func Open(f journal.File) (*Ledger, error) {
+	l, end, err := read(f)
+	if err == nil {
+		l.w, err = journal.NewWriter(f, l.id, end)
+	}
+	return l, err
+}
+
+// Read reads a ledger that another process may be writing.
+func Read(f journal.File) (*Ledger, error) {
+	l, _, err := read(f)
+	return l, err
+}
+
+func read(f journal.File) (l *Ledger, end int64, err error) {
+	l = &Ledger{facts: Facts{}}
+	b, begin, err := journal.Begin(f, format)
+	if err == nil && b == nil || errors.Is(err, journal.ErrFormat) {
+		err = ErrFormat
+	}
+	if err != nil {
+		return l, 0, err
+	}
+	var one first
+	if json.Unmarshal(b, &one) != nil || one.ID == "" {
+		return l, 0, ErrFormat
+	}
+	l.id = one.ID
+	end, err = journal.Whole(f, l.id, begin, func(record []byte) error {
+		var e entry
+		if err := json.Unmarshal(record, &e); err != nil {
+			return fmt.Errorf("%w: %w", ErrFormat, err)
+		}
+		l.take(e)
+		return nil
+	})
+	return l, end, err
+}
+
+func (l *Ledger) take(e entry) {
+	if e.Run != "" {
+		l.runs = append(l.runs, e.Run)
+	}
+	for name, fact := range e.Set {
+		if string(fact) == "null" {
+			delete(l.facts, name)
+		} else {
+			l.facts[name] = fact
+		}
+	}
+}
+
+// NewRun returns a random id.
+func NewRun() string {
+	var b [8]byte
+	rand.Read(b[:])
+	return hex.EncodeToString(b[:])
+}
+
+// Begin writes the id of a run, which must be done before the record has it.
+func (l *Ledger) Begin(run string) error { return l.append(entry{Run: run}) }
+
+// Knows reports whether the ledger has the run.
+func (l *Ledger) Knows(run string) bool { return slices.Contains(l.runs, run) }
+
+// Facts returns the facts. The caller must not change them.
+func (l *Ledger) Facts() Facts { return l.facts }
+
+// Set makes the facts those of the ledger: it writes what differs. Facts that are not in the map are
+// gone.
+func (l *Ledger) Set(facts Facts) error {
+	set := Facts{}
+	for name, fact := range facts {
+		if !bytes.Equal(l.facts[name], fact) {
+			set[name] = fact
+		}
+	}
+	for name := range l.facts {
+		if _, ok := facts[name]; !ok {
+			set[name] = json.RawMessage("null")
+		}
+	}
+	if len(set) == 0 {
+		return nil
+	}
+	return l.append(entry{Set: set})
+}
+
+func (l *Ledger) append(e entry) error {
+	b, err := json.Marshal(e)
+	if err != nil {
+		return err
+	}
+	if err := l.w.Append(b, []int{len(b)}); err != nil {
+		return err
+	}
+	e.Set = maps.Clone(e.Set) // the caller may change its map
+	l.take(e)
+	return nil
+}

@@ -1,0 +1,213 @@
+package ledger
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"reflect"
+	"slices"
+	"testing"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/journal"
+)
+
+// disk is a file that forgets what was not synced when the machine fails.
+type disk struct {
+	synced, b []byte
+	fail      int // the number of writes, truncations and syncs until one fails; -1 for none
+}
+
+var errPower = errors.New("the machine failed")
+
+func (d *disk) step() error {
+	if d.fail == 0 {
+		return errPower
+	}
+	d.fail--
+	return nil
+}
+
+func (d *disk) ReadAt(p []byte, off int64) (int, error) { return bytes.NewReader(d.b).ReadAt(p, off) }
+func (d *disk) Size() (int64, error)                    { return int64(len(d.b)), nil }
+func (d *disk) Close() error                            { return nil }
+
+func (d *disk) WriteAt(p []byte, off int64) (int, error) {
+	if err := d.step(); err != nil {
+		return 0, err
+	}
+	if int64(len(d.b)) < off {
+		return 0, io.ErrUnexpectedEOF
+	}
+	d.b = append(d.b[:off:off], p...)
+	return len(p), nil
+}
+
+func (d *disk) Truncate(n int64) error {
+	if err := d.step(); err != nil {
+		return err
+	}
+	d.b = slices.Clone(d.b[:n])
+	return nil
+}
+
+func (d *disk) Sync() error {
+	if err := d.step(); err != nil {
+		return err
+	}
+	d.synced = slices.Clone(d.b)
+	return nil
+}
+
+// after returns the file as it may be after the machine failed: what was synced, and n bytes of the
+// write that was not.
+func (d *disk) after(n int) *disk {
+	b := slices.Clone(d.synced)
+	if len(d.b) > len(d.synced) && bytes.HasPrefix(d.b, d.synced) {
+		b = append(b, d.b[len(b):min(len(b)+n, len(d.b))]...)
+	}
+	return &disk{synced: slices.Clone(b), b: b, fail: -1}
+}
+
+// fresh returns a file with a new ledger, of which the first calls do not fail.
+func fresh(t *testing.T, fail int) *disk {
+	t.Helper()
+	b, err := New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &disk{b: b, synced: slices.Clone(b), fail: fail}
+}
+
+func facts(pairs ...string) Facts {
+	f := Facts{}
+	for i := 0; i < len(pairs); i += 2 {
+		f[pairs[i]] = json.RawMessage(pairs[i+1])
+	}
+	return f
+}
+
+// The steps of a conversion, each with what the ledger must have after it.
+var steps = []func(*Ledger) error{
+	func(l *Ledger) error { return l.Begin("r1") },
+	func(l *Ledger) error { return l.Set(facts("created", "true")) },
+	func(l *Ledger) error { return l.Set(facts("created", "true", "position", `{"a":1}`)) },
+	func(l *Ledger) error { return l.Set(facts("created", "true", "position", `{"a":2}`, "size", "5")) },
+	func(l *Ledger) error { return l.Begin("r2") },
+	func(l *Ledger) error { return l.Set(facts("position", `{"a":2}`)) },
+}
+
+// A ledger has, after a crash at any write, any torn write and any restart, all steps that returned,
+// and at most one more. The rest then goes on.
+func TestCrashes(t *testing.T) {
+	type content struct {
+		runs  []string
+		facts Facts
+	}
+	var want []content // after each number of steps
+	whole := fresh(t, -1)
+	l, err := Open(whole)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want = append(want, content{nil, Facts{}})
+	for _, step := range steps {
+		if err := step(l); err != nil {
+			t.Fatal(err)
+		}
+		again, err := Read(whole)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want = append(want, content{again.runs, again.facts})
+	}
+	for fail := range 100 {
+		d := fresh(t, fail)
+		done := 0
+		l, err := Open(d)
+		for err == nil && done < len(steps) {
+			if err = steps[done](l); err == nil {
+				done++
+			}
+		}
+		if err == nil {
+			if fail < 10 {
+				t.Fatalf("only %d calls may fail", fail)
+			}
+			return
+		}
+		for torn := range 200 {
+			after := d.after(torn)
+			l, err := Open(after)
+			if err != nil {
+				t.Fatalf("crash at %d, %d bytes: %v", fail, torn, err)
+			}
+			n := done
+			if !reflect.DeepEqual(content{l.runs, l.facts}, want[n]) && n < len(steps) {
+				n++
+			}
+			if !reflect.DeepEqual(content{l.runs, l.facts}, want[n]) {
+				t.Fatalf("crash at %d, %d bytes: %q %s after %d steps", fail, torn, l.runs, l.facts, done)
+			}
+			for ; n < len(steps); n++ {
+				if err := steps[n](l); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if now, err := Read(after); err != nil || !reflect.DeepEqual(now.facts, want[n].facts) || !slices.Equal(now.runs, want[n].runs) {
+				t.Fatalf("crash at %d, %d bytes, then to the end: %s, %v", fail, torn, now.facts, err)
+			}
+		}
+	}
+	t.Fatal("the steps do not end")
+}
+
+// What did not change is not written, and what a caller does to its map later does not matter.
+func TestSet(t *testing.T) {
+	d := fresh(t, -1)
+	l, err := Open(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := facts("a", "1", "b", "[2]")
+	if err := l.Set(f); err != nil {
+		t.Fatal(err)
+	}
+	size := len(d.b)
+	if err := l.Set(f); err != nil || len(d.b) != size {
+		t.Errorf("%d bytes more, %v", len(d.b)-size, err)
+	}
+	f["a"] = json.RawMessage("3")
+	if err := l.Set(f); err != nil || len(d.b) == size || string(l.Facts()["a"]) != "3" || bytes.Contains(d.b[size:], []byte(`"b"`)) {
+		t.Errorf("%q, %v", d.b[size:], err)
+	}
+	if err := l.Set(Facts{}); err != nil || len(l.Facts()) != 0 {
+		t.Errorf("%s, %v", l.Facts(), err)
+	}
+	if now, err := Read(d); err != nil || len(now.Facts()) != 0 || now.Knows("") {
+		t.Errorf("%s, %v", now.Facts(), err)
+	}
+}
+
+// A file of something else is an error and is not changed.
+func TestOtherFile(t *testing.T) {
+	d := fresh(t, -1)
+	l, err := Open(d)
+	if err == nil {
+		err = errors.Join(l.Begin("r"), l.Begin("s"))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	flipped := slices.Clone(d.b)
+	flipped[len(format)+30] ^= 1
+	for _, b := range [][]byte{[]byte("text"), []byte("bsonids undo log 3"), flipped, d.b[1:], nil, d.b[:10], d.b[:len(format)]} {
+		f := &disk{b: slices.Clone(b), fail: -1}
+		if _, err := Open(f); err == nil || !errors.Is(err, ErrFormat) && !errors.Is(err, journal.ErrDamaged) {
+			t.Errorf("%q: %v", b, err)
+		}
+		if !bytes.Equal(f.b, b) {
+			t.Errorf("%q became %q", b, f.b)
+		}
+	}
+}
