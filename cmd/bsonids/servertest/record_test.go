@@ -204,3 +204,38 @@ func TestNoRecord(t *testing.T) {
 	}
 	command(t, s, inOrder(s, dir, "--no-record", "--take-over")...).want(t, failure.ExitUsage)
 }
+
+// A copy of the state file that was made before the last run is refused, and is not changed.
+func TestOlderLedger(t *testing.T) {
+	for _, to := range []uuidrep.Representation{uuidrep.Standard, uuidrep.CSharpLegacy} {
+		s := mongotest.Start(t)
+		coll := connect(t, s).Collection("c")
+		want := seed(t, coll, 30, uuidrep.JavaLegacy, to)
+		dir := t.TempDir()
+		var updates atomic.Int32
+		p := startProxy(t, host(t, s), func(r request, pass func() []byte) []byte {
+			if r.name() == "update" && r.documents > 1 && updates.Add(1) == 2 {
+				return nil
+			}
+			return pass()
+		})
+		convert := func(dir string) []string {
+			return []string{"convert", "--db", s.Database(), "--collection", "c", "--from", "javaLegacy", "--to", to.String(), "--batch", "5", "--write",
+				"--state", filepath.Join(dir, "state"), "--undo-log", filepath.Join(dir, "undo")}
+		}
+		command(t, p, convert(dir)...).want(t, failure.ExitUnreachable)
+		older := copied(t, dir)
+		before := logText(t, filepath.Join(older, "state"))
+		command(t, s, convert(dir)...).want(t, failure.ExitOK)
+		if r := command(t, s, convert(older)...).want(t, failure.ExitUsage); !strings.Contains(r.stderr, "older copy") {
+			t.Error(r.stderr)
+		}
+		if now := logText(t, filepath.Join(older, "state")); now != before {
+			t.Errorf("%s became %s", before, now)
+		}
+		equal(t, all(t, coll), want)
+		if r := command(t, s, convert(dir)...).want(t, failure.ExitOK); !strings.Contains(r.stdout, "finished") {
+			t.Error(r.stdout)
+		}
+	}
+}

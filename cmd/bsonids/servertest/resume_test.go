@@ -35,7 +35,7 @@ func TestUndoAfterKillAndWriter(t *testing.T) {
 					return res
 				}
 				f.with(t, func(s *convert.StateFile, u *convert.UndoLog) {
-					begun := convert.State{Format: s.Format, Identity: s.Identity, UndoID: u.ID, UndoOffset: u.Size()}
+					begun := convert.State{Identity: s.Identity, UndoID: u.ID, UndoOffset: u.Size()}
 					run(s, u)
 					s.State = begun
 					if err := s.Save(); err != nil {

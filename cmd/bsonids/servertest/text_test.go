@@ -300,7 +300,7 @@ func TestTextAfterKill(t *testing.T) {
 				}
 			}
 			f.with(t, func(s *convert.StateFile, u *convert.UndoLog) {
-				begun := convert.State{Format: s.Format, Identity: s.Identity, UndoID: u.ID, UndoOffset: u.Size()}
+				begun := convert.State{Identity: s.Identity, UndoID: u.ID, UndoOffset: u.Size()}
 				run(s, u)
 				s.State = begun
 				if err := s.Save(); err != nil {

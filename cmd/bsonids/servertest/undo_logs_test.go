@@ -58,7 +58,7 @@ func firstRecord(b []byte) int { return recordsOf(b)[1] }
 func logText(t testing.TB, path string) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := convert.WriteUndoLog(&b, path); err != nil {
+	if err := convert.WriteText(&b, path); err != nil {
 		t.Error(err)
 	}
 	return b.String()

@@ -38,7 +38,7 @@ func (o *switchFlags) lock(ctx context.Context, db *mongo.Database, c *record.Cu
 		run := record.Run{Kind: kind, Collection: x.Name, UUID: x.OldID, Conversion: c.Conversion(), Into: x.New}
 		var one *claim
 		err := o.load.patience.Do(ctx, func() (err error) {
-			one, err = o.claim(ctx, db, &o.recordFlags, run, 0)
+			one, err = o.claim(ctx, db, &o.recordFlags, run, 0, nil)
 			return err
 		})
 		if err != nil {

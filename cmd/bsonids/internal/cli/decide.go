@@ -131,16 +131,12 @@ func (o *convertOptions) saved(state *convert.StateFile) (*decide.Decision, erro
 	if o.state == "" {
 		return nil, nil
 	}
-	b, err := os.ReadFile(o.state)
+	s, err := convert.ReadState(o.state)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, failure.Usagef("--state: %v", err)
-	}
-	s, err := convert.ParseState(b)
-	if err != nil {
-		return nil, failure.Usagef("--state %s: %v", o.state, err)
+		return nil, failure.Usagef("%v", nameFlag(err))
 	}
 	return s.Decision, nil
 }

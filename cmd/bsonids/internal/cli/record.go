@@ -73,7 +73,7 @@ type claim struct {
 }
 
 // claim begins a run in the record of the database.
-func (c *console) claim(ctx context.Context, db *mongo.Database, f *recordFlags, run record.Run, logSize int64) (*claim, error) {
+func (c *console) claim(ctx context.Context, db *mongo.Database, f *recordFlags, run record.Run, logSize int64, ledger record.Ledger) (*claim, error) {
 	if !run.Switches() {
 		if err := f.limit(ctx, db, run.Collection); err != nil {
 			return nil, err
@@ -93,7 +93,7 @@ func (c *console) claim(ctx context.Context, db *mongo.Database, f *recordFlags,
 		}
 	}
 	v, _ := build()
-	lock, err := record.Begin(ctx, db, record.Request{Run: run, Version: v, TakeOver: f.takeOver, LogSize: logSize,
+	lock, err := record.Begin(ctx, db, record.Request{Run: run, Version: v, TakeOver: f.takeOver, LogSize: logSize, Ledger: ledger,
 		Notice: func(text string) { c.warn("%s", text) }})
 	if err != nil {
 		return nil, nameRecord(err)
@@ -248,7 +248,11 @@ func (o *convertOptions) begin(ctx context.Context, coll *mongo.Collection, conv
 			logSize = info.Size()
 		}
 	}
-	return o.claim(ctx, coll.Database(), &o.recordFlags, run, logSize)
+	var ledger record.Ledger
+	if state != nil && o.retry == "" {
+		ledger = state
+	}
+	return o.claim(ctx, coll.Database(), &o.recordFlags, run, logSize, ledger)
 }
 
 // checkUndone returns a usage error if the conversion of the state file was undone.

@@ -23,7 +23,7 @@ func newShowCommand(c *console) *cobra.Command {
 	o := &showOptions{console: c}
 	cmd := &cobra.Command{
 		Use:   "show VALUE|FILE",
-		Short: "Explain a UUID or ObjectID in any form that shells and drivers write, or print an undo log",
+		Short: "Explain a UUID or ObjectID in any form that shells and drivers write, or print an undo log or a state file",
 		Long: `show explains one identifier: its bytes and subtype in each representation, how
 drivers print it, its version, variant and time, and an expression for mongosh.
 It does not need a server.
@@ -39,9 +39,9 @@ of csharpLegacy or javaLegacy, which bsonids makes, and of version 7 of a draft 
 2021, if it is from 2021 until in a year. --i3core adds the formats of the i3core
 library that the bits fit.
 
-show FILE prints an undo log of convert as text: one document on each line, in
-canonical extended JSON, with the old and the new values. --output does not
-change it.`,
+show FILE prints an undo log or a state file of convert as text, with a record on
+each line: of an undo log, one document in canonical extended JSON, with the old
+and the new values. --output does not change it.`,
 		Example: `  bsonids show 00112233-4455-6677-8899-aabbccddeeff
   bsonids show 'BinData(3, "d2ZVRDMiEQD/7t3Mu6qZiA==")'
   bsonids show '{"$oid": "699dfad90ca573f85c0eec1c"}' --output json
@@ -73,7 +73,7 @@ func (o *showOptions) run(_ context.Context, args []string) error {
 // file prints a file of a conversion as text.
 func (o *showOptions) file(path string) error {
 	out := bufio.NewWriter(o.out)
-	if err := errors.Join(convert.WriteUndoLog(out, path), out.Flush()); err != nil {
+	if err := errors.Join(convert.WriteText(out, path), out.Flush()); err != nil {
 		return fileError(err, "%v", err)
 	}
 	return nil

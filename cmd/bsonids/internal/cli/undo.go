@@ -235,7 +235,7 @@ func (o *undoOptions) begin(ctx context.Context, db *mongo.Database, log *conver
 	if of != nil {
 		run.Conversion = of.Conversion
 	}
-	c, err := o.claim(ctx, db, &o.recordFlags, run, log.Size())
+	c, err := o.claim(ctx, db, &o.recordFlags, run, log.Size(), nil)
 	if err != nil {
 		return nil, err
 	}

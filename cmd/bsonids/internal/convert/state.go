@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io/fs"
 	"os"
 
@@ -14,11 +13,12 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/journal"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/ledger"
 )
 
-// State is the progress of a conversion.
+// State is the progress of a conversion: the facts of its ledger.
 type State struct {
-	Format   string   `json:"bsonids"` // stateFormat
 	Identity Identity `json:"conversion"`
 
 	// CollectionUUID is the UUID that the server gives the collection, in hexadecimal digits. It is
@@ -64,17 +64,7 @@ type State struct {
 	Changed int64 `json:"changedDocuments"`
 	Values  int64 `json:"changedValues,omitempty"`
 	Skipped int64 `json:"skippedDocuments,omitempty"`
-
-	// CRC is the checksum of the file up to its place. A wrong position would
-	// leave values as they are without a report.
-	CRC string `json:"crc,omitempty"`
 }
-
-// A state of the first format has no checksum. It is read but not written.
-const (
-	stateFormat  = "state 2"
-	stateFormat1 = "state 1"
-)
 
 // Position is a BSON value as its type and bytes. Any JSON form of the value could lose
 // information.
@@ -92,63 +82,54 @@ func (p *Position) raw() bson.RawValue {
 	return bson.RawValue{Type: bson.Type(p.Type), Value: p.Value}
 }
 
-// ParseState parses what State.encode wrote. The error describes what is wrong.
-func ParseState(b []byte) (State, error) {
-	var s State
+// stateOf returns the state that the facts of a ledger are. The error describes what is wrong.
+func stateOf(facts ledger.Facts) (s State, err error) {
+	b, err := json.Marshal(facts)
+	if err != nil {
+		return State{}, err
+	}
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&s); err != nil {
-		return State{}, fmt.Errorf("not a state file: %w", err)
+		return State{}, fmt.Errorf("%w: %w", ledger.ErrFormat, err)
 	}
-	if d.More() {
-		return State{}, errors.New("not a state file: data after the end")
-	}
-	switch {
-	case s.Format == stateFormat:
-		if !sealed(bytes.TrimSpace(b)) {
-			return State{}, errors.New("the checksum is wrong: the file is damaged")
-		}
-	case s.Format != stateFormat1:
-		return State{}, fmt.Errorf("unsupported version of the state file: %q, want %q", s.Format, stateFormat)
-	case s.CRC != "":
-		return State{}, errors.New("a state file of the first version has no checksum: the file is damaged")
-	}
-	s.Format, s.CRC = stateFormat, ""
-	if p := s.Position; p != nil {
-		if err := p.raw().Validate(); err != nil || p.Type == 0 {
-			return State{}, errors.New("not a state file: the position is not a BSON value")
-		}
+	switch p := s.Position; {
+	case s.Identity.Database == "":
+		return State{}, fmt.Errorf("%w: it has no conversion", ledger.ErrFormat)
+	case p != nil && (p.Type == 0 || p.raw().Validate() != nil):
+		return State{}, fmt.Errorf("%w: the position is not a BSON value", ledger.ErrFormat)
+	case s.UndoOffset < 0 || s.UndoSize < 0 || s.Changed < 0 || s.Skipped < 0:
+		return State{}, fmt.Errorf("%w: a negative number", ledger.ErrFormat)
 	}
 	if s.Stream != nil {
 		if err := s.Stream.validate(); err != nil {
-			return State{}, fmt.Errorf("not a state file: %w", err)
+			return State{}, fmt.Errorf("%w: %w", ledger.ErrFormat, err)
 		}
-	}
-	if s.UndoOffset < 0 || s.UndoSize < 0 || s.Changed < 0 || s.Values < 0 || s.Skipped < 0 {
-		return State{}, errors.New("not a state file: a negative number")
 	}
 	return s, nil
 }
 
-func (s State) encode() ([]byte, error) {
-	s.CRC = ""
-	b, err := json.MarshalIndent(s, "", "  ")
-	if err != nil {
-		return nil, err
+// facts returns the state as the facts of a ledger.
+func (s State) facts() (facts ledger.Facts, err error) {
+	b, err := json.Marshal(s)
+	if err == nil {
+		err = json.Unmarshal(b, &facts)
 	}
-	return append(seal(b), '\n'), nil
+	return facts, err
 }
 
-// StateFile is a state on disk. Only one process at a time can open it. It is not safe for
+// StateFile is the ledger of a conversion. Only one process at a time can open it. It is not safe for
 // concurrent use.
 type StateFile struct {
 	State
-	path string
-	lock *flock.Flock
+	path   string
+	lock   *flock.Flock
+	file   *os.File
+	ledger *ledger.Ledger
 }
 
-// OpenState reads the state at path, or creates a new state if the file does not exist. It returns
-// an error if the state is of another conversion, or if another process uses the file. The caller
+// OpenState opens the ledger at path, or creates a new one if the file does not exist. It returns
+// an error if the ledger is of another conversion, or if another process uses the file. The caller
 // must close the StateFile.
 func OpenState(path string, id Identity) (*StateFile, error) {
 	fail := func(err error) (*StateFile, error) { return nil, &RecordError{StateRecord, path, err} }
@@ -156,18 +137,8 @@ func OpenState(path string, id Identity) (*StateFile, error) {
 	if err != nil {
 		return fail(err)
 	}
-	f := &StateFile{State: State{Format: stateFormat, Identity: id}, path: target(path), lock: lock}
-	b, err := os.ReadFile(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		if err := f.Save(); err != nil { // fail now if the path cannot be written
-			return nil, errors.Join(err, f.Close())
-		}
-		return f, nil
-	case err != nil:
-		return fail(errors.Join(err, f.Close()))
-	}
-	if f.State, err = ParseState(b); err != nil {
+	f := &StateFile{State: State{Identity: id}, path: target(path), lock: lock}
+	if err := f.open(); err != nil {
 		return fail(errors.Join(err, f.Close()))
 	}
 	if !f.Identity.equal(id) {
@@ -177,21 +148,55 @@ func OpenState(path string, id Identity) (*StateFile, error) {
 	return f, nil
 }
 
+// open opens the file, and creates it if it does not exist.
+func (f *StateFile) open() (err error) {
+	_, err = os.Stat(f.path)
+	fresh := errors.Is(err, fs.ErrNotExist)
+	if fresh {
+		b, err := ledger.New()
+		if err == nil {
+			err = ReplaceFile(f.path, b)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if f.file, err = os.OpenFile(f.path, os.O_RDWR, 0); err != nil {
+		return err
+	}
+	if f.ledger, err = ledger.Open(journal.OSFile{File: f.file}); err != nil {
+		return err
+	}
+	if fresh || len(f.ledger.Facts()) == 0 { // a process was killed after it made the file
+		return f.Save()
+	}
+	f.State, err = stateOf(f.ledger.Facts())
+	return err
+}
+
 // ReadState reads the state at path without locking it.
 func ReadState(path string) (State, error) {
-	err := regular(path)
-	var b []byte
-	if err == nil {
-		b, err = os.ReadFile(path)
-	}
-	if err != nil {
-		return State{}, &RecordError{StateRecord, path, err}
-	}
-	s, err := ParseState(b)
+	s, err := readState(path)
 	if err != nil {
 		return State{}, &RecordError{StateRecord, path, err}
 	}
 	return s, nil
+}
+
+func readState(path string) (s State, err error) {
+	if err := regular(path); err != nil {
+		return s, err
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return s, err
+	}
+	defer func() { _ = file.Close() }()
+	l, err := ledger.Read(journal.OSFile{File: file})
+	if err != nil {
+		return s, err
+	}
+	return stateOf(l.Facts())
 }
 
 // Bind records the UUID that the server gives the collection; id is nil if the server gives none.
@@ -209,11 +214,11 @@ func (f *StateFile) Bind(id *bson.Binary) error {
 	return f.Save()
 }
 
-// Save replaces the state file atomically.
+// Save writes to the ledger what has changed since the last Save.
 func (f *StateFile) Save() error {
-	b, err := f.encode()
+	facts, err := f.facts()
 	if err == nil {
-		err = ReplaceFile(f.path, b)
+		err = f.ledger.Set(facts)
 	}
 	if err != nil {
 		return &RecordError{StateRecord, f.path, err}
@@ -221,27 +226,23 @@ func (f *StateFile) Save() error {
 	return nil
 }
 
-// Close unlocks the file.
-func (f *StateFile) Close() error {
+// Knows reports whether the ledger has the run of the record.
+func (f *StateFile) Knows(run string) bool { return f.ledger.Knows(run) }
+
+// Begin writes the id of a run to the ledger, before it is in the record.
+func (f *StateFile) Begin(run string) error {
+	if err := f.ledger.Begin(run); err != nil {
+		return &RecordError{StateRecord, f.path, err}
+	}
+	return nil
+}
+
+// Close closes the file and unlocks it.
+func (f *StateFile) Close() (err error) {
+	if f.file != nil {
+		err = f.file.Close()
+	}
 	// The lock file is not removed: otherwise two processes could lock different files of the same
 	// name.
-	return f.lock.Unlock()
-}
-
-const (
-	sealBegin  = `,"crc":"`
-	sealLength = len(sealBegin) + 8 + len(`"}`)
-)
-
-// seal adds the CRC-32C of a JSON object to it.
-func seal(object []byte) []byte {
-	body := object[:len(object)-1]
-	sum := crc32.Checksum(body, crc32.MakeTable(crc32.Castagnoli))
-	return fmt.Appendf(nil, `%s%s%08x"}`, body, sealBegin, sum)
-}
-
-// sealed reports whether the object has the correct checksum.
-func sealed(object []byte) bool {
-	n := len(object) - sealLength
-	return n >= 0 && bytes.Equal(seal(append(bytes.Clone(object[:n]), '}')), object)
+	return errors.Join(err, f.lock.Unlock())
 }

@@ -196,14 +196,11 @@ func (u *UndoReader) MarkState(at time.Time) error {
 	if u.State == "" {
 		return nil
 	}
-	b, err := os.ReadFile(u.State)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return &RecordError{StateRecord, u.State, err}
-	}
-	if s, err := ParseState(b); err != nil || s.UndoID != u.ID {
+	if s, err := ReadState(u.State); err != nil || s.UndoID != u.ID {
+		var path *fs.PathError
+		if errors.As(err, &path) && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
 		return nil
 	}
 	s, err := OpenState(u.State, u.Identity)

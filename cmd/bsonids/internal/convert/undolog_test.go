@@ -232,7 +232,7 @@ func TestUndoLogAsText(t *testing.T) {
 		t.Fatal(err)
 	}
 	var b bytes.Buffer
-	if err := WriteUndoLog(&b, path); err != nil {
+	if err := WriteText(&b, path); err != nil {
 		t.Fatal(err)
 	}
 	lines := strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
@@ -256,7 +256,7 @@ func TestUndoLogAsText(t *testing.T) {
 			t.Errorf("%s", line)
 		}
 	}
-	if err := WriteUndoLog(io.Discard, filepath.Join(t.TempDir(), "none")); !errors.Is(err, fs.ErrNotExist) {
+	if err := WriteText(io.Discard, filepath.Join(t.TempDir(), "none")); !errors.Is(err, fs.ErrNotExist) {
 		t.Error(err)
 	}
 }

@@ -3,13 +3,30 @@ package convert
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
+	"os"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/journal"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/ledger"
 )
 
-// WriteUndoLog writes the undo log at path as text: its header, then each entry and each mark, in
-// canonical extended JSON on a line of its own.
-func WriteUndoLog(w io.Writer, path string) error {
+// WriteText writes the undo log or the ledger at path as text: each record on a line of its own, the
+// entries of an undo log in canonical extended JSON.
+func WriteText(w io.Writer, path string) error {
 	u, err := ReadUndoLog(path)
+	if errors.Is(err, errNoUndoLog) {
+		f, err := os.Open(path)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = f.Close() }()
+		if err := ledger.WriteText(w, journal.OSFile{File: f}); err != nil {
+			return fmt.Errorf("%s: neither an undo log nor a ledger of this version: %w", path, err)
+		}
+		return nil
+	}
 	if err != nil {
 		return err
 	}

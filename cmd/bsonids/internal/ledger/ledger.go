@@ -14,6 +14,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 
@@ -71,21 +72,18 @@ func Read(f journal.File) (*Ledger, error) {
 	return l, err
 }
 
+// WriteText writes the records of a ledger, which are JSON, to w, one on each line.
+func WriteText(w io.Writer, f journal.File) error {
+	_, _, err := each(f, func(record []byte) error {
+		_, err := fmt.Fprintf(w, "%s\n", record)
+		return err
+	})
+	return err
+}
+
 func read(f journal.File) (l *Ledger, end int64, err error) {
 	l = &Ledger{facts: Facts{}}
-	b, begin, err := journal.Begin(f, format)
-	if err == nil && b == nil || errors.Is(err, journal.ErrFormat) {
-		err = ErrFormat
-	}
-	if err != nil {
-		return l, 0, err
-	}
-	var one first
-	if json.Unmarshal(b, &one) != nil || one.ID == "" {
-		return l, 0, ErrFormat
-	}
-	l.id = one.ID
-	end, err = journal.Whole(f, l.id, begin, func(record []byte) error {
+	l.id, end, err = each(f, func(record []byte) error {
 		var e entry
 		if err := json.Unmarshal(record, &e); err != nil {
 			return fmt.Errorf("%w: %w", ErrFormat, err)
@@ -94,6 +92,24 @@ func read(f journal.File) (l *Ledger, end int64, err error) {
 		return nil
 	})
 	return l, end, err
+}
+
+// each calls f for each record but the first. It returns the id of the ledger, and where the records
+// end.
+func each(file journal.File, f func(record []byte) error) (id string, end int64, err error) {
+	b, begin, err := journal.Begin(file, format)
+	if err == nil && b == nil || errors.Is(err, journal.ErrFormat) {
+		err = ErrFormat
+	}
+	if err != nil {
+		return "", 0, err
+	}
+	var one first
+	if json.Unmarshal(b, &one) != nil || one.ID == "" {
+		return "", 0, ErrFormat
+	}
+	end, err = journal.Whole(file, one.ID, begin, f)
+	return one.ID, end, err
 }
 
 func (l *Ledger) take(e entry) {

@@ -27,9 +27,17 @@ type Request struct {
 	Version  string // of this program
 	TakeOver bool   // take over from a run that has not ended
 	LogSize  int64  // size of the undo log in bytes; 0 if there is none
+	Ledger   Ledger // of the conversion; nil if it has none
 
 	// Notice is called if a run has to wait for the writes of another run to end.
 	Notice func(text string)
+}
+
+// Ledger knows the runs of a conversion. A run is in the ledger before it is in the record, so that a
+// ledger that lacks one is an older copy.
+type Ledger interface {
+	Knows(run string) bool
+	Begin(run string) error
 }
 
 // Lock is a run that has begun. It is safe for concurrent use.
@@ -84,6 +92,9 @@ func Begin(ctx context.Context, db *mongo.Database, q Request) (*Lock, error) {
 		if err := conflict(runs, &l.run); err != nil {
 			return nil, err
 		}
+		if err := known(runs, &l.run, q.Ledger); err != nil {
+			return nil, err
+		}
 		v.wait = slices.DeleteFunc(v.wait, func(w waiting) bool {
 			_, ok := idle.Load(w.run.By.Token)
 			return ok
@@ -97,6 +108,11 @@ func Begin(ctx context.Context, db *mongo.Database, q Request) (*Lock, error) {
 			l.run.Epoch = runs[n-1].Epoch + 1
 		}
 		l.run.ID, l.run.TakesOver, l.run.Started, l.run.Updated = id(l.run.Collection, l.run.Epoch), v.takesOver, now, now
+		if q.Ledger != nil && !q.Ledger.Knows(l.run.By.Token) {
+			if err := q.Ledger.Begin(l.run.By.Token); err != nil {
+				return nil, err
+			}
+		}
 		if err = l.insert(ctx); err == nil {
 			break
 		}

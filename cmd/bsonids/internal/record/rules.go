@@ -14,6 +14,7 @@ var (
 	ErrTwice      = errors.New("the collection was converted before")
 	ErrUndone     = errors.New("the conversion was undone")
 	ErrIncomplete = errors.New("the undo log lacks entries")
+	ErrOlder      = errors.New("the ledger is an older copy")
 )
 
 // Error explains in one sentence why a run may not begin.
@@ -226,6 +227,17 @@ func conflict(runs []*Run, want *Run) error {
 			return refuseFor(r, ErrTwice, UndoFirst, "has converted values that this conversion would convert again")
 		}
 		return nil // it left the values in the order of --from
+	}
+	return nil
+}
+
+// known returns an error if the ledger of want lacks a run of its conversion. Another copy of the ledger
+// was then used since.
+func known(runs []*Run, want *Run, l Ledger) error {
+	for _, r := range runs {
+		if l != nil && r.Kind == Convert && r.Conversion == want.Conversion && !l.Knows(r.By.Token) {
+			return refuseFor(r, ErrOlder, NoRemedy, "is not known to the state file, which is an older copy; use the latest one")
+		}
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package record
 
 import (
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -141,6 +142,32 @@ func TestConflict(t *testing.T) {
 	} {
 		if err := conflict(tt.runs, tt.want); !errors.Is(err, tt.err) || tt.err == nil && err != nil {
 			t.Errorf("%s: %v, want %v", name, err, tt.err)
+		}
+	}
+}
+
+// runsOf is a ledger that knows runs.
+type runsOf []string
+
+func (r runsOf) Knows(run string) bool { return slices.Contains(r, run) }
+func (r runsOf) Begin(string) error    { return nil }
+
+// A ledger that lacks a run of its conversion is an older copy. Runs of other conversions, and undos,
+// do not count.
+func TestKnown(t *testing.T) {
+	run := func(kind, conversion, token string) *Run {
+		return &Run{Kind: kind, Conversion: conversion, By: Who{Token: token}}
+	}
+	runs := []*Run{run(Convert, "c", "a"), run(Convert, "d", "x"), run(Undo, "c", "u"), run(Convert, "c", "b")}
+	want := run(Convert, "c", "new")
+	for _, tt := range []struct {
+		ledger Ledger
+		older  bool
+	}{
+		{nil, false}, {runsOf{"a", "b"}, false}, {runsOf{"a", "b", "c"}, false}, {runsOf{"a"}, true}, {runsOf{"b"}, true}, {runsOf(nil), true},
+	} {
+		if err := known(runs, want, tt.ledger); errors.Is(err, ErrOlder) != tt.older {
+			t.Errorf("%v: %v", tt.ledger, err)
 		}
 	}
 }
