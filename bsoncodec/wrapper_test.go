@@ -322,6 +322,16 @@ func TestOtherStructsAreTheDrivers(t *testing.T) {
 		raw := marshal(t, reg, bson.D{{Key: "v", Value: fixedID{uuidrep.StandardUUID{UUID: u}}}})
 		checkStored(t, raw, 4, octetsStandard, "v")
 	}
+	// The kind [16]byte alone makes a UUID, unless the builder says that it is plain bytes.
+	_, err := bsoncodec.Marshal(build(t, standard()), bson.M{"v": strangeID{}})
+	checkWrapper(t, err, reflect.TypeFor[strangeID](), "RegisterUUIDType")
+	stranger := reflect.TypeFor[strangerID]()
+	for _, b := range []*bsoncodec.RegistryBuilder{standard().UnregisteredAsBytes(), standard().RegisterBytesType(stranger)} {
+		raw := marshal(t, build(t, b), bson.M{"v": strangeID{}})
+		if raw.Lookup("v").Type != bson.TypeEmbeddedDocument {
+			t.Errorf("got %v", raw)
+		}
+	}
 	// A json tag is a struct tag if the client says so.
 	reg := registry(t, uuidrep.Standard)
 	type doc struct{ V jsonID }
