@@ -4,6 +4,7 @@ import (
 	"encoding"
 	"fmt"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -138,28 +139,49 @@ func (s *search) findField(v reflect.Value, depth int) (path []string, ok bool) 
 
 // isOmitted reports whether the tag omitempty leaves v out, for the values that can be of a type that is refused, or hold one.
 func isOmitted(v reflect.Value) bool {
-	if z, ok := v.Interface().(bson.Zeroer); ok && (v.Kind() != reflect.Pointer || !v.IsNil()) {
+	if v.Kind() == reflect.Interface {
+		v = v.Elem()
+	}
+	if !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
+		return true
+	}
+	if z, ok := v.Interface().(bson.Zeroer); ok {
 		return z.IsZero()
 	}
 	return false
 }
 
+// findEntry looks at the entries of a map in the order of their keys, so that one map always gives one path.
 func (s *search) findEntry(v reflect.Value, depth int) (path []string, ok bool) {
+	if v.Len() > 0 && v.Type().Key() == s.key {
+		return nil, true
+	}
+	entries := make([]entry, 0, v.Len())
 	for it := v.MapRange(); it.Next(); {
-		if it.Key().Type() == s.key {
-			return nil, true
-		}
-		if path, ok = s.find(it.Value(), depth+1); ok {
-			return append([]string{keyText(it.Key())}, path...), true
+		entries = append(entries, entry{keyText(it.Key()), it.Value()})
+	}
+	slices.SortFunc(entries, func(a, b entry) int { return strings.Compare(a.key, b.key) })
+	for _, e := range entries {
+		if path, ok = s.find(e.value, depth+1); ok {
+			return append([]string{e.key}, path...), true
 		}
 	}
 	return nil, false
 }
 
+// An entry is one of a map.
+type entry struct {
+	key   string
+	value reflect.Value
+}
+
 // keyText returns the key of a map in a document.
 func keyText(key reflect.Value) string {
-	if key.Kind() == reflect.String {
+	switch {
+	case key.Kind() == reflect.String:
 		return key.String()
+	case key.Kind() == reflect.Pointer && key.IsNil():
+		return ""
 	}
 	switch k := key.Interface().(type) {
 	case bson.KeyMarshaler:

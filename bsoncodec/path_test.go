@@ -42,6 +42,7 @@ func TestPathsOfRefusedValues(t *testing.T) {
 	type doc struct {
 		Hidden methodical
 		Zero   uuidrep.StandardUUID `bson:",omitempty"`
+		Nil    any                  `bson:",omitempty"` // a nil pointer to a type with a method IsZero
 		X      any
 	}
 	cycle := &withinItself{}
@@ -57,7 +58,7 @@ func TestPathsOfRefusedValues(t *testing.T) {
 		{bson.M{"v": v}, "v"}, {bson.D{{Key: "a", Value: 1}, {Key: "b", Value: bson.D{{Key: "c", Value: &v}}}}, "b.c"},
 		{bson.D{{Key: "a", Value: 1}, {Key: "b", Value: 1}, {Key: "c", Value: 1}, {Key: "d", Value: append(items, v)}}, "d.11"},
 		{inner{ID: &v}, "id"}, {inline{inner{ID: &v}}, "id"}, {&named{V: v}, "the_id"}, {json{v}, "v"},
-		{doc{Hidden: methodical{v}, X: bson.A{nil, map[string]any{"k": []strangerID{{}}}}}, "x.1.k.0"},
+		{doc{Hidden: methodical{v}, Nil: (*bson.ObjectID)(nil), X: bson.A{nil, map[string]any{"k": []strangerID{{}}}}}, "x.1.k.0"},
 		{map[string]any{"a": map[int]inner{7: {ID: &v}}}, "a.7.id"}, {map[uuid.UUID]any{testUUID: [2]strangerID{}}, testUUID.String() + ".0"},
 		{struct {
 			M map[string]strangerID `bson:",inline"`
@@ -82,6 +83,9 @@ func TestPathsOfRefusedValues(t *testing.T) {
 		// The value before the one that is within itself is refused, and is found among all others.
 		_, err = bsoncodec.Marshal(reg, bson.D{{Key: "v", Value: v}, {Key: "c", Value: cycle}})
 		checkPath(t, mode, err, "v")
+		// A key that is a nil pointer is the empty one, as the driver has it.
+		_, err = bsoncodec.Marshal(reg, bson.D{{Key: "v", Value: map[*textID]strangerID{nil: v}}})
+		checkPath(t, mode, err, "v.")
 		_, err = bsoncodec.MarshalValue(reg, bson.A{v})
 		checkPath(t, mode, err, "0")
 		_, err = bsoncodec.MarshalValue(reg, v)

@@ -1,6 +1,7 @@
 package structcodec_test
 
 import (
+	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -378,6 +379,14 @@ type (
 		A int
 		C chan int
 	}
+	aroundUUID struct{ uuid.UUID }
+	wrappers   struct {
+		A string
+		V *aroundUUID
+		S []aroundUUID
+		N *sql.Null[uuid.UUID]
+		X any
+	}
 )
 
 var corpus = []reflect.Type{
@@ -388,5 +397,6 @@ var corpus = []reflect.Type{
 	reflect.TypeFor[pointerThenStruct](), reflect.TypeFor[hookDocument](), reflect.TypeFor[struct{}](),
 	reflect.TypeFor[inlined[any]](), reflect.TypeFor[inlined[*tree]](), reflect.TypeFor[inlined[hookValue]](), reflect.TypeFor[inlined[called]](),
 	reflect.TypeFor[inlined[uuid.UUID]](), reflect.TypeFor[inlined[fmt.Stringer]](), reflect.TypeFor[inlined[*hookPointer]](),
+	reflect.TypeFor[wrappers](), reflect.TypeFor[aroundUUID](), reflect.TypeFor[sql.Null[uuid.UUID]](),
 	reflect.TypeFor[inlined[[]int8]](), reflect.TypeFor[inlinedTwice](), reflect.TypeFor[inlined[noEncoder]](),
 }
