@@ -1,6 +1,7 @@
 package objectidgen
 
 import (
+	"encoding/binary"
 	"errors"
 	"io"
 	"math"
@@ -8,9 +9,12 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/bsonids/bsonids/internal/clock"
 )
 
 func newAt(t testing.TB, g *Generator, at time.Time) bson.ObjectID {
@@ -128,4 +132,92 @@ func TestNewObjectIDAtConcurrent(t *testing.T) {
 		})
 	}
 	wg.Wait()
+}
+
+// A new order of the other ids, idle time and a clock that was set back leave the numbers for given instants alone: ids of one
+// second are in the order of the calls. Renew draws them again.
+func TestNewObjectIDAtAcrossOrders(t *testing.T) {
+	for range 400 {
+		now := int64(1_000_000)
+		g := newGenerator(t, WithClock(func() time.Time { return time.Unix(now, 0) }))
+		g.NewObjectID()
+		last := newAt(t, g, time.Unix(7, 0))
+		for _, step := range []int64{-61, 3600, -7200, 1 << 30, -1 << 30} {
+			now += step
+			g.NewObjectID()
+			id := newAt(t, g, time.Unix(7, 0))
+			if p, q := Decode(last), Decode(id); p.Process != q.Process && q.Counter != 0 || Compare(last, id) >= 0 {
+				t.Fatalf("clock set by %d s: %+v after %+v", step, q, p)
+			}
+			if Decode(id).Process == Decode(g.NewObjectID()).Process {
+				t.Fatalf("%v has the process value of other ids", id)
+			}
+			last = id
+		}
+		if g.Orders() < 3 {
+			t.Fatalf("%d orders", g.Orders())
+		}
+	}
+}
+
+// In copies the numbers jump ahead, each by another amount: the order goes on, and copies differ.
+func TestNewObjectIDAtInCopies(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGenerator(t)
+		g.NewObjectID()
+		last := newAt(t, g, time.Unix(7, 0))
+		saved := save(g)
+		seen := map[bson.ObjectID]bool{last: true}
+		for range 50 {
+			restored := saved.restore(time.Minute)
+			time.Sleep(clock.MaxAge)
+			before := last
+			for i := range 100 {
+				id := newAt(t, restored, time.Unix(7, 0))
+				p, q := startOf(binary.BigEndian.Uint64(before[4:])), startOf(binary.BigEndian.Uint64(id[4:]))
+				jump := q.number() - p.number()
+				if seen[id] || Compare(before, id) >= 0 || i == 0 && jump > (math.MaxUint64-p.number())/1024+1<<24 || i > 0 && jump != 1 && q.counter != 0 {
+					t.Fatalf("%v after %v, made before: %t", id, before, seen[id])
+				}
+				seen[id], before = true, id
+			}
+			if seen[restored.NewObjectID()] {
+				t.Fatal("an id of both kinds")
+			}
+		}
+	})
+}
+
+// The numbers end, and do not wrap, until Renew. What is left near the end is passed over if other ids have it.
+func TestNewObjectIDAtEnd(t *testing.T) {
+	g := newGenerator(t, WithClock(at(1000)))
+	newAt(t, g, time.Unix(7, 0))
+	g.instants.numbers.Start(math.MaxUint64 - 2)
+	for _, want := range []uint32{0xFFFFFE, 0xFFFFFF} {
+		if p := Decode(newAt(t, g, time.Unix(7, 0))); p.Process != [5]byte{0xFF, 0xFF, 0xFF, 0xFF, 0xFF} || p.Counter != want {
+			t.Errorf("%+v, want counter %#x", p, want)
+		}
+	}
+	for range 3 {
+		if id, err := g.NewObjectIDAt(time.Unix(7, 0)); !errors.Is(err, ErrExhausted) || id != bson.NilObjectID {
+			t.Errorf("after the last number: %v, %v", id, err)
+		}
+		g.instants.numbers.Jump()
+	}
+	if err := g.Renew(); err != nil {
+		t.Fatal(err)
+	}
+	if p := Decode(newAt(t, g, time.Unix(7, 0))); p.Process[0] > 0x7F {
+		t.Errorf("%+v after Renew, want the lower half", p)
+	}
+
+	// The last process value is that of other ids.
+	g = newGenerator(t, WithClock(at(1000)), WithStart([5]byte{0xFF, 0xFF, 0xFF, 0xFF, 0xFF}, 5))
+	if p := Decode(newAt(t, g, time.Unix(7, 0))); p != (Parts{7, [5]byte{}, 5}) {
+		t.Errorf("%+v, want process value 0", p)
+	}
+	g.instants.numbers.Start(math.MaxUint64 - 1<<24)
+	if id, err := g.NewObjectIDAt(time.Unix(7, 0)); !errors.Is(err, ErrExhausted) {
+		t.Errorf("%v, %v, want ErrExhausted", id, err)
+	}
 }

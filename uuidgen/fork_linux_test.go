@@ -1,6 +1,7 @@
 package uuidgen
 
 import (
+	"encoding/binary"
 	"fmt"
 	"testing"
 	"time"
@@ -33,6 +34,19 @@ func TestFork(t *testing.T) {
 				}
 				return b
 			})
+			// Those for given instants go on in the order of the calls, in the process and in its forks.
+			for _, path := range [][]int{{forktest.Before, forktest.Parent}, {forktest.Before, forktest.Child, forktest.Grandchild}} {
+				var last uint64
+				for _, part := range path {
+					for i := 0; i < ids && version != 4; i += 2 {
+						n := binary.BigEndian.Uint64(out[part][i*16+8:])
+						if n <= last {
+							t.Fatalf("part %d, id %d: %#x after %#x", part, i, n, last)
+						}
+						last = n
+					}
+				}
+			}
 			// The last eight bytes without the timestamp: in version 4 they are half of the random
 			// ones.
 			seen := make(map[[8]byte]string)

@@ -202,3 +202,15 @@ func FuzzTime(f *testing.F) {
 		}
 	})
 }
+
+// Other UUID types are read as they are.
+func TestTimeOfOtherTypes(t *testing.T) {
+	type otherUUID [16]byte
+	u := newUUID(t, newGen(t, 7, WithClock(func() time.Time { return time.Unix(1e9, 0) })))
+	if at, err := Time(otherUUID(u)); err != nil || !at.Equal(time.Unix(1e9, 0)) {
+		t.Errorf("%v, %v", at, err)
+	}
+	if c, err := CompareTime([16]byte(u), time.Unix(1e9, 0)); err != nil || c != 0 {
+		t.Errorf("%d, %v", c, err)
+	}
+}

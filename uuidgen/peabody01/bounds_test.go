@@ -19,5 +19,3 @@ func maxV7At(t time.Time, p Precision, e Encoding) (uuid.UUID, error) {
 	r, err := ClosedV7(t, t, p, e)
 	return r.Max, err
 }
-func minV8At(t time.Time, c Clock) (uuid.UUID, error) { r, err := ClosedV8(t, t, c); return r.Min, err }
-func maxV8At(t time.Time, c Clock) (uuid.UUID, error) { r, err := ClosedV8(t, t, c); return r.Max, err }
