@@ -98,16 +98,6 @@ func ofVersion(v byte) source {
 	return func(r *rand.Rand, _ int) [16]byte { return version(randomOctets(r), v) }
 }
 
-// epoch returns UUIDs of version 1 from many machines, with a clock that starts in 1970.
-func epoch(r *rand.Rand, i int) [16]byte {
-	u := randomOctets(r)
-	ts := uint64(0x01B21DD213814000) + uint64(i)*10_000_019
-	binary.BigEndian.PutUint32(u[:4], uint32(ts))
-	binary.BigEndian.PutUint16(u[4:], uint16(ts>>32))
-	binary.BigEndian.PutUint16(u[6:], uint16(ts>>48))
-	return version(u, 1)
-}
-
 func collect(t testing.TB, c *Collector, doc any) {
 	t.Helper()
 	b, err := bson.Marshal(doc)
