@@ -35,7 +35,7 @@ func (c *Conversion) rule(r *ruling, path *walk.Path, field []byte, l walk.Leaf)
 	}
 	r.path, r.leaf, r.old, r.reason = path, l, c.read(l), ""
 	r.fresh, r.value = c.fresh(r.old)
-	if r.same = c.SameSubtype() && r.fresh == r.old.octets && c.inPlace(); r.same {
+	if r.same = c.SameSubtype() && r.fresh == r.old.octets; r.same {
 		return true
 	}
 	if r.field = field; path != nil {

@@ -201,3 +201,16 @@ func TestTooLarge(t *testing.T) {
 		t.Errorf("%d values, %d left, %v", n, len(left), err)
 	}
 }
+
+// A document that is too large already is converted if it does not grow: the driver and a dump allow it
+// some KiB more than 16 MiB.
+func TestLargeThatShrinks(t *testing.T) {
+	c := conversionOf(t, "text", "standard")
+	doc := marshal(t, bson.D{{Key: "_id", Value: 1}, {Key: "u", Value: "9f2c8a52-6d1e-4b60-9a57-0f6a1d2e3c4b"}, {Key: "pad", Value: make([]byte, maxDocument)}})
+	if p, err := c.Plan(doc); err != nil || len(p.Changes) != 1 || len(p.Skipped) > 0 {
+		t.Errorf("%d changes, %+v, %v", len(p.Changes), p.Skipped, err)
+	}
+	if out, n, left, err := NewRewriter(c).Document(doc); err != nil || n != 1 || len(left) > 0 || len(out) >= len(doc) {
+		t.Errorf("%d values, %+v, %v", n, left, err)
+	}
+}
