@@ -23,12 +23,6 @@ const Timeout = 5 * time.Minute
 // Enforced is the time limit of a batch that a server ends by itself at its limit.
 const Enforced = 30 * time.Second
 
-// Expired reports whether a server says that it ended a command at its time limit: MaxTimeMSExpired.
-func Expired(err error) bool {
-	var se mongo.ServerError
-	return errors.As(err, &se) && se.HasErrorCode(50)
-}
-
 // MaxUpdate is the maximum size in bytes of the filter and the update of one document.
 const MaxUpdate = 16 << 20
 
@@ -81,21 +75,18 @@ func triage(err error) ([]Refusal, error) {
 		if failure.Concerns(we.Code) {
 			return nil, err
 		}
-		const pathNotViable = 28
-		refused[i] = Refusal{Index: we.Index, Reason: reason(we.WriteError), Duplicate: mongo.IsDuplicateKeyError(we), Moved: we.Code == pathNotViable,
-			Invalid: we.Code == documentValidationFailure}
+		refused[i] = Refusal{Index: we.Index, Reason: reason(we.WriteError), Duplicate: mongo.IsDuplicateKeyError(we), Moved: failure.Means(we, failure.Moved),
+			Invalid: failure.Means(we, failure.Invalid)}
 	}
 	return refused, nil
 }
-
-const documentValidationFailure = 121
 
 // reason describes why the server refused a write.
 func reason(we mongo.WriteError) string {
 	switch {
 	case mongo.IsDuplicateKeyError(we):
 		return "another document has the converted value, and an index is unique"
-	case we.Code == documentValidationFailure:
+	case failure.Means(we, failure.Invalid):
 		return "the validator of the collection rejects the converted document"
 	}
 	message, _, _ := strings.Cut(we.Message, "{")

@@ -5,7 +5,6 @@ package changes
 import (
 	"cmp"
 	"context"
-	"errors"
 	"slices"
 	"time"
 
@@ -104,23 +103,4 @@ func (s *Stream) Close() {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	_ = s.cs.Close(ctx)
-}
-
-// Expired reports whether err says that a stream cannot be resumed behind its token, because the
-// changes behind it are no longer in the oplog: CappedPositionLost, InvalidResumeToken,
-// ChangeStreamFatalError and ChangeStreamHistoryLost.
-func Expired(err error) bool {
-	var se mongo.ServerError
-	return errors.As(err, &se) && slices.ContainsFunc([]int{136, 260, 280, 286}, se.HasErrorCode)
-}
-
-// unsupported are the error codes of servers without change streams: FailedToParse (an aggregation
-// without a collection, on FerretDB 1), IllegalOperation, CommandNotFound, CommandNotSupported,
-// NotImplemented, an unknown stage, and a server that is not in a replica set.
-var unsupported = []int{9, 20, 59, 115, 238, 40324, 40573}
-
-// Unsupported reports whether err says that the server has no change streams.
-func Unsupported(err error) bool {
-	var se mongo.ServerError
-	return errors.As(err, &se) && slices.ContainsFunc(unsupported, se.HasErrorCode)
 }

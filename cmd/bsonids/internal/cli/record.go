@@ -108,8 +108,7 @@ func nameRecord(err error) error {
 	if errors.As(err, &refused) && !errors.Is(err, record.ErrTakenOver) {
 		return failure.Usagef("%s%s", refused.Text, remedy(refused))
 	}
-	var se mongo.ServerError
-	if errors.As(err, &se) && se.HasErrorCode(13) {
+	if failure.Means(err, failure.Unauthorized) {
 		e := failure.Explain(err, "")
 		return &failure.Error{Kind: e.Kind, Text: e.Text + "; conversions are recorded in " + record.Name + ", unless --no-record is given", Err: err}
 	}

@@ -8,6 +8,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/changes"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 )
 
 // stream is a change stream of a database.
@@ -26,7 +27,7 @@ var ErrCannotFollow = errors.New("a copy cannot follow its source on this server
 func CanFollow(ctx context.Context, coll *mongo.Collection, spec *mongo.CollectionSpecification) error {
 	s, err := changes.Open(ctx, coll.Database(), []string{coll.Name()}, changes.Start{}, 1)
 	switch {
-	case changes.Unsupported(err):
+	case failure.Means(err, failure.NoStream):
 		return &followError{"the server has no change streams: " + err.Error()}
 	case err != nil:
 		return err

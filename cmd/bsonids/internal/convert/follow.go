@@ -13,6 +13,7 @@ import (
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/changes"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/documents"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/patience"
 )
 
@@ -139,7 +140,7 @@ func (f *follower) run(ctx context.Context) error {
 			}
 		}
 		err := f.read(ctx)
-		if !changes.Expired(err) {
+		if !failure.Means(err, failure.Forgotten) {
 			return err
 		}
 		f.restart(err)

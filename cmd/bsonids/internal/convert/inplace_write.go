@@ -12,6 +12,7 @@ import (
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/bulk"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/documents"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 )
 
 // write writes the plans of a batch, which are in the undo log. Pauses end with waiting, and the work
@@ -20,7 +21,7 @@ func (r *runner) write(waiting, ctx context.Context, plans []Plan) error {
 	lost := r.Patience.Streak()
 	for attempt := 0; attempt < attempts; {
 		left, rest, err := r.attempt(waiting, ctx, plans)
-		expired := r.Halves && bulk.Expired(err)
+		expired := r.Halves && failure.Means(err, failure.Expired)
 		if expired && len(rest) == 1 {
 			return &DocumentError{rest[0].ID, tooSlow(r.BatchTimeout)}
 		}

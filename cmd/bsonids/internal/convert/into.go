@@ -11,6 +11,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/hashset"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/patience"
 )
@@ -310,8 +311,7 @@ func (c *copier) create(ctx context.Context, cmd bson.D) error {
 		return nil
 	}
 	err := c.target.Database().RunCommand(ctx, append(cmd, writeConcern)).Err()
-	var ce mongo.CommandError
-	if errors.As(err, &ce) && ce.Code == 48 { // NamespaceExists: empty, possibly sharded in advance
+	if failure.Means(err, failure.Exists) { // empty, possibly sharded in advance
 		return nil
 	}
 	return err

@@ -10,6 +10,7 @@ import (
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/bulk"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/documents"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 )
 
 type copyBatch struct {
@@ -162,7 +163,7 @@ func (c *copier) write(waiting, ctx context.Context, docs []bson.Raw) (conflicts
 		answered := c.Latency.Start()
 		conflicts, err = c.insert(ctx, docs)
 		pause = answered(len(docs))
-		if c.Halves && bulk.Expired(err) {
+		if c.Halves && failure.Means(err, failure.Expired) {
 			late, err = err, nil
 		}
 		return err

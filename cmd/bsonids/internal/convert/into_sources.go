@@ -3,13 +3,12 @@ package convert
 import (
 	"bytes"
 	"context"
-	"errors"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
-	"go.mongodb.org/mongo-driver/v2/mongo"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/bulk"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/documents"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 )
 
 // copies returns the number of docs, read from the target, that are converted copies of documents
@@ -158,9 +157,7 @@ func (c *copier) deleteOwn(ctx context.Context, ids []bson.RawValue) (map[string
 			continue
 		}
 		ok, err := c.deleteCopy(ctx, doc)
-		var se mongo.ServerError
-		const unauthorized = 13
-		if errors.As(err, &se) && se.HasErrorCode(unauthorized) {
+		if failure.Means(err, failure.Unauthorized) {
 			return deleted, nil // extras reports the documents
 		}
 		if err != nil {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/changes"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/documents"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 )
 
@@ -56,7 +57,7 @@ func (s *Server) Position(ctx context.Context) (at bson.Raw, why string, err err
 		return nil
 	})
 	switch {
-	case changes.Unsupported(err):
+	case failure.Means(err, failure.NoStream):
 		return nil, "the server has no change streams: " + err.Error(), nil
 	case err != nil:
 		return nil, "", err
@@ -85,7 +86,7 @@ func (s *Server) Next(ctx context.Context, c *record.Cutover) (b Batch, err erro
 		}
 		return err
 	})
-	if changes.Expired(err) {
+	if failure.Means(err, failure.Forgotten) {
 		return Batch{Lost: "the change stream cannot be resumed: " + err.Error()}, nil
 	}
 	if err != nil || b.Time.IsZero() {

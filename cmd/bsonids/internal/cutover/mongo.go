@@ -118,12 +118,10 @@ func (s *Server) Set(ctx context.Context, name string, settings record.Settings)
 // Rename implements [Database].
 func (s *Server) Rename(ctx context.Context, from, to string) error {
 	err := s.change(ctx, func(ctx context.Context) error { return s.rename(ctx, from, to) })
-	var se mongo.ServerError
 	switch {
-	case !errors.As(err, &se):
-	case se.HasErrorCode(48): // NamespaceExists
+	case failure.Means(err, failure.Exists):
 		return fmt.Errorf("%w: %w", ErrExists, err)
-	case se.HasErrorCode(26): // NamespaceNotFound
+	case failure.Means(err, failure.Missing):
 		return fmt.Errorf("%w: %w", ErrMissing, err)
 	}
 	return err

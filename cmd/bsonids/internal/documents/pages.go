@@ -5,7 +5,6 @@ package documents
 import (
 	"cmp"
 	"context"
-	"errors"
 	"math"
 	"slices"
 
@@ -13,6 +12,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/patience"
 )
 
@@ -85,9 +85,7 @@ func (p *Pages) Each(ctx context.Context, patient *patience.Patience, visit func
 // unknown reports whether the server refused a query because it does not know the unusual types. If
 // so, later queries omit these types. A server cannot store a type that it does not know.
 func (p *Pages) unknown(err error) bool {
-	var ce mongo.CommandError
-	const badValue = 2
-	if !errors.As(err, &ce) || ce.Code != badValue || p.plain {
+	if !failure.Means(err, failure.BadValue) || p.plain {
 		return false
 	}
 	p.plain = true

@@ -25,16 +25,16 @@ func Explain(err error, uri string) *Error {
 	var se mongo.ServerError
 	if errors.As(err, &se) {
 		switch {
-		case se.HasErrorCode(18), se.HasErrorCode(11), // AuthenticationFailed, UserNotFound
-			se.HasErrorCode(8000) && strings.Contains(text, "bad auth"): // AtlasError, which may also be a quota
+		case Means(err, Unauthenticated),
+			Means(err, Atlas) && strings.Contains(text, "bad auth"): // AtlasError, which may also be a quota
 			return &Error{Kind: Denied, Text: "the server refused the credentials: " + text, Err: err}
-		case se.HasErrorCode(13): // Unauthorized; the rest of the message is the whole command
+		case Means(err, Unauthorized): // the rest of the message is the whole command
 			text, _, _ = strings.Cut(text, "{")
 			return &Error{Kind: Denied, Text: "the user lacks a privilege: " + strings.TrimSpace(text), Err: err}
-		case se.HasErrorCode(8000) && strings.Contains(text, "not allowed to do action"):
+		case Means(err, Atlas) && strings.Contains(text, "not allowed to do action"):
 			return &Error{Kind: Denied, Text: "the user lacks a privilege: " + text, Err: err}
 		}
-		if slices.ContainsFunc(lost, se.HasErrorCode) {
+		if Means(err, Lost) {
 			return &Error{Kind: Unreachable, Text: "the server was lost: " + text, Err: err}
 		}
 	}

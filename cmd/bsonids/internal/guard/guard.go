@@ -14,6 +14,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/server"
@@ -134,9 +135,9 @@ func Known(ctx context.Context, db *mongo.Database) (bool, error) {
 		return true, nil
 	case !errors.As(err, &se):
 		return false, err
-	case se.HasErrorCode(59), se.HasErrorCode(115), se.HasErrorCode(238): // CommandNotFound, CommandNotSupported, NotImplemented
+	case failure.Means(err, failure.Unknown):
 		return false, nil
-	case se.HasErrorCode(26), se.HasErrorCode(13), se.HasErrorCode(8000): // NamespaceNotFound, Unauthorized, AtlasError
+	case failure.Means(err, failure.Missing|failure.Unauthorized|failure.Atlas):
 		return true, nil
 	}
 	return false, err

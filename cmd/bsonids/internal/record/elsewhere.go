@@ -8,6 +8,8 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 )
 
 // markID is the _id of a document that every record contains, whatever the name of its collection.
@@ -34,9 +36,8 @@ func elsewhere(ctx context.Context, db *mongo.Database) error {
 			continue
 		}
 		err := db.Collection(s.Name).FindOne(ctx, bson.D{{Key: "_id", Value: markID}}).Err()
-		var se mongo.ServerError
 		switch {
-		case errors.Is(err, mongo.ErrNoDocuments), errors.As(err, &se) && se.HasErrorCode(13):
+		case errors.Is(err, mongo.ErrNoDocuments), failure.Means(err, failure.Unauthorized):
 		case err != nil:
 			return err
 		default:

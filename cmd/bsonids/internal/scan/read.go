@@ -83,7 +83,6 @@ func (r *Readout) open(ctx context.Context, coll *mongo.Collection, sample int64
 // cannotSample reports whether the server rejected $sample itself, as opposed to a lost connection
 // or a missing privilege. A sample that timed out counts as rejected.
 func cannotSample(err error) bool {
-	const maxTimeMSExpired = 50
 	var se mongo.ServerError
-	return errors.As(err, &se) && (se.HasErrorCode(maxTimeMSExpired) || failure.Explain(err, "").Kind == failure.Failed)
+	return errors.As(err, &se) && (failure.Means(err, failure.Expired) || failure.Explain(err, "").Kind == failure.Failed)
 }

@@ -15,7 +15,6 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/writeconcern"
 
 	"github.com/bsonids/bsonids/clientopt"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/bulk"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/internal/redact"
 )
@@ -127,10 +126,10 @@ func EnforcesTime(ctx context.Context, coll *mongo.Collection) (bool, error) {
 		options.RunCmd().SetReadPreference(readpref.Primary())).Err()
 	var se mongo.ServerError
 	switch {
-	case err == nil, !errors.As(err, &se), failure.Transient(err) && !bulk.Expired(err):
+	case err == nil, !errors.As(err, &se), failure.Transient(err) && !failure.Means(err, failure.Expired):
 		return false, err
 	}
-	return bulk.Expired(err), nil // another error is of a server that does not know the operators
+	return failure.Means(err, failure.Expired), nil // another error is of a server that does not know the operators
 }
 
 // WriteLimit returns how many concurrent updates the server can handle, or 0 if there is no limit.
