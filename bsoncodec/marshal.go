@@ -101,6 +101,23 @@ func marshalPlanned(c *structcodec.Codec, ec bson.EncodeContext, v any) (doc []b
 	return doc, planned, err
 }
 
+// marshalPlannedValue returns v as a value that c encodes, if it can.
+func marshalPlannedValue(c *structcodec.Codec, ec bson.EncodeContext, v any) (rv bson.RawValue, planned bool, err error) {
+	buf := documents.Get().(*[]byte)
+	t, value, planned, err := c.AppendValue(ec, (*buf)[:0], v)
+	switch {
+	case planned && err != nil:
+		err = withPath(ec, reflect.ValueOf(v), err)
+	case planned:
+		rv = bson.RawValue{Type: t, Value: append([]byte{}, value...)}
+	}
+	if cap(value) <= maxPooled {
+		*buf = value
+		documents.Put(buf)
+	}
+	return rv, planned, err
+}
+
 // encodeDocument does what the Encode method of the driver's Encoder does.
 func encodeDocument(ec bson.EncodeContext, vw bson.ValueWriter, v any) error {
 	if m, ok := v.(bson.Marshaler); ok {
@@ -280,6 +297,12 @@ func MarshalValue(reg *bson.Registry, v any, opts ...Options) (bson.RawValue, er
 	if reg == nil {
 		return bson.RawValue{}, errNilRegistry("encode")
 	}
+	ec := o.encodeContext(reg)
+	if c := plansOf(reg); c != nil {
+		if rv, planned, err := marshalPlannedValue(c, ec, v); planned {
+			return rv, err
+		}
+	}
 	b, doc, err := driver.WriteDocument(func(vw bson.ValueWriter) error {
 		dw, err := vw.WriteDocument()
 		if err != nil {
@@ -289,7 +312,6 @@ func MarshalValue(reg *bson.Registry, v any, opts ...Options) (bson.RawValue, er
 		if err != nil {
 			return err
 		}
-		ec := o.encodeContext(reg)
 		if err := encodeElement(ec, vw, v); err != nil {
 			return withPath(ec, reflect.ValueOf(v), err)
 		}
@@ -333,7 +355,15 @@ func UnmarshalValue(reg *bson.Registry, rv bson.RawValue, v any, opts ...Options
 	if reg == nil {
 		return errNilRegistry("decode")
 	}
-	return decodeValue(o.decodeContext(reg), rv, v)
+	dc := o.decodeContext(reg)
+	if p := reflect.ValueOf(v); p.Kind() == reflect.Pointer && !p.IsNil() {
+		if c := plansOf(reg); c != nil {
+			if planned, err := c.ReadValue(dc, rv.Type, rv.Value, v); planned {
+				return withWayOut(err)
+			}
+		}
+	}
+	return decodeValue(dc, rv, v)
 }
 
 func decodeValue(dc bson.DecodeContext, rv bson.RawValue, v any) error {

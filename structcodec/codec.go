@@ -333,6 +333,60 @@ type ContextDecoder interface {
 	DecoderIn(dc bson.DecodeContext) ValueCodec
 }
 
+// AppendValue appends the BSON value of v, which is not nil, to dst, as the driver encodes it in the context ec within a
+// document, and returns its type. If planned is false, nothing was encoded.
+func (c *Codec) AppendValue(ec bson.EncodeContext, dst []byte, v any) (t bson.Type, value []byte, planned bool, err error) {
+	e := c.encodeModeIn(ec)
+	if e == nil || v == nil {
+		return 0, dst, false, nil
+	}
+	val := reflect.ValueOf(v)
+	f, err := e.dynamicFunc(val.Type())
+	if err != nil {
+		return 0, dst, false, nil
+	}
+	t, value, err = f(dst, val)
+	if err == errMalformed || len(value)-len(dst) > math.MaxInt32 {
+		return 0, dst, false, nil
+	}
+	if err != nil {
+		err = e.encodeError(val, err)
+	}
+	return t, value, true, err
+}
+
+// ReadValue decodes the BSON value of type t in data into v, a pointer that is not nil, as the driver decodes it in the
+// context dc within a document. If planned is false, v is unchanged: v or data needs the driver.
+func (c *Codec) ReadValue(dc bson.DecodeContext, t bson.Type, data []byte, v any) (planned bool, err error) {
+	d := c.decodeModeIn(dc)
+	if d == nil {
+		return false, nil
+	}
+	val := reflect.ValueOf(v).Elem()
+	read := d.valuePlan(val.Type())
+	if read == nil || checkValue(byte(t), data, 0) != len(data) {
+		return false, nil
+	}
+	return true, read(byte(t), data, val)
+}
+
+// valuePlan returns what reads values of type t, nil if only the driver can do it.
+func (c *decodeMode) valuePlan(t reflect.Type) readFunc {
+	if read, ok := c.values.load(t); ok {
+		return read
+	}
+	var read readFunc
+	if dec, err := c.decoderOf(t); err == nil {
+		c.compileDecoder(func(plans decodeCompiler) {
+			var ok bool
+			if read, ok = plans.compile(t, dec); !ok {
+				read = nil
+			}
+		})
+	}
+	return c.values.loadOrStore(t, read)
+}
+
 // EncoderDelegator is an encoder that passes the values of some types on to another one. A plan then looks at that one.
 type EncoderDelegator interface {
 	// EncoderFor returns the encoder of values of type t in the registry reg, which is the receiver if it encodes them

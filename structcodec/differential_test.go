@@ -324,6 +324,10 @@ func (g *generator) compare(driver, plans *bson.Registry, typ reflect.Type) erro
 		return err
 	}
 
+	if err := g.compareValues(driver, plans, arg, broken || badKey); err != nil {
+		return err
+	}
+
 	doc := want
 	if wantErr != nil || g.rng.IntN(2) == 0 {
 		doc = g.document(typ, 3)
@@ -429,6 +433,39 @@ func (g *generator) compareMarshal(driver, plans *bson.Registry, arg any, broken
 	brokenHooks = false
 	if wantErr != nil {
 		g.errors++
+	}
+	return nil
+}
+
+// compareValues compares what MarshalValue and UnmarshalValue do with arg.
+func (g *generator) compareValues(driver, plans *bson.Registry, arg any, broken bool) error {
+	g.comparisons++
+	encodeValue := func(reg *bson.Registry) (rv bson.RawValue, err error) {
+		defer caught(&err)
+		return bsoncodec.MarshalValue(reg, arg, g.opts)
+	}
+	want, wantErr := encodeValue(driver)
+	got, gotErr := encodeValue(plans)
+	brokenHooks = false
+	switch {
+	case wantErr != nil && strings.Contains(wantErr.Error(), "the registry has no codecs"): // the driver's registry
+		return nil
+	case !sameError(wantErr, gotErr) && !(broken && isPanic(gotErr)):
+		return fmt.Errorf("marshal the value %+v\n got %v\nwant %v", arg, gotErr, wantErr)
+	case want.Type != got.Type || !bytes.Equal(want.Value, got.Value) && !sameDocument(want.Value, got.Value):
+		return fmt.Errorf("marshal the value %+v\n got %v %x\nwant %v %x", arg, got.Type, got.Value, want.Type, want.Value)
+	case wantErr != nil || reflect.TypeOf(arg) == nil:
+		return nil
+	}
+	g.comparisons++
+	wantValue, gotValue := reflect.New(reflect.TypeOf(arg)), reflect.New(reflect.TypeOf(arg))
+	decodeValue := func(reg *bson.Registry, v reflect.Value) (err error) {
+		defer caught(&err)
+		return bsoncodec.UnmarshalValue(reg, want, v.Interface(), g.opts)
+	}
+	wantErr, gotErr = decodeValue(driver, wantValue), decodeValue(plans, gotValue)
+	if !sameError(wantErr, gotErr) && !readsOn(want.Value, wantErr, gotErr) || !same(wantValue, gotValue) && wantErr == nil {
+		return fmt.Errorf("unmarshal the value %v %x\n got %s and %v\nwant %s and %v", want.Type, want.Value, dump(gotValue), gotErr, dump(wantValue), wantErr)
 	}
 	return nil
 }

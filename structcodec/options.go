@@ -270,6 +270,7 @@ type decodeMode struct {
 	plain        bool         // there are no options
 
 	decPlans typeMap[*decodePlan]
+	values   typeMap[readFunc] // of values that are not part of a document, nil if the driver must do it
 	any      func() *anyReader
 
 	fields [2]func() *decodeMode // of fields without and with the tag truncate
