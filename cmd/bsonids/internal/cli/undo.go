@@ -228,18 +228,18 @@ func (o *undoOptions) begin(ctx context.Context, db *mongo.Database, log *conver
 	}
 	run := record.Run{Kind: record.Undo, Collection: id.Collection, UUID: spec.UUID, Conversion: log.ID, From: id.From, To: id.To,
 		FromSubtype: from.Subtype, ToSubtype: to.Subtype, Fields: id.Fields, Part: id.Part, UndoLog: absolute(path), UndoID: log.ID}
-	of, err := record.Find(ctx, db, id.Collection, log.ID)
+	of, err := record.LogOf(ctx, db, id.Collection, "", log.ID)
 	if err != nil {
 		return nil, nameRecord(err)
 	}
-	if of != nil {
+	if of.ID != "" {
 		run.Conversion = of.Conversion
 	}
 	c, err := o.claim(ctx, db, &o.recordFlags, run, log.Size(), nil)
 	if err != nil {
 		return nil, err
 	}
-	if err := errors.Join(nameRecord(c.lock.Covers(log.Size())), c.undone(ctx, false)); err != nil {
+	if err := c.undone(ctx, false); err != nil {
 		return nil, errors.Join(err, c.end(err))
 	}
 	return c, nil

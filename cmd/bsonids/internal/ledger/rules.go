@@ -18,7 +18,7 @@ type Record struct {
 
 // Have is what a run that is about to begin has.
 type Have struct {
-	Ledger *Ledger
+	Ledger interface{ Knows(run string) bool }
 	Place  Place
 	Size   int64 // of the undo log, in bytes
 }

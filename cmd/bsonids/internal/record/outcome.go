@@ -28,9 +28,9 @@ func errUndone(undo *Run) error {
 
 // Log is what the record has about the undo log of a conversion.
 type Log struct {
-	Path string
-	ID   string // empty if no run of the conversion has an undo log
-	Size int64  // in bytes, at least
+	Conversion string // the name of the conversion
+	ID         string // empty if no run of the conversion has an undo log
+	Size       int64  // in bytes, at least
 }
 
 // LogOf returns what the record has about the undo log of the conversion. Either name may be empty.
@@ -45,26 +45,11 @@ func LogOf(ctx context.Context, db *mongo.Database, name, conversion, undoID str
 			continue
 		}
 		if r.Kind == Convert || l.ID == "" {
-			l.Path, l.ID = r.UndoLog, r.UndoID
+			l.Conversion, l.ID = r.Conversion, r.UndoID
 		}
 		l.Size = max(l.Size, r.UndoSize)
 	}
 	return l, nil
-}
-
-// Find returns the last run that wrote the undo log, or nil if the record does not contain one.
-func Find(ctx context.Context, db *mongo.Database, name, undoID string) (*Run, error) {
-	runs, err := read(ctx, collection(db), name)
-	if err != nil {
-		return nil, err
-	}
-	var last *Run
-	for _, r := range runs {
-		if r.Kind == Convert && r.UndoID == undoID {
-			last = r
-		}
-	}
-	return last, nil
 }
 
 // MarkUndone records in the documents of the conversion that this run, an undo, has restored the

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/ledger"
 )
 
 // The reasons for which a run may not begin. An [*Error] wraps one of them.
@@ -14,7 +16,6 @@ var (
 	ErrTwice      = errors.New("the collection was converted before")
 	ErrUndone     = errors.New("the conversion was undone")
 	ErrIncomplete = errors.New("the undo log lacks entries")
-	ErrOlder      = errors.New("the ledger is an older copy")
 )
 
 // Error explains in one sentence why a run may not begin.
@@ -231,13 +232,22 @@ func conflict(runs []*Run, want *Run) error {
 	return nil
 }
 
-// known returns an error if the ledger of want lacks a run of its conversion. Another copy of the ledger
-// was then used since.
+// known returns an error if the ledger of want is older than the last run of its conversion: another copy
+// of the ledger was used since. [judge] and [Lock.Covers] have the other rules of [ledger.Judge]: a run
+// with another copy that has not ended is refused or waited for, and the undo log must be as long as the
+// record says.
 func known(runs []*Run, want *Run, l Ledger) error {
+	var last *Run
 	for _, r := range runs {
-		if l != nil && r.Kind == Convert && r.Conversion == want.Conversion && !l.Knows(r.By.Token) {
-			return refuseFor(r, ErrOlder, NoRemedy, "is not known to the state file, which is an older copy; use the latest one")
+		if r.Kind == Convert && r.Conversion == want.Conversion {
+			last = r
 		}
+	}
+	if l == nil || last == nil {
+		return nil
+	}
+	if _, err := ledger.Judge(ledger.Have{Ledger: l}, ledger.Record{Run: last.By.Token}); err != nil {
+		return refuseFor(last, err, NoRemedy, "is not known to the state file, which is an older copy; use the latest one")
 	}
 	return nil
 }

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/ledger"
 )
 
 var begun = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -152,7 +154,7 @@ type runsOf []string
 func (r runsOf) Knows(run string) bool { return slices.Contains(r, run) }
 func (r runsOf) Begin(string) error    { return nil }
 
-// A ledger that lacks a run of its conversion is an older copy. Runs of other conversions, and undos,
+// A ledger that lacks the last run of its conversion is an older copy. Runs of other conversions, and undos,
 // do not count.
 func TestKnown(t *testing.T) {
 	run := func(kind, conversion, token string) *Run {
@@ -164,9 +166,9 @@ func TestKnown(t *testing.T) {
 		ledger Ledger
 		older  bool
 	}{
-		{nil, false}, {runsOf{"a", "b"}, false}, {runsOf{"a", "b", "c"}, false}, {runsOf{"a"}, true}, {runsOf{"b"}, true}, {runsOf(nil), true},
+		{nil, false}, {runsOf{"a", "b"}, false}, {runsOf{"a", "b", "c"}, false}, {runsOf{"a"}, true}, {runsOf{"b"}, false}, {runsOf(nil), true},
 	} {
-		if err := known(runs, want, tt.ledger); errors.Is(err, ErrOlder) != tt.older {
+		if err := known(runs, want, tt.ledger); errors.Is(err, ledger.ErrOlder) != tt.older {
 			t.Errorf("%v: %v", tt.ledger, err)
 		}
 	}
