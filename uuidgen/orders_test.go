@@ -241,3 +241,54 @@ func TestSystemClockIsSetBack(t *testing.T) {
 		})
 	}
 }
+
+// A reading counts for the order in which the clock was asked: one of a year ahead that waited on its way while a new order
+// began does not take that one ahead, neither for one id nor for a batch.
+func TestReadingOfAnotherOrder(t *testing.T) {
+	start := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	far := start.AddDate(1, 0, 0)
+	for name := range timed {
+		for _, n := range []int{1, 3, 1000} {
+			var mu sync.Mutex
+			asked := 0
+			asking, goOn := make(chan bool), make(chan bool)
+			g := newTimed(t, name, WithClock(func() time.Time {
+				mu.Lock()
+				asked++
+				call := asked
+				mu.Unlock()
+				switch call {
+				case 2: // waits on its way
+					asking <- true
+					<-goOn
+					return far
+				case 3:
+					return far
+				}
+				return start
+			}))
+			newUUID(t, g)
+			ids := make([]uuid.UUID, n)
+			done := make(chan error)
+			go func() {
+				if n > 1 {
+					done <- g.Fill(ids)
+					return
+				}
+				u, err := g.NewUUID()
+				ids[0] = u
+				done <- err
+			}()
+			<-asking
+			newUUID(t, g)         // a year ahead
+			last := newUUID(t, g) // in a new order
+			close(goOn)
+			if err := <-done; err != nil {
+				t.Fatal(err)
+			}
+			if g.Orders() != 2 || g.Ahead() > time.Second || bytes.Compare(g.stored(last), g.stored(ids[0])) >= 0 {
+				t.Errorf("version %s, %d ids: %d orders, %v ahead, %v after %v", name, n, g.Orders(), g.Ahead(), ids[0], last)
+			}
+		}
+	}
+}
