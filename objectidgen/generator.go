@@ -101,9 +101,9 @@ func (g *Generator) NewObjectID() bson.ObjectID {
 	return cur.id(n, g.width)
 }
 
-// Fill sets each element of ids to a new ObjectID, in increasing order as described for [Generator]. It is much faster
-// than one call for each id. Ids of other goroutines may lie in between. The clock is asked once for every 4096 ids. It
-// waits as NewObjectID does, and does not allocate.
+// Fill sets each element of ids to a new ObjectID, in increasing order as described for [Generator], and in one order unless
+// that reaches the last second, 2106-02-07T06:28:15Z. It is much faster than one call for each id. Ids of other goroutines
+// may lie in between. The clock is asked once for every 4096 ids. It waits as NewObjectID does, and does not allocate.
 func (g *Generator) Fill(ids []bson.ObjectID) {
 	if len(ids) == 0 {
 		return
