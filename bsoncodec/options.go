@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"sync/atomic"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 )
@@ -132,14 +133,28 @@ func (o Options) newDecoder(reg *bson.Registry, vr bson.ValueReader) *bson.Decod
 // contexts are the driver's contexts for some Options, without a registry. Their fields cannot be
 // set from outside the driver, so they are taken from an Encoder and a Decoder.
 type contexts struct {
+	of Options
 	ec bson.EncodeContext
 	dc bson.DecodeContext
 }
 
-var optionContexts = memo[Options, contexts]{make: Options.newContexts}
+var (
+	optionContexts = memo[Options, *contexts]{make: Options.newContexts}
+	lastContexts   atomic.Pointer[contexts] // of the Options that were used last: most programs have one set
+)
 
-func (o Options) newContexts() contexts {
-	return contexts{ec: o.newEncodeContext(), dc: o.newDecodeContext()}
+func (o Options) newContexts() *contexts {
+	return &contexts{of: o, ec: o.newEncodeContext(), dc: o.newDecodeContext()}
+}
+
+// contexts returns the contexts for o.
+func (o Options) contexts() *contexts {
+	if last := lastContexts.Load(); last != nil && last.of == o {
+		return last
+	}
+	c := optionContexts.get(o)
+	lastContexts.Store(c)
+	return c
 }
 
 func (o Options) newEncodeContext() bson.EncodeContext {
@@ -168,7 +183,7 @@ func (o Options) encodeContext(reg *bson.Registry) bson.EncodeContext {
 	if o == (Options{}) {
 		return bson.EncodeContext{Registry: reg}
 	}
-	ec := optionContexts.get(o).ec
+	ec := o.contexts().ec
 	ec.Registry = reg
 	return ec
 }
@@ -178,7 +193,7 @@ func (o Options) decodeContext(reg *bson.Registry) bson.DecodeContext {
 	if o == (Options{}) {
 		return bson.DecodeContext{Registry: reg}
 	}
-	dc := optionContexts.get(o).dc
+	dc := o.contexts().dc
 	dc.Registry = reg
 	return dc
 }
