@@ -31,7 +31,7 @@ func TestTimestamp(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got := id.Timestamp(); !got.Equal(test.want) {
-				t.Errorf("FromParts: Timestamp() = %v, want %v", got, test.want)
+				t.Errorf("Parts.ObjectID: Timestamp() = %v, want %v", got, test.want)
 			}
 			g := newGenerator(t, WithClock(func() time.Time { return test.want.Add(999 * time.Millisecond) }))
 			id = g.NewObjectID()
@@ -64,11 +64,11 @@ func TestInspectKnownID(t *testing.T) {
 		t.Errorf("Inspect = %+v, want %+v", got, want)
 	}
 	if got, err := fromParts(want.Seconds, want.Process, want.Counter); err != nil || got != id {
-		t.Errorf("FromParts = %v, %v, want %v", got, err, id)
+		t.Errorf("Parts.ObjectID = %v, %v, want %v", got, err, id)
 	}
 }
 
-func TestFromPartsCounterRange(t *testing.T) {
+func TestPartsCounterRange(t *testing.T) {
 	for _, counter := range []uint32{0, 1, 0xFFFFFF} {
 		if _, err := fromParts(0, [5]byte{}, counter); err != nil {
 			t.Errorf("counter %#x: %v", counter, err)
