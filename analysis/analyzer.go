@@ -4,10 +4,17 @@
 //
 // Each finding is of one of these categories:
 //
-//	octets        the bytes of a UUID in a bson.Binary of subtype 0 or 3, or in a []byte of a document
+//	octets        the bytes of a UUID in a bson.Binary of subtype 0 or 3, or in a []byte of a document; the
+//	              text of a UUID in a filter
 //	registry      a function of the driver that does not use the registry of the client: bson.Marshal
 //	              and its kin, RawValue.Unmarshal, the metadata of GridFS
 //	unregistered  a type of kind [16]byte in a document, which a registry of bsoncodec refuses
+//	client        uuidRepresentation in a connection string that the driver ignores; SetRegistry after
+//	              clientopt.ApplyURI
+//	codec         a hand-written codec for UUIDs
+//	id            an _id that an autoid.Collection cannot fill in, because it has no omitempty
+//	assertion     a type assertion, or a field of kind string, that only version 1 of the driver, or a
+//	              client without a registry of bsoncodec, serves
 //	v1            what is left of version 1 of the driver: imports, and methods of its marshalling
 //	              interfaces, which version 2 ignores
 //
@@ -54,14 +61,17 @@ func run(pass *analysis.Pass) (any, error) {
 		c.registered[strings.TrimSpace(name)] = true
 	}
 	c.exportRegistered()
-	if !c.imports(driver) && !c.imports(driver+"/") {
-		return nil, nil
-	}
 	c.findRegistered()
-	c.findOctets()
-	c.findBypasses()
-	c.findUnregistered()
-	c.findVersion1()
+	c.findUnregistered() // models are often in packages that import no driver
+	switch {
+	case c.imports(driver) || c.imports(driver+"/"):
+		c.findOctets()
+		c.findBypasses()
+		c.findMistakes()
+		c.findVersion1()
+	case (c.imports(driver1) || c.imports(driver1+"/")) && c.usesVersion2():
+		c.findVersion1()
+	}
 	return nil, nil
 }
 

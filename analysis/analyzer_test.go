@@ -45,6 +45,17 @@ func TestVersion1(t *testing.T) {
 	analysistest.RunWithSuggestedFixes(t, analysistest.TestData(), analysis.Analyzer, "./version1")
 }
 
+// What compiles, returns no error, and does not do what it says.
+func TestMistakes(t *testing.T) {
+	analysistest.RunWithSuggestedFixes(t, analysistest.TestData(), analysis.Analyzer, "./mistakes")
+}
+
+// Documents are looked at in packages that import no driver, and version 1 of the driver in packages
+// that do not import version 2.
+func TestOtherPackages(t *testing.T) {
+	analysistest.Run(t, analysistest.TestData(), analysis.Analyzer, "./models", "./onlyv1")
+}
+
 // Nothing else is found.
 func TestClean(t *testing.T) {
 	analysistest.Run(t, analysistest.TestData(), analysis.Analyzer, "./clean", "./model", "./nodriver", "./allregistered")

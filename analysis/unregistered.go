@@ -48,7 +48,7 @@ func hasDirective(doc *ast.CommentGroup) bool {
 // register.
 var registrars = map[string]bool{
 	"RegisterUUIDType": true, "SetImplicitType": true, "RegisterTypeEncoder": true, "RegisterTypeDecoder": true,
-	"RegisterBytesType": true, "RegisterNullUUIDType": true,
+	"RegisterBytesType": true, "RegisterNullUUIDType": true, "RegisterDocumentType": true,
 }
 
 // findRegistered notes the types that this package registers: reflect.TypeFor[T]() or
@@ -136,6 +136,11 @@ func (c *checker) findUnregistered() {
 }
 
 func (c *checker) unregistered(at ast.Expr, t types.Type) {
+	if e := elementOf(t); c.isWrapper(e) {
+		c.report(at, "unregistered", fmt.Sprintf("a registry of bsoncodec refuses %s, a struct around a UUID, which the driver stores as a document: "+
+			"declare it as a UUID type, or call RegistryBuilder.RegisterUUIDType", types.TypeString(e, types.RelativeTo(c.Pkg))))
+		return
+	}
 	// A struct is looked at where it is declared.
 	found := holds(t, func(t types.Type) bool {
 		return c.isUnregistered(t)
@@ -151,10 +156,38 @@ func (c *checker) unregistered(at ast.Expr, t types.Type) {
 		types.TypeString(elementOf(t), types.RelativeTo(c.Pkg))))
 }
 
-// elementOf returns the type within pointers, slices, arrays and maps that is stored. It does not
-// return for a type that contains nothing else than itself.
+// isWrapper reports whether t is a struct that holds a UUID and nothing else: embedded, or in a field
+// that the driver does not see while text or JSON shows it.
+func (c *checker) isWrapper(t types.Type) bool {
+	named, ok := types.Unalias(t).(*types.Named)
+	st := structOf(t)
+	if !ok || st == nil || marshalsItself(t) || c.registered[typeName(t)] || c.ImportObjectFact(named.Obj(), new(registeredFact)) {
+		return false
+	}
+	var only *types.Var
+	for i := range st.NumFields() {
+		tag, tagged := reflect.StructTag(st.Tag(i)).Lookup("bson")
+		if st.Field(i).Name() == "_" || tag == "-" {
+			continue
+		}
+		if only != nil || tagged {
+			return false
+		}
+		only = st.Field(i)
+	}
+	if only == nil || !isUUID(only.Type()) {
+		return false
+	}
+	return only.Embedded() || !only.Exported() && (hasMethod(t, "MarshalText") || hasMethod(t, "MarshalJSON"))
+}
+
+// elementOf returns the type within pointers, slices, arrays and maps that is stored, or one of them for
+// a type that contains nothing else than itself.
 func elementOf(t types.Type) types.Type {
-	for !isOctets(t) {
+	for range 100 {
+		if isOctets(t) {
+			return t
+		}
 		switch u := t.Underlying().(type) {
 		case *types.Pointer:
 			t = u.Elem()

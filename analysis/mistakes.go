@@ -1,0 +1,338 @@
+package analysis
+
+import (
+	"go/ast"
+	"go/constant"
+	"go/token"
+	"go/types"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+
+	"golang.org/x/tools/go/analysis"
+	"golang.org/x/tools/go/types/typeutil"
+)
+
+// The packages of this repository that the checks know.
+const (
+	library   = "github.com/bsonids/bsonids"
+	clientopt = library + "/clientopt"
+	autoid    = library + "/autoid"
+)
+
+// findMistakes reports calls and literals that compile, return no error, and do not do what they say.
+func (c *checker) findMistakes() {
+	c.visit((*ast.CallExpr)(nil), func(n ast.Node, stack []ast.Node) {
+		call := n.(*ast.CallExpr)
+		f, ok := typeutil.Callee(c.TypesInfo, call).(*types.Func)
+		if !ok || f.Pkg() == nil {
+			return
+		}
+		recv := f.Signature().Recv()
+		switch {
+		case recv == nil:
+		case isNamed(recv.Type(), driver+"/mongo/options", "ClientOptions"):
+			c.clientOption(call, f.Name())
+		case isNamed(recv.Type(), autoid, "Collection"):
+			c.insert(call, f.Name())
+		case f.Name() == "WriteBinary" || f.Name() == "WriteBinaryWithSubtype" || f.Name() == "ReadBinary":
+			c.codec(call, f, stack)
+		}
+	})
+	c.findAssertions()
+	c.findTextIDs()
+	c.findTextFilters()
+}
+
+// clientOption reports a connection string whose uuidRepresentation the driver ignores, and a registry
+// that takes the place of the one that clientopt made.
+func (c *checker) clientOption(call *ast.CallExpr, name string) {
+	switch name {
+	case "ApplyURI":
+		if len(call.Args) == 1 && strings.Contains(strings.ToLower(c.constant(call.Args[0])), "uuidrepresentation=") {
+			c.report(call.Args[0], "client", "the driver ignores uuidRepresentation: use clientopt.Connect, or clientopt.ApplyURI in place of options.Client().ApplyURI")
+		}
+	case "SetRegistry":
+		if sel, ok := ast.Unparen(call.Fun).(*ast.SelectorExpr); ok && c.madeByClientopt(sel.X) {
+			c.report(sel.Sel, "client", "SetRegistry replaces the registry that clientopt.ApplyURI made from uuidRepresentation: use clientopt.WithRegistry")
+		}
+	}
+}
+
+// constant returns the value of a constant string, the constant parts of a concatenation, or "".
+func (c *checker) constant(e ast.Expr) string {
+	if v := c.TypesInfo.Types[e].Value; v != nil && v.Kind() == constant.String {
+		return constant.StringVal(v)
+	}
+	switch e := ast.Unparen(e).(type) {
+	case *ast.BinaryExpr:
+		return c.constant(e.X) + c.constant(e.Y)
+	case *ast.CallExpr: // fmt.Sprintf
+		if len(e.Args) > 0 {
+			return c.constant(e.Args[0])
+		}
+	}
+	return ""
+}
+
+// madeByClientopt reports whether client options come from clientopt.ApplyURI, in one chain of calls or
+// through a variable.
+func (c *checker) madeByClientopt(e ast.Expr) bool {
+	root := rootOf(e)
+	if id, ok := root.(*ast.Ident); ok {
+		variable, found := c.TypesInfo.ObjectOf(id), false
+		c.visit((*ast.AssignStmt)(nil), func(n ast.Node, _ []ast.Node) {
+			assign := n.(*ast.AssignStmt)
+			if len(assign.Rhs) != 1 || len(assign.Lhs) == 0 {
+				return
+			}
+			if lhs, ok := assign.Lhs[0].(*ast.Ident); ok && c.TypesInfo.ObjectOf(lhs) == variable {
+				found = found || c.calls(assign.Rhs[0], clientopt, "ApplyURI")
+			}
+		})
+		return found
+	}
+	return c.calls(root, clientopt, "ApplyURI")
+}
+
+// calls reports whether an expression is a call of a function.
+func (c *checker) calls(e ast.Expr, path, name string) bool {
+	call, ok := ast.Unparen(e).(*ast.CallExpr)
+	if !ok {
+		return false
+	}
+	f, ok := typeutil.Callee(c.TypesInfo, call).(*types.Func)
+	return ok && f.Pkg() != nil && f.Pkg().Path() == path && f.Name() == name
+}
+
+// insert reports a document whose _id an autoid.Collection takes for an id, because the driver writes
+// it also if it is zero.
+func (c *checker) insert(call *ast.CallExpr, name string) {
+	if name != "InsertOne" || len(call.Args) < 2 || c.names("ZeroIDAsMissing") {
+		return
+	}
+	t := c.TypesInfo.TypeOf(call.Args[1])
+	if p, ok := t.Underlying().(*types.Pointer); ok {
+		t = p.Elem()
+	}
+	st, ok := t.Underlying().(*types.Struct)
+	if !ok || marshalsItself(t) {
+		return
+	}
+	for i := range st.NumFields() {
+		tag := reflect.StructTag(st.Tag(i))
+		key, flags, _ := strings.Cut(tag.Get("bson"), ",")
+		if f := st.Field(i); key == "_id" && f.Exported() && !strings.Contains(","+flags+",", ",omitempty,") && (isUUID(f.Type()) || isBSON(f.Type(), "ObjectID")) {
+			c.report(call.Args[1], "id", "the _id of "+types.TypeString(t, types.RelativeTo(c.Pkg))+
+				" has no omitempty: a zero _id is refused, and never replaced by the source of the autoid.Collection")
+		}
+	}
+}
+
+// names reports whether the package uses a name.
+func (c *checker) names(name string) bool {
+	for id := range c.TypesInfo.Uses {
+		if id.Name == name {
+			return true
+		}
+	}
+	return false
+}
+
+// codec reports a hand-written codec for UUIDs: the bytes of an array of sixteen are written, or an
+// array of sixteen is made of what is read.
+func (c *checker) codec(call *ast.CallExpr, f *types.Func, stack []ast.Node) {
+	if strings.HasPrefix(c.Pkg.Path()+"/", library+"/") || !isBSON(f.Signature().Recv().Type(), "ValueWriter", "ValueReader") {
+		return
+	}
+	const found = "a hand-written codec for a UUID: bsoncodec checks subtype and length, and knows any, map keys and null; " +
+		"see https://github.com/bsonids/bsonids/blob/main/docs/replacing-your-codec.md"
+	if f.Name() != "ReadBinary" {
+		slice, ok := ast.Unparen(call.Args[0]).(*ast.SliceExpr)
+		if ok && isOctetsOrPointer(c.TypesInfo.TypeOf(slice.X)) {
+			c.report(call, "codec", found)
+		}
+		return
+	}
+	for i := len(stack) - 1; i >= 0; i-- {
+		decl, ok := stack[i].(*ast.FuncDecl)
+		if !ok {
+			continue
+		}
+		makes := false
+		ast.Inspect(decl, func(n ast.Node) bool {
+			e, ok := n.(ast.Expr)
+			if t := c.TypesInfo.TypeOf(e); ok && t != nil && isUUID(t) {
+				makes = true
+			}
+			return !makes
+		})
+		if makes {
+			c.report(call, "codec", found)
+		}
+		return
+	}
+}
+
+func isOctetsOrPointer(t types.Type) bool {
+	if t == nil {
+		return false
+	}
+	if p, ok := t.Underlying().(*types.Pointer); ok {
+		t = p.Elem()
+	}
+	return isOctets(t)
+}
+
+// findAssertions reports type assertions that hold with version 1 of the driver, or without a registry
+// of bsoncodec, and panic or fail with them.
+func (c *checker) findAssertions() {
+	decoded := c.decodedVariables()
+	c.visit((*ast.TypeAssertExpr)(nil), func(n ast.Node, _ []ast.Node) {
+		assert := n.(*ast.TypeAssertExpr)
+		if assert.Type == nil {
+			return
+		}
+		target := c.TypesInfo.TypeOf(assert.Type)
+		switch x := ast.Unparen(assert.X).(type) {
+		case *ast.SelectorExpr:
+			if x.Sel.Name == "InsertedID" && isBSON(target, "Binary") && isNamed(c.TypesInfo.TypeOf(x.X), driver+"/mongo", "InsertOneResult") {
+				c.report(assert, "assertion", "with a registry of bsoncodec InsertedID is a UUID, and no bson.Binary")
+			}
+		case *ast.IndexExpr:
+			id, ok := ast.Unparen(x.X).(*ast.Ident)
+			if ok && isBSON(target, "M") && decoded[c.TypesInfo.ObjectOf(id)] && !c.names("DefaultDocumentM") {
+				c.report(assert, "assertion", "version 2 of the driver decodes a document within a document into a bson.D: "+
+					"assert that, or set DefaultDocumentM in the BSON options of the client")
+			}
+		}
+	})
+}
+
+// decodedVariables returns the variables of type bson.M whose address is given to a method that decodes.
+func (c *checker) decodedVariables() map[types.Object]bool {
+	found := make(map[types.Object]bool)
+	c.visit((*ast.CallExpr)(nil), func(n ast.Node, _ []ast.Node) {
+		call := n.(*ast.CallExpr)
+		sel, ok := ast.Unparen(call.Fun).(*ast.SelectorExpr)
+		if !ok || sel.Sel.Name != "Decode" && sel.Sel.Name != "Unmarshal" {
+			return
+		}
+		for _, arg := range call.Args {
+			u, ok := ast.Unparen(arg).(*ast.UnaryExpr)
+			if !ok || u.Op != token.AND || !isBSON(c.TypesInfo.TypeOf(u.X), "M") {
+				continue
+			}
+			if id, ok := ast.Unparen(u.X).(*ast.Ident); ok {
+				found[c.TypesInfo.ObjectOf(id)] = true
+			}
+		}
+	})
+	return found
+}
+
+// findTextIDs reports fields of kind string that an ObjectID is decoded into: version 2 of the driver
+// refuses that unless the client says otherwise. The package shows what the field is by parsing it.
+func (c *checker) findTextIDs() {
+	if c.names("ObjectIDAsHexString") {
+		return
+	}
+	seen := make(map[types.Object]bool)
+	c.visit((*ast.CallExpr)(nil), func(n ast.Node, _ []ast.Node) {
+		call := n.(*ast.CallExpr)
+		if !c.calls(call, driver+"/bson", "ObjectIDFromHex") || len(call.Args) != 1 {
+			return
+		}
+		sel, ok := ast.Unparen(call.Args[0]).(*ast.SelectorExpr)
+		if !ok {
+			return
+		}
+		s := c.TypesInfo.Selections[sel]
+		if s == nil || s.Kind() != types.FieldVal || seen[s.Obj()] {
+			return
+		}
+		seen[s.Obj()] = true
+		st := structOf(s.Recv())
+		for i := 0; st != nil && i < st.NumFields(); i++ {
+			if key, _, _ := strings.Cut(reflect.StructTag(st.Tag(i)).Get("bson"), ","); st.Field(i) == s.Obj() && key == "_id" {
+				c.report(call, "assertion", "version 2 of the driver does not decode an ObjectID into a string: "+
+					"make the field a bson.ObjectID, or set ObjectIDAsHexString in the BSON options of the client")
+			}
+		}
+	})
+}
+
+// findTextFilters reports the text of a UUID as the value of a key that a struct of this package
+// declares as a UUID: it equals no stored UUID.
+func (c *checker) findTextFilters() {
+	keys := make(map[string]bool)
+	c.visit((*ast.StructType)(nil), func(n ast.Node, _ []ast.Node) {
+		for _, f := range n.(*ast.StructType).Fields.List {
+			key, _, _ := strings.Cut(reflect.StructTag(tagOf(f)).Get("bson"), ",")
+			if t := c.TypesInfo.TypeOf(f.Type); key != "" && t != nil && isUUID(t) {
+				keys[key] = true
+			}
+		}
+	})
+	c.visit((*ast.CompositeLit)(nil), func(n ast.Node, _ []ast.Node) {
+		lit := n.(*ast.CompositeLit)
+		t := c.TypesInfo.TypeOf(lit)
+		switch {
+		case t == nil:
+		case isBSON(t, "M"):
+			for _, elt := range lit.Elts {
+				if kv, ok := elt.(*ast.KeyValueExpr); ok && keys[c.constant(kv.Key)] {
+					c.text(kv.Value)
+				}
+			}
+		case isBSON(t, "E") && len(lit.Elts) == 2:
+			key, value := lit.Elts[0], lit.Elts[1]
+			if kv, ok := key.(*ast.KeyValueExpr); ok {
+				key = kv.Value
+			}
+			if kv, ok := value.(*ast.KeyValueExpr); ok {
+				value = kv.Value
+			}
+			if keys[c.constant(key)] {
+				c.text(value)
+			}
+		}
+	})
+}
+
+// text reports the call u.String() of a UUID u.
+func (c *checker) text(e ast.Expr) {
+	call, ok := ast.Unparen(e).(*ast.CallExpr)
+	if !ok || len(call.Args) != 0 {
+		return
+	}
+	sel, ok := ast.Unparen(call.Fun).(*ast.SelectorExpr)
+	if !ok || sel.Sel.Name != "String" || !isUUID(c.TypesInfo.TypeOf(sel.X)) {
+		return
+	}
+	var fix *analysis.SuggestedFix
+	if !c.isUnregistered(c.TypesInfo.TypeOf(sel.X)) {
+		fix = &analysis.SuggestedFix{Message: "Use the UUID", TextEdits: []analysis.TextEdit{{Pos: sel.X.End(), End: call.End()}}}
+	}
+	c.reportFix(e, "octets", "the text of a UUID equals no UUID that is stored under this key", fix)
+}
+
+// usesVersion2 reports whether the module of the package requires version 2 of the driver. The module is
+// the one of the first file, whose go.mod is read.
+func (c *checker) usesVersion2() bool {
+	if len(c.Files) == 0 {
+		return false
+	}
+	dir := filepath.Dir(c.Fset.Position(c.Files[0].Pos()).Filename)
+	for {
+		if b, err := os.ReadFile(filepath.Join(dir, "go.mod")); err == nil {
+			return strings.Contains(string(b), driver+" v")
+		}
+		parent := filepath.Dir(dir)
+		if parent == dir {
+			return false
+		}
+		dir = parent
+	}
+}
