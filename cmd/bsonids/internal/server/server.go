@@ -16,6 +16,7 @@ import (
 
 	"github.com/bsonids/bsonids/clientopt"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/patience"
 	"github.com/bsonids/bsonids/internal/redact"
 )
 
@@ -114,18 +115,21 @@ func FindCollection(ctx context.Context, coll *mongo.Collection) (*mongo.Collect
 }
 
 // EnforcesTime reports whether the server ends a command at the limit of maxTimeMS. It reads a document of
-// the collection with a filter that takes longer than the limit, a millisecond.
+// the collection with a filter that takes longer than the limit, a millisecond. A server that does not
+// answer within two seconds does not.
 func EnforcesTime(ctx context.Context, coll *mongo.Collection) (bool, error) {
-	sum := bson.D{{Key: "$reduce", Value: bson.D{
-		{Key: "input", Value: bson.D{{Key: "$range", Value: bson.A{0, 300_000}}}},
-		{Key: "initialValue", Value: bson.D{{Key: "$cond", Value: bson.A{bson.D{{Key: "$eq", Value: bson.A{"$_id", nil}}}, 1, 0}}}},
-		{Key: "in", Value: bson.D{{Key: "$add", Value: bson.A{"$$value", "$$this"}}}},
-	}}}
-	err := coll.Database().RunCommand(ctx, bson.D{{Key: "find", Value: coll.Name()}, {Key: "limit", Value: 1}, {Key: "maxTimeMS", Value: 1},
-		{Key: "filter", Value: bson.D{{Key: "$expr", Value: bson.D{{Key: "$gt", Value: bson.A{sum, 0}}}}}}},
+	limited, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	zero := bson.D{{Key: "$cond", Value: bson.A{bson.D{{Key: "$eq", Value: bson.A{"$_id", nil}}}, 1, 0}}}
+	size := bson.D{{Key: "$size", Value: bson.D{{Key: "$range", Value: bson.A{zero, 1_000_000}}}}}
+	// With a deadline that it can see, the driver sets a limit of its own.
+	err := coll.Database().RunCommand(patience.Undated(limited), bson.D{{Key: "find", Value: coll.Name()}, {Key: "limit", Value: 1}, {Key: "maxTimeMS", Value: 1},
+		{Key: "filter", Value: bson.D{{Key: "$expr", Value: bson.D{{Key: "$gt", Value: bson.A{size, 0}}}}}}},
 		options.RunCmd().SetReadPreference(readpref.Primary())).Err()
 	var se mongo.ServerError
 	switch {
+	case limited.Err() != nil:
+		return false, ctx.Err()
 	case err == nil, !errors.As(err, &se), failure.Transient(err) && !failure.Means(err, failure.Expired):
 		return false, err
 	}
