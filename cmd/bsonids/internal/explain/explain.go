@@ -57,6 +57,7 @@ type Stored struct {
 	Octets         string `json:"bytes"`
 	Base64         string `json:"base64"`
 	Paste          string `json:"mongosh"`
+	Legacy         string `json:"legacyUuid,omitempty"` // of subtype 3: the call that newer versions of mongosh and Compass read
 	ExtJSON        string `json:"extendedJson"`
 }
 
@@ -149,7 +150,17 @@ func store(u uuid.UUID, r uuidrep.Representation) Stored {
 	}
 	s.ExtJSON = fmt.Sprintf(`{"$binary":{"base64":%q,"subType":"%02x"}}`, s.Base64, subtype)
 	s.Paste = Paste(subtype, octets)
+	if name := legacyNames[r]; name != "" {
+		s.Legacy = fmt.Sprintf("%s(%q)", name, u)
+	}
 	return s
+}
+
+// legacyNames holds the functions of mongosh and Compass that make a value of subtype 3 in a byte order.
+var legacyNames = map[uuidrep.Representation]string{
+	uuidrep.CSharpLegacy: "LegacyCSharpUUID",
+	uuidrep.JavaLegacy:   "LegacyJavaUUID",
+	uuidrep.PythonLegacy: "LegacyPythonUUID",
 }
 
 // Paste returns an expression for mongosh that has a binary value of 16 bytes.

@@ -135,13 +135,22 @@ func TestStored(t *testing.T) {
 			t.Errorf("%s: %+v", form, u.Value)
 		}
 		for i, want := range []Stored{
-			{"standard", 4, s, s64, `UUID("` + text + `")`, `{"$binary":{"base64":"` + s64 + `","subType":"04"}}`},
-			{"pythonLegacy", 3, s, s64, `BinData(3, "` + s64 + `")`, `{"$binary":{"base64":"` + s64 + `","subType":"03"}}`},
-			{"csharpLegacy", 3, c, c64, `BinData(3, "` + c64 + `")`, `{"$binary":{"base64":"` + c64 + `","subType":"03"}}`},
-			{"javaLegacy", 3, j, j64, `BinData(3, "` + j64 + `")`, `{"$binary":{"base64":"` + j64 + `","subType":"03"}}`},
+			{"standard", 4, s, s64, `UUID("` + text + `")`, "", `{"$binary":{"base64":"` + s64 + `","subType":"04"}}`},
+			{"pythonLegacy", 3, s, s64, `BinData(3, "` + s64 + `")`, `LegacyPythonUUID("` + text + `")`,
+				`{"$binary":{"base64":"` + s64 + `","subType":"03"}}`},
+			{"csharpLegacy", 3, c, c64, `BinData(3, "` + c64 + `")`, `LegacyCSharpUUID("` + text + `")`,
+				`{"$binary":{"base64":"` + c64 + `","subType":"03"}}`},
+			{"javaLegacy", 3, j, j64, `BinData(3, "` + j64 + `")`, `LegacyJavaUUID("` + text + `")`,
+				`{"$binary":{"base64":"` + j64 + `","subType":"03"}}`},
 		} {
 			if u.Stored[i] != want {
 				t.Errorf("%s: got %+v, want %+v", form, u.Stored[i], want)
+			}
+			if want.Legacy != "" {
+				back, err := Parse(want.Legacy)
+				if err != nil || back.Subtype != want.Subtype || Explain(back, Options{}).UUID.Octets != want.Octets {
+					t.Errorf("%s reads as %+v, %v, want octets %s", want.Legacy, back, err, want.Octets)
+				}
 			}
 			var doc struct{ V bson.Binary }
 			if err := bson.UnmarshalExtJSON([]byte(`{"v":`+want.ExtJSON+`}`), true, &doc); err != nil || doc.V.Subtype != want.Subtype {

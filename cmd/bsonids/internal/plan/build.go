@@ -135,6 +135,9 @@ func (b *builder) field(f *Field, c survey.Collection) {
 	}
 	values, distinct := counts(f, c)
 	comment("%d values, %d distinct", values, distinct)
+	if f.Stored == kinds.Subtype0 && InID(f.Path) {
+		comment("other systems may refuse an _id of subtype 0, such as Debezium in incremental snapshots")
+	}
 	for _, s := range c.Scan.Fields {
 		if Plain(s.Path) != f.Plain() {
 			continue

@@ -8,6 +8,7 @@ import (
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/survey"
 )
 
 // formed returns a field of a form that is not binary.
@@ -39,6 +40,32 @@ func TestFormSteps(t *testing.T) {
 	want := []string{"goStruct standard [e]", "javaLegacy standard [a]", "javaLegacy text [b]", "standard text [c]", "text standard [d]"}
 	if !reflect.DeepEqual(got, want) || len(files) != len(want) {
 		t.Errorf("got %q in %v, want %q", got, files, want)
+	}
+}
+
+// A plan warns of subtype 0 in _id alone, also in a field of _id, whatever the decision is.
+func TestWarnOfGenericID(t *testing.T) {
+	to, err := kinds.Parse(kinds.Standard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		path   string
+		stored kinds.Stored
+		want   bool
+	}{
+		{"_id", kinds.Subtype0, true},
+		{"_id.tenant", kinds.Subtype0, true},
+		{"_ids", kinds.Subtype0, false},
+		{"a._id", kinds.Subtype0, false},
+		{"_id", kinds.Subtype3, false},
+		{"_id", kinds.Subtype4, false},
+	} {
+		f := Field{Path: tt.path, Stored: tt.stored}
+		(&builder{to: to}).field(&f, survey.Collection{})
+		if got := strings.Contains(strings.Join(f.Comment, "\n"), "_id of subtype 0"); got != tt.want {
+			t.Errorf("%s, %s: %q", tt.path, tt.stored, f.Comment)
+		}
 	}
 }
 

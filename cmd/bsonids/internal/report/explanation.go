@@ -42,9 +42,13 @@ func Explanation(w io.Writer, e explain.Explanation) {
 	}
 	t.Render()
 	fmt.Fprintln(w)
-	t = newTable(w, "representation", "extended JSON")
+	t = newTable(w, "representation", "extended JSON", "newer mongosh and Compass")
 	for _, s := range u.Stored {
-		t.AppendRow([]any{s.Representation, s.ExtJSON})
+		legacy := s.Legacy
+		if legacy == "" {
+			legacy = s.Paste
+		}
+		t.AppendRow([]any{s.Representation, s.ExtJSON, legacy})
 	}
 	t.Render()
 
