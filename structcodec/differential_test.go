@@ -132,13 +132,13 @@ type (
 
 func (c countingEncoder) EncodeValue(ec bson.EncodeContext, vw bson.ValueWriter, v reflect.Value) error {
 	fallbackCalls++
-	fallbackTop = fallbackTop || v.Type() == topOfCase
+	fallbackTop = fallbackTop || v.IsValid() && v.Type() == topOfCase
 	return c.ValueEncoder.EncodeValue(ec, vw, v)
 }
 
 func (c countingDecoder) DecodeValue(dc bson.DecodeContext, vr bson.ValueReader, v reflect.Value) error {
 	fallbackCalls++
-	fallbackTop = fallbackTop || v.Type() == topOfCase && !forOneElement()
+	fallbackTop = fallbackTop || v.IsValid() && v.Type() == topOfCase && !forOneElement()
 	return c.ValueDecoder.DecodeValue(dc, vr, v)
 }
 
