@@ -47,7 +47,9 @@ func (c *kindEncoder) EncodeValue(ec bson.EncodeContext, vw bson.ValueWriter, va
 		if err := errV1Type(t, false); err != nil {
 			return err
 		}
-		settle(ec.Registry, t)
+		if ec.Registry != nil { // the driver's encoders of int64 and string need none
+			settle(ec.Registry, t)
+		}
 	}
 	return c.driver.EncodeValue(ec, vw, val)
 }
