@@ -195,7 +195,7 @@ func encodeReplacement(ec bson.EncodeContext, v any) (updateKind, bson.Raw, any,
 func encodeUpdate(ec bson.EncodeContext, u any) (updateKind, bson.Raw, any, error) {
 	document := func(b []byte) (updateKind, bson.Raw, any, error) {
 		if err := bson.Raw(b).Validate(); err != nil {
-			return 0, nil, nil, fmt.Errorf("autoid: the update is malformed: %w", err)
+			return 0, nil, nil, malformedUpdate(err)
 		}
 		return documentUpdate, b, encodedDocument(b), nil
 	}
@@ -252,6 +252,8 @@ func encodeUpdate(ec bson.EncodeContext, u any) (updateKind, bson.Raw, any, erro
 	_, array, err := bson.MarshalValue(all)
 	return pipelineUpdate, array, stages, err
 }
+
+func malformedUpdate(err error) error { return fmt.Errorf("autoid: the update is malformed: %w", err) }
 
 // isDriverDocument reports whether t is bsoncore.Document, which is not part of the driver's stable API.
 func isDriverDocument(t reflect.Type) bool {
@@ -422,16 +424,21 @@ func whereNamesID(v bson.RawValue) bool {
 // checkUpdate reports whether an operator of update has the _id or a part of it. A zero one is an
 // error.
 func (c *Collection) checkUpdate(update bson.Raw) (carries bool, err error) {
-	elements, err := update.Elements()
-	if err != nil {
-		return false, err
+	if err := update.Validate(); err != nil { // a value that marshals itself can be malformed
+		return false, malformedUpdate(err)
 	}
+	elements, _ := update.Elements()
 	if len(elements) == 0 || !strings.HasPrefix(elements[0].Key(), "$") {
 		return true, nil // which the driver refuses
 	}
 	for _, op := range elements {
-		if _, ok := op.Value().DocumentOK(); !ok && op.Key() == "$setOnInsert" {
-			carries = true // which the server refuses
+		if op.Key() == "$setOnInsert" {
+			fields, ok := op.Value().DocumentOK()
+			if !ok {
+				carries = true // which the server refuses
+			} else if err := fields.Validate(); err != nil {
+				return false, malformedUpdate(err)
+			}
 		}
 		for _, field := range elementsOf(op.Value()) {
 			to, _ := field.Value().StringValueOK()

@@ -545,6 +545,23 @@ func TestUpsertEncodesOnce(t *testing.T) {
 
 // TestUpsertOptions tests that upserts are encoded with the BSON options of the client, and that the
 // caller's other options and models stay.
+// TestUpsertMalformed upserts with values that marshal themselves into bytes that are not BSON, which the driver copies.
+func TestUpsertMalformed(t *testing.T) {
+	server, coll, _ := upsertServer(t)
+	c := Wrap(coll, SourceFunc(func() (any, error) { return uuid.New(), nil }))
+	for _, malformed := range [][]byte{nil, {4, 0, 0, 0}, {5, 0, 0, 0}, {4, 0, 0, 0, 0}, {6, 0, 0, 0, 0}} {
+		value := bson.RawValue{Type: bson.TypeEmbeddedDocument, Value: malformed}
+		for _, m := range updateMethods(true) {
+			if err := m.do(c, bson.M{"a": 1}, bson.M{"$setOnInsert": value}); err == nil {
+				t.Errorf("%s: $setOnInsert of %v: no error", m.name, malformed)
+			}
+		}
+	}
+	if got := len(server.received("update")); got != 0 {
+		t.Errorf("%d updates were sent", got)
+	}
+}
+
 func TestUpsertOptions(t *testing.T) {
 	type name struct {
 		Name string `json:"n"`
