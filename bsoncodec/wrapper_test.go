@@ -45,6 +45,8 @@ type (
 	}
 )
 
+var _ = strangeID{}.strangerID // staticcheck does not see that reflection reads it
+
 func (i privateID) MarshalText() ([]byte, error)     { return i.id.MarshalText() }
 func (i privatePtr) MarshalText() ([]byte, error)    { return i.id.MarshalText() }
 func (i privateFixed) MarshalText() ([]byte, error)  { return i.id.MarshalText() }
