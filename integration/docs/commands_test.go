@@ -114,7 +114,7 @@ type shell struct {
 }
 
 // newShell starts an empty server. It puts the programs seed and dump, service if there is a Python with
-// PyMongo, and those in bin into the path.
+// PyMongo, and those in bin into the path. REPOSITORY is the top of this repository, where a page needs a clone of it.
 func newShell(t *testing.T, bin, python string) *shell {
 	t.Helper()
 	server, err := embedded.Start()
@@ -145,8 +145,25 @@ func newShell(t *testing.T, bin, python string) *shell {
 			t.Fatal(err)
 		}
 	}
+	repository, err := filepath.Abs(root)
+	if err != nil {
+		t.Fatal(err)
+	}
 	path := strings.Join([]string{own, bin, os.Getenv("PATH")}, string(os.PathListSeparator))
-	return &shell{dir: t.TempDir(), uri: uri, env: append(os.Environ(), "PATH="+path, "MONGODB_URI="+uri)}
+	env := append(os.Environ(), "PATH="+path, "MONGODB_URI="+uri, "REPOSITORY="+repository)
+	return &shell{dir: t.TempDir(), uri: uri, env: append(env, modules(t)...)}
+}
+
+// modules returns the environment in which a module of a page takes its modules from the cache first, whose files were
+// verified when they came there.
+func modules(t *testing.T) []string {
+	t.Helper()
+	out, err := exec.Command("go", "env", "GOMODCACHE", "GOPROXY").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cache, proxy, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
+	return []string{"GOWORK=off", "GOSUMDB=off", "GOPROXY=file://" + filepath.ToSlash(cache) + "/cache/download," + proxy}
 }
 
 // run returns the output of a block, and an error if its exit code is not the one that the page expects.

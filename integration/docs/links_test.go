@@ -10,6 +10,7 @@ import (
 
 var (
 	link    = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	titled  = regexp.MustCompile(`\[([^\]]+)\]\(([^)#\s]+)\)`)
 	heading = regexp.MustCompile(`(?m)^#+ (.+)$`)
 	code    = regexp.MustCompile("(?s)```.*?```|`[^`]*`")
 	dropped = regexp.MustCompile(`[^\p{L}\p{N}_\- ]`)
@@ -24,7 +25,8 @@ func anchors(text string) map[string]bool {
 	return found
 }
 
-// Every relative link leads to a file, and to a heading if it names one. The index of the guides names every guide.
+// Every relative link leads to a file, and to a heading if it names one. Links with one text lead to one page.
+// The index of the guides names every guide.
 func TestLinks(t *testing.T) {
 	var files []string
 	for _, pattern := range []string{"*.md", "docs/*.md"} {
@@ -34,11 +36,22 @@ func TestLinks(t *testing.T) {
 		}
 		files = append(files, found...)
 	}
+	leads := make(map[string]string) // from the text of a link to the name of a page
 	indexed := make(map[string]bool)
 	for _, file := range files {
 		text, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
+		}
+		for _, m := range titled.FindAllStringSubmatch(string(text), -1) {
+			title, page := strings.ToLower(strings.Join(strings.Fields(m[1]), " ")), filepath.Base(m[2])
+			if !strings.HasSuffix(page, ".md") {
+				continue
+			}
+			if first := leads[title]; first != "" && first != page {
+				t.Errorf("%s: the link %q leads to %s, and elsewhere to %s", file, title, page, first)
+			}
+			leads[title] = page
 		}
 		for _, m := range link.FindAllStringSubmatch(code.ReplaceAllString(string(text), ""), -1) {
 			if strings.Contains(m[1], "://") || strings.HasPrefix(m[1], "mailto:") {

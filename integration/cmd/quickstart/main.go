@@ -65,17 +65,20 @@ func main() {
 func run(ctx context.Context, w io.Writer, uri string) (err error) {
 	where := "the given server"
 	if uri == "" {
+		where = "a server started in this process (FerretDB, over TCP)"
+	} else if rep, err := clientopt.Representation(uri); err != nil {
+		return err
+	} else if rep != uuidrep.Unspecified {
+		return errors.New("the connection string must not set uuidRepresentation, because each of its values is tested")
+	}
+	fmt.Fprintf(w, "The UUID %v as _id, on %s:\n\n", testUUID, where)
+	if uri == "" {
 		server, err := embedded.Start()
 		if err != nil {
 			return err
 		}
 		defer server.Close()
-		uri, where = server.URI(), "a server started in this process (FerretDB, over TCP)"
-	}
-	if rep, err := clientopt.Representation(uri); err != nil {
-		return err
-	} else if rep != uuidrep.Unspecified {
-		return errors.New("the connection string must not set uuidRepresentation, because each of its values is tested")
+		uri = server.URI()
 	}
 	plain, err := mongo.Connect(options.Client().ApplyURI(uri).SetServerSelectionTimeout(10 * time.Second))
 	if err != nil {
@@ -92,7 +95,6 @@ func run(ctx context.Context, w io.Writer, uri string) (err error) {
 		}
 	}()
 
-	fmt.Fprintf(w, "The UUID %v as _id, on %s:\n\n", testUUID, where)
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "uuidRepresentation\tsubtype\tbytes on the server\tdecoded into a struct field\tdecoded into any")
 	var wrong []string
