@@ -157,7 +157,12 @@ func (o *undoOptions) undo(ctx context.Context, client *mongo.Client, path strin
 	if err != nil {
 		return u, err
 	}
-	if err := again(func() error { return o.logWhole(ctx, coll.Database(), log) }); err != nil {
+	var expected expectedLog
+	err = again(func() (err error) {
+		expected, err = o.logWhole(ctx, coll.Database(), log)
+		return err
+	})
+	if err != nil {
 		return u, err
 	}
 	run := &claim{}
@@ -179,10 +184,14 @@ func (o *undoOptions) undo(ctx context.Context, client *mongo.Client, path strin
 	}
 	u.begun = true
 	bar := o.progress(-1, "restoring", u.id.Database+"."+u.id.Collection)
+	opts.UUID = spec.UUID
 	opts.Write, opts.Batch, opts.Progress = o.write, o.batch.value, bar.Add
 	opts.Check, opts.BatchTimeout, opts.Patience = run.check, o.batchTimeout, o.load.patience
 	u.res, err = convert.Undo(ctx, coll, log, opts)
 	bar.Done()
+	if err == nil && u.res.Gone > 0 && expected.replaced(spec) {
+		err = replacedError(u.id.Database + "." + u.id.Collection)
+	}
 	u.res.Accepted = o.allowChanged
 	whole := u.res.Left == 0 || o.allowChanged
 	run.totals.Changed, run.totals.Skipped = u.res.Restored, u.res.Unrestored

@@ -2,7 +2,9 @@ package cli
 
 import (
 	"context"
+	"encoding/hex"
 	"errors"
+	"fmt"
 	"os"
 	"strings"
 
@@ -20,11 +22,12 @@ type expectedLog struct {
 	conversion string // the name of the conversion in the record
 	id         string // of the log; empty if it may not have been created
 	size       int64  // in bytes, at least
+	uuid       string // of the collection, in hexadecimal digits; empty if it is not known
 }
 
 // expectedBy returns what the state file of a conversion says about its undo log.
 func expectedBy(s convert.State) expectedLog {
-	return expectedLog{s.Identity.Collection, s.Conversion, s.UndoID, s.UndoSize}
+	return expectedLog{s.Identity.Collection, s.Conversion, s.UndoID, s.UndoSize, s.CollectionUUID}
 }
 
 // inRecord adds what the record says. A record that the user may not read adds nothing.
@@ -37,7 +40,22 @@ func (w expectedLog) inRecord(ctx context.Context, db *mongo.Database) (expected
 		w.id = l.ID
 	}
 	w.size = max(w.size, l.Size)
+	if w.uuid == "" && l.UUID != nil {
+		w.uuid = hex.EncodeToString(l.UUID.Data)
+	}
 	return w, err
+}
+
+// replaced reports whether the collection is another one than that which was converted. Documents that
+// it lacks were then not deleted: they may be in a collection of another name.
+func (w expectedLog) replaced(spec *mongo.CollectionSpecification) bool {
+	return w.uuid != "" && spec.UUID != nil && hex.EncodeToString(spec.UUID.Data) != w.uuid
+}
+
+// replacedError returns the error of a command that does not find what was converted.
+func replacedError(namespace string) error {
+	return &failure.Error{Kind: failure.Failed, Text: namespace + " is another collection than the one that was converted, which was dropped or renamed: " +
+		"what became of its values is unknown; give the collection its name back"}
 }
 
 // in returns an error if the log at path lacks entries. A log that may not have been created may be
@@ -62,22 +80,35 @@ func (o *undoOptions) logsWhole(ctx context.Context, db *mongo.Database, s *plan
 		broken, cause = append(broken, nameless(err)), errors.Join(cause, err)
 	}
 	for _, st := range s.Plan.Steps() {
-		if st.Into != "" || !s.Decided { // nothing was changed
+		if st.Into != "" { // nothing was changed
 			continue
 		}
-		state, err := convert.ReadState(s.Path(st.State()))
-		if err != nil {
-			add(err)
-			continue
+		w := expectedLog{collection: st.Collection}
+		if s.Decided {
+			state, err := convert.ReadState(s.Path(st.State()))
+			if err == nil {
+				err = isOf("the state file "+s.Path(st.State()), state.Identity, identityOf(s.Plan.Database, st))
+			}
+			if err != nil {
+				add(err)
+				continue
+			}
+			w = expectedBy(state)
 		}
-		w := expectedBy(state)
 		if !o.noRecord {
+			var elsewhere record.Log
 			err := o.load.patience.Do(ctx, func() (err error) {
-				w, err = w.inRecord(ctx, db)
+				if w, err = w.inRecord(ctx, db); err == nil && w.id == "" {
+					elsewhere, err = unrestored(ctx, db, st)
+				}
 				return err
 			})
 			if err != nil {
 				return err
+			}
+			if elsewhere.ID != "" {
+				add(fmt.Errorf("%s: the collection %s was converted with the undo log %s", s.Path(st.State()), quoted(st.Collection), elsewhere.Path))
+				continue
 			}
 		}
 		if err := w.in(s.Path(st.UndoLog())); err != nil {
@@ -90,8 +121,24 @@ func (o *undoOptions) logsWhole(ctx context.Context, db *mongo.Database, s *plan
 	return incompleteLogs(strings.Join(broken, "; "), "values would stay converted", cause)
 }
 
-// logWhole returns an error if the undo log lacks entries.
-func (o *undoOptions) logWhole(ctx context.Context, db *mongo.Database, log *convert.UndoReader) error {
+// identityOf returns the identity of the conversion of a step.
+func identityOf(database string, st plan.Step) convert.Identity {
+	return convert.Identity{Database: database, Collection: st.Collection, From: st.From, To: st.To, Into: st.Into, Fields: st.Fields}
+}
+
+// unrestored returns the undo log of the last conversion as in the step whose values were not restored,
+// by the record. A state directory that is an earlier copy does not know it. A record that the user may
+// not read has none.
+func unrestored(ctx context.Context, db *mongo.Database, st plan.Step) (record.Log, error) {
+	l, err := record.Unrestored(ctx, db, record.Run{Collection: st.Collection, From: st.From, To: st.To, Fields: st.Fields})
+	if err != nil && failure.Explain(err, "").Kind == failure.Denied {
+		return record.Log{}, nil
+	}
+	return l, err
+}
+
+// logWhole returns an error if the undo log lacks entries. It returns what is known of the log.
+func (o *undoOptions) logWhole(ctx context.Context, db *mongo.Database, log *convert.UndoReader) (expectedLog, error) {
 	w := expectedLog{collection: log.Identity.Collection, id: log.ID}
 	if s, err := convert.ReadState(log.State); err == nil && s.UndoID == log.ID {
 		w = expectedBy(s)
@@ -99,13 +146,13 @@ func (o *undoOptions) logWhole(ctx context.Context, db *mongo.Database, log *con
 	if !o.noRecord {
 		var err error
 		if w, err = w.inRecord(ctx, db); err != nil {
-			return err
+			return w, err
 		}
 	}
 	if err := log.Covers(w.id, w.size); err != nil {
-		return incompleteLogs(nameless(err), "values would stay converted", err)
+		return w, incompleteLogs(nameless(err), "values would stay converted", err)
 	}
-	return nil
+	return w, nil
 }
 
 func incompleteLogs(text, so string, err error) error {

@@ -184,8 +184,14 @@ func (o *verifyOptions) prove(ctx context.Context, connect func() (*mongo.Client
 	db := client.Database(o.database)
 	coll := db.Collection(o.collection)
 	var total int64
+	var spec *mongo.CollectionSpecification
+	var expected expectedLog
+	if state != nil {
+		expected = expectedBy(*state)
+	}
 	err = o.load.patience.Do(ctx, func() error {
-		spec, err := server.FindCollection(ctx, coll)
+		var err error
+		spec, err = server.FindCollection(ctx, coll)
 		if err == nil && o.into != "" {
 			_, err = server.FindCollection(ctx, db.Collection(o.into))
 		}
@@ -199,7 +205,7 @@ func (o *verifyOptions) prove(ctx context.Context, connect func() (*mongo.Client
 			}
 		}
 		if log != nil {
-			if err := o.covered(ctx, db, log, state); err != nil {
+			if expected, err = o.covered(ctx, db, log, state); err != nil {
 				return err
 			}
 		}
@@ -222,7 +228,7 @@ func (o *verifyOptions) prove(ctx context.Context, connect func() (*mongo.Client
 		if log != nil {
 			basis = report.RestsOnUndoLog
 		}
-		of := convert.Verification{Conversion: conv, Part: part, Query: query, Undo: log, Patience: o.load.patience, Progress: bar.Add}
+		of := convert.Verification{Conversion: conv, Part: part, Query: query, UUID: spec.UUID, Undo: log, Patience: o.load.patience, Progress: bar.Add}
 		if state != nil {
 			of.SkipList = state.SkipList
 		}
@@ -231,6 +237,9 @@ func (o *verifyOptions) prove(ctx context.Context, connect func() (*mongo.Client
 	bar.Done()
 	if err != nil {
 		return p, err
+	}
+	if o.into == "" && (log == nil || v.Gone > 0) && expected.replaced(spec) {
+		return p, replacedError(o.database + "." + o.collection)
 	}
 	if query != nil && v.Read == 0 && v.Proven == 0 {
 		return p, failure.Usagef("--query: no document of %s.%s matches", o.database, o.collection)
@@ -246,9 +255,9 @@ func (o *verifyOptions) prove(ctx context.Context, connect func() (*mongo.Client
 	return proof{report.Conversion{Identity: id, From: conv.From, To: conv.To}, v, basis, proven}, nil
 }
 
-// covered returns an error if the undo log lacks entries that were written. Without a state file, the
-// one that the log names is read.
-func (o *verifyOptions) covered(ctx context.Context, db *mongo.Database, log *convert.UndoReader, state *convert.State) error {
+// covered returns what is known of the undo log, and an error if it lacks entries that were written.
+// Without a state file, the one that the log names is read.
+func (o *verifyOptions) covered(ctx context.Context, db *mongo.Database, log *convert.UndoReader, state *convert.State) (expectedLog, error) {
 	w := expectedLog{collection: log.Identity.Collection, id: log.ID}
 	if state == nil {
 		if s, err := convert.ReadState(log.State); err == nil && s.UndoID == log.ID {
@@ -264,7 +273,7 @@ func (o *verifyOptions) covered(ctx context.Context, db *mongo.Database, log *co
 			err = incompleteLogs(nameless(err), "nothing is proven", err)
 		}
 	}
-	return err
+	return w, err
 }
 
 // recordedJudge returns a Judge for the decision in the record, or nil if there is none.

@@ -378,9 +378,14 @@ func replaced(doc bson.Raw, room int) bson.D {
 }
 
 // VerifyInto verifies that target has the converted documents of source, byte for byte, and no
-// other documents. patient is as for [VerifyInPlace].
+// other documents. The error is a [*LostError] if one of the two was dropped, renamed or replaced
+// meanwhile.
 func VerifyInto(ctx context.Context, source, target *mongo.Collection, conv Conversion, patient *patience.Patience, progress func(int)) (Verified, error) {
 	c := &copier{Options: Options{Conversion: conv, Progress: progress, Batch: batchSize}, source: source, target: target, steady: patient}
+	there, err := watch(ctx, patient, source, target)
+	if err != nil {
+		return Verified{}, err
+	}
 	res, err := c.pass(ctx, false)
-	return res.Verified, err
+	return res.Verified, there.after(ctx, err)
 }

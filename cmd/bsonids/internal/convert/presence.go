@@ -54,6 +54,17 @@ func checkPresent(ctx context.Context, coll *mongo.Collection, uuid *bson.Binary
 	return lost
 }
 
+// watch returns the presence of collections as they are now.
+func watch(ctx context.Context, patient *patience.Patience, collections ...*mongo.Collection) (*presence, error) {
+	p := &presence{patience: patient, now: time.Now}
+	for _, coll := range collections {
+		if err := p.bind(ctx, coll); err != nil {
+			return nil, err
+		}
+	}
+	return p, nil
+}
+
 // presence tells whether collections are still those with which a run began. It is safe for concurrent
 // use. A nil presence tells nothing.
 type presence struct {
@@ -74,10 +85,15 @@ type present struct {
 func (p *presence) bind(ctx context.Context, coll *mongo.Collection) error {
 	return p.patience.Do(ctx, func() error {
 		specs, err := coll.Database().ListCollectionSpecifications(ctx, bson.D{{Key: "name", Value: coll.Name()}})
-		if err == nil && len(specs) > 0 {
-			p.add(coll, specs[0].UUID)
+		if err != nil {
+			return err
 		}
-		return err
+		var uuid *bson.Binary // also of a collection that is gone, which check finds
+		if len(specs) > 0 {
+			uuid = specs[0].UUID
+		}
+		p.add(coll, uuid)
+		return nil
 	})
 }
 

@@ -24,6 +24,7 @@ type UndoOptions struct {
 	Conversion Conversion
 	Part       Part
 	Query      bson.D
+	UUID       *bson.Binary // as in Options
 
 	Check        func(ctx context.Context, undoSize int64) error // as in Options
 	BatchTimeout time.Duration                                   // as in Options
@@ -52,11 +53,14 @@ type Undone struct {
 
 // Undo restores the old values in the undo log. It restores a value if the converted value is still
 // at its path, or at another position of the same array, whatever the other values of the document
-// are. Undo can be stopped at any moment and run again.
-func Undo(ctx context.Context, coll *mongo.Collection, u *UndoReader, o UndoOptions) (Undone, error) {
-	var res Undone
+// are. Undo can be stopped at any moment and run again. The error is a [*LostError] if the collection was
+// dropped, renamed or replaced meanwhile.
+func Undo(ctx context.Context, coll *mongo.Collection, u *UndoReader, o UndoOptions) (res Undone, err error) {
+	there := &presence{patience: o.Patience, now: time.Now}
+	there.add(coll, o.UUID)
+	defer func() { err = there.after(ctx, err) }()
 	limits := Options{Check: o.Check, BatchTimeout: o.BatchTimeout}
-	err := entries(u, o.Batch, func(b []Entry) error {
+	err = entries(u, o.Batch, func(b []Entry) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}

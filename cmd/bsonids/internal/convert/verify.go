@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
@@ -66,7 +67,8 @@ func (v *Verified) find(id bson.RawValue, format string, args ...any) {
 type Verification struct {
 	Conversion Conversion
 	Part       Part
-	Query      bson.D // selects documents; nil for all
+	Query      bson.D       // selects documents; nil for all
+	UUID       *bson.Binary // as in Options
 	// Undo may be nil if the old and the new values have different subtypes.
 	Undo *UndoReader
 	// SkipList is the path of the skip list, or empty. A file that does not exist is an empty list.
@@ -78,12 +80,15 @@ type Verification struct {
 // Verify reads the documents for values that should have been converted, and for the new values of
 // the undo log. It counts the values that the judge leaves unchanged separately. If an entry of the
 // log is not met, it asks for the document again. The error is [ErrNeedsUndoLog] if the log is missing
-// and required.
-func (p *Verification) Verify(ctx context.Context, coll *mongo.Collection) (Verified, error) {
-	v := Verified{Fields: Tally{}}
+// and required, and a [*LostError] if the collection was dropped, renamed or replaced meanwhile.
+func (p *Verification) Verify(ctx context.Context, coll *mongo.Collection) (v Verified, err error) {
+	v.Fields = Tally{}
 	if p.Conversion.SameSubtype() && p.Undo == nil {
 		return v, ErrNeedsUndoLog
 	}
+	there := &presence{patience: p.Patience, now: time.Now}
+	there.add(coll, p.UUID)
+	defer func() { err = there.after(ctx, err) }()
 	l, err := p.logged()
 	if err != nil {
 		return v, err

@@ -28,9 +28,11 @@ func errUndone(undo *Run) error {
 
 // Log is what the record has about the undo log of a conversion.
 type Log struct {
-	Conversion string // the name of the conversion
-	ID         string // empty if no run of the conversion has an undo log
-	Size       int64  // in bytes, at least
+	Conversion string       // the name of the conversion
+	ID         string       // empty if no run of the conversion has an undo log
+	Size       int64        // in bytes, at least
+	Path       string       // where the last run had it
+	UUID       *bson.Binary // of the collection that was converted last; nil if the server gave none
 }
 
 // LogOf returns what the record has about the undo log of the conversion. Either name may be empty.
@@ -47,7 +49,38 @@ func LogOf(ctx context.Context, db *mongo.Database, name, conversion, undoID str
 		if r.Kind == Convert || l.ID == "" {
 			l.Conversion, l.ID = r.Conversion, r.UndoID
 		}
-		l.Size = max(l.Size, r.UndoSize)
+		l.add(r)
+	}
+	return l, nil
+}
+
+func (l *Log) add(r *Run) {
+	l.Size = max(l.Size, r.UndoSize)
+	if r.Kind == Convert {
+		l.Path, l.UUID = r.UndoLog, r.UUID
+	}
+}
+
+// Unrestored returns what the record has about the undo log of the last conversion that want describes,
+// of the collection or of one that had its name. The log has no ID if there is none, or if its values
+// were restored.
+func Unrestored(ctx context.Context, db *mongo.Database, want Run) (l Log, err error) {
+	runs, err := read(ctx, collection(db), want.Collection)
+	if err != nil {
+		return l, err
+	}
+	for _, r := range runs {
+		if r.Kind != Convert || r.Retry || r.UndoID == "" || r.From != want.From || r.To != want.To || disjoint(r.Fields, want.Fields) {
+			continue
+		}
+		if r.Undone != nil && r.Undone.Complete {
+			l = Log{}
+			continue
+		}
+		if r.Conversion != l.Conversion {
+			l = Log{Conversion: r.Conversion, ID: r.UndoID}
+		}
+		l.add(r)
 	}
 	return l, nil
 }

@@ -1,0 +1,184 @@
+package servertest
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/integration/mongotest"
+	"github.com/bsonids/bsonids/uuidrep"
+)
+
+// copyFile copies a file over another one.
+func copyFile(t testing.TB, from, to string) {
+	t.Helper()
+	b, err := os.ReadFile(from)
+	if err == nil {
+		err = os.WriteFile(to, b, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// The undo and the proof of a plan need the files of each of its conversions: those of one do not
+// stand for those of another.
+func TestPlanWithFilesOfAnotherStep(t *testing.T) {
+	s := mongotest.Start(t)
+	db := connect(t, s)
+	want := make(map[string]map[string]bson.Raw)
+	for _, name := range []string{"a", "b"} {
+		want[name] = seed(t, db.Collection(name), 60, uuidrep.JavaLegacy, uuidrep.Standard)
+	}
+	file, dir := planned(t, s), filepath.Join(t.TempDir(), "state")
+	command(t, s, "apply", file, "--state-dir", dir, "--batch", "10", "--write").want(t, failure.ExitOK)
+	states, _ := filepath.Glob(filepath.Join(dir, "*.undo"))
+	if len(states) != 2 {
+		t.Fatal(states)
+	}
+	a, b := strings.TrimSuffix(states[0], ".undo"), strings.TrimSuffix(states[1], ".undo")
+	check := func(t *testing.T) {
+		t.Helper()
+		for _, args := range [][]string{{"undo", file, "--state-dir", dir, "--batch", "10"}, {"undo", file, "--state-dir", dir, "--batch", "10", "--write"}, {"verify", file, "--state-dir", dir}} {
+			if r := command(t, s, args...); r.code == failure.ExitOK {
+				t.Errorf("%q: %s%s", args[0], r.stdout, r.stderr)
+			}
+		}
+		whole(t, db, want)
+	}
+	for name, kinds := range map[string][]string{"log": {".undo"}, "state": {".state"}, "both": {".undo", ".state"}} {
+		t.Run(name, func(t *testing.T) {
+			for _, k := range kinds {
+				copyFile(t, b+k, b+k+".away")
+				copyFile(t, a+k, b+k)
+			}
+			check(t)
+			for _, k := range kinds {
+				copyFile(t, b+k+".away", b+k)
+			}
+		})
+	}
+}
+
+// A state directory that was copied before the plan was applied does not tell that there is nothing to undo.
+func TestUndoPlanWithEarlierDirectory(t *testing.T) {
+	s := mongotest.Start(t)
+	db := connect(t, s)
+	want := map[string]map[string]bson.Raw{"a": seed(t, db.Collection("a"), 60, uuidrep.JavaLegacy, uuidrep.Standard)}
+	file, dir := planned(t, s), filepath.Join(t.TempDir(), "state")
+	command(t, s, "apply", file, "--state-dir", dir).want(t, failure.ExitOK)
+	entries, _ := filepath.Glob(filepath.Join(dir, "*"))
+	t.Log(entries)
+	command(t, s, "apply", file, "--state-dir", dir, "--batch", "10", "--write").want(t, failure.ExitOK)
+	entries, _ = filepath.Glob(filepath.Join(dir, "*"))
+	t.Log(entries)
+	// The state of the plan says that nothing was decided yet.
+	edit(t, filepath.Join(dir, "plan.state"), `"decided": true`, `"decided": false`)
+	for _, path := range entries {
+		if !strings.HasSuffix(path, "plan.state") {
+			_ = os.Remove(path)
+		}
+	}
+	for _, args := range [][]string{{"undo", file, "--state-dir", dir}, {"undo", file, "--state-dir", dir, "--write"}} {
+		if r := command(t, s, args...); r.code == failure.ExitOK {
+			t.Errorf("%s%s", r.stdout, r.stderr)
+		}
+	}
+	whole(t, db, want)
+}
+
+// An undo and a proof of a collection that was renamed since, and another one has its name, is an error.
+func TestReplacedCollection(t *testing.T) {
+	for _, to := range []uuidrep.Representation{uuidrep.Standard, uuidrep.CSharpLegacy} {
+		for _, stateless := range []bool{false, true} {
+			s := mongotest.Start(t)
+			db := connect(t, s)
+			coll := db.Collection("c")
+			seed(t, coll, 30, uuidrep.JavaLegacy, to)
+			dir := t.TempDir()
+			state, undo := filepath.Join(dir, "state"), filepath.Join(dir, "undo")
+			base := []string{"--db", s.Database(), "--collection", "c", "--from", "javaLegacy", "--to", to.String()}
+			command(t, s, append([]string{"convert", "--write", "--batch", "10", "--state", state, "--undo-log", undo}, base...)...).want(t, failure.ExitOK)
+			if err := db.Client().Database("admin").RunCommand(t.Context(), bson.D{{Key: "renameCollection", Value: s.Database() + ".c"}, {Key: "to", Value: s.Database() + ".old"}}).Err(); err != nil {
+				t.Fatal(err)
+			}
+			insert(t, coll, []any{bson.D{{Key: "_id", Value: "new"}}})
+			if stateless {
+				_ = os.Remove(state)
+			}
+			verify := append([]string{"verify", "--undo-log", undo, "--allow-changed"}, base...)
+			all := [][]string{verify}
+			if !stateless {
+				all = append(all, append(verify[:len(verify):len(verify)], "--state", state))
+				if to == uuidrep.Standard {
+					all = append(all, append([]string{"verify", "--state", state}, base...))
+				}
+			}
+			for _, args := range append(all, []string{"undo", undo}, []string{"undo", undo, "--write"}) {
+				if r := command(t, s, args...); r.code == failure.ExitOK {
+					t.Errorf("%v %v %q: %s%s", to, stateless, args, r.stdout, r.stderr)
+				}
+			}
+		}
+	}
+}
+
+// A collection that is renamed while an undo or a proof reads it is an error by name.
+func TestRenamedDuring(t *testing.T) {
+	for name, args := range map[string][]string{
+		"undo":              {"undo", "UNDO", "--write", "--batch", "10"},
+		"undo, dry":         {"undo", "UNDO", "--batch", "10"},
+		"undo, accepted":    {"undo", "UNDO", "--batch", "10", "--write", "--allow-changed"},
+		"verify":            {"verify", "--db", "DB", "--collection", "c", "--from", "javaLegacy", "--undo-log", "UNDO", "--allow-changed"},
+		"verify by subtype": {"verify", "--db", "DB", "--collection", "c", "--from", "javaLegacy"},
+		"verify into":       {"verify", "--db", "DB", "--collection", "source", "--from", "javaLegacy", "--into", "c"},
+	} {
+		for _, replaced := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, replaced %v", name, replaced), func(t *testing.T) {
+				s := mongotest.Start(t)
+				db := connect(t, s)
+				seed(t, db.Collection("c"), 30, uuidrep.JavaLegacy, uuidrep.Standard)
+				undo := filepath.Join(t.TempDir(), "undo")
+				command(t, s, "convert", "--db", s.Database(), "--collection", "c", "--from", "javaLegacy", "--write", "--batch", "10", "--undo-log", undo).want(t, failure.ExitOK)
+				if err := db.CreateCollection(t.Context(), "source"); err != nil {
+					t.Fatal(err)
+				}
+				var once sync.Once
+				p := startProxy(t, host(t, s), func(r request, pass func() []byte) []byte {
+					if coll, _ := r.command.Lookup("find").StringValueOK(); coll == "c" {
+						once.Do(func() {
+							if err := db.Client().Database("admin").RunCommand(t.Context(), bson.D{{Key: "renameCollection", Value: s.Database() + ".c"}, {Key: "to", Value: s.Database() + ".old"}}).Err(); err != nil {
+								t.Error(err)
+							}
+							if replaced {
+								if err := db.CreateCollection(t.Context(), "c"); err != nil {
+									t.Error(err)
+								}
+							}
+						})
+					}
+					return pass()
+				})
+				full := slices.Clone(args)
+				for i, a := range full {
+					switch a {
+					case "UNDO":
+						full[i] = undo
+					case "DB":
+						full[i] = s.Database()
+					}
+				}
+				if r := command(t, p, full...); r.code != failure.ExitFailed || !strings.Contains(r.stderr, s.Database()+".c") {
+					t.Errorf("exit code %d: %s%s", r.code, r.stdout, r.stderr)
+				}
+			})
+		}
+	}
+}
