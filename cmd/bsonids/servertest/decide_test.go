@@ -180,7 +180,7 @@ func TestDecisionIsKept(t *testing.T) {
 			"--state", filepath.Join(dir, "s"), "--undo-log", filepath.Join(dir, "u"), "--skip-list", filepath.Join(dir, "l")}, gentle...)
 		p := startProxy(t, host(t, s), func(r request, pass func() []byte) []byte {
 			if r.name() == "update" && r.documents > 1 {
-				if b, err := os.ReadFile(filepath.Join(dir, "s")); err != nil || !strings.Contains(string(b), `"basis": "evidence"`) {
+				if b, err := os.ReadFile(filepath.Join(dir, "s")); err != nil || !strings.Contains(string(b), `"basis":"evidence"`) {
 					t.Errorf("%v: %s", err, b)
 				}
 				return r.refuse(189, "primary stepped down")
