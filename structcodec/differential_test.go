@@ -514,6 +514,9 @@ func (g *generator) compareValues(driver, plans *bson.Registry, arg any, broken 
 	if !sameError(wantErr, gotErr) && !readsOn(want.Value, wantErr, gotErr) || !same(wantValue, gotValue) && wantErr == nil {
 		return fmt.Errorf("unmarshal the value %v %x\n got %s and %v\nwant %s and %v", want.Type, want.Value, dump(gotValue), gotErr, dump(wantValue), wantErr)
 	}
+	if want, got := sharing(wantValue, want.Value), sharing(gotValue, want.Value); want != got {
+		return fmt.Errorf("unmarshal the value: %s shares memory: %q, want %q", dump(gotValue), got, want)
+	}
 	return nil
 }
 

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/bsonids/bsonids/bsoncodec"
 )
 
 // A small holds its text in itself while it is short, as buffers do that save an allocation.
@@ -110,10 +112,13 @@ func TestValuesThatHoldThemselves(t *testing.T) {
 		bson.E{Key: "array", Value: array(text)}, bson.E{Key: "again", Value: array(document)},
 		bson.E{Key: "keys", Value: object(func(string) any { return 1 })}, bson.E{Key: "parentsof", Value: array(parent)})...)
 	for i, reg := range both() {
-		for name, decode := range map[string]func() error{
-			"stream": func() error { return decodeStream(reg, data, &all, func(*bson.Decoder) {}) },
-			"memory": func() error { return decodeMemory(reg, data, &all, nil) },
-		} {
+		decoders := map[string]func() error{}
+		for _, opts := range append(eachOption(), bsoncodec.Options{}) {
+			_, set := (&generator{opts: opts}).setters()
+			decoders[fmt.Sprintf("stream, %+v", opts)] = func() error { return decodeStream(reg, data, &all, set) }
+			decoders[fmt.Sprintf("memory, %+v", opts)] = func() error { return bsoncodec.Unmarshal(reg, data, &all, opts) }
+		}
+		for name, decode := range decoders {
 			reflect.ValueOf(&all).Elem().SetZero()
 			all.Again = make([]struct{ F small }, 2, 3)
 			if err := decode(); err != nil {
@@ -187,23 +192,33 @@ func TestTargetsThatAreReadTwice(t *testing.T) {
 			bson.E{Key: "binary", Value: bson.Binary{Data: []byte(name)}}, bson.E{Key: "raw", Value: bson.D{{Key: name, Value: name}}},
 			bson.E{Key: "structs", Value: bson.D{{Key: "a", Value: lines}}})
 	}
+	type read struct {
+		sizes [2]int
+		opts  bsoncodec.Options
+	}
+	var reads []read
 	for _, sizes := range [][2]int{{3, 3}, {3, 2}, {2, 3}, {0, 2}, {2, 0}} {
+		for _, opts := range append(eachOption(), bsoncodec.Options{}) {
+			reads = append(reads, read{sizes, opts})
+		}
+	}
+	for _, r := range reads {
 		var kept []string
 		for _, reg := range both() {
 			var v target
-			if err := decodeMemory(reg, document("first", sizes[0]), &v, nil); err != nil {
+			if err := bsoncodec.Unmarshal(reg, document("first", r.sizes[0]), &v, r.opts); err != nil {
 				t.Fatal(err)
 			}
 			first := v
 			byName := v.ByName["a"]
-			if err := decodeMemory(reg, document("other", sizes[1]), &v, nil); err != nil {
+			if err := bsoncodec.Unmarshal(reg, document("other", r.sizes[1]), &v, r.opts); err != nil {
 				t.Fatal(err)
 			}
 			kept = append(kept, dump(reflect.ValueOf(first.Lines))+dump(reflect.ValueOf(first.Any))+dump(reflect.ValueOf(first.P))+
 				string(first.Bytes)+string(first.Binary.Data)+string(first.Raw)+dump(reflect.ValueOf(byName))+dump(reflect.ValueOf(v)))
 		}
 		if kept[0] != kept[1] {
-			t.Errorf("%v:\n got %s\nwant %s", sizes, kept[1], kept[0])
+			t.Errorf("%+v:\n got %s\nwant %s", r, kept[1], kept[0])
 		}
 	}
 }
