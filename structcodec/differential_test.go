@@ -606,13 +606,13 @@ func statedLength(doc []byte) int {
 }
 
 // valid reports whether doc is well-formed BSON. Version 2.7.0 of the driver panics on some documents that are not, and
-// version 2.10.0 takes some lengths within arrays and documents for valid that are negative.
+// version 2.10.0 takes some lengths within arrays and documents for valid that are negative, or beyond the end.
 func valid(doc []byte) (ok bool) {
 	defer func() {
 		if recover() != nil {
 			ok = false
 		}
 	}()
-	back, _ := driver.Skips(bson.TypeEmbeddedDocument, doc)
-	return !back && bson.Raw(doc).Validate() == nil
+	back, beyond := driver.Skips(bson.TypeEmbeddedDocument, doc)
+	return !back && !beyond && bson.Raw(doc).Validate() == nil
 }
