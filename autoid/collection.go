@@ -42,7 +42,7 @@ import (
 //
 // If a document of a call gets no id, because the source fails or its id is refused, or if the
 // document's own _id is refused, nothing of the call is sent and the error is an [*IDError]. If the
-// collection's registry lacks [Register], inserts and upserts return [ErrNotRegistered] and send
+// collection's registry lacks [Register], inserts, upserts and ClientWrites return [ErrNotRegistered] and send
 // nothing. All other errors are the driver's, and hold the caller's document and models.
 //
 // A Collection is safe for concurrent use.
@@ -258,8 +258,9 @@ func errNilModel(index int) error {
 //	…
 //	res, err := client.BulkWrite(ctx, writes)
 //
-// The documents to insert and the upserts among models have their ids then, and are encoded as
-// BulkWrite encodes them; the caller's models are not changed. The writes can be sent again: they
+// The documents to insert and the upserts among models have their ids then, and all models are
+// encoded as BulkWrite encodes them, with the registry of the collection: the client would use its
+// own. The caller's models are not changed. The writes can be sent again: they
 // keep their ids. If one of the documents gets no id, is nil or cannot be encoded, there are no
 // writes; the Index of an [*IDError] is that of the model.
 func (c *Collection) ClientWrites(models ...mongo.ClientWriteModel) ([]mongo.ClientBulkWrite, error) {
@@ -279,23 +280,34 @@ func (c *Collection) ClientWrites(models ...mongo.ClientWriteModel) ([]mongo.Cli
 			insert.Document, err = c.encodeInsert(model.Document, i)
 			m = &insert
 		case *mongo.ClientUpdateOneModel:
-			if isSet(model.Upsert) {
-				update := *model
-				update.Filter, update.Update, err = c.updateUpsert(model.Filter, model.Update, i)
-				m = &update
+			update := *model
+			update.Filter, update.Update, err = c.encodeModel(model.Filter, model.Update, model.Upsert, i, c.updateUpsert)
+			if err == nil {
+				update.ArrayFilters, err = c.encodeEach(model.ArrayFilters)
 			}
+			m = &update
 		case *mongo.ClientUpdateManyModel:
-			if isSet(model.Upsert) {
-				update := *model
-				update.Filter, update.Update, err = c.updateUpsert(model.Filter, model.Update, i)
-				m = &update
+			update := *model
+			update.Filter, update.Update, err = c.encodeModel(model.Filter, model.Update, model.Upsert, i, c.updateUpsert)
+			if err == nil {
+				update.ArrayFilters, err = c.encodeEach(model.ArrayFilters)
 			}
+			m = &update
 		case *mongo.ClientReplaceOneModel:
-			if isSet(model.Upsert) {
-				replace := *model
-				replace.Filter, replace.Replacement, err = c.replaceUpsert(model.Filter, model.Replacement, i, encodeUpdate)
-				m = &replace
-			}
+			replace := *model
+			replace.Filter, replace.Replacement, err = c.encodeModel(model.Filter, model.Replacement, model.Upsert, i,
+				func(filter, replacement any, index int) (any, any, error) {
+					return c.replaceUpsert(filter, replacement, index, encodeUpdate)
+				})
+			m = &replace
+		case *mongo.ClientDeleteOneModel:
+			remove := *model
+			remove.Filter, err = c.encodeFilter(model.Filter)
+			m = &remove
+		case *mongo.ClientDeleteManyModel:
+			remove := *model
+			remove.Filter, err = c.encodeFilter(model.Filter)
+			m = &remove
 		}
 		if err != nil {
 			return nil, err
@@ -303,6 +315,50 @@ func (c *Collection) ClientWrites(models ...mongo.ClientWriteModel) ([]mongo.Cli
 		writes[i] = mongo.ClientBulkWrite{Database: db, Collection: name, Model: m}
 	}
 	return writes, nil
+}
+
+// encodeModel returns what to send for the filter and the update of a model. The client would encode
+// them with its own registry, which can be another than that of the collection.
+func (c *Collection) encodeModel(
+	filter, update any, upserts *bool, index int, upsert func(filter, update any, index int) (f, u any, err error),
+) (f, u any, err error) {
+	if isSet(upserts) {
+		return upsert(filter, update, index)
+	}
+	if f, err = c.encodeFilter(filter); err != nil || update == nil {
+		return f, update, err // the driver refuses nil
+	}
+	e, err := c.contexts.encoding()
+	if err != nil {
+		return nil, nil, err
+	}
+	_, _, u, err = encodeUpdate(e.ec, update)
+	return f, u, err
+}
+
+// encodeFilter returns what to send for filter. The driver refuses nil.
+func (c *Collection) encodeFilter(filter any) (any, error) {
+	if filter == nil {
+		return nil, nil
+	}
+	e, err := c.contexts.encoding()
+	if err != nil {
+		return nil, err
+	}
+	raw, err := encodeDocument(e.ec, filter)
+	return encodedDocument(raw), err
+}
+
+// encodeEach returns what to send for array filters.
+func (c *Collection) encodeEach(filters []any) ([]any, error) {
+	encoded := slices.Clone(filters)
+	for i, f := range filters {
+		var err error
+		if encoded[i], err = c.encodeFilter(f); err != nil {
+			return nil, err
+		}
+	}
+	return encoded, nil
 }
 
 // encodeInsert returns doc, that of the model with the index, as it is inserted.

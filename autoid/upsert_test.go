@@ -13,6 +13,9 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
+
+	"github.com/bsonids/bsonids/bsoncodec"
+	"github.com/bsonids/bsonids/uuidrep"
 )
 
 // An upsertMethod upserts through one method of a Collection. The last command of the server has its
@@ -750,4 +753,40 @@ func FuzzUpsert(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestClientWritesRegistry writes to a collection whose registry is not that of its client.
+func TestClientWritesRegistry(t *testing.T) {
+	server, coll, _ := upsertServer(t)
+	reg, err := bsoncodec.NewRegistry(uuidrep.JavaLegacy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	Register(reg)
+	c := Wrap(coll, SourceFunc(func() (any, error) { return uuid.New(), nil })).
+		Clone(options.Collection().SetRegistry(reg))
+	with := bson.D{{Key: "u", Value: uuid.UUID{1}}}
+	set := bson.D{{Key: "$set", Value: with}}
+	for _, upsert := range []bool{false, true} {
+		for _, m := range []mongo.ClientWriteModel{
+			mongo.NewClientInsertOneModel().SetDocument(with),
+			mongo.NewClientUpdateOneModel().SetFilter(with).SetUpdate(set).SetUpsert(upsert).SetArrayFilters([]any{with}),
+			mongo.NewClientUpdateManyModel().SetFilter(with).SetUpdate(set).SetUpsert(upsert).SetArrayFilters([]any{with}),
+			mongo.NewClientUpdateOneModel().SetFilter(bson.D{{Key: "_id", Value: 1}}).SetUpdate(bson.A{set}).SetUpsert(upsert),
+			mongo.NewClientReplaceOneModel().SetFilter(bson.D{{Key: "_id", Value: 1}}).SetReplacement(with).SetUpsert(upsert),
+			mongo.NewClientDeleteOneModel().SetFilter(with),
+			mongo.NewClientDeleteManyModel().SetFilter(with),
+		} {
+			if err := clientWrite(c, m); err != nil {
+				t.Fatalf("%T: %v", m, err)
+			}
+			cmds := server.received("bulkWrite")
+			sent := cmds[len(cmds)-1]
+			java := []byte{16, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 1} // the first half is in the other order
+			standard := []byte{16, 0, 0, 0, 4, 1, 0, 0, 0, 0, 0, 0, 0}
+			if !bytes.Contains(sent, java) || bytes.Contains(sent, standard) {
+				t.Errorf("%T, upsert %v: sent %v", m, upsert, sent)
+			}
+		}
+	}
 }
