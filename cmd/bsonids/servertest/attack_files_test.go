@@ -182,3 +182,48 @@ func TestRenamedDuring(t *testing.T) {
 		}
 	}
 }
+
+// After a plan was begun, a step whose state file is spoilt is not "not begun" for any command.
+func TestPlanWithoutState(t *testing.T) {
+	s := mongotest.Start(t)
+	db := connect(t, s)
+	want := make(map[string]map[string]bson.Raw)
+	for _, name := range []string{"a", "b"} {
+		want[name] = seed(t, db.Collection(name), 60, uuidrep.JavaLegacy, uuidrep.Standard)
+	}
+	file, dir := planned(t, s), filepath.Join(t.TempDir(), "state")
+	command(t, s, "apply", file, "--state-dir", dir, "--batch", "10", "--write").want(t, failure.ExitOK)
+	states, _ := filepath.Glob(filepath.Join(dir, "?.*.state"))
+	if len(states) != 2 {
+		t.Fatal(states)
+	}
+	ways := map[string]func() error{
+		"missing":  func() error { return os.Remove(states[1]) },
+		"empty":    func() error { return os.WriteFile(states[1], nil, 0o600) },
+		"a folder": func() error { _ = os.Remove(states[1]); return os.Mkdir(states[1], 0o700) },
+		"another":  func() error { copyFile(t, states[0], states[1]); return nil },
+	}
+	b, err := os.ReadFile(states[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, spoil := range ways {
+		if err := spoil(); err != nil {
+			t.Fatal(err)
+		}
+		for _, args := range [][]string{
+			{"status", "--state-dir", dir}, {"apply", file, "--state-dir", dir}, {"verify", file, "--state-dir", dir},
+			{"undo", file, "--state-dir", dir}, {"undo", file, "--state-dir", dir, "--write"},
+		} {
+			if r := command(t, s, args...).want(t, failure.ExitFailed); !strings.Contains(r.stderr, states[1]) {
+				t.Errorf("%s: %q: %s%s", name, args[0], r.stdout, r.stderr)
+			}
+		}
+		_ = os.Remove(states[1])
+		if err := os.WriteFile(states[1], b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	whole(t, db, want)
+	command(t, s, "verify", file, "--state-dir", dir).want(t, failure.ExitOK)
+}

@@ -139,7 +139,11 @@ func (o *applyOptions) run(ctx context.Context, args []string) (err error) {
 		}
 	}
 	if !o.write {
-		return o.print(report.Applied{Database: p.Database, Steps: o.expected(works, s, state)})
+		steps, err := o.expected(works, s, state)
+		if err != nil {
+			return err
+		}
+		return o.print(report.Applied{Database: p.Database, Steps: steps})
 	}
 	if !state.Decided {
 		if err := o.save(works, s, state); err != nil {
@@ -316,13 +320,16 @@ func (o *applyOptions) save(works []work, sv *survey.Survey, state *plan.State) 
 
 // expected returns what the steps would change, from the survey, or from the state files if the plan
 // is under way.
-func (o *applyOptions) expected(works []work, sv *survey.Survey, state *plan.State) []report.AppliedStep {
+func (o *applyOptions) expected(works []work, sv *survey.Survey, state *plan.State) ([]report.AppliedStep, error) {
 	var out []report.AppliedStep
 	for _, w := range works {
 		for _, st := range w.steps {
 			a := report.AppliedStep{Collection: w.collection, From: st.From, To: st.To, Into: st.Into, Fields: st.Fields, Status: report.NotBegun}
 			if sv == nil {
-				a = fromFiles(state, st.Step)
+				var err error
+				if a, err = fromFiles(state, st.Step); err != nil {
+					return nil, err
+				}
 			} else {
 				d := st.decision(sv)
 				for _, f := range d.Fields {
@@ -332,14 +339,17 @@ func (o *applyOptions) expected(works []work, sv *survey.Survey, state *plan.Sta
 			out = append(out, a)
 		}
 	}
-	return out
+	return out, nil
 }
 
-// fromFiles returns how far a step has come, by its state file.
-func fromFiles(state *plan.State, st plan.Step) report.AppliedStep {
+// fromFiles returns how far a step has come, by its state file. The error names a file that is missing or
+// damaged, or that is of another conversion, after the plan was begun.
+func fromFiles(state *plan.State, st plan.Step) (report.AppliedStep, error) {
 	a := report.AppliedStep{Collection: st.Collection, From: st.From, To: st.To, Into: st.Into, Fields: st.Fields, Status: report.NotBegun}
-	f, err := convert.ReadState(state.Path(st.State()))
+	f, err := stateOf(state, st)
 	switch {
+	case err != nil && state.Decided:
+		return a, &failure.Error{Kind: failure.Failed, Text: nameless(err) + ": what the conversion has done is unknown without it; put the file back", Err: err}
 	case err != nil:
 	case f.Undone != "":
 		a.Status = report.WasUndone
@@ -349,5 +359,15 @@ func fromFiles(state *plan.State, st plan.Step) report.AppliedStep {
 		a.Status = report.Stopped
 	}
 	a.Values, a.Documents, a.Skipped = f.Values, f.Changed, f.Skipped
-	return a
+	return a, nil
+}
+
+// stateOf returns the state of a step. The error names a file of another conversion, too.
+func stateOf(state *plan.State, st plan.Step) (convert.State, error) {
+	path := state.Path(st.State())
+	s, err := convert.ReadState(path)
+	if err == nil {
+		err = isOf("the state file "+path, s.Identity, identityOf(state.Plan.Database, st))
+	}
+	return s, err
 }

@@ -70,7 +70,10 @@ func (o *statusOptions) run(ctx context.Context, _ []string) error {
 	var cutovers []report.CutoverStatus
 	at := time.Now()
 	if state != nil {
-		steps = stepsOf(state)
+		var err error
+		if steps, err = stepsOf(state); err != nil {
+			return err
+		}
 	}
 	if state == nil || o.uriFile != "" || o.connectionString() != "" {
 		now, err := o.recorded(ctx, &steps, &cutovers, state != nil)
@@ -93,17 +96,20 @@ func (o *statusOptions) run(ctx context.Context, _ []string) error {
 }
 
 // stepsOf returns the conversions of a plan by their state files.
-func stepsOf(state *plan.State) []report.StepStatusOf {
+func stepsOf(state *plan.State) ([]report.StepStatusOf, error) {
 	var out []report.StepStatusOf
 	for _, st := range state.Plan.Steps() {
-		a := fromFiles(state, st)
+		a, err := fromFiles(state, st)
+		if err != nil {
+			return nil, err
+		}
 		s := report.StepStatusOf{Collection: a.Collection, From: a.From, To: a.To, Into: a.Into, Status: a.Status, Changed: a.Documents, Skipped: a.Skipped}
 		if f, err := convert.ReadState(state.Path(st.State())); err == nil {
 			s.Conversion = f.Conversion
 		}
 		out = append(out, s)
 	}
-	return out
+	return out, nil
 }
 
 // recorded adds what the record says to the steps. If only is not set, it adds the conversions that

@@ -85,10 +85,7 @@ func (o *undoOptions) logsWhole(ctx context.Context, db *mongo.Database, s *plan
 		}
 		w := expectedLog{collection: st.Collection}
 		if s.Decided {
-			state, err := convert.ReadState(s.Path(st.State()))
-			if err == nil {
-				err = isOf("the state file "+s.Path(st.State()), state.Identity, identityOf(s.Plan.Database, st))
-			}
+			state, err := stateOf(s, st)
 			if err != nil {
 				add(err)
 				continue

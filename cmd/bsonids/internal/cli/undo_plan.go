@@ -82,9 +82,13 @@ func (o *undoOptions) plan(ctx context.Context, file string) (err error) {
 
 // step undoes one conversion of a plan. A conversion into a new collection has nothing to undo.
 func (o *undoOptions) step(ctx context.Context, client *mongo.Client, s *plan.State, st plan.Step) (report.UndoneStep, error) {
-	out := report.UndoneStep{Step: fromFiles(s, st)}
+	of, err := fromFiles(s, st)
+	out := report.UndoneStep{Step: of}
 	if st.Into != "" {
 		return out, nil
+	}
+	if err != nil {
+		return out, err
 	}
 	path := s.Path(st.UndoLog())
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {

@@ -99,8 +99,11 @@ func (o *verifyOptions) plan(ctx context.Context, file string) error {
 
 // step verifies one conversion of a plan.
 func (o *verifyOptions) step(ctx context.Context, client *mongo.Client, s *plan.State, st plan.Step) (report.StepProof, error) {
-	done := fromFiles(s, st)
+	done, err := fromFiles(s, st)
 	out := report.StepProof{Step: done}
+	if err != nil {
+		return out, err
+	}
 	if done.Status == report.NotBegun || done.Status == report.WasUndone {
 		return out, nil
 	}
@@ -109,7 +112,6 @@ func (o *verifyOptions) step(ctx context.Context, client *mongo.Client, s *plan.
 	if st.UndoLog() != "" {
 		v.undoLog = s.Path(st.UndoLog())
 	}
-	var err error
 	if v.from.Kind, err = kinds.Parse(st.From); err != nil {
 		return out, err
 	}
