@@ -243,6 +243,9 @@ func (c decodeCompiler) readEntries(t reflect.Type) (func([]byte, reflect.Value)
 	}
 	kept := c.keptElem(elemType)
 	return func(doc []byte, v reflect.Value) error {
+		if doc[4] == 0 {
+			return nil // a value can be far larger than the document
+		}
 		keptElem := kept.isKept()
 		k, e := reflect.New(keyType).Elem(), reflect.New(elemType).Elem()
 		for rest := doc[4:]; rest[0] != 0; {

@@ -229,3 +229,28 @@ func FuzzMemory(f *testing.F) {
 		}
 	})
 }
+
+// An empty map takes no memory for a value.
+func TestMemoryOfEmptyMaps(t *testing.T) {
+	empty := make(bson.A, 1000)
+	for i := range empty {
+		empty[i] = bson.D{}
+	}
+	data := doc(t, bson.E{Key: "m", Value: empty})
+	_, plans := registries(registerCallers)
+	var target struct{ M []map[string][512]int64 }
+	decode := func() {
+		target.M = nil
+		if err := decodeMemory(plans, data, &target, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	decode()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	decode()
+	runtime.ReadMemStats(&after)
+	if got := after.TotalAlloc - before.TotalAlloc; got > 1<<20 {
+		t.Errorf("1000 empty maps took %d bytes", got)
+	}
+}
