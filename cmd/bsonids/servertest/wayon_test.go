@@ -58,6 +58,7 @@ func TestWayOnOfCopy(t *testing.T) {
 		return pass()
 	})
 	args := []string{"convert", "--write", "--db", s.Database(), "--collection", "c", "--from", "javaLegacy", "--into", "new one", "--batch", "5", "--workers", "1",
+		"--batch-timeout", "1s", // another run waits for the batch without an answer
 		"--state", filepath.Join(t.TempDir(), "state")}
 	r := command(t, p, args...).want(t, failure.ExitUnreachable)
 	for _, want := range []string{"changed: only the new collection " + s.Database() + ".new one, not c", "to continue: bsonids convert --write", "to undo: drop the collection " + s.Database() + ".new one"} {
