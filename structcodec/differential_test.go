@@ -32,17 +32,25 @@ var (
 	differentialSeed   = flag.Uint64("seed", 1, "the seed of TestDifferential")
 )
 
+// cases returns the number of cases of TestDifferential, and a quarter of it in a short run.
+func cases() int {
+	if testing.Short() {
+		return *differentialCases / 4
+	}
+	return *differentialCases
+}
+
 // TestDifferential encodes and decodes random types, values and documents with plans and with the driver, and compares
 // the bytes, the errors and the targets.
 func TestDifferential(t *testing.T) {
 	g := &generator{rng: rand.New(rand.NewPCG(*differentialSeed, 0))}
 	start := time.Now()
-	for g.cases < *differentialCases && (*differentialTime == 0 || time.Since(start) < *differentialTime) {
+	for g.cases < cases() && (*differentialTime == 0 || time.Since(start) < *differentialTime) {
 		g.opts = bsoncodec.Options{}
 		if g.rng.IntN(10) == 0 {
 			g.opts = randomOptions(g.rng)
 		}
-		g.compareTypes(t, g.topType)
+		g.compareTypes(t, 40, g.topType)
 	}
 	g.report(t)
 }
@@ -61,11 +69,11 @@ func TestDifferentialOptions(t *testing.T) {
 	for range len(sets) / 2 {
 		sets = append(sets, randomOptions(g.rng))
 	}
-	least := max(*differentialCases/len(sets), 1)
+	least := max(cases()/len(sets), 1)
 	for _, g.opts = range sets {
 		before := g.cases
 		for g.cases-before < least && (*differentialTime == 0 || time.Since(start) < *differentialTime) {
-			g.compareTypes(t, func() reflect.Type { return g.structType(3) })
+			g.compareTypes(t, min(least / *differentialValues + 1, 40), func() reflect.Type { return g.structType(3) })
 		}
 	}
 	g.report(t)
@@ -76,7 +84,7 @@ func TestDifferentialOptions(t *testing.T) {
 func TestDifferentialClients(t *testing.T) {
 	g := &generator{rng: rand.New(rand.NewPCG(*differentialSeed, 2))}
 	start := time.Now()
-	for g.cases < *differentialCases/4 && (*differentialTime == 0 || time.Since(start) < *differentialTime) {
+	for g.cases < cases()/4 && (*differentialTime == 0 || time.Since(start) < *differentialTime) {
 		register := g.callers()
 		clients := []bsoncodec.Options{{}, randomOptions(g.rng), randomOptions(g.rng), randomOptions(g.rng)}
 		newDriver, plans := newUUIDRegistries(t, g.rng, register)
@@ -91,14 +99,14 @@ func TestDifferentialClients(t *testing.T) {
 	g.report(t)
 }
 
-// compareTypes compares random values of 40 types with new registries.
-func (g *generator) compareTypes(t *testing.T, typ func() reflect.Type) {
+// compareTypes compares random values of n types with new registries.
+func (g *generator) compareTypes(t *testing.T, n int, typ func() reflect.Type) {
 	register := g.callers()
 	driver, plans := registries(register)
 	if g.counting = g.rng.IntN(2) == 0; !g.counting {
 		driver, plans = uuidRegistries(t, g.rng, register)
 	}
-	for range 40 {
+	for range n {
 		g.compareType(t, driver, plans, typ())
 	}
 }
