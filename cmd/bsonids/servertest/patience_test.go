@@ -18,10 +18,11 @@ import (
 // troubled starts a proxy that treats the nth command about documents, the (2n+1)st, the (3n+3)rd,
 // and so on in one of three ways, one after the other: it loses the command, it loses the answer,
 // and it answers that the server is no longer the primary. The commands between them pass: one more
-// each time, so that no work of several commands is interrupted at every attempt.
+// each time, so that no work of several commands is interrupted at every attempt. The second batch of
+// updates is treated so, too, because the driver tries all other commands again itself.
 func troubled(t *testing.T, s *mongotest.Server, first int) (*proxy, *int) {
 	var mu sync.Mutex
-	n, troubles := 0, 0
+	n, troubles, batches := 0, 0, 0
 	p := startProxy(t, host(t, s), func(r request, pass func() []byte) []byte {
 		switch r.name() {
 		case "find", "insert", "update", "getMore", "aggregate", "create", "createIndexes", "count", "listCollections", "listIndexes":
@@ -30,10 +31,16 @@ func troubled(t *testing.T, s *mongotest.Server, first int) (*proxy, *int) {
 		}
 		mu.Lock()
 		n++
-		trouble := n == first+troubles
+		if r.name() == "update" && r.documents > 1 {
+			batches++
+		}
+		trouble := n == first+troubles || batches == 2
 		if trouble {
 			n = 0
 			troubles++
+			if batches == 2 {
+				batches++ // once
+			}
 		}
 		way := troubles % 3
 		mu.Unlock()
@@ -91,7 +98,7 @@ func TestRiddenOut(t *testing.T) {
 			dir := t.TempDir()
 			undo := filepath.Join(dir, "undo")
 			args := []string{"convert", "--db", s.Database(), "--collection", "c", "--from", "javaLegacy", "--to", tt.to.String(), "--write",
-				"--state", filepath.Join(dir, "state"), "--batch", "5", "--retry-for", "1m", "--examples", "0"}
+				"--state", filepath.Join(dir, "state"), "--batch", "5", "--retry-for", "1m", "--batch-timeout", "2s", "--examples", "0"}
 			target := "c"
 			if tt.into {
 				target = "new"
@@ -123,7 +130,7 @@ func TestRiddenOut(t *testing.T) {
 				if !strings.Contains(r.stdout, "120 values in 40 documents changed") {
 					t.Error(r.stdout)
 				}
-				r := command(t, p, "undo", undo, "--write", "--batch", "5", "--retry-for", "1m").want(t, failure.ExitOK)
+				r := command(t, p, "undo", undo, "--write", "--batch", "5", "--retry-for", "1m", "--batch-timeout", "2s").want(t, failure.ExitOK)
 				equal(t, all(t, db.Collection("c")), before)
 				if !strings.Contains(r.stdout, "40") {
 					t.Error(r.stdout)
