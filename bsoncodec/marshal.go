@@ -26,17 +26,10 @@ import (
 // without the codecs of this package would write a type of kind [16]byte that it has no codec for as
 // binary subtype 0, which is an [*UnregisteredTypeError].
 func Marshal(reg *bson.Registry, v any, opts ...Options) ([]byte, error) {
-	var o Options
-	if len(opts) > 0 {
-		var err error
-		if o, err = optionsOf(opts); err != nil {
-			return nil, err
-		}
+	ec, err := encodeContextOf(reg, opts)
+	if err != nil {
+		return nil, err
 	}
-	if reg == nil {
-		return nil, errNilRegistry("encode")
-	}
-	ec := o.encodeContext(reg)
 	if c := plansOf(reg); c != nil {
 		if doc, planned, err := marshalPlanned(c, ec, v); planned {
 			return doc, err
@@ -155,22 +148,19 @@ func encodeError(v any, err error) error {
 // data is an error unless the malformed part is within a value that is skipped; the driver's
 // function, of version 2.9.3, does not return if it skips a value of negative length.
 func Unmarshal(reg *bson.Registry, data []byte, v any, opts ...Options) error {
-	var o Options
-	if len(opts) > 0 {
-		var err error
-		if o, err = optionsOf(opts); err != nil {
-			return err
-		}
+	dc, err := decodeContextOf(reg, opts)
+	if err != nil {
+		return err
 	}
 	if len(data) < 4 || uint64(binary.LittleEndian.Uint32(data)) != uint64(len(data)) {
 		return fmt.Errorf("bsoncodec: invalid document length: the document has %d bytes and says otherwise", len(data))
 	}
-	if reg == nil {
-		return errNilRegistry("decode")
-	}
-	dc := o.decodeContext(reg)
 	if planned, err := readPlanned(dc, data, v); planned {
 		return withWayOut(err)
+	}
+	o, err := optionsOf(opts)
+	if err != nil {
+		return err
 	}
 	switch target := v.(type) {
 	case bson.Unmarshaler: // comes before the registry, as in the driver's Decoder
@@ -233,16 +223,13 @@ func sameAtTheTop(reg *bson.Registry) bool {
 // [bson.MarshalExtJSON] with a registry, and with the options of a client if opts has them. Errors
 // are those of [Marshal].
 func MarshalExtJSON(reg *bson.Registry, v any, canonical, escapeHTML bool, opts ...Options) ([]byte, error) {
-	o, err := optionsOf(opts)
+	ec, err := encodeContextOf(reg, opts)
 	if err != nil {
 		return nil, err
 	}
-	if reg == nil {
-		return nil, errNilRegistry("encode")
-	}
 	var buf bytes.Buffer
 	vw := bson.NewExtJSONValueWriter(&buf, canonical, escapeHTML)
-	if err := encodeDocument(o.encodeContext(reg), vw, v); err != nil {
+	if err := encodeDocument(ec, vw, v); err != nil {
 		return nil, err
 	}
 	if bytes.Contains(buf.Bytes(), []byte(`"subType":"00"`)) {
@@ -290,14 +277,10 @@ func UnmarshalExtJSON(reg *bson.Registry, data []byte, canonical bool, v any, op
 // hand-made commands. A nil v is null. It is [bson.MarshalValue] with a registry, and with the
 // options of a client if opts has them. Errors are those of [Marshal].
 func MarshalValue(reg *bson.Registry, v any, opts ...Options) (bson.RawValue, error) {
-	o, err := optionsOf(opts)
+	ec, err := encodeContextOf(reg, opts)
 	if err != nil {
 		return bson.RawValue{}, err
 	}
-	if reg == nil {
-		return bson.RawValue{}, errNilRegistry("encode")
-	}
-	ec := o.encodeContext(reg)
 	if c := plansOf(reg); c != nil {
 		if rv, planned, err := marshalPlannedValue(c, ec, v); planned {
 			return rv, err
@@ -348,14 +331,10 @@ func encodeElement(ec bson.EncodeContext, vw bson.ValueWriter, v any) error {
 // than one Options is an error. Errors are those of the codecs, [bson.ErrNilRegistry],
 // [bson.ErrDecodeToNil].
 func UnmarshalValue(reg *bson.Registry, rv bson.RawValue, v any, opts ...Options) error {
-	o, err := optionsOf(opts)
+	dc, err := decodeContextOf(reg, opts)
 	if err != nil {
 		return err
 	}
-	if reg == nil {
-		return errNilRegistry("decode")
-	}
-	dc := o.decodeContext(reg)
 	if p := reflect.ValueOf(v); p.Kind() == reflect.Pointer && !p.IsNil() {
 		if c := plansOf(reg); c != nil {
 			if planned, err := c.ReadValue(dc, rv.Type, rv.Value, v); planned {

@@ -178,24 +178,39 @@ func (o Options) newDecodeContext() bson.DecodeContext {
 	return p.dc
 }
 
-// encodeContext returns the EncodeContext of a client with the registry reg and the options o.
-func (o Options) encodeContext(reg *bson.Registry) bson.EncodeContext {
-	if o == (Options{}) {
-		return bson.EncodeContext{Registry: reg}
+// encodeContextOf returns the EncodeContext of a client with the registry reg and the options opts. More
+// than one Options, or no registry, is an error.
+func encodeContextOf(reg *bson.Registry, opts []Options) (bson.EncodeContext, error) {
+	if reg == nil {
+		return bson.EncodeContext{}, errNilRegistry("encode")
+	}
+	if len(opts) == 0 { // comparing all fields of Options takes as long as a small struct
+		return bson.EncodeContext{Registry: reg}, nil
+	}
+	o, err := optionsOf(opts)
+	if err != nil {
+		return bson.EncodeContext{}, err
 	}
 	ec := o.contexts().ec
 	ec.Registry = reg
-	return ec
+	return ec, nil
 }
 
-// decodeContext returns the DecodeContext of a client with the registry reg and the options o.
-func (o Options) decodeContext(reg *bson.Registry) bson.DecodeContext {
-	if o == (Options{}) {
-		return bson.DecodeContext{Registry: reg}
+// decodeContextOf is encodeContextOf for a DecodeContext.
+func decodeContextOf(reg *bson.Registry, opts []Options) (bson.DecodeContext, error) {
+	if reg == nil {
+		return bson.DecodeContext{}, errNilRegistry("decode")
+	}
+	if len(opts) == 0 {
+		return bson.DecodeContext{Registry: reg}, nil
+	}
+	o, err := optionsOf(opts)
+	if err != nil {
+		return bson.DecodeContext{}, err
 	}
 	dc := o.contexts().dc
 	dc.Registry = reg
-	return dc
+	return dc, nil
 }
 
 // optionsByEncodeContext holds the Options for each EncodeContext without a registry.
