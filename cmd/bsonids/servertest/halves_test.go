@@ -36,6 +36,8 @@ func TestExpiredBatch(t *testing.T) {
 					of, _ := r.command.Lookup(r.name()).StringValueOK()
 					limit, limited := r.command.Lookup("maxTimeMS").AsInt64OK()
 					switch {
+					case r.name() == "buildInfo":
+						return r.reply(bson.D{{Key: "version", Value: "8.0.0"}, {Key: "ok", Value: 1.0}}) // FerretDB 1 is not asked
 					case of == "c" && r.name() == "find" && limited && limit == 1:
 						code := int32(168) // InvalidPipelineOperator
 						if tt.enforces {

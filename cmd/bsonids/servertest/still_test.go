@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -45,9 +46,14 @@ func TestCollectionLost(t *testing.T) {
 				c := db.Collection("c")
 				seed(t, c, 60, uuidrep.JavaLegacy, uuidrep.Standard)
 				var batches atomic.Int64
+				var gate sync.RWMutex // nothing passes while the collection is lost: it could meet the half of it
 				p := startProxy(t, host(t, s), func(r request, pass func() []byte) []byte {
+					gate.RLock()
 					answer := pass()
+					gate.RUnlock()
 					if of, _ := r.command.Lookup("update").StringValueOK(); of == "c" && r.documents == 10 && batches.Add(1) == int64(batch) {
+						gate.Lock()
+						defer gate.Unlock()
 						if err := loss.do(t.Context(), c); err != nil {
 							t.Error(err)
 						}

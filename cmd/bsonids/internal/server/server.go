@@ -116,8 +116,12 @@ func FindCollection(ctx context.Context, coll *mongo.Collection) (*mongo.Collect
 
 // EnforcesTime reports whether the server ends a command at the limit of maxTimeMS. It reads a document of
 // the collection with a filter that takes longer than the limit, a millisecond. A server that does not
-// answer within two seconds does not.
+// answer within two seconds does not. FerretDB 1 is not asked: it limits reads only, and a read that it
+// ends can end another command on the same connection to its database.
 func EnforcesTime(ctx context.Context, coll *mongo.Collection) (bool, error) {
+	if WriteLimit(ctx, coll.Database().Client()) > 0 {
+		return false, nil
+	}
 	limited, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
 	zero := bson.D{{Key: "$cond", Value: bson.A{bson.D{{Key: "$eq", Value: bson.A{"$_id", nil}}}, 1, 0}}}
