@@ -10,13 +10,24 @@
 //	              and its kin, RawValue.Unmarshal, the metadata of GridFS
 //	unregistered  a type of kind [16]byte in a document, which a registry of bsoncodec refuses
 //	client        uuidRepresentation in a connection string that the driver ignores; SetRegistry after
-//	              clientopt.ApplyURI
-//	codec         a hand-written codec for UUIDs
-//	id            an _id that an autoid.Collection cannot fill in, because it has no omitempty
+//	              clientopt.ApplyURI; a client without a registry whose documents hold UUIDs
+//	codec         a hand-written codec for UUIDs, and what it does not check: subtype, length
+//	id            an _id that an autoid.Collection cannot fill in, because it has no omitempty, or is
+//	              of another type than the ids of the source, or has the key id
 //	assertion     a type assertion, or a field of kind string, that only version 1 of the driver, or a
 //	              client without a registry of bsoncodec, serves
 //	v1            what is left of version 1 of the driver: imports, and methods of its marshalling
 //	              interfaces, which version 2 ignores
+//
+// Documents are the structs with bson tags, in packages that import no driver, too, and the types that reach
+// the driver: as arguments of its methods, through functions that pass on a parameter of type any, and as
+// type arguments of generic functions and types, Repo[User] for instance, of other packages too.
+//
+// A client without a registry is reported if this is certain: in a package that connects, takes the
+// collection from that client and stores a UUID there; and in package main, if no package of the program
+// gives anything a registry.
+//
+// Fixes change both methods of a type that marshals itself, or none, and no generated file.
 //
 // A type that is registered elsewhere, with RegistryBuilder.RegisterUUIDType for instance, is made
 // known by the flag -registered or by a line //bsonids:registered in the doc comment of its
@@ -25,6 +36,8 @@ package analysis
 
 import (
 	"go/ast"
+	"go/token"
+	"go/types"
 	"reflect"
 	"strings"
 
@@ -40,7 +53,7 @@ var Analyzer = &analysis.Analyzer{
 	Doc:       "report UUIDs that are stored in a form that other drivers do not read as a UUID",
 	URL:       "https://pkg.go.dev/github.com/bsonids/bsonids/analysis",
 	Requires:  []*analysis.Analyzer{inspect.Analyzer},
-	FactTypes: []analysis.Fact{new(registeredFact)},
+	FactTypes: []analysis.Fact{new(registeredFact), new(idsFact), new(reachFact), new(driverFact)},
 	Run:       run,
 }
 
@@ -56,16 +69,31 @@ func run(pass *analysis.Pass) (any, error) {
 		Pass:       pass,
 		inspect:    pass.ResultOf[inspect.Analyzer].(*inspector.Inspector),
 		registered: map[string]bool{},
+		literals:   map[*ast.CompositeLit]bool{},
+		stored:     map[string]bool{},
+		refused:    map[token.Pos]bool{},
 	}
 	for name := range strings.SplitSeq(registeredFlag, ",") {
 		c.registered[strings.TrimSpace(name)] = true
 	}
+	c.findDecls()
 	c.exportRegistered()
+	c.exportIDs()
 	c.findRegistered()
+	if c.usesDriver() {
+		c.findDocuments()
+		if fact := c.findDriver(); fact != nil {
+			c.ExportPackageFact(fact)
+			c.findClients(fact)
+		}
+	}
 	c.findUnregistered() // models are often in packages that import no driver
+	if len(c.documents) > 0 {
+		c.findReached()
+	}
+	c.findOctets()
 	switch {
 	case c.imports(driver) || c.imports(driver+"/"):
-		c.findOctets()
 		c.findBypasses()
 		c.findMistakes()
 		c.findVersion1()
@@ -80,7 +108,13 @@ type checker struct {
 	*analysis.Pass
 	inspect    *inspector.Inspector
 	registered map[string]bool // by import path and name
-	once       map[any]ast.Expr
+	decls      map[*types.Func]*ast.FuncDecl
+	flowOnce   *flow
+	documents  []document
+	literals   map[*ast.CompositeLit]bool // in documents, of maps and slices of any
+	stored     map[string]bool            // the structs in documents, by import path and name
+	fields     map[types.Object]ast.Node  // where the package declares them
+	refused    map[token.Pos]bool         // what unregisteredAt has reported
 
 	allRegistered bool // a registry of this package accepts types that are not registered
 }

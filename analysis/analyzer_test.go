@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -50,15 +51,25 @@ func TestMistakes(t *testing.T) {
 	analysistest.RunWithSuggestedFixes(t, analysistest.TestData(), analysis.Analyzer, "./mistakes")
 }
 
-// Documents are looked at in packages that import no driver, and version 1 of the driver in packages
-// that do not import version 2.
-func TestOtherPackages(t *testing.T) {
-	analysistest.Run(t, analysistest.TestData(), analysis.Analyzer, "./models", "./onlyv1")
-}
-
-// Nothing else is found.
-func TestClean(t *testing.T) {
-	analysistest.Run(t, analysistest.TestData(), analysis.Analyzer, "./clean", "./model", "./nodriver", "./allregistered")
+// The packages are loaded together, which takes most of the time.
+func TestFindings(t *testing.T) {
+	analysistest.Run(t, analysistest.TestData(), analysis.Analyzer,
+		// Nothing is found.
+		"./clean", "./model", "./allregistered",
+		// Types that contain themselves, dot imports, aliases, type parameters, embedded structs.
+		"./forms", "./forms2",
+		// Documents in packages that import no driver; version 1 of the driver without version 2.
+		"./models", "./nodriver", "./onlyv1",
+		// Types are followed into what stores them: functions that take any, and generic functions and
+		// types, of other packages too.
+		"./repo", "./generic", "./untagged",
+		// A client without a registry, and documents with UUIDs: in one package, or in those of a program.
+		"./client", "./given", "./tagged", "./program/...",
+		// What a hand-written codec writes, and what it does not check.
+		"./codecs",
+		// A source of autoid does not fit the _id of what is inserted.
+		"./sources", "./ids",
+	)
 }
 
 func TestRegisteredFlag(t *testing.T) {
@@ -94,18 +105,86 @@ func TestVetTool(t *testing.T) {
 	}
 }
 
-// Types that contain themselves, dot imports, aliases of imports, type parameters, embedded structs.
-func TestForms(t *testing.T) {
-	analysistest.Run(t, analysistest.TestData(), analysis.Analyzer, "./forms")
-}
-
 // No fix is suggested that would not compile or that a registry would refuse.
 func TestUnfixed(t *testing.T) {
-	for _, result := range analysistest.Run(t, analysistest.TestData(), analysis.Analyzer, "./unfixed") {
+	for _, result := range analysistest.Run(t, analysistest.TestData(), analysis.Analyzer, "./unfixed", "./generated", "./elsewhere") {
 		for _, d := range result.Diagnostics {
 			if len(d.SuggestedFixes) > 0 {
 				t.Errorf("%s: a fix is suggested", d.Message)
 			}
 		}
 	}
+}
+
+// A module that requires version 2 of the driver only for what it imports uses version 1.
+func TestIndirectRequirement(t *testing.T) {
+	dir := module(t, " // indirect", map[string]string{
+		"shop.go": "package shop\n\nimport _ \"go.mongodb.org/mongo-driver/bson/bsontype\"\n",
+	})
+	analysistest.Run(t, dir, analysis.Analyzer, ".")
+}
+
+// An option of the client that another package of the module sets is obeyed.
+func TestOptionElsewhere(t *testing.T) {
+	files := map[string]string{"repo/repo.go": `package repo // want package:"driver: "
+
+import (
+	"context"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+)
+
+type Text struct {
+	ID string ` + "`bson:\"_id\"`" + `
+}
+
+func find(ctx context.Context, coll *mongo.Collection, t Text) any {
+	var m bson.M
+	_ = coll.FindOne(ctx, bson.M{}).Decode(&m)
+	_, _ = bson.ObjectIDFromHex(t.ID)
+	return m["address"].(bson.M)
+}
+`}
+	results := analysistest.Run(failures{}, module(t, "", files), analysis.Analyzer, "./repo")
+	if n := len(results[0].Diagnostics); n != 2 {
+		t.Errorf("%d findings without the options, want 2", n)
+	}
+	files["db/db.go"] = `package db
+
+import "go.mongodb.org/mongo-driver/v2/mongo/options"
+
+var Options = options.BSONOptions{ObjectIDAsHexString: true, DefaultDocumentM: true}
+`
+	analysistest.Run(t, module(t, "", files), analysis.Analyzer, "./repo")
+}
+
+// failures takes the errors of a run whose findings are counted.
+type failures struct{}
+
+func (failures) Errorf(string, ...any) {}
+
+// module returns the folder of a module with files, and the driver's two versions. The line that requires
+// version 2 ends with comment.
+func module(t *testing.T, comment string, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for _, name := range []string{"go.mod", "go.sum"} {
+		b, err := os.ReadFile(filepath.Join("testdata", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		b = regexp.MustCompile(`(?m)^.*bsonids/bsonids.*$`).ReplaceAll(b, nil)
+		b = regexp.MustCompile(`(?m)^(\s+go.mongodb.org/mongo-driver/v2 v.*)$`).ReplaceAll(b, []byte("${1}"+comment))
+		files[name] = string(b)
+	}
+	for name, text := range files {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"go/ast"
 	"go/format"
+	"slices"
 
 	"golang.org/x/tools/go/analysis"
 )
@@ -24,10 +25,18 @@ func (c *checker) replace(e, by ast.Expr, message string) *analysis.SuggestedFix
 	}
 }
 
+// reportFix reports with a fix, unless it is nil or changes a file that a program has written.
 func (c *checker) reportFix(n ast.Node, category, message string, fix *analysis.SuggestedFix) {
-	if fix == nil {
+	if fix == nil || slices.ContainsFunc(fix.TextEdits, c.isGenerated) {
 		c.report(n, category, message)
 		return
 	}
 	c.report(n, category, message, *fix)
+}
+
+// isGenerated reports whether an edit is in a file that a program has written, and would write again.
+func (c *checker) isGenerated(edit analysis.TextEdit) bool {
+	return slices.ContainsFunc(c.Files, func(f *ast.File) bool {
+		return f.FileStart <= edit.Pos && edit.Pos < f.FileEnd && ast.IsGenerated(f)
+	})
 }

@@ -5,9 +5,8 @@ import (
 	"go/constant"
 	"go/token"
 	"go/types"
-	"os"
-	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 
 	"golang.org/x/tools/go/analysis"
@@ -23,7 +22,7 @@ const (
 
 // findMistakes reports calls and literals that compile, return no error, and do not do what they say.
 func (c *checker) findMistakes() {
-	c.visit((*ast.CallExpr)(nil), func(n ast.Node, stack []ast.Node) {
+	c.visit((*ast.CallExpr)(nil), func(n ast.Node, _ []ast.Node) {
 		call := n.(*ast.CallExpr)
 		f, ok := typeutil.Callee(c.TypesInfo, call).(*types.Func)
 		if !ok || f.Pkg() == nil {
@@ -32,14 +31,16 @@ func (c *checker) findMistakes() {
 		recv := f.Signature().Recv()
 		switch {
 		case recv == nil:
+			if f.Pkg().Path() == autoid {
+				c.insert(call, f)
+			}
 		case isNamed(recv.Type(), driver+"/mongo/options", "ClientOptions"):
 			c.clientOption(call, f.Name())
 		case isNamed(recv.Type(), autoid, "Collection"):
-			c.insert(call, f.Name())
-		case f.Name() == "WriteBinary" || f.Name() == "WriteBinaryWithSubtype" || f.Name() == "ReadBinary":
-			c.codec(call, f, stack)
+			c.insert(call, f)
 		}
 	})
+	c.findCodecs()
 	c.findAssertions()
 	c.findTextIDs()
 	c.findTextFilters()
@@ -79,21 +80,7 @@ func (c *checker) constant(e ast.Expr) string {
 // madeByClientopt reports whether client options come from clientopt.ApplyURI, in one chain of calls or
 // through a variable.
 func (c *checker) madeByClientopt(e ast.Expr) bool {
-	root := rootOf(e)
-	if id, ok := root.(*ast.Ident); ok {
-		variable, found := c.TypesInfo.ObjectOf(id), false
-		c.visit((*ast.AssignStmt)(nil), func(n ast.Node, _ []ast.Node) {
-			assign := n.(*ast.AssignStmt)
-			if len(assign.Rhs) != 1 || len(assign.Lhs) == 0 {
-				return
-			}
-			if lhs, ok := assign.Lhs[0].(*ast.Ident); ok && c.TypesInfo.ObjectOf(lhs) == variable {
-				found = found || c.calls(assign.Rhs[0], clientopt, "ApplyURI")
-			}
-		})
-		return found
-	}
-	return c.calls(root, clientopt, "ApplyURI")
+	return slices.ContainsFunc(c.origins(rootOf(e)), func(e ast.Expr) bool { return c.calls(e, clientopt, "ApplyURI") })
 }
 
 // calls reports whether an expression is a call of a function.
@@ -102,32 +89,13 @@ func (c *checker) calls(e ast.Expr, path, name string) bool {
 	if !ok {
 		return false
 	}
-	f, ok := typeutil.Callee(c.TypesInfo, call).(*types.Func)
-	return ok && f.Pkg() != nil && f.Pkg().Path() == path && f.Name() == name
+	return c.callsPackage(call, path) && typeutil.Callee(c.TypesInfo, call).Name() == name
 }
 
-// insert reports a document whose _id an autoid.Collection takes for an id, because the driver writes
-// it also if it is zero.
-func (c *checker) insert(call *ast.CallExpr, name string) {
-	if name != "InsertOne" || len(call.Args) < 2 || c.names("ZeroIDAsMissing") {
-		return
-	}
-	t := c.TypesInfo.TypeOf(call.Args[1])
-	if p, ok := t.Underlying().(*types.Pointer); ok {
-		t = p.Elem()
-	}
-	st, ok := t.Underlying().(*types.Struct)
-	if !ok || marshalsItself(t) {
-		return
-	}
-	for i := range st.NumFields() {
-		tag := reflect.StructTag(st.Tag(i))
-		key, flags, _ := strings.Cut(tag.Get("bson"), ",")
-		if f := st.Field(i); key == "_id" && f.Exported() && !strings.Contains(","+flags+",", ",omitempty,") && (isUUID(f.Type()) || isBSON(f.Type(), "ObjectID")) {
-			c.report(call.Args[1], "id", "the _id of "+types.TypeString(t, types.RelativeTo(c.Pkg))+
-				" has no omitempty: a zero _id is refused, and never replaced by the source of the autoid.Collection")
-		}
-	}
+// callsPackage reports whether a call is one of a function or a method of a package.
+func (c *checker) callsPackage(call *ast.CallExpr, path string) bool {
+	f, ok := typeutil.Callee(c.TypesInfo, call).(*types.Func)
+	return ok && f.Pkg() != nil && f.Pkg().Path() == path
 }
 
 // names reports whether the package uses a name.
@@ -138,51 +106,6 @@ func (c *checker) names(name string) bool {
 		}
 	}
 	return false
-}
-
-// codec reports a hand-written codec for UUIDs: the bytes of an array of sixteen are written, or an
-// array of sixteen is made of what is read.
-func (c *checker) codec(call *ast.CallExpr, f *types.Func, stack []ast.Node) {
-	if strings.HasPrefix(c.Pkg.Path()+"/", library+"/") || !isBSON(f.Signature().Recv().Type(), "ValueWriter", "ValueReader") {
-		return
-	}
-	const found = "a hand-written codec for a UUID: bsoncodec checks subtype and length, and knows any, map keys and null; " +
-		"see https://github.com/bsonids/bsonids/blob/main/docs/replacing-your-codec.md"
-	if f.Name() != "ReadBinary" {
-		slice, ok := ast.Unparen(call.Args[0]).(*ast.SliceExpr)
-		if ok && isOctetsOrPointer(c.TypesInfo.TypeOf(slice.X)) {
-			c.report(call, "codec", found)
-		}
-		return
-	}
-	for i := len(stack) - 1; i >= 0; i-- {
-		decl, ok := stack[i].(*ast.FuncDecl)
-		if !ok {
-			continue
-		}
-		makes := false
-		ast.Inspect(decl, func(n ast.Node) bool {
-			e, ok := n.(ast.Expr)
-			if t := c.TypesInfo.TypeOf(e); ok && t != nil && isUUID(t) {
-				makes = true
-			}
-			return !makes
-		})
-		if makes {
-			c.report(call, "codec", found)
-		}
-		return
-	}
-}
-
-func isOctetsOrPointer(t types.Type) bool {
-	if t == nil {
-		return false
-	}
-	if p, ok := t.Underlying().(*types.Pointer); ok {
-		t = p.Elem()
-	}
-	return isOctets(t)
 }
 
 // findAssertions reports type assertions that hold with version 1 of the driver, or without a registry
@@ -202,7 +125,7 @@ func (c *checker) findAssertions() {
 			}
 		case *ast.IndexExpr:
 			id, ok := ast.Unparen(x.X).(*ast.Ident)
-			if ok && isBSON(target, "M") && decoded[c.TypesInfo.ObjectOf(id)] && !c.names("DefaultDocumentM") {
+			if ok && isBSON(target, "M") && decoded[c.TypesInfo.ObjectOf(id)] && !c.isSet("DefaultDocumentM") {
 				c.report(assert, "assertion", "version 2 of the driver decodes a document within a document into a bson.D: "+
 					"assert that, or set DefaultDocumentM in the BSON options of the client")
 			}
@@ -235,9 +158,6 @@ func (c *checker) decodedVariables() map[types.Object]bool {
 // findTextIDs reports fields of kind string that an ObjectID is decoded into: version 2 of the driver
 // refuses that unless the client says otherwise. The package shows what the field is by parsing it.
 func (c *checker) findTextIDs() {
-	if c.names("ObjectIDAsHexString") {
-		return
-	}
 	seen := make(map[types.Object]bool)
 	c.visit((*ast.CallExpr)(nil), func(n ast.Node, _ []ast.Node) {
 		call := n.(*ast.CallExpr)
@@ -255,7 +175,7 @@ func (c *checker) findTextIDs() {
 		seen[s.Obj()] = true
 		st := structOf(s.Recv())
 		for i := 0; st != nil && i < st.NumFields(); i++ {
-			if key, _, _ := strings.Cut(reflect.StructTag(st.Tag(i)).Get("bson"), ","); st.Field(i) == s.Obj() && key == "_id" {
+			if key, _, _ := strings.Cut(reflect.StructTag(st.Tag(i)).Get("bson"), ","); st.Field(i) == s.Obj() && key == "_id" && !c.isSet("ObjectIDAsHexString") {
 				c.report(call, "assertion", "version 2 of the driver does not decode an ObjectID into a string: "+
 					"make the field a bson.ObjectID, or set ObjectIDAsHexString in the BSON options of the client")
 			}
@@ -280,7 +200,7 @@ func (c *checker) findTextFilters() {
 		t := c.TypesInfo.TypeOf(lit)
 		switch {
 		case t == nil:
-		case isBSON(t, "M"):
+		case isBSON(t, "M"), c.literals[lit]:
 			for _, elt := range lit.Elts {
 				if kv, ok := elt.(*ast.KeyValueExpr); ok && keys[c.constant(kv.Key)] {
 					c.text(kv.Value)
@@ -316,23 +236,4 @@ func (c *checker) text(e ast.Expr) {
 		fix = &analysis.SuggestedFix{Message: "Use the UUID", TextEdits: []analysis.TextEdit{{Pos: sel.X.End(), End: call.End()}}}
 	}
 	c.reportFix(e, "octets", "the text of a UUID equals no UUID that is stored under this key", fix)
-}
-
-// usesVersion2 reports whether the module of the package requires version 2 of the driver. The module is
-// the one of the first file, whose go.mod is read.
-func (c *checker) usesVersion2() bool {
-	if len(c.Files) == 0 {
-		return false
-	}
-	dir := filepath.Dir(c.Fset.Position(c.Files[0].Pos()).Filename)
-	for {
-		if b, err := os.ReadFile(filepath.Join(dir, "go.mod")); err == nil {
-			return strings.Contains(string(b), driver+" v")
-		}
-		parent := filepath.Dir(dir)
-		if parent == dir {
-			return false
-		}
-		dir = parent
-	}
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"go/ast"
 	"go/constant"
-	"go/token"
 	"go/types"
 
 	"golang.org/x/tools/go/analysis"
@@ -12,7 +11,6 @@ import (
 
 // findOctets reports the bytes of a UUID that a document gets without its type.
 func (c *checker) findOctets() {
-	c.once = c.assignedOnce()
 	c.visit((*ast.CompositeLit)(nil), func(n ast.Node, stack []ast.Node) {
 		lit := n.(*ast.CompositeLit)
 		t := c.TypesInfo.TypeOf(lit)
@@ -20,7 +18,7 @@ func (c *checker) findOctets() {
 		case t == nil:
 		case isBSON(t, "Binary"):
 			c.binary(lit, stack)
-		case isBSON(t, "E", "M", "A"):
+		case isBSON(t, "E", "M", "A"), c.literals[lit]:
 			for i, elt := range lit.Elts {
 				value := elt
 				if kv, ok := elt.(*ast.KeyValueExpr); ok {
@@ -45,7 +43,7 @@ func (c *checker) findOctets() {
 				continue
 			}
 			s := c.TypesInfo.Selections[sel]
-			if s != nil && s.Kind() == types.FieldVal && isDocument(s.Recv()) {
+			if s != nil && s.Kind() == types.FieldVal && c.isStored(s.Recv()) {
 				c.field(sel.Sel.Name, assign.Rhs[i])
 			}
 		}
@@ -123,7 +121,7 @@ func (c *checker) value(e ast.Expr) {
 
 // structLiteral looks at the []byte fields of a struct that is a document.
 func (c *checker) structLiteral(lit *ast.CompositeLit, t types.Type) {
-	if !isDocument(t) {
+	if !c.isStored(t) {
 		return
 	}
 	st := structOf(t)
@@ -143,6 +141,14 @@ func (c *checker) field(name string, value ast.Expr) {
 		c.report(value, "octets", fmt.Sprintf("the bytes of a UUID in the field %s are stored as a binary value of subtype 0: "+
 			"give the field a UUID type", name))
 	}
+}
+
+// isStored reports whether t is a struct with the tag bson on a field, or one that reaches the driver.
+func (c *checker) isStored(t types.Type) bool {
+	if p, ok := t.Underlying().(*types.Pointer); ok {
+		t = p.Elem()
+	}
+	return isDocument(t) || c.stored[typeName(t)]
 }
 
 // isDocument reports whether t is a struct with the tag bson on a field.
@@ -169,7 +175,13 @@ func structOf(t types.Type) *types.Struct {
 
 // uuidOf returns the UUID whose bytes e is, or nil: u[:], u.Bytes(), u.MarshalBinary(), or a
 // variable that was assigned one of these and nothing else.
-func (c *checker) uuidOf(e ast.Expr) ast.Expr {
+func (c *checker) uuidOf(e ast.Expr) ast.Expr { return c.uuidWithin(e, 8) }
+
+// uuidWithin is uuidOf for at most depth conversions and variables.
+func (c *checker) uuidWithin(e ast.Expr, depth int) ast.Expr {
+	if depth == 0 {
+		return nil
+	}
 	switch e := ast.Unparen(e).(type) {
 	case *ast.SliceExpr:
 		if e.Low == nil && e.High == nil && c.isUUIDExpr(e.X) {
@@ -177,18 +189,16 @@ func (c *checker) uuidOf(e ast.Expr) ast.Expr {
 		}
 	case *ast.CallExpr:
 		if t := c.TypesInfo.Types[e.Fun]; t.IsType() && len(e.Args) == 1 { // []byte(u[:])
-			return c.uuidOf(e.Args[0])
+			return c.uuidWithin(e.Args[0], depth-1)
 		}
 		sel, ok := ast.Unparen(e.Fun).(*ast.SelectorExpr)
 		if ok && len(e.Args) == 0 && (sel.Sel.Name == "Bytes" || sel.Sel.Name == "MarshalBinary") && c.isUUIDExpr(sel.X) {
 			return sel.X
 		}
 	case *ast.Ident:
-		if v, ok := c.TypesInfo.Uses[e].(*types.Var); ok {
-			if from := c.once[v]; from != nil {
-				if _, again := from.(*ast.Ident); !again {
-					return c.uuidOf(from)
-				}
+		if from := c.once(c.variable(e)); from != nil {
+			if _, again := from.(*ast.Ident); !again {
+				return c.uuidWithin(from, depth-1)
 			}
 		}
 	}
@@ -214,48 +224,4 @@ func (c *checker) isUUIDExpr(e ast.Expr) bool {
 		t = p.Elem()
 	}
 	return isUUID(t)
-}
-
-// assignedOnce returns the variables that have one assignment, and what they are assigned. Of
-// x, err := f() it is the call, for x.
-func (c *checker) assignedOnce() map[any]ast.Expr {
-	once := map[any]ast.Expr{}
-	assigned := func(lhs, rhs ast.Expr) {
-		id, ok := ast.Unparen(lhs).(*ast.Ident)
-		if !ok {
-			return
-		}
-		obj := c.TypesInfo.ObjectOf(id)
-		if obj == nil {
-			return
-		}
-		if _, again := once[obj]; again {
-			rhs = nil
-		}
-		once[obj] = rhs
-	}
-	c.visit((*ast.AssignStmt)(nil), func(n ast.Node, _ []ast.Node) {
-		a := n.(*ast.AssignStmt)
-		for i, lhs := range a.Lhs {
-			switch {
-			case a.Tok != token.ASSIGN && a.Tok != token.DEFINE:
-				assigned(lhs, nil)
-			case len(a.Rhs) == len(a.Lhs):
-				assigned(lhs, a.Rhs[i])
-			case i == 0:
-				assigned(lhs, a.Rhs[0])
-			default:
-				assigned(lhs, nil)
-			}
-		}
-	})
-	c.visit((*ast.ValueSpec)(nil), func(n ast.Node, _ []ast.Node) {
-		spec := n.(*ast.ValueSpec)
-		for i, name := range spec.Names {
-			if len(spec.Values) == len(spec.Names) {
-				assigned(name, spec.Values[i])
-			}
-		}
-	})
-	return once
 }

@@ -136,24 +136,25 @@ func (c *checker) findUnregistered() {
 }
 
 func (c *checker) unregistered(at ast.Expr, t types.Type) {
-	if e := elementOf(t); c.isWrapper(e) {
-		c.report(at, "unregistered", fmt.Sprintf("a registry of bsoncodec refuses %s, a struct around a UUID, which the driver stores as a document: "+
-			"declare it as a UUID type, or call RegistryBuilder.RegisterUUIDType", types.TypeString(e, types.RelativeTo(c.Pkg))))
-		return
-	}
 	// A struct is looked at where it is declared.
-	found := holds(t, func(t types.Type) bool {
-		return c.isUnregistered(t)
-	})
-	if !found {
+	if e := elementOf(t); c.isWrapper(e) || c.isUnregistered(e) {
+		c.unregisteredAt(at, e, "")
+	}
+}
+
+func (c *checker) unregisteredAt(at ast.Node, t types.Type, where string) {
+	if c.refused[at.Pos()] {
 		return
 	}
-	if _, ok := elementOf(t).Underlying().(*types.Struct); ok {
+	c.refused[at.Pos()] = true
+	name := types.TypeString(t, types.RelativeTo(c.Pkg))
+	if c.isWrapper(t) {
+		c.report(at, "unregistered", fmt.Sprintf("a registry of bsoncodec refuses %s, a struct around a UUID, which the driver stores as a document%s: "+
+			"declare it as a UUID type, or call RegistryBuilder.RegisterUUIDType", name, where))
 		return
 	}
-	c.report(at, "unregistered", fmt.Sprintf("a registry of bsoncodec refuses %s, which is of kind [16]byte and not registered: "+
-		"call RegistryBuilder.RegisterUUIDType, or name it in the flag -registered",
-		types.TypeString(elementOf(t), types.RelativeTo(c.Pkg))))
+	c.report(at, "unregistered", fmt.Sprintf("a registry of bsoncodec refuses %s, which is of kind [16]byte and not registered%s: "+
+		"call RegistryBuilder.RegisterUUIDType, or name it in the flag -registered", name, where))
 }
 
 // isWrapper reports whether t is a struct that holds a UUID and nothing else: embedded, or in a field
@@ -185,7 +186,7 @@ func (c *checker) isWrapper(t types.Type) bool {
 // a type that contains nothing else than itself.
 func elementOf(t types.Type) types.Type {
 	for range 100 {
-		if isOctets(t) {
+		if isOctets(t) || marshalsItself(t) {
 			return t
 		}
 		switch u := t.Underlying().(type) {

@@ -132,7 +132,7 @@ func (c *checker) holdsUUID(e ast.Expr) bool {
 	}
 	st := structOf(t)
 	for i, elt := range lit.Elts {
-		if st != nil && !isStored(st, elt, i) {
+		if st != nil && !isEncodedField(st, elt, i) {
 			continue
 		}
 		if kv, ok := elt.(*ast.KeyValueExpr); ok {
@@ -145,9 +145,9 @@ func (c *checker) holdsUUID(e ast.Expr) bool {
 	return false
 }
 
-// isStored reports whether the driver encodes the field that an element of a literal sets, the one
+// isEncodedField reports whether the driver encodes the field that an element of a literal sets, the one
 // of that index if it has no key.
-func isStored(st *types.Struct, elt ast.Expr, i int) bool {
+func isEncodedField(st *types.Struct, elt ast.Expr, i int) bool {
 	name := ""
 	if kv, ok := elt.(*ast.KeyValueExpr); ok {
 		if key, ok := kv.Key.(*ast.Ident); ok {

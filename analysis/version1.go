@@ -29,7 +29,7 @@ func (c *checker) findVersion1() {
 	c.visit((*ast.FuncDecl)(nil), func(n ast.Node, _ []ast.Node) {
 		decl := n.(*ast.FuncDecl)
 		f, ok := c.TypesInfo.Defs[decl.Name].(*types.Func)
-		if !ok || f.Signature().Recv() == nil {
+		if !ok {
 			return
 		}
 		named := receiver(f)
@@ -58,8 +58,12 @@ func (c *checker) findVersion1() {
 			}
 		}
 	})
+	elsewhere := len(order) > 0 && c.mentionedElsewhere()
 	for _, p := range order {
 		fix := p.fix()
+		if elsewhere {
+			fix = nil
+		}
 		for _, m := range p.old {
 			c.reportFix(m.decl.Name, "v1", m.message, fix)
 			fix = nil // it mends both
@@ -107,10 +111,13 @@ func (c *checker) uses(f *types.Func) bool {
 	return false
 }
 
-// receiver returns the type that a method belongs to, or nil.
+// receiver returns the type that a method belongs to, or nil for a function.
 func receiver(f *types.Func) types.Object {
+	if f.Signature().Recv() == nil {
+		return nil
+	}
 	t := f.Signature().Recv().Type()
-	if p, ok := t.(*types.Pointer); ok {
+	if p, ok := types.Unalias(t).(*types.Pointer); ok {
 		t = p.Elem()
 	}
 	if named, ok := types.Unalias(t).(*types.Named); ok {
@@ -215,6 +222,9 @@ func (c *checker) importStays(named ast.Expr) bool {
 		case "MarshalBSONValue":
 			fields = decl.Type.Results
 		case "UnmarshalBSONValue":
+			if fields != nil && len(fields.List) == 2 && decl.Body != nil && c.usesFirst(decl) {
+				return // the fix names the type in the body
+			}
 		default:
 			return
 		}
@@ -239,22 +249,37 @@ func (c *checker) importOf(e ast.Expr) *types.PkgName {
 	return pkg
 }
 
-// paramFix makes the first parameter a byte, if the body does not use it.
+// paramFix makes the first parameter a byte. If the body uses it, it gets a variable of the old name and type.
 func (c *checker) paramFix(decl *ast.FuncDecl) *analysis.SuggestedFix {
 	first := decl.Type.Params.List[0]
-	if len(first.Names) > 1 || !c.importStays(first.Type) {
+	if decl.Body == nil || len(first.Names) > 1 || !c.importStays(first.Type) {
 		return nil
 	}
-	for _, name := range first.Names {
-		obj := c.TypesInfo.Defs[name]
-		for _, used := range c.TypesInfo.Uses {
-			if obj != nil && used == obj {
-				return nil
-			}
-		}
-	}
-	return &analysis.SuggestedFix{
+	fix := &analysis.SuggestedFix{
 		Message:   "Take a byte",
 		TextEdits: []analysis.TextEdit{{Pos: first.Type.Pos(), End: first.Type.End(), NewText: []byte("byte")}},
 	}
+	if !c.usesFirst(decl) {
+		return fix
+	}
+	name, typ := first.Names[0].Name, types.ExprString(first.Type)
+	as := "typ"
+	if c.declares(decl, as) {
+		as = name + "Byte"
+	}
+	if c.declares(decl, as) {
+		return nil
+	}
+	fix.TextEdits[0].Pos, fix.TextEdits[0].NewText = first.Pos(), []byte(as+" byte")
+	fix.TextEdits = append(fix.TextEdits, analysis.TextEdit{
+		Pos: decl.Body.List[0].Pos(), End: decl.Body.List[0].Pos(), NewText: []byte(name + " := " + typ + "(" + as + ")\n"),
+	})
+	return fix
+}
+
+// usesFirst reports whether the body of a method uses its first parameter.
+func (c *checker) usesFirst(decl *ast.FuncDecl) bool {
+	first := decl.Type.Params.List[0]
+	return len(first.Names) == 1 && c.TypesInfo.Defs[first.Names[0]] != nil &&
+		len(c.usesOf(c.variable(first.Names[0]), decl.Body)) > 0
 }

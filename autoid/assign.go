@@ -24,7 +24,7 @@ import (
 // struct with a single field, such as the field types of package uuidrep, take what they hold.
 //
 // Errors are an [*IDError] whose Index is -1. It wraps [ErrNotAssignable] if doc has no place for
-// the id, and the error of src or [ErrNilID] if there is no id. After an error doc is unchanged.
+// the id, and the error of src; an id that is nil is an error, too. After an error doc is unchanged.
 //
 // Assign may be called by several goroutines with different documents.
 func Assign(src Source, doc any) error {
@@ -170,7 +170,7 @@ func placeInStruct(v reflect.Value, r reading) (idPlace, error) {
 // fit returns id as a value of type t.
 func fit(id reflect.Value, t reflect.Type) (reflect.Value, error) {
 	if id.Kind() == reflect.Pointer && id.IsNil() {
-		return id, ErrNilID
+		return id, errNilID
 	}
 	if v, ok := convert(id, t); ok {
 		return v, nil

@@ -80,8 +80,8 @@ func wrap(coll *mongo.Collection, src Source, s settings, err error) *Collection
 }
 
 // NewID returns the next id of the collection's source, for a document whose _id must be known
-// before the insert. It makes a Collection a [Source]. The error wraps that of the source, and
-// [ErrNilID] if the id is nil.
+// before the insert. It makes a Collection a [Source]. The error wraps that of the source; an
+// id that is nil is an error, too.
 func (c *Collection) NewID() (any, error) {
 	id, err := draw(c.src)
 	if err != nil {

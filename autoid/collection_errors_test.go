@@ -126,8 +126,8 @@ func TestNothingSent(t *testing.T) {
 		want error
 	}{
 		{"error", func() (any, error) { return nil, boom }, boom},
-		{"nil", func() (any, error) { return nil, nil }, ErrNilID},
-		{"nil pointer", func() (any, error) { return (*int)(nil), nil }, ErrNilID},
+		{"nil", func() (any, error) { return nil, nil }, errNilID},
+		{"nil pointer", func() (any, error) { return (*int)(nil), nil }, errNilID},
 		{"driver error", func() (any, error) { return nil, mongo.CommandError{Code: 6, Wrapped: boom} }, boom},
 		// The driver would take this error for the outcome of the write.
 		{"unacknowledged", func() (any, error) { return nil, fmt.Errorf("counter: %w", driver.ErrUnacknowledgedWrite) },

@@ -329,7 +329,7 @@ func TestNewID(t *testing.T) {
 		want error
 	}{
 		"error": {SourceFunc(func() (any, error) { return 1, boom }), boom},
-		"nil":   {SourceFunc(func() (any, error) { return nil, nil }), ErrNilID},
+		"nil":   {SourceFunc(func() (any, error) { return nil, nil }), errNilID},
 		"none":  {nil, errNilSource},
 	} {
 		id, err := Wrap(nil, want.src).NewID()

@@ -24,8 +24,8 @@ import (
 // An id of the source must fit the field or the element of a map that is the _id: if what the
 // registry writes for the id cannot be read back into the type of the field, encoding fails, unless
 // [AllowMisfitIDs] is set. This is decided once for a type of ids and a type of fields. Fields of an
-// interface type take any id, and strings take an ObjectID, since a client can have
-// ObjectIDAsHexString.
+// interface type take any id. What an option of a client lets it read fits, too: an ObjectID into a
+// string, a fraction into an integer.
 //
 // doc can be whatever the driver accepts as a document, and it is never changed. A nil doc gives
 // nil, which the driver refuses. A doc that is a Document is returned as it is, without src and

@@ -35,11 +35,12 @@ type plan struct {
 	pointers  int               // the number of pointers before the type that enc encodes
 	enc       bson.ValueEncoder // nil for a type that encodes itself
 	place     placeFunc
-	omitEmpty bool // the field that is the _id has omitempty
-	oid       bool // the registry encodes an ObjectID as the driver does
+	field     *idField // of a struct; nil if it is not one
+	omitEmpty bool     // the field that is the _id has omitempty
+	oid       bool     // the registry encodes an ObjectID as the driver does
 
-	idType      reflect.Type // of the place that the _id is read into; nil if any id fits
-	fittings    *sync.Map    // of the documentCodec
+	idType      idPlaceType
+	fittings    *sync.Map // of the documentCodec
 	lastFitting atomic.Pointer[fitting]
 }
 
@@ -77,7 +78,7 @@ func (c *documentCodec) EncodeValue(ec bson.EncodeContext, vw bson.ValueWriter, 
 				return err
 			}
 		}
-		return p.encodeBytes(ec, vw, d, b)
+		return p.encodeBytes(ec, vw, d, b, nil)
 	}
 	rv := reflect.ValueOf(d.doc)
 	for range p.pointers {
@@ -183,7 +184,7 @@ func (c *documentCodec) newPlan(ec bson.EncodeContext, t reflect.Type) (*plan, e
 	if !driver.IsStructEncoder(behind) {
 		p.place = placer(behind, to)
 		if to.Kind() == reflect.Map {
-			p.idType = placeType(ec.Registry, to, to.Elem())
+			p.idType = placeType(ec.Registry, to, to.Elem(), false)
 		}
 		return p, nil
 	}
@@ -193,12 +194,12 @@ func (c *documentCodec) newPlan(ec bson.EncodeContext, t reflect.Type) (*plan, e
 	}
 	f := idFieldOf(to, r)
 	if f.index != nil {
-		p.idType = placeType(ec.Registry, to, to.FieldByIndex(f.index).Type)
+		p.idType = placeType(ec.Registry, to, to.FieldByIndex(f.index).Type, f.truncate)
 	}
 	if _, ok := behind.(driver.StructEncoder); !ok {
 		f = idFieldOfEither(to, r)
 	}
-	p.place, p.omitEmpty = f.place, f.omitEmpty
+	p.field, p.place, p.omitEmpty = f, f.place, f.omitEmpty
 	return p, nil
 }
 
@@ -325,13 +326,13 @@ func (p *plan) encodeWithID(
 	return err
 }
 
-// encodeBytes writes a document that is encoded already.
-func (p *plan) encodeBytes(ec bson.EncodeContext, vw bson.ValueWriter, d *document, b []byte) error {
+// encodeBytes writes a document that is encoded already. An _id that is encoded as one of zero counts as missing.
+func (p *plan) encodeBytes(ec bson.EncodeContext, vw bson.ValueWriter, d *document, b []byte, zero []reflect.Value) error {
 	rv := reflect.ValueOf(bson.Raw(b))
 	where, id := rawPlacement(b, d.zeroIsMissing)
 	if where == somewhere {
 		switch form := formOfRaw(id); {
-		case form.isZero() && p.omitEmpty:
+		case form.isZero() && p.omitEmpty, isEncoded(ec, id, zero):
 			where = replaced
 		case form.refused(d):
 			return d.idError(form.ofDocument())
@@ -355,5 +356,19 @@ func (p *plan) encodeBuffered(ec bson.EncodeContext, vw bson.ValueWriter, d *doc
 		return err
 	}
 	defer b.Release()
-	return p.encodeBytes(ec, vw, d, doc)
+	var zero []reflect.Value
+	if p.field != nil {
+		zero = p.field.zeroFields(rv, d.zeroIsMissing)
+	}
+	return p.encodeBytes(ec, vw, d, doc, zero)
+}
+
+// isEncoded reports whether the registry of ec writes id for one of values.
+func isEncoded(ec bson.EncodeContext, id bson.RawValue, values []reflect.Value) bool {
+	for _, v := range values {
+		if raw, err := encodeValue(ec, v.Interface()); err == nil && raw.Equal(id) {
+			return true
+		}
+	}
+	return false
 }

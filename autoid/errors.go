@@ -15,17 +15,17 @@ var (
 	ErrNotRegistered = errors.New("autoid: the registry lacks autoid.Register, which clientopt.Connect calls, " +
 		"or the driver asks no registry here")
 
-	// ErrNilID reports a [Source] whose id is nil or encodes as null.
-	ErrNilID = errors.New("autoid: the source gave a nil id")
+	// errNilID reports a [Source] whose id is nil or encodes as null.
+	errNilID = errors.New("autoid: the source gave a nil id")
 
 	// ErrZeroID reports an _id, of a document or of a [Source], that is null, the zero ObjectID or a
 	// binary value of 16 zero octets, without the option [KeepZeroIDs].
 	ErrZeroID = errors.New("autoid: the _id is null or zero")
 
-	// ErrGenericID reports a [Source] whose id is encoded as 16 octets of binary subtype 0, without
+	// errGenericID reports a [Source] whose id is encoded as 16 octets of binary subtype 0, without
 	// the option [AllowGenericIDs]. The driver encodes a UUID in this way if no codec is registered
 	// for it.
-	ErrGenericID = errors.New("autoid: the source gave 16 octets of binary subtype 0, as which the driver writes a UUID without a codec: " +
+	errGenericID = errors.New("autoid: the source gave 16 octets of binary subtype 0, as which the driver writes a UUID without a codec: " +
 		"clientopt.Connect and bsoncodec.NewRegistry have codecs for UUIDs; AllowGenericIDs inserts it")
 
 	// ErrUpsert reports an upsert that cannot get an id of the source, see [Collection].

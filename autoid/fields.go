@@ -67,8 +67,24 @@ type idField struct {
 	index []int     // of the field that is the _id; nil if it is not known
 
 	omitEmpty bool                     // the field's tag has omitempty
+	truncate  bool                     // the field's tag has truncate
 	empty     func(reflect.Value) bool // reports whether the driver takes the field for empty; nil if it is not known
 	sure      bool                     // no other field can be the _id
+
+	either []*idField // those of the two readings, if only the encoded form tells which one is the _id
+}
+
+// zeroFields returns the fields of v, a struct, that can be its _id and count as missing, if only the encoded form
+// tells which field it is.
+func (f *idField) zeroFields(v reflect.Value, zeroIsMissing bool) []reflect.Value {
+	var zero []reflect.Value
+	for _, one := range f.either {
+		field, ok := one.value(v)
+		if ok && isZero(field) && (zeroIsMissing || one.omitEmpty && isWrittenWhenZero(field)) {
+			zero = append(zero, field)
+		}
+	}
+	return zero
 }
 
 // place tells where v, a struct, has its _id, and returns the field if it is known and there. If
@@ -82,7 +98,7 @@ func (f *idField) place(v reflect.Value, zeroIsMissing bool) (placement, reflect
 		return f.where, field
 	case f.sure && f.omitEmpty && f.empty != nil && f.empty(field):
 		return nowhere, field
-	case isZero(field) && (zeroIsMissing || f.omitEmpty && isWrittenWhenZero(field.Kind())):
+	case isZero(field) && (zeroIsMissing || f.omitEmpty && isWrittenWhenZero(field)):
 		return replaced, field
 	case f.sure && !f.omitEmpty, f.sure && f.empty != nil:
 		return somewhere, field
@@ -91,9 +107,28 @@ func (f *idField) place(v reflect.Value, zeroIsMissing bool) (placement, reflect
 	}
 }
 
-// isWrittenWhenZero reports whether the driver does not apply omitempty to values of the kind.
-func isWrittenWhenZero(kind reflect.Kind) bool {
-	return kind == reflect.Array || kind == reflect.Struct
+// isWrittenWhenZero reports whether v is an array or a struct, to which the driver does not apply omitempty, or leads to a
+// UUID that can be null.
+func isWrittenWhenZero(v reflect.Value) bool {
+	if v.Kind() == reflect.Array || v.Kind() == reflect.Struct {
+		return true
+	}
+	for range maxPointers {
+		if v.Kind() != reflect.Pointer && v.Kind() != reflect.Interface {
+			break
+		}
+		v = v.Elem()
+	}
+	return v.IsValid() && isNullUUID(v.Type())
+}
+
+// isNullUUID reports whether t is a struct of a UUID and of a bool that says whether it is valid.
+func isNullUUID(t reflect.Type) bool {
+	if t.Kind() != reflect.Struct || t.NumField() != 2 {
+		return false
+	}
+	id, valid := t.Field(0).Type, t.Field(1).Type
+	return id.Kind() == reflect.Array && id.Len() == 16 && id.Elem().Kind() == reflect.Uint8 && valid.Kind() == reflect.Bool
 }
 
 // value returns the field of v that is the _id, if it is known and there.
@@ -174,6 +209,7 @@ func idFieldOfEither(t reflect.Type, r reading) *idField {
 	}
 	if f.where != nowhere && other.where != nowhere {
 		either.index = nil // the _id need not be from this field
+		either.either = []*idField{f, other}
 	}
 	return either
 }
@@ -243,6 +279,7 @@ func (s *fieldScan) candidate(f reflect.StructField, tag fieldTag, at []int, kno
 	}
 	if known {
 		s.id.index, s.id.omitEmpty, s.id.empty = at, tag.omitEmpty || s.omitEmpty, emptyFunc(f.Type)
+		s.id.truncate = tag.truncate
 	}
 }
 
@@ -269,6 +306,7 @@ func emptyFunc(t reflect.Type) func(reflect.Value) bool {
 type fieldTag struct {
 	name      string
 	omitEmpty bool
+	truncate  bool
 	inline    bool
 	skip      bool
 }
@@ -292,6 +330,7 @@ func readTag(f reflect.StructField, json bool) fieldTag {
 			t.name = part
 		}
 		t.omitEmpty = t.omitEmpty || part == "omitempty"
+		t.truncate = t.truncate || part == "truncate"
 		t.inline = t.inline || part == "inline"
 	}
 	return t

@@ -14,30 +14,40 @@ import (
 // A fitting says whether the ids of one Go type, as a registry encodes them, can be read into
 // places of another type. It is decided by the first id of the type.
 type fitting struct {
-	id  reflect.Type
-	err error // nil if it can
-	hex bool  // it can for clients with ObjectIDAsHexString
+	fittingKey
+	err    error // nil if they can
+	option bool  // they can for clients with some option
+	first  bson.RawValue
 }
 
-type fittingKey struct{ id, place reflect.Type }
+type fittingKey struct {
+	id    reflect.Type
+	place idPlaceType
+}
 
-// placeType returns t, the type of the field or of the element of document that is the _id, or nil if
-// it takes all ids or it is not known how document is read.
-func placeType(reg *bson.Registry, document, t reflect.Type) reflect.Type {
+// idPlaceType is the type of the field or of the element of a document that is the _id.
+type idPlaceType struct {
+	t        reflect.Type // nil if any id fits
+	truncate bool         // the field has the tag truncate
+}
+
+// placeType returns the type of the _id of documents of type document if that is of type t. Any id fits an interface,
+// and if it is not known how document is read.
+func placeType(reg *bson.Registry, document, t reflect.Type, truncate bool) idPlaceType {
 	p := reflect.PointerTo(document)
 	switch {
 	case t.Kind() == reflect.Interface,
 		p.Implements(reflect.TypeFor[bson.Unmarshaler]()), p.Implements(reflect.TypeFor[bson.ValueUnmarshaler]()),
 		document.Kind() == reflect.Struct && !driver.HasOwnDecoder(reg, document):
-		return nil
+		return idPlaceType{}
 	}
-	return t
+	return idPlaceType{t, truncate}
 }
 
 // fits returns an error if what the registry writes for id cannot be read into the place for it in
 // the documents of p.
 func (p *plan) fits(ec bson.EncodeContext, d *document, id any) error {
-	if p.idType == nil || d.misfits {
+	if p.idType.t == nil || d.misfits {
 		return nil
 	}
 	of := reflect.TypeOf(id)
@@ -46,7 +56,7 @@ func (p *plan) fits(ec bson.EncodeContext, d *document, id any) error {
 		key := fittingKey{of, p.idType}
 		kept, ok := p.fittings.Load(key)
 		if !ok {
-			f := newFitting(ec, id, p.idType)
+			f := newFitting(ec, id, key)
 			if f == nil {
 				return nil // the encoding of the id reports its error
 			}
@@ -55,28 +65,37 @@ func (p *plan) fits(ec bson.EncodeContext, d *document, id any) error {
 		f = kept.(*fitting)
 		p.lastFitting.Store(f)
 	}
-	if f.err == nil || f.hex && (d.contexts == nil || d.contexts.hexStrings()) {
+	if f.err == nil || f.option && (d.contexts == nil || d.contexts.read(f)) {
 		return nil
 	}
 	return f.err
 }
 
 // newFitting returns nil if id cannot be encoded or is encoded as null.
-func newFitting(ec bson.EncodeContext, id any, place reflect.Type) *fitting {
+func newFitting(ec bson.EncodeContext, id any, key fittingKey) *fitting {
 	raw, err := encodeValue(ec, id)
 	if err != nil || formOfRaw(raw) == nullForm {
 		return nil
 	}
-	f := &fitting{id: reflect.TypeOf(id)}
-	dc := bson.DecodeContext{Registry: ec.Registry}
-	if err := raw.UnmarshalWithContext(&dc, reflect.New(place).Interface()); err != nil {
+	f := &fitting{fittingKey: key, first: raw}
+	if err := f.read(bson.DecodeContext{Registry: ec.Registry}); err != nil {
 		f.err = fmt.Errorf("autoid: an id of type %v does not fit into %v, which cannot read the %s that the registry writes for it "+
-			"(AllowMisfitIDs inserts it): %w", f.id, place, describe(raw), err)
-		dc = hexStringContext()
+			"(AllowMisfitIDs inserts it): %w", f.id, f.place.t, describe(raw), err)
+		dc := lenientContext()
 		dc.Registry = ec.Registry
-		f.hex = raw.UnmarshalWithContext(&dc, reflect.New(place).Interface()) == nil
+		f.option = f.read(dc) == nil
 	}
 	return f
+}
+
+// read reads the first id into a new place.
+func (f *fitting) read(dc bson.DecodeContext) error {
+	if !f.place.truncate {
+		return f.first.UnmarshalWithContext(&dc, reflect.New(f.place.t).Interface())
+	}
+	document := reflect.StructOf([]reflect.StructField{{Name: "ID", Type: f.place.t, Tag: `bson:"_id,truncate"`}})
+	raw := bson.RawValue{Type: bson.TypeEmbeddedDocument, Value: idDocument(f.first, nil)}
+	return raw.UnmarshalWithContext(&dc, reflect.New(document).Interface())
 }
 
 func describe(raw bson.RawValue) string {
@@ -86,9 +105,9 @@ func describe(raw bson.RawValue) string {
 	return raw.Type.String()
 }
 
-// hexStringContext returns the context of a decoder with ObjectIDAsHexString, without a registry. A
+// lenientContext returns the context of a decoder with the options by which more ids fit, without a registry. A
 // context keeps its options to itself, so a decoder is asked for it.
-var hexStringContext = sync.OnceValue(func() (context bson.DecodeContext) {
+var lenientContext = sync.OnceValue(func() (context bson.DecodeContext) {
 	type probe struct{}
 	reg := bson.NewRegistry()
 	reg.RegisterTypeDecoder(reflect.TypeFor[probe](), bson.ValueDecoderFunc(
@@ -99,17 +118,13 @@ var hexStringContext = sync.OnceValue(func() (context bson.DecodeContext) {
 	dec := bson.NewDecoder(bson.NewDocumentReader(bytes.NewReader([]byte{5, 0, 0, 0, 0})))
 	dec.SetRegistry(reg)
 	dec.ObjectIDAsHexString()
+	dec.AllowTruncatingDoubles()
 	_ = dec.Decode(new(probe))
 	return context
 })
 
-// hexStrings reports whether the collection's client has ObjectIDAsHexString, or cannot be asked.
-func (c *contexts) hexStrings() bool {
+// read reports whether the collection's client reads the first id of f, or cannot be asked.
+func (c *contexts) read(f *fitting) bool {
 	dc := c.decode()
-	if dc.Registry == nil {
-		return true
-	}
-	var s string
-	oid := bson.RawValue{Type: bson.TypeObjectID, Value: make([]byte, 12)}
-	return oid.UnmarshalWithContext(&dc, &s) == nil
+	return dc.Registry == nil || f.read(dc) == nil
 }

@@ -1,6 +1,7 @@
 package autoid
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"reflect"
@@ -15,6 +16,15 @@ import (
 
 	"github.com/bsonids/bsonids/uuidrep"
 )
+
+type omitTruncated[T any] struct {
+	ID T `bson:"_id,omitempty,truncate"`
+}
+
+type truncatedInline struct {
+	Name string             `bson:"name"`
+	Base omitTruncated[int] `bson:",inline"`
+}
 
 // inserted is a document that cannot be read, and so takes any id.
 type inserted struct {
@@ -32,7 +42,7 @@ func TestMisfits(t *testing.T) {
 	}
 	u, oid := uuid.UUID{1, 2, 3}, bson.ObjectID{1, 2, 3}
 	ids := []any{
-		oid, u, &u, uuidrep.StandardUUID{UUID: u}, uuidrep.JavaLegacyUUID{UUID: u}, u.String(), "text", int32(5), int64(1) << 40, 2.5, true,
+		oid, u, &u, uuidrep.StandardUUID{UUID: u}, uuidrep.JavaLegacyUUID{UUID: u}, u.String(), "text", int32(5), int64(1) << 40, 2.5, 0.1, float32(0.1), true,
 		bson.D{{Key: "A", Value: 1}}, bson.Binary{Subtype: 4, Data: u[:]}, bson.Timestamp{T: 1},
 	}
 	docs := []any{
@@ -40,13 +50,14 @@ func TestMisfits(t *testing.T) {
 		omitID[float64]{}, omitID[any]{}, omitID[*uuid.UUID]{}, omitID[uuid.NullUUID]{}, omitID[uuidrep.StandardUUID]{},
 		omitID[uuidrep.JavaLegacyUUID]{}, omitID[bson.Binary]{}, omitID[bson.RawValue]{}, omitID[[]byte]{}, omitID[bson.D]{},
 		omitID[struct{ A int }]{}, omitID[plainKey]{}, &inline{}, bson.M{}, bson.D{}, map[string]string{}, map[string]int{},
-		map[string]uuid.UUID{}, map[string]any{}, &map[string]bson.ObjectID{},
+		map[string]uuid.UUID{}, map[string]any{}, &map[string]bson.ObjectID{}, omitTruncated[int]{}, &omitTruncated[float32]{},
+		omitTruncated[uint8]{}, omitTruncated[string]{}, truncatedInline{}, omitTruncated[*uuid.UUID]{},
 	}
 	refused, taken := 0, 0
 	for name, newRegistry := range registries(t) {
-		for _, hex := range []bool{false, true} {
+		for _, opts := range []options.BSONOptions{{}, {ObjectIDAsHexString: true}, {AllowTruncatingDoubles: true}} {
 			server := newTestServer()
-			client, _ := server.client(t, newRegistry(), options.Client().SetBSONOptions(&options.BSONOptions{ObjectIDAsHexString: hex}))
+			client, _ := server.client(t, newRegistry(), options.Client().SetBSONOptions(&opts))
 			plain := client.Database("db").Collection("c")
 			for _, id := range ids {
 				for _, doc := range docs {
@@ -55,26 +66,14 @@ func TestMisfits(t *testing.T) {
 						t.Fatal(err)
 					}
 					sent := server.sent()
-					reg, opts, err := probe(plain)
-					if err != nil {
-						t.Fatal(err)
-					}
-					read := mongo.NewSingleResultFromDocument(sent[len(sent)-1], nil, reg)
-					target := reflect.New(reflect.TypeOf(doc))
-					err = read.Decode(target.Interface())
-					if opts && err != nil { // NewSingleResultFromDocument takes no options
-						dec := bson.NewDecoder(bson.NewDocumentReader(strings.NewReader(string(sent[len(sent)-1]))))
-						dec.SetRegistry(reg)
-						dec.ObjectIDAsHexString()
-						err = dec.Decode(reflect.New(reflect.TypeOf(doc)).Interface())
-					}
+					err := readAs(t, plain, sent[len(sent)-1], opts, doc)
 					n := len(sent)
 					_, insertErr := Wrap(plain, always(id), AllowGenericIDs()).InsertOne(ctx, doc)
 					if mongo.IsDuplicateKeyError(insertErr) {
 						insertErr = nil
 					}
 					if (insertErr != nil) != (err != nil) {
-						t.Errorf("%s, hex %t: a %T into a %T: the insert gave %v, reading gives %v", name, hex, id, doc, insertErr, err)
+						t.Errorf("%s, %+v: a %T into a %T: the insert gave %v, reading gives %v", name, opts, id, doc, insertErr, err)
 					}
 					if insertErr == nil {
 						taken++
@@ -83,7 +82,7 @@ func TestMisfits(t *testing.T) {
 					refused++
 					var failed *IDError
 					if !errors.As(insertErr, &failed) || !strings.Contains(insertErr.Error(), fmt.Sprintf("%T", id)) {
-						t.Errorf("%s, hex %t: a %T into a %T: got %v", name, hex, id, doc, insertErr)
+						t.Errorf("%s, %+v: a %T into a %T: got %v", name, opts, id, doc, insertErr)
 					}
 					if len(server.sent()) != n {
 						t.Error("a refused document was sent")
@@ -97,14 +96,21 @@ func TestMisfits(t *testing.T) {
 	}
 }
 
-// probe returns the registry of coll, and whether its client has ObjectIDAsHexString.
-func probe(coll *mongo.Collection) (*bson.Registry, bool, error) {
-	c := newContexts(coll)
-	e, err := c.encoding()
+// readAs reads data, a document of coll, into a new value of the type of doc.
+func readAs(t *testing.T, coll *mongo.Collection, data bson.Raw, opts options.BSONOptions, doc any) error {
+	e, err := newContexts(coll).encoding()
 	if err != nil {
-		return nil, false, err
+		t.Fatal(err)
 	}
-	return e.ec.Registry, c.hexStrings(), nil
+	dec := bson.NewDecoder(bson.NewDocumentReader(bytes.NewReader(data)))
+	dec.SetRegistry(e.ec.Registry)
+	if opts.ObjectIDAsHexString {
+		dec.ObjectIDAsHexString()
+	}
+	if opts.AllowTruncatingDoubles {
+		dec.AllowTruncatingDoubles()
+	}
+	return dec.Decode(reflect.New(reflect.TypeOf(doc)).Interface())
 }
 
 // TestMisfitsElsewhere tests that a Document is not refused if an option of a client reads its id,
@@ -126,7 +132,7 @@ func TestMisfitsElsewhere(t *testing.T) {
 	// A nil id decides nothing.
 	ids := []any{(*uuid.UUID)(nil), &uuid.UUID{1}}
 	src := SourceFunc(func() (any, error) { id := ids[0]; ids = ids[1:]; return id, nil })
-	if _, err := encode(reg, Document(src, omitID[int]{}, AllowGenericIDs())); !errors.Is(err, ErrNilID) {
+	if _, err := encode(reg, Document(src, omitID[int]{}, AllowGenericIDs())); !errors.Is(err, errNilID) {
 		t.Errorf("got %v", err)
 	}
 	if _, err := encode(reg, Document(src, omitID[int]{}, AllowGenericIDs())); err == nil {

@@ -104,7 +104,7 @@ func (f idForm) ofDocument() error {
 // ofSource returns the error for an id of the form f that a source gave.
 func (f idForm) ofSource() error {
 	if f == genericForm {
-		return ErrGenericID
+		return errGenericID
 	}
 	return fmt.Errorf("%w: the source gave %v; KeepZeroIDs inserts it", ErrZeroID, f)
 }

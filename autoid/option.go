@@ -35,7 +35,7 @@ func KeepZeroIDs() Option {
 }
 
 // AllowGenericIDs allows ids of the source that are encoded as 16 octets of binary subtype 0. Without
-// this option they are an error that wraps [ErrGenericID].
+// this option they are an error.
 func AllowGenericIDs() Option {
 	return func(s *settings) { s.genericIsID = true }
 }

@@ -197,6 +197,7 @@ func TestNullableID(t *testing.T) {
 			first{}, &first{Name: "Ada"}, inline{}, omitID[uuid.NullUUID]{}, &omitID[*uuid.NullUUID]{}, omitID[*emptyAsNull]{ID: &emptyAsNull{}},
 			omitID[any]{ID: uuid.Nil}, omitID[*uuid.UUID]{ID: new(uuid.UUID)}, omitID[bson.Binary]{ID: bson.Binary{Data: make([]byte, 16)}},
 			omitID[any]{ID: emptyAsNull{}}, omitID[emptyAsNull]{ID: emptyAsNull{[]byte{}}}, omitID[struct{ A, B int }]{},
+			omitID[any]{ID: uuid.NullUUID{}}, omitID[*uuid.NullUUID]{ID: new(uuid.NullUUID)},
 		}
 		if name != "driver" { // its registry has no codec of NullUUID
 			missing = append(missing, first{ID: invalid}, inline{First: first{ID: invalid}}, omitID[uuid.NullUUID]{ID: invalid},
@@ -261,11 +262,18 @@ func TestJSONTagsOfTwoClients(t *testing.T) {
 		Inner inner     `bson:",inline"`
 		ID    uuid.UUID `bson:"_id,omitempty" json:"x"`
 	}
+	type inlineMapOf[T any] struct {
+		ID   T      `json:"_id,omitempty"`
+		Rest bson.M `bson:",inline"`
+	}
 	u := uuid.UUID{1}
 	docs := []any{
 		flat{Name: "Ada"}, &flat{Name: "Ada"}, inline{Name: "Ada"}, inlinePointer{Name: "Ada", Inner: &inner{}},
 		inlinePointer{Name: "Ada"}, inlineMap{}, both{},
 		flat{ID: u}, inline{Inner: inner{u}}, inlinePointer{Inner: &inner{u}}, inlineMap{ID: u}, both{ID: u}, both{Inner: inner{u}},
+		inlineMapOf[uuid.NullUUID]{}, &inlineMapOf[uuid.NullUUID]{Rest: bson.M{"a": 1}}, inlineMapOf[any]{ID: uuid.NullUUID{}},
+		inlineMapOf[struct{ A, B int }]{}, inlineMapOf[uuid.NullUUID]{ID: uuid.NullUUID{UUID: u, Valid: true}},
+		inlineMapOf[struct{ A, B int }]{ID: struct{ A, B int }{1, 0}},
 	}
 	for name, newRegistry := range registries(t) {
 		for _, jsonFirst := range []bool{false, true} {
@@ -290,6 +298,12 @@ func TestJSONTagsOfTwoClients(t *testing.T) {
 					if id.Type == bson.TypeBinary {
 						_, octets := id.Binary()
 						set = !allZero(octets)
+					}
+					if doc, ok := id.DocumentOK(); ok {
+						_, invalid := doc.LookupErr("valid")
+						valid, _ := doc.Lookup("valid").BooleanOK()
+						a, _ := doc.Lookup("a").Int32OK()
+						set = invalid == nil && valid || a != 0
 					}
 					src := &counter{n: int32(i)}
 					_, err := Wrap(client.Database("db").Collection("c"), src, AllowMisfitIDs()).InsertOne(ctx, doc)
@@ -317,6 +331,26 @@ func TestJSONTagsOfTwoClients(t *testing.T) {
 	}
 }
 
+// TestIDOfAnInlineMap tests that an _id of an inline map is not taken for that of a field that another client reads.
+func TestIDOfAnInlineMap(t *testing.T) {
+	type doc[T any] struct {
+		ID   T      `json:"_id,omitempty"`
+		Rest bson.M `bson:",inline"`
+	}
+	for _, id := range []any{int32(0), "", false, bson.D{{Key: "uuid", Value: 1}}} {
+		for _, d := range []any{doc[uuid.NullUUID]{Rest: bson.M{"_id": id}}, doc[int32]{Rest: bson.M{"_id": id}}} {
+			want, err := encode(registered(), d)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := encode(registered(), Document(&counter{}, d))
+			if err != nil || !bytes.Equal(got, want) {
+				t.Errorf("%T: got %s, %v, want %s", d, hex(got), err, hex(want))
+			}
+		}
+	}
+}
+
 func withoutID(t testing.TB, doc bson.Raw) bson.Raw {
 	t.Helper()
 	elements, err := doc.Elements()
@@ -338,7 +372,7 @@ func TestGenericIDs(t *testing.T) {
 	for _, id := range []any{u, &u, u[:], bson.Binary{Data: u[:]}, [16]byte(u)} {
 		for _, doc := range []any{bson.M{}, idOmitted{}, bson.Raw(marshal(t, bson.D{})), &omitID[any]{}} {
 			_, err := encode(registered(), Document(always(id), doc))
-			if !errors.Is(err, ErrGenericID) || !strings.Contains(err.Error(), "AllowGenericIDs") {
+			if !errors.Is(err, errGenericID) || !strings.Contains(err.Error(), "AllowGenericIDs") {
 				t.Errorf("%T into %T: got %v", id, doc, err)
 			}
 			got, err := encode(registered(), Document(always(id), doc, AllowGenericIDs()))
@@ -366,7 +400,7 @@ func TestGenericIDs(t *testing.T) {
 	client, started := server.client(t, registered())
 	coll := client.Database("db").Collection("c")
 	for _, opts := range [][]Option{nil, {WriteBack()}} {
-		if _, err := Wrap(coll, always(u), opts...).InsertOne(ctx, &omitID[uuid.UUID]{}); !errors.Is(err, ErrGenericID) {
+		if _, err := Wrap(coll, always(u), opts...).InsertOne(ctx, &omitID[uuid.UUID]{}); !errors.Is(err, errGenericID) {
 			t.Errorf("%d options: got %v", len(opts), err)
 		}
 	}

@@ -104,13 +104,13 @@ func TestSourceErrors(t *testing.T) {
 		want error
 	}{
 		{"error", SourceFunc(func() (any, error) { return bson.NewObjectID(), boom }), boom},
-		{"nil", SourceFunc(func() (any, error) { return nil, nil }), ErrNilID},
-		{"nil pointer", SourceFunc(func() (any, error) { return (*bson.ObjectID)(nil), nil }), ErrNilID},
-		{"nil map", SourceFunc(func() (any, error) { return map[string]int(nil), nil }), ErrNilID},
-		{"Null", SourceFunc(func() (any, error) { return bson.Null{}, nil }), ErrNilID},
-		{"Undefined", SourceFunc(func() (any, error) { return bson.Undefined{}, nil }), ErrNilID},
-		{"null by marshaler", SourceFunc(func() (any, error) { return nullable{}, nil }), ErrNilID},
-		{"null RawValue", SourceFunc(func() (any, error) { return bson.RawValue{Type: bson.TypeNull}, nil }), ErrNilID},
+		{"nil", SourceFunc(func() (any, error) { return nil, nil }), errNilID},
+		{"nil pointer", SourceFunc(func() (any, error) { return (*bson.ObjectID)(nil), nil }), errNilID},
+		{"nil map", SourceFunc(func() (any, error) { return map[string]int(nil), nil }), errNilID},
+		{"Null", SourceFunc(func() (any, error) { return bson.Null{}, nil }), errNilID},
+		{"Undefined", SourceFunc(func() (any, error) { return bson.Undefined{}, nil }), errNilID},
+		{"null by marshaler", SourceFunc(func() (any, error) { return nullable{}, nil }), errNilID},
+		{"null RawValue", SourceFunc(func() (any, error) { return bson.RawValue{Type: bson.TypeNull}, nil }), errNilID},
 		{"no source", nil, errNilSource},
 		{"no function", SourceFunc(nil), errNilSource},
 		{"not encodable", SourceFunc(func() (any, error) { return func() {}, nil }), nil},
@@ -203,7 +203,7 @@ func TestSourceNullLate(t *testing.T) {
 	d = Document(SourceFunc(func() (any, error) {
 		if calls++; calls == 1 {
 			return &slowNull{func() {
-				if _, err := encode(reg, d); !errors.Is(err, ErrNilID) {
+				if _, err := encode(reg, d); !errors.Is(err, errNilID) {
 					t.Errorf("got %v", err)
 				}
 				want()
@@ -211,7 +211,7 @@ func TestSourceNullLate(t *testing.T) {
 		}
 		return calls, nil
 	}), bson.D{})
-	if _, err := encode(reg, d); !errors.Is(err, ErrNilID) {
+	if _, err := encode(reg, d); !errors.Is(err, errNilID) {
 		t.Errorf("got %v", err)
 	}
 	want()
@@ -236,7 +236,7 @@ func TestSourceNullConcurrent(t *testing.T) {
 			wg.Go(func() {
 				for range 4 {
 					got, err := encode(reg, d)
-					if errors.Is(err, ErrNilID) {
+					if errors.Is(err, errNilID) {
 						continue
 					}
 					if err != nil || bson.Raw(got).Lookup("_id").Int32() != 4 {

@@ -129,7 +129,7 @@ func (c *Collection) upsertID(ec bson.EncodeContext) (bson.RawValue, error) {
 	}
 	switch form := formOfRaw(raw); {
 	case form == nullForm:
-		return raw, ErrNilID
+		return raw, errNilID
 	case form.isZero() && !c.settings.zeroIsID, form == genericForm && !c.settings.genericIsID:
 		return raw, form.ofSource()
 	}

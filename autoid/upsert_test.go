@@ -505,8 +505,8 @@ func TestUpsertErrors(t *testing.T) {
 			src  Source
 			want error
 		}{
-			{SourceFunc(func() (any, error) { return nil, boom }), boom}, {always(nil), ErrNilID}, {always(emptyAsNull{}), ErrNilID},
-			{always(bson.NilObjectID), ErrZeroID}, {always(bson.Binary{Data: []byte("0123456789abcdef")}), ErrGenericID}, {nil, errNilSource},
+			{SourceFunc(func() (any, error) { return nil, boom }), boom}, {always(nil), errNilID}, {always(emptyAsNull{}), errNilID},
+			{always(bson.NilObjectID), ErrZeroID}, {always(bson.Binary{Data: []byte("0123456789abcdef")}), errGenericID}, {nil, errNilSource},
 		} {
 			if err := m.do(Wrap(plain, c.src), bson.D{}, set); !errors.Is(err, c.want) || len(started()) != n {
 				t.Errorf("%s: got %v, want %v", m.name, err, c.want)

@@ -105,11 +105,13 @@ func (w *firstKeyWriter) WriteDocumentEnd() error {
 	return w.dw.WriteDocumentEnd()
 }
 
-// replacingWriter is an idWriter that has written the _id and drops the one that counts as missing.
+// replacingWriter is an idWriter that has written the _id and drops the one that counts as missing, which is the first. A
+// second one, of a [bson.D] for instance, stays for the server to refuse.
 type replacingWriter idWriter
 
 func (w *replacingWriter) WriteDocumentElement(key string) (bson.ValueWriter, error) {
-	if key == "_id" {
+	if key == "_id" && w.where == replaced {
+		w.where = somewhere
 		return discard{}, nil
 	}
 	return w.dw.WriteDocumentElement(key)
@@ -130,7 +132,7 @@ type idValueWriter struct {
 func (w *idValueWriter) refuse(form idForm) error {
 	switch {
 	case w.drawn && form == nullForm:
-		w.err = ErrNilID
+		w.err = errNilID
 	case w.drawn && form.refused(w.d):
 		w.err = form.ofSource()
 	case !w.drawn && form.refused(w.d):

@@ -137,6 +137,9 @@ func TestZeroIDAsMissing(t *testing.T) {
 		{bson.D{name, {Key: "_id", Value: ""}}, bson.D{one, name}},
 		{bson.D{name, {Key: "_id", Value: "x"}}, bson.D{name, {Key: "_id", Value: "x"}}},
 		{map[string]string{"_id": ""}, bson.D{one}},
+		// A second _id is not lost. Servers refuse it.
+		{bson.D{{Key: "_id", Value: nil}, name, {Key: "_id", Value: "x"}}, bson.D{one, name, {Key: "_id", Value: "x"}}},
+		{marshal(t, bson.D{{Key: "_id", Value: nil}, name, {Key: "_id", Value: "x"}}), bson.D{one, name, {Key: "_id", Value: "x"}}},
 		{raw(nil), bson.D{one}},
 		{raw(""), bson.D{one}},
 		{raw(0), bson.D{one}},

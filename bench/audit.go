@@ -47,13 +47,16 @@ func auditedOrders() []any {
 	return docs
 }
 
-// memoryServer answers the commands of the cases from memory, on loopback.
-var memoryServer = sync.OnceValues(func() (string, error) {
+// memoryServer answers the commands of the cases.
+var memoryServer = sync.OnceValues(func() (string, error) { return newMemoryServer(auditedOrders()) })
+
+// newMemoryServer starts a server that answers the commands of the cases from memory, on loopback, and finds batch. It
+// returns its connection string.
+func newMemoryServer(batch bson.A) (string, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return "", err
 	}
-	batch := bson.A(auditedOrders())
 	replies := map[string]bson.D{
 		"insert": {{Key: "n", Value: auditedDocuments}, {Key: "ok", Value: 1}},
 		"find": {{Key: "cursor", Value: bson.D{{Key: "id", Value: int64(0)}, {Key: "ns", Value: "db.c"}, {Key: "firstBatch", Value: batch}}},
@@ -86,7 +89,7 @@ var memoryServer = sync.OnceValues(func() (string, error) {
 		}
 	}()
 	return "mongodb://" + listener.Addr().String() + "/?directConnection=true&serverMonitoringMode=poll", nil
-})
+}
 
 // answer answers one message: OP_MSG, or the OP_QUERY of a first hello.
 func answer(conn net.Conn, replies map[string][]byte, other []byte) error {

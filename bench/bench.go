@@ -20,7 +20,7 @@ type Case struct {
 // in time.
 func All() []Case {
 	var all []Case
-	for _, cases := range [][]Case{codecCases(), wholeCases(), autoIDCases(), uuidgenCases(), insertCases(), objectIDCases(), auditCases()} {
+	for _, cases := range [][]Case{codecCases(), wholeCases(), optionCases(), autoIDCases(), uuidgenCases(), insertCases(), objectIDCases(), auditCases()} {
 		all = append(all, cases...)
 	}
 	return all

@@ -115,6 +115,22 @@ func newDeep(depth int) *deep {
 	return &deep{"A string of a few words.", newDeep(depth - 1), newDeep(depth - 1)}
 }
 
+func newLines(n int) []purchaseLine {
+	lines := make([]purchaseLine, n)
+	for i := range lines {
+		lines[i] = purchaseLine{uuid.New(), int32(i), 19.99}
+	}
+	return lines
+}
+
+func byArticle(lines []purchaseLine) map[string]purchaseLine {
+	m := make(map[string]purchaseLine)
+	for _, line := range lines {
+		m[line.Article.String()] = line
+	}
+	return m
+}
+
 func newFlat() flat {
 	return flat{
 		ID: bson.NewObjectID(), Names: [8]string{"one", "two", "three", "four", "five", "six", "seven", "eight"},
@@ -149,6 +165,8 @@ func wholeCases() []Case {
 		typed("Flat", newFlat()), typed("Deep", *newDeep(6)), typed("Full", newFull()),
 		typed("InlineMap", withOther{Purchase: order, Other: map[string]any{"source": "web"}}),
 		typed("HandedOver", handedOver{Purchase: order}),
+		typed("SliceOfStructs", struct{ Lines []purchaseLine }{newLines(100)}),
+		typed("MapOfStructs", struct{ Lines map[string]purchaseLine }{byArticle(newLines(100))}),
 	} {
 		impls := []impl{{"usual", usual, nil}, {"bsonids", ours, nil}}
 		var read, memory, insert, marshal []Case

@@ -26,9 +26,6 @@ func registerImplicit(reg *bson.Registry, own *uuidCodec) {
 	}
 	reg.RegisterTypeMapEntry(bson.TypeBinary, tBinaryValue)
 	reg.RegisterTypeDecoder(tBinaryValue, c)
-	if driver.HasOwnDecoder(reg, tAny) && driver.HasOwnDecoder(reg, tD) {
-		reg.RegisterTypeDecoder(tD, &dDecoder{binary: c, driver: driver.Decoder(tD)})
-	}
 }
 
 // binaryValueDecoder decodes a binary value for an any.
@@ -53,12 +50,10 @@ func (c *binaryValueDecoder) decoders(dc bson.DecodeContext) anyDecoders {
 			binary: c.other != tBinary || !driver.HasOwnDecoder(dc.Registry, tBinary),
 			plain:  bson.NewRegistry(),
 		}
-		if dec, err := dc.LookupDecoder(c.own.t); err == nil && dec != c.own {
+		if dec := decoderOf(dc.Registry, c.own.t); dec != c.own {
 			d.uuid = dec
 		}
-		if dec, err := dc.LookupDecoder(tAny); err == nil {
-			d.plain.RegisterTypeDecoder(tAny, dec)
-		}
+		d.plain.RegisterTypeDecoder(tAny, decoderOf(dc.Registry, tAny))
 		return d
 	})
 }
@@ -68,23 +63,21 @@ func (c *binaryValueDecoder) DecodeValue(dc bson.DecodeContext, vr bson.ValueRea
 	if !val.CanSet() || val.Type() != tBinaryValue {
 		return bson.ValueDecoderError{Name: "BinaryValueDecodeValue", Types: []reflect.Type{tBinaryValue}, Received: val}
 	}
-	v, err := c.read(dc, vr, new(asSlice))
+	v, err := c.read(dc, vr)
 	if err != nil {
 		return err
 	}
-	if v == nil { // what the decoder of an interface type may leave
-		val.SetZero()
-		return nil
+	if v != nil { // the decoder of an interface type may leave it so
+		val.Set(reflect.ValueOf(v))
 	}
-	val.Set(reflect.ValueOf(v))
 	return nil
 }
 
 // read returns the binary value at vr as an any receives it.
-func (c *binaryValueDecoder) read(dc bson.DecodeContext, vr bson.ValueReader, known *asSlice) (any, error) {
+func (c *binaryValueDecoder) read(dc bson.DecodeContext, vr bson.ValueReader) (any, error) {
 	d := c.decoders(dc)
 	if d.binary || d.uuid != nil {
-		return c.readOther(dc, vr, known, d)
+		return c.readOther(dc, vr, d)
 	}
 	octets, subtype, err := vr.ReadBinary()
 	if err != nil {
@@ -93,12 +86,12 @@ func (c *binaryValueDecoder) read(dc bson.DecodeContext, vr bson.ValueReader, kn
 	if rep, ok := c.isImplicit(subtype, octets); ok {
 		return c.implicitUUID(rep, octets), nil
 	}
-	return c.sliceOrBinary(dc, bson.Binary{Subtype: subtype, Data: octets}, known), nil
+	return c.sliceOrBinary(dc, bson.Binary{Subtype: subtype, Data: octets}), nil
 }
 
 // readOther reads a binary value if decoders of the caller decide about it. They get the value as
 // it was: there is more than one way to write a subtype 2.
-func (c *binaryValueDecoder) readOther(dc bson.DecodeContext, vr bson.ValueReader, known *asSlice, d anyDecoders) (any, error) {
+func (c *binaryValueDecoder) readOther(dc bson.DecodeContext, vr bson.ValueReader, d anyDecoders) (any, error) {
 	var rv bson.RawValue
 	if err := driver.Decoder(tRawValue).DecodeValue(dc, vr, reflect.ValueOf(&rv).Elem()); err != nil {
 		return nil, err
@@ -117,14 +110,14 @@ func (c *binaryValueDecoder) readOther(dc bson.DecodeContext, vr bson.ValueReade
 		return nil, err
 	}
 	if b, ok := v.Interface().(*bson.Binary); ok {
-		return c.sliceOrBinary(dc, *b, known), nil
+		return c.sliceOrBinary(dc, *b), nil
 	}
 	return v.Elem().Interface(), nil
 }
 
 // sliceOrBinary returns b as an any receives it, which the option BinaryAsSlice decides.
-func (c *binaryValueDecoder) sliceOrBinary(dc bson.DecodeContext, b bson.Binary, known *asSlice) any {
-	if (b.Subtype == bson.TypeBinaryGeneric || b.Subtype == bson.TypeBinaryBinaryOld) && c.asSlice(dc, known) {
+func (c *binaryValueDecoder) sliceOrBinary(dc bson.DecodeContext, b bson.Binary) any {
+	if (b.Subtype == bson.TypeBinaryGeneric || b.Subtype == bson.TypeBinaryBinaryOld) && c.asSlice(dc) {
 		return b.Data
 	}
 	return b
@@ -147,83 +140,15 @@ func (c *binaryValueDecoder) implicitUUID(rep uuidrep.Representation, octets []b
 	return v.Interface()
 }
 
-// asSlice keeps the result of binaryValueDecoder.asSlice for one document: 0 is unknown, 1 is false,
-// 2 is true.
-type asSlice uint8
-
 // noOctets is the empty binary value of subtype 0.
 var noOctets = bson.RawValue{Type: bson.TypeBinary, Value: []byte{0, 0, 0, 0, bson.TypeBinaryGeneric}}
 
 // asSlice reports whether the option BinaryAsSlice is set. The driver does not export it, so asSlice
 // decodes a binary value in the same context with the driver's own codecs and looks at the result.
-func (c *binaryValueDecoder) asSlice(dc bson.DecodeContext, known *asSlice) bool {
-	if *known == 0 {
-		*known = 1
-		dc.Registry = c.decoders(dc).plain
-		var v any
-		if err := noOctets.UnmarshalWithContext(&dc, &v); err == nil {
-			if _, ok := v.([]byte); ok {
-				*known = 2
-			}
-		}
-	}
-	return *known == 2
-}
-
-// dDecoder decodes documents into bson.D as the driver does, except that it reads binary values
-// itself, without the look-ups of the type map and of its decoder.
-type dDecoder struct {
-	binary *binaryValueDecoder
-	driver bson.ValueDecoder
-	other  onFirstUse[bool] // any or its binary values have another decoder since Build
-}
-
-// DecodeValue is the ValueDecoder of bson.D.
-func (c *dDecoder) DecodeValue(dc bson.DecodeContext, vr bson.ValueReader, val reflect.Value) error {
-	if vrType := vr.Type(); !val.CanSet() || val.Type() != tD || (vrType != 0 && vrType != bson.TypeEmbeddedDocument) {
-		return c.driver.DecodeValue(dc, vr, val)
-	}
-	other := c.other.get(func() bool {
-		t, err := dc.LookupTypeMapEntry(bson.TypeBinary)
-		return err != nil || t != tBinaryValue || !driver.HasOwnDecoder(dc.Registry, tAny)
-	})
-	if other {
-		return c.driver.DecodeValue(dc, vr, val)
-	}
-	dr, err := vr.ReadDocument()
-	if err != nil {
-		return err
-	}
-	anyDecoder, err := dc.LookupDecoder(tAny)
-	if err != nil {
-		return err
-	}
-	target := val.Addr().Interface().(*bson.D)
-	d := (*target)[:0]
-	if *target == nil {
-		d = bson.D{}
-	} else {
-		*target = d
-	}
-	var known asSlice
-	for {
-		key, elem, err := dr.ReadElement()
-		if err == bson.ErrEOD {
-			*target = d
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		d = append(d, bson.E{Key: key})
-		value := &d[len(d)-1].Value
-		if elem.Type() == bson.TypeBinary {
-			*value, err = c.binary.read(dc, elem, &known)
-		} else {
-			err = anyDecoder.DecodeValue(dc, elem, reflect.ValueOf(value).Elem())
-		}
-		if err != nil {
-			return err
-		}
-	}
+func (c *binaryValueDecoder) asSlice(dc bson.DecodeContext) bool {
+	dc.Registry = c.decoders(dc).plain
+	var v any
+	_ = noOctets.UnmarshalWithContext(&dc, &v)
+	_, ok := v.([]byte)
+	return ok
 }

@@ -32,7 +32,7 @@ var (
 func registerAnySlices(reg *bson.Registry, implicit reflect.Type) {
 	reg.RegisterTypeDecoder(tAnySlot, bson.ValueDecoderFunc(decodeAnySlot))
 	for _, t := range []reflect.Type{tAnys, tA} {
-		if dec, err := reg.LookupDecoder(t); err == nil && driver.IsOwnDecoder(dec, t) {
+		if dec := decoderOf(reg, t); driver.IsOwnDecoder(dec, t) {
 			reg.RegisterTypeDecoder(t, &anySliceDecoder{implicit: implicit, driver: dec})
 		}
 	}
@@ -41,11 +41,10 @@ func registerAnySlices(reg *bson.Registry, implicit reflect.Type) {
 // DecodeValue is the ValueDecoder of []any and bson.A.
 func (c *anySliceDecoder) DecodeValue(dc bson.DecodeContext, vr bson.ValueReader, val reflect.Value) error {
 	other := c.other.get(func() bson.ValueDecoder {
-		dec, err := dc.LookupDecoder(tAnySlice)
-		if err != nil || driver.IsOwnDecoder(dec, tAnySlice) {
+		if driver.HasOwnDecoder(dc.Registry, tAnySlice) {
 			return nil
 		}
-		return dec
+		return decoderOf(dc.Registry, tAnySlice)
 	})
 	if other != nil {
 		return other.DecodeValue(dc, vr, val)
@@ -60,9 +59,6 @@ func (c *anySliceDecoder) DecodeValue(dc bson.DecodeContext, vr bson.ValueReader
 	case *bson.A:
 		target = (*[]any)(p)
 	default:
-		return c.driver.DecodeValue(dc, vr, val)
-	}
-	if len(*target) == 0 || vr.Type() != bson.TypeArray {
 		return c.driver.DecodeValue(dc, vr, val)
 	}
 	return decodeWithSlots(*target, c.implicit, func() ([]any, error) {
@@ -115,14 +111,7 @@ type anySlot struct {
 
 // decodeAnySlot is the ValueDecoderFunc of anySlot.
 func decodeAnySlot(dc bson.DecodeContext, vr bson.ValueReader, val reflect.Value) error {
-	if !val.CanAddr() || val.Type() != tAnySlot {
-		return bson.ValueDecoderError{Name: "AnySlotDecodeValue", Types: []reflect.Type{tAnySlot}, Received: val}
-	}
-	dec, err := dc.LookupDecoder(tAny)
-	if err != nil {
-		return err
-	}
 	slot := val.Addr().Interface().(*anySlot)
 	slot.decoded = true
-	return dec.DecodeValue(dc, vr, reflect.ValueOf(&slot.v).Elem())
+	return decoderOf(dc.Registry, tAny).DecodeValue(dc, vr, reflect.ValueOf(&slot.v).Elem())
 }

@@ -93,7 +93,7 @@ func TestArrayOfAny(t *testing.T) {
 		}
 		before := pair{testUUID, nil}
 		v.A = before
-		if err := bsoncodec.Unmarshal(reg, document(bson.A{1, other, 3}), &v); err == nil || v.A != before {
+		if err := decode(t, reg, document(bson.A{1, other, 3}), &v); err == nil || v.A != before {
 			t.Errorf("three elements: error %v, the array is %v, want it as before", err, v.A)
 		}
 	}
@@ -109,7 +109,7 @@ func TestSliceOfAnyWithOtherElements(t *testing.T) {
 		func() []any { return nil }, func() []any { return []any{1, 2} }, func() []any { return make([]any, 0, 8) },
 	} {
 		got, want := struct{ A []any }{elements()}, struct{ A []any }{elements()}
-		err, wantErr := bsoncodec.Unmarshal(reg, raw, &got), bsoncodec.Unmarshal(stock, raw, &want)
+		err, wantErr := decode(t, reg, raw, &got), bsoncodec.Unmarshal(stock, raw, &want)
 		if (err == nil) != (wantErr == nil) || !reflect.DeepEqual(got, want) {
 			t.Errorf("%#v: got %#v, %v; want %#v, %v", elements(), got.A, err, want.A, wantErr)
 		}
@@ -122,7 +122,7 @@ func TestSliceOfAnyAfterAnError(t *testing.T) {
 	raw := marshal(t, reg, bson.D{{Key: "a", Value: bson.A{testUUID, "x"}}})
 	v := struct{ A []any }{[]any{bson.Binary{Data: []byte{1}}, 1, nil}}
 	want := append([]any(nil), v.A...)
-	if err := bsoncodec.Unmarshal(reg, raw, &v); err == nil || !reflect.DeepEqual(v.A, want) {
+	if err := decode(t, reg, raw, &v); err == nil || !reflect.DeepEqual(v.A, want) {
 		t.Errorf("got %v, %v; want %v and an error", v.A, err, want)
 	}
 }
@@ -137,13 +137,13 @@ func TestSliceOfAnyWithTheCallersDecoder(t *testing.T) {
 		"kind": func(reg *bson.Registry) { reg.RegisterKindDecoder(reflect.Slice, refuse) },
 	} {
 		late := registry(t, uuidrep.Standard)
-		own(late)
+		register(late, own)
 		for when, reg := range map[string]*bson.Registry{
 			"With": build(t, bsoncodec.NewRegistryBuilder(uuidrep.Standard).With(own)), "after Build": late,
 		} {
 			var v struct{ A []any }
 			raw := marshal(t, reg, bson.D{{Key: "a", Value: bson.A{1}}})
-			if err := bsoncodec.Unmarshal(reg, raw, &v); !errors.Is(err, refused) {
+			if err := decode(t, reg, raw, &v); !errors.Is(err, refused) {
 				t.Errorf("%s, %s: got %v, %v", name, when, v.A, err)
 			}
 		}

@@ -22,16 +22,20 @@ var tBuildMark = reflect.TypeFor[driver.BuildMark]()
 // IsBuildMark makes a buildMark what [driver.IsBuilt] looks for.
 func (*buildMark) IsBuildMark() {}
 
+// buildMarkOf returns the mark of reg, if a builder was applied to it.
+func buildMarkOf(reg *bson.Registry) (*buildMark, bool) {
+	m, ok := encoderOf(reg, tBuildMark).(*buildMark)
+	return m, ok
+}
+
 // newBuildMark marks reg. It is an error if reg is marked already.
 func newBuildMark(reg *bson.Registry) (*buildMark, error) {
-	if enc, err := reg.LookupEncoder(tBuildMark); err == nil {
-		if m, ok := enc.(*buildMark); ok {
-			if m.building {
-				m.nested = true
-				return nil, errNested
-			}
-			return nil, errors.New("bsoncodec: the registry has codecs for UUIDs already: build another")
+	if m, ok := buildMarkOf(reg); ok {
+		if m.building {
+			m.nested = true
+			return nil, errNested
 		}
+		return nil, errors.New("bsoncodec: the registry has codecs for UUIDs already: build another")
 	}
 	m := &buildMark{building: true}
 	reg.RegisterTypeEncoder(tBuildMark, m)

@@ -171,8 +171,8 @@ func ExampleRegistryBuilder_SetImplicitType() {
 }
 
 // Go programs without a codec wrote UUIDs as subtype 0.
-func ExampleRegistryBuilder_AlsoDecodeGeneric() {
-	reg, err := bsoncodec.NewRegistryBuilder(uuidrep.Standard).AlsoDecodeGeneric().Build()
+func ExampleRegistryBuilder_AlsoDecodeSubtype0() {
+	reg, err := bsoncodec.NewRegistryBuilder(uuidrep.Standard).AlsoDecodeSubtype0().Build()
 	if err != nil {
 		fmt.Println(err)
 		return

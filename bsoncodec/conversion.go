@@ -72,7 +72,7 @@ func (c *conversion) errBinary(t reflect.Type, subtype byte, length int) error {
 		wayOut += ", and a registry built with AlsoDecode reads both subtypes"
 	case bson.TypeBinaryGeneric:
 		if length == 16 {
-			wayOut += ", and a registry built with AlsoDecodeGeneric reads subtype 0 as a UUID"
+			wayOut += ", and a registry built with AlsoDecodeSubtype0 reads subtype 0 as a UUID"
 		}
 	}
 	return fmt.Errorf("bsoncodec: cannot decode a binary value of %d bytes into %v: %w; %s",

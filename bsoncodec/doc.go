@@ -2,6 +2,16 @@
 // this package stores UUIDs in one representation and decodes native UUIDs, into struct fields and
 // into any.
 //
+//	reg, err := bsoncodec.NewRegistry(uuidrep.Standard)
+//	if err != nil {
+//		return err
+//	}
+//	client, err := mongo.Connect(options.Client().ApplyURI(uri).SetRegistry(reg))
+//	if err != nil {
+//		return err
+//	}
+//	doc, err := bsoncodec.Marshal(reg, bson.M{"session": uuid.New()}) // subtype 4, as the client stores it
+//
 // It implements "Implicit decoding and encoding" of the MongoDB driver specification "Handling of
 // Native UUID Types":
 //

@@ -6,7 +6,7 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
-	"github.com/bsonids/bsonids/structcodec"
+	"github.com/bsonids/bsonids/internal/structcodec"
 )
 
 // plans is a type whose codec is the one that has the plans of a registry.
@@ -33,9 +33,7 @@ func plansOf(reg *bson.Registry) *structcodec.Codec {
 		}
 	}
 	p := &planned{reg: reg}
-	if enc, err := reg.LookupEncoder(reflect.TypeFor[plans]()); err == nil {
-		p.codec, _ = enc.(*structcodec.Codec)
-	}
+	p.codec, _ = encoderOf(reg, reflect.TypeFor[plans]()).(*structcodec.Codec)
 	recent[oldest.Add(1)%uint32(len(recent))].Store(p)
 	return p.codec
 }
@@ -70,11 +68,7 @@ func readPlanned(dc bson.DecodeContext, data []byte, v any) (planned bool, err e
 	case t.Kind() != reflect.Map && t != tD:
 		return false, nil
 	}
-	dec, err := reg.LookupDecoder(t)
-	if err != nil {
-		return false, nil
-	}
-	r, ok := dec.(documentReader)
+	r, ok := decoderOf(reg, t).(documentReader)
 	if !ok {
 		return false, nil
 	}

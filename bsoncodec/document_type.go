@@ -26,7 +26,9 @@ import (
 // exported and the struct has a method MarshalText or MarshalJSON. A UUID that can be null is refused
 // in the same way: a struct of two fields without struct tags, as RegisterNullUUIDType takes it, with a
 // method Scan. Types with marshaling methods of the driver, and those with a codec or hook of the
-// caller, are not.
+// caller, are not. A field with the tag inline is refused too if its struct is around a UUID that is not
+// exported and the struct is registered or has such a method, or if it has methods for BSON that are not
+// those of a UUID with a struct tag: the driver stores nothing then, or does not call them.
 func (b *RegistryBuilder) RegisterDocumentType(t reflect.Type) *RegistryBuilder {
 	if !slices.Contains(b.documents, t) {
 		b.documents = append(b.documents, t)
@@ -78,20 +80,12 @@ type documentEncoder struct{}
 
 // EncodeValue is the ValueEncoder of a struct around a UUID.
 func (documentEncoder) EncodeValue(ec bson.EncodeContext, vw bson.ValueWriter, val reflect.Value) error {
-	enc, err := ec.LookupEncoder(tAnyStruct)
-	if err != nil {
-		return err
-	}
-	return enc.EncodeValue(ec, vw, val)
+	return encoderOf(ec.Registry, tAnyStruct).EncodeValue(ec, vw, val)
 }
 
 // EncoderFor returns the codec that reg has for structs.
-func (c documentEncoder) EncoderFor(reg *bson.Registry, _ reflect.Type) bson.ValueEncoder {
-	enc, err := reg.LookupEncoder(tAnyStruct)
-	if err != nil {
-		return c
-	}
-	return enc
+func (documentEncoder) EncoderFor(reg *bson.Registry, _ reflect.Type) bson.ValueEncoder {
+	return encoderOf(reg, tAnyStruct)
 }
 
 // documentDecoder is the decoder of a struct around a UUID: the registry's decoder of structs reads
@@ -103,9 +97,5 @@ func (c documentDecoder) DecodeValue(dc bson.DecodeContext, vr bson.ValueReader,
 	if vrType := vr.Type(); vrType != bson.TypeEmbeddedDocument && vrType != 0 {
 		return c.uuid.DecodeValue(dc, vr, val)
 	}
-	dec, err := dc.LookupDecoder(tAnyStruct)
-	if err != nil {
-		return err
-	}
-	return dec.DecodeValue(dc, vr, val)
+	return decoderOf(dc.Registry, tAnyStruct).DecodeValue(dc, vr, val)
 }

@@ -3,6 +3,7 @@ package bsoncodec
 import (
 	"fmt"
 	"reflect"
+	"strings"
 )
 
 // In version 1 of the driver, marshaling methods have the type bsontype.Type where those of version
@@ -90,15 +91,17 @@ func holds(t reflect.Type, seen map[reflect.Type]bool) bool {
 // primitive.ObjectID as a binary value, primitive.Binary as {subtype: …, data: …}, and primitive.D as
 // an array of {key: …, value: …}.
 
-const v1Path = "go.mongodb.org/mongo-driver/"
+var v1Path = "go.mongodb.org/mongo-driver/" // tests replace it
 
 // v1Name returns the name that t, a type of driver version 1, has in version 2, "" for any other type,
 // and for those that are stored alike. Driver version 1 is not imported.
-func v1Name(path, name string) string {
-	if len(path) <= len(v1Path) || path[:len(v1Path)] != v1Path {
+func v1Name(t reflect.Type) string {
+	path, ok := strings.CutPrefix(t.PkgPath(), v1Path)
+	if !ok {
 		return ""
 	}
-	switch path[len(v1Path):] {
+	name := t.Name()
+	switch path {
 	case "bson/primitive":
 		if name != "M" && name != "A" {
 			return "bson." + name
@@ -125,11 +128,7 @@ func v1Name(path, name string) string {
 
 // errV1Type is the error of a type of driver version 1, nil for any other type.
 func errV1Type(t reflect.Type, decode bool) error {
-	path := t.PkgPath()
-	if path == "" {
-		return nil
-	}
-	name := v1Name(path, t.Name())
+	name := v1Name(t)
 	if name == "" {
 		return nil
 	}

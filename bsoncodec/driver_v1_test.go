@@ -59,6 +59,17 @@ func (*v1DecodeOnly) UnmarshalBSONValue(t bsontypeType, b []byte) error { panic(
 // v1NoUUID and otherMethods hold no UUID, or have other methods of these names.
 type v1NoUUID struct{ Name string }
 
+// v1Recursive is within itself, and has no UUID either.
+type v1Recursive struct {
+	Name   string
+	Next   *v1Recursive
+	Short  [4]byte
+	Counts [16]int32
+}
+
+func (v1Recursive) MarshalBSONValue() (bsontypeType, []byte, error)    { panic("called") }
+func (*v1Recursive) UnmarshalBSONValue(t bsontypeType, b []byte) error { panic("called") }
+
 func (v1NoUUID) MarshalBSONValue() (bsontypeType, []byte, error)    { panic("called") }
 func (*v1NoUUID) UnmarshalBSONValue(t bsontypeType, b []byte) error { panic("called") }
 
@@ -106,7 +117,7 @@ func testV1[T any](t *testing.T, reg *bson.Registry) {
 		if reflect.TypeOf(doc).Kind() == reflect.Struct && reflect.TypeOf(doc).NumField() == 0 {
 			continue
 		}
-		raw, err := bsoncodec.Marshal(reg, doc)
+		raw, err := encode(t, reg, doc)
 		if raw != nil {
 			t.Errorf("%T: got %v", doc, bson.Raw(raw))
 		}
@@ -114,21 +125,21 @@ func testV1[T any](t *testing.T, reg *bson.Registry) {
 	}
 	for _, value := range []any{uuidrep.NewBinary(testUUID), bson.D{}, "x", nil} {
 		raw := marshal(t, reg, bson.M{"v": value})
-		checkV1(t, bsoncodec.Unmarshal(reg, raw, new(struct{ V T })), "UnmarshalBSONValue(byte, []byte) error")
+		checkV1(t, decode(t, reg, raw, new(struct{ V T })), "UnmarshalBSONValue(byte, []byte) error")
 		raw = marshal(t, reg, bson.M{"v": bson.A{value}})
-		checkV1(t, bsoncodec.Unmarshal(reg, raw, new(struct{ V []T })), "UnmarshalBSONValue(byte, []byte) error")
+		checkV1(t, decode(t, reg, raw, new(struct{ V []T })), "UnmarshalBSONValue(byte, []byte) error")
 	}
 }
 
 func TestMethodsOfDriverVersion1EachDirectionByItself(t *testing.T) {
 	reg := registry(t, uuidrep.Standard)
-	_, err := bsoncodec.Marshal(reg, v1EncodeOnly{})
+	_, err := encode(t, reg, v1EncodeOnly{})
 	checkV1(t, err, "MarshalBSONValue")
 	var e v1EncodeOnly
 	unmarshal(t, reg, marshal(t, reg, bson.M{"id": testUUID}), &e)
 	raw := marshal(t, reg, v1DecodeOnly{testUUID})
 	checkStored(t, raw, 4, octetsStandard, "id")
-	checkV1(t, bsoncodec.Unmarshal(reg, raw, new(v1DecodeOnly)), "UnmarshalBSONValue")
+	checkV1(t, decode(t, reg, raw, new(v1DecodeOnly)), "UnmarshalBSONValue")
 	if e.ID != testUUID {
 		t.Errorf("got %v", e)
 	}
@@ -147,7 +158,7 @@ func TestMethodsOfDriverVersion1WithOptions(t *testing.T) {
 // with a codec.
 func TestOtherMethodsAreTheDrivers(t *testing.T) {
 	reg := registry(t, uuidrep.Standard)
-	for _, v := range []any{v1NoUUID{"x"}, &v1NoUUID{"x"}, otherMethods{}, recursive{ID: testUUID, Next: &recursive{}}} {
+	for _, v := range []any{v1NoUUID{"x"}, &v1NoUUID{"x"}, v1Recursive{Name: "x", Next: &v1Recursive{}}, otherMethods{}, recursive{ID: testUUID, Next: &recursive{}}} {
 		raw := marshal(t, reg, v)
 		p := reflect.New(reflect.Indirect(reflect.ValueOf(v)).Type())
 		unmarshal(t, reg, raw, p.Interface())

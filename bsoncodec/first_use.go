@@ -39,27 +39,33 @@ var (
 	tAnySlice   = reflect.TypeFor[anySlice]()
 )
 
+// encoderOf returns the encoder that reg has for t, a type of a kind that BSON has values for. There always is one: a
+// registry that has nothing else for t has the codec of its kind, and a caller can replace that but not remove it.
+func encoderOf(reg *bson.Registry, t reflect.Type) bson.ValueEncoder {
+	enc, _ := reg.LookupEncoder(t)
+	return enc
+}
+
+// decoderOf does for decoders what encoderOf does for encoders.
+func decoderOf(reg *bson.Registry, t reflect.Type) bson.ValueDecoder {
+	dec, _ := reg.LookupDecoder(t)
+	return dec
+}
+
 // otherEncoder returns the encoder to use for a type that is composed of values of type elem: that
 // of its kind, unless this is the driver's and elem still has the encoder own. It returns nil then.
-func otherEncoder(ec bson.EncodeContext, kind, elem reflect.Type, own *uuidCodec) bson.ValueEncoder {
-	ofKind, err := ec.LookupEncoder(kind)
-	if err != nil {
-		return nil
-	}
-	behind := driver.EncoderBehind(ec.Registry, ofKind, kind)
-	if enc, err := ec.LookupEncoder(elem); err == nil && enc == own && driver.IsOwnEncoder(behind, kind) {
+func otherEncoder(reg *bson.Registry, kind, elem reflect.Type, own *uuidCodec) bson.ValueEncoder {
+	ofKind := encoderOf(reg, kind)
+	if encoderOf(reg, elem) == own && driver.IsOwnEncoder(driver.EncoderBehind(reg, ofKind, kind), kind) {
 		return nil
 	}
 	return ofKind
 }
 
 // otherDecoder does for decoders what otherEncoder does for encoders.
-func otherDecoder(dc bson.DecodeContext, kind, elem reflect.Type, own *uuidCodec) bson.ValueDecoder {
-	ofKind, err := dc.LookupDecoder(kind)
-	if err != nil {
-		return nil
-	}
-	if dec, err := dc.LookupDecoder(elem); err == nil && dec == own && driver.IsOwnDecoder(ofKind, kind) {
+func otherDecoder(reg *bson.Registry, kind, elem reflect.Type, own *uuidCodec) bson.ValueDecoder {
+	ofKind := decoderOf(reg, kind)
+	if decoderOf(reg, elem) == own && driver.IsOwnDecoder(ofKind, kind) {
 		return nil
 	}
 	return ofKind

@@ -49,8 +49,10 @@ func leaves(v bson.RawValue, f func(bson.RawValue)) {
 func TestCodecOfUUIDsAfterBuild(t *testing.T) {
 	for _, rep := range []uuidrep.Representation{uuidrep.Standard, uuidrep.JavaLegacy} {
 		reg := registry(t, rep)
-		reg.RegisterTypeEncoder(reflect.TypeFor[uuid.UUID](), bson.ValueEncoderFunc(
-			func(_ bson.EncodeContext, vw bson.ValueWriter, _ reflect.Value) error { return vw.WriteString("late") }))
+		register(reg, func(reg *bson.Registry) {
+			reg.RegisterTypeEncoder(reflect.TypeFor[uuid.UUID](), bson.ValueEncoderFunc(
+				func(_ bson.EncodeContext, vw bson.ValueWriter, _ reflect.Value) error { return vw.WriteString("late") }))
+		})
 		n := 0
 		leaves(bson.RawValue{Type: bson.TypeEmbeddedDocument, Value: marshal(t, reg, newAround(testUUID))}, func(v bson.RawValue) {
 			n++
@@ -66,11 +68,13 @@ func TestCodecOfUUIDsAfterBuild(t *testing.T) {
 		raw := marshal(t, reg, newAround(testUUID))
 		late := uuid.UUID{1, 2, 3}
 		reg = registry(t, rep)
-		reg.RegisterTypeDecoder(reflect.TypeFor[uuid.UUID](), bson.ValueDecoderFunc(
-			func(_ bson.DecodeContext, vr bson.ValueReader, val reflect.Value) error {
-				val.Set(reflect.ValueOf(late))
-				return vr.Skip()
-			}))
+		register(reg, func(reg *bson.Registry) {
+			reg.RegisterTypeDecoder(reflect.TypeFor[uuid.UUID](), bson.ValueDecoderFunc(
+				func(_ bson.DecodeContext, vr bson.ValueReader, val reflect.Value) error {
+					val.Set(reflect.ValueOf(late))
+					return vr.Skip()
+				}))
+		})
 		var got around
 		unmarshal(t, reg, raw, &got)
 		if want := newAround(late); !reflect.DeepEqual(got, want) {
@@ -132,7 +136,7 @@ func TestDecodersOfAnyAfterBuild(t *testing.T) {
 	} {
 		for _, b := range []bson.Binary{{Subtype: 4, Data: octetsStandard}, {Subtype: 5, Data: []byte{1}}} {
 			reg := registry(t, uuidrep.Standard)
-			tt.register(reg)
+			register(reg, tt.register)
 			raw := marshal(t, bson.NewRegistry(), bson.D{{Key: "v", Value: b}})
 			want := tt.want(b)
 			var d bson.D
@@ -161,8 +165,10 @@ func TestKindCodecsAfterBuild(t *testing.T) {
 	raw := marshal(t, registry(t, uuidrep.Standard), v)
 	for kind, key := range map[reflect.Kind]string{reflect.Pointer: "pointer", reflect.Slice: "slice"} {
 		reg := registry(t, uuidrep.Standard)
-		reg.RegisterKindEncoder(kind, text)
-		reg.RegisterKindDecoder(kind, skip)
+		register(reg, func(reg *bson.Registry) {
+			reg.RegisterKindEncoder(kind, text)
+			reg.RegisterKindDecoder(kind, skip)
+		})
 		got := marshal(t, reg, v)
 		for _, name := range []string{"value", "pointer", "slice"} {
 			if s, ok := got.Lookup(name).StringValueOK(); (name == key) != (ok && s == "late") {

@@ -28,7 +28,7 @@ type (
 // the place of this package's.
 func registerKinds(reg *bson.Registry) {
 	for _, probe := range []reflect.Type{reflect.TypeFor[anyInt64](), reflect.TypeFor[anyString](), reflect.TypeFor[kindSlice]()} {
-		if enc, err := reg.LookupEncoder(probe); err == nil && driver.IsOwnEncoder(enc, probe) {
+		if enc := encoderOf(reg, probe); driver.IsOwnEncoder(enc, probe) {
 			reg.RegisterKindEncoder(probe.Kind(), &kindEncoder{enc})
 		}
 	}
@@ -54,13 +54,14 @@ func (c *kindEncoder) EncodeValue(ec bson.EncodeContext, vw bson.ValueWriter, va
 	return c.driver.EncodeValue(ec, vw, val)
 }
 
+// EncodeError returns err, an error of encoding val by a plan, as EncodeValue does.
+func (*kindEncoder) EncodeError(ec bson.EncodeContext, val reflect.Value, err error) error {
+	return withPath(ec, val, err)
+}
+
 // settle gives values of type t the driver's encoder, if reg has a kindEncoder for them that does not refuse them.
 func settle(reg *bson.Registry, t reflect.Type) {
-	enc, err := reg.LookupEncoder(t)
-	if err != nil {
-		return
-	}
-	if c, ok := enc.(*kindEncoder); ok && t != tD && errV1Type(t, false) == nil {
+	if c, ok := encoderOf(reg, t).(*kindEncoder); ok && t != tD && errV1Type(t, false) == nil {
 		reg.RegisterTypeEncoder(t, c.driver)
 	}
 }

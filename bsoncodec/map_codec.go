@@ -47,11 +47,11 @@ func (b *RegistryBuilder) registerMaps(reg *bson.Registry) {
 	c := &mapCodec{uuids: typeSet(b.types), bytes: typeSet(b.bytes), unregistered: b.treatment()}
 	probe := reflect.TypeFor[anyMap]()
 	if driver.HasOwnEncoder(reg, probe) {
-		c.encoder, _ = reg.LookupEncoder(probe)
+		c.encoder = encoderOf(reg, probe)
 		reg.RegisterKindEncoder(reflect.Map, c)
 	}
 	if driver.HasOwnDecoder(reg, probe) {
-		c.decoder, _ = reg.LookupDecoder(probe)
+		c.decoder = decoderOf(reg, probe)
 		reg.RegisterKindDecoder(reflect.Map, c)
 	}
 }
@@ -118,6 +118,11 @@ func (c *mapCodec) EncodeValue(ec bson.EncodeContext, vw bson.ValueWriter, val r
 		return withPath(ec, val, err)
 	}
 	return nil
+}
+
+// EncodeError returns err, an error of encoding val by a plan, as EncodeValue does.
+func (*mapCodec) EncodeError(ec bson.EncodeContext, val reflect.Value, err error) error {
+	return withPath(ec, val, err)
 }
 
 // EncodesMapsAsTheDriver makes a mapCodec a [driver.MapEncoder].

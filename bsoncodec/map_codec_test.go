@@ -11,7 +11,6 @@ import (
 	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
 
-	"github.com/bsonids/bsonids/bsoncodec"
 	"github.com/bsonids/bsonids/uuidrep"
 )
 
@@ -51,7 +50,7 @@ func TestMapKeys(t *testing.T) {
 		t.Errorf("with ZeroMaps: got %v, %v", old, err)
 	}
 	for _, key := range []string{"", "x", testUUID.String() + " "} {
-		if err := bsoncodec.Unmarshal(reg, marshal(t, reg, bson.M{"plain": bson.M{key: int32(1)}}), &keyed{}); err == nil {
+		if err := decode(t, reg, marshal(t, reg, bson.M{"plain": bson.M{key: int32(1)}}), &keyed{}); err == nil {
 			t.Errorf("the key %q was decoded", key)
 		}
 	}

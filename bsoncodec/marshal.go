@@ -14,7 +14,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/bsonids/bsonids/internal/driver"
-	"github.com/bsonids/bsonids/structcodec"
+	"github.com/bsonids/bsonids/internal/structcodec"
 )
 
 // Marshal returns v as a BSON document, encoded with reg. It is [bson.Marshal] with a registry, and
@@ -26,12 +26,16 @@ import (
 // without the codecs of this package would write a type of kind [16]byte that it has no codec for as
 // binary subtype 0, which is an [*UnregisteredTypeError].
 func Marshal(reg *bson.Registry, v any, opts ...Options) ([]byte, error) {
-	ec, err := encodeContextOf(reg, opts)
-	if err != nil {
-		return nil, err
+	ec := bson.EncodeContext{Registry: reg}
+	if reg == nil || len(opts) > 0 { // the context of no options is not worth a call
+		with, err := encodeContextOf(reg, opts)
+		if err != nil {
+			return nil, err
+		}
+		ec = with
 	}
 	if c := plansOf(reg); c != nil {
-		if doc, planned, err := marshalPlanned(c, ec, v); planned {
+		if doc, planned, err := marshalPlanned(c, &ec, v); planned {
 			return doc, err
 		}
 	}
@@ -55,18 +59,15 @@ func errForeign(reg *bson.Registry, v any, encoded []byte) error {
 	if !bytes.Contains(encoded, octetsOfSubtype0) {
 		return nil
 	}
-	if enc, err := reg.LookupEncoder(tBuildMark); err == nil {
-		if _, ours := enc.(*buildMark); ours {
-			return nil
-		}
+	if _, built := buildMarkOf(reg); built {
+		return nil
 	}
 	var t reflect.Type
 	s := search{reg: reg, values: maxSearched, match: func(v reflect.Value) bool {
 		if t = v.Type(); !isOctets(t) {
 			return false
 		}
-		enc, err := reg.LookupEncoder(t)
-		return err == nil && driver.IsOwnEncoder(enc, t)
+		return driver.HasOwnEncoder(reg, t)
 	}}
 	path, found := s.find(reflect.ValueOf(v), 0)
 	if !found {
@@ -80,7 +81,7 @@ func errForeign(reg *bson.Registry, v any, encoded []byte) error {
 var documents = sync.Pool{New: func() any { return new([]byte) }}
 
 // marshalPlanned returns v as a document that c encodes, if it can.
-func marshalPlanned(c *structcodec.Codec, ec bson.EncodeContext, v any) (doc []byte, planned bool, err error) {
+func marshalPlanned(c *structcodec.Codec, ec *bson.EncodeContext, v any) (doc []byte, planned bool, err error) {
 	buf := documents.Get().(*[]byte)
 	data, planned, err := c.AppendDocument(ec, (*buf)[:0], v)
 	if planned && err == nil {
@@ -97,7 +98,7 @@ func marshalPlanned(c *structcodec.Codec, ec bson.EncodeContext, v any) (doc []b
 // marshalPlannedValue returns v as a value that c encodes, if it can.
 func marshalPlannedValue(c *structcodec.Codec, ec bson.EncodeContext, v any) (rv bson.RawValue, planned bool, err error) {
 	buf := documents.Get().(*[]byte)
-	t, value, planned, err := c.AppendValue(ec, (*buf)[:0], v)
+	t, value, planned, err := c.AppendValue(&ec, (*buf)[:0], v)
 	switch {
 	case planned && err != nil:
 		err = withPath(ec, reflect.ValueOf(v), err)
@@ -169,20 +170,25 @@ func Unmarshal(reg *bson.Registry, data []byte, v any, opts ...Options) error {
 		}
 	case *any:
 		if target != nil && !sameAtTheTop(reg) {
-			if _, beyond := driver.Skips(bson.TypeEmbeddedDocument, data); beyond {
-				return errMalformed // the driver allocates what a length in a stream says
-			}
-			return o.newDecoder(reg, bson.NewDocumentReader(bytes.NewReader(data))).Decode(v)
+			return o.decodeAtTheTop(reg, data, v)
 		}
 	default:
 		if v != nil && seesTheTop(reflect.TypeOf(v)) {
-			return o.newDecoder(reg, bson.NewDocumentReader(bytes.NewReader(data))).Decode(v)
+			return o.decodeAtTheTop(reg, data, v)
 		}
 	}
 	if refusedInside(reg, v) { // a RawValue is inside a document
-		return withWayOut(o.newDecoder(reg, bson.NewDocumentReader(bytes.NewReader(data))).Decode(v))
+		return withWayOut(o.decodeAtTheTop(reg, data, v))
 	}
 	return decodeValue(dc, bson.RawValue{Type: bson.TypeEmbeddedDocument, Value: data}, v)
+}
+
+// decodeAtTheTop decodes data into v from a stream, in which a document has no BSON type.
+func (o Options) decodeAtTheTop(reg *bson.Registry, data []byte, v any) error {
+	if _, beyond := driver.Skips(bson.TypeEmbeddedDocument, data); beyond > driver.MaxBeyond {
+		return errMalformed // the driver allocates what a length in a stream says
+	}
+	return o.newDecoder(reg, bson.NewDocumentReader(bytes.NewReader(data))).Decode(v)
 }
 
 var (
@@ -287,21 +293,11 @@ func MarshalValue(reg *bson.Registry, v any, opts ...Options) (bson.RawValue, er
 		}
 	}
 	b, doc, err := driver.WriteDocument(func(vw bson.ValueWriter) error {
-		dw, err := vw.WriteDocument()
-		if err != nil {
-			return err
-		}
-		vw, err = dw.WriteDocumentElement("")
-		if err != nil {
-			return err
-		}
-		if err := encodeElement(ec, vw, v); err != nil {
-			return withPath(ec, reflect.ValueOf(v), err)
-		}
-		return dw.WriteDocumentEnd()
+		// The registry may have another encoder for bson.D.
+		return driver.Encoder(tD).EncodeValue(ec, vw, reflect.ValueOf(bson.D{{Value: v}}))
 	})
 	if err != nil {
-		return bson.RawValue{}, encodeError(v, err)
+		return bson.RawValue{}, withPath(ec, reflect.ValueOf(v), encodeError(v, err))
 	}
 	defer b.Release()
 	if len(doc) < 7 { // int32 length, type, empty key, value, end
@@ -311,19 +307,6 @@ func MarshalValue(reg *bson.Registry, v any, opts ...Options) (bson.RawValue, er
 		return bson.RawValue{}, err
 	}
 	return bson.RawValue{Type: bson.Type(doc[4]), Value: bytes.Clone(doc[6 : len(doc)-1])}, nil
-}
-
-// encodeElement writes v as the driver's encoder of bson.D writes an element; the registry may have
-// another one for bson.D.
-func encodeElement(ec bson.EncodeContext, vw bson.ValueWriter, v any) error {
-	if v == nil {
-		return vw.WriteNull()
-	}
-	enc, err := ec.LookupEncoder(reflect.TypeOf(v))
-	if err != nil {
-		return err
-	}
-	return enc.EncodeValue(ec, vw, reflect.ValueOf(v))
 }
 
 // UnmarshalValue decodes the BSON value rv with reg into v, a non-nil pointer or map. It is
@@ -365,7 +348,7 @@ func decodeValue(dc bson.DecodeContext, rv bson.RawValue, v any) error {
 		return fmt.Errorf("bsoncodec: cannot decode into a %T: it must be a pointer or a map", v)
 	}
 	if back, beyond := driver.Skips(rv.Type, rv.Value); back {
-		if beyond {
+		if beyond > 0 {
 			return errMalformed
 		}
 		return withWayOut(decodeStream(dc, rv, v))
@@ -394,7 +377,7 @@ func decodeStream(dc bson.DecodeContext, rv bson.RawValue, v any) error {
 	return dec.DecodeValue(dc, vr, target)
 }
 
-var errMalformed = errors.New("bsoncodec: the document is malformed: a length in it is negative, and another is beyond its end")
+var errMalformed = errors.New("bsoncodec: the document is malformed: a length in it is beyond its end")
 
 // DecodeNative encodes v with reg and returns what reg decodes from that into any: a [bson.Binary]
 // that is a UUID in the representation of reg becomes a native UUID. The driver returns the
@@ -402,9 +385,6 @@ var errMalformed = errors.New("bsoncodec: the document is malformed: a length in
 // result.UpsertedID) returns it as InsertedID would be. Errors are those of [Marshal] and
 // [Unmarshal].
 func DecodeNative(reg *bson.Registry, v any, opts ...Options) (any, error) {
-	if _, err := optionsOf(opts); err != nil {
-		return nil, err
-	}
 	rv, err := MarshalValue(reg, v, opts...)
 	if err != nil {
 		return nil, err

@@ -36,7 +36,7 @@ func TestMarshalIsTheDrivers(t *testing.T) {
 		doc{A: 1}, &doc{2, "x"}, bson.D{}, bson.D{{Key: "a", Value: bson.A{1, nil}}}, bson.M{"a": 1}, map[string]int{"a": 1}, nilD, (*doc)(nil),
 		nil, 1, "x", []int{1}, bson.Raw{5, 0, 0, 0, 0}, bson.Raw{5, 0}, selfMarshaled{bson.Raw{5, 0, 0, 0, 0}}, make(chan int), bson.D{{Key: "a\x00", Value: 1}},
 	} {
-		got, err := bsoncodec.Marshal(reg, v)
+		got, err := encode(t, reg, v)
 		want, wantErr := bson.Marshal(v)
 		if !bytes.Equal(got, want) || fmt.Sprint(err) != fmt.Sprint(wantErr) {
 			t.Errorf("Marshal(%#v): got %X, %v; the driver %X, %v", v, got, err, want, wantErr)
@@ -78,7 +78,7 @@ func TestUnmarshalIsTheDrivers(t *testing.T) {
 			func() any { return bson.M(nil) }, func() any { return new(*doc) }, func() any { return new(int) },
 		} {
 			got, want := target(), target()
-			err, wantErr := bsoncodec.Unmarshal(reg, data, got), bson.Unmarshal(data, want)
+			err, wantErr := decode(t, reg, data, got), bson.Unmarshal(data, want)
 			if (err == nil) != (wantErr == nil) || (err == nil && !reflect.DeepEqual(got, want)) {
 				t.Errorf("Unmarshal(%X, %T): got %v, %v; the driver %v, %v", data, got, got, err, want, wantErr)
 			}
@@ -123,7 +123,7 @@ func TestUnmarshalAtTheTop(t *testing.T) {
 			func() any { return new(any) }, func() any { return new(bson.D) }, func() any { return new(bson.M) }, func() any { return new(both) },
 		} {
 			got, want := target(), target()
-			err, wantErr := bsoncodec.Unmarshal(reg, raw, got), fromStream(reg, raw, want)
+			err, wantErr := decode(t, reg, raw, got), fromStream(reg, raw, want)
 			if err != nil || wantErr != nil || !reflect.DeepEqual(got, want) {
 				t.Errorf("%s, %T: got %#v, %v; the driver %#v, %v", name, got, reflect.ValueOf(got).Elem(), err, reflect.ValueOf(want).Elem(), wantErr)
 			}
@@ -186,7 +186,7 @@ func TestNilRegistry(t *testing.T) {
 func TestMarshalAfterErrors(t *testing.T) {
 	reg := registry(t, uuidrep.Standard)
 	for i := range 100 {
-		if _, err := bsoncodec.Marshal(reg, bson.D{{Key: "a", Value: bson.D{{Key: "b", Value: make(chan int)}}}}); err == nil {
+		if _, err := encode(t, reg, bson.D{{Key: "a", Value: bson.D{{Key: "b", Value: make(chan int)}}}}); err == nil {
 			t.Fatal("a channel was encoded")
 		}
 		raw := marshal(t, reg, bson.M{"i": int32(i)})
@@ -423,6 +423,20 @@ func TestUnmarshalOfNegativeLength(t *testing.T) {
 						t.Fatalf("%s, %T, %v, call %d does not come back", name, v, opts, i)
 					}
 				}
+			}
+		}
+	}
+}
+
+// Text that is no document is the error that it is to the driver.
+func TestExtJSONThatIsNoDocument(t *testing.T) {
+	reg := registry(t, uuidrep.Standard)
+	for _, text := range []string{``, ` `, `[]`, `[1]`, `1`, `"x"`, `null`, `true`, `{`, `}`, `{"a": }`, `{"$uuid": "x"}`, `{"$oid": "x"}`} {
+		for _, canonical := range []bool{true, false} {
+			want := bson.UnmarshalExtJSON([]byte(text), canonical, new(bson.D))
+			err := bsoncodec.UnmarshalExtJSON(reg, []byte(text), canonical, new(bson.D))
+			if (err == nil) != (want == nil) {
+				t.Errorf("%s: got %v, the driver %v", text, err, want)
 			}
 		}
 	}

@@ -19,7 +19,7 @@ import (
 //
 // A document {uuid: …, valid: …}, which the driver writes if no codec is registered, is read too,
 // with lower-case names of the fields. Its UUID is read as any other:
-// [RegistryBuilder.AlsoDecodeGeneric] reads subtype 0.
+// [RegistryBuilder.AlsoDecodeSubtype0] reads subtype 0.
 //
 // [uuid.NullUUID] is registered already. A codec for t that a function of With registers takes
 // precedence.
@@ -78,10 +78,7 @@ func (c *nullUUIDCodec) EncodeValue(ec bson.EncodeContext, vw bson.ValueWriter, 
 		return vw.WriteNull()
 	}
 	u := val.Field(c.uuid)
-	enc, err := ec.LookupEncoder(u.Type())
-	if err != nil {
-		return err
-	}
+	enc := encoderOf(ec.Registry, u.Type())
 	if enc, ok := enc.(*uuidCodec); ok {
 		return enc.encode(vw, u)
 	}
@@ -104,11 +101,7 @@ func (c *nullUUIDCodec) DecodeValue(dc bson.DecodeContext, vr bson.ValueReader, 
 		return c.decodeDocument(dc, vr, val)
 	}
 	u := val.Field(c.uuid)
-	dec, err := dc.LookupDecoder(u.Type())
-	if err != nil {
-		return err
-	}
-	if err := dec.DecodeValue(dc, vr, u); err != nil {
+	if err := decoderOf(dc.Registry, u.Type()).DecodeValue(dc, vr, u); err != nil {
 		return err
 	}
 	val.Field(c.valid).SetBool(true)

@@ -123,10 +123,11 @@ func TestEncodingOptions(t *testing.T) {
 	}
 	written := map[string]bool{}
 	for _, set := range optionSets() {
+		other := registry(t, uuidrep.Standard)
 		for i, v := range values {
 			var want bytes.Buffer
 			enc := bson.NewEncoder(bson.NewDocumentWriter(&want))
-			enc.SetRegistry(registry(t, uuidrep.Standard))
+			enc.SetRegistry(other)
 			call(enc, set)
 			wantErr := enc.Encode(v)
 			got, err := bsoncodec.Marshal(reg, v, withOptions(set...))
@@ -195,6 +196,7 @@ func TestDecodingOptions(t *testing.T) {
 		return text
 	}
 	for _, set := range optionSets() {
+		other := registry(t, uuidrep.Standard) // which has met no other options
 		for _, raw := range []bson.Raw{doc, truncated, hex} {
 			for _, target := range []func() any{
 				func() any { return newDecoded() }, func() any { return new(any) }, func() any { return new(bson.D) },
@@ -202,7 +204,7 @@ func TestDecodingOptions(t *testing.T) {
 			} {
 				want := target()
 				dec := bson.NewDecoder(bson.NewDocumentReader(bytes.NewReader(raw)))
-				dec.SetRegistry(registry(t, uuidrep.Standard))
+				dec.SetRegistry(other)
 				call(dec, set)
 				wantErr := dec.Decode(want)
 				check := func(name string, err error, got any) {

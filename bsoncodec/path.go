@@ -11,7 +11,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/bsonids/bsonids/internal/driver"
-	"github.com/bsonids/bsonids/structcodec"
+	"github.com/bsonids/bsonids/internal/structcodec"
 )
 
 // The driver says where in a document it failed to decode a value, and not where it failed to encode
@@ -68,7 +68,7 @@ func (s *search) find(v reflect.Value, depth int) (path []string, ok bool) {
 	t := v.Type()
 	switch t.Kind() {
 	case reflect.Interface, reflect.Pointer:
-		if v.IsNil() || t.Kind() == reflect.Pointer && !s.looksInto(t) {
+		if t.Kind() == reflect.Pointer && !s.looksInto(t) {
 			return nil, false
 		}
 		return s.find(v.Elem(), depth+1)
@@ -90,10 +90,7 @@ func (s *search) find(v reflect.Value, depth int) (path []string, ok bool) {
 
 // looksInto reports whether the encoder of t encodes what values of type t hold with the encoders of the registry.
 func (s *search) looksInto(t reflect.Type) bool {
-	enc, err := s.reg.LookupEncoder(t)
-	if err != nil {
-		return false
-	}
+	enc := encoderOf(s.reg, t)
 	switch enc.(type) {
 	case *structcodec.Codec, *structcodec.DocumentEncoder, *structEncoder, *mapCodec, *arrayCodec, pointerCodec, documentEncoder:
 		return true
@@ -127,14 +124,28 @@ func (s *search) findField(v reflect.Value, depth int) (path []string, ok bool) 
 				fv = reflect.Value{}
 			}
 		}
-		if path, ok = s.find(fv, depth+1); ok {
-			if !inline {
-				path = append([]string{name}, path...)
-			}
+		if inline {
+			path, ok = s.findInline(fv, depth+1)
+		} else if path, ok = s.find(fv, depth+1); ok {
+			path = append([]string{name}, path...)
+		}
+		if ok {
 			return path, true
 		}
 	}
 	return nil, false
+}
+
+// findInline looks at v, the value of a field that is inline. The fields of an inline struct are encoded one by one, whatever
+// the encoder of the struct is.
+func (s *search) findInline(v reflect.Value, depth int) (path []string, ok bool) {
+	if v.Kind() == reflect.Pointer {
+		v = v.Elem()
+	}
+	if v.Kind() == reflect.Struct && depth <= maxSearchedDepth {
+		return s.findField(v, depth)
+	}
+	return s.find(v, depth)
 }
 
 // isOmitted reports whether the tag omitempty leaves v out, for the values that can be of a type that is refused, or hold one.
@@ -182,6 +193,8 @@ func keyText(key reflect.Value) string {
 		return key.String()
 	case key.Kind() == reflect.Pointer && key.IsNil():
 		return ""
+	case key.Kind() == reflect.Interface && key.Elem().Kind() == reflect.Pointer && key.Elem().IsNil():
+		return fmt.Sprint(key) // only StringifyMapKeysWithFmt writes it: without, the driver panics
 	}
 	switch k := key.Interface().(type) {
 	case bson.KeyMarshaler:

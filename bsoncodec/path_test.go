@@ -19,6 +19,15 @@ type methodical struct{ ID strangerID }
 
 func (methodical) MarshalBSON() ([]byte, error) { return bson.Marshal(bson.D{}) }
 
+// marshaledKey and textKeyed are keys of maps.
+type (
+	marshaledKey struct{ s string }
+	textKeyed    struct{ s string }
+)
+
+func (k marshaledKey) MarshalKey() (string, error) { return "key " + k.s, nil }
+func (k *textKeyed) MarshalText() ([]byte, error)  { return []byte("text " + k.s), nil }
+
 type withinItself struct{ Self *withinItself }
 
 // The error of encoding a type that is not registered has the path of the value, and its package.
@@ -63,8 +72,18 @@ func TestPathsOfRefusedValues(t *testing.T) {
 		{struct {
 			M map[string]strangerID `bson:",inline"`
 		}{map[string]strangerID{"k": v}}, "k"},
+		{struct {
+			C *bson.CodeWithScope `bson:",inline"`
+		}{&bson.CodeWithScope{Scope: bson.D{{Key: "n", Value: v}}}}, "scope.n"},
+		{struct {
+			C bson.CodeWithScope `bson:",inline"`
+		}{bson.CodeWithScope{Scope: bson.D{{Key: "n", Value: v}}}}, "scope.n"},
 		{bson.M{"m": map[strangerID]int{v: 1}}, "m"}, {struct{ D []bson.E }{[]bson.E{{Key: "e", Value: v}}}, "d.e"},
 		{bson.M{"a": []bson.M{{}, {"w": embeddedID{testUUID}}}}, "a.1.w"},
+		{bson.M{"m": map[marshaledKey]strangerID{{"a"}: v}}, "m.key a"}, {bson.M{"m": map[*textKeyed]strangerID{{"b"}: v}}, "m.text b"},
+		{struct {
+			V strangerID `bson:",omitempty"` // an array is not omitted
+		}{}, "v"},
 		{bson.M{"a": bson.A{bson.A{v}}}, "a.0.0"}, {bson.M{"x": bson.M{"a.b": v}}, "x.a.b"},
 	} {
 		for mode, reg := range modes(t, func() *bsoncodec.RegistryBuilder { return bsoncodec.NewRegistryBuilder(uuidrep.Standard) }) {
@@ -81,10 +100,10 @@ func TestPathsOfRefusedValues(t *testing.T) {
 		_, err := bsoncodec.Marshal(reg, json{v}, bsoncodec.Options{UseJSONStructTags: true})
 		checkPath(t, mode, err, "the_json")
 		// The value before the one that is within itself is refused, and is found among all others.
-		_, err = bsoncodec.Marshal(reg, bson.D{{Key: "v", Value: v}, {Key: "c", Value: cycle}})
+		_, err = encode(t, reg, bson.D{{Key: "v", Value: v}, {Key: "c", Value: cycle}})
 		checkPath(t, mode, err, "v")
 		// A key that is a nil pointer is the empty one, as the driver has it.
-		_, err = bsoncodec.Marshal(reg, bson.D{{Key: "v", Value: map[*textID]strangerID{nil: v}}})
+		_, err = encode(t, reg, bson.D{{Key: "v", Value: map[*textID]strangerID{nil: v}}})
 		checkPath(t, mode, err, "v.")
 		_, err = bsoncodec.MarshalValue(reg, bson.A{v})
 		checkPath(t, mode, err, "0")
@@ -96,7 +115,7 @@ func TestPathsOfRefusedValues(t *testing.T) {
 	for mode, reg := range modes(t, standard) {
 		reg.RegisterTypeEncoder(reflect.TypeFor[strangerID](), bson.ValueEncoderFunc(
 			func(bson.EncodeContext, bson.ValueWriter, reflect.Value) error { return mine }))
-		if _, err := bsoncodec.Marshal(reg, struct{ Never strangerID }{v}); err != mine {
+		if _, err := encode(t, reg, struct{ Never strangerID }{v}); err != mine {
 			t.Errorf("%s: got %v", mode, err)
 		}
 	}
@@ -111,6 +130,28 @@ func checkPath(t *testing.T, mode string, err error, path string) {
 	}
 }
 
+// A bson.D and a map have the path even if the codec of structs is the caller's.
+func TestPathsWithAStructCodecOfTheCaller(t *testing.T) {
+	for mode, b := range map[string]*bsoncodec.RegistryBuilder{
+		"plans": bsoncodec.NewRegistryBuilder(uuidrep.Standard), "WithoutPlans": bsoncodec.NewRegistryBuilder(uuidrep.Standard).WithoutPlans(),
+	} {
+		reg := build(t, b.With(func(reg *bson.Registry) {
+			reg.RegisterKindEncoder(reflect.Struct, bson.ValueEncoderFunc(
+				func(_ bson.EncodeContext, vw bson.ValueWriter, _ reflect.Value) error { return vw.WriteNull() }))
+		}))
+		v := strangerID(testUUID)
+		for _, doc := range []any{
+			bson.M{"a": bson.A{v}}, map[string][]strangerID{"a": {v}}, bson.D{{Key: "a", Value: bson.A{v}}},
+			bson.D{{Key: "x"}, {Key: "y"}, {Key: "z"}, {Key: "a", Value: bson.A{v}}},
+		} {
+			var e *bsoncodec.UnregisteredTypeError
+			if _, err := encode(t, reg, doc); !errors.As(err, &e) || e.Path != "a.0" {
+				t.Errorf("%s, %v: got %v, want the path a.0", mode, doc, err)
+			}
+		}
+	}
+}
+
 // The decoding error is wrapped by the driver's, which has the path.
 func TestPathsOfRefusedTargets(t *testing.T) {
 	type target struct {
@@ -118,7 +159,7 @@ func TestPathsOfRefusedTargets(t *testing.T) {
 	}
 	for mode, reg := range modes(t, func() *bsoncodec.RegistryBuilder { return bsoncodec.NewRegistryBuilder(uuidrep.Standard) }) {
 		raw := marshal(t, reg, bson.M{"a": bson.A{bson.M{}, bson.M{"b": bson.M{"k": testUUID}}}})
-		for _, err := range []error{bsoncodec.Unmarshal(reg, raw, new(target)), decodeWith(reg, raw, new(target))} {
+		for _, err := range []error{decode(t, reg, raw, new(target)), decodeWith(reg, raw, new(target))} {
 			var e *bson.DecodeError
 			checkUnregistered(t, err, reflect.TypeFor[strangerID]())
 			if !errors.As(err, &e) || !reflect.DeepEqual(e.Keys(), []string{"a", "1", "b", "k"}) || !strings.Contains(err.Error(), "reflect.TypeFor[bsoncodec_test.strangerID]()") {
@@ -156,7 +197,7 @@ func TestWaysOut(t *testing.T) {
 					t.Fatal(err)
 				}
 				for i, err := range []error{
-					decodeWith(reg, raw, new(target)), bsoncodec.Unmarshal(reg, raw, new(target)), bsoncodec.Unmarshal(reg, raw, new(target), everyOption),
+					decodeWith(reg, raw, new(target)), decode(t, reg, raw, new(target)), bsoncodec.Unmarshal(reg, raw, new(target), everyOption),
 					bsoncodec.UnmarshalExtJSON(reg, text, true, new(target)),
 				} {
 					var e *bson.DecodeError
@@ -172,19 +213,19 @@ func TestWaysOut(t *testing.T) {
 				t.Errorf("%s: got %v", mode, err)
 			}
 			raw := marshal(t, reg, bson.M{"k": b})
-			for _, err := range []error{decodeWith(reg, raw, new(map[string]string)), bsoncodec.Unmarshal(reg, raw, new(map[string]string))} {
+			for _, err := range []error{decodeWith(reg, raw, new(map[string]string)), decode(t, reg, raw, new(map[string]string))} {
 				if err == nil || strings.Contains(err.Error(), "a uuid.UUID reads the UUID") != (subtype != 5) {
 					t.Errorf("%s: got %v", mode, err)
 				}
 			}
 		}
 		raw := marshal(t, reg, bson.M{"u": testUUID.String()})
-		for _, err := range []error{bsoncodec.Unmarshal(reg, raw, new(struct{ U uuid.UUID })), decodeWith(reg, raw, new(map[string]uuid.UUID))} {
+		for _, err := range []error{decode(t, reg, raw, new(struct{ U uuid.UUID })), decodeWith(reg, raw, new(map[string]uuid.UUID))} {
 			if err == nil || !strings.Contains(err.Error(), "AlsoDecodeString") {
 				t.Errorf("%s: got %v", mode, err)
 			}
 		}
-		if err := bsoncodec.Unmarshal(reg, raw, new(struct{ U uuidrep.StandardUUID })); err == nil || !strings.Contains(err.Error(), "StringUUID") {
+		if err := decode(t, reg, raw, new(struct{ U uuidrep.StandardUUID })); err == nil || !strings.Contains(err.Error(), "StringUUID") {
 			t.Errorf("%s: got %v", mode, err)
 		}
 	}
@@ -222,5 +263,35 @@ func TestMarshalWithAForeignRegistry(t *testing.T) {
 	bytesOf := build(t, bsoncodec.NewRegistryBuilder(uuidrep.Standard).RegisterBytesType(reflect.TypeFor[strangerID]()))
 	if raw := marshal(t, bytesOf, bson.M{"b": strangerID{}}); !bytes.Contains(raw, []byte{16, 0, 0, 0, 0}) {
 		t.Errorf("got %v", raw)
+	}
+}
+
+// The way out is in the error for a document that is too long to be copied out of a stream, too.
+func TestWayOutOfALongDocument(t *testing.T) {
+	reg := registry(t, uuidrep.Standard)
+	for _, n := range []int{0, 23 << 10, 25 << 10, 1 << 20} {
+		raw := marshal(t, reg, bson.D{{Key: "padding", Value: strings.Repeat("x", n)}, {Key: "v", Value: testUUID}})
+		for _, target := range []any{new(struct{ V string }), new(struct{ V []byte }), new(map[string]string)} {
+			dec := bson.NewDecoder(bson.NewDocumentReader(bytes.NewReader(raw)))
+			dec.SetRegistry(reg)
+			if err := dec.Decode(target); err == nil || !strings.Contains(err.Error(), "a uuid.UUID reads the UUID") {
+				t.Errorf("%T, %d bytes: got %v", target, n, err)
+			}
+		}
+	}
+}
+
+// The search for a value calls no method of a key that is a nil pointer in an interface: with StringifyMapKeysWithFmt, the
+// driver does not, either.
+func TestPathOfANilKey(t *testing.T) {
+	doc := bson.D{{Key: "m", Value: map[any]any{(*uuid.UUID)(nil): strangerID(testUUID)}}}
+	regs := modes(t, func() *bsoncodec.RegistryBuilder { return bsoncodec.NewRegistryBuilder(uuidrep.Standard) })
+	regs["driver"] = bson.NewRegistry()
+	for mode, reg := range regs {
+		_, err := bsoncodec.Marshal(reg, doc, bsoncodec.Options{StringifyMapKeysWithFmt: true})
+		var e *bsoncodec.UnregisteredTypeError
+		if !errors.As(err, &e) || e.Path != "m.<nil>" {
+			t.Errorf("%s: got %v, want the path m.<nil>", mode, err)
+		}
 	}
 }

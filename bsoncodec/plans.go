@@ -8,7 +8,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/bsonids/bsonids/internal/driver"
-	"github.com/bsonids/bsonids/structcodec"
+	"github.com/bsonids/bsonids/internal/structcodec"
 	"github.com/bsonids/bsonids/uuidrep"
 )
 
@@ -25,12 +25,8 @@ type (
 // caller's.
 func registerPlans(reg *bson.Registry) {
 	probe := reflect.TypeFor[structAfterAll]()
-	enc, encErr := reg.LookupEncoder(probe)
-	dec, decErr := reg.LookupDecoder(probe)
-	if encErr != nil || decErr != nil {
-		return
-	}
-	c := structcodec.New(reg, enc, dec)
+	enc, dec := encoderOf(reg, probe), decoderOf(reg, probe)
+	c := structcodec.New(reg, enc, dec, ErrNotPlain)
 	reg.RegisterTypeEncoder(reflect.TypeFor[plans](), c)
 	if e, ok := enc.(*structEncoder); ok && driver.HasDefaultSettings(e.plain) {
 		reg.RegisterKindEncoder(reflect.Struct, c)
@@ -40,35 +36,29 @@ func registerPlans(reg *bson.Registry) {
 	}
 	// A bson.D has the encoder of slices, unless a hook is registered that takes it.
 	probe = reflect.TypeFor[sliceAfterAll]()
-	if enc, err := reg.LookupEncoder(probe); err == nil && driver.IsOwnEncoder(enc, probe) {
+	if enc := encoderOf(reg, probe); driver.IsOwnEncoder(enc, probe) {
 		reg.RegisterKindEncoder(reflect.Slice, c.DocumentEncoder(enc))
 	}
 	probe = reflect.TypeFor[mapAfterAll]()
-	if enc, err := reg.LookupEncoder(probe); err == nil {
-		if _, ours := enc.(*mapCodec); ours || driver.IsOwnEncoder(enc, probe) {
-			reg.RegisterKindEncoder(reflect.Map, c.DocumentEncoder(enc))
-		}
+	if enc, ours := encoderOf(reg, probe).(*mapCodec); ours {
+		reg.RegisterKindEncoder(reflect.Map, c.DocumentEncoder(enc))
 	}
-	if dec, err := reg.LookupDecoder(tD); err == nil {
-		if _, ours := dec.(*dDecoder); ours || driver.IsOwnDecoder(dec, tD) {
-			reg.RegisterTypeDecoder(tD, c.DocumentDecoder(dec))
-		}
+	if dec := decoderOf(reg, tD); driver.IsOwnDecoder(dec, tD) {
+		reg.RegisterTypeDecoder(tD, c.DocumentDecoder(dec))
 	}
-	if dec, err := reg.LookupDecoder(probe); err == nil {
-		if _, ours := dec.(*mapCodec); ours || driver.IsOwnDecoder(dec, probe) {
-			reg.RegisterKindDecoder(reflect.Map, c.DocumentDecoder(dec))
-		}
+	if dec, ours := decoderOf(reg, probe).(*mapCodec); ours {
+		reg.RegisterKindDecoder(reflect.Map, c.DocumentDecoder(dec))
 	}
 }
 
 // The codecs of this package take part in plans.
 var (
-	_ structcodec.ValueCodec = uuidPlan{}
-	_ structcodec.ValueCodec = zeroAsNullPlan{}
-	_ structcodec.ValueCodec = nullPlan{}
-	_ structcodec.ValueCodec = (*sliceEncoder)(nil)
-	_ structcodec.ValueCodec = (*sliceDecoder)(nil)
-	_ structcodec.ValueCodec = (*binaryValueDecoder)(nil)
+	_ ValueCodec = uuidPlan{}
+	_ ValueCodec = zeroAsNullPlan{}
+	_ ValueCodec = nullPlan{}
+	_ ValueCodec = (*sliceEncoder)(nil)
+	_ ValueCodec = (*sliceDecoder)(nil)
+	_ ValueCodec = (*binaryValueDecoder)(nil)
 
 	_ structcodec.ContextEncoder = uuidPlan{}
 	_ structcodec.ContextEncoder = zeroAsNullPlan{}
@@ -116,7 +106,7 @@ type nilSlicePlan struct{ *sliceEncoder }
 // AppendValue appends an array of UUIDs, unless it is nil.
 func (c nilSlicePlan) AppendValue(dst []byte, v reflect.Value) (bson.Type, []byte, error) {
 	if v.Kind() == reflect.Slice && v.IsNil() {
-		return 0, dst, structcodec.ErrNotPlain
+		return 0, dst, ErrNotPlain
 	}
 	return c.sliceEncoder.AppendValue(dst, v)
 }
@@ -126,7 +116,7 @@ func (c *sliceDecoder) DecoderIn(bson.DecodeContext) structcodec.ValueCodec { re
 
 // DecoderIn returns c, or what decodes binary values into slices if dc says so.
 func (c *binaryValueDecoder) DecoderIn(dc bson.DecodeContext) structcodec.ValueCodec {
-	if c.asSlice(dc, new(asSlice)) {
+	if c.asSlice(dc) {
 		return binarySlicePlan{c}
 	}
 	return c
@@ -152,16 +142,16 @@ type (
 	noDecoder struct{}
 )
 
-// AppendValue reports [structcodec.ErrNotPlain].
+// AppendValue reports [ErrNotPlain].
 func (noEncoder) AppendValue(dst []byte, _ reflect.Value) (bson.Type, []byte, error) {
-	return 0, dst, structcodec.ErrNotPlain
+	return 0, dst, ErrNotPlain
 }
 
 // EncoderFor returns nil.
 func (noEncoder) EncoderFor(*bson.Registry, reflect.Type) bson.ValueEncoder { return nil }
 
-// ReadValue reports [structcodec.ErrNotPlain].
-func (noDecoder) ReadValue(bson.Type, []byte, reflect.Value) error { return structcodec.ErrNotPlain }
+// ReadValue reports [ErrNotPlain].
+func (noDecoder) ReadValue(bson.Type, []byte, reflect.Value) error { return ErrNotPlain }
 
 // DecoderFor returns nil.
 func (noDecoder) DecoderFor(*bson.Registry, reflect.Type) bson.ValueDecoder { return nil }
@@ -211,7 +201,7 @@ func (c zeroAsNullPlan) AppendValue(dst []byte, v reflect.Value) (bson.Type, []b
 // AppendValue appends a UUID, a zero one too.
 func (c uuidPlan) AppendValue(dst []byte, v reflect.Value) (bson.Type, []byte, error) {
 	if c.asString || c.rep == uuidrep.Unspecified {
-		return 0, dst, structcodec.ErrNotPlain
+		return 0, dst, ErrNotPlain
 	}
 	v = c.octets(v)
 	var u [16]byte
@@ -237,11 +227,11 @@ func (c uuidPlan) ReadValue(t bson.Type, data []byte, v reflect.Value) error {
 		v.SetZero()
 		return nil
 	case t != bson.TypeBinary || len(data) != 4+1+16:
-		return structcodec.ErrNotPlain
+		return ErrNotPlain
 	}
 	rep := c.typed.representation(data[4])
 	if rep == uuidrep.Unspecified {
-		return structcodec.ErrNotPlain
+		return ErrNotPlain
 	}
 	permute(c.octets(v).Bytes(), data[5:], rep)
 	return nil
@@ -257,21 +247,13 @@ func (nullPlan) ReadsAgain() {}
 func (*sliceDecoder) ReadsAgain() {}
 
 // EncoderFor returns the codec that reg has for pointers.
-func (c pointerCodec) EncoderFor(reg *bson.Registry, _ reflect.Type) bson.ValueEncoder {
-	enc, err := reg.LookupEncoder(tAnyPointer)
-	if err != nil {
-		return c
-	}
-	return enc
+func (pointerCodec) EncoderFor(reg *bson.Registry, _ reflect.Type) bson.ValueEncoder {
+	return encoderOf(reg, tAnyPointer)
 }
 
 // DecoderFor returns the codec that reg has for pointers.
-func (c pointerCodec) DecoderFor(reg *bson.Registry, _ reflect.Type) bson.ValueDecoder {
-	dec, err := reg.LookupDecoder(tAnyPointer)
-	if err != nil {
-		return c
-	}
-	return dec
+func (pointerCodec) DecoderFor(reg *bson.Registry, _ reflect.Type) bson.ValueDecoder {
+	return decoderOf(reg, tAnyPointer)
 }
 
 // nullPlan is a nullUUIDCodec with the codec of its UUID.
@@ -283,8 +265,7 @@ type nullPlan struct {
 // EncoderFor returns a nullPlan if this package has the codec of the UUID.
 func (c *nullUUIDCodec) EncoderFor(reg *bson.Registry, t reflect.Type) bson.ValueEncoder {
 	if t == c.t {
-		enc, _ := reg.LookupEncoder(t.Field(c.uuid).Type)
-		if elem, ok := enc.(*uuidCodec); ok {
+		if elem, ok := encoderOf(reg, t.Field(c.uuid).Type).(*uuidCodec); ok {
 			return nullPlan{c, uuidPlan{elem}}
 		}
 	}
@@ -294,8 +275,7 @@ func (c *nullUUIDCodec) EncoderFor(reg *bson.Registry, t reflect.Type) bson.Valu
 // DecoderFor returns a nullPlan if this package has the codec of the UUID.
 func (c *nullUUIDCodec) DecoderFor(reg *bson.Registry, t reflect.Type) bson.ValueDecoder {
 	if t == c.t {
-		dec, _ := reg.LookupDecoder(t.Field(c.uuid).Type)
-		if elem, ok := dec.(*uuidCodec); ok {
+		if elem, ok := decoderOf(reg, t.Field(c.uuid).Type).(*uuidCodec); ok {
 			return nullPlan{c, uuidPlan{elem}}
 		}
 	}
@@ -331,7 +311,7 @@ func (c nullPlan) ReadValue(t bson.Type, data []byte, v reflect.Value) error {
 
 // EncoderFor returns c, or another codec if reg has one for slices or for the UUIDs.
 func (c *sliceEncoder) EncoderFor(reg *bson.Registry, _ reflect.Type) bson.ValueEncoder {
-	if other := otherEncoder(bson.EncodeContext{Registry: reg}, tAnySlice, c.elem.t, c.elem); other != nil {
+	if other := otherEncoder(reg, tAnySlice, c.elem.t, c.elem); other != nil {
 		return other
 	}
 	if !c.binary() {
@@ -344,7 +324,7 @@ func (c *sliceEncoder) EncoderFor(reg *bson.Registry, _ reflect.Type) bson.Value
 func (c *sliceEncoder) AppendValue(dst []byte, v reflect.Value) (bson.Type, []byte, error) {
 	switch {
 	case v.Type() != c.t:
-		return 0, dst, structcodec.ErrNotPlain
+		return 0, dst, ErrNotPlain
 	case v.IsNil():
 		return bson.TypeNull, dst, nil
 	}
@@ -353,7 +333,7 @@ func (c *sliceEncoder) AppendValue(dst []byte, v reflect.Value) (bson.Type, []by
 
 // DecoderFor returns c, or another codec if reg has one for slices or for the UUIDs.
 func (c *sliceDecoder) DecoderFor(reg *bson.Registry, _ reflect.Type) bson.ValueDecoder {
-	if other := otherDecoder(bson.DecodeContext{Registry: reg}, tAnySlice, c.elem.t, c.elem); other != nil {
+	if other := otherDecoder(reg, tAnySlice, c.elem.t, c.elem); other != nil {
 		return other
 	}
 	return c
@@ -362,11 +342,11 @@ func (c *sliceDecoder) DecoderFor(reg *bson.Registry, _ reflect.Type) bson.Value
 // ReadValue sets v to the UUIDs of an array.
 func (c *sliceDecoder) ReadValue(t bson.Type, data []byte, v reflect.Value) error {
 	if v.Type() != c.t || t != bson.TypeArray {
-		return structcodec.ErrNotPlain
+		return ErrNotPlain
 	}
 	n, plain := c.count(data)
 	if !plain {
-		return structcodec.ErrNotPlain
+		return ErrNotPlain
 	}
 	c.setElements(data, n, v)
 	return nil
@@ -375,7 +355,7 @@ func (c *sliceDecoder) ReadValue(t bson.Type, data []byte, v reflect.Value) erro
 // DecoderFor returns the driver's decoder, unless reg has another one for slices. The two differ for a target that has
 // elements only, and plans leave such targets to c.
 func (c *anySliceDecoder) DecoderFor(reg *bson.Registry, _ reflect.Type) bson.ValueDecoder {
-	if dec, err := reg.LookupDecoder(tAnySlice); err != nil || !driver.IsOwnDecoder(dec, tAnySlice) {
+	if !driver.HasOwnDecoder(reg, tAnySlice) {
 		return c
 	}
 	return c.driver
@@ -393,7 +373,7 @@ func (c *binaryValueDecoder) DecoderFor(reg *bson.Registry, _ reflect.Type) bson
 func (c *binaryValueDecoder) ReadValue(t bson.Type, data []byte, v reflect.Value) error {
 	subtype, octets := data[4], data[5:]
 	if t != bson.TypeBinary || v.Type() != tBinaryValue || subtype == bson.TypeBinaryBinaryOld {
-		return structcodec.ErrNotPlain
+		return ErrNotPlain
 	}
 	var x any
 	if rep, ok := c.isImplicit(subtype, octets); ok {
@@ -404,9 +384,6 @@ func (c *binaryValueDecoder) ReadValue(t bson.Type, data []byte, v reflect.Value
 	*v.Addr().Interface().(*binaryValue) = x
 	return nil
 }
-
-// DecoderFor returns the driver's decoder: the type map leads binary values to the same results.
-func (c *dDecoder) DecoderFor(*bson.Registry, reflect.Type) bson.ValueDecoder { return c.driver }
 
 // EncoderFor returns the codec of arrays of type t.
 func (c *arrayCodec) EncoderFor(_ *bson.Registry, t reflect.Type) bson.ValueEncoder {
@@ -444,6 +421,9 @@ func (c *arrayCodec) DecoderFor(_ *bson.Registry, t reflect.Type) bson.ValueDeco
 
 // EncoderFor returns the codec of maps of type t.
 func (c *mapCodec) EncoderFor(_ *bson.Registry, t reflect.Type) bson.ValueEncoder {
+	if t.Kind() != reflect.Map {
+		return c
+	}
 	if k := c.keyType(t.Key()); k != nil && (k.encodeText || k.encodeErr != nil) {
 		return c
 	}
@@ -452,6 +432,9 @@ func (c *mapCodec) EncoderFor(_ *bson.Registry, t reflect.Type) bson.ValueEncode
 
 // DecoderFor returns the codec of maps of type t.
 func (c *mapCodec) DecoderFor(_ *bson.Registry, t reflect.Type) bson.ValueDecoder {
+	if t.Kind() != reflect.Map {
+		return c
+	}
 	if k := c.keyType(t.Key()); k != nil && (k.decodeText || k.decodeErr != nil) {
 		return c
 	}

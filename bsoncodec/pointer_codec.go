@@ -17,20 +17,12 @@ type pointerCodec struct{}
 
 // EncodeValue is the ValueEncoder of pointers to UUID types.
 func (pointerCodec) EncodeValue(ec bson.EncodeContext, vw bson.ValueWriter, val reflect.Value) error {
-	enc, err := ec.LookupEncoder(tAnyPointer)
-	if err != nil {
-		return err
-	}
-	return enc.EncodeValue(ec, vw, val)
+	return encoderOf(ec.Registry, tAnyPointer).EncodeValue(ec, vw, val)
 }
 
 // DecodeValue is the ValueDecoder of pointers to UUID types.
 func (pointerCodec) DecodeValue(dc bson.DecodeContext, vr bson.ValueReader, val reflect.Value) error {
-	dec, err := dc.LookupDecoder(tAnyPointer)
-	if err != nil {
-		return err
-	}
-	return dec.DecodeValue(dc, vr, val)
+	return decoderOf(dc.Registry, tAnyPointer).DecodeValue(dc, vr, val)
 }
 
 // registerPointers is called before the functions of With, so that a codec that they register for

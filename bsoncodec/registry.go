@@ -87,7 +87,7 @@ func NewRegistryBuilder(r uuidrep.Representation) *RegistryBuilder {
 //
 // A struct is read from the document too that the driver writes for it without a codec, such as
 // {uuid: …} for one that embeds a [uuid.UUID]. The UUID in it is read as any other:
-// [RegistryBuilder.AlsoDecodeGeneric] reads subtype 0. A struct around a UUID that is not registered
+// [RegistryBuilder.AlsoDecodeSubtype0] reads subtype 0. A struct around a UUID that is not registered
 // is refused: see [RegistryBuilder.RegisterDocumentType].
 //
 // A type of kind [16]byte that is not registered is refused, in both directions, with an
@@ -119,10 +119,10 @@ func (b *RegistryBuilder) AlsoDecode(r uuidrep.Representation) *RegistryBuilder 
 	return b
 }
 
-// AlsoDecodeGeneric makes UUID fields read binary subtype 0 of 16 bytes in network order, which Go
+// AlsoDecodeSubtype0 makes UUID fields read binary subtype 0 of 16 bytes in network order, which Go
 // programs without a codec wrote. Targets of type any still receive a [bson.Binary], because such a
 // value can be other data as well.
-func (b *RegistryBuilder) AlsoDecodeGeneric() *RegistryBuilder {
+func (b *RegistryBuilder) AlsoDecodeSubtype0() *RegistryBuilder {
 	b.generic = true
 	return b
 }
@@ -153,9 +153,9 @@ func (b *RegistryBuilder) With(f func(*bson.Registry)) *RegistryBuilder {
 	return b
 }
 
-// WithoutPlans makes the registry encode and decode structs, and decode [bson.D] and maps, with the
-// driver's codecs alone, and not by the compiled plans of package structcodec. The results are the
-// same.
+// WithoutPlans makes the registry encode and decode documents with the driver's codecs alone, and not
+// by plans that are compiled for each type. The results are the same, except for what
+// docs/performance.md lists. [CheckPlans] says why a type has no plan.
 func (b *RegistryBuilder) WithoutPlans() *RegistryBuilder {
 	b.withoutPlans = true
 	return b
@@ -239,7 +239,7 @@ func (b *RegistryBuilder) conversion() (*conversion, error) {
 	case b.rep != uuidrep.Unspecified:
 		return nil, fmt.Errorf("bsoncodec: cannot build a registry: %w", err)
 	case len(b.also) > 0 || b.generic || b.text && !b.asString:
-		fail("AlsoDecode, AlsoDecodeGeneric and AlsoDecodeString add to a representation and none is set: %w", uuidrep.ErrUnspecified)
+		fail("AlsoDecode, AlsoDecodeSubtype0 and AlsoDecodeString add to a representation and none is set: %w", uuidrep.ErrUnspecified)
 		return nil, errors.Join(errs...)
 	}
 	for i, r := range b.also {
@@ -319,10 +319,10 @@ func (b *RegistryBuilder) register(reg *bson.Registry, u *conversion) {
 			continue // the driver's codec of slices calls c for each element
 		}
 		slice := reflect.SliceOf(t)
-		if enc, err := reg.LookupEncoder(slice); err == nil && driver.HasOwnEncoder(reg, slice) {
+		if enc := encoderOf(reg, slice); driver.IsOwnEncoder(enc, slice) {
 			reg.RegisterTypeEncoder(slice, &sliceEncoder{conversion: u, t: slice, elem: c, driver: enc, raw: rawEncoder})
 		}
-		if dec, err := reg.LookupDecoder(slice); err == nil && driver.HasOwnDecoder(reg, slice) {
+		if dec := decoderOf(reg, slice); driver.IsOwnDecoder(dec, slice) {
 			reg.RegisterTypeDecoder(slice, &sliceDecoder{conversion: u, t: slice, elem: c, driver: dec, raw: rawDecoder})
 		}
 	}

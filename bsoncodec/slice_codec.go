@@ -38,7 +38,7 @@ const maxPooled = 1 << 20
 // EncodeValue is the ValueEncoder of slices of UUIDs. The driver's own encodes nil slices, and UUIDs
 // that are not written as binary values.
 func (c *sliceEncoder) EncodeValue(ec bson.EncodeContext, vw bson.ValueWriter, val reflect.Value) error {
-	other := c.other.get(func() bson.ValueEncoder { return otherEncoder(ec, tAnySlice, c.elem.t, c.elem) })
+	other := c.other.get(func() bson.ValueEncoder { return otherEncoder(ec.Registry, tAnySlice, c.elem.t, c.elem) })
 	if other != nil {
 		return other.EncodeValue(ec, vw, val)
 	}
@@ -139,7 +139,7 @@ type sliceDecoder struct {
 // DecodeValue is the ValueDecoder of slices of UUIDs. The driver's own decodes an array with any
 // other value than the UUIDs that a UUID field reads, so that results and errors are the driver's.
 func (c *sliceDecoder) DecodeValue(dc bson.DecodeContext, vr bson.ValueReader, val reflect.Value) error {
-	other := c.other.get(func() bson.ValueDecoder { return otherDecoder(dc, tAnySlice, c.elem.t, c.elem) })
+	other := c.other.get(func() bson.ValueDecoder { return otherDecoder(dc.Registry, tAnySlice, c.elem.t, c.elem) })
 	if other != nil {
 		return other.DecodeValue(dc, vr, val)
 	}
@@ -177,20 +177,20 @@ func (c *sliceDecoder) setElements(array []byte, n int, val reflect.Value) {
 	}
 }
 
-// count returns how many elements array has, and whether every one is a binary value that a UUID
-// field reads.
+// count returns whether every element of array is a binary value that a UUID field reads, and how many
+// they are then.
 func (c *sliceDecoder) count(array []byte) (n int, plain bool) {
 	if len(array) < 5 || uint64(binary.LittleEndian.Uint32(array)) != uint64(len(array)) {
-		return 0, false
+		return n, false
 	}
 	elements := array[4:]
 	for ; elements[0] == byte(bson.TypeBinary); n++ {
 		tail, ok := afterKey(elements)
 		if !ok || len(tail) < elementTail+1 {
-			return 0, false
+			return n, false
 		}
 		if binary.LittleEndian.Uint32(tail) != 16 || c.typed.representation(tail[4]) == uuidrep.Unspecified {
-			return 0, false
+			return n, false
 		}
 		elements = tail[elementTail:]
 	}
@@ -227,9 +227,6 @@ var tSlowSlice = reflect.TypeFor[slowSlice]()
 
 // decodeSlowSlice is the ValueDecoderFunc of slowSlice.
 func decodeSlowSlice(dc bson.DecodeContext, vr bson.ValueReader, val reflect.Value) error {
-	if !val.CanAddr() || val.Type() != tSlowSlice {
-		return bson.ValueDecoderError{Name: "SlowSliceDecodeValue", Types: []reflect.Type{tSlowSlice}, Received: val}
-	}
 	s := val.Addr().Interface().(*slowSlice)
 	return s.driver.DecodeValue(dc, vr, s.val)
 }

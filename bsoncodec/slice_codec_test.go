@@ -57,19 +57,19 @@ func fastAndSlow(t testing.TB, r uuidrep.Representation) (fast, slow *bson.Regis
 func sliceBuilder(r uuidrep.Representation) *bsoncodec.RegistryBuilder {
 	b := bsoncodec.NewRegistryBuilder(r).RegisterUUIDType(reflect.TypeFor[orderID]())
 	if r == uuidrep.JavaLegacy {
-		b.AlsoDecode(uuidrep.Standard).AlsoDecodeGeneric().AlsoDecodeString()
+		b.AlsoDecode(uuidrep.Standard).AlsoDecodeSubtype0().AlsoDecodeString()
 	}
 	return b
 }
 
 var allRepresentations = []uuidrep.Representation{
-	uuidrep.Unspecified, uuidrep.Standard, uuidrep.CSharpLegacy, uuidrep.JavaLegacy, uuidrep.PythonLegacy,
+	uuidrep.Unspecified, uuidrep.CSharpLegacy, uuidrep.Standard, uuidrep.PythonLegacy, uuidrep.JavaLegacy,
 }
 
 func TestSlicesAreEncodedAsTheDriverEncodesThem(t *testing.T) {
 	for _, r := range allRepresentations {
 		fast, slow := fastAndSlow(t, r)
-		for _, n := range []int{-1, 0, 1, 9, 10, 11, 99, 100, 101, 1000, 1001, 12345} {
+		for _, n := range []int{-1, 0, 1, 9, 10, 11, 99, 100, 101, 1000, 1001, 10001} {
 			var s slices
 			if n >= 0 {
 				s = slices{V: make([]uuid.UUID, n), O: make([]orderID, n), D: make(orderIDs, n), P: make([]*uuid.UUID, n), N: make([]uuid.NullUUID, n)}
@@ -83,6 +83,9 @@ func TestSlicesAreEncodedAsTheDriverEncodesThem(t *testing.T) {
 				want, wantErr := bsoncodec.Marshal(slow, v)
 				if !bytes.Equal(got, want) || fmt.Sprint(err) != fmt.Sprint(wantErr) {
 					t.Fatalf("%v, %d in %T: got %d octets, %v; the driver %d octets, %v", r, n, v, len(got), err, len(want), wantErr)
+				}
+				if n > 101 {
+					continue // what is written as JSON is not the work of the codec of slices
 				}
 				gotJSON, err := bsoncodec.MarshalExtJSON(fast, v, true, false)
 				wantJSON, wantErr := bsoncodec.MarshalExtJSON(slow, v, true, false)
@@ -117,7 +120,7 @@ func TestSlicesBesideCodecsForRawValue(t *testing.T) {
 	if !reflect.DeepEqual(in, out) {
 		t.Errorf("got %v, want %v", out, in)
 	}
-	if _, err := bsoncodec.Marshal(reg, bson.M{"v": bson.RawValue{Type: bson.TypeNull}}); !errors.Is(err, errOwn) {
+	if _, err := encode(t, reg, bson.M{"v": bson.RawValue{Type: bson.TypeNull}}); !errors.Is(err, errOwn) {
 		t.Errorf("a RawValue: got %v", err)
 	}
 }
@@ -201,14 +204,18 @@ func TestSlicesAreDecodedAsTheDriverDecodesThem(t *testing.T) {
 		bson.Binary{Subtype: 4, Data: octetsStandard[:15]}, bson.Binary{Subtype: 4}, bson.Null{}, bson.Undefined{}, testUUID.String(), "x",
 		int32(1), bson.D{{Key: "a", Value: 1}}, bson.A{}, bson.MinKey{},
 	}
-	for _, r := range allRepresentations {
+	stock := bson.NewRegistry()
+	for i, r := range allRepresentations {
+		if testing.Short() && i%2 != 0 { // subtype 3 in one order is enough
+			continue
+		}
 		fast, slow := fastAndSlow(t, r)
 		check := func(v any) {
-			raw := marshal(t, slow, bson.D{{Key: "v", Value: v}, {Key: "o", Value: v}, {Key: "d", Value: v}, {Key: "a", Value: v}, {Key: "p", Value: v}, {Key: "n", Value: v}})
+			raw := marshal(t, stock, bson.D{{Key: "v", Value: v}, {Key: "o", Value: v}, {Key: "d", Value: v}, {Key: "a", Value: v}, {Key: "p", Value: v}, {Key: "n", Value: v}})
 			checkSameDecoding(t, fromMemory, fast, slow, raw)
 			checkSameDecoding(t, fromStream, fast, slow, raw)
-			checkSameDecoding(t, fromMemory, fast, slow, marshal(t, slow, bson.D{{Key: "v", Value: v}}))
-			checkSameDecoding(t, fromMemory, fast, slow, marshal(t, slow, bson.D{{Key: "o", Value: v}}))
+			checkSameDecoding(t, fromMemory, fast, slow, marshal(t, stock, bson.D{{Key: "v", Value: v}}))
+			checkSameDecoding(t, fromMemory, fast, slow, marshal(t, stock, bson.D{{Key: "o", Value: v}}))
 		}
 		check(bson.A{})
 		for _, a := range elements {

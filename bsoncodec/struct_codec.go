@@ -95,19 +95,15 @@ type (
 // registerStructs replaces the driver's codecs of structs in reg, which it finds as the codecs of
 // the struct type probe. Codecs of the caller's stay.
 func registerStructs(reg *bson.Registry, rules *typeRules, probe reflect.Type) {
-	if enc, err := reg.LookupEncoder(probe); err == nil {
-		if newCodec := driver.NewStructEncoder(enc); newCodec != nil {
-			c := &structEncoder{plain: newCodec(), rules: rules}
-			c.other.make = func(bson.EncodeContext) bson.ValueEncoder { return newCodec() }
-			reg.RegisterKindEncoder(reflect.Struct, c)
-		}
+	if newCodec := driver.NewStructEncoder(encoderOf(reg, probe)); newCodec != nil {
+		c := &structEncoder{plain: newCodec(), rules: rules}
+		c.other.make = func(bson.EncodeContext) bson.ValueEncoder { return newCodec() }
+		reg.RegisterKindEncoder(reflect.Struct, c)
 	}
-	if dec, err := reg.LookupDecoder(probe); err == nil {
-		if newCodec := driver.NewStructDecoder(dec); newCodec != nil {
-			c := &structDecoder{plain: newCodec(), rules: rules}
-			c.other.make = func(bson.DecodeContext) bson.ValueDecoder { return newCodec() }
-			reg.RegisterKindDecoder(reflect.Struct, c)
-		}
+	if newCodec := driver.NewStructDecoder(decoderOf(reg, probe)); newCodec != nil {
+		c := &structDecoder{plain: newCodec(), rules: rules}
+		c.other.make = func(bson.DecodeContext) bson.ValueDecoder { return newCodec() }
+		reg.RegisterKindDecoder(reflect.Struct, c)
 	}
 }
 

@@ -58,17 +58,17 @@ func TestEncodeAsStringReadsBinaries(t *testing.T) {
 		if d.V != testUUID || d.Any != testUUID || !reflect.DeepEqual(d.S, []uuid.UUID{testUUID, testUUID, testUUID}) {
 			t.Errorf("%v: got %v", tt.rep, d)
 		}
-		if err := bsoncodec.Unmarshal(reg, marshal(t, reg, bson.M{"v": "x"}), &d); err == nil {
+		if err := decode(t, reg, marshal(t, reg, bson.M{"v": "x"}), &d); err == nil {
 			t.Errorf("%v: x was decoded", tt.rep)
 		}
 	}
 	reg := build(t, bsoncodec.NewRegistryBuilder(uuidrep.Unspecified).EncodeAsString())
 	var d struct{ V uuid.UUID }
-	err := bsoncodec.Unmarshal(reg, marshal(t, reg, bson.M{"v": bson.Binary{Subtype: 4, Data: octetsStandard}}), &d)
+	err := decode(t, reg, marshal(t, reg, bson.M{"v": bson.Binary{Subtype: 4, Data: octetsStandard}}), &d)
 	if !errors.Is(err, uuidrep.ErrUnspecified) {
 		t.Errorf("got %v", err)
 	}
-	if _, err := bsoncodec.NewRegistryBuilder(uuidrep.Unspecified).EncodeAsString().AlsoDecodeGeneric().Build(); !errors.Is(err, uuidrep.ErrUnspecified) {
+	if _, err := bsoncodec.NewRegistryBuilder(uuidrep.Unspecified).EncodeAsString().AlsoDecodeSubtype0().Build(); !errors.Is(err, uuidrep.ErrUnspecified) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -117,7 +117,7 @@ func TestEncodeZeroAsNull(t *testing.T) {
 	if v := marshal(t, reg, bson.M{"v": uuid.Nil}).Lookup("v"); v.Type != bson.TypeNull {
 		t.Errorf("got %v", v)
 	}
-	if _, err := bsoncodec.Marshal(reg, bson.M{"v": []uuid.UUID{{}, testUUID}}); !errors.Is(err, uuidrep.ErrUnspecified) {
+	if _, err := encode(t, reg, bson.M{"v": []uuid.UUID{{}, testUUID}}); !errors.Is(err, uuidrep.ErrUnspecified) {
 		t.Errorf("got %v", err)
 	}
 	// The option is off by default.

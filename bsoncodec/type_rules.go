@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -38,10 +39,23 @@ func (b *RegistryBuilder) typeRules() *typeRules {
 // A verdict says whether a type of structs is refused in one direction, and why.
 type verdict struct {
 	refused  bool
-	anywhere error
-	inside   error       // in a document
-	withJSON error       // in a document, if "json" struct tags stand in for "bson" struct tags
+	anywhere refusal
+	inside   refusal     // in a document
 	settled  atomic.Bool // settleFields was called
+}
+
+// A refusal is why a type is refused, nil if it is not.
+type refusal struct {
+	err      error
+	withJSON error // if "json" struct tags stand in for "bson" struct tags
+}
+
+// of returns the error for a client, which is asked for its tags only if these decide.
+func (r refusal) of(usesJSON func() bool) error {
+	if (r.err == nil) != (r.withJSON == nil) && usesJSON() {
+		return r.withJSON
+	}
+	return r.err
 }
 
 // of returns the verdict on t, a type of structs without a codec of its own.
@@ -58,19 +72,71 @@ func (r *typeRules) of(t reflect.Type, decode bool) *verdict {
 }
 
 func (r *typeRules) decide(t reflect.Type, decode bool) *verdict {
-	v := &verdict{anywhere: errV1Type(t, decode)}
-	if v.anywhere == nil && holdsUUID(t) {
+	v := new(verdict)
+	err := errV1Type(t, decode)
+	if err == nil && holdsUUID(t) {
 		if decode {
-			v.anywhere = errV1Unmarshaler(t)
+			err = errV1Unmarshaler(t)
 		} else {
-			v.anywhere = errV1Marshaler(t)
+			err = errV1Marshaler(t)
 		}
 	}
-	if !r.documents[t] {
-		v.inside, v.withJSON = r.errWrapper(t, decode, false), r.errWrapper(t, decode, true)
+	if v.anywhere = (refusal{err, err}); err == nil {
+		v.anywhere = refusal{r.errInline(t, decode, false, 0), r.errInline(t, decode, true, 0)}
 	}
-	v.refused = v.anywhere != nil || v.inside != nil || v.withJSON != nil
+	if !r.documents[t] {
+		v.inside = refusal{r.errWrapper(t, decode, false), r.errWrapper(t, decode, true)}
+	}
+	v.refused = v.anywhere != refusal{} || v.inside != refusal{}
 	return v
+}
+
+// errInline returns the error of a struct that has a struct around a UUID inline, or within what is inline, if the driver
+// does not store that UUID or stores it in another representation. It is nil if there is none.
+func (r *typeRules) errInline(t reflect.Type, decode, jsonTags bool, depth int) error {
+	for i := range t.NumField() {
+		f := t.Field(i)
+		_, flags, _ := strings.Cut(structTag(f, jsonTags), ",")
+		if !f.IsExported() && !f.Anonymous || !slices.Contains(strings.Split(flags, ","), "inline") {
+			continue
+		}
+		inner := f.Type
+		if inner.Kind() == reflect.Pointer {
+			inner = inner.Elem()
+		}
+		if inner.Kind() != reflect.Struct || depth > maxPointers {
+			continue
+		}
+		var reason string
+		switch sole, ok := soleField(inner, jsonTags); {
+		case !ok || !r.isUUID(sole.Type, 0):
+		case !sole.IsExported() && (hasText(inner) || r.uuids[inner] || isValueOfItsOwn(inner, decode)):
+			reason = "a UUID that is not exported, which the driver does not store"
+		case sole.Anonymous && structTag(sole, jsonTags) != "" && isValueOfItsOwn(sole.Type, decode):
+			// The methods are those of the UUID, which the driver calls for the key.
+		case sole.Anonymous && isValueOfItsOwn(inner, decode):
+			reason = "a UUID with methods for BSON, which the driver does not call then"
+		}
+		if reason != "" {
+			return &UnregisteredTypeError{Type: inner, decode: decode, reason: fmt.Sprintf(
+				"the field %s of %v has the tag inline and is a struct around %s: give it a key of its own", f.Name, t, reason)}
+		}
+		if err := r.errInline(inner, decode, jsonTags, depth+1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// isValueOfItsOwn reports whether t or *t, or what t points to, has the driver's method for values in a direction.
+func isValueOfItsOwn(t reflect.Type, decode bool) bool {
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if decode {
+		return reflect.PointerTo(t).Implements(tValueUnmarshaler)
+	}
+	return reflect.PointerTo(t).Implements(tValueMarshaler)
 }
 
 // errWrapper returns the error of a struct around a UUID, or of a UUID that can be null, inside a document. It is nil if
@@ -245,39 +311,33 @@ func qualified(t reflect.Type) string {
 
 // encodeError returns the error of encoding a value of a type that is refused to vw, nil if it is a whole document.
 func (v *verdict) encodeError(ec bson.EncodeContext, vw bson.ValueWriter) error {
-	if v.anywhere != nil {
-		return v.anywhere
-	}
-	err := v.inside
-	if v.inside == nil || v.withJSON == nil { // a json tag tells
+	usesJSON := func() bool {
 		ec.Registry = nil
-		if optionsByEncodeContext()[ec].UseJSONStructTags {
-			err = v.withJSON
-		}
+		return optionsByEncodeContext()[ec].UseJSONStructTags
+	}
+	if err := v.anywhere.of(usesJSON); err != nil {
+		return err
 	}
 	// At the top level a writer refuses to write null, without any effect.
-	if err == nil || isTransition(vw.WriteNull()) {
-		return nil
+	if err := v.inside.of(usesJSON); err != nil && !isTransition(vw.WriteNull()) {
+		return err
 	}
-	return err
+	return nil
 }
 
 // decodeError returns the error of decoding what is at vr into a value of a type that is refused, nil if it is a whole document.
 func (v *verdict) decodeError(dc bson.DecodeContext, vr bson.ValueReader) error {
-	if v.anywhere != nil {
-		return v.anywhere
-	}
-	err := v.inside
-	if v.inside == nil || v.withJSON == nil {
+	usesJSON := func() bool {
 		dc.Registry = nil
-		if optionsByDecodeContext()[dc].UseJSONStructTags {
-			err = v.withJSON
-		}
+		return optionsByDecodeContext()[dc].UseJSONStructTags
 	}
-	if err == nil || isTransition(vr.ReadNull()) {
-		return nil
+	if err := v.anywhere.of(usesJSON); err != nil {
+		return err
 	}
-	return err
+	if err := v.inside.of(usesJSON); err != nil && !isTransition(vr.ReadNull()) {
+		return err
+	}
+	return nil
 }
 
 // refusedInside reports whether reg refuses to decode into what v points to inside a document, and not as a whole one.
@@ -289,11 +349,7 @@ func refusedInside(reg *bson.Registry, v any) bool {
 	if t == nil || t.Kind() != reflect.Struct {
 		return false
 	}
-	enc, err := reg.LookupEncoder(tBuildMark)
-	if err != nil {
-		return false
-	}
-	mark, ok := enc.(*buildMark)
+	mark, ok := buildMarkOf(reg)
 	return ok && mark.rules.of(t, true).refused
 }
 

@@ -100,7 +100,7 @@ func testRefused[T any](t *testing.T, reg *bson.Registry) {
 	var v T
 	typ := reflect.TypeFor[T]()
 	for _, doc := range append(strangers(v), v, &v) { // v alone is not a document
-		raw, err := bsoncodec.Marshal(reg, doc)
+		raw, err := encode(t, reg, doc)
 		if raw != nil {
 			t.Errorf("%T gave %v", doc, bson.Raw(raw))
 		}
@@ -125,10 +125,10 @@ func testRefused[T any](t *testing.T, reg *bson.Registry) {
 			{marshal(t, reg, bson.M{"v": bson.A{value}}), new(struct{ V [1]T })},
 			{marshal(t, reg, bson.M{"v": value}), &struct{ V any }{new(T)}},
 		} {
-			checkUnregistered(t, bsoncodec.Unmarshal(reg, doc.raw, doc.target), typ)
+			checkUnregistered(t, decode(t, reg, doc.raw, doc.target), typ)
 		}
 		if value != nil { // a nil pointer holds nothing
-			checkUnregistered(t, bsoncodec.Unmarshal(reg, marshal(t, reg, bson.M{"v": value}), new(struct{ V *T })), typ)
+			checkUnregistered(t, decode(t, reg, marshal(t, reg, bson.M{"v": value}), new(struct{ V *T })), typ)
 		}
 	}
 	var s struct {
@@ -143,11 +143,11 @@ func TestUnregisteredMapKeys(t *testing.T) {
 	stranger := reflect.TypeFor[strangerID]()
 	for _, r := range allRepresentations {
 		reg := registry(t, r)
-		_, err := bsoncodec.Marshal(reg, bson.M{"v": map[strangerID]int32{{}: 1}})
+		_, err := encode(t, reg, bson.M{"v": map[strangerID]int32{{}: 1}})
 		checkUnregistered(t, err, stranger)
 		var s struct{ V map[strangerID]int32 }
 		raw := marshal(t, reg, bson.M{"v": bson.M{testUUID.String(): int32(1)}})
-		checkUnregistered(t, bsoncodec.Unmarshal(reg, raw, &s), stranger)
+		checkUnregistered(t, decode(t, reg, raw, &s), stranger)
 		unmarshal(t, reg, marshal(t, reg, bson.M{"v": nil}), &s)
 		marshal(t, reg, s)
 		s.V = map[strangerID]int32{}
@@ -169,7 +169,7 @@ func TestUnregisteredMapKeys(t *testing.T) {
 	asBytes := build(t, bsoncodec.NewRegistryBuilder(uuidrep.Standard).UnregisteredAsBytes())
 	one := build(t, bsoncodec.NewRegistryBuilder(uuidrep.Standard).UnregisteredAsUUID().RegisterBytesType(stranger))
 	for _, reg := range []*bson.Registry{asBytes, one} {
-		_, err := bsoncodec.Marshal(reg, bson.M{"v": map[strangerID]int32{{}: 1}})
+		_, err := encode(t, reg, bson.M{"v": map[strangerID]int32{{}: 1}})
 		if err == nil || !strings.Contains(err.Error(), "unsupported key type") {
 			t.Errorf("got %v, want the driver's error", err)
 		}
@@ -230,13 +230,13 @@ func TestMarshalingMethodsCountAsRegistered(t *testing.T) {
 	reg := registry(t, uuidrep.JavaLegacy)
 	raw := marshal(t, reg, bson.M{"v": encodeOnlyID(testUUID)})
 	checkStored(t, raw, 4, octetsStandard, "v")
-	checkUnregistered(t, bsoncodec.Unmarshal(reg, raw, new(struct{ V encodeOnlyID })), reflect.TypeFor[encodeOnlyID]())
+	checkUnregistered(t, decode(t, reg, raw, new(struct{ V encodeOnlyID })), reflect.TypeFor[encodeOnlyID]())
 	var s struct{ V decodeOnlyID }
 	unmarshal(t, reg, raw, &s)
 	if s.V != decodeOnlyID(testUUID) {
 		t.Errorf("got %v", s.V)
 	}
-	_, err := bsoncodec.Marshal(reg, s)
+	_, err := encode(t, reg, s)
 	checkUnregistered(t, err, reflect.TypeFor[decodeOnlyID]())
 }
 
@@ -250,7 +250,7 @@ func TestPointerReceiversOfValuesThatAreNotAddressable(t *testing.T) {
 		checkStored(t, marshal(t, reg, bson.M{"v": &id}), 4, octetsStandard, "v")
 		checkStored(t, marshal(t, reg, &struct{ V pointerID }{id}), 4, octetsStandard, "v")
 		for _, doc := range []any{bson.M{"v": id}, struct{ V pointerID }{id}, map[string]pointerID{"v": id}} {
-			raw, err := bsoncodec.Marshal(reg, doc)
+			raw, err := encode(t, reg, doc)
 			var e *bsoncodec.UnregisteredTypeError
 			if raw != nil || !errors.As(err, &e) || !strings.Contains(err.Error(), "pointer receiver") {
 				t.Errorf("%T: got %v, %v", doc, bson.Raw(raw), err)
@@ -295,13 +295,13 @@ func TestCallersCodecsCountAsRegistered(t *testing.T) {
 			t.Fatal(err)
 		}
 		afterwards := registry(t, uuidrep.Standard)
-		tt.register(afterwards)
+		register(afterwards, tt.register)
 		for way, reg := range map[string]*bson.Registry{
 			"With":    build(t, bsoncodec.NewRegistryBuilder(uuidrep.Standard).With(tt.register)),
 			"ApplyTo": applied, "after Build": afterwards,
 		} {
 			typ := reflect.TypeOf(tt.value)
-			raw, err := bsoncodec.Marshal(reg, bson.M{"v": tt.value})
+			raw, err := encode(t, reg, bson.M{"v": tt.value})
 			switch {
 			case !tt.encode:
 				checkUnregistered(t, err, typ)
@@ -353,7 +353,7 @@ func TestRegisterBytesType(t *testing.T) {
 			if s.V != strangerID(testUUID) {
 				t.Errorf("got %v", s.V)
 			}
-			if err := bsoncodec.Unmarshal(reg, marshal(t, reg, bson.M{"v": bson.Binary{Subtype: 4, Data: octetsStandard}}), &s); err == nil {
+			if err := decode(t, reg, marshal(t, reg, bson.M{"v": bson.Binary{Subtype: 4, Data: octetsStandard}}), &s); err == nil {
 				t.Error("subtype 4 was decoded into plain bytes")
 			}
 			if name == "alone" {
@@ -392,12 +392,12 @@ func TestUnregisteredAsUUID(t *testing.T) {
 		}
 		checkStored(t, raw, tt.subtype, tt.octets, "k", testUUID.String())
 		var e *uuidrep.SubtypeError
-		if err := bsoncodec.Unmarshal(reg, marshal(t, reg, bson.M{"v": bson.Binary{Data: octetsStandard}}), &out); !errors.As(err, &e) {
+		if err := decode(t, reg, marshal(t, reg, bson.M{"v": bson.Binary{Data: octetsStandard}}), &out); !errors.As(err, &e) {
 			t.Errorf("subtype 0: got %v", err)
 		}
 	}
 	reg := build(t, bsoncodec.NewRegistryBuilder(uuidrep.Unspecified).UnregisteredAsUUID())
-	if _, err := bsoncodec.Marshal(reg, bson.M{"v": strangerID{}}); !errors.Is(err, uuidrep.ErrUnspecified) {
+	if _, err := encode(t, reg, bson.M{"v": strangerID{}}); !errors.Is(err, uuidrep.ErrUnspecified) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -504,6 +504,20 @@ func TestBuildRefusesContradictions(t *testing.T) {
 		reg, err := tt.Build()
 		if reg != nil || err == nil || !strings.HasPrefix(err.Error(), "bsoncodec: ") || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: got %v", want, err)
+		}
+	}
+}
+
+// The error says in which direction a type is refused.
+func TestRefusalsNameTheDirection(t *testing.T) {
+	reg := registry(t, uuidrep.Standard)
+	for _, v := range []any{struct{ V strangerID }{}, struct{ V map[strangerID]int32 }{map[strangerID]int32{{}: 1}}, struct{ V embeddedID }{}} {
+		if _, err := encode(t, reg, v); err == nil || !strings.Contains(err.Error(), "bsoncodec: cannot encode ") {
+			t.Errorf("%T: got %v", v, err)
+		}
+		raw := marshal(t, bson.NewRegistry(), bson.D{{Key: "v", Value: bson.D{{Key: "k", Value: 1}}}})
+		if err := decode(t, reg, raw, reflect.New(reflect.TypeOf(v)).Interface()); err == nil || !strings.Contains(err.Error(), "bsoncodec: cannot decode a value into ") {
+			t.Errorf("%T: got %v", v, err)
 		}
 	}
 }

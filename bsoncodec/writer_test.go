@@ -14,26 +14,37 @@ import (
 )
 
 // keepingWriter is a ValueWriter of another package. It keeps every byte slice that it is given,
-// which the driver does not forbid.
+// which the driver does not forbid. With err it fails after some calls.
 type keepingWriter struct {
 	bson.ValueWriter
 	bson.DocumentWriter
 	bson.ArrayWriter
 	kept [][]byte
+	err  error
+	left int // calls, negative after the first that failed
+}
+
+func (w *keepingWriter) called() error {
+	if w.left--; w.err != nil && w.left < 0 {
+		return w.err
+	}
+	return nil
 }
 
 func (w *keepingWriter) WriteBinaryWithSubtype(b []byte, _ byte) error {
 	w.kept = append(w.kept, b)
-	return nil
+	return w.called()
 }
 
-func (w *keepingWriter) WriteNull() error                                      { return nil }
-func (w *keepingWriter) WriteDocument() (bson.DocumentWriter, error)           { return w, nil }
-func (w *keepingWriter) WriteDocumentElement(string) (bson.ValueWriter, error) { return w, nil }
-func (w *keepingWriter) WriteDocumentEnd() error                               { return nil }
-func (w *keepingWriter) WriteArray() (bson.ArrayWriter, error)                 { return w, nil }
-func (w *keepingWriter) WriteArrayElement() (bson.ValueWriter, error)          { return w, nil }
-func (w *keepingWriter) WriteArrayEnd() error                                  { return nil }
+func (w *keepingWriter) WriteNull() error                                      { return w.called() }
+func (w *keepingWriter) WriteInt32(int32) error                                { return w.called() }
+func (w *keepingWriter) WriteString(string) error                              { return w.called() }
+func (w *keepingWriter) WriteDocument() (bson.DocumentWriter, error)           { return w, w.called() }
+func (w *keepingWriter) WriteDocumentElement(string) (bson.ValueWriter, error) { return w, w.called() }
+func (w *keepingWriter) WriteDocumentEnd() error                               { return w.called() }
+func (w *keepingWriter) WriteArray() (bson.ArrayWriter, error)                 { return w, w.called() }
+func (w *keepingWriter) WriteArrayElement() (bson.ValueWriter, error)          { return w, w.called() }
+func (w *keepingWriter) WriteArrayEnd() error                                  { return w.called() }
 
 // A writer that keeps what it is given has different UUIDs in the end, and the caller's memory is
 // not among it.
@@ -80,7 +91,7 @@ func TestWriterThatKeepsItsBytes(t *testing.T) {
 				t.Fatalf("%v: %d values were written", rep, len(w.kept))
 			}
 			for i, b := range w.kept {
-				u, err := uuidrep.AsUUIDWithRepresentation(bson.Binary{Subtype: map[bool]byte{true: 4, false: 3}[rep == uuidrep.Standard], Data: b}, rep)
+				u, err := uuidrep.AsWithRepresentation[uuid.UUID](bson.Binary{Subtype: map[bool]byte{true: 4, false: 3}[rep == uuidrep.Standard], Data: b}, rep)
 				if err != nil || u != ids[i] {
 					t.Errorf("%v: value %d is %v, %v; want %v", rep, i, u, err, ids[i])
 				}

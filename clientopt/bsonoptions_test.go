@@ -13,6 +13,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"github.com/bsonids/bsonids/bsoncodec"
+	"github.com/bsonids/bsonids/internal/inuse"
 	"github.com/bsonids/bsonids/uuidrep"
 )
 
@@ -24,18 +25,6 @@ func withField(i int) (*options.BSONOptions, bsoncodec.Options) {
 	var o bsoncodec.Options
 	reflect.ValueOf(&o).Elem().FieldByName(v.Type().Field(i).Name).SetBool(true)
 	return &b, o
-}
-
-func TestCodecOptions(t *testing.T) {
-	if got := CodecOptions(nil); got != (bsoncodec.Options{}) {
-		t.Errorf("nil gives %+v", got)
-	}
-	for i := range reflect.TypeFor[options.BSONOptions]().NumField() {
-		bsonOpts, want := withField(i)
-		if got := CodecOptions(bsonOpts); got != want {
-			t.Errorf("%+v gives %+v", *bsonOpts, got)
-		}
-	}
 }
 
 // TestCollectionCodec tests that the options are learned without a server, whether they
@@ -114,11 +103,8 @@ func TestOptionsAreThoseOfTheClient(t *testing.T) {
 		if err != nil || !cursor.Next(ctx) {
 			t.Fatalf("%s: %v", name, err)
 		}
-		_, dec, err := CursorCodec(cursor)
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
-		if enc != CodecOptions(bsonOpts) || dec != enc {
+		_, dec, _ := inuse.Of(cursor)
+		if want, _ := inuse.Options(bsonOpts); enc != want || dec != enc {
 			t.Errorf("%s: learned %+v and %+v", name, enc, dec)
 		}
 		for _, target := range []func() any{
@@ -165,14 +151,8 @@ func TestOptionsThatCannotBeLearned(t *testing.T) {
 	if _, _, err := CollectionCodec(nil); err == nil {
 		t.Error("no error for a nil collection")
 	}
-	if _, _, err := CursorCodec(nil); err == nil {
-		t.Error("no error for a nil cursor")
-	}
 	if _, _, err := CollectionCodec(new(mongo.Collection)); err == nil {
 		t.Error("no error for a collection without a registry")
-	}
-	if _, _, err := CursorCodec(new(mongo.Cursor)); err == nil {
-		t.Error("no error for a cursor without a registry")
 	}
 }
 
@@ -187,43 +167,10 @@ func TestForeignRegistry(t *testing.T) {
 	if got, _, err := CollectionCodec(client.Database("d").Collection("c")); err != nil || got != reg {
 		t.Errorf("a collection: got %p, %v", got, err)
 	}
-	cursor, err := mongo.NewCursorFromDocuments([]any{bson.D{}}, nil, reg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got, _, err := CursorCodec(cursor); err != nil || got != reg {
-		t.Errorf("a cursor: got %p, %v", got, err)
-	}
 }
 
-// TestCursorCodecAtAnyPlace tests that the options of a cursor can be read before its first
-// document, on a document and at its end, and that the cursor does not move.
-func TestCursorCodecAtAnyPlace(t *testing.T) {
-	reg, _, err := CollectionCodec(connect(t, new(server), "mongodb://localhost/?uuidRepresentation=standard").Database("d").Collection("c"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	cursor, err := mongo.NewCursorFromDocuments([]any{bson.D{{Key: "n", Value: int32(1)}}, bson.D{{Key: "n", Value: int32(2)}}}, nil, reg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for n := int32(1); ; n++ {
-		got, o, err := CursorCodec(cursor)
-		if err != nil || got != reg {
-			t.Fatalf("before document %d: got %p, %v; want %p", n, got, err, reg)
-		}
-		if o != (bsoncodec.Options{}) {
-			t.Errorf("before document %d: got %+v", n, o)
-		}
-		if !cursor.Next(context.Background()) {
-			if n != 3 {
-				t.Errorf("the cursor ended before document %d", n)
-			}
-			return
-		}
-		var doc struct{ N int32 }
-		if err := bsoncodec.Unmarshal(reg, cursor.Current, &doc, o); err != nil || doc.N != n {
-			t.Errorf("got document %d, %v; want %d", doc.N, err, n)
-		}
+func TestCodecOfNothing(t *testing.T) {
+	if _, _, err := CollectionCodec(nil); err == nil || err.Error() != "clientopt: the collection is nil" {
+		t.Errorf("got %v", err)
 	}
 }

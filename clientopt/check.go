@@ -50,7 +50,7 @@ func (s Setup) String() string {
 }
 
 // checked is written to learn the representation: the UUID of the specification's tests.
-var checked = uuid.UUID{0x00, 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88, 0x99, 0xAA, 0xBB, 0xCC, 0xDD, 0xEE, 0xFF}
+var checked = uuid.MustParse("00112233-4455-6677-8899-aabbccddeeff")
 
 // Check returns what is at work in target, a *mongo.Client, *mongo.Database or *mongo.Collection. Call it when a program
 // starts, to notice a mongo.Connect that was left in place or a registry that was set later:

@@ -154,7 +154,7 @@ func TestCheckMistakes(t *testing.T) {
 			return vw.WriteBinary(make([]byte, 16))
 		}))
 	checkAll(t, client, func(what string, s Setup, err error) {
-		if err == nil || s != (Setup{}) || !strings.Contains(err.Error(), "codec of the caller's") {
+		if err == nil || s != (Setup{}) || !strings.Contains(err.Error(), "codec of the caller's") || !strings.Contains(err.Error(), "it writes binary") {
 			t.Errorf("the %s with a codec of the caller's: got %v, %v", what, s, err)
 		}
 	})

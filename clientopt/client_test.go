@@ -324,3 +324,11 @@ func TestConcurrentUse(t *testing.T) {
 	}
 	wg.Wait()
 }
+
+// The connection string of WithClientOptions is checked as the main one is.
+func TestStringWithinClientOptionsIsChecked(t *testing.T) {
+	_, err := ApplyURI("mongodb://h", WithClientOptions(options.Client().ApplyURI("mongodb://h/?uuid_representation=standard")))
+	if err == nil || !strings.Contains(err.Error(), "within WithClientOptions is not valid") || !strings.Contains(err.Error(), "did you mean") {
+		t.Errorf("got %v", err)
+	}
+}

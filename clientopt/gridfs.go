@@ -91,9 +91,7 @@ func (o uploadOption) List() []func(*options.GridFSUploadOptions) error {
 var uploadDefault = sync.OnceValue(func() *bson.Registry {
 	var args options.GridFSUploadOptions
 	for _, set := range options.GridFSUpload().List() {
-		if set(&args) != nil {
-			return nil
-		}
+		_ = set(&args)
 	}
 	return args.Registry
 })

@@ -30,6 +30,11 @@ func TestNearMisses(t *testing.T) {
 		{"?javaUuidRepresentationSetting=standard", "uuid"},
 		{"?uuidRepresentation=standard&uuid_representation=standard", "option 2"},
 
+		{"?u_u_i_d_R_e_p_r_e_sentation=standard", "did you mean"},
+		{"?epresentation=standard", "did you mean"}, // five letters are missing
+		{"?uuidRepresentation" + strings.Repeat("_", 18) + "=standard", "uuidRepresentation___"},
+		{"?uuidRepresentation" + strings.Repeat("_", 19) + "=standard", "option 1 is not known and has uuid"},
+
 		{"?w=1?uuidRepresentation=standard", "the value of option 1 has uuidRepresentation= in it"},
 		{"?w=1,uuidRepresentation=standard", "the value of option 1"},
 		{"?w=1%26uuidRepresentation=standard", "the value of option 1"},
@@ -55,8 +60,8 @@ func TestNearMisses(t *testing.T) {
 	}
 }
 
-// TestKnownOptions tests that the options of the "MongoDB URI Options" specification, and older
-// options of the drivers, are not near misses.
+// TestKnownOptions tests that the options of the "MongoDB URI Options" specification, older options of
+// the drivers, and names that differ by six letters are not near misses.
 func TestKnownOptions(t *testing.T) {
 	for _, name := range strings.Fields(`
 		appName authMechanism authMechanismProperties authSource compressors connect connectTimeoutMS directConnection
@@ -69,7 +74,8 @@ func TestKnownOptions(t *testing.T) {
 		sslInvalidHostNameAllowed timeoutMS tls tlsAllowInvalidCertificates tlsAllowInvalidHostnames tlsCAFile
 		tlsCertificateFile tlsCertificateKeyFile tlsCertificateKeyFilePassword tlsDisableCertificateRevocationCheck
 		tlsDisableOCSPEndpointCheck tlsInsecure tlsPrivateKeyFile unknown w waitQueueMultiple waitQueueTimeoutMS wtimeoutMS
-		zlibCompressionLevel zstdCompressionLevel`) {
+		zlibCompressionLevel zstdCompressionLevel
+		presentation representationzz representationaa`) {
 		if err := checkNearMiss(name); err != nil {
 			t.Errorf("%s%v", name, err)
 		}

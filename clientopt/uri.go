@@ -42,9 +42,9 @@ func representation(values []string) (r uuidrep.Representation, stated bool, err
 		next, err := uuidrep.Parse(v)
 		switch {
 		case err != nil:
-			return uuidrep.Unspecified, true, fmt.Errorf("option uuidRepresentation: %w", err)
+			return r, stated, fmt.Errorf("option uuidRepresentation: %w", err)
 		case stated && next != r:
-			return uuidrep.Unspecified, true, fmt.Errorf("option uuidRepresentation is set twice, to %v and to %v", r, next)
+			return r, stated, fmt.Errorf("option uuidRepresentation is set twice, to %v and to %v", r, next)
 		}
 		r, stated = next, true
 	}
@@ -164,9 +164,6 @@ func checkHost(s string) error {
 	host, err := url.QueryUnescape(s)
 	if err != nil {
 		return errors.New("has percent-encoding that is not valid")
-	}
-	if host == "" {
-		return nil
 	}
 	_, port, err := net.SplitHostPort(host)
 	var addrErr *net.AddrError

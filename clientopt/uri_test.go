@@ -63,6 +63,8 @@ func TestRepresentation(t *testing.T) {
 		{"mongodb://u:p@h/db@x?uuidRepresentation=standard", standard},
 		{"mongodb://h/?uuidRepresentation=standard&appName=a?b=c", standard},
 
+		{"mongodb://a:65535,b:1/?uuidRepresentation=standard", standard},
+
 		{"mongodb+srv://cluster.example.com/?uuidRepresentation=javaLegacy", java},
 		{"mongodb+srv://u:p@cluster.example.com/db?w=majority;UUIDRepresentation=javaLegacy", java},
 	} {
@@ -110,6 +112,7 @@ func TestRepresentationErrors(t *testing.T) {
 		{" mongodb://h/", "must begin with"},
 		{"mongodb:h/", "must begin with"},
 		{"mongodb://h?uuidRepresentation=standard", "a / between the hosts and the ?"},
+		{"mongodb://?uuidRepresentation=standard", "a / between the hosts and the ?"},
 		{"mongodb://u:p@q@h/?uuidRepresentation=standard", "has an @"},
 		{"mongodb://u:p/q@h/", "the password has a slash: write it as %2F"},
 		{"mongodb://u/q:p@h/", "the user name has a slash"},

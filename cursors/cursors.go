@@ -33,12 +33,12 @@ import (
 	"github.com/bsonids/bsonids/internal/inuse"
 )
 
-// ErrNilCursor is the error of reading a cursor, a result or a change stream that is nil.
-var ErrNilCursor = errors.New("cursors: the cursor is nil")
+// errNilCursor is the error of reading a cursor, a result or a change stream that is nil.
+var errNilCursor = errors.New("cursors: the cursor is nil")
 
-// ErrEnded is the error of a second loop over a sequence of [Values] or [Changes] whose first loop ended early, by break or
+// errEnded is the error of a second loop over a sequence of [Values] or [Changes] whose first loop ended early, by break or
 // return, and closed the cursor.
-var ErrEnded = errors.New("cursors: an earlier loop over the sequence ended early and closed the cursor")
+var errEnded = errors.New("cursors: an earlier loop over the sequence ended early and closed the cursor")
 
 // An Option changes how documents are decoded.
 type Option func(*decoder)
@@ -47,7 +47,7 @@ type Option func(*decoder)
 // stream are. A nil reg is an error that wraps [bson.ErrNilRegistry].
 func WithRegistry(reg *bson.Registry, opts bsoncodec.Options) Option {
 	return func(d *decoder) {
-		d.reg, d.opts, d.err = reg, opts, nil
+		d.use(reg, opts)
 		if reg == nil {
 			d.err = fmt.Errorf("cursors: WithRegistry: %w", bson.ErrNilRegistry)
 		}
@@ -56,12 +56,12 @@ func WithRegistry(reg *bson.Registry, opts bsoncodec.Options) Option {
 
 // One returns the document of res. A caller may call it, and the methods of res, any number of times.
 //
-// Errors are those of the Decode method of res, mongo.ErrNoDocuments among them, [ErrNilCursor], and that of an Option that
-// is nil or wrong.
+// Errors are those of the Decode method of res, mongo.ErrNoDocuments among them. A res or an
+// Option that is nil, and a wrong Option, is an error.
 func One[T any](res *mongo.SingleResult, opts ...Option) (T, error) {
 	var v, zero T
 	if res == nil {
-		return zero, ErrNilCursor
+		return zero, errNilCursor
 	}
 	d := newDecoder(res, opts)
 	if d.err != nil {
@@ -87,10 +87,10 @@ func One[T any](res *mongo.SingleResult, opts ...Option) (T, error) {
 // method of a cursor, of driver 2.9.3, ends without an error at a batch that is empty; this function does not.
 //
 // Errors are those of the Next, Decode and Err methods of the cursor, the error of ctx if it is done between two
-// documents, [ErrNilCursor], and that of an Option that is nil or wrong, after which the cursor is closed too.
+// documents, and that of a cursor or an Option that is nil or of a wrong Option; the cursor is closed then, too.
 func All[T any](ctx context.Context, cursor *mongo.Cursor, opts ...Option) ([]T, error) {
 	if cursor == nil {
-		return nil, ErrNilCursor
+		return nil, errNilCursor
 	}
 	defer closeCursor(ctx, cursor)
 	d := newDecoder(cursor, opts)
@@ -114,11 +114,11 @@ func All[T any](ctx context.Context, cursor *mongo.Cursor, opts ...Option) ([]T,
 // Values returns an iterator over the documents that are left in cursor. It closes the cursor when the loop ends. Each
 // document is a new value. An error is the last pair of the iterator; the errors are those of [All].
 //
-// The sequence is for one loop. A second one has no documents: it ends with the error of the first, with [ErrEnded] if the
+// The sequence is for one loop. A second one has no documents: it ends with the error of the first, with another one if the
 // first ended early, and at once if the first came to the end of the cursor.
 func Values[T any](ctx context.Context, cursor *mongo.Cursor, opts ...Option) iter.Seq2[T, error] {
 	if cursor == nil {
-		return fail[T](ErrNilCursor)
+		return fail[T](errNilCursor)
 	}
 	return sequence[T](ctx, cursor, func() bson.Raw { return cursor.Current }, func() decoder { return newDecoder(cursor, opts) })
 }
@@ -131,11 +131,11 @@ func Values[T any](ctx context.Context, cursor *mongo.Cursor, opts ...Option) it
 // behind this event.
 //
 // An error is the last pair of the iterator. Errors are those of the Next, Decode and Err methods of the stream, the error of
-// ctx if it is done between two events, [ErrNilCursor], and that of an Option that is nil or wrong. As that of [Values], the
+// ctx if it is done between two events, and that of a stream or an Option that is nil or of a wrong Option. As that of [Values], the
 // sequence is for one loop.
 func Changes[T any](ctx context.Context, stream *mongo.ChangeStream, opts ...Option) iter.Seq2[T, error] {
 	if stream == nil {
-		return fail[T](ErrNilCursor)
+		return fail[T](errNilCursor)
 	}
 	return sequence[T](ctx, stream, func() bson.Raw { return stream.Current }, func() decoder { return newDecoder(stream, opts) })
 }
@@ -159,7 +159,7 @@ func fail[T any](err error) iter.Seq2[T, error] {
 func sequence[T any](
 	ctx context.Context, from source, current func() bson.Raw, newDecoder func() decoder,
 ) iter.Seq2[T, error] {
-	looped, ended := false, ErrEnded // how the first loop ended
+	looped, ended := false, errEnded // how the first loop ended
 	return func(yield func(T, error) bool) {
 		var zero T
 		if looped {
@@ -181,7 +181,7 @@ func sequence[T any](
 				yield(zero, ended)
 				return
 			}
-			ended = ErrEnded
+			ended = errEnded
 			if !yield(v, nil) {
 				return
 			}
@@ -218,10 +218,16 @@ func closeCursor(ctx context.Context, from source) {
 
 // A decoder decodes the documents of one source.
 type decoder struct {
-	reg   *bson.Registry // nil if the source decodes
-	opts  bsoncodec.Options
-	plain bool  // there are none
-	err   error // of the Options
+	reg  *bson.Registry      // nil if the source decodes
+	opts []bsoncodec.Options // one, or none if it is zero, which is faster
+	err  error               // of the Options
+}
+
+func (d *decoder) use(reg *bson.Registry, opts bsoncodec.Options) {
+	*d = decoder{reg: reg}
+	if opts != (bsoncodec.Options{}) {
+		d.opts = []bsoncodec.Options{opts}
+	}
 }
 
 func newDecoder[H inuse.Holder](from *H, opts []Option) decoder {
@@ -234,10 +240,9 @@ func newDecoder[H inuse.Holder](from *H, opts []Option) decoder {
 	}
 	if d.reg == nil && d.err == nil {
 		if reg, o, ok := inuse.Of(from); ok && driver.IsBuilt(reg) {
-			d.reg, d.opts = reg, o
+			d.use(reg, o)
 		}
 	}
-	d.plain = d.opts == bsoncodec.Options{}
 	return d
 }
 
@@ -250,8 +255,5 @@ func (d *decoder) decode(from source, doc bson.Raw, v any) error {
 }
 
 func (d *decoder) unmarshal(doc bson.Raw, v any) error {
-	if d.plain {
-		return bsoncodec.Unmarshal(d.reg, doc, v)
-	}
-	return bsoncodec.Unmarshal(d.reg, doc, v, d.opts)
+	return bsoncodec.Unmarshal(d.reg, doc, v, d.opts...)
 }

@@ -131,6 +131,23 @@ func TestErrors(t *testing.T) {
 	}
 }
 
+// Without a context nothing is cancelled, as with the methods of a cursor.
+func TestNoContext(t *testing.T) {
+	var none context.Context
+	if got, err := cursors.All[item](none, cursorOf(t, registry(t), nil, items...)); err != nil || len(got) != len(items) {
+		t.Errorf("got %v, %v", got, err)
+	}
+	n := 0
+	for _, err := range cursors.Values[item](none, cursorOf(t, registry(t), nil, items...)) {
+		if n++; err != nil {
+			t.Error(err)
+		}
+	}
+	if n != len(items) {
+		t.Errorf("%d documents, want %d", n, len(items))
+	}
+}
+
 // The documents that were read before a call are not read again, and a loop may end early.
 func TestRestOfACursor(t *testing.T) {
 	ctx := context.Background()
@@ -497,14 +514,30 @@ func TestBatches(t *testing.T) {
 	if got, err := cursors.All[any](t.Context(), closed); err != nil || len(got) != 0 {
 		t.Errorf("a closed cursor: got %v, %v", got, err)
 	}
-	// A loop that ends early closes the cursor on the server.
-	for range cursors.Values[any](t.Context(), find()) {
-		break
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if last := s.commands[len(s.commands)-1]; last != "killCursors" {
-		t.Errorf("the last command is %s", last)
+	// A cursor that is not read to its end is closed on the server.
+	for name, read := range map[string]func(){
+		"a loop that ends early": func() {
+			for range cursors.Values[any](t.Context(), find()) {
+				break
+			}
+		},
+		"a document that cannot be decoded": func() {
+			if _, err := cursors.All[struct{ N string }](t.Context(), find()); err == nil {
+				t.Error("a number was decoded into a string")
+			}
+		},
+		"an Option that is nil": func() {
+			if _, err := cursors.All[any](t.Context(), find(), nil); err == nil {
+				t.Error("a nil Option is not an error")
+			}
+		},
+	} {
+		read()
+		s.mu.Lock()
+		if last := s.commands[len(s.commands)-1]; last != "killCursors" {
+			t.Errorf("%s: the last command is %s", name, last)
+		}
+		s.mu.Unlock()
 	}
 }
 

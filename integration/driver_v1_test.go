@@ -104,3 +104,62 @@ func refused[T any](t *testing.T, reg *bson.Registry, v T, name string) {
 		check(bsoncodec.Unmarshal(reg, raw, new(named)))
 	}
 }
+
+// What can be decoded into types of driver version 1 that are refused on encoding only: no value is lost or becomes another
+// one. The BSON type that such a type stands for in version 1 is an error.
+func TestTypesOfDriverVersion1KeepWhatTheyRead(t *testing.T) {
+	reg, err := bsoncodec.NewRegistry(uuidrep.Standard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, number := []any{"x", bson.Symbol("x"), bson.Binary{Data: []byte("x")}, bson.Binary{Subtype: 2, Data: []byte("x")}}, []any{int32(7), int64(7), 7.0}
+	octets := append([]any{bson.A{int32('x')}}, text[:1]...)
+	octets = append(octets, text[2:]...)
+	others := []any{
+		bson.ObjectID{1}, bson.D{}, bson.D{{Key: "x", Value: 1}}, bson.A{"x"}, bson.A{bson.D{{Key: "key", Value: "k"}, {Key: "value", Value: 1}}},
+		bson.JavaScript("x"), bson.CodeWithScope{Code: "x", Scope: bson.D{}}, 7.5, bson.DateTime(7), bson.Timestamp{T: 7}, bson.Regex{Pattern: "x"},
+		bson.DBPointer{}, bson.NewDecimal128(0, 7), bson.Binary{Subtype: 4, Data: make([]byte, 16)}, bson.MinKey{}, bson.MaxKey{},
+	}
+	kept(t, reg, primitive.DateTime(7), number, others, text, []any{bson.A{}})
+	kept(t, reg, primitive.JavaScript("x"), text, others, number, []any{bson.A{}, true})
+	kept(t, reg, primitive.Symbol("x"), text, others, number, []any{bson.A{}, true})
+	kept(t, reg, primitive.D{}, []any{bson.A{}}, others, number, text, []any{true})
+	kept(t, reg, v1bson.Raw("x"), octets, others, number, []any{true})
+	kept(t, reg, v1bson.RawElement("x"), octets, others, number, []any{true})
+	kept(t, reg, v1core.Document("x"), octets, others, number, []any{true})
+	kept(t, reg, v1core.Array("x"), octets, others, number, []any{true})
+	kept(t, reg, v1core.Element("x"), octets, others, number, []any{true})
+	for _, target := range []any{new(v1bson.Raw), new(v1core.Document), new(primitive.D)} {
+		if err := bsoncodec.Unmarshal(reg, []byte{5, 0, 0, 0, 0}, target); err == nil {
+			t.Errorf("a document was decoded into a %T", target)
+		}
+	}
+}
+
+// kept checks that each of values is decoded as want, null as zero, and that each of refused is an error.
+func kept[T any](t *testing.T, reg *bson.Registry, want T, values []any, refused ...[]any) {
+	t.Helper()
+	decode := func(value any) (struct{ V T }, error) {
+		raw, err := bson.Marshal(bson.D{{Key: "v", Value: value}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		read := struct{ V T }{want}
+		return read, bsoncodec.Unmarshal(reg, raw, &read)
+	}
+	for _, value := range values {
+		if read, err := decode(value); err != nil || !reflect.DeepEqual(read.V, want) {
+			t.Errorf("%T %v: got %#v, %v, want %#v", value, value, read.V, err, want)
+		}
+	}
+	if read, err := decode(nil); err != nil || !reflect.ValueOf(read.V).IsZero() {
+		t.Errorf("null: got %#v, %v", read.V, err)
+	}
+	for _, values := range refused {
+		for _, value := range values {
+			if read, err := decode(value); err == nil {
+				t.Errorf("%T %v was decoded into %#v", value, value, read.V)
+			}
+		}
+	}
+}

@@ -189,9 +189,9 @@ func newBinary(r uuidrep.Representation) func() (bson.Binary, error) {
 // values that the driver read from a server.
 func TestExplicitDecoding(t *testing.T) {
 	s := newServer(t)
-	asUUID := uuidrep.AsUUID
+	asUUID := uuidrep.As[uuid.UUID]
 	as := func(r uuidrep.Representation) func(bson.Binary) (uuid.UUID, error) {
-		return func(b bson.Binary) (uuid.UUID, error) { return uuidrep.AsUUIDWithRepresentation(b, r) }
+		return func(b bson.Binary) (uuid.UUID, error) { return uuidrep.AsWithRepresentation[uuid.UUID](b, r) }
 	}
 	type assertion struct {
 		id   string

@@ -251,7 +251,7 @@ func TestUUIDsStored(t *testing.T) {
 				}
 				var b bson.Binary
 				b.Subtype, b.Data = raw.Lookup("_id").Binary()
-				if got, err := uuidrep.AsUUIDWithRepresentation(b, r); err != nil || got != made[0] {
+				if got, err := uuidrep.AsWithRepresentation[uuid.UUID](b, r); err != nil || got != made[0] {
 					t.Errorf("stored %v, %v; want %v", got, err, made[0])
 				}
 			})

@@ -78,6 +78,13 @@ func (p pair) hasUUID() (bool, error) {
 	}
 	switch p.written.Type {
 	case bson.TypeEmbeddedDocument, bson.TypeArray:
+	case bson.TypeCodeWithScope:
+		written, scope, ok := p.written.CodeWithScopeOK()
+		other, otherScope, otherOK := p.other.CodeWithScopeOK()
+		if !ok || !otherOK || written != other {
+			return false, errUnstable
+		}
+		return pair{document(scope), document(otherScope)}.hasUUID()
 	default:
 		return false, errUnstable
 	}
@@ -100,6 +107,9 @@ func (p pair) hasUUID() (bool, error) {
 func (p pair) plain(path, reason string) (bson.RawValue, error) {
 	has, err := p.hasUUID()
 	if err == nil && has {
+		if p.written.Type == bson.TypeCodeWithScope {
+			reason = inScope
+		}
 		err = &UncoveredError{Path: path, Reason: reason}
 	}
 	return p.written, err
@@ -108,6 +118,7 @@ func (p pair) plain(path, reason string) (bson.RawValue, error) {
 const (
 	explicitly = "give the value an explicit representation, as a bson.Binary of package uuidrep"
 	oneValue   = "it compares with one binary value; " + explicitly
+	inScope    = "it is in the scope of code, which gets one binary value; " + explicitly
 	byParts    = "it compares a whole value; match its fields one by one, or " + explicitly
 )
 

@@ -153,6 +153,34 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+// A UUID in the scope of code is told from a value that encodes differently each time, and code without one is written
+// as it is.
+func TestScopeOfCode(t *testing.T) {
+	code := func(scope any) bson.CodeWithScope { return bson.CodeWithScope{Code: "this.a == u", Scope: scope} }
+	for path, filter := range map[string]any{
+		"$where":   d{{Key: "$where", Value: code(d{{Key: "u", Value: u1}})}},
+		"a":        d{{Key: "a", Value: code(d{{Key: "u", Value: a{d{{Key: "u", Value: u1}}}}})}},
+		"b":        d{{Key: "b", Value: code(d{{Key: "u", Value: code(d{{Key: "v", Value: u1}})}})}},
+		"c.$in.1":  d{{Key: "c", Value: d{{Key: "$in", Value: a{1, code(d{{Key: "u", Value: u1}})}}}}},
+		"$or.0.$x": d{{Key: "$or", Value: a{d{{Key: "$x", Value: code(bson.M{"u": u1, "v": 1, "w": 2})}}}}},
+	} {
+		_, err := rewrite(t, &argument{value: filter}, uuidrep.JavaLegacy, uuidrep.Standard)
+		var uncovered *UncoveredError
+		if !errors.As(err, &uncovered) || uncovered.Path != path || !strings.Contains(uncovered.Reason, "scope of code") {
+			t.Errorf("%v: got the error %v, want one at %s", filter, err, path)
+		}
+	}
+	filter := d{{Key: "a", Value: u1}, {Key: "$where", Value: code(d{{Key: "u", Value: explicit}})}}
+	got, err := rewrite(t, &argument{value: filter}, uuidrep.JavaLegacy, uuidrep.Standard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, scope := got.Lookup("$where").CodeWithScope()
+	if subtype, data := scope.Lookup("u").Binary(); subtype != 4 || !bytes.Equal(data, u1[:]) {
+		t.Errorf("got %v", got)
+	}
+}
+
 func TestUpserts(t *testing.T) {
 	var uncovered *UncoveredError
 	for _, c := range covered {
@@ -358,6 +386,69 @@ func TestMembersByOccurrence(t *testing.T) {
 	} {
 		if _, err := (pair{p.written, raw(other)}).members(); !errors.Is(err, errUnstable) {
 			t.Errorf("%v: got %v", other, err)
+		}
+	}
+}
+
+// changing is encoded as the next of its values each time.
+type changing struct {
+	values []any
+	n      *int
+}
+
+func (c changing) MarshalBSONValue() (byte, []byte, error) {
+	v := c.values[*c.n%len(c.values)]
+	*c.n++
+	if err, ok := v.(error); ok {
+		return 0, nil, err
+	}
+	t, data, err := bson.MarshalValue(v)
+	return byte(t), data, err
+}
+
+// A value that is encoded in two ways is refused wherever it stands, and an error of encoding it again is returned.
+func TestChangingValues(t *testing.T) {
+	lost := errors.New("lost")
+	for name, values := range map[string][]any{
+		"more elements":    {d{{Key: "a", Value: 1}}, d{{Key: "a", Value: 1}, {Key: "b", Value: 2}}},
+		"fewer elements":   {a{1, 2}, a{1}},
+		"another type":     {a{1}, d{{Key: "0", Value: 1}}},
+		"another key":      {d{{Key: "a", Value: 1}}, d{{Key: "b", Value: 1}}},
+		"another value":    {d{{Key: "a", Value: "x"}}, d{{Key: "a", Value: "y"}}},
+		"another scalar":   {1, 2},
+		"deeper":           {d{{Key: "a", Value: a{d{{Key: "b", Value: 1}}}}}, d{{Key: "a", Value: a{d{{Key: "b", Value: 2}}}}}},
+		"another code":     {bson.CodeWithScope{Code: "x", Scope: d{}}, bson.CodeWithScope{Code: "y", Scope: d{}}},
+		"another scope":    {bson.CodeWithScope{Code: "x", Scope: d{{Key: "a", Value: 1}}}, bson.CodeWithScope{Code: "x", Scope: d{{Key: "a", Value: 2}}}},
+		"an error":         {1, lost},
+		"an error at once": {lost},
+	} {
+		want := errUnstable
+		if strings.Contains(name, "error") {
+			want = lost
+		}
+		for place, filter := range map[string]func(v any) any{
+			"a field":    func(v any) any { return d{{Key: "f", Value: v}} },
+			"$expr":      func(v any) any { return d{{Key: "$expr", Value: v}} },
+			"$in":        func(v any) any { return d{{Key: "f", Value: d{{Key: "$in", Value: a{u1, v}}}}} },
+			"$all":       func(v any) any { return d{{Key: "f", Value: d{{Key: "$all", Value: a{u1, v}}}}} },
+			"$not":       func(v any) any { return d{{Key: "f", Value: d{{Key: "$not", Value: d{{Key: "$eq", Value: v}}}}}} },
+			"$elemMatch": func(v any) any { return d{{Key: "f", Value: d{{Key: "$elemMatch", Value: d{{Key: "g", Value: v}}}}}} },
+			"$or":        func(v any) any { return d{{Key: "$or", Value: a{d{{Key: "f", Value: v}}}}} },
+		} {
+			if _, err := rewrite(t, &argument{value: filter(changing{values, new(int)})}, uuidrep.JavaLegacy, uuidrep.Standard); !errors.Is(err, want) {
+				t.Errorf("%s in %s: got %v, want %v", name, place, err, want)
+			}
+		}
+	}
+}
+
+// The encoder of arguments is for nothing else.
+func TestArgumentCodecGuardsItsType(t *testing.T) {
+	reg := registry(t, uuidrep.Standard)
+	for _, v := range []any{(*argument)(nil), 1, argument{}} {
+		var e bson.ValueEncoderError
+		if err := (&argumentCodec{reg}).EncodeValue(bson.EncodeContext{Registry: reg}, nil, reflect.ValueOf(v)); !errors.As(err, &e) {
+			t.Errorf("%T: got %v", v, err)
 		}
 	}
 }

@@ -188,7 +188,7 @@ func ExampleParts_ObjectID() {
 	at := time.Date(2026, 2, 24, 19, 24, 9, 0, time.UTC)
 	id, err := objectidgen.Parts{Seconds: uint32(at.Unix()), Process: [5]byte{0x0c, 0xa5, 0x73, 0xf8, 0x5c}, Counter: 977948}.ObjectID()
 	fmt.Println(id.Hex(), err)
-	_, err = objectidgen.Parts{Counter: objectidgen.CounterBound}.ObjectID()
+	_, err = objectidgen.Parts{Counter: 1 << 24}.ObjectID()
 	fmt.Println(err)
 	// Output:
 	// 699dfad90ca573f85c0eec1c <nil>

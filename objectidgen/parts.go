@@ -9,15 +9,9 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 )
 
-// The process value and the counter of an ObjectID are below these bounds.
-const (
-	ProcessBound = 1 << 40
-	CounterBound = 1 << 24
-)
-
 const (
 	lastSecond  = math.MaxUint32 // 2106-02-07T06:28:15Z
-	lastCounter = CounterBound - 1
+	lastCounter = 1<<24 - 1
 )
 
 // Min returns the least ObjectID, 12 bytes 0x00. It equals [bson.NilObjectID].
@@ -34,8 +28,8 @@ func Max() bson.ObjectID {
 // not depend on them. Parts is for diagnosis and for tests.
 type Parts struct {
 	Seconds uint32  // since 1970-01-01T00:00:00Z, without leap seconds; until 2106-02-07T06:28:15Z
-	Process [5]byte // random, once per process; as a number below [ProcessBound]
-	Counter uint32  // below [CounterBound]
+	Process [5]byte // random, once per process; as a number below 2^40
+	Counter uint32  // below 2^24
 }
 
 // Decode returns the three fields of id. Every ObjectID has them; those of drivers older than the specification hold

@@ -59,17 +59,14 @@ import (
 	"github.com/bsonids/bsonids/uuidrep"
 )
 
-// Part says in which part of a command or of a reply a value was found.
-type Part string
-
-// The parts of commands and replies.
+// The parts of commands and replies, see [Finding].
 const (
-	Document    Part = "document"     // of an insert or a replacement
-	Filter      Part = "filter"       // also projections, validators, and the values of let, min, max and scopes
-	Update      Part = "update"       // also a replacement: a command has them in one place
-	ArrayFilter Part = "array filter" // of an update
-	Pipeline    Part = "pipeline"     // of aggregate or a view
-	Reply       Part = "reply"        // a document that the server returned
+	inDocument    = "document"
+	inFilter      = "filter"
+	inUpdate      = "update"
+	inArrayFilter = "array filter"
+	inPipeline    = "pipeline"
+	inReply       = "reply"
 )
 
 // A Finding is a place in a command or a reply that holds UUIDs in a foreign form. It contains no
@@ -78,7 +75,11 @@ type Finding struct {
 	Database   string
 	Collection string // "" for an aggregate of a database
 	Command    string // the name of the command: "insert", "find"
-	Part       Part
+	// Part is the part of the command or the reply: "document" of an insert or a replacement; "filter",
+	// also for projections, validators, and the values of let, min, max and scopes; "update", also for
+	// a replacement where a command has both in one place; "array filter" of an update; "pipeline" of
+	// aggregate or a view; "reply", a document that the server returned.
+	Part string
 	// Path is the path of the field: field names joined by dots, "items.*.product". An element of
 	// an array, and a key that may be data, is "*". A name that programs use as data but that looks
 	// like a field name, such as the key "alice" of a map, is shown.

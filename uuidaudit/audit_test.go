@@ -456,7 +456,7 @@ func TestText(t *testing.T) {
 	if got := none(); got != nil {
 		t.Errorf("without WithText: %v", got)
 	}
-	f := Finding{Database: "db", Collection: "c", Command: "find", Part: Filter, Path: "u", Text: true, Count: 1}
+	f := Finding{Database: "db", Collection: "c", Command: "find", Part: inFilter, Path: "u", Text: true, Count: 1}
 	if got := f.String(); got != "db.c: find: filter: u: 1 UUID as text" {
 		t.Error(got)
 	}
@@ -516,7 +516,7 @@ func TestConcurrentUse(t *testing.T) {
 func TestLog(t *testing.T) {
 	var out bytes.Buffer
 	log := Log(slog.New(slog.NewTextHandler(&out, nil)))
-	f := Finding{Database: "db", Collection: "c", Command: "insert", Part: Document, Path: "u", Count: 2}
+	f := Finding{Database: "db", Collection: "c", Command: "insert", Part: inDocument, Path: "u", Count: 2}
 	log(f)
 	f.Count = 3
 	log(f)
@@ -544,11 +544,11 @@ func (r *recorder) Errorf(format string, args ...any) {
 
 func TestFail(t *testing.T) {
 	var r recorder
-	Fail(&r)(Finding{Database: "db", Collection: "c", Command: "insert", Part: Document, Path: "u", Count: 1})
+	Fail(&r)(Finding{Database: "db", Collection: "c", Command: "insert", Part: inDocument, Path: "u", Count: 1})
 	if len(r.failures) != 1 || !strings.Contains(r.failures[0], "db.c: insert: document: u") {
 		t.Errorf("got %q", r.failures)
 	}
-	var _ TB = t
+	_ = Fail(t)
 }
 
 // everything has a value of each BSON type.

@@ -34,20 +34,17 @@ func Log(logger *slog.Logger) func(Finding) {
 		}
 		l.LogAttrs(context.Background(), slog.LevelWarn, "UUID in a foreign form",
 			slog.String("database", f.Database), slog.String("collection", f.Collection),
-			slog.String("command", f.Command), slog.String("part", string(f.Part)),
+			slog.String("command", f.Command), slog.String("part", f.Part),
 			slog.String("path", f.Path), form, slog.Int("count", count))
 	}
 }
 
-// TB is the part of [testing.TB] that [Fail] needs.
-type TB interface {
+// Fail returns a callback that fails the test t, a [testing.TB], with each finding. The client must be
+// disconnected before the test ends: package testing panics if a test that has ended is failed.
+func Fail(t interface {
 	Helper()
 	Errorf(format string, args ...any)
-}
-
-// Fail returns a callback that fails the test t with each finding. The client must be disconnected
-// before the test ends: package testing panics if a test that has ended is failed.
-func Fail(t TB) func(Finding) {
+}) func(Finding) {
 	return func(f Finding) {
 		t.Helper()
 		t.Errorf("uuidaudit: %v", f)

@@ -9,30 +9,30 @@ import (
 
 // parts says in which fields of a command the documents of users are. For the fields of the second
 // kind, an array of statements, it says so for each statement.
-var parts = map[string]map[string]Part{
-	"insert":        {"documents": Document},
-	"find":          {"filter": Filter, "let": Filter, "min": Filter, "max": Filter, "projection": Filter},
-	"count":         {"query": Filter},
-	"distinct":      {"query": Filter},
-	"aggregate":     {"pipeline": Pipeline, "let": Filter},
-	"findAndModify": {"query": Filter, "update": Update, "arrayFilters": ArrayFilter, "let": Filter, "fields": Filter},
-	"update":        {"let": Filter},
-	"delete":        {"let": Filter},
-	"bulkWrite":     {"let": Filter},
+var parts = map[string]map[string]string{
+	"insert":        {"documents": inDocument},
+	"find":          {"filter": inFilter, "let": inFilter, "min": inFilter, "max": inFilter, "projection": inFilter},
+	"count":         {"query": inFilter},
+	"distinct":      {"query": inFilter},
+	"aggregate":     {"pipeline": inPipeline, "let": inFilter},
+	"findAndModify": {"query": inFilter, "update": inUpdate, "arrayFilters": inArrayFilter, "let": inFilter, "fields": inFilter},
+	"update":        {"let": inFilter},
+	"delete":        {"let": inFilter},
+	"bulkWrite":     {"let": inFilter},
 	"getMore":       {},
-	"mapReduce":     {"query": Filter, "scope": Filter, "map": Filter, "reduce": Filter, "finalize": Filter},
+	"mapReduce":     {"query": inFilter, "scope": inFilter, "map": inFilter, "reduce": inFilter, "finalize": inFilter},
 	"createIndexes": {},
-	"create":        {"validator": Filter, "pipeline": Pipeline},
-	"collMod":       {"validator": Filter, "pipeline": Pipeline},
+	"create":        {"validator": inFilter, "pipeline": inPipeline},
+	"collMod":       {"validator": inFilter, "pipeline": inPipeline},
 }
 
-var statements = map[string]map[string]Part{
-	"updates": {"q": Filter, "u": Update, "c": Update, "arrayFilters": ArrayFilter},
-	"deletes": {"q": Filter},
-	"indexes": {"partialFilterExpression": Filter},
+var statements = map[string]map[string]string{
+	"updates": {"q": inFilter, "u": inUpdate, "c": inUpdate, "arrayFilters": inArrayFilter},
+	"deletes": {"q": inFilter},
+	"indexes": {"partialFilterExpression": inFilter},
 	"ops": {
-		"document": Document, "filter": Filter, "updateMods": Update, "constants": Update,
-		"arrayFilters": ArrayFilter,
+		"document": inDocument, "filter": inFilter, "updateMods": inUpdate, "constants": inUpdate,
+		"arrayFilters": inArrayFilter,
 	},
 }
 
@@ -109,7 +109,7 @@ func (a *Audit) command(e *event.CommandStartedEvent, command []byte) {
 	a.reportAll(c, e.DatabaseName, collection, name)
 }
 
-func (c *collector) statement(each map[string]Part, statement []byte) {
+func (c *collector) statement(each map[string]string, statement []byte) {
 	for key, v := range elements(statement) {
 		if part, ok := each[string(key)]; ok {
 			c.part = part
@@ -195,7 +195,7 @@ func (a *Audit) succeeded(e *event.CommandSucceededEvent) {
 		return
 	}
 	c := a.collector()
-	c.part = Reply
+	c.part = inReply
 	for key, v := range elements(e.Reply) {
 		switch {
 		case string(key) == "value" && r.command == "findAndModify":

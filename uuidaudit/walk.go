@@ -16,14 +16,14 @@ const maxDepth = 200
 type collector struct {
 	foreign *[256]bool
 	text    bool // strings are looked at, in the parts that compare
-	part    Part
+	part    string
 	path    []byte
 	counts  map[place]*int
 	order   []place
 }
 
 type place struct {
-	part    Part
+	part    string
 	path    string
 	subtype byte
 	text    bool
@@ -52,7 +52,7 @@ func (c *collector) value(v bson.RawValue, depth int) {
 
 // comparesText reports whether strings are looked at in this part.
 func (c *collector) comparesText() bool {
-	return c.text && (c.part == Filter || c.part == ArrayFilter || c.part == Pipeline)
+	return c.text && (c.part == inFilter || c.part == inArrayFilter || c.part == inPipeline)
 }
 
 // scope looks at the scope of code: an int32, the length of the whole, a string and a document.
@@ -117,8 +117,8 @@ func (c *collector) members(doc []byte, array bool, depth int) {
 // appendKey appends a key to the path: "*" if it may be data. A key with dots is a path if it stands
 // in a filter or below an operator.
 func (c *collector) appendKey(key []byte) {
-	isPath := c.part == Filter || c.part == ArrayFilter ||
-		(c.part == Update || c.part == Pipeline) && bytes.IndexByte(c.path, '$') >= 0
+	isPath := c.part == inFilter || c.part == inArrayFilter ||
+		(c.part == inUpdate || c.part == inPipeline) && bytes.IndexByte(c.path, '$') >= 0
 	if isPath && bytes.IndexByte(key, '.') >= 0 {
 		c.appendPath(key)
 		return

@@ -68,7 +68,7 @@ func (i *instants) renew() {
 // are those of the random source.
 func (g *Generator) NewUUIDAt(t time.Time) (uuid.UUID, error) {
 	if g.layout == nil {
-		return uuid.Nil, errNotMade
+		return g.machine.At(t)
 	}
 	if g.steps == 0 {
 		return uuid.Nil, fmt.Errorf("%w in %v: NewUUIDAt does not apply", ErrNoTime, g.layout)

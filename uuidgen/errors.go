@@ -51,5 +51,3 @@ type FieldError struct {
 func (e *FieldError) Error() string {
 	return fmt.Sprintf("%s: field %s is %#x: want %s", e.Format, e.Field, e.Value, e.Want)
 }
-
-var errNotMade = errors.New("uuidgen: a Generator is made by one of the New…Generator functions")

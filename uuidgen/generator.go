@@ -14,13 +14,17 @@ import (
 
 	"github.com/bsonids/bsonids/internal/clock"
 	"github.com/bsonids/bsonids/internal/fork"
+	"github.com/bsonids/bsonids/internal/idoption"
 	"github.com/bsonids/bsonids/internal/order"
+	"github.com/bsonids/bsonids/internal/serial"
 	"github.com/bsonids/bsonids/internal/wait"
 	"github.com/bsonids/bsonids/uuidrep"
 )
 
 // A Generator makes UUIDs of one version. It is safe for concurrent use and must not be copied. The
-// zero Generator makes none: its methods return an error.
+// zero Generator makes none: its methods return an error. Packages peabody01 and i3core make
+// Generators for the formats of two older documents; where these differ from what follows, the
+// function that makes the Generator says so.
 //
 // # Order
 //
@@ -53,7 +57,9 @@ import (
 // A Generator holds random bytes in stock. It draws them anew when it finds that the process is a
 // copy of the one that drew them: see the section Copies of a process of the package.
 type Generator struct {
-	layout      *layout // nil in the zero Generator
+	machine *serial.Machine // of a format of another package; nil, and layout too, in the zero Generator
+
+	layout      *layout // nil with a machine
 	steps       uint64  // how many timestamps an id takes: 1, or 0 in version 4
 	words       uint64  // how many words of 8 random bytes an id takes: 1, or 2 in version 4
 	maxAhead    uint64  // in steps
@@ -76,10 +82,27 @@ type Generator struct {
 
 var started = time.Now()
 
+func init() {
+	serial.NewGenerator = func(m *serial.Machine) any { return &Generator{machine: m} }
+}
+
 // NewV4Generator returns a Generator of random UUIDs (RFC 9562, section 5.4). The only option is
 // [WithRandom]. An invalid option is an error.
+//
+// An id has 122 random bits:
+//
+//	0       8       16      24      32
+//	+-------------------------------+
+//	|            random             |   0
+//	+---------------+----+----------+
+//	|    random     | 4  |  random  |  32
+//	+--+------------+----+----------+
+//	|10|           random           |  64
+//	+--+----------------------------+
+//	|            random             |  96
+//	+-------------------------------+
 func NewV4Generator(opts ...Option) (*Generator, error) {
-	c, err := newConfig(layoutV4.String(), opts, "WithRandom")
+	c, err := newConfig(layoutV4, opts, "WithRandom")
 	if err != nil {
 		return nil, err
 	}
@@ -89,10 +112,38 @@ func NewV4Generator(opts ...Option) (*Generator, error) {
 // NewV6Generator returns a Generator of UUIDs in the order of time that hold the timestamp of
 // version 1, with a random clock sequence and node in every id (RFC 9562, section 5.6). An invalid
 // option is an error.
+//
+// An id has the number of 100 ns since 1582-10-15T00:00:00Z, most significant bits first, then a clock
+// sequence and a node. Both are random and drawn anew for every id, as the section recommends. The multicast bit of the node, m, is 1, which no MAC address has (section
+// 6.10). The last instant is in the year 5236.
+//
+//	0       8       16      24      32
+//	+-------------------------------+
+//	|        time, bits 59-28       |   0
+//	+---------------+----+----------+
+//	|  time, 27-12  | 6  | time 11-0|  32
+//	+--+------------+----+----------+
+//	|10|  clock seq |    node    m  |  64
+//	+--+------------+---------------+
+//	|              node             |  96
+//	+-------------------------------+
 func NewV6Generator(opts ...Option) (*Generator, error) { return newTimeGenerator(layoutV6, opts) }
 
 // NewV7Generator returns a Generator of UUIDs in the order of Unix time (RFC 9562, section 5.7). An
 // invalid option is an error.
+//
+// An id has the milliseconds since 1970-01-01T00:00:00Z, then the 4096ths of a millisecond (section 6.2, method 3), then random bits. The last instant is in the year 10889.
+//
+//	0       8       16      24      32
+//	+-------------------------------+
+//	|       milliseconds, 47-16     |   0
+//	+---------------+----+----------+
+//	|  ms, bits 15-0| 7  | fraction |  32
+//	+--+------------+----+----------+
+//	|10|           random           |  64
+//	+--+----------------------------+
+//	|            random             |  96
+//	+-------------------------------+
 func NewV7Generator(opts ...Option) (*Generator, error) { return newTimeGenerator(layoutV7, opts) }
 
 // NewV8Generator returns a Generator of UUIDs of version 8 (RFC 9562, section 5.8) whose stored
@@ -101,6 +152,14 @@ func NewV7Generator(opts ...Option) (*Generator, error) { return newTimeGenerato
 // the bounds of version 7 do not. NewID returns a [uuidrep.CSharpLegacyUUID] or
 // [uuidrep.JavaLegacyUUID], which is stored in this representation whatever the registry says.
 // Another representation, and an invalid option, is an error.
+//
+// An id has the timestamp of version 7 and random bits, arranged so that the bytes which the
+// representation stores are in the order of time. The bits are those of the stored bytes:
+//
+//	csharpLegacy   0–55        56–59  60–63       64–65  66–127
+//	               timestamp   ver 8  timestamp   var    random
+//	javaLegacy     0–7         8–11   12–63       64–119 120–121 122–127
+//	               timestamp   ver 8  timestamp   random var     random
 func NewV8Generator(r uuidrep.Representation, opts ...Option) (*Generator, error) {
 	l, err := layoutV8(r)
 	if err != nil {
@@ -110,21 +169,21 @@ func NewV8Generator(r uuidrep.Representation, opts ...Option) (*Generator, error
 }
 
 func newTimeGenerator(l *layout, opts []Option) (*Generator, error) {
-	c, err := newConfig(l.String(), opts, "WithClock", "WithRandom", "WithMaxAhead", "WithMaxRollback", "WithMaxWait")
+	c, err := newConfig(l, opts, "WithClock", "WithRandom", "WithMaxAhead", "WithMaxRollback", "WithMaxWait")
 	if err != nil {
 		return nil, err
 	}
 	return newGenerator(l, c), nil
 }
 
-func newGenerator(l *layout, c *config) *Generator {
-	g := &Generator{layout: l, steps: 1, words: 1, maxAhead: l.steps(c.maxAhead), maxRollback: l.steps(c.maxRollback),
-		maxWait: c.maxWait, now: c.now, reader: c.random}
+func newGenerator(l *layout, c *idoption.Config) *Generator {
+	g := &Generator{layout: l, steps: 1, words: 1, maxAhead: l.steps(c.MaxAhead), maxRollback: l.steps(c.MaxRollback),
+		maxWait: c.MaxWait, now: c.Now, reader: c.Random}
 	if l == layoutV4 {
 		g.steps, g.words = 0, 2
 	}
 	g.system.Start()
-	g.instants.stock.Start(c.random)
+	g.instants.stock.Start(c.Random)
 	g.order.Store(order.First())
 	g.page.Store(noPage)
 	return g
@@ -149,6 +208,9 @@ func (g *Generator) NewUUID() (u uuid.UUID, err error) {
 		}
 		putV4(&u, p.random[word*8:])
 		return u, nil
+	}
+	if g.layout == nil {
+		return g.machine.Next()
 	}
 	r, err := g.read()
 	if err != nil {
@@ -183,6 +245,9 @@ func (g *Generator) NewUUID() (u uuid.UUID, err error) {
 // The errors are those of [Generator.NewUUID], and [ErrWait] if new orders interrupt it again and
 // again; all of ids is then set to the nil UUID.
 func (g *Generator) Fill(ids []uuid.UUID) error {
+	if g.layout == nil {
+		return g.machine.Fill(ids)
+	}
 	err := g.fillAll(ids)
 	if err != nil {
 		clear(ids)
@@ -224,7 +289,11 @@ func (g *Generator) fillAll(ids []uuid.UUID) error {
 // comes with the nil UUID, the iteration ends.
 func (g *Generator) UUIDs(n int) iter.Seq2[uuid.UUID, error] {
 	return func(yield func(uuid.UUID, error) bool) {
-		ids := make([]uuid.UUID, min(max(n, 0), bulk))
+		atOnce := bulk
+		if g.layout == nil {
+			atOnce = 1
+		}
+		ids := make([]uuid.UUID, min(max(n, 0), atOnce))
 		for left := n; left > 0; left -= len(ids) {
 			ids = ids[:min(left, len(ids))]
 			if err := g.Fill(ids); err != nil {
@@ -290,14 +359,16 @@ func (g *Generator) put(ids []uuid.UUID, step uint64, random []byte) {
 }
 
 // NewID returns the next id as a [uuid.UUID], or as the field type of the representation in version
-// 8: a Generator is a source of ids for package autoid. The errors are those of
-// [Generator.NewUUID].
+// 8, and as a [uuidrep.CSharpLegacyUUID] in the formats of package i3core: a Generator is a source of
+// ids for package autoid. The errors are those of [Generator.NewUUID].
 func (g *Generator) NewID() (any, error) {
 	id, err := g.NewUUID()
 	if err != nil {
 		return nil, err
 	}
 	switch g.layout {
+	case nil:
+		return g.machine.ID(id), nil
 	case layoutV8CSharp:
 		return uuidrep.CSharpLegacyUUID{UUID: id}, nil
 	case layoutV8Java:
@@ -313,10 +384,11 @@ func (g *Generator) NewID() (any, error) {
 // the timestamps were ahead.
 //
 // Call it in a process that was restored from a snapshot or a checkpoint, before the next id. The
-// only error is that of the zero Generator.
+// only errors are that of the zero Generator and those of two formats of package i3core, sequential and
+// notifier; the Generator then goes on as before.
 func (g *Generator) Renew() error {
 	if g.layout == nil {
-		return errNotMade
+		return g.machine.Renew()
 	}
 	g.instants.renew()
 	for o := g.order.Load(); !g.begin(o, o.Next(0)); {
@@ -339,19 +411,27 @@ func (g *Generator) begin(from, to *order.Order) bool {
 }
 
 // Orders returns how many orders of ids the Generator has begun: 1 until the first new one. Ids that
-// were drawn while it was the same are in one order. It is 0 in version 4, whose ids have no order,
-// and for the zero Generator.
+// were drawn while it was the same are in one order. It is 0 in version 4 and the random format of
+// package i3core, whose ids have no order, and for the zero Generator.
 func (g *Generator) Orders() uint64 {
-	if g.layout == nil || g.steps == 0 {
+	switch {
+	case g.layout == nil:
+		return g.machine.Orders()
+	case g.steps == 0:
 		return 0
 	}
 	return g.order.Load().Number()
 }
 
 // Ahead returns how far the timestamp of the last id is ahead of the clock, to a step of the
-// timestamp; zero if it is not, in version 4, and before the first id.
+// timestamp; zero if it is not, in random formats, and before the first id. In the formats of packages
+// peabody01 and i3core it is the longest Duration if the clock is out of their range or measures no
+// time.
 func (g *Generator) Ahead() time.Duration {
-	if g.layout == nil || g.steps == 0 {
+	switch {
+	case g.layout == nil:
+		return g.machine.Ahead()
+	case g.steps == 0:
 		return 0
 	}
 	p := g.page.Load()
@@ -375,9 +455,6 @@ type reading struct {
 // read asks the clock, and begins a new order if it was set back too far. In version 4 it does not
 // ask.
 func (g *Generator) read() (reading, error) {
-	if g.layout == nil {
-		return reading{}, errNotMade
-	}
 	for {
 		o := g.order.Load()
 		if g.steps == 0 {

@@ -6,65 +6,34 @@ import (
 	"io"
 	"math"
 	"math/bits"
-	"slices"
 	"time"
+
+	"github.com/bsonids/bsonids/internal/idoption"
 )
 
 // An Option configures a [Generator]. An Option that is nil, has an invalid value or does not apply
-// to the version is an error of the constructor. If an Option is given twice, the last one is used.
-type Option func(*config) error
+// to the format is an error of the constructor. If an Option is given twice, the last one is used.
+// Packages peabody01 and i3core have Options for their formats.
+type Option func(*idoption.Config) error
 
-type config struct {
-	format  string
-	options []string // names of those that apply
-
-	now         func() time.Time // nil: the system's clock
-	random      io.Reader        // nil: the system's source
-	maxAhead    time.Duration
-	maxRollback time.Duration
-	maxWait     time.Duration
+func newConfig(l *layout, opts []Option, apply ...string) (*idoption.Config, error) {
+	c := idoption.New("uuidgen", l.String(), apply...)
+	return c, idoption.Apply(c, opts)
 }
 
-const (
-	noLimit         = math.MaxInt64
-	defaultRollback = time.Minute
-	defaultWait     = 2 * time.Second
-)
-
-func newConfig(format string, opts []Option, apply ...string) (*config, error) {
-	c := &config{format: format, options: apply, maxAhead: noLimit, maxRollback: defaultRollback, maxWait: defaultWait}
-	for _, opt := range opts {
-		if opt == nil {
-			return nil, errors.New("uuidgen: nil Option")
-		}
-		if err := opt(c); err != nil {
-			return nil, err
-		}
-	}
-	return c, nil
-}
-
-// check returns an error if the option does not apply to the format.
-func (c *config) check(name string) error {
-	if !slices.Contains(c.options, name) {
-		return fmt.Errorf("uuidgen: %s does not apply to %s", name, c.format)
-	}
-	return nil
-}
-
-// WithClock makes a [Generator] of version 6, 7 or 8 read the time from now, which must be safe for
+// WithClock makes a [Generator] whose ids have a time read it from now, which must be safe for
 // concurrent use.
 //
 // By default the time is the system's. It is read through the monotonic clock, which is compared
 // with the wall clock every millisecond: when the wall clock is set, the Generator follows within
 // that time.
 func WithClock(now func() time.Time) Option {
-	return func(c *config) error {
+	return func(c *idoption.Config) error {
 		if now == nil {
-			return errors.New("uuidgen: WithClock: nil function")
+			return errors.New("WithClock: nil function")
 		}
-		c.now = now
-		return c.check("WithClock")
+		c.Now = now
+		return c.Check("WithClock")
 	}
 }
 
@@ -74,12 +43,12 @@ func WithClock(now func() time.Time) Option {
 // them. Nothing is read ahead. An error of r is an error of the call. [Generator.NewUUIDAt] takes 8
 // bytes and uses them otherwise.
 func WithRandom(r io.Reader) Option {
-	return func(c *config) error {
+	return func(c *idoption.Config) error {
 		if r == nil {
-			return errors.New("uuidgen: WithRandom: nil reader")
+			return errors.New("WithRandom: nil reader")
 		}
-		c.random = r
-		return c.check("WithRandom")
+		c.Random = r
+		return c.Check("WithRandom")
 	}
 }
 
@@ -91,13 +60,7 @@ func WithRandom(r io.Reader) Option {
 //
 // By default, and with [math.MaxInt64], there is no limit, and no call waits.
 func WithMaxAhead(limit time.Duration) Option {
-	return func(c *config) error {
-		if limit < 0 {
-			return fmt.Errorf("uuidgen: WithMaxAhead: negative duration %v", limit)
-		}
-		c.maxAhead = limit
-		return c.check("WithMaxAhead")
-	}
+	return func(c *idoption.Config) error { return setLimit(c, "WithMaxAhead", &c.MaxAhead, limit) }
 }
 
 // WithMaxRollback limits how far the clock of a [Generator] of version 6, 7 or 8 may be behind its
@@ -108,13 +71,7 @@ func WithMaxAhead(limit time.Duration) Option {
 //
 // The default is one minute.
 func WithMaxRollback(limit time.Duration) Option {
-	return func(c *config) error {
-		if limit < 0 {
-			return fmt.Errorf("uuidgen: WithMaxRollback: negative duration %v", limit)
-		}
-		c.maxRollback = limit
-		return c.check("WithMaxRollback")
-	}
+	return func(c *idoption.Config) error { return setLimit(c, "WithMaxRollback", &c.MaxRollback, limit) }
 }
 
 // WithMaxWait sets how long a call waits at the limit of [WithMaxAhead] before it returns
@@ -122,19 +79,21 @@ func WithMaxRollback(limit time.Duration) Option {
 // once. The limit is in real time, also with [WithClock]. A negative limit is an error of the
 // constructor.
 func WithMaxWait(limit time.Duration) Option {
-	return func(c *config) error {
-		if limit < 0 {
-			return fmt.Errorf("uuidgen: WithMaxWait: negative duration %v", limit)
-		}
-		c.maxWait = limit
-		return c.check("WithMaxWait")
+	return func(c *idoption.Config) error { return setLimit(c, "WithMaxWait", &c.MaxWait, limit) }
+}
+
+func setLimit(c *idoption.Config, name string, limit *time.Duration, d time.Duration) error {
+	if d < 0 {
+		return fmt.Errorf("%s: negative duration %v", name, d)
 	}
+	*limit = d
+	return c.Check(name)
 }
 
 // steps returns how many timestamps of the layout a duration spans, rounded down. Without a limit
 // they are so many that a sum with a timestamp does not overflow.
 func (l *layout) steps(d time.Duration) uint64 {
-	if d == noLimit {
+	if d == idoption.NoLimit {
 		return math.MaxUint64 / 2
 	}
 	hi, lo := bits.Mul64(uint64(d), l.perSecond)

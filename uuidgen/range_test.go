@@ -30,9 +30,12 @@ func formats() map[string]format {
 		fs["8 "+r.String()] = format{
 			halfOpen: func(from, to time.Time) (Range, error) { return HalfOpenV8(from, to, r) },
 			closed:   func(from, to time.Time) (Range, error) { return ClosedV8(from, to, r) },
-			compare:  func(u uuid.UUID, t time.Time) (int, error) { return CompareTimeV8(u, t, r) },
-			unit:     time.Millisecond,
-			order:    r,
+			compare: func(u uuid.UUID, t time.Time) (int, error) {
+				at, err := TimeV8(u, r)
+				return compareUnits(at, t, time.Millisecond), err
+			},
+			unit:  time.Millisecond,
+			order: r,
 		}
 	}
 	return fs

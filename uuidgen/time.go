@@ -69,16 +69,6 @@ func CompareTime[U ~[16]byte](u U, t time.Time) (int, error) {
 	return compareUnits(at, t, unit), nil
 }
 
-// CompareTimeV8 is [CompareTime] for a UUID of version 8 that [NewV8Generator] made for the
-// representation r. The unit is a millisecond. The errors are those of [TimeV8].
-func CompareTimeV8[U ~[16]byte](u U, t time.Time, r uuidrep.Representation) (int, error) {
-	at, err := TimeV8(u, r)
-	if err != nil {
-		return 0, err
-	}
-	return compareUnits(at, t, time.Millisecond), nil
-}
-
 // compareUnits compares instants rounded down to a unit that divides the second. Not by Truncate,
 // which overflows for instants far away.
 func compareUnits(a, b time.Time, unit time.Duration) int {

@@ -1,7 +1,6 @@
 package uuidrep
 
 import (
-	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
 )
 
@@ -30,7 +29,7 @@ func newBinary(bytes [16]byte, subtype byte) bson.Binary {
 	return bson.Binary{Subtype: subtype, Data: bytes[:]}
 }
 
-// As returns the UUID in b as a U, any type of kind [16]byte: As[gofrs.UUID](b). The value must be
+// As returns the UUID in b as a U, any type of kind [16]byte: As[uuid.UUID](b). The value must be
 // in the [Standard] representation.
 //
 // A subtype other than 4 is a [*SubtypeError], a length other than 16 bytes a [*LengthError].
@@ -60,12 +59,4 @@ func AsWithRepresentation[U ~[16]byte](b bson.Binary, r Representation) (U, erro
 		return U{}, &LengthError{Length: len(b.Data)}
 	}
 	return U(r.Permute([16]byte(b.Data))), nil
-}
-
-// AsUUID is [As] for [uuid.UUID].
-func AsUUID(b bson.Binary) (uuid.UUID, error) { return As[uuid.UUID](b) }
-
-// AsUUIDWithRepresentation is [AsWithRepresentation] for [uuid.UUID].
-func AsUUIDWithRepresentation(b bson.Binary, r Representation) (uuid.UUID, error) {
-	return AsWithRepresentation[uuid.UUID](b, r)
 }

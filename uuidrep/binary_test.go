@@ -108,9 +108,9 @@ func TestExplicitDecoding(t *testing.T) {
 			var got uuid.UUID
 			var err error
 			if tt.rep == plain {
-				got, err = uuidrep.AsUUID(b)
+				got, err = uuidrep.As[uuid.UUID](b)
 			} else {
-				got, err = uuidrep.AsUUIDWithRepresentation(b, tt.rep)
+				got, err = uuidrep.AsWithRepresentation[uuid.UUID](b, tt.rep)
 			}
 			if tt.ok {
 				if err != nil || got != testUUID {
@@ -137,20 +137,20 @@ func TestExplicitDecoding(t *testing.T) {
 func TestAsUUIDRefuses(t *testing.T) {
 	for _, subtype := range []byte{0, 1, 2, 3, 5, 6, 0x80} {
 		var e *uuidrep.SubtypeError
-		_, err := uuidrep.AsUUID(bson.Binary{Subtype: subtype, Data: octetsStandard})
+		_, err := uuidrep.As[uuid.UUID](bson.Binary{Subtype: subtype, Data: octetsStandard})
 		if !errors.As(err, &e) || e.Subtype != subtype || e.Representation != uuidrep.Standard {
 			t.Errorf("subtype %d: got %v, want a SubtypeError", subtype, err)
 		}
 	}
 	for _, length := range []int{0, 1, 15, 17, 1 << 20} {
 		var e *uuidrep.LengthError
-		_, err := uuidrep.AsUUID(bson.Binary{Subtype: 4, Data: make([]byte, length)})
+		_, err := uuidrep.As[uuid.UUID](bson.Binary{Subtype: 4, Data: make([]byte, length)})
 		if !errors.As(err, &e) || e.Length != length {
 			t.Errorf("length %d: got %v, want a LengthError", length, err)
 		}
 	}
 	for _, r := range []uuidrep.Representation{5, 255} {
-		if _, err := uuidrep.AsUUIDWithRepresentation(bson.Binary{Subtype: 4, Data: octetsStandard}, r); err == nil {
+		if _, err := uuidrep.AsWithRepresentation[uuid.UUID](bson.Binary{Subtype: 4, Data: octetsStandard}, r); err == nil {
 			t.Errorf("%v decoded", r)
 		}
 		if _, err := uuidrep.NewBinaryWithRepresentation(testUUID, r); err == nil {
@@ -196,7 +196,7 @@ func TestNewBinaryOfDefinedType(t *testing.T) {
 	}
 }
 
-// As gives any defined type of 16 bytes, with the results and the errors of AsUUID.
+// As gives any defined type of 16 bytes, with the results and the errors of As[uuid.UUID].
 func TestAsDefinedType(t *testing.T) {
 	type orderID [16]byte
 	for _, tt := range stored {
@@ -208,7 +208,7 @@ func TestAsDefinedType(t *testing.T) {
 			t.Errorf("%v: got %v, %v", tt.rep, raw, err)
 		}
 		id, err := uuidrep.As[orderID](b)
-		want, wantErr := uuidrep.AsUUID(b)
+		want, wantErr := uuidrep.As[uuid.UUID](b)
 		if uuid.UUID(id) != want || fmt.Sprint(err) != fmt.Sprint(wantErr) {
 			t.Errorf("%v: got %v, %v, want %v, %v", tt.rep, id, err, want, wantErr)
 		}
@@ -226,7 +226,7 @@ func TestExplicitRoundTrip(t *testing.T) {
 			if err != nil {
 				return false
 			}
-			got, err := uuidrep.AsUUIDWithRepresentation(b, tt.rep)
+			got, err := uuidrep.AsWithRepresentation[uuid.UUID](b, tt.rep)
 			return err == nil && got == u
 		}
 		if err := quick.Check(roundTrip, nil); err != nil {

@@ -30,13 +30,13 @@ func ExampleNewBinaryWithRepresentation() {
 	// unspecified is an error
 }
 
-func ExampleAsUUIDWithRepresentation() {
+func ExampleAsWithRepresentation() {
 	// What a Java service with the legacy representation stored, read by any Go program.
 	b := bson.Binary{Subtype: 3, Data: []byte{
 		0x77, 0x66, 0x55, 0x44, 0x33, 0x22, 0x11, 0x00, 0xFF, 0xEE, 0xDD, 0xCC, 0xBB, 0xAA, 0x99, 0x88,
 	}}
-	fmt.Println(uuidrep.AsUUIDWithRepresentation(b, uuidrep.JavaLegacy))
-	_, err := uuidrep.AsUUID(b)
+	fmt.Println(uuidrep.AsWithRepresentation[uuid.UUID](b, uuidrep.JavaLegacy))
+	_, err := uuidrep.As[uuid.UUID](b)
 	fmt.Println(err != nil)
 	// Output:
 	// 00112233-4455-6677-8899-aabbccddeeff <nil>
@@ -55,7 +55,7 @@ func ExampleAs() {
 
 // A value that is not in the representation tells so by its type.
 func ExampleSubtypeError() {
-	_, err := uuidrep.AsUUID(bson.Binary{Subtype: 3, Data: make([]byte, 16)})
+	_, err := uuidrep.As[uuid.UUID](bson.Binary{Subtype: 3, Data: make([]byte, 16)})
 	var subtype *uuidrep.SubtypeError
 	if errors.As(err, &subtype) {
 		fmt.Println("subtype", subtype.Subtype, "is not", subtype.Representation)

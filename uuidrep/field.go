@@ -97,13 +97,14 @@ func (u *PythonLegacyUUID) UnmarshalBSONValue(typ byte, data []byte) error {
 	return unmarshalValue(&u.UUID, PythonLegacy, typ, data)
 }
 
+// binaryLength is the length of a UUID as a BSON binary value: an int32 length, the subtype, and the bytes.
+const binaryLength = 4 + 1 + 16
+
+// marshalValue returns u as a binary value. The representation is one that has a subtype.
 func marshalValue(u uuid.UUID, r Representation) (byte, []byte, error) {
-	subtype, err := r.Subtype()
-	if err != nil {
-		return 0, nil, err
-	}
+	subtype, _ := r.Subtype()
 	bytes := r.Permute(u)
-	value := append(make([]byte, 0, 4+1+16), 16, 0, 0, 0, subtype) // int32 length, subtype, bytes
+	value := append(make([]byte, 0, binaryLength), 16, 0, 0, 0, subtype)
 	return byte(bson.TypeBinary), append(value, bytes[:]...), nil
 }
 
@@ -118,7 +119,7 @@ func unmarshalValue(u *uuid.UUID, r Representation, typ byte, data []byte) error
 		if !ok {
 			return fmt.Errorf("uuidrep: truncated binary value of %d bytes", len(data))
 		}
-		v, err := AsUUIDWithRepresentation(bson.Binary{Subtype: subtype, Data: bytes}, r)
+		v, err := AsWithRepresentation[uuid.UUID](bson.Binary{Subtype: subtype, Data: bytes}, r)
 		if err != nil {
 			return err
 		}

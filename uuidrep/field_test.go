@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/google/uuid"
@@ -148,6 +149,53 @@ func TestFieldsRefuseWhatIsNotTheirs(t *testing.T) {
 	}
 }
 
+// A value of another type is refused by every field type, is named, and leaves the field as it was.
+func TestFieldsRefuseOtherTypes(t *testing.T) {
+	for _, v := range []any{testUUID.String(), bson.Symbol(testUUID.String()), int32(1), bson.NewObjectID()} {
+		for _, key := range []string{"s", "c", "j", "p"} {
+			got := sample()
+			raw := marshal(t, bson.M{key: v})
+			err := bson.Unmarshal(raw, &got)
+			_, text := v.(string)
+			if err == nil || strings.Contains(err.Error(), "StringUUID") != text || !strings.Contains(err.Error(), raw.Lookup(key).Type.String()) {
+				t.Errorf("%s, %T: got %v", key, v, err)
+			}
+			if got != sample() {
+				t.Errorf("%s, %T: got %v", key, v, got)
+			}
+		}
+	}
+}
+
+// The struct tag omitempty and uuid.Nil agree about what is zero, for every field type.
+func TestFieldsIsZero(t *testing.T) {
+	zero := fields{}
+	for i, v := range []bson.Zeroer{zero.S, zero.C, zero.J, zero.P, uuidrep.StringUUID{}} {
+		if !v.IsZero() {
+			t.Errorf("%d: a zero %T is not zero", i, v)
+		}
+	}
+	last := uuid.UUID{15: 1}
+	for _, v := range []bson.Zeroer{
+		uuidrep.StandardUUID{UUID: last}, uuidrep.CSharpLegacyUUID{UUID: last}, uuidrep.JavaLegacyUUID{UUID: last},
+		uuidrep.PythonLegacyUUID{UUID: last}, uuidrep.StringUUID{UUID: last},
+	} {
+		if v.IsZero() {
+			t.Errorf("%v is zero", v)
+		}
+	}
+}
+
+// A value is one allocation of its own length.
+func TestMarshalBSONValueAllocatesItsValue(t *testing.T) {
+	for _, v := range []bson.ValueMarshaler{sample().S, sample().J, uuidrep.StringUUID{UUID: testUUID}} {
+		_, data, err := v.MarshalBSONValue()
+		if err != nil || cap(data) > len(data)+3 { // to the allocator's next size
+			t.Errorf("%T: %d bytes of %d, %v", v, len(data), cap(data), err)
+		}
+	}
+}
+
 func TestNullAndUndefinedAreZero(t *testing.T) {
 	for _, v := range []any{bson.Null{}, bson.Undefined{}} {
 		got := sample()
@@ -164,7 +212,8 @@ func TestUnmarshalBSONValueTruncated(t *testing.T) {
 	whole := append([]byte{16, 0, 0, 0, 4}, octetsStandard...)
 	for n := range whole {
 		u := uuidrep.StandardUUID{UUID: testUUID}
-		if err := u.UnmarshalBSONValue(byte(bson.TypeBinary), whole[:n]); err == nil || u.UUID != testUUID {
+		err := u.UnmarshalBSONValue(byte(bson.TypeBinary), whole[:n])
+		if err == nil || !strings.Contains(err.Error(), "truncated") || u.UUID != testUUID {
 			t.Errorf("%d octets: got %v, %v", n, u, err)
 		}
 	}

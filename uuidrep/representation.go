@@ -2,6 +2,17 @@
 // subtypes, explicit conversion to and from [bson.Binary], a field type for each of them, and [ID], a
 // UUID that belongs to one kind of things.
 //
+//	b, err := uuidrep.NewBinaryWithRepresentation(id, uuidrep.JavaLegacy) // subtype 3, Java byte order
+//	if err != nil {
+//		return err
+//	}
+//	id, err = uuidrep.AsWithRepresentation[uuid.UUID](b, uuidrep.JavaLegacy)
+//
+//	type Order struct {
+//		ID       uuid.UUID              `bson:"_id"`
+//		Customer uuidrep.JavaLegacyUUID `bson:"customer"` // whatever the registry says
+//	}
+//
 // Nothing here needs a registry or a client; package bsoncodec converts implicitly. Give a field of
 // one of the field types a name: a struct that embeds one has its methods, so that the driver
 // stores the whole struct as that UUID, without the other fields.

@@ -2,7 +2,9 @@ package uuidrep_test
 
 import (
 	"encoding/json"
+	"errors"
 	"flag"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -70,12 +72,20 @@ func TestParseRefuses(t *testing.T) {
 }
 
 func TestUnknownValue(t *testing.T) {
-	r := uuidrep.Representation(9)
-	if r.String() != "Representation(9)" {
-		t.Errorf("got %q", r)
+	for _, n := range []uint8{5, 9, 255} { // the constants are 0 to 4
+		r := uuidrep.Representation(n)
+		if want := fmt.Sprintf("Representation(%d)", n); r.String() != want {
+			t.Errorf("got %q, want %q", r, want)
+		}
+		if text, err := r.MarshalText(); err == nil {
+			t.Errorf("MarshalText gave %q", text)
+		}
+		if subtype, err := r.Subtype(); err == nil || subtype != 0 {
+			t.Errorf("Subtype gave %d, %v", subtype, err)
+		}
 	}
-	if text, err := r.MarshalText(); err == nil {
-		t.Errorf("MarshalText gave %q", text)
+	if subtype, err := uuidrep.Unspecified.Subtype(); !errors.Is(err, uuidrep.ErrUnspecified) || subtype != 0 {
+		t.Errorf("Subtype of Unspecified gave %d, %v", subtype, err)
 	}
 }
 

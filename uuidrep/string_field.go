@@ -22,8 +22,9 @@ func (u StringUUID) IsZero() bool { return u.UUID == uuid.Nil }
 
 // MarshalBSONValue returns u as a string. It implements [bson.ValueMarshaler] and never fails.
 func (u StringUUID) MarshalBSONValue() (byte, []byte, error) {
-	const length = 36
-	value := append(make([]byte, 0, 4+length+1), length+1, 0, 0, 0) // int32 length, text, 0x00
+	const length = 36 + 1          // of the text and the 0x00 that ends it
+	const valueLength = 4 + length // with the int32 length before them
+	value := append(make([]byte, 0, valueLength), length, 0, 0, 0)
 	return byte(bson.TypeString), append(append(value, u.UUID.String()...), 0), nil
 }
 

@@ -73,6 +73,17 @@ func TestStringUUIDReads(t *testing.T) {
 	}
 }
 
+func TestStringUUIDTruncated(t *testing.T) {
+	whole := append(append([]byte{37, 0, 0, 0}, testUUID.String()...), 0)
+	for n := range whole {
+		u := uuidrep.StringUUID{UUID: testUUID}
+		err := u.UnmarshalBSONValue(byte(bson.TypeString), whole[:n])
+		if err == nil || !strings.Contains(err.Error(), "truncated") || u.UUID != testUUID {
+			t.Errorf("%d octets: got %v, %v", n, u, err)
+		}
+	}
+}
+
 func FuzzStringUUID(f *testing.F) {
 	text := testUUID.String()
 	f.Add(byte(2), append(append([]byte{37, 0, 0, 0}, text...), 0))

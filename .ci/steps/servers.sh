@@ -1,34 +1,18 @@
 # The integration suites, and the short part of the command's, on a server over TCP: the one of MONGODB_URI, else a second
 # server that is at hand. Neither is the embedded one.
 
-on_server() {
-	local uri=$1
-	shift
-	BSONIDS_SERVER=uri MONGODB_URI=$uri quietly -count=1 -p 2 -short -timeout 40m "$@" ./integration/... ./cmd/bsonids/... ./cmd/bsonids/servertest/...
-}
-
 # free_port prints a TCP port of loopback that nothing listens on.
 free_port() {
 	python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
 }
 
 on_second_server() {
-	local port pid status
+	local port
 	port=$(free_port) && mkdir "$work/second" || return 1
-	"$servers/second-server" "$port" "$work/second" >"$work/second.log" 2>&1 &
-	pid=$!
-	for _ in {1..120}; do
-		grep -q listening "$work/second.log" && break
-		kill -0 $pid 2>/dev/null || break
-		sleep 1
-	done
+	beside listening "$servers/second-server" "$port" "$work/second"
 	# This one needs many minutes on it. The group "unit" runs it.
 	on_server "mongodb://127.0.0.1:$port/?directConnection=true" -skip TestMistakes
-	status=$?
-	[ $status -eq 0 ] || { echo "the end of the second server's log:"; tail -n 50 "$work/second.log"; }
-	kill $pid
-	wait $pid
-	return $status
+	alone $?
 }
 
 step "PyMongo" python

@@ -12,14 +12,18 @@ import (
 // come to an end then. It adds the size of what is before the value to a length, too, and the sum
 // can be negative. Its reader of streams returns an error instead, but allocates what a length says.
 
-// Skips reports whether the driver can go back when it skips a part of the value of type t in data, and
-// whether a length in it is beyond its end. Both hold for malformed values only.
-func Skips(t bson.Type, data []byte) (back, beyond bool) {
+// MaxBeyond is how many bytes beyond the end of a document a length may be that a reader of streams is given: it
+// allocates what the length says.
+const MaxBeyond = 16 << 10
+
+// Skips reports whether the driver can go back when it skips a part of the value of type t in data, and how
+// many bytes a length in it is beyond its end at most. Both tell of malformed values only.
+func Skips(t bson.Type, data []byte) (back bool, beyond int) {
 	s := skips{doc: data}
 	switch t {
 	case bson.TypeEmbeddedDocument, bson.TypeArray:
 		if nests(data, 0) {
-			return false, false
+			return false, 0
 		}
 		s.todo = append(s.todo, 4)
 	case bson.TypeCodeWithScope:
@@ -71,7 +75,8 @@ type skips struct {
 	seen []uint64 // the indexes of elements, a bit each
 	todo []int    // the indexes where elements start
 
-	back, beyond bool
+	back   bool
+	beyond int
 }
 
 // walk walks through the elements that start at the indexes in todo, and through those within them.
@@ -89,7 +94,7 @@ func (s *skips) walk() {
 			size := skipSize(s.doc[at], s.doc[value:])
 			s.back = s.back || size == goesBack
 			if size < 0 || size > len(s.doc)-value {
-				s.beyond = s.beyond || size > 0
+				s.ends(int64(size - (len(s.doc) - value)))
 				break
 			}
 			at = value + size
@@ -117,7 +122,7 @@ func (s *skips) within(t byte, at int) {
 				s.todo = append(s.todo, at+int(scope)+4)
 				s.later(at+int(scope), rest[scope:])
 			default:
-				s.beyond = true
+				s.ends(scope + 4 - int64(len(rest)))
 			}
 		}
 	}
@@ -130,9 +135,12 @@ func (s *skips) later(at int, length []byte) {
 	case n < int64(len(s.doc)-at):
 		s.todo = append(s.todo, at+int(n))
 	default:
-		s.beyond = true
+		s.ends(n + 1 - int64(len(s.doc)-at))
 	}
 }
+
+// ends notes a value that ends n bytes beyond the end, if n is positive.
+func (s *skips) ends(n int64) { s.beyond = max(s.beyond, int(min(n, math.MaxInt32))) }
 
 // visit reports whether the index at is seen for the first time.
 func (s *skips) visit(at int) bool {

@@ -57,12 +57,21 @@ func TestOf(t *testing.T) {
 		r, o, ok = Of(db.Collection("c", options.Collection().SetRegistry(reg)))
 		check("a collection of its own", r, reg, o, want, ok)
 	}
-	cur, err := mongo.NewCursorFromDocuments([]any{bson.D{}}, nil, reg)
+	// A cursor tells before its first document, on one and at its end, and does not move.
+	cur, err := mongo.NewCursorFromDocuments([]any{bson.D{}, bson.D{}}, nil, reg)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r, o, ok := Of(cur); !ok || r != reg || o != (bsoncodec.Options{}) {
-		t.Errorf("a cursor: got %p, %v, %t", r, o, ok)
+	for n := 0; ; n++ {
+		if r, o, ok := Of(cur); !ok || r != reg || o != (bsoncodec.Options{}) {
+			t.Errorf("a cursor: got %p, %v, %t", r, o, ok)
+		}
+		if !cur.Next(context.Background()) {
+			if n != 2 {
+				t.Errorf("the cursor ended after %d documents", n)
+			}
+			break
+		}
 	}
 	if r, o, ok := Of(mongo.NewSingleResultFromDocument(bson.D{}, nil, reg)); !ok || r != reg || o != (bsoncodec.Options{}) {
 		t.Errorf("a single result: got %p, %v, %t", r, o, ok)

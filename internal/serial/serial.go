@@ -2,8 +2,8 @@
 package serial
 
 import (
+	"errors"
 	"fmt"
-	"iter"
 	"sync"
 	"time"
 
@@ -31,36 +31,40 @@ type Maker interface {
 	Orders() uint64
 }
 
-// A Machine draws from a [Maker]. It is safe for concurrent use. The zero Machine returns errors only, which begin with the
-// name of the package: that of N.
-type Machine[N interface{ Package() string }] struct {
-	mu      sync.Mutex
-	maker   Maker
+// NewGenerator returns a *uuidgen.Generator that draws from a Machine. Package uuidgen sets it: only there can the type be
+// made, and the packages of the other formats import it.
+var NewGenerator func(*Machine) any
+
+// A Machine draws from a [Maker]. It is safe for concurrent use. A nil Machine is that of the zero Generator: it returns
+// errors only.
+type Machine struct {
+	pkg     string
 	maxWait time.Duration
+	id      func(uuid.UUID) any
+
+	mu    sync.Mutex
+	maker Maker
 }
 
 // maxInterrupted is how often Fill starts again at most, if other goroutines begin new orders without end.
 const maxInterrupted = 100
 
-// Init sets the Maker and how long a call waits for the clock.
-func (m *Machine[N]) Init(maker Maker, maxWait time.Duration) {
-	m.maker, m.maxWait = maker, maxWait
+// New returns a Machine that waits for the clock at most so long. Errors begin with the name of the package. What is
+// inserted as an id is the result of id.
+func New(pkg string, m Maker, maxWait time.Duration, id func(uuid.UUID) any) *Machine {
+	return &Machine{pkg: pkg, maker: m, maxWait: maxWait, id: id}
 }
+
+var errNotMade = errors.New("uuidgen: a Generator is made by one of the New…Generator functions")
 
 // Maker returns the Maker. It is for tests.
-func (m *Machine[N]) Maker() Maker { return m.maker }
+func (m *Machine) Maker() Maker { return m.maker }
 
-func name[N interface{ Package() string }]() string {
-	var n N
-	return n.Package()
-}
-
-func (m *Machine[N]) errNotMade() error {
-	return fmt.Errorf("%s: a Generator is made by one of the New…Generator functions", name[N]())
-}
+// ID returns a UUID as it is inserted.
+func (m *Machine) ID(u uuid.UUID) any { return m.id(u) }
 
 // Next returns the next UUID.
-func (m *Machine[N]) Next() (uuid.UUID, error) {
+func (m *Machine) Next() (uuid.UUID, error) {
 	u, ok, err := m.try(true, nil)
 	if ok {
 		return u, nil
@@ -69,12 +73,12 @@ func (m *Machine[N]) Next() (uuid.UUID, error) {
 }
 
 // try asks the Maker once, and sets the order of the UUID unless it is not wanted.
-func (m *Machine[N]) try(look bool, order *uint64) (u uuid.UUID, ok bool, err error) {
+func (m *Machine) try(look bool, order *uint64) (u uuid.UUID, ok bool, err error) {
+	if m == nil {
+		return u, false, errNotMade
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.maker == nil {
-		return u, false, m.errNotMade()
-	}
 	u, ok, err = m.maker.Next(look)
 	if order != nil {
 		*order = m.maker.Orders()
@@ -83,11 +87,11 @@ func (m *Machine[N]) try(look bool, order *uint64) (u uuid.UUID, ok bool, err er
 }
 
 // wait asks the Maker until it has a UUID, after it had none and no error.
-func (m *Machine[N]) wait(order *uint64, err error) (uuid.UUID, error) {
+func (m *Machine) wait(order *uint64, err error) (uuid.UUID, error) {
 	if err != nil {
 		return uuid.Nil, err
 	}
-	u, err := wait.For(m.maxWait, name[N](), func() (uuid.UUID, bool, error) { return m.try(true, order) })
+	u, err := wait.For(m.maxWait, m.pkg, func() (uuid.UUID, bool, error) { return m.try(true, order) })
 	if err != nil {
 		return uuid.Nil, err
 	}
@@ -96,7 +100,7 @@ func (m *Machine[N]) wait(order *uint64, err error) (uuid.UUID, error) {
 
 // Fill sets every element of us to a new UUID, all in one order: when another one begins, it starts again. After an error
 // all of us is the nil UUID.
-func (m *Machine[N]) Fill(us []uuid.UUID) error {
+func (m *Machine) Fill(us []uuid.UUID) error {
 	var first, order uint64
 	interrupted := 0
 	for i := 0; i < len(us); i++ {
@@ -108,8 +112,11 @@ func (m *Machine[N]) Fill(us []uuid.UUID) error {
 			clear(us)
 			return err
 		}
-		if i > 0 && order != first && interrupted < maxInterrupted {
-			interrupted++
+		if i > 0 && order != first {
+			if interrupted++; interrupted > maxInterrupted {
+				clear(us)
+				return fmt.Errorf("%s: %w: new orders interrupt the batch", m.pkg, wait.Err)
+			}
 			i = 0
 		}
 		if i == 0 {
@@ -120,53 +127,42 @@ func (m *Machine[N]) Fill(us []uuid.UUID) error {
 	return nil
 }
 
-// UUIDs returns an iterator over n new UUIDs. After an error, which comes with the nil UUID, it ends.
-func (m *Machine[N]) UUIDs(n int) iter.Seq2[uuid.UUID, error] {
-	return func(yield func(uuid.UUID, error) bool) {
-		for range n {
-			if u, err := m.Next(); !yield(u, err) || err != nil {
-				return
-			}
-		}
-	}
-}
-
 // At returns a UUID for a given instant.
-func (m *Machine[N]) At(t time.Time) (uuid.UUID, error) {
+func (m *Machine) At(t time.Time) (uuid.UUID, error) {
+	if m == nil {
+		return uuid.Nil, errNotMade
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.maker == nil {
-		return uuid.Nil, m.errNotMade()
-	}
 	return m.maker.At(t)
 }
 
 // Renew begins a new order.
-func (m *Machine[N]) Renew() error {
+func (m *Machine) Renew() error {
+	if m == nil {
+		return errNotMade
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.maker == nil {
-		return m.errNotMade()
-	}
 	return m.maker.Renew()
 }
 
-// Ahead returns how far the last timestamp is ahead of the clock, 0 for the zero Machine.
-func (m *Machine[N]) Ahead() time.Duration {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.maker == nil {
+// Ahead returns how far the last timestamp is ahead of the clock, 0 for a nil Machine.
+func (m *Machine) Ahead() time.Duration {
+	if m == nil {
 		return 0
 	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	return m.maker.Ahead()
 }
 
-// Orders returns the number of the present order, 0 for the zero Machine.
-func (m *Machine[N]) Orders() uint64 {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.maker == nil {
+// Orders returns the number of the present order, 0 for a nil Machine.
+func (m *Machine) Orders() uint64 {
+	if m == nil {
 		return 0
 	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	return m.maker.Orders()
 }

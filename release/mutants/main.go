@@ -10,6 +10,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -58,7 +59,7 @@ func main() {
 
 // run tries the changes of one package and returns how many of a hundred survived.
 func run(w io.Writer, dir string, seed uint64, sample int, match *regexp.Regexp, list bool) (float64, error) {
-	mutants, err := find(dir)
+	pkg, mutants, err := find(dir)
 	if err != nil {
 		return 0, err
 	}
@@ -83,20 +84,23 @@ func run(w io.Writer, dir string, seed uint64, sample int, match *regexp.Regexp,
 		}
 		return 0, nil
 	}
-	began := time.Now()
-	if result := test(dir, nil, 10*time.Minute); result.verdict != survived {
-		return 0, fmt.Errorf("%s: the tests fail without a change:\n%s", dir, result.output)
+	work, err := os.MkdirTemp("", "mutants")
+	if err != nil {
+		return 0, err
 	}
-	limit := 3*time.Since(began) + 20*time.Second
+	defer os.RemoveAll(work)
+	r := runner{dir: dir, work: work}
+	if err := r.start(pkg, tried); err != nil {
+		return 0, err
+	}
 	count := make(map[verdict]int)
-	for _, m := range tried {
-		overlay, err := m.overlay()
+	for i, m := range tried {
+		verdict, err := r.test(i, m)
 		if err != nil {
 			return 0, err
 		}
-		result := test(dir, overlay, limit)
-		count[result.verdict]++
-		if result.verdict == survived {
+		count[verdict]++
+		if verdict == survived {
 			fmt.Fprintln(w, "survived:", m)
 		}
 	}
@@ -114,44 +118,95 @@ const (
 	invalid // the change does not compile
 )
 
-type result struct {
-	verdict verdict
-	output  []byte
+// runner tries the changes of one package.
+type runner struct {
+	dir, work string
+	variants  variants
+	number    map[int]int  // by the index of a change, its number in variants
+	invalid   map[int]bool // by that number, less one
+	limit     time.Duration
 }
 
-// test runs the tests of the package in dir with the files of overlay in place of others. A test that needs more than 8 GiB or
-// the limit of time has noticed the change.
-func test(dir string, overlay map[string]string, limit time.Duration) result {
-	work, err := os.MkdirTemp("", "mutants")
-	if err != nil {
-		return result{invalid, []byte(err.Error())}
+// start compiles the changes, and runs the tests without one.
+func (r *runner) start(pkg string, tried []mutant) error {
+	began := time.Now()
+	if verdict, out, err := r.alone(nil); err != nil || verdict != survived {
+		return errors.Join(err, fmt.Errorf("%s: the tests fail without a change:\n%s", r.dir, out))
 	}
-	defer os.RemoveAll(work)
+	r.limit = 3*time.Since(began) + 20*time.Second
+	r.number = make(map[int]int)
+	var together []mutant
+	for i, m := range tried {
+		if m.function != nil {
+			together = append(together, m)
+			r.number[i] = len(together)
+		}
+	}
+	r.variants = variants{dir: r.dir, pkg: pkg, binary: filepath.Join(r.work, "variants")}
+	var err error
+	if r.invalid, err = r.variants.build(r.work, together); err != nil {
+		return err
+	}
+	return r.variants.try()
+}
+
+// test tries the change of that index. If some tests fail in the binary of all changes, then a change that the others do not notice
+// is compiled alone.
+func (r *runner) test(i int, m mutant) (verdict, error) {
+	if n, ok := r.number[i]; ok {
+		if r.invalid[n-1] {
+			return invalid, nil
+		}
+		if verdict, _ := runTests(r.dir, r.variants.binary, r.variants.args(), n, r.limit); verdict == killed || len(r.variants.skip) == 0 {
+			return verdict, nil
+		}
+	}
+	overlay, err := m.overlay(r.work)
+	if err != nil {
+		return 0, err
+	}
+	verdict, _, err := r.alone(overlay)
+	return verdict, err
+}
+
+// alone compiles the package with the files of overlay in place of others, and runs its tests.
+func (r *runner) alone(overlay map[string]string) (verdict, []byte, error) {
+	binary := filepath.Join(r.work, "alone")
+	if out, err := compile(r.work, overlay, r.dir, binary); err != nil {
+		return invalid, out, nil
+	}
+	verdict, out := runTests(r.dir, binary, nil, 0, cmp.Or(r.limit, 10*time.Minute))
+	return verdict, out, nil
+}
+
+// compile writes a test binary of the package in dir.
+func compile(work string, overlay map[string]string, dir, binary string) ([]byte, error) {
 	b, err := json.Marshal(map[string]any{"Replace": overlay})
-	if err == nil {
-		err = os.WriteFile(filepath.Join(work, "overlay.json"), b, 0o644)
-	}
-	for _, name := range overlay {
-		defer os.Remove(name)
-	}
 	if err != nil {
-		return result{invalid, []byte(err.Error())}
+		return nil, err
 	}
-	binary := filepath.Join(work, "test")
-	build := exec.Command("go", "test", "-c", "-vet=off", "-overlay", filepath.Join(work, "overlay.json"), "-o", binary, dir)
-	if out, err := build.CombinedOutput(); err != nil {
-		return result{invalid, out}
+	name := filepath.Join(work, "overlay.json")
+	if err := os.WriteFile(name, b, 0o644); err != nil {
+		return nil, err
 	}
+	return exec.Command("go", "test", "-c", "-vet=off", "-gcflags=-e", "-overlay", name, "-o", binary, dir).CombinedOutput()
+}
+
+// runTests runs a test binary with the change of that number. A test that needs more than 8 GiB or the limit of time has noticed
+// the change.
+func runTests(dir, binary string, args []string, number int, limit time.Duration) (verdict, []byte) {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "sh", "-c", `ulimit -v 8388608; exec "$0" -test.short -test.failfast`, binary)
+	args = append([]string{"-c", `ulimit -v 8388608; exec "$0" "$@"`, binary, "-test.short", "-test.failfast"}, args...)
+	cmd := exec.CommandContext(ctx, "sh", args...)
+	cmd.Env = append(os.Environ(), fmt.Sprintf("MUTANT=%d", number))
 	cmd.Dir = dir
 	cmd.WaitDelay = 5 * time.Second
 	out, err := cmd.CombinedOutput()
 	if err != nil {
-		return result{killed, out}
+		return killed, out
 	}
-	return result{survived, out}
+	return survived, out
 }
 
 // readEqual returns the keys of the changes that no test can notice.

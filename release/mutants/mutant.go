@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"go/ast"
+	"go/constant"
 	"go/token"
 	"go/types"
 	"os"
@@ -20,7 +21,8 @@ type mutant struct {
 	start, end int
 	text       string // the new text
 	was        string
-	source     string // the line, without spaces around it
+	source     string    // the line, without spaces around it
+	function   *function // whose body the change is in, or nil
 }
 
 func (m mutant) String() string {
@@ -34,63 +36,64 @@ func (m mutant) change() string {
 // key identifies the change in the list of equal ones, whatever its line number is.
 func (m mutant) key() string { return m.file + "\t" + m.source + "\t" + m.change() }
 
-// overlay writes the changed file and returns it for the go command.
-func (m mutant) overlay() (map[string]string, error) {
+// overlay writes the changed file to the directory work and returns it for the go command.
+func (m mutant) overlay(work string) (map[string]string, error) {
 	b, err := os.ReadFile(m.file)
 	if err != nil {
-		return nil, err
-	}
-	f, err := os.CreateTemp("", "mutant*.go")
-	if err != nil {
-		return nil, err
-	}
-	if _, err := fmt.Fprint(f, string(b[:m.start]), m.text, string(b[m.end:])); err != nil {
 		return nil, err
 	}
 	path, err := filepath.Abs(m.file)
 	if err != nil {
 		return nil, err
 	}
-	return map[string]string{path: f.Name()}, f.Close()
+	name := filepath.Join(work, "mutant.go")
+	return map[string]string{path: name}, os.WriteFile(name, fmt.Append(nil, string(b[:m.start]), m.text, string(b[m.end:])), 0o644)
 }
 
 // finder collects the changes of a file.
 type finder struct {
-	fset    *token.FileSet
-	info    *types.Info
-	name    string
-	content []byte
-	mutants []mutant
+	fset     *token.FileSet
+	info     *types.Info
+	name     string
+	content  []byte
+	function *function // that is visited, or nil
+	mutants  []mutant
 }
 
-// find returns the changes of the package in dir, in the order of the files.
-func find(dir string) ([]mutant, error) {
+// find returns the name of the package in dir and its changes, in the order of the files.
+func find(dir string) (string, []mutant, error) {
 	pkgs, err := packages.Load(&packages.Config{Mode: packages.NeedName | packages.NeedFiles | packages.NeedCompiledGoFiles |
 		packages.NeedSyntax | packages.NeedTypes | packages.NeedTypesInfo | packages.NeedImports | packages.NeedDeps}, dir)
 	if err != nil {
-		return nil, err
+		return "", nil, err
 	}
 	if len(pkgs) != 1 || len(pkgs[0].Errors) > 0 {
-		return nil, fmt.Errorf("%s: want one package without errors: %v", dir, pkgs)
+		return "", nil, fmt.Errorf("%s: want one package without errors: %v", dir, pkgs)
 	}
 	top, err := os.Getwd()
 	if err != nil {
-		return nil, err
+		return "", nil, err
 	}
 	var mutants []mutant
 	for _, file := range pkgs[0].Syntax {
 		name := pkgs[0].Fset.Position(file.Pos()).Filename
 		f := finder{fset: pkgs[0].Fset, info: pkgs[0].TypesInfo}
 		if f.content, err = os.ReadFile(name); err != nil {
-			return nil, err
+			return "", nil, err
 		}
 		if f.name, err = filepath.Rel(top, name); err != nil {
-			return nil, err
+			return "", nil, err
 		}
-		ast.Inspect(file, f.visit)
+		for _, decl := range file.Decls {
+			f.function = nil
+			if fn, ok := decl.(*ast.FuncDecl); ok && fn.Body != nil && fn.Name.Name != "_" {
+				f.function = f.newFunction(fn)
+			}
+			ast.Inspect(decl, f.visit)
+		}
 		mutants = append(mutants, f.mutants...)
 	}
-	return mutants, nil
+	return pkgs[0].Name, mutants, nil
 }
 
 func (f *finder) offset(p token.Pos) int { return f.fset.Position(p).Offset }
@@ -106,8 +109,12 @@ func (f *finder) cut(from, to token.Pos, text string) {
 	start, end := f.offset(from), f.offset(to)
 	first := strings.LastIndexByte(string(f.content[:start]), '\n') + 1
 	line, _, _ := strings.Cut(string(f.content[first:]), "\n")
+	fn := f.function
+	if fn != nil && start < fn.body {
+		fn = nil
+	}
 	f.mutants = append(f.mutants, mutant{
-		file: filepath.ToSlash(f.name), line: f.fset.Position(from).Line, start: start, end: end, text: text,
+		function: fn, file: filepath.ToSlash(f.name), line: f.fset.Position(from).Line, start: start, end: end, text: text,
 		was: string(f.content[start:end]), source: strings.TrimSpace(line),
 	})
 }
@@ -201,7 +208,7 @@ func (f *finder) nextConstant(id *ast.Ident) string {
 		}
 		for j := 1; j < len(names); j++ {
 			other, ok := c.Pkg().Scope().Lookup(names[(i+j)%len(names)]).(*types.Const)
-			if ok && types.Identical(other.Type(), c.Type()) && (other.Exported() || c.Pkg().Scope().Lookup(c.Name()) == f.info.Uses[id]) {
+			if ok && types.Identical(other.Type(), c.Type()) && constant.Compare(c.Val(), token.NEQ, other.Val()) && (other.Exported() || c.Pkg().Scope().Lookup(c.Name()) == f.info.Uses[id]) {
 				return other.Name()
 			}
 		}

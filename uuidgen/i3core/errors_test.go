@@ -12,9 +12,9 @@ import (
 
 func TestTimeRange(t *testing.T) {
 	tb := func(at time.Time) error { _, err := TimeBasedAt(at, 0, [6]byte{}); return err }
-	sq := func(at time.Time) error { _, err := SequentialAt(at); return err }
+	sq := func(at time.Time) error { _, err := sequentialAt(at); return err }
 	nt := func(at time.Time) error {
-		g, err := NewNotifierGenerator([6]byte{}, 0, WithClock(func() time.Time { return at }))
+		g, err := NewNotifierGenerator([6]byte{}, 0, uuidgen.WithClock(func() time.Time { return at }))
 		if (g == nil) != (err != nil) {
 			t.Errorf("generator %v, error %v", g, err)
 		}
@@ -37,8 +37,8 @@ func TestTimeRange(t *testing.T) {
 		for _, at := range []time.Time{
 			c.first.Add(-1), c.last.Add(1), {}, time.Unix(1<<62, 0), time.Unix(-1<<62, 0), time.Unix(1<<63-1, 0), time.Unix(-1<<63, 0),
 		} {
-			if err := c.f(at); !errors.Is(err, ErrTimeRange) {
-				t.Errorf("%s at %v: error %v, want ErrTimeRange", c.name, at, err)
+			if err := c.f(at); !errors.Is(err, uuidgen.ErrTimeRange) {
+				t.Errorf("%s at %v: error %v, want uuidgen.ErrTimeRange", c.name, at, err)
 			}
 		}
 	}
@@ -54,8 +54,8 @@ func TestTimeRange(t *testing.T) {
 		}
 	}
 	for _, at := range []string{"1999-12-31T23:59:59.999999Z", "0001-01-01T00:00:00Z"} {
-		if n, err := microseconds(instant(t, at)); !errors.Is(err, ErrTimeRange) {
-			t.Errorf("microseconds(%s) = %d, %v, want ErrTimeRange", at, n, err)
+		if n, err := microseconds(instant(t, at)); !errors.Is(err, uuidgen.ErrTimeRange) {
+			t.Errorf("microseconds(%s) = %d, %v, want uuidgen.ErrTimeRange", at, n, err)
 		}
 	}
 }
@@ -72,8 +72,8 @@ func TestNotifierTimes(t *testing.T) {
 		}
 	}
 	for _, c := range [][2]time.Time{{{}, now}, {start, {}}} {
-		if err := (Notifier{InstanceSequence: low + 1}).ValidateTimes(c[0], c[1]); !errors.Is(err, ErrTimeRange) {
-			t.Errorf("between %v and %v: %v, want ErrTimeRange", c[0], c[1], err)
+		if err := (Notifier{InstanceSequence: low + 1}).ValidateTimes(c[0], c[1]); !errors.Is(err, uuidgen.ErrTimeRange) {
+			t.Errorf("between %v and %v: %v, want uuidgen.ErrTimeRange", c[0], c[1], err)
 		}
 	}
 }
@@ -183,7 +183,7 @@ func FuzzDecode(f *testing.F) {
 		if len(octets) != 16 {
 			return
 		}
-		u := FromMemory([16]byte(octets))
+		u := ofMemory([16]byte(octets))
 		decoded := 0
 		for _, decode := range []func() (fields, error){
 			func() (fields, error) { return DecodeTimeBased(u) },

@@ -5,7 +5,10 @@ import (
 	"time"
 
 	"github.com/bsonids/bsonids/uuidgen/i3core"
+	"github.com/bsonids/bsonids/uuidrep"
 	"github.com/google/uuid"
+
+	"github.com/bsonids/bsonids/uuidgen"
 )
 
 func ExampleDecodeInteraction() {
@@ -22,11 +25,12 @@ func ExampleDecodeInteraction() {
 	// i3core: legacy interaction id format: field digit1 is 0xf: want 0 to 9
 }
 
-func ExampleMemory() {
+// The bytes of a csharpLegacy value in MongoDB are the memory of i3core.
+func Example_memory() {
 	u := uuid.MustParse("86c26000-3e07-eab2-9234-0242ac120002")
-	m := i3core.Memory(u) // as i3core holds it, and a csharpLegacy value in MongoDB
+	m := uuidrep.CSharpLegacy.Permute(u)
 	fmt.Printf("%x\n", m)
-	fmt.Println(i3core.FromMemory(m) == u)
+	fmt.Println(uuidrep.CSharpLegacy.Permute(m) == u)
 	// Output:
 	// 0060c286073eb2ea92340242ac120002
 	// true
@@ -66,7 +70,7 @@ func ExampleNewSequentialGenerator() {
 	now := time.Date(2020, 1, 1, 0, 0, 0, 123456789, time.UTC)
 	g, err := i3core.NewSequentialGenerator(
 		i3core.WithVersion(version),
-		i3core.WithClock(func() time.Time { return now })) // time.Now by default
+		uuidgen.WithClock(func() time.Time { return now })) // time.Now by default
 	if err != nil {
 		panic(err)
 	}
@@ -82,17 +86,13 @@ func ExampleNewSequentialGenerator() {
 	if err != nil {
 		panic(err)
 	}
-	ma, mb := i3core.Memory(a), i3core.Memory(b)
+	ma, mb := uuidrep.CSharpLegacy.Permute(a), uuidrep.CSharpLegacy.Permute(b)
 	fmt.Println(f.Time(), string(ma[:]) < string(mb[:]))
 	// Output: 2020-01-01 00:00:00.123456 +0000 UTC true
 }
 
 func ExampleNewNameBased() {
-	f, err := i3core.NewNameBased(uuid.NameSpaceDNS, []byte("www.example.com"))
-	if err != nil {
-		panic(err)
-	}
-	u, err := f.UUID()
+	u, err := i3core.NewNameBased(uuid.NameSpaceDNS, []byte("www.example.com"))
 	if err != nil {
 		panic(err)
 	}

@@ -6,16 +6,18 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/bsonids/bsonids/uuidgen"
+
 	"github.com/bsonids/bsonids/internal/fork/forktest"
 )
 
-var forked *Generator
+var forked *uuidgen.Generator
 
 // A process and its forks make different UUIDs, also at one timestamp.
 func TestFork(t *testing.T) {
 	out := forktest.Run(t, func(part int) []byte {
 		if part == forktest.Before {
-			forked, _ = NewSequentialGenerator(WithVersion(0xD), WithClock(func() time.Time { return someTime }))
+			forked, _ = NewSequentialGenerator(WithVersion(0xD), uuidgen.WithClock(func() time.Time { return someTime }))
 		}
 		var b []byte
 		for i := range 300 {

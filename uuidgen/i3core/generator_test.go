@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/bsonids/bsonids/uuidgen"
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/bsonids/bsonids/uuidrep"
@@ -35,21 +37,21 @@ type zeros struct{}
 
 func (zeros) Read(b []byte) (int, error) { clear(b); return len(b), nil }
 
-func next(t testing.TB, g *Generator) uuid.UUID {
+func next(t testing.TB, g *uuidgen.Generator) uuid.UUID {
 	t.Helper()
 	u, err := g.NewUUID()
 	must(t, err)
 	return u
 }
 
-func nextSequential(t testing.TB, g *Generator) Sequential {
+func nextSequential(t testing.TB, g *uuidgen.Generator) Sequential {
 	t.Helper()
 	f, err := DecodeSequential(next(t, g), 0xD)
 	must(t, err)
 	return f
 }
 
-func nextNotifier(t testing.TB, g *Generator) Notifier {
+func nextNotifier(t testing.TB, g *uuidgen.Generator) Notifier {
 	t.Helper()
 	f, err := DecodeNotifier(next(t, g))
 	must(t, err)
@@ -65,7 +67,7 @@ var (
 
 func TestRandomGenerator(t *testing.T) {
 	var custom [256]bool
-	for _, opts := range [][]Option{nil, {WithCustom(0xAB)}, {WithCustom(0)}} {
+	for _, opts := range [][]uuidgen.Option{nil, {WithCustom(0xAB)}, {WithCustom(0)}} {
 		g, err := NewRandomGenerator(opts...)
 		must(t, err)
 		// Every random bit is seen set and clear: one that is not, in 200 draws, has a chance of
@@ -93,20 +95,20 @@ func TestRandomGenerator(t *testing.T) {
 	}
 
 	// What is random and all zero is drawn again, whatever the custom byte's bits are.
-	for _, opts := range [][]Option{nil, {WithCustom(0xAB)}} {
+	for _, opts := range [][]uuidgen.Option{nil, {WithCustom(0xAB)}} {
 		first := make([]byte, 16)
 		first[8] = 0xC0 // the place of the variant
 		if opts != nil {
 			first[0], first[1] = 0x0F, 0xF0 // the place of the custom byte, which is not drawn
 		}
 		second := bytes.Repeat([]byte{1}, 16)
-		g, err := NewRandomGenerator(append(opts, WithRandom(bytes.NewReader(append(first, second...))))...)
+		g, err := NewRandomGenerator(append(opts, uuidgen.WithRandom(bytes.NewReader(append(first, second...))))...)
 		must(t, err)
 		f, err := DecodeRandom(next(t, g))
 		if err != nil || f.Random52 != 0x1010101010101 || f.Random14 != 0x101 || f.Random48 != 0x10101010101 {
 			t.Errorf("after zeros: %+v, %v", f, err)
 		}
-		g, err = NewRandomGenerator(append(opts, WithRandom(zeros{}))...)
+		g, err = NewRandomGenerator(append(opts, uuidgen.WithRandom(zeros{}))...)
 		must(t, err)
 		if u, err := g.NewUUID(); err == nil || u != uuid.Nil {
 			t.Errorf("of zeros alone: %v, %v", u, err)
@@ -118,7 +120,7 @@ func TestRandomSourceFails(t *testing.T) {
 	broken := errors.New("broken")
 	for name, use := range map[string]func(io.Reader) error{
 		"random": func(r io.Reader) error {
-			g, err := NewRandomGenerator(WithRandom(r))
+			g, err := NewRandomGenerator(uuidgen.WithRandom(r))
 			must(t, err)
 			u, err := g.NewUUID()
 			if err != nil && u != uuid.Nil {
@@ -126,8 +128,11 @@ func TestRandomSourceFails(t *testing.T) {
 			}
 			return err
 		},
-		"sequential":  func(r io.Reader) error { _, err := NewSequentialGenerator(WithVersion(1), WithRandom(r)); return err },
-		"interaction": func(r io.Reader) error { _, err := NewInteraction(1, 0, WithRandom(r)); return err },
+		"sequential": func(r io.Reader) error {
+			_, err := NewSequentialGenerator(WithVersion(1), uuidgen.WithRandom(r))
+			return err
+		},
+		"interaction": func(r io.Reader) error { _, err := NewInteraction(1, 0, uuidgen.WithRandom(r)); return err },
 	} {
 		for _, c := range []struct {
 			r    io.Reader
@@ -149,18 +154,21 @@ func TestRandomSourceFails(t *testing.T) {
 }
 
 func TestOptions(t *testing.T) {
-	all := map[string]Option{
-		"WithClock": WithClock(time.Now), "WithRandom": WithRandom(zeros{}), "WithCustom": WithCustom(1),
+	all := map[string]uuidgen.Option{
+		"WithClock": uuidgen.WithClock(time.Now), "WithRandom": uuidgen.WithRandom(zeros{}), "WithCustom": WithCustom(1),
 		"WithVersion": WithVersion(1), "WithDBMS": WithDBMS(DBMSBinary),
-		"WithTimestamps": WithTimestamps(func() uint64 { return 0 }), "WithMaxWait": WithMaxWait(1),
+		"WithTimestamps": WithTimestamps(func() uint64 { return 0 }), "WithMaxWait": uuidgen.WithMaxWait(1),
+		"WithMaxAhead": uuidgen.WithMaxAhead(1), "WithMaxRollback": uuidgen.WithMaxRollback(1),
 	}
 	for format, c := range map[string]struct {
-		make func(...Option) (*Generator, error)
+		make func(...uuidgen.Option) (*uuidgen.Generator, error)
 		has  string
 	}{
 		"random":     {NewRandomGenerator, "WithRandom WithCustom"},
-		"sequential": {NewSequentialGenerator, "WithVersion WithDBMS WithClock WithTimestamps WithRandom"},
-		"notifier": {func(opts ...Option) (*Generator, error) { return NewNotifierGenerator(someNode, 1, opts...) },
+		"sequential": {NewSequentialGenerator, "WithVersion WithDBMS WithClock WithTimestamps WithMaxRollback WithRandom"},
+		"notifier": {func(opts ...uuidgen.Option) (*uuidgen.Generator, error) {
+			return NewNotifierGenerator(someNode, 1, opts...)
+		},
 			"WithCustom WithClock WithMaxWait"},
 	} {
 		for name, opt := range all {
@@ -175,10 +183,10 @@ func TestOptions(t *testing.T) {
 		want string
 	}{
 		"nil":            {func() error { _, err := NewRandomGenerator(nil); return err }(), "nil Option"},
-		"nil clock":      {func() error { _, err := NewSequentialGenerator(WithClock(nil)); return err }(), "WithClock: nil function"},
+		"nil clock":      {func() error { _, err := NewSequentialGenerator(uuidgen.WithClock(nil)); return err }(), "WithClock: nil function"},
 		"nil timestamps": {func() error { _, err := NewSequentialGenerator(WithTimestamps(nil)); return err }(), "WithTimestamps: nil function"},
-		"nil reader":     {func() error { _, err := NewInteraction(1, 0, WithRandom(nil)); return err }(), "WithRandom: nil reader"},
-		"negative wait": {func() error { _, err := NewNotifierGenerator(someNode, 1, WithMaxWait(-1)); return err }(),
+		"nil reader":     {func() error { _, err := NewInteraction(1, 0, uuidgen.WithRandom(nil)); return err }(), "WithRandom: nil reader"},
+		"negative wait": {func() error { _, err := NewNotifierGenerator(someNode, 1, uuidgen.WithMaxWait(-1)); return err }(),
 			"WithMaxWait: negative duration -1ns"},
 		"two clocks": {func() error {
 			_, err := NewSequentialGenerator(WithVersion(1), all["WithTimestamps"], all["WithClock"])
@@ -193,7 +201,6 @@ func TestOptions(t *testing.T) {
 		"no version":     func() error { _, err := NewSequentialGenerator(); return err }(),
 		"another DBMS":   func() error { _, err := NewSequentialGenerator(WithVersion(1), WithDBMS(2)); return err }(),
 		"a wide version": func() error { _, err := NewSequentialGenerator(WithVersion(16)); return err }(),
-		"zero value":     func() error { _, err := new(Generator).NewID(); return err }(),
 	} {
 		if err == nil {
 			t.Errorf("%s: no error", name)
@@ -208,10 +215,10 @@ func TestOptions(t *testing.T) {
 
 // As an id, what the database holds is i3core's memory, with the driver's own registry too.
 func TestNewID(t *testing.T) {
-	for name, make := range map[string]func() (*Generator, error){
-		"random":     func() (*Generator, error) { return NewRandomGenerator() },
-		"sequential": func() (*Generator, error) { return NewSequentialGenerator(WithVersion(0xD)) },
-		"notifier":   func() (*Generator, error) { return NewNotifierGenerator(someNode, 1) },
+	for name, make := range map[string]func() (*uuidgen.Generator, error){
+		"random":     func() (*uuidgen.Generator, error) { return NewRandomGenerator() },
+		"sequential": func() (*uuidgen.Generator, error) { return NewSequentialGenerator(WithVersion(0xD)) },
+		"notifier":   func() (*uuidgen.Generator, error) { return NewNotifierGenerator(someNode, 1) },
 	} {
 		g, err := make()
 		must(t, err)
@@ -220,7 +227,7 @@ func TestNewID(t *testing.T) {
 		doc, err := bson.Marshal(bson.D{{Key: "_id", Value: id}})
 		must(t, err)
 		subtype, octets := bson.Raw(doc).Lookup("_id").Binary()
-		m := Memory(id.(uuidrep.CSharpLegacyUUID).UUID)
+		m := inMemory(id.(uuidrep.CSharpLegacyUUID).UUID)
 		if subtype != 3 || !bytes.Equal(octets, m[:]) {
 			t.Errorf("%s: %v stored as subtype %d, %x", name, id, subtype, octets)
 		}
@@ -236,7 +243,7 @@ func TestUnique(t *testing.T) {
 	}
 	// A clock that moves on by half a microsecond with each look, and steps back at times.
 	var asks atomic.Int64
-	ticking := WithClock(func() time.Time {
+	ticking := uuidgen.WithClock(func() time.Time {
 		n := asks.Add(1)
 		at := someTime.Add(time.Duration(n) * 500)
 		if n%1000 > 990 {
@@ -250,12 +257,12 @@ func TestUnique(t *testing.T) {
 	order := func(a, b [16]byte) int { return bytes.Compare(a[:], b[:]) }
 	for _, c := range []struct {
 		name    string
-		make    func() (*Generator, error)
+		make    func() (*uuidgen.Generator, error)
 		ordered bool
 	}{
-		{"random", func() (*Generator, error) { return NewRandomGenerator(WithCustom(1)) }, false},
-		{"sequential", func() (*Generator, error) { return NewSequentialGenerator(WithVersion(0xD), ticking) }, true},
-		{"notifier", func() (*Generator, error) { return NewNotifierGenerator(someNode, 1, ticking) }, false},
+		{"random", func() (*uuidgen.Generator, error) { return NewRandomGenerator(WithCustom(1)) }, false},
+		{"sequential", func() (*uuidgen.Generator, error) { return NewSequentialGenerator(WithVersion(0xD), ticking) }, true},
+		{"notifier", func() (*uuidgen.Generator, error) { return NewNotifierGenerator(someNode, 1, ticking) }, false},
 	} {
 		g, err := c.make()
 		must(t, err)
@@ -269,7 +276,7 @@ func TestUnique(t *testing.T) {
 						t.Errorf("%s: %v", c.name, err)
 						return
 					}
-					own[i] = Memory(u)
+					own[i] = inMemory(u)
 				}
 				for i := 1; i < len(own) && c.ordered; i++ {
 					if order(own[i-1], own[i]) >= 0 {

@@ -6,6 +6,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/bsonids/bsonids/internal/stock"
+	"github.com/bsonids/bsonids/uuidgen"
 )
 
 const formatInteraction = "legacy interaction id"
@@ -31,18 +32,18 @@ const maxInteraction = 9_999_999_999
 
 // NewInteraction returns a resolved interaction id with that number and flags; its random bits, of
 // which 74 are drawn, are never all zero. A number above 9999999999 is a [*uuidgen.FieldError]; a random
-// source that fails is an error. The one option for it is [WithRandom]; another is an error. An
+// source that fails is an error. The one option for it is [uuidgen.WithRandom]; another is an error. An
 // unresolved interaction id is an Interaction{Number: n}.
-func NewInteraction(number uint64, flags byte, opts ...Option) (Interaction, error) {
-	c, err := newConfig(formatInteraction, opts, "WithRandom")
+func NewInteraction(number uint64, flags byte, opts ...uuidgen.Option) (Interaction, error) {
+	c, _, err := newConfig(formatInteraction, opts, "WithRandom")
 	if err != nil {
 		return Interaction{}, err
 	}
 	f := Interaction{Flags: flags, Number: number}
-	if err := f.Validate(); err != nil {
+	if err := f.validate(); err != nil {
 		return Interaction{}, err
 	}
-	random := c.random
+	random := c.Random
 	if random == nil {
 		random = stock.Source
 	}
@@ -59,9 +60,9 @@ func NewInteraction(number uint64, flags byte, opts ...Option) (Interaction, err
 // Resolved reports whether any random bit is set.
 func (f Interaction) Resolved() bool { return f.Random60 != 0 || f.Random14 != 0 }
 
-// Validate returns a [*uuidgen.FieldError] for a field that is wider than its bits, and for a number of
+// validate returns a [*uuidgen.FieldError] for a field that is wider than its bits, and for a number of
 // more than ten digits.
-func (f Interaction) Validate() error {
+func (f Interaction) validate() error {
 	if err := fits(formatInteraction, "random (60 bits)", f.Random60, 60); err != nil {
 		return err
 	}
@@ -74,9 +75,10 @@ func (f Interaction) Validate() error {
 	return nil
 }
 
-// UUID puts the fields together. The errors are those of [Interaction.Validate].
+// UUID puts the fields together. A field that is wider than its bits, and a number of more than ten
+// digits, is a [*uuidgen.FieldError].
 func (f Interaction) UUID() (uuid.UUID, error) {
-	if err := f.Validate(); err != nil {
+	if err := f.validate(); err != nil {
 		return uuid.Nil, err
 	}
 	i := ietf{low: f.Random60, mid: f.Random14}

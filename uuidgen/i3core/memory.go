@@ -5,16 +5,17 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/bsonids/bsonids/uuidgen"
 	"github.com/bsonids/bsonids/uuidrep"
 	"github.com/google/uuid"
 )
 
-// Memory returns the 16 bytes of u as i3core holds them: 0–3, 4–5 and 6–7 little-endian. These are
+// inMemory returns the 16 bytes of u as i3core holds them: 0–3, 4–5 and 6–7 little-endian. These are
 // the bytes of a BSON binary of subtype 3 in the representation csharpLegacy.
-func Memory(u uuid.UUID) [16]byte { return uuidrep.CSharpLegacy.Permute(u) }
+func inMemory(u uuid.UUID) [16]byte { return uuidrep.CSharpLegacy.Permute(u) }
 
-// FromMemory returns the UUID that i3core holds as these 16 bytes; it is the inverse of [Memory].
-func FromMemory(m [16]byte) uuid.UUID { return uuidrep.CSharpLegacy.Permute(m) }
+// ofMemory returns the UUID that i3core holds as these 16 bytes; it is the inverse of inMemory.
+func ofMemory(m [16]byte) uuid.UUID { return uuidrep.CSharpLegacy.Permute(m) }
 
 // The document's simplified format: the version in bits 4–7 of byte 7, the variant in bits 6–7 of
 // byte 8.
@@ -39,7 +40,7 @@ func (i ietf) join(version byte) uuid.UUID {
 	binary.LittleEndian.PutUint64(m[0:], i.low|uint64(version)<<60)
 	binary.BigEndian.PutUint16(m[8:], i.mid|variant<<14)
 	copy(m[10:], i.node[:])
-	return FromMemory(m)
+	return ofMemory(m)
 }
 
 func split(u uuid.UUID, format string, version byte) (ietf, error) {
@@ -59,7 +60,7 @@ func check(u uuid.UUID, format string, version byte) ([16]byte, error) {
 	if u == uuid.Nil {
 		return [16]byte{}, fmt.Errorf("%w, not one of the %s format", ErrNull, format)
 	}
-	m := Memory(u)
+	m := inMemory(u)
 	if got := m[7] >> 4; got != version {
 		return m, fieldError(format, "version", uint64(got), fmt.Sprintf("%#x", version))
 	}
@@ -77,7 +78,7 @@ const epoch = 946684800
 func microseconds(t time.Time) (uint64, error) {
 	seconds := t.Unix() - epoch
 	if t.Unix() < epoch || seconds > 1<<43 {
-		return 0, fmt.Errorf("i3core: %w: %v in microseconds since 2000", ErrTimeRange, t)
+		return 0, fmt.Errorf("i3core: %w: %v in microseconds since 2000", uuidgen.ErrTimeRange, t)
 	}
 	return uint64(seconds)*1e6 + uint64(t.Nanosecond())/1e3, nil
 }
@@ -89,7 +90,7 @@ func microsecondsAt(t time.Time, format string, bits int) (uint64, error) {
 		return 0, err
 	}
 	if n>>bits != 0 {
-		return 0, fmt.Errorf("i3core: %w: %s format at %v", ErrTimeRange, format, t)
+		return 0, fmt.Errorf("i3core: %w: %s format at %v", uuidgen.ErrTimeRange, format, t)
 	}
 	return n, nil
 }

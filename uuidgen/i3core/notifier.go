@@ -14,7 +14,7 @@ const formatNotifier = "notifier"
 //	memory  0–7 little-endian                          8–9 big-endian          10–15
 //	        version:4 custom:8 instance_sequence:52    10:2 connection_id:14   node_address:48
 //
-// It is "Notifier Format" of the document. A [Generator] from [NewNotifierGenerator] makes them.
+// It is "Notifier Format" of the document. A Generator from [NewNotifierGenerator] makes them.
 type Notifier struct {
 	InstanceSequence uint64 // 52 bits: microseconds since 2000-01-01T00:00:00Z when the generator made it
 	Custom           byte
@@ -27,8 +27,8 @@ type Notifier struct {
 // and the making of the UUID.
 func (f Notifier) Time() time.Time { return timeOf(f.InstanceSequence) }
 
-// Validate returns a [*uuidgen.FieldError] for a field that is wider than its bits.
-func (f Notifier) Validate() error {
+// validate returns a [*uuidgen.FieldError] for a field that is wider than its bits.
+func (f Notifier) validate() error {
 	if err := fits(formatNotifier, "instance_sequence", f.InstanceSequence, 52); err != nil {
 		return err
 	}
@@ -38,7 +38,7 @@ func (f Notifier) Validate() error {
 // ValidateTimes returns a [*uuidgen.FieldError] for an instance sequence that the note of the document does
 // not allow: it must be above the microseconds since 2000 of the connection's start and below those
 // of now, the latest instant at which f can have been made. An instant before 2000 is
-// [ErrTimeRange].
+// [uuidgen.ErrTimeRange].
 func (f Notifier) ValidateTimes(start, now time.Time) error {
 	low, err := microseconds(start)
 	if err != nil {
@@ -57,9 +57,9 @@ func (f Notifier) ValidateTimes(start, now time.Time) error {
 	return nil
 }
 
-// UUID puts the fields together. The errors are those of [Notifier.Validate].
+// UUID puts the fields together. A field that is wider than its bits is a [*uuidgen.FieldError].
 func (f Notifier) UUID() (uuid.UUID, error) {
-	if err := f.Validate(); err != nil {
+	if err := f.validate(); err != nil {
 		return uuid.Nil, err
 	}
 	return f.join(), nil

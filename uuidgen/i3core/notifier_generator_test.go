@@ -9,19 +9,21 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/bsonids/bsonids/internal/idoption"
 	"github.com/bsonids/bsonids/internal/wait"
+	"github.com/bsonids/bsonids/uuidgen"
 )
 
 func TestNotifierGenerator(t *testing.T) {
 	c := newClock(someTime)
-	g, err := NewNotifierGenerator(someNode, 0x1234, WithCustom(0xAB), WithClock(c.now), WithMaxWait(0))
+	g, err := NewNotifierGenerator(someNode, 0x1234, WithCustom(0xAB), uuidgen.WithClock(c.now), uuidgen.WithMaxWait(0))
 	must(t, err)
 	// Strictly above the start and strictly below the present: nothing fits before two microseconds
 	// are over.
 	for _, step := range []time.Duration{0, time.Microsecond} {
 		c.add(step)
-		if u, err := g.NewUUID(); !errors.Is(err, ErrWait) || u != uuid.Nil {
-			t.Fatalf("%v after the start: %v, %v, want ErrWait", step, u, err)
+		if u, err := g.NewUUID(); !errors.Is(err, uuidgen.ErrWait) || u != uuid.Nil {
+			t.Fatalf("%v after the start: %v, %v, want uuidgen.ErrWait", step, u, err)
 		}
 	}
 	c.add(time.Microsecond)
@@ -33,8 +35,8 @@ func TestNotifierGenerator(t *testing.T) {
 	// The same microsecond, and a step back: wait.
 	for _, step := range []time.Duration{0, 999, -time.Hour} {
 		c.add(step)
-		if id, err := g.NewID(); !errors.Is(err, ErrWait) || id != nil {
-			t.Fatalf("%v: %v, %v, want ErrWait", step, id, err)
+		if id, err := g.NewID(); !errors.Is(err, uuidgen.ErrWait) || id != nil {
+			t.Fatalf("%v: %v, %v, want uuidgen.ErrWait", step, id, err)
 		}
 	}
 	c.add(2 * time.Hour)
@@ -49,11 +51,11 @@ func TestNotifierGenerator(t *testing.T) {
 	}
 	// What ends within reach.
 	end := newClock(time.Date(2142, 9, 17, 23, 53, 47, 370495000, time.UTC)) // the last microsecond but one
-	g, err = NewNotifierGenerator(someNode, 1, WithClock(end.now), WithMaxWait(0))
+	g, err = NewNotifierGenerator(someNode, 1, uuidgen.WithClock(end.now), uuidgen.WithMaxWait(0))
 	must(t, err)
 	end.add(2 * time.Microsecond)
-	if _, err := g.NewUUID(); !errors.Is(err, ErrTimeRange) {
-		t.Errorf("after the end: %v, want ErrTimeRange", err)
+	if _, err := g.NewUUID(); !errors.Is(err, uuidgen.ErrTimeRange) {
+		t.Errorf("after the end: %v, want uuidgen.ErrTimeRange", err)
 	}
 }
 
@@ -61,7 +63,7 @@ func TestNotifierGenerator(t *testing.T) {
 func TestNotifierWait(t *testing.T) {
 	c := newClock(someTime)
 	asks := 0
-	g, err := NewNotifierGenerator(someNode, 1, WithClock(func() time.Time {
+	g, err := NewNotifierGenerator(someNode, 1, uuidgen.WithClock(func() time.Time {
 		if asks++; asks == 100 { // more than it asks without a pause
 			c.add(2 * time.Microsecond)
 		}
@@ -71,17 +73,17 @@ func TestNotifierWait(t *testing.T) {
 	if f := nextNotifier(t, g); f.InstanceSequence != someMicros+1 || asks != 100 {
 		t.Errorf("%+v after %d asks, want 100", f, asks)
 	}
-	for _, limit := range []time.Duration{defaultWait, 100 * time.Millisecond} {
+	for _, limit := range []time.Duration{idoption.DefaultWait, 100 * time.Millisecond} {
 		synctest.Test(t, func(t *testing.T) {
-			g, err := NewNotifierGenerator(someNode, 1, WithClock(func() time.Time { return someTime }), WithMaxWait(limit))
+			g, err := NewNotifierGenerator(someNode, 1, uuidgen.WithClock(func() time.Time { return someTime }), uuidgen.WithMaxWait(limit))
 			must(t, err)
 			var callers sync.WaitGroup
 			for range 4 {
 				callers.Go(func() {
 					began := time.Now()
 					_, err := g.NewUUID()
-					if d := time.Since(began); !errors.Is(err, ErrWait) || d < limit || d > limit+2*wait.Pause {
-						t.Errorf("%v after %v, want ErrWait after %v", err, d, limit)
+					if d := time.Since(began); !errors.Is(err, uuidgen.ErrWait) || d < limit || d > limit+2*wait.Pause {
+						t.Errorf("%v after %v, want uuidgen.ErrWait after %v", err, d, limit)
 					}
 				})
 			}

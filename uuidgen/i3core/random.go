@@ -15,7 +15,7 @@ const formatRandom = "random"
 //	memory  0–7 little-endian               8–9 big-endian    10–15 big-endian
 //	        version:4 custom:8 random:52    10:2 random:14    random:48
 //
-// It is "Random UUID Format" and "Custom Data Field" of the document. A [Generator] from
+// It is "Random UUID Format" and "Custom Data Field" of the document. A Generator from
 // [NewRandomGenerator] makes them.
 type Random struct {
 	Custom   byte
@@ -24,8 +24,8 @@ type Random struct {
 	Random48 uint64 // bytes 10–15
 }
 
-// Validate returns a [*uuidgen.FieldError] for a field that is wider than its bits.
-func (f Random) Validate() error {
+// validate returns a [*uuidgen.FieldError] for a field that is wider than its bits.
+func (f Random) validate() error {
 	for _, err := range [...]error{
 		fits(formatRandom, "random (52 bits)", f.Random52, 52),
 		fits(formatRandom, "random (14 bits)", uint64(f.Random14), 14),
@@ -38,9 +38,9 @@ func (f Random) Validate() error {
 	return nil
 }
 
-// UUID puts the fields together. The errors are those of [Random.Validate].
+// UUID puts the fields together. A field that is wider than its bits is a [*uuidgen.FieldError].
 func (f Random) UUID() (uuid.UUID, error) {
-	if err := f.Validate(); err != nil {
+	if err := f.validate(); err != nil {
 		return uuid.Nil, err
 	}
 	return f.join(), nil

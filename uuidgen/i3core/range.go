@@ -28,7 +28,7 @@ var sequential = timerange.Format[uuid.UUID]{
 	First: sequentialBound(0, 0x00),
 	Last:  sequentialBound(1<<56-1, 0xFF),
 	Bound: func(t time.Time, upper bool) (uuid.UUID, error) {
-		f, err := SequentialAt(t)
+		f, err := sequentialAt(t)
 		if upper {
 			return sequentialBound(f.Timestamp, 0xFF), err
 		}
@@ -44,25 +44,6 @@ func newRange(from, to time.Time, halfOpen bool) (uuidgen.Range, error) {
 	return uuidgen.Range{Min: b.Low, Max: b.High, HalfOpen: b.Open, Order: uuidrep.CSharpLegacy}, nil
 }
 
-// CompareTime compares the timestamp of the fields, microseconds since 2000-01-01T00:00:00Z, with
-// the microsecond of t: -1 if f is from an earlier one, 0 if it is from the same, and +1 if it is
-// from a later one.
-func (f Sequential) CompareTime(t time.Time) int { return compareMicroseconds(f.Time(), t) }
-
-// CompareTime compares the instance sequence, microseconds since 2000-01-01T00:00:00Z, with the
-// microsecond of t, as [Sequential.CompareTime] does.
-func (f Notifier) CompareTime(t time.Time) int { return compareMicroseconds(f.Time(), t) }
-
-// CompareTime compares the timestamp of the fields with the 100 ns of t, as
-// [Sequential.CompareTime] does.
-func (f TimeBased) CompareTime(t time.Time) int {
-	return f.Time().Compare(time.Unix(t.Unix(), int64(t.Nanosecond())/100*100))
-}
-
-func compareMicroseconds(at, t time.Time) int {
-	return at.Compare(time.Unix(t.Unix(), int64(t.Nanosecond())/1e3*1e3))
-}
-
 // sequentialBound returns the first UUID of a timestamp in the order of memory, or the last one: all
 // bytes after the timestamp are rest, which fits every version.
 func sequentialBound(timestamp uint64, rest byte) uuid.UUID {
@@ -71,5 +52,5 @@ func sequentialBound(timestamp uint64, rest byte) uuid.UUID {
 	for i := 7; i < len(m); i++ {
 		m[i] = rest
 	}
-	return FromMemory(m)
+	return ofMemory(m)
 }

@@ -39,7 +39,7 @@ func (d DBMS) String() string {
 //	        timestamp:56    version:4 0000   10:2 dbms:2 random1:12      counterHi:32      counterLo:16
 //
 // It is "Sequential UUID Format" of the document, which gives neither the version's number nor the
-// timestamp's unit and epoch. A [Generator] from [NewSequentialGenerator] makes them.
+// timestamp's unit and epoch. A Generator from [NewSequentialGenerator] makes them.
 type Sequential struct {
 	Timestamp uint64 // 56 bits; see [Sequential.Time]
 	Version   byte   // 4 bits
@@ -49,10 +49,10 @@ type Sequential struct {
 	CounterLo uint16
 }
 
-// SequentialAt returns the fields of a UUID made at t by the default clock: its timestamp is the
+// sequentialAt returns the fields of a UUID made at t by the default clock: its timestamp is the
 // whole microseconds from 2000-01-01T00:00:00Z to t, and all others are zero. An instant before
-// 2000 or after 4283-05-31T22:20:37Z is [ErrTimeRange].
-func SequentialAt(t time.Time) (Sequential, error) {
+// 2000 or after 4283-05-31T22:20:37Z is [uuidgen.ErrTimeRange].
+func sequentialAt(t time.Time) (Sequential, error) {
 	timestamp, err := microsecondsAt(t, formatSequential, 56)
 	return Sequential{Timestamp: timestamp}, err
 }
@@ -62,9 +62,9 @@ func SequentialAt(t time.Time) (Sequential, error) {
 // not give the unit.
 func (f Sequential) Time() time.Time { return timeOf(f.Timestamp) }
 
-// Validate returns a [*uuidgen.FieldError] for a field that is wider than its bits, and for a DBMS type
+// validate returns a [*uuidgen.FieldError] for a field that is wider than its bits, and for a DBMS type
 // that is not one of the constants.
-func (f Sequential) Validate() error {
+func (f Sequential) validate() error {
 	for _, err := range [...]error{
 		fits(formatSequential, "timestamp", f.Timestamp, 56),
 		fits(formatSequential, "version", uint64(f.Version), 4),
@@ -80,9 +80,10 @@ func (f Sequential) Validate() error {
 	return nil
 }
 
-// UUID puts the fields together. The errors are those of [Sequential.Validate].
+// UUID puts the fields together. A field that is wider than its bits, and a DBMS type that is not one
+// of the constants, is a [*uuidgen.FieldError].
 func (f Sequential) UUID() (uuid.UUID, error) {
-	if err := f.Validate(); err != nil {
+	if err := f.validate(); err != nil {
 		return uuid.Nil, err
 	}
 	return f.join(), nil
@@ -94,7 +95,7 @@ func (f Sequential) join() uuid.UUID {
 	binary.BigEndian.PutUint16(m[8:], variant<<14|uint16(f.DBMS)<<12|f.Random1)
 	binary.BigEndian.PutUint32(m[10:], f.CounterHi)
 	binary.BigEndian.PutUint16(m[14:], f.CounterLo)
-	return FromMemory(m)
+	return ofMemory(m)
 }
 
 // DecodeSequential returns the fields of u, which was made with that version: the document does not
@@ -120,7 +121,7 @@ func DecodeSequential(u uuid.UUID, version byte) (Sequential, error) {
 		CounterHi: binary.BigEndian.Uint32(m[10:]),
 		CounterLo: binary.BigEndian.Uint16(m[14:]),
 	}
-	if err := f.Validate(); err != nil {
+	if err := f.validate(); err != nil {
 		return Sequential{}, err
 	}
 	return f, nil

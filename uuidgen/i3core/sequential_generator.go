@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -12,6 +11,7 @@ import (
 	"github.com/bsonids/bsonids/internal/numbers"
 	"github.com/bsonids/bsonids/internal/order"
 	"github.com/bsonids/bsonids/internal/stock"
+	"github.com/bsonids/bsonids/uuidgen"
 )
 
 // The counter of a sequential Generator, 48 bits, starts in its lower half, so that it has 2^47
@@ -23,44 +23,48 @@ const (
 )
 
 // NewSequentialGenerator returns a Generator of the sequential format. [WithVersion] is required;
-// other options are [WithDBMS], [WithClock] or [WithTimestamps], [WithMaxRollback], and [WithRandom].
-// The error of the random source is returned.
+// other options are [WithDBMS], [uuidgen.WithClock] or [WithTimestamps], [uuidgen.WithMaxRollback],
+// and [uuidgen.WithRandom], from whose reader a draw takes 16 bytes. The error of the random source is
+// returned, here, in NewUUID and in Renew; the Generator then goes on as before.
 //
 // The UUIDs of one Generator form orders, and in each they ascend in the order of memory. random1,
 // random2 and the start of the counter are drawn once for an order. The counter takes one step for
 // every UUID; when its low 16 bits overflow, bytes 10–13 take one. While the clock stands still or is
 // behind its highest reading by up to the limit of WithMaxRollback, the timestamp stays the same and
 // the counter keeps the order. If the clock is further behind, a new order begins at the clock's
-// time. [Generator.Renew] begins one, too, and so does a process that may be a copy, as described in
-// the section Copies of a process of package uuidgen; the clocks are compared once a millisecond,
-// before the UUID. [Generator.Orders] tells. A time or timestamp that does not fit 56 bits is
-// [ErrTimeRange].
+// time. [uuidgen.Generator.Renew] begins one, too, and so does a process that may be a copy. A time or
+// timestamp that does not fit 56 bits is [uuidgen.ErrTimeRange].
 //
 // With [DBMSBinary], a counter that has come to its end after 2^46 UUIDs or more starts anew at the
-// next timestamp; within one timestamp the end is [ErrExhausted].
+// next timestamp; within one timestamp the end is [uuidgen.ErrExhausted].
 //
 // With [DBMSSQLServer], the UUIDs of one Generator also ascend in the order in which SQL Server
 // compares them: bytes 10 to 15 first, which are the counter. A new order therefore keeps random1 and
 // the counter, which jumps ahead in a process that may be a copy. It never starts anew, and its end
-// is ErrExhausted until Renew. In SQL Server's order the counters of several Generators have nothing
+// is uuidgen.ErrExhausted until Renew. In SQL Server's order the counters of several Generators have nothing
 // to do with time: it holds within one Generator only, and until Renew.
-func NewSequentialGenerator(opts ...Option) (*Generator, error) {
-	c, err := newConfig(formatSequential, opts, "WithVersion", "WithDBMS", "WithClock", "WithTimestamps", "WithMaxRollback", "WithRandom")
+//
+// [uuidgen.Generator.NewUUIDAt] takes instants from 2000 to 4283-05-31T22:20:37Z. In the order of
+// memory its UUIDs are ordered by the microsecond, and those of one microsecond by the calls; in SQL
+// Server's order, by the calls alone. They have a random1 and a counter of their own, which is at its
+// end, uuidgen.ErrExhausted, after 2^46 calls or more. With WithTimestamps NewUUIDAt is an error.
+func NewSequentialGenerator(opts ...uuidgen.Option) (*uuidgen.Generator, error) {
+	c, o, err := newConfig(formatSequential, opts, "WithVersion", "WithDBMS", "WithClock", "WithTimestamps", "WithMaxRollback", "WithRandom")
 	if err != nil {
 		return nil, err
 	}
-	if c.version == nil {
+	if o.version == nil {
 		return nil, errors.New("i3core: the sequential format needs WithVersion: the document does not give its number")
 	}
-	if c.timestamps != nil && slices.Contains(c.given, "WithClock") {
+	if o.timestamps != nil && c.Now != nil {
 		return nil, errors.New("i3core: WithClock does not apply to the sequential format with WithTimestamps")
 	}
-	m := &sequentialMaker{constant: Sequential{Version: *c.version, DBMS: c.dbms}, now: c.now,
-		timestamps: c.timestamps, maxRollback: microsecondsOf(c.maxRollback), order: order.First()}
-	if err := m.constant.Validate(); err != nil {
+	m := &sequentialMaker{constant: Sequential{Version: *o.version, DBMS: o.dbms}, now: c.Now,
+		timestamps: o.timestamps, maxRollback: microsecondsOf(c.MaxRollback), order: order.First()}
+	if err := m.constant.validate(); err != nil {
 		return nil, err
 	}
-	m.stock.Start(c.random)
+	m.stock.Start(c.Random)
 	if err := m.draw(); err != nil {
 		return nil, err
 	}
@@ -193,7 +197,7 @@ func (m *sequentialMaker) Next(look bool) (uuid.UUID, bool, error) {
 	return m.constant.at(m.last, counter), true, nil
 }
 
-var errCounter = fmt.Errorf("i3core: %w: the counter has come to its end", ErrExhausted)
+var errCounter = fmt.Errorf("i3core: %w: the counter has come to its end", uuidgen.ErrExhausted)
 
 // next returns the next number of a counter, which takes one step unless the process may be a copy.
 func (m *sequentialMaker) next(c *numbers.Counter) (n uint64, err error) {
@@ -267,7 +271,7 @@ func (m *sequentialMaker) timestamp(t time.Time) (uint64, error) {
 	}
 	timestamp := m.timestamps()
 	if timestamp>>56 != 0 {
-		return 0, fmt.Errorf("i3core: %w: %s format, timestamp %#x", ErrTimeRange, formatSequential, timestamp)
+		return 0, fmt.Errorf("i3core: %w: %s format, timestamp %#x", uuidgen.ErrTimeRange, formatSequential, timestamp)
 	}
 	return timestamp, nil
 }

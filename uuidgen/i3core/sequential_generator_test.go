@@ -16,14 +16,14 @@ import (
 
 func TestSequentialGenerator(t *testing.T) {
 	c := newClock(someTime)
-	g, err := NewSequentialGenerator(WithVersion(0xD), WithClock(c.now), WithDBMS(DBMSSQLServer))
+	g, err := NewSequentialGenerator(WithVersion(0xD), uuidgen.WithClock(c.now), WithDBMS(DBMSSQLServer))
 	must(t, err)
 	first := nextSequential(t, g)
 	if first.Timestamp != someMicros || first.DBMS != DBMSSQLServer || !first.Time().Equal(someTime) {
 		t.Fatalf("%+v, want timestamp %#x", first, someMicros)
 	}
 	// The counter's start is random: two generators agree with a chance of 2^-60.
-	other, err := NewSequentialGenerator(WithVersion(0xD), WithClock(c.now))
+	other, err := NewSequentialGenerator(WithVersion(0xD), uuidgen.WithClock(c.now))
 	must(t, err)
 	if f := nextSequential(t, other); f.Random1 == first.Random1 && f.CounterHi == first.CounterHi && f.CounterLo == first.CounterLo {
 		t.Errorf("two generators begin with %+v", f)
@@ -48,8 +48,8 @@ func TestSequentialGenerator(t *testing.T) {
 
 // random1, random2 and counterLo come from the two numbers drawn: 12 bits of the first, 32 and 16
 // of the second.
-func start(random1 uint16, counterHi uint32, counterLo uint16) Option {
-	return WithRandom(bytes.NewReader([]byte{
+func start(random1 uint16, counterHi uint32, counterLo uint16) uuidgen.Option {
+	return uuidgen.WithRandom(bytes.NewReader([]byte{
 		0, 0, 0, 0, 0, 0, byte(random1 >> 8), byte(random1),
 		0, 0, byte(counterHi >> 24), byte(counterHi >> 16), byte(counterHi >> 8), byte(counterHi),
 		byte(counterLo >> 8), byte(counterLo),
@@ -57,7 +57,7 @@ func start(random1 uint16, counterHi uint32, counterLo uint16) Option {
 }
 
 func TestSequentialCounterOverflow(t *testing.T) {
-	frozen := WithClock(func() time.Time { return someTime })
+	frozen := uuidgen.WithClock(func() time.Time { return someTime })
 	g, err := NewSequentialGenerator(WithVersion(0xD), frozen, start(0xABC, 0x0000FFFF, 0xFFFE))
 	must(t, err)
 	var last [16]byte
@@ -70,7 +70,7 @@ func TestSequentialCounterOverflow(t *testing.T) {
 		if err != nil || f.CounterHi != want.hi || f.CounterLo != want.lo || f.Random1 != 0xABC {
 			t.Fatalf("%+v, %v, want %+v", f, err, want)
 		}
-		m := Memory(u)
+		m := inMemory(u)
 		if bytes.Compare(last[:], m[:]) >= 0 {
 			t.Fatalf("%x came after %x", m, last)
 		}
@@ -83,18 +83,17 @@ func TestSequentialCounterOverflow(t *testing.T) {
 func TestSequentialCounterEnd(t *testing.T) {
 	for _, d := range []DBMS{DBMSBinary, DBMSSQLServer} {
 		c := newClock(someTime)
-		g, err := NewSequentialGenerator(WithVersion(0xD), WithClock(c.now), WithDBMS(d))
-		must(t, err)
+		g, m := newSequential(t, WithVersion(0xD), uuidgen.WithClock(c.now), WithDBMS(d))
 		first := nextSequential(t, g)
-		g.machine.Maker().(*sequentialMaker).counter.Start(1<<48 - 1<<32 - 2)
+		m.counter.Start(1<<48 - 1<<32 - 2)
 		f := nextSequential(t, g)
 		if f.CounterHi != 0xFFFEFFFF || f.CounterLo != 0xFFFF {
 			t.Fatalf("%v: %+v", d, f)
 		}
 		for _, step := range []time.Duration{0, 0, -time.Minute, time.Minute} {
 			c.add(step)
-			if u, err := g.NewUUID(); !errors.Is(err, ErrExhausted) || u != uuid.Nil {
-				t.Fatalf("%v: %v, %v, want ErrExhausted", d, u, err)
+			if u, err := g.NewUUID(); !errors.Is(err, uuidgen.ErrExhausted) || u != uuid.Nil {
+				t.Fatalf("%v: %v, %v, want uuidgen.ErrExhausted", d, u, err)
 			}
 		}
 		c.add(time.Microsecond)
@@ -105,8 +104,8 @@ func TestSequentialCounterEnd(t *testing.T) {
 			}
 			continue
 		}
-		if u, err := g.NewUUID(); !errors.Is(err, ErrExhausted) || u != uuid.Nil {
-			t.Errorf("%v, new timestamp: %v, %v, want ErrExhausted", d, u, err)
+		if u, err := g.NewUUID(); !errors.Is(err, uuidgen.ErrExhausted) || u != uuid.Nil {
+			t.Errorf("%v, new timestamp: %v, %v, want uuidgen.ErrExhausted", d, u, err)
 		}
 		must(t, g.Renew())
 		if f := nextSequential(t, g); f.CounterHi>>31 != 0 {
@@ -131,22 +130,22 @@ func sqlServer(m [16]byte) (key [16]byte) {
 // counters.
 func TestSQLServerOrder(t *testing.T) {
 	c := newClock(someTime)
-	g, err := NewSequentialGenerator(WithVersion(0xD), WithClock(c.now), WithDBMS(DBMSSQLServer), start(1, 0x7FFFFFFF, 0xFF00))
+	g, err := NewSequentialGenerator(WithVersion(0xD), uuidgen.WithClock(c.now), WithDBMS(DBMSSQLServer), start(1, 0x7FFFFFFF, 0xFF00))
 	must(t, err)
 	var last [16]byte
 	for i := range 200_000 { // over the overflow of counterLo
 		c.add(time.Duration(i%7-2) * time.Millisecond)
-		m := Memory(next(t, g))
+		m := inMemory(next(t, g))
 		key, lastKey := sqlServer(m), sqlServer(last)
 		if bytes.Compare(lastKey[:], key[:]) >= 0 || bytes.Compare(last[:], m[:]) >= 0 {
 			t.Fatalf("%x after %x", m, last)
 		}
 		last = m
 	}
-	later, err := NewSequentialGenerator(WithVersion(0xD), WithClock(c.now), WithDBMS(DBMSSQLServer), start(1, 0, 1))
+	later, err := NewSequentialGenerator(WithVersion(0xD), uuidgen.WithClock(c.now), WithDBMS(DBMSSQLServer), start(1, 0, 1))
 	must(t, err)
 	c.add(time.Hour)
-	m := Memory(next(t, later))
+	m := inMemory(next(t, later))
 	if key, lastKey := sqlServer(m), sqlServer(last); bytes.Compare(lastKey[:], key[:]) < 0 || bytes.Compare(last[:], m[:]) >= 0 {
 		t.Errorf("%x of a later generator after %x", m, last)
 	}
@@ -155,8 +154,8 @@ func TestSQLServerOrder(t *testing.T) {
 // Given instants have a counter and a random1 of their own.
 func TestNewUUIDAt(t *testing.T) {
 	c := newClock(someTime)
-	for _, opts := range [][]Option{nil, {WithRandom(bytes.NewReader(bytes.Repeat([]byte{7}, 64)))}} {
-		g, err := NewSequentialGenerator(append(opts, WithVersion(0xD), WithClock(c.now))...)
+	for _, opts := range [][]uuidgen.Option{nil, {uuidgen.WithRandom(bytes.NewReader(bytes.Repeat([]byte{7}, 64)))}} {
+		g, err := NewSequentialGenerator(append(opts, WithVersion(0xD), uuidgen.WithClock(c.now))...)
 		must(t, err)
 		live := nextSequential(t, g)
 		type made struct {
@@ -170,10 +169,10 @@ func TestNewUUIDAt(t *testing.T) {
 			u, err := g.NewUUIDAt(at)
 			must(t, err)
 			f, err := DecodeSequential(u, 0xD)
-			if err != nil || !f.Time().Equal(at.Truncate(time.Microsecond)) || f.Random1 == live.Random1 || f.CompareTime(at) != 0 {
+			if err != nil || !f.Time().Equal(at.Truncate(time.Microsecond)) || f.Random1 == live.Random1 {
 				t.Fatalf("%+v of %v, %v", f, at, err)
 			}
-			all = append(all, made{at.Truncate(time.Microsecond), call, Memory(u)})
+			all = append(all, made{at.Truncate(time.Microsecond), call, inMemory(u)})
 		}
 		slices.SortFunc(all, func(a, b made) int { return bytes.Compare(a.m[:], b.m[:]) })
 		if !slices.IsSortedFunc(all, func(a, b made) int { return cmp.Or(a.at.Compare(b.at), a.call-b.call) }) {
@@ -183,7 +182,7 @@ func TestNewUUIDAt(t *testing.T) {
 			t.Errorf("%+v after %+v", f, live)
 		}
 		for _, at := range []time.Time{{}, time.Unix(0, 0), time.Unix(1<<50, 0)} {
-			if u, err := g.NewUUIDAt(at); !errors.Is(err, ErrTimeRange) || u != uuid.Nil {
+			if u, err := g.NewUUIDAt(at); !errors.Is(err, uuidgen.ErrTimeRange) || u != uuid.Nil {
 				t.Errorf("%v: %v, %v", at, u, err)
 			}
 		}
@@ -194,7 +193,7 @@ func TestNewUUIDAt(t *testing.T) {
 	must(t, err)
 	random, err := NewRandomGenerator()
 	must(t, err)
-	for _, g := range []*Generator{timestamps, notifier, random, new(Generator)} {
+	for _, g := range []*uuidgen.Generator{timestamps, notifier, random, new(uuidgen.Generator)} {
 		if u, err := g.NewUUIDAt(someTime); err == nil || u != uuid.Nil {
 			t.Errorf("%v, %v", u, err)
 		}
@@ -242,7 +241,7 @@ func TestRange(t *testing.T) {
 // A clock that never moves stops no sequential generator: the counter goes on past all that its low
 // bytes hold.
 func TestSequentialFrozenClock(t *testing.T) {
-	g, err := NewSequentialGenerator(WithVersion(0xD), WithClock(func() time.Time { return someTime }))
+	g, err := NewSequentialGenerator(WithVersion(0xD), uuidgen.WithClock(func() time.Time { return someTime }))
 	must(t, err)
 	a := nextSequential(t, g)
 	for range 1 << 16 {
@@ -266,12 +265,12 @@ func TestSequentialTimestamps(t *testing.T) {
 		}
 	}
 	now = 1 << 56
-	if _, err := g.NewUUID(); !errors.Is(err, ErrTimeRange) {
-		t.Errorf("57 bits: %v, want ErrTimeRange", err)
+	if _, err := g.NewUUID(); !errors.Is(err, uuidgen.ErrTimeRange) {
+		t.Errorf("57 bits: %v, want uuidgen.ErrTimeRange", err)
 	}
-	g, err = NewSequentialGenerator(WithVersion(0xD), WithClock(func() time.Time { return time.Unix(0, 0) }))
+	g, err = NewSequentialGenerator(WithVersion(0xD), uuidgen.WithClock(func() time.Time { return time.Unix(0, 0) }))
 	must(t, err)
-	if _, err := g.NewUUID(); !errors.Is(err, ErrTimeRange) {
-		t.Errorf("in 1970: %v, want ErrTimeRange", err)
+	if _, err := g.NewUUID(); !errors.Is(err, uuidgen.ErrTimeRange) {
+		t.Errorf("in 1970: %v, want uuidgen.ErrTimeRange", err)
 	}
 }

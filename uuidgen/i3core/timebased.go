@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/bsonids/bsonids/internal/gregorian"
+	"github.com/bsonids/bsonids/uuidgen"
 )
 
 const formatTimeBased = "time-based"
@@ -25,11 +26,11 @@ type TimeBased struct {
 }
 
 // TimeBasedAt returns the fields of a UUID made at t, its timestamp in whole units of 100 ns. An
-// instant before 1582-10-15T00:00:00Z or after 5236-03-31T21:21:00Z is [ErrTimeRange].
+// instant before 1582-10-15T00:00:00Z or after 5236-03-31T21:21:00Z is [uuidgen.ErrTimeRange].
 func TimeBasedAt(t time.Time, sequence uint16, node [6]byte) (TimeBased, error) {
 	timestamp, ok := gregorian.Timestamp(t)
 	if !ok {
-		return TimeBased{}, fmt.Errorf("i3core: %w: %s format at %v", ErrTimeRange, formatTimeBased, t)
+		return TimeBased{}, fmt.Errorf("i3core: %w: %s format at %v", uuidgen.ErrTimeRange, formatTimeBased, t)
 	}
 	return TimeBased{timestamp, sequence, node}, nil
 }
@@ -37,17 +38,17 @@ func TimeBasedAt(t time.Time, sequence uint16, node [6]byte) (TimeBased, error) 
 // Time returns the instant of the timestamp, in UTC.
 func (f TimeBased) Time() time.Time { return gregorian.Time(f.Timestamp & (1<<gregorian.Bits - 1)) }
 
-// Validate returns a [*uuidgen.FieldError] for a field that is wider than its bits.
-func (f TimeBased) Validate() error {
+// validate returns a [*uuidgen.FieldError] for a field that is wider than its bits.
+func (f TimeBased) validate() error {
 	if err := fits(formatTimeBased, "timestamp", f.Timestamp, 60); err != nil {
 		return err
 	}
 	return fits(formatTimeBased, "sequence", uint64(f.Sequence), 14)
 }
 
-// UUID puts the fields together. The errors are those of [TimeBased.Validate].
+// UUID puts the fields together. A field that is wider than its bits is a [*uuidgen.FieldError].
 func (f TimeBased) UUID() (uuid.UUID, error) {
-	if err := f.Validate(); err != nil {
+	if err := f.validate(); err != nil {
 		return uuid.Nil, err
 	}
 	return ietf{f.Timestamp, f.Sequence, f.Node}.join(versionTime), nil

@@ -19,3 +19,12 @@ func maxV7At(t time.Time, p Precision, e Encoding) (uuid.UUID, error) {
 	r, err := ClosedV7(t, t, p, e)
 	return r.Max, err
 }
+
+// timestamp is stamp of at most 64 bits.
+func (c Clock) timestamp(t time.Time) (uint64, error) {
+	s, err := c.stamp(t)
+	if err == nil && s.hi != 0 {
+		err = c.outOfRange(t)
+	}
+	return s.lo, err
+}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math/bits"
 	"time"
+
+	"github.com/bsonids/bsonids/uuidgen"
 )
 
 // A Clock is where version 8 has its timestamps from, and what they mean: two programs that share
@@ -29,7 +31,7 @@ type Clock struct {
 	Epoch time.Time
 
 	// Now returns the present timestamp. If it and NowWide are nil, the generator counts ticks
-	// since the epoch by the clock of [WithClock].
+	// since the epoch by the clock of [uuidgen.WithClock].
 	Now func() uint64
 
 	// NowWide returns the present timestamp in two words, for timestamps of more than 64 bits.
@@ -60,21 +62,9 @@ func (c Clock) epoch() time.Time {
 	return c.Epoch
 }
 
-// Timestamp returns the timestamp of t: the whole ticks since the epoch. An instant before the
-// epoch, or whose timestamp has more than Bits or 64 bits, is [ErrTimeRange]; an invalid Clock, and
-// one without a Tick, is an error.
-func (c Clock) Timestamp(t time.Time) (uint64, error) {
-	s, err := c.stamp(t)
-	if err == nil && s.hi != 0 {
-		err = c.outOfRange(t)
-	}
-	if err != nil {
-		return 0, err
-	}
-	return s.lo, nil
-}
-
-// stamp is Timestamp of up to 98 bits.
+// stamp returns the timestamp of t: the whole ticks since the epoch. An instant before the epoch, or
+// whose timestamp has more than Bits, is [uuidgen.ErrTimeRange]; an invalid Clock, and one without a
+// Tick, is an error.
 func (c Clock) stamp(t time.Time) (stamp, error) {
 	if err := c.checkTick(); err != nil {
 		return stamp{}, err
@@ -100,7 +90,7 @@ func (c Clock) stamp(t time.Time) (stamp, error) {
 }
 
 func (c Clock) outOfRange(t time.Time) error {
-	return fmt.Errorf("peabody01: %w: version 8 with %d bits at %v", ErrTimeRange, c.Bits, t)
+	return fmt.Errorf("peabody01: %w: version 8 with %d bits at %v", uuidgen.ErrTimeRange, c.Bits, t)
 }
 
 // held clears the low bits of a timestamp of 61 to 64 bits, which a UUID does not hold: a sequence,
@@ -113,7 +103,7 @@ func (c Clock) held(s stamp) stamp {
 }
 
 // Time returns the instant of a timestamp of at most 64 bits, in UTC: the beginning of its tick. An
-// instant that a [time.Time] cannot hold is [ErrTimeRange]; an invalid Clock, and one without a
+// instant that a [time.Time] cannot hold is [uuidgen.ErrTimeRange]; an invalid Clock, and one without a
 // Tick, is an error.
 func (c Clock) Time(timestamp uint64) (time.Time, error) {
 	if err := c.checkTick(); err != nil {
@@ -127,7 +117,7 @@ func (c Clock) Time(timestamp uint64) (time.Time, error) {
 			return time.Unix(epoch.Unix()+int64(seconds), int64(epoch.Nanosecond())+int64(nanos)).UTC(), nil
 		}
 	}
-	return time.Time{}, fmt.Errorf("peabody01: %w: timestamp %d in ticks of %v since %v", ErrTimeRange, timestamp, c.Tick, epoch)
+	return time.Time{}, fmt.Errorf("peabody01: %w: timestamp %d in ticks of %v since %v", uuidgen.ErrTimeRange, timestamp, c.Tick, epoch)
 }
 
 func (c Clock) checkTick() error {

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/bsonids/bsonids/internal/gregorian"
+	"github.com/bsonids/bsonids/uuidgen"
 )
 
 // Version 6 counts timestamps up while the clock stands still, no further ahead than it may be
@@ -18,7 +19,7 @@ import (
 func TestV6FrozenClock(t *testing.T) {
 	c := newClock(someTime)
 	const ticks = 50
-	g, err := NewV6Generator(WithClock(c.now), WithMaxWait(0), WithMaxAhead(ticks*gregorian.Tick))
+	g, err := NewV6Generator(uuidgen.WithClock(c.now), uuidgen.WithMaxWait(0), uuidgen.WithMaxAhead(ticks*gregorian.Tick))
 	must(t, err)
 	first, err := DecodeV6(next(t, g))
 	must(t, err)
@@ -32,17 +33,17 @@ func TestV6FrozenClock(t *testing.T) {
 			t.Fatalf("%+v, want timestamp %#x and clock sequence %#x", f, want, first.ClockSequence)
 		}
 	}
-	if _, err := g.NewUUID(); !errors.Is(err, ErrWait) {
-		t.Fatalf("error %v, want ErrWait", err)
+	if _, err := g.NewUUID(); !errors.Is(err, uuidgen.ErrWait) {
+		t.Fatalf("error %v, want uuidgen.ErrWait", err)
 	}
 	c.add(gregorian.Tick)
 	next(t, g)
-	if _, err := g.NewUUID(); !errors.Is(err, ErrWait) {
-		t.Fatalf("error %v, want ErrWait", err)
+	if _, err := g.NewUUID(); !errors.Is(err, uuidgen.ErrWait) {
+		t.Fatalf("error %v, want uuidgen.ErrWait", err)
 	}
 	c.add(-gregorian.Tick) // back by less than the limit: the last timestamp stays, and is as far ahead as it may be
-	if _, err := g.NewUUID(); !errors.Is(err, ErrWait) {
-		t.Fatalf("error %v, want ErrWait", err)
+	if _, err := g.NewUUID(); !errors.Is(err, uuidgen.ErrWait) {
+		t.Fatalf("error %v, want uuidgen.ErrWait", err)
 	}
 	c.add(time.Second)
 	if f, err := DecodeV6(next(t, g)); err != nil || !f.Time().Equal(c.now().Truncate(100*time.Nanosecond)) {
@@ -58,7 +59,7 @@ func TestV6ClockSetBack(t *testing.T) {
 			"random": rand.Reader, "always the same": new(octets), // which must change all the same
 		} {
 			c := newClock(someTime.Truncate(time.Hour))
-			g, err := NewV6Generator(WithClock(c.now), WithMaxRollback(limit), WithMaxWait(0), WithRandom(source))
+			g, err := NewV6Generator(uuidgen.WithClock(c.now), uuidgen.WithMaxRollback(limit), uuidgen.WithMaxWait(0), uuidgen.WithRandom(source))
 			must(t, err)
 			seen := make(map[uuid.UUID]bool)
 			nextV6 := func() V6 {
@@ -102,7 +103,7 @@ func TestV6ClockSetBack(t *testing.T) {
 	// A random source that fails in between: what comes after has still another clock sequence.
 	c := newClock(someTime)
 	source := &failing{r: rand.Reader}
-	g, err := NewV6Generator(WithClock(c.now), WithRandom(source))
+	g, err := NewV6Generator(uuidgen.WithClock(c.now), uuidgen.WithRandom(source))
 	must(t, err)
 	before, err := DecodeV6(next(t, g))
 	must(t, err)
@@ -125,16 +126,16 @@ func TestClockRollback(t *testing.T) {
 		t.Run(k.name, func(t *testing.T) {
 			for _, c := range []struct {
 				name   string
-				opts   []Option
+				opts   []uuidgen.Option
 				within time.Duration
 			}{
 				{"default", nil, time.Second},
-				{"an hour", []Option{WithMaxRollback(time.Hour)}, time.Hour},
-				{"none", []Option{WithMaxRollback(0)}, 0},
+				{"an hour", []uuidgen.Option{uuidgen.WithMaxRollback(time.Hour)}, time.Hour},
+				{"none", []uuidgen.Option{uuidgen.WithMaxRollback(0)}, 0},
 			} {
 				start := someTime.Truncate(time.Hour)
 				ck := newClock(start)
-				g, err := k.make(append(c.opts, WithClock(ck.now), WithMaxWait(0))...)
+				g, err := k.make(append(c.opts, uuidgen.WithClock(ck.now), uuidgen.WithMaxWait(0))...)
 				must(t, err)
 				last := next(t, g)
 				hold := func() {
@@ -176,7 +177,7 @@ func TestClockRollback(t *testing.T) {
 // A clock that measures no time, a counter of a cluster, say, may stand still but not step back.
 func TestV8OwnClock(t *testing.T) {
 	var ticks uint64 = 0xFFFF_FFFF
-	g, err := NewV8Generator(Clock{Bits: 32, Now: func() uint64 { return ticks }}, WithMaxWait(0))
+	g, err := NewV8Generator(Clock{Bits: 32, Now: func() uint64 { return ticks }}, uuidgen.WithMaxWait(0))
 	must(t, err)
 	for i := range 2 {
 		f, err := DecodeV8(next(t, g), 32, 0)
@@ -189,30 +190,51 @@ func TestV8OwnClock(t *testing.T) {
 		t.Fatalf("a step back: %v, want ErrClockRollback", err)
 	}
 	ticks = 1 << 32
-	if _, err := g.NewUUID(); !errors.Is(err, ErrTimeRange) {
-		t.Fatalf("a timestamp too wide: %v, want ErrTimeRange", err)
+	if _, err := g.NewUUID(); !errors.Is(err, uuidgen.ErrTimeRange) {
+		t.Fatalf("a timestamp too wide: %v, want uuidgen.ErrTimeRange", err)
 	}
 
-	// Every step back is an error, whatever the limit.
-	ticks = 9
-	g, err = NewV8Generator(Clock{Bits: 32, Now: func() uint64 { return ticks }}, WithMaxRollback(math.MaxInt64))
-	must(t, err)
-	next(t, g)
-	ticks--
-	if _, err := g.NewUUID(); !errors.Is(err, ErrClockRollback) {
-		t.Fatalf("a step back: %v, want ErrClockRollback", err)
+	// Every step back is an error, so that a limit cannot be obeyed.
+	for _, limit := range []time.Duration{0, time.Second, math.MaxInt64} {
+		g, err := NewV8Generator(Clock{Bits: 32, Now: func() uint64 { return ticks }}, uuidgen.WithMaxRollback(limit))
+		if want := "peabody01: WithMaxRollback does not apply to version 8 with a Clock that has its own function and no Tick"; g != nil ||
+			err == nil || err.Error() != want {
+			t.Errorf("a limit of %v: %v, want %q", limit, err, want)
+		}
 	}
 
 	// With a tick, a step back is measured by it; and however long it is, it does not wrap.
 	ticks = 1<<64 - 1
 	g, err = NewV8Generator(Clock{Bits: 64, Tick: time.Minute, Now: func() uint64 { return ticks }},
-		WithMaxWait(0), WithMaxRollback(time.Hour))
+		uuidgen.WithMaxWait(0), uuidgen.WithMaxRollback(time.Hour))
 	must(t, err)
 	next(t, g)
 	for back, want := range map[uint64]error{60: nil, 80: ErrClockRollback, 1<<64 - 1: ErrClockRollback} {
 		ticks = 1<<64 - 1 - back
 		if _, err := g.NewUUID(); !errors.Is(err, want) {
 			t.Fatalf("%d minutes back: %v, want %v", back, err, want)
+		}
+	}
+}
+
+// A clock that was wrong by more years than a Duration holds is within a limit that is none.
+func TestClockRollbackWithoutLimit(t *testing.T) {
+	kinds := map[string]func(...uuidgen.Option) (*uuidgen.Generator, error){
+		"version 6": NewV6Generator,
+		"version 7": func(opts ...uuidgen.Option) (*uuidgen.Generator, error) { return NewV7Generator(Second, opts...) },
+		"version 8": func(opts ...uuidgen.Option) (*uuidgen.Generator, error) {
+			return NewV8Generator(Clock{Bits: 60, Tick: time.Second}, opts...)
+		},
+	}
+	for name, make := range kinds {
+		at := instant(t, "2500-01-01T00:00:00Z")
+		g, err := make(uuidgen.WithClock(func() time.Time { return at }), uuidgen.WithMaxRollback(math.MaxInt64), uuidgen.WithMaxWait(0))
+		must(t, err)
+		before := next(t, g)
+		at = instant(t, "2026-01-01T00:00:00Z")
+		after, err := g.NewUUID()
+		if err != nil || compare(before, after) >= 0 || g.Orders() != 1 {
+			t.Errorf("%s: %v after %v, %v, in %d orders, want one order", name, after, before, err, g.Orders())
 		}
 	}
 }

@@ -4,17 +4,33 @@
 // caller. It is for data and systems of that time. New ones use version 7 of RFC 9562, which is in
 // package uuidgen.
 //
+//	ids, err := peabody01.NewV7Generator(peabody01.Microsecond) // a *uuidgen.Generator
+//	if err != nil {
+//		return err
+//	}
+//	id, err := ids.NewUUID()
+//	v7, err := peabody01.DecodeV7(id, peabody01.Microsecond, peabody01.RoundUp)
+//	made, err := peabody01.HalfOpenV7(yesterday, today, peabody01.Microsecond, peabody01.RoundUp)
+//	filter, err := made.Filter("_id", uuidrep.Standard)
+//
 // Warning: version 7 of this draft and version 7 of RFC 9562 are different formats, and nothing in
 // a value tells them apart. The draft has 36 bits of seconds and a binary fraction, the RFC 48 bits
 // of milliseconds. Read as the other, a UUID gives a wrong time without an error, and the two do
 // not sort together: never mix them in one collection.
 //
-// A [Generator] from [NewV6Generator], [NewV7Generator] or [NewV8Generator] is a source of ids for
-// inserts. [NewV6] and [NewV7] draw from a default one. [DecodeV6], [DecodeV7] and [DecodeV8]
-// return the fields of a value, [V6.UUID], [V7.UUID] and [V8.UUID] put fields together, and [Time]
-// needs no layout. [HalfOpenV7] and its kin return the ranges of a span of time, which make query
-// filters; version 6 is that of RFC 9562, and so are its ranges, uuidgen.HalfOpenV6. A field that does
-// not fit is a uuidgen.FieldError.
+// [DecodeV6], [DecodeV7] and [DecodeV8] return the fields of a value, [V6.UUID], [V7.UUID] and
+// [V8.UUID] put fields together, and [Time] needs no layout. [HalfOpenV7] and its kin return the
+// ranges of a span of time, which make query filters; version 6 is that of RFC 9562, and so are its
+// ranges, uuidgen.HalfOpenV6. A field that does not fit is a uuidgen.FieldError.
+//
+// [NewV6Generator], [NewV7Generator] and [NewV8Generator] make generators, which draw one UUID at a
+// time. The node is random in every UUID and never zero; see [WithMachineID] for its top bits. From
+// the reader of [uuidgen.WithRandom] every UUID takes 8 bytes, and each clock sequence of version 6
+// takes 8 more. [uuidgen.Generator.NewUUIDAt] makes UUIDs with sequence zero, since it is too short
+// for many documents with one date, and the number in the node: it is [uuidgen.ErrExhausted] after
+// 2^32 calls, or, if WithMachineID leaves n bits below 34, after 2^(n-1). Without a Tick in its
+// [Clock], NewUUIDAt of version 8 is an error. The draft's steps for versions 6 and 8 also count up
+// when time has advanced, against the text of its sections; the text holds here.
 //
 // Section 4.4 of the draft allows other widths of the sub-seconds and the sequence of version 7 than
 // those of its figures. They are left out.

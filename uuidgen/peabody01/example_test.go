@@ -6,13 +6,15 @@ import (
 
 	"github.com/bsonids/bsonids/uuidgen/peabody01"
 	"github.com/google/uuid"
+
+	"github.com/bsonids/bsonids/uuidgen"
 )
 
 func ExampleNewV7Generator() {
 	now := time.Date(2022, 2, 22, 19, 22, 22, 123456789, time.UTC)
 	g, err := peabody01.NewV7Generator(peabody01.Microsecond,
 		peabody01.WithMachineID(42, 10),
-		peabody01.WithClock(func() time.Time { return now })) // time.Now by default
+		uuidgen.WithClock(func() time.Time { return now })) // time.Now by default
 	if err != nil {
 		panic(err)
 	}
@@ -71,7 +73,7 @@ func ExampleV1ToV6() {
 func ExampleNewV8Generator() {
 	clock := peabody01.Clock{Bits: 48, Tick: time.Millisecond} // since 1970; Epoch says otherwise, Now takes over
 	now := time.Date(2022, 2, 22, 19, 22, 22, 0, time.UTC)
-	g, err := peabody01.NewV8Generator(clock, peabody01.WithClock(func() time.Time { return now }))
+	g, err := peabody01.NewV8Generator(clock, uuidgen.WithClock(func() time.Time { return now }))
 	if err != nil {
 		panic(err)
 	}

@@ -7,16 +7,18 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/bsonids/bsonids/uuidgen"
+
 	"github.com/bsonids/bsonids/internal/fork/forktest"
 )
 
-var forked *Generator
+var forked *uuidgen.Generator
 
 // A process and its forks make different UUIDs at one instant, and other clock sequences.
 func TestFork(t *testing.T) {
 	out := forktest.Run(t, func(part int) []byte {
 		if part == forktest.Before {
-			forked, _ = NewV6Generator(WithClock(func() time.Time { return someTime }))
+			forked, _ = NewV6Generator(uuidgen.WithClock(func() time.Time { return someTime }))
 		}
 		var b []byte
 		for range 300 {

@@ -96,7 +96,7 @@ func FuzzClock(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if got, err := c.Timestamp(at); err != nil || got != timestamp {
+		if got, err := c.timestamp(at); err != nil || got != timestamp {
 			t.Fatalf("timestamp %d is %v, which is timestamp %d, %v", timestamp, at, got, err)
 		}
 	})
@@ -109,9 +109,9 @@ func FuzzV7At(f *testing.F) {
 	f.Add(int64(-1), int64(1), uint8(1), uint8(2))
 	f.Fuzz(func(t *testing.T, seconds, nanos int64, p, e uint8) {
 		at := time.Unix(seconds, nanos)
-		fields, err := V7At(at, Precision(p), Encoding(e))
+		fields, err := v7At(at, Precision(p), Encoding(e))
 		if err != nil {
-			if p < 4 && e < 3 && !errors.Is(err, ErrTimeRange) {
+			if p < 4 && e < 3 && !errors.Is(err, uuidgen.ErrTimeRange) {
 				t.Fatal(err)
 			}
 			return

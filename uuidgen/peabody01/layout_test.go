@@ -170,7 +170,7 @@ func TestOrder(t *testing.T) {
 				var us [2]uuid.UUID
 				var seqs [2]uint32
 				for i, at := range []time.Time{at, at2} {
-					f, err := V7At(at, p, e)
+					f, err := v7At(at, p, e)
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -198,7 +198,7 @@ func TestOrder(t *testing.T) {
 			}
 			pair(t, uuid.Must(a.UUID()), uuid.Must(b.UUID()),
 				cmp.Or(cmp.Compare(a.Timestamp, b.Timestamp), cmp.Compare(a.Sequence, b.Sequence)))
-			within(t, uuid.Must(b.UUID()), uuid.Must(a.Min()), uuid.Must(a.Max()),
+			within(t, uuid.Must(b.UUID()), uuid.Must(a.least()), uuid.Must(a.greatest()),
 				a.Timestamp == b.Timestamp)
 		}
 	}
@@ -244,7 +244,7 @@ func TestFieldErrors(t *testing.T) {
 		{"sequence too wide", put(V8{Bits: 60, Sequence: 1 << 8, Node: 1}), 8, "seq", 1 << 8},
 		{"node too wide", put(V8{Bits: 60, Node: 1 << 54}), 8, "node", 1 << 54},
 		{"node zero", put(V8{Bits: 32}), 8, "node", 0},
-		{"bound too wide", func() error { _, err := V8{Bits: 32, Timestamp: 1 << 32}.Max(); return err }(), 8, "timestamp", 1 << 32},
+		{"bound too wide", func() error { _, err := V8{Bits: 32, Timestamp: 1 << 32}.greatest(); return err }(), 8, "timestamp", 1 << 32},
 	} {
 		var e *uuidgen.FieldError
 		if !errors.As(c.err, &e) || e.Format != fmt.Sprintf("peabody01: version %d", c.version) || e.Field != c.field || e.Value != c.value {
@@ -264,7 +264,7 @@ func TestFieldErrors(t *testing.T) {
 		"a sequence too long":      put(V8{Bits: 48, SequenceBits: 33, Node: 1}),
 		"no room for the sequence": put(V8{Bits: 98, SequenceBits: 9, Node: 1}),
 		"decoding with such a one": func() error { _, err := DecodeV8(v4, 0, 0); return err }(),
-		"a bound with such a one":  func() error { _, err := V8{Bits: -1}.Min(); return err }(),
+		"a bound with such a one":  func() error { _, err := V8{Bits: -1}.least(); return err }(),
 		"decoding at no precision": func() error {
 			_, err := DecodeV7(uuid.MustParse("0621537e-e1f8-7000-8000-000000000001"), 9, RoundUp)
 			return err

@@ -9,6 +9,8 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/bsonids/bsonids/internal/gregorian"
+	"github.com/bsonids/bsonids/internal/idoption"
+	"github.com/bsonids/bsonids/uuidgen"
 )
 
 // A stamp is a timestamp as a UUID holds it, in a form that can be compared. In version 7 hi is the
@@ -45,7 +47,7 @@ func (m *maker) hold(now stamp) error {
 
 // hold returns the error of a clock that is set back too far.
 func hold(m *maker, now stamp) error {
-	if d := m.layout.behind(now, m.last.stamp); d > m.maxBack || d == math.MaxInt64 {
+	if d := m.layout.behind(now, m.last.stamp); d > m.maxBack {
 		return fmt.Errorf("%w by %v, further than %v", ErrClockRollback, d, m.maxBack)
 	}
 	return nil
@@ -58,7 +60,7 @@ type v6Layout struct {
 }
 
 func (*v6Layout) read(t time.Time) (stamp, error) {
-	f, err := V6At(t)
+	f, err := v6At(t)
 	return stamp{lo: f.Timestamp}, err
 }
 
@@ -67,7 +69,11 @@ func (*v6Layout) reading(m *maker) stamp { return stamp{lo: m.order.Highest()} }
 
 // continues reports whether a reading of the clock belongs to the present order.
 func (*v6Layout) continues(m *maker, now stamp) bool {
-	return m.order.Continues(now.lo, m.order.Highest(), uint64(m.maxBack/gregorian.Tick))
+	limit := uint64(m.maxBack / gregorian.Tick)
+	if m.maxBack == idoption.NoLimit {
+		limit = math.MaxUint64 // version 6 holds more years than a Duration
+	}
+	return m.order.Continues(now.lo, m.order.Highest(), limit)
 }
 
 func (*v6Layout) behind(now, last stamp) time.Duration { return span(last, now, gregorian.Tick) }
@@ -136,7 +142,7 @@ func (l *v8Layout) read(t time.Time) (stamp, error) {
 	}
 	if !s.fits(l.clock.Bits) {
 		return stamp{}, fmt.Errorf("peabody01: %w: version 8 with %d bits, timestamp %#x",
-			ErrTimeRange, l.clock.Bits, []uint64{s.hi, s.lo})
+			uuidgen.ErrTimeRange, l.clock.Bits, []uint64{s.hi, s.lo})
 	}
 	return l.clock.held(s), nil
 }

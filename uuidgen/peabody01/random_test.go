@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/bsonids/bsonids/uuidgen"
 )
 
 // bytes gives these, and then ones.
@@ -32,13 +34,13 @@ func TestNode(t *testing.T) {
 		t.Run(k.name, func(t *testing.T) {
 			// The node is what was drawn, and zeros are drawn again.
 			source := make(octets, 7*8)
-			g, err := k.make(WithRandom(&source))
+			g, err := k.make(uuidgen.WithRandom(&source))
 			must(t, err)
 			if got, width := k.node(t, next(t, g)); got != 1<<width-1 {
 				t.Errorf("node %#x, want %d ones", got, width)
 			}
 
-			g, err = k.make(WithRandom(zeros{}))
+			g, err = k.make(uuidgen.WithRandom(zeros{}))
 			must(t, err)
 			if u, err := g.NewUUID(); err == nil || u != uuid.Nil {
 				t.Errorf("of zeros alone: %v, %v", u, err)
@@ -55,12 +57,12 @@ func TestNode(t *testing.T) {
 						t.Errorf("machine %#x of %d bits: node %#x", id, bits, got)
 					}
 				}
-				g, err := k.make(WithMachineID(1, bits), WithRandom(zeros{}))
+				g, err := k.make(WithMachineID(1, bits), uuidgen.WithRandom(zeros{}))
 				must(t, err)
 				if got, _ := k.node(t, next(t, g)); got != 1<<(width-bits) {
 					t.Errorf("machine 1 of %d bits, zeros: node %#x", bits, got)
 				}
-				g, err = k.make(WithMachineID(0, bits), WithRandom(zeros{}))
+				g, err = k.make(WithMachineID(0, bits), uuidgen.WithRandom(zeros{}))
 				must(t, err)
 				if _, err := g.NewUUID(); err == nil {
 					t.Error("machine 0, zeros: no error")
@@ -78,7 +80,7 @@ func TestNode(t *testing.T) {
 	}
 }
 
-func g0(k kind) *Generator {
+func g0(k kind) *uuidgen.Generator {
 	g, err := k.make()
 	if err != nil {
 		panic(err)
@@ -97,7 +99,7 @@ func TestRandomSourceFails(t *testing.T) {
 			"at end":   {bytes.NewReader(nil), io.EOF},
 			"too soon": {bytes.NewReader(make([]byte, 3)), io.ErrUnexpectedEOF},
 		} {
-			g, err := k.make(WithRandom(c.r))
+			g, err := k.make(uuidgen.WithRandom(c.r))
 			if err == nil {
 				var u uuid.UUID
 				if u, err = g.NewUUID(); u != uuid.Nil {
@@ -109,9 +111,9 @@ func TestRandomSourceFails(t *testing.T) {
 			}
 		}
 		// What failed costs no sequence, and a source that stutters is read to the end.
-		frozen := WithClock(func() time.Time { return someTime })
+		frozen := uuidgen.WithClock(func() time.Time { return someTime })
 		source := &failing{r: iotest.OneByteReader(new(octets))}
-		g, err := k.make(WithRandom(source), frozen)
+		g, err := k.make(uuidgen.WithRandom(source), frozen)
 		must(t, err)
 		a := next(t, g)
 		source.err = broken

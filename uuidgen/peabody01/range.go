@@ -32,7 +32,7 @@ func rangeV7(from, to time.Time, halfOpen bool, p Precision, e Encoding) (uuidge
 		return uuidgen.Range{}, err
 	}
 	bound := func(t time.Time, upper bool) (uuid.UUID, error) {
-		f, err := V7At(t, p, e)
+		f, err := v7At(t, p, e)
 		if err != nil {
 			return uuid.Nil, err
 		}
@@ -53,8 +53,8 @@ func rangeV7(from, to time.Time, halfOpen bool, p Precision, e Encoding) (uuidge
 // HalfOpenV8 returns the UUIDs of version 8 by the clock c from the unit of from up to, without, the
 // unit of to. The unit is a tick, or 2^(Bits-60) ticks if Bits is 61 to 64. Instants are compared
 // without bounds, as [uuidgen.HalfOpenV7] does. An invalid Clock, and one without a Tick, is an error,
-// and so is a from that is after to. For a Clock without a Tick, [V8.Min] and [V8.Max] return the
-// bounds of a timestamp.
+// and so is a from that is after to. For a Clock without a Tick, the bounds of a timestamp are the
+// [V8.UUID] of its fields with sequence 0 and node 1, and that with all bits of both set.
 func HalfOpenV8(from, to time.Time, c Clock) (uuidgen.Range, error) {
 	return rangeV8(from, to, true, c)
 }
@@ -70,9 +70,9 @@ func rangeV8(from, to time.Time, halfOpen bool, c Clock) (uuidgen.Range, error) 
 	bound := func(s stamp, upper bool) (uuid.UUID, error) {
 		f := V8{Bits: c.Bits, SequenceBits: c.SequenceBits, TimestampHigh: s.hi, Timestamp: s.lo}
 		if upper {
-			return f.Max()
+			return f.greatest()
 		}
-		return f.Min()
+		return f.least()
 	}
 	last := stamp{lo: 1<<min(c.Bits, 64) - 1}
 	if c.Bits > 64 {
@@ -101,47 +101,4 @@ func newRange(f timerange.Format[uuid.UUID], from, to time.Time, halfOpen bool) 
 		return uuidgen.Range{}, fmt.Errorf("peabody01: %w", err)
 	}
 	return uuidgen.Range{Min: b.Low, Max: b.High, HalfOpen: b.Open, Order: uuidrep.Standard}, nil
-}
-
-// CompareTime compares the instant of the fields with t in their unit, 100 ns: -1 if f is from an
-// earlier unit than t, 0 if it is from the same, and +1 if it is from a later one.
-func (f V6) CompareTime(t time.Time) int { return compareUnits(f.Time(), t, 100*time.Nanosecond) }
-
-// CompareTime compares the instant of the fields with t in the unit of their precision: -1 if f is
-// from an earlier unit than t, 0 if it is from the same, and +1 if it is from a later one. The
-// result for fields that [V7.UUID] would refuse has no meaning.
-func (f V7) CompareTime(t time.Time) int {
-	if checkV7(f.Precision, f.Encoding) != nil {
-		return f.Time().Compare(t)
-	}
-	return compareUnits(f.Time(), t, time.Second/time.Duration(precisions[f.Precision].perSecond))
-}
-
-// compareUnits compares instants rounded down to a unit that divides the second.
-func compareUnits(a, b time.Time, unit time.Duration) int {
-	floor := func(t time.Time) time.Time {
-		return time.Unix(t.Unix(), int64(t.Nanosecond())/int64(unit)*int64(unit))
-	}
-	return floor(a).Compare(floor(b))
-}
-
-// CompareTime compares a timestamp of at most 64 bits with t, both in the unit that a UUID holds, a
-// tick, or 2^(Bits-60) ticks if Bits is 61 to 64: -1 if it is an earlier unit, 0 if it is the same,
-// and +1 if it is a later one. An instant before the epoch or beyond the timestamps is compared too.
-// An invalid Clock, and one without a Tick, is an error.
-func (c Clock) CompareTime(timestamp uint64, t time.Time) (int, error) {
-	if err := c.checkTick(); err != nil {
-		return 0, err
-	}
-	held := c.held(stamp{lo: timestamp})
-	at, err := c.stamp(t)
-	switch {
-	case err != nil && t.Before(c.epoch()):
-		return 1, nil
-	case err != nil || c.held(at).after(held):
-		return -1, nil
-	case held.after(c.held(at)):
-		return 1, nil
-	}
-	return 0, nil
 }

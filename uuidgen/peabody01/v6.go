@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/bsonids/bsonids/internal/gregorian"
+	"github.com/bsonids/bsonids/uuidgen"
 )
 
 const (
@@ -28,13 +29,13 @@ type V6 struct {
 	Node          uint64 // 48 bits: random in UUIDs of the draft; may be a MAC address in converted ones
 }
 
-// V6At returns the fields of a UUID made at t: its timestamp, in whole units of 100 ns, with a
+// v6At returns the fields of a UUID made at t: its timestamp, in whole units of 100 ns, with a
 // clock sequence and a node of zero. An instant before 1582-10-15T00:00:00Z or after
-// 5236-03-31T21:21:00Z is [ErrTimeRange].
-func V6At(t time.Time) (V6, error) {
+// 5236-03-31T21:21:00Z is [uuidgen.ErrTimeRange].
+func v6At(t time.Time) (V6, error) {
 	timestamp, ok := gregorian.Timestamp(t)
 	if !ok {
-		return V6{}, fmt.Errorf("peabody01: %w: version 6 at %v", ErrTimeRange, t)
+		return V6{}, fmt.Errorf("peabody01: %w: version 6 at %v", uuidgen.ErrTimeRange, t)
 	}
 	return V6{Timestamp: timestamp}, nil
 }

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/bsonids/bsonids/uuidgen"
 )
 
 // Precision is the unit of the timestamp of version 7. The zero value is [Millisecond]. It is a
@@ -124,11 +126,11 @@ func checkV7(p Precision, e Encoding) error {
 	return nil
 }
 
-// V7At returns the fields of a UUID made at t: its time, truncated to the precision and in the
+// v7At returns the fields of a UUID made at t: its time, truncated to the precision and in the
 // encoding, with a sequence and a node of zero. An instant before 1970 or after
-// 4147-08-20T07:32:15Z is [ErrTimeRange]; a precision or encoding that is not one of the constants
+// 4147-08-20T07:32:15Z is [uuidgen.ErrTimeRange]; a precision or encoding that is not one of the constants
 // is an error.
-func V7At(t time.Time, p Precision, e Encoding) (V7, error) {
+func v7At(t time.Time, p Precision, e Encoding) (V7, error) {
 	if err := checkV7(p, e); err != nil {
 		return V7{}, err
 	}
@@ -143,7 +145,7 @@ func V7At(t time.Time, p Precision, e Encoding) (V7, error) {
 func v7Stamp(t time.Time, p Precision, e Encoding) (stamp, error) {
 	seconds := uint64(t.Unix()) // what is negative is too large
 	if seconds>>v7SecondsBits != 0 {
-		return stamp{}, fmt.Errorf("peabody01: %w: version 7 at %v", ErrTimeRange, t)
+		return stamp{}, fmt.Errorf("peabody01: %w: version 7 at %v", uuidgen.ErrTimeRange, t)
 	}
 	units := &precisions[p]
 	subsec := uint64(t.Nanosecond()) / units.nanoseconds

@@ -93,9 +93,9 @@ func (f V8) UUID() (uuid.UUID, error) {
 	return f.join(w), nil
 }
 
-// Min returns the lowest UUID with the layout and timestamp of f, for queries by time. It is not
+// least returns the lowest UUID with the layout and timestamp of f, for queries by time. It is not
 // one to store: its node is zero. The errors are those of [V8.UUID], except that for the node.
-func (f V8) Min() (uuid.UUID, error) {
+func (f V8) least() (uuid.UUID, error) {
 	f.Sequence, f.Node = 0, 0
 	w, err := f.check()
 	if err != nil {
@@ -104,8 +104,8 @@ func (f V8) Min() (uuid.UUID, error) {
 	return f.join(w), nil
 }
 
-// Max returns the highest UUID, as [V8.Min] returns the lowest.
-func (f V8) Max() (uuid.UUID, error) {
+// greatest returns the highest UUID, as least returns the lowest.
+func (f V8) greatest() (uuid.UUID, error) {
 	f.Sequence, f.Node = 0, 0
 	w, err := f.check()
 	if err != nil {

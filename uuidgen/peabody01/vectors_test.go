@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/bsonids/bsonids/uuidgen"
 )
 
 func instant(t testing.TB, s string) time.Time {
@@ -38,7 +40,7 @@ func TestV7Vectors(t *testing.T) {
 		{Nanosecond, RoundUp, "0621537e-e1f9-7add-8dcf-00", time.Nanosecond},
 		{Millisecond, RawCount, "0621537e-e07b-7000", time.Millisecond},
 	} {
-		f, err := V7At(at, c.p, c.e)
+		f, err := v7At(at, c.p, c.e)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -47,7 +49,7 @@ func TestV7Vectors(t *testing.T) {
 		if err != nil || !strings.HasPrefix(u.String(), c.prefix) {
 			t.Errorf("%v %v: %v, %v, want %s…", c.p, c.e, u, err, c.prefix)
 		}
-		g, err := NewV7Generator(c.p, WithEncoding(c.e), WithClock(func() time.Time { return at }))
+		g, err := NewV7Generator(c.p, WithEncoding(c.e), uuidgen.WithClock(func() time.Time { return at }))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -135,7 +137,7 @@ func TestSubSecondEncodings(t *testing.T) {
 		t.Helper()
 		at := time.Unix(1645557742, int64(nanos)).Truncate(unit)
 		for _, e := range []Encoding{RoundUp, Floor, RawCount} {
-			f, err := V7At(at, p, e)
+			f, err := v7At(at, p, e)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -210,10 +212,10 @@ func TestTopmostFraction(t *testing.T) {
 }
 
 func TestTimeRange(t *testing.T) {
-	v6 := func(at time.Time) error { _, err := V6At(at); return err }
-	v7 := func(at time.Time) error { _, err := V7At(at, Nanosecond, RoundUp); return err }
+	v6 := func(at time.Time) error { _, err := v6At(at); return err }
+	v7 := func(at time.Time) error { _, err := v7At(at, Nanosecond, RoundUp); return err }
 	unixSeconds := Clock{Bits: 32, Tick: time.Second}
-	v8 := func(at time.Time) error { _, err := unixSeconds.Timestamp(at); return err }
+	v8 := func(at time.Time) error { _, err := unixSeconds.timestamp(at); return err }
 	for _, c := range []struct {
 		name        string
 		f           func(time.Time) error
@@ -231,8 +233,8 @@ func TestTimeRange(t *testing.T) {
 		for _, at := range []time.Time{
 			c.first.Add(-1), c.last.Add(1), {}, time.Unix(1<<62, 0), time.Unix(-1<<62, 0), time.Unix(1<<63-1, 0), time.Unix(-1<<63, 0),
 		} {
-			if err := c.f(at); !errors.Is(err, ErrTimeRange) {
-				t.Errorf("%s at %v: error %v, want ErrTimeRange", c.name, at, err)
+			if err := c.f(at); !errors.Is(err, uuidgen.ErrTimeRange) {
+				t.Errorf("%s at %v: error %v, want uuidgen.ErrTimeRange", c.name, at, err)
 			}
 		}
 	}
@@ -255,7 +257,7 @@ func TestClock(t *testing.T) {
 		{"an epoch within a second", Clock{Bits: 32, Tick: time.Second, Epoch: time.Unix(0, 5e8)}, "1970-01-01T00:00:02.5Z", 2},
 	} {
 		at := instant(t, c.at)
-		if got, err := c.clock.Timestamp(at); err != nil || got != c.timestamp {
+		if got, err := c.clock.timestamp(at); err != nil || got != c.timestamp {
 			t.Errorf("%s: timestamp %#x, %v, want %#x", c.name, got, err, c.timestamp)
 		}
 		if got, err := c.clock.Time(c.timestamp); err != nil || !got.Equal(at) {
@@ -263,12 +265,12 @@ func TestClock(t *testing.T) {
 		}
 	}
 	day := Clock{Bits: 64, Tick: 24 * time.Hour, Epoch: instant(t, "2000-01-01T00:00:00Z")}
-	if got, err := day.Timestamp(instant(t, "2000-03-01T23:59:59.999Z")); err != nil || got != 31+29 {
+	if got, err := day.timestamp(instant(t, "2000-03-01T23:59:59.999Z")); err != nil || got != 31+29 {
 		t.Errorf("days: %d, %v, want 60", got, err)
 	}
 	for _, timestamp := range []uint64{1<<64 - 1, 1 << 63, 1 << 49} { // more seconds than a time.Time counts
-		if at, err := day.Time(timestamp); !errors.Is(err, ErrTimeRange) {
-			t.Errorf("day %d: %v, %v, want ErrTimeRange", timestamp, at, err)
+		if at, err := day.Time(timestamp); !errors.Is(err, uuidgen.ErrTimeRange) {
+			t.Errorf("day %d: %v, %v, want uuidgen.ErrTimeRange", timestamp, at, err)
 		}
 	}
 	ticks := func() uint64 { return 0 }
@@ -279,7 +281,7 @@ func TestClock(t *testing.T) {
 		"negative tick": {Bits: 32, Tick: -1},
 		"no time":       {Bits: 32, Now: ticks},
 	} {
-		if _, err := c.Timestamp(time.Unix(0, 0)); err == nil {
+		if _, err := c.timestamp(time.Unix(0, 0)); err == nil {
 			t.Errorf("%s: no error from Timestamp", name)
 		}
 		if _, err := c.Time(0); err == nil {
@@ -288,7 +290,7 @@ func TestClock(t *testing.T) {
 	}
 }
 
-// TestClockExtremes compares Clock.Timestamp with integers without bounds, over the whole range of
+// TestClockExtremes compares timestamps with integers without bounds, over the whole range of
 // instants.
 func TestClockExtremes(t *testing.T) {
 	nanos := func(t time.Time) *big.Int {
@@ -304,13 +306,13 @@ func TestClockExtremes(t *testing.T) {
 					at := time.Unix(at, nanosecond)
 					want := nanos(at)
 					want.Div(want.Sub(want, nanos(c.Epoch)), big.NewInt(int64(tick)))
-					got, err := c.Timestamp(at)
+					got, err := c.timestamp(at)
 					switch {
 					case want.IsUint64():
 						if err != nil || got != want.Uint64() {
 							t.Errorf("%d since %d in ticks of %v: got %d, %v, want %v", at.Unix(), epoch, tick, got, err, want)
 						}
-					case !errors.Is(err, ErrTimeRange):
+					case !errors.Is(err, uuidgen.ErrTimeRange):
 						t.Errorf("%d since %d in ticks of %v: got %d, %v, and it is %v", at.Unix(), epoch, tick, got, err, want)
 					}
 				}

@@ -10,7 +10,9 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/bsonids/bsonids/internal/idoption"
 	"github.com/bsonids/bsonids/internal/wait"
+	"github.com/bsonids/bsonids/uuidgen"
 )
 
 // A generator without a limit of its own asks the clock again until it moves on.
@@ -22,7 +24,7 @@ func TestWaitForTick(t *testing.T) {
 		t.Run(k.name, func(t *testing.T) {
 			c := newClock(someTime)
 			asks := 0
-			g, err := k.make(WithClock(func() time.Time {
+			g, err := k.make(uuidgen.WithClock(func() time.Time {
 				if asks++; asks == k.capacity+100 { // more than the generator asks without a pause
 					c.add(k.unit)
 				}
@@ -42,13 +44,13 @@ func TestWaitForTick(t *testing.T) {
 // The default limit ends the wait, and the lock is free meanwhile. The bubble's clock moves only
 // while all sleep.
 func TestWaitLimit(t *testing.T) {
-	for _, limit := range []time.Duration{defaultWait, 100 * time.Millisecond} {
+	for _, limit := range []time.Duration{idoption.DefaultWait, 100 * time.Millisecond} {
 		synctest.Test(t, func(t *testing.T) {
-			var opts []Option
-			if limit != defaultWait {
-				opts = append(opts, WithMaxWait(limit))
+			var opts []uuidgen.Option
+			if limit != idoption.DefaultWait {
+				opts = append(opts, uuidgen.WithMaxWait(limit))
 			}
-			g, err := NewV7Generator(Nanosecond, append(opts, WithClock(func() time.Time { return someTime }))...)
+			g, err := NewV7Generator(Nanosecond, append(opts, uuidgen.WithClock(func() time.Time { return someTime }))...)
 			must(t, err)
 			for range 256 {
 				next(t, g)
@@ -58,8 +60,8 @@ func TestWaitLimit(t *testing.T) {
 				callers.Go(func() {
 					began := time.Now()
 					_, err := g.NewUUID()
-					if d := time.Since(began); !errors.Is(err, ErrWait) || d < limit || d > limit+2*wait.Pause {
-						t.Errorf("%v after %v, want ErrWait after %v", err, d, limit)
+					if d := time.Since(began); !errors.Is(err, uuidgen.ErrWait) || d < limit || d > limit+2*wait.Pause {
+						t.Errorf("%v after %v, want uuidgen.ErrWait after %v", err, d, limit)
 					}
 				})
 			}

@@ -79,7 +79,7 @@ func TestWidthsV8(t *testing.T) {
 			if got, err := DecodeV8(u, size, sequence); err != nil || got != want {
 				t.Fatalf("DecodeV8(%v) = %+v, %v, want %+v", u, got, err, want)
 			}
-			low, high := uuid.Must(f.Min()), uuid.Must(f.Max())
+			low, high := uuid.Must(f.least()), uuid.Must(f.greatest())
 			if bytes.Compare(low[:], u[:]) > 0 || bytes.Compare(u[:], high[:]) > 0 {
 				t.Fatalf("%v is not within %v and %v", u, low, high)
 			}

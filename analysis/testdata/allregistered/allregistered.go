@@ -1,4 +1,4 @@
-// Package allregistered has a registry that accepts every type of kind [16]byte.
+// Package allregistered has a registry that accepts every type of kind [16]byte. // want package:`driver: `
 package allregistered
 
 import (

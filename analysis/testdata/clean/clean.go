@@ -1,10 +1,11 @@
-// Package clean has no mistakes: each line looks like one.
+// Package clean has no mistakes: each line looks like one. // want package:`driver: `
 package clean
 
 import (
 	"bytes"
 	"context"
 	"crypto/md5"
+	"errors"
 	"reflect"
 	"strings"
 
@@ -47,6 +48,9 @@ func (s Self) MarshalBSONValue() (byte, []byte, error) {
 }
 
 func (s *Self) UnmarshalBSONValue(typ byte, data []byte) error {
+	if len(data) != 21 || data[4] != 4 {
+		return errors.New("no UUID")
+	}
 	copy(s[:], data[5:])
 	return nil
 }

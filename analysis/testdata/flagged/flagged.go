@@ -1,4 +1,4 @@
-// Package flagged has a type that the flag names.
+// Package flagged has a type that the flag names. // want package:`driver: `
 package flagged
 
 import "go.mongodb.org/mongo-driver/v2/bson"

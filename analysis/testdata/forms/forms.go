@@ -1,4 +1,4 @@
-// Package forms writes Go in its less usual forms: dot imports, recursive and generic types.
+// Package forms writes Go in its less usual forms: dot imports, recursive and generic types. // want package:`driver: `
 package forms
 
 import (

@@ -1,4 +1,4 @@
-// Package mistakes has code that compiles and does not do what it says.
+// Package mistakes has code that compiles and does not do what it says. // want package:`driver: `
 package mistakes
 
 import (

@@ -7,4 +7,10 @@ type Key struct {
 	U []byte `bson:"u"`
 }
 
-func key(u uuid.UUID) Key { return Key{U: u[:]} }
+func key(u uuid.UUID) Key { return Key{U: u[:]} } // want `the bytes of a UUID in the field U`
+
+type plain struct {
+	U []byte `json:"u"`
+}
+
+func bytes(u uuid.UUID) plain { return plain{U: u[:]} }

@@ -1,4 +1,4 @@
-// Package planted has ten mistakes.
+// Package planted has ten mistakes. // want package:`driver: `
 package planted
 
 import (

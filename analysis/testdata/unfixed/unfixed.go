@@ -1,4 +1,4 @@
-// Package unfixed has mistakes without a safe fix: the result would not compile, or a registry would
+// Package unfixed has mistakes without a safe fix: the result would not compile, or a registry would // want package:`driver: `
 // refuse it.
 package unfixed
 

@@ -1,4 +1,4 @@
-// Package version1 has methods in the form of version 1 of the driver.
+// Package version1 has methods in the form of version 1 of the driver. // want package:`driver: `
 package version1
 
 import "go.mongodb.org/mongo-driver/v2/bson"
@@ -94,4 +94,29 @@ func (h H) MarshalBSONValue() (bson.Type, []byte, error) { // want `ignores this
 func (h *H) UnmarshalBSONValue(_ bson.Type, data []byte) error { // want `ignores this form of UnmarshalBSONValue`
 	h.name = string(data)
 	return nil
+}
+
+// I uses the type of the value.
+type I struct{ name string }
+
+func (i I) MarshalBSONValue() (bson.Type, []byte, error) { // want `ignores this form of MarshalBSONValue`
+	return bson.MarshalValue(i.name)
+}
+
+func (i *I) UnmarshalBSONValue(t bson.Type, data []byte) error { // want `ignores this form of UnmarshalBSONValue`
+	return bson.UnmarshalValue(t, data, &i.name)
+}
+
+// J has the name that the fix prefers.
+type J struct{ name string }
+
+func (j J) MarshalBSONValue() (bson.Type, []byte, error) { // want `ignores this form of MarshalBSONValue`
+	return bson.MarshalValue(j.name)
+}
+
+func (j *J) UnmarshalBSONValue(typ bson.Type, data []byte) error { // want `ignores this form of UnmarshalBSONValue`
+	if typ != bson.TypeString {
+		return nil
+	}
+	return bson.UnmarshalValue(typ, data, &j.name)
 }

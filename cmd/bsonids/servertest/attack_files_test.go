@@ -12,6 +12,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
 	"github.com/bsonids/bsonids/integration/mongotest"
 	"github.com/bsonids/bsonids/uuidrep"
 )
@@ -73,19 +74,23 @@ func TestUndoPlanWithEarlierDirectory(t *testing.T) {
 	db := connect(t, s)
 	want := map[string]map[string]bson.Raw{"a": seed(t, db.Collection("a"), 60, uuidrep.JavaLegacy, uuidrep.Standard)}
 	file, dir := planned(t, s), filepath.Join(t.TempDir(), "state")
-	command(t, s, "apply", file, "--state-dir", dir).want(t, failure.ExitOK)
-	entries, _ := filepath.Glob(filepath.Join(dir, "*"))
-	t.Log(entries)
-	command(t, s, "apply", file, "--state-dir", dir, "--batch", "10", "--write").want(t, failure.ExitOK)
-	entries, _ = filepath.Glob(filepath.Join(dir, "*"))
-	t.Log(entries)
-	// The state of the plan says that nothing was decided yet.
-	edit(t, filepath.Join(dir, "plan.state"), `"decided": true`, `"decided": false`)
-	for _, path := range entries {
-		if !strings.HasSuffix(path, "plan.state") {
-			_ = os.Remove(path)
+	// A command that cannot read the collections leaves a directory with which nothing was decided.
+	p := startProxy(t, host(t, s), func(r request, pass func() []byte) []byte {
+		if r.name() == "find" {
+			return nil
 		}
+		return pass()
+	})
+	command(t, p, "apply", file, "--state-dir", dir, "--write")
+	if st, err := plan.ReadState(dir); err != nil || st.Decided {
+		t.Fatalf("%+v, %v", st, err)
 	}
+	earlier := filepath.Join(t.TempDir(), "earlier")
+	if err := os.CopyFS(earlier, os.DirFS(dir)); err != nil {
+		t.Fatal(err)
+	}
+	command(t, s, "apply", file, "--state-dir", dir, "--batch", "10", "--write").want(t, failure.ExitOK)
+	dir = earlier
 	for _, args := range [][]string{{"undo", file, "--state-dir", dir}, {"undo", file, "--state-dir", dir, "--write"}} {
 		if r := command(t, s, args...); r.code == failure.ExitOK {
 			t.Errorf("%s%s", r.stdout, r.stderr)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
 	"github.com/bsonids/bsonids/integration/mongotest"
 )
@@ -46,7 +47,7 @@ func marshal(t testing.TB, v any) bson.Raw {
 	return b
 }
 
-func conversion(t testing.TB, from, to string, fields ...string) convert.Conversion {
+func conversion(t testing.TB, from, to string, fields ...string) rule.Conversion {
 	t.Helper()
 	kind := func(name string) kinds.Kind {
 		k, err := kinds.ParseBinary(name)
@@ -63,22 +64,22 @@ func conversion(t testing.TB, from, to string, fields ...string) convert.Convers
 		}
 		patterns = append(patterns, p)
 	}
-	c, err := convert.NewConversion(kind(from), kind(to), patterns)
+	c, err := rule.NewConversion(kind(from), kind(to), patterns)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return c
 }
 
-func plans(t testing.TB, c convert.Conversion, ids ...any) []convert.Plan {
+func plans(t testing.TB, c rule.Conversion, ids ...any) []convert.Planned {
 	t.Helper()
-	var out []convert.Plan
+	var out []convert.Planned
 	for _, id := range ids {
 		p, err := c.Plan(marshal(t, bson.D{{Key: "_id", Value: id}, {Key: "a", Value: bson.D{{Key: "ü\"", Value: value(t, c.From.Name)}}}}))
 		if err != nil {
 			t.Fatal(err)
 		}
-		out = append(out, p)
+		out = append(out, convert.Planned{Plan: p})
 	}
 	return out
 }
@@ -109,7 +110,7 @@ type files struct {
 	id          convert.Identity
 }
 
-func newFiles(t *testing.T, c convert.Conversion) files {
+func newFiles(t *testing.T, c rule.Conversion) files {
 	dir := t.TempDir()
 	return files{filepath.Join(dir, "state"), filepath.Join(dir, "undo"), convert.Identity{Database: "d", Collection: "c", From: c.From.Name, To: c.To.Name}}
 }

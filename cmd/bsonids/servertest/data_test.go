@@ -147,7 +147,7 @@ func uuidOf(v bson.RawValue) (uuid.UUID, error) {
 	if subtype == bson.TypeBinaryUUID {
 		return uuid.UUID(data), nil
 	}
-	return uuidrep.AsUUIDWithRepresentation(bson.Binary{Subtype: subtype, Data: data}, uuidrep.JavaLegacy)
+	return uuidrep.AsWithRepresentation[uuid.UUID](bson.Binary{Subtype: subtype, Data: data}, uuidrep.JavaLegacy)
 }
 
 // findInt32 looks for a number with the key at any depth.

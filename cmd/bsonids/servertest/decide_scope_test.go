@@ -148,6 +148,28 @@ func TestReferencesLeftBehind(t *testing.T) {
 	}
 }
 
+// A later pass with the files of a pass that is finished converts a new field if a new decision is asked
+// for.
+func TestLaterPassWithFiles(t *testing.T) {
+	s := mongotest.Start(t)
+	coll := connect(t, s).Collection("c")
+	fill(t, coll, 0, 50, uuidrep.JavaLegacy, v4)
+	args := append([]string{"convert", "--db", s.Database(), "--collection", "c", "--from", "javaLegacy", "--write", "--undo-log", filepath.Join(t.TempDir(), "undo")}, gentle...)
+	command(t, s, args...).want(t, failure.ExitOK)
+	var late []any
+	for i := range 50 {
+		late = append(late, bson.D{{Key: "_id", Value: 100 + i}, {Key: "later", Value: in(uuid.New(), uuidrep.JavaLegacy)}})
+	}
+	if _, err := coll.InsertMany(t.Context(), late); err != nil {
+		t.Fatal(err)
+	}
+	command(t, s, args...).want(t, failure.ExitIncomplete)
+	command(t, s, append(args, "--decide-anew")...).want(t, failure.ExitOK)
+	if n, err := coll.CountDocuments(t.Context(), bson.D{{Key: "later", Value: bson.D{{Key: "$gte", Value: bson.Binary{Subtype: 4, Data: make([]byte, 16)}}}}}); err != nil || n != 50 {
+		t.Errorf("%d of 50 values converted: %v", n, err)
+	}
+}
+
 // A later pass converts new values by the decision of the first pass, although the few values that
 // are left could not decide anything. If a new decision is asked for, it makes one.
 func TestLaterPass(t *testing.T) {

@@ -3,6 +3,7 @@ package servertest
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -31,24 +32,7 @@ func TestExpiredBatch(t *testing.T) {
 				s := mongotest.Start(t)
 				db := connect(t, s)
 				want := seed(t, db.Collection("c"), 40, uuidrep.JavaLegacy, uuidrep.Standard)
-				const expired = 50 // MaxTimeMSExpired
-				p := startProxy(t, host(t, s), func(r request, pass func() []byte) []byte {
-					of, _ := r.command.Lookup(r.name()).StringValueOK()
-					limit, limited := r.command.Lookup("maxTimeMS").AsInt64OK()
-					switch {
-					case r.name() == "buildInfo":
-						return r.reply(bson.D{{Key: "version", Value: "8.0.0"}, {Key: "ok", Value: 1.0}}) // FerretDB 1 is not asked
-					case of == "c" && r.name() == "find" && limited && limit == 1:
-						code := int32(168) // InvalidPipelineOperator
-						if tt.enforces {
-							code = expired
-						}
-						return r.reply(bson.D{{Key: "ok", Value: 0.0}, {Key: "code", Value: code}, {Key: "errmsg", Value: "refused"}})
-					case (r.name() == "update" && of == "c" && isBatch(r) || r.name() == "insert" && of == "new") && r.documents > tt.most:
-						return r.refuse(expired, "operation exceeded time limit")
-					}
-					return pass()
-				})
+				p := limited(t, s, tt.enforces, tt.most, "c", "new")
 				args := append([]string{"convert", "--db", s.Database(), "--collection", "c", "--from", "javaLegacy", "--write", "--batch", "40",
 					"--state", filepath.Join(t.TempDir(), "state")}, extra...)
 				r := command(t, p, args...).want(t, tt.code)
@@ -67,8 +51,104 @@ func TestExpiredBatch(t *testing.T) {
 	}
 }
 
+// limited returns a proxy of a server that ends updates, insertions and deletions of more than most
+// documents of the collections at their time limit. Unless it enforces limits, it does not know the
+// question whether it does.
+func limited(t *testing.T, s target, enforces bool, most int, names ...string) *proxy {
+	const expired = 50 // MaxTimeMSExpired
+	return startProxy(t, host(t, s), func(r request, pass func() []byte) []byte {
+		of, _ := r.command.Lookup(r.name()).StringValueOK()
+		limit, limited := r.command.Lookup("maxTimeMS").AsInt64OK()
+		switch {
+		case r.name() == "buildInfo":
+			return r.reply(bson.D{{Key: "version", Value: "8.0.0"}, {Key: "ok", Value: 1.0}}) // FerretDB 1 is not asked
+		case r.name() == "update" && limited && limit == 1:
+			code := int32(168) // InvalidPipelineOperator
+			if enforces {
+				code = expired
+			}
+			return r.reply(bson.D{{Key: "ok", Value: 0.0}, {Key: "code", Value: code}, {Key: "errmsg", Value: "refused"}})
+		case slices.Contains(names, of) && slices.Contains([]string{"update", "insert", "delete"}, r.name()) && isBatch(r) && r.documents > most:
+			return r.refuse(expired, "operation exceeded time limit")
+		}
+		return pass()
+	})
+}
+
 // isBatch reports whether the updates of a command are those of a batch, as opposed to a probe.
 func isBatch(r request) bool {
 	v, err := r.command.LookupErr("ordered")
 	return err == nil && v.Type == bson.TypeBoolean && !v.Boolean()
+}
+
+// What repairs a copy, restores a conversion or exchanges a copy halves its batches, too.
+func TestExpiredRepair(t *testing.T) {
+	const most = 3
+	t.Run("copy", func(t *testing.T) {
+		s := mongotest.Start(t)
+		db := connect(t, s)
+		c := db.Collection("c")
+		seed(t, c, 40, uuidrep.JavaLegacy, uuidrep.Standard)
+		dir := t.TempDir()
+		args := []string{"convert", "--db", s.Database(), "--collection", "c", "--from", "javaLegacy", "--into", "new", "--write", "--batch", "40", "--state", filepath.Join(dir, "state")}
+		// A run ends after it has copied, and before it has compared.
+		p := startProxy(t, host(t, s), func(r request, pass func() []byte) []byte {
+			if of, _ := r.command.Lookup(r.name()).StringValueOK(); of == "new" && r.name() == "find" {
+				if _, err := r.command.LookupErr("filter", "_id", "$in"); err == nil {
+					return r.reply(bson.D{{Key: "ok", Value: 0.0}, {Key: "code", Value: int32(8)}, {Key: "errmsg", Value: "refused"}})
+				}
+			}
+			return pass()
+		})
+		command(t, p, args...).want(t, failure.ExitFailed)
+		if _, err := c.UpdateMany(t.Context(), bson.D{}, bson.D{{Key: "$set", Value: bson.D{{Key: "changed", Value: true}}}}); err != nil {
+			t.Fatal(err)
+		}
+		command(t, limited(t, s, true, most, "new"), args...).want(t, failure.ExitOK)
+		command(t, s, "verify", "--db", s.Database(), "--collection", "c", "--from", "javaLegacy", "--into", "new").want(t, failure.ExitOK)
+		if n := len(all(t, db.Collection("new"))); n != 40 {
+			t.Errorf("%d documents", n)
+		}
+	})
+	t.Run("undo", func(t *testing.T) {
+		s := mongotest.Start(t)
+		c := connect(t, s).Collection("c")
+		seed(t, c, 40, uuidrep.JavaLegacy, uuidrep.Standard)
+		before := all(t, c)
+		log := filepath.Join(t.TempDir(), "undo")
+		command(t, s, append(gentle, "convert", "--db", s.Database(), "--collection", "c", "--from", "javaLegacy", "--write", "--undo-log", log)...).want(t, failure.ExitOK)
+		command(t, limited(t, s, true, most, "c"), "undo", log, "--write", "--batch", "40").want(t, failure.ExitOK)
+		equal(t, all(t, c), before)
+	})
+	t.Run("cutover", func(t *testing.T) {
+		c := startCut(t, 40, "a")
+		old := c.db.Collection("a")
+		change := func() {
+			if _, err := c.db.Collection("a").UpdateMany(t.Context(), bson.D{}, bson.D{{Key: "$inc", Value: bson.D{{Key: "n", Value: int32(1)}}}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		change()
+		want := all(t, old)
+		c.cutover(limited(t, c.s, true, most, "a_new"), failure.ExitOK, "--write")
+		equal(t, all(t, c.db.Collection("a")), converted(t, want))
+		c.release()
+		change()
+		command(t, limited(t, c.s, true, most, "a_before_cutover"), c.line("undo", "--write")...).want(t, failure.ExitOK)
+		if n := len(all(t, c.db.Collection("a"))); n != 40 {
+			t.Errorf("%d documents", n)
+		}
+	})
+	t.Run("follow", func(t *testing.T) {
+		s := mongotest.Start(t)
+		s.Require(t, mongotest.ChangeStreams)
+		app := newApplication(t, connect(t, s), "c", 40)
+		dir := t.TempDir()
+		command(t, s, follow(s.Database(), dir, "--until-caught-up")...).want(t, failure.ExitOK)
+		for range 60 {
+			app.write()
+		}
+		command(t, limited(t, s, true, most, "new"), follow(s.Database(), dir, "--until-caught-up")...).want(t, failure.ExitOK)
+		equal(t, all(t, connect(t, s).Collection("new")), app.want())
+	})
 }

@@ -243,3 +243,113 @@ func TestEmptyTimestamp(t *testing.T) {
 		t.Errorf("%d, %v", n, err)
 	}
 }
+
+// A server that is asked to does not fill in empty timestamps, and their documents are copied as they are,
+// also if they are replaced later. Another document is refused by its _id. The proxy plays a server that
+// fills in whatever it was not asked to leave.
+func TestEmptyTimestampCopied(t *testing.T) {
+	for _, knows := range []bool{true, false} {
+		s := mongotest.Start(t)
+		db := connect(t, s)
+		old, fresh := db.Collection("old"), db.Collection("new")
+		at := func(n int) bson.D {
+			return bson.D{{Key: "$set", Value: bson.D{{Key: "at", Value: bson.Timestamp{}}, {Key: "n", Value: n}}}}
+		}
+		for i := range 5 {
+			insert(t, old, []any{bson.D{{Key: "_id", Value: i}, {Key: "at", Value: bson.Timestamp{T: 7}}}})
+			if i%2 == 1 {
+				if _, err := old.UpdateOne(t.Context(), bson.D{{Key: "_id", Value: i}}, at(1)); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		changed, asked := false, 0
+		p := startProxy(t, host(t, s), func(r request, pass func() []byte) []byte {
+			if name, _ := r.command.Lookup(r.name()).StringValueOK(); name != "new" || r.name() != "insert" && r.name() != "update" {
+				return pass()
+			}
+			var answer []byte
+			if exact, _ := r.command.Lookup("bypassEmptyTsReplacement").BooleanOK(); !exact {
+				answer = pass()
+				if _, err := fresh.UpdateMany(t.Context(), bson.D{{Key: "at", Value: bson.Timestamp{}}},
+					bson.D{{Key: "$set", Value: bson.D{{Key: "at", Value: bson.Timestamp{T: 1_800_000_000, I: 1}}}}}); err != nil {
+					t.Error(err)
+				}
+			} else if !knows {
+				answer = r.reply(bson.D{{Key: "ok", Value: 0.0}, {Key: "code", Value: int32(40415)}, {Key: "errmsg", Value: "BSON field 'bypassEmptyTsReplacement' is an unknown field."}})
+			} else {
+				asked++
+				if w, _ := r.command.Lookup("writeConcern", "w").StringValueOK(); w != "majority" {
+					t.Errorf("the write concern is %q", w)
+				}
+				answer = exactly(t, db, r)
+			}
+			if !changed {
+				changed = true
+				if _, err := old.UpdateOne(t.Context(), bson.D{{Key: "_id", Value: 1}}, at(2)); err != nil {
+					t.Error(err)
+				}
+			}
+			return answer
+		})
+		code := failure.ExitIncomplete
+		if knows {
+			code = failure.ExitOK
+		}
+		r := command(t, p, "convert", "--db", s.Database(), "--collection", "old", "--from", "javaLegacy", "--into", "new", "--write").want(t, code)
+		if strings.Contains(r.stdout, "empty timestamp") == knows || knows != (asked > 0) {
+			t.Errorf("asked %d times: %s", asked, r.stdout)
+		}
+		if knows {
+			equal(t, all(t, fresh), all(t, old))
+		}
+	}
+}
+
+// exactly carries out an insert or an update with updates of the server, which fill in nothing.
+func exactly(t *testing.T, db *mongo.Database, r request) []byte {
+	field, n := "documents", 0
+	if r.name() == "update" {
+		field = "updates"
+	}
+	writes, err := r.command.Lookup(field).Array().Values()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, w := range writes {
+		doc := w.Document()
+		if field == "updates" {
+			doc = doc.Lookup("u").Document()
+		}
+		var fields bson.D
+		if err := bson.Unmarshal(doc, &fields); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := db.Collection("new").UpdateOne(t.Context(), fields[:1], bson.D{{Key: "$set", Value: fields[1:]}}, options.UpdateOne().SetUpsert(true)); err != nil {
+			t.Fatal(err)
+		}
+		n++
+	}
+	return r.reply(bson.D{{Key: "n", Value: int32(n)}, {Key: "ok", Value: 1.0}})
+}
+
+// A collection that has documents is refused before the last batch of an earlier copy into it is waited
+// for.
+func TestIntoRefusedAtOnce(t *testing.T) {
+	s := mongotest.Start(t)
+	db := connect(t, s)
+	seed(t, db.Collection("old"), 5, uuidrep.JavaLegacy, uuidrep.Standard)
+	p := startProxy(t, host(t, s), func(r request, pass func() []byte) []byte {
+		answer := pass()
+		if name, _ := r.command.Lookup("insert").StringValueOK(); name == "new" {
+			return nil // the answer is lost
+		}
+		return answer
+	})
+	args := []string{"convert", "--db", s.Database(), "--collection", "old", "--from", "javaLegacy", "--into", "new", "--write", "--batch-timeout", "15s", "--retry-for", "0"}
+	command(t, p, args...).want(t, failure.ExitUnreachable)
+	r := command(t, s, args...).want(t, failure.ExitFailed)
+	if !strings.Contains(r.stderr, "is not empty") || strings.Contains(r.stderr, "waiting for a batch") {
+		t.Error(r.stderr)
+	}
+}

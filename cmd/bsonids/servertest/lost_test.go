@@ -152,7 +152,7 @@ func TestWriteConcern(t *testing.T) {
 		"&w=twoDataCentres": `{"w": "twoDataCentres"}`,
 	} {
 		s := mongotest.Start(t)
-		seed(t, connect(t, s).Collection("c"), 1, uuidrep.JavaLegacy, uuidrep.Standard)
+		seed(t, connect(t, s).Collection("c"), 20, uuidrep.JavaLegacy, uuidrep.Standard)
 		got := ""
 		p := startProxy(t, host(t, s), func(r request, pass func() []byte) []byte {
 			if r.name() == "update" && r.command.Lookup("update").StringValue() == "c" {

@@ -11,6 +11,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
 	"github.com/bsonids/bsonids/integration/mongotest"
 )
 
@@ -77,7 +78,7 @@ func TestOvertaken(t *testing.T) {
 					return
 				}
 				// The document is the conversion of what the other program wrote.
-				want, _, err := c.Rewrite(between, nil)
+				want, _, _, err := c.Rewrite(between, nil)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -139,7 +140,7 @@ func TestOvertakenOutOfReach(t *testing.T) {
 
 // convertBetween converts coll in place. It calls do after a document was read and before the
 // server gets the update.
-func convertBetween(t *testing.T, s target, coll *mongo.Collection, c convert.Conversion, do func()) convert.Result {
+func convertBetween(t *testing.T, s target, coll *mongo.Collection, c rule.Conversion, do func()) convert.Result {
 	t.Helper()
 	var once sync.Once
 	p := startProxy(t, host(t, s), func(r request, pass func() []byte) []byte {

@@ -184,3 +184,21 @@ func TestProofOfQuery(t *testing.T) {
 		}
 	}
 }
+
+// A proof by subtypes alone is one of the collection that was converted, and not of another one that has
+// its name since.
+func TestProofOfReplacedCollection(t *testing.T) {
+	s := mongotest.Start(t)
+	c := connect(t, s).Collection("c")
+	seed(t, c, 10, uuidrep.JavaLegacy, uuidrep.Standard)
+	named := []string{"--db", s.Database(), "--collection", "c", "--from", "javaLegacy"}
+	command(t, s, append(append([]string{"convert", "--write"}, gentle...), named...)...).want(t, failure.ExitOK)
+	verify := append([]string{"verify"}, named...)
+	command(t, s, verify...).want(t, failure.ExitOK)
+	if err := losses["replaced"].do(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	if r := command(t, s, verify...).want(t, failure.ExitFailed); !strings.Contains(r.stderr, "another collection than the one that was converted") {
+		t.Error(r.stderr)
+	}
+}

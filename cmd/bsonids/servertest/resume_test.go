@@ -166,7 +166,7 @@ func TestPassedEntries(t *testing.T) {
 		if err := s.Save(); err != nil {
 			t.Fatal(err)
 		}
-		if err := u.Append(plans(t, c, int32(0), int32(7), int32(2)), c, func(convert.Plan) bool { return false }); err != nil {
+		if err := u.Append(plans(t, c, int32(0), int32(7), int32(2)), c, func(convert.Planned) bool { return false }); err != nil {
 			t.Fatal(err)
 		}
 	})

@@ -289,7 +289,7 @@ func plainLoop(t *testing.T, coll *mongo.Collection, batch, workers int) {
 		if err := cur.Decode(&doc); err != nil {
 			t.Fatal(err)
 		}
-		u, err := uuidrep.AsUUIDWithRepresentation(doc.UUID, uuidrep.JavaLegacy)
+		u, err := uuidrep.AsWithRepresentation[uuid.UUID](doc.UUID, uuidrep.JavaLegacy)
 		if err != nil {
 			t.Fatal(err)
 		}

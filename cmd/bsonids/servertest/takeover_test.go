@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 	"github.com/bsonids/bsonids/integration/mongotest"
 	"github.com/bsonids/bsonids/uuidrep"
 )
@@ -35,14 +37,17 @@ func copied(t *testing.T, dir string) string {
 	return to
 }
 
-// hold starts a conversion through a proxy that delays its nth batch. release lets the batch pass,
-// and ended receives the result of the conversion.
-func hold(t *testing.T, s *mongotest.Server, n int, args []string) (release func(), ended <-chan result) {
+// hold starts a conversion through a proxy that delays its nth batch, and, once silent is set, its signs of
+// life. release lets them pass, and ended receives the result of the conversion.
+func hold(t *testing.T, s *mongotest.Server, n int, silent *atomic.Bool, args []string) (release func(), ended <-chan result) {
 	t.Helper()
 	reached, free := make(chan struct{}), make(chan struct{})
 	var mu sync.Mutex
 	p := startProxy(t, host(t, s), func(r request, pass func() []byte) []byte {
 		name, _ := r.command.Lookup("update").StringValueOK()
+		if name == record.Name && silent.Load() {
+			<-free
+		}
 		if name != "c" || r.documents < 2 {
 			return pass()
 		}
@@ -66,17 +71,23 @@ func hold(t *testing.T, s *mongotest.Server, n int, args []string) (release func
 	return sync.OnceFunc(func() { close(free) }), done
 }
 
-// A run is taken over while its batch is in flight. The new run has its undo log, does not
-// wait, and converts everything. The late batch of the old run changes nothing.
+// A run is taken over while its batch is in flight. The new run has a copy of its files: it is refused while
+// the old one shows signs of life, and waits for them otherwise. It converts everything. The late batch of
+// the old run changes nothing.
 func TestTakeOverInFlight(t *testing.T) {
 	s := mongotest.Start(t)
 	db := connect(t, s)
 	want := seed(t, db.Collection("c"), 40, uuidrep.JavaLegacy, uuidrep.CSharpLegacy)
 	before := all(t, db.Collection("c"))
 	dir := t.TempDir()
-	release, ended := hold(t, s, 2, inOrder(s, dir, "--workers", "1", "--batch-timeout", "3s"))
+	var silent atomic.Bool
+	release, ended := hold(t, s, 2, &silent, inOrder(s, dir, "--workers", "1", "--batch-timeout", "60s"))
 	defer release()
 	other := copied(t, dir)
+	if r := command(t, s, inOrder(s, other, "--take-over")...).want(t, failure.ExitUsage); !strings.Contains(r.stderr, "may be a copy: waiting for 6s") || !strings.Contains(r.stderr, "end that run first") {
+		t.Error(r.stderr)
+	}
+	silent.Store(true)
 	// It is refused without --take-over, without the files, and with files that lack the batch in
 	// flight.
 	for _, args := range [][]string{inOrder(s, other), inOrder(s, t.TempDir()), inOrder(s, t.TempDir(), "--take-over")} {
@@ -97,8 +108,8 @@ func TestTakeOverInFlight(t *testing.T) {
 		t.Error(r.stderr)
 	}
 	r := command(t, s, inOrder(s, other, "--take-over")...).want(t, failure.ExitOK)
-	if strings.Contains(r.stderr, "waiting") {
-		t.Errorf("a continuation of the same conversion waits: %s", r.stderr)
+	if !strings.Contains(r.stderr, "may be a copy") || strings.Count(r.stderr, "waiting") != 1 {
+		t.Errorf("a continuation of the same conversion waits for its batches: %s", r.stderr)
 	}
 	equal(t, all(t, db.Collection("c")), want)
 	release()

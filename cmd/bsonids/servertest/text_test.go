@@ -63,7 +63,7 @@ func TestText(t *testing.T) {
 	undo, state := filepath.Join(dir, "undo"), filepath.Join(dir, "state")
 
 	r := command(t, s, "convert", "--db", s.Database(), "--collection", "c", "--from", "text", "--write").want(t, failure.ExitUsage)
-	if !strings.Contains(r.stderr, "--from text requires --field") {
+	if !strings.Contains(r.stderr, "--field: from text, the fields must be named") {
 		t.Error(r.stderr)
 	}
 	for _, field := range []string{"custoner", "_id", "items"} {
@@ -215,8 +215,8 @@ func TestTextInID(t *testing.T) {
 		finding string
 	}{
 		"no conflict":     {nil, ""},
-		"other values":    {"b", "two documents of the source have the same _id"},
-		"the same values": {"a", "two documents of the source have the same _id"},
+		"other values":    {"b", "two documents have the same _id"},
+		"the same values": {"a", "two documents have the same _id"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := mongotest.Start(t)

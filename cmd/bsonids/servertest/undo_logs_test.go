@@ -175,6 +175,98 @@ func TestUndoWithoutLines(t *testing.T) {
 	}
 }
 
+// An undo log is checked by the state file that was moved with it, and both are marked. The conversion cannot
+// continue with them.
+func TestUndoOfMovedFiles(t *testing.T) {
+	for _, state := range []string{"", "orders.state"} {
+		s := mongotest.Start(t)
+		coll := connect(t, s).Collection("c")
+		want := seed(t, coll, 30, uuidrep.JavaLegacy, uuidrep.CSharpLegacy)
+		before, after := filepath.Join(t.TempDir(), "before"), filepath.Join(t.TempDir(), "after")
+		if err := os.Mkdir(before, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		convert := func(dir string) result {
+			args := []string{"convert", "--db", s.Database(), "--collection", "c", "--from", "javaLegacy", "--to", "csharpLegacy", "--batch", "10", "--write",
+				"--no-record", "--confirm-unrecorded", "--undo-log", filepath.Join(dir, "undo"), "--skip-list", filepath.Join(dir, "skipped")}
+			if state != "" {
+				args = append(args, "--state", filepath.Join(dir, state))
+			}
+			return command(t, s, args...)
+		}
+		original := all(t, coll)
+		convert(before).want(t, failure.ExitOK)
+		equal(t, all(t, coll), want)
+		if err := os.Rename(before, after); err != nil {
+			t.Fatal(err)
+		}
+		log := filepath.Join(after, "undo")
+		b, err := os.ReadFile(log)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(log, b[:len(b)-lastRecord(b)], 0o600); err != nil {
+			t.Fatal(err)
+		}
+		undo := []string{"undo", log, "--write", "--no-record"}
+		command(t, s, undo...).want(t, failure.ExitFailed)
+		equal(t, all(t, coll), want)
+		if err := os.WriteFile(log, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		command(t, s, undo...).want(t, failure.ExitOK)
+		whole(t, coll.Database(), map[string]map[string]bson.Raw{"c": original})
+		if r := convert(after).want(t, failure.ExitUsage); !strings.Contains(r.stderr, "undone") {
+			t.Error(r.stderr)
+		}
+	}
+}
+
+// The undo of one of two conversions names the log of the other one, whose values it leaves.
+func TestUndoNamesOtherLogs(t *testing.T) {
+	s := mongotest.Start(t)
+	coll := connect(t, s).Collection("c")
+	seed(t, coll, 20, uuidrep.JavaLegacy, uuidrep.Standard)
+	before := all(t, coll)
+	first, second := filepath.Join(t.TempDir(), "first"), filepath.Join(t.TempDir(), "second")
+	command(t, s, "convert", "--db", s.Database(), "--collection", "c", "--from", "javaLegacy", "--batch", "10", "--part", "1/2", "--write", "--undo-log", first).want(t, failure.ExitOK)
+	command(t, s, "convert", "--db", s.Database(), "--collection", "c", "--from", "javaLegacy", "--batch", "10", "--write", "--undo-log", second).want(t, failure.ExitOK)
+	if r := command(t, s, "undo", second, "--write").want(t, failure.ExitOK); !strings.Contains(r.stderr, "its undo log is "+first) {
+		t.Error(r.stderr)
+	}
+	if r := command(t, s, "undo", first, "--write").want(t, failure.ExitOK); strings.Contains(r.stderr, "its undo log is") {
+		t.Error(r.stderr)
+	}
+	whole(t, coll.Database(), map[string]map[string]bson.Raw{"c": before})
+}
+
+// A run without the state file of one that was killed is told how to undo that one, which works.
+func TestLostStateFile(t *testing.T) {
+	s := mongotest.Start(t)
+	db := connect(t, s)
+	coll := db.Collection("c")
+	seed(t, coll, 20, uuidrep.JavaLegacy, uuidrep.CSharpLegacy)
+	before := all(t, coll)
+	log := filepath.Join(t.TempDir(), "undo")
+	args := []string{"convert", "--db", s.Database(), "--collection", "c", "--from", "javaLegacy", "--to", "csharpLegacy", "--batch", "10", "--batch-timeout", "1s", "--write", "--undo-log", log}
+	command(t, s, args...).want(t, failure.ExitOK)
+	// As if it had been killed before it recorded its end.
+	if _, err := db.Collection(record.Name).UpdateMany(t.Context(), bson.D{{Key: "collection", Value: "c"}},
+		bson.D{{Key: "$unset", Value: bson.D{{Key: "ended", Value: 1}, {Key: "outcome", Value: 1}}}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(convert.LedgerOf(log)); err != nil {
+		t.Fatal(err)
+	}
+	for _, more := range [][]string{nil, {"--take-over"}} {
+		if r := command(t, s, append(args, more...)...).want(t, failure.ExitUsage); !strings.Contains(r.stderr, "undo it with bsonids undo "+log+" --write") {
+			t.Error(r.stderr)
+		}
+	}
+	command(t, s, "undo", log, "--write", "--take-over").want(t, failure.ExitOK)
+	whole(t, db, map[string]map[string]bson.Raw{"c": before})
+}
+
 // A proof by an undo log that lost its last lines fails, also if the files that tell its size are gone
 // within one subtype, and after the values without a line were overwritten.
 func TestProofWithoutLines(t *testing.T) {

@@ -9,22 +9,113 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
 	"github.com/bsonids/bsonids/integration/mongotest"
 	"github.com/bsonids/bsonids/uuidrep"
 )
 
-// One collection is converted in place, into a copy and as a dump, within one subtype and to another one:
-// the counts, the reasons, the exit codes and the values are the same. Values that are the same in both
-// orders are neither converted nor left.
-func TestEveryWay(t *testing.T) {
-	s := mongotest.Start(t)
-	db := connect(t, s)
+// way is one way to convert the awkward collection, and what it says.
+type way struct {
+	name   string
+	flags  []string
+	where  target // nil for a dump
+	Values int64  `json:"valuesChanged"`
+	Left   int64  `json:"valuesSkipped"`
+	// Documents is the number of documents with values that are left, and SkippedFor the values by reason.
+	Documents  int64            `json:"documentsSkipped"`
+	SkippedFor map[string]int64 `json:"skippedFor"`
+
+	Collections []struct {
+		SkippedFor map[string]int64 `json:"skippedFor"`
+	} `json:"collections"` // of a dump
+	list []listed
+}
+
+// listed is a line of a list of values that are left.
+type listed struct{ ID, Path, Value, Reason string }
+
+// onlyCopied reports whether the reason is one for which only a conversion in place leaves a value.
+func onlyCopied(reason string) bool {
+	return strings.Contains(reason, "the value is in _id") || strings.Contains(reason, "occurs twice in the document") || strings.Contains(reason, walk.ErrUnaddressable.Error())
+}
+
+// copied returns what a copy says if the conversion in place says w.
+func (w way) copied() way {
+	c := w
+	c.SkippedFor, c.list = maps.Clone(w.SkippedFor), nil
+	for reason, n := range w.SkippedFor {
+		if onlyCopied(reason) {
+			c.Values, c.Left = c.Values+n, c.Left-n
+			delete(c.SkippedFor, reason)
+		}
+	}
+	ids := make(map[string]bool)
+	for _, l := range w.list {
+		if !onlyCopied(l.Reason) {
+			c.list, ids[l.ID] = append(c.list, l), true
+		}
+	}
+	c.Documents = int64(len(ids))
+	return c
+}
+
+// run runs the command and reads its report, and the list if there is one.
+func (w *way) run(t *testing.T, list string, args ...string) {
+	t.Helper()
+	out := command(t, w.where, slices.Concat(args, w.flags)...).want(t, failure.ExitIncomplete)
+	report := struct {
+		Result *way `json:"result"`
+	}{w}
+	if err := json.Unmarshal([]byte(out.stdout), &report); err != nil {
+		t.Fatal(err)
+	}
+	if len(w.Collections) == 1 {
+		w.SkippedFor = w.Collections[0].SkippedFor
+	}
+	b, _ := os.ReadFile(list)
+	w.list = nil
+	for line := range strings.Lines(string(b)) {
+		var l struct {
+			ID     json.RawMessage `json:"_id"`
+			Path   string
+			Value  json.RawMessage
+			Reason string
+		}
+		if err := json.Unmarshal([]byte(line), &l); err != nil {
+			t.Fatal(err)
+		}
+		w.list = append(w.list, listed{string(l.ID), l.Path, string(l.Value), l.Reason})
+	}
+	slices.SortFunc(w.list, func(a, b listed) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
+}
+
+// accepts reports whether the server stores the document as it is. A server may drop the first of two elements with one name.
+func accepts(t *testing.T, db *mongo.Database, d bson.D) bool {
+	t.Helper()
+	coll := db.Collection("accepts")
+	res, err := coll.InsertOne(t.Context(), d)
+	if err != nil {
+		return false
+	}
+	var got bson.D
+	if err := coll.FindOne(t.Context(), bson.D{{Key: "_id", Value: res.InsertedID}}).Decode(&got); err != nil {
+		t.Fatal(err)
+	}
+	return len(got) == len(d)+1
+}
+
+// awkward returns documents with one value in both orders, values in one subtype in two orders, checksums,
+// text, documents of Go structs, values in _id, and as far as the server stores them, arrays in arrays,
+// names with dots and repeated names.
+func awkward(t *testing.T, db *mongo.Database) (docs []any) {
 	r := rand.New(rand.NewPCG(26, 2))
 	stored := func(order uuidrep.Representation) bson.Binary {
 		var u uuid.UUID
@@ -36,8 +127,8 @@ func TestEveryWay(t *testing.T) {
 	}
 	csharp := func() bson.Binary { return stored(uuidrep.CSharpLegacy) }
 	same := bson.Binary{Subtype: 3, Data: make([]byte, 16)}
-	var docs []any
-	var dump []byte
+	dotted, twice := accepts(t, db, bson.D{{Key: "a.b", Value: 1}}), accepts(t, db, bson.D{{Key: "a", Value: 1}, {Key: "a", Value: 2}})
+	nested := accepts(t, db, bson.D{{Key: "a", Value: bson.A{bson.A{1}}}})
 	for i := range 60 {
 		d := bson.D{
 			{Key: "_id", Value: int32(i)}, {Key: "a", Value: csharp()}, {Key: "same", Value: same}, {Key: "text", Value: uuid.NewString()},
@@ -47,10 +138,37 @@ func TestEveryWay(t *testing.T) {
 		switch i % 3 {
 		case 0:
 			d[1].Value = stored(uuidrep.JavaLegacy)
-		case 1:
+		default:
+			if i%3 == 2 {
+				d[0].Value = csharp()
+			}
 			d = append(d, bson.E{Key: "sum", Value: bson.Binary{Subtype: 3, Data: fmt.Appendf(nil, "checksum %7d", i)}})
 		}
-		docs, dump = append(docs, d), append(dump, marshal(t, d)...)
+		if nested {
+			d = append(d, bson.E{Key: "nested", Value: bson.A{csharp(), bson.A{csharp(), bson.A{bson.D{{Key: "c", Value: csharp()}}}}}})
+		}
+		if dotted && i%4 == 0 {
+			d = append(d, bson.E{Key: "x.y", Value: csharp()}, bson.E{Key: "in", Value: bson.D{{Key: "", Value: csharp()}, {Key: "z.", Value: csharp()}}})
+		}
+		if twice && i%5 == 0 {
+			d = append(d, bson.E{Key: "twice", Value: csharp()}, bson.E{Key: "twice", Value: csharp()})
+		}
+		docs = append(docs, d)
+	}
+	return docs
+}
+
+// One collection is converted in place, into a copy, into a copy that follows it and as a dump, within one
+// subtype and to another one: the counts, the reasons, the lists, the exit codes and the values are the
+// same, except for values that only a copy can change. Values that are the same in both orders are neither
+// converted nor left.
+func TestEveryWay(t *testing.T) {
+	s := mongotest.Start(t)
+	db := connect(t, s)
+	docs := awkward(t, db)
+	var dump []byte
+	for _, d := range docs {
+		dump = append(dump, marshal(t, d)...)
 	}
 	dir := t.TempDir()
 	file := func(name string) string { return filepath.Join(dir, name) }
@@ -61,71 +179,85 @@ func TestEveryWay(t *testing.T) {
 		coll, source := db.Collection("in_"+to), db.Collection("to_"+to)
 		insert(t, coll, docs)
 		insert(t, source, docs)
-		conv := []string{"convert", "--db", s.Database(), "--from", "csharpLegacy", "--to", to, "--output", "json", "--examples", "0"}
-		type result struct {
-			Values     int64            `json:"valuesChanged"`
-			Documents  int64            `json:"documentsSkipped"`
-			Left       int64            `json:"valuesSkipped"`
-			SkippedFor map[string]int64 `json:"skippedFor"`
-
-			Collections []struct {
-				SkippedFor map[string]int64 `json:"skippedFor"`
-			} `json:"collections"` // of a dump
+		args := []string{"convert", "--db", s.Database(), "--from", "csharpLegacy", "--to", to, "--output", "json", "--examples", "0"}
+		ways := []way{
+			{name: "in place", where: s, flags: []string{"--collection", coll.Name(), "--references", "0"}},
+			{name: "copy", where: s, flags: []string{"--collection", source.Name(), "--references", "0", "--into", source.Name() + "_copy"}},
+			{name: "dump", flags: []string{"--dump", file("c.bson"), "--collection", "c"}},
 		}
-		var want result
-		for i, way := range [][]string{{"--collection", coll.Name()}, {"--collection", source.Name(), "--into", source.Name() + "_copy"}, {"--dump", file("c.bson"), "--collection", "c"}} {
+		if s.Has(t, mongotest.ChangeStreams) {
+			ways = append(ways, way{name: "follower", where: s, flags: []string{"--collection", source.Name(), "--references", "0", "--into", source.Name() + "_follows"}})
+		}
+		var want way
+		for i, w := range ways {
+			list := file(to + w.name + ".skipped")
 			for _, write := range []bool{false, true} {
-				args := slices.Concat(conv, way)
-				switch {
-				case i == 2 && write:
-					args = append(args, "--out", file(to+".bson"), "--skip-list", file(to+".skipped"))
-				case i < 2 && write:
-					args = append(args, "--write", "--references", "0", "--state", file(fmt.Sprint(to, i)))
-					if i == 0 {
-						args = append(args, "--undo-log", file(to+".undo"))
+				if write {
+					w.flags = append(w.flags, "--skip-list", list)
+					switch w.name {
+					case "dump":
+						w.flags = append(w.flags, "--out", file(to+".bson"))
+					case "in place":
+						w.flags = append(w.flags, "--undo-log", file(to+".undo"))
+					case "follower":
+						w.flags = append(w.flags, "--follow", "--until-caught-up")
 					}
-					args = append(args, gentle...)
-				case i < 2:
-					args = append(args, "--references", "0")
+					if w.where != nil {
+						w.flags = slices.Concat(w.flags, []string{"--write", "--state", file(to + w.name)}, gentle)
+					}
 				}
-				var report struct {
-					Result result `json:"result"`
+				w.run(t, list, args...)
+				got := w
+				if i == 0 {
+					got = w.copied()
 				}
-				var server target = s
-				if i == 2 {
-					server = nil
-				}
-				out := command(t, server, args...).want(t, failure.ExitIncomplete)
-				if err := json.Unmarshal([]byte(out.stdout), &report); err != nil {
-					t.Fatal(err)
-				}
-				got := report.Result
-				if len(got.Collections) == 1 {
-					got.SkippedFor = got.Collections[0].SkippedFor
-				}
-				if i == 0 && !write {
+				if i == 0 && !write { // which lists nothing
 					want = got
+					continue
 				}
-				if got.Values != want.Values || got.Documents != want.Documents || got.Left != want.Left || !maps.Equal(got.SkippedFor, want.SkippedFor) || got.Values == 0 || got.Left == 0 {
-					t.Errorf("to %s, %q, write %v: %+v, want %+v", to, way, write, got, want)
+				if want.list == nil {
+					want.list, want.Documents = got.list, got.Documents
+				}
+				if got.Values != want.Values || got.Left != want.Left || !maps.Equal(got.SkippedFor, want.SkippedFor) || got.Values == 0 || got.Left == 0 {
+					t.Errorf("to %s, %s, write %v: %+v, want %+v", to, w.name, write, got, want)
+				}
+				if got.Documents != want.Documents || write && !slices.Equal(got.list, want.list) {
+					t.Errorf("to %s, %s, write %v: %d documents and %d values listed, want %d and %d\n%v\n%v", to, w.name, write, got.Documents, len(got.list), want.Documents, len(want.list), got.list, want.list)
 				}
 			}
+			if i == 0 {
+				ways[0].list = w.list
+			}
 		}
-		inPlace, copied := all(t, coll), all(t, db.Collection(source.Name()+"_copy"))
+		onlyThere := make(map[string]bool) // _ids of documents with values that only a copy can change
+		for _, l := range ways[0].list {
+			onlyThere[l.ID] = onlyThere[l.ID] || onlyCopied(l.Reason)
+		}
+		inPlace := all(t, coll)
 		b, err := os.ReadFile(file(to + ".bson"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		n := 0
+		n, there := 0, 0
 		for ; len(b) > 0; n++ {
 			doc := bson.Raw(b[:int(binary.LittleEndian.Uint32(b))])
 			b = b[len(doc):]
-			if id := doc.Lookup("_id").String(); !slices.Equal(doc, inPlace[id]) || !slices.Equal(doc, copied[id]) {
-				t.Errorf("to %s: in place %v\ncopied %v\ndump %v", to, inPlace[id], copied[id], doc)
+			id := doc.Lookup("_id").String()
+			for _, w := range ways {
+				if _, copy, ok := strings.Cut(strings.Join(w.flags, " "), "--into "); ok {
+					if got := all(t, db.Collection(copy))[id]; !slices.Equal(doc, got) {
+						t.Errorf("to %s: %s %v\ndump %v", to, w.name, got, doc)
+					}
+				}
+			}
+			if got, ok := inPlace[id]; ok && !onlyThere[id] {
+				if there++; !slices.Equal(doc, got) {
+					t.Errorf("to %s: in place %v\ndump %v", to, got, doc)
+				}
 			}
 		}
-		if n != len(docs) {
-			t.Errorf("to %s: %d documents", to, n)
+		if n != len(docs) || there == 0 {
+			t.Errorf("to %s: %d documents, %d compared with those in place", to, n, there)
 		}
 	}
 }

@@ -3,6 +3,7 @@
 package bulk
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/documents"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 )
 
@@ -40,6 +42,9 @@ type Refusal struct {
 // of the server. Some of the updates may have been carried out despite it. The validator of the
 // collection does not apply if bypass is set.
 func Update(ctx context.Context, coll *mongo.Collection, updates []mongo.WriteModel, bypass bool) (matched int64, refused []Refusal, err error) {
+	if len(updates) == 0 {
+		return 0, nil, nil
+	}
 	res, err := coll.BulkWrite(ctx, updates, options.BulkWrite().SetOrdered(false).SetBypassDocumentValidation(bypass))
 	if refused, err = triage(err); err != nil {
 		return 0, nil, err
@@ -52,12 +57,47 @@ func Update(ctx context.Context, coll *mongo.Collection, updates []mongo.WriteMo
 
 // Insert inserts documents in any order. Its parameters and results are as in [Update].
 func Insert(ctx context.Context, coll *mongo.Collection, docs []bson.Raw, bypass bool) ([]Refusal, error) {
+	if len(docs) == 0 {
+		return nil, nil
+	}
 	many := make([]any, len(docs))
 	for i, d := range docs {
 		many[i] = d
 	}
 	_, err := coll.InsertMany(ctx, many, options.InsertMany().SetOrdered(false).SetBypassDocumentValidation(bypass))
 	return triage(err)
+}
+
+// Delete sends deletions, and returns the number of documents that were deleted.
+func Delete(ctx context.Context, coll *mongo.Collection, deletions []mongo.WriteModel) (int64, error) {
+	res, err := coll.BulkWrite(ctx, deletions, options.BulkWrite().SetOrdered(false))
+	if err != nil {
+		return 0, err
+	}
+	return res.DeletedCount, nil
+}
+
+// Halved calls write with all writes of a batch, and if halves is set and the server ends that at its
+// limit, with each half of them. A single write that takes too long is a [*documents.Error]. Some writes
+// of a batch that the server ended may have been carried out.
+func Halved[T any](all []T, halves bool, limit time.Duration, id func(T) bson.RawValue, write func([]T) error) error {
+	err := write(all)
+	if !halves || !failure.Means(err, failure.Expired) {
+		return err
+	}
+	half := len(all) / 2
+	if half == 0 {
+		return TooSlow(id(all[0]), limit)
+	}
+	if err := Halved(all[:half], halves, limit, id, write); err != nil {
+		return err
+	}
+	return Halved(all[half:], halves, limit, id, write)
+}
+
+// TooSlow returns the error of a single write that the server ended at the limit of a batch.
+func TooSlow(id bson.RawValue, limit time.Duration) error {
+	return &documents.Error{ID: id, Reason: fmt.Sprintf("the server did not write it within the time limit of a batch, %s", cmp.Or(limit, Timeout))}
 }
 
 // triage returns the refusals in err if err is about single documents, and err itself if it is

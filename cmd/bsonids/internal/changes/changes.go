@@ -5,6 +5,7 @@ package changes
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -33,17 +34,64 @@ type Event struct {
 	Key bson.Raw `bson:"documentKey"`
 }
 
-// Start is where a stream begins: behind the token, at the time if there is no token, or now.
+// Batch is what happened in some collections of a database behind a position of its change stream.
+type Batch struct {
+	IDs    map[string][]bson.RawValue // the documents that changed, by the name of the collection, each once
+	At     bson.Raw                   // the position behind
+	Time   bson.Timestamp             // of the last event; zero if there was none
+	Events int
+	// End is the last event if one of the collections was dropped, renamed or replaced by it, or the
+	// stream has ended.
+	End *Event
+	// Lost is why it cannot be known what happened, or empty. Next does not set it.
+	Lost string
+}
+
+// Sort returns what events say about collections until the first that ends one of them, and how many
+// events these are.
+func Sort(events []Event, collections []string) (b Batch, err error) {
+	b.IDs = make(map[string][]bson.RawValue)
+	seen := make(map[string]bool)
+	for _, e := range events {
+		b.Events++
+		b.At, b.Time = e.Token, e.Time
+		switch e.Type {
+		case "invalidate", "dropDatabase":
+			b.End = &e
+			return b, nil
+		case "rename", "drop":
+			if slices.Contains(collections, e.NS.Coll) || slices.Contains(collections, e.To.Coll) && e.To.DB == e.NS.DB {
+				b.End = &e
+				return b, nil
+			}
+		}
+		if !slices.Contains(collections, e.NS.Coll) || e.Key == nil {
+			continue
+		}
+		id, err := e.Key.LookupErr("_id")
+		if err != nil {
+			return b, fmt.Errorf("an event of type %s has no _id", e.Type)
+		}
+		if key := e.NS.Coll + "\x00" + string(byte(id.Type)) + string(id.Value); !seen[key] {
+			seen[key] = true
+			b.IDs[e.NS.Coll] = append(b.IDs[e.NS.Coll], id)
+		}
+	}
+	return b, nil
+}
+
+// Start is where a stream begins: behind the token, or now if there is none.
 type Start struct {
 	After bson.Raw
-	At    bson.Timestamp
 	Await time.Duration // how long Next waits for changes; a second if zero
 }
 
 // Stream is a change stream of a server. It is not safe for concurrent use.
 type Stream struct {
-	cs   *mongo.ChangeStream
-	most int // events at a time
+	cs          *mongo.ChangeStream
+	collections []string
+	most        int     // events at a time
+	rest        []Event // read, and behind the last batch
 }
 
 // Open opens the change stream of a database for the changes of some of its collections and for all
@@ -59,43 +107,44 @@ func Open(ctx context.Context, db *mongo.Database, collections []string, from St
 			{Key: "documentKey", Value: 1}}}},
 	}
 	opts := options.ChangeStream().SetMaxAwaitTime(cmp.Or(from.Await, await))
-	switch {
-	case from.After != nil: // startAfter works behind an invalidate, too
+	if from.After != nil { // startAfter works behind an invalidate, too
 		opts.SetStartAfter(from.After)
-	case from.At.T > 0:
-		opts.SetStartAtOperationTime(&from.At)
 	}
 	cs, err := db.Watch(ctx, pipeline, opts)
 	if err != nil {
 		return nil, err
 	}
-	return &Stream{cs, most}, nil
+	return &Stream{cs: cs, collections: collections, most: most}, nil
 }
 
 // Token returns the token of the current position, or nil if the server sends none.
 func (s *Stream) Token() bson.Raw { return slices.Clone(s.cs.ResumeToken()) }
 
-// Next waits for changes for a moment. It returns them in their order, or none, with the token
-// of the position behind them. After an error, the stream is unusable.
-func (s *Stream) Next(ctx context.Context) ([]Event, bson.Raw, error) {
-	var out []Event
-	for len(out) < s.most && (len(out) == 0 || s.cs.RemainingBatchLength() > 0) {
+// Next waits for changes for a moment. It returns what happened, or a batch without events, which has the
+// token of the position, too. After an error, the stream is unusable.
+func (s *Stream) Next(ctx context.Context) (Batch, error) {
+	events := s.rest
+	for len(events) < s.most && (len(events) == 0 || s.cs.RemainingBatchLength() > 0) {
 		if !s.cs.TryNext(ctx) {
 			if err := s.cs.Err(); err != nil {
-				return nil, nil, err
+				return Batch{}, err
 			}
 			if s.cs.ID() == 0 { // startAfter opens it again, also behind an invalidate
-				return nil, nil, &failure.Error{Kind: failure.Unreachable, Text: "the server closed the change stream"}
+				return Batch{}, &failure.Error{Kind: failure.Unreachable, Text: "the server closed the change stream"}
 			}
 			break
 		}
 		var e Event
 		if err := bson.Unmarshal(slices.Clone(s.cs.Current), &e); err != nil {
-			return nil, nil, err
+			return Batch{}, err
 		}
-		out = append(out, e)
+		events = append(events, e)
 	}
-	return out, s.Token(), nil
+	b, err := Sort(events, s.collections)
+	if s.rest = events[b.Events:]; len(s.rest) == 0 && b.End == nil {
+		b.At = s.Token()
+	}
+	return b, err
 }
 
 // Close closes the stream. It gives up after some seconds.

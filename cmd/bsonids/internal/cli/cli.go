@@ -51,7 +51,7 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		c.fail("%s; see bsonids --help", failure.Hide(err.Error(), args))
 		return failure.ExitUsage
 	}
-	e := failure.Explain(nameFlag(ran.err), c.connectionString())
+	e := c.explain(ran.err)
 	text := failure.Hide(e.Text, args)
 	if writes(cmd) && c.wayOn == nil {
 		text += "; this command changed nothing"
@@ -79,6 +79,22 @@ func runE(run func(ctx context.Context, args []string) error) func(*cobra.Comman
 		}
 		return nil
 	}
+}
+
+// completer is what a command makes of its flags.
+type completer interface {
+	// complete checks the flags and the arguments, and turns them into what the work needs.
+	complete(args []string) error
+}
+
+// runWith is runE for a command with options. Tests replace run.
+func runWith[O completer](o O, run func(O, context.Context) error) func(*cobra.Command, []string) error {
+	return runE(func(ctx context.Context, args []string) error {
+		if err := o.complete(args); err != nil {
+			return err
+		}
+		return run(o, ctx)
+	})
 }
 
 // NewCommand returns the command without running it. It is for generating the documentation.
@@ -117,9 +133,10 @@ missing privilege; 130 interrupted.`,
 	root.PersistentFlags().Var(c.logFormat, "log-format", "write log lines to stderr in this format: text, json; by default, text unless stderr is a terminal")
 	completeWords(root, "log-format", false, logs.Text, logs.JSON)
 	root.PersistentFlags().BoolVarP(&c.quiet, "quiet", "q", false, "print no progress to stderr")
-	root.AddCommand(newShowCommand(c), newScanCommand(c), newConvertCommand(c), newPlanCommand(c), newApplyCommand(c),
-		newStatusCommand(c), newVerifyCommand(c), newUndoCommand(c), newGuardCommand(c),
-		newCutoverCommand(c), newReleaseCommand(c),
+	root.AddCommand(newShowCommand(c), newScanCommand(c), newConvertCommand(c, (*convertOptions).run),
+		newPlanCommand(c), newApplyCommand(c, (*applyOptions).run), newStatusCommand(c, (*statusOptions).run),
+		newVerifyCommand(c, (*verifyOptions).run), newUndoCommand(c, (*undoOptions).run), newGuardCommand(c, (*guardOptions).run),
+		newCutoverCommand(c, (*switchOptions).run), newReleaseCommand(c, (*switchOptions).run),
 		newVersionCommand(c))
 	return root
 }

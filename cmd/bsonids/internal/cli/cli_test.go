@@ -11,7 +11,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/apply"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/documents"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 )
@@ -64,7 +66,7 @@ func TestFailures(t *testing.T) {
 		{append(conv, "--uri", gone, "--write"), failure.ExitUnreachable, "cannot be reached"},
 		{[]string{"guard", "--db", "d", "--collection", "c", "--from", "goStruct", "--field", "a,b", "--uri", gone}, failure.ExitUsage, "give --from generic --field a.uuid,b.uuid"},
 		{[]string{"guard", "--db", "d", "--collection", "c", "--from", "goStruct", "--uri", gone}, failure.ExitUsage, "give --from generic --field FIELD.uuid"},
-		{[]string{"guard", "--db", "d", "--collection", "c", "--from", "text", "--uri", gone}, failure.ExitUsage, "--from text requires --field"},
+		{[]string{"guard", "--db", "d", "--collection", "c", "--from", "text", "--uri", gone}, failure.ExitUsage, "--field: from text, the fields must be named"},
 		{[]string{"plan", "--db", "d", "--to", "text", "--uri", gone}, failure.ExitUsage, "invalid representation"},
 		{append(conv, "--uri", "mongodb://u:"+secret+"@h/?w=0", "--write"), failure.ExitUsage, "w=0"},
 		{[]string{"undo", undo, "--uri", gone}, failure.ExitUnreachable, "cannot be reached"},
@@ -78,7 +80,7 @@ func TestFailures(t *testing.T) {
 		{append(conv, "--to", "generic"), failure.ExitUsage, "subtype 0"},
 		{append(conv, "--from", "nonsense"), failure.ExitUsage, "nonsense"},
 		{append(conv, "--from", "generic"), failure.ExitUsage, "--field"},
-		{append(conv, "--to", "csharpLegacy", "--write"), failure.ExitUsage, "--state and --undo-log"},
+		{append(conv, "--to", "csharpLegacy", "--write"), failure.ExitUsage, "--undo-log is required"},
 		{append(conv, "--into", "c"), failure.ExitUsage, "--into"},
 		// A shell expands "$NAME" to an empty argument if NAME is not set. The flag is not absent
 		// then.
@@ -120,7 +122,7 @@ func TestFailures(t *testing.T) {
 // An error in the middle of a conversion does not show credentials. The message promises that the
 // same command continues only if it can.
 func TestStopped(t *testing.T) {
-	o := &convertOptions{console: &console{uri: "mongodb://user:p4ssw0rd@h", wayOn: &wayOn{again: true}}, write: true, state: "s"}
+	o := &convertOptions{console: &console{uri: "mongodb://user:p4ssw0rd@h", wayOn: &wayOn{again: true}}, work: apply.Options{Write: true, State: "s"}}
 	err := o.stopped(errors.New("the server said p4ssw0rd"))
 	if got := err.Error(); strings.Contains(got, "p4ssw0rd") || !strings.Contains(got, "the same command continues from here") {
 		t.Error(got)
@@ -128,7 +130,7 @@ func TestStopped(t *testing.T) {
 	for name, err := range map[string]error{
 		"a state file of another conversion": &convert.RecordError{Record: convert.StateRecord, Path: "s", Err: errors.New("it belongs to another conversion")},
 		"another run":                        &record.Error{Text: "another run has taken over", Err: record.ErrTakenOver},
-		"a document that cannot be copied":   &convert.DocumentError{Reason: "the validator rejects it"},
+		"a document that cannot be copied":   &documents.Error{Reason: "the validator rejects it"},
 	} {
 		if got := o.stopped(err).Error(); strings.Contains(got, "the same command") {
 			t.Errorf("%s: %s", name, got)

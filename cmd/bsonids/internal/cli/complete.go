@@ -11,6 +11,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/migration"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/scan"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/server"
@@ -40,7 +41,7 @@ func (c *console) completeNames(cmd *cobra.Command, databases func() []string) {
 		}
 		var all []string
 		for _, db := range dbs {
-			if !validDatabase(db) {
+			if !migration.ValidDatabase(db) {
 				continue
 			}
 			names, err := client.Database(db).ListCollectionNames(ctx, bson.D{}, options.ListCollections().SetNameOnly(true).SetAuthorizedCollections(true))
@@ -49,7 +50,7 @@ func (c *console) completeNames(cmd *cobra.Command, databases func() []string) {
 			}
 			all = append(all, names...)
 		}
-		return slices.DeleteFunc(all, func(name string) bool { return !validCollection(name) || name == record.Name }), nil
+		return slices.DeleteFunc(all, func(name string) bool { return !migration.ValidCollection(name) || name == record.Name }), nil
 	})
 }
 

@@ -108,17 +108,3 @@ func withPassword(uri, password string) string {
 	m := userOnly.FindStringSubmatch(uri)
 	return m[1] + ":" + strings.ReplaceAll(url.QueryEscape(password), "+", "%20") + m[2]
 }
-
-// gentle reduces the batch size and the number of workers of each of several conversions at once to
-// what the server can handle. workers may be nil.
-func (c *console) gentle(ctx context.Context, client *mongo.Client, atOnce int, batch, workers *count) {
-	limit := server.WriteLimit(ctx, client)
-	if limit == 0 {
-		return
-	}
-	limit = max(1, limit/atOnce)
-	batch.value = min(batch.value, limit)
-	if workers != nil {
-		workers.value = min(workers.value, max(1, limit/batch.value))
-	}
-}

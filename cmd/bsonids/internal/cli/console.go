@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/logs"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/migration"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/progress"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/terminal"
 )
 
@@ -44,16 +46,16 @@ func (c *console) close() {
 	}
 }
 
-// child returns a console for one of several collections that are converted at once. It shows no
+// Child returns a console for one of several collections that are converted at once. It shows no
 // progress.
-func (c *console) child(namespace string) *console {
+func (c *console) Child(namespace string) migration.Messages {
 	child := *c
 	child.namespace, child.quiet = namespace, true
 	return &child
 }
 
-// about sets the collection that further log lines name.
-func (c *console) about(namespace string) {
+// About sets the collection that further log lines name.
+func (c *console) About(namespace string) {
 	if c.namespace != "" {
 		return
 	}
@@ -62,8 +64,8 @@ func (c *console) about(namespace string) {
 	}
 }
 
-// warn writes a warning to stderr.
-func (c *console) warn(format string, args ...any) { c.message((*logs.Log).Warn, format, args...) }
+// Warn writes a warning to stderr.
+func (c *console) Warn(format string, args ...any) { c.message((*logs.Log).Warn, format, args...) }
 
 // fail writes an error to stderr.
 func (c *console) fail(format string, args ...any) { c.message((*logs.Log).Error, format, args...) }
@@ -80,15 +82,15 @@ func (c *console) message(write func(*logs.Log, string), format string, args ...
 	fmt.Fprintf(c.err, "bsonids: %s\n", terminal.Line(text))
 }
 
-// progress shows on stderr how many documents of a collection were read. total is the number of
+// Progress shows on stderr how many documents of a collection were read. total is the number of
 // documents to read, or -1 if it is not known. doing says what is done, such as "scanning".
-func (c *console) progress(total int64, doing, namespace string) *terminal.Progress {
+func (c *console) Progress(total int64, doing, namespace string) *progress.Progress {
 	if l := c.logger(); l != nil {
 		t := l.Begin(total, doing, namespace)
-		return terminal.NewProgress(t.Add, t.Lag, t.Done)
+		return progress.New(t.Add, t.Lag, t.Done)
 	}
 	if c.quiet {
-		return &terminal.Progress{}
+		return &progress.Progress{}
 	}
 	return terminal.NewBar(c.err, total, doing+" "+namespace)
 }

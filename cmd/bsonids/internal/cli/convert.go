@@ -1,15 +1,18 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math"
 
 	"github.com/spf13/cobra"
 
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/apply"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/migration"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/patience"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/report"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/server"
 )
@@ -19,26 +22,17 @@ type convertOptions struct {
 	conversionFlags
 	recordFlags
 	dumpFlags
-	output         *enum
-	write          bool
-	state, undoLog string
-	skipList       string
-	trust          []string
-	retry          string
-	decideAnew     bool
-	part           string
-	follow         bool
-	untilCaughtUp  bool
-	load           loadFlags
-	workers        count
-	batch          *count
-	examples       count
-	references     count
+	output     *enum
+	load       loadFlags
+	workers    count
+	batch      *count
+	examples   count
+	references count
 
-	advance func(documents int) // called with the progress instead of showing it, if it is not nil
+	work apply.Options // what the flags describe, except with --dump
 }
 
-func newConvertCommand(c *console) *cobra.Command {
+func newConvertCommand(c *console, run func(*convertOptions, context.Context) error) *cobra.Command {
 	o := &convertOptions{console: c, workers: count{1, 1, 256}, examples: count{3, -1, math.MaxInt32}, references: count{10_000, 0, math.MaxInt32}}
 	cmd := &cobra.Command{
 		Use:   "convert",
@@ -69,7 +63,8 @@ when the copy has caught up.
 
 With --state, the conversion can be stopped at any moment, also by SIGKILL, and
 the same command continues it. With --undo-log, convert saves every value before
-it changes it, for bsonids undo and bsonids verify. Both are required from one
+it changes it, for bsonids undo and bsonids verify; without --state, the state is
+then beside it, in a file whose name ends in .ledger. It is required from one
 legacy representation to another, because a converted value looks like one that
 is not converted.
 
@@ -86,7 +81,7 @@ is copied. It reads the dump twice, or once with the --decision of a scan.`,
       --into users_standard --state users.state --follow --write
   bsonids convert --dump dump/ --out dump-standard/ --from javaLegacy --to standard`,
 		Args: cobra.NoArgs,
-		RunE: runE(o.run),
+		RunE: runWith(o, run),
 	}
 	serverFlags(cmd, c)
 	o.output = outputFlag(cmd, formatTable, formatJSON)
@@ -95,115 +90,90 @@ is copied. It reads the dump twice, or once with the --decision of a scan.`,
 	o.batch = batchFlag(cmd)
 	f := cmd.Flags()
 	f.StringVar(&o.into, "into", "", "write converted copies of all documents, _id included, into this new collection of the database")
-	f.BoolVar(&o.write, "write", false, "change the documents")
-	f.StringSliceVar(&o.trust, "trust", nil, "path of a field whose values are in the order of --from, although they do not determine it")
+	f.BoolVar(&o.work.Write, "write", false, "change the documents")
+	f.StringSliceVar(&o.work.Trust, "trust", nil, "path of a field whose values are in the order of --from, although they do not determine it")
 	f.Var(&o.references, "references", "number of documents to read, at random, of each other collection of the database, to find values that equal converted ones; 0 for none")
 	f.StringVar(&o.query, "query", "", "filter, in extended JSON, for the documents to convert; the byte order is decided from these documents")
-	f.StringVar(&o.retry, "retry", "", "skip list of an earlier run; convert only the values on the list that have not changed since")
-	f.BoolVar(&o.decideAnew, "decide-anew", false, "make a new decision from all values, even if the record has the decision of an earlier run")
-	f.StringVar(&o.skipList, "skip-list", "", "file for the list of values that are left unchanged; by default, a new file with \"skipped\" in its name")
-	f.StringVar(&o.state, "state", "", "file for the progress of the conversion, from which the same command continues")
-	f.StringVar(&o.undoLog, "undo-log", "", "file for the values before they are changed")
+	f.StringVar(&o.work.Retry, "retry", "", "skip list of an earlier run; convert only the values on the list that have not changed since")
+	f.BoolVar(&o.work.DecideAnew, "decide-anew", false, "make a new decision from all values, even if the record has the decision of an earlier run")
+	f.StringVar(&o.work.SkipList, "skip-list", "", "file for the list of values that are left unchanged; by default, a new file with \"skipped\" in its name")
+	f.StringVar(&o.work.State, "state", "", "file for the progress of the conversion, from which the same command continues")
+	f.StringVar(&o.work.UndoLog, "undo-log", "", "file for the values before they are changed")
 	o.load.add(cmd, true)
 	f.Var(&o.workers, "workers", "number of batches to write at the same time")
 	f.StringVar(&o.part, "part", "", "part to convert, such as 2/8, one part for each machine; a hash of _id assigns the documents")
-	f.BoolVar(&o.follow, "follow", false, "with --into: apply to the new collection what changes in the old one, until the command is interrupted")
-	f.BoolVar(&o.untilCaughtUp, "until-caught-up", false, "with --follow: end when the new collection has caught up with the old one")
+	f.BoolVar(&o.work.Follow, "follow", false, "with --into: apply to the new collection what changes in the old one, until the command is interrupted")
+	f.BoolVar(&o.work.UntilCaughtUp, "until-caught-up", false, "with --follow: end when the new collection has caught up with the old one")
 	f.Var(&o.examples, "examples", "number of documents to print as examples; -1 for all")
 	o.recordFlags.add(cmd)
 	o.dumpFlags.add(cmd, []string{"db", "collection", "from", "to", "field", "trust", "skip-list", "output", "examples"}, []string{"out", "decision"})
 	f.StringVar(&o.decisionFile, "decision", "", "with --dump: file with the decision that bsonids scan --decision made")
 	o.optional(cmd, "db", "collection")
-	f.BoolVar(&o.unrecorded, "confirm-unrecorded", false, "with --no-record: confirm that no other conversion of these values runs, ran or will run")
+	f.BoolVar(&o.Unrecorded, "confirm-unrecorded", false, "with --no-record: confirm that no other conversion of these values runs, ran or will run")
 	return cmd
 }
 
-// check returns a usage error if flags do not go together.
-func (o *convertOptions) check(conv convert.Conversion) error {
-	switch {
-	case o.into == o.collection:
-		return failure.Usagef("--into must be another collection than --collection")
-	case o.into != "" && o.undoLog != "":
-		return failure.Usagef("--undo-log cannot be used with --into, which does not change the collection")
-	case o.untilCaughtUp && !o.follow:
-		return failure.Usagef("--until-caught-up requires --follow")
-	case o.follow && o.into == "":
-		return failure.Usagef("--follow requires --into: the copy follows the collection")
-	case o.follow && o.write && o.state == "":
-		return failure.Usagef("--follow requires --state, the file for the position in the change stream")
-	case o.follow && o.noRecord:
-		return failure.Usagef("--follow cannot be used with --no-record: its writes to the record show how far the change stream has come")
-	case o.follow && conv.MergesIDs():
-		return failure.Usagef("--follow cannot be used if text in _id is converted: a copy does not show which spelling its source has")
-	case o.follow && o.part != "":
-		return failure.Usagef("--follow cannot be used with --part: one run follows the whole collection")
-	case o.retry != "" && (o.into != "" || o.part != "" || o.query != ""):
-		return failure.Usagef("--retry cannot be used with --into, --part or --query")
-	case o.query != "" && o.into != "":
-		return failure.Usagef("--query cannot be used with --into, which copies the whole collection")
-	case o.retry != "" && o.write && conv.SameSubtype() && o.undoLog == "":
-		return failure.Usagef("from %s to %s, the old and the new values have subtype %d: --undo-log is required", conv.From.Name, conv.To.Name, conv.To.Subtype)
-	case o.write && o.noRecord && conv.SameSubtype() && o.into == "" && !o.unrecorded:
-		return failure.Usagef("from %s to %s, a converted value looks like one that is not converted, and without a record a second conversion would convert it again: "+
-			"make sure that there is and was no other conversion, and also give --confirm-unrecorded", conv.From.Name, conv.To.Name)
-	case o.collection == record.Name || o.into == record.Name:
-		return failure.Usagef("cannot convert %s, the record of conversions", record.Name)
-	case o.into != "" && o.part != "" && conv.MergesIDs():
-		return failure.Usagef("--part cannot be used with --into and --from %s if _id is converted: two parts may have documents that get the same _id", conv.From.Name)
-	case o.write && conv.SameSubtype() && o.into == "" && o.retry == "" && (o.state == "" || o.undoLog == ""):
-		return failure.Usagef("from %s to %s, the old and the new values have subtype 3: --state and --undo-log are required", conv.From.Name, conv.To.Name)
-	}
-	if err := o.distinctFiles(o.skipList); err != nil {
+func (o *convertOptions) complete([]string) error {
+	if err := errors.Join(o.dumpFlags.check(), o.recordFlags.check(), o.load.check()); err != nil || o.dump != "" {
 		return err
 	}
-	return errors.Join(o.recordFlags.check(), o.load.check())
+	d, err := migration.Describe(o.identity())
+	if err != nil {
+		return err
+	}
+	w := &o.work
+	w.Conversion, w.ID, w.Part, w.Query = d.Conversion, d.ID, d.Part, d.Query
+	w.References, w.Examples, w.Workers, w.Batch = o.references.value, o.examples.value, o.workers.value, o.batch.value
+	if !o.load.fullLoad {
+		w.Latency = patience.NewLatency(patience.System)
+	}
+	if err := w.Check(o.Recording); err != nil {
+		return err
+	}
+	if w.Write && w.SkipList == "" {
+		w.SkipList = apply.SkipListOf(o.database+"."+o.collection, cmp.Or(w.State, w.UndoLog), w.Retry)
+	}
+	w.WithLedger()
+	return o.distinctFiles()
 }
 
-func (o *convertOptions) run(ctx context.Context, _ []string) error {
-	if err := o.dumpFlags.check(); err != nil {
-		return err
-	}
+func (o *convertOptions) run(ctx context.Context) error {
 	if o.dump != "" {
 		return o.convertDump(ctx)
 	}
-	j, err := o.job()
-	if err != nil {
-		return err
-	}
-	o.about(o.database + "." + o.collection)
+	o.About(o.database + "." + o.collection)
 	mode := server.Read
-	if o.write {
+	if o.work.Write {
 		mode = server.Write
 	}
-	client, err := o.connect(ctx, mode)
+	s, end, err := o.session(ctx, mode, o.load, o.Recording)
 	if err != nil {
 		return err
 	}
-	defer server.Disconnect(client)
-	if o.write {
-		o.gentle(ctx, client, 1, o.batch, &o.workers)
+	defer end()
+	if o.work.Write {
+		o.work.Batch, o.work.Workers = s.Gentle(ctx, 1, o.work.Batch, o.work.Workers)
 	}
-	o.load.begin(o.console)
-	out, err := o.convert(ctx, client, j)
+	out, err := apply.Collection(ctx, s, o.work)
 	switch {
-	case out.inPlace != nil:
+	case out.InPlace != nil:
 		return o.inPlace(out, err)
-	case out.copied != nil:
+	case out.Copied != nil:
 		return o.copied(out, err)
-	case err == nil && out.finished:
-		return o.finished(out.about, out.all)
+	case err == nil && out.Finished:
+		return o.finished(out.About, out.All)
 	}
 	return err
 }
 
 // inPlace reports the result of a conversion in place. failed is the error that stopped it, or nil.
-func (o *convertOptions) inPlace(out outcome, failed error) error {
-	about, res := out.about, *out.inPlace
+func (o *convertOptions) inPlace(out apply.Outcome, failed error) error {
+	about, res := out.About, *out.InPlace
 	about.Failed = failed != nil
-	if failed != nil && o.write {
+	if failed != nil && o.work.Write {
 		o.wayOn = o.inPlaceWay(res, failed)
 		if file := (*convert.RecordError)(nil); o.wayOn == nil && errors.As(failed, &file) {
-			failed = fileError(failed, "%v", nameFlag(failed))
+			failed = migration.FileError(failed)
 		}
 	}
 	if o.output.value == formatJSON {
@@ -217,7 +187,7 @@ func (o *convertOptions) inPlace(out outcome, failed error) error {
 	if failed != nil {
 		return o.stopped(failed)
 	}
-	if out.all.Skipped > 0 {
+	if out.All.Skipped > 0 {
 		return failure.ErrIncomplete
 	}
 	return nil
@@ -225,10 +195,10 @@ func (o *convertOptions) inPlace(out outcome, failed error) error {
 
 // copied reports the result of a conversion into a new collection. failed is the error that stopped
 // it, or nil.
-func (o *convertOptions) copied(out outcome, failed error) error {
-	about, res := out.about, *out.copied
+func (o *convertOptions) copied(out apply.Outcome, failed error) error {
+	about, res := out.About, *out.Copied
 	about.Failed = failed != nil
-	if failed != nil && o.write {
+	if failed != nil && o.work.Write {
 		o.wayOn = o.copyWay(res, failed)
 	}
 	if o.output.value == formatJSON {
@@ -242,7 +212,7 @@ func (o *convertOptions) copied(out outcome, failed error) error {
 	if failed != nil {
 		return o.stopped(failed)
 	}
-	if o.write && !res.Verified || out.all.Skipped > 0 {
+	if o.work.Write && !res.Verified || out.All.Skipped > 0 {
 		return failure.ErrIncomplete
 	}
 	return nil
@@ -255,7 +225,7 @@ func (o *convertOptions) finished(about report.Conversion, all convert.Totals) e
 			return err
 		}
 	} else {
-		report.Finished(o.out, about, o.state, all)
+		report.Finished(o.out, about, o.work.State, all)
 	}
 	if all.Skipped > 0 {
 		return failure.ErrIncomplete
@@ -265,20 +235,20 @@ func (o *convertOptions) finished(about report.Conversion, all convert.Totals) e
 
 // stopped explains what to do after a run that stopped before its end.
 func (o *convertOptions) stopped(err error) error {
-	if !o.write {
+	if !o.work.Write {
 		return err
 	}
-	e := failure.Explain(nameFlag(err), o.connectionString())
+	e := o.explain(err)
 	var what string
 	switch {
 	case o.wayOn == nil:
 		return e
 	case !curable(err):
 		what = "converted values stay converted"
-	case o.state != "":
+	case o.work.State != "":
 		what = "converted values stay converted, and the same command continues from here"
 	default:
 		what = "converted values stay converted, and the same command converts the rest"
 	}
-	return &failure.Error{Kind: e.Kind, Text: e.Text + "; " + what}
+	return &failure.Error{Kind: e.Kind, Text: e.Text + "; " + what, Err: err}
 }

@@ -13,11 +13,14 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/apply"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/dump"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/migration"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/offline"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/progress"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/terminal"
 )
 
@@ -102,7 +105,7 @@ func (f *dumpFlags) create(in *dump.Input) (*dump.Output, error) {
 // dumpError turns the errors of reading a dump that are the user's into usage errors.
 func dumpError(err error) error {
 	var missing *offline.Missing
-	if errors.As(err, &missing) || errors.Is(err, dump.ErrPipe) {
+	if errors.As(err, &missing) || errors.Is(err, dump.ErrPipe) || errors.Is(err, offline.ErrOplog) {
 		return failure.Usagef("--dump: %v", err)
 	}
 	return err
@@ -112,7 +115,7 @@ func dumpError(err error) error {
 type dumpConversion struct {
 	*console
 	*dumpFlags
-	conversion convert.Conversion
+	conversion rule.Conversion
 	trust      []string
 	selection  offline.Selection
 	input      *dump.Input
@@ -121,7 +124,7 @@ type dumpConversion struct {
 
 // dumped returns the conversion of the dump. The error is a usage error, or one of the dump.
 func (f *conversionFlags) dumped(c *console, d *dumpFlags, trust []string) (*dumpConversion, error) {
-	conv, err := f.described()
+	conv, err := migration.Conversion(f.from.Name, f.to.Name, f.fields)
 	if err != nil {
 		return nil, err
 	}
@@ -130,7 +133,7 @@ func (f *conversionFlags) dumped(c *console, d *dumpFlags, trust []string) (*dum
 	case d.decisionFile != "" && len(trust) > 0:
 		return nil, failure.Usagef("--trust: the decision of --decision is made; give --trust to bsonids scan, which makes it")
 	case d.dump == "-" && d.decisionFile == "":
-		return nil, failure.Usagef("--dump -: a pipe can be read only once, and the conversion is decided from all values; give --decision with a file that bsonids scan --decision wrote")
+		return nil, onlyOnce(d.dump)
 	}
 	slices.Sort(o.trust)
 	named := dump.Collection{Database: f.database, Name: f.collection}
@@ -138,12 +141,17 @@ func (f *conversionFlags) dumped(c *console, d *dumpFlags, trust []string) (*dum
 		return nil, err
 	}
 	if o.input.Pipe && d.decisionFile == "" {
-		return nil, failure.Usagef("--dump %s: a pipe can be read only once, and the conversion is decided from all values; give --decision with a file that bsonids scan --decision wrote", d.dump)
+		return nil, onlyOnce(d.dump)
 	}
 	if o.input.Form != dump.File {
 		o.selection = selection(f.database, f.collection)
 	}
 	return o, nil
+}
+
+// onlyOnce is the error for a pipe without a decision.
+func onlyOnce(path string) error {
+	return failure.Usagef("--dump %s: %v, and the conversion is decided from all values; give --decision with a file that bsonids scan --decision wrote", path, dump.ErrPipe)
 }
 
 // selection returns the selection of a database and a collection, which may be empty.
@@ -159,8 +167,8 @@ func selection(database, collection string) offline.Selection {
 }
 
 // reading describes the reading of a dump. Temporary files are in the directory temp.
-func (o *dumpConversion) reading(temp, what string) (offline.Reading, *terminal.Progress) {
-	bar := o.progress(-1, what, o.dump)
+func (o *dumpConversion) reading(temp, what string) (offline.Reading, *progress.Progress) {
+	bar := o.Progress(-1, what, o.dump)
 	return offline.Reading{Input: o.input, Selection: o.selection, Temp: temp, Now: time.Now(), Progress: bar.Add}, bar
 }
 
@@ -183,9 +191,9 @@ func (o *dumpConversion) decide(ctx context.Context, temp string) error {
 }
 
 // checkDecisions returns a usage error if a field that the user named has no value.
-func checkDecisions(d *offline.Decisions, conv convert.Conversion) error {
+func checkDecisions(d *offline.Decisions, conv rule.Conversion) error {
 	if len(d.Unmatched) > 0 {
-		return failure.Usagef("--field %s: the selected collections have no such field with %s; bsonids scan prints the names", strings.Join(d.Unmatched, ", "), valuesFor(conv))
+		return failure.Usagef("--field %s: the selected collections have no such field with %s; bsonids scan prints the names", strings.Join(d.Unmatched, ", "), migration.ValuesFor(conv))
 	}
 	if len(d.Unknown) > 0 {
 		return failure.Usagef("--trust %s: no such field has values to convert", strings.Join(d.Unknown, ", "))
@@ -228,13 +236,13 @@ func (o *dumpConversion) mayConvert() error {
 			all.Fields = append(all.Fields, f)
 		}
 	}
-	return mayWrite(&all)
+	return apply.MayWrite(&all)
 }
 
 // warnOfElsewhere warns about values that are equal to converted ones and stay as they are.
 func (c *console) warnOfElsewhere(d *offline.Decisions, from string) {
 	for _, e := range d.Elsewhere {
-		c.warn("%s %s: %d distinct values are equal to values that are converted and remain %s; queries by these references find nothing until they are converted",
+		c.Warn("%s %s: %d distinct values are equal to values that are converted and remain %s; queries by these references find nothing until they are converted",
 			e.Namespace, e.Path, e.Equal, from)
 	}
 }
@@ -242,7 +250,7 @@ func (c *console) warnOfElsewhere(d *offline.Decisions, from string) {
 // warnOfOthers warns about files that mongodump does not write.
 func (c *console) warnOfOthers(in *dump.Input) {
 	for _, path := range in.Others() {
-		c.warn("%s is not a file of mongodump: it is copied unchanged", path)
+		c.Warn("%s is not a file of mongodump: it is copied unchanged", path)
 	}
 }
 

@@ -11,17 +11,18 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/dump"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/migration"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/offline"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/report"
 )
 
 // convertDump is run for --dump.
 func (o *convertOptions) convertDump(ctx context.Context) (err error) {
-	d, err := o.dumped(o.console, &o.dumpFlags, o.trust)
+	d, err := o.dumped(o.console, &o.dumpFlags, o.work.Trust)
 	if err != nil {
 		return err
 	}
-	if o.dumpOut == "" && o.skipList != "" {
+	if o.dumpOut == "" && o.work.SkipList != "" {
 		return failure.Usagef("--skip-list: without --out nothing is written, and nothing is listed")
 	}
 	o.warnOfOthers(d.input)
@@ -80,7 +81,7 @@ func (o *convertOptions) convertDump(ctx context.Context) (err error) {
 
 // notWritten adds to an error that there is no output.
 func (o *convertOptions) notWritten(err error) error {
-	if err == nil || errors.Is(err, failure.ErrIncomplete) || exists(o.dumpOut) {
+	if err == nil || errors.Is(err, failure.ErrIncomplete) || migration.Exists(o.dumpOut) {
 		return err
 	}
 	e := failure.Explain(err, "")
@@ -90,14 +91,14 @@ func (o *convertOptions) notWritten(err error) error {
 // openDumpSkipList opens the list of a job, which has another name until the dump is whole, and
 // returns the function that closes it and removes what is left of it.
 func (o *convertOptions) openDumpSkipList(job *offline.Job) (close func() error, err error) {
-	job.SkipPath = o.skipList
+	job.SkipPath = o.work.SkipList
 	if job.SkipPath == "" {
 		job.SkipPath = filepath.Clean(o.dumpOut) + ".skipped.jsonl"
 	}
 	switch {
 	case filepath.Clean(job.SkipPath) == filepath.Clean(o.dumpOut):
 		return nil, failure.Usagef("--skip-list and --out name the same file")
-	case exists(job.SkipPath):
+	case migration.Exists(job.SkipPath):
 		return nil, failure.Usagef("--skip-list: %s exists: move it away, or name another file", job.SkipPath)
 	}
 	release, err := dump.Claim(job.SkipPath)

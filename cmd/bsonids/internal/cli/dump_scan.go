@@ -5,10 +5,11 @@ import (
 	"errors"
 	"time"
 
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/dump"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/migration"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/offline"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/scan"
 )
 
@@ -34,7 +35,7 @@ func (o *scanOptions) scanDump(ctx context.Context) (err error) {
 	}
 	now := time.Now().UTC().Truncate(time.Second)
 	r := scan.Report{Server: o.dump, Time: now, Collections: []scan.Collection{}}
-	bar := o.progress(-1, "scanning", o.dump)
+	bar := o.Progress(-1, "scanning", o.dump)
 	reading := offline.Reading{Input: in, Selection: s, Temp: dirOf(o.decisionFile), Now: now, Progress: bar.Add}
 	c := offline.NewCollectors(reading)
 	defer func() { err = errors.Join(err, c.Close()) }()
@@ -60,8 +61,8 @@ func (o *scanOptions) scanDump(ctx context.Context) (err error) {
 }
 
 // toDecide returns the conversion that the flags for --decision describe.
-func (o *scanOptions) toDecide() (convert.Conversion, error) {
-	var c convert.Conversion
+func (o *scanOptions) toDecide() (rule.Conversion, error) {
+	var c rule.Conversion
 	switch {
 	case o.decisionFile == "" && (o.from.Name != "" || len(o.fields) > 0 || len(o.trust) > 0):
 		return c, failure.Usagef("--from, --field and --trust require --decision, which names the file for the decision")
@@ -69,19 +70,18 @@ func (o *scanOptions) toDecide() (convert.Conversion, error) {
 		return c, nil
 	case o.from.Name == "":
 		return c, failure.Usagef("--decision requires --from")
-	case needsField(o.from.Kind, o.fields) != nil:
-		return c, needsField(o.from.Kind, o.fields)
-	case exists(o.decisionFile):
+	case migration.Exists(o.decisionFile):
 		return c, failure.Usagef("--decision: %s exists", o.decisionFile)
 	}
-	p, err := patterns(o.fields)
-	c.From, c.Fields = o.from.Kind, p
+	var err error
+	c.From = o.from.Kind
+	c.Fields, err = migration.Patterns(c.From, o.fields)
 	return c, err
 }
 
 // writeDecision scans a dump and writes the decision about its fields.
-func (o *scanOptions) writeDecision(ctx context.Context, reading offline.Reading, conv convert.Conversion, c *offline.Collectors) error {
-	d, err := offline.Decide(ctx, reading, conv, o.trust, c.Item)
+func (o *scanOptions) writeDecision(ctx context.Context, reading offline.Reading, conv rule.Conversion, c *offline.Collectors) error {
+	d, err := offline.Decide(ctx, reading, conv, o.trust, c)
 	if err != nil {
 		return err
 	}

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -10,12 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
 )
 
 // enum is the value of a flag that takes one of several words.
@@ -126,27 +122,10 @@ func noneEmpty(flags *pflag.FlagSet) (err error) {
 	return err
 }
 
-// nameFlag adds the name of the flag to an error about a file of a conversion.
-func nameFlag(err error) error {
-	var e *convert.RecordError
-	if !errors.As(err, &e) {
-		return err
-	}
-	return fmt.Errorf("%s: %w", map[convert.Record]string{convert.StateRecord: "--state", convert.UndoRecord: "--undo-log", convert.SkipRecord: "--skip-list"}[e.Record], err)
-}
-
-func validDatabase(name string) bool {
-	return name != "" && len(name) < 64 && !strings.ContainsAny(name, "/\\. \"$\x00")
-}
-
-func validCollection(name string) bool {
-	return name != "" && !strings.HasPrefix(name, "system.") && !strings.ContainsAny(name, "$\x00")
-}
-
 // conversionFlags holds the flags of convert and verify that describe a conversion.
 type conversionFlags struct {
 	database, collection, into string
-	query                      string
+	query, part                string
 	from, to                   kindFlag
 	fields                     []string
 }
@@ -166,90 +145,7 @@ func (f *conversionFlags) add(cmd *cobra.Command) {
 	_ = cmd.MarkFlagRequired("from") // the flag exists
 }
 
-// patterns parses --field. The error is a usage error.
-func patterns(fields []string) ([]walk.Pattern, error) {
-	var out []walk.Pattern
-	for _, field := range fields {
-		p, err := walk.ParsePattern(field)
-		if err != nil {
-			return nil, failure.Usagef("--field: %v", err)
-		}
-		out = append(out, p)
-	}
-	return out, nil
-}
-
-// needsField returns a usage error if only named fields are converted from the kind, and there are none.
-func needsField(from kinds.Kind, fields []string) error {
-	switch {
-	case len(fields) > 0 || !from.NeedsField():
-		return nil
-	case from.IsBinary():
-		return failure.Usagef("--from %s requires --field, because 16 bytes of subtype %d may be anything, such as a checksum", from.Name, from.Subtype)
-	}
-	return failure.Usagef("--from %s requires --field, because a value that looks like a UUID may be something else in another field", from.Name)
-}
-
-// described returns the conversion that the flags describe. The error is a usage error.
-func (f *conversionFlags) described() (convert.Conversion, error) {
-	p, err := patterns(f.fields)
-	if err != nil {
-		return convert.Conversion{}, err
-	}
-	if err := needsField(f.from.Kind, f.fields); err != nil {
-		return convert.Conversion{}, err
-	}
-	c, err := convert.NewConversion(f.from.Kind, f.to.Kind, p)
-	if err != nil {
-		return c, failure.Usagef("--from %s --to %s: %v", f.from.Name, f.to.Name, err)
-	}
-	return c, nil
-}
-
-// conversion returns the conversion that the flags describe, and the identity that its files have.
-// The error is a usage error.
-func (f *conversionFlags) conversion() (convert.Conversion, convert.Identity, error) {
-	fail := func(format string, args ...any) (convert.Conversion, convert.Identity, error) {
-		return convert.Conversion{}, convert.Identity{}, failure.Usagef(format, args...)
-	}
-	c, err := f.described()
-	switch {
-	case err != nil:
-		return c, convert.Identity{}, err
-	case !validDatabase(f.database):
-		return fail("--db: invalid database name %q", f.database)
-	case slices.Contains([]string{"admin", "config", "local"}, f.database):
-		return fail("--db %s is a database of the server itself", f.database)
-	case !validCollection(f.collection):
-		return fail("--collection: invalid collection name %q", f.collection)
-	case f.into != "" && !validCollection(f.into):
-		return fail("--into: invalid collection name %q", f.into)
-	}
-	id := convert.Identity{Database: f.database, Collection: f.collection, From: c.From.Name, To: c.To.Name, Into: f.into}
-	for _, p := range c.Fields {
-		id.Fields = append(id.Fields, p.String())
-	}
-	slices.Sort(id.Fields)
-	return c, id, nil
-}
-
-// filter reads --query and rewrites it as canonical extended JSON.
-func (f *conversionFlags) filter() (bson.D, error) {
-	if f.query == "" {
-		return nil, nil
-	}
-	// The driver ignores what follows the first value.
-	if q := strings.TrimSpace(f.query); !json.Valid([]byte(q)) || q[0] != '{' {
-		return nil, failure.Usagef("--query: must be a filter in extended JSON, such as {\"year\": 2020}")
-	}
-	var d bson.D
-	if err := bson.UnmarshalExtJSON([]byte(f.query), false, &d); err != nil {
-		return nil, failure.Usagef("--query: invalid extended JSON: %v", err)
-	}
-	b, err := bson.MarshalExtJSON(d, true, false)
-	if err != nil {
-		return nil, failure.Usagef("--query: %v", err)
-	}
-	f.query = string(b)
-	return d, nil
+// identity returns the conversion that the flags name.
+func (f *conversionFlags) identity() convert.Identity {
+	return convert.Identity{Database: f.database, Collection: f.collection, From: f.from.Name, To: f.to.Name, Fields: f.fields, Into: f.into, Query: f.query, Part: f.part}
 }

@@ -1,24 +1,25 @@
 package cli
 
 import (
+	"context"
 	"math"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/migration"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/patience"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/server"
 )
 
 // loadFlags holds the flags, of the commands that write, for the load on the server and for its
-// failures. pace and patience are shared by all conversions of a command.
+// failures.
 type loadFlags struct {
 	rate     count
 	fullLoad bool
 	retryFor time.Duration
-
-	pace     *patience.Pace
-	patience *patience.Patience
 }
 
 // add adds the flags. limits is false for a command whose load cannot be limited.
@@ -39,19 +40,34 @@ func (l *loadFlags) check() error {
 	return nil
 }
 
-// begin sets what all conversions share, when the server has been reached.
-func (l *loadFlags) begin(c *console) {
-	l.pace = patience.NewPace(l.rate.value)
-	l.patience = patience.New(l.retryFor, patience.System, func(err error, left time.Duration) {
-		e := failure.Explain(err, c.connectionString())
-		c.warn("%s; trying again for up to %s", e.Text, left.Round(time.Second))
+// session connects to the server, for work that is recorded as r says. end must be called at its end.
+func (c *console) session(ctx context.Context, mode server.Mode, l loadFlags, r migration.Recording) (s *migration.Session, end func(), err error) {
+	client, err := c.connect(ctx, mode)
+	if err != nil {
+		return nil, nil, err
+	}
+	v, _ := build()
+	s = &migration.Session{Client: client, URI: c.connectionString(), Version: v, Pace: patience.NewPace(l.rate.value), Messages: c, Recording: r}
+	s.Patience = patience.New(l.retryFor, patience.System, func(err error, left time.Duration) {
+		c.Warn("%s; trying again for up to %s", s.Explain(err).Text, left.Round(time.Second))
 	})
+	return s, func() { server.Disconnect(client) }, nil
 }
 
-// latency returns what slows down one conversion.
-func (l *loadFlags) latency() *patience.Latency {
-	if l.fullLoad {
-		return nil
+// recordFlags holds the flags, of the commands that write, for the record of conversions.
+type recordFlags struct{ migration.Recording }
+
+func (f *recordFlags) add(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.BoolVar(&f.NoRecord, "no-record", false, "do not use "+record.Name+", which prevents two conversions of a collection at the same time")
+	flags.BoolVar(&f.TakeOver, "take-over", false, "take over from a run that has not ended, after its last writes have ended")
+	flags.DurationVar(&f.BatchTimeout, "batch-timeout", 0, "time limit for a batch, and for how long a server may carry out one of a run that was lost; by default 30s if the server ends a batch at its limit, and 5m otherwise")
+	cmd.MarkFlagsMutuallyExclusive("no-record", "take-over")
+}
+
+func (f *recordFlags) check() error {
+	if f.BatchTimeout != 0 && (f.BatchTimeout < time.Second || f.BatchTimeout > time.Hour) {
+		return failure.Usagef("--batch-timeout must be from 1s to 1h")
 	}
-	return patience.NewLatency(patience.System)
+	return nil
 }

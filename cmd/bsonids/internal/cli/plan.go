@@ -2,19 +2,15 @@ package cli
 
 import (
 	"context"
-	"os"
-	"time"
 
 	"github.com/spf13/cobra"
-	"go.mongodb.org/mongo-driver/v2/mongo"
 
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/migration"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/server"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/survey"
 )
 
 type planOptions struct {
@@ -58,23 +54,22 @@ func (o *planOptions) run(ctx context.Context, _ []string) error {
 	if err := o.load.check(); err != nil {
 		return err
 	}
-	if !validDatabase(o.database) {
+	if !migration.ValidDatabase(o.database) {
 		return failure.Usagef("--db %q is not a valid database name", o.database)
 	}
-	if _, err := convert.NewConversion(kinds.Kind{}, o.to.Kind, nil); err != nil {
+	if _, err := rule.NewConversion(kinds.Kind{}, o.to.Kind, nil); err != nil {
 		return failure.Usagef("--to %s: %v", o.to.Name, err)
 	}
-	client, err := o.connect(ctx, server.Write) // reads from the primary, as the conversion does
+	s, end, err := o.session(ctx, server.Write, o.load, migration.Recording{}) // reads from the primary, as the conversion does
 	if err != nil {
 		return err
 	}
-	defer server.Disconnect(client)
-	o.load.begin(o.console)
-	s, err := o.survey(ctx, client.Database(o.database), &o.load)
+	defer end()
+	sv, err := s.SurveyAll(ctx, s.Client.Database(o.database))
 	if err != nil {
 		return err
 	}
-	p := plan.Build(s, o.to.Kind)
+	p := plan.Build(sv, o.to.Kind)
 	if err := plan.Write(o.out, p); err != nil {
 		return err
 	}
@@ -87,27 +82,7 @@ func (o *planOptions) run(ctx context.Context, _ []string) error {
 		}
 	}
 	if unknown > 0 {
-		o.warn("the decision about %d fields is unknown: edit the plan before you apply it", unknown)
+		o.Warn("the decision about %d fields is unknown: edit the plan before you apply it", unknown)
 	}
 	return nil
-}
-
-// survey reads all collections of the database.
-func (c *console) survey(ctx context.Context, db *mongo.Database, load *loadFlags) (*survey.Survey, error) {
-	var kept []record.KeptCollection
-	err := load.patience.Do(ctx, func() (err error) {
-		kept, err = record.Kept(ctx, db)
-		return err
-	})
-	if err != nil && failure.Explain(err, "").Kind != failure.Denied { // without the record, a person sees what they are
-		return nil, err
-	}
-	s, err := survey.Make(ctx, db, survey.Options{Kept: kept, Temp: os.TempDir(), Now: time.Now, Patience: load.patience, Progress: c.progress})
-	if err != nil {
-		return nil, err
-	}
-	for _, n := range s.NotRead {
-		c.warn("not read: %s", n)
-	}
-	return s, nil
 }

@@ -13,10 +13,12 @@ import (
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/migration"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/progress"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/report"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/scan"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/server"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/terminal"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/source"
 )
 
 type scanOptions struct {
@@ -91,7 +93,7 @@ func (o *scanOptions) run(ctx context.Context, _ []string) (err error) {
 		return err
 	}
 	for _, db := range o.databases {
-		if !validDatabase(db) {
+		if !migration.ValidDatabase(db) {
 			return failure.Usagef("--db: invalid database name %q", db)
 		}
 	}
@@ -114,15 +116,14 @@ func (o *scanOptions) run(ctx context.Context, _ []string) (err error) {
 	r := scan.Report{Server: server.Host(o.connectionString()), Time: time.Now().UTC().Truncate(time.Second), Collections: []scan.Collection{}}
 	s := scan.New(os.TempDir(), r.Time)
 	defer func() { err = errors.Join(err, s.Close()) }()
-	read := make(map[string]scan.Readout)
+	read := make(map[string]source.Readout)
 	for _, ns := range namespaces {
 		c, err := s.Collection(ns.Database, ns.Collection)
 		if err != nil {
 			return err
 		}
-		m, err := scan.Read(ctx, client.Database(ns.Database).Collection(ns.Collection), c, sample, func(total int64) *terminal.Progress {
-			return o.progress(total, "scanning", ns.String())
-		})
+		from := source.Collection{Collection: client.Database(ns.Database).Collection(ns.Collection), Sample: sample}
+		m, err := from.Read(ctx, nil, func(total int64) *progress.Progress { return o.Progress(total, "scanning", ns.String()) }, c)
 		if err != nil {
 			return err
 		}
@@ -130,7 +131,7 @@ func (o *scanOptions) run(ctx context.Context, _ []string) (err error) {
 		if m.Malformed > 0 {
 			r.Warnings = append(r.Warnings, ns.String()+" has malformed documents, which were not counted")
 		}
-		if m.Mode == scan.First {
+		if m.Mode == source.First {
 			r.Warnings = append(r.Warnings, ns.String()+": the first documents were read instead of a random sample, because the server cannot sample")
 		}
 	}
@@ -157,7 +158,7 @@ func (o *scanOptions) run(ctx context.Context, _ []string) (err error) {
 // print writes the report of a scan.
 func (o *scanOptions) print(r scan.Report) (err error) {
 	for _, w := range r.Warnings {
-		o.warn("%s", w)
+		o.Warn("%s", w)
 	}
 	switch o.output.value {
 	case formatJSON:
@@ -178,7 +179,7 @@ func (o *scanOptions) print(r scan.Report) (err error) {
 func (o *scanOptions) failed(r scan.Report) (err error) {
 	for _, c := range r.Collections {
 		if c.Overflow && len(o.failOn.values) > 0 {
-			o.warn("%s has too many fields; --fail-on did not check all of them", c.Namespace)
+			o.Warn("%s has too many fields; --fail-on did not check all of them", c.Namespace)
 		}
 		for _, f := range c.Fields {
 			for _, k := range o.failOn.values {

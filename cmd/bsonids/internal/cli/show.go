@@ -10,6 +10,7 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/explain"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/migration"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/report"
 )
 
@@ -56,7 +57,7 @@ and the new values. --output does not change it.`,
 
 func (o *showOptions) run(_ context.Context, args []string) error {
 	v, err := explain.Parse(args[0])
-	if err != nil && exists(args[0]) {
+	if err != nil && migration.Exists(args[0]) {
 		return o.file(args[0])
 	}
 	if err != nil {
@@ -74,7 +75,7 @@ func (o *showOptions) run(_ context.Context, args []string) error {
 func (o *showOptions) file(path string) error {
 	out := bufio.NewWriter(o.out)
 	if err := errors.Join(convert.WriteText(out, path), out.Flush()); err != nil {
-		return fileError(err, "%v", err)
+		return migration.FileError(err)
 	}
 	return nil
 }

@@ -4,11 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/documents"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/terminal"
@@ -41,7 +43,7 @@ func (w wayOn) lines(args []string) []string {
 func curable(err error) bool {
 	var file *convert.RecordError
 	var refused *record.Error
-	var document *convert.DocumentError
+	var document *documents.Error
 	var lost *convert.LostError
 	var e *failure.Error
 	switch {
@@ -65,8 +67,8 @@ func (o *convertOptions) inPlaceWay(res convert.Result, failed error) *wayOn {
 	}
 	w := &wayOn{changed: fmt.Sprintf("%d values in %d documents%s, and possibly documents of the batches in progress; no others", res.Values, res.Documents, earlier),
 		back: "not possible, because --undo-log was not given", again: curable(failed)}
-	if o.undoLog != "" {
-		w.back = commandLine(append([]string{"bsonids", "undo", o.undoLog, "--write"}, o.serverArgs()...))
+	if o.work.UndoLog != "" {
+		w.back = o.command("undo", o.work.UndoLog, "--write")
 	}
 	return w
 }
@@ -88,12 +90,7 @@ func (o *convertOptions) copyWay(res convert.Copied, failed error) *wayOn {
 		back: fmt.Sprintf("drop the collection %s.%s", o.database, o.into), again: curable(failed)}
 }
 
-// undoWay describes how to proceed after the error failed in an undo.
-func undoWay(res convert.Undone, failed error) *wayOn {
-	return undoneWay(res.Restored, failed)
-}
-
-// undoneWay is undoWay for the number of documents that were restored.
+// undoneWay describes how to proceed after the error failed in an undo that has restored documents.
 func undoneWay(restored int64, failed error) *wayOn {
 	return &wayOn{changed: fmt.Sprintf("%d documents, and possibly documents of the batch in progress; no others", restored), again: curable(failed)}
 }
@@ -107,6 +104,11 @@ func (c *console) serverArgs() []string {
 		return []string{"--uri", c.uri}
 	}
 	return nil
+}
+
+// command returns a command line of this program for the same server.
+func (c *console) command(words ...string) string {
+	return commandLine(slices.Concat([]string{"bsonids"}, words, c.serverArgs()))
 }
 
 // commandLine returns the words of a command, quoted for a POSIX shell. It replaces a

@@ -4,18 +4,15 @@ import (
 	"context"
 	"errors"
 
-	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/changes"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 )
 
-// stream is a change stream of a database.
+// stream is a [changes.Stream].
 type stream interface {
-	// Next waits for changes. It returns them in their order, or none, with the token of the position
-	// behind them. After an error, the stream is unusable.
-	Next(ctx context.Context) ([]changes.Event, bson.Raw, error)
+	Next(ctx context.Context) (changes.Batch, error)
 	Close()
 }
 

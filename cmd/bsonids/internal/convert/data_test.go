@@ -9,6 +9,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
 )
 
@@ -43,7 +44,7 @@ func marshal(t testing.TB, v any) bson.Raw {
 	return b
 }
 
-func conversion(t testing.TB, from, to string, fields ...string) Conversion {
+func conversion(t testing.TB, from, to string, fields ...string) rule.Conversion {
 	t.Helper()
 	kind := func(name string) kinds.Kind {
 		k, err := kinds.ParseBinary(name)
@@ -60,7 +61,7 @@ func conversion(t testing.TB, from, to string, fields ...string) Conversion {
 		}
 		patterns = append(patterns, p)
 	}
-	c, err := NewConversion(kind(from), kind(to), patterns)
+	c, err := rule.NewConversion(kind(from), kind(to), patterns)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,15 +72,15 @@ func identity() Identity {
 	return Identity{Database: "d", Collection: "c", From: "javaLegacy", To: "standard"}
 }
 
-func plans(t testing.TB, c Conversion, ids ...any) []Plan {
+func plans(t testing.TB, c rule.Conversion, ids ...any) []Planned {
 	t.Helper()
-	var out []Plan
+	var out []Planned
 	for _, id := range ids {
 		p, err := c.Plan(marshal(t, bson.D{{Key: "_id", Value: id}, {Key: "a", Value: bson.D{{Key: "ü\"", Value: value(t, c.From.Name)}}}}))
 		if err != nil {
 			t.Fatal(err)
 		}
-		out = append(out, p)
+		out = append(out, Planned{Plan: p})
 	}
 	return out
 }

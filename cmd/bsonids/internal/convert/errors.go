@@ -1,10 +1,10 @@
+// Package convert changes UUIDs in a collection from one representation to another. A conversion
+// can be stopped at any moment and never overwrites what another program wrote.
 package convert
 
 import (
 	"errors"
 	"fmt"
-
-	"go.mongodb.org/mongo-driver/v2/bson"
 )
 
 // ErrNeedsRecord is returned for a conversion that requires a state file and an undo log.
@@ -39,18 +39,8 @@ func (e *RecordError) Error() string { return fmt.Sprintf("%s %s: %v", e.Record,
 // Unwrap returns the underlying error.
 func (e *RecordError) Unwrap() error { return e.Err }
 
-// DocumentError is the error of a document that cannot be copied.
-type DocumentError struct {
-	ID     bson.RawValue
-	Reason string
-}
-
-func (e *DocumentError) Error() string {
-	return fmt.Sprintf("document with _id %s: %s", e.ID, e.Reason)
-}
-
 func (f *StateFile) fail(reason string) error {
-	return &RecordError{StateRecord, f.path, errors.New(reason)}
+	return &RecordError{StateRecord, f.Path(), errors.New(reason)}
 }
 
 func (l *UndoLog) fail(reason string) error {

@@ -2,6 +2,8 @@ package convert
 
 import (
 	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
 )
 
 // extJSON returns v in canonical extended JSON, on one line.
@@ -14,10 +16,9 @@ func extJSON(v bson.RawValue) ([]byte, error) {
 }
 
 // storedJSON returns the value v in canonical extended JSON, or if that is empty, a binary value.
-func storedJSON(subtype byte, octets [16]byte, v Value) ([]byte, error) {
+func storedJSON(subtype byte, octets [16]byte, v rule.Value) ([]byte, error) {
 	if v != "" {
 		return extJSON(v.Raw())
 	}
-	b := appendUUID(nil, "", subtype, octets)
-	return extJSON(bson.RawValue{Type: bson.TypeBinary, Value: b[len("\x05\x00"):]})
+	return extJSON(bson.RawValue{Type: bson.TypeBinary, Value: append([]byte{16, 0, 0, 0, subtype}, octets[:]...)})
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"slices"
 	"testing"
 )
 
@@ -33,28 +32,5 @@ func TestFilesAreRegular(t *testing.T) {
 				t.Errorf("%s %s: %v", name, path, err)
 			}
 		}
-	}
-}
-
-// What a killed process left of a file is removed when the file is locked, and nothing else.
-func TestLockRemovesTemporary(t *testing.T) {
-	dir := t.TempDir()
-	for _, name := range []string{"state", "state.12.tmp", "state.1a.tmp", "state..tmp", "state2.12.tmp", "state.12.tmp.x"} {
-		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	lock, err := LockFile(filepath.Join(dir, "state"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer lock.Close()
-	entries, err := os.ReadDir(dir)
-	var got []string
-	for _, e := range entries {
-		got = append(got, e.Name())
-	}
-	if want := []string{"state", "state..tmp", "state.12.tmp.x", "state.1a.tmp", "state.lock", "state2.12.tmp"}; err != nil || !slices.Equal(got, want) {
-		t.Errorf("%q, %v", got, err)
 	}
 }

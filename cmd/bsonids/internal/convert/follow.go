@@ -2,18 +2,16 @@ package convert
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/changes"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/documents"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/mirror"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/patience"
 )
 
@@ -43,7 +41,7 @@ func (t Timestamp) bson() bson.Timestamp { return bson.Timestamp{T: t.Seconds, I
 // copy has its value of a unique index.
 type PendingKey struct {
 	Position
-	Deleted bool `json:"deleted,omitempty"` // the document was deleted in the source
+	Copy bool `json:"copy,omitempty"` // the _id is that of the copy, which may have no source
 }
 
 func (p *StreamPosition) validate() error {
@@ -58,9 +56,23 @@ func (p *StreamPosition) validate() error {
 	return nil
 }
 
+// pend sets the pending documents to those that are stuck.
+func (p *StreamPosition) pend(stuck []mirror.Finding) error {
+	if len(stuck) >= maxListed {
+		return fmt.Errorf("%d documents or more cannot be copied, because another document has the same value and an index is unique", maxListed)
+	}
+	p.Pending = nil
+	for _, f := range stuck {
+		if f.From.Type != 0 {
+			p.Pending = append(p.Pending, PendingKey{*newPosition(f.From), false})
+		} else {
+			p.Pending = append(p.Pending, PendingKey{*newPosition(f.ID), true})
+		}
+	}
+	return nil
+}
+
 var (
-	// errReopen is the error of a stream that must be opened again.
-	errReopen = errors.New("the stream must be opened again")
 	// errGone is the error of an operation if no collection has the UUID of the source.
 	errGone = errors.New("the source does not exist")
 	// errMoved is the error of an operation during which the source was renamed.
@@ -71,35 +83,28 @@ var (
 	ErrSourceDropped = errors.New("the source was dropped, and its copy can no longer follow it; the copy was left as it is")
 )
 
-// key is the _id of a document that changed in the source.
-type key struct {
-	id      bson.RawValue
-	deleted bool // whether an event says that the document was deleted
-}
-
 // beatEvery is the least interval between two beats.
 const beatEvery = 500 * time.Millisecond
 
-// follower applies the changes of a source to its copy. It is separate from the copier so that it
-// can be tested without a server.
+// follower is the [mirror.Feed] of a copy, which follows its source also under another name. It is
+// separate from the copier so that it can be tested without a server.
 type follower struct {
 	at       *StreamPosition
-	record   string         // a collection to which beat writes
-	goal     bson.Timestamp // caughtUp is called when everything up to this time was applied
+	record   string // a collection to which beat writes
 	patience *patience.Patience
 	clock    func() time.Time
 
-	// open opens a stream behind at, or from now on if at has no token.
+	// open opens a stream behind at.
 	open func(ctx context.Context) (stream, error)
 	// begin opens a stream from now on, sets at to its beginning and saves it, if at has no token.
 	begin func(ctx context.Context) error
 	// compare compares the copy with the source once, and updates it.
 	compare func(ctx context.Context) error
-	// apply brings the copies of some documents up to date. It returns those for which it could not.
-	// The source is read as it was at the time at, or later.
-	apply func(ctx context.Context, keys []key, at bson.Timestamp) (failed []key, err error)
-	// renamed is called when the source was renamed, before apply is called for what changed
-	// before.
+	// some brings the copies of the documents with the ids, and the copies that have the other ids, up to
+	// date. It returns those for which it could not. The source is read as it was at the time at, or
+	// later.
+	some func(ctx context.Context, ids, copies []bson.RawValue, at bson.Timestamp) (stuck []mirror.Finding, err error)
+	// renamed is called when the source was renamed, before some is called for what changed before.
 	renamed func(ctx context.Context, to string) error
 	// now returns the operation time of the deployment.
 	now func(ctx context.Context) (bson.Timestamp, error)
@@ -115,35 +120,40 @@ type follower struct {
 	// restart is called when the token has expired.
 	restart func(error)
 
+	stream stream // nil if it must be opened
+	lost   error  // why the token cannot be used
+	quiet  bool   // there were no events
 	beaten time.Time
+	saved  []byte          // the token that was saved last
+	wait   []bson.RawValue // documents of a source that was not found
+	missed bson.Timestamp  // when it was not found first
 }
 
 // run compares, if that is necessary, and applies the changes until caughtUp reports true or ctx
 // ends. A batch that was begun is completed after the end of ctx.
 func (f *follower) run(ctx context.Context) error {
+	defer f.end()
 	for {
 		if err := f.begin(ctx); err != nil {
 			return err
 		}
+		f.saved = f.at.Token
 		if !f.at.Compared {
 			if err := f.compare(ctx); err != nil {
 				return err
 			}
 		}
-		if !f.at.Compared || f.goal.IsZero() {
-			now, err := f.now(ctx)
-			if err != nil {
+		err := mirror.CatchUp(ctx, f, 0)
+		for done := false; err == nil; err = mirror.CatchUp(ctx, f, 0) {
+			if done, err = f.caughtUp(context.WithoutCancel(ctx)); done || err != nil {
 				return err
 			}
-			if now.After(f.goal) {
-				f.goal = now
-			}
 		}
-		err := f.read(ctx)
-		if !failure.Means(err, failure.Forgotten) {
+		if lost := (*mirror.LostTrack)(nil); !errors.As(err, &lost) {
 			return err
 		}
-		f.restart(err)
+		f.end()
+		f.restart(f.lost)
 		// The next stream begins before the next comparison.
 		f.at.Token, f.at.Compared = nil, false
 		if err := f.save(); err != nil {
@@ -152,163 +162,126 @@ func (f *follower) run(ctx context.Context) error {
 	}
 }
 
-// read applies the changes, and opens the stream again after an error.
-func (f *follower) read(ctx context.Context) error {
-	streak := f.patience.Streak()
-	for {
-		err := f.drain(ctx, streak)
-		if errors.Is(err, errReopen) && ctx.Err() == nil {
-			continue
-		}
-		if err == nil {
-			return nil
-		}
-		if err := streak.Wait(ctx, err); err != nil {
-			return err
-		}
+func (f *follower) end() {
+	if f.stream != nil {
+		f.stream.Close()
 	}
+	f.stream, f.wait, f.missed = nil, nil, bson.Timestamp{}
 }
 
-// drain opens the stream and applies its changes. Changes that it has read and not applied are read
-// again from the next stream.
-func (f *follower) drain(ctx context.Context, streak *patience.Streak) error {
-	s, err := f.open(ctx)
-	if err != nil {
-		return err
-	}
-	defer s.Close()
-	work := context.WithoutCancel(ctx)
-	var waiting []key // of a source that was not found
-	var missed bson.Timestamp
-	for {
-		events, token, err := s.Next(ctx)
-		if err != nil {
-			return err
-		}
-		batch, err := f.batch(events)
-		if err != nil {
-			return err
-		}
-		if batch.renamed != "" {
-			if err := f.renamed(work, batch.renamed); err != nil {
-				return err
-			}
-		} else {
-			batch.token = token
-		}
-		keys := distinct(waiting, batch.keys)
-		if err := f.write(work, keys, batch, len(events)); errors.Is(err, errGone) {
-			// If it was renamed, an event of the stream says so.
-			now, err := f.now(work)
-			switch {
-			case err != nil:
-				return err
-			case missed.IsZero():
-				missed = now
-			case batch.time.After(missed):
-				return ErrSourceDropped
-			}
-			waiting = keys
-		} else if err != nil {
-			return err
-		} else {
-			waiting, missed = nil, bson.Timestamp{}
-			streak.End()
-		}
-		if batch.renamed != "" {
-			return errReopen // for events with the new name
-		}
-		if waiting == nil && f.at.Time.bson().After(f.goal) {
-			if done, err := f.caughtUp(work); done || err != nil {
-				return err
-			}
-		}
-		if len(events) == 0 && f.clock().Sub(f.beaten) >= beatEvery {
-			f.beaten = f.clock()
-			if err := f.beat(work); err != nil {
-				return err
-			}
-		}
-	}
-}
+func (f *follower) Now(ctx context.Context) (bson.Timestamp, error) { return f.now(ctx) }
 
-// sorted is what some events say.
-type sorted struct {
-	keys    []key
-	time    bson.Timestamp // of the last event
-	renamed string         // the new name of the source; the events after this one were left out
-	token   bson.Raw       // behind these events
-}
-
-// batch sorts out the events. The error is ErrSourceDropped if one says so.
-func (f *follower) batch(events []changes.Event) (sorted, error) {
-	b := sorted{time: f.at.Time.bson()}
-	for _, e := range events {
-		b.time = e.Time
-		switch {
-		case e.Type == "invalidate", e.Type == "dropDatabase":
-			return b, ErrSourceDropped
-		case e.Type == "rename" && e.NS.Coll == f.at.Source && e.To.DB == e.NS.DB:
-			b.renamed, b.token = e.To.Coll, e.Token
-			return b, nil
-		case e.Type == "rename" && (e.NS.Coll == f.at.Source || e.To.Coll == f.at.Source && e.To.DB == e.NS.DB),
-			e.Type == "drop" && e.NS.Coll == f.at.Source:
-			return b, ErrSourceDropped
-		case e.NS.Coll != f.at.Source || e.Key == nil:
-			continue
-		}
-		id, err := e.Key.LookupErr("_id")
-		if err != nil {
-			return b, fmt.Errorf("an event of type %s has no _id", e.Type)
-		}
-		b.keys = append(b.keys, key{id, e.Type == "delete"})
-	}
-	return b, nil
-}
-
-// write applies the changes and then saves the position.
-func (f *follower) write(ctx context.Context, keys []key, b sorted, events int) error {
-	if len(keys) > 0 {
-		var pending []key
-		for _, p := range f.at.Pending {
-			pending = append(pending, key{p.raw(), p.Deleted})
-		}
-		failed, err := f.apply(ctx, distinct(pending, keys), b.time)
-		if err != nil {
+func (f *follower) Save(ctx context.Context) error {
+	if !bytes.Equal(f.saved, f.at.Token) {
+		if err := f.save(); err != nil {
 			return err
 		}
-		if len(failed) > maxListed {
-			return fmt.Errorf("more than %d documents cannot be copied, because another document has the same value and an index is unique", maxListed)
-		}
-		f.at.Pending = nil
-		for _, k := range failed {
-			f.at.Pending = append(f.at.Pending, PendingKey{*newPosition(k.id), k.deleted})
-		}
+		f.saved = f.at.Token
 	}
-	if events == 0 && bytes.Equal(f.at.Token, b.token) {
+	if !f.quiet || f.clock().Sub(f.beaten) < beatEvery {
 		return nil
 	}
-	f.at.Token, f.at.Time = b.token, Timestamp{b.time.T, b.time.I}
-	f.at.Source = cmp.Or(b.renamed, f.at.Source)
-	if err := f.save(); err != nil {
-		return err
-	}
-	f.report(ctx, events)
-	return nil
+	f.beaten = f.clock()
+	return f.beat(context.WithoutCancel(ctx))
 }
 
-// distinct returns the keys of all lists, each once.
-func distinct(lists ...[]key) []key {
-	var out []key
-	place := make(map[string]int)
-	for _, k := range slices.Concat(lists...) {
-		name := documents.Key(k.id)
-		if i, ok := place[name]; ok {
-			out[i].deleted = out[i].deleted || k.deleted
-			continue
+func (f *follower) Next(ctx context.Context) (b changes.Batch, err error) {
+	err = f.patience.Do(ctx, func() (err error) {
+		if f.stream == nil {
+			if f.stream, err = f.open(ctx); err != nil {
+				f.stream = nil
+				return err
+			}
 		}
-		place[name] = len(out)
-		out = append(out, k)
+		if b, err = f.stream.Next(ctx); err != nil {
+			f.end()
+		}
+		return err
+	})
+	f.quiet = b.Events == 0
+	if failure.Means(err, failure.Forgotten) {
+		f.lost = err
+		return changes.Batch{Lost: "the change stream cannot be resumed: " + err.Error()}, nil
 	}
-	return out
+	return b, err
+}
+
+// Apply implements [mirror.Feed]. The error is ErrSourceDropped if the events say so, or if the source is
+// not found and the stream has passed that time: if it was renamed, an event of the stream says so.
+func (f *follower) Apply(ctx context.Context, b changes.Batch) (bool, error) {
+	ctx = context.WithoutCancel(ctx)
+	to, err := f.renamedTo(b.End)
+	if err == nil && to != "" {
+		err = f.renamed(ctx, to)
+	}
+	if err != nil {
+		return false, err
+	}
+	at := f.at.Time.bson()
+	if !b.Time.IsZero() {
+		at = b.Time
+	}
+	ids := append(f.wait, b.IDs[f.at.Source]...)
+	if err := f.apply(ctx, ids, at); errors.Is(err, errGone) {
+		now, err := f.now(ctx)
+		switch {
+		case err != nil:
+			return false, err
+		case f.missed.IsZero():
+			f.missed = now
+		case at.After(f.missed):
+			return false, ErrSourceDropped
+		}
+		if f.wait = ids; to != "" {
+			f.end() // these events are read again
+		}
+		return false, nil
+	} else if err != nil {
+		return false, err
+	}
+	f.wait, f.missed = nil, bson.Timestamp{}
+	f.at.Token, f.at.Time = b.At, Timestamp{at.T, at.I}
+	if to != "" {
+		f.at.Source = to
+		f.end() // what follows has the new name
+	}
+	if b.Events > 0 {
+		f.report(ctx, b.Events)
+	}
+	return true, nil
+}
+
+// renamedTo returns the new name of the source if the event says that it was renamed.
+func (f *follower) renamedTo(e *changes.Event) (to string, err error) {
+	switch {
+	case e == nil:
+		return "", nil
+	case e.Type == "invalidate", e.Type == "dropDatabase":
+		return "", ErrSourceDropped
+	case e.Type == "rename" && e.NS.Coll == f.at.Source && e.To.DB == e.NS.DB:
+		return e.To.Coll, nil
+	case e.NS.Coll == f.at.Source, e.Type == "rename" && e.To.Coll == f.at.Source:
+		return "", ErrSourceDropped
+	}
+	return "", nil // it is about the record
+}
+
+// apply brings the copies of the documents with the ids, and of the pending ones, up to date.
+func (f *follower) apply(ctx context.Context, ids []bson.RawValue, at bson.Timestamp) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	var copies []bson.RawValue
+	for _, p := range f.at.Pending {
+		if p.Copy {
+			copies = append(copies, p.raw())
+		} else {
+			ids = append(ids, p.raw())
+		}
+	}
+	stuck, err := f.some(ctx, ids, copies, at)
+	if err == nil {
+		err = f.at.pend(stuck)
+	}
+	return err
 }

@@ -13,6 +13,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/changes"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/mirror"
 )
 
 // world is a source, its copy and its change stream, without a server. A document is a number by
@@ -89,9 +90,9 @@ type fakeStream struct {
 
 func (s *fakeStream) Close() {}
 
-func (s *fakeStream) Next(ctx context.Context) ([]changes.Event, bson.Raw, error) {
+func (s *fakeStream) Next(ctx context.Context) (changes.Batch, error) {
 	if err := errors.Join(ctx.Err(), s.w.err("next")); err != nil {
-		return nil, nil, err
+		return changes.Batch{}, err
 	}
 	var out []changes.Event
 	for len(out) < 2 && s.at < len(s.w.events) {
@@ -101,7 +102,13 @@ func (s *fakeStream) Next(ctx context.Context) ([]changes.Event, bson.Raw, error
 			out = append(out, e)
 		}
 	}
-	return out, token(s.w.t, uint32(s.at)), nil
+	b, err := changes.Sort(out, s.collections)
+	if b.Events < len(out) { // the rest is read again
+		s.at = int(out[b.Events-1].Time.T)
+	} else if b.End == nil {
+		b.At = token(s.w.t, uint32(s.at))
+	}
+	return b, err
 }
 
 // follower returns a follower of the world that ends when it has caught up.
@@ -142,23 +149,24 @@ func (w *world) follower() *follower {
 		}
 		return w.err("compare")
 	}
-	f.apply = func(_ context.Context, keys []key, _ bson.Timestamp) (failed []key, err error) {
+	f.some = func(_ context.Context, ids, copies []bson.RawValue, _ bson.Timestamp) (stuck []mirror.Finding, err error) {
 		if err := w.err("apply"); err != nil {
 			return nil, err
 		}
-		for _, k := range keys {
-			id := k.id.Int32()
-			if w.pending[id] {
-				failed = append(failed, k)
-				continue
-			}
-			if v, ok := w.source[id]; ok {
-				w.copy[id] = v
-			} else if k.deleted {
-				delete(w.copy, id)
+		for _, id := range slices.Concat(ids, copies) {
+			n := id.Int32()
+			if w.pending[n] {
+				stuck = append(stuck, mirror.Finding{ID: id})
+				if n%2 == 1 {
+					stuck[len(stuck)-1].From = id
+				}
+			} else if v, ok := w.source[n]; ok {
+				w.copy[n] = v
+			} else {
+				delete(w.copy, n)
 			}
 		}
-		return failed, nil
+		return stuck, nil
 	}
 	f.renamed = func(_ context.Context, to string) error {
 		w.log = append(w.log, "renamed "+to)
@@ -300,7 +308,10 @@ func TestFollowerDropped(t *testing.T) {
 		}
 		drop(w)
 		f := w.follower()
-		f.goal = bson.Timestamp{T: 1000}
+		f.now = func(context.Context) (bson.Timestamp, error) { return bson.Timestamp{T: 1000}, nil }
+		if name == "not found" { // now, and after each beat
+			f.now = w.follower().now
+		}
 		if err := f.run(t.Context()); !errors.Is(err, ErrSourceDropped) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -366,7 +377,6 @@ func TestFollowerGoal(t *testing.T) {
 		w.set(i, 1)
 	}
 	f := w.follower()
-	f.goal = bson.Timestamp{T: uint32(len(w.events))}
 	beats := w.beats
 	if err := f.run(t.Context()); err != nil {
 		t.Fatal(err)
@@ -377,7 +387,7 @@ func TestFollowerGoal(t *testing.T) {
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	f = w.follower()
-	f.goal = bson.Timestamp{T: 1 << 30}
+	f.now = func(context.Context) (bson.Timestamp, error) { return bson.Timestamp{T: 1 << 30}, nil }
 	f.beat = func(context.Context) error { stop(); return nil }
 	if err := f.run(ctx); !errors.Is(err, context.Canceled) {
 		t.Error(err)

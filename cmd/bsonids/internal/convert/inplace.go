@@ -12,6 +12,7 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/bulk"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/documents"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/patience"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
 )
 
 const (
@@ -28,7 +29,7 @@ const (
 
 // Options are the options of a conversion.
 type Options struct {
-	Conversion Conversion
+	Conversion rule.Conversion
 	Write      bool // if false, changes are counted and not made
 	Workers    int  // the number of batches that are written at the same time
 	Part       Part
@@ -68,11 +69,11 @@ type Options struct {
 
 // Result describes what a conversion in place changed, or would change.
 type Result struct {
-	Read      int64 `json:"documentsRead"`
-	Documents int64 `json:"documentsChanged"`
-	Values    int64 `json:"valuesChanged"`
-	Fields    Tally `json:"fields"`             // values by field
-	InID      int64 `json:"documentsWithOldId"` // documents with an old value in _id
+	Read      int64      `json:"documentsRead"`
+	Documents int64      `json:"documentsChanged"`
+	Values    int64      `json:"valuesChanged"`
+	Fields    rule.Tally `json:"fields"`             // values by field
+	InID      int64      `json:"documentsWithOldId"` // documents with an old value in _id
 	// Overtaken counts documents that another program changed or deleted first, and that have
 	// nothing left to convert.
 	Overtaken int64 `json:"overtaken"`
@@ -86,9 +87,9 @@ type Result struct {
 	Already int64 `json:"alreadyConverted,omitempty"`
 	// SkippedFor counts the values by reason. It counts documents if the reason is not about a
 	// value.
-	SkippedFor Tally  `json:"skippedFor,omitempty"`
-	Skips      []Skip `json:"skips,omitempty"` // the first 10,000
-	Examples   []Plan `json:"-"`
+	SkippedFor rule.Tally  `json:"skippedFor,omitempty"`
+	Skips      []Skip      `json:"skips,omitempty"` // the first 10,000
+	Examples   []rule.Plan `json:"-"`
 }
 
 // Totals are the counts of a conversion, including its earlier runs.
@@ -114,7 +115,7 @@ type runner struct {
 
 type batch struct {
 	number int
-	plans  []Plan // after prepare, those that are to be written
+	plans  []Planned // after prepare, those that are to be written
 	counts *counts
 	read   int
 }
@@ -127,7 +128,7 @@ func InPlace(ctx context.Context, coll *mongo.Collection, o Options) (Result, er
 		o.now = time.Now
 	}
 	o.setUp()
-	r := &runner{Options: o, coll: coll, tracker: newTracker(), result: Result{Fields: Tally{}, SkippedFor: Tally{}}}
+	r := &runner{Options: o, coll: coll, tracker: newTracker(), result: Result{Fields: rule.Tally{}, SkippedFor: rule.Tally{}}}
 	r.there = &presence{patience: o.Patience, now: o.now}
 	r.there.add(coll, o.UUID)
 	if o.Write && o.Conversion.SameSubtype() && (o.State == nil && o.Retry == nil || o.Undo == nil) {
@@ -159,7 +160,7 @@ func InPlace(ctx context.Context, coll *mongo.Collection, o Options) (Result, er
 	err := inBatches(ctx, p, r.tracker, r.Patience, stages[batch]{r.plan, r.Batch, r.prepare, r.ahead(), r.process, r.Workers})
 	err = r.there.after(ctx, err)
 	if o.Retry != nil && err == nil {
-		o.Retry.rest(func(id bson.RawValue, left []Left) { r.leave(Plan{ID: id}, left) })
+		o.Retry.rest(func(id bson.RawValue, left []rule.Left) { r.leave(Planned{Plan: rule.Plan{ID: id}}, left) })
 		err = r.SkipList.Err()
 	}
 	if o.Write && o.State != nil {
@@ -191,13 +192,13 @@ func (r *runner) plan(number int, docs []bson.Raw) (batch, error) {
 		if !r.Part.Has(doc.Lookup("_id")) {
 			continue
 		}
-		plan, err := r.Conversion.Plan(doc)
+		p, err := r.Conversion.Plan(doc)
 		if err != nil {
-			plan = Plan{ID: doc.Lookup("_id"), Skipped: []Left{{Document: true, Reason: err.Error()}}}
+			p = rule.Plan{ID: doc.Lookup("_id"), Skipped: []rule.Left{{Document: true, Reason: err.Error()}}}
 		}
-		plan.counts = b.counts
+		plan := Planned{Plan: p, counts: b.counts}
 		if r.Retry != nil {
-			r.already(r.Retry.limit(&plan, doc, r.Conversion))
+			r.already(r.Retry.limit(&plan.Plan, doc, r.Conversion))
 		}
 		r.reconsider(&plan, doc)
 		if len(plan.Changes)+len(plan.Skipped)+len(plan.InID) > 0 {
@@ -221,7 +222,7 @@ func (r *runner) ahead() int {
 
 // prepare writes the entries of the batches to the undo log, while earlier batches are processed.
 func (r *runner) prepare(waiting context.Context, group []batch) error {
-	var plans []Plan
+	var plans []Planned
 	for i := range group {
 		b := &group[i]
 		write := b.plans[:0]
@@ -247,7 +248,7 @@ func (r *runner) prepare(waiting context.Context, group []batch) error {
 	if len(plans) == 0 {
 		return nil
 	}
-	return r.Undo.Append(plans, r.Conversion, func(p Plan) bool { return p.again })
+	return r.Undo.Append(plans, r.Conversion, func(p Planned) bool { return p.again })
 }
 
 // process writes one batch, or counts it if Write is false.
@@ -292,13 +293,40 @@ func (r *runner) process(waiting, ctx context.Context, b batch) error {
 	return r.save(at)
 }
 
+// Planned is the plan for one document.
+type Planned struct {
+	rule.Plan
+	// kept has the changes that were made on account of an earlier entry of the undo log. They are
+	// logged again and not made again.
+	kept []rule.Change
+	// again is set if an earlier entry of the undo log about the document is void.
+	again bool
+	// counts are those of the batch of the document. It is nil if nothing is counted.
+	counts *counts
+}
+
+// keep adds to p.kept the earlier changes, from an entry of the undo log, whose new values are in doc
+// with the subtype to. The entry that voids the earlier one must restore them too.
+func (p *Planned) keep(doc bson.Raw, earlier []rule.Change, to byte) {
+	made := make(map[string]bool, len(p.Changes))
+	for _, ch := range p.Changes {
+		made[ch.Path] = true
+	}
+	held := rule.HeldBy(doc, len(earlier))
+	for _, done := range earlier {
+		if !made[done.Path] && held.HasNew(done, to) {
+			p.kept = append(p.kept, done)
+		}
+	}
+}
+
 // mayWrite reports whether p has changes, and whether an update can hold them. If it cannot, mayWrite
 // skips the document.
-func (r *runner) mayWrite(p Plan) bool {
+func (r *runner) mayWrite(p Planned) bool {
 	switch {
 	case len(p.Changes) == 0:
 		return false
-	case p.size() > bulk.MaxUpdate:
+	case p.Size() > bulk.MaxUpdate:
 		r.skipPlan(p, "the document has too many values for one update; convert into a new collection")
 	default:
 		return true
@@ -307,20 +335,20 @@ func (r *runner) mayWrite(p Plan) bool {
 }
 
 // note counts the values that a plan leaves unchanged.
-func (r *runner) note(p Plan) {
+func (r *runner) note(p Planned) {
 	left := p.Skipped
 	if len(p.InID) > 0 {
 		r.mu.Lock()
 		r.result.InID++
 		r.mu.Unlock()
 		for _, ch := range p.InID {
-			left = append(left, ch.left("the value is in _id, which cannot be changed in place; convert into a new collection"))
+			left = append(left, ch.Left("the value is in _id, which cannot be changed in place; convert into a new collection"))
 		}
 	}
 	r.leave(p, left)
 }
 
-func (r *runner) count(p Plan) {
+func (r *runner) count(p Planned) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if p.counts != nil {
@@ -329,15 +357,15 @@ func (r *runner) count(p Plan) {
 	r.result.Documents++
 	r.result.Values += int64(len(p.Changes))
 	for _, ch := range p.Changes {
-		r.result.Fields.add(ch.Field, 1)
+		r.result.Fields.Add(ch.Field, 1)
 	}
 	if r.Options.Examples < 0 || len(r.result.Examples) < r.Options.Examples {
-		r.result.Examples = append(r.result.Examples, p)
+		r.result.Examples = append(r.result.Examples, p.Plan)
 	}
 }
 
 // found counts a document that an earlier run changed after it saved its state for the last time.
-func (r *runner) found(p *Plan, e Entry) {
+func (r *runner) found(p *Planned, e Entry) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	n := int64(len(e.Changes))
@@ -361,16 +389,16 @@ func (r *runner) overtaken() {
 }
 
 // skipPlan counts and lists the values of p as left unchanged.
-func (r *runner) skipPlan(p Plan, reason string) {
-	left := make([]Left, len(p.Changes))
+func (r *runner) skipPlan(p Planned, reason string) {
+	left := make([]rule.Left, len(p.Changes))
 	for i, ch := range p.Changes {
-		left[i] = ch.left(reason)
+		left[i] = ch.Left(reason)
 	}
 	r.leave(p, left)
 }
 
 // leave counts and lists values of the document of p that are left unchanged.
-func (r *runner) leave(p Plan, left []Left) {
+func (r *runner) leave(p Planned, left []rule.Left) {
 	if len(left) == 0 {
 		return
 	}
@@ -380,7 +408,7 @@ func (r *runner) leave(p Plan, left []Left) {
 		p.counts.skipped++
 	}
 	for _, l := range left {
-		r.result.SkippedFor.add(l.Reason, 1)
+		r.result.SkippedFor.Add(l.Reason, 1)
 		if !l.Document {
 			r.result.Left++
 		}

@@ -9,6 +9,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/documents"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
 )
 
 // resume continues the conversion of an earlier run from its state file and undo log.
@@ -79,15 +80,15 @@ func (r *runner) resume(ctx context.Context, p *documents.Pages) error {
 // reconsider adjusts p to what an earlier run may have done to the document before it was killed.
 // If the old and the new values have the same subtype, only the undo log of that run distinguishes
 // them.
-func (r *runner) reconsider(p *Plan, doc bson.Raw) {
+func (r *runner) reconsider(p *Planned, doc bson.Raw) {
 	e, ok := r.inFlight[documents.Key(p.ID)]
 	if !ok {
 		return
 	}
 	delete(r.inFlight, documents.Key(p.ID))
 	p.again = true
-	values := valuesOf(doc, len(e.Changes))
-	if !slices.ContainsFunc(e.Changes, func(ch Change) bool { return !values.hasNew(ch, e.to) }) {
+	values := rule.HeldBy(doc, len(e.Changes))
+	if !slices.ContainsFunc(e.Changes, func(ch rule.Change) bool { return !values.HasNew(ch, e.to) }) {
 		r.found(p, e)
 	}
 	defer func() { p.keep(doc, e.Changes, r.Conversion.To.Subtype) }()
@@ -104,15 +105,15 @@ func (r *runner) reconsider(p *Plan, doc bson.Raw) {
 	for _, done := range e.Changes {
 		before[at{done.Path, done.Old}], after[at{done.Path, done.New}] = true, true
 	}
-	p.Skipped = slices.DeleteFunc(p.Skipped, func(l Left) bool { return after[at{l.Path, l.Old}] })
-	p.Changes = slices.DeleteFunc(p.Changes, func(ch Change) bool {
+	p.Skipped = slices.DeleteFunc(p.Skipped, func(l rule.Left) bool { return after[at{l.Path, l.Old}] })
+	p.Changes = slices.DeleteFunc(p.Changes, func(ch rule.Change) bool {
 		switch now := (at{ch.Path, ch.Old}); {
 		case before[now]:
 			return false
 		case after[now]:
 			return true
 		}
-		p.Skipped = append(p.Skipped, ch.left(unknowable))
+		p.Skipped = append(p.Skipped, ch.Left(unknowable))
 		return true
 	})
 }

@@ -10,8 +10,8 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/bulk"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/documents"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
 )
 
 // For any order in which batches end, the position of the checkpoint is after done batches only,
@@ -154,10 +154,11 @@ func TestReconsider(t *testing.T) {
 		"not of sixteen octets": {bson.Binary{Subtype: 3, Data: []byte{1}}, 0, 0, 0},
 	} {
 		r := &runner{Options: Options{Conversion: c}, inFlight: map[string]Entry{documents.Key(before.ID): entry}}
-		p, err := c.Plan(doc(tt.now))
+		now, err := c.Plan(doc(tt.now))
 		if err != nil {
 			t.Fatal(err)
 		}
+		p := Planned{Plan: now}
 		r.reconsider(&p, doc(tt.now))
 		if len(p.Changes) != tt.changes || len(p.Skipped) != tt.skipped || len(p.kept) != tt.kept || !p.again || len(r.inFlight) != 0 {
 			t.Errorf("%s: %+v, %d in flight", name, p, len(r.inFlight))
@@ -165,15 +166,35 @@ func TestReconsider(t *testing.T) {
 	}
 }
 
-// The number of names is bounded, and every value is counted.
-func TestTally(t *testing.T) {
-	c := make(Tally)
-	for i := range 3 * maxNames {
-		c.add(fmt.Sprint("name", i), 1)
-		c.add("name0", 2)
+// A document with too many values for one update is skipped and reported. The other documents are
+// converted.
+func TestTooManyValues(t *testing.T) {
+	c := conversion(t, "javaLegacy", "standard")
+	small, err := c.Plan(marshal(t, bson.D{{Key: "_id", Value: "small"}, {Key: "a", Value: value(t, "javaLegacy")}}))
+	if err != nil {
+		t.Fatal(err)
 	}
-	if len(c) != maxNames+1 || c["name0"] != 1+2*3*maxNames || c["name1"] != 1 || c[Others] != 2*maxNames {
-		t.Errorf("%d names, %d others", len(c), c[Others])
+	list := make(bson.A, 200_000)
+	for i := range list {
+		list[i] = value(t, "javaLegacy")
+	}
+	doc := marshal(t, bson.D{{Key: "_id", Value: "big"}, {Key: "l", Value: list}})
+	big, err := c.Plan(doc)
+	if err != nil || len(doc) > 16<<20 || len(big.Changes) != len(list) {
+		t.Fatalf("%d octets, %d changes, %v", len(doc), len(big.Changes), err)
+	}
+	for _, p := range []rule.Plan{small, big} {
+		m := p.Model(3, 4)
+		if n := len(m.Filter.(bson.Raw)) + len(m.Update.(bson.Raw)); n > p.Size() || p.Size() > n+100 {
+			t.Errorf("%d octets, said to be %d", n, p.Size())
+		}
+	}
+	r := &runner{Options: Options{Conversion: c, Progress: func(int) {}, Report: func(Totals) {}}, tracker: newTracker(),
+		result: Result{Fields: rule.Tally{}, SkippedFor: rule.Tally{}}}
+	r.tracker.begin(0, big.ID)
+	r.all(t, batch{plans: []Planned{{Plan: small}, {Plan: big}}, read: 2})
+	if r.result.Documents != 1 || r.result.Skipped != 1 || r.result.Skips[0].ID.StringValue() != "big" {
+		t.Errorf("%+v", r.result)
 	}
 }
 
@@ -191,24 +212,6 @@ func TestSkipJSON(t *testing.T) {
 	}
 	if err := json.Unmarshal(b, &got); err != nil || got.Reason != reason || got.ID != "a\x01\"<é" {
 		t.Errorf("%s: %+v, %v", b, got, err)
-	}
-}
-
-// The filter and the document together fit into one update, for a document of any size.
-func TestReplacedFits(t *testing.T) {
-	for _, size := range []int{10, 7 << 20, 15 << 20} {
-		d := bson.D{{Key: "_id", Value: 1}}
-		for i := range 5 {
-			d = append(d, bson.E{Key: string(rune('a' + i)), Value: make([]byte, size/5)})
-		}
-		doc := marshal(t, d)
-		filter := replaced(doc, bulk.MaxUpdate-len(doc))
-		if n := len(marshal(t, filter)) + len(doc); n > bulk.MaxUpdate {
-			t.Errorf("%d octets for a document of %d", n, len(doc))
-		}
-		if size < 8<<20 && len(filter) != len(d) {
-			t.Errorf("a document of %d octets is looked for by %d of its %d values", len(doc), len(filter), len(d))
-		}
 	}
 }
 

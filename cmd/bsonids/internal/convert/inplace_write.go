@@ -3,9 +3,7 @@ package convert
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
-	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
@@ -13,17 +11,18 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/bulk"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/documents"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
 )
 
 // write writes the plans of a batch, which are in the undo log. Pauses end with waiting, and the work
 // with ctx.
-func (r *runner) write(waiting, ctx context.Context, plans []Plan) error {
+func (r *runner) write(waiting, ctx context.Context, plans []Planned) error {
 	lost := r.Patience.Streak()
 	for attempt := 0; attempt < attempts; {
 		left, rest, err := r.attempt(waiting, ctx, plans)
 		expired := r.Halves && failure.Means(err, failure.Expired)
 		if expired && len(rest) == 1 {
-			return &DocumentError{rest[0].ID, tooSlow(r.BatchTimeout)}
+			return bulk.TooSlow(rest[0].ID, r.BatchTimeout)
 		}
 		if err == nil {
 			attempt++ // other programs changed what is left
@@ -44,7 +43,7 @@ func (r *runner) write(waiting, ctx context.Context, plans []Plan) error {
 		}
 		plans = left
 		if r.Undo != nil && attempt < attempts {
-			if err := r.Undo.Append(plans, r.Conversion, func(Plan) bool { return true }); err != nil {
+			if err := r.Undo.Append(plans, r.Conversion, func(Planned) bool { return true }); err != nil {
 				return err
 			}
 		}
@@ -63,7 +62,7 @@ func (r *runner) write(waiting, ctx context.Context, plans []Plan) error {
 
 // attempt writes the plans. It returns the plans to try again, made from the current documents. With
 // an error it returns those of which it is not known whether they were carried out.
-func (r *runner) attempt(waiting, ctx context.Context, plans []Plan) (again, unknown []Plan, err error) {
+func (r *runner) attempt(waiting, ctx context.Context, plans []Planned) (again, unknown []Planned, err error) {
 	ctx, cancel, err := r.mayBegin(ctx)
 	if err != nil {
 		return nil, plans, err
@@ -71,7 +70,7 @@ func (r *runner) attempt(waiting, ctx context.Context, plans []Plan) (again, unk
 	defer cancel()
 	models := make([]mongo.WriteModel, len(plans))
 	for i, p := range plans {
-		models[i] = p.model(r.Conversion.From.Subtype, r.Conversion.To.Subtype)
+		models[i] = p.Model(r.Conversion.From.Subtype, r.Conversion.To.Subtype)
 	}
 	answered := r.Latency.Start()
 	matched, refused, err := bulk.Update(ctx, r.coll, models, false)
@@ -89,7 +88,7 @@ func (r *runner) attempt(waiting, ctx context.Context, plans []Plan) (again, unk
 	}
 	rest := plans
 	if len(failed) > 0 {
-		rest = make([]Plan, 0, len(plans))
+		rest = make([]Planned, 0, len(plans))
 		for i, p := range plans {
 			if !failed[i] {
 				rest = append(rest, p)
@@ -108,7 +107,7 @@ func (r *runner) attempt(waiting, ctx context.Context, plans []Plan) (again, unk
 
 // resolve determines which of the plans were carried out when the number of matched documents does
 // not show it. It returns the plans to try again.
-func (r *runner) resolve(ctx context.Context, plans []Plan) ([]Plan, error) {
+func (r *runner) resolve(ctx context.Context, plans []Planned) ([]Planned, error) {
 	if len(plans) == 0 {
 		return nil, nil
 	}
@@ -122,17 +121,17 @@ func (r *runner) resolve(ctx context.Context, plans []Plan) ([]Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	var again []Plan
+	var again []Planned
 	for _, p := range plans {
 		doc, ok := docs[documents.Key(p.ID)]
 		if !ok {
 			r.overtaken()
 			continue
 		}
-		held := valuesOf(doc, len(p.Changes))
+		held := rule.HeldBy(doc, len(p.Changes))
 		converted := 0
 		for _, ch := range p.Changes {
-			if held.hasNew(ch, r.Conversion.To.Subtype) {
+			if held.HasNew(ch, r.Conversion.To.Subtype) {
 				converted++
 			}
 		}
@@ -141,13 +140,13 @@ func (r *runner) resolve(ctx context.Context, plans []Plan) ([]Plan, error) {
 			continue
 		}
 		if !r.Conversion.SameSubtype() && r.Retry == nil {
-			fresh, err := r.Conversion.Plan(doc)
+			now, err := r.Conversion.Plan(doc)
 			if err != nil {
-				r.leave(p, []Left{{Document: true, Reason: err.Error()}})
+				r.leave(p, []rule.Left{{Document: true, Reason: err.Error()}})
 				continue
 			}
-			fresh.counts = p.counts
-			r.leave(p, slices.DeleteFunc(slices.Clone(fresh.Skipped), func(l Left) bool { return slices.Contains(p.Skipped, l) }))
+			fresh := Planned{Plan: now, counts: p.counts}
+			r.leave(p, slices.DeleteFunc(slices.Clone(fresh.Skipped), func(l rule.Left) bool { return slices.Contains(p.Skipped, l) }))
 			if len(fresh.Changes)+len(fresh.Skipped) == 0 {
 				r.overtaken()
 			} else if r.mayWrite(fresh) {
@@ -159,7 +158,7 @@ func (r *runner) resolve(ctx context.Context, plans []Plan) ([]Plan, error) {
 		}
 		unchanged := 0
 		for _, ch := range p.Changes {
-			if held.hasOld(ch, r.Conversion.From.Subtype) {
+			if held.HasOld(ch, r.Conversion.From.Subtype) {
 				unchanged++
 			}
 		}
@@ -170,11 +169,6 @@ func (r *runner) resolve(ctx context.Context, plans []Plan) ([]Plan, error) {
 		}
 	}
 	return again, nil
-}
-
-// tooSlow is why a batch of one document failed.
-func tooSlow(limit time.Duration) string {
-	return fmt.Sprintf("the server did not write it within the time limit of a batch, %s", cmp.Or(limit, bulk.Timeout))
 }
 
 const unknowable = "another program changed the document during the conversion, and the byte order of the new value is unknown"

@@ -13,7 +13,8 @@ import (
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/hashset"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/patience"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/mirror"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
 )
 
 // Copied describes what a conversion into a new collection did, or would do.
@@ -22,10 +23,10 @@ type Copied struct {
 	Documents int64 `json:"documentsCopied"`
 	Values    int64 `json:"valuesChanged"`
 	// Earlier counts the documents that earlier runs copied, and EarlierValues their converted values.
-	Earlier       int64    `json:"documentsCopiedEarlier,omitempty"`
-	EarlierValues int64    `json:"valuesChangedEarlier,omitempty"`
-	Fields        Tally    `json:"fields"`
-	Indexes       []string `json:"indexes"`
+	Earlier       int64      `json:"documentsCopiedEarlier,omitempty"`
+	EarlierValues int64      `json:"valuesChangedEarlier,omitempty"`
+	Fields        rule.Tally `json:"fields"`
+	Indexes       []string   `json:"indexes"`
 	// Conflicts are the documents whose converted _id or unique key another document of the new
 	// collection has. Proof has them once the conversion is complete.
 	Conflicts []Skip `json:"conflicts,omitempty"`
@@ -35,9 +36,9 @@ type Copied struct {
 	Passes   int   `json:"passes"`
 	// Skipped counts the documents with values that are left unchanged in the copy too, and Left
 	// counts these values.
-	Skipped    int64 `json:"documentsSkipped"`
-	Left       int64 `json:"valuesSkipped"`
-	SkippedFor Tally `json:"skippedFor,omitempty"` // the values of Left by reason
+	Skipped    int64      `json:"documentsSkipped"`
+	Left       int64      `json:"valuesSkipped"`
+	SkippedFor rule.Tally `json:"skippedFor,omitempty"` // the values of rule.Left by reason
 	// Stream is nil if the copy did not follow its source.
 	Stream   *Followed     `json:"stream,omitempty"`
 	Verified bool          `json:"verified"`
@@ -50,24 +51,17 @@ type Copied struct {
 // copier converts into another collection.
 type copier struct {
 	Options
-	source, target *mongo.Collection
-	tracker        *tracker
-	before         counts // by earlier runs
-	// own has the documents of the target that this run wrote, or found equal to the converted
-	// source. It is nil if nothing is written.
+	m       *mirror.Mirror
+	tracker *tracker
+	before  counts // by earlier runs
+	// own has the documents of the new collection that this run wrote, or found equal to the converted
+	// source. Others that have no source are left. It is nil if nothing is written.
 	own *hashset.Set
-	// ids has the _ids of the copies of the documents that a pass has read. It is nil if the _id of a
-	// source can be derived from that of its copy, unlike the spelling of text.
-	ids *hashset.Set
-	// left has the unchanged values of the page that is compared, by the _id of the copy.
-	left map[string]leftIn
-	// steady is for each read of a pass that changes nothing. A pass that writes is made again as a
-	// whole.
-	steady *patience.Patience
+	met Verified // what the current comparison has met
 	// session orders reads of the source after the events that they are about. It is nil unless the
 	// copy follows its source.
 	session *mongo.Session
-	// there has the source, and the target once it exists, unless the copy follows its source.
+	// there has the source, and the new collection once it exists, unless the copy follows its source.
 	there *presence
 	mu    sync.Mutex
 	res   Copied
@@ -80,8 +74,7 @@ type copier struct {
 // ctx ends.
 func Into(ctx context.Context, source, target *mongo.Collection, o Options) (Copied, error) {
 	c := newCopier(source, target, o)
-	o = c.Options
-	if o.Follow != nil {
+	if c.Follow != nil {
 		end, err := c.setUpFollowing(ctx)
 		if err != nil {
 			return c.res, err
@@ -90,7 +83,7 @@ func Into(ctx context.Context, source, target *mongo.Collection, o Options) (Cop
 	}
 	var indexes []bson.Raw
 	var create bson.D
-	err := o.Patience.Do(ctx, func() (err error) {
+	err := c.Patience.Do(ctx, func() (err error) {
 		c.res.Indexes = []string{}
 		indexes, create, err = c.describe(ctx)
 		return err
@@ -98,14 +91,15 @@ func Into(ctx context.Context, source, target *mongo.Collection, o Options) (Cop
 	if err != nil {
 		return c.res, err
 	}
-	if !o.Write {
+	if !c.Write {
 		if err := c.copy(ctx); err != nil {
 			return c.res, err
 		}
-		return c.res, c.still(ctx)
+		err := c.still(ctx)
+		return c.res, err
 	}
 	c.own = hashset.New()
-	state := o.State
+	state := c.State
 	if state == nil {
 		state = &StateFile{}
 	}
@@ -113,7 +107,7 @@ func Into(ctx context.Context, source, target *mongo.Collection, o Options) (Cop
 	c.res.Earlier, c.res.EarlierValues = state.Changed, state.Values
 	if state.Copied {
 		// A run that was killed may have listed values after it saved its state for the last time.
-		listed, err := o.SkipList.documents()
+		listed, err := c.SkipList.documents()
 		if err != nil {
 			return c.res, err
 		}
@@ -121,13 +115,13 @@ func Into(ctx context.Context, source, target *mongo.Collection, o Options) (Cop
 	}
 	c.report()
 	save := func() error {
-		if o.State == nil {
+		if c.State == nil {
 			return nil
 		}
-		return o.State.Save()
+		return c.State.Save()
 	}
 	var f *follower
-	if o.Follow != nil {
+	if c.Follow != nil {
 		// The stream is opened before the first document is read.
 		f = c.follower()
 		if err := f.begin(ctx); err != nil {
@@ -135,7 +129,7 @@ func Into(ctx context.Context, source, target *mongo.Collection, o Options) (Cop
 		}
 	}
 	if !state.Created {
-		if err := o.Patience.Do(ctx, func() error { return c.mayCreate(ctx) }); err != nil {
+		if err := c.Patience.Do(ctx, func() error { return c.mayCreate(ctx) }); err != nil {
 			return c.res, err
 		}
 		// The state is saved first. After a crash in between, it shows that the collection belongs
@@ -147,15 +141,15 @@ func Into(ctx context.Context, source, target *mongo.Collection, o Options) (Cop
 	}
 	c.res.Own = true
 	if f != nil && state.Stream.CopyUUID != "" {
-		if err := o.Patience.Do(ctx, func() error { return c.bindCopy(ctx) }); err != nil {
+		if err := c.Patience.Do(ctx, func() error { return c.bindCopy(ctx) }); err != nil {
 			return c.res, err
 		}
 	}
-	if err := o.Patience.Do(ctx, func() error { return c.create(ctx, create) }); err != nil {
+	if err := c.Patience.Do(ctx, func() error { return c.create(ctx, create) }); err != nil {
 		return c.res, err
 	}
 	if f != nil {
-		if err := o.Patience.Do(ctx, func() error { return c.bindCopy(ctx) }); err != nil {
+		if err := c.Patience.Do(ctx, func() error { return c.bindCopy(ctx) }); err != nil {
 			return c.res, err
 		}
 	} else if err := c.there.bind(ctx, target); err != nil {
@@ -166,9 +160,9 @@ func Into(ctx context.Context, source, target *mongo.Collection, o Options) (Cop
 		if c.Follow == nil {
 			err = c.there.after(ctx, err)
 		} else if err == nil {
-			err = o.Patience.Do(ctx, func() error { return c.still(ctx) })
+			err = c.Patience.Do(ctx, func() error { return c.still(ctx) })
 		}
-		if o.State != nil {
+		if c.State != nil {
 			c.reached(c.tracker.checkpoint(func() int64 { return 0 }))
 			err = errors.Join(err, c.SkipList.Sync())
 			state.Copied = err == nil
@@ -178,20 +172,16 @@ func Into(ctx context.Context, source, target *mongo.Collection, o Options) (Cop
 			return c.res, err
 		}
 	}
-	if !state.Indexed && o.Part.First() {
+	if !state.Indexed && c.Part.First() {
 		index := func() error { return c.index(ctx, indexes) }
-		err := o.Patience.Do(ctx, index)
+		err := c.Patience.Do(ctx, index)
 		if mongo.IsDuplicateKeyError(err) {
 			// A unique value may have moved from one document to another since the first was
 			// copied.
-			err = o.Patience.Do(ctx, func() error {
-				_, err := c.pass(ctx, true)
-				return err
-			})
-			if err != nil {
+			if _, err := c.repair(ctx); err != nil {
 				return c.res, err
 			}
-			err = o.Patience.Do(ctx, index)
+			err = c.Patience.Do(ctx, index)
 		}
 		if err != nil {
 			return c.res, err
@@ -202,7 +192,8 @@ func Into(ctx context.Context, source, target *mongo.Collection, o Options) (Cop
 		}
 	}
 	if f != nil {
-		return c.res, c.keepUp(ctx, f)
+		err := c.keepUp(ctx, f)
+		return c.res, err
 	}
 	if err := c.settle(ctx); err != nil {
 		return c.res, err
@@ -213,7 +204,7 @@ func Into(ctx context.Context, source, target *mongo.Collection, o Options) (Cop
 	// The proof has the remaining conflicts. The others may have been out-of-date copies of an
 	// earlier run.
 	c.res.Conflicts = nil
-	if c.res.Verified && o.State != nil {
+	if c.res.Verified && c.State != nil {
 		state.Done, state.Skipped = true, c.before.skipped+c.res.Skipped
 		return c.res, save()
 	}
@@ -224,8 +215,61 @@ func newCopier(source, target *mongo.Collection, o Options) *copier {
 	o.setUp()
 	there := &presence{patience: o.Patience, now: time.Now}
 	there.add(source, o.UUID)
-	return &copier{Options: o, source: source, target: target, tracker: newTracker(), left: make(map[string]leftIn), there: there,
-		res: Copied{Fields: Tally{}, Indexes: []string{}, SkippedFor: Tally{}}}
+	c := &copier{Options: o, tracker: newTracker(), there: there, res: Copied{Fields: rule.Tally{}, Indexes: []string{}, SkippedFor: rule.Tally{}}}
+	c.m = &mirror.Mirror{Conversion: o.Conversion, Old: source, New: target, Write: o.Write, Batch: o.Batch, Busy: o.Follow != nil, Despite: o.Follow != nil,
+		Keeps: func(doc bson.Raw) bool { return !c.own.Has(doc) },
+		// An interrupt does not end a batch.
+		Begin: func(ctx context.Context) (context.Context, context.CancelFunc, error) {
+			return o.mayBegin(context.WithoutCancel(ctx))
+		},
+		Limit: o.BatchTimeout, Halves: o.Halves, Still: c.still, Leaves: c.leave, Wrote: c.wrote, Met: c.meet}
+	if !o.Part.Whole() {
+		c.m.Has = o.Part.Has
+	}
+	return c
+}
+
+// MayCopy returns an error if the target of a conversion that begins has documents, unless other parts of
+// it may have written them, which Into finds out.
+func MayCopy(ctx context.Context, source, target *mongo.Collection, o Options) error {
+	if !o.Write || !o.Part.Whole() || o.State != nil && o.State.Created {
+		return nil
+	}
+	return newCopier(source, target, o).mayCreate(ctx)
+}
+
+// wrote notes a document that was written to the new collection.
+func (c *copier) wrote(doc bson.Raw) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.own.Add(doc)
+}
+
+// meet notes a document of the new collection that is as it should be.
+func (c *copier) meet(doc bson.Raw) error {
+	c.own.Add(doc)
+	return c.met.document(doc, c.Conversion)
+}
+
+// leave lists the values that the copies will have unchanged, before these are written: a run that is
+// killed in between finds nothing to write the next time, and so nothing to list.
+func (c *copier) leave(left []mirror.Left) error {
+	c.mu.Lock()
+	for _, l := range left {
+		c.note(l)
+	}
+	c.mu.Unlock()
+	return c.SkipList.Sync()
+}
+
+// note counts and lists the unchanged values of one document. The caller holds c.mu.
+func (c *copier) note(l mirror.Left) {
+	c.SkipList.add(l.ID, c.Conversion.From.Subtype, l.Values)
+	c.res.Skipped++
+	for _, v := range l.Values {
+		c.res.Left++
+		c.res.SkippedFor.Add(v.Reason, 1)
+	}
 }
 
 // writeConcern is the write concern of the commands that create collections and indexes.
@@ -234,8 +278,8 @@ var writeConcern = bson.E{Key: "writeConcern", Value: bson.D{{Key: "w", Value: "
 // describe returns the indexes of the source, except the one on _id, and the command that creates a
 // collection with the options of the source.
 func (c *copier) describe(ctx context.Context) (indexes []bson.Raw, create bson.D, err error) {
-	db := c.source.Database()
-	cur, err := db.ListCollections(ctx, bson.D{{Key: "name", Value: c.source.Name()}})
+	db := c.m.Old.Database()
+	cur, err := db.ListCollections(ctx, bson.D{{Key: "name", Value: c.m.Old.Name()}})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -247,12 +291,12 @@ func (c *copier) describe(ctx context.Context) (indexes []bson.Raw, create bson.
 		return nil, nil, err
 	}
 	if len(infos) == 0 {
-		return nil, nil, fmt.Errorf("collection %s.%s does not exist", db.Name(), c.source.Name())
+		return nil, nil, fmt.Errorf("collection %s.%s does not exist", db.Name(), c.m.Old.Name())
 	}
 	if t := infos[0].Type; t != "" && t != "collection" {
-		return nil, nil, fmt.Errorf("cannot copy %s.%s, because it is a %s", db.Name(), c.source.Name(), t)
+		return nil, nil, fmt.Errorf("cannot copy %s.%s, because it is a %s", db.Name(), c.m.Old.Name(), t)
 	}
-	create = bson.D{{Key: "create", Value: c.target.Name()}}
+	create = bson.D{{Key: "create", Value: c.m.New.Name()}}
 	for _, o := range infos[0].Options {
 		switch o.Key {
 		case "encryptedFields":
@@ -262,7 +306,7 @@ func (c *copier) describe(ctx context.Context) (indexes []bson.Raw, create bson.
 			create = append(create, o)
 		}
 	}
-	if indexes, err = listIndexes(ctx, c.source); err != nil {
+	if indexes, err = listIndexes(ctx, c.m.Old); err != nil {
 		return nil, nil, err
 	}
 	for _, i := range indexes {
@@ -275,7 +319,7 @@ func (c *copier) describe(ctx context.Context) (indexes []bson.Raw, create bson.
 // mayCreate returns an error if the target has documents, unless other parts of the conversion
 // wrote them.
 func (c *copier) mayCreate(ctx context.Context) error {
-	cur, err := c.target.Find(ctx, bson.D{}, options.Find().SetLimit(100))
+	cur, err := c.m.New.Find(ctx, bson.D{}, options.Find().SetLimit(100))
 	if err != nil {
 		return err
 	}
@@ -288,20 +332,26 @@ func (c *copier) mayCreate(ctx context.Context) error {
 		if c.Part.First() {
 			return nil
 		}
-		names, err := c.target.Database().ListCollectionNames(ctx, bson.D{{Key: "name", Value: c.target.Name()}})
+		names, err := c.m.New.Database().ListCollectionNames(ctx, bson.D{{Key: "name", Value: c.m.New.Name()}})
 		if err == nil && len(names) == 0 {
-			return fmt.Errorf("collection %s does not exist yet; start part 1 first, which creates it", c.target.Name())
+			return fmt.Errorf("collection %s does not exist yet; start part 1 first, which creates it", c.m.New.Name())
 		}
 		return err
 	case c.Part.Whole():
-		return fmt.Errorf("collection %s is not empty; use a new collection, or the state file of the run that wrote to it", c.target.Name())
+		return fmt.Errorf("collection %s is not empty; use a new collection, or the state file of the run that wrote to it", c.m.New.Name())
 	}
 	// The comparison replaces documents that differ from their source. The documents of another
 	// collection must therefore not be taken for those of other parts. Some copies may differ
 	// because their sources have changed since.
-	copies, err := c.copies(ctx, there)
-	if err == nil && 2*copies <= len(there) {
-		err = fmt.Errorf("collection %s has documents that are not converted copies of documents of %s; use a new collection", c.target.Name(), c.source.Name())
+	ids := make([]bson.RawValue, len(there))
+	for i, doc := range there {
+		ids[i] = doc.Lookup("_id")
+	}
+	look := *c.m
+	look.Write, look.Met, look.Has = false, nil, nil
+	r, err := look.Some(ctx, nil, ids)
+	if err == nil && 2*int(r.Equal) <= len(there) {
+		err = fmt.Errorf("collection %s has documents that are not converted copies of documents of %s; use a new collection", c.m.New.Name(), c.m.Old.Name())
 	}
 	return err
 }
@@ -310,7 +360,7 @@ func (c *copier) create(ctx context.Context, cmd bson.D) error {
 	if !c.Part.First() {
 		return nil
 	}
-	err := c.target.Database().RunCommand(ctx, append(cmd, writeConcern)).Err()
+	err := c.m.New.Database().RunCommand(ctx, append(cmd, writeConcern)).Err()
 	if failure.Means(err, failure.Exists) { // empty, possibly sharded in advance
 		return nil
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/changes"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/documents"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/mirror"
 )
 
 // Follow has the options of a copy that follows its source by a change stream. Options.State is
@@ -69,9 +70,9 @@ func (c *copier) setUpFollowing(ctx context.Context) (end func(), err error) {
 		return nil, &followError{"the state has no UUID of the collection"}
 	}
 	c.res.Stream = &Followed{}
-	c.source = c.current(c.source.Name())
-	c.target = c.target.Clone(options.Collection().SetWriteConcern(writeconcern.Majority()).SetReadPreference(readpref.Primary()))
-	if c.session, err = c.source.Database().Client().StartSession(); err != nil {
+	c.m.Old = c.current(c.m.Old.Name())
+	c.m.New = c.m.New.Clone(options.Collection().SetWriteConcern(writeconcern.Majority()).SetReadPreference(readpref.Primary()))
+	if c.session, err = c.m.Old.Database().Client().StartSession(); err != nil {
 		return nil, err
 	}
 	return func() { c.session.EndSession(context.WithoutCancel(ctx)) }, nil
@@ -80,14 +81,14 @@ func (c *copier) setUpFollowing(ctx context.Context) (end func(), err error) {
 // current returns the source under a name. Its documents are those that a majority has, because the
 // change stream has no others either.
 func (c *copier) current(name string) *mongo.Collection {
-	return c.source.Database().Collection(name, options.Collection().SetReadConcern(readconcern.Majority()).SetReadPreference(readpref.Primary()))
+	return c.m.Old.Database().Collection(name, options.Collection().SetReadConcern(readconcern.Majority()).SetReadPreference(readpref.Primary()))
 }
 
 // locate sets the source to the name that it has now. The error is errGone if it has none.
 func (c *copier) locate(ctx context.Context) error {
 	name, err := c.nameOfSource(ctx)
-	if err == nil && name != c.source.Name() {
-		c.source = c.current(name)
+	if err == nil && name != c.m.Old.Name() {
+		c.m.Old = c.current(name)
 	}
 	return err
 }
@@ -101,7 +102,7 @@ func (c *copier) still(ctx context.Context) error {
 		return c.there.check(ctx)
 	}
 	name, err := c.nameOfSource(ctx)
-	if err == nil && name != c.source.Name() {
+	if err == nil && name != c.m.Old.Name() {
 		err = errMoved
 	}
 	if err == nil && c.State.Stream.CopyUUID != "" {
@@ -111,7 +112,7 @@ func (c *copier) still(ctx context.Context) error {
 }
 
 func (c *copier) nameOfSource(ctx context.Context) (string, error) {
-	name, err := CollectionWith(ctx, c.source.Database(), c.State.CollectionUUID)
+	name, err := CollectionWith(ctx, c.m.Old.Database(), c.State.CollectionUUID)
 	if err == nil && name == "" {
 		err = errGone
 	}
@@ -120,7 +121,7 @@ func (c *copier) nameOfSource(ctx context.Context) (string, error) {
 
 // bindCopy returns an error if the target is not the collection that this conversion made.
 func (c *copier) bindCopy(ctx context.Context) error {
-	is, err := uuidOf(ctx, c.target)
+	is, err := uuidOf(ctx, c.m.New)
 	if err != nil {
 		return err
 	}
@@ -130,7 +131,7 @@ func (c *copier) bindCopy(ctx context.Context) error {
 		return c.State.Save()
 	}
 	if is != at.CopyUUID {
-		return &RecordError{StateRecord, c.State.path, fmt.Errorf("the collection %s that it belongs to %w", c.target.Name(), ErrCopyGone)}
+		return &RecordError{StateRecord, c.State.Path(), fmt.Errorf("the collection %s that it belongs to %w", c.m.New.Name(), ErrCopyGone)}
 	}
 	return nil
 }
@@ -142,8 +143,8 @@ func (c *copier) follower() *follower {
 	if state.Stream == nil {
 		state.Stream = &StreamPosition{}
 	}
-	db := c.source.Database()
-	var extra []bson.RawValue // copies that had no source when they were compared
+	db := c.m.Old.Database()
+	var extra []mirror.Finding // copies that had no source when they were compared
 	f := &follower{at: state.Stream, record: c.Follow.Record, patience: c.Patience, clock: time.Now}
 	again := func(ctx context.Context, g func() error) error { return c.Patience.Do(ctx, g) }
 	f.open = func(ctx context.Context) (stream, error) {
@@ -189,14 +190,14 @@ func (c *copier) follower() *follower {
 		extra, err = c.compareOnce(mongo.NewSessionContext(ctx, c.session), f)
 		return err
 	}
-	f.apply = func(ctx context.Context, keys []key, at bson.Timestamp) ([]key, error) {
-		if err := c.Pace.Wait(ctx, min(len(keys), c.Batch)); err != nil {
+	f.some = func(ctx context.Context, ids, copies []bson.RawValue, at bson.Timestamp) ([]mirror.Finding, error) {
+		if err := c.Pace.Wait(ctx, min(len(ids)+len(copies), c.Batch)); err != nil {
 			return nil, err
 		}
 		if err := c.session.AdvanceOperationTime(&at); err != nil {
 			return nil, err
 		}
-		return c.apply(mongo.NewSessionContext(ctx, c.session), keys)
+		return c.some(mongo.NewSessionContext(ctx, c.session), ids, copies)
 	}
 	f.renamed = func(ctx context.Context, to string) error {
 		return again(ctx, func() error { return c.renamed(ctx, to) })
@@ -236,11 +237,11 @@ func (c *copier) beginStream(ctx context.Context, at *StreamPosition, record str
 	if err := c.locate(ctx); err != nil {
 		return gone(err)
 	}
-	now, err := operationTime(ctx, c.source.Database().Client(), c.session)
+	now, err := operationTime(ctx, c.m.Old.Database().Client(), c.session)
 	if err != nil {
 		return err
 	}
-	s, err := changes.Open(ctx, c.source.Database(), []string{c.source.Name(), record}, changes.Start{}, 1)
+	s, err := changes.Open(ctx, c.m.Old.Database(), []string{c.m.Old.Name(), record}, changes.Start{}, 1)
 	if err != nil {
 		return err
 	}
@@ -253,7 +254,7 @@ func (c *copier) beginStream(ctx context.Context, at *StreamPosition, record str
 		at.Token = nil
 		return gone(err)
 	}
-	at.Source, at.Time, at.Compared = c.source.Name(), Timestamp{now.T, now.I}, false
+	at.Source, at.Time, at.Compared = c.m.Old.Name(), Timestamp{now.T, now.I}, false
 	return c.State.Save()
 }
 
@@ -265,14 +266,38 @@ func gone(err error) error {
 	return err
 }
 
-// compareOnce compares the two collections, updates the copy, and returns the _ids of copies that
-// have no source. The stream tells of those whose sources were deleted since it began.
-func (c *copier) compareOnce(ctx context.Context, f *follower) ([]bson.RawValue, error) {
+// some brings copies up to date. Those that have no source any more are deleted.
+func (c *copier) some(ctx context.Context, ids, copies []bson.RawValue) (stuck []mirror.Finding, err error) {
+	m := *c.m
+	m.Keeps = nil
+	err = c.Patience.Do(ctx, func() error {
+		for {
+			if err := c.locate(ctx); err != nil {
+				return err
+			}
+			m.Old = c.m.Old
+			r, err := m.Some(ctx, ids, copies)
+			c.res.Stream.Written += r.Inserted + r.Replaced
+			c.res.Stream.Deleted += r.Deleted
+			if stuck = r.Stuck; err == nil {
+				err = refusal(r)
+			}
+			if !errors.Is(err, errMoved) {
+				return err
+			}
+		}
+	})
+	return stuck, err
+}
+
+// compareOnce compares the two collections, updates the copy, and returns the copies that have no source.
+// The stream tells of those whose sources were deleted since it began.
+func (c *copier) compareOnce(ctx context.Context, f *follower) ([]mirror.Finding, error) {
 	for {
 		if err := c.Patience.Do(ctx, func() error { return c.locate(ctx) }); err != nil {
 			return nil, gone(err)
 		}
-		proof, err := c.repair(ctx)
+		r, err := c.repair(ctx)
 		if err == nil {
 			err = c.Patience.Do(ctx, func() error { return c.still(ctx) })
 		}
@@ -283,36 +308,12 @@ func (c *copier) compareOnce(ctx context.Context, f *follower) ([]bson.RawValue,
 			return nil, gone(err)
 		}
 		c.res.Passes++
-		c.res.Followed += proof.repaired
-		if len(proof.failed) > maxListed {
-			return nil, fmt.Errorf("more than %d documents cannot be copied, because another document has the same value and an index is unique", maxListed)
-		}
-		v := &c.res.Proof
-		v.Wrong = 0
-		v.forget(proof.failed)
-		f.at.Pending = nil
-		keys, err := c.sourcesOf(proof.failed)
-		for _, k := range keys {
-			f.at.Pending = append(f.at.Pending, PendingKey{*newPosition(k.id), false})
-		}
+		c.res.Followed += r.Changed()
+		c.res.Proof.Wrong = 0
+		c.res.Proof.forget(r.Stuck)
 		c.own = nil // the events tell what else to delete
-		return proof.extra, err
+		return r.Found, f.at.pend(r.Stuck)
 	}
-}
-
-// sourcesOf returns the keys of the documents whose copies have the ids.
-func (c *copier) sourcesOf(ids []bson.RawValue) ([]key, error) {
-	var out []key
-	for _, id := range ids {
-		of, err := c.Conversion.sources(id)
-		if err != nil {
-			return nil, err
-		}
-		for _, s := range of {
-			out = append(out, key{s, false})
-		}
-	}
-	return out, nil
 }
 
 // renamed is called when an event says that the source was renamed. A server that gives a renamed
@@ -330,41 +331,43 @@ func (c *copier) renamed(ctx context.Context, to string) error {
 	return err
 }
 
-// unsourced reports the copies with the ids that still have no source when the stream has told of
-// every deletion. Another program may have written them.
-func (c *copier) unsourced(ctx context.Context, ids []bson.RawValue) error {
+// unsourced reports those of the copies that still have no source when the stream has told of every
+// deletion. Another program may have written them.
+func (c *copier) unsourced(ctx context.Context, copies []mirror.Finding) error {
 	v := &c.res.Proof
-	v.Extra -= int64(len(ids))
-	v.forget(ids)
-	for chunk := range slices.Chunk(ids, c.Batch) {
-		held, err := documents.ByID(ctx, c.target, chunk, bson.D{{Key: "_id", Value: 1}})
+	v.Extra -= int64(len(copies))
+	v.forget(copies)
+	m := *c.m
+	m.Keeps = func(bson.Raw) bool { return true }
+	for chunk := range slices.Chunk(copies, c.Batch) {
+		ids := make([]bson.RawValue, len(chunk))
+		for i, f := range chunk {
+			ids[i] = f.ID
+		}
+		r, err := m.Some(ctx, nil, ids)
 		if err != nil {
 			return err
 		}
-		docs := make([]bson.Raw, 0, len(held))
-		for _, d := range held {
-			docs = append(docs, d)
-		}
-		err = c.withSources(ctx, docs, bson.D{{Key: "_id", Value: 1}}, func(doc bson.Raw, sources []bson.Raw) {
-			if len(sources) == 0 {
-				v.Extra++
-				v.find(doc.Lookup("_id"), "%s", noSource)
-			}
-		})
-		if err != nil {
-			return err
-		}
+		v.Extra += r.Extra
+		v.add(r.Found)
 	}
 	return nil
 }
 
 // forget removes the findings about documents.
-func (v *Verified) forget(ids []bson.RawValue) {
-	about := make(map[string]bool, len(ids))
-	for _, id := range ids {
-		about[documents.Key(id)] = true
+func (v *Verified) forget(about []mirror.Finding) {
+	ids := make(map[string]bool, len(about))
+	for _, f := range about {
+		ids[documents.Key(f.ID)] = true
 	}
-	v.Skips = slices.DeleteFunc(v.Skips, func(s Skip) bool { return about[documents.Key(s.ID)] })
+	v.Skips = slices.DeleteFunc(v.Skips, func(s Skip) bool { return ids[documents.Key(s.ID)] })
+}
+
+// add adds findings.
+func (v *Verified) add(found []mirror.Finding) {
+	for _, f := range found {
+		v.find(f.ID, "%s", f.Reason)
+	}
 }
 
 // keepUp follows the source and sets the result.

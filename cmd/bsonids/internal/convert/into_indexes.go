@@ -33,7 +33,7 @@ func (c *copier) index(ctx context.Context, indexes []bson.Raw) error {
 	}
 	// An index without a collation has the simple collation. If the collection has a default
 	// collation, the new index would get that one.
-	target, err := c.target.Database().ListCollectionSpecifications(ctx, bson.D{{Key: "name", Value: c.target.Name()}})
+	target, err := c.m.New.Database().ListCollectionSpecifications(ctx, bson.D{{Key: "name", Value: c.m.New.Name()}})
 	if err != nil {
 		return err
 	}
@@ -69,7 +69,7 @@ func (c *copier) index(ctx context.Context, indexes []bson.Raw) error {
 	}
 	// Servers before 3.4 stored unknown index options and ignored them. Later servers return an
 	// error for them.
-	return c.target.Database().RunCommand(ctx, bson.D{{Key: "createIndexes", Value: c.target.Name()}, {Key: "indexes", Value: specs},
+	return c.m.New.Database().RunCommand(ctx, bson.D{{Key: "createIndexes", Value: c.m.New.Name()}, {Key: "indexes", Value: specs},
 		{Key: "ignoreUnknownIndexOptions", Value: true}, writeConcern}).Err()
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/documents"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
 )
 
@@ -32,11 +33,11 @@ type listed struct {
 type listedValue struct {
 	path   string
 	octets [16]byte
-	value  Value // as in Left
+	value  rule.Value // as in Left
 }
 
-func (v listedValue) left(reason string) Left {
-	return Left{Path: v.path, Old: v.octets, Value: v.value, Reason: reason}
+func (v listedValue) left(reason string) rule.Left {
+	return rule.Left{Path: v.path, Old: v.octets, Value: v.value, Reason: reason}
 }
 
 // ReadSkipList reads the skip list at path. It ignores lines that are not about a value. The error
@@ -128,7 +129,7 @@ func listedIn(v bson.RawValue, path string, subtype byte) (listedValue, error) {
 			return listedValue{}, fmt.Errorf("the value has the type %s", v.Type)
 		}
 		s, _, _ := form.Parse(l)
-		return listedValue{path, s.UUID, valueOf(v.Type, v.Value)}, nil
+		return listedValue{path, s.UUID, rule.ValueOf(v.Type, v.Value)}, nil
 	}
 	is, data, ok := v.BinaryOK()
 	switch {
@@ -186,27 +187,27 @@ func matches(field, path []string) bool {
 // limit removes from p what the list does not have. It returns the number of listed values of the
 // document that are already converted. It adds listed values that the document no longer has to
 // p.Skipped.
-func (r *Retry) limit(p *Plan, doc bson.Raw, c Conversion) (already int64) {
+func (r *Retry) limit(p *rule.Plan, doc bson.Raw, c rule.Conversion) (already int64) {
 	key := documents.Key(p.ID)
 	e := r.entries[key]
 	delete(r.entries, key)
 	if e == nil {
-		*p = Plan{}
+		*p = rule.Plan{}
 		return 0
 	}
-	other := func(ch Change) bool { return !e.has[listedValue{ch.Path, ch.Old, ch.OldValue}] }
+	other := func(ch rule.Change) bool { return !e.has[listedValue{ch.Path, ch.Old, ch.OldValue}] }
 	p.Changes = slices.DeleteFunc(p.Changes, other)
 	p.InID = slices.DeleteFunc(p.InID, other)
-	p.Skipped = slices.DeleteFunc(p.Skipped, func(l Left) bool { return !l.Document && !e.has[listedValue{l.Path, l.Old, l.Value}] })
-	held, mentioned := valuesOf(doc, len(e.values)), p.paths()
+	p.Skipped = slices.DeleteFunc(p.Skipped, func(l rule.Left) bool { return !l.Document && !e.has[listedValue{l.Path, l.Old, l.Value}] })
+	held, mentioned := rule.HeldBy(doc, len(e.values)), p.Paths()
 	for _, v := range e.values {
-		fresh, freshValue := c.fresh(c.reread(v.octets, v.value))
+		fresh, freshValue := c.Fresh(v.octets, v.value)
 		switch {
-		case held.holds(v.path, c.From.Subtype, v.octets, v.value):
+		case held.Holds(v.path, c.From.Subtype, v.octets, v.value):
 			if !mentioned[v.path] {
 				p.Skipped = append(p.Skipped, v.left("the field is not selected for conversion"))
 			}
-		case held.holds(v.path, c.To.Subtype, fresh, freshValue):
+		case held.Holds(v.path, c.To.Subtype, fresh, freshValue):
 			already++
 		default:
 			p.Skipped = append(p.Skipped, v.left("another program changed the value after it was listed"))
@@ -215,25 +216,10 @@ func (r *Retry) limit(p *Plan, doc bson.Raw, c Conversion) (already int64) {
 	return already
 }
 
-// paths returns the paths of the values in p.
-func (p *Plan) paths() map[string]bool {
-	paths := make(map[string]bool, len(p.Changes)+len(p.InID)+len(p.Skipped))
-	for _, ch := range p.Changes {
-		paths[ch.Path] = true
-	}
-	for _, ch := range p.InID {
-		paths[ch.Path] = true
-	}
-	for _, l := range p.Skipped {
-		paths[l.Path] = true
-	}
-	return paths
-}
-
 // rest calls f for the documents of the list that were not read.
-func (r *Retry) rest(f func(id bson.RawValue, left []Left)) {
+func (r *Retry) rest(f func(id bson.RawValue, left []rule.Left)) {
 	for _, e := range r.entries {
-		var left []Left
+		var left []rule.Left
 		for _, v := range e.values {
 			left = append(left, v.left("the document no longer exists"))
 		}

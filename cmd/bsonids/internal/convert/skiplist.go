@@ -10,6 +10,9 @@ import (
 	"sync"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/files"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
 )
 
 // SkipList writes the values that a conversion leaves unchanged to a file, one JSON object per
@@ -100,7 +103,7 @@ func (l *SkipList) Begun() bool {
 }
 
 // add lists values of one document. Err returns its error.
-func (l *SkipList) add(id bson.RawValue, subtype byte, left []Left) {
+func (l *SkipList) add(id bson.RawValue, subtype byte, left []rule.Left) {
 	if l != nil {
 		l.Add(l.namespace, id, subtype, left)
 	}
@@ -108,7 +111,7 @@ func (l *SkipList) add(id bson.RawValue, subtype byte, left []Left) {
 
 // Add lists values of one document of the collection namespace. The id is zero for what is not in a
 // document. Err returns its error.
-func (l *SkipList) Add(namespace string, id bson.RawValue, subtype byte, left []Left) {
+func (l *SkipList) Add(namespace string, id bson.RawValue, subtype byte, left []rule.Left) {
 	if l == nil || len(left) == 0 {
 		return
 	}
@@ -132,7 +135,7 @@ func (l *SkipList) Add(namespace string, id bson.RawValue, subtype byte, left []
 	}
 }
 
-func skipLine(namespace string, id bson.RawValue, subtype byte, v Left) ([]byte, error) {
+func skipLine(namespace string, id bson.RawValue, subtype byte, v rule.Left) ([]byte, error) {
 	doc, err := extJSON(id)
 	if id.Type == 0 {
 		doc, err = []byte("null"), nil
@@ -176,7 +179,7 @@ func (l *SkipList) open() error {
 			_, err = f.Seek(whole, 0)
 		}
 		if err == nil {
-			err = syncDir(filepath.Dir(l.path))
+			err = files.SyncDir(filepath.Dir(l.path))
 		}
 	}
 	if err != nil {

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
 )
 
 // A value of a field without a name is listed and read again, unlike a reason that is not about a
@@ -18,8 +20,8 @@ func TestSkipListEmptyName(t *testing.T) {
 		t.Fatal(err)
 	}
 	id := bson.RawValue{Type: bson.TypeNull}
-	l.add(id, 3, []Left{{Path: "", Old: [16]byte{1}, Reason: "a"}, {Path: "b", Old: [16]byte{2}, Reason: "a"}})
-	l.add(bson.RawValue{Type: bson.TypeBoolean, Value: []byte{1}}, 3, []Left{{Document: true, Reason: "b"}})
+	l.add(id, 3, []rule.Left{{Path: "", Old: [16]byte{1}, Reason: "a"}, {Path: "b", Old: [16]byte{2}, Reason: "a"}})
+	l.add(bson.RawValue{Type: bson.TypeBoolean, Value: []byte{1}}, 3, []rule.Left{{Document: true, Reason: "b"}})
 	if n, err := l.documents(); n != 2 || err != nil {
 		t.Errorf("%d documents, %v", n, err)
 	}

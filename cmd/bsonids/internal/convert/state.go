@@ -1,19 +1,13 @@
 package convert
 
 import (
-	"bytes"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 
-	"github.com/gofrs/flock"
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/journal"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/ledger"
 )
 
@@ -82,16 +76,13 @@ func (p *Position) raw() bson.RawValue {
 	return bson.RawValue{Type: bson.Type(p.Type), Value: p.Value}
 }
 
+// Begun reports whether a run has written anything.
+func (s State) Begun() bool { return s.Position != nil || s.UndoID != "" || s.Created }
+
 // stateOf returns the state that the facts of a ledger are. The error describes what is wrong.
 func stateOf(facts ledger.Facts) (s State, err error) {
-	b, err := json.Marshal(facts)
-	if err != nil {
+	if err := facts.Decode(&s); err != nil {
 		return State{}, err
-	}
-	d := json.NewDecoder(bytes.NewReader(b))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&s); err != nil {
-		return State{}, fmt.Errorf("%w: %w", ledger.ErrFormat, err)
 	}
 	switch p := s.Position; {
 	case s.Identity.Database == "":
@@ -109,23 +100,11 @@ func stateOf(facts ledger.Facts) (s State, err error) {
 	return s, nil
 }
 
-// facts returns the state as the facts of a ledger.
-func (s State) facts() (facts ledger.Facts, err error) {
-	b, err := json.Marshal(s)
-	if err == nil {
-		err = json.Unmarshal(b, &facts)
-	}
-	return facts, err
-}
-
 // StateFile is the ledger of a conversion. Only one process at a time can open it. It is not safe for
 // concurrent use.
 type StateFile struct {
 	State
-	path   string
-	lock   *flock.Flock
-	file   *os.File
-	ledger *ledger.Ledger
+	*ledger.File
 }
 
 // OpenState opens the ledger at path, or creates a new one if the file does not exist. It returns
@@ -133,70 +112,33 @@ type StateFile struct {
 // must close the StateFile.
 func OpenState(path string, id Identity) (*StateFile, error) {
 	fail := func(err error) (*StateFile, error) { return nil, &RecordError{StateRecord, path, err} }
-	lock, err := LockFile(path)
+	file, err := ledger.OpenFile(path)
 	if err != nil {
 		return fail(err)
 	}
-	f := &StateFile{State: State{Identity: id}, path: target(path), lock: lock}
-	if err := f.open(); err != nil {
-		return fail(errors.Join(err, f.Close()))
+	f := &StateFile{State{Identity: id}, file}
+	if len(file.Facts()) == 0 { // it is new, or a process was killed after it made the file
+		err = f.Save()
+	} else if f.State, err = stateOf(file.Facts()); err == nil && !f.Identity.equal(id) {
+		err = fmt.Errorf("it belongs to another conversion: %s.%s from %s to %s%s", f.Identity.Database,
+			f.Identity.Collection, f.Identity.From, f.Identity.To, f.Identity.details())
 	}
-	if !f.Identity.equal(id) {
-		return fail(errors.Join(fmt.Errorf("it belongs to another conversion: %s.%s from %s to %s%s", f.Identity.Database,
-			f.Identity.Collection, f.Identity.From, f.Identity.To, f.Identity.details()), f.Close()))
+	if err != nil {
+		return fail(errors.Join(err, f.Close()))
 	}
 	return f, nil
 }
 
-// open opens the file, and creates it if it does not exist.
-func (f *StateFile) open() (err error) {
-	_, err = os.Stat(f.path)
-	fresh := errors.Is(err, fs.ErrNotExist)
-	if fresh {
-		b, err := ledger.New()
-		if err == nil {
-			err = ReplaceFile(f.path, b)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	if f.file, err = os.OpenFile(f.path, os.O_RDWR, 0); err != nil {
-		return err
-	}
-	if f.ledger, err = ledger.Open(journal.OSFile{File: f.file}); err != nil {
-		return err
-	}
-	if fresh || len(f.ledger.Facts()) == 0 { // a process was killed after it made the file
-		return f.Save()
-	}
-	f.State, err = stateOf(f.ledger.Facts())
-	return err
-}
-
 // ReadState reads the state at path without locking it.
-func ReadState(path string) (State, error) {
-	s, err := readState(path)
+func ReadState(path string) (s State, err error) {
+	facts, err := ledger.ReadFile(path)
+	if err == nil {
+		s, err = stateOf(facts)
+	}
 	if err != nil {
 		return State{}, &RecordError{StateRecord, path, err}
 	}
 	return s, nil
-}
-
-func readState(path string) (s State, err error) {
-	if err := regular(path); err != nil {
-		return s, err
-	}
-	file, err := os.Open(path)
-	if err != nil {
-		return s, err
-	}
-	defer func() { _ = file.Close() }()
-	l, err := ledger.Read(journal.OSFile{File: file})
-	if err != nil {
-		return s, err
-	}
-	return stateOf(l.Facts())
 }
 
 // Bind records the UUID that the server gives the collection; id is nil if the server gives none.
@@ -208,7 +150,7 @@ func (f *StateFile) Bind(id *bson.Binary) error {
 	}
 	is := hex.EncodeToString(id.Data)
 	if was := f.CollectionUUID; was != "" && was != is {
-		return &RecordError{StateRecord, f.path, errors.New("it belongs to another collection with the same name, in another deployment or dropped since")}
+		return &RecordError{StateRecord, f.Path(), errors.New("it belongs to another collection with the same name, in another deployment or dropped since")}
 	}
 	f.CollectionUUID = is
 	return f.Save()
@@ -216,33 +158,20 @@ func (f *StateFile) Bind(id *bson.Binary) error {
 
 // Save writes to the ledger what has changed since the last Save.
 func (f *StateFile) Save() error {
-	facts, err := f.facts()
+	facts, err := ledger.FactsOf(f.State)
 	if err == nil {
-		err = f.ledger.Set(facts)
+		err = f.Set(facts)
 	}
 	if err != nil {
-		return &RecordError{StateRecord, f.path, err}
+		return &RecordError{StateRecord, f.Path(), err}
 	}
 	return nil
 }
-
-// Knows reports whether the ledger has the run of the record.
-func (f *StateFile) Knows(run string) bool { return f.ledger.Knows(run) }
 
 // Begin writes the id of a run to the ledger, before it is in the record.
 func (f *StateFile) Begin(run string) error {
-	if err := f.ledger.Begin(run); err != nil {
-		return &RecordError{StateRecord, f.path, err}
+	if err := f.File.Begin(run); err != nil {
+		return &RecordError{StateRecord, f.Path(), err}
 	}
 	return nil
-}
-
-// Close closes the file and unlocks it.
-func (f *StateFile) Close() (err error) {
-	if f.file != nil {
-		err = f.file.Close()
-	}
-	// The lock file is not removed: otherwise two processes could lock different files of the same
-	// name.
-	return errors.Join(err, f.lock.Unlock())
 }

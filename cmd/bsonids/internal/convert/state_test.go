@@ -5,7 +5,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -108,7 +107,7 @@ func FuzzState(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if facts, err = s.facts(); err != nil {
+		if facts, err = ledger.FactsOf(s); err != nil {
 			t.Fatal(err)
 		}
 		again, err := stateOf(facts)
@@ -116,21 +115,6 @@ func FuzzState(f *testing.F) {
 			t.Errorf("%s reads as %+v, %v", b, again, err)
 		}
 	})
-}
-
-// syncDir does not fail on a file system that cannot sync directories.
-func TestSyncDir(t *testing.T) {
-	if err := syncDir(t.TempDir()); err != nil {
-		t.Error(err)
-	}
-	if runtime.GOOS == "linux" { // /proc returns EINVAL, as network shares and user space file systems do
-		if err := syncDir("/proc"); err != nil {
-			t.Error(err)
-		}
-	}
-	if err := syncDir(filepath.Join(t.TempDir(), "none")); err == nil {
-		t.Error("synced what isn't there")
-	}
 }
 
 // A symbolic link stands for its file: a process that uses the other name is locked out, and saving

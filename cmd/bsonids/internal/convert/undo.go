@@ -11,6 +11,7 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/bulk"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/documents"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/patience"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
 )
 
 // UndoOptions are the options of Undo.
@@ -21,13 +22,14 @@ type UndoOptions struct {
 
 	// Conversion is the one that is undone, of the documents of Part that match Query. If its kinds
 	// have different subtypes, Undo counts the new values that no entry names.
-	Conversion Conversion
+	Conversion rule.Conversion
 	Part       Part
 	Query      bson.D
 	UUID       *bson.Binary // as in Options
 
 	Check        func(ctx context.Context, undoSize int64) error // as in Options
 	BatchTimeout time.Duration                                   // as in Options
+	Halves       bool                                            // as in Options
 	Patience     *patience.Patience                              // as in Options
 }
 
@@ -72,11 +74,19 @@ func Undo(ctx context.Context, coll *mongo.Collection, u *UndoReader, o UndoOpti
 		for attempt := 0; len(b) > 0; attempt++ {
 			err := o.Patience.Do(ctx, func() error {
 				// A batch that has started is finished.
-				now := res
-				now.left = slices.Clip(res.left)
-				again, err := now.attempt(context.WithoutCancel(ctx), coll, b, o.Write, &limits, attempt == attempts-1, sent)
+				whole := res
+				var again []Entry
+				err := bulk.Halved(b, o.Halves, o.BatchTimeout, func(e Entry) bson.RawValue { return e.ID }, func(b []Entry) error {
+					now := whole
+					now.left = slices.Clip(whole.left)
+					more, err := now.attempt(context.WithoutCancel(ctx), coll, b, o.Write, &limits, attempt == attempts-1, sent)
+					if err == nil {
+						whole, again = now, append(again, more...)
+					}
+					return err
+				})
 				if err == nil {
-					res, b = now, again
+					res, b = whole, again
 				}
 				return err
 			})
@@ -119,7 +129,7 @@ func (res *Undone) finish(u *UndoReader) error {
 // foreign counts the new values of the collection, except those that an entry names and that are not
 // restored yet.
 func (res *Undone) foreign(ctx context.Context, coll *mongo.Collection, o UndoOptions) error {
-	v := Verified{Fields: Tally{}}
+	v := Verified{Fields: rule.Tally{}}
 	p := &documents.Pages{Collection: coll, Projection: o.Conversion.Projection(), Filter: o.Query, Size: batchSize}
 	err := p.Each(ctx, o.Patience, func(docs []bson.Raw) error {
 		for _, doc := range docs {
@@ -181,7 +191,7 @@ func (res *Undone) attempt(ctx context.Context, coll *mongo.Collection, b []Entr
 		case len(p.Changes) > 0:
 			// Some values may still be the old ones, if the entry was written and its update never
 			// sent.
-			models = append(models, p.model(e.to, e.from))
+			models = append(models, p.Model(e.to, e.from))
 			back = append(back, wayBack{e, p.Changes, lost})
 		default:
 			if sent[documents.Key(e.ID)] {
@@ -254,7 +264,7 @@ func (res *Undone) attempt(ctx context.Context, coll *mongo.Collection, b []Entr
 // wayBack is an entry with those of its changes that can be restored, and those that cannot.
 type wayBack struct {
 	Entry
-	restores, lost []Change
+	restores, lost []rule.Change
 }
 
 const changedSince = "another program changed the value after the conversion"
@@ -267,7 +277,7 @@ func (res *Undone) restored(w wayBack) {
 }
 
 // leave notes changes that are not restored.
-func (res *Undone) leave(e Entry, changes []Change, reason string) {
+func (res *Undone) leave(e Entry, changes []rule.Change, reason string) {
 	for _, ch := range changes {
 		res.left = append(res.left, unmet{e.ID, ch.Path, e.offset, reason})
 	}

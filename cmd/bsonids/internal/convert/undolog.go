@@ -8,6 +8,8 @@ import (
 	"slices"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
 )
 
 // An undo log is a [journal] with one record for each document that is about to be changed. The record
@@ -47,8 +49,8 @@ func (m Mark) String() string {
 // Entry is the record of an undo log about one document.
 type Entry struct {
 	ID      bson.RawValue
-	Changes []Change // without Field
-	Again   bool     // earlier entries about the document are void
+	Changes []rule.Change // without Field
+	Again   bool          // earlier entries about the document are void
 	from    byte
 	to      byte
 	offset  int64 // in the file
@@ -72,13 +74,13 @@ const (
 	flagNewValue = 2
 )
 
-func appendEntry(b []byte, p Plan, from, to byte, again bool) []byte {
+func appendEntry(b []byte, p Planned, from, to byte, again bool) []byte {
 	flags := byte(0)
 	if again {
 		flags = flagAgain
 	}
 	b = appendBytes(append(b, entryRecord, flags, from, to, byte(p.ID.Type)), string(p.ID.Value))
-	for _, changes := range [2][]Change{p.Changes, p.kept} {
+	for _, changes := range [2][]rule.Change{p.Changes, p.kept} {
 		for _, ch := range changes {
 			flags := byte(0)
 			if ch.OldValue != "" {
@@ -118,10 +120,10 @@ func ParseEntry(record []byte) (e Entry, err error) {
 	if r.short || e.ID.Type == 0 || e.ID.Validate() != nil {
 		return Entry{}, fmt.Errorf("%w: the _id is not a value", errEntry)
 	}
-	e.Changes = make([]Change, 0, len(r.b)/40)
+	e.Changes = make([]rule.Change, 0, len(r.b)/40)
 	for len(r.b) > 0 && !r.short {
 		flags := r.take(1)[0]
-		ch := Change{Path: string(r.bytes()), Old: [16]byte(r.take(16))}
+		ch := rule.Change{Path: string(r.bytes()), Old: [16]byte(r.take(16))}
 		if flags&flagOldValue != 0 {
 			ch.OldValue = r.value()
 		}
@@ -167,8 +169,8 @@ func (r *fields) bytes() []byte {
 }
 
 // value returns a BSON value with its type.
-func (r *fields) value() Value {
-	v := Value(r.bytes())
+func (r *fields) value() rule.Value {
+	v := rule.Value(r.bytes())
 	if v == "" || v.Raw().Validate() != nil {
 		r.short = true
 		return ""

@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -14,7 +15,9 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/documents"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/files"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/journal"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
 )
 
 // UndoReader reads an undo log entry by entry. It is not safe for concurrent use.
@@ -34,7 +37,7 @@ func ReadUndoLogAlone(path string) (*UndoReader, error) {
 	if _, err := os.Stat(path); err != nil {
 		return nil, err
 	}
-	lock, err := LockFile(path)
+	lock, err := files.Lock(path)
 	if err != nil {
 		return nil, &RecordError{UndoRecord, path, err}
 	}
@@ -49,7 +52,7 @@ func ReadUndoLogAlone(path string) (*UndoReader, error) {
 // ReadUndoLog opens the undo log at path, and reads it through. A torn record at the end is ignored,
 // because no change was made on account of it. The caller must close the reader.
 func ReadUndoLog(path string) (*UndoReader, error) {
-	if err := regular(path); err != nil {
+	if err := files.Regular(path); err != nil {
 		return nil, &RecordError{UndoRecord, path, err}
 	}
 	f, err := os.Open(path)
@@ -189,22 +192,45 @@ func (u *UndoReader) Mark(at time.Time, done bool) error {
 	return u.Rewind(0)
 }
 
-// MarkState records in the state file of the conversion that undo began to restore its values. It
-// does nothing if the file does not exist, belongs to another conversion, or is in use by a process
-// whose conversion was taken over: the log and the record of conversions have the mark.
-func (u *UndoReader) MarkState(at time.Time) error {
-	if u.State == "" {
-		return nil
+// LedgerOf returns the path of the state file of a conversion that has an undo log, if the user names none.
+func LedgerOf(undoLog string) string { return undoLog + ".ledger" }
+
+// States returns the state files of the conversion by path: the one that the log names, and those that were
+// moved or copied with the log.
+func (u *UndoReader) States() (map[string]State, error) {
+	paths := []string{LedgerOf(u.file.Name())}
+	if u.State != "" {
+		paths = append(paths, u.State, filepath.Join(filepath.Dir(u.file.Name()), filepath.Base(u.State)))
 	}
-	if s, err := ReadState(u.State); err != nil || s.UndoID != u.ID {
+	all := make(map[string]State)
+	for _, p := range paths {
+		s, err := ReadState(p)
 		var path *fs.PathError
-		if errors.As(err, &path) && !errors.Is(err, fs.ErrNotExist) {
-			return err
+		switch {
+		case err == nil && s.UndoID == u.ID:
+			all[p] = s
+		case errors.As(err, &path) && !errors.Is(err, fs.ErrNotExist):
+			return all, err
 		}
-		return nil
 	}
-	s, err := OpenState(u.State, u.Identity)
-	if errors.Is(err, errInUse) {
+	return all, nil
+}
+
+// MarkStates records in the state files of the conversion that undo began to restore its values. It leaves
+// a file that is in use by a process whose conversion was taken over: the log and the record of conversions
+// have the mark.
+func (u *UndoReader) MarkStates(at time.Time) error {
+	states, err := u.States()
+	for path := range states {
+		err = errors.Join(err, u.markState(path, at))
+	}
+	return err
+}
+
+// markState marks one state file.
+func (u *UndoReader) markState(path string, at time.Time) error {
+	s, err := OpenState(path, u.Identity)
+	if errors.Is(err, files.ErrInUse) {
 		return nil
 	}
 	if err != nil {
@@ -304,4 +330,12 @@ func entries(u *UndoReader, size int, f func([]Entry) error) error {
 			return nil
 		}
 	}
+}
+
+// wayBack returns the plan that restores the values of the entry in doc, and the changes that it cannot
+// restore.
+func (e Entry) wayBack(doc bson.Raw) (p rule.Plan, lost []rule.Change, err error) {
+	p.ID = e.ID
+	p.Changes, lost, err = rule.WayBack(doc, e.Changes, e.from, e.to)
+	return p, lost, err
 }

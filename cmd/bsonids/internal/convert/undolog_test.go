@@ -15,7 +15,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
 )
 
 func TestUndoLog(t *testing.T) {
@@ -40,7 +43,7 @@ func TestUndoLog(t *testing.T) {
 	ids := []any{bson.ObjectID{1}, "text\n", int32(1), int64(1) << 60, 1.5, math.Inf(1), bson.Binary{Subtype: 3, Data: []byte{1}},
 		bson.D{{Key: "x", Value: bson.A{1, "y"}}}, true, nil, dec, bson.DateTime(-1), bson.Timestamp{T: 1, I: 2}, bson.MinKey{}, bson.MaxKey{}}
 	want := plans(t, c, ids...)
-	no := func(Plan) bool { return false }
+	no := func(Planned) bool { return false }
 	start := l.Size()
 	if err := l.Append(want, c, no); err != nil || start == 0 {
 		t.Fatalf("%d, %v", start, err)
@@ -89,7 +92,7 @@ func TestUndoLog(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := l.Append(want[len(want)-1:], c, func(Plan) bool { return true }); err != nil {
+		if err := l.Append(want[len(want)-1:], c, func(Planned) bool { return true }); err != nil {
 			t.Fatal(err)
 		}
 		if err := l.Close(); err != nil {
@@ -119,7 +122,7 @@ func TestVoid(t *testing.T) {
 		plan  int
 		again bool
 	}{{0, false}, {1, false}, {0, true}, {2, false}, {0, true}, {1, false}} {
-		if err := l.Append(p[step.plan:step.plan+1], c, func(Plan) bool { return step.again }); err != nil {
+		if err := l.Append(p[step.plan:step.plan+1], c, func(Planned) bool { return step.again }); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -163,7 +166,7 @@ func FuzzParseEntry(f *testing.F) {
 	for i, p := range plans(f, c, "a", 1, bson.ObjectID{1}) {
 		f.Add(appendEntry(nil, p, 3, 4, i == 0))
 	}
-	text := Plan{ID: plans(f, c, 1)[0].ID, Changes: []Change{{Path: "a", OldValue: textOf([16]byte{1}), NewValue: null}}}
+	text := Planned{Plan: rule.Plan{ID: plans(f, c, 1)[0].ID, Changes: []rule.Change{{Path: "a", OldValue: textOf([16]byte{1}), NewValue: rule.Null}}}}
 	f.Add(appendEntry(nil, text, 127, 126, true))
 	f.Add([]byte{entryRecord})
 	f.Add([]byte(nil))
@@ -172,7 +175,7 @@ func FuzzParseEntry(f *testing.F) {
 		if err != nil {
 			return
 		}
-		again, err := ParseEntry(appendEntry(nil, Plan{ID: e.ID, Changes: e.Changes}, e.from, e.to, e.Again))
+		again, err := ParseEntry(appendEntry(nil, Planned{Plan: rule.Plan{ID: e.ID, Changes: e.Changes}}, e.from, e.to, e.Again))
 		if err != nil || !reflect.DeepEqual(again, e) {
 			t.Errorf("%+v reads as %+v, %v", e, again, err)
 		}
@@ -184,14 +187,23 @@ func FuzzParseEntry(f *testing.F) {
 	})
 }
 
+// textOf returns the text of a UUID.
+func textOf(u [16]byte) rule.Value {
+	typ, b, err := bson.MarshalValue(uuid.UUID(u).String())
+	if err != nil {
+		panic(err)
+	}
+	return rule.ValueOf(typ, b)
+}
+
 // Every part of an entry comes back, whatever its bytes.
 func TestEntry(t *testing.T) {
 	raw := func(v any) bson.RawValue { return marshal(t, bson.D{{Key: "v", Value: v}}).Lookup("v") }
-	p := Plan{Changes: []Change{
+	p := Planned{Plan: rule.Plan{Changes: []rule.Change{
 		{Path: "caf\xe9", Old: [16]byte{1}, New: [16]byte{2}},
 		{Path: strings.Repeat("long", 100), Old: [16]byte{3}, OldValue: textOf([16]byte{3}), New: [16]byte{4}},
-		{Path: "\x00", Old: [16]byte{5}, OldValue: "\x03\x05\x00\x00\x00\x00", NewValue: null},
-	}, kept: []Change{{Path: "kept", New: [16]byte{6}, NewValue: textOf([16]byte{6})}}}
+		{Path: "\x00", Old: [16]byte{5}, OldValue: "\x03\x05\x00\x00\x00\x00", NewValue: rule.Null},
+	}}, kept: []rule.Change{{Path: "kept", New: [16]byte{6}, NewValue: textOf([16]byte{6})}}}
 	for _, id := range []any{int32(1), "\xff\n", bson.ObjectID{1}, nil, bson.D{{Key: "a", Value: bson.A{1, "\xff"}}}, math.NaN(), bson.MinKey{},
 		bson.Binary{Subtype: 2, Data: []byte{1}}, bson.Regex{Pattern: "a"}, bson.Undefined{}, strings.Repeat("x", 1000)} {
 		p.ID = raw(id)
@@ -212,10 +224,10 @@ func TestEntry(t *testing.T) {
 }
 
 // entryEnds returns where a record with fewer changes than p ends.
-func entryEnds(p Plan) (ends []int) {
+func entryEnds(p Planned) (ends []int) {
 	all := slices.Concat(p.Changes, p.kept)
 	for n := range all {
-		ends = append(ends, len(appendEntry(nil, Plan{ID: p.ID, Changes: all[:n+1]}, 3, 4, false)))
+		ends = append(ends, len(appendEntry(nil, Planned{Plan: rule.Plan{ID: p.ID, Changes: all[:n+1]}}, 3, 4, false)))
 	}
 	return ends
 }
@@ -283,16 +295,16 @@ func BenchmarkReadUndoLog(b *testing.B) {
 		b.Fatal(err)
 	}
 	const documents = 100_000
-	var all []Plan
+	var all []Planned
 	for i := range documents {
 		p, err := c.Plan(marshal(b, bson.D{{Key: "_id", Value: bson.NewObjectID()}, {Key: "customer", Value: v}, {Key: "n", Value: i},
 			{Key: "items", Value: bson.A{bson.D{{Key: "sku", Value: v}}, bson.D{{Key: "sku", Value: v}}}}}))
 		if err != nil {
 			b.Fatal(err)
 		}
-		all = append(all, p)
+		all = append(all, Planned{Plan: p})
 	}
-	if err := errors.Join(l.Append(all, c, func(Plan) bool { return false }), l.Close()); err != nil {
+	if err := errors.Join(l.Append(all, c, func(Planned) bool { return false }), l.Close()); err != nil {
 		b.Fatal(err)
 	}
 	for b.Loop() {

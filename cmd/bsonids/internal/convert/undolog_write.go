@@ -13,7 +13,9 @@ import (
 
 	"github.com/gofrs/flock"
 
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/files"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/journal"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
 )
 
 // UndoLog is an undo log that is open for writing. It is safe for concurrent use.
@@ -35,7 +37,7 @@ type UndoLog struct {
 // atLeast, if another process uses it, or if undo has marked it.
 func OpenUndoLog(path string, id Identity, state string, atLeast int64) (*UndoLog, error) {
 	fail := func(err error) (*UndoLog, error) { return nil, &RecordError{UndoRecord, path, err} }
-	lock, err := LockFile(path)
+	lock, err := files.Lock(path)
 	if err != nil {
 		return fail(err)
 	}
@@ -74,7 +76,7 @@ func (l *UndoLog) recover(id Identity, state string, atLeast int64) error {
 		}
 		l.begin = l.w.Size()
 		l.size.Store(l.begin)
-		return syncDir(filepath.Dir(l.file.Name()))
+		return files.SyncDir(filepath.Dir(l.file.Name()))
 	}
 	if !l.Identity.equal(id) {
 		return errors.New("it belongs to another conversion")
@@ -95,7 +97,7 @@ func (l *UndoLog) recover(id Identity, state string, atLeast int64) error {
 
 // Append writes an entry for each of the plans. They are on the disk when it returns. If it returns
 // an error, none of the changes may be made.
-func (l *UndoLog) Append(plans []Plan, c Conversion, again func(Plan) bool) error {
+func (l *UndoLog) Append(plans []Planned, c rule.Conversion, again func(Planned) bool) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.b = l.b[:0]

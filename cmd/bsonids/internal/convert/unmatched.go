@@ -8,12 +8,15 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
 )
 
-// Unmatched returns the selected fields that have no value in coll that may be of the old kind or is
-// of the new one: no 16-byte binary value of its subtype, or no text. Their names may be misspelled. Unmatched reads until it has found every field.
-func (c Conversion) Unmatched(ctx context.Context, coll *mongo.Collection) ([]string, error) {
+// Unmatched returns the fields of the conversion that have no value in coll that may be of the old kind or
+// is of the new one: no 16-byte binary value of its subtype, or no text. Their names may be misspelled.
+// Unmatched reads until it has found every field.
+func Unmatched(ctx context.Context, coll *mongo.Collection, c rule.Conversion) ([]string, error) {
 	if len(c.Fields) == 0 {
 		return nil, nil
 	}
@@ -29,8 +32,8 @@ func (c Conversion) Unmatched(ctx context.Context, coll *mongo.Collection) ([]st
 	left := slices.Clone(c.Fields)
 	for len(left) > 0 && cur.Next(ctx) {
 		// The conversion skips and reports a corrupt document.
-		_ = c.walk(cur.Current, func(path *walk.Path, l walk.Leaf) error {
-			if c.From.Has(l) || c.To.Has(l) || l.Type == bson.TypeNull && c.IsStruct() { // null is what a struct may become
+		_ = c.Walk(cur.Current, func(path *walk.Path, l walk.Leaf) error {
+			if c.From.Has(l) || c.To.Has(l) || l.Type == bson.TypeNull && c.From.Form == kinds.Struct { // null is what a struct may become
 				left = slices.DeleteFunc(left, func(f walk.Pattern) bool { return f.Match(path) })
 			}
 			return nil

@@ -15,6 +15,7 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/documents"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/hashset"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/patience"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
 )
 
@@ -33,8 +34,8 @@ type Verified struct {
 	Unlogged int64 `json:"valuesNotInUndoLog"`
 	// Foreign counts, if the kinds have different subtypes, the new values that are not in the undo
 	// log.
-	Foreign int64 `json:"newValuesNotInUndoLog"`
-	Fields  Tally `json:"oldValuesByField,omitempty"`
+	Foreign int64      `json:"newValuesNotInUndoLog"`
+	Fields  rule.Tally `json:"oldValuesByField,omitempty"`
 	// Proven counts the documents whose new values match the undo log or the source, and Wrong
 	// those whose new values do not.
 	Proven int64 `json:"documentsProven"`
@@ -65,7 +66,7 @@ func (v *Verified) find(id bson.RawValue, format string, args ...any) {
 
 // Verification verifies a conversion in place.
 type Verification struct {
-	Conversion Conversion
+	Conversion rule.Conversion
 	Part       Part
 	Query      bson.D       // selects documents; nil for all
 	UUID       *bson.Binary // as in Options
@@ -82,7 +83,7 @@ type Verification struct {
 // log is not met, it asks for the document again. The error is [ErrNeedsUndoLog] if the log is missing
 // and required, and a [*LostError] if the collection was dropped, renamed or replaced meanwhile.
 func (p *Verification) Verify(ctx context.Context, coll *mongo.Collection) (v Verified, err error) {
-	v.Fields = Tally{}
+	v.Fields = rule.Tally{}
 	if p.Conversion.SameSubtype() && p.Undo == nil {
 		return v, ErrNeedsUndoLog
 	}
@@ -214,23 +215,23 @@ func (p *Verification) entries(ctx context.Context, coll *mongo.Collection, v *V
 const notConverted = "not converted"
 
 // foreign returns a change that the conversion would not make.
-func (e Entry) foreign(c Conversion) (Change, bool) {
+func (e Entry) foreign(c rule.Conversion) (rule.Change, bool) {
 	for _, ch := range e.Changes {
-		octets, value := c.fresh(c.reread(ch.Old, ch.OldValue))
-		if e.from != c.From.Subtype || e.to != c.To.Subtype && ch.NewValue != null || octets != ch.New || value != ch.NewValue {
+		octets, value := c.Fresh(ch.Old, ch.OldValue)
+		if e.from != c.From.Subtype || e.to != c.To.Subtype && ch.NewValue != rule.Null || octets != ch.New || value != ch.NewValue {
 			return ch, true
 		}
 	}
-	return Change{}, false
+	return rule.Change{}, false
 }
 
 // unmet returns the changes that doc does not have.
 func (e Entry) unmet(doc bson.Raw) (left []unmet) {
-	held := valuesOf(doc, len(e.Changes))
+	held := rule.HeldBy(doc, len(e.Changes))
 	for _, ch := range e.Changes {
 		switch {
-		case held.hasNew(ch, e.to):
-		case held.hasOld(ch, e.from):
+		case held.HasNew(ch, e.to):
+		case held.HasOld(ch, e.from):
 			left = append(left, unmet{e.ID, ch.Path, e.offset, notConverted})
 		default:
 			left = append(left, unmet{e.ID, ch.Path, e.offset, changedSince})
@@ -240,7 +241,7 @@ func (e Entry) unmet(doc bson.Raw) (left []unmet) {
 }
 
 // document counts the values of both kinds in doc if the kinds have different subtypes.
-func (v *Verified) document(doc bson.Raw, c Conversion) error {
+func (v *Verified) document(doc bson.Raw, c rule.Conversion) error {
 	if c.SameSubtype() {
 		return nil
 	}
@@ -248,16 +249,16 @@ func (v *Verified) document(doc bson.Raw, c Conversion) error {
 }
 
 // values counts the values of both kinds in doc. l is nil if there is no undo log.
-func (v *Verified) values(doc bson.Raw, c Conversion, l *logged) error {
+func (v *Verified) values(doc bson.Raw, c rule.Conversion, l *logged) error {
 	id := doc.Lookup("_id")
 	old, unlogged := "", ""
-	var r ruling
-	err := c.walk(doc, func(path *walk.Path, leaf walk.Leaf) error {
-		ok := c.rule(&r, path, nil, leaf)
-		octets := r.old.octets // as they are in the document
+	var r rule.Ruling
+	err := c.Walk(doc, func(path *walk.Path, leaf walk.Leaf) error {
+		ok := c.Rule(&r, path, leaf)
+		octets := r.Octets // as they are in the document
 		switch {
 		case !ok:
-			octets, is, ok := c.isNew(path, leaf)
+			octets, is, ok := c.IsNew(path, leaf)
 			if !ok {
 				return nil
 			}
@@ -265,12 +266,12 @@ func (v *Verified) values(doc bson.Raw, c Conversion, l *logged) error {
 			if l != nil && !l.has(id, path.Dotted(), octets, is) {
 				v.Foreign++
 			}
-		case r.same: // for example the Nil UUID
+		case r.Same: // for example the Nil UUID
 		case c.SameSubtype() && l.has(id, path.Dotted(), octets, ""):
 			v.New++
-		case r.reason != "":
+		case r.Reason != "":
 			v.Left++
-			if c.SameSubtype() && c.made(r.field, octets) && !l.listed(id, path.Dotted(), octets) {
+			if c.SameSubtype() && c.Made(r.Field, octets) && !l.listed(id, path.Dotted(), octets) {
 				v.Left--
 				v.Unlogged++
 				unlogged = path.Dotted()
@@ -280,7 +281,7 @@ func (v *Verified) values(doc bson.Raw, c Conversion, l *logged) error {
 			unlogged = path.Dotted()
 		default:
 			v.Old++
-			v.Fields.add(string(r.field), 1)
+			v.Fields.Add(string(r.Field), 1)
 			if path.Top() == "_id" {
 				v.InID++
 			}
@@ -298,13 +299,6 @@ func (v *Verified) values(doc bson.Raw, c Conversion, l *logged) error {
 	return err
 }
 
-// made reports whether the bytes of a value of the field may be what the conversion made of another
-// value.
-func (c Conversion) made(field []byte, octets [16]byte) bool {
-	back := Conversion{From: c.To, To: c.From}
-	return !c.leaves(field) && c.takes(field, back.octets(octets))
-}
-
 // logged has the new values in an undo log and the values of a skip list, each with its document and
 // path. A new value that a document has is marked.
 type logged struct {
@@ -314,7 +308,7 @@ type logged struct {
 }
 
 // has reports whether the value is in the log, and marks it.
-func (l *logged) has(id bson.RawValue, path string, octets [16]byte, value Value) bool {
+func (l *logged) has(id bson.RawValue, path string, octets [16]byte, value rule.Value) bool {
 	return l.set.Mark(l.name(id, path, octets, value))
 }
 
@@ -325,10 +319,10 @@ func (l *logged) listed(id bson.RawValue, path string, octets [16]byte) bool {
 
 // met reports whether all new values of the entry are marked.
 func (l *logged) met(e Entry) bool {
-	return !slices.ContainsFunc(e.Changes, func(ch Change) bool { return !l.set.Marked(l.name(e.ID, ch.Path, ch.New, ch.NewValue)) })
+	return !slices.ContainsFunc(e.Changes, func(ch rule.Change) bool { return !l.set.Marked(l.name(e.ID, ch.Path, ch.New, ch.NewValue)) })
 }
 
-func (l *logged) name(id bson.RawValue, path string, octets [16]byte, value Value) []byte {
+func (l *logged) name(id bson.RawValue, path string, octets [16]byte, value rule.Value) []byte {
 	l.key = binary.LittleEndian.AppendUint32(append(l.key[:0], byte(id.Type)), uint32(len(id.Value)))
 	l.key = append(append(append(append(l.key, id.Value...), path...), octets[:]...), value...)
 	return l.key

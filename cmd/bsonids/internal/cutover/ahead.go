@@ -2,9 +2,15 @@ package cutover
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/changes"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/mirror"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 )
 
@@ -21,11 +27,6 @@ const (
 	// the record.
 	maxIdle = 30
 )
-
-// errLostTrack is the error of [Cutover.catchUp] if it is not known what changed.
-type errLostTrack struct{ why string }
-
-func (e *errLostTrack) Error() string { return "it is not known what has changed: " + e.why }
 
 // ahead compares all documents while services write, and then those that changed meanwhile, until few
 // are left.
@@ -55,16 +56,16 @@ func (c *Cutover) ahead(ctx context.Context) error {
 		if err == nil {
 			err = c.rounds(ctx)
 		}
-		lost, ok := err.(*errLostTrack)
+		var lost *mirror.LostTrack
 		if err == nil {
 			break
 		}
-		if !ok {
+		if !errors.As(err, &lost) {
 			return err
 		}
 		c.forget()
 		if try > 0 {
-			c.Untracked = lost.why
+			c.Untracked = lost.Why
 			break
 		}
 		c.Notice("the comparison begins again, while services can write: " + lost.Error())
@@ -142,15 +143,15 @@ func (c *Cutover) cannotAgree() error {
 func (c *Cutover) behind(ctx context.Context) error {
 	for pass := 0; c.Stream != nil; pass++ {
 		_, done, err := c.catchUp(ctx, false)
-		if lost, ok := err.(*errLostTrack); ok {
+		if lost := (*mirror.LostTrack)(nil); errors.As(err, &lost) {
 			c.forget()
-			c.Untracked = lost.why
+			c.Untracked = lost.Why
 			break
 		}
 		if err != nil {
 			return err
 		}
-		if !done.none() && pass < maxPasses {
+		if done.Changed() > 0 && pass < maxPasses {
 			continue
 		}
 		if len(c.Stream.Pending) > 0 {
@@ -171,47 +172,48 @@ func (c *Cutover) behind(ctx context.Context) error {
 }
 
 // catchUp compares the documents that changed until now, and those that are pending. It returns their
-// number. The error is an [errLostTrack] if they are not known.
-func (c *Cutover) catchUp(ctx context.Context, busy bool) (n int64, all Changes, err error) {
-	goal, _, err := c.DB.Stamp(ctx)
-	if err != nil {
-		return 0, all, err
+// number. The error is a [*mirror.LostTrack] if they are not known.
+func (c *Cutover) catchUp(ctx context.Context, busy bool) (n int64, all mirror.Result, err error) {
+	f := &catching{Cutover: c, busy: busy}
+	err = mirror.CatchUp(ctx, f, maxIdle)
+	return f.done.Documents, f.done, err
+}
+
+// catching is the [mirror.Feed] of a cutover.
+type catching struct {
+	*Cutover
+	busy bool
+	done mirror.Result
+}
+
+func (f *catching) Now(ctx context.Context) (bson.Timestamp, error) {
+	now, _, err := f.DB.Stamp(ctx)
+	return now, err
+}
+
+func (f *catching) Save(ctx context.Context) error { return f.save(ctx) }
+
+func (f *catching) Next(ctx context.Context) (changes.Batch, error) {
+	return f.DB.Next(ctx, f.Cutover.Cutover)
+}
+
+func (f *catching) Apply(ctx context.Context, b changes.Batch) (bool, error) {
+	if b.Time.IsZero() {
+		return false, nil
 	}
-	for idle := 0; ; {
-		// The stream has passed the time when it shows this, or something later.
-		if err := c.save(ctx); err != nil {
-			return n, all, err
+	for i := range f.Collections {
+		done, err := f.changed(ctx, f.way(i, f.busy), b)
+		if err != nil {
+			return false, err
 		}
-		b, err := c.DB.Next(ctx, c.Cutover)
-		switch {
-		case err != nil:
-			return n, all, err
-		case b.Lost != "":
-			return n, all, &errLostTrack{b.Lost}
-		case b.Time.IsZero():
-			if idle++; idle > maxIdle {
-				return n, all, &errLostTrack{"the change stream does not show what is written to the record"}
-			}
-			continue
-		}
-		idle = 0
-		for i := range c.Collections {
-			done, err := c.changed(ctx, c.way(i, busy), b)
-			if err != nil {
-				return n, all, err
-			}
-			n += done.Documents
-			all.Inserted, all.Replaced, all.Deleted = all.Inserted+done.Inserted, all.Replaced+done.Replaced, all.Deleted+done.Deleted
-		}
-		c.Stream.Token = b.At
-		if b.Time.After(goal) {
-			return n, all, c.save(ctx)
-		}
+		f.done.Add(done, false)
 	}
+	f.Stream.Token = b.At
+	return true, nil
 }
 
 // changed compares the documents of one collection and its copy that changed, or are pending.
-func (c *Cutover) changed(ctx context.Context, w Way, b Batch) (Changes, error) {
+func (c *Cutover) changed(ctx context.Context, w Way, b changes.Batch) (mirror.Result, error) {
 	ids, others := b.IDs[w.Name], b.IDs[w.Comes()]
 	for _, p := range c.Stream.Pending {
 		if p.Collection == w.Name {
@@ -219,7 +221,7 @@ func (c *Cutover) changed(ctx context.Context, w Way, b Batch) (Changes, error) 
 		}
 	}
 	if len(ids)+len(others) == 0 {
-		return Changes{}, nil
+		return mirror.Result{}, nil
 	}
 	done, err := c.DB.Some(ctx, w, ids, others)
 	if err != nil {
@@ -233,13 +235,13 @@ func (c *Cutover) changed(ctx context.Context, w Way, b Batch) (Changes, error) 
 }
 
 // pend notes the documents of a collection that did not agree.
-func (c *Cutover) pend(w Way, done Changes) error {
+func (c *Cutover) pend(w Way, done mirror.Result) error {
 	c.Stream.Pending = slices.DeleteFunc(c.Stream.Pending, func(p record.Pending) bool { return p.Collection == w.Name })
-	for _, id := range done.Left {
-		c.Stream.Pending = append(c.Stream.Pending, record.Pending{Collection: w.Name, ID: id, Why: done.Why})
+	for _, f := range done.Stuck {
+		c.Stream.Pending = append(c.Stream.Pending, record.Pending{Collection: w.Name, ID: f.ID, Why: fmt.Sprintf("_id %s: %s", f.ID, f.Reason)})
 	}
 	if len(c.Stream.Pending) > maxPending {
-		return stuck("more than %d documents of %s and %s cannot be brought to agree: %s", maxPending, w.Name, w.Comes(), done.Why)
+		return stuck("more than %d documents of %s and %s cannot be brought to agree: %s", maxPending, w.Name, w.Comes(), done.Why())
 	}
 	return nil
 }

@@ -20,7 +20,9 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/changes"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/mirror"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 )
 
@@ -36,31 +38,11 @@ type Info struct {
 	Settings record.Settings
 }
 
-// Changes is the outcome of a comparison.
-type Changes struct {
-	Documents, Inserted, Replaced, Deleted int64
-	// Stuck is the number of documents that cannot be brought to agree, and Why describes one.
-	Stuck int64
-	Why   string
-	Left  []bson.RawValue // their _ids, in one of the collections
-}
-
-func (c Changes) none() bool { return c.Inserted+c.Replaced+c.Deleted == 0 }
-
 // Way is the direction of an exchange.
 type Way struct {
 	*record.Exchange
 	Back bool // from the new collection to the old one
 	Busy bool // nothing is fenced
-}
-
-// Batch is what happened behind a position of the change stream.
-type Batch struct {
-	IDs  map[string][]bson.RawValue // the documents that changed, by the name of the collection
-	At   bson.Raw                   // the position behind
-	Time bson.Timestamp             // everything that happened before it is known; zero if nothing happened
-	// Lost is why it cannot be known what happened, or empty.
-	Lost string
 }
 
 // Away returns the name that the collection in place gets, and Comes that of the one that takes its
@@ -97,19 +79,19 @@ type Database interface {
 	Position(ctx context.Context) (at bson.Raw, why string, err error)
 	// Next waits for a moment for changes of the collections of c, old or new, and of the record,
 	// behind the position c.Stream.
-	Next(ctx context.Context, c *record.Cutover) (Batch, error)
+	Next(ctx context.Context, c *record.Cutover) (changes.Batch, error)
 	// Compare compares all documents of the collection in place with those of the other one, and
 	// changes the other one where they differ.
-	Compare(ctx context.Context, w Way) (Changes, error)
+	Compare(ctx context.Context, w Way) (mirror.Result, error)
 	// Some does the same with the documents of the collection in place that have the ids, with those of
 	// the other one that have the ids others, and with their counterparts.
-	Some(ctx context.Context, w Way, ids, others []bson.RawValue) (Changes, error)
-	// Drain does the same with the documents that may have changed from w.Since until now. It may do
+	Some(ctx context.Context, w Way, ids, others []bson.RawValue) (mirror.Result, error)
+	// Drain does the same with the documents that may have changed from w.After until now. It may do
 	// nothing, because CatchUp comes after it.
-	Drain(ctx context.Context, w Way) (Changes, error)
+	Drain(ctx context.Context, w Way) (mirror.Result, error)
 	// CatchUp does the same, after the collection in place was renamed, with the documents that may
-	// have changed since w.Since.
-	CatchUp(ctx context.Context, w Way) (Changes, error)
+	// have changed since w.After.
+	CatchUp(ctx context.Context, w Way) (mirror.Result, error)
 	// Merge inserts the documents of a collection that another program created into the one in place,
 	// and returns how many there are and how many conflict with others.
 	Merge(ctx context.Context, w Way, from string) (documents, conflicts int64, err error)
@@ -317,50 +299,43 @@ func (c *Cutover) inPlace(ctx context.Context, at place) (map[string]Info, error
 // something during each.
 const maxPasses = 5
 
-// margin is how much earlier than the operation time of a server a change stream begins: a server may
-// make a write visible after one with a later operation time.
-const margin = 10
-
 // agree compares the two collections until they agree. What changes meanwhile is found later, by the
 // change stream.
 func (c *Cutover) agree(ctx context.Context, w Way) error {
-	var last Changes
+	var last mirror.Result
 	for pass := 0; ; pass++ {
-		since, _, err := c.DB.Stamp(ctx)
+		at, _, err := c.DB.Position(ctx)
 		if err != nil {
 			return err
 		}
-		w.After, w.Since = nil, bson.Timestamp{}
-		if since.T > margin {
-			w.Since = bson.Timestamp{T: since.T - margin}
-		}
+		w.After = at
 		if last, err = c.DB.Compare(ctx, w); err != nil {
 			return err
 		}
 		w.count(last)
 		w.Compared.Documents = last.Documents
 		w.Compared.Behind += last.Documents
-		if last.none() || pass == maxPasses {
+		if last.Changed() == 0 || pass == maxPasses {
 			break
 		}
 	}
-	if last.Stuck > 0 && (!w.Back || c.State == record.Undoing) {
-		return stuck("%d documents of %s and %s cannot be brought to agree: %s", last.Stuck, w.Name, w.Comes(), last.Why)
+	if last.Stays > 0 && (!w.Back || c.State == record.Undoing) {
+		return stuck("%d documents of %s and %s cannot be brought to agree: %s", last.Stays, w.Name, w.Comes(), last.Why())
 	}
 	w.stuck(c, last)
 	return nil
 }
 
-func (w Way) count(done Changes) {
+func (w Way) count(done mirror.Result) {
 	w.Compared.Inserted += done.Inserted
 	w.Compared.Replaced += done.Replaced
 	w.Compared.Deleted += done.Deleted
 }
 
 // stuck says which changes to the new collection are not in the old one. They stay in the new one.
-func (w Way) stuck(c *Cutover, done Changes) {
-	if done.Stuck > 0 {
-		w.Compared.Stuck = done.Stuck
-		c.Notice(fmt.Sprintf("%d documents that were changed in the new collection of %s are not in the old one, only in %s: %s", done.Stuck, w.Name, w.New, done.Why))
+func (w Way) stuck(c *Cutover, done mirror.Result) {
+	if done.Stays > 0 {
+		w.Compared.Stuck = done.Stays
+		c.Notice(fmt.Sprintf("%d documents that were changed in the new collection of %s are not in the old one, only in %s: %s", done.Stays, w.Name, w.New, done.Why()))
 	}
 }

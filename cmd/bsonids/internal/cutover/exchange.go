@@ -114,8 +114,8 @@ func (c *Cutover) bringIn(ctx context.Context, w Way) error {
 			}
 			w.count(done)
 			w.Compared.Late += done.Documents
-			if done.Stuck > 0 && !w.Back {
-				return fail("%d documents of %s and %s cannot be brought to agree: %s", done.Stuck, w.Kept, w.New, done.Why)
+			if done.Stays > 0 && !w.Back {
+				return fail("%d documents of %s and %s cannot be brought to agree: %s", done.Stays, w.Kept, w.New, done.Why())
 			}
 			w.stuck(c, done)
 		}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -75,7 +74,7 @@ func (s *Server) Position(ctx context.Context) (at bson.Raw, why string, err err
 }
 
 // Next implements [Database].
-func (s *Server) Next(ctx context.Context, c *record.Cutover) (b Batch, err error) {
+func (s *Server) Next(ctx context.Context, c *record.Cutover) (b changes.Batch, err error) {
 	if err := s.follow(); err != nil {
 		return b, err
 	}
@@ -87,7 +86,7 @@ func (s *Server) Next(ctx context.Context, c *record.Cutover) (b Batch, err erro
 		return err
 	})
 	if failure.Means(err, failure.Forgotten) {
-		return Batch{Lost: "the change stream cannot be resumed: " + err.Error()}, nil
+		return changes.Batch{Lost: "the change stream cannot be resumed: " + err.Error()}, nil
 	}
 	if err != nil || b.Time.IsZero() {
 		return b, err
@@ -96,53 +95,32 @@ func (s *Server) Next(ctx context.Context, c *record.Cutover) (b Batch, err erro
 	return b, s.session.AdvanceOperationTime(&b.Time)
 }
 
-func (s *Server) next(ctx context.Context, c *record.Cutover) (Batch, error) {
-	var names []string
-	for _, x := range c.Collections {
-		names = append(names, x.Name, Way{Exchange: &x, Back: c.State == record.Undoing}.Comes())
-	}
+func (s *Server) next(ctx context.Context, c *record.Cutover) (changes.Batch, error) {
 	if s.stream == nil || !bytes.Equal(s.stream.at, c.Stream.Token) {
 		s.endStream()
-		stream, err := changes.Open(ctx, s.DB, append(names, record.Name), changes.Start{After: c.Stream.Token}, s.Batch)
+		names := []string{record.Name}
+		for _, x := range c.Collections {
+			names = append(names, x.Name, Way{Exchange: &x, Back: c.State == record.Undoing}.Comes())
+		}
+		stream, err := changes.Open(ctx, s.DB, names, changes.Start{After: c.Stream.Token}, s.Batch)
 		if err != nil {
-			return Batch{}, err
+			return changes.Batch{}, err
 		}
 		s.stream = &feed{stream, c.Stream.Token}
 	}
-	events, at, err := s.stream.Next(ctx)
+	b, err := s.stream.Next(ctx)
 	if err != nil {
-		return Batch{}, err
+		return b, err
 	}
-	b := Batch{IDs: make(map[string][]bson.RawValue), At: at}
-	s.stream.at = at
-	seen := make(map[string]bool)
-	for _, e := range events {
-		b.Time = e.Time
-		switch e.Type {
-		case "invalidate", "dropDatabase":
-			b.Lost = "the database was dropped"
-		case "rename", "drop":
-			for _, name := range []string{e.NS.Coll, e.To.Coll} {
-				if slices.Contains(names, name) {
-					b.Lost = fmt.Sprintf("%s was renamed or dropped by another program", name)
-				}
-			}
-		}
-		if id, key, ok := idOf(e); ok && slices.Contains(names, e.NS.Coll) && !seen[e.NS.Coll+"\x00"+key] {
-			seen[e.NS.Coll+"\x00"+key] = true
-			b.IDs[e.NS.Coll] = append(b.IDs[e.NS.Coll], id)
-		}
+	s.stream.at = b.At
+	switch {
+	case b.End == nil:
+	case b.End.NS.Coll == "" || b.End.Type == "dropDatabase":
+		b.Lost = "the database was dropped"
+	default:
+		b.Lost = fmt.Sprintf("%s was renamed, dropped or replaced by another program", b.End.NS.Coll)
 	}
 	return b, nil
-}
-
-// idOf returns the _id of the document that an event is about, and its key.
-func idOf(e changes.Event) (id bson.RawValue, key string, ok bool) {
-	if e.Key == nil {
-		return id, "", false
-	}
-	id, err := e.Key.LookupErr("_id")
-	return id, documents.Key(id), err == nil
 }
 
 // changed are the _ids of documents that may have changed: those of the collection in place, and of the
@@ -151,11 +129,11 @@ type changed struct{ leading, other []bson.RawValue }
 
 func (c changed) none() bool { return len(c.leading)+len(c.other) == 0 }
 
-// changed returns the documents that changed from w.After or w.Since, or since it was called last,
+// changed returns the documents that changed from w.After, or since it was called last,
 // until now, or until the collection in place was renamed away. Only the _ids are used, so that
 // an event that is read twice does no harm. why is why they are not known.
 func (s *Server) changed(ctx context.Context, w Way, untilRenamed bool) (what changed, why string, err error) {
-	if w.Since.T == 0 && w.After == nil {
+	if w.After == nil {
 		return what, "it is not known from when on they may have changed", nil
 	}
 	err = s.Patience.Do(ctx, func() error {
@@ -177,13 +155,10 @@ func (s *Server) feed(ctx context.Context, w Way) (*changes.Stream, error) {
 	if f := s.feeds[w.Name]; f != nil {
 		return f, nil
 	}
-	from := changes.Start{After: w.After, At: w.Since, Await: feedWait}
-	if w.After != nil {
-		if err := s.follow(); err != nil {
-			return nil, err
-		}
+	if err := s.follow(); err != nil {
+		return nil, err
 	}
-	f, err := changes.Open(ctx, s.DB, []string{w.Name, w.Comes()}, from, s.Batch)
+	f, err := changes.Open(ctx, s.DB, []string{w.Name, w.Comes()}, changes.Start{After: w.After, Await: feedWait}, s.Batch)
 	if err != nil {
 		return nil, err
 	}
@@ -207,13 +182,21 @@ func (s *Server) read(ctx context.Context, w Way, untilRenamed bool) (what chang
 		return what, "", err
 	}
 	seen := make(map[string]bool)
+	add := func(to *[]bson.RawValue, name string, b changes.Batch) {
+		for _, id := range b.IDs[name] {
+			if key := name + "\x00" + documents.Key(id); !seen[key] {
+				seen[key] = true
+				*to = append(*to, id)
+			}
+		}
+	}
 	empty := 0 // a first batch may be empty although events follow
 	for began := time.Now(); time.Since(began) < feedLimit; {
-		events, _, err := f.Next(ctx)
+		b, err := f.Next(ctx)
 		if err != nil {
 			return what, "", err
 		}
-		if len(events) == 0 {
+		if b.Events == 0 {
 			if !untilRenamed && empty > 0 {
 				return what, "", nil
 			}
@@ -221,28 +204,17 @@ func (s *Server) read(ctx context.Context, w Way, untilRenamed bool) (what chang
 			continue
 		}
 		empty = 0
-		for _, e := range events {
-			if s.session != nil {
-				if err := s.session.AdvanceOperationTime(&e.Time); err != nil {
-					return what, "", err
-				}
-			}
-			// An earlier rename is one of another attempt.
-			if e.Type == "rename" && e.NS.Coll == w.Name && e.To.Coll == w.Away() && !w.Left.After(e.Time) {
-				return what, "", nil
-			}
-			id, key, ok := idOf(e)
-			switch {
-			case !ok || seen[e.NS.Coll+"\x00"+key]:
-				continue
-			case e.NS.Coll == w.Name:
-				what.leading = append(what.leading, id)
-			case e.NS.Coll == w.Comes():
-				what.other = append(what.other, id)
-			}
-			if seen[e.NS.Coll+"\x00"+key] = true; len(seen) > mostChanged {
-				return what, fmt.Sprintf("more than %d documents have changed", mostChanged), nil
-			}
+		if err := s.session.AdvanceOperationTime(&b.Time); err != nil {
+			return what, "", err
+		}
+		add(&what.leading, w.Name, b)
+		add(&what.other, w.Comes(), b)
+		// An earlier rename is one of another attempt.
+		if e := b.End; e != nil && e.Type == "rename" && e.NS.Coll == w.Name && e.To.Coll == w.Away() && !w.Left.After(e.Time) {
+			return what, "", nil
+		}
+		if len(seen) > mostChanged {
+			return what, fmt.Sprintf("more than %d documents have changed", mostChanged), nil
 		}
 	}
 	if untilRenamed {

@@ -14,7 +14,9 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
 
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/changes"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/mirror"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 )
 
@@ -261,7 +263,7 @@ func (w *world) pair(x Way, away bool) (leading, other string) {
 
 // compare compares the documents with the ids of either collection, or all if there are none. The
 // process can be killed between any two of them.
-func (w *world) compare(x Way, away bool, ids []string) (done Changes, err error) {
+func (w *world) compare(x Way, away bool, ids []string) (done mirror.Result, err error) {
 	leading, other := w.pair(x, away)
 	bases := make(map[string]bool)
 	if ids == nil {
@@ -309,9 +311,11 @@ func (w *world) compare(x Way, away bool, ids []string) (done Changes, err error
 	return done, nil
 }
 
-func (w *world) Compare(_ context.Context, x Way) (Changes, error) { return w.compare(x, false, nil) }
+func (w *world) Compare(_ context.Context, x Way) (mirror.Result, error) {
+	return w.compare(x, false, nil)
+}
 
-func (w *world) Some(_ context.Context, x Way, ids, others []bson.RawValue) (Changes, error) {
+func (w *world) Some(_ context.Context, x Way, ids, others []bson.RawValue) (mirror.Result, error) {
 	names := []string{}
 	for _, id := range slices.Concat(ids, others) {
 		names = append(names, id.StringValue())
@@ -335,10 +339,10 @@ func (w *world) Position(context.Context) (at bson.Raw, why string, err error) {
 	return at, "", nil
 }
 
-func (w *world) Next(_ context.Context, c *record.Cutover) (b Batch, err error) {
+func (w *world) Next(_ context.Context, c *record.Cutover) (b changes.Batch, err error) {
 	w.call(func() {
 		from := timeOf(c.Stream.Token)
-		if b = (Batch{IDs: make(map[string][]bson.RawValue), At: c.Stream.Token}); from < w.oldest {
+		if b = (changes.Batch{IDs: make(map[string][]bson.RawValue), At: c.Stream.Token}); from < w.oldest {
 			b.Lost = "the server has forgotten it"
 			return
 		}
@@ -360,16 +364,13 @@ func (w *world) Next(_ context.Context, c *record.Cutover) (b Batch, err error) 
 	return b, nil
 }
 
-func (w *world) Drain(context.Context, Way) (Changes, error) { return Changes{}, nil }
+func (w *world) Drain(context.Context, Way) (mirror.Result, error) { return mirror.Result{}, nil }
 
-func (w *world) CatchUp(_ context.Context, x Way) (Changes, error) {
-	from := x.Since.T
-	if x.After != nil {
-		from = timeOf(x.After) + 1
-	}
-	if from == 0 || from < w.oldest {
+func (w *world) CatchUp(_ context.Context, x Way) (mirror.Result, error) {
+	if x.After == nil || timeOf(x.After)+1 < w.oldest {
 		return w.compare(x, true, nil)
 	}
+	from := timeOf(x.After) + 1
 	ids := []string{}
 	for _, e := range w.events {
 		if e.name != x.Name && e.name != x.Comes() || e.at < from {
@@ -383,7 +384,7 @@ func (w *world) CatchUp(_ context.Context, x Way) (Changes, error) {
 		}
 	}
 	w.t.Error("there is no event of the rename")
-	return Changes{}, nil
+	return mirror.Result{}, nil
 }
 
 func (w *world) Merge(_ context.Context, x Way, from string) (n, conflicts int64, err error) {

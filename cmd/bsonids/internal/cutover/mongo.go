@@ -13,22 +13,24 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/readpref"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/changes"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/guard"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/mirror"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/patience"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
 )
 
 // Server is a [Database] on a server.
 type Server struct {
 	DB          *mongo.Database
-	Conversions map[string]convert.Conversion // by the name of the collection
+	Conversions map[string]rule.Conversion // by the name of the collection
 	Batch       int
 	Patience    *patience.Patience
-	// Timeout limits each command that changes something. Check is called before each; it returns an
-	// error if another run has taken over.
+	// Timeout limits each command that changes something. Halves is set if the server ends a batch at this
+	// limit. Check is called before each; it returns an error if another run has taken over.
 	Timeout time.Duration
+	Halves  bool
 	Check   func(ctx context.Context) error
 	// Progress shows that documents of a collection are compared, and returns what to call with the
 	// number of documents and at the end.
@@ -69,9 +71,10 @@ func (s *Server) collection(name string) *mongo.Collection {
 	return s.DB.Collection(name, options.Collection().SetReadConcern(readconcern.Majority()).SetReadPreference(readpref.Primary()))
 }
 
-// begin returns the context of a command that changes something.
+// begin returns the context of a command that changes something. An interrupt does not end it: the server
+// might carry it out nevertheless.
 func (s *Server) begin(ctx context.Context) (context.Context, context.CancelFunc, error) {
-	ctx, cancel := context.WithTimeout(s.in(ctx), s.Timeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.in(ctx)), s.Timeout)
 	if err := s.Check(ctx); err != nil {
 		cancel()
 		return nil, nil, err
@@ -151,8 +154,8 @@ func (s *Server) Stamp(ctx context.Context) (stamp bson.Timestamp, now time.Time
 	return stamp, now, err
 }
 
-// pair returns the pair of the collections of a way. away is true if neither is in place.
-func (s *Server) pair(w Way, away bool) *convert.Pair {
+// mirror returns the mirror of the collections of a way. away is true if neither is in place.
+func (s *Server) mirror(w Way, away bool) *mirror.Mirror {
 	old, fresh := w.Kept, w.New
 	if !away && w.Back {
 		fresh = w.Name
@@ -160,12 +163,12 @@ func (s *Server) pair(w Way, away bool) *convert.Pair {
 	if !away && !w.Back {
 		old = w.Name
 	}
-	p := &convert.Pair{Conversion: s.Conversions[w.Name], Old: s.collection(old), New: s.collection(fresh), Back: w.Back, Write: true,
-		Batch: s.Batch, Busy: w.Busy, Check: s.begin, Progress: func(int) {}, Patience: s.Patience}
+	m := &mirror.Mirror{Conversion: s.Conversions[w.Name], Old: s.collection(old), New: s.collection(fresh), Back: w.Back, Write: true,
+		Batch: s.Batch, Busy: w.Busy, Bypass: true, Begin: s.begin, Limit: s.Timeout, Halves: s.Halves, Progress: func(int) {}, Patience: s.Patience}
 	if !away {
-		p.Still = func(ctx context.Context) error { return s.still(ctx, w) }
+		m.Still = func(ctx context.Context) error { return s.still(ctx, w) }
 	}
-	return p
+	return m
 }
 
 // still returns an error if another program dropped or renamed the collection in place.
@@ -190,11 +193,11 @@ func (s *Server) still(ctx context.Context, w Way) error {
 }
 
 // Compare implements [Database].
-func (s *Server) Compare(ctx context.Context, w Way) (Changes, error) {
-	return s.all(ctx, w, s.pair(w, false), w.Name)
+func (s *Server) Compare(ctx context.Context, w Way) (mirror.Result, error) {
+	return s.all(ctx, w, s.mirror(w, false), w.Name)
 }
 
-func (s *Server) all(ctx context.Context, w Way, p *convert.Pair, leading string) (Changes, error) {
+func (s *Server) all(ctx context.Context, w Way, p *mirror.Mirror, leading string) (mirror.Result, error) {
 	ctx = s.in(ctx)
 	var total int64
 	err := s.Patience.Do(ctx, func() (err error) {
@@ -206,67 +209,52 @@ func (s *Server) all(ctx context.Context, w Way, p *convert.Pair, leading string
 		return err
 	})
 	if err != nil {
-		return Changes{}, err
+		return mirror.Result{}, err
 	}
 	add, end := s.Progress("comparing", w.Name, total)
 	defer end()
 	p.Progress = add
-	a, err := p.All(ctx)
-	return Changes{}.plus(a), err
-}
-
-// plus adds the changes of a comparison, which replaces an earlier one.
-func (c Changes) plus(a convert.Aligned) Changes {
-	c.Documents, c.Stuck, c.Why = a.Documents, int64(len(a.Stuck)), ""
-	c.Inserted, c.Replaced, c.Deleted = c.Inserted+a.Inserted, c.Replaced+a.Replaced, c.Deleted+a.Deleted
-	c.Left = nil
-	for _, stuck := range a.Stuck {
-		c.Left = append(c.Left, stuck.ID)
-	}
-	if len(a.Stuck) > 0 {
-		c.Why = fmt.Sprintf("_id %s: %s", a.Stuck[0].ID, a.Stuck[0].Reason)
-	}
-	return c
+	return p.All(ctx)
 }
 
 // Some implements [Database].
-func (s *Server) Some(ctx context.Context, w Way, ids, others []bson.RawValue) (Changes, error) {
-	return s.some(ctx, s.pair(w, false), changed{ids, others})
+func (s *Server) Some(ctx context.Context, w Way, ids, others []bson.RawValue) (mirror.Result, error) {
+	return s.some(ctx, s.mirror(w, false), changed{ids, others})
 }
 
 // Drain implements [Database].
-func (s *Server) Drain(ctx context.Context, w Way) (done Changes, err error) {
+func (s *Server) Drain(ctx context.Context, w Way) (done mirror.Result, err error) {
 	what, why, err := s.changed(ctx, w, false)
 	if err != nil || why != "" || what.none() {
 		return done, err
 	}
-	done, err = s.some(ctx, s.pair(w, false), what)
-	if err != nil || done.Stuck > 0 {
+	done, err = s.some(ctx, s.mirror(w, false), what)
+	if err != nil || done.Stays > 0 {
 		s.endFeed(w.Name) // CatchUp reads the same events again
 	}
 	return done, err
 }
 
 // CatchUp implements [Database].
-func (s *Server) CatchUp(ctx context.Context, w Way) (Changes, error) {
+func (s *Server) CatchUp(ctx context.Context, w Way) (mirror.Result, error) {
 	defer s.endFeed(w.Name)
 	what, why, err := s.changed(ctx, w, true)
 	if err != nil {
-		return Changes{}, err
+		return mirror.Result{}, err
 	}
-	p := s.pair(w, true)
+	p := s.mirror(w, true)
 	if why != "" {
 		s.Notice(fmt.Sprintf("all documents of %s are compared again between the two renames: %s", w.Name, why))
-		return s.untilEqual(ctx, func() (Changes, error) { return s.all(ctx, w, p, w.Away()) })
+		return s.untilEqual(ctx, func() (mirror.Result, error) { return s.all(ctx, w, p, w.Away()) })
 	}
-	return s.untilEqual(ctx, func() (Changes, error) { return s.some(ctx, p, what) })
+	return s.untilEqual(ctx, func() (mirror.Result, error) { return s.some(ctx, p, what) })
 }
 
 // some compares the documents that changed.
-func (s *Server) some(ctx context.Context, p *convert.Pair, what changed) (done Changes, err error) {
+func (s *Server) some(ctx context.Context, p *mirror.Mirror, what changed) (done mirror.Result, err error) {
 	err = s.Patience.Do(ctx, func() error {
-		a, err := p.Some(s.in(ctx), what.leading, what.other)
-		done = done.plus(a)
+		more, err := p.Some(s.in(ctx), what.leading, what.other)
+		done = done.Then(more)
 		return err
 	})
 	return done, err
@@ -274,12 +262,11 @@ func (s *Server) some(ctx context.Context, p *convert.Pair, what changed) (done 
 
 // untilEqual compares until nothing is changed. A unique value may have moved from one document to
 // another that is compared later.
-func (s *Server) untilEqual(ctx context.Context, compare func() (Changes, error)) (all Changes, err error) {
+func (s *Server) untilEqual(ctx context.Context, compare func() (mirror.Result, error)) (all mirror.Result, err error) {
 	for range maxPasses {
 		done, err := compare()
-		all.Documents, all.Stuck, all.Why = done.Documents, done.Stuck, done.Why
-		all.Inserted, all.Replaced, all.Deleted = all.Inserted+done.Inserted, all.Replaced+done.Replaced, all.Deleted+done.Deleted
-		if err != nil || done.none() {
+		all = all.Then(done)
+		if err != nil || done.Changed() == 0 {
 			return all, err
 		}
 	}
@@ -288,7 +275,7 @@ func (s *Server) untilEqual(ctx context.Context, compare func() (Changes, error)
 
 // Merge implements [Database].
 func (s *Server) Merge(ctx context.Context, w Way, from string) (read, conflicts int64, err error) {
-	p := s.pair(w, true)
+	p := s.mirror(w, true)
 	err = s.Patience.Do(ctx, func() error {
 		n, skips, err := p.Merge(s.in(ctx), s.collection(from), s.collection(w.Name))
 		read, conflicts = n, int64(len(skips))

@@ -55,7 +55,7 @@ func (c *Cutover) beginUndo(ctx context.Context) error {
 	for i := range c.Collections {
 		x := &c.Collections[i]
 		x.Compared, x.Between, x.Unfenced = record.Compared{}, nil, 0
-		x.Checked, x.After, x.Since = false, nil, bson.Timestamp{}
+		x.Checked, x.After = false, nil
 		// Where a rename changes UUIDs, the new ones show later that these are the same collections.
 		x.OldID, x.NewID = all[x.Kept].ID, all[x.Name].ID
 	}

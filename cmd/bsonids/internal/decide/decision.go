@@ -152,7 +152,7 @@ func (t *tally) countFits(f *Field, from int, subtype byte) {
 	rule := f.compile(from, subtype)
 	for i, n := range t.classes {
 		if n > 0 {
-			if versions, _ := ofClass(i); rule.allows(versions, from) {
+			if rule.allows(ofClass(i).versions(), from) {
 				f.Fits += int64(n)
 			}
 		}

@@ -10,13 +10,11 @@ const Level = 1e-6
 // --from, also on the values that fit only that order.
 const tests = (orders + orders - 1) * 9
 
-// The probabilities for random bytes. Network and C# order share bytes 8 to 15, so a value that has
-// the variant in one of them has it in the other, too.
+// The probabilities for random bytes.
 const (
-	oneVersion       = 1.0 / 64
-	anyVersion       = 1.0 / 8
-	oneVersionShared = 1.0 / 16
-	anyVersionShared = 1.0 / 2
+	oneVersion = 1.0 / 64
+	anyVersion = 1.0 / 8
+	variant    = 1.0 / 4
 )
 
 // evidence returns the versions of RFC 9562 that more of the counted values have, read in order o,
@@ -34,7 +32,7 @@ func (t *tally) evidence(o int, c count, level float64) (versions []int, maybeSe
 		if v > 1 || o == java {
 			total += float64(k) * share
 		}
-		if passes(o, c, k, share, oneVersion, oneVersionShared, level) {
+		if passes(o, c, k, c.digits[v], share, oneVersion, level) {
 			versions = append(versions, v)
 		}
 	}
@@ -45,7 +43,7 @@ func (t *tally) evidence(o int, c count, level float64) (versions []int, maybeSe
 	if o != java {
 		fits -= c.versions[1]
 	}
-	if len(versions) == 0 && fits > 0 && passes(o, c, fits, total/float64(fits), anyVersion, anyVersionShared, level) {
+	if len(versions) == 0 && fits > 0 && passes(o, c, fits, sum(c.digits), total/float64(fits), anyVersion, level) {
 		for v := 1; v <= 8; v++ {
 			if c.versions[v] > 0 && (v > 1 || o == java) {
 				versions = append(versions, v)
@@ -55,17 +53,24 @@ func (t *tally) evidence(o int, c count, level float64) (versions []int, maybeSe
 	return versions, maybeSequential && len(versions) == 0
 }
 
-// passes tests whether k fitting values, of which share are independent, are more than chance
-// explains.
-func passes(o int, c count, k int64, share, p, pShared, level float64) bool {
-	scaled := func(n int64) int64 { return int64(math.Ceil(float64(n) * share)) }
+// passes tests whether k fitting values, of which share are independent, are more than chance explains: of
+// all counted values, each with the probability p; of those with the variant, because network and C# order
+// share its place; and of the digits, which are how many values have the digit of such a version. Two
+// floating-point numbers, for example, may all have the variant, or all the digit, and the other one by
+// chance.
+func passes(o int, c count, k, digits int64, share, p, level float64) bool {
 	worth := int64(float64(k)*share + 1e-9)
 	if worth < 1 {
 		return false
 	}
-	ok := atLeast(worth, max(worth, scaled(c.n)), p) <= level/tests
-	if o != java {
-		ok = ok && atLeast(worth, max(worth, scaled(c.variant)), pShared) <= level/tests
+	// The limit falls by the bits for each value, so that a few values suffice, which the other tests bound.
+	unlikely := func(of int64, p, bits float64) bool {
+		of = max(worth, int64(math.Ceil(float64(of)*share)))
+		return atLeast(worth, of, p) <= max(level/tests, math.Exp2(-4-bits*float64(of)))
 	}
-	return ok
+	strict, shared := math.Inf(1), math.Inf(1)
+	if o == java { // no other order has the variant in this place
+		shared = 0.5
+	}
+	return unlikely(c.n, p, strict) && unlikely(c.variant, p/variant, shared) && unlikely(digits, variant, 1)
 }

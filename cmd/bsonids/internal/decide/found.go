@@ -141,7 +141,7 @@ func (t *tally) more(o int) int64 {
 	proves := func(n int64) bool {
 		with := c
 		with.n, with.variant = c.n+n, c.variant+n
-		return passes(o, with, k+n, (worth+float64(n))/float64(k+n), oneVersion, oneVersionShared, Level)
+		return passes(o, with, k+n, c.digits[v]+n, (worth+float64(n))/float64(k+n), oneVersion, Level)
 	}
 	least, most := int64(0), int64(1)
 	for !proves(most) {

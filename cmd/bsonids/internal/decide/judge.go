@@ -156,16 +156,6 @@ func (j *Judge) Value(field []byte, v [16]byte) (reason string) {
 	return reason
 }
 
-// Knows reports whether a decision was made about the field.
-func (j *Judge) Knows(field []byte) bool {
-	if j == nil || j.all {
-		return true
-	}
-	var name [128]byte
-	_, ok := j.fields[string(appendPlain(name[:0], field))]
-	return ok
-}
-
 // Leaves reports whether a decision was made to convert no value of the field.
 func (j *Judge) Leaves(field []byte) bool {
 	if j == nil || j.all {

@@ -1,6 +1,7 @@
 package decide
 
 import (
+	"slices"
 	"time"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
@@ -22,15 +23,7 @@ var representations = kinds.Orders
 var places = [orders]struct{ version, variant int }{{6, 8}, {7, 8}, {1, 15}}
 
 // orderOf returns the order of a representation. The order of standard is network order.
-func orderOf(r uuidrep.Representation) int {
-	switch r {
-	case uuidrep.CSharpLegacy:
-		return csharp
-	case uuidrep.JavaLegacy:
-		return java
-	}
-	return network
-}
+func orderOf(r uuidrep.Representation) int { return max(network, slices.Index(representations[:], r)) }
 
 // orderName returns the name of an order for values of the subtype.
 func orderName(o int, subtype byte) string { return kinds.NameOf(subtype, representations[o]) }
@@ -41,11 +34,10 @@ func hasVariant(v *[16]byte, o int) bool { return v[places[o].variant]>>6 == 0b1
 // version returns the version of v read in order o, from 1 to 8, or 0 if it is not a UUID of RFC
 // 9562.
 func version(v *[16]byte, o int) int {
-	n := int(v[places[o].version] >> 4)
-	if n < 1 || n > 8 || !hasVariant(v, o) {
+	if !hasVariant(v, o) {
 		return 0
 	}
-	return n
+	return digit(v, o)
 }
 
 // read returns the versions of v in the three orders.

@@ -9,35 +9,67 @@ import (
 
 // tally counts the distinct values of one field by their versions in the three orders.
 type tally struct {
-	values  int64 // including repeated values
-	same    int64 // distinct values that are the same in every order
-	classes [classes]uint32
+	values  int64                         // including repeated values
+	same    int64                         // distinct values that are the same in every order
+	classes [classes]uint32               // see class
 	cells   [orders][9][cells / 64]uint64 // bit set of the cells of the values, by order and version
 	datable [orders][9]uint32             // values with a plausible time
 }
 
 const (
-	classes = (1 + 81) * 9
+	classes = 9 * 9 * 9 * 2 * 2
 	cells   = 1 << 10
 )
 
-// class returns a number for the versions of a value in the three orders, which are 0 if it does
-// not fit, and for whether it has the variant at the position that network and C# order share.
-func class(v *[16]byte) int {
-	shared := 0
-	if hasVariant(v, network) {
-		shared = 1 + version(v, network)*9 + version(v, csharp)
+// digit returns the version that the digit at its place in order o says, from 1 to 8, or 0.
+func digit(v *[16]byte, o int) int {
+	if n := int(v[places[o].version] >> 4); n <= 8 {
+		return n
 	}
-	return shared*9 + version(v, java)
+	return 0
+}
+
+// class returns a number for the digits of v in the three orders, and for whether it has the variant: in
+// Java order, and in the others, which have it in the same place.
+func class(v *[16]byte) int {
+	c := 0
+	for o := range orders {
+		c = c*9 + digit(v, o)
+	}
+	for _, o := range []int{network, java} {
+		c *= 2
+		if hasVariant(v, o) {
+			c++
+		}
+	}
+	return c
+}
+
+// shape is what a class says about a value, by order.
+type shape struct {
+	digits  [orders]int
+	variant [orders]bool
 }
 
 // ofClass is the inverse of class.
-func ofClass(c int) (versions [orders]int, variant bool) {
-	versions[java] = c % 9
-	if c /= 9; c > 0 {
-		versions[network], versions[csharp], variant = (c-1)/9, (c-1)%9, true
+func ofClass(c int) (s shape) {
+	s.variant[java], s.variant[network], s.variant[csharp] = c%2 == 1, c/2%2 == 1, c/2%2 == 1
+	c /= 4
+	for o := orders - 1; o >= 0; o-- {
+		s.digits[o] = c % 9
+		c /= 9
 	}
-	return versions, variant
+	return s
+}
+
+// versions returns the versions in the three orders, which are 0 if the value does not fit.
+func (s shape) versions() (versions [orders]int) {
+	for o, n := range s.digits {
+		if s.variant[o] {
+			versions[o] = n
+		}
+	}
+	return versions
 }
 
 // add adds a new distinct value of the field.
@@ -63,10 +95,14 @@ type count struct {
 	n        int64    // number of values
 	variant  int64    // number with the variant
 	versions [9]int64 // number by version; versions[0] is unused
+	digits   [9]int64 // number with the digit of a version, also without the variant; digits[0] is unused
 }
 
-func (c *count) fits() (n int64) {
-	for _, k := range c.versions[1:] {
+// fits returns the number of values that fit.
+func (c *count) fits() int64 { return sum(c.versions) }
+
+func sum(versions [9]int64) (n int64) {
+	for _, k := range versions[1:] {
 		n += k
 	}
 	return n
@@ -80,16 +116,15 @@ func (t *tally) count(o int, selected func(versions [orders]int) bool) count {
 		if n == 0 {
 			continue
 		}
-		versions, shared := ofClass(i)
-		if !selected(versions) {
+		s := ofClass(i)
+		if !selected(s.versions()) {
 			continue
 		}
 		c.n += int64(n)
-		if o != java && shared {
+		c.digits[s.digits[o]] += int64(n)
+		if s.variant[o] {
 			c.variant += int64(n)
-		}
-		if v := versions[o]; v > 0 {
-			c.versions[v] += int64(n)
+			c.versions[s.digits[o]] += int64(n)
 		}
 	}
 	return c

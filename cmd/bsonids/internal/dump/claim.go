@@ -4,9 +4,10 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/gofrs/flock"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/files"
 )
 
 // ErrInUse is wrapped by the error of Claim if another process writes the output.
@@ -36,7 +37,7 @@ func Claim(path string) (release func(), err error) {
 			continue
 		}
 		_ = again.Close()
-		removeLeft(path)
+		files.RemoveTemporary(filepath.Dir(path), temporary(path), true)
 		return func() {
 			err := os.Remove(name)
 			_ = lock.Close()
@@ -54,20 +55,4 @@ func temporary(path string) string { return "." + filepath.Base(path) + ".bsonid
 // CreateTemp creates a file with a temporary name of the output, in its directory.
 func CreateTemp(path string) (*os.File, error) {
 	return os.CreateTemp(filepath.Dir(path), temporary(path))
-}
-
-// removeLeft removes what has a temporary name of the output.
-func removeLeft(path string) {
-	entries, err := os.ReadDir(filepath.Dir(path))
-	if err != nil {
-		return
-	}
-	prefix, suffix, _ := strings.Cut(temporary(path), "*")
-	for _, e := range entries {
-		random, ok := strings.CutPrefix(e.Name(), prefix)
-		random, end := strings.CutSuffix(random, suffix)
-		if ok && end && random != "" && strings.Trim(random, "0123456789") == "" && (e.IsDir() || e.Type().IsRegular()) {
-			_ = os.RemoveAll(filepath.Join(filepath.Dir(path), e.Name()))
-		}
-	}
 }

@@ -180,10 +180,10 @@ func (in *Input) list() error {
 				return 0
 			case f.ext == "":
 				return 1
-			case f.collection.Oplog(): // the operations come after what they change
-				return 3
+			case f.collection.Oplog(): // before the documents, because most commands refuse it
+				return 2
 			}
-			return 2
+			return 3
 		}
 		if d := rank(a) - rank(b); d != 0 {
 			return d

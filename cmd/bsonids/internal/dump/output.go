@@ -15,6 +15,8 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/files"
 )
 
 // Output is a dump that is being written. It has the form of an Input. Until Commit it is under
@@ -130,9 +132,6 @@ func inside(path, dir string) (bool, error) {
 	rel, err := filepath.Rel(real[1], real[0])
 	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator)), nil
 }
-
-// Dir returns the directory in which the output is.
-func (o *Output) Dir() string { return filepath.Dir(o.path) }
 
 // begin makes f the file that is written.
 func (o *Output) begin(f *os.File, mode os.FileMode, compressed bool) error {
@@ -269,7 +268,7 @@ func (o *Output) commit() error {
 		return err
 	}
 	o.temp = ""
-	return syncDir(filepath.Dir(o.path))
+	return files.SyncDir(filepath.Dir(o.path))
 }
 
 func (o *Output) commitDirectory() error {
@@ -282,7 +281,7 @@ func (o *Output) commitDirectory() error {
 			continue
 		}
 		dir := filepath.Join(o.temp, e.Name())
-		if err := syncDir(dir); err != nil {
+		if err := files.SyncDir(dir); err != nil {
 			return err
 		}
 		if info, err := os.Stat(filepath.Join(o.in.Path, e.Name())); err == nil {
@@ -294,7 +293,7 @@ func (o *Output) commitDirectory() error {
 	if err := os.Chmod(o.temp, o.in.mode|0o700); err != nil {
 		return err
 	}
-	if err := syncDir(o.temp); err != nil {
+	if err := files.SyncDir(o.temp); err != nil {
 		return err
 	}
 	if _, err := os.Lstat(o.path); err == nil {
@@ -304,7 +303,7 @@ func (o *Output) commitDirectory() error {
 		return err
 	}
 	o.temp = ""
-	return syncDir(filepath.Dir(o.path))
+	return files.SyncDir(filepath.Dir(o.path))
 }
 
 // Publish gives a file in the same directory its name, unless the name is taken: then the error wraps
@@ -322,19 +321,6 @@ func Publish(temp, path string) error {
 		return fmt.Errorf("%s: %w", path, ErrExists)
 	}
 	return os.Rename(temp, path)
-}
-
-// syncDir makes what was renamed in a directory durable, if the system can.
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = d.Close() }()
-	if err := d.Sync(); err != nil && !errors.Is(err, errors.ErrUnsupported) && !errors.Is(err, syscall.EINVAL) && !errors.Is(err, fs.ErrPermission) {
-		return err
-	}
-	return nil
 }
 
 // Abort removes what was written, unless Commit gave it its name.
@@ -382,5 +368,5 @@ func WriteFile(path string, b []byte) (err error) {
 	if err != nil {
 		return errors.Join(err, os.Remove(f.Name()))
 	}
-	return syncDir(filepath.Dir(path))
+	return files.SyncDir(filepath.Dir(path))
 }

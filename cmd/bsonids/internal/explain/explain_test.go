@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/bsonids/bsonids/uuidrep"
@@ -314,7 +315,7 @@ func FuzzParse(f *testing.F) {
 			if err != nil || perr != nil {
 				t.Fatal(err, perr)
 			}
-			u, err := uuidrep.AsUUIDWithRepresentation(bson.Binary{Subtype: stored.Subtype, Data: b}, rep)
+			u, err := uuidrep.AsWithRepresentation[uuid.UUID](bson.Binary{Subtype: stored.Subtype, Data: b}, rep)
 			if err != nil || u.String() != e.UUID.Value.UUID {
 				t.Fatalf("%q: %+v reads as %v, %v, want %s", form, stored, u, err, e.UUID.Value.UUID)
 			}

@@ -94,7 +94,7 @@ func i3coreFormats(u uuid.UUID) (others []Other) {
 	notifier, err := i3core.DecodeNotifier(u)
 	add("notifier", at(notifier.Time()), fmt.Sprintf("custom=0x%02x connection=%d node=%x", notifier.Custom, notifier.ConnectionID,
 		notifier.NodeAddress), err)
-	sequential, err := i3core.DecodeSequential(u, i3core.Memory(u)[7]>>4)
+	sequential, err := i3core.DecodeSequential(u, uuidrep.CSharpLegacy.Permute(u)[7]>>4)
 	add("sequential", at(sequential.Time()), fmt.Sprintf("version=%d dbms=%q random1=%d counter=%d", sequential.Version,
 		sequential.DBMS, sequential.Random1, uint64(sequential.CounterHi)<<16|uint64(sequential.CounterLo)), err)
 	return others

@@ -6,7 +6,6 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
 )
 
 // size is the number of bytes of the binary values that a validator is for.
@@ -22,19 +21,7 @@ const (
 	urn     = `[uU][rR][nN]:[uU][uU][iI][dD]:`
 )
 
-// isOld reports whether a validator against the kind refuses the value.
-func isOld(k kinds.Kind, l walk.Leaf) bool {
-	if !k.Has(l) {
-		return false
-	}
-	ok := k.IsBinary()
-	if !ok {
-		_, _, ok = k.Form.Parse(l)
-	}
-	return ok
-}
-
-// is returns the condition for a single value that isOld is true for.
+// is returns the condition for a single value that a conversion from the kind wants.
 func is(k kinds.Kind) bson.D {
 	if k.Form == kinds.Text {
 		// A regular expression that is a value matches itself. In extended JSON, $regex would be taken for

@@ -11,6 +11,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
 )
 
 func fieldsOf(t testing.TB, paths ...string) []Field {
@@ -249,7 +250,7 @@ func TestClauseProperty(t *testing.T) {
 			t.Fatalf("%v at %q of %v: refused %v", k, paths, doc, got)
 		}
 		found := Found{Fields: map[string]int64{}, Untested: map[string]int64{}, Elsewhere: map[string]int64{}}
-		if err := found.document(document(doc), fields, k); err != nil || found.Old > 0 != want || found.Documents > 0 != want {
+		if err := found.document(document(doc), fields, rule.Conversion{From: k, To: kinds.Kind{Subtype: 5}}); err != nil || found.Old > 0 != want || found.Documents > 0 != want {
 			t.Fatalf("%v at %q of %v: %+v, %v", k, paths, doc, found, err)
 		}
 		count[want]++

@@ -2,20 +2,17 @@ package guard
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/documents"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/patience"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/progress"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/source"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
 )
-
-// maxFields is the maximum number of fields that a pass distinguishes.
-const maxFields = 2000
 
 // Found is what a pass over all documents of a collection found.
 type Found struct {
@@ -23,30 +20,43 @@ type Found struct {
 	Documents int64 // that have old values in the guarded fields
 	Old       int64 // old values in the guarded fields
 	// Fields counts the old values of each guarded field, with brackets for arrays.
-	Fields convert.Tally
+	Fields rule.Tally
 	// Untested counts the old values in arrays in arrays of the guarded fields, which the validator
 	// does not test, and Elsewhere those in other fields.
-	Untested, Elsewhere convert.Tally
+	Untested, Elsewhere rule.Tally
 	Corrupt             int64 // documents that are not valid BSON
 }
 
-// Pass reads all documents, and counts the values that a validator against the kind refuses.
-func (g *Guard) Pass(ctx context.Context, fields []Field, k kinds.Kind, progress func(int)) (Found, error) {
-	found := Found{Fields: convert.Tally{}, Untested: convert.Tally{}, Elsewhere: convert.Tally{}}
-	err := documents.Each(ctx, g.coll, bson.D{}, func(doc bson.Raw) error {
-		progress(1)
-		return found.document(doc, fields, k)
-	})
-	return found, err
+// Pass reads all documents, and counts the values that the conversion wants, which a validator refuses. show
+// is called with the number of documents to read.
+func (g *Guard) Pass(ctx context.Context, fields []Field, c rule.Conversion, patient *patience.Patience, show func(total int64) *progress.Progress) (Found, error) {
+	c.Fields = nil // of all fields
+	p := &pass{fields: fields, conversion: c}
+	read, err := source.Collection{Collection: g.coll}.Read(ctx, patient, show, p)
+	p.Corrupt = read.Malformed
+	return p.Found, err
 }
 
-func (f *Found) document(doc bson.Raw, fields []Field, k kinds.Kind) error {
+// pass is a pass over a collection.
+type pass struct {
+	Found
+	fields     []Field
+	conversion rule.Conversion
+}
+
+// Forget forgets the documents.
+func (p *pass) Forget() {
+	p.Found = Found{Fields: rule.Tally{}, Untested: rule.Tally{}, Elsewhere: rule.Tally{}}
+}
+
+// Add counts the values of a document.
+func (p *pass) Add(doc []byte) error { return p.document(doc, p.fields, p.conversion) }
+
+// document counts the values of a document. The error wraps walk.ErrCorrupt.
+func (f *Found) document(doc bson.Raw, fields []Field, c rule.Conversion) error {
 	f.Read++
 	old := false
-	err := walk.Document(doc, func(path *walk.Path, l walk.Leaf) error {
-		if !isOld(k, l) {
-			return nil
-		}
+	err := c.Wants(doc, func(path *walk.Path, _ rule.Left) {
 		name := string(path.AppendField(nil))
 		tally := f.Elsewhere
 		// A condition on a.b does not test a field with the name "a.b".
@@ -59,16 +69,8 @@ func (f *Found) document(doc bson.Raw, fields []Field, k kinds.Kind) error {
 				tally = f.Fields
 			}
 		}
-		if _, ok := tally[name]; !ok && len(tally) >= maxFields {
-			name = convert.Others
-		}
-		tally[name]++
-		return nil
+		tally.Add(name, 1)
 	})
-	if errors.Is(err, walk.ErrCorrupt) {
-		f.Corrupt++
-		err = nil
-	}
 	if old {
 		f.Documents++
 	}

@@ -88,7 +88,7 @@ func actions(rules rules) (out []action) {
 	for i := range 2 {
 		add := func(name string, do func(w *world, r *run, d *directory, bad *[]string) bool) {
 			out = append(out, action{fmt.Sprintf("%s %d", name, i), func(w *world, bad *[]string) bool {
-				return w.dirs[i].here != Place{} && do(w, &w.runs[i], &w.dirs[i], bad)
+				return w.dirs[i].here != "" && do(w, &w.runs[i], &w.dirs[i], bad)
 			}})
 		}
 		add("begin", func(w *world, r *run, d *directory, bad *[]string) bool {
@@ -217,7 +217,7 @@ func actions(rules rules) (out []action) {
 			if w.runs[1].step != dead {
 				return false
 			}
-			w.dirs[1] = w.dirs[0].copy(Place{Machine: "m1", Inode: 1})
+			w.dirs[1] = w.dirs[0].copy("m1")
 			w.dirs[0].alone = false
 			return true
 		}},
@@ -250,7 +250,7 @@ func judge(rules rules, h Have, r Record) (bool, error) {
 func explore(rules rules, depth, most int) (bad []string, worlds int) {
 	all := actions(rules)
 	seen := make(map[string]bool)
-	now := []*world{{dirs: [2]directory{{here: Place{Machine: "m0", Inode: 1}, alone: true}}}}
+	now := []*world{{dirs: [2]directory{{here: "m0", alone: true}}}}
 	for range depth {
 		var next []*world
 		for _, w := range now {

@@ -2,11 +2,9 @@ package ledger
 
 import "errors"
 
-// Place says where the file of a ledger is. The zero Place is not known.
-type Place struct {
-	Machine       string
-	Device, Inode uint64
-}
+// Place is the file of a ledger: what identifies its machine, its device and its inode. An empty Place is
+// not known.
+type Place string
 
 // Record is what the record in the database has about a conversion.
 type Record struct {
@@ -45,7 +43,7 @@ func Judge(h Have, r Record) (wait bool, err error) {
 	case h.Size < r.Size:
 		return false, ErrMore
 	}
-	return r.Place != h.Place || h.Place == Place{}, nil
+	return r.Place != h.Place || h.Place == "", nil
 }
 
 // Again is like [Judge] after a wait. was is the record before it. The error is [ErrMoved] if the

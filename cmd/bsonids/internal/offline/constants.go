@@ -8,8 +8,8 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/dump"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
 )
 
@@ -25,30 +25,30 @@ func (r *run) constants(c *Collection, item *dump.Item) {
 	if c.Role != Converted && c.Role != TimeSeries || len(bytes.TrimSpace(item.Text)) == 0 {
 		return
 	}
-	note := func(l convert.Left, reason string) {
+	note := func(l rule.Left, reason string) {
 		l.Reason = reason
 		c.Constants = append(c.Constants, constant(l))
 		r.res.Constants++
-		r.SkipList.Add(c.Namespace, bson.RawValue{}, r.Conversion.From.Subtype, []convert.Left{l})
+		r.SkipList.Add(c.Namespace, bson.RawValue{}, r.Conversion.From.Subtype, []rule.Left{l})
 	}
 	var doc bson.Raw
 	if err := bson.UnmarshalExtJSON(item.Text, false, &doc); err != nil {
-		note(convert.Left{Document: true}, fmt.Sprintf("the metadata is not extended JSON, so its constants were not looked at: %v", err))
+		note(rule.Left{Document: true}, fmt.Sprintf("the metadata is not extended JSON, so its constants were not looked at: %v", err))
 		return
 	}
 	anywhere := r.Conversion
 	anywhere.Fields = nil // the paths are not those of documents
-	err := anywhere.Wants(doc, func(l convert.Left) {
+	err := anywhere.Wants(doc, func(_ *walk.Path, l rule.Left) {
 		if top, _, _ := strings.Cut(l.Path, "."); l.Value == "" || top == "options" || top == "indexes" { // the UUID of the collection is text
 			note(l, "a constant in the options or indexes of the collection, which is copied as it is")
 		}
 	})
 	if err != nil {
-		note(convert.Left{Document: true}, fmt.Sprintf("the metadata could not be read: %v", err))
+		note(rule.Left{Document: true}, fmt.Sprintf("the metadata could not be read: %v", err))
 	}
 }
 
-func constant(l convert.Left) Constant {
+func constant(l rule.Left) Constant {
 	if l.Value != "" {
 		return Constant{l.Path, l.Value.Raw().String()}
 	}

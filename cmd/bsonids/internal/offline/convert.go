@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strings"
@@ -13,12 +14,15 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/dump"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/source"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
 )
 
 // Job is a conversion of a dump.
 type Job struct {
 	Reading
-	Conversion convert.Conversion // its judge is not used
+	Conversion rule.Conversion // its judge is not used
 	Decisions  *Decisions
 	Output     *dump.Output      // nil for a dry run
 	SkipList   *convert.SkipList // nil for none
@@ -47,15 +51,15 @@ type Collection struct {
 	Documents  int64            `json:"documents"`
 	Changed    int64            `json:"documentsChanged"`
 	Values     int64            `json:"valuesChanged"`
-	Fields     convert.Tally    `json:"fields,omitempty"` // values that changed
+	Fields     rule.Tally       `json:"fields,omitempty"` // values that changed
 	Skipped    int64            `json:"documentsSkipped"`
 	Left       int64            `json:"valuesSkipped"`
-	SkippedFor convert.Tally    `json:"skippedFor,omitempty"`
+	SkippedFor rule.Tally       `json:"skippedFor,omitempty"`
 	Constants  []Constant       `json:"constantsLeft,omitempty"`
 	Decision   *decide.Decision `json:"decision,omitempty"`
 	Examples   []Example        `json:"-"`
 
-	rewriter *convert.Rewriter
+	rewriter *rule.Rewriter
 	ids      bool // values in _id are converted
 	number   int
 	seen     *dump.Collection
@@ -64,7 +68,7 @@ type Collection struct {
 // Example is a changed value of a document.
 type Example struct {
 	ID bson.RawValue // before the conversion
-	convert.Change
+	rule.Change
 }
 
 // run is a Job that is under way.
@@ -73,16 +77,15 @@ type run struct {
 	res         Result
 	collections map[*dump.Collection]*Collection
 	ids         *identities // nil for a proof
-	operations  *operations
+	id          []byte      // of the document that is converted
 }
 
 // Convert reads the dump, converts it, and writes it to the output, which it commits. If the
 // conversion makes two _ids of a collection equal, the error is an *EqualIDs.
 func Convert(ctx context.Context, j Job) (res Result, err error) {
 	r := &run{Job: &j, res: Result{Collections: []*Collection{}}, collections: make(map[*dump.Collection]*Collection), ids: newIdentities(j.Temp)}
-	r.operations = newOperations(r)
 	defer func() { err = errors.Join(err, r.ids.close()) }()
-	if err := r.each(ctx, r.item); err != nil {
+	if err := r.items(ctx); err != nil {
 		return r.res, err
 	}
 	for _, c := range r.res.Collections {
@@ -115,6 +118,30 @@ func Convert(ctx context.Context, j Job) (res Result, err error) {
 	return r.res, nil
 }
 
+// items converts the items of the dump.
+func (r *run) items(ctx context.Context) (err error) {
+	d, err := source.OpenDump(r.Input, r.Progress)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, d.Close()) }()
+	for {
+		err := d.NextItem(ctx)
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err == nil {
+			err = r.item(&d.Item)
+		}
+		if errors.Is(err, walk.ErrCorrupt) {
+			err = d.Damaged(err)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
 // Missing is the error for a database or a collection that is not in the dump.
 type Missing struct{ Databases, Collections []string }
 
@@ -139,6 +166,9 @@ func (r *run) missing() error {
 
 func (r *run) item(item *dump.Item) error {
 	if item.Collection != nil {
+		if item.Collection.Oplog() {
+			return ErrOplog
+		}
 		c := r.collection(item.Collection)
 		switch item.Kind {
 		case dump.Document:
@@ -177,7 +207,7 @@ func (r *run) begin(c *Collection) {
 	d := r.Decisions.For(c.Namespace)
 	conv := r.Conversion
 	conv.Judge = d.Judge(conv.From.Order)
-	c.rewriter, c.Decision = convert.NewRewriter(conv), d
+	c.rewriter, c.Decision = rule.NewRewriter(conv), d
 	c.ids = d.BySubtype
 	for _, f := range d.Fields {
 		if f.Converted() && (f.Path == "_id" || f.Path == decide.Others || strings.HasPrefix(f.Path, "_id.") || strings.HasPrefix(f.Path, "_id[")) {
@@ -194,9 +224,6 @@ func (r *run) document(c *Collection, item *dump.Item) (err error) {
 		return nil
 	case TimeSeries:
 		return r.bucket(c, item.Bytes)
-	case Oplog:
-		item.Bytes, err = r.operations.entry(c, item.Bytes)
-		return err
 	}
 	if c.rewriter == nil {
 		r.begin(c)
@@ -205,7 +232,13 @@ func (r *run) document(c *Collection, item *dump.Item) (err error) {
 	if r.Examples < 0 || len(c.Examples) < r.Examples {
 		id := bson.Raw(item.Bytes).Lookup("_id")
 		id.Value = slices.Clone(id.Value)
-		c.rewriter.Each = func(ch convert.Change) { c.Examples = append(c.Examples, Example{id, ch}) }
+		c.rewriter.Each = func(ch rule.Change) { c.Examples = append(c.Examples, Example{id, ch}) }
+	}
+	id := bson.RawValue{} // before the conversion
+	if c.ids {
+		id = bson.Raw(item.Bytes).Lookup("_id")
+		r.id = append(r.id[:0], id.Value...)
+		id.Value = r.id
 	}
 	doc, values, left, err := c.rewriter.Document(item.Bytes)
 	if err != nil {
@@ -219,7 +252,10 @@ func (r *run) document(c *Collection, item *dump.Item) (err error) {
 		r.res.Values += int64(values)
 	}
 	if len(left) > 0 {
-		r.leave(c, bson.Raw(item.Bytes).Lookup("_id"), left)
+		if !c.ids {
+			id = bson.Raw(item.Bytes).Lookup("_id")
+		}
+		r.leave(c, id, left)
 	}
 	if c.ids && r.ids != nil {
 		return r.ids.add(c.number, c.Documents-1, bson.Raw(item.Bytes).Lookup("_id"))
@@ -228,9 +264,9 @@ func (r *run) document(c *Collection, item *dump.Item) (err error) {
 }
 
 // leave counts and lists values of one document that are left as they are.
-func (r *run) leave(c *Collection, id bson.RawValue, left []convert.Left) {
+func (r *run) leave(c *Collection, id bson.RawValue, left []rule.Left) {
 	if c.SkippedFor == nil {
-		c.SkippedFor = convert.Tally{}
+		c.SkippedFor = rule.Tally{}
 	}
 	c.Skipped++
 	r.res.Skipped++
@@ -247,8 +283,8 @@ const typeColumn = 7 // the binary subtype of compressed measurements
 // bucket counts what a bucket of a time series holds.
 func (r *run) bucket(c *Collection, doc bson.Raw) error {
 	const reason = "the buckets of a time series are not converted: copy the measurements into a collection first"
-	var left []convert.Left
-	err := r.Conversion.Wants(doc, func(l convert.Left) {
+	var left []rule.Left
+	err := r.Conversion.Wants(doc, func(_ *walk.Path, l rule.Left) {
 		l.Reason = reason
 		left = append(left, l)
 	})
@@ -260,7 +296,7 @@ func (r *run) bucket(c *Collection, doc bson.Raw) error {
 	}
 	compressed, err := hasColumn(doc)
 	if err == nil && compressed {
-		r.leave(c, doc.Lookup("_id"), []convert.Left{{Document: true, Reason: "the bucket holds compressed measurements, which are not read: " + reason}})
+		r.leave(c, doc.Lookup("_id"), []rule.Left{{Document: true, Reason: "the bucket holds compressed measurements, which are not read: " + reason}})
 	}
 	return err
 }

@@ -256,3 +256,40 @@ func TestVerifyFinds(t *testing.T) {
 		}
 	}
 }
+
+// A dump with an oplog is refused: the decision, the conversion with a decision, and the proof. Nothing is
+// written.
+func TestOplogRefused(t *testing.T) {
+	r := rand.New(rand.NewPCG(8, 8))
+	c := []dumptest.Collection{{Database: "d", Name: "c", Metadata: `{}`}, {Name: "oplog", Documents: []any{
+		bson.D{{Key: "op", Value: "d"}, {Key: "ns", Value: "d.c"}, {Key: "o", Value: bson.D{{Key: "_id", Value: stored(v4(r, 1), "javaLegacy")}}}}}}}
+	for i := range 40 {
+		c[0].Documents = append(c[0].Documents, bson.D{{Key: "_id", Value: stored(v4(r, i), "javaLegacy")}})
+	}
+	plain, with := forms(t, c[:1]), forms(t, c)
+	conv := conversion(t, "javaLegacy", "standard")
+	for form, path := range with {
+		if _, err := Decide(t.Context(), reading(t, open(t, path), Selection{}), conv, nil, nil); !errors.Is(err, ErrOplog) {
+			t.Errorf("%s, decided: %v", form, err)
+		}
+		j := job(t, open(t, plain[form]), "", conv, Selection{}) // has the decision
+		out := filepath.Join(t.TempDir(), "out"+filepath.Ext(path))
+		j.Input = open(t, path)
+		var err error
+		if j.Output, err = dump.Create(out, j.Input); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Convert(t.Context(), j); !errors.Is(err, ErrOplog) {
+			t.Errorf("%s, converted: %v", form, err)
+		}
+		if err := j.Output.Abort(); err != nil {
+			t.Error(err)
+		}
+		if _, err := os.Stat(out); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%s: there is an output: %v", form, err)
+		}
+		if _, err := Verify(t.Context(), j, open(t, path)); !errors.Is(err, ErrOplog) {
+			t.Errorf("%s, verified: %v", form, err)
+		}
+	}
+}

@@ -6,16 +6,15 @@ import (
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/dump"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/dump/dumptest"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
 )
 
@@ -98,7 +97,7 @@ func forms(t *testing.T, collections []dumptest.Collection) map[string]string {
 	return paths
 }
 
-func conversion(t testing.TB, from, to string, fields ...string) convert.Conversion {
+func conversion(t testing.TB, from, to string, fields ...string) rule.Conversion {
 	t.Helper()
 	kind := func(name string) kinds.Kind {
 		k, err := kinds.Parse(name)
@@ -115,7 +114,7 @@ func conversion(t testing.TB, from, to string, fields ...string) convert.Convers
 		}
 		patterns = append(patterns, p)
 	}
-	c, err := convert.NewConversion(kind(from), kind(to), patterns)
+	c, err := rule.NewConversion(kind(from), kind(to), patterns)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,7 +135,7 @@ func reading(t testing.TB, in *dump.Input, s Selection) Reading {
 }
 
 // job decides about a dump and returns its conversion to the path out, or a dry run if it is empty.
-func job(t testing.TB, in *dump.Input, out string, c convert.Conversion, s Selection, trusted ...string) Job {
+func job(t testing.TB, in *dump.Input, out string, c rule.Conversion, s Selection, trusted ...string) Job {
 	t.Helper()
 	r := reading(t, in, s)
 	d, err := Decide(t.Context(), r, c, trusted, nil)
@@ -188,7 +187,7 @@ func wanted(t testing.TB, collections []dumptest.Collection) map[string]string {
 	t.Helper()
 	out := make(map[string]string)
 	for _, c := range collections {
-		name := strings.TrimPrefix(c.Database+"."+c.Name, ".") // the oplog has no database
+		name := c.Database + "." + c.Name
 		if len(c.Documents) > 0 {
 			out[name] = string(dumptest.BSON(t, c.Documents...))
 		}

@@ -5,15 +5,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 	"time"
 
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/dump"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/source"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
 )
 
@@ -71,46 +71,9 @@ type Reading struct {
 	Progress  func(documents int)
 }
 
-// batch is the number of documents after which the context is asked and the progress reported.
-const batch = 1000
-
-// each reads a dump and calls visit for each item.
-func (r *Reading) each(ctx context.Context, visit func(*dump.Item) error) (err error) {
-	in, err := r.Input.Reader()
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, in.Close()) }()
-	n := 0
-	var item dump.Item
-	for {
-		item, err = in.Next()
-		switch {
-		case ctx.Err() != nil: // also if an interrupted program at the other end of a pipe ended it
-			return ctx.Err()
-		case errors.Is(err, io.EOF):
-			r.Progress(n)
-			return nil
-		case err != nil:
-			return err
-		}
-		if err := visit(&item); errors.Is(err, walk.ErrCorrupt) {
-			return in.Damaged(&item, err)
-		} else if err != nil {
-			return err
-		}
-		if item.Kind == dump.Document {
-			if n++; n == batch {
-				r.Progress(n)
-				n = 0
-			}
-		}
-	}
-}
-
-// Decide reads the dump and decides which values of the selected collections c converts. It calls
-// also, which may be nil, for every item.
-func Decide(ctx context.Context, r Reading, c convert.Conversion, trusted []string, also func(*dump.Item) error) (d *Decisions, err error) {
+// Decide reads the dump and decides which values of the selected collections c converts. In the same pass,
+// it counts for also, which may be nil.
+func Decide(ctx context.Context, r Reading, c rule.Conversion, trusted []string, also *Collectors) (d *Decisions, err error) {
 	q := decide.Question{Kind: c.From, Trusted: trusted}
 	matched := make([]bool, len(c.Fields))
 	q.Wanted = func(path *walk.Path) bool {
@@ -130,38 +93,25 @@ func Decide(ctx context.Context, r Reading, c convert.Conversion, trusted []stri
 	}
 	slices.Sort(d.Fields)
 	surveyed := make(map[*dump.Collection]*decide.Surveyed)
-	err = r.each(ctx, func(item *dump.Item) error {
-		coll := item.Collection
-		if coll == nil {
-			return nil
+	deciding := &takers{r.Selection, func(coll *dump.Collection, role Role) (source.Taker, error) {
+		switch {
+		case coll.Oplog():
+			return nil, ErrOplog
+		case role != Converted && role != Unselected:
+			return nil, nil
 		}
-		if also != nil {
-			if err := also(item); err != nil {
-				return err
-			}
-		}
-		to, ok := surveyed[coll]
-		if !ok {
-			d.Seen = append(d.Seen, coll)
-			surveyed[coll] = nil
-		}
-		if item.Kind != dump.Document {
-			return nil
-		}
-		if to == nil {
-			if role := r.Selection.role(coll); role == Converted || role == Unselected {
-				var err error
-				if to, err = s.Collection(coll.Database, coll.Name, role == Converted); err != nil {
-					return err
-				}
-			}
+		to, err := s.Collection(coll.Database, coll.Name, role == Converted)
+		if role == Converted {
 			surveyed[coll] = to
 		}
-		if to == nil {
-			return walk.Document(item.Bytes, func(*walk.Path, walk.Leaf) error { return nil })
-		}
-		return to.Add(item.Bytes)
-	})
+		return to, err
+	}, make(map[*dump.Collection]source.Taker)}
+	if also == nil {
+		d.Seen, err = r.pass(ctx, deciding)
+	} else {
+		d.Seen, err = r.pass(ctx, deciding, &also.takers)
+		also.Seen = d.Seen
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -174,10 +124,7 @@ func Decide(ctx context.Context, r Reading, c convert.Conversion, trusted []stri
 			d.Unmatched = append(d.Unmatched, f.String())
 		}
 	}
-	for coll, to := range surveyed {
-		if to == nil || r.Selection.role(coll) != Converted {
-			continue
-		}
+	for _, to := range surveyed {
 		one := to.Decision(c.From)
 		for _, f := range one.Fields {
 			d.Values += f.Values

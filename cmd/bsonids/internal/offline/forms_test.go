@@ -35,8 +35,7 @@ func formed(u [16]byte, kind string, n int) any {
 	return stored(u, kind)
 }
 
-// formsDump returns a dump with UUIDs of the kind in _id, in arrays, in fields of data, and in the
-// operations of the oplog.
+// formsDump returns a dump with UUIDs of the kind in _id, in arrays and in fields of data.
 func formsDump(kind string, ids [][16]byte) []dumptest.Collection {
 	var docs, kept []any
 	id := func(i int) any { return formed(ids[i], kind, i) }
@@ -45,25 +44,9 @@ func formsDump(kind string, ids [][16]byte) []dumptest.Collection {
 			{Key: "by", Value: bson.D{{Key: "65", Value: id(i)}}}, {Key: "note", Value: formed(u, "text", 0)}, {Key: "go", Value: formed(u, "goStruct", 0)}, {Key: "last", Value: int32(i)}})
 		kept = append(kept, bson.D{{Key: "_id", Value: int32(i)}, {Key: "of", Value: formed(u, "text", 0)}, {Key: "to", Value: formed(u, "goStruct", 1)}})
 	}
-	op := func(op string, o any) bson.D {
-		d := bson.D{{Key: "op", Value: op}, {Key: "ns", Value: "d.c"}, {Key: "o", Value: o}}
-		if op == "u" {
-			d = append(d, bson.E{Key: "o2", Value: bson.D{{Key: "_id", Value: id(2)}}})
-		}
-		return append(d, bson.E{Key: "v", Value: int32(2)})
-	}
-	oplog := []any{
-		op("i", docs[0]), op("d", bson.D{{Key: "_id", Value: id(3)}}), op("u", docs[1]),
-		op("u", bson.D{{Key: "$v", Value: int32(1)}, {Key: "$set", Value: bson.D{{Key: "items.0.sku", Value: id(4)}, {Key: "by.65", Value: id(5)}, {Key: "note", Value: "none"}}}}),
-		op("u", bson.D{{Key: "$v", Value: int32(2)}, {Key: "diff", Value: bson.D{
-			{Key: "u", Value: bson.D{{Key: "items", Value: bson.A{bson.D{{Key: "sku", Value: id(6)}}}}}},
-			{Key: "sitems", Value: bson.D{{Key: "a", Value: true}, {Key: "s0", Value: bson.D{{Key: "u", Value: bson.D{{Key: "sku", Value: id(7)}}}}}}}}}}),
-		op("c", bson.D{{Key: "applyOps", Value: bson.A{op("i", docs[2]), op("i", docs[3])}}}),
-	}
 	return []dumptest.Collection{
 		{Database: "d", Name: "c", Metadata: `{"options":{},"indexes":[],"uuid":"9f2c8a526d1e4b609a570f6a1d2e3c4b","collectionName":"c","type":"collection"}`, Documents: docs},
 		{Database: "d", Name: "kept", Documents: kept},
-		{Name: "oplog", Documents: oplog},
 	}
 }
 
@@ -139,8 +122,7 @@ func canonical(v any) any {
 	return v
 }
 
-// Text that is not a UUID, checksums, text in the options of a collection, and updates of a part of a
-// document of a Go struct are left and listed.
+// Text that is not a UUID, checksums, and text in the options of a collection are left and listed.
 func TestFormsLeft(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 9))
 	var texts, structs, sums []any
@@ -156,33 +138,21 @@ func TestFormsLeft(t *testing.T) {
 	texts = append(texts, bson.D{{Key: "_id", Value: "x"}, {Key: "u", Value: bson.A{"", "none", int32(1)}}})
 	structs = append(structs, bson.D{{Key: "_id", Value: "x"}, {Key: "u", Value: bson.D{{Key: "uuid", Value: bson.Binary{Data: make([]byte, 16)}}, {Key: "valid", Value: false}}}},
 		bson.D{{Key: "_id", Value: "y"}, {Key: "u", Value: bson.D{{Key: "name", Value: "n"}}}})
-	update := func(o ...bson.E) any {
-		return bson.D{{Key: "op", Value: "u"}, {Key: "ns", Value: "d.c"}, {Key: "o", Value: bson.D(o)}}
-	}
-	nil16 := bson.Binary{Data: make([]byte, 16)}
-	oplog := []any{
-		update(bson.E{Key: "$set", Value: bson.D{{Key: "u.valid", Value: true}}}),
-		update(bson.E{Key: "$unset", Value: bson.D{{Key: "u.uuid", Value: true}}}),
-		update(bson.E{Key: "$v", Value: int32(2)}, bson.E{Key: "diff", Value: bson.D{{Key: "su", Value: bson.D{{Key: "u", Value: bson.D{{Key: "uuid", Value: nil16}}}}}}}),
-	}
 	const metadata = `{"options":{"validator":{"u":{"$ne":"9F2C8A52-6D1E-4B60-9A57-0F6A1D2E3C4B"}}},"indexes":[],"uuid":"9f2c8a526d1e4b609a570f6a1d2e3c4b"}`
 	for _, tt := range []struct {
 		name, from, field       string
-		docs, oplog             []any
+		docs                    []any
 		trusted                 []string
 		values, left, constants int64
 		listed                  []string
 	}{
-		{"text", "text", "u", texts, nil, nil, 40, 2, 1, []string{`"path":"u.0","value":"","reason":"the text is not a UUID`, `"value":"none"`, `"path":"options.validator.u.$ne","value":"9F2C8A52`}},
-		{"checksums", "text", "u", sums, nil, nil, 0, 40, 1, []string{"may be a checksum"}},
-		{"trusted checksums", "text", "u", sums, nil, []string{"u"}, 40, 0, 1, nil},
-		{"structs", "goStruct", "u", structs, oplog, nil, 41, 4, 0, []string{`"value":{"name":"n"},"reason":"the document has fields other`, `"path":"u.valid","value":true`, `"path":"u.uuid","value":true`, `"path":"u","value":{"u":{"uuid"`}},
+		{"text", "text", "u", texts, nil, 40, 2, 1, []string{`"path":"u.0","value":"","reason":"the text is not a UUID`, `"value":"none"`, `"path":"options.validator.u.$ne","value":"9F2C8A52`}},
+		{"checksums", "text", "u", sums, nil, 0, 40, 1, []string{"may be a checksum"}},
+		{"trusted checksums", "text", "u", sums, []string{"u"}, 40, 0, 1, nil},
+		{"structs", "goStruct", "u", structs, nil, 41, 1, 0, []string{`"value":{"name":"n"},"reason":"the document has fields other`}},
 	} {
 		path := filepath.Join(t.TempDir(), "dump")
 		c := []dumptest.Collection{{Database: "d", Name: "c", Metadata: metadata, Documents: tt.docs}}
-		if tt.oplog != nil {
-			c = append(c, dumptest.Collection{Name: "oplog", Documents: tt.oplog})
-		}
 		dumptest.Directory(t, path, false, c...)
 		dir := t.TempDir()
 		j := job(t, open(t, path), filepath.Join(dir, "out"), conversion(t, tt.from, "standard", tt.field), Selection{}, tt.trusted...)

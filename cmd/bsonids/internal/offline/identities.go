@@ -11,7 +11,7 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/dump"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/source"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/spill"
 )
 
@@ -121,19 +121,22 @@ func (s *identities) distinct(ctx context.Context, r *run) error {
 }
 
 // named returns the _ids that documents of a collection, by number, have after the conversion.
-func (r *run) named(ctx context.Context, c *Collection, documents map[int64]bool) ([]string, error) {
+func (r *run) named(ctx context.Context, c *Collection, documents map[int64]bool) (ids []string, err error) {
 	if r.Input.Pipe {
 		return nil, nil
 	}
-	var ids []string
 	n := int64(0)
-	again := Reading{Input: r.Input, Selection: r.Selection, Progress: func(int) {}}
-	err := again.each(ctx, func(item *dump.Item) error {
-		if item.Kind != dump.Document || item.Collection.String() != c.Namespace {
+	d, err := source.OpenDump(r.Input, func(int) {})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, d.Close()) }()
+	err = source.Each(ctx, d, func(b bson.Raw) error {
+		if d.Item.Collection.String() != c.Namespace {
 			return nil
 		}
 		if documents[n] {
-			doc, _, _, err := c.rewriter.Document(item.Bytes)
+			doc, _, _, err := c.rewriter.Document(b)
 			if err != nil {
 				return err
 			}

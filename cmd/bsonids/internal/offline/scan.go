@@ -2,61 +2,81 @@ package offline
 
 import (
 	"context"
+	"errors"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/dump"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/scan"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/source"
 )
+
+// takers has what takes the documents of each collection of a dump.
+type takers struct {
+	selection Selection
+	new       func(*dump.Collection, Role) (source.Taker, error) // returns nil for a collection that is only walked
+	of        map[*dump.Collection]source.Taker
+}
+
+// pass reads a dump, and gives each document to the takers. It returns the collections of the dump.
+func (r *Reading) pass(ctx context.Context, all ...*takers) (seen []*dump.Collection, err error) {
+	d, err := source.OpenDump(r.Input, r.Progress)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, d.Close()) }()
+	err = source.Each(ctx, d, func(bson.Raw) error {
+		c := d.Item.Collection
+		for _, t := range all {
+			to, ok := t.of[c]
+			if !ok {
+				var err error
+				if to, err = t.new(c, t.selection.role(c)); err != nil {
+					return err
+				}
+				t.of[c] = to
+			}
+			if err := d.Add(to); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return d.Seen, err
+}
 
 // Collectors count what the selected collections of a dump hold.
 type Collectors struct {
-	scan       *scan.Scan
-	selection  Selection
-	collectors map[*dump.Collection]*scan.Collector // nil for a collection that is not selected
-	Seen       []*dump.Collection                   // the collections of the dump
+	scan   *scan.Scan
+	takers takers
+	Seen   []*dump.Collection // the collections of the dump
 }
 
 // NewCollectors returns Collectors for the reading. The caller must close them.
 func NewCollectors(r Reading) *Collectors {
-	return &Collectors{scan: scan.New(r.Temp, r.Now), selection: r.Selection, collectors: make(map[*dump.Collection]*scan.Collector)}
+	c := &Collectors{scan: scan.New(r.Temp, r.Now)}
+	c.takers = takers{r.Selection, func(coll *dump.Collection, role Role) (source.Taker, error) {
+		if role != Converted && role != TimeSeries {
+			return nil, nil
+		}
+		return c.scan.Collection(coll.Database, coll.Name)
+	}, make(map[*dump.Collection]source.Taker)}
+	return c
 }
 
 // Close removes the temporary file.
 func (c *Collectors) Close() error { return c.scan.Close() }
 
-// Item counts an item. The error wraps walk.ErrCorrupt.
-func (c *Collectors) Item(item *dump.Item) error {
-	if item.Collection == nil {
-		return nil
-	}
-	if _, ok := c.collectors[item.Collection]; !ok {
-		c.Seen = append(c.Seen, item.Collection)
-		c.collectors[item.Collection] = nil
-	}
-	if item.Kind != dump.Document {
-		return nil
-	}
-	to := c.collectors[item.Collection]
-	if to == nil {
-		if role := c.selection.role(item.Collection); role != Converted && role != TimeSeries {
-			return walk.Document(item.Bytes, func(*walk.Path, walk.Leaf) error { return nil })
-		}
-		var err error
-		if to, err = c.scan.Collection(item.Collection.Database, item.Collection.Name); err != nil {
-			return err
-		}
-		c.collectors[item.Collection] = to
-	}
-	return to.Add(item.Bytes)
+// Scan reads a dump. [Decide] also does, for Collectors.
+func (c *Collectors) Scan(ctx context.Context, r Reading) (err error) {
+	c.Seen, err = r.pass(ctx, &c.takers)
+	return err
 }
-
-// Scan reads a dump.
-func (c *Collectors) Scan(ctx context.Context, r Reading) error { return r.each(ctx, c.Item) }
 
 // Judge makes the report.
 func (c *Collectors) Judge() ([]scan.Collection, error) {
 	for _, coll := range c.Seen {
-		if role := c.selection.role(coll); c.collectors[coll] == nil && role == Converted && coll.Type != "view" { // it is empty
+		if role := c.takers.selection.role(coll); c.takers.of[coll] == nil && role == Converted && coll.Type != "view" { // it is empty
 			if _, err := c.scan.Collection(coll.Database, coll.Name); err != nil {
 				return nil, err
 			}
@@ -64,7 +84,7 @@ func (c *Collectors) Judge() ([]scan.Collection, error) {
 	}
 	out, err := c.scan.Judge()
 	for i := range out {
-		out[i].Mode, out[i].Documents = scan.All, out[i].Scanned
+		out[i].Mode, out[i].Documents = source.All, out[i].Scanned
 	}
 	return out, err
 }
@@ -73,7 +93,7 @@ func (c *Collectors) Judge() ([]scan.Collection, error) {
 func (c *Collectors) TimeSeries() []string {
 	var names []string
 	for _, coll := range c.Seen {
-		if c.collectors[coll] != nil && coll.TimeSeries() {
+		if c.takers.of[coll] != nil && coll.TimeSeries() {
 			names = append(names, coll.String())
 		}
 	}

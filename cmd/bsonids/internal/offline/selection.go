@@ -3,6 +3,7 @@
 package offline
 
 import (
+	"errors"
 	"slices"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/dump"
@@ -22,25 +23,26 @@ const (
 	Unselected Role = "unselected" // copied, and compared with converted collections
 	System     Role = "system"     // of the server, or the record of conversions: copied
 	TimeSeries Role = "timeseries" // selected, and copied nevertheless
-	Oplog      Role = "oplog"
 )
 
 // role returns the role of a collection.
 func (s Selection) role(c *dump.Collection) Role {
-	if c.Oplog() {
-		return Oplog
-	}
 	selected := (len(s.Collections) == 0 || slices.Contains(s.Collections, c.Visible())) && (len(s.Databases) == 0 || slices.Contains(s.Databases, c.Database))
 	switch {
 	case c.TimeSeries() && selected:
 		return TimeSeries
-	case c.Reserved() || c.Name == record.Name || c.ServerDatabase() && !slices.Contains(s.Databases, c.Database):
+	case c.Oplog() || c.Reserved() || c.Name == record.Name || c.ServerDatabase() && !slices.Contains(s.Databases, c.Database):
 		return System
 	case selected && !c.TimeSeries():
 		return Converted
 	}
 	return Unselected
 }
+
+// ErrOplog is the error for a dump of mongodump --oplog: mongorestore applies the operations in it to the
+// restored documents, and they name values and fields as they were before the conversion.
+var ErrOplog = errors.New("the dump has an oplog (mongodump --oplog), whose operations mongorestore would apply to converted documents: " +
+	"restore it with mongorestore --oplogReplay and dump that server without --oplog, or convert on it")
 
 // Check returns a *Missing if the dump does not have a database or collection of the selection.
 func (s Selection) Check(seen []*dump.Collection) error {

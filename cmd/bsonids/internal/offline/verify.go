@@ -10,6 +10,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/dump"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/source"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
 )
 
@@ -56,7 +57,6 @@ func (v *Verified) find(item *dump.Item, format string, args ...any) {
 func Verify(ctx context.Context, j Job, output *dump.Input) (v Verified, err error) {
 	j.Output, j.SkipList, j.Examples = nil, nil, 0
 	r := &run{Job: &j, res: Result{Collections: []*Collection{}}, collections: make(map[*dump.Collection]*Collection)}
-	r.operations = newOperations(r)
 	if j.Input.Form != output.Form {
 		v.Other++
 		v.find(nil, "one is a file, an archive or a directory, and the other is not")
@@ -66,17 +66,17 @@ func Verify(ctx context.Context, j Job, output *dump.Input) (v Verified, err err
 		j.Input.LeaveSide()
 		output.LeaveSide()
 	}
-	in, err := j.Input.Reader()
+	in, err := source.OpenDump(j.Input, j.Progress)
 	if err != nil {
 		return v, err
 	}
 	defer func() { err = errors.Join(err, in.Close()) }()
-	out, err := output.Reader()
+	out, err := source.OpenDump(output, func(int) {})
 	if err != nil {
 		return v, err
 	}
 	defer func() { err = errors.Join(err, out.Close()) }()
-	p := &proof{Verified: &v, run: r, in: in, out: out}
+	p := &proof{Verified: &v, run: r, in: in, out: out, a: &in.Item, b: &out.Item}
 	err = p.compare(ctx)
 	v.Result = r.res
 	for _, c := range v.Collections {
@@ -91,19 +91,19 @@ func Verify(ctx context.Context, j Job, output *dump.Input) (v Verified, err err
 type proof struct {
 	*Verified
 	run     *run
-	in, out *dump.Reader
-	a, b    dump.Item
+	in, out *source.Dump
+	a, b    *dump.Item // of in and out
 }
 
 // next reads the next item of a dump, or sets one of the kind over at its end. It leaves out the
 // beginning and the end of a single file, which a pipe does not have.
-func (p *proof) next(r *dump.Reader, item *dump.Item) (err error) {
+func (p *proof) next(ctx context.Context, d *source.Dump) error {
 	for {
-		*item, err = r.Next()
-		switch {
+		err := d.NextItem(ctx)
+		switch kind := d.Item.Kind; {
 		case errors.Is(err, io.EOF):
-			*item, err = dump.Item{Kind: over}, nil
-		case err == nil && p.run.Input.Form == dump.File && (item.Kind == dump.Begin || item.Kind == dump.End):
+			d.Item, err = dump.Item{Kind: over}, nil
+		case err == nil && p.run.Input.Form == dump.File && (kind == dump.Begin || kind == dump.End):
 			continue
 		}
 		return err
@@ -113,43 +113,34 @@ func (p *proof) next(r *dump.Reader, item *dump.Item) (err error) {
 const over dump.ItemKind = -1
 
 func (p *proof) compare(ctx context.Context) error {
-	if err := errors.Join(p.read(), p.next(p.out, &p.b)); err != nil {
+	if err := errors.Join(p.read(ctx), p.next(ctx, p.out)); err != nil {
 		return err
 	}
-	reported := int64(0)
-	defer func() { p.run.Progress(int(p.run.res.Documents - reported)) }()
-	for n := 0; p.a.Kind != over || p.b.Kind != over; n++ {
-		if n%batch == 0 {
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
-			p.run.Progress(int(p.run.res.Documents - reported))
-			reported = p.run.res.Documents
-		}
+	for p.a.Kind != over || p.b.Kind != over {
 		first, second := true, true
 		switch {
 		case p.a.Kind == dump.Document && p.b.Kind != dump.Document:
 			p.Missing++
-			p.find(&p.a, "the output has no such document")
+			p.find(p.a, "the output has no such document")
 			second = false
 		case p.b.Kind == dump.Document && p.a.Kind != dump.Document:
 			p.Extra++
-			p.find(&p.b, "the input has no such document")
+			p.find(p.b, "the input has no such document")
 			first = false
 		case p.a.Kind != p.b.Kind || p.a.Kind == dump.Begin && p.a.Path != p.b.Path:
 			p.Other++
-			p.find(nil, "the dumps have different files or collections: %s and %s", describe(&p.a), describe(&p.b))
+			p.find(nil, "the dumps have different files or collections: %s and %s", describe(p.a), describe(p.b))
 			return nil
 		default:
 			p.pair()
 		}
 		if first {
-			if err := p.read(); err != nil {
+			if err := p.read(ctx); err != nil {
 				return err
 			}
 		}
 		if second {
-			if err := p.next(p.out, &p.b); err != nil {
+			if err := p.next(ctx, p.out); err != nil {
 				return err
 			}
 		}
@@ -158,19 +149,15 @@ func (p *proof) compare(ctx context.Context) error {
 }
 
 // read reads the next item of the input and converts it.
-func (p *proof) read() error {
-	if err := p.next(p.in, &p.a); err != nil {
+func (p *proof) read(ctx context.Context) error {
+	if err := p.next(ctx, p.in); err != nil || p.a.Kind == over {
 		return err
 	}
-	if p.a.Kind == over {
-		return nil
+	err := p.run.item(p.a)
+	if errors.Is(err, walk.ErrCorrupt) {
+		err = p.in.Damaged(err)
 	}
-	if err := p.run.item(&p.a); errors.Is(err, walk.ErrCorrupt) {
-		return p.in.Damaged(&p.a, err)
-	} else if err != nil {
-		return err
-	}
-	return nil
+	return err
 }
 
 // pair compares two items of the same kind.
@@ -183,16 +170,16 @@ func (p *proof) pair() {
 			return
 		}
 		p.Wrong++
-		p.find(&p.b, "it is not the conversion of the document of the input in its place")
+		p.find(p.b, "it is not the conversion of the document of the input in its place")
 	case dump.Metadata:
 		if !equal {
 			p.Other++
-			p.find(&p.b, "its metadata is not that of the input")
+			p.find(p.b, "its metadata is not that of the input")
 		}
 	case dump.Closed: // the readers have compared the checksums
 		if p.a.Collection.String() != p.b.Collection.String() {
 			p.Other++
-			p.find(&p.b, "the input has the end of %s in its place", p.a.Collection)
+			p.find(p.b, "the input has the end of %s in its place", p.a.Collection)
 		}
 	case dump.Raw:
 		if !equal {

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
 )
 
@@ -25,6 +25,18 @@ func (p Problem) String() string {
 		return p.Text
 	}
 	return fmt.Sprintf("line %d: %s", p.Line, p.Text)
+}
+
+// MayApply returns an error that names everything that is wrong with the plan.
+func (p *Plan) MayApply() error {
+	var texts []string
+	for _, problem := range p.Check() {
+		texts = append(texts, problem.String())
+	}
+	if len(texts) > 0 {
+		return errors.New("cannot be applied: " + strings.Join(texts, "; "))
+	}
+	return nil
 }
 
 // Check returns why the plan cannot be applied, or nothing if it can.
@@ -101,7 +113,7 @@ func (c *checker) field(coll Collection, f Field, name string) {
 	target := c.plan.to(f.Decision)
 	to, err := kinds.Parse(target)
 	if err == nil {
-		_, err = convert.NewConversion(kind, to, nil)
+		_, err = rule.NewConversion(kind, to, nil)
 	}
 	switch {
 	case err != nil:

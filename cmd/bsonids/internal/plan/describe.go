@@ -8,8 +8,8 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 )
 
-// StateFile is the name of the file, in the state directory, of a plan that is applied.
-const StateFile = "plan.state"
+// LedgerFile is the name of the file, in the state directory, of a plan that is applied.
+const LedgerFile = "plan.ledger"
 
 // describe adds the comments about the plan as a whole: the order of the work, the files, how long
 // it takes, and what was not read.
@@ -45,7 +45,7 @@ func (b *builder) work(p *Plan, note func(string, ...any)) {
 		return
 	}
 	note("The order of the work is that of the collections in this file: move them to change it. Collections that refer")
-	note("to each other are a group, and nothing else is begun between them. Files are in the state directory, beside %s:", StateFile)
+	note("to each other are a group, and nothing else is begun between them. Files are in the state directory, beside %s:", LedgerFile)
 	for i, g := range groups {
 		note("")
 		note("group %d", i+1)

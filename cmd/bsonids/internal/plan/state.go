@@ -1,8 +1,6 @@
 package plan
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -10,9 +8,8 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/gofrs/flock"
-
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/ledger"
 )
 
 // State is a plan that is applied, in a state directory. Each of its steps has files of its own
@@ -20,23 +17,23 @@ import (
 type State struct {
 	Plan *Plan
 	// Decided is set when the decision of every step is in its state file. Nothing is converted
-	// before that.
+	// before that. A step that has begun shows it, too.
 	Decided bool
 	Undone  string // when bsonids undo began to restore the values; empty if it did not
 
-	dir  string
-	lock *flock.Flock
+	dir    string
+	ledger *ledger.File // nil if the state is only read
 }
 
-const stateFormat = "plan state 1"
-
-// stateFile is the content of the file.
-type stateFile struct {
-	Format  string `json:"bsonids"`
+// facts are the facts of the ledger of a plan.
+type facts struct {
 	Digest  string `json:"digest"`
+	Plan    string `json:"plan"` // YAML without comments
 	Decided bool   `json:"decided"`
 	Undone  string `json:"undone,omitempty"`
-	Plan    string `json:"plan"` // YAML without comments
+	// Files are the names of the ledgers, undo logs and skip lists of the steps, in the directory. Their
+	// sizes are in the ledgers of the steps.
+	Files []string `json:"files"`
 }
 
 // ErrNoState is wrapped by the error of a directory in which no plan is applied.
@@ -49,8 +46,8 @@ func OpenState(dir string, p *Plan) (*State, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
-	s, err := LockState(dir)
-	if err != nil && !errors.Is(err, ErrNoState) {
+	s, err := open(dir)
+	if err != nil {
 		return nil, err
 	}
 	if s.Plan != nil {
@@ -75,58 +72,93 @@ func OpenState(dir string, p *Plan) (*State, error) {
 	return s, nil
 }
 
-// LockState opens the state in dir. The error wraps [ErrNoState] if there is none; the State is then
-// valid, and without a plan. The caller must close the State.
+// LockState opens the state in dir. The error wraps [ErrNoState] if there is none. The caller must close
+// the State.
 func LockState(dir string) (*State, error) {
-	path := filepath.Join(dir, StateFile)
-	if _, err := os.Stat(dir); err != nil {
+	if _, err := ReadState(dir); err != nil { // nothing is created
 		return nil, err
 	}
-	lock, err := convert.LockFile(path)
+	s, err := open(dir)
+	if err == nil && s.Plan == nil {
+		err = errors.Join(fmt.Errorf("%s: %w", dir, ErrNoState), s.Close())
+	}
+	return s, err
+}
+
+// open opens the ledger in dir, or creates it. The State has no plan if the ledger has none.
+func open(dir string) (*State, error) {
+	path := filepath.Join(dir, LedgerFile)
+	f, err := ledger.OpenFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	s, err := ReadState(dir)
-	switch {
-	case errors.Is(err, ErrNoState):
-		return &State{dir: dir, lock: lock}, err
-	case err != nil:
-		return nil, errors.Join(err, lock.Unlock())
+	s, err := stateOf(dir, f.Facts())
+	if err != nil && !errors.Is(err, ErrNoState) {
+		return nil, errors.Join(err, f.Close())
 	}
-	s.lock = lock
+	s.ledger = f
 	return s, nil
 }
 
 // ReadState reads the state in dir without locking it.
 func ReadState(dir string) (*State, error) {
-	path := filepath.Join(dir, StateFile)
-	b, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
+	path := filepath.Join(dir, LedgerFile)
+	f, err := ledger.ReadFile(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return nil, fmt.Errorf("%s: %w", dir, ErrNoState)
+	case err != nil:
+		return nil, fmt.Errorf("%s: %w", path, err)
 	}
+	s, err := stateOf(dir, f)
 	if err != nil {
 		return nil, err
 	}
-	var f stateFile
-	d := json.NewDecoder(bytes.NewReader(b))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&f); err != nil || f.Format != stateFormat {
-		return nil, fmt.Errorf("%s: it is not the state of a plan of this version", path)
+	return s, nil
+}
+
+// stateOf returns the state that the facts of a ledger are. It has no plan with an error that wraps
+// [ErrNoState].
+func stateOf(dir string, has ledger.Facts) (*State, error) {
+	path := filepath.Join(dir, LedgerFile)
+	s := &State{dir: dir}
+	if len(has) == 0 { // a process was killed after it made the file
+		return s, fmt.Errorf("%s: %w", dir, ErrNoState)
+	}
+	var f facts
+	if err := has.Decode(&f); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	p, err := Parse([]byte(f.Plan))
 	if err != nil || p.Digest() != f.Digest {
 		return nil, fmt.Errorf("%s: it is damaged", path)
 	}
-	return &State{Plan: p, Decided: f.Decided, Undone: f.Undone, dir: dir}, nil
+	s.Plan, s.Decided, s.Undone = p, f.Decided, f.Undone
+	for _, st := range p.Steps() { // the ledger may have lost its last record
+		of, err := convert.ReadState(filepath.Join(dir, st.State()))
+		s.Decided = s.Decided || err == nil && of.Begun()
+	}
+	return s, nil
 }
 
-// Save replaces the state file atomically.
+// Save writes to the ledger what has changed.
 func (s *State) Save() error {
-	b, err := json.MarshalIndent(stateFile{stateFormat, s.Plan.Digest(), s.Decided, s.Undone, s.Plan.canonical()}, "", "  ")
-	if err != nil {
-		return err
+	f := facts{s.Plan.Digest(), s.Plan.canonical(), s.Decided, s.Undone, []string{}}
+	for _, st := range s.Plan.Steps() {
+		for _, name := range []string{st.State(), st.UndoLog(), st.SkipList()} {
+			if name != "" {
+				f.Files = append(f.Files, name)
+			}
+		}
 	}
-	return convert.ReplaceFile(s.Path(StateFile), append(b, '\n'))
+	has, err := ledger.FactsOf(f)
+	if err == nil {
+		err = s.ledger.Set(has)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", s.Path(LedgerFile), err)
+	}
+	return nil
 }
 
 // MarkUndone records that the conversions are being undone. It changes nothing if that was recorded
@@ -142,10 +174,10 @@ func (s *State) MarkUndone(now time.Time) error {
 // Path returns the path of a file in the directory.
 func (s *State) Path(name string) string { return filepath.Join(s.dir, name) }
 
-// Close unlocks the directory, if it is locked.
+// Close closes the ledger, if it is open.
 func (s *State) Close() error {
-	if s.lock == nil {
+	if s.ledger == nil {
 		return nil
 	}
-	return s.lock.Unlock()
+	return s.ledger.Close()
 }

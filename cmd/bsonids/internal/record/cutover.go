@@ -93,11 +93,9 @@ type Exchange struct {
 	// Checked is set when all documents were compared since the stream of the cutover began.
 	Checked bool `bson:"checked,omitempty"`
 	// After is the position in the change stream until which the changes of both collections were
-	// compared behind the fence. Without it, Since is the operation time before the last complete
-	// comparison. Left is the one before the collection at Name was renamed. Both are zero if the server
-	// has no operation times.
+	// compared behind the fence, or the one before the last complete comparison. It is nil if there is
+	// none. Left is the operation time before the collection at Name was renamed, or zero.
 	After bson.Raw       `bson:"after,omitempty"`
-	Since bson.Timestamp `bson:"since"`
 	Left  bson.Timestamp `bson:"left"`
 	// LeftAt and InAt are the times of the two renames.
 	LeftAt *time.Time `bson:"leftAt,omitempty"`
@@ -249,6 +247,24 @@ func ReleasedOf(ctx context.Context, db *mongo.Database, names ...string) (*Cuto
 		}
 	}
 	return nil, nil
+}
+
+// InPlace returns the last cutover of a collection if it has put the copy in its place, or if it has not
+// ended; nil otherwise.
+func InPlace(ctx context.Context, db *mongo.Database, name, into string) (*Cutover, error) {
+	all, err := Cutovers(ctx, db, false)
+	for _, c := range slices.Backward(all) {
+		for _, x := range c.Collections {
+			switch {
+			case x.Name != name:
+			case c.State == RolledBack || x.New != into:
+				return nil, nil
+			default:
+				return c, nil
+			}
+		}
+	}
+	return nil, err
 }
 
 // Save inserts or replaces the document of the cutover. It can be called again after an error. The

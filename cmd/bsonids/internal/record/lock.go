@@ -12,6 +12,8 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 	"go.mongodb.org/mongo-driver/v2/mongo/readpref"
 	"go.mongodb.org/mongo-driver/v2/mongo/writeconcern"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/ledger"
 )
 
 // ErrTakenOver is the error of a run that must not write any more, because another run has taken
@@ -29,6 +31,9 @@ type Request struct {
 	LogSize  int64  // size of the undo log in bytes; 0 if there is none
 	Ledger   Ledger // of the conversion; nil if it has none
 
+	// May, which may be nil, is called when no other run is in the way, before the writes of earlier ones
+	// are waited for. Its error ends the run.
+	May func(ctx context.Context) error
 	// Notice is called if a run has to wait for the writes of another run to end.
 	Notice func(text string)
 }
@@ -92,7 +97,7 @@ func Begin(ctx context.Context, db *mongo.Database, q Request) (*Lock, error) {
 		if err := conflict(runs, &l.run); err != nil {
 			return nil, err
 		}
-		if err := known(runs, &l.run, q.Ledger); err != nil {
+		if err := l.mayBeCopy(ctx, runs, q); err != nil {
 			return nil, err
 		}
 		v.wait = slices.DeleteFunc(v.wait, func(w waiting) bool {
@@ -126,6 +131,9 @@ func Begin(ctx context.Context, db *mongo.Database, q Request) (*Lock, error) {
 	l.stop = stop
 	l.live.Go(func() { l.showLife(work) })
 	err := l.alone(ctx, &life)
+	if err == nil && q.May != nil {
+		err = q.May(ctx)
+	}
 	if err == nil {
 		err = l.settle(ctx, v.wait, q.Notice)
 	}
@@ -136,6 +144,36 @@ func Begin(ctx context.Context, db *mongo.Database, q Request) (*Lock, error) {
 		return nil, errors.Join(err, l.End(Progress{}, err, time.Time{}))
 	}
 	return l, nil
+}
+
+// mayBeCopy returns an error if the ledger is an older copy, or a copy that another run uses. It waits for as
+// long as a run may be silent if the ledger is not the file that the last run has named. It comes before
+// that run is made to stop.
+func (l *Lock) mayBeCopy(ctx context.Context, runs []*Run, q Request) error {
+	have, was, last := standing(runs, &l.run, q.Ledger, q.LogSize)
+	if q.Ledger == nil || last == nil {
+		return nil
+	}
+	wait, err := ledger.Judge(have, was)
+	if wait && err == nil {
+		if q.Notice != nil {
+			q.Notice("the state file may be a copy: waiting for " + lease.String() + ", in which " + last.String() + " would write")
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(lease):
+		}
+		if runs, err = read(ctx, l.coll, q.Run.Collection); err != nil {
+			return err
+		}
+		_, is, _ := standing(runs, &l.run, q.Ledger, q.LogSize)
+		err = ledger.Again(have, was, is)
+	}
+	if err != nil {
+		return refuseLedger(err, last)
+	}
+	return nil
 }
 
 // insert inserts the document of the run. An end of ctx does not interrupt it: the document might be

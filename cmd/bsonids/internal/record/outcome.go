@@ -2,6 +2,7 @@ package record
 
 import (
 	"context"
+	"slices"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
@@ -85,6 +86,42 @@ func Unrestored(ctx context.Context, db *mongo.Database, want Run) (l Log, err e
 	return l, nil
 }
 
+// Since returns the last conversion of fields of the log's conversion that began after the undo of the log,
+// and was not undone, or nil if there is none. Values that it converted look like those of the log.
+func Since(ctx context.Context, db *mongo.Database, name, undoID string) (since *Run, err error) {
+	runs, err := read(ctx, collection(db), name)
+	if err != nil {
+		return nil, err
+	}
+	var undo *Run // the first one of the log
+	for _, r := range runs {
+		switch {
+		case r.Kind == Undo && r.UndoID == undoID && undo == nil:
+			undo = r
+		case undo == nil, r.Kind != Convert, r.Into != "", r.UndoID == undoID, r.Progress.Changed == 0 && r.UndoSize == 0:
+		case r.Undone != nil && r.Undone.Complete, !sameCollection(r, undo), disjoint(r.Fields, undo.Fields):
+		default:
+			since = r
+		}
+	}
+	return since, nil
+}
+
+// Beside returns the undo logs of other conversions of the collection that want describes, to the same
+// representation, that were not undone.
+func Beside(ctx context.Context, db *mongo.Database, want Run) (logs []string, err error) {
+	runs, err := read(ctx, collection(db), want.Collection)
+	for _, r := range runs {
+		switch {
+		case r.Kind != Convert, r.Into != "", r.UndoLog == "", r.UndoID == want.UndoID, r.To != want.To, r.Progress.Changed == 0 && r.UndoSize == 0:
+		case r.Undone != nil && r.Undone.Complete, !sameCollection(r, &want), slices.Contains(logs, r.UndoLog):
+		default:
+			logs = append(logs, r.UndoLog)
+		}
+	}
+	return logs, err
+}
+
 // MarkUndone records in the documents of the conversion that this run, an undo, has restored the
 // values, or has begun to.
 func (l *Lock) MarkUndone(ctx context.Context, complete bool) error {
@@ -105,12 +142,7 @@ func MarkVerified(ctx context.Context, db *mongo.Database, want Run, proven bool
 	if err != nil {
 		return err
 	}
-	var last *Run
-	for _, r := range runs {
-		if r.Kind == Convert && r.From == want.From && r.To == want.To && r.Into == want.Into && r.Query == want.Query && covers(r.Fields, want.Fields) && sameCollection(r, &want) {
-			last = r
-		}
-	}
+	last := lastOf(runs, &want)
 	if last == nil || last.Ended == nil {
 		return nil
 	}
@@ -122,4 +154,25 @@ func MarkVerified(ctx context.Context, db *mongo.Database, want Run, proven bool
 	_, err = coll.UpdateOne(ctx, bson.D{{Key: "_id", Value: last.ID}},
 		bson.D{{Key: "$set", Value: bson.D{{Key: "verified", Value: Verified{At: now, Proven: proven, By: me.User + "@" + me.Host}}}}})
 	return err
+}
+
+// lastOf returns the last run that converted what want describes, or nil.
+func lastOf(runs []*Run, want *Run) (last *Run) {
+	for _, r := range runs {
+		if r.Kind == Convert && r.From == want.From && r.To == want.To && r.Into == want.Into && r.Query == want.Query && covers(r.Fields, want.Fields) && sameCollection(r, want) {
+			last = r
+		}
+	}
+	return last
+}
+
+// Converted returns the UUID of the collection that was converted last as want describes, or nil if it is
+// not known.
+func Converted(ctx context.Context, db *mongo.Database, want Run) (*bson.Binary, error) {
+	want.UUID = nil
+	runs, err := read(ctx, collection(db), want.Collection)
+	if r := lastOf(runs, &want); r != nil && err == nil {
+		return r.UUID, nil
+	}
+	return nil, err
 }

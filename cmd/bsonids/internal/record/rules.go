@@ -232,24 +232,41 @@ func conflict(runs []*Run, want *Run) error {
 	return nil
 }
 
-// known returns an error if the ledger of want is older than the last run of its conversion: another copy
-// of the ledger was used since. [judge] and [Lock.Covers] have the other rules of [ledger.Judge]: a run
-// with another copy that has not ended is refused or waited for, and the undo log must be as long as the
-// record says.
-func known(runs []*Run, want *Run, l Ledger) error {
-	var last *Run
-	for _, r := range runs {
-		if r.Kind == Convert && r.Conversion == want.Conversion {
-			last = r
+// standing returns what a run has, and what the record has about its conversion, for [ledger.Judge]. last is
+// nil if the conversion has no run. A run that has recorded its end writes no more: its ledger is no copy
+// that may be in use.
+func standing(runs []*Run, want *Run, l Ledger, logSize int64) (h ledger.Have, r ledger.Record, last *Run) {
+	h = ledger.Have{Ledger: l, Size: logSize}
+	if len(want.Files) > 0 {
+		h.Place = ledger.Place(want.Files[0])
+	}
+	for _, run := range runs {
+		if run.Kind != Convert || run.Conversion != want.Conversion {
+			continue
+		}
+		last = run
+		r.Run, r.Size, r.Moves = run.By.Token, max(r.Size, run.UndoSize), r.Moves+run.Updated.UnixMilli()
+		r.Place = ""
+		if run.Ended != nil || run.locks(want) {
+			r.Place = h.Place
 		}
 	}
-	if l == nil || last == nil {
-		return nil
+	if last != nil && last.Ended != nil && h.Place == "" {
+		h.Place, r.Place = "ended", "ended"
 	}
-	if _, err := ledger.Judge(ledger.Have{Ledger: l}, ledger.Record{Run: last.By.Token}); err != nil {
-		return refuseFor(last, err, NoRemedy, "is not known to the state file, which is an older copy; use the latest one")
+	return h, r, last
+}
+
+// refuseLedger explains an error of package ledger about the run last.
+func refuseLedger(err error, last *Run) error {
+	text := "is not known to the state file, which is an older copy; use the latest one"
+	switch {
+	case errors.Is(err, ledger.ErrMore):
+		text = "has written more to its undo log than there is: the files are an older copy; only the latest undo log shows which values are converted"
+	case errors.Is(err, ledger.ErrMoved):
+		text = "goes on with another copy of the state file; end that run first"
 	}
-	return nil
+	return refuseFor(last, err, NoRemedy, text)
 }
 
 const legacySubtype = 3

@@ -3,6 +3,7 @@ package record
 import (
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -156,9 +157,9 @@ func (r runsOf) Begin(string) error    { return nil }
 
 // A ledger that lacks the last run of its conversion is an older copy. Runs of other conversions, and undos,
 // do not count.
-func TestKnown(t *testing.T) {
+func TestOlderCopy(t *testing.T) {
 	run := func(kind, conversion, token string) *Run {
-		return &Run{Kind: kind, Conversion: conversion, By: Who{Token: token}}
+		return &Run{Kind: kind, Conversion: conversion, By: Who{Token: token}, Files: []string{"here"}}
 	}
 	runs := []*Run{run(Convert, "c", "a"), run(Convert, "d", "x"), run(Undo, "c", "u"), run(Convert, "c", "b")}
 	want := run(Convert, "c", "new")
@@ -166,10 +167,55 @@ func TestKnown(t *testing.T) {
 		ledger Ledger
 		older  bool
 	}{
-		{nil, false}, {runsOf{"a", "b"}, false}, {runsOf{"a", "b", "c"}, false}, {runsOf{"a"}, true}, {runsOf{"b"}, false}, {runsOf(nil), true},
+		{runsOf{"a", "b"}, false}, {runsOf{"a", "b", "c"}, false}, {runsOf{"a"}, true}, {runsOf{"b"}, false}, {runsOf(nil), true},
 	} {
-		if err := known(runs, want, tt.ledger); errors.Is(err, ledger.ErrOlder) != tt.older {
-			t.Errorf("%v: %v", tt.ledger, err)
+		h, r, last := standing(runs, want, tt.ledger, 0)
+		if wait, err := ledger.Judge(h, r); errors.Is(err, ledger.ErrOlder) != tt.older || wait || last != runs[3] {
+			t.Errorf("%v: %v, %v", tt.ledger, wait, err)
+		}
+	}
+}
+
+// A ledger that is not the file of the last run waits, unless that run has ended, and is refused if the
+// record was written meanwhile, also by another run of the conversion.
+func TestMayBeCopy(t *testing.T) {
+	at := time.UnixMilli(1)
+	run := func(files ...string) *Run {
+		return &Run{Kind: Convert, Conversion: "c", By: Who{Token: "a"}, Files: files, Updated: at, UndoSize: 10}
+	}
+	ended := run("there")
+	ended.Ended = &at
+	for name, tt := range map[string]struct {
+		last, want *Run
+		wait       bool
+	}{
+		"the same file":       {run("here"), run("here"), false},
+		"the undo log's lock": {run("there", "here"), run("here"), false},
+		"another file":        {run("there"), run("here"), true},
+		"not known":           {run(), run(), true},
+		"not known here":      {run("there"), run(), true},
+		"ended":               {ended, run("here"), false},
+		"ended and not known": {ended, run(), false},
+	} {
+		h, r, _ := standing([]*Run{tt.last}, tt.want, runsOf{"a"}, 10)
+		if wait, err := ledger.Judge(h, r); wait != tt.wait || err != nil {
+			t.Errorf("%s: %v, %v", name, wait, err)
+		}
+		if _, err := ledger.Judge(ledger.Have{Ledger: h.Ledger, Place: h.Place, Size: 9}, r); !errors.Is(err, ledger.ErrMore) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err := ledger.Again(h, r, r); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		lives := *tt.last
+		lives.Updated = at.Add(2 * time.Second)
+		another := *tt.want
+		another.By.Token, another.Updated = "b", at
+		for _, runs := range [][]*Run{{&lives}, {tt.last, &another}} {
+			_, is, _ := standing(runs, tt.want, runsOf{"a", "b"}, 10)
+			if err := ledger.Again(h, r, is); !errors.Is(err, ledger.ErrMoved) || !strings.Contains(refuseLedger(err, tt.last).Error(), "end that run first") {
+				t.Errorf("%s: %v", name, err)
+			}
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/scan"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/source"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/terminal"
 )
 
@@ -24,7 +25,7 @@ var groups = []group{
 	{"csharpLegacy", "csharpLegacy", "convert from csharpLegacy"},
 	{"pythonLegacy", "pythonLegacy", "convert from pythonLegacy"},
 	{kinds.Generic, "UUIDs of subtype 0", "convert from generic, if the order is network order"},
-	{kinds.GoStruct, "documents of Go structs", "convert from goStruct, or read them with AlsoDecodeGeneric"},
+	{kinds.GoStruct, "documents of Go structs", "convert from goStruct, or read them with AlsoDecodeSubtype0"},
 	{"malformed", "without a UUID of 16 bytes", "find the program that wrote these values; bsonids does not convert them"},
 	{"binary", "subtype 0, not necessarily UUIDs", ""},
 	{kinds.OfText, "text", ""},
@@ -83,7 +84,7 @@ func adviseOn(c scan.Collection, f scan.Field) advice {
 	case "malformed":
 		return advice{Text: "Find the program that wrote these values. bsonids does not convert them."}
 	case "mixed", "undetermined":
-		if c.Mode != scan.All {
+		if c.Mode != source.All {
 			return advice{"Scan all documents. The report may then determine more.", command(c, "scan", "--all")}
 		}
 		if key == "mixed" {
@@ -161,7 +162,7 @@ func summarize(r scan.Report) summary {
 	n := make(map[string]int)
 	for _, c := range r.Collections {
 		s.Documents += c.Scanned
-		s.Sampled = s.Sampled || c.Mode != scan.All
+		s.Sampled = s.Sampled || c.Mode != source.All
 		if len(c.Fields) > 0 {
 			s.WithUUIDs++
 		}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/scan"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/source"
 )
 
 func evidence(subtype byte, v scan.Verdict) []scan.Evidence {
@@ -20,23 +21,23 @@ func TestAdvice(t *testing.T) {
 		group   string
 		command string
 	}{
-		"java": {scan.Collection{Mode: scan.All}, scan.Field{Path: "a", Counts: legacy, Evidence: evidence(3, named("javaLegacy"))}, "javaLegacy",
+		"java": {scan.Collection{Mode: source.All}, scan.Field{Path: "a", Counts: legacy, Evidence: evidence(3, named("javaLegacy"))}, "javaLegacy",
 			"bsonids convert --db shop --collection orders.eu --from javaLegacy --field a"},
-		"partly converted": {scan.Collection{Mode: scan.All}, scan.Field{Path: "a", Counts: scan.Counts{Legacy: 1, Standard: 5}, Evidence: evidence(3, named("csharpLegacy"))}, "csharpLegacy",
+		"partly converted": {scan.Collection{Mode: source.All}, scan.Field{Path: "a", Counts: scan.Counts{Legacy: 1, Standard: 5}, Evidence: evidence(3, named("csharpLegacy"))}, "csharpLegacy",
 			"bsonids convert --db shop --collection orders.eu --from csharpLegacy --field a"},
-		"names that a shell and a list of flags would split": {scan.Collection{Mode: scan.All}, scan.Field{Path: `m.*.a, "b" $HOME`, Counts: legacy, Evidence: evidence(3, named("pythonLegacy"))}, "pythonLegacy",
+		"names that a shell and a list of flags would split": {scan.Collection{Mode: source.All}, scan.Field{Path: `m.*.a, "b" $HOME`, Counts: legacy, Evidence: evidence(3, named("pythonLegacy"))}, "pythonLegacy",
 			`bsonids convert --db shop --collection orders.eu --from pythonLegacy --field '"m.*.a, ""b"" $HOME"'`},
-		"id": {scan.Collection{Mode: scan.All}, scan.Field{Path: "_id", Counts: legacy, Evidence: evidence(3, named("javaLegacy"))}, "javaLegacy",
+		"id": {scan.Collection{Mode: source.All}, scan.Field{Path: "_id", Counts: legacy, Evidence: evidence(3, named("javaLegacy"))}, "javaLegacy",
 			"bsonids convert --db shop --collection orders.eu --from javaLegacy --into orders.eu_standard"},
-		"in an id": {scan.Collection{Mode: scan.All}, scan.Field{Path: "_id.tenant", Counts: legacy, Evidence: evidence(3, named("javaLegacy"))}, "javaLegacy",
+		"in an id": {scan.Collection{Mode: source.All}, scan.Field{Path: "_id.tenant", Counts: legacy, Evidence: evidence(3, named("javaLegacy"))}, "javaLegacy",
 			"bsonids convert --db shop --collection orders.eu --from javaLegacy --into orders.eu_standard"},
-		"generic": {scan.Collection{Mode: scan.All}, scan.Field{Path: "a", Counts: scan.Counts{Generic: 1}, Evidence: evidence(0, named("generic"))}, "generic",
+		"generic": {scan.Collection{Mode: source.All}, scan.Field{Path: "a", Counts: scan.Counts{Generic: 1}, Evidence: evidence(0, named("generic"))}, "generic",
 			"bsonids convert --db shop --collection orders.eu --from generic --field a"},
-		"subtype 0 in C# order":    {scan.Collection{Mode: scan.All}, scan.Field{Path: "a", Counts: scan.Counts{Generic: 1}, Evidence: evidence(0, named("subtype 0 in C# order"))}, "generic", ""},
-		"undetermined in a sample": {scan.Collection{Mode: scan.Sample}, scan.Field{Path: "a", Counts: legacy, Evidence: evidence(3, scan.Verdict{})}, "undetermined", "bsonids scan --db shop --collection orders.eu --all"},
-		"undetermined": {scan.Collection{Mode: scan.All}, scan.Field{Path: "a", Counts: legacy, Evidence: evidence(3, scan.Verdict{})}, "undetermined",
+		"subtype 0 in C# order":    {scan.Collection{Mode: source.All}, scan.Field{Path: "a", Counts: scan.Counts{Generic: 1}, Evidence: evidence(0, named("subtype 0 in C# order"))}, "generic", ""},
+		"undetermined in a sample": {scan.Collection{Mode: source.Sample}, scan.Field{Path: "a", Counts: legacy, Evidence: evidence(3, scan.Verdict{})}, "undetermined", "bsonids scan --db shop --collection orders.eu --all"},
+		"undetermined": {scan.Collection{Mode: source.All}, scan.Field{Path: "a", Counts: legacy, Evidence: evidence(3, scan.Verdict{})}, "undetermined",
 			"bsonids convert --db shop --collection orders.eu --from javaLegacy --field a --trust a"},
-		"mixed":     {scan.Collection{Mode: scan.All}, scan.Field{Path: "a", Counts: legacy, Evidence: evidence(3, scan.Verdict{Outcome: scan.Mixed})}, "mixed", ""},
+		"mixed":     {scan.Collection{Mode: source.All}, scan.Field{Path: "a", Counts: legacy, Evidence: evidence(3, scan.Verdict{Outcome: scan.Mixed})}, "mixed", ""},
 		"standard":  {scan.Collection{}, scan.Field{Path: "a", Counts: scan.Counts{Standard: 1}}, "standard", ""},
 		"text":      {scan.Collection{}, scan.Field{Path: "a", Counts: scan.Counts{Text: 1}}, "text", ""},
 		"binary":    {scan.Collection{}, scan.Field{Path: "a", Counts: scan.Counts{Generic: 1}, Evidence: evidence(0, scan.Verdict{})}, "binary", ""},

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/scan"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/source"
 )
 
 // browser is a headless Chromium with one page. It speaks the Chrome DevTools Protocol over two
@@ -178,7 +179,7 @@ func TestChromium(t *testing.T) {
 	b := startBrowser(t)
 	r := sample()
 	java := scan.Field{Path: "java", Counts: scan.Counts{Legacy: 7}, Evidence: r.Collections[0].Fields[0].Evidence[:1]}
-	r.Collections = append(r.Collections, scan.Collection{Namespace: "other.c", Mode: scan.All, Scanned: 3, Fields: []scan.Field{java,
+	r.Collections = append(r.Collections, scan.Collection{Namespace: "other.c", Mode: source.All, Scanned: 3, Fields: []scan.Field{java,
 		{Path: "new", Counts: scan.Counts{Standard: 3}}, {Path: strings.Repeat("veryLongName.", 30) + "x", Counts: scan.Counts{Text: 1}}}})
 	file := filepath.Join(t.TempDir(), "report.html")
 	f, err := os.Create(file)

@@ -13,6 +13,7 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/explain"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
 )
 
 // Conversion describes the conversion that a report is about, and how it ended.
@@ -82,7 +83,7 @@ func InPlaceJSON(w io.Writer, c Conversion, res convert.Result) error {
 }
 
 // value returns a value of the kind k, given as the bytes of a binary value, or v if it is not empty.
-func value(k kinds.Kind, octets [16]byte, v convert.Value) any {
+func value(k kinds.Kind, octets [16]byte, v rule.Value) any {
 	if v != "" {
 		return v.Raw()
 	}
@@ -90,7 +91,7 @@ func value(k kinds.Kind, octets [16]byte, v convert.Value) any {
 }
 
 // paste writes a value so that it can be pasted into mongosh.
-func paste(k kinds.Kind, octets [16]byte, v convert.Value) string {
+func paste(k kinds.Kind, octets [16]byte, v rule.Value) string {
 	if v != "" {
 		return mongosh(v.Raw())
 	}
@@ -148,7 +149,7 @@ func allRuns(w io.Writer, values, documents, earlierValues, earlier int64) {
 }
 
 // fields writes the number of values in each field.
-func fields(w io.Writer, header string, n convert.Tally) {
+func fields(w io.Writer, header string, n rule.Tally) {
 	if len(n) == 0 {
 		return
 	}
@@ -164,9 +165,9 @@ func fields(w io.Writer, header string, n convert.Tally) {
 // documents.
 func FinishedJSON(w io.Writer, c Conversion, all convert.Totals) error {
 	if c.Into != "" {
-		return JSON(w, c.json(true, nil, convert.Copied{Fields: convert.Tally{}, Indexes: []string{}, Earlier: all.Changed, EarlierValues: all.Values}))
+		return JSON(w, c.json(true, nil, convert.Copied{Fields: rule.Tally{}, Indexes: []string{}, Earlier: all.Changed, EarlierValues: all.Values}))
 	}
-	return JSON(w, c.json(true, nil, convert.Result{Fields: convert.Tally{}, Skipped: all.Skipped, Earlier: all.Changed, EarlierValues: all.Values}))
+	return JSON(w, c.json(true, nil, convert.Result{Fields: rule.Tally{}, Skipped: all.Skipped, Earlier: all.Changed, EarlierValues: all.Values}))
 }
 
 // Finished writes that, according to the state file named state, an earlier run completed the

@@ -6,8 +6,8 @@ import (
 	"io"
 	"time"
 
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/terminal"
 )
 
@@ -15,7 +15,7 @@ import (
 type Cutover struct {
 	*record.Cutover
 	Database    string
-	Conversions map[string]convert.Conversion // by the name of the collection
+	Conversions map[string]rule.Conversion // by the name of the collection
 	Written     bool
 	Failed      bool
 	RollBack    bool   // what would be done is a roll-back

@@ -10,6 +10,7 @@ import (
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/explain"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
 )
 
 // printed is the maximum number of documents in a list. The JSON output contains all of them.
@@ -25,7 +26,7 @@ func skips(w io.Writer, res convert.Result) {
 }
 
 // reasons writes why values were left unchanged, and how many.
-func reasons(w io.Writer, n convert.Tally) {
+func reasons(w io.Writer, n rule.Tally) {
 	if len(n) == 0 {
 		return
 	}

@@ -9,9 +9,9 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/guard"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
 )
 
 // Guard is what a command did to guard a collection, or would do.
@@ -44,11 +44,11 @@ func settingsOf(s guard.Settings) guardSettings {
 }
 
 type guardPass struct {
-	Read      int64         `json:"documentsRead"`
-	Documents int64         `json:"documentsWithOldValues"`
-	Old       int64         `json:"oldValues"`
-	Fields    convert.Tally `json:"oldValuesByField"`
-	Elsewhere convert.Tally `json:"oldValuesNotGuarded"`
+	Read      int64      `json:"documentsRead"`
+	Documents int64      `json:"documentsWithOldValues"`
+	Old       int64      `json:"oldValues"`
+	Fields    rule.Tally `json:"oldValuesByField"`
+	Elsewhere rule.Tally `json:"oldValuesNotGuarded"`
 }
 
 // GuardJSON writes what a command did to guard a collection as JSON.
@@ -156,7 +156,7 @@ func WriteGuardRemoved(w io.Writer, namespace string, write bool, r guard.Remove
 }
 
 // notGuarded counts the old values that the validator does not test.
-func notGuarded(f guard.Found) convert.Tally {
+func notGuarded(f guard.Found) rule.Tally {
 	all := maps.Clone(f.Elsewhere)
 	maps.Copy(all, f.Untested)
 	return all

@@ -11,6 +11,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/scan"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/source"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/terminal"
 )
 
@@ -87,9 +88,9 @@ func noUUIDs(c scan.Collection) string {
 
 func howRead(c scan.Collection) string {
 	switch c.Mode {
-	case scan.All:
+	case source.All:
 		return fmt.Sprintf("all %d documents", c.Scanned)
-	case scan.Sample:
+	case source.Sample:
 		return fmt.Sprintf("a random sample of %d of about %d documents", c.Scanned, c.Documents)
 	}
 	return fmt.Sprintf("the first %d of about %d documents", c.Scanned, c.Documents)

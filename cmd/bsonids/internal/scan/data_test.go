@@ -8,16 +8,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bsonids/bsonids/uuidrep"
 	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
-
-	"github.com/bsonids/bsonids/uuidrep"
 )
 
 var now = time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC)
 
-// source returns the i-th UUID of one kind. The UUIDs are reproducible.
-type source func(r *rand.Rand, i int) [16]byte
+// maker returns the i-th UUID of one kind. The UUIDs are reproducible.
+type maker func(r *rand.Rand, i int) [16]byte
 
 func randomOctets(r *rand.Rand) (u [16]byte) {
 	binary.BigEndian.PutUint64(u[:8], r.Uint64())
@@ -94,7 +93,7 @@ func address(r *rand.Rand, _ int) [16]byte {
 
 // ofVersion returns values that are random except for the version and the variant. Their time is
 // therefore random, too.
-func ofVersion(v byte) source {
+func ofVersion(v byte) maker {
 	return func(r *rand.Rand, _ int) [16]byte { return version(randomOctets(r), v) }
 }
 

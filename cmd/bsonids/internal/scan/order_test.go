@@ -8,12 +8,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/bsonids/bsonids/uuidrep"
 	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
-	"github.com/bsonids/bsonids/uuidrep"
 )
 
 var legacy = []uuidrep.Representation{uuidrep.PythonLegacy, uuidrep.CSharpLegacy, uuidrep.JavaLegacy}
@@ -21,7 +21,7 @@ var legacy = []uuidrep.Representation{uuidrep.PythonLegacy, uuidrep.CSharpLegacy
 // The order of each kind of UUID is found in each order, and from few values.
 func TestOrder(t *testing.T) {
 	for name, kind := range map[string]struct {
-		make source
+		make maker
 		n    int
 	}{
 		"v4": {v4, 1000}, "few v4": {v4, 12}, "v1": {v1, 1000}, "v7": {v7, 1000}, "v3": {v3, 1000}, "v5": {v5, 1000}, "many v4": {v4, 5000},
@@ -51,7 +51,7 @@ func TestOrder(t *testing.T) {
 // Bytes without version bits are never assigned an order, whatever their number and structure. Of bytes
 // that are not random, more may have the bits of a UUID than chance explains; a conversion converts these.
 func TestCannotTell(t *testing.T) {
-	for name, kind := range map[string]source{
+	for name, kind := range map[string]maker{
 		"random": noBits, "MD5": md5Sum, "counter": counter, "fixed beginning": prefixed,
 		"one value":   func(*rand.Rand, int) [16]byte { return v4(rand.New(rand.NewPCG(9, 9)), 0) },
 		"nil":         func(*rand.Rand, int) [16]byte { return [16]byte{} },
@@ -105,7 +105,7 @@ func TestSettles(t *testing.T) {
 		for _, rep := range legacy {
 			r := rand.New(rand.NewPCG(seed, 3))
 			right, wrong := 1+r.IntN(4), r.IntN(3)
-			kind := []source{v4, v5, v7}[r.IntN(3)]
+			kind := []maker{v4, v5, v7}[r.IntN(3)]
 			verdict := func(more int64) Evidence {
 				s, r := newScan(t), rand.New(rand.NewPCG(seed, 13))
 				c := s.collector(t, "c")
@@ -154,7 +154,7 @@ func TestSettles(t *testing.T) {
 // The scan names no order that a conversion refuses, and a conversion converts as many values as the scan
 // says, whatever a field contains.
 func TestNamesNothingThatIsRefused(t *testing.T) {
-	sources := []source{v4, v7, v1, md5Sum, prefixed, noBits, counter, v5, ofVersion(8)}
+	sources := []maker{v4, v7, v1, md5Sum, prefixed, noBits, counter, v5, ofVersion(8)}
 	named := 0
 	for seed := range uint64(400) {
 		r := rand.New(rand.NewPCG(seed, 77))

@@ -5,10 +5,9 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/bsonids/bsonids/uuidrep"
 	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
-
-	"github.com/bsonids/bsonids/uuidrep"
 )
 
 func gather(t *testing.T, s *Scan, name, path string, n int, value func(i int) any) {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/source"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/spill"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
 )
@@ -279,13 +280,13 @@ type Report struct {
 
 // Collection is the result of a scan for one collection.
 type Collection struct {
-	Namespace string  `json:"namespace"`
-	Documents int64   `json:"documents"`           // approximate number, as the server reports it
-	Scanned   int64   `json:"scanned"`             // number of documents that were read
-	Mode      Mode    `json:"mode"`                // which ones: all, sample, first
-	Fields    []Field `json:"fields"`              // fields with UUIDs, sorted by name
-	Overflow  bool    `json:"overflow,omitempty"`  // there are more fields than are distinguished
-	Malformed int64   `json:"malformed,omitempty"` // documents that are not valid BSON
+	Namespace string      `json:"namespace"`
+	Documents int64       `json:"documents"`           // approximate number, as the server reports it
+	Scanned   int64       `json:"scanned"`             // number of documents that were read
+	Mode      source.Mode `json:"mode"`                // which ones: all, sample, first
+	Fields    []Field     `json:"fields"`              // fields with UUIDs, sorted by name
+	Overflow  bool        `json:"overflow,omitempty"`  // there are more fields than are distinguished
+	Malformed int64       `json:"malformed,omitempty"` // documents that are not valid BSON
 }
 
 // Field is the result of a scan for one path.

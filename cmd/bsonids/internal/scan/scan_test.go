@@ -12,10 +12,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/bsonids/bsonids/uuidrep"
 	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
-
-	"github.com/bsonids/bsonids/uuidrep"
 )
 
 func TestCounts(t *testing.T) {

@@ -114,21 +114,30 @@ func FindCollection(ctx context.Context, coll *mongo.Collection) (*mongo.Collect
 	return &specs[0], nil
 }
 
-// EnforcesTime reports whether the server ends a command at the limit of maxTimeMS. It reads a document of
-// the collection with a filter that takes longer than the limit, a millisecond. A server that does not
-// answer within two seconds does not. FerretDB 1 is not asked: it limits reads only, and a read that it
-// ends can end another command on the same connection to its database.
+// EnforcesTime reports whether the server ends an update at the limit of maxTimeMS. It sends one that
+// changes nothing, and that takes longer than its limit, a millisecond, to find that its filter does not
+// match. A server that does not answer within two seconds does not. FerretDB 1 is not asked: it limits reads
+// only, and a command that it ends can end another one on the same connection to its database.
 func EnforcesTime(ctx context.Context, coll *mongo.Collection) (bool, error) {
 	if WriteLimit(ctx, coll.Database().Client()) > 0 {
 		return false, nil
+	}
+	// A server that does not end the update then looks at one document only.
+	doc, err := coll.FindOne(ctx, bson.D{}, options.FindOne().SetProjection(bson.D{{Key: "_id", Value: 1}})).Raw()
+	if errors.Is(err, mongo.ErrNoDocuments) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
 	}
 	limited, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
 	zero := bson.D{{Key: "$cond", Value: bson.A{bson.D{{Key: "$eq", Value: bson.A{"$_id", nil}}}, 1, 0}}}
 	size := bson.D{{Key: "$size", Value: bson.D{{Key: "$range", Value: bson.A{zero, 1_000_000}}}}}
+	filter := bson.D{{Key: "_id", Value: bson.D{{Key: "$eq", Value: doc.Lookup("_id")}}}, {Key: "$expr", Value: bson.D{{Key: "$lt", Value: bson.A{size, 0}}}}}
 	// With a deadline that it can see, the driver sets a limit of its own.
-	err := coll.Database().RunCommand(patience.Undated(limited), bson.D{{Key: "find", Value: coll.Name()}, {Key: "limit", Value: 1}, {Key: "maxTimeMS", Value: 1},
-		{Key: "filter", Value: bson.D{{Key: "$expr", Value: bson.D{{Key: "$gt", Value: bson.A{size, 0}}}}}}},
+	err = coll.Database().RunCommand(patience.Undated(limited), bson.D{{Key: "update", Value: coll.Name()}, {Key: "updates", Value: bson.A{
+		bson.D{{Key: "q", Value: filter}, {Key: "u", Value: bson.D{{Key: "$set", Value: bson.D{{Key: "x", Value: 1}}}}}}}}, {Key: "maxTimeMS", Value: 1}},
 		options.RunCmd().SetReadPreference(readpref.Primary())).Err()
 	var se mongo.ServerError
 	switch {

@@ -14,13 +14,13 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/documents"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/patience"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/progress"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/scan"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/source"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/terminal"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
 )
 
 // Survey is what a database contains.
@@ -55,7 +55,7 @@ type Options struct {
 	Temp     string // directory for a temporary file
 	Now      func() time.Time
 	Patience *patience.Patience
-	Progress func(total int64, doing, namespace string) *terminal.Progress
+	Progress func(total int64, doing, namespace string) *progress.Progress
 	Kept     []record.KeptCollection
 }
 
@@ -150,22 +150,12 @@ func (s *surveyor) collection(ctx context.Context, spec mongo.CollectionSpecific
 	if err != nil {
 		return err
 	}
-	err = s.Patience.Pass(ctx, func(progress func(int)) error {
-		collector.Forget()
-		begin := s.Now()
-		c.Malformed = 0
-		err := s.read(ctx, coll, func(doc bson.Raw) error {
-			progress(1)
-			err := collector.Add(doc)
-			if errors.Is(err, walk.ErrCorrupt) {
-				c.Malformed++
-				return nil
-			}
-			return err
-		})
-		c.Documents, c.Took = collector.Documents(), s.Now().Sub(begin)
-		return err
-	})
+	begin := s.Now()
+	read, err := source.Collection{Collection: coll}.Read(ctx, s.Patience, func(total int64) *progress.Progress {
+		begin = s.Now() // also of a pass that begins again
+		return s.Progress(total, "reading", s.namespace(coll.Name()))
+	}, collector)
+	c.Documents, c.Malformed, c.Took = collector.Documents(), read.Malformed, s.Now().Sub(begin)
 	if err != nil && failure.Explain(err, "").Kind == failure.Denied {
 		s.notRead(spec.Name, "the user may not read it")
 		s.scan.Drop(collector)
@@ -177,17 +167,4 @@ func (s *surveyor) collection(ctx context.Context, spec mongo.CollectionSpecific
 	s.collectors = append(s.collectors, collector)
 	s.survey.Collections = append(s.survey.Collections, c)
 	return nil
-}
-
-func (s *surveyor) read(ctx context.Context, coll *mongo.Collection, add func(bson.Raw) error) error {
-	total, err := coll.EstimatedDocumentCount(ctx)
-	if err != nil {
-		return err
-	}
-	bar := s.Progress(total, "reading", s.namespace(coll.Name()))
-	defer bar.Done()
-	return documents.Each(ctx, coll, bson.D{}, func(doc bson.Raw) error {
-		bar.Add(1)
-		return add(doc)
-	})
 }

@@ -261,9 +261,6 @@ func (p *Path) AppendField(b []byte) []byte {
 // Top returns the key at the top level of the document.
 func (p *Path) Top() string { return string(p.segments[0].key) }
 
-// IsData reports whether AppendField writes the key as *.
-func IsData(key string) bool { return isData([]byte(key)) }
-
 // isData reports whether key looks like data rather than a name: a number, an ObjectID or a UUID.
 func isData(key []byte) bool {
 	digits := true

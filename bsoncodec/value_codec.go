@@ -1,0 +1,29 @@
+package bsoncodec
+
+import (
+	"errors"
+	"reflect"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+)
+
+// ErrNotPlain is what the methods of a [ValueCodec] return for a value that they do not handle themselves. The value is
+// then passed to the EncodeValue or DecodeValue method of the same codec.
+var ErrNotPlain = errors.New("bsoncodec: the value is not plain")
+
+// ValueCodec is an encoder or decoder of an application that takes part in plans. A plan passes the values of a type with
+// any other codec to that codec, by a [bson.ValueWriter] or a [bson.ValueReader] that is made for each value. A codec that
+// is registered for a type and implements ValueCodec reads and writes bytes instead. An encoder needs AppendValue to do
+// something useful only, a decoder ReadValue only; the other method may always return [ErrNotPlain].
+//
+// Both methods must have the results of EncodeValue and DecodeValue for a context without options, and must be safe for
+// concurrent use. For a client with options, EncodeValue and DecodeValue are called.
+type ValueCodec interface {
+	// AppendValue appends the BSON value of v, without type and key, to dst. It returns the BSON type and the extended
+	// slice. If the error is not nil, what was appended is ignored.
+	AppendValue(dst []byte, v reflect.Value) (bson.Type, []byte, error)
+
+	// ReadValue sets v, which is settable, to the BSON value of type t in data. It must not change data or keep a
+	// reference to it. If it returns ErrNotPlain, v is unchanged.
+	ReadValue(t bson.Type, data []byte, v reflect.Value) error
+}

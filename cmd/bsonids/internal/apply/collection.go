@@ -1,0 +1,384 @@
+// Package apply converts collections: one, or all of a plan. It takes the lock of each, decides which
+// values are converted, opens the files, and resumes what an earlier run has begun.
+package apply
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/migration"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/patience"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/progress"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/report"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/server"
+)
+
+// Options describe the conversion of one collection.
+type Options struct {
+	Conversion rule.Conversion
+	ID         convert.Identity
+	Part       convert.Part
+	Query      bson.D // nil for all documents
+
+	Write      bool     // false to find what would be changed
+	Trust      []string // fields that are converted although their values do not determine the order
+	DecideAnew bool     // do not use a decision in the record
+	References int      // documents of each other collection to search for equal values
+
+	Follow        bool // the copy follows its source until the context ends
+	UntilCaughtUp bool // or until the copy has caught up
+
+	State, UndoLog, SkipList string // paths; the last one as of [SkipListOf]
+	// Anew is set if another pass is made when an earlier run has completed the conversion, for values that
+	// services have written since. Values of one subtype are not converted twice.
+	Anew  bool
+	Retry string // path of a skip list whose values are converted
+
+	Workers, Batch int
+	Examples       int                 // to keep; negative for all
+	Latency        *patience.Latency   // nil not to slow down
+	Advance        func(documents int) // called instead of showing the progress, if it is not nil
+}
+
+func (o *Options) namespace() string { return o.ID.Database + "." + o.ID.Collection }
+
+// WithLedger sets the state file of a conversion that has an undo log and no state file: it is beside the
+// undo log.
+func (o *Options) WithLedger() {
+	if o.Write && o.State == "" && o.UndoLog != "" && o.Retry == "" {
+		o.State, o.Anew = convert.LedgerOf(o.UndoLog), !o.Conversion.SameSubtype()
+	}
+}
+
+// SkipListOf returns the path of the list of values that a conversion leaves, if the user names none: it
+// is beside the state file or the list to retry, or a new file in the working directory.
+func SkipListOf(namespace, state, retry string) (path string) {
+	switch {
+	case retry != "":
+		stem := strings.TrimSuffix(retry, ".jsonl")
+		for n := 2; path == "" || migration.Exists(path); n++ {
+			path = fmt.Sprintf("%s-%d.jsonl", stem, n)
+		}
+	case state != "":
+		path = state + ".skipped.jsonl"
+	default:
+		stem := strings.Map(func(r rune) rune {
+			if strings.ContainsRune(`/\:*?"<>|`, r) || r < ' ' {
+				return '_'
+			}
+			return r
+		}, namespace)
+		path = stem + ".skipped.jsonl"
+		for n := 2; migration.Exists(path); n++ {
+			path = fmt.Sprintf("%s.skipped-%d.jsonl", stem, n)
+		}
+	}
+	return path
+}
+
+// Outcome is how the conversion of a collection ended. One of InPlace and Copied is set if it began, and
+// Finished if an earlier run has completed it.
+type Outcome struct {
+	About    report.Conversion
+	InPlace  *convert.Result
+	Copied   *convert.Copied
+	Finished bool
+	All      convert.Totals // with those of earlier runs
+}
+
+// worker converts one collection.
+type worker struct {
+	*migration.Session
+	Options
+	db    *mongo.Database
+	coll  *mongo.Collection
+	spec  *mongo.CollectionSpecification
+	state *convert.StateFile // nil if there is none
+}
+
+// Collection converts a collection, or finds what it would change. The outcome is valid with an error,
+// too.
+func Collection(ctx context.Context, s *migration.Session, o Options) (out Outcome, err error) {
+	w := &worker{Session: s, Options: o, db: s.Client.Database(o.ID.Database)}
+	return w.convert(ctx)
+}
+
+func (w *worker) convert(ctx context.Context) (out Outcome, err error) {
+	out.About = report.Conversion{Identity: w.ID, From: w.Conversion.From, To: w.Conversion.To, Write: w.Write}
+	if err := w.Do(ctx, func() error { return w.find(ctx) }); err != nil {
+		return out, err
+	}
+	opts := convert.Options{Conversion: w.Conversion, Write: w.Write, Workers: w.Workers, Part: w.Part, Batch: w.Batch, Examples: w.Examples,
+		Query: w.Query, Pace: w.Pace, Patience: w.Patience, Latency: w.Latency, UUID: w.spec.UUID}
+	run := &migration.Claim{}
+	if w.Write {
+		if w.State != "" {
+			if err := w.open(ctx); err != nil {
+				return out, err
+			}
+			defer func() { err = errors.Join(err, w.state.Close()) }()
+			if w.state.Done && w.Retry == "" && !w.Follow {
+				out.Finished = true
+				out.All = convert.Totals{Changed: w.state.Changed, Values: w.state.Values, Skipped: w.state.Skipped}
+				return out, nil
+			}
+		}
+		err := w.Do(ctx, func() (err error) {
+			run, err = w.begin(ctx, opts)
+			return err
+		})
+		if err != nil {
+			return out, err
+		}
+		defer func() {
+			failed := err
+			if err == nil && w.Follow {
+				failed = errFollowed
+			}
+			err = errors.Join(err, run.End(failed))
+		}()
+		opts.Check, opts.Report, opts.BatchTimeout, opts.Halves = run.Check, run.Report, w.BatchTimeout, w.Halves
+	}
+	opts.State = w.state
+	if w.SkipList != "" {
+		if opts.SkipList, err = convert.OpenSkipList(w.SkipList, w.namespace(), w.state != nil && w.state.Decision != nil); err != nil {
+			return out, migration.FileError(err)
+		}
+		defer func() { err = errors.Join(err, opts.SkipList.Close()) }()
+		if w.state != nil && w.Retry == "" {
+			w.state.SkipList = migration.Absolute(w.SkipList) // saved with what is listed
+		}
+	}
+	out.About.SkipList = opts.SkipList
+	if err := w.judge(ctx, run, &opts, &out.About); err != nil {
+		return out, err
+	}
+	if w.Write && w.UndoLog != "" {
+		atLeast := run.LogSize()
+		if w.state != nil && opts.State != nil && w.state.UndoID != "" {
+			atLeast = max(atLeast, w.state.UndoSize)
+		}
+		if opts.Undo, err = convert.OpenUndoLog(w.UndoLog, w.ID, migration.Absolute(w.State), atLeast); err != nil {
+			return out, migration.FileError(err)
+		}
+		defer func() { err = errors.Join(err, opts.Undo.Close()) }()
+		if err := w.Do(ctx, func() error { return run.UndoLog(ctx, w.UndoLog, opts.Undo) }); err != nil {
+			return out, err
+		}
+	}
+	return out, w.carryOut(ctx, run, opts, &out)
+}
+
+// find finds the collection, and detects, before anything is changed, what would make the conversion fail
+// later.
+func (w *worker) find(ctx context.Context) (err error) {
+	w.coll = w.db.Collection(w.ID.Collection)
+	if w.Follow {
+		if w.coll, err = w.followed(ctx); err != nil {
+			return err
+		}
+	}
+	if w.spec, err = server.FindCollection(ctx, w.coll); err != nil {
+		return err
+	}
+	if w.spec.Type == "view" || w.spec.Type == "timeseries" {
+		return failure.Usagef("cannot convert %s, because it is a %s", w.namespace(), w.spec.Type)
+	}
+	if w.Write {
+		if err := migration.NotGuarded(ctx, w.coll, w.spec.UUID, w.Conversion.To.Subtype, w.ID.Into != ""); err != nil {
+			return err
+		}
+	}
+	if w.Write && w.ID.Into == "" {
+		// No document has this _id. The update changes nothing, and the server rejects it if the
+		// user lacks the privilege to update.
+		_, err := w.coll.UpdateOne(ctx, bson.D{{Key: "_id", Value: bson.NewObjectID()}}, bson.D{{Key: "$set", Value: bson.D{{Key: "x", Value: 1}}}})
+		if err != nil {
+			return err
+		}
+	}
+	if w.Follow {
+		if err := convert.CanFollow(ctx, w.coll, w.spec); errors.Is(err, convert.ErrCannotFollow) {
+			return failure.Usagef("--follow: %v", err)
+		} else if err != nil {
+			return err
+		}
+	}
+	return migration.Matching(ctx, w.coll, w.Conversion)
+}
+
+// open opens the state file. The error is a usage error if the conversion was undone.
+func (w *worker) open(ctx context.Context) (err error) {
+	if w.state, err = convert.OpenState(w.State, w.ID); err != nil {
+		return migration.FileError(err)
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, w.state.Close())
+		}
+	}()
+	if err := w.state.Bind(w.spec.UUID); err != nil {
+		return migration.FileError(err)
+	}
+	if w.state.Done && w.Anew {
+		w.state.Done, w.state.Position, w.state.UndoOffset, w.state.Skipped = false, nil, w.state.UndoSize, 0
+		if w.DecideAnew {
+			w.state.Decision = nil
+		}
+	}
+	if w.state.Undone != "" {
+		return failure.Usagef("--state %s: the conversion was undone on %s; start again with a new state file and a new undo log", w.State, w.state.Undone)
+	}
+	if w.NoRecord || w.state.Conversion == "" {
+		return nil
+	}
+	return w.Do(ctx, func() error { return record.CheckUndone(ctx, w.db, w.coll.Name(), w.state.Conversion) })
+}
+
+// begin begins the run in the record.
+func (w *worker) begin(ctx context.Context, opts convert.Options) (*migration.Claim, error) {
+	conv, id := w.Conversion, w.ID
+	run := record.Run{Kind: record.Convert, Collection: id.Collection, UUID: w.spec.UUID, Conversion: record.NewConversion(),
+		From: id.From, To: id.To, FromSubtype: conv.From.Subtype, ToSubtype: conv.To.Subtype, Fields: id.Fields, Into: id.Into, Part: id.Part,
+		Query: id.Query, Retry: w.Retry != "", State: migration.Absolute(w.State), UndoLog: migration.Absolute(w.UndoLog)}
+	var ledger record.Ledger
+	if w.state != nil && w.Retry == "" {
+		ledger = w.state
+		if !w.NoRecord {
+			if w.state.Conversion == "" {
+				w.state.Conversion = run.Conversion
+				if err := w.state.Save(); err != nil {
+					return nil, err
+				}
+			}
+			run.Conversion, run.UndoID = w.state.Conversion, w.state.UndoID
+		}
+	}
+	var err error
+	if run.Progress.Documents, err = w.coll.EstimatedDocumentCount(ctx); err != nil {
+		return nil, err
+	}
+	var logSize int64
+	if w.UndoLog != "" {
+		if info, err := os.Stat(w.UndoLog); err == nil {
+			logSize = info.Size()
+		}
+	}
+	return w.Claim(ctx, w.db, run, logSize, ledger, func(ctx context.Context) error {
+		if id.Into == "" {
+			return nil
+		}
+		opts.State = w.state
+		return convert.MayCopy(ctx, w.coll, w.db.Collection(id.Into), opts)
+	})
+}
+
+// carryOut converts.
+func (w *worker) carryOut(ctx context.Context, run *migration.Claim, opts convert.Options, out *Outcome) error {
+	var total int64
+	err := w.Do(ctx, func() (err error) {
+		total, err = w.coll.EstimatedDocumentCount(ctx)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	copying := func() {}
+	if opts.Progress = w.Advance; opts.Progress == nil {
+		bar := w.Progress(total, "converting", w.namespace())
+		copying = sync.OnceFunc(bar.Done)
+		defer copying()
+		opts.Progress = bar.Add
+	}
+	start := time.Now()
+	if w.Follow && w.Write {
+		var end func()
+		opts.Follow, end = w.following(run, copying)
+		defer end()
+	}
+	if w.ID.Into != "" {
+		res, err := convert.Into(ctx, w.coll, w.db.Collection(w.ID.Into), opts)
+		out.Copied = &res
+		out.All = convert.Totals{Changed: res.Earlier + res.Documents, Values: res.EarlierValues + res.Values, Skipped: res.Skipped}
+		if opts.Follow != nil && res.Stream.CaughtUp && errors.Is(err, context.Canceled) {
+			err = nil // this is how a copy that follows its source ends
+		}
+		return w.withEarlier(opts, out, err)
+	}
+	res, err := convert.InPlace(ctx, w.coll, opts)
+	out.InPlace = &res
+	out.All = convert.Totals{Changed: res.Earlier + res.Documents, Values: res.EarlierValues + res.Values, Skipped: res.Skipped}
+	out.About.Took = time.Since(start)
+	return w.withEarlier(opts, out, err)
+}
+
+// withEarlier adds what earlier runs have skipped.
+func (w *worker) withEarlier(opts convert.Options, out *Outcome, err error) error {
+	if opts.State != nil {
+		out.All.Skipped = max(out.All.Skipped, opts.State.Skipped)
+	}
+	return err
+}
+
+// errFollowed is why a run ended that made a copy which follows its source.
+var errFollowed = errors.New("the copy does not follow its source any more; the same command continues")
+
+// followed returns the collection to follow. If an earlier run followed it and it was renamed since,
+// it is found by its UUID.
+func (w *worker) followed(ctx context.Context) (*mongo.Collection, error) {
+	coll := w.db.Collection(w.ID.Collection)
+	if !w.Write {
+		return coll, nil
+	}
+	state, err := convert.ReadState(w.State)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return coll, nil
+	case err != nil:
+		return nil, migration.FileError(err)
+	case state.Stream == nil || state.CollectionUUID == "":
+		return coll, nil
+	}
+	name, err := convert.CollectionWith(ctx, w.db, state.CollectionUUID)
+	if err == nil && name != "" {
+		coll = w.db.Collection(name)
+	}
+	return coll, err
+}
+
+// following returns what a copy needs in order to follow its source. It calls copied when the copy
+// has caught up. end must be called at the end.
+func (w *worker) following(run *migration.Claim, copied func()) (f *convert.Follow, end func()) {
+	bar := &progress.Progress{}
+	begun := false
+	var done int64
+	f = &convert.Follow{Record: record.Name, Beat: run.Beat, UntilCaughtUp: w.UntilCaughtUp,
+		Report: func(s convert.Followed) {
+			run.Follow(s)
+			if s.CaughtUp && !begun {
+				begun = true
+				copied()
+				bar = w.Progress(-1, "following", w.namespace())
+			}
+			bar.Add(int(s.Written + s.Deleted - done))
+			done = s.Written + s.Deleted
+			bar.Lag(s.LagSeconds)
+		},
+		Restarted: func(err error) {
+			w.Warn("the changes behind the saved position are no longer in the oplog, and the comparison begins again: %s", w.Explain(err).Text)
+		}}
+	return f, func() { bar.Done() }
+}

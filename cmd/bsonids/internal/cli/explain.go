@@ -1,0 +1,83 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/migration"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
+)
+
+// explain describes an error of work in one sentence, with the flag that it is about, and with the command
+// or the flag that helps.
+func (c *console) explain(err error) *failure.Error {
+	var of *migration.CollectionError
+	if errors.As(err, &of) {
+		e := c.explain(of.Err)
+		return &failure.Error{Kind: e.Kind, Text: fmt.Sprintf("%q: %s", of.Collection, e.Text), Err: err}
+	}
+	var invalid *migration.InvalidError
+	var guarded *migration.GuardedError
+	var refused *record.Error
+	var file *convert.RecordError
+	usage := func(format string, args ...any) *failure.Error {
+		return &failure.Error{Kind: failure.Usage, Text: fmt.Sprintf(format, args...), Err: err}
+	}
+	switch {
+	case errors.As(err, &invalid):
+		return usage("--%s: %v", invalid.Name, invalid.Err)
+	case errors.As(err, &guarded):
+		return usage("%s; remove the guard first: %s", guarded.Text,
+			c.command("guard", "--db", guarded.Database, "--collection", guarded.Collection, "--remove", "--write"))
+	case errors.As(err, &refused) && !errors.Is(err, record.ErrTakenOver):
+		return usage("%s%s", refused.Text, remedy(refused))
+	}
+	e := failure.Explain(err, c.connectionString())
+	if errors.As(err, &file) && !errors.Is(err, context.Canceled) && !strings.HasPrefix(e.Text, "--") {
+		flag := map[convert.Record]string{convert.StateRecord: "--state", convert.UndoRecord: "--undo-log", convert.SkipRecord: "--skip-list"}[file.Record]
+		e = &failure.Error{Kind: e.Kind, Text: flag + ": " + e.Text, Err: err}
+	}
+	return e
+}
+
+// named puts words before the description of an error.
+func (c *console) named(before string, err error) error {
+	e := c.explain(err)
+	return &failure.Error{Kind: e.Kind, Text: before + e.Text, Err: err}
+}
+
+// remedy returns what to do about a run that may not begin, as the rest of the sentence.
+func remedy(e *record.Error) string {
+	r := e.Run
+	if r == nil {
+		r = &record.Run{}
+	}
+	files := commandLine([]string{"--state", r.State, "--undo-log", r.UndoLog})
+	undo := commandLine([]string{"bsonids", "undo", r.UndoLog, "--write"})
+	const lastResort = "; as a last resort, if you know the byte order of all values, give --no-record --confirm-unrecorded"
+	switch e.Remedy {
+	case record.TakeOver:
+		return "; make sure that it has ended, and give --take-over"
+	case record.Wait:
+		return "; wait for it, or give --take-over if its process has ended"
+	case record.WaitOnly:
+		return "; wait for it"
+	case record.GiveFiles:
+		return "; with --take-over, give " + files + ", or, if its state file is lost, undo it with " + undo
+	case record.Resume:
+		return "; wait for it, or continue it with " + files + ", and --take-over on another machine, or, if its state file is lost, undo it with " + undo
+	case record.FinishUndo:
+		return "; finish it with " + undo + lastResort
+	case record.FinishFirst:
+		return "; continue it with " + files + ", or undo it with " + undo + lastResort
+	case record.UndoFirst:
+		return "; undo it first with " + undo + lastResort
+	case record.StartAnew:
+		return "; start again with a new state file and a new undo log"
+	}
+	return ""
+}

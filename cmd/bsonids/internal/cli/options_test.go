@@ -1,0 +1,295 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/exchange"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
+)
+
+// parsed runs a command line of which run is replaced, and returns its options. There is no server.
+func parsed[O any](t *testing.T, newCommand func(*console, func(*O, context.Context) error) *cobra.Command, line string) (got *O, err error) {
+	t.Helper()
+	cmd := newCommand(newConsole(io.Discard, io.Discard), func(o *O, _ context.Context) error {
+		got = o
+		return nil
+	})
+	cmd.SilenceUsage, cmd.SilenceErrors = true, true
+	cmd.SetArgs(strings.Fields(line))
+	return got, cmd.ExecuteContext(t.Context())
+}
+
+// refused checks that each command line ends with an error that has the words, before its work begins.
+func refused[O any](t *testing.T, newCommand func(*console, func(*O, context.Context) error) *cobra.Command, lines map[string]string) {
+	t.Helper()
+	for line, want := range lines {
+		o, err := parsed(t, newCommand, line)
+		if o != nil || err == nil {
+			t.Errorf("%q is accepted", line)
+			continue
+		}
+		var ran commandError
+		e := &failure.Error{Kind: failure.Usage, Text: err.Error()}
+		if errors.As(err, &ran) {
+			e = newConsole(io.Discard, io.Discard).explain(ran.err)
+		}
+		if e.Kind != failure.Usage || !strings.Contains(e.Text, want) {
+			t.Errorf("%q: %s, want %q", line, e.Text, want)
+		}
+	}
+}
+
+func equalTo(t *testing.T, what string, got, want any) {
+	t.Helper()
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("%s: %v, want %v", what, got, want)
+	}
+}
+
+func TestConvertFlags(t *testing.T) {
+	t.Chdir(t.TempDir())
+	base := "--db d --collection c --from javaLegacy "
+	o, err := parsed(t, newConvertCommand, base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := o.work
+	equalTo(t, "target", w.ID.To, "standard")
+	equalTo(t, "sizes", []int{w.Batch, w.Workers, w.Examples, w.References}, []int{1000, 1, 3, 10_000})
+	equalTo(t, "files", []string{w.State, w.UndoLog, w.SkipList}, []string{"", "", ""})
+	equalTo(t, "writes and slows down", []bool{w.Write, w.Latency != nil, o.NoRecord, o.TakeOver}, []bool{false, true, false, false})
+	equalTo(t, "retry-for", o.load.retryFor, 5*time.Minute)
+	o, err = parsed(t, newConvertCommand, base+"--to csharpLegacy --field b,a.*.x --write --state s --undo-log u --batch 7 --workers 3 --trust b --query {\"y\":1} --part 2/8 --full-load "+
+		"--batch-timeout 5m --take-over --decide-anew --references 0 --examples -1 --rate 9")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w = o.work
+	equalTo(t, "conversion", []string{w.ID.To, strings.Join(w.ID.Fields, " "), w.ID.Part, w.ID.Query}, []string{"csharpLegacy", "a.*.x b", "2/8", `{"y":{"$numberInt":"1"}}`})
+	equalTo(t, "sizes", []int{w.Batch, w.Workers, w.Examples, w.References, o.load.rate.value}, []int{7, 3, -1, 0, 9})
+	equalTo(t, "files", []string{w.State, w.UndoLog, w.SkipList}, []string{"s", "u", "s.skipped.jsonl"})
+	equalTo(t, "switches", []bool{w.Write, w.Latency != nil, w.DecideAnew, o.TakeOver}, []bool{true, false, true, true})
+	equalTo(t, "timeout", o.BatchTimeout, 5*time.Minute)
+	equalTo(t, "trust", w.Trust, []string{"b"})
+	for to, anew := range map[string]bool{"standard": true, "csharpLegacy": false} { // the ledger is beside the undo log
+		o, err = parsed(t, newConvertCommand, base+"--to "+to+" --write --undo-log x/u")
+		if err != nil {
+			t.Fatal(err)
+		}
+		equalTo(t, "beside the undo log", []any{o.work.State, o.work.SkipList, o.work.Anew}, []any{"x/u.ledger", "x/u.skipped.jsonl", anew})
+	}
+	if o, err = parsed(t, newConvertCommand, base+"--write"); err != nil || o.work.SkipList != "d.c.skipped.jsonl" {
+		t.Errorf("%v, %+v", err, o)
+	}
+	if err := os.WriteFile("d.c.skipped.jsonl", nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if o, err = parsed(t, newConvertCommand, base+"--write"); err != nil || o.work.SkipList != "d.c.skipped-2.jsonl" {
+		t.Errorf("%v, %+v", err, o)
+	}
+	if o, err = parsed(t, newConvertCommand, base+"--write --retry x.jsonl"); err != nil || o.work.SkipList != "x-2.jsonl" {
+		t.Errorf("%v, %+v", err, o)
+	}
+	refused(t, newConvertCommand, map[string]string{
+		"--db d --collection c":                                 "from",
+		base + "--from generic":                                 "--field: from generic",
+		base + "--to goStruct":                                  "to",
+		base + "--into c":                                       "--into must be another",
+		base + "--into n --undo-log u":                          "--undo-log cannot",
+		base + "--until-caught-up":                              "requires --follow",
+		base + "--follow":                                       "requires --into",
+		base + "--follow --into n --write":                      "requires --state",
+		base + "--follow --into n --no-record":                  "--no-record",
+		base + "--follow --into n --part 1/2":                   "--part",
+		base + "--retry l --into n":                             "--retry cannot",
+		base + "--query {} --into n":                            "--query cannot",
+		base + "--query null":                                   "--query: must be a filter",
+		base + "--to csharpLegacy --write --state s":            "--undo-log is required",
+		base + "--to csharpLegacy --retry l --write":            "--undo-log is required",
+		base + "--to csharpLegacy --no-record --write":          "--confirm-unrecorded",
+		base + "--collection bsonids.migrations":                "the record of conversions",
+		base + "--part 9/8":                                     "--part: invalid part",
+		base + "--batch-timeout 1ms":                            "--batch-timeout must be",
+		base + "--retry-for -1s":                                "--retry-for must be",
+		base + "--state x --undo-log x":                         "--state and --undo-log name the same file",
+		base + "--state x --undo-log x.skipped.jsonl --write":   "name the same file",
+		base + "--no-record --take-over":                        "no-record",
+		base + "--out o":                                        "requires --dump",
+		"--dump d --write --from javaLegacy":                    "a dump is never changed",
+		"--dump d --state s --from javaLegacy":                  "no effect with --dump",
+		base + "--batch 0":                                      "must be from 1",
+		"--db admin --collection c --from javaLegacy":           "of the server itself",
+		"--db d --collection system.users --from javaLegacy":    "invalid collection name",
+		"--db d --collection c --from text --field a --to text": "the same",
+	})
+}
+
+func TestUndoFlags(t *testing.T) {
+	o, err := parsed(t, newUndoCommand, "u --write --allow-changed --batch 9 --no-record")
+	if err != nil {
+		t.Fatal(err)
+	}
+	equalTo(t, "log", []any{o.log, o.work.Write, o.work.AllowChanged, o.work.Batch, o.NoRecord}, []any{"u", true, true, 9, true})
+	if o, err = parsed(t, newUndoCommand, "--db d a b --batch-timeout 5m"); err != nil {
+		t.Fatal(err)
+	}
+	equalTo(t, "names", []any{o.database, o.names, o.BatchTimeout}, []any{"d", []string{"a", "b"}, 5 * time.Minute})
+	refused(t, newUndoCommand, map[string]string{
+		"":                          "arg",
+		"a b":                       "name one undo log",
+		"--db d a --no-record":      "--no-record cannot",
+		"--db d a a":                "named twice",
+		"--db a.b a":                "--db: invalid database name",
+		"--db d --allow-changed a":  "allow-changed",
+		"--db d --state-dir x a":    "state-dir",
+		"u --batch-timeout 2h":      "--batch-timeout must be",
+		"u --no-record --take-over": "take-over",
+	})
+}
+
+// planFile writes a plan that may be applied.
+func planFile(t *testing.T, into string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "plan.yaml")
+	p := &plan.Plan{Database: "shop", To: "standard", Collections: []plan.Collection{{Name: "orders", Into: into,
+		Fields: []plan.Field{{Path: "id", Stored: kinds.Subtype3, Decision: plan.Convert("javaLegacy"), Trust: true,
+			Evidence: []plan.Evidence{{Order: "javaLegacy", By: decide.None}}}}}}}
+	var b bytes.Buffer
+	if err := plan.Write(&b, p); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, b.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestApplyFlags(t *testing.T) {
+	file := planFile(t, "")
+	o, err := parsed(t, newApplyCommand, file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	equalTo(t, "defaults", []any{o.work.Write, o.work.Dir, o.work.Workers, o.work.AtOnce, o.work.Batch, o.work.Plan.Database}, []any{false, "", 1, 4, 1000, "shop"})
+	if o, err = parsed(t, newApplyCommand, file+" --state-dir s --write --workers 2 --collections-at-once 3 --batch 5 --full-load --no-record --confirm-unrecorded"); err != nil {
+		t.Fatal(err)
+	}
+	equalTo(t, "flags", []any{o.work.Write, o.work.Dir, o.work.Workers, o.work.AtOnce, o.work.Batch, o.work.FullLoad, o.NoRecord, o.Unrecorded},
+		[]any{true, "s", 2, 3, 5, true, true, true})
+	refused(t, newApplyCommand, map[string]string{
+		"":                                  "arg",
+		file + " --write":                   "requires --state-dir",
+		file + ".none":                      "no such file",
+		file + " --batch-timeout 1ms":       "--batch-timeout must be",
+		file + " --collections-at-once 257": "must be from 1 to 256",
+	})
+}
+
+func TestVerifyFlags(t *testing.T) {
+	base := "--db d --collection c --from javaLegacy "
+	o, err := parsed(t, newVerifyCommand, base+"--undo-log u --state s --allow-changed --query {\"a\":1}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	equalTo(t, "flags", []any{o.work.UndoLog, o.work.State, o.work.AllowChanged, o.work.ID.To, o.work.Query != nil}, []any{"u", "s", true, "standard", true})
+	if o, err = parsed(t, newVerifyCommand, "p --state-dir s --allow-changed"); err != nil {
+		t.Fatal(err)
+	}
+	equalTo(t, "plan", []any{o.file, o.stateDir, o.work.AllowChanged}, []any{"p", "s", true})
+	refused(t, newVerifyCommand, map[string]string{
+		"p":                            "a plan requires --state-dir",
+		base + "--state-dir s":         "--state-dir requires a plan",
+		"p --state-dir s --db d":       "--db cannot be used with a plan",
+		base + "--into n --undo-log u": "undo-log",
+		base + "--into n --query {}":   "query",
+		base + "--trust x":             "--trust requires --dump",
+		base + "--from generic":        "--field",
+	})
+}
+
+func TestSwitchFlags(t *testing.T) {
+	o, err := parsed(t, newCutoverCommand, "--db d a b --write --copy x,y --with-skipped a --suffix _old --batch 4")
+	if err != nil {
+		t.Fatal(err)
+	}
+	equalTo(t, "flags", o.work, exchange.Options{Database: "d", Write: true, Copies: []string{"x", "y"}, Skipped: []string{"a"}, Suffix: "_old", Batch: 4})
+	equalTo(t, "groups", o.groups, []exchange.Group{{Names: []string{"a", "b"}}})
+	equalTo(t, "timeout", o.BatchTimeout, 20*time.Second)
+	file := planFile(t, "orders_standard")
+	for _, newCommand := range []func(*console, func(*switchOptions, context.Context) error) *cobra.Command{newCutoverCommand, newReleaseCommand} {
+		if o, err = parsed(t, newCommand, file); err != nil {
+			t.Fatal(err)
+		}
+		equalTo(t, "plan", []any{o.work.Database, o.work.Planned, o.groups}, []any{"shop", true, []exchange.Group{{Names: []string{"orders"}, Copies: []string{"orders_standard"}}}})
+		refused(t, newCommand, map[string]string{
+			"":                          "name the collections",
+			"a b":                       "--db is required",
+			"orders":                    "to name a collection, give --db",
+			planFile(t, ""):             "converts no collection into a new one",
+			"--db local a":              "--db: invalid database name",
+			"--db d bsonids.migrations": "invalid collection name",
+			"--db d a a":                "named twice",
+		})
+	}
+	refused(t, newCutoverCommand, map[string]string{
+		"--db d a --roll-back --suffix x": "roll-back",
+		"--db d a --with-skipped b":       "--with-skipped b",
+		file + " --copy x":                "--copy cannot be used with a plan",
+	})
+}
+
+func TestGuardFlags(t *testing.T) {
+	o, err := parsed(t, newGuardCommand, "--db d --collection c --from javaLegacy --field b --field a --level strict --write --confirm-unordered")
+	if err != nil {
+		t.Fatal(err)
+	}
+	equalTo(t, "flags", []any{o.work.Level, o.work.Write, o.work.Unordered, o.work.ID.Fields, o.work.Conversion.To.Name}, []any{"strict", true, true, []string{"a", "b"}, "standard"})
+	if o, err = parsed(t, newGuardCommand, "--db d --collection c --remove --write"); err != nil || !o.remove || !o.work.Write {
+		t.Errorf("%v, %+v", err, o)
+	}
+	refused(t, newGuardCommand, map[string]string{
+		"--db d --collection c": "--from is required",
+		"--db d --collection c --from javaLegacy --to csharpLegacy": "a validator cannot distinguish",
+		"--db d --collection c --remove --level strict":             "remove",
+		"--collection c --from javaLegacy":                          "--db",
+		"--db d --from javaLegacy":                                  "--collection",
+		"--db d --collection bsonids.migrations --from javaLegacy":  "the record of conversions",
+	})
+}
+
+func TestStatusFlags(t *testing.T) {
+	if o, err := parsed(t, newStatusCommand, "--db d"); err != nil || o.database != "d" || o.state != nil {
+		t.Errorf("%v, %+v", err, o)
+	}
+	refused(t, newStatusCommand, map[string]string{
+		"":                           "db",
+		"--db d --state-dir s":       "db",
+		"--db a.b":                   "not a valid database name",
+		"--state-dir " + t.TempDir(): "no plan was applied",
+	})
+}
+
+// Every verb whose options are tested here has a run function that tests replace.
+func TestVerbsOfOptions(t *testing.T) {
+	var names []string
+	for _, c := range newRootCommand(newConsole(io.Discard, io.Discard)).Commands() {
+		names = append(names, c.Name())
+	}
+	slices.Sort(names)
+	equalTo(t, "verbs", names, []string{"apply", "convert", "cutover", "guard", "plan", "release", "scan", "show", "status", "undo", "verify", "version"})
+}

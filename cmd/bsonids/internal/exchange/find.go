@@ -1,0 +1,212 @@
+package exchange
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/guard"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/migration"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
+)
+
+// exchanges returns how the collections are to be exchanged, and their conversions. The error is a
+// usage error if a collection cannot be exchanged.
+func (e *Exchange) exchanges(ctx context.Context, names []string) ([]record.Exchange, map[string]rule.Conversion, error) {
+	var specs map[string]*mongo.CollectionSpecification
+	err := e.Do(ctx, func() error {
+		all, err := e.db.ListCollectionSpecifications(ctx, bson.D{})
+		specs = make(map[string]*mongo.CollectionSpecification, len(all))
+		for i := range all {
+			specs[all[i].Name] = &all[i]
+		}
+		return err
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	var out []record.Exchange
+	conversions := make(map[string]rule.Conversion)
+	used := make(map[string]bool)
+	for _, name := range names {
+		var run *record.Run
+		var conv rule.Conversion
+		err := e.Do(ctx, func() (err error) {
+			if run, err = e.copyOf(ctx, name, specs); err != nil {
+				return err
+			}
+			conv, err = recordedConversion(ctx, e.db, run)
+			return err
+		})
+		if err != nil {
+			return nil, nil, err
+		}
+		if conv.MergesIDs() {
+			return nil, nil, failure.Usagef("cannot exchange %s.%s: its _ids are text, which may be spelled in several ways, and the _id of a copy does not tell the one of its document", e.db.Name(), name)
+		}
+		x := record.Exchange{Name: name, New: run.Into, Kept: name + e.Suffix, Run: run.ID}
+		if _, ok := specs[x.Kept]; ok || used[x.Kept] {
+			return nil, nil, failure.Usagef("the collection %s, the name under which %s would be kept, exists already; drop it, or give another --suffix", x.Kept, name)
+		}
+		if n := len(e.db.Name()) + 1 + len(x.Kept); n > 255 || !migration.ValidCollection(x.Kept) {
+			return nil, nil, failure.Usagef("%s is no name for a collection, or too long; give another --suffix", x.Kept)
+		}
+		used[x.Name], used[x.New], used[x.Kept] = true, true, true
+		old, fresh := specs[name], specs[x.New]
+		x.OldID, x.NewID, x.OldHad, x.NewHad = old.UUID, fresh.UUID, guard.SettingsOf(old), guard.SettingsOf(fresh)
+		if err := e.mayExchange(ctx, &x, old, fresh); err != nil {
+			return nil, nil, err
+		}
+		if !x.OldHad.Equal(x.NewHad) {
+			e.Warn("%s has %s; %s has other settings, which it keeps after the release: %s", x.Name, guard.Describe(x.OldHad), x.New, guard.Describe(x.NewHad))
+		}
+		out, conversions[name] = append(out, x), conv
+	}
+	for _, name := range e.Copies {
+		if !slices.ContainsFunc(out, func(x record.Exchange) bool { return x.New == name }) {
+			if e.Planned {
+				return nil, nil, failure.Usagef("%s is no copy of one of the collections; make it with bsonids apply", name)
+			}
+			return nil, nil, failure.Usagef("--copy %s: it is not a copy of one of the collections", name)
+		}
+	}
+	return out, conversions, nil
+}
+
+// copyOf returns the run that made the copy of a collection.
+func (e *Exchange) copyOf(ctx context.Context, name string, specs map[string]*mongo.CollectionSpecification) (*record.Run, error) {
+	spec, ok := specs[name]
+	if !ok {
+		return nil, failure.Usagef("collection %s.%s does not exist", e.db.Name(), name)
+	}
+	if spec.Type == "view" || spec.Type == "timeseries" {
+		return nil, failure.Usagef("cannot exchange %s.%s, because it is a %s", e.db.Name(), name, spec.Type)
+	}
+	runs, err := record.Copies(ctx, e.db, name)
+	if err != nil {
+		return nil, err
+	}
+	earlier, err := record.Cutovers(ctx, e.db, false)
+	if err != nil {
+		return nil, err
+	}
+	runs = slices.DeleteFunc(runs, func(r *record.Run) bool {
+		return specs[r.Into] == nil || !isOfCollection(r, spec, earlier) || len(e.Copies) > 0 && hasCopy(runs, e.Copies) && !slices.Contains(e.Copies, r.Into)
+	})
+	if len(runs) == 0 {
+		return nil, failure.Usagef("%s.%s has no copy according to %s; make one with bsonids convert --into, or with bsonids apply and a plan that has into", e.db.Name(), name, record.Name)
+	}
+	into := runs[0].Into
+	parts := make(map[string]bool)
+	var skipped int64
+	var whole *record.Run
+	for _, r := range runs {
+		if r.Into != into {
+			return nil, failure.Usagef("%s.%s has several copies: %s and %s; give --copy", e.db.Name(), name, into, r.Into)
+		}
+		if r.Outcome != record.Done && (r.Progress.Stream == nil || !r.Progress.Stream.CaughtUp) {
+			return nil, failure.Usagef("the copy %s of %s is not finished: %s; continue it with the same command", into, name, whyNot(r))
+		}
+		parts[r.Part] = true
+		skipped += r.Progress.Skipped
+		whole = r
+	}
+	if err := allParts(parts); err != nil {
+		return nil, failure.Usagef("the copy %s of %s is not finished: %v", into, name, err)
+	}
+	if skipped > 0 && !slices.Contains(e.Skipped, name) {
+		return nil, failure.Usagef("the conversion of %s into %s left values in %d documents as they are; see its skip list, and give --with-skipped %s to put the copy in place nevertheless", name, into, skipped, name)
+	}
+	return whole, nil
+}
+
+// isOfCollection reports whether the run read the collection, as opposed to another one of the name. A
+// server may have changed its UUID in a cutover that was rolled back.
+func isOfCollection(r *record.Run, spec *mongo.CollectionSpecification, earlier []*record.Cutover) bool {
+	if r.UUID == nil || spec.UUID == nil || r.UUID.Equal(*spec.UUID) {
+		return true
+	}
+	return slices.ContainsFunc(earlier, func(c *record.Cutover) bool {
+		return c.State == record.RolledBack && slices.ContainsFunc(c.Collections, func(x record.Exchange) bool {
+			return x.Run == r.ID && x.OldID != nil && x.OldID.Equal(*spec.UUID)
+		})
+	})
+}
+
+func hasCopy(runs []*record.Run, copies []string) bool {
+	return slices.ContainsFunc(runs, func(r *record.Run) bool { return slices.Contains(copies, r.Into) })
+}
+
+func whyNot(r *record.Run) string {
+	if r.Ended == nil {
+		return r.String() + " has not recorded its end"
+	}
+	return r.String() + " stopped: " + r.Reason
+}
+
+// allParts returns an error if parts of a conversion are missing.
+func allParts(parts map[string]bool) error {
+	if parts[""] {
+		return nil
+	}
+	for p := range parts {
+		_, of, _ := strings.Cut(p, "/")
+		var n int
+		if _, err := fmt.Sscan(of, &n); err != nil {
+			return fmt.Errorf("the part %q is not valid", p)
+		}
+		for i := range n {
+			if one := fmt.Sprintf("%d/%d", i+1, n); !parts[one] {
+				return fmt.Errorf("part %s is missing", one)
+			}
+		}
+	}
+	return nil
+}
+
+// conversions returns the conversions of a cutover that is under way.
+func (e *Exchange) conversions(ctx context.Context, c *record.Cutover) (map[string]rule.Conversion, error) {
+	out := make(map[string]rule.Conversion)
+	for _, x := range c.Collections {
+		err := e.Do(ctx, func() error {
+			run, err := record.RunOf(ctx, e.db, x.Run)
+			if err != nil {
+				return err
+			}
+			out[x.Name], err = recordedConversion(ctx, e.db, run)
+			return err
+		})
+		if err != nil {
+			return nil, fmt.Errorf("reading the conversion of %s from %s: %w", x.Name, record.Name, err)
+		}
+	}
+	return out, nil
+}
+
+// recordedConversion returns the conversion of a run, with its decision.
+func recordedConversion(ctx context.Context, db *mongo.Database, r *record.Run) (rule.Conversion, error) {
+	fail := func(err error) (rule.Conversion, error) {
+		return rule.Conversion{}, fmt.Errorf("the document %s of %s: %w", r.ID, record.Name, err)
+	}
+	c, err := migration.Conversion(r.From, r.To, r.Fields)
+	if err != nil {
+		return fail(err)
+	}
+	var d decide.Decision
+	found, err := record.DecisionOf(ctx, db, r.ID, &d)
+	if err != nil {
+		return c, err
+	}
+	if !found {
+		return fail(fmt.Errorf("it has no decision about the values"))
+	}
+	c.Judge = d.Judge(c.From.Order)
+	return c, nil
+}

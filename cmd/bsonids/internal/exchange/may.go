@@ -1,0 +1,169 @@
+package exchange
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"strings"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/cutover"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/guard"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
+)
+
+// mayFence detects again what would make the exchange fail: the comparison may have taken hours.
+func (e *Exchange) mayFence(ctx context.Context, c *record.Cutover) error {
+	var specs []mongo.CollectionSpecification
+	err := e.Do(ctx, func() (err error) {
+		specs, err = e.db.ListCollectionSpecifications(ctx, bson.D{})
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	find := func(name string) *mongo.CollectionSpecification {
+		if i := slices.IndexFunc(specs, func(s mongo.CollectionSpecification) bool { return s.Name == name }); i >= 0 {
+			return &specs[i]
+		}
+		return nil
+	}
+	for _, x := range c.Collections {
+		old, fresh := find(x.Name), find(x.New)
+		switch {
+		case old == nil || fresh == nil:
+			return failure.Usagef("%s or %s was dropped or renamed while the documents were compared", x.Name, x.New)
+		case find(x.Kept) != nil:
+			return failure.Usagef("a collection %s was created while the documents were compared", x.Kept)
+		}
+		x.OldHad, x.NewHad = guard.SettingsOf(old), guard.SettingsOf(fresh)
+		if err := e.mayExchange(ctx, &x, old, fresh); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// mayExchange detects what would make the exchange fail later, or would be missing after it.
+func (e *Exchange) mayExchange(ctx context.Context, x *record.Exchange, old, fresh *mongo.CollectionSpecification) error {
+	for _, spec := range []*mongo.CollectionSpecification{old, fresh} {
+		capped, _ := spec.Options.Lookup("capped").BooleanOK()
+		level, _ := spec.Options.Lookup("validationLevel").StringValueOK()
+		why := ""
+		switch {
+		case spec.Type == "view" || spec.Type == "timeseries":
+			why = "it is a " + spec.Type
+		case capped:
+			why = "it is a capped collection, in which documents cannot be deleted"
+		case spec.Options.Lookup("encryptedFields").Type == bson.TypeEmbeddedDocument:
+			why = "it has encrypted fields"
+		case level == "constraint":
+			why = "MongoDB does not change a validator at level constraint; change the level to strict first"
+		case guard.SettingsOf(spec).Equal(cutover.Fence()):
+			why = "it has the validator of a cutover that the record does not have; remove it by hand"
+		}
+		if why != "" {
+			return failure.Usagef("cannot exchange %s.%s: %s", e.db.Name(), spec.Name, why)
+		}
+	}
+	return e.Do(ctx, func() error {
+		for name, id := range map[string]*bson.Binary{x.Name: x.OldID, x.New: x.NewID} {
+			g, err := record.FindGuard(ctx, e.db, name, id)
+			if err != nil {
+				return err
+			}
+			if g != nil && !g.Stale(id) {
+				return failure.Usagef("%s.%s is guarded against %s; remove the guard first, with bsonids guard --remove --write", e.db.Name(), name, g.Against())
+			}
+		}
+		if err := renamable(ctx, e.db, x); err != nil {
+			return err
+		}
+		missing, err := missingIndexes(ctx, e.db.Collection(x.Name), e.db.Collection(x.New))
+		if err != nil {
+			return err
+		}
+		if len(missing) > 0 {
+			return failure.Usagef("%s.%s has indexes that %s does not have: %s; create them there first", e.db.Name(), x.Name, x.New, strings.Join(missing, ", "))
+		}
+		if !e.Write {
+			return nil
+		}
+		// No document has this _id. The updates change nothing, and the server rejects them if the
+		// user lacks the privilege.
+		for _, name := range []string{x.Name, x.New} {
+			_, err := e.db.Collection(name).UpdateOne(ctx, bson.D{{Key: "_id", Value: bson.NewObjectID()}}, bson.D{{Key: "$set", Value: bson.D{{Key: "x", Value: 1}}}},
+				options.UpdateOne().SetBypassDocumentValidation(true))
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// renamable returns a usage error if the server cannot rename the collections because they are
+// sharded. MongoDB can from version 5.0.
+func renamable(ctx context.Context, db *mongo.Database, x *record.Exchange) error {
+	var hello struct {
+		Msg     string `bson:"msg"`
+		MaxWire int    `bson:"maxWireVersion"`
+	}
+	if err := db.RunCommand(ctx, bson.D{{Key: "hello", Value: 1}}).Decode(&hello); err != nil {
+		return err
+	}
+	const version5 = 13
+	if hello.Msg != "isdbgrid" || hello.MaxWire >= version5 {
+		return nil
+	}
+	for _, name := range []string{x.Name, x.New} {
+		n, err := db.Client().Database("config").Collection("collections").CountDocuments(ctx,
+			bson.D{{Key: "_id", Value: db.Name() + "." + name}, {Key: "dropped", Value: bson.D{{Key: "$ne", Value: true}}}})
+		if err != nil {
+			return err
+		}
+		if n > 0 {
+			return failure.Usagef("cannot exchange %s.%s: it is sharded, and MongoDB renames sharded collections from version 5.0", db.Name(), name)
+		}
+	}
+	return nil
+}
+
+// missingIndexes returns the names of the indexes of old that fresh does not have.
+func missingIndexes(ctx context.Context, old, fresh *mongo.Collection) ([]string, error) {
+	list := func(coll *mongo.Collection) ([]bson.Raw, error) {
+		cur, err := coll.Indexes().List(ctx)
+		if err != nil {
+			return nil, err
+		}
+		var all []bson.Raw
+		err = cur.All(ctx, &all)
+		return all, err
+	}
+	has, err := list(fresh)
+	if err != nil {
+		return nil, err
+	}
+	want, err := list(old)
+	if err != nil {
+		return nil, err
+	}
+	same := func(a, b bson.Raw) bool {
+		return !slices.ContainsFunc([]string{"name", "key", "unique", "sparse", "partialFilterExpression", "expireAfterSeconds"}, func(key string) bool {
+			v, w := a.Lookup(key), b.Lookup(key)
+			return v.Type != w.Type || !bytes.Equal(v.Value, w.Value)
+		})
+	}
+	var missing []string
+	for _, i := range want {
+		if !slices.ContainsFunc(has, func(h bson.Raw) bool { return same(i, h) }) {
+			name, _ := i.Lookup("name").StringValueOK()
+			missing = append(missing, name)
+		}
+	}
+	return missing, nil
+}

@@ -1,0 +1,139 @@
+// Package files locks files, and replaces them so that they survive a crash.
+package files
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/gofrs/flock"
+)
+
+// Regular returns an error if path exists and is not a regular file. Reading a device may never
+// end.
+func Regular(path string) error {
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return errors.New("not a regular file")
+	}
+	return nil
+}
+
+// ErrInUse is the error of a file that another process has locked.
+var ErrInUse = errors.New("in use by another process")
+
+// LockPath returns the path of the lock of a file.
+func LockPath(path string) string { return Target(path) + ".lock" }
+
+// Lock locks the file at path against other processes. The file does not have to exist.
+func Lock(path string) (*flock.Flock, error) {
+	if err := Regular(path); err != nil {
+		return nil, err
+	}
+	lock := flock.New(LockPath(path))
+	held, err := lock.TryLock()
+	if err == nil && !held {
+		err = ErrInUse
+	}
+	if err == nil {
+		RemoveTemporary(filepath.Dir(Target(path)), temporary(Target(path)), false)
+	}
+	return lock, err
+}
+
+// temporary is the pattern of the names that [Replace] gives before a file has its own.
+func temporary(path string) string { return filepath.Base(path) + ".*.tmp" }
+
+// RemoveTemporary removes the files in dir, and the directories if directories is set, that have a name of
+// the pattern of [os.CreateTemp]. Processes that were killed have left them.
+func RemoveTemporary(dir, pattern string, directories bool) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return
+	}
+	prefix, suffix, _ := strings.Cut(pattern, "*")
+	for _, e := range entries {
+		random, ok := strings.CutPrefix(e.Name(), prefix)
+		random, end := strings.CutSuffix(random, suffix)
+		if ok && end && random != "" && strings.Trim(random, "0123456789") == "" && (directories && e.IsDir() || e.Type().IsRegular()) {
+			_ = os.RemoveAll(filepath.Join(dir, e.Name()))
+		}
+	}
+}
+
+// MayWrite returns an error if the file at path can neither be written to nor created. It leaves no
+// file that was not there.
+func MayWrite(path string) error {
+	if err := Regular(path); err != nil {
+		return &fs.PathError{Op: "open", Path: path, Err: err}
+	}
+	_, err := os.Stat(path)
+	made := errors.Is(err, fs.ErrNotExist)
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	if err := f.Close(); err != nil || !made {
+		return err
+	}
+	return os.Remove(path)
+}
+
+// Target returns the file that path leads to if path is a symbolic link, and path otherwise. The
+// file may not exist.
+func Target(path string) string {
+	for range 40 { // the limit of Linux
+		to, err := os.Readlink(path)
+		if err != nil {
+			break
+		}
+		if !filepath.IsAbs(to) {
+			to = filepath.Join(filepath.Dir(path), to)
+		}
+		path = to
+	}
+	return path
+}
+
+// Replace replaces the file at path atomically, or creates it. It is on the disk when Replace
+// returns.
+func Replace(path string, b []byte) (err error) {
+	tmp, err := os.CreateTemp(filepath.Dir(path), temporary(path))
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			_ = tmp.Close()
+			_ = os.Remove(tmp.Name())
+		}
+	}()
+	if _, err = tmp.Write(b); err != nil {
+		return err
+	}
+	if err = tmp.Sync(); err != nil {
+		return err
+	}
+	if err = tmp.Close(); err != nil {
+		return err
+	}
+	if err = os.Rename(tmp.Name(), path); err != nil {
+		return err
+	}
+	return SyncDir(filepath.Dir(path))
+}
+
+// SyncDir makes a rename durable if the system can sync directories.
+func SyncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = d.Close() }()
+	if err := d.Sync(); err != nil && !errors.Is(err, errors.ErrUnsupported) && !errors.Is(err, syscall.EINVAL) && !errors.Is(err, fs.ErrPermission) {
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,89 @@
+package ledger
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/files"
+)
+
+// A file is created once, is open in one process, and keeps runs and facts.
+func TestFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.ledger")
+	if _, err := ReadFile(path); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("%v", err)
+	}
+	f, err := OpenFile(path)
+	if err != nil || f.Path() != path || len(f.Facts()) != 0 {
+		t.Fatalf("%+v, %v", f, err)
+	}
+	if _, err := OpenFile(path); !errors.Is(err, files.ErrInUse) {
+		t.Errorf("%v", err)
+	}
+	facts, err := FactsOf(struct {
+		A int `json:"a"`
+	}{7})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(f.Begin("r1"), f.Set(facts), f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if f, err = OpenFile(path); err != nil || !f.Knows("r1") || string(f.Facts()["a"]) != "7" {
+		t.Fatalf("%+v, %v", f, err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if facts, err = ReadFile(path); err != nil || string(facts["a"]) != "7" {
+		t.Errorf("%s, %v", facts, err)
+	}
+	var v struct{ A, B int }
+	if err := facts.Decode(&v); err != nil || v.A != 7 {
+		t.Errorf("%+v, %v", v, err)
+	}
+	if err := (Facts{"c": json.RawMessage("1")}).Decode(&v); !errors.Is(err, ErrFormat) {
+		t.Errorf("%v", err)
+	}
+	if _, err := FactsOf(make(chan int)); err == nil {
+		t.Error("a channel has facts")
+	}
+	if _, err := FactsOf(1); err == nil {
+		t.Error("a number has facts")
+	}
+	if err := (Facts{"c": json.RawMessage("x")}).Decode(&v); err == nil {
+		t.Error("what is not JSON is decoded")
+	}
+}
+
+// What is not a ledger is refused, not changed, and not left locked.
+func TestNoLedgerFile(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "text")
+	if err := os.WriteFile(path, []byte("hello\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if _, err := OpenFile(path); !errors.Is(err, ErrFormat) {
+			t.Errorf("%v", err)
+		}
+		if _, err := ReadFile(path); !errors.Is(err, ErrFormat) {
+			t.Errorf("%v", err)
+		}
+	}
+	if b, err := os.ReadFile(path); err != nil || string(b) != "hello\n" {
+		t.Errorf("%q, %v", b, err)
+	}
+	for _, path := range []string{dir, filepath.Join(dir, "none", "x")} {
+		if _, err := OpenFile(path); err == nil {
+			t.Errorf("%s is opened", path)
+		}
+		if _, err := ReadFile(path); err == nil {
+			t.Errorf("%s is read", path)
+		}
+	}
+}

@@ -1,0 +1,152 @@
+package migration
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"go.mongodb.org/mongo-driver/v2/mongo"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/files"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/patience"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
+)
+
+// Claim is a run in the record: the lock of work that writes. The claim of a session without a record
+// does nothing.
+type Claim struct {
+	lock     *record.Lock
+	patience *patience.Patience
+
+	mu     sync.Mutex
+	totals record.Progress
+}
+
+// Claim begins a run in the record of the database. logSize is the size of its undo log in bytes, and
+// ledger is nil if it has none. may, which may be nil, is called before the writes of other runs are waited
+// for. The caller must call [Claim.End].
+func (s *Session) Claim(ctx context.Context, db *mongo.Database, run record.Run, logSize int64, ledger record.Ledger, may func(context.Context) error) (*Claim, error) {
+	if err := s.Limit(ctx, db, run.Collection); err != nil {
+		return nil, err
+	}
+	if s.NoRecord {
+		return &Claim{}, nil
+	}
+	run.BatchTimeout = s.BatchTimeout
+	locked := run.State
+	if run.Kind == record.Undo {
+		locked = run.UndoLog
+	}
+	if locked != "" {
+		if id := record.FileID(files.LockPath(locked)); id != "" {
+			run.Files = []string{id}
+		}
+	}
+	lock, err := record.Begin(ctx, db, record.Request{Run: run, Version: s.Version, TakeOver: s.TakeOver, LogSize: logSize, Ledger: ledger, May: may,
+		Notice: func(text string) { s.Warn("%s", text) }})
+	if err != nil {
+		return nil, OfRecord(err)
+	}
+	return &Claim{lock: lock, patience: s.Patience, totals: run.Progress}, nil
+}
+
+// OfRecord explains what a missing privilege for the record is needed for.
+func OfRecord(err error) error {
+	if failure.Means(err, failure.Unauthorized) {
+		e := failure.Explain(err, "")
+		return &failure.Error{Kind: e.Kind, Text: e.Text + "; conversions are recorded in " + record.Name + ", unless --no-record is given", Err: err}
+	}
+	return err
+}
+
+// Check returns an error if another run has taken over. undoSize is the size of the undo log in bytes.
+func (c *Claim) Check(ctx context.Context, undoSize int64) error {
+	if c.lock == nil {
+		return nil
+	}
+	return c.lock.Check(ctx, undoSize)
+}
+
+// Report records the progress of a conversion.
+func (c *Claim) Report(t convert.Totals) {
+	c.change(func(p *record.Progress) {
+		p.Read, p.Changed, p.Values, p.Skipped = t.Read, t.Changed, t.Values, t.Skipped
+	})
+}
+
+// Follow records how a copy follows its source.
+func (c *Claim) Follow(f convert.Followed) {
+	c.change(func(p *record.Progress) {
+		p.Stream = &record.Stream{LagSeconds: f.LagSeconds, CaughtUp: f.CaughtUp, Pending: f.Pending}
+	})
+}
+
+func (c *Claim) change(f func(p *record.Progress)) {
+	if c.lock == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	f(&c.totals)
+	c.lock.Progress(c.totals)
+}
+
+// Beat writes the progress to the record at once.
+func (c *Claim) Beat(ctx context.Context) error {
+	if c.lock == nil {
+		return nil
+	}
+	return c.lock.Beat(ctx)
+}
+
+// UndoLog records the undo log.
+func (c *Claim) UndoLog(ctx context.Context, path string, l *convert.UndoLog) error {
+	if c.lock == nil {
+		return nil
+	}
+	return OfRecord(c.lock.Undo(ctx, Absolute(path), l.ID, record.FileID(files.LockPath(path))))
+}
+
+// LogSize returns the size in bytes that the undo log has at least.
+func (c *Claim) LogSize() int64 {
+	if c.lock == nil {
+		return 0
+	}
+	return c.lock.Needs()
+}
+
+// Decided records which values are converted.
+func (c *Claim) Decided(ctx context.Context, decision any) error {
+	if c.lock == nil {
+		return nil
+	}
+	return c.lock.Decided(ctx, decision)
+}
+
+// Restored sets how many documents the undo has restored, and how many values it has not.
+func (c *Claim) Restored(documents, unrestored int64) {
+	c.change(func(p *record.Progress) { p.Changed, p.Skipped = documents, unrestored })
+}
+
+// Undone records that the conversion was undone, or is being undone.
+func (c *Claim) Undone(ctx context.Context, complete bool) error {
+	if c.lock == nil {
+		return nil
+	}
+	return c.lock.MarkUndone(ctx, complete)
+}
+
+// End ends the run with the error of the work. A run that skipped documents is done.
+func (c *Claim) End(failed error) error {
+	if c.lock == nil {
+		return nil
+	}
+	if errors.Is(failed, failure.ErrIncomplete) {
+		failed = nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.patience.Do(context.Background(), func() error { return c.lock.End(c.totals, failed, c.patience.Lost()) })
+}

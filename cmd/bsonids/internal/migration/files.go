@@ -1,0 +1,83 @@
+package migration
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/terminal"
+)
+
+// Absolute returns the absolute path, for a user on another machine.
+func Absolute(path string) string {
+	if path == "" {
+		return ""
+	}
+	if abs, err := filepath.Abs(path); err == nil {
+		return abs
+	}
+	return path
+}
+
+// Exists reports whether there is something at path, or whether that is not known.
+func Exists(path string) bool {
+	_, err := os.Lstat(path)
+	return !errors.Is(err, os.ErrNotExist)
+}
+
+// FileError returns a usage error for the error of a file that the user named. If the disk is full or
+// broken, which nothing that the user names cures, it returns an error of kind Failed.
+func FileError(err error) error {
+	kind := failure.Usage
+	var path *fs.PathError
+	if errors.As(err, &path) && (path.Op == "write" || path.Op == "sync" || path.Op == "close") || errors.Is(err, syscall.ENOSPC) {
+		kind = failure.Failed
+	}
+	return &failure.Error{Kind: kind, Text: err.Error(), Err: err}
+}
+
+// Nameless returns the text of an error of a file, without the name of an operation.
+func Nameless(err error) string {
+	var path *os.PathError
+	if !errors.As(err, &path) {
+		return err.Error()
+	}
+	return path.Path + ": " + path.Err.Error()
+}
+
+// IsOf returns a usage error if a file does not belong to the conversion that the user described.
+func IsOf(file string, got, want convert.Identity) error {
+	switch {
+	case got.Database != want.Database || got.Collection != want.Collection || got.From != want.From || got.To != want.To || got.Into != want.Into:
+		return failure.Usagef("%s belongs to another conversion: %s.%s from %s to %s", file, got.Database, got.Collection, got.From, got.To)
+	case !slices.Equal(got.Fields, want.Fields) && len(got.Fields) == 0:
+		return failure.Usagef("%s belongs to a conversion of all fields; omit --field", file)
+	case !slices.Equal(got.Fields, want.Fields):
+		return failure.Usagef("%s belongs to a conversion of some fields; give --field %s", file, strings.Join(got.Fields, ","))
+	case got.Query != want.Query && got.Query == "":
+		return failure.Usagef("%s belongs to a conversion of all documents; omit --query", file)
+	case got.Query != want.Query:
+		return failure.Usagef("%s belongs to a conversion with a filter; give --query %s", file, terminal.Quote(got.Query))
+	case got.Part != want.Part:
+		return failure.Usagef("%s belongs to part %q, the other file to part %q", file, got.Part, want.Part)
+	}
+	return nil
+}
+
+// CollectionError is the error of one of several collections.
+type CollectionError struct {
+	Collection string
+	Err        error
+}
+
+func (e *CollectionError) Error() string { return fmt.Sprintf("%q: %v", e.Collection, e.Err) }
+
+// Unwrap returns the error of the work.
+func (e *CollectionError) Unwrap() error { return e.Err }

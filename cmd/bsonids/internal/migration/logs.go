@@ -1,0 +1,108 @@
+package migration
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"os"
+
+	"go.mongodb.org/mongo-driver/v2/mongo"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
+)
+
+// Log is what the ledger of a conversion and the record say about its undo log.
+type Log struct {
+	Collection string
+	Conversion string // the name of the conversion in the record
+	ID         string // of the log; empty if it may not have been created
+	Size       int64  // in bytes, at least
+	UUID       string // of the collection, in hexadecimal digits; empty if it is not known
+}
+
+// LogOf returns what the ledger of a conversion says about its undo log.
+func LogOf(s convert.State) Log {
+	return Log{s.Identity.Collection, s.Conversion, s.UndoID, s.UndoSize, s.CollectionUUID}
+}
+
+// LogOfLast returns what the record says about the last conversion, if nothing else is known of it: which
+// collection it was.
+func LogOfLast(ctx context.Context, db *mongo.Database, id convert.Identity) (l Log, err error) {
+	uuid, err := record.Converted(ctx, db, record.Run{Collection: id.Collection, From: id.From, To: id.To, Fields: id.Fields, Query: id.Query})
+	if Denied(err) {
+		return l, nil
+	}
+	if uuid != nil {
+		l.UUID = hex.EncodeToString(uuid.Data)
+	}
+	return l, err
+}
+
+// LogBehind returns what is known of an undo log that is open. Without a ledger, those that the log names
+// are read. One that cannot be read tells nothing.
+func LogBehind(log *convert.UndoReader, state *convert.State) Log {
+	if state != nil {
+		return LogOf(*state)
+	}
+	l := Log{Collection: log.Identity.Collection, ID: log.ID}
+	states, _ := log.States()
+	for _, s := range states {
+		if s.UndoSize >= l.Size {
+			l = LogOf(s)
+		}
+	}
+	return l
+}
+
+// InRecord adds what the record says. A record that the user may not read adds nothing.
+func (l Log) InRecord(ctx context.Context, db *mongo.Database) (Log, error) {
+	r, err := record.LogOf(ctx, db, l.Collection, l.Conversion, l.ID)
+	if Denied(err) {
+		return l, nil
+	}
+	if l.ID == "" {
+		l.ID = r.ID
+	}
+	l.Size = max(l.Size, r.Size)
+	if l.UUID == "" && r.UUID != nil {
+		l.UUID = hex.EncodeToString(r.UUID.Data)
+	}
+	return l, err
+}
+
+// Denied reports whether the user lacks a privilege.
+func Denied(err error) bool {
+	return err != nil && failure.Explain(err, "").Kind == failure.Denied
+}
+
+// Replaced reports whether the collection is another one than that which was converted. Documents that
+// it lacks were then not deleted: they may be in a collection of another name.
+func (l Log) Replaced(spec *mongo.CollectionSpecification) bool {
+	return l.UUID != "" && spec.UUID != nil && hex.EncodeToString(spec.UUID.Data) != l.UUID
+}
+
+// ReplacedError returns the error of work that does not find what was converted.
+func ReplacedError(namespace string) error {
+	return &failure.Error{Kind: failure.Failed, Text: namespace + " is another collection than the one that was converted, which was dropped or renamed: " +
+		"what became of its values is unknown; give the collection its name back"}
+}
+
+// In returns an error if the log at path lacks entries. A log that may not have been created may be
+// missing.
+func (l Log) In(path string) error {
+	log, err := convert.ReadUndoLog(path)
+	if errors.Is(err, os.ErrNotExist) && l.ID == "" {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return errors.Join(log.Covers(l.ID, l.Size), log.Close())
+}
+
+// IncompleteLogs returns the error of work that lacks entries of an undo log. so says what follows.
+func IncompleteLogs(text, so string, err error) error {
+	return &failure.Error{Kind: failure.Failed, Text: text + ": " + so + " without what is missing; put the files back", Err: err}
+}

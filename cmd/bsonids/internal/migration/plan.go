@@ -1,0 +1,76 @@
+package migration
+
+import (
+	"context"
+	"os"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/mongo"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/report"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/survey"
+)
+
+// SurveyAll reads all collections of the database.
+func (s *Session) SurveyAll(ctx context.Context, db *mongo.Database) (*survey.Survey, error) {
+	var kept []record.KeptCollection
+	err := s.Do(ctx, func() (err error) {
+		kept, err = record.Kept(ctx, db)
+		return err
+	})
+	if err != nil && !Denied(err) { // without the record, a person sees what they are
+		return nil, err
+	}
+	sv, err := survey.Make(ctx, db, survey.Options{Kept: kept, Temp: os.TempDir(), Now: time.Now, Patience: s.Patience, Progress: s.Progress})
+	if err != nil {
+		return nil, err
+	}
+	for _, n := range sv.NotRead {
+		s.Warn("not read: %s", n)
+	}
+	return sv, nil
+}
+
+// IdentityOf returns the identity of the conversion of a step.
+func IdentityOf(database string, st plan.Step) convert.Identity {
+	return convert.Identity{Database: database, Collection: st.Collection, From: st.From, To: st.To, Into: st.Into, Fields: st.Fields}
+}
+
+// Fresh returns a step that was not begun.
+func Fresh(st plan.Step) report.AppliedStep {
+	return report.AppliedStep{Collection: st.Collection, From: st.From, To: st.To, Into: st.Into, Fields: st.Fields, Status: report.NotBegun}
+}
+
+// StepOf returns how far a step has come, by its state file. The error names a file that is missing or
+// damaged, or that is of another conversion, after the plan was begun.
+func StepOf(state *plan.State, st plan.Step) (report.AppliedStep, error) {
+	a := Fresh(st)
+	f, err := StateOf(state, st)
+	switch {
+	case err != nil && state.Decided:
+		return a, &failure.Error{Kind: failure.Failed, Text: Nameless(err) + ": what the conversion has done is unknown without it; put the file back", Err: err}
+	case err != nil:
+	case f.Undone != "":
+		a.Status = report.WasUndone
+	case f.Done:
+		a.Status = report.DoneStep
+	case f.Begun():
+		a.Status = report.Stopped
+	}
+	a.Values, a.Documents, a.Skipped = f.Values, f.Changed, f.Skipped
+	return a, nil
+}
+
+// StateOf returns the state of a step. The error names a file of another conversion, too.
+func StateOf(state *plan.State, st plan.Step) (convert.State, error) {
+	path := state.Path(st.State())
+	s, err := convert.ReadState(path)
+	if err == nil {
+		err = IsOf("the state file "+path, s.Identity, IdentityOf(state.Plan.Database, st))
+	}
+	return s, err
+}

@@ -1,0 +1,277 @@
+package mirror
+
+import (
+	"bytes"
+	"context"
+	"slices"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/documents"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
+)
+
+func (m *Mirror) roles() (leading, other *mongo.Collection) {
+	if m.Back {
+		return m.New, m.Old
+	}
+	return m.Old, m.New
+}
+
+// counterparts returns, for each id, the _ids that its document may have in the other collection. areNew
+// is true if the ids are of the new collection.
+func (m *Mirror) counterparts(ids []bson.RawValue, areNew bool) (of [][]bson.RawValue, err error) {
+	of = make([][]bson.RawValue, len(ids))
+	for i, id := range ids {
+		if areNew {
+			if of[i], err = m.Conversion.Sources(id); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		doc, err := bson.Marshal(bson.D{{Key: "_id", Value: id}})
+		if err != nil {
+			return nil, err
+		}
+		fresh, _, _, err := m.Conversion.Rewrite(doc, nil)
+		if err != nil {
+			return nil, err
+		}
+		of[i] = []bson.RawValue{fresh.Lookup("_id")}
+	}
+	return of, nil
+}
+
+func distinct(ids []bson.RawValue) []bson.RawValue {
+	seen := make(map[string]bool, len(ids))
+	return slices.DeleteFunc(ids, func(id bson.RawValue) bool {
+		key := documents.Key(id)
+		defer func() { seen[key] = true }()
+		return seen[key]
+	})
+}
+
+// onlyID is the projection of documents of which only the _id matters.
+var onlyID = bson.D{{Key: "_id", Value: 1}}
+
+// found returns how many of the _ids in each list of ids have a document.
+func found(ctx context.Context, coll *mongo.Collection, of [][]bson.RawValue) ([]int, error) {
+	held, err := documents.ByID(ctx, coll, slices.Concat(of...), onlyID)
+	n := make([]int, len(of))
+	for i, ids := range of {
+		for _, id := range ids {
+			if _, ok := held[documents.Key(id)]; ok {
+				n[i]++
+			}
+		}
+	}
+	return n, err
+}
+
+// wanted is a document that the other collection should have.
+type wanted struct {
+	doc  bson.Raw
+	got  bson.Raw      // what it has; nil if nothing
+	from bson.RawValue // _id of the document of the leading collection
+	left []rule.Left
+}
+
+func (w wanted) id() bson.RawValue { return w.doc.Lookup("_id") }
+
+// wanted returns what the other collection should have for each document of the leading one.
+func (m *Mirror) wanted(ctx context.Context, docs []bson.Raw, r *Result) (want []wanted, err error) {
+	ids := make([]bson.RawValue, len(docs))
+	for i, doc := range docs {
+		ids[i] = doc.Lookup("_id")
+	}
+	if !m.Back {
+		for i, doc := range docs {
+			fresh, _, left, err := m.Conversion.Rewrite(doc, nil)
+			if err != nil {
+				return nil, &documents.Error{ID: ids[i], Reason: err.Error()}
+			}
+			want = append(want, wanted{doc: fresh, from: ids[i], left: left})
+		}
+		return want, nil
+	}
+	// What is in the old collection shows how unchanged values were stored.
+	of, err := m.counterparts(ids, true)
+	if err != nil {
+		return nil, err
+	}
+	held, err := documents.ByID(ctx, m.Old, slices.Concat(of...), nil)
+	if err != nil {
+		return nil, err
+	}
+	for i, doc := range docs {
+		var guide bson.Raw
+		for _, id := range of[i] {
+			if d, ok := held[documents.Key(id)]; ok {
+				guide = d
+			}
+		}
+		old, open, err := m.Conversion.Restore(doc, guide)
+		if err != nil {
+			return nil, &documents.Error{ID: ids[i], Reason: err.Error()}
+		}
+		if len(open) > 0 {
+			r.stuck(Finding{ID: ids[i], From: ids[i], Reason: open[0].Path + ": " + open[0].Reason})
+			continue
+		}
+		want = append(want, wanted{doc: old, from: ids[i]})
+	}
+	return want, nil
+}
+
+// compare compares documents with those of the other collection, and writes them there where it differs.
+func (m *Mirror) compare(ctx context.Context, want []wanted, r *Result) error {
+	if len(want) == 0 {
+		return nil
+	}
+	_, other := m.roles()
+	ids := make([]bson.RawValue, len(want))
+	count := make(map[string]int)
+	for i, w := range want {
+		ids[i] = w.id()
+		count[documents.Key(ids[i])]++
+	}
+	held, err := documents.ByID(ctx, other, ids, nil)
+	if err != nil {
+		return err
+	}
+	var lacks, differ []wanted
+	var equal []bson.Raw
+	for i, w := range want {
+		w.got = held[documents.Key(ids[i])]
+		switch {
+		case count[documents.Key(ids[i])] > 1:
+			r.stuck(Finding{ID: ids[i], From: w.from, Reason: sameID})
+		case w.got == nil:
+			lacks = append(lacks, w)
+		case !bytes.Equal(w.got, w.doc):
+			differ = append(differ, w)
+		default:
+			equal = append(equal, w.got)
+		}
+	}
+	if differ, err = m.distinct(ctx, differ, r); err != nil {
+		return err
+	}
+	if m.Write {
+		if err := m.repair(ctx, lacks, differ, r); err != nil {
+			return err
+		}
+		lacks, differ = nil, nil
+	}
+	r.Inserted, r.Replaced = r.Inserted+int64(len(lacks)), r.Replaced+int64(len(differ))
+	for _, w := range lacks {
+		r.find(w.id(), missing)
+	}
+	for _, w := range differ {
+		r.find(w.id(), differs)
+	}
+	r.Equal += int64(len(equal))
+	for _, doc := range equal { // once, although a page may be compared again
+		if m.Met == nil {
+			break
+		}
+		if err := m.Met(doc); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// distinct returns the documents without those whose _id two documents of the old collection have after
+// the conversion: one that has it already, and one whose _id is converted to it.
+func (m *Mirror) distinct(ctx context.Context, want []wanted, r *Result) ([]wanted, error) {
+	if m.Back || m.ids != nil || len(want) == 0 {
+		return want, nil
+	}
+	ids := make([]bson.RawValue, len(want))
+	for i, w := range want {
+		ids[i] = w.id()
+	}
+	of, err := m.counterparts(ids, true)
+	if err != nil {
+		return nil, err
+	}
+	n, err := found(ctx, m.Old, of)
+	if err != nil {
+		return nil, err
+	}
+	var single []wanted
+	for i, w := range want {
+		if n[i] > 1 {
+			r.stuck(Finding{ID: ids[i], From: w.from, Reason: sameID})
+		} else {
+			single = append(single, w)
+		}
+	}
+	return single, nil
+}
+
+// extras deletes those of docs, of the collection that does not lead, that have no counterpart. The
+// documents need to have their _id only.
+func (m *Mirror) extras(ctx context.Context, docs []bson.Raw, r *Result) error {
+	if len(docs) == 0 {
+		return nil
+	}
+	leading, other := m.roles()
+	ids := make([]bson.RawValue, len(docs))
+	for i, doc := range docs {
+		ids[i] = doc.Lookup("_id")
+	}
+	n := make([]int, len(ids))
+	if m.ids == nil {
+		of, err := m.counterparts(ids, !m.Back)
+		if err == nil {
+			n, err = found(ctx, leading, of)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	var gone []bson.RawValue
+	for i, id := range ids {
+		switch {
+		case m.ids.Has([]byte(documents.Key(id))):
+		case n[i] == 0:
+			gone = append(gone, id)
+		case n[i] > 1 && !m.Back && m.Has == nil:
+			r.stuck(Finding{ID: id, Reason: sameID})
+		}
+	}
+	if !m.Write {
+		r.Deleted += int64(len(gone))
+		for _, id := range gone {
+			r.find(id, NoSource)
+		}
+		return nil
+	}
+	if len(gone) == 0 {
+		return nil
+	}
+	held, err := documents.ByID(ctx, other, gone, nil)
+	if err != nil {
+		return err
+	}
+	var whole []bson.Raw
+	for _, doc := range held {
+		if m.Keeps == nil || !m.Keeps(doc) {
+			whole = append(whole, doc)
+		} else {
+			m.stays(doc, r)
+		}
+	}
+	return m.delete(ctx, whole, r)
+}
+
+// stays notes a document that has no counterpart, and is not deleted.
+func (m *Mirror) stays(doc bson.Raw, r *Result) {
+	if m.Has == nil { // otherwise, it may be of another part
+		r.Extra++
+		r.find(doc.Lookup("_id"), NoSource)
+	}
+}

@@ -1,0 +1,367 @@
+// Package mirror makes a collection equal to the converted documents of another one. It compares and
+// repairs all documents or some, and follows what a change stream tells. Copies, their verification,
+// cutovers and the undo of a cutover are made with it.
+package mirror
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/documents"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/hashset"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/patience"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
+)
+
+// Mirror is a collection and its converted copy. One of them leads: the other one is changed until the
+// two agree. Only Insert is safe for concurrent use.
+type Mirror struct {
+	Conversion rule.Conversion
+	Old, New   *mongo.Collection
+	Back       bool // the new collection leads
+	Write      bool // if false, differences are only found
+	Batch      int  // documents that are read and written at a time
+	// Busy is set if other programs write to the collections. The documents of both are read then: that
+	// the other one has as many proves nothing.
+	Busy bool
+	// Has selects the documents of the leading collection by their _ids. If it is not nil, the other
+	// documents have the counterparts of other parts, too.
+	Has func(id bson.RawValue) bool
+	// Bypass is set if the validator does not apply to what is written, and Despite if it does not
+	// apply to what it rejects. Not every user may bypass it.
+	Bypass, Despite bool
+	// Keeps reports whether a document that has no counterpart stays, because another program may have
+	// written it. If it is nil, none stays.
+	Keeps func(doc bson.Raw) bool
+
+	// Begin is called before each batch is written, and returns the context for it, which ends after
+	// Limit. Halves is set if the server ends what exceeds its limit. Its batch is then halved.
+	Begin  func(ctx context.Context) (context.Context, context.CancelFunc, error)
+	Limit  time.Duration
+	Halves bool
+	// Still is called before a batch is written, and returns an error if one of the collections was
+	// dropped or renamed. It may be nil.
+	Still func(ctx context.Context) error
+	// Leaves is called before documents are written that have values which the conversion leaves, Wrote
+	// for each document that was written, and Met for each that is as it should be. Each may be nil.
+	Leaves func(left []Left) error
+	Wrote  func(doc bson.Raw)
+	Met    func(doc bson.Raw) error
+
+	Progress func(documents int)
+	Patience *patience.Patience // for each page that All reads
+
+	// ids has the _ids of the counterparts of what All has read. It is nil if the _id of a document can
+	// be derived from that of its counterpart, unlike the spelling of text.
+	ids *hashset.Set
+}
+
+// Left has the values of a document that the conversion leaves unchanged.
+type Left struct {
+	ID     bson.RawValue // of the old document
+	Values []rule.Left
+}
+
+// Finding is about a document that does not agree with its counterpart.
+type Finding struct {
+	ID     bson.RawValue // in one of the collections
+	From   bson.RawValue // of the document of the leading collection, if it is known
+	Reason string
+
+	// Awaits is set if another document has its unique value, or it has changed meanwhile, so that it may
+	// be written later. Refused is set if the server refuses the document itself.
+	Awaits, Refused bool
+}
+
+// most is the maximum number of findings of each sort.
+const most = 10_000
+
+// Result is what a comparison has found and changed.
+type Result struct {
+	Documents int64 // of the leading collection
+	Equal     int64 // of these, the ones whose counterparts are as they should be
+	// Inserted, Replaced and Deleted count the documents of the other collection that were missing, that
+	// differed, and that had no counterpart. Without Mirror.Write, Found has the first of them.
+	Inserted, Replaced, Deleted int64
+	// Stuck are the first documents that cannot be brought to agree, and Stays has the number of all.
+	Stuck []Finding
+	Stays int64
+	// Extra counts the documents that have no counterpart, and stay. Found has the first of them.
+	Extra int64
+	Found []Finding
+
+	listed map[string]bool // the _ids in Stuck
+}
+
+// Changed returns the number of documents that were changed, or may have been.
+func (r Result) Changed() int64 { return r.Inserted + r.Replaced + r.Deleted }
+
+func (r *Result) stuck(f Finding) {
+	key := documents.Key(f.ID)
+	if r.listed[key] {
+		return
+	}
+	r.Stays++
+	if len(r.Stuck) >= most {
+		return
+	}
+	if r.listed == nil {
+		r.listed = make(map[string]bool)
+	}
+	r.listed[key] = true
+	r.Stuck = append(r.Stuck, f)
+}
+
+func (r *Result) find(id bson.RawValue, reason string) {
+	if len(r.Found) < most {
+		r.Found = append(r.Found, Finding{ID: id, Reason: reason})
+	}
+}
+
+// Add adds what another comparison has found and changed, or only what it changed if it failed.
+func (r *Result) Add(o Result, failed bool) {
+	r.Inserted, r.Replaced, r.Deleted = r.Inserted+o.Inserted, r.Replaced+o.Replaced, r.Deleted+o.Deleted
+	if failed {
+		return
+	}
+	r.Documents, r.Equal, r.Extra = r.Documents+o.Documents, r.Equal+o.Equal, r.Extra+o.Extra
+	for _, f := range o.Stuck {
+		r.stuck(f)
+	}
+	r.Stays += o.Stays - int64(len(o.Stuck))
+	for _, f := range o.Found {
+		r.find(f.ID, f.Reason)
+	}
+}
+
+// Then returns the result of two comparisons of the same documents: what both have changed, and what the
+// second one has found.
+func (r Result) Then(next Result) Result {
+	next.Inserted, next.Replaced, next.Deleted = next.Inserted+r.Inserted, next.Replaced+r.Replaced, next.Deleted+r.Deleted
+	return next
+}
+
+// Why describes one of the documents that cannot be brought to agree.
+func (r Result) Why() string {
+	if len(r.Stuck) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("_id %s: %s", r.Stuck[0].ID, r.Stuck[0].Reason)
+}
+
+// The reasons of findings.
+const (
+	sameID         = "two documents have the same _id after the conversion"
+	emptyTimestamp = "the document has an empty timestamp at its top level, which the server sets when a document is inserted"
+	missing        = "missing in the copy"
+	differs        = "the copy differs from the converted source"
+	changedSince   = "another program has changed the document meanwhile"
+	// NoSource is the reason of a document of the copy that has no counterpart.
+	NoSource = "missing in the source: it was deleted there, or another program wrote it to the copy; if it was deleted, delete the copy too"
+)
+
+// All compares all documents. The server may be lost for some time: All continues at the page where it
+// was.
+func (m *Mirror) All(ctx context.Context) (Result, error) {
+	var r Result
+	if m.ids = nil; m.Conversion.MergesIDs() {
+		m.ids = hashset.New()
+	}
+	leading, other := m.roles()
+	pages := &documents.Pages{Collection: leading, Size: int64(m.Batch)}
+	err := pages.Each(ctx, m.Patience, func(docs []bson.Raw) error {
+		n := len(docs)
+		if m.Has != nil {
+			docs = slices.DeleteFunc(docs, func(doc bson.Raw) bool { return !m.Has(doc.Lookup("_id")) })
+		}
+		var want []wanted
+		err := m.again(ctx, &r, func(page *Result) (err error) {
+			page.Documents = int64(len(docs))
+			want, err = m.wanted(ctx, docs, page)
+			return err
+		})
+		if err == nil {
+			want, err = m.unmerged(want, &r)
+		}
+		if err == nil {
+			err = m.again(ctx, &r, func(page *Result) error { return m.compare(ctx, want, page) })
+		}
+		if err == nil {
+			m.Progress(n)
+		}
+		return err
+	})
+	if err != nil || m.Has != nil && !m.Write { // the parts are verified together
+		return r, err
+	}
+	// The other collection has each of these documents, or lacks those that were only counted. If it has
+	// as many, it has no others.
+	has := r.Documents
+	if !m.Write {
+		has -= r.Inserted
+	}
+	if !m.Busy && m.Has == nil && r.Stays == 0 {
+		var n int64
+		err := m.Patience.Do(ctx, func() (err error) {
+			n, err = other.CountDocuments(ctx, bson.D{})
+			return err
+		})
+		if err != nil || n == has {
+			return r, err
+		}
+	}
+	pages = &documents.Pages{Collection: other, Size: int64(m.Batch), Projection: bson.D{{Key: "_id", Value: 1}}}
+	err = pages.Each(ctx, m.Patience, func(docs []bson.Raw) error {
+		err := m.again(ctx, &r, func(page *Result) error { return m.extras(ctx, docs, page) })
+		if err == nil && m.Busy {
+			m.Progress(len(docs))
+		}
+		return err
+	})
+	return r, err
+}
+
+// again calls f, again while the server is lost, and adds its result.
+func (m *Mirror) again(ctx context.Context, r *Result, f func(page *Result) error) error {
+	return m.Patience.Do(ctx, func() error {
+		var page Result
+		err := f(&page)
+		r.Add(page, err != nil)
+		return err
+	})
+}
+
+// unmerged adds the _ids of wanted documents to m.ids, unless it is nil, and leaves out the documents
+// whose _id is there already.
+func (m *Mirror) unmerged(want []wanted, r *Result) ([]wanted, error) {
+	if m.ids == nil {
+		return want, nil
+	}
+	var err error
+	return slices.DeleteFunc(want, func(w wanted) bool {
+		id := w.doc.Lookup("_id")
+		if m.ids.Add([]byte(documents.Key(id))) {
+			return false
+		}
+		if m.ids.Full() {
+			err = fmt.Errorf("the collection has more than %d documents, whose converted _ids cannot be compared", hashset.Most)
+		}
+		r.stuck(Finding{ID: id, From: w.from, Reason: sameID})
+		return true
+	}), err
+}
+
+// Some compares the documents of the leading collection with the ids, those of the other collection
+// with the ids others, and the counterparts of both. Documents may be in the way of each other if an
+// index is unique: these are compared again as long as that helps.
+func (m *Mirror) Some(ctx context.Context, ids, others []bson.RawValue) (Result, error) {
+	var all Result
+	m.ids = nil
+	for before := -1; ; {
+		var r Result
+		err := m.some(ctx, ids, others, &r)
+		ids, others = nil, nil
+		for _, f := range r.Stuck {
+			switch {
+			case !f.Awaits:
+			case f.From.Type != 0:
+				ids = append(ids, f.From)
+			default:
+				others = append(others, f.ID)
+			}
+		}
+		for _, f := range all.Stuck {
+			if !f.Awaits {
+				r.stuck(f)
+			}
+		}
+		r.Documents, r.Equal, r.Extra, r.Found = r.Documents+all.Documents, r.Equal+all.Equal, r.Extra+all.Extra, append(all.Found, r.Found...)
+		all = all.Then(r)
+		n := len(ids) + len(others)
+		if err != nil || n == 0 || before >= 0 && n >= before {
+			return all, err
+		}
+		before = n
+	}
+}
+
+func (m *Mirror) some(ctx context.Context, ids, others []bson.RawValue, r *Result) error {
+	leading, other := m.roles()
+	for len(ids)+len(others) > 0 {
+		some, of := slices.Clone(ids[:min(len(ids), m.Batch)]), slices.Clone(others[:min(len(others), m.Batch)])
+		ids, others = ids[len(some):], others[len(of):]
+		r.Documents += int64(len(some) + len(of))
+		more, err := m.counterparts(some, m.Back)
+		if err != nil {
+			return err
+		}
+		of = append(of, slices.Concat(more...)...)
+		// Another document of the leading collection may have the same counterpart.
+		if more, err = m.counterparts(of, !m.Back); err != nil {
+			return err
+		}
+		held, err := documents.ByID(ctx, leading, distinct(append(some, slices.Concat(more...)...)), nil)
+		if err != nil {
+			return err
+		}
+		docs := make([]bson.Raw, 0, len(held))
+		var has []bson.RawValue
+		for _, doc := range held {
+			docs, has = append(docs, doc), append(has, doc.Lookup("_id"))
+		}
+		// Deletions come first: an inserted document may have the unique value of a deleted one.
+		found, err := documents.ByID(ctx, other, distinct(of), bson.D{{Key: "_id", Value: 1}})
+		if err != nil {
+			return err
+		}
+		if more, err = m.counterparts(has, m.Back); err != nil {
+			return err
+		}
+		for _, id := range slices.Concat(more...) {
+			delete(found, documents.Key(id))
+		}
+		var rest []bson.Raw
+		for _, doc := range found {
+			rest = append(rest, doc)
+		}
+		if err := m.extras(ctx, rest, r); err != nil {
+			return err
+		}
+		want, err := m.wanted(ctx, docs, r)
+		if err == nil {
+			err = m.compare(ctx, want, r)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Merge inserts the documents of the collection from, converted unless the mirror goes back, into the
+// collection to. It leaves what is there as it is, and returns the documents that could not be inserted
+// because another one has the same _id or unique value.
+func (m *Mirror) Merge(ctx context.Context, from, to *mongo.Collection) (read int64, conflicts []Finding, err error) {
+	into := *m
+	into.Old, into.New = to, to
+	pages := &documents.Pages{Collection: from, Size: int64(m.Batch)}
+	err = pages.Each(ctx, nil, func(docs []bson.Raw) (err error) {
+		read += int64(len(docs))
+		if !m.Back {
+			for i, doc := range docs {
+				if docs[i], _, _, err = m.Conversion.Rewrite(doc, nil); err != nil {
+					return &documents.Error{ID: doc.Lookup("_id"), Reason: err.Error()}
+				}
+			}
+		}
+		more, err := into.Insert(ctx, docs)
+		conflicts = append(conflicts, more...)
+		return err
+	})
+	return read, conflicts, err
+}

@@ -1,0 +1,83 @@
+package rule
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
+)
+
+// What cannot be converted is refused, each with its reason.
+func TestNewConversionErrors(t *testing.T) {
+	for names, want := range map[[2]string]error{
+		{"javaLegacy", "generic"}: ErrToGeneric, {"text", "generic"}: ErrToGeneric, {"standard", "goStruct"}: ErrToStruct, {"goStruct", "goStruct"}: ErrToStruct,
+		{"text", "text"}: ErrSameKind, {"javaLegacy", "javaLegacy"}: ErrSameKind, {"goStruct", "text"}: nil, {"javaLegacy", "csharpLegacy"}: nil,
+	} {
+		c, err := NewConversion(kindNamed(t, names[0]), kindNamed(t, names[1]), nil)
+		if !errors.Is(err, want) || err == nil && (c.From.Name != names[0] || c.To.Name != names[1]) || err != nil && c.From != (kinds.Kind{}) {
+			t.Errorf("%v: %+v, %v, want %v", names, c, err, want)
+		}
+	}
+}
+
+// Different spellings of one UUID in _id become one _id. Binary values have one spelling.
+func TestMergesIDs(t *testing.T) {
+	for _, tt := range []struct {
+		from   string
+		fields []string
+		want   bool
+	}{
+		{"text", nil, true}, {"goStruct", nil, true}, {"javaLegacy", nil, false}, {"javaLegacy", []string{"_id"}, false},
+		{"text", []string{"a"}, false}, {"text", []string{"a", "_id"}, true}, {"text", []string{"_id.a"}, true}, {"text", []string{"*"}, true}, {"text", []string{"a.*"}, false},
+	} {
+		if got := conversionOf(t, tt.from, "standard", tt.fields...); got.MergesIDs() != tt.want {
+			t.Errorf("from %s, %q: %v", tt.from, tt.fields, got.MergesIDs())
+		}
+	}
+}
+
+// A projection has the fields at the top level, each once, and whole documents are read if a name may stand
+// for others or a part of one would be.
+func TestProjection(t *testing.T) {
+	for fields, want := range map[string]string{
+		"": "[]", "b a": "[{a 1} {b 1}]", "a a": "[{a 1}]", "_id": "[{_id 1}]", "a *": "[]", "a.b": "[]", "a b.c": "[]", "$a": "[]", "a $b": "[]",
+	} {
+		p := conversion(t, "javaLegacy", "standard", strings.Fields(fields)...).Projection()
+		got := "["
+		for i, e := range p {
+			got += strings.Repeat(" ", min(i, 1)) + fmt.Sprint("{", e.Key, " ", e.Value, "}")
+		}
+		if got += "]"; got != want {
+			t.Errorf("%q: %s, want %s", fields, got, want)
+		}
+	}
+}
+
+// A new value is one that the conversion may have written, in a field to which it applies.
+func TestIsNew(t *testing.T) {
+	const text = "00112233-4455-6677-8899-aabbccddeeff"
+	u := [16]byte(value(t, "standard").Data)
+	doc := marshal(t, bson.D{{Key: "a", Value: value(t, "standard")}, {Key: "b", Value: value(t, "standard")}, {Key: "a", Value: bson.A{text, "none", value(t, "javaLegacy"), bson.Binary{Subtype: 4, Data: u[:15]}, nil}}, {Key: "b", Value: text}})
+	for to, want := range map[string]string{"standard": "a", "text": "a.0"} {
+		c := conversionOf(t, "javaLegacy", to, "a")
+		var got []string
+		err := c.Walk(doc, func(p *walk.Path, l walk.Leaf) error {
+			octets, v, ok := c.IsNew(p, l)
+			if ok {
+				got = append(got, p.Dotted())
+			}
+			if ok && (octets != u || (v != "") != (to == "text") || v != "" && v != ValueOf(l.Type, l.Value)) || !ok && (octets != [16]byte{} || v != "") {
+				t.Errorf("to %s, %s: %x %q", to, p.Dotted(), octets, v)
+			}
+			return nil
+		})
+		if strings.Join(got, " ") != want || err != nil {
+			t.Errorf("to %s: %q, want %q, %v", to, got, want, err)
+		}
+	}
+}

@@ -1,0 +1,102 @@
+package rule
+
+import (
+	"slices"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+)
+
+// Change is the change of one value of a document.
+type Change struct {
+	Path     string // with array positions: items.0.id
+	Field    string // without array positions: items[].id
+	Old, New [16]byte
+	// OldValue and NewValue are the values themselves if they are not binary. Old and New are then
+	// their UUIDs.
+	OldValue, NewValue Value
+}
+
+// back returns the change that undoes ch, at the path.
+func (ch Change) back(path string) Change {
+	return Change{Path: path, Old: ch.New, New: ch.Old, OldValue: ch.NewValue, NewValue: ch.OldValue}
+}
+
+// Left returns the old value of the change as one that is left unchanged.
+func (ch Change) Left(reason string) Left {
+	return Left{Path: ch.Path, Old: ch.Old, Value: ch.OldValue, Reason: reason}
+}
+
+// Plan lists the changes to one document.
+type Plan struct {
+	ID      bson.RawValue
+	Changes []Change
+	InID    []Change // values in _id, which an update cannot change
+	Skipped []Left   // values that are left unchanged
+}
+
+// Left is a value that is left unchanged, or a document if Document is set.
+type Left struct {
+	Path     string // may be empty: the value of a field without a name
+	Old      [16]byte
+	Value    Value // the value itself if it is not binary; Old is then its UUID, if it has one
+	Document bool  // the reason is not about a value
+	Reason   string
+}
+
+// Plan returns the changes that the conversion makes to doc. A value that has the same bytes and
+// the same subtype in both kinds needs no change. The plan shares no memory with doc. The error
+// wraps walk.ErrCorrupt.
+func (c Conversion) Plan(doc bson.Raw) (Plan, error) {
+	var p Plan
+	var r Ruling
+	growth := 0
+	err := c.each(doc, &r, func(r *Ruling) error {
+		change, reason := r.change(), r.Reason
+		inID := r.path.Top() == "_id"
+		if reason == "" && !inID {
+			reason = r.onlyCopied(doc)
+		}
+		switch {
+		case reason != "":
+			p.Skipped = append(p.Skipped, change.Left(reason))
+		case inID:
+			p.InID = append(p.InID, change)
+		default:
+			p.Changes = append(p.Changes, change)
+			growth += len(c.edit(0, r.fresh, r.value).Value) - len(r.leaf.Value)
+		}
+		return nil
+	})
+	if err != nil {
+		return Plan{}, err
+	}
+	if outgrows(len(doc), growth) {
+		for _, ch := range p.Changes {
+			p.Skipped = append(p.Skipped, ch.Left(tooLarge))
+		}
+		p.Changes = nil
+	}
+	id, err := doc.LookupErr("_id")
+	if err != nil && len(p.Changes) > 0 {
+		// A document without an _id cannot be addressed. Only the oplog and views have such
+		// documents.
+		return Plan{Skipped: []Left{{Document: true, Reason: "the document has no _id"}}}, nil
+	}
+	p.ID = bson.RawValue{Type: id.Type, Value: slices.Clone(id.Value)}
+	return p, nil
+}
+
+// Paths returns the paths of the values in p.
+func (p *Plan) Paths() map[string]bool {
+	paths := make(map[string]bool, len(p.Changes)+len(p.InID)+len(p.Skipped))
+	for _, ch := range p.Changes {
+		paths[ch.Path] = true
+	}
+	for _, ch := range p.InID {
+		paths[ch.Path] = true
+	}
+	for _, l := range p.Skipped {
+		paths[l.Path] = true
+	}
+	return paths
+}

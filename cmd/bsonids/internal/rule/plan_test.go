@@ -1,0 +1,230 @@
+package rule
+
+import (
+	"bytes"
+	"encoding/hex"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
+)
+
+// Every pair of kinds is converted as the specification gives their bytes. Only values with the
+// subtype and the length of --from are converted.
+func TestPlanAndRewrite(t *testing.T) {
+	for from := range stored {
+		for to := range stored {
+			if from == to || to == "generic" {
+				continue
+			}
+			c := conversion(t, from, to)
+			doc := func(v bson.Binary) bson.D {
+				return bson.D{
+					{Key: "_id", Value: 1}, {Key: "a", Value: v}, {Key: "deep", Value: bson.A{bson.D{{Key: "b", Value: bson.A{v, "x", v}}}}},
+					{Key: "other", Value: bson.Binary{Subtype: 5, Data: v.Data}}, {Key: "short", Value: bson.Binary{Subtype: v.Subtype, Data: v.Data[:15]}},
+					{Key: "text", Value: "00112233-4455-6677-8899-aabbccddeeff"}, {Key: "md5", Value: bson.Binary{Subtype: 5, Data: v.Data}},
+				}
+			}
+			in := marshal(t, doc(value(t, from)))
+			before := bytes.Clone(in)
+			fields := make(Tally)
+			got, n, _, err := c.Rewrite(in, fields)
+			if err != nil || n != 3 || !maps.Equal(fields, Tally{"a": 1, "deep[].b[]": 2}) {
+				t.Fatalf("%s to %s: %d values, %v, %v", from, to, n, fields, err)
+			}
+			for _, path := range []string{"a", "deep.0.b.0", "deep.0.b.2"} {
+				if subtype, octets, ok := HeldBy(got, 1).at(path); !ok || subtype != stored[to].subtype || hex.EncodeToString(octets[:]) != stored[to].octets {
+					t.Errorf("%s to %s, %s: %d %x", from, to, path, subtype, octets)
+				}
+			}
+			// The other fields are unchanged.
+			for _, key := range []string{"_id", "other", "short", "text", "md5"} {
+				if !got.Lookup(key).Equal(in.Lookup(key)) {
+					t.Errorf("%s to %s: %s changed", from, to, key)
+				}
+			}
+			if !bytes.Equal(in, before) {
+				t.Fatal("the input was changed")
+			}
+
+			p, err := c.Plan(in)
+			if err != nil || len(p.Skipped)+len(p.InID) > 0 {
+				t.Fatalf("%+v, %v", p, err)
+			}
+			var paths []string
+			for _, ch := range p.Changes {
+				paths = append(paths, ch.Path)
+				if hex.EncodeToString(ch.Old[:]) != stored[from].octets || hex.EncodeToString(ch.New[:]) != stored[to].octets {
+					t.Errorf("%s to %s: %x becomes %x", from, to, ch.Old, ch.New)
+				}
+			}
+			if s := strings.Join(paths, " "); s != "a deep.0.b.0 deep.0.b.2" {
+				t.Errorf("%s to %s: changes %s", from, to, s)
+			}
+		}
+	}
+}
+
+func TestPlanSkips(t *testing.T) {
+	c := conversion(t, "javaLegacy", "standard")
+	v := value(t, "javaLegacy")
+	p, err := c.Plan(marshal(t, bson.D{
+		{Key: "_id", Value: bson.D{{Key: "u", Value: v}}}, {Key: "a.b", Value: v}, {Key: "twice", Value: v}, {Key: "twice", Value: 1},
+		{Key: "", Value: v}, {Key: "ok", Value: v}, {Key: "ref", Value: bson.D{{Key: "$ref", Value: "x"}, {Key: "$id", Value: v}}},
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(p.InID) != 1 || len(p.Skipped) != 3 || len(p.Changes) != 2 || p.Changes[0].Path != "ok" || p.Changes[1].Path != "ref.$id" {
+		t.Errorf("%+v", p)
+	}
+	if _, err := c.Plan([]byte("no document")); err == nil {
+		t.Error("garbage is planned")
+	}
+	// A value with the same bytes in both orders needs no change if the subtype stays.
+	p, err = conversion(t, "javaLegacy", "csharpLegacy").Plan(marshal(t, bson.D{{Key: "_id", Value: 1}, {Key: "nil", Value: bson.Binary{Subtype: 3, Data: make([]byte, 16)}}}))
+	if err != nil || len(p.Changes) != 0 {
+		t.Errorf("%+v, %v", p, err)
+	}
+}
+
+func TestNewConversionRefuses(t *testing.T) {
+	for _, tt := range [][2]string{
+		{"standard", "standard"}, {"javaLegacy", "generic"}, {"unspecified", "standard"}, {"", "standard"},
+		{"java", "standard"}, {"javaLegacy", ""}, {"JAVALEGACY", "javaLegacy"},
+	} {
+		from, err1 := kinds.ParseBinary(tt[0])
+		to, err2 := kinds.ParseBinary(tt[1])
+		if c, err := NewConversion(from, to, nil); errors.Join(err1, err2, err) == nil {
+			t.Errorf("%q: got %+v", tt, c)
+		}
+	}
+}
+
+// The update and its filter are decoded as the server reads them.
+func TestModel(t *testing.T) {
+	c := conversion(t, "javaLegacy", "standard")
+	doc := marshal(t, bson.D{{Key: "_id", Value: "x"}, {Key: "a", Value: bson.A{value(t, "javaLegacy")}}})
+	p, err := c.Plan(doc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := p.Model(3, 4)
+	if n := len(m.Filter.(bson.Raw)) + len(m.Update.(bson.Raw)); n != p.Size() {
+		t.Errorf("%d bytes, said to be %d", n, p.Size())
+	}
+	wantFilter := marshal(t, bson.D{{Key: "_id", Value: bson.D{{Key: "$eq", Value: "x"}}}, {Key: "a.0", Value: bson.D{
+		{Key: "$eq", Value: value(t, "javaLegacy")}, {Key: "$not", Value: bson.D{{Key: "$type", Value: "array"}}}}}})
+	wantUpdate := marshal(t, bson.D{{Key: "$set", Value: bson.D{{Key: "a.0", Value: value(t, "standard")}}}})
+	if !bytes.Equal(m.Filter.(bson.Raw), wantFilter) {
+		t.Errorf("filter %v, want %v", m.Filter, wantFilter)
+	}
+	if !bytes.Equal(m.Update.(bson.Raw), wantUpdate) {
+		t.Errorf("update %v, want %v", m.Update, wantUpdate)
+	}
+}
+
+// An _id may have values of both kinds. Each _id of the copy has the sources that are converted to
+// it.
+func TestSources(t *testing.T) {
+	old, fresh := value(t, "javaLegacy"), value(t, "standard")
+	id := func(vs ...any) bson.RawValue {
+		var d bson.D
+		for i, v := range vs {
+			d = append(d, bson.E{Key: string(rune('a' + i)), Value: v})
+		}
+		return marshal(t, bson.D{{Key: "_id", Value: d}}).Lookup("_id")
+	}
+	for _, tt := range []struct {
+		of   bson.RawValue
+		want []bson.RawValue
+	}{
+		{id(1, "x"), []bson.RawValue{id(1, "x")}},
+		{id(fresh, 1), []bson.RawValue{id(fresh, 1), id(old, 1)}},
+		{id(fresh, fresh), []bson.RawValue{id(fresh, fresh), id(old, fresh), id(fresh, old), id(old, old)}},
+		{id(old), nil}, // no document of the copy has this _id
+		{id(fresh, fresh, fresh, fresh, fresh, fresh, fresh), []bson.RawValue{
+			id(fresh, fresh, fresh, fresh, fresh, fresh, fresh), id(old, old, old, old, old, old, old)}},
+	} {
+		got, err := conversion(t, "javaLegacy", "standard").Sources(tt.of)
+		if err != nil || !slices.EqualFunc(got, tt.want, bson.RawValue.Equal) {
+			t.Errorf("%v: %v, want %v, %v", tt.of, got, tt.want, err)
+		}
+	}
+	// If both kinds have one subtype, a value of the copy has one source.
+	got, err := conversion(t, "javaLegacy", "pythonLegacy").Sources(id(value(t, "pythonLegacy")))
+	if err != nil || len(got) != 1 || !got[0].Equal(id(old)) {
+		t.Errorf("%v, %v", got, err)
+	}
+}
+
+// A document without an _id cannot be updated, which is said if there is something to update.
+func TestPlanWithoutID(t *testing.T) {
+	c := conversion(t, "javaLegacy", "standard")
+	p, err := c.Plan(marshal(t, bson.D{{Key: "a", Value: value(t, "javaLegacy")}}))
+	if err != nil || len(p.Changes) > 0 || len(p.Skipped) != 1 || !p.Skipped[0].Document || p.Skipped[0].Reason == "" {
+		t.Errorf("%+v, %v", p, err)
+	}
+	if p, err = c.Plan(marshal(t, bson.D{{Key: "a", Value: 1}})); err != nil || len(p.Changes)+len(p.Skipped)+len(p.InID) > 0 {
+		t.Errorf("%+v, %v", p, err)
+	}
+}
+
+// The paths of a plan are those of all its values.
+func TestPaths(t *testing.T) {
+	p := Plan{Changes: []Change{{Path: "a"}}, InID: []Change{{Path: "_id"}}, Skipped: []Left{{Path: "b.0"}}}
+	if got := p.Paths(); !maps.Equal(got, map[string]bool{"a": true, "_id": true, "b.0": true}) {
+		t.Errorf("%v", got)
+	}
+}
+
+// A document may grow to 16 MiB, and not by a byte more, in place and in a copy.
+func TestLargest(t *testing.T) {
+	c := conversion(t, "standard", "javaLegacy")
+	c.To = kindNamed(t, "text")
+	doc := func(n int) bson.Raw {
+		return marshal(t, bson.D{{Key: "_id", Value: int32(1)}, {Key: "u", Value: bson.A{value(t, "standard"), value(t, "standard")}}, {Key: "pad", Value: make([]byte, n)}})
+	}
+	const more = 2 * ((4 + 36 + 1) - (4 + 1 + 16)) // text, and a binary value, in BSON
+	room := maxDocument - len(doc(0)) - more
+	for n, want := range map[int]int{room: 2, room + 1: 0} {
+		d := doc(n)
+		p, err := c.Plan(d)
+		if err != nil || len(p.Changes) != want || len(p.Skipped) != 2-want {
+			t.Errorf("%d bytes: %d changes, %d skipped, %v", len(d), len(p.Changes), len(p.Skipped), err)
+		}
+		out, values, left, err := NewRewriter(c).Document(d)
+		if err != nil || values != want || len(left) != 2-want || len(out) != len(d)+want/2*more {
+			t.Errorf("%d bytes: %d values, %d left, %d bytes, %v", len(d), values, len(left), len(out), err)
+		}
+	}
+}
+
+// Six values of an _id are tried in every combination. What is not BSON is an error.
+func TestSourcesBounds(t *testing.T) {
+	c, fresh := conversion(t, "javaLegacy", "standard"), value(t, "standard")
+	var d bson.D
+	for i := range maxMixed {
+		d = append(d, bson.E{Key: string(rune('a' + i)), Value: fresh})
+	}
+	got, err := c.Sources(marshal(t, bson.D{{Key: "_id", Value: d}}).Lookup("_id"))
+	if err != nil || len(got) != 1<<maxMixed {
+		t.Errorf("%d sources, %v", len(got), err)
+	}
+	for _, bad := range []bson.RawValue{{}, {Type: bson.TypeEmbeddedDocument, Value: []byte{9, 0, 0, 0, 2, 'a', 0, 0, 0}}} {
+		if got, err := c.Sources(bad); err == nil {
+			t.Errorf("%v: %v", bad, got)
+		}
+	}
+	doc := marshal(t, bson.D{{Key: "_id", Value: 1}, {Key: "a", Value: value(t, "javaLegacy")}})
+	fields := Tally{}
+	if out, n, left, err := c.Rewrite(doc[:len(doc)-1], fields); !errors.Is(err, walk.ErrCorrupt) || out != nil || n != 0 || left != nil || len(fields) > 0 {
+		t.Errorf("%v, %d, %v, %v, %v", out, n, left, fields, err)
+	}
+}

@@ -1,0 +1,126 @@
+package rule
+
+import (
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
+)
+
+// Rewriter converts documents one after the other, including the values in _id. It is not safe for
+// concurrent use.
+type Rewriter struct {
+	// Each, which may be nil, is called for each value that is converted.
+	Each func(Change)
+
+	conversion Conversion
+	counts     map[string]*int64
+	visit      func(*walk.Path, walk.Leaf) error
+	ruling     Ruling
+	doc        []byte
+	edits      []walk.Edit
+	changes    []Change // of the edits
+	left       []Left
+	values     int
+}
+
+// NewRewriter returns a Rewriter for the conversion.
+func NewRewriter(c Conversion) *Rewriter {
+	r := &Rewriter{conversion: c, counts: make(map[string]*int64)}
+	r.visit = r.value
+	return r
+}
+
+// inPlace reports whether a converted value has the size of the old one.
+func (c *Conversion) inPlace() bool {
+	return c.From.Form == kinds.Binary && c.To.Form == kinds.Binary
+}
+
+// Document converts the values of doc, in its own bytes if their size does not change. It returns the
+// converted document, the number of converted values, and those that it left as they are, which are
+// valid until the next call. The error wraps walk.ErrCorrupt; doc may then be converted in part.
+func (r *Rewriter) Document(doc []byte) (out []byte, values int, left []Left, err error) {
+	r.doc, r.left, r.values, r.edits, r.changes = doc, r.left[:0], 0, r.edits[:0], r.changes[:0]
+	if err := r.conversion.Walk(doc, r.visit); err != nil || len(r.edits) == 0 {
+		return doc, r.values, r.left, err
+	}
+	if out, err = walk.Splice(doc, r.edits); err != nil {
+		return doc, 0, r.left, err
+	}
+	if outgrows(len(doc), len(out)-len(doc)) {
+		for _, ch := range r.changes {
+			r.left = append(r.left, ch.Left(tooLarge))
+		}
+		return doc, 0, r.left, nil
+	}
+	for _, ch := range r.changes {
+		r.converted([]byte(ch.Field), ch)
+	}
+	return out, r.values, r.left, nil
+}
+
+// value converts a value if it is to be converted.
+func (r *Rewriter) value(path *walk.Path, l walk.Leaf) error {
+	c, v := &r.conversion, &r.ruling
+	if !c.Rule(v, path, l) || v.Same {
+		return nil
+	}
+	switch {
+	case v.Reason != "":
+		r.left = append(r.left, v.change().Left(v.Reason))
+	case !c.inPlace():
+		r.edits, r.changes = append(r.edits, c.edit(l.Offset, v.fresh, v.value)), append(r.changes, v.change())
+	default:
+		_, _, offset, _ := l.Binary()
+		r.doc[offset] = c.To.Subtype
+		copy(r.doc[offset+1:], v.fresh[:])
+		var ch Change
+		if r.Each != nil {
+			ch = v.change()
+		}
+		r.converted(v.Field, ch)
+	}
+	return nil
+}
+
+// converted counts a value of the field. The change is that of the value if Each is set.
+func (r *Rewriter) converted(field []byte, ch Change) {
+	r.values++
+	n := r.counts[string(field)]
+	if n == nil {
+		name := string(field)
+		if len(r.counts) >= MaxNames {
+			name = Others
+		}
+		if n = r.counts[name]; n == nil {
+			n = new(int64)
+			r.counts[name] = n
+		}
+	}
+	*n++
+	if r.Each != nil {
+		r.Each(ch)
+	}
+}
+
+// Fields returns the number of converted values by field.
+func (r *Rewriter) Fields() Tally {
+	t := make(Tally, len(r.counts))
+	for name, n := range r.counts {
+		t[name] = *n
+	}
+	return t
+}
+
+// Wants calls visit for each value in doc that the conversion would change, whatever its judge says.
+// Values that are not UUIDs are left out. The Reason of what visit gets is empty, and the path is valid
+// until it returns. The error wraps walk.ErrCorrupt.
+func (c Conversion) Wants(doc bson.Raw, visit func(*walk.Path, Left)) error {
+	c.Judge = nil
+	return c.each(doc, new(Ruling), func(r *Ruling) error {
+		if r.Reason == "" {
+			visit(r.path, r.change().Left(""))
+		}
+		return nil
+	})
+}

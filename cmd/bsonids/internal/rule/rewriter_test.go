@@ -1,0 +1,111 @@
+package rule
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
+)
+
+// A Rewriter makes of each of several documents what Rewrite makes of it, in its own bytes.
+func TestRewriterAgreesWithRewrite(t *testing.T) {
+	r := rand.New(rand.NewPCG(6, 7))
+	for _, tt := range []struct{ from, to string }{{"javaLegacy", "standard"}, {"standard", "csharpLegacy"}, {"javaLegacy", "csharpLegacy"},
+		{"text", "standard"}, {"standard", "text"}, {"goStruct", "javaLegacy"}, {"text", "csharpLegacy"}, {"javaLegacy", "text"}} {
+		c := conversionOf(t, tt.from, tt.to)
+		rewriter, total := NewRewriter(c), Tally{}
+		for range 200 {
+			doc := marshal(t, append(anyFields(r, 4), anyTextFields(r, 4)...))
+			want, n, _, err := c.Rewrite(doc, total)
+			if err != nil {
+				t.Fatal(err)
+			}
+			own := slices.Clone(doc)
+			got, values, left, err := rewriter.Document(own)
+			if err != nil || c.From.IsBinary() && len(left) > 0 || !bytes.Equal(got, want) {
+				t.Fatalf("%v: got %v, want %v; left %v, %v", doc, bson.Raw(got), want, left, err)
+			}
+			if c.From.IsBinary() && c.To.IsBinary() && &got[0] != &own[0] {
+				t.Errorf("%v: not converted in its own bytes", doc)
+			}
+			if values != n {
+				t.Errorf("%v: %d values, want %d", doc, values, n)
+			}
+		}
+	}
+	if _, _, _, err := NewRewriter(conversion(t, "javaLegacy", "standard")).Document([]byte{5, 0, 0, 0, 1}); !errors.Is(err, walk.ErrCorrupt) {
+		t.Error(err)
+	}
+}
+
+// The number of fields that are counted is bounded, and every value is counted and told.
+func TestRewriterFields(t *testing.T) {
+	for _, to := range []string{"standard", "text"} {
+		c := conversionOf(t, "javaLegacy", to)
+		v := value(t, "javaLegacy")
+		doc := bson.D{{Key: "n", Value: bson.A{v, v}}}
+		for i := range MaxNames + 5 {
+			doc = append(doc, bson.E{Key: string(rune('a'+i%26)) + strings.Repeat("x", i/26), Value: v})
+		}
+		r, told := NewRewriter(c), 0
+		r.Each = func(ch Change) {
+			if told++; ch.Old != [16]byte(v.Data) || ch.Path == "" || ch.Field == "" {
+				t.Errorf("%+v", ch)
+			}
+		}
+		_, n, left, err := r.Document(marshal(t, doc))
+		sum, fields := int64(0), r.Fields()
+		for _, k := range fields {
+			sum += k
+		}
+		if err != nil || n != MaxNames+7 || told != n || len(left) > 0 || len(fields) != MaxNames+1 || sum != int64(n) || fields["n[]"] != 2 || fields[Others] != 6 {
+			t.Errorf("to %s: %d values, %d told, %d fields of %d, %d others, %v", to, n, told, len(fields), sum, fields[Others], err)
+		}
+	}
+}
+
+// What a conversion wants does not depend on its judge. Values that are not UUIDs, that another field has,
+// or that stay the same are not wanted.
+func TestWants(t *testing.T) {
+	java, same := value(t, "javaLegacy"), bson.Binary{Subtype: 3, Data: make([]byte, 16)}
+	doc := marshal(t, bson.D{{Key: "_id", Value: java}, {Key: "a", Value: bson.A{java, same, "x", value(t, "standard")}}, {Key: "b", Value: java}, {Key: "t", Value: bson.A{"none", "9f2c8a52-6d1e-4b60-9a57-0f6a1d2e3c4b"}}})
+	nothing := (&decide.Decision{From: "javaLegacy", Subtype: 3}).Judge(kindNamed(t, "javaLegacy").Order)
+	for _, tt := range []struct {
+		c    Conversion
+		want string
+	}{
+		{conversion(t, "javaLegacy", "standard"), "_id a.0 a.1 b"},
+		{conversion(t, "javaLegacy", "csharpLegacy", "a"), "a.0"},
+		{conversionOf(t, "text", "standard", "t"), "t.1"},
+	} {
+		tt.c.Judge = nothing
+		var got []string
+		err := tt.c.Wants(doc, func(p *walk.Path, l Left) {
+			if l.Path != p.Dotted() || l.Reason != "" || tt.c.From.IsBinary() && l.Path != "a.1" && l.Old != [16]byte(java.Data) || !tt.c.From.IsBinary() && l.Value == "" {
+				t.Errorf("%+v", l)
+			}
+			got = append(got, l.Path)
+		})
+		if strings.Join(got, " ") != tt.want || err != nil {
+			t.Errorf("%q, want %q, %v", got, tt.want, err)
+		}
+		if p, err := tt.c.Plan(doc); err != nil || len(p.Changes)+len(p.InID) > 0 { // but the judge leaves all
+			t.Errorf("%+v, %v", p, err)
+		}
+	}
+	c := conversion(t, "javaLegacy", "standard")
+	if err := c.Wants(doc[:len(doc)-4], func(*walk.Path, Left) {}); !errors.Is(err, walk.ErrCorrupt) {
+		t.Error(err)
+	}
+	if err := c.each(doc, new(Ruling), func(*Ruling) error { return io.EOF }); err != io.EOF {
+		t.Error(err)
+	}
+}

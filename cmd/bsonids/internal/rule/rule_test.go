@@ -1,0 +1,289 @@
+package rule
+
+import (
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
+)
+
+// awkward returns documents with values in _id, dotted and repeated names, arrays in arrays, values that
+// are the same in both orders, text and documents of Go structs.
+func awkward(r *rand.Rand, random func() bson.Binary) []bson.Raw {
+	names := []string{"a", "a.b", "", "$x", "a", "list", "deep"}
+	var docs []bson.Raw
+	for i := range 60 {
+		one := func() any {
+			b := random()
+			switch r.IntN(9) {
+			case 0:
+				return bson.Binary{Subtype: b.Subtype, Data: make([]byte, 16)}
+			case 1:
+				return "9f2c8a52-6d1e-4b60-9a57-0f6a1d2e3c4b"
+			case 2:
+				return bson.D{{Key: "uuid", Value: bson.Binary{Data: b.Data}}, {Key: "valid", Value: true}}
+			case 3:
+				return bson.D{{Key: "uuid", Value: bson.Binary{Data: make([]byte, 16)}}, {Key: "valid", Value: false}}
+			case 4:
+				return "9F2c8a526d1e4b609a570f6a1d2e3c4b"
+			}
+			return b
+		}
+		d := bson.D{{Key: "_id", Value: []any{i, one(), bson.D{{Key: "u", Value: one()}}}[i%3]}}
+		for range 5 {
+			v := one()
+			switch r.IntN(4) {
+			case 0:
+				v = bson.A{v, bson.A{one(), bson.D{{Key: "a.b", Value: one()}}}}
+			case 1:
+				v = bson.D{{Key: "b", Value: v}, {Key: "b", Value: one()}}
+			}
+			d = append(d, bson.E{Key: names[r.IntN(len(names))], Value: v})
+		}
+		b, err := bson.Marshal(d)
+		if err != nil {
+			panic(err)
+		}
+		docs = append(docs, b)
+	}
+	return docs
+}
+
+// A document is converted in place, in a copy and in a dump by the same rule: the same values are
+// converted and left for the same reasons, except those that only a copy can change.
+func TestEveryWay(t *testing.T) {
+	for _, tt := range [][2]string{{"csharpLegacy", "javaLegacy"}, {"javaLegacy", "standard"}, {"javaLegacy", "text"}, {"text", "standard"}, {"goStruct", "standard"}, {"goStruct", "text"}} {
+		r := rand.New(rand.NewPCG(26, 1))
+		c := conversionOf(t, tt[0], tt[1])
+		docs := awkward(r, func() bson.Binary {
+			b := bson.Binary{Subtype: 3, Data: make([]byte, 16)}
+			for i := range b.Data {
+				b.Data[i] = byte(r.Uint32())
+			}
+			if r.IntN(4) > 0 { // version 4 in the byte order of --from, or any other one
+				order := []kinds.Kind{c.From, kindNamed(t, "javaLegacy"), kindNamed(t, "csharpLegacy")}[r.IntN(2)].Order
+				u := order.Permute([16]byte(b.Data))
+				u[6], u[8] = u[6]&0x0f|0x40, u[8]&0x3f|0x80
+				v := order.Permute(u)
+				copy(b.Data, v[:])
+			}
+			return b
+		})
+		s := decide.NewSurvey(t.TempDir(), time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), decide.Question{Kind: c.From, Trusted: []string{"list"}})
+		of, err := s.Collection("d", "c", true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, doc := range docs {
+			if err := of.Add(doc); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := s.Decide(); err != nil {
+			t.Fatal(err)
+		}
+		c.Judge = of.Decision(c.From).Judge(c.From.Order)
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+		type one struct {
+			path     string
+			old      [16]byte
+			oldValue Value
+			reason   string
+		}
+		total := map[string]int{}
+		for _, doc := range docs {
+			p, err := c.Plan(doc)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var inPlace, copied []one
+			onlyCopied := func(reason string) bool {
+				return strings.Contains(reason, "occurs twice in the document") || strings.Contains(reason, walk.ErrUnaddressable.Error())
+			}
+			for _, ch := range slices.Concat(p.Changes, p.InID) {
+				inPlace = append(inPlace, one{ch.Path, ch.Old, ch.OldValue, ""})
+			}
+			for _, l := range p.Skipped {
+				if onlyCopied(l.Reason) {
+					total["only copied"]++
+					l.Reason = ""
+				}
+				inPlace = append(inPlace, one{l.Path, l.Old, l.Value, l.Reason})
+			}
+			rewriter := NewRewriter(c)
+			rewriter.Each = func(ch Change) { copied = append(copied, one{ch.Path, ch.Old, ch.OldValue, ""}) }
+			out, n, left, err := rewriter.Document(slices.Clone(doc))
+			if err != nil || n != len(copied) {
+				t.Fatal(n, err)
+			}
+			for _, l := range left {
+				copied = append(copied, one{l.Path, l.Old, l.Value, l.Reason})
+				total["left"]++
+			}
+			total["converted"] += n
+			order := func(a, b one) int {
+				return strings.Compare(a.path+string(a.old[:])+string(a.oldValue)+a.reason, b.path+string(b.old[:])+string(b.oldValue)+b.reason)
+			}
+			slices.SortFunc(inPlace, order)
+			slices.SortFunc(copied, order)
+			if !slices.Equal(inPlace, copied) {
+				t.Fatalf("%s to %s: %v\nin place %q\ncopied   %q", tt[0], tt[1], doc, inPlace, copied)
+			}
+			again, m, _, err := c.Rewrite(doc, nil)
+			if err != nil || m != n || !slices.Equal(again, out) {
+				t.Fatalf("%s to %s: %v and %v, %v", tt[0], tt[1], again, bson.Raw(out), err)
+			}
+		}
+		if total["converted"] == 0 || total["left"] == 0 || total["only copied"] == 0 {
+			t.Errorf("%s to %s: %v", tt[0], tt[1], total)
+		}
+	}
+}
+
+func kindNamed(t testing.TB, name string) kinds.Kind {
+	t.Helper()
+	k, err := kinds.Parse(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+// A document that would be too large for a server is left, in place and in a copy.
+func TestTooLarge(t *testing.T) {
+	c := conversionOf(t, "standard", "text")
+	list := make(bson.A, 100)
+	for i := range list {
+		list[i] = bson.Binary{Subtype: 4, Data: make([]byte, 16)}
+	}
+	doc := marshal(t, bson.D{{Key: "_id", Value: 1}, {Key: "u", Value: list}, {Key: "pad", Value: make([]byte, maxDocument-3500)}})
+	p, err := c.Plan(doc)
+	if err != nil || len(p.Changes) > 0 || len(p.Skipped) != 100 || p.Skipped[0].Reason != tooLarge {
+		t.Errorf("%d changes, %d skipped, %v", len(p.Changes), len(p.Skipped), err)
+	}
+	out, n, left, err := NewRewriter(c).Document(doc)
+	if err != nil || n > 0 || len(left) != 100 || left[0].Reason != tooLarge || len(out) != len(doc) {
+		t.Errorf("%d values, %d left, %v", n, len(left), err)
+	}
+}
+
+// A document that is too large already is converted if it does not grow: the driver and a dump allow it
+// some KiB more than 16 MiB.
+func TestLargeThatShrinks(t *testing.T) {
+	c := conversionOf(t, "text", "standard")
+	doc := marshal(t, bson.D{{Key: "_id", Value: 1}, {Key: "u", Value: "9f2c8a52-6d1e-4b60-9a57-0f6a1d2e3c4b"}, {Key: "pad", Value: make([]byte, maxDocument)}})
+	if p, err := c.Plan(doc); err != nil || len(p.Changes) != 1 || len(p.Skipped) > 0 {
+		t.Errorf("%d changes, %+v, %v", len(p.Changes), p.Skipped, err)
+	}
+	if out, n, left, err := NewRewriter(c).Document(doc); err != nil || n != 1 || len(left) > 0 || len(out) >= len(doc) {
+		t.Errorf("%d values, %+v, %v", n, left, err)
+	}
+}
+
+// The rule tells apart the values that a conversion does not apply to, those that stay the same, those that
+// are left and those that are converted, whatever it said before.
+func TestRule(t *testing.T) {
+	java, same, odd := value(t, "javaLegacy"), bson.Binary{Subtype: 3, Data: make([]byte, 16)}, bson.Binary{Subtype: 3, Data: []byte("0123456789abcdef")}
+	c := conversion(t, "javaLegacy", "csharpLegacy", "a", "l")
+	c.Judge = (&decide.Decision{From: "javaLegacy", Subtype: 3, Fields: []decide.Field{{Path: "a", Basis: decide.Evidence, Versions: []int{4}}}}).Judge(c.From.Order)
+	doc := marshal(t, bson.D{{Key: "a", Value: java}, {Key: "l", Value: bson.A{java, same}}, {Key: "a", Value: bson.A{odd, same, "x", value(t, "standard"), java}}, {Key: "b", Value: java}})
+	// 00112233-4455-6677-8899-aabbccddeeff is version 6, of which the field does not show values.
+	var got []string
+	var r Ruling
+	err := c.Walk(doc, func(p *walk.Path, l walk.Leaf) error {
+		what := "not"
+		if c.Rule(&r, p, l) {
+			_, data, _, _ := l.Binary()
+			if r.Octets != [16]byte(data) || !r.Same && string(r.Field) != string(p.AppendField(nil)) {
+				t.Errorf("%s: %x, %q", p.Dotted(), r.Octets, r.Field)
+			}
+			switch {
+			case r.Same:
+				what = "same"
+			case r.Reason != "":
+				what = "left"
+			default:
+				what = "converted"
+			}
+		}
+		got = append(got, p.Dotted()+" "+what)
+		return nil
+	})
+	want := "a left, l.0 left, l.1 same, a.0 left, a.1 same, a.2 not, a.3 not, a.4 left, b not"
+	if s := strings.Join(got, ", "); s != want || err != nil {
+		t.Errorf("%s, want %s, %v", s, want, err)
+	}
+}
+
+// A document that is too large already may be written if it does not grow.
+func TestOutgrows(t *testing.T) {
+	for _, tt := range []struct {
+		size, growth int
+		want         bool
+	}{
+		{maxDocument, 0, false}, {maxDocument + 1, 0, false}, {maxDocument + 1, -1, false}, {maxDocument - 1, 1, false}, {maxDocument, 1, true}, {maxDocument + 9, 1, true}, {1, maxDocument, true},
+	} {
+		if got := outgrows(tt.size, tt.growth); got != tt.want {
+			t.Errorf("%d bytes that grow by %d: %v", tt.size, tt.growth, got)
+		}
+	}
+}
+
+// What a conversion makes of a value that a list or a log names is what it makes of it in a document.
+func TestFresh(t *testing.T) {
+	java, standard := [16]byte(value(t, "javaLegacy").Data), [16]byte(value(t, "standard").Data)
+	text := func(s string) Value {
+		return ValueOf(bson.TypeString, append(append([]byte{byte(len(s) + 1), 0, 0, 0}, s...), 0))
+	}
+	doc := func(d bson.D) Value { return ValueOf(bson.TypeEmbeddedDocument, marshal(t, d)) }
+	u := bson.E{Key: "uuid", Value: bson.Binary{Data: standard[:]}}
+	const hyphens = "00112233-4455-6677-8899-aabbccddeeff"
+	for _, tt := range []struct {
+		from, to  string
+		octets    [16]byte
+		value     Value
+		want      [16]byte
+		wantValue Value
+	}{
+		{"javaLegacy", "standard", java, "", standard, ""},
+		{"standard", "javaLegacy", standard, "", java, ""},
+		{"javaLegacy", "text", java, "", standard, text(hyphens)},
+		{"text", "javaLegacy", standard, text("{" + strings.ToUpper(hyphens) + "}"), java, ""},
+		{"text", "standard", standard, text(strings.ReplaceAll(hyphens, "-", "")), standard, ""},
+		{"goStruct", "standard", standard, doc(bson.D{u}), standard, ""},
+		{"goStruct", "text", standard, doc(bson.D{u, {Key: "valid", Value: true}}), standard, text(hyphens)},
+		{"goStruct", "standard", [16]byte{}, doc(bson.D{{Key: "uuid", Value: bson.Binary{Data: make([]byte, 16)}}, {Key: "valid", Value: false}}), [16]byte{}, Null},
+	} {
+		c := conversionOf(t, tt.from, tt.to)
+		if octets, v := c.Fresh(tt.octets, tt.value); octets != tt.want || v != tt.wantValue {
+			t.Errorf("%s to %s: %x %q", tt.from, tt.to, octets, v)
+		}
+	}
+}
+
+// A value may be one that the conversion made if the old one would be converted, and the field is not left.
+func TestMade(t *testing.T) {
+	c := conversion(t, "javaLegacy", "csharpLegacy")
+	v4 := [16]byte{0x12, 0x34, 0x56, 0x78, 0x9a, 0xbc, 0x4d, 0xef, 0x80, 1, 2, 3, 4, 5, 6, 7}
+	made, other := c.To.Order.Permute(v4), c.From.Order.Permute(v4)
+	c.Judge = (&decide.Decision{From: "javaLegacy", Subtype: 3, Fields: []decide.Field{{Path: "a", Basis: decide.Evidence, Versions: []int{4}},
+		{Path: "left", Basis: decide.None, Reason: "why"}}}).Judge(c.From.Order)
+	for _, tt := range []struct {
+		field  string
+		octets [16]byte
+		want   bool
+	}{{"a", made, true}, {"a", other, false}, {"left", made, false}, {"unknown", made, false}, {"left", [16]byte{}, false}, {"a", [16]byte{}, true}} {
+		if got := c.Made([]byte(tt.field), tt.octets); got != tt.want {
+			t.Errorf("%s %x: %v", tt.field, tt.octets, got)
+		}
+	}
+}

@@ -1,0 +1,105 @@
+package rule
+
+import (
+	"encoding/binary"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+)
+
+// Model returns an update that finds its document by _id and by the old value of each change. The
+// update therefore changes nothing if another program changed a value first. A query also matches
+// an array that has the old value as an element, so the filter excludes arrays:
+//
+//	{_id: {$eq: …}, "items.0.id": {$eq: <old>, $not: {$type: "array"}}, …}
+//	{$set: {"items.0.id": <new>, …}}
+//
+// Both are written as BSON directly, because encoding one update per document would dominate the
+// cost of a conversion.
+func (p Plan) Model(from, to byte) *mongo.UpdateOneModel {
+	filter := make([]byte, 0, 64+len(p.ID.Value)+len(p.Changes)*96)
+	filter, start := begin(filter)
+	filter, eq := beginElement(filter, bson.TypeEmbeddedDocument, "_id")
+	filter = appendValue(filter, "$eq", p.ID)
+	filter = end(filter, eq)
+	for _, ch := range p.Changes {
+		var cond, not int
+		filter, cond = beginElement(filter, bson.TypeEmbeddedDocument, ch.Path)
+		filter = appendStored(filter, "$eq", from, ch.Old, ch.OldValue)
+		if ch.OldValue == Null { // which a field that does not exist matches, too
+			filter = append(appendKey(filter, bson.TypeBoolean, "$exists"), 1)
+		}
+		filter, not = beginElement(filter, bson.TypeEmbeddedDocument, "$not")
+		filter = appendString(filter, "$type", "array")
+		filter = end(filter, not)
+		filter = end(filter, cond)
+	}
+	filter = end(filter, start)
+
+	update := make([]byte, 0, 32+len(p.Changes)*56)
+	update, start = begin(update)
+	update, set := beginElement(update, bson.TypeEmbeddedDocument, "$set")
+	for _, ch := range p.Changes {
+		update = appendStored(update, ch.Path, to, ch.New, ch.NewValue)
+	}
+	update = end(update, set)
+	update = end(update, start)
+	return mongo.NewUpdateOneModel().SetFilter(bson.Raw(filter)).SetUpdate(bson.Raw(update))
+}
+
+// Size returns the size in bytes of the filter and the update.
+func (p Plan) Size() int {
+	stored := func(v Value) int {
+		if v == "" {
+			return 4 + 1 + 16
+		}
+		return len(v) - 1
+	}
+	n := 36 + len(p.ID.Value) // without the changes
+	for _, ch := range p.Changes {
+		n += 42 + 2*len(ch.Path) + stored(ch.OldValue) + stored(ch.NewValue)
+		if ch.OldValue == Null { // $exists
+			n += 10
+		}
+	}
+	return n
+}
+
+func begin(b []byte) ([]byte, int) { return append(b, 0, 0, 0, 0), len(b) }
+
+func beginElement(b []byte, t bson.Type, key string) ([]byte, int) {
+	return begin(appendKey(b, t, key))
+}
+
+// end completes the document that begins at start.
+func end(b []byte, start int) []byte {
+	b = append(b, 0)
+	binary.LittleEndian.PutUint32(b[start:], uint32(len(b)-start))
+	return b
+}
+
+func appendKey(b []byte, t bson.Type, key string) []byte {
+	return append(append(append(b, byte(t)), key...), 0)
+}
+
+func appendValue(b []byte, key string, v bson.RawValue) []byte {
+	return append(appendKey(b, v.Type, key), v.Value...)
+}
+
+// appendStored appends a binary value, or the value v if it is not empty.
+func appendStored(b []byte, key string, subtype byte, octets [16]byte, v Value) []byte {
+	if v != "" {
+		return append(appendKey(b, bson.Type(v[0]), key), v[1:]...)
+	}
+	return appendUUID(b, key, subtype, octets)
+}
+
+func appendUUID(b []byte, key string, subtype byte, octets [16]byte) []byte {
+	b = append(appendKey(b, bson.TypeBinary, key), 16, 0, 0, 0, subtype)
+	return append(b, octets[:]...)
+}
+
+func appendString(b []byte, key, s string) []byte {
+	b = binary.LittleEndian.AppendUint32(appendKey(b, bson.TypeString, key), uint32(len(s)+1))
+	return append(append(b, s...), 0)
+}

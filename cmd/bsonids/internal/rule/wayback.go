@@ -1,0 +1,123 @@
+package rule
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
+)
+
+// standing is a value in a document. The field is its path without array positions.
+type standing struct {
+	field string
+	found
+}
+
+// WayBack returns the changes that restore in doc the values of the changes, which are from the subtype
+// from to the subtype to. lost has the changes whose values doc has in neither their old nor their new
+// form. If a value is not at its path, WayBack looks for its bytes elsewhere in the field, because
+// another program may have moved it within its array. It uses these places if there are as many as
+// missing values. The error wraps walk.ErrCorrupt.
+func WayBack(doc bson.Raw, made []Change, from, to byte) (back, lost []Change, err error) {
+	var missed []Change
+	values := HeldBy(doc, len(made))
+	for _, ch := range made {
+		switch {
+		case values.HasNew(ch, to):
+			back = append(back, ch.back(ch.Path))
+		case values.HasOld(ch, from):
+		default:
+			missed = append(missed, ch)
+		}
+	}
+	if len(missed) == 0 {
+		return back, nil, nil
+	}
+	held := make(map[string]bool) // the paths of the values that were found
+	for _, ch := range made {
+		held[ch.Path] = true
+	}
+	for _, ch := range missed {
+		delete(held, ch.Path)
+	}
+	places := make(map[standing][]string)
+	err = everything(doc, func(path *walk.Path, l walk.Leaf) error {
+		f, ok := foundIn(l)
+		if !ok || path.Addressable() != nil || path.Repeated(doc) || held[path.Dotted()] {
+			return nil
+		}
+		s := standing{withoutPositions(path.Dotted()), f}
+		places[s] = append(places[s], path.Dotted())
+		return nil
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	want := make(map[standing][]Change)
+	for _, ch := range missed {
+		s := standing{withoutPositions(ch.Path), foundOf(to, ch.New, ch.NewValue)}
+		want[s] = append(want[s], ch)
+	}
+	for s, changes := range want {
+		was := make(map[found]int)
+		for _, ch := range changes {
+			was[foundOf(from, ch.Old, ch.OldValue)]++
+		}
+		restored := true
+		for f, n := range was {
+			restored = restored && len(places[standing{s.field, f}]) == n
+		}
+		switch {
+		case len(places[s]) == len(changes):
+			for i, path := range places[s] {
+				back = append(back, changes[i].back(path))
+			}
+		case len(places[s]) == 0 && restored:
+		default:
+			// If the old values of the field differ, one that is at its path may have been another.
+			all := becoming(made, to, s)
+			if !slices.ContainsFunc(all, func(ch Change) bool { return ch.Old != all[0].Old || ch.OldValue != all[0].OldValue }) {
+				lost = append(lost, changes...)
+				continue
+			}
+			lost = append(lost, all...)
+			back = slices.DeleteFunc(back, func(b Change) bool {
+				return slices.ContainsFunc(all, func(ch Change) bool { return ch.Path == b.Path })
+			})
+		}
+	}
+	return back, lost, nil
+}
+
+// becoming returns the changes of the field whose new value is the one of s.
+func becoming(made []Change, to byte, s standing) (all []Change) {
+	for _, ch := range made {
+		if foundOf(to, ch.New, ch.NewValue) == s.found && withoutPositions(ch.Path) == s.field {
+			all = append(all, ch)
+		}
+	}
+	return all
+}
+
+// withoutPositions returns the path with every number replaced by []. A number is an array
+// position, or a field name that looks like one.
+func withoutPositions(path string) string {
+	names := strings.Split(path, ".")
+	for i, n := range names {
+		if _, err := strconv.ParseUint(n, 10, 31); err == nil {
+			names[i] = "[]"
+		}
+	}
+	return strings.Join(names, ".")
+}
+
+// foundOf returns value, or if that is empty, a binary value.
+func foundOf(subtype byte, octets [16]byte, value Value) found {
+	if value != "" {
+		return found{value: value}
+	}
+	return found{subtype: subtype, octets: octets}
+}

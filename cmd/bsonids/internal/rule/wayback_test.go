@@ -1,0 +1,130 @@
+package rule
+
+import (
+	"errors"
+	"slices"
+	"testing"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
+)
+
+// Each value is restored for itself: a value that another program changed does not keep the others
+// of its document converted.
+func TestWayBackByValue(t *testing.T) {
+	c := conversion(t, "javaLegacy", "standard")
+	old, fresh, other := value(t, "javaLegacy"), value(t, "standard"), bson.Binary{Subtype: 4, Data: []byte("0123456789abcdef")}
+	p, err := c.Plan(marshal(t, bson.D{{Key: "_id", Value: 1}, {Key: "a", Value: old}, {Key: "b", Value: bson.A{old, "x"}}, {Key: "c", Value: bson.D{{Key: "d", Value: old}}}}))
+	if err != nil || len(p.Changes) != 3 {
+		t.Fatalf("%+v, %v", p, err)
+	}
+	for _, tt := range []struct {
+		a, b, d    any
+		back, lost []string
+	}{
+		{fresh, fresh, fresh, []string{"a", "b.0", "c.d"}, nil},
+		{other, fresh, fresh, []string{"b.0", "c.d"}, []string{"a"}},
+		{other, "y", fresh, []string{"c.d"}, []string{"a", "b.0"}},
+		{other, "y", nil, nil, []string{"a", "b.0", "c.d"}},
+		{old, other, fresh, []string{"c.d"}, []string{"b.0"}},
+		{fresh, old, other, []string{"a"}, []string{"c.d"}},
+	} {
+		doc := marshal(t, bson.D{{Key: "_id", Value: 1}, {Key: "a", Value: tt.a}, {Key: "b", Value: bson.A{tt.b, "x"}}, {Key: "c", Value: bson.D{{Key: "d", Value: tt.d}}}})
+		back, lost, err := WayBack(doc, p.Changes, c.From.Subtype, c.To.Subtype)
+		if err != nil || !slices.Equal(pathsOf(back), tt.back) || !slices.Equal(pathsOf(lost), tt.lost) {
+			t.Errorf("%v: %v, lost %v, %v; want %v, lost %v", doc, pathsOf(back), pathsOf(lost), err, tt.back, tt.lost)
+		}
+	}
+}
+
+func pathsOf(changes []Change) (paths []string) {
+	for _, ch := range changes {
+		paths = append(paths, ch.Path)
+	}
+	slices.Sort(paths)
+	return paths
+}
+
+// Values that another program moved within their array are restored where they are: in documents, and null
+// that a document of a Go struct became. A damaged document is an error.
+func TestWayBackMoved(t *testing.T) {
+	one, two := bson.Binary{Subtype: 3, Data: []byte("0123456789abcdef")}, bson.Binary{Subtype: 3, Data: []byte("fedcba9876543210")}
+	nobody := bson.D{{Key: "uuid", Value: bson.Binary{Data: make([]byte, 16)}}, {Key: "valid", Value: false}}
+	in := func(v any) bson.D { return bson.D{{Key: "x", Value: v}} }
+	for _, tt := range []struct {
+		from string
+		list bson.A
+		move func(bson.A) bson.A // of the converted ones
+		want []string
+	}{
+		{"javaLegacy", bson.A{in(one), in(two)}, func(l bson.A) bson.A { return bson.A{1, l[1], l[0]} }, []string{"l.1.x", "l.2.x"}},
+		{"javaLegacy", bson.A{in(one), in(two)}, func(l bson.A) bson.A { return bson.A{in(in(1)), l[0], l[1]} }, []string{"l.1.x", "l.2.x"}},
+		{"goStruct", bson.A{nobody, 7}, func(bson.A) bson.A { return bson.A{7, nil} }, []string{"l.1"}},
+	} {
+		c := conversionOf(t, tt.from, "standard", "l", "l.x")
+		before := marshal(t, bson.D{{Key: "_id", Value: 1}, {Key: "l", Value: tt.list}})
+		p, err := c.Plan(before)
+		if err != nil {
+			t.Fatal(err)
+		}
+		after, _, _, err := c.Rewrite(before, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var d struct{ L bson.A }
+		if err := bson.Unmarshal(after, &d); err != nil {
+			t.Fatal(err)
+		}
+		doc := marshal(t, bson.D{{Key: "_id", Value: 1}, {Key: "l", Value: tt.move(d.L)}})
+		back, lost, err := WayBack(doc, p.Changes, c.From.Subtype, c.To.Subtype)
+		if err != nil || lost != nil || !slices.Equal(pathsOf(back), tt.want) {
+			t.Errorf("%v: %v, lost %v, %v", doc, pathsOf(back), pathsOf(lost), err)
+		}
+		for _, ch := range back {
+			if !slices.ContainsFunc(p.Changes, func(was Change) bool { return was.New == ch.Old && was.Old == ch.New && was.OldValue == ch.NewValue }) {
+				t.Errorf("%v: %+v", doc, ch)
+			}
+		}
+		if _, _, err := WayBack(doc[:len(doc)-3], p.Changes, c.From.Subtype, c.To.Subtype); !errors.Is(err, walk.ErrCorrupt) {
+			t.Errorf("damaged: %v", err)
+		}
+	}
+}
+
+// A place that an update cannot address is none to which a value was moved.
+func TestWayBackOddNames(t *testing.T) {
+	c := conversion(t, "javaLegacy", "standard")
+	old, fresh := value(t, "javaLegacy"), value(t, "standard")
+	p, err := c.Plan(marshal(t, bson.D{{Key: "_id", Value: 1}, {Key: "l", Value: bson.A{old}}}))
+	if err != nil || len(p.Changes) != 1 {
+		t.Fatal(p, err)
+	}
+	moved := bson.E{Key: "l", Value: bson.A{"x", fresh}}
+	for _, tt := range []struct {
+		doc        bson.D
+		back, lost []string
+	}{
+		{bson.D{moved}, []string{"l.1"}, nil},
+		{bson.D{moved, {Key: "l.5", Value: fresh}}, []string{"l.1"}, nil},
+		{bson.D{moved, {Key: "l", Value: bson.A{"x"}}}, nil, []string{"l.0"}},
+		{bson.D{{Key: "l", Value: bson.A{"x"}}, {Key: "l.5", Value: fresh}}, nil, []string{"l.0"}},
+		{bson.D{{Key: "l", Value: bson.A{"x", fresh, fresh}}}, nil, []string{"l.0"}},
+		{bson.D{{Key: "l", Value: bson.A{"x", old}}}, nil, nil},
+		{bson.D{{Key: "other", Value: bson.A{"x", fresh}}}, nil, []string{"l.0"}},
+	} {
+		back, lost, err := WayBack(marshal(t, tt.doc), p.Changes, 3, 4)
+		if err != nil || !slices.Equal(pathsOf(back), tt.back) || !slices.Equal(pathsOf(lost), tt.lost) {
+			t.Errorf("%v: %v, lost %v, %v; want %v, lost %v", tt.doc, pathsOf(back), pathsOf(lost), err, tt.back, tt.lost)
+		}
+	}
+}
+
+// Positions in arrays are numbers below 2³¹.
+func TestWithoutPositions(t *testing.T) {
+	for path, want := range map[string]string{"a": "a", "l.0.x.17": "l.[].x.[]", "l.2147483647": "l.[]", "l.2147483648": "l.2147483648", "l.-1": "l.-1", "l.1a": "l.1a"} {
+		if got := withoutPositions(path); got != want {
+			t.Errorf("%s: %s, want %s", path, got, want)
+		}
+	}
+}

@@ -1,0 +1,104 @@
+// Package status tells how far the conversions and the cutovers of a database have come.
+package status
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/migration"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/report"
+)
+
+// Of returns the conversions of a plan by its files.
+func Of(state *plan.State) ([]report.StepStatusOf, error) {
+	var out []report.StepStatusOf
+	for _, st := range state.Plan.Steps() {
+		a, err := migration.StepOf(state, st)
+		if err != nil {
+			return nil, err
+		}
+		s := report.StepStatusOf{Collection: a.Collection, From: a.From, To: a.To, Into: a.Into, Status: a.Status, Changed: a.Documents, Skipped: a.Skipped}
+		if f, err := migration.StateOf(state, st); err == nil {
+			s.Conversion = f.Conversion
+		}
+		out = append(out, s)
+	}
+	return out, nil
+}
+
+// Recorded is what the record of a database says.
+type Recorded struct {
+	Steps    []report.StepStatusOf
+	Cutovers []report.CutoverStatus // without the next command
+	Time     time.Time              // of the server
+}
+
+// Record reads the record of a database. If steps is nil, it returns all conversions; otherwise it adds
+// to them.
+func Record(ctx context.Context, s *migration.Session, database string, steps []report.StepStatusOf) (r Recorded, err error) {
+	db := s.Client.Database(database)
+	plans, err := record.Plans(ctx, db)
+	if err != nil {
+		return r, err
+	}
+	runs, err := record.Runs(ctx, db)
+	if err != nil {
+		return r, err
+	}
+	if r.Time, err = record.Now(ctx, db); err != nil {
+		return r, err
+	}
+	open, err := record.Cutovers(ctx, db, true)
+	if err != nil {
+		return r, err
+	}
+	for _, c := range open {
+		r.Cutovers = append(r.Cutovers, report.CutoverStatus{Collections: c.Names(), State: c.State, Waits: c.State == record.Switched || c.State == record.Releasing,
+			By: fmt.Sprintf("%s@%s, process %d", c.By.User, c.By.Host, c.By.PID), Begun: c.Begun, Updated: c.Updated})
+	}
+	if r.Steps = steps; steps == nil {
+		r.Steps = conversions(plans, runs)
+	}
+	documents := make(map[string]int64)
+	for _, p := range plans {
+		for _, st := range p.Steps {
+			documents[st.Conversion] = st.Documents
+		}
+	}
+	for i := range r.Steps {
+		s := &r.Steps[i]
+		s.Documents = documents[s.Conversion]
+		for _, run := range runs {
+			if run.Conversion == s.Conversion && s.Conversion != "" {
+				s.Add(run, r.Time)
+			}
+		}
+	}
+	return r, nil
+}
+
+// conversions returns the conversions in the record: those of the plans in the order of the work,
+// and then the others in the order in which they began.
+func conversions(plans []record.Plan, runs []*record.Run) []report.StepStatusOf {
+	var out []report.StepStatusOf
+	seen := make(map[string]bool)
+	add := func(s report.StepStatusOf) {
+		if !seen[s.Conversion] {
+			seen[s.Conversion] = true
+			s.Status = report.NotBegun
+			out = append(out, s)
+		}
+	}
+	for _, p := range plans {
+		for _, st := range p.Steps {
+			add(report.StepStatusOf{Collection: st.Collection, From: st.From, To: st.To, Into: st.Into, Conversion: st.Conversion})
+		}
+	}
+	for _, r := range runs {
+		add(report.StepStatusOf{Collection: r.Collection, From: r.From, To: r.To, Into: r.Into, Conversion: r.Conversion})
+	}
+	return out
+}

@@ -1,0 +1,190 @@
+// Package undo restores what a conversion has changed: the values in an undo log, or those of all
+// conversions of a plan.
+package undo
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/mongo"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/migration"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/server"
+)
+
+// Options describe an undo.
+type Options struct {
+	Write        bool
+	AllowChanged bool // values that cannot be restored are accepted, and the undo is complete
+	Batch        int
+}
+
+// Undone is how an undo ended.
+type Undone struct {
+	ID     convert.Identity
+	Result convert.Undone
+	Begun  bool
+}
+
+// undo restores the values of one undo log.
+type undo struct {
+	*migration.Session
+	Options
+	path string
+	log  *convert.UndoReader
+	coll *mongo.Collection
+	spec *mongo.CollectionSpecification
+	of   convert.UndoOptions
+}
+
+// Log restores the values in the undo log at path, or finds what it would restore. The result is
+// valid with an error, too.
+func Log(ctx context.Context, s *migration.Session, o Options, path string) (u Undone, err error) {
+	open := convert.ReadUndoLog
+	if o.Write {
+		open = convert.ReadUndoLogAlone
+	}
+	log, err := open(path)
+	if err != nil {
+		return u, failure.Usagef("%v", err)
+	}
+	defer func() { _ = log.Close() }()
+	w := &undo{Session: s, Options: o, path: path, log: log}
+	u.ID = log.Identity
+	s.About(u.ID.Database + "." + u.ID.Collection)
+	d, err := migration.Describe(u.ID)
+	if err != nil {
+		return u, failure.Usagef("%s: %v", path, err)
+	}
+	w.coll = s.Client.Database(u.ID.Database).Collection(u.ID.Collection)
+	w.of = convert.UndoOptions{Conversion: d.Conversion, Part: d.Part, Query: d.Query, Write: o.Write, Batch: o.Batch, Patience: s.Patience}
+	return u, w.restore(ctx, &u)
+}
+
+func (w *undo) restore(ctx context.Context, u *Undone) (err error) {
+	var expected migration.Log
+	for _, f := range []func() error{
+		func() (err error) {
+			if w.spec, err = server.FindCollection(ctx, w.coll); err != nil || !w.Write {
+				return err
+			}
+			return migration.NotGuarded(ctx, w.coll, w.spec.UUID, w.of.Conversion.From.Subtype, false)
+		},
+		func() (err error) {
+			expected, err = w.whole(ctx)
+			return err
+		},
+		func() error { return w.last(ctx) },
+	} {
+		if err := w.Do(ctx, f); err != nil {
+			return err
+		}
+	}
+	run := &migration.Claim{}
+	if w.Write {
+		err := w.Do(ctx, func() (err error) {
+			run, err = w.begin(ctx)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, run.End(err)) }()
+		// Mark the log before the first value is restored, so that the conversion is not resumed,
+		// whatever happens next.
+		if err := errors.Join(w.log.Mark(time.Now(), false), w.log.MarkStates(time.Now())); err != nil {
+			return migration.FileError(err)
+		}
+	}
+	u.Begun = true
+	bar := w.Progress(-1, "restoring", u.ID.Database+"."+u.ID.Collection)
+	w.of.UUID, w.of.Progress, w.of.Check, w.of.BatchTimeout, w.of.Halves = w.spec.UUID, bar.Add, run.Check, w.BatchTimeout, w.Halves
+	u.Result, err = convert.Undo(ctx, w.coll, w.log, w.of)
+	bar.Done()
+	if err == nil && u.Result.Gone > 0 && expected.Replaced(w.spec) {
+		err = migration.ReplacedError(u.ID.Database + "." + u.ID.Collection)
+	}
+	if err == nil && u.Result.Foreign > 0 {
+		err = w.Do(ctx, func() error { return w.beside(ctx) })
+	}
+	u.Result.Accepted = w.AllowChanged
+	run.Restored(u.Result.Restored, u.Result.Unrestored)
+	if !w.Write || err != nil {
+		return err
+	}
+	all := u.Result.Left == 0 || w.AllowChanged
+	return errors.Join(w.log.Mark(time.Now(), all), w.Do(ctx, func() error { return run.Undone(ctx, all) }))
+}
+
+// whole returns what is known of the undo log, and an error if it lacks entries.
+func (w *undo) whole(ctx context.Context) (l migration.Log, err error) {
+	l = migration.LogBehind(w.log, nil)
+	if !w.NoRecord {
+		if l, err = l.InRecord(ctx, w.coll.Database()); err != nil {
+			return l, err
+		}
+	}
+	if err := w.log.Covers(l.ID, l.Size); err != nil {
+		return l, migration.IncompleteLogs(migration.Nameless(err), "values would stay converted", err)
+	}
+	return l, nil
+}
+
+// last returns an error if the values that the log restores may be those of a later conversion. It reads
+// the record also if the undo is not recorded.
+func (w *undo) last(ctx context.Context) error {
+	since, err := record.Since(ctx, w.coll.Database(), w.coll.Name(), w.log.ID)
+	switch {
+	case migration.Denied(err) || err == nil && since == nil:
+		return nil
+	case err != nil:
+		return err
+	case since.UndoLog != "":
+		return failure.Usagef("%s is the log of an earlier conversion, which was undone: since then, %s has converted values, and has the undo log %s; undo that one first",
+			w.path, since, since.UndoLog)
+	}
+	w.Warn("%s is the log of an earlier conversion, which was undone: since then, %s has converted values without an undo log; those that are equal are restored, too", w.path, since)
+	return nil
+}
+
+// beside warns about other conversions, which may have written the values that the log does not have. It reads
+// the record also if the undo is not recorded.
+func (w *undo) beside(ctx context.Context) error {
+	logs, err := record.Beside(ctx, w.coll.Database(), record.Run{Collection: w.coll.Name(), UUID: w.spec.UUID, To: w.log.Identity.To, UndoID: w.log.ID})
+	if migration.Denied(err) {
+		return nil
+	}
+	for _, l := range logs {
+		w.Warn("another conversion has converted values of the collection, and was not undone: its undo log is %s", l)
+	}
+	return err
+}
+
+// begin begins the undo in the record, and records there that the conversion is no longer in
+// effect.
+func (w *undo) begin(ctx context.Context) (*migration.Claim, error) {
+	db, id, conv := w.coll.Database(), w.log.Identity, w.of.Conversion
+	run := record.Run{Kind: record.Undo, Collection: id.Collection, UUID: w.spec.UUID, Conversion: w.log.ID, From: id.From, To: id.To,
+		FromSubtype: conv.From.Subtype, ToSubtype: conv.To.Subtype, Fields: id.Fields, Part: id.Part, UndoLog: migration.Absolute(w.path), UndoID: w.log.ID}
+	if !w.NoRecord {
+		of, err := record.LogOf(ctx, db, id.Collection, "", w.log.ID)
+		if err != nil {
+			return nil, migration.OfRecord(err)
+		}
+		if of.ID != "" {
+			run.Conversion = of.Conversion
+		}
+	}
+	c, err := w.Claim(ctx, db, run, w.log.Size(), nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.Undone(ctx, false); err != nil {
+		return nil, errors.Join(err, c.End(err))
+	}
+	return c, nil
+}

@@ -1,0 +1,155 @@
+package servertest
+
+import (
+	"flag"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/integration/mongotest"
+	"github.com/bsonids/bsonids/uuidrep"
+)
+
+var stateKills = flag.Int("state-kills", 20, "kill each verb that writes at least this many times when one of its files has changed; 4 at most in a short run")
+
+// sizes returns the sizes of the files in a directory: ledgers, undo logs and skip lists.
+func sizes(dir string) map[string]int64 {
+	out := make(map[string]int64)
+	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error { // a file may be gone
+		if err == nil && !d.IsDir() {
+			if info, err := d.Info(); err == nil {
+				out[path] = info.Size()
+			}
+		}
+		return nil
+	})
+	return out
+}
+
+// killedAtChange runs the command in its own process, and kills it when the files in dir have changed for
+// the n-th time. It reports whether it did: the command may have ended before.
+func killedAtChange(t *testing.T, s target, dir string, n int, args ...string) bool {
+	t.Helper()
+	last := sizes(dir)
+	cmd, out := start(t, s, args...)
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	for {
+		select {
+		case err := <-ended:
+			if err != nil {
+				t.Fatalf("%v: %s", err, out)
+			}
+			return false
+		default:
+		}
+		now := sizes(dir)
+		for path, size := range now {
+			if was, ok := last[path]; !ok || was != size {
+				n--
+			}
+		}
+		if last = now; n <= 0 {
+			_ = cmd.Process.Kill()
+			<-ended
+			return true
+		}
+		runtime.Gosched()
+	}
+}
+
+// Every verb that writes is killed when its ledger, its undo log or its skip list has changed: first at the
+// first change, then at the second change of the run that continues, and so on. It ends, and nothing is
+// lost or converted twice.
+func TestKillStates(t *testing.T) {
+	type verb struct {
+		to    uuidrep.Representation
+		args  func(s *mongotest.Server, dir string) []string
+		ready func(t *testing.T, s *mongotest.Server, dir string) // before the kills
+		check func(t *testing.T, db *mongo.Database, before, want map[string]bson.Raw)
+	}
+	converting := func(more ...string) func(*mongotest.Server, string) []string {
+		return func(s *mongotest.Server, dir string) []string {
+			args := []string{"convert", "--db", s.Database(), "--collection", "c", "--from", "javaLegacy", "--write", "--batch", "5", "--workers", "2",
+				"--examples", "0", "--batch-timeout", "1s", "--skip-list", filepath.Join(dir, "skipped")}
+			for _, m := range more {
+				if m == "undo" || m == "state" {
+					m = filepath.Join(dir, m)
+				}
+				args = append(args, m)
+			}
+			return args
+		}
+	}
+	planOf := func(s *mongotest.Server, dir string) string {
+		path := filepath.Join(dir, "plan.yaml")
+		if _, err := os.Stat(path); err != nil {
+			if err := os.Rename(planned(t, s), path); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return path
+	}
+	applying := func(verb string) func(*mongotest.Server, string) []string {
+		return func(s *mongotest.Server, dir string) []string {
+			return []string{verb, planOf(s, dir), "--state-dir", filepath.Join(dir, "state"), "--write", "--batch", "5", "--batch-timeout", "1s"}
+		}
+	}
+	after := func(first func(*mongotest.Server, string) []string) func(*testing.T, *mongotest.Server, string) {
+		return func(t *testing.T, s *mongotest.Server, dir string) {
+			command(t, s, first(s, dir)...).want(t, failure.ExitOK)
+		}
+	}
+	none := func(*testing.T, *mongotest.Server, string) {}
+	converted := func(t *testing.T, db *mongo.Database, _, want map[string]bson.Raw) {
+		equal(t, all(t, db.Collection("c")), want)
+	}
+	restored := func(t *testing.T, db *mongo.Database, before, _ map[string]bson.Raw) {
+		equal(t, all(t, db.Collection("c")), before)
+	}
+	undoing := func(_ *mongotest.Server, dir string) []string {
+		return []string{"undo", filepath.Join(dir, "undo"), "--write", "--batch", "5", "--batch-timeout", "1s"}
+	}
+	for name, v := range map[string]verb{
+		"convert":                  {uuidrep.Standard, converting("--to", "standard", "--undo-log", "undo"), none, converted},
+		"convert within a subtype": {uuidrep.CSharpLegacy, converting("--to", "csharpLegacy", "--undo-log", "undo", "--state", "state"), none, converted},
+		"convert into a collection": {uuidrep.Standard, converting("--to", "standard", "--into", "new", "--state", "state"), none, func(t *testing.T, db *mongo.Database, before, want map[string]bson.Raw) {
+			equal(t, all(t, db.Collection("new")), want)
+			equal(t, all(t, db.Collection("c")), before)
+		}},
+		"undo":                  {uuidrep.Standard, undoing, after(converting("--to", "standard", "--undo-log", "undo")), restored},
+		"undo within a subtype": {uuidrep.CSharpLegacy, undoing, after(converting("--to", "csharpLegacy", "--undo-log", "undo")), restored},
+		"apply":                 {uuidrep.Standard, applying("apply"), func(_ *testing.T, s *mongotest.Server, dir string) { planOf(s, dir) }, converted},
+		"undo of a plan":        {uuidrep.Standard, applying("undo"), after(applying("apply")), restored},
+	} {
+		t.Run(name, func(t *testing.T) {
+			kills, most := 0, *stateKills
+			if testing.Short() {
+				most = min(most, 4)
+			}
+			for rounds := 0; kills < most; rounds++ {
+				s := mongotest.Start(t)
+				db := connect(t, s)
+				want := seed(t, db.Collection("c"), 60, uuidrep.JavaLegacy, v.to)
+				before := all(t, db.Collection("c"))
+				dir := t.TempDir()
+				v.ready(t, s, dir)
+				n := 1
+				for ; killedAtChange(t, s, dir, n, v.args(s, dir)...); n++ {
+					kills++
+				}
+				v.check(t, db, before, want)
+				if t.Failed() || n == 1 {
+					t.Fatalf("round %d: killed %d times", rounds, n-1)
+				}
+			}
+			t.Logf("%s: killed %d times", name, kills)
+		})
+	}
+}

@@ -1,0 +1,6 @@
+package cursors
+
+var (
+	ErrNilCursor = errNilCursor
+	ErrEnded     = errEnded
+)

@@ -1,0 +1,62 @@
+// Package idoption is what the options of package uuidgen set. The packages of other formats read it, because their
+// constructors take the same options.
+package idoption
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"time"
+)
+
+// The defaults of [New].
+const (
+	NoLimit         = math.MaxInt64
+	DefaultRollback = time.Minute
+	DefaultWait     = 2 * time.Second
+)
+
+// A Config is what a constructor was told.
+type Config struct {
+	pkg     string
+	format  string
+	options []string
+
+	Now         func() time.Time // nil: the system's clock
+	Random      io.Reader        // nil: the system's source
+	MaxAhead    time.Duration
+	MaxRollback time.Duration
+	MaxWait     time.Duration
+
+	Own any // what the options of the constructor's package set
+}
+
+// New returns the Config of a constructor without options. Errors begin with the name of the package and name the format.
+// The options are the names of those that apply.
+func New(pkg, format string, options ...string) *Config {
+	return &Config{pkg: pkg, format: format, options: options,
+		MaxAhead: NoLimit, MaxRollback: DefaultRollback, MaxWait: DefaultWait}
+}
+
+// Apply applies options in turn. An option that is nil, does not apply to the format or has an invalid value is an error.
+func Apply[O ~func(*Config) error](c *Config, opts []O) error {
+	for _, opt := range opts {
+		if opt == nil {
+			return fmt.Errorf("%s: nil Option", c.pkg)
+		}
+		if err := opt(c); err != nil {
+			return fmt.Errorf("%s: %w", c.pkg, err)
+		}
+	}
+	return nil
+}
+
+// Check returns an error if the option does not apply to the format. Only after it does Own have the type of the option's
+// package.
+func (c *Config) Check(name string) error {
+	if !slices.Contains(c.options, name) {
+		return fmt.Errorf("%s does not apply to %s", name, c.format)
+	}
+	return nil
+}

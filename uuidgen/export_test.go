@@ -1,0 +1,3 @@
+package uuidgen
+
+const RaceEnabled = raceEnabled
