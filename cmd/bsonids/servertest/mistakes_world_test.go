@@ -215,8 +215,8 @@ func (w *world) observe(step []ran) {
 		switch {
 		case len(step) > 1 && slices.ContainsFunc(step, func(c ran) bool { return slices.Contains(c.extra, "--no-record") && c.code != failure.ExitUsage }):
 			// Nothing keeps it apart from the others, as the user has agreed to.
-		case c.undo != "" && slices.ContainsFunc(step, func(c ran) bool { return c.undo == "" && c.code != failure.ExitUsage }):
-			// A conversion may have begun after it.
+		case slices.ContainsFunc(step, func(other ran) bool { return (other.undo == "") != (c.undo == "") && other.code != failure.ExitUsage }):
+			// Of an undo and a conversion, the other may have begun after this one ended.
 		case c.undo != "":
 			w.checkUndo(c)
 		default:
