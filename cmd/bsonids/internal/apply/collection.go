@@ -154,12 +154,21 @@ func (w *worker) convert(ctx context.Context) (out Outcome, err error) {
 	}
 	opts.State = w.state
 	if w.SkipList != "" {
-		if opts.SkipList, err = convert.OpenSkipList(w.SkipList, w.namespace(), w.state != nil && w.state.Decision != nil); err != nil {
+		var has *convert.Listed
+		if w.state != nil && w.state.Decision != nil {
+			has = new(convert.Listed)
+			if w.Retry == "" {
+				*has = w.state.Listed
+			}
+		}
+		if opts.SkipList, err = convert.OpenSkipList(w.SkipList, w.namespace(), has); err != nil {
 			return out, migration.FileError(err)
 		}
 		defer func() { err = errors.Join(err, opts.SkipList.Close()) }()
 		if w.state != nil && w.Retry == "" {
-			w.state.SkipList = migration.Absolute(w.SkipList) // saved with what is listed
+			if err := w.state.Lists(opts.SkipList); err != nil {
+				return out, migration.FileError(err)
+			}
 		}
 	}
 	out.About.SkipList = opts.SkipList
@@ -235,6 +244,7 @@ func (w *worker) open(ctx context.Context) (err error) {
 	}
 	if w.state.Done && w.Anew {
 		w.state.Done, w.state.Position, w.state.UndoOffset, w.state.Skipped = false, nil, w.state.UndoSize, 0
+		w.state.Listed = convert.Listed{} // a person may have done with the list
 		if w.DecideAnew {
 			w.state.Decision = nil
 		}

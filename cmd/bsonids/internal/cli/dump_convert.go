@@ -118,7 +118,7 @@ func (o *convertOptions) openDumpSkipList(job *offline.Job) (close func() error,
 		err = f.Close()
 	}
 	if err == nil {
-		job.SkipList, err = convert.OpenSkipList(f.Name(), "", false)
+		job.SkipList, err = convert.OpenSkipList(f.Name(), "", nil)
 	}
 	if err != nil {
 		return nil, err

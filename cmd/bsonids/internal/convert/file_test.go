@@ -23,8 +23,8 @@ func TestFilesAreRegular(t *testing.T) {
 			"undo log":        func() error { _, err := OpenUndoLog(path, identity(), "", 0); return err },
 			"undo log, read":  func() error { _, err := ReadUndoLog(path); return err },
 			"undo log, alone": func() error { _, err := ReadUndoLogAlone(path); return err },
-			"skip list":       func() error { _, err := OpenSkipList(path, "d.c", false); return err },
-			"skip list, on":   func() error { _, err := OpenSkipList(path, "d.c", true); return err },
+			"skip list":       func() error { _, err := OpenSkipList(path, "d.c", nil); return err },
+			"skip list, on":   func() error { _, err := OpenSkipList(path, "d.c", &Listed{}); return err },
 			"skip list, read": func() error { _, err := ReadSkipList(path, "d.c", 3); return err },
 		} {
 			var e *RecordError

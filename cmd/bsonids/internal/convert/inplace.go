@@ -443,10 +443,5 @@ func (r *runner) save(at checkpoint) error {
 	r.State.Values = r.before.values + at.counts.values
 	r.State.Skipped = r.before.skipped + at.counts.skipped
 	r.saved = r.now()
-	// Sync the skip list first: the state must not record a document as done while its skipped
-	// values can still be lost.
-	if err := r.SkipList.Sync(); err != nil {
-		return err
-	}
 	return r.State.Save()
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"maps"
+	"path/filepath"
 	"slices"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -13,7 +14,7 @@ import (
 )
 
 // resume continues the conversion of an earlier run from its state file and undo log.
-func (r *runner) resume(ctx context.Context, p *documents.Pages) error {
+func (r *runner) resume(ctx context.Context, p *documents.Pages) (err error) {
 	s := r.State
 	p.After = s.Position.raw()
 	r.tracker.position = p.After
@@ -21,7 +22,7 @@ func (r *runner) resume(ctx context.Context, p *documents.Pages) error {
 	r.result.Earlier, r.result.EarlierValues = s.Changed, s.Values
 	if r.Undo == nil {
 		if s.UndoID != "" {
-			return r.State.fail("the conversion has an undo log, which is missing; use the same one again")
+			return r.State.fail("the conversion has the undo log " + s.UndoLog + ", which is missing; use the same one again")
 		}
 		return nil
 	}
@@ -36,6 +37,9 @@ func (r *runner) resume(ctx context.Context, p *documents.Pages) error {
 			"start again with new files")
 	}
 	if s.UndoID == "" {
+		if s.UndoLog, err = filepath.Abs(r.Undo.file.Name()); err != nil {
+			return err
+		}
 		s.UndoID, s.UndoOffset, s.UndoSize = r.Undo.ID, r.Undo.Size(), r.Undo.Size()
 		if err := s.Save(); err != nil {
 			return err

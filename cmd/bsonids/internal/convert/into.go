@@ -164,8 +164,7 @@ func Into(ctx context.Context, source, target *mongo.Collection, o Options) (Cop
 		}
 		if c.State != nil {
 			c.reached(c.tracker.checkpoint(func() int64 { return 0 }))
-			err = errors.Join(err, c.SkipList.Sync())
-			state.Copied = err == nil
+			state.Copied = err == nil && c.SkipList.Err() == nil
 			err = errors.Join(err, save())
 		}
 		if err != nil {

@@ -113,9 +113,6 @@ func (c *copier) process(waiting, ctx context.Context, b copyBatch) error {
 	if at.position.Type == 0 || c.State.Position != nil && bytes.Equal(c.State.Position.Value, at.position.Value) {
 		return nil
 	}
-	if err := c.SkipList.Sync(); err != nil {
-		return err
-	}
 	c.reached(at)
 	return c.State.Save()
 }

@@ -179,9 +179,6 @@ func (c *copier) follower() *follower {
 		return nil
 	}
 	f.save = func() error {
-		if err := c.SkipList.Sync(); err != nil {
-			return err
-		}
 		state.Skipped = c.before.skipped + c.res.Skipped
 		c.report()
 		return state.Save()

@@ -1,6 +1,8 @@
 package convert
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"os"
 	"path/filepath"
@@ -15,7 +17,7 @@ import (
 // value.
 func TestSkipListEmptyName(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "list.jsonl")
-	l, err := OpenSkipList(path, "d.c", false)
+	l, err := OpenSkipList(path, "d.c", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +37,7 @@ func TestSkipListEmptyName(t *testing.T) {
 	if b, err := os.ReadFile(path); string(b) != want {
 		t.Errorf("%s%v", b, err)
 	}
-	edited, err := OpenSkipList(path+".edited", "d.c", false)
+	edited, err := OpenSkipList(path+".edited", "d.c", nil)
 	if err == nil {
 		err = os.WriteFile(path+".edited", []byte(want+"x\n"+want[:20]), 0o600)
 	}
@@ -57,7 +59,7 @@ func TestSkipListEmptyName(t *testing.T) {
 }
 
 func TestSkipListWithoutDirectory(t *testing.T) {
-	if _, err := OpenSkipList(filepath.Join(t.TempDir(), "absent", "list"), "d.c", false); !errors.Is(err, os.ErrNotExist) {
+	if _, err := OpenSkipList(filepath.Join(t.TempDir(), "absent", "list"), "d.c", nil); !errors.Is(err, os.ErrNotExist) {
 		t.Error(err)
 	}
 }
@@ -71,7 +73,7 @@ func TestSkipListOpened(t *testing.T) {
 		t.Skip(err)
 	}
 	var file *RecordError
-	if _, err := OpenSkipList(nowhere, "d.c", false); !errors.As(err, &file) || file.Record != SkipRecord {
+	if _, err := OpenSkipList(nowhere, "d.c", nil); !errors.As(err, &file) || file.Record != SkipRecord {
 		t.Errorf("a file that cannot be created: %v", err)
 	}
 	path := filepath.Join(dir, "list")
@@ -81,7 +83,7 @@ func TestSkipListOpened(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		l, err := OpenSkipList(path, "d.c", true)
+		l, err := OpenSkipList(path, "d.c", &Listed{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -91,5 +93,81 @@ func TestSkipListOpened(t *testing.T) {
 		if b, err := os.ReadFile(path); string(b) != was || (err == nil) != (was != "") {
 			t.Errorf("the file has %q, %v; want %q", b, err, was)
 		}
+	}
+}
+
+// A run that continues notices a list that lacks what an earlier run has listed, by its name, and changes
+// nothing. It does not list again what is listed.
+func TestSkipListContinued(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "list")
+	ids := []bson.RawValue{{Type: bson.TypeNull}, {Type: bson.TypeBoolean, Value: []byte{0}}, {Type: bson.TypeBoolean, Value: []byte{1}}}
+	left := func(reason string) []rule.Left { return []rule.Left{{Path: "a", Old: [16]byte{1}, Reason: reason}} }
+	l, err := OpenSkipList(path, "d.c", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.add(ids[0], 3, left("a"))
+	l.add(ids[1], 3, left("a"))
+	has, err := l.Listed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.add(ids[2], 3, left("a")) // after the state was saved for the last time
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	was, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for how, b := range map[string][]byte{"missing": nil, "empty": {}, "cut": was[:has.Size-1], "a line less": was[:has.Size/2], "a line less before": was[has.Size/2:],
+		"edited": append([]byte("["), was[1:]...), "longer": append([]byte("\n"), was...)} {
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+		if b != nil {
+			if err := os.WriteFile(path, b, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var file *RecordError
+		if _, err := OpenSkipList(path, "d.c", &has); !errors.As(err, &file) || file.Record != SkipRecord || file.Path != path {
+			t.Errorf("%s: %v", how, err)
+		}
+		if now, err := os.ReadFile(path); string(now) != string(b) || (err == nil) != (b != nil) {
+			t.Errorf("%s: the file has %q, %v", how, now, err)
+		}
+		if err := os.WriteFile(path, was, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// Torn by a crash, behind what the state knows of.
+	if err := os.WriteFile(path, append(was[:len(was):len(was)], was[:9]...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if l, err = OpenSkipList(path, "d.c", &has); err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range ids {
+		l.add(id, 3, left("another reason"))
+	}
+	if !l.Begun() {
+		t.Error("nothing was listed")
+	}
+	if now, err := os.ReadFile(path); string(now) != string(was) || err != nil {
+		t.Errorf("the file has %q, %v; want %q", now, err, was)
+	}
+	l.add(ids[0], 3, []rule.Left{{Path: "b", Old: [16]byte{1}}})
+	if has, err = l.Listed(); err != nil || l.Close() != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(path)
+	sum := sha256.Sum256(b)
+	if err != nil || has.Size != int64(len(b)) || has.Size == int64(len(was)) || has.Sum != hex.EncodeToString(sum[:]) {
+		t.Errorf("%+v of %q, %v", has, b, err)
+	}
+	if l, err = OpenSkipList(path, "d.c", &has); err != nil || l.Close() != nil {
+		t.Fatal(err)
 	}
 }

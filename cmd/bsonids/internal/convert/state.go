@@ -4,6 +4,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"path/filepath"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
@@ -27,13 +28,15 @@ type State struct {
 	Position *Position `json:"position,omitempty"`
 
 	// UndoID is the id of the undo log. UndoOffset is the offset in it of the first entry that may
-	// be about a document after Position. UndoSize is its size in bytes, at least.
+	// be about a document after Position. UndoSize is its size in bytes, at least. UndoLog is its path.
 	UndoID     string `json:"undoId,omitempty"`
 	UndoOffset int64  `json:"undoOffset,omitempty"`
 	UndoSize   int64  `json:"undoSize,omitempty"`
+	UndoLog    string `json:"undoLog,omitempty"`
 
-	// SkipList is the path of the list of the values that are left unchanged.
+	// SkipList is the path of the list of the values that are left unchanged, and Listed what it has.
 	SkipList string `json:"skipList,omitempty"`
+	Listed
 
 	// Conversion is the id of this conversion in the record of conversions.
 	Conversion string `json:"run,omitempty"`
@@ -89,7 +92,7 @@ func stateOf(facts ledger.Facts) (s State, err error) {
 		return State{}, fmt.Errorf("%w: it has no conversion", ledger.ErrFormat)
 	case p != nil && (p.Type == 0 || p.raw().Validate() != nil):
 		return State{}, fmt.Errorf("%w: the position is not a BSON value", ledger.ErrFormat)
-	case s.UndoOffset < 0 || s.UndoSize < 0 || s.Changed < 0 || s.Skipped < 0:
+	case s.UndoOffset < 0 || s.UndoSize < 0 || s.Listed.Size < 0 || s.Changed < 0 || s.Skipped < 0:
 		return State{}, fmt.Errorf("%w: a negative number", ledger.ErrFormat)
 	}
 	if s.Stream != nil {
@@ -105,6 +108,7 @@ func stateOf(facts ledger.Facts) (s State, err error) {
 type StateFile struct {
 	State
 	*ledger.File
+	list *SkipList // nil if there is none
 }
 
 // OpenState opens the ledger at path, or creates a new one if the file does not exist. It returns
@@ -116,7 +120,7 @@ func OpenState(path string, id Identity) (*StateFile, error) {
 	if err != nil {
 		return fail(err)
 	}
-	f := &StateFile{State{Identity: id}, file}
+	f := &StateFile{State: State{Identity: id}, File: file}
 	if len(file.Facts()) == 0 { // it is new, or a process was killed after it made the file
 		err = f.Save()
 	} else if f.State, err = stateOf(file.Facts()); err == nil && !f.Identity.equal(id) {
@@ -156,8 +160,25 @@ func (f *StateFile) Bind(id *bson.Binary) error {
 	return f.Save()
 }
 
-// Save writes to the ledger what has changed since the last Save.
+// Lists sets the list of the values that are left unchanged.
+func (f *StateFile) Lists(l *SkipList) error {
+	path, err := filepath.Abs(l.Path())
+	if err != nil {
+		return err
+	}
+	f.list, f.SkipList = l, path
+	return f.Save()
+}
+
+// Save writes to the ledger what has changed since the last Save. It syncs the skip list first: the state
+// must not record a document as done while its skipped values can still be lost.
 func (f *StateFile) Save() error {
+	if f.list != nil {
+		var err error
+		if f.Listed, err = f.list.Listed(); err != nil {
+			return err
+		}
+	}
 	facts, err := ledger.FactsOf(f.State)
 	if err == nil {
 		err = f.Set(facts)

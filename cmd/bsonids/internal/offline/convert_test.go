@@ -99,7 +99,7 @@ func TestSkipList(t *testing.T) {
 		out := filepath.Join(dir, "out"+filepath.Ext(path))
 		j := job(t, open(t, path), out, conversion(t, "javaLegacy", "standard"), Selection{})
 		var err error
-		if j.SkipList, err = convert.OpenSkipList(filepath.Join(dir, ".tmp"), "", false); err != nil {
+		if j.SkipList, err = convert.OpenSkipList(filepath.Join(dir, ".tmp"), "", nil); err != nil {
 			t.Fatal(err)
 		}
 		j.SkipPath = filepath.Join(dir, "skipped")

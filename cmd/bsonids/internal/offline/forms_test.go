@@ -157,7 +157,7 @@ func TestFormsLeft(t *testing.T) {
 		dir := t.TempDir()
 		j := job(t, open(t, path), filepath.Join(dir, "out"), conversion(t, tt.from, "standard", tt.field), Selection{}, tt.trusted...)
 		var err error
-		if j.SkipList, err = convert.OpenSkipList(filepath.Join(dir, ".tmp"), "", false); err != nil {
+		if j.SkipList, err = convert.OpenSkipList(filepath.Join(dir, ".tmp"), "", nil); err != nil {
 			t.Fatal(err)
 		}
 		j.SkipPath = filepath.Join(dir, "skipped")
