@@ -305,7 +305,7 @@ func (c *copier) describe(ctx context.Context) (indexes []bson.Raw, create bson.
 			create = append(create, o)
 		}
 	}
-	if indexes, err = listIndexes(ctx, c.m.Old); err != nil {
+	if indexes, err = Indexes(ctx, c.m.Old); err != nil {
 		return nil, nil, err
 	}
 	for _, i := range indexes {

@@ -8,8 +8,8 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 )
 
-// listIndexes returns the indexes of coll, except the one on _id.
-func listIndexes(ctx context.Context, coll *mongo.Collection) ([]bson.Raw, error) {
+// Indexes returns the indexes of coll, except the one on _id.
+func Indexes(ctx context.Context, coll *mongo.Collection) ([]bson.Raw, error) {
 	cur, err := coll.Indexes().List(ctx)
 	if err != nil {
 		return nil, err
@@ -33,15 +33,12 @@ func (c *copier) index(ctx context.Context, indexes []bson.Raw) error {
 	}
 	// An index without a collation has the simple collation. If the collection has a default
 	// collation, the new index would get that one.
-	target, err := c.m.New.Database().ListCollectionSpecifications(ctx, bson.D{{Key: "name", Value: c.m.New.Name()}})
+	target, err := specOf(ctx, c.m.New)
 	if err != nil {
 		return err
 	}
-	collated := false
-	if len(target) > 0 {
-		_, err := target[0].Options.LookupErr("collation")
-		collated = err == nil
-	}
+	_, err = target.Options.LookupErr("collation")
+	collated := err == nil
 	var specs bson.A
 	for _, i := range indexes {
 		elements, err := i.Elements()

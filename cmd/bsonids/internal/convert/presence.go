@@ -30,12 +30,12 @@ func (e *LostError) Error() string {
 // that with the UUID. A nil UUID is that of any collection, because some servers give none.
 func checkPresent(ctx context.Context, coll *mongo.Collection, uuid *bson.Binary) error {
 	db := coll.Database()
-	specs, err := db.ListCollectionSpecifications(ctx, bson.D{{Key: "name", Value: coll.Name()}})
+	spec, err := specOf(ctx, coll)
 	if err != nil {
 		return err
 	}
-	there := len(specs) > 0
-	if there && (uuid == nil || specs[0].UUID == nil || specs[0].UUID.Equal(*uuid)) {
+	there := spec.Name != ""
+	if there && (uuid == nil || spec.UUID == nil || spec.UUID.Equal(*uuid)) {
 		return nil
 	}
 	lost := &LostError{Namespace: db.Name() + "." + coll.Name(), What: "was dropped or renamed"}
@@ -84,16 +84,11 @@ type present struct {
 // bind adds a collection with the UUID that it has now.
 func (p *presence) bind(ctx context.Context, coll *mongo.Collection) error {
 	return p.patience.Do(ctx, func() error {
-		specs, err := coll.Database().ListCollectionSpecifications(ctx, bson.D{{Key: "name", Value: coll.Name()}})
-		if err != nil {
-			return err
+		spec, err := specOf(ctx, coll) // or that of no collection, which check finds
+		if err == nil {
+			p.add(coll, spec.UUID)
 		}
-		var uuid *bson.Binary // also of a collection that is gone, which check finds
-		if len(specs) > 0 {
-			uuid = specs[0].UUID
-		}
-		p.add(coll, uuid)
-		return nil
+		return err
 	})
 }
 

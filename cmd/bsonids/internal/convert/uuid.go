@@ -25,11 +25,20 @@ func CollectionWith(ctx context.Context, db *mongo.Database, uuid string) (strin
 	return "", err
 }
 
+// specOf returns the specification of a collection, which has no name if there is none.
+func specOf(ctx context.Context, coll *mongo.Collection) (s mongo.CollectionSpecification, err error) {
+	specs, err := coll.Database().ListCollectionSpecifications(ctx, bson.D{{Key: "name", Value: coll.Name()}})
+	if len(specs) > 0 {
+		s = specs[0]
+	}
+	return s, err
+}
+
 // uuidOf returns the UUID of a collection in hexadecimal digits, or "" if there is none.
 func uuidOf(ctx context.Context, coll *mongo.Collection) (string, error) {
-	specs, err := coll.Database().ListCollectionSpecifications(ctx, bson.D{{Key: "name", Value: coll.Name()}})
-	if err != nil || len(specs) == 0 || specs[0].UUID == nil {
+	s, err := specOf(ctx, coll)
+	if s.UUID == nil {
 		return "", err
 	}
-	return hex.EncodeToString(specs[0].UUID.Data), nil
+	return hex.EncodeToString(s.UUID.Data), err
 }

@@ -80,14 +80,14 @@ type Result struct {
 // CutOver exchanges the collections, or rolls the cutover of them back, or compares them.
 func (e *Exchange) CutOver(ctx context.Context, names []string) (r Result, err error) {
 	var known bool
-	var c *record.Cutover
 	err = e.Do(ctx, func() (err error) {
-		if known, err = guard.Known(ctx, e.db); err != nil {
-			return err
-		}
-		c, err = record.CutoverOf(ctx, e.db, names...)
+		known, err = guard.Known(ctx, e.db)
 		return err
 	})
+	if err != nil {
+		return r, err
+	}
+	c, err := e.underWay(ctx, names)
 	switch {
 	case err != nil:
 		return r, err
@@ -121,6 +121,15 @@ func (e *Exchange) CutOver(ctx context.Context, names []string) (r Result, err e
 	return r, nil
 }
 
+// underWay returns the cutover of one of the collections that has not ended, or nil if there is none.
+func (e *Exchange) underWay(ctx context.Context, names []string) (c *record.Cutover, err error) {
+	err = e.Do(ctx, func() (err error) {
+		c, err = record.CutoverOf(ctx, e.db, names...)
+		return err
+	})
+	return c, err
+}
+
 // switchOver carries the cutover out, or rolls it back.
 func (e *Exchange) switchOver(ctx context.Context, names []string, r *Result) (err error) {
 	c, kind := r.Cutover.Cutover, record.Switch
@@ -133,11 +142,7 @@ func (e *Exchange) switchOver(ctx context.Context, names []string, r *Result) (e
 	}
 	defer func() { err = errors.Join(err, l.end(err)) }()
 	// Another run may have gone on until this one began.
-	var now *record.Cutover
-	err = e.Do(ctx, func() (err error) {
-		now, err = record.CutoverOf(ctx, e.db, names...)
-		return err
-	})
+	now, err := e.underWay(ctx, names)
 	switch {
 	case err != nil:
 		return err
@@ -171,8 +176,7 @@ func (e *Exchange) dryRun(ctx context.Context, r *Result) error {
 	}
 	for i := range r.Collections {
 		x := &r.Collections[i]
-		p := &mirror.Mirror{Conversion: r.Conversions[x.Name], Old: e.db.Collection(x.Name), New: e.db.Collection(x.New), Batch: e.Batch}
-		stuck, err := e.compare(ctx, p, p.Old, x)
+		stuck, err := e.compare(ctx, cutover.Way{Exchange: x}, r.Conversions[x.Name])
 		if err == nil && len(stuck) > 0 {
 			err = failure.Usagef("%d documents of %s and %s cannot be brought to agree, so that the cutover would fail: _id %s: %s", len(stuck), x.Name, x.New, stuck[0].ID, stuck[0].Reason)
 		}
@@ -184,22 +188,26 @@ func (e *Exchange) dryRun(ctx context.Context, r *Result) error {
 	return nil
 }
 
-// compare compares the pair of x, whose leading collection is given, and sets x.Compared. It returns the
-// documents that cannot be brought to agree.
-func (e *Exchange) compare(ctx context.Context, p *mirror.Mirror, leading *mongo.Collection, x *record.Exchange) (stuck []mirror.Finding, err error) {
+// compare compares the collection in place with the one that takes its place, and sets w.Compared. It
+// returns the documents that cannot be brought to agree.
+func (e *Exchange) compare(ctx context.Context, w cutover.Way, c rule.Conversion) (stuck []mirror.Finding, err error) {
+	p := &mirror.Mirror{Conversion: c, Old: e.db.Collection(w.Name), New: e.db.Collection(w.Comes()), Back: w.Back, Batch: e.Batch, Patience: e.Patience}
+	if w.Back {
+		p.Old, p.New = p.New, p.Old
+	}
 	var total int64
 	err = e.Do(ctx, func() (err error) {
-		total, err = leading.EstimatedDocumentCount(ctx)
+		total, err = e.db.Collection(w.Name).EstimatedDocumentCount(ctx)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	bar := e.Progress(total, "comparing", e.Database+"."+x.Name)
+	bar := e.Progress(total, "comparing", e.Database+"."+w.Name)
 	defer bar.Done()
-	p.Progress, p.Patience = bar.Add, e.Patience
+	p.Progress = bar.Add
 	a, err := p.All(ctx)
-	x.Compared = record.Compared{Documents: a.Documents, Inserted: a.Inserted, Replaced: a.Replaced, Deleted: a.Deleted, Stuck: a.Stays}
+	w.Compared = record.Compared{Documents: a.Documents, Inserted: a.Inserted, Replaced: a.Replaced, Deleted: a.Deleted, Stuck: a.Stays}
 	return a.Stuck, err
 }
 
@@ -239,10 +247,7 @@ func (e *BegunError) Unwrap() error { return e.Err }
 
 // toRelease returns the cutover to release. The error is a usage error if there is none.
 func (e *Exchange) toRelease(ctx context.Context, names []string) (c *record.Cutover, err error) {
-	err = e.Do(ctx, func() (err error) {
-		c, err = record.CutoverOf(ctx, e.db, names...)
-		return err
-	})
+	c, err = e.underWay(ctx, names)
 	switch {
 	case err != nil:
 	case c == nil:

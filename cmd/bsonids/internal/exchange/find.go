@@ -17,18 +17,24 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
 )
 
-// exchanges returns how the collections are to be exchanged, and their conversions. The error is a
-// usage error if a collection cannot be exchanged.
-func (e *Exchange) exchanges(ctx context.Context, names []string) ([]record.Exchange, map[string]rule.Conversion, error) {
-	var specs map[string]*mongo.CollectionSpecification
+// collections returns the specifications of all collections by name.
+func (e *Exchange) collections(ctx context.Context) (map[string]*mongo.CollectionSpecification, error) {
+	specs := make(map[string]*mongo.CollectionSpecification)
 	err := e.Do(ctx, func() error {
 		all, err := e.db.ListCollectionSpecifications(ctx, bson.D{})
-		specs = make(map[string]*mongo.CollectionSpecification, len(all))
+		clear(specs)
 		for i := range all {
 			specs[all[i].Name] = &all[i]
 		}
 		return err
 	})
+	return specs, err
+}
+
+// exchanges returns how the collections are to be exchanged, and their conversions. The error is a
+// usage error if a collection cannot be exchanged.
+func (e *Exchange) exchanges(ctx context.Context, names []string) ([]record.Exchange, map[string]rule.Conversion, error) {
+	specs, err := e.collections(ctx)
 	if err != nil {
 		return nil, nil, err
 	}

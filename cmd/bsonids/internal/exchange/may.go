@@ -10,6 +10,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/cutover"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/guard"
@@ -18,26 +19,16 @@ import (
 
 // mayFence detects again what would make the exchange fail: the comparison may have taken hours.
 func (e *Exchange) mayFence(ctx context.Context, c *record.Cutover) error {
-	var specs []mongo.CollectionSpecification
-	err := e.Do(ctx, func() (err error) {
-		specs, err = e.db.ListCollectionSpecifications(ctx, bson.D{})
-		return err
-	})
+	specs, err := e.collections(ctx)
 	if err != nil {
 		return err
 	}
-	find := func(name string) *mongo.CollectionSpecification {
-		if i := slices.IndexFunc(specs, func(s mongo.CollectionSpecification) bool { return s.Name == name }); i >= 0 {
-			return &specs[i]
-		}
-		return nil
-	}
 	for _, x := range c.Collections {
-		old, fresh := find(x.Name), find(x.New)
+		old, fresh := specs[x.Name], specs[x.New]
 		switch {
 		case old == nil || fresh == nil:
 			return failure.Usagef("%s or %s was dropped or renamed while the documents were compared", x.Name, x.New)
-		case find(x.Kept) != nil:
+		case specs[x.Kept] != nil:
 			return failure.Usagef("a collection %s was created while the documents were compared", x.Kept)
 		}
 		x.OldHad, x.NewHad = guard.SettingsOf(old), guard.SettingsOf(fresh)
@@ -135,20 +126,11 @@ func renamable(ctx context.Context, db *mongo.Database, x *record.Exchange) erro
 
 // missingIndexes returns the names of the indexes of old that fresh does not have.
 func missingIndexes(ctx context.Context, old, fresh *mongo.Collection) ([]string, error) {
-	list := func(coll *mongo.Collection) ([]bson.Raw, error) {
-		cur, err := coll.Indexes().List(ctx)
-		if err != nil {
-			return nil, err
-		}
-		var all []bson.Raw
-		err = cur.All(ctx, &all)
-		return all, err
-	}
-	has, err := list(fresh)
+	has, err := convert.Indexes(ctx, fresh)
 	if err != nil {
 		return nil, err
 	}
-	want, err := list(old)
+	want, err := convert.Indexes(ctx, old)
 	if err != nil {
 		return nil, err
 	}

@@ -6,12 +6,11 @@ import (
 	"slices"
 	"strings"
 
-	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/cutover"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/guard"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/mirror"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/report"
 )
@@ -47,7 +46,11 @@ func (e *Exchange) Undo(ctx context.Context, names []string) (r Result, err erro
 		return r, err
 	}
 	if c.State == record.Released {
-		if err := e.Do(ctx, func() error { return e.mayUndo(ctx, c) }); err != nil {
+		there, err := e.collections(ctx)
+		if err != nil {
+			return r, err
+		}
+		if err := e.Do(ctx, func() error { return e.mayUndo(ctx, c, there) }); err != nil {
 			return r, err
 		}
 		// What cannot be restored is found before anything is changed.
@@ -84,15 +87,7 @@ func (e *Exchange) Undo(ctx context.Context, names []string) (r Result, err erro
 }
 
 // mayUndo returns a usage error if an old collection was dropped, or a new one is guarded.
-func (e *Exchange) mayUndo(ctx context.Context, c *record.Cutover) error {
-	specs, err := e.db.ListCollectionSpecifications(ctx, bson.D{})
-	if err != nil {
-		return err
-	}
-	there := make(map[string]*mongo.CollectionSpecification)
-	for i := range specs {
-		there[specs[i].Name] = &specs[i]
-	}
+func (e *Exchange) mayUndo(ctx context.Context, c *record.Cutover, there map[string]*mongo.CollectionSpecification) error {
 	for _, x := range c.Collections {
 		if there[x.Kept] == nil {
 			return failure.Usagef("%s.%s, the old collection of %s, was dropped: what it had cannot be restored", e.Database, x.Kept, x.Name)
@@ -119,8 +114,7 @@ func (e *Exchange) mayUndo(ctx context.Context, c *record.Cutover) error {
 func (e *Exchange) compareBack(ctx context.Context, r report.Cutover) (stuck int64, err error) {
 	for i := range r.Collections {
 		x := &r.Collections[i]
-		p := &mirror.Mirror{Conversion: r.Conversions[x.Name], Old: e.db.Collection(x.Kept), New: e.db.Collection(x.Name), Back: true, Batch: e.Batch}
-		left, err := e.compare(ctx, p, p.New, x)
+		left, err := e.compare(ctx, cutover.Way{Exchange: x, Back: true}, r.Conversions[x.Name])
 		for _, s := range left {
 			e.Warn("%s: _id %s: %s", x.Name, s.ID, s.Reason)
 		}
