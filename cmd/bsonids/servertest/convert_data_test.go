@@ -1,7 +1,6 @@
 package servertest
 
 import (
-	"encoding/hex"
 	"io"
 	"path/filepath"
 	"testing"
@@ -10,33 +9,10 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds/kindstest"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
 	"github.com/bsonids/bsonids/integration/mongotest"
 )
-
-// stored holds 00112233-4455-6677-8899-aabbccddeeff as the driver specification for UUIDs encodes
-// it.
-var stored = map[string]struct {
-	subtype byte
-	octets  string
-}{
-	"standard":     {4, "00112233445566778899aabbccddeeff"},
-	"pythonLegacy": {3, "00112233445566778899aabbccddeeff"},
-	"csharpLegacy": {3, "33221100554477668899aabbccddeeff"},
-	"javaLegacy":   {3, "7766554433221100ffeeddccbbaa9988"},
-	"generic":      {0, "00112233445566778899aabbccddeeff"},
-}
-
-func value(t testing.TB, kind string) bson.Binary {
-	t.Helper()
-	b, err := hex.DecodeString(stored[kind].octets)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return bson.Binary{Subtype: stored[kind].subtype, Data: b}
-}
 
 func marshal(t testing.TB, v any) bson.Raw {
 	t.Helper()
@@ -47,35 +23,11 @@ func marshal(t testing.TB, v any) bson.Raw {
 	return b
 }
 
-func conversion(t testing.TB, from, to string, fields ...string) rule.Conversion {
-	t.Helper()
-	kind := func(name string) kinds.Kind {
-		k, err := kinds.ParseBinary(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return k
-	}
-	var patterns []walk.Pattern
-	for _, f := range fields {
-		p, err := walk.ParsePattern(f)
-		if err != nil {
-			t.Fatal(err)
-		}
-		patterns = append(patterns, p)
-	}
-	c, err := rule.NewConversion(kind(from), kind(to), patterns)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
-}
-
 func plans(t testing.TB, c rule.Conversion, ids ...any) []convert.Planned {
 	t.Helper()
 	var out []convert.Planned
 	for _, id := range ids {
-		p, err := c.Plan(marshal(t, bson.D{{Key: "_id", Value: id}, {Key: "a", Value: bson.D{{Key: "ü\"", Value: value(t, c.From.Name)}}}}))
+		p, err := c.Plan(marshal(t, bson.D{{Key: "_id", Value: id}, {Key: "a", Value: bson.D{{Key: "ü\"", Value: kindstest.Value(c.From.Name)}}}}))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -139,4 +91,9 @@ func (f files) with(t *testing.T, do func(*convert.StateFile, *convert.UndoLog))
 func collection(t *testing.T) *mongo.Collection {
 	t.Helper()
 	return connect(t, mongotest.Start(t)).Collection("c")
+}
+
+func conversion(t testing.TB, from, to string, fields ...string) rule.Conversion {
+	t.Helper()
+	return kindstest.Conversion(t, rule.NewConversion, from, to, fields...)
 }

@@ -11,6 +11,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds/kindstest"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
 	"github.com/bsonids/bsonids/integration/mongotest"
 )
@@ -20,7 +21,7 @@ import (
 func TestOvertaken(t *testing.T) {
 	for _, to := range []string{"standard", "csharpLegacy"} {
 		c := conversion(t, "javaLegacy", to)
-		old := value(t, "javaLegacy")
+		old := kindstest.Value("javaLegacy")
 		fresh := bson.Binary{Subtype: 3, Data: bytes.Repeat([]byte{7}, 15)}
 		fresh.Data = append(fresh.Data, 8)
 		set := func(path string, v any) bson.D { return bson.D{{Key: "$set", Value: bson.D{{Key: path, Value: v}}}} }
@@ -30,10 +31,10 @@ func TestOvertaken(t *testing.T) {
 			a, l any
 			skip bool // with the same subtype, the order of what the other program wrote is unknown
 		}{
-			"another field":               {set("other", 1), value(t, to), bson.A{value(t, to), "x"}, false},
+			"another field":               {set("other", 1), kindstest.Value(to), bson.A{kindstest.Value(to), "x"}, false},
 			"a new value in the old kind": {set("a", fresh), nil, nil, true},
 			"a new value of another type": {set("a", "text"), "text", nil, true},
-			"converted already":           {set("a", value(t, to)), value(t, to), nil, true},
+			"converted already":           {set("a", kindstest.Value(to)), kindstest.Value(to), nil, true},
 			"an array with the old value": {set("a", bson.A{old, 1}), nil, nil, true},
 			"a field removed":             {bson.D{{Key: "$unset", Value: bson.D{{Key: "a", Value: ""}}}}, nil, nil, true},
 			"an array replaced":           {set("l", bson.A{"new", old}), nil, nil, true},
@@ -100,7 +101,7 @@ func TestOvertaken(t *testing.T) {
 // was first read is not reported again.
 func TestOvertakenOutOfReach(t *testing.T) {
 	c := conversion(t, "javaLegacy", "standard")
-	old := value(t, "javaLegacy")
+	old := kindstest.Value("javaLegacy")
 	nameless := bson.D{{Key: "", Value: old}}
 	for name, tt := range map[string]struct {
 		before, after bson.D
@@ -131,7 +132,7 @@ func TestOvertakenOutOfReach(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := doc.Lookup("b").Equal(marshal(t, bson.D{{Key: "v", Value: value(t, "standard")}}).Lookup("v")); got != tt.converted {
+			if got := doc.Lookup("b").Equal(marshal(t, bson.D{{Key: "v", Value: kindstest.Value("standard")}}).Lookup("v")); got != tt.converted {
 				t.Errorf("got %v", doc)
 			}
 		})

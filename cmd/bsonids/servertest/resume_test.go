@@ -9,6 +9,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds/kindstest"
 	"github.com/bsonids/bsonids/integration/mongotest"
 )
 
@@ -21,7 +22,7 @@ func TestUndoAfterKillAndWriter(t *testing.T) {
 			t.Run(to+"/"+writes, func(t *testing.T) {
 				coll := collection(t)
 				c := conversion(t, "javaLegacy", to)
-				old, other := value(t, "javaLegacy"), bson.Binary{Subtype: 3, Data: []byte("0123456789abcdef")}
+				old, other := kindstest.Value("javaLegacy"), bson.Binary{Subtype: 3, Data: []byte("0123456789abcdef")}
 				if _, err := coll.InsertOne(t.Context(), bson.D{{Key: "_id", Value: 1}, {Key: "a", Value: old}, {Key: "z", Value: old}}); err != nil {
 					t.Fatal(err)
 				}
@@ -90,7 +91,7 @@ func TestUndoAfterKillAndWriter(t *testing.T) {
 func TestSecondStateFile(t *testing.T) {
 	coll := collection(t)
 	c := conversion(t, "javaLegacy", "csharpLegacy")
-	if _, err := coll.InsertOne(t.Context(), bson.D{{Key: "_id", Value: 1}, {Key: "a", Value: value(t, "javaLegacy")}}); err != nil {
+	if _, err := coll.InsertOne(t.Context(), bson.D{{Key: "_id", Value: 1}, {Key: "a", Value: kindstest.Value("javaLegacy")}}); err != nil {
 		t.Fatal(err)
 	}
 	f := newFiles(t, c)
@@ -110,7 +111,7 @@ func TestSecondStateFile(t *testing.T) {
 		}
 	}
 	got, err := coll.FindOne(t.Context(), bson.D{}).Raw()
-	if want := marshal(t, bson.D{{Key: "_id", Value: 1}, {Key: "a", Value: value(t, "csharpLegacy")}}); err != nil || !bytes.Equal(got, want) {
+	if want := marshal(t, bson.D{{Key: "_id", Value: 1}, {Key: "a", Value: kindstest.Value("csharpLegacy")}}); err != nil || !bytes.Equal(got, want) {
 		t.Errorf("got %v, want %v, %v", got, want, err)
 	}
 }
@@ -120,7 +121,7 @@ func TestSecondStateFile(t *testing.T) {
 func TestUndoOfTwoRuns(t *testing.T) {
 	coll := collection(t)
 	c := conversion(t, "javaLegacy", "standard")
-	before := marshal(t, bson.D{{Key: "_id", Value: 1}, {Key: "a", Value: value(t, "javaLegacy")}})
+	before := marshal(t, bson.D{{Key: "_id", Value: 1}, {Key: "a", Value: kindstest.Value("javaLegacy")}})
 	if _, err := coll.InsertOne(t.Context(), before); err != nil {
 		t.Fatal(err)
 	}
@@ -155,7 +156,7 @@ func TestPassedEntries(t *testing.T) {
 	coll := collection(t)
 	c := conversion(t, "javaLegacy", "standard")
 	for i := range 3 {
-		if _, err := coll.InsertOne(t.Context(), bson.D{{Key: "_id", Value: int32(i)}, {Key: "a", Value: value(t, []string{"standard", "javaLegacy", "javaLegacy"}[i])}}); err != nil {
+		if _, err := coll.InsertOne(t.Context(), bson.D{{Key: "_id", Value: int32(i)}, {Key: "a", Value: kindstest.Value([]string{"standard", "javaLegacy", "javaLegacy"}[i])}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -191,7 +192,7 @@ func TestExtraOfMixedIDs(t *testing.T) {
 	c := conversion(t, "javaLegacy", "standard")
 	var docs []any
 	for i := range 4 {
-		docs = append(docs, bson.D{{Key: "_id", Value: bson.D{{Key: "n", Value: int32(i)}, {Key: "a", Value: value(t, "standard")}, {Key: "b", Value: value(t, "javaLegacy")}}}})
+		docs = append(docs, bson.D{{Key: "_id", Value: bson.D{{Key: "n", Value: int32(i)}, {Key: "a", Value: kindstest.Value("standard")}, {Key: "b", Value: kindstest.Value("javaLegacy")}}}})
 	}
 	if _, err := coll.InsertMany(t.Context(), docs); err != nil {
 		t.Fatal(err)
@@ -216,7 +217,7 @@ func TestRefused(t *testing.T) {
 	if _, err := coll.Indexes().CreateOne(t.Context(), mongo.IndexModel{Keys: bson.D{{Key: "u", Value: 1}}, Options: options.Index().SetUnique(true)}); err != nil {
 		t.Fatal(err)
 	}
-	docs := []any{bson.D{{Key: "_id", Value: 1}, {Key: "u", Value: value(t, "javaLegacy")}}, bson.D{{Key: "_id", Value: 2}, {Key: "u", Value: value(t, "standard")}}}
+	docs := []any{bson.D{{Key: "_id", Value: 1}, {Key: "u", Value: kindstest.Value("javaLegacy")}}, bson.D{{Key: "_id", Value: 2}, {Key: "u", Value: kindstest.Value("standard")}}}
 	if _, err := coll.InsertMany(t.Context(), docs); err != nil {
 		t.Fatal(err)
 	}

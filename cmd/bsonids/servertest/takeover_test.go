@@ -16,6 +16,7 @@ import (
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds/kindstest"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 	"github.com/bsonids/bsonids/integration/mongotest"
 	"github.com/bsonids/bsonids/uuidrep"
@@ -166,7 +167,7 @@ func TestUndoMoved(t *testing.T) {
 			s := mongotest.Start(t)
 			coll := connect(t, s).Collection("c")
 			c := conversion(t, "javaLegacy", to)
-			old := value(t, "javaLegacy")
+			old := kindstest.Value("javaLegacy")
 			docs := []any{bson.D{{Key: "_id", Value: 1}, {Key: "l", Value: bson.A{bson.D{{Key: "id", Value: old}}, bson.D{{Key: "id", Value: old}, {Key: "n", Value: 1}}}}, {Key: "a", Value: old}}}
 			insert(t, coll, docs)
 			f := newFiles(t, c)

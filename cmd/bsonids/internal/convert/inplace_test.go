@@ -11,6 +11,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/documents"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds/kindstest"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
 )
 
@@ -96,7 +97,7 @@ func TestPart(t *testing.T) {
 		case 2:
 			id = fmt.Sprint("user-", i)
 		case 3:
-			id = bson.Binary{Subtype: 3, Data: binaryOf(r)}
+			id = bson.Binary{Subtype: 3, Data: kindstest.Octets(r)}
 		}
 		ids[i] = marshal(t, bson.D{{Key: "v", Value: id}}).Lookup("v")
 	}
@@ -138,7 +139,7 @@ func TestReconsider(t *testing.T) {
 	doc := func(v bson.Binary) bson.Raw {
 		return marshal(t, bson.D{{Key: "_id", Value: 1}, {Key: "a", Value: v}})
 	}
-	before, err := c.Plan(doc(value(t, "javaLegacy")))
+	before, err := c.Plan(doc(kindstest.Value("javaLegacy")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,10 +148,10 @@ func TestReconsider(t *testing.T) {
 		now                    bson.Binary
 		changes, skipped, kept int
 	}{
-		"not asked for":         {value(t, "javaLegacy"), 1, 0, 0},
-		"done":                  {value(t, "csharpLegacy"), 0, 0, 1},
-		"changed by another":    {value(t, "pythonLegacy"), 0, 1, 0},
-		"of another subtype":    {value(t, "standard"), 0, 0, 0},
+		"not asked for":         {kindstest.Value("javaLegacy"), 1, 0, 0},
+		"done":                  {kindstest.Value("csharpLegacy"), 0, 0, 1},
+		"changed by another":    {kindstest.Value("pythonLegacy"), 0, 1, 0},
+		"of another subtype":    {kindstest.Value("standard"), 0, 0, 0},
 		"not of sixteen octets": {bson.Binary{Subtype: 3, Data: []byte{1}}, 0, 0, 0},
 	} {
 		r := &runner{Options: Options{Conversion: c}, inFlight: map[string]Entry{documents.Key(before.ID): entry}}
@@ -170,13 +171,13 @@ func TestReconsider(t *testing.T) {
 // converted.
 func TestTooManyValues(t *testing.T) {
 	c := conversion(t, "javaLegacy", "standard")
-	small, err := c.Plan(marshal(t, bson.D{{Key: "_id", Value: "small"}, {Key: "a", Value: value(t, "javaLegacy")}}))
+	small, err := c.Plan(marshal(t, bson.D{{Key: "_id", Value: "small"}, {Key: "a", Value: kindstest.Value("javaLegacy")}}))
 	if err != nil {
 		t.Fatal(err)
 	}
 	list := make(bson.A, 200_000)
 	for i := range list {
-		list[i] = value(t, "javaLegacy")
+		list[i] = kindstest.Value("javaLegacy")
 	}
 	doc := marshal(t, bson.D{{Key: "_id", Value: "big"}, {Key: "l", Value: list}})
 	big, err := c.Plan(doc)

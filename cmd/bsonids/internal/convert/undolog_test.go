@@ -18,6 +18,7 @@ import (
 	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds/kindstest"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
 )
 
@@ -264,7 +265,7 @@ func TestUndoLogAsText(t *testing.T) {
 			t.Fatal(err)
 		}
 		ch := got.Changes[0]
-		if got.ID != int32(i) || len(got.Changes) != 1 || ch.Path != "a.ü\"" || !ch.Old.Equal(value(t, "javaLegacy")) || !ch.New.Equal(value(t, "standard")) || got.Again != (i == 2) {
+		if got.ID != int32(i) || len(got.Changes) != 1 || ch.Path != "a.ü\"" || !ch.Old.Equal(kindstest.Value("javaLegacy")) || !ch.New.Equal(kindstest.Value("standard")) || got.Again != (i == 2) {
 			t.Errorf("%s", line)
 		}
 	}
@@ -288,7 +289,7 @@ func (r *runner) all(t *testing.T, b batch) {
 // BenchmarkReadUndoLog reads entries of one document with three values each.
 func BenchmarkReadUndoLog(b *testing.B) {
 	c := conversion(b, "javaLegacy", "standard")
-	v := value(b, "javaLegacy")
+	v := kindstest.Value("javaLegacy")
 	path := filepath.Join(b.TempDir(), "undo")
 	l, err := OpenUndoLog(path, identity(), "", 0)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
 
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds/kindstest"
 	"github.com/bsonids/bsonids/uuidrep"
 )
 
@@ -71,7 +71,7 @@ type group struct {
 func decided(t testing.TB, seed uint64, from uuidrep.Representation, trusted []string, groups ...group) (Decision, [][][16]byte) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 1))
-	p := newPass(t, Question{Kind: kindOf(t, from.String()), Trusted: trusted})
+	p := newPass(t, Question{Kind: kindstest.Kind(t, from.String()), Trusted: trusted})
 	values := make([][][16]byte, len(groups))
 	for i, g := range groups {
 		for range g.n {
@@ -119,15 +119,6 @@ func (p *pass) decide() (Decision, []string) {
 		p.t.Fatal(err)
 	}
 	return *p.of.Decision(p.questions[0].Kind), p.Unknown()
-}
-
-func kindOf(t testing.TB, name string) kinds.Kind {
-	t.Helper()
-	k, err := kinds.Parse(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return k
 }
 
 func add(t testing.TB, p *pass, field string, v [16]byte) {
@@ -316,7 +307,7 @@ func TestLaterFields(t *testing.T) {
 	if d.Judge(uuidrep.JavaLegacy).Value([]byte("b"), v) == "" {
 		t.Error("a field that was not there is converted")
 	}
-	p := newPass(t, Question{Kind: kindOf(t, "javaLegacy")})
+	p := newPass(t, Question{Kind: kindstest.Kind(t, "javaLegacy")})
 	r := rand.New(rand.NewPCG(1, 4))
 	for i := range maxFields + 1000 {
 		add(t, p, fmt.Sprintf("user%dx", i), uuidrep.JavaLegacy.Permute(v4(r)))

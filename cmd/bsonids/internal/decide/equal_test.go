@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds/kindstest"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
 	"github.com/bsonids/bsonids/uuidrep"
 )
@@ -32,7 +33,7 @@ func TestFewReferencesIntoManyIDs(t *testing.T) {
 	for _, first := range []bool{true, false} {
 		for _, text := range []bool{true, false} {
 			r := rand.New(rand.NewPCG(20, 1))
-			p := newPass(t, Question{Kind: kindOf(t, "javaLegacy")})
+			p := newPass(t, Question{Kind: kindstest.Kind(t, "javaLegacy")})
 			known, unknown := make([]uuid.UUID, ids), make([][16]byte, 50)
 			for i := range known {
 				known[i] = random(r)
@@ -92,7 +93,7 @@ func TestFewReferencesIntoManyIDs(t *testing.T) {
 func TestEqualityContradicts(t *testing.T) {
 	for _, trusted := range [][]string{nil, {"a"}} {
 		r := rand.New(rand.NewPCG(21, 1))
-		p := newPass(t, Question{Kind: kindOf(t, "javaLegacy"), Trusted: trusted})
+		p := newPass(t, Question{Kind: kindstest.Kind(t, "javaLegacy"), Trusted: trusted})
 		of := v4
 		if trusted != nil {
 			of = hash
@@ -119,7 +120,7 @@ func TestEqualityContradicts(t *testing.T) {
 // A field shares a few values with a field whose order is proven. These values are converted.
 func TestSharedEvidence(t *testing.T) {
 	r := rand.New(rand.NewPCG(22, 1))
-	p := newPass(t, Question{Kind: kindOf(t, "csharpLegacy")})
+	p := newPass(t, Question{Kind: kindstest.Kind(t, "csharpLegacy")})
 	var values [][16]byte
 	for range 100 {
 		values = append(values, uuidrep.CSharpLegacy.Permute(v4(r)))
@@ -140,7 +141,7 @@ func TestSharedEvidence(t *testing.T) {
 func TestElsewhere(t *testing.T) {
 	r := rand.New(rand.NewPCG(23, 1))
 	wanted := func(path *walk.Path) bool { return path.Top() == "a" }
-	p := newPass(t, Question{Kind: kindOf(t, "javaLegacy"), Wanted: wanted})
+	p := newPass(t, Question{Kind: kindstest.Kind(t, "javaLegacy"), Wanted: wanted})
 	u, v, w := random(r), random(r), random(r)
 	for _, d := range []bson.D{
 		{{Key: "b", Value: bson.A{legacyValue(u), legacyValue(w)}}}, // before

@@ -11,6 +11,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds/kindstest"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
 	"github.com/bsonids/bsonids/uuidrep"
 )
@@ -62,7 +63,7 @@ func TestText(t *testing.T) {
 			[]string{hyphens(ofVersion(4))}, []string{four()}, 205, 5},
 		"version 1 of 32 digits": {many(30, func() string { return digits(ofVersion(1)) }), false, Evidence, []int{1}, []int{1}, []string{digits(ofVersion(1))}, nil, 30, 30},
 	} {
-		q := Question{Kind: kindOf(t, "text"), Wanted: func(*walk.Path) bool { return true }}
+		q := Question{Kind: kindstest.Kind(t, "text"), Wanted: func(*walk.Path) bool { return true }}
 		if tt.trusted {
 			q.Trusted = []string{"a"}
 		}
@@ -102,7 +103,7 @@ func TestText(t *testing.T) {
 				t.Errorf("%s: %s: %s", name, s, got)
 			}
 		}
-		trusting := Retry(&saved, Question{Kind: kindOf(t, "text"), Trusted: []string{"a"}})
+		trusting := Retry(&saved, Question{Kind: kindstest.Kind(t, "text"), Trusted: []string{"a"}})
 		for _, s := range tt.left {
 			if got := reason(j, s); got == "" {
 				t.Errorf("%s: %s is converted", name, s)
@@ -111,7 +112,7 @@ func TestText(t *testing.T) {
 				t.Errorf("%s: %s: %s", name, s, got)
 			}
 		}
-		again := Retry(nil, Question{Kind: kindOf(t, "text")})
+		again := Retry(nil, Question{Kind: kindstest.Kind(t, "text")})
 		if reason(again, hyphens(ofVersion(4))) != "" || !strings.Contains(reason(again, four()), "may be a checksum") || reason(again, hyphens(unfit)) == "" {
 			t.Errorf("%s: a list is converted otherwise", name)
 		}

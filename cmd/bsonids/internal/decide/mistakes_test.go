@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds/kindstest"
 	"github.com/bsonids/bsonids/uuidrep"
 )
 
@@ -46,7 +47,7 @@ func TestMistakenOrders(t *testing.T) {
 		case 1:
 			strays = 30 + r.IntN(50) // a minority that proves its order
 		}
-		p := newPass(t, Question{Kind: kindOf(t, from.String())})
+		p := newPass(t, Question{Kind: kindstest.Kind(t, from.String())})
 		var mistaken []bson.Binary
 		for i := range right + strays {
 			o := from

@@ -6,13 +6,14 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds/kindstest"
 	"github.com/bsonids/bsonids/uuidrep"
 )
 
 // The benchmark reads documents with four distinct UUIDs each, and decides about their fields.
 func BenchmarkSurvey(b *testing.B) {
 	r := rand.New(rand.NewPCG(30, 1))
-	s := NewSurvey(b.TempDir(), now, Question{Kind: kindOf(b, "javaLegacy")})
+	s := NewSurvey(b.TempDir(), now, Question{Kind: kindstest.Kind(b, "javaLegacy")})
 	c, err := s.Collection("d", "c", true)
 	if err != nil {
 		b.Fatal(err)

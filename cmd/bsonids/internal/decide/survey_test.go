@@ -12,6 +12,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds/kindstest"
 	"github.com/bsonids/bsonids/uuidrep"
 )
 
@@ -19,7 +20,7 @@ import (
 // database, and not in one of another database.
 func TestSurveyShares(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 5))
-	s := NewSurvey(t.TempDir(), now, Question{Kind: kindOf(t, "javaLegacy")})
+	s := NewSurvey(t.TempDir(), now, Question{Kind: kindstest.Kind(t, "javaLegacy")})
 	defer func() { _ = s.Close() }()
 	collection := func(db, name string, converted bool) *Surveyed {
 		c, err := s.Collection(db, name, converted)
@@ -46,7 +47,7 @@ func TestSurveyShares(t *testing.T) {
 		t.Fatal(err)
 	}
 	value := func(c *Surveyed, field string) string {
-		return c.Decision(kindOf(t, "javaLegacy")).Judge(uuidrep.JavaLegacy).Value([]byte(field), last)
+		return c.Decision(kindstest.Kind(t, "javaLegacy")).Judge(uuidrep.JavaLegacy).Value([]byte(field), last)
 	}
 	if reason := value(orders, "customer"); reason != "" {
 		t.Errorf("not converted: %s", reason)
@@ -54,7 +55,7 @@ func TestSurveyShares(t *testing.T) {
 	if value(elsewhere, "customer") == "" {
 		t.Error("converted by a value of another database")
 	}
-	if d := kept.Decision(kindOf(t, "javaLegacy")); len(d.Fields) > 0 {
+	if d := kept.Decision(kindstest.Kind(t, "javaLegacy")); len(d.Fields) > 0 {
 		t.Error("a decision for a collection that is not converted")
 	}
 	if want := []Elsewhere{{Namespace: "shop.kept", Path: "customer", Equal: 1}}; !slices.Equal(s.Elsewhere(), want) {

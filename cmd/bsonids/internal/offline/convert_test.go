@@ -14,6 +14,7 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/dump"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/dump/dumptest"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds/kindstest"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
 )
 
@@ -91,7 +92,7 @@ func TestSkipList(t *testing.T) {
 		if i%4 == 0 {
 			kind = "csharpLegacy"
 		}
-		docs = append(docs, bson.D{{Key: "_id", Value: int32(i)}, {Key: "u", Value: stored(v4(r, i), kind)}})
+		docs = append(docs, bson.D{{Key: "_id", Value: int32(i)}, {Key: "u", Value: kindstest.Stored(v4(r, i), kind)}})
 	}
 	metadata := `{"options":{"validator":{"u":{"$ne":{"$binary":{"base64":"AAECAwQFBgcICQoLDA0ODw==","subType":"03"}}}}},"indexes":[{"key":{"u":{"$numberInt":"1"}},"partialFilterExpression":{"u":{"$gt":{"$binary":{"base64":"AQECAwQFBgcICQoLDA0ODw==","subType":"03"}}}}}]}`
 	for form, path := range forms(t, []dumptest.Collection{{Database: "d", Name: "c", Metadata: metadata, Documents: docs}}) {
@@ -140,9 +141,9 @@ func TestEqualIDs(t *testing.T) {
 	var docs []any
 	for i := range 30 {
 		u := v4(r, i)
-		docs = append(docs, bson.D{{Key: "_id", Value: bson.D{{Key: "u", Value: stored(u, "javaLegacy")}, {Key: "n", Value: int32(i)}}}})
+		docs = append(docs, bson.D{{Key: "_id", Value: bson.D{{Key: "u", Value: kindstest.Stored(u, "javaLegacy")}, {Key: "n", Value: int32(i)}}}})
 		if i == 7 {
-			docs = append(docs, bson.D{{Key: "_id", Value: bson.D{{Key: "u", Value: stored(u, "standard")}, {Key: "n", Value: float64(i)}}}})
+			docs = append(docs, bson.D{{Key: "_id", Value: bson.D{{Key: "u", Value: kindstest.Stored(u, "standard")}, {Key: "n", Value: float64(i)}}}})
 		}
 	}
 	for form, path := range forms(t, []dumptest.Collection{{Database: "d", Name: "c", Documents: docs}}) {
@@ -164,7 +165,7 @@ func TestEqualIDs(t *testing.T) {
 func TestTimeSeries(t *testing.T) {
 	u := v4(rand.New(rand.NewPCG(4, 4)), 1)
 	bucket := func(kind string) any {
-		return bson.D{{Key: "_id", Value: bson.NewObjectID()}, {Key: "meta", Value: stored(u, kind)}, {Key: "data", Value: bson.D{{Key: "x", Value: bson.Binary{Subtype: 7, Data: []byte{1}}}}}}
+		return bson.D{{Key: "_id", Value: bson.NewObjectID()}, {Key: "meta", Value: kindstest.Stored(u, kind)}, {Key: "data", Value: bson.D{{Key: "x", Value: bson.Binary{Subtype: 7, Data: []byte{1}}}}}}
 	}
 	collections := []dumptest.Collection{{Database: "d", Name: "w", Type: "timeseries", Metadata: `{"type":"timeseries"}`},
 		{Database: "d", Name: "system.buckets.w", Documents: []any{bucket("javaLegacy"), bucket("standard")}}}
@@ -262,9 +263,9 @@ func TestVerifyFinds(t *testing.T) {
 func TestOplogRefused(t *testing.T) {
 	r := rand.New(rand.NewPCG(8, 8))
 	c := []dumptest.Collection{{Database: "d", Name: "c", Metadata: `{}`}, {Name: "oplog", Documents: []any{
-		bson.D{{Key: "op", Value: "d"}, {Key: "ns", Value: "d.c"}, {Key: "o", Value: bson.D{{Key: "_id", Value: stored(v4(r, 1), "javaLegacy")}}}}}}}
+		bson.D{{Key: "op", Value: "d"}, {Key: "ns", Value: "d.c"}, {Key: "o", Value: bson.D{{Key: "_id", Value: kindstest.Stored(v4(r, 1), "javaLegacy")}}}}}}}
 	for i := range 40 {
-		c[0].Documents = append(c[0].Documents, bson.D{{Key: "_id", Value: stored(v4(r, i), "javaLegacy")}})
+		c[0].Documents = append(c[0].Documents, bson.D{{Key: "_id", Value: kindstest.Stored(v4(r, i), "javaLegacy")}})
 	}
 	plain, with := forms(t, c[:1]), forms(t, c)
 	conv := conversion(t, "javaLegacy", "standard")

@@ -13,34 +13,11 @@ import (
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/dump"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/dump/dumptest"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds/kindstest"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
 )
 
 var now = time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC)
-
-// permuted has, for each representation, the positions of the bytes of a UUID, as the UUID document
-// of the driver specifications gives them.
-var permuted = map[string]struct {
-	subtype byte
-	octets  [16]int
-}{
-	"standard":     {4, [16]int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}},
-	"pythonLegacy": {3, [16]int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}},
-	"csharpLegacy": {3, [16]int{3, 2, 1, 0, 5, 4, 7, 6, 8, 9, 10, 11, 12, 13, 14, 15}},
-	"javaLegacy":   {3, [16]int{7, 6, 5, 4, 3, 2, 1, 0, 15, 14, 13, 12, 11, 10, 9, 8}},
-}
-
-// stored returns a UUID in a representation.
-func stored(u [16]byte, kind string) bson.Binary {
-	p := permuted[kind]
-	b := make([]byte, 16)
-	for i, from := range p.octets {
-		b[i] = u[from]
-	}
-	return bson.Binary{Subtype: p.subtype, Data: b}
-}
 
 // v4 returns a UUID of version 4 whose ten bits next to the version and the variant are those of i,
 // so that a few values always decide a field.
@@ -57,11 +34,11 @@ func shop(r *rand.Rand, n int, from, to string) (before, after []dumptest.Collec
 	make := func(kind string, ids [][4][16]byte) []dumptest.Collection {
 		var customers, orders, kept []any
 		for i, u := range ids {
-			customers = append(customers, bson.D{{Key: "_id", Value: stored(u[0], kind)}, {Key: "n", Value: int32(i)}})
-			orders = append(orders, bson.D{{Key: "_id", Value: bson.D{{Key: "of", Value: stored(u[0], kind)}, {Key: "n", Value: int64(i)}}},
-				{Key: "items", Value: bson.A{stored(u[1], kind), bson.D{{Key: "sku", Value: stored(u[2], kind)}, {Key: "a.b", Value: stored(u[3], kind)}}, nil}},
+			customers = append(customers, bson.D{{Key: "_id", Value: kindstest.Stored(u[0], kind)}, {Key: "n", Value: int32(i)}})
+			orders = append(orders, bson.D{{Key: "_id", Value: bson.D{{Key: "of", Value: kindstest.Stored(u[0], kind)}, {Key: "n", Value: int64(i)}}},
+				{Key: "items", Value: bson.A{kindstest.Stored(u[1], kind), bson.D{{Key: "sku", Value: kindstest.Stored(u[2], kind)}, {Key: "a.b", Value: kindstest.Stored(u[3], kind)}}, nil}},
 				{Key: "odd", Value: bson.Binary{Subtype: 3, Data: []byte("short")}}, {Key: "md5", Value: bson.Binary{Subtype: 5, Data: u[1][:]}}})
-			kept = append(kept, bson.D{{Key: "_id", Value: int32(i)}, {Key: "u", Value: stored(u[0], from)}})
+			kept = append(kept, bson.D{{Key: "_id", Value: int32(i)}, {Key: "u", Value: kindstest.Stored(u[0], from)}})
 		}
 		return []dumptest.Collection{
 			{Database: "shop", Name: "customers", Metadata: `{"options":{},"indexes":[{"v":2,"key":{"_id":1},"name":"_id_"}],"collectionName":"customers","type":"collection"}`, Documents: customers},
@@ -95,30 +72,6 @@ func forms(t *testing.T, collections []dumptest.Collection) map[string]string {
 	dumptest.Write(t, paths["archive.gz"], dumptest.Gzip(t, dumptest.Archive(t, 3, collections...)))
 	dumptest.Write(t, paths["interleaved"], dumptest.Archive(t, 3, collections...))
 	return paths
-}
-
-func conversion(t testing.TB, from, to string, fields ...string) rule.Conversion {
-	t.Helper()
-	kind := func(name string) kinds.Kind {
-		k, err := kinds.Parse(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return k
-	}
-	var patterns []walk.Pattern
-	for _, f := range fields {
-		p, err := walk.ParsePattern(f)
-		if err != nil {
-			t.Fatal(err)
-		}
-		patterns = append(patterns, p)
-	}
-	c, err := rule.NewConversion(kind(from), kind(to), patterns)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
 }
 
 func open(t testing.TB, path string) *dump.Input {
@@ -213,3 +166,8 @@ func equal(t testing.TB, what string, got, want map[string]string) {
 }
 
 func concat[T any](lists ...[]T) []T { return slices.Concat(lists...) }
+
+func conversion(t testing.TB, from, to string, fields ...string) rule.Conversion {
+	t.Helper()
+	return kindstest.Conversion(t, rule.NewConversion, from, to, fields...)
+}

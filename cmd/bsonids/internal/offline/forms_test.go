@@ -13,6 +13,7 @@ import (
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/dump/dumptest"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds/kindstest"
 )
 
 // formed returns a UUID as a value of any kind. The n-th text is in the n-th usual spelling, and the
@@ -32,7 +33,7 @@ func formed(u [16]byte, kind string, n int) any {
 		}
 		return d
 	}
-	return stored(u, kind)
+	return kindstest.Stored(u, kind)
 }
 
 // formsDump returns a dump with UUIDs of the kind in _id, in arrays and in fields of data.
@@ -185,7 +186,7 @@ func TestEqualSpellings(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 9))
 	u := v4(r, 1)
 	path := filepath.Join(t.TempDir(), "dump")
-	for _, other := range []any{formed(u, "text", 1), stored(u, "standard")} {
+	for _, other := range []any{formed(u, "text", 1), kindstest.Stored(u, "standard")} {
 		dumptest.Directory(t, path, false, dumptest.Collection{Database: "d", Name: "c", Documents: []any{
 			bson.D{{Key: "_id", Value: formed(u, "text", 0)}}, bson.D{{Key: "_id", Value: formed(v4(r, 2), "text", 0)}}, bson.D{{Key: "_id", Value: other}}}})
 		_, err := Convert(t.Context(), job(t, open(t, path), "", conversion(t, "text", "standard", "_id"), Selection{}))
@@ -199,7 +200,7 @@ func TestEqualSpellings(t *testing.T) {
 
 // A document that would be larger than any server stores is left as it is.
 func TestTooLarge(t *testing.T) {
-	u := stored(v4(rand.New(rand.NewPCG(4, 9)), 1), "standard")
+	u := kindstest.Stored(v4(rand.New(rand.NewPCG(4, 9)), 1), "standard")
 	path := filepath.Join(t.TempDir(), "dump")
 	doc := func(n int) any {
 		return bson.D{{Key: "_id", Value: int32(1)}, {Key: "u", Value: u}, {Key: "s", Value: strings.Repeat("s", n)}}

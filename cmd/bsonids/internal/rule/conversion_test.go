@@ -9,6 +9,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds/kindstest"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
 )
 
@@ -18,7 +19,7 @@ func TestNewConversionErrors(t *testing.T) {
 		{"javaLegacy", "generic"}: ErrToGeneric, {"text", "generic"}: ErrToGeneric, {"standard", "goStruct"}: ErrToStruct, {"goStruct", "goStruct"}: ErrToStruct,
 		{"text", "text"}: ErrSameKind, {"javaLegacy", "javaLegacy"}: ErrSameKind, {"goStruct", "text"}: nil, {"javaLegacy", "csharpLegacy"}: nil,
 	} {
-		c, err := NewConversion(kindNamed(t, names[0]), kindNamed(t, names[1]), nil)
+		c, err := NewConversion(kindstest.Kind(t, names[0]), kindstest.Kind(t, names[1]), nil)
 		if !errors.Is(err, want) || err == nil && (c.From.Name != names[0] || c.To.Name != names[1]) || err != nil && c.From != (kinds.Kind{}) {
 			t.Errorf("%v: %+v, %v, want %v", names, c, err, want)
 		}
@@ -35,7 +36,7 @@ func TestMergesIDs(t *testing.T) {
 		{"text", nil, true}, {"goStruct", nil, true}, {"javaLegacy", nil, false}, {"javaLegacy", []string{"_id"}, false},
 		{"text", []string{"a"}, false}, {"text", []string{"a", "_id"}, true}, {"text", []string{"_id.a"}, true}, {"text", []string{"*"}, true}, {"text", []string{"a.*"}, false},
 	} {
-		if got := conversionOf(t, tt.from, "standard", tt.fields...); got.MergesIDs() != tt.want {
+		if got := conversion(t, tt.from, "standard", tt.fields...); got.MergesIDs() != tt.want {
 			t.Errorf("from %s, %q: %v", tt.from, tt.fields, got.MergesIDs())
 		}
 	}
@@ -61,10 +62,10 @@ func TestProjection(t *testing.T) {
 // A new value is one that the conversion may have written, in a field to which it applies.
 func TestIsNew(t *testing.T) {
 	const text = "00112233-4455-6677-8899-aabbccddeeff"
-	u := [16]byte(value(t, "standard").Data)
-	doc := marshal(t, bson.D{{Key: "a", Value: value(t, "standard")}, {Key: "b", Value: value(t, "standard")}, {Key: "a", Value: bson.A{text, "none", value(t, "javaLegacy"), bson.Binary{Subtype: 4, Data: u[:15]}, nil}}, {Key: "b", Value: text}})
+	u := [16]byte(kindstest.Value("standard").Data)
+	doc := marshal(t, bson.D{{Key: "a", Value: kindstest.Value("standard")}, {Key: "b", Value: kindstest.Value("standard")}, {Key: "a", Value: bson.A{text, "none", kindstest.Value("javaLegacy"), bson.Binary{Subtype: 4, Data: u[:15]}, nil}}, {Key: "b", Value: text}})
 	for to, want := range map[string]string{"standard": "a", "text": "a.0"} {
-		c := conversionOf(t, "javaLegacy", to, "a")
+		c := conversion(t, "javaLegacy", to, "a")
 		var got []string
 		err := c.Walk(doc, func(p *walk.Path, l walk.Leaf) error {
 			octets, v, ok := c.IsNew(p, l)

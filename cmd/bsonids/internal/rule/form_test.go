@@ -11,8 +11,7 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds/kindstest"
 )
 
 // spellings writes the digits of a UUID in every usual spelling.
@@ -33,7 +32,7 @@ func spellings(digits string) []string {
 
 // anyText returns text that is a UUID, nearly one, or something else.
 func anyText(r *rand.Rand) string {
-	all := spellings(hex.EncodeToString(binaryOf(r)))
+	all := spellings(hex.EncodeToString(kindstest.Octets(r)))
 	s := all[r.IntN(len(all))]
 	switch r.IntN(12) {
 	case 0:
@@ -66,14 +65,14 @@ func anyTexts(r *rand.Rand, depth int) any {
 	case n == 3:
 		return r.Int32()
 	case n <= 5:
-		return bson.Binary{Subtype: []byte{0, 3, 4}[r.IntN(3)], Data: binaryOf(r)}
+		return bson.Binary{Subtype: []byte{0, 3, 4}[r.IntN(3)], Data: kindstest.Octets(r)}
 	}
 	return anyText(r)
 }
 
 // anyStruct returns a document of a Go struct, or nearly one.
 func anyStruct(r *rand.Rand) bson.D {
-	u := bson.Binary{Subtype: []byte{0, 0, 4}[r.IntN(3)], Data: binaryOf(r)}
+	u := bson.Binary{Subtype: []byte{0, 0, 4}[r.IntN(3)], Data: kindstest.Octets(r)}
 	d := bson.D{{Key: "uuid", Value: u}}
 	switch r.IntN(12) {
 	case 0:
@@ -178,31 +177,6 @@ func formed(v any, names []string, all bool, change func(v any, names []string) 
 	return v
 }
 
-func conversionOf(t testing.TB, from, to string, fields ...string) Conversion {
-	t.Helper()
-	var both [2]kinds.Kind
-	for i, name := range []string{from, to} {
-		k, err := kinds.Parse(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		both[i] = k
-	}
-	var patterns []walk.Pattern
-	for _, f := range fields {
-		p, err := walk.ParsePattern(f)
-		if err != nil {
-			t.Fatal(err)
-		}
-		patterns = append(patterns, p)
-	}
-	c, err := NewConversion(both[0], both[1], patterns)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
-}
-
 // Random documents with text and with documents of Go structs are converted and restored, and compared
 // with a model. The copy has exactly the expected values, and so has the document after the update. The
 // changes restore each value as it was.
@@ -266,7 +240,7 @@ func TestFormProperty(t *testing.T) {
 			values := 0
 			for range 10_000 {
 				fields := []string{"_id", "_id.a", "b.a", "c.*", "*.ü", "a.b.c", "b", "a"}[r.IntN(8):]
-				c := conversionOf(t, tt.from, tt.to, fields...)
+				c := conversion(t, tt.from, tt.to, fields...)
 				selected := func(names []string) bool {
 					return slices.ContainsFunc(fields, func(f string) bool {
 						// * is one name, and a name with a dot is also two.
@@ -358,12 +332,12 @@ func TestFormProperty(t *testing.T) {
 // moved them.
 func TestTextMoved(t *testing.T) {
 	s := spellings("00112233445566778899aabbccddeeff")
-	c := conversionOf(t, "text", "standard", "l")
+	c := conversion(t, "text", "standard", "l")
 	p, err := c.Plan(marshal(t, bson.D{{Key: "_id", Value: 1}, {Key: "l", Value: bson.A{s[0], s[4], "x"}}}))
 	if err != nil || len(p.Changes) != 2 || len(p.Skipped) != 1 {
 		t.Fatalf("%+v, %v", p, err)
 	}
-	u := value(t, "standard")
+	u := kindstest.Value("standard")
 	for _, tt := range []struct {
 		list bson.A
 		want string // the changes, or lost

@@ -2,7 +2,6 @@ package rule
 
 import (
 	"bytes"
-	"encoding/hex"
 	"errors"
 	"maps"
 	"slices"
@@ -12,14 +11,15 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds/kindstest"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
 )
 
 // Every pair of kinds is converted as the specification gives their bytes. Only values with the
 // subtype and the length of --from are converted.
 func TestPlanAndRewrite(t *testing.T) {
-	for from := range stored {
-		for to := range stored {
+	for _, from := range kindstest.Binary {
+		for _, to := range kindstest.Binary {
 			if from == to || to == "generic" {
 				continue
 			}
@@ -31,7 +31,7 @@ func TestPlanAndRewrite(t *testing.T) {
 					{Key: "text", Value: "00112233-4455-6677-8899-aabbccddeeff"}, {Key: "md5", Value: bson.Binary{Subtype: 5, Data: v.Data}},
 				}
 			}
-			in := marshal(t, doc(value(t, from)))
+			in := marshal(t, doc(kindstest.Value(from)))
 			before := bytes.Clone(in)
 			fields := make(Tally)
 			got, n, _, err := c.Rewrite(in, fields)
@@ -39,7 +39,7 @@ func TestPlanAndRewrite(t *testing.T) {
 				t.Fatalf("%s to %s: %d values, %v, %v", from, to, n, fields, err)
 			}
 			for _, path := range []string{"a", "deep.0.b.0", "deep.0.b.2"} {
-				if subtype, octets, ok := HeldBy(got, 1).at(path); !ok || subtype != stored[to].subtype || hex.EncodeToString(octets[:]) != stored[to].octets {
+				if subtype, octets, ok := HeldBy(got, 1).at(path); !ok || !kindstest.Value(to).Equal(bson.Binary{Subtype: subtype, Data: octets[:]}) {
 					t.Errorf("%s to %s, %s: %d %x", from, to, path, subtype, octets)
 				}
 			}
@@ -60,7 +60,7 @@ func TestPlanAndRewrite(t *testing.T) {
 			var paths []string
 			for _, ch := range p.Changes {
 				paths = append(paths, ch.Path)
-				if hex.EncodeToString(ch.Old[:]) != stored[from].octets || hex.EncodeToString(ch.New[:]) != stored[to].octets {
+				if !bytes.Equal(ch.Old[:], kindstest.Value(from).Data) || !bytes.Equal(ch.New[:], kindstest.Value(to).Data) {
 					t.Errorf("%s to %s: %x becomes %x", from, to, ch.Old, ch.New)
 				}
 			}
@@ -73,7 +73,7 @@ func TestPlanAndRewrite(t *testing.T) {
 
 func TestPlanSkips(t *testing.T) {
 	c := conversion(t, "javaLegacy", "standard")
-	v := value(t, "javaLegacy")
+	v := kindstest.Value("javaLegacy")
 	p, err := c.Plan(marshal(t, bson.D{
 		{Key: "_id", Value: bson.D{{Key: "u", Value: v}}}, {Key: "a.b", Value: v}, {Key: "twice", Value: v}, {Key: "twice", Value: 1},
 		{Key: "", Value: v}, {Key: "ok", Value: v}, {Key: "ref", Value: bson.D{{Key: "$ref", Value: "x"}, {Key: "$id", Value: v}}},
@@ -110,7 +110,7 @@ func TestNewConversionRefuses(t *testing.T) {
 // The update and its filter are decoded as the server reads them.
 func TestModel(t *testing.T) {
 	c := conversion(t, "javaLegacy", "standard")
-	doc := marshal(t, bson.D{{Key: "_id", Value: "x"}, {Key: "a", Value: bson.A{value(t, "javaLegacy")}}})
+	doc := marshal(t, bson.D{{Key: "_id", Value: "x"}, {Key: "a", Value: bson.A{kindstest.Value("javaLegacy")}}})
 	p, err := c.Plan(doc)
 	if err != nil {
 		t.Fatal(err)
@@ -120,8 +120,8 @@ func TestModel(t *testing.T) {
 		t.Errorf("%d bytes, said to be %d", n, p.Size())
 	}
 	wantFilter := marshal(t, bson.D{{Key: "_id", Value: bson.D{{Key: "$eq", Value: "x"}}}, {Key: "a.0", Value: bson.D{
-		{Key: "$eq", Value: value(t, "javaLegacy")}, {Key: "$not", Value: bson.D{{Key: "$type", Value: "array"}}}}}})
-	wantUpdate := marshal(t, bson.D{{Key: "$set", Value: bson.D{{Key: "a.0", Value: value(t, "standard")}}}})
+		{Key: "$eq", Value: kindstest.Value("javaLegacy")}, {Key: "$not", Value: bson.D{{Key: "$type", Value: "array"}}}}}})
+	wantUpdate := marshal(t, bson.D{{Key: "$set", Value: bson.D{{Key: "a.0", Value: kindstest.Value("standard")}}}})
 	if !bytes.Equal(m.Filter.(bson.Raw), wantFilter) {
 		t.Errorf("filter %v, want %v", m.Filter, wantFilter)
 	}
@@ -133,7 +133,7 @@ func TestModel(t *testing.T) {
 // An _id may have values of both kinds. Each _id of the copy has the sources that are converted to
 // it.
 func TestSources(t *testing.T) {
-	old, fresh := value(t, "javaLegacy"), value(t, "standard")
+	old, fresh := kindstest.Value("javaLegacy"), kindstest.Value("standard")
 	id := func(vs ...any) bson.RawValue {
 		var d bson.D
 		for i, v := range vs {
@@ -158,7 +158,7 @@ func TestSources(t *testing.T) {
 		}
 	}
 	// If both kinds have one subtype, a value of the copy has one source.
-	got, err := conversion(t, "javaLegacy", "pythonLegacy").Sources(id(value(t, "pythonLegacy")))
+	got, err := conversion(t, "javaLegacy", "pythonLegacy").Sources(id(kindstest.Value("pythonLegacy")))
 	if err != nil || len(got) != 1 || !got[0].Equal(id(old)) {
 		t.Errorf("%v, %v", got, err)
 	}
@@ -167,7 +167,7 @@ func TestSources(t *testing.T) {
 // A document without an _id cannot be updated, which is said if there is something to update.
 func TestPlanWithoutID(t *testing.T) {
 	c := conversion(t, "javaLegacy", "standard")
-	p, err := c.Plan(marshal(t, bson.D{{Key: "a", Value: value(t, "javaLegacy")}}))
+	p, err := c.Plan(marshal(t, bson.D{{Key: "a", Value: kindstest.Value("javaLegacy")}}))
 	if err != nil || len(p.Changes) > 0 || len(p.Skipped) != 1 || !p.Skipped[0].Document || p.Skipped[0].Reason == "" {
 		t.Errorf("%+v, %v", p, err)
 	}
@@ -187,9 +187,9 @@ func TestPaths(t *testing.T) {
 // A document may grow to 16 MiB, and not by a byte more, in place and in a copy.
 func TestLargest(t *testing.T) {
 	c := conversion(t, "standard", "javaLegacy")
-	c.To = kindNamed(t, "text")
+	c.To = kindstest.Kind(t, "text")
 	doc := func(n int) bson.Raw {
-		return marshal(t, bson.D{{Key: "_id", Value: int32(1)}, {Key: "u", Value: bson.A{value(t, "standard"), value(t, "standard")}}, {Key: "pad", Value: make([]byte, n)}})
+		return marshal(t, bson.D{{Key: "_id", Value: int32(1)}, {Key: "u", Value: bson.A{kindstest.Value("standard"), kindstest.Value("standard")}}, {Key: "pad", Value: make([]byte, n)}})
 	}
 	const more = 2 * ((4 + 36 + 1) - (4 + 1 + 16)) // text, and a binary value, in BSON
 	room := maxDocument - len(doc(0)) - more
@@ -208,7 +208,7 @@ func TestLargest(t *testing.T) {
 
 // Six values of an _id are tried in every combination. What is not BSON is an error.
 func TestSourcesBounds(t *testing.T) {
-	c, fresh := conversion(t, "javaLegacy", "standard"), value(t, "standard")
+	c, fresh := conversion(t, "javaLegacy", "standard"), kindstest.Value("standard")
 	var d bson.D
 	for i := range maxMixed {
 		d = append(d, bson.E{Key: string(rune('a' + i)), Value: fresh})
@@ -222,7 +222,7 @@ func TestSourcesBounds(t *testing.T) {
 			t.Errorf("%v: %v", bad, got)
 		}
 	}
-	doc := marshal(t, bson.D{{Key: "_id", Value: 1}, {Key: "a", Value: value(t, "javaLegacy")}})
+	doc := marshal(t, bson.D{{Key: "_id", Value: 1}, {Key: "a", Value: kindstest.Value("javaLegacy")}})
 	fields := Tally{}
 	if out, n, left, err := c.Rewrite(doc[:len(doc)-1], fields); !errors.Is(err, walk.ErrCorrupt) || out != nil || n != 0 || left != nil || len(fields) > 0 {
 		t.Errorf("%v, %d, %v, %v, %v", out, n, left, fields, err)

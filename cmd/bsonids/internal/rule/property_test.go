@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds/kindstest"
 )
 
 // anyValue returns a value of a random type, nested to at most depth levels.
@@ -97,7 +99,7 @@ func converted(v any, to string, all bool) any {
 		if to == "" || v.Subtype != 3 || len(v.Data) != 16 {
 			return v
 		}
-		out := bson.Binary{Subtype: stored[to].subtype, Data: make([]byte, 16)}
+		out := bson.Binary{Subtype: kindstest.Value(to).Subtype, Data: make([]byte, 16)}
 		for i, from := range permuted[to] {
 			out.Data[i] = v.Data[from]
 		}

@@ -197,7 +197,7 @@ func TestRestoreForms(t *testing.T) {
 		"struct, left":       {"goStruct", doc(1, structOf(one, false), structOf(two)), doc(2, structOf(one, false), fresh(two)), doc(2, structOf(one, false), structOf(two))},
 		"struct, new":        {"goStruct", doc(1, structOf(one)), doc(1, fresh(two)), nil},
 	} {
-		c := conversionOf(t, tt.from, "standard", "a")
+		c := conversion(t, tt.from, "standard", "a")
 		got, open, err := c.Restore(tt.doc, tt.guide)
 		if err != nil || (tt.want == nil) != (len(open) > 0) || tt.want != nil && !bytes.Equal(got, tt.want) {
 			t.Errorf("%s: %v, %v, %v; want %v", name, got, open, err, tt.want)
@@ -211,7 +211,7 @@ func TestRestoreForms(t *testing.T) {
 // A null is a document of a Go struct again only at a path that tells one value, and a guide that becomes
 // the document is restored whatever its paths tell. Damaged documents are errors.
 func TestRestoreOddNames(t *testing.T) {
-	c := conversionOf(t, "goStruct", "standard", "a", "a.b")
+	c := conversion(t, "goStruct", "standard", "a", "a.b")
 	nobody := bson.D{{Key: "uuid", Value: bson.Binary{Data: make([]byte, 16)}}, {Key: "valid", Value: false}}
 	d := func(fields ...bson.E) bson.Raw { return marshal(t, append(bson.D{{Key: "_id", Value: 1}}, fields...)) }
 	twice, dotted := d(bson.E{Key: "a", Value: nobody}, bson.E{Key: "a", Value: nobody}), d(bson.E{Key: "a.b", Value: nobody})

@@ -12,6 +12,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds/kindstest"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
 )
 
@@ -20,7 +21,7 @@ func TestRewriterAgreesWithRewrite(t *testing.T) {
 	r := rand.New(rand.NewPCG(6, 7))
 	for _, tt := range []struct{ from, to string }{{"javaLegacy", "standard"}, {"standard", "csharpLegacy"}, {"javaLegacy", "csharpLegacy"},
 		{"text", "standard"}, {"standard", "text"}, {"goStruct", "javaLegacy"}, {"text", "csharpLegacy"}, {"javaLegacy", "text"}} {
-		c := conversionOf(t, tt.from, tt.to)
+		c := conversion(t, tt.from, tt.to)
 		rewriter, total := NewRewriter(c), Tally{}
 		for range 200 {
 			doc := marshal(t, append(anyFields(r, 4), anyTextFields(r, 4)...))
@@ -49,8 +50,8 @@ func TestRewriterAgreesWithRewrite(t *testing.T) {
 // The number of fields that are counted is bounded, and every value is counted and told.
 func TestRewriterFields(t *testing.T) {
 	for _, to := range []string{"standard", "text"} {
-		c := conversionOf(t, "javaLegacy", to)
-		v := value(t, "javaLegacy")
+		c := conversion(t, "javaLegacy", to)
+		v := kindstest.Value("javaLegacy")
 		doc := bson.D{{Key: "n", Value: bson.A{v, v}}}
 		for i := range MaxNames + 5 {
 			doc = append(doc, bson.E{Key: string(rune('a'+i%26)) + strings.Repeat("x", i/26), Value: v})
@@ -75,16 +76,16 @@ func TestRewriterFields(t *testing.T) {
 // What a conversion wants does not depend on its judge. Values that are not UUIDs, that another field has,
 // or that stay the same are not wanted.
 func TestWants(t *testing.T) {
-	java, same := value(t, "javaLegacy"), bson.Binary{Subtype: 3, Data: make([]byte, 16)}
-	doc := marshal(t, bson.D{{Key: "_id", Value: java}, {Key: "a", Value: bson.A{java, same, "x", value(t, "standard")}}, {Key: "b", Value: java}, {Key: "t", Value: bson.A{"none", "9f2c8a52-6d1e-4b60-9a57-0f6a1d2e3c4b"}}})
-	nothing := (&decide.Decision{From: "javaLegacy", Subtype: 3}).Judge(kindNamed(t, "javaLegacy").Order)
+	java, same := kindstest.Value("javaLegacy"), bson.Binary{Subtype: 3, Data: make([]byte, 16)}
+	doc := marshal(t, bson.D{{Key: "_id", Value: java}, {Key: "a", Value: bson.A{java, same, "x", kindstest.Value("standard")}}, {Key: "b", Value: java}, {Key: "t", Value: bson.A{"none", "9f2c8a52-6d1e-4b60-9a57-0f6a1d2e3c4b"}}})
+	nothing := (&decide.Decision{From: "javaLegacy", Subtype: 3}).Judge(kindstest.Kind(t, "javaLegacy").Order)
 	for _, tt := range []struct {
 		c    Conversion
 		want string
 	}{
 		{conversion(t, "javaLegacy", "standard"), "_id a.0 a.1 b"},
 		{conversion(t, "javaLegacy", "csharpLegacy", "a"), "a.0"},
-		{conversionOf(t, "text", "standard", "t"), "t.1"},
+		{conversion(t, "text", "standard", "t"), "t.1"},
 	} {
 		tt.c.Judge = nothing
 		var got []string

@@ -11,6 +11,7 @@ import (
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds/kindstest"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
 )
 
@@ -61,14 +62,14 @@ func awkward(r *rand.Rand, random func() bson.Binary) []bson.Raw {
 func TestEveryWay(t *testing.T) {
 	for _, tt := range [][2]string{{"csharpLegacy", "javaLegacy"}, {"javaLegacy", "standard"}, {"javaLegacy", "text"}, {"text", "standard"}, {"goStruct", "standard"}, {"goStruct", "text"}} {
 		r := rand.New(rand.NewPCG(26, 1))
-		c := conversionOf(t, tt[0], tt[1])
+		c := conversion(t, tt[0], tt[1])
 		docs := awkward(r, func() bson.Binary {
 			b := bson.Binary{Subtype: 3, Data: make([]byte, 16)}
 			for i := range b.Data {
 				b.Data[i] = byte(r.Uint32())
 			}
 			if r.IntN(4) > 0 { // version 4 in the byte order of --from, or any other one
-				order := []kinds.Kind{c.From, kindNamed(t, "javaLegacy"), kindNamed(t, "csharpLegacy")}[r.IntN(2)].Order
+				order := []kinds.Kind{c.From, kindstest.Kind(t, "javaLegacy"), kindstest.Kind(t, "csharpLegacy")}[r.IntN(2)].Order
 				u := order.Permute([16]byte(b.Data))
 				u[6], u[8] = u[6]&0x0f|0x40, u[8]&0x3f|0x80
 				v := order.Permute(u)
@@ -149,18 +150,9 @@ func TestEveryWay(t *testing.T) {
 	}
 }
 
-func kindNamed(t testing.TB, name string) kinds.Kind {
-	t.Helper()
-	k, err := kinds.Parse(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return k
-}
-
 // A document that would be too large for a server is left, in place and in a copy.
 func TestTooLarge(t *testing.T) {
-	c := conversionOf(t, "standard", "text")
+	c := conversion(t, "standard", "text")
 	list := make(bson.A, 100)
 	for i := range list {
 		list[i] = bson.Binary{Subtype: 4, Data: make([]byte, 16)}
@@ -179,7 +171,7 @@ func TestTooLarge(t *testing.T) {
 // A document that is too large already is converted if it does not grow: the driver and a dump allow it
 // some KiB more than 16 MiB.
 func TestLargeThatShrinks(t *testing.T) {
-	c := conversionOf(t, "text", "standard")
+	c := conversion(t, "text", "standard")
 	doc := marshal(t, bson.D{{Key: "_id", Value: 1}, {Key: "u", Value: "9f2c8a52-6d1e-4b60-9a57-0f6a1d2e3c4b"}, {Key: "pad", Value: make([]byte, maxDocument)}})
 	if p, err := c.Plan(doc); err != nil || len(p.Changes) != 1 || len(p.Skipped) > 0 {
 		t.Errorf("%d changes, %+v, %v", len(p.Changes), p.Skipped, err)
@@ -192,10 +184,10 @@ func TestLargeThatShrinks(t *testing.T) {
 // The rule tells apart the values that a conversion does not apply to, those that stay the same, those that
 // are left and those that are converted, whatever it said before.
 func TestRule(t *testing.T) {
-	java, same, odd := value(t, "javaLegacy"), bson.Binary{Subtype: 3, Data: make([]byte, 16)}, bson.Binary{Subtype: 3, Data: []byte("0123456789abcdef")}
+	java, same, odd := kindstest.Value("javaLegacy"), bson.Binary{Subtype: 3, Data: make([]byte, 16)}, bson.Binary{Subtype: 3, Data: []byte("0123456789abcdef")}
 	c := conversion(t, "javaLegacy", "csharpLegacy", "a", "l")
 	c.Judge = (&decide.Decision{From: "javaLegacy", Subtype: 3, Fields: []decide.Field{{Path: "a", Basis: decide.Evidence, Versions: []int{4}}}}).Judge(c.From.Order)
-	doc := marshal(t, bson.D{{Key: "a", Value: java}, {Key: "l", Value: bson.A{java, same}}, {Key: "a", Value: bson.A{odd, same, "x", value(t, "standard"), java}}, {Key: "b", Value: java}})
+	doc := marshal(t, bson.D{{Key: "a", Value: java}, {Key: "l", Value: bson.A{java, same}}, {Key: "a", Value: bson.A{odd, same, "x", kindstest.Value("standard"), java}}, {Key: "b", Value: java}})
 	// 00112233-4455-6677-8899-aabbccddeeff is version 6, of which the field does not show values.
 	var got []string
 	var r Ruling
@@ -240,7 +232,7 @@ func TestOutgrows(t *testing.T) {
 
 // What a conversion makes of a value that a list or a log names is what it makes of it in a document.
 func TestFresh(t *testing.T) {
-	java, standard := [16]byte(value(t, "javaLegacy").Data), [16]byte(value(t, "standard").Data)
+	java, standard := [16]byte(kindstest.Value("javaLegacy").Data), [16]byte(kindstest.Value("standard").Data)
 	text := func(s string) Value {
 		return ValueOf(bson.TypeString, append(append([]byte{byte(len(s) + 1), 0, 0, 0}, s...), 0))
 	}
@@ -263,7 +255,7 @@ func TestFresh(t *testing.T) {
 		{"goStruct", "text", standard, doc(bson.D{u, {Key: "valid", Value: true}}), standard, text(hyphens)},
 		{"goStruct", "standard", [16]byte{}, doc(bson.D{{Key: "uuid", Value: bson.Binary{Data: make([]byte, 16)}}, {Key: "valid", Value: false}}), [16]byte{}, Null},
 	} {
-		c := conversionOf(t, tt.from, tt.to)
+		c := conversion(t, tt.from, tt.to)
 		if octets, v := c.Fresh(tt.octets, tt.value); octets != tt.want || v != tt.wantValue {
 			t.Errorf("%s to %s: %x %q", tt.from, tt.to, octets, v)
 		}

@@ -7,6 +7,7 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds/kindstest"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
 )
 
@@ -14,7 +15,7 @@ import (
 // of its document converted.
 func TestWayBackByValue(t *testing.T) {
 	c := conversion(t, "javaLegacy", "standard")
-	old, fresh, other := value(t, "javaLegacy"), value(t, "standard"), bson.Binary{Subtype: 4, Data: []byte("0123456789abcdef")}
+	old, fresh, other := kindstest.Value("javaLegacy"), kindstest.Value("standard"), bson.Binary{Subtype: 4, Data: []byte("0123456789abcdef")}
 	p, err := c.Plan(marshal(t, bson.D{{Key: "_id", Value: 1}, {Key: "a", Value: old}, {Key: "b", Value: bson.A{old, "x"}}, {Key: "c", Value: bson.D{{Key: "d", Value: old}}}}))
 	if err != nil || len(p.Changes) != 3 {
 		t.Fatalf("%+v, %v", p, err)
@@ -62,7 +63,7 @@ func TestWayBackMoved(t *testing.T) {
 		{"javaLegacy", bson.A{in(one), in(two)}, func(l bson.A) bson.A { return bson.A{in(in(1)), l[0], l[1]} }, []string{"l.1.x", "l.2.x"}},
 		{"goStruct", bson.A{nobody, 7}, func(bson.A) bson.A { return bson.A{7, nil} }, []string{"l.1"}},
 	} {
-		c := conversionOf(t, tt.from, "standard", "l", "l.x")
+		c := conversion(t, tt.from, "standard", "l", "l.x")
 		before := marshal(t, bson.D{{Key: "_id", Value: 1}, {Key: "l", Value: tt.list}})
 		p, err := c.Plan(before)
 		if err != nil {
@@ -95,7 +96,7 @@ func TestWayBackMoved(t *testing.T) {
 // A place that an update cannot address is none to which a value was moved.
 func TestWayBackOddNames(t *testing.T) {
 	c := conversion(t, "javaLegacy", "standard")
-	old, fresh := value(t, "javaLegacy"), value(t, "standard")
+	old, fresh := kindstest.Value("javaLegacy"), kindstest.Value("standard")
 	p, err := c.Plan(marshal(t, bson.D{{Key: "_id", Value: 1}, {Key: "l", Value: bson.A{old}}}))
 	if err != nil || len(p.Changes) != 1 {
 		t.Fatal(p, err)
