@@ -69,7 +69,8 @@ func TestApplyOfChangedData(t *testing.T) {
 			s := mongotest.Start(t)
 			db := connect(t, s)
 			shop(t, db, 20)
-			file, dir := planned(t, s), filepath.Join(t.TempDir(), "state")
+			file := planned(t, s)
+			dir := filepath.Dir(file)
 			edit(t, file, left...)
 			tt.change(t, db)
 			before := make(map[string]map[string]bson.Raw)
@@ -77,14 +78,14 @@ func TestApplyOfChangedData(t *testing.T) {
 				before[name] = all(t, db.Collection(name))
 			}
 			for _, extra := range [][]string{nil, {"--write"}} {
-				r := command(t, s, append([]string{"apply", file, "--state-dir", dir, "--batch", "10"}, extra...)...).want(t, failure.ExitUsage)
+				r := command(t, s, append([]string{"apply", dir, "--batch", "10"}, extra...)...).want(t, failure.ExitUsage)
 				if !strings.Contains(r.stderr, tt.want) {
 					t.Errorf("%s\nwant %s", r.stderr, tt.want)
 				}
 			}
 			whole(t, db, before)
 			// The same directory serves a new plan, because nothing was converted.
-			file = planned(t, s)
+			again(t, planned(t, s), dir)
 			edit(t, file, left...)
 			b, err := os.ReadFile(file)
 			if err != nil {
@@ -93,44 +94,45 @@ func TestApplyOfChangedData(t *testing.T) {
 			if strings.Contains(string(b), "unknown, because") {
 				return
 			}
-			if r := command(t, s, "apply", file, "--state-dir", dir, "--batch", "10", "--write"); r.code != failure.ExitOK && r.code != failure.ExitIncomplete {
+			if r := command(t, s, "apply", dir, "--batch", "10", "--write"); r.code != failure.ExitOK && r.code != failure.ExitIncomplete {
 				t.Errorf("exit code %d: %s", r.code, r.stderr)
 			}
 		})
 	}
 }
 
-// An edited plan is refused while the first one is under way, and the state directory of one plan
-// is of no use to another.
+// An edited plan is refused while the first one is under way, and the other verbs use the plan that was
+// applied.
 func TestApplyOfEditedPlan(t *testing.T) {
 	s := mongotest.Start(t)
 	db := connect(t, s)
 	want := shop(t, db, 20)
-	file, dir := planned(t, s), filepath.Join(t.TempDir(), "state")
+	file := planned(t, s)
+	dir := filepath.Dir(file)
 	edit(t, file, left...)
-	args := []string{"apply", file, "--state-dir", dir, "--batch", "10", "--write"}
+	args := []string{"apply", dir, "--batch", "10", "--write"}
 	command(t, s, args...).want(t, failure.ExitOK)
 	edit(t, file, "# 20 values", "# a note: 20 values") // comments do not matter
 	command(t, s, args...).want(t, failure.ExitOK)
-	other := file + ".other"
-	b, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(other, b, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	edit(t, other, "decision: convert from generic", "decision: leave")
-	for _, args := range [][]string{{"apply", "--write"}, {"apply"}, {"verify"}, {"undo"}, {"undo", "--write"}} {
-		args = append(append([]string{args[0], other}, args[1:]...), "--state-dir", dir)
+	edit(t, file, "decision: convert from generic", "decision: leave")
+	for _, args := range [][]string{{"apply", dir, "--write"}, {"apply", dir}} {
 		r := command(t, s, args...).want(t, failure.ExitUsage)
 		if !strings.Contains(r.stderr, `the decision about "token" was "convert from generic" and is "leave"`) {
 			t.Errorf("%v: %s", args, r.stderr)
 		}
 	}
-	for _, args := range [][]string{{"verify", file}, {"verify", "--state-dir", dir}, {"verify", file, "--state-dir", dir, "--db", "x"}, {"verify", file, "--state-dir", dir, "--from", "javaLegacy"},
-		{"apply", file, "--write"}, {"apply", filepath.Join(dir, "nothing"), "--state-dir", dir}, {"verify", file, "--state-dir", t.TempDir()}, {"undo", file, "--state-dir", t.TempDir(), "--write"},
-		{"status", "--state-dir", t.TempDir()}, {"status"}, {"apply"}, {"plan"}, {"plan", "--db", "nowhere"}, {"plan", "--db", s.Database(), "--to", "generic"}} {
+	// The other verbs use the plan as it was applied, also if the file is gone.
+	command(t, s, "verify", dir).want(t, failure.ExitOK)
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	command(t, s, "verify", dir).want(t, failure.ExitOK)
+	command(t, s, "status", dir).want(t, failure.ExitOK)
+	command(t, s, "undo", dir).want(t, failure.ExitOK)
+	for _, args := range [][]string{{"verify", file}, {"verify", dir, "--db", "x"}, {"verify", dir, "--from", "javaLegacy"},
+		{"apply", dir, "--write"}, {"apply", filepath.Join(dir, "nothing")}, {"verify", t.TempDir()}, {"undo", t.TempDir(), "--write"},
+		{"status", t.TempDir()}, {"status"}, {"apply"}, {"plan"}, {"plan", "--db", s.Database()}, {"plan", dir, "--db", s.Database()},
+		{"plan", t.TempDir(), "--db", "nowhere"}, {"plan", t.TempDir(), "--db", s.Database(), "--to", "generic"}} {
 		command(t, s, args...).want(t, failure.ExitUsage)
 	}
 	whole(t, db, want)
@@ -147,10 +149,12 @@ func TestApplyTwiceAtOnce(t *testing.T) {
 		want := shop(t, db, 30)
 		file, dir := planned(t, s, "--to", "standard"), t.TempDir()
 		edit(t, file, left...)
+		again(t, file, filepath.Join(dir, "a"))
+		again(t, file, filepath.Join(dir, "b"))
 		results := make(chan result, 2)
 		for _, d := range dirs {
 			go func() {
-				results <- command(t, s, "apply", file, "--state-dir", filepath.Join(dir, d), "--batch", "10", "--collections-at-once", "2", "--write")
+				results <- command(t, s, "apply", filepath.Join(dir, d), "--batch", "10", "--collections-at-once", "2", "--write")
 			}()
 		}
 		for range 2 {
@@ -159,7 +163,7 @@ func TestApplyTwiceAtOnce(t *testing.T) {
 			}
 		}
 		for _, d := range dirs { // each of them may have stopped because of the other one
-			command(t, s, "apply", file, "--state-dir", filepath.Join(dir, d), "--batch", "10", "--write")
+			command(t, s, "apply", filepath.Join(dir, d), "--batch", "10", "--write")
 		}
 		whole(t, db, want)
 	}
@@ -182,8 +186,9 @@ func TestApplyOfUglyNames(t *testing.T) {
 	if len(made) < 5 {
 		t.Fatalf("only %q could be made", made)
 	}
-	file, dir := planned(t, s), filepath.Join(t.TempDir(), "state")
-	r := command(t, s, "apply", file, "--state-dir", dir, "--batch", "10", "--write").want(t, failure.ExitOK)
+	file := planned(t, s)
+	dir := filepath.Dir(file)
+	r := command(t, s, "apply", dir, "--batch", "10", "--write").want(t, failure.ExitOK)
 	for _, c := range r.stdout + r.stderr {
 		if c != '\n' && c < ' ' || c == 0x202e {
 			t.Errorf("the output has %q", c)
@@ -197,9 +202,9 @@ func TestApplyOfUglyNames(t *testing.T) {
 			}
 		}
 	}
-	command(t, s, "verify", file, "--state-dir", dir).want(t, failure.ExitOK)
-	command(t, s, "status", "--state-dir", dir).want(t, failure.ExitOK)
-	command(t, s, "undo", file, "--state-dir", dir, "--write").want(t, failure.ExitOK)
+	command(t, s, "verify", dir).want(t, failure.ExitOK)
+	command(t, s, "status", dir).want(t, failure.ExitOK)
+	command(t, s, "undo", dir, "--write").want(t, failure.ExitOK)
 }
 
 // A database without UUIDs, and one with views and many collections.
@@ -210,8 +215,7 @@ func TestPlanOfOtherDatabases(t *testing.T) {
 	if err := db.CreateCollection(t.Context(), "empty"); err != nil {
 		t.Fatal(err)
 	}
-	file := planned(t, s)
-	if r := command(t, s, "apply", file).want(t, failure.ExitUsage); !strings.Contains(r.stderr, "nothing to convert") {
+	if r := command(t, s, "apply", filepath.Dir(planned(t, s))).want(t, failure.ExitUsage); !strings.Contains(r.stderr, "nothing to convert") {
 		t.Error(r.stderr)
 	}
 	n := 300
@@ -224,8 +228,8 @@ func TestPlanOfOtherDatabases(t *testing.T) {
 	if err := db.CreateView(t.Context(), "view", "c000", mongo.Pipeline{}); err != nil {
 		t.Logf("without a view: %v", err)
 	}
-	file, dir := planned(t, s), filepath.Join(t.TempDir(), "state")
-	command(t, s, "apply", file, "--state-dir", dir, "--batch", "10", "--write").want(t, failure.ExitOK)
+	dir := filepath.Dir(planned(t, s))
+	command(t, s, "apply", dir, "--batch", "10", "--write").want(t, failure.ExitOK)
 	for i := range n {
 		for _, doc := range all(t, db.Collection(fmt.Sprintf("c%03d", i))) {
 			if subtype, _ := doc.Lookup("x").Binary(); subtype != 4 {
@@ -238,7 +242,7 @@ func TestPlanOfOtherDatabases(t *testing.T) {
 	}
 }
 
-// A directory that cannot be written stops the command before the first write.
+// A directory that is none stops the commands before the first write.
 func TestApplyWithoutDirectory(t *testing.T) {
 	s := mongotest.Start(t)
 	db := connect(t, s)
@@ -251,9 +255,10 @@ func TestApplyWithoutDirectory(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, dir := range []string{taken, filepath.Join(taken, "below"), "/dev/full"} {
-		if r := command(t, s, "apply", file, "--state-dir", dir, "--write"); r.code == failure.ExitOK || !strings.Contains(r.stderr, "changed nothing") {
+		if r := command(t, s, "apply", dir, "--write"); r.code == failure.ExitOK || !strings.Contains(r.stderr, "changed nothing") {
 			t.Errorf("%s: exit code %d: %s", dir, r.code, r.stderr)
 		}
+		command(t, s, "plan", dir, "--db", s.Database()).want(t, failure.ExitUsage)
 	}
 	equal(t, all(t, db.Collection("orders")), before)
 }

@@ -72,8 +72,8 @@ func TestApplyOnFullDisk(t *testing.T) {
 	before := beforehand(t, db, want)
 	file := planned(t, s)
 	edit(t, file, left...)
-	dir := filepath.Join(t.TempDir(), "state")
-	flags := []string{file, "--state-dir", dir, "--write", "--batch", "5", "--retry-for", "0s", "--batch-timeout", "1s"}
+	dir := filepath.Dir(file)
+	flags := []string{dir, "--write", "--batch", "5", "--retry-for", "0s", "--batch-timeout", "1s"}
 	apply, undo := append([]string{"apply"}, flags...), append([]string{"undo"}, flags...)
 	said := 0
 	for _, blocks := range []int{0, 2, 8, 12, 20} {
@@ -91,7 +91,7 @@ func TestApplyOnFullDisk(t *testing.T) {
 	}
 	command(t, s, apply...).want(t, failure.ExitOK)
 	whole(t, db, want)
-	command(t, s, "verify", file, "--state-dir", dir).want(t, failure.ExitOK)
+	command(t, s, "verify", dir).want(t, failure.ExitOK)
 	for _, blocks := range []int{0, 8} {
 		r := confined(t, s, blocks, undo...)
 		if r.code == failure.ExitOK {
@@ -120,8 +120,8 @@ func TestApplyWithoutRecord(t *testing.T) {
 	})
 	file := planned(t, s)
 	edit(t, file, "decision: unknown", "decision: leave")
-	dir := filepath.Join(t.TempDir(), "state")
-	flags := []string{file, "--state-dir", dir, "--write", "--batch", "5", "--batch-timeout", "1s"}
+	dir := filepath.Dir(file)
+	flags := []string{dir, "--write", "--batch", "5", "--batch-timeout", "1s"}
 	for _, name := range []string{"apply", "undo"} {
 		for _, n := range []int32{0, 1, 2, 4, 8} {
 			left.Store(n)

@@ -27,12 +27,13 @@ func TestKillPlan(t *testing.T) {
 				before[name] = all(t, db.Collection(name))
 			}
 		}
-		file, dir := planned(t, s), filepath.Join(t.TempDir(), "state")
+		file := planned(t, s)
+		dir := filepath.Dir(file)
 		edit(t, file, left...)
-		flags := []string{file, "--state-dir", dir, "--write", "--batch", "5", "--batch-timeout", "1s"}
+		flags := []string{dir, "--write", "--batch", "5", "--batch-timeout", "1s"}
 		applied := untilDone(t, s, append([]string{"apply", "--workers", "2"}, flags...)...)
 		whole(t, db, want)
-		command(t, s, "verify", file, "--state-dir", dir).want(t, failure.ExitOK)
+		command(t, s, "verify", dir).want(t, failure.ExitOK)
 		undone := untilDone(t, s, append([]string{"undo"}, flags...)...)
 		whole(t, db, before)
 		kills += applied + undone

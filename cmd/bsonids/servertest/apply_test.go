@@ -1,6 +1,7 @@
 package servertest
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
 	"github.com/bsonids/bsonids/integration/mongotest"
 )
 
@@ -58,8 +60,9 @@ func TestApply(t *testing.T) {
 	for _, name := range []string{"customers", "orders", "invoices", "sessions", "files", "countries"} {
 		before[name] = all(t, db.Collection(name))
 	}
-	file, dir := planned(t, s), filepath.Join(t.TempDir(), "state")
-	args := []string{"apply", file, "--state-dir", dir, "--batch", "10"}
+	file := planned(t, s)
+	dir := filepath.Dir(file)
+	args := []string{"apply", dir, "--batch", "10"}
 
 	if r := command(t, s, append(args, "--write")...).want(t, failure.ExitUsage); !strings.Contains(r.stderr, `"files": the decision about "md5" (subtype 3) is unknown`) {
 		t.Error(r.stderr)
@@ -71,8 +74,8 @@ func TestApply(t *testing.T) {
 		t.Error(r.stdout)
 	}
 	whole(t, db, before)
-	if _, err := os.Stat(dir); err == nil {
-		t.Error("a dry run made the state directory")
+	if st, err := plan.ReadState(dir); !errors.Is(err, plan.ErrNoState) {
+		t.Errorf("a dry run began: %+v, %v", st, err)
 	}
 	r = command(t, s, append(args, "--write")...).want(t, failure.ExitOK)
 	whole(t, db, want)
@@ -82,24 +85,25 @@ func TestApply(t *testing.T) {
 	}
 	whole(t, db, want)
 	for _, output := range []string{"table", "json"} {
-		command(t, s, "verify", file, "--state-dir", dir, "--output", output).want(t, failure.ExitOK)
+		command(t, s, "verify", dir, "--output", output).want(t, failure.ExitOK)
 	}
 
-	undo := []string{"undo", file, "--state-dir", dir, "--batch", "10"}
+	undo := []string{"undo", dir, "--batch", "10"}
 	command(t, s, append(undo, "--output", "json")...).want(t, failure.ExitOK)
 	whole(t, db, want)
 	if r = command(t, s, append(undo, "--write")...).want(t, failure.ExitOK); !strings.Contains(r.stdout, "drop customers_standard") {
 		t.Error(r.stdout)
 	}
 	whole(t, db, before)
-	command(t, s, "verify", file, "--state-dir", dir).want(t, failure.ExitIncomplete)
+	command(t, s, "verify", dir).want(t, failure.ExitIncomplete)
 	if r = command(t, s, append(args, "--write")...).want(t, failure.ExitUsage); !strings.Contains(r.stderr, "the plan was undone on") {
 		t.Error(r.stderr)
 	}
 	// A new plan can be applied again, into another copy.
-	file, dir = planned(t, s), filepath.Join(t.TempDir(), "state")
+	file = planned(t, s)
+	dir = filepath.Dir(file)
 	edit(t, file, left...)
-	command(t, s, "apply", file, "--state-dir", dir, "--batch", "10", "--write", "--output", "json").want(t, failure.ExitOK)
+	command(t, s, "apply", dir, "--batch", "10", "--write", "--output", "json").want(t, failure.ExitOK)
 	want["customers_standard_2"] = want["customers_standard"]
 	whole(t, db, want)
 }

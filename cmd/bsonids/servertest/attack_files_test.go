@@ -38,8 +38,9 @@ func TestPlanWithFilesOfAnotherStep(t *testing.T) {
 	for _, name := range []string{"a", "b"} {
 		want[name] = seed(t, db.Collection(name), 60, uuidrep.JavaLegacy, uuidrep.Standard)
 	}
-	file, dir := planned(t, s), filepath.Join(t.TempDir(), "state")
-	command(t, s, "apply", file, "--state-dir", dir, "--batch", "10", "--write").want(t, failure.ExitOK)
+	file := planned(t, s)
+	dir := filepath.Dir(file)
+	command(t, s, "apply", dir, "--batch", "10", "--write").want(t, failure.ExitOK)
 	states, _ := filepath.Glob(filepath.Join(dir, "*.undo"))
 	if len(states) != 2 {
 		t.Fatal(states)
@@ -47,7 +48,7 @@ func TestPlanWithFilesOfAnotherStep(t *testing.T) {
 	a, b := strings.TrimSuffix(states[0], ".undo"), strings.TrimSuffix(states[1], ".undo")
 	check := func(t *testing.T) {
 		t.Helper()
-		for _, args := range [][]string{{"undo", file, "--state-dir", dir, "--batch", "10"}, {"undo", file, "--state-dir", dir, "--batch", "10", "--write"}, {"verify", file, "--state-dir", dir}} {
+		for _, args := range [][]string{{"undo", dir, "--batch", "10"}, {"undo", dir, "--batch", "10", "--write"}, {"verify", dir}} {
 			if r := command(t, s, args...); r.code == failure.ExitOK {
 				t.Errorf("%q: %s%s", args[0], r.stdout, r.stderr)
 			}
@@ -73,7 +74,8 @@ func TestUndoPlanWithEarlierDirectory(t *testing.T) {
 	s := mongotest.Start(t)
 	db := connect(t, s)
 	want := map[string]map[string]bson.Raw{"a": seed(t, db.Collection("a"), 60, uuidrep.JavaLegacy, uuidrep.Standard)}
-	file, dir := planned(t, s), filepath.Join(t.TempDir(), "state")
+	file := planned(t, s)
+	dir := filepath.Dir(file)
 	// A command that cannot read the collections leaves a directory with which nothing was decided.
 	p := startProxy(t, host(t, s), func(r request, pass func() []byte) []byte {
 		if r.name() == "find" {
@@ -81,7 +83,7 @@ func TestUndoPlanWithEarlierDirectory(t *testing.T) {
 		}
 		return pass()
 	})
-	command(t, p, "apply", file, "--state-dir", dir, "--write")
+	command(t, p, "apply", dir, "--write")
 	if st, err := plan.ReadState(dir); err != nil || st.Decided {
 		t.Fatalf("%+v, %v", st, err)
 	}
@@ -89,9 +91,9 @@ func TestUndoPlanWithEarlierDirectory(t *testing.T) {
 	if err := os.CopyFS(earlier, os.DirFS(dir)); err != nil {
 		t.Fatal(err)
 	}
-	command(t, s, "apply", file, "--state-dir", dir, "--batch", "10", "--write").want(t, failure.ExitOK)
+	command(t, s, "apply", dir, "--batch", "10", "--write").want(t, failure.ExitOK)
 	dir = earlier
-	for _, args := range [][]string{{"undo", file, "--state-dir", dir}, {"undo", file, "--state-dir", dir, "--write"}} {
+	for _, args := range [][]string{{"undo", dir}, {"undo", dir, "--write"}} {
 		if r := command(t, s, args...); r.code == failure.ExitOK {
 			t.Errorf("%s%s", r.stdout, r.stderr)
 		}
@@ -196,8 +198,9 @@ func TestPlanWithoutState(t *testing.T) {
 	for _, name := range []string{"a", "b"} {
 		want[name] = seed(t, db.Collection(name), 60, uuidrep.JavaLegacy, uuidrep.Standard)
 	}
-	file, dir := planned(t, s), filepath.Join(t.TempDir(), "state")
-	command(t, s, "apply", file, "--state-dir", dir, "--batch", "10", "--write").want(t, failure.ExitOK)
+	file := planned(t, s)
+	dir := filepath.Dir(file)
+	command(t, s, "apply", dir, "--batch", "10", "--write").want(t, failure.ExitOK)
 	states, _ := filepath.Glob(filepath.Join(dir, "?.*.state"))
 	if len(states) != 2 {
 		t.Fatal(states)
@@ -217,8 +220,8 @@ func TestPlanWithoutState(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, args := range [][]string{
-			{"status", "--state-dir", dir}, {"apply", file, "--state-dir", dir}, {"verify", file, "--state-dir", dir},
-			{"undo", file, "--state-dir", dir}, {"undo", file, "--state-dir", dir, "--write"},
+			{"status", dir}, {"apply", dir}, {"verify", dir},
+			{"undo", dir}, {"undo", dir, "--write"},
 		} {
 			if r := command(t, s, args...).want(t, failure.ExitFailed); !strings.Contains(r.stderr, states[1]) {
 				t.Errorf("%s: %q: %s%s", name, args[0], r.stdout, r.stderr)
@@ -230,5 +233,5 @@ func TestPlanWithoutState(t *testing.T) {
 		}
 	}
 	whole(t, db, want)
-	command(t, s, "verify", file, "--state-dir", dir).want(t, failure.ExitOK)
+	command(t, s, "verify", dir).want(t, failure.ExitOK)
 }

@@ -93,7 +93,7 @@ func TestKillPlanCounts(t *testing.T) {
 	for _, name := range []string{"a", "b"} {
 		seed(t, db.Collection(name), 100, uuidrep.JavaLegacy, uuidrep.Standard)
 	}
-	args := []string{"apply", planned(t, s), "--state-dir", filepath.Join(t.TempDir(), "state"), "--batch", "10", "--collections-at-once", "1", "--write"}
+	args := []string{"apply", filepath.Dir(planned(t, s)), "--batch", "10", "--collections-at-once", "1", "--write"}
 	killedAt(t, s, 13, args...)
 	for range 2 {
 		r := command(t, s, append(args, "--output", "json")...).want(t, failure.ExitOK)

@@ -3,7 +3,6 @@ package servertest
 import (
 	"flag"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"runtime"
 	"testing"
@@ -88,17 +87,15 @@ func TestKillStates(t *testing.T) {
 		}
 	}
 	planOf := func(s *mongotest.Server, dir string) string {
-		path := filepath.Join(dir, "plan.yaml")
-		if _, err := os.Stat(path); err != nil {
-			if err := os.Rename(planned(t, s), path); err != nil {
-				t.Fatal(err)
-			}
+		dir = filepath.Join(dir, "shop.d")
+		if !isDirectory(dir) {
+			again(t, planned(t, s), dir)
 		}
-		return path
+		return dir
 	}
 	applying := func(verb string) func(*mongotest.Server, string) []string {
 		return func(s *mongotest.Server, dir string) []string {
-			return []string{verb, planOf(s, dir), "--state-dir", filepath.Join(dir, "state"), "--write", "--batch", "5", "--batch-timeout", "1s"}
+			return []string{verb, planOf(s, dir), "--write", "--batch", "5", "--batch-timeout", "1s"}
 		}
 	}
 	after := func(first func(*mongotest.Server, string) []string) func(*testing.T, *mongotest.Server, string) {

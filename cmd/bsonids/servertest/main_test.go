@@ -62,12 +62,17 @@ func command(t testing.TB, s target, args ...string) result {
 			name += "-dump"
 		case name == "undo" && slices.Contains(args, "--db"):
 			name = "cutover"
-		case slices.Contains(args, "--state-dir") && (name == "verify" || name == "undo"):
+		case (name == "verify" || name == "undo") && isDirectory(args[1]):
 			name += "-plan"
 		}
 		checkSchema(t, name, out.String())
 	}
 	return result{code, out.String(), errs.String()}
+}
+
+func isDirectory(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
 }
 
 // problems returns the warnings and errors on stderr.

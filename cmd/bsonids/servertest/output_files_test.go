@@ -39,24 +39,22 @@ func TestFilesBeforeWrites(t *testing.T) {
 
 // The files of all collections of a plan are opened before the first one is changed.
 func TestPlanFilesBeforeWrites(t *testing.T) {
-	for _, of := range []func(plan.Step) string{plan.Step.UndoLog, plan.Step.SkipList} {
+	for _, of := range []func(plan.Files) string{func(f plan.Files) string { return f.UndoLog }, func(f plan.Files) string { return f.SkipList }} {
 		s := mongotest.Start(t)
 		db := connect(t, s)
 		for _, name := range []string{"a", "b", "c"} {
 			seed(t, db.Collection(name), 30, uuidrep.JavaLegacy, uuidrep.Standard)
 		}
 		first := all(t, db.Collection("a"))
-		file, dir := planned(t, s), filepath.Join(t.TempDir(), "state")
+		file := planned(t, s)
+		dir := filepath.Dir(file)
 		p, err := plan.Read(file)
 		if err != nil {
 			t.Fatal(err)
 		}
 		steps := p.Steps()
-		if err := os.Mkdir(dir, 0o700); err != nil {
-			t.Fatal(err)
-		}
-		path := nowhere(t, filepath.Join(dir, of(steps[len(steps)-1])))
-		args := []string{"apply", file, "--state-dir", dir, "--batch", "10", "--collections-at-once", "1", "--write"}
+		path := nowhere(t, of(steps[len(steps)-1].Files(dir)))
+		args := []string{"apply", dir, "--batch", "10", "--collections-at-once", "1", "--write"}
 		if r := command(t, s, args...).want(t, failure.ExitUsage); !strings.Contains(r.stderr, path) {
 			t.Error(r.stderr)
 		}

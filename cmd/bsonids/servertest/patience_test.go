@@ -1,7 +1,6 @@
 package servertest
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -176,15 +175,12 @@ func TestPlanRiddenOut(t *testing.T) {
 	db := connect(t, s)
 	want := shop(t, db, 20)
 	p, _ := troubled(t, s, 9)
-	r := command(t, p, "plan", "--db", s.Database(), "--retry-for", "1m").want(t, failure.ExitOK)
-	file, dir := filepath.Join(t.TempDir(), "plan.yaml"), filepath.Join(t.TempDir(), "state")
-	if err := os.WriteFile(file, []byte(r.stdout), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	edit(t, file, left...)
-	command(t, p, "apply", file, "--state-dir", dir, "--batch", "5", "--write", "--retry-for", "1m").want(t, failure.ExitOK)
+	dir := filepath.Join(t.TempDir(), "shop.d")
+	command(t, p, "plan", dir, "--db", s.Database(), "--retry-for", "1m").want(t, failure.ExitOK)
+	edit(t, filepath.Join(dir, "plan.yaml"), left...)
+	command(t, p, "apply", dir, "--batch", "5", "--write", "--retry-for", "1m").want(t, failure.ExitOK)
 	whole(t, db, want)
-	command(t, losing(t, s), "verify", file, "--state-dir", dir, "--retry-for", "1m").want(t, failure.ExitOK)
+	command(t, losing(t, s), "verify", dir, "--retry-for", "1m").want(t, failure.ExitOK)
 }
 
 // A run whose document was inserted and whose answer was lost has written nothing: the next attempt

@@ -2,6 +2,7 @@ package servertest
 
 import (
 	"crypto/md5"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
 	"github.com/bsonids/bsonids/integration/mongotest"
 	"github.com/bsonids/bsonids/uuidrep"
 )
@@ -83,13 +85,32 @@ func shop(t testing.TB, db *mongo.Database, n int) map[string]map[string]bson.Ra
 	return want
 }
 
-// planned writes the plan of the database to a file and returns its path.
+// planned makes the plan of the database in a new directory, and returns the path of its file.
 func planned(t testing.TB, s *mongotest.Server, args ...string) string {
 	t.Helper()
-	r := command(t, s, append([]string{"plan", "--db", s.Database()}, args...)...).want(t, failure.ExitOK)
-	path := filepath.Join(t.TempDir(), "plan.yaml")
-	if err := os.WriteFile(path, []byte(r.stdout), 0o600); err != nil {
+	dir := filepath.Join(t.TempDir(), "shop.d")
+	command(t, s, append([]string{"plan", dir, "--db", s.Database()}, args...)...).want(t, failure.ExitOK)
+	return filepath.Join(dir, plan.PlanFile)
+}
+
+// text returns the text of a file.
+func text(t testing.TB, file string) string {
+	t.Helper()
+	b, err := os.ReadFile(file)
+	if err != nil {
 		t.Fatal(err)
 	}
-	return path
+	return string(b)
+}
+
+// again copies the plan in the file to the new directory dir.
+func again(t testing.TB, file, dir string) {
+	t.Helper()
+	b, err := os.ReadFile(file)
+	if err == nil {
+		err = errors.Join(os.MkdirAll(dir, 0o700), os.WriteFile(filepath.Join(dir, plan.PlanFile), b, 0o600))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 }

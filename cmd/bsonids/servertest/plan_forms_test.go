@@ -107,7 +107,7 @@ func TestPlanForms(t *testing.T) {
 	s := mongotest.Start(t)
 	db := connect(t, s)
 	file, before, want := clubPlan(t, s, db)
-	dir := filepath.Join(t.TempDir(), "state")
+	dir := filepath.Dir(file)
 	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -123,7 +123,7 @@ func TestPlanForms(t *testing.T) {
 			t.Errorf("%q is not in\n%s", line, text)
 		}
 	}
-	args := []string{"apply", file, "--state-dir", dir}
+	args := []string{"apply", dir}
 	for _, tt := range []struct {
 		decisions map[string]string
 		want      string
@@ -139,7 +139,7 @@ func TestPlanForms(t *testing.T) {
 			t.Fatal(err)
 		}
 		decideFields(t, edited, tt.decisions)
-		if r := command(t, s, "apply", edited).want(t, failure.ExitUsage); !strings.Contains(r.stderr, tt.want) {
+		if r := command(t, s, "apply", filepath.Dir(edited)).want(t, failure.ExitUsage); !strings.Contains(r.stderr, tt.want) {
 			t.Errorf("%v: %s", tt.decisions, r.stderr)
 		}
 	}
@@ -171,11 +171,11 @@ func TestPlanForms(t *testing.T) {
 		if output == "table" && (!strings.Contains(r.stdout, "6 of 6 conversions done") || !strings.Contains(r.stdout, "csharpLegacy to text")) {
 			t.Error(r.stdout)
 		}
-		command(t, s, "verify", file, "--state-dir", dir, "--output", output).want(t, failure.ExitOK)
+		command(t, s, "verify", dir, "--output", output).want(t, failure.ExitOK)
 	}
 	change(2, uuid.NewString())
-	command(t, s, "verify", file, "--state-dir", dir).want(t, failure.ExitIncomplete)
-	command(t, s, "undo", file, "--state-dir", dir, "--write").want(t, failure.ExitIncomplete)
+	command(t, s, "verify", dir).want(t, failure.ExitIncomplete)
+	command(t, s, "undo", dir, "--write").want(t, failure.ExitIncomplete)
 	change(2, before["visits"]["{\"$numberInt\":\"2\"}"].Lookup("member").StringValue())
 	whole(t, db, before)
 }
@@ -186,13 +186,13 @@ func TestKillPlanForms(t *testing.T) {
 	s := mongotest.Start(t)
 	db := connect(t, s)
 	file, before, want := clubPlan(t, s, db)
-	dir := filepath.Join(t.TempDir(), "state")
+	dir := filepath.Dir(file)
 	decideFields(t, file, clubDecisions)
 	copyAlso(t, file, "members")
-	flags := []string{file, "--state-dir", dir, "--write", "--batch", "10", "--batch-timeout", "1s"}
+	flags := []string{dir, "--write", "--batch", "10", "--batch-timeout", "1s"}
 	applied := untilDone(t, s, append([]string{"apply", "--workers", "2"}, flags...)...)
 	whole(t, db, want)
-	command(t, s, "verify", file, "--state-dir", dir).want(t, failure.ExitOK)
+	command(t, s, "verify", dir).want(t, failure.ExitOK)
 	undone := untilDone(t, s, append([]string{"undo"}, flags...)...)
 	whole(t, db, before)
 	t.Logf("killed %d times while it converted, and %d times while it restored", applied, undone)

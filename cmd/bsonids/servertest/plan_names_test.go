@@ -35,7 +35,7 @@ func TestPlanOfOddNames(t *testing.T) {
 	before := all(t, coll)
 	file := planned(t, s)
 	var decided []string
-	for _, l := range strings.Split(command(t, s, "plan", "--db", s.Database()).stdout, "\n") {
+	for _, l := range strings.Split(text(t, file), "\n") {
 		if l = strings.TrimSpace(l); strings.HasPrefix(l, "- path: ") || strings.HasPrefix(l, "decision: ") {
 			decided = append(decided, strings.TrimPrefix(l, "- path: "))
 		}
@@ -47,9 +47,9 @@ func TestPlanOfOddNames(t *testing.T) {
 	}
 
 	edit(t, file, "decision: unknown", "decision: convert from javaLegacy")
-	dir := filepath.Join(t.TempDir(), "state")
+	dir := filepath.Dir(file)
 	// The values of the field that is called "m.n" are listed.
-	if r := command(t, s, "apply", file, "--state-dir", dir, "--write").want(t, failure.ExitIncomplete); !strings.Contains(r.stdout, "6 documents have values") {
+	if r := command(t, s, "apply", dir, "--write").want(t, failure.ExitIncomplete); !strings.Contains(r.stdout, "6 documents have values") {
 		t.Error(r.stdout)
 	}
 	for id, doc := range all(t, coll) {
@@ -60,14 +60,14 @@ func TestPlanOfOddNames(t *testing.T) {
 			}
 		}
 	}
-	command(t, s, "verify", file, "--state-dir", dir).want(t, failure.ExitIncomplete)
-	command(t, s, "undo", file, "--state-dir", dir, "--write").want(t, failure.ExitOK)
+	command(t, s, "verify", dir).want(t, failure.ExitIncomplete)
+	command(t, s, "undo", dir, "--write").want(t, failure.ExitOK)
 	equal(t, all(t, coll), before)
 
 	for _, name := range []string{"a.b", "$d", "s.x.y", "s.$z"} {
 		file := planned(t, s)
 		edit(t, file, "decision: unknown", "decision: leave", `path: "`+name+"\"\n        stored: subtype 3\n        decision: leave", `path: "`+name+"\"\n        stored: subtype 3\n        decision: convert from javaLegacy")
-		r := command(t, s, "apply", file, "--state-dir", filepath.Join(t.TempDir(), "state"), "--write").want(t, failure.ExitUsage)
+		r := command(t, s, "apply", filepath.Dir(file), "--write").want(t, failure.ExitUsage)
 		if !strings.Contains(r.stderr, "cannot be converted: an update cannot address this path: the field name") || !strings.Contains(r.stderr, "this command changed nothing") {
 			t.Errorf("%s: %s", name, r.stderr)
 		}

@@ -34,10 +34,11 @@ func TestShop(t *testing.T) {
 		old[name] = all(t, db.Collection(name))
 	}
 
-	file, dir := planned(t, s), filepath.Join(t.TempDir(), "state")
+	file := planned(t, s)
+	dir := filepath.Dir(file)
 	edit(t, file, left...)
 	copyAlso(t, file, "orders", "invoices")
-	kills := untilDone(t, s, "apply", file, "--state-dir", dir, "--write", "--batch-timeout", "1s")
+	kills := untilDone(t, s, "apply", dir, "--write", "--batch-timeout", "1s")
 
 	// A service writes to the old collections.
 	id, customer := v4(0), v4(1)
@@ -47,17 +48,17 @@ func TestShop(t *testing.T) {
 	note(fresh["invoices"], bson.D{{Key: "_id", Value: int32(3)}, {Key: "order", Value: in(customer, uuidrep.Standard)}})
 
 	flags := []string{"--batch-timeout", "5s", "--retry-for", "30s"}
-	kills += untilDone(t, s, append([]string{"cutover", file, "--write"}, flags...)...)
+	kills += untilDone(t, s, append([]string{"cutover", dir, "--write"}, flags...)...)
 	for name, from := range exchanged {
 		equal(t, all(t, db.Collection(name)), fresh[name])
 		command(t, s, "verify", "--db", s.Database(), "--collection", name+"_before_cutover", "--from", from.String(), "--into", name).want(t, failure.ExitOK)
 	}
-	if r := command(t, s, append([]string{"cutover", file, "--roll-back", "--write"}, flags...)...).want(t, failure.ExitUsage); !strings.Contains(r.stderr, `the cutover is in the state "switched"`) {
+	if r := command(t, s, append([]string{"cutover", dir, "--roll-back", "--write"}, flags...)...).want(t, failure.ExitUsage); !strings.Contains(r.stderr, `the cutover is in the state "switched"`) {
 		t.Error(r.stderr)
 	}
-	command(t, s, append([]string{"release", file, "--write"}, flags...)...).want(t, failure.ExitOK)
-	command(t, s, append([]string{"release", file, "--write"}, flags...)...).want(t, failure.ExitUsage)
-	if r := command(t, s, append([]string{"cutover", file, "--write"}, flags...)...).want(t, failure.ExitOK); !strings.Contains(r.stderr, `nothing to do, the cutover is in the state "released"`) {
+	command(t, s, append([]string{"release", dir, "--write"}, flags...)...).want(t, failure.ExitOK)
+	command(t, s, append([]string{"release", dir, "--write"}, flags...)...).want(t, failure.ExitUsage)
+	if r := command(t, s, append([]string{"cutover", dir, "--write"}, flags...)...).want(t, failure.ExitOK); !strings.Contains(r.stderr, `nothing to do, the cutover is in the state "released"`) {
 		t.Error(r.stderr)
 	}
 	t.Logf("killed %d times", kills)

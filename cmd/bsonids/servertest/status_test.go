@@ -38,7 +38,7 @@ func statusOf(t *testing.T, s target, args ...string) status {
 }
 
 // status shows the conversions of a plan that wait, run, were killed, are done and were undone, from
-// the record and from the state directory.
+// the record and from the directory.
 func TestStatus(t *testing.T) {
 	s := mongotest.Start(t)
 	db := connect(t, s)
@@ -46,12 +46,17 @@ func TestStatus(t *testing.T) {
 	if got := statusOf(t, s, "--db", s.Database()); len(got.Conversions) != 0 {
 		t.Errorf("got %+v", got)
 	}
-	file, dir := planned(t, s), filepath.Join(t.TempDir(), "state")
+	file := planned(t, s)
+	dir := filepath.Dir(file)
 	edit(t, file, left...)
-	command(t, nil, "status", "--state-dir", dir).want(t, failure.ExitUsage)
-	command(t, s, "apply", file, "--state-dir", dir, "--batch", "10", "--write").want(t, failure.ExitOK)
-	command(t, s, "verify", file, "--state-dir", dir).want(t, failure.ExitOK)
-	for _, where := range [][]string{{"--db", s.Database()}, {"--state-dir", dir}} {
+	for _, c := range statusOf(t, nil, dir).Conversions { // before it is applied
+		if c.Status != "not begun" {
+			t.Errorf("%+v", c)
+		}
+	}
+	command(t, s, "apply", dir, "--batch", "10", "--write").want(t, failure.ExitOK)
+	command(t, s, "verify", dir).want(t, failure.ExitOK)
+	for _, where := range [][]string{{"--db", s.Database()}, {dir}} {
 		got := statusOf(t, s, where...)
 		var names []string
 		for _, c := range got.Conversions {
@@ -65,9 +70,9 @@ func TestStatus(t *testing.T) {
 		}
 		command(t, s, append([]string{"status"}, where...)...).want(t, failure.ExitOK)
 	}
-	// Without a server, the state directory has the same conversions.
+	// Without a server, the directory has the same conversions.
 	t.Setenv("MONGODB_URI", "")
-	if got := statusOf(t, nil, "--state-dir", dir); len(got.Conversions) != 5 || got.Conversions[4].Status != "done" || got.Conversions[4].DocumentsChanged != 20 {
+	if got := statusOf(t, nil, dir); len(got.Conversions) != 5 || got.Conversions[4].Status != "done" || got.Conversions[4].DocumentsChanged != 20 {
 		t.Errorf("got %+v", got)
 	}
 	// A run that shows life, and one that does not.

@@ -57,10 +57,11 @@ func TestUndoPlanAfterCutover(t *testing.T) {
 	db := connect(t, s)
 	seed(t, db.Collection("a"), 40, uuidrep.JavaLegacy, uuidrep.Standard)
 	seed(t, db.Collection("b"), 40, uuidrep.JavaLegacy, uuidrep.Standard)
-	file, dir := planned(t, s), filepath.Join(t.TempDir(), "state")
+	file := planned(t, s)
+	dir := filepath.Dir(file)
 	edit(t, file, "  - name: \"a\"\n", "  - name: \"a\"\n    into: \"a_standard\"\n")
 	before := all(t, db.Collection("b"))
-	command(t, s, "apply", file, "--state-dir", dir, "--batch", "10", "--write").want(t, failure.ExitOK)
+	command(t, s, "apply", dir, "--batch", "10", "--write").want(t, failure.ExitOK)
 	converted := all(t, db.Collection("b"))
 	c := record.NewCutover([]record.Exchange{{Name: "a", New: "a_standard", Kept: "a_old"}}, "")
 	if err := db.CreateCollection(t.Context(), "a_old"); err != nil {
@@ -76,7 +77,7 @@ func TestUndoPlanAfterCutover(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, more := range [][]string{nil, {"--write"}, {"--write", "--no-record"}} {
-			if r := command(t, s, append([]string{"undo", file, "--state-dir", dir}, more...)...).want(t, failure.ExitUsage); !strings.Contains(r.stderr, way) {
+			if r := command(t, s, append([]string{"undo", dir}, more...)...).want(t, failure.ExitUsage); !strings.Contains(r.stderr, way) {
 				t.Error(r.stderr)
 			}
 		}
@@ -89,21 +90,22 @@ func TestUndoPlanAfterCutover(t *testing.T) {
 	if err := db.Collection("a_old").Drop(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if r := command(t, s, "undo", file, "--state-dir", dir, "--write").want(t, failure.ExitOK); !strings.Contains(r.stderr, "was dropped") {
+	if r := command(t, s, "undo", dir, "--write").want(t, failure.ExitOK); !strings.Contains(r.stderr, "was dropped") {
 		t.Error(r.stderr)
 	}
 	whole(t, db, map[string]map[string]bson.Raw{"b": before})
 }
 
-// An earlier copy of a state directory does not tell that its plan was applied. The record does, also if
+// An earlier copy of a directory does not tell that its plan was applied. The record does, also if
 // the undo is not recorded.
 func TestUndoPlanWithDirectoryBeforeItsFirstBatch(t *testing.T) {
 	s := mongotest.Start(t)
 	db := connect(t, s)
 	want := shop(t, db, 12)
-	file, dir := planned(t, s), filepath.Join(t.TempDir(), "state")
+	file := planned(t, s)
+	dir := filepath.Dir(file)
 	edit(t, file, left...)
-	apply := []string{"apply", file, "--state-dir", dir, "--batch", "10", "--write"}
+	apply := []string{"apply", dir, "--batch", "10", "--write"}
 	// A command that is stopped after its decisions leaves a directory with which nothing was begun.
 	p := startProxy(t, host(t, s), func(r request, pass func() []byte) []byte {
 		if name, _ := r.command.Lookup(r.name()).StringValueOK(); name == record.Name && r.name() == "update" {
@@ -118,7 +120,7 @@ func TestUndoPlanWithDirectoryBeforeItsFirstBatch(t *testing.T) {
 	}
 	command(t, s, append(apply, "--batch-timeout", "1s")...).want(t, failure.ExitOK)
 	for _, more := range [][]string{nil, {"--write"}, {"--no-record"}, {"--write", "--no-record"}} {
-		r := command(t, s, append([]string{"undo", file, "--state-dir", earlier, "--batch", "10"}, more...)...).want(t, failure.ExitFailed)
+		r := command(t, s, append([]string{"undo", earlier, "--batch", "10"}, more...)...).want(t, failure.ExitFailed)
 		if !strings.Contains(r.stderr, earlier) {
 			t.Error(r.stderr)
 		}
@@ -132,10 +134,8 @@ func TestUndoOfASecondPlan(t *testing.T) {
 	db := connect(t, s)
 	coll := db.Collection("z")
 	seed(t, coll, 20, uuidrep.JavaLegacy, uuidrep.Standard)
-	dir := t.TempDir()
-	first, second := filepath.Join(dir, "first"), filepath.Join(dir, "second")
 	flags := []string{"--batch", "10", "--write", "--batch-timeout", "1s"}
-	command(t, s, append([]string{"apply", planned(t, s), "--state-dir", first}, flags...)...).want(t, failure.ExitOK)
+	command(t, s, append([]string{"apply", filepath.Dir(planned(t, s))}, flags...)...).want(t, failure.ExitOK)
 	// A service writes old values again, and another collection is new.
 	for i := range 12 {
 		insert(t, coll, []any{bson.D{{Key: "_id", Value: int32(1000 + i)}, {Key: "id", Value: in(v4(i), uuidrep.JavaLegacy)}}})
@@ -143,7 +143,7 @@ func TestUndoOfASecondPlan(t *testing.T) {
 	now := all(t, coll)
 	seed(t, db.Collection("b"), 20, uuidrep.JavaLegacy, uuidrep.Standard)
 	before := all(t, db.Collection("b"))
-	file := planned(t, s)
+	second := filepath.Dir(planned(t, s))
 	var updates atomic.Int32
 	p := startProxy(t, host(t, s), func(r request, pass func() []byte) []byte { // the second plan does not come to z
 		if r.name() == "update" && r.documents == 10 && updates.Add(1) > 1 {
@@ -151,8 +151,8 @@ func TestUndoOfASecondPlan(t *testing.T) {
 		}
 		return pass()
 	})
-	command(t, p, append([]string{"apply", file, "--state-dir", second, "--collections-at-once", "1"}, flags...)...).want(t, failure.ExitUnreachable)
-	command(t, s, append([]string{"undo", file, "--state-dir", second}, flags...)...).want(t, failure.ExitOK)
+	command(t, p, append([]string{"apply", second, "--collections-at-once", "1"}, flags...)...).want(t, failure.ExitUnreachable)
+	command(t, s, append([]string{"undo", second}, flags...)...).want(t, failure.ExitOK)
 	equal(t, all(t, db.Collection("b")), before)
 	equal(t, all(t, coll), now)
 }

@@ -71,14 +71,15 @@ func TestUndoPlanWithoutLog(t *testing.T) {
 	db := connect(t, s)
 	want := shop(t, db, 12)
 	before := map[string]map[string]bson.Raw{"orders": all(t, db.Collection("orders")), "invoices": all(t, db.Collection("invoices"))}
-	file, dir := planned(t, s), filepath.Join(t.TempDir(), "state")
+	file := planned(t, s)
+	dir := filepath.Dir(file)
 	edit(t, file, left...)
-	command(t, s, "apply", file, "--state-dir", dir, "--batch", "10", "--write").want(t, failure.ExitOK)
+	command(t, s, "apply", dir, "--batch", "10", "--write").want(t, failure.ExitOK)
 	logs, err := filepath.Glob(filepath.Join(dir, "*.undo"))
 	if err != nil || len(logs) != 4 {
 		t.Fatalf("%q, %v", logs, err)
 	}
-	undo := []string{"undo", file, "--state-dir", dir, "--batch", "10"}
+	undo := []string{"undo", dir, "--batch", "10"}
 	refused := func(t *testing.T, how string, paths ...string) {
 		t.Helper()
 		for _, args := range [][]string{undo, append(undo[:len(undo):len(undo)], "--write")} {

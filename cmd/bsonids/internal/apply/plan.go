@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -27,7 +25,7 @@ import (
 // PlanOptions describe the application of a plan.
 type PlanOptions struct {
 	Plan           *plan.Plan
-	Dir            string // for the files of the conversions; may be empty if nothing is written
+	Dir            string // of the migration
 	Write          bool
 	Workers, Batch int // of a collection
 	AtOnce         int // collections
@@ -83,30 +81,23 @@ func (p *Planned) step(s plan.Step, r migration.Recording) (*step, error) {
 		return nil, err
 	}
 	o := Options{Conversion: d.Conversion, ID: d.ID, Write: p.Write, Trust: slices.Clone(s.Trust), Workers: p.Workers, Batch: p.Batch}
-	if p.Dir != "" {
-		o.State, o.SkipList = filepath.Join(p.Dir, s.State()), filepath.Join(p.Dir, s.SkipList())
-		if s.UndoLog() != "" {
-			o.UndoLog = filepath.Join(p.Dir, s.UndoLog())
-		}
-	}
+	f := s.Files(p.Dir)
+	o.State, o.SkipList, o.UndoLog = f.State, f.SkipList, f.UndoLog
 	return &step{Step: s, options: o}, o.Check(r)
 }
 
-// Open opens the directory. There is none if nothing is written, or was.
+// Open opens the state of the plan. There is none if nothing is written, or was.
 func (p *Planned) Open() (err error) {
-	switch {
-	case p.Dir == "":
-		return nil
-	case p.Write:
+	if p.Write {
 		p.state, err = plan.OpenState(p.Dir, p.Plan)
-	default:
+	} else {
 		p.state, err = plan.ReadState(p.Dir)
-		if errors.Is(err, plan.ErrNoState) || errors.Is(err, os.ErrNotExist) {
+		if errors.Is(err, plan.ErrNoState) {
 			p.state = nil
 			return nil
 		}
 		if err == nil && p.state.Decided && plan.Difference(p.state.Plan, p.Plan) != "" {
-			err = fmt.Errorf("%s: another plan, or this one before it was edited, is under way with it: %s", p.Dir, plan.Difference(p.state.Plan, p.Plan))
+			err = fmt.Errorf("%s: the plan was edited after it was begun: %s", p.Dir, plan.Difference(p.state.Plan, p.Plan))
 		}
 	}
 	if err == nil && p.state.Undone != "" {

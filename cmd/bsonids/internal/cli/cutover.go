@@ -12,6 +12,7 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/cutover"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/exchange"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/report"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/server"
@@ -25,7 +26,7 @@ type switchOptions struct {
 	output *enum
 	batch  *count // nil for release
 
-	file          string // the plan, if one is given instead of collections
+	dir           string // of the migration, if one is given instead of collections
 	groups        []exchange.Group
 	release, undo bool // what is done, if not the cutover
 	work          exchange.Options
@@ -36,7 +37,7 @@ func (o *switchOptions) add(cmd *cobra.Command, write string) {
 	o.output = outputFlag(cmd, formatTable, formatJSON)
 	o.completeNames(cmd, func() []string { return []string{o.work.Database} })
 	f := cmd.Flags()
-	f.StringVar(&o.work.Database, "db", "", "database; that of the plan with a plan")
+	f.StringVar(&o.work.Database, "db", "", "database; that of the plan with DIR")
 	f.BoolVar(&o.work.Write, "write", false, write)
 	f.BoolVar(&o.TakeOver, "take-over", false, "take over from a run that has not ended, after its last commands have ended")
 	f.DurationVar(&o.BatchTimeout, "batch-timeout", exchange.Timeout, "time limit for a command; a run that takes over waits as long for the last commands of the other run")
@@ -46,12 +47,12 @@ func (o *switchOptions) add(cmd *cobra.Command, write string) {
 func newCutoverCommand(c *console, run func(*switchOptions, context.Context) error) *cobra.Command {
 	o := &switchOptions{console: c}
 	cmd := &cobra.Command{
-		Use:   "cutover {PLAN | COLLECTION...}",
+		Use:   "cutover {DIR | COLLECTION...}",
 		Short: "Put the converted copies of collections in their place, while services run",
 		Long: `cutover puts the copies that convert --into or apply made of collections in their
 place. Without --write it changes nothing, compares the collections, and prints
 what it would do. Name collections that refer to each other in one command:
-either all of them are exchanged, or none. With a plan of bsonids plan, cutover
+either all of them are exchanged, or none. With the directory of a migration, cutover
 exchanges the collections that have into, one group of collections that refer to
 each other after the other: either all of a group, or none. After a group that
 fails, no other is begun.
@@ -73,12 +74,12 @@ operation that matched nothing.
 cutover can be stopped at any moment, also by SIGKILL, and the same command goes
 on. --roll-back puts the old collections back, as long as not all new ones are in
 place. A cutover that cannot go on does so by itself.`,
-		Example: `  bsonids cutover plan.yaml --write
+		Example: `  bsonids cutover shop.d --write
   bsonids cutover --db shop orders customers
   bsonids cutover --db shop orders customers --write
   bsonids cutover --db shop orders customers --roll-back --write
   bsonids release --db shop orders customers --write`,
-		Args: o.namesOrPlan,
+		Args: o.namesOrDirectory,
 		RunE: runWith(o, run),
 	}
 	o.add(cmd, "exchange the collections")
@@ -94,7 +95,7 @@ place. A cutover that cannot go on does so by itself.`,
 	return cmd
 }
 
-// complete finds the groups of collections: the one that the arguments name, or with a plan, those that it
+// complete finds the groups of collections: the one that the arguments name, or with a directory, those that its plan
 // copies.
 func (o *switchOptions) complete(args []string) error {
 	if o.batch != nil {
@@ -105,19 +106,22 @@ func (o *switchOptions) complete(args []string) error {
 		return o.check()
 	}
 	if len(args) != 1 {
-		return failure.Usagef("--db is required, or one plan instead of the names of collections")
+		return failure.Usagef("--db is required, or one directory instead of the names of collections")
 	}
-	o.file = args[0]
-	p, err := planToApply(o.file)
-	if err != nil {
-		if !strings.ContainsAny(o.file, "./") {
-			err = failure.Usagef("%v; to name a collection, give --db", err)
-		}
+	o.dir = args[0]
+	d, err := plan.ReadDir(o.dir)
+	switch {
+	case err != nil && !strings.ContainsAny(o.dir, "./"):
+		return failure.Usagef("%v; to name a collection, give --db", err)
+	case err != nil:
+		return failure.Usagef("%v", err)
+	}
+	if err := mayApply(o.dir, d.Plan); err != nil {
 		return err
 	}
-	o.work.Database, o.work.Planned = p.Database, true
-	if o.groups = exchange.Groups(p); len(o.groups) == 0 {
-		return failure.Usagef("%s converts no collection into a new one: no collection of it has into", o.file)
+	o.work.Database, o.work.Planned = d.Plan.Database, true
+	if o.groups = exchange.Groups(d.Plan); len(o.groups) == 0 {
+		return failure.Usagef("%s converts no collection into a new one: no collection of it has into", o.dir)
 	}
 	return o.check()
 }
@@ -128,8 +132,8 @@ func (o *switchOptions) check() error {
 	for _, g := range o.groups {
 		all = append(all, g.Names...)
 	}
-	if o.file != "" && len(o.work.Copies) > 0 {
-		return failure.Usagef("--copy cannot be used with a plan, which names the copies")
+	if o.dir != "" && len(o.work.Copies) > 0 {
+		return failure.Usagef("--copy cannot be used with a directory, whose plan names the copies")
 	}
 	for _, name := range o.work.Skipped {
 		if !slices.Contains(all, name) {
@@ -166,7 +170,7 @@ func (o *switchOptions) run(ctx context.Context) error {
 			fmt.Fprintln(o.out)
 		}
 		first = false
-		if o.file != "" {
+		if o.dir != "" {
 			e.Copies = g.Copies
 		}
 		return do(ctx, e, g.Names)
@@ -187,8 +191,8 @@ func (o *switchOptions) cutOver(ctx context.Context, e *exchange.Exchange, names
 		return err
 	}
 	r.Release = o.switching("release", o.work.Database, r.Names())
-	if o.file != "" {
-		r.Release = o.command("release", o.file, "--write")
+	if o.dir != "" {
+		r.Release = o.command("release", o.dir, "--write")
 	}
 	if o.output.value == formatJSON {
 		err = errors.Join(err, report.CutoverJSON(o.out, r.Cutover))
@@ -246,10 +250,10 @@ func (c *console) explainSwitch(err error) error {
 	return err
 }
 
-// namesOrPlan checks the arguments of cutover and release.
-func (o *switchOptions) namesOrPlan(cmd *cobra.Command, args []string) error {
+// namesOrDirectory checks the arguments of cutover and release.
+func (o *switchOptions) namesOrDirectory(cmd *cobra.Command, args []string) error {
 	if err := cobra.MinimumNArgs(1)(cmd, args); err != nil {
-		return errors.New("name the collections, with --db, or give a plan")
+		return errors.New("name the collections, with --db, or give a directory")
 	}
 	return nil
 }

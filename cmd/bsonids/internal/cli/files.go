@@ -10,6 +10,12 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/migration"
 )
 
+// isDirectory reports whether there is a directory at path.
+func isDirectory(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
 // distinctFiles returns a usage error if two flags name the same file.
 func (o *convertOptions) distinctFiles() error {
 	a, b := sameFile(map[string]string{"--state": o.work.State, "--undo-log": o.work.UndoLog, "--skip-list": o.work.SkipList, "--retry": o.work.Retry, "--uri-file": o.uriFile})

@@ -151,21 +151,20 @@ func TestUndoFlags(t *testing.T) {
 	equalTo(t, "names", []any{o.database, o.names, o.BatchTimeout}, []any{"d", []string{"a", "b"}, 5 * time.Minute})
 	refused(t, newUndoCommand, map[string]string{
 		"":                          "arg",
-		"a b":                       "name one undo log",
+		"a b":                       "name one directory or undo log",
 		"--db d a --no-record":      "--no-record cannot",
 		"--db d a a":                "named twice",
 		"--db a.b a":                "--db: invalid database name",
 		"--db d --allow-changed a":  "allow-changed",
-		"--db d --state-dir x a":    "state-dir",
 		"u --batch-timeout 2h":      "--batch-timeout must be",
 		"u --no-record --take-over": "take-over",
 	})
 }
 
-// planFile writes a plan that may be applied.
-func planFile(t *testing.T, into string) string {
+// planned returns a directory with a plan that may be applied.
+func planned(t *testing.T, into string) string {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "plan.yaml")
+	dir := t.TempDir()
 	p := &plan.Plan{Database: "shop", To: "standard", Collections: []plan.Collection{{Name: "orders", Into: into,
 		Fields: []plan.Field{{Path: "id", Stored: kinds.Subtype3, Decision: plan.Convert("javaLegacy"), Trust: true,
 			Evidence: []plan.Evidence{{Order: "javaLegacy", By: decide.None}}}}}}}
@@ -173,30 +172,30 @@ func planFile(t *testing.T, into string) string {
 	if err := plan.Write(&b, p); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(path, b.Bytes(), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, plan.PlanFile), b.Bytes(), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return path
+	return dir
 }
 
 func TestApplyFlags(t *testing.T) {
-	file := planFile(t, "")
-	o, err := parsed(t, newApplyCommand, file)
+	dir := planned(t, "")
+	o, err := parsed(t, newApplyCommand, dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	equalTo(t, "defaults", []any{o.work.Write, o.work.Dir, o.work.Workers, o.work.AtOnce, o.work.Batch, o.work.Plan.Database}, []any{false, "", 1, 4, 1000, "shop"})
-	if o, err = parsed(t, newApplyCommand, file+" --state-dir s --write --workers 2 --collections-at-once 3 --batch 5 --full-load --no-record --confirm-unrecorded"); err != nil {
+	equalTo(t, "defaults", []any{o.work.Write, o.work.Dir, o.work.Workers, o.work.AtOnce, o.work.Batch, o.work.Plan.Database}, []any{false, dir, 1, 4, 1000, "shop"})
+	if o, err = parsed(t, newApplyCommand, dir+" --write --workers 2 --collections-at-once 3 --batch 5 --full-load --no-record --confirm-unrecorded"); err != nil {
 		t.Fatal(err)
 	}
 	equalTo(t, "flags", []any{o.work.Write, o.work.Dir, o.work.Workers, o.work.AtOnce, o.work.Batch, o.work.FullLoad, o.NoRecord, o.Unrecorded},
-		[]any{true, "s", 2, 3, 5, true, true, true})
+		[]any{true, dir, 2, 3, 5, true, true, true})
 	refused(t, newApplyCommand, map[string]string{
-		"":                                  "arg",
-		file + " --write":                   "requires --state-dir",
-		file + ".none":                      "no such file",
-		file + " --batch-timeout 1ms":       "--batch-timeout must be",
-		file + " --collections-at-once 257": "must be from 1 to 256",
+		"":                                 "arg",
+		dir + "/none":                      "no such file",
+		dir + "/plan.yaml":                 "not a directory",
+		dir + " --batch-timeout 1ms":       "--batch-timeout must be",
+		dir + " --collections-at-once 257": "must be from 1 to 256",
 	})
 }
 
@@ -207,14 +206,12 @@ func TestVerifyFlags(t *testing.T) {
 		t.Fatal(err)
 	}
 	equalTo(t, "flags", []any{o.work.UndoLog, o.work.State, o.work.AllowChanged, o.work.ID.To, o.work.Query != nil}, []any{"u", "s", true, "standard", true})
-	if o, err = parsed(t, newVerifyCommand, "p --state-dir s --allow-changed"); err != nil {
+	if o, err = parsed(t, newVerifyCommand, "p --allow-changed"); err != nil {
 		t.Fatal(err)
 	}
-	equalTo(t, "plan", []any{o.file, o.stateDir, o.work.AllowChanged}, []any{"p", "s", true})
+	equalTo(t, "plan", []any{o.dir, o.work.AllowChanged}, []any{"p", true})
 	refused(t, newVerifyCommand, map[string]string{
-		"p":                            "a plan requires --state-dir",
-		base + "--state-dir s":         "--state-dir requires a plan",
-		"p --state-dir s --db d":       "--db cannot be used with a plan",
+		"p --db d":                     "--db cannot be used with a directory",
 		base + "--into n --undo-log u": "undo-log",
 		base + "--into n --query {}":   "query",
 		base + "--trust x":             "--trust requires --dump",
@@ -230,9 +227,9 @@ func TestSwitchFlags(t *testing.T) {
 	equalTo(t, "flags", o.work, exchange.Options{Database: "d", Write: true, Copies: []string{"x", "y"}, Skipped: []string{"a"}, Suffix: "_old", Batch: 4})
 	equalTo(t, "groups", o.groups, []exchange.Group{{Names: []string{"a", "b"}}})
 	equalTo(t, "timeout", o.BatchTimeout, 20*time.Second)
-	file := planFile(t, "orders_standard")
+	dir := planned(t, "orders_standard")
 	for _, newCommand := range []func(*console, func(*switchOptions, context.Context) error) *cobra.Command{newCutoverCommand, newReleaseCommand} {
-		if o, err = parsed(t, newCommand, file); err != nil {
+		if o, err = parsed(t, newCommand, dir); err != nil {
 			t.Fatal(err)
 		}
 		equalTo(t, "plan", []any{o.work.Database, o.work.Planned, o.groups}, []any{"shop", true, []exchange.Group{{Names: []string{"orders"}, Copies: []string{"orders_standard"}}}})
@@ -240,7 +237,7 @@ func TestSwitchFlags(t *testing.T) {
 			"":                          "name the collections",
 			"a b":                       "--db is required",
 			"orders":                    "to name a collection, give --db",
-			planFile(t, ""):             "converts no collection into a new one",
+			planned(t, ""):              "converts no collection into a new one",
 			"--db local a":              "--db: invalid database name",
 			"--db d bsonids.migrations": "invalid collection name",
 			"--db d a a":                "named twice",
@@ -249,7 +246,7 @@ func TestSwitchFlags(t *testing.T) {
 	refused(t, newCutoverCommand, map[string]string{
 		"--db d a --roll-back --suffix x": "roll-back",
 		"--db d a --with-skipped b":       "--with-skipped b",
-		file + " --copy x":                "--copy cannot be used with a plan",
+		dir + " --copy x":                 "--copy cannot be used with a directory",
 	})
 }
 
@@ -277,10 +274,10 @@ func TestStatusFlags(t *testing.T) {
 		t.Errorf("%v, %+v", err, o)
 	}
 	refused(t, newStatusCommand, map[string]string{
-		"":                           "db",
-		"--db d --state-dir s":       "db",
-		"--db a.b":                   "not a valid database name",
-		"--state-dir " + t.TempDir(): "no plan was applied",
+		"":          "--db",
+		"--db d s":  "--db",
+		"--db a.b":  "not a valid database name",
+		t.TempDir(): "no such file",
 	})
 }
 

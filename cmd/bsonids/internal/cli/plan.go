@@ -2,6 +2,8 @@ package cli
 
 import (
 	"context"
+	"errors"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -15,18 +17,19 @@ import (
 
 type planOptions struct {
 	*console
-	load     loadFlags
-	database string
-	to       kindFlag
+	load          loadFlags
+	dir, database string
+	to            kindFlag
 }
 
 func newPlanCommand(c *console) *cobra.Command {
 	o := &planOptions{console: c}
 	cmd := &cobra.Command{
-		Use:   "plan",
+		Use:   "plan DIR",
 		Short: "Write a plan to convert all collections of a database",
-		Long: `plan reads every document of every collection of a database and writes a plan
-to stdout, a YAML file for you to review and edit. It changes nothing.
+		Long: `plan makes the directory DIR of a migration, reads every document of every collection
+of a database, and writes a plan to DIR/plan.yaml, for you to review and edit. It
+changes nothing in the database. DIR must be new or empty.
 
 The plan has every field with UUIDs, with the evidence and a decision: convert
 from a representation, leave, or unknown. It also has the references between
@@ -34,9 +37,9 @@ collections, found by equal values, the order of the work, the files that
 bsonids apply writes, and how long it took to read everything. A plan with a
 decision that is unknown cannot be applied. UUIDs in text, and the documents of Go structs, are
 left: edit the decision to convert them, or to convert binary values to text.`,
-		Example: `  bsonids plan --db shop > plan.yaml
-  bsonids apply plan.yaml --state-dir shop.state`,
-		Args: cobra.NoArgs,
+		Example: `  bsonids plan shop.d --db shop
+  bsonids apply shop.d`,
+		Args: cobra.ExactArgs(1),
 		RunE: runE(o.run),
 	}
 	serverFlags(cmd, c)
@@ -50,7 +53,8 @@ left: edit the decision to convert them, or to convert binary values to text.`,
 	return cmd
 }
 
-func (o *planOptions) run(ctx context.Context, _ []string) error {
+func (o *planOptions) run(ctx context.Context, args []string) (err error) {
+	o.dir = args[0]
 	if err := o.load.check(); err != nil {
 		return err
 	}
@@ -60,6 +64,11 @@ func (o *planOptions) run(ctx context.Context, _ []string) error {
 	if _, err := rule.NewConversion(kinds.Kind{}, o.to.Kind, nil); err != nil {
 		return failure.Usagef("--to %s: %v", o.to.Name, err)
 	}
+	d, err := plan.Create(o.dir)
+	if err != nil {
+		return migration.FileError(err)
+	}
+	defer func() { err = errors.Join(err, d.Close()) }()
 	s, end, err := o.session(ctx, server.Write, o.load, migration.Recording{}) // reads from the primary, as the conversion does
 	if err != nil {
 		return err
@@ -70,8 +79,8 @@ func (o *planOptions) run(ctx context.Context, _ []string) error {
 		return err
 	}
 	p := plan.Build(sv, o.to.Kind)
-	if err := plan.Write(o.out, p); err != nil {
-		return err
+	if err := d.WritePlan(p); err != nil {
+		return migration.FileError(err)
 	}
 	unknown := 0
 	for _, c := range p.Collections {
@@ -82,7 +91,7 @@ func (o *planOptions) run(ctx context.Context, _ []string) error {
 		}
 	}
 	if unknown > 0 {
-		o.Warn("the decision about %d fields is unknown: edit the plan before you apply it", unknown)
+		o.Warn("the decision about %d fields is unknown: edit %s before you apply it", unknown, filepath.Join(o.dir, plan.PlanFile))
 	}
 	return nil
 }

@@ -14,20 +14,20 @@ import (
 func newReleaseCommand(c *console, run func(*switchOptions, context.Context) error) *cobra.Command {
 	o := &switchOptions{console: c, release: true}
 	cmd := &cobra.Command{
-		Use:   "release {PLAN | COLLECTION...}",
+		Use:   "release {DIR | COLLECTION...}",
 		Short: "Let services write to the collections that a cutover has put in place",
 		Long: `release restores the validator, the level and the action that the new collections
 of a cutover had before it, so that the server accepts writes again. Switch the
 services to the new representation before. Without --write it changes nothing.
-With a plan, it releases every group of collections that bsonids cutover has put
+With the directory of a migration, it releases every group of collections that bsonids cutover has put
 in place.
 
 The old collections stay, with a validator that refuses everything, until you drop
 them. release prints the commands for mongosh.`,
-		Example: `  bsonids release plan.yaml --write
+		Example: `  bsonids release shop.d --write
   bsonids release --db shop orders customers
   bsonids release --db shop orders customers --write`,
-		Args: o.namesOrPlan,
+		Args: o.namesOrDirectory,
 		RunE: runWith(o, run),
 	}
 	o.add(cmd, "restore the validators")

@@ -18,47 +18,47 @@ import (
 
 type statusOptions struct {
 	*console
-	output             *enum
-	database, stateDir string
-	state              *plan.State // nil without a state directory
+	output   *enum
+	database string
+	state    *plan.State // nil without a directory
 }
 
 func newStatusCommand(c *console, run func(*statusOptions, context.Context) error) *cobra.Command {
 	o := &statusOptions{console: c}
 	cmd := &cobra.Command{
-		Use:   "status",
+		Use:   "status [DIR]",
 		Short: "Show how far conversions have come",
 		Long: `status shows the conversions of a database: how many documents they have read,
 changed and skipped, how fast they are, and how long they still take.
 
 It reads the record that conversions write to the database every two seconds,
-and therefore shows runs on other machines, too. With --state-dir, it shows the
-conversions of a plan, also those that have not begun, and reads the state files.
-It needs no server then, but shows more with one.
+and therefore shows runs on other machines, too. With the directory of a
+migration, it shows the conversions of its plan, also those that have not begun, and
+reads the files in it. It needs no server then, but shows more with one.
 
 It also shows the cutovers that have not ended, and those whose collections are
 fenced until bsonids release, with the command that goes on.
 
 status changes nothing.`,
 		Example: `  bsonids status --db shop
-  bsonids status --state-dir shop.state --output json`,
-		Args: cobra.NoArgs,
+  bsonids status shop.d --output json`,
+		Args: cobra.MaximumNArgs(1),
 		RunE: runWith(o, run),
 	}
 	serverFlags(cmd, c)
 	o.output = outputFlag(cmd, formatTable, formatJSON)
-	cmd.Flags().StringVar(&o.database, "db", "", "database; that of the plan with --state-dir")
+	cmd.Flags().StringVar(&o.database, "db", "", "database; that of the plan with DIR")
 	c.completeNames(cmd, func() []string { return []string{o.database} })
-	cmd.Flags().StringVar(&o.stateDir, "state-dir", "", "state directory of a plan")
-	cmd.MarkFlagsOneRequired("db", "state-dir")
-	cmd.MarkFlagsMutuallyExclusive("db", "state-dir")
 	return cmd
 }
 
-func (o *statusOptions) complete([]string) (err error) {
-	if o.stateDir != "" {
-		if o.state, err = plan.ReadState(o.stateDir); err != nil {
-			return failure.Usagef("--state-dir: %v", err)
+func (o *statusOptions) complete(args []string) (err error) {
+	if (len(args) == 1) == (o.database != "") {
+		return failure.Usagef("give either the directory of a migration or --db")
+	}
+	if len(args) == 1 {
+		if o.state, err = plan.ReadDir(args[0]); err != nil {
+			return failure.Usagef("%v", err)
 		}
 		o.database = o.state.Plan.Database
 	}
@@ -82,7 +82,7 @@ func (o *statusOptions) run(ctx context.Context) error {
 		case err != nil && (o.state == nil || errors.Is(err, context.Canceled)):
 			return err
 		case err != nil:
-			o.Warn("the record of conversions cannot be read, only the state directory: %s", o.explain(err).Text)
+			o.Warn("the record of conversions cannot be read, only the directory: %s", o.explain(err).Text)
 		default:
 			r = now
 		}

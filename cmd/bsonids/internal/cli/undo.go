@@ -22,9 +22,8 @@ type undoOptions struct {
 	output *enum
 	batch  *count
 
-	log      string   // or the plan, with a state directory
+	log      string   // or the directory of a migration
 	names    []string // the collections, with a database
-	stateDir string
 	database string
 	work     undo.Options
 }
@@ -32,10 +31,11 @@ type undoOptions struct {
 func newUndoCommand(c *console, run func(*undoOptions, context.Context) error) *cobra.Command {
 	o := &undoOptions{console: c}
 	cmd := &cobra.Command{
-		Use:   "undo FILE | undo --db DATABASE COLLECTION...",
+		Use:   "undo {DIR | FILE} | undo --db DATABASE COLLECTION...",
 		Short: "Restore the values in an undo log of convert, or undo a cutover that was released",
 		Long: `undo restores every value that bsonids convert --undo-log FILE saved, if the
-document still has the converted value. It does not change values that other
+document still has the converted value, or with the directory of a migration, every
+value that its conversions changed. It does not change values that other
 programs changed since, and lists them. Without --write it changes nothing and
 prints what it would change. --allow-changed accepts what cannot be restored, and
 the undo is then complete.
@@ -52,7 +52,7 @@ change are restored as they were, and new ones are converted back. Documents who
 old values cannot be known are listed, and nothing is changed.`,
 		Example: `  bsonids undo orders.undo
   bsonids undo orders.undo --write
-  bsonids undo plan.yaml --state-dir shop.state --write
+  bsonids undo shop.d --write
   bsonids undo --db shop orders customers --write`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: runWith(o, run),
@@ -61,10 +61,8 @@ old values cannot be known are listed, and nothing is changed.`,
 	o.output = outputFlag(cmd, formatTable, formatJSON)
 	o.batch = batchFlag(cmd)
 	cmd.Flags().BoolVar(&o.work.Write, "write", false, "change the documents")
-	cmd.Flags().StringVar(&o.stateDir, "state-dir", "", "state directory of a plan; FILE is then the plan, and all its conversions are undone")
-	cmd.Flags().StringVar(&o.database, "db", "", "database of a cutover that was released; its collections are then named instead of FILE")
+	cmd.Flags().StringVar(&o.database, "db", "", "database of a cutover that was released; its collections are then named instead of DIR or FILE")
 	c.completeNames(cmd, func() []string { return []string{o.database} })
-	cmd.MarkFlagsMutuallyExclusive("db", "state-dir")
 	cmd.Flags().BoolVar(&o.work.AllowChanged, "allow-changed", false, "accept values that cannot be restored, because other programs changed them since, and end the undo")
 	cmd.MarkFlagsMutuallyExclusive("db", "allow-changed")
 	o.load.add(cmd, false)
@@ -84,7 +82,7 @@ func (o *undoOptions) complete(args []string) error {
 		o.names = args
 		return (&exchange.Options{Database: o.database}).Check(args)
 	case len(args) != 1:
-		return failure.Usagef("name one undo log or plan, or give --db")
+		return failure.Usagef("name one directory or undo log, or give --db")
 	}
 	o.log = args[0]
 	return nil
@@ -96,7 +94,7 @@ func (o *undoOptions) run(ctx context.Context) error {
 		w := &switchOptions{console: o.console, recordFlags: o.recordFlags, load: o.load, output: o.output, undo: true, groups: []exchange.Group{{Names: o.names}},
 			work: exchange.Options{Database: o.database, Write: o.work.Write, Batch: o.work.Batch}}
 		return w.run(ctx)
-	case o.stateDir != "":
+	case isDirectory(o.log):
 		return o.plan(ctx)
 	}
 	// A file that is none is found before the password is asked for.
@@ -142,9 +140,9 @@ func (o *undoOptions) plan(ctx context.Context) (err error) {
 	if o.work.Write {
 		open = plan.LockState
 	}
-	state, err := applied(o.log, o.stateDir, open)
+	state, err := open(o.log)
 	if err != nil {
-		return err
+		return failure.Usagef("%v", err)
 	}
 	defer func() { err = errors.Join(err, state.Close()) }()
 	s, end, err := o.session(ctx, o.mode(), o.load, o.Recording)

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -21,18 +20,17 @@ type verifyOptions struct {
 	*console
 	conversionFlags
 	dumpFlags
-	trust    []string
-	output   *enum
-	load     loadFlags
-	file     string // the plan, if there is one
-	stateDir string
-	work     verify.Options
+	trust  []string
+	output *enum
+	load   loadFlags
+	dir    string // of the migration, if there is one
+	work   verify.Options
 }
 
 func newVerifyCommand(c *console, run func(*verifyOptions, context.Context) error) *cobra.Command {
 	o := &verifyOptions{console: c}
 	cmd := &cobra.Command{
-		Use:   "verify [PLAN]",
+		Use:   "verify [DIR]",
 		Short: "Prove that a conversion is complete and lost nothing",
 		Long: `verify reads the whole collection and proves that no value is left to convert.
 The flags determine what it compares, and verify prints it:
@@ -49,8 +47,8 @@ not finished. Values that it left unchanged on purpose are counted separately.
 With --dump, verify compares the dump of --out with the conversion of the dump,
 document by document. Give the flags of the conversion.
 
-With a plan and --state-dir, verify proves all conversions of bsonids apply, by
-the files in the directory.
+With the directory of a migration, verify proves all its conversions, by the files
+in it.
 
 verify changes nothing. The exit code is 0 if the proof holds and 3 if it does
 not. The proof fails if other programs changed or deleted documents since the
@@ -58,7 +56,7 @@ conversion, unless --allow-changed is given.`,
 		Example: `  bsonids verify --db shop --collection orders --from javaLegacy --to standard --undo-log orders.undo
   bsonids verify --db shop --collection users --from csharpLegacy --to standard --into users_standard
   bsonids verify --dump dump/ --out dump-standard/ --from javaLegacy --to standard
-  bsonids verify plan.yaml --state-dir shop.state`,
+  bsonids verify shop.d`,
 		Args: o.arguments,
 		RunE: runWith(o, run),
 	}
@@ -71,7 +69,6 @@ conversion, unless --allow-changed is given.`,
 	f.StringVar(&o.query, "query", "", "filter of the conversion in extended JSON; only the documents that match it are read")
 	f.StringVar(&o.work.UndoLog, "undo-log", "", "undo log of the conversion")
 	f.StringVar(&o.work.State, "state", "", "state file of the conversion")
-	f.StringVar(&o.stateDir, "state-dir", "", "state directory of the plan")
 	f.BoolVar(&o.work.AllowChanged, "allow-changed", false, "accept documents that other programs changed or deleted since")
 	o.load.add(cmd, false)
 	cmd.MarkFlagsMutuallyExclusive("into", "undo-log")
@@ -88,7 +85,7 @@ func (o *verifyOptions) complete(args []string) (err error) {
 		return err
 	}
 	if len(args) == 1 {
-		o.file = args[0]
+		o.dir = args[0]
 		return nil
 	}
 	if err := o.dumpFlags.check(); err != nil || o.dump != "" {
@@ -100,7 +97,7 @@ func (o *verifyOptions) complete(args []string) (err error) {
 
 func (o *verifyOptions) run(ctx context.Context) error {
 	switch {
-	case o.file != "":
+	case o.dir != "":
 		return o.plan(ctx)
 	case o.dump != "":
 		return o.verifyDump(ctx)
@@ -130,24 +127,19 @@ func (o *verifyOptions) run(ctx context.Context) error {
 	return err
 }
 
-// arguments checks the arguments of verify: none, or a plan, which describes the conversions instead
-// of the flags.
+// arguments checks the arguments of verify: none, or the directory of a migration, which describes
+// the conversions instead of the flags.
 func (o *verifyOptions) arguments(cmd *cobra.Command, args []string) error {
 	if err := cobra.MaximumNArgs(1)(cmd, args); err != nil {
 		return err
 	}
-	switch {
-	case len(args) == 0 && o.stateDir != "":
-		return errors.New("--state-dir requires a plan")
-	case len(args) == 0:
+	if len(args) == 0 {
 		return nil
-	case o.stateDir == "":
-		return errors.New("a plan requires --state-dir")
 	}
 	var err error
 	cmd.Flags().Visit(func(f *pflag.Flag) {
-		if !slices.Contains([]string{"state-dir", "allow-changed", "retry-for", "output", "uri", "uri-file", "quiet", "log-format"}, f.Name) {
-			err = fmt.Errorf("--%s cannot be used with a plan, which describes the conversions", f.Name)
+		if !slices.Contains([]string{"allow-changed", "retry-for", "output", "uri", "uri-file", "quiet", "log-format"}, f.Name) {
+			err = fmt.Errorf("--%s cannot be used with a directory, whose plan describes the conversions", f.Name)
 		}
 	})
 	// Without them, the flags that describe a conversion are not required.
@@ -156,31 +148,11 @@ func (o *verifyOptions) arguments(cmd *cobra.Command, args []string) error {
 	return err
 }
 
-// applied returns the plan in the file, and its state in the directory. The error is a usage error if
-// the plan is not the one that was applied.
-func applied(file, dir string, open func(string) (*plan.State, error)) (*plan.State, error) {
-	p, err := readPlan(file)
-	if err != nil {
-		return nil, err
-	}
-	s, err := open(dir)
-	if err != nil {
-		if s != nil {
-			err = errors.Join(err, s.Close())
-		}
-		return nil, failure.Usagef("--state-dir: %v", err)
-	}
-	if d := plan.Difference(s.Plan, p); d != "" {
-		return nil, errors.Join(failure.Usagef("--state-dir %s belongs to another plan than %s: %s", dir, file, d), s.Close())
-	}
-	return s, nil
-}
-
 // plan verifies all conversions of a plan.
 func (o *verifyOptions) plan(ctx context.Context) error {
-	state, err := applied(o.file, o.stateDir, plan.ReadState)
+	state, err := plan.ReadState(o.dir)
 	if err != nil {
-		return err
+		return failure.Usagef("%v", err)
 	}
 	s, end, err := o.session(ctx, server.Write, o.load, migration.Recording{})
 	if err != nil {

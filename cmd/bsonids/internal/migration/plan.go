@@ -67,7 +67,7 @@ func StepOf(state *plan.State, st plan.Step) (report.AppliedStep, error) {
 
 // StateOf returns the state of a step. The error names a file of another conversion, too.
 func StateOf(state *plan.State, st plan.Step) (convert.State, error) {
-	path := state.Path(st.State())
+	path := state.Files(st).State
 	s, err := convert.ReadState(path)
 	if err == nil {
 		err = IsOf("the state file "+path, s.Identity, IdentityOf(state.Plan.Database, st))

@@ -8,15 +8,12 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 )
 
-// LedgerFile is the name of the file, in the state directory, of a plan that is applied.
-const LedgerFile = "plan.ledger"
-
 // describe adds the comments about the plan as a whole: the order of the work, the files, how long
 // it takes, and what was not read.
 func (b *builder) describe(p *Plan) {
 	note := func(format string, args ...any) { p.Comment = append(p.Comment, fmt.Sprintf(format, args...)) }
 	note("A plan to convert the UUIDs of the database %s to %s, made by bsonids plan.", p.Database, p.To)
-	note("Review it, edit it, and run: bsonids apply PLAN --state-dir DIR, first without and then with --write.")
+	note("Review it, edit it, and run: bsonids apply DIR, with the directory of this file, first without and then with --write.")
 	note("")
 	note("decision  convert from X, with X one of %s;", strings.Join(kinds.Names(kinds.All()), ", "))
 	note("          convert from X to text; leave; or unknown, with which the plan cannot be applied")
@@ -45,7 +42,7 @@ func (b *builder) work(p *Plan, note func(string, ...any)) {
 		return
 	}
 	note("The order of the work is that of the collections in this file: move them to change it. Collections that refer")
-	note("to each other are a group, and nothing else is begun between them. Files are in the state directory, beside %s:", LedgerFile)
+	note("to each other are a group, and nothing else is begun between them. apply writes these files beside this one, and %s:", LedgerFile)
 	for i, g := range groups {
 		note("")
 		note("group %d", i+1)
@@ -56,11 +53,7 @@ func (b *builder) work(p *Plan, note func(string, ...any)) {
 					how = "into " + s.Into
 				}
 				note("  %s: %d fields from %s, %s", w.Collection, len(s.Fields), s.what(p), how)
-				files := []string{s.State(), s.SkipList()}
-				if s.UndoLog() != "" {
-					files = append(files, s.UndoLog())
-				}
-				note("    %s", strings.Join(files, ", "))
+				note("    %s", strings.Join(s.Files("").names(), ", "))
 			}
 		}
 	}

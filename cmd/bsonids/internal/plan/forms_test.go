@@ -35,7 +35,7 @@ func TestFormSteps(t *testing.T) {
 	files := make(map[string]bool)
 	for _, s := range again.Steps() {
 		got = append(got, fmt.Sprint(s.From, " ", s.To, " ", s.Fields))
-		files[s.Stem()] = true
+		files[s.stem()] = true
 	}
 	want := []string{"goStruct standard [e]", "javaLegacy standard [a]", "javaLegacy text [b]", "standard text [c]", "text standard [d]"}
 	if !reflect.DeepEqual(got, want) || len(files) != len(want) {

@@ -1,19 +1,22 @@
 package plan
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/files"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/ledger"
 )
 
-// State is a plan that is applied, in a state directory. Each of its steps has files of its own
-// there.
+// State is a plan that is applied, in the directory of a migration. Each of its steps has files of its
+// own there.
 type State struct {
 	Plan *Plan
 	// Decided is set when the decision of every step is in its state file. Nothing is converted
@@ -37,15 +40,73 @@ type facts struct {
 }
 
 // ErrNoState is wrapped by the error of a directory in which no plan is applied.
-var ErrNoState = errors.New("no plan was applied with it")
+var ErrNoState = errors.New("no plan was applied in it")
 
-// OpenState opens the state of the plan in dir, or creates both. It returns an error if another
-// process uses the directory, or if another plan is under way in it. The caller must close the
-// State.
-func OpenState(dir string, p *Plan) (*State, error) {
+// Create makes the directory of a migration and locks it. It returns an error if there is something else at
+// dir than an empty directory, or the one of a call that was killed before it had a plan. The caller must
+// write the plan and close the State.
+func Create(dir string) (*State, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
+	if err := fresh(dir); err != nil {
+		return nil, err
+	}
+	if err := os.Chmod(dir, 0o700); err != nil { // it may have been there
+		return nil, err
+	}
+	s, err := open(dir)
+	if err == nil { // another process may have written a plan meanwhile
+		if err = fresh(dir); err != nil {
+			err = errors.Join(err, s.Close())
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// fresh returns an error if dir has something else than a ledger without a plan.
+func fresh(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		switch name := e.Name(); {
+		case name == PlanFile:
+			return fmt.Errorf("%s has a plan already: name another directory, or remove this one if nothing was converted with it", dir)
+		case name != LedgerFile && filepath.Join(dir, name) != files.LockPath(filepath.Join(dir, LedgerFile)) && !strings.HasSuffix(name, ".tmp"):
+			return fmt.Errorf("%s is not empty: name a new directory", dir)
+		}
+	}
+	return nil
+}
+
+// WritePlan writes the plan to its file, for a person who edits it.
+func (s *State) WritePlan(p *Plan) error {
+	var b bytes.Buffer
+	if err := Write(&b, p); err != nil {
+		return err
+	}
+	return files.Replace(filepath.Join(s.dir, PlanFile), b.Bytes())
+}
+
+// ReadFile reads the plan that a person edits, of the directory dir. The error names the file.
+func ReadFile(dir string) (*Plan, error) {
+	path := filepath.Join(dir, PlanFile)
+	p, err := Read(path)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return p, nil
+}
+
+// OpenState locks the directory of a migration and begins to apply the plan, or continues. It returns an
+// error if another process uses the directory, or if another plan is under way in it. The caller must close
+// the State.
+func OpenState(dir string, p *Plan) (*State, error) {
 	s, err := open(dir)
 	if err != nil {
 		return nil, err
@@ -56,11 +117,11 @@ func OpenState(dir string, p *Plan) (*State, error) {
 		case d == "":
 			return s, nil
 		case s.Decided:
-			return nil, errors.Join(fmt.Errorf("%s: another plan, or this one before it was edited, is under way with it: %s; finish it or undo it, and use another directory for this one", dir, d), s.Close())
+			return nil, errors.Join(fmt.Errorf("%s: the plan was edited after it was begun: %s; take the edit back, or undo the plan and make another directory", dir, d), s.Close())
 		}
 		// Nothing was converted yet.
 		for _, step := range s.Plan.Steps() {
-			if err := os.Remove(filepath.Join(dir, step.State())); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			if err := os.Remove(step.Files(dir).State); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return nil, errors.Join(err, s.Close())
 			}
 		}
@@ -100,6 +161,19 @@ func open(dir string) (*State, error) {
 	return s, nil
 }
 
+// ReadDir reads the plan in dir, and its state if it is applied. It locks nothing.
+func ReadDir(dir string) (*State, error) {
+	s, err := ReadState(dir)
+	if errors.Is(err, ErrNoState) {
+		s = &State{dir: dir}
+		s.Plan, err = ReadFile(dir)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
 // ReadState reads the state in dir without locking it.
 func ReadState(dir string) (*State, error) {
 	path := filepath.Join(dir, LedgerFile)
@@ -135,7 +209,7 @@ func stateOf(dir string, has ledger.Facts) (*State, error) {
 	}
 	s.Plan, s.Decided, s.Undone = p, f.Decided, f.Undone
 	for _, st := range p.Steps() { // the ledger may have lost its last record
-		of, err := convert.ReadState(filepath.Join(dir, st.State()))
+		of, err := convert.ReadState(st.Files(dir).State)
 		s.Decided = s.Decided || err == nil && of.Begun()
 	}
 	return s, nil
@@ -145,18 +219,14 @@ func stateOf(dir string, has ledger.Facts) (*State, error) {
 func (s *State) Save() error {
 	f := facts{s.Plan.Digest(), s.Plan.canonical(), s.Decided, s.Undone, []string{}}
 	for _, st := range s.Plan.Steps() {
-		for _, name := range []string{st.State(), st.UndoLog(), st.SkipList()} {
-			if name != "" {
-				f.Files = append(f.Files, name)
-			}
-		}
+		f.Files = append(f.Files, st.Files("").names()...)
 	}
 	has, err := ledger.FactsOf(f)
 	if err == nil {
 		err = s.ledger.Set(has)
 	}
 	if err != nil {
-		return fmt.Errorf("%s: %w", s.Path(LedgerFile), err)
+		return fmt.Errorf("%s: %w", filepath.Join(s.dir, LedgerFile), err)
 	}
 	return nil
 }
@@ -171,8 +241,11 @@ func (s *State) MarkUndone(now time.Time) error {
 	return s.Save()
 }
 
-// Path returns the path of a file in the directory.
-func (s *State) Path(name string) string { return filepath.Join(s.dir, name) }
+// Files returns the paths of the files of a step.
+func (s *State) Files(st Step) Files { return st.Files(s.dir) }
+
+// Dir returns the path of the directory.
+func (s *State) Dir() string { return s.dir }
 
 // Close closes the ledger, if it is open.
 func (s *State) Close() error {

@@ -97,7 +97,7 @@ func TestBegunWithoutLastRecord(t *testing.T) {
 		t.Fatal(err)
 	}
 	st := p.Steps()[0]
-	step := filepath.Join(dir, st.State())
+	step := st.Files(dir).State
 	f, err := convert.OpenState(step, convert.Identity{Database: p.Database, Collection: st.Collection, From: st.From, To: st.To, Into: st.Into, Fields: st.Fields})
 	if err != nil {
 		t.Fatal(err)

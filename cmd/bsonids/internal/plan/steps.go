@@ -1,11 +1,7 @@
 package plan
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
-	"regexp"
 	"slices"
-	"strings"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 )
@@ -118,35 +114,6 @@ func (p *Plan) steps(c Collection) []Step {
 	return out
 }
 
-// plainStem matches a name that is a part of a file name on every system.
-var plainStem = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,79}$`)
-
-// Stem returns the beginning of the names of the step's files. It is different for each step of a
-// plan, also where the file system does not distinguish upper and lower case.
-func (s Step) Stem() string {
-	name := s.Collection
-	if !plainStem.MatchString(name) {
-		sum := sha256.Sum256([]byte(name))
-		name = strings.Map(func(r rune) rune {
-			switch {
-			case r >= 'a' && r <= 'z', r >= '0' && r <= '9', r == '_', r == '-':
-				return r
-			case r >= 'A' && r <= 'Z':
-				return r - 'A' + 'a'
-			}
-			return '_'
-		}, name)
-		if len(name) > 40 {
-			name = name[:40]
-		}
-		name += "+" + hex.EncodeToString(sum[:6]) // no plain name has a plus sign
-	}
-	if s.To == kinds.OfText {
-		return name + "." + s.From + ".text"
-	}
-	return name + "." + s.From
-}
-
 // what returns the kinds that the step converts from, and to, if that is not the one of the plan.
 func (s Step) what(p *Plan) string {
 	if s.To != p.To {
@@ -154,18 +121,3 @@ func (s Step) what(p *Plan) string {
 	}
 	return s.From
 }
-
-// State, UndoLog and SkipList return the names of the step's files in the state directory. A
-// conversion into a new collection has no undo log.
-func (s Step) State() string { return s.Stem() + ".state" }
-
-// UndoLog returns the name of the undo log, or "" if there is none.
-func (s Step) UndoLog() string {
-	if s.Into != "" {
-		return ""
-	}
-	return s.Stem() + ".undo"
-}
-
-// SkipList returns the name of the list of the values that are left as they are.
-func (s Step) SkipList() string { return s.Stem() + ".skipped.jsonl" }

@@ -52,7 +52,10 @@ func TestFiles(t *testing.T) {
 		}
 		for _, from := range []string{"javaLegacy", "generic"} {
 			s := Step{Collection: name, From: from}
-			for _, file := range []string{s.State(), s.UndoLog(), s.SkipList()} {
+			for _, file := range append(s.Files("").names(), PlanFile, LedgerFile) {
+				if name != names[0] && (file == PlanFile || file == LedgerFile) {
+					continue
+				}
 				key := strings.ToLower(file)
 				if was, ok := seen[key]; ok && was != name || !valid.MatchString(file) {
 					t.Errorf("%q and %q have the file %q", was, name, file)
@@ -61,7 +64,7 @@ func TestFiles(t *testing.T) {
 			}
 		}
 	}
-	if (Step{Collection: "a", From: "javaLegacy", Into: "b"}).UndoLog() != "" {
+	if (Step{Collection: "a", From: "javaLegacy", Into: "b"}).Files("").UndoLog != "" {
 		t.Error("a copy has an undo log")
 	}
 }

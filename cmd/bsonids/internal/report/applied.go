@@ -53,13 +53,13 @@ func AppliedJSON(w io.Writer, a Applied) error {
 	}{a.Database, a.Written, a.Written && !a.Failed, a.Steps})
 }
 
-// Apply writes a as a table. file is the plan, and dir the state directory.
-func Apply(w io.Writer, a Applied, file, dir string) {
+// Apply writes a as a table. dir is the directory of the migration.
+func Apply(w io.Writer, a Applied, dir string) {
 	how := ""
 	if !a.Written {
 		how = "; dry run, nothing was changed"
 	}
-	fmt.Fprintf(w, "%s: %s%s\n\n", a.Database, file, how)
+	fmt.Fprintf(w, "%s: %s%s\n\n", a.Database, dir, how)
 	header := []any{"collection", "conversion", "values", "documents", "skipped", "status"}
 	if !a.Written {
 		header = []any{"collection", "conversion", "fields", "values", "status"}
@@ -102,7 +102,7 @@ func Apply(w io.Writer, a Applied, file, dir string) {
 		fmt.Fprintf(w, "\nEvery conversion has come to its end, but %d of %d copies still differed from their collections: %s. Other programs write to these. "+
 			"Run the same command again, or put the copies in place with bsonids cutover, which brings them up to date.\n", len(differ), copies, strings.Join(differ, ", "))
 	default:
-		fmt.Fprintf(w, "\nDone. To verify the conversions, run bsonids verify %s --state-dir %s.\n", file, dir)
+		fmt.Fprintf(w, "\nDone. To verify the conversions, run bsonids verify %s.\n", terminal.Quote(dir))
 	}
 }
 

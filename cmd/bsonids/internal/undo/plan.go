@@ -56,7 +56,7 @@ func step(ctx context.Context, s *migration.Session, o Options, state *plan.Stat
 	if err != nil {
 		return out, err
 	}
-	path := state.Path(st.UndoLog())
+	path := state.Files(st).UndoLog
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		return out, nil
 	}
@@ -144,15 +144,15 @@ func logsWhole(ctx context.Context, s *migration.Session, state *plan.State) err
 				return err
 			}
 			if other.ID != "" {
-				add(fmt.Errorf("%s: nothing was begun with it, and the collection %q was converted with the undo log %s; if that was another plan, undo it with its own state directory",
-					state.Path(st.State()), st.Collection, other.Path))
+				add(fmt.Errorf("%s: nothing was begun with it, and the collection %q was converted with the undo log %s; if that was another plan, undo it with its own directory",
+					state.Files(st).State, st.Collection, other.Path))
 				continue
 			}
 			if s.NoRecord && l.ID == "" {
-				s.Warn("%q: not begun, as %s has it; without a record, an earlier copy of the directory looks the same", st.Collection, state.Path(""))
+				s.Warn("%q: not begun, as %s has it; without a record, an earlier copy of the directory looks the same", st.Collection, state.Dir())
 			}
 		}
-		if err := l.In(state.Path(st.UndoLog())); err != nil {
+		if err := l.In(state.Files(st).UndoLog); err != nil {
 			add(err)
 		}
 	}
@@ -163,7 +163,7 @@ func logsWhole(ctx context.Context, s *migration.Session, state *plan.State) err
 }
 
 // recorded adds what the record says about the undo log of a step. If the step has no name in the record,
-// because nothing was decided with the state directory, it returns the log of the last conversion as in the
+// because nothing was decided with the directory, it returns the log of the last conversion as in the
 // step whose values were not restored: the directory may be an earlier copy.
 func recorded(ctx context.Context, s *migration.Session, db *mongo.Database, st plan.Step, l *migration.Log) (other record.Log, err error) {
 	err = s.Do(ctx, func() (err error) {

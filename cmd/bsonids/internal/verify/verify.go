@@ -217,11 +217,8 @@ func step(ctx context.Context, s *migration.Session, state *plan.State, st plan.
 	if err != nil {
 		return out, err
 	}
-	o := Options{Described: d, State: state.Path(st.State()), AllowChanged: allowChanged}
-	if st.UndoLog() != "" {
-		o.UndoLog = state.Path(st.UndoLog())
-	}
-	f, err := Open(o)
+	of := state.Files(st)
+	f, err := Open(Options{Described: d, State: of.State, UndoLog: of.UndoLog, AllowChanged: allowChanged})
 	if err != nil {
 		return out, err
 	}
