@@ -107,6 +107,7 @@ type worker struct {
 	coll  *mongo.Collection
 	spec  *mongo.CollectionSpecification
 	state *convert.StateFile // nil if there is none
+	held  bool               // the record does not have that the run has ended
 }
 
 // Collection converts a collection, or finds what it would change. The outcome is valid with an error,
@@ -129,7 +130,7 @@ func (w *worker) convert(ctx context.Context) (out Outcome, err error) {
 			if err := w.open(ctx); err != nil {
 				return out, err
 			}
-			defer func() { err = errors.Join(err, w.state.Close()) }()
+			defer func() { err = errors.Join(err, w.close(err)) }()
 			if w.state.Done && w.Retry == "" && !w.Follow {
 				out.Finished = true
 				out.All = convert.Totals{Changed: w.state.Changed, Values: w.state.Values, Skipped: w.state.Skipped}
@@ -148,7 +149,9 @@ func (w *worker) convert(ctx context.Context) (out Outcome, err error) {
 			if err == nil && w.Follow {
 				failed = errFollowed
 			}
-			err = errors.Join(err, run.End(failed))
+			end := run.End(failed)
+			w.held = end != nil
+			err = errors.Join(err, end)
 		}()
 		opts.Check, opts.Report, opts.BatchTimeout, opts.Halves = run.Check, run.Report, w.BatchTimeout, w.Halves
 	}
@@ -189,6 +192,14 @@ func (w *worker) convert(ctx context.Context) (out Outcome, err error) {
 		}
 	}
 	return out, w.carryOut(ctx, run, opts, &out)
+}
+
+// close closes the state file. A new one is removed if the conversion was refused before it began.
+func (w *worker) close(failed error) error {
+	if failed != nil && !w.held && !w.state.Begun() && failure.Explain(failed, "").Kind == failure.Usage {
+		return w.state.Discard()
+	}
+	return w.state.Close()
 }
 
 // find finds the collection, and detects, before anything is changed, what would make the conversion fail
@@ -236,7 +247,7 @@ func (w *worker) open(ctx context.Context) (err error) {
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, w.state.Close())
+			err = errors.Join(err, w.state.Discard())
 		}
 	}()
 	if err := w.state.Bind(w.spec.UUID); err != nil {

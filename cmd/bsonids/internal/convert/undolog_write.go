@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
@@ -41,12 +42,17 @@ func OpenUndoLog(path string, id Identity, state string, atLeast int64) (*UndoLo
 	if err != nil {
 		return fail(err)
 	}
+	_, err = os.Stat(path)
+	made := errors.Is(err, fs.ErrNotExist)
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return fail(errors.Join(err, lock.Unlock()))
 	}
 	l := &UndoLog{file: file, lock: lock}
 	if err := l.recover(id, state, atLeast); err != nil {
+		if made {
+			return fail(errors.Join(err, file.Close(), files.Discard(files.Target(path), lock)))
+		}
 		return fail(errors.Join(err, l.Close()))
 	}
 	return l, nil

@@ -34,6 +34,11 @@ func Lock(path string) (*flock.Flock, error) {
 	}
 	lock := flock.New(LockPath(path))
 	held, err := lock.TryLock()
+	for err == nil && held && gone(lock.Path()) { // Discard removed it after it was opened
+		if err = lock.Unlock(); err == nil {
+			held, err = lock.TryLock()
+		}
+	}
 	if err == nil && !held {
 		err = ErrInUse
 	}
@@ -41,6 +46,21 @@ func Lock(path string) (*flock.Flock, error) {
 		RemoveTemporary(filepath.Dir(Target(path)), temporary(Target(path)), false)
 	}
 	return lock, err
+}
+
+func gone(path string) bool {
+	_, err := os.Stat(path)
+	return errors.Is(err, fs.ErrNotExist)
+}
+
+// Discard removes the file at path, which this process has made, and its lock, and unlocks it.
+func Discard(path string, lock *flock.Flock) error {
+	err := os.Remove(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	_ = os.Remove(lock.Path()) // some systems do not remove a file that is open
+	return errors.Join(err, lock.Unlock())
 }
 
 // temporary is the pattern of the names that [Replace] gives before a file has its own.

@@ -20,6 +20,7 @@ type File struct {
 	path string
 	lock *flock.Flock
 	file *os.File
+	made bool // the file did not exist
 }
 
 // OpenFile opens the ledger at path, or creates one if the file does not exist. The caller must close it.
@@ -44,6 +45,7 @@ func (f *File) open() error {
 		if err != nil {
 			return err
 		}
+		f.made = true
 	}
 	var err error
 	if f.file, err = os.OpenFile(f.path, os.O_RDWR, 0); err == nil {
@@ -63,6 +65,14 @@ func (f *File) Close() (err error) {
 	// The lock file is not removed: otherwise two processes could lock different files of the same
 	// name.
 	return errors.Join(err, f.lock.Unlock())
+}
+
+// Discard closes the file, and removes it if OpenFile has made it.
+func (f *File) Discard() error {
+	if !f.made {
+		return f.Close()
+	}
+	return errors.Join(f.file.Close(), files.Discard(f.path, f.lock))
 }
 
 // ReadFile returns the facts of the ledger at path, which another process may be writing.

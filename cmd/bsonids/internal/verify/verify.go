@@ -51,7 +51,7 @@ func Open(o Options) (_ *Files, err error) {
 	}()
 	if f.UndoLog != "" {
 		if f.log, err = convert.ReadUndoLog(f.UndoLog); err != nil {
-			return nil, &failure.Error{Kind: failure.Usage, Text: err.Error(), Err: err}
+			return nil, migration.IncompleteLogs(migration.Nameless(err), "nothing is proven", err)
 		}
 		if m := f.log.Undone(); m != nil {
 			return nil, failure.Usagef("--undo-log %s: %s; there is no conversion to verify", f.UndoLog, m)
