@@ -178,13 +178,7 @@ func Cutovers(ctx context.Context, db *mongo.Database, open bool) ([]*Cutover, e
 	if open {
 		filter = append(filter, bson.E{Key: "state", Value: bson.D{{Key: "$nin", Value: bson.A{Released, RolledBack}}}})
 	}
-	cur, err := collection(db).Find(ctx, filter, options.Find().SetSort(bson.D{{Key: "begun", Value: 1}}))
-	if err != nil {
-		return nil, err
-	}
-	var out []*Cutover
-	err = cur.All(ctx, &out)
-	return out, err
+	return find[*Cutover](ctx, collection(db), filter, "begun")
 }
 
 // CutoverOf returns the cutover that has not ended and that uses a collection with one of the names,

@@ -87,12 +87,8 @@ func FindGuard(ctx context.Context, db *mongo.Database, name string, uuid *bson.
 	if uuid != nil {
 		which = append(which, bson.D{{Key: "collectionUUID", Value: *uuid}})
 	}
-	cur, err := collection(db).Find(ctx, bson.D{{Key: "kind", Value: kindGuard}, {Key: "$or", Value: which}})
+	guards, err := find[*Guard](ctx, collection(db), bson.D{{Key: "kind", Value: kindGuard}, {Key: "$or", Value: which}})
 	if err != nil {
-		return nil, err
-	}
-	var guards []*Guard
-	if err := cur.All(ctx, &guards); err != nil {
 		return nil, err
 	}
 	var found *Guard

@@ -268,14 +268,26 @@ func collection(db *mongo.Database) *mongo.Collection {
 
 // read returns the runs of a collection, sorted by epoch.
 func read(ctx context.Context, coll *mongo.Collection, name string) ([]*Run, error) {
-	cur, err := coll.Find(ctx, bson.D{{Key: "collection", Value: name}}, options.Find().SetSort(bson.D{{Key: "epoch", Value: 1}}).
-		SetProjection(bson.D{{Key: "decision", Value: 0}}))
+	return find[*Run](ctx, coll, bson.D{{Key: "collection", Value: name}}, "epoch")
+}
+
+// find returns the documents of the record that a filter selects, without their decisions, in the order of
+// the fields.
+func find[T any](ctx context.Context, coll *mongo.Collection, filter bson.D, fields ...string) (found []T, err error) {
+	how := options.Find().SetProjection(bson.D{{Key: "decision", Value: 0}})
+	if len(fields) > 0 {
+		order := bson.D{}
+		for _, f := range fields {
+			order = append(order, bson.E{Key: f, Value: 1})
+		}
+		how.SetSort(order)
+	}
+	cur, err := coll.Find(ctx, filter, how)
 	if err != nil {
 		return nil, err
 	}
-	var runs []*Run
-	err = cur.All(ctx, &runs)
-	return runs, err
+	err = cur.All(ctx, &found)
+	return found, err
 }
 
 // serverTime returns the time of the server, or the local time if the server does not report one.

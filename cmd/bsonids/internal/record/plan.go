@@ -75,25 +75,12 @@ func EndPlan(db *mongo.Database, id string, failed error) error {
 
 // Plans returns the plans in the record, sorted by their last start.
 func Plans(ctx context.Context, db *mongo.Database) ([]Plan, error) {
-	cur, err := collection(db).Find(ctx, bson.D{{Key: "kind", Value: kindPlan}}, options.Find().SetSort(bson.D{{Key: "started", Value: 1}}))
-	if err != nil {
-		return nil, err
-	}
-	var plans []Plan
-	err = cur.All(ctx, &plans)
-	return plans, err
+	return find[Plan](ctx, collection(db), bson.D{{Key: "kind", Value: kindPlan}}, "started")
 }
 
 // Runs returns all runs in the record, without their decisions, sorted by when they began.
 func Runs(ctx context.Context, db *mongo.Database) ([]*Run, error) {
-	cur, err := collection(db).Find(ctx, bson.D{{Key: "kind", Value: bson.D{{Key: "$in", Value: bson.A{Convert, Undo}}}}},
-		options.Find().SetSort(bson.D{{Key: "started", Value: 1}, {Key: "epoch", Value: 1}}).SetProjection(bson.D{{Key: "decision", Value: 0}}))
-	if err != nil {
-		return nil, err
-	}
-	var runs []*Run
-	err = cur.All(ctx, &runs)
-	return runs, err
+	return find[*Run](ctx, collection(db), bson.D{{Key: "kind", Value: bson.D{{Key: "$in", Value: bson.A{Convert, Undo}}}}}, "started", "epoch")
 }
 
 // Now returns the time of the server, with which the times in the record can be compared.

@@ -22,12 +22,8 @@ func crossing(ctx context.Context, coll *mongo.Collection, want *Run) ([]*Run, e
 		roles = append(roles, bson.D{{Key: "collection", Value: want.Into}})
 	}
 	roles = append(roles, bson.D{{Key: "into", Value: bson.D{{Key: "$in", Value: names}}}})
-	cur, err := coll.Find(ctx, bson.D{{Key: "ended", Value: bson.D{{Key: "$exists", Value: false}}}, {Key: "$or", Value: roles}})
+	runs, err := find[*Run](ctx, coll, bson.D{{Key: "ended", Value: bson.D{{Key: "$exists", Value: false}}}, {Key: "$or", Value: roles}})
 	if err != nil {
-		return nil, err
-	}
-	var runs []*Run
-	if err := cur.All(ctx, &runs); err != nil {
 		return nil, err
 	}
 	// The lock of the collection keeps apart the runs that convert the same one.

@@ -3,8 +3,6 @@ package report
 import (
 	"fmt"
 	"io"
-	"maps"
-	"slices"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -150,15 +148,10 @@ func allRuns(w io.Writer, values, documents, earlierValues, earlier int64) {
 
 // fields writes the number of values in each field.
 func fields(w io.Writer, header string, n rule.Tally) {
-	if len(n) == 0 {
-		return
+	if len(n) > 0 {
+		tally(w, "field", header, n)
+		fmt.Fprintln(w)
 	}
-	t := newTable(w, "field", header)
-	for _, f := range slices.Sorted(maps.Keys(n)) {
-		t.AppendRow([]any{f, n[f]})
-	}
-	t.Render()
-	fmt.Fprintln(w)
 }
 
 // FinishedJSON writes as JSON that an earlier run completed the conversion, except for the skipped

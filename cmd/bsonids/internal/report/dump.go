@@ -3,8 +3,6 @@ package report
 import (
 	"fmt"
 	"io"
-	"maps"
-	"slices"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -69,7 +67,10 @@ func DumpConverted(w io.Writer, d Dump, res offline.Result) {
 		decision(w, Conversion{Decision: c.Decision})
 		fields(w, "values "+verb, c.Fields)
 		dumpExamples(w, d, c)
-		dumpReasons(w, c)
+		if len(c.SkippedFor) > 0 {
+			tally(w, "skipped because", "times", c.SkippedFor)
+			fmt.Fprintln(w)
+		}
 		dumpConstants(w, c)
 	}
 	fmt.Fprintf(w, "%d values in %d documents %s, of %d documents read", res.Values, res.Changed, verb, res.Documents)
@@ -101,19 +102,6 @@ func dumpExamples(w io.Writer, d Dump, c *offline.Collection) {
 			id = mongosh(e.ID)
 		}
 		t.AppendRow([]any{id, e.Path, paste(d.From, e.Old, e.OldValue), paste(d.To, e.New, e.NewValue)})
-	}
-	t.Render()
-	fmt.Fprintln(w)
-}
-
-// dumpReasons writes why values of a collection were left unchanged, and how many.
-func dumpReasons(w io.Writer, c *offline.Collection) {
-	if len(c.SkippedFor) == 0 {
-		return
-	}
-	t := newTable(w, "skipped because", "times")
-	for _, r := range slices.Sorted(maps.Keys(c.SkippedFor)) {
-		t.AppendRow([]any{r, c.SkippedFor[r]})
 	}
 	t.Render()
 	fmt.Fprintln(w)

@@ -3,8 +3,6 @@ package report
 import (
 	"fmt"
 	"io"
-	"maps"
-	"slices"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
@@ -27,15 +25,10 @@ func skips(w io.Writer, res convert.Result) {
 
 // reasons writes why values were left unchanged, and how many.
 func reasons(w io.Writer, n rule.Tally) {
-	if len(n) == 0 {
-		return
+	if len(n) > 0 {
+		fmt.Fprintln(w)
+		tally(w, "skipped because", "times", n)
 	}
-	fmt.Fprintln(w)
-	t := newTable(w, "skipped because", "times")
-	for _, r := range slices.Sorted(maps.Keys(n)) {
-		t.AppendRow([]any{r, n[r]})
-	}
-	t.Render()
 }
 
 // skipList writes the name of the file that lists the values that were left unchanged.

@@ -3,9 +3,13 @@ package report
 import (
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
 )
 
 // newTable returns a table that its Render method writes to w.
@@ -21,6 +25,15 @@ func newTable(w io.Writer, header ...any) table.Writer {
 		t.AppendHeader(table.Row(header))
 	}
 	return t
+}
+
+// tally writes a table of the counts, with two headers.
+func tally(w io.Writer, of, count string, n rule.Tally) {
+	t := newTable(w, of, count)
+	for _, name := range slices.Sorted(maps.Keys(n)) {
+		t.AppendRow([]any{name, n[name]})
+	}
+	t.Render()
 }
 
 // section writes the title of a part of a report.
