@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/terminal"
 )
 
@@ -55,10 +56,7 @@ func AppliedJSON(w io.Writer, a Applied) error {
 
 // Apply writes a as a table. dir is the directory of the migration.
 func Apply(w io.Writer, a Applied, dir string) {
-	how := ""
-	if !a.Written {
-		how = "; dry run, nothing was changed"
-	}
+	_, how := written(a.Written, "", "")
 	fmt.Fprintf(w, "%s: %s%s\n\n", a.Database, dir, how)
 	header := []any{"collection", "conversion", "values", "documents", "skipped", "status"}
 	if !a.Written {
@@ -103,6 +101,24 @@ func Apply(w io.Writer, a Applied, dir string) {
 			"Run the same command again, or put the copies in place with bsonids cutover, which brings them up to date.\n", len(differ), copies, strings.Join(differ, ", "))
 	default:
 		fmt.Fprintf(w, "\nDone. To verify the conversions, run bsonids verify %s.\n", terminal.Quote(dir))
+	}
+}
+
+// stepName tells a conversion of a plan from the others.
+type stepName struct {
+	Collection string `json:"collection"`
+	From       string `json:"from"`
+	To         string `json:"to"`
+	Into       string `json:"into,omitempty"`
+}
+
+func (s AppliedStep) name() stepName { return stepName{s.Collection, s.From, s.To, s.Into} }
+
+// findings writes findings about the documents of the conversion.
+func (s AppliedStep) findings(w io.Writer, found []convert.Skip) {
+	if len(found) > 0 {
+		fmt.Fprintf(w, "\n%s, %s:", terminal.Cell(s.Collection), s.conversion())
+		findings(w, found)
 	}
 }
 

@@ -98,10 +98,7 @@ func paste(k kinds.Kind, octets [16]byte, v rule.Value) string {
 
 // InPlace writes the result of a conversion in place.
 func InPlace(w io.Writer, c Conversion, res convert.Result) {
-	verb, how := "changed", ""
-	if !c.Write {
-		verb, how = "to change", "; dry run, nothing was changed"
-	}
+	verb, how := written(c.Write, "changed", "to change")
 	fmt.Fprintf(w, "%s%s: %s to %s%s\n\n", c.source(), c.part(), c.From, c.To, how)
 	decision(w, c)
 	fields(w, "values "+verb, res.Fields)

@@ -19,10 +19,7 @@ func CopyJSON(w io.Writer, c Conversion, res convert.Copied) error {
 
 // Copy writes the result of a conversion into a new collection.
 func Copy(w io.Writer, c Conversion, res convert.Copied) {
-	verb, how := "copied", ""
-	if !c.Write {
-		verb, how = "to copy", "; dry run, nothing was changed"
-	}
+	verb, how := written(c.Write, "copied", "to copy")
 	fmt.Fprintf(w, "%s into %s.%s%s: %s to %s%s\n\n", c.source(), c.Database, c.Into, c.part(), c.From.Name, c.To.Name, how)
 	decision(w, c)
 	fields(w, "values", res.Fields)

@@ -109,10 +109,7 @@ func CutoverJSON(w io.Writer, c Cutover) error {
 
 // WriteCutover writes what a cutover did, or would do.
 func WriteCutover(w io.Writer, c Cutover) {
-	how := ""
-	if !c.Written {
-		how = "; dry run, nothing was changed"
-	}
+	_, how := written(c.Written, "", "")
 	fmt.Fprintf(w, "%s: cutover of %d collections%s\n\n", c.Database, len(c.Collections), how)
 	t := newTable(w, "collection", "new", "kept as", "documents", "inserted", "replaced", "deleted", "gap")
 	for _, x := range c.Collections {

@@ -77,10 +77,7 @@ func GuardJSON(w io.Writer, g Guard) error {
 
 // WriteGuard writes what a command did to guard a collection.
 func WriteGuard(w io.Writer, g Guard) {
-	how := ""
-	if !g.Write {
-		how = "; dry run, nothing was changed"
-	}
+	_, how := written(g.Write, "", "")
 	fmt.Fprintf(w, "%s.%s: guard against %s%s\n\n", g.Database, g.Collection, g.From, how)
 	for i, p := range g.Passes {
 		if i > 0 {

@@ -20,19 +20,15 @@ type StepProof struct {
 // PlanProofJSON writes the results of the proofs of a plan as JSON.
 func PlanProofJSON(w io.Writer, database string, proofs []StepProof, proven bool) error {
 	type step struct {
-		Collection string           `json:"collection"`
-		From       string           `json:"from"`
-		To         string           `json:"to"`
-		Into       string           `json:"into,omitempty"`
-		Status     StepStatus       `json:"status"`
-		Proven     bool             `json:"proven"`
-		RestsOn    Basis            `json:"restsOn,omitempty"`
-		Result     convert.Verified `json:"result"`
+		stepName
+		Status  StepStatus       `json:"status"`
+		Proven  bool             `json:"proven"`
+		RestsOn Basis            `json:"restsOn,omitempty"`
+		Result  convert.Verified `json:"result"`
 	}
 	steps := []step{}
 	for _, p := range proofs {
-		s := p.Step
-		steps = append(steps, step{s.Collection, s.From, s.To, s.Into, s.Status, p.Proven, p.Basis, p.Result})
+		steps = append(steps, step{p.Step.name(), p.Step.Status, p.Proven, p.Basis, p.Result})
 	}
 	return JSON(w, struct {
 		Database string `json:"database"`
@@ -58,10 +54,7 @@ func PlanProof(w io.Writer, database string, proofs []StepProof, proven bool) {
 	}
 	t.Render()
 	for _, p := range proofs {
-		if len(p.Result.Skips) > 0 {
-			fmt.Fprintf(w, "\n%s, %s:", terminal.Cell(p.Step.Collection), p.Step.conversion())
-			findings(w, p.Result.Skips)
-		}
+		p.Step.findings(w, p.Result.Skips)
 	}
 	if proven {
 		fmt.Fprintln(w, "\nProven by the undo logs and the sources of the copies: all values are converted, and none is lost.")
@@ -81,17 +74,13 @@ type UndoneStep struct {
 // PlanUndoneJSON writes the results of the undo of a plan as JSON. write is false for a dry run.
 func PlanUndoneJSON(w io.Writer, database string, write bool, undone []UndoneStep) error {
 	type step struct {
-		Collection string         `json:"collection"`
-		From       string         `json:"from"`
-		To         string         `json:"to"`
-		Into       string         `json:"into,omitempty"`
-		Undone     bool           `json:"undone"`
-		Result     convert.Undone `json:"result"`
+		stepName
+		Undone bool           `json:"undone"`
+		Result convert.Undone `json:"result"`
 	}
 	steps := []step{}
 	for _, u := range undone {
-		s := u.Step
-		steps = append(steps, step{s.Collection, s.From, s.To, s.Into, u.Begun, u.Result})
+		steps = append(steps, step{u.Step.name(), u.Begun, u.Result})
 	}
 	return JSON(w, struct {
 		Database string `json:"database"`
@@ -102,10 +91,7 @@ func PlanUndoneJSON(w io.Writer, database string, write bool, undone []UndoneSte
 
 // PlanUndone writes the results of the undo of a plan.
 func PlanUndone(w io.Writer, database string, write bool, undone []UndoneStep) {
-	how, verb := "", "restored"
-	if !write {
-		how, verb = "; dry run, nothing was changed", "to restore"
-	}
+	verb, how := written(write, "restored", "to restore")
 	fmt.Fprintf(w, "%s: undo%s\n\n", database, how)
 	t := newTable(w, "collection", "conversion", "documents "+verb, "already restored", "deleted since", "changed since", "note")
 	var left, foreign int64
@@ -124,10 +110,7 @@ func PlanUndone(w io.Writer, database string, write bool, undone []UndoneStep) {
 	}
 	t.Render()
 	for _, u := range undone {
-		if len(u.Result.Skips) > 0 {
-			fmt.Fprintf(w, "\n%s, %s:", terminal.Cell(u.Step.Collection), u.Step.conversion())
-			findings(w, u.Result.Skips)
-		}
+		u.Step.findings(w, u.Result.Skips)
 	}
 	notRestored(w, left, foreign, write && !accepted)
 }

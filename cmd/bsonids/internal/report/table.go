@@ -36,6 +36,14 @@ func tally(w io.Writer, of, count string, n rule.Tally) {
 	t.Render()
 }
 
+// written returns the verb of a report, and what its title says about a dry run.
+func written(write bool, did, would string) (verb, how string) {
+	if write {
+		return did, ""
+	}
+	return would, "; dry run, nothing was changed"
+}
+
 // section writes the title of a part of a report.
 func section(w io.Writer, title string) {
 	fmt.Fprintf(w, "\n%s\n", title)

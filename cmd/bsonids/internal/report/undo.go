@@ -19,10 +19,7 @@ func UndoneJSON(w io.Writer, id convert.Identity, write bool, res convert.Undone
 
 // Undone writes the result of an undo.
 func Undone(w io.Writer, id convert.Identity, write bool, res convert.Undone) {
-	verb, how := "restored", ""
-	if !write {
-		verb, how = "to restore", "; dry run, nothing was changed"
-	}
+	verb, how := written(write, "restored", "to restore")
 	fmt.Fprintf(w, "%s.%s: back from %s to %s%s\n\n", id.Database, id.Collection, id.To, id.From, how)
 	t := newTable(w)
 	t.AppendRow([]any{"documents " + verb, res.Restored})
