@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"go.yaml.in/yaml/v3"
@@ -117,6 +118,28 @@ func (r *reader) collection(n *yaml.Node) (c Collection) {
 	return c
 }
 
+// parseDecision returns the decision that s is in any letter case.
+func parseDecision(s string) (Decision, error) {
+	if strings.EqualFold(s, string(Leave)) {
+		return Leave, nil
+	}
+	if strings.EqualFold(s, string(Unknown)) {
+		return Unknown, nil
+	}
+	if len(s) < len(from) || !strings.EqualFold(s[:len(from)], from) {
+		return "", fmt.Errorf("the decision must be leave, unknown, convert from X, or convert from X to text, and is %q", s)
+	}
+	name, end := s[len(from):], ""
+	if at := len(name) - len(toText); at >= 0 && strings.EqualFold(name[at:], toText) {
+		name, end = name[:at], toText
+	}
+	k, err := kinds.Parse(name)
+	if err != nil {
+		return "", fmt.Errorf("the decision %q: %w", s, err)
+	}
+	return Convert(k.Name) + Decision(end), nil
+}
+
 func (r *reader) field(n *yaml.Node) (f Field) {
 	f.Line = n.Line
 	r.mapping(n, "a field", []string{"path", "stored", "decision"}, func(key string, v *yaml.Node) bool {
@@ -126,13 +149,9 @@ func (r *reader) field(n *yaml.Node) (f Field) {
 		case "stored":
 			f.Stored = kinds.Stored(r.word(v, key, kinds.AllStored()...))
 		case "decision":
-			f.Decision = Decision(r.text(v, key))
-			if kind, ok := f.Decision.From(); ok {
-				if _, err := kinds.Parse(kind); err != nil {
-					r.fail(v, "the decision %q: %v", f.Decision, err)
-				}
-			} else if f.Decision != Leave && f.Decision != Unknown {
-				r.fail(v, "the decision must be leave, unknown, convert from X, or convert from X to text, and is %q", f.Decision)
+			var err error
+			if f.Decision, err = parseDecision(r.text(v, key)); err != nil {
+				r.fail(v, "%v", err)
 			}
 		case "trust":
 			f.Trust = r.boolean(v, key)

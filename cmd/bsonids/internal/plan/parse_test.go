@@ -140,7 +140,7 @@ references:
 		{"stored: subtype 3", "stored: 3", `line 9: stored must be text, and is "3"`},
 		{"stored: subtype 3", "stored: subtype 5", "line 9: stored must be one of"},
 		{"decision: convert from javaLegacy", "decision: convert from java", `line 10: the decision "convert from java"`},
-		{"decision: convert from javaLegacy", "decision: Leave", "line 10: the decision must be leave, unknown, convert from X, or convert from X to text"},
+		{"decision: convert from javaLegacy", "decision: keep", "line 10: the decision must be leave, unknown, convert from X, or convert from X to text"},
 		{"decision: convert from javaLegacy", "decision: leave\n        trust: yes", `line 11: trust must be true or false, and is "yes"`},
 		{"decision: convert from javaLegacy", "# nothing", `line 8: a field has no "decision"`},
 		{"versions: [4]", "versions: [9]", "line 12: a version must be from 1 to 8"},
@@ -170,6 +170,24 @@ references:
 }
 
 // Whatever is read, can be written and read again, and says the same.
+// A decision is the same in any letter case: values of one order are one step, however a person wrote it.
+func TestParseDecision(t *testing.T) {
+	for s, want := range map[string]Decision{
+		"leave": Leave, "Leave": Leave, "UNKNOWN": Unknown,
+		"convert from JAVALEGACY": Convert("javaLegacy"), "Convert From gostruct": Convert("goStruct"), "convert from Text": Convert("text"),
+		"CONVERT FROM Standard TO TEXT": "convert from standard to text",
+	} {
+		if got, err := parseDecision(s); err != nil || got != want {
+			t.Errorf("%q: %q, %v", s, got, err)
+		}
+	}
+	for _, s := range []string{"", "convert", "convert from", "convert from ", "convert from to text", "convert from text to", "leave ", "convert to javaLegacy"} {
+		if got, err := parseDecision(s); err == nil {
+			t.Errorf("%q: %q", s, got)
+		}
+	}
+}
+
 func FuzzParse(f *testing.F) {
 	f.Add(write(f, example()))
 	f.Add([]byte("schemaVersion: 1\ndatabase: a\nto: standard\nmade: 2026-01-02T03:04:05+02:00\ncollections: [{name: !!binary \"/w==\", fields: []}]\n"))
