@@ -61,7 +61,9 @@ func TestAssign(t *testing.T) {
 		{"x", &field[plainKey]{}, &field[plainKey]{"x"}},
 		{int32(7), &field[int64]{}, &field[int64]{7}},
 		{7, &field[int8]{}, &field[int8]{7}},
+		{int32(7), &field[int]{}, &field[int]{7}},
 		{uint8(7), &field[uint]{}, &field[uint]{7}},
+		{uint8(7), &field[uint64]{}, &field[uint64]{7}},
 		{u, &inline{}, &inline{base{u}}},
 		{u, &inlinePointer{}, &inlinePointer{&base{u}}},
 		{u, &inlinePointer{&base{other}}, &inlinePointer{&base{other}}},
@@ -105,6 +107,9 @@ func TestAssignErrors(t *testing.T) {
 	type small struct {
 		ID int8 `bson:"_id"`
 	}
+	type smallUnsigned struct {
+		ID uint8 `bson:"_id"`
+	}
 	type text struct {
 		ID string `bson:"_id"`
 	}
@@ -141,6 +146,10 @@ func TestAssignErrors(t *testing.T) {
 		{u, &text{}, nil, "does not fit into string"},
 		{always(65), &text{}, nil, "does not fit"},
 		{always(128), &small{}, nil, "does not fit"},
+		{always(uint16(256)), &smallUnsigned{}, nil, "does not fit"},
+		{always(uint8(1)), &small{}, nil, "does not fit"},
+		{always(int8(1)), &smallUnsigned{}, nil, "does not fit"},
+		{always(uint8(1)), &text{}, nil, "does not fit"},
 		{always(bson.ObjectID{1}), &plain{}, nil, "does not fit"},
 	} {
 		err := Assign(c.src, c.doc)
