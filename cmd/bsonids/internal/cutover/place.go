@@ -63,21 +63,3 @@ func (c *Cutover) position(ctx context.Context, all map[string]Info, x *record.E
 	}
 	return at, nil
 }
-
-// Positions returns the names of the collections of the cutover that are exchanged.
-func (c *Cutover) Positions(ctx context.Context) (exchanged []string, err error) {
-	all, err := c.DB.Look(ctx)
-	if err != nil {
-		return nil, err
-	}
-	for i := range c.Collections {
-		at, err := c.position(ctx, all, &c.Collections[i])
-		if err != nil {
-			return nil, err
-		}
-		if at == in {
-			exchanged = append(exchanged, c.Collections[i].Name)
-		}
-	}
-	return exchanged, nil
-}
