@@ -301,6 +301,7 @@ func FuzzDocumentRaw(f *testing.F) {
 	f.Add([]byte{5, 0, 0, 0})
 	f.Add([]byte{6, 0, 0, 0, 0, 0})
 	f.Add([]byte("\x10\x00\x00\x00\x10_id\x00\x01\x00\x00\x00\x00\xff"))
+	f.Add([]byte("\x11\x00\x00\x00\x10a\x00\x01\x00\x00\x00\n_id\x00")) // a null _id, and no end
 	reg := registered()
 	f.Fuzz(func(t *testing.T, data []byte) {
 		plain, want := encode(reg, bson.Raw(data))
@@ -314,7 +315,10 @@ func FuzzDocumentRaw(f *testing.F) {
 				doc = &r
 			}
 			var src counter
-			if _, err := encode(reg, Document(&src, doc)); errors.Is(err, ErrZeroID) != refused {
+			switch _, err := encode(reg, Document(&src, doc)); {
+			case want != nil && err == nil:
+				t.Fatalf("a document that the driver refuses, for %v, is encoded", want)
+			case want == nil && errors.Is(err, ErrZeroID) != refused:
 				t.Fatalf("got %v, want it refused: %v", err, refused)
 			}
 			got, err := encode(reg, Document(&src, doc, KeepZeroIDs()))
