@@ -96,7 +96,13 @@ func countElements(doc []byte) (n, least int) {
 // it, or -1. It does not look into documents and arrays.
 func shallowSize(t byte, b []byte) int {
 	n := int(sizes[t])
-	if n < 0 {
+	switch {
+	case n == sizeDocument && len(b) > 4: // as checkVariable, without a call
+		if n = int32At(b); n < 5 || n >= len(b) || b[n-1] != 0 {
+			return -1
+		}
+		return n
+	case n < 0:
 		n = checkVariable(n, b, shallow)
 	}
 	if n >= len(b) {
