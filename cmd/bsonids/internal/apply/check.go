@@ -1,10 +1,7 @@
 package apply
 
 import (
-	"errors"
-
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/files"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/migration"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 )
@@ -13,8 +10,6 @@ import (
 func (o *Options) Check(r migration.Recording) error {
 	conv, id := o.Conversion, o.ID
 	switch {
-	case errors.Join(files.Regular(o.UndoLog), files.Regular(o.State), files.Regular(o.SkipList)) != nil:
-		return failure.Usagef("--undo-log, --state and --skip-list must name files")
 	case id.Into == id.Collection:
 		return failure.Usagef("--into must be another collection than --collection")
 	case id.Into != "" && o.UndoLog != "":

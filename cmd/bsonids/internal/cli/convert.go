@@ -11,6 +11,7 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/apply"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/files"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/migration"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/patience"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/report"
@@ -129,6 +130,9 @@ func (o *convertOptions) complete([]string) error {
 	}
 	if err := w.Check(o.Recording); err != nil {
 		return err
+	}
+	if errors.Join(files.Regular(w.UndoLog), files.Regular(w.State), files.Regular(w.SkipList)) != nil {
+		return failure.Usagef("--undo-log, --state and --skip-list must name files")
 	}
 	if w.Write && w.SkipList == "" {
 		w.SkipList = apply.SkipListOf(o.database+"."+o.collection, cmp.Or(w.State, w.UndoLog), w.Retry)
