@@ -113,7 +113,7 @@ type checker struct {
 	documents  []document
 	literals   map[*ast.CompositeLit]bool // in documents, of maps and slices of any
 	stored     map[string]bool            // the structs in documents, by import path and name
-	fields     map[types.Object]ast.Node  // where the package declares them
+	fields     map[types.Object]ast.Node  // their declarations in the package
 	refused    map[token.Pos]bool         // what unregisteredAt has reported
 
 	allRegistered bool // a registry of this package accepts types that are not registered

@@ -336,7 +336,7 @@ func (c *checker) findReached() {
 	}
 }
 
-// findFields notes where the package declares the fields of its structs.
+// findFields finds the declarations of the fields of the structs in the package.
 func (c *checker) findFields() {
 	c.fields = map[types.Object]ast.Node{}
 	c.visit((*ast.StructType)(nil), func(n ast.Node, _ []ast.Node) {

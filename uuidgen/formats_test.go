@@ -77,7 +77,7 @@ var others = []format{
 	}},
 }
 
-// A testClock is a clock that stands where it is set.
+// A testClock is a clock that shows the time it is set to.
 type testClock struct{ t time.Time }
 
 func (c *testClock) now() time.Time { return c.t }

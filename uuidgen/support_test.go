@@ -34,7 +34,7 @@ func newUUID(t testing.TB, g *Generator) uuid.UUID {
 
 func less(a, b uuid.UUID) bool { return bytes.Compare(a[:], b[:]) < 0 }
 
-// A testClock is a clock that stands where it is set.
+// A testClock is a clock that shows the time it is set to.
 type testClock struct{ t time.Time }
 
 func (c *testClock) now() time.Time { return c.t }

@@ -135,7 +135,7 @@ func (v *variants) build(work string, mutants []mutant) (map[int]bool, error) {
 	}
 }
 
-// written is where a change lies in a written file.
+// written is the position of a change in a file that was written.
 type written struct{ mutant, first, last int }
 
 // write writes the files of the package with the changes that are not invalid, and returns them for the go command.

@@ -80,7 +80,7 @@ func Sort(events []Event, collections []string) (b Batch, err error) {
 	return b, nil
 }
 
-// Start is where a stream begins: behind the token, or now if there is none.
+// Start is the position at which a stream begins: after the token, or the present if there is none.
 type Start struct {
 	After bson.Raw
 	Await time.Duration // how long Next waits for changes; a second if zero

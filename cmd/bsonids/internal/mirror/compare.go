@@ -124,7 +124,7 @@ func (m *Mirror) wanted(ctx context.Context, docs []bson.Raw, r *Result) (want [
 	return want, nil
 }
 
-// compare compares documents with those of the other collection, and writes them there where it differs.
+// compare compares documents with those of the other collection, and writes those that differ to it.
 func (m *Mirror) compare(ctx context.Context, want []wanted, r *Result) error {
 	if len(want) == 0 {
 		return nil

@@ -165,8 +165,8 @@ const (
 	NoSource = "missing in the source: it was deleted there, or another program wrote it to the copy; if it was deleted, delete the copy too"
 )
 
-// All compares all documents. The server may be lost for some time: All continues at the page where it
-// was.
+// All compares all documents. If the server is lost for some time, All continues at the page that it was
+// comparing.
 func (m *Mirror) All(ctx context.Context) (Result, error) {
 	var r Result
 	if m.ids = nil; m.Conversion.MergesIDs() {

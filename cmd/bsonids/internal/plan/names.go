@@ -45,7 +45,7 @@ func (f Files) names() []string {
 var plainStem = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,79}$`)
 
 // stem returns the beginning of the names of the step's files. It is different for each step of a
-// plan, also where the file system does not distinguish upper and lower case.
+// plan, even if the file system does not distinguish upper and lower case.
 func (s Step) stem() string {
 	name := s.Collection
 	if !plainStem.MatchString(name) {
