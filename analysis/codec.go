@@ -12,7 +12,7 @@ import (
 const core = driver + "/x/bsonx/bsoncore"
 
 // findCodecs reports hand-written codecs for UUIDs: functions that write or read the octets of a UUID, with a
-// writer or a reader of the driver or as bytes. A method UnmarshalBSONValue or MarshalBSONValue is reported if
+// writer or a reader of the driver or as bytes, or its text with a writer or a reader of the driver. A method UnmarshalBSONValue or MarshalBSONValue is reported if
 // it takes any subtype or any length, or writes subtype 0 or 3.
 func (c *checker) findCodecs() {
 	if isWithin(c.Pkg, library) {
@@ -129,6 +129,14 @@ func (c *checker) codec(name string, fn ast.Node, body *ast.BlockStmt, registere
 		case f.Name() == "WriteBinaryWithSubtype" && wire:
 			if registered || c.isOctetsOf(call.Args[0]) {
 				c.reportCodec(call, c.written(call.Args[1]))
+			}
+		case f.Name() == "WriteString" && wire:
+			if registered || c.textOf(call.Args[0]) != nil {
+				c.reportCodec(call, "writes text, as EncodeAsString does")
+			}
+		case f.Name() == "ReadString" && wire:
+			if registered {
+				c.reportCodec(call, "reads text, as AlsoDecodeString does")
 			}
 		case f.Name() == "AppendBinary" && f.Pkg().Path() == core:
 			if what := c.written(call.Args[1]); what != "" && c.isOctetsOf(call.Args[2]) {

@@ -221,19 +221,28 @@ func (c *checker) findTextFilters() {
 	})
 }
 
-// text reports the call u.String() of a UUID u.
-func (c *checker) text(e ast.Expr) {
+// textOf returns u of the call u.String() of a UUID u, or nil.
+func (c *checker) textOf(e ast.Expr) ast.Expr {
 	call, ok := ast.Unparen(e).(*ast.CallExpr)
 	if !ok || len(call.Args) != 0 {
-		return
+		return nil
 	}
 	sel, ok := ast.Unparen(call.Fun).(*ast.SelectorExpr)
 	if !ok || sel.Sel.Name != "String" || !isUUID(c.TypesInfo.TypeOf(sel.X)) {
+		return nil
+	}
+	return sel.X
+}
+
+// text reports the call u.String() of a UUID u.
+func (c *checker) text(e ast.Expr) {
+	u := c.textOf(e)
+	if u == nil {
 		return
 	}
 	var fix *analysis.SuggestedFix
-	if !c.isUnregistered(c.TypesInfo.TypeOf(sel.X)) {
-		fix = &analysis.SuggestedFix{Message: "Use the UUID", TextEdits: []analysis.TextEdit{{Pos: sel.X.End(), End: call.End()}}}
+	if !c.isUnregistered(c.TypesInfo.TypeOf(u)) {
+		fix = &analysis.SuggestedFix{Message: "Use the UUID", TextEdits: []analysis.TextEdit{{Pos: u.End(), End: ast.Unparen(e).End()}}}
 	}
 	c.reportFix(e, "octets", "the text of a UUID equals no UUID that is stored under this key", fix)
 }

@@ -113,9 +113,8 @@ func placeInD(v reflect.Value) (idPlace, error) {
 		return notAssignable("a bson.D needs a pointer to get an _id")
 	}
 	return idPlace{of: of, set: func(id reflect.Value) {
-		d := reflect.MakeSlice(v.Type(), 1, 1+v.Len())
-		d.Index(0).Set(reflect.ValueOf(bson.E{Key: "_id", Value: id.Interface()}))
-		v.Set(reflect.AppendSlice(d, v))
+		first := reflect.Append(reflect.Zero(v.Type()), reflect.ValueOf(bson.E{Key: "_id", Value: id.Interface()}))
+		v.Set(reflect.AppendSlice(first, v))
 	}}, nil
 }
 
@@ -154,8 +153,8 @@ func placeInStruct(v reflect.Value, r reading) (idPlace, error) {
 	}
 	return idPlace{of: v.Type().FieldByIndex(f.index).Type, set: func(id reflect.Value) {
 		v := v
-		for i, at := range f.index {
-			if i > 0 && v.Kind() == reflect.Pointer {
+		for _, at := range f.index {
+			if v.Kind() == reflect.Pointer {
 				if v.IsNil() {
 					v.Set(reflect.New(v.Type().Elem()))
 				}

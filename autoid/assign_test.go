@@ -113,6 +113,26 @@ func TestAssignErrors(t *testing.T) {
 	type text struct {
 		ID string `bson:"_id"`
 	}
+	type pointer struct {
+		ID *uuid.UUID `bson:"_id"`
+	}
+	type wrapper struct {
+		ID uuidrep.StandardUUID `bson:"_id"`
+	}
+	type number struct {
+		ID int64 `bson:"_id"`
+	}
+	type truth struct {
+		ID bool `bson:"_id"`
+	}
+	type inlineMap struct { // an entry of the map can be the _id
+		ID   uuid.UUID
+		Rest map[string]any `bson:",inline"`
+	}
+	type hiddenID struct {
+		//lint:ignore U1000 the field is there to be skipped
+		id uuid.UUID
+	}
 	failed := errors.New("no more")
 	u := always(uuid.UUID{1})
 	for _, c := range []struct {
@@ -151,6 +171,13 @@ func TestAssignErrors(t *testing.T) {
 		{always(int8(1)), &smallUnsigned{}, nil, "does not fit"},
 		{always(uint8(1)), &text{}, nil, "does not fit"},
 		{always(bson.ObjectID{1}), &plain{}, nil, "does not fit"},
+		{always("x"), &pointer{}, nil, "does not fit into *uuid.UUID"},
+		{always("x"), &wrapper{}, nil, "does not fit into uuidrep.StandardUUID"},
+		{always("x"), &number{}, nil, "does not fit into int64"},
+		{always("x"), &truth{}, nil, "does not fit into bool"},
+		{u, marshal(t, bson.D{{Key: "_id", Value: bson.ObjectID{}}}), ErrNotAssignable, "encoded"},
+		{u, &inlineMap{}, ErrNotAssignable, "no field, or more than one"},
+		{u, &hiddenID{}, ErrNotAssignable, "no field, or more than one"},
 	} {
 		err := Assign(c.src, c.doc)
 		var idErr *IDError
@@ -196,6 +223,15 @@ type user struct {
 	Name string `bson:"name"`
 }
 
+// echoing encodes itself, and its _id twice.
+type echoing struct {
+	ID int32 `bson:"_id"`
+}
+
+func (e echoing) MarshalBSON() ([]byte, error) {
+	return bson.Marshal(bson.D{{Key: "_id", Value: e.ID}, {Key: "copy", Value: e.ID}})
+}
+
 func TestWriteBack(t *testing.T) {
 	ctx := context.Background()
 	s := newTestServer()
@@ -225,12 +261,15 @@ func TestWriteBack(t *testing.T) {
 	if _, err := users.InsertMany(ctx, ds); err != nil || ds[0][0].Value != int32(7) || ds[1][0].Value != 78 {
 		t.Fatalf("%v, %v", ds, err)
 	}
+	if _, err := users.InsertMany(ctx, []echoing{{}}); err != nil || s.stored()[9].Lookup("copy").AsInt64() != 8 {
+		t.Fatalf("%v, %v", s.stored()[9], err)
+	}
 	gus := &user{Name: "Gus"}
-	if _, err := users.Clone().BulkWrite(ctx, []mongo.WriteModel{mongo.NewInsertOneModel().SetDocument(gus)}); err != nil || gus.ID != 8 {
+	if _, err := users.Clone().BulkWrite(ctx, []mongo.WriteModel{mongo.NewInsertOneModel().SetDocument(gus)}); err != nil || gus.ID != 9 {
 		t.Fatalf("%v, %v", gus, err)
 	}
 	stored := s.stored()
-	for i, want := range []int32{1, 2, 3, 4, 5, 77, 6, 7, 78, 8} {
+	for i, want := range []int32{1, 2, 3, 4, 5, 77, 6, 7, 78, 8, 9} {
 		if id := stored[i].Lookup("_id"); id.AsInt64() != int64(want) {
 			t.Errorf("document %d is stored as %v, want %d", i, id, want)
 		}

@@ -135,11 +135,7 @@ func (c *Collection) InsertMany(
 		}
 		d := &sourced[i]
 		c.setDocument(d, doc.Interface(), i)
-		target := d.doc
-		if doc.Kind() != reflect.Interface {
-			target = doc.Addr().Interface()
-		}
-		if err := c.writeBack(d, target); err != nil {
+		if err := c.writeBack(d, doc.Addr().Interface()); err != nil {
 			return nil, err
 		}
 		d.doc = doc.Interface() // with the id
@@ -165,12 +161,9 @@ func (c *Collection) BulkWrite(
 	}
 	res, err := c.Collection.BulkWrite(ctx, encoded, opts...)
 	var failed mongo.BulkWriteException
-	if errors.As(err, &failed) {
-		for i, e := range failed.WriteErrors {
-			if e.Index >= 0 && e.Index < len(models) {
-				failed.WriteErrors[i].Request = models[e.Index]
-			}
-		}
+	_ = errors.As(err, &failed)
+	for i, e := range failed.WriteErrors {
+		failed.WriteErrors[i].Request = models[e.Index]
 	}
 	if res != nil {
 		for i, id := range res.UpsertedIDs {
@@ -383,9 +376,7 @@ func (c *Collection) encodeInsert(doc any, index int) (any, error) {
 // document.
 func callerError(err error) error {
 	var failed mongo.MarshalError
-	if !errors.As(err, &failed) {
-		return err
-	}
+	_ = errors.As(err, &failed)
 	d, ok := failed.Value.(*document)
 	if !ok {
 		return err

@@ -1,6 +1,7 @@
 package autoid
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -11,7 +12,10 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
+	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
 	"go.mongodb.org/mongo-driver/v2/x/mongo/driver"
+
+	"github.com/bsonids/bsonids/internal/ownfilters"
 )
 
 // TestCallerErrors tests that the errors of the driver keep their text and have the document of the
@@ -22,7 +26,7 @@ func TestCallerErrors(t *testing.T) {
 	plain := client.Database("db").Collection("c")
 	coll := Wrap(plain, &counter{})
 	insert := func(doc any) mongo.WriteModel { return mongo.NewInsertOneModel().SetDocument(doc) }
-	bad := map[string]any{"f": func() {}}
+	bad, noDocument := map[string]any{"f": func() {}}, make(chan int)
 	var noModel mongo.WriteModel
 	for _, tc := range []struct {
 		name      string
@@ -55,6 +59,24 @@ func TestCallerErrors(t *testing.T) {
 		{"InsertMany bad element",
 			func() error { _, err := coll.InsertMany(ctx, []any{bson.M{}, bad}); return err },
 			func() error { _, err := plain.InsertMany(ctx, []any{bson.M{}, bad}); return err }},
+		{"InsertOne comment",
+			func() error { _, err := coll.InsertOne(ctx, bson.M{}, options.InsertOne().SetComment(bad)); return err },
+			func() error {
+				_, err := plain.InsertOne(ctx, bson.M{}, options.InsertOne().SetComment(bad))
+				return err
+			}},
+		{"InsertMany comment",
+			func() error {
+				_, err := coll.InsertMany(ctx, []any{bson.M{}}, options.InsertMany().SetComment(bad))
+				return err
+			},
+			func() error {
+				_, err := plain.InsertMany(ctx, []any{bson.M{}}, options.InsertMany().SetComment(bad))
+				return err
+			}},
+		{"InsertOne of a type without an encoder",
+			func() error { _, err := coll.InsertOne(ctx, noDocument); return err },
+			func() error { _, err := plain.InsertOne(ctx, noDocument); return err }},
 		{"BulkWrite nil",
 			func() error { _, err := coll.BulkWrite(ctx, nil); return err },
 			func() error { _, err := plain.BulkWrite(ctx, nil); return err }},
@@ -100,6 +122,132 @@ func TestCallerErrors(t *testing.T) {
 	}
 	if got := started(); len(got) != 0 {
 		t.Errorf("commands %v", got)
+	}
+}
+
+// TestNoIDDrawn tests that the source is not asked for a bulk write that the driver refuses.
+func TestNoIDDrawn(t *testing.T) {
+	client, started := newTestServer().client(t, registered())
+	var src counter
+	coll := Wrap(client.Database("db").Collection("c"), &src)
+	if _, err := coll.BulkWrite(ctx, []mongo.WriteModel{mongo.NewInsertOneModel().SetDocument(bson.M{}), nil}); err == nil || src.drawn() != 0 || len(started()) != 0 {
+		t.Errorf("%v, drew %d, sent %v", err, src.drawn(), started())
+	}
+}
+
+// TestDocumentCodecGuardsItsType tests that the encoder of documents is for nothing else.
+func TestDocumentCodecGuardsItsType(t *testing.T) {
+	for _, v := range []any{(*document)(nil), 1, base{}} {
+		var e bson.ValueEncoderError
+		if err := new(documentCodec).EncodeValue(bson.EncodeContext{Registry: registered()}, nil, reflect.ValueOf(v)); !errors.As(err, &e) {
+			t.Errorf("%T: got %v", v, err)
+		}
+	}
+}
+
+var errFailing = errors.New("no document")
+
+// failing fails to encode itself.
+type failing struct{}
+
+func (failing) MarshalBSON() ([]byte, error) { return nil, errFailing }
+
+// TestDocumentWithoutAnEncoder tests that a Document that a registry cannot encode is not sent, alone or in a Collection.
+func TestDocumentWithoutAnEncoder(t *testing.T) {
+	client, started := newTestServer().client(t, registered())
+	plain := client.Database("db").Collection("c")
+	for _, doc := range []any{bson.M{"f": func() {}}, make(chan int), nil, failing{}} {
+		for name, do := range map[string]func() error{
+			"driver":     func() error { _, err := plain.InsertOne(ctx, Document(&counter{}, doc)); return err },
+			"Collection": func() error { _, err := Wrap(plain, &counter{}).InsertOne(ctx, Document(&counter{}, doc)); return err },
+		} {
+			if err := do(); err == nil || doc != nil && reflect.TypeOf(doc) == reflect.TypeFor[failing]() && !errors.Is(err, errFailing) {
+				t.Errorf("%s took a %T: got %v", name, doc, err)
+			}
+		}
+	}
+	if got := started(); len(got) != 0 {
+		t.Errorf("sent %v", got)
+	}
+}
+
+// TestClientWritesErrors tests that a filter, an update or an array filter that cannot be encoded prevents all writes, and that
+// what is nil is left to the driver.
+func TestClientWritesErrors(t *testing.T) {
+	client, _ := newTestServer().client(t, registered())
+	plain := client.Database("db").Collection("c")
+	coll := Wrap(plain, &counter{})
+	foreign := Wrap(plain.Clone(options.Collection().SetRegistry(bson.NewRegistry())), &counter{})
+	bad, good, set := bson.M{"f": func() {}}, bson.M{"a": 1}, bson.M{"$set": bson.M{"a": 1}}
+	for name, m := range map[string]mongo.ClientWriteModel{
+		"filter of UpdateOne":         mongo.NewClientUpdateOneModel().SetFilter(bad).SetUpdate(set),
+		"filter of UpdateMany":        mongo.NewClientUpdateManyModel().SetFilter(bad).SetUpdate(set),
+		"filter of ReplaceOne":        mongo.NewClientReplaceOneModel().SetFilter(bad).SetReplacement(good),
+		"filter of DeleteOne":         mongo.NewClientDeleteOneModel().SetFilter(bad),
+		"filter of DeleteMany":        mongo.NewClientDeleteManyModel().SetFilter(bad),
+		"filter without an update":    mongo.NewClientUpdateOneModel().SetFilter(bad),
+		"update of UpdateOne":         mongo.NewClientUpdateOneModel().SetFilter(good).SetUpdate(bad),
+		"update of UpdateMany":        mongo.NewClientUpdateManyModel().SetFilter(good).SetUpdate(bad),
+		"replacement":                 mongo.NewClientReplaceOneModel().SetFilter(good).SetReplacement(bad),
+		"array filter of UpdateOne":   mongo.NewClientUpdateOneModel().SetFilter(good).SetUpdate(set).SetArrayFilters([]any{good, bad}),
+		"array filter of UpdateMany":  mongo.NewClientUpdateManyModel().SetFilter(good).SetUpdate(set).SetArrayFilters([]any{good, bad}),
+		"document":                    mongo.NewClientInsertOneModel().SetDocument(bad),
+		"no document":                 mongo.NewClientInsertOneModel(),
+		"filter of an upsert":         mongo.NewClientUpdateOneModel().SetFilter(bad).SetUpdate(set).SetUpsert(true),
+		"replacement of an upsert":    mongo.NewClientReplaceOneModel().SetFilter(good).SetReplacement(bad).SetUpsert(true),
+		"array filters of an upsert":  mongo.NewClientUpdateOneModel().SetFilter(good).SetUpdate(set).SetArrayFilters([]any{bad}).SetUpsert(true),
+		"malformed update":            mongo.NewClientUpdateOneModel().SetFilter(good).SetUpdate(bson.Raw{6, 0, 0, 0, 0}),
+		"update that fails":           mongo.NewClientUpdateOneModel().SetFilter(good).SetUpdate(failing{}),
+		"update value that fails":     mongo.NewClientUpdateOneModel().SetFilter(good).SetUpdate(failingValue{}),
+		"malformed filter":            mongo.NewClientUpdateOneModel().SetFilter(marshaledBytes{9, 0, 0, 0, 0}).SetUpdate(set),
+		"filter that fails":           mongo.NewClientDeleteOneModel().SetFilter(failing{}),
+		"update of many of an upsert": mongo.NewClientUpdateManyModel().SetFilter(good).SetUpdate(bad).SetUpsert(true),
+	} {
+		if writes, err := coll.ClientWrites(mongo.NewClientInsertOneModel().SetDocument(good), m); err == nil || writes != nil {
+			t.Errorf("%s: got %v, %v", name, writes, err)
+		}
+	}
+	for name, m := range map[string]mongo.ClientWriteModel{
+		"insert": mongo.NewClientInsertOneModel().SetDocument(good), "delete": mongo.NewClientDeleteOneModel().SetFilter(good),
+		"update": mongo.NewClientUpdateOneModel().SetUpdate(set), "upsert": mongo.NewClientUpdateOneModel().SetFilter(good).SetUpdate(set).SetUpsert(true),
+	} {
+		if writes, err := foreign.ClientWrites(m); !errors.Is(err, ErrNotRegistered) || writes != nil {
+			t.Errorf("%s without Register: got %v, %v", name, writes, err)
+		}
+	}
+	if writes, err := Wrap(plain, nil).ClientWrites(); err == nil || writes != nil {
+		t.Errorf("without a source: got %v, %v", writes, err)
+	}
+	writes, err := coll.ClientWrites(mongo.NewClientUpdateOneModel(), mongo.NewClientDeleteManyModel(), mongo.NewClientReplaceOneModel().SetUpsert(true))
+	if err != nil || len(writes) != 3 {
+		t.Fatalf("got %v, %v", writes, err)
+	}
+	update, remove := writes[0].Model.(*mongo.ClientUpdateOneModel), writes[1].Model.(*mongo.ClientDeleteManyModel)
+	if replace := writes[2].Model.(*mongo.ClientReplaceOneModel); update.Filter != nil || update.Update != nil || remove.Filter != nil ||
+		replace.Filter != nil || replace.Replacement != nil {
+		t.Errorf("got %v, %v, %v", update, remove, replace)
+	}
+}
+
+// TestOwnFilters tests that the collection of a mixedrep.Collection encodes no filter, whatever its kind, and no document.
+func TestOwnFilters(t *testing.T) {
+	reg := registered()
+	ownfilters.Mark(reg)
+	client, started := newTestServer().client(t, reg)
+	coll := Wrap(client.Database("db").Collection("c"), &counter{})
+	type named []bson.E
+	for _, filter := range []any{
+		bson.M{}, map[string]int{}, bson.D{}, named{}, struct{}{}, &struct{}{}, &bson.D{}, [1]bson.E{{Key: "a", Value: 1}}, marshal(t, bson.D{}),
+	} {
+		if _, err := coll.Find(ctx, filter); !errors.Is(err, errOwnFilters) {
+			t.Errorf("%T: got %v", filter, err)
+		}
+		if _, err := coll.InsertOne(ctx, filter); !errors.Is(err, errOwnFilters) {
+			t.Errorf("inserting a %T: got %v", filter, err)
+		}
+	}
+	if got := started(); len(got) != 0 {
+		t.Errorf("sent %v", got)
 	}
 }
 
@@ -326,5 +474,211 @@ func TestCancelled(t *testing.T) {
 	}
 	if got := server.stored(); len(got) != 0 {
 		t.Errorf("stored %v", got)
+	}
+}
+
+// failingValue fails to encode itself as a value.
+type failingValue struct{}
+
+func (failingValue) MarshalBSONValue() (byte, []byte, error) { return 0, nil, errFailing }
+
+// marshaledBytes are the document that they marshal themselves into.
+type marshaledBytes []byte
+
+func (b marshaledBytes) MarshalBSON() ([]byte, error) { return b, nil }
+
+// TestUpsertsPrevented tests that what prevents an upsert is returned, and nothing is sent.
+func TestUpsertsPrevented(t *testing.T) {
+	server, plain, started := upsertServer(t)
+	_ = server
+	named, other, set := bson.M{"_id": 1}, bson.M{"a": 1}, bson.M{"$set": bson.M{"a": 1}}
+	source := func(id any, err error) Source { return SourceFunc(func() (any, error) { return id, err }) }
+	methods := append(updateMethods(true), replaceMethods(true)...)
+	for _, m := range methods {
+		update := any(set)
+		if strings.Contains(m.name, "Replace") {
+			update = bson.M{"a": 1}
+		}
+		for name, err := range map[string]error{
+			"no source":                    m.do(Wrap(plain, nil), other, update),
+			"no source and no filter":      m.do(Wrap(plain, nil), nil, update),
+			"no source and no update":      m.do(Wrap(plain, nil), other, nil),
+			"a source that fails":          m.do(Wrap(plain, source(nil, errFailing)), other, update),
+			"an id without an encoder":     m.do(Wrap(plain, source(make(chan int), nil)), other, update),
+			"a filter that fails":          m.do(Wrap(plain, &counter{}), failing{}, update),
+			"a malformed filter":           m.do(Wrap(plain, &counter{}), marshaledBytes{9, 0, 0, 0, 0}, update),
+			"a filter that is not BSON":    m.do(Wrap(plain, &counter{}), bson.Raw{12, 0, 0, 0, 2, 'a', 0, 9, 0, 0, 0, 0}, update),
+			"an update that fails":         m.do(Wrap(plain, &counter{}), named, failing{}),
+			"an update value that fails":   m.do(Wrap(plain, &counter{}), named, failingValue{}),
+			"an update without an encoder": m.do(Wrap(plain, &counter{}), named, bson.M{"$set": make(chan int)}),
+			"a stage without an encoder":   m.do(Wrap(plain, &counter{}), named, []any{bson.M{"$set": make(chan int)}}),
+			"a malformed update":           m.do(Wrap(plain, &counter{}), named, bson.Raw{6, 0, 0, 0, 0}),
+			"an unregistered collection":   m.do(Wrap(plain.Clone(options.Collection().SetRegistry(bson.NewRegistry())), &counter{}), named, update),
+		} {
+			if err == nil {
+				t.Errorf("%s, %s: no error", m.name, name)
+			}
+			if strings.HasSuffix(name, "fails") && !errors.Is(err, errFailing) {
+				t.Errorf("%s, %s: got %v", m.name, name, err)
+			}
+			if strings.HasPrefix(name, "no source") && !errors.Is(err, errNilSource) {
+				t.Errorf("%s, %s: got %v", m.name, name, err)
+			}
+		}
+		var failed *IDError
+		if err := m.do(Wrap(plain, source(nil, errFailing)), other, update); !errors.As(err, &failed) || failed.Index != 0 {
+			t.Errorf("%s: got %v", m.name, err)
+		}
+	}
+	if got := started(); len(got) != 0 {
+		t.Errorf("sent %v", got)
+	}
+}
+
+// TestKindOfIDsAskedOnce tests that one id is drawn to know whether a source gives ObjectIDs, for all replacements.
+func TestKindOfIDsAskedOnce(t *testing.T) {
+	_, plain, _ := upsertServer(t)
+	drawn := 0
+	coll := Wrap(plain, SourceFunc(func() (any, error) { drawn++; return bson.NewObjectID(), nil }))
+	for range 3 {
+		if _, err := coll.ReplaceOne(ctx, bson.M{"a": 1}, bson.M{"b": 1}, options.Replace().SetUpsert(true)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if drawn != 1 {
+		t.Errorf("%d ids were drawn", drawn)
+	}
+}
+
+// TestUpdatesOfOtherKinds tests that what is no document of operators is refused, or sent, as the driver does it.
+func TestUpdatesOfOtherKinds(t *testing.T) {
+	server, plain, _ := upsertServer(t)
+	type octets []byte
+	type Document []byte // the name of the driver's
+	set := bsoncore.Document(marshal(t, bson.D{{Key: "$set", Value: bson.D{{Key: "a", Value: 1}}}}))
+	pipeline := func(v any) any {
+		kind, data, err := bson.MarshalValue(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return encodedValue{byte(kind), data}
+	}
+	for _, update := range []any{
+		set, octets(set), Document(set), bsoncore.Array(set), [2]byte{1, 2}, []any{nil}, []any{bson.D{}, nil}, []int{1}, []string{"x"}, "text", 1, []uint16{1},
+		pipeline("text"), pipeline(1), pipeline(bson.A{}), octets{}, []any{},
+	} {
+		for _, m := range updateMethods(true) {
+			if strings.HasPrefix(m.name, "Client") {
+				continue
+			}
+			before := len(server.received("update")) + len(server.received("findAndModify"))
+			want := m.do(plain, bson.M{"_id": 1}, update)
+			middle := len(server.received("update")) + len(server.received("findAndModify"))
+			got := m.do(Wrap(plain, &counter{}), bson.M{"_id": 1}, update)
+			after := len(server.received("update")) + len(server.received("findAndModify"))
+			if (got == nil) != (want == nil) || middle-before != after-middle {
+				t.Errorf("%s of a %T: got %v, the driver %v; sent %d and %d", m.name, update, got, want, after-middle, middle-before)
+			}
+		}
+	}
+}
+
+// TestUpdatesWithoutAnID tests upserts whose filter does not name the _id: a document of operators gets one, also if a field
+// has the text _id, and the error for what is no update is that of the driver.
+func TestUpdatesWithoutAnID(t *testing.T) {
+	_, plain, _ := upsertServer(t)
+	server, ours, _ := upsertServer(t)
+	set := bson.D{{Key: "$set", Value: bson.D{{Key: "a", Value: "_id"}}}}
+	for _, m := range updateMethods(true) {
+		for _, update := range []any{set, bsoncore.Document(marshal(t, set)), bson.D{{Key: "$rename", Value: bson.D{{Key: "a", Value: "b"}}}}} {
+			if err := m.do(Wrap(ours, always("x")), bson.M{"a": 1}, update); err != nil {
+				t.Errorf("%s of a %T: %v", m.name, update, err)
+				continue
+			}
+			if _, sent := m.sent(server); sent.Document().Lookup("$setOnInsert", "_id").StringValue() != "x" {
+				t.Errorf("%s of a %T: sent %v", m.name, update, sent)
+			}
+		}
+		for _, update := range []any{[2]byte{1, 2}, []any{nil}, encodedValue{byte(bson.TypeInt32), []byte{1, 0, 0, 0}}} {
+			want := m.do(plain, bson.M{"a": 1}, update)
+			if got := m.do(Wrap(ours, always("x")), bson.M{"a": 1}, update); fmt.Sprint(got) != fmt.Sprint(want) {
+				t.Errorf("%s of a %T: got %v, the driver %v", m.name, update, got, want)
+			}
+		}
+		zero := bson.A{bson.D{{Key: "$set", Value: bson.D{{Key: "_id", Value: bson.ObjectID{}}}}}}
+		if err := m.do(Wrap(ours, always("x"), KeepZeroIDs()), bson.M{"_id": 1}, zero); err != nil {
+			t.Errorf("%s: %v", m.name, err)
+		}
+	}
+	for _, m := range replaceMethods(true) {
+		replacement := []bson.D{{}}
+		want := m.do(plain, bson.M{"a": 1}, replacement)
+		if got := m.do(Wrap(ours, always("x")), bson.M{"a": 1}, replacement); fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Errorf("%s: got %v, the driver %v", m.name, got, want)
+		}
+	}
+}
+
+// TestScriptsThatNameTheID tests the words of a $where: letters, digits, _ and $ belong to a word.
+func TestScriptsThatNameTheID(t *testing.T) {
+	for _, c := range "azAZ09_$" {
+		for _, script := range []string{"this." + string(c) + "_id == 1", "this._id" + string(c) + " == 1"} {
+			if whereNamesID(stringValue(t, script)) {
+				t.Errorf("%s names the _id", script)
+			}
+		}
+	}
+	for _, c := range "`{@[/:.;' \t\n(é" {
+		for _, script := range []string{"this" + string(c) + "_id == 1", "this._id" + string(c)} {
+			if !whereNamesID(stringValue(t, script)) || !whereNamesID(stringValue(t, bson.JavaScript(script))) || !whereNamesID(stringValue(t, bson.CodeWithScope{Code: bson.JavaScript(script), Scope: bson.D{}})) {
+				t.Errorf("%s does not name the _id", script)
+			}
+		}
+	}
+}
+
+func stringValue(t *testing.T, v any) bson.RawValue {
+	t.Helper()
+	kind, data, err := bson.MarshalValue(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bson.RawValue{Type: kind, Value: data}
+}
+
+// TestElementsOf tests that a value that is no document has no elements, whatever its octets are.
+func TestElementsOf(t *testing.T) {
+	doc := marshal(t, bson.D{{Key: "_id", Value: int32(1)}})
+	for typ, want := range map[bson.Type]int{bson.TypeEmbeddedDocument: 1, bson.TypeArray: 1, bson.TypeString: 0, bson.TypeBinary: 0, bson.TypeCodeWithScope: 0} {
+		if got := elementsOf(bson.RawValue{Type: typ, Value: doc}); len(got) != want {
+			t.Errorf("%v: got %v", typ, got)
+		}
+	}
+}
+
+// TestProbes tests that an encoder of the caller's for a probe is an error, and that a probe encodes and decodes nothing else.
+func TestProbes(t *testing.T) {
+	for _, v := range []any{(*encodeProbe)(nil), 1} {
+		if err := encodeEncodeProbe(bson.EncodeContext{}, nil, reflect.ValueOf(v)); !errors.Is(err, errProbed) {
+			t.Errorf("%T: got %v", v, err)
+		}
+	}
+	reg := registered()
+	raw := marshal(t, bson.D{{Key: "c", Value: bson.CodeWithScope{Code: "x", Scope: bson.D{}}}})
+	raw[12]++ // the length of the code
+	dec := bson.NewDecoder(bson.NewDocumentReader(bytes.NewReader(raw)))
+	dec.SetRegistry(reg)
+	var v struct{ C bson.CodeWithScope }
+	if err := dec.Decode(&v); err == nil {
+		t.Errorf("got %v", v)
+	}
+	reg.RegisterTypeEncoder(reflect.TypeFor[*encodeProbe](), bson.ValueEncoderFunc(func(bson.EncodeContext, bson.ValueWriter, reflect.Value) error { return errFailing }))
+	client, started := newTestServer().client(t, reg)
+	coll := Wrap(client.Database("db").Collection("c"), &counter{}, WriteBack())
+	if _, err := coll.BulkWrite(ctx, []mongo.WriteModel{mongo.NewInsertOneModel().SetDocument(bson.M{})}); !errors.Is(err, errFailing) || !strings.HasPrefix(err.Error(), "autoid: ") {
+		t.Errorf("got %v", err)
+	}
+	if dc := coll.contexts.decode(); dc.Registry != nil || len(started()) != 0 {
+		t.Errorf("got %v and sent %v", dc, started())
 	}
 }

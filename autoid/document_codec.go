@@ -147,9 +147,6 @@ func (c *documentCodec) client(ec bson.EncodeContext) *clientPlans {
 	}
 	c.adding.Lock()
 	defer c.adding.Unlock()
-	if client := find(); client != nil {
-		return client
-	}
 	var extended []*clientPlans
 	if kept := c.clients.Load(); kept != nil {
 		extended = slices.Clip(*kept)
@@ -161,10 +158,7 @@ func (c *documentCodec) client(ec bson.EncodeContext) *clientPlans {
 }
 
 func (c *documentCodec) newPlan(ec bson.EncodeContext, t reflect.Type) (*plan, error) {
-	oid, err := ec.LookupEncoder(reflect.TypeFor[bson.ObjectID]())
-	if err != nil {
-		return nil, err
-	}
+	oid, _ := ec.LookupEncoder(reflect.TypeFor[bson.ObjectID]())
 	p := &plan{of: t, oid: sameFunc(oid, oidCodec), fittings: &c.fittings}
 	if t == reflect.TypeFor[[]byte]() || t.Implements(reflect.TypeFor[bson.Marshaler]()) {
 		return p, nil
@@ -188,10 +182,7 @@ func (c *documentCodec) newPlan(ec bson.EncodeContext, t reflect.Type) (*plan, e
 		}
 		return p, nil
 	}
-	r, err := readingOf(ec)
-	if err != nil {
-		return nil, err
-	}
+	r := readingOf(ec)
 	f := idFieldOf(to, r)
 	if f.index != nil {
 		p.idType = placeType(ec.Registry, to, to.FieldByIndex(f.index).Type, f.truncate)
@@ -206,28 +197,18 @@ func (c *documentCodec) newPlan(ec bson.EncodeContext, t reflect.Type) (*plan, e
 // The driver's codecs for documents are known by their types, and the keys that they write are
 // known from the value. Codecs of another type can write anything.
 var (
-	driverRegistry = bson.NewRegistry()
-	pointerCodec   = codecType[*struct{}]()
-	sliceCodec     = codecType[[]any]()
-	rawCodec       = codecOf[bson.Raw]()
-	oidCodec       = codecOf[bson.ObjectID]()
+	pointerCodec = reflect.TypeOf(driver.Encoder(reflect.TypeFor[*struct{}]()))
+	sliceCodec   = reflect.TypeOf(driver.Encoder(reflect.TypeFor[[]any]()))
+	rawCodec     = driver.Encoder(reflect.TypeFor[bson.Raw]())
+	dCodec       = driver.Encoder(reflect.TypeFor[bson.D]())
+	oidCodec     = driver.Encoder(reflect.TypeFor[bson.ObjectID]())
 )
-
-func codecOf[T any]() bson.ValueEncoder {
-	enc, err := driverRegistry.LookupEncoder(reflect.TypeFor[T]())
-	if err != nil {
-		panic(err) // a driver that does not encode its own documents
-	}
-	return enc
-}
 
 // sameFunc reports whether enc, which can be a function, is of.
 func sameFunc(enc, of bson.ValueEncoder) bool {
 	return reflect.TypeOf(enc) == reflect.TypeOf(of) &&
 		reflect.ValueOf(enc).Pointer() == reflect.ValueOf(of).Pointer()
 }
-
-func codecType[T any]() reflect.Type { return reflect.TypeOf(codecOf[T]()) }
 
 // placer returns the placeFunc of values of type t, which are not structs, that enc encodes.
 func placer(enc bson.ValueEncoder, t reflect.Type) placeFunc {

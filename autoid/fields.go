@@ -31,28 +31,20 @@ var readings sync.Map
 
 // readingOf returns the reading of ec, which keeps its options to itself: an encoder without a past
 // is asked for it.
-func readingOf(ec bson.EncodeContext) (reading, error) {
+func readingOf(ec bson.EncodeContext) reading {
 	ec.Registry = nil
 	if r, ok := readings.Load(ec); ok {
-		return r.(reading), nil
-	}
-	enc, err := bson.NewRegistry().LookupEncoder(reflect.TypeFor[tagged]())
-	if err != nil {
-		return reading{}, err
+		return r.(reading)
 	}
 	asked := ec
-	asked.Registry = driverRegistry
-	doc, err := encodedCopy(func(vw bson.ValueWriter) error {
-		return enc.EncodeValue(asked, vw, reflect.ValueOf(tagged{Named: true}))
-	})
-	if err != nil {
-		return reading{}, err
-	}
+	asked.Registry = bson.NewRegistry()
+	// Nothing can fail: the driver's codecs encode two bools into memory.
+	doc, _ := encodeDocument(asked, tagged{Named: true})
 	_, notNamed := doc.LookupErr("json")
 	_, notEmpty := doc.LookupErr("empty")
 	r := reading{json: notNamed == nil, omitEmpty: notEmpty != nil}
 	readings.Store(ec, r)
-	return r, nil
+	return r
 }
 
 // tagged is a struct whose encoded form shows a reading.
@@ -136,8 +128,8 @@ func (f *idField) value(v reflect.Value) (reflect.Value, bool) {
 	if f.index == nil {
 		return reflect.Value{}, false
 	}
-	for i, at := range f.index {
-		if i > 0 && v.Kind() == reflect.Pointer {
+	for _, at := range f.index {
+		if v.Kind() == reflect.Pointer {
 			if v.IsNil() {
 				return reflect.Value{}, false
 			}
@@ -151,15 +143,12 @@ func (f *idField) value(v reflect.Value) (reflect.Value, bool) {
 // isZero reports whether v is nil, zero, or a pointer to something zero.
 func isZero(v reflect.Value) bool {
 	for range maxPointers {
-		if !v.IsValid() {
-			return true
-		}
 		if v.Kind() != reflect.Pointer && v.Kind() != reflect.Interface {
 			break
 		}
 		v = v.Elem()
 	}
-	if v.IsValid() && v.CanInterface() {
+	if v.IsValid() {
 		if z, ok := v.Interface().(bson.Zeroer); ok && (v.Kind() != reflect.Pointer || !v.IsNil()) {
 			return z.IsZero()
 		}

@@ -129,6 +129,12 @@ func TestMisfitsElsewhere(t *testing.T) {
 	if _, err := encode(reg, Document(always("x"), omitID[fmt.Stringer]{})); err != nil {
 		t.Error(err)
 	}
+	// The error has what the registry writes for the id.
+	for want, id := range map[string]any{"the binary of subtype 0 that": uuid.UUID{1}, "the string that": "x", "the binary of subtype 5 that": bson.Binary{Subtype: 5, Data: []byte{1}}} {
+		if _, err := encode(reg, Document(always(id), omitID[bson.ObjectID]{}, AllowGenericIDs())); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q in it", err, want)
+		}
+	}
 	// A nil id decides nothing.
 	ids := []any{(*uuid.UUID)(nil), &uuid.UUID{1}}
 	src := SourceFunc(func() (any, error) { id := ids[0]; ids = ids[1:]; return id, nil })

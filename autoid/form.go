@@ -62,12 +62,6 @@ func formOfRaw(id bson.RawValue) idForm {
 // formOf returns the form of v, an _id that the registry of ec encodes. What cannot be encoded has
 // another form: the encoding of its document reports the error.
 func formOf(ec bson.EncodeContext, v reflect.Value) idForm {
-	if v.Kind() == reflect.Interface {
-		v = v.Elem()
-	}
-	if !v.IsValid() {
-		return nullForm
-	}
 	enc, err := ec.LookupEncoder(v.Type())
 	if err != nil {
 		return otherForm

@@ -125,11 +125,7 @@ func (c *contexts) encoding() (*encoding, error) {
 	default:
 		return nil, fmt.Errorf("autoid: %w", err)
 	}
-	r, err := readingOf(p.ec)
-	if err != nil {
-		return nil, fmt.Errorf("autoid: %w", err)
-	}
-	e := &encoding{ec: p.ec, reading: r}
+	e := &encoding{ec: p.ec, reading: readingOf(p.ec)}
 	c.encode.Store(e)
 	return e, nil
 }
@@ -143,10 +139,7 @@ func (c *contexts) probeDecode() bson.DecodeContext {
 	// A codec of the caller's can keep the probe from failing, and then it must not get as far as
 	// the driver.
 	var probed *decodeProbed
-	probe, err := decodeProbe{}.MarshalBSON()
-	if err != nil {
-		return bson.DecodeContext{}
-	}
+	probe, _ := decodeProbe{}.MarshalBSON()
 	if _, err := decodeID(bson.DecodeContext{Registry: e.ec.Registry}, probe); !errors.As(err, &probed) {
 		return bson.DecodeContext{}
 	}
@@ -162,11 +155,8 @@ func decodeID(dc bson.DecodeContext, doc []byte) (any, error) {
 		ID any `bson:"_id"`
 	}
 	v := reflect.ValueOf(&result).Elem()
-	dec, err := dc.LookupDecoder(v.Type())
-	if err != nil {
-		return nil, err
-	}
-	err = dec.DecodeValue(dc, bson.NewDocumentReader(bytes.NewReader(doc)), v)
+	dec, _ := dc.LookupDecoder(v.Type()) // a struct has one
+	err := dec.DecodeValue(dc, bson.NewDocumentReader(bytes.NewReader(doc)), v)
 	return result.ID, err
 }
 
@@ -181,7 +171,7 @@ func refusing(coll *mongo.Collection) *mongo.Collection {
 	for _, t := range []reflect.Type{reflect.TypeFor[bson.D](), reflect.TypeFor[bson.Raw](), reflect.TypeFor[encodedDocument]()} {
 		reg.RegisterTypeEncoder(t, refuse)
 	}
-	for _, kind := range []reflect.Kind{reflect.Struct, reflect.Map, reflect.Slice, reflect.Array, reflect.Pointer} {
+	for _, kind := range []reflect.Kind{reflect.Struct, reflect.Map, reflect.Slice, reflect.Array} {
 		reg.RegisterKindEncoder(kind, refuse)
 	}
 	return coll.Clone(options.Collection().SetRegistry(reg))

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
@@ -19,6 +20,7 @@ func TestProbedOnce(t *testing.T) {
 	reg.RegisterTypeEncoder(reflect.TypeFor[*encodeProbe](), bson.ValueEncoderFunc(
 		func(ec bson.EncodeContext, vw bson.ValueWriter, val reflect.Value) error {
 			encodes.Add(1)
+			time.Sleep(time.Millisecond) // the others wait
 			return encodeEncodeProbe(ec, vw, val)
 		}))
 	code := reflect.TypeFor[bson.CodeWithScope]()
@@ -44,6 +46,20 @@ func TestProbedOnce(t *testing.T) {
 	}
 	encodes.Store(0)
 	decodes.Store(0)
+	var first sync.WaitGroup
+	coll = Wrap(client.Database("db").Collection("c"), &counter{})
+	for range 8 {
+		first.Go(func() {
+			if _, err := coll.contexts.encoding(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	first.Wait()
+	if encodes.Load() != 1 {
+		t.Errorf("%d probes by goroutines that wait for the first", encodes.Load())
+	}
+	encodes.Store(0)
 	coll = Wrap(client.Database("db").Collection("c"), &counter{n: 1})
 	if _, err := coll.InsertMany(ctx, []bson.M{{}, {}}); err != nil || encodes.Load() != 1 || decodes.Load() != 0 {
 		t.Errorf("%v, %d and %d probes by inserts", err, encodes.Load(), decodes.Load())

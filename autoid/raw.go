@@ -28,22 +28,9 @@ func encodedCopy(write func(bson.ValueWriter) error) (bson.Raw, error) {
 
 // encodeValue returns id as the registry of ec writes it in a document. The value may be null.
 func encodeValue(ec bson.EncodeContext, id any) (bson.RawValue, error) {
-	enc, err := ec.LookupEncoder(reflect.TypeOf(id))
-	if err != nil {
-		return bson.RawValue{}, err
-	}
 	doc, err := encodedCopy(func(vw bson.ValueWriter) error {
-		dw, err := vw.WriteDocument()
-		if err != nil {
-			return err
-		}
-		if vw, err = dw.WriteDocumentElement("_id"); err != nil {
-			return err
-		}
-		if err := enc.EncodeValue(ec, vw, reflect.ValueOf(id)); err != nil {
-			return err
-		}
-		return dw.WriteDocumentEnd()
+		// The registry may have another encoder for bson.D.
+		return dCodec.EncodeValue(ec, vw, reflect.ValueOf(bson.D{{Key: "_id", Value: id}}))
 	})
 	if err != nil {
 		return bson.RawValue{}, err
@@ -126,6 +113,6 @@ func appendElement(dst []byte, t bson.Type, key string, value []byte) []byte {
 
 // rawDocument returns the document of the elements.
 func rawDocument(elements []byte) bson.Raw {
-	doc := binary.LittleEndian.AppendUint32(make([]byte, 0, len(elements)+5), uint32(len(elements)+5))
+	doc := binary.LittleEndian.AppendUint32(nil, uint32(len(elements)+5))
 	return append(append(doc, elements...), 0)
 }

@@ -15,12 +15,12 @@ import (
 func isUpsert[T any](opts []options.Lister[T], upsert func(*T) *bool) bool {
 	args := new(T)
 	for _, opt := range opts {
-		if opt == nil || reflect.ValueOf(opt).Kind() == reflect.Pointer && reflect.ValueOf(opt).IsNil() {
+		if opt == nil || reflect.ValueOf(opt).IsNil() { // as the driver has it
 			continue
 		}
 		for _, set := range opt.List() {
-			if set != nil && set(args) != nil {
-				return false
+			if set != nil {
+				_ = set(args)
 			}
 		}
 	}
@@ -231,7 +231,7 @@ func encodeUpdate(ec bson.EncodeContext, u any) (updateKind, bson.Raw, any, erro
 		return encodeReplacement(ec, u)
 	}
 	if v.Type().Elem().Kind() == reflect.Uint8 {
-		if k == reflect.Slice && isDriverDocument(v.Type()) {
+		if isDriverDocument(v.Type()) {
 			return document(v.Bytes())
 		}
 		return otherUpdate, nil, u, nil
@@ -249,8 +249,8 @@ func encodeUpdate(ec bson.EncodeContext, u any) (updateKind, bson.Raw, any, erro
 		}
 		stages[i], all[i] = encodedDocument(doc), doc
 	}
-	_, array, err := bson.MarshalValue(all)
-	return pipelineUpdate, array, stages, err
+	_, array, _ := bson.MarshalValue(all) // of documents
+	return pipelineUpdate, array, stages, nil
 }
 
 func malformedUpdate(err error) error { return fmt.Errorf("autoid: the update is malformed: %w", err) }
@@ -338,12 +338,7 @@ func (c *Collection) checkCondition(condition bson.RawValue) error {
 	if form := formOfRaw(condition); form.isZero() {
 		return c.zeroError(form, "the filter")
 	}
-	operators, ok := condition.DocumentOK()
-	if !ok {
-		return nil
-	}
-	elements, _ := operators.Elements()
-	for _, e := range elements {
+	for _, e := range elementsOf(condition) {
 		values := []bson.RawValue{e.Value()}
 		switch e.Key() {
 		case "$eq":
@@ -377,11 +372,11 @@ func mentionsID(expr bson.RawValue) bool {
 		case "$literal":
 			continue
 		case "$getField":
-			field, ok := v.StringValueOK()
-			if doc, isDoc := v.DocumentOK(); isDoc {
-				field, ok = doc.Lookup("field").StringValueOK()
+			field, _ := v.StringValueOK()
+			if doc, ok := v.DocumentOK(); ok {
+				field, _ = doc.Lookup("field").StringValueOK()
 			}
-			if ok && field == "_id" {
+			if field == "_id" {
 				return true
 			}
 		}
@@ -409,7 +404,7 @@ func whereNamesID(v bson.RawValue) bool {
 		script, ok = v.JavaScriptOK()
 	}
 	if !ok {
-		script, _, _ = v.CodeWithScopeOK()
+		script, _, _ = v.CodeWithScopeOK() // or none
 	}
 	for _, word := range strings.FieldsFunc(script, func(r rune) bool {
 		return r != '_' && r != '$' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
@@ -480,7 +475,7 @@ func (c *Collection) checkPipeline(pipeline bson.Raw) error {
 			}
 			doc, _ := fields.DocumentOK()
 			id := doc.Lookup("_id")
-			if literal, ok := id.DocumentOK(); ok && id.Type == bson.TypeEmbeddedDocument {
+			if literal, ok := id.DocumentOK(); ok {
 				if v, err := literal.LookupErr("$literal"); err == nil {
 					id = v
 				}

@@ -506,17 +506,25 @@ func TestUpsertErrors(t *testing.T) {
 			want error
 		}{
 			{SourceFunc(func() (any, error) { return nil, boom }), boom}, {always(nil), errNilID}, {always(emptyAsNull{}), errNilID},
-			{always(bson.NilObjectID), ErrZeroID}, {always(bson.Binary{Data: []byte("0123456789abcdef")}), errGenericID}, {nil, errNilSource},
+			{always(bson.NilObjectID), ErrZeroID}, {always(bson.Binary{Data: []byte("0123456789abcdef")}), errGenericID}, {always(failingID{}), errFailing}, {nil, errNilSource},
 		} {
 			if err := m.do(Wrap(plain, c.src), bson.D{}, set); !errors.Is(err, c.want) || len(started()) != n {
 				t.Errorf("%s: got %v, want %v", m.name, err, c.want)
 			}
+		}
+		if err := m.do(Wrap(plain, nil), bson.D{{Key: "_id", Value: 1}}, set); !errors.Is(err, errNilSource) || len(started()) != n {
+			t.Errorf("%s: got %v", m.name, err)
 		}
 		if err := m.do(Wrap(registered.Database("db").Collection("c"), &counter{}), bson.D{}, set); !errors.Is(err, ErrNotRegistered) {
 			t.Errorf("%s: got %v", m.name, err)
 		}
 	}
 }
+
+// failingID is an id that cannot be encoded.
+type failingID struct{}
+
+func (failingID) MarshalBSONValue() (byte, []byte, error) { return 0, nil, errFailing }
 
 // counting counts how often it is encoded.
 type counting struct {
@@ -546,8 +554,17 @@ func TestUpsertEncodesOnce(t *testing.T) {
 	}
 }
 
-// TestUpsertOptions tests that upserts are encoded with the BSON options of the client, and that the
-// caller's other options and models stay.
+// bytesMarshaler and bytesValueMarshaler marshal themselves into their bytes.
+type (
+	bytesMarshaler      []byte
+	bytesValueMarshaler []byte
+)
+
+func (b bytesMarshaler) MarshalBSON() ([]byte, error) { return b, nil }
+func (b bytesValueMarshaler) MarshalBSONValue() (byte, []byte, error) {
+	return byte(bson.TypeEmbeddedDocument), b, nil
+}
+
 // TestUpsertMalformed upserts with values that marshal themselves into bytes that are not BSON, which the driver copies.
 func TestUpsertMalformed(t *testing.T) {
 	server, coll, _ := upsertServer(t)
@@ -558,6 +575,22 @@ func TestUpsertMalformed(t *testing.T) {
 			if err := m.do(c, bson.M{"a": 1}, bson.M{"$setOnInsert": value}); err == nil {
 				t.Errorf("%s: $setOnInsert of %v: no error", m.name, malformed)
 			}
+			for _, update := range []any{bson.Raw(malformed), malformed, bytesMarshaler(malformed), bytesValueMarshaler(malformed)} {
+				if err := m.do(c, bson.M{"a": 1}, update); err == nil || !strings.Contains(err.Error(), "malformed") {
+					t.Errorf("%s: the update %T %v: got %v", m.name, update, malformed, err)
+				}
+			}
+		}
+	}
+	clause := bson.RawValue{Type: bson.TypeEmbeddedDocument, Value: []byte{9, 0, 0, 0, 'x', 'a', 0, 1, 0}} // no type is 'x'
+	for _, m := range updateMethods(true) {
+		err := m.do(c, bson.M{"$and": bson.A{clause, bson.M{}}}, bson.M{"$set": bson.M{"a": 1}})
+		if err == nil || !strings.Contains(err.Error(), "the filter is malformed") {
+			t.Errorf("%s: got %v", m.name, err)
+		}
+		err = m.do(c, bson.M{"$and": bson.A{bson.M{"_id": bson.ObjectID{}}, bson.M{"a": 1}}}, bson.M{"$set": bson.M{"a": 1}})
+		if !errors.Is(err, ErrZeroID) {
+			t.Errorf("%s: got %v", m.name, err)
 		}
 	}
 	if got := len(server.received("update")); got != 0 {
@@ -565,6 +598,8 @@ func TestUpsertMalformed(t *testing.T) {
 	}
 }
 
+// TestUpsertOptions tests that upserts are encoded with the BSON options of the client, and that the
+// caller's other options and models stay.
 func TestUpsertOptions(t *testing.T) {
 	type name struct {
 		Name string `json:"n"`

@@ -120,7 +120,8 @@ func (w *replacingWriter) WriteDocumentElement(key string) (bson.ValueWriter, er
 func (w *replacingWriter) WriteDocumentEnd() error { return w.dw.WriteDocumentEnd() }
 
 // idValueWriter refuses an id that is null or zero, and 16 octets of subtype 0 from a source. It
-// remembers that it did, because the driver's codec for maps then tries something else.
+// remembers that it did and writes the id, because the driver's codec for maps tries something else
+// after an error. The document is not used then.
 type idValueWriter struct {
 	bson.ValueWriter
 	d     *document
@@ -128,8 +129,8 @@ type idValueWriter struct {
 	err   error
 }
 
-// refuse returns an error if an id of the form is refused.
-func (w *idValueWriter) refuse(form idForm) error {
+// refuse sets the error if an id of the form is refused.
+func (w *idValueWriter) refuse(form idForm) {
 	switch {
 	case w.drawn && form == nullForm:
 		w.err = errNilID
@@ -138,41 +139,30 @@ func (w *idValueWriter) refuse(form idForm) error {
 	case !w.drawn && form.refused(w.d):
 		w.err = w.d.idError(form.ofDocument())
 	}
-	return w.err
 }
 
 func (w *idValueWriter) WriteNull() error {
-	if err := w.refuse(nullForm); err != nil {
-		return err
-	}
+	w.refuse(nullForm)
 	return w.ValueWriter.WriteNull()
 }
 
 func (w *idValueWriter) WriteUndefined() error {
-	if err := w.refuse(nullForm); err != nil {
-		return err
-	}
+	w.refuse(nullForm)
 	return w.ValueWriter.WriteUndefined()
 }
 
 func (w *idValueWriter) WriteObjectID(id bson.ObjectID) error {
-	if err := w.refuse(objectIDForm(id)); err != nil {
-		return err
-	}
+	w.refuse(objectIDForm(id))
 	return w.ValueWriter.WriteObjectID(id)
 }
 
 func (w *idValueWriter) WriteBinary(b []byte) error {
-	if err := w.refuse(binaryForm(bson.TypeBinaryGeneric, b)); err != nil {
-		return err
-	}
+	w.refuse(binaryForm(bson.TypeBinaryGeneric, b))
 	return w.ValueWriter.WriteBinary(b)
 }
 
 func (w *idValueWriter) WriteBinaryWithSubtype(b []byte, subtype byte) error {
-	if err := w.refuse(binaryForm(subtype, b)); err != nil {
-		return err
-	}
+	w.refuse(binaryForm(subtype, b))
 	return w.ValueWriter.WriteBinaryWithSubtype(b, subtype)
 }
 

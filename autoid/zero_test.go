@@ -22,6 +22,29 @@ type inlineBase struct {
 	ID uuid.UUID `bson:"_id,omitempty"`
 }
 
+// Structs that resemble a UUID that can be null.
+type (
+	numberOrNot struct {
+		N     int
+		Valid bool
+	}
+	octetsOrNot struct {
+		N     [8]byte
+		Valid bool
+	}
+	numbersOrNot struct {
+		N     [16]int16
+		Valid bool
+	}
+	uuidAndCount struct {
+		U uuid.UUID
+		N int
+	}
+	omittedID[T any] struct {
+		ID T `bson:"_id,omitempty"`
+	}
+)
+
 // TestZeroArray tests that a zero array is a missing id if its tag has omitempty. The driver itself
 // does not apply omitempty to arrays.
 func TestZeroArray(t *testing.T) {
@@ -72,6 +95,14 @@ func TestZeroArray(t *testing.T) {
 		{inlineMap{Rest: bson.M{"name": "Ada"}}, bson.D{one, name}},
 		{inlineMap{ID: id, Rest: bson.M{"name": "Ada"}}, bson.D{{Key: "_id", Value: id}, name}},
 		{kept{Name: "Ada"}, bson.D{{Key: "_id", Value: uuid.Nil}, name}},
+		{omittedID[[4]byte]{}, bson.D{one}},
+		{omittedID[[4]byte]{[4]byte{3: 1}}, bson.D{{Key: "_id", Value: [4]byte{3: 1}}}},
+		// A pointer to a struct that is not a UUID that can be null is written by the driver.
+		{omittedID[*numberOrNot]{new(numberOrNot)}, bson.D{{Key: "_id", Value: bson.D{{Key: "n", Value: 0}, {Key: "valid", Value: false}}}}},
+		{omittedID[*octetsOrNot]{new(octetsOrNot)}, bson.D{{Key: "_id", Value: bson.D{{Key: "n", Value: [8]byte{}}, {Key: "valid", Value: false}}}}},
+		{omittedID[*numbersOrNot]{new(numbersOrNot)}, bson.D{{Key: "_id", Value: bson.D{{Key: "n", Value: [16]int16{}}, {Key: "valid", Value: false}}}}},
+		{omittedID[*uuidAndCount]{new(uuidAndCount)}, bson.D{{Key: "_id", Value: bson.D{{Key: "u", Value: uuid.Nil}, {Key: "n", Value: 0}}}}},
+		{omittedID[*uuid.NullUUID]{new(uuid.NullUUID)}, bson.D{one}},
 		{pointer{}, bson.D{one}},
 		{pointer{new(uuid.UUID)}, bson.D{one}},
 	} {

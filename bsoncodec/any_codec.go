@@ -77,7 +77,7 @@ func (c *binaryValueDecoder) DecodeValue(dc bson.DecodeContext, vr bson.ValueRea
 func (c *binaryValueDecoder) read(dc bson.DecodeContext, vr bson.ValueReader) (any, error) {
 	d := c.decoders(dc)
 	if d.binary || d.uuid != nil {
-		return c.readOther(dc, vr, d)
+		return c.readOther(dc, vr)
 	}
 	octets, subtype, err := vr.ReadBinary()
 	if err != nil {
@@ -91,17 +91,14 @@ func (c *binaryValueDecoder) read(dc bson.DecodeContext, vr bson.ValueReader) (a
 
 // readOther reads a binary value if decoders of the caller decide about it. They get the value as
 // it was: there is more than one way to write a subtype 2.
-func (c *binaryValueDecoder) readOther(dc bson.DecodeContext, vr bson.ValueReader, d anyDecoders) (any, error) {
+func (c *binaryValueDecoder) readOther(dc bson.DecodeContext, vr bson.ValueReader) (any, error) {
 	var rv bson.RawValue
 	if err := driver.Decoder(tRawValue).DecodeValue(dc, vr, reflect.ValueOf(&rv).Elem()); err != nil {
 		return nil, err
 	}
 	t := c.other
 	if subtype, octets, ok := rv.BinaryOK(); ok {
-		if rep, ok := c.isImplicit(subtype, octets); ok {
-			if d.uuid == nil {
-				return c.implicitUUID(rep, octets), nil
-			}
+		if _, ok := c.isImplicit(subtype, octets); ok {
 			t = c.own.t
 		}
 	}
@@ -125,7 +122,7 @@ func (c *binaryValueDecoder) sliceOrBinary(dc bson.DecodeContext, b bson.Binary)
 
 // isImplicit reports whether a binary value is a UUID to an any, and in which representation.
 func (c *binaryValueDecoder) isImplicit(subtype byte, octets []byte) (uuidrep.Representation, bool) {
-	rep := c.implicit.representation(subtype)
+	rep := c.implicit[subtype]
 	return rep, rep != uuidrep.Unspecified && len(octets) == 16
 }
 

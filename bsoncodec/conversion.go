@@ -30,14 +30,7 @@ func (c *conversion) binary() bool {
 
 // subtypes holds the representation in which each binary subtype is a UUID, Unspecified where it is
 // none.
-type subtypes [bson.TypeBinaryUUID + 1]uuidrep.Representation
-
-func (s *subtypes) representation(subtype byte) uuidrep.Representation {
-	if int(subtype) < len(s) {
-		return s[subtype]
-	}
-	return uuidrep.Unspecified
-}
+type subtypes [256]uuidrep.Representation
 
 // permutes reports whether the octets of a UUID are written in another order than they have in
 // memory.
@@ -59,7 +52,7 @@ func (c *conversion) errBinary(t reflect.Type, subtype byte, length int) error {
 	if c.rep == uuidrep.Unspecified {
 		return errUnspecified("decode a binary value into", t)
 	}
-	if c.typed.representation(subtype) != uuidrep.Unspecified {
+	if c.typed[subtype] != uuidrep.Unspecified {
 		return fmt.Errorf("bsoncodec: cannot decode a binary value of subtype %d into %v: %w; "+
 			"a bson.Binary reads any value", subtype, t, &uuidrep.LengthError{Length: length})
 	}

@@ -38,14 +38,8 @@ func plansOf(reg *bson.Registry) *structcodec.Codec {
 	return p.codec
 }
 
-// A documentReader is a decoder of package structcodec for documents that are not structs.
-type documentReader interface {
-	ReadDocument(dc bson.DecodeContext, doc []byte, v any) (planned bool, err error)
-}
-
-// readPlanned decodes data into v by a plan, if the registry of dc has one.
-func readPlanned(dc bson.DecodeContext, data []byte, v any) (planned bool, err error) {
-	reg := dc.Registry
+// readPlanned decodes data into v by a plan, if the registry reg has one. A nil dc has no options.
+func readPlanned(reg *bson.Registry, dc *bson.DecodeContext, data []byte, v any) (planned bool, err error) {
 	t := reflect.TypeOf(v)
 	if t == nil {
 		return false, nil
@@ -68,9 +62,12 @@ func readPlanned(dc bson.DecodeContext, data []byte, v any) (planned bool, err e
 	case t.Kind() != reflect.Map && t != tD:
 		return false, nil
 	}
-	r, ok := decoderOf(reg, t).(documentReader)
+	r, ok := decoderOf(reg, t).(*structcodec.DocumentDecoder)
 	if !ok {
 		return false, nil
+	}
+	if dc == nil { // r can be that of another registry
+		dc = &bson.DecodeContext{Registry: reg}
 	}
 	return r.ReadDocument(dc, data, v)
 }

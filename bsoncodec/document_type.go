@@ -47,10 +47,7 @@ func canBeDocument(t reflect.Type) bool {
 	if newNullUUIDCodec(t) != nil {
 		return true
 	}
-	f, ok := soleField(t, false)
-	if !ok {
-		f, ok = soleField(t, true)
-	}
+	f, ok := soleField(t, true) // with "json" struct tags no other field is left out
 	if ok && f.Type.Kind() == reflect.Pointer {
 		f.Type = f.Type.Elem()
 	}

@@ -3,7 +3,6 @@ package bsoncodec
 import (
 	"fmt"
 	"reflect"
-	"strings"
 )
 
 // In version 1 of the driver, marshaling methods have the type bsontype.Type where those of version
@@ -96,22 +95,18 @@ var v1Path = "go.mongodb.org/mongo-driver/" // tests replace it
 // v1Name returns the name that t, a type of driver version 1, has in version 2, "" for any other type,
 // and for those that are stored alike. Driver version 1 is not imported.
 func v1Name(t reflect.Type) string {
-	path, ok := strings.CutPrefix(t.PkgPath(), v1Path)
-	if !ok {
-		return ""
-	}
 	name := t.Name()
-	switch path {
-	case "bson/primitive":
+	switch t.PkgPath() {
+	case v1Path + "bson/primitive":
 		if name != "M" && name != "A" {
 			return "bson." + name
 		}
-	case "bson":
+	case v1Path + "bson":
 		switch name {
 		case "Raw", "RawValue", "RawElement":
 			return "bson." + name
 		}
-	case "x/bsonx/bsoncore":
+	case v1Path + "x/bsonx/bsoncore":
 		switch name {
 		case "Document":
 			return "bson.Raw"

@@ -67,7 +67,9 @@ func testV1Type[T any](t *testing.T, reg *bson.Registry, v T, name string) {
 	} {
 		for range 2 { // the second time the registry has met the type
 			_, err := encode(t, reg, doc)
-			check(err)
+			if check(err); !strings.Contains(err.Error(), "cannot encode") {
+				t.Errorf("%T: got %v", doc, err)
+			}
 		}
 	}
 	_, err := bsoncodec.MarshalValue(reg, v)

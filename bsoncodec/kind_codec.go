@@ -61,7 +61,7 @@ func (*kindEncoder) EncodeError(ec bson.EncodeContext, val reflect.Value, err er
 
 // settle gives values of type t the driver's encoder, if reg has a kindEncoder for them that does not refuse them.
 func settle(reg *bson.Registry, t reflect.Type) {
-	if c, ok := encoderOf(reg, t).(*kindEncoder); ok && t != tD && errV1Type(t, false) == nil {
+	if c, ok := encoderOf(reg, t).(*kindEncoder); ok && t != tD && v1Name(t) == "" {
 		reg.RegisterTypeEncoder(t, c.driver)
 	}
 }
@@ -88,7 +88,7 @@ func settleFields(reg *bson.Registry, t reflect.Type, depth int) {
 
 // EncoderFor returns c for a type of driver version 1, and the driver's encoder for any other.
 func (c *kindEncoder) EncoderFor(_ *bson.Registry, t reflect.Type) bson.ValueEncoder {
-	if errV1Type(t, false) != nil {
+	if v1Name(t) != "" {
 		return c
 	}
 	return c.driver

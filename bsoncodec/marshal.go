@@ -69,7 +69,7 @@ func errForeign(reg *bson.Registry, v any, encoded []byte) error {
 		}
 		return driver.HasOwnEncoder(reg, t)
 	}}
-	path, found := s.find(reflect.ValueOf(v), 0)
+	path, found := s.find(reflect.ValueOf(v))
 	if !found {
 		return nil
 	}
@@ -147,22 +147,27 @@ func encodeError(v any, err error) error {
 // Errors are those of the codecs, [bson.ErrNilRegistry], [bson.ErrDecodeToNil],
 // and one for data that is not as long as its first four bytes say. Malformed
 // data is an error unless the malformed part is within a value that is skipped; the driver's
-// function, of version 2.9.3, does not return if it skips a value of negative length.
+// function, of version 2.9.3, does not return if it skips a value of negative length. After an error
+// v may hold values of what comes before it.
 func Unmarshal(reg *bson.Registry, data []byte, v any, opts ...Options) error {
-	dc, err := decodeContextOf(reg, opts)
-	if err != nil {
-		return err
+	var dc *bson.DecodeContext
+	if reg == nil || len(opts) > 0 { // the context of no options is not worth a call
+		with, err := decodeContextOf(reg, opts)
+		if err != nil {
+			return err
+		}
+		dc = &with
 	}
 	if len(data) < 4 || uint64(binary.LittleEndian.Uint32(data)) != uint64(len(data)) {
 		return fmt.Errorf("bsoncodec: invalid document length: the document has %d bytes and says otherwise", len(data))
 	}
-	if planned, err := readPlanned(dc, data, v); planned {
-		return withWayOut(err)
-	}
-	o, err := optionsOf(opts)
-	if err != nil {
+	if planned, err := readPlanned(reg, dc, data, v); planned {
+		if err != nil {
+			err = withWayOut(err)
+		}
 		return err
 	}
+	o, _ := optionsOf(opts) // decodeContextOf returned its error
 	switch target := v.(type) {
 	case bson.Unmarshaler: // comes before the registry, as in the driver's Decoder
 		if p := reflect.ValueOf(v); p.Kind() != reflect.Pointer || !p.IsNil() {
@@ -180,7 +185,10 @@ func Unmarshal(reg *bson.Registry, data []byte, v any, opts ...Options) error {
 	if refusedInside(reg, v) { // a RawValue is inside a document
 		return withWayOut(o.decodeAtTheTop(reg, data, v))
 	}
-	return decodeValue(dc, bson.RawValue{Type: bson.TypeEmbeddedDocument, Value: data}, v)
+	if dc == nil {
+		dc = &bson.DecodeContext{Registry: reg}
+	}
+	return decodeValue(*dc, bson.RawValue{Type: bson.TypeEmbeddedDocument, Value: data}, v)
 }
 
 // decodeAtTheTop decodes data into v from a stream, in which a document has no BSON type.
@@ -265,16 +273,16 @@ func UnmarshalExtJSON(reg *bson.Registry, data []byte, canonical bool, v any, op
 	if reg == nil {
 		return errNilRegistry("decode")
 	}
+	vr, err := bson.NewExtJSONValueReader(bytes.NewReader(data), canonical)
+	if err != nil {
+		return err
+	}
 	if !json.Valid(data) {
 		// The driver's parser accepts some of it, such as text behind the document. A Raw has every
 		// field, so that nothing is skipped.
 		if err := bson.UnmarshalExtJSON(data, canonical, new(bson.Raw)); err != nil {
 			return err
 		}
-	}
-	vr, err := bson.NewExtJSONValueReader(bytes.NewReader(data), canonical)
-	if err != nil {
-		return err
 	}
 	return withWayOut(o.newDecoder(reg, vr).Decode(v))
 }
@@ -320,7 +328,7 @@ func UnmarshalValue(reg *bson.Registry, rv bson.RawValue, v any, opts ...Options
 	}
 	if p := reflect.ValueOf(v); p.Kind() == reflect.Pointer && !p.IsNil() {
 		if c := plansOf(reg); c != nil {
-			if planned, err := c.ReadValue(dc, rv.Type, rv.Value, v); planned {
+			if planned, err := c.ReadValue(&dc, rv.Type, rv.Value, v); planned {
 				return withWayOut(err)
 			}
 		}
@@ -358,17 +366,12 @@ func decodeValue(dc bson.DecodeContext, rv bson.RawValue, v any) error {
 
 // decodeStream decodes rv into v, a pointer, from a stream: the driver's reader of streams does not go back in it.
 func decodeStream(dc bson.DecodeContext, rv bson.RawValue, v any) error {
-	doc := append([]byte{0, 0, 0, 0, byte(rv.Type), 0}, rv.Value...)
-	doc = append(doc, 0)
+	doc := append(make([]byte, 4), byte(rv.Type), 0)
+	doc = append(append(doc, rv.Value...), 0)
 	putLength(doc, 0)
-	dr, err := bson.NewDocumentReader(bytes.NewReader(doc)).ReadDocument()
-	if err != nil {
-		return err
-	}
-	_, vr, err := dr.ReadElement()
-	if err != nil {
-		return err
-	}
+	// The document and its element are there.
+	dr, _ := bson.NewDocumentReader(bytes.NewReader(doc)).ReadDocument()
+	_, vr, _ := dr.ReadElement()
 	target := reflect.ValueOf(v).Elem()
 	dec, err := dc.LookupDecoder(target.Type())
 	if err != nil {

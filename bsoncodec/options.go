@@ -226,16 +226,14 @@ var optionsByEncodeContext = sync.OnceValue(func() map[bson.EncodeContext]Option
 	return all
 })
 
-// optionsByDecodeContext holds the Options for each DecodeContext without a registry.
+// optionsByDecodeContext holds the Options for each DecodeContext without a registry: of DefaultDocumentMap with or without
+// DefaultDocumentM, which make one context, it holds one.
 var optionsByDecodeContext = sync.OnceValue(func() map[bson.DecodeContext]Options {
 	all := map[bson.DecodeContext]Options{}
 	for set := range 1 << len(decodeOptions) {
 		o := Options{}
 		for i, f := range decodeOptions {
 			*f.field(&o) = set>>i&1 != 0
-		}
-		if o.DefaultDocumentM && o.DefaultDocumentMap { // the same as DefaultDocumentMap alone
-			continue
 		}
 		all[o.newDecodeContext()] = o
 	}

@@ -32,7 +32,7 @@ func withPath(ec bson.EncodeContext, val reflect.Value, err error) error {
 	if ec != (bson.EncodeContext{}) {
 		s.jsonTags = optionsByEncodeContext()[ec].UseJSONStructTags
 	}
-	path, ok := s.find(val, 0)
+	path, ok := s.find(val)
 	if !ok {
 		return err
 	}
@@ -55,11 +55,14 @@ type search struct {
 	key      reflect.Type // of keys, or nil
 	jsonTags bool
 	values   int // that may still be looked at
+	depth    int // of the value that is looked at
 }
 
 // find returns the path of the value in v.
-func (s *search) find(v reflect.Value, depth int) (path []string, ok bool) {
-	if s.values--; s.values < 0 || depth > maxSearchedDepth || !v.IsValid() {
+func (s *search) find(v reflect.Value) (path []string, ok bool) {
+	s.depth++
+	defer func() { s.depth-- }()
+	if s.values--; s.values < 0 || s.depth > maxSearchedDepth || !v.IsValid() {
 		return nil, false
 	}
 	if s.match(v) {
@@ -71,18 +74,18 @@ func (s *search) find(v reflect.Value, depth int) (path []string, ok bool) {
 		if t.Kind() == reflect.Pointer && !s.looksInto(t) {
 			return nil, false
 		}
-		return s.find(v.Elem(), depth+1)
+		return s.find(v.Elem())
 	case reflect.Struct:
 		if s.looksInto(t) {
-			return s.findField(v, depth)
+			return s.findField(v)
 		}
 	case reflect.Map:
 		if s.looksInto(t) {
-			return s.findEntry(v, depth)
+			return s.findEntry(v)
 		}
 	case reflect.Slice, reflect.Array:
 		if t.Elem().Kind() != reflect.Uint8 && s.looksInto(t) {
-			return s.findElement(v, depth)
+			return s.findElement(v)
 		}
 	}
 	return nil, false
@@ -105,7 +108,7 @@ var ofKind = map[reflect.Kind]reflect.Type{
 	reflect.Slice: tAnySlice, reflect.Array: reflect.TypeFor[anyArray](),
 }
 
-func (s *search) findField(v reflect.Value, depth int) (path []string, ok bool) {
+func (s *search) findField(v reflect.Value) (path []string, ok bool) {
 	t := v.Type()
 	for i := range t.NumField() {
 		f := t.Field(i)
@@ -125,8 +128,8 @@ func (s *search) findField(v reflect.Value, depth int) (path []string, ok bool) 
 			}
 		}
 		if inline {
-			path, ok = s.findInline(fv, depth+1)
-		} else if path, ok = s.find(fv, depth+1); ok {
+			path, ok = s.findInline(fv)
+		} else if path, ok = s.find(fv); ok {
 			path = append([]string{name}, path...)
 		}
 		if ok {
@@ -138,14 +141,14 @@ func (s *search) findField(v reflect.Value, depth int) (path []string, ok bool) 
 
 // findInline looks at v, the value of a field that is inline. The fields of an inline struct are encoded one by one, whatever
 // the encoder of the struct is.
-func (s *search) findInline(v reflect.Value, depth int) (path []string, ok bool) {
+func (s *search) findInline(v reflect.Value) (path []string, ok bool) {
 	if v.Kind() == reflect.Pointer {
 		v = v.Elem()
 	}
-	if v.Kind() == reflect.Struct && depth <= maxSearchedDepth {
-		return s.findField(v, depth)
+	if v.Kind() == reflect.Struct {
+		return s.findField(v)
 	}
-	return s.find(v, depth)
+	return s.find(v)
 }
 
 // isOmitted reports whether the tag omitempty leaves v out, for the values that can be of a type that is refused, or hold one.
@@ -153,17 +156,16 @@ func isOmitted(v reflect.Value) bool {
 	if v.Kind() == reflect.Interface {
 		v = v.Elem()
 	}
-	if !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
-		return true
+	omitted := !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil()
+	if !omitted {
+		z, ok := v.Interface().(bson.Zeroer)
+		omitted = ok && z.IsZero()
 	}
-	if z, ok := v.Interface().(bson.Zeroer); ok {
-		return z.IsZero()
-	}
-	return false
+	return omitted
 }
 
 // findEntry looks at the entries of a map in the order of their keys, so that one map always gives one path.
-func (s *search) findEntry(v reflect.Value, depth int) (path []string, ok bool) {
+func (s *search) findEntry(v reflect.Value) (path []string, ok bool) {
 	if v.Len() > 0 && v.Type().Key() == s.key {
 		return nil, true
 	}
@@ -173,7 +175,7 @@ func (s *search) findEntry(v reflect.Value, depth int) (path []string, ok bool) 
 	}
 	slices.SortFunc(entries, func(a, b entry) int { return strings.Compare(a.key, b.key) })
 	for _, e := range entries {
-		if path, ok = s.find(e.value, depth+1); ok {
+		if path, ok = s.find(e.value); ok {
 			return append([]string{e.key}, path...), true
 		}
 	}
@@ -209,17 +211,17 @@ func keyText(key reflect.Value) string {
 	return fmt.Sprint(key)
 }
 
-func (s *search) findElement(v reflect.Value, depth int) (path []string, ok bool) {
+func (s *search) findElement(v reflect.Value) (path []string, ok bool) {
 	if v.Kind() == reflect.Slice && v.Type().ConvertibleTo(tD) {
 		for _, e := range v.Convert(tD).Interface().(bson.D) {
-			if path, ok = s.find(reflect.ValueOf(e.Value), depth+1); ok {
+			if path, ok = s.find(reflect.ValueOf(e.Value)); ok {
 				return append([]string{e.Key}, path...), true
 			}
 		}
 		return nil, false
 	}
 	for i := range v.Len() {
-		if path, ok = s.find(v.Index(i), depth+1); ok {
+		if path, ok = s.find(v.Index(i)); ok {
 			return append([]string{strconv.Itoa(i)}, path...), true
 		}
 	}

@@ -222,18 +222,18 @@ func (c uuidPlan) AppendValue(dst []byte, v reflect.Value) (bson.Type, []byte, e
 
 // ReadValue sets v to the UUID in a binary value.
 func (c uuidPlan) ReadValue(t bson.Type, data []byte, v reflect.Value) error {
-	switch {
-	case t == bson.TypeNull:
+	if t != bson.TypeBinary || len(data) != 4+1+16 {
+		if t != bson.TypeNull {
+			return ErrNotPlain
+		}
 		v.SetZero()
 		return nil
-	case t != bson.TypeBinary || len(data) != 4+1+16:
-		return ErrNotPlain
 	}
-	rep := c.typed.representation(data[4])
+	rep := c.typed[data[4]]
 	if rep == uuidrep.Unspecified {
 		return ErrNotPlain
 	}
-	permute(c.octets(v).Bytes(), data[5:], rep)
+	permute(c.octets(v).Bytes()[:16], data[5:], rep)
 	return nil
 }
 

@@ -58,7 +58,7 @@ func (c *sliceEncoder) EncodeValue(ec bson.EncodeContext, vw bson.ValueWriter, v
 // appendArray appends the array of the UUIDs in val to dst.
 func (c *sliceEncoder) appendArray(dst []byte, val reflect.Value) []byte {
 	start := len(dst)
-	w := arrayWriter{array: append(dst, 0, 0, 0, 0), rep: c.rep, subtype: c.subtype}
+	w := arrayWriter{array: append(dst, make([]byte, 4)...), rep: c.rep, subtype: c.subtype}
 	w.startHead(1)
 	if ids, ok := uuidSlice(val); ok {
 		for i := range ids {
@@ -189,7 +189,7 @@ func (c *sliceDecoder) count(array []byte) (n int, plain bool) {
 		if !ok || len(tail) < elementTail+1 {
 			return n, false
 		}
-		if binary.LittleEndian.Uint32(tail) != 16 || c.typed.representation(tail[4]) == uuidrep.Unspecified {
+		if binary.LittleEndian.Uint32(tail) != 16 || c.typed[tail[4]] == uuidrep.Unspecified {
 			return n, false
 		}
 		elements = tail[elementTail:]
@@ -201,7 +201,7 @@ func (c *sliceDecoder) count(array []byte) (n int, plain bool) {
 // elements after it.
 func (c *sliceDecoder) nextElement(elements, octets []byte) []byte {
 	tail, _ := afterKey(elements)
-	permute(octets, tail[5:elementTail], c.typed.representation(tail[4]))
+	permute(octets, tail[5:elementTail], c.typed[tail[4]])
 	return tail[elementTail:]
 }
 

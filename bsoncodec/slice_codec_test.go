@@ -3,6 +3,7 @@ package bsoncodec_test
 import (
 	"bytes"
 	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -14,6 +15,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/bsonids/bsonids/bsoncodec"
+	"github.com/bsonids/bsonids/internal/driver"
 	"github.com/bsonids/bsonids/uuidrep"
 )
 
@@ -180,6 +182,9 @@ func checkSameDecoding(t *testing.T, decode func(*bson.Registry, []byte, any) er
 	} {
 		got, want := fresh(), fresh()
 		err, wantErr := decode(fast, doc, got), decode(slow, doc, want)
+		if back, beyond := driver.Skips(bson.TypeEmbeddedDocument, doc); back && beyond > 0 && err != nil && wantErr != nil {
+			continue // no codec is given the document, but a plan can have read its beginning
+		}
 		if !reflect.DeepEqual(got, want) || (err == nil) != (wantErr == nil) {
 			t.Fatalf("%X\ngot %v, %v\nthe driver %v, %v", doc, got, err, want, wantErr)
 		}
@@ -244,6 +249,15 @@ func TestMalformedSlices(t *testing.T) {
 	for _, r := range []uuidrep.Representation{uuidrep.Standard, uuidrep.JavaLegacy} {
 		fast, slow := fastAndSlow(t, r)
 		whole := marshal(t, slow, bson.M{"v": []uuid.UUID{testUUID, uuid.New(), uuid.New()}})
+		// The length of the second element leads back within a field that is not skipped by all targets.
+		lengths, err := hex.DecodeString("55000000048D004D000000053000100000000400112233445566778899AABBCCDDEEFF05314C1000000004864C0E6894844674A0A8970F0E25EC77053200100000000433522B24B3F742BCB226CAAAD7DA5A040000")
+		if err != nil {
+			t.Fatal(err)
+		}
+		checkSameDecoding(t, fromMemory, fast, slow, lengths)
+		if err := bsoncodec.UnmarshalValue(slow, bson.RawValue{Type: bson.TypeEmbeddedDocument, Value: lengths}, new(chan int)); err == nil {
+			t.Error("a document was decoded into a channel")
+		}
 		for n := range whole {
 			short := bytes.Clone(whole[:n])
 			checkSameDecoding(t, fromMemory, fast, slow, short)
@@ -279,6 +293,8 @@ func FuzzSliceDecoding(f *testing.F) {
 		f.Add([]byte(marshal(f, slow, bson.M{"o": v})))
 	}
 	f.Add([]byte("\r\x00\x00\x00\x04\x8f\x00000\xff\x00>")) // a negative length, found by fuzzing
+	// A value, and then an array of negative length with a length far beyond the end in it, found by fuzzing.
+	f.Add([]byte("\x28\x00\x00\x00\xff\xee\x00\x04z\x00\x10\x00\xfd\xff\x0f\x00DT\x00U\x00\x00\x00\x7f\x22\x11\x00\xbb\xaa\x10\xcc\x10\x00\x00\x00\x10\x00\x22\x11\x00"))
 	f.Fuzz(func(t *testing.T, doc []byte) {
 		checkSameDecoding(t, fromMemory, fast, slow, doc)
 	})

@@ -125,12 +125,9 @@ func (m *memo[K, V]) get(key K) V {
 	defer m.mu.Unlock()
 	extended := map[K]V{}
 	if kept := m.kept.Load(); kept != nil {
-		if v, ok := (*kept)[key]; ok {
-			return v
-		}
 		extended = maps.Clone(*kept)
 	}
-	v := m.make(key)
+	v := m.make(key) // another goroutine may have made one, too: they are alike
 	extended[key] = v
 	m.kept.Store(&extended)
 	return v

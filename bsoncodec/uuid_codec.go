@@ -121,9 +121,6 @@ func (c *uuidCodec) DecodeValue(_ bson.DecodeContext, vr bson.ValueReader, val r
 	if c.field == nil {
 		return c.read(vr, val.Bytes(), nil)
 	}
-	if vrType := vr.Type(); vrType == bson.TypeNull || vrType == bson.TypeUndefined {
-		val.SetZero()
-	}
 	var octets [16]byte
 	if err := c.read(vr, octets[:], c.keys); err != nil {
 		return err
@@ -140,7 +137,7 @@ func (c *uuidCodec) read(vr bson.ValueReader, dst []byte, keys []string) error {
 		if err != nil {
 			return err
 		}
-		rep := c.typed.representation(subtype)
+		rep := c.typed[subtype]
 		if rep == uuidrep.Unspecified || len(octets) != 16 {
 			return c.errBinary(c.t, subtype, len(octets))
 		}

@@ -43,7 +43,7 @@ var notText = sync.OnceValue(func() map[string]bool {
 // was decoded into text or bytes. The errors that the driver wraps it in stay together.
 func withWayOut(err error) error {
 	if err == nil {
-		return nil
+		return nil // most errors
 	}
 	cause := err
 	for {
@@ -67,10 +67,5 @@ func (c *structDecoder) DecodeError(err error) error { return withWayOut(err) }
 
 // ofDocument decodes a value with dec, and adds the way out to its error if it is a whole document.
 func ofDocument(dec bson.ValueDecoder, dc bson.DecodeContext, vr bson.ValueReader, val reflect.Value) error {
-	whole := vr.Type() == 0
-	err := dec.DecodeValue(dc, vr, val)
-	if err != nil && whole {
-		return withWayOut(err)
-	}
-	return err
+	return withWayOut(dec.DecodeValue(dc, vr, val))
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // keepingWriter is a ValueWriter of another package. It keeps every byte slice that it is given,
-// which the driver does not forbid. With err it fails after some calls.
+// which the driver does not forbid. With err it fails once, after some calls.
 type keepingWriter struct {
 	bson.ValueWriter
 	bson.DocumentWriter
@@ -25,7 +25,7 @@ type keepingWriter struct {
 }
 
 func (w *keepingWriter) called() error {
-	if w.left--; w.err != nil && w.left < 0 {
+	if w.left--; w.err != nil && w.left == -1 {
 		return w.err
 	}
 	return nil
@@ -36,6 +36,7 @@ func (w *keepingWriter) WriteBinaryWithSubtype(b []byte, _ byte) error {
 	return w.called()
 }
 
+func (w *keepingWriter) WriteBinary(b []byte) error                            { return w.WriteBinaryWithSubtype(b, 0) }
 func (w *keepingWriter) WriteNull() error                                      { return w.called() }
 func (w *keepingWriter) WriteInt32(int32) error                                { return w.called() }
 func (w *keepingWriter) WriteString(string) error                              { return w.called() }

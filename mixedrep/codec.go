@@ -7,6 +7,8 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
+
+	"github.com/bsonids/bsonids/internal/driver"
 )
 
 // role is what an argument is to the driver's method.
@@ -74,11 +76,8 @@ func (c *argumentCodec) EncodeValue(ec bson.EncodeContext, vw bson.ValueWriter, 
 			return err
 		}
 	}
-	enc, err := ec.LookupEncoder(reflect.TypeOf(doc))
-	if err != nil {
-		return err
-	}
-	return enc.EncodeValue(ec, vw, reflect.ValueOf(doc))
+	// The registry may have another encoder for bson.D.
+	return driver.Encoder(reflect.TypeOf(doc)).EncodeValue(ec, vw, reflect.ValueOf(doc))
 }
 
 // rewrite returns the document to send: a bson.Raw or a bson.D of what was encoded.
@@ -155,9 +154,7 @@ func callerResult(res *mongo.SingleResult) *mongo.SingleResult {
 
 // marshalError returns the driver's error for an argument as one for the caller's value.
 func marshalError(err error) (caller mongo.MarshalError, ok bool) {
-	if !errors.As(err, &caller) {
-		return caller, false
-	}
+	_ = errors.As(err, &caller)
 	switch a := caller.Value.(type) {
 	case *argument:
 		caller.Value = a.value

@@ -34,10 +34,7 @@ func Values[U ~[16]byte](us []U, reps ...uuidrep.Representation) ([]bson.Binary,
 	values := make([]bson.Binary, 0, len(us)*len(reps))
 	for _, u := range us {
 		for _, r := range reps {
-			b, err := uuidrep.NewBinaryWithRepresentation(u, r)
-			if err != nil {
-				return nil, fmt.Errorf("mixedrep: %w", err)
-			}
+			b, _ := uuidrep.NewBinaryWithRepresentation(u, r) // distinct returned the errors of r
 			values = append(values, b)
 		}
 	}
@@ -101,7 +98,7 @@ func distinct(reps []uuidrep.Representation) ([]uuidrep.Representation, error) {
 	if len(reps) == 0 {
 		return nil, ErrNoRepresentation
 	}
-	var bySubtype [bson.TypeBinaryUUID + 1]uuidrep.Representation
+	bySubtype := map[byte]uuidrep.Representation{}
 	kept := make([]uuidrep.Representation, 0, len(reps))
 	for _, r := range reps {
 		subtype, err := r.Subtype()

@@ -46,6 +46,24 @@ func TestValues(t *testing.T) {
 			t.Errorf("Values(%v) = %v, %v, want %v", c.reps, got, err, c.want)
 		}
 	}
+	none, err := mixedrep.MatchAll[uuid.UUID]("a", nil, uuidrep.Standard)
+	if want, wantErr := mixedrep.MatchAny[uuid.UUID]("a", nil, uuidrep.Standard); err != nil || wantErr != nil || !reflect.DeepEqual(none, want) {
+		t.Errorf("MatchAll of no UUID = %v, %v, want %v", none, err, want)
+	}
+	for _, us := range [][]uuid.UUID{{testUUID}, {testUUID, uuid.Nil}} {
+		var each bson.A
+		for _, u := range us {
+			one, _ := mixedrep.Match("a", u, uuidrep.Standard, uuidrep.JavaLegacy)
+			each = append(each, one)
+		}
+		got, err := mixedrep.MatchAll("a", us, uuidrep.Standard, uuidrep.JavaLegacy)
+		if want := (bson.D{{Key: "$and", Value: each}}); err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("MatchAll(%v) = %v, %v, want %v", us, got, err, want)
+		}
+	}
+	if got, err := mixedrep.Values([]uuid.UUID(nil), uuidrep.Unspecified); !errors.Is(err, uuidrep.ErrUnspecified) || got != nil {
+		t.Errorf("Values of no UUID, unspecified = %v, %v", got, err)
+	}
 	if got, err := mixedrep.Values([]uuid.UUID(nil), uuidrep.Standard); err != nil || got == nil || len(got) != 0 {
 		t.Errorf("Values of no UUID = %#v, %v, want an empty slice that is not nil", got, err)
 	}

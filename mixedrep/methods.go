@@ -75,7 +75,6 @@ func (c *Collection) refuseDistinct(field string, caller mongo.MarshalError, res
 	reg := bson.NewRegistry()
 	fail := bson.ValueEncoderFunc(func(bson.EncodeContext, bson.ValueWriter, reflect.Value) error { return caller.Err })
 	reg.RegisterTypeEncoder(reflect.TypeOf(caller.Value), fail)
-	reg.RegisterTypeEncoder(reflect.TypeFor[bson.Raw](), fail) // for a []byte
 	done, cancel := context.WithCancel(context.Background())
 	cancel()
 	refused := c.Collection.Clone(options.Collection().SetRegistry(reg)).Distinct(done, field, caller.Value)
@@ -164,15 +163,17 @@ func (c *Collection) BulkWrite(
 		rewritten[i] = modelOf(m)
 	}
 	res, err := c.Collection.BulkWrite(ctx, rewritten, optionsOf(opts)...)
-	var failed mongo.BulkWriteException
-	if errors.As(err, &failed) {
-		for i, e := range failed.WriteErrors {
-			if e.Index >= 0 && e.Index < len(models) {
-				failed.WriteErrors[i].Request = models[e.Index]
-			}
-		}
-	}
+	showModels(err, models)
 	return res, callerError(err)
+}
+
+// showModels makes the Request of each write error in err that of models.
+func showModels(err error, models []mongo.WriteModel) {
+	var failed mongo.BulkWriteException
+	_ = errors.As(err, &failed)
+	for i, e := range failed.WriteErrors {
+		failed.WriteErrors[i].Request = models[e.Index]
+	}
 }
 
 // modelOf returns a copy of m with its filters rewritten. What is nil is the driver's to refuse.
@@ -237,10 +238,13 @@ func filtersOf(fs []any) []any {
 // marshals itself.
 func updateOf(u any) any {
 	switch u.(type) {
-	case nil, bson.Raw, []byte, bson.Marshaler, bson.ValueMarshaler:
+	case nil, bson.Marshaler, bson.ValueMarshaler:
 		return u
 	case bson.D:
 		return &updateArgument{&argument{value: u, role: updateRole}}
+	}
+	if t := reflect.TypeOf(u); t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8 {
+		return u
 	}
 	if stages, ok := elementsOf(u, updateStageRole); ok {
 		return stages
@@ -261,11 +265,10 @@ func pipelineOf(p any) any {
 	return p
 }
 
-// elementsOf stands for the documents of a slice or an array; ok is false for another value, and
-// for bytes.
+// elementsOf stands for the documents of a slice or an array; ok is false for another value.
 func elementsOf(list any, r role) (elements []any, ok bool) {
 	v := reflect.ValueOf(list)
-	if k := v.Kind(); k != reflect.Slice && k != reflect.Array || v.Type().Elem().Kind() == reflect.Uint8 {
+	if k := v.Kind(); k != reflect.Slice && k != reflect.Array {
 		return nil, false
 	}
 	elements = make([]any, v.Len())
@@ -286,8 +289,8 @@ func set[T any](opts []options.Lister[T]) *T {
 			continue
 		}
 		for _, f := range opt.List() {
-			if f != nil && f(args) != nil {
-				return args
+			if f != nil {
+				_ = f(args)
 			}
 		}
 	}

@@ -192,10 +192,10 @@ func (p pair) condition(path string) (v any, more []any, err error) {
 		return bson.D{{Key: "$in", Value: p.both()}}, nil, nil
 	case p.isOperators():
 		ops, more, err := p.operators(path)
-		if len(ops) == 0 && len(more) > 0 {
+		if len(ops) == 0 {
 			return nil, more, err
 		}
-		return ops, more, err
+		return ops, more, nil
 	default:
 		v, err := p.plain(path, byParts)
 		return v, nil, err
@@ -225,10 +225,7 @@ func (p pair) isOperators() bool {
 
 // operators rewrites the operators of one field, as condition does.
 func (p pair) operators(path string) (bson.D, []any, error) {
-	ms, err := p.members()
-	if err != nil {
-		return nil, nil, err
-	}
+	ms, err := p.members() // isOperators found them
 	var rewritten bson.D
 	var more []any
 	given := make(map[string]bool, len(ms)) // the operators in rewritten
@@ -282,7 +279,7 @@ func (p pair) values(path string) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	values := make(bson.A, 0, 2*len(ms))
+	values := bson.A{}
 	for _, m := range ms {
 		if m.isUUID() {
 			values = append(values, m.both()...)
@@ -357,11 +354,10 @@ func (p pair) elemMatch(path string) (any, error) {
 	}
 }
 
-// isLogical reports whether p begins with an operator that holds filters.
+// isLogical reports whether p, which is operators, begins with one that holds filters.
 func (p pair) isLogical() bool {
-	ms, err := p.members()
-	return err == nil && len(ms) > 0 &&
-		(ms[0].key == "$and" || ms[0].key == "$or" || ms[0].key == "$nor")
+	ms, _ := p.members()
+	return ms[0].key == "$and" || ms[0].key == "$or" || ms[0].key == "$nor"
 }
 
 // alone rewrites operators that must stay one document.

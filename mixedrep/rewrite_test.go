@@ -99,6 +99,14 @@ var covered = map[string]struct{ filter, want any }{
 		d{{Key: "a", Value: d{{Key: "$in", Value: a{1}}, {Key: "$eq", Value: u1}}}},
 		d{{Key: "$and", Value: a{d{{Key: "a", Value: d{{Key: "$in", Value: a{1}}}}}, d{{Key: "a", Value: d{{Key: "$in", Value: in(u1)}}}}}}},
 	},
+	"an empty document": {d{{Key: "a", Value: d{}}, {Key: "b", Value: u1}}, d{{Key: "a", Value: d{}}, {Key: "b", Value: d{{Key: "$in", Value: in(u1)}}}}},
+	"an empty $all":     {d{{Key: "a", Value: d{{Key: "$all", Value: a{}}}}, {Key: "b", Value: u1}}, d{{Key: "a", Value: d{{Key: "$all", Value: a{}}}}, {Key: "b", Value: d{{Key: "$in", Value: in(u1)}}}}},
+	"$or in $elemMatch beside a field": {
+		d{{Key: "a", Value: d{{Key: "$elemMatch", Value: d{{Key: "$nor", Value: a{d{{Key: "b", Value: u1}}}}, {Key: "$and", Value: a{d{{Key: "c", Value: 1}}}}}}}}},
+		d{{Key: "a", Value: d{{Key: "$elemMatch", Value: d{{Key: "$nor", Value: a{d{{Key: "b", Value: d{{Key: "$in", Value: in(u1)}}}}}}, {Key: "$and", Value: a{d{{Key: "c", Value: 1}}}}}}}}},
+	},
+	// The octets of this string are those of a document {$gt: 1}, too.
+	"a string":             {d{{Key: "a", Value: "\x10$gt\x00\x01\x00\x00\x00\x00xyz"}, {Key: "b", Value: u1}}, d{{Key: "a", Value: "\x10$gt\x00\x01\x00\x00\x00\x00xyz"}, {Key: "b", Value: d{{Key: "$in", Value: in(u1)}}}}},
 	"the same field twice": {d{{Key: "a", Value: u1}, {Key: "a", Value: u2}}, d{{Key: "a", Value: d{{Key: "$in", Value: in(u1)}}}, {Key: "a", Value: d{{Key: "$in", Value: in(u2)}}}}},
 	"a DBRef":              {d{{Key: "a", Value: d{{Key: "$ref", Value: "c"}, {Key: "$id", Value: 1}}}, {Key: "b", Value: u1}}, d{{Key: "a", Value: d{{Key: "$ref", Value: "c"}, {Key: "$id", Value: 1}}}, {Key: "b", Value: d{{Key: "$in", Value: in(u1)}}}}},
 	"a regular expression": {d{{Key: "a", Value: bson.Regex{Pattern: "x"}}, {Key: "b", Value: u1}}, d{{Key: "a", Value: bson.Regex{Pattern: "x"}}, {Key: "b", Value: d{{Key: "$in", Value: in(u1)}}}}},
@@ -138,6 +146,17 @@ func TestRefusals(t *testing.T) {
 		"$or.0.a.$gt":        d{{Key: "$or", Value: a{d{{Key: "a", Value: d{{Key: "$gt", Value: u1}}}}}}},
 		"a.$not":             d{{Key: "a", Value: d{{Key: "$not", Value: d{{Key: "$all", Value: a{u1, u2}}}}}}},
 		"a.$elemMatch":       d{{Key: "a", Value: d{{Key: "$elemMatch", Value: d{{Key: "$all", Value: a{u1, u2}}}}}}},
+		"d.$in":              d{{Key: "d", Value: d{{Key: "$in", Value: u1}}}},
+		"d.$nin":             d{{Key: "d", Value: d{{Key: "$nin", Value: u1}}}},
+		"d.$all":             d{{Key: "d", Value: d{{Key: "$all", Value: u1}}}},
+		"d.$not":             d{{Key: "d", Value: d{{Key: "$not", Value: u1}}}},
+		"d.$elemMatch":       d{{Key: "d", Value: d{{Key: "$elemMatch", Value: u1}}}},
+		"$nor.0":             d{{Key: "$nor", Value: a{u1}}},
+		"d.$all.0":           d{{Key: "d", Value: d{{Key: "$all", Value: a{d{{Key: "$all", Value: a{u1}}}}}}}},
+		"d.$all.1.$gt":       d{{Key: "d", Value: d{{Key: "$all", Value: a{1, d{{Key: "$gt", Value: u1}}}}}}},
+		"e":                  d{{Key: "e", Value: d{{Key: "$ref", Value: "c"}, {Key: "$id", Value: u1}}}},
+		"f":                  d{{Key: "f", Value: d{{Key: "$id", Value: u1}}}},
+		"g":                  d{{Key: "g", Value: d{{Key: "$db", Value: u1}}}},
 		"a.$all.0":           d{{Key: "a", Value: d{{Key: "$all", Value: a{a{u1}}}}}},
 		"$and":               d{{Key: "$and", Value: u1}},
 		"a.$not.$unknown":    d{{Key: "a", Value: d{{Key: "$not", Value: d{{Key: "$unknown", Value: u1}}}}}},
@@ -224,6 +243,11 @@ func TestStages(t *testing.T) {
 		"$match.$expr":           {{Key: "$match", Value: d{{Key: "$expr", Value: d{{Key: "$eq", Value: a{"$a", u1}}}}}}},
 		"$lookup.let":            {{Key: "$lookup", Value: d{{Key: "let", Value: d{{Key: "x", Value: u1}}}}}},
 		"$graphLookup.startWith": {{Key: "$graphLookup", Value: d{{Key: "startWith", Value: u1}}}},
+		"$geoNear.near":          {{Key: "$geoNear", Value: d{{Key: "near", Value: d{{Key: "x", Value: u1}}}}}},
+		"$geoNear.query":         {{Key: "$geoNear", Value: d{{Key: "query", Value: u1}}}},
+		"$facet.x.0":             {{Key: "$facet", Value: d{{Key: "x", Value: a{u1}}}}},
+		"$match":                 {{Key: "$match", Value: u1}},
+		"$facet":                 {{Key: "$facet", Value: u1}},
 		"$facet.x.0.$set":        {{Key: "$facet", Value: d{{Key: "x", Value: a{d{{Key: "$set", Value: d{{Key: "a", Value: u1}}}}}}}}},
 	} {
 		_, err := rewrite(t, &argument{value: stage, role: stageRole}, uuidrep.JavaLegacy, uuidrep.Standard)
@@ -419,6 +443,11 @@ func TestChangingValues(t *testing.T) {
 		"deeper":           {d{{Key: "a", Value: a{d{{Key: "b", Value: 1}}}}}, d{{Key: "a", Value: a{d{{Key: "b", Value: 2}}}}}},
 		"another code":     {bson.CodeWithScope{Code: "x", Scope: d{}}, bson.CodeWithScope{Code: "y", Scope: d{}}},
 		"another scope":    {bson.CodeWithScope{Code: "x", Scope: d{{Key: "a", Value: 1}}}, bson.CodeWithScope{Code: "x", Scope: d{{Key: "a", Value: 2}}}},
+		"a UUID first":     {explicit, 1},
+		"a UUID then":      {1, explicit},
+		"code first":       {bson.CodeWithScope{Code: "x", Scope: d{}}, 1},
+		"code then":        {1, bson.CodeWithScope{Code: "x", Scope: d{}}},
+		"an error first":   {lost, 1},
 		"an error":         {1, lost},
 		"an error at once": {lost},
 	} {
@@ -427,18 +456,65 @@ func TestChangingValues(t *testing.T) {
 			want = lost
 		}
 		for place, filter := range map[string]func(v any) any{
-			"a field":    func(v any) any { return d{{Key: "f", Value: v}} },
-			"$expr":      func(v any) any { return d{{Key: "$expr", Value: v}} },
-			"$in":        func(v any) any { return d{{Key: "f", Value: d{{Key: "$in", Value: a{u1, v}}}}} },
-			"$all":       func(v any) any { return d{{Key: "f", Value: d{{Key: "$all", Value: a{u1, v}}}}} },
-			"$not":       func(v any) any { return d{{Key: "f", Value: d{{Key: "$not", Value: d{{Key: "$eq", Value: v}}}}}} },
-			"$elemMatch": func(v any) any { return d{{Key: "f", Value: d{{Key: "$elemMatch", Value: d{{Key: "g", Value: v}}}}}} },
-			"$or":        func(v any) any { return d{{Key: "$or", Value: a{d{{Key: "f", Value: v}}}}} },
+			"a field":           func(v any) any { return d{{Key: "f", Value: v}} },
+			"$expr":             func(v any) any { return d{{Key: "$expr", Value: v}} },
+			"$in":               func(v any) any { return d{{Key: "f", Value: d{{Key: "$in", Value: a{u1, v}}}}} },
+			"$all":              func(v any) any { return d{{Key: "f", Value: d{{Key: "$all", Value: a{u1, v}}}}} },
+			"$not":              func(v any) any { return d{{Key: "f", Value: d{{Key: "$not", Value: d{{Key: "$eq", Value: v}}}}}} },
+			"$elemMatch":        func(v any) any { return d{{Key: "f", Value: d{{Key: "$elemMatch", Value: d{{Key: "g", Value: v}}}}}} },
+			"$or":               func(v any) any { return d{{Key: "$or", Value: a{d{{Key: "f", Value: v}}}}} },
+			"all of $or":        func(v any) any { return d{{Key: "$or", Value: v}} },
+			"one of $or":        func(v any) any { return d{{Key: "$or", Value: a{v}}} },
+			"all of $in":        func(v any) any { return d{{Key: "f", Value: d{{Key: "$in", Value: v}}}} },
+			"all of $all":       func(v any) any { return d{{Key: "f", Value: d{{Key: "$all", Value: v}}}} },
+			"all of $not":       func(v any) any { return d{{Key: "f", Value: d{{Key: "$not", Value: v}}}} },
+			"all of $elemMatch": func(v any) any { return d{{Key: "f", Value: d{{Key: "$elemMatch", Value: v}}}} },
+			"an operator":       func(v any) any { return d{{Key: "f", Value: d{{Key: "$gt", Value: v}}}} },
+			"$elemMatch in $all": func(v any) any {
+				return d{{Key: "f", Value: d{{Key: "$all", Value: a{d{{Key: "$elemMatch", Value: v}}}}}}}
+			},
 		} {
 			if _, err := rewrite(t, &argument{value: filter(changing{values, new(int)})}, uuidrep.JavaLegacy, uuidrep.Standard); !errors.Is(err, want) {
 				t.Errorf("%s in %s: got %v, want %v", name, place, err, want)
 			}
 		}
+		for _, stage := range []func(v any) any{
+			func(v any) any { return d{{Key: "$set", Value: d{{Key: "f", Value: v}}}} }, func(v any) any { return d{{Key: "$set", Value: v}} },
+			func(v any) any { return d{{Key: "$set", Value: d{{Key: "f", Value: d{{Key: "$eq", Value: v}}}}}} },
+		} {
+			if _, err := rewrite(t, &argument{value: stage(changing{values, new(int)}), role: updateStageRole}, uuidrep.JavaLegacy, uuidrep.Standard); !errors.Is(err, want) {
+				t.Errorf("%s in the stage of an update: got %v, want %v", name, err, want)
+			}
+		}
+	}
+}
+
+// A value that is malformed is refused wherever it stands, if it is not the same both times.
+func TestMalformedValues(t *testing.T) {
+	octets := []byte{7, 0, 0, 0, byte(bson.TypeInt32), 0, 0}
+	malformed, list := bson.RawValue{Type: bson.TypeEmbeddedDocument, Value: octets}, bson.RawValue{Type: bson.TypeArray, Value: octets}
+	for _, values := range [][]any{{malformed, d{}}, {d{}, malformed}, {list, a{}}, {a{}, list}, {malformed, list}} {
+		for _, filter := range []func(v any) any{
+			func(v any) any { return d{{Key: "f", Value: v}} }, func(v any) any { return d{{Key: "$or", Value: v}} },
+			func(v any) any { return d{{Key: "f", Value: d{{Key: "$in", Value: v}}}} }, func(v any) any { return d{{Key: "f", Value: d{{Key: "$all", Value: v}}}} },
+			func(v any) any { return d{{Key: "f", Value: d{{Key: "$not", Value: v}}}} }, func(v any) any { return d{{Key: "f", Value: d{{Key: "$elemMatch", Value: v}}}} },
+		} {
+			for role := filterRole; role <= valueRole; role++ {
+				if role == updateRole {
+					continue // which writes it
+				}
+				if got, err := rewrite(t, &argument{value: filter(changing{values, new(int)}), role: role}, uuidrep.JavaLegacy, uuidrep.Standard); err == nil {
+					t.Errorf("role %d: %v and %v in %v gave %v", role, values[0], values[1], filter("…"), got)
+				}
+			}
+		}
+	}
+}
+
+// A registry that is not that of the collection does not encode an argument.
+func TestForeignRegistry(t *testing.T) {
+	if _, err := bson.Marshal(d{{Key: "a", Value: &argument{value: d{}}}}); !errors.Is(err, errForeignRegistry) {
+		t.Errorf("got %v", err)
 	}
 }
 

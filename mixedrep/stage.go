@@ -143,9 +143,6 @@ func (p pair) checkWritten(path string) error {
 // projection rewrites the $elemMatch of a projection, which is a filter.
 func (p pair) projection() (any, error) {
 	return p.fields("", func(m member, at string) (any, error) {
-		if m.written.Type != bson.TypeEmbeddedDocument {
-			return m.plain(at, inStage)
-		}
 		return m.fields(at, func(m member, at string) (any, error) {
 			if m.key == "$elemMatch" {
 				return m.elemMatch(at)

@@ -151,10 +151,6 @@ func (c *Codec) AppendDocument(ec *bson.EncodeContext, dst []byte, v any) (doc [
 	if e == nil {
 		return dst, false, nil
 	}
-	return e.appendWhole(dst, v)
-}
-
-func (c *encodeMode) appendWhole(dst []byte, v any) (doc []byte, planned bool, err error) {
 	val := reflect.ValueOf(v)
 	pointer := val.Kind() == reflect.Pointer
 	if pointer {
@@ -162,13 +158,13 @@ func (c *encodeMode) appendWhole(dst []byte, v any) (doc []byte, planned bool, e
 	}
 	switch val.Kind() {
 	case reflect.Struct:
-		p := c.encodePlan(val.Type())
+		p := e.encodePlan(val.Type())
 		if !p.registered || pointer && !p.pointer {
 			return dst, false, nil
 		}
 		doc, err = p.appendDocument(dst, val)
 	case reflect.Slice, reflect.Map:
-		p := c.documentPlan(val.Type())
+		p := e.documentPlan(val.Type())
 		if p.append == nil || pointer && !p.pointer || val.IsNil() {
 			return dst, false, nil
 		}
@@ -180,7 +176,7 @@ func (c *encodeMode) appendWhole(dst []byte, v any) (doc []byte, planned bool, e
 		return dst, false, nil
 	}
 	if err != nil {
-		err = c.encodeError(val, err)
+		err = e.encodeError(val, err)
 	}
 	return doc, true, err
 }
@@ -204,7 +200,7 @@ func (c *encodeMode) encodeError(val reflect.Value, err error) error {
 
 // DecodeValue is the ValueDecoder of structs.
 func (c *Codec) DecodeValue(dc bson.DecodeContext, vr bson.ValueReader, val reflect.Value) error {
-	d := c.atTheTop(dc, vr)
+	d := c.atTheTop(&dc, vr)
 	if d == nil || !val.CanSet() || val.Kind() != reflect.Struct {
 		return c.decoder.DecodeValue(dc, vr, val)
 	}
@@ -218,7 +214,7 @@ func (c *Codec) DecodeValue(dc bson.DecodeContext, vr bson.ValueReader, val refl
 // atTheTop returns the decodeMode for dc, nil if vr is not a reader of the driver before a whole document. A reader at the
 // top level has no type. Below it, the driver's codec is in the middle of a document of which only that codec knows the
 // end.
-func (c *Codec) atTheTop(dc bson.DecodeContext, vr bson.ValueReader) *decodeMode {
+func (c *Codec) atTheTop(dc *bson.DecodeContext, vr bson.ValueReader) *decodeMode {
 	if reflect.TypeOf(vr) != driverReader || vr.Type() != 0 {
 		return nil
 	}
@@ -274,18 +270,12 @@ func (c *Codec) errorFor(val reflect.Value, err error) error {
 
 // ReadDocument decodes doc, a whole BSON document, into v, a pointer to a struct, or a pointer to such a pointer. The
 // result is that of a Decoder of the driver with the registry and the options of dc. If planned is false, v or doc needs
-// the driver. If doc is malformed then, v may have values of doc, which the driver sets again.
-func (c *Codec) ReadDocument(dc bson.DecodeContext, doc []byte, v any) (planned bool, err error) {
+// the driver. If doc is malformed then, v may have values of doc, which the driver sets again. A nil dc is that of the
+// registry of c without options.
+func (c *Codec) ReadDocument(dc *bson.DecodeContext, doc []byte, v any) (planned bool, err error) {
 	d := c.decodeModeIn(dc)
-	if d == nil {
-		return false, nil
-	}
-	return d.readWhole(doc, v)
-}
-
-func (c *decodeMode) readWhole(doc []byte, v any) (planned bool, err error) {
 	val := reflect.ValueOf(v)
-	if val.Kind() != reflect.Pointer || val.IsNil() {
+	if d == nil || val.Kind() != reflect.Pointer || val.IsNil() {
 		return false, nil
 	}
 	val = val.Elem()
@@ -297,7 +287,7 @@ func (c *decodeMode) readWhole(doc []byte, v any) (planned bool, err error) {
 	if t.Kind() != reflect.Struct {
 		return false, nil
 	}
-	p := c.decodePlan(t)
+	p := d.decodePlan(t)
 	if !p.registered || pointer && !p.pointer {
 		return false, nil
 	}
@@ -351,7 +341,7 @@ func (c *Codec) AppendValue(ec *bson.EncodeContext, dst []byte, v any) (t bson.T
 
 // ReadValue decodes the BSON value of type t in data into v, a pointer that is not nil, as the driver decodes it in the
 // context dc within a document. If planned is false, v is unchanged: v or data needs the driver.
-func (c *Codec) ReadValue(dc bson.DecodeContext, t bson.Type, data []byte, v any) (planned bool, err error) {
+func (c *Codec) ReadValue(dc *bson.DecodeContext, t bson.Type, data []byte, v any) (planned bool, err error) {
 	d := c.decodeModeIn(dc)
 	if d == nil {
 		return false, nil

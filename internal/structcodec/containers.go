@@ -28,39 +28,43 @@ func readElements(array []byte, at, first int, s reflect.Value, elem readFunc) (
 // maxAhead is how many times the bytes of an element a plan allocates for it before it reads the element.
 const maxAhead = 16
 
-// chunked reads the n elements of the array into slices of type t, each twice as long as the one before. So elements
-// that are far larger in memory than in the document, or that cannot be read, do not take more memory than the driver
-// allocates for them.
-func chunked(array []byte, n int, t reflect.Type, elem readFunc) ([]reflect.Value, error) {
-	var chunks []reflect.Value
-	at := 4
-	for i, size := 0, 1; i < n; size *= 2 {
-		chunk := reflect.MakeSlice(t, min(size, n-i), min(size, n-i))
-		var err error
-		if at, err = readElements(array, at, i, chunk, elem); err != nil {
-			return nil, err
-		}
-		i += chunk.Len()
-		chunks = append(chunks, chunk)
+// readChunks reads the elements of the array from the index at on, of which the first is element i of n, into slices of
+// type t. The first slice has up to size elements, each other one twice as many as the one before. When all elements are
+// read, they are copied to v, a slice that then gets n elements, or an array.
+//
+// So elements that are far larger in memory than in the document, or that cannot be read, do not take more memory than the
+// driver allocates for them.
+func readChunks(array []byte, at, i, n, size int, t reflect.Type, v reflect.Value, elem readFunc) error {
+	chunk := reflect.MakeSlice(t, min(size, n-i), min(size, n-i))
+	at, err := readElements(array, at, i, chunk, elem)
+	if err != nil {
+		return err
 	}
-	return chunks, nil
+	end := i + chunk.Len()
+	switch {
+	case end < n:
+		err = readChunks(array, at, end, n, 2*size, t, v, elem)
+	case v.Kind() == reflect.Slice:
+		resize(v, n)
+	}
+	if err != nil {
+		return err
+	}
+	if i > 0 {
+		v = v.Slice(i, end)
+	}
+	reflect.Copy(v, chunk)
+	return nil
 }
 
-// readChunks reads the n elements of the array into slices of type t. The shortest element has least bytes.
-func readChunks(array []byte, n, least int, t reflect.Type, elem readFunc) ([]reflect.Value, error) {
-	if int(t.Elem().Size()) > maxAhead*least {
-		return chunked(array, n, t, elem)
-	}
-	s := reflect.MakeSlice(t, n, n)
-	_, err := readElements(array, 4, 0, s, elem)
-	return []reflect.Value{s}, err
-}
-
-// setChunks copies the elements of the chunks into s.
-func setChunks(s reflect.Value, chunks []reflect.Value) {
-	at := 0
-	for _, chunk := range chunks {
-		at += reflect.Copy(s.Slice(at, at+chunk.Len()), chunk)
+// resize makes v a slice of n elements, in its own array if there is room.
+func resize(v reflect.Value, n int) {
+	isNil := v.IsNil()
+	v.SetLen(0)
+	v.Grow(n)
+	v.SetLen(n)
+	if isNil {
+		v.SetCap(n)
 	}
 }
 
@@ -89,40 +93,38 @@ func (c decodeCompiler) readSlice(t reflect.Type, slow readFunc) (readFunc, bool
 		if n < 0 {
 			return errMalformed
 		}
-		isNil := v.IsNil()
-		if n > 0 && isNil && elemSize <= maxAhead*least && !kept.isKept() {
-			return readNewSlice(data, n, v, elem)
-		}
-		chunks, err := readChunks(data, n, least, t, elem)
+		isNil, size := v.IsNil(), ahead(n, least, elemSize)
 		switch {
-		case err != nil:
-			return err
 		case isNil && n == 0:
 			v.Set(reflect.MakeSlice(t, 0, 0))
 			return nil
-		}
-		v.SetLen(0)
-		v.Grow(n)
-		v.SetLen(n)
-		if isNil {
+		case isNil && size == n && !kept.isKept():
+			v.Grow(n) // MakeSlice would allocate the header of a slice, too
+			v.SetLen(n)
 			v.SetCap(n)
+			return readNew(data, v, elem)
 		}
-		setChunks(v, chunks)
-		return nil
+		return readChunks(data, 4, 0, n, size, t, v, elem)
 	}, true
 }
 
-// readNewSlice sets v, which is a nil slice, to the n elements of the array. It is nil again if one cannot be read.
-func readNewSlice(array []byte, n int, v reflect.Value, elem readFunc) error {
+// ahead returns how many of n elements are allocated before the first one is read: all, or one if an element takes elemSize
+// bytes and the shortest has so few that this is too much.
+func ahead(n, least, elemSize int) int {
+	if elemSize > maxAhead*least {
+		return 1
+	}
+	return n
+}
+
+// readNew sets the elements of v, which are zero, to those of the array. If one cannot be read, v is zero again.
+func readNew(array []byte, v reflect.Value, elem readFunc) error {
 	complete := false
 	defer func() {
 		if !complete {
 			v.SetZero()
 		}
 	}()
-	v.Grow(n) // MakeSlice would allocate the header of a slice, too
-	v.SetLen(n)
-	v.SetCap(n)
 	_, err := readElements(array, 4, 0, v, elem)
 	complete = err == nil
 	return err
@@ -137,7 +139,9 @@ func (c decodeCompiler) readArray(t reflect.Type, slow readFunc) (readFunc, bool
 	if !ok {
 		return nil, false
 	}
+	kept := c.keptElem(t.Elem())
 	sliceType := reflect.SliceOf(t.Elem())
+	elemSize := int(t.Elem().Size())
 	return func(bt byte, data []byte, v reflect.Value) error {
 		n, least := 0, 0
 		if bson.Type(bt) == bson.TypeArray {
@@ -149,12 +153,11 @@ func (c decodeCompiler) readArray(t reflect.Type, slow readFunc) (readFunc, bool
 		if bson.Type(bt) != bson.TypeArray || n > t.Len() {
 			return slow(bt, data, v)
 		}
-		chunks, err := readChunks(data, n, least, sliceType, elem)
-		if err != nil {
-			return err
+		// The array changes when all elements are read.
+		if n == t.Len() && !kept.isKept() && v.IsZero() {
+			return readNew(data, v, elem)
 		}
-		setChunks(v, chunks)
-		return nil
+		return readChunks(data, 4, 0, n, ahead(n, least, elemSize), sliceType, v, elem)
 	}, true
 }
 

@@ -63,6 +63,11 @@ func (c *decodeMode) compileDecoder(compile func(decodeCompiler)) {
 	defer c.compiling.Unlock()
 	plans := decodeCompiler{decodeMode: c, new: map[decodedType]*decodePlan{}, open: map[decodedType]*openRead{}}
 	compile(plans)
+	for _, p := range plans.new {
+		if !p.planned { // the fallback can call code of a caller
+			p.checked, p.kept = true, true
+		}
+	}
 	for again := true; again; {
 		again = false
 		for _, p := range plans.new {
@@ -245,7 +250,7 @@ func (p *decodePlan) readDirect(f *decodeField, b []byte, v reflect.Value) (int,
 		}
 		data, fv := b[:5+n], v.Field(f.one)
 		err := f.codec.ReadValue(bson.TypeBinary, data, fv)
-		if err == p.notPlain {
+		if err != nil && err == p.notPlain {
 			err = f.in.decodeRaw(f.decoder, byte(bson.TypeBinary), data, fv)
 		}
 		return len(data), err

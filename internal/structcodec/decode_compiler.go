@@ -94,7 +94,7 @@ func (c decodeCompiler) planOf(t reflect.Type) *decodePlan {
 	if p, ok := c.new[key]; ok {
 		return p // a type within itself; the plan is complete when it is used
 	}
-	p := &decodePlan{decodeMode: c.decodeMode, checked: true, keeper: keeper{kept: true}}
+	p := &decodePlan{decodeMode: c.decodeMode}
 	c.new[key] = p
 	c.plan = p
 	fields, inlineMap, err := tagging{json: c.jsonTags}.fieldsOf(t, 0)
@@ -106,18 +106,15 @@ func (c decodeCompiler) planOf(t reflect.Type) *decodePlan {
 		p.why = "its codec refuses the type"
 		return p
 	}
-	p.checked, p.kept = false, false
 	p.byName = make(map[string]int, len(fields))
 	for _, f := range fields {
 		if f.pointers && f.pointerThenStruct(t) {
 			p.why = fmt.Sprintf("the key %q is in an inline struct within an inline pointer, for which the driver panics", f.name)
-			p.checked, p.kept = true, true
 			return p
 		}
 		of := c
 		if of.decodeMode = c.field(f.truncate); of.decodeMode == nil {
 			p.why = unknownContext
-			p.checked, p.kept = true, true
 			return p
 		}
 		df := decodeField{field: f, one: -1, iface: f.typ.Kind() == reflect.Interface, in: of.decodeMode}
@@ -147,12 +144,11 @@ func (c decodeCompiler) planOf(t reflect.Type) *decodePlan {
 		p.fields = append(p.fields, df)
 	}
 	if inlineMap >= 0 {
-		if p.inline, p.why = c.inlineMap(t, inlineMap, p.fields); p.inline == nil || !p.inline.known {
-			p.checked = true
-		}
-		if p.inline == nil {
-			p.kept = true
+		if p.inline, p.why = c.inlineMap(t, inlineMap, p.fields); p.inline == nil {
 			return p
+		}
+		if !p.inline.known {
+			p.checked = true
 		}
 	}
 	pointer, err := c.decoderOf(reflect.PointerTo(t))

@@ -49,7 +49,7 @@ func (d *DocumentDecoder) plan(c *decodeMode, t reflect.Type) readFunc {
 
 // DecodeValue is the ValueDecoder of documents.
 func (d *DocumentDecoder) DecodeValue(dc bson.DecodeContext, vr bson.ValueReader, val reflect.Value) error {
-	c := d.codec.atTheTop(dc, vr)
+	c := d.codec.atTheTop(&dc, vr)
 	if c == nil || !val.IsValid() || !val.CanSet() && (val.Kind() != reflect.Map || val.IsNil()) {
 		return d.next.DecodeValue(dc, vr, val)
 	}
@@ -68,7 +68,7 @@ func (d *DocumentDecoder) DecodeValue(dc bson.DecodeContext, vr bson.ValueReader
 // ReadDocument decodes doc, a whole BSON document, into v: a map that is not nil, or a pointer to a map, to a [bson.D],
 // or to an any. The result is that of a Decoder of the driver with the registry and the options of dc; into an any, that
 // of an embedded document. If planned is false, v is unchanged: v or doc needs the driver.
-func (d *DocumentDecoder) ReadDocument(dc bson.DecodeContext, doc []byte, v any) (planned bool, err error) {
+func (d *DocumentDecoder) ReadDocument(dc *bson.DecodeContext, doc []byte, v any) (planned bool, err error) {
 	c := d.codec.decodeModeIn(dc)
 	if c == nil {
 		return false, nil

@@ -167,14 +167,52 @@ var detourRegistry = sync.OnceValue(func() *bson.Registry {
 	return reg
 })
 
-// decodeRaw decodes the value of type t in data into v with dec.
+// maxShort is the length of the longest value that an elementReader reads.
+const maxShort = 64
+
+// decodeRaw decodes the value of type t in data into v with dec. The driver's reader from memory takes far more memory than
+// a short value has, and cannot be used again.
 func (c *decodeMode) decodeRaw(dec bson.ValueDecoder, t byte, data []byte, v reflect.Value) error {
-	if checkValue(t, data, 0) != len(data) {
+	switch {
+	case checkValue(t, data, 0) != len(data):
 		return errMalformed
+	case len(data) > maxShort:
+		return bson.RawValue{Type: bson.Type(t), Value: data}.UnmarshalWithRegistry(
+			detourRegistry(), &detour{c.dc, dec, v})
 	}
-	return bson.RawValue{Type: bson.Type(t), Value: data}.UnmarshalWithRegistry(
-		detourRegistry(), &detour{c.dc, dec, v})
+	r := elementReaders.Get().(*elementReader)
+	r.doc = append(append(append(r.doc[:4], t, 0), data...), 0)
+	putLength(r.doc, 0)
+	r.src.Reset(r.doc)
+	dr, err := r.vr.ReadDocument()
+	if err != nil {
+		return err
+	}
+	_, vr, err := dr.ReadElement()
+	if err != nil {
+		return err
+	}
+	if err := dec.DecodeValue(c.dc, vr, v); err != nil {
+		return err // r is left in the middle of a document
+	}
+	if _, _, err := dr.ReadElement(); err == bson.ErrEOD { // dec has read the value
+		elementReaders.Put(r)
+	}
+	return nil
 }
+
+// An elementReader is the driver's reader for the decoder of a single value.
+type elementReader struct {
+	doc []byte // int32 length, type, 0, value, 0
+	src bytes.Reader
+	vr  bson.ValueReader
+}
+
+var elementReaders = sync.Pool{New: func() any {
+	r := &elementReader{doc: make([]byte, 4)}
+	r.vr = bson.NewDocumentReader(&r.src)
+	return r
+}}
 
 // decodeElement decodes one element into the struct v by the fallback: a document that holds nothing else.
 func (c *decodeMode) decodeElement(element []byte, v reflect.Value) error {

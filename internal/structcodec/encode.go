@@ -95,11 +95,13 @@ func (p *encodePlan) appendDocument(dst []byte, v reflect.Value) ([]byte, error)
 		case directCodec:
 			at, fv := len(dst), v.Field(f.one)
 			t, extended, err := f.codec.AppendValue(append(dst, f.header...), fv)
-			if err == p.notPlain {
-				t, extended, err = appendEncoded(append(dst, f.header...), f.in.ec, f.encoder, "", fv)
-			}
 			if err != nil {
-				return dst, err
+				if err != p.notPlain {
+					return dst, err
+				}
+				if t, extended, err = appendEncoded(append(dst, f.header...), f.in.ec, f.encoder, "", fv); err != nil {
+					return dst, err
+				}
 			}
 			dst = extended
 			dst[at] = byte(t)
@@ -146,12 +148,14 @@ func (p *encodePlan) appendField(dst []byte, f *encodeField, v reflect.Value) ([
 		}
 	}
 	if f.omitEmpty {
-		if f.dynamic { // a value without an encoder is an error even if it is empty
-			if _, err := f.in.dynamicFunc(fv.Type()); err != nil {
+		empty := f.empty
+		if f.dynamic {
+			if _, err := f.in.dynamicFunc(fv.Type()); err != nil { // even if the value is empty
 				return dst, err
 			}
+			empty = emptyFunc(fv.Type(), p.omitZeroStruct)
 		}
-		if f.isEmpty(fv, p.omitZeroStruct) {
+		if empty(fv) {
 			return dst, nil
 		}
 	}
@@ -162,13 +166,6 @@ func (p *encodePlan) appendField(dst []byte, f *encodeField, v reflect.Value) ([
 	}
 	extended[at] = byte(t)
 	return extended, nil
-}
-
-func (f *encodeField) isEmpty(v reflect.Value, omitZeroStruct bool) bool {
-	if f.dynamic {
-		return emptyFunc(v.Type(), omitZeroStruct)(v)
-	}
-	return f.empty(v)
 }
 
 // putLength sets the length of the document or array that starts at start and ends with dst.

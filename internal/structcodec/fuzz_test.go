@@ -18,6 +18,10 @@ func FuzzDecode(f *testing.F) {
 			f.Add(uint8(i), g.document(typ, 3))
 		}
 	}
+	// A document within another one that lacks its last byte, found by fuzzing.
+	for i := range types {
+		f.Add(uint8(i), []byte(" \x00\x00\x00\x03a\x00\x18\x00\x00\x00\x02key\x00\x03\x00\x00\x0012\x00\nvalue\x7f\xff\x00"))
+	}
 	driver, plans := registries(registerCallers)
 	option := func(*bson.Decoder) {}
 	f.Fuzz(func(t *testing.T, i uint8, doc []byte) {
@@ -28,7 +32,7 @@ func FuzzDecode(f *testing.F) {
 		want, got := reflect.New(typ), reflect.New(typ)
 		wantErr := decodeStream(driver, doc, want.Interface(), option)
 		gotErr := decodeStream(plans, doc, got.Interface(), option)
-		if !sameError(wantErr, gotErr) {
+		if !sameError(wantErr, gotErr) && !endsWithin(wantErr, gotErr) {
 			t.Errorf("got %v, want %v", gotErr, wantErr)
 		}
 		if !same(want, got) {

@@ -66,6 +66,32 @@ type inPlace struct {
 	A  [1]struct{ F small }
 }
 
+// An element that keeps a pointer into itself keeps it into the memory where it was decoded, as with the driver.
+func TestElementsThatHoldThemselves(t *testing.T) {
+	type element struct{ F small }
+	array := bson.A{bson.D{{Key: "f", Value: "x"}}, bson.D{{Key: "f", Value: "y"}}}
+	data := doc(t, bson.E{Key: "a", Value: array}, bson.E{Key: "s", Value: array})
+	driver, plans := registries(func(*bson.Registry) {})
+	inside := func(reg *bson.Registry) (in []bool) {
+		var v struct {
+			A [2]element
+			S []element
+		}
+		if err := decodeMemory(reg, data, &v, nil); err != nil {
+			t.Fatal(err)
+		}
+		for _, elements := range [][]element{v.A[:], v.S} {
+			for i := range elements {
+				in = append(in, &elements[i].F.text[0] == &elements[i].F.buf[0])
+			}
+		}
+		return in
+	}
+	if got, want := inside(plans), inside(driver); !slices.Equal(got, want) {
+		t.Errorf("elements that hold their own memory: got %v, want %v", got, want)
+	}
+}
+
 // Values that keep a pointer into themselves do not see the values that are decoded after them.
 func TestValuesThatHoldThemselves(t *testing.T) {
 	words := []string{"alpha", "beta!", "gamma", "a word that is longer than the buffer", "delta"}

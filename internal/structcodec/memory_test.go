@@ -242,6 +242,26 @@ func TestMemoryOfWrongArray(t *testing.T) {
 	}
 }
 
+// The elements of an array that is zero are read into it, and those of another one are read aside first.
+func TestMemoryOfArrays(t *testing.T) {
+	type target struct{ A [64]int64 }
+	_, plans := registries(registerCallers)
+	raw := doc(t, bson.E{Key: "a", Value: [64]int64{1}})
+	decode := func(first int64) func() {
+		return func() {
+			v := target{[64]int64{first}}
+			if err := decodeMemory(plans, raw, &v, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	decode(0)() // compiles the plan
+	enough := allocated(0, decode(2)) - uint64(reflect.TypeFor[target]().Size())
+	if got := allocated(enough, decode(0)); got > enough {
+		t.Errorf("%d bytes are allocated for an array that is zero, want at most %d", got, enough)
+	}
+}
+
 // FuzzMemory decodes the repetition of a document, within it and behind it, into one of the memoryTypes.
 func FuzzMemory(f *testing.F) {
 	g := &generator{rng: rand.New(rand.NewPCG(9, 9))}

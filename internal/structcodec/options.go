@@ -146,7 +146,7 @@ func fieldEncodeContext(ec bson.EncodeContext, minSize bool) *bson.EncodeContext
 
 // fieldDecodeContext returns the context in which the driver decodes a field of a struct that is decoded in dc. The tag
 // truncate adds an option.
-func fieldDecodeContext(dc bson.DecodeContext, truncate bool) bson.DecodeContext {
+func fieldDecodeContext(dc bson.DecodeContext, truncate bool) *bson.DecodeContext {
 	var v any = new(struct{ F contextProbe })
 	if truncate {
 		v = new(struct {
@@ -161,7 +161,7 @@ func fieldDecodeContext(dc bson.DecodeContext, truncate bool) bson.DecodeContext
 		_ = dec.DecodeValue(dc, vr, target)
 	}
 	p.dc.Registry = reg
-	return p.dc
+	return &p.dc
 }
 
 // perContext keeps a value for each of a few contexts. It is safe for concurrent use.
@@ -298,10 +298,16 @@ func (c *Codec) newDecodeMode(dc bson.DecodeContext, o decodeOptions) *decodeMod
 }
 
 // decodeModeIn returns the decodeMode for dc, nil if dc is not a context of the registry or has options that are not known.
-func (c *Codec) decodeModeIn(dc bson.DecodeContext) *decodeMode {
-	if dc == c.decodeMode.dc {
+// A nil dc is that of the registry without options: comparing two contexts takes as long as a field.
+func (c *Codec) decodeModeIn(dc *bson.DecodeContext) *decodeMode {
+	if dc == nil || *dc == c.decodeMode.dc {
 		return c.decodeMode
 	}
+	return c.decodeModeWith(*dc)
+}
+
+// decodeModeWith is decodeModeIn for a context with options, and for another registry.
+func (c *Codec) decodeModeWith(dc bson.DecodeContext) *decodeMode {
 	if dc.Registry != c.reg {
 		return nil
 	}

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/bsonids/bsonids/internal/structcodec"
 )
 
 // holdsItself has fields whose types hold themselves without a struct in between.
@@ -66,5 +68,25 @@ func TestMinSizeOfValueCodec(t *testing.T) {
 	got, err := encode(plans, v, func(*bson.Encoder) {})
 	if err != nil || string(got) != string(want) {
 		t.Errorf("got %v, %v; the driver writes %v", bson.Raw(got), err, bson.Raw(want))
+	}
+}
+
+// Plans do all the work for such types.
+func TestTypesThatHoldThemselvesHavePlans(t *testing.T) {
+	_, plans := registries(registerCallers)
+	typ := reflect.TypeFor[holdsItself]()
+	enc, err := plans.LookupEncoder(typ)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, ok := enc.(*structcodec.Codec)
+	if !ok {
+		t.Fatalf("the encoder of structs is a %T", enc)
+	}
+	if got := c.WhyNotEncoded(bson.EncodeContext{Registry: plans}, typ); len(got) > 0 {
+		t.Errorf("not encoded by plans: %v", got)
+	}
+	if got := c.WhyNotDecoded(bson.DecodeContext{Registry: plans}, typ); len(got) > 0 {
+		t.Errorf("not decoded by plans: %v", got)
 	}
 }

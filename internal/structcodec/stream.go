@@ -23,7 +23,7 @@ func wholeDocument(vr bson.ValueReader) (doc []byte, whole bool) {
 		return nil, false
 	}
 	br := reflect.ValueOf(vr).Elem().Field(shape.source).Elem()
-	if br.Kind() != reflect.Pointer || br.Type().Elem() != shape.sourceType {
+	if !br.IsValid() || br.Type() != shape.sourceType {
 		return nil, false
 	}
 	br = br.Elem().Field(shape.buffered)
@@ -82,7 +82,7 @@ func beginDocument(vr bson.ValueReader) {
 // A readerShape is where the driver's reader of streams keeps what it has read. The indexes are of fields.
 type readerShape struct {
 	source     int          // of the reader: an interface
-	sourceType reflect.Type // the type of the struct in it, by pointer
+	sourceType reflect.Type // of what is in it: a pointer to a struct
 	buffered   int          // of the source: a *bufio.Reader
 	// Of the bufio.Reader.
 	buffer, start, end, reader int
@@ -139,10 +139,10 @@ var streamShape = sync.OnceValue(func() *readerShape {
 	if source.Kind() != reflect.Pointer || source.Type().Elem().Kind() != reflect.Struct {
 		return nil
 	}
-	s.sourceType = source.Type().Elem()
-	s.buffered = field(s.sourceType, "br", reflect.Pointer)
+	s.sourceType = source.Type()
+	s.buffered = field(s.sourceType.Elem(), "br", reflect.Pointer)
 	buffered := reflect.TypeFor[*bufio.Reader]()
-	if !ok || s.sourceType.Field(s.buffered).Type != buffered {
+	if !ok || s.sourceType.Elem().Field(s.buffered).Type != buffered {
 		return nil
 	}
 	s.buffer = field(buffered.Elem(), "buf", reflect.Slice)

@@ -136,3 +136,17 @@ func TestUnusualTargets(t *testing.T) {
 		}
 	}
 }
+
+// Bytes are decoded from the binary subtypes from which the driver decodes them.
+func TestBytesOfSubtypes(t *testing.T) {
+	driver, plans := registries(registerCallers)
+	for _, subtype := range []byte{0, 1, 2, 3, 4, 5, 0x80} {
+		data := doc(t, bson.E{Key: "b", Value: bson.Binary{Subtype: subtype, Data: []byte("some bytes")}})
+		type target struct{ B []byte }
+		want, got := new(target), new(target)
+		wantErr, gotErr := decodeMemory(driver, data, want, nil), decodeMemory(plans, data, got, nil)
+		if !sameError(wantErr, gotErr) || !same(reflect.ValueOf(want), reflect.ValueOf(got)) {
+			t.Errorf("subtype %d: got %q, %v; the driver %q, %v", subtype, got.B, gotErr, want.B, wantErr)
+		}
+	}
+}

@@ -74,7 +74,7 @@ func TestValueCodecCalls(t *testing.T) {
 		t.Errorf("AppendValue was called %d times and EncodeValue %d times, want 3 and 1", codec.appended, codec.encoded)
 	}
 	var got document
-	if planned, err := c.ReadDocument(bson.DecodeContext{Registry: reg}, doc, &got); !planned || err != nil {
+	if planned, err := c.ReadDocument(&bson.DecodeContext{Registry: reg}, doc, &got); !planned || err != nil {
 		t.Fatal(planned, err)
 	}
 	if got != want {

@@ -112,7 +112,7 @@ func (r *reasons) encoded(c *encodeMode, path string, t reflect.Type) {
 // WhyNotDecoded returns why values of type t are not decoded by plans in the context dc: nothing if they are.
 func (c *Codec) WhyNotDecoded(dc bson.DecodeContext, t reflect.Type) []Reason {
 	r := &reasons{seen: map[any]bool{}}
-	if d := c.decodeModeIn(dc); d == nil {
+	if d := c.decodeModeIn(&dc); d == nil {
 		r.add("", t, "has a registry or options that are not known")
 	} else {
 		r.decoded(d, "", t)

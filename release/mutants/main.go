@@ -1,5 +1,5 @@
-// Command mutants changes a package in one place at a time and runs the package's own tests, which must fail. It prints the
-// changes that the tests do not notice.
+// Command mutants changes a package in one place at a time and runs those of the package's own tests that run the changed code,
+// the quickest first: one must fail. It prints the changes that the tests do not notice, and those that no test runs.
 //
 // usage: mutants [-seed N] [-sample N] [-allow PERCENT] [-match REGEXP] [-list] DIR…
 //
@@ -10,8 +10,6 @@ package main
 
 import (
 	"bufio"
-	"cmp"
-	"context"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -22,8 +20,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
-	"time"
 )
 
 const equalFile = "release/mutants/equal"
@@ -121,20 +119,23 @@ const (
 // runner tries the changes of one package.
 type runner struct {
 	dir, work string
+	tests     *tests
 	variants  variants
-	number    map[int]int  // by the index of a change, its number in variants
-	invalid   map[int]bool // by that number, less one
-	limit     time.Duration
+	number    map[int]int          // by the index of a change, its number in variants
+	invalid   map[int]bool         // by that number, less one
+	noticed   map[*function]string // the test that noticed the last change of a function
 }
 
-// start compiles the changes, and runs the tests without one.
+// start runs the tests without a change, learns what each of them runs, and compiles the changes.
 func (r *runner) start(pkg string, tried []mutant) error {
-	began := time.Now()
-	if verdict, out, err := r.alone(nil); err != nil || verdict != survived {
-		return errors.Join(err, fmt.Errorf("%s: the tests fail without a change:\n%s", r.dir, out))
+	var err error
+	if r.tests, err = findTests(r.work, r.dir); err != nil {
+		return err
 	}
-	r.limit = 3*time.Since(began) + 20*time.Second
-	r.number = make(map[int]int)
+	if verdict, err := r.alone(nil, r.tests.each); err != nil || verdict != survived {
+		return errors.Join(err, fmt.Errorf("%s: the tests fail without a change", r.dir))
+	}
+	r.number, r.noticed = make(map[int]int), make(map[*function]string)
 	var together []mutant
 	for i, m := range tried {
 		if m.function != nil {
@@ -143,44 +144,67 @@ func (r *runner) start(pkg string, tried []mutant) error {
 		}
 	}
 	r.variants = variants{dir: r.dir, pkg: pkg, binary: filepath.Join(r.work, "variants")}
-	var err error
 	if r.invalid, err = r.variants.build(r.work, together); err != nil {
 		return err
 	}
-	return r.variants.try()
+	// Tests that count allocations fail, because the functions are longer.
+	r.variants.fails = make(map[string]bool)
+	for _, t := range r.tests.each {
+		if v, _ := runEach(r.dir, r.variants.binary, []test{t}, 0); v == killed {
+			r.variants.fails[t.name] = true
+		}
+	}
+	return nil
 }
 
-// test tries the change of that index. If some tests fail in the binary of all changes, then a change that the others do not notice
-// is compiled alone.
+// test tries the change of that index with the tests that run the changed code. If such a test fails in the binary of all changes
+// even without one, then a change that the others do not notice is compiled alone.
 func (r *runner) test(i int, m mutant) (verdict, error) {
+	each := r.tests.of(m)
 	if n, ok := r.number[i]; ok {
 		if r.invalid[n-1] {
 			return invalid, nil
 		}
-		if verdict, _ := runTests(r.dir, r.variants.binary, r.variants.args(), n, r.limit); verdict == killed || len(r.variants.skip) == 0 {
-			return verdict, nil
+		var together, alone []test
+		for _, t := range each {
+			if r.variants.fails[t.name] {
+				alone = append(alone, t)
+			} else {
+				together = append(together, t)
+			}
 		}
+		// What noticed another change of the function often notices this one.
+		if i := slices.IndexFunc(together, func(t test) bool { return t.name == r.noticed[m.function] }); i > 0 {
+			together = slices.Insert(slices.Delete(slices.Clone(together), i, i+1), 0, together[i])
+		}
+		v, by := runEach(r.dir, r.variants.binary, together, n)
+		if by != "" {
+			r.noticed[m.function] = by
+		}
+		if v == killed || len(alone) == 0 {
+			return v, nil
+		}
+		each = alone
 	}
 	overlay, err := m.overlay(r.work)
 	if err != nil {
 		return 0, err
 	}
-	verdict, _, err := r.alone(overlay)
-	return verdict, err
+	return r.alone(overlay, each)
 }
 
-// alone compiles the package with the files of overlay in place of others, and runs its tests.
-func (r *runner) alone(overlay map[string]string) (verdict, []byte, error) {
+// alone compiles the package with the files of overlay in place of others, and runs these tests.
+func (r *runner) alone(overlay map[string]string, each []test) (verdict, error) {
 	binary := filepath.Join(r.work, "alone")
-	if out, err := compile(r.work, overlay, r.dir, binary); err != nil {
-		return invalid, out, nil
+	if _, err := compile(r.work, overlay, r.dir, binary); err != nil {
+		return invalid, nil
 	}
-	verdict, out := runTests(r.dir, binary, nil, 0, cmp.Or(r.limit, 10*time.Minute))
-	return verdict, out, nil
+	v, _ := runEach(r.dir, binary, each, 0)
+	return v, nil
 }
 
 // compile writes a test binary of the package in dir.
-func compile(work string, overlay map[string]string, dir, binary string) ([]byte, error) {
+func compile(work string, overlay map[string]string, dir, binary string, flags ...string) ([]byte, error) {
 	b, err := json.Marshal(map[string]any{"Replace": overlay})
 	if err != nil {
 		return nil, err
@@ -189,24 +213,8 @@ func compile(work string, overlay map[string]string, dir, binary string) ([]byte
 	if err := os.WriteFile(name, b, 0o644); err != nil {
 		return nil, err
 	}
-	return exec.Command("go", "test", "-c", "-vet=off", "-gcflags=-e", "-overlay", name, "-o", binary, dir).CombinedOutput()
-}
-
-// runTests runs a test binary with the change of that number. A test that needs more than 8 GiB or the limit of time has noticed
-// the change.
-func runTests(dir, binary string, args []string, number int, limit time.Duration) (verdict, []byte) {
-	ctx, cancel := context.WithTimeout(context.Background(), limit)
-	defer cancel()
-	args = append([]string{"-c", `ulimit -v 8388608; exec "$0" "$@"`, binary, "-test.short", "-test.failfast"}, args...)
-	cmd := exec.CommandContext(ctx, "sh", args...)
-	cmd.Env = append(os.Environ(), fmt.Sprintf("MUTANT=%d", number))
-	cmd.Dir = dir
-	cmd.WaitDelay = 5 * time.Second
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		return killed, out
-	}
-	return survived, out
+	args := append([]string{"test", "-c", "-vet=off", "-gcflags=-e", "-overlay", name, "-o", binary}, flags...)
+	return exec.Command("go", append(args, dir)...).CombinedOutput()
 }
 
 // readEqual returns the keys of the changes that no test can notice.

@@ -16,13 +16,13 @@ import (
 
 // mutant is one change: the text between two offsets of a file is replaced.
 type mutant struct {
-	file       string // relative to the top of the repository
-	line       int
-	start, end int
-	text       string // the new text
-	was        string
-	source     string    // the line, without spaces around it
-	function   *function // whose body the change is in, or nil
+	file         string // relative to the top of the repository
+	line, column int    // the column in bytes
+	start, end   int
+	text         string // the new text
+	was          string
+	source       string    // the line, without spaces around it
+	function     *function // whose body the change is in, or nil
 }
 
 func (m mutant) String() string {
@@ -114,7 +114,7 @@ func (f *finder) cut(from, to token.Pos, text string) {
 		fn = nil
 	}
 	f.mutants = append(f.mutants, mutant{
-		function: fn, file: filepath.ToSlash(f.name), line: f.fset.Position(from).Line, start: start, end: end, text: text,
+		function: fn, file: filepath.ToSlash(f.name), line: f.fset.Position(from).Line, column: f.fset.Position(from).Column, start: start, end: end, text: text,
 		was: string(f.content[start:end]), source: strings.TrimSpace(line),
 	})
 }

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 )
 
 // A function of a package is compiled once with all its changes: each change is a function of its own beside it, and the
@@ -30,9 +29,10 @@ var mutantNumber, _ = strconv.Atoi(os.Getenv("MUTANT"))
 
 // function is a declared function with its changes.
 type function struct {
-	decl       *ast.FuncDecl
-	start, end int // of the declaration, in the file
-	body       int // the offset after the brace that opens the body
+	decl                *ast.FuncDecl
+	start, end          int // of the declaration, in the file
+	body                int // the offset after the brace that opens the body
+	firstLine, lastLine int
 	// The parts of a call and of a declaration with another name.
 	receiver, typeParams, params, results string
 	call                                  string // with %s for the name
@@ -40,7 +40,8 @@ type function struct {
 
 // newFunction returns how to call the function and to declare a variant of it. Parameters without a name get one.
 func (f *finder) newFunction(decl *ast.FuncDecl) *function {
-	fn := &function{decl: decl, start: f.offset(decl.Pos()), end: f.offset(decl.End()), body: f.offset(decl.Body.Lbrace) + 1}
+	fn := &function{decl: decl, start: f.offset(decl.Pos()), end: f.offset(decl.End()), body: f.offset(decl.Body.Lbrace) + 1,
+		firstLine: f.fset.Position(decl.Pos()).Line, lastLine: f.fset.Position(decl.End()).Line}
 	call := "%s"
 	if decl.Recv != nil {
 		fields, names := f.named(decl.Recv, "receiver")
@@ -101,7 +102,7 @@ func (fn *function) header(name string) string {
 type variants struct {
 	dir, pkg string
 	binary   string
-	skip     []string // tests that fail because the functions are longer
+	fails    map[string]bool // tests, even without a change
 }
 
 func (v *variants) variant(n int) string { return fmt.Sprintf("mutant%d", n) }
@@ -194,32 +195,4 @@ func (v *variants) write(work string, mutants []mutant, invalid map[int]bool) (m
 		}
 	}
 	return overlay, lines, add(filepath.Join(v.dir, "mutant_number.go"), fmt.Appendf(nil, selector, v.pkg))
-}
-
-var failedTest = regexp.MustCompile(`(?m)^--- FAIL: (\w+)`)
-
-// try runs the tests without a change, to learn which of them fail because the functions are longer: tests that count
-// allocations do.
-func (v *variants) try() error {
-	for range 10 {
-		verdict, out := runTests(v.dir, v.binary, v.args(), 0, 10*time.Minute)
-		if verdict == survived {
-			return nil
-		}
-		failed := failedTest.FindAllSubmatch(out, -1)
-		if len(failed) == 0 {
-			return fmt.Errorf("%s: the tests fail without a change:\n%s", v.dir, out)
-		}
-		for _, m := range failed {
-			v.skip = append(v.skip, string(m[1]))
-		}
-	}
-	return fmt.Errorf("%s: too many tests fail without a change: %v", v.dir, v.skip)
-}
-
-func (v *variants) args() []string {
-	if len(v.skip) == 0 {
-		return nil
-	}
-	return []string{"-test.skip", "^(" + strings.Join(v.skip, "|") + ")$"}
 }

@@ -19,6 +19,8 @@ func registry() *bson.Registry {
 	reg.RegisterTypeDecoder(tUUID, literal)
 	reg.RegisterTypeEncoder(tUUID, codec{})
 	reg.RegisterTypeDecoder(tUUID, &codec{})
+	reg.RegisterTypeEncoder(tUUID, textCodec{})
+	reg.RegisterTypeDecoder(tUUID, textCodec{})
 	reg.RegisterTypeDecoder(reflect.TypeFor[blob](), bson.ValueDecoderFunc(decodeBlob))
 	reg.RegisterTypeDecoder(tUUID, bson.ValueDecoderFunc(func(_ bson.DecodeContext, vr bson.ValueReader, v reflect.Value) error {
 		data, subtype, err := vr.ReadBinary() // want `a hand-written codec for a UUID, which reads any length: bsoncodec`
@@ -46,6 +48,42 @@ var literal = bson.ValueDecoderFunc(func(_ bson.DecodeContext, vr bson.ValueRead
 	v.SetBytes(data[:16])
 	return err
 })
+
+// A codec for text that this package registers, and a function that writes the text of a UUID.
+type textCodec struct{}
+
+func (textCodec) EncodeValue(_ bson.EncodeContext, vw bson.ValueWriter, v reflect.Value) error {
+	s, err := v.Interface().(uuid.UUID).MarshalText()
+	if err != nil {
+		return err
+	}
+	return vw.WriteString(string(s)) // want `a hand-written codec for a UUID, which writes text, as EncodeAsString does: bsoncodec`
+}
+
+func (textCodec) DecodeValue(_ bson.DecodeContext, vr bson.ValueReader, v reflect.Value) error {
+	s, err := vr.ReadString() // want `a hand-written codec for a UUID, which reads text, as AlsoDecodeString does: bsoncodec`
+	if err != nil {
+		return err
+	}
+	u, err := uuid.Parse(s)
+	v.Set(reflect.ValueOf(u))
+	return err
+}
+
+func writeText(vw bson.ValueWriter, u uuid.UUID, name string) error {
+	if err := vw.WriteString(name); err != nil {
+		return err
+	}
+	return vw.WriteString(u.String()) // want `which writes text, as EncodeAsString does`
+}
+
+func readText(vr bson.ValueReader) (uuid.UUID, error) {
+	s, err := vr.ReadString() // no codec
+	if err != nil {
+		return uuid.Nil, err
+	}
+	return uuid.Parse(s)
+}
 
 type blob []byte
 

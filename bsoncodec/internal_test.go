@@ -1,0 +1,70 @@
+package bsoncodec
+
+import (
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/bsonids/bsonids/internal/driver"
+)
+
+// A memo makes a value once for each key, and keeps those of other keys.
+func TestMemo(t *testing.T) {
+	made := map[int]int{}
+	m := memo[int, *int]{make: func(key int) *int { made[key]++; return &key }}
+	first := map[int]*int{}
+	for range 3 {
+		for key := range 4 {
+			v := m.get(key)
+			if first[key] == nil {
+				first[key] = v
+			}
+			if *v != key || v != first[key] {
+				t.Errorf("got %d for %d, or another value than before", *v, key)
+			}
+		}
+	}
+	for key, n := range made {
+		if n != 1 {
+			t.Errorf("%d was made %d times", key, n)
+		}
+	}
+}
+
+// An error has the way out once.
+func TestOneWayOut(t *testing.T) {
+	err := (bson.RawValue{Type: bson.TypeBinary, Value: append([]byte{16, 0, 0, 0, 4}, make([]byte, 16)...)}).UnmarshalWithRegistry(driver.Registry(), new(string))
+	once := withWayOut(err)
+	twice := withWayOut(errors.Join(once))
+	if withWayOut(once) != once || strings.Count(twice.Error(), "a uuid.UUID reads") != 1 {
+		t.Errorf("got %v and %v", once, twice)
+	}
+	if other := errors.New("other"); withWayOut(other) != other || withWayOut(nil) != nil {
+		t.Errorf("got %v", withWayOut(other))
+	}
+}
+
+// What serves one direction has no plan for the other.
+func TestOneDirection(t *testing.T) {
+	dst := []byte("before")
+	typ, out, err := (noEncoder{}).AppendValue(dst, reflect.ValueOf(1))
+	if typ != 0 || string(out) != "before" || err != ErrNotPlain {
+		t.Errorf("got %v, %s, %v", typ, out, err)
+	}
+	if err := (noDecoder{}).ReadValue(bson.TypeInt32, nil, reflect.ValueOf(1)); err != ErrNotPlain {
+		t.Errorf("got %v", err)
+	}
+}
+
+type inlineInItself struct {
+	Name string
+	Next *inlineInItself `bson:",inline"`
+}
+
+// Settling the fields of a type that is inline in itself comes to an end. The driver refuses such a type, or never ends.
+func TestSettleInline(t *testing.T) {
+	settleFields(bson.NewRegistry(), reflect.TypeFor[inlineInItself](), 0)
+}
