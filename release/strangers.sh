@@ -139,7 +139,7 @@ echo "go get $library@$version: $(grep -c '	_ ' main.go) packages"
 cd "$work"
 go install "$library/cmd/bsonids@$version" >/dev/null 2>&1
 go install "$library/analysis/cmd/bsonidsvet@$version" >/dev/null 2>&1
-[ "$(bin/bsonids --version)" = "bsonids $version" ] || { echo "strangers.sh: $(bin/bsonids --version), want bsonids $version" >&2; exit 1; }
+[ "$(bin/bsonids --version | head -n 1)" = "bsonids $version" ] || { echo "strangers.sh: $(bin/bsonids --version), want bsonids $version" >&2; exit 1; }
 "$work/bin/bsonids" show 00112233-4455-6677-8899-aabbccddeeff >/dev/null
 (cd "$work/user" && "$work/bin/bsonidsvet" ./...)
 echo "go install: bsonids and bsonidsvet $version"

@@ -28,7 +28,7 @@ build_later() {
 		(cd "$dir" && GORELEASER=$work/bin/goreleaser release/build.sh --snapshot --skip=publish) >"$dir.log" 2>&1 ||
 		{ tail -n 50 "$dir.log"; return 1; }
 	tar -xzOf "$dir"/dist/bsonids_*_linux_"$(go env GOARCH)".tar.gz bsonids >"$work/later-bsonids" && chmod +x "$work/later-bsonids" &&
-		"$work/later-bsonids" version | grep "$(git -C "$dir" rev-parse HEAD)"
+		"$work/later-bsonids" --version | grep "$(git -C "$dir" rev-parse HEAD)"
 }
 
 # dependencies compares what the programs were built from with what "go install" builds from, and with the notices.
@@ -78,7 +78,7 @@ contents() {
 	done
 	rpm --query --package --list "$dist"/bsonids-*.x86_64.rpm | grep '^/usr/share/zsh/site-functions/_bsonids$' >/dev/null &&
 		(cd "$dist" && sha256sum --check --quiet checksums.txt) &&
-		dpkg-deb --extract "$dist"/bsonids_*_"$(dpkg --print-architecture)".deb "$work/deb" && "$work/deb/usr/bin/bsonids" version
+		dpkg-deb --extract "$dist"/bsonids_*_"$(dpkg --print-architecture)".deb "$work/deb" && "$work/deb/usr/bin/bsonids" --version
 }
 
 # image pushes the image to a registry of its own and has the engine run it from there.
@@ -96,7 +96,7 @@ image() {
 			(cd "$work/release one" && CRANE=$crane .ci/push-image "$address/bsonids" v0.99.0 "${digest#digest=}") &&
 			"$crane" validate --remote "$address/bsonids:latest"
 	} && if docker info >/dev/null 2>&1; then
-		docker run --rm "$address/bsonids:0.99.0" version &&
+		docker run --rm "$address/bsonids:0.99.0" --version &&
 			docker run --rm "$address/bsonids:0.99.0" show 00112233-4455-6677-8899-aabbccddeeff >/dev/null
 	fi
 	status=$?

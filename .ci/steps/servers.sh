@@ -10,8 +10,8 @@ on_second_server() {
 	local port
 	port=$(free_port) && mkdir "$work/second" || return 1
 	beside listening "$servers/second-server" "$port" "$work/second"
-	# This one needs many minutes on it. The group "unit" runs it.
-	on_server "mongodb://127.0.0.1:$port/?directConnection=true" -skip TestMistakes
+	# These need many minutes on it. The group "unit" runs them in full.
+	on_server "mongodb://127.0.0.1:$port/?directConnection=true" -skip 'TestMistakes|^TestKill|^TestInterrupt'
 	alone $?
 }
 

@@ -14,7 +14,6 @@ require (
 	go.mongodb.org/mongo-driver/v2 v2.10.0
 	go.yaml.in/yaml/v3 v3.0.4
 	golang.org/x/term v0.45.0
-	golang.org/x/time v0.15.0
 )
 
 require (

@@ -242,3 +242,14 @@ func TestShell(t *testing.T) {
 		}
 	}
 }
+
+// A careful administrator reads all of the page about a first conversion.
+func TestFirstConversionIsShort(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join(root, "docs", "first-conversion.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if lines := strings.Count(string(page), "\n"); lines > 60 {
+		t.Errorf("%d lines", lines)
+	}
+}

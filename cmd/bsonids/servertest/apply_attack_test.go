@@ -101,8 +101,7 @@ func TestApplyOfChangedData(t *testing.T) {
 	}
 }
 
-// An edited plan is refused while the first one is under way, and the other verbs use the plan that was
-// applied.
+// An edit of what was converted is refused, and the other verbs use the plan that was applied.
 func TestApplyOfEditedPlan(t *testing.T) {
 	s := mongotest.Start(t)
 	db := connect(t, s)
@@ -117,7 +116,7 @@ func TestApplyOfEditedPlan(t *testing.T) {
 	edit(t, file, "decision: convert from generic", "decision: leave")
 	for _, args := range [][]string{{"apply", dir, "--write"}, {"apply", dir}} {
 		r := command(t, s, args...).want(t, failure.ExitUsage)
-		if !strings.Contains(r.stderr, `the decision about "token" was "convert from generic" and is "leave"`) {
+		if !strings.Contains(r.stderr, `"sessions": the decision about "token" (subtype 0) was "convert from generic" and is "leave"; put this back`) {
 			t.Errorf("%v: %s", args, r.stderr)
 		}
 	}

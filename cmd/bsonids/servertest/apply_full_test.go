@@ -135,7 +135,7 @@ func TestApplyWithoutRecord(t *testing.T) {
 			}
 			if n == 0 && name == "apply" {
 				whole(t, db, before)
-				if !strings.Contains(r.stderr, "--no-record") {
+				if !strings.Contains(r.stderr, "ask for a role with find, insert and update on it") {
 					t.Error(r.stderr)
 				}
 			}

@@ -96,10 +96,19 @@ func TestApply(t *testing.T) {
 	}
 	whole(t, db, before)
 	command(t, s, "verify", dir).want(t, failure.ExitIncomplete)
-	if r = command(t, s, append(args, "--write")...).want(t, failure.ExitUsage); !strings.Contains(r.stderr, "the plan was undone on") {
+	// The plan can be applied again, into a new copy, with new files.
+	if r = command(t, s, append(args, "--write")...).want(t, failure.ExitUsage); !strings.Contains(r.stderr, `"customers_standard" has documents already`) {
 		t.Error(r.stderr)
 	}
-	// A new plan can be applied again, into another copy.
+	whole(t, db, before)
+	edit(t, file, `into: "customers_standard"`, `into: "other"`)
+	command(t, s, append(args, "--write", "--output", "json")...).want(t, failure.ExitOK)
+	want["other"] = want["customers_standard"]
+	whole(t, db, want)
+	command(t, s, "verify", dir).want(t, failure.ExitOK)
+	command(t, s, append(undo, "--write")...).want(t, failure.ExitOK)
+	whole(t, db, before)
+	// And so can a new one.
 	file = planned(t, s)
 	dir = filepath.Dir(file)
 	edit(t, file, left...)

@@ -1,6 +1,7 @@
 package servertest
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -84,7 +85,7 @@ func TestUndoPlanWithEarlierDirectory(t *testing.T) {
 		return pass()
 	})
 	command(t, p, "apply", dir, "--write")
-	if st, err := plan.ReadState(dir); err != nil || st.Decided {
+	if st, err := plan.ReadState(dir); !errors.Is(err, plan.ErrNoState) {
 		t.Fatalf("%+v, %v", st, err)
 	}
 	earlier := filepath.Join(t.TempDir(), "earlier")

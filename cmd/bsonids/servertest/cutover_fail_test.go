@@ -14,6 +14,8 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/guard"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 	"github.com/bsonids/bsonids/integration/mongotest"
 	"github.com/bsonids/bsonids/uuidrep"
@@ -134,8 +136,17 @@ func TestCutoverRefused(t *testing.T) {
 	refused("no cutover of a is under way", "a", "--roll-back")
 	refused("--copy b", "a", "--copy", "b")
 	refused("--with-skipped x", "a", "--with-skipped", "x")
-	refused("exists already", "a", "--suffix", "_new")
-	refused("too long", "a", "--suffix", strings.Repeat("x", 250))
+	insert(t, db.Collection("a_before_cutover"), []any{cutDoc(1, 1)})
+	refused("exists already", "a")
+	long := strings.Repeat("x", 255-len("_before_cutover")-len(db.Name()))
+	insert(t, db.Collection(long), []any{cutDoc(1, 1), cutDoc(2, 1)})
+	command(t, c.s, "convert", "--db", db.Name(), "--collection", long, "--from", "javaLegacy", "--into", "short", "--write").want(t, failure.ExitOK)
+	refused("too long", long)
+	for _, name := range []string{"a_before_cutover", long, "short"} {
+		if err := db.Collection(name).Drop(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
 
 	// A copy that is not finished, or has skipped values.
 	command(t, c.s, "convert", "--db", db.Name(), "--collection", "b", "--from", "javaLegacy", "--into", "b_new", "--part", "1/2", "--write").want(t, failure.ExitOK)
@@ -172,9 +183,19 @@ func TestCutoverRefused(t *testing.T) {
 	c.args = c.args[:len(c.args)-2]
 
 	// A guard, of the source or of the copy.
-	command(t, c.s, "guard", "--db", db.Name(), "--collection", "a", "--from", "javaLegacy", "--field", "customer", "--confirm-unordered", "--write").want(t, failure.ExitOK)
+	field, err := guard.ParseField("customer")
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := guard.Open(t.Context(), db.Collection("a"), "")
+	if err == nil {
+		err = g.Set(t.Context(), []guard.Values{{Field: field, Kind: kinds.Kind{Name: "javaLegacy", Subtype: 3}}})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 	refused("is guarded", "a")
-	command(t, c.s, "guard", "--db", db.Name(), "--collection", "a", "--remove", "--write").want(t, failure.ExitOK)
+	command(t, c.s, "release", "--db", db.Name(), "a", "--guards", "--write").want(t, failure.ExitOK)
 
 	// A view.
 	run(bson.E{Key: "create", Value: "v"}, bson.E{Key: "viewOn", Value: "a"}, bson.E{Key: "pipeline", Value: bson.A{}})
@@ -189,7 +210,7 @@ func TestCutoverRefused(t *testing.T) {
 	refused("cannot be rolled back", "a", "--roll-back", "--write")
 	for _, args := range [][]string{
 		{"convert", "--collection", "a", "--from", "standard", "--to", "javaLegacy", "--into", "a_again"},
-		{"guard", "--collection", "a", "--from", "javaLegacy", "--field", "customer", "--confirm-unordered"},
+		{"release", "--guards", "a"},
 	} {
 		r := command(t, c.s, append(args, "--db", db.Name(), "--write")...).want(t, failure.ExitUsage)
 		if !strings.Contains(r.stderr, "is fenced by a cutover") {

@@ -70,7 +70,6 @@ func TestUndoReleased(t *testing.T) {
 	}
 	c.wantSettings(settings, "a", "b")
 	command(t, c.s, append(c.line("undo", "--write"), "x")...).want(t, failure.ExitUsage)
-	command(t, c.s, c.line("undo", "--write", "--no-record")...).want(t, failure.ExitUsage)
 	command(t, c.s, c.line("undo", "--write", "-o", "json")...).want(t, failure.ExitOK)
 	if got := c.collections(); got != "a a_new b b_new" {
 		t.Fatal(got)

@@ -245,7 +245,7 @@ func TestCutoverKilled(t *testing.T) {
 	c := startCut(t, 100, "a", "b")
 	settings := c.settingsOf("a")
 	began := time.Now()
-	cmd, _ := start(t, c.s, "version")
+	cmd, _ := start(t, c.s, "--version")
 	if err := cmd.Wait(); err != nil {
 		t.Fatal(err)
 	}

@@ -180,7 +180,6 @@ func TestLaterPass(t *testing.T) {
 	command(t, s, args...).want(t, failure.ExitOK)
 	late := fill(t, coll, 100, 2, uuidrep.JavaLegacy, v4)
 	command(t, s, append(args, "--decide-anew")...).want(t, failure.ExitUsage)
-	command(t, s, append(args, "--no-record")...).want(t, failure.ExitUsage)
 	if r := command(t, s, args...).want(t, failure.ExitOK); !strings.Contains(r.stdout, "This was decided on") {
 		t.Error(r.stdout)
 	}

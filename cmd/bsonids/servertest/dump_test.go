@@ -1,7 +1,6 @@
 package servertest
 
 import (
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -31,23 +30,20 @@ func TestDumpSchemas(t *testing.T) {
 	metadata := `{"options":{"validator":{"u":{"$ne":{"$binary":{"base64":"AAAAAAAAAAAAAAAAAAAAAA==","subType":"03"}}}}},"indexes":[]}`
 	dumptest.Directory(t, path, false, dumptest.Collection{Database: "d", Name: "c", Metadata: metadata, Documents: docs},
 		dumptest.Collection{Database: "admin", Name: "system.version", Documents: docs[:1]})
-	args := []string{"--dump", path, "--from", "javaLegacy", "--output", "json"}
 	testFormSchemas(t)
 	command(t, nil, "scan", "--dump", path, "--output", "json").want(t, failure.ExitOK)
-	command(t, nil, append([]string{"convert", "--skip-list", filepath.Join(dir, "skipped"), "--out", out}, args...)...).want(t, failure.ExitIncomplete)
-	if err := os.Rename(filepath.Join(dir, "skipped"), filepath.Join(dir, "list")); err != nil {
-		t.Fatal(err)
-	}
-	args = append(args, "--out", out)
-	if r := command(t, nil, append([]string{"verify"}, args...)...).want(t, failure.ExitOK); !strings.Contains(r.stdout, `"restsOn": "input"`) {
+	m := convertDump(t, path, out, failure.ExitIncomplete, convertFields("javaLegacy", "", "u"))
+	if r := command(t, nil, "apply", m, "--output", "json").want(t, failure.ExitOK); !strings.Contains(r.stdout, `"constantsLeft": 1`) {
 		t.Error(r.stdout)
 	}
-	decision := filepath.Join(dir, "decision")
-	command(t, nil, "scan", "--dump", path, "--from", "javaLegacy", "--decision", decision).want(t, failure.ExitOK)
 	dumptest.Write(t, filepath.Join(out, "d", "c.bson"), dumptest.BSON(t, docs[1:]...))
-	if r := command(t, nil, append([]string{"verify", "--decision", decision}, args...)...).want(t, failure.ExitIncomplete); !strings.Contains(r.stdout, `"restsOn": "decision"`) {
+	if r := command(t, nil, "verify", m, "--output", "json").want(t, failure.ExitIncomplete); !strings.Contains(r.stdout, `"findings"`) {
 		t.Error(r.stdout)
 	}
+	several := filepath.Join(dir, "several")
+	dumptest.Directory(t, several, false, dumptest.Collection{Database: "a", Name: "c", Documents: docs}, dumptest.Collection{Database: "b", Name: "c", Documents: docs})
+	m = convertDump(t, several, several+"-out", failure.ExitIncomplete, convertFields("javaLegacy", "", "u"))
+	command(t, nil, "status", m, "--output", "json").want(t, failure.ExitOK)
 }
 
 // testFormSchemas is TestDumpSchemas for text and documents of Go structs.
@@ -67,13 +63,9 @@ func testFormSchemas(t *testing.T) {
 		t.Error(r.stdout)
 	}
 	for from, field := range map[string]string{"text": "text", "goStruct": "user"} {
-		args := []string{"--dump", path, "--from", from, "--field", field, "--output", "json"}
-		command(t, nil, append([]string{"convert"}, args...)...).want(t, failure.ExitIncomplete)
-		args = append(args, "--out", filepath.Join(dir, from))
-		command(t, nil, append([]string{"convert"}, args...)...).want(t, failure.ExitIncomplete)
-		command(t, nil, append([]string{"verify"}, args...)...).want(t, failure.ExitOK)
+		convertDump(t, path, filepath.Join(dir, from), failure.ExitIncomplete, convertFields(from, "", field))
 	}
-	command(t, nil, "convert", "--dump", filepath.Join(dir, "text"), "--from", "standard", "--to", "text", "--field", "text", "--output", "json").want(t, failure.ExitOK)
+	convertDump(t, filepath.Join(dir, "text"), filepath.Join(dir, "back"), failure.ExitOK, convertFields("standard", "text", "text"))
 }
 
 // pythonDump writes a BSON file and an archive with the BSON library of PyMongo, and the checksum of
@@ -146,7 +138,7 @@ func TestDumpPyMongo(t *testing.T) {
 		t.Fatalf("%v: %s", err, out)
 	}
 	for _, name := range []string{"c.bson", "archive"} {
-		command(t, nil, "convert", "--dump", filepath.Join(from, name), "--from", "javaLegacy", "--out", filepath.Join(to, name)).want(t, failure.ExitOK)
+		convertDump(t, filepath.Join(from, name), filepath.Join(to, name), failure.ExitOK, nil)
 	}
 	if out, err := exec.Command(py, "-c", pythonDump+pythonCheck, from, to).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)

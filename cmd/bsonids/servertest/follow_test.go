@@ -334,10 +334,8 @@ func TestFollowRefused(t *testing.T) {
 	for _, args := range [][]string{
 		{"--follow", "--write"}, // without --into
 		{"--follow", "--into", "new", "--write"},
-		{"--follow", "--into", "new", "--write", "--state", t.TempDir() + "/state", "--no-record"},
 		{"--follow", "--into", "new", "--write", "--state", t.TempDir() + "/state", "--part", "1/2"},
 		{"--into", "new", "--until-caught-up"},
-		{"--follow", "--dump", "x"},
 	} {
 		command(t, s, append([]string{"convert", "--db", s.Database(), "--collection", "c", "--from", "javaLegacy"}, args...)...).want(t, failure.ExitUsage)
 	}

@@ -12,6 +12,7 @@ require (
 	github.com/bsonids/bsonids v0.0.0
 	github.com/bsonids/bsonids/cmd/bsonids v0.0.0
 	github.com/bsonids/bsonids/integration v0.0.0
+	github.com/fsnotify/fsnotify v1.10.1
 	github.com/google/uuid v1.6.0
 	github.com/santhosh-tekuri/jsonschema/v6 v6.0.3
 	go.mongodb.org/mongo-driver/v2 v2.10.0

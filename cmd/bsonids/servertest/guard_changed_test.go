@@ -16,48 +16,48 @@ func TestGuardChangedInBetween(t *testing.T) {
 	theirs := bson.D{{Key: "n", Value: bson.D{{Key: "$exists", Value: true}}}}
 	t.Run("another validator", func(t *testing.T) {
 		g := startGuarded(t, options.CreateCollection().SetValidator(own))
-		g.run("--write").want(t, failure.ExitOK)
+		dir := g.plan("strict")
+		g.apply(dir, "--write").want(t, failure.ExitOK)
 		g.modify(bson.E{Key: "validator", Value: theirs})
 		now := g.settings()
-		for _, args := range [][]string{{"--write"}, {"--write", "--level", "strict"}} {
-			r := g.run(args...).want(t, failure.ExitFailed)
-			if !strings.Contains(r.stderr, "another program changed the settings") || !strings.Contains(r.stderr, `before the guard, it had the validator {"$jsonSchema"`) {
-				t.Errorf("%s", r.stderr)
-			}
+		r := g.apply(dir, "--write").want(t, failure.ExitFailed)
+		if !strings.Contains(r.stderr, "another program changed the settings") || !strings.Contains(r.stderr, `before the guard, it had the validator {"$jsonSchema"`) {
+			t.Errorf("%s", r.stderr)
 		}
-		r := g.run("--remove", "--write").want(t, failure.ExitIncomplete)
+		r = g.release("--write").want(t, failure.ExitIncomplete)
 		if !strings.Contains(r.stdout, "left as it is") || g.settings() != now || g.recorded() != 0 {
 			t.Errorf("%v\n%s", g.settings(), r.stdout)
 		}
 	})
 	t.Run("the guard is part of another validator", func(t *testing.T) {
 		g := startGuarded(t)
-		g.run("--write").want(t, failure.ExitOK)
+		g.apply(g.plan("moderate"), "--write").want(t, failure.ExitOK)
 		specs, err := g.db.ListCollectionSpecifications(t.Context(), bson.D{{Key: "name", Value: "c"}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		g.modify(bson.E{Key: "validator", Value: bson.D{{Key: "$and", Value: bson.A{theirs, specs[0].Options.Lookup("validator")}}}})
 		now := g.settings()
-		r := g.run("--remove", "--write").want(t, failure.ExitFailed)
+		r := g.release("--write").want(t, failure.ExitFailed)
 		if !strings.Contains(r.stderr, "still has the guard") || g.settings() != now || g.recorded() != 1 {
 			t.Errorf("%v\n%s", g.settings(), r.stderr)
 		}
 		g.modify(bson.E{Key: "validator", Value: theirs})
-		g.run("--remove", "--write").want(t, failure.ExitIncomplete)
+		g.release("--write").want(t, failure.ExitIncomplete)
 	})
 	t.Run("removed by another program", func(t *testing.T) {
 		g := startGuarded(t)
 		before := g.settings()
-		g.run("--write").want(t, failure.ExitOK)
+		dir := g.plan("moderate")
+		g.apply(dir, "--write").want(t, failure.ExitOK)
 		now := g.settings()
 		g.modify(bson.E{Key: "validator", Value: bson.D{}}, bson.E{Key: "validationLevel", Value: "strict"})
-		r := g.run("--write").want(t, failure.ExitOK)
+		r := g.apply(dir, "--write").want(t, failure.ExitOK)
 		if !strings.Contains(r.stderr, "another program removed the guard") || g.settings() != now {
 			t.Errorf("%v\n%s", g.settings(), r.stderr)
 		}
 		g.modify(bson.E{Key: "validator", Value: bson.D{}}, bson.E{Key: "validationLevel", Value: "strict"})
-		g.run("--remove", "--write").want(t, failure.ExitOK)
+		g.release("--write").want(t, failure.ExitOK)
 		if g.settings() != before || g.recorded() != 0 {
 			t.Errorf("%v", g.settings())
 		}
@@ -65,31 +65,31 @@ func TestGuardChangedInBetween(t *testing.T) {
 	t.Run("level off", func(t *testing.T) {
 		g := startGuarded(t)
 		before := g.settings()
-		g.run("--write").want(t, failure.ExitOK)
+		dir := g.plan("moderate")
+		g.apply(dir, "--write").want(t, failure.ExitOK)
 		g.modify(bson.E{Key: "validationLevel", Value: "off"})
-		g.run("--write").want(t, failure.ExitFailed)
-		if r := g.run("--remove", "--write").want(t, failure.ExitOK); !strings.Contains(r.stderr, "they were off and error") || g.settings() != before {
+		g.apply(dir, "--write").want(t, failure.ExitFailed)
+		if r := g.release("--write").want(t, failure.ExitOK); !strings.Contains(r.stderr, "they were off and error") || g.settings() != before {
 			t.Errorf("%v\n%s", g.settings(), r.stderr)
 		}
 	})
 	t.Run("dropped and created", func(t *testing.T) {
 		for _, remove := range []bool{false, true} {
 			g := startGuarded(t)
-			g.run("--write").want(t, failure.ExitOK)
+			g.apply(g.plan("moderate"), "--write").want(t, failure.ExitOK)
 			if err := g.coll.Drop(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			g.run("--write").want(t, failure.ExitUsage)
 			g.create(options.CreateCollection().SetValidator(own))
 			before := g.settings()
 			if remove {
-				g.run("--remove", "--write").want(t, failure.ExitOK)
+				g.release("--write").want(t, failure.ExitOK)
 				if g.settings() != before || g.recorded() != 0 {
 					t.Errorf("%v", g.settings())
 				}
 				continue
 			}
-			r := g.run("--write").want(t, failure.ExitOK)
+			r := g.apply(g.plan("moderate"), "--write").want(t, failure.ExitOK)
 			if now := g.settings(); !strings.Contains(r.stderr, "was dropped") || !strings.HasPrefix(now[0], `{"$and":[`+before[0]) || g.recorded() != 1 {
 				t.Errorf("%v\n%s", now, r.stderr)
 			}
@@ -97,27 +97,28 @@ func TestGuardChangedInBetween(t *testing.T) {
 	})
 	t.Run("renamed", func(t *testing.T) {
 		g := startGuarded(t)
-		g.run("--write").want(t, failure.ExitOK)
+		g.apply(g.plan("moderate"), "--write").want(t, failure.ExitOK)
 		uuid := g.uuid("c")
 		g.rename("other")
 		if other := g.uuid("other"); uuid == nil || other == nil || !uuid.Equal(*other) {
 			t.Skip("the server does not keep the UUID of a collection that is renamed")
 		}
-		command(t, g.s, "guard", "--db", g.db.Name(), "--collection", "other", "--remove", "--write").want(t, failure.ExitOK)
+		g.release("--write").want(t, failure.ExitOK)
 		if g.recorded() != 0 {
 			t.Error("the guard is still recorded")
 		}
 	})
 	t.Run("record dropped", func(t *testing.T) {
 		g := startGuarded(t)
-		g.run("--write").want(t, failure.ExitOK)
+		dir := g.plan("moderate")
+		g.apply(dir, "--write").want(t, failure.ExitOK)
 		if err := g.db.Collection(record.Name).Drop(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		now := g.settings()
-		if r := g.run("--write").want(t, failure.ExitUsage); !strings.Contains(r.stderr, "by hand") || g.settings() != now {
+		if r := g.apply(dir, "--write").want(t, failure.ExitUsage); !strings.Contains(r.stderr, "by hand") || g.settings() != now {
 			t.Errorf("%v\n%s", g.settings(), r.stderr)
 		}
-		g.run("--remove", "--write").want(t, failure.ExitUsage)
+		g.release("--write").want(t, failure.ExitUsage)
 	})
 }

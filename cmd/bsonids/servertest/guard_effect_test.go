@@ -3,8 +3,7 @@ package servertest
 import (
 	"context"
 	"errors"
-	"slices"
-	"strings"
+	"sync"
 	"testing"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -21,10 +20,9 @@ import (
 func TestGuardEffect(t *testing.T) {
 	s := mongotest.Start(t)
 	s.Require(t, mongotest.CollMod, mongotest.BinaryOrder)
-	g := &guarded{TB: t, s: s, db: connect(t, s)}
+	g := &guarded{TB: t, server: s, s: s, db: connect(t, s)}
 	g.create(options.CreateCollection().SetValidator(own))
-	guard := []string{"guard", "--db", g.db.Name(), "--collection", "c", "--from", "javaLegacy", "--write"} // the server is ordered: no --confirm-unordered
-	command(t, s, guard...).want(t, failure.ExitOK)
+	dir := g.plan("strict")
 	write := func(refused bool, what string, f func(context.Context) error) {
 		t.Helper()
 		err := f(t.Context())
@@ -61,22 +59,29 @@ func TestGuardEffect(t *testing.T) {
 		write(false, "another field", add(d("other", old)))
 		write(true, "the own validator", func(ctx context.Context) error { _, err := g.coll.InsertOne(ctx, d("n", "text")); return err })
 	}
-	inserts()
-	write(false, "an update of a document with an old value", set(1, "touched", int32(1)))
-	files := []string{"--state", t.TempDir() + "/state", "--undo-log", t.TempDir() + "/undo"}
-	command(t, s, append([]string{"convert", "--db", g.db.Name(), "--collection", "c", "--from", "javaLegacy", "--field", "customer,items[].sku", "--write"}, files...)...).want(t, failure.ExitOK)
+	// At level moderate, before the first batch.
+	var moderate sync.Once
+	g.s = startProxy(t, host(t, s), func(r request, pass func() []byte) []byte {
+		if name, _ := r.command.Lookup("update").StringValueOK(); name == "c" && r.documents > 1 {
+			moderate.Do(func() {
+				g.wantLevel("moderate", 1)
+				inserts()
+				write(false, "an update of a document with an old value", set(1, "touched", int32(1)))
+			})
+		}
+		return pass()
+	})
+	g.apply(dir, "--write").want(t, failure.ExitOK)
+	g.s = s
+	g.wantLevel("strict", 1)
 	write(true, "an old value into a converted document", set(1, "customer", old))
-	command(t, s, append(slices.Clone(guard), "--level", "strict")...).want(t, failure.ExitOK)
 	inserts()
 	write(true, "an old value into a converted document, strict", set(2, "items.0.sku", old))
 	write(false, "a new value, strict", func(ctx context.Context) error { // in a document that undo does not restore
 		_, err := g.coll.UpdateOne(ctx, d("customer", is), d("$set", d("customer", bson.A{is, is})))
 		return err
 	})
-	if r := command(t, s, "undo", files[3], "--write").want(t, failure.ExitUsage); !strings.Contains(r.stderr, "--remove --write") {
-		t.Errorf("%s", r.stderr)
-	}
-	g.run("--remove", "--write").want(t, failure.ExitOK)
+	command(t, s, "undo", dir, "--write").want(t, failure.ExitOK)
+	g.wantLevel("strict", 0)
 	write(false, "old, without the guard", add(d("customer", old)))
-	command(t, s, "undo", files[3], "--write").want(t, failure.ExitOK)
 }

@@ -1,99 +1,120 @@
 package servertest
 
 import (
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
-	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 	"github.com/bsonids/bsonids/integration/mongotest"
 	"github.com/bsonids/bsonids/uuidrep"
 )
 
-// Collections and fields that cannot be guarded are refused with the reason, and not changed.
+// A plan with a guard that a collection cannot have is refused with the reason, and nothing is changed.
 func TestGuardRefuses(t *testing.T) {
 	g := startGuarded(t)
-	refuse := func(why string, args ...string) {
+	refuse := func(dir, why string, code int) {
 		t.Helper()
-		before := g.settings()
-		r := g.run(args...).want(t, failure.ExitUsage)
-		if !strings.Contains(r.stderr, why) || g.settings() != before {
-			t.Errorf("%q: %v\n%s", args, g.settings(), r.stderr)
+		before, docs := g.settings(), all(t, g.coll)
+		for _, args := range [][]string{nil, {"--write"}} {
+			r := g.apply(dir, args...).want(t, code)
+			if !strings.Contains(r.stderr, why) || g.settings() != before {
+				t.Errorf("%v\n%s", g.settings(), r.stderr)
+			}
+			equal(t, all(t, g.coll), docs)
 		}
 	}
-	refuse("a validator cannot distinguish them", "--to", "csharpLegacy", "--write")
-	refuse("map keys", "--field", "by.*.id", "--write")
-	refuse("a number", "--field", "items.0.sku", "--write")
-	refuse("_id cannot be converted in place", "--field", "_id", "--write")
-	refuse("has no such field", "--field", "custumer", "--write")
-	refuse("dollar sign", "--field", "ref.$id", "--write")
 	id := func(n int) any {
-		return bson.D{{Key: "_id", Value: in(v4(n), uuidrep.JavaLegacy)}, {Key: "deep", Value: bson.A{bson.A{in(v4(n), uuidrep.JavaLegacy)}}}}
+		return bson.D{{Key: "_id", Value: n + 1000}, {Key: "deep", Value: bson.A{bson.A{in(v4(n), uuidrep.JavaLegacy)}}}, {Key: "by", Value: bson.D{{Key: v4(n).String(), Value: in(v4(n), uuidrep.JavaLegacy)}}}}
 	}
 	var docs []any
 	for i := range 60 {
 		docs = append(docs, id(i))
 	}
 	insert(t, g.coll, docs)
-	refuse("_id: _id cannot be converted in place, only into a new collection; deep[][]: an array in an array; a validator tests only the elements of the outer one; "+
-		"to guard only the others, give --field customer,items.sku", "--write")
-	refuse("deep[][]: arrays in arrays", "--field", "deep", "--write")
-	g.run("--field", "customer,items[].sku", "--write").want(t, failure.ExitOK)
-	refuse("is guarded already, against subtype 3 in customer, items.sku; to guard other fields, remove the guard first: bsonids guard", "--field", "customer", "--write")
+	refuse(g.plan("moderate"), `"c": cannot be guarded: deep[][]: an array in an array`, failure.ExitUsage)
+	if _, err := g.coll.UpdateMany(t.Context(), bson.D{}, bson.D{{Key: "$unset", Value: bson.D{{Key: "deep", Value: ""}, {Key: "by", Value: ""}}}}); err != nil {
+		t.Fatal(err)
+	}
+	// The fields of another guard.
+	g.apply(g.without("items[].sku", "moderate"), "--write").want(t, failure.ExitOK)
+	refuse(g.plan("moderate"), "is guarded already, against subtype 3 in customer; to guard other values, let the guard go first", failure.ExitUsage)
+	g.release("--write").want(t, failure.ExitOK)
 
-	if err := g.db.CreateView(t.Context(), "view", "c", mongo.Pipeline{}); err == nil {
-		r := command(t, g.s, "guard", "--db", g.db.Name(), "--collection", "view", "--from", "javaLegacy", "--write").want(t, failure.ExitUsage)
-		if !strings.Contains(r.stderr, "because it is a view") {
-			t.Errorf("%s", r.stderr)
-		}
-	}
 	encrypted := bson.D{{Key: "$jsonSchema", Value: bson.D{{Key: "properties", Value: bson.D{{Key: "ssn", Value: bson.D{{Key: "encrypt", Value: bson.D{}}}}}}}}}
-	if err := g.db.CreateCollection(t.Context(), "encrypted", options.CreateCollection().SetValidator(encrypted)); err == nil {
-		r := command(t, g.s, "guard", "--db", g.db.Name(), "--collection", "encrypted", "--from", "javaLegacy", "--write").want(t, failure.ExitUsage)
-		if !strings.Contains(r.stderr, "encrypt or encryptMetadata") {
-			t.Errorf("%s", r.stderr)
-		}
+	if err := g.coll.Drop(t.Context()); err != nil {
+		t.Fatal(err)
 	}
-	command(t, g.s, "guard", "--db", g.db.Name(), "--collection", "absent", "--from", "javaLegacy", "--write").want(t, failure.ExitUsage)
-	command(t, g.s, "guard", "--db", g.db.Name(), "--collection", record.Name, "--from", "javaLegacy").want(t, failure.ExitUsage)
-	command(t, g.s, "guard", "--db", "admin", "--collection", "system.users", "--from", "javaLegacy").want(t, failure.ExitUsage)
-	command(t, g.s, "guard", "--db", g.db.Name(), "--collection", "c").want(t, failure.ExitUsage)
-	g.run("--remove", "--level", "strict").want(t, failure.ExitUsage)
+	if err := g.db.CreateCollection(t.Context(), "c", options.CreateCollection().SetValidator(encrypted)); err == nil {
+		seed(t, g.coll, 40, uuidrep.JavaLegacy, uuidrep.Standard)
+		refuse(g.plan("moderate"), "encrypt or encryptMetadata", failure.ExitUsage)
+	}
+}
+
+// without makes a plan that leaves a field.
+func (g *guarded) without(path, level string) (dir string) {
+	g.Helper()
+	dir = g.plan(level)
+	field := "      - path: \"" + path + "\"\n        stored: subtype 3\n        decision: "
+	edit(g, filepath.Join(dir, "plan.yaml"), field+"convert from javaLegacy", field+"leave")
+	return dir
+}
+
+// A field that is converted by a later edit of the plan is guarded, too.
+func TestGuardGrows(t *testing.T) {
+	g := startGuarded(t, options.CreateCollection().SetValidator(own))
+	before, docs := g.settings(), all(t, g.coll)
+	dir := g.without("items[].sku", "strict")
+	g.apply(dir, "--write").want(t, failure.ExitOK)
+	field := "      - path: \"items[].sku\"\n        stored: subtype 3\n        decision: "
+	edit(t, filepath.Join(dir, "plan.yaml"), field+"leave", field+"convert from javaLegacy")
+	one := g.settings()
+	if r := g.apply(dir).want(t, failure.ExitOK); g.settings() != one || !strings.Contains(r.stdout, "items.sku") {
+		t.Errorf("%v %s", g.settings(), r.stdout)
+	}
+	g.apply(dir, "--write").want(t, failure.ExitOK)
+	g.wantLevel("strict", 1)
+	if now := g.settings(); len(now[0]) <= len(one[0]) || !strings.HasPrefix(now[0], `{"$and":[`+before[0]+`,{"$nor":`) {
+		t.Errorf("%v", now)
+	}
+	command(t, g.s, "undo", dir, "--write").want(t, failure.ExitOK)
+	if g.settings() != before || g.recorded() != 0 {
+		t.Errorf("%v", g.settings())
+	}
+	equal(t, all(t, g.coll), docs)
 }
 
 // Commands that would write what the guard refuses, or copy the guard, are refused before they write.
 func TestGuardRefusesOthers(t *testing.T) {
 	g := startGuarded(t)
-	files := []string{"--state", t.TempDir() + "/state", "--undo-log", t.TempDir() + "/undo"}
-	conv := []string{"convert", "--db", g.db.Name(), "--collection", "c", "--from", "javaLegacy", "--write"}
-	command(t, g.s, append(slices.Clone(conv), files...)...).want(t, failure.ExitOK)
+	dir := g.plan("moderate")
+	original := all(t, g.coll)
+	g.apply(dir, "--write").want(t, failure.ExitOK)
 	before := all(t, g.coll)
-	// No old value is left, so that the fields are those of the decision in the record.
-	if r := g.run("--write").want(t, failure.ExitOK); !strings.Contains(r.stdout, " customer ") || !strings.Contains(r.stdout, " items.sku ") {
-		t.Errorf("%s", r.stdout)
+	log, err := filepath.Glob(filepath.Join(dir, "*.undo"))
+	if err != nil || len(log) != 1 {
+		t.Fatal(log, err)
 	}
+	conv := []string{"convert", "--db", g.db.Name(), "--collection", "c", "--write"}
 	for _, args := range [][]string{
-		{"undo", files[3], "--write"},
-		append(slices.Clone(conv), "--into", "new"),
-		{"convert", "--db", g.db.Name(), "--collection", "c", "--from", "standard", "--to", "javaLegacy", "--write"},
+		{"undo", log[0], "--write"},
+		append(slices.Clone(conv), "--from", "javaLegacy", "--into", "new"),
+		append(slices.Clone(conv), "--from", "standard", "--to", "javaLegacy"),
 	} {
 		r := command(t, g.s, args...).want(t, failure.ExitUsage)
-		if !strings.Contains(r.stderr, "is guarded against subtype 3") || !strings.Contains(r.stderr, "--collection c --remove --write") || !strings.Contains(r.stderr, "this command changed nothing") {
+		if !strings.Contains(r.stderr, "is guarded against subtype 3 in customer, subtype 3 in items.sku") || !strings.Contains(r.stderr, "bsonids release --db "+g.db.Name()+" --guards --write") ||
+			!strings.Contains(r.stderr, "this command changed nothing") {
 			t.Errorf("%q: %s", args, r.stderr)
 		}
 	}
-	for id, doc := range all(t, g.coll) {
-		if !slices.Equal(doc, before[id]) {
-			t.Errorf("%s was changed", id)
-		}
-	}
-	g.run("--remove", "--write").want(t, failure.ExitOK)
-	command(t, g.s, "undo", files[3], "--write").want(t, failure.ExitOK)
+	equal(t, all(t, g.coll), before)
+	g.release("--write").want(t, failure.ExitOK)
+	command(t, g.s, "undo", dir, "--write").want(t, failure.ExitOK)
+	equal(t, all(t, g.coll), original)
 }
 
 // A server without the command that sets validators is refused, also by a dry run.
@@ -102,10 +123,43 @@ func TestGuardWithoutValidators(t *testing.T) {
 	s.Refuse(t, mongotest.CollMod)
 	db := connect(t, s)
 	seed(t, db.Collection("c"), 40, uuidrep.JavaLegacy, uuidrep.Standard)
+	before := all(t, db.Collection("c"))
+	file := planned(t, s)
+	edit(t, file, "guard: none", "guard: moderate")
 	for _, args := range [][]string{nil, {"--write"}} {
-		r := command(t, s, append([]string{"guard", "--db", s.Database(), "--collection", "c", "--from", "javaLegacy"}, args...)...).want(t, failure.ExitUsage)
+		r := command(t, s, append([]string{"apply", filepath.Dir(file)}, args...)...).want(t, failure.ExitUsage)
 		if !strings.Contains(r.stderr, "does not know the command collMod") {
 			t.Errorf("%s", r.stderr)
 		}
+		equal(t, all(t, db.Collection("c")), before)
+	}
+}
+
+// So is a server on which the validator would have another effect.
+func TestGuardUnordered(t *testing.T) {
+	g := startGuarded(t)
+	g.server.Refuse(t, mongotest.BinaryOrder)
+	dir, before := g.plan("moderate"), all(t, g.coll)
+	g.s = g.server
+	for _, args := range [][]string{nil, {"--write"}} {
+		if r := g.apply(dir, args...).want(t, failure.ExitUsage); !strings.Contains(r.stderr, "does not order binary values as MongoDB does") {
+			t.Errorf("%s", r.stderr)
+		}
+	}
+	g.wantLevel("strict", 0)
+	equal(t, all(t, g.coll), before)
+}
+
+// A plan that is brought up to date keeps its guards.
+func TestGuardInPlanAgain(t *testing.T) {
+	s := mongotest.Start(t)
+	db := connect(t, s)
+	seed(t, db.Collection("c"), 40, uuidrep.JavaLegacy, uuidrep.Standard)
+	file := planned(t, s)
+	edit(t, file, "guard: none", "guard: strict")
+	seed(t, db.Collection("b"), 40, uuidrep.JavaLegacy, uuidrep.Standard)
+	command(t, s, "plan", filepath.Dir(file), "--db", s.Database()).want(t, failure.ExitOK)
+	if got := text(t, file); strings.Count(got, "guard: strict") != 1 || strings.Count(got, "guard: none") != 1 {
+		t.Error(got)
 	}
 }

@@ -16,25 +16,25 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 )
 
-// changes are the commands with which guard changes the collection and the record.
+// changes are the commands that change the collection and the record.
 var changes = []string{"insert", "update", "collMod", "findAndModify", "delete"}
 
-// isChange reports whether the command changes something. guard sends a collMod for a collection that
-// does not exist, to find out whether the server knows the command.
+// isChange reports whether the command changes something. A collMod for a collection that does not exist
+// finds out whether the server knows the command.
 func isChange(r request) bool {
 	name, _ := r.command.Lookup("collMod").StringValueOK()
 	return slices.Contains(changes, r.name()) && name != "bsonids.absent"
 }
 
-// guard and guard --remove are stopped before and after each of their changes, as by a kill: nothing
-// that they do later reaches the server. The same command then does the rest, and --remove always
-// restores the settings.
+// apply, undo and release are stopped before and after each of their changes, as by a kill: nothing that
+// they do later reaches the server. The same command then does the rest, and undo and release always
+// restore the settings.
 func TestGuardStopped(t *testing.T) {
 	g := startGuarded(t, options.CreateCollection().SetValidator(own).SetValidationLevel("moderate"))
 	var stop, seen atomic.Int64 // stop before the change with this number if it is even, and after it if it is odd
 	var mu sync.Mutex
 	var end context.CancelFunc
-	p := startProxy(t, host(t, g.s), func(r request, pass func() []byte) []byte {
+	p := startProxy(t, strings.TrimPrefix(strings.TrimSuffix(g.s.URI(), "/?directConnection=true"), "mongodb://"), func(r request, pass func() []byte) []byte {
 		if !isChange(r) {
 			return pass()
 		}
@@ -50,7 +50,7 @@ func TestGuardStopped(t *testing.T) {
 		end()
 		return nil
 	})
-	before := g.settings()
+	before, docs := g.settings(), all(t, g.coll)
 	run := func(at int64, args ...string) (code int, stderr string) {
 		t.Helper()
 		ctx, cancel := context.WithCancel(t.Context())
@@ -60,67 +60,68 @@ func TestGuardStopped(t *testing.T) {
 		mu.Unlock()
 		stop.Store(at)
 		seen.Store(0)
-		args = append([]string{"guard", "--db", g.db.Name(), "--collection", "c", "--retry-for", "0s", "--uri", p.URI()}, args...)
 		var out, errs bytes.Buffer
-		return cli.Run(ctx, args, &out, &errs), errs.String()
+		return cli.Run(ctx, append(args, "--write", "--retry-for", "0s", "--batch-timeout", "1s", "--uri", p.URI()), &out, &errs), errs.String()
 	}
-	set := []string{"--from", "javaLegacy", "--write", "--confirm-unordered"}
-	remove := []string{"--remove", "--write"}
-	whole := func(args []string) int64 {
+	whole := func(args ...string) int64 {
 		t.Helper()
 		if code, errs := run(-1, args...); code != failure.ExitOK {
-			t.Fatalf("exit code %d\n%s", code, errs)
+			t.Fatalf("%q: exit code %d\n%s", args, code, errs)
 		}
 		return seen.Load()
 	}
-	nSet := whole(set)
-	now := g.settings()
-	nRemove := whole(remove)
-	if nSet < 3 || nRemove < 3 || g.settings() != before {
-		t.Fatalf("%d and %d changes, %v", nSet, nRemove, g.settings())
-	}
-	check := func(what string, args []string, at int64) {
+	asBefore := func(what string, at int64) {
 		t.Helper()
-		code, errs := run(at, args...)
-		if code == failure.ExitOK {
-			t.Errorf("%s, stopped at %d: exit code %d", what, at, code)
+		if g.settings() != before || g.recorded() != 0 {
+			t.Fatalf("%s after a stop at %d: %v, %d guards", what, at, g.settings(), g.recorded())
 		}
-		// The first change is the one of the marker of the record, after which nothing is to be undone.
-		if at >= 1 && !strings.Contains(errs, "to undo: bsonids guard") {
-			t.Errorf("%s, stopped at %d: no way back\n%s", what, at, errs)
-		}
-		if s := g.settings(); s != before && s != now {
-			t.Errorf("%s, stopped at %d: %v", what, at, s)
-		}
+	}
+	release := []string{"release", "--db", g.db.Name(), "--guards", "c"}
+	dir := g.plan("strict")
+	nApply := whole("apply", dir)
+	strict := g.settings()
+	nRelease := whole(release...)
+	asBefore("release", -1)
+	nUndo := whole("undo", dir)
+	equal(t, all(t, g.coll), docs)
+	if nApply < 8 || nRelease < 3 || nUndo < 4 || strict[1] != "strict" {
+		t.Fatalf("%d, %d and %d changes, %v", nApply, nRelease, nUndo, strict)
+	}
+	step := int64(1)
+	if testing.Short() {
+		step = 5
 	}
 	stops := 0
-	for at := range 2 * nSet {
-		check("set", set, at)
-		whole(set)
-		if g.settings() != now || g.recorded() != 1 {
-			t.Fatalf("set again after a stop at %d: %v", at, g.settings())
-		}
-		whole(remove)
-		check("set", set, at)
-		// Stopped before anything is recorded, there is nothing to remove.
-		if g.recorded() > 0 {
-			whole(remove)
-		}
-		if g.settings() != before || g.recorded() != 0 {
-			t.Fatalf("removed after a stop at %d: %v", at, g.settings())
-		}
-		stops += 2
-	}
-	for at := range 2 * nRemove {
-		whole(set)
-		check("remove", remove, at)
-		if g.recorded() > 0 {
-			whole(remove)
-		}
-		if g.settings() != before || g.recorded() != 0 {
-			t.Fatalf("removed again after a stop at %d: %v", at, g.settings())
-		}
+	for at := int64(0); at < 2*nApply; at += step {
 		stops++
+		dir := g.plan("strict")
+		if code, errs := run(at, "apply", dir); code == failure.ExitOK {
+			t.Errorf("apply, stopped at %d: exit code %d\n%s", at, code, errs)
+		}
+		switch at % 3 {
+		case 0: // go on
+			whole("apply", dir)
+			if g.settings() != strict || g.recorded() != 1 {
+				t.Fatalf("applied after a stop at %d: %v", at, g.settings())
+			}
+			run(at%(2*nUndo), "undo", dir)
+			whole("undo", dir)
+		case 1: // let the guard go without the directory
+			if g.recorded() > 0 {
+				run(at%(2*nRelease), release...)
+				if g.recorded() > 0 {
+					whole(release...)
+				}
+			}
+			asBefore("release", at)
+			fallthrough
+		default: // undo what was done, if anything was
+			if code, errs := run(-1, "undo", dir); code != failure.ExitOK && !strings.Contains(errs, "no plan was applied in it") {
+				t.Fatalf("exit code %d\n%s", code, errs)
+			}
+		}
+		asBefore("undo", at)
+		equal(t, all(t, g.coll), docs)
 	}
 	t.Logf("%d stops", stops)
 }
@@ -129,51 +130,43 @@ func TestGuardStopped(t *testing.T) {
 func TestGuardAtOnce(t *testing.T) {
 	g := startGuarded(t, options.CreateCollection().SetValidator(own))
 	before := g.settings()
+	dir := g.plan("moderate")
 	for range 5 {
 		var running sync.WaitGroup
-		for i := range 4 {
-			args := []string{"--write"}
-			if i == 3 {
-				args = []string{"--remove", "--write"}
-			}
-			running.Go(func() { g.run(args...) })
+		running.Go(func() { g.apply(dir, "--write") })
+		for range 2 {
+			running.Go(func() { g.release("--write") })
 		}
 		running.Wait()
 		if s := g.settings(); (s == before) != (g.recorded() == 0) {
 			t.Fatalf("%d guards are recorded, and the settings are %v", g.recorded(), s)
 		}
 	}
-	g.run("--remove", "--write") // if a guard is left, or a removal that another command disturbed
-	g.run("--write").want(t, failure.ExitOK)
-	g.run("--remove", "--write").want(t, failure.ExitOK)
+	g.release("--write") // if a guard is left, or a removal that another command disturbed
+	g.apply(dir, "--write").want(t, failure.ExitOK)
+	g.release("--write").want(t, failure.ExitOK)
 	if g.settings() != before {
 		t.Errorf("%v", g.settings())
 	}
 }
 
-// A user without a privilege is told which one.
+// A user without a privilege is told which one, before anything is converted. The validator can be printed
+// without it.
 func TestGuardDenied(t *testing.T) {
 	g := startGuarded(t)
-	var denied atomic.Pointer[string]
-	p := startProxy(t, host(t, g.s), func(r request, pass func() []byte) []byte {
-		if r.name() == *denied.Load() {
+	dir, before, docs := g.plan("moderate"), g.settings(), all(t, g.coll)
+	p := startProxy(t, strings.TrimPrefix(strings.TrimSuffix(g.s.URI(), "/?directConnection=true"), "mongodb://"), func(r request, pass func() []byte) []byte {
+		if r.name() == "collMod" {
 			return r.reply(bson.D{{Key: "ok", Value: 0.0}, {Key: "code", Value: int32(13)}, {Key: "codeName", Value: "Unauthorized"}, {Key: "errmsg", Value: "not authorized on d to execute command { x: 1 }"}})
 		}
 		return pass()
 	})
-	before := g.settings()
-	for _, name := range []string{"collMod", "insert", "find", "listCollections"} {
-		denied.Store(&name)
-		r := command(t, p, "guard", "--db", g.db.Name(), "--collection", "c", "--from", "javaLegacy", "--write", "--confirm-unordered").want(t, failure.ExitDenied)
-		if !strings.Contains(r.stderr, "needs collMod on the collection") || g.settings() != before {
-			t.Errorf("%s: %s", name, r.stderr)
-		}
-		if g.recorded() > 0 { // before the change that was denied
-			g.run("--remove", "--write").want(t, failure.ExitOK)
-		}
+	command(t, p, "apply", dir).want(t, failure.ExitOK)
+	r := command(t, p, "apply", dir, "--write").want(t, failure.ExitDenied)
+	if !strings.Contains(r.stderr, "needs collMod on the collection") || !strings.Contains(r.stderr, "to undo: bsonids undo") || g.settings() != before {
+		t.Errorf("%s", r.stderr)
 	}
-	// The validator can be printed without the privilege to set it.
-	name := "collMod"
-	denied.Store(&name)
-	command(t, p, "guard", "--db", g.db.Name(), "--collection", "c", "--from", "javaLegacy").want(t, failure.ExitOK)
+	equal(t, all(t, g.coll), docs)
+	command(t, g.s, "undo", dir, "--write").want(t, failure.ExitOK)
+	g.wantLevel("strict", 0)
 }

@@ -1,7 +1,7 @@
 package servertest
 
 import (
-	"slices"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -22,9 +22,10 @@ var own = bson.D{{Key: "$jsonSchema", Value: bson.D{{Key: "bsonType", Value: "ob
 // guarded is a collection with old values in customer and items[].sku.
 type guarded struct {
 	testing.TB
-	s    target
-	db   *mongo.Database
-	coll *mongo.Collection
+	server *mongotest.Server
+	s      target // the server, which orders binary values as MongoDB does
+	db     *mongo.Database
+	coll   *mongo.Collection
 }
 
 // startGuarded starts a server that can change validators, or skips the test.
@@ -32,7 +33,8 @@ func startGuarded(t testing.TB, opts ...options.Lister[options.CreateCollectionO
 	t.Helper()
 	s := mongotest.Start(t)
 	s.Require(t, mongotest.CollMod)
-	g := &guarded{TB: t, s: s, db: connect(t, s)}
+	g := &guarded{TB: t, server: s, db: connect(t, s)}
+	g.s = orders(g)
 	g.create(opts...)
 	return g
 }
@@ -51,15 +53,35 @@ func (g *guarded) create(opts ...options.Lister[options.CreateCollectionOptions]
 	insert(g, g.coll, docs)
 }
 
-// run runs guard. --confirm-unordered makes the tests run on servers that do not order binary values
-// as MongoDB does.
-func (g *guarded) run(args ...string) result {
+// orders answers the question whether the server orders binary values as MongoDB does, which the second
+// server does not.
+func orders(g *guarded) target {
+	return startProxy(g, host(g, g.server), func(r request, pass func() []byte) []byte {
+		if r.name() == "aggregate" && strings.Contains(r.command.String(), "bsonids probe") {
+			return r.cursor(g.db.Name()+".c", bson.D{{Key: "all", Value: bson.A{}}, {Key: "old", Value: bson.A{}}}) // as for an empty collection
+		}
+		return pass()
+	})
+}
+
+// plan makes a plan in which the collection has the guard.
+func (g *guarded) plan(level string) (dir string) {
 	g.Helper()
-	args = append([]string{"guard", "--db", g.db.Name(), "--collection", "c"}, args...)
-	if !slices.Contains(args, "--remove") {
-		args = append(args, "--from", "javaLegacy", "--confirm-unordered")
-	}
-	return command(g, g.s, args...)
+	file := planned(g, g.server)
+	edit(g, file, "guard: none", "guard: "+level)
+	return filepath.Dir(file)
+}
+
+// apply applies a plan.
+func (g *guarded) apply(dir string, args ...string) result {
+	g.Helper()
+	return command(g, g.s, append([]string{"apply", dir, "--batch-timeout", "1s"}, args...)...)
+}
+
+// release lets the guard go, without the directory.
+func (g *guarded) release(args ...string) result {
+	g.Helper()
+	return command(g, g.s, append([]string{"release", "--db", g.db.Name(), "--guards", g.coll.Name()}, args...)...)
 }
 
 // settings returns the validator in extended JSON, the level and the action of the collection. The
@@ -122,21 +144,20 @@ func (g *guarded) recorded() int64 {
 	return n
 }
 
-// convertWithout converts the collection as convert does, on servers whose validators would refuse
-// new values, too.
-func (g *guarded) convertWithout() {
+// skip gives a document a value that is not converted, or takes it back.
+func (g *guarded) skip(v bson.Binary) {
 	g.Helper()
-	for _, doc := range all(g, g.coll) {
-		old := doc.Lookup("customer")
-		_, data := old.Binary()
-		sku := doc.Lookup("items", "0", "sku")
-		_, other := sku.Binary()
-		_, err := g.coll.UpdateOne(g.Context(), bson.D{{Key: "_id", Value: doc.Lookup("_id")}},
-			bson.D{{Key: "$set", Value: bson.D{{Key: "customer", Value: bson.Binary{Subtype: 4, Data: data}}, {Key: "items.0.sku", Value: bson.Binary{Subtype: 4, Data: other}}}}},
-			options.UpdateOne().SetBypassDocumentValidation(true))
-		if err != nil {
-			g.Fatal(err)
-		}
+	_, err := g.coll.UpdateOne(g.Context(), bson.D{{Key: "_id", Value: int32(7)}}, bson.D{{Key: "$set", Value: bson.D{{Key: "customer", Value: v}}}},
+		options.UpdateOne().SetBypassDocumentValidation(true))
+	if err != nil {
+		g.Fatal(err)
+	}
+}
+
+func (g *guarded) wantLevel(level string, guards int64) {
+	g.Helper()
+	if now := g.settings(); now[1] != level || g.recorded() != guards {
+		g.Fatalf("level %s, want %s; %d guards are recorded", now[1], level, g.recorded())
 	}
 }
 
@@ -147,16 +168,15 @@ func TestGuardKeepsValidator(t *testing.T) {
 		validator     any
 		level, action string
 		kept          bool
-		actionNow     string
 		warns         string
 	}{
-		{"none", nil, "", "", false, "error", ""},
-		{"none, other settings", nil, "moderate", "warn", false, "error", ""},
-		{"schema", own, "", "", true, "error", "has level strict"},
-		{"schema, moderate", own, "moderate", "error", true, "error", ""},
-		{"query", bson.D{{Key: "n", Value: bson.D{{Key: "$gte", Value: int32(0)}}}}, "strict", "error", true, "error", "has level strict"},
-		{"off", own, "off", "error", false, "error", "has level off"},
-		{"warn", own, "strict", "warn", false, "error", "action warn"},
+		{"none", nil, "", "", false, ""},
+		{"none, other settings", nil, "moderate", "warn", false, ""},
+		{"schema", own, "", "", true, "has level strict"},
+		{"schema, moderate", own, "moderate", "error", true, ""},
+		{"query", bson.D{{Key: "n", Value: bson.D{{Key: "$gte", Value: int32(0)}}}}, "strict", "error", true, "has level strict"},
+		{"off", own, "off", "error", false, "has level off"},
+		{"warn", own, "strict", "warn", false, "action warn"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			opts := options.CreateCollection()
@@ -168,90 +188,88 @@ func TestGuardKeepsValidator(t *testing.T) {
 			}
 			g := startGuarded(t, opts)
 			before := g.settings()
-			r := g.run().want(t, failure.ExitOK)
-			if !strings.Contains(r.stdout, "dry run") || !strings.Contains(r.stdout, "runCommand(EJSON.deserialize({\"collMod\":\"c\"") || g.settings() != before || g.recorded() != 0 {
+			dir := g.plan("moderate")
+			r := g.apply(dir).want(t, failure.ExitOK)
+			if !strings.Contains(r.stdout, "runCommand(EJSON.deserialize({\"collMod\":\"c\"") || g.settings() != before || g.recorded() != 0 {
 				t.Fatalf("the dry run changed something, or printed no validator\n%s", r.stdout)
 			}
-			r = g.run("--write").want(t, failure.ExitOK)
+			r = g.apply(dir, "--write").want(t, failure.ExitOK)
 			if !strings.Contains(r.stderr, tt.warns) || tt.warns == "" && strings.Contains(r.stderr, "the validator of ") {
 				t.Errorf("warnings: %s", r.stderr)
 			}
-			if !strings.Contains(r.stdout, "To remove it: bsonids guard --db "+g.db.Name()+" --collection c --remove --write") {
-				t.Errorf("no way back:\n%s", r.stdout)
-			}
 			now := g.settings()
-			if now[1] != "moderate" || now[2] != tt.actionNow || strings.HasPrefix(now[0], `{"$and":[`+before[0]+`,{"$nor":`) != tt.kept || !tt.kept && !strings.HasPrefix(now[0], `{"$nor":`) {
+			if now[1] != "moderate" || now[2] != "error" || strings.HasPrefix(now[0], `{"$and":[`+before[0]+`,{"$nor":`) != tt.kept || !tt.kept && !strings.HasPrefix(now[0], `{"$nor":`) {
 				t.Errorf("settings %v, before %v", now, before)
 			}
-			g.run("--write").want(t, failure.ExitOK)
+			g.apply(dir, "--write").want(t, failure.ExitOK)
 			if g.settings() != now || g.recorded() != 1 {
 				t.Errorf("the second run changed something: %v", g.settings())
 			}
-			g.run("--remove").want(t, failure.ExitOK)
+			g.release().want(t, failure.ExitOK)
 			if g.settings() != now {
-				t.Error("the dry run of --remove changed something")
+				t.Error("the dry run of the release changed something")
 			}
-			g.run("--remove", "--write").want(t, failure.ExitOK)
+			g.release("--write").want(t, failure.ExitOK)
 			if g.settings() != before || g.recorded() != 0 {
 				t.Errorf("settings %v, before %v, %d guards", g.settings(), before, g.recorded())
 			}
-			g.run("--remove", "--write").want(t, failure.ExitUsage)
+			g.release("--write").want(t, failure.ExitUsage)
+			command(t, g.s, "release", dir, "--guards", "--write").want(t, failure.ExitOK) // nothing is left to do
 		})
 	}
 }
 
-// Level strict needs a pass that finds nothing, and a second one.
+// A guard is raised to level strict when two passes find no old value, and only then. The undo takes it down
+// before it restores the values.
 func TestGuardLevels(t *testing.T) {
 	g := startGuarded(t)
-	wantLevel := func(level string) {
-		t.Helper()
-		if now := g.settings(); now[1] != level {
-			t.Fatalf("level %s, want %s", now[1], level)
-		}
-	}
-	// In the wrong order: nothing is converted yet.
-	r := g.run("--level", "strict", "--write").want(t, failure.ExitIncomplete)
-	if !strings.Contains(r.stdout, "stays at level moderate: 120 old values are left in 60 documents") {
+	before := all(t, g.coll)
+	g.skip(bson.Binary{Subtype: 3, Data: []byte("no UUID, I think")})
+	odd := all(t, g.coll)
+	dir := g.plan("strict")
+	r := g.apply(dir, "--write").want(t, failure.ExitIncomplete)
+	if !strings.Contains(r.stdout, "stays at level moderate: 1 old values are left in 1 documents (customer)") {
 		t.Errorf("%s", r.stdout)
 	}
-	wantLevel("moderate")
-	g.convertWithout()
-	one := bson.D{{Key: "_id", Value: int32(7)}}
-	skip := func(v bson.Binary) {
-		t.Helper()
-		if _, err := g.coll.UpdateOne(t.Context(), one, bson.D{{Key: "$set", Value: bson.D{{Key: "customer", Value: v}}}}, options.UpdateOne().SetBypassDocumentValidation(true)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	skip(bson.Binary{Subtype: 3, Data: make([]byte, 16)})
-	r = g.run("--level", "strict", "--write").want(t, failure.ExitIncomplete)
-	if !strings.Contains(r.stdout, "stays at level moderate: 1 old values are left in 1 documents") {
+	g.wantLevel("moderate", 1)
+	r = g.apply(dir, "--write", "-o", "json").want(t, failure.ExitIncomplete)
+	if !strings.Contains(r.stdout, `"staysModerate": "1 old values`) {
 		t.Errorf("%s", r.stdout)
 	}
-	wantLevel("moderate")
-	skip(bson.Binary{Subtype: 4, Data: make([]byte, 16)})
-	g.run("--level", "strict").want(t, failure.ExitOK)
-	wantLevel("moderate")
-	r = g.run("--level", "strict", "--write", "-o", "json").want(t, failure.ExitOK)
-	checkSchema(t, "guard", r.stdout)
-	if strings.Count(r.stdout, `"oldValues": 0`) != 2 {
-		t.Errorf("there were not two passes without old values:\n%s", r.stdout)
+	command(t, g.s, "undo", dir, "--write").want(t, failure.ExitOK)
+	g.wantLevel("strict", 0) // the default, before the guard
+	equal(t, all(t, g.coll), odd)
+
+	insert := before[`{"$numberInt":"7"}`].Lookup("customer")
+	_, old := insert.Binary()
+	g.skip(bson.Binary{Subtype: 3, Data: old})
+	dir = g.plan("strict")
+	r = g.apply(dir, "--write", "-o", "json").want(t, failure.ExitOK)
+	if strings.Contains(r.stdout, "staysModerate") {
+		t.Errorf("%s", r.stdout)
 	}
-	wantLevel("strict")
-	// Without --level, the level stays.
-	g.run("--write").want(t, failure.ExitOK)
-	wantLevel("strict")
+	g.wantLevel("strict", 1)
+	for _, args := range [][]string{{"--db", g.db.Name()}, {dir}} {
+		r := command(t, g.s, append([]string{"status"}, args...)...).want(t, failure.ExitOK)
+		if !strings.Contains(r.stdout, "The guard of c, at level strict, refuses subtype 3 in customer, subtype 3 in items.sku") ||
+			!strings.Contains(r.stdout, "Let it go with: bsonids release --db "+g.db.Name()+" --guards --write --uri ") {
+			t.Error(r.stdout)
+		}
+		command(t, g.s, append([]string{"status", "-o", "json"}, args...)...).want(t, failure.ExitOK)
+	}
 	// A value that was written in spite of the validator is found, and the level goes back.
-	skip(bson.Binary{Subtype: 3, Data: make([]byte, 16)})
-	g.run("--write").want(t, failure.ExitIncomplete)
-	wantLevel("moderate")
-	skip(bson.Binary{Subtype: 4, Data: make([]byte, 16)})
-	g.run("--level", "strict", "--write").want(t, failure.ExitOK)
-	g.run("--level", "moderate", "--write").want(t, failure.ExitOK)
-	wantLevel("moderate")
-	r = g.run("--remove", "--write", "-o", "json").want(t, failure.ExitOK)
-	checkSchema(t, "guard", r.stdout)
-	wantLevel("strict") // the default, before the guard
+	g.skip(bson.Binary{Subtype: 3, Data: []byte("no UUID, I think")})
+	g.apply(dir, "--write").want(t, failure.ExitIncomplete)
+	g.wantLevel("moderate", 1)
+	g.skip(bson.Binary{Subtype: 4, Data: old})
+	if r := g.apply(dir, "--write").want(t, failure.ExitOK); !strings.Contains(r.stdout, "the second pass found no old value") {
+		t.Errorf("%s", r.stdout)
+	}
+	g.wantLevel("strict", 1)
+	command(t, g.s, "undo", dir).want(t, failure.ExitIncomplete)
+	g.wantLevel("strict", 1)
+	command(t, g.s, "undo", dir, "--write").want(t, failure.ExitIncomplete) // of a value that was written anew
+	g.wantLevel("strict", 0)
 }
 
 // At level strict, the collection's own validator would apply to documents to which it did not apply.
@@ -260,11 +278,7 @@ func TestGuardStrictAppliesOwnValidator(t *testing.T) {
 	if _, err := g.coll.InsertOne(t.Context(), bson.D{{Key: "_id", Value: "older"}, {Key: "n", Value: "text"}}, options.InsertOne().SetBypassDocumentValidation(true)); err != nil {
 		t.Fatal(err)
 	}
-	g.run("--write").want(t, failure.ExitOK)
-	if _, err := g.coll.DeleteMany(t.Context(), bson.D{{Key: "n", Value: bson.D{{Key: "$type", Value: "int"}}}}); err != nil {
-		t.Fatal(err)
-	}
-	r := g.run("--level", "strict", "--write").want(t, failure.ExitIncomplete)
+	r := g.apply(g.plan("strict"), "--write").want(t, failure.ExitIncomplete)
 	if !strings.Contains(r.stdout, "refuses 1 documents") || g.settings()[1] != "moderate" {
 		t.Errorf("%v\n%s", g.settings(), r.stdout)
 	}

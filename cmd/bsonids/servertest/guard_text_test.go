@@ -4,6 +4,7 @@ import (
 	"errors"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -32,17 +33,13 @@ func TestGuardText(t *testing.T) {
 	}
 	insert(t, coll, docs)
 	before := all(t, coll)
-	flags := []string{"--db", s.Database(), "--collection", "c", "--from", "text", "--field", "customer"}
-	guard := func(code int, args ...string) result {
-		t.Helper()
-		return command(t, s, append(append([]string{"guard"}, flags...), args...)...).want(t, code)
-	}
-	if r := guard(failure.ExitOK); !strings.Contains(r.stdout, "guard against text; dry run") || !strings.Contains(r.stdout, "40 old values in 40 documents") ||
-		!strings.Contains(r.stdout, "not guarded: note, with 40 values that are text") {
+	file := planned(t, s)
+	text := "        stored: text\n        decision: "
+	edit(t, file, "path: \"customer\"\n"+text+"leave", "path: \"customer\"\n"+text+"convert from text", "guard: none", "guard: strict")
+	dir := filepath.Dir(file)
+	if r := command(t, s, "apply", dir).want(t, failure.ExitOK); !strings.Contains(r.stdout, "The guard of c: strict") {
 		t.Errorf("%s%s", r.stdout, r.stderr)
 	}
-	guard(failure.ExitOK, "--output", "json")
-	guard(failure.ExitOK, "--write")
 	try := func(refused bool, key string, v any) {
 		t.Helper()
 		_, err := coll.InsertOne(t.Context(), bson.D{{Key: "n", Value: int32(1)}, {Key: "test", Value: true}, {Key: key, Value: v}})
@@ -67,25 +64,21 @@ func TestGuardText(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	inserts()
-	if r := command(t, s, "convert", "--db", s.Database(), "--collection", "c", "--from", "standard", "--to", "text", "--field", "note", "--write").want(t, failure.ExitUsage); !strings.Contains(r.stderr, "is guarded against text") {
-		t.Error(r.stderr)
-	}
-	dir := t.TempDir()
-	undo := filepath.Join(dir, "undo")
-	guard(failure.ExitIncomplete, "--level", "strict", "--write")
-	command(t, s, append([]string{"convert", "--write", "--state", filepath.Join(dir, "state"), "--undo-log", undo}, flags...)...).want(t, failure.ExitOK)
-	if r := guard(failure.ExitOK, "--level", "strict", "--write"); !strings.Contains(r.stdout, "the second pass found no old value") {
+	// At level moderate, before the first batch.
+	var moderate sync.Once
+	p := startProxy(t, host(t, s), func(r request, pass func() []byte) []byte {
+		if name, _ := r.command.Lookup("update").StringValueOK(); name == "c" && r.documents > 1 {
+			moderate.Do(inserts)
+		}
+		return pass()
+	})
+	if r := command(t, p, "apply", dir, "--write").want(t, failure.ExitOK); !strings.Contains(r.stdout, "the second pass found no old value") {
 		t.Error(r.stdout)
 	}
 	inserts()
-	if r := command(t, s, "undo", undo, "--write").want(t, failure.ExitUsage); !strings.Contains(r.stderr, "is guarded against text") {
+	if r := command(t, s, "convert", "--db", s.Database(), "--collection", "c", "--from", "standard", "--to", "text", "--field", "customer", "--write").want(t, failure.ExitUsage); !strings.Contains(r.stderr, "is guarded against text in customer") {
 		t.Error(r.stderr)
 	}
-	if r := command(t, s, "guard", "--db", s.Database(), "--collection", "c", "--from", "generic", "--field", "customer", "--write", "--confirm-unordered").want(t, failure.ExitUsage); !strings.Contains(r.stderr, "is guarded already, against text") {
-		t.Error(r.stderr)
-	}
-	command(t, s, "guard", "--db", s.Database(), "--collection", "c", "--remove", "--write").want(t, failure.ExitOK)
-	command(t, s, "undo", undo, "--write").want(t, failure.ExitOK)
+	command(t, s, "undo", dir, "--write").want(t, failure.ExitOK)
 	equal(t, all(t, coll), before)
 }

@@ -130,6 +130,9 @@ func TestIndexSpecs(t *testing.T) {
 		switch r.name() {
 		case "listCollections":
 			name, _ := r.command.Lookup("filter", "name").StringValueOK()
+			if name != "old" && name != "new" {
+				return pass()
+			}
 			return r.cursor("db.$cmd.listCollections", bson.D{{Key: "name", Value: name}, {Key: "type", Value: "collection"}, {Key: "options", Value: bson.D{{Key: "collation", Value: collation}}}})
 		case "create":
 			return r.reply(bson.D{{Key: "ok", Value: 1.0}})
@@ -143,7 +146,7 @@ func TestIndexSpecs(t *testing.T) {
 		}
 		return pass()
 	})
-	command(t, p, "convert", "--db", s.Database(), "--collection", "old", "--from", "javaLegacy", "--into", "new", "--write", "--no-record", "--references", "0").want(t, failure.ExitOK)
+	command(t, p, "convert", "--db", s.Database(), "--collection", "old", "--from", "javaLegacy", "--into", "new", "--write", "--references", "0").want(t, failure.ExitOK)
 	equal(t, all(t, db.Collection("new")), want)
 	if ignore, _ := made.Lookup("ignoreUnknownIndexOptions").BooleanOK(); !ignore {
 		t.Error("an unknown option of an index would be an error")

@@ -82,6 +82,9 @@ func TestUniqueValueIsAwaited(t *testing.T) {
 		}
 		updates := 0
 		p := startProxy(t, host(t, s), func(r request, pass func() []byte) []byte {
+			if name, _ := r.command.Lookup(r.name()).StringValueOK(); name != "new" {
+				return pass()
+			}
 			switch r.name() {
 			case "createIndexes":
 				answer := pass()
@@ -103,7 +106,7 @@ func TestUniqueValueIsAwaited(t *testing.T) {
 			}
 			return pass()
 		})
-		args := []string{"convert", "--db", s.Database(), "--collection", "old", "--from", "javaLegacy", "--into", "new", "--write", "--no-record"}
+		args := []string{"convert", "--db", s.Database(), "--collection", "old", "--from", "javaLegacy", "--into", "new", "--write"}
 		// If each of two copies waits for the other, both are written anew.
 		command(t, p, args...).want(t, failure.ExitOK)
 		equal(t, all(t, fresh), all(t, old))

@@ -4,9 +4,9 @@ import (
 	"flag"
 	"io/fs"
 	"path/filepath"
-	"runtime"
 	"testing"
 
+	"github.com/fsnotify/fsnotify"
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 
@@ -17,25 +17,24 @@ import (
 
 var stateKills = flag.Int("state-kills", 20, "kill each verb that writes at least this many times when one of its files has changed; 4 at most in a short run")
 
-// sizes returns the sizes of the files in a directory: ledgers, undo logs and skip lists.
-func sizes(dir string) map[string]int64 {
-	out := make(map[string]int64)
-	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error { // a file may be gone
-		if err == nil && !d.IsDir() {
-			if info, err := d.Info(); err == nil {
-				out[path] = info.Size()
-			}
-		}
-		return nil
-	})
-	return out
-}
-
 // killedAtChange runs the command in its own process, and kills it when the files in dir have changed for
-// the n-th time. It reports whether it did: the command may have ended before.
+// the n-th time: ledgers, undo logs and skip lists. It reports whether it did: the command may have ended before.
 func killedAtChange(t *testing.T, s target, dir string, n int, args ...string) bool {
 	t.Helper()
-	last := sizes(dir)
+	watcher, err := fsnotify.NewWatcher()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer watcher.Close()
+	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() {
+			err = watcher.Add(path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 	cmd, out := start(t, s, args...)
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
@@ -46,20 +45,18 @@ func killedAtChange(t *testing.T, s target, dir string, n int, args ...string) b
 				t.Fatalf("%v: %s", err, out)
 			}
 			return false
-		default:
-		}
-		now := sizes(dir)
-		for path, size := range now {
-			if was, ok := last[path]; !ok || was != size {
-				n--
+		case err := <-watcher.Errors:
+			t.Fatal(err)
+		case event := <-watcher.Events:
+			if !event.Has(fsnotify.Create) && !event.Has(fsnotify.Write) {
+				continue
+			}
+			if n--; n == 0 {
+				_ = cmd.Process.Kill()
+				<-ended
+				return true
 			}
 		}
-		if last = now; n <= 0 {
-			_ = cmd.Process.Kill()
-			<-ended
-			return true
-		}
-		runtime.Gosched()
 	}
 }
 
@@ -113,6 +110,14 @@ func TestKillStates(t *testing.T) {
 	undoing := func(_ *mongotest.Server, dir string) []string {
 		return []string{"undo", filepath.Join(dir, "undo"), "--write", "--batch", "5", "--batch-timeout", "1s"}
 	}
+	// One field was left, and is decided after the others were converted.
+	edited := func(t *testing.T, s *mongotest.Server, dir string) {
+		dir = planOf(s, dir)
+		file := filepath.Join(dir, "plan.yaml")
+		setDecision(t, file, "id", "leave")
+		command(t, s, "apply", dir, "--write", "--batch", "5").want(t, failure.ExitOK)
+		setDecision(t, file, "id", "convert from javaLegacy")
+	}
 	for name, v := range map[string]verb{
 		"convert":                  {uuidrep.Standard, converting("--to", "standard", "--undo-log", "undo"), none, converted},
 		"convert within a subtype": {uuidrep.CSharpLegacy, converting("--to", "csharpLegacy", "--undo-log", "undo", "--state", "state"), none, converted},
@@ -123,6 +128,7 @@ func TestKillStates(t *testing.T) {
 		"undo":                  {uuidrep.Standard, undoing, after(converting("--to", "standard", "--undo-log", "undo")), restored},
 		"undo within a subtype": {uuidrep.CSharpLegacy, undoing, after(converting("--to", "csharpLegacy", "--undo-log", "undo")), restored},
 		"apply":                 {uuidrep.Standard, applying("apply"), func(_ *testing.T, s *mongotest.Server, dir string) { planOf(s, dir) }, converted},
+		"apply of an edit":      {uuidrep.Standard, applying("apply"), edited, converted},
 		"undo of a plan":        {uuidrep.Standard, applying("undo"), after(applying("apply")), restored},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -42,12 +42,18 @@ type result struct {
 
 func command(t testing.TB, s target, args ...string) result {
 	t.Helper()
-	if args[0] == "convert" && !slices.Contains(args, "--skip-list") && !slices.Contains(args, "--state") &&
-		(!slices.Contains(args, "--dump") || slices.Contains(args, "--out")) {
+	if args[0] == "convert" && !slices.Contains(args, "--skip-list") && !slices.Contains(args, "--state") {
 		// Without these flags, the list is written to the working directory.
 		args = append(args, "--skip-list", filepath.Join(t.TempDir(), "skipped.jsonl"))
 	}
-	if slices.Contains([]string{"convert", "undo", "plan", "apply", "verify"}, args[0]) && !slices.Contains(args, "--retry-for") && !slices.Contains(args, "--dump") {
+	if args[0] == "convert" && slices.Contains(args, "--write") && !slices.Contains(args, "--undo-log") && !slices.Contains(args, "--into") {
+		log := filepath.Join(t.TempDir(), "undo")
+		if i := slices.Index(args, "--state"); i >= 0 {
+			log = args[i+1] + ".undo"
+		}
+		args = append(args, "--undo-log", log)
+	}
+	if slices.Contains([]string{"convert", "undo", "plan", "apply", "verify"}, args[0]) && !slices.Contains(args, "--retry-for") && (s != nil || args[0] == "convert" || args[0] == "undo") && !slices.Contains(args, "--dump") {
 		args = append(args, "--retry-for", "0s") // what a test refuses is not tried again
 	}
 	if s != nil {
@@ -58,8 +64,6 @@ func command(t testing.TB, s target, args ...string) result {
 	if strings.HasPrefix(out.String(), "{") {
 		name := args[0]
 		switch {
-		case name != "scan" && slices.Contains(args, "--dump"):
-			name += "-dump"
 		case name == "undo" && slices.Contains(args, "--db"):
 			name = "cutover"
 		case (name == "verify" || name == "undo") && isDirectory(args[1]):

@@ -51,7 +51,7 @@ func (w *world) wish() wish {
 	if o.to == o.from && w.r.IntN(4) > 0 {
 		o.to = uuidrep.Standard
 	}
-	switch field := w.shapes[w.r.IntN(len(w.shapes))].name; w.r.IntN(12) {
+	switch field := w.shapes[w.r.IntN(len(w.shapes))].name; w.r.IntN(11) {
 	case 0:
 		o.fields = []string{field}
 	case 1:
@@ -63,12 +63,8 @@ func (w *world) wish() wish {
 		o.extra = []string{"--take-over"}
 		w.mistake("--take-over")
 	case 4:
-		if o.into == "" && o.to == uuidrep.Standard {
-			o.extra = []string{"--no-record"}
-		}
-	case 5:
 		o.extra = []string{"--decide-anew"}
-	case 6:
+	case 5:
 		o.part = []string{"1/2", "2/2"}[w.r.IntN(2)]
 	}
 	switch w.r.IntN(8) {

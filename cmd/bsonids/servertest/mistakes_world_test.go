@@ -213,8 +213,6 @@ func (w *world) observe(step []ran) {
 			w.late = append(w.late, c)
 		}
 		switch {
-		case len(step) > 1 && slices.ContainsFunc(step, func(c ran) bool { return slices.Contains(c.extra, "--no-record") && c.code != failure.ExitUsage }):
-			// Nothing keeps it apart from the others, as the user has agreed to.
 		case slices.ContainsFunc(step, func(other ran) bool { return (other.undo == "") != (c.undo == "") && other.code != failure.ExitUsage }):
 			// Of an undo and a conversion, the other may have begun after this one ended.
 		case c.undo != "":

@@ -4,12 +4,15 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strings"
 	"testing"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
 	"github.com/bsonids/bsonids/integration/mongotest"
+	"github.com/bsonids/bsonids/uuidrep"
 )
 
 // Only the user who made a plan can read what lies in its directory, whatever the directory was before.
@@ -51,7 +54,7 @@ func TestPlanDirectoryModes(t *testing.T) {
 	}
 }
 
-// A plan is never written over another one, nor among other files, and a process that was killed before it
+// A plan is never written over another one without what was edited in it, nor among other files, and a process that was killed before it
 // wrote its plan does not keep the next one from it.
 func TestPlanDirectoryTaken(t *testing.T) {
 	s := mongotest.Start(t)
@@ -60,9 +63,13 @@ func TestPlanDirectoryTaken(t *testing.T) {
 	dir := filepath.Dir(file)
 	edit(t, file, left...)
 	edited := text(t, file)
-	r := command(t, s, "plan", dir, "--db", s.Database()).want(t, failure.ExitUsage)
-	if !strings.Contains(r.stderr, "has a plan already") || text(t, file) != edited {
-		t.Error(r.stderr)
+	made := regexp.MustCompile(`made: .*`)
+	r := command(t, s, "plan", dir, "--db", s.Database()).want(t, failure.ExitOK)
+	if got := text(t, file); made.ReplaceAllString(got, "") != made.ReplaceAllString(edited, "") {
+		t.Errorf("%s\n%s", r.stderr, got)
+	}
+	for _, more := range [][]string{{"--db", "other"}, {"--to", "javaLegacy"}} {
+		command(t, s, append([]string{"plan", dir}, more...)...).want(t, failure.ExitUsage)
 	}
 	if err := os.Remove(file); err != nil {
 		t.Fatal(err)
@@ -74,5 +81,70 @@ func TestPlanDirectoryTaken(t *testing.T) {
 	r = command(t, s, "plan", dir, "--db", s.Database()).want(t, failure.ExitUsage)
 	if !strings.Contains(r.stderr, "is not empty") {
 		t.Error(r.stderr)
+	}
+}
+
+// A plan is brought up to date while it is applied, also after some of it was converted: what services have
+// begun to write since is new, what was converted is not judged again, and the next apply converts the rest. While
+// the directory is in use, the plan goes to another file.
+func TestPlanAgain(t *testing.T) {
+	for _, to := range []uuidrep.Representation{uuidrep.Standard, uuidrep.CSharpLegacy} {
+		s := mongotest.Start(t)
+		db := connect(t, s)
+		_, both := late(t, db.Collection("c"), 40, to)
+		file := planned(t, s, "--to", to.String())
+		dir := filepath.Dir(file)
+		setDecision(t, file, "b[]", "leave")
+		edit(t, file, "- path: \"b[]\"", "- path: \"b[]\" # later")
+		args := []string{"apply", dir, "--batch", "10", "--write"}
+		command(t, s, args...).want(t, failure.ExitOK)
+		applied := text(t, file)
+
+		// A service writes another collection, and values in c as they were.
+		insert(t, db.Collection("new"), legacyDocs("x", 20))
+		r := command(t, s, "plan", dir).want(t, failure.ExitOK)
+		if !strings.Contains(r.stderr, `"new": the collection is new`) || strings.Contains(r.stderr, `"c"`) {
+			t.Error(r.stderr)
+		}
+		got := text(t, file)
+		if !strings.Contains(got, "- path: \"b[]\" # later") || strings.Count(got, "decision: unknown") != 1 {
+			t.Error(got)
+		}
+		command(t, s, args...).want(t, failure.ExitUsage) // a decision is unknown
+		setDecision(t, file, "x", "convert from javaLegacy")
+		edit(t, file, "- path: \"b[]\" # later", "- path: \"b[]\"")
+		setDecision(t, file, "b[]", "convert from javaLegacy")
+
+		held, _, err := plan.Lock(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		before := text(t, file)
+		r = command(t, s, "plan", dir).want(t, failure.ExitOK)
+		if !strings.Contains(r.stderr, plan.NewFile) || text(t, file) != before {
+			t.Error(r.stderr)
+		}
+		if p, err := plan.Read(filepath.Join(dir, plan.NewFile)); err != nil || len(p.Collections) != 2 {
+			t.Errorf("%+v, %v", p, err)
+		}
+		if err := held.Close(); err != nil {
+			t.Fatal(err)
+		}
+
+		command(t, s, args...).want(t, failure.ExitOK)
+		equal(t, all(t, db.Collection("c")), both)
+		command(t, s, "verify", dir).want(t, failure.ExitOK)
+		if r = command(t, s, "plan", dir).want(t, failure.ExitOK); strings.Contains(r.stderr, "is new") || strings.Contains(r.stderr, "is gone") {
+			t.Error(r.stderr)
+		}
+		command(t, s, args...).want(t, failure.ExitOK)
+		command(t, s, "undo", dir, "--batch", "10", "--write").want(t, failure.ExitOK)
+		// What was converted is judged again after the undo, and is as it was.
+		command(t, s, "plan", dir).want(t, failure.ExitOK)
+		command(t, s, args...).want(t, failure.ExitOK)
+		equal(t, all(t, db.Collection("c")), both)
+		if edited := text(t, file); applied == edited {
+			t.Error("the plan was not edited")
+		}
 	}
 }

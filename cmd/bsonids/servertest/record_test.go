@@ -187,24 +187,6 @@ func TestInterruptedBeginning(t *testing.T) {
 	}
 }
 
-// Without a record, a conversion within one subtype needs a confirmation.
-func TestNoRecord(t *testing.T) {
-	s := mongotest.Start(t)
-	db := connect(t, s)
-	before := seed(t, db.Collection("c"), 15, uuidrep.JavaLegacy, uuidrep.JavaLegacy)
-	dir := t.TempDir()
-	command(t, s, inOrder(s, dir, "--no-record")...).want(t, failure.ExitUsage)
-	equal(t, all(t, db.Collection("c")), before)
-	command(t, s, inOrder(s, dir, "--no-record", "--confirm-unrecorded")...).want(t, failure.ExitOK)
-	command(t, s, "undo", filepath.Join(dir, "undo"), "--write", "--no-record").want(t, failure.ExitOK)
-	equal(t, all(t, db.Collection("c")), before)
-	command(t, s, "convert", "--db", s.Database(), "--collection", "c", "--from", "javaLegacy", "--write", "--no-record").want(t, failure.ExitOK)
-	if runs := recorded(t, db); len(runs) != 0 {
-		t.Errorf("recorded: %+v", runs)
-	}
-	command(t, s, inOrder(s, dir, "--no-record", "--take-over")...).want(t, failure.ExitUsage)
-}
-
 // A copy of the state file that was made before the last run is refused, and is not changed.
 func TestOlderLedger(t *testing.T) {
 	for _, to := range []uuidrep.Representation{uuidrep.Standard, uuidrep.CSharpLegacy} {

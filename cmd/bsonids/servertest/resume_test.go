@@ -221,8 +221,11 @@ func TestRefused(t *testing.T) {
 	if _, err := coll.InsertMany(t.Context(), docs); err != nil {
 		t.Fatal(err)
 	}
-	res, err := convert.InPlace(t.Context(), coll, convert.Options{Conversion: conversion(t, "javaLegacy", "standard"), Write: true, Workers: 1, Batch: 10})
-	if err != nil || res.Skipped != 1 || res.Documents != 0 || len(res.Skips) != 1 || res.Skips[0].ID.Int32() != 1 {
-		t.Errorf("%+v, %v", res, err)
-	}
+	c := conversion(t, "javaLegacy", "standard")
+	newFiles(t, c).with(t, func(state *convert.StateFile, u *convert.UndoLog) {
+		res, err := convert.InPlace(t.Context(), coll, convert.Options{Conversion: c, Write: true, Workers: 1, Batch: 10, State: state, Undo: u})
+		if err != nil || res.Skipped != 1 || res.Documents != 0 || len(res.Skips) != 1 || res.Skips[0].ID.Int32() != 1 {
+			t.Errorf("%+v, %v", res, err)
+		}
+	})
 }

@@ -92,11 +92,11 @@ func TestSchemasRefuse(t *testing.T) {
 	for _, file := range files {
 		compileSchema(t, strings.TrimSuffix(filepath.Base(file), ".schema.json"))
 	}
-	r := command(t, nil, "version", "-o", "json").want(t, failure.ExitOK)
+	r := command(t, nil, "show", "00112233-4455-6677-8899-aabbccddeeff", "-o", "json").want(t, failure.ExitOK)
 	for what, change := range map[string]func(map[string]any){
 		"no version":      func(m map[string]any) { delete(m, "schemaVersion") },
 		"another version": func(m map[string]any) { m["schemaVersion"] = 2 },
-		"a wrong type":    func(m map[string]any) { m["commit"] = 1 },
+		"a wrong type":    func(m map[string]any) { m["form"] = 1 },
 		"another key":     func(m map[string]any) { m["other"] = 1 },
 	} {
 		var m map[string]any
@@ -104,7 +104,7 @@ func TestSchemasRefuse(t *testing.T) {
 			t.Fatal(err)
 		}
 		change(m)
-		if compileSchema(t, "version").Validate(m) == nil {
+		if compileSchema(t, "show").Validate(m) == nil {
 			t.Errorf("%s is valid", what)
 		}
 	}

@@ -59,7 +59,6 @@ func TestGoStruct(t *testing.T) {
 		{"convert", "--db", s.Database(), "--collection", "c", "--from", "goStruct", "--write"},
 		{"convert", "--db", s.Database(), "--collection", "c", "--from", "standard", "--to", "goStruct", "--write"},
 		{"convert", "--db", s.Database(), "--collection", "c", "--from", "goStruct", "--field", "user.uuid2", "--write"},
-		{"guard", "--db", s.Database(), "--collection", "c", "--from", "goStruct", "--field", "user"},
 	} {
 		command(t, s, wrong...).want(t, failure.ExitUsage)
 	}

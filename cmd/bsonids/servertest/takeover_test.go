@@ -143,10 +143,9 @@ func TestUndoThenTheSame(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, args := range map[string][]string{
-		"the same":                   inOrder(s, dir),
-		"copies from before":         inOrder(s, unmarked),
-		"the state from before":      inOrder(s, mixed),
-		"the same, without a record": inOrder(s, dir, "--no-record", "--confirm-unrecorded"),
+		"the same":              inOrder(s, dir),
+		"copies from before":    inOrder(s, unmarked),
+		"the state from before": inOrder(s, mixed),
 	} {
 		if r := command(t, s, args...).want(t, failure.ExitUsage); !strings.Contains(r.stderr, "undo") || !strings.Contains(r.stderr, "new state file") {
 			t.Errorf("%s: %s", name, r.stderr)

@@ -37,7 +37,7 @@ func TestUndoOfAnEarlierConversion(t *testing.T) {
 			undo("1", "--write").want(t, failure.ExitOK)
 			undo("1", "--write").want(t, failure.ExitOK) // nothing is left to do
 			convert("2")
-			for _, more := range [][]string{nil, {"--write"}, {"--write", "--no-record"}} {
+			for _, more := range [][]string{nil, {"--write"}} {
 				if r := undo("1", more...).want(t, failure.ExitUsage); !strings.Contains(r.stderr, log("2")) {
 					t.Error(r.stderr)
 				}
@@ -76,7 +76,7 @@ func TestUndoPlanAfterCutover(t *testing.T) {
 		if err := c.Save(t.Context(), db); err != nil {
 			t.Fatal(err)
 		}
-		for _, more := range [][]string{nil, {"--write"}, {"--write", "--no-record"}} {
+		for _, more := range [][]string{nil, {"--write"}} {
 			if r := command(t, s, append([]string{"undo", dir}, more...)...).want(t, failure.ExitUsage); !strings.Contains(r.stderr, way) {
 				t.Error(r.stderr)
 			}
@@ -96,8 +96,7 @@ func TestUndoPlanAfterCutover(t *testing.T) {
 	whole(t, db, map[string]map[string]bson.Raw{"b": before})
 }
 
-// An earlier copy of a directory does not tell that its plan was applied. The record does, also if
-// the undo is not recorded.
+// An earlier copy of a directory does not tell that its plan was applied. The record does.
 func TestUndoPlanWithDirectoryBeforeItsFirstBatch(t *testing.T) {
 	s := mongotest.Start(t)
 	db := connect(t, s)
@@ -119,7 +118,7 @@ func TestUndoPlanWithDirectoryBeforeItsFirstBatch(t *testing.T) {
 		t.Fatal(err)
 	}
 	command(t, s, append(apply, "--batch-timeout", "1s")...).want(t, failure.ExitOK)
-	for _, more := range [][]string{nil, {"--write"}, {"--no-record"}, {"--write", "--no-record"}} {
+	for _, more := range [][]string{nil, {"--write"}} {
 		r := command(t, s, append([]string{"undo", earlier, "--batch", "10"}, more...)...).want(t, failure.ExitFailed)
 		if !strings.Contains(r.stderr, earlier) {
 			t.Error(r.stderr)

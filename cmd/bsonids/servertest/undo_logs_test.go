@@ -162,10 +162,8 @@ func TestUndoWithoutLines(t *testing.T) {
 			if err := os.WriteFile(undo, b[:len(b)-cut], 0o600); err != nil {
 				t.Fatal(err)
 			}
-			for _, more := range [][]string{nil, {"--no-record"}} {
-				if r := command(t, s, append([]string{"undo", undo, "--write"}, more...)...).want(t, failure.ExitFailed); !strings.Contains(r.stderr, undo) {
-					t.Error(r.stderr)
-				}
+			if r := command(t, s, "undo", undo, "--write").want(t, failure.ExitFailed); !strings.Contains(r.stderr, undo) {
+				t.Error(r.stderr)
 			}
 		}
 		if err := os.Remove(state); err != nil { // the record alone tells
@@ -189,7 +187,7 @@ func TestUndoOfMovedFiles(t *testing.T) {
 		}
 		convert := func(dir string) result {
 			args := []string{"convert", "--db", s.Database(), "--collection", "c", "--from", "javaLegacy", "--to", "csharpLegacy", "--batch", "10", "--write",
-				"--no-record", "--confirm-unrecorded", "--undo-log", filepath.Join(dir, "undo"), "--skip-list", filepath.Join(dir, "skipped")}
+				"--undo-log", filepath.Join(dir, "undo"), "--skip-list", filepath.Join(dir, "skipped")}
 			if state != "" {
 				args = append(args, "--state", filepath.Join(dir, state))
 			}
@@ -209,7 +207,7 @@ func TestUndoOfMovedFiles(t *testing.T) {
 		if err := os.WriteFile(log, b[:len(b)-lastRecord(b)], 0o600); err != nil {
 			t.Fatal(err)
 		}
-		undo := []string{"undo", log, "--write", "--no-record"}
+		undo := []string{"undo", log, "--write"}
 		command(t, s, undo...).want(t, failure.ExitFailed)
 		equal(t, all(t, coll), want)
 		if err := os.WriteFile(log, b, 0o600); err != nil {

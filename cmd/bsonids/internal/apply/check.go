@@ -2,12 +2,11 @@ package apply
 
 import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/migration"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 )
 
 // Check returns a usage error if the conversion is not possible, or if it lacks a safeguard.
-func (o *Options) Check(r migration.Recording) error {
+func (o *Options) Check() error {
 	conv, id := o.Conversion, o.ID
 	switch {
 	case id.Into == id.Collection:
@@ -20,8 +19,6 @@ func (o *Options) Check(r migration.Recording) error {
 		return failure.Usagef("--follow requires --into: the copy follows the collection")
 	case o.Follow && o.Write && o.State == "":
 		return failure.Usagef("--follow requires --state, the file for the position in the change stream")
-	case o.Follow && r.NoRecord:
-		return failure.Usagef("--follow cannot be used with --no-record: its writes to the record show how far the change stream has come")
 	case o.Follow && conv.MergesIDs():
 		return failure.Usagef("--follow cannot be used if text in _id is converted: a copy does not show which spelling its source has")
 	case o.Follow && id.Part != "":
@@ -30,15 +27,12 @@ func (o *Options) Check(r migration.Recording) error {
 		return failure.Usagef("--retry cannot be used with --into, --part or --query")
 	case id.Query != "" && id.Into != "":
 		return failure.Usagef("--query cannot be used with --into, which copies the whole collection")
-	case o.Write && r.NoRecord && conv.SameSubtype() && id.Into == "" && !r.Unrecorded:
-		return failure.Usagef("from %s to %s, a converted value looks like one that is not converted, and without a record a second conversion would convert it again: "+
-			"make sure that there is and was no other conversion, and also give --confirm-unrecorded", conv.From.Name, conv.To.Name)
 	case id.Collection == record.Name || id.Into == record.Name:
 		return failure.Usagef("cannot convert %s, the record of conversions", record.Name)
 	case id.Into != "" && id.Part != "" && conv.MergesIDs():
 		return failure.Usagef("--part cannot be used with --into and --from %s if _id is converted: two parts may have documents that get the same _id", conv.From.Name)
-	case o.Write && conv.SameSubtype() && id.Into == "" && o.UndoLog == "":
-		return failure.Usagef("%s: --undo-log is required", conv.Alike())
+	case o.Write && id.Into == "" && o.UndoLog == "":
+		return failure.Usagef("--undo-log is required: without it, nobody could restore the values")
 	}
 	return nil
 }

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"strings"
 	"sync"
@@ -19,7 +18,7 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/migration"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/patience"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/progress"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/report"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
@@ -46,10 +45,12 @@ type Options struct {
 	// services have written since. Values of one subtype are not converted twice.
 	Anew  bool
 	Retry string // path of a skip list whose values are converted
+	// Listed are the files of the conversion that has listed the values to convert. They are empty for all values.
+	Listed plan.Files
+	Again  bool // the new collection is the copy of an earlier conversion
 
 	Workers, Batch int
 	Examples       int                 // to keep; negative for all
-	Latency        *patience.Latency   // nil not to slow down
 	Advance        func(documents int) // called instead of showing the progress, if it is not nil
 }
 
@@ -123,7 +124,7 @@ func (w *worker) convert(ctx context.Context) (out Outcome, err error) {
 		return out, err
 	}
 	opts := convert.Options{Conversion: w.Conversion, Write: w.Write, Workers: w.Workers, Part: w.Part, Batch: w.Batch, Examples: w.Examples,
-		Query: w.Query, Pace: w.Pace, Patience: w.Patience, Latency: w.Latency, UUID: w.spec.UUID}
+		Query: w.Query, Pace: w.Pace, Patience: w.Patience, Latency: patience.NewLatency(patience.System), UUID: w.spec.UUID}
 	run := &migration.Claim{}
 	if w.Write {
 		if w.State != "" {
@@ -131,6 +132,9 @@ func (w *worker) convert(ctx context.Context) (out Outcome, err error) {
 				return out, err
 			}
 			defer func() { err = errors.Join(err, w.close(err)) }()
+			if err := w.Do(ctx, func() error { return w.copyGone(ctx) }); err != nil {
+				return out, err
+			}
 			if w.state.Done && w.Retry == "" && !w.Follow {
 				out.Finished = true
 				out.All = convert.Totals{Changed: w.state.Changed, Values: w.state.Values, Skipped: w.state.Skipped}
@@ -218,7 +222,7 @@ func (w *worker) find(ctx context.Context) (err error) {
 		return failure.Usagef("cannot convert %s, because it is a %s", w.namespace(), w.spec.Type)
 	}
 	if w.Write {
-		if err := migration.NotGuarded(ctx, w.coll, w.spec.UUID, w.Conversion.To.Subtype, w.ID.Into != ""); err != nil {
+		if err := migration.NotGuarded(ctx, w.coll, w.spec.UUID, w.Conversion.To.Subtype, w.Conversion, w.ID.Into != ""); err != nil {
 			return err
 		}
 	}
@@ -263,7 +267,13 @@ func (w *worker) open(ctx context.Context) (err error) {
 	if w.state.Undone != "" {
 		return failure.Usagef("--state %s: the conversion was undone on %s; start again with a new state file and a new undo log", w.State, w.state.Undone)
 	}
-	if w.NoRecord || w.state.Conversion == "" {
+	if w.Again && !w.state.Created {
+		w.state.Created = true
+		if err := w.state.Save(); err != nil {
+			return err
+		}
+	}
+	if w.state.Conversion == "" {
 		return nil
 	}
 	return w.Do(ctx, func() error { return record.CheckUndone(ctx, w.db, w.coll.Name(), w.state.Conversion) })
@@ -274,19 +284,17 @@ func (w *worker) begin(ctx context.Context, opts convert.Options) (*migration.Cl
 	conv, id := w.Conversion, w.ID
 	run := record.Run{Kind: record.Convert, Collection: id.Collection, UUID: w.spec.UUID, Conversion: record.NewConversion(),
 		From: id.From, To: id.To, FromSubtype: conv.From.Subtype, ToSubtype: conv.To.Subtype, Fields: id.Fields, Into: id.Into, Part: id.Part,
-		Query: id.Query, Retry: w.Retry != "", State: migration.Absolute(w.State), UndoLog: migration.Absolute(w.UndoLog)}
+		Query: id.Query, Retry: w.Retry != "" || w.Listed.State != "", State: migration.Absolute(w.State), UndoLog: migration.Absolute(w.UndoLog)}
 	var ledger record.Ledger
 	if w.state != nil && w.Retry == "" {
 		ledger = w.state
-		if !w.NoRecord {
-			if w.state.Conversion == "" {
-				w.state.Conversion = run.Conversion
-				if err := w.state.Save(); err != nil {
-					return nil, err
-				}
+		if w.state.Conversion == "" {
+			w.state.Conversion = run.Conversion
+			if err := w.state.Save(); err != nil {
+				return nil, err
 			}
-			run.Conversion, run.UndoID = w.state.Conversion, w.state.UndoID
 		}
+		run.Conversion, run.UndoID = w.state.Conversion, w.state.UndoID
 	}
 	var err error
 	if run.Progress.Documents, err = w.coll.EstimatedDocumentCount(ctx); err != nil {
@@ -352,54 +360,4 @@ func (w *worker) withEarlier(opts convert.Options, out *Outcome, err error) erro
 		out.All.Skipped = max(out.All.Skipped, opts.State.Skipped)
 	}
 	return err
-}
-
-// errFollowed is why a run ended that made a copy which follows its source.
-var errFollowed = errors.New("the copy does not follow its source any more; the same command continues")
-
-// followed returns the collection to follow. If an earlier run followed it and it was renamed since,
-// it is found by its UUID.
-func (w *worker) followed(ctx context.Context) (*mongo.Collection, error) {
-	coll := w.db.Collection(w.ID.Collection)
-	if !w.Write {
-		return coll, nil
-	}
-	state, err := convert.ReadState(w.State)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return coll, nil
-	case err != nil:
-		return nil, migration.FileError(err)
-	case state.Stream == nil || state.CollectionUUID == "":
-		return coll, nil
-	}
-	name, err := convert.CollectionWith(ctx, w.db, state.CollectionUUID)
-	if err == nil && name != "" {
-		coll = w.db.Collection(name)
-	}
-	return coll, err
-}
-
-// following returns what a copy needs in order to follow its source. It calls copied when the copy
-// has caught up. end must be called at the end.
-func (w *worker) following(run *migration.Claim, copied func()) (f *convert.Follow, end func()) {
-	bar := &progress.Progress{}
-	begun := false
-	var done int64
-	f = &convert.Follow{Record: record.Name, Beat: run.Beat, UntilCaughtUp: w.UntilCaughtUp,
-		Report: func(s convert.Followed) {
-			run.Follow(s)
-			if s.CaughtUp && !begun {
-				begun = true
-				copied()
-				bar = w.Progress(-1, "following", w.namespace())
-			}
-			bar.Add(int(s.Written + s.Deleted - done))
-			done = s.Written + s.Deleted
-			bar.Lag(s.LagSeconds)
-		},
-		Restarted: func(err error) {
-			w.Warn("the changes behind the saved position are no longer in the oplog, and the comparison begins again: %s", w.Explain(err).Text)
-		}}
-	return f, func() { bar.Done() }
 }

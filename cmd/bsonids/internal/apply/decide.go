@@ -29,8 +29,11 @@ type decision struct {
 
 // judge sets the judge of the conversion: by a decision, or by a list of values to retry.
 func (w *worker) judge(ctx context.Context, run *migration.Claim, opts *convert.Options, about *report.Conversion) error {
-	if w.Retry != "" {
+	switch {
+	case w.Retry != "":
 		return w.retry(opts)
+	case w.Listed.State != "":
+		return w.listed(opts)
 	}
 	d, err := w.decision(ctx)
 	if err != nil {
@@ -100,9 +103,6 @@ func (w *worker) unread(err error) bool {
 // found returns, by field, the orders that earlier conversions of the collection have found. A value
 // that fits one of these, too, may have been left by such a conversion because it fits both orders.
 func (w *worker) found(ctx context.Context) (map[string][]decide.Rival, error) {
-	if w.NoRecord {
-		return nil, nil
-	}
 	out := make(map[string][]decide.Rival)
 	err := record.Others(ctx, w.db, w.described(), func(unmarshal func(any) error) error {
 		var d decide.Decision
@@ -123,7 +123,7 @@ func (w *worker) found(ctx context.Context) (map[string][]decide.Rival, error) {
 // recorded returns the decision of an earlier run over the collection, with the fields to trust added.
 // Decision is nil if there is none.
 func (w *worker) recorded(ctx context.Context) (decision, error) {
-	if w.NoRecord || w.DecideAnew {
+	if w.DecideAnew {
 		return decision{}, nil
 	}
 	var d decide.Decision
@@ -186,6 +186,19 @@ func (w *worker) retry(opts *convert.Options) error {
 	// what remains to be done.
 	opts.State, opts.Retry = nil, list
 	opts.Conversion.Judge = decide.Retry(saved, decide.Question{Kind: w.Conversion.From, Trusted: w.Trust})
+	return nil
+}
+
+// listed prepares a conversion of the values of trusted fields that an earlier conversion has listed.
+func (w *worker) listed(opts *convert.Options) error {
+	s, err := convert.ReadState(w.Listed.State)
+	if err == nil {
+		opts.Retry, err = convert.ReadListed(w.Listed.SkipList, s, w.ID.Fields)
+	}
+	if err != nil {
+		return migration.FileError(err)
+	}
+	opts.Conversion.Judge = decide.Retry(w.state.Decision, decide.Question{Kind: w.Conversion.From, Trusted: w.Trust})
 	return nil
 }
 

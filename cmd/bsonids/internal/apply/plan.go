@@ -3,40 +3,37 @@ package apply
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
-	"strings"
 	"sync"
 
 	"go.mongodb.org/mongo-driver/v2/mongo"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/files"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/migration"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/patience"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/protect"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/report"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/survey"
 )
 
 // PlanOptions describe the application of a plan.
 type PlanOptions struct {
-	Plan           *plan.Plan
 	Dir            string // of the migration
 	Write          bool
 	Workers, Batch int // of a collection
 	AtOnce         int // collections
-	FullLoad       bool
 }
 
 // Planned is a plan that may be applied.
 type Planned struct {
 	PlanOptions
-	state *plan.State // nil if there is none
-	works []work
+	plan   *plan.Plan // as a person has edited it
+	state  *plan.State
+	edited plan.Edited
+	works  []work
 }
 
 // work is the conversions of one collection.
@@ -48,20 +45,50 @@ type work struct {
 // step is one conversion.
 type step struct {
 	plan.Step
+	fresh     bool // nothing is decided about it
 	options   Options
 	documents int64 // about how many there are to read
 }
 
-// NewPlan returns a plan that may be applied. The error is a usage error.
-func NewPlan(o PlanOptions, r migration.Recording) (*Planned, error) {
+// Open opens the directory of a migration, and locks it to write. It then reads the plan in it, and finds what
+// was edited since the plan was applied. The error is a usage error. The caller must close the Planned.
+func Open(o PlanOptions) (_ *Planned, err error) {
 	p := &Planned{PlanOptions: o}
-	for _, g := range p.Plan.Groups() {
+	open := plan.Look
+	if o.Write {
+		open = plan.Lock
+	}
+	if p.state, p.plan, err = open(o.Dir); err != nil {
+		return nil, migration.FileError(err)
+	}
+	if err := p.open(); err != nil {
+		return nil, errors.Join(err, p.Close())
+	}
+	return p, nil
+}
+
+func (p *Planned) open() (err error) {
+	if p.plan.Dump != nil {
+		return failure.Usagef("%s: the plan is about a dump", p.Dir)
+	}
+	if err := migration.MayApply(p.Dir, p.plan); err != nil {
+		return err
+	}
+	p.edited, err = p.state.Edit(p.plan)
+	var lost *plan.LostError
+	if errors.As(err, &lost) {
+		return &failure.Error{Kind: failure.Failed, Text: err.Error(), Err: err}
+	}
+	if err != nil {
+		return migration.FileError(err)
+	}
+	for _, g := range p.edited.Groups(p.plan) {
 		for _, w := range g {
 			work := work{collection: w.Collection}
 			for _, s := range w.Steps {
-				c, err := p.step(s, r)
+				c, err := p.step(s)
 				if err != nil {
-					return nil, &migration.CollectionError{Collection: s.Collection, Err: err}
+					return &migration.CollectionError{Collection: s.Collection, Err: err}
 				}
 				work.steps = append(work.steps, c)
 			}
@@ -69,53 +96,28 @@ func NewPlan(o PlanOptions, r migration.Recording) (*Planned, error) {
 		}
 	}
 	if len(p.works) == 0 {
-		return nil, failure.Usagef("every field is left: there is nothing to convert")
-	}
-	return p, nil
-}
-
-// step returns the conversion of a step.
-func (p *Planned) step(s plan.Step, r migration.Recording) (*step, error) {
-	d, err := migration.Describe(migration.IdentityOf(p.Plan.Database, s))
-	if err != nil {
-		return nil, err
-	}
-	o := Options{Conversion: d.Conversion, ID: d.ID, Write: p.Write, Trust: slices.Clone(s.Trust), Workers: p.Workers, Batch: p.Batch}
-	f := s.Files(p.Dir)
-	o.State, o.SkipList, o.UndoLog = f.State, f.SkipList, f.UndoLog
-	return &step{Step: s, options: o}, o.Check(r)
-}
-
-// Open opens the state of the plan. There is none if nothing is written, or was.
-func (p *Planned) Open() (err error) {
-	if p.Write {
-		p.state, err = plan.OpenState(p.Dir, p.Plan)
-	} else {
-		p.state, err = plan.ReadState(p.Dir)
-		if errors.Is(err, plan.ErrNoState) {
-			p.state = nil
-			return nil
-		}
-		if err == nil && p.state.Decided && plan.Difference(p.state.Plan, p.Plan) != "" {
-			err = fmt.Errorf("%s: the plan was edited after it was begun: %s", p.Dir, plan.Difference(p.state.Plan, p.Plan))
-		}
-	}
-	if err == nil && p.state.Undone != "" {
-		err = errors.Join(fmt.Errorf("%s: the plan was undone on %s; make a new plan and use another directory", p.Dir, p.state.Undone), p.state.Close())
-	}
-	if err != nil {
-		return migration.FileError(err)
+		return failure.Usagef("every field is left: there is nothing to convert")
 	}
 	return nil
 }
 
-// Close closes the directory, if it is open.
-func (p *Planned) Close() error {
-	if p.state == nil {
-		return nil
+// step returns the conversion of a step.
+func (p *Planned) step(s plan.Step) (*step, error) {
+	d, err := migration.Describe(migration.IdentityOf(p.plan.Database, s))
+	if err != nil {
+		return nil, err
 	}
-	return p.state.Close()
+	o := Options{Conversion: d.Conversion, ID: d.ID, Write: p.Write, Trust: slices.Clone(s.Trust), Again: s.Again, Workers: p.Workers, Batch: p.Batch}
+	f := s.Files(p.Dir)
+	o.State, o.SkipList, o.UndoLog = f.State, f.SkipList, f.UndoLog
+	if s.Listed {
+		o.Listed = p.state.Before(s).Files(p.Dir)
+	}
+	return &step{Step: s, fresh: p.edited.IsNew(s), options: o}, o.Check()
 }
+
+// Close closes the directory, if it is open.
+func (p *Planned) Close() error { return p.state.Close() }
 
 // Result is how a plan was applied.
 type Result struct {
@@ -128,54 +130,34 @@ type Result struct {
 // Apply carries out the plan, or finds what it would change. The result is valid with an error, too, if
 // it has steps.
 func (p *Planned) Apply(ctx context.Context, s *migration.Session) (r Result, err error) {
+	if p.Write {
+		s.Pace = patience.Steered(plan.SteeringOf(p.Dir), patience.System, s.Warn)
+	}
 	p.Batch, p.Workers = s.Gentle(ctx, min(p.AtOnce, len(p.works)), p.Batch, p.Workers)
-	db := s.Client.Database(p.Plan.Database)
-	r.Applied = report.Applied{Database: p.Plan.Database, Written: p.Write}
-	s.About(p.Plan.Database)
-	var sv *survey.Survey
-	if p.state == nil || !p.state.Decided {
-		if sv, err = p.decide(ctx, s, db); err != nil {
-			return r, err
-		}
+	db := s.Client.Database(p.plan.Database)
+	r.Applied = report.Applied{Database: p.plan.Database, Written: p.Write, Changes: p.edited.Changes}
+	s.About(p.plan.Database)
+	for _, c := range p.edited.Changes {
+		s.Warn("the plan was edited: %s", c)
+	}
+	sv, err := p.judge(ctx, s, db)
+	if err != nil {
+		return r, err
+	}
+	guards, err := p.guards(ctx, s, func() { r.Wrote = true })
+	if err != nil {
+		return r, err
 	}
 	if !p.Write {
+		r.Guards = proposed(guards)
 		r.Steps, err = p.expected(sv)
 		return r, err
 	}
-	if !p.state.Decided {
-		if err := p.save(sv); err != nil {
-			return r, err
-		}
+	if err := p.seal(sv); err != nil {
+		return r, err
 	}
-	return p.convert(ctx, s, db, r)
-}
-
-// decide reads everything and compares it with the plan. The error is a usage error if the plan no
-// longer applies.
-func (p *Planned) decide(ctx context.Context, s *migration.Session, db *mongo.Database) (*survey.Survey, error) {
-	sv, err := s.SurveyAll(ctx, db)
-	if err != nil {
-		return nil, err
-	}
-	problems, warnings := plan.Compare(p.Plan, sv)
-	for _, into := range p.Plan.Targets() {
-		if i := slices.IndexFunc(sv.Collections, func(c survey.Collection) bool { return c.Name == into && c.Documents > 0 }); i >= 0 {
-			problems = append(problems, fmt.Sprintf("the new collection %q has documents already", into))
-		}
-	}
-	for _, w := range warnings {
-		s.Warn("%s", w)
-	}
-	if len(problems) > 0 {
-		return nil, failure.Usagef("the data have changed since the plan was made: %s; make a new plan with bsonids plan", strings.Join(problems, "; "))
-	}
-	for _, st := range p.steps() {
-		err := s.Do(ctx, func() error { return migration.Matching(ctx, db.Collection(st.Collection), st.options.Conversion) })
-		if err != nil {
-			return nil, err
-		}
-	}
-	return sv, nil
+	err = p.convert(ctx, s, db, guards, &r)
+	return r, err
 }
 
 // steps returns all steps in the order of the work.
@@ -184,69 +166,6 @@ func (p *Planned) steps() (all []*step) {
 		all = append(all, w.steps...)
 	}
 	return all
-}
-
-// decision returns the decision of the survey about the fields of the step.
-func (s *step) decision(sv *survey.Survey) decide.Decision {
-	from := s.options.Conversion.From
-	if from.BySubtype() {
-		return decide.Decision{Subtype: from.Subtype, From: s.From, Made: sv.Made, BySubtype: true, Fields: []decide.Field{}}
-	}
-	var d decide.Decision
-	for _, c := range sv.Collections {
-		if c.Name == s.Collection {
-			d = c.Decisions[s.From]
-		}
-	}
-	d.Fields = slices.DeleteFunc(slices.Clone(d.Fields), func(f decide.Field) bool { return !slices.Contains(s.Fields, plan.Plain(f.Path)) })
-	d.Trusted = nil
-	d.Trust(s.Trust)
-	return d
-}
-
-// save writes the decision of each step to its state file.
-func (p *Planned) save(sv *survey.Survey) error {
-	for _, st := range p.steps() {
-		d := st.decision(sv)
-		if err := MayWrite(&d); err != nil {
-			return err
-		}
-		f, err := convert.OpenState(st.options.State, st.options.ID)
-		if err != nil {
-			return migration.FileError(err)
-		}
-		if f.Begun() || f.Done {
-			return errors.Join(failure.Usagef("%s is the state of a conversion that has begun: use another directory", st.options.State), f.Close())
-		}
-		f.Decision = &d
-		if f.Conversion == "" {
-			f.Conversion = record.NewConversion()
-		}
-		if err := errors.Join(f.Save(), f.Close()); err != nil {
-			return err
-		}
-	}
-	p.state.Decided = true
-	return p.state.Save()
-}
-
-// expected returns what the steps would change, from the survey, or from the state files if the plan
-// is under way.
-func (p *Planned) expected(sv *survey.Survey) (out []report.AppliedStep, err error) {
-	for _, st := range p.steps() {
-		a := migration.Fresh(st.Step)
-		if sv == nil {
-			if a, err = migration.StepOf(p.state, st.Step); err != nil {
-				return nil, err
-			}
-		} else {
-			for _, f := range st.decision(sv).Fields {
-				a.Values += f.Values
-			}
-		}
-		out = append(out, a)
-	}
-	return out, nil
 }
 
 // errStopped is the cause of the end of the conversions that run when another one has failed.
@@ -260,23 +179,28 @@ type ended struct {
 }
 
 // convert carries out the plan, several collections at once.
-func (p *Planned) convert(ctx context.Context, s *migration.Session, db *mongo.Database, r Result) (Result, error) {
+func (p *Planned) convert(ctx context.Context, s *migration.Session, db *mongo.Database, guards []*protect.Guard, r *Result) error {
 	if err := p.mayOpen(); err != nil {
-		return r, err
+		return err
 	}
 	total, err := p.count(ctx, s, db)
 	if err != nil {
-		return r, err
+		return err
 	}
 	mark, err := p.begin(ctx, s, db)
 	if err != nil {
-		return r, err
+		return err
 	}
 	// Once for all collections.
 	if err := s.Do(ctx, func() error { return s.Limit(ctx, db, p.works[0].collection) }); err != nil {
-		return r, err
+		return err
 	}
-	bar := s.Progress(total, "converting", p.Plan.Database)
+	for _, g := range guards {
+		if err := g.Set(ctx); err != nil {
+			return errors.Join(err, mark(err))
+		}
+	}
+	bar := s.Progress(total, "converting", p.plan.Database)
 	results := p.each(ctx, func(ctx context.Context, st *step) ended { return p.one(ctx, s, st, bar.Add) })
 	bar.Done()
 	var failed error
@@ -292,8 +216,11 @@ func (p *Planned) convert(ctx context.Context, s *migration.Session, db *mongo.D
 			}
 		}
 	}
+	if failed == nil {
+		failed = r.raise(ctx, guards)
+	}
 	r.Failed = failed != nil
-	return r, errors.Join(failed, mark(failed))
+	return errors.Join(failed, mark(failed))
 }
 
 // mayOpen returns a usage error if a file of a step cannot be written. A file of the last collection that
@@ -369,10 +296,7 @@ func (p *Planned) each(ctx context.Context, carryOut func(context.Context, *step
 func (p *Planned) one(ctx context.Context, s *migration.Session, st *step, advance func(int)) ended {
 	o := st.options
 	o.Batch, o.Workers, o.Advance = p.Batch, p.Workers, advance
-	if !p.FullLoad {
-		o.Latency = patience.NewLatency(patience.System)
-	}
-	out, err := Collection(ctx, s.Child(p.Plan.Database+"."+st.Collection), o)
+	out, err := Collection(ctx, s.Child(p.plan.Database+"."+st.Collection), o)
 	r := ended{AppliedStep: migration.Fresh(st.Step), err: err}
 	r.Values, r.Documents, r.Skipped = out.All.Values, out.All.Changed, out.All.Skipped
 	switch {
@@ -398,10 +322,7 @@ func (p *Planned) one(ctx context.Context, s *migration.Session, st *step, advan
 // begin notes in the record that the plan is under way, for bsonids status on other machines. The
 // function that it returns notes that the work has ended with the error failed, or nil.
 func (p *Planned) begin(ctx context.Context, s *migration.Session, db *mongo.Database) (end func(failed error) error, err error) {
-	if s.NoRecord {
-		return func(error) error { return nil }, nil
-	}
-	note := record.Plan{Digest: p.Plan.Digest(), To: p.Plan.To, StateDir: migration.Absolute(p.Dir)}
+	note := record.Plan{Digest: p.plan.Digest(), To: p.plan.To, StateDir: migration.Absolute(p.Dir)}
 	for _, st := range p.steps() {
 		of := record.PlanStep{Collection: st.Collection, From: st.From, To: st.To, Into: st.Into, Documents: st.documents}
 		if s, err := convert.ReadState(st.options.State); err == nil {

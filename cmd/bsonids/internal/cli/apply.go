@@ -4,27 +4,35 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
+	"io"
+	"os"
+	"slices"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/apply"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/migration"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/report"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/server"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/terminal"
 )
 
 type applyOptions struct {
 	*console
 	recordFlags
 	load    loadFlags
+	flags   *pflag.FlagSet
 	output  *enum
 	workers count
 	atOnce  count
 	batch   *count
 
 	work apply.PlanOptions
+	out  string     // of a dump
+	plan *plan.Plan // tells whether it is about a dump; a database's is read again when the directory is locked
 }
 
 func newApplyCommand(c *console, run func(*applyOptions, context.Context) error) *cobra.Command {
@@ -42,13 +50,38 @@ field has changed since the plan was made, it changes nothing.
 
 DIR then has the progress, the undo log and the skip list of each conversion. apply
 can be stopped at any moment, also by SIGKILL, and the same command continues. It
-works from a copy of the plan in the ledger of DIR, and rejects an edit that was made
-after it began to write.
+works from a copy of the plan in the ledger of DIR. An edit of the plan takes effect
+when apply is started again, which lists what was changed:
+
+  leave to convert   the field is decided and converted, also in a collection that
+                     is finished, until a cutover fences it
+  trust added        values that were listed as skipped are converted, each if it
+                     is as it was listed
+  other edits        of what has converted values are errors: put them back, or run
+                     bsonids undo, after which apply begins with new files
+
+A collection with guard: moderate or strict in the plan gets a validator, before its
+first value is converted, with which the server refuses old values. At the end, apply
+raises it to strict if two passes over all documents find none; if not, the exit code
+is 3. bsonids undo and bsonids release --guards restore the validator that it had.
+
+With the plan of a dump, apply reads the dump, and writes nothing without --out. With
+it, apply writes the converted dump, which has the form of the dump, and --write is not
+needed, because nothing that exists is changed. Collections that the plan does not
+convert are copied. If apply is interrupted, there is no output: give --out again. A
+dump whose documents are not those of the plan is an error. --out - writes an archive
+or a BSON file to standard output, and the report to standard error; after an error,
+what was written has no valid end.
 
 Collections that refer to each other are converted one after the other, and no
-other collection is begun between them. bsonids status shows the progress.`,
+other collection is begun between them. bsonids status shows the progress.
+
+Two files in DIR steer apply and undo while they run. While there is a file named
+pause, they write nothing. A file named rate has the largest number of documents to
+write per second, of all collections together; 0, or no file, is no limit.`,
 		Example: `  bsonids apply shop.d
-  bsonids apply shop.d --write`,
+  bsonids apply shop.d --write
+  bsonids apply dump.d --out dump-standard/`,
 		Args: cobra.ExactArgs(1),
 		RunE: runWith(o, run),
 	}
@@ -56,21 +89,14 @@ other collection is begun between them. bsonids status shows the progress.`,
 	o.output = outputFlag(cmd, formatTable, formatJSON)
 	o.batch = batchFlag(cmd)
 	f := cmd.Flags()
+	o.flags = f
 	f.BoolVar(&o.work.Write, "write", false, "change the documents")
+	f.StringVar(&o.out, "out", "", "with the plan of a dump: converted dump to write, or - for standard output")
 	f.Var(&o.workers, "workers", "number of batches of a collection to write at the same time")
 	f.Var(&o.atOnce, "collections-at-once", "number of collections to convert at the same time")
-	o.load.add(cmd, true)
+	o.load.add(cmd, false)
 	o.recordFlags.add(cmd)
-	f.BoolVar(&o.Unrecorded, "confirm-unrecorded", false, "with --no-record: confirm that no other conversion of these values runs, ran or will run")
 	return cmd
-}
-
-// mayApply returns a usage error if the plan of a directory may not be applied.
-func mayApply(dir string, p *plan.Plan) error {
-	if bad := p.MayApply(); bad != nil {
-		return failure.Usagef("%s %v", filepath.Join(dir, plan.PlanFile), bad)
-	}
-	return nil
 }
 
 func (o *applyOptions) complete(args []string) (err error) {
@@ -79,19 +105,71 @@ func (o *applyOptions) complete(args []string) (err error) {
 	}
 	w := &o.work
 	w.Dir = args[0]
-	w.Workers, w.AtOnce, w.Batch, w.FullLoad = o.workers.value, o.atOnce.value, o.batch.value, o.load.fullLoad
-	if w.Plan, err = plan.ReadFile(w.Dir); err != nil {
+	w.Workers, w.AtOnce, w.Batch = o.workers.value, o.atOnce.value, o.batch.value
+	if o.plan, err = plan.ReadFile(w.Dir); err != nil {
 		return failure.Usagef("%v", err)
 	}
-	return mayApply(w.Dir, w.Plan)
+	if o.plan.Dump != nil {
+		err = errors.Join(mayBeOfDump(o.flags, "out"), migration.MayApply(w.Dir, o.plan))
+	} else if o.out != "" {
+		err = failure.Usagef("--out is for the plan of a dump, and this one is for the database %q: give --write", o.plan.Database)
+	}
+	return err
+}
+
+// mayBeOfDump returns a usage error if a flag has no meaning with the plan of a dump. names has those that do.
+func mayBeOfDump(flags *pflag.FlagSet, names ...string) (err error) {
+	flags.Visit(func(f *pflag.Flag) {
+		switch {
+		case err != nil || slices.Contains(names, f.Name) || slices.Contains([]string{"output", "quiet", "log-format"}, f.Name):
+		case f.Name == "write":
+			err = failure.Usagef("--write: a dump is never changed; give --out, which names the converted dump")
+		default:
+			err = failure.Usagef("--%s has no effect with the plan of a dump: do not give it", f.Name)
+		}
+	})
+	return err
+}
+
+// applyDump converts a dump.
+func (o *applyOptions) applyDump(ctx context.Context) error {
+	from := o.plan.Dump.Path
+	if from == "-" && terminal.Is(os.Stdin) {
+		return failure.Usagef("%s is the plan of a dump from a pipe, and standard input is a terminal", o.work.Dir)
+	}
+	if o.out == "-" && terminal.Is(os.Stdout) {
+		return failure.Usagef("--out -: standard output is a terminal")
+	}
+	to := o.console.out
+	if o.out == "-" {
+		to = o.console.err
+	}
+	r, err := apply.Dump(ctx, o.console, apply.DumpOptions{Plan: o.plan, Dir: o.work.Dir, Out: o.out, Stdin: os.Stdin, Stdout: os.Stdout})
+	if err != nil {
+		return err
+	}
+	return o.print(to, r)
+}
+
+// print prints what was done. The error is failure.ErrIncomplete if values were left.
+func (o *applyOptions) print(to io.Writer, r apply.Result) (err error) {
+	if o.output.value == formatJSON {
+		err = report.AppliedJSON(to, r.Applied)
+	} else {
+		report.Apply(to, r.Applied, o.work.Dir)
+	}
+	if err == nil && r.Incomplete {
+		err = failure.ErrIncomplete
+	}
+	return err
 }
 
 func (o *applyOptions) run(ctx context.Context) (err error) {
-	p, err := apply.NewPlan(o.work, o.Recording)
-	if err != nil {
-		return o.named(o.work.Dir+": ", err)
+	if o.plan.Dump != nil {
+		return o.applyDump(ctx)
 	}
-	if err := p.Open(); err != nil {
+	p, err := apply.Open(o.work)
+	if err != nil {
 		return o.named("", err)
 	}
 	defer func() { err = errors.Join(err, p.Close()) }()
@@ -102,21 +180,18 @@ func (o *applyOptions) run(ctx context.Context) (err error) {
 	defer end()
 	r, failed := p.Apply(ctx, s)
 	if failed != nil && r.Wrote {
-		o.wayOn = &wayOn{changed: fmt.Sprintf("%d values in %d documents in this run, and possibly documents of the batches in progress; no others", r.Values, r.Documents),
+		validators := ""
+		if len(o.plan.Guarded()) > 0 {
+			validators = ", the validators of the guarded collections"
+		}
+		o.wayOn = &wayOn{changed: fmt.Sprintf("%d values in %d documents in this run%s, and possibly documents of the batches in progress; no others", r.Values, r.Documents, validators),
 			again: curable(o.explain(failed)), back: o.command("undo", o.work.Dir, "--write")}
 	}
 	if r.Steps != nil {
-		if o.output.value == formatJSON {
-			err = report.AppliedJSON(o.out, r.Applied)
-		} else {
-			report.Apply(o.out, r.Applied, o.work.Dir)
-		}
+		err = o.print(o.console.out, r)
 	}
-	switch {
-	case failed != nil:
+	if failed != nil {
 		return failed
-	case err == nil && r.Incomplete:
-		return failure.ErrIncomplete
 	}
 	return err
 }

@@ -110,7 +110,7 @@ their binary subtype and their byte order, and converts them from
 one representation to another without losing any.
 
 Exit codes: 0 done; 1 failed; 2 wrong usage; 3 done, but documents were skipped,
-a proof found differences, guard found old values, or scan --fail-on found a
+a proof found differences, a guard stays at level moderate, or scan --fail-on found a
 field; 4 the server cannot be reached or was lost; 5 wrong credentials or a
 missing privilege; 130 interrupted.`,
 		Example: `  bsonids scan --uri mongodb://localhost:27017 --db shop
@@ -128,15 +128,14 @@ missing privilege; 130 interrupted.`,
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.SetVersionTemplate("{{.Name}} {{.Version}}\n")
+	root.SetVersionTemplate(about())
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.PersistentFlags().Var(c.logFormat, "log-format", "write log lines to stderr in this format: text, json; by default, text unless stderr is a terminal")
 	completeWords(root, "log-format", false, logs.Text, logs.JSON)
 	root.PersistentFlags().BoolVarP(&c.quiet, "quiet", "q", false, "print no progress to stderr")
 	root.AddCommand(newShowCommand(c), newScanCommand(c), newConvertCommand(c, (*convertOptions).run),
 		newPlanCommand(c), newApplyCommand(c, (*applyOptions).run), newStatusCommand(c, (*statusOptions).run),
-		newVerifyCommand(c, (*verifyOptions).run), newUndoCommand(c, (*undoOptions).run), newGuardCommand(c, (*guardOptions).run),
-		newCutoverCommand(c, (*switchOptions).run), newReleaseCommand(c, (*switchOptions).run),
-		newVersionCommand(c))
+		newVerifyCommand(c, (*verifyOptions).run), newUndoCommand(c, (*undoOptions).run),
+		newCutoverCommand(c, (*switchOptions).run), newReleaseCommand(c, (*switchOptions).run))
 	return root
 }

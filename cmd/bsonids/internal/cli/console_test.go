@@ -22,7 +22,7 @@ func TestLogFormat(t *testing.T) {
 			t.Errorf("%q: %v %s", args, err, r.stderr)
 		}
 	}
-	if r := command(t, "--log-format", "xml", "version"); r.code != failure.ExitUsage || !strings.Contains(r.stderr, "text, json") {
+	if r := command(t, "--log-format", "xml", "show"); r.code != failure.ExitUsage || !strings.Contains(r.stderr, "text, json") {
 		t.Errorf("%d %s", r.code, r.stderr)
 	}
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/files"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/migration"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/patience"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/report"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/server"
 )
@@ -22,7 +21,6 @@ type convertOptions struct {
 	*console
 	conversionFlags
 	recordFlags
-	dumpFlags
 	output     *enum
 	load       loadFlags
 	workers    count
@@ -30,7 +28,7 @@ type convertOptions struct {
 	examples   count
 	references count
 
-	work apply.Options // what the flags describe, except with --dump
+	work apply.Options // what the flags describe
 }
 
 func newConvertCommand(c *console, run func(*convertOptions, context.Context) error) *cobra.Command {
@@ -65,22 +63,15 @@ when the copy has caught up.
 With --state, the conversion can be stopped at any moment, also by SIGKILL, and
 the same command continues it. With --undo-log, convert saves every value before
 it changes it, for bsonids undo and bsonids verify; without --state, the state is
-then beside it, in a file whose name ends in .ledger. It is required from one
-legacy representation to another, because a converted value looks like one that
-is not converted.
-
-With --dump, convert reads a dump of mongodump instead of a server, and writes
-the converted dump to --out, _id included. Without --out it writes nothing. The
-input is never changed. --db and --collection select what is converted; the rest
-is copied. It reads the dump twice, or once with the --decision of a scan.`,
+then beside it, in a file whose name ends in .ledger. It is required with --write,
+except with --into, which leaves the old values where they are.`,
 		Example: `  bsonids convert --db shop --collection orders --from javaLegacy --to standard
   bsonids convert --db shop --collection orders --from javaLegacy --to standard \
       --state orders.state --undo-log orders.undo --write
   bsonids convert --db shop --collection users --from csharpLegacy --to standard \
       --into users_standard --state users.state --write
   bsonids convert --db shop --collection users --from csharpLegacy --to standard \
-      --into users_standard --state users.state --follow --write
-  bsonids convert --dump dump/ --out dump-standard/ --from javaLegacy --to standard`,
+      --into users_standard --state users.state --follow --write`,
 		Args: cobra.NoArgs,
 		RunE: runWith(o, run),
 	}
@@ -107,15 +98,12 @@ is copied. It reads the dump twice, or once with the --decision of a scan.`,
 	f.BoolVar(&o.work.UntilCaughtUp, "until-caught-up", false, "with --follow: end when the new collection has caught up with the old one")
 	f.Var(&o.examples, "examples", "number of documents to print as examples; -1 for all")
 	o.recordFlags.add(cmd)
-	o.dumpFlags.add(cmd, []string{"db", "collection", "from", "to", "field", "trust", "skip-list", "output", "examples"}, []string{"out", "decision"})
-	f.StringVar(&o.decisionFile, "decision", "", "with --dump: file with the decision that bsonids scan --decision made")
-	o.optional(cmd, "db", "collection")
-	f.BoolVar(&o.Unrecorded, "confirm-unrecorded", false, "with --no-record: confirm that no other conversion of these values runs, ran or will run")
+	_ = errors.Join(cmd.MarkFlagRequired("db"), cmd.MarkFlagRequired("collection")) // the flags exist
 	return cmd
 }
 
 func (o *convertOptions) complete([]string) error {
-	if err := errors.Join(o.dumpFlags.check(), o.recordFlags.check(), o.load.check()); err != nil || o.dump != "" {
+	if err := errors.Join(o.recordFlags.check(), o.load.check()); err != nil {
 		return err
 	}
 	d, err := migration.Describe(o.identity())
@@ -125,10 +113,7 @@ func (o *convertOptions) complete([]string) error {
 	w := &o.work
 	w.Conversion, w.ID, w.Part, w.Query = d.Conversion, d.ID, d.Part, d.Query
 	w.References, w.Examples, w.Workers, w.Batch = o.references.value, o.examples.value, o.workers.value, o.batch.value
-	if !o.load.fullLoad {
-		w.Latency = patience.NewLatency(patience.System)
-	}
-	if err := w.Check(o.Recording); err != nil {
+	if err := w.Check(); err != nil {
 		return err
 	}
 	if errors.Join(files.Regular(w.UndoLog), files.Regular(w.State), files.Regular(w.SkipList)) != nil {
@@ -142,9 +127,6 @@ func (o *convertOptions) complete([]string) error {
 }
 
 func (o *convertOptions) run(ctx context.Context) error {
-	if o.dump != "" {
-		return o.convertDump(ctx)
-	}
 	o.About(o.database + "." + o.collection)
 	mode := server.Read
 	if o.work.Write {

@@ -12,6 +12,7 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/cutover"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/exchange"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/migration"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/report"
@@ -29,6 +30,7 @@ type switchOptions struct {
 	dir           string // of the migration, if one is given instead of collections
 	groups        []exchange.Group
 	release, undo bool // what is done, if not the cutover
+	guards        bool // release lets go of guards, not of cutovers
 	work          exchange.Options
 }
 
@@ -62,8 +64,9 @@ validator that refuses everything on all of them, and compares what has changed
 meanwhile, which a change stream tells. Without change streams, it compares
 everything behind the validator, and says so. Then, for each collection, it renames
 the old one away, applies what was deleted or written in spite of the validator,
-and renames the new one in. The old one is kept until you drop it. bsonids release
-then lets the services write again.
+and renames the new one in. The old one is kept until you drop it, with
+_before_cutover added to its name. bsonids release then lets the services write
+again.
 
 From the validator until the release, the server refuses inserts and updates, with
 code 121; cutover and release print for how long. Between the two renames, which take some milliseconds, there is no
@@ -87,9 +90,8 @@ place. A cutover that cannot go on does so by itself.`,
 	f.BoolVar(&o.work.RollBack, "roll-back", false, "put the old collections back, and restore their validators")
 	f.StringSliceVar(&o.work.Copies, "copy", nil, "name of the copy to put in place, if a collection has several")
 	f.StringSliceVar(&o.work.Skipped, "with-skipped", nil, "name of a collection whose copy is put in place although it has values that the conversion skipped")
-	f.StringVar(&o.work.Suffix, "suffix", "_before_cutover", "what is added to the name of a collection that was put away")
 	o.batch = batchFlag(cmd)
-	for _, other := range []string{"copy", "with-skipped", "suffix"} {
+	for _, other := range []string{"copy", "with-skipped"} {
 		cmd.MarkFlagsMutuallyExclusive("roll-back", other)
 	}
 	return cmd
@@ -116,11 +118,21 @@ func (o *switchOptions) complete(args []string) error {
 	case err != nil:
 		return failure.Usagef("%v", err)
 	}
-	if err := mayApply(o.dir, d.Plan); err != nil {
+	if d.Plan.Dump != nil {
+		return failure.Usagef("%s: the plan is about a dump, and no server has copies of it", o.dir)
+	}
+	if err := migration.MayApply(o.dir, d.Plan); err != nil {
 		return err
 	}
 	o.work.Database, o.work.Planned = d.Plan.Database, true
-	if o.groups = exchange.Groups(d.Plan); len(o.groups) == 0 {
+	if o.guards {
+		o.groups = []exchange.Group{{Names: d.Plan.Guarded()}}
+		if len(o.groups[0].Names) == 0 {
+			return failure.Usagef("%s guards no collection: no collection of it has guard: moderate or strict", o.dir)
+		}
+		return o.check()
+	}
+	if o.groups = exchange.Groups(d.Groups()); len(o.groups) == 0 {
 		return failure.Usagef("%s converts no collection into a new one: no collection of it has into", o.dir)
 	}
 	return o.check()
@@ -149,6 +161,9 @@ func (o *switchOptions) run(ctx context.Context) error {
 		return err
 	}
 	defer end()
+	if o.guards {
+		return o.releaseGuards(ctx, s)
+	}
 	e := exchange.New(s, o.work)
 	var begun []string // states in which something is left to do
 	do := o.cutOver

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -10,11 +9,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
+	"slices"
 	"strings"
-	"syscall"
 	"testing"
-	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
@@ -89,33 +86,132 @@ func left(t *testing.T, dir string) []string {
 	return names
 }
 
-// A dump in any form is converted and proven. A dry run writes nothing.
+// planDump makes the plan of a dump and returns its directory.
+func planDump(t *testing.T, path string, args ...string) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "m.d")
+	command(t, append([]string{"plan", dir, "--dump", path}, args...)...).want(t, failure.ExitOK)
+	return dir
+}
+
+// edit replaces text in the plan of a directory.
+func edit(t *testing.T, dir, old, by string) {
+	t.Helper()
+	path := filepath.Join(dir, "plan.yaml")
+	b, err := os.ReadFile(path)
+	if err != nil || !strings.Contains(string(b), old) {
+		t.Fatalf("%q is not in the plan: %v\n%s", old, err, b)
+	}
+	dumptest.Write(t, path, []byte(strings.ReplaceAll(string(b), old, by)))
+}
+
+// A dump in any form is planned, converted and proven. A dry run writes nothing.
 func TestDump(t *testing.T) {
 	for form, path := range written(t, 60) {
-		dir := t.TempDir()
+		if r := command(t, "scan", "--dump", path).want(t, failure.ExitOK); !strings.Contains(r.stdout, "shop.orders: all 60 documents") || !strings.Contains(r.stdout, "javaLegacy") {
+			t.Errorf("%s: %s", form, r.stdout)
+		}
+		m, dir := planDump(t, path), t.TempDir()
 		out := filepath.Join(dir, "out"+filepath.Ext(path))
-		args := []string{"--dump", path, "--from", "javaLegacy"}
-		if r := command(t, append([]string{"scan"}, args[:2]...)...).want(t, failure.ExitOK); !strings.Contains(r.stdout, "shop.orders: all 60 documents") || !strings.Contains(r.stdout, "javaLegacy") {
-			t.Errorf("%s: %s", form, r.stdout)
+		before := left(t, m)
+		if r := command(t, "apply", m).want(t, failure.ExitOK); !strings.Contains(r.stdout, "1      60") || fmt.Sprint(left(t, m)) != fmt.Sprint(before) {
+			t.Errorf("%s: %s, %q", form, r.stdout, left(t, m))
 		}
-		if r := command(t, append([]string{"convert"}, args...)...).want(t, failure.ExitOK); !strings.Contains(r.stdout, "60 values in 60 documents to change") || len(left(t, dir)) > 0 {
-			t.Errorf("%s: %s", form, r.stdout)
-		}
-		args = append(args, "--out", out)
-		if r := command(t, append([]string{"convert"}, args...)...).want(t, failure.ExitOK); !strings.Contains(r.stdout, "60 values in 60 documents changed") || len(left(t, dir)) != 1 {
+		command(t, "verify", m).want(t, failure.ExitUsage)
+		if r := command(t, "apply", m, "--out", out).want(t, failure.ExitOK); !strings.Contains(r.stdout, "60         60        0  done") || len(left(t, dir)) != 1 {
 			t.Errorf("%s: %s, %q", form, r.stdout, left(t, dir))
 		}
-		if r := command(t, append([]string{"verify"}, args...)...).want(t, failure.ExitOK); !strings.Contains(r.stdout, "Proven by the input, and the decision") {
+		if r := command(t, "verify", m).want(t, failure.ExitOK); !strings.Contains(r.stdout, "Proven by the dump, and the evidence of its plan") {
 			t.Errorf("%s: %s", form, r.stdout)
 		}
-		if r := command(t, append([]string{"convert"}, args...)...).want(t, failure.ExitUsage); !strings.Contains(r.stderr, "exists") {
+		if r := command(t, "status", m).want(t, failure.ExitOK); !strings.Contains(r.stdout, "1 of 1 conversions done") {
+			t.Errorf("%s: %s", form, r.stdout)
+		}
+		if r := command(t, "apply", m, "--out", out).want(t, failure.ExitUsage); !strings.Contains(r.stderr, "exists") {
 			t.Errorf("%s: %s", form, r.stderr)
 		}
-		// The other way round, the proof fails.
-		swapped := []string{"verify", "--dump", out, "--out", path, "--from", "standard", "--to", "csharpLegacy"}
-		if r := command(t, swapped...).want(t, failure.ExitIncomplete); !strings.Contains(r.stdout, "Not proven.") {
+		// The dump itself is not its conversion, and the conversion is not the dump.
+		if r := command(t, "verify", m, path, path).want(t, failure.ExitIncomplete); !strings.Contains(r.stdout, "Not proven.") {
 			t.Errorf("%s: %s", form, r.stdout)
 		}
+		if r := command(t, "verify", m, out, path).want(t, failure.ExitFailed); !strings.Contains(r.stderr, "not the dump that the plan was made of") {
+			t.Errorf("%s: %s", form, r.stderr)
+		}
+		for _, verb := range []string{"undo", "cutover", "release"} {
+			command(t, verb, m).want(t, failure.ExitUsage)
+		}
+	}
+}
+
+// The plan of a dump has all its databases, and their references. An edit of the plan takes effect, and what it
+// leaves is copied.
+func TestDumpDatabases(t *testing.T) {
+	a, b := shop(60), shop(60)
+	b.Database, b.Metadata = "archive", ""
+	lines := dumptest.Collection{Database: "shop", Name: "lines"}
+	for i, d := range a.Documents {
+		lines.Documents = append(lines.Documents, bson.D{{Key: "_id", Value: int32(i)}, {Key: "of", Value: d.(bson.D)[1].Value}})
+	}
+	path := filepath.Join(t.TempDir(), "a")
+	dumptest.Write(t, path, dumptest.Archive(t, 7, a, b, lines))
+	m := planDump(t, path)
+	text, err := os.ReadFile(filepath.Join(m, "plan.yaml"))
+	if err != nil || strings.Contains(string(text), "\ndatabase:") || !strings.Contains(string(text), `between: ["shop.lines", "shop.orders"]`) || strings.Count(string(text), "between") != 1 {
+		t.Errorf("%v\n%s", err, text)
+	}
+	at := strings.Index(string(text), `name: "archive.orders"`)
+	edited := string(text[:at]) + strings.Replace(string(text[at:]), "convert from javaLegacy", "leave", 1)
+	dumptest.Write(t, filepath.Join(m, "plan.yaml"), []byte(edited))
+	out := filepath.Join(t.TempDir(), "out")
+	if r := command(t, "apply", m, "--out", out).want(t, failure.ExitOK); !strings.Contains(r.stdout, "shop.lines") || strings.Contains(r.stdout, "archive.orders") {
+		t.Error(r.stdout)
+	}
+	command(t, "verify", m).want(t, failure.ExitOK)
+	r := command(t, "scan", "--dump", out, "--output", "json").want(t, failure.ExitOK)
+	if strings.Count(r.stdout, `"subtype4": 60`) != 2 || strings.Count(r.stdout, `"subtype3": 60`) != 1 {
+		t.Error(r.stdout)
+	}
+	// One database alone has the plan that a server with it has.
+	one, err := os.ReadFile(filepath.Join(planDump(t, path, "--db", "shop"), "plan.yaml"))
+	if err != nil || !strings.Contains(string(one), "database: \"shop\"\n") || !strings.Contains(string(one), `between: ["lines", "orders"]`) || strings.Contains(string(one), "archive") {
+		t.Errorf("%v\n%s", err, one)
+	}
+}
+
+// Values that are equal to UUIDs of known order are in the file of evidence, which the plan names by its
+// checksum.
+func TestDumpEvidence(t *testing.T) {
+	standard, known := shop(60), dumptest.Collection{Database: "shop", Name: "some"}
+	for i, d := range standard.Documents {
+		b := slices.Clone(d.(bson.D)[1].Value.(bson.Binary).Data)
+		if i < 3 { // too few for a decision by themselves
+			known.Documents = append(known.Documents, bson.D{{Key: "_id", Value: int32(i)}, {Key: "u", Value: bson.Binary{Subtype: 3, Data: slices.Clone(b)}}})
+		}
+		slices.Reverse(b[:8])
+		slices.Reverse(b[8:])
+		d.(bson.D)[1].Value = bson.Binary{Subtype: 4, Data: b}
+	}
+	path := filepath.Join(t.TempDir(), "a")
+	dumptest.Write(t, path, dumptest.Archive(t, 7, standard, known))
+	m := planDump(t, path)
+	out := filepath.Join(t.TempDir(), "out")
+	if r := command(t, "apply", m, "--out", out).want(t, failure.ExitOK); !strings.Contains(r.stdout, "3          3        0  done") {
+		t.Error(r.stdout)
+	}
+	evidence := filepath.Join(m, "evidence.json")
+	b, err := os.ReadFile(evidence)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dumptest.Write(t, evidence, bytes.Replace(b, []byte("equality"), []byte("evidence"), 1))
+	if r := command(t, "apply", m, "--out", out+"2").want(t, failure.ExitFailed); !strings.Contains(r.stderr, "not the file that the plan names") {
+		t.Error(r.stderr)
+	}
+	command(t, "verify", m).want(t, failure.ExitFailed)
+	dumptest.Write(t, evidence, b)
+	edit(t, m, "{order: javaLegacy, by: equality}", "{order: javaLegacy, by: evidence, versions: [4]}")
+	if r := command(t, "apply", m, "--out", out+"2").want(t, failure.ExitUsage); !strings.Contains(r.stderr, "take the edit back") {
+		t.Error(r.stderr)
 	}
 }
 
@@ -123,61 +219,54 @@ func TestDump(t *testing.T) {
 func TestDumpFlags(t *testing.T) {
 	paths := written(t, 60)
 	out := filepath.Join(t.TempDir(), "out")
-	dir := paths["dir"]
+	dir, m := paths["dir"], planDump(t, paths["dir"])
+	unknown := planDump(t, dir)
+	edit(t, unknown, "decision: convert from javaLegacy", "decision: unknown")
+	untrue := planDump(t, dir)
+	edit(t, untrue, "decision: convert from javaLegacy", "decision: convert from csharpLegacy")
+	nothing := planDump(t, dir)
+	edit(t, nothing, "decision: convert from javaLegacy", "decision: leave")
+	into := planDump(t, dir)
+	edit(t, into, `  - name: "orders"`, `  - name: "orders"
+    into: "copy"`)
 	for _, tt := range []struct{ args, want string }{
 		{"scan --dump D --uri mongodb://x", "--uri has no effect with --dump"},
 		{"scan --dump D --sample 5", "--sample has no effect with --dump"},
-		{"scan --from javaLegacy", "--from requires --dump"},
-		{"scan --dump D --from javaLegacy", "require --decision"},
-		{"scan --dump D --decision O", "--decision requires --from"},
-		{"scan --dump D --decision D --from javaLegacy", "exists"},
-		{"scan --dump D --decision O --from javaLegacy --field nowhere", "--field nowhere"},
 		{"scan --dump D --db none", `database "none" does not exist`},
 		{"scan --dump N", "no such file"},
-		{"convert --from javaLegacy", `required flag(s)`},
-		{"convert --db a --collection b --from javaLegacy --out O", "--out requires --dump"},
-		{"convert --dump D --from javaLegacy --write", "give --out"},
-		{"convert --dump D --from javaLegacy --out O --into x", "--into has no effect"},
-		{"convert --dump D --from javaLegacy --out O --state s", "--state has no effect"},
-		{"convert --dump D --from javaLegacy --out O --undo-log s", "--undo-log has no effect"},
-		{"convert --dump D --from javaLegacy --out O --query {}", "--query has no effect"},
-		{"convert --dump D --from javaLegacy --out O --no-record", "--no-record has no effect"},
-		{"convert --dump D --from javaLegacy --skip-list s", "without --out"},
-		{"convert --dump D --from javaLegacy --out O --skip-list O", "same file"},
-		{"convert --dump D --from javaLegacy --out O --skip-list D", "exists"},
-		{"convert --dump D --from javaLegacy --to javaLegacy --out O", "are the same"},
-		{"convert --dump D --from generic --out O", "the fields must be named"},
-		{"convert --dump D --from csharpLegacy --out O", "nothing was converted"},
-		{"convert --dump D --from text --out O", "--field: from text"},
-		{"convert --dump D --from text --field u --out O", "no such field with a binary value of 16 bytes or text"},
-		{"convert --dump D --from text --field s --out O", "nothing was converted: shop.orders s: no value is a UUID that is stored as text"},
-		{"convert --dump D --from standard --to goStruct --out O", "bsonids undo restores them"},
-		{"scan --dump D --decision O --from goStruct", "--field: from goStruct"},
-		{"scan --dump D --decision O --from text --field nowhere", "no such field with a binary value of 16 bytes or text"},
-		{"convert --dump D --from javaLegacy --out O --collection none", `collection "none" does not exist`},
-		{"convert --dump D --from javaLegacy --out O --field nowhere", "no such field"},
-		{"convert --dump D --from javaLegacy --out O --trust nowhere", "no such field"},
-		{"convert --dump D --from javaLegacy --out O --decision N", "no such file"},
-		{"convert --dump D --from javaLegacy --out O --decision A", "not a decision file"},
-		{"convert --dump D --from javaLegacy --out O --decision A --trust u", "--trust"},
-		{"convert --dump - --from javaLegacy --out O", "--dump -"},
-		{"convert --dump D --from javaLegacy --out D", "input itself"},
-		{"convert --dump D --from javaLegacy --out D/new", "directory of the input"},
-		{"convert --dump A --from javaLegacy --out O.gz", "form of the input"},
-		{"verify --dump D --from javaLegacy", "requires --out"},
-		{"verify --dump D --from javaLegacy --out O", "no such file"},
-		{"verify --dump D --from javaLegacy --out D --undo-log x", "--undo-log has no effect"},
-		{"verify --db a --collection b --from javaLegacy --trust u", "--trust requires --dump"},
+		{"plan O --db shop --collection c", "--collection requires --dump"},
+		{"plan O", "required flag"},
+		{"plan O --dump D --uri mongodb://x", "--uri has no effect with --dump"},
+		{"plan O --dump D --retry-for 1s", "--retry-for has no effect with --dump"},
+		{"plan O --dump N", "no such file"},
+		{"plan M --dump D", "has a plan already"},
+		{"apply M --out O --write", "give --out"},
+		{"apply M --out O --uri mongodb://x", "--uri has no effect with the plan of a dump"},
+		{"apply M --out O --batch 5", "--batch has no effect with the plan of a dump"},
+		{"apply unknown --out O", "is unknown"},
+		{"apply untrue --out O", "the values are not csharpLegacy but javaLegacy"},
+		{"apply nothing --out O", "every field is left"},
+		{"apply into --out O", "a dump has no copies"},
+		{"apply M --out D", "input itself"},
+		{"apply M --out D/new", "directory of the input"},
+		{"apply M --out -", "the dump is a directory"},
+		{"verify M", "no plan was applied"},
+		{"verify M D", "give the directory of a migration"},
+		{"verify M D O", "no such file"},
 	} {
 		var args []string
 		for _, arg := range strings.Fields(tt.args) {
-			for name, path := range map[string]string{"D": dir, "A": paths["a"], "O": out, "O.gz": out + ".gz", "N": filepath.Join(dir, "none"), "D/new": filepath.Join(dir, "new")} {
+			for name, path := range map[string]string{"D": dir, "O": out, "M": m, "N": filepath.Join(dir, "none"), "D/new": filepath.Join(dir, "new"),
+				"unknown": unknown, "untrue": untrue, "nothing": nothing, "into": into} {
 				if arg == name {
 					arg = path
 					break
 				}
 			}
 			args = append(args, arg)
+		}
+		if strings.HasPrefix(tt.args, "verify M D O") { // there must be a plan that was applied
+			command(t, "apply", m, "--out", filepath.Join(t.TempDir(), "out")).want(t, failure.ExitOK)
 		}
 		r := command(t, args...)
 		if r.code != failure.ExitUsage || !strings.Contains(r.stderr, tt.want) {
@@ -187,209 +276,83 @@ func TestDumpFlags(t *testing.T) {
 			t.Fatalf("%s: left behind: %q", tt.args, n)
 		}
 	}
+	// --out is for dumps, and a directory in which reading has failed may be used again.
+	command(t, "plan", out, "--dump", dir, "--db", "none").want(t, failure.ExitUsage)
+	command(t, "plan", out, "--dump", dir).want(t, failure.ExitOK)
 }
 
-// A pipe is converted by the decision that a scan made, and gives the same as a file.
-func TestDumpPipe(t *testing.T) {
-	paths := written(t, 60)
-	for _, form := range []string{"a", "a.gz", "c.bson"} {
-		dir := t.TempDir()
-		decision, whole, piped := filepath.Join(dir, "decision.json"), filepath.Join(dir, "whole"+filepath.Ext(form)), filepath.Join(dir, "piped"+filepath.Ext(form))
-		pipe := func(args ...string) {
-			t.Helper()
-			in, err := os.Open(paths[form])
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer func() { _ = in.Close() }()
-			cmd := process(t, args...)
-			cmd.Stdin = io.MultiReader(in) // not a file, so that there is a pipe
-			if form == "c.bson" {
-				cmd.Args = append(cmd.Args, "--db", "shop", "--collection", "orders")
-			}
-			if out, err := cmd.CombinedOutput(); err != nil {
-				t.Fatalf("%s: %v: %s", form, err, out)
-			}
-		}
-		pipe("scan", "--dump", "-", "--from", "javaLegacy", "--decision", decision)
-		pipe("convert", "--dump", "-", "--from", "javaLegacy", "--decision", decision, "--out", piped)
-		command(t, "convert", "--dump", paths[form], "--from", "javaLegacy", "--out", whole).want(t, failure.ExitOK)
-		a, err := os.ReadFile(whole)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if b, err := os.ReadFile(piped); err != nil || !bytes.Equal(a, b) {
-			t.Errorf("%s: the pipe gave something else: %v", form, err)
-		}
-		r := command(t, "verify", "--dump", paths[form], "--out", piped, "--from", "javaLegacy", "--decision", decision).want(t, failure.ExitOK)
-		if !strings.Contains(r.stdout, "the decision in "+decision) {
-			t.Error(r.stdout)
-		}
-		if r := command(t, "verify", "--dump", paths[form], "--out", piped, "--from", "csharpLegacy", "--decision", decision).want(t, failure.ExitUsage); !strings.Contains(r.stderr, "--from javaLegacy") {
-			t.Error(r.stderr)
-		}
-	}
-}
-
-// A dump that is cut off is an error with its offset, and nothing is left.
-func TestDumpDamaged(t *testing.T) {
-	for form, path := range written(t, 60) {
-		if info, err := os.Stat(path); err != nil || info.IsDir() {
-			path, _ = filepath.Abs(filepath.Join(path, "shop", map[string]string{"dir": "orders.bson", "dir.gz": "orders.bson.gz"}[form]))
-		}
-		b, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		dumptest.Write(t, path, b[:len(b)-9])
-		in := path
-		if strings.HasPrefix(form, "dir") {
-			in = filepath.Dir(filepath.Dir(path))
-		}
-		dir := t.TempDir()
-		out := filepath.Join(dir, "out"+filepath.Ext(in))
-		r := command(t, "convert", "--dump", in, "--from", "javaLegacy", "--out", out).want(t, failure.ExitFailed)
-		if !strings.Contains(r.stderr, "is damaged at byte ") || !strings.Contains(r.stderr, "was not written") || len(left(t, dir)) > 0 {
-			t.Errorf("%s: %s, %q", form, r.stderr, left(t, dir))
-		}
-		command(t, "scan", "--dump", in).want(t, failure.ExitFailed)
-	}
-}
-
-// An interrupt leaves nothing.
-func TestDumpInterrupted(t *testing.T) {
-	for form, path := range written(t, 2500) {
-		dir := t.TempDir()
-		ctx, cancel := context.WithCancel(t.Context())
-		cancel()
-		var out, errs bytes.Buffer
-		code := Run(ctx, []string{"convert", "--dump", path, "--from", "javaLegacy", "--out", filepath.Join(dir, "out"+filepath.Ext(path))}, &out, &errs)
-		if code != failure.ExitInterrupted || !strings.Contains(errs.String(), "was not written") || len(left(t, dir)) > 0 {
-			t.Errorf("%s: exit code %d, %s, %q", form, code, errs.String(), left(t, dir))
-		}
-	}
-}
-
-// If the disk is full, here by a limit on the size of files, nothing is left.
-func TestDumpDiskFull(t *testing.T) {
-	if runtime.GOOS == "windows" {
-		t.Skip("no limit on the size of files")
-	}
-	for form, path := range written(t, 2000) {
-		if strings.HasSuffix(form, ".gz") {
-			continue // too small
-		}
-		dir := t.TempDir()
-		cmd := process(t)
-		sh := exec.Command("sh", "-c", `ulimit -f 100; trap "" XFSZ; exec "$@"`, "sh", cmd.Path, "convert", "--dump", path, "--from", "javaLegacy", "--out", filepath.Join(dir, "out"))
-		sh.Env = cmd.Env
-		out, err := sh.CombinedOutput()
-		var exit *exec.ExitError
-		if !errors.As(err, &exit) || exit.ExitCode() != failure.ExitFailed || !strings.Contains(string(out), "was not written") || len(left(t, dir)) > 0 {
-			t.Errorf("%s: %v: %s, %q", form, err, out, left(t, dir))
-		}
-	}
-}
-
-// A conversion that is killed at any moment leaves either nothing under the final name or the whole
-// dump. The process is killed while it writes; the moments are random.
-func TestDumpKill(t *testing.T) {
-	kills := 120
-	if testing.Short() {
-		kills = 20
-	}
-	paths := written(t, 3000)
-	forms := []string{"dir", "a", "a.gz", "c.bson", "dir.gz"}
-	want := make(map[string]string)         // path of a conversion that nothing disturbed, by form and kind
-	targets := []string{"standard", "text"} // text changes the sizes of documents
-	for _, form := range forms {
-		for _, to := range targets {
-			want[form+to] = filepath.Join(t.TempDir(), "want"+filepath.Ext(paths[form]))
-			command(t, "convert", "--dump", paths[form], "--from", "javaLegacy", "--to", to, "--out", want[form+to]).want(t, failure.ExitOK)
-		}
-	}
-	var whole, none int
-	for i := range kills {
-		form, to := forms[i%len(forms)], targets[i/len(forms)%len(targets)]
-		dir := t.TempDir()
-		out := filepath.Join(dir, "out"+filepath.Ext(paths[form]))
-		cmd := process(t, "convert", "--dump", paths[form], "--from", "javaLegacy", "--to", to, "--out", out)
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		go killInside(cmd, dir, time.Duration(rand.N(int64(25*time.Millisecond))))
-		err := cmd.Wait()
-		if _, e := os.Lstat(out); errors.Is(e, os.ErrNotExist) {
-			none++
-			if err == nil {
-				t.Fatalf("%s: it ended by itself, and there is no output", form)
-			}
-			continue
-		}
-		whole++
-		if form == "dir" || form == "dir.gz" {
-			compare(t, filepath.Join(want[form+to], "shop"), filepath.Join(out, "shop"))
-		} else {
-			compare(t, want[form+to], out)
-		}
-	}
-	t.Logf("killed %d times: %d had no output, %d the whole one", kills, none, whole)
-}
-
-// The next run of the same command removes what a killed one left.
-func TestDumpAfterKill(t *testing.T) {
-	dir := t.TempDir()
-	out := filepath.Join(dir, "out")
-	args := []string{"convert", "--dump", written(t, 3000)["dir"], "--from", "javaLegacy", "--out", out}
-	for range 50 {
-		cmd := process(t, args...)
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		killInside(cmd, dir, 0)
-		_ = cmd.Wait()
-		if len(left(t, dir)) > 0 {
-			break
-		}
-	}
-	if err := os.RemoveAll(out); err != nil {
+// piped runs the command with a file as a pipe to its standard input, and returns its exit code.
+func piped(t *testing.T, path string, out io.Writer, args ...string) (code int, stderr string) {
+	t.Helper()
+	in, err := os.Open(path)
+	if err != nil {
 		t.Fatal(err)
 	}
-	command(t, args...).want(t, failure.ExitOK)
-	if got := left(t, dir); len(got) != 1 || got[0] != "out" {
-		t.Errorf("left: %q", got)
+	defer func() { _ = in.Close() }()
+	cmd := process(t, args...)
+	var errs bytes.Buffer
+	cmd.Stdin = io.MultiReader(in) // not a file, so that there is a pipe
+	cmd.Stdout, cmd.Stderr = out, &errs
+	var exit *exec.ExitError
+	if err := cmd.Run(); err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	return cmd.ProcessState.ExitCode(), errs.String()
+}
+
+// A pipe is planned and converted, and gives the same as a file. Other documents in the second pipe are an
+// error, and what was written has no valid end.
+func TestDumpPipe(t *testing.T) {
+	paths, others := written(t, 60), written(t, 61)
+	for _, form := range []string{"a", "a.gz", "c.bson"} {
+		dir := t.TempDir()
+		m, whole, out := filepath.Join(dir, "m.d"), filepath.Join(dir, "whole"+filepath.Ext(form)), filepath.Join(dir, "out"+filepath.Ext(form))
+		args := []string{"plan", m, "--dump", "-"}
+		if form == "c.bson" {
+			args = append(args, "--db", "shop", "--collection", "orders")
+		}
+		if code, errs := piped(t, paths[form], nil, args...); code != failure.ExitOK {
+			t.Fatalf("%s: %s", form, errs)
+		}
+		if code, errs := piped(t, paths[form], nil, "apply", m, "--out", out); code != failure.ExitOK {
+			t.Fatalf("%s: %s", form, errs)
+		}
+		command(t, "apply", planDump(t, paths[form]), "--out", whole).want(t, failure.ExitOK)
+		compare(t, whole, out)
+		var b bytes.Buffer
+		if code, errs := piped(t, paths[form], &b, "apply", m, "--out", "-"); code != failure.ExitOK || !strings.Contains(errs, "60         60        0  done") {
+			t.Fatalf("%s: exit code %d, %s", form, code, errs)
+		}
+		dumptest.Write(t, out, b.Bytes())
+		compare(t, whole, out)
+		if r := command(t, "verify", m).want(t, failure.ExitUsage); !strings.Contains(r.stderr, "both paths") {
+			t.Errorf("%s: %s", form, r.stderr)
+		}
+		command(t, "verify", m, paths[form], out).want(t, failure.ExitOK)
+		if code, errs := piped(t, paths[form], nil, "verify", m, "-", out); code != failure.ExitOK {
+			t.Errorf("%s: %s", form, errs)
+		}
+		b.Reset()
+		code, errs := piped(t, others[form], &b, "apply", m, "--out", "-")
+		if code != failure.ExitFailed || !strings.Contains(errs, "not the dump that the plan was made of") || !strings.Contains(errs, "no valid end") {
+			t.Errorf("%s: exit code %d, %s", form, code, errs)
+		}
+		dumptest.Write(t, out, b.Bytes())
+		if r := command(t, "scan", "--dump", out); r.code == failure.ExitOK {
+			t.Errorf("%s: %s", form, r.stdout)
+		}
 	}
 }
 
-// killInside kills a process some time after it has begun to write in dir.
-func killInside(cmd *exec.Cmd, dir string, after time.Duration) {
-	for range 1000 {
-		if entries, err := os.ReadDir(dir); err != nil || len(entries) > 0 {
-			break
+// Another order of the collections, as mongodump writes several at once, and another form are the same dump.
+func TestDumpSame(t *testing.T) {
+	paths := written(t, 60)
+	for form, path := range paths {
+		if form == "c.bson" {
+			continue
 		}
-		time.Sleep(time.Millisecond)
-	}
-	time.Sleep(after)
-	_ = cmd.Process.Signal(syscall.SIGKILL)
-}
-
-// compare compares two files, or the files of two directories.
-func compare(t *testing.T, want, got string) {
-	t.Helper()
-	names := []string{""}
-	if info, err := os.Stat(want); err == nil && info.IsDir() {
-		names = left(t, want)
-		if fmt.Sprint(names) != fmt.Sprint(left(t, got)) {
-			t.Errorf("files %q, want %q", left(t, got), names)
-		}
-	}
-	for _, name := range names {
-		a, err := os.ReadFile(filepath.Join(want, name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if b, err := os.ReadFile(filepath.Join(got, name)); err != nil || !bytes.Equal(a, b) {
-			t.Errorf("%s is not whole: %d bytes, want %d: %v", filepath.Join(got, name), len(b), len(a), err)
-		}
+		m := planDump(t, paths["dir"])
+		edit(t, m, paths["dir"]+`"`, path+`"`)
+		command(t, "apply", m, "--out", filepath.Join(t.TempDir(), "out"+filepath.Ext(path))).want(t, failure.ExitOK)
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/guard"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/migration"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 )
@@ -22,6 +23,7 @@ func (c *console) explain(err error) *failure.Error {
 	}
 	var invalid *migration.InvalidError
 	var guarded *migration.GuardedError
+	var unguarded *guard.Error
 	var refused *record.Error
 	var file *convert.RecordError
 	usage := func(format string, args ...any) *failure.Error {
@@ -31,8 +33,9 @@ func (c *console) explain(err error) *failure.Error {
 	case errors.As(err, &invalid):
 		return usage("--%s: %v", invalid.Name, invalid.Err)
 	case errors.As(err, &guarded):
-		return usage("%s; remove the guard first: %s", guarded.Text,
-			c.command("guard", "--db", guarded.Database, "--collection", guarded.Collection, "--remove", "--write"))
+		return usage("%s; let the guard go first: %s", guarded.Text, c.switching("release", guarded.Database, []string{guarded.Collection}, "--guards"))
+	case errors.As(err, &unguarded):
+		return explainGuard(unguarded)
 	case errors.As(err, &refused) && !errors.Is(err, record.ErrTakenOver):
 		return usage("%s%s", refused.Text, remedy(refused))
 	}
@@ -42,6 +45,25 @@ func (c *console) explain(err error) *failure.Error {
 		e = &failure.Error{Kind: e.Kind, Text: flag + ": " + e.Text, Err: err}
 	}
 	return e
+}
+
+// explainGuard adds what to do to an error of the package guard.
+func explainGuard(e *guard.Error) *failure.Error {
+	x := &failure.Error{Kind: failure.Usage, Text: e.Text, Err: e}
+	if e.Restore != nil {
+		x.Text += "; before the guard, it had " + guard.Describe(*e.Restore)
+	}
+	switch {
+	case errors.Is(e, guard.ErrOther):
+		x.Text += "; to guard other values, let the guard go first, with bsonids release --guards --write"
+	case errors.Is(e, guard.ErrBusy):
+		x.Kind = failure.Failed
+		x.Text += "; to finish that, run bsonids release --guards --write"
+	case errors.Is(e, guard.ErrChanged):
+		x.Kind = failure.Failed
+		x.Text += "; bsonids release --guards --write ends a guard that is not in the validator any more, and leaves the validator as it is"
+	}
+	return x
 }
 
 // named puts words before the description of an error.
@@ -58,7 +80,6 @@ func remedy(e *record.Error) string {
 	}
 	files := commandLine([]string{"--state", r.State, "--undo-log", r.UndoLog})
 	undo := commandLine([]string{"bsonids", "undo", r.UndoLog, "--write"})
-	const lastResort = "; as a last resort, if you know the byte order of all values, give --no-record --confirm-unrecorded"
 	switch e.Remedy {
 	case record.TakeOver:
 		return "; make sure that it has ended, and give --take-over"
@@ -71,11 +92,11 @@ func remedy(e *record.Error) string {
 	case record.Resume:
 		return "; wait for it, or continue it with " + files + ", and --take-over on another machine, or, if its state file is lost, undo it with " + undo
 	case record.FinishUndo:
-		return "; finish it with " + undo + lastResort
+		return "; finish it with " + undo
 	case record.FinishFirst:
-		return "; continue it with " + files + ", or undo it with " + undo + lastResort
+		return "; continue it with " + files + ", or undo it with " + undo
 	case record.UndoFirst:
-		return "; undo it first with " + undo + lastResort
+		return "; undo it first with " + undo
 	case record.StartAnew:
 		return "; start again with a new state file and a new undo log"
 	}

@@ -10,7 +10,6 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/migration"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/patience"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/server"
 )
 
@@ -18,7 +17,6 @@ import (
 // failures.
 type loadFlags struct {
 	rate     count
-	fullLoad bool
 	retryFor time.Duration
 }
 
@@ -28,7 +26,6 @@ func (l *loadFlags) add(cmd *cobra.Command, limits bool) {
 	if limits {
 		l.rate = count{0, 0, math.MaxInt32}
 		f.Var(&l.rate, "rate", "maximum number of documents to change per second; 0 for no limit")
-		f.BoolVar(&l.fullLoad, "full-load", false, "do not slow down if the server takes longer than usual for a batch")
 	}
 	f.DurationVar(&l.retryFor, "retry-for", 5*time.Minute, "how long to try again if the server is lost, has no primary, or is overloaded; 0 to stop at once")
 }
@@ -59,10 +56,8 @@ type recordFlags struct{ migration.Recording }
 
 func (f *recordFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.BoolVar(&f.NoRecord, "no-record", false, "do not use "+record.Name+", which prevents two conversions of a collection at the same time")
 	flags.BoolVar(&f.TakeOver, "take-over", false, "take over from a run that has not ended, after its last writes have ended")
 	flags.DurationVar(&f.BatchTimeout, "batch-timeout", 0, "time limit for a batch, and for how long a server may carry out one of a run that was lost; by default 30s if the server ends a batch at its limit, and 5m otherwise")
-	cmd.MarkFlagsMutuallyExclusive("no-record", "take-over")
 }
 
 func (f *recordFlags) check() error {

@@ -72,9 +72,9 @@ func TestConvertFlags(t *testing.T) {
 	equalTo(t, "target", w.ID.To, "standard")
 	equalTo(t, "sizes", []int{w.Batch, w.Workers, w.Examples, w.References}, []int{1000, 1, 3, 10_000})
 	equalTo(t, "files", []string{w.State, w.UndoLog, w.SkipList}, []string{"", "", ""})
-	equalTo(t, "writes and slows down", []bool{w.Write, w.Latency != nil, o.NoRecord, o.TakeOver}, []bool{false, true, false, false})
+	equalTo(t, "writes", []bool{w.Write, o.TakeOver}, []bool{false, false})
 	equalTo(t, "retry-for", o.load.retryFor, 5*time.Minute)
-	o, err = parsed(t, newConvertCommand, base+"--to csharpLegacy --field b,a.*.x --write --state s --undo-log u --batch 7 --workers 3 --trust b --query {\"y\":1} --part 2/8 --full-load "+
+	o, err = parsed(t, newConvertCommand, base+"--to csharpLegacy --field b,a.*.x --write --state s --undo-log u --batch 7 --workers 3 --trust b --query {\"y\":1} --part 2/8 "+
 		"--batch-timeout 5m --take-over --decide-anew --references 0 --examples -1 --rate 9")
 	if err != nil {
 		t.Fatal(err)
@@ -83,7 +83,7 @@ func TestConvertFlags(t *testing.T) {
 	equalTo(t, "conversion", []string{w.ID.To, strings.Join(w.ID.Fields, " "), w.ID.Part, w.ID.Query}, []string{"csharpLegacy", "a.*.x b", "2/8", `{"y":{"$numberInt":"1"}}`})
 	equalTo(t, "sizes", []int{w.Batch, w.Workers, w.Examples, w.References, o.load.rate.value}, []int{7, 3, -1, 0, 9})
 	equalTo(t, "files", []string{w.State, w.UndoLog, w.SkipList}, []string{"s", "u", "s.skipped.jsonl"})
-	equalTo(t, "switches", []bool{w.Write, w.Latency != nil, w.DecideAnew, o.TakeOver}, []bool{true, false, true, true})
+	equalTo(t, "switches", []bool{w.Write, w.DecideAnew, o.TakeOver}, []bool{true, true, true})
 	equalTo(t, "timeout", o.BatchTimeout, 5*time.Minute)
 	equalTo(t, "trust", w.Trust, []string{"b"})
 	for to, anew := range map[string]bool{"standard": true, "csharpLegacy": false} { // the ledger is beside the undo log
@@ -93,16 +93,16 @@ func TestConvertFlags(t *testing.T) {
 		}
 		equalTo(t, "beside the undo log", []any{o.work.State, o.work.SkipList, o.work.Anew}, []any{"x/u.ledger", "x/u.skipped.jsonl", anew})
 	}
-	if o, err = parsed(t, newConvertCommand, base+"--write"); err != nil || o.work.SkipList != "d.c.skipped.jsonl" {
+	if o, err = parsed(t, newConvertCommand, base+"--write --into n"); err != nil || o.work.SkipList != "d.c.skipped.jsonl" {
 		t.Errorf("%v, %+v", err, o)
 	}
 	if err := os.WriteFile("d.c.skipped.jsonl", nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if o, err = parsed(t, newConvertCommand, base+"--write"); err != nil || o.work.SkipList != "d.c.skipped-2.jsonl" {
+	if o, err = parsed(t, newConvertCommand, base+"--write --into n"); err != nil || o.work.SkipList != "d.c.skipped-2.jsonl" {
 		t.Errorf("%v, %+v", err, o)
 	}
-	if o, err = parsed(t, newConvertCommand, base+"--write --retry x.jsonl"); err != nil || o.work.SkipList != "x-2.jsonl" {
+	if o, err = parsed(t, newConvertCommand, base+"--write --retry x.jsonl --undo-log u"); err != nil || o.work.SkipList != "x-2.jsonl" {
 		t.Errorf("%v, %+v", err, o)
 	}
 	refused(t, newConvertCommand, map[string]string{
@@ -114,24 +114,19 @@ func TestConvertFlags(t *testing.T) {
 		base + "--until-caught-up":                              "requires --follow",
 		base + "--follow":                                       "requires --into",
 		base + "--follow --into n --write":                      "requires --state",
-		base + "--follow --into n --no-record":                  "--no-record",
 		base + "--follow --into n --part 1/2":                   "--part",
 		base + "--retry l --into n":                             "--retry cannot",
 		base + "--query {} --into n":                            "--query cannot",
 		base + "--query null":                                   "--query: must be a filter",
 		base + "--to csharpLegacy --write --state s":            "--undo-log is required",
+		base + "--write":                                        "--undo-log is required",
 		base + "--to csharpLegacy --retry l --write":            "--undo-log is required",
-		base + "--to csharpLegacy --no-record --write":          "--confirm-unrecorded",
 		base + "--collection bsonids.migrations":                "the record of conversions",
 		base + "--part 9/8":                                     "--part: invalid part",
 		base + "--batch-timeout 1ms":                            "--batch-timeout must be",
 		base + "--retry-for -1s":                                "--retry-for must be",
 		base + "--state x --undo-log x":                         "--state and --undo-log name the same file",
 		base + "--state x --undo-log x.skipped.jsonl --write":   "name the same file",
-		base + "--no-record --take-over":                        "no-record",
-		base + "--out o":                                        "requires --dump",
-		"--dump d --write --from javaLegacy":                    "a dump is never changed",
-		"--dump d --state s --from javaLegacy":                  "no effect with --dump",
 		base + "--batch 0":                                      "must be from 1",
 		"--db admin --collection c --from javaLegacy":           "of the server itself",
 		"--db d --collection system.users --from javaLegacy":    "invalid collection name",
@@ -140,24 +135,22 @@ func TestConvertFlags(t *testing.T) {
 }
 
 func TestUndoFlags(t *testing.T) {
-	o, err := parsed(t, newUndoCommand, "u --write --allow-changed --batch 9 --no-record")
+	o, err := parsed(t, newUndoCommand, "u --write --allow-changed --batch 9")
 	if err != nil {
 		t.Fatal(err)
 	}
-	equalTo(t, "log", []any{o.log, o.work.Write, o.work.AllowChanged, o.work.Batch, o.NoRecord}, []any{"u", true, true, 9, true})
+	equalTo(t, "log", []any{o.log, o.work.Write, o.work.AllowChanged, o.work.Batch}, []any{"u", true, true, 9})
 	if o, err = parsed(t, newUndoCommand, "--db d a b --batch-timeout 5m"); err != nil {
 		t.Fatal(err)
 	}
 	equalTo(t, "names", []any{o.database, o.names, o.BatchTimeout}, []any{"d", []string{"a", "b"}, 5 * time.Minute})
 	refused(t, newUndoCommand, map[string]string{
-		"":                          "arg",
-		"a b":                       "name one directory or undo log",
-		"--db d a --no-record":      "--no-record cannot",
-		"--db d a a":                "named twice",
-		"--db a.b a":                "--db: invalid database name",
-		"--db d --allow-changed a":  "allow-changed",
-		"u --batch-timeout 2h":      "--batch-timeout must be",
-		"u --no-record --take-over": "take-over",
+		"":                         "arg",
+		"a b":                      "name one directory or undo log",
+		"--db d a a":               "named twice",
+		"--db a.b a":               "--db: invalid database name",
+		"--db d --allow-changed a": "allow-changed",
+		"u --batch-timeout 2h":     "--batch-timeout must be",
 	})
 }
 
@@ -184,16 +177,14 @@ func TestApplyFlags(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	equalTo(t, "defaults", []any{o.work.Write, o.work.Dir, o.work.Workers, o.work.AtOnce, o.work.Batch, o.work.Plan.Database}, []any{false, dir, 1, 4, 1000, "shop"})
-	if o, err = parsed(t, newApplyCommand, dir+" --write --workers 2 --collections-at-once 3 --batch 5 --full-load --no-record --confirm-unrecorded"); err != nil {
+	equalTo(t, "defaults", []any{o.work.Write, o.work.Dir, o.work.Workers, o.work.AtOnce, o.work.Batch}, []any{false, dir, 1, 4, 1000})
+	if o, err = parsed(t, newApplyCommand, dir+" --write --workers 2 --collections-at-once 3 --batch 5"); err != nil {
 		t.Fatal(err)
 	}
-	equalTo(t, "flags", []any{o.work.Write, o.work.Dir, o.work.Workers, o.work.AtOnce, o.work.Batch, o.work.FullLoad, o.NoRecord, o.Unrecorded},
-		[]any{true, dir, 2, 3, 5, true, true, true})
+	equalTo(t, "flags", []any{o.work.Write, o.work.Dir, o.work.Workers, o.work.AtOnce, o.work.Batch},
+		[]any{true, dir, 2, 3, 5})
 	refused(t, newApplyCommand, map[string]string{
 		"":                                 "arg",
-		dir + "/none":                      "no such file",
-		dir + "/plan.yaml":                 "not a directory",
 		dir + " --batch-timeout 1ms":       "--batch-timeout must be",
 		dir + " --collections-at-once 257": "must be from 1 to 256",
 	})
@@ -214,17 +205,16 @@ func TestVerifyFlags(t *testing.T) {
 		"p --db d":                     "--db cannot be used with a directory",
 		base + "--into n --undo-log u": "undo-log",
 		base + "--into n --query {}":   "query",
-		base + "--trust x":             "--trust requires --dump",
 		base + "--from generic":        "--field",
 	})
 }
 
 func TestSwitchFlags(t *testing.T) {
-	o, err := parsed(t, newCutoverCommand, "--db d a b --write --copy x,y --with-skipped a --suffix _old --batch 4")
+	o, err := parsed(t, newCutoverCommand, "--db d a b --write --copy x,y --with-skipped a --batch 4")
 	if err != nil {
 		t.Fatal(err)
 	}
-	equalTo(t, "flags", o.work, exchange.Options{Database: "d", Write: true, Copies: []string{"x", "y"}, Skipped: []string{"a"}, Suffix: "_old", Batch: 4})
+	equalTo(t, "flags", o.work, exchange.Options{Database: "d", Write: true, Copies: []string{"x", "y"}, Skipped: []string{"a"}, Batch: 4})
 	equalTo(t, "groups", o.groups, []exchange.Group{{Names: []string{"a", "b"}}})
 	equalTo(t, "timeout", o.BatchTimeout, 20*time.Second)
 	dir := planned(t, "orders_standard")
@@ -243,29 +233,16 @@ func TestSwitchFlags(t *testing.T) {
 			"--db d a a":                "named twice",
 		})
 	}
-	refused(t, newCutoverCommand, map[string]string{
-		"--db d a --roll-back --suffix x": "roll-back",
-		"--db d a --with-skipped b":       "--with-skipped b",
-		dir + " --copy x":                 "--copy cannot be used with a directory",
-	})
-}
-
-func TestGuardFlags(t *testing.T) {
-	o, err := parsed(t, newGuardCommand, "--db d --collection c --from javaLegacy --field b --field a --level strict --write --confirm-unordered")
-	if err != nil {
-		t.Fatal(err)
-	}
-	equalTo(t, "flags", []any{o.work.Level, o.work.Write, o.work.Unordered, o.work.ID.Fields, o.work.Conversion.To.Name}, []any{"strict", true, true, []string{"a", "b"}, "standard"})
-	if o, err = parsed(t, newGuardCommand, "--db d --collection c --remove --write"); err != nil || !o.remove || !o.work.Write {
+	if o, err = parsed(t, newReleaseCommand, "--db d a b --guards --write"); err != nil || !o.guards || !o.work.Write {
 		t.Errorf("%v, %+v", err, o)
 	}
-	refused(t, newGuardCommand, map[string]string{
-		"--db d --collection c": "--from is required",
-		"--db d --collection c --from javaLegacy --to csharpLegacy": "a validator cannot distinguish",
-		"--db d --collection c --remove --level strict":             "remove",
-		"--collection c --from javaLegacy":                          "--db",
-		"--db d --from javaLegacy":                                  "--collection",
-		"--db d --collection bsonids.migrations --from javaLegacy":  "the record of conversions",
+	equalTo(t, "guards", o.groups, []exchange.Group{{Names: []string{"a", "b"}}})
+	refused(t, newReleaseCommand, map[string]string{planned(t, "") + " --guards": "guards no collection"})
+	refused(t, newCutoverCommand, map[string]string{
+		"--db d a --guards":             "unknown flag",
+		"--db d a --roll-back --copy x": "roll-back",
+		"--db d a --with-skipped b":     "--with-skipped b",
+		dir + " --copy x":               "--copy cannot be used with a directory",
 	})
 }
 
@@ -288,5 +265,5 @@ func TestVerbsOfOptions(t *testing.T) {
 		names = append(names, c.Name())
 	}
 	slices.Sort(names)
-	equalTo(t, "verbs", names, []string{"apply", "convert", "cutover", "guard", "plan", "release", "scan", "show", "status", "undo", "verify", "version"})
+	equalTo(t, "verbs", names, []string{"apply", "convert", "cutover", "plan", "release", "scan", "show", "status", "undo", "verify"})
 }

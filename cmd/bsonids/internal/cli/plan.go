@@ -7,7 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/dump"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/files"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/migration"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
@@ -17,28 +19,40 @@ import (
 
 type planOptions struct {
 	*console
-	load          loadFlags
+	load loadFlags
+	dumpFlags
+	collection    string // of a dump that is one BSON file
 	dir, database string
 	to            kindFlag
+	toGiven       func() bool
 }
 
 func newPlanCommand(c *console) *cobra.Command {
 	o := &planOptions{console: c}
 	cmd := &cobra.Command{
 		Use:   "plan DIR",
-		Short: "Write a plan to convert all collections of a database",
+		Short: "Write a plan to convert all collections of a database or a dump",
 		Long: `plan makes the directory DIR of a migration, reads every document of every collection
 of a database, and writes a plan to DIR/plan.yaml, for you to review and edit. It
-changes nothing in the database. DIR must be new or empty.
+changes nothing in the database. If DIR has a plan, it is brought up to date: decisions,
+comments and edits stay, what is new is added as unknown, and plan says what is gone.
+While apply runs, the result is written to DIR/plan.new.yaml. Otherwise DIR must be new
+or empty.
 
 The plan has every field with UUIDs, with the evidence and a decision: convert
 from a representation, leave, or unknown. It also has the references between
 collections, found by equal values, the order of the work, the files that
 bsonids apply writes, and how long it took to read everything. A plan with a
 decision that is unknown cannot be applied. UUIDs in text, and the documents of Go structs, are
-left: edit the decision to convert them, or to convert binary values to text.`,
+left: edit the decision to convert them, or to convert binary values to text.
+
+With --dump, plan reads a dump of mongodump instead of a server, with all its
+databases or that of --db. DIR/evidence.json then has the evidence from which bsonids
+apply --out converts the dump. A BSON file in a pipe needs --db and --collection.`,
 		Example: `  bsonids plan shop.d --db shop
-  bsonids apply shop.d`,
+  bsonids apply shop.d
+  bsonids plan dump.d --dump dump/
+  bsonids apply dump.d --out dump-standard/`,
 		Args: cobra.ExactArgs(1),
 		RunE: runE(o.run),
 	}
@@ -47,41 +61,55 @@ left: edit the decision to convert them, or to convert binary values to text.`,
 	f := cmd.Flags()
 	f.StringVar(&o.database, "db", "", "database")
 	c.completeNames(cmd, func() []string { return []string{o.database} })
+	o.toGiven = func() bool { return f.Changed("to") }
 	f.Var(&o.to, "to", "target representation: "+kinds.List(kinds.Where(func(k kinds.Kind) bool { return k.Target && k.IsBinary() })))
 	o.load.add(cmd, false)
-	_ = cmd.MarkFlagRequired("db") // the flag exists
+	o.dumpFlags.add(cmd, []string{"db", "to"}, []string{"collection"})
+	f.StringVar(&o.collection, "collection", "", "with --dump: collection of a BSON file")
 	return cmd
 }
 
 func (o *planOptions) run(ctx context.Context, args []string) (err error) {
 	o.dir = args[0]
-	if err := o.load.check(); err != nil {
+	if err := errors.Join(o.load.check(), o.dumpFlags.check()); err != nil {
 		return err
 	}
-	if !migration.ValidDatabase(o.database) {
+	if o.database != "" && !migration.ValidDatabase(o.database) {
 		return failure.Usagef("--db %q is not a valid database name", o.database)
 	}
 	if _, err := rule.NewConversion(kinds.Kind{}, o.to.Kind, nil); err != nil {
 		return failure.Usagef("--to %s: %v", o.to.Name, err)
+	}
+	if migration.Exists(filepath.Join(o.dir, plan.PlanFile)) {
+		return o.update(ctx)
+	}
+	if o.database == "" && o.dump == "" {
+		return failure.Usagef("required flag \"db\" not set, or --dump")
+	}
+	var in *dump.Input
+	if o.dump != "" {
+		if in, err = o.open(dump.Collection{Database: o.database, Name: o.collection}); err != nil {
+			return err
+		}
 	}
 	d, err := plan.Create(o.dir)
 	if err != nil {
 		return migration.FileError(err)
 	}
 	defer func() { err = errors.Join(err, d.Close()) }()
-	s, end, err := o.session(ctx, server.Write, o.load, migration.Recording{}) // reads from the primary, as the conversion does
+	p, err := o.build(ctx, d, in)
 	if err != nil {
 		return err
 	}
-	defer end()
-	sv, err := s.SurveyAll(ctx, s.Client.Database(o.database))
-	if err != nil {
-		return err
-	}
-	p := plan.Build(sv, o.to.Kind)
 	if err := d.WritePlan(p); err != nil {
 		return migration.FileError(err)
 	}
+	o.count(p, plan.PlanFile)
+	return nil
+}
+
+// count says how many decisions of the plan in the file are unknown.
+func (o *planOptions) count(p *plan.Plan, file string) {
 	unknown := 0
 	for _, c := range p.Collections {
 		for _, f := range c.Fields {
@@ -91,7 +119,68 @@ func (o *planOptions) run(ctx context.Context, args []string) (err error) {
 		}
 	}
 	if unknown > 0 {
-		o.Warn("the decision about %d fields is unknown: edit %s before you apply it", unknown, filepath.Join(o.dir, plan.PlanFile))
+		o.Warn("the decision about %d fields is unknown: edit %s before you apply it", unknown, filepath.Join(o.dir, file))
 	}
-	return nil
+}
+
+// update brings the plan of a directory up to date.
+func (o *planOptions) update(ctx context.Context) (err error) {
+	name := plan.PlanFile
+	d, p, err := plan.Lock(o.dir)
+	if errors.Is(err, files.ErrInUse) {
+		name = plan.NewFile
+		d, p, err = plan.Look(o.dir)
+	}
+	if err != nil {
+		return migration.FileError(err)
+	}
+	defer func() { err = errors.Join(err, d.Close()) }()
+	switch {
+	case p.Dump != nil || o.dump != "":
+		return failure.Usagef("%s has a plan already, and that of a dump is not brought up to date: name another directory", o.dir)
+	case o.database != "" && o.database != p.Database:
+		return failure.Usagef("%s has a plan of the database %q: name another directory", o.dir, p.Database)
+	case o.toGiven() && o.to.Name != p.To:
+		return failure.Usagef("%s has a plan to convert to %s: edit it, or name another directory", o.dir, p.To)
+	}
+	s, end, err := o.session(ctx, server.Write, o.load, migration.Recording{})
+	if err != nil {
+		return err
+	}
+	defer end()
+	sv, err := s.SurveyAll(ctx, s.Client.Database(p.Database))
+	if err != nil {
+		return err
+	}
+	notes, err := d.Update(sv, name)
+	if err != nil {
+		return migration.FileError(err)
+	}
+	for _, n := range notes {
+		o.Warn("%s", n)
+	}
+	if name == plan.NewFile {
+		o.Warn("%s is in use: the plan that is up to date is %s; compare it with %s", o.dir, filepath.Join(o.dir, name), plan.PlanFile)
+	}
+	if p, err = plan.Read(filepath.Join(o.dir, name)); err == nil {
+		o.count(p, name)
+	}
+	return err
+}
+
+// build reads everything and returns the plan. in is nil for a server.
+func (o *planOptions) build(ctx context.Context, d *plan.State, in *dump.Input) (*plan.Plan, error) {
+	if in != nil {
+		return migration.PlanDump(ctx, o.console, d, in, o.database, o.collection, o.to.Kind)
+	}
+	s, end, err := o.session(ctx, server.Write, o.load, migration.Recording{}) // reads from the primary, as the conversion does
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	sv, err := s.SurveyAll(ctx, s.Client.Database(o.database))
+	if err != nil {
+		return nil, err
+	}
+	return plan.Build(sv, o.to.Kind), nil
 }

@@ -8,6 +8,9 @@ import (
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/exchange"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/guard"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/migration"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/protect"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/report"
 )
 
@@ -15,7 +18,7 @@ func newReleaseCommand(c *console, run func(*switchOptions, context.Context) err
 	o := &switchOptions{console: c, release: true}
 	cmd := &cobra.Command{
 		Use:   "release {DIR | COLLECTION...}",
-		Short: "Let services write to the collections that a cutover has put in place",
+		Short: "Let services write to the collections of a cutover, or remove guards",
 		Long: `release restores the validator, the level and the action that the new collections
 of a cutover had before it, so that the server accepts writes again. Switch the
 services to the new representation before. Without --write it changes nothing.
@@ -23,14 +26,21 @@ With the directory of a migration, it releases every group of collections that b
 in place.
 
 The old collections stay, with a validator that refuses everything, until you drop
-them. release prints the commands for mongosh.`,
+them. release prints the commands for mongosh.
+
+With --guards, it removes the guards of collections that were converted in place: it
+restores the validator, the level and the action that they had before. These are in
+bsonids.migrations, so that the directory is not needed. If another program has
+changed the validator since, it stays as it is, and the exit code is 3.`,
 		Example: `  bsonids release shop.d --write
   bsonids release --db shop orders customers
-  bsonids release --db shop orders customers --write`,
+  bsonids release --db shop orders customers --write
+  bsonids release shop.d --guards --write`,
 		Args: o.namesOrDirectory,
 		RunE: runWith(o, run),
 	}
 	o.add(cmd, "restore the validators")
+	cmd.Flags().BoolVar(&o.guards, "guards", false, "let go of the guards of the collections that a plan converts in place, instead of a cutover")
 	return cmd
 }
 
@@ -53,4 +63,37 @@ func (o *switchOptions) releaseGroup(ctx context.Context, e *exchange.Exchange, 
 		err = failure.ErrIncomplete
 	}
 	return err
+}
+
+// releaseGuards removes the guards of the collections, and prints how each ended.
+func (o *switchOptions) releaseGuards(ctx context.Context, s *migration.Session) error {
+	left := false
+	for _, name := range o.groups[0].Names {
+		namespace := o.work.Database + "." + name
+		r, err := protect.Remove(ctx, s.Child(namespace), o.work.Database, name, o.work.Write, func() {
+			o.wayOn = &wayOn{changed: "possibly the validators of some of the collections, and the record; no documents", again: true}
+		})
+		if none := errors.Is(err, guard.ErrNone); none && o.dir != "" {
+			continue // it was not set, or was removed
+		}
+		if err != nil {
+			if errors.Is(err, guard.ErrChanged) && o.wayOn != nil {
+				o.wayOn.again = false
+			}
+			return &migration.CollectionError{Collection: name, Err: err}
+		}
+		if o.output.value == formatJSON {
+			err = report.GuardRemovedJSON(o.out, namespace, o.work.Write, r)
+		} else {
+			report.WriteGuardRemoved(o.out, namespace, o.work.Write, r)
+		}
+		if err != nil {
+			return err
+		}
+		left = left || o.work.Write && !r.Restored
+	}
+	if left {
+		return failure.ErrIncomplete
+	}
+	return nil
 }

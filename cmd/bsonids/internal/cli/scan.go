@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/migration"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/progress"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/report"
@@ -29,12 +28,10 @@ type scanOptions struct {
 	all                    bool
 	failOn                 *enums
 	dumpFlags
-	from          kindFlag
-	fields, trust []string
 }
 
 func newScanCommand(c *console) *cobra.Command {
-	o := &scanOptions{console: c, sample: count{10_000, 1, math.MaxInt32}, failOn: &enums{}, from: kindFlag{forms: true}}
+	o := &scanOptions{console: c, sample: count{10_000, 1, math.MaxInt32}, failOn: &enums{}}
 	for _, k := range scan.Kinds {
 		o.failOn.words = append(o.failOn.words, string(k))
 	}
@@ -53,7 +50,7 @@ changes nothing. Array positions are printed as [], and field names that are
 data, such as identifiers, as *.
 
 With --dump, scan reads every document of a dump of mongodump instead of a
-server. --decision then also writes which values bsonids convert converts.
+server.
 
 With --fail-on, the exit code is 3 if a field is one of:
 
@@ -79,12 +76,7 @@ With --fail-on, the exit code is 3 if a field is one of:
 	completeWords(cmd, "fail-on", true, o.failOn.words...)
 	c.completeNames(cmd, func() []string { return o.databases })
 	cmd.MarkFlagsMutuallyExclusive("sample", "all")
-	o.dumpFlags.add(cmd, []string{"db", "collection", "all", "output", "fail-on"}, []string{"decision", "from", "field", "trust"})
-	f.StringVar(&o.decisionFile, "decision", "", "with --dump: new file to write the decision about each field to, for bsonids convert --decision")
-	f.Var(&o.from, "from", "with --decision: representation of the stored values, as for bsonids convert")
-	completeWords(cmd, "from", false, kinds.Names(kinds.All())...)
-	f.StringSliceVar(&o.fields, "field", nil, "with --decision: field to convert, as for bsonids convert")
-	f.StringSliceVar(&o.trust, "trust", nil, "with --decision: field to trust, as for bsonids convert")
+	o.dumpFlags.add(cmd, []string{"db", "collection", "all", "output", "fail-on"}, nil)
 	return cmd
 }
 

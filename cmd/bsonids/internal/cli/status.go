@@ -36,6 +36,9 @@ and therefore shows runs on other machines, too. With the directory of a
 migration, it shows the conversions of its plan, also those that have not begun, and
 reads the files in it. It needs no server then, but shows more with one.
 
+It also shows whether apply and undo are paused, and how many documents they write
+per second at most: see bsonids apply --help.
+
 It also shows the cutovers that have not ended, and those whose collections are
 fenced until bsonids release, with the command that goes on.
 
@@ -62,6 +65,9 @@ func (o *statusOptions) complete(args []string) (err error) {
 		}
 		o.database = o.state.Plan.Database
 	}
+	if o.state != nil && o.state.Plan.Dump != nil {
+		return nil
+	}
 	if !migration.ValidDatabase(o.database) {
 		return failure.Usagef("--db %q is not a valid database name", o.database)
 	}
@@ -76,7 +82,7 @@ func (o *statusOptions) run(ctx context.Context) error {
 			return err
 		}
 	}
-	if o.state == nil || o.uriFile != "" || o.connectionString() != "" {
+	if dumped := o.state != nil && o.state.Plan.Dump != nil; !dumped && (o.state == nil || o.uriFile != "" || o.connectionString() != "") {
 		now, err := o.recorded(ctx, r.Steps)
 		switch {
 		case err != nil && (o.state == nil || errors.Is(err, context.Canceled)):
@@ -88,7 +94,14 @@ func (o *statusOptions) run(ctx context.Context) error {
 		}
 	}
 	p := report.NewStatus(o.database, r.Time, r.Steps)
-	p.Cutovers = r.Cutovers
+	p.Cutovers, p.Guards = r.Cutovers, r.Guards
+	if o.state != nil {
+		p.Steering = plan.SteeringOf(o.state.Dir())
+		p.Paused = p.Steering.Paused()
+		if p.Limit, err = p.Steering.Limit(); err != nil {
+			o.Warn("%v", err)
+		}
+	}
 	if o.output.value == formatJSON {
 		return report.StatusJSON(o.out, p)
 	}
@@ -96,7 +109,7 @@ func (o *statusOptions) run(ctx context.Context) error {
 	return nil
 }
 
-// recorded returns what the record says, with the next command for each cutover.
+// recorded returns what the record says, with the next command for each cutover and guard.
 func (o *statusOptions) recorded(ctx context.Context, steps []report.StepStatusOf) (status.Recorded, error) {
 	s, end, err := o.session(ctx, server.Read, loadFlags{}, migration.Recording{})
 	if err != nil {
@@ -116,6 +129,10 @@ func (o *statusOptions) recorded(ctx context.Context, steps []report.StepStatusO
 		default:
 			c.Next = o.switching("cutover", o.database, c.Collections)
 		}
+	}
+	for i := range r.Guards {
+		g := &r.Guards[i]
+		g.Release = o.switching("release", o.database, []string{g.Collection}, "--guards")
 	}
 	return r, err
 }

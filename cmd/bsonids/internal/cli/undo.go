@@ -43,7 +43,8 @@ the undo is then complete.
 undo can be stopped at any moment and run again. It marks the log and the state
 file, and the conversion cannot continue with them. Start it again with new files.
 
-undo waits for the last writes of a conversion that was killed.
+undo waits for the last writes of a conversion that was killed. With a directory, the
+files pause and rate in it steer undo as they steer apply.
 
 With --db, undo puts the old collections of a cutover back that was released, if
 they were not dropped. It fences the new collections, compares them with the old
@@ -76,8 +77,6 @@ func (o *undoOptions) complete(args []string) error {
 	}
 	o.work.Batch = o.batch.value
 	switch {
-	case o.database != "" && o.NoRecord:
-		return failure.Usagef("--no-record cannot be used with --db: the cutover is in the record")
 	case o.database != "":
 		o.names = args
 		return (&exchange.Options{Database: o.database}).Check(args)
@@ -145,6 +144,9 @@ func (o *undoOptions) plan(ctx context.Context) (err error) {
 		return failure.Usagef("%v", err)
 	}
 	defer func() { err = errors.Join(err, state.Close()) }()
+	if state.Plan.Dump != nil {
+		return failure.Usagef("%s: the plan is about a dump, which was not changed: delete the converted dump", o.log)
+	}
 	s, end, err := o.session(ctx, o.mode(), o.load, o.Recording)
 	if err != nil {
 		return err

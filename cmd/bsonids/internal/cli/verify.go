@@ -2,7 +2,9 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"os"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -19,18 +21,18 @@ import (
 type verifyOptions struct {
 	*console
 	conversionFlags
-	dumpFlags
-	trust  []string
+	flags  *pflag.FlagSet
 	output *enum
 	load   loadFlags
-	dir    string // of the migration, if there is one
+	dir    string   // of the migration, if there is one
+	paths  []string // of a dump and its conversion
 	work   verify.Options
 }
 
 func newVerifyCommand(c *console, run func(*verifyOptions, context.Context) error) *cobra.Command {
 	o := &verifyOptions{console: c}
 	cmd := &cobra.Command{
-		Use:   "verify [DIR]",
+		Use:   "verify [DIR [DUMP CONVERTED]]",
 		Short: "Prove that a conversion is complete and lost nothing",
 		Long: `verify reads the whole collection and proves that no value is left to convert.
 The flags determine what it compares, and verify prints it:
@@ -44,19 +46,18 @@ The flags determine what it compares, and verify prints it:
 --state is the state file of the conversion. The proof fails if the conversion is
 not finished. Values that it left unchanged on purpose are counted separately.
 
-With --dump, verify compares the dump of --out with the conversion of the dump,
-document by document. Give the flags of the conversion.
-
 With the directory of a migration, verify proves all its conversions, by the files
-in it.
+in it. With that of a dump, it compares the dump with its conversion, document by
+document. If one of them was a pipe, give the paths of both; one may be - for
+standard input.
 
 verify changes nothing. The exit code is 0 if the proof holds and 3 if it does
 not. The proof fails if other programs changed or deleted documents since the
 conversion, unless --allow-changed is given.`,
 		Example: `  bsonids verify --db shop --collection orders --from javaLegacy --to standard --undo-log orders.undo
   bsonids verify --db shop --collection users --from csharpLegacy --to standard --into users_standard
-  bsonids verify --dump dump/ --out dump-standard/ --from javaLegacy --to standard
-  bsonids verify shop.d`,
+  bsonids verify shop.d
+  bsonids verify dump.d shop.archive shop-standard.archive`,
 		Args: o.arguments,
 		RunE: runWith(o, run),
 	}
@@ -73,10 +74,8 @@ conversion, unless --allow-changed is given.`,
 	o.load.add(cmd, false)
 	cmd.MarkFlagsMutuallyExclusive("into", "undo-log")
 	cmd.MarkFlagsMutuallyExclusive("into", "query")
-	o.dumpFlags.add(cmd, []string{"db", "collection", "from", "to", "field", "output"}, []string{"out", "decision", "trust"})
-	f.StringVar(&o.decisionFile, "decision", "", "with --dump: file with the decision of the conversion, if it had one")
-	f.StringSliceVar(&o.trust, "trust", nil, "with --dump: the --trust flags of the conversion")
-	o.optional(cmd, "db", "collection")
+	o.flags = f
+	_ = errors.Join(cmd.MarkFlagRequired("db"), cmd.MarkFlagRequired("collection")) // the flags exist
 	return cmd
 }
 
@@ -84,23 +83,17 @@ func (o *verifyOptions) complete(args []string) (err error) {
 	if err := o.load.check(); err != nil {
 		return err
 	}
-	if len(args) == 1 {
-		o.dir = args[0]
+	if len(args) > 0 {
+		o.dir, o.paths = args[0], args[1:]
 		return nil
-	}
-	if err := o.dumpFlags.check(); err != nil || o.dump != "" {
-		return err
 	}
 	o.work.Described, err = migration.Describe(o.identity())
 	return err
 }
 
 func (o *verifyOptions) run(ctx context.Context) error {
-	switch {
-	case o.dir != "":
+	if o.dir != "" {
 		return o.plan(ctx)
-	case o.dump != "":
-		return o.verifyDump(ctx)
 	}
 	f, err := verify.Open(o.work)
 	if err != nil {
@@ -130,8 +123,8 @@ func (o *verifyOptions) run(ctx context.Context) error {
 // arguments checks the arguments of verify: none, or the directory of a migration, which describes
 // the conversions instead of the flags.
 func (o *verifyOptions) arguments(cmd *cobra.Command, args []string) error {
-	if err := cobra.MaximumNArgs(1)(cmd, args); err != nil {
-		return err
+	if len(args) == 2 || len(args) > 3 {
+		return errors.New("give the directory of a migration, or it and the paths of a dump and its conversion")
 	}
 	if len(args) == 0 {
 		return nil
@@ -143,16 +136,22 @@ func (o *verifyOptions) arguments(cmd *cobra.Command, args []string) error {
 		}
 	})
 	// Without them, the flags that describe a conversion are not required.
-	cmd.PreRunE = nil
-	_ = cmd.Flags().SetAnnotation("from", cobra.BashCompOneRequiredFlag, []string{"false"}) // the flag exists
+	for _, name := range []string{"db", "collection", "from"} {
+		_ = cmd.Flags().SetAnnotation(name, cobra.BashCompOneRequiredFlag, []string{"false"}) // the flag exists
+	}
 	return err
 }
 
 // plan verifies all conversions of a plan.
 func (o *verifyOptions) plan(ctx context.Context) error {
 	state, err := plan.ReadState(o.dir)
-	if err != nil {
+	switch {
+	case err != nil:
 		return failure.Usagef("%v", err)
+	case state.Plan.Dump != nil:
+		return o.verifyConverted(ctx, state)
+	case len(o.paths) > 0:
+		return failure.Usagef("%s is not the plan of a dump: do not give paths", o.dir)
 	}
 	s, end, err := o.session(ctx, server.Write, o.load, migration.Recording{})
 	if err != nil {
@@ -164,11 +163,35 @@ func (o *verifyOptions) plan(ctx context.Context) error {
 		return err
 	}
 	if o.output.value == formatJSON {
-		err = report.PlanProofJSON(o.out, state.Plan.Database, proofs, proven)
+		err = report.PlanProofJSON(o.out, state.Plan.Database, nil, proofs, proven)
 	} else {
-		report.PlanProof(o.out, state.Plan.Database, proofs, proven)
+		report.PlanProof(o.out, state.Plan.Database, nil, proofs, proven)
 	}
 	if err == nil && !proven {
+		err = failure.ErrIncomplete
+	}
+	return err
+}
+
+// verifyConverted proves the conversion of a dump.
+func (o *verifyOptions) verifyConverted(ctx context.Context, state *plan.State) error {
+	if err := mayBeOfDump(o.flags); err != nil {
+		return err
+	}
+	work := verify.DumpOptions{Dir: o.dir, Stdin: os.Stdin}
+	if len(o.paths) == 2 {
+		work.In, work.Out = o.paths[0], o.paths[1]
+	}
+	p, proofs, err := verify.Dump(ctx, o.console, state, work)
+	if err != nil {
+		return err
+	}
+	if o.output.value == formatJSON {
+		err = report.PlanProofJSON(o.out, state.Plan.Database, &p, proofs, p.Holds())
+	} else {
+		report.PlanProof(o.out, state.Plan.Database, &p, proofs, p.Holds())
+	}
+	if err == nil && !p.Holds() {
 		err = failure.ErrIncomplete
 	}
 	return err

@@ -1,10 +1,11 @@
 package cli
 
 import (
-	"bytes"
 	"runtime"
 	"runtime/debug"
 	"testing"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 )
 
 func TestVersion(t *testing.T) {
@@ -15,13 +16,10 @@ func TestVersion(t *testing.T) {
 		}, true
 	}
 	t.Cleanup(func() { readBuildInfo = debug.ReadBuildInfo })
-	var out bytes.Buffer
-	if err := (&versionOptions{console: newConsole(&out, &out), output: &enum{}}).run(t.Context(), nil); err != nil {
-		t.Fatal(err)
-	}
+	r := command(t, "--version")
 	want := "bsonids v1.2.3\ncommit  abc\ngo      " + runtime.Version() + " " + runtime.GOOS + "/" + runtime.GOARCH + "\n"
-	if out.String() != want {
-		t.Errorf("got %q, want %q", out.String(), want)
+	if r.stdout != want || r.code != failure.ExitOK {
+		t.Errorf("%d, got %q, want %q", r.code, r.stdout, want)
 	}
 }
 

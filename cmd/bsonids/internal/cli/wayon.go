@@ -65,12 +65,8 @@ func (o *convertOptions) inPlaceWay(res convert.Result, failed error) *wayOn {
 	if res.Earlier > 0 {
 		earlier = fmt.Sprintf(" in this run, at least %d documents in all runs", res.Earlier+res.Documents)
 	}
-	w := &wayOn{changed: fmt.Sprintf("%d values in %d documents%s, and possibly documents of the batches in progress; no others", res.Values, res.Documents, earlier),
-		back: "not possible, because --undo-log was not given", again: curable(failed)}
-	if o.work.UndoLog != "" {
-		w.back = o.command("undo", o.work.UndoLog, "--write")
-	}
-	return w
+	return &wayOn{changed: fmt.Sprintf("%d values in %d documents%s, and possibly documents of the batches in progress; no others", res.Values, res.Documents, earlier),
+		back: o.command("undo", o.work.UndoLog, "--write"), again: curable(failed)}
 }
 
 // copyWay describes how to proceed after the error failed in a conversion into a new

@@ -19,11 +19,14 @@ var errNotBegun = errors.New("not begun")
 
 // stages are what is done with the batches of a collection.
 type stages[B any] struct {
-	// plan makes a batch of at most size documents. A page may have several batches.
+	// plan makes a batch of at most size documents, or of as many as pace admits at once. A page may have
+	// several batches.
 	plan func(number int, docs []bson.Raw) (B, error)
 	size int
+	pace *patience.Pace
 	// prepare is called with up to ahead batches that have been read meanwhile, for one group after
-	// the other. The context is for waiting and ends with that of inBatches.
+	// the other, and with one if there is a limit, which several at once would exceed. The context is for
+	// waiting and ends with that of inBatches.
 	prepare func(waiting context.Context, group []B) error
 	ahead   int
 	// process is called by several workers. The first context is as that of prepare. The second is
@@ -51,7 +54,10 @@ func inBatches[B any](ctx context.Context, p *documents.Pages, t *tracker, patie
 	running.Go(func() {
 		defer close(prepared)
 		for b := range batches {
-			group := waitingIn(batches, []B{b}, s.ahead)
+			group := []B{b}
+			if !s.pace.Limited() {
+				group = waitingIn(batches, group, s.ahead)
+			}
 			if reading.Err() != nil {
 				continue
 			}
@@ -71,6 +77,7 @@ func inBatches[B any](ctx context.Context, p *documents.Pages, t *tracker, patie
 				if work.Err() != nil {
 					continue
 				}
+				_ = s.pace.Hold(reading) // what is prepared is processed if ctx ends
 				if err := s.process(reading, work, b); err != nil {
 					fail(err)
 				}
@@ -79,7 +86,7 @@ func inBatches[B any](ctx context.Context, p *documents.Pages, t *tracker, patie
 	}
 	n := 0
 	err := p.Each(reading, patient, func(docs []bson.Raw) error {
-		for docs := range slices.Chunk(docs, s.size) {
+		for docs := range slices.Chunk(docs, s.pace.Batch(s.size)) {
 			b, err := s.plan(n, docs)
 			if err != nil {
 				return err
@@ -131,7 +138,6 @@ func (o *Options) setUp() {
 	if o.Batch == 0 {
 		o.Batch = batchSize
 	}
-	o.Batch = o.Pace.Batch(o.Batch)
 }
 
 // turn waits until n more documents may be written. It returns errNotBegun if ctx ends first.

@@ -7,8 +7,9 @@ import (
 	"fmt"
 )
 
-// ErrNeedsRecord is returned for a conversion that requires a state file and an undo log.
-var ErrNeedsRecord = errors.New("the old and the new values have the same subtype: the conversion requires a state file and an undo log")
+// ErrNeedsRecord is returned for a conversion in place that has no undo log, or within one subtype no state
+// file.
+var ErrNeedsRecord = errors.New("a conversion in place requires an undo log, and within one subtype a state file")
 
 // ErrNeedsUndoLog is returned for a verification that requires the undo log.
 var ErrNeedsUndoLog = errors.New("the old and the new values have the same subtype: the verification requires the undo log")
@@ -38,10 +39,6 @@ func (e *RecordError) Error() string { return fmt.Sprintf("%s %s: %v", e.Record,
 
 // Unwrap returns the underlying error.
 func (e *RecordError) Unwrap() error { return e.Err }
-
-func (f *StateFile) fail(reason string) error {
-	return &RecordError{StateRecord, f.Path(), errors.New(reason)}
-}
 
 func (l *UndoLog) fail(reason string) error {
 	return &RecordError{UndoRecord, l.file.Name(), errors.New(reason)}

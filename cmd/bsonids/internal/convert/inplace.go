@@ -131,7 +131,7 @@ func InPlace(ctx context.Context, coll *mongo.Collection, o Options) (Result, er
 	r := &runner{Options: o, coll: coll, tracker: newTracker(), result: Result{Fields: rule.Tally{}, SkippedFor: rule.Tally{}}}
 	r.there = &presence{patience: o.Patience, now: o.now}
 	r.there.add(coll, o.UUID)
-	if o.Write && o.Conversion.SameSubtype() && (o.State == nil && o.Retry == nil || o.Undo == nil) {
+	if o.Write && (o.Undo == nil || o.Conversion.SameSubtype() && o.State == nil && o.Retry == nil) {
 		return r.result, ErrNeedsRecord
 	}
 	if !o.Write {
@@ -157,7 +157,7 @@ func InPlace(ctx context.Context, coll *mongo.Collection, o Options) (Result, er
 			return r.result, err
 		}
 	}
-	err := inBatches(ctx, p, r.tracker, r.Patience, stages[batch]{r.plan, r.Batch, r.prepare, r.ahead(), r.process, r.Workers})
+	err := inBatches(ctx, p, r.tracker, r.Patience, stages[batch]{r.plan, r.Batch, r.Pace, r.prepare, logAhead, r.process, r.Workers})
 	err = r.there.after(ctx, err)
 	if o.Retry != nil && err == nil {
 		o.Retry.rest(func(id bson.RawValue, left []rule.Left) { r.leave(Planned{Plan: rule.Plan{ID: id}}, left) })
@@ -167,7 +167,7 @@ func InPlace(ctx context.Context, coll *mongo.Collection, o Options) (Result, er
 		o.State.Done = err == nil
 		// What was done with a collection that is gone was done with no document.
 		if lost := (*LostError)(nil); !errors.As(err, &lost) {
-			err = errors.Join(err, r.save(r.checkpoint()))
+			err = errors.Join(err, r.save(r.tracker.checkpoint(r.Undo.Size)))
 		}
 	}
 	return r.result, err
@@ -212,14 +212,6 @@ func (r *runner) plan(number int, docs []bson.Raw) (batch, error) {
 	return b, nil
 }
 
-// ahead returns how many batches may be in the undo log before they are processed.
-func (r *runner) ahead() int {
-	if r.Pace != nil { // several at once would exceed it
-		return 1
-	}
-	return logAhead
-}
-
 // prepare writes the entries of the batches to the undo log, while earlier batches are processed.
 func (r *runner) prepare(waiting context.Context, group []batch) error {
 	var plans []Planned
@@ -240,10 +232,8 @@ func (r *runner) prepare(waiting context.Context, group []batch) error {
 		if err := r.turn(waiting, len(write)); err != nil {
 			return err
 		}
-		if r.Undo != nil {
-			r.tracker.log(b.number, r.Undo.Size)
-			plans = append(plans, write...)
-		}
+		r.tracker.log(b.number, r.Undo.Size)
+		plans = append(plans, write...)
 	}
 	if len(plans) == 0 {
 		return nil
@@ -286,7 +276,7 @@ func (r *runner) process(waiting, ctx context.Context, b batch) error {
 	if !due {
 		return r.there.sometimes(ctx)
 	}
-	at := r.checkpoint()
+	at := r.tracker.checkpoint(r.Undo.Size)
 	if err := r.there.check(ctx); err != nil {
 		return err
 	}
@@ -420,25 +410,18 @@ func (r *runner) leave(p Planned, left []rule.Left) {
 	r.SkipList.add(p.ID, r.Conversion.From.Subtype, left)
 }
 
-func (r *runner) checkpoint() checkpoint {
-	size := func() int64 { return 0 }
-	if r.Undo != nil {
-		size = r.Undo.Size
-	}
-	return r.tracker.checkpoint(size)
-}
-
 // save writes the state file.
 func (r *runner) save(at checkpoint) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if at.position.Type != 0 {
+	// A list is read from its beginning again.
+	if at.position.Type != 0 && r.Retry == nil {
 		r.State.Position = newPosition(at.position)
 	}
-	r.State.UndoOffset = at.offset
-	if r.Undo != nil {
-		r.State.UndoSize = r.Undo.Size()
+	if r.Retry == nil {
+		r.State.UndoOffset = at.offset
 	}
+	r.State.UndoSize = r.Undo.Size()
 	r.State.Changed = r.before.documents + at.counts.documents
 	r.State.Values = r.before.values + at.counts.values
 	r.State.Skipped = r.before.skipped + at.counts.skipped

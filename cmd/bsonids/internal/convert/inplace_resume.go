@@ -16,19 +16,13 @@ import (
 // resume continues the conversion of an earlier run from its state file and undo log.
 func (r *runner) resume(ctx context.Context, p *documents.Pages) (err error) {
 	s := r.State
+	if r.Retry != nil {
+		s.Changed, s.Values, s.Skipped = 0, 0, 0 // every entry of the undo log is found again
+	}
 	p.After = s.Position.raw()
 	r.tracker.position = p.After
 	r.before = counts{s.Changed, s.Values, s.Skipped}
 	r.result.Earlier, r.result.EarlierValues = s.Changed, s.Values
-	if r.Undo == nil {
-		if s.UndoID != "" {
-			return r.State.fail("the conversion has the undo log " + s.UndoLog + ", which is missing; use the same one again")
-		}
-		return nil
-	}
-	if s.UndoID == "" && (s.Position != nil || s.Changed > 0) {
-		return r.State.fail("the conversion was started without an undo log; continue without one, or start again with new files")
-	}
 	if s.UndoID != "" && s.UndoID != r.Undo.ID {
 		return r.Undo.fail("not the undo log that the conversion was started with")
 	}

@@ -216,7 +216,7 @@ func TestSkipJSON(t *testing.T) {
 	}
 }
 
-// If the subtype does not change, nothing is written without a state file and an undo log.
+// Nothing is written in place without an undo log, and if the subtype does not change, without a state file.
 func TestNeedsRecord(t *testing.T) {
 	c := conversion(t, "javaLegacy", "csharpLegacy")
 	s, err := OpenState(filepath.Join(t.TempDir(), "s"), Identity{})
@@ -224,7 +224,8 @@ func TestNeedsRecord(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	for _, o := range []Options{{Conversion: c, Write: true}, {Conversion: c, Write: true, State: s}} {
+	for _, o := range []Options{{Conversion: c, Write: true}, {Conversion: c, Write: true, State: s}, {Conversion: c, Write: true, Undo: &UndoLog{}},
+		{Conversion: conversion(t, "javaLegacy", "standard"), Write: true, State: s}} {
 		if _, err := InPlace(t.Context(), nil, o); !errors.Is(err, ErrNeedsRecord) {
 			t.Error("written without a record")
 		}

@@ -42,7 +42,7 @@ func (r *runner) write(waiting, ctx context.Context, plans []Planned) error {
 			return nil
 		}
 		plans = left
-		if r.Undo != nil && attempt < attempts {
+		if attempt < attempts {
 			if err := r.Undo.Append(plans, r.Conversion, func(Planned) bool { return true }); err != nil {
 				return err
 			}

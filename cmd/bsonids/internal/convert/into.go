@@ -171,7 +171,7 @@ func Into(ctx context.Context, source, target *mongo.Collection, o Options) (Cop
 			return c.res, err
 		}
 	}
-	if !state.Indexed && c.Part.First() {
+	if c.Part.First() { // also if an earlier run did: somebody may have dropped the copy since
 		index := func() error { return c.index(ctx, indexes) }
 		err := c.Patience.Do(ctx, index)
 		if mongo.IsDuplicateKeyError(err) {
@@ -183,10 +183,6 @@ func Into(ctx context.Context, source, target *mongo.Collection, o Options) (Cop
 			err = c.Patience.Do(ctx, index)
 		}
 		if err != nil {
-			return c.res, err
-		}
-		state.Indexed = true
-		if err := save(); err != nil {
 			return c.res, err
 		}
 	}
@@ -215,7 +211,7 @@ func newCopier(source, target *mongo.Collection, o Options) *copier {
 	there := &presence{patience: o.Patience, now: time.Now}
 	there.add(source, o.UUID)
 	c := &copier{Options: o, tracker: newTracker(), there: there, res: Copied{Fields: rule.Tally{}, Indexes: []string{}, SkippedFor: rule.Tally{}}}
-	c.m = &mirror.Mirror{Conversion: o.Conversion, Old: source, New: target, Write: o.Write, Batch: o.Batch, Busy: o.Follow != nil, Despite: o.Follow != nil,
+	c.m = &mirror.Mirror{Conversion: o.Conversion, Old: source, New: target, Write: o.Write, Batch: o.Pace.Batch(o.Batch), Busy: o.Follow != nil, Despite: o.Follow != nil,
 		Keeps: func(doc bson.Raw) bool { return !c.own.Has(doc) },
 		// An interrupt does not end a batch.
 		Begin: func(ctx context.Context) (context.Context, context.CancelFunc, error) {

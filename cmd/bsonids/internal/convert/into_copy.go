@@ -28,7 +28,7 @@ func (c *copier) copy(ctx context.Context) error {
 		p.After = c.State.Position.raw()
 		c.tracker.position = p.After
 	}
-	return inBatches(ctx, p, c.tracker, c.Patience, stages[copyBatch]{c.plan, c.Batch, c.turn, 1, c.process, c.Workers})
+	return inBatches(ctx, p, c.tracker, c.Patience, stages[copyBatch]{c.plan, c.Batch, c.Pace, c.turn, 1, c.process, c.Workers})
 }
 
 // plan returns the batch of a page.

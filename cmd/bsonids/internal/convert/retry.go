@@ -2,6 +2,7 @@ package convert
 
 import (
 	"bufio"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +13,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/documents"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/hashset"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
@@ -52,6 +54,42 @@ func ReadSkipList(path, namespace string, subtype byte) (*Retry, error) {
 		return nil, &RecordError{SkipRecord, path, errors.New("the list is empty")}
 	}
 	return r, nil
+}
+
+// ReadListed reads the values of the fields in the skip list at path, which the conversion with the state has
+// written. A list without such values is not an error.
+func ReadListed(path string, s State, fields []string) (*Retry, error) {
+	r := &Retry{path: path, entries: make(map[string]*listed)}
+	return r, eachListedOf(path, s, fields, r.add)
+}
+
+// EachListed calls f for the values that ReadListed returns.
+func EachListed(path string, s State, fields []string, f func(octets [16]byte)) error {
+	return eachListedOf(path, s, fields, func(_ bson.RawValue, v listedValue) { f(v.octets) })
+}
+
+func eachListedOf(path string, s State, fields []string, f func(id bson.RawValue, v listedValue)) error {
+	from, err := kinds.Parse(s.Identity.From)
+	if err != nil {
+		return err
+	}
+	if s.Listed.Size == 0 {
+		return nil
+	}
+	list := &SkipList{earlier: hashset.New(), sum: sha256.New()}
+	file, err := os.Open(path)
+	if err == nil {
+		err = errors.Join(list.read(file, s.Listed), file.Close())
+	}
+	if err != nil {
+		return &RecordError{SkipRecord, path, err}
+	}
+	return eachListed(path, s.Identity.Database+"."+s.Identity.Collection, from.Subtype, func(id bson.RawValue, v listedValue) {
+		at := strings.Split(v.path, ".")
+		if slices.ContainsFunc(fields, func(field string) bool { return matches(strings.Split(field, "."), at) }) {
+			f(id, v)
+		}
+	})
 }
 
 func (r *Retry) add(id bson.RawValue, v listedValue) {

@@ -45,11 +45,10 @@ type State struct {
 	// not.
 	Undone string `json:"undone,omitempty"`
 
-	// Created, Copied and Indexed are the steps of a conversion into a new collection. Created is
-	// set before the collection is created, the others when their step is complete.
+	// Created and Copied are steps of a conversion into a new collection. Created is set before the
+	// collection is created, Copied when all documents were copied.
 	Created bool `json:"created,omitempty"`
 	Copied  bool `json:"copied,omitempty"`
-	Indexed bool `json:"indexed,omitempty"`
 
 	// Stream is the position in the change stream of the source. It is nil if the copy does not
 	// follow its source.
@@ -81,6 +80,11 @@ func (p *Position) raw() bson.RawValue {
 
 // Begun reports whether a run has written anything.
 func (s State) Begun() bool { return s.Position != nil || s.UndoID != "" || s.Created }
+
+// CopyGone makes a copy that was dropped be made again.
+func (s *State) CopyGone() {
+	s.Done, s.Copied, s.Position, s.Changed, s.Values, s.Skipped = false, false, nil, 0, 0, 0
+}
 
 // stateOf returns the state that the facts of a ledger are. The error describes what is wrong.
 func stateOf(facts ledger.Facts) (s State, err error) {

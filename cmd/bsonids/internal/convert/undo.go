@@ -30,6 +30,7 @@ type UndoOptions struct {
 	Check        func(ctx context.Context, undoSize int64) error // as in Options
 	BatchTimeout time.Duration                                   // as in Options
 	Halves       bool                                            // as in Options
+	Pace         *patience.Pace                                  // as in Options
 	Patience     *patience.Patience                              // as in Options
 }
 
@@ -62,9 +63,14 @@ func Undo(ctx context.Context, coll *mongo.Collection, u *UndoReader, o UndoOpti
 	there.add(coll, o.UUID)
 	defer func() { err = there.after(ctx, err) }()
 	limits := Options{Check: o.Check, BatchTimeout: o.BatchTimeout}
-	err = entries(u, o.Batch, func(b []Entry) error {
+	restore := func(b []Entry) error {
 		if err := ctx.Err(); err != nil {
 			return err
+		}
+		if o.Write {
+			if err := o.Pace.Wait(ctx, len(b)); err != nil {
+				return err
+			}
 		}
 		res.Entries += int64(len(b))
 		if o.Progress != nil {
@@ -91,6 +97,14 @@ func Undo(ctx context.Context, coll *mongo.Collection, u *UndoReader, o UndoOpti
 				return err
 			})
 			if err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	err = entries(u, o.Batch, func(b []Entry) error {
+		for b := range slices.Chunk(b, o.Pace.Batch(len(b))) {
+			if err := restore(b); err != nil {
 				return err
 			}
 		}

@@ -169,6 +169,7 @@ func FuzzParseEntry(f *testing.F) {
 	}
 	text := Planned{Plan: rule.Plan{ID: plans(f, c, 1)[0].ID, Changes: []rule.Change{{Path: "a", OldValue: textOf([16]byte{1}), NewValue: rule.Null}}}}
 	f.Add(appendEntry(nil, text, 127, 126, true))
+	f.Add(appendEntry(nil, pointerID(f, c), 3, 4, false))
 	f.Add([]byte{entryRecord})
 	f.Add([]byte(nil))
 	f.Fuzz(func(t *testing.T, record []byte) {
@@ -186,6 +187,33 @@ func FuzzParseEntry(f *testing.F) {
 			}
 		}
 	})
+}
+
+// pointerID returns a plan for a document whose _id is a DBPointer that the driver does not write as JSON.
+func pointerID(t testing.TB, c rule.Conversion) Planned {
+	p := plans(t, c, 1)[0]
+	p.ID = marshal(t, bson.D{{Key: "v", Value: bson.DBPointer{DB: `a"b`, Pointer: bson.ObjectID{1}}}}).Lookup("v")
+	return p
+}
+
+// An _id that cannot be written as extended JSON is written as its type and its bytes.
+func TestEntryOfPointer(t *testing.T) {
+	p := pointerID(t, conversion(t, "javaLegacy", "standard"))
+	e, err := ParseEntry(appendEntry(nil, p, 3, 4, false))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := e.text()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var id struct {
+		Type  string
+		Bytes []byte
+	}
+	if err := json.Unmarshal(text.ID, &id); err != nil || id.Type != "dbPointer" || !bytes.Equal(id.Bytes, p.ID.Value) {
+		t.Errorf("%s, %v", text.ID, err)
+	}
 }
 
 // textOf returns the text of a UUID.

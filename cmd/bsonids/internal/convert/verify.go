@@ -74,6 +74,10 @@ type Verification struct {
 	Undo *UndoReader
 	// SkipList is the path of the skip list, or empty. A file that does not exist is an empty list.
 	SkipList string
+	// Later are the paths of the undo logs of conversions of what the skip list has, and Listed is set if this
+	// is one: only the values in its undo log are verified.
+	Later    []string
+	Listed   bool
 	Patience *patience.Patience // as in Options
 	Progress func(documents int)
 }
@@ -95,6 +99,9 @@ func (p *Verification) Verify(ctx context.Context, coll *mongo.Collection) (v Ve
 		return v, err
 	}
 	pages := &documents.Pages{Collection: coll, Projection: p.Conversion.Projection(), Filter: p.Query, Size: batchSize}
+	if p.Listed {
+		return v, p.entries(ctx, coll, &v, l)
+	}
 	err = pages.Each(ctx, p.Patience, func(docs []bson.Raw) error {
 		p.Progress(len(docs))
 		for _, doc := range docs {
@@ -120,14 +127,20 @@ func (p *Verification) logged() (*logged, error) {
 		return nil, nil
 	}
 	c, l := p.Conversion, &logged{set: hashset.New()}
-	err := entries(p.Undo, batchSize, func(b []Entry) error {
+	add := func(b []Entry) error {
 		for _, e := range b {
 			for _, ch := range e.Changes {
 				l.set.Add(l.name(e.ID, ch.Path, ch.New, ch.NewValue))
 			}
 		}
 		return nil
-	})
+	}
+	err := entries(p.Undo, batchSize, add)
+	for _, path := range p.Later {
+		if err == nil {
+			err = p.later(path, add)
+		}
+	}
 	if err == nil && p.SkipList != "" && c.SameSubtype() {
 		l.left = hashset.New()
 		id := p.Undo.Identity
@@ -142,6 +155,18 @@ func (p *Verification) logged() (*logged, error) {
 		err = fmt.Errorf("the undo log or the skip list has more than %d values; verify each part of the conversion", hashset.Most)
 	}
 	return l, err
+}
+
+// later calls f for the entries of the undo log at path. One that does not exist has none.
+func (p *Verification) later(path string, f func([]Entry) error) error {
+	u, err := ReadUndoLog(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return errors.Join(entries(u, batchSize, f), u.Close())
 }
 
 // entries compares the entries of the log with the values that were met, and asks for the documents of

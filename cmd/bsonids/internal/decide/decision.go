@@ -4,6 +4,7 @@
 package decide
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -165,6 +166,15 @@ func (f Field) rivals() string {
 		names = append(names, r.Order)
 	}
 	return strings.Join(names, " and ")
+}
+
+// Convert makes a value of the field be converted, whatever else the decision says.
+func (f *Field) Convert(v [16]byte) {
+	i, found := slices.BinarySearchFunc(f.Equal, v[:], bytes.Compare)
+	if !found {
+		f.Equal = slices.Insert(slices.Clone(f.Equal), i, v[:])
+		f.Fits++
+	}
 }
 
 // Trust makes the trusted fields be converted, except for values that show evidence of another

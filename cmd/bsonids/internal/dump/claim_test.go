@@ -76,23 +76,3 @@ func TestClaimAtOnce(t *testing.T) {
 	}
 	all.Wait()
 }
-
-// WriteFile removes what a killed process left of the file.
-func TestWriteFileAfterKill(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "decision")
-	f, err := CreateTemp(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	f.Close()
-	if err := WriteFile(path, []byte("x")); err != nil {
-		t.Fatal(err)
-	}
-	entries, err := os.ReadDir(filepath.Dir(path))
-	if err != nil || len(entries) != 1 || entries[0].Name() != "decision" {
-		t.Errorf("%v, %v", entries, err)
-	}
-	if err := WriteFile(path, nil); !errors.Is(err, ErrExists) {
-		t.Error(err)
-	}
-}

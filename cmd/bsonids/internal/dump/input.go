@@ -127,6 +127,18 @@ var ErrUnnamed = errors.New("nothing in a BSON file says the database and the co
 
 // single sets the files and the names of a dump that is one BSON file.
 func (in *Input) single() {
+	c := in.Named()
+	coll := &c
+	if side := sibling(in.Path); side != "" {
+		if info, err := os.Stat(side); err == nil && info.Mode().IsRegular() {
+			in.files = append(in.files, file{path: side, ext: metadataExt, collection: coll})
+		}
+	}
+	in.files = append(in.files, file{path: in.Path, ext: bsonExt, collection: coll})
+}
+
+// Named returns the collection of a dump that is one BSON file, as Open was told or as the path says.
+func (in *Input) Named() Collection {
 	c := in.name
 	if c.Name == "" {
 		base := filepath.Base(in.Path)
@@ -140,13 +152,7 @@ func (in *Input) single() {
 			c.Database = filepath.Base(filepath.Dir(abs))
 		}
 	}
-	coll := &c
-	if side := sibling(in.Path); side != "" {
-		if info, err := os.Stat(side); err == nil && info.Mode().IsRegular() {
-			in.files = append(in.files, file{path: side, ext: metadataExt, collection: coll})
-		}
-	}
-	in.files = append(in.files, file{path: in.Path, ext: bsonExt, collection: coll})
+	return c
 }
 
 // list lists the files of a directory: of one database, or of several in a directory each.

@@ -28,6 +28,7 @@ type Output struct {
 	side  *side  // the metadata beside a BSON file
 	crc   map[*Collection]uint64
 	file  *os.File
+	pipe  *pipe // instead of files
 	buf   *bufio.Writer
 	gzip  *gzip.Writer
 	out   io.Writer
@@ -176,8 +177,14 @@ func (o *Output) write(item *Item) error {
 	var err error
 	switch item.Kind {
 	case Begin:
+		if o.pipe != nil { // of the only file
+			return nil
+		}
 		return o.open(item)
 	case End:
+		if o.pipe != nil {
+			return nil
+		}
 		return o.end()
 	case Document:
 		if o.in.Form == Archive {
@@ -248,6 +255,9 @@ func (o *Output) Commit() error {
 }
 
 func (o *Output) commit() error {
+	if o.pipe != nil {
+		return o.commitPipe()
+	}
 	if err := o.end(); err != nil {
 		return err
 	}
@@ -326,6 +336,10 @@ func Publish(temp, path string) error {
 // Abort removes what was written, unless Commit gave it its name.
 func (o *Output) Abort() error {
 	var err error
+	if o.pipe != nil && o.raise == nil { // a BSON file of which nothing was written would be a valid one
+		err = o.buf.Flush()
+		o.pipe = nil
+	}
 	if o.file != nil {
 		err = o.file.Close()
 		o.file = nil
@@ -339,34 +353,4 @@ func (o *Output) Abort() error {
 		o.temp = ""
 	}
 	return err
-}
-
-// WriteFile writes a new file, which has its name only when it is whole. It removes what processes
-// that were killed left of the file. The error wraps ErrExists if the name is taken, and ErrInUse if
-// another process writes it.
-func WriteFile(path string, b []byte) (err error) {
-	release, err := Claim(path)
-	if err != nil {
-		return err
-	}
-	defer release()
-	if _, err := os.Lstat(path); err == nil {
-		return fmt.Errorf("%s: %w", path, ErrExists)
-	}
-	f, err := CreateTemp(path)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(b)
-	if err == nil {
-		err = f.Sync()
-	}
-	err = errors.Join(err, f.Close())
-	if err == nil {
-		err = Publish(f.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	return files.SyncDir(filepath.Dir(path))
 }

@@ -27,6 +27,9 @@ import (
 // one waits as long for its last command.
 const Timeout = 20 * time.Second
 
+// kept is added to the name of a collection that is put away.
+const kept = "_before_cutover"
+
 // Options describe an exchange.
 type Options struct {
 	Database string
@@ -34,7 +37,6 @@ type Options struct {
 	RollBack bool     // put the old collections back
 	Copies   []string // to choose among several copies of a collection
 	Skipped  []string // collections whose copies may have skipped values
-	Suffix   string   // what is added to the name of a collection that is put away
 	Batch    int
 	Planned  bool // a plan names the copies
 }

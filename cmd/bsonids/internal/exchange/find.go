@@ -57,12 +57,12 @@ func (e *Exchange) exchanges(ctx context.Context, names []string) ([]record.Exch
 		if conv.MergesIDs() {
 			return nil, nil, failure.Usagef("cannot exchange %s.%s: its _ids are text, which may be spelled in several ways, and the _id of a copy does not tell the one of its document", e.db.Name(), name)
 		}
-		x := record.Exchange{Name: name, New: run.Into, Kept: name + e.Suffix, Run: run.ID}
+		x := record.Exchange{Name: name, New: run.Into, Kept: name + kept, Run: run.ID}
 		if _, ok := specs[x.Kept]; ok || used[x.Kept] {
-			return nil, nil, failure.Usagef("the collection %s, the name under which %s would be kept, exists already; drop it, or give another --suffix", x.Kept, name)
+			return nil, nil, failure.Usagef("the collection %s, the name under which %s would be kept, exists already; drop or rename it", x.Kept, name)
 		}
-		if n := len(e.db.Name()) + 1 + len(x.Kept); n > 255 || !migration.ValidCollection(x.Kept) {
-			return nil, nil, failure.Usagef("%s is no name for a collection, or too long; give another --suffix", x.Kept)
+		if n := len(e.db.Name()) + 1 + len(x.Kept); n > 255 {
+			return nil, nil, failure.Usagef("%s, the name under which %s would be kept, is too long: a name has at most 255 bytes with that of the database", x.Kept, name)
 		}
 		used[x.Name], used[x.New], used[x.Kept] = true, true, true
 		old, fresh := specs[name], specs[x.New]

@@ -14,9 +14,9 @@ import (
 // Group is collections that are exchanged together, and their copies.
 type Group struct{ Names, Copies []string }
 
-// Groups returns the groups of collections that a plan copies.
-func Groups(p *plan.Plan) (out []Group) {
-	for _, w := range p.Groups() {
+// Groups returns the groups of collections that are copied.
+func Groups(groups [][]plan.Work) (out []Group) {
+	for _, w := range groups {
 		if g := copied(w); len(g.Names) > 0 {
 			out = append(out, g)
 		}

@@ -68,7 +68,7 @@ func (e *Exchange) mayExchange(ctx context.Context, x *record.Exchange, old, fre
 				return err
 			}
 			if g != nil && !g.Stale(id) {
-				return failure.Usagef("%s.%s is guarded against %s; remove the guard first, with bsonids guard --remove --write", e.db.Name(), name, g.Against())
+				return failure.Usagef("%s.%s is guarded against %s; let the guard go first, with bsonids release --guards --write", e.db.Name(), name, g.Against())
 			}
 		}
 		if err := renamable(ctx, e.db, x); err != nil {

@@ -103,7 +103,7 @@ func (e *Exchange) mayUndo(ctx context.Context, c *record.Cutover, there map[str
 			return err
 		}
 		if g != nil && !g.Stale(there[x.Name].UUID) && len(guard.SettingsOf(there[x.Name]).Validator) > 0 {
-			return failure.Usagef("%s.%s is guarded; remove the guard first with bsonids guard --remove", e.Database, x.Name)
+			return failure.Usagef("%s.%s is guarded; let the guard go first with bsonids release --guards --write", e.Database, x.Name)
 		}
 	}
 	return nil

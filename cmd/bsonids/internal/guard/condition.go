@@ -69,12 +69,12 @@ func hold(before string, names []string, k kinds.Kind) bson.D {
 	}}}
 }
 
-// Clause returns the validator that refuses documents with a value of the kind in one of the fields: a
-// binary value of 16 bytes of its subtype, or text that is a UUID in one of the usual spellings.
-func Clause(fields []Field, k kinds.Kind) bson.D {
+// Clause returns the validator that refuses documents with one of the values: binary values of 16 bytes
+// of the subtype of a kind, or text that is a UUID in one of the usual spellings.
+func Clause(values []Values) bson.D {
 	var held bson.A
-	for _, f := range fields {
-		held = append(held, f.holds(k))
+	for _, v := range values {
+		held = append(held, v.Field.holds(v.Kind))
 	}
 	return bson.D{{Key: "$nor", Value: held}}
 }

@@ -1,9 +1,13 @@
 package guard
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
 )
 
@@ -46,6 +50,23 @@ func ParseField(path string) (Field, error) {
 		}
 	}
 	return f, nil
+}
+
+// Values are the values of a kind in a field.
+type Values struct {
+	Field Field
+	Kind  kinds.Kind
+}
+
+// recorded returns the values as the record has them, sorted.
+func recorded(values []Values) (all []record.Refused) {
+	for _, v := range values {
+		all = append(all, record.Refused{Path: v.Field.String(), From: v.Kind.Name, Subtype: v.Kind.Subtype})
+	}
+	slices.SortFunc(all, func(a, b record.Refused) int {
+		return cmp.Or(strings.Compare(a.Path, b.Path), strings.Compare(a.From, b.From))
+	})
+	return all
 }
 
 // String returns the path without the brackets of arrays.

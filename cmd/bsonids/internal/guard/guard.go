@@ -8,14 +8,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/server"
 )
@@ -143,53 +141,38 @@ func Known(ctx context.Context, db *mongo.Database) (bool, error) {
 	return false, err
 }
 
-// Saved returns the fields and the level of the guard in the record. ok is false if there is none.
-func (g *Guard) Saved() (fields []string, level string, ok bool) {
-	if g.saved == nil || g.saved.Stale(g.uuid) {
-		return nil, "", false
-	}
-	return g.saved.Fields, g.saved.Now.Level, true
-}
+// isSet reports whether the record has a guard of the collection.
+func (g *Guard) isSet() bool { return g.saved != nil && !g.saved.Stale(g.uuid) }
 
 // Before returns the settings that the collection had before the guard, or has if there is none.
 func (g *Guard) Before() Settings {
-	if _, _, ok := g.Saved(); ok {
+	if g.isSet() {
 		return g.saved.Before
 	}
 	return settings(g.spec)
 }
 
 // Proposed returns the settings that Set would set.
-func (g *Guard) Proposed(fields []Field, from kinds.Kind) Settings {
-	if _, _, ok := g.Saved(); ok {
+func (g *Guard) Proposed(values []Values) Settings {
+	if g.isSet() && slices.Equal(g.saved.Refuses, recorded(values)) {
 		return g.saved.Now
 	}
-	return guarded(settings(g.spec), document(Clause(fields, from)))
+	return guarded(g.Before(), document(Clause(values)))
 }
 
-// Differs returns an error if the record has a guard for other fields or another subtype.
-func (g *Guard) Differs(fields []Field, from kinds.Kind) error {
-	if _, _, ok := g.Saved(); !ok {
+// Differs returns an error if the record has a guard against values that are not among these.
+func (g *Guard) Differs(values []Values) error {
+	among := recorded(values)
+	if !g.isSet() || !slices.ContainsFunc(g.saved.Refuses, func(r record.Refused) bool { return !slices.Contains(among, r) }) {
 		return nil
 	}
-	if g.saved.FromSubtype == from.Subtype && slices.Equal(sorted(g.saved.Fields), sorted(paths(fields))) {
-		return nil
-	}
-	return fail(ErrOther, "%s is guarded already, against %s in %s", g.namespace(), g.saved.Against(), strings.Join(g.saved.Fields, ", "))
+	return fail(ErrOther, "%s is guarded already, against %s", g.namespace(), g.saved.Against())
 }
 
-func paths(fields []Field) []string {
-	var names []string
-	for _, f := range fields {
-		names = append(names, f.String())
-	}
-	return names
-}
-
-// Set sets a validator that refuses values of the kind from in the fields, at level moderate, unless
-// it is set already. It can be called again after an error.
-func (g *Guard) Set(ctx context.Context, fields []Field, from kinds.Kind) error {
-	clause := document(Clause(fields, from))
+// Set sets a validator that refuses the values, at level moderate, unless it is set already. One that refuses
+// some of them is removed before. Set can be called again after an error.
+func (g *Guard) Set(ctx context.Context, values []Values) error {
+	clause := document(Clause(values))
 	db := g.coll.Database()
 	for {
 		if err := g.read(ctx); err != nil {
@@ -202,7 +185,7 @@ func (g *Guard) Set(ctx context.Context, fields []Field, from kinds.Kind) error 
 				return fail(ErrOther, "%s has this guard already, but the record does not, so that the settings before it are not known; "+
 					"remove it from the validator by hand: %s", g.namespace(), Describe(now))
 			}
-			guard := &record.Guard{Collection: g.coll.Name(), UUID: g.uuid, From: from.Name, FromSubtype: from.Subtype, Fields: paths(fields),
+			guard := &record.Guard{Collection: g.coll.Name(), UUID: g.uuid, Refuses: recorded(values),
 				Before: now, Now: guarded(now, clause)}
 			g.begin()
 			if _, err := guard.Insert(ctx, db, g.version); err != nil {
@@ -219,8 +202,14 @@ func (g *Guard) Set(ctx context.Context, fields []Field, from kinds.Kind) error 
 		case saved.State == record.Removing:
 			return fail(ErrBusy, "the guard of %s is being removed, by %s on %s since %s", g.namespace(), saved.By.User, saved.By.Host, at(saved.Updated))
 		}
-		if err := g.Differs(fields, from); err != nil {
+		if err := g.Differs(values); err != nil {
 			return err
+		}
+		if !slices.Equal(saved.Refuses, recorded(values)) {
+			if _, err := g.Remove(ctx); err != nil {
+				return err
+			}
+			continue
 		}
 		switch {
 		case bytes.Equal(now.Validator, saved.Now.Validator) && now.Action == saved.Now.Action && (now.Level == Moderate || now.Level == Strict):
@@ -314,5 +303,3 @@ func (g *Guard) notice(text string) {
 }
 
 func at(t time.Time) string { return t.UTC().Format(time.DateTime) }
-
-func sorted(names []string) []string { return slices.Sorted(slices.Values(names)) }

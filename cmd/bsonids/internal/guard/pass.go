@@ -2,7 +2,6 @@ package guard
 
 import (
 	"context"
-	"slices"
 	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -19,19 +18,16 @@ type Found struct {
 	Read      int64 // documents
 	Documents int64 // that have old values in the guarded fields
 	Old       int64 // old values in the guarded fields
-	// Fields counts the old values of each guarded field, with brackets for arrays.
-	Fields rule.Tally
-	// Untested counts the old values in arrays in arrays of the guarded fields, which the validator
-	// does not test, and Elsewhere those in other fields.
-	Untested, Elsewhere rule.Tally
-	Corrupt             int64 // documents that are not valid BSON
+	// Fields counts the old values of each guarded field, with brackets for arrays, and Untested those in
+	// arrays in arrays, which the validator does not test.
+	Fields, Untested rule.Tally
+	Corrupt          int64 // documents that are not valid BSON
 }
 
-// Pass reads all documents, and counts the values that the conversion wants, which a validator refuses. show
-// is called with the number of documents to read.
-func (g *Guard) Pass(ctx context.Context, fields []Field, c rule.Conversion, patient *patience.Patience, show func(total int64) *progress.Progress) (Found, error) {
-	c.Fields = nil // of all fields
-	p := &pass{fields: fields, conversion: c}
+// Pass reads all documents, and counts the values that the conversions want in their fields, which a
+// validator refuses. show is called with the number of documents to read.
+func (g *Guard) Pass(ctx context.Context, conversions []rule.Conversion, patient *patience.Patience, show func(total int64) *progress.Progress) (Found, error) {
+	p := &pass{conversions: conversions}
 	read, err := source.Collection{Collection: g.coll}.Read(ctx, patient, show, p)
 	p.Corrupt = read.Malformed
 	return p.Found, err
@@ -40,41 +36,38 @@ func (g *Guard) Pass(ctx context.Context, fields []Field, c rule.Conversion, pat
 // pass is a pass over a collection.
 type pass struct {
 	Found
-	fields     []Field
-	conversion rule.Conversion
+	conversions []rule.Conversion
 }
 
 // Forget forgets the documents.
-func (p *pass) Forget() {
-	p.Found = Found{Fields: rule.Tally{}, Untested: rule.Tally{}, Elsewhere: rule.Tally{}}
-}
+func (p *pass) Forget() { p.Found = Found{Fields: rule.Tally{}, Untested: rule.Tally{}} }
 
-// Add counts the values of a document.
-func (p *pass) Add(doc []byte) error { return p.document(doc, p.fields, p.conversion) }
-
-// document counts the values of a document. The error wraps walk.ErrCorrupt.
-func (f *Found) document(doc bson.Raw, fields []Field, c rule.Conversion) error {
-	f.Read++
+// Add counts the values of a document. The error wraps walk.ErrCorrupt.
+func (p *pass) Add(doc []byte) error {
+	p.Read++
 	old := false
-	err := c.Wants(doc, func(path *walk.Path, _ rule.Left) {
-		name := string(path.AppendField(nil))
-		tally := f.Elsewhere
-		// A condition on a.b does not test a field with the name "a.b".
-		if path.Addressable() == nil && slices.ContainsFunc(fields, func(f Field) bool { return f.pattern.Match(path) }) {
-			if strings.Contains(name, "[][]") {
-				tally = f.Untested
-			} else {
+	for _, c := range p.conversions {
+		err := c.Wants(doc, func(path *walk.Path, _ rule.Left) {
+			name := string(path.AppendField(nil))
+			switch {
+			// A condition on a.b does not test a field with the name "a.b".
+			case path.Addressable() != nil:
+			case strings.Contains(name, "[][]"):
+				p.Untested.Add(name, 1)
+			default:
 				old = true
-				f.Old++
-				tally = f.Fields
+				p.Old++
+				p.Fields.Add(name, 1)
 			}
+		})
+		if err != nil {
+			return err
 		}
-		tally.Add(name, 1)
-	})
-	if old {
-		f.Documents++
 	}
-	return err
+	if old {
+		p.Documents++
+	}
+	return nil
 }
 
 // Others counts the documents that the validator of before refuses, if level strict would apply it to

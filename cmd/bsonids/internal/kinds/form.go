@@ -103,10 +103,13 @@ func (f Form) Walk(doc []byte, selected func(*walk.Path) bool, visit func(*walk.
 	}, visit)
 }
 
-// Applies reports whether the value may be of the form f: whether it has its BSON type.
+// Applies reports whether the value may be of the form f: whether it has its BSON type. An empty string is the
+// absence of a value, as null is.
 func (f Form) Applies(l walk.Leaf) bool {
-	return f == Text && l.Type == bson.TypeString || f == Struct && l.Type == bson.TypeEmbeddedDocument
+	return f == Text && l.Type == bson.TypeString && len(l.Value) > emptyString || f == Struct && l.Type == bson.TypeEmbeddedDocument
 }
+
+const emptyString = 5 // bytes: a length and a zero
 
 // Parse reads a value of the form f. The reason says why the value is not a UUID, if ok is false.
 func (f Form) Parse(l walk.Leaf) (s Spelled, reason string, ok bool) {

@@ -38,11 +38,7 @@ func OpenFile(path string) (*File, error) {
 
 func (f *File) open() error {
 	if _, err := os.Stat(f.path); errors.Is(err, fs.ErrNotExist) {
-		b, err := New()
-		if err == nil {
-			err = files.Replace(f.path, b)
-		}
-		if err != nil {
+		if err := files.Replace(f.path, New()); err != nil {
 			return err
 		}
 		f.made = true

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/files"
@@ -55,7 +56,7 @@ func TestFile(t *testing.T) {
 	if _, err := FactsOf(1); err == nil {
 		t.Error("a number has facts")
 	}
-	if err := (Facts{"c": json.RawMessage("x")}).Decode(&v); err == nil {
+	if err := (Facts{"c": json.RawMessage("x")}).Decode(&v); err == nil || errors.Is(err, ErrFormat) {
 		t.Error("what is not JSON is decoded")
 	}
 }
@@ -85,5 +86,77 @@ func TestNoLedgerFile(t *testing.T) {
 		if _, err := ReadFile(path); err == nil {
 			t.Errorf("%s is read", path)
 		}
+	}
+	if _, err := ReadFile(dir); err == nil || err.Error() != "not a regular file" {
+		t.Errorf("a directory: got %v", err)
+	}
+	// Its lock can be made, and the file cannot: while it is written its name is longer.
+	_, err := OpenFile(filepath.Join(dir, strings.Repeat("x", 249)))
+	if err == nil || errors.Is(err, fs.ErrNotExist) || errors.Is(err, os.ErrInvalid) {
+		t.Errorf("a long name: got %v", err)
+	}
+}
+
+// Discard removes a file that OpenFile has made and its lock, and no other; both it and Close unlock it, and are errors the
+// second time.
+func TestDiscard(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.ledger")
+	open := func() *File {
+		f, err := OpenFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return f
+	}
+	f := open()
+	if err := f.Discard(); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Discard(); !errors.Is(err, os.ErrClosed) {
+		t.Errorf("again: got %v", err)
+	}
+	if entries, err := os.ReadDir(filepath.Dir(path)); err != nil || len(entries) != 0 {
+		t.Errorf("%v is left, %v", entries, err)
+	}
+	f = open()
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); !errors.Is(err, os.ErrClosed) {
+		t.Errorf("again: got %v", err)
+	}
+	f = open()
+	if err := f.Discard(); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Discard(); !errors.Is(err, os.ErrClosed) {
+		t.Errorf("again: got %v", err)
+	}
+	if _, err := ReadFile(path); err != nil {
+		t.Errorf("the file is gone: %v", err)
+	}
+}
+
+// ReadFile leaves no file open.
+func TestReadFileCloses(t *testing.T) {
+	open := func() int {
+		entries, err := os.ReadDir("/proc/self/fd")
+		if err != nil {
+			t.Skip(err)
+		}
+		return len(entries)
+	}
+	path := filepath.Join(t.TempDir(), "a.ledger")
+	if err := os.WriteFile(path, New(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	before := open()
+	for range 100 {
+		if _, err := ReadFile(path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := open(); n > before+50 {
+		t.Errorf("%d files were open, and %d are", before, n)
 	}
 }

@@ -15,7 +15,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/journal"
@@ -51,10 +50,9 @@ type entry struct {
 
 // New returns the content of a file with a new ledger. The file must appear whole: a file without it is
 // not a ledger.
-func New() ([]byte, error) {
-	id := NewRun()
-	b, err := json.Marshal(first{id})
-	return journal.First(format, b), err
+func New() []byte {
+	b, _ := json.Marshal(first{NewRun()}) // a string
+	return journal.First(format, b)
 }
 
 // Open opens a ledger. It cuts a torn record off. It does not change a file that is not a whole ledger.
@@ -98,7 +96,7 @@ func read(f journal.File) (l *Ledger, end int64, err error) {
 // end.
 func each(file journal.File, f func(record []byte) error) (id string, end int64, err error) {
 	b, begin, err := journal.Begin(file, format)
-	if err == nil && b == nil || errors.Is(err, journal.ErrFormat) {
+	if errors.Is(err, journal.ErrFormat) {
 		err = ErrFormat
 	}
 	if err != nil {
@@ -169,7 +167,6 @@ func (l *Ledger) append(e entry) error {
 	if err := l.w.Append(b, []int{len(b)}); err != nil {
 		return err
 	}
-	e.Set = maps.Clone(e.Set) // the caller may change its map
 	l.take(e)
 	return nil
 }

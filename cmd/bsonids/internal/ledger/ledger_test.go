@@ -72,10 +72,7 @@ func (d *disk) after(n int) *disk {
 // fresh returns a file with a new ledger, of which the first calls do not fail.
 func fresh(t *testing.T, fail int) *disk {
 	t.Helper()
-	b, err := New()
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := New()
 	return &disk{b: b, synced: slices.Clone(b), fail: fail}
 }
 
@@ -208,6 +205,114 @@ func TestOtherFile(t *testing.T) {
 		}
 		if !bytes.Equal(f.b, b) {
 			t.Errorf("%q became %q", b, f.b)
+		}
+	}
+}
+
+// A ledger whose records are not those of a ledger is an error, whatever its checksums are, and nothing of it is kept.
+func TestOtherRecords(t *testing.T) {
+	for _, b := range []string{"{}", "x", `{"id":7}`, `{"id":""}`} {
+		if _, err := Read(&disk{b: journal.First(format, []byte(b)), fail: -1}); !errors.Is(err, ErrFormat) {
+			t.Errorf("first record %s: got %v", b, err)
+		}
+	}
+	for _, b := range []string{"x", `{"run":7}`, `{"set":[]}`} {
+		d := fresh(t, -1)
+		l, err := Open(d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := l.w.Append([]byte(b), []int{len(b)}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Open(d); !errors.Is(err, ErrFormat) {
+			t.Errorf("record %s: got %v", b, err)
+		}
+	}
+}
+
+// brokenDisk is a file that cannot be read.
+type brokenDisk struct{ disk }
+
+func (*brokenDisk) ReadAt([]byte, int64) (int, error) { return 0, errPower }
+
+// Errors of the file and of the writer are returned.
+func TestErrors(t *testing.T) {
+	d := fresh(t, -1)
+	l, err := Open(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	size := len(d.b)
+	if err := l.Set(facts("a", "no JSON")); err == nil || len(d.b) != size || len(l.Facts()) != 0 {
+		t.Errorf("got %v, %d bytes more and %s", err, len(d.b)-size, l.Facts())
+	}
+	if err := errors.Join(l.Begin("r1"), l.Begin("r2"), l.Begin("r3")); err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range []func(journal.File) error{
+		func(f journal.File) error { _, err := Read(f); return err }, func(f journal.File) error { _, err := Open(f); return err },
+		func(f journal.File) error { return WriteText(io.Discard, f) },
+	} {
+		if err := f(&brokenDisk{*d}); !errors.Is(err, errPower) || errors.Is(err, ErrFormat) {
+			t.Errorf("got %v", err)
+		}
+		damaged := &disk{b: bytes.Replace(d.b, []byte("r2"), []byte("x2"), 1), fail: -1}
+		if err := f(damaged); !errors.Is(err, journal.ErrDamaged) {
+			t.Errorf("got %v", err)
+		}
+	}
+	var text bytes.Buffer
+	if err := WriteText(&text, d); err != nil || text.String() != "{\"run\":\"r1\"}\n{\"run\":\"r2\"}\n{\"run\":\"r3\"}\n" {
+		t.Errorf("got %q, %v", text.String(), err)
+	}
+	r, w := io.Pipe()
+	_ = r.CloseWithError(errPower)
+	if err := WriteText(w, d); !errors.Is(err, errPower) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// The id of a run has 64 random bits.
+func TestNewRun(t *testing.T) {
+	if a, b := NewRun(), NewRun(); len(a) != 16 || len(b) != 16 || a == b {
+		t.Errorf("got %s and %s", a, b)
+	}
+}
+
+// A run may begin if the ledger knows the last one and the undo log is not shorter than that of the record. It waits if it may
+// have a copy of the files.
+func TestJudge(t *testing.T) {
+	l := &Ledger{runs: []string{"r1", "r2"}}
+	for _, tt := range []struct {
+		have Have
+		r    Record
+		wait bool
+		err  error
+	}{
+		{Have{l, "here", 0}, Record{}, false, nil},
+		{Have{l, "", 5}, Record{Place: "there", Size: 9, Moves: 3}, false, nil},
+		{Have{l, "here", 5}, Record{Run: "r2", Place: "here", Size: 5}, false, nil},
+		{Have{l, "here", 6}, Record{Run: "r1", Place: "here", Size: 5}, false, nil},
+		{Have{l, "here", 4}, Record{Run: "r2", Place: "here", Size: 5}, false, ErrMore},
+		{Have{l, "there", 4}, Record{Run: "r2", Place: "here", Size: 5}, false, ErrMore},
+		{Have{l, "here", 5}, Record{Run: "r3", Place: "here", Size: 5}, false, ErrOlder},
+		{Have{l, "there", 4}, Record{Run: "r3", Place: "here", Size: 5}, false, ErrOlder},
+		{Have{l, "there", 5}, Record{Run: "r2", Place: "here", Size: 5}, true, nil},
+		{Have{l, "", 5}, Record{Run: "r2", Place: "here", Size: 5}, true, nil},
+		{Have{l, "here", 5}, Record{Run: "r2", Size: 5}, true, nil},
+		{Have{l, "", 5}, Record{Run: "r2", Size: 5}, true, nil},
+	} {
+		if wait, err := Judge(tt.have, tt.r); wait != tt.wait || err != tt.err {
+			t.Errorf("%+v, %+v: got %v, %v; want %v, %v", tt.have, tt.r, wait, err, tt.wait, tt.err)
+		}
+		moved := tt.r
+		moved.Moves++
+		if err := Again(tt.have, tt.r, moved); err != ErrMoved {
+			t.Errorf("%+v, %+v: got %v after the record was written", tt.have, tt.r, err)
+		}
+		if err := Again(tt.have, tt.r, tt.r); err != tt.err {
+			t.Errorf("%+v, %+v: got %v, want %v", tt.have, tt.r, err, tt.err)
 		}
 	}
 }

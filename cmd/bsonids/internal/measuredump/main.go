@@ -51,7 +51,7 @@ func run(dir string, counts []int, rounds int) error {
 		if err := generate(file, n); err != nil {
 			return err
 		}
-		decision := filepath.Join(work, fmt.Sprint(n)+".json")
+		m := filepath.Join(work, fmt.Sprint(n)+".d")
 		for _, c := range []struct {
 			name string
 			args []string
@@ -59,10 +59,9 @@ func run(dir string, counts []int, rounds int) error {
 		}{
 			{"cat FILE >COPY", []string{"sh", "-c", `cat "$1" >"$2"`, "sh", file, file + ".cat"}, file + ".cat"},
 			{"scan --dump FILE", []string{command, "scan", "--dump", file}, ""},
-			{"scan --dump FILE --decision", []string{command, "scan", "--dump", file, "--from", "javaLegacy", "--decision", decision}, decision},
-			{"convert --dump FILE --out (both passes)", []string{command, "convert", "--dump", file, "--out", file + ".both.bson", "--from", "javaLegacy"}, file + ".both.bson"},
-			{"convert --dump FILE --out --decision (the writing pass)", []string{command, "convert", "--dump", file, "--out", file + ".out.bson", "--from", "javaLegacy", "--decision", decision}, file + ".out.bson"},
-			{"verify --dump FILE --out --decision", []string{command, "verify", "--dump", file, "--out", file + ".out.bson", "--from", "javaLegacy", "--decision", decision}, ""},
+			{"plan --dump FILE (the deciding pass)", []string{command, "plan", m, "--dump", file}, m},
+			{"apply --out (the writing pass)", []string{command, "apply", m, "--out", file + ".out.bson"}, file + ".out.bson"},
+			{"verify", []string{command, "verify", m}, ""},
 		} {
 			if err := measure(n, file, c.name, c.args, c.made, rounds); err != nil {
 				return err
@@ -86,7 +85,7 @@ func measure(n int, file, name string, args []string, made string, rounds int) e
 	var results []result
 	for range rounds {
 		if made != "" {
-			if err := os.Remove(made); err != nil && !os.IsNotExist(err) {
+			if err := os.RemoveAll(made); err != nil {
 				return err
 			}
 		}

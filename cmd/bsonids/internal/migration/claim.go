@@ -14,8 +14,8 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 )
 
-// Claim is a run in the record: the lock of work that writes. The claim of a session without a record
-// does nothing.
+// Claim is a run in the record: the lock of work that writes. The zero Claim, of work that does not, does
+// nothing.
 type Claim struct {
 	lock     *record.Lock
 	patience *patience.Patience
@@ -30,9 +30,6 @@ type Claim struct {
 func (s *Session) Claim(ctx context.Context, db *mongo.Database, run record.Run, logSize int64, ledger record.Ledger, may func(context.Context) error) (*Claim, error) {
 	if err := s.Limit(ctx, db, run.Collection); err != nil {
 		return nil, err
-	}
-	if s.NoRecord {
-		return &Claim{}, nil
 	}
 	run.BatchTimeout = s.BatchTimeout
 	locked := run.State
@@ -56,7 +53,8 @@ func (s *Session) Claim(ctx context.Context, db *mongo.Database, run record.Run,
 func OfRecord(err error) error {
 	if failure.Means(err, failure.Unauthorized) {
 		e := failure.Explain(err, "")
-		return &failure.Error{Kind: e.Kind, Text: e.Text + "; conversions are recorded in " + record.Name + ", unless --no-record is given", Err: err}
+		return &failure.Error{Kind: e.Kind, Text: e.Text + "; conversions are recorded in " + record.Name + " of the same database: " +
+			"ask for a role with find, insert and update on it, and createCollection the first time", Err: err}
 	}
 	return err
 }

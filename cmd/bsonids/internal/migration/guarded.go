@@ -2,6 +2,7 @@ package migration
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -9,6 +10,8 @@ import (
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
 )
 
 // GuardedError is the error of work whose values the guard of a collection would refuse.
@@ -19,10 +22,10 @@ type GuardedError struct {
 
 func (e *GuardedError) Error() string { return e.Text }
 
-// NotGuarded returns a [GuardedError] if the collection is guarded and work would write values that the
-// guard refuses: values of the subtype, or of any subtype if it would copy the guard with the validator
-// (into). uuid is that of the collection.
-func NotGuarded(ctx context.Context, coll *mongo.Collection, uuid *bson.Binary, subtype byte, into bool) error {
+// NotGuarded returns a [GuardedError] if the collection is guarded and the conversion, or its undo, would
+// write values that the guard refuses: values of the subtype. Into a new collection, it would copy the guard
+// with the validator. uuid is that of the collection.
+func NotGuarded(ctx context.Context, coll *mongo.Collection, uuid *bson.Binary, subtype byte, c rule.Conversion, into bool) error {
 	db, name := coll.Database(), coll.Name()
 	if err := NotFenced(ctx, db, name); err != nil {
 		return err
@@ -31,8 +34,14 @@ func NotGuarded(ctx context.Context, coll *mongo.Collection, uuid *bson.Binary, 
 	if Denied(err) {
 		return nil // without the record, the server refuses the values
 	}
-	if err != nil || g == nil || g.Stale(uuid) || !into && g.FromSubtype != subtype {
+	if err != nil || g == nil || g.Stale(uuid) {
 		return err
+	}
+	refuses := slices.ContainsFunc(g.Refuses, func(r record.Refused) bool {
+		return r.Subtype == subtype && (len(c.Fields) == 0 || slices.ContainsFunc(c.Fields, func(p walk.Pattern) bool { return p.MatchField(r.Path) }))
+	})
+	if !into && !refuses {
+		return nil
 	}
 	why := "the server would refuse the values to write"
 	if into {

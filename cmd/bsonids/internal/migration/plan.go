@@ -3,6 +3,7 @@ package migration
 import (
 	"context"
 	"os"
+	"path/filepath"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/mongo"
@@ -40,9 +41,17 @@ func IdentityOf(database string, st plan.Step) convert.Identity {
 	return convert.Identity{Database: database, Collection: st.Collection, From: st.From, To: st.To, Into: st.Into, Fields: st.Fields}
 }
 
+// MayApply returns a usage error if the plan of a directory may not be applied.
+func MayApply(dir string, p *plan.Plan) error {
+	if bad := p.MayApply(); bad != nil {
+		return failure.Usagef("%s %v", filepath.Join(dir, plan.PlanFile), bad)
+	}
+	return nil
+}
+
 // Fresh returns a step that was not begun.
 func Fresh(st plan.Step) report.AppliedStep {
-	return report.AppliedStep{Collection: st.Collection, From: st.From, To: st.To, Into: st.Into, Fields: st.Fields, Status: report.NotBegun}
+	return report.AppliedStep{Collection: st.Collection, From: st.From, To: st.To, Into: st.Into, Fields: st.Fields, Pass: st.Pass, Listed: st.Listed, Status: report.NotBegun}
 }
 
 // StepOf returns how far a step has come, by its state file. The error names a file that is missing or
@@ -51,7 +60,7 @@ func StepOf(state *plan.State, st plan.Step) (report.AppliedStep, error) {
 	a := Fresh(st)
 	f, err := StateOf(state, st)
 	switch {
-	case err != nil && state.Decided:
+	case err != nil && state.Sealed():
 		return a, &failure.Error{Kind: failure.Failed, Text: Nameless(err) + ": what the conversion has done is unknown without it; put the file back", Err: err}
 	case err != nil:
 	case f.Undone != "":

@@ -41,12 +41,10 @@ type Messages interface {
 
 // Recording is how the runs of a command are recorded.
 type Recording struct {
-	NoRecord bool // there is no record, and nothing prevents two conversions of a collection at once
 	TakeOver bool // take over from runs that have not ended
 	// BatchTimeout is the time limit of a batch, and for how long a server may carry out one of a run
 	// that was lost. 0 stands for the default of the server.
 	BatchTimeout time.Duration
-	Unrecorded   bool // without a record, the user vouches that no other conversion of the values is made
 	Halves       bool // the server ends a batch at its time limit, so that a smaller one is tried
 }
 

@@ -2,7 +2,6 @@ package offline
 
 import (
 	"bytes"
-	"encoding/base64"
 	"fmt"
 	"strings"
 
@@ -13,49 +12,33 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
 )
 
-// Constant is a value in the metadata of a collection, which is copied as it is: in a validator, a
-// partial index, or the pipeline of a view.
-type Constant struct {
-	Path  string `json:"path"`
-	Value string `json:"value"` // in base64, or if it is not binary, in extended JSON
-}
-
-// constants finds the values of the old kind in the metadata of a collection.
+// constants lists the values of the old kind in the metadata of a collection, which is copied as it is: in a
+// validator, a partial index, or the pipeline of a view.
 func (r *run) constants(c *Collection, item *dump.Item) {
 	if c.Role != Converted && c.Role != TimeSeries || len(bytes.TrimSpace(item.Text)) == 0 {
 		return
 	}
-	note := func(l rule.Left, reason string) {
+	note := func(subtype byte, l rule.Left, reason string) {
 		l.Reason = reason
-		c.Constants = append(c.Constants, constant(l))
+		c.Constants++
 		r.res.Constants++
-		r.SkipList.Add(c.Namespace, bson.RawValue{}, r.Conversion.From.Subtype, []rule.Left{l})
+		r.SkipList.Add(c.Namespace, bson.RawValue{}, subtype, []rule.Left{l})
 	}
 	var doc bson.Raw
 	if err := bson.UnmarshalExtJSON(item.Text, false, &doc); err != nil {
-		note(rule.Left{Document: true}, fmt.Sprintf("the metadata is not extended JSON, so its constants were not looked at: %v", err))
+		note(0, rule.Left{Document: true}, fmt.Sprintf("the metadata is not extended JSON, so its constants were not looked at: %v", err))
 		return
 	}
-	anywhere := r.Conversion
-	anywhere.Fields = nil // the paths are not those of documents
-	err := anywhere.Wants(doc, func(_ *walk.Path, l rule.Left) {
-		if top, _, _ := strings.Cut(l.Path, "."); l.Value == "" || top == "options" || top == "indexes" { // the UUID of the collection is text
-			note(l, "a constant in the options or indexes of the collection, which is copied as it is")
+	for _, conv := range r.all { // the paths are not those of documents
+		err := conv.Wants(doc, func(_ *walk.Path, l rule.Left) {
+			if top, _, _ := strings.Cut(l.Path, "."); l.Value == "" || top == "options" || top == "indexes" { // the UUID of the collection is text
+				note(conv.From.Subtype, l, "a constant in the options or indexes of the collection, which is copied as it is")
+			}
+		})
+		if err != nil {
+			note(0, rule.Left{Document: true}, fmt.Sprintf("the metadata could not be read: %v", err))
 		}
-	})
-	if err != nil {
-		note(rule.Left{Document: true}, fmt.Sprintf("the metadata could not be read: %v", err))
 	}
-}
-
-func constant(l rule.Left) Constant {
-	if l.Value != "" {
-		return Constant{l.Path, l.Value.Raw().String()}
-	}
-	if l.Document {
-		return Constant{}
-	}
-	return Constant{l.Path, base64.StdEncoding.EncodeToString(l.Old[:])}
 }
 
 // hasColumn reports whether a bucket has compressed measurements.

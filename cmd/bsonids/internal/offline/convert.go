@@ -5,14 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
+	"maps"
 	"slices"
 	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/dump"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/source"
@@ -22,23 +21,40 @@ import (
 // Job is a conversion of a dump.
 type Job struct {
 	Reading
-	Conversion rule.Conversion // its judge is not used
-	Decisions  *Decisions
-	Output     *dump.Output      // nil for a dry run
-	SkipList   *convert.SkipList // nil for none
-	SkipPath   string            // the name that the list gets when the dump is whole
-	Examples   int               // documents of each collection, at most; -1 for all
+	// Steps has the conversions of each collection, by namespace. Each converts other values.
+	Steps map[string][]rule.Conversion
+	InID  map[string]bool // the collections whose _ids have values that are converted
+	// Left has the collections about which a person has decided that nothing is converted.
+	Left     map[string]bool
+	Digest   string            // of the dump, as of [Survey]; empty if it does not matter
+	Output   *dump.Output      // nil for a dry run
+	SkipList *convert.SkipList // nil for none
 }
+
+// anywhere returns conversions of all values that any collection has converted, in whatever field.
+func (j *Job) anywhere() (out []rule.Conversion) {
+	for _, name := range slices.Sorted(maps.Keys(j.Steps)) {
+		for _, c := range j.Steps[name] {
+			if !slices.ContainsFunc(out, func(o rule.Conversion) bool { return o.From.Stored() == c.From.Stored() }) {
+				out = append(out, rule.Conversion{From: c.From, To: c.To})
+			}
+		}
+	}
+	return out
+}
+
+// ErrAnother is the error for a dump that is not the one of the digest.
+var ErrAnother = errors.New("it is not the dump that the plan was made of: its documents are others, or in another order")
 
 // Result is what a conversion did, or would do.
 type Result struct {
-	Documents   int64         `json:"documents"` // all, also those of other collections
-	Changed     int64         `json:"documentsChanged"`
-	Values      int64         `json:"valuesChanged"`
-	Skipped     int64         `json:"documentsSkipped"` // with values that are left as they are
-	Left        int64         `json:"valuesSkipped"`
-	Constants   int64         `json:"constantsLeft"` // in options, indexes and views
-	Collections []*Collection `json:"collections"`   // in the order of the dump
+	Documents   int64 // all, also those of other collections
+	Changed     int64 // documents
+	Values      int64 // that changed
+	Skipped     int64 // documents with values that are left as they are
+	Left        int64 // values
+	Constants   int64 // left in options, indexes and views
+	Collections []*Collection
 }
 
 // Complete reports whether nothing was left that the conversion applies to.
@@ -46,29 +62,33 @@ func (r *Result) Complete() bool { return r.Left == 0 && r.Constants == 0 }
 
 // Collection is the result for one collection.
 type Collection struct {
-	Namespace  string           `json:"collection"`
-	Role       Role             `json:"role"`
-	Documents  int64            `json:"documents"`
-	Changed    int64            `json:"documentsChanged"`
-	Values     int64            `json:"valuesChanged"`
-	Fields     rule.Tally       `json:"fields,omitempty"` // values that changed
-	Skipped    int64            `json:"documentsSkipped"`
-	Left       int64            `json:"valuesSkipped"`
-	SkippedFor rule.Tally       `json:"skippedFor,omitempty"`
-	Constants  []Constant       `json:"constantsLeft,omitempty"`
-	Decision   *decide.Decision `json:"decision,omitempty"`
-	Examples   []Example        `json:"-"`
+	Namespace string
+	Role      Role
+	Documents int64
+	Constants int64
+	Steps     []Done // as those of the job
 
-	rewriter *rule.Rewriter
-	ids      bool // values in _id are converted
-	number   int
-	seen     *dump.Collection
+	rewriters []*rule.Rewriter
+	begun     bool
+	ids       bool // values in _id are converted
+	number    int
+	seen      *dump.Collection
 }
 
-// Example is a changed value of a document.
-type Example struct {
-	ID bson.RawValue // before the conversion
-	rule.Change
+// Of returns what the conversions of a collection did, of which there are n.
+func (r *Result) Of(namespace string, n int) []Done {
+	for _, c := range r.Collections {
+		if c.Namespace == namespace && len(c.Steps) == n {
+			return c.Steps
+		}
+	}
+	return make([]Done, n) // there was no document
+}
+
+// Done is what one conversion of a collection did.
+type Done struct {
+	Values, Documents int64 // changed
+	Left, Skipped     int64 // values that were left, and the documents that have them
 }
 
 // run is a Job that is under way.
@@ -77,23 +97,24 @@ type run struct {
 	res         Result
 	collections map[*dump.Collection]*Collection
 	ids         *identities // nil for a proof
-	id          []byte      // of the document that is converted
+	digest      *digest     // nil if it does not matter
+	all         []rule.Conversion
+	id          []byte // of the document that is converted
 }
 
 // Convert reads the dump, converts it, and writes it to the output, which it commits. If the
 // conversion makes two _ids of a collection equal, the error is an *EqualIDs.
 func Convert(ctx context.Context, j Job) (res Result, err error) {
-	r := &run{Job: &j, res: Result{Collections: []*Collection{}}, collections: make(map[*dump.Collection]*Collection), ids: newIdentities(j.Temp)}
+	r := newRun(&j)
+	r.ids = newIdentities(j.Temp)
 	defer func() { err = errors.Join(err, r.ids.close()) }()
 	if err := r.items(ctx); err != nil {
 		return r.res, err
 	}
-	for _, c := range r.res.Collections {
-		if c.rewriter != nil {
-			c.Fields = c.rewriter.Fields()
-		}
-	}
 	if err := r.missing(); err != nil {
+		return r.res, err
+	}
+	if err := r.another(); err != nil {
 		return r.res, err
 	}
 	if err := r.ids.distinct(ctx, r); err != nil {
@@ -105,17 +126,23 @@ func Convert(ctx context.Context, j Job) (res Result, err error) {
 	if err := errors.Join(ctx.Err(), r.SkipList.Sync()); err != nil {
 		return r.res, err
 	}
-	if !r.SkipList.Begun() {
-		return r.res, r.Output.Commit()
+	return r.res, r.Output.Commit()
+}
+
+func newRun(j *Job) *run {
+	r := &run{Job: j, res: Result{Collections: []*Collection{}}, collections: make(map[*dump.Collection]*Collection), all: j.anywhere()}
+	if j.Digest != "" {
+		r.digest = newDigest()
 	}
-	// The list has its name first, so that no dump is without it.
-	if err := dump.Publish(r.SkipList.Path(), r.SkipPath); err != nil {
-		return r.res, err
+	return r
+}
+
+// another returns ErrAnother if the documents were not those of the digest.
+func (r *run) another() error {
+	if r.digest != nil && r.digest.sum() != r.Digest {
+		return ErrAnother
 	}
-	if err := r.Output.Commit(); err != nil {
-		return r.res, errors.Join(err, os.Remove(r.SkipPath))
-	}
-	return r.res, nil
+	return nil
 }
 
 // items converts the items of the dump.
@@ -196,43 +223,39 @@ func (r *run) collection(coll *dump.Collection) *Collection {
 		r.collections[coll] = c
 		r.res.Collections = append(r.res.Collections, c)
 	}
-	if c.rewriter == nil { // the metadata, which names the collection, may come after its beginning
+	if !c.begun { // the metadata, which names the collection, may come after its beginning
 		c.Namespace, c.Role = coll.String(), r.Selection.role(coll)
+		if c.Role == Converted && r.Left[c.Namespace] {
+			c.Role = Unselected
+		}
 	}
 	return c
 }
 
 // begin prepares the conversion of the documents of a collection.
 func (r *run) begin(c *Collection) {
-	d := r.Decisions.For(c.Namespace)
-	conv := r.Conversion
-	conv.Judge = d.Judge(conv.From.Order)
-	c.rewriter, c.Decision = rule.NewRewriter(conv), d
-	c.ids = d.BySubtype
-	for _, f := range d.Fields {
-		if f.Converted() && (f.Path == "_id" || f.Path == decide.Others || strings.HasPrefix(f.Path, "_id.") || strings.HasPrefix(f.Path, "_id[")) {
-			c.ids = true
-		}
+	for _, conv := range r.Steps[c.Namespace] {
+		c.rewriters = append(c.rewriters, rule.NewRewriter(conv))
 	}
+	c.ids = r.InID[c.Namespace]
+	c.Steps, c.begun = make([]Done, len(c.rewriters)), true
 }
 
 func (r *run) document(c *Collection, item *dump.Item) (err error) {
 	r.res.Documents++
 	c.Documents++
+	r.digest.add(item)
 	switch c.Role {
 	case Unselected, System:
 		return nil
 	case TimeSeries:
 		return r.bucket(c, item.Bytes)
 	}
-	if c.rewriter == nil {
+	if !c.begun {
 		r.begin(c)
 	}
-	c.rewriter.Each = nil
-	if r.Examples < 0 || len(c.Examples) < r.Examples {
-		id := bson.Raw(item.Bytes).Lookup("_id")
-		id.Value = slices.Clone(id.Value)
-		c.rewriter.Each = func(ch rule.Change) { c.Examples = append(c.Examples, Example{id, ch}) }
+	if len(c.rewriters) == 0 { // only walked, so that damage is found
+		return walk.Document(item.Bytes, func(*walk.Path, walk.Leaf) error { return nil })
 	}
 	id := bson.RawValue{} // before the conversion
 	if c.ids {
@@ -240,22 +263,35 @@ func (r *run) document(c *Collection, item *dump.Item) (err error) {
 		r.id = append(r.id[:0], id.Value...)
 		id.Value = r.id
 	}
-	doc, values, left, err := c.rewriter.Document(item.Bytes)
-	if err != nil {
-		return err
-	}
-	item.Bytes = doc
-	if values > 0 {
-		c.Changed++
-		r.res.Changed++
-		c.Values += int64(values)
-		r.res.Values += int64(values)
-	}
-	if len(left) > 0 {
-		if !c.ids {
-			id = bson.Raw(item.Bytes).Lookup("_id")
+	changed, skipped := false, false
+	for i, w := range c.rewriters {
+		doc, values, left, err := w.Document(item.Bytes)
+		if err != nil {
+			return err
 		}
-		r.leave(c, id, left)
+		item.Bytes = doc
+		done := &c.Steps[i]
+		if values > 0 {
+			changed = true
+			done.Documents++
+			done.Values += int64(values)
+			r.res.Values += int64(values)
+		}
+		if len(left) > 0 {
+			skipped = true
+			done.Skipped++
+			done.Left += int64(len(left))
+			if !c.ids {
+				id = bson.Raw(item.Bytes).Lookup("_id")
+			}
+			r.leave(c, id, w.From().Subtype, left)
+		}
+	}
+	if changed {
+		r.res.Changed++
+	}
+	if skipped {
+		r.res.Skipped++
 	}
 	if c.ids && r.ids != nil {
 		return r.ids.add(c.number, c.Documents-1, bson.Raw(item.Bytes).Lookup("_id"))
@@ -263,19 +299,10 @@ func (r *run) document(c *Collection, item *dump.Item) (err error) {
 	return nil
 }
 
-// leave counts and lists values of one document that are left as they are.
-func (r *run) leave(c *Collection, id bson.RawValue, left []rule.Left) {
-	if c.SkippedFor == nil {
-		c.SkippedFor = rule.Tally{}
-	}
-	c.Skipped++
-	r.res.Skipped++
-	c.Left += int64(len(left))
+// leave counts and lists values of one document, of the subtype, that are left as they are.
+func (r *run) leave(c *Collection, id bson.RawValue, subtype byte, left []rule.Left) {
 	r.res.Left += int64(len(left))
-	for _, l := range left {
-		c.SkippedFor[l.Reason]++
-	}
-	r.SkipList.Add(c.Namespace, id, r.Conversion.From.Subtype, left)
+	r.SkipList.Add(c.Namespace, id, subtype, left)
 }
 
 const typeColumn = 7 // the binary subtype of compressed measurements
@@ -283,20 +310,30 @@ const typeColumn = 7 // the binary subtype of compressed measurements
 // bucket counts what a bucket of a time series holds.
 func (r *run) bucket(c *Collection, doc bson.Raw) error {
 	const reason = "the buckets of a time series are not converted: copy the measurements into a collection first"
-	var left []rule.Left
-	err := r.Conversion.Wants(doc, func(_ *walk.Path, l rule.Left) {
-		l.Reason = reason
-		left = append(left, l)
-	})
-	if err != nil {
-		return err
+	skipped := false
+	leave := func(subtype byte, left ...rule.Left) {
+		skipped = true
+		r.leave(c, doc.Lookup("_id"), subtype, left)
 	}
-	if len(left) > 0 {
-		r.leave(c, doc.Lookup("_id"), left)
+	for _, conv := range r.all {
+		var left []rule.Left
+		err := conv.Wants(doc, func(_ *walk.Path, l rule.Left) {
+			l.Reason = reason
+			left = append(left, l)
+		})
+		if err != nil {
+			return err
+		}
+		if len(left) > 0 {
+			leave(conv.From.Subtype, left...)
+		}
 	}
 	compressed, err := hasColumn(doc)
 	if err == nil && compressed {
-		r.leave(c, doc.Lookup("_id"), []rule.Left{{Document: true, Reason: "the bucket holds compressed measurements, which are not read: " + reason}})
+		leave(0, rule.Left{Document: true, Reason: "the bucket holds compressed measurements, which are not read: " + reason})
+	}
+	if skipped {
+		r.res.Skipped++
 	}
 	return err
 }

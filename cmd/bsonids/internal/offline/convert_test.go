@@ -54,25 +54,26 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// A selection converts what it names. The rest is copied, and compared: what is equal to converted
-// values is named.
+// A selection converts what it names. The rest is copied.
 func TestSelection(t *testing.T) {
 	before, after := shop(rand.New(rand.NewPCG(1, 1)), 30, "javaLegacy", "standard")
 	for form, path := range forms(t, before) {
 		out := filepath.Join(t.TempDir(), "out"+filepath.Ext(path))
 		j := job(t, open(t, path), out, conversion(t, "javaLegacy", "standard"), Selection{Databases: []string{"shop"}, Collections: []string{"customers"}})
-		if e := j.Decisions.Elsewhere; len(e) != 1 || e[0].Namespace != "shop.or/ders" || e[0].Path != "_id.of" || e[0].Equal != 30 {
-			t.Errorf("%s: elsewhere %+v", form, e)
-		}
 		if _, err := Convert(t.Context(), j); err != nil {
 			t.Fatal(err)
 		}
 		equal(t, form, contents(t, out), wanted(t, concat(after[:1], before[1:])))
 
-		out = filepath.Join(t.TempDir(), "none"+filepath.Ext(path))
-		_, err := Convert(t.Context(), job(t, open(t, path), out, conversion(t, "javaLegacy", "standard"), Selection{Databases: []string{"shop"}, Collections: []string{"none"}}))
+		none := Selection{Databases: []string{"shop"}, Collections: []string{"none"}}
 		var missing *Missing
-		if !errors.As(err, &missing) || exists(out) {
+		if _, _, err := Survey(t.Context(), reading(t, open(t, path), none)); !errors.As(err, &missing) {
+			t.Errorf("%s: %v", form, err)
+		}
+		out = filepath.Join(t.TempDir(), "none"+filepath.Ext(path))
+		j = job(t, open(t, path), out, conversion(t, "javaLegacy", "standard"), Selection{})
+		j.Selection = none
+		if _, err := Convert(t.Context(), j); !errors.As(err, &missing) || exists(out) {
 			t.Errorf("%s: %v", form, err)
 		}
 	}
@@ -100,10 +101,9 @@ func TestSkipList(t *testing.T) {
 		out := filepath.Join(dir, "out"+filepath.Ext(path))
 		j := job(t, open(t, path), out, conversion(t, "javaLegacy", "standard"), Selection{})
 		var err error
-		if j.SkipList, err = convert.OpenSkipList(filepath.Join(dir, ".tmp"), "", nil); err != nil {
+		if j.SkipList, err = convert.OpenSkipList(filepath.Join(dir, "skipped"), "", nil); err != nil {
 			t.Fatal(err)
 		}
-		j.SkipPath = filepath.Join(dir, "skipped")
 		res, err := Convert(t.Context(), j)
 		if err != nil {
 			t.Fatal(err)
@@ -114,7 +114,7 @@ func TestSkipList(t *testing.T) {
 		if res.Values != 30 || res.Left != 10 || res.Constants != 2 || res.Complete() {
 			t.Errorf("%s: %+v", form, res)
 		}
-		b, err := os.ReadFile(j.SkipPath)
+		b, err := os.ReadFile(j.SkipList.Path())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -168,11 +168,12 @@ func TestTimeSeries(t *testing.T) {
 		return bson.D{{Key: "_id", Value: bson.NewObjectID()}, {Key: "meta", Value: kindstest.Stored(u, kind)}, {Key: "data", Value: bson.D{{Key: "x", Value: bson.Binary{Subtype: 7, Data: []byte{1}}}}}}
 	}
 	collections := []dumptest.Collection{{Database: "d", Name: "w", Type: "timeseries", Metadata: `{"type":"timeseries"}`},
-		{Database: "d", Name: "system.buckets.w", Documents: []any{bucket("javaLegacy"), bucket("standard")}}}
+		{Database: "d", Name: "system.buckets.w", Documents: []any{bucket("javaLegacy"), bucket("standard")}},
+		{Database: "d", Name: "c", Documents: []any{bson.D{{Key: "_id", Value: int32(1)}, {Key: "u", Value: kindstest.Stored(u, "javaLegacy")}}}}}
 	for form, path := range forms(t, collections) {
 		out := filepath.Join(t.TempDir(), "out"+filepath.Ext(path))
 		res, err := Convert(t.Context(), job(t, open(t, path), out, conversion(t, "javaLegacy", "standard"), Selection{}))
-		if err != nil || res.Left != 3 || res.Values != 0 { // a value, and compressed measurements twice
+		if err != nil || res.Left != 4 || res.Values != 0 { // a value that nothing decides, one in a bucket, and compressed measurements twice
 			t.Errorf("%s: %v, %+v", form, err, res)
 		}
 		equal(t, form, contents(t, out), contents(t, path))
@@ -207,7 +208,7 @@ func TestCorruptDocument(t *testing.T) {
 	bad := dumptest.BSON(t, bson.D{{Key: "s", Value: "text"}})
 	bad[7] = 100 // the length of the text
 	dumptest.Write(t, path, concat(good, bad))
-	_, err := Decide(t.Context(), reading(t, open(t, path), Selection{}), conversion(t, "javaLegacy", "standard"), nil, nil)
+	_, _, err := Survey(t.Context(), reading(t, open(t, path), Selection{}))
 	var d *dump.Damage
 	if !errors.As(err, &d) || d.Offset != int64(len(good)) || !errors.Is(err, walk.ErrCorrupt) {
 		t.Error(err)
@@ -258,7 +259,7 @@ func TestVerifyFinds(t *testing.T) {
 	}
 }
 
-// A dump with an oplog is refused: the decision, the conversion with a decision, and the proof. Nothing is
+// A dump with an oplog is refused: the survey, the conversion, and the proof. Nothing is
 // written.
 func TestOplogRefused(t *testing.T) {
 	r := rand.New(rand.NewPCG(8, 8))
@@ -270,10 +271,10 @@ func TestOplogRefused(t *testing.T) {
 	plain, with := forms(t, c[:1]), forms(t, c)
 	conv := conversion(t, "javaLegacy", "standard")
 	for form, path := range with {
-		if _, err := Decide(t.Context(), reading(t, open(t, path), Selection{}), conv, nil, nil); !errors.Is(err, ErrOplog) {
-			t.Errorf("%s, decided: %v", form, err)
+		if _, _, err := Survey(t.Context(), reading(t, open(t, path), Selection{})); !errors.Is(err, ErrOplog) {
+			t.Errorf("%s, surveyed: %v", form, err)
 		}
-		j := job(t, open(t, plain[form]), "", conv, Selection{}) // has the decision
+		j := job(t, open(t, plain[form]), "", conv, Selection{}) // has the conversions
 		out := filepath.Join(t.TempDir(), "out"+filepath.Ext(path))
 		j.Input = open(t, path)
 		var err error

@@ -11,10 +11,12 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/dump"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/dump/dumptest"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds/kindstest"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
 )
 
 var now = time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC)
@@ -87,15 +89,31 @@ func reading(t testing.TB, in *dump.Input, s Selection) Reading {
 	return Reading{Input: in, Selection: s, Temp: t.TempDir(), Now: now, Progress: func(int) {}}
 }
 
-// job decides about a dump and returns its conversion to the path out, or a dry run if it is empty.
+// job surveys a dump and returns its conversion to the path out, or a dry run if it is empty.
 func job(t testing.TB, in *dump.Input, out string, c rule.Conversion, s Selection, trusted ...string) Job {
 	t.Helper()
 	r := reading(t, in, s)
-	d, err := Decide(t.Context(), r, c, trusted, nil)
+	sv, digest, err := Survey(t.Context(), r)
 	if err != nil {
 		t.Fatal(err)
 	}
-	j := Job{Reading: r, Conversion: c, Decisions: d}
+	j := Job{Reading: r, Digest: digest, Steps: make(map[string][]rule.Conversion), InID: make(map[string]bool)}
+	for _, coll := range sv.Collections {
+		d := coll.Decisions[c.From.Name]
+		d.BySubtype = c.From.BySubtype()
+		d.Fields = slices.DeleteFunc(d.Fields, func(f decide.Field) bool {
+			return len(c.Fields) > 0 && !slices.ContainsFunc(c.Fields, func(p walk.Pattern) bool { return p.MatchField(f.Path) })
+		})
+		d.Trust(trusted)
+		name := coll.Name
+		if sv.Database != "" {
+			name = sv.Database + "." + name
+		}
+		conv := c
+		conv.Judge = d.Judge(c.From.Order)
+		j.Steps[name] = []rule.Conversion{conv}
+		j.InID[name] = len(c.Fields) == 0 || slices.ContainsFunc(c.Fields, func(p walk.Pattern) bool { return p.Top() == "_id" })
+	}
 	if out != "" {
 		if j.Output, err = dump.Create(out, in); err != nil {
 			t.Fatal(err)

@@ -136,9 +136,12 @@ func (r *run) named(ctx context.Context, c *Collection, documents map[int64]bool
 			return nil
 		}
 		if documents[n] {
-			doc, _, _, err := c.rewriter.Document(b)
-			if err != nil {
-				return err
+			doc := []byte(b)
+			for _, w := range c.rewriters {
+				var err error
+				if doc, _, _, err = w.Document(doc); err != nil {
+					return err
+				}
 			}
 			ids = append(ids, bson.Raw(doc).Lookup("_id").String())
 		}

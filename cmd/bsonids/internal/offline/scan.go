@@ -3,6 +3,7 @@ package offline
 import (
 	"context"
 	"errors"
+	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
@@ -10,6 +11,15 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/scan"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/source"
 )
+
+// Reading describes the reading of a dump.
+type Reading struct {
+	Input     *dump.Input
+	Selection Selection
+	Temp      string // directory for temporary files
+	Now       time.Time
+	Progress  func(documents int)
+}
 
 // takers has what takes the documents of each collection of a dump.
 type takers struct {
@@ -19,7 +29,7 @@ type takers struct {
 }
 
 // pass reads a dump, and gives each document to the takers. It returns the collections of the dump.
-func (r *Reading) pass(ctx context.Context, all ...*takers) (seen []*dump.Collection, err error) {
+func (r *Reading) pass(ctx context.Context, digest *digest, all ...*takers) (seen []*dump.Collection, err error) {
 	d, err := source.OpenDump(r.Input, r.Progress)
 	if err != nil {
 		return nil, err
@@ -27,6 +37,7 @@ func (r *Reading) pass(ctx context.Context, all ...*takers) (seen []*dump.Collec
 	defer func() { err = errors.Join(err, d.Close()) }()
 	err = source.Each(ctx, d, func(bson.Raw) error {
 		c := d.Item.Collection
+		digest.add(&d.Item)
 		for _, t := range all {
 			to, ok := t.of[c]
 			if !ok {
@@ -67,9 +78,9 @@ func NewCollectors(r Reading) *Collectors {
 // Close removes the temporary file.
 func (c *Collectors) Close() error { return c.scan.Close() }
 
-// Scan reads a dump. [Decide] also does, for Collectors.
+// Scan reads a dump.
 func (c *Collectors) Scan(ctx context.Context, r Reading) (err error) {
-	c.Seen, err = r.pass(ctx, &c.takers)
+	c.Seen, err = r.pass(ctx, nil, &c.takers)
 	return err
 }
 

@@ -17,19 +17,34 @@ import (
 // Verified is the result of the comparison of a dump with its conversion.
 type Verified struct {
 	Result
-	Equal    int64     `json:"documentsEqual"` // to the converted document of the input
-	Wrong    int64     `json:"documentsWrong"`
-	Missing  int64     `json:"documentsMissing"` // in the output
-	Extra    int64     `json:"documentsExtra"`   // in the output
-	Other    int64     `json:"otherDifferences"` // in metadata, files and collections
-	Findings []Finding `json:"-"`
+	Equal    int64 // to the converted document of the input
+	Wrong    int64
+	Missing  int64 // in the output
+	Extra    int64 // in the output
+	Other    int64 // in metadata, files and collections
+	Findings []Finding
+	// ByCollection has the comparisons of the documents of each collection, by namespace.
+	ByCollection map[string]*Compared
+}
+
+// Compared is how many documents of a collection are equal to those that the conversion makes, and how many
+// differ.
+type Compared struct{ Equal, Wrong, Missing, Extra int64 }
+
+// of returns the comparisons of the collection of an item.
+func (v *Verified) of(item *dump.Item) *Compared {
+	name := item.Collection.String()
+	if v.ByCollection[name] == nil {
+		v.ByCollection[name] = &Compared{}
+	}
+	return v.ByCollection[name]
 }
 
 // Finding is a difference.
 type Finding struct {
-	Namespace string        `json:"collection,omitempty"`
-	ID        bson.RawValue `json:"-"`
-	Reason    string        `json:"reason"`
+	Namespace string
+	ID        bson.RawValue
+	Reason    string
 }
 
 // Holds reports whether the output is the conversion of the input.
@@ -55,8 +70,9 @@ func (v *Verified) find(item *dump.Item, format string, args ...any) {
 // Verify compares the output, item by item, with what the job makes of its input. The output must
 // have the order of the input, as Convert writes it.
 func Verify(ctx context.Context, j Job, output *dump.Input) (v Verified, err error) {
-	j.Output, j.SkipList, j.Examples = nil, nil, 0
-	r := &run{Job: &j, res: Result{Collections: []*Collection{}}, collections: make(map[*dump.Collection]*Collection)}
+	j.Output, j.SkipList = nil, nil
+	r := newRun(&j)
+	v.ByCollection = make(map[string]*Compared)
 	if j.Input.Form != output.Form {
 		v.Other++
 		v.find(nil, "one is a file, an archive or a directory, and the other is not")
@@ -79,10 +95,8 @@ func Verify(ctx context.Context, j Job, output *dump.Input) (v Verified, err err
 	p := &proof{Verified: &v, run: r, in: in, out: out, a: &in.Item, b: &out.Item}
 	err = p.compare(ctx)
 	v.Result = r.res
-	for _, c := range v.Collections {
-		if c.rewriter != nil {
-			c.Fields = c.rewriter.Fields()
-		}
+	if err == nil && p.a.Kind == over {
+		err = r.another()
 	}
 	return v, err
 }
@@ -121,10 +135,12 @@ func (p *proof) compare(ctx context.Context) error {
 		switch {
 		case p.a.Kind == dump.Document && p.b.Kind != dump.Document:
 			p.Missing++
+			p.of(p.a).Missing++
 			p.find(p.a, "the output has no such document")
 			second = false
 		case p.b.Kind == dump.Document && p.a.Kind != dump.Document:
 			p.Extra++
+			p.of(p.b).Extra++
 			p.find(p.b, "the input has no such document")
 			first = false
 		case p.a.Kind != p.b.Kind || p.a.Kind == dump.Begin && p.a.Path != p.b.Path:
@@ -167,9 +183,11 @@ func (p *proof) pair() {
 	case dump.Document:
 		if equal && p.a.Collection.String() == p.b.Collection.String() || equal && p.run.Input.Form == dump.File {
 			p.Equal++
+			p.of(p.a).Equal++
 			return
 		}
 		p.Wrong++
+		p.of(p.a).Wrong++
 		p.find(p.b, "it is not the conversion of the document of the input in its place")
 	case dump.Metadata:
 		if !equal {

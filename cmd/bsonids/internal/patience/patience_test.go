@@ -140,15 +140,3 @@ func TestLatency(t *testing.T) {
 		t.Error("a nil Latency pauses")
 	}
 }
-
-func TestPace(t *testing.T) {
-	if p := NewPace(0); p.Batch(7) != 7 || p.Wait(t.Context(), 1000) != nil {
-		t.Error("no pace limits")
-	}
-	if p := NewPace(10); p.Batch(1000) != 5 || p.Batch(3) != 3 {
-		t.Error("wrong batches")
-	}
-	if NewPace(1).Batch(1000) != 1 {
-		t.Error("no batch")
-	}
-}

@@ -14,9 +14,14 @@ import (
 )
 
 // Build returns the plan that the survey suggests, with comments that explain each decision.
-func Build(s *survey.Survey, to kinds.Kind) *Plan {
-	b := &builder{survey: s, to: to}
-	p := &Plan{Database: s.Database, To: to.Name, Made: s.Made}
+func Build(s *survey.Survey, to kinds.Kind) *Plan { return build(s, to, nil) }
+
+// BuildDump is Build for the dump.
+func BuildDump(s *survey.Survey, to kinds.Kind, of Dump) *Plan { return build(s, to, &of) }
+
+func build(s *survey.Survey, to kinds.Kind, of *Dump) *Plan {
+	b := &builder{survey: s, to: to, dump: of != nil}
+	p := &Plan{Database: s.Database, Dump: of, To: to.Name, Made: s.Made}
 	for _, c := range s.Collections {
 		if coll := b.collection(c); len(coll.Fields) > 0 {
 			p.Collections = append(p.Collections, coll)
@@ -31,6 +36,7 @@ func Build(s *survey.Survey, to kinds.Kind) *Plan {
 type builder struct {
 	survey *survey.Survey
 	to     kinds.Kind
+	dump   bool
 	fewer  int // references that are left out, because others connect the same collections
 }
 
@@ -283,6 +289,9 @@ func (b *builder) settle(c *Collection) {
 				inID = cmp.Or(first, f.Evidence[0].Order)
 			}
 		}
+	}
+	if b.dump { // all fields are converted at once, those of _id too
+		return
 	}
 	if inID == "" {
 		for i := range c.Fields {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/guard"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
@@ -85,6 +86,9 @@ func (c *checker) collection(coll Collection) {
 		}
 	}
 	switch {
+	case c.plan.Dump != nil && coll.Into != "":
+		c.fail(coll.Line, "%q: a dump has no copies: remove into", coll.Name)
+	case c.plan.Dump != nil:
 	case id && coll.Into == "":
 		c.fail(coll.Line, "%q: values in _id cannot be converted in place: give the collection a name for a new one with into, or leave _id", coll.Name)
 	case coll.Into != "" && len(decisions) == 0:
@@ -98,6 +102,52 @@ func (c *checker) collection(coll Collection) {
 		c.fail(coll.Line, "%q: another collection is converted into %q, too", coll.Name, coll.Into)
 	}
 	c.into[coll.Into] = true
+	if coll.Guard != "" {
+		c.guard(coll)
+	}
+}
+
+// guard checks a collection that is guarded.
+func (c *checker) guard(coll Collection) {
+	fail := func(line int, format string, args ...any) {
+		c.fail(line, "%q: cannot be guarded: %s", coll.Name, fmt.Sprintf(format, args...))
+	}
+	switch {
+	case c.plan.Dump != nil:
+		fail(coll.Line, "it is in a dump")
+		return
+	case coll.Into != "":
+		fail(coll.Line, "it is copied, and the cutover refuses writes to the old collection")
+		return
+	}
+	guarded := false
+	for _, f := range coll.Fields {
+		name, ok := f.Decision.From()
+		if !ok {
+			continue
+		}
+		guarded = true
+		from, err := kinds.Parse(name)
+		if err != nil {
+			continue // it is said already
+		}
+		to, err := kinds.Parse(c.plan.to(f.Decision))
+		if err != nil {
+			continue
+		}
+		_, err = guard.ParseField(f.Path)
+		switch {
+		case from.Form == kinds.Struct:
+			fail(f.Line, "%s: a validator does not tell Go structs from other documents", f.Path)
+		case from.Subtype == to.Subtype:
+			fail(f.Line, "%s: the old and the new values have subtype %d, and a validator cannot distinguish them", f.Path, to.Subtype)
+		case err != nil:
+			fail(f.Line, "%v", err)
+		}
+	}
+	if !guarded {
+		fail(coll.Line, "no field is converted")
+	}
 }
 
 // field checks a field that is converted from the kind.

@@ -9,17 +9,23 @@ import (
 )
 
 // Compare compares a plan with what the database contains now. problems are the reasons for which
-// the plan no longer applies. warnings are differences that do not matter to the conversion.
-func Compare(p *Plan, s *survey.Survey) (problems, warnings []string) {
-	c := comparison{to: p.To}
-	at := make(map[string]survey.Collection)
-	for _, coll := range s.Collections {
+// the plan no longer applies. warnings are differences that do not matter to the conversion. What decided
+// steps convert is not compared: they may have changed it.
+func Compare(p *Plan, s *survey.Survey, decided []Step) (problems, warnings []string) {
+	return p.compare(observed(s), decided)
+}
+
+func (p *Plan) compare(observed []Observed, decided []Step) (problems, warnings []string) {
+	c := comparison{to: p.To, decided: decided}
+	at := make(map[string]Observed)
+	for _, coll := range observed {
 		at[coll.Name] = coll
 	}
 	for _, coll := range p.Collections {
 		now, ok := at[coll.Name]
 		delete(at, coll.Name)
 		switch {
+		case coll.Into != "" && c.all(coll): // a cutover may have exchanged it
 		case !ok && coll.left():
 			c.warn("the collection %q is not there any more", coll.Name)
 		case !ok:
@@ -27,12 +33,13 @@ func Compare(p *Plan, s *survey.Survey) (problems, warnings []string) {
 		case coll.UUID != "" && now.UUID != coll.UUID:
 			c.fail("%q is another collection of this name: it was dropped or renamed, and created again", coll.Name)
 		default:
-			c.collection(coll, Fields(now))
+			c.collection(coll, now.Fields)
 		}
 	}
-	for _, now := range s.Collections {
-		if _, ok := at[now.Name]; ok && now.Kept == "" && c.relevant(Fields(now)) != nil {
-			c.fail("the collection %q appeared, with %s", now.Name, c.relevant(Fields(now)))
+	for _, now := range observed {
+		made := slices.ContainsFunc(decided, func(st Step) bool { return st.Into == now.Name })
+		if _, ok := at[now.Name]; ok && !now.Kept && !made && c.relevant(now.Fields) != nil {
+			c.fail("the collection %q appeared, with %s", now.Name, c.relevant(now.Fields))
 		}
 	}
 	slices.Sort(c.problems)
@@ -41,7 +48,28 @@ func Compare(p *Plan, s *survey.Survey) (problems, warnings []string) {
 
 type comparison struct {
 	to                 string
+	decided            []Step
 	problems, warnings []string
+}
+
+// is reports whether values of the field are decided, or written by a decided step.
+func (c *comparison) is(collection string, f Field) bool {
+	return slices.ContainsFunc(c.decided, func(st Step) bool {
+		if st.Collection != collection || !slices.Contains(st.Fields, f.Plain()) {
+			return false
+		}
+		from, err := kinds.Parse(st.From)
+		to, err2 := kinds.Parse(st.To)
+		return err == nil && err2 == nil && (f.Stored == from.Stored() || f.Stored == to.Stored())
+	})
+}
+
+// all reports whether all fields of the collection that are converted are decided.
+func (c *comparison) all(coll Collection) bool {
+	return !coll.left() && !slices.ContainsFunc(coll.Fields, func(f Field) bool {
+		_, ok := f.Decision.From()
+		return ok && !c.is(coll.Name, f)
+	})
 }
 
 func (c *comparison) fail(format string, args ...any) {
@@ -82,7 +110,7 @@ func (c *comparison) mayConvert(s kinds.Stored) bool {
 
 func (c *comparison) collection(planned Collection, now []Field) {
 	for _, f := range now {
-		if c.mayConvert(f.Stored) && !slices.ContainsFunc(planned.Fields, f.same) {
+		if c.mayConvert(f.Stored) && !slices.ContainsFunc(planned.Fields, f.same) && !c.is(planned.Name, f) {
 			c.fail("%q: the field %s is not in the plan", planned.Name, f)
 		}
 	}
@@ -90,6 +118,7 @@ func (c *comparison) collection(planned Collection, now []Field) {
 		kind, ok := f.Decision.From()
 		i := slices.IndexFunc(now, f.same)
 		switch {
+		case c.is(planned.Name, f):
 		case i < 0 && ok:
 			c.fail("%q: the field %s has no values any more", planned.Name, f)
 		case ok && now[i].odd.Reason != nil && now[i].unusable(planned.Into != "") >= now[i].values:

@@ -13,12 +13,20 @@ import (
 func (b *builder) describe(p *Plan) {
 	note := func(format string, args ...any) { p.Comment = append(p.Comment, fmt.Sprintf(format, args...)) }
 	note("A plan to convert the UUIDs of the database %s to %s, made by bsonids plan.", p.Database, p.To)
-	note("Review it, edit it, and run: bsonids apply DIR, with the directory of this file, first without and then with --write.")
+	if b.dump {
+		note("Review it, edit it, and run: bsonids apply DIR, with the directory of this file, first without and then with --out.")
+	} else {
+		note("Review it, edit it, and run: bsonids apply DIR, with the directory of this file, first without and then with --write.")
+	}
 	note("")
 	note("decision  convert from X, with X one of %s;", strings.Join(kinds.Names(kinds.All()), ", "))
 	note("          convert from X to text; leave; or unknown, with which the plan cannot be applied")
 	note("trust     true if you know the byte order of a field whose values do not tell it")
-	note("into      the new collection, for one whose _id is converted; the old one is not changed")
+	if !b.dump {
+		note("into      the new collection, for one whose _id is converted; the old one is not changed")
+		note("guard     moderate or strict to have the server refuse old values from the first write on, by a validator;")
+		note("          strict when no old value is left. Services must write the new values before")
+	}
 	note("evidence  is compared when the plan is applied: do not edit it")
 	note("")
 	b.work(p, note)
@@ -39,6 +47,10 @@ func (b *builder) work(p *Plan, note func(string, ...any)) {
 	groups := p.Groups()
 	if len(groups) == 0 {
 		note("Nothing is to convert.")
+		return
+	}
+	if b.dump {
+		note("apply --out writes the converted dump. Values that it leaves are in %s, beside this file.", SkipFile)
 		return
 	}
 	note("The order of the work is that of the collections in this file: move them to change it. Collections that refer")
@@ -67,6 +79,10 @@ func (b *builder) time(note func(string, ...any)) {
 		took, documents = took+c.Took, documents+c.Documents
 	}
 	if documents > 0 {
+		if b.dump {
+			note("It took %s to read %d documents.", round(took), documents)
+			return
+		}
 		note("It took %s to read %d documents. apply reads them once more before it converts; bsonids status shows how long it still takes.", round(took), documents)
 	}
 }
@@ -85,6 +101,10 @@ func round(d time.Duration) time.Duration {
 func (b *builder) missed(p *Plan) {
 	note := func(format string, args ...any) {
 		p.ReferencesComment = append(p.ReferencesComment, fmt.Sprintf(format, args...))
+	}
+	if b.dump {
+		note("Collections of a database that have the same UUIDs, in whatever byte order: convert both ends of a reference, or none.")
+		return
 	}
 	note("Collections that have the same UUIDs, in whatever byte order. They are converted one after the other, because a value")
 	note("that refers to another collection does not find its document while only one of them is converted. Add those that you know of:")

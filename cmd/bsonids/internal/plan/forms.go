@@ -82,10 +82,10 @@ func (b *builder) form(f *Field, c survey.Collection) {
 		comment("left: programs that read these documents must read UUIDs afterwards; convert from goStruct replaces each document by")
 		comment("the UUID in it, or by null if valid is false. Then leave %s.uuid. Or convert only the values in them, at %s.uuid", f.Path, f.Path)
 	}
-	if InID(f.Path) {
+	if InID(f.Path) && !b.dump {
 		comment("for _id, name a new collection with into; bsonids cutover does not exchange it, because its _ids do not show the old ones")
 	}
-	if n := f.unusable(false); n > 0 {
+	if n := f.unusable(false); n > 0 && !b.dump {
 		comment("%d values cannot be converted in place (%v)", n, f.odd.Reason)
 	}
 	if left := d.Distinct - d.Fits - nils; ok && left > 0 && d.Basis != decide.Symmetric {

@@ -5,16 +5,27 @@ import (
 	"encoding/hex"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/patience"
 )
 
 // Names of files in the directory of a migration.
 const (
-	PlanFile   = "plan.yaml" // that a person edits
-	LedgerFile = "ledger"    // with the plan as it is applied
+	PlanFile   = "plan.yaml"     // that a person edits
+	NewFile    = "plan.new.yaml" // the plan, brought up to date while the directory was in use
+	LedgerFile = "ledger"        // with the plan as it is applied
+	// EvidenceFile has all evidence of a plan of a dump, SkipFile the values that its conversion left.
+	EvidenceFile = "evidence.json"
+	SkipFile     = "skipped.jsonl"
 )
+
+// SteeringOf returns the files by which a person steers the work in the directory of a migration.
+func SteeringOf(dir string) patience.Steering {
+	return patience.Steering{Pause: filepath.Join(dir, "pause"), Rate: filepath.Join(dir, "rate")}
+}
 
 // Files are the files of a step.
 type Files struct {
@@ -25,12 +36,32 @@ type Files struct {
 // Files returns the paths of the step's files in the directory of the migration, or their names if dir is
 // empty.
 func (s Step) Files(dir string) Files {
-	stem := filepath.Join(dir, s.stem())
-	f := Files{State: stem + ".state", SkipList: stem + ".skipped.jsonl"}
-	if s.Into == "" {
-		f.UndoLog = stem + ".undo"
+	f := stemFiles(filepath.Join(dir, s.stem()))
+	if s.Into != "" {
+		f.UndoLog = ""
 	}
 	return f
+}
+
+// The ends of the names of files.
+const (
+	stateEnd = ".state"
+	skipEnd  = ".skipped.jsonl"
+	undoEnd  = ".undo"
+)
+
+func stemFiles(stem string) Files {
+	return Files{State: stem + stateEnd, SkipList: stem + skipEnd, UndoLog: stem + undoEnd}
+}
+
+// stemOf returns the beginning of the name of a file of a step.
+func stemOf(name string) (stem string, ok bool) {
+	for _, end := range []string{stateEnd, skipEnd, undoEnd} {
+		if stem, ok = strings.CutSuffix(name, end); ok {
+			return stem, true
+		}
+	}
+	return "", false
 }
 
 // names returns the files that there are.
@@ -64,8 +95,12 @@ func (s Step) stem() string {
 		}
 		name += "+" + hex.EncodeToString(sum[:6]) // no plain name has a plus sign
 	}
+	name += "." + s.From
 	if s.To == kinds.OfText {
-		return name + "." + s.From + ".text"
+		name += ".text"
 	}
-	return name + "." + s.From
+	if s.Pass > 0 {
+		name += "." + strconv.Itoa(s.Pass+1)
+	}
+	return name
 }

@@ -12,6 +12,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/guard"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 )
 
@@ -58,11 +59,16 @@ func Parse(b []byte) (*Plan, error) {
 			}
 		}
 	}
-	r.mapping(root, "the plan", []string{"schemaVersion", "database", "to", "made", "collections"}, func(key string, v *yaml.Node) bool {
+	r.mapping(root, "the plan", []string{"schemaVersion", "to", "made", "collections"}, func(key string, v *yaml.Node) bool {
 		switch key {
 		case "schemaVersion":
 		case "database":
 			p.Database = r.text(v, key)
+			if r.err == nil && p.Database == "" {
+				r.fail(v, "the name of the database is empty")
+			}
+		case "dump":
+			p.Dump = r.dump(v)
 		case "to":
 			p.To = r.kind(v, key)
 		case "made":
@@ -84,10 +90,33 @@ func Parse(b []byte) (*Plan, error) {
 		}
 		return true
 	})
+	if p.Database == "" && p.Dump == nil {
+		r.fail(root, "the plan has no %q", "database")
+	}
 	if r.err != nil {
 		return nil, r.err
 	}
 	return p, nil
+}
+
+func (r *reader) dump(n *yaml.Node) *Dump {
+	d := &Dump{}
+	r.mapping(n, "the dump", []string{"path", "digest", "evidence"}, func(key string, v *yaml.Node) bool {
+		switch key {
+		case "path":
+			d.Path = r.text(v, key)
+		case "collection":
+			d.Collection = r.text(v, key)
+		case "digest":
+			d.Digest = r.text(v, key)
+		case "evidence":
+			d.Evidence = r.text(v, key)
+		default:
+			return false
+		}
+		return true
+	})
+	return d
 }
 
 func (r *reader) collection(n *yaml.Node) (c Collection) {
@@ -101,6 +130,10 @@ func (r *reader) collection(n *yaml.Node) (c Collection) {
 		case "into":
 			if c.Into = r.text(v, key); c.Into == "" {
 				r.fail(v, "into is empty")
+			}
+		case "guard":
+			if c.Guard = r.word(v, key, noGuard, guard.Moderate, guard.Strict); c.Guard == noGuard {
+				c.Guard = ""
 			}
 		case "fields":
 			r.list(v, key, func(v *yaml.Node) {
@@ -220,13 +253,15 @@ func (r *reader) reference(n *yaml.Node) (ref Reference) {
 	return ref
 }
 
-// word returns a text that must be one of words.
+// word returns a text that must be one of words, in any letter case.
 func (r *reader) word(n *yaml.Node, what string, words ...string) string {
 	s := r.text(n, what)
-	if r.err == nil && !slices.Contains(words, s) {
+	i := slices.IndexFunc(words, func(w string) bool { return strings.EqualFold(w, s) })
+	if i < 0 {
 		r.fail(n, "%s must be one of %q, and is %q", what, words, s)
+		return s
 	}
-	return s
+	return words[i]
 }
 
 func (r *reader) kind(n *yaml.Node, what string) string { return r.named(n, what, kinds.ParseBinary) }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/guard"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 )
 
@@ -25,7 +26,7 @@ func example() *Plan {
 				{Path: "_id", Stored: kinds.Subtype3, Decision: Convert("csharpLegacy"), Evidence: []Evidence{
 					{Order: "csharpLegacy", By: decide.Evidence, Versions: []int{1, 4}, Against: []string{"javaLegacy"}}, {Order: "javaLegacy", By: decide.None}}},
 			}},
-			{Name: "orders", Fields: []Field{
+			{Name: "orders", Guard: guard.Strict, Fields: []Field{
 				{Path: "items[].sku", Stored: kinds.Subtype3, Decision: Unknown},
 				{Path: "items[].sku", Stored: kinds.Subtype4, Decision: Leave, Comment: []string{"nothing"}},
 				{Path: "note", Stored: kinds.OfText, Decision: Leave},
@@ -81,7 +82,7 @@ func TestWriteAndParse(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%v\n%s", err, text)
 		}
-		if !reflect.DeepEqual(bare(got), bare(p)) || got.Digest() != p.Digest() || Difference(p, got) != "" {
+		if !reflect.DeepEqual(bare(got), bare(p)) || got.Digest() != p.Digest() || len(Changes(p, got)) > 0 {
 			t.Errorf("got %+v\nwant %+v", bare(got), bare(p))
 		}
 	}
@@ -153,6 +154,7 @@ references:
 		{`fields: []`, "fields: []\n---\n{}", "line 15: the file has more than one document"},
 		{`  - name: "customers"`, "  - customers\n" + `  - name: "customers"`, `line 13: a collection must be a mapping, and is "customers"`},
 		{"    fields: []", "\tfields: []", "line 14"},
+		{`- name: "orders"`, `- name: "orders"` + "\n    guard: high", `line 7: guard must be one of ["none" "moderate" "strict"], and is "high"`},
 		{good, "", "the file is empty"},
 		{good, "[]", "line 1: the plan must be a mapping, and is a list"},
 		{good, `{"bsonids":"undo log 1"}`, "line 1"},
@@ -207,7 +209,7 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			t.Fatalf("%v\n%s", err, write(t, p))
 		}
-		if d := Difference(p, again); d != "" {
+		if d := Changes(p, again); len(d) > 0 {
 			t.Fatalf("%s\n%s", d, write(t, p))
 		}
 	})

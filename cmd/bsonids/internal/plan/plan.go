@@ -21,7 +21,8 @@ const SchemaVersion = 1
 // Plan is what to convert in a database. The order of the collections is the order of the work,
 // except that collections that refer to each other come together.
 type Plan struct {
-	Database    string
+	Database    string // empty for a dump of several databases; the names of the collections then begin with that of the database
+	Dump        *Dump  // nil for a database of a server
 	To          string // name of the kind that values are converted to
 	Made        time.Time
 	Collections []Collection
@@ -30,15 +31,45 @@ type Plan struct {
 	Comment, ReferencesComment []string // lines for the person who reviews the plan
 }
 
+// Dump is the dump that a plan is about.
+type Dump struct {
+	Path       string // absolute, or "-" for standard input
+	Collection string // of a dump that is one BSON file, in which nothing says the name
+	Digest     string // of its documents
+	Evidence   string // SHA-256 of the file with all evidence, in hexadecimal digits
+}
+
+// Namespace returns the name of a collection of the plan with that of its database.
+func (p *Plan) Namespace(collection string) string {
+	if p.Database == "" {
+		return collection
+	}
+	return p.Database + "." + collection
+}
+
 // Collection is what to convert in a collection.
 type Collection struct {
 	Name   string
 	UUID   string  // that the server gives the collection, in hexadecimal digits; empty if it gives none
 	Into   string  // name of the new collection; empty to convert in place
+	Guard  string  // guard.Moderate or guard.Strict; empty for none
 	Fields []Field // sorted by path and by how the values are stored
 
 	Comment []string
 	Line    int // in the file; 0 if the plan was not read
+}
+
+// noGuard is the guard, in the file, of a collection that has none.
+const noGuard = "none"
+
+// Guarded returns the names of the collections that are guarded.
+func (p *Plan) Guarded() (names []string) {
+	for _, c := range p.Collections {
+		if c.Guard != "" {
+			names = append(names, c.Name)
+		}
+	}
+	return names
 }
 
 // Decision is what to do with the values of a field: Leave, Unknown, or "convert from" and the name of
@@ -176,62 +207,4 @@ func (p *Plan) canonical() string {
 	var b strings.Builder
 	_ = Write(&b, &bare) // a Builder does not fail
 	return b.String()
-}
-
-// Difference describes the first difference between the plan that is under way and an edited one.
-// It returns "" if there is none.
-func Difference(was, is *Plan) string {
-	switch {
-	case was.Digest() == is.Digest():
-		return ""
-	case was.Database != is.Database:
-		return fmt.Sprintf("the database was %q and is %q", was.Database, is.Database)
-	case was.To != is.To:
-		return fmt.Sprintf("it converted to %s, and now to %s", was.To, is.To)
-	case !was.Made.Equal(is.Made):
-		return fmt.Sprintf("it was made at %s, and this one at %s", was.Made.Format(time.RFC3339), is.Made.Format(time.RFC3339))
-	}
-	for i := range max(len(was.Collections), len(is.Collections)) {
-		switch {
-		case i >= len(was.Collections):
-			return fmt.Sprintf("the collection %q was added", is.Collections[i].Name)
-		case i >= len(is.Collections):
-			return fmt.Sprintf("the collection %q was removed", was.Collections[i].Name)
-		}
-		if d := was.Collections[i].difference(is.Collections[i]); d != "" {
-			return d
-		}
-	}
-	return "the references are others"
-}
-
-func (c Collection) difference(is Collection) string {
-	switch {
-	case c.Name != is.Name:
-		return fmt.Sprintf("in the place of the collection %q is %q", c.Name, is.Name)
-	case c.UUID != is.UUID:
-		return fmt.Sprintf("the uuid of the collection %q is another one", c.Name)
-	case c.Into != is.Into:
-		return fmt.Sprintf("the collection %q was converted into %q, and now into %q", c.Name, c.Into, is.Into)
-	}
-	for i := range max(len(c.Fields), len(is.Fields)) {
-		switch {
-		case i >= len(c.Fields):
-			return fmt.Sprintf("%q: the field %q was added", c.Name, is.Fields[i].Path)
-		case i >= len(is.Fields):
-			return fmt.Sprintf("%q: the field %q was removed", c.Name, c.Fields[i].Path)
-		}
-		was, now := c.Fields[i], is.Fields[i]
-		switch {
-		case was.Path != now.Path || was.Stored != now.Stored:
-			return fmt.Sprintf("%q: in the place of %q (%s) is %q (%s)", c.Name, was.Path, was.Stored, now.Path, now.Stored)
-		case was.Decision != now.Decision:
-			return fmt.Sprintf("%q: the decision about %q was %q and is %q", c.Name, was.Path, was.Decision, now.Decision)
-		case was.Trust != now.Trust:
-			return fmt.Sprintf("%q: trust of %q was %v and is %v", c.Name, was.Path, was.Trust, now.Trust)
-		case fmt.Sprint(was.Evidence) != fmt.Sprint(now.Evidence):
-			return fmt.Sprintf("%q: the evidence of %q is another one", c.Name, was.Path)
-		}
-	}
-	return ""
 }

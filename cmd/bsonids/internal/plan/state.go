@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -18,25 +19,47 @@ import (
 // State is a plan that is applied, in the directory of a migration. Each of its steps has files of its
 // own there.
 type State struct {
+	// Plan is the sealed copy: what the steps were made of. It is the plan that a person edits if nothing is
+	// sealed.
 	Plan *Plan
-	// Decided is set when the decision of every step is in its state file. Nothing is converted
-	// before that. A step that has begun shows it, too.
-	Decided bool
-	Undone  string // when bsonids undo began to restore the values; empty if it did not
+	// Undone is when bsonids undo began to restore the values. It is empty if it did not. Restored is set when
+	// it has ended.
+	Undone   string
+	Restored bool
+	// Converted is the last dump that was converted; nil if there is none, or for a database of a server.
+	Converted *Converted
 
 	dir    string
+	sealed bool
+	steps  []Step       // sealed; their decisions are in their state files
+	past   []Step       // of earlier copies of the plan: only their files are left
 	ledger *ledger.File // nil if the state is only read
+}
+
+// Converted is a converted dump.
+type Converted struct {
+	Out   string `json:"out"` // absolute, or "-" for standard output
+	Ended string `json:"ended"`
+	Steps []Done `json:"steps"` // as those of the plan
+}
+
+// Done is what a step has done with a dump.
+type Done struct {
+	Values    int64 `json:"values"`
+	Documents int64 `json:"documents"`
+	Skipped   int64 `json:"documentsSkipped"`
 }
 
 // facts are the facts of the ledger of a plan.
 type facts struct {
-	Digest  string `json:"digest"`
-	Plan    string `json:"plan"` // YAML without comments
-	Decided bool   `json:"decided"`
-	Undone  string `json:"undone,omitempty"`
-	// Files are the names of the ledgers, undo logs and skip lists of the steps, in the directory. Their
-	// sizes are in the ledgers of the steps.
-	Files []string `json:"files"`
+	Digest   string `json:"digest"`
+	Plan     string `json:"plan"` // YAML without comments
+	Steps    []Step `json:"steps"`
+	Past     []Step `json:"past,omitempty"`
+	Undone   string `json:"undone,omitempty"`
+	Restored bool   `json:"restored,omitempty"`
+
+	Converted *Converted `json:"converted,omitempty"`
 }
 
 // ErrNoState is wrapped by the error of a directory in which no plan is applied.
@@ -67,7 +90,8 @@ func Create(dir string) (*State, error) {
 	return s, nil
 }
 
-// fresh returns an error if dir has something else than a ledger without a plan.
+// fresh returns an error if dir has something else than what a call has left that was killed before it had a
+// plan.
 func fresh(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -77,7 +101,7 @@ func fresh(dir string) error {
 		switch name := e.Name(); {
 		case name == PlanFile:
 			return fmt.Errorf("%s has a plan already: name another directory, or remove this one if nothing was converted with it", dir)
-		case name != LedgerFile && filepath.Join(dir, name) != files.LockPath(filepath.Join(dir, LedgerFile)) && !strings.HasSuffix(name, ".tmp"):
+		case name != LedgerFile && name != EvidenceFile && filepath.Join(dir, name) != files.LockPath(filepath.Join(dir, LedgerFile)) && !strings.HasSuffix(name, ".tmp"):
 			return fmt.Errorf("%s is not empty: name a new directory", dir)
 		}
 	}
@@ -103,34 +127,34 @@ func ReadFile(dir string) (*Plan, error) {
 	return p, nil
 }
 
-// OpenState locks the directory of a migration and begins to apply the plan, or continues. It returns an
-// error if another process uses the directory, or if another plan is under way in it. The caller must close
-// the State.
-func OpenState(dir string, p *Plan) (*State, error) {
+// Lock locks the directory of a migration, and reads the plan that a person edits. It returns an error if
+// another process uses the directory, or if that has no plan. The caller must close the State.
+func Lock(dir string) (*State, *Plan, error) {
+	if _, err := os.Stat(filepath.Join(dir, PlanFile)); err != nil { // nothing is created
+		return nil, nil, err
+	}
 	s, err := open(dir)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	if s.Plan != nil {
-		d := Difference(s.Plan, p)
-		switch {
-		case d == "":
-			return s, nil
-		case s.Decided:
-			return nil, errors.Join(fmt.Errorf("%s: the plan was edited after it was begun: %s; take the edit back, or undo the plan and make another directory", dir, d), s.Close())
-		}
-		// Nothing was converted yet.
-		for _, step := range s.Plan.Steps() {
-			if err := os.Remove(step.Files(dir).State); err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return nil, errors.Join(err, s.Close())
-			}
-		}
+	p, err := ReadFile(dir)
+	if err != nil {
+		return nil, nil, errors.Join(err, s.Close())
 	}
-	s.Plan = p
-	if err := s.Save(); err != nil { // fail now if the directory cannot be written
-		return nil, errors.Join(err, s.Close())
+	return s, p, nil
+}
+
+// Look reads the directory of a migration without locking it, and the plan that a person edits.
+func Look(dir string) (*State, *Plan, error) {
+	p, err := ReadFile(dir)
+	if err != nil {
+		return nil, nil, err
 	}
-	return s, nil
+	s, err := ReadState(dir)
+	if errors.Is(err, ErrNoState) {
+		return &State{dir: dir, Plan: p}, p, nil
+	}
+	return s, p, err
 }
 
 // LockState opens the state in dir. The error wraps [ErrNoState] if there is none. The caller must close
@@ -140,7 +164,7 @@ func LockState(dir string) (*State, error) {
 		return nil, err
 	}
 	s, err := open(dir)
-	if err == nil && s.Plan == nil {
+	if err == nil && !s.sealed {
 		err = errors.Join(fmt.Errorf("%s: %w", dir, ErrNoState), s.Close())
 	}
 	return s, err
@@ -175,20 +199,22 @@ func ReadDir(dir string) (*State, error) {
 }
 
 // ReadState reads the state in dir without locking it.
-func ReadState(dir string) (*State, error) {
+func ReadState(dir string) (s *State, err error) {
 	path := filepath.Join(dir, LedgerFile)
-	f, err := ledger.ReadFile(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("%s: %w", dir, ErrNoState)
-	case err != nil:
-		return nil, fmt.Errorf("%s: %w", path, err)
+	for range 2 { // another process may write to the ledger, and to files of which it tells, in between
+		var f ledger.Facts
+		f, err = ledger.ReadFile(path)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			f = nil
+		case err != nil:
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		if s, err = stateOf(dir, f); err == nil {
+			return s, nil
+		}
 	}
-	s, err := stateOf(dir, f)
-	if err != nil {
-		return nil, err
-	}
-	return s, nil
+	return nil, err
 }
 
 // stateOf returns the state that the facts of a ledger are. It has no plan with an error that wraps
@@ -196,32 +222,86 @@ func ReadState(dir string) (*State, error) {
 func stateOf(dir string, has ledger.Facts) (*State, error) {
 	path := filepath.Join(dir, LedgerFile)
 	s := &State{dir: dir}
-	if len(has) == 0 { // a process was killed after it made the file
+	if len(has) > 0 { // otherwise a process was killed after it made the file
+		var f facts
+		if err := has.Decode(&f); err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		p, err := Parse([]byte(f.Plan))
+		if err != nil || p.Digest() != f.Digest {
+			return nil, fmt.Errorf("%s: it is damaged", path)
+		}
+		s.sealed, s.Plan, s.steps, s.past, s.Undone, s.Restored, s.Converted = true, p, f.Steps, f.Past, f.Undone, f.Restored, f.Converted
+	}
+	if _, err := s.strangers(); err != nil {
+		return nil, err
+	}
+	for _, st := range s.steps {
+		if of, err := convert.ReadState(st.Files(dir).State); err == nil && s.Undone == "" { // the ledger may have lost its last record
+			s.Undone = of.Undone
+		}
+	}
+	if !s.sealed {
 		return s, fmt.Errorf("%s: %w", dir, ErrNoState)
-	}
-	var f facts
-	if err := has.Decode(&f); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	p, err := Parse([]byte(f.Plan))
-	if err != nil || p.Digest() != f.Digest {
-		return nil, fmt.Errorf("%s: it is damaged", path)
-	}
-	s.Plan, s.Decided, s.Undone = p, f.Decided, f.Undone
-	for _, st := range p.Steps() { // the ledger may have lost its last record
-		of, err := convert.ReadState(st.Files(dir).State)
-		s.Decided = s.Decided || err == nil && of.Begun()
 	}
 	return s, nil
 }
 
-// Save writes to the ledger what has changed.
-func (s *State) Save() error {
-	f := facts{s.Plan.Digest(), s.Plan.canonical(), s.Decided, s.Undone, []string{}}
-	for _, st := range s.Plan.Steps() {
-		f.Files = append(f.Files, st.Files("").names()...)
+// Groups returns the groups of collections with their steps, as [Plan.Groups] does: those that are sealed, or
+// those of the plan.
+func (s *State) Groups() [][]Work {
+	if !s.sealed {
+		return s.Plan.Groups()
 	}
-	has, err := ledger.FactsOf(f)
+	return s.Plan.groups(of(s.steps))
+}
+
+// of returns a function that returns the steps of a collection.
+func of(steps []Step) func(Collection) []Step {
+	return func(c Collection) (out []Step) {
+		for _, st := range steps {
+			if st.Collection == c.Name {
+				out = append(out, st)
+			}
+		}
+		return out
+	}
+}
+
+// Steps returns the steps in the order of the work.
+func (s *State) Steps() []Step { return stepsOf(s.Groups()) }
+
+// Sealed reports whether a plan is applied: every step has a state file with its decision.
+func (s *State) Sealed() bool { return s.sealed }
+
+// Adopt writes to the ledger that the plan is applied by the steps, whose decisions must be in their state
+// files. Nothing is converted by a plan before that.
+func (s *State) Adopt(p *Plan, steps []Step) error {
+	var past []Step
+	for _, st := range slices.Concat(s.past, s.steps) {
+		// The files of one that has not begun are of no use.
+		if begun, err := hasBegun(st.Files(s.dir), st); (begun || err != nil) && !slices.ContainsFunc(steps, st.equal) {
+			past = append(past, st)
+		}
+	}
+	s.past = past
+	s.Plan, s.steps, s.sealed, s.Undone, s.Restored = p, steps, true, "", false
+	if err := s.save(); err != nil {
+		return err
+	}
+	return s.Clean()
+}
+
+// AdoptDump writes to the ledger that the plan, which is about a dump, is applied, and what was converted by it,
+// or nil.
+func (s *State) AdoptDump(p *Plan, c *Converted) error {
+	s.Plan, s.steps, s.sealed, s.Converted = p, p.Steps(), true, c
+	return s.save()
+}
+
+// save writes to the ledger what has changed.
+func (s *State) save() error {
+	has, err := ledger.FactsOf(facts{s.Plan.Digest(), s.Plan.canonical(), s.steps, s.past, s.Undone, s.Restored, s.Converted})
 	if err == nil {
 		err = s.ledger.Set(has)
 	}
@@ -238,7 +318,13 @@ func (s *State) MarkUndone(now time.Time) error {
 		return nil
 	}
 	s.Undone = now.UTC().Format(time.RFC3339)
-	return s.Save()
+	return s.save()
+}
+
+// MarkRestored records that the undo has ended. A plan can then be applied again, with new files.
+func (s *State) MarkRestored() error {
+	s.Restored = true
+	return s.save()
 }
 
 // Files returns the paths of the files of a step.

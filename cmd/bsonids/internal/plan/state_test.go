@@ -4,19 +4,79 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"reflect"
 	"testing"
 	"time"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
 )
 
-// A ledger of a plan that is cut at any byte tells of an earlier state, and is never taken for another
-// one. The directory can then be opened again, if it ever had a plan.
-func TestTornState(t *testing.T) {
+// migrated returns the directory of a migration with the plan in its file.
+func migrated(t *testing.T, p *Plan) string {
+	t.Helper()
 	dir := t.TempDir()
-	path := filepath.Join(dir, LedgerFile)
+	if err := os.WriteFile(filepath.Join(dir, PlanFile), write(t, p), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// lock locks the directory and edits its plan.
+func lock(t *testing.T, dir string, p *Plan) (*State, Edited, error) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(dir, PlanFile), write(t, p), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s, got, err := Lock(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := s.Edit(got)
+	return s, e, err
+}
+
+// identity returns the identity of the conversion of a step.
+func identity(p *Plan, st Step) convert.Identity {
+	return convert.Identity{Database: p.Database, Collection: st.Collection, From: st.From, To: st.To, Into: st.Into, Fields: st.Fields}
+}
+
+// stateFile changes the state file of a step, or makes one.
+func stateFile(t *testing.T, dir string, p *Plan, st Step, change func(*convert.StateFile)) {
+	t.Helper()
+	f, err := convert.OpenState(st.Files(dir).State, identity(p, st))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Decision = &decide.Decision{From: st.From}
+	change(f)
+	if err := errors.Join(f.Save(), f.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func idle(*convert.StateFile)    {}
+func begun(f *convert.StateFile) { f.UndoID = "0123456789abcdef" }
+
+// seal writes the state files of the new steps, as apply does, and seals the plan.
+func seal(t *testing.T, s *State, e Edited, p *Plan) {
+	t.Helper()
+	for _, st := range e.New {
+		stateFile(t, s.dir, p, st, idle)
+	}
+	if err := s.Adopt(p, e.Steps); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A ledger of a plan that is cut at any byte tells of an earlier state, and is never taken for another one.
+// If a conversion has begun since, that is found by its state file.
+func TestTornState(t *testing.T) {
 	p := example()
-	s, err := OpenState(dir, p)
+	p.Collections[1].Fields[0].Decision = Leave
+	dir := migrated(t, p)
+	path := filepath.Join(dir, LedgerFile)
+	s, e, err := lock(t, dir, p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,21 +87,21 @@ func TestTornState(t *testing.T) {
 		}
 		return info.Size()
 	}
+	seal(t, s, e, p)
 	sizes := []int64{size()}
-	s.Decided = true
-	if err := s.Save(); err != nil {
-		t.Fatal(err)
+	if _, _, err := Lock(dir); err == nil {
+		t.Error("a directory that is in use is locked")
 	}
-	sizes = append(sizes, size())
 	for range 2 { // the second one changes nothing
 		if err := s.MarkUndone(time.Unix(1e9, 0)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	sizes = append(sizes, size())
-	if _, err := LockState(dir); err == nil {
-		t.Error("a directory that is in use is locked")
+	if err := s.MarkRestored(); err != nil {
+		t.Fatal(err)
 	}
+	sizes = append(sizes, size())
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +123,7 @@ func TestTornState(t *testing.T) {
 			}
 			continue
 		}
-		if err != nil || Difference(s.Plan, p) != "" || s.Decided != (int64(n) >= sizes[1]) || (s.Undone != "") != (int64(n) >= sizes[2]) {
+		if err != nil || len(Changes(s.Plan, p)) > 0 || !reflect.DeepEqual(s.Steps(), e.Steps) || (s.Undone != "") != (int64(n) >= sizes[1]) || s.Restored != (int64(n) >= sizes[2]) {
 			t.Fatalf("%d bytes: %+v, %v", n, s, err)
 		}
 		if s, err = LockState(dir); err != nil {
@@ -77,62 +137,35 @@ func TestTornState(t *testing.T) {
 			t.Fatalf("%d bytes: %+v, %v", n, s, err)
 		}
 	}
-}
-
-// A ledger that has lost its last record does not hide that a step has begun: another plan does not remove
-// the state file of the step.
-func TestBegunWithoutLastRecord(t *testing.T) {
-	dir, p := t.TempDir(), example()
-	path := filepath.Join(dir, LedgerFile)
-	s, err := OpenState(dir, p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	undecided, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.Decided = true
-	if err := errors.Join(s.Save(), s.Close()); err != nil {
-		t.Fatal(err)
-	}
-	st := p.Steps()[0]
-	step := st.Files(dir).State
-	f, err := convert.OpenState(step, convert.Identity{Database: p.Database, Collection: st.Collection, From: st.From, To: st.To, Into: st.Into, Fields: st.Fields})
-	if err != nil {
-		t.Fatal(err)
-	}
-	f.UndoID = "0123456789abcdef"
-	if err := errors.Join(f.Save(), f.Close(), os.WriteFile(path, undecided, 0o600)); err != nil {
-		t.Fatal(err)
-	}
-	if s, err := ReadState(dir); err != nil || !s.Decided {
-		t.Errorf("%+v, %v", s, err)
-	}
-	other := example()
-	other.Collections = other.Collections[:1]
-	if s, err := OpenState(dir, other); err == nil {
-		t.Errorf("%+v", s)
-	}
-	if _, err := os.Stat(step); err != nil {
-		t.Error(err)
+	stateFile(t, dir, p, e.Steps[0], begun)
+	for n := range int(sizes[0]) {
+		if err := os.WriteFile(path, whole[:n], 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if s, err := ReadState(dir); err == nil || errors.Is(err, ErrNoState) {
+			t.Fatalf("%d bytes: %+v, %v", n, s, err)
+		}
+		if s, _, err := Lock(dir); err == nil {
+			t.Fatalf("%d bytes: %+v", n, s)
+		}
 	}
 }
 
 // A wrong bit is found, except in the last record, which is then as if it had not been written.
 func TestDamagedState(t *testing.T) {
-	dir := t.TempDir()
+	p := example()
+	dir := migrated(t, p)
 	path := filepath.Join(dir, LedgerFile)
-	s, err := OpenState(dir, example())
+	s, e, err := lock(t, dir, p)
 	if err != nil {
 		t.Fatal(err)
 	}
+	seal(t, s, e, p)
 	before, err := os.Stat(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Decided = true
-	if err := errors.Join(s.Save(), s.Close()); err != nil {
+	if err := errors.Join(s.MarkUndone(time.Now()), s.Close()); err != nil {
 		t.Fatal(err)
 	}
 	whole, err := os.ReadFile(path)
@@ -147,7 +180,7 @@ func TestDamagedState(t *testing.T) {
 		}
 		s, err := ReadState(dir)
 		if int64(i) >= before.Size() {
-			if err != nil || s.Decided {
+			if err != nil || s.Undone != "" {
 				t.Fatalf("byte %d: %+v, %v", i, s, err)
 			}
 		} else if err == nil {

@@ -3,15 +3,34 @@ package plan
 import (
 	"slices"
 
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 )
 
 // Step is one conversion of one collection.
 type Step struct {
-	Collection, Into string
-	From, To         string   // names of kinds
-	Fields           []string // sorted
-	Trust            []string // those of Fields whose order a person vouches for; sorted
+	Collection string   `json:"collection"`
+	Into       string   `json:"into,omitempty"`
+	From       string   `json:"from"` // names of kinds
+	To         string   `json:"to"`
+	Fields     []string `json:"fields"`          // sorted
+	Trust      []string `json:"trust,omitempty"` // those of Fields whose order a person vouches for; sorted
+	// Pass tells the conversions of one collection from X apart: fields that are decided later are converted
+	// by another one. It is 0 for the first.
+	Pass int `json:"pass,omitempty"`
+	// Listed is set if only the values are converted that an earlier step has listed as skipped, and Again if
+	// the step changes the copy of an earlier one. Of is the pass of that step.
+	Listed bool `json:"listed,omitempty"`
+	Again  bool `json:"again,omitempty"`
+	Of     int  `json:"of,omitempty"`
+}
+
+// Decision returns the part of a decision about all fields of the collection that the step is about.
+func (s Step) Decision(all decide.Decision) decide.Decision {
+	all.Fields = slices.DeleteFunc(slices.Clone(all.Fields), func(f decide.Field) bool { return !slices.Contains(s.Fields, Plain(f.Path)) })
+	all.Trusted = nil
+	all.Trust(s.Trust)
+	return all
 }
 
 // Work is the steps for one collection, which are done one after the other.
@@ -22,7 +41,10 @@ type Work struct {
 
 // Groups returns the collections that have something to convert, in the order of the work. Those of
 // one group refer to each other, directly or by way of others.
-func (p *Plan) Groups() [][]Work {
+func (p *Plan) Groups() [][]Work { return p.groups(p.steps) }
+
+// groups returns the groups with the steps that of returns for each collection.
+func (p *Plan) groups(of func(Collection) []Step) [][]Work {
 	at := make(map[string]int, len(p.Collections))
 	root := make([]int, len(p.Collections))
 	for i, c := range p.Collections {
@@ -47,7 +69,7 @@ func (p *Plan) Groups() [][]Work {
 	groups := make(map[int][]Work)
 	var order []int
 	for i, c := range p.Collections {
-		steps := p.steps(c)
+		steps := of(c)
 		if len(steps) == 0 {
 			continue
 		}
@@ -65,9 +87,11 @@ func (p *Plan) Groups() [][]Work {
 }
 
 // Steps returns all steps, in the order of the work.
-func (p *Plan) Steps() []Step {
+func (p *Plan) Steps() []Step { return stepsOf(p.Groups()) }
+
+func stepsOf(groups [][]Work) []Step {
 	var out []Step
-	for _, g := range p.Groups() {
+	for _, g := range groups {
 		for _, w := range g {
 			out = append(out, w.Steps...)
 		}

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"encoding/base64"
 	"fmt"
 	"io"
@@ -14,72 +15,112 @@ import (
 
 // Write writes the plan as YAML, with its comments.
 func Write(w io.Writer, p *Plan) error {
-	var b strings.Builder
-	line := func(indent int, format string, args ...any) {
-		fmt.Fprintf(&b, "%*s%s\n", indent, "", fmt.Sprintf(format, args...))
+	b := &writer{dump: p.Dump != nil}
+	b.comment(0, p.Comment)
+	b.line(0, "schemaVersion: %d", SchemaVersion)
+	if p.Database != "" || p.Dump == nil {
+		b.line(0, "database: %s", Quote(p.Database))
 	}
-	comment := func(indent int, lines []string) {
-		for _, l := range lines {
-			line(indent, "%s", strings.TrimSpace("# "+terminal.Cell(l)))
+	if d := p.Dump; d != nil {
+		b.line(0, "dump:")
+		b.line(2, "path: %s", Quote(d.Path))
+		if d.Collection != "" {
+			b.line(2, "collection: %s", Quote(d.Collection))
 		}
+		b.line(2, "digest: %s", Quote(d.Digest))
+		b.line(2, "evidence: %s", Quote(d.Evidence))
 	}
-	comment(0, p.Comment)
-	line(0, "schemaVersion: %d", SchemaVersion)
-	line(0, "database: %s", Quote(p.Database))
-	line(0, "to: %s", p.To)
-	line(0, "made: %s", p.Made.UTC().Format(time.RFC3339))
+	b.line(0, "to: %s", p.To)
+	b.made(p)
 	if len(p.Collections) == 0 {
-		line(0, "collections: []")
+		b.line(0, "collections: []")
 	} else {
-		line(0, "\ncollections:")
+		b.line(0, "\ncollections:")
 	}
 	for _, c := range p.Collections {
-		b.WriteByte('\n')
-		comment(2, c.Comment)
-		line(2, "- name: %s", Quote(c.Name))
-		if c.UUID != "" {
-			line(4, "uuid: %s", Quote(c.UUID))
-		}
-		if c.Into != "" {
-			line(4, "into: %s", Quote(c.Into))
-		}
-		if len(c.Fields) == 0 {
-			line(4, "fields: []")
-			continue
-		}
-		line(4, "fields:")
-		for _, f := range c.Fields {
-			comment(6, f.Comment)
-			line(6, "- path: %s", Quote(f.Path))
-			line(8, "stored: %s", f.Stored)
-			line(8, "decision: %s", f.Decision)
-			if f.Trust {
-				line(8, "trust: true")
-			}
-			if len(f.Evidence) > 0 {
-				line(8, "evidence:")
-			}
-			for _, e := range f.Evidence {
-				line(10, "- %s", e.yaml())
-			}
-		}
+		b.collection(c)
 	}
 	b.WriteByte('\n')
-	comment(0, p.ReferencesComment)
+	b.comment(0, p.ReferencesComment)
 	if len(p.References) == 0 {
-		line(0, "references: []")
+		b.line(0, "references: []")
 	} else {
-		line(0, "references:")
+		b.line(0, "references:")
 	}
 	for _, r := range p.References {
-		comment(2, r.Comment)
-		line(2, "- between: %s", quoteAll(r.Between[:]))
-		if len(r.Fields) > 0 {
-			line(4, "fields: %s", quoteAll(r.Fields))
-		}
+		b.reference(r)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// writer writes the parts of a plan.
+type writer struct {
+	strings.Builder
+	dump bool
+}
+
+func (b *writer) line(indent int, format string, args ...any) {
+	fmt.Fprintf(b, "%*s%s\n", indent, "", fmt.Sprintf(format, args...))
+}
+
+func (b *writer) comment(indent int, lines []string) {
+	for _, l := range lines {
+		b.line(indent, "%s", strings.TrimSpace("# "+terminal.Cell(l)))
+	}
+}
+
+func (b *writer) made(p *Plan) { b.line(0, "made: %s", p.Made.UTC().Format(time.RFC3339)) }
+
+func (b *writer) collection(c Collection) {
+	b.WriteByte('\n')
+	b.comment(2, c.Comment)
+	b.line(2, "- name: %s", Quote(c.Name))
+	if c.UUID != "" {
+		b.line(4, "uuid: %s", Quote(c.UUID))
+	}
+	if c.Into != "" {
+		b.line(4, "into: %s", Quote(c.Into))
+	}
+	if !b.dump || c.Guard != "" {
+		b.line(4, "guard: %s", cmp.Or(c.Guard, noGuard))
+	}
+	if len(c.Fields) == 0 {
+		b.line(4, "fields: []")
+		return
+	}
+	b.line(4, "fields:")
+	for _, f := range c.Fields {
+		b.field(f)
+	}
+}
+
+func (b *writer) field(f Field) {
+	b.comment(6, f.Comment)
+	b.line(6, "- path: %s", Quote(f.Path))
+	b.line(8, "stored: %s", f.Stored)
+	b.line(8, "decision: %s", f.Decision)
+	if f.Trust {
+		b.line(8, "trust: true")
+	}
+	b.evidence(f)
+}
+
+func (b *writer) evidence(f Field) {
+	if len(f.Evidence) > 0 {
+		b.line(8, "evidence:")
+	}
+	for _, e := range f.Evidence {
+		b.line(10, "- %s", e.yaml())
+	}
+}
+
+func (b *writer) reference(r Reference) {
+	b.comment(2, r.Comment)
+	b.line(2, "- between: %s", quoteAll(r.Between[:]))
+	if len(r.Fields) > 0 {
+		b.line(4, "fields: %s", quoteAll(r.Fields))
+	}
 }
 
 func (e Evidence) yaml() string {

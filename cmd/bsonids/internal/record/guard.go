@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -38,11 +39,23 @@ type Guard struct {
 	By      Who       `bson:"by"`
 	Updated time.Time `bson:"updated"`
 
-	From        string   `bson:"from"`
-	FromSubtype byte     `bson:"fromSubtype"`
-	Fields      []string `bson:"fields"`
-	Before      Settings `bson:"before"` // what the collection had
-	Now         Settings `bson:"now"`    // what the guard has set
+	Refuses []Refused `bson:"refuses"`
+	Before  Settings  `bson:"before"` // what the collection had
+	Now     Settings  `bson:"now"`    // what the guard has set
+}
+
+// Refused are the values of a field that a guard refuses.
+type Refused struct {
+	Path    string `bson:"path"` // without the brackets of arrays
+	From    string `bson:"from"` // name of a kind
+	Subtype byte   `bson:"fromSubtype"`
+}
+
+func (r Refused) String() string {
+	if r.From == kinds.OfText {
+		return r.From + " in " + r.Path
+	}
+	return string(kinds.StoredAs(r.Subtype)) + " in " + r.Path
 }
 
 // Settings are the validator of a collection, its level and its action.
@@ -57,10 +70,11 @@ type Settings struct {
 
 // Against names the values that the guard refuses.
 func (g *Guard) Against() string {
-	if g.From == kinds.OfText {
-		return g.From
+	var names []string
+	for _, r := range g.Refuses {
+		names = append(names, r.String())
 	}
-	return string(kinds.StoredAs(g.FromSubtype))
+	return strings.Join(names, ", ")
 }
 
 // Equal reports whether both settings have the same effect.
@@ -98,6 +112,11 @@ func FindGuard(ctx context.Context, db *mongo.Database, name string, uuid *bson.
 		}
 	}
 	return found, nil
+}
+
+// Guards returns the guards of a database, in the order of the names of their collections.
+func Guards(ctx context.Context, db *mongo.Database) ([]*Guard, error) {
+	return find[*Guard](ctx, collection(db), bson.D{{Key: "kind", Value: kindGuard}}, "guards")
 }
 
 // Stale reports whether the guard is of another collection than the one with the UUID: one of the

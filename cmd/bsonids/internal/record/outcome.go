@@ -62,30 +62,6 @@ func (l *Log) add(r *Run) {
 	}
 }
 
-// Unrestored returns what the record has about the undo log of the last conversion that want describes,
-// of the collection or of one that had its name. The log has no ID if there is none, or if its values
-// were restored.
-func Unrestored(ctx context.Context, db *mongo.Database, want Run) (l Log, err error) {
-	runs, err := read(ctx, collection(db), want.Collection)
-	if err != nil {
-		return l, err
-	}
-	for _, r := range runs {
-		if r.Kind != Convert || r.Retry || r.UndoID == "" || r.From != want.From || r.To != want.To || disjoint(r.Fields, want.Fields) {
-			continue
-		}
-		if r.Undone != nil && r.Undone.Complete {
-			l = Log{}
-			continue
-		}
-		if r.Conversion != l.Conversion {
-			l = Log{Conversion: r.Conversion, ID: r.UndoID}
-		}
-		l.add(r)
-	}
-	return l, nil
-}
-
 // Since returns the last conversion of fields of the log's conversion that began after the undo of the log,
 // and was not undone, or nil if there is none. Values that it converted look like those of the log.
 func Since(ctx context.Context, db *mongo.Database, name, undoID string) (since *Run, err error) {

@@ -29,6 +29,8 @@ type AppliedStep struct {
 	To         string     `json:"to"`
 	Into       string     `json:"into,omitempty"`
 	Fields     []string   `json:"fields"`
+	Pass       int        `json:"pass,omitempty"`   // of several that convert a collection from one representation
+	Listed     bool       `json:"listed,omitempty"` // only values are converted that an earlier pass has listed
 	Status     StepStatus `json:"status"`
 	Values     int64      `json:"values"`    // changed by all runs, or to change
 	Documents  int64      `json:"documents"` // changed by all runs
@@ -40,24 +42,42 @@ type AppliedStep struct {
 type Applied struct {
 	Database string
 	Written  bool
-	Failed   bool // it stopped before its end
+	Failed   bool     // it stopped before its end
+	Changes  []string // of the plan since it was applied last
 	Steps    []AppliedStep
+	Guards   []Guard
+	Dump     *AppliedDump // nil for a database of a server
+}
+
+// AppliedDump is the dump that was converted.
+type AppliedDump struct {
+	Path      string `json:"path"`
+	Out       string `json:"out,omitempty"` // empty for a dry run
+	SkipList  string `json:"skipList,omitempty"`
+	Constants int64  `json:"constantsLeft"` // in options, indexes and views
 }
 
 // AppliedJSON writes a as JSON.
 func AppliedJSON(w io.Writer, a Applied) error {
 	return JSON(w, struct {
 		Database string        `json:"database"`
+		Dump     *AppliedDump  `json:"dump,omitempty"`
 		Written  bool          `json:"written"`
 		Finished bool          `json:"finished"`
+		Changes  []string      `json:"changes,omitempty"`
 		Steps    []AppliedStep `json:"steps"`
-	}{a.Database, a.Written, a.Written && !a.Failed, a.Steps})
+		Guards   []Guard       `json:"guards,omitempty"`
+	}{a.Database, a.Dump, a.Written, a.Written && !a.Failed, a.Changes, a.Steps, a.Guards})
 }
 
 // Apply writes a as a table. dir is the directory of the migration.
 func Apply(w io.Writer, a Applied, dir string) {
 	_, how := written(a.Written, "", "")
-	fmt.Fprintf(w, "%s: %s%s\n\n", a.Database, dir, how)
+	name := a.Database
+	if a.Dump != nil {
+		name = a.Dump.Path
+	}
+	fmt.Fprintf(w, "%s: %s%s\n\n", name, dir, how)
 	header := []any{"collection", "conversion", "values", "documents", "skipped", "status"}
 	if !a.Written {
 		header = []any{"collection", "conversion", "fields", "values", "status"}
@@ -66,6 +86,9 @@ func Apply(w io.Writer, a Applied, dir string) {
 	var skipped int64
 	var lists, differ []string
 	copies := 0
+	if a.Dump != nil && a.Dump.SkipList != "" {
+		lists = append(lists, a.Dump.SkipList)
+	}
 	for _, s := range a.Steps {
 		row := []any{terminal.Cell(s.Collection), s.conversion()}
 		if a.Written {
@@ -81,7 +104,7 @@ func Apply(w io.Writer, a Applied, dir string) {
 		if s.Status == Unverified {
 			differ = append(differ, terminal.Cell(s.Into))
 		}
-		if s.SkipList != "" {
+		if s.SkipList != "" && a.Dump == nil {
 			lists = append(lists, s.SkipList)
 		}
 	}
@@ -92,13 +115,21 @@ func Apply(w io.Writer, a Applied, dir string) {
 	for _, l := range lists {
 		fmt.Fprintf(w, "  %s\n", l)
 	}
+	if a.Dump != nil && a.Dump.Constants > 0 {
+		fmt.Fprintf(w, "\n%d constants in options, indexes and views are left as they are.\n", a.Dump.Constants)
+	}
+	guards(w, a.Guards, a.Written)
 	switch {
 	case a.Failed:
+	case !a.Written && a.Dump != nil:
+		fmt.Fprintln(w, "\nTo write the converted dump, add --out.")
 	case !a.Written:
 		fmt.Fprintln(w, "\nTo change them, add --write.")
 	case len(differ) > 0:
 		fmt.Fprintf(w, "\nEvery conversion has come to its end, but %d of %d copies still differed from their collections: %s. Other programs write to these. "+
 			"Run the same command again, or put the copies in place with bsonids cutover, which brings them up to date.\n", len(differ), copies, strings.Join(differ, ", "))
+	case a.Dump != nil && a.Dump.Out == "-":
+		fmt.Fprintf(w, "\nDone. To verify the conversion, run bsonids verify %s INPUT OUTPUT.\n", terminal.Quote(dir))
 	default:
 		fmt.Fprintf(w, "\nDone. To verify the conversions, run bsonids verify %s.\n", terminal.Quote(dir))
 	}
@@ -126,6 +157,12 @@ func (s AppliedStep) conversion() string {
 	text := s.From + " to " + s.To
 	if s.Into != "" {
 		text += ", into " + terminal.Cell(s.Into)
+	}
+	switch {
+	case s.Listed:
+		text += ", listed values of " + terminal.Cell(strings.Join(s.Fields, ", "))
+	case s.Pass > 0:
+		text += ", " + terminal.Cell(strings.Join(s.Fields, ", "))
 	}
 	return strings.TrimSpace(text)
 }

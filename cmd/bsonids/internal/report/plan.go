@@ -17,8 +17,8 @@ type StepProof struct {
 	Result convert.Verified
 }
 
-// PlanProofJSON writes the results of the proofs of a plan as JSON.
-func PlanProofJSON(w io.Writer, database string, proofs []StepProof, proven bool) error {
+// PlanProofJSON writes the results of the proofs of a plan as JSON. dump is nil for a database of a server.
+func PlanProofJSON(w io.Writer, database string, dump *DumpProof, proofs []StepProof, proven bool) error {
 	type step struct {
 		stepName
 		Status  StepStatus       `json:"status"`
@@ -32,13 +32,17 @@ func PlanProofJSON(w io.Writer, database string, proofs []StepProof, proven bool
 	}
 	return JSON(w, struct {
 		Database string `json:"database"`
+		Dump     any    `json:"dump,omitempty"`
 		Proven   bool   `json:"proven"`
 		Steps    []step `json:"steps"`
-	}{database, proven, steps})
+	}{database, dump.json(), proven, steps})
 }
 
 // PlanProof writes the results of the proofs of a plan.
-func PlanProof(w io.Writer, database string, proofs []StepProof, proven bool) {
+func PlanProof(w io.Writer, database string, dump *DumpProof, proofs []StepProof, proven bool) {
+	if dump != nil {
+		database = dump.Path
+	}
 	fmt.Fprintf(w, "%s\n\n", database)
 	t := newTable(w, "collection", "conversion", "read", "old values", "left", "proven", "wrong", "changed or deleted since", "result")
 	for _, p := range proofs {
@@ -56,9 +60,15 @@ func PlanProof(w io.Writer, database string, proofs []StepProof, proven bool) {
 	for _, p := range proofs {
 		p.Step.findings(w, p.Result.Skips)
 	}
-	if proven {
+	if dump != nil {
+		dump.write(w)
+	}
+	switch {
+	case proven && dump != nil:
+		fmt.Fprintf(w, "\nProven by the dump, and the evidence of its plan: %s holds its documents in their order, each converted, byte for byte, and no others.\n", dump.Out)
+	case proven:
 		fmt.Fprintln(w, "\nProven by the undo logs and the sources of the copies: all values are converted, and none is lost.")
-	} else {
+	default:
 		fmt.Fprintln(w, "\nNot proven.")
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/patience"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/terminal"
 )
@@ -104,6 +105,10 @@ type Progress struct {
 	PerSecond   float64 // of all runs in progress
 	SecondsLeft int64   // of all that has begun or not, at this rate; 0 if it is not known
 	Cutovers    []CutoverStatus
+	Guards      []GuardStatus
+	Steering    patience.Steering // the files by which a person steers the work; empty without a directory
+	Paused      bool
+	Limit       int // documents that are written per second; 0 for no limit
 }
 
 // CutoverStatus is how far a cutover has come that has not ended.
@@ -115,6 +120,16 @@ type CutoverStatus struct {
 	Begun       time.Time `json:"begun"`
 	Updated     time.Time `json:"updated"`
 	Next        string    `json:"next"` // the command that goes on
+}
+
+// GuardStatus is a guard that is set, or is being set or removed.
+type GuardStatus struct {
+	Collection string    `json:"collection"`
+	Level      string    `json:"level"`
+	State      string    `json:"state"`
+	Against    string    `json:"against"` // the values that it refuses
+	Updated    time.Time `json:"updated"`
+	Release    string    `json:"release"` // the command that removes it
 }
 
 // NewStatus returns the progress of the conversions.
@@ -151,7 +166,10 @@ func StatusJSON(w io.Writer, p Progress) error {
 		SecondsLeft int64           `json:"secondsLeft"`
 		Conversions []StepStatusOf  `json:"conversions"`
 		Cutovers    []CutoverStatus `json:"cutovers"`
-	}{p.Database, p.Time, p.PerSecond, p.SecondsLeft, p.Steps, p.Cutovers})
+		Guards      []GuardStatus   `json:"guards,omitempty"`
+		Paused      bool            `json:"paused"`
+		Limit       int             `json:"limit"`
+	}{p.Database, p.Time, p.PerSecond, p.SecondsLeft, p.Steps, p.Cutovers, p.Guards, p.Paused, p.Limit})
 }
 
 // Status writes the progress as a table.
@@ -163,6 +181,19 @@ func Status(w io.Writer, p Progress) {
 			what = "the new collections are in place, and the server refuses writes until the release"
 		}
 		fmt.Fprintf(w, "\nCutover of %s: %s (%s, begun %s)\nGo on with: %s\n", terminal.Cell(strings.Join(c.Collections, ", ")), what, c.State, c.Begun.UTC().Format(time.DateTime), c.Next)
+	}
+	for _, g := range p.Guards {
+		state := ""
+		if g.State != record.Set {
+			state = " (" + g.State + ")"
+		}
+		fmt.Fprintf(w, "\nThe guard of %s, at level %s, refuses %s%s.\nLet it go with: %s\n", terminal.Cell(g.Collection), g.Level, terminal.Cell(g.Against), state, g.Release)
+	}
+	if p.Paused {
+		fmt.Fprintf(w, "\nPaused: apply and undo write nothing until %s is removed.\n", terminal.Cell(p.Steering.Pause))
+	}
+	if p.Limit > 0 {
+		fmt.Fprintf(w, "\napply and undo write at most %d documents per second, as %s says.\n", p.Limit, terminal.Cell(p.Steering.Rate))
 	}
 	if len(p.Steps) == 0 {
 		fmt.Fprintln(w, "There is no conversion in the record.")

@@ -34,18 +34,19 @@ func HeldBy(doc bson.Raw, n int) Held {
 	}
 	v.index = make(map[string]found, n)
 	// The values behind a corrupt place are not found without the index either.
-	_ = everything(doc, func(path *walk.Path, l walk.Leaf) error {
+	_ = everything(doc, func(path *walk.Path, l walk.Leaf) {
 		if f, ok := foundIn(l); ok && path.Addressable() == nil && !path.Repeated(doc) {
 			v.index[path.Dotted()] = f
 		}
-		return nil
 	})
 	return v
 }
 
 // everything calls visit for the values of doc, and for the documents in it.
-func everything(doc []byte, visit func(*walk.Path, walk.Leaf) error) error {
-	return walk.Documents(doc, func(p *walk.Path, l walk.Leaf) (bool, error) { return false, visit(p, l) }, visit)
+func everything(doc []byte, visit func(*walk.Path, walk.Leaf)) error {
+	return walk.Documents(doc,
+		func(p *walk.Path, l walk.Leaf) (bool, error) { visit(p, l); return false, nil },
+		func(p *walk.Path, l walk.Leaf) error { visit(p, l); return nil })
 }
 
 // foundIn returns the value if a conversion may read or write such a value.

@@ -88,7 +88,7 @@ func (c Conversion) Plan(doc bson.Raw) (Plan, error) {
 
 // Paths returns the paths of the values in p.
 func (p *Plan) Paths() map[string]bool {
-	paths := make(map[string]bool, len(p.Changes)+len(p.InID)+len(p.Skipped))
+	paths := make(map[string]bool)
 	for _, ch := range p.Changes {
 		paths[ch.Path] = true
 	}

@@ -130,6 +130,21 @@ func TestModel(t *testing.T) {
 	}
 }
 
+// The filter for a null does not match a field that is not there.
+func TestModelOfNull(t *testing.T) {
+	null := Change{Path: "a", OldValue: Null, New: [16]byte(kindstest.Value("standard").Data)}
+	p := Plan{ID: bson.RawValue{Type: bson.TypeInt32, Value: []byte{1, 0, 0, 0}}, Changes: []Change{null}}
+	m := p.Model(3, 4)
+	want := marshal(t, bson.D{{Key: "_id", Value: bson.D{{Key: "$eq", Value: 1}}}, {Key: "a", Value: bson.D{
+		{Key: "$eq", Value: nil}, {Key: "$exists", Value: true}, {Key: "$not", Value: bson.D{{Key: "$type", Value: "array"}}}}}})
+	if !bytes.Equal(m.Filter.(bson.Raw), want) {
+		t.Errorf("filter %v, want %v", m.Filter, want)
+	}
+	if n := len(m.Filter.(bson.Raw)) + len(m.Update.(bson.Raw)); n != p.Size() {
+		t.Errorf("%d bytes, said to be %d", n, p.Size())
+	}
+}
+
 // An _id may have values of both kinds. Each _id of the copy has the sources that are converted to
 // it.
 func TestSources(t *testing.T) {
@@ -148,6 +163,7 @@ func TestSources(t *testing.T) {
 		{id(1, "x"), []bson.RawValue{id(1, "x")}},
 		{id(fresh, 1), []bson.RawValue{id(fresh, 1), id(old, 1)}},
 		{id(fresh, fresh), []bson.RawValue{id(fresh, fresh), id(old, fresh), id(fresh, old), id(old, old)}},
+		{id(fresh, 1, 2, 3, 4, 5, 6), []bson.RawValue{id(fresh, 1, 2, 3, 4, 5, 6), id(old, 1, 2, 3, 4, 5, 6)}},
 		{id(old), nil}, // no document of the copy has this _id
 		{id(fresh, fresh, fresh, fresh, fresh, fresh, fresh), []bson.RawValue{
 			id(fresh, fresh, fresh, fresh, fresh, fresh, fresh), id(old, old, old, old, old, old, old)}},
@@ -214,8 +230,12 @@ func TestSourcesBounds(t *testing.T) {
 		d = append(d, bson.E{Key: string(rune('a' + i)), Value: fresh})
 	}
 	got, err := c.Sources(marshal(t, bson.D{{Key: "_id", Value: d}}).Lookup("_id"))
-	if err != nil || len(got) != 1<<maxMixed {
-		t.Errorf("%d sources, %v", len(got), err)
+	distinct := map[string]bool{}
+	for _, id := range got {
+		distinct[string(id.Value)] = true
+	}
+	if err != nil || len(got) != 1<<maxMixed || len(distinct) != len(got) {
+		t.Errorf("%d sources, %d different ones, %v", len(got), len(distinct), err)
 	}
 	for _, bad := range []bson.RawValue{{}, {Type: bson.TypeEmbeddedDocument, Value: []byte{9, 0, 0, 0, 2, 'a', 0, 0, 0}}} {
 		if got, err := c.Sources(bad); err == nil {

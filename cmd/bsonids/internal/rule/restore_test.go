@@ -12,6 +12,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds/kindstest"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
 )
 
@@ -232,6 +233,23 @@ func TestRestoreOddNames(t *testing.T) {
 	for _, damaged := range [][2]bson.Raw{{twice[:len(twice)-2], nil}, {twice, dotted[:len(dotted)-2]}} {
 		if _, _, err := c.Restore(damaged[0], damaged[1]); !errors.Is(err, walk.ErrCorrupt) {
 			t.Errorf("damaged: %v", err)
+		}
+	}
+}
+
+// A damaged document cannot be restored, with a guide or without, whether it has values or not.
+func TestRestoreDamaged(t *testing.T) {
+	c := conversion(t, "javaLegacy", "standard")
+	for _, d := range []bson.D{{{Key: "_id", Value: 1}}, {{Key: "_id", Value: 1}, {Key: "a", Value: kindstest.Value("standard")}}} {
+		doc := marshal(t, d)
+		damaged := doc[:len(doc)-1]
+		for _, guide := range []bson.Raw{nil, doc} {
+			if old, open, err := c.Restore(damaged, guide); !errors.Is(err, walk.ErrCorrupt) || old != nil || open != nil {
+				t.Errorf("got %v, %v, %v", old, open, err)
+			}
+		}
+		if old, open, err := c.Restore(doc, damaged); !errors.Is(err, walk.ErrCorrupt) || old != nil || open != nil {
+			t.Errorf("a damaged guide: got %v, %v, %v", old, open, err)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package rule
 
 import (
 	"bytes"
+	"errors"
 	"slices"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -15,13 +16,14 @@ import (
 // documents and arrays around a value whose length changes. The error wraps walk.ErrCorrupt.
 func (c Conversion) Rewrite(doc bson.Raw, fields Tally) (out bson.Raw, values int, left []Left, err error) {
 	r := NewRewriter(c)
+	if fields != nil {
+		r.fields = Tally{}
+	}
 	if out, values, left, err = r.Document(slices.Clone(doc)); err != nil {
 		return nil, 0, nil, err
 	}
-	if fields != nil {
-		for name, n := range r.counts {
-			fields.Add(name, *n)
-		}
+	for name, n := range r.fields {
+		fields.Add(name, n)
 	}
 	return out, values, left, nil
 }
@@ -35,19 +37,16 @@ const maxMixed = 6
 // values all have one kind.
 func (c Conversion) Sources(id bson.RawValue) ([]bson.RawValue, error) {
 	doc, err := bson.Marshal(bson.D{{Key: "_id", Value: id}})
-	if err != nil {
-		return nil, err
-	}
 	back := Conversion{From: c.To, To: c.From, Fields: c.Fields}
 	var edits []walk.Edit
-	err = walk.Document(doc, func(path *walk.Path, l walk.Leaf) error {
+	broken := walk.Document(doc, func(path *walk.Path, l walk.Leaf) error {
 		if v, ok := back.find(path, l); ok && v.unfit == "" {
 			octets, value := back.fresh(v)
 			edits = append(edits, back.edit(l.Offset, octets, value))
 		}
 		return nil
 	})
-	if err != nil {
+	if err = errors.Join(err, broken); err != nil {
 		return nil, err
 	}
 	step, all := 1, 1<<min(len(edits), maxMixed)-1
@@ -62,13 +61,8 @@ func (c Conversion) Sources(id bson.RawValue) ([]bson.RawValue, error) {
 				some = append(some, e)
 			}
 		}
-		old, err := walk.Splice(doc, some)
-		if err != nil {
-			return nil, err
-		}
-		if again, _, _, err := c.Rewrite(old, nil); err != nil {
-			return nil, err
-		} else if bytes.Equal(again, doc) {
+		old, _ := walk.Splice(doc, some) // at values that were found
+		if again, _, _, _ := c.Rewrite(old, nil); bytes.Equal(again, doc) {
 			out = append(out, bson.Raw(old).Lookup("_id"))
 		}
 	}

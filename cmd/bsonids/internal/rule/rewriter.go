@@ -10,11 +10,8 @@ import (
 // Rewriter converts documents one after the other, including the values in _id. It is not safe for
 // concurrent use.
 type Rewriter struct {
-	// Each, which may be nil, is called for each value that is converted.
-	Each func(Change)
-
 	conversion Conversion
-	counts     map[string]*int64
+	fields     Tally // converted values; nil not to count them
 	visit      func(*walk.Path, walk.Leaf) error
 	ruling     Ruling
 	doc        []byte
@@ -26,10 +23,13 @@ type Rewriter struct {
 
 // NewRewriter returns a Rewriter for the conversion.
 func NewRewriter(c Conversion) *Rewriter {
-	r := &Rewriter{conversion: c, counts: make(map[string]*int64)}
+	r := &Rewriter{conversion: c}
 	r.visit = r.value
 	return r
 }
+
+// From returns the kind of the values that are converted.
+func (r *Rewriter) From() kinds.Kind { return r.conversion.From }
 
 // inPlace reports whether a converted value has the size of the old one.
 func (c *Conversion) inPlace() bool {
@@ -54,7 +54,7 @@ func (r *Rewriter) Document(doc []byte) (out []byte, values int, left []Left, er
 		return doc, 0, r.left, nil
 	}
 	for _, ch := range r.changes {
-		r.converted([]byte(ch.Field), ch)
+		r.converted([]byte(ch.Field))
 	}
 	return out, r.values, r.left, nil
 }
@@ -74,42 +74,17 @@ func (r *Rewriter) value(path *walk.Path, l walk.Leaf) error {
 		_, _, offset, _ := l.Binary()
 		r.doc[offset] = c.To.Subtype
 		copy(r.doc[offset+1:], v.fresh[:])
-		var ch Change
-		if r.Each != nil {
-			ch = v.change()
-		}
-		r.converted(v.Field, ch)
+		r.converted(v.Field)
 	}
 	return nil
 }
 
-// converted counts a value of the field. The change is that of the value if Each is set.
-func (r *Rewriter) converted(field []byte, ch Change) {
+// converted counts a value of the field.
+func (r *Rewriter) converted(field []byte) {
 	r.values++
-	n := r.counts[string(field)]
-	if n == nil {
-		name := string(field)
-		if len(r.counts) >= MaxNames {
-			name = Others
-		}
-		if n = r.counts[name]; n == nil {
-			n = new(int64)
-			r.counts[name] = n
-		}
+	if r.fields != nil {
+		r.fields.Add(string(field), 1)
 	}
-	*n++
-	if r.Each != nil {
-		r.Each(ch)
-	}
-}
-
-// Fields returns the number of converted values by field.
-func (r *Rewriter) Fields() Tally {
-	t := make(Tally, len(r.counts))
-	for name, n := range r.counts {
-		t[name] = *n
-	}
-	return t
 }
 
 // Wants calls visit for each value in doc that the conversion would change, whatever its judge says.

@@ -121,7 +121,15 @@ func TestEveryWay(t *testing.T) {
 				inPlace = append(inPlace, one{l.Path, l.Old, l.Value, l.Reason})
 			}
 			rewriter := NewRewriter(c)
-			rewriter.Each = func(ch Change) { copied = append(copied, one{ch.Path, ch.Old, ch.OldValue, ""}) }
+			err = c.each(doc, new(Ruling), func(r *Ruling) error {
+				if ch := r.change(); r.Reason == "" {
+					copied = append(copied, one{ch.Path, ch.Old, ch.OldValue, ""})
+				}
+				return nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
 			out, n, left, err := rewriter.Document(slices.Clone(doc))
 			if err != nil || n != len(copied) {
 				t.Fatal(n, err)

@@ -65,7 +65,7 @@ func (p Plan) Size() int {
 	return n
 }
 
-func begin(b []byte) ([]byte, int) { return append(b, 0, 0, 0, 0), len(b) }
+func begin(b []byte) ([]byte, int) { return append(b, make([]byte, 4)...), len(b) }
 
 func beginElement(b []byte, t bson.Type, key string) ([]byte, int) {
 	return begin(appendKey(b, t, key))

@@ -44,14 +44,13 @@ func WayBack(doc bson.Raw, made []Change, from, to byte) (back, lost []Change, e
 		delete(held, ch.Path)
 	}
 	places := make(map[standing][]string)
-	err = everything(doc, func(path *walk.Path, l walk.Leaf) error {
+	err = everything(doc, func(path *walk.Path, l walk.Leaf) {
 		f, ok := foundIn(l)
 		if !ok || path.Addressable() != nil || path.Repeated(doc) || held[path.Dotted()] {
-			return nil
+			return
 		}
 		s := standing{withoutPositions(path.Dotted()), f}
 		places[s] = append(places[s], path.Dotted())
-		return nil
 	})
 	if err != nil {
 		return nil, nil, err

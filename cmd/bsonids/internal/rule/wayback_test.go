@@ -3,6 +3,7 @@ package rule
 import (
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -117,6 +118,31 @@ func TestWayBackOddNames(t *testing.T) {
 		back, lost, err := WayBack(marshal(t, tt.doc), p.Changes, 3, 4)
 		if err != nil || !slices.Equal(pathsOf(back), tt.back) || !slices.Equal(pathsOf(lost), tt.lost) {
 			t.Errorf("%v: %v, lost %v, %v; want %v, lost %v", tt.doc, pathsOf(back), pathsOf(lost), err, tt.back, tt.lost)
+		}
+	}
+}
+
+// Of equal old values only the one that is missing is lost. If old values differ that became one, then all of them in the field are
+// lost, because the one at its path may have been another; those of other fields are not.
+func TestWayBackOfEqualValues(t *testing.T) {
+	const text = "00112233-4455-6677-8899-aabbccddeeff"
+	for _, tt := range []struct {
+		l, m       any
+		back, lost []string
+	}{
+		{bson.A{text, text}, text, []string{"l.0", "m"}, []string{"l.1"}},
+		{bson.A{text, strings.ToUpper(text)}, text, []string{"m"}, []string{"l.0", "l.1"}},
+	} {
+		c := conversion(t, "text", "standard", "l", "m")
+		p, err := c.Plan(marshal(t, bson.D{{Key: "_id", Value: 1}, {Key: "l", Value: tt.l}, {Key: "m", Value: tt.m}}))
+		if err != nil || len(p.Changes) != 3 {
+			t.Fatalf("%+v, %v", p, err)
+		}
+		fresh := kindstest.Value("standard")
+		doc := marshal(t, bson.D{{Key: "_id", Value: 1}, {Key: "l", Value: bson.A{fresh, "other"}}, {Key: "m", Value: fresh}})
+		back, lost, err := WayBack(doc, p.Changes, 0, 4)
+		if err != nil || !slices.Equal(pathsOf(back), tt.back) || !slices.Equal(pathsOf(lost), tt.lost) {
+			t.Errorf("%v: %v, lost %v, %v; want %v, lost %v", tt.l, pathsOf(back), pathsOf(lost), err, tt.back, tt.lost)
 		}
 	}
 }

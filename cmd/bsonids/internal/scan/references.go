@@ -13,8 +13,8 @@ import (
 // End is a field that has values equal to those of another one.
 type End struct{ Namespace, Path string }
 
-// Reference is a pair of fields of two collections that have the same UUIDs. UUIDs in different byte
-// orders are the same.
+// Reference is a pair of fields of two collections of a database that have the same UUIDs. UUIDs in
+// different byte orders are the same.
 type Reference struct {
 	A, B End
 	// Equal is the number of distinct values that are in both, and Compared the number of those of the
@@ -25,6 +25,7 @@ type Reference struct {
 // seen is a field with values that are compared.
 type seen struct {
 	End
+	database string
 	field    *field
 	distinct int
 }
@@ -43,8 +44,8 @@ func (c *Collector) compare(f *field, v [16]byte, digits bool) error {
 	return c.scan.values.Add(spill.Record{binary.BigEndian.Uint64(v[:8]), binary.BigEndian.Uint64(v[8:]), number})
 }
 
-// References returns the pairs of fields in different collections that have equal values, sorted. A value
-// in many fields connects each of them with one field, an _id if there is one. It is called after Judge,
+// References returns the pairs of fields in different collections of a database that have equal values,
+// sorted. A value in many fields connects each of them with one field, an _id if there is one. It is called after Judge,
 // which decides about text of 32 digits. An error is one of the temporary file.
 func (s *Scan) References() ([]Reference, error) {
 	found := make(map[[2]*seen]int)
@@ -52,12 +53,16 @@ func (s *Scan) References() ([]Reference, error) {
 	var held []*seen
 	done := func() {
 		slices.SortFunc(held, func(a, b *seen) int {
-			return cmp.Or(cmp.Compare(depth(a.Path), depth(b.Path)), compareEnds(a.End, b.End))
+			return cmp.Or(strings.Compare(a.database, b.database), cmp.Compare(depth(a.Path), depth(b.Path)), compareEnds(a.End, b.End))
 		})
-		for i, f := range held {
+		var first *seen // of the database
+		for _, f := range held {
 			f.distinct++
-			if i > 0 && f.Namespace != held[0].Namespace {
-				found[[2]*seen{held[0], f}]++
+			if first == nil || first.database != f.database {
+				first = f
+			}
+			if f.Namespace != first.Namespace {
+				found[[2]*seen{first, f}]++
 			}
 		}
 		held = held[:0]

@@ -84,6 +84,7 @@ func (s *Scan) Close() error {
 // Collector collects the contents of the documents of one collection. It is not safe for concurrent use.
 type Collector struct {
 	scan     *Scan
+	database string
 	surveyed *decide.Surveyed
 	fields   map[string]*field
 	names    int // total size of the field names in bytes
@@ -97,7 +98,7 @@ func (s *Scan) Collection(database, collection string) (*Collector, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Collector{scan: s, surveyed: of, fields: make(map[string]*field)}
+	c := &Collector{scan: s, database: database, surveyed: of, fields: make(map[string]*field)}
 	of.Each = c.value
 	s.collectors = append(s.collectors, c)
 	return c, nil
@@ -203,7 +204,7 @@ func (c *Collector) value(p *walk.Path, l walk.Leaf) error {
 		f = &field{number: uint64(len(c.scan.seen))}
 		c.fields[string(c.name)] = f
 		if c.scan.values != nil {
-			c.scan.seen = append(c.scan.seen, &seen{End: End{c.surveyed.Namespace, string(c.name)}, field: f})
+			c.scan.seen = append(c.scan.seen, &seen{End: End{c.surveyed.Namespace, string(c.name)}, database: c.database, field: f})
 		}
 	}
 	if err := c.add(f, p, l); err != nil {

@@ -15,7 +15,10 @@ import (
 // Of returns the conversions of a plan by its files.
 func Of(state *plan.State) ([]report.StepStatusOf, error) {
 	var out []report.StepStatusOf
-	for _, st := range state.Plan.Steps() {
+	if state.Plan.Dump != nil {
+		return ofDump(state), nil
+	}
+	for _, st := range state.Steps() {
 		a, err := migration.StepOf(state, st)
 		if err != nil {
 			return nil, err
@@ -29,10 +32,23 @@ func Of(state *plan.State) ([]report.StepStatusOf, error) {
 	return out, nil
 }
 
+// ofDump returns the conversions of the last output of a dump.
+func ofDump(state *plan.State) (out []report.StepStatusOf) {
+	for i, st := range state.Plan.Steps() {
+		s := report.StepStatusOf{Collection: st.Collection, From: st.From, To: st.To, Status: report.NotBegun}
+		if c := state.Converted; c != nil && i < len(c.Steps) {
+			s.Status, s.Changed, s.Skipped = report.DoneStep, c.Steps[i].Documents, c.Steps[i].Skipped
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
 // Recorded is what the record of a database says.
 type Recorded struct {
 	Steps    []report.StepStatusOf
 	Cutovers []report.CutoverStatus // without the next command
+	Guards   []report.GuardStatus   // without the command that removes them
 	Time     time.Time              // of the server
 }
 
@@ -58,6 +74,13 @@ func Record(ctx context.Context, s *migration.Session, database string, steps []
 	for _, c := range open {
 		r.Cutovers = append(r.Cutovers, report.CutoverStatus{Collections: c.Names(), State: c.State, Waits: c.State == record.Switched || c.State == record.Releasing,
 			By: fmt.Sprintf("%s@%s, process %d", c.By.User, c.By.Host, c.By.PID), Begun: c.Begun, Updated: c.Updated})
+	}
+	guards, err := record.Guards(ctx, db)
+	if err != nil {
+		return r, err
+	}
+	for _, g := range guards {
+		r.Guards = append(r.Guards, report.GuardStatus{Collection: g.Collection, Level: g.Now.Level, State: g.State, Against: g.Against(), Updated: g.Updated})
 	}
 	if r.Steps = steps; steps == nil {
 		r.Steps = conversions(plans, runs)

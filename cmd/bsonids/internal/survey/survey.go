@@ -23,9 +23,9 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/terminal"
 )
 
-// Survey is what a database contains.
+// Survey is what a database contains, or a dump.
 type Survey struct {
-	Database    string
+	Database    string // empty for a dump of several databases; all names then begin with that of the database
 	Made        time.Time
 	Collections []Collection // sorted by name
 	Names       []string     // of all collections and views
@@ -83,20 +83,29 @@ func Make(ctx context.Context, db *mongo.Database, o Options) (_ *Survey, err er
 			return nil, err
 		}
 	}
-	found, err := s.scan.Judge()
+	return s.survey, s.survey.Judge(s.scan, s.collectors)
+}
+
+// Judge makes the decisions, when all documents were read. The collectors are those of Collections.
+func (s *Survey) Judge(of *scan.Scan, collectors []*scan.Collector) error {
+	found, err := of.Judge()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	judged := make(map[string]scan.Collection)
 	for _, c := range found {
 		judged[c.Namespace] = c
 	}
-	for i := range s.survey.Collections {
-		c := &s.survey.Collections[i]
-		c.Scan, c.Decisions = judged[s.namespace(c.Name)], s.collectors[i].Decisions()
+	for i := range s.Collections {
+		c := &s.Collections[i]
+		namespace := c.Name
+		if s.Database != "" {
+			namespace = s.Database + "." + c.Name
+		}
+		c.Scan, c.Decisions = judged[namespace], collectors[i].Decisions()
 	}
-	s.survey.References, err = s.scan.References()
-	return s.survey, err
+	s.References, err = of.References()
+	return err
 }
 
 func (s *surveyor) namespace(name string) string { return s.db.Name() + "." + name }

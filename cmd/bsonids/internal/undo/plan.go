@@ -3,7 +3,6 @@ package undo
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"slices"
@@ -11,11 +10,12 @@ import (
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
-	"go.mongodb.org/mongo-driver/v2/mongo"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/migration"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/patience"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/protect"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/report"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/terminal"
@@ -24,6 +24,9 @@ import (
 // Plan undoes all conversions of a plan, in the opposite order of the work. The state must be locked if
 // the undo writes. The steps are valid with an error, too.
 func Plan(ctx context.Context, s *migration.Session, o Options, state *plan.State) (steps []report.UndoneStep, err error) {
+	if o.Write {
+		s.Pace = patience.Steered(plan.SteeringOf(state.Dir()), patience.System, s.Warn)
+	}
 	o.Batch, _ = s.Gentle(ctx, 1, o.Batch, 1)
 	if err := logsWhole(ctx, s, state); err != nil {
 		return nil, err
@@ -35,15 +38,37 @@ func Plan(ctx context.Context, s *migration.Session, o Options, state *plan.Stat
 		if err := state.MarkUndone(time.Now()); err != nil {
 			return nil, err
 		}
+		if err := guardsDown(ctx, s, state.Plan); err != nil {
+			return nil, err
+		}
 	}
-	for _, st := range slices.Backward(state.Plan.Steps()) {
+	all := true
+	for _, st := range slices.Backward(state.Steps()) {
 		u, err := step(ctx, s, o, state, st)
 		steps = append(steps, u)
 		if err != nil {
 			return steps, &migration.CollectionError{Collection: st.Collection, Err: err}
 		}
+		all = all && (u.Result.Left == 0 || o.AllowChanged)
+	}
+	if o.Write && all {
+		return steps, state.MarkRestored()
 	}
 	return steps, nil
+}
+
+// guardsDown removes the guards of the plan, which would refuse the values that the undo restores.
+func guardsDown(ctx context.Context, s *migration.Session, p *plan.Plan) error {
+	for _, name := range p.Guarded() {
+		has, err := protect.Has(ctx, s, s.Client.Database(p.Database), name)
+		if err == nil && has {
+			_, err = protect.Remove(ctx, s.Child(p.Database+"."+name), p.Database, name, true, nil)
+		}
+		if err != nil {
+			return &migration.CollectionError{Collection: name, Err: err}
+		}
+	}
+	return nil
 }
 
 // step undoes one conversion of a plan. A conversion into a new collection has nothing to undo.
@@ -66,11 +91,11 @@ func step(ctx context.Context, s *migration.Session, o Options, state *plan.Stat
 }
 
 // copiesAway returns a usage error if a copy of the plan is in the place of its collection, or may come there:
-// without its old collection, the undo would not be complete. It reads the record also if the undo is not
-// recorded. If the old collection was dropped, nothing can put it back, and it warns.
+// without its old collection, the undo would not be complete. If the old collection was dropped, nothing can
+// put it back, and it warns.
 func copiesAway(ctx context.Context, s *migration.Session, state *plan.State) error {
 	db := s.Client.Database(state.Plan.Database)
-	for _, st := range state.Plan.Steps() {
+	for _, st := range state.Steps() {
 		if st.Into == "" {
 			continue
 		}
@@ -91,27 +116,37 @@ func copiesAway(ctx context.Context, s *migration.Session, state *plan.State) er
 		case c == nil:
 			continue
 		}
-		i := slices.IndexFunc(c.Collections, func(x record.Exchange) bool { return x.Name == st.Collection })
-		if c.State == record.Released && !slices.Contains(there, c.Collections[i].Kept) {
+		if dropped(c, st.Collection, there) {
 			s.Warn("%q: a cutover has put %s in its place, and the old collection was dropped: it stays as it is", st.Collection, st.Into)
 			continue
 		}
-		of := "--db " + terminal.Quote(db.Name())
-		for _, name := range c.Names() {
-			of += " " + terminal.Quote(name)
-		}
-		then := "bsonids undo " + of + " --write"
-		switch c.State {
-		case record.Released:
-			then = "put the old collection back first with " + then
-		case record.Switched, record.Releasing:
-			then = "release it with bsonids release " + of + " --write, and then put the old collection back with " + then
-		default:
-			then = "end it first with the command that has begun it, or with bsonids cutover " + of + " --roll-back --write"
-		}
-		return failure.Usagef("%q: a cutover that puts %s in its place is in the state %q: %s", st.Collection, st.Into, c.State, then)
+		return errInPlace(c, db.Name(), st.Collection, st.Into)
 	}
 	return nil
+}
+
+// dropped reports whether the old collection of a cutover that ended is no longer among those that are there.
+func dropped(c *record.Cutover, name string, there []string) bool {
+	i := slices.IndexFunc(c.Collections, func(x record.Exchange) bool { return x.Name == name })
+	return c.State == record.Released && !slices.Contains(there, c.Collections[i].Kept)
+}
+
+// errInPlace is the usage error for a collection in whose place a cutover has put a copy, or may put it.
+func errInPlace(c *record.Cutover, db, name, into string) error {
+	of := "--db " + terminal.Quote(db)
+	for _, name := range c.Names() {
+		of += " " + terminal.Quote(name)
+	}
+	then := "bsonids undo " + of + " --write"
+	switch c.State {
+	case record.Released:
+		then = "put the old collection back first with " + then
+	case record.Switched, record.Releasing:
+		then = "release it with bsonids release " + of + " --write, and then put the old collection back with " + then
+	default:
+		then = "end it first with the command that has begun it, or with bsonids cutover " + of + " --roll-back --write"
+	}
+	return failure.Usagef("%q: a cutover that puts %s in its place is in the state %q: %s", name, into, c.State, then)
 }
 
 // logsWhole returns an error that names each undo log of the plan, and each state file, that is
@@ -122,35 +157,22 @@ func logsWhole(ctx context.Context, s *migration.Session, state *plan.State) err
 	add := func(err error) {
 		broken, cause = append(broken, migration.Nameless(err)), errors.Join(cause, err)
 	}
-	for _, st := range state.Plan.Steps() {
+	for _, st := range state.Steps() {
 		if st.Into != "" { // nothing was changed
 			continue
 		}
-		l := migration.Log{Collection: st.Collection}
-		begun := false
-		if state.Decided {
-			of, err := migration.StateOf(state, st)
-			if err != nil {
-				add(err)
-				continue
-			}
-			l, begun = migration.LogOf(of), of.Begun()
+		of, err := migration.StateOf(state, st)
+		if err != nil {
+			add(err)
+			continue
 		}
-		// Without a record, only a directory in which nothing was begun is compared with it, because it may
-		// be an earlier copy.
-		if !s.NoRecord || !begun {
-			other, err := recorded(ctx, s, s.Client.Database(state.Plan.Database), st, &l)
-			if err != nil {
-				return err
-			}
-			if other.ID != "" {
-				add(fmt.Errorf("%s: nothing was begun with it, and the collection %q was converted with the undo log %s; if that was another plan, undo it with its own directory",
-					state.Files(st).State, st.Collection, other.Path))
-				continue
-			}
-			if s.NoRecord && l.ID == "" {
-				s.Warn("%q: not begun, as %s has it; without a record, an earlier copy of the directory looks the same", st.Collection, state.Dir())
-			}
+		l := migration.LogOf(of)
+		err = s.Do(ctx, func() (err error) {
+			l, err = l.InRecord(ctx, s.Client.Database(state.Plan.Database))
+			return err
+		})
+		if err != nil {
+			return err
 		}
 		if err := l.In(state.Files(st).UndoLog); err != nil {
 			add(err)
@@ -160,20 +182,4 @@ func logsWhole(ctx context.Context, s *migration.Session, state *plan.State) err
 		return nil
 	}
 	return migration.IncompleteLogs(strings.Join(broken, "; "), "values would stay converted", cause)
-}
-
-// recorded adds what the record says about the undo log of a step. If the step has no name in the record,
-// because nothing was decided with the directory, it returns the log of the last conversion as in the
-// step whose values were not restored: the directory may be an earlier copy.
-func recorded(ctx context.Context, s *migration.Session, db *mongo.Database, st plan.Step, l *migration.Log) (other record.Log, err error) {
-	err = s.Do(ctx, func() (err error) {
-		if *l, err = l.InRecord(ctx, db); err == nil && l.ID == "" && l.Conversion == "" {
-			other, err = record.Unrestored(ctx, db, record.Run{Collection: st.Collection, From: st.From, To: st.To, Fields: st.Fields})
-			if migration.Denied(err) {
-				other, err = record.Log{}, nil
-			}
-		}
-		return err
-	})
-	return other, err
 }

@@ -61,7 +61,7 @@ func Log(ctx context.Context, s *migration.Session, o Options, path string) (u U
 		return u, failure.Usagef("%s: %v", path, err)
 	}
 	w.coll = s.Client.Database(u.ID.Database).Collection(u.ID.Collection)
-	w.of = convert.UndoOptions{Conversion: d.Conversion, Part: d.Part, Query: d.Query, Write: o.Write, Batch: o.Batch, Patience: s.Patience}
+	w.of = convert.UndoOptions{Conversion: d.Conversion, Part: d.Part, Query: d.Query, Write: o.Write, Batch: o.Batch, Pace: s.Pace, Patience: s.Patience}
 	return u, w.restore(ctx, &u)
 }
 
@@ -72,7 +72,7 @@ func (w *undo) restore(ctx context.Context, u *Undone) (err error) {
 			if w.spec, err = server.FindCollection(ctx, w.coll); err != nil || !w.Write {
 				return err
 			}
-			return migration.NotGuarded(ctx, w.coll, w.spec.UUID, w.of.Conversion.From.Subtype, false)
+			return migration.NotGuarded(ctx, w.coll, w.spec.UUID, w.of.Conversion.From.Subtype, w.of.Conversion, false)
 		},
 		func() (err error) {
 			expected, err = w.whole(ctx)
@@ -123,10 +123,8 @@ func (w *undo) restore(ctx context.Context, u *Undone) (err error) {
 // whole returns what is known of the undo log, and an error if it lacks entries.
 func (w *undo) whole(ctx context.Context) (l migration.Log, err error) {
 	l = migration.LogBehind(w.log, nil)
-	if !w.NoRecord {
-		if l, err = l.InRecord(ctx, w.coll.Database()); err != nil {
-			return l, err
-		}
+	if l, err = l.InRecord(ctx, w.coll.Database()); err != nil {
+		return l, err
 	}
 	if err := w.log.Covers(l.ID, l.Size); err != nil {
 		return l, migration.IncompleteLogs(migration.Nameless(err), "values would stay converted", err)
@@ -134,8 +132,7 @@ func (w *undo) whole(ctx context.Context) (l migration.Log, err error) {
 	return l, nil
 }
 
-// last returns an error if the values that the log restores may be those of a later conversion. It reads
-// the record also if the undo is not recorded.
+// last returns an error if the values that the log restores may be those of a later conversion.
 func (w *undo) last(ctx context.Context) error {
 	since, err := record.Since(ctx, w.coll.Database(), w.coll.Name(), w.log.ID)
 	switch {
@@ -143,16 +140,12 @@ func (w *undo) last(ctx context.Context) error {
 		return nil
 	case err != nil:
 		return err
-	case since.UndoLog != "":
-		return failure.Usagef("%s is the log of an earlier conversion, which was undone: since then, %s has converted values, and has the undo log %s; undo that one first",
-			w.path, since, since.UndoLog)
 	}
-	w.Warn("%s is the log of an earlier conversion, which was undone: since then, %s has converted values without an undo log; those that are equal are restored, too", w.path, since)
-	return nil
+	return failure.Usagef("%s is the log of an earlier conversion, which was undone: since then, %s has converted values, and has the undo log %s; undo that one first",
+		w.path, since, since.UndoLog)
 }
 
-// beside warns about other conversions, which may have written the values that the log does not have. It reads
-// the record also if the undo is not recorded.
+// beside warns about other conversions, which may have written the values that the log does not have.
 func (w *undo) beside(ctx context.Context) error {
 	logs, err := record.Beside(ctx, w.coll.Database(), record.Run{Collection: w.coll.Name(), UUID: w.spec.UUID, To: w.log.Identity.To, UndoID: w.log.ID})
 	if migration.Denied(err) {
@@ -170,14 +163,12 @@ func (w *undo) begin(ctx context.Context) (*migration.Claim, error) {
 	db, id, conv := w.coll.Database(), w.log.Identity, w.of.Conversion
 	run := record.Run{Kind: record.Undo, Collection: id.Collection, UUID: w.spec.UUID, Conversion: w.log.ID, From: id.From, To: id.To,
 		FromSubtype: conv.From.Subtype, ToSubtype: conv.To.Subtype, Fields: id.Fields, Part: id.Part, UndoLog: migration.Absolute(w.path), UndoID: w.log.ID}
-	if !w.NoRecord {
-		of, err := record.LogOf(ctx, db, id.Collection, "", w.log.ID)
-		if err != nil {
-			return nil, migration.OfRecord(err)
-		}
-		if of.ID != "" {
-			run.Conversion = of.Conversion
-		}
+	of, err := record.LogOf(ctx, db, id.Collection, "", w.log.ID)
+	if err != nil {
+		return nil, migration.OfRecord(err)
+	}
+	if of.ID != "" {
+		run.Conversion = of.Conversion
 	}
 	c, err := w.Claim(ctx, db, run, w.log.Size(), nil, nil)
 	if err != nil {

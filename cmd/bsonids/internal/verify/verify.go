@@ -2,6 +2,7 @@
 package verify
 
 import (
+	"cmp"
 	"context"
 
 	"go.mongodb.org/mongo-driver/v2/mongo"
@@ -20,7 +21,12 @@ import (
 type Options struct {
 	migration.Described
 	UndoLog, State string // paths; may be empty
-	AllowChanged   bool   // documents that other programs changed or deleted since are accepted
+	SkipList       string // path; empty for the one in the state
+	// Later are the undo logs of conversions of values that this one has listed, and Listed is set if this is
+	// one.
+	Later        []string
+	Listed       bool
+	AllowChanged bool // documents that other programs changed or deleted since are accepted
 }
 
 // Proof is the result of a verification.
@@ -135,9 +141,9 @@ func (f *Files) Prove(ctx context.Context, s *migration.Session) (p Proof, err e
 		if f.log != nil {
 			basis = report.RestsOnUndoLog
 		}
-		of := convert.Verification{Conversion: f.Conversion, Part: f.Part, Query: f.Query, UUID: spec.UUID, Undo: f.log, Patience: s.Patience, Progress: bar.Add}
+		of := convert.Verification{Conversion: f.Conversion, Part: f.Part, Query: f.Query, UUID: spec.UUID, Undo: f.log, Later: f.Later, Listed: f.Listed, Patience: s.Patience, Progress: bar.Add}
 		if f.state != nil {
-			of.SkipList = f.state.SkipList
+			of.SkipList = cmp.Or(f.SkipList, f.state.SkipList)
 		}
 		v, err = of.Verify(ctx, coll)
 	}
@@ -195,7 +201,7 @@ func (f *Files) covered(ctx context.Context, db *mongo.Database) (migration.Log,
 // Plan verifies all conversions of a plan.
 func Plan(ctx context.Context, s *migration.Session, state *plan.State, allowChanged bool) (proofs []report.StepProof, proven bool, err error) {
 	proven = true
-	for _, st := range state.Plan.Steps() {
+	for _, st := range state.Steps() {
 		p, err := step(ctx, s, state, st, allowChanged)
 		if err != nil {
 			return nil, false, &migration.CollectionError{Collection: st.Collection, Err: err}
@@ -218,7 +224,11 @@ func step(ctx context.Context, s *migration.Session, state *plan.State, st plan.
 		return out, err
 	}
 	of := state.Files(st)
-	f, err := Open(Options{Described: d, State: of.State, UndoLog: of.UndoLog, AllowChanged: allowChanged})
+	o := Options{Described: d, State: of.State, UndoLog: of.UndoLog, SkipList: of.SkipList, AllowChanged: allowChanged, Listed: st.Listed}
+	for _, later := range state.Later(st) {
+		o.Later = append(o.Later, state.Files(later).UndoLog)
+	}
+	f, err := Open(o)
 	if err != nil {
 		return out, err
 	}

@@ -1,0 +1,260 @@
+package apply
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"go.mongodb.org/mongo-driver/v2/mongo"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/migration"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/report"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/survey"
+)
+
+// judge reads everything and compares it with the plan, if there are fields about which nothing is decided.
+// The error is a usage error if the plan no longer applies.
+func (p *Planned) judge(ctx context.Context, s *migration.Session, db *mongo.Database) (*survey.Survey, error) {
+	var decided []plan.Step
+	for _, st := range p.steps() {
+		switch {
+		case !st.fresh, st.Listed:
+			decided = append(decided, st.Step)
+		case st.Again:
+			decided = append(decided, p.state.Before(st.Step)) // it has the fields that are not new
+		}
+	}
+	if err := p.unfenced(ctx, s, db); err != nil {
+		return nil, err
+	}
+	fresh := slices.DeleteFunc(p.steps(), func(st *step) bool { return !st.fresh || st.Listed })
+	if len(fresh) == 0 {
+		return nil, nil
+	}
+	sv, err := s.SurveyAll(ctx, db)
+	if err != nil {
+		return nil, err
+	}
+	problems, warnings := plan.Compare(p.plan, sv, decided)
+	for _, st := range fresh {
+		if i := slices.IndexFunc(sv.Collections, func(c survey.Collection) bool { return c.Name == st.Into && c.Documents > 0 }); i >= 0 && !st.Again {
+			problems = append(problems, fmt.Sprintf("the new collection %q has documents already: drop it if you do not need it, or change into", st.Into))
+		}
+	}
+	for _, w := range warnings {
+		s.Warn("%s", w)
+	}
+	if len(problems) > 0 {
+		return nil, failure.Usagef("the data have changed since the plan was made: %s; bring the plan up to date with bsonids plan", strings.Join(problems, "; "))
+	}
+	for _, st := range fresh {
+		err := s.Do(ctx, func() error { return migration.Matching(ctx, db.Collection(st.Collection), st.options.Conversion) })
+		if err != nil {
+			return nil, err
+		}
+	}
+	return sv, nil
+}
+
+// unfenced returns a usage error if a cutover has begun to exchange collections of a group that has steps about
+// which nothing is decided.
+func (p *Planned) unfenced(ctx context.Context, s *migration.Session, db *mongo.Database) error {
+	for _, g := range p.edited.Groups(p.plan) {
+		names, copies, fresh := []string{}, []string{}, false
+		for _, w := range g {
+			names = append(names, w.Collection)
+			for _, st := range w.Steps {
+				fresh = fresh || p.edited.IsNew(st)
+				if st.Into != "" {
+					copies = append(copies, st.Into)
+				}
+			}
+		}
+		if !fresh || !p.state.Sealed() {
+			continue
+		}
+		err := s.Do(ctx, func() error {
+			if err := migration.NotFenced(ctx, db, slices.Concat(names, copies)...); err != nil {
+				return err
+			}
+			all, err := record.Cutovers(ctx, db, false)
+			if migration.Denied(err) {
+				err = nil
+			}
+			for _, c := range all {
+				for _, x := range c.Collections {
+					if c.State == record.Released && slices.Contains(names, x.Name) && slices.Contains(copies, x.New) {
+						return failure.Usagef("%q: a cutover has put %s in its place, and was released: make a plan in a new directory for what is left", x.Name, x.New)
+					}
+				}
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// decision returns the decision about the fields of the step. It takes that about fields that an earlier step
+// converts from this one.
+func (p *Planned) decision(st *step, sv *survey.Survey) (d decide.Decision, err error) {
+	switch {
+	case st.Listed:
+		return p.listed(st)
+	case st.Again:
+		return p.again(st, sv)
+	}
+	return st.decision(sv), nil
+}
+
+// decision returns the decision of the survey about the fields of the step.
+func (s *step) decision(sv *survey.Survey) decide.Decision {
+	from := s.options.Conversion.From
+	if from.BySubtype() {
+		return decide.Decision{Subtype: from.Subtype, From: s.From, Made: sv.Made, BySubtype: true, Fields: []decide.Field{}}
+	}
+	var d decide.Decision
+	for _, c := range sv.Collections {
+		if c.Name == s.Collection {
+			d = c.Decisions[s.From]
+		}
+	}
+	return s.Step.Decision(d)
+}
+
+// earlier returns the state of the step that st goes on from, and the path of its skip list.
+func (p *Planned) earlier(st *step) (s convert.State, list string, err error) {
+	f := p.state.Before(st.Step).Files(p.Dir)
+	s, err = convert.ReadState(f.State)
+	if err == nil && s.Decision == nil {
+		err = fmt.Errorf("%s has no decision: put the file back", f.State)
+	}
+	if err != nil {
+		err = migration.FileError(err)
+	}
+	return s, f.SkipList, err
+}
+
+// listed returns the decision about the fields of a step that converts what an earlier one has listed.
+func (p *Planned) listed(st *step) (d decide.Decision, err error) {
+	s, _, err := p.earlier(st)
+	if err != nil {
+		return d, err
+	}
+	d = *s.Decision
+	d.Fields = slices.DeleteFunc(slices.Clone(d.Fields), func(f decide.Field) bool { return !slices.Contains(st.Fields, plan.Plain(f.Path)) })
+	d.Trusted = slices.Clone(st.Trust)
+	return d, nil
+}
+
+// again returns the decision about a copy whose earlier one had fewer fields, or did not have the values that
+// are listed of fields which are trusted now.
+func (p *Planned) again(st *step, sv *survey.Survey) (d decide.Decision, err error) {
+	s, list, err := p.earlier(st)
+	if err != nil {
+		return d, err
+	}
+	d = st.decision(sv)
+	if d.BySubtype {
+		return d, nil
+	}
+	was := p.state.Before(st.Step)
+	for i, f := range d.Fields {
+		plain := plan.Plain(f.Path)
+		j := slices.IndexFunc(s.Decision.Fields, func(o decide.Field) bool { return plan.Plain(o.Path) == plain })
+		if j < 0 || !slices.Contains(was.Fields, plain) {
+			continue
+		}
+		d.Fields[i] = s.Decision.Fields[j]
+		if trusts(st.Trust, plain) && !trusts(was.Trust, plain) {
+			if err := convert.EachListed(list, s, []string{plain}, d.Fields[i].Convert); err != nil {
+				return d, migration.FileError(err)
+			}
+		}
+	}
+	return d, nil
+}
+
+// trusts reports whether a field is among those that are trusted. It has no brackets.
+func trusts(trusted []string, plain string) bool {
+	return slices.ContainsFunc(trusted, func(t string) bool { return plan.Plain(t) == plain })
+}
+
+// seal writes the decision of each new step to its state file, and then the plan to the ledger. Nothing is
+// converted by the plan before that.
+func (p *Planned) seal(sv *survey.Survey) error {
+	if p.state.Sealed() && p.state.Undone == "" && len(p.edited.New) == 0 && p.state.Is(p.plan, p.edited.Steps) {
+		return nil
+	}
+	if err := p.state.Clean(); err != nil {
+		return migration.FileError(err)
+	}
+	for _, st := range p.steps() {
+		if !st.fresh {
+			continue
+		}
+		d, err := p.decision(st, sv)
+		if err == nil && !st.Listed {
+			err = MayWrite(&d)
+		}
+		if err != nil {
+			return err
+		}
+		f, err := convert.OpenState(st.options.State, st.options.ID)
+		if err != nil {
+			return migration.FileError(err)
+		}
+		f.Decision, f.Conversion = &d, record.NewConversion()
+		if err := errors.Join(f.Save(), f.Close()); err != nil {
+			return err
+		}
+	}
+	if err := p.state.Adopt(p.plan, p.edited.Steps); err != nil {
+		return migration.FileError(err)
+	}
+	return nil
+}
+
+// expected returns what the steps would change, from the survey, or from the state files of those that are
+// decided.
+func (p *Planned) expected(sv *survey.Survey) (out []report.AppliedStep, err error) {
+	for _, st := range p.steps() {
+		a := migration.Fresh(st.Step)
+		if !st.fresh {
+			if a, err = migration.StepOf(p.state, st.Step); err != nil {
+				return nil, err
+			}
+			out = append(out, a)
+			continue
+		}
+		d, err := p.decision(st, sv)
+		if err != nil {
+			return nil, err
+		}
+		for _, f := range d.Fields {
+			if !st.Listed {
+				a.Values += f.Values
+			}
+		}
+		if st.Listed {
+			s, list, err := p.earlier(st)
+			if err != nil {
+				return nil, err
+			}
+			if err := convert.EachListed(list, s, st.Fields, func([16]byte) { a.Values++ }); err != nil {
+				return nil, migration.FileError(err)
+			}
+		}
+		out = append(out, a)
+	}
+	return out, nil
+}

@@ -1,0 +1,259 @@
+package plan
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/files"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/survey"
+)
+
+// ErrLayout is wrapped by the error of a plan whose lines a person has laid out in another way.
+var ErrLayout = errors.New("the lines of the plan are laid out in another way than bsonids plan writes them")
+
+// Update brings the plan in the directory up to date by a survey, and writes it to the file name there. It
+// changes only lines that it must: decisions, comments and edits stay. What is new is added as [Unknown].
+// notes say what is new, and what is gone. What steps have converted is not judged again.
+func (s *State) Update(sv *survey.Survey, name string) (notes []string, err error) {
+	path := filepath.Join(s.dir, PlanFile)
+	text, err := os.ReadFile(path) // a person may have edited it since
+	if err != nil {
+		return nil, err
+	}
+	var begun []Step
+	if s.sealed && !s.Restored {
+		if begun, _, err = s.begun(); err != nil {
+			return nil, err
+		}
+	}
+	text, notes, err = update(text, func(to kinds.Kind) *Plan { return Build(sv, to) }, begun)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return notes, files.Replace(filepath.Join(s.dir, name), text)
+}
+
+// updater changes the text of a plan.
+type updater struct {
+	comparison
+	plan, fresh *Plan // the plan as it will be, and the one that the survey suggests
+	lines       []string
+	notes       []string
+}
+
+// update returns the text of a plan, brought up to date by one that is made anew.
+func update(text []byte, made func(to kinds.Kind) *Plan, begun []Step) ([]byte, []string, error) {
+	p, err := Parse(text)
+	if err != nil {
+		return nil, nil, err
+	}
+	root, err := document(text)
+	if err != nil {
+		return nil, nil, err
+	}
+	to, err := kinds.ParseBinary(p.To)
+	if err != nil {
+		return nil, nil, err
+	}
+	u := &updater{comparison: comparison{to: p.To, decided: begun}, plan: p, fresh: made(to), lines: strings.Split(string(text), "\n")}
+	// From the end to the beginning, so that the numbers of the lines before stay.
+	u.references(value(root, "references"))
+	u.collections(value(root, "collections"))
+	p.Made = u.fresh.Made
+	at := value(root, "made").Line // a plan has it
+	u.replace(at, at, func(b *writer) { b.made(p) })
+	out := []byte(strings.Join(u.lines, "\n"))
+	is, err := Parse(out)
+	if err != nil || is.Digest() != p.Digest() {
+		return nil, nil, fmt.Errorf("%w: make a new plan in another directory, and take over what you want", ErrLayout)
+	}
+	slices.Sort(u.notes)
+	return out, u.notes, nil
+}
+
+// value returns the value of a key, or nil.
+func value(n *yaml.Node, key string) *yaml.Node {
+	for i := 0; n != nil && i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Value == key {
+			return n.Content[i+1]
+		}
+	}
+	return nil
+}
+
+// last returns the last line of a node.
+func last(n *yaml.Node) int {
+	line := n.Line
+	for _, c := range n.Content {
+		line = max(line, last(c))
+	}
+	return line
+}
+
+// replace replaces the lines from first to last, which are numbered from 1, by what f writes. It inserts before
+// first if last is less.
+func (u *updater) replace(first, last int, f func(b *writer)) {
+	b := &writer{}
+	f(b)
+	var lines []string
+	if s := strings.TrimSuffix(b.String(), "\n"); s != "" {
+		lines = strings.Split(s, "\n")
+	}
+	u.lines = slices.Replace(u.lines, first-1, last, lines...)
+}
+
+// add adds what f writes to the list n, whose key is on one line with it if it is empty.
+func (u *updater) add(n *yaml.Node, key string, f func(b *writer)) {
+	if len(n.Content) == 0 {
+		u.replace(n.Line, n.Line, func(b *writer) {
+			b.line(0, "%s:", key)
+			f(b)
+		})
+		return
+	}
+	u.replace(last(n)+1, last(n), f)
+}
+
+func (u *updater) note(format string, args ...any) {
+	u.notes = append(u.notes, fmt.Sprintf(format, args...))
+}
+
+// undecided makes the decisions about new fields unknown, where a plan may convert their values.
+func (u *updater) undecided(fields []Field) {
+	for i := range fields {
+		if f := &fields[i]; u.mayConvert(f.Stored) {
+			f.Comment = append(slices.Clone(f.Comment), fmt.Sprintf("new: the survey suggests: %s", f.Decision))
+			f.Decision = Unknown
+		}
+	}
+}
+
+// references adds those of what is new: a person may have removed others.
+func (u *updater) references(n *yaml.Node) {
+	old := slices.Clone(u.plan.References)
+	known := func(r Reference) bool {
+		for i, name := range r.Between {
+			c := u.plan.find(name)
+			if c < 0 || len(r.Fields) == 2 && !slices.ContainsFunc(u.plan.Collections[c].Fields, func(f Field) bool { return f.Plain() == Plain(r.Fields[i]) }) {
+				return false
+			}
+		}
+		return true
+	}
+	var add []Reference
+	for _, r := range u.fresh.References {
+		if !known(r) && !slices.ContainsFunc(old, r.same) && u.listed(r.Between[0]) && u.listed(r.Between[1]) {
+			add = append(add, r)
+		}
+	}
+	if len(add) == 0 {
+		return
+	}
+	u.plan.References = append(u.plan.References, add...)
+	write := func(b *writer) {
+		for _, r := range add {
+			b.reference(r)
+		}
+	}
+	if n == nil {
+		u.replace(len(u.lines)+1, len(u.lines), func(b *writer) {
+			b.line(0, "references:")
+			write(b)
+		})
+		return
+	}
+	u.add(n, "references", write)
+}
+
+// made reports whether a step has made the collection.
+func (u *updater) made(name string) bool {
+	return slices.ContainsFunc(u.decided, func(st Step) bool { return st.Into == name })
+}
+
+// listed reports whether the plan will have the collection.
+func (u *updater) listed(name string) bool { return u.plan.find(name) >= 0 || !u.made(name) }
+
+func (u *updater) collections(n *yaml.Node) {
+	var add []Collection
+	for _, c := range u.fresh.Collections {
+		if u.plan.find(c.Name) < 0 && !u.made(c.Name) {
+			c.Fields = slices.Clone(c.Fields)
+			c.Into = ""
+			u.undecided(c.Fields)
+			add = append(add, c)
+			u.note("%q: the collection is new", c.Name)
+		}
+	}
+	if len(add) > 0 {
+		u.add(n, "collections", func(b *writer) {
+			for _, c := range add {
+				b.collection(c)
+			}
+		})
+	}
+	for i := len(n.Content) - 1; i >= 0; i-- {
+		c := &u.plan.Collections[i]
+		j := u.fresh.find(c.Name)
+		switch {
+		case c.Into != "" && u.all(*c): // a cutover may have exchanged it
+		case j < 0:
+			u.note("%q: the collection is gone, or has no UUIDs any more", c.Name)
+		case c.UUID != "" && u.fresh.Collections[j].UUID != c.UUID:
+			u.note("%q: another collection has the name; remove it from the plan, and run bsonids plan again", c.Name)
+		default:
+			u.fields(value(n.Content[i], "fields"), c, u.fresh.Collections[j])
+		}
+	}
+	u.plan.Collections = append(u.plan.Collections, add...)
+}
+
+// fields brings the fields of a collection up to date.
+func (u *updater) fields(n *yaml.Node, c *Collection, now Collection) {
+	var add []Field
+	for _, f := range now.Fields {
+		if c.find(f) < 0 && !u.is(c.Name, f) {
+			add = append(add, f)
+			u.note("%q: the field %s is new", c.Name, f)
+		}
+	}
+	u.undecided(add)
+	if len(add) > 0 {
+		u.add(n, "    fields", func(b *writer) {
+			for _, f := range add {
+				b.field(f)
+			}
+		})
+	}
+	for i := len(n.Content) - 1; i >= 0; i-- {
+		f := &c.Fields[i]
+		j := now.find(*f)
+		switch {
+		case u.is(c.Name, *f):
+		case j < 0:
+			u.note("%q: the field %s is gone", c.Name, f)
+		case !slices.EqualFunc(f.Evidence, now.Fields[j].Evidence, Evidence.equal):
+			f.Evidence = now.Fields[j].Evidence
+			u.evidence(n.Content[i], *f)
+			u.note("%q: the evidence of %s has changed", c.Name, f)
+		}
+	}
+	c.Fields = append(c.Fields, add...)
+}
+
+// evidence replaces the evidence of a field.
+func (u *updater) evidence(n *yaml.Node, f Field) {
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Value == "evidence" {
+			u.replace(n.Content[i].Line, last(n.Content[i+1]), func(b *writer) { b.evidence(f) })
+			return
+		}
+	}
+	u.replace(last(n)+1, last(n), func(b *writer) { b.evidence(f) })
+}

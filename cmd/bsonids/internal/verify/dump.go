@@ -1,0 +1,75 @@
+package verify
+
+import (
+	"context"
+	"io"
+	"os"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/migration"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/offline"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/report"
+)
+
+// DumpOptions describe the proof of a converted dump.
+type DumpOptions struct {
+	Dir     string // of the migration
+	In, Out string // paths, of which one may be "-" for Stdin; empty for those that the plan and the ledger name
+	Stdin   io.Reader
+}
+
+// Dump proves that the output has the documents of the dump of a plan, each converted, and no others.
+func Dump(ctx context.Context, m migration.Messages, state *plan.State, o DumpOptions) (p report.DumpProof, proofs []report.StepProof, err error) {
+	if o.In == "" {
+		if state.Converted == nil {
+			return p, nil, failure.Usagef("%s: bsonids apply --out has not converted the dump", o.Dir)
+		}
+		if o.In, o.Out = state.Plan.Dump.Path, state.Converted.Out; o.In == "-" || o.Out == "-" {
+			return p, nil, failure.Usagef("the dump or its conversion was a pipe: give bsonids verify %s both paths", o.Dir)
+		}
+	}
+	if o.In == "-" && o.Out == "-" {
+		return p, nil, failure.Usagef("only one of the dump and its conversion can be standard input")
+	}
+	d, err := migration.OpenDump(o.Dir, state.Plan)
+	if err != nil {
+		return p, nil, err
+	}
+	in, err := d.Input(o.In, o.Stdin)
+	if err != nil {
+		return p, nil, err
+	}
+	out, err := d.Input(o.Out, o.Stdin)
+	if err != nil {
+		return p, nil, err
+	}
+	job, done := d.Job(m, in, os.TempDir(), "comparing")
+	v, err := offline.Verify(ctx, job, out)
+	done()
+	if err != nil {
+		return p, nil, migration.DumpError(err)
+	}
+	p = report.DumpProof{Path: o.In, Out: o.Out, Verified: v}
+	next := make(map[string]int)
+	for _, st := range d.Steps {
+		name := state.Plan.Namespace(st.Collection)
+		did := v.Of(name, d.Count(name))[next[name]]
+		next[name]++
+		proofs = append(proofs, dumpStep(st, did, v.ByCollection[name]))
+	}
+	return p, proofs, nil
+}
+
+// dumpStep returns the proof of one conversion.
+func dumpStep(st plan.Step, did offline.Done, c *offline.Compared) report.StepProof {
+	out := report.StepProof{Step: migration.Fresh(st), Basis: report.RestsOnSource}
+	out.Step.Status = report.DoneStep
+	if c == nil {
+		c = &offline.Compared{}
+	}
+	out.Result = convert.Verified{Read: c.Equal + c.Wrong + c.Missing, New: did.Values, Left: did.Left, Proven: c.Equal, Wrong: c.Wrong, Missing: c.Missing, Extra: c.Extra}
+	out.Proven = c.Wrong+c.Missing+c.Extra == 0
+	return out
+}
