@@ -11,8 +11,8 @@ embedded() { BSONIDS_SERVER=embedded quietly "$@"; }
 # raced runs the tests of everything that talks to a server with the race detector. The server is a process of its own without the
 # detector, under which FerretDB and SQLite take most of the time.
 raced() {
-	go build -o "$work/ferretserver" ./integration/cmd/ferretserver && mkdir "$work/ferret" || return 1
-	beside 'Waiting for connections on' "$work/ferretserver" -addr 127.0.0.1:0 -dir "$work/ferret"
+	go build -o "$work/ferretserver" ./integration/cmd/ferretserver || return 1
+	beside 'Waiting for connections on' "$work/ferretserver" -addr 127.0.0.1:0 -dir ""
 	on_server "mongodb://$(sed -n 's/^Waiting for connections on \([^,]*\),.*/\1/p' "$work/server.log")/" -race "$@" ./cmd/bsonids/...
 	alone $?
 }

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
@@ -15,7 +16,7 @@ import (
 
 func main() {
 	addr := flag.String("addr", ":27017", "address to listen on")
-	dir := flag.String("dir", "/data/db", "directory of the data")
+	dir := flag.String("dir", "/data/db", "directory of the data; if it is empty, a temporary one that is removed at the end, whose writes do not wait for the disk")
 	// Tests start every image with the arguments of mongod. They use a server that does not know
 	// replSetInitiate as a standalone server.
 	flag.String("replSet", "", "accepted as mongod does, without effect")
@@ -34,7 +35,7 @@ func serve(addr, dir string) error {
 		return err
 	}
 	// testcontainers waits for this text, which is the text of mongod.
-	fmt.Printf("Waiting for connections on %s, data in %s\n", s.Addr(), dir)
+	fmt.Printf("Waiting for connections on %s, data in %s\n", s.Addr(), cmp.Or(dir, "a temporary directory"))
 	<-ctx.Done()
 	fmt.Println("Shutting down")
 	return s.Close()
