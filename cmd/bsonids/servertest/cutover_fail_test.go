@@ -323,8 +323,10 @@ func TestCutoverAfterFollow(t *testing.T) {
 	c.s.(*mongotest.Server).Require(t, mongotest.ChangeStreams)
 	c.names = []string{"a"}
 	insert(t, c.db.Collection("a"), []any{cutDoc(1, 1), cutDoc(2, 2), cutDoc(3, 3), cutDoc(4, 4), cutDoc(5, 5), cutDoc(6, 6), cutDoc(7, 7), cutDoc(8, 8)})
-	follow := []string{"convert", "--db", c.db.Name(), "--collection", "a", "--from", "javaLegacy", "--into", "a_new", "--write", "--state", filepath.Join(t.TempDir(), "state"), "--follow"}
-	cmd, out := start(t, c.s, follow...)
+	file := planned(t, c.s.(*mongotest.Server))
+	copiesInto(t, file, "a", "a_new")
+	dir := filepath.Dir(file)
+	cmd, out := start(t, c.s, follow(dir)...)
 	defer func() { _ = cmd.Process.Kill() }()
 	for began := time.Now(); ; {
 		if st := statusOf(t, c.s, "--db", c.db.Name()); len(st.Conversions) == 1 {
@@ -346,7 +348,7 @@ func TestCutoverAfterFollow(t *testing.T) {
 	}
 	_ = cmd.Wait()
 	// The interrupt may have come before it had caught up.
-	command(t, c.s, append(follow, "--until-caught-up")...).want(t, failure.ExitOK)
+	command(t, c.s, follow(dir, "--until-caught-up")...).want(t, failure.ExitOK)
 	insert(t, c.db.Collection("a"), []any{cutDoc(9, 9)})
 	want := converted(t, all(t, c.db.Collection("a")))
 	if r := c.cutover(c.s, failure.ExitOK, "--write"); r.State != "switched" {
@@ -354,5 +356,5 @@ func TestCutoverAfterFollow(t *testing.T) {
 	}
 	equal(t, all(t, c.db.Collection("a")), want)
 	// A follower that is started again does not write to the fenced collections.
-	command(t, c.s, append(follow, "--until-caught-up")...).want(t, failure.ExitUsage)
+	command(t, c.s, follow(dir, "--until-caught-up")...).want(t, failure.ExitUsage)
 }

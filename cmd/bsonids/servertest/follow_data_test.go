@@ -15,6 +15,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/cli"
+	"github.com/bsonids/bsonids/integration/mongotest"
 	"github.com/bsonids/bsonids/uuidrep"
 )
 
@@ -147,11 +148,28 @@ func (a *application) want() map[string]bson.Raw {
 	return out
 }
 
-// follow returns the arguments of a conversion of the collection c into the collection new that
-// follows its source.
-func follow(db, dir string, extra ...string) []string {
-	return append([]string{"convert", "--db", db, "--collection", "c", "--from", "javaLegacy", "--into", "new", "--write", "--follow",
-		"--state", filepath.Join(dir, "state"), "--examples", "0"}, extra...)
+// followPlan makes a plan that copies the collection c into the collection new, and returns its directory.
+func followPlan(t *testing.T, s *mongotest.Server) (dir string) {
+	t.Helper()
+	file := planned(t, s)
+	copiesInto(t, file, "c", "new")
+	return filepath.Dir(file)
+}
+
+// copiesInto makes a plan copy a collection into another one.
+func copiesInto(t *testing.T, file, name, into string) {
+	t.Helper()
+	if suggested := `into: "` + name + `_standard"`; strings.Contains(text(t, file), suggested) {
+		edit(t, file, suggested, `into: "`+into+`"`)
+		return
+	}
+	edit(t, file, `  - name: "`+name+`"`+"\n", `  - name: "`+name+`"`+"\n    into: \""+into+"\"\n")
+}
+
+// follow returns the arguments of the command that applies the plan in the directory, and whose copies follow
+// their collections.
+func follow(dir string, extra ...string) []string {
+	return append([]string{"apply", dir, "--write", "--follow"}, extra...)
 }
 
 // background is a command that runs.

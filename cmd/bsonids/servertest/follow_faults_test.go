@@ -24,13 +24,13 @@ func TestFollowConflict(t *testing.T) {
 	s.Require(t, mongotest.ChangeStreams)
 	db := connect(t, s)
 	app := newApplication(t, db, "c", 12)
-	dir := t.TempDir()
-	command(t, s, follow(s.Database(), dir, "--until-caught-up")...).want(t, failure.ExitOK)
+	dir := followPlan(t, s)
+	command(t, s, follow(dir, "--until-caught-up")...).want(t, failure.ExitOK)
 	id := app.ids[0]
 	insert(t, app.coll, []any{bson.D{{Key: "_id", Value: in(id, uuidrep.Standard)}, {Key: "n", Value: int32(-1)}}})
 	for range 2 {
 		app.insert()
-		r := command(t, s, follow(s.Database(), dir, "--until-caught-up")...).want(t, failure.ExitIncomplete)
+		r := command(t, s, follow(dir, "--until-caught-up")...).want(t, failure.ExitIncomplete)
 		if !strings.Contains(r.stdout, "another copy has the same _id") {
 			t.Error(r.stdout)
 		}
@@ -38,7 +38,7 @@ func TestFollowConflict(t *testing.T) {
 	if _, err := app.coll.DeleteOne(t.Context(), app.filter(id)); err != nil {
 		t.Fatal(err)
 	}
-	command(t, s, follow(s.Database(), dir, "--until-caught-up")...).want(t, failure.ExitOK)
+	command(t, s, follow(dir, "--until-caught-up")...).want(t, failure.ExitOK)
 	delete(app.docs, id)
 	want := app.want()
 	raw, err := bson.Marshal(bson.D{{Key: "_id", Value: in(id, uuidrep.Standard)}, {Key: "n", Value: int32(-1)}})
@@ -55,8 +55,8 @@ func TestFollowLost(t *testing.T) {
 	s.Require(t, mongotest.ChangeStreams)
 	db := connect(t, s)
 	app := newApplication(t, db, "c", 20)
-	dir := t.TempDir()
-	command(t, s, follow(s.Database(), dir, "--until-caught-up")...).want(t, failure.ExitOK)
+	dir := followPlan(t, s)
+	command(t, s, follow(dir, "--until-caught-up")...).want(t, failure.ExitOK)
 	for range 30 {
 		app.write()
 	}
@@ -76,7 +76,7 @@ func TestFollowLost(t *testing.T) {
 		}
 		return nil
 	})
-	command(t, p, follow(s.Database(), dir, "--until-caught-up", "--retry-for", "2m")...).want(t, failure.ExitOK)
+	command(t, p, follow(dir, "--until-caught-up", "--retry-for", "2m")...).want(t, failure.ExitOK)
 	equal(t, all(t, db.Collection("new")), app.want())
 }
 
@@ -94,7 +94,7 @@ func TestFollowSignal(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer log.Close()
-	cmd := startLogged(t, s, log, follow(s.Database(), t.TempDir())...)
+	cmd := startLogged(t, s, log, follow(followPlan(t, s))...)
 	read := func() string {
 		b, err := os.ReadFile(log.Name())
 		if err != nil {

@@ -1,6 +1,7 @@
 package servertest
 
 import (
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -22,10 +23,10 @@ func TestFollow(t *testing.T) {
 	s.Require(t, mongotest.ChangeStreams)
 	db := connect(t, s)
 	app := newApplication(t, db, "c", 60)
-	dir := t.TempDir()
+	dir := followPlan(t, s)
 
 	stop := app.writes(100)
-	b := inBackground(t, s, follow(s.Database(), dir, "--batch", "10")...)
+	b := inBackground(t, s, follow(dir, "--batch", "10")...)
 	b.until(following)
 	stop()
 	r := b.interrupt().want(t, failure.ExitOK)
@@ -36,18 +37,18 @@ func TestFollow(t *testing.T) {
 		app.write()
 	}
 	stop = app.writes(100)
-	b = inBackground(t, s, follow(s.Database(), dir)...)
+	b = inBackground(t, s, follow(dir)...)
 	b.until(following)
 	stop()
 	for range 10 {
 		app.write()
 	}
 	b.interrupt().want(t, failure.ExitOK)
-	command(t, s, follow(s.Database(), dir, "--until-caught-up", "--output", "json")...).want(t, failure.ExitOK)
+	command(t, s, follow(dir, "--until-caught-up", "--output", "json")...).want(t, failure.ExitOK)
 	equal(t, all(t, db.Collection("new")), app.want())
-	command(t, s, "verify", "--db", s.Database(), "--collection", "c", "--from", "javaLegacy", "--into", "new").want(t, failure.ExitOK)
+	command(t, s, "verify", dir).want(t, failure.ExitOK)
 	// Nothing has changed since.
-	command(t, s, follow(s.Database(), dir, "--until-caught-up")...).want(t, failure.ExitOK)
+	command(t, s, follow(dir, "--until-caught-up")...).want(t, failure.ExitOK)
 	equal(t, all(t, db.Collection("new")), app.want())
 }
 
@@ -57,13 +58,15 @@ func TestFollowStatus(t *testing.T) {
 	s.Require(t, mongotest.ChangeStreams)
 	db := connect(t, s)
 	app := newApplication(t, db, "c", 20)
-	dir := t.TempDir()
-	b := inBackground(t, s, follow(s.Database(), dir)...)
+	dir := followPlan(t, s)
+	b := inBackground(t, s, follow(dir)...)
 	b.until(following)
-	if r := command(t, s, follow(s.Database(), dir)...).want(t, failure.ExitUsage); !strings.Contains(r.stderr, "in use by another process") {
+	if r := command(t, s, follow(dir)...).want(t, failure.ExitUsage); !strings.Contains(r.stderr, "in use by another process") {
 		t.Error(r.stderr)
 	}
-	if r := command(t, s, follow(s.Database(), t.TempDir())...).want(t, failure.ExitUsage); !strings.Contains(r.stderr, "has not ended") {
+	other := filepath.Join(t.TempDir(), "other.d")
+	again(t, filepath.Join(dir, "plan.yaml"), other)
+	if r := command(t, s, follow(other)...).want(t, failure.ExitUsage); !strings.Contains(r.stderr, `"new" has documents already`) {
 		t.Error(r.stderr)
 	}
 	app.write()
@@ -89,8 +92,8 @@ func TestFollowRenamed(t *testing.T) {
 	s.Require(t, mongotest.ChangeStreams)
 	db := connect(t, s)
 	app := newApplication(t, db, "c", 20)
-	dir := t.TempDir()
-	b := inBackground(t, s, follow(s.Database(), dir)...)
+	dir := followPlan(t, s)
+	b := inBackground(t, s, follow(dir)...)
 	b.until(following)
 	for range 10 {
 		app.write()
@@ -152,15 +155,15 @@ func TestFollowDropped(t *testing.T) {
 			db := connect(t, s)
 			app := newApplication(t, db, "c", 20)
 			want := app.want()
-			dir := t.TempDir()
-			b := inBackground(t, s, follow(s.Database(), dir)...)
+			dir := followPlan(t, s)
+			b := inBackground(t, s, follow(dir)...)
 			b.until(following)
 			drop(t, db)
 			if r := b.wait().want(t, failure.ExitFailed); !strings.Contains(r.stderr, "the source was dropped") || strings.Contains(r.stderr, "to continue") {
 				t.Error(r.stderr)
 			}
 			equal(t, all(t, db.Collection("new")), want)
-			command(t, s, follow(s.Database(), dir)...).want(t, failure.ExitUsage)
+			command(t, s, follow(dir)...).want(t, failure.ExitUsage)
 			equal(t, all(t, db.Collection("new")), want)
 		})
 	}
@@ -174,7 +177,7 @@ func TestFollowCopyGoneMeanwhile(t *testing.T) {
 		s.Require(t, mongotest.ChangeStreams)
 		db := connect(t, s)
 		app := newApplication(t, db, "c", 20)
-		b := inBackground(t, s, follow(s.Database(), t.TempDir())...)
+		b := inBackground(t, s, follow(followPlan(t, s))...)
 		b.until(following)
 		if err := db.Collection("new").Drop(t.Context()); err != nil {
 			t.Fatal(err)
@@ -183,7 +186,7 @@ func TestFollowCopyGoneMeanwhile(t *testing.T) {
 			app.insert()
 		}
 		r := b.wait().want(t, failure.ExitFailed)
-		if !strings.Contains(r.stderr, "was renamed or dropped") || strings.Contains(r.stderr, "to continue") || strings.Contains(r.stderr, "to undo") {
+		if !strings.Contains(r.stderr, "was renamed or dropped") || strings.Contains(r.stderr, "to continue") {
 			t.Error(r.stderr)
 		}
 		names, err := db.ListCollectionNames(t.Context(), bson.D{{Key: "name", Value: "new"}})
@@ -199,12 +202,12 @@ func TestFollowCopyGone(t *testing.T) {
 	s.Require(t, mongotest.ChangeStreams)
 	db := connect(t, s)
 	newApplication(t, db, "c", 20)
-	dir := t.TempDir()
-	command(t, s, follow(s.Database(), dir, "--until-caught-up")...).want(t, failure.ExitOK)
+	dir := followPlan(t, s)
+	command(t, s, follow(dir, "--until-caught-up")...).want(t, failure.ExitOK)
 	if err := db.Collection("new").Drop(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if r := command(t, s, follow(s.Database(), dir)...).want(t, failure.ExitFailed); !strings.Contains(r.stderr, "was renamed or dropped") {
+	if r := command(t, s, follow(dir)...).want(t, failure.ExitFailed); !strings.Contains(r.stderr, "was renamed or dropped") {
 		t.Error(r.stderr)
 	}
 	names, err := db.ListCollectionNames(t.Context(), bson.D{{Key: "name", Value: "new"}})
@@ -231,12 +234,12 @@ func TestFollowExchange(t *testing.T) {
 	}
 	set(1, "a")
 	set(2, "b")
-	dir := t.TempDir()
-	command(t, s, follow(s.Database(), dir, "--until-caught-up")...).want(t, failure.ExitOK)
+	dir := followPlan(t, s)
+	command(t, s, follow(dir, "--until-caught-up")...).want(t, failure.ExitOK)
 	set(1, "none")
 	set(2, "a")
 	set(1, "b")
-	command(t, s, follow(s.Database(), dir, "--until-caught-up")...).want(t, failure.ExitOK)
+	command(t, s, follow(dir, "--until-caught-up")...).want(t, failure.ExitOK)
 	got := all(t, db.Collection("new"))
 	for id, seat := range map[string]string{"1": "b", "2": "a"} {
 		id = `{"$numberInt":"` + id + `"}`
@@ -258,8 +261,8 @@ func TestFollowExpired(t *testing.T) {
 		s.Require(t, mongotest.ChangeStreams)
 		db := connect(t, s)
 		app := newApplication(t, db, "c", 30)
-		dir := t.TempDir()
-		command(t, s, follow(s.Database(), dir, "--until-caught-up")...).want(t, failure.ExitOK)
+		dir := followPlan(t, s)
+		command(t, s, follow(dir, "--until-caught-up")...).want(t, failure.ExitOK)
 		before := app.want()
 		if deleted {
 			app.delete()
@@ -302,7 +305,7 @@ func TestFollowExpired(t *testing.T) {
 		if deleted {
 			code = failure.ExitIncomplete
 		}
-		r := command(t, p, follow(s.Database(), dir, "--until-caught-up")...).want(t, code)
+		r := command(t, p, follow(dir, "--until-caught-up")...).want(t, code)
 		if !strings.Contains(r.stderr, "the comparison begins again") || strings.Contains(r.stdout, "another program wrote it to the copy") != deleted {
 			t.Error(r.stdout, r.stderr)
 		}
@@ -324,19 +327,46 @@ func TestFollowRefused(t *testing.T) {
 	s := mongotest.Start(t)
 	s.Refuse(t, mongotest.ChangeStreams)
 	db := connect(t, s)
-	seed(t, db.Collection("c"), 5, uuidrep.JavaLegacy, uuidrep.Standard)
-	if r := command(t, s, follow(s.Database(), t.TempDir())...).want(t, failure.ExitUsage); !strings.Contains(r.stderr, "--follow: a copy cannot follow its source on this server: the server has no change streams") {
+	var docs []any
+	for i := range 10 {
+		docs = append(docs, cutDoc(i, 0))
+	}
+	insert(t, db.Collection("c"), docs)
+	dir := followPlan(t, s)
+	if r := command(t, s, follow(dir)...).want(t, failure.ExitUsage); !strings.Contains(r.stderr, "--follow: a copy cannot follow its source on this server: the server has no change streams") {
 		t.Error(r.stderr)
 	}
 	if names, err := db.ListCollectionNames(t.Context(), bson.D{}); err != nil || len(names) != 1 {
 		t.Error(names, err)
 	}
-	for _, args := range [][]string{
-		{"--follow", "--write"}, // without --into
-		{"--follow", "--into", "new", "--write"},
-		{"--follow", "--into", "new", "--write", "--state", t.TempDir() + "/state", "--part", "1/2"},
-		{"--into", "new", "--until-caught-up"},
-	} {
-		command(t, s, append([]string{"convert", "--db", s.Database(), "--collection", "c", "--from", "javaLegacy"}, args...)...).want(t, failure.ExitUsage)
+	if names, err := filepath.Glob(filepath.Join(dir, "*.state")); err != nil || len(names) != 0 {
+		t.Error(names, err)
+	}
+	if r := command(t, s, "apply", dir, "--write", "--until-caught-up").want(t, failure.ExitUsage); !strings.Contains(r.stderr, "requires --follow") {
+		t.Error(r.stderr)
+	}
+}
+
+// Only a copy can follow its collection, and only if its _id tells the one of its source.
+func TestFollowNothing(t *testing.T) {
+	s := mongotest.Start(t)
+	db := connect(t, s)
+	seed(t, db.Collection("c"), 12, uuidrep.JavaLegacy, uuidrep.Standard)
+	dir := filepath.Dir(planned(t, s))
+	for _, args := range [][]string{follow(dir), {"apply", dir, "--follow"}} {
+		if r := command(t, s, args...).want(t, failure.ExitUsage); !strings.Contains(r.stderr, "no collection of the plan has into") {
+			t.Error(r.stderr)
+		}
+	}
+	var docs []any
+	for i := range 12 {
+		docs = append(docs, bson.D{{Key: "_id", Value: v4(i).String()}})
+	}
+	insert(t, db.Collection("texts"), docs)
+	file := planned(t, s)
+	edit(t, file, "- path: \"_id\"\n        stored: text\n        decision: leave", "- path: \"_id\"\n        stored: text\n        decision: convert from text",
+		"name: \"texts\"\n", "name: \"texts\"\n    into: \"texts_standard\"\n")
+	if r := command(t, s, follow(filepath.Dir(file))...).want(t, failure.ExitUsage); !strings.Contains(r.stderr, "text in _id") {
+		t.Error(r.stderr)
 	}
 }

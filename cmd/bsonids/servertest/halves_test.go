@@ -143,12 +143,12 @@ func TestExpiredRepair(t *testing.T) {
 		s := mongotest.Start(t)
 		s.Require(t, mongotest.ChangeStreams)
 		app := newApplication(t, connect(t, s), "c", 40)
-		dir := t.TempDir()
-		command(t, s, follow(s.Database(), dir, "--until-caught-up")...).want(t, failure.ExitOK)
+		dir := followPlan(t, s)
+		command(t, s, follow(dir, "--until-caught-up")...).want(t, failure.ExitOK)
 		for range 60 {
 			app.write()
 		}
-		command(t, limited(t, s, true, most, "new"), follow(s.Database(), dir, "--until-caught-up")...).want(t, failure.ExitOK)
+		command(t, limited(t, s, true, most, "new"), follow(dir, "--until-caught-up")...).want(t, failure.ExitOK)
 		equal(t, all(t, connect(t, s).Collection("new")), app.want())
 	})
 }

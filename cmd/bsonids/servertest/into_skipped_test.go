@@ -12,6 +12,7 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 	"github.com/bsonids/bsonids/integration/mongotest"
+	"github.com/bsonids/bsonids/uuidrep"
 )
 
 // undecided returns a document with a value that is not a UUID. A conversion leaves it as it is.
@@ -60,14 +61,14 @@ func TestFollowSkipped(t *testing.T) {
 		docs = append(docs, cutDoc(i, 0))
 	}
 	insert(t, db.Collection("c"), docs)
-	dir := t.TempDir()
-	command(t, s, follow(s.Database(), dir, "--until-caught-up")...).want(t, failure.ExitOK)
+	dir := followPlan(t, s)
+	command(t, s, follow(dir, "--until-caught-up")...).want(t, failure.ExitOK)
 	if n := lastSkipped(t, db, "c"); n != 0 {
 		t.Errorf("%d documents", n)
 	}
-	insert(t, db.Collection("c"), []any{undecided(100)})
+	insert(t, db.Collection("c"), []any{bson.D{{Key: "_id", Value: in(cutID(100), uuidrep.JavaLegacy)}, {Key: "customer", Value: bson.Binary{Subtype: 3, Data: append(make([]byte, 15), 100)}}}})
 	for range 2 {
-		command(t, s, follow(s.Database(), dir, "--until-caught-up")...).want(t, failure.ExitIncomplete)
+		command(t, s, follow(dir, "--until-caught-up")...).want(t, failure.ExitIncomplete)
 		if n := lastSkipped(t, db, "c"); n != 1 {
 			t.Errorf("%d documents", n)
 		}

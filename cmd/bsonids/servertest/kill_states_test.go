@@ -128,8 +128,16 @@ func TestKillStates(t *testing.T) {
 		"undo":                  {uuidrep.Standard, undoing, after(converting("--to", "standard", "--undo-log", "undo")), restored},
 		"undo within a subtype": {uuidrep.CSharpLegacy, undoing, after(converting("--to", "csharpLegacy", "--undo-log", "undo")), restored},
 		"apply":                 {uuidrep.Standard, applying("apply"), func(_ *testing.T, s *mongotest.Server, dir string) { planOf(s, dir) }, converted},
-		"apply of an edit":      {uuidrep.Standard, applying("apply"), edited, converted},
-		"undo of a plan":        {uuidrep.Standard, applying("undo"), after(applying("apply")), restored},
+		"apply that follows": {uuidrep.Standard, func(s *mongotest.Server, dir string) []string {
+			return append(applying("apply")(s, dir), "--follow", "--until-caught-up")
+		}, func(t *testing.T, s *mongotest.Server, dir string) {
+			copiesInto(t, filepath.Join(planOf(s, dir), "plan.yaml"), "c", "new")
+		}, func(t *testing.T, db *mongo.Database, before, want map[string]bson.Raw) {
+			equal(t, all(t, db.Collection("new")), want)
+			equal(t, all(t, db.Collection("c")), before)
+		}},
+		"apply of an edit": {uuidrep.Standard, applying("apply"), edited, converted},
+		"undo of a plan":   {uuidrep.Standard, applying("undo"), after(applying("apply")), restored},
 	} {
 		t.Run(name, func(t *testing.T) {
 			kills, most := 0, *stateKills
@@ -138,6 +146,9 @@ func TestKillStates(t *testing.T) {
 			}
 			for rounds := 0; kills < most; rounds++ {
 				s := mongotest.Start(t)
+				if name == "apply that follows" {
+					s.Require(t, mongotest.ChangeStreams)
+				}
 				db := connect(t, s)
 				want := seed(t, db.Collection("c"), 60, uuidrep.JavaLegacy, v.to)
 				before := all(t, db.Collection("c"))

@@ -13,16 +13,6 @@ func (o *Options) Check() error {
 		return failure.Usagef("--into must be another collection than --collection")
 	case id.Into != "" && o.UndoLog != "":
 		return failure.Usagef("--undo-log cannot be used with --into, which does not change the collection")
-	case o.UntilCaughtUp && !o.Follow:
-		return failure.Usagef("--until-caught-up requires --follow")
-	case o.Follow && id.Into == "":
-		return failure.Usagef("--follow requires --into: the copy follows the collection")
-	case o.Follow && o.Write && o.State == "":
-		return failure.Usagef("--follow requires --state, the file for the position in the change stream")
-	case o.Follow && conv.MergesIDs():
-		return failure.Usagef("--follow cannot be used if text in _id is converted: a copy does not show which spelling its source has")
-	case o.Follow && id.Part != "":
-		return failure.Usagef("--follow cannot be used with --part: one run follows the whole collection")
 	case o.Retry != "" && (id.Into != "" || id.Part != "" || id.Query != ""):
 		return failure.Usagef("--retry cannot be used with --into, --part or --query")
 	case id.Query != "" && id.Into != "":

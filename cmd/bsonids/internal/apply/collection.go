@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"os"
 	"strings"
-	"sync"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -37,8 +36,9 @@ type Options struct {
 	DecideAnew bool     // do not use a decision in the record
 	References int      // documents of each other collection to search for equal values
 
-	Follow        bool // the copy follows its source until the context ends
-	UntilCaughtUp bool // or until the copy has caught up
+	// Follow makes a copy follow its source until the context ends. It is nil if the copy does not. Its Record
+	// and Beat are set when the conversion begins.
+	Follow *convert.Follow
 
 	State, UndoLog, SkipList string // paths; the last one as of [SkipListOf]
 	// Anew is set if another pass is made when an earlier run has completed the conversion, for values that
@@ -135,7 +135,7 @@ func (w *worker) convert(ctx context.Context) (out Outcome, err error) {
 			if err := w.Do(ctx, func() error { return w.copyGone(ctx) }); err != nil {
 				return out, err
 			}
-			if w.state.Done && w.Retry == "" && !w.Follow {
+			if w.state.Done && w.Retry == "" && w.Follow == nil {
 				out.Finished = true
 				out.All = convert.Totals{Changed: w.state.Changed, Values: w.state.Values, Skipped: w.state.Skipped}
 				return out, nil
@@ -150,7 +150,7 @@ func (w *worker) convert(ctx context.Context) (out Outcome, err error) {
 		}
 		defer func() {
 			failed := err
-			if err == nil && w.Follow {
+			if err == nil && w.Follow != nil {
 				failed = errFollowed
 			}
 			end := run.End(failed)
@@ -210,8 +210,8 @@ func (w *worker) close(failed error) error {
 // later.
 func (w *worker) find(ctx context.Context) (err error) {
 	w.coll = w.db.Collection(w.ID.Collection)
-	if w.Follow {
-		if w.coll, err = w.followed(ctx); err != nil {
+	if w.Follow != nil {
+		if w.coll, err = sourceOf(ctx, w.db, w.Options); err != nil {
 			return err
 		}
 	}
@@ -231,13 +231,6 @@ func (w *worker) find(ctx context.Context) (err error) {
 		// user lacks the privilege to update.
 		_, err := w.coll.UpdateOne(ctx, bson.D{{Key: "_id", Value: bson.NewObjectID()}}, bson.D{{Key: "$set", Value: bson.D{{Key: "x", Value: 1}}}})
 		if err != nil {
-			return err
-		}
-	}
-	if w.Follow {
-		if err := convert.CanFollow(ctx, w.coll, w.spec); errors.Is(err, convert.ErrCannotFollow) {
-			return failure.Usagef("--follow: %v", err)
-		} else if err != nil {
 			return err
 		}
 	}
@@ -325,18 +318,14 @@ func (w *worker) carryOut(ctx context.Context, run *migration.Claim, opts conver
 	if err != nil {
 		return err
 	}
-	copying := func() {}
 	if opts.Progress = w.Advance; opts.Progress == nil {
 		bar := w.Progress(total, "converting", w.namespace())
-		copying = sync.OnceFunc(bar.Done)
-		defer copying()
+		defer bar.Done()
 		opts.Progress = bar.Add
 	}
 	start := time.Now()
-	if w.Follow && w.Write {
-		var end func()
-		opts.Follow, end = w.following(run, copying)
-		defer end()
+	if w.Follow != nil {
+		opts.Follow = w.followed(run)
 	}
 	if w.ID.Into != "" {
 		res, err := convert.Into(ctx, w.coll, w.db.Collection(w.ID.Into), opts)

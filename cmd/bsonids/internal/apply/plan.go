@@ -1,6 +1,7 @@
 package apply
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -25,6 +26,8 @@ type PlanOptions struct {
 	Write          bool
 	Workers, Batch int // of a collection
 	AtOnce         int // collections
+	// Follow makes the copies follow their collections until the context ends, or UntilCaughtUp.
+	Follow, UntilCaughtUp bool
 }
 
 // Planned is a plan that may be applied.
@@ -40,6 +43,16 @@ type Planned struct {
 type work struct {
 	collection string
 	steps      []*step
+}
+
+// copies returns the number of steps that make a copy.
+func (w work) copies() (n int) {
+	for _, st := range w.steps {
+		if st.Into != "" {
+			n++
+		}
+	}
+	return n
 }
 
 // step is one conversion.
@@ -98,6 +111,12 @@ func (p *Planned) open() (err error) {
 	if len(p.works) == 0 {
 		return failure.Usagef("every field is left: there is nothing to convert")
 	}
+	if p.Follow {
+		slices.SortStableFunc(p.works, func(a, b work) int { return cmp.Compare(a.copies(), b.copies()) }) // these never end
+		if p.works[len(p.works)-1].copies() == 0 {
+			return failure.Usagef("--follow: no collection of the plan has into: only a copy follows its collection")
+		}
+	}
 	return nil
 }
 
@@ -112,6 +131,9 @@ func (p *Planned) step(s plan.Step) (*step, error) {
 	o.State, o.SkipList, o.UndoLog = f.State, f.SkipList, f.UndoLog
 	if s.Listed {
 		o.Listed = p.state.Before(s).Files(p.Dir)
+	}
+	if p.Follow && s.Into != "" && d.Conversion.MergesIDs() {
+		return nil, failure.Usagef("--follow cannot be used if text in _id is converted: a copy does not show which spelling its source has")
 	}
 	return &step{Step: s, fresh: p.edited.IsNew(s), options: o}, o.Check()
 }
@@ -133,12 +155,20 @@ func (p *Planned) Apply(ctx context.Context, s *migration.Session) (r Result, er
 	if p.Write {
 		s.Pace = patience.Steered(plan.SteeringOf(p.Dir), patience.System, s.Warn)
 	}
-	p.Batch, p.Workers = s.Gentle(ctx, min(p.AtOnce, len(p.works)), p.Batch, p.Workers)
+	atOnce := min(p.AtOnce, len(p.works))
+	if p.Follow {
+		_, copies := p.phases()
+		atOnce = max(atOnce, len(copies))
+	}
+	p.Batch, p.Workers = s.Gentle(ctx, atOnce, p.Batch, p.Workers)
 	db := s.Client.Database(p.plan.Database)
 	r.Applied = report.Applied{Database: p.plan.Database, Written: p.Write, Changes: p.edited.Changes}
 	s.About(p.plan.Database)
 	for _, c := range p.edited.Changes {
 		s.Warn("the plan was edited: %s", c)
+	}
+	if err := p.mayFollow(ctx, s, db); err != nil {
+		return r, err
 	}
 	sv, err := p.judge(ctx, s, db)
 	if err != nil {
@@ -183,8 +213,7 @@ func (p *Planned) convert(ctx context.Context, s *migration.Session, db *mongo.D
 	if err := p.mayOpen(); err != nil {
 		return err
 	}
-	total, err := p.count(ctx, s, db)
-	if err != nil {
+	if err := p.count(ctx, s, db); err != nil {
 		return err
 	}
 	mark, err := p.begin(ctx, s, db)
@@ -200,10 +229,36 @@ func (p *Planned) convert(ctx context.Context, s *migration.Session, db *mongo.D
 			return errors.Join(err, mark(err))
 		}
 	}
-	bar := s.Progress(total, "converting", p.plan.Database)
-	results := p.each(ctx, func(ctx context.Context, st *step) ended { return p.one(ctx, s, st, bar.Add) })
+	first, copies := p.phases()
+	bar := s.Progress(documents(first), "converting", p.plan.Database)
+	failed := r.add(p.each(ctx, first, func(ctx context.Context, st *step, _ func()) ended { return p.one(ctx, s, st, bar.Add) }))
 	bar.Done()
-	var failed error
+	if failed == nil {
+		failed = r.raise(ctx, guards)
+	}
+	if len(copies) > 0 {
+		ctx, stop := context.WithCancel(ctx)
+		defer stop()
+		if failed != nil {
+			stop()
+		}
+		failed = cmp.Or(failed, r.add(p.follow(ctx, s, copies)))
+	}
+	r.Failed = failed != nil
+	return errors.Join(failed, mark(failed))
+}
+
+// phases returns the collections that are converted first, and those whose copies follow them.
+func (p *Planned) phases() (first, copies []work) {
+	n := len(p.works)
+	if p.Follow {
+		n = slices.IndexFunc(p.works, func(w work) bool { return w.copies() > 0 })
+	}
+	return p.works[:n], p.works[n:]
+}
+
+// add adds how steps ended, and returns the error of the first that failed.
+func (r *Result) add(results []ended) (failed error) {
 	for _, e := range results {
 		r.Steps = append(r.Steps, e.AppliedStep)
 		r.Values, r.Documents = r.Values+e.values, r.Documents+e.documents
@@ -216,11 +271,7 @@ func (p *Planned) convert(ctx context.Context, s *migration.Session, db *mongo.D
 			}
 		}
 	}
-	if failed == nil {
-		failed = r.raise(ctx, guards)
-	}
-	r.Failed = failed != nil
-	return errors.Join(failed, mark(failed))
+	return failed
 }
 
 // mayOpen returns a usage error if a file of a step cannot be written. A file of the last collection that
@@ -239,8 +290,8 @@ func (p *Planned) mayOpen() error {
 	return nil
 }
 
-// count notes about how many documents each step reads, and returns the sum.
-func (p *Planned) count(ctx context.Context, s *migration.Session, db *mongo.Database) (total int64, err error) {
+// count notes about how many documents each step reads.
+func (p *Planned) count(ctx context.Context, s *migration.Session, db *mongo.Database) error {
 	for _, w := range p.works {
 		var n int64
 		err := s.Do(ctx, func() (err error) {
@@ -248,46 +299,52 @@ func (p *Planned) count(ctx context.Context, s *migration.Session, db *mongo.Dat
 			return err
 		})
 		if err != nil {
-			return 0, err
+			return err
 		}
 		for _, st := range w.steps {
 			st.documents = n
-			total += n
 		}
 	}
-	return total, nil
+	return nil
+}
+
+// documents returns about how many documents are to read.
+func documents(works []work) (n int64) {
+	for _, w := range works {
+		for _, st := range w.steps {
+			n += st.documents
+		}
+	}
+	return n
 }
 
 // each carries out the steps of several collections at once, in the order of the work. The steps of
 // one collection are carried out one after the other. After an error, no step is begun, and those in
-// progress are stopped.
-func (p *Planned) each(ctx context.Context, carryOut func(context.Context, *step) ended) []ended {
+// progress are stopped. A step may let another collection begin before its own end, by free.
+func (p *Planned) each(ctx context.Context, works []work, carryOut func(ctx context.Context, st *step, free func()) ended) []ended {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	results := make([][]ended, len(p.works))
-	next := make(chan int)
+	results := make([][]ended, len(works))
+	slots := make(chan struct{}, p.AtOnce)
 	var running sync.WaitGroup
-	for range min(p.AtOnce, len(p.works)) {
+	for i, w := range works {
+		slots <- struct{}{}
+		free := sync.OnceFunc(func() { <-slots })
 		running.Go(func() {
-			for i := range next {
-				for _, st := range p.works[i].steps {
-					if ctx.Err() != nil {
-						results[i] = append(results[i], ended{AppliedStep: migration.Fresh(st.Step), err: ctx.Err()})
-						continue
-					}
-					r := carryOut(ctx, st)
-					results[i] = append(results[i], r)
-					if r.err != nil {
-						stop(errStopped)
-					}
+			defer free()
+			for _, st := range w.steps {
+				if ctx.Err() != nil {
+					results[i] = append(results[i], ended{AppliedStep: migration.Fresh(st.Step), err: ctx.Err()})
+					continue
+				}
+				r := carryOut(ctx, st, free)
+				results[i] = append(results[i], r)
+				if r.err != nil {
+					stop(errStopped)
 				}
 			}
 		})
 	}
-	for i := range p.works {
-		next <- i
-	}
-	close(next)
 	running.Wait()
 	return slices.Concat(results...)
 }
@@ -306,8 +363,9 @@ func (p *Planned) one(ctx context.Context, s *migration.Session, st *step, advan
 		r.Status, r.values, r.documents = report.DoneStep, out.InPlace.Values, out.InPlace.Documents
 	case out.Copied != nil:
 		r.Status, r.values, r.documents = report.DoneStep, out.Copied.Values, out.Copied.Documents
+		r.Stream = out.Copied.Stream
 		if err == nil && !out.Copied.Verified {
-			r.Status = report.Unverified
+			r.Status, r.Findings = report.Unverified, append(out.Copied.Conflicts, out.Copied.Proof.Skips...)
 		}
 	}
 	if err != nil && (out.InPlace != nil || out.Copied != nil) {

@@ -184,6 +184,17 @@ func (p *Planned) again(st *step, sv *survey.Survey) (d decide.Decision, err err
 	return d, nil
 }
 
+// goOn gives the state of a step that changes the copy of an earlier one the position of that in the change
+// stream. It tells of what was deleted since; all documents are compared again.
+func (p *Planned) goOn(st *step, f *convert.StateFile) error {
+	s, _, err := p.earlier(st)
+	if err == nil && s.Stream != nil {
+		f.Stream = s.Stream
+		f.Stream.Compared = false
+	}
+	return err
+}
+
 // trusts reports whether a field is among those that are trusted. It has no brackets.
 func trusts(trusted []string, plain string) bool {
 	return slices.ContainsFunc(trusted, func(t string) bool { return plan.Plain(t) == plain })
@@ -214,6 +225,11 @@ func (p *Planned) seal(sv *survey.Survey) error {
 			return migration.FileError(err)
 		}
 		f.Decision, f.Conversion = &d, record.NewConversion()
+		if st.Again {
+			if err := p.goOn(st, f); err != nil {
+				return errors.Join(err, f.Close())
+			}
+		}
 		if err := errors.Join(f.Save(), f.Close()); err != nil {
 			return err
 		}

@@ -54,12 +54,6 @@ document first, convert reads the document again and never overwrites it.
 _id cannot be changed in place. --into creates a new collection with the options
 and indexes of the old one, copies the documents, and compares both collections.
 
-With --follow, the new collection then follows the old one by a change stream of
-the server: every change is applied to the copy, until the command is
-interrupted. After an interrupt, the same command continues. The exit code is 0
-if the copy had caught up, and 130 otherwise. --until-caught-up ends the command
-when the copy has caught up.
-
 With --state, the conversion can be stopped at any moment, also by SIGKILL, and
 the same command continues it. With --undo-log, convert saves every value before
 it changes it, for bsonids undo and bsonids verify; without --state, the state is
@@ -69,9 +63,7 @@ except with --into, which leaves the old values where they are.`,
   bsonids convert --db shop --collection orders --from javaLegacy --to standard \
       --state orders.state --undo-log orders.undo --write
   bsonids convert --db shop --collection users --from csharpLegacy --to standard \
-      --into users_standard --state users.state --write
-  bsonids convert --db shop --collection users --from csharpLegacy --to standard \
-      --into users_standard --state users.state --follow --write`,
+      --into users_standard --state users.state --write`,
 		Args: cobra.NoArgs,
 		RunE: runWith(o, run),
 	}
@@ -94,8 +86,6 @@ except with --into, which leaves the old values where they are.`,
 	o.load.add(cmd, true)
 	f.Var(&o.workers, "workers", "number of batches to write at the same time")
 	f.StringVar(&o.part, "part", "", "part to convert, such as 2/8, one part for each machine; a hash of _id assigns the documents")
-	f.BoolVar(&o.work.Follow, "follow", false, "with --into: apply to the new collection what changes in the old one, until the command is interrupted")
-	f.BoolVar(&o.work.UntilCaughtUp, "until-caught-up", false, "with --follow: end when the new collection has caught up with the old one")
 	f.Var(&o.examples, "examples", "number of documents to print as examples; -1 for all")
 	o.recordFlags.add(cmd)
 	_ = errors.Join(cmd.MarkFlagRequired("db"), cmd.MarkFlagRequired("collection")) // the flags exist

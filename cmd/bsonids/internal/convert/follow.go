@@ -100,6 +100,8 @@ type follower struct {
 	begin func(ctx context.Context) error
 	// compare compares the copy with the source once, and updates it.
 	compare func(ctx context.Context) error
+	// compared is called when the copy was compared, by this run or an earlier one.
+	compared func()
 	// some brings the copies of the documents with the ids, and the copies that have the other ids, up to
 	// date. It returns those for which it could not. The source is read as it was at the time at, or
 	// later.
@@ -143,6 +145,7 @@ func (f *follower) run(ctx context.Context) error {
 				return err
 			}
 		}
+		f.compared()
 		err := mirror.CatchUp(ctx, f, 0)
 		for done := false; err == nil; err = mirror.CatchUp(ctx, f, 0) {
 			if done, err = f.caughtUp(context.WithoutCancel(ctx)); done || err != nil {

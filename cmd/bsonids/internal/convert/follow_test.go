@@ -182,6 +182,7 @@ func (w *world) follower() *follower {
 		f.at.Compared = true
 		return true, f.save()
 	}
+	f.compared = func() { w.log = append(w.log, "compared") }
 	f.report = func(context.Context, int) {}
 	f.restart = func(error) { w.log = append(w.log, "restart") }
 	return f
@@ -220,7 +221,7 @@ func TestFollower(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.equal()
-	if got := strings.Join(w.log, ", "); got != "begin, compare, open, open, renamed c2, open, renamed c3, open" {
+	if got := strings.Join(w.log, ", "); got != "begin, compare, compared, open, compared, open, renamed c2, open, renamed c3, open" {
 		t.Error(got)
 	}
 	for _, step := range []string{"open", "next", "apply", "save"} {
@@ -277,7 +278,7 @@ func TestFollowerExpired(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.equal()
-	if got := strings.Join(w.log, ", "); got != "open, restart, begin, compare, open, restart, begin, compare, open" {
+	if got := strings.Join(w.log, ", "); got != "compared, open, restart, begin, compare, compared, open, restart, begin, compare, compared, open" {
 		t.Error(got)
 	}
 }

@@ -26,8 +26,10 @@ type Follow struct {
 	// events of these writes show how far the stream has come.
 	Record string
 	Beat   func(ctx context.Context) error
-	// UntilCaughtUp ends the conversion when the copy has caught up with its source.
-	UntilCaughtUp bool
+	// Compared is called when all documents were copied and compared. From then on, the copy only follows.
+	Compared func()
+	// CaughtUp is called each time the copy has caught up with its source, and reports whether to end.
+	CaughtUp func() bool
 	// Report is called after each batch of changes, and at least every few seconds. It may be nil.
 	Report func(Followed)
 	// Restarted is called when the changes behind the saved position are no longer available, so that
@@ -196,6 +198,7 @@ func (c *copier) follower() *follower {
 		}
 		return c.some(mongo.NewSessionContext(ctx, c.session), ids, copies)
 	}
+	f.compared = c.Follow.Compared
 	f.renamed = func(ctx context.Context, to string) error {
 		return again(ctx, func() error { return c.renamed(ctx, to) })
 	}
@@ -224,7 +227,7 @@ func (c *copier) follower() *follower {
 			c.res.Stream.CaughtUp = true
 			c.reportStream(f, 0)
 		}
-		return c.Follow.UntilCaughtUp, nil
+		return c.Follow.CaughtUp(), nil
 	}
 	return f
 }

@@ -81,6 +81,9 @@ func (p *Position) raw() bson.RawValue {
 // Begun reports whether a run has written anything.
 func (s State) Begun() bool { return s.Position != nil || s.UndoID != "" || s.Created }
 
+// Complete reports whether all documents are converted. A copy that follows its source is never done.
+func (s State) Complete() bool { return s.Done || s.Stream != nil && s.Stream.Compared }
+
 // CopyGone makes a copy that was dropped be made again.
 func (s *State) CopyGone() {
 	s.Done, s.Copied, s.Position, s.Changed, s.Values, s.Skipped = false, false, nil, 0, 0, 0

@@ -202,7 +202,7 @@ func (u *updater) collections(n *yaml.Node) {
 		c := &u.plan.Collections[i]
 		j := u.fresh.find(c.Name)
 		switch {
-		case c.Into != "" && u.all(*c): // a cutover may have exchanged it
+		case c.Into != "" && u.all(*c) && (j < 0 || c.UUID == "" || u.fresh.Collections[j].UUID != c.UUID): // a cutover may have exchanged it
 		case j < 0:
 			u.note("%q: the collection is gone, or has no UUIDs any more", c.Name)
 		case c.UUID != "" && u.fresh.Collections[j].UUID != c.UUID:

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
@@ -36,6 +37,10 @@ type AppliedStep struct {
 	Documents  int64      `json:"documents"` // changed by all runs
 	Skipped    int64      `json:"documentsSkipped"`
 	SkipList   string     `json:"skipList,omitempty"` // path of the file
+	// Stream is how the copy followed its collection. It is nil if it did not.
+	Stream *convert.Followed `json:"stream,omitempty"`
+	// Findings are documents of a copy that differ from their sources.
+	Findings []convert.Skip `json:"findings,omitempty"`
 }
 
 // Applied is what bsonids apply did, or would do.
@@ -109,6 +114,10 @@ func Apply(w io.Writer, a Applied, dir string) {
 		}
 	}
 	t.Render()
+	for _, s := range a.Steps {
+		s.findings(w, s.Findings)
+		s.followed(w)
+	}
 	if skipped > 0 {
 		fmt.Fprintf(w, "\n%d documents have values that are left as they are; the skip lists are in %s.\n", skipped, dir)
 	}
@@ -125,6 +134,11 @@ func Apply(w io.Writer, a Applied, dir string) {
 		fmt.Fprintln(w, "\nTo write the converted dump, add --out.")
 	case !a.Written:
 		fmt.Fprintln(w, "\nTo change them, add --write.")
+	case a.followed() && len(differ) > 0:
+		fmt.Fprintf(w, "\n%d of %d copies differ from their collections: %s; see the findings. The copies do not follow any more. The same command continues.\n",
+			len(differ), copies, strings.Join(differ, ", "))
+	case a.followed():
+		fmt.Fprintln(w, "\nThe copies do not follow any more. The same command continues.")
 	case len(differ) > 0:
 		fmt.Fprintf(w, "\nEvery conversion has come to its end, but %d of %d copies still differed from their collections: %s. Other programs write to these. "+
 			"Run the same command again, or put the copies in place with bsonids cutover, which brings them up to date.\n", len(differ), copies, strings.Join(differ, ", "))
@@ -133,6 +147,27 @@ func Apply(w io.Writer, a Applied, dir string) {
 	default:
 		fmt.Fprintf(w, "\nDone. To verify the conversions, run bsonids verify %s.\n", terminal.Quote(dir))
 	}
+}
+
+// followed writes how a copy followed its collection.
+func (s AppliedStep) followed(w io.Writer) {
+	f := s.Stream
+	if f == nil {
+		return
+	}
+	into, of := terminal.Cell(s.Into), terminal.Cell(s.Collection)
+	fmt.Fprintf(w, "\n%s: %d events of the change stream, %d documents written, %d deleted\n", into, f.Events, f.Written, f.Deleted)
+	switch {
+	case !f.CaughtUp:
+		fmt.Fprintf(w, "%s had not caught up with %s.\n", into, of)
+	case s.Status == DoneStep:
+		fmt.Fprintf(w, "Verified: %s has every change of %s, except those of the last %d seconds.\n", into, of, f.LagSeconds)
+	}
+}
+
+// followed reports whether copies followed their collections.
+func (a Applied) followed() bool {
+	return slices.ContainsFunc(a.Steps, func(s AppliedStep) bool { return s.Stream != nil })
 }
 
 // stepName tells a conversion of a plan from the others.

@@ -45,8 +45,6 @@ func Copy(w io.Writer, c Conversion, res convert.Copied) {
 	}
 	findings(w, append(res.Conflicts, res.Proof.Skips...))
 	switch {
-	case res.Stream != nil:
-		following(w, c, res)
 	case res.Verified && c.Part != "":
 		fmt.Fprintf(w, "\nVerified: %s has the %d documents of this part, byte for byte.\nWhen all parts are done, run bsonids verify --into %s to verify the whole collection.\n", c.Into, res.Proof.Proven, c.Into)
 	case res.Verified:
@@ -55,18 +53,5 @@ func Copy(w io.Writer, c Conversion, res convert.Copied) {
 		fmt.Fprintf(w, "\nNot verified: the source changed during each of %d passes. Stop the programs that write to it, and run the same command again.\n", res.Passes)
 	default:
 		fmt.Fprintln(w, "\nNot verified; see the findings. The source was not changed.")
-	}
-}
-
-// following writes how a copy that is complete followed its source.
-func following(w io.Writer, c Conversion, res convert.Copied) {
-	s := res.Stream
-	fmt.Fprintf(w, "\n%d events of the change stream: %d documents written, %d deleted\n", s.Events, s.Written, s.Deleted)
-	switch {
-	case !res.Verified:
-		fmt.Fprintf(w, "Not verified; see the findings. %s does not follow %s any more. The same command continues.\n", c.Into, c.Collection)
-	default:
-		fmt.Fprintf(w, "Verified: %s has every change of %s, except those of the last %d seconds. It does not follow it any more. The same command continues.\n",
-			c.Into, c.Collection, s.LagSeconds)
 	}
 }

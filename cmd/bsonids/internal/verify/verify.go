@@ -157,7 +157,8 @@ func (f *Files) Prove(ctx context.Context, s *migration.Session) (p Proof, err e
 		return p, failure.Usagef("--query: no document of %s matches", namespace)
 	}
 	if f.state != nil {
-		v.Finished = &f.state.Done
+		finished := f.state.Complete()
+		v.Finished = &finished
 	}
 	proven := v.Holds(f.AllowChanged)
 	// A user who may read everything may lack the privilege to write the record. The proof holds

@@ -1,0 +1,150 @@
+package apply
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"sync"
+
+	"go.mongodb.org/mongo-driver/v2/mongo"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/migration"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/progress"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/server"
+)
+
+// errFollowed is why a run ended that made a copy which follows its source.
+var errFollowed = errors.New("the copy does not follow its source any more; the same command continues")
+
+// sourceOf returns the collection of a copy that follows it. If an earlier run followed it and it was renamed
+// since, it is found by its UUID.
+func sourceOf(ctx context.Context, db *mongo.Database, o Options) (*mongo.Collection, error) {
+	coll := db.Collection(o.ID.Collection)
+	state, err := convert.ReadState(o.State)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return coll, nil
+	case err != nil:
+		return nil, migration.FileError(err)
+	case state.Stream == nil || state.CollectionUUID == "":
+		return coll, nil
+	}
+	name, err := convert.CollectionWith(ctx, db, state.CollectionUUID)
+	if err == nil && name != "" {
+		coll = db.Collection(name)
+	}
+	return coll, err
+}
+
+// mayFollow returns a usage error if a copy of the plan cannot follow its collection on this server.
+func (p *Planned) mayFollow(ctx context.Context, s *migration.Session, db *mongo.Database) error {
+	for _, st := range p.steps() {
+		if st.Into == "" || !p.Follow {
+			continue
+		}
+		err := s.Do(ctx, func() (err error) {
+			coll := db.Collection(st.Collection)
+			if !st.fresh {
+				if coll, err = sourceOf(ctx, db, st.options); err != nil {
+					return err
+				}
+			}
+			spec, err := server.FindCollection(ctx, coll)
+			if err != nil {
+				return err
+			}
+			if err = convert.CanFollow(ctx, coll, spec); errors.Is(err, convert.ErrCannotFollow) {
+				err = failure.Usagef("--follow: %v", err)
+			}
+			return err
+		})
+		if err != nil {
+			return &migration.CollectionError{Collection: st.Collection, Err: err}
+		}
+	}
+	return nil
+}
+
+// followers are the copies of a plan that follow their collections at the same time.
+type followers struct {
+	until bool                      // they end when all have caught up
+	begin func() *progress.Progress // shows that all have caught up
+
+	mu     sync.Mutex
+	behind int                // copies that have not caught up
+	lags   map[string]int64   // seconds, by the name of the copy
+	bar    *progress.Progress // nil until all have caught up
+}
+
+// add returns what one more copy needs in order to follow its source. compared is called when it was copied
+// and compared. warn tells that the comparison begins again.
+func (f *followers) add(into string, compared func(), warn func(error)) *convert.Follow {
+	done, first := int64(0), true // of this copy
+	return &convert.Follow{Compared: compared, Restarted: warn,
+		CaughtUp: func() bool {
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			if first {
+				first = false
+				f.behind--
+			}
+			if f.behind == 0 && f.bar == nil {
+				f.bar = f.begin()
+			}
+			return f.behind == 0 && f.until
+		},
+		Report: func(s convert.Followed) {
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			f.lags[into] = s.LagSeconds
+			n := s.Written + s.Deleted - done
+			done += n
+			if f.bar == nil {
+				return
+			}
+			var most int64
+			for _, lag := range f.lags {
+				most = max(most, lag)
+			}
+			f.bar.Add(int(n))
+			f.bar.Lag(most)
+		}}
+}
+
+// follow makes the copies, which then follow their collections until the context ends, or until all have
+// caught up. A copy takes the place of one of the collections that are converted at once only until it was
+// compared: a follower never ends by itself.
+func (p *Planned) follow(ctx context.Context, s *migration.Session, copies []work) []ended {
+	bar := s.Progress(documents(copies), "copying", p.plan.Database)
+	all := &followers{until: p.UntilCaughtUp, behind: len(copies), lags: make(map[string]int64)}
+	all.begin = func() *progress.Progress {
+		bar.Done()
+		return s.Progress(-1, "following", p.plan.Database)
+	}
+	defer func() {
+		bar.Done()
+		if all.bar != nil {
+			all.bar.Done()
+		}
+	}()
+	return p.each(ctx, copies, func(ctx context.Context, st *step, free func()) ended {
+		st.options.Follow = all.add(st.Into, free, func(err error) {
+			s.Warn("%s: the changes behind the saved position are no longer in the oplog, and the comparison begins again: %s", st.Into, s.Explain(err).Text)
+		})
+		return p.one(ctx, s, st, bar.Add)
+	})
+}
+
+// followed returns what the copy needs in order to follow its source.
+func (w *worker) followed(run *migration.Claim) *convert.Follow {
+	f := *w.Follow
+	f.Record, f.Beat = record.Name, run.Beat
+	f.Report = func(s convert.Followed) {
+		run.Follow(s)
+		w.Follow.Report(s)
+	}
+	return &f
+}
