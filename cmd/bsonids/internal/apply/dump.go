@@ -109,11 +109,13 @@ func (w *writer) open() (err error) {
 	if now.Digest() != w.Plan.Digest() {
 		return failure.Usagef("%s was edited while it was read: run the same command again", filepath.Join(w.Dir, plan.PlanFile))
 	}
-	if err := w.state.AdoptDump(now, nil); err != nil {
-		return err
+	if !w.state.Sealed() || w.state.Plan.Digest() != now.Digest() { // otherwise an earlier output stays the one that is known
+		if err := w.state.AdoptDump(now, nil); err != nil {
+			return err
+		}
 	}
-	path := filepath.Join(w.Dir, plan.SkipFile)
-	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) { // that of an earlier output
+	path := w.skipFile() + ".tmp"
+	if err := remove(path); err != nil { // of a run that was killed
 		return err
 	}
 	if w.list, err = convert.OpenSkipList(path, "", nil); err != nil {
@@ -122,15 +124,21 @@ func (w *writer) open() (err error) {
 	return nil
 }
 
+// skipFile returns the path of the list of the values that the last output has left.
+func (w *writer) skipFile() string { return filepath.Join(w.Dir, plan.SkipFile) }
+
+// remove removes the file at path if there is one.
+func remove(path string) error {
+	if err := os.Remove(path); !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
 // close closes what open opened, and removes what is not whole.
 func (w *writer) close() (err error) {
 	if w.list != nil {
-		err = w.list.Close()
-		if !w.whole {
-			if e := os.Remove(w.list.Path()); !errors.Is(e, os.ErrNotExist) {
-				err = errors.Join(err, e)
-			}
-		}
+		err = errors.Join(w.list.Close(), remove(w.list.Path()))
 	}
 	if w.out != nil {
 		err = errors.Join(err, w.out.Abort())
@@ -162,7 +170,7 @@ func (w *writer) result(res offline.Result) (r Result) {
 	r.Applied = report.Applied{Database: w.Plan.Database, Written: w.whole, Dump: &report.AppliedDump{Path: w.Plan.Dump.Path, Out: w.Out, Constants: res.Constants}}
 	r.Incomplete = w.whole && !res.Complete()
 	if w.list.Begun() {
-		r.Dump.SkipList = w.list.Path()
+		r.Dump.SkipList = w.skipFile()
 	}
 	next := make(map[string]int)
 	for _, st := range w.of.Steps {
@@ -183,10 +191,23 @@ func (w *writer) result(res offline.Result) (r Result) {
 	return r
 }
 
-// save writes to the ledger what was done.
+// save gives the list of the values that were left its name, and writes to the ledger what was done.
 func (w *writer) save(r Result) error {
 	if w.state == nil {
 		return nil
+	}
+	list := w.list
+	w.list = nil
+	err := list.Close()
+	switch {
+	case err != nil:
+	case list.Begun():
+		err = os.Rename(list.Path(), w.skipFile())
+	default:
+		err = remove(w.skipFile())
+	}
+	if err != nil {
+		return migration.FileError(err)
 	}
 	c := &plan.Converted{Out: w.Out, Ended: time.Now().UTC().Format(time.RFC3339)}
 	if c.Out != "-" {

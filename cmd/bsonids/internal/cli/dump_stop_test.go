@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -14,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/dump/dumptest"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
@@ -62,6 +65,49 @@ func TestDumpInterrupted(t *testing.T) {
 			t.Errorf("%s: exit code %d, %s, %q", form, code, errs.String(), left(t, dir))
 		}
 	}
+}
+
+// An output that failed leaves the earlier one with the list of its values, and what is known of it.
+func TestDumpFailsLater(t *testing.T) {
+	c := shop(60)
+	c.Documents = append(c.Documents, bson.D{{Key: "_id", Value: int32(60)}, {Key: "u", Value: bson.Binary{Subtype: 3, Data: []byte("no version at all")[:16]}}})
+	path := filepath.Join(t.TempDir(), "a")
+	whole := dumptest.Archive(t, 100, c)
+	dumptest.Write(t, path, whole)
+	m, dir := planDump(t, path), t.TempDir()
+	command(t, "apply", m, "--out", filepath.Join(dir, "first")).want(t, failure.ExitIncomplete)
+	want := listing(t, m)
+	for name, failing := range map[string]func(out string) int{
+		"interrupted": func(out string) int {
+			ctx, cancel := context.WithCancel(t.Context())
+			cancel()
+			return Run(ctx, []string{"apply", m, "--out", out}, io.Discard, io.Discard)
+		},
+		"cut": func(out string) int {
+			dumptest.Write(t, path, whole[:len(whole)-40])
+			defer dumptest.Write(t, path, whole)
+			return command(t, "apply", m, "--out", out).code
+		},
+	} {
+		if code := failing(filepath.Join(dir, "second")); code == failure.ExitOK || code == failure.ExitIncomplete {
+			t.Errorf("%s: exit code %d", name, code)
+		}
+		if got := listing(t, m); got != want || len(left(t, dir)) != 1 {
+			t.Errorf("%s: %s\nwant %s\nleft: %q", name, got, want, left(t, dir))
+		}
+	}
+}
+
+// listing returns what the directory of a dump's plan says of its last output, and the list of the values that
+// it has left.
+func listing(t *testing.T, m string) string {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(m, "skipped.jsonl"))
+	if err != nil {
+		t.Error(err)
+	}
+	v := command(t, "verify", m).want(t, failure.ExitOK)
+	return fmt.Sprint(string(b), left(t, m), v.stdout, command(t, "status", m).stdout)
 }
 
 // If the disk is full, here by a limit on the size of files, nothing is left.
