@@ -208,6 +208,12 @@ func TestDumpEvidence(t *testing.T) {
 		t.Error(r.stderr)
 	}
 	command(t, "verify", m).want(t, failure.ExitFailed)
+	if err := os.Remove(evidence); err != nil {
+		t.Fatal(err)
+	}
+	if r := command(t, "apply", m, "--out", out+"2").want(t, failure.ExitFailed); !strings.Contains(r.stderr, "put the file back, or make a new plan") {
+		t.Error(r.stderr)
+	}
 	dumptest.Write(t, evidence, b)
 	edit(t, m, "{order: javaLegacy, by: equality}", "{order: javaLegacy, by: evidence, versions: [4]}")
 	if r := command(t, "apply", m, "--out", out+"2").want(t, failure.ExitUsage); !strings.Contains(r.stderr, "take the edit back") {

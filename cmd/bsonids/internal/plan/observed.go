@@ -59,11 +59,11 @@ func ReadSealed(dir string, p *Plan) (*Sealed, error) {
 	path := filepath.Join(dir, EvidenceFile)
 	b, err := os.ReadFile(path)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w: put the file back, or make a new plan", err)
 	}
 	e := &Sealed{}
 	if sumOf(b) != p.Dump.Evidence {
-		return nil, fmt.Errorf("%s is not the file that the plan names: put it back, or make a new plan", path)
+		return nil, fmt.Errorf("%s is not the file that the plan names: put the file back, or make a new plan", path)
 	}
 	if err := json.Unmarshal(b, e); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)

@@ -12,6 +12,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/files"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/guard"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 )
@@ -19,8 +20,11 @@ import (
 // maxSize is the maximum size of a plan in bytes.
 const maxSize = 64 << 20
 
-// Read reads the plan in the file at path, which may be a pipe.
+// Read reads the plan in the file at path.
 func Read(path string) (*Plan, error) {
+	if err := files.Regular(path); err != nil { // a pipe may have no writer
+		return nil, err
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		var pe *os.PathError

@@ -214,3 +214,10 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// Read returns an error for what is not a file. It does not wait for a pipe that nobody writes to.
+func TestReadOfNoFile(t *testing.T) {
+	if _, err := Read(t.TempDir()); err == nil || !strings.Contains(err.Error(), "not a regular file") {
+		t.Error(err)
+	}
+}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/files"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/journal"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/ledger"
 )
 
@@ -175,7 +176,7 @@ func open(dir string) (*State, error) {
 	path := filepath.Join(dir, LedgerFile)
 	f, err := ledger.OpenFile(path)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, ledgerError(path, err)
 	}
 	s, err := stateOf(dir, f.Facts())
 	if err != nil && !errors.Is(err, ErrNoState) {
@@ -183,6 +184,14 @@ func open(dir string) (*State, error) {
 	}
 	s.ledger = f
 	return s, nil
+}
+
+// ledgerError adds the path of the ledger to an error, and what a person can do if the file is damaged.
+func ledgerError(path string, err error) error {
+	if errors.Is(err, journal.ErrDamaged) || errors.Is(err, journal.ErrFormat) || errors.Is(err, ledger.ErrFormat) {
+		return fmt.Errorf("%s: %w; put the latest copy of it back: nothing else knows what was converted", path, err)
+	}
+	return fmt.Errorf("%s: %w", path, err)
 }
 
 // ReadDir reads the plan in dir, and its state if it is applied. It locks nothing.
@@ -208,7 +217,7 @@ func ReadState(dir string) (s *State, err error) {
 		case errors.Is(err, fs.ErrNotExist):
 			f = nil
 		case err != nil:
-			return nil, fmt.Errorf("%s: %w", path, err)
+			return nil, ledgerError(path, err)
 		}
 		if s, err = stateOf(dir, f); err == nil {
 			return s, nil
@@ -225,11 +234,11 @@ func stateOf(dir string, has ledger.Facts) (*State, error) {
 	if len(has) > 0 { // otherwise a process was killed after it made the file
 		var f facts
 		if err := has.Decode(&f); err != nil {
-			return nil, fmt.Errorf("%s: %w", path, err)
+			return nil, ledgerError(path, err)
 		}
 		p, err := Parse([]byte(f.Plan))
 		if err != nil || p.Digest() != f.Digest {
-			return nil, fmt.Errorf("%s: it is damaged", path)
+			return nil, ledgerError(path, journal.ErrDamaged)
 		}
 		s.sealed, s.Plan, s.steps, s.past, s.Undone, s.Restored, s.Converted = true, p, f.Steps, f.Past, f.Undone, f.Restored, f.Converted
 	}

@@ -1,10 +1,12 @@
 package plan
 
 import (
+	"bytes"
 	"errors"
 	"os"
 	"path/filepath"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -108,6 +110,14 @@ func TestTornState(t *testing.T) {
 	whole, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
+	}
+	flipped := bytes.Clone(whole)
+	flipped[len(whole)/4] ^= 1 // in the first record, which others follow
+	if err := os.WriteFile(path, flipped, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ReadState(dir); err == nil || !strings.Contains(err.Error(), "put the latest copy of it back") {
+		t.Errorf("flipped: %v", err)
 	}
 	for n := range len(whole) + 1 {
 		if err := os.WriteFile(path, whole[:n], 0o600); err != nil {
