@@ -13,6 +13,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/bsonids/bsonids/bsoncodec"
+	"github.com/bsonids/bsonids/bsoncodec/testdata/v1/bson/primitive"
 	"github.com/bsonids/bsonids/uuidrep"
 )
 
@@ -213,6 +214,14 @@ func TestCheckPlans(t *testing.T) {
 		{name: "struct in inline pointer", typ: reflect.TypeFor[checkedPointer](), wants: []string{
 			`decoding bsoncodec_test.checkedPointer: it is decoded by the driver: the key "a" is in an inline struct within an inline pointer`}},
 		{name: "keys", typ: reflect.TypeFor[checkedKeys](), wants: []string{"decoding bsoncodec_test.checkedKeys: the field bytime (map[bsoncodec_test.checkedKey]int) goes through the driver's codec"}},
+		{name: "keys that are UUIDs", typ: reflect.TypeFor[struct{ M map[orderID]int }](), wants: []string{
+			"the field m (map[bsoncodec_test.orderID]int) goes through its codec, *structcodec.DocumentEncoder",
+			"the field m (map[bsoncodec_test.orderID]int) goes through its codec, *structcodec.DocumentDecoder"}},
+		{name: "refused keys", typ: reflect.TypeFor[struct{ M map[strangerID]int }](), wants: []string{
+			"the field m (map[bsoncodec_test.strangerID]int) goes through its codec, *structcodec.DocumentEncoder",
+			"the field m (map[bsoncodec_test.strangerID]int) goes through its codec, *structcodec.DocumentDecoder"}},
+		{name: "ObjectID of driver version 1", typ: reflect.TypeFor[primitive.ObjectID](), wants: []string{
+			"encoding primitive.ObjectID: it goes through its codec, *bsoncodec.arrayCodec", "decoding primitive.ObjectID: it goes through its codec, *bsoncodec.arrayCodec"}},
 		{name: "driver's codecs", typ: reflect.TypeFor[checkedDriver](), wants: []string{
 			"encoding bsoncodec_test.checkedDriver: the field url (url.URL) goes through the driver's codec",
 			"encoding bsoncodec_test.checkedDriver: the field numbers (json.Number) goes through the driver's codec",

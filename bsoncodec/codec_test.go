@@ -2,6 +2,7 @@ package bsoncodec_test
 
 import (
 	"bytes"
+	"database/sql"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -578,6 +579,90 @@ func TestCodecsGuardTheirTypes(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// A codec of this package that a caller registers for another type, or for another BSON type, does the same with plans and
+// without.
+func TestCodecsOfOtherTypes(t *testing.T) {
+	type ids []uuid.UUID
+	type object any
+	type document struct{ A int32 }
+	types := []bson.Type{bson.TypeInt32, bson.TypeString, bson.TypeNull, bson.TypeBoolean, bson.TypeArray, bson.TypeEmbeddedDocument}
+	values := bson.D{
+		{Key: "u", Value: testUUID}, {Key: "b", Value: bson.Binary{Data: []byte{1}}}, {Key: "us", Value: bson.A{testUUID}}, {Key: "d", Value: bson.D{{Key: "a", Value: int32(1)}}},
+		{Key: "i", Value: int32(1)}, {Key: "s", Value: ""}, {Key: "n", Value: nil}, {Key: "t", Value: true},
+	}
+	kept, err := registry(t, uuidrep.Standard).LookupTypeMapEntry(bson.TypeBinary)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct{ of, other reflect.Type }{
+		{reflect.TypeFor[uuid.UUID](), reflect.TypeFor[strangerID]()}, {reflect.TypeFor[uuid.UUID](), reflect.TypeFor[string]()},
+		{reflect.TypeFor[[]uuid.UUID](), reflect.TypeFor[ids]()}, {reflect.TypeFor[[]uuid.UUID](), reflect.TypeFor[[2]int32]()},
+		{reflect.TypeFor[uuid.NullUUID](), reflect.TypeFor[sql.Null[uuid.UUID]]()},
+		{reflect.TypeFor[map[strangerID]int](), reflect.TypeFor[document]()}, {kept, reflect.TypeFor[object]()},
+	} {
+		typ := reflect.StructOf([]reflect.StructField{{Name: "V", Type: tt.other}})
+		outcome := map[string]string{}
+		for mode, reg := range modes(t, standard) {
+			enc, encErr := reg.LookupEncoder(tt.of)
+			dec, decErr := reg.LookupDecoder(tt.of)
+			if encErr == nil {
+				reg.RegisterTypeEncoder(tt.other, enc)
+			}
+			if decErr == nil {
+				reg.RegisterTypeDecoder(tt.other, dec)
+			}
+			for _, opts := range [][]bsoncodec.Options{nil, {{NilSliceAsEmpty: true, BinaryAsSlice: true}}} {
+				raw, err := bsoncodec.Marshal(reg, reflect.Zero(typ).Interface(), opts...)
+				outcome[mode] += fmt.Sprintln(raw, err)
+				for _, e := range values {
+					target := reflect.New(typ)
+					err := bsoncodec.Unmarshal(reg, marshal(t, registry(t, uuidrep.Standard), bson.D{{Key: "v", Value: e.Value}}), target.Interface(), opts...)
+					outcome[mode] += fmt.Sprintln(e.Key, target.Elem(), err)
+				}
+			}
+		}
+		if outcome["plans"] != outcome["WithoutPlans"] {
+			t.Errorf("the codec of %v for %v:\n%s\nwithout plans:\n%s", tt.of, tt.other, outcome["plans"], outcome["WithoutPlans"])
+		}
+	}
+	raw := marshal(t, registry(t, uuidrep.Standard), values)
+	for _, opts := range []bsoncodec.Options{{}, {BinaryAsSlice: true}} {
+		for _, typ := range types {
+			outcome := map[string]string{}
+			for mode, reg := range modes(t, standard) {
+				reg.RegisterTypeMapEntry(typ, kept)
+				for i := range values {
+					var v struct{ V any }
+					one := marshal(t, bson.NewRegistry(), bson.D{{Key: "v", Value: raw.Lookup(values[i].Key)}})
+					err := bsoncodec.Unmarshal(reg, one, &v, opts)
+					outcome[mode] += fmt.Sprintln(values[i].Key, v, err)
+				}
+			}
+			if outcome["plans"] != outcome["WithoutPlans"] {
+				t.Errorf("the type of binary values for %v:\n%s\nwithout plans:\n%s", typ, outcome["plans"], outcome["WithoutPlans"])
+			}
+		}
+	}
+}
+
+// A decoder of documents that another registry has decodes with the registry that it is used in.
+func TestDecoderOfAnotherRegistry(t *testing.T) {
+	standard, java := registry(t, uuidrep.Standard), registry(t, uuidrep.JavaLegacy)
+	dec, err := standard.LookupDecoder(reflect.TypeFor[bson.D]())
+	if err != nil {
+		t.Fatal(err)
+	}
+	register(java, func(reg *bson.Registry) { reg.RegisterTypeDecoder(reflect.TypeFor[bson.D](), dec) })
+	raw := marshal(t, java, bson.D{{Key: "v", Value: testUUID}})
+	var d, want bson.D
+	if err := decodeWith(java, raw, &want); err != nil {
+		t.Fatal(err)
+	}
+	if unmarshal(t, java, raw, &d); d[0].Value != any(testUUID) || !reflect.DeepEqual(d, want) {
+		t.Errorf("got %v, the driver's Decoder %v", d, want)
 	}
 }
 

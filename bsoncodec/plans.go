@@ -127,7 +127,7 @@ type binarySlicePlan struct{ *binaryValueDecoder }
 
 // ReadValue sets v to what an any receives for a binary value.
 func (c binarySlicePlan) ReadValue(t bson.Type, data []byte, v reflect.Value) error {
-	if data[4] == bson.TypeBinaryGeneric && t == bson.TypeBinary && v.Type() == tBinaryValue {
+	if t == bson.TypeBinary && v.Type() == tBinaryValue && data[4] == bson.TypeBinaryGeneric {
 		if _, ok := c.isImplicit(data[4], data[5:]); !ok {
 			*v.Addr().Interface().(*binaryValue) = append(make([]byte, 0, len(data)-5), data[5:]...)
 			return nil
@@ -371,10 +371,10 @@ func (c *binaryValueDecoder) DecoderFor(reg *bson.Registry, _ reflect.Type) bson
 
 // ReadValue sets v to what an any receives for a binary value.
 func (c *binaryValueDecoder) ReadValue(t bson.Type, data []byte, v reflect.Value) error {
-	subtype, octets := data[4], data[5:]
-	if t != bson.TypeBinary || v.Type() != tBinaryValue || subtype == bson.TypeBinaryBinaryOld {
+	if t != bson.TypeBinary || v.Type() != tBinaryValue || data[4] == bson.TypeBinaryBinaryOld {
 		return ErrNotPlain
 	}
+	subtype, octets := data[4], data[5:]
 	var x any
 	if rep, ok := c.isImplicit(subtype, octets); ok {
 		x = c.implicitUUID(rep, octets)
@@ -388,7 +388,7 @@ func (c *binaryValueDecoder) ReadValue(t bson.Type, data []byte, v reflect.Value
 // EncoderFor returns the codec of arrays of type t.
 func (c *arrayCodec) EncoderFor(_ *bson.Registry, t reflect.Type) bson.ValueEncoder {
 	if !isOctets(t) {
-		if errV1Type(t, false) != nil {
+		if v1Name(t) != "" {
 			return c
 		}
 		return c.encoder
@@ -405,7 +405,7 @@ func (c *arrayCodec) EncoderFor(_ *bson.Registry, t reflect.Type) bson.ValueEnco
 // DecoderFor returns the codec of arrays of type t.
 func (c *arrayCodec) DecoderFor(_ *bson.Registry, t reflect.Type) bson.ValueDecoder {
 	if !isOctets(t) {
-		if errV1Type(t, true) != nil {
+		if v1Name(t) != "" {
 			return c
 		}
 		return c.decoder
