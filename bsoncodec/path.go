@@ -22,7 +22,7 @@ import (
 // not registered.
 func withPath(ec bson.EncodeContext, val reflect.Value, err error) error {
 	e, ok := err.(*UnregisteredTypeError)
-	if !ok || e.decode || !val.IsValid() {
+	if !ok || e.decode {
 		return err
 	}
 	s := search{reg: ec.Registry, key: e.Type, values: maxSearched, match: func(v reflect.Value) bool {
@@ -32,10 +32,7 @@ func withPath(ec bson.EncodeContext, val reflect.Value, err error) error {
 	if ec != (bson.EncodeContext{}) {
 		s.jsonTags = optionsByEncodeContext()[ec].UseJSONStructTags
 	}
-	path, ok := s.find(val)
-	if !ok {
-		return err
-	}
+	path, _ := s.find(val)
 	found := *e
 	found.Path = strings.Join(path, ".")
 	return &found

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"reflect"
+	"runtime/debug"
 	"strings"
 	"testing"
 
@@ -29,6 +30,8 @@ func (k marshaledKey) MarshalKey() (string, error) { return "key " + k.s, nil }
 func (k *textKeyed) MarshalText() ([]byte, error)  { return []byte("text " + k.s), nil }
 
 type withinItself struct{ Self *withinItself }
+
+type blob []byte
 
 // The error of encoding a type that is not registered has the path of the value, and its package.
 func TestPathsOfRefusedValues(t *testing.T) {
@@ -57,7 +60,7 @@ func TestPathsOfRefusedValues(t *testing.T) {
 	cycle := &withinItself{}
 	cycle.Self = cycle
 	var items []any
-	for range 11 {
+	for range 300 { // more than a search goes deep
 		items = append(items, int32(1))
 	}
 	for _, tt := range []struct {
@@ -65,7 +68,7 @@ func TestPathsOfRefusedValues(t *testing.T) {
 		path string
 	}{
 		{bson.M{"v": v}, "v"}, {bson.D{{Key: "a", Value: 1}, {Key: "b", Value: bson.D{{Key: "c", Value: &v}}}}, "b.c"},
-		{bson.D{{Key: "a", Value: 1}, {Key: "b", Value: 1}, {Key: "c", Value: 1}, {Key: "d", Value: append(items, v)}}, "d.11"},
+		{bson.D{{Key: "a", Value: 1}, {Key: "b", Value: 1}, {Key: "c", Value: 1}, {Key: "d", Value: append(items, v)}}, "d.300"},
 		{inner{ID: &v}, "id"}, {inline{inner{ID: &v}}, "id"}, {&named{V: v}, "the_id"}, {json{v}, "v"},
 		{doc{Hidden: methodical{v}, Nil: (*bson.ObjectID)(nil), X: bson.A{nil, map[string]any{"k": []strangerID{{}}}}}, "x.1.k.0"},
 		{map[string]any{"a": map[int]inner{7: {ID: &v}}}, "a.7.id"}, {map[uuid.UUID]any{testUUID: [2]strangerID{}}, testUUID.String() + ".0"},
@@ -84,6 +87,9 @@ func TestPathsOfRefusedValues(t *testing.T) {
 		{struct {
 			V strangerID `bson:",omitempty"` // an array is not omitted
 		}{}, "v"},
+		{bson.D{{Key: "x", Value: exportedID{}}, {Key: "b", Value: blob(make([]byte, 1<<20))}, {Key: "v", Value: v}}, "v"}, // values without one, and more bytes than a search looks at
+		{bson.D{{Key: "e", Value: map[strangerID]int{}}, {Key: "m", Value: map[strangerID]int{v: 1}}}, "m"},
+		{bson.M{"m": map[string]strangerID{"f": v, "c": v, "a": v, "d": v, "b": v, "e": v}}, "m.a"}, // one map always gives one path
 		{bson.M{"a": bson.A{bson.A{v}}}, "a.0.0"}, {bson.M{"x": bson.M{"a.b": v}}, "x.a.b"},
 	} {
 		for mode, reg := range modes(t, func() *bsoncodec.RegistryBuilder { return bsoncodec.NewRegistryBuilder(uuidrep.Standard) }) {
@@ -130,6 +136,51 @@ func checkPath(t *testing.T, mode string, err error, path string) {
 	}
 }
 
+// What a codec of the caller's encodes is not searched, and the path in it is not that in the document.
+func TestPathsBesideCodecsOfTheCaller(t *testing.T) {
+	defer debug.SetMaxStack(debug.SetMaxStack(8 << 20)) // a search of what is within itself needs little
+	type pointee struct{ ID strangerID }
+	type ids []strangerID
+	type around struct{ In any }
+	type reading struct{ ID strangerID }
+	v := strangerID(testUUID)
+	cycle := &withinItself{}
+	cycle.Self = cycle
+	for mode, reg := range modes(t, func() *bsoncodec.RegistryBuilder {
+		return bsoncodec.NewRegistryBuilder(uuidrep.Standard).With(func(reg *bson.Registry) {
+			reg.RegisterTypeEncoder(reflect.TypeFor[*pointee](), stringEncoder("mine"))
+			reg.RegisterTypeEncoder(reflect.TypeFor[ids](), stringEncoder("mine"))
+			reg.RegisterTypeEncoder(reflect.TypeFor[around](), bson.ValueEncoderFunc(
+				func(ec bson.EncodeContext, vw bson.ValueWriter, v reflect.Value) error {
+					in := v.Field(0).Elem()
+					enc, err := ec.LookupEncoder(in.Type())
+					if err != nil {
+						return err
+					}
+					return enc.EncodeValue(ec, vw, in)
+				}))
+			reg.RegisterTypeEncoder(reflect.TypeFor[reading](), bson.ValueEncoderFunc(
+				func(ec bson.EncodeContext, _ bson.ValueWriter, _ reflect.Value) error {
+					return bsoncodec.UnmarshalValue(ec.Registry, bson.RawValue{Type: bson.TypeNull}, new(strangerID))
+				}))
+		})
+	}) {
+		for _, tt := range []struct {
+			doc  bson.D
+			path string
+		}{
+			{bson.D{{Key: "p", Value: &pointee{v}}, {Key: "v", Value: v}}, "v"},
+			{bson.D{{Key: "s", Value: ids{v}}, {Key: "v", Value: v}}, "v"},
+			{bson.D{{Key: "a", Value: around{bson.D{{Key: "v", Value: v}}}}, {Key: "c", Value: cycle}}, ""},
+			{bson.D{{Key: "a", Value: reading{}}, {Key: "v", Value: v}}, ""}, // the error of decoding
+		} {
+			_, err := bsoncodec.Marshal(reg, tt.doc)
+			checkPath(t, mode, err, tt.path)
+			checkPath(t, mode, encodeWith(reg, tt.doc), tt.path)
+		}
+	}
+}
+
 // A bson.D and a map have the path even if the codec of structs is the caller's.
 func TestPathsWithAStructCodecOfTheCaller(t *testing.T) {
 	for mode, b := range map[string]*bsoncodec.RegistryBuilder{
@@ -149,6 +200,8 @@ func TestPathsWithAStructCodecOfTheCaller(t *testing.T) {
 				t.Errorf("%s, %v: got %v, want the path a.0", mode, doc, err)
 			}
 		}
+		_, err := bsoncodec.MarshalValue(reg, bson.A{v})
+		checkPath(t, mode, err, "0")
 	}
 }
 
@@ -238,7 +291,7 @@ func TestMarshalWithAForeignRegistry(t *testing.T) {
 		for _, tt := range []struct {
 			v    any
 			path string
-		}{{bson.M{"u": testUUID}, "u"}, {doc{[]any{1, bson.M{"u": &testUUID}}}, "a.1.u"}, {&doc{[]any{strangerID{}}}, "a.0"}, {bson.D{{Key: "n", Value: uuid.NullUUID{}}}, "n.uuid"}} {
+		}{{bson.M{"u": testUUID}, "u"}, {doc{[]any{1, bson.M{"u": &testUUID}}}, "a.1.u"}, {&doc{[]any{strangerID{}}}, "a.0"}, {bson.D{{Key: "n", Value: uuid.NullUUID{}}}, "n.uuid"}, {bson.M{"a": [2]uuid.UUID{}}, "a.0"}} {
 			for _, opts := range [][]bsoncodec.Options{nil, {everyOption}} {
 				_, one := bsoncodec.Marshal(reg, tt.v, opts...)
 				_, two := bsoncodec.MarshalExtJSON(reg, tt.v, true, false, opts...)
