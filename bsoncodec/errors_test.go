@@ -3,6 +3,7 @@ package bsoncodec_test
 import (
 	"bytes"
 	"encoding"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"reflect"
@@ -96,9 +97,11 @@ func TestMalformedDocumentTypes(t *testing.T) {
 	for _, v := range []any{"text", 1, bson.Binary{Subtype: 4, Data: octetsStandard[:15]}, bson.Binary{Subtype: 5, Data: octetsStandard},
 		bson.D{{Key: "uuid", Value: "text"}}, bson.A{1}} {
 		raw := marshal(t, reg, bson.M{"v": v})
+		_, document := v.(bson.D) // is read as a struct of the same fields
+		want := decodeWith(reg, raw, new(struct{ V struct{ UUID uuid.UUID } }))
 		for _, err := range []error{decode(t, reg, raw, new(struct{ V embeddedID })), decodeWith(reg, raw, new(struct{ V embeddedID }))} {
-			if err == nil {
-				t.Errorf("%v was decoded", v)
+			if err == nil || document && err.Error() != want.Error() {
+				t.Errorf("%v: got %v", v, err)
 			}
 		}
 	}
@@ -200,8 +203,9 @@ func TestErrorsOfMethods(t *testing.T) {
 			if raw, err := bsoncodec.Marshal(reg, malformed); err == nil {
 				t.Errorf("%s: got %v", mode, raw)
 			}
-			if text, err := bsoncodec.MarshalExtJSON(reg, malformed, true, false); err == nil {
-				t.Errorf("%s: got %s", mode, text)
+			_, want := bson.MarshalExtJSON(malformed, true, false)
+			if text, err := bsoncodec.MarshalExtJSON(reg, malformed, true, false); err == nil || fmt.Sprint(err) != fmt.Sprint(want) {
+				t.Errorf("%s: got %s and %v, the driver %v", mode, text, err, want)
 			}
 		}
 	}
@@ -226,6 +230,22 @@ func TestMalformedIntoAny(t *testing.T) {
 			runtime.ReadMemStats(&after)
 			if n := after.TotalAlloc - before.TotalAlloc; err == nil || n > 64<<20 {
 				t.Errorf("%s, %q: got %v and allocated %d bytes", mode, data, err, n)
+			}
+		}
+	}
+	// A length beyond the end is not allocated, and is an error, in what the driver cannot skip.
+	for n, within := range map[int32]string{0x3fffffff: "s: string", 5: "s: string, a byte too long"} {
+		text := "\x03d\x00\xf0\xff\xff\xff\x02s\x00" + string(binary.LittleEndian.AppendUint32(nil, uint32(n))) + "x\x00\x00"
+		data := append(binary.LittleEndian.AppendUint32(nil, uint32(len(text)+5)), text+"\x00"...)
+		for mode, reg := range modes(t, standard) {
+			for _, v := range []any{new(struct{ D struct{ S string } }), new(bson.D)} {
+				var before, after runtime.MemStats
+				runtime.ReadMemStats(&before)
+				err := bsoncodec.Unmarshal(reg, data, v)
+				runtime.ReadMemStats(&after)
+				if n := after.TotalAlloc - before.TotalAlloc; err == nil || !strings.Contains(err.Error(), "a length in it is beyond its end") || n > 64<<20 {
+					t.Errorf("%s, %s into a %T: got %v and allocated %d bytes", mode, within, v, err, n)
+				}
 			}
 		}
 	}
@@ -339,6 +359,15 @@ func TestDocumentTypeBesideAHook(t *testing.T) {
 		var v struct{ V embeddedID }
 		if unmarshal(t, reg, raw, &v); v.V.UUID != testUUID {
 			t.Errorf("%s: got %v", mode, v)
+		}
+	}
+	// An encoder of structs of the caller's encodes it.
+	for mode, reg := range modes(t, func() *bsoncodec.RegistryBuilder {
+		return bsoncodec.NewRegistryBuilder(uuidrep.Standard).RegisterDocumentType(reflect.TypeFor[embeddedID]()).With(
+			func(reg *bson.Registry) { reg.RegisterKindEncoder(reflect.Struct, stringEncoder("mine")) })
+	}) {
+		if raw := marshal(t, reg, bson.D{{Key: "v", Value: embeddedID{testUUID}}}); raw.Lookup("v").StringValue() != "mine" {
+			t.Errorf("%s: got %v", mode, raw)
 		}
 	}
 }

@@ -64,7 +64,10 @@ type inlineInItself struct {
 	Next *inlineInItself `bson:",inline"`
 }
 
-// Settling the fields of a type that is inline in itself comes to an end. The driver refuses such a type, or never ends.
-func TestSettleInline(t *testing.T) {
+// What looks at the fields of a type that is inline in itself comes to an end. The driver refuses such a type, or never ends.
+func TestInlineInItself(t *testing.T) {
 	settleFields(bson.NewRegistry(), reflect.TypeFor[inlineInItself](), 0)
+	if v := new(typeRules).of(reflect.TypeFor[inlineInItself](), false); v.refused {
+		t.Error("a type without a UUID is refused")
+	}
 }

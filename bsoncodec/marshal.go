@@ -308,12 +308,10 @@ func MarshalValue(reg *bson.Registry, v any, opts ...Options) (bson.RawValue, er
 		return bson.RawValue{}, withPath(ec, reflect.ValueOf(v), encodeError(v, err))
 	}
 	defer b.Release()
-	if len(doc) < 7 { // int32 length, type, empty key, value, end
-		return bson.RawValue{}, encodeError(v, driver.ErrNotOneDocument)
-	}
 	if err := errForeign(reg, v, doc); err != nil {
 		return bson.RawValue{}, err
 	}
+	// int32 length, type, empty key, value, end
 	return bson.RawValue{Type: bson.Type(doc[4]), Value: bytes.Clone(doc[6 : len(doc)-1])}, nil
 }
 

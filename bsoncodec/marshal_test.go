@@ -431,7 +431,7 @@ func TestUnmarshalOfNegativeLength(t *testing.T) {
 // Text that is no document is the error that it is to the driver.
 func TestExtJSONThatIsNoDocument(t *testing.T) {
 	reg := registry(t, uuidrep.Standard)
-	for _, text := range []string{``, ` `, `[]`, `[1]`, `1`, `"x"`, `null`, `true`, `{`, `}`, `{"a": }`, `{"$uuid": "x"}`, `{"$oid": "x"}`} {
+	for _, text := range []string{``, ` `, `[]`, `[1]`, `1`, `"x"`, `null`, `true`, `{`, `}`, `{"a": }`, `{"$uuid": "x"}`, `{"$oid": "x"}`, `1e999`} {
 		for _, canonical := range []bool{true, false} {
 			want := bson.UnmarshalExtJSON([]byte(text), canonical, new(bson.D))
 			err := bsoncodec.UnmarshalExtJSON(reg, []byte(text), canonical, new(bson.D))

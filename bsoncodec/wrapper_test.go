@@ -38,6 +38,8 @@ type (
 	jsonID        struct {
 		uuid.UUID `json:"id"`
 	}
+	aroundJSON     struct{ jsonID }
+	deepPtr        struct{ embeddedPtr }
 	pointerMethods struct{ id uuid.UUID }
 	scannedID      struct {
 		Valid bool
@@ -83,11 +85,30 @@ type (
 		ID    orderID `bson:"id"`
 		Valid bool
 	}
+	taggedValid struct {
+		ID    orderID
+		Valid bool `bson:"ok"`
+	}
+	nameFirst struct {
+		Name string
+		uuid.UUID
+	}
+	twoUnlessJSON struct {
+		uuid.UUID
+		Name string `json:"-"`
+	}
+	aroundExported struct{ exportedID }
+	aroundTagged   struct{ taggedID }
+	aroundTwo      struct{ twoFields }
+	aroundNoText   struct{ noText }
+	aroundNotUUID  struct{ notUUID }
+	aroundUnless   struct{ twoUnlessJSON }
 )
 
-func (*taggedNull) Scan(any) error { return nil }
+func (*taggedNull) Scan(any) error  { return nil }
+func (*taggedValid) Scan(any) error { return nil }
 
-var _ = noText{}.id
+var _, _ = noText{}.id, aroundNoText{}.noText
 
 // modes are the ways in which a registry encodes structs.
 func modes(t *testing.T, b func() *bsoncodec.RegistryBuilder) map[string]*bson.Registry {
@@ -130,6 +151,12 @@ func TestWrappersAreRefused(t *testing.T) {
 				testWrapper(t, reg, privateNested{embeddedID{u}}, "RegisterUUIDType")
 				testWrapper(t, reg, privateJSON{orderID(u)}, "RegisterUUIDType")
 				testWrapper(t, reg, jsonID{u}, "RegisterUUIDType")
+				testWrapper(t, reg, aroundJSON{jsonID{u}}, "RegisterUUIDType")
+				_, err := bsoncodec.Marshal(reg, bson.M{"v": deepPtr{}})
+				var e *bsoncodec.UnregisteredTypeError
+				if !errors.As(err, &e) || !strings.HasSuffix(err.Error(), ": use the UUID itself, or register a codec for the type") {
+					t.Errorf("what cannot be registered: got %v", err)
+				}
 				testWrapper(t, reg, sql.Null[uuid.UUID]{V: u, Valid: true}, "RegisterNullUUIDType(reflect.TypeFor[sql.Null[uuid.UUID]]())")
 				testWrapper(t, reg, sql.Null[orderID]{V: orderID(u), Valid: true}, "RegisterNullUUIDType")
 				testWrapper(t, reg, sql.Null[embeddedID]{V: embeddedID{u}, Valid: true}, "RegisterNullUUIDType")
@@ -317,6 +344,8 @@ func TestOtherStructsAreTheDrivers(t *testing.T) {
 		for _, v := range []any{
 			exportedID{u}, taggedID{u}, twoFields{u, "x"}, noText{u}, fixedID{uuidrep.StandardUUID{UUID: u}}, typedID{uuidrep.ID[int](u)},
 			notUUID{bson.ObjectID{1}}, unscannedID{ID: orderID(u)}, taggedNull{ID: orderID(u)}, sql.Null[string]{V: "x"}, struct{ N uuid.NullUUID }{},
+			taggedValid{ID: orderID(u)}, nameFirst{"x", u}, twoUnlessJSON{u, "x"},
+			reflect.New(reflect.StructOf([]reflect.StructField{{Name: "UUID", Type: reflect.TypeFor[uuid.UUID](), Anonymous: true, Tag: "id"}})).Elem().Interface(), // a tag without a key
 		} {
 			raw := marshal(t, reg, bson.D{{Key: "v", Value: v}})
 			target := reflect.New(reflect.StructOf([]reflect.StructField{{Name: "V", Type: reflect.TypeOf(v), Tag: `bson:"v"`}}))
@@ -324,6 +353,12 @@ func TestOtherStructsAreTheDrivers(t *testing.T) {
 			if got := target.Elem().Field(0).Interface(); !reflect.DeepEqual(got, v) && v != any(noText{u}) {
 				t.Errorf("%s: got %v, want %v", mode, got, v)
 			}
+		}
+		for _, v := range []any{aroundExported{}, aroundTagged{}, aroundTwo{}, aroundNoText{}, aroundNotUUID{}, aroundUnless{}} {
+			if mode == "mgo" {
+				break // its codec panics for some embedded fields that are not exported
+			}
+			marshal(t, reg, bson.D{{Key: "v", Value: v}})
 		}
 		raw := marshal(t, reg, bson.D{{Key: "v", Value: fixedID{uuidrep.StandardUUID{UUID: u}}}})
 		checkStored(t, raw, 4, octetsStandard, "v")
@@ -552,7 +587,12 @@ func TestRegisteredWrappersReadTheDriversDocuments(t *testing.T) {
 	type tagged struct {
 		uuid.UUID `bson:"theID,omitempty"`
 	}
-	reg := build(t, bsoncodec.NewRegistryBuilder(uuidrep.Standard).RegisterUUIDType(reflect.TypeFor[tagged]()))
+	reg := build(t, bsoncodec.NewRegistryBuilder(uuidrep.Standard).RegisterUUIDType(reflect.TypeFor[tagged]()).RegisterUUIDType(reflect.TypeFor[jsonID]()))
+	var json struct{ V jsonID }
+	unmarshal(t, reg, marshal(t, reg, bson.D{{Key: "v", Value: bson.D{{Key: "uuid", Value: testUUID}}}}), &json)
+	if json.V.UUID != testUUID {
+		t.Errorf("the document of a struct with a json tag: got %v", json)
+	}
 	for _, key := range []string{"theID", "theid"} {
 		var out struct{ V tagged }
 		unmarshal(t, reg, marshal(t, reg, bson.D{{Key: "v", Value: bson.D{{Key: key, Value: testUUID}}}}), &out)
@@ -631,6 +671,7 @@ func TestRegisterDocumentType(t *testing.T) {
 		"twoFields cannot":            bsoncodec.NewRegistryBuilder(uuidrep.Standard).RegisterDocumentType(reflect.TypeFor[twoFields]()),
 		"notUUID cannot":              bsoncodec.NewRegistryBuilder(uuidrep.Standard).RegisterDocumentType(reflect.TypeFor[notUUID]()),
 		"representation of its own":   bsoncodec.NewRegistryBuilder(uuidrep.Standard).RegisterUUIDType(reflect.TypeFor[uuidrep.StandardUUID]()),
+		"twoUnlessJSON cannot be":     bsoncodec.NewRegistryBuilder(uuidrep.Standard).RegisterUUIDType(reflect.TypeFor[twoUnlessJSON]()),
 		"twoFields cannot be a UUID":  bsoncodec.NewRegistryBuilder(uuidrep.Standard).RegisterUUIDType(reflect.TypeFor[twoFields]()),
 	} {
 		if _, err := b.Build(); err == nil || !strings.Contains(err.Error(), want) {
@@ -718,10 +759,19 @@ func TestInlineWrappersAreRefused(t *testing.T) {
 		V privateID `bson:",omitempty" json:",inline"`
 	}
 	type ofJSONTag struct {
-		V privateFixed `json:",inline"`
+		V privateID `json:",inline"`
 	}
 	type state struct {
 		V noText `bson:",inline"`
+	}
+	type ofNoText struct {
+		V registeredNoText `bson:",inline"`
+	}
+	type ofEncodeOnly struct {
+		V privateEncodeOnly `bson:",inline"`
+	}
+	type ofDecodeOnly struct {
+		V privateDecodeOnly `bson:",inline"`
 	}
 	type deep struct {
 		D struct {
@@ -729,12 +779,14 @@ func TestInlineWrappersAreRefused(t *testing.T) {
 		} `bson:",inline"`
 	}
 	useJSON := bsoncodec.Options{UseJSONStructTags: true}
-	for mode, reg := range modes(t, func() *bsoncodec.RegistryBuilder { return standard().RegisterUUIDType(reflect.TypeFor[privateID]()) }) {
+	for mode, reg := range modes(t, func() *bsoncodec.RegistryBuilder {
+		return standard().RegisterUUIDType(reflect.TypeFor[privateID]()).RegisterUUIDType(reflect.TypeFor[registeredNoText]())
+	}) {
 		for _, c := range []struct {
 			v    any
 			opts []bsoncodec.Options
 		}{
-			{ofPrivate{V: privateID{testUUID}}, nil}, {ofPointer{}, nil}, {ofFixed{}, nil}, {deep{}, nil}, {ofJSONTag{}, []bsoncodec.Options{useJSON}},
+			{ofPrivate{V: privateID{testUUID}}, nil}, {ofPointer{}, nil}, {ofNoText{}, nil}, {ofFixed{}, nil}, {deep{}, nil}, {ofJSONTag{}, []bsoncodec.Options{useJSON}},
 			{ofPrivate{}, []bsoncodec.Options{everyOption}}, {struct{ V []ofFixed }{make([]ofFixed, 1)}, nil}, {struct {
 				V fixedID `bson:",inline"`
 			}{}, nil},
@@ -755,6 +807,13 @@ func TestInlineWrappersAreRefused(t *testing.T) {
 			opts []bsoncodec.Options
 		}{
 			{ofJSON{V: privateID{testUUID}}, []bsoncodec.Options{useJSON}}, {ofJSON{V: privateID{testUUID}}, nil},
+			{ofJSONTag{}, nil}, {struct {
+				V textAndMore `bson:",inline"`
+			}{}, nil}, {struct {
+				V justText `bson:",inline"`
+			}{}, nil}, {struct {
+				V struct{} `bson:",inline"`
+			}{}, nil},
 			{state{noText{testUUID}}, nil}, // without methods, what is not exported is not meant to be stored
 			{struct {
 				v privateID `bson:",inline"`
@@ -764,8 +823,39 @@ func TestInlineWrappersAreRefused(t *testing.T) {
 				t.Errorf("%s, %T: %v", mode, c.v, err)
 			}
 		}
+		// A method for one direction is not called in that direction alone.
+		_, encodeOnly := bsoncodec.Marshal(reg, ofEncodeOnly{})
+		_, decodeOnly := bsoncodec.Marshal(reg, ofDecodeOnly{})
+		empty := []byte{5, 0, 0, 0, 0}
+		for i, refused := range []bool{errors.As(encodeOnly, new(*bsoncodec.UnregisteredTypeError)), bsoncodec.Unmarshal(reg, empty, new(ofDecodeOnly)) != nil} {
+			if !refused {
+				t.Errorf("%s: case %d is not refused", mode, i)
+			}
+		}
+		if read := bsoncodec.Unmarshal(reg, empty, new(ofEncodeOnly)); read != nil || decodeOnly != nil {
+			t.Errorf("%s: the other direction: got %v and %v", mode, read, decodeOnly)
+		}
 	}
 }
+
+// The types below are inline in other structs.
+type (
+	registeredNoText  struct{ id uuid.UUID }
+	privateEncodeOnly struct{ id uuid.UUID }
+	privateDecodeOnly struct{ id uuid.UUID }
+	textAndMore       struct {
+		id   uuid.UUID
+		more int
+	}
+	justText struct{ text string }
+)
+
+func (privateEncodeOnly) MarshalBSONValue() (byte, []byte, error) { panic("called") }
+func (*privateDecodeOnly) UnmarshalBSONValue(byte, []byte) error  { panic("called") }
+func (v textAndMore) MarshalText() ([]byte, error)                { return v.id.MarshalText() }
+func (v justText) MarshalText() ([]byte, error)                   { return []byte(v.text), nil }
+
+var _, _, _, _ = registeredNoText{}.id, privateEncodeOnly{}.id, privateDecodeOnly{}.id, textAndMore{}.more
 
 // Types are judged once, whichever goroutine meets them first.
 func TestWrappersConcurrently(t *testing.T) {
