@@ -27,6 +27,7 @@ type seen struct {
 	End
 	database string
 	field    *field
+	sample   bool
 	distinct int
 }
 
@@ -45,8 +46,9 @@ func (c *Collector) compare(f *field, v [16]byte, digits bool) error {
 }
 
 // References returns the pairs of fields in different collections of a database that have equal values,
-// sorted. A value in many fields connects each of them with one field, an _id if there is one. It is called after Judge,
-// which decides about text of 32 digits. An error is one of the temporary file.
+// sorted. A value in many fields connects each of them with one field, an _id if there is one. If collections were
+// sampled, it also connects each field that is in none of these with one that is, but no two samples. It is called after
+// Judge, which decides about text of 32 digits. An error is one of the temporary file.
 func (s *Scan) References() ([]Reference, error) {
 	found := make(map[[2]*seen]int)
 	var last spill.Record
@@ -55,15 +57,13 @@ func (s *Scan) References() ([]Reference, error) {
 		slices.SortFunc(held, func(a, b *seen) int {
 			return cmp.Or(strings.Compare(a.database, b.database), cmp.Compare(depth(a.Path), depth(b.Path)), compareEnds(a.End, b.End))
 		})
-		var first *seen // of the database
-		for _, f := range held {
-			f.distinct++
-			if first == nil || first.database != f.database {
-				first = f
+		for rest := held; len(rest) > 0; { // one database after the other
+			n := slices.IndexFunc(rest, func(f *seen) bool { return f.database != rest[0].database })
+			if n < 0 {
+				n = len(rest)
 			}
-			if f.Namespace != first.Namespace {
-				found[[2]*seen{first, f}]++
-			}
+			connect(rest[:n], func(a, b *seen) { found[[2]*seen{a, b}]++ })
+			rest = rest[n:]
 		}
 		held = held[:0]
 	}
@@ -85,6 +85,33 @@ func (s *Scan) References() ([]Reference, error) {
 	}
 	slices.SortFunc(out, func(a, b Reference) int { return cmp.Or(compareEnds(a.A, b.A), compareEnds(a.B, b.B)) })
 	return out, err
+}
+
+// connect calls pair for each pair of fields that a value connects, which are all the fields of a database that
+// have it.
+func connect(held []*seen, pair func(a, b *seen)) {
+	var read, samples []*seen
+	for _, f := range held {
+		f.distinct++
+		if f.sample {
+			samples = append(samples, f)
+		} else {
+			read = append(read, f)
+		}
+	}
+	for _, f := range read {
+		if f.Namespace != read[0].Namespace {
+			pair(read[0], f)
+		}
+		if len(samples) > 0 {
+			pair(f, samples[0])
+		}
+	}
+	for _, f := range samples[min(1, len(samples)):] {
+		if len(read) > 0 {
+			pair(read[0], f)
+		}
+	}
 }
 
 // depth sorts _id before other fields, and other fields by how deep they are.

@@ -3,6 +3,7 @@ package scan
 import (
 	"encoding/hex"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/bsonids/bsonids/uuidrep"
@@ -106,6 +107,64 @@ func TestReferencesOfText(t *testing.T) {
 		if err != nil || checksums && len(got) > 0 || !checksums && (len(got) != 1 || got[0].Equal != 30) {
 			t.Errorf("%s: %+v, %v", name, got, err)
 		}
+	}
+}
+
+// A sample connects fields of collections that are read, without being evidence about their order or connected
+// with another sample.
+func TestReferencesOfSamples(t *testing.T) {
+	ids := make([]uuid.UUID, 40)
+	for i := range ids {
+		ids[i] = uuid.New()
+	}
+	r := rand.New(rand.NewPCG(1, 2))
+	hashes := make([]uuid.UUID, 10) // no version tells the order
+	for i := range hashes {
+		hashes[i] = md5Sum(r, i)
+	}
+	hash := func(i int) bson.Binary { return bson.Binary{Subtype: 3, Data: hashes[i][:]} }
+	s := newComparing(t)
+	gather(t, s, "orders", "customer", 30, func(i int) any { return inOrder(t, ids[i], uuidrep.JavaLegacy) })
+	gather(t, s, "mails", "to", 10, func(i int) any { return inOrder(t, ids[i], uuidrep.CSharpLegacy) })
+	gather(t, s, "files", "hash", 10, func(i int) any { return hash(i) })
+	for name, value := range map[string]func(i int) any{
+		"customers": func(i int) any { return inOrder(t, ids[i+5], uuidrep.JavaLegacy) },
+		"visits":    func(i int) any { return inOrder(t, ids[i+5], uuidrep.Standard) },
+		"sums":      func(i int) any { return bson.Binary{Subtype: 4, Data: hash(i).Data} },
+	} {
+		c, err := s.Sample("db", name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range 10 {
+			collect(t, c, bson.D{{Key: "_id", Value: value(i)}})
+		}
+	}
+	judged, err := s.Judge()
+	if err != nil {
+		t.Fatal(err)
+	}
+	fields := make(map[string][]Field)
+	for _, c := range judged {
+		fields[c.Namespace] = c.Fields
+	}
+	if f := fields["db.visits"]; len(judged) != 6 || len(f) != 1 || f[0].Counts.Standard != 10 {
+		t.Errorf("%d collections, of visits %+v", len(judged), f)
+	}
+	if f := fields["db.files"]; len(f) != 1 || len(f[0].Evidence) != 1 || f[0].Evidence[0].Verdict.Order != "" {
+		t.Errorf("the sample of sums, which may be another one the next time, is evidence: %+v", f)
+	}
+	got, err := s.References()
+	want := []Reference{
+		{End{"db.files", "hash"}, End{"db.sums", "_id"}, 10, 10},
+		{End{"db.mails", "to"}, End{"db.customers", "_id"}, 5, 10},
+		{End{"db.mails", "to"}, End{"db.orders", "customer"}, 10, 10},
+		{End{"db.mails", "to"}, End{"db.visits", "_id"}, 5, 10},
+		{End{"db.orders", "customer"}, End{"db.customers", "_id"}, 10, 10},
+		{End{"db.orders", "customer"}, End{"db.visits", "_id"}, 5, 10},
+	}
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("got %+v, %v", got, err)
 	}
 }
 

@@ -47,9 +47,12 @@ func (c Counts) uuids() int64 {
 // values on the disk. A Scan is not safe for concurrent use.
 type Scan struct {
 	survey     *decide.Survey
+	apart      *decide.Survey // of samples; nil if there are none
 	collectors []*Collector
 	values     *spill.Sorter // nil unless fields are compared
 	seen       []*seen       // by the numbers of the fields; nil for those that were forgotten
+	dir        string
+	now        time.Time
 }
 
 // decided are the kinds about which the values decide.
@@ -57,15 +60,19 @@ var decided = kinds.Where(func(k kinds.Kind) bool { return !k.BySubtype() })
 
 // New returns a Scan whose temporary file is in the directory dir. The caller must close it.
 func New(dir string, now time.Time) *Scan {
+	s := &Scan{survey: newSurvey(dir, now), dir: dir, now: now}
+	s.survey.Explain = true
+	return s
+}
+
+func newSurvey(dir string, now time.Time) *decide.Survey {
 	var questions []decide.Question
 	for _, k := range decided {
 		if !slices.ContainsFunc(questions, func(q decide.Question) bool { return q.Stored() == k.Stored() }) {
 			questions = append(questions, decide.Question{Kind: k})
 		}
 	}
-	s := &Scan{survey: decide.NewSurvey(dir, now, questions...)}
-	s.survey.Explain = true
-	return s
+	return decide.NewSurvey(dir, now, questions...)
 }
 
 // Compare makes the Scan compare the values of all fields, for [Scan.References]. It is called before the
@@ -75,6 +82,9 @@ func (s *Scan) Compare(dir string) { s.values = spill.New(dir) }
 // Close removes the temporary files.
 func (s *Scan) Close() error {
 	err := s.survey.Close()
+	if s.apart != nil {
+		err = errors.Join(err, s.apart.Close())
+	}
 	if s.values != nil {
 		err = errors.Join(err, s.values.Close())
 	}
@@ -86,6 +96,7 @@ type Collector struct {
 	scan     *Scan
 	database string
 	surveyed *decide.Surveyed
+	sample   bool
 	fields   map[string]*field
 	names    int // total size of the field names in bytes
 	overflow bool
@@ -94,11 +105,25 @@ type Collector struct {
 
 // Collection returns the Collector for a collection.
 func (s *Scan) Collection(database, collection string) (*Collector, error) {
-	of, err := s.survey.Collection(database, collection, true)
+	return s.collection(s.survey, database, collection, false)
+}
+
+// Sample returns the Collector for a collection of which a sample is read. Its values are compared with those
+// of other collections, for [Scan.References], and are no evidence for any order: another sample would be
+// another one.
+func (s *Scan) Sample(database, collection string) (*Collector, error) {
+	if s.apart == nil {
+		s.apart = newSurvey(s.dir, s.now)
+	}
+	return s.collection(s.apart, database, collection, true)
+}
+
+func (s *Scan) collection(survey *decide.Survey, database, collection string, sample bool) (*Collector, error) {
+	of, err := survey.Collection(database, collection, true)
 	if err != nil {
 		return nil, err
 	}
-	c := &Collector{scan: s, database: database, surveyed: of, fields: make(map[string]*field)}
+	c := &Collector{scan: s, database: database, surveyed: of, sample: sample, fields: make(map[string]*field)}
 	of.Each = c.value
 	s.collectors = append(s.collectors, c)
 	return c, nil
@@ -204,7 +229,7 @@ func (c *Collector) value(p *walk.Path, l walk.Leaf) error {
 		f = &field{number: uint64(len(c.scan.seen))}
 		c.fields[string(c.name)] = f
 		if c.scan.values != nil {
-			c.scan.seen = append(c.scan.seen, &seen{End: End{c.surveyed.Namespace, string(c.name)}, database: c.database, field: f})
+			c.scan.seen = append(c.scan.seen, &seen{End: End{c.surveyed.Namespace, string(c.name)}, database: c.database, field: f, sample: c.sample})
 		}
 	}
 	if err := c.add(f, p, l); err != nil {
@@ -306,6 +331,11 @@ type Field struct {
 func (s *Scan) Judge() ([]Collection, error) {
 	if err := s.survey.Decide(decided...); err != nil {
 		return nil, err
+	}
+	if s.apart != nil {
+		if err := s.apart.Decide(decided...); err != nil {
+			return nil, err
+		}
 	}
 	out := make([]Collection, 0, len(s.collectors))
 	for _, c := range s.collectors {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"math"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
@@ -34,6 +35,20 @@ type Readout struct {
 	Mode      Mode
 	Documents int64 // approximate number of documents
 	Malformed int64 // documents that could not be walked
+}
+
+// Missed returns how many documents of a collection must have a property for a random sample, which has read of
+// all documents, to have one of them with a probability of 95 %. It is 1 if every document was read, and 0 if the
+// collection is empty. A random sample of a share s misses r documents with a probability of (1-s)^r.
+func Missed(read, all int64) int64 {
+	switch {
+	case read >= all:
+		return min(all, 1)
+	case read == 0:
+		return all
+	}
+	share := float64(read) / float64(all)
+	return min(all, int64(math.Ceil(math.Log(0.05)/math.Log1p(-share))))
 }
 
 // cursor is the documents of a collection.

@@ -30,6 +30,10 @@ type Survey struct {
 	Collections []Collection // sorted by name
 	Names       []string     // of all collections and views
 	References  []scan.Reference
+	// Only is set if only the collections with these names were read whole. Samples are the others, of which a
+	// sample was read.
+	Only    []string
+	Samples []Sample
 	// NotRead lists what was not read, each with the reason: views, time series, and collections that
 	// the user may not read.
 	NotRead []string
@@ -50,9 +54,21 @@ type Collection struct {
 	Kept string
 }
 
+// Sample is a collection of which a sample was read, for references.
+type Sample struct {
+	Name   string
+	Read   int64 // documents that were read
+	Of     int64 // about how many documents there are
+	Random bool  // otherwise the first ones or all were read
+	Scan   scan.Collection
+}
+
 // Options are the options of Make.
 type Options struct {
-	Temp     string // directory for a temporary file
+	Only     []string // names of the collections to read; empty for all
+	Needed   []string // those of Only without which there is no survey
+	Sample   int64    // number of documents to read of each other collection; 0 to read none
+	Temp     string   // directory for a temporary file
 	Now      func() time.Time
 	Patience *patience.Patience
 	Progress func(total int64, doing, namespace string) *progress.Progress
@@ -68,10 +84,11 @@ type surveyor struct {
 	collectors []*scan.Collector // of survey.Collections
 }
 
-// Make reads all documents of all collections of the database, except views, time series, and the
-// collections of the server and of this program.
+// Make reads all documents of all collections of the database, or of those in Only, except views, time series,
+// and the collections of the server and of this program. A collection that is needed and cannot be read is a
+// usage error.
 func Make(ctx context.Context, db *mongo.Database, o Options) (_ *Survey, err error) {
-	s := &surveyor{Options: o, db: db, scan: scan.New(o.Temp, o.Now()), survey: &Survey{Database: db.Name(), Made: o.Now().UTC().Truncate(time.Second)}}
+	s := &surveyor{Options: o, db: db, scan: scan.New(o.Temp, o.Now()), survey: &Survey{Database: db.Name(), Only: o.Only, Made: o.Now().UTC().Truncate(time.Second)}}
 	defer func() { err = errors.Join(err, s.scan.Close()) }()
 	s.scan.Compare(o.Temp)
 	specs, err := s.list(ctx)
@@ -79,7 +96,11 @@ func Make(ctx context.Context, db *mongo.Database, o Options) (_ *Survey, err er
 		return nil, err
 	}
 	for _, spec := range specs {
-		if err := s.collection(ctx, spec); err != nil {
+		read := s.collection
+		if !s.whole(spec.Name) {
+			read = s.sample
+		}
+		if err := read(ctx, spec); err != nil {
 			return nil, err
 		}
 	}
@@ -103,6 +124,9 @@ func (s *Survey) Judge(of *scan.Scan, collectors []*scan.Collector) error {
 			namespace = s.Database + "." + c.Name
 		}
 		c.Scan, c.Decisions = judged[namespace], collectors[i].Decisions()
+	}
+	for i := range s.Samples {
+		s.Samples[i].Scan = judged[s.Database+"."+s.Samples[i].Name]
 	}
 	s.References, err = of.References()
 	return err
@@ -131,26 +155,39 @@ func (s *surveyor) list(ctx context.Context) (out []mongo.CollectionSpecificatio
 	for _, spec := range specs {
 		s.survey.Names = append(s.survey.Names, spec.Name)
 		switch {
-		case strings.HasPrefix(spec.Name, "system."), strings.HasPrefix(spec.Name, "bsonids."):
+		case strings.HasPrefix(spec.Name, "system."), strings.HasPrefix(spec.Name, "bsonids."), !s.whole(spec.Name) && s.Sample == 0:
 		case spec.Type == "view":
 			s.notRead(spec.Name, "a view, which shows the documents of collections")
 		case spec.Type == "timeseries":
 			s.notRead(spec.Name, "a time series, which cannot be converted")
-		default:
+		case s.whole(spec.Name) || s.kept(spec) == "":
 			out = append(out, spec)
+		}
+	}
+	for _, name := range s.Needed {
+		if !slices.ContainsFunc(out, func(spec mongo.CollectionSpecification) bool { return spec.Name == name }) {
+			return nil, failure.Usagef("collection %q does not exist in %s, or is none that can be converted", name, s.db.Name())
 		}
 	}
 	return out, nil
 }
 
-// collection reads a collection.
-func (s *surveyor) collection(ctx context.Context, spec mongo.CollectionSpecification) error {
-	c := Collection{Name: spec.Name}
+// whole reports whether all documents of the collection are read.
+func (s *surveyor) whole(name string) bool { return len(s.Only) == 0 || slices.Contains(s.Only, name) }
+
+// kept says what the collection is, if a cutover has left it.
+func (s *surveyor) kept(spec mongo.CollectionSpecification) (what string) {
 	for _, k := range s.Kept {
 		if k.Name == spec.Name && (k.ID == nil || spec.UUID == nil || k.ID.Equal(*spec.UUID)) {
-			c.Kept = k.What
+			what = k.What
 		}
 	}
+	return what
+}
+
+// collection reads a collection.
+func (s *surveyor) collection(ctx context.Context, spec mongo.CollectionSpecification) error {
+	c := Collection{Name: spec.Name, Kept: s.kept(spec)}
 	if spec.UUID != nil {
 		c.UUID = hex.EncodeToString(spec.UUID.Data)
 	}
@@ -165,15 +202,38 @@ func (s *surveyor) collection(ctx context.Context, spec mongo.CollectionSpecific
 		return s.Progress(total, "reading", s.namespace(coll.Name()))
 	}, collector)
 	c.Documents, c.Malformed, c.Took = collector.Documents(), read.Malformed, s.Now().Sub(begin)
-	if err != nil && failure.Explain(err, "").Kind == failure.Denied {
-		s.notRead(spec.Name, "the user may not read it")
-		s.scan.Drop(collector)
-		return nil
-	}
 	if err != nil {
-		return err
+		return s.unread(collector, spec.Name, err)
 	}
 	s.collectors = append(s.collectors, collector)
 	s.survey.Collections = append(s.survey.Collections, c)
+	return nil
+}
+
+// sample reads a part of a collection.
+func (s *surveyor) sample(ctx context.Context, spec mongo.CollectionSpecification) error {
+	collector, err := s.scan.Sample(s.db.Name(), spec.Name)
+	if err != nil {
+		return err
+	}
+	from := source.Collection{Collection: s.db.Collection(spec.Name), Sample: s.Sample}
+	read, err := from.Read(ctx, s.Patience, func(total int64) *progress.Progress {
+		return s.Progress(total, "searching", s.namespace(spec.Name))
+	}, collector)
+	if err != nil {
+		return s.unread(collector, spec.Name, err)
+	}
+	n := collector.Documents()
+	s.survey.Samples = append(s.survey.Samples, Sample{Name: spec.Name, Read: n, Of: max(read.Documents, n), Random: read.Mode == source.Sample})
+	return nil
+}
+
+// unread forgets a collection that the user may not read, or returns the error. One that is needed must be read.
+func (s *surveyor) unread(c *scan.Collector, name string, err error) error {
+	if failure.Explain(err, "").Kind != failure.Denied || slices.Contains(s.Needed, name) {
+		return err
+	}
+	s.notRead(name, "the user may not read it")
+	s.scan.Drop(c)
 	return nil
 }
