@@ -108,7 +108,7 @@ func TestApplyOfEditedPlan(t *testing.T) {
 	want := shop(t, db, 20)
 	file := planned(t, s)
 	dir := filepath.Dir(file)
-	edit(t, file, left...)
+	edit(t, file, mixed...)
 	args := []string{"apply", dir, "--batch", "10", "--write"}
 	command(t, s, args...).want(t, failure.ExitOK)
 	edit(t, file, "# 20 values", "# a note: 20 values") // comments do not matter
@@ -147,7 +147,7 @@ func TestApplyTwiceAtOnce(t *testing.T) {
 		}
 		want := shop(t, db, 30)
 		file, dir := planned(t, s, "--to", "standard"), t.TempDir()
-		edit(t, file, left...)
+		edit(t, file, mixed...)
 		again(t, file, filepath.Join(dir, "a"))
 		again(t, file, filepath.Join(dir, "b"))
 		results := make(chan result, 2)
@@ -248,7 +248,7 @@ func TestApplyWithoutDirectory(t *testing.T) {
 	shop(t, db, 12)
 	before := all(t, db.Collection("orders"))
 	file := planned(t, s)
-	edit(t, file, left...)
+	edit(t, file, mixed...)
 	taken := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(taken, nil, 0o600); err != nil {
 		t.Fatal(err)

@@ -71,7 +71,7 @@ func TestApplyOnFullDisk(t *testing.T) {
 	want := shop(t, db, 60)
 	before := beforehand(t, db, want)
 	file := planned(t, s)
-	edit(t, file, left...)
+	edit(t, file, mixed...)
 	dir := filepath.Dir(file)
 	flags := []string{dir, "--write", "--batch", "5", "--retry-for", "0s", "--batch-timeout", "1s"}
 	apply, undo := append([]string{"apply"}, flags...), append([]string{"undo"}, flags...)
@@ -119,7 +119,7 @@ func TestApplyWithoutRecord(t *testing.T) {
 		return pass()
 	})
 	file := planned(t, s)
-	edit(t, file, "decision: unknown", "decision: leave")
+	edit(t, file, mixed...)
 	dir := filepath.Dir(file)
 	flags := []string{dir, "--write", "--batch", "5", "--batch-timeout", "1s"}
 	for _, name := range []string{"apply", "undo"} {

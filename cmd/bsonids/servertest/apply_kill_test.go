@@ -29,7 +29,7 @@ func TestKillPlan(t *testing.T) {
 		}
 		file := planned(t, s)
 		dir := filepath.Dir(file)
-		edit(t, file, left...)
+		edit(t, file, mixed...)
 		flags := []string{dir, "--write", "--batch", "5", "--batch-timeout", "1s"}
 		applied := untilDone(t, s, append([]string{"apply", "--workers", "2"}, flags...)...)
 		whole(t, db, want)

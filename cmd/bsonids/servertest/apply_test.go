@@ -37,6 +37,11 @@ func edit(t testing.TB, path string, pairs ...string) {
 // left is the decision to leave the checksums of the shop.
 var left = []string{"decision: unknown", "decision: leave"}
 
+// mixed edits the plan of the shop like left, and so that only customers is copied: the other collections are changed
+// in place, and a person accepts that the references to customers are half converted until the cutover.
+var mixed = append([]string{"    into: \"orders_standard\"\n", "", "    into: \"invoices_standard\"\n", "",
+	"    fields: [\"_id\", \"customer\"]\n", "    fields: [\"_id\", \"customer\"]\n    accepted: TRUE\n"}, left...)
+
 // whole compares all collections of the database with want.
 func whole(t testing.TB, db *mongo.Database, want map[string]map[string]bson.Raw) {
 	t.Helper()
@@ -67,7 +72,7 @@ func TestApply(t *testing.T) {
 	if r := command(t, s, append(args, "--write")...).want(t, failure.ExitUsage); !strings.Contains(r.stderr, `"files": the decision about "md5" (subtype 3) is unknown`) {
 		t.Error(r.stderr)
 	}
-	edit(t, file, left...)
+	edit(t, file, mixed...)
 	command(t, s, append(args, "--output", "json")...).want(t, failure.ExitOK)
 	r := command(t, s, args...).want(t, failure.ExitOK)
 	if !strings.Contains(r.stdout, "dry run") {
@@ -111,7 +116,7 @@ func TestApply(t *testing.T) {
 	// And so can a new one.
 	file = planned(t, s)
 	dir = filepath.Dir(file)
-	edit(t, file, left...)
+	edit(t, file, mixed...)
 	command(t, s, "apply", dir, "--batch", "10", "--write", "--output", "json").want(t, failure.ExitOK)
 	want["customers_standard_2"] = want["customers_standard"]
 	whole(t, db, want)

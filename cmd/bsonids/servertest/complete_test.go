@@ -48,6 +48,7 @@ func TestComplete(t *testing.T) {
 		{[]string{"verify", "--uri", s.URI(), "--db", s.Database(), "--collection", "o"}, []string{"orders", "other"}},
 		{[]string{"scan", "--uri-file", file, "--db", s.Database(), "--collection", "orders,u"}, []string{"orders,users"}},
 		{[]string{"plan", "shop.d", "--uri", s.URI(), "--db", s.Database()[:5]}, []string{s.Database()}},
+		{[]string{"plan", "shop.d", "--uri", s.URI(), "--db", s.Database(), "--collection", "u"}, []string{"users"}},
 		{[]string{"scan", "--uri", s.URI(), "--db", s.Database()[:len(s.Database())-1]}, []string{s.Database()}},
 		{[]string{"convert", "--uri", s.URI(), "--db", s.Database(), "--collection", "nothing"}, nil},
 		{[]string{"convert", "--uri", s.URI(), "--db", "no.such", "--collection", ""}, nil},

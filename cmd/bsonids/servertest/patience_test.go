@@ -177,7 +177,7 @@ func TestPlanRiddenOut(t *testing.T) {
 	p, _ := troubled(t, s, 9)
 	dir := filepath.Join(t.TempDir(), "shop.d")
 	command(t, p, "plan", dir, "--db", s.Database(), "--retry-for", "1m").want(t, failure.ExitOK)
-	edit(t, filepath.Join(dir, "plan.yaml"), left...)
+	edit(t, filepath.Join(dir, "plan.yaml"), mixed...)
 	command(t, p, "apply", dir, "--batch", "5", "--write", "--retry-for", "1m").want(t, failure.ExitOK)
 	whole(t, db, want)
 	command(t, losing(t, s), "verify", dir, "--retry-for", "1m").want(t, failure.ExitOK)

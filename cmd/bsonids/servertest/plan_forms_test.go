@@ -68,6 +68,10 @@ var clubDecisions = map[string]string{
 	"number subtype 4":        "convert from standard to text",
 }
 
+// clubAccepted edits the references of which one end is converted before the other, or to another form.
+var clubAccepted = []string{"    fields: [\"_id\", \"member\"]\n", "    fields: [\"_id\", \"member\"]\n    accepted: true\n",
+	"    fields: [\"number\", \"room\"]\n", "    fields: [\"number\", \"room\"]\n    accepted: true\n"}
+
 // decideFields writes decisions about fields into a plan.
 func decideFields(t testing.TB, file string, decisions map[string]string) {
 	t.Helper()
@@ -145,6 +149,7 @@ func TestPlanForms(t *testing.T) {
 	}
 	decideFields(t, file, clubDecisions)
 	copyAlso(t, file, "members")
+	edit(t, file, clubAccepted...)
 	command(t, s, append(args, "--output", "json")...).want(t, failure.ExitOK)
 	whole(t, db, before)
 
@@ -189,6 +194,7 @@ func TestKillPlanForms(t *testing.T) {
 	dir := filepath.Dir(file)
 	decideFields(t, file, clubDecisions)
 	copyAlso(t, file, "members")
+	edit(t, file, clubAccepted...)
 	flags := []string{dir, "--write", "--batch", "10", "--batch-timeout", "1s"}
 	applied := untilDone(t, s, append([]string{"apply", "--workers", "2"}, flags...)...)
 	whole(t, db, want)

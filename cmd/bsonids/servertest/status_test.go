@@ -48,7 +48,7 @@ func TestStatus(t *testing.T) {
 	}
 	file := planned(t, s)
 	dir := filepath.Dir(file)
-	edit(t, file, left...)
+	edit(t, file, mixed...)
 	for _, c := range statusOf(t, nil, dir).Conversions { // before it is applied
 		if c.Status != "not begun" {
 			t.Errorf("%+v", c)

@@ -54,7 +54,7 @@ func TestPause(t *testing.T) {
 		}
 	}
 	file := planned(t, s)
-	edit(t, file, left...)
+	edit(t, file, mixed...)
 	dir := filepath.Dir(file)
 	pause := filepath.Join(dir, "pause")
 	run := func(verb string, flags ...string) {
@@ -112,7 +112,7 @@ func TestRate(t *testing.T) {
 	db := connect(t, s)
 	want := shop(t, db, 20)
 	file := planned(t, s)
-	edit(t, file, left...)
+	edit(t, file, mixed...)
 	dir := filepath.Dir(file)
 	rate := filepath.Join(dir, "rate")
 	set := func(text string) {

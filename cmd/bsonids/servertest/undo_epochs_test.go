@@ -103,7 +103,7 @@ func TestUndoPlanWithDirectoryBeforeItsFirstBatch(t *testing.T) {
 	want := shop(t, db, 12)
 	file := planned(t, s)
 	dir := filepath.Dir(file)
-	edit(t, file, left...)
+	edit(t, file, mixed...)
 	apply := []string{"apply", dir, "--batch", "10", "--write"}
 	// A command that is stopped after its decisions leaves a directory with which nothing was begun.
 	p := startProxy(t, host(t, s), func(r request, pass func() []byte) []byte {

@@ -73,7 +73,7 @@ func TestUndoPlanWithoutLog(t *testing.T) {
 	before := map[string]map[string]bson.Raw{"orders": all(t, db.Collection("orders")), "invoices": all(t, db.Collection("invoices"))}
 	file := planned(t, s)
 	dir := filepath.Dir(file)
-	edit(t, file, left...)
+	edit(t, file, mixed...)
 	command(t, s, "apply", dir, "--batch", "10", "--write").want(t, failure.ExitOK)
 	logs, err := filepath.Glob(filepath.Join(dir, "*.undo"))
 	if err != nil || len(logs) != 4 {

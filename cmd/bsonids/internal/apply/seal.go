@@ -38,13 +38,24 @@ func (p *Planned) judge(ctx context.Context, s *migration.Session, db *mongo.Dat
 	if len(fresh) == 0 {
 		return nil, nil
 	}
-	sv, err := s.SurveyAll(ctx, db)
+	sv, err := s.SurveyAll(ctx, db, migration.Scope{Only: p.plan.Only})
 	if err != nil {
 		return nil, err
 	}
 	problems, warnings := plan.Compare(p.plan, sv, decided)
 	for _, st := range fresh {
-		if i := slices.IndexFunc(sv.Collections, func(c survey.Collection) bool { return c.Name == st.Into && c.Documents > 0 }); i >= 0 && !st.Again {
+		if st.Into == "" || st.Again {
+			continue
+		}
+		var n int64
+		err := s.Do(ctx, func() (err error) {
+			n, err = db.Collection(st.Into).EstimatedDocumentCount(ctx)
+			return err
+		})
+		switch {
+		case err != nil && !migration.Denied(err):
+			return nil, err
+		case n > 0:
 			problems = append(problems, fmt.Sprintf("the new collection %q has documents already: drop it if you do not need it, or change into", st.Into))
 		}
 	}

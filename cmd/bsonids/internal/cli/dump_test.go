@@ -240,7 +240,7 @@ func TestDumpFlags(t *testing.T) {
 		{"scan --dump D --sample 5", "--sample has no effect with --dump"},
 		{"scan --dump D --db none", `database "none" does not exist`},
 		{"scan --dump N", "no such file"},
-		{"plan O --db shop --collection c", "--collection requires --dump"},
+		{"plan O --dump D --collection c --collection d", "--collection may be given once with --dump"},
 		{"plan O", "required flag"},
 		{"plan O --dump D --uri mongodb://x", "--uri has no effect with --dump"},
 		{"plan O --dump D --retry-for 1s", "--retry-for has no effect with --dump"},

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -15,13 +17,14 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/server"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/survey"
 )
 
 type planOptions struct {
 	*console
 	load loadFlags
 	dumpFlags
-	collection    string // of a dump that is one BSON file
+	collections   []string // to plan; or one, of a dump that is one BSON file
 	dir, database string
 	to            kindFlag
 	toGiven       func() bool
@@ -31,7 +34,7 @@ func newPlanCommand(c *console) *cobra.Command {
 	o := &planOptions{console: c}
 	cmd := &cobra.Command{
 		Use:   "plan DIR",
-		Short: "Write a plan to convert all collections of a database or a dump",
+		Short: "Write a plan to convert collections of a database or a dump",
 		Long: `plan makes the directory DIR of a migration, reads every document of every collection
 of a database, and writes a plan to DIR/plan.yaml, for you to review and edit. It
 changes nothing in the database. If DIR has a plan, it is brought up to date: decisions,
@@ -46,11 +49,17 @@ bsonids apply writes, and how long it took to read everything. A plan with a
 decision that is unknown cannot be applied. UUIDs in text, and the documents of Go structs, are
 left: edit the decision to convert them, or to convert binary values to text.
 
+With --collection, the plan has these collections only. A random sample of each other
+one is searched for equal values. A reference to one of them is in the plan, too, and the
+plan cannot be applied while only one end would be converted: add the collection with
+bsonids plan DIR --collection NAME, or accept the reference in the plan.
+
 With --dump, plan reads a dump of mongodump instead of a server, with all its
 databases or that of --db. DIR/evidence.json then has the evidence from which bsonids
 apply --out converts the dump. A BSON file in a pipe needs --db and --collection.`,
 		Example: `  bsonids plan shop.d --db shop
   bsonids apply shop.d
+  bsonids plan orders.d --db shop --collection orders --collection invoices
   bsonids plan dump.d --dump dump/
   bsonids apply dump.d --out dump-standard/`,
 		Args: cobra.ExactArgs(1),
@@ -60,12 +69,17 @@ apply --out converts the dump. A BSON file in a pipe needs --db and --collection
 	o.to.Kind, _ = kinds.Parse(kinds.Standard)
 	f := cmd.Flags()
 	f.StringVar(&o.database, "db", "", "database")
-	c.completeNames(cmd, func() []string { return []string{o.database} })
 	o.toGiven = func() bool { return f.Changed("to") }
 	f.Var(&o.to, "to", "target representation: "+kinds.List(kinds.Where(func(k kinds.Kind) bool { return k.Target && k.IsBinary() })))
 	o.load.add(cmd, false)
-	o.dumpFlags.add(cmd, []string{"db", "to"}, []string{"collection"})
-	f.StringVar(&o.collection, "collection", "", "with --dump: collection of a BSON file")
+	o.dumpFlags.add(cmd, []string{"db", "to", "collection"}, nil)
+	f.StringArrayVar(&o.collections, "collection", nil, "collection to plan, or of a BSON file of --dump; may be repeated")
+	c.completeNames(cmd, func() []string {
+		if o.database == "" {
+			return nil
+		}
+		return []string{o.database}
+	})
 	return cmd
 }
 
@@ -76,6 +90,14 @@ func (o *planOptions) run(ctx context.Context, args []string) (err error) {
 	}
 	if o.database != "" && !migration.ValidDatabase(o.database) {
 		return failure.Usagef("--db %q is not a valid database name", o.database)
+	}
+	for _, name := range o.collections {
+		if !migration.ValidCollection(name) {
+			return failure.Usagef("--collection %q is not a valid collection name", name)
+		}
+	}
+	if o.dump != "" && len(o.collections) > 1 {
+		return failure.Usagef("--collection may be given once with --dump")
 	}
 	if _, err := rule.NewConversion(kinds.Kind{}, o.to.Kind, nil); err != nil {
 		return failure.Usagef("--to %s: %v", o.to.Name, err)
@@ -88,7 +110,7 @@ func (o *planOptions) run(ctx context.Context, args []string) (err error) {
 	}
 	var in *dump.Input
 	if o.dump != "" {
-		if in, err = o.open(dump.Collection{Database: o.database, Name: o.collection}); err != nil {
+		if in, err = o.open(dump.Collection{Database: o.database, Name: strings.Join(o.collections, "")}); err != nil {
 			return err
 		}
 	}
@@ -108,8 +130,14 @@ func (o *planOptions) run(ctx context.Context, args []string) (err error) {
 	return nil
 }
 
-// count says how many decisions of the plan in the file are unknown.
+// count says how many decisions of the plan in the file are unknown, and which of the collections that were named
+// it does not have.
 func (o *planOptions) count(p *plan.Plan, file string) {
+	for _, name := range o.collections {
+		if !slices.ContainsFunc(p.Collections, func(c plan.Collection) bool { return c.Name == name }) && o.dump == "" {
+			o.Warn("%q has no UUIDs: the plan does not list it", name)
+		}
+	}
 	unknown := 0
 	for _, c := range p.Collections {
 		for _, f := range c.Fields {
@@ -142,17 +170,19 @@ func (o *planOptions) update(ctx context.Context) (err error) {
 		return failure.Usagef("%s has a plan of the database %q: name another directory", o.dir, p.Database)
 	case o.toGiven() && o.to.Name != p.To:
 		return failure.Usagef("%s has a plan to convert to %s: edit it, or name another directory", o.dir, p.To)
+	case len(o.collections) > 0 && len(p.Only) == 0:
+		return failure.Usagef("%s has a plan of all collections: run bsonids plan %s to bring it up to date", o.dir, o.dir)
 	}
 	s, end, err := o.session(ctx, server.Write, o.load, migration.Recording{})
 	if err != nil {
 		return err
 	}
 	defer end()
-	sv, err := s.SurveyAll(ctx, s.Client.Database(p.Database))
+	sv, err := o.survey(ctx, s, p.Database, p.Only)
 	if err != nil {
 		return err
 	}
-	notes, err := d.Update(sv, name)
+	notes, err := d.Update(sv, name, o.collections)
 	if err != nil {
 		return migration.FileError(err)
 	}
@@ -171,16 +201,26 @@ func (o *planOptions) update(ctx context.Context) (err error) {
 // build reads everything and returns the plan. in is nil for a server.
 func (o *planOptions) build(ctx context.Context, d *plan.State, in *dump.Input) (*plan.Plan, error) {
 	if in != nil {
-		return migration.PlanDump(ctx, o.console, d, in, o.database, o.collection, o.to.Kind)
+		return migration.PlanDump(ctx, o.console, d, in, o.database, strings.Join(o.collections, ""), o.to.Kind)
 	}
 	s, end, err := o.session(ctx, server.Write, o.load, migration.Recording{}) // reads from the primary, as the conversion does
 	if err != nil {
 		return nil, err
 	}
 	defer end()
-	sv, err := s.SurveyAll(ctx, s.Client.Database(o.database))
+	sv, err := o.survey(ctx, s, o.database, nil)
 	if err != nil {
 		return nil, err
 	}
 	return plan.Build(sv, o.to.Kind), nil
+}
+
+// survey reads the collections of a plan, which are those of only and --collection, or all. It samples others.
+func (o *planOptions) survey(ctx context.Context, s *migration.Session, database string, only []string) (*survey.Survey, error) {
+	for _, name := range o.collections {
+		if !slices.Contains(only, name) {
+			only = append(slices.Clone(only), name)
+		}
+	}
+	return s.SurveyAll(ctx, s.Client.Database(database), migration.Scope{Only: only, Needed: o.collections, Sample: true})
 }

@@ -16,8 +16,18 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/survey"
 )
 
-// SurveyAll reads all collections of the database.
-func (s *Session) SurveyAll(ctx context.Context, db *mongo.Database) (*survey.Survey, error) {
+// Scope is which collections of a database a plan is about.
+type Scope struct {
+	Only   []string // empty for all
+	Needed []string // those of Only that must exist
+	Sample bool     // whether the others are sampled, for references
+}
+
+// samples is the number of documents that are read of a collection that is sampled.
+const samples = 10_000
+
+// SurveyAll reads the collections of the database.
+func (s *Session) SurveyAll(ctx context.Context, db *mongo.Database, of Scope) (*survey.Survey, error) {
 	var kept []record.KeptCollection
 	err := s.Do(ctx, func() (err error) {
 		kept, err = record.Kept(ctx, db)
@@ -26,7 +36,11 @@ func (s *Session) SurveyAll(ctx context.Context, db *mongo.Database) (*survey.Su
 	if err != nil && !Denied(err) { // without the record, a person sees what they are
 		return nil, err
 	}
-	sv, err := survey.Make(ctx, db, survey.Options{Kept: kept, Temp: os.TempDir(), Now: time.Now, Patience: s.Patience, Progress: s.Progress})
+	o := survey.Options{Only: of.Only, Needed: of.Needed, Kept: kept, Temp: os.TempDir(), Now: time.Now, Patience: s.Patience, Progress: s.Progress}
+	if of.Sample {
+		o.Sample = samples
+	}
+	sv, err := survey.Make(ctx, db, o)
 	if err != nil {
 		return nil, err
 	}

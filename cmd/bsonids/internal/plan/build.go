@@ -9,7 +9,6 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/report"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/scan"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/survey"
 )
 
@@ -21,13 +20,17 @@ func BuildDump(s *survey.Survey, to kinds.Kind, of Dump) *Plan { return build(s,
 
 func build(s *survey.Survey, to kinds.Kind, of *Dump) *Plan {
 	b := &builder{survey: s, to: to, dump: of != nil}
-	p := &Plan{Database: s.Database, Dump: of, To: to.Name, Made: s.Made}
+	p := &Plan{Database: s.Database, Dump: of, To: to.Name, Made: s.Made, Only: s.Only}
 	for _, c := range s.Collections {
 		if coll := b.collection(c); len(coll.Fields) > 0 {
 			p.Collections = append(p.Collections, coll)
 		}
 	}
 	b.references(p)
+	if of == nil { // in a dump, all fields are converted at once, those of _id too
+		b.copies(p)
+		b.references(p) // decisions may be other ones now
+	}
 	order(p)
 	b.describe(p)
 	return p
@@ -265,49 +268,25 @@ func decided(c survey.Collection, kind, path string) (decide.Field, bool) {
 	return decide.Field{}, false
 }
 
-// settle adjusts the decisions about the fields of a collection to each other: values in _id need a
-// copy, which is made of one kind, and fields that are the same in every order may follow others.
+// settle makes fields that are the same in every order follow others of the collection.
 func (b *builder) settle(c *Collection) {
-	first, inID := "", ""
+	first := ""
 	for _, f := range c.Fields {
-		kind, ok := f.Decision.From()
-		if !ok || f.Stored == kinds.Subtype3 && f.Evidence[0].By == decide.Symmetric {
-			continue
-		}
-		if first == "" && f.Stored == kinds.Subtype3 {
+		if kind, ok := f.Decision.From(); ok && first == "" && f.Stored == kinds.Subtype3 && !f.symmetric() {
 			first = kind
 		}
-		if inID == "" && InID(f.Path) {
-			inID = kind
-		}
 	}
 	for i := range c.Fields {
 		f := &c.Fields[i]
-		if _, ok := f.Decision.From(); ok && f.Stored == kinds.Subtype3 && f.Evidence[0].By == decide.Symmetric {
+		if _, ok := f.Decision.From(); ok && f.symmetric() {
 			f.Decision = Convert(cmp.Or(first, f.Evidence[0].Order))
-			if inID == "" && InID(f.Path) {
-				inID = cmp.Or(first, f.Evidence[0].Order)
-			}
 		}
 	}
-	if b.dump { // all fields are converted at once, those of _id too
-		return
-	}
-	if inID == "" {
-		for i := range c.Fields {
-			c.Fields[i].leaveUnusable(false)
-		}
-		return
-	}
-	c.Into = b.free(c.Name + "_" + strings.ToLower(b.to.Name))
-	for i := range c.Fields {
-		f := &c.Fields[i]
-		if kind, ok := f.Decision.From(); ok && kind != inID {
-			f.Decision = Leave
-			f.Comment = append(f.Comment, fmt.Sprintf("left, because values in _id need a copy of the collection, and a copy converts from %s only: "+
-				"convert this field from %s in %s later", inID, kind, c.Into))
-		}
-	}
+}
+
+// symmetric reports whether every value of the field is the same in every byte order.
+func (f Field) symmetric() bool {
+	return f.Stored == kinds.Subtype3 && f.Evidence[0].By == decide.Symmetric
 }
 
 // free returns a name that no collection has.
@@ -316,54 +295,6 @@ func (b *builder) free(name string) string {
 		name = fmt.Sprintf("%s_%d", base, i)
 	}
 	return name
-}
-
-// references adds the references between collections of which one has something to convert, or to
-// decide.
-func (b *builder) references(p *Plan) {
-	affected := make(map[string]bool)
-	listed := make(map[string]bool)
-	for _, c := range p.Collections {
-		listed[c.Name] = true
-		for _, f := range c.Fields {
-			affected[c.Name] = affected[c.Name] || f.Decision != Leave || f.Stored == kinds.OfText // a person may convert it
-		}
-	}
-	// Of many references, those that connect collections come first.
-	const most = 200
-	connected := make(map[string]string)
-	var root func(name string) string
-	root = func(name string) string {
-		if up, ok := connected[name]; ok && up != name {
-			return root(up)
-		}
-		return name
-	}
-	kept := make(map[string]bool)
-	for _, c := range b.survey.Collections {
-		kept[c.Name] = c.Kept != ""
-	}
-	found := slices.Clone(b.survey.References)
-	slices.SortStableFunc(found, func(x, y scan.Reference) int { return cmp.Compare(y.Equal, x.Equal) })
-	for _, r := range found {
-		x, y := b.name(r.A.Namespace), b.name(r.B.Namespace)
-		if kept[x] || kept[y] || !listed[x] || !listed[y] || !affected[x] && !affected[y] {
-			continue
-		}
-		joins := root(x) != root(y)
-		if !joins && len(p.References) >= most {
-			b.fewer++
-			continue
-		}
-		connected[root(x)] = root(y)
-		names := [2]string{x, y}
-		p.References = append(p.References, Reference{Between: names, Fields: []string{r.A.Path, r.B.Path},
-			Comment: append([]string{fmt.Sprintf("%d equal values, of %d that were compared", r.Equal, r.Compared)}, p.differ(names, r)...)})
-	}
-}
-
-func (b *builder) name(namespace string) string {
-	return strings.TrimPrefix(namespace, b.survey.Database+".")
 }
 
 // order sorts the collections: groups that refer to each other come together, in the order of

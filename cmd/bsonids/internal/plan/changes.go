@@ -22,6 +22,9 @@ func Changes(was, is *Plan) (changes []string) {
 	if was.To != is.To {
 		add("the target was %s and is %s", was.To, is.To)
 	}
+	if !slices.Equal(was.Only, is.Only) {
+		add("the plan was about %s and is about %s", was.about(), is.about())
+	}
 	for _, c := range was.Collections {
 		if i := is.find(c.Name); i < 0 {
 			add("the collection %q was removed", c.Name)
@@ -35,8 +38,14 @@ func Changes(was, is *Plan) (changes []string) {
 		}
 	}
 	for _, r := range was.References {
-		if !slices.ContainsFunc(is.References, r.same) {
+		i := slices.IndexFunc(is.References, r.same)
+		switch {
+		case i < 0:
 			add("the reference between %q and %q was removed", r.Between[0], r.Between[1])
+		case r.Accepted != is.References[i].Accepted:
+			add("the reference between %q and %q: accepted was %v and is %v", r.Between[0], r.Between[1], r.Accepted, is.References[i].Accepted)
+		case !slices.Equal(r.Outside, is.References[i].Outside):
+			add("the reference between %q and %q: outside was [%s] and is [%s]", r.Between[0], r.Between[1], storedAs(r.Outside, ", "), storedAs(is.References[i].Outside, ", "))
 		}
 	}
 	for _, r := range is.References {
@@ -50,6 +59,14 @@ func Changes(was, is *Plan) (changes []string) {
 		}
 	}
 	return changes
+}
+
+// about names the collections that the plan is about.
+func (p *Plan) about() string {
+	if len(p.Only) == 0 {
+		return "all collections"
+	}
+	return quoteAll(p.Only)
 }
 
 // same reports whether o is the same reference.
@@ -103,11 +120,13 @@ func (c Collection) changes(is Collection, add func(string, ...any)) {
 func (e Evidence) equal(o Evidence) bool { return e.yaml() == o.yaml() }
 
 // where says where the collection is converted to.
-func (c Collection) where() string {
-	if c.Into == "" {
+func (c Collection) where() string { return where(c.Into) }
+
+func where(into string) string {
+	if into == "" {
 		return "in place"
 	}
-	return fmt.Sprintf("into %q", c.Into)
+	return fmt.Sprintf("into %q", into)
 }
 
 // FrozenError is the error of an edit of what was converted by the plan as it was.

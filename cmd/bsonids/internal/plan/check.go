@@ -3,6 +3,7 @@ package plan
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
@@ -50,10 +51,8 @@ func (p *Plan) Check() []Problem {
 		c.collection(coll)
 	}
 	for _, r := range p.References {
-		for _, name := range r.Between {
-			if !c.names[name] {
-				c.fail(r.Line, "the reference names the collection %q, which the plan does not have", name)
-			}
+		if !r.Accepted {
+			c.reference(r)
 		}
 	}
 	return c.problems
@@ -70,6 +69,9 @@ func (c *checker) fail(line int, format string, args ...any) {
 }
 
 func (c *checker) collection(coll Collection) {
+	if len(c.plan.Only) > 0 && !slices.Contains(c.plan.Only, coll.Name) {
+		c.fail(coll.Line, "%q: the plan is about %s only", coll.Name, c.plan.about())
+	}
 	decisions := make(map[Decision]bool)
 	id := false
 	for _, f := range coll.Fields {

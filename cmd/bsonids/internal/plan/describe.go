@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/source"
 )
 
 // describe adds the comments about the plan as a whole: the order of the work, the files, how long
@@ -23,7 +24,8 @@ func (b *builder) describe(p *Plan) {
 	note("          convert from X to text; leave; or unknown, with which the plan cannot be applied")
 	note("trust     true if you know the byte order of a field whose values do not tell it")
 	if !b.dump {
-		note("into      the new collection, for one whose _id is converted; the old one is not changed")
+		note("into      the new collection, for one whose _id is converted, and those that refer to each other with it:")
+		note("          bsonids cutover exchanges all of them at one moment; the old one is not changed")
 		note("guard     moderate or strict to have the server refuse old values from the first write on, by a validator;")
 		note("          strict when no old value is left. Services must write the new values before")
 	}
@@ -38,6 +40,9 @@ func (b *builder) describe(p *Plan) {
 		for _, n := range b.survey.NotRead {
 			note("  %s", n)
 		}
+	}
+	if len(p.Only) > 0 {
+		note("Only the collections named in only are in this plan; bsonids plan DIR --collection NAME adds one.")
 	}
 	note("Collections without UUIDs are not listed.")
 	b.missed(p)
@@ -109,8 +114,23 @@ func (b *builder) missed(p *Plan) {
 	note("Collections that have the same UUIDs, in whatever byte order. They are converted one after the other, because a value")
 	note("that refers to another collection does not find its document while only one of them is converted. Add those that you know of:")
 	note(`  - between: ["orders", "customers"]`)
+	note("A plan that converts only one end of a reference cannot be applied, unless the reference has accepted: true.")
 	if b.fewer > 0 {
 		note("%d further references between these collections are not listed.", b.fewer)
 	}
-	note("All values were compared: no reference by equal values was missed.")
+	if len(p.Only) == 0 {
+		note("All values were compared: no reference by equal values was missed.")
+		return
+	}
+	note("All values of the collections of this plan were compared. Of others, these documents were searched for equal values:")
+	for _, s := range b.survey.Samples {
+		what := "all"
+		switch least := source.Missed(s.Read, s.Of); {
+		case !s.Random && s.Read < s.Of:
+			what = "the first ones, because the server cannot sample: references in the others are not found"
+		case least > 1:
+			what = fmt.Sprintf("at random: references in fewer than %d documents are missed with a probability of more than 5 %%", least)
+		}
+		note("  %s: %d of %d, %s", s.Name, s.Read, s.Of, what)
+	}
 }

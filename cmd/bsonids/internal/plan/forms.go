@@ -149,12 +149,14 @@ func (p *Plan) differ(names [2]string, r scan.Reference) []string {
 	if slices.Equal(a, b) || !slices.Contains(a, kinds.OfText) && !slices.Contains(b, kinds.OfText) {
 		return nil
 	}
-	list := func(ways []kinds.Stored) string {
-		var s []string
-		for _, w := range ways {
-			s = append(s, string(w))
-		}
-		return strings.Join(s, " and ")
+	return []string{fmt.Sprintf("%s %s is %s, and %s %s is %s", names[0], r.A.Path, storedAs(a, " and "), names[1], r.B.Path, storedAs(b, " and "))}
+}
+
+// storedAs lists how values are stored.
+func storedAs(ways []kinds.Stored, between string) string {
+	var s []string
+	for _, w := range ways {
+		s = append(s, string(w))
 	}
-	return []string{fmt.Sprintf("%s %s is %s, and %s %s is %s", names[0], r.A.Path, list(a), names[1], r.B.Path, list(b))}
+	return strings.Join(s, between)
 }

@@ -77,6 +77,11 @@ func Parse(b []byte) (*Plan, error) {
 			p.To = r.kind(v, key)
 		case "made":
 			p.Made = r.time(v, key)
+		case "only":
+			p.Only = r.texts(v, key)
+			if r.err == nil && len(p.Only) == 0 {
+				r.fail(v, "only names no collection: remove it for all of the database")
+			}
 		case "collections":
 			names := make(map[string]bool)
 			r.list(v, key, func(v *yaml.Node) {
@@ -249,6 +254,12 @@ func (r *reader) reference(n *yaml.Node) (ref Reference) {
 			if r.err == nil && len(ref.Fields) != 2 {
 				r.fail(v, "fields must name two fields, one of each collection")
 			}
+		case "outside":
+			r.list(v, key, func(v *yaml.Node) {
+				ref.Outside = append(ref.Outside, kinds.Stored(r.word(v, key, kinds.AllStored()...)))
+			})
+		case "accepted":
+			ref.Accepted = r.boolean(v, key)
 		default:
 			return false
 		}

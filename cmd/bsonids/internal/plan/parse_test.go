@@ -87,6 +87,11 @@ func TestWriteAndParse(t *testing.T) {
 		}
 	}
 	check(example())
+	scoped := example()
+	scoped.Only = []string{"orders", "customers", "empty"}
+	scoped.References = append(scoped.References, Reference{Between: [2]string{"orders", "users"}, Fields: []string{"x", "_id"},
+		Outside: []kinds.Stored{kinds.Subtype3, kinds.OfText}, Accepted: true})
+	check(scoped)
 	check(&Plan{Database: "x", To: "javaLegacy", Made: time.Unix(0, 0).UTC()})
 	p := &Plan{Database: "x", To: "standard", Made: time.Unix(0, 0).UTC()}
 	for i, name := range ugly {
@@ -155,6 +160,10 @@ references:
 		{`  - name: "customers"`, "  - customers\n" + `  - name: "customers"`, `line 13: a collection must be a mapping, and is "customers"`},
 		{"    fields: []", "\tfields: []", "line 14"},
 		{`- name: "orders"`, `- name: "orders"` + "\n    guard: high", `line 7: guard must be one of ["none" "moderate" "strict"], and is "high"`},
+		{"collections:", "only: []\ncollections:", "line 5: only names no collection"},
+		{"collections:", "only: orders\ncollections:", `line 5: only must be a list, and is "orders"`},
+		{`fields: ["_id", "customer"]`, `outside: [subtype 5]`, "line 17: outside must be one of"},
+		{`fields: ["_id", "customer"]`, `accepted: yes`, `line 17: accepted must be true or false, and is "yes"`},
 		{good, "", "the file is empty"},
 		{good, "[]", "line 1: the plan must be a mapping, and is a list"},
 		{good, `{"bsonids":"undo log 1"}`, "line 1"},

@@ -25,6 +25,7 @@ type Plan struct {
 	Dump        *Dump  // nil for a database of a server
 	To          string // name of the kind that values are converted to
 	Made        time.Time
+	Only        []string // names of the collections that the plan is about; empty for all of the database
 	Collections []Collection
 	References  []Reference
 
@@ -177,6 +178,10 @@ func (f Field) In(order string) (Evidence, bool) {
 type Reference struct {
 	Between [2]string // names of the collections
 	Fields  []string  // the fields, one for each collection; may be empty
+	// Outside says how the values are stored of a collection that the plan is not about.
+	Outside []kinds.Stored
+	// Accepted is set if a person accepts that only one end is converted.
+	Accepted bool
 
 	Comment []string
 	Line    int

@@ -46,9 +46,16 @@ func (p *Plan) Groups() [][]Work { return p.groups(p.steps) }
 // groups returns the groups with the steps that of returns for each collection.
 func (p *Plan) groups(of func(Collection) []Step) [][]Work {
 	at := make(map[string]int, len(p.Collections))
-	root := make([]int, len(p.Collections))
-	for i, c := range p.Collections {
-		at[c.Name], root[i] = i, i
+	var root []int
+	place := func(name string) int {
+		if _, ok := at[name]; !ok {
+			at[name] = len(root)
+			root = append(root, len(root))
+		}
+		return at[name]
+	}
+	for _, c := range p.Collections {
+		place(c.Name)
 	}
 	find := func(i int) int {
 		for root[i] != i {
@@ -57,13 +64,8 @@ func (p *Plan) groups(of func(Collection) []Step) [][]Work {
 		return i
 	}
 	for _, r := range p.References {
-		a, ok1 := at[r.Between[0]]
-		b, ok2 := at[r.Between[1]]
-		if !ok1 || !ok2 {
-			continue
-		}
-		// The root is the first collection of the group.
-		a, b = find(a), find(b)
+		// The root is the first collection of the group. One that the plan is not about connects others, and is last.
+		a, b := find(place(r.Between[0])), find(place(r.Between[1]))
 		root[max(a, b)] = min(a, b)
 	}
 	groups := make(map[int][]Work)

@@ -19,9 +19,10 @@ import (
 var ErrLayout = errors.New("the lines of the plan are laid out in another way than bsonids plan writes them")
 
 // Update brings the plan in the directory up to date by a survey, and writes it to the file name there. It
-// changes only lines that it must: decisions, comments and edits stay. What is new is added as [Unknown].
-// notes say what is new, and what is gone. What steps have converted is not judged again.
-func (s *State) Update(sv *survey.Survey, name string) (notes []string, err error) {
+// changes only lines that it must: decisions, comments and edits stay. What is new is added as [Unknown], except
+// for the collections with the names in adds, which are added as the survey suggests. notes say what is new, and
+// what is gone. What steps have converted is not judged again.
+func (s *State) Update(sv *survey.Survey, name string, adds []string) (notes []string, err error) {
 	path := filepath.Join(s.dir, PlanFile)
 	text, err := os.ReadFile(path) // a person may have edited it since
 	if err != nil {
@@ -33,7 +34,7 @@ func (s *State) Update(sv *survey.Survey, name string) (notes []string, err erro
 			return nil, err
 		}
 	}
-	text, notes, err = update(text, func(to kinds.Kind) *Plan { return Build(sv, to) }, begun)
+	text, notes, err = update(text, func(to kinds.Kind) *Plan { return Build(sv, to) }, begun, adds)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
@@ -43,13 +44,14 @@ func (s *State) Update(sv *survey.Survey, name string) (notes []string, err erro
 // updater changes the text of a plan.
 type updater struct {
 	comparison
-	plan, fresh *Plan // the plan as it will be, and the one that the survey suggests
+	plan, fresh *Plan    // the plan as it will be, and the one that the survey suggests
+	adds        []string // names of collections that a person adds
 	lines       []string
 	notes       []string
 }
 
 // update returns the text of a plan, brought up to date by one that is made anew.
-func update(text []byte, made func(to kinds.Kind) *Plan, begun []Step) ([]byte, []string, error) {
+func update(text []byte, made func(to kinds.Kind) *Plan, begun []Step, adds []string) ([]byte, []string, error) {
 	p, err := Parse(text)
 	if err != nil {
 		return nil, nil, err
@@ -62,10 +64,14 @@ func update(text []byte, made func(to kinds.Kind) *Plan, begun []Step) ([]byte, 
 	if err != nil {
 		return nil, nil, err
 	}
-	u := &updater{comparison: comparison{to: p.To, decided: begun}, plan: p, fresh: made(to), lines: strings.Split(string(text), "\n")}
+	u := &updater{comparison: comparison{to: p.To, decided: begun}, plan: p, fresh: made(to), adds: adds, lines: strings.Split(string(text), "\n")}
 	// From the end to the beginning, so that the numbers of the lines before stay.
 	u.references(value(root, "references"))
 	u.collections(value(root, "collections"))
+	if n := value(root, "only"); n != nil && !slices.Equal(p.Only, u.fresh.Only) {
+		p.Only = u.fresh.Only
+		u.replace(n.Line, last(n), func(b *writer) { b.only(p) })
+	}
 	p.Made = u.fresh.Made
 	at := value(root, "made").Line // a plan has it
 	u.replace(at, at, func(b *writer) { b.made(p) })
@@ -153,23 +159,43 @@ func (u *updater) references(n *yaml.Node) {
 			add = append(add, r)
 		}
 	}
-	if len(add) == 0 {
-		return
-	}
-	u.plan.References = append(u.plan.References, add...)
-	write := func(b *writer) {
+	if write := func(b *writer) {
 		for _, r := range add {
 			b.reference(r)
 		}
-	}
-	if n == nil {
+	}; len(add) > 0 && n != nil {
+		u.add(n, "references", write)
+	} else if len(add) > 0 {
 		u.replace(len(u.lines)+1, len(u.lines), func(b *writer) {
 			b.line(0, "references:")
 			write(b)
 		})
+	}
+	for i := len(old) - 1; i >= 0; i-- {
+		u.outside(n.Content[i], &u.plan.References[i])
+	}
+	u.plan.References = append(u.plan.References, add...)
+}
+
+// outside brings up to date how the values of a collection are stored that the plan is not about.
+func (u *updater) outside(n *yaml.Node, r *Reference) {
+	is := r.Outside
+	if i := slices.IndexFunc(u.fresh.References, r.same); i >= 0 {
+		is = u.fresh.References[i].Outside
+	} else if u.fresh.find(r.Between[0]) >= 0 && u.fresh.find(r.Between[1]) >= 0 {
+		is = nil
+	}
+	if slices.Equal(r.Outside, is) {
 		return
 	}
-	u.add(n, "references", write)
+	first, end := last(n)+1, last(n)
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Value == "outside" {
+			first, end = n.Content[i].Line, last(n.Content[i+1])
+		}
+	}
+	r.Outside = is
+	u.replace(first, end, func(b *writer) { b.outside(*r) })
 }
 
 // made reports whether a step has made the collection.
@@ -183,7 +209,12 @@ func (u *updater) listed(name string) bool { return u.plan.find(name) >= 0 || !u
 func (u *updater) collections(n *yaml.Node) {
 	var add []Collection
 	for _, c := range u.fresh.Collections {
-		if u.plan.find(c.Name) < 0 && !u.made(c.Name) {
+		switch {
+		case u.plan.find(c.Name) >= 0 || u.made(c.Name):
+		case slices.Contains(u.adds, c.Name):
+			add = append(add, c)
+			u.note("%q: the collection is added", c.Name)
+		default:
 			c.Fields = slices.Clone(c.Fields)
 			c.Into = ""
 			u.undecided(c.Fields)
@@ -201,6 +232,9 @@ func (u *updater) collections(n *yaml.Node) {
 	for i := len(n.Content) - 1; i >= 0; i-- {
 		c := &u.plan.Collections[i]
 		j := u.fresh.find(c.Name)
+		if j >= 0 && len(u.adds) > 0 && c.Into == "" && u.fresh.Collections[j].Into != "" {
+			u.note("%q: a new plan copies it, with those that refer to each other", c.Name)
+		}
 		switch {
 		case c.Into != "" && u.all(*c) && (j < 0 || c.UUID == "" || u.fresh.Collections[j].UUID != c.UUID): // a cutover may have exchanged it
 		case j < 0:

@@ -3,6 +3,7 @@ package plan
 import (
 	"errors"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -26,7 +27,12 @@ func shopPlan() *Plan {
 // updated returns the text of a plan that is brought up to date, and what is said.
 func updated(t *testing.T, text string, fresh *Plan, begun []Step) (string, []string) {
 	t.Helper()
-	b, notes, err := update([]byte(text), func(kinds.Kind) *Plan { return fresh }, begun)
+	return updatedWith(t, text, fresh, begun, nil)
+}
+
+func updatedWith(t *testing.T, text string, fresh *Plan, begun []Step, adds []string) (string, []string) {
+	t.Helper()
+	b, notes, err := update([]byte(text), func(kinds.Kind) *Plan { return fresh }, begun, adds)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -159,7 +165,7 @@ func TestUpdateLayout(t *testing.T) {
 	flow := `{"schemaVersion": 1, "database": "shop", "to": "standard", "made": 1970-01-01T00:00:00Z, "collections": [{"name": "orders", "uuid": "01", "fields": []}]}`
 	for _, text := range []string{flow, strings.ReplaceAll(text, "\n", "\r\n"), strings.ReplaceAll(text, "\n      ", "\n        "), strings.ReplaceAll(text, "\n  ", "\n "),
 		strings.Replace(text, "    fields:\n", "    fields: # all\n\n", 1)} {
-		b, _, err := update([]byte(text), func(kinds.Kind) *Plan { return fresh }, nil)
+		b, _, err := update([]byte(text), func(kinds.Kind) *Plan { return fresh }, nil, nil)
 		if err != nil {
 			if !errors.Is(err, ErrLayout) {
 				t.Errorf("%v\n%s", err, text)
@@ -170,5 +176,45 @@ func TestUpdateLayout(t *testing.T) {
 		if err != nil || p.Collections[0].find(java("seller")) < 0 || strings.Contains(text, "Ann") && !strings.Contains(string(b), "Ann") {
 			t.Errorf("%v\n%s", err, b)
 		}
+	}
+}
+
+// A plan of some collections stays one of these, and gets the one that a person adds as the survey suggests it. The
+// reference to it is between two collections of the plan then. What a person accepted stays.
+func TestUpdateAdds(t *testing.T) {
+	p := shopPlan()
+	p.Only = []string{"files", "orders"}
+	p.References = []Reference{
+		{Between: [2]string{"orders", "users"}, Fields: []string{"customer", "_id"}, Outside: []kinds.Stored{kinds.Subtype3}, Accepted: true},
+		{Between: [2]string{"orders", "visits"}, Fields: []string{"customer", "of"}, Outside: []kinds.Stored{kinds.Subtype3}},
+	}
+	text := string(write(t, p))
+	fresh := shopPlan()
+	fresh.Only, fresh.References = p.Only, slices.Clone(p.References)
+	fresh.References[1].Outside = []kinds.Stored{kinds.Subtype4}
+	fresh.References = append(fresh.References, Reference{Between: [2]string{"files", "visits"}, Fields: []string{"md5", "file"}, Outside: []kinds.Stored{kinds.OfText}})
+	got, notes := updated(t, text, fresh, nil)
+	want := strings.Replace(text, `"of"]`+"\n    outside: [subtype 3]", `"of"]`+"\n    outside: [subtype 4]", 1) +
+		"  - between: [\"files\", \"visits\"]\n    fields: [\"md5\", \"file\"]\n    outside: [text]\n"
+	if got != want || len(notes) > 0 {
+		t.Errorf("%q\n%s", notes, got)
+	}
+	fresh.Only = append(fresh.Only, "users")
+	fresh.Collections = append(fresh.Collections, Collection{Name: "users", Into: "users_standard", Fields: []Field{java("_id")}})
+	fresh.Collections[0].Into = "orders_standard"
+	fresh.References[0].Outside = nil
+	got, notes = updatedWith(t, got, fresh, nil, []string{"users"})
+	is, err := Parse([]byte(got))
+	if err != nil {
+		t.Fatal(err)
+	}
+	after, err := Parse([]byte(want))
+	if err != nil {
+		t.Fatal(err)
+	}
+	after.Only, after.Collections = fresh.Only, append(after.Collections, fresh.Collections[2])
+	after.References[0].Outside = nil
+	if is.Digest() != after.Digest() || len(notes) != 2 || !strings.Contains(notes[0], `"orders": a new plan copies it`) || notes[1] != `"users": the collection is added` {
+		t.Errorf("%q\n%s", notes, got)
 	}
 }

@@ -32,6 +32,7 @@ func Write(w io.Writer, p *Plan) error {
 	}
 	b.line(0, "to: %s", p.To)
 	b.made(p)
+	b.only(p)
 	if len(p.Collections) == 0 {
 		b.line(0, "collections: []")
 	} else {
@@ -71,6 +72,12 @@ func (b *writer) comment(indent int, lines []string) {
 }
 
 func (b *writer) made(p *Plan) { b.line(0, "made: %s", p.Made.UTC().Format(time.RFC3339)) }
+
+func (b *writer) only(p *Plan) {
+	if len(p.Only) > 0 {
+		b.line(0, "only: %s", quoteAll(p.Only))
+	}
+}
 
 func (b *writer) collection(c Collection) {
 	b.WriteByte('\n')
@@ -120,6 +127,16 @@ func (b *writer) reference(r Reference) {
 	b.line(2, "- between: %s", quoteAll(r.Between[:]))
 	if len(r.Fields) > 0 {
 		b.line(4, "fields: %s", quoteAll(r.Fields))
+	}
+	b.outside(r)
+	if r.Accepted {
+		b.line(4, "accepted: true")
+	}
+}
+
+func (b *writer) outside(r Reference) {
+	if len(r.Outside) > 0 {
+		b.line(4, "outside: [%s]", storedAs(r.Outside, ", "))
 	}
 }
 

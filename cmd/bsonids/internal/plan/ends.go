@@ -1,0 +1,182 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
+)
+
+// end is the values of one end of a reference: those of a field, or of all fields if the reference names none.
+type end struct {
+	collection, path string
+	into             string
+	forms            []form
+}
+
+// form is the values of an end that are stored in one way.
+type form struct {
+	stored   kinds.Stored
+	decision Decision
+	becomes  string // name of the kind that they are after the conversion; empty if it is not known
+	planned  bool   // the plan has the field
+}
+
+// converted reports whether the values are changed.
+func (f form) converted() bool {
+	_, ok := f.decision.From()
+	return ok
+}
+
+// String describes the values and the decision about them.
+func (f form) String() string {
+	if !f.planned {
+		return string(f.stored) + ", not in the plan"
+	}
+	return fmt.Sprintf("%s, %s", f.stored, f.decision)
+}
+
+func (e end) String() string {
+	if e.path == "" {
+		return fmt.Sprintf("%q", e.collection)
+	}
+	return fmt.Sprintf("%q %q", e.collection, e.path)
+}
+
+// first returns the first values that are converted, or nil.
+func (e end) first() *form {
+	i := slices.IndexFunc(e.forms, form.converted)
+	if i < 0 {
+		return nil
+	}
+	return &e.forms[i]
+}
+
+// end returns the end with the number i of a reference.
+func (p *Plan) end(r Reference, i int) end {
+	e := end{collection: r.Between[i]}
+	if len(r.Fields) == 2 {
+		e.path = r.Fields[i]
+	}
+	at := p.find(e.collection)
+	if at < 0 {
+		for _, s := range r.Outside {
+			e.forms = append(e.forms, form{stored: s, becomes: stays(s, nil)})
+		}
+		if len(r.Outside) == 0 {
+			e.forms = []form{{stored: "not known"}}
+		}
+		return e
+	}
+	c := p.Collections[at]
+	e.into = c.Into
+	for _, path := range []string{Plain(e.path), Others} { // what is not distinguished is among the others
+		for _, f := range c.Fields {
+			if e.path == "" || f.Plain() == path {
+				e.forms = append(e.forms, p.form(c, f))
+			}
+		}
+		if len(e.forms) > 0 {
+			break
+		}
+	}
+	return e
+}
+
+// form returns what becomes of the values of a field.
+func (p *Plan) form(c Collection, f Field) form {
+	out := form{stored: f.Stored, decision: f.Decision, becomes: stays(f.Stored, f.Evidence), planned: true}
+	for _, o := range c.Fields { // a document of a Go struct is converted with the value in it
+		if o.Stored == kinds.GoStruct && o.Plain()+".uuid" == f.Plain() && f.Stored == kinds.Subtype0 && f.Decision == Leave {
+			out.decision = o.Decision
+		}
+	}
+	if out.converted() {
+		out.becomes = p.to(out.decision)
+	}
+	return out
+}
+
+// stays returns the kind of values that are left.
+func stays(s kinds.Stored, evidence []Evidence) string {
+	switch s {
+	case kinds.Subtype4:
+		return kinds.Standard
+	case kinds.OfText, kinds.GoStruct:
+		return string(s)
+	case kinds.Subtype0:
+		return s.Kinds()[0].Name
+	}
+	order := ""
+	for _, e := range evidence {
+		switch {
+		case e.By != decide.Evidence && e.By != decide.Equality:
+		case order != "" || len(e.Against) > 0:
+			return ""
+		default:
+			order = e.Order
+		}
+	}
+	return order
+}
+
+// reference checks that a conversion does not part the values of the ends of a reference.
+func (c *checker) reference(r Reference) {
+	var ends [2]end
+	for i, name := range r.Between {
+		ends[i] = c.plan.end(r, i)
+		switch {
+		case c.names[name] && ends[i].path != "" && len(ends[i].forms) == 0:
+			c.fail(r.Line, "the reference names the field %q of %q, which the plan does not have", ends[i].path, name)
+			return
+		case !c.names[name] && (len(c.plan.Only) == 0 || !c.names[r.Between[1-i]]):
+			c.fail(r.Line, "the reference names the collection %q, which the plan does not have", name)
+			return
+		}
+	}
+	a, b := ends[0], ends[1]
+	x, y := a.first(), b.first()
+	switch both := x != nil && y != nil; {
+	case !both && x == nil && y == nil:
+	case both && c.plan.Dump == nil && (a.into == "") != (b.into == ""):
+		c.fail(r.Line, "the reference between %s (%s, %s) and %s (%s, %s): only one of them is converted between apply and cutover; "+
+			"give both collections a new one with into or none, or accept it with accepted: true in the reference",
+			a, *x, where(a.into), b, *y, where(b.into))
+	case both && a.path == "": // which fields refer to each other is not known
+	default:
+		c.parted(r, a, b)
+	}
+}
+
+// parted checks the values of two ends, of which one is converted.
+func (c *checker) parted(r Reference, a, b end) {
+	for _, x := range a.forms {
+		for _, y := range b.forms {
+			if parts(x, y) {
+				c.apart(r, a, x, b, y)
+				return
+			}
+		}
+	}
+}
+
+// parts reports whether values of x and y, which are the same UUIDs, are in different representations because one
+// of them is converted. Text that is left is compared with binary values by programs that read both, and these
+// read the same UUIDs afterwards.
+func parts(x, y form) bool {
+	text := func(x, y form) bool { return x.stored == kinds.OfText && !x.converted() && y.stored != kinds.OfText }
+	return (x.converted() || y.converted()) && x.becomes != y.becomes && !text(x, y) && !text(y, x)
+}
+
+// apart adds the problem that the ends of a reference become different.
+func (c *checker) apart(r Reference, a end, x form, b end, y form) {
+	ways := "decide so that both become the same"
+	for _, name := range r.Between {
+		if !c.names[name] {
+			ways = "add the collection with bsonids plan DIR --collection " + Quote(name)
+		}
+	}
+	c.fail(r.Line, "the reference between %s (%s) and %s (%s) would be half converted: a value of one would not find its document in the other; "+
+		"%s, or accept it with accepted: true in the reference", a, x, b, y, ways)
+}

@@ -1,0 +1,202 @@
+package plan
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
+)
+
+// values returns a field with values that are in an order, or in none that is known.
+func values(stored kinds.Stored, order string, d Decision) Field {
+	f := Field{Path: "x", Stored: stored, Decision: d}
+	for _, k := range stored.Kinds() {
+		e := Evidence{Order: k.Name, By: decide.None}
+		if k.Name == order {
+			e.By = decide.Evidence
+		}
+		f.Evidence = append(f.Evidence, e)
+	}
+	return f
+}
+
+// The values of both ends of a reference are found by each other after a conversion if they are then in one
+// representation. Each of these is a field of one end, and what its values are afterwards.
+func TestEnds(t *testing.T) {
+	type state struct {
+		name    string
+		field   Field
+		becomes string
+		changed bool
+	}
+	standard := []state{
+		{"java, converted", values(kinds.Subtype3, "javaLegacy", Convert("javaLegacy")), "standard", true},
+		{"C#, converted", values(kinds.Subtype3, "csharpLegacy", Convert("csharpLegacy")), "standard", true},
+		{"generic, converted", values(kinds.Subtype0, "generic", Convert("generic")), "standard", true},
+		{"text, converted", values(kinds.OfText, "text", Convert("text")), "standard", true},
+		{"java, to text", values(kinds.Subtype3, "javaLegacy", "convert from javaLegacy to text"), "text", true},
+		{"java, left", values(kinds.Subtype3, "javaLegacy", Leave), "javaLegacy", false},
+		{"java, unknown", values(kinds.Subtype3, "javaLegacy", Unknown), "javaLegacy", false},
+		{"of no order, left", values(kinds.Subtype3, "", Leave), "of no order", false},
+		{"standard already", values(kinds.Subtype4, "standard", Leave), "standard", false},
+		{"generic, left", values(kinds.Subtype0, "generic", Leave), "generic", false},
+		{"text, left", values(kinds.OfText, "text", Leave), "text", false},
+	}
+	java := []state{
+		{"standard, converted", values(kinds.Subtype4, "standard", Convert("standard")), "javaLegacy", true},
+		{"java already", values(kinds.Subtype3, "javaLegacy", Leave), "javaLegacy", false},
+		{"C#, converted", values(kinds.Subtype3, "csharpLegacy", Convert("csharpLegacy")), "javaLegacy", true},
+		{"C#, left", values(kinds.Subtype3, "csharpLegacy", Leave), "csharpLegacy", false},
+		{"of no order, left", values(kinds.Subtype3, "", Leave), "of no order", false},
+	}
+	parted := 0
+	for to, states := range map[string][]state{"standard": standard, "javaLegacy": java} {
+		for _, a := range states {
+			for _, b := range states {
+				half := (a.changed || b.changed) && a.becomes != b.becomes
+				// Programs compare text with binary values by reading both, before and after.
+				for _, s := range [][2]state{{a, b}, {b, a}} {
+					if s[0].name == "text, left" && s[1].field.Stored != kinds.OfText {
+						half = false
+					}
+				}
+				if half {
+					parted++
+				}
+				p := &Plan{Database: "d", To: to, Collections: []Collection{{Name: "a", Fields: []Field{a.field}}, {Name: "b", Fields: []Field{b.field}}},
+					References: []Reference{{Between: [2]string{"a", "b"}, Fields: []string{"x", "x"}, Line: 7}}}
+				if got := problemsOf(p, 7); (len(got) > 0) != half {
+					t.Errorf("to %s: %s and %s: %q", to, a.name, b.name, got)
+				}
+				for _, text := range problemsOf(p, 7) {
+					for _, want := range []string{`"a" "x" (` + string(a.field.Stored) + ", " + string(a.field.Decision), `"b" "x" (` + string(b.field.Stored) + ", " + string(b.field.Decision),
+						"decide so that both become the same", "accepted: true"} {
+						if !strings.Contains(text, want) {
+							t.Errorf("no %s in %s", want, text)
+						}
+					}
+				}
+				p.References[0].Accepted = true
+				if got := problemsOf(p, 7); len(got) > 0 {
+					t.Errorf("accepted: %q", got)
+				}
+			}
+		}
+	}
+	if parted < 40 {
+		t.Errorf("%d pairs are half converted", parted)
+	}
+}
+
+// problemsOf returns the problems of a line.
+func problemsOf(p *Plan, line int) (texts []string) {
+	for _, problem := range p.Check() {
+		if problem.Line == line {
+			texts = append(texts, problem.Text)
+		}
+	}
+	return texts
+}
+
+// What else the ends of a reference may be.
+func TestReferenceCheck(t *testing.T) {
+	left := func(f Field) Field {
+		f.Decision = Leave
+		return f
+	}
+	sound := func() *Plan {
+		return &Plan{Database: "d", To: "standard", Collections: []Collection{{Name: "a", Into: "a2", Fields: []Field{java("_id")}}, {Name: "b", Into: "b2", Fields: []Field{java("a")}}},
+			References: []Reference{{Between: [2]string{"a", "b"}, Fields: []string{"_id", "a[]"}, Line: 7}}}
+	}
+	outside := func(p *Plan, as ...kinds.Stored) {
+		p.Only = []string{"a", "b"}
+		p.References[0] = Reference{Between: [2]string{"a", "c"}, Fields: []string{"_id", "x"}, Outside: as, Line: 7}
+	}
+	for _, tt := range []struct {
+		name   string
+		change func(*Plan)
+		want   []string // in the problem; nothing for none
+	}{
+		{"both copied", func(*Plan) {}, nil},
+		{"one in place", func(p *Plan) { p.Collections[1].Into = "" },
+			[]string{`"a" "_id" (subtype 3, convert from javaLegacy, into "a2")`, `"b" "a[]" (subtype 3, convert from javaLegacy, in place)`, "between apply and cutover", "with into or none", "accepted: true"}},
+		{"one in place, of a dump", func(p *Plan) { p.Dump = &Dump{}; p.Collections[1].Into = "" }, nil},
+		{"copied, with nothing of the reference", func(p *Plan) {
+			p.Collections[1].Into = ""
+			p.Collections[1].Fields = []Field{{Path: "a", Stored: kinds.Subtype4, Decision: Leave}, java("y")}
+		}, nil},
+		{"both in place", func(p *Plan) {
+			p.References[0].Fields[0] = "y"
+			p.Collections[0].Fields[0].Path, p.Collections[0].Into, p.Collections[1].Into = "y", "", ""
+		}, nil},
+		{"a field that is not there", func(p *Plan) { p.References[0].Fields[1] = "b" }, []string{`the reference names the field "b" of "b"`}},
+		{"a field beyond those that are distinguished", func(p *Plan) {
+			p.References[0].Fields[1] = "b"
+			p.Collections[1].Fields = append(p.Collections[1].Fields, left(java(Others)))
+		}, []string{"half converted"}},
+		{"values of which some are left", func(p *Plan) {
+			p.Collections[1].Fields = append(p.Collections[1].Fields, Field{Path: "a[]", Stored: kinds.Subtype0, Decision: Leave})
+		}, []string{"half converted", `(subtype 0, leave)`}},
+		{"converted with a document", func(p *Plan) {
+			p.References[0].Fields[1] = "a.uuid"
+			p.Collections[1].Fields = []Field{{Path: "a", Stored: kinds.GoStruct, Decision: Convert("goStruct")}, {Path: "a.uuid", Stored: kinds.Subtype0, Decision: Leave}}
+		}, nil},
+		{"left in a document", func(p *Plan) {
+			p.References[0].Fields[1] = "a.uuid"
+			p.Collections[1].Fields = []Field{{Path: "a", Stored: kinds.GoStruct, Decision: Leave}, {Path: "a.uuid", Stored: kinds.Subtype0, Decision: Leave}}
+		}, []string{"half converted"}},
+		{"collections, both converted", func(p *Plan) { p.References[0].Fields = nil }, nil},
+		{"collections, one left", func(p *Plan) { p.References[0].Fields = nil; p.Collections[1].Fields[0].Decision = Leave }, []string{`and "b" (subtype 3, leave)`}},
+		{"collections, one standard", func(p *Plan) {
+			p.References[0].Fields = nil
+			p.Collections[1].Fields[0] = Field{Path: "a", Stored: kinds.Subtype4, Decision: Leave}
+		}, nil},
+		{"collections, one in place", func(p *Plan) { p.References[0].Fields = nil; p.Collections[1].Into = "" }, []string{"between apply and cutover"}},
+		{"outside", func(p *Plan) { outside(p, kinds.Subtype3) }, []string{`"c" "x" (subtype 3, not in the plan)`, `bsonids plan DIR --collection "c"`, "accepted: true"}},
+		{"outside, partly converted", func(p *Plan) { outside(p, kinds.Subtype4, kinds.Subtype0) }, []string{`(subtype 0, not in the plan)`}},
+		{"outside, standard", func(p *Plan) { outside(p, kinds.Subtype4) }, nil},
+		{"outside, text", func(p *Plan) { outside(p, kinds.OfText) }, nil},
+		{"outside, written by a person", func(p *Plan) { outside(p) }, []string{`(not known, not in the plan)`}},
+		{"outside, of what is left", func(p *Plan) {
+			outside(p, kinds.Subtype3)
+			p.Collections[0].Fields[0].Decision, p.Collections[0].Into = Leave, ""
+		}, nil},
+		{"both outside", func(p *Plan) { outside(p); p.References[0].Between[0] = "d" }, []string{`the reference names the collection "d"`}},
+		{"nowhere, in a plan of all", func(p *Plan) { outside(p); p.Only = nil }, []string{`the reference names the collection "c"`}},
+	} {
+		p := sound()
+		tt.change(p)
+		got := problemsOf(p, 7)
+		ok := len(got) == min(1, len(tt.want))
+		for _, want := range tt.want {
+			ok = ok && strings.Contains(got[0], want)
+		}
+		if !ok {
+			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
+		}
+		p.References[0].Accepted = true
+		if got := problemsOf(p, 7); len(got) > 0 {
+			t.Errorf("%s, accepted: %q", tt.name, got)
+		}
+	}
+	// A collection that is listed is one of those that the plan is about.
+	p := sound()
+	p.Only = []string{"a"}
+	if got := fmt.Sprint(p.Check()); !strings.Contains(got, `"b": the plan is about ["a"] only`) {
+		t.Error(got)
+	}
+}
+
+// Collections that refer to one outside the plan are one group.
+func TestGroupsByWayOfOthers(t *testing.T) {
+	p := &Plan{To: "standard", Only: []string{"a", "b", "c"}}
+	for _, name := range p.Only {
+		p.Collections = append(p.Collections, Collection{Name: name, Fields: []Field{java("x")}})
+	}
+	p.References = []Reference{{Between: [2]string{"c", "z"}}, {Between: [2]string{"a", "z"}}}
+	if g := p.Groups(); len(g) != 2 || len(g[0]) != 2 || g[0][0].Collection != "a" || g[0][1].Collection != "c" || g[1][0].Collection != "b" {
+		t.Errorf("%+v", g)
+	}
+}

@@ -1,0 +1,95 @@
+package plan
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/scan"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/survey"
+)
+
+// references adds the references between collections of which one has something to convert, or to
+// decide.
+func (b *builder) references(p *Plan) {
+	p.References, b.fewer = nil, 0
+	affected := make(map[string]bool)
+	listed := make(map[string]bool)
+	for _, c := range p.Collections {
+		listed[c.Name] = true
+		for _, f := range c.Fields {
+			affected[c.Name] = affected[c.Name] || f.Decision != Leave || f.Stored == kinds.OfText // a person may convert it
+		}
+	}
+	// Of many references, those that connect collections come first.
+	const most = 200
+	connected := make(map[string]string)
+	var root func(name string) string
+	root = func(name string) string {
+		if up, ok := connected[name]; ok && up != name {
+			return root(up)
+		}
+		return name
+	}
+	kept := make(map[string]bool)
+	for _, c := range b.survey.Collections {
+		kept[c.Name] = c.Kept != ""
+	}
+	found := slices.Clone(b.survey.References)
+	slices.SortStableFunc(found, func(x, y scan.Reference) int { return cmp.Compare(y.Equal, x.Equal) })
+	for _, r := range found {
+		x, y := b.name(r.A.Namespace), b.name(r.B.Namespace)
+		sample := b.sample(y) // a reference has it last
+		if kept[x] || kept[y] || !listed[x] || !listed[y] && sample == nil || !affected[x] && !affected[y] {
+			continue
+		}
+		joins := root(x) != root(y)
+		if !joins && len(p.References) >= most {
+			b.fewer++
+			continue
+		}
+		connected[root(x)] = root(y)
+		ref := Reference{Between: [2]string{x, y}, Fields: []string{r.A.Path, r.B.Path},
+			Comment: []string{fmt.Sprintf("%d equal values, of %d that were compared", r.Equal, r.Compared)}}
+		if sample == nil {
+			ref.Comment = append(ref.Comment, p.differ(ref.Between, r)...)
+		} else {
+			ref.Outside = ways(sample.Scan, r.B.Path)
+			ref.Comment = append(ref.Comment, fmt.Sprintf("%s is not in the plan", y))
+		}
+		p.References = append(p.References, ref)
+	}
+}
+
+// sample returns the collection with the name of which a sample was read, or nil.
+func (b *builder) sample(name string) *survey.Sample {
+	i := slices.IndexFunc(b.survey.Samples, func(s survey.Sample) bool { return s.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return &b.survey.Samples[i]
+}
+
+// ways returns how the values of a field are stored.
+func ways(c scan.Collection, path string) (out []kinds.Stored) {
+	for _, f := range c.Fields {
+		if Plain(f.Path) != Plain(path) {
+			continue
+		}
+		for _, w := range []struct {
+			n  int64
+			in kinds.Stored
+		}{{f.Counts.Legacy, kinds.Subtype3}, {f.Counts.Standard, kinds.Subtype4}, {f.Counts.Generic, kinds.Subtype0}, {f.Counts.Text, kinds.OfText}} {
+			if w.n > 0 && !slices.Contains(out, w.in) {
+				out = append(out, w.in)
+			}
+		}
+	}
+	return out
+}
+
+func (b *builder) name(namespace string) string {
+	return strings.TrimPrefix(namespace, b.survey.Database+".")
+}
