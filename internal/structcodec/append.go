@@ -30,7 +30,7 @@ func (c encodeCompiler) compile(t reflect.Type, enc bson.ValueEncoder) (appendFu
 	}
 	switch k := knownEncoder(resolved); k {
 	case knownInt, knownUint:
-		return c.appendInteger(t, enc)
+		return c.appendInteger(t, k, enc)
 	case knownPointer, knownAny, knownSlice, knownArray, knownMap:
 		key := encodedType{c.encodeMode, t}
 		if o, ok := c.open[key]; ok {
@@ -338,7 +338,12 @@ func equalsItself(t reflect.Type) bool {
 	return true
 }
 
-func (c encodeCompiler) appendInteger(t reflect.Type, enc bson.ValueEncoder) (appendFunc, bool) {
+// appendInteger returns what appends integers of type t with the driver's encoder enc, which is known as k. A caller can
+// register it for any type.
+func (c encodeCompiler) appendInteger(t reflect.Type, k known, enc bson.ValueEncoder) (appendFunc, bool) {
+	if signed := reflect.Int <= t.Kind() && t.Kind() <= reflect.Int64; signed != (k == knownInt) {
+		return nil, false
+	}
 	minSize := c.minSize
 	switch t.Kind() {
 	case reflect.Int8, reflect.Int16, reflect.Int32:
