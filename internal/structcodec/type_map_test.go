@@ -10,7 +10,7 @@ import (
 func TestTypeMap(t *testing.T) {
 	const n = 200
 	typeOf := func(i int) reflect.Type { return reflect.ArrayOf(i, tByte) }
-	var m typeMap[int]
+	var m, small typeMap[int]
 	if _, ok := m.load(typeOf(0)); ok {
 		t.Fatal("an empty map has a value")
 	}
@@ -35,6 +35,19 @@ func TestTypeMap(t *testing.T) {
 		}
 		if v := m.loadOrStore(typeOf(i), -1); v != i {
 			t.Errorf("type %d: was stored again", i)
+		}
+	}
+	// The table is the smallest whose length is a power of two, 8 or more, and of which half is free.
+	size := 8
+	for used := range n + 1 {
+		for 2*used > size {
+			size *= 2
+		}
+		if used > 0 {
+			small.loadOrStore(typeOf(used), used)
+			if table := small.table.Load(); len(table.entries) != size || table.used != used {
+				t.Errorf("%d types take %d entries, of which %d are used; want %d", used, len(table.entries), table.used, size)
+			}
 		}
 	}
 	if _, ok := m.load(typeOf(n)); ok {
