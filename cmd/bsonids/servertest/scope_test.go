@@ -181,3 +181,35 @@ func TestPlanCopiesGroups(t *testing.T) {
 	whole(t, db, want)
 	command(t, s, "verify", dir).want(t, failure.ExitOK)
 }
+
+// A collection with UUIDs in _id that is added to a plan makes those copies that refer to it, unless a person has
+// accepted that they are changed in place.
+func TestPlanOfSomeBecomesCopies(t *testing.T) {
+	s := mongotest.Start(t)
+	db := connect(t, s)
+	want := shop(t, db, 20)
+	for _, accepted := range []bool{true, false} {
+		file := planned(t, s, "--collection", "orders", "--collection", "invoices")
+		dir := filepath.Dir(file)
+		if accepted {
+			edit(t, file, "    fields: [\"customer\", \"_id\"]\n", "    fields: [\"customer\", \"_id\"]\n    accepted: true\n")
+		}
+		command(t, s, "plan", dir, "--collection", "customers").want(t, failure.ExitOK)
+		p := reread(t, file)
+		into := make(map[string]bool)
+		for _, c := range p.Collections {
+			into[c.Name] = c.Into != ""
+		}
+		// invoices refers to orders, which has one reference to customers, whichever end is first.
+		if !into["customers"] || into["orders"] == accepted || into["invoices"] == accepted || len(into) != 3 || len(p.References) != 2 || strings.Contains(text(t, file), "outside:") {
+			t.Errorf("accepted %v: %v\n%s", accepted, into, text(t, file))
+		}
+		if accepted {
+			continue
+		}
+		command(t, s, "apply", dir, "--write").want(t, failure.ExitOK)
+		equal(t, all(t, db.Collection("orders_standard")), want["orders"])
+		equal(t, all(t, db.Collection("invoices_standard")), want["invoices"])
+		equal(t, all(t, db.Collection("customers_standard")), want["customers_standard"])
+	}
+}

@@ -69,8 +69,13 @@ func (p *Plan) about() string {
 	return quoteAll(p.Only)
 }
 
-// same reports whether o is the same reference.
+// same reports whether o is the same reference, whichever end is first.
 func (r Reference) same(o Reference) bool {
+	if r.Between != o.Between { // the other end first
+		o.Between[0], o.Between[1] = o.Between[1], o.Between[0]
+		o.Fields = slices.Clone(o.Fields)
+		slices.Reverse(o.Fields)
+	}
 	return r.Between == o.Between && slices.Equal(r.Fields, o.Fields)
 }
 

@@ -122,6 +122,7 @@ func (b *builder) missed(p *Plan) {
 		note("All values were compared: no reference by equal values was missed.")
 		return
 	}
+	note("outside says how a collection stores these values that is not in this plan: bsonids plan DIR --collection NAME adds it.")
 	note("All values of the collections of this plan were compared. Of others, these documents were searched for equal values:")
 	for _, s := range b.survey.Samples {
 		what := "all"

@@ -57,7 +57,6 @@ func (b *builder) references(p *Plan) {
 			ref.Comment = append(ref.Comment, p.differ(ref.Between, r)...)
 		} else {
 			ref.Outside = ways(sample.Scan, r.B.Path)
-			ref.Comment = append(ref.Comment, fmt.Sprintf("%s is not in the plan", y))
 		}
 		p.References = append(p.References, ref)
 	}

@@ -232,9 +232,6 @@ func (u *updater) collections(n *yaml.Node) {
 	for i := len(n.Content) - 1; i >= 0; i-- {
 		c := &u.plan.Collections[i]
 		j := u.fresh.find(c.Name)
-		if j >= 0 && len(u.adds) > 0 && c.Into == "" && u.fresh.Collections[j].Into != "" {
-			u.note("%q: a new plan copies it, with those that refer to each other", c.Name)
-		}
 		switch {
 		case c.Into != "" && u.all(*c) && (j < 0 || c.UUID == "" || u.fresh.Collections[j].UUID != c.UUID): // a cutover may have exchanged it
 		case j < 0:
@@ -243,9 +240,38 @@ func (u *updater) collections(n *yaml.Node) {
 			u.note("%q: another collection has the name; remove it from the plan, and run bsonids plan again", c.Name)
 		default:
 			u.fields(value(n.Content[i], "fields"), c, u.fresh.Collections[j])
+			u.copy(n.Content[i], c, u.fresh.Collections[j].Into)
 		}
 	}
 	u.plan.Collections = append(u.plan.Collections, add...)
+}
+
+// copy gives a collection a new one, with the name into, if it is to be copied together with one that is added, and
+// all others of their group, too.
+func (u *updater) copy(n *yaml.Node, c *Collection, into string) {
+	if c.Into != "" || into == "" || !slices.ContainsFunc(u.fresh.Groups(), func(g []Work) bool {
+		has := func(names ...string) bool {
+			return slices.ContainsFunc(g, func(w Work) bool { return slices.Contains(names, w.Collection) })
+		}
+		return has(c.Name) && has(u.adds...) && !slices.ContainsFunc(u.plan.Collections, func(o Collection) bool { return has(o.Name) && !u.mayCopy(o) })
+	}) {
+		return
+	}
+	c.Into = into
+	at := value(n, "name").Line // a collection has it
+	if id := value(n, "uuid"); id != nil {
+		at = id.Line
+	}
+	u.replace(at+1, at, func(b *writer) { b.into(*c) })
+	u.note("%q: it is copied now, with those that refer to each other", c.Name)
+}
+
+// mayCopy reports whether a collection is copied or may be. A person may have decided otherwise, and what was
+// changed in place stays there.
+func (u *updater) mayCopy(c Collection) bool {
+	return c.Into != "" || c.Guard == "" && len(u.plan.steps(c)) == 1 &&
+		!slices.ContainsFunc(u.decided, func(st Step) bool { return st.Collection == c.Name }) &&
+		!slices.ContainsFunc(u.plan.References, func(r Reference) bool { return r.Accepted && slices.Contains(r.Between[:], c.Name) })
 }
 
 // fields brings the fields of a collection up to date.

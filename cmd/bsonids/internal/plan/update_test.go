@@ -201,20 +201,44 @@ func TestUpdateAdds(t *testing.T) {
 	}
 	fresh.Only = append(fresh.Only, "users")
 	fresh.Collections = append(fresh.Collections, Collection{Name: "users", Into: "users_standard", Fields: []Field{java("_id")}})
-	fresh.Collections[0].Into = "orders_standard"
-	fresh.References[0].Outside = nil
-	got, notes = updatedWith(t, got, fresh, nil, []string{"users"})
-	is, err := Parse([]byte(got))
-	if err != nil {
-		t.Fatal(err)
-	}
-	after, err := Parse([]byte(want))
-	if err != nil {
-		t.Fatal(err)
-	}
-	after.Only, after.Collections = fresh.Only, append(after.Collections, fresh.Collections[2])
-	after.References[0].Outside = nil
-	if is.Digest() != after.Digest() || len(notes) != 2 || !strings.Contains(notes[0], `"orders": a new plan copies it`) || notes[1] != `"users": the collection is added` {
-		t.Errorf("%q\n%s", notes, got)
+	fresh.Collections[0].Into, fresh.Collections[1].Into = "orders_standard", "files_standard"
+	// The reference has its ends in the other order now.
+	fresh.References[0] = Reference{Between: [2]string{"users", "orders"}, Fields: []string{"_id", "customer"}}
+	for _, tt := range []struct {
+		name   string
+		edit   func(p *Plan)
+		begun  []Step
+		copied bool
+	}{
+		{"accepted", func(*Plan) {}, nil, false},
+		{"not accepted", func(p *Plan) { p.References[0].Accepted = false }, nil, true},
+		{"changed in place", func(p *Plan) { p.References[0].Accepted = false }, []Step{{Collection: "orders", From: "javaLegacy", To: "standard", Fields: []string{"customer"}}}, false},
+		{"guarded", func(p *Plan) { p.References[0].Accepted, p.Collections[0].Guard = false, "strict" }, nil, false},
+		{"from two representations", func(p *Plan) {
+			p.References[0].Accepted = false
+			p.Collections[0].Fields = append(p.Collections[0].Fields, Field{Path: "g", Stored: kinds.Subtype0, Decision: Convert("generic")})
+		}, nil, false},
+	} {
+		p, err := Parse([]byte(want))
+		if err != nil {
+			t.Fatal(err)
+		}
+		tt.edit(p)
+		got, notes := updatedWith(t, string(write(t, p)), fresh, tt.begun, []string{"users"})
+		is, err := Parse([]byte(got))
+		if err != nil {
+			t.Fatal(err)
+		}
+		after := *p
+		after.Only, after.Collections = fresh.Only, append(slices.Clone(p.Collections), fresh.Collections[2])
+		after.References = slices.Clone(p.References)
+		after.References[0].Outside = nil
+		if tt.copied {
+			after.Collections[0].Into = "orders_standard"
+		}
+		if is.Digest() != after.Digest() || !slices.Contains(notes, `"users": the collection is added`) ||
+			slices.Contains(notes, `"orders": it is copied now, with those that refer to each other`) != tt.copied {
+			t.Errorf("%s: %q\n%s", tt.name, notes, got)
+		}
 	}
 }

@@ -86,9 +86,7 @@ func (b *writer) collection(c Collection) {
 	if c.UUID != "" {
 		b.line(4, "uuid: %s", Quote(c.UUID))
 	}
-	if c.Into != "" {
-		b.line(4, "into: %s", Quote(c.Into))
-	}
+	b.into(c)
 	if !b.dump || c.Guard != "" {
 		b.line(4, "guard: %s", cmp.Or(c.Guard, noGuard))
 	}
@@ -99,6 +97,12 @@ func (b *writer) collection(c Collection) {
 	b.line(4, "fields:")
 	for _, f := range c.Fields {
 		b.field(f)
+	}
+}
+
+func (b *writer) into(c Collection) {
+	if c.Into != "" {
+		b.line(4, "into: %s", Quote(c.Into))
 	}
 }
 
