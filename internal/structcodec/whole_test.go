@@ -1,0 +1,214 @@
+package structcodec
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"reflect"
+	"testing"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+)
+
+// newWholeCodec returns the Codec of a registry of the driver that it encodes and decodes all documents of.
+func newWholeCodec() *Codec {
+	c := newOwnCodec()
+	slices, _ := c.reg.LookupEncoder(reflect.TypeFor[[]int]())
+	maps, _ := c.reg.LookupEncoder(reflect.TypeFor[map[string]int]())
+	c.reg.RegisterKindEncoder(reflect.Slice, c.DocumentEncoder(slices))
+	c.reg.RegisterKindEncoder(reflect.Map, c.DocumentEncoder(maps))
+	d, _ := c.reg.LookupDecoder(tD)
+	mapDecoder, _ := c.reg.LookupDecoder(reflect.TypeFor[map[string]int]())
+	c.reg.RegisterTypeDecoder(tD, c.DocumentDecoder(d))
+	c.reg.RegisterKindDecoder(reflect.Map, c.DocumentDecoder(mapDecoder))
+	return c
+}
+
+// Documents and values, and pointers to them, are encoded by plans, as the driver does it. What is nil, what a hook
+// encodes and what is no document is left to the driver.
+func TestAppendDocument(t *testing.T) {
+	type inner struct{ N int32 }
+	c := newWholeCodec()
+	ec := bson.EncodeContext{Registry: c.reg}
+	d, m := bson.D{{Key: "a", Value: 1}}, bson.M{"a": "x"}
+	for _, tt := range []struct {
+		v       any
+		planned bool
+	}{
+		{inner{1}, true}, {&inner{1}, true}, {d, true}, {&d, true}, {m, true}, {&m, true}, {map[string]int{"k": 1}, true}, {bson.D{}, true}, {bson.M{}, true},
+		{(*inner)(nil), false}, {bson.D(nil), false}, {bson.M(nil), false}, {1, false}, {"x", false}, {ownHook{}, false}, {ownDocument{}, false}, {&ownDocument{}, false}, {[]int{1}, false}, {struct{ C chan int }{}, false},
+	} {
+		doc, planned, err := c.AppendDocument(&ec, []byte{9}, tt.v)
+		if planned != tt.planned || err != nil {
+			t.Errorf("%#v: planned is %v, and the error %v", tt.v, planned, err)
+			continue
+		}
+		if !planned {
+			continue
+		}
+		want, err := bson.Marshal(tt.v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if string(doc) != "\x09"+string(want) {
+			t.Errorf("%#v: got %x, the driver %x", tt.v, doc, want)
+		}
+		other := bson.EncodeContext{Registry: bson.NewRegistry()}
+		if _, planned, _ := c.AppendDocument(&other, nil, tt.v); planned {
+			t.Errorf("%#v: encoded with another registry", tt.v)
+		}
+		target := reflect.New(reflect.TypeOf(tt.v))
+		if target.Type().Elem().Kind() == reflect.Struct {
+			if planned, err := c.ReadDocument(&bson.DecodeContext{Registry: c.reg}, want, target.Interface()); !planned || err != nil || !reflect.DeepEqual(target.Elem().Interface(), tt.v) {
+				t.Errorf("%#v: read %v, %v, %v", tt.v, target.Elem(), planned, err)
+			}
+			if planned, _ := c.ReadDocument(&bson.DecodeContext{Registry: other.Registry}, want, target.Interface()); planned {
+				t.Errorf("%#v: read with another registry", tt.v)
+			}
+		}
+	}
+	for _, v := range []any{1, "x", inner{1}, d, m, []int{1}, true} {
+		bt, value, planned, err := c.AppendValue(&ec, []byte{9}, v)
+		wantType, want, wantErr := bson.MarshalValue(v)
+		if !planned || err != nil || wantErr != nil || bt != wantType || string(value) != "\x09"+string(want) {
+			t.Errorf("%#v: got %v %x, %v, %v; the driver %v %x", v, bt, value, planned, err, wantType, want)
+		}
+		target := reflect.New(reflect.TypeOf(v))
+		if planned, err := c.ReadValue(&bson.DecodeContext{Registry: c.reg}, bt, want, target.Interface()); !planned || err != nil || fmt.Sprint(target.Elem()) != fmt.Sprint(v) {
+			t.Errorf("%#v: read %v, %v, %v", v, target.Elem(), planned, err)
+		}
+		if planned, err := c.ReadValue(&bson.DecodeContext{Registry: c.reg}, bt, append(want, 0), target.Interface()); planned && len(want) > 1 || err != nil {
+			t.Errorf("%#v: a value with a byte too many was read: %v", v, err)
+		}
+	}
+	if _, _, planned, err := c.AppendValue(&ec, nil, make(chan int)); planned || err != nil {
+		t.Errorf("a channel: got %v, %v", planned, err)
+	}
+	if _, _, planned, err := c.AppendValue(&ec, nil, nil); planned || err != nil {
+		t.Errorf("nil: got %v, %v", planned, err)
+	}
+}
+
+// writersOf returns writers in several states: at the top, within a document where a value must be, within one where a key
+// must be, of Extended JSON, and one whose bytes go nowhere.
+func writersOf() map[string]bson.ValueWriter {
+	within := bson.NewDocumentWriter(io.Discard)
+	_, _ = within.WriteDocument()
+	value := bson.NewDocumentWriter(io.Discard)
+	dw, _ := value.WriteDocument()
+	value, _ = dw.WriteDocumentElement("k")
+	return map[string]bson.ValueWriter{
+		"top": bson.NewDocumentWriter(io.Discard), "within": within, "value": value, "json": bson.NewExtJSONValueWriter(io.Discard, true, false),
+	}
+}
+
+// The errors of encoding are those of the driver, whatever state the writer is in.
+func TestErrorsOfEncoding(t *testing.T) {
+	stock := bson.NewRegistry()
+	c := newWholeCodec()
+	for name := range writersOf() {
+		for _, v := range []any{
+			struct{ C chan int }{make(chan int)}, struct{ A any }{make(chan int)}, struct{ N int }{1}, bson.D{{Key: "a", Value: make(chan int)}, {Key: "b"}, {Key: "c"}, {Key: "d"}}, bson.M{"a": make(chan int)},
+			bson.D{{Key: "a", Value: 1}, {Key: "b"}, {Key: "c"}, {Key: "d"}}, struct {
+				A int `bson:"a"`
+				B int `bson:"a"`
+			}{},
+		} {
+			var errs [2]error
+			for i, reg := range []*bson.Registry{stock, c.reg} {
+				enc, err := reg.LookupEncoder(reflect.TypeOf(v))
+				if err != nil {
+					t.Fatal(err)
+				}
+				errs[i] = enc.EncodeValue(bson.EncodeContext{Registry: reg}, writersOf()[name], reflect.ValueOf(v))
+			}
+			if fmt.Sprint(errs[0]) != fmt.Sprint(errs[1]) {
+				t.Errorf("%s, a %T: got %v, the driver %v", name, v, errs[1], errs[0])
+			}
+		}
+		for _, v := range []any{1, "x", []int{1}} {
+			err := c.EncodeValue(bson.EncodeContext{Registry: c.reg}, writersOf()[name], reflect.ValueOf(v))
+			want, _ := stock.LookupEncoder(reflect.TypeFor[struct{}]())
+			if wanted := want.EncodeValue(bson.EncodeContext{Registry: stock}, writersOf()[name], reflect.ValueOf(v)); wanted == nil || fmt.Sprint(err) != fmt.Sprint(wanted) {
+				t.Errorf("%s, a %T: got %v, the driver %v", name, v, err, wanted)
+			}
+		}
+	}
+}
+
+// A document that is cut off or changed in one byte is decoded into each type, or refused, as the driver does it.
+func TestDamagedValues(t *testing.T) {
+	type inner struct{ N int32 }
+	n := int32(7)
+	plans, stock := newWholeCodec().reg, bson.NewRegistry()
+	for _, v := range []any{
+		true, n, int64(8), 1.5, "text", time.UnixMilli(5).UTC(), bson.DateTime(6), bson.ObjectID{1, 2}, inner{1}, &inner{2}, &n, []int32{1, 2}, []string{"a"}, [2]int32{1, 2}, map[string]int32{"k": 1},
+		bson.D{{Key: "a", Value: "x"}}, bson.M{"a": n}, bson.A{n, "x"}, []byte{1, 2}, bson.Binary{Subtype: 2, Data: []byte{1, 2}}, bson.Binary{Subtype: 4, Data: []byte{1}}, bson.Timestamp{T: 1, I: 2},
+		bson.NewDecimal128(1, 2), bson.Regex{Pattern: "p", Options: "i"}, bson.JavaScript("j"), bson.Symbol("s"), bson.Null{}, bson.CodeWithScope{Code: "c", Scope: bson.D{}},
+		bson.DBPointer{DB: "d"}, bson.RawValue{Type: bson.TypeInt32, Value: []byte{1, 0, 0, 0}},
+	} {
+		doc, err := bson.Marshal(bson.D{{Key: "v", Value: v}, {Key: "z", Value: n}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		z := reflect.StructField{Name: "Z", Type: reflect.TypeFor[int32]()}
+		field := func(t reflect.Type) reflect.StructField { return reflect.StructField{Name: "V", Type: t} }
+		targets := []reflect.Type{
+			reflect.StructOf([]reflect.StructField{field(reflect.TypeOf(v)), z}), reflect.StructOf([]reflect.StructField{field(tAny), z}), reflect.StructOf([]reflect.StructField{z}),
+			reflect.StructOf([]reflect.StructField{z, {Name: "Rest", Type: reflect.MapOf(tString, reflect.TypeOf(v)), Tag: `bson:",inline"`}}), tD,
+		}
+		check := func(doc []byte) {
+			for _, typ := range targets {
+				if got, want := readOutcome(plans, doc, typ), readOutcome(stock, doc, typ); got != want {
+					t.Errorf("%x into a %v: got %s, the driver %s", doc, typ, got, want)
+				}
+			}
+		}
+		check(doc)
+		for i := 4; i < len(doc); i++ {
+			for _, b := range []byte{0, 1, 8, doc[i] + 1} {
+				if b < 0x80 && (doc[i-1] != 0 || doc[i-2] != 0) { // the driver allocates what a length says
+					other := bytes.Clone(doc)
+					other[i] = b
+					check(other)
+				}
+			}
+			cut := append(bytes.Clone(doc[:i]), 0)
+			binary.LittleEndian.PutUint32(cut, uint32(len(cut)))
+			check(cut)
+		}
+	}
+}
+
+// The fields of the usual types are read and written by the plan of the struct itself.
+func TestDirectFields(t *testing.T) {
+	type inner struct{ N int32 }
+	type text string
+	c := newOwnCodec()
+	for _, tt := range []struct {
+		v             any
+		read, written bson.Type // 0 if a function does it
+	}{
+		{"", bson.TypeString, bson.TypeString}, {text(""), bson.TypeString, bson.TypeString}, {true, bson.TypeBoolean, bson.TypeBoolean}, {1.5, bson.TypeDouble, bson.TypeDouble}, {float32(1.5), 0, bson.TypeDouble},
+		{int32(1), bson.TypeInt32, bson.TypeInt32}, {int64(1), bson.TypeInt64, bson.TypeInt64}, {int16(1), 0, bson.TypeInt32}, {int8(1), 0, bson.TypeInt32}, {1, 0, 0}, {uint32(1), 0, 0},
+		{inner{}, bson.TypeEmbeddedDocument, 0}, {[]int{}, bson.TypeArray, 0}, {time.Time{}, bson.TypeDateTime, 0}, {bson.DateTime(0), bson.TypeDateTime, 0}, {bson.ObjectID{}, bson.TypeObjectID, 0},
+		{map[string]int{}, 0, 0}, {[]byte{}, 0, 0}, {bson.Binary{}, 0, 0},
+	} {
+		typ := reflect.StructOf([]reflect.StructField{{Name: "V", Type: reflect.TypeOf(tt.v)}})
+		if f := c.decodeMode.decodePlan(typ).fields[0]; (f.direct != notDirectly) != (tt.read != 0) || tt.read != 0 && f.header != string(rune(tt.read))+"v\x00" {
+			t.Errorf("a field of type %T is read as %d, with %q", tt.v, f.direct, f.header)
+		}
+		if f := c.encodeMode.encodePlan(typ).fields[0]; (f.direct != directFunc) != (tt.written != 0) || string(f.header) != string(rune(tt.written))+"v\x00" {
+			t.Errorf("a field of type %T is written as %d, with %q", tt.v, f.direct, f.header)
+		}
+	}
+	typ := reflect.TypeFor[struct{ V plannedPrice }]()
+	if f := c.decodeMode.decodePlan(typ).fields[0]; f.direct != directCodec || f.header != "\x05v\x00" {
+		t.Errorf("a codec that takes part in plans is not called by them to read: %d, %q", f.direct, f.header)
+	}
+	if f := c.encodeMode.encodePlan(typ).fields[0]; f.direct != directCodec {
+		t.Errorf("a codec that takes part in plans is not called by them to write: %d", f.direct)
+	}
+}
