@@ -65,6 +65,7 @@ func TestFailures(t *testing.T) {
 		{[]string{"scan", "--uri", gone}, failure.ExitUnreachable, "cannot be reached"},
 		{append(conv, "--uri", gone, "--write", "--into", "n"), failure.ExitUnreachable, "cannot be reached"},
 		{[]string{"plan", "--db", "d", "--to", "text", "--uri", gone}, failure.ExitUsage, "invalid representation"},
+		{[]string{"plan", "x.d", "--db", "admin", "--uri", gone}, failure.ExitUsage, "of the server itself"},
 		{append(conv, "--uri", "mongodb://u:"+secret+"@h/?w=0", "--write", "--into", "n"), failure.ExitUsage, "w=0"},
 		{[]string{"undo", undo, "--uri", gone}, failure.ExitUnreachable, "cannot be reached"},
 		{[]string{"undo", undo + ".none", "--uri", gone}, failure.ExitUsage, "no such file"},

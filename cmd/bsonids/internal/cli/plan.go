@@ -99,6 +99,9 @@ func (o *planOptions) run(ctx context.Context, args []string) (err error) {
 	if o.dump != "" && len(o.collections) > 1 {
 		return failure.Usagef("--collection may be given once with --dump")
 	}
+	if o.dump == "" && migration.ServerDatabase(o.database) {
+		return failure.Usagef("--db: %s is a database of the server itself", o.database)
+	}
 	if _, err := rule.NewConversion(kinds.Kind{}, o.to.Kind, nil); err != nil {
 		return failure.Usagef("--to %s: %v", o.to.Name, err)
 	}
