@@ -178,7 +178,7 @@ func (w *writer) result(res offline.Result) (r Result) {
 		a := migration.Fresh(st)
 		did := res.Of(name, w.of.Count(name))[next[name]]
 		next[name]++
-		a.Values, a.Documents, a.Skipped = did.Values, did.Documents, did.Skipped
+		a.Values, a.Documents, a.Skipped, a.SkippedFor = did.Values, did.Documents, did.Skipped, did.SkippedFor
 		if w.whole {
 			a.Status = report.DoneStep
 			r.Values, r.Documents = r.Values+did.Values, r.Documents+did.Documents

@@ -361,9 +361,10 @@ func (p *Planned) one(ctx context.Context, s *migration.Session, st *step, advan
 		r.Status = report.DoneStep
 	case out.InPlace != nil:
 		r.Status, r.values, r.documents = report.DoneStep, out.InPlace.Values, out.InPlace.Documents
+		r.SkippedFor = out.InPlace.SkippedFor
 	case out.Copied != nil:
 		r.Status, r.values, r.documents = report.DoneStep, out.Copied.Values, out.Copied.Documents
-		r.Stream = out.Copied.Stream
+		r.SkippedFor, r.Stream = out.Copied.SkippedFor, out.Copied.Stream
 		if err == nil && !out.Copied.Verified {
 			r.Status, r.Findings = report.Unverified, append(out.Copied.Conflicts, out.Copied.Proof.Skips...)
 		}

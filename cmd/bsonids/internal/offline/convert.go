@@ -87,8 +87,9 @@ func (r *Result) Of(namespace string, n int) []Done {
 
 // Done is what one conversion of a collection did.
 type Done struct {
-	Values, Documents int64 // changed
-	Left, Skipped     int64 // values that were left, and the documents that have them
+	Values, Documents int64      // changed
+	Left, Skipped     int64      // values that were left, and the documents that have them
+	SkippedFor        rule.Tally // these values by reason; nil if there are none
 }
 
 // run is a Job that is under way.
@@ -281,6 +282,12 @@ func (r *run) document(c *Collection, item *dump.Item) (err error) {
 			skipped = true
 			done.Skipped++
 			done.Left += int64(len(left))
+			if done.SkippedFor == nil {
+				done.SkippedFor = rule.Tally{}
+			}
+			for _, l := range left {
+				done.SkippedFor.Add(l.Reason, 1)
+			}
 			if !c.ids {
 				id = bson.Raw(item.Bytes).Lookup("_id")
 			}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/terminal"
 )
 
@@ -41,6 +42,8 @@ type AppliedStep struct {
 	Stream *convert.Followed `json:"stream,omitempty"`
 	// Findings are documents of a copy that differ from their sources.
 	Findings []convert.Skip `json:"findings,omitempty"`
+	// SkippedFor counts, by reason, the values that this run left as they are.
+	SkippedFor rule.Tally `json:"skippedFor,omitempty"`
 }
 
 // Applied is what bsonids apply did, or would do.
@@ -91,6 +94,8 @@ func Apply(w io.Writer, a Applied, dir string) {
 	var skipped int64
 	var lists, differ []string
 	copies := 0
+	why := rule.Tally{}
+	found := false
 	if a.Dump != nil && a.Dump.SkipList != "" {
 		lists = append(lists, a.Dump.SkipList)
 	}
@@ -103,6 +108,10 @@ func Apply(w io.Writer, a Applied, dir string) {
 		}
 		t.AppendRow(row)
 		skipped += s.Skipped
+		found = found || len(s.Findings) > 0
+		for reason, n := range s.SkippedFor {
+			why.Add(reason, n)
+		}
 		if s.Into != "" {
 			copies++
 		}
@@ -118,6 +127,7 @@ func Apply(w io.Writer, a Applied, dir string) {
 		s.findings(w, s.Findings)
 		s.followed(w)
 	}
+	reasons(w, why)
 	if skipped > 0 {
 		fmt.Fprintf(w, "\n%d documents have values that are left as they are; the skip lists are in %s.\n", skipped, dir)
 	}
@@ -139,6 +149,9 @@ func Apply(w io.Writer, a Applied, dir string) {
 			len(differ), copies, strings.Join(differ, ", "))
 	case a.followed():
 		fmt.Fprintln(w, "\nThe copies do not follow any more. The same command continues.")
+	case found:
+		fmt.Fprintf(w, "\nEvery conversion has come to its end, but %d of %d copies are not verified: %s; see the findings. Their collections were not changed.\n",
+			len(differ), copies, strings.Join(differ, ", "))
 	case len(differ) > 0:
 		fmt.Fprintf(w, "\nEvery conversion has come to its end, but %d of %d copies still differed from their collections: %s. Other programs write to these. "+
 			"Run the same command again, or put the copies in place with bsonids cutover, which brings them up to date.\n", len(differ), copies, strings.Join(differ, ", "))
