@@ -1,7 +1,6 @@
 package servertest
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -22,26 +21,6 @@ import (
 	"github.com/bsonids/bsonids/uuidrep"
 )
 
-// convertFields returns a function that makes the decision to convert the fields from a kind, and to leave the
-// others. to is "text", or anything else for the kind of the plan.
-func convertFields(from, to string, fields ...string) func(*plan.Plan) {
-	decision := plan.Convert(from)
-	if to == "text" {
-		decision += " to text"
-	}
-	return func(p *plan.Plan) {
-		for i := range p.Collections {
-			for j := range p.Collections[i].Fields {
-				f := &p.Collections[i].Fields[j]
-				k, err := kinds.Parse(from)
-				if f.Decision = plan.Leave; err == nil && f.Stored == k.Stored() && slices.Contains(fields, f.Plain()) {
-					f.Decision = decision
-				}
-			}
-		}
-	}
-}
-
 // convertDump makes the plan of a dump, which decide may change, converts the dump with the exit code, and
 // proves it. It returns the directory.
 func convertDump(t *testing.T, in, out string, code int, decide func(*plan.Plan), args ...string) (dir string) {
@@ -54,21 +33,6 @@ func convertDump(t *testing.T, in, out string, code int, decide func(*plan.Plan)
 	command(t, nil, "apply", dir, "--out", out, "--output", "json").want(t, code)
 	command(t, nil, "verify", dir, "--output", "json").want(t, failure.ExitOK)
 	return dir
-}
-
-// changePlan changes the plan of a directory.
-func changePlan(t *testing.T, dir string, change func(*plan.Plan)) {
-	t.Helper()
-	p, err := plan.ReadFile(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	change(p)
-	var b bytes.Buffer
-	if err := plan.Write(&b, p); err != nil {
-		t.Fatal(err)
-	}
-	dumptest.Write(t, filepath.Join(dir, plan.PlanFile), b.Bytes())
 }
 
 // The awkward collection is converted as a dump as it is into a copy, by the same plan: the counts, the lists,

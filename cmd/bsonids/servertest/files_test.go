@@ -1,27 +1,27 @@
 package servertest
 
 import (
-	"encoding/json"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
 	"github.com/bsonids/bsonids/integration/mongotest"
 	"github.com/bsonids/bsonids/uuidrep"
 )
 
-// A state file or an undo log of something else is never used and never damaged.
+// A file of something else, with the name of a state file or an undo log, is never used and never damaged.
 func TestOtherFiles(t *testing.T) {
 	s := mongotest.Start(t)
-	seed(t, connect(t, s).Collection("c"), 10, uuidrep.JavaLegacy, uuidrep.Standard)
-	path := filepath.Join(t.TempDir(), "precious")
+	coll := connect(t, s).Collection("c")
+	seed(t, coll, 10, uuidrep.JavaLegacy, uuidrep.Standard)
+	before := all(t, coll)
+	whole := filepath.Dir(planned(t, s))
 	const state = `{"bsonids":"state 1","conversion":{"database":"x","collection":"c","from":"javaLegacy","to":"standard"},"done":false,"changedDocuments":0}`
 	other := filepath.Join(t.TempDir(), "other")
 	l, err := convert.OpenUndoLog(other, convert.Identity{Database: "x", Collection: "c", From: "javaLegacy", To: "standard"}, "", 0)
@@ -29,90 +29,37 @@ func TestOtherFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.Close()
-	b, err := os.ReadFile(other)
-	if err != nil {
-		t.Fatal(err)
-	}
-	undo := string(b)
-	for _, text := range []string{"text", "line\n", "line\nthat doesn't end", "\n", "{", state, state + "\n", undo, undo + "more", undo[:len(undo)-1] + "x"} {
-		for _, flag := range []string{"--state", "--undo-log"} {
-			if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+	undo := text(t, other)
+	for _, content := range []string{"text", "line\n", "line\nthat doesn't end", "\n", "{", state, state + "\n", undo[:len(undo)-1] + "x"} {
+		for _, end := range []string{".state", ".undo"} {
+			dir := filepath.Join(t.TempDir(), "copy")
+			if err := os.CopyFS(dir, os.DirFS(whole)); err != nil {
 				t.Fatal(err)
 			}
-			command(t, s, "convert", "--db", s.Database(), "--collection", "c", "--from", "javaLegacy", "--write", flag, path).want(t, failure.ExitUsage)
-			if b, err := os.ReadFile(path); err != nil || string(b) != text {
-				t.Errorf("%s: %q became %q, %v", flag, text, b, err)
+			path := filepath.Join(dir, "c.javaLegacy"+end)
+			if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+				t.Fatal(err)
 			}
-		}
-	}
-	// The state file and the undo log must be two files.
-	if err := os.Remove(path); err != nil {
-		t.Fatal(err)
-	}
-	if r := command(t, s, "convert", "--db", s.Database(), "--collection", "c", "--from", "javaLegacy", "--write", "--state", path, "--undo-log", path).want(t, failure.ExitUsage); !strings.Contains(r.stderr, "the same file") {
-		t.Error(r.stderr)
-	}
-	command(t, s, "convert", "--db", s.Database(), "--collection", "nowhere", "--from", "javaLegacy").want(t, failure.ExitUsage)
-}
-
-// A finished conversion is reported in the requested format, and without advice that would convert
-// twice.
-func TestFinished(t *testing.T) {
-	s := mongotest.Start(t)
-	seed(t, connect(t, s).Collection("c"), 8, uuidrep.JavaLegacy, uuidrep.Standard)
-	for _, extra := range [][]string{{"--to", "standard", "--into", "copy"}, {"--to", "pythonLegacy"}} {
-		dir := t.TempDir()
-		args := append([]string{"convert", "--db", s.Database(), "--collection", "c", "--from", "javaLegacy", "--write", "--state", filepath.Join(dir, "s")}, extra...)
-		if len(extra) == 2 {
-			args = append(args, "--undo-log", filepath.Join(dir, "u"))
-		}
-		command(t, s, args...).want(t, failure.ExitOK)
-		if r := command(t, s, args...).want(t, failure.ExitOK); !strings.Contains(r.stdout, "finished") || len(extra) == 2 && strings.Contains(r.stdout, "a new state file") {
-			t.Error(r.stdout)
-		}
-		var report struct {
-			Finished bool
-			Result   struct{ DocumentsChanged, DocumentsCopied int }
-		}
-		r := command(t, s, append(args, "--output", "json")...).want(t, failure.ExitOK)
-		if err := json.Unmarshal([]byte(r.stdout), &report); err != nil || !report.Finished || report.Result.DocumentsChanged+report.Result.DocumentsCopied != 0 {
-			t.Errorf("%s: %v", r.stdout, err)
+			if r := command(t, s, "apply", dir, "--write").want(t, failure.ExitUsage); !strings.Contains(r.stderr, path) {
+				t.Error(r.stderr)
+			}
+			if got := text(t, path); got != content {
+				t.Errorf("%s: %q became %q", end, content, got)
+			}
+			equal(t, all(t, coll), before)
 		}
 	}
 }
 
-// A conversion that skipped documents is reported as incomplete, however often it is run again.
-func TestFinishedWithSkips(t *testing.T) {
-	s := mongotest.Start(t)
-	id := in(uuid.New(), uuidrep.JavaLegacy)
-	insert(t, connect(t, s).Collection("c"), []any{bson.D{{Key: "_id", Value: id}, {Key: "a", Value: id}}, bson.D{{Key: "_id", Value: 2}, {Key: "a", Value: id}}})
-	args := []string{"convert", "--db", s.Database(), "--collection", "c", "--from", "javaLegacy", "--write", "--state", filepath.Join(t.TempDir(), "s"), "--trust", "a,_id"}
-	command(t, s, args...).want(t, failure.ExitIncomplete)
-	for range 2 {
-		if r := command(t, s, args...).want(t, failure.ExitIncomplete); !strings.Contains(r.stdout, "finished") || !strings.Contains(r.stdout, "skipped 1 doc") {
-			t.Error(r.stdout)
-		}
-	}
-	var report struct {
-		Finished bool
-		Result   struct{ DocumentsSkipped int }
-	}
-	r := command(t, s, append(args, "--output", "json")...).want(t, failure.ExitIncomplete)
-	if err := json.Unmarshal([]byte(r.stdout), &report); err != nil || !report.Finished || report.Result.DocumentsSkipped != 1 {
-		t.Errorf("%s: %v", r.stdout, err)
-	}
-}
-
-// The state of one collection does not apply to another one of the same name.
-func TestStateOfAnotherDeployment(t *testing.T) {
-	dir := t.TempDir()
-	for i, extra := range [][]string{{}, {"--into", "new"}} {
+// The directory of one collection does not apply to another one of the same name.
+func TestDirectoryOfAnotherCollection(t *testing.T) {
+	for _, changes := range [][]func(*plan.Plan){nil, {intoNew("c")}} {
 		s := mongotest.Start(t)
 		db := connect(t, s)
-		args := append([]string{"convert", "--db", s.Database(), "--collection", "c", "--from", "javaLegacy", "--write", "--state", filepath.Join(dir, fmt.Sprint(i))}, extra...)
 		seed(t, db.Collection("c"), 12, uuidrep.JavaLegacy, uuidrep.Standard)
-		command(t, s, args...).want(t, failure.ExitOK)
-		for _, name := range []string{"c", "new"} {
+		dir := prepared(t, s, "standard", changes...)
+		command(t, s, "apply", dir, "--write").want(t, failure.ExitOK)
+		for _, name := range []string{"c", "c_standard"} {
 			if err := db.Collection(name).Drop(t.Context()); err != nil {
 				t.Fatal(err)
 			}
@@ -120,7 +67,7 @@ func TestStateOfAnotherDeployment(t *testing.T) {
 		seed(t, db.Collection("c"), 12, uuidrep.JavaLegacy, uuidrep.Standard)
 		before := all(t, db.Collection("c"))
 		for range 2 { // refused every time
-			if r := command(t, s, args...).want(t, failure.ExitUsage); !strings.Contains(r.stderr, "another collection with the same name") {
+			if r := command(t, s, "apply", dir, "--write").want(t, failure.ExitUsage); !strings.Contains(r.stderr, "another collection with the same name") {
 				t.Error(r.stderr)
 			}
 		}
@@ -164,28 +111,21 @@ func TestPartIntoAnotherCollection(t *testing.T) {
 	}
 }
 
-// Nothing is proven about a collection that does not exist.
+// Nothing is proven or restored in a collection that does not exist.
 func TestNoCollection(t *testing.T) {
 	s := mongotest.Start(t)
 	db := connect(t, s)
 	seed(t, db.Collection("c"), 8, uuidrep.JavaLegacy, uuidrep.Standard)
-	undo := filepath.Join(t.TempDir(), "undo")
-	command(t, s, "convert", "--db", s.Database(), "--collection", "c", "--from", "javaLegacy", "--undo-log", undo, "--write").want(t, failure.ExitOK)
-	for _, args := range [][]string{
-		{"verify", "--db", s.Database(), "--collection", "d", "--from", "javaLegacy"},
-		{"verify", "--db", s.Database(), "--collection", "d", "--from", "javaLegacy", "--into", "e"},
-		{"verify", "--db", s.Database(), "--collection", "c", "--from", "javaLegacy", "--into", "e"},
-	} {
-		if r := command(t, s, args...).want(t, failure.ExitUsage); !strings.Contains(r.stderr, "collection "+s.Database()) {
-			t.Errorf("%v: %s", args, r.stderr)
-		}
-	}
+	dir := filepath.Dir(planned(t, s))
+	command(t, s, "apply", dir, "--write").want(t, failure.ExitOK)
 	if err := db.Collection("c").Drop(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	command(t, s, "verify", "--db", s.Database(), "--collection", "c", "--from", "javaLegacy", "--undo-log", undo).want(t, failure.ExitUsage)
-	command(t, s, "undo", undo).want(t, failure.ExitUsage)
-	command(t, s, "undo", undo, "--write").want(t, failure.ExitUsage)
+	for _, args := range [][]string{{"verify", dir}, {"undo", dir}, {"undo", dir, "--write"}} {
+		if r := command(t, s, args...).want(t, failure.ExitUsage); !strings.Contains(r.stderr, `"c"`) && !strings.Contains(r.stderr, ".c ") {
+			t.Errorf("%v: %s", args, r.stderr)
+		}
+	}
 }
 
 // Two flags never name one file, by whatever path: the list of skipped values would be lost, or
@@ -213,21 +153,5 @@ func TestSameFile(t *testing.T) {
 			t.Errorf("%q: %s", flags, r.stderr)
 		}
 		equal(t, all(t, coll), before)
-	}
-}
-
-// A filter is one object and nothing else, and the databases of the server are left alone.
-func TestMistypedArguments(t *testing.T) {
-	s := mongotest.Start(t)
-	seed(t, connect(t, s).Collection("c"), 12, uuidrep.JavaLegacy, uuidrep.Standard)
-	for _, query := range []string{"null", "[]", "5", `{"_id": 1} x`, `{"_id": 1}, {"_id": 2}`, `{"_id": 1`, `{"_id": {"$oid": "x"}}`} {
-		if r := command(t, s, "convert", "--db", s.Database(), "--collection", "c", "--from", "javaLegacy", "--query", query).want(t, failure.ExitUsage); !strings.Contains(r.stderr, "--query") {
-			t.Errorf("%s: %s", query, r.stderr)
-		}
-	}
-	for _, db := range []string{"admin", "config", "local"} {
-		if r := command(t, s, "convert", "--db", db, "--collection", "c", "--from", "javaLegacy", "--write").want(t, failure.ExitUsage); !strings.Contains(r.stderr, "of the server") {
-			t.Error(r.stderr)
-		}
 	}
 }

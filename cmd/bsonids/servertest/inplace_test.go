@@ -15,68 +15,42 @@ import (
 	"github.com/bsonids/bsonids/uuidrep"
 )
 
+// A collection is converted by the decisions of its plan, and what other programs write later stays.
 func TestConvert(t *testing.T) {
 	s := mongotest.Start(t)
 	db := connect(t, s)
-	dir := t.TempDir()
 	want := seed(t, db.Collection("c"), 60, uuidrep.JavaLegacy, uuidrep.Standard)
 	before := all(t, db.Collection("c"))
-	args := append([]string{"convert", "--db", s.Database(), "--collection", "c", "--from", "javaLegacy"}, gentle...)
-	verify := []string{"verify", "--db", s.Database(), "--collection", "c", "--from", "javaLegacy"}
-	undo := filepath.Join(dir, "undo")
+	dir := prepared(t, s, "standard", convertFields("csharpLegacy", ""))
+	apply := append([]string{"apply", dir}, gentle...)
 
-	// A dry run says what it would do and changes nothing.
-	r := command(t, s, args...).want(t, failure.ExitOK)
-	if !strings.Contains(r.stdout, "180 values in 60 documents to change, of 60 documents read") || !strings.Contains(r.stdout, "dry run") {
-		t.Error(r.stdout)
-	}
-	equal(t, all(t, db.Collection("c")), before)
-	command(t, s, verify...).want(t, failure.ExitIncomplete)
-
-	// A wrong --from is noticed.
-	wrong := append(append([]string{}, args...), "--from", "csharpLegacy", "--write")
-	if r := command(t, s, wrong...).want(t, failure.ExitUsage); !strings.Contains(r.stderr, "the values are javaLegacy, not csharpLegacy") {
+	// A wrong order is noticed.
+	if r := command(t, s, append(apply, "--write")...).want(t, failure.ExitUsage); !strings.Contains(r.stderr, "the values are not csharpLegacy but javaLegacy") {
 		t.Error(r.stderr)
 	}
+
+	// One field only, without a write.
+	changePlan(t, dir, convertFields("javaLegacy", "", "items.sku"))
+	if r := command(t, s, append(apply, "--output", "json")...).want(t, failure.ExitOK); !strings.Contains(r.stdout, `"values": 60`) {
+		t.Error(r.stdout)
+	}
 	equal(t, all(t, db.Collection("c")), before)
 
-	// Convert one field only.
-	r = command(t, s, append(args, "--field", "items[].sku", "--output", "json")...).want(t, failure.ExitOK)
-	var report struct {
-		Result struct {
-			ValuesChanged int
-			Fields        map[string]int
-		}
-	}
-	if err := json.Unmarshal([]byte(r.stdout), &report); err != nil || report.Result.ValuesChanged != 60 || report.Result.Fields["items[].sku"] != 60 {
-		t.Errorf("%v: %s", err, r.stdout)
-	}
-
-	// Write, prove, repeat without effect, and undo.
-	write := append(args, "--write", "--state", filepath.Join(dir, "state"), "--undo-log", undo)
-	command(t, s, write...).want(t, failure.ExitOK)
+	changePlan(t, dir, convertFields("javaLegacy", ""))
+	command(t, s, append(apply, "--write")...).want(t, failure.ExitOK)
 	equal(t, all(t, db.Collection("c")), want)
-	if r := command(t, s, append(verify, "--undo-log", undo)...).want(t, failure.ExitOK); !strings.Contains(r.stdout, "Proven by the undo log") {
-		t.Error(r.stdout)
-	}
-	if r := command(t, s, write...).want(t, failure.ExitOK); !strings.Contains(r.stdout, "finished") {
-		t.Error(r.stdout)
-	}
-	if r := command(t, s, append(args, "--write")...).want(t, failure.ExitOK); !strings.Contains(r.stdout, "0 values in 0 documents changed") {
-		t.Error(r.stdout)
-	}
-	equal(t, all(t, db.Collection("c")), want)
+	command(t, s, "verify", dir).want(t, failure.ExitOK)
 
 	// Another program changes a converted value. The proof reports it, and undo leaves it as it is.
 	later := in(uuid.New(), uuidrep.Standard)
 	if _, err := db.Collection("c").UpdateOne(t.Context(), bson.D{{Key: "_id", Value: 7}}, bson.D{{Key: "$set", Value: bson.D{{Key: "id", Value: later}}}}); err != nil {
 		t.Fatal(err)
 	}
-	command(t, s, append(verify, "--undo-log", undo)...).want(t, failure.ExitIncomplete)
-	command(t, s, append(verify, "--undo-log", undo, "--allow-changed")...).want(t, failure.ExitOK)
-	command(t, s, "undo", undo, "--batch", "10").want(t, failure.ExitIncomplete)
+	command(t, s, "verify", dir).want(t, failure.ExitIncomplete)
+	command(t, s, "verify", dir, "--allow-changed").want(t, failure.ExitOK)
+	command(t, s, "undo", dir, "--batch", "10").want(t, failure.ExitIncomplete)
 	for range 2 {
-		if r := command(t, s, "undo", undo, "--write", "--batch", "10").want(t, failure.ExitIncomplete); !strings.Contains(r.stdout, "changed since") {
+		if r := command(t, s, "undo", dir, "--write", "--batch", "10").want(t, failure.ExitIncomplete); !strings.Contains(r.stdout, "changed since") {
 			t.Error(r.stdout)
 		}
 	}
@@ -124,7 +98,8 @@ func TestDocumentBecomesArray(t *testing.T) {
 		}
 		return r.refuse(28, "Cannot create field 'b' in element {d: [ { b: … } ]}")
 	})
-	command(t, p, "convert", "--db", s.Database(), "--collection", "c", "--from", "javaLegacy", "--write", "--trust", "d.b").want(t, failure.ExitOK)
+	dir := prepared(t, s, "standard", convertFields("javaLegacy", ""), trusted("d.b"))
+	command(t, p, "apply", dir, "--write").want(t, failure.ExitOK)
 	for _, doc := range all(t, c) {
 		if subtype, data := doc.Lookup("d", "0", "b").Binary(); subtype != 4 || [16]byte(data) != u {
 			t.Errorf("%v", doc)
@@ -157,7 +132,8 @@ func TestOrphansAreCounted(t *testing.T) {
 		}
 		return pass()
 	})
-	command(t, p, "convert", "--db", s.Database(), "--collection", "c", "--from", "javaLegacy", "--write", "--trust", "a").want(t, failure.ExitOK)
+	dir := prepared(t, s, "standard", convertFields("javaLegacy", ""), trusted("a"))
+	command(t, p, "apply", dir, "--write").want(t, failure.ExitOK)
 	for _, doc := range all(t, c) {
 		want := u
 		if doc.Lookup("_id").Int32() == 1 {
@@ -181,8 +157,8 @@ func TestUndoCounts(t *testing.T) {
 		db := connect(t, s)
 		c := db.Collection("c")
 		seed(t, c, 8, uuidrep.JavaLegacy, uuidrep.Standard)
-		undo := filepath.Join(t.TempDir(), "undo")
-		command(t, s, "convert", "--db", s.Database(), "--collection", "c", "--from", "javaLegacy", "--write", "--undo-log", undo).want(t, failure.ExitOK)
+		dir := filepath.Dir(planned(t, s))
+		command(t, s, "apply", dir, "--write").want(t, failure.ExitOK)
 		p := startProxy(t, host(t, s), func(r request, pass func() []byte) []byte {
 			if r.name() != "update" {
 				return pass()
@@ -203,14 +179,16 @@ func TestUndoCounts(t *testing.T) {
 		if more < 0 {
 			code = failure.ExitIncomplete
 		}
-		r := command(t, p, "undo", undo, "--write", "--output", "json").want(t, code)
-		var got struct{ Result map[string]any }
+		r := command(t, p, "undo", dir, "--write", "--output", "json").want(t, code)
+		var got struct {
+			Steps []struct{ Result map[string]any }
+		}
 		if err := json.Unmarshal([]byte(r.stdout), &got); err != nil {
 			t.Fatal(err)
 		}
 		for key, n := range want {
-			if got.Result[key] != float64(n) {
-				t.Errorf("%d: %s: %v, want %d", more, key, got.Result[key], n)
+			if got.Steps[0].Result[key] != float64(n) {
+				t.Errorf("%d: %s: %v, want %d", more, key, got.Steps[0].Result[key], n)
 			}
 		}
 	}

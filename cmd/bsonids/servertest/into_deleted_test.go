@@ -23,16 +23,17 @@ func TestIntoFollowsDeletions(t *testing.T) {
 		for _, id := range []string{"3", "17"} {
 			delete(want, `{"$numberInt":"`+id+`"}`)
 		}
+		dir := prepared(t, s, "standard", intoNew("old"))
 		var once sync.Once
 		p := startProxy(t, host(t, s), func(r request, pass func() []byte) []byte {
 			answer := pass()
-			if name, _ := r.command.Lookup("insert").StringValueOK(); name == "new" {
+			if name, _ := r.command.Lookup("insert").StringValueOK(); name == "old_standard" {
 				once.Do(func() {
 					if _, err := old.DeleteMany(t.Context(), bson.D{{Key: "_id", Value: bson.D{{Key: "$in", Value: bson.A{3, 17}}}}}); err != nil {
 						t.Error(err)
 					}
 					if foreign {
-						if _, err := db.Collection("new").InsertOne(t.Context(), bson.D{{Key: "_id", Value: "foreign"}}); err != nil {
+						if _, err := db.Collection("old_standard").InsertOne(t.Context(), bson.D{{Key: "_id", Value: "foreign"}}); err != nil {
 							t.Error(err)
 						}
 					}
@@ -40,15 +41,15 @@ func TestIntoFollowsDeletions(t *testing.T) {
 			}
 			return answer
 		})
-		code, text := failure.ExitOK, "Verified: new has the 28 documents"
+		code, text := failure.ExitOK, "done"
 		if foreign {
 			code, text = failure.ExitIncomplete, "another program wrote it to the copy"
 		}
-		r := command(t, p, "convert", "--db", s.Database(), "--collection", "old", "--from", "javaLegacy", "--into", "new", "--write").want(t, code)
+		r := command(t, p, "apply", dir, "--write").want(t, code)
 		if !strings.Contains(r.stdout, text) {
 			t.Error(r.stdout)
 		}
-		got := all(t, db.Collection("new"))
+		got := all(t, db.Collection("old_standard"))
 		if _, ok := got[`"foreign"`]; ok != foreign {
 			t.Errorf("another program's document: %v", ok)
 		}

@@ -20,9 +20,9 @@ func TestSameValuesInto(t *testing.T) {
 	seed(t, coll, 20, uuidrep.JavaLegacy, uuidrep.Standard)
 	u := uuid.New()
 	insert(t, coll, []any{bson.D{{Key: "_id", Value: in(u, uuidrep.JavaLegacy)}, {Key: "v", Value: "a"}}, bson.D{{Key: "_id", Value: in(u, uuidrep.Standard)}, {Key: "v", Value: "a"}}})
-	named := []string{"--db", s.Database(), "--collection", "c", "--from", "javaLegacy", "--into", "new"}
-	r := command(t, s, append([]string{"convert", "--write", "--trust", "_id"}, named...)...).want(t, failure.ExitIncomplete)
-	proof := command(t, s, append([]string{"verify"}, named...)...).want(t, failure.ExitIncomplete)
+	dir := prepared(t, s, "standard", convertFields("javaLegacy", ""), trusted("_id"), intoNew("c"))
+	r := command(t, s, "apply", dir, "--write").want(t, failure.ExitIncomplete)
+	proof := command(t, s, "verify", dir).want(t, failure.ExitIncomplete)
 	for _, out := range []string{r.stdout, proof.stdout} {
 		if !strings.Contains(out, "two documents have the same _id after the conversion") {
 			t.Error(out)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/uuid"
@@ -51,47 +52,42 @@ func TestInto(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := all(t, old)
-	base := []string{"--db", s.Database(), "--collection", "old", "--from", "csharpLegacy"}
-	args := append(append([]string{"convert"}, base...), gentle...)
-
-	// In place, the values in _id are reported and left as they are.
-	if r := command(t, s, args...).want(t, failure.ExitIncomplete); !strings.Contains(r.stdout, "the value is in _id") {
-		t.Error(r.stdout)
-	}
-	args = append(args, "--into", "new", "--state", filepath.Join(t.TempDir(), "state"))
-	command(t, s, args...).want(t, failure.ExitOK)
-	if got := all(t, db.Collection("new")); len(got) != 0 {
+	dir, other := filepath.Dir(planned(t, s)), filepath.Dir(planned(t, s))
+	apply := append([]string{"apply", dir}, gentle...)
+	command(t, s, apply...).want(t, failure.ExitOK)
+	if got := all(t, db.Collection("old_standard")); len(got) != 0 {
 		t.Errorf("a dry run wrote %d documents", len(got))
 	}
-	if r := command(t, s, append(args, "--write")...).want(t, failure.ExitOK); !strings.Contains(r.stdout, "Verified: new has the 60 documents of old") {
-		t.Error(r.stdout)
-	}
-	equal(t, all(t, db.Collection("new")), want)
+	command(t, s, append(apply, "--write")...).want(t, failure.ExitOK)
+	equal(t, all(t, db.Collection("old_standard")), want)
 	equal(t, all(t, old), before)
-	specs, err := db.Collection("new").Indexes().ListSpecifications(t.Context())
+	specs, err := db.Collection("old_standard").Indexes().ListSpecifications(t.Context())
 	if err != nil || len(specs) != 2 || specs[1].Name != "by_n" || specs[1].Unique == nil || !*specs[1].Unique {
 		t.Errorf("%+v, %v", specs, err)
 	}
-	proof := append(append([]string{"verify"}, base...), "--into", "new")
-	command(t, s, proof...).want(t, failure.ExitOK)
+	command(t, s, "verify", dir).want(t, failure.ExitOK)
 
 	// The proof finds a document that differs, a missing one and an extra one.
-	if _, err := db.Collection("new").UpdateOne(t.Context(), bson.D{{Key: "n", Value: 3}}, bson.D{{Key: "$set", Value: bson.D{{Key: "x", Value: 1}}}}); err != nil {
+	if _, err := db.Collection("old_standard").UpdateOne(t.Context(), bson.D{{Key: "n", Value: 3}}, bson.D{{Key: "$set", Value: bson.D{{Key: "x", Value: 1}}}}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := db.Collection("new").DeleteOne(t.Context(), bson.D{{Key: "n", Value: 4}}); err != nil {
+	if _, err := db.Collection("old_standard").DeleteOne(t.Context(), bson.D{{Key: "n", Value: 4}}); err != nil {
 		t.Fatal(err)
 	}
-	insert(t, db.Collection("new"), []any{bson.D{{Key: "_id", Value: "more"}, {Key: "n", Value: 1000}}, bson.D{{Key: "_id", Value: "more2"}, {Key: "n", Value: 1001}}})
-	r := command(t, s, append(proof, "--output", "json")...).want(t, failure.ExitIncomplete)
+	insert(t, db.Collection("old_standard"), []any{bson.D{{Key: "_id", Value: "more"}, {Key: "n", Value: 1000}}, bson.D{{Key: "_id", Value: "more2"}, {Key: "n", Value: 1001}}})
+	r := command(t, s, "verify", dir, "--output", "json").want(t, failure.ExitIncomplete)
 	var v struct {
-		Result struct{ DocumentsWrong, DocumentsMissing, DocumentsExtra int }
+		Steps []struct {
+			Result struct{ DocumentsWrong, DocumentsMissing, DocumentsExtra int }
+		}
 	}
-	if err := json.Unmarshal([]byte(r.stdout), &v); err != nil || v.Result.DocumentsWrong != 1 || v.Result.DocumentsMissing != 1 || v.Result.DocumentsExtra != 2 {
+	if err := json.Unmarshal([]byte(r.stdout), &v); err != nil || v.Steps[0].Result.DocumentsWrong != 1 || v.Steps[0].Result.DocumentsMissing != 1 || v.Steps[0].Result.DocumentsExtra != 2 {
 		t.Errorf("%v: %s", err, r.stdout)
 	}
 	// A collection with documents cannot be the target.
-	command(t, s, append(append([]string{"convert"}, base...), "--into", "new", "--write")...).want(t, failure.ExitFailed)
+	if r := command(t, s, "apply", other, "--write").want(t, failure.ExitUsage); !strings.Contains(r.stderr, `"old_standard" has documents already`) {
+		t.Error(r.stderr)
+	}
 }
 
 // If two documents would get the same _id, neither is lost, and the command says so.
@@ -106,8 +102,8 @@ func TestIntoConflict(t *testing.T) {
 		bson.D{{Key: "_id", Value: in(u, uuidrep.Standard)}, {Key: "n", Value: 2}},
 	})
 	before := all(t, db.Collection("old"))
-	args := append([]string{"convert", "--db", s.Database(), "--collection", "old", "--from", "javaLegacy", "--into", "new", "--write", "--trust", "_id"}, gentle...)
-	if r := command(t, s, args...).want(t, failure.ExitIncomplete); !strings.Contains(r.stdout, "Not verified") {
+	dir := prepared(t, s, "standard", convertFields("javaLegacy", ""), trusted("_id"), intoNew("old"))
+	if r := command(t, s, append([]string{"apply", dir, "--write"}, gentle...)...).want(t, failure.ExitIncomplete); !strings.Contains(r.stdout, "not verified") || !strings.Contains(r.stdout, "two documents have the same _id") {
 		t.Error(r.stdout)
 	}
 	equal(t, all(t, db.Collection("old")), before)
@@ -125,12 +121,13 @@ func TestIndexSpecs(t *testing.T) {
 		return append(bson.D{{Key: "v", Value: int32(1)}, {Key: "key", Value: key}, {Key: "name", Value: name}, {Key: "ns", Value: "db.old"}}, more...)
 	}
 	number := bson.D{{Key: "n", Value: int32(1)}}
+	dir := prepared(t, s, "standard", intoNew("old"))
 	var made bson.Raw
 	p := startProxy(t, host(t, s), func(r request, pass func() []byte) []byte {
 		switch r.name() {
 		case "listCollections":
 			name, _ := r.command.Lookup("filter", "name").StringValueOK()
-			if name != "old" && name != "new" {
+			if name != "old" && name != "old_standard" {
 				return pass()
 			}
 			return r.cursor("db.$cmd.listCollections", bson.D{{Key: "name", Value: name}, {Key: "type", Value: "collection"}, {Key: "options", Value: bson.D{{Key: "collation", Value: collation}}}})
@@ -146,8 +143,8 @@ func TestIndexSpecs(t *testing.T) {
 		}
 		return pass()
 	})
-	command(t, p, "convert", "--db", s.Database(), "--collection", "old", "--from", "javaLegacy", "--into", "new", "--write", "--references", "0").want(t, failure.ExitOK)
-	equal(t, all(t, db.Collection("new")), want)
+	command(t, p, "apply", dir, "--write").want(t, failure.ExitOK)
+	equal(t, all(t, db.Collection("old_standard")), want)
 	if ignore, _ := made.Lookup("ignoreUnknownIndexOptions").BooleanOK(); !ignore {
 		t.Error("an unknown option of an index would be an error")
 	}
@@ -174,10 +171,14 @@ func TestPagesOfClusteredCollection(t *testing.T) {
 	s := mongotest.Start(t)
 	db := connect(t, s)
 	const n = 2100 // a page has 1000 documents
-	seed(t, db.Collection("c"), n, uuidrep.JavaLegacy, uuidrep.Standard)
+	var docs []any
+	for i := range n {
+		docs = append(docs, bson.D{{Key: "_id", Value: int32(i)}})
+	}
 	u := uuid.New()
-	insert(t, db.Collection("c"), []any{bson.D{{Key: "_id", Value: "text"}, {Key: "a", Value: in(u, uuidrep.JavaLegacy)}}, bson.D{{Key: "_id", Value: true}, {Key: "a", Value: in(u, uuidrep.JavaLegacy)}}})
-	var behind, types, other int
+	insert(t, db.Collection("c"), append(docs, bson.D{{Key: "_id", Value: "text"}, {Key: "a", Value: in(u, uuidrep.JavaLegacy)}}, bson.D{{Key: "_id", Value: true}, {Key: "a", Value: in(u, uuidrep.JavaLegacy)}}))
+	dir := prepared(t, s, "standard", convertFields("javaLegacy", ""), trusted("a"))
+	var behind, types, other atomic.Int32
 	p := startProxy(t, host(t, s), func(r request, pass func() []byte) []byte {
 		if _, err := r.command.LookupErr("sort", "_id"); r.name() == "find" && err == nil {
 			elements, err := r.command.Lookup("filter").Document().Elements()
@@ -188,24 +189,21 @@ func TestPagesOfClusteredCollection(t *testing.T) {
 			case len(elements) == 0:
 			case len(elements) == 1 && elements[0].Key() == "_id":
 				if _, err := elements[0].Value().Document().LookupErr("$gt"); err == nil {
-					behind++
+					behind.Add(1)
 				} else {
-					types++
+					types.Add(1)
 				}
 			default:
-				other++
+				other.Add(1)
 			}
 		}
 		return pass()
 	})
-	r := command(t, p, "convert", "--db", s.Database(), "--collection", "c", "--from", "javaLegacy", "--batch", "10", "--trust", "a").want(t, failure.ExitOK)
+	command(t, p, "apply", dir, "--write", "--batch", "10").want(t, failure.ExitOK)
 	// The pages begin after 999, 1999, "text" and true. Those for other types begin after the last
 	// number, and after the last of these values.
-	if other > 0 || behind < 2 || behind > 4 || types < 1 || types > 3 {
-		t.Errorf("%d queries behind an _id, %d for types, %d others", behind, types, other)
-	}
-	if want := fmt.Sprintf("in %d documents to change, of %d documents read", n+2, n+2); !strings.Contains(r.stdout, want) {
-		t.Errorf("%q is not in %s", want, r.stdout)
+	if b, ty, o := behind.Load(), types.Load(), other.Load(); o > 0 || b < 2 || b > 4 || ty < 1 || ty > 3 {
+		t.Errorf("%d queries behind an _id, %d for types, %d others", b, ty, o)
 	}
 }
 
@@ -215,22 +213,23 @@ func TestPagesOfClusteredCollection(t *testing.T) {
 func TestEmptyTimestamp(t *testing.T) {
 	s := mongotest.Start(t)
 	db := connect(t, s)
-	old, fresh := db.Collection("old"), db.Collection("new")
+	old, fresh := db.Collection("old"), db.Collection("old_standard")
 	insert(t, old, []any{bson.D{{Key: "_id", Value: 1}, {Key: "at", Value: bson.Timestamp{}}, {Key: "n", Value: 1}}, bson.D{{Key: "_id", Value: 2}, {Key: "at", Value: bson.Timestamp{T: 7, I: 1}}}})
 	if n, err := old.CountDocuments(t.Context(), bson.D{{Key: "at", Value: bson.Timestamp{}}}); err != nil || n != 1 {
 		if _, err := old.UpdateOne(t.Context(), bson.D{{Key: "_id", Value: 1}}, bson.D{{Key: "$set", Value: bson.D{{Key: "at", Value: bson.Timestamp{}}}}}); err != nil {
 			t.Fatal(err) // the server fills in the timestamp
 		}
 	}
-	changed := false
+	carrier(t, old)
+	dir := prepared(t, s, "standard", convertFields("javaLegacy", ""), trusted("u"), intoNew("old"))
+	var changed atomic.Bool
 	p := startProxy(t, host(t, s), func(r request, pass func() []byte) []byte {
 		answer := pass()
-		if name, _ := r.command.Lookup(r.name()).StringValueOK(); name == "new" && (r.name() == "insert" || r.name() == "update") {
+		if name, _ := r.command.Lookup(r.name()).StringValueOK(); name == "old_standard" && (r.name() == "insert" || r.name() == "update") {
 			if _, err := fresh.UpdateMany(t.Context(), bson.D{{Key: "at", Value: bson.Timestamp{}}}, bson.D{{Key: "$set", Value: bson.D{{Key: "at", Value: bson.Timestamp{T: 1_800_000_000, I: 1}}}}}); err != nil {
 				t.Error(err)
 			}
-			if !changed { // other changes of such a document are copied
-				changed = true
+			if !changed.Swap(true) { // other changes of such a document are copied
 				if _, err := old.UpdateOne(t.Context(), bson.D{{Key: "_id", Value: 1}}, bson.D{{Key: "$set", Value: bson.D{{Key: "n", Value: 2}}}}); err != nil {
 					t.Error(err)
 				}
@@ -238,7 +237,7 @@ func TestEmptyTimestamp(t *testing.T) {
 		}
 		return answer
 	})
-	r := command(t, p, "convert", "--db", s.Database(), "--collection", "old", "--from", "javaLegacy", "--into", "new", "--write").want(t, failure.ExitIncomplete)
+	r := command(t, p, "apply", dir, "--write").want(t, failure.ExitIncomplete)
 	if !strings.Contains(r.stdout, "empty timestamp") || strings.Contains(r.stdout, "changed during each") {
 		t.Error(r.stdout)
 	}
@@ -254,7 +253,7 @@ func TestEmptyTimestampCopied(t *testing.T) {
 	for _, knows := range []bool{true, false} {
 		s := mongotest.Start(t)
 		db := connect(t, s)
-		old, fresh := db.Collection("old"), db.Collection("new")
+		old, fresh := db.Collection("old"), db.Collection("old_standard")
 		at := func(n int) bson.D {
 			return bson.D{{Key: "$set", Value: bson.D{{Key: "at", Value: bson.Timestamp{}}, {Key: "n", Value: n}}}}
 		}
@@ -266,9 +265,12 @@ func TestEmptyTimestampCopied(t *testing.T) {
 				}
 			}
 		}
-		changed, asked := false, 0
+		converted := carrier(t, old)
+		dir := prepared(t, s, "standard", convertFields("javaLegacy", ""), trusted("u"), intoNew("old"))
+		var changed atomic.Bool
+		var asked atomic.Int32
 		p := startProxy(t, host(t, s), func(r request, pass func() []byte) []byte {
-			if name, _ := r.command.Lookup(r.name()).StringValueOK(); name != "new" || r.name() != "insert" && r.name() != "update" {
+			if name, _ := r.command.Lookup(r.name()).StringValueOK(); name != "old_standard" || r.name() != "insert" && r.name() != "update" {
 				return pass()
 			}
 			var answer []byte
@@ -281,14 +283,13 @@ func TestEmptyTimestampCopied(t *testing.T) {
 			} else if !knows {
 				answer = r.reply(bson.D{{Key: "ok", Value: 0.0}, {Key: "code", Value: int32(40415)}, {Key: "errmsg", Value: "BSON field 'bypassEmptyTsReplacement' is an unknown field."}})
 			} else {
-				asked++
+				asked.Add(1)
 				if w, _ := r.command.Lookup("writeConcern", "w").StringValueOK(); w != "majority" {
 					t.Errorf("the write concern is %q", w)
 				}
 				answer = exactly(t, db, r)
 			}
-			if !changed {
-				changed = true
+			if !changed.Swap(true) {
 				if _, err := old.UpdateOne(t.Context(), bson.D{{Key: "_id", Value: 1}}, at(2)); err != nil {
 					t.Error(err)
 				}
@@ -299,12 +300,14 @@ func TestEmptyTimestampCopied(t *testing.T) {
 		if knows {
 			code = failure.ExitOK
 		}
-		r := command(t, p, "convert", "--db", s.Database(), "--collection", "old", "--from", "javaLegacy", "--into", "new", "--write").want(t, code)
-		if strings.Contains(r.stdout, "empty timestamp") == knows || knows != (asked > 0) {
-			t.Errorf("asked %d times: %s", asked, r.stdout)
+		r := command(t, p, "apply", dir, "--write").want(t, code)
+		if strings.Contains(r.stdout, "empty timestamp") == knows || knows != (asked.Load() > 0) {
+			t.Errorf("asked %d times: %s", asked.Load(), r.stdout)
 		}
 		if knows {
-			equal(t, all(t, fresh), all(t, old))
+			want := all(t, old)
+			note(want, converted)
+			equal(t, all(t, fresh), want)
 		}
 	}
 }
@@ -328,7 +331,7 @@ func exactly(t *testing.T, db *mongo.Database, r request) []byte {
 		if err := bson.Unmarshal(doc, &fields); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := db.Collection("new").UpdateOne(t.Context(), fields[:1], bson.D{{Key: "$set", Value: fields[1:]}}, options.UpdateOne().SetUpsert(true)); err != nil {
+		if _, err := db.Collection("old_standard").UpdateOne(t.Context(), fields[:1], bson.D{{Key: "$set", Value: fields[1:]}}, options.UpdateOne().SetUpsert(true)); err != nil {
 			t.Fatal(err)
 		}
 		n++
@@ -344,15 +347,15 @@ func TestIntoRefusedAtOnce(t *testing.T) {
 	seed(t, db.Collection("old"), 5, uuidrep.JavaLegacy, uuidrep.Standard)
 	p := startProxy(t, host(t, s), func(r request, pass func() []byte) []byte {
 		answer := pass()
-		if name, _ := r.command.Lookup("insert").StringValueOK(); name == "new" {
+		if name, _ := r.command.Lookup("insert").StringValueOK(); name == "old_standard" {
 			return nil // the answer is lost
 		}
 		return answer
 	})
-	args := []string{"convert", "--db", s.Database(), "--collection", "old", "--from", "javaLegacy", "--into", "new", "--write", "--batch-timeout", "15s", "--retry-for", "0"}
-	command(t, p, args...).want(t, failure.ExitUnreachable)
-	r := command(t, s, args...).want(t, failure.ExitFailed)
-	if !strings.Contains(r.stderr, "is not empty") || strings.Contains(r.stderr, "waiting for a batch") {
+	dir, other := prepared(t, s, "standard", intoNew("old")), prepared(t, s, "standard", intoNew("old"))
+	command(t, p, "apply", dir, "--write", "--batch-timeout", "15s").want(t, failure.ExitUnreachable)
+	r := command(t, s, "apply", other, "--write", "--batch-timeout", "15s").want(t, failure.ExitUsage)
+	if !strings.Contains(r.stderr, `"old_standard" has documents already`) || strings.Contains(r.stderr, "waiting for a batch") {
 		t.Error(r.stderr)
 	}
 }

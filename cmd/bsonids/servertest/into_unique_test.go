@@ -1,8 +1,8 @@
 package servertest
 
 import (
-	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -19,7 +19,7 @@ import (
 func TestUniqueValuePassesOn(t *testing.T) {
 	s := mongotest.Start(t)
 	db := connect(t, s)
-	old, fresh := db.Collection("old"), db.Collection("new")
+	old, fresh := db.Collection("old"), db.Collection("old_standard")
 	insert(t, old, []any{bson.D{{Key: "_id", Value: 1}, {Key: "seat", Value: "a"}}, bson.D{{Key: "_id", Value: 2}, {Key: "seat", Value: "b"}}})
 	if _, err := old.Indexes().CreateOne(t.Context(), mongo.IndexModel{Keys: bson.D{{Key: "seat", Value: 1}}, Options: options.Index().SetUnique(true)}); err != nil {
 		t.Fatal(err)
@@ -29,13 +29,18 @@ func TestUniqueValuePassesOn(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	refused := 0
-	changed := false
+	converted := carrier(t, old)
+	dir := prepared(t, s, "standard", convertFields("javaLegacy", ""), trusted("u"), intoNew("old"))
+	var refused atomic.Int32
+	var created, changed atomic.Bool
 	p := startProxy(t, host(t, s), func(r request, pass func() []byte) []byte {
 		switch r.name() {
+		case "create":
+			if name, _ := r.command.Lookup("create").StringValueOK(); name == "old_standard" {
+				created.Store(true)
+			}
 		case "find":
-			if _, err := r.command.LookupErr("filter", "_id", "$gt"); err == nil && !changed { // after the first document
-				changed = true
+			if _, err := r.command.LookupErr("filter", "_id", "$gt"); err == nil && created.Load() && !changed.Swap(true) { // after the first document
 				set(old, 1, "c")
 				set(old, 2, "a")
 			}
@@ -45,19 +50,19 @@ func TestUniqueValuePassesOn(t *testing.T) {
 				t.Error(err)
 			}
 			if n > 1 {
-				refused++
+				refused.Add(1)
 				return r.reply(bson.D{{Key: "ok", Value: 0.0}, {Key: "code", Value: int32(11000)}, {Key: "codeName", Value: "DuplicateKey"}, {Key: "errmsg", Value: "E11000 duplicate key error collection: db.new index: seat_1 dup key"}})
 			}
 		}
 		return pass()
 	})
-	state := filepath.Join(t.TempDir(), "state")
-	args := []string{"convert", "--db", s.Database(), "--collection", "old", "--from", "javaLegacy", "--into", "new", "--write", "--batch", "1", "--state", state}
-	command(t, p, args...).want(t, failure.ExitOK)
-	if refused != 1 {
-		t.Errorf("the index was refused %d times", refused)
+	command(t, p, "apply", dir, "--write", "--batch", "1").want(t, failure.ExitOK)
+	if n := refused.Load(); n != 1 {
+		t.Errorf("the index was refused %d times", n)
 	}
-	equal(t, all(t, fresh), all(t, old))
+	want := all(t, old)
+	note(want, converted)
+	equal(t, all(t, fresh), want)
 	specs, err := fresh.Indexes().ListSpecifications(t.Context())
 	if err != nil || len(specs) != 2 || specs[1].Unique == nil || !*specs[1].Unique {
 		t.Errorf("%+v, %v", specs, err)
@@ -70,7 +75,7 @@ func TestUniqueValueIsAwaited(t *testing.T) {
 	for _, swap := range []bool{false, true} {
 		s := mongotest.Start(t)
 		db := connect(t, s)
-		old, fresh := db.Collection("old"), db.Collection("new")
+		old, fresh := db.Collection("old"), db.Collection("old_standard")
 		insert(t, old, []any{bson.D{{Key: "_id", Value: 1}, {Key: "seat", Value: "a"}}, bson.D{{Key: "_id", Value: 2}, {Key: "seat", Value: "b"}}})
 		if _, err := old.Indexes().CreateOne(t.Context(), mongo.IndexModel{Keys: bson.D{{Key: "seat", Value: 1}}, Options: options.Index().SetUnique(true)}); err != nil {
 			t.Fatal(err)
@@ -80,9 +85,11 @@ func TestUniqueValueIsAwaited(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		updates := 0
+		converted := carrier(t, old)
+		dir := prepared(t, s, "standard", convertFields("javaLegacy", ""), trusted("u"), intoNew("old"))
+		var updates atomic.Int32
 		p := startProxy(t, host(t, s), func(r request, pass func() []byte) []byte {
-			if name, _ := r.command.Lookup(r.name()).StringValueOK(); name != "new" {
+			if name, _ := r.command.Lookup(r.name()).StringValueOK(); name != "old_standard" {
 				return pass()
 			}
 			switch r.name() {
@@ -95,7 +102,7 @@ func TestUniqueValueIsAwaited(t *testing.T) {
 				}
 				return answer
 			case "update":
-				if updates++; updates == 1 && !swap { // FerretDB refuses the whole command instead of its first update
+				if updates.Add(1) == 1 && !swap { // FerretDB refuses the whole command instead of its first update
 					set(fresh, 2, "c")
 					return r.reply(bson.D{{Key: "n", Value: int32(1)}, {Key: "nModified", Value: int32(1)}, {Key: "ok", Value: 1.0},
 						{Key: "writeErrors", Value: bson.A{bson.D{{Key: "index", Value: int32(0)}, {Key: "code", Value: int32(11000)}, {Key: "errmsg", Value: "E11000 duplicate key error"}}}}})
@@ -106,10 +113,11 @@ func TestUniqueValueIsAwaited(t *testing.T) {
 			}
 			return pass()
 		})
-		args := []string{"convert", "--db", s.Database(), "--collection", "old", "--from", "javaLegacy", "--into", "new", "--write"}
 		// If each of two copies waits for the other, both are written anew.
-		command(t, p, args...).want(t, failure.ExitOK)
-		equal(t, all(t, fresh), all(t, old))
+		command(t, p, "apply", dir, "--write").want(t, failure.ExitOK)
+		want := all(t, old)
+		note(want, converted)
+		equal(t, all(t, fresh), want)
 	}
 }
 
@@ -119,17 +127,17 @@ func TestNoConflictOfStaleCopy(t *testing.T) {
 	s := mongotest.Start(t)
 	db := connect(t, s)
 	want := seed(t, db.Collection("old"), 8, uuidrep.JavaLegacy, uuidrep.Standard)
-	first := true
+	dir := prepared(t, s, "standard", intoNew("old"))
+	var inserted atomic.Bool
 	p := startProxy(t, host(t, s), func(r request, pass func() []byte) []byte {
-		if name, _ := r.command.Lookup("insert").StringValueOK(); name == "new" && first {
-			first = false
-			insert(t, db.Collection("new"), []any{bson.D{{Key: "_id", Value: int32(1)}, {Key: "n", Value: int32(7)}}})
+		if name, _ := r.command.Lookup("insert").StringValueOK(); name == "old_standard" && !inserted.Swap(true) {
+			insert(t, db.Collection("old_standard"), []any{bson.D{{Key: "_id", Value: int32(1)}, {Key: "n", Value: int32(7)}}})
 		}
 		return pass()
 	})
-	r := command(t, p, "convert", "--db", s.Database(), "--collection", "old", "--from", "javaLegacy", "--into", "new", "--write").want(t, failure.ExitOK)
-	if !strings.Contains(r.stdout, "Verified") || strings.Contains(r.stdout, "another document") {
+	r := command(t, p, "apply", dir, "--write").want(t, failure.ExitOK)
+	if strings.Contains(r.stdout, "another document") {
 		t.Error(r.stdout)
 	}
-	equal(t, all(t, db.Collection("new")), want)
+	equal(t, all(t, db.Collection("old_standard")), want)
 }

@@ -20,8 +20,8 @@ import (
 // If the server becomes unreachable, the command ends with one sentence. When the server is back,
 // the same command continues.
 func TestLostServer(t *testing.T) {
-	dir := t.TempDir()
-	first, err := embedded.Start(embedded.WithDir(dir))
+	data := t.TempDir()
+	first, err := embedded.Start(embedded.WithDir(data))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,31 +34,37 @@ func TestLostServer(t *testing.T) {
 	if err := client.Disconnect(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	files := t.TempDir()
-	args := []string{"convert", "--db", "d", "--collection", "c", "--from", "javaLegacy", "--to", "csharpLegacy", "--write", "--uri", uri,
-		"--state", filepath.Join(files, "state"), "--undo-log", filepath.Join(files, "undo"), "--batch", "5", "--workers", "1", "--rate", "10"}
+	dir := filepath.Join(t.TempDir(), "d.d")
+	command(t, nil, "plan", dir, "--db", "d", "--to", "csharpLegacy", "--uri", uri).want(t, failure.ExitOK)
+	setRate(t, dir, "10")
+	args := []string{"apply", dir, "--write", "--uri", uri, "--batch", "5", "--workers", "1", "--retry-for", "0s"}
 	done := make(chan result)
 	go func() { done <- command(t, nil, args...) }()
 	for {
-		if b, err := os.ReadFile(filepath.Join(files, "state")); err == nil && bytes.Contains(b, []byte("position")) {
+		if b, err := os.ReadFile(filepath.Join(dir, "c.javaLegacy.state")); err == nil && bytes.Contains(b, []byte("position")) {
 			break
 		}
-		runtime.Gosched()
+		select {
+		case r := <-done:
+			t.Fatalf("%+v", r)
+		default:
+			runtime.Gosched()
+		}
 	}
 	if err := first.Close(); err != nil {
 		t.Fatal(err)
 	}
 	r := <-done
-	if r.code != failure.ExitUnreachable || strings.Count(r.problems(), "\n") != 4 || !strings.Contains(r.stderr, "the same command continues from here") {
+	if r.code != failure.ExitUnreachable || strings.Count(r.problems(), "\n") != 4 || !strings.Contains(r.stderr, "to continue: bsonids apply ") {
 		t.Errorf("exit code %d: %s", r.code, r.stderr)
 	}
 
-	second, err := embedded.Start(embedded.WithDir(dir), embedded.WithAddr(addr))
+	second, err := embedded.Start(embedded.WithDir(data), embedded.WithAddr(addr))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer second.Close()
-	args[len(args)-1] = "0"
+	setRate(t, dir, "0")
 	command(t, nil, args...).want(t, failure.ExitOK)
 	if client, err = mongo.Connect(options.Client().ApplyURI(uri)); err != nil {
 		t.Fatal(err)
@@ -110,10 +116,8 @@ func TestNoMatterOfADocument(t *testing.T) {
 				}
 				return r.refuse(tt.code, "it was "+tt.name)
 			})
-			dir := t.TempDir()
-			args := []string{"convert", "--db", s.Database(), "--collection", "c", "--from", "javaLegacy", "--to", "csharpLegacy", "--write",
-				"--state", filepath.Join(dir, "state"), "--undo-log", filepath.Join(dir, "undo")}
-			if r := command(t, p, args...).want(t, tt.exit); !strings.Contains(r.stderr, "the same command continues") || !strings.Contains(r.stderr, tt.name) {
+			args := []string{"apply", prepared(t, s, "csharpLegacy"), "--write"}
+			if r := command(t, p, args...).want(t, tt.exit); !strings.Contains(r.stderr, "to continue: ") || !strings.Contains(r.stderr, tt.name) {
 				t.Error(r.stderr)
 			}
 			command(t, s, args...).want(t, failure.ExitOK)
@@ -134,7 +138,7 @@ func TestLostBehindRouter(t *testing.T) {
 		}
 		return r.refuse(189, "primary stepped down")
 	})
-	args := []string{"convert", "--db", s.Database(), "--collection", "c", "--from", "javaLegacy", "--write", "--state", filepath.Join(t.TempDir(), "state")}
+	args := []string{"apply", prepared(t, s, "standard"), "--write"}
 	command(t, p, args...).want(t, failure.ExitUnreachable)
 	command(t, s, args...).want(t, failure.ExitOK)
 	equal(t, all(t, db.Collection("c")), want)
@@ -153,6 +157,7 @@ func TestWriteConcern(t *testing.T) {
 	} {
 		s := mongotest.Start(t)
 		seed(t, connect(t, s).Collection("c"), 20, uuidrep.JavaLegacy, uuidrep.Standard)
+		dir := prepared(t, s, "standard")
 		got := ""
 		p := startProxy(t, host(t, s), func(r request, pass func() []byte) []byte {
 			if r.name() == "update" && r.command.Lookup("update").StringValue() == "c" {
@@ -160,7 +165,7 @@ func TestWriteConcern(t *testing.T) {
 			}
 			return pass()
 		})
-		command(t, uriTarget(p.URI()+uri), "convert", "--db", s.Database(), "--collection", "c", "--from", "javaLegacy", "--write")
+		command(t, uriTarget(p.URI()+uri), "apply", dir, "--write")
 		if got != want {
 			t.Errorf("%s: %s, want %s", uri, got, want)
 		}

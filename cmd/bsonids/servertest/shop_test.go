@@ -1,9 +1,7 @@
 package servertest
 
 import (
-	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -96,22 +94,9 @@ func TestShop(t *testing.T) {
 }
 
 // copyAlso gives collections of the plan a new one each.
-func copyAlso(t *testing.T, plan string, names ...string) {
+func copyAlso(t *testing.T, file string, names ...string) {
 	t.Helper()
-	b, err := os.ReadFile(plan)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range names {
-		entry := regexp.MustCompile(`  - name: "` + name + `"\n`)
-		if !entry.Match(b) {
-			t.Fatalf("no %s in %s", name, b)
-		}
-		b = entry.ReplaceAll(b, []byte("${0}    into: \""+name+"_standard\"\n"))
-	}
-	if err := os.WriteFile(plan, b, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	changePlan(t, filepath.Dir(file), intoNew(names...))
 }
 
 // write inserts doc, or replaces the document with the _id by it, and notes it in docs.

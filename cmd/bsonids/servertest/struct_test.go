@@ -1,9 +1,7 @@
 package servertest
 
 import (
-	"bytes"
-	"os"
-	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -20,7 +18,6 @@ import (
 func TestGoStruct(t *testing.T) {
 	s := mongotest.Start(t)
 	coll := connect(t, s).Collection("c")
-	dir := t.TempDir()
 	type embeds struct{ uuid.UUID }
 	var docs []any
 	want := make(map[string]bson.Raw)
@@ -46,36 +43,25 @@ func TestGoStruct(t *testing.T) {
 	}
 	insert(t, coll, docs)
 	before := all(t, coll)
-	named := []string{"--db", s.Database(), "--collection", "c", "--from", "goStruct", "--field", "user,friends"}
-	undo, state := filepath.Join(dir, "undo"), filepath.Join(dir, "state")
-
 	if r := command(t, s, "scan", "--db", s.Database(), "--all").want(t, failure.ExitOK); !strings.Contains(r.stdout, "Go structs") || !strings.Contains(r.stdout, "user.uuid") {
 		t.Error(r.stdout)
 	}
 	if r := command(t, s, "scan", "--db", s.Database(), "--all", "--output", "json").want(t, failure.ExitOK); !strings.Contains(r.stdout, `"goStructs": 48`) {
 		t.Error(r.stdout)
 	}
-	for _, wrong := range [][]string{
-		{"convert", "--db", s.Database(), "--collection", "c", "--from", "goStruct", "--write"},
-		{"convert", "--db", s.Database(), "--collection", "c", "--from", "standard", "--to", "goStruct", "--write"},
-		{"convert", "--db", s.Database(), "--collection", "c", "--from", "goStruct", "--field", "user.uuid2", "--write"},
-	} {
-		command(t, s, wrong...).want(t, failure.ExitUsage)
-	}
-	command(t, s, append([]string{"convert", "--output", "json", "--examples", "-1"}, named...)...).want(t, failure.ExitOK)
-	r := command(t, s, append([]string{"convert"}, named...)...).want(t, failure.ExitOK)
-	if !strings.Contains(r.stdout, "goStruct to standard (subtype 4); dry run") || !strings.Contains(r.stdout, "120 values in 60 documents to change") {
+	dir := prepared(t, s, "standard", convertFields("goStruct", "", "user", "friends"))
+	apply := append([]string{"apply", dir}, gentle...)
+	r := command(t, s, apply...).want(t, failure.ExitOK)
+	if !strings.Contains(r.stdout, "goStruct to standard") || !strings.Contains(r.stdout, "dry run") {
 		t.Error(r.stdout)
 	}
 	equal(t, all(t, coll), before)
-	write := append(append([]string{"convert", "--write", "--state", state, "--undo-log", undo}, gentle...), named...)
-	command(t, s, write...).want(t, failure.ExitOK)
-	equal(t, all(t, coll), want)
-	verify := append([]string{"verify"}, named...)
-	if r := command(t, s, append(verify, "--undo-log", undo, "--state", state)...).want(t, failure.ExitOK); !strings.Contains(r.stdout, "Proven by the undo log: 60 documents") {
+	r = command(t, s, append(apply, "--write", "--output", "json")...).want(t, failure.ExitOK)
+	if !strings.Contains(r.stdout, `"values": 120`) || !strings.Contains(r.stdout, `"documents": 60`) {
 		t.Error(r.stdout)
 	}
-	if r := command(t, s, verify...).want(t, failure.ExitOK); !strings.Contains(r.stdout, "Proven by the types alone") {
+	equal(t, all(t, coll), want)
+	if r := command(t, s, "verify", dir).want(t, failure.ExitOK); !strings.Contains(r.stdout, "60") {
 		t.Error(r.stdout)
 	}
 
@@ -83,8 +69,8 @@ func TestGoStruct(t *testing.T) {
 	if _, err := coll.UpdateByID(t.Context(), int32(2), bson.D{{Key: "$unset", Value: bson.D{{Key: "user", Value: 1}}}}); err != nil {
 		t.Fatal(err)
 	}
-	command(t, s, append(verify, "--undo-log", undo)...).want(t, failure.ExitIncomplete)
-	command(t, s, "undo", undo, "--write").want(t, failure.ExitIncomplete)
+	command(t, s, "verify", dir).want(t, failure.ExitIncomplete)
+	command(t, s, "undo", dir, "--write").want(t, failure.ExitIncomplete)
 	got := all(t, coll)
 	key := `{"$numberInt":"2"}`
 	if _, err := got[key].LookupErr("user"); err == nil {
@@ -98,7 +84,6 @@ func TestGoStruct(t *testing.T) {
 func TestGoStructLeft(t *testing.T) {
 	s := mongotest.Start(t)
 	coll := connect(t, s).Collection("c")
-	list := filepath.Join(t.TempDir(), "skipped")
 	u := uuid.New()
 	id := bson.E{Key: "uuid", Value: in(u, uuidrep.Unspecified)}
 	odd := []any{
@@ -111,19 +96,20 @@ func TestGoStructLeft(t *testing.T) {
 	}
 	insert(t, coll, docs)
 	before := all(t, coll)
-	command(t, s, "convert", "--db", s.Database(), "--collection", "c", "--from", "goStruct", "--field", "user", "--write", "--skip-list", list).want(t, failure.ExitIncomplete)
-	b, err := os.ReadFile(list)
-	if err != nil || bytes.Count(b, []byte("\n")) != len(odd) || bytes.Count(b, []byte(`"value":{`)) != len(odd) {
-		t.Errorf("%v\n%s", err, b)
+	dir := prepared(t, s, "standard", convertFields("goStruct", "", "user"))
+	command(t, s, "apply", dir, "--write").want(t, failure.ExitIncomplete)
+	if lines := skipLines(t, skipList(t, dir)); len(lines) != len(odd) || slices.ContainsFunc(lines, func(l skipLine) bool { return l.Value[0] != '{' }) {
+		t.Errorf("%+v", lines)
 	}
 	want := marshal(t, bson.D{{Key: "_id", Value: int32(len(docs) - 1)}, {Key: "user", Value: in(u, uuidrep.Standard)}})
 	before[want.Lookup("_id").String()] = want
 	equal(t, all(t, coll), before)
-	command(t, s, "convert", "--db", s.Database(), "--collection", "c", "--from", "goStruct", "--field", "user", "--write", "--retry", list, "--trust", "user").want(t, failure.ExitIncomplete)
+	changePlan(t, dir, trusted("user"))
+	command(t, s, "apply", dir, "--write").want(t, failure.ExitIncomplete) // no trust makes a UUID of these
 	equal(t, all(t, coll), before)
 }
 
-// A document in _id is converted with --into.
+// A document in _id is converted into a new collection.
 func TestGoStructInID(t *testing.T) {
 	s := mongotest.Start(t)
 	db := connect(t, s)
@@ -137,9 +123,9 @@ func TestGoStructInID(t *testing.T) {
 	}
 	insert(t, db.Collection("c"), docs)
 	before := all(t, db.Collection("c"))
-	named := []string{"--db", s.Database(), "--collection", "c", "--from", "goStruct", "--field", "_id", "--into", "new"}
-	command(t, s, append(append([]string{"convert", "--write"}, gentle...), named...)...).want(t, failure.ExitOK)
-	command(t, s, append([]string{"verify"}, named...)...).want(t, failure.ExitOK)
+	dir := prepared(t, s, "standard", convertFields("goStruct", "", "_id"), intoNew("c"))
+	command(t, s, append([]string{"apply", dir, "--write"}, gentle...)...).want(t, failure.ExitOK)
+	command(t, s, "verify", dir).want(t, failure.ExitOK)
 	equal(t, all(t, db.Collection("c")), before)
-	equal(t, all(t, db.Collection("new")), want)
+	equal(t, all(t, db.Collection("c_standard")), want)
 }

@@ -1,11 +1,9 @@
 package servertest
 
 import (
-	"bytes"
 	"crypto/md5"
 	"encoding/hex"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -50,72 +48,46 @@ func texts(t *testing.T, coll *mongo.Collection, n int) map[string]bson.Raw {
 	return want
 }
 
-// Text is converted in the fields that the user names, and restored in the spelling that it had.
+// Text is converted in the fields that a person decides about, and restored in the spelling that it had.
 func TestText(t *testing.T) {
 	s := mongotest.Start(t)
 	coll := connect(t, s).Collection("c")
-	dir := t.TempDir()
 	want := texts(t, coll, 64)
 	before := all(t, coll)
-	named := []string{"--db", s.Database(), "--collection", "c", "--from", "text", "--field", "customer,items.sku"}
-	args := append(append([]string{"convert"}, named...), gentle...)
-	verify := append([]string{"verify"}, named...)
-	undo, state := filepath.Join(dir, "undo"), filepath.Join(dir, "state")
-
-	r := command(t, s, "convert", "--db", s.Database(), "--collection", "c", "--from", "text", "--write").want(t, failure.ExitUsage)
-	if !strings.Contains(r.stderr, "--field: from text, the fields must be named") {
-		t.Error(r.stderr)
+	dir := prepared(t, s, "standard", convertFields("text", "", "customer", "items.sku"))
+	apply := append([]string{"apply", dir}, gentle...)
+	r := command(t, s, apply...).want(t, failure.ExitOK)
+	if !strings.Contains(r.stdout, "text to standard") || !strings.Contains(r.stdout, "dry run") {
+		t.Error(r.stdout)
 	}
-	for _, field := range []string{"custoner", "_id", "items"} {
-		r := command(t, s, "convert", "--db", s.Database(), "--collection", "c", "--from", "text", "--field", field, "--write").want(t, failure.ExitUsage)
-		if !strings.Contains(r.stderr, "has no such field with a binary value of 16 bytes or text") {
-			t.Errorf("%s: %s", field, r.stderr)
-		}
-	}
-	r = command(t, s, args...).want(t, failure.ExitOK)
-	for _, text := range []string{"text to standard (subtype 4); dry run", "text by variant and version 4", "128 values in 64 documents to change", before["{\"$numberInt\":\"0\"}"].Lookup("customer").String()} {
-		if !strings.Contains(r.stdout, text) {
-			t.Errorf("%q is not in\n%s", text, r.stdout)
-		}
-	}
-	command(t, s, append(args, "--output", "json")...).want(t, failure.ExitOK) // of the schema
 	equal(t, all(t, coll), before)
-	command(t, s, verify...).want(t, failure.ExitIncomplete)
-
-	write := append(args, "--write", "--state", state, "--undo-log", undo)
-	command(t, s, write...).want(t, failure.ExitOK)
+	r = command(t, s, append(apply, "--write", "--output", "json")...).want(t, failure.ExitOK)
+	if !strings.Contains(r.stdout, `"values": 128`) || !strings.Contains(r.stdout, `"documents": 64`) {
+		t.Error(r.stdout)
+	}
 	equal(t, all(t, coll), want)
-	if r := command(t, s, append(verify, "--undo-log", undo, "--state", state)...).want(t, failure.ExitOK); !strings.Contains(r.stdout, "Proven by the undo log: 64 documents") {
-		t.Error(r.stdout)
-	}
-	if r := command(t, s, verify...).want(t, failure.ExitOK); !strings.Contains(r.stdout, "Proven by the types alone") {
-		t.Error(r.stdout)
-	}
-	if r := command(t, s, write...).want(t, failure.ExitOK); !strings.Contains(r.stdout, "finished") {
-		t.Error(r.stdout)
-	}
+	command(t, s, "verify", dir).want(t, failure.ExitOK)
 
 	// Another program changes one of two converted values of a document.
 	u := uuid.NewString()
 	if _, err := coll.UpdateByID(t.Context(), int32(7), bson.D{{Key: "$set", Value: bson.D{{Key: "customer", Value: u}}}}); err != nil {
 		t.Fatal(err)
 	}
-	command(t, s, append(verify, "--undo-log", undo)...).want(t, failure.ExitIncomplete)
+	command(t, s, "verify", dir).want(t, failure.ExitIncomplete)
 	if _, err := coll.UpdateByID(t.Context(), int32(7), bson.D{{Key: "$set", Value: bson.D{{Key: "customer", Value: want["{\"$numberInt\":\"7\"}"].Lookup("customer")}}}}); err != nil {
 		t.Fatal(err)
 	}
 
-	command(t, s, "undo", undo, "--write").want(t, failure.ExitOK)
-	equal(t, all(t, coll), before)
-	command(t, s, "undo", undo, "--write").want(t, failure.ExitOK)
-	equal(t, all(t, coll), before)
+	for range 2 {
+		command(t, s, "undo", dir, "--write").want(t, failure.ExitOK)
+		equal(t, all(t, coll), before)
+	}
 }
 
 // Binary values become text in its canonical spelling.
 func TestToText(t *testing.T) {
 	s := mongotest.Start(t)
 	coll := connect(t, s).Collection("c")
-	dir := t.TempDir()
 	var docs []any
 	want := make(map[string]bson.Raw)
 	for i := range 40 {
@@ -129,28 +101,22 @@ func TestToText(t *testing.T) {
 	}
 	insert(t, coll, docs)
 	before := all(t, coll)
-	named := []string{"--db", s.Database(), "--collection", "c", "--from", "javaLegacy", "--to", "text"}
-	undo := filepath.Join(dir, "undo")
-	command(t, s, append([]string{"convert", "--output", "json"}, named...)...).want(t, failure.ExitOK) // of the schema
-	r := command(t, s, append([]string{"convert", "--write", "--undo-log", undo}, named...)...).want(t, failure.ExitOK)
-	if !strings.Contains(r.stdout, "javaLegacy (subtype 3) to text") {
+	dir := prepared(t, s, "standard", convertFields("javaLegacy", "text"))
+	r := command(t, s, "apply", dir, "--write").want(t, failure.ExitOK)
+	if !strings.Contains(r.stdout, "javaLegacy to text") {
 		t.Error(r.stdout)
 	}
 	equal(t, all(t, coll), want)
-	if r := command(t, s, append([]string{"verify", "--undo-log", undo}, named...)...).want(t, failure.ExitOK); !strings.Contains(r.stdout, "values that are text") {
-		t.Error(r.stdout)
-	}
-	command(t, s, "undo", undo, "--write").want(t, failure.ExitOK)
+	command(t, s, "verify", dir).want(t, failure.ExitOK)
+	command(t, s, "undo", dir, "--write").want(t, failure.ExitOK)
 	equal(t, all(t, coll), before)
-	command(t, s, "convert", "--db", s.Database(), "--collection", "c", "--from", "text", "--to", "generic", "--field", "list").want(t, failure.ExitUsage)
 }
 
-// What is not a UUID, or may be a checksum, is left and listed. Empty strings are left and not listed. The list can
-// be converted later.
+// What is not a UUID, or may be a checksum, is left and listed. Empty strings are left and not listed. What is
+// left is converted later if the field is trusted, except for what is no UUID.
 func TestTextLeft(t *testing.T) {
 	s := mongotest.Start(t)
 	coll := connect(t, s).Collection("c")
-	dir := t.TempDir()
 	var docs []any
 	odd := "12345678-0000-0000-0000-000000000001" // without variant and version
 	for i := range 40 {
@@ -170,18 +136,13 @@ func TestTextLeft(t *testing.T) {
 			{Key: "digits", Value: spelling(uuid.New(), 1)}, {Key: "other", Value: nil}})
 	}
 	insert(t, coll, docs)
-	before := all(t, coll)
-	args := []string{"convert", "--db", s.Database(), "--collection", "c", "--from", "text"}
-	if r := command(t, s, append(args, "--field", "sum", "--write")...).want(t, failure.ExitUsage); !strings.Contains(r.stderr, "may be a checksum") {
-		t.Error(r.stderr)
+	dir := prepared(t, s, "standard", convertFields("text", "", "id", "sum", "digits"))
+	if strings.Contains(text(t, filepath.Join(dir, "plan.yaml")), `"sum"`) {
+		t.Error("checksums are in the plan")
 	}
-	equal(t, all(t, coll), before)
-
-	list := filepath.Join(dir, "skipped")
-	r := command(t, s, append(args, "--field", "id,sum,digits", "--trust", "sum", "--write", "--skip-list", list)...).want(t, failure.ExitIncomplete)
-	b, err := os.ReadFile(list)
-	if err != nil || bytes.Count(b, []byte("\n")) != 2 || !strings.Contains(string(b), `"value":"unknown"`) || !strings.Contains(string(b), odd) {
-		t.Errorf("%s, %v\n%s", b, err, r.stdout)
+	r := command(t, s, "apply", dir, "--write").want(t, failure.ExitIncomplete)
+	if b := text(t, skipList(t, dir)); strings.Count(b, "\n") != 2 || !strings.Contains(r.stdout, "does not have the variant and a version of RFC 9562") || !strings.Contains(b, `"value":"unknown"`) || !strings.Contains(b, odd) {
+		t.Error(b)
 	}
 	converted := 0
 	for _, doc := range all(t, coll) {
@@ -191,15 +152,11 @@ func TestTextLeft(t *testing.T) {
 			}
 		}
 	}
-	if converted != 120-3 {
+	if converted != 80-3 {
 		t.Errorf("%d values are converted", converted)
 	}
-	retry := append(args, "--field", "id", "--retry", list, "--write")
-	command(t, s, retry...).want(t, failure.ExitIncomplete) // nothing fits
-	if err := coll.FindOne(t.Context(), bson.D{{Key: "_id", Value: int32(4)}, {Key: "id", Value: odd}}).Err(); err != nil {
-		t.Error(err)
-	}
-	command(t, s, append(retry, "--trust", "id")...).want(t, failure.ExitIncomplete) // the words are left
+	changePlan(t, dir, trusted("id"))
+	command(t, s, "apply", dir, "--write").want(t, failure.ExitIncomplete) // the words are left
 	if err := coll.FindOne(t.Context(), bson.D{{Key: "_id", Value: int32(4)}, {Key: "id", Value: in(uuid.MustParse(odd), uuidrep.Standard)}}).Err(); err != nil {
 		t.Error(err)
 	}
@@ -208,7 +165,7 @@ func TestTextLeft(t *testing.T) {
 	}
 }
 
-// Text in _id is converted with --into. Two spellings of one UUID become one _id, which is a
+// Text in _id is converted into a new collection. Two spellings of one UUID become one _id, which is a
 // conflict: nothing is verified.
 func TestTextInID(t *testing.T) {
 	for name, tt := range map[string]struct {
@@ -235,22 +192,20 @@ func TestTextInID(t *testing.T) {
 			}
 			insert(t, db.Collection("c"), docs)
 			before := all(t, db.Collection("c"))
-			named := []string{"--db", s.Database(), "--collection", "c", "--from", "text", "--field", "_id", "--into", "new"}
 			code := failure.ExitOK
 			if tt.finding != "" {
 				code = failure.ExitIncomplete
 			}
-			r := command(t, s, append(append([]string{"convert", "--write"}, gentle...), named...)...).want(t, code)
-			proof := command(t, s, append([]string{"verify"}, named...)...).want(t, code)
-			if !strings.Contains(r.stdout, tt.finding) || !strings.Contains(proof.stdout, tt.finding) || strings.Contains(r.stdout, "Verified") != (tt.finding == "") {
+			dir := prepared(t, s, "standard", convertFields("text", "", "_id"), intoNew("c"))
+			r := command(t, s, append([]string{"apply", dir, "--write"}, gentle...)...).want(t, code)
+			proof := command(t, s, "verify", dir).want(t, code)
+			if !strings.Contains(r.stdout, tt.finding) || !strings.Contains(proof.stdout, tt.finding) {
 				t.Errorf("%s\n%s", r.stdout, proof.stdout)
 			}
 			equal(t, all(t, db.Collection("c")), before)
 			if tt.finding == "" {
-				equal(t, all(t, db.Collection("new")), want)
+				equal(t, all(t, db.Collection("c_standard")), want)
 			}
-			named[len(named)-1] = "other"
-			command(t, s, append([]string{"convert", "--write", "--part", "1/2"}, named...)...).want(t, failure.ExitUsage)
 		})
 	}
 }
@@ -346,10 +301,9 @@ func TestTextUnique(t *testing.T) {
 	}
 	u := uuid.New()
 	insert(t, coll, []any{bson.D{{Key: "_id", Value: int32(1)}, {Key: "v", Value: spelling(u, 0)}}, bson.D{{Key: "_id", Value: int32(2)}, {Key: "v", Value: spelling(u, 4)}}})
-	list := filepath.Join(t.TempDir(), "skipped")
-	r := command(t, s, "convert", "--db", s.Database(), "--collection", "c", "--from", "text", "--field", "v", "--write", "--skip-list", list).want(t, failure.ExitIncomplete)
-	b, err := os.ReadFile(list)
-	if err != nil || !strings.Contains(r.stdout, "1 values in 1 documents changed") || bytes.Count(b, []byte("\n")) != 1 {
-		t.Errorf("%s%s%v", r.stdout, b, err)
+	dir := prepared(t, s, "standard", convertFields("text", ""))
+	r := command(t, s, "apply", dir, "--write", "--output", "json").want(t, failure.ExitIncomplete)
+	if b := text(t, skipList(t, dir)); !strings.Contains(r.stdout, `"documents": 1`) || strings.Count(b, "\n") != 1 {
+		t.Errorf("%s%s", r.stdout, b)
 	}
 }
