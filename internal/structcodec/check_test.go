@@ -167,6 +167,24 @@ func TestValidDocument(t *testing.T) {
 			check(short)
 		}
 	}
+	// Every length from -1 on, before every number of bytes.
+	for _, bt := range []bson.Type{
+		bson.TypeString, bson.TypeEmbeddedDocument, bson.TypeArray, bson.TypeBinary, bson.TypeDBPointer, bson.TypeJavaScript, bson.TypeSymbol, bson.TypeCodeWithScope,
+	} {
+		for n := -1; n < 28; n++ {
+			for size := range 28 {
+				for _, fill := range []byte{0, 1, 2} {
+					doc := append(binary.LittleEndian.AppendUint32([]byte{0, 0, 0, 0, byte(bt), 0}, uint32(n)), bytes.Repeat([]byte{fill}, size)...)
+					doc = append(doc, 0)
+					for _, cut := range []int{0, 1, 2} { // of the length
+						short := append(bytes.Clone(doc[:len(doc)-cut]), 0)
+						binary.LittleEndian.PutUint32(short, uint32(len(short)))
+						check(short)
+					}
+				}
+			}
+		}
+	}
 	if valid < 1000 || damaged < 1000 {
 		t.Errorf("%d documents are valid and %d are not", valid, damaged)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -210,5 +211,129 @@ func TestDirectFields(t *testing.T) {
 	}
 	if f := c.encodeMode.encodePlan(typ).fields[0]; f.direct != directCodec {
 		t.Errorf("a codec that takes part in plans is not called by them to write: %d", f.direct)
+	}
+}
+
+// A namedFallback is a fallback that knows more about errors.
+type namedFallback struct {
+	bson.ValueEncoder
+	bson.ValueDecoder
+	name string
+}
+
+func (f namedFallback) EncodeError(_ bson.EncodeContext, _ reflect.Value, err error) error {
+	return fmt.Errorf("%s: %w", f.name, err)
+}
+func (f namedFallback) DecodeError(err error) error { return fmt.Errorf("%s: %w", f.name, err) }
+func (f namedFallback) EncoderFor(*bson.Registry, reflect.Type) bson.ValueEncoder {
+	return f.ValueEncoder
+}
+
+// An error of a plan is told to the fallback of the document, or to that of structs if that one does not ask for it.
+func TestFallbacksKnowMoreAboutErrors(t *testing.T) {
+	reg := bson.NewRegistry()
+	named := func(typ reflect.Type, name string) namedFallback {
+		enc, _ := reg.LookupEncoder(typ)
+		dec, _ := reg.LookupDecoder(typ)
+		return namedFallback{enc, dec, name}
+	}
+	structs, maps := named(reflect.TypeFor[struct{}](), "struct"), named(reflect.TypeFor[map[string]int](), "map")
+	slices, d := named(reflect.TypeFor[[]int](), ""), named(tD, "")
+	c := New(reg, structs, structs, errOwnCodec)
+	reg.RegisterKindEncoder(reflect.Struct, c)
+	reg.RegisterKindDecoder(reflect.Struct, c)
+	reg.RegisterKindEncoder(reflect.Map, c.DocumentEncoder(maps))
+	reg.RegisterKindEncoder(reflect.Slice, c.DocumentEncoder(slices.ValueEncoder))
+	reg.RegisterTypeDecoder(tD, c.DocumentDecoder(d.ValueDecoder))
+	price := reflect.TypeFor[failingPrice]()
+	reg.RegisterTypeEncoder(price, failingCodec{})
+	reg.RegisterTypeDecoder(price, failingCodec{})
+	reg.RegisterTypeMapEntry(bson.TypeInt64, price)
+	type holder struct {
+		Long string `bson:",omitempty"`
+		V    failingPrice
+	}
+	ec := bson.EncodeContext{Registry: reg}
+	for want, v := range map[string]any{
+		"struct: failing": holder{}, "map: failing": map[string]failingPrice{"k": {}}, "struct: failing ": bson.D{{Key: "v", Value: failingPrice{}}}, "struct: failing  ": []failingPrice{{}},
+	} {
+		want = strings.TrimRight(want, " ")
+		if _, _, planned, err := c.AppendValue(&ec, nil, v); !planned || fmt.Sprint(err) != want {
+			t.Errorf("the value %T: got %v and %v, want %s", v, planned, err, want)
+		}
+		if reflect.TypeOf(v) == reflect.TypeFor[[]failingPrice]() {
+			continue
+		}
+		if _, planned, err := c.AppendDocument(&ec, nil, v); !planned || fmt.Sprint(err) != want {
+			t.Errorf("the document %T: got %v and %v, want %s", v, planned, err, want)
+		}
+	}
+	for _, long := range []string{"", strings.Repeat("x", 1<<10), strings.Repeat("x", 1<<16)} {
+		doc, err := bson.Marshal(bson.D{{Key: "long", Value: long}, {Key: "v", Value: int64(1)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, in := range []io.Reader{bytes.NewReader(doc), io.MultiReader(bytes.NewReader(doc))} {
+			dec := bson.NewDecoder(bson.NewDocumentReader(in))
+			dec.SetRegistry(reg)
+			_, unread := in.(*bytes.Reader) // of another stream, the first document is one of unknown length
+			if err := dec.Decode(new(holder)); fmt.Sprint(err) != "struct: error decoding key v: failing" && unread {
+				t.Errorf("%d bytes: got %v", len(doc), err)
+			}
+		}
+		dec := bson.NewDecoder(bson.NewDocumentReader(bytes.NewReader(doc)))
+		dec.SetRegistry(reg)
+		if err := dec.Decode(new(bson.D)); fmt.Sprint(err) != "failing" {
+			t.Errorf("a bson.D of %d bytes: got %v", len(doc), err)
+		}
+	}
+}
+
+// A wrappingWriter passes everything on to writer, and elements to element.
+type wrappingWriter struct {
+	bson.ValueWriter
+	element func(bson.DocumentWriter, string) (bson.ValueWriter, error)
+}
+
+func (w wrappingWriter) Unwrap() bson.ValueWriter { return w.ValueWriter }
+func (w wrappingWriter) WriteDocument() (bson.DocumentWriter, error) {
+	dw, err := w.ValueWriter.WriteDocument()
+	return wrappingDocument{dw, w.element}, err
+}
+
+type wrappingDocument struct {
+	bson.DocumentWriter
+	element func(bson.DocumentWriter, string) (bson.ValueWriter, error)
+}
+
+func (w wrappingDocument) WriteDocumentElement(key string) (bson.ValueWriter, error) {
+	return w.element(w.DocumentWriter, key)
+}
+
+// An error of a writer around the driver's is returned, and what is not around the driver's is written to one by one.
+func TestWritersAroundOthers(t *testing.T) {
+	c := newWholeCodec()
+	ec := bson.EncodeContext{Registry: c.reg}
+	v := struct{ A, B int32 }{1, 2}
+	pass := bson.DocumentWriter.WriteDocumentElement
+	for name, element := range map[string]func(bson.DocumentWriter, string) (bson.ValueWriter, error){
+		"element": func(bson.DocumentWriter, string) (bson.ValueWriter, error) { return nil, errFailing },
+		"value":   func(bson.DocumentWriter, string) (bson.ValueWriter, error) { return writersOf()["within"], nil },
+	} {
+		if err := c.EncodeValue(ec, wrappingWriter{bson.NewDocumentWriter(io.Discard), element}, reflect.ValueOf(v)); err == nil {
+			t.Errorf("an error of the %s is lost", name)
+		}
+	}
+	var plain, wrapped, text, wrappedText bytes.Buffer
+	for _, vw := range []bson.ValueWriter{
+		bson.NewDocumentWriter(&plain), struct{ bson.ValueWriter }{bson.NewDocumentWriter(&wrapped)},
+		bson.NewExtJSONValueWriter(&text, true, false), wrappingWriter{bson.NewExtJSONValueWriter(&wrappedText, true, false), pass},
+	} {
+		if err := c.EncodeValue(ec, vw, reflect.ValueOf(v)); err != nil {
+			t.Errorf("%T: %v", vw, err)
+		}
+	}
+	if !bytes.Equal(plain.Bytes(), wrapped.Bytes()) || text.String() != wrappedText.String() || text.Len() == 0 {
+		t.Errorf("got %x and %x, %s and %s", plain.Bytes(), wrapped.Bytes(), &text, &wrappedText)
 	}
 }

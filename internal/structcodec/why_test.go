@@ -175,7 +175,7 @@ func TestPlansKnowTheTypes(t *testing.T) {
 		[2]int{1, 2}, [0]string{}, map[string]int{"a": 1}, map[string]int(nil), map[text]string{"k": "v"}, map[string]any{"a": 1.5}, inner{1}, &inner{2}, []inner{{3}, {}}, []*inner{{4}, nil},
 		struct{ A any }{int64(1)}, struct{ A any }{}, bson.D{{Key: "a", Value: 1.5}}, bson.D(nil), bson.M{"k": "v"}, bson.A{"a", nil, 1.5}, bson.ObjectID{1}, bson.NewDecimal128(1, 2),
 		bson.Binary{Subtype: 0, Data: []byte{1}}, bson.Binary{Subtype: 2, Data: []byte{1}}, bson.Binary{Subtype: 4, Data: []byte{1}}, bson.DateTime(5), bson.Null{}, bson.Undefined{}, bson.MinKey{}, bson.MaxKey{},
-		bson.Timestamp{T: 1, I: 2}, bson.JavaScript("j"), bson.Symbol("s"), bson.Raw{5, 0, 0, 0, 0}, bson.RawValue{Type: bson.TypeInt32, Value: []byte{1, 0, 0, 0}}, bson.Regex{Pattern: "p", Options: "im"},
+		bson.Timestamp{T: 1, I: 2}, bson.JavaScript("j"), bson.Symbol("s"), bson.Raw{5, 0, 0, 0, 0}, bson.RawValue{Type: bson.TypeInt32, Value: []byte{1, 0, 0, 0}}, bson.Regex{Pattern: "p", Options: "im"}, bson.Regex{Options: "mi"}, bson.Regex{Options: "\x80"},
 	} {
 		typ := reflect.TypeOf(v)
 		wantType, want, err := bson.MarshalValue(v)
