@@ -337,3 +337,21 @@ func TestWritersAroundOthers(t *testing.T) {
 		t.Errorf("got %x and %x, %s and %s", plain.Bytes(), wrapped.Bytes(), &text, &wrappedText)
 	}
 }
+
+// A value of no type is read by the driver's reader from memory, which plans take for no stream.
+func TestRawValueWithoutType(t *testing.T) {
+	plans, stock := newWholeCodec().reg, bson.NewRegistry()
+	doc, err := bson.Marshal(bson.D{{Key: "n", Value: int32(1)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	type inner struct{ N int32 }
+	for _, target := range []func() any{func() any { return new(inner) }, func() any { return new(bson.D) }, func() any { return new(bson.M) }} {
+		got, want := target(), target()
+		gotErr := bson.RawValue{Value: doc}.UnmarshalWithRegistry(plans, got)
+		wantErr := bson.RawValue{Value: doc}.UnmarshalWithRegistry(stock, want)
+		if fmt.Sprint(gotErr) != fmt.Sprint(wantErr) || !reflect.DeepEqual(got, want) {
+			t.Errorf("a %T: got %v and %v, the driver %v and %v", want, got, gotErr, want, wantErr)
+		}
+	}
+}
