@@ -177,7 +177,7 @@ func idFieldOf(t reflect.Type, r reading) *idField {
 		f.where, f.sure = anywhere, false
 	}
 	if s.twice {
-		f.index, f.omitEmpty = nil, false
+		f.index = nil
 	}
 	kept, _ := idFields.LoadOrStore(key, f)
 	return kept.(*idField)
@@ -255,7 +255,6 @@ func (s *fieldScan) candidate(f reflect.StructField, tag fieldTag, at []int, kno
 	if s.found {
 		s.unknown = true
 		if len(at) > s.depth {
-			s.twice = s.twice || s.id.index == nil
 			return
 		}
 		s.twice = len(at) == s.depth || !known

@@ -115,6 +115,39 @@ func TestIDField(t *testing.T) {
 	}
 }
 
+// TestIDFieldOfEither tests that only the encoded form tells where the _id is if the two ways to read tags differ.
+func TestIDFieldOfEither(t *testing.T) {
+	for _, tt := range []struct {
+		doc  any
+		same bool
+	}{
+		{inlineID{}, true}, {struct{ Name string }{}, true},
+		{struct {
+			ID   string         `bson:"_id"`
+			Rest map[string]any `json:",inline"` // can hold another _id
+		}{}, false},
+		{struct {
+			ID   string `bson:"_id"`
+			Name string `json:"_id"`
+		}{}, false},
+		{struct {
+			ID string `json:"_id"`
+		}{}, false},
+		{struct {
+			Name string `json:"-"`
+			ID   string `bson:"_id"`
+		}{}, false},
+	} {
+		for _, json := range []bool{false, true} {
+			typ, r := reflect.TypeOf(tt.doc), reading{json: json}
+			either := idFieldOfEither(typ, r)
+			if (either == idFieldOf(typ, r)) != tt.same || !tt.same && (either.where != anywhere || either.sure) {
+				t.Errorf("%v: got %+v, want that of both: %v", typ, either, tt.same)
+			}
+		}
+	}
+}
+
 // TestEmptyFunc tests which fields the driver takes for empty, by what it leaves out with omitempty.
 func TestEmptyFunc(t *testing.T) {
 	for _, v := range []any{
