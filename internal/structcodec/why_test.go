@@ -70,6 +70,10 @@ func TestReasons(t *testing.T) {
 		A int
 		M map[string]ownPrice `bson:",inline"`
 	}
+	type inlineInItself struct {
+		Name string
+		Next *inlineInItself `bson:",inline"`
+	}
 	type recursive struct {
 		Next  *recursive
 		Price ownPrice
@@ -106,6 +110,8 @@ func TestReasons(t *testing.T) {
 		{struct {
 			M map[string][]int `bson:",inline"`
 		}{}, nil, nil},
+		{inlineInItself{}, []string{fmt.Sprintf(" structcodec.inlineInItself is encoded by the driver: inline structs are nested more than %d deep", maxInline)},
+			[]string{fmt.Sprintf(" structcodec.inlineInItself is decoded by the driver: inline structs are nested more than %d deep", maxInline)}},
 		{ownHook{}, []string{" structcodec.ownHook " + hook + "MarshalBSONValue"}, []string{" structcodec.ownHook " + hook + "UnmarshalBSONValue"}},
 		{&ownDocument{}, []string{" *structcodec.ownDocument " + hook + "MarshalBSON"}, []string{" *structcodec.ownDocument " + hook + "UnmarshalBSON"}},
 		{make(chan int), []string{" chan int has no codec"}, []string{" chan int has no codec"}},
