@@ -150,6 +150,26 @@ func odd(n int) (out []uuid.UUID) {
 	return out
 }
 
+// A field that is trusted from the start is converted whole, also if most of its values show the order.
+func TestTrustFirst(t *testing.T) {
+	s := mongotest.Start(t)
+	coll := connect(t, s).Collection("c")
+	fill(t, coll, 0, 200, uuidrep.JavaLegacy, v4)
+	few := odd(3)
+	fill(t, coll, 200, 3, uuidrep.JavaLegacy, func(i int) uuid.UUID { return few[i] })
+	before := all(t, coll)
+	file := planned(t, s)
+	dir := filepath.Dir(file)
+	setDecision(t, file, "a", "convert from javaLegacy", "trust: true")
+	command(t, s, "apply", dir, "--write").want(t, failure.ExitOK)
+	if converted, _ := held(t, coll, few, 200, uuidrep.JavaLegacy); converted != 3 {
+		t.Errorf("%d of 3 values are converted", converted)
+	}
+	command(t, s, "verify", dir).want(t, failure.ExitOK)
+	command(t, s, "undo", dir, "--write").want(t, failure.ExitOK)
+	equal(t, all(t, coll), before)
+}
+
 // With trust added, values that were listed are converted, each if it is as it was listed. Another value
 // that a service has written is left.
 func TestTrustLater(t *testing.T) {

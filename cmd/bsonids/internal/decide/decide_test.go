@@ -202,6 +202,37 @@ func fixedBeginning(r *rand.Rand) uuid.UUID {
 	return u
 }
 
+// number returns keys without a variant and a version, in every order.
+func number(r *rand.Rand) (u uuid.UUID) {
+	binary.BigEndian.PutUint32(u[12:], r.Uint32())
+	return u
+}
+
+// A trusted field is converted whole, also if its values show the order, except for values that fit another
+// order of it. Trust that comes later says the same.
+func TestTrustBesideEvidence(t *testing.T) {
+	groups := []group{{200, v4, uuidrep.JavaLegacy}, {30, number, uuidrep.JavaLegacy}, {100, v7, uuidrep.Standard}}
+	first, values := decided(t, 3, uuidrep.JavaLegacy, []string{"a"}, groups...)
+	later, _ := decided(t, 3, uuidrep.JavaLegacy, nil, groups...)
+	if n := converted(later, uuidrep.JavaLegacy, values[1]); n != 0 {
+		t.Errorf("without trust, %d values without a version are converted", n)
+	}
+	fits := converted(later, uuidrep.JavaLegacy, values[0])
+	if later.Trust([]string{"a"}); first.Fields[0].Fits != int64(fits+30) {
+		t.Errorf("%d values are counted, and %d fit", first.Fields[0].Fits, fits+30)
+	}
+	for name, d := range map[string]Decision{"first": first, "later": later} {
+		if d.Fields[0].Basis != Evidence {
+			t.Errorf("%s: %+v", name, d.Fields[0])
+		}
+		for i, want := range []int{fits, 30, 0} {
+			if n := converted(d, uuidrep.JavaLegacy, values[i]); n != want {
+				t.Errorf("%s: %d values of group %d are converted, want %d", name, n, i, want)
+			}
+		}
+	}
+}
+
 // --trust does not convert values that show evidence of another order.
 func TestTrustIsNoForce(t *testing.T) {
 	for _, is := range legacy {

@@ -48,6 +48,8 @@ type Field struct {
 	// every order.
 	Fits  int64 `json:"fits" bson:"fits"`
 	Basis Basis `json:"basis" bson:"basis"`
+	// Trusted is set if the user trusts the field: every value is converted that does not fit another order of it.
+	Trusted bool `json:"trusted,omitempty" bson:"trusted,omitempty"`
 	// Reason is why the field is not converted.
 	Reason string `json:"reason,omitempty" bson:"reason,omitempty"`
 	// Versions lists the versions of the values in the order of From.
@@ -79,7 +81,7 @@ func (f Field) Converted() bool { return f.Basis != None }
 // decide returns the decision for the values in t, whose order is from according to the user.
 // earlier lists other orders of the field that earlier conversions have found.
 func (t *tally) decide(path string, from int, subtype byte, trusted bool, earlier []Rival) Field {
-	f := Field{Path: path, Values: t.values, Distinct: t.same}
+	f := Field{Path: path, Values: t.values, Distinct: t.same, Trusted: trusted}
 	every := t.count(from, func([orders]int) bool { return true })
 	f.Distinct += every.n
 	versions, sequential := t.evidence(from, every, Level)
@@ -190,8 +192,13 @@ func (d *Decision) Trust(trusted []string) (unknown []string) {
 			}
 			continue
 		}
-		if f := &d.Fields[i]; f.Basis == None || f.Basis == Equality {
-			f.Basis, f.Reason, f.Fits = Trust, "", f.Distinct
+		f := &d.Fields[i]
+		f.Trusted = true
+		if f.Basis == None || f.Basis == Equality {
+			f.Basis, f.Reason = Trust, ""
+		}
+		if f.Basis != Symmetric {
+			f.Fits = f.Distinct
 			for _, r := range f.Against {
 				f.Fits -= r.Distinct
 			}

@@ -123,9 +123,8 @@ func (g *sharers) weigh(q *Question, n int, versions [orders]int) {
 	for _, f := range g.fields {
 		if f.question == q {
 			a := &f.answers[n]
-			allowed := a.rule.allows(versions, a.from)
-			proven = proven || allowed && a.Basis == Evidence
-			trusted = trusted || allowed
+			proven = proven || a.rule.proves(versions, a.from)
+			trusted = trusted || a.rule.allows(versions, a.from)
 		}
 	}
 	for _, f := range g.fields {

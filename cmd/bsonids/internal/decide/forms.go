@@ -28,7 +28,7 @@ func (s *spelled) add(u [16]byte) {
 
 // decideFormed returns the decision for the values of a field that are not binary.
 func (f *surveyed) decideFormed(from string, trusted bool) Field {
-	d := Field{Path: f.path, Values: f.values, Distinct: f.same + f.spelled.same}
+	d := Field{Path: f.path, Values: f.values, Distinct: f.same + f.spelled.same, Trusted: trusted}
 	digits := f.count(network, func([orders]int) bool { return true })
 	d.Distinct += digits.n
 	versions, sequential := f.evidence(network, digits, Level)
@@ -50,11 +50,14 @@ func (f *surveyed) decideFormed(from string, trusted bool) Field {
 	slices.Sort(versions)
 	d.Versions, d.Fits = slices.Compact(versions), d.Fits+certain
 	same, others := f.same+f.spelled.same, digits.n+f.spelled.versions[0]
+	if trusted {
+		d.Fits = others + certain
+	}
 	switch {
 	case len(d.Versions) > 0:
 		d.Basis = Evidence
 	case trusted && d.Values > 0:
-		d.Basis, d.Fits = Trust, others
+		d.Basis = Trust
 	case same > 0 && others == 0:
 		d.Basis = Symmetric
 	case others == 0:
@@ -90,7 +93,7 @@ func (j *Judge) Formed(field []byte, s kinds.Spelled) (reason string) {
 		return r.field.Reason
 	case s.Certain && (fits > 0 || same):
 		return ""
-	case known && (r.field.Basis == Trust || same || slices.Contains(r.field.Digits, fits)):
+	case known && (r.trusted() || same || slices.Contains(r.field.Digits, fits)):
 		return ""
 	case fits == 0:
 		return "the value does not have the variant and a version of RFC 9562; it can be converted by trusting its field"

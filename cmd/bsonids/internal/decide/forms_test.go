@@ -61,6 +61,8 @@ func TestText(t *testing.T) {
 		"checksums, trusted": {many(200, func() string { return digits(random()) }), true, Trust, nil, nil, []string{four(), digits(unfit)}, nil, 200, 200},
 		"checksums and UUIDs": {append(many(200, func() string { return digits(random()) }), many(5, func() string { return hyphens(ofVersion(4)) })...), false, Evidence, []int{4}, nil,
 			[]string{hyphens(ofVersion(4))}, []string{four()}, 205, 5},
+		"UUIDs and others, trusted": {append(many(200, func() string { return digits(random()) }), hyphens(ofVersion(4)), hyphens(unfit)), true, Evidence, []int{4}, nil,
+			[]string{hyphens(ofVersion(4)), four(), digits(unfit), hyphens(unfit)}, nil, 202, 202},
 		"version 1 of 32 digits": {many(30, func() string { return digits(ofVersion(1)) }), false, Evidence, []int{1}, []int{1}, []string{digits(ofVersion(1))}, nil, 30, 30},
 	} {
 		q := Question{Kind: kindstest.Kind(t, "text"), Wanted: func(*walk.Path) bool { return true }}

@@ -73,16 +73,20 @@ func (r *rule) rival(versions [orders]int) int {
 
 func (r *rule) fits(version int) bool { return version > 0 && r.versions>>version&1 == 1 }
 
+// trusted reports whether a value is converted although it does not fit the order.
+func (r *rule) trusted() bool {
+	return r.field.Basis == Trust || r.field.Basis == Evidence && r.field.Trusted
+}
+
+// proves reports whether a value with these versions shows the order of the field.
+func (r *rule) proves(versions [orders]int, from int) bool {
+	return r.field.Basis == Evidence && r.fits(versions[from]) && r.rival(versions) < 0
+}
+
 // allows reports whether a value with these versions is converted. The value is not the same in
 // every order.
 func (r *rule) allows(versions [orders]int, from int) bool {
-	switch r.field.Basis {
-	case Evidence:
-		return r.fits(versions[from]) && r.rival(versions) < 0
-	case Trust:
-		return r.rival(versions) < 0
-	}
-	return false
+	return r.proves(versions, from) || r.trusted() && r.rival(versions) < 0
 }
 
 // Judge returns a Judge for the decision. from is the order that From names.
@@ -196,7 +200,7 @@ func (j *Judge) decided(plain []byte, v [16]byte) string {
 	switch {
 	case r.field.Basis == Symmetric:
 		return "no value determined the byte order of the field when the byte orders were decided"
-	case rival >= 0 && (r.field.Basis == Trust || r.fits(versions[j.from])):
+	case rival >= 0 && (r.trusted() || r.fits(versions[j.from])):
 		return fmt.Sprintf("the value fits %s, the byte order of other values of the field", orderName(rival, j.subtype))
 	case rival >= 0:
 		return fmt.Sprintf("the value fits %s, the byte order of other values of the field, and not %s", orderName(rival, j.subtype), j.name)
