@@ -128,6 +128,11 @@ func TestKillStates(t *testing.T) {
 		"undo":                  {uuidrep.Standard, undoing, after(converting("--to", "standard", "--undo-log", "undo")), restored},
 		"undo within a subtype": {uuidrep.CSharpLegacy, undoing, after(converting("--to", "csharpLegacy", "--undo-log", "undo")), restored},
 		"apply":                 {uuidrep.Standard, applying("apply"), func(_ *testing.T, s *mongotest.Server, dir string) { planOf(s, dir) }, converted},
+		"apply with filters": {uuidrep.CSharpLegacy, applying("apply"), func(t *testing.T, s *mongotest.Server, dir string) {
+			file := planned(t, s, "--to", "csharpLegacy")
+			filtered(t, s, file, []string{`{"_id": {"$lt": 40}}`, `{"_id": {"$gte": 20}}`}, make([]string, 6))
+			again(t, file, filepath.Join(dir, "shop.d"))
+		}, converted},
 		"apply that follows": {uuidrep.Standard, func(s *mongotest.Server, dir string) []string {
 			return append(applying("apply")(s, dir), "--follow", "--until-caught-up")
 		}, func(t *testing.T, s *mongotest.Server, dir string) {

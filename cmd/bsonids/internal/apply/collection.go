@@ -15,6 +15,7 @@ import (
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/files"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/migration"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/patience"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
@@ -47,6 +48,9 @@ type Options struct {
 	Retry string // path of a skip list whose values are converted
 	// Listed are the files of the conversion that has listed the values to convert. They are empty for all values.
 	Listed plan.Files
+	// Others are the files of conversions of the collection with other filters: the values that they have made
+	// are neither converted nor listed.
+	Others []plan.Files
 	Again  bool // the new collection is the copy of an earlier conversion
 
 	Workers, Batch int
@@ -160,6 +164,9 @@ func (w *worker) convert(ctx context.Context) (out Outcome, err error) {
 		opts.Check, opts.Report, opts.BatchTimeout, opts.Halves = run.Check, run.Report, w.BatchTimeout, w.Halves
 	}
 	opts.State = w.state
+	if opts.Made, err = w.made(); err != nil {
+		return out, err
+	}
 	if w.SkipList != "" {
 		var has *convert.Listed
 		if w.state != nil && w.state.Decision != nil {
@@ -196,6 +203,26 @@ func (w *worker) convert(ctx context.Context) (out Outcome, err error) {
 		}
 	}
 	return out, w.carryOut(ctx, run, opts, &out)
+}
+
+// made returns the values that conversions with other filters have made. The error names an undo log that lacks
+// some.
+func (w *worker) made() (*convert.Values, error) {
+	if len(w.Others) == 0 {
+		return nil, nil
+	}
+	var logs []string
+	for _, f := range w.Others {
+		s, err := convert.ReadState(f.State)
+		if err == nil {
+			err = migration.LogOf(s).In(f.UndoLog)
+		}
+		if err != nil {
+			return nil, migration.IncompleteLogs(migration.Nameless(err), "values would be converted twice", err)
+		}
+		logs = append(logs, f.UndoLog)
+	}
+	return convert.ReadNew(logs, w.Conversion.From)
 }
 
 // close closes the state file. A new one is removed if the conversion was refused before it began.
@@ -278,6 +305,13 @@ func (w *worker) begin(ctx context.Context, opts convert.Options) (*migration.Cl
 	run := record.Run{Kind: record.Convert, Collection: id.Collection, UUID: w.spec.UUID, Conversion: record.NewConversion(),
 		From: id.From, To: id.To, FromSubtype: conv.From.Subtype, ToSubtype: conv.To.Subtype, Fields: id.Fields, Into: id.Into, Part: id.Part,
 		Query: id.Query, Retry: w.Retry != "" || w.Listed.State != "", State: migration.Absolute(w.State), UndoLog: migration.Absolute(w.UndoLog)}
+	for _, f := range w.Others {
+		s, err := convert.ReadState(f.State)
+		if err != nil {
+			return nil, migration.FileError(err)
+		}
+		run.Knows = append(run.Knows, record.Known{Conversion: s.Conversion, File: record.FileID(files.LockPath(f.State))})
+	}
 	var ledger record.Ledger
 	if w.state != nil && w.Retry == "" {
 		ledger = w.state

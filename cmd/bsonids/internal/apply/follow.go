@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"slices"
 	"sync"
 
 	"go.mongodb.org/mongo-driver/v2/mongo"
@@ -147,4 +148,23 @@ func (w *worker) followed(run *migration.Claim) *convert.Follow {
 		w.Follow.Report(s)
 	}
 	return &f
+}
+
+// copies returns the number of steps that make a copy.
+func (w work) copies() (n int) {
+	for _, st := range w.steps {
+		if st.Into != "" {
+			n++
+		}
+	}
+	return n
+}
+
+// phases returns the collections that are converted first, and those whose copies follow them.
+func (p *Planned) phases() (first, copies []work) {
+	n := len(p.works)
+	if p.Follow {
+		n = slices.IndexFunc(p.works, func(w work) bool { return w.copies() > 0 })
+	}
+	return p.works[:n], p.works[n:]
 }

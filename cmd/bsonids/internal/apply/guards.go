@@ -12,10 +12,12 @@ import (
 // guards opens the guards of the plan. The error says why a collection cannot be guarded. begun is called
 // before the first change.
 func (p *Planned) guards(ctx context.Context, s *migration.Session, begun func()) (all []*protect.Guard, err error) {
+	seen := make(map[string]bool)
 	for _, c := range p.plan.Collections {
-		if c.Guard == "" {
+		if c.Guard == "" || seen[c.Name] { // all entries of a collection have the same one
 			continue
 		}
+		seen[c.Name] = true
 		var conversions []rule.Conversion
 		for _, st := range p.steps() {
 			if st.Collection == c.Name && !st.Listed { // otherwise an earlier step has the field

@@ -45,16 +45,6 @@ type work struct {
 	steps      []*step
 }
 
-// copies returns the number of steps that make a copy.
-func (w work) copies() (n int) {
-	for _, st := range w.steps {
-		if st.Into != "" {
-			n++
-		}
-	}
-	return n
-}
-
 // step is one conversion.
 type step struct {
 	plan.Step
@@ -126,11 +116,16 @@ func (p *Planned) step(s plan.Step) (*step, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := Options{Conversion: d.Conversion, ID: d.ID, Write: p.Write, Trust: slices.Clone(s.Trust), Again: s.Again, Workers: p.Workers, Batch: p.Batch}
+	o := Options{Conversion: d.Conversion, ID: d.ID, Query: d.Query, Write: p.Write, Trust: slices.Clone(s.Trust), Again: s.Again, Workers: p.Workers, Batch: p.Batch}
 	f := s.Files(p.Dir)
 	o.State, o.SkipList, o.UndoLog = f.State, f.SkipList, f.UndoLog
 	if s.Listed {
 		o.Listed = p.state.Before(s).Files(p.Dir)
+	}
+	for _, other := range p.edited.Steps {
+		if s.Beside(other) {
+			o.Others = append(o.Others, other.Files(p.Dir))
+		}
 	}
 	if p.Follow && s.Into != "" && d.Conversion.MergesIDs() {
 		return nil, failure.Usagef("--follow cannot be used if text in _id is converted: a copy does not show which spelling its source has")
@@ -246,15 +241,6 @@ func (p *Planned) convert(ctx context.Context, s *migration.Session, db *mongo.D
 	}
 	r.Failed = failed != nil
 	return errors.Join(failed, mark(failed))
-}
-
-// phases returns the collections that are converted first, and those whose copies follow them.
-func (p *Planned) phases() (first, copies []work) {
-	n := len(p.works)
-	if p.Follow {
-		n = slices.IndexFunc(p.works, func(w work) bool { return w.copies() > 0 })
-	}
-	return p.works[:n], p.works[n:]
 }
 
 // add adds how steps ended, and returns the error of the first that failed.
@@ -383,7 +369,7 @@ func (p *Planned) one(ctx context.Context, s *migration.Session, st *step, advan
 func (p *Planned) begin(ctx context.Context, s *migration.Session, db *mongo.Database) (end func(failed error) error, err error) {
 	note := record.Plan{Digest: p.plan.Digest(), To: p.plan.To, StateDir: migration.Absolute(p.Dir)}
 	for _, st := range p.steps() {
-		of := record.PlanStep{Collection: st.Collection, From: st.From, To: st.To, Into: st.Into, Documents: st.documents}
+		of := record.PlanStep{Collection: st.Collection, Filter: st.Filter, From: st.From, To: st.To, Into: st.Into, Documents: st.documents}
 		if s, err := convert.ReadState(st.options.State); err == nil {
 			of.Conversion = s.Conversion
 		}

@@ -38,7 +38,7 @@ func (p *Planned) judge(ctx context.Context, s *migration.Session, db *mongo.Dat
 	if len(fresh) == 0 {
 		return nil, nil
 	}
-	sv, err := s.SurveyAll(ctx, db, migration.Scope{Only: p.plan.Only})
+	sv, err := s.SurveyAll(ctx, db, migration.Scope{Only: p.plan.Only, Filters: p.plan.Filters()})
 	if err != nil {
 		return nil, err
 	}
@@ -135,7 +135,7 @@ func (s *step) decision(sv *survey.Survey) decide.Decision {
 	}
 	var d decide.Decision
 	for _, c := range sv.Collections {
-		if c.Name == s.Collection {
+		if c.Name == s.Collection && c.Filter == s.Filter {
 			d = c.Decisions[s.From]
 		}
 	}

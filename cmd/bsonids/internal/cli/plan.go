@@ -181,7 +181,7 @@ func (o *planOptions) update(ctx context.Context) (err error) {
 		return err
 	}
 	defer end()
-	sv, err := o.survey(ctx, s, p.Database, p.Only)
+	sv, err := o.survey(ctx, s, p.Database, p)
 	if err != nil {
 		return err
 	}
@@ -211,7 +211,7 @@ func (o *planOptions) build(ctx context.Context, d *plan.State, in *dump.Input) 
 		return nil, err
 	}
 	defer end()
-	sv, err := o.survey(ctx, s, o.database, nil)
+	sv, err := o.survey(ctx, s, o.database, &plan.Plan{})
 	if err != nil {
 		return nil, err
 	}
@@ -219,11 +219,12 @@ func (o *planOptions) build(ctx context.Context, d *plan.State, in *dump.Input) 
 }
 
 // survey reads the collections of a plan, which are those of only and --collection, or all. It samples others.
-func (o *planOptions) survey(ctx context.Context, s *migration.Session, database string, only []string) (*survey.Survey, error) {
+func (o *planOptions) survey(ctx context.Context, s *migration.Session, database string, p *plan.Plan) (*survey.Survey, error) {
+	only := p.Only
 	for _, name := range o.collections {
 		if !slices.Contains(only, name) {
 			only = append(slices.Clone(only), name)
 		}
 	}
-	return s.SurveyAll(ctx, s.Client.Database(database), migration.Scope{Only: only, Needed: o.collections, Sample: true})
+	return s.SurveyAll(ctx, s.Client.Database(database), migration.Scope{Only: only, Filters: p.Filters(), Needed: o.collections, Sample: true})
 }

@@ -37,8 +37,10 @@ type Options struct {
 	Undo       *UndoLog   // or nil
 	SkipList   *SkipList  // or nil
 	Query      bson.D     // selects documents; nil for all
-	Retry      *Retry     // the values to convert; nil for all. The conversion consumes it.
-	Batch      int        // documents per batch; 1000 if 0
+	// Made has values that are neither converted nor listed. It may be nil.
+	Made  *Values
+	Retry *Retry // the values to convert; nil for all. The conversion consumes it.
+	Batch int    // documents per batch; 1000 if 0
 	// UUID is the UUID of the collection, or nil if the server gives none. Another collection of the
 	// same name is not converted.
 	UUID     *bson.Binary
@@ -100,7 +102,8 @@ type runner struct {
 	Options
 	coll    *mongo.Collection
 	tracker *tracker
-	orphans bool // the server may match more documents than were addressed
+	and     bson.RawValue // Query as [filtered] returns it
+	orphans bool          // the server may match more documents than were addressed
 	there   *presence
 
 	// inFlight has the undo log entries of an earlier run about documents that the state does not
@@ -134,6 +137,10 @@ func InPlace(ctx context.Context, coll *mongo.Collection, o Options) (Result, er
 	if o.Write && (o.Undo == nil || o.Conversion.SameSubtype() && o.State == nil && o.Retry == nil) {
 		return r.result, ErrNeedsRecord
 	}
+	var err error
+	if r.and, err = filtered(o.Query); err != nil {
+		return r.result, err
+	}
 	if !o.Write {
 		r.Workers = 1 // the examples are the first documents
 	}
@@ -157,7 +164,7 @@ func InPlace(ctx context.Context, coll *mongo.Collection, o Options) (Result, er
 			return r.result, err
 		}
 	}
-	err := inBatches(ctx, p, r.tracker, r.Patience, stages[batch]{r.plan, r.Batch, r.Pace, r.prepare, logAhead, r.process, r.Workers})
+	err = inBatches(ctx, p, r.tracker, r.Patience, stages[batch]{r.plan, r.Batch, r.Pace, r.prepare, logAhead, r.process, r.Workers})
 	err = r.there.after(ctx, err)
 	if o.Retry != nil && err == nil {
 		o.Retry.rest(func(id bson.RawValue, left []rule.Left) { r.leave(Planned{Plan: rule.Plan{ID: id}}, left) })
@@ -192,7 +199,7 @@ func (r *runner) plan(number int, docs []bson.Raw) (batch, error) {
 		if !r.Part.Has(doc.Lookup("_id")) {
 			continue
 		}
-		p, err := r.Conversion.Plan(doc)
+		p, err := r.planOf(doc)
 		if err != nil {
 			p = rule.Plan{ID: doc.Lookup("_id"), Skipped: []rule.Left{{Document: true, Reason: err.Error()}}}
 		}
@@ -324,20 +331,6 @@ func (r *runner) mayWrite(p Planned) bool {
 	return false
 }
 
-// note counts the values that a plan leaves unchanged.
-func (r *runner) note(p Planned) {
-	left := p.Skipped
-	if len(p.InID) > 0 {
-		r.mu.Lock()
-		r.result.InID++
-		r.mu.Unlock()
-		for _, ch := range p.InID {
-			left = append(left, ch.Left("the value is in _id, which cannot be changed in place; convert into a new collection"))
-		}
-	}
-	r.leave(p, left)
-}
-
 func (r *runner) count(p Planned) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -376,38 +369,6 @@ func (r *runner) overtaken() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.result.Overtaken++
-}
-
-// skipPlan counts and lists the values of p as left unchanged.
-func (r *runner) skipPlan(p Planned, reason string) {
-	left := make([]rule.Left, len(p.Changes))
-	for i, ch := range p.Changes {
-		left[i] = ch.Left(reason)
-	}
-	r.leave(p, left)
-}
-
-// leave counts and lists values of the document of p that are left unchanged.
-func (r *runner) leave(p Planned, left []rule.Left) {
-	if len(left) == 0 {
-		return
-	}
-	r.mu.Lock()
-	r.result.Skipped++
-	if p.counts != nil {
-		p.counts.skipped++
-	}
-	for _, l := range left {
-		r.result.SkippedFor.Add(l.Reason, 1)
-		if !l.Document {
-			r.result.Left++
-		}
-		if len(r.result.Skips) < maxListed {
-			r.result.Skips = append(r.result.Skips, Skip{p.ID, l.Reason})
-		}
-	}
-	r.mu.Unlock()
-	r.SkipList.add(p.ID, r.Conversion.From.Subtype, left)
 }
 
 // save writes the state file.

@@ -70,7 +70,7 @@ func (r *runner) attempt(waiting, ctx context.Context, plans []Planned) (again, 
 	defer cancel()
 	models := make([]mongo.WriteModel, len(plans))
 	for i, p := range plans {
-		models[i] = p.Model(r.Conversion.From.Subtype, r.Conversion.To.Subtype)
+		models[i] = p.Model(r.Conversion.From.Subtype, r.Conversion.To.Subtype, r.and)
 	}
 	answered := r.Latency.Start()
 	matched, refused, err := bulk.Update(ctx, r.coll, models, false)
@@ -117,9 +117,15 @@ func (r *runner) resolve(ctx context.Context, plans []Planned) ([]Planned, error
 	}
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(r.BatchTimeout, bulk.Timeout))
 	defer cancel()
-	docs, err := documents.ByID(ctx, r.coll, ids, r.Conversion.Projection())
+	docs, err := documents.ByID(ctx, r.coll, ids, nil, r.Conversion.Projection())
 	if err != nil {
 		return nil, err
+	}
+	in := docs
+	if len(r.Query) > 0 {
+		if in, err = documents.ByID(ctx, r.coll, ids, r.Query, bson.D{{Key: "_id", Value: 1}}); err != nil {
+			return nil, err
+		}
 	}
 	var again []Planned
 	for _, p := range plans {
@@ -139,8 +145,12 @@ func (r *runner) resolve(ctx context.Context, plans []Planned) ([]Planned, error
 			r.count(p)
 			continue
 		}
+		if _, ok := in[documents.Key(p.ID)]; !ok {
+			r.skipPlan(p, leftFilter)
+			continue
+		}
 		if !r.Conversion.SameSubtype() && r.Retry == nil {
-			now, err := r.Conversion.Plan(doc)
+			now, err := r.planOf(doc)
 			if err != nil {
 				r.leave(p, []rule.Left{{Document: true, Reason: err.Error()}})
 				continue

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
 )
 
 // Skip is a document that was left unchanged, wholly or in part.
@@ -22,4 +24,50 @@ func (s Skip) MarshalJSON() ([]byte, error) {
 		ID     json.RawMessage `json:"_id"`
 		Reason string          `json:"reason"`
 	}{id, s.Reason})
+}
+
+// note counts the values that a plan leaves unchanged.
+func (r *runner) note(p Planned) {
+	left := p.Skipped
+	if len(p.InID) > 0 {
+		r.mu.Lock()
+		r.result.InID++
+		r.mu.Unlock()
+		for _, ch := range p.InID {
+			left = append(left, ch.Left("the value is in _id, which cannot be changed in place; convert into a new collection"))
+		}
+	}
+	r.leave(p, left)
+}
+
+// skipPlan counts and lists the values of p as left unchanged.
+func (r *runner) skipPlan(p Planned, reason string) {
+	left := make([]rule.Left, len(p.Changes))
+	for i, ch := range p.Changes {
+		left[i] = ch.Left(reason)
+	}
+	r.leave(p, left)
+}
+
+// leave counts and lists values of the document of p that are left unchanged.
+func (r *runner) leave(p Planned, left []rule.Left) {
+	if len(left) == 0 {
+		return
+	}
+	r.mu.Lock()
+	r.result.Skipped++
+	if p.counts != nil {
+		p.counts.skipped++
+	}
+	for _, l := range left {
+		r.result.SkippedFor.Add(l.Reason, 1)
+		if !l.Document {
+			r.result.Left++
+		}
+		if len(r.result.Skips) < maxListed {
+			r.result.Skips = append(r.result.Skips, Skip{p.ID, l.Reason})
+		}
+	}
+	r.mu.Unlock()
+	r.SkipList.add(p.ID, r.Conversion.From.Subtype, left)
 }

@@ -186,7 +186,7 @@ func (res *Undone) attempt(ctx context.Context, coll *mongo.Collection, b []Entr
 	for i, e := range b {
 		ids[i] = e.ID
 	}
-	docs, err := documents.ByID(ctx, coll, ids, nil)
+	docs, err := documents.ByID(ctx, coll, ids, nil, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -205,7 +205,7 @@ func (res *Undone) attempt(ctx context.Context, coll *mongo.Collection, b []Entr
 		case len(p.Changes) > 0:
 			// Some values may still be the old ones, if the entry was written and its update never
 			// sent.
-			models = append(models, p.Model(e.to, e.from))
+			models = append(models, p.Model(e.to, e.from, bson.RawValue{}))
 			back = append(back, wayBack{e, p.Changes, lost})
 		default:
 			if sent[documents.Key(e.ID)] {
@@ -250,7 +250,7 @@ func (res *Undone) attempt(ctx context.Context, coll *mongo.Collection, b []Entr
 		return nil, nil
 	}
 	// Other programs changed the documents first, or a router counted orphaned documents.
-	if docs, err = documents.ByID(ctx, coll, ids, nil); err != nil {
+	if docs, err = documents.ByID(ctx, coll, ids, nil, nil); err != nil {
 		return nil, err
 	}
 	var again []Entry

@@ -196,7 +196,7 @@ func (p *Verification) entries(ctx context.Context, coll *mongo.Collection, v *V
 		}
 		var docs map[string]bson.Raw
 		err := p.Patience.Do(ctx, func() (err error) {
-			docs, err = documents.ByID(ctx, coll, ids, nil)
+			docs, err = documents.ByID(ctx, coll, ids, nil, nil)
 			return err
 		})
 		if err != nil {

@@ -14,9 +14,9 @@ import (
 // Key returns an _id as a map key.
 func Key(id bson.RawValue) string { return string(byte(id.Type)) + string(id.Value) }
 
-// ByID returns the documents with the ids in a map whose keys are those of [Key]. The projection
-// may be nil.
-func ByID(ctx context.Context, coll *mongo.Collection, ids []bson.RawValue, projection bson.D) (map[string]bson.Raw, error) {
+// ByID returns the documents with the ids that match the filter, in a map whose keys are those of [Key]. The filter
+// and the projection may be nil.
+func ByID(ctx context.Context, coll *mongo.Collection, ids []bson.RawValue, filter, projection bson.D) (map[string]bson.Raw, error) {
 	ctx = patience.Undated(ctx)
 	if len(ids) == 0 {
 		return map[string]bson.Raw{}, nil
@@ -25,7 +25,11 @@ func ByID(ctx context.Context, coll *mongo.Collection, ids []bson.RawValue, proj
 	if projection != nil {
 		opts.SetProjection(projection)
 	}
-	cur, err := coll.Find(ctx, byIDs(ids), opts)
+	find := byIDs(ids)
+	if len(filter) > 0 {
+		find = append(find, bson.E{Key: "$and", Value: bson.A{filter}})
+	}
+	cur, err := coll.Find(ctx, find, opts)
 	if err != nil {
 		return nil, err
 	}

@@ -1,8 +1,6 @@
 package migration
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -72,7 +70,7 @@ func Describe(id convert.Identity) (d Described, err error) {
 	if d.Part, err = convert.ParsePart(id.Part); err != nil {
 		return d, &InvalidError{"part", err}
 	}
-	if d.Query, id.Query, err = filter(id.Query); err != nil {
+	if d.Query, id.Query, err = convert.ParseFilter(id.Query); err != nil {
 		return d, &InvalidError{"query", err}
 	}
 	id.From, id.To, id.Fields, id.Part = d.Conversion.From.Name, d.Conversion.To.Name, nil, d.Part.String()
@@ -123,21 +121,4 @@ func Patterns(from kinds.Kind, fields []string) (patterns []walk.Pattern, err er
 		return nil, invalid("field", "from %s, the fields must be named, because a value that looks like a UUID may be something else in another field", from.Name)
 	}
 	return patterns, nil
-}
-
-// filter parses a filter in extended JSON, and returns it as canonical extended JSON, too.
-func filter(query string) (bson.D, string, error) {
-	if query == "" {
-		return nil, "", nil
-	}
-	// The driver ignores what follows the first value.
-	if q := strings.TrimSpace(query); !json.Valid([]byte(q)) || q[0] != '{' {
-		return nil, "", errors.New("must be a filter in extended JSON, such as {\"year\": 2020}")
-	}
-	var d bson.D
-	if err := bson.UnmarshalExtJSON([]byte(query), false, &d); err != nil {
-		return nil, "", fmt.Errorf("invalid extended JSON: %w", err)
-	}
-	b, err := bson.MarshalExtJSON(d, true, false)
-	return d, string(b), err
 }

@@ -18,16 +18,27 @@ import (
 
 // Scope is which collections of a database a plan is about.
 type Scope struct {
-	Only   []string // empty for all
-	Needed []string // those of Only that must exist
-	Sample bool     // whether the others are sampled, for references
+	Only    []string            // empty for all
+	Needed  []string            // those of Only that must exist
+	Sample  bool                // whether the others are sampled, for references
+	Filters map[string][]string // as of plan.Plan.Filters
 }
 
 // samples is the number of documents that are read of a collection that is sampled.
 const samples = 10_000
 
-// SurveyAll reads the collections of the database.
+// SurveyAll reads the collections of the database, those with filters once by each.
 func (s *Session) SurveyAll(ctx context.Context, db *mongo.Database, of Scope) (*survey.Survey, error) {
+	filters := make(map[string][]survey.Filter)
+	for name, texts := range of.Filters {
+		for _, text := range texts {
+			query, _, err := convert.ParseFilter(text)
+			if err != nil {
+				return nil, err
+			}
+			filters[name] = append(filters[name], survey.Filter{Text: text, Query: query})
+		}
+	}
 	var kept []record.KeptCollection
 	err := s.Do(ctx, func() (err error) {
 		kept, err = record.Kept(ctx, db)
@@ -36,7 +47,7 @@ func (s *Session) SurveyAll(ctx context.Context, db *mongo.Database, of Scope) (
 	if err != nil && !Denied(err) { // without the record, a person sees what they are
 		return nil, err
 	}
-	o := survey.Options{Only: of.Only, Needed: of.Needed, Kept: kept, Temp: os.TempDir(), Now: time.Now, Patience: s.Patience, Progress: s.Progress}
+	o := survey.Options{Only: of.Only, Needed: of.Needed, Filters: filters, Kept: kept, Temp: os.TempDir(), Now: time.Now, Patience: s.Patience, Progress: s.Progress}
 	if of.Sample {
 		o.Sample = samples
 	}
@@ -52,7 +63,7 @@ func (s *Session) SurveyAll(ctx context.Context, db *mongo.Database, of Scope) (
 
 // IdentityOf returns the identity of the conversion of a step.
 func IdentityOf(database string, st plan.Step) convert.Identity {
-	return convert.Identity{Database: database, Collection: st.Collection, From: st.From, To: st.To, Into: st.Into, Fields: st.Fields}
+	return convert.Identity{Database: database, Collection: st.Collection, From: st.From, To: st.To, Into: st.Into, Fields: st.Fields, Query: st.Filter}
 }
 
 // MayApply returns a usage error if the plan of a directory may not be applied.
@@ -65,7 +76,7 @@ func MayApply(dir string, p *plan.Plan) error {
 
 // Fresh returns a step that was not begun.
 func Fresh(st plan.Step) report.AppliedStep {
-	return report.AppliedStep{Collection: st.Collection, From: st.From, To: st.To, Into: st.Into, Fields: st.Fields, Pass: st.Pass, Listed: st.Listed, Status: report.NotBegun}
+	return report.AppliedStep{Collection: st.Collection, Filter: st.Filter, From: st.From, To: st.To, Into: st.Into, Fields: st.Fields, Pass: st.Pass, Listed: st.Listed, Status: report.NotBegun}
 }
 
 // StepOf returns how far a step has come, by its state file. The error names a file that is missing or

@@ -57,7 +57,7 @@ var onlyID = bson.D{{Key: "_id", Value: 1}}
 
 // found returns how many of the _ids in each list of ids have a document.
 func found(ctx context.Context, coll *mongo.Collection, of [][]bson.RawValue) ([]int, error) {
-	held, err := documents.ByID(ctx, coll, slices.Concat(of...), onlyID)
+	held, err := documents.ByID(ctx, coll, slices.Concat(of...), nil, onlyID)
 	n := make([]int, len(of))
 	for i, ids := range of {
 		for _, id := range ids {
@@ -100,7 +100,7 @@ func (m *Mirror) wanted(ctx context.Context, docs []bson.Raw, r *Result) (want [
 	if err != nil {
 		return nil, err
 	}
-	held, err := documents.ByID(ctx, m.Old, slices.Concat(of...), nil)
+	held, err := documents.ByID(ctx, m.Old, slices.Concat(of...), nil, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -136,7 +136,7 @@ func (m *Mirror) compare(ctx context.Context, want []wanted, r *Result) error {
 		ids[i] = w.id()
 		count[documents.Key(ids[i])]++
 	}
-	held, err := documents.ByID(ctx, other, ids, nil)
+	held, err := documents.ByID(ctx, other, ids, nil, nil)
 	if err != nil {
 		return err
 	}
@@ -253,7 +253,7 @@ func (m *Mirror) extras(ctx context.Context, docs []bson.Raw, r *Result) error {
 	if len(gone) == 0 {
 		return nil
 	}
-	held, err := documents.ByID(ctx, other, gone, nil)
+	held, err := documents.ByID(ctx, other, gone, nil, nil)
 	if err != nil {
 		return err
 	}

@@ -305,7 +305,7 @@ func (m *Mirror) some(ctx context.Context, ids, others []bson.RawValue, r *Resul
 		if more, err = m.counterparts(of, !m.Back); err != nil {
 			return err
 		}
-		held, err := documents.ByID(ctx, leading, distinct(append(some, slices.Concat(more...)...)), nil)
+		held, err := documents.ByID(ctx, leading, distinct(append(some, slices.Concat(more...)...)), nil, nil)
 		if err != nil {
 			return err
 		}
@@ -315,7 +315,7 @@ func (m *Mirror) some(ctx context.Context, ids, others []bson.RawValue, r *Resul
 			docs, has = append(docs, doc), append(has, doc.Lookup("_id"))
 		}
 		// Deletions come first: an inserted document may have the unique value of a deleted one.
-		found, err := documents.ByID(ctx, other, distinct(of), bson.D{{Key: "_id", Value: 1}})
+		found, err := documents.ByID(ctx, other, distinct(of), nil, bson.D{{Key: "_id", Value: 1}})
 		if err != nil {
 			return err
 		}

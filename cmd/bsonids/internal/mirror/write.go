@@ -149,7 +149,7 @@ func (m *Mirror) doubted(ctx context.Context, docs []bson.Raw, reasons map[strin
 	for i, doc := range docs {
 		ids[i] = idOf(doc)
 	}
-	held, err := documents.ByID(ctx, other, ids, nil)
+	held, err := documents.ByID(ctx, other, ids, nil, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -45,7 +45,7 @@ type builder struct {
 
 // collection returns the entry of a collection, without fields if it has no UUIDs.
 func (b *builder) collection(c survey.Collection) Collection {
-	coll := Collection{Name: c.Name, UUID: c.UUID, Fields: Fields(c)}
+	coll := Collection{Name: c.Name, Filter: c.Filter, UUID: c.UUID, Fields: Fields(c)}
 	for i := range coll.Fields {
 		b.field(&coll.Fields[i], c)
 	}
@@ -56,7 +56,7 @@ func (b *builder) collection(c survey.Collection) Collection {
 			coll.Fields[i].Decision, coll.Fields[i].Comment = Leave, []string{"left: " + c.Kept}
 		}
 	}
-	coll.Comment = append(coll.Comment, fmt.Sprintf("%s: %s", c.Name, documents(c.Documents)))
+	coll.Comment = append(coll.Comment, fmt.Sprintf("%s: %s", c.Namespace(""), documents(c.Documents)))
 	if c.Malformed > 0 {
 		coll.Comment = append(coll.Comment, fmt.Sprintf("%d documents could not be read.", c.Malformed))
 	}
@@ -304,8 +304,11 @@ func order(p *Plan) {
 	done := make(map[string]bool)
 	for _, g := range p.Groups() {
 		for _, w := range g {
-			i := slices.IndexFunc(p.Collections, func(c Collection) bool { return c.Name == w.Collection })
-			sorted = append(sorted, p.Collections[i])
+			for _, c := range p.Collections {
+				if c.Name == w.Collection {
+					sorted = append(sorted, c)
+				}
+			}
 			done[w.Collection] = true
 		}
 	}

@@ -26,15 +26,15 @@ func Changes(was, is *Plan) (changes []string) {
 		add("the plan was about %s and is about %s", was.about(), is.about())
 	}
 	for _, c := range was.Collections {
-		if i := is.find(c.Name); i < 0 {
-			add("the collection %q was removed", c.Name)
+		if i := is.find(c.Entry()); i < 0 {
+			add("the collection %s was removed", c.Entry())
 		} else {
 			c.changes(is.Collections[i], add)
 		}
 	}
 	for _, c := range is.Collections {
-		if was.find(c.Name) < 0 {
-			add("the collection %q was added", c.Name)
+		if was.find(c.Entry()) < 0 {
+			add("the collection %s was added", c.Entry())
 		}
 	}
 	for _, r := range was.References {
@@ -79,9 +79,14 @@ func (r Reference) same(o Reference) bool {
 	return r.Between == o.Between && slices.Equal(r.Fields, o.Fields)
 }
 
-// find returns the index of a collection, or -1.
-func (p *Plan) find(name string) int {
-	return slices.IndexFunc(p.Collections, func(c Collection) bool { return c.Name == name })
+// find returns the index of an entry, or -1.
+func (p *Plan) find(e Entry) int {
+	return slices.IndexFunc(p.Collections, func(c Collection) bool { return c.Entry() == e })
+}
+
+// has reports whether the plan has an entry of the collection.
+func (p *Plan) has(name string) bool {
+	return slices.ContainsFunc(p.Collections, func(c Collection) bool { return c.Name == name })
 }
 
 // find returns the index of the field with the same values, or -1.
@@ -89,34 +94,34 @@ func (c Collection) find(f Field) int { return slices.IndexFunc(c.Fields, f.same
 
 func (c Collection) changes(is Collection, add func(string, ...any)) {
 	if c.UUID != is.UUID {
-		add("%q: the uuid was %q and is %q", c.Name, c.UUID, is.UUID)
+		add("%s: the uuid was %q and is %q", c.Entry(), c.UUID, is.UUID)
 	}
 	if c.Into != is.Into {
-		add("%q: it was converted %s, and now %s", c.Name, c.where(), is.where())
+		add("%s: it was converted %s, and now %s", c.Entry(), c.where(), is.where())
 	}
 	if c.Guard != is.Guard {
-		add("%q: the guard was %s and is %s", c.Name, cmp.Or(c.Guard, noGuard), cmp.Or(is.Guard, noGuard))
+		add("%s: the guard was %s and is %s", c.Entry(), cmp.Or(c.Guard, noGuard), cmp.Or(is.Guard, noGuard))
 	}
 	for _, f := range c.Fields {
 		i := is.find(f)
 		if i < 0 {
-			add("%q: the field %s was removed", c.Name, f)
+			add("%s: the field %s was removed", c.Entry(), f)
 			continue
 		}
 		now := is.Fields[i]
 		if f.Decision != now.Decision {
-			add("%q: the decision about %s was %q and is %q", c.Name, f, f.Decision, now.Decision)
+			add("%s: the decision about %s was %q and is %q", c.Entry(), f, f.Decision, now.Decision)
 		}
 		if f.Trust != now.Trust {
-			add("%q: trust of %s was %v and is %v", c.Name, f, f.Trust, now.Trust)
+			add("%s: trust of %s was %v and is %v", c.Entry(), f, f.Trust, now.Trust)
 		}
 		if f.Path != now.Path || !slices.EqualFunc(f.Evidence, now.Evidence, Evidence.equal) {
-			add("%q: the evidence of %s is another one", c.Name, f)
+			add("%s: the evidence of %s is another one", c.Entry(), f)
 		}
 	}
 	for _, f := range is.Fields {
 		if c.find(f) < 0 {
-			add("%q: the field %s was added, with the decision %q", c.Name, f, f.Decision)
+			add("%s: the field %s was added, with the decision %q", c.Entry(), f, f.Decision)
 		}
 	}
 }
@@ -241,7 +246,7 @@ func (e *Edited) add(s Step, idle []Step) {
 
 // alike reports whether both steps convert values of one collection in the same way.
 func (s Step) alike(o Step) bool {
-	return s.Collection == o.Collection && s.Into == o.Into && s.From == o.From && s.To == o.To
+	return s.Entry() == o.Entry() && s.Into == o.Into && s.From == o.From && s.To == o.To
 }
 
 func (s Step) equal(o Step) bool {
@@ -249,9 +254,9 @@ func (s Step) equal(o Step) bool {
 }
 
 // converts reports whether values of the field may have been converted by the step.
-func (s Step) converts(collection string, f Field) bool {
+func (s Step) converts(entry Entry, f Field) bool {
 	kind, _ := f.Decision.From()
-	return s.Collection == collection && s.From == kind && slices.Contains(s.Fields, f.Plain()) && (s.To == kinds.OfText) == f.Decision.ToText()
+	return s.Entry() == entry && s.From == kind && slices.Contains(s.Fields, f.Plain()) && (s.To == kinds.OfText) == f.Decision.ToText()
 }
 
 // frozen returns the edits of what steps have converted.
@@ -268,30 +273,30 @@ func frozen(was, is *Plan, begun []Step) (edits []string) {
 	}
 	for _, c := range was.Collections {
 		has := func(f Field) bool {
-			return slices.ContainsFunc(begun, func(s Step) bool { return s.converts(c.Name, f) })
+			return slices.ContainsFunc(begun, func(s Step) bool { return s.converts(c.Entry(), f) })
 		}
 		if !slices.ContainsFunc(c.Fields, has) {
 			continue
 		}
-		i := is.find(c.Name)
+		i := is.find(c.Entry())
 		if i < 0 {
-			add("the collection %q was removed", c.Name)
+			add("the collection %s was removed", c.Entry())
 			continue
 		}
 		now := is.Collections[i]
 		if c.UUID != now.UUID {
-			add("%q: the uuid was %q and is %q", c.Name, c.UUID, now.UUID)
+			add("%s: the uuid was %q and is %q", c.Entry(), c.UUID, now.UUID)
 		}
 		if c.Into != now.Into {
-			add("%q: it was converted %s, and now %s", c.Name, c.where(), now.where())
+			add("%s: it was converted %s, and now %s", c.Entry(), c.where(), now.where())
 		}
 		if c.Guard != "" && now.Guard == "" {
-			add("%q: the guard was %s and is %s", c.Name, c.Guard, noGuard)
+			add("%s: the guard was %s and is %s", c.Entry(), c.Guard, noGuard)
 		}
 		for _, f := range c.Fields {
 			if has(f) {
-				f.frozen(c.Name, now, func(trust string) bool {
-					return slices.ContainsFunc(begun, func(s Step) bool { return s.converts(c.Name, f) && slices.Contains(s.Trust, trust) })
+				f.frozen(c.Entry(), now, func(trust string) bool {
+					return slices.ContainsFunc(begun, func(s Step) bool { return s.converts(c.Entry(), f) && slices.Contains(s.Trust, trust) })
 				}, add)
 			}
 		}
@@ -301,19 +306,19 @@ func frozen(was, is *Plan, begun []Step) (edits []string) {
 
 // frozen adds the edits of a field that has converted values. trusted reports whether values were converted
 // because the field is trusted.
-func (f Field) frozen(collection string, is Collection, trusted func(string) bool, add func(string, ...any)) {
+func (f Field) frozen(collection Entry, is Collection, trusted func(string) bool, add func(string, ...any)) {
 	i := is.find(f)
 	if i < 0 {
-		add("%q: the field %s was removed", collection, f)
+		add("%s: the field %s was removed", collection, f)
 		return
 	}
 	now := is.Fields[i]
 	switch {
 	case f.Decision != now.Decision:
-		add("%q: the decision about %s was %q and is %q", collection, f, f.Decision, now.Decision)
+		add("%s: the decision about %s was %q and is %q", collection, f, f.Decision, now.Decision)
 	case trusted(f.Path) && !now.Trust:
-		add("%q: trust of %s was true and is false", collection, f)
+		add("%s: trust of %s was true and is false", collection, f)
 	case f.Path != now.Path || !slices.EqualFunc(f.Evidence, now.Evidence, Evidence.equal):
-		add("%q: the evidence of %s is another one", collection, f)
+		add("%s: the evidence of %s is another one", collection, f)
 	}
 }

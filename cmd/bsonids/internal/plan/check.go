@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -90,7 +91,11 @@ func (c *checker) collection(coll Collection) {
 	switch {
 	case c.plan.Dump != nil && coll.Into != "":
 		c.fail(coll.Line, "%q: a dump has no copies: remove into", coll.Name)
+	case c.plan.Dump != nil && coll.Filter != "":
+		c.fail(coll.Line, "%q: a dump is read as a whole, without the server that would carry out a filter: remove filter", coll.Name)
 	case c.plan.Dump != nil:
+	case coll.Into != "" && len(c.plan.Filters()[coll.Name]) > 1, coll.Into != "" && coll.Filter != "":
+		c.fail(coll.Line, "%q: a filter is for a conversion in place, and into copies the whole collection: remove one of them", coll.Name)
 	case id && coll.Into == "":
 		c.fail(coll.Line, "%q: values in _id cannot be converted in place: give the collection a name for a new one with into, or leave _id", coll.Name)
 	case coll.Into != "" && len(decisions) == 0:
@@ -106,6 +111,11 @@ func (c *checker) collection(coll Collection) {
 	c.into[coll.Into] = true
 	if coll.Guard != "" {
 		c.guard(coll)
+	}
+	for _, o := range c.plan.Collections {
+		if o.Name == coll.Name && o.Guard != coll.Guard && coll.Guard != "" {
+			c.fail(coll.Line, "%q: the guard is %s here and %s with another filter: a collection has one validator", coll.Name, coll.Guard, cmp.Or(o.Guard, noGuard))
+		}
 	}
 }
 

@@ -17,19 +17,19 @@ func Compare(p *Plan, s *survey.Survey, decided []Step) (problems, warnings []st
 
 func (p *Plan) compare(observed []Observed, decided []Step) (problems, warnings []string) {
 	c := comparison{to: p.To, decided: decided}
-	at := make(map[string]Observed)
+	at := make(map[Entry]Observed)
 	for _, coll := range observed {
-		at[coll.Name] = coll
+		at[coll.Entry()] = coll
 	}
 	for _, coll := range p.Collections {
-		now, ok := at[coll.Name]
-		delete(at, coll.Name)
+		now, ok := at[coll.Entry()]
+		delete(at, coll.Entry())
 		switch {
 		case coll.Into != "" && c.all(coll): // a cutover may have exchanged it
 		case !ok && coll.left():
-			c.warn("the collection %q is not there any more", coll.Name)
+			c.warn("the collection %s is not there any more", coll.Entry())
 		case !ok:
-			c.fail("the collection %q is not there any more", coll.Name)
+			c.fail("the collection %s is not there any more", coll.Entry())
 		case coll.UUID != "" && now.UUID != coll.UUID:
 			c.fail("%q is another collection of this name: it was dropped or renamed, and created again", coll.Name)
 		default:
@@ -38,7 +38,7 @@ func (p *Plan) compare(observed []Observed, decided []Step) (problems, warnings 
 	}
 	for _, now := range observed {
 		made := slices.ContainsFunc(decided, func(st Step) bool { return st.Into == now.Name })
-		if _, ok := at[now.Name]; ok && !now.Kept && !made && c.relevant(now.Fields) != nil {
+		if _, ok := at[now.Entry()]; ok && !now.Kept && !made && c.relevant(now.Fields) != nil {
 			c.fail("the collection %q appeared, with %s", now.Name, c.relevant(now.Fields))
 		}
 	}
@@ -53,9 +53,9 @@ type comparison struct {
 }
 
 // is reports whether values of the field are decided, or written by a decided step.
-func (c *comparison) is(collection string, f Field) bool {
+func (c *comparison) is(entry Entry, f Field) bool {
 	return slices.ContainsFunc(c.decided, func(st Step) bool {
-		if st.Collection != collection || !slices.Contains(st.Fields, f.Plain()) {
+		if st.Entry() != entry || !slices.Contains(st.Fields, f.Plain()) {
 			return false
 		}
 		from, err := kinds.Parse(st.From)
@@ -68,7 +68,7 @@ func (c *comparison) is(collection string, f Field) bool {
 func (c *comparison) all(coll Collection) bool {
 	return !coll.left() && !slices.ContainsFunc(coll.Fields, func(f Field) bool {
 		_, ok := f.Decision.From()
-		return ok && !c.is(coll.Name, f)
+		return ok && !c.is(coll.Entry(), f)
 	})
 }
 
@@ -110,28 +110,28 @@ func (c *comparison) mayConvert(s kinds.Stored) bool {
 
 func (c *comparison) collection(planned Collection, now []Field) {
 	for _, f := range now {
-		if c.mayConvert(f.Stored) && !slices.ContainsFunc(planned.Fields, f.same) && !c.is(planned.Name, f) {
-			c.fail("%q: the field %s is not in the plan", planned.Name, f)
+		if c.mayConvert(f.Stored) && !slices.ContainsFunc(planned.Fields, f.same) && !c.is(planned.Entry(), f) {
+			c.fail("%s: the field %s is not in the plan", planned.Entry(), f)
 		}
 	}
 	for _, f := range planned.Fields {
 		kind, ok := f.Decision.From()
 		i := slices.IndexFunc(now, f.same)
 		switch {
-		case c.is(planned.Name, f):
+		case c.is(planned.Entry(), f):
 		case i < 0 && ok:
-			c.fail("%q: the field %s has no values any more", planned.Name, f)
+			c.fail("%s: the field %s has no values any more", planned.Entry(), f)
 		case ok && now[i].odd.Reason != nil && now[i].unusable(planned.Into != "") >= now[i].values:
-			c.fail("%q: the field %s cannot be converted: %v", planned.Name, f, now[i].odd.Reason)
+			c.fail("%s: the field %s cannot be converted: %v", planned.Entry(), f, now[i].odd.Reason)
 		case i < 0 || !ok && !c.changed(f, now[i]):
 		case !ok:
-			c.warn("%q: the evidence of %s, which is left, has changed", planned.Name, f)
+			c.warn("%s: the evidence of %s, which is left, has changed", planned.Entry(), f)
 		case kind == kinds.Standard:
 		default:
 			was, _ := f.In(kind)
 			is, _ := now[i].In(kind)
 			if !was.Same(is) {
-				c.fail("%q: the evidence of %s for %s was %s, and is %s", planned.Name, f, kind, was, is)
+				c.fail("%s: the evidence of %s for %s was %s, and is %s", planned.Entry(), f, kind, was, is)
 			}
 		}
 	}

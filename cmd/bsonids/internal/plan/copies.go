@@ -13,9 +13,12 @@ func (b *builder) copies(p *Plan) {
 	for _, group := range p.Groups() {
 		at, copied := []int(nil), false
 		for _, w := range group {
-			i := p.find(w.Collection)
-			at = append(at, i)
-			copied = copied || p.Collections[i].idKind() != ""
+			for i, c := range p.Collections {
+				if c.Name == w.Collection && c.Filter == "" { // a copy has all documents
+					at = append(at, i)
+					copied = copied || c.idKind() != ""
+				}
+			}
 		}
 		for _, i := range at {
 			if c := &p.Collections[i]; copied {

@@ -63,7 +63,7 @@ func (s *State) Before(st Step) Step {
 			return o
 		}
 	}
-	return Step{Collection: st.Collection, Into: st.Into, From: st.From, To: st.To, Pass: st.Of}
+	return Step{Collection: st.Collection, Filter: st.Filter, Into: st.Into, From: st.From, To: st.To, Pass: st.Of}
 }
 
 // Later returns the steps that convert what st has listed.
@@ -102,7 +102,7 @@ func hasBegun(f Files, st Step) (bool, error) {
 	case len(facts) > 0:
 		s, err := convert.ReadState(f.State)
 		id := s.Identity
-		if err == nil && st.Collection != "" && !st.alike(Step{Collection: id.Collection, Into: id.Into, From: id.From, To: id.To}) {
+		if err == nil && st.Collection != "" && !st.alike(Step{Collection: id.Collection, Filter: id.Query, Into: id.Into, From: id.From, To: id.To}) {
 			err = fmt.Errorf("%s: it belongs to another conversion: %s from %s to %s", f.State, id.Collection, id.From, id.To)
 		}
 		if list := filepath.Base(s.SkipList); err == nil && s.SkipList != "" && list != filepath.Base(f.SkipList) {

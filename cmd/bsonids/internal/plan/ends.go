@@ -59,8 +59,7 @@ func (p *Plan) end(r Reference, i int) end {
 	if len(r.Fields) == 2 {
 		e.path = r.Fields[i]
 	}
-	at := p.find(e.collection)
-	if at < 0 {
+	if !p.has(e.collection) {
 		for _, s := range r.Outside {
 			e.forms = append(e.forms, form{stored: s, becomes: stays(s, nil)})
 		}
@@ -69,12 +68,16 @@ func (p *Plan) end(r Reference, i int) end {
 		}
 		return e
 	}
-	c := p.Collections[at]
-	e.into = c.Into
 	for _, path := range []string{Plain(e.path), Others} { // what is not distinguished is among the others
-		for _, f := range c.Fields {
-			if e.path == "" || f.Plain() == path {
-				e.forms = append(e.forms, p.form(c, f))
+		for _, c := range p.Collections {
+			if c.Name != e.collection {
+				continue
+			}
+			e.into = c.Into
+			for _, f := range c.Fields {
+				if e.path == "" || f.Plain() == path {
+					e.forms = append(e.forms, p.form(c, f))
+				}
 			}
 		}
 		if len(e.forms) > 0 {

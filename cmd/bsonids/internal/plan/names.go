@@ -99,6 +99,10 @@ func (s Step) stem() string {
 	if s.To == kinds.OfText {
 		name += ".text"
 	}
+	if s.Filter != "" {
+		sum := sha256.Sum256([]byte(s.Filter))
+		name += "." + hex.EncodeToString(sum[:6])
+	}
 	if s.Pass > 0 {
 		name += "." + strconv.Itoa(s.Pass+1)
 	}

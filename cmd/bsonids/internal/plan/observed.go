@@ -19,16 +19,20 @@ import (
 // Observed is what a survey says about a collection: its fields, without what a person decides.
 type Observed struct {
 	Name      string                     `json:"name"`
+	Filter    string                     `json:"-"` // as of Collection
 	UUID      string                     `json:"-"`
 	Kept      bool                       `json:"-"` // by a cutover
 	Fields    []Field                    `json:"fields"`
 	Decisions map[string]decide.Decision `json:"decisions"` // as of survey.Collection
 }
 
+// Entry returns the key of the entry of a plan about the documents.
+func (o Observed) Entry() Entry { return Entry{o.Name, o.Filter} }
+
 func observed(s *survey.Survey) []Observed {
 	out := make([]Observed, 0, len(s.Collections))
 	for _, c := range s.Collections {
-		out = append(out, Observed{c.Name, c.UUID, c.Kept != "", Fields(c), c.Decisions})
+		out = append(out, Observed{c.Name, c.Filter, c.UUID, c.Kept != "", Fields(c), c.Decisions})
 	}
 	return out
 }

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +12,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/files"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/guard"
@@ -83,13 +85,13 @@ func Parse(b []byte) (*Plan, error) {
 				r.fail(v, "only names no collection: remove it for all of the database")
 			}
 		case "collections":
-			names := make(map[string]bool)
+			seen := make(map[Entry]bool)
 			r.list(v, key, func(v *yaml.Node) {
 				c := r.collection(v)
-				if names[c.Name] {
-					r.fail(v, "the collection %q is listed twice", c.Name)
+				if seen[c.Entry()] {
+					r.fail(v, "the collection %s is listed twice", c.Entry())
 				}
-				names[c.Name] = true
+				seen[c.Entry()] = true
 				p.Collections = append(p.Collections, c)
 			})
 		case "references":
@@ -136,6 +138,11 @@ func (r *reader) collection(n *yaml.Node) (c Collection) {
 			c.Name = r.text(v, key)
 		case "uuid":
 			c.UUID = r.text(v, key)
+		case "filter":
+			var err error
+			if _, c.Filter, err = convert.ParseFilter(r.text(v, key)); r.err == nil && (err != nil || c.Filter == "") {
+				r.fail(v, "the filter: %v", cmp.Or(err, errors.New("it is empty")))
+			}
 		case "into":
 			if c.Into = r.text(v, key); c.Into == "" {
 				r.fail(v, "into is empty")

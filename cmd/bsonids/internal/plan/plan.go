@@ -52,6 +52,7 @@ func (p *Plan) Namespace(collection string) string {
 type Collection struct {
 	Name   string
 	UUID   string  // that the server gives the collection, in hexadecimal digits; empty if it gives none
+	Filter string  // of the documents that the entry is about, in canonical extended JSON; empty for all
 	Into   string  // name of the new collection; empty to convert in place
 	Guard  string  // guard.Moderate or guard.Strict; empty for none
 	Fields []Field // sorted by path and by how the values are stored
@@ -60,13 +61,35 @@ type Collection struct {
 	Line    int // in the file; 0 if the plan was not read
 }
 
+// Entry tells the entries of a plan apart: a collection has one for each filter.
+type Entry struct{ Collection, Filter string }
+
+func (e Entry) String() string {
+	if e.Filter == "" {
+		return fmt.Sprintf("%q", e.Collection)
+	}
+	return fmt.Sprintf("%q with the filter %s", e.Collection, e.Filter)
+}
+
+// Entry returns the key of the collection.
+func (c Collection) Entry() Entry { return Entry{c.Name, c.Filter} }
+
+// Filters returns the filters of each collection that the plan has, empty for all documents.
+func (p *Plan) Filters() map[string][]string {
+	filters := make(map[string][]string)
+	for _, c := range p.Collections {
+		filters[c.Name] = append(filters[c.Name], c.Filter)
+	}
+	return filters
+}
+
 // noGuard is the guard, in the file, of a collection that has none.
 const noGuard = "none"
 
 // Guarded returns the names of the collections that are guarded.
 func (p *Plan) Guarded() (names []string) {
 	for _, c := range p.Collections {
-		if c.Guard != "" {
+		if c.Guard != "" && !slices.Contains(names, c.Name) {
 			names = append(names, c.Name)
 		}
 	}

@@ -42,7 +42,7 @@ func (b *builder) references(p *Plan) {
 	for _, r := range found {
 		x, y := b.name(r.A.Namespace), b.name(r.B.Namespace)
 		sample := b.sample(y) // a reference has it last
-		if kept[x] || kept[y] || !listed[x] || !listed[y] && sample == nil || !affected[x] && !affected[y] {
+		if x == y || kept[x] || kept[y] || !listed[x] || !listed[y] && sample == nil || !affected[x] && !affected[y] {
 			continue
 		}
 		joins := root(x) != root(y)
@@ -90,5 +90,10 @@ func ways(c scan.Collection, path string) (out []kinds.Stored) {
 }
 
 func (b *builder) name(namespace string) string {
+	for _, c := range b.survey.Collections {
+		if c.Filter != "" && c.Namespace(b.survey.Database) == namespace {
+			return c.Name
+		}
+	}
 	return strings.TrimPrefix(namespace, b.survey.Database+".")
 }

@@ -269,7 +269,7 @@ func (s *State) Groups() [][]Work {
 func of(steps []Step) func(Collection) []Step {
 	return func(c Collection) (out []Step) {
 		for _, st := range steps {
-			if st.Collection == c.Name {
+			if st.Entry() == c.Entry() {
 				out = append(out, st)
 			}
 		}

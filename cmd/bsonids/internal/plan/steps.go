@@ -10,6 +10,7 @@ import (
 // Step is one conversion of one collection.
 type Step struct {
 	Collection string   `json:"collection"`
+	Filter     string   `json:"filter,omitempty"` // as of the entry
 	Into       string   `json:"into,omitempty"`
 	From       string   `json:"from"` // names of kinds
 	To         string   `json:"to"`
@@ -25,6 +26,13 @@ type Step struct {
 	Of     int  `json:"of,omitempty"`
 }
 
+// Entry returns the key of the entry of the plan that the step is about.
+func (s Step) Entry() Entry { return Entry{s.Collection, s.Filter} }
+
+// Beside reports whether both steps are of one collection, with different filters: s converts none of the values
+// that o has made.
+func (s Step) Beside(o Step) bool { return s.Collection == o.Collection && s.Filter != o.Filter }
+
 // Decision returns the part of a decision about all fields of the collection that the step is about.
 func (s Step) Decision(all decide.Decision) decide.Decision {
 	all.Fields = slices.DeleteFunc(slices.Clone(all.Fields), func(f decide.Field) bool { return !slices.Contains(s.Fields, Plain(f.Path)) })
@@ -33,7 +41,7 @@ func (s Step) Decision(all decide.Decision) decide.Decision {
 	return all
 }
 
-// Work is the steps for one collection, which are done one after the other.
+// Work is the steps for one collection, of all its filters, which are done one after the other.
 type Work struct {
 	Collection string
 	Steps      []Step
@@ -70,14 +78,18 @@ func (p *Plan) groups(of func(Collection) []Step) [][]Work {
 	}
 	groups := make(map[int][]Work)
 	var order []int
-	for i, c := range p.Collections {
+	for _, c := range p.Collections {
 		steps := of(c)
 		if len(steps) == 0 {
 			continue
 		}
-		g := find(i)
+		g := find(at[c.Name])
 		if groups[g] == nil {
 			order = append(order, g)
+		}
+		if i := slices.IndexFunc(groups[g], func(w Work) bool { return w.Collection == c.Name }); i >= 0 {
+			groups[g][i].Steps = append(groups[g][i].Steps, steps...)
+			continue
 		}
 		groups[g] = append(groups[g], Work{c.Name, steps})
 	}
@@ -121,7 +133,7 @@ func (p *Plan) steps(c Collection) []Step {
 		}
 		s := by[f.Decision]
 		if s == nil {
-			s = &Step{Collection: c.Name, Into: c.Into, From: kind, To: p.to(f.Decision)}
+			s = &Step{Collection: c.Name, Filter: c.Filter, Into: c.Into, From: kind, To: p.to(f.Decision)}
 			by[f.Decision] = s
 			decisions = append(decisions, f.Decision)
 		}

@@ -146,8 +146,9 @@ func (u *updater) references(n *yaml.Node) {
 	old := slices.Clone(u.plan.References)
 	known := func(r Reference) bool {
 		for i, name := range r.Between {
-			c := u.plan.find(name)
-			if c < 0 || len(r.Fields) == 2 && !slices.ContainsFunc(u.plan.Collections[c].Fields, func(f Field) bool { return f.Plain() == Plain(r.Fields[i]) }) {
+			if !slices.ContainsFunc(u.plan.Collections, func(c Collection) bool {
+				return c.Name == name && (len(r.Fields) != 2 || slices.ContainsFunc(c.Fields, func(f Field) bool { return f.Plain() == Plain(r.Fields[i]) }))
+			}) {
 				return false
 			}
 		}
@@ -182,7 +183,7 @@ func (u *updater) outside(n *yaml.Node, r *Reference) {
 	is := r.Outside
 	if i := slices.IndexFunc(u.fresh.References, r.same); i >= 0 {
 		is = u.fresh.References[i].Outside
-	} else if u.fresh.find(r.Between[0]) >= 0 && u.fresh.find(r.Between[1]) >= 0 {
+	} else if u.fresh.has(r.Between[0]) && u.fresh.has(r.Between[1]) {
 		is = nil
 	}
 	if slices.Equal(r.Outside, is) {
@@ -204,22 +205,22 @@ func (u *updater) made(name string) bool {
 }
 
 // listed reports whether the plan will have the collection.
-func (u *updater) listed(name string) bool { return u.plan.find(name) >= 0 || !u.made(name) }
+func (u *updater) listed(name string) bool { return u.plan.has(name) || !u.made(name) }
 
 func (u *updater) collections(n *yaml.Node) {
 	var add []Collection
 	for _, c := range u.fresh.Collections {
 		switch {
-		case u.plan.find(c.Name) >= 0 || u.made(c.Name):
+		case u.plan.find(c.Entry()) >= 0 || u.made(c.Name):
 		case slices.Contains(u.adds, c.Name):
 			add = append(add, c)
-			u.note("%q: the collection is added", c.Name)
+			u.note("%s: the collection is added", c.Entry())
 		default:
 			c.Fields = slices.Clone(c.Fields)
 			c.Into = ""
 			u.undecided(c.Fields)
 			add = append(add, c)
-			u.note("%q: the collection is new", c.Name)
+			u.note("%s: the collection is new", c.Entry())
 		}
 	}
 	if len(add) > 0 {
@@ -231,13 +232,13 @@ func (u *updater) collections(n *yaml.Node) {
 	}
 	for i := len(n.Content) - 1; i >= 0; i-- {
 		c := &u.plan.Collections[i]
-		j := u.fresh.find(c.Name)
+		j := u.fresh.find(c.Entry())
 		switch {
 		case c.Into != "" && u.all(*c) && (j < 0 || c.UUID == "" || u.fresh.Collections[j].UUID != c.UUID): // a cutover may have exchanged it
 		case j < 0:
-			u.note("%q: the collection is gone, or has no UUIDs any more", c.Name)
+			u.note("%s: the collection is gone, or has no UUIDs any more", c.Entry())
 		case c.UUID != "" && u.fresh.Collections[j].UUID != c.UUID:
-			u.note("%q: another collection has the name; remove it from the plan, and run bsonids plan again", c.Name)
+			u.note("%s: another collection has the name; remove it from the plan, and run bsonids plan again", c.Entry())
 		default:
 			u.fields(value(n.Content[i], "fields"), c, u.fresh.Collections[j])
 			u.copy(n.Content[i], c, u.fresh.Collections[j].Into)
@@ -266,10 +267,10 @@ func (u *updater) copy(n *yaml.Node, c *Collection, into string) {
 	u.note("%q: it is copied now, with those that refer to each other", c.Name)
 }
 
-// mayCopy reports whether a collection is copied or may be. A person may have decided otherwise, and what was
+// mayCopy reports whether a collection is copied or may be. A person may have decided otherwise, a copy has no filter, and what was
 // changed in place stays there.
 func (u *updater) mayCopy(c Collection) bool {
-	return c.Into != "" || c.Guard == "" && len(u.plan.steps(c)) == 1 &&
+	return c.Into != "" || c.Guard == "" && c.Filter == "" && len(u.plan.steps(c)) == 1 &&
 		!slices.ContainsFunc(u.decided, func(st Step) bool { return st.Collection == c.Name }) &&
 		!slices.ContainsFunc(u.plan.References, func(r Reference) bool { return r.Accepted && slices.Contains(r.Between[:], c.Name) })
 }
@@ -278,9 +279,9 @@ func (u *updater) mayCopy(c Collection) bool {
 func (u *updater) fields(n *yaml.Node, c *Collection, now Collection) {
 	var add []Field
 	for _, f := range now.Fields {
-		if c.find(f) < 0 && !u.is(c.Name, f) {
+		if c.find(f) < 0 && !u.is(c.Entry(), f) {
 			add = append(add, f)
-			u.note("%q: the field %s is new", c.Name, f)
+			u.note("%s: the field %s is new", c.Entry(), f)
 		}
 	}
 	u.undecided(add)
@@ -295,13 +296,13 @@ func (u *updater) fields(n *yaml.Node, c *Collection, now Collection) {
 		f := &c.Fields[i]
 		j := now.find(*f)
 		switch {
-		case u.is(c.Name, *f):
+		case u.is(c.Entry(), *f):
 		case j < 0:
-			u.note("%q: the field %s is gone", c.Name, f)
+			u.note("%s: the field %s is gone", c.Entry(), f)
 		case !slices.EqualFunc(f.Evidence, now.Fields[j].Evidence, Evidence.equal):
 			f.Evidence = now.Fields[j].Evidence
 			u.evidence(n.Content[i], *f)
-			u.note("%q: the evidence of %s has changed", c.Name, f)
+			u.note("%s: the evidence of %s has changed", c.Entry(), f)
 		}
 	}
 	c.Fields = append(c.Fields, add...)

@@ -86,6 +86,9 @@ func (b *writer) collection(c Collection) {
 	if c.UUID != "" {
 		b.line(4, "uuid: %s", Quote(c.UUID))
 	}
+	if c.Filter != "" {
+		b.line(4, "filter: %s", Quote(c.Filter))
+	}
 	b.into(c)
 	if !b.dump || c.Guard != "" {
 		b.line(4, "guard: %s", cmp.Or(c.Guard, noGuard))

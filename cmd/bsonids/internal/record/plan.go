@@ -29,6 +29,7 @@ type Plan struct {
 // PlanStep is one conversion of a plan. Conversion is that of its runs.
 type PlanStep struct {
 	Collection string `bson:"collection"`
+	Filter     string `bson:"filter,omitempty"` // in extended JSON
 	From       string `bson:"from"`
 	To         string `bson:"to"`
 	Into       string `bson:"into,omitempty"`

@@ -62,6 +62,8 @@ type Run struct {
 	Into        string   `bson:"into,omitempty"`
 	Part        string   `bson:"part,omitempty"`  // for example 2/8
 	Query       string   `bson:"query,omitempty"` // filter of the documents, if not all
+	// Knows are conversions with other filters whose undo logs this one reads: it converts none of their values.
+	Knows []Known `bson:"-"`
 	// Retry is true if the run converts only values that an earlier run listed as skipped.
 	Retry bool `bson:"retry,omitempty"`
 

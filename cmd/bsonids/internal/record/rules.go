@@ -122,7 +122,9 @@ func judge(runs []*Run, want *Run, takeOver bool, now time.Time) (verdict, error
 		if apart(r, want) {
 			continue
 		}
+		known, locked := want.knows(r)
 		switch same := same(r, want); {
+		case known && (locked || takeOver || r.expired(now)):
 		case r.Switches() && (takeOver || r.expired(now)):
 		case r.Switches():
 			return v, refuseFor(r, ErrHeld, Wait, "has not ended")
@@ -141,6 +143,23 @@ func judge(runs []*Run, want *Run, takeOver bool, now time.Time) (verdict, error
 		v.takesOver = append(v.takesOver, r.Epoch)
 	}
 	return v, nil
+}
+
+// Known is a conversion with another filter, whose undo log a run reads.
+type Known struct {
+	Conversion string
+	File       string // the id of the lock of its state file; empty if it is not known
+}
+
+// knows reports whether the run reads the undo log of r, and whether it also has the lock of the directory in which the
+// files of r are, so that no other process carries it out.
+func (want *Run) knows(r *Run) (ok, locked bool) {
+	for _, k := range want.Knows {
+		if k.Conversion == r.Conversion {
+			return true, k.File != "" && slices.Contains(r.Files, k.File)
+		}
+	}
+	return false, false
 }
 
 // locks reports whether the runs have a file in common, which only one process can have open.
@@ -209,9 +228,12 @@ func conflict(runs []*Run, want *Run) error {
 		return errUndone(u)
 	}
 	resumes := latest[want.Conversion] != nil
+	known := func(conversion string) bool {
+		return slices.ContainsFunc(want.Knows, func(k Known) bool { return k.Conversion == conversion })
+	}
 	for _, c := range slices.Backward(order) {
 		r := latest[c]
-		if c == want.Conversion || !wrote[c] || !r.SameSubtype() || apart(r, want) || disjoint(r.Fields, want.Fields) {
+		if c == want.Conversion || known(c) || !wrote[c] || !r.SameSubtype() || apart(r, want) || disjoint(r.Fields, want.Fields) {
 			continue
 		}
 		u := undone[c]

@@ -27,6 +27,7 @@ const (
 // AppliedStep is one conversion of a plan.
 type AppliedStep struct {
 	Collection string     `json:"collection"`
+	Filter     string     `json:"filter,omitempty"` // in extended JSON
 	From       string     `json:"from"`
 	To         string     `json:"to"`
 	Into       string     `json:"into,omitempty"`
@@ -186,12 +187,13 @@ func (a Applied) followed() bool {
 // stepName tells a conversion of a plan from the others.
 type stepName struct {
 	Collection string `json:"collection"`
+	Filter     string `json:"filter,omitempty"`
 	From       string `json:"from"`
 	To         string `json:"to"`
 	Into       string `json:"into,omitempty"`
 }
 
-func (s AppliedStep) name() stepName { return stepName{s.Collection, s.From, s.To, s.Into} }
+func (s AppliedStep) name() stepName { return stepName{s.Collection, s.Filter, s.From, s.To, s.Into} }
 
 // findings writes findings about the documents of the conversion.
 func (s AppliedStep) findings(w io.Writer, found []convert.Skip) {
@@ -205,6 +207,9 @@ func (s AppliedStep) conversion() string {
 	text := s.From + " to " + s.To
 	if s.Into != "" {
 		text += ", into " + terminal.Cell(s.Into)
+	}
+	if s.Filter != "" {
+		text += ", filter " + terminal.Cell(s.Filter)
 	}
 	switch {
 	case s.Listed:

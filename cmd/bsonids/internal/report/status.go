@@ -14,6 +14,7 @@ import (
 // StepStatusOf is how far one conversion has come.
 type StepStatusOf struct {
 	Collection string     `json:"collection"`
+	Filter     string     `json:"filter,omitempty"` // in extended JSON
 	From       string     `json:"from"`
 	To         string     `json:"to"`
 	Into       string     `json:"into,omitempty"`
@@ -220,7 +221,7 @@ func Status(w io.Writer, p Progress) {
 				status += fmt.Sprintf(", %d documents pending", s.Stream.Pending)
 			}
 		}
-		t.AppendRow([]any{name, AppliedStep{From: s.From, To: s.To, Into: s.Into}.conversion(), status, s.Read, count(s.Documents), s.Changed, s.Skipped,
+		t.AppendRow([]any{name, AppliedStep{Filter: s.Filter, From: s.From, To: s.To, Into: s.Into}.conversion(), status, s.Read, count(s.Documents), s.Changed, s.Skipped,
 			rate(s.PerSecond), duration(s.SecondsLeft)})
 	}
 	t.Render()

@@ -272,7 +272,7 @@ func TestFormProperty(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				m := p.Model(c.From.Subtype, c.To.Subtype)
+				m := p.Model(c.From.Subtype, c.To.Subtype, bson.RawValue{})
 				if size := len(m.Filter.(bson.Raw)) + len(m.Update.(bson.Raw)); size != p.Size() {
 					t.Fatalf("an update of %d bytes is said to have %d", size, p.Size())
 				}
@@ -304,7 +304,7 @@ func TestFormProperty(t *testing.T) {
 					t.Fatalf("%v: %+v, %v, %v", before, changes, lost, err)
 				}
 				back := Plan{ID: p.ID, Changes: changes}
-				m = back.Model(c.To.Subtype, c.From.Subtype)
+				m = back.Model(c.To.Subtype, c.From.Subtype, bson.RawValue{})
 				if size := len(m.Filter.(bson.Raw)) + len(m.Update.(bson.Raw)); size != back.Size() {
 					t.Fatalf("an update of %d bytes is said to have %d", size, back.Size())
 				}

@@ -115,7 +115,7 @@ func TestModel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := p.Model(3, 4)
+	m := p.Model(3, 4, bson.RawValue{})
 	if n := len(m.Filter.(bson.Raw)) + len(m.Update.(bson.Raw)); n != p.Size() {
 		t.Errorf("%d bytes, said to be %d", n, p.Size())
 	}
@@ -134,7 +134,7 @@ func TestModel(t *testing.T) {
 func TestModelOfNull(t *testing.T) {
 	null := Change{Path: "a", OldValue: Null, New: [16]byte(kindstest.Value("standard").Data)}
 	p := Plan{ID: bson.RawValue{Type: bson.TypeInt32, Value: []byte{1, 0, 0, 0}}, Changes: []Change{null}}
-	m := p.Model(3, 4)
+	m := p.Model(3, 4, bson.RawValue{})
 	want := marshal(t, bson.D{{Key: "_id", Value: bson.D{{Key: "$eq", Value: 1}}}, {Key: "a", Value: bson.D{
 		{Key: "$eq", Value: nil}, {Key: "$exists", Value: true}, {Key: "$not", Value: bson.D{{Key: "$type", Value: "array"}}}}}})
 	if !bytes.Equal(m.Filter.(bson.Raw), want) {

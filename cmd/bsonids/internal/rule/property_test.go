@@ -164,7 +164,7 @@ func TestProperty(t *testing.T) {
 		}
 		values += len(p.Changes)
 		after := converted(fields, "", true) // a copy
-		sets, err := p.Model(3, c.To.Subtype).Update.(bson.Raw).Lookup("$set").Document().Elements()
+		sets, err := p.Model(3, c.To.Subtype, bson.RawValue{}).Update.(bson.Raw).Lookup("$set").Document().Elements()
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -14,9 +14,11 @@ import (
 //	{_id: {$eq: …}, "items.0.id": {$eq: <old>, $not: {$type: "array"}}, …}
 //	{$set: {"items.0.id": <new>, …}}
 //
+// The conditions of the array and, unless it is zero, must hold too.
+//
 // Both are written as BSON directly, because encoding one update per document would dominate the
 // cost of a conversion.
-func (p Plan) Model(from, to byte) *mongo.UpdateOneModel {
+func (p Plan) Model(from, to byte, and bson.RawValue) *mongo.UpdateOneModel {
 	filter := make([]byte, 0, 64+len(p.ID.Value)+len(p.Changes)*96)
 	filter, start := begin(filter)
 	filter, eq := beginElement(filter, bson.TypeEmbeddedDocument, "_id")
@@ -33,6 +35,9 @@ func (p Plan) Model(from, to byte) *mongo.UpdateOneModel {
 		filter = appendString(filter, "$type", "array")
 		filter = end(filter, not)
 		filter = end(filter, cond)
+	}
+	if len(and.Value) > 0 {
+		filter = appendValue(filter, "$and", and)
 	}
 	filter = end(filter, start)
 

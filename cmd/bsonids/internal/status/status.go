@@ -23,7 +23,7 @@ func Of(state *plan.State) ([]report.StepStatusOf, error) {
 		if err != nil {
 			return nil, err
 		}
-		s := report.StepStatusOf{Collection: a.Collection, From: a.From, To: a.To, Into: a.Into, Status: a.Status, Changed: a.Documents, Skipped: a.Skipped}
+		s := report.StepStatusOf{Collection: a.Collection, Filter: a.Filter, From: a.From, To: a.To, Into: a.Into, Status: a.Status, Changed: a.Documents, Skipped: a.Skipped}
 		if f, err := migration.StateOf(state, st); err == nil {
 			s.Conversion = f.Conversion
 		}
@@ -117,11 +117,11 @@ func conversions(plans []record.Plan, runs []*record.Run) []report.StepStatusOf 
 	}
 	for _, p := range plans {
 		for _, st := range p.Steps {
-			add(report.StepStatusOf{Collection: st.Collection, From: st.From, To: st.To, Into: st.Into, Conversion: st.Conversion})
+			add(report.StepStatusOf{Collection: st.Collection, Filter: st.Filter, From: st.From, To: st.To, Into: st.Into, Conversion: st.Conversion})
 		}
 	}
 	for _, r := range runs {
-		add(report.StepStatusOf{Collection: r.Collection, From: r.From, To: r.To, Into: r.Into, Conversion: r.Conversion})
+		add(report.StepStatusOf{Collection: r.Collection, Filter: r.Query, From: r.From, To: r.To, Into: r.Into, Conversion: r.Conversion})
 	}
 	return out
 }

@@ -42,6 +42,7 @@ type Survey struct {
 // Collection is what a collection contains.
 type Collection struct {
 	Name      string
+	Filter    string // of the documents, in canonical extended JSON; empty for all
 	UUID      string // that the server gives it, in hexadecimal digits; empty if it gives none
 	Documents int64  // that were read: all
 	Malformed int64  // documents that could not be walked
@@ -63,6 +64,18 @@ type Sample struct {
 	Scan   scan.Collection
 }
 
+// Namespace returns the name of the collection behind that of the database, with its filter.
+func (c Collection) Namespace(database string) string {
+	name := c.Name
+	if database != "" {
+		name = database + "." + name
+	}
+	if c.Filter != "" {
+		name += " " + c.Filter
+	}
+	return name
+}
+
 // Options are the options of Make.
 type Options struct {
 	Only     []string // names of the collections to read; empty for all
@@ -73,6 +86,14 @@ type Options struct {
 	Patience *patience.Patience
 	Progress func(total int64, doing, namespace string) *progress.Progress
 	Kept     []record.KeptCollection
+	// Filters are the filters by which collections are read, once by each. Others are read without a filter.
+	Filters map[string][]Filter
+}
+
+// Filter selects documents. It selects all if it is zero.
+type Filter struct {
+	Text  string // canonical extended JSON
+	Query bson.D
 }
 
 // surveyor makes a survey.
@@ -96,12 +117,18 @@ func Make(ctx context.Context, db *mongo.Database, o Options) (_ *Survey, err er
 		return nil, err
 	}
 	for _, spec := range specs {
-		read := s.collection
-		if !s.whole(spec.Name) {
-			read = s.sample
+		filters := s.Filters[spec.Name]
+		if len(filters) == 0 {
+			filters = []Filter{{}}
 		}
-		if err := read(ctx, spec); err != nil {
-			return nil, err
+		for _, f := range filters {
+			read := func() error { return s.collection(ctx, spec, f) }
+			if !s.whole(spec.Name) {
+				read = func() error { return s.sample(ctx, spec) }
+			}
+			if err := read(); err != nil {
+				return nil, err
+			}
 		}
 	}
 	return s.survey, s.survey.Judge(s.scan, s.collectors)
@@ -119,11 +146,7 @@ func (s *Survey) Judge(of *scan.Scan, collectors []*scan.Collector) error {
 	}
 	for i := range s.Collections {
 		c := &s.Collections[i]
-		namespace := c.Name
-		if s.Database != "" {
-			namespace = s.Database + "." + c.Name
-		}
-		c.Scan, c.Decisions = judged[namespace], collectors[i].Decisions()
+		c.Scan, c.Decisions = judged[c.Namespace(s.Database)], collectors[i].Decisions()
 	}
 	for i := range s.Samples {
 		s.Samples[i].Scan = judged[s.Database+"."+s.Samples[i].Name]
@@ -185,19 +208,19 @@ func (s *surveyor) kept(spec mongo.CollectionSpecification) (what string) {
 	return what
 }
 
-// collection reads a collection.
-func (s *surveyor) collection(ctx context.Context, spec mongo.CollectionSpecification) error {
-	c := Collection{Name: spec.Name, Kept: s.kept(spec)}
+// collection reads the documents of a collection that match the filter.
+func (s *surveyor) collection(ctx context.Context, spec mongo.CollectionSpecification, f Filter) error {
+	c := Collection{Name: spec.Name, Filter: f.Text, Kept: s.kept(spec)}
 	if spec.UUID != nil {
 		c.UUID = hex.EncodeToString(spec.UUID.Data)
 	}
 	coll := s.db.Collection(spec.Name)
-	collector, err := s.scan.Collection(s.db.Name(), spec.Name)
+	collector, err := s.scan.Collection(s.db.Name(), c.Namespace(""))
 	if err != nil {
 		return err
 	}
 	begin := s.Now()
-	read, err := source.Collection{Collection: coll}.Read(ctx, s.Patience, func(total int64) *progress.Progress {
+	read, err := source.Collection{Collection: coll, Filter: f.Query}.Read(ctx, s.Patience, func(total int64) *progress.Progress {
 		begin = s.Now() // also of a pass that begins again
 		return s.Progress(total, "reading", s.namespace(coll.Name()))
 	}, collector)

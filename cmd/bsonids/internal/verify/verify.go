@@ -229,6 +229,11 @@ func step(ctx context.Context, s *migration.Session, state *plan.State, st plan.
 	for _, later := range state.Later(st) {
 		o.Later = append(o.Later, state.Files(later).UndoLog)
 	}
+	for _, other := range state.Steps() {
+		if st.Beside(other) {
+			o.Later = append(o.Later, state.Files(other).UndoLog)
+		}
+	}
 	f, err := Open(o)
 	if err != nil {
 		return out, err

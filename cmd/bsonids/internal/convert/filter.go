@@ -1,0 +1,105 @@
+package convert
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/hashset"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
+)
+
+// ParseFilter parses a filter of documents in extended JSON, and returns it as canonical extended JSON, too. An
+// empty text is no filter.
+func ParseFilter(text string) (bson.D, string, error) {
+	if text == "" {
+		return nil, "", nil
+	}
+	// The driver ignores what follows the first value.
+	if t := strings.TrimSpace(text); !json.Valid([]byte(t)) || t[0] != '{' {
+		return nil, "", errors.New("must be a filter in extended JSON, such as {\"year\": 2020}")
+	}
+	var d bson.D
+	if err := bson.UnmarshalExtJSON([]byte(text), false, &d); err != nil {
+		return nil, "", fmt.Errorf("invalid extended JSON: %w", err)
+	}
+	b, err := bson.MarshalExtJSON(d, true, false)
+	return d, string(b), err
+}
+
+// Values is a set of values that are not to be converted: other conversions of the collection have made them. The
+// nil set has none.
+type Values struct{ set *hashset.Set }
+
+// ReadNew returns the new values of the undo logs that are stored as those of the kind from. A log that does not
+// exist has none, and neither has one that was undone.
+func ReadNew(logs []string, from kinds.Kind) (*Values, error) {
+	v := &Values{set: hashset.New()}
+	for _, path := range logs {
+		if err := v.read(path, from); err != nil {
+			return nil, err
+		}
+	}
+	if v.set.Full() {
+		return nil, fmt.Errorf("the undo logs of the other filters of the collection have more than %d values", hashset.Most)
+	}
+	return v, nil
+}
+
+func (v *Values) read(path string, from kinds.Kind) error {
+	u, err := ReadUndoLog(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	to, err := kinds.Parse(u.Identity.To)
+	if err == nil && to.Stored() == from.Stored() && u.Undone() == nil {
+		err = entries(u, batchSize, func(b []Entry) error {
+			for _, e := range b {
+				for _, ch := range e.Changes {
+					v.set.Add(named(ch.New, ch.NewValue))
+				}
+			}
+			return nil
+		})
+	}
+	return errors.Join(err, u.Close())
+}
+
+// named returns a value as an element of the set.
+func named(octets [16]byte, value rule.Value) []byte { return append(octets[:], value...) }
+
+// drop removes the values of the set from what the plan changes and leaves.
+func (v *Values) drop(p *rule.Plan) {
+	if v == nil {
+		return
+	}
+	p.Changes = slices.DeleteFunc(p.Changes, func(ch rule.Change) bool { return v.set.Has(named(ch.Old, ch.OldValue)) })
+	p.Skipped = slices.DeleteFunc(p.Skipped, func(l rule.Left) bool { return !l.Document && v.set.Has(named(l.Old, l.Value)) })
+}
+
+// leftFilter is why values of a document are left that another program has changed.
+const leftFilter = "the document does not match the filter any more"
+
+// filtered returns the filter as the value of $and, for updates. It is zero if there is none.
+func filtered(query bson.D) (v bson.RawValue, err error) {
+	if len(query) > 0 {
+		v.Type, v.Value, err = bson.MarshalValue(bson.A{query})
+	}
+	return v, err
+}
+
+// planOf returns what to change in a document.
+func (r *runner) planOf(doc bson.Raw) (rule.Plan, error) {
+	p, err := r.Conversion.Plan(doc)
+	r.Made.drop(&p)
+	return p, err
+}
