@@ -169,6 +169,21 @@ func texts(reasons []Reason) (all []string) {
 	return all
 }
 
+// A notCalled stands before a codec of the driver, and fails if it is called itself.
+type notCalled struct {
+	enc bson.ValueEncoder
+	dec bson.ValueDecoder
+}
+
+func (c notCalled) EncoderFor(*bson.Registry, reflect.Type) bson.ValueEncoder { return c.enc }
+func (c notCalled) DecoderFor(*bson.Registry, reflect.Type) bson.ValueDecoder { return c.dec }
+func (c notCalled) EncodeValue(bson.EncodeContext, bson.ValueWriter, reflect.Value) error {
+	return errFailing
+}
+func (c notCalled) DecodeValue(bson.DecodeContext, bson.ValueReader, reflect.Value) error {
+	return errFailing
+}
+
 // Plans encode and decode a value of each type that they know by themselves, as the driver does it.
 func TestPlansKnowTheTypes(t *testing.T) {
 	c := newOwnCodec()
@@ -179,9 +194,9 @@ func TestPlansKnowTheTypes(t *testing.T) {
 		true, false, int8(-1), int16(2), int32(3), int64(4), int64(1) << 40, n, 1 << 40, uint8(1), uint16(2), uint32(3), uint64(4), uint(5), uint64(1) << 40,
 		float32(1.5), 2.5, s, text("t"), "", now, []byte{1, 2}, []byte{}, []byte(nil), &n, &s, (*int)(nil), []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, []int(nil), []string{},
 		[2]int{1, 2}, [0]string{}, map[string]int{"a": 1}, map[string]int(nil), map[text]string{"k": "v"}, map[string]any{"a": 1.5}, inner{1}, &inner{2}, []inner{{3}, {}}, []*inner{{4}, nil},
-		struct{ A any }{int64(1)}, struct{ A any }{}, bson.D{{Key: "a", Value: 1.5}}, bson.D(nil), bson.M{"k": "v"}, bson.A{"a", nil, 1.5}, bson.ObjectID{1}, bson.NewDecimal128(1, 2),
+		struct{ A any }{int64(1)}, struct{ A any }{}, bson.D{{Key: "a", Value: 1.5}}, bson.M{"k": "v"}, bson.A{"a", nil, 1.5}, bson.ObjectID{1}, bson.NewDecimal128(1, 2),
 		bson.Binary{Subtype: 0, Data: []byte{1}}, bson.Binary{Subtype: 2, Data: []byte{1}}, bson.Binary{Subtype: 4, Data: []byte{1}}, bson.DateTime(5), bson.Null{}, bson.Undefined{}, bson.MinKey{}, bson.MaxKey{},
-		bson.Timestamp{T: 1, I: 2}, bson.JavaScript("j"), bson.Symbol("s"), bson.Raw{5, 0, 0, 0, 0}, bson.RawValue{Type: bson.TypeInt32, Value: []byte{1, 0, 0, 0}}, bson.Regex{Pattern: "p", Options: "im"}, bson.Regex{Options: "mi"}, bson.Regex{Options: "\x80"},
+		bson.Timestamp{T: 1, I: 2}, bson.JavaScript("j"), bson.Symbol("s"), bson.Raw{5, 0, 0, 0, 0}, bson.RawValue{Type: bson.TypeInt32, Value: []byte{1, 0, 0, 0}}, bson.Regex{Pattern: "p", Options: "im"},
 	} {
 		typ := reflect.TypeOf(v)
 		wantType, want, err := bson.MarshalValue(v)
@@ -194,7 +209,7 @@ func TestPlansKnowTheTypes(t *testing.T) {
 		}
 		var appendValue appendFunc
 		var known bool
-		c.encodeMode.compileEncoder(func(plans encodeCompiler) { appendValue, known = plans.compile(typ, enc) })
+		c.encodeMode.compileEncoder(func(plans encodeCompiler) { appendValue, known = plans.compile(typ, notCalled{enc: enc}) })
 		if !known || sameCode(appendValue, c.encodeMode.opaque(enc, "")) {
 			t.Errorf("a %v is not encoded by plans", typ)
 			continue
@@ -211,7 +226,7 @@ func TestPlansKnowTheTypes(t *testing.T) {
 			t.Fatal(err)
 		}
 		var read readFunc
-		c.decodeMode.compileDecoder(func(plans decodeCompiler) { read, known = plans.compile(typ, dec) })
+		c.decodeMode.compileDecoder(func(plans decodeCompiler) { read, known = plans.compile(typ, notCalled{dec: dec}) })
 		if !known || sameCode(read, c.decodeMode.slow(dec)) {
 			t.Errorf("a %v is not decoded by plans", typ)
 			continue
@@ -222,6 +237,13 @@ func TestPlansKnowTheTypes(t *testing.T) {
 		}
 		if err := read(byte(wantType), want, got.Elem()); err != nil || !reflect.DeepEqual(got.Interface(), wanted.Interface()) {
 			t.Errorf("a %v: got %v and %v, the driver %v", typ, got.Elem(), err, wanted.Elem())
+		}
+	}
+	// What they leave to the codec is the same, too.
+	driver, plans := bothCodecs(func(*bson.Registry) {})
+	for _, v := range []any{struct{ R bson.Regex }{bson.Regex{Options: "mi"}}, struct{ R bson.Regex }{bson.Regex{Options: "\x80"}}, struct{ D bson.D }{}, struct{ U uint64 }{1 << 63}} {
+		if got, want := outcome(plans, v), outcome(driver, v); got != want {
+			t.Errorf("%v: got %s, the driver %s", v, got, want)
 		}
 	}
 }
