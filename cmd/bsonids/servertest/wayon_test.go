@@ -24,15 +24,18 @@ func TestWayOn(t *testing.T) {
 		}
 		return pass()
 	})
-	dir := t.TempDir()
-	undo := filepath.Join(dir, "it's the undo log")
-	args := []string{"convert", "--write", "--db", s.Database(), "--collection", "c", "--from", "javaLegacy", "--batch", "10", "--batch-timeout", "3s", "--state", filepath.Join(dir, "state"), "--undo-log", undo}
-	r := command(t, p, append(args, "--field", "mistyped")...).want(t, failure.ExitUsage)
+	dir := filepath.Join(t.TempDir(), "it's the plan")
+	again(t, planned(t, s), dir)
+	args := []string{"apply", dir, "--write", "--batch", "10", "--batch-timeout", "3s"}
+	changePlan(t, dir, convertFields("csharpLegacy", ""))
+	r := command(t, p, args...).want(t, failure.ExitUsage)
 	if !strings.HasSuffix(r.stderr, "; this command changed nothing\n") {
 		t.Error(r.stderr)
 	}
+	changePlan(t, dir, convertFields("javaLegacy", ""))
 	r = command(t, p, args...).want(t, failure.ExitUnreachable)
-	for _, want := range []string{"changed: 60 values in 20 documents", "to continue: bsonids convert --write --db ", "to undo: bsonids undo '" + strings.ReplaceAll(undo, "'", `'\''`) + "' --write --uri " + p.URI()[:10]} {
+	quoted := "'" + strings.ReplaceAll(dir, "'", `'\''`) + "'"
+	for _, want := range []string{"changed: 60 values in 20 documents", "to continue: bsonids apply " + quoted + " --write --batch 10", "to undo: bsonids undo " + quoted + " --write --uri " + p.URI()[:10]} {
 		if !strings.Contains(r.stderr, want) && !strings.Contains(strings.ReplaceAll(r.stderr, "'"+p.URI()+"'", p.URI()), want) {
 			t.Errorf("no %q in %s", want, r.stderr)
 		}
@@ -45,32 +48,30 @@ func TestWayOn(t *testing.T) {
 	}
 }
 
-// A copy that stops names the collection to drop, and the same command continues it.
+// A copy that stops says that its source was not changed, and the same command continues it.
 func TestWayOnOfCopy(t *testing.T) {
 	s := mongotest.Start(t)
 	db := connect(t, s)
 	want := seed(t, db.Collection("c"), 20, uuidrep.JavaLegacy, uuidrep.Standard)
 	var inserts atomic.Int32
 	p := startProxy(t, host(t, s), func(r request, pass func() []byte) []byte {
-		if name, _ := r.command.Lookup("insert").StringValueOK(); name == "new one" && inserts.Add(1) >= 2 {
+		if name, _ := r.command.Lookup("insert").StringValueOK(); name == "c_standard" && inserts.Add(1) >= 2 {
 			return nil
 		}
 		return pass()
 	})
-	args := []string{"convert", "--write", "--db", s.Database(), "--collection", "c", "--from", "javaLegacy", "--into", "new one", "--batch", "5", "--workers", "1",
-		"--batch-timeout", "1s", // another run waits for the batch without an answer
-		"--state", filepath.Join(t.TempDir(), "state")}
+	dir, other := prepared(t, s, "standard", intoNew("c")), prepared(t, s, "standard", intoNew("c"))
+	args := []string{"apply", dir, "--write", "--batch", "5", "--batch-timeout", "1s"} // another run waits for the batch without an answer
 	r := command(t, p, args...).want(t, failure.ExitUnreachable)
-	for _, want := range []string{"changed: only the new collection " + s.Database() + ".new one, not c", "to continue: bsonids convert --write", "to undo: drop the collection " + s.Database() + ".new one"} {
+	for _, want := range []string{"changed: only the new collections c_standard, and not", "to continue: bsonids apply " + dir, "to undo: bsonids undo " + dir + " --write"} {
 		if !strings.Contains(r.stderr, want) {
 			t.Errorf("no %q in %s", want, r.stderr)
 		}
 	}
 	// A collection of somebody else is not named.
-	if r := command(t, s, append(args[:len(args)-1:len(args)-1], filepath.Join(t.TempDir(), "state"))...).want(t, failure.ExitFailed); strings.Contains(r.stderr, "drop") ||
-		!strings.Contains(r.stderr, "changed nothing") {
+	if r := command(t, s, "apply", other, "--write").want(t, failure.ExitUsage); strings.Contains(r.stderr, "to undo") || !strings.Contains(r.stderr, "changed nothing") {
 		t.Error(r.stderr)
 	}
 	command(t, s, args...).want(t, failure.ExitOK)
-	equal(t, all(t, db.Collection("new one")), want)
+	equal(t, all(t, db.Collection("c_standard")), want)
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -192,12 +193,7 @@ func (o *applyOptions) run(ctx context.Context) (err error) {
 	defer end()
 	r, failed := p.Apply(ctx, s)
 	if failed != nil && r.Wrote {
-		validators := ""
-		if len(o.plan.Guarded()) > 0 {
-			validators = ", the validators of the guarded collections"
-		}
-		o.wayOn = &wayOn{changed: fmt.Sprintf("%d values in %d documents in this run%s, and possibly documents of the batches in progress; no others", r.Values, r.Documents, validators),
-			again: curable(o.explain(failed)), back: o.command("undo", o.work.Dir, "--write")}
+		o.wayOn = &wayOn{changed: o.changed(r), again: curable(o.explain(failed)), back: o.command("undo", o.work.Dir, "--write")}
 	}
 	if r.Steps != nil {
 		err = o.print(o.console.out, r)
@@ -206,4 +202,32 @@ func (o *applyOptions) run(ctx context.Context) (err error) {
 		return failed
 	}
 	return err
+}
+
+// changed describes what a run that failed has changed.
+func (o *applyOptions) changed(r apply.Result) string {
+	var copies []string
+	var all int64
+	inPlace := len(o.plan.Guarded()) > 0
+	for _, s := range r.Steps {
+		all += s.Documents
+		switch {
+		case s.Documents == 0 && s.Status != report.Stopped:
+		case s.Into != "":
+			copies = append(copies, s.Into)
+		default:
+			inPlace = true
+		}
+	}
+	if !inPlace && len(copies) > 0 {
+		return fmt.Sprintf("only the new collections %s, and not those that they are copies of", strings.Join(copies, ", "))
+	}
+	what := fmt.Sprintf("%d values in %d documents in this run", r.Values, r.Documents)
+	if all > r.Documents {
+		what += fmt.Sprintf(", at least %d documents in all runs", all)
+	}
+	if len(o.plan.Guarded()) > 0 {
+		what += ", the validators of the guarded collections"
+	}
+	return what + ", and possibly documents of the batches in progress; no others"
 }
