@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -105,34 +104,19 @@ func TestUndoPlanWithEarlierDirectory(t *testing.T) {
 // An undo and a proof of a collection that was renamed since, and another one has its name, is an error.
 func TestReplacedCollection(t *testing.T) {
 	for _, to := range []uuidrep.Representation{uuidrep.Standard, uuidrep.CSharpLegacy} {
-		for _, stateless := range []bool{false, true} {
-			s := mongotest.Start(t)
-			db := connect(t, s)
-			coll := db.Collection("c")
-			seed(t, coll, 30, uuidrep.JavaLegacy, to)
-			dir := t.TempDir()
-			state, undo := filepath.Join(dir, "state"), filepath.Join(dir, "undo")
-			base := []string{"--db", s.Database(), "--collection", "c", "--from", "javaLegacy", "--to", to.String()}
-			command(t, s, append([]string{"convert", "--write", "--batch", "10", "--state", state, "--undo-log", undo}, base...)...).want(t, failure.ExitOK)
-			if err := db.Client().Database("admin").RunCommand(t.Context(), bson.D{{Key: "renameCollection", Value: s.Database() + ".c"}, {Key: "to", Value: s.Database() + ".old"}}).Err(); err != nil {
-				t.Fatal(err)
-			}
-			insert(t, coll, []any{bson.D{{Key: "_id", Value: "new"}}})
-			if stateless {
-				_ = os.Remove(state)
-			}
-			verify := append([]string{"verify", "--undo-log", undo, "--allow-changed"}, base...)
-			all := [][]string{verify}
-			if !stateless {
-				all = append(all, append(verify[:len(verify):len(verify)], "--state", state))
-				if to == uuidrep.Standard {
-					all = append(all, append([]string{"verify", "--state", state}, base...))
-				}
-			}
-			for _, args := range append(all, []string{"undo", undo}, []string{"undo", undo, "--write"}) {
-				if r := command(t, s, args...); r.code == failure.ExitOK {
-					t.Errorf("%v %v %q: %s%s", to, stateless, args, r.stdout, r.stderr)
-				}
+		s := mongotest.Start(t)
+		db := connect(t, s)
+		coll := db.Collection("c")
+		seed(t, coll, 30, uuidrep.JavaLegacy, to)
+		dir := prepared(t, s, to.String())
+		command(t, s, "apply", dir, "--write", "--batch", "10").want(t, failure.ExitOK)
+		if err := db.Client().Database("admin").RunCommand(t.Context(), bson.D{{Key: "renameCollection", Value: s.Database() + ".c"}, {Key: "to", Value: s.Database() + ".old"}}).Err(); err != nil {
+			t.Fatal(err)
+		}
+		insert(t, coll, []any{bson.D{{Key: "_id", Value: "new"}}})
+		for _, args := range [][]string{{"verify", dir}, {"verify", dir, "--allow-changed"}, {"undo", dir}, {"undo", dir, "--write"}} {
+			if r := command(t, s, args...); r.code == failure.ExitOK {
+				t.Errorf("%v %q: %s%s", to, args, r.stdout, r.stderr)
 			}
 		}
 	}
@@ -140,24 +124,24 @@ func TestReplacedCollection(t *testing.T) {
 
 // A collection that is renamed while an undo or a proof reads it is an error by name.
 func TestRenamedDuring(t *testing.T) {
-	for name, args := range map[string][]string{
-		"undo":              {"undo", "UNDO", "--write", "--batch", "10"},
-		"undo, dry":         {"undo", "UNDO", "--batch", "10"},
-		"undo, accepted":    {"undo", "UNDO", "--batch", "10", "--write", "--allow-changed"},
-		"verify":            {"verify", "--db", "DB", "--collection", "c", "--from", "javaLegacy", "--undo-log", "UNDO", "--allow-changed"},
-		"verify by subtype": {"verify", "--db", "DB", "--collection", "c", "--from", "javaLegacy"},
-		"verify into":       {"verify", "--db", "DB", "--collection", "source", "--from", "javaLegacy", "--into", "c"},
+	for name, tt := range map[string]struct {
+		verb    string
+		flags   []string
+		changes []func(*plan.Plan)
+	}{
+		"undo":             {"undo", []string{"--write", "--batch", "10"}, nil},
+		"undo, dry":        {"undo", []string{"--batch", "10"}, nil},
+		"undo, accepted":   {"undo", []string{"--batch", "10", "--write", "--allow-changed"}, nil},
+		"verify":           {"verify", []string{"--allow-changed"}, nil},
+		"verify of a copy": {"verify", nil, []func(*plan.Plan){intoNew("c")}},
 	} {
 		for _, replaced := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, replaced %v", name, replaced), func(t *testing.T) {
 				s := mongotest.Start(t)
 				db := connect(t, s)
 				seed(t, db.Collection("c"), 30, uuidrep.JavaLegacy, uuidrep.Standard)
-				undo := filepath.Join(t.TempDir(), "undo")
-				command(t, s, "convert", "--db", s.Database(), "--collection", "c", "--from", "javaLegacy", "--write", "--batch", "10", "--undo-log", undo).want(t, failure.ExitOK)
-				if err := db.CreateCollection(t.Context(), "source"); err != nil {
-					t.Fatal(err)
-				}
+				dir := prepared(t, s, "standard", tt.changes...)
+				command(t, s, "apply", dir, "--write", "--batch", "10").want(t, failure.ExitOK)
 				var once sync.Once
 				p := startProxy(t, host(t, s), func(r request, pass func() []byte) []byte {
 					if coll, _ := r.command.Lookup("find").StringValueOK(); coll == "c" {
@@ -174,16 +158,7 @@ func TestRenamedDuring(t *testing.T) {
 					}
 					return pass()
 				})
-				full := slices.Clone(args)
-				for i, a := range full {
-					switch a {
-					case "UNDO":
-						full[i] = undo
-					case "DB":
-						full[i] = s.Database()
-					}
-				}
-				if r := command(t, p, full...); r.code != failure.ExitFailed || !strings.Contains(r.stderr, s.Database()+".c") {
+				if r := command(t, p, append([]string{tt.verb, dir}, tt.flags...)...); r.code != failure.ExitFailed || !strings.Contains(r.stderr, s.Database()+".c") {
 					t.Errorf("exit code %d: %s%s", r.code, r.stdout, r.stderr)
 				}
 			})

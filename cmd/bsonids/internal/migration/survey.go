@@ -31,8 +31,8 @@ func Matching(ctx context.Context, coll *mongo.Collection, conv rule.Conversion)
 	if err != nil || len(names) == 0 {
 		return err
 	}
-	return failure.Usagef("--field %s: %s.%s has no such field with %s; bsonids scan prints the field names",
-		strings.Join(names, ", "), coll.Database().Name(), coll.Name(), ValuesFor(conv))
+	return failure.Usagef("%s.%s has no such field with %s: %s; bsonids scan prints the field names",
+		coll.Database().Name(), coll.Name(), ValuesFor(conv), strings.Join(names, ", "))
 }
 
 // ValuesFor names the values that a field of the conversion may have.

@@ -122,8 +122,10 @@ func (f *Files) Prove(ctx context.Context, s *migration.Session) (p Proof, err e
 		if err != nil {
 			return err
 		}
-		if err := migration.Matching(ctx, coll, f.Conversion); err != nil {
-			return err
+		if f.state == nil || f.state.Decision == nil { // a decision had values of each field, which may be gone since
+			if err := migration.Matching(ctx, coll, f.Conversion); err != nil {
+				return err
+			}
 		}
 		total, err = coll.EstimatedDocumentCount(ctx)
 		return err
