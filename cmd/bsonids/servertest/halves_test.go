@@ -10,6 +10,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
 	"github.com/bsonids/bsonids/integration/mongotest"
 	"github.com/bsonids/bsonids/uuidrep"
 )
@@ -27,22 +28,21 @@ func TestExpiredBatch(t *testing.T) {
 		{true, 0, failure.ExitFailed, "within the time limit of a batch, 30s"},
 		{false, 3, failure.ExitUnreachable, "operation exceeded time limit"},
 	} {
-		for name, extra := range map[string][]string{"in place": nil, "copy": {"--into", "new"}} {
+		for name, changes := range map[string][]func(*plan.Plan){"in place": nil, "copy": {intoNew("c")}} {
 			t.Run(fmt.Sprint(name, " ", tt.enforces, " ", tt.most), func(t *testing.T) {
 				s := mongotest.Start(t)
 				db := connect(t, s)
 				want := seed(t, db.Collection("c"), 40, uuidrep.JavaLegacy, uuidrep.Standard)
-				p := limited(t, s, tt.enforces, tt.most, "c", "new")
-				args := append([]string{"convert", "--db", s.Database(), "--collection", "c", "--from", "javaLegacy", "--write", "--batch", "40",
-					"--state", filepath.Join(t.TempDir(), "state")}, extra...)
+				p := limited(t, s, tt.enforces, tt.most, "c", "c_standard")
+				args := []string{"apply", prepared(t, s, "standard", changes...), "--write", "--batch", "40"}
 				r := command(t, p, args...).want(t, tt.code)
 				if !strings.Contains(r.stderr, tt.text) || tt.most == 0 && !strings.Contains(r.stderr, "document with _id") {
 					t.Error(r.stderr)
 				}
 				if tt.code == failure.ExitOK {
 					to := "c"
-					if extra != nil {
-						to = "new"
+					if changes != nil {
+						to = "c_standard"
 					}
 					equal(t, all(t, db.Collection(to)), want)
 				}
@@ -89,11 +89,11 @@ func TestExpiredRepair(t *testing.T) {
 		db := connect(t, s)
 		c := db.Collection("c")
 		seed(t, c, 40, uuidrep.JavaLegacy, uuidrep.Standard)
-		dir := t.TempDir()
-		args := []string{"convert", "--db", s.Database(), "--collection", "c", "--from", "javaLegacy", "--into", "new", "--write", "--batch", "40", "--state", filepath.Join(dir, "state")}
+		dir := prepared(t, s, "standard", intoNew("c"))
+		args := []string{"apply", dir, "--write", "--batch", "40"}
 		// A run ends after it has copied, and before it has compared.
 		p := startProxy(t, host(t, s), func(r request, pass func() []byte) []byte {
-			if of, _ := r.command.Lookup(r.name()).StringValueOK(); of == "new" && r.name() == "find" {
+			if of, _ := r.command.Lookup(r.name()).StringValueOK(); of == "c_standard" && r.name() == "find" {
 				if _, err := r.command.LookupErr("filter", "_id", "$in"); err == nil {
 					return r.reply(bson.D{{Key: "ok", Value: 0.0}, {Key: "code", Value: int32(8)}, {Key: "errmsg", Value: "refused"}})
 				}
@@ -104,9 +104,9 @@ func TestExpiredRepair(t *testing.T) {
 		if _, err := c.UpdateMany(t.Context(), bson.D{}, bson.D{{Key: "$set", Value: bson.D{{Key: "changed", Value: true}}}}); err != nil {
 			t.Fatal(err)
 		}
-		command(t, limited(t, s, true, most, "new"), args...).want(t, failure.ExitOK)
-		command(t, s, "verify", "--db", s.Database(), "--collection", "c", "--from", "javaLegacy", "--into", "new").want(t, failure.ExitOK)
-		if n := len(all(t, db.Collection("new"))); n != 40 {
+		command(t, limited(t, s, true, most, "c_standard"), args...).want(t, failure.ExitOK)
+		command(t, s, "verify", dir).want(t, failure.ExitOK)
+		if n := len(all(t, db.Collection("c_standard"))); n != 40 {
 			t.Errorf("%d documents", n)
 		}
 	})
@@ -115,9 +115,9 @@ func TestExpiredRepair(t *testing.T) {
 		c := connect(t, s).Collection("c")
 		seed(t, c, 40, uuidrep.JavaLegacy, uuidrep.Standard)
 		before := all(t, c)
-		log := filepath.Join(t.TempDir(), "undo")
-		command(t, s, append(gentle, "convert", "--db", s.Database(), "--collection", "c", "--from", "javaLegacy", "--write", "--undo-log", log)...).want(t, failure.ExitOK)
-		command(t, limited(t, s, true, most, "c"), "undo", log, "--write", "--batch", "40").want(t, failure.ExitOK)
+		dir := filepath.Dir(planned(t, s))
+		command(t, s, append([]string{"apply", dir, "--write"}, gentle...)...).want(t, failure.ExitOK)
+		command(t, limited(t, s, true, most, "c"), "undo", dir, "--write", "--batch", "40").want(t, failure.ExitOK)
 		equal(t, all(t, c), before)
 	})
 	t.Run("cutover", func(t *testing.T) {

@@ -14,12 +14,6 @@ import (
 	"github.com/bsonids/bsonids/uuidrep"
 )
 
-// undecided returns a document with a value that is not a UUID. A conversion leaves it as it is.
-func undecided(i int) bson.D {
-	value := append(make([]byte, 15), byte(i))
-	return append(cutDoc(i, 0), bson.E{Key: "md5", Value: bson.Binary{Subtype: 3, Data: value}})
-}
-
 // lastSkipped returns how many documents with values that were left the last run has in the record.
 func lastSkipped(t *testing.T, db *mongo.Database, collection string) int64 {
 	t.Helper()

@@ -70,19 +70,6 @@ func TestKillStates(t *testing.T) {
 		ready func(t *testing.T, s *mongotest.Server, dir string) // before the kills
 		check func(t *testing.T, db *mongo.Database, before, want map[string]bson.Raw)
 	}
-	converting := func(more ...string) func(*mongotest.Server, string) []string {
-		return func(s *mongotest.Server, dir string) []string {
-			args := []string{"convert", "--db", s.Database(), "--collection", "c", "--from", "javaLegacy", "--write", "--batch", "5", "--workers", "2",
-				"--examples", "0", "--batch-timeout", "1s", "--skip-list", filepath.Join(dir, "skipped")}
-			for _, m := range more {
-				if m == "undo" || m == "state" {
-					m = filepath.Join(dir, m)
-				}
-				args = append(args, m)
-			}
-			return args
-		}
-	}
 	planOf := func(s *mongotest.Server, dir string) string {
 		dir = filepath.Join(dir, "shop.d")
 		if !isDirectory(dir) {
@@ -100,15 +87,14 @@ func TestKillStates(t *testing.T) {
 			command(t, s, first(s, dir)...).want(t, failure.ExitOK)
 		}
 	}
-	none := func(*testing.T, *mongotest.Server, string) {}
+	within := func(t *testing.T, s *mongotest.Server, dir string) {
+		again(t, planned(t, s, "--to", "csharpLegacy"), filepath.Join(dir, "shop.d"))
+	}
 	converted := func(t *testing.T, db *mongo.Database, _, want map[string]bson.Raw) {
 		equal(t, all(t, db.Collection("c")), want)
 	}
 	restored := func(t *testing.T, db *mongo.Database, before, _ map[string]bson.Raw) {
 		equal(t, all(t, db.Collection("c")), before)
-	}
-	undoing := func(_ *mongotest.Server, dir string) []string {
-		return []string{"undo", filepath.Join(dir, "undo"), "--write", "--batch", "5", "--batch-timeout", "1s"}
 	}
 	// One field was left, and is decided after the others were converted.
 	edited := func(t *testing.T, s *mongotest.Server, dir string) {
@@ -119,15 +105,7 @@ func TestKillStates(t *testing.T) {
 		setDecision(t, file, "id", "convert from javaLegacy")
 	}
 	for name, v := range map[string]verb{
-		"convert":                  {uuidrep.Standard, converting("--to", "standard", "--undo-log", "undo"), none, converted},
-		"convert within a subtype": {uuidrep.CSharpLegacy, converting("--to", "csharpLegacy", "--undo-log", "undo", "--state", "state"), none, converted},
-		"convert into a collection": {uuidrep.Standard, converting("--to", "standard", "--into", "new", "--state", "state"), none, func(t *testing.T, db *mongo.Database, before, want map[string]bson.Raw) {
-			equal(t, all(t, db.Collection("new")), want)
-			equal(t, all(t, db.Collection("c")), before)
-		}},
-		"undo":                  {uuidrep.Standard, undoing, after(converting("--to", "standard", "--undo-log", "undo")), restored},
-		"undo within a subtype": {uuidrep.CSharpLegacy, undoing, after(converting("--to", "csharpLegacy", "--undo-log", "undo")), restored},
-		"apply":                 {uuidrep.Standard, applying("apply"), func(_ *testing.T, s *mongotest.Server, dir string) { planOf(s, dir) }, converted},
+		"apply": {uuidrep.Standard, applying("apply"), func(_ *testing.T, s *mongotest.Server, dir string) { planOf(s, dir) }, converted},
 		"apply with filters": {uuidrep.CSharpLegacy, applying("apply"), func(t *testing.T, s *mongotest.Server, dir string) {
 			file := planned(t, s, "--to", "csharpLegacy")
 			filtered(t, s, file, []string{`{"_id": {"$lt": 40}}`, `{"_id": {"$gte": 20}}`}, make([]string, 6))
@@ -139,6 +117,17 @@ func TestKillStates(t *testing.T) {
 			copiesInto(t, filepath.Join(planOf(s, dir), "plan.yaml"), "c", "new")
 		}, func(t *testing.T, db *mongo.Database, before, want map[string]bson.Raw) {
 			equal(t, all(t, db.Collection("new")), want)
+			equal(t, all(t, db.Collection("c")), before)
+		}},
+		"apply within a subtype": {uuidrep.CSharpLegacy, applying("apply"), within, converted},
+		"undo within a subtype": {uuidrep.CSharpLegacy, applying("undo"), func(t *testing.T, s *mongotest.Server, dir string) {
+			within(t, s, dir)
+			command(t, s, applying("apply")(s, dir)...).want(t, failure.ExitOK)
+		}, restored},
+		"apply into a collection": {uuidrep.Standard, applying("apply"), func(t *testing.T, s *mongotest.Server, dir string) {
+			copyAlso(t, filepath.Join(planOf(s, dir), "plan.yaml"), "c")
+		}, func(t *testing.T, db *mongo.Database, before, want map[string]bson.Raw) {
+			equal(t, all(t, db.Collection("c_standard")), want)
 			equal(t, all(t, db.Collection("c")), before)
 		}},
 		"apply of an edit": {uuidrep.Standard, applying("apply"), edited, converted},

@@ -106,28 +106,18 @@ func TestKill(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			s := mongotest.Start(t)
 			db := connect(t, s)
-			dir := t.TempDir()
 			want := seed(t, db.Collection("c"), some(t, s, 150), tt.from, tt.to)
-			args := append([]string{"convert", "--db", s.Database(), "--collection", "c", "--from", tt.from.String(), "--to", tt.to.String(),
-				"--write", "--state", filepath.Join(dir, "state"), "--workers", "2", "--batch", "5"}, []string{"--batch-timeout", "10s", "--examples", "0"}...)
-			target := "c"
-			if tt.into {
-				target = "new"
-				args = append(args, "--into", target)
-			} else {
-				args = append(args, "--undo-log", filepath.Join(dir, "undo"))
-			}
 			before := all(t, db.Collection("c"))
-			kills := untilDone(t, s, args...)
+			target, dir := "c", prepared(t, s, tt.to.String())
+			if tt.into {
+				target = "c_standard"
+				changePlan(t, dir, intoNew("c"))
+			}
+			kills := untilDone(t, s, "apply", dir, "--write", "--workers", "2", "--batch", "5", "--batch-timeout", "10s")
 			t.Logf("killed %d times", kills)
 			equal(t, all(t, db.Collection(target)), want)
-			verify := []string{"verify", "--db", s.Database(), "--collection", "c", "--from", tt.from.String(), "--to", tt.to.String()}
-			if tt.into {
-				command(t, s, append(verify, "--into", target)...).want(t, failure.ExitOK)
-				return
-			}
-			command(t, s, append(verify, "--undo-log", filepath.Join(dir, "undo"))...).want(t, failure.ExitOK)
-			command(t, s, "undo", filepath.Join(dir, "undo"), "--write", "--batch", "10").want(t, failure.ExitOK)
+			command(t, s, "verify", dir).want(t, failure.ExitOK)
+			command(t, s, "undo", dir, "--write", "--batch", "10").want(t, failure.ExitOK)
 			equal(t, all(t, db.Collection("c")), before)
 		})
 	}
@@ -158,8 +148,8 @@ func TestKillWithWriter(t *testing.T) {
 	coll := client.Database(s.Database()).Collection("c")
 	n := some(t, s, 150)
 	seed(t, coll, n, uuidrep.JavaLegacy, uuidrep.Standard)
-	dir := t.TempDir()
-	args := []string{"convert", "--db", s.Database(), "--collection", "c", "--from", "javaLegacy", "--write", "--workers", "2", "--batch", "5", "--undo-log", filepath.Join(dir, "undo"), "--state", filepath.Join(dir, "state")}
+	dir := filepath.Dir(planned(t, s))
+	args := []string{"apply", dir, "--write", "--workers", "2", "--batch", "5"}
 
 	want := make(map[int]uuid.UUID)
 	counts := make(map[int]int32)
@@ -198,8 +188,11 @@ func TestKillWithWriter(t *testing.T) {
 	writer.Wait()
 	t.Logf("killed %d times, %d documents written to", kills, len(counts))
 	// Values that were written in the old representation after the conversion had passed are
-	// converted by another run.
-	command(t, s, append([]string{"convert", "--db", s.Database(), "--collection", "c", "--from", "javaLegacy", "--write"}, gentle...)...).want(t, failure.ExitOK)
+	// converted by another plan.
+	late := prepared(t, s, "standard", convertFields("javaLegacy", ""), trusted("id"))
+	if r := command(t, s, append([]string{"apply", late, "--write"}, gentle...)...); r.code != failure.ExitOK && !strings.Contains(r.stderr, "there is nothing to convert") {
+		t.Fatal(r.stderr)
+	}
 	got := all(t, coll)
 	if len(got) != n {
 		t.Errorf("%d documents, want %d", len(got), n)
@@ -227,19 +220,16 @@ func TestInterrupt(t *testing.T) {
 				s := mongotest.Start(t)
 				db := connect(t, s)
 				want := seed(t, db.Collection("c"), n, uuidrep.JavaLegacy, uuidrep.CSharpLegacy)
-				dir := t.TempDir()
-				target := "c"
-				args := []string{"convert", "--db", s.Database(), "--collection", "c", "--from", "javaLegacy", "--to", "csharpLegacy", "--write",
-					"--state", filepath.Join(dir, "state"), "--batch", "5", "--workers", "1"}
+				target, dir := "c", prepared(t, s, "csharpLegacy")
 				if into {
-					target = "new"
-					args = append(args, "--into", target, "--rate", "10")
-				} else {
-					args = append(args, "--undo-log", filepath.Join(dir, "undo"), "--rate", "10")
+					target = "c_standard"
+					changePlan(t, dir, intoNew("c"))
 				}
+				setRate(t, dir, "10")
+				args := []string{"apply", dir, "--write", "--batch", "5", "--workers", "1"}
 				cmd, out := start(t, s, args...)
 				for { // until some documents are written
-					if b, err := os.ReadFile(filepath.Join(dir, "state")); err == nil && bytes.Contains(b, []byte("position")) {
+					if b, err := os.ReadFile(filepath.Join(dir, "c.javaLegacy.state")); err == nil && bytes.Contains(b, []byte("position")) {
 						break
 					}
 					runtime.Gosched()
@@ -248,10 +238,10 @@ func TestInterrupt(t *testing.T) {
 					t.Fatal(err)
 				}
 				var exit *exec.ExitError
-				if err := cmd.Wait(); !errors.As(err, &exit) || exit.ExitCode() != failure.ExitInterrupted || !strings.Contains(out.String(), "the same command continues from here") {
+				if err := cmd.Wait(); !errors.As(err, &exit) || exit.ExitCode() != failure.ExitInterrupted || !strings.Contains(out.String(), "to continue: bsonids apply") {
 					t.Fatalf("%v: %s", err, out)
 				}
-				args[len(args)-1] = "0"
+				setRate(t, dir, "0")
 				command(t, s, args...).want(t, failure.ExitOK)
 				equal(t, all(t, db.Collection(target)), want)
 			})

@@ -21,8 +21,8 @@ func TestLogAhead(t *testing.T) {
 			db := connect(t, s)
 			n := some(t, s, 120)
 			want := seed(t, db.Collection("c"), n, uuidrep.JavaLegacy, uuidrep.CSharpLegacy)
-			dir := t.TempDir()
-			undo := filepath.Join(dir, "undo")
+			dir := prepared(t, s, "csharpLegacy")
+			undo := filepath.Join(dir, "c.javaLegacy.undo")
 			var mu sync.Mutex
 			updated := make(map[int32]bool)
 			p := startProxy(t, host(t, s), func(r request, pass func() []byte) []byte {
@@ -46,8 +46,7 @@ func TestLogAhead(t *testing.T) {
 				}
 				return pass()
 			})
-			command(t, p, "convert", "--db", s.Database(), "--collection", "c", "--from", "javaLegacy", "--to", "csharpLegacy", "--write",
-				"--state", filepath.Join(dir, "state"), "--undo-log", undo, "--batch", "3", "--workers", workers).want(t, failure.ExitOK)
+			command(t, p, "apply", dir, "--write", "--batch", "3", "--workers", workers).want(t, failure.ExitOK)
 			equal(t, all(t, db.Collection("c")), want)
 			if len(updated) != n {
 				t.Errorf("%d documents were updated, want %d", len(updated), n)

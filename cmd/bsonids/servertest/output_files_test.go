@@ -22,21 +22,6 @@ func nowhere(t *testing.T, path string) string {
 	return path
 }
 
-// A file that cannot be written is found before the first value is changed, also if the conversion would
-// write to it only for a value that it leaves.
-func TestFilesBeforeWrites(t *testing.T) {
-	s := mongotest.Start(t)
-	db := connect(t, s)
-	seed(t, db.Collection("c"), 30, uuidrep.JavaLegacy, uuidrep.Standard)
-	before := all(t, db.Collection("c"))
-	path := nowhere(t, filepath.Join(t.TempDir(), "list"))
-	r := command(t, s, append([]string{"convert", "--db", s.Database(), "--collection", "c", "--from", "javaLegacy", "--write", "--skip-list", path}, gentle...)...)
-	if r.want(t, failure.ExitUsage); !strings.Contains(r.stderr, path) {
-		t.Error(r.stderr)
-	}
-	equal(t, all(t, db.Collection("c")), before)
-}
-
 // The files of all collections of a plan are opened before the first one is changed.
 func TestPlanFilesBeforeWrites(t *testing.T) {
 	for _, of := range []func(plan.Files) string{func(f plan.Files) string { return f.UndoLog }, func(f plan.Files) string { return f.SkipList }} {

@@ -9,6 +9,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/server"
 	"github.com/bsonids/bsonids/integration/mongotest"
 	"github.com/bsonids/bsonids/uuidrep"
@@ -17,7 +18,7 @@ import (
 // A run that continues after a stop has the exit code of the whole conversion: the documents that
 // the stopped run skipped are still skipped.
 func TestExitCodeAfterResume(t *testing.T) {
-	for _, into := range []bool{false, true} {
+	for _, changes := range [][]func(*plan.Plan){nil, {intoNew("c")}} {
 		s := mongotest.Start(t)
 		coll := connect(t, s).Collection("c")
 		insert(t, coll, []any{bson.D{{Key: "_id", Value: int32(-1)}, {Key: "id", Value: bson.Binary{Subtype: 3, Data: []byte("0123456789abcdef")}}}})
@@ -31,10 +32,7 @@ func TestExitCodeAfterResume(t *testing.T) {
 			}
 			return pass()
 		})
-		args := []string{"convert", "--db", s.Database(), "--collection", "c", "--from", "javaLegacy", "--write", "--batch", "10", "--state", filepath.Join(t.TempDir(), "state")}
-		if into {
-			args = append(args, "--into", "new")
-		}
+		args := []string{"apply", prepared(t, s, "standard", changes...), "--write", "--batch", "10"}
 		command(t, p, args...).want(t, failure.ExitUnreachable)
 		for range 3 {
 			command(t, s, args...).want(t, failure.ExitIncomplete)
@@ -62,10 +60,10 @@ func TestUpdatesUnderWay(t *testing.T) {
 		}
 		return pass()
 	})
-	undo := filepath.Join(t.TempDir(), "undo")
-	command(t, p, "convert", "--db", s.Database(), "--collection", "c", "--from", "javaLegacy", "--write", "--undo-log", undo, "--workers", "8").want(t, failure.ExitOK)
+	dir := filepath.Dir(planned(t, s))
+	command(t, p, "apply", dir, "--write", "--workers", "8").want(t, failure.ExitOK)
 	equal(t, all(t, db.Collection("c")), want)
-	command(t, p, "undo", undo, "--write").want(t, failure.ExitOK)
+	command(t, p, "undo", dir, "--write").want(t, failure.ExitOK)
 }
 
 // A scan names the views that it did not read, unless the user named the collections.

@@ -94,26 +94,15 @@ func TestRiddenOut(t *testing.T) {
 			want := seed(t, db.Collection("c"), 40, uuidrep.JavaLegacy, tt.to)
 			before := all(t, db.Collection("c"))
 			p, troubles := troubled(t, s, 7)
-			dir := t.TempDir()
-			undo := filepath.Join(dir, "undo")
-			args := []string{"convert", "--db", s.Database(), "--collection", "c", "--from", "javaLegacy", "--to", tt.to.String(), "--write",
-				"--state", filepath.Join(dir, "state"), "--batch", "5", "--retry-for", "1m", "--batch-timeout", "2s", "--examples", "0"}
-			target := "c"
+			target, dir := "c", prepared(t, s, tt.to.String())
 			if tt.into {
-				target = "new"
-				args = append(args, "--into", target)
-			} else {
-				args = append(args, "--undo-log", undo)
+				target = "c_standard"
+				changePlan(t, dir, intoNew("c"))
 			}
+			args := []string{"apply", dir, "--write", "--batch", "5", "--retry-for", "1m", "--batch-timeout", "2s"}
 			r := command(t, p, args...).want(t, failure.ExitOK)
 			equal(t, all(t, db.Collection(target)), want)
-			verify := []string{"verify", "--db", s.Database(), "--collection", "c", "--from", "javaLegacy", "--to", tt.to.String(), "--retry-for", "1m"}
-			if tt.into {
-				verify = append(verify, "--into", target)
-			} else {
-				verify = append(verify, "--undo-log", undo)
-			}
-			if r := command(t, losing(t, s), verify...).want(t, failure.ExitOK); !strings.Contains(r.stderr, "trying again") {
+			if r := command(t, losing(t, s), "verify", dir, "--retry-for", "1m").want(t, failure.ExitOK); !strings.Contains(r.stderr, "trying again") {
 				t.Error(r.stderr)
 			}
 			hello, err := db.RunCommand(t.Context(), bson.D{{Key: "hello", Value: 1}}).Raw()
@@ -126,10 +115,10 @@ func TestRiddenOut(t *testing.T) {
 				t.Errorf("%d troubles: %s", *troubles, r.stderr)
 			}
 			if !tt.into {
-				if !strings.Contains(r.stdout, "120 values in 40 documents changed") {
+				if !strings.Contains(r.stdout, "120") {
 					t.Error(r.stdout)
 				}
-				r := command(t, p, "undo", undo, "--write", "--batch", "5", "--retry-for", "1m", "--batch-timeout", "2s").want(t, failure.ExitOK)
+				r := command(t, p, "undo", dir, "--write", "--batch", "5", "--retry-for", "1m", "--batch-timeout", "2s").want(t, failure.ExitOK)
 				equal(t, all(t, db.Collection("c")), before)
 				if !strings.Contains(r.stdout, "40") {
 					t.Error(r.stdout)
@@ -146,6 +135,7 @@ func TestNoStormOfRetries(t *testing.T) {
 	c := connect(t, s).Collection("c")
 	seed(t, c, 10, uuidrep.JavaLegacy, uuidrep.Standard)
 	before := all(t, c)
+	dir := filepath.Dir(planned(t, s))
 	var updates, reads atomic.Int32
 	p := startProxy(t, host(t, s), func(r request, pass func() []byte) []byte {
 		switch {
@@ -161,7 +151,7 @@ func TestNoStormOfRetries(t *testing.T) {
 		}
 		return pass()
 	})
-	command(t, p, "convert", "--db", s.Database(), "--collection", "c", "--from", "javaLegacy", "--write", "--retry-for", "1s").want(t, failure.ExitUnreachable)
+	command(t, p, "apply", dir, "--write", "--retry-for", "1s").want(t, failure.ExitUnreachable)
 	equal(t, all(t, c), before)
 	// The pauses double from a quarter of a second.
 	if u, r := updates.Load(), reads.Load(); u == 0 || u > 5 || r > 20 {
@@ -190,8 +180,8 @@ func TestLostBeginning(t *testing.T) {
 	coll := connect(t, s).Collection("c")
 	seed(t, coll, 10, uuidrep.JavaLegacy, uuidrep.Standard)
 	before := all(t, coll)
-	undo := filepath.Join(t.TempDir(), "undo")
-	command(t, s, "convert", "--db", s.Database(), "--collection", "c", "--from", "javaLegacy", "--write", "--undo-log", undo).want(t, failure.ExitOK)
+	dir := filepath.Dir(planned(t, s))
+	command(t, s, "apply", dir, "--write").want(t, failure.ExitOK)
 	var way, lost atomic.Int32
 	p := startProxy(t, host(t, s), func(r request, pass func() []byte) []byte {
 		name, _ := r.command.Lookup(r.name()).StringValueOK()
@@ -212,7 +202,7 @@ func TestLostBeginning(t *testing.T) {
 	for i := range 2 {
 		way.Store(int32(i))
 		lost.Store(0)
-		r := command(t, p, "undo", undo, "--write", "--retry-for", "1m", "--batch-timeout", "2m").want(t, failure.ExitOK)
+		r := command(t, p, "undo", dir, "--write", "--retry-for", "1m", "--batch-timeout", "2m").want(t, failure.ExitOK)
 		if lost.Load() == 0 || strings.Contains(r.stderr, "waiting ") {
 			t.Errorf("way %d, %d commands: %s", i, lost.Load(), r.stderr)
 		}

@@ -2,14 +2,15 @@ package servertest
 
 import (
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
 	"github.com/bsonids/bsonids/integration/mongotest"
 	"github.com/bsonids/bsonids/uuidrep"
 )
@@ -25,9 +26,9 @@ func lines(t testing.TB, path string) []string {
 }
 
 // A conversion that stopped does not continue without the list that it wrote, in place or as a copy. With
-// it, and in a further pass, each value is listed once.
+// it, each value is listed once.
 func TestSkipListContinued(t *testing.T) {
-	for _, extra := range [][]string{nil, {"--into", "new"}} {
+	for _, changes := range [][]func(*plan.Plan){nil, {intoNew("c")}} {
 		s := mongotest.Start(t)
 		coll := connect(t, s).Collection("c")
 		const n = 40
@@ -35,27 +36,23 @@ func TestSkipListContinued(t *testing.T) {
 		for i := range n {
 			// Text fits no order, and is left.
 			odd := bson.Binary{Subtype: 3, Data: []byte("0123456789abcde" + string(rune('A'+i)))}
-			docs = append(docs, bson.D{{Key: "_id", Value: i}, {Key: "a", Value: in(v4(i), uuidrep.JavaLegacy)}, {Key: "b", Value: odd}})
+			docs = append(docs, bson.D{{Key: "_id", Value: i}, {Key: "a", Value: bson.A{in(v4(i), uuidrep.JavaLegacy), odd}}})
 		}
 		insert(t, coll, docs)
-		calls := 0
+		dir := prepared(t, s, "standard", append([]func(*plan.Plan){convertFields("javaLegacy", "")}, changes...)...)
+		var calls atomic.Int32
 		p := startProxy(t, host(t, s), func(r request, pass func() []byte) []byte {
 			if r.name() != "update" && r.name() != "insert" || r.documents != 5 {
 				return pass()
 			}
-			if calls++; calls < 4 {
+			if calls.Add(1) < 4 {
 				return pass()
 			}
 			return r.refuse(11601, "it was Interrupted")
 		})
-		dir := t.TempDir()
-		list := filepath.Join(dir, "list")
-		args := append([]string{"convert", "--db", s.Database(), "--collection", "c", "--from", "javaLegacy", "--write", "--batch", "5", "--workers", "1",
-			"--state", filepath.Join(dir, "state"), "--skip-list", list}, extra...)
-		if extra == nil {
-			args = append(args, "--undo-log", filepath.Join(dir, "undo"))
-		}
+		args := []string{"apply", dir, "--write", "--batch", "5", "--workers", "1"}
 		command(t, p, args...).want(t, failure.ExitFailed)
+		list := skipList(t, dir)
 		b, err := os.ReadFile(list)
 		if err != nil || strings.Count(string(b), "\n") < 15 {
 			t.Fatalf("%q, %v", b, err)
@@ -83,17 +80,6 @@ func TestSkipListContinued(t *testing.T) {
 		is := lines(t, list)
 		if len(is) != n || len(slices.Compact(slices.Clone(is))) != n {
 			t.Errorf("%d lines of %d values", len(is), n)
-		}
-		if extra != nil {
-			continue
-		}
-		again := append(slices.DeleteFunc(slices.Clone(args), func(a string) bool { return a == "--state" || a == filepath.Join(dir, "state") }), "--state", filepath.Join(dir, "undo.ledger"))
-		if err := os.Rename(filepath.Join(dir, "state"), filepath.Join(dir, "undo.ledger")); err != nil {
-			t.Fatal(err)
-		}
-		command(t, s, again[:len(again)-2]...).want(t, failure.ExitIncomplete)
-		if now := lines(t, list); !slices.Equal(now, is) {
-			t.Errorf("%d lines after a further pass, %d before", len(now), len(is))
 		}
 	}
 }

@@ -60,9 +60,7 @@ func TestCollectionLost(t *testing.T) {
 					}
 					return answer
 				})
-				dir := t.TempDir()
-				args := append([]string{"convert", "--db", s.Database(), "--collection", "c", "--from", "javaLegacy", "--write",
-					"--state", filepath.Join(dir, "state"), "--undo-log", filepath.Join(dir, "undo")}, gentle...)
+				args := append([]string{"apply", filepath.Dir(planned(t, s)), "--write"}, gentle...)
 				r := command(t, p, args...).want(t, failure.ExitFailed)
 				if !strings.Contains(r.stderr, s.Database()+".c ") || !strings.Contains(r.stderr, loss.text) {
 					t.Error(r.stderr)
@@ -78,16 +76,17 @@ func TestCollectionLost(t *testing.T) {
 // A collection that disappears while it is copied is an error. What was copied stays.
 func TestSourceLost(t *testing.T) {
 	for name, loss := range losses {
-		for _, lost := range []string{"old", "new"} {
+		for _, lost := range []string{"old", "old_standard"} {
 			t.Run(name+"/"+lost, func(t *testing.T) {
 				s := mongotest.Start(t)
 				db := connect(t, s)
 				seed(t, db.Collection("old"), 60, uuidrep.JavaLegacy, uuidrep.Standard)
-				inserts := 0
+				dir := prepared(t, s, "standard", intoNew("old"))
+				var inserts atomic.Int32
 				p := startProxy(t, host(t, s), func(r request, pass func() []byte) []byte {
 					answer := pass()
-					if of, _ := r.command.Lookup("insert").StringValueOK(); of == "new" {
-						if inserts++; inserts == 6 {
+					if of, _ := r.command.Lookup("insert").StringValueOK(); of == "old_standard" {
+						if inserts.Add(1) == 6 {
 							if err := loss.do(t.Context(), db.Collection(lost)); err != nil {
 								t.Error(err)
 							}
@@ -95,12 +94,11 @@ func TestSourceLost(t *testing.T) {
 					}
 					return answer
 				})
-				r := command(t, p, "convert", "--db", s.Database(), "--collection", "old", "--from", "javaLegacy", "--into", "new", "--write",
-					"--batch", "10").want(t, failure.ExitFailed)
+				r := command(t, p, "apply", dir, "--write", "--batch", "10").want(t, failure.ExitFailed)
 				if !strings.Contains(r.stderr, s.Database()+"."+lost+" ") || !strings.Contains(r.stderr, loss.text) {
 					t.Error(r.stderr)
 				}
-				if n := len(all(t, db.Collection("new"))); lost == "old" && n != 60 {
+				if n := len(all(t, db.Collection("old_standard"))); lost == "old" && n != 60 {
 					t.Errorf("%d of 60 copies are left", n)
 				}
 			})

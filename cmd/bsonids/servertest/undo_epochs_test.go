@@ -23,22 +23,20 @@ func TestUndoOfAnEarlierConversion(t *testing.T) {
 			coll := connect(t, s).Collection("c")
 			converted := seed(t, coll, 30, uuidrep.JavaLegacy, to)
 			before := all(t, coll)
-			dir := t.TempDir()
-			log := func(n string) string { return filepath.Join(dir, "undo"+n) }
-			convert := func(n string) {
+			dirs := map[string]string{"1": prepared(t, s, to.String()), "2": prepared(t, s, to.String())}
+			apply := func(n string) {
 				t.Helper()
-				command(t, s, "convert", "--db", s.Database(), "--collection", "c", "--from", "javaLegacy", "--to", to.String(), "--batch", "10", "--write",
-					"--state", filepath.Join(dir, "state"+n), "--undo-log", log(n)).want(t, failure.ExitOK)
+				command(t, s, "apply", dirs[n], "--batch", "10", "--write").want(t, failure.ExitOK)
 			}
 			undo := func(n string, more ...string) result {
-				return command(t, s, append([]string{"undo", log(n), "--batch", "10"}, more...)...)
+				return command(t, s, append([]string{"undo", dirs[n], "--batch", "10"}, more...)...)
 			}
-			convert("1")
+			apply("1")
 			undo("1", "--write").want(t, failure.ExitOK)
 			undo("1", "--write").want(t, failure.ExitOK) // nothing is left to do
-			convert("2")
+			apply("2")
 			for _, more := range [][]string{nil, {"--write"}} {
-				if r := undo("1", more...).want(t, failure.ExitUsage); !strings.Contains(r.stderr, log("2")) {
+				if r := undo("1", more...).want(t, failure.ExitUsage); !strings.Contains(r.stderr, dirs["2"]) {
 					t.Error(r.stderr)
 				}
 				equal(t, all(t, coll), converted)

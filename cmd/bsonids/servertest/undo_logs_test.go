@@ -144,83 +144,6 @@ func TestUndoPlanWithoutLog(t *testing.T) {
 	whole(t, db, before)
 }
 
-// One undo log is checked as those of a plan are.
-func TestUndoWithoutLines(t *testing.T) {
-	for _, to := range []uuidrep.Representation{uuidrep.Standard, uuidrep.CSharpLegacy} {
-		s := mongotest.Start(t)
-		coll := connect(t, s).Collection("c")
-		want := seed(t, coll, 30, uuidrep.JavaLegacy, to)
-		dir := t.TempDir()
-		state, undo := filepath.Join(dir, "state"), filepath.Join(dir, "undo")
-		command(t, s, "convert", "--db", s.Database(), "--collection", "c", "--from", "javaLegacy", "--to", to.String(), "--batch", "10", "--write",
-			"--state", state, "--undo-log", undo).want(t, failure.ExitOK)
-		b, err := os.ReadFile(undo)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, cut := range []int{lastRecord(b), len(b) - firstRecord(b)} {
-			if err := os.WriteFile(undo, b[:len(b)-cut], 0o600); err != nil {
-				t.Fatal(err)
-			}
-			if r := command(t, s, "undo", undo, "--write").want(t, failure.ExitFailed); !strings.Contains(r.stderr, undo) {
-				t.Error(r.stderr)
-			}
-		}
-		if err := os.Remove(state); err != nil { // the record alone tells
-			t.Fatal(err)
-		}
-		command(t, s, "undo", undo, "--write").want(t, failure.ExitFailed)
-		equal(t, all(t, coll), want)
-	}
-}
-
-// An undo log is checked by the state file that was moved with it, and both are marked. The conversion cannot
-// continue with them.
-func TestUndoOfMovedFiles(t *testing.T) {
-	for _, state := range []string{"", "orders.state"} {
-		s := mongotest.Start(t)
-		coll := connect(t, s).Collection("c")
-		want := seed(t, coll, 30, uuidrep.JavaLegacy, uuidrep.CSharpLegacy)
-		before, after := filepath.Join(t.TempDir(), "before"), filepath.Join(t.TempDir(), "after")
-		if err := os.Mkdir(before, 0o700); err != nil {
-			t.Fatal(err)
-		}
-		convert := func(dir string) result {
-			args := []string{"convert", "--db", s.Database(), "--collection", "c", "--from", "javaLegacy", "--to", "csharpLegacy", "--batch", "10", "--write",
-				"--undo-log", filepath.Join(dir, "undo"), "--skip-list", filepath.Join(dir, "skipped")}
-			if state != "" {
-				args = append(args, "--state", filepath.Join(dir, state))
-			}
-			return command(t, s, args...)
-		}
-		original := all(t, coll)
-		convert(before).want(t, failure.ExitOK)
-		equal(t, all(t, coll), want)
-		if err := os.Rename(before, after); err != nil {
-			t.Fatal(err)
-		}
-		log := filepath.Join(after, "undo")
-		b, err := os.ReadFile(log)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(log, b[:len(b)-lastRecord(b)], 0o600); err != nil {
-			t.Fatal(err)
-		}
-		undo := []string{"undo", log, "--write"}
-		command(t, s, undo...).want(t, failure.ExitFailed)
-		equal(t, all(t, coll), want)
-		if err := os.WriteFile(log, b, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		command(t, s, undo...).want(t, failure.ExitOK)
-		whole(t, coll.Database(), map[string]map[string]bson.Raw{"c": original})
-		if r := convert(after).want(t, failure.ExitUsage); !strings.Contains(r.stderr, "undone") {
-			t.Error(r.stderr)
-		}
-	}
-}
-
 // The undo of one of two conversions names the log of the other one, whose values it leaves.
 func TestUndoNamesOtherLogs(t *testing.T) {
 	s := mongotest.Start(t)
@@ -237,33 +160,6 @@ func TestUndoNamesOtherLogs(t *testing.T) {
 		t.Error(r.stderr)
 	}
 	whole(t, coll.Database(), map[string]map[string]bson.Raw{"c": before})
-}
-
-// A run without the state file of one that was killed is told how to undo that one, which works.
-func TestLostStateFile(t *testing.T) {
-	s := mongotest.Start(t)
-	db := connect(t, s)
-	coll := db.Collection("c")
-	seed(t, coll, 20, uuidrep.JavaLegacy, uuidrep.CSharpLegacy)
-	before := all(t, coll)
-	log := filepath.Join(t.TempDir(), "undo")
-	args := []string{"convert", "--db", s.Database(), "--collection", "c", "--from", "javaLegacy", "--to", "csharpLegacy", "--batch", "10", "--batch-timeout", "1s", "--write", "--undo-log", log}
-	command(t, s, args...).want(t, failure.ExitOK)
-	// As if it had been killed before it recorded its end.
-	if _, err := db.Collection(record.Name).UpdateMany(t.Context(), bson.D{{Key: "collection", Value: "c"}},
-		bson.D{{Key: "$unset", Value: bson.D{{Key: "ended", Value: 1}, {Key: "outcome", Value: 1}}}}); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Remove(convert.LedgerOf(log)); err != nil {
-		t.Fatal(err)
-	}
-	for _, more := range [][]string{nil, {"--take-over"}} {
-		if r := command(t, s, append(args, more...)...).want(t, failure.ExitUsage); !strings.Contains(r.stderr, "undo it with bsonids undo "+log+" --write") {
-			t.Error(r.stderr)
-		}
-	}
-	command(t, s, "undo", log, "--write", "--take-over").want(t, failure.ExitOK)
-	whole(t, db, map[string]map[string]bson.Raw{"c": before})
 }
 
 // A proof by an undo log that lost its last lines fails, also if the files that tell its size are gone

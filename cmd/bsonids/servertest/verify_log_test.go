@@ -18,8 +18,9 @@ func TestSpoiltLog(t *testing.T) {
 	s := mongotest.Start(t)
 	coll := connect(t, s).Collection("c")
 	seed(t, coll, 12, uuidrep.JavaLegacy, uuidrep.Standard)
-	log := filepath.Join(t.TempDir(), "undo")
-	command(t, s, "convert", "--db", s.Database(), "--collection", "c", "--from", "javaLegacy", "--undo-log", log, "--write").want(t, failure.ExitOK)
+	dir := filepath.Dir(planned(t, s))
+	log := filepath.Join(dir, "c.javaLegacy.undo")
+	command(t, s, "apply", dir, "--write").want(t, failure.ExitOK)
 	before := all(t, coll)
 	b, err := os.ReadFile(log)
 	if err != nil {
@@ -30,11 +31,11 @@ func TestSpoiltLog(t *testing.T) {
 			if err := spoil(log, bytes.Clone(b)); err != nil {
 				t.Fatal(err)
 			}
-			r := command(t, s, "verify", "--db", s.Database(), "--collection", "c", "--from", "javaLegacy", "--undo-log", log).want(t, failure.ExitFailed)
+			r := command(t, s, "verify", dir).want(t, failure.ExitFailed)
 			if !strings.Contains(r.stderr, log) {
 				t.Error(r.stderr)
 			}
-			if r := command(t, s, "undo", log, "--write"); r.code != failure.ExitFailed && r.code != failure.ExitUsage || !strings.Contains(r.stderr, log) {
+			if r := command(t, s, "undo", dir, "--write"); r.code != failure.ExitFailed && r.code != failure.ExitUsage || !strings.Contains(r.stderr, log) {
 				t.Errorf("exit code %d: %s", r.code, r.stderr)
 			}
 			equal(t, all(t, coll), before)
