@@ -213,3 +213,26 @@ func TestPlanOfSomeBecomesCopies(t *testing.T) {
 		equal(t, all(t, db.Collection("customers_standard")), want["customers_standard"])
 	}
 }
+
+// A collection that the user may not read is said not to be searched. One that is named must be read.
+func TestPlanOfSomeDenied(t *testing.T) {
+	s := mongotest.Start(t)
+	db := connect(t, s)
+	shop(t, db, 20)
+	p := startProxy(t, host(t, s), func(r request, pass func() []byte) []byte {
+		if name, _ := r.command.Lookup(r.name()).StringValueOK(); name != "customers" {
+			return pass()
+		}
+		return r.reply(bson.D{{Key: "ok", Value: 0.0}, {Key: "code", Value: int32(13)}, {Key: "codeName", Value: "Unauthorized"}, {Key: "errmsg", Value: "not authorized on " + r.name()}})
+	})
+	dir := filepath.Join(t.TempDir(), "d")
+	r := command(t, p, "plan", dir, "--db", s.Database(), "--collection", "orders").want(t, failure.ExitOK)
+	got := text(t, filepath.Join(dir, "plan.yaml"))
+	if !strings.Contains(r.stderr, "not read: customers: the user may not read it") || !strings.Contains(got, "#   customers: the user may not read it") || strings.Contains(got, `["orders", "customers"]`+"\n    fields") {
+		t.Errorf("%s\n%s", r.stderr, got)
+	}
+	command(t, p, "plan", dir, "--collection", "customers").want(t, failure.ExitDenied)
+	if text(t, filepath.Join(dir, "plan.yaml")) != got {
+		t.Error("the plan was changed")
+	}
+}

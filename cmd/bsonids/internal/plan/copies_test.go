@@ -1,12 +1,15 @@
 package plan
 
 import (
+	"errors"
 	"maps"
 	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/scan"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/survey"
 )
 
@@ -18,12 +21,22 @@ func TestCopies(t *testing.T) {
 	}
 	left := java("x")
 	left.Decision = Leave
+	odd := func() Field { // an update cannot address it
+		f := java("odd")
+		f.odd, f.values = scan.Odd{Unaddressable: 1, Reason: errors.New("odd")}, 1
+		return f
+	}
+	symmetric := java("_id.a")
+	for i := range symmetric.Evidence {
+		symmetric.Evidence[i].By = decide.Symmetric
+	}
 	p := &Plan{Database: "d", To: "standard", Collections: []Collection{
-		{Name: "orders", Fields: []Field{generic("code"), java("customer")}},
+		{Name: "orders", Fields: []Field{generic("code"), java("customer"), odd()}},
 		{Name: "customers", Fields: []Field{java("_id"), generic("code")}},
 		{Name: "lines", Fields: []Field{generic("sku"), java("order")}},
 		{Name: "notes", Fields: []Field{left}},
-		{Name: "alone", Fields: []Field{generic("code"), java("x")}},
+		{Name: "alone", Fields: []Field{generic("code"), java("x"), odd()}},
+		{Name: "keys", Fields: []Field{symmetric, generic("_id.b")}},
 		{Name: "rooms", Fields: []Field{java("of"), java("visit")}},
 		{Name: "visits", Fields: []Field{java("x")}},
 	}, References: []Reference{
@@ -42,12 +55,26 @@ func TestCopies(t *testing.T) {
 			decided[c.Name+" "+f.Path] = f.Decision
 		}
 	}
-	if want := map[string]string{"orders": "orders_standard", "customers": "customers_standard", "lines": "lines_standard_2", "notes": "", "alone": "", "rooms": "", "visits": ""}; !maps.Equal(into, want) {
+	if want := map[string]string{"orders": "orders_standard", "customers": "customers_standard", "lines": "lines_standard_2", "notes": "", "alone": "", "keys": "keys_standard", "rooms": "", "visits": ""}; !maps.Equal(into, want) {
 		t.Errorf("got %v", into)
 	}
 	j, g := Convert("javaLegacy"), Convert("generic")
-	if want := map[string]Decision{"orders code": Leave, "orders customer": j, "customers _id": j, "customers code": Leave, "lines sku": Leave, "lines order": j,
+	if want := map[string]Decision{"orders code": Leave, "orders customer": j, "orders odd": j, "alone odd": Leave, "keys _id.a": Leave, "keys _id.b": g, "customers _id": j, "customers code": Leave, "lines sku": Leave, "lines order": j,
 		"notes x": Leave, "alone code": g, "alone x": j, "rooms of": j, "rooms visit": j, "visits x": j}; !reflect.DeepEqual(decided, want) {
 		t.Errorf("got %v", decided)
+	}
+}
+
+// A plan of some collections says how much of the others was searched, and what that may have missed.
+func TestSearched(t *testing.T) {
+	b := &builder{survey: &survey.Survey{Samples: []survey.Sample{{Name: "all", Read: 5, Of: 5}, {Name: "random", Read: 10, Of: 200, Random: true},
+		{Name: "first", Read: 10, Of: 200}, {Name: "empty"}}}}
+	p := &Plan{Only: []string{"orders"}}
+	b.missed(p)
+	// (1 - 10/200)^58 is more than 5 %, and (1 - 10/200)^59 is less.
+	want := []string{"  all: 5 of 5, all", "  random: 10 of 200, at random: references in fewer than 59 documents are missed with a probability of more than 5 %",
+		"  first: 10 of 200, the first ones, because the server cannot sample: references in the others are not found", "  empty: 0 of 0, all"}
+	if got := p.ReferencesComment; len(got) < 4 || !slices.Equal(got[len(got)-4:], want) {
+		t.Errorf("got %q", got)
 	}
 }

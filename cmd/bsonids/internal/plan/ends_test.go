@@ -44,7 +44,19 @@ func TestEnds(t *testing.T) {
 		{"generic, left", values(kinds.Subtype0, "generic", Leave), "generic", false},
 		{"text, left", values(kinds.OfText, "text", Leave), "text", false},
 	}
+	mixed, both, equal := values(kinds.Subtype3, "javaLegacy", Leave), values(kinds.Subtype3, "javaLegacy", Leave), values(kinds.Subtype3, "javaLegacy", Leave)
+	for i := range mixed.Evidence {
+		if mixed.Evidence[i].Order == "javaLegacy" {
+			mixed.Evidence[i].Against, equal.Evidence[i].By = []string{"csharpLegacy"}, decide.Equality
+		}
+		if mixed.Evidence[i].Order == "csharpLegacy" {
+			both.Evidence[i].By = decide.Evidence
+		}
+	}
 	java := []state{
+		{"java beside C#, left", mixed, "of two orders", false},
+		{"C# and java, left", both, "of two orders", false},
+		{"java by equal values, left", equal, "javaLegacy", false},
 		{"standard, converted", values(kinds.Subtype4, "standard", Convert("standard")), "javaLegacy", true},
 		{"java already", values(kinds.Subtype3, "javaLegacy", Leave), "javaLegacy", false},
 		{"C#, converted", values(kinds.Subtype3, "csharpLegacy", Convert("csharpLegacy")), "javaLegacy", true},
@@ -143,11 +155,20 @@ func TestReferenceCheck(t *testing.T) {
 			p.References[0].Fields[1] = "a.uuid"
 			p.Collections[1].Fields = []Field{{Path: "a", Stored: kinds.GoStruct, Decision: Convert("goStruct")}, {Path: "a.uuid", Stored: kinds.Subtype0, Decision: Leave}}
 		}, nil},
+		{"converted within a document", func(p *Plan) {
+			p.References[0].Fields[1] = "a.uuid"
+			p.Collections[1].Fields = []Field{{Path: "a", Stored: kinds.GoStruct, Decision: Leave},
+				{Path: "a.uuid", Stored: kinds.Subtype0, Decision: Convert("generic"), Evidence: []Evidence{{Order: "generic", By: decide.Evidence}}}}
+		}, nil},
 		{"left in a document", func(p *Plan) {
 			p.References[0].Fields[1] = "a.uuid"
 			p.Collections[1].Fields = []Field{{Path: "a", Stored: kinds.GoStruct, Decision: Leave}, {Path: "a.uuid", Stored: kinds.Subtype0, Decision: Leave}}
 		}, []string{"half converted"}},
 		{"collections, both converted", func(p *Plan) { p.References[0].Fields = nil }, nil},
+		{"collections, both converted, with other fields", func(p *Plan) {
+			p.References[0].Fields = nil
+			p.Collections[1].Fields = append(p.Collections[1].Fields, left(java("z")))
+		}, nil},
 		{"collections, one left", func(p *Plan) { p.References[0].Fields = nil; p.Collections[1].Fields[0].Decision = Leave }, []string{`and "b" (subtype 3, leave)`}},
 		{"collections, one standard", func(p *Plan) {
 			p.References[0].Fields = nil
@@ -198,5 +219,26 @@ func TestGroupsByWayOfOthers(t *testing.T) {
 	p.References = []Reference{{Between: [2]string{"c", "z"}}, {Between: [2]string{"a", "z"}}}
 	if g := p.Groups(); len(g) != 2 || len(g[0]) != 2 || g[0][0].Collection != "a" || g[0][1].Collection != "c" || g[1][0].Collection != "b" {
 		t.Errorf("%+v", g)
+	}
+}
+
+// A change of a reference is said.
+func TestChangesOfReferences(t *testing.T) {
+	plan := func(r Reference, only ...string) *Plan {
+		r.Between, r.Fields = [2]string{"a", "b"}, []string{"_id", "a"}
+		return &Plan{Database: "d", To: "standard", Only: only, References: []Reference{r}}
+	}
+	was := plan(Reference{Outside: []kinds.Stored{kinds.Subtype3}}, "a")
+	for want, is := range map[string]*Plan{
+		`the reference between "a" and "b": accepted was false and is true`:    plan(Reference{Outside: []kinds.Stored{kinds.Subtype3}, Accepted: true}, "a"),
+		`the reference between "a" and "b": outside was [subtype 3] and is []`: plan(Reference{}, "a"),
+		`the plan was about ["a"] and is about ["a", "b"]`:                     plan(Reference{Outside: []kinds.Stored{kinds.Subtype3}}, "a", "b"),
+		`the plan was about ["a"] and is about all collections`:                plan(Reference{Outside: []kinds.Stored{kinds.Subtype3}}),
+		"the order of its collections, fields or references is another one": {Database: "d", To: "standard", Only: was.Only,
+			References: []Reference{{Between: [2]string{"b", "a"}, Fields: []string{"a", "_id"}, Outside: was.References[0].Outside}}},
+	} {
+		if got := Changes(was, is); len(got) != 1 || got[0] != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
 	}
 }

@@ -212,6 +212,10 @@ func TestUpdateAdds(t *testing.T) {
 	}{
 		{"accepted", func(*Plan) {}, nil, false},
 		{"not accepted", func(p *Plan) { p.References[0].Accepted = false }, nil, true},
+		{"of another group", func(p *Plan) {
+			p.References[0].Accepted = false
+			fresh.References[0].Between[1] = "others"
+		}, nil, false},
 		{"changed in place", func(p *Plan) { p.References[0].Accepted = false }, []Step{{Collection: "orders", From: "javaLegacy", To: "standard", Fields: []string{"customer"}}}, false},
 		{"guarded", func(p *Plan) { p.References[0].Accepted, p.Collections[0].Guard = false, "strict" }, nil, false},
 		{"from two representations", func(p *Plan) {
@@ -223,6 +227,7 @@ func TestUpdateAdds(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		fresh.References[0].Between[1] = "orders"
 		tt.edit(p)
 		got, notes := updatedWith(t, string(write(t, p)), fresh, tt.begun, []string{"users"})
 		is, err := Parse([]byte(got))
@@ -233,6 +238,9 @@ func TestUpdateAdds(t *testing.T) {
 		after.Only, after.Collections = fresh.Only, append(slices.Clone(p.Collections), fresh.Collections[2])
 		after.References = slices.Clone(p.References)
 		after.References[0].Outside = nil
+		if !slices.ContainsFunc(p.References, fresh.References[0].same) {
+			after.References = append(after.References, fresh.References[0])
+		}
 		if tt.copied {
 			after.Collections[0].Into = "orders_standard"
 		}
