@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/uuid"
@@ -15,6 +16,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
 	"github.com/bsonids/bsonids/integration/mongotest"
 	"github.com/bsonids/bsonids/uuidrep"
 )
@@ -88,25 +90,16 @@ func TestHashesAreNotConverted(t *testing.T) {
 	ids := fill(t, coll, 0, 200, uuidrep.JavaLegacy, checksum)
 	before := all(t, coll)
 	for _, from := range []string{"javaLegacy", "csharpLegacy", "pythonLegacy"} {
-		for _, extra := range [][]string{nil, {"--into", "new"}} {
-			args := append([]string{"convert", "--db", s.Database(), "--collection", "c", "--from", from, "--write"}, extra...)
-			if r := command(t, s, append(args, gentle...)...).want(t, failure.ExitUsage); !strings.Contains(r.stderr, "--trust") {
+		for _, changes := range [][]func(*plan.Plan){nil, {intoNew("c")}} {
+			dir := prepared(t, s, "standard", append([]func(*plan.Plan){convertFields(from, "")}, changes...)...)
+			if r := command(t, s, "apply", dir, "--write").want(t, failure.ExitUsage); !strings.Contains(r.stderr, "nothing in the values tells that they are "+from) {
 				t.Error(r.stderr)
 			}
 		}
 	}
 	equal(t, all(t, coll), before)
-
-	// --trust with a mistyped field, or with another field, does not apply.
-	args := append([]string{"convert", "--db", s.Database(), "--collection", "c", "--from", "javaLegacy", "--write"}, gentle...)
-	if r := command(t, s, append(args, "--trust", "b")...).want(t, failure.ExitUsage); !strings.Contains(r.stderr, "no such field") {
-		t.Error(r.stderr)
-	}
-	if r := command(t, s, append(args, "--trust", "*")...).want(t, failure.ExitUsage); !strings.Contains(r.stderr, "no such field") {
-		t.Error(r.stderr)
-	}
-	equal(t, all(t, coll), before)
-	command(t, s, append(args, "--trust", "a")...).want(t, failure.ExitOK)
+	dir := prepared(t, s, "standard", convertFields("javaLegacy", ""), trusted("a"))
+	command(t, s, append([]string{"apply", dir, "--write"}, gentle...)...).want(t, failure.ExitOK)
 	if converted, _ := held(t, coll, ids, 0, uuidrep.JavaLegacy); converted != len(ids) {
 		t.Errorf("%d of %d values converted", converted, len(ids))
 	}
@@ -214,17 +207,21 @@ func TestProvenMinority(t *testing.T) {
 	coll := connect(t, s).Collection("c")
 	fill(t, coll, 0, 300, uuidrep.JavaLegacy, v4)
 	other := fill(t, coll, 300, 200, uuidrep.CSharpLegacy, v4)
-	args := append([]string{"convert", "--db", s.Database(), "--collection", "c", "--from", "javaLegacy", "--write"}, gentle...)
-	r := command(t, s, append(args, "--into", "new")...).want(t, failure.ExitIncomplete)
-	if !strings.Contains(r.stdout, "200 values are csharpLegacy") && !strings.Contains(r.stdout, "values are csharpLegacy") {
-		t.Error(r.stdout)
-	}
-	if _, same := held(t, connect(t, s).Collection("new"), other, 300, uuidrep.CSharpLegacy); same != len(other) {
-		t.Errorf("%d of %d values as they were", same, len(other))
-	}
-	command(t, s, args...).want(t, failure.ExitIncomplete)
-	if _, same := held(t, coll, other, 300, uuidrep.CSharpLegacy); same != len(other) {
-		t.Errorf("%d of %d values as they were", same, len(other))
+	dirs := map[string]string{"c": prepared(t, s, "standard", convertFields("javaLegacy", "")), "c_standard": prepared(t, s, "standard", convertFields("javaLegacy", ""), intoNew("c"))}
+	for _, collection := range []string{"c_standard", "c"} {
+		if collection == "c" { // the plan of c does not know the copy
+			if err := connect(t, s).Collection("c_standard").Drop(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		dir := dirs[collection]
+		r := command(t, s, append([]string{"apply", dir, "--write"}, gentle...)...).want(t, failure.ExitIncomplete)
+		if !strings.Contains(r.stdout, "fits csharpLegacy") {
+			t.Error(r.stdout)
+		}
+		if _, same := held(t, connect(t, s).Collection(collection), other, 300, uuidrep.CSharpLegacy); same != len(other) {
+			t.Errorf("%s: %d of %d values as they were", collection, same, len(other))
+		}
 	}
 }
 
@@ -253,23 +250,22 @@ func TestLeftInLateCopies(t *testing.T) {
 	s := mongotest.Start(t)
 	db := connect(t, s)
 	fill(t, db.Collection("old"), 0, 20, uuidrep.JavaLegacy, v4)
-	late := false
+	dir := prepared(t, s, "standard", convertFields("javaLegacy", ""), intoNew("old"))
+	var late atomic.Bool
 	p := startProxy(t, host(t, s), func(r request, pass func() []byte) []byte {
 		reply := pass()
-		if r.name() == "insert" && !late {
-			late = true
+		if name, _ := r.command.Lookup("insert").StringValueOK(); name == "old_standard" && !late.Swap(true) {
 			insert(t, db.Collection("old"), []any{bson.D{{Key: "_id", Value: int32(-1)}, {Key: "a", Value: bson.Binary{Subtype: 3, Data: make([]byte, 15)}}},
 				bson.D{{Key: "_id", Value: int32(-2)}, {Key: "a", Value: bson.Binary{Subtype: 3, Data: []byte("no UUID, I think")}}}})
 		}
 		return reply
 	})
-	list := filepath.Join(t.TempDir(), "list")
-	command(t, p, "convert", "--db", s.Database(), "--collection", "old", "--from", "javaLegacy", "--into", "new", "--write", "--skip-list", list).want(t, failure.ExitIncomplete)
-	if lines := skipLines(t, list); len(lines) != 1 || !strings.Contains(string(lines[0].ID), "-2") {
+	command(t, p, "apply", dir, "--write").want(t, failure.ExitIncomplete)
+	if lines := skipLines(t, skipList(t, dir)); len(lines) != 1 || !strings.Contains(string(lines[0].ID), "-2") {
 		t.Errorf("%+v", lines)
 	}
 	before := all(t, db.Collection("old"))
-	if got := all(t, db.Collection("new")); len(got) != len(before) {
+	if got := all(t, db.Collection("old_standard")); len(got) != len(before) {
 		t.Errorf("%d documents, want %d", len(got), len(before))
 	}
 }

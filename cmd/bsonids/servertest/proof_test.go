@@ -21,9 +21,8 @@ import (
 func TestProofOfOneSubtype(t *testing.T) {
 	s := mongotest.Start(t)
 	coll := connect(t, s).Collection("c")
-	want := seed(t, coll, 40, uuidrep.JavaLegacy, uuidrep.PythonLegacy)
-	dir := t.TempDir()
-	state, undo := filepath.Join(dir, "state"), filepath.Join(dir, "undo")
+	want := seed(t, coll, 40, uuidrep.JavaLegacy, uuidrep.CSharpLegacy)
+	dir := prepared(t, s, "csharpLegacy")
 	var updates atomic.Int32
 	p := startProxy(t, host(t, s), func(r request, pass func() []byte) []byte {
 		if r.name() == "update" && r.documents > 1 && updates.Add(1) > 2 {
@@ -31,31 +30,24 @@ func TestProofOfOneSubtype(t *testing.T) {
 		}
 		return pass()
 	})
-	args := []string{"--db", s.Database(), "--collection", "c", "--from", "javaLegacy", "--to", "pythonLegacy", "--state", state, "--undo-log", undo}
-	convert := append([]string{"convert", "--write", "--batch", "10"}, args...)
-	verify := append([]string{"verify"}, args...)
-	command(t, p, convert...).want(t, failure.ExitUnreachable)
-	if r := command(t, s, verify...).want(t, failure.ExitIncomplete); !strings.Contains(r.stdout, "is not finished") {
-		t.Error(r.stdout)
-	}
-	withoutState := append([]string{"verify"}, append(args[:8:8], "--undo-log", undo)...)
-	command(t, s, withoutState...).want(t, failure.ExitIncomplete)
-	command(t, s, append(withoutState, "--allow-changed")...).want(t, failure.ExitIncomplete)
-
-	command(t, s, convert...).want(t, failure.ExitOK)
-	equal(t, all(t, coll), want)
-	for _, verify := range [][]string{verify, withoutState} {
-		if r := command(t, s, verify...).want(t, failure.ExitOK); !strings.Contains(r.stdout, "Proven by the undo log: 40 documents") {
+	apply, verify := []string{"apply", dir, "--write", "--batch", "10"}, []string{"verify", dir}
+	command(t, p, apply...).want(t, failure.ExitUnreachable)
+	for _, more := range [][]string{nil, {"--allow-changed"}} {
+		if r := command(t, s, append(verify[:2:2], more...)...).want(t, failure.ExitIncomplete); !strings.Contains(r.stdout, "Not proven") {
 			t.Error(r.stdout)
 		}
 	}
-	b := in([16]byte{1, 2, 3}, uuidrep.PythonLegacy)
+	command(t, s, apply...).want(t, failure.ExitOK)
+	equal(t, all(t, coll), want)
+	if r := command(t, s, verify...).want(t, failure.ExitOK); !strings.Contains(r.stdout, "Proven by the undo logs") {
+		t.Error(r.stdout)
+	}
+	b := in([16]byte{1, 2, 3}, uuidrep.CSharpLegacy)
 	if _, err := coll.UpdateOne(t.Context(), bson.D{{Key: "_id", Value: 3}}, bson.D{{Key: "$set", Value: bson.D{{Key: "id", Value: b}}}}); err != nil {
 		t.Fatal(err)
 	}
 	command(t, s, verify...).want(t, failure.ExitIncomplete)
 	command(t, s, append(verify, "--allow-changed")...).want(t, failure.ExitOK)
-	command(t, s, append(withoutState, "--allow-changed")...).want(t, failure.ExitIncomplete)
 }
 
 // A field that matches nothing is an error in each command that takes one.
@@ -130,26 +122,20 @@ func TestProofNamesItsBasis(t *testing.T) {
 	command(t, s, with("verify", "--state", filepath.Join(dir, "into"))...).want(t, failure.ExitUsage)
 }
 
-// A copy that has values that the decision left unchanged is proven with the decision in the state
-// file, or else in the record.
+// A copy that has values that the decision left unchanged is proven with the decision in the
+// directory, also without the record.
 func TestProofOfCopyWithSkippedValues(t *testing.T) {
 	s := mongotest.Start(t)
 	db := connect(t, s)
 	seed(t, db.Collection("c"), 20, uuidrep.JavaLegacy, uuidrep.Standard)
 	insert(t, db.Collection("c"), []any{bson.D{{Key: "_id", Value: "stray"}, {Key: "id", Value: bson.Binary{Subtype: 3, Data: []byte("0123456789abcdef")}}}})
-	state := filepath.Join(t.TempDir(), "state")
-	base := []string{"--db", s.Database(), "--collection", "c", "--from", "javaLegacy", "--into", "new"}
-	command(t, s, append([]string{"convert", "--write", "--state", state}, base...)...).want(t, failure.ExitIncomplete)
-	verify := append([]string{"verify"}, base...)
-	command(t, s, append(verify, "--state", state)...).want(t, failure.ExitOK)
-	if r := command(t, s, verify...).want(t, failure.ExitOK); !strings.Contains(r.stdout, "leaves unchanged") {
-		t.Error(r.stdout)
-	}
+	dir := prepared(t, s, "standard", convertFields("javaLegacy", ""), intoNew("c"))
+	command(t, s, "apply", dir, "--write").want(t, failure.ExitIncomplete)
+	command(t, s, "verify", dir).want(t, failure.ExitOK)
 	if err := db.Collection(record.Name).Drop(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	command(t, s, verify...).want(t, failure.ExitIncomplete)
-	command(t, s, append(verify, "--state", state)...).want(t, failure.ExitOK)
+	command(t, s, "verify", dir).want(t, failure.ExitOK)
 }
 
 // A conversion of the documents that match a filter is proven for them. The files belong to the

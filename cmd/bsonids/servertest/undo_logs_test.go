@@ -236,11 +236,9 @@ func TestProofOfConvertedValueWithoutLine(t *testing.T) {
 	for i := range 3 { // values of another service, in the new order
 		insert(t, coll, []any{bson.D{{Key: "_id", Value: int32(100 + i)}, {Key: "id", Value: in(v4(i), uuidrep.CSharpLegacy)}}})
 	}
-	dir := t.TempDir()
-	state, undo := filepath.Join(dir, "state"), filepath.Join(dir, "undo")
-	base := []string{"--db", s.Database(), "--collection", "c", "--from", "javaLegacy", "--to", "csharpLegacy", "--undo-log", undo, "--state", state}
-	command(t, s, append([]string{"convert", "--write", "--batch", "10"}, base...)...).want(t, failure.ExitIncomplete)
-	verify := append([]string{"verify"}, base...)
+	dir := prepared(t, s, "csharpLegacy", convertFields("javaLegacy", ""))
+	command(t, s, "apply", dir, "--write", "--batch", "10").want(t, failure.ExitIncomplete)
+	verify := []string{"verify", dir}
 	command(t, s, verify...).want(t, failure.ExitOK)
 	insert(t, coll, []any{bson.D{{Key: "_id", Value: int32(200)}, {Key: "id", Value: in(v4(7), uuidrep.CSharpLegacy)}}})
 	if r := command(t, s, verify...).want(t, failure.ExitIncomplete); !strings.Contains(r.stdout, "200") {
@@ -257,10 +255,8 @@ func TestUndoByValue(t *testing.T) {
 		coll := connect(t, s).Collection("c")
 		seed(t, coll, 60, uuidrep.JavaLegacy, to)
 		want := all(t, coll)
-		dir := t.TempDir()
-		state, undo := filepath.Join(dir, "state"), filepath.Join(dir, "undo")
-		convert := []string{"convert", "--db", s.Database(), "--collection", "c", "--from", "javaLegacy", "--to", to.String(), "--batch", "10", "--write"}
-		command(t, s, append(convert, "--state", state, "--undo-log", undo)...).want(t, failure.ExitOK)
+		dir := prepared(t, s, to.String())
+		command(t, s, "apply", dir, "--write", "--batch", "10").want(t, failure.ExitOK)
 		fresh := make(map[int]bson.Binary)
 		for i := 20; i < 40; i++ {
 			fresh[i] = in(v4(i), to)
@@ -268,7 +264,7 @@ func TestUndoByValue(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		args := []string{"undo", undo, "--batch", "10"}
+		args := []string{"undo", dir, "--batch", "10"}
 		foreign := ""
 		if to == uuidrep.Standard {
 			foreign = `"newValuesNotInUndoLog": 20`
@@ -303,8 +299,9 @@ func TestUndoByValue(t *testing.T) {
 			t.Error(r.stdout)
 		}
 		// The undo is complete, and another conversion may begin.
-		command(t, s, append(convert, "--state", state+"2", "--undo-log", undo+"2", "--trust", "id")...)
-		if _, err := os.Stat(undo + "2"); err != nil {
+		other := prepared(t, s, to.String(), convertFields("javaLegacy", ""), trusted("id"))
+		command(t, s, "apply", other, "--write", "--batch", "10")
+		if _, err := os.Stat(filepath.Join(other, "c.javaLegacy.undo")); err != nil {
 			t.Error("no other conversion began")
 		}
 	}
