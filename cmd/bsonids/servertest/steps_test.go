@@ -3,7 +3,6 @@ package servertest
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"testing"
 
 	"github.com/google/uuid"
@@ -98,14 +97,6 @@ func TestSteps(t *testing.T) {
 			}
 		}
 	}
-	undo := filepath.Join(t.TempDir(), "undo")
-	convert := func(extra ...string) {
-		t.Helper()
-		args := append([]string{"convert", "--db", s.Database(), "--collection", "orders", "--from", "javaLegacy",
-			"--field", "customer", "--write"}, gentle...)
-		command(t, s, append(args, extra...)...).want(t, failure.ExitOK)
-	}
-
 	together(0, 1)
 	together(1, 2)
 	together(2, 3)
@@ -114,11 +105,13 @@ func TestSteps(t *testing.T) {
 	}
 	together(3, 2) // back
 	together(2, 3)
-	convert("--undo-log", undo)
+	dir := prepared(t, s, "standard", convertFields("javaLegacy", "", "customer"))
+	apply := append([]string{"apply", dir, "--write"}, gentle...)
+	command(t, s, apply...).want(t, failure.ExitOK)
 	together(3, 4)
-	command(t, s, "undo", undo, "--write", "--batch", "10").want(t, failure.ExitOK)
+	command(t, s, "undo", dir, "--write", "--batch", "10").want(t, failure.ExitOK)
 	together(3, 4)
-	convert()
+	command(t, s, apply...).want(t, failure.ExitOK)
 	for _, doc := range all(t, db.Collection("orders")) {
 		if subtype, _ := doc.Lookup("customer").Binary(); subtype != bson.TypeBinaryUUID {
 			t.Fatalf("%v has subtype %d after the conversion", doc, subtype)

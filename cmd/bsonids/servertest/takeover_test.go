@@ -250,30 +250,3 @@ func TestUndoOfAllButOne(t *testing.T) {
 	command(t, s, inOrder(s, t.TempDir())...).want(t, failure.ExitOK)
 	equal(t, all(t, coll), want)
 }
-
-// An undo log that has lost its end is not taken for the whole one, also where the subtype shows
-// what is converted: the values at its end would stay converted without a report.
-func TestUndoLogWithoutItsEnd(t *testing.T) {
-	s := mongotest.Start(t)
-	coll := connect(t, s).Collection("c")
-	want := seed(t, coll, 20, uuidrep.JavaLegacy, uuidrep.Standard)
-	path := filepath.Join(t.TempDir(), "undo")
-	command(t, s, "convert", "--db", s.Database(), "--collection", "c", "--from", "javaLegacy", "--write", "--undo-log", path).want(t, failure.ExitOK)
-	whole, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, cut := range []int{len(whole) - 1, len(whole) - lastRecord(whole), firstRecord(whole)} {
-		if err := os.WriteFile(path, whole[:cut], 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if r := command(t, s, "undo", path, "--write").want(t, failure.ExitFailed); !strings.Contains(r.stderr, "undo log") {
-			t.Error(r.stderr)
-		}
-		equal(t, all(t, coll), want)
-	}
-	if err := os.WriteFile(path, whole, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	command(t, s, "undo", path, "--write", "--batch", "10").want(t, failure.ExitOK)
-}
