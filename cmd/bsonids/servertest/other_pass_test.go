@@ -2,6 +2,7 @@ package servertest
 
 import (
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/uuid"
@@ -38,7 +39,11 @@ func TestStateOfAnotherPass(t *testing.T) {
 	copyFile(t, second, second+".away")
 	copyFile(t, filepath.Join(dir, "c.javaLegacy.state"), second)
 	command(t, s, args...).want(t, failure.ExitFailed)
+	if r := command(t, s, "status", dir).want(t, failure.ExitFailed); !strings.Contains(r.stderr, second+" is of another pass") {
+		t.Error(r.stderr)
+	}
 	copyFile(t, second+".away", second)
+	command(t, s, "status", dir).want(t, failure.ExitOK)
 	command(t, s, args...).want(t, failure.ExitIncomplete)
 	if converted, _ := held(t, coll, few[:3], 200, uuidrep.JavaLegacy); converted != 3 {
 		t.Errorf("%d of 3 values are converted", converted)

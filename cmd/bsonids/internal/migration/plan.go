@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/mongo"
@@ -99,12 +100,15 @@ func StepOf(state *plan.State, st plan.Step) (report.AppliedStep, error) {
 	return a, nil
 }
 
-// StateOf returns the state of a step. The error names a file of another conversion, too.
+// StateOf returns the state of a step. The error names a file of another conversion, or of another pass, too.
 func StateOf(state *plan.State, st plan.Step) (convert.State, error) {
 	path := state.Files(st).State
 	s, err := convert.ReadState(path)
 	if err == nil {
 		err = IsOf("the state file "+path, s.Identity, IdentityOf(state.Plan.Database, st))
+	}
+	if d := s.Decision; err == nil && d != nil && !d.BySubtype && !slices.Equal(d.Trusted, st.Trust) {
+		err = failure.Usagef("the state file %s is of another pass", path)
 	}
 	return s, err
 }
