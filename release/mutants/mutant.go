@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"go/ast"
 	"go/constant"
@@ -8,6 +9,7 @@ import (
 	"go/types"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -23,6 +25,7 @@ type mutant struct {
 	was          string
 	source       string    // the line, without spaces around it
 	function     *function // whose body the change is in, or nil
+	ordinal      int       // among the changes of the line with the same text, from 1
 }
 
 func (m mutant) String() string {
@@ -33,8 +36,30 @@ func (m mutant) change() string {
 	return strings.Join(strings.Fields(m.was), " ") + " -> " + strings.Join(strings.Fields(m.text), " ")
 }
 
-// key identifies the change in the list of equal ones, whatever its line number is.
-func (m mutant) key() string { return m.file + "\t" + m.source + "\t" + m.change() }
+// key identifies the change in the list of equal ones, whatever its line number is. If its line has the same change several times,
+// the second one ends with " (2)".
+func (m mutant) key() string {
+	key := m.file + "\t" + m.source + "\t" + m.change()
+	if m.ordinal > 1 {
+		key += fmt.Sprintf(" (%d)", m.ordinal)
+	}
+	return key
+}
+
+// number sets the ordinals of the changes of a file. The first of a line is the leftmost.
+func number(mutants []mutant) {
+	slices.SortStableFunc(mutants, func(a, b mutant) int { return cmp.Compare(a.start, b.start) })
+	type place struct {
+		line   int
+		change string
+	}
+	seen := make(map[place]int)
+	for i, m := range mutants {
+		p := place{m.line, m.change()}
+		seen[p]++
+		mutants[i].ordinal = seen[p]
+	}
+}
 
 // overlay writes the changed file to the directory work and returns it for the go command.
 func (m mutant) overlay(work string) (map[string]string, error) {
@@ -91,6 +116,7 @@ func find(dir string) (string, []mutant, error) {
 			}
 			ast.Inspect(decl, f.visit)
 		}
+		number(f.mutants)
 		mutants = append(mutants, f.mutants...)
 	}
 	return pkgs[0].Name, mutants, nil
