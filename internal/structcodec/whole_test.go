@@ -214,6 +214,77 @@ func TestDirectFields(t *testing.T) {
 	}
 }
 
+// A field is read by the plan of the struct if the value is whole and the end of the document is behind it.
+func TestValuesOfDirectFields(t *testing.T) {
+	c := newOwnCodec()
+	for _, tt := range []struct {
+		b    string
+		want any
+		size int
+	}{
+		{"\x01\x00\x00\x00\x00\x00", "", 5}, {"\x02\x00\x00\x00a\x00\x00", "a", 6}, {"\x02\x00\x00\x00a\x00", "", 0}, {"\x02\x00\x00\x00ab\x00", "", 0}, {"\x00\x00\x00\x00\x00\x00", "", 0}, {"\x00\x00\x00\x00", "", 0}, {"", "", 0},
+		{"\x07\x00\x00\x00\x00", int32(7), 4}, {"\x07\x00\x00\x00", int32(0), 0}, {"\x07\x00\x00", int32(0), 0},
+		{"\x07\x00\x00\x00\x00\x00\x00\x00\x00", int64(7), 8}, {"\x07\x00\x00\x00\x00\x00\x00\x00", int64(0), 0},
+		{"\x00\x00\x00\x00\x00\x00\xf8\x3f\x00", 1.5, 8}, {"\x00\x00\x00\x00\x00\x00\xf8\x3f", 0.0, 0},
+		{"\x01\x00", true, 1}, {"\x00\x00", false, 1}, {"\x02\x00", false, 0}, {"\x01", false, 0}, {"", false, 0},
+		{"\x00\x00\x00\x00\x00\x00", plannedPrice{}, 5}, {"\x01\x00\x00\x00\x00a\x00", plannedPrice{}, 6}, {"\x01\x00\x00\x00\x00a", plannedPrice{}, 0}, {"\x00\x00\x00\x00\x00", plannedPrice{}, 0},
+		{"\x04\x00\x00\x00\x02\x00\x00\x00\x00\x00", plannedPrice{}, 0}, {"\xff\xff\xff\xff\x00\x00", plannedPrice{}, 0}, {"", plannedPrice{}, 0},
+		{"\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b\x0c\x00", bson.ObjectID{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, 12}, {"\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b", bson.ObjectID{}, 0},
+	} {
+		typ := reflect.StructOf([]reflect.StructField{{Name: "V", Type: reflect.TypeOf(tt.want)}})
+		p, v := c.decodeMode.decodePlan(typ), reflect.New(typ).Elem()
+		size, err := p.readDirect(&p.fields[0], []byte(tt.b), v)
+		if err != nil || size != tt.size || !reflect.DeepEqual(v.Field(0).Interface(), tt.want) {
+			t.Errorf("%T from %x: got %v, %d and %v, want %v and %d", tt.want, tt.b, v.Field(0), size, err, tt.want, tt.size)
+		}
+	}
+}
+
+// A document is read into a struct, into what a pointer to it points to, and into a new struct if that pointer is nil.
+func TestReadDocument(t *testing.T) {
+	type inner struct{ N int32 }
+	c := newWholeCodec()
+	data, err := bson.Marshal(bson.D{{Key: "n", Value: int32(7)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	old := &inner{1}
+	into, fresh := old, (*inner)(nil)
+	for _, v := range []any{new(inner), &into, &fresh} {
+		if planned, err := c.ReadDocument(nil, data, v); !planned || err != nil {
+			t.Errorf("a %T: got %v and %v", v, planned, err)
+		}
+	}
+	if into != old || *old != (inner{7}) || fresh == nil || *fresh != (inner{7}) {
+		t.Errorf("got %v and %v", into, fresh)
+	}
+	for _, v := range []any{inner{}, (*inner)(nil), new(int), new(*int), new(**inner), nil} {
+		if planned, err := c.ReadDocument(nil, data, v); planned || err != nil {
+			t.Errorf("a %T: got %v and %v", v, planned, err)
+		}
+	}
+}
+
+// The elements of an array are read in parts, the first of the given size, and are where they belong in the end.
+func TestChunksOfArrays(t *testing.T) {
+	want := []int32{1, 2, 3, 4, 5, 6, 7}
+	_, array, err := bson.MarshalValue(want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	elem := func(_ byte, data []byte, v reflect.Value) error {
+		v.SetInt(int64(int32At(data)))
+		return nil
+	}
+	for size := 1; size <= len(want)+1; size++ {
+		for _, v := range []reflect.Value{reflect.New(reflect.TypeFor[[]int32]()).Elem(), reflect.New(reflect.TypeFor[[7]int32]()).Elem()} {
+			if err := readChunks(array, 4, 0, len(want), size, reflect.TypeFor[[]int32](), v, elem); err != nil || fmt.Sprint(v) != fmt.Sprint(want) {
+				t.Errorf("parts of %d: got %v and %v", size, v, err)
+			}
+		}
+	}
+}
+
 // A namedFallback is a fallback that knows more about errors.
 type namedFallback struct {
 	bson.ValueEncoder
@@ -322,6 +393,17 @@ func TestWritersAroundOthers(t *testing.T) {
 	} {
 		if err := c.EncodeValue(ec, wrappingWriter{bson.NewDocumentWriter(io.Discard), element}, reflect.ValueOf(v)); err == nil {
 			t.Errorf("an error of the %s is lost", name)
+		}
+	}
+	around := wrappingWriter{bson.NewDocumentWriter(io.Discard), pass}
+	for want, vws := range map[bool][]bson.ValueWriter{
+		true:  {bson.NewDocumentWriter(io.Discard), around},
+		false: {struct{ bson.ValueWriter }{around}, wrappingWriter{bson.NewExtJSONValueWriter(io.Discard, true, false), pass}, bson.NewExtJSONValueWriter(io.Discard, true, false)},
+	} {
+		for _, vw := range vws {
+			if got := isDriverWriter(vw); got != want {
+				t.Errorf("%T: got %v, want %v", vw, got, want)
+			}
 		}
 	}
 	var plain, wrapped, text, wrappedText bytes.Buffer

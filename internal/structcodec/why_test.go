@@ -307,3 +307,81 @@ func TestPlansReadAny(t *testing.T) {
 		}
 	}
 }
+
+type (
+	ownList  []ownList
+	ownTree  map[string]ownTree
+	ownBytes []byte
+	ownMap   map[*int]ownMapOf // which the driver refuses to encode, if it is not empty
+	ownMapOf struct {
+		N int32
+		M ownMap
+	}
+)
+
+// Plans encode and decode types that hold themselves by themselves, and encode slices of bytes with a name and maps by keys
+// that are no strings.
+func TestPlansOfOtherTypes(t *testing.T) {
+	for _, tt := range []struct {
+		v       any
+		decoded bool
+	}{
+		{ownList{{}, {{}, nil}}, true}, {ownTree{"a": {"b": {}}}, true}, {ownBytes{1, 2}, false}, {ownBytes{}, false}, {ownBytes(nil), false}, {map[int]string{-1: "a"}, false}, {map[uint8]string{1: "a"}, false},
+		{map[bson.ObjectID]int{{1}: 2}, false},
+	} {
+		c, typ := newOwnCodec(), reflect.TypeOf(tt.v)
+		enc, err := c.reg.LookupEncoder(typ)
+		if err != nil {
+			t.Fatal(err)
+		}
+		dec, err := c.reg.LookupDecoder(typ)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.reg.RegisterTypeEncoder(typ, notCalled{enc: enc})
+		c.reg.RegisterTypeDecoder(typ, notCalled{dec: dec})
+		wantType, want, err := bson.MarshalValue(tt.v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, data, planned, err := c.AppendValue(&bson.EncodeContext{Registry: c.reg}, nil, tt.v); !planned || err != nil || got != wantType || string(data) != string(want) {
+			t.Errorf("%#v: got %v %x, %v and %v; the driver %v %x", tt.v, got, data, planned, err, wantType, want)
+		}
+		got, wanted := reflect.New(typ), reflect.New(typ)
+		if err := bson.UnmarshalValue(wantType, want, wanted.Interface()); err != nil {
+			t.Fatal(err)
+		}
+		if !tt.decoded {
+			continue
+		}
+		if planned, err := c.ReadValue(&bson.DecodeContext{Registry: c.reg}, wantType, want, got.Interface()); !planned || err != nil || !reflect.DeepEqual(got.Interface(), wanted.Interface()) {
+			t.Errorf("%#v: got %v, %v and %v; the driver %v", tt.v, got.Elem(), planned, err, wanted.Elem())
+		}
+	}
+	// A type without a plan that is met while it is compiled is left to its codec.
+	driver, plans := bothCodecs(func(*bson.Registry) {})
+	for _, v := range []any{struct{ M ownMap }{ownMap{nil: {}}}, struct{ M ownMap }{}, ownMapOf{1, ownMap{}}} {
+		if got, want := outcome(plans, v), outcome(driver, v); got != want {
+			t.Errorf("%#v: got %s, the driver %s", v, got, want)
+		}
+	}
+}
+
+// Code of a caller can keep a pointer to what it reads, and not to what a plan reads.
+func TestKeepers(t *testing.T) {
+	type plain struct{ N int32 }
+	type holds struct{ P plannedPrice }
+	type holdsHolder struct{ H holds }
+	type pointsTo struct{ P *plannedPrice }
+	c := newOwnCodec()
+	for typ, want := range map[reflect.Type]bool{
+		reflect.TypeFor[int](): false, reflect.TypeFor[plain](): false, reflect.TypeFor[ownPrice](): true, reflect.TypeFor[holds](): true, reflect.TypeFor[holdsHolder](): true,
+		reflect.TypeFor[pointsTo](): false, reflect.TypeFor[plannedPrice](): true, reflect.TypeFor[*ownPrice](): false, reflect.TypeFor[[]ownPrice](): false, reflect.TypeFor[chan int](): true,
+	} {
+		var k *keeper
+		c.decodeMode.compileDecoder(func(plans decodeCompiler) { k = plans.keptElem(typ) })
+		if k.isKept() != want {
+			t.Errorf("%v: got %v, want %v", typ, k.isKept(), want)
+		}
+	}
+}
