@@ -120,9 +120,9 @@ func TestMinorityIsLeft(t *testing.T) {
 	}
 	many := fill(t, coll, 0, 300, uuidrep.JavaLegacy, v4)
 	fill(t, coll, 300, 3, uuidrep.CSharpLegacy, func(i int) uuid.UUID { return few[i] })
-	list := filepath.Join(t.TempDir(), "skipped")
-	args := append([]string{"convert", "--db", s.Database(), "--collection", "c", "--from", "javaLegacy", "--write"}, gentle...)
-	r := command(t, s, append(args, "--skip-list", list)...).want(t, failure.ExitIncomplete)
+	dir := prepared(t, s, "standard", convertFields("javaLegacy", ""))
+	r := command(t, s, append([]string{"apply", dir, "--write"}, gentle...)...).want(t, failure.ExitIncomplete)
+	list := skipList(t, dir)
 	if !strings.Contains(r.stdout, list) {
 		t.Error(r.stdout)
 	}
@@ -142,22 +142,16 @@ func TestMinorityIsLeft(t *testing.T) {
 		}
 	}
 
-	// One of them changes before the retry. The list converts the others, and nothing else.
-	later := fill(t, coll, 400, 20, uuidrep.CSharpLegacy, v4)
-	other := uuid.New()
-	if _, err := coll.UpdateOne(t.Context(), bson.D{{Key: "_id", Value: 301}}, bson.D{{Key: "$set", Value: bson.D{{Key: "a", Value: in(other, uuidrep.CSharpLegacy)}}}}); err != nil {
-		t.Fatal(err)
+	// A plan of their own order converts them if a person trusts it.
+	dir = prepared(t, s, "standard", convertFields("csharpLegacy", ""))
+	command(t, s, append([]string{"apply", dir, "--write"}, gentle...)...)
+	if _, same := held(t, coll, few, 300, uuidrep.CSharpLegacy); same == 0 {
+		t.Error("three values decided an order")
 	}
-	retry := append([]string{"convert", "--db", s.Database(), "--collection", "c", "--from", "csharpLegacy", "--retry", list, "--trust", "a", "--write"}, gentle...)
-	if r := command(t, s, retry...).want(t, failure.ExitIncomplete); !strings.Contains(r.stdout, "changed the value after it was listed") {
-		t.Error(r.stdout)
-	}
-	few[1] = other
-	if converted, same := held(t, coll, few, 300, uuidrep.CSharpLegacy); converted != 2 || same != 1 {
-		t.Errorf("%d values converted, %d as they were", converted, same)
-	}
-	if _, same := held(t, coll, later, 400, uuidrep.CSharpLegacy); same != len(later) {
-		t.Errorf("%d of %d values that are not listed are as they were", same, len(later))
+	dir = prepared(t, s, "standard", convertFields("csharpLegacy", ""), trusted("a"))
+	command(t, s, append([]string{"apply", dir, "--write"}, gentle...)...).want(t, failure.ExitOK)
+	if converted, _ := held(t, coll, few, 300, uuidrep.CSharpLegacy); converted != len(few) {
+		t.Errorf("%d of %d values converted", converted, len(few))
 	}
 }
 
@@ -167,13 +161,12 @@ func TestDecisionIsKept(t *testing.T) {
 	for _, to := range []string{"standard", "csharpLegacy"} {
 		s := mongotest.Start(t)
 		coll := connect(t, s).Collection("c")
-		dir := t.TempDir()
 		many := fill(t, coll, 0, 30, uuidrep.JavaLegacy, v4)
-		args := append([]string{"convert", "--db", s.Database(), "--collection", "c", "--from", "javaLegacy", "--to", to, "--write",
-			"--state", filepath.Join(dir, "s"), "--undo-log", filepath.Join(dir, "u"), "--skip-list", filepath.Join(dir, "l")}, gentle...)
+		dir := prepared(t, s, to)
+		args := append([]string{"apply", dir, "--write"}, gentle...)
 		p := startProxy(t, host(t, s), func(r request, pass func() []byte) []byte {
 			if r.name() == "update" && r.documents > 1 {
-				if b, err := os.ReadFile(filepath.Join(dir, "s")); err != nil || !strings.Contains(string(b), `"basis":"evidence"`) {
+				if b, err := os.ReadFile(filepath.Join(dir, "c.javaLegacy.state")); err != nil || !strings.Contains(string(b), `"basis":"evidence"`) {
 					t.Errorf("%v: %s", err, b)
 				}
 				return r.refuse(189, "primary stepped down")
@@ -183,20 +176,16 @@ func TestDecisionIsKept(t *testing.T) {
 		command(t, p, args...).want(t, failure.ExitUnreachable)
 		// Now most of the values are in another order, and some are in another field.
 		fill(t, coll, 100, 300, uuidrep.CSharpLegacy, v4)
-		if _, err := coll.InsertOne(t.Context(), bson.D{{Key: "_id", Value: int32(1000)}, {Key: "b", Value: in(uuid.New(), uuidrep.JavaLegacy)}}); err != nil {
-			t.Fatal(err)
-		}
-		r := command(t, s, args...).want(t, failure.ExitIncomplete)
-		if !strings.Contains(r.stdout, "did not exist when the byte orders were decided") {
-			t.Error(r.stdout)
+		later := uuid.New()
+		insert(t, coll, []any{bson.D{{Key: "_id", Value: int32(1000)}, {Key: "b", Value: in(later, uuidrep.JavaLegacy)}}})
+		command(t, s, args...).want(t, failure.ExitIncomplete)
+		if b := all(t, coll)[`{"$numberInt":"1000"}`].Lookup("b"); !b.Equal(marshalled(t, in(later, uuidrep.JavaLegacy))) {
+			t.Errorf("a field that was not decided has become %v", b)
 		}
 		if to == "standard" {
 			if converted, _ := held(t, coll, many, 0, uuidrep.JavaLegacy); converted != len(many) {
 				t.Errorf("%d of %d values converted", converted, len(many))
 			}
-		}
-		if r := command(t, s, append(args, "--trust", "a")...); r.code == failure.ExitOK {
-			t.Errorf("another --trust is taken: %s", r.stdout)
 		}
 	}
 }
@@ -236,9 +225,11 @@ func TestEqualityIsEvidence(t *testing.T) {
 		docs = append(docs, bson.D{{Key: "ref", Value: in(u, uuidrep.Standard)}})
 	}
 	insert(t, db.Collection("known"), docs)
-	args := append([]string{"convert", "--db", s.Database(), "--collection", "c", "--write"}, gentle...)
-	command(t, s, append(args, "--from", "csharpLegacy")...).want(t, failure.ExitUsage)
-	command(t, s, append(args, "--from", "javaLegacy")...).want(t, failure.ExitIncomplete)
+	apply := func(from string) result {
+		return command(t, s, append([]string{"apply", prepared(t, s, "standard", convertFields(from, "")), "--write"}, gentle...)...)
+	}
+	apply("csharpLegacy").want(t, failure.ExitUsage)
+	apply("javaLegacy").want(t, failure.ExitIncomplete)
 	if converted, same := held(t, db.Collection("c"), ids, 0, uuidrep.JavaLegacy); converted != 25 || same != 15 {
 		t.Errorf("%d values converted, %d as they were", converted, same)
 	}
