@@ -181,6 +181,34 @@ func TestFiltersOverlap(t *testing.T) {
 	}
 }
 
+// Old values that equal new ones of another filter, in other documents, are left and listed.
+func TestFilterMade(t *testing.T) {
+	s := mongotest.Start(t)
+	c := connect(t, s).Collection("c")
+	ids := batched(t, c, 40, uuidrep.JavaLegacy, uuidrep.JavaLegacy)
+	for id := range int32(40) {
+		ids[id] = uuid.UUID{15: byte(id + 1)} // of no version in any order
+		for old, r := range map[int32]uuidrep.Representation{id: uuidrep.JavaLegacy, id + 40: uuidrep.CSharpLegacy} {
+			if _, err := c.UpdateOne(t.Context(), bson.D{{Key: "_id", Value: old}}, bson.D{{Key: "$set", Value: bson.D{{Key: "id", Value: in(ids[id], r)}}}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	file := planned(t, s, "--to", "csharpLegacy")
+	dir := filepath.Dir(file)
+	const trusted = "convert from javaLegacy\n        trust: true"
+	filtered(t, s, file, []string{`{"batch": 0}`, `{"batch": 1}`}, []string{trusted, trusted})
+	command(t, s, "apply", dir, "--write").want(t, failure.ExitIncomplete)
+	for id := range int32(40) {
+		has(t, c, id, in(ids[id], uuidrep.CSharpLegacy))
+		has(t, c, id+40, in(ids[id], uuidrep.CSharpLegacy))
+	}
+	lists, err := filepath.Glob(filepath.Join(dir, "*.skipped.jsonl"))
+	if err != nil || len(lists) != 1 || strings.Count(text(t, lists[0]), "may be converted already") != 40 {
+		t.Errorf("%q, %v", lists, err)
+	}
+}
+
 // A document leaves its filter after it was read. It is not converted, and listed with the reason.
 func TestFilterLeft(t *testing.T) {
 	for _, to := range []uuidrep.Representation{uuidrep.Standard, uuidrep.CSharpLegacy} {

@@ -241,8 +241,14 @@ func TestInterrupt(t *testing.T) {
 				if err := cmd.Wait(); !errors.As(err, &exit) || exit.ExitCode() != failure.ExitInterrupted || !strings.Contains(out.String(), "to continue: bsonids apply") {
 					t.Fatalf("%v: %s", err, out)
 				}
+				if r := command(t, s, "status", dir).want(t, failure.ExitOK); !strings.Contains(r.stdout, "0 of 1 conversions done") || !strings.Contains(r.stdout, "stopped: interrupt signal received") {
+					t.Error(r.stdout)
+				}
 				setRate(t, dir, "0")
 				command(t, s, args...).want(t, failure.ExitOK)
+				if r := command(t, s, "status", dir).want(t, failure.ExitOK); !strings.Contains(r.stdout, "1 of 1 conversions done") {
+					t.Error(r.stdout)
+				}
 				equal(t, all(t, db.Collection(target)), want)
 			})
 		}

@@ -145,17 +145,19 @@ func (w *worker) convert(ctx context.Context) (out Outcome, err error) {
 				return out, nil
 			}
 		}
-		err := w.Do(ctx, func() (err error) {
+		if err = w.Do(ctx, func() (err error) { // the result, which the deferred function reads
 			run, err = w.begin(ctx, opts)
 			return err
-		})
-		if err != nil {
+		}); err != nil {
 			return out, err
 		}
 		defer func() {
 			failed := err
-			if err == nil && w.Follow != nil {
+			switch {
+			case err == nil && w.Follow != nil:
 				failed = errFollowed
+			case err != nil && ctx.Err() != nil:
+				failed = context.Cause(ctx)
 			}
 			end := run.End(failed)
 			w.held = end != nil

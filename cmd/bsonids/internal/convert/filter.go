@@ -33,8 +33,8 @@ func ParseFilter(text string) (bson.D, string, error) {
 	return d, string(b), err
 }
 
-// Values is a set of values that are not to be converted: other conversions of the collection have made them. The
-// nil set has none.
+// Values is a set of values that are not to be converted: other conversions of the collection have made them. It has
+// each by itself, and with the _id of its document. The nil set has none.
 type Values struct{ set *hashset.Set }
 
 // ReadNew returns the new values of the undo logs that are stored as those of the kind from. A log that does not
@@ -65,7 +65,8 @@ func (v *Values) read(path string, from kinds.Kind) error {
 		err = entries(u, batchSize, func(b []Entry) error {
 			for _, e := range b {
 				for _, ch := range e.Changes {
-					v.set.Add(named(ch.New, ch.NewValue))
+					v.set.Add(named(bson.RawValue{}, ch.New, ch.NewValue))
+					v.set.Add(named(e.ID, ch.New, ch.NewValue))
 				}
 			}
 			return nil
@@ -74,16 +75,29 @@ func (v *Values) read(path string, from kinds.Kind) error {
 	return errors.Join(err, u.Close())
 }
 
-// named returns a value as an element of the set.
-func named(octets [16]byte, value rule.Value) []byte { return append(octets[:], value...) }
+// named returns a value as an element of the set, with the _id if that is not zero.
+func named(id bson.RawValue, octets [16]byte, value rule.Value) []byte {
+	return slices.Concat([]byte{byte(id.Type)}, octets[:], []byte(value), id.Value)
+}
 
-// drop removes the values of the set from what the plan changes and leaves.
-func (v *Values) drop(p *rule.Plan) {
+// leftMade is why a value is left that may be new in its document.
+const leftMade = "the conversion with another filter has made such a value in another document, so that it may be converted already"
+
+// drop removes from what the plan of a document changes and leaves the values that are new in it. Values that are
+// new in another document are left.
+func (v *Values) drop(id bson.RawValue, p *rule.Plan) {
 	if v == nil {
 		return
 	}
-	p.Changes = slices.DeleteFunc(p.Changes, func(ch rule.Change) bool { return v.set.Has(named(ch.Old, ch.OldValue)) })
-	p.Skipped = slices.DeleteFunc(p.Skipped, func(l rule.Left) bool { return !l.Document && v.set.Has(named(l.Old, l.Value)) })
+	p.Skipped = slices.DeleteFunc(p.Skipped, func(l rule.Left) bool { return !l.Document && v.set.Has(named(id, l.Old, l.Value)) })
+	p.Changes = slices.DeleteFunc(p.Changes, func(ch rule.Change) bool {
+		own := v.set.Has(named(id, ch.Old, ch.OldValue))
+		made := own || v.set.Has(named(bson.RawValue{}, ch.Old, ch.OldValue))
+		if made && !own {
+			p.Skipped = append(p.Skipped, ch.Left(leftMade))
+		}
+		return made
+	})
 }
 
 // leftFilter is why values of a document are left that another program has changed.
@@ -100,6 +114,6 @@ func filtered(query bson.D) (v bson.RawValue, err error) {
 // planOf returns what to change in a document.
 func (r *runner) planOf(doc bson.Raw) (rule.Plan, error) {
 	p, err := r.Conversion.Plan(doc)
-	r.Made.drop(&p)
+	r.Made.drop(doc.Lookup("_id"), &p)
 	return p, err
 }
