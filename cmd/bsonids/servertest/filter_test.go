@@ -181,6 +181,21 @@ func TestFiltersOverlap(t *testing.T) {
 	}
 }
 
+// Documents that match no filter are told of whenever the plan is made, applied and proven.
+func TestFilterLeavesOut(t *testing.T) {
+	s := mongotest.Start(t)
+	c := connect(t, s).Collection("c")
+	batched(t, c, 40, uuidrep.PythonLegacy, uuidrep.JavaLegacy, uuidrep.CSharpLegacy)
+	file := planned(t, s)
+	filtered(t, s, file, []string{`{"batch": 0}`, `{"batch": 1}`}, []string{"convert from pythonLegacy", "convert from javaLegacy"})
+	for _, args := range [][]string{{"plan"}, {"apply"}, {"apply", "--write"}, {"verify"}} {
+		r := command(t, s, append([]string{args[0], filepath.Dir(file)}, args[1:]...)...).want(t, failure.ExitOK)
+		if !strings.Contains(r.stderr, "c: 40 documents match no filter of the plan") {
+			t.Errorf("%q: %s", args, r.stderr)
+		}
+	}
+}
+
 // Old values that equal new ones of another filter, in other documents, are left and listed.
 func TestFilterMade(t *testing.T) {
 	s := mongotest.Start(t)

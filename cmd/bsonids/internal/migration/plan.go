@@ -2,11 +2,13 @@ package migration
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"time"
 
+	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
@@ -30,18 +32,12 @@ const samples = 10_000
 
 // SurveyAll reads the collections of the database, those with filters once by each.
 func (s *Session) SurveyAll(ctx context.Context, db *mongo.Database, of Scope) (*survey.Survey, error) {
-	filters := make(map[string][]survey.Filter)
-	for name, texts := range of.Filters {
-		for _, text := range texts {
-			query, _, err := convert.ParseFilter(text)
-			if err != nil {
-				return nil, err
-			}
-			filters[name] = append(filters[name], survey.Filter{Text: text, Query: query})
-		}
+	filters, err := parsed(of.Filters)
+	if err != nil {
+		return nil, err
 	}
 	var kept []record.KeptCollection
-	err := s.Do(ctx, func() (err error) {
+	err = s.Do(ctx, func() (err error) {
 		kept, err = record.Kept(ctx, db)
 		return err
 	})
@@ -59,7 +55,48 @@ func (s *Session) SurveyAll(ctx context.Context, db *mongo.Database, of Scope) (
 	for _, n := range sv.NotRead {
 		s.Warn("not read: %s", n)
 	}
-	return sv, nil
+	return sv, s.Unselected(ctx, db, of.Filters)
+}
+
+// parsed returns the filters of the collections.
+func parsed(texts map[string][]string) (map[string][]survey.Filter, error) {
+	filters := make(map[string][]survey.Filter)
+	for name, of := range texts {
+		for _, text := range of {
+			query, _, err := convert.ParseFilter(text)
+			if err != nil {
+				return nil, fmt.Errorf("%q: the filter %s: %w", name, text, err)
+			}
+			filters[name] = append(filters[name], survey.Filter{Text: text, Query: query})
+		}
+	}
+	return filters, nil
+}
+
+// Unselected warns of the documents that the filters of a plan leave out.
+func (s *Session) Unselected(ctx context.Context, db *mongo.Database, texts map[string][]string) error {
+	filters, err := parsed(texts)
+	for name, of := range filters {
+		if slices.ContainsFunc(of, func(f survey.Filter) bool { return len(f.Query) == 0 }) {
+			continue
+		}
+		none := bson.A{}
+		for _, f := range of {
+			none = append(none, f.Query)
+		}
+		var n int64
+		err := s.Do(ctx, func() (err error) {
+			n, err = db.Collection(name).CountDocuments(ctx, bson.D{{Key: "$nor", Value: none}})
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		if n > 0 {
+			s.Warn("%s: %d documents match no filter of the plan: they are neither read nor converted", name, n)
+		}
+	}
+	return err
 }
 
 // IdentityOf returns the identity of the conversion of a step.

@@ -212,7 +212,7 @@ func Plan(ctx context.Context, s *migration.Session, state *plan.State, allowCha
 		proven = proven && p.Proven
 		proofs = append(proofs, p)
 	}
-	return proofs, proven, nil
+	return proofs, proven, s.Unselected(ctx, s.Client.Database(state.Plan.Database), state.Plan.Filters())
 }
 
 // step verifies one conversion of a plan.
