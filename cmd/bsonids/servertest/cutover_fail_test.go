@@ -3,7 +3,6 @@ package servertest
 import (
 	"errors"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -139,8 +138,8 @@ func TestCutoverRefused(t *testing.T) {
 	insert(t, db.Collection("a_before_cutover"), []any{cutDoc(1, 1)})
 	refused("exists already", "a")
 	long := strings.Repeat("x", 255-len("_before_cutover")-len(db.Name()))
-	insert(t, db.Collection(long), []any{cutDoc(1, 1), cutDoc(2, 1)})
-	command(t, c.s, "convert", "--db", db.Name(), "--collection", long, "--from", "javaLegacy", "--into", "short", "--write").want(t, failure.ExitOK)
+	insert(t, db.Collection(long), []any{cutDoc(1, 1), cutDoc(2, 1), cutDoc(3, 1), cutDoc(4, 1), cutDoc(5, 1), cutDoc(6, 1), cutDoc(7, 1), cutDoc(8, 1)})
+	c.copyFrom(long, "short", "javaLegacy")
 	refused("too long", long)
 	for _, name := range []string{"a_before_cutover", long, "short"} {
 		if err := db.Collection(name).Drop(t.Context()); err != nil {
@@ -171,7 +170,7 @@ func TestCutoverRefused(t *testing.T) {
 	run(bson.E{Key: "createIndexes", Value: "a_new"}, bson.E{Key: "indexes", Value: bson.A{bson.D{{Key: "key", Value: bson.D{{Key: "n", Value: int32(1)}}}, {Key: "name", Value: "n_1"}}}})
 
 	// Several copies.
-	command(t, c.s, "convert", "--db", db.Name(), "--collection", "a", "--from", "javaLegacy", "--into", "a_other", "--write").want(t, failure.ExitOK)
+	c.copyFrom("a", "a_other", "javaLegacy")
 	refused("several copies: a_new and a_other; give --copy", "a")
 	c.args = append(c.args, "--copy", "a_other")
 	if r := c.cutover(c.s, failure.ExitOK); r.Collections[0].NewCollection != "a_other" {
@@ -323,9 +322,7 @@ func TestCutoverAfterFollow(t *testing.T) {
 	c.s.(*mongotest.Server).Require(t, mongotest.ChangeStreams)
 	c.names = []string{"a"}
 	insert(t, c.db.Collection("a"), []any{cutDoc(1, 1), cutDoc(2, 2), cutDoc(3, 3), cutDoc(4, 4), cutDoc(5, 5), cutDoc(6, 6), cutDoc(7, 7), cutDoc(8, 8)})
-	file := planned(t, c.s.(*mongotest.Server))
-	copiesInto(t, file, "a", "a_new")
-	dir := filepath.Dir(file)
+	dir := prepared(t, c.s.(*mongotest.Server), "standard", copiedInto("a", "a_new"))
 	cmd, out := start(t, c.s, follow(dir)...)
 	defer func() { _ = cmd.Process.Kill() }()
 	for began := time.Now(); ; {

@@ -266,7 +266,7 @@ func TestCutoverForms(t *testing.T) {
 	insert(t, c.db.Collection("text"), texts)
 	insert(t, c.db.Collection("structs"), structs)
 	for name, from := range map[string]string{"text": "text", "structs": "goStruct"} {
-		command(t, c.s, "convert", "--db", c.db.Name(), "--collection", name, "--from", from, "--field", "ref", "--into", name+"_new", "--write").want(t, failure.ExitOK)
+		c.copyFrom(name, name+"_new", from, "ref")
 	}
 	before := map[string]map[string]bson.Raw{"text": all(t, c.db.Collection("text")), "structs": all(t, c.db.Collection("structs"))}
 	c.cutover(c.s, failure.ExitOK, "--write")
@@ -298,7 +298,7 @@ func TestCutoverForms(t *testing.T) {
 		equal(t, all(t, c.db.Collection(name)), before[name])
 	}
 	insert(t, c.db.Collection("ids"), []any{bson.D{{Key: "_id", Value: cutID(1).String()}}, bson.D{{Key: "_id", Value: cutID(2).String()}}})
-	command(t, c.s, "convert", "--db", c.db.Name(), "--collection", "ids", "--from", "text", "--field", "_id", "--into", "ids_new", "--write").want(t, failure.ExitOK)
+	c.copyFrom("ids", "ids_new", "text", "_id")
 	c.names = []string{"ids"}
 	if r := command(t, c.s, c.line("cutover", "--write")...).want(t, failure.ExitUsage); !strings.Contains(r.stderr, "its _ids are text") {
 		t.Error(r.stderr)

@@ -36,7 +36,7 @@ func TestUndoCutoverForms(t *testing.T) {
 			}
 			insert(t, old, docs)
 			want := all(t, old)
-			command(t, c.s, "convert", "--db", c.db.Name(), "--collection", name, "--from", name, "--field", "ref", "--into", name+"_new", "--write").want(t, failure.ExitOK)
+			c.copyFrom(name, name+"_new", name, "ref")
 			c.names = []string{name}
 			c.cutover(c.s, failure.ExitOK, "--write")
 			for id, doc := range all(t, old) {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -61,9 +62,26 @@ func cutID(i int) uuid.UUID {
 	return u
 }
 
+// copy makes the converted copy of a collection.
 func (c *cut) copy(name string) {
 	c.Helper()
-	command(c, c.s, "convert", "--db", c.db.Name(), "--collection", name, "--from", "javaLegacy", "--into", name+"_new", "--write").want(c, failure.ExitOK)
+	c.copyFrom(name, name+"_new", "javaLegacy")
+}
+
+// copyFrom makes the converted copy of a collection, by a plan of its own. The fields, or all without fields,
+// are converted from a kind.
+func (c *cut) copyFrom(name, into, from string, fields ...string) {
+	c.Helper()
+	dir := c.planFrom("standard", name, into, from, fields...)
+	command(c, c.s, "apply", dir, "--write").want(c, failure.ExitOK)
+}
+
+// planFrom makes the plan of such a copy, to the kind with the name, and returns its directory.
+func (c *cut) planFrom(to, name, into, from string, fields ...string) (dir string) {
+	c.Helper()
+	dir = filepath.Dir(planned(c, c.s.(*mongotest.Server), "--to", to, "--collection", name))
+	changePlan(c, dir, convertFields(from, "", fields...), accepted, copiedInto(name, into))
+	return dir
 }
 
 type cutReport struct {

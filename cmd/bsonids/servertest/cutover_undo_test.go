@@ -148,7 +148,7 @@ func TestUndoReleasedRefused(t *testing.T) {
 		docs = append(docs, cutDoc(i, 0))
 	}
 	insert(t, c.db.Collection("c"), docs)
-	command(t, c.s, "convert", "--db", c.db.Name(), "--collection", "c", "--from", "javaLegacy", "--to", "csharpLegacy", "--into", "c_new", "--write").want(t, failure.ExitOK)
+	command(t, c.s, "apply", c.planFrom("csharpLegacy", "c", "c_new", "javaLegacy"), "--write").want(t, failure.ExitOK)
 	command(t, c.s, c.line("undo", "--write")...).want(t, failure.ExitUsage) // no cutover
 	c.cutover(c.s, failure.ExitOK, "--write")
 	if r := command(t, c.s, c.line("undo", "--write")...).want(t, failure.ExitUsage); !strings.Contains(r.stderr, "it was not released") {

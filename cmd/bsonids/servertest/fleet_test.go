@@ -13,6 +13,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
 	"github.com/bsonids/bsonids/integration/mongotest"
 	"github.com/bsonids/bsonids/mixedrep"
 	"github.com/bsonids/bsonids/uuidrep"
@@ -112,9 +113,11 @@ func TestFleet(t *testing.T) {
 		return f.write(ctx, uuidrep.Standard)
 	})
 
-	convert := append([]string{"convert", "--db", s.Database(), "--collection", "orders",
-		"--from", "javaLegacy", "--field", "customer", "--write"}, gentle...)
-	command(t, s, convert...).want(t, failure.ExitOK)
+	apply := func(changes ...func(*plan.Plan)) {
+		t.Helper()
+		command(t, s, append([]string{"apply", prepared(t, s, "standard", changes...), "--write"}, gentle...)...).want(t, failure.ExitOK)
+	}
+	apply()
 	turn.Lock()
 	legacy = false
 	turn.Unlock()
@@ -122,9 +125,8 @@ func TestFleet(t *testing.T) {
 	if n, err := f.coll.CountDocuments(t.Context(), bson.D{{Key: "customer", Value: bson.D{{Key: "$lt", Value: bson.Binary{Subtype: 4, Data: make([]byte, 16)}}}}}); err != nil {
 		t.Fatal(err)
 	} else if n > 0 {
-		convert = append(convert, "--trust", "customer")
+		apply(convertFields("javaLegacy", "", "customer"), trusted("customer"))
 	}
-	command(t, s, convert...).want(t, failure.ExitOK)
 	stop()
 	wg.Wait()
 	t.Logf("%d reads, %d writes, %d documents", reads.Load(), writes.Load(), f.id.Load())

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"math/rand/v2"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -151,19 +150,7 @@ func (a *application) want() map[string]bson.Raw {
 // followPlan makes a plan that copies the collection c into the collection new, and returns its directory.
 func followPlan(t *testing.T, s *mongotest.Server) (dir string) {
 	t.Helper()
-	file := planned(t, s)
-	copiesInto(t, file, "c", "new")
-	return filepath.Dir(file)
-}
-
-// copiesInto makes a plan copy a collection into another one.
-func copiesInto(t *testing.T, file, name, into string) {
-	t.Helper()
-	if suggested := `into: "` + name + `_standard"`; strings.Contains(text(t, file), suggested) {
-		edit(t, file, suggested, `into: "`+into+`"`)
-		return
-	}
-	edit(t, file, `  - name: "`+name+`"`+"\n", `  - name: "`+name+`"`+"\n    into: \""+into+"\"\n")
+	return prepared(t, s, "standard", copiedInto("c", "new"))
 }
 
 // follow returns the arguments of the command that applies the plan in the directory, and whose copies follow

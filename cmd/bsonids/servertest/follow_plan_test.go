@@ -166,7 +166,7 @@ func TestFollowAwkward(t *testing.T) {
 	for i, more := range [][]string{nil, {"--follow", "--until-caught-up"}} {
 		file := planned(t, s)
 		into := fmt.Sprint("new", i)
-		copiesInto(t, file, "c", into)
+		changePlan(t, filepath.Dir(file), copiedInto("c", into))
 		setDecision(t, file, "a", "convert from csharpLegacy", "trust: true") // some of its values are in another order
 		edit(t, file, "decision: unknown", "decision: leave")
 		command(t, s, append([]string{"apply", filepath.Dir(file)}, more...)...).want(t, failure.ExitOK)

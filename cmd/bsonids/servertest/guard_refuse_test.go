@@ -2,7 +2,6 @@ package servertest
 
 import (
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -99,11 +98,11 @@ func TestGuardRefusesOthers(t *testing.T) {
 	if err != nil || len(log) != 1 {
 		t.Fatal(log, err)
 	}
-	conv := []string{"convert", "--db", g.db.Name(), "--collection", "c", "--write"}
+	back := convertFields("standard", "")
 	for _, args := range [][]string{
 		{"undo", log[0], "--write"},
-		append(slices.Clone(conv), "--from", "javaLegacy", "--into", "new"),
-		append(slices.Clone(conv), "--from", "standard", "--to", "javaLegacy"),
+		{"apply", prepared(t, g.server, "javaLegacy", back, copiedInto("c", "new")), "--write"},
+		{"apply", prepared(t, g.server, "javaLegacy", back), "--write"},
 	} {
 		r := command(t, g.s, args...).want(t, failure.ExitUsage)
 		if !strings.Contains(r.stderr, "is guarded against subtype 3 in customer, subtype 3 in items.sku") || !strings.Contains(r.stderr, "bsonids release --db "+g.db.Name()+" --guards --write") ||

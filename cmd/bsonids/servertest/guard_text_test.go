@@ -76,7 +76,8 @@ func TestGuardText(t *testing.T) {
 		t.Error(r.stdout)
 	}
 	inserts()
-	if r := command(t, s, "convert", "--db", s.Database(), "--collection", "c", "--from", "standard", "--to", "text", "--field", "customer", "--write").want(t, failure.ExitUsage); !strings.Contains(r.stderr, "is guarded against text in customer") {
+	back := prepared(t, s, "standard", convertFields("standard", "text", "customer"))
+	if r := command(t, s, "apply", back, "--write").want(t, failure.ExitUsage); !strings.Contains(r.stderr, "is guarded against text in customer") {
 		t.Error(r.stderr)
 	}
 	command(t, s, "undo", dir, "--write").want(t, failure.ExitOK)

@@ -1,6 +1,7 @@
 package servertest
 
 import (
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -21,43 +22,52 @@ func TestIntoLiveTarget(t *testing.T) {
 	db := connect(t, s)
 	want := seed(t, db.Collection("a"), 12, uuidrep.JavaLegacy, uuidrep.Standard)
 	seed(t, db.Collection("other"), 12, uuidrep.JavaLegacy, uuidrep.Standard)
-	args := func(collection string, extra ...string) []string {
-		return append([]string{"convert", "--db", s.Database(), "--collection", collection, "--from", "javaLegacy", "--write"}, append(gentle, extra...)...)
+	// apply returns the arguments that convert a collection, in place or into another one, to another order.
+	apply := func(collection, from, into string, extra ...string) []string {
+		to := map[string]string{"javaLegacy": "standard", "standard": "csharpLegacy"}[from]
+		dir := filepath.Dir(planned(t, s, "--to", to, "--collection", collection))
+		changePlan(t, dir, convertFields(from, ""), accepted, copiedInto(collection, into))
+		return append(append([]string{"apply", dir, "--write"}, gentle...), extra...)
 	}
-	var once sync.Once
+	refused := func(why string, args []string) {
+		t.Helper()
+		if r := command(t, s, args...).want(t, failure.ExitUsage); !strings.Contains(r.stderr, why) {
+			t.Error(r.stderr)
+		}
+	}
+	var once, second sync.Once
 	p := startProxy(t, host(t, s), func(r request, pass func() []byte) []byte {
+		name, _ := r.command.Lookup("insert").StringValueOK()
+		if name == "b" { // which has no documents
+			once.Do(func() { refused("has not ended", apply("other", "javaLegacy", "b")) })
+		}
 		answer := pass()
-		if name, _ := r.command.Lookup("insert").StringValueOK(); name == "b" {
-			once.Do(func() {
-				for _, args := range [][]string{args("b"), args("b", "--take-over"), args("b", "--into", "c"), args("other", "--into", "b")} {
-					if r := command(t, s, args...).want(t, failure.ExitUsage); !strings.Contains(r.stderr, "has not ended") {
-						t.Error(r.stderr)
-					}
-				}
+		if name == "b" {
+			second.Do(func() {
+				refused("has not ended", apply("b", "standard", ""))
+				refused("has not ended", apply("b", "standard", "", "--take-over"))
+				refused("has not ended", apply("b", "standard", "c"))
+				refused("has documents already", apply("other", "javaLegacy", "b"))
 			})
 		}
 		return answer
 	})
-	command(t, p, args("a", "--into", "b")...).want(t, failure.ExitOK)
+	command(t, p, apply("a", "javaLegacy", "b")...).want(t, failure.ExitOK)
 	equal(t, all(t, db.Collection("b")), want)
 
 	var converting sync.Once
 	p = startProxy(t, host(t, s), func(r request, pass func() []byte) []byte {
 		if name, _ := r.command.Lookup("update").StringValueOK(); name == "a" && r.documents > 1 {
-			converting.Do(func() {
-				if r := command(t, s, args("other", "--into", "a")...).want(t, failure.ExitUsage); !strings.Contains(r.stderr, "has not ended") {
-					t.Error(r.stderr)
-				}
-			})
+			converting.Do(func() { refused("has documents already", apply("other", "javaLegacy", "a")) })
 		}
 		return pass()
 	})
-	command(t, p, args("a")...).want(t, failure.ExitOK)
+	command(t, p, apply("a", "javaLegacy", "")...).want(t, failure.ExitOK)
 
 	// The record of a process that was killed.
 	if _, err := db.Collection(record.Name).UpdateOne(t.Context(), bson.D{{Key: "_id", Value: "a/1"}},
 		bson.D{{Key: "$unset", Value: bson.D{{Key: "ended", Value: true}}}}); err != nil {
 		t.Fatal(err)
 	}
-	command(t, s, args("b", "--to", "csharpLegacy", "--from", "standard")...).want(t, failure.ExitOK)
+	command(t, s, apply("b", "standard", "")...).want(t, failure.ExitOK)
 }

@@ -114,7 +114,7 @@ func TestKillStates(t *testing.T) {
 		"apply that follows": {uuidrep.Standard, func(s *mongotest.Server, dir string) []string {
 			return append(applying("apply")(s, dir), "--follow", "--until-caught-up")
 		}, func(t *testing.T, s *mongotest.Server, dir string) {
-			copiesInto(t, filepath.Join(planOf(s, dir), "plan.yaml"), "c", "new")
+			changePlan(t, planOf(s, dir), copiedInto("c", "new"))
 		}, func(t *testing.T, db *mongo.Database, before, want map[string]bson.Raw) {
 			equal(t, all(t, db.Collection("new")), want)
 			equal(t, all(t, db.Collection("c")), before)

@@ -1,7 +1,6 @@
 package servertest
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -84,7 +83,7 @@ func elements(t *testing.T, doc bson.Raw) []bson.RawElement {
 	return e
 }
 
-// --field a.b is also a field with the name "a.b", as scan prints it. Its values are listed in place,
+// The path a.b of a plan is also a field with the name "a.b". Its values are listed in place,
 // and converted in a copy.
 func TestFieldWithDot(t *testing.T) {
 	s := mongotest.Start(t)
@@ -98,22 +97,24 @@ func TestFieldWithDot(t *testing.T) {
 	if _, err := coll.InsertMany(t.Context(), docs); err != nil {
 		mongotest.Skip(t, "the server refuses field names with a dot")
 	}
-	args := []string{"--db", s.Database(), "--collection", "c", "--from", "javaLegacy", "--field", "a.b"}
-	command(t, s, append([]string{"convert", "--into", "new", "--write"}, args...)...).want(t, failure.ExitOK)
-	for id, doc := range all(t, db.Collection("new")) {
+	convert := convertFields("javaLegacy", "", "a.b")
+	command(t, s, "apply", prepared(t, s, "standard", convert, intoNew("c")), "--write").want(t, failure.ExitOK)
+	for id, doc := range all(t, db.Collection("c_standard")) {
 		for _, value := range []bson.RawValue{doc.Lookup("a", "b"), doc.Lookup("a.b")} {
 			if subtype, _, ok := value.BinaryOK(); ok && subtype != 4 {
 				t.Errorf("%s has subtype %d in the copy", id, subtype)
 			}
 		}
 	}
-	list := filepath.Join(t.TempDir(), "list")
-	command(t, s, append([]string{"convert", "--write", "--skip-list", list}, args...)...).want(t, failure.ExitIncomplete)
-	b, err := os.ReadFile(list)
-	if err != nil || strings.Count(string(b), "contains a dot") != 12 || strings.Count(string(b), "\n") != 12 {
-		t.Errorf("%s%v", b, err)
+	if err := db.Collection("c_standard").Drop(t.Context()); err != nil {
+		t.Fatal(err)
 	}
-	if r := command(t, s, append([]string{"verify"}, args...)...).want(t, failure.ExitIncomplete); !strings.Contains(r.stdout, "in a.b") {
+	dir := prepared(t, s, "standard", convert)
+	command(t, s, "apply", dir, "--write").want(t, failure.ExitIncomplete)
+	if list := text(t, skipList(t, dir)); strings.Count(list, "contains a dot") != 12 || strings.Count(list, "\n") != 12 {
+		t.Error(list)
+	}
+	if r := command(t, s, "verify", dir).want(t, failure.ExitIncomplete); !strings.Contains(r.stdout, "not converted: a.b") {
 		t.Error(r.stdout)
 	}
 }

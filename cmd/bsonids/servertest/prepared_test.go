@@ -79,11 +79,27 @@ func trusted(fields ...string) func(*plan.Plan) {
 // intoNew returns a function that gives collections a new one each, as those whose _id is converted have.
 func intoNew(names ...string) func(*plan.Plan) {
 	return func(p *plan.Plan) {
+		for _, name := range names {
+			copiedInto(name, name+"_standard")(p)
+		}
+	}
+}
+
+// copiedInto returns a function that gives a collection the new one with the name into.
+func copiedInto(name, into string) func(*plan.Plan) {
+	return func(p *plan.Plan) {
 		for i := range p.Collections {
-			if c := &p.Collections[i]; slices.Contains(names, c.Name) {
-				c.Into = c.Name + "_standard"
+			if c := &p.Collections[i]; c.Name == name {
+				c.Into = into
 			}
 		}
+	}
+}
+
+// accepted accepts all references of which only one end is converted.
+func accepted(p *plan.Plan) {
+	for i := range p.References {
+		p.References[i].Accepted = true
 	}
 }
 

@@ -2,6 +2,7 @@ package servertest
 
 import (
 	"os/exec"
+	"path/filepath"
 	"testing"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
@@ -26,7 +27,7 @@ for rep in (JAVA_LEGACY, CSHARP_LEGACY, STANDARD):
 coll('few', JAVA_LEGACY).insert_many([{'_id': i, 'id': uuid.UUID(int=i << 64 | i)} for i in range(1, 61)])
 `
 
-// convert converts what another driver wrote, in each representation and mixed. That driver then
+// apply converts what another driver wrote, in each representation and mixed. That driver then
 // reads the same UUIDs.
 func TestPyMongo(t *testing.T) {
 	py := mongotest.Python(t)
@@ -56,8 +57,9 @@ func TestPyMongo(t *testing.T) {
 		t.Errorf("%+v", f)
 	}
 
-	args := append([]string{"convert", "--db", s.Database(), "--collection", "few", "--from", "javaLegacy", "--write", "--trust", "id"}, gentle...)
-	command(t, s, args...).want(t, failure.ExitOK)
+	dir := filepath.Dir(planned(t, s, "--collection", "few"))
+	changePlan(t, dir, convertFields("javaLegacy", ""), trusted("id"))
+	command(t, s, append([]string{"apply", dir, "--write"}, gentle...)...).want(t, failure.ExitOK)
 	check := `
 import sys, uuid
 from pymongo import MongoClient
