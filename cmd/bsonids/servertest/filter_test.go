@@ -267,10 +267,13 @@ func TestFilterWrong(t *testing.T) {
 	c := connect(t, s).Collection("c")
 	batched(t, c, 20, uuidrep.JavaLegacy)
 	before := all(t, c)
-	for filter, want := range map[string]string{`{"batch": 9}`: "has no values any more", `{"batch": {"$wrong": 1}}`: "$wrong"} {
+	for filter, want := range map[string][2]string{`{"batch": 9}`: {"has no values any more", "no document with UUIDs matches the filter: remove it"}, `{"batch": {"$wrong": 1}}`: {"$wrong", "$wrong"}} {
 		file := planned(t, s)
 		edit(t, file, `  - name: "c"`+"\n", `  - name: "c"`+"\n    filter: '"+filter+"'\n")
-		if r := command(t, s, "apply", filepath.Dir(file), "--write"); r.code == failure.ExitOK || !strings.Contains(r.stderr, want) {
+		if r := command(t, s, "apply", filepath.Dir(file), "--write"); r.code == failure.ExitOK || !strings.Contains(r.stderr, want[0]) {
+			t.Errorf("%s: %d %s", filter, r.code, r.stderr)
+		}
+		if r := command(t, s, "plan", filepath.Dir(file)); !strings.Contains(r.stderr, want[1]) {
 			t.Errorf("%s: %d %s", filter, r.code, r.stderr)
 		}
 		equal(t, all(t, c), before)

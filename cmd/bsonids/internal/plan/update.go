@@ -236,7 +236,11 @@ func (u *updater) collections(n *yaml.Node) {
 		switch {
 		case c.Into != "" && u.all(*c) && (j < 0 || c.UUID == "" || u.fresh.Collections[j].UUID != c.UUID): // a cutover may have exchanged it
 		case j < 0:
-			u.note("%s: the collection is gone, or has no UUIDs any more", c.Entry())
+			what := "the collection is gone, or has no UUIDs any more"
+			if c.Filter != "" {
+				what = "no document with UUIDs matches the filter"
+			}
+			u.note("%s: %s: remove it from the plan", c.Entry(), what)
 		case c.UUID != "" && u.fresh.Collections[j].UUID != c.UUID:
 			u.note("%s: another collection has the name; remove it from the plan, and run bsonids plan again", c.Entry())
 		default:

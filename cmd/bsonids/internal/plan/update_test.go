@@ -93,7 +93,7 @@ func TestUpdate(t *testing.T) {
 	if d := Changes(want, p); len(d) > 0 {
 		t.Errorf("%q\n%s", d, got)
 	}
-	wantNotes := []string{`"files": the collection is gone, or has no UUIDs any more`, `"orders": the evidence of "customer" (subtype 3) has changed`,
+	wantNotes := []string{`"files": the collection is gone, or has no UUIDs any more: remove it from the plan`, `"orders": the evidence of "customer" (subtype 3) has changed`,
 		`"orders": the field "seller" (subtype 3) is new`, `"orders": the field "seller" (text) is new`, `"users": the collection is new`}
 	if !reflect.DeepEqual(notes, wantNotes) {
 		t.Errorf("%q", notes)
