@@ -277,11 +277,12 @@ func TestBothOrdersOneAfterTheOther(t *testing.T) {
 	java := fill(t, coll, 0, 30, uuidrep.JavaLegacy, v4)
 	csharp := fill(t, coll, 100, 30, uuidrep.CSharpLegacy, v4)
 	ambiguous := fill(t, coll, 200, 3, uuidrep.JavaLegacy, both)
-	args := append([]string{"convert", "--db", s.Database(), "--collection", "c", "--write"}, gentle...)
-	command(t, s, append(args, "--from", "javaLegacy")...).want(t, failure.ExitIncomplete)
-	second := append(args, "--from", "csharpLegacy")
-	r := command(t, s, second...).want(t, failure.ExitIncomplete)
-	if !strings.Contains(r.stdout, "others were javaLegacy (version 4) in an earlier conversion") {
+	apply := func(from string) result {
+		return command(t, s, append([]string{"apply", prepared(t, s, "standard", convertFields(from, "")), "--write"}, gentle...)...)
+	}
+	apply("javaLegacy").want(t, failure.ExitIncomplete)
+	r := apply("csharpLegacy").want(t, failure.ExitIncomplete)
+	if !strings.Contains(r.stdout, "fits javaLegacy") {
 		t.Error(r.stdout)
 	}
 	if _, same := held(t, coll, ambiguous, 200, uuidrep.JavaLegacy); same != len(ambiguous) {

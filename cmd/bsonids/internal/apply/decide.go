@@ -18,6 +18,7 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/migration"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/report"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/survey"
 )
 
 // decision holds which values are converted, and what was found while deciding that.
@@ -66,8 +67,8 @@ func (w *worker) decision(ctx context.Context) (decision, error) {
 		return decision{}, err
 	}
 	if d.Decision == nil {
-		earlier, err := w.found(ctx)
-		if err != nil {
+		earlier, err := survey.Earlier(ctx, w.db, w.described())
+		if err != nil && !w.unread(err) {
 			return decision{}, err
 		}
 		if d, err = w.decide(ctx, earlier); err != nil {
@@ -98,26 +99,6 @@ func (w *worker) described() record.Run {
 // unread reports whether a dry run goes on without a record that the user may not read.
 func (w *worker) unread(err error) bool {
 	return err != nil && !w.Write && failure.Explain(err, "").Kind == failure.Denied
-}
-
-// found returns, by field, the orders that earlier conversions of the collection have found. A value
-// that fits one of these, too, may have been left by such a conversion because it fits both orders.
-func (w *worker) found(ctx context.Context) (map[string][]decide.Rival, error) {
-	out := make(map[string][]decide.Rival)
-	err := record.Others(ctx, w.db, w.described(), func(unmarshal func(any) error) error {
-		var d decide.Decision
-		if err := unmarshal(&d); err != nil {
-			return err
-		}
-		for field, r := range d.Found() {
-			out[field] = append(out[field], r)
-		}
-		return nil
-	})
-	if w.unread(err) {
-		return nil, nil
-	}
-	return out, err
 }
 
 // recorded returns the decision of an earlier run over the collection, with the fields to trust added.
@@ -225,12 +206,13 @@ func MayWrite(d *decide.Decision) error {
 // decide makes the decision from all values of the collection, and searches for equal values among
 // those that are not converted.
 func (w *worker) decide(ctx context.Context, earlier map[string][]decide.Rival) (d decision, err error) {
-	s := decide.NewSurvey(tempBeside(w.State), time.Now(), decide.Question{Kind: w.Conversion.From, Wanted: w.Conversion.Selects, Trusted: w.Trust, Earlier: earlier})
+	s := decide.NewSurvey(tempBeside(w.State), time.Now(), decide.Question{Kind: w.Conversion.From, Wanted: w.Conversion.Selects, Trusted: w.Trust})
 	defer func() { err = errors.Join(err, s.Close()) }()
 	c, err := s.Collection(w.ID.Database, w.ID.Collection, true)
 	if err != nil {
 		return decision{}, err
 	}
+	c.Earlier = earlier
 	query := w.Query
 	if query == nil {
 		query = bson.D{}

@@ -68,7 +68,11 @@ func (f *surveyed) answer(plain string, of []kinds.Kind) {
 		a := answer{from: orderOf(k.Order)}
 		trusted := slices.ContainsFunc(f.question.Trusted, func(t string) bool { return Plain(t) == plain })
 		if k.IsBinary() {
-			a.Field = f.decide(f.path, a.from, k.Subtype, trusted, f.question.Earlier[plain])
+			var earlier []Rival
+			if k.Subtype == 3 {
+				earlier = f.in.Earlier[plain]
+			}
+			a.Field = f.decide(f.path, a.from, k.Subtype, trusted, earlier)
 		} else {
 			a.Field = f.decideFormed(k.Name, trusted)
 		}

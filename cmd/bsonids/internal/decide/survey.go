@@ -25,9 +25,6 @@ type Question struct {
 	// Trusted lists the fields whose order the user vouches for, as walk.Path.AppendField writes
 	// them, with or without brackets.
 	Trusted []string
-	// Earlier lists, by field, the orders that earlier conversions of the collection have found.
-	// The names are those of [Decision.Found].
-	Earlier map[string][]Rival
 }
 
 // Survey makes the decisions of several collections at once. It reads every document of every collection
@@ -82,6 +79,9 @@ type Surveyed struct {
 	// Each, which may be nil, is called for each value and each document in a document. An error of it
 	// ends Add.
 	Each func(*walk.Path, walk.Leaf) error
+	// Earlier lists, by field, the orders that earlier conversions of the collection have found in values of
+	// subtype 3, the only one with several. The names are those of [Decision.Found].
+	Earlier map[string][]Rival
 
 	survey    *Survey
 	database  uint64

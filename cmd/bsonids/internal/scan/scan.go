@@ -129,6 +129,9 @@ func (s *Scan) collection(survey *decide.Survey, database, collection string, sa
 	return c, nil
 }
 
+// Earlier sets the orders that earlier conversions have found, as [decide.Surveyed] has them.
+func (c *Collector) Earlier(found map[string][]decide.Rival) { c.surveyed.Earlier = found }
+
 // Add counts a document. The error wraps walk.ErrCorrupt, or is one of the temporary file.
 func (c *Collector) Add(doc []byte) error { return c.surveyed.Add(doc) }
 

@@ -219,6 +219,15 @@ func (s *surveyor) collection(ctx context.Context, spec mongo.CollectionSpecific
 	if err != nil {
 		return err
 	}
+	var earlier map[string][]decide.Rival
+	err = s.Patience.Do(ctx, func() (err error) {
+		earlier, err = Earlier(ctx, s.db, record.Run{Collection: spec.Name, UUID: spec.UUID, FromSubtype: bson.TypeBinaryUUIDOld, Query: f.Text})
+		return err
+	})
+	if err != nil && failure.Explain(err, "").Kind != failure.Denied { // without the record, the values decide
+		return err
+	}
+	collector.Earlier(earlier)
 	begin := s.Now()
 	read, err := source.Collection{Collection: coll, Filter: f.Query}.Read(ctx, s.Patience, func(total int64) *progress.Progress {
 		begin = s.Now() // also of a pass that begins again
@@ -231,6 +240,23 @@ func (s *surveyor) collection(ctx context.Context, spec mongo.CollectionSpecific
 	s.collectors = append(s.collectors, collector)
 	s.survey.Collections = append(s.survey.Collections, c)
 	return nil
+}
+
+// Earlier returns, by field, the orders that earlier conversions of the documents of want have found. A value that
+// fits one of these, too, may have been left by such a conversion because it fits both orders.
+func Earlier(ctx context.Context, db *mongo.Database, want record.Run) (map[string][]decide.Rival, error) {
+	out := make(map[string][]decide.Rival)
+	err := record.Others(ctx, db, want, func(unmarshal func(any) error) error {
+		var d decide.Decision
+		if err := unmarshal(&d); err != nil {
+			return err
+		}
+		for field, r := range d.Found() {
+			out[field] = append(out[field], r)
+		}
+		return nil
+	})
+	return out, err
 }
 
 // sample reads a part of a collection.
