@@ -285,6 +285,35 @@ func TestChunksOfArrays(t *testing.T) {
 	}
 }
 
+// A key that holds a zero byte is refused before the value is encoded, as by the driver, whatever the value is in.
+func TestKeysComeBeforeValues(t *testing.T) {
+	type holder struct{ P ownPrice }
+	v := &holder{}
+	calls := 0
+	counted := bson.ValueEncoderFunc(func(_ bson.EncodeContext, vw bson.ValueWriter, _ reflect.Value) error {
+		calls++
+		return vw.WriteNull()
+	})
+	c, driver := newWholeCodec(), bson.NewRegistry()
+	for _, reg := range []*bson.Registry{c.reg, driver} {
+		reg.RegisterTypeEncoder(reflect.TypeFor[ownPrice](), counted)
+	}
+	const key = "a\x00"
+	for _, doc := range []any{
+		bson.D{{Key: key, Value: *v}}, bson.D{{Key: key, Value: v}}, bson.D{{Key: key, Value: &v}}, map[string]any{key: v}, map[string]any{key: *v}, map[string]*holder{key: v}, map[string]holder{key: *v},
+	} {
+		enc := bson.NewEncoder(bson.NewDocumentWriter(io.Discard))
+		enc.SetRegistry(driver)
+		want := enc.Encode(doc)
+		if want == nil || calls != 0 {
+			t.Fatalf("%#v: the driver returns %v after %d calls", doc, want, calls)
+		}
+		if _, planned, err := c.AppendDocument(&bson.EncodeContext{Registry: c.reg}, nil, doc); !planned || fmt.Sprint(err) != want.Error() || calls != 0 {
+			t.Errorf("%#v: got %v and %v after %d calls, the driver %v", doc, planned, err, calls, want)
+		}
+	}
+}
+
 // A namedFallback is a fallback that knows more about errors.
 type namedFallback struct {
 	bson.ValueEncoder

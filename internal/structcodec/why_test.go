@@ -367,6 +367,28 @@ func TestPlansOfOtherTypes(t *testing.T) {
 	}
 }
 
+// Plans read whole numbers of the other types into integers by themselves.
+func TestPlansReadNumbersOfOtherTypes(t *testing.T) {
+	for _, v := range []any{2.0, int32(2), int64(2)} {
+		bt, data, err := bson.MarshalValue(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, typ := range []reflect.Type{reflect.TypeFor[int](), reflect.TypeFor[int8](), reflect.TypeFor[int32](), reflect.TypeFor[int64](), reflect.TypeFor[uint16](), reflect.TypeFor[uint64]()} {
+			c := newOwnCodec()
+			dec, err := c.reg.LookupDecoder(typ)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.reg.RegisterTypeDecoder(typ, notCalled{dec: dec})
+			got := reflect.New(typ)
+			if planned, err := c.ReadValue(nil, bt, data, got.Interface()); !planned || err != nil || fmt.Sprint(got.Elem()) != "2" {
+				t.Errorf("%T into %v: got %v, %v and %v", v, typ, got.Elem(), planned, err)
+			}
+		}
+	}
+}
+
 // Code of a caller can keep a pointer to what it reads, and not to what a plan reads.
 func TestKeepers(t *testing.T) {
 	type plain struct{ N int32 }
