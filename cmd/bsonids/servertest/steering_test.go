@@ -79,9 +79,9 @@ func TestPause(t *testing.T) {
 			return pass()
 		})
 		end := func() {
-			r := command(t, s, "status", dir).want(t, failure.ExitOK)
-			if !strings.Contains(r.stdout, "Paused: ") {
-				t.Errorf("status says nothing of the pause: %s", r.stdout)
+			r := command(t, s, "status", dir) // in a goroutine that must not end
+			if r.code != failure.ExitOK || !strings.Contains(r.stdout, "Paused: ") {
+				t.Errorf("status says nothing of the pause: %s%s", r.stdout, r.stderr)
 			}
 			if err := os.Remove(pause); err != nil {
 				t.Error(err)
