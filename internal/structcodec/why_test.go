@@ -3,6 +3,7 @@ package structcodec
 import (
 	"errors"
 	"fmt"
+	"math"
 	"reflect"
 	"slices"
 	"testing"
@@ -191,7 +192,7 @@ func TestPlansKnowTheTypes(t *testing.T) {
 	type inner struct{ N int32 }
 	type text string
 	for _, v := range []any{
-		true, false, int8(-1), int16(2), int32(3), int64(4), int64(1) << 40, n, 1 << 40, uint8(1), uint16(2), uint32(3), uint64(4), uint(5), uint64(1) << 40,
+		true, false, int8(-1), int16(2), int32(3), int64(4), int64(1) << 40, n, math.MaxInt, uint8(1), uint16(2), uint32(3), uint64(4), uint(5), uint64(1) << 40,
 		float32(1.5), 2.5, s, text("t"), "", now, []byte{1, 2}, []byte{}, []byte(nil), &n, &s, (*int)(nil), []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, []int(nil), []string{},
 		[2]int{1, 2}, [0]string{}, map[string]int{"a": 1}, map[string]int(nil), map[text]string{"k": "v"}, map[string]any{"a": 1.5}, inner{1}, &inner{2}, []inner{{3}, {}}, []*inner{{4}, nil},
 		struct{ A any }{int64(1)}, struct{ A any }{}, bson.D{{Key: "a", Value: 1.5}}, bson.M{"k": "v"}, bson.A{"a", nil, 1.5}, bson.ObjectID{1}, bson.NewDecimal128(1, 2),

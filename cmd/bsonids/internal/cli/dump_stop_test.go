@@ -107,7 +107,8 @@ func listing(t *testing.T, m string) string {
 		t.Error(err)
 	}
 	v := command(t, "verify", m).want(t, failure.ExitOK)
-	return fmt.Sprint(string(b), left(t, m), v.stdout, command(t, "status", m).stdout)
+	_, status, _ := strings.Cut(command(t, "status", m).stdout, "\n") // the first line has the time
+	return fmt.Sprint(string(b), left(t, m), v.stdout, status)
 }
 
 // If the disk is full, here by a limit on the size of files, nothing is left.
