@@ -65,7 +65,7 @@ func TestPause(t *testing.T) {
 		batches := 0
 		p := startProxy(t, host(t, s), func(r request, pass func() []byte) []byte {
 			of, _ := r.command.Lookup(r.name()).StringValueOK()
-			if (r.name() != "update" && r.name() != "insert") || strings.HasPrefix(of, "bsonids.") {
+			if (r.name() != "update" && r.name() != "insert") || r.documents < 2 || strings.HasPrefix(of, "bsonids.") { // a probe has one at most
 				return pass()
 			}
 			if _, err := os.Lstat(pause); !errors.Is(err, fs.ErrNotExist) {
