@@ -128,7 +128,7 @@ func TestRate(t *testing.T) {
 	largest := 0
 	p := startProxy(t, host(t, s), func(r request, pass func() []byte) []byte {
 		of, _ := r.command.Lookup(r.name()).StringValueOK()
-		if (r.name() == "update" || r.name() == "insert") && !strings.HasPrefix(of, "bsonids.") {
+		if (r.name() == "update" || r.name() == "insert") && r.documents > 0 && !strings.HasPrefix(of, "bsonids.") { // no probe
 			if largest == 0 && r.documents != 1 {
 				t.Errorf("a batch of %d documents with a rate of 1", r.documents)
 			}
