@@ -18,6 +18,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -64,6 +65,15 @@ func run(w io.Writer, dir string, seed uint64, sample int, match *regexp.Regexp,
 	equal, err := readEqual()
 	if err != nil {
 		return 0, err
+	}
+	found := make(map[string]bool, len(mutants))
+	for _, m := range mutants {
+		found[m.key()] = true
+	}
+	for key := range equal {
+		if file, _, _ := strings.Cut(key, "\t"); path.Dir(file) == path.Clean(filepath.ToSlash(dir)) && !found[key] {
+			return 0, fmt.Errorf("%s: no such change: %q", equalFile, key)
+		}
 	}
 	var tried []mutant
 	for _, m := range mutants {
@@ -228,10 +238,10 @@ func readEqual() (map[string]bool, error) {
 	lines := bufio.NewScanner(f)
 	for lines.Scan() {
 		fields := strings.Split(lines.Text(), "\t")
-		if len(fields) == 4 {
-			equal[strings.Join(fields[:3], "\t")] = true
+		if len(fields) == 5 {
+			equal[strings.Join(fields[:4], "\t")] = true
 		} else if line := lines.Text(); line != "" && !strings.HasPrefix(line, "#") {
-			return nil, fmt.Errorf("%s: %q: want four fields separated by tabs", equalFile, line)
+			return nil, fmt.Errorf("%s: %q: want five fields separated by tabs", equalFile, line)
 		}
 	}
 	return equal, lines.Err()

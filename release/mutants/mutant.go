@@ -25,6 +25,7 @@ type mutant struct {
 	was          string
 	source       string    // the line, without spaces around it
 	function     *function // whose body the change is in, or nil
+	within       string    // the declared name that the change is in: Func, Type.Method, or a variable
 	ordinal      int       // among the changes of the line with the same text, from 1
 }
 
@@ -37,9 +38,9 @@ func (m mutant) change() string {
 }
 
 // key identifies the change in the list of equal ones, whatever its line number is. If its line has the same change several times,
-// the second one ends with " (2)".
+// the second one ends with " (2)". Equal lines of one function have the same keys.
 func (m mutant) key() string {
-	key := m.file + "\t" + m.source + "\t" + m.change()
+	key := m.file + "\t" + m.within + "\t" + m.source + "\t" + m.change()
 	if m.ordinal > 1 {
 		key += fmt.Sprintf(" (%d)", m.ordinal)
 	}
@@ -82,6 +83,7 @@ type finder struct {
 	name     string
 	content  []byte
 	function *function // that is visited, or nil
+	within   string    // the declared name that is visited
 	mutants  []mutant
 }
 
@@ -110,16 +112,60 @@ func find(dir string) (string, []mutant, error) {
 			return "", nil, err
 		}
 		for _, decl := range file.Decls {
-			f.function = nil
-			if fn, ok := decl.(*ast.FuncDecl); ok && fn.Body != nil && fn.Name.Name != "_" {
-				f.function = f.newFunction(fn)
-			}
-			ast.Inspect(decl, f.visit)
+			f.declaration(decl)
 		}
 		number(f.mutants)
 		mutants = append(mutants, f.mutants...)
 	}
 	return pkgs[0].Name, mutants, nil
+}
+
+// declaration collects the changes of a declaration at the top of the file.
+func (f *finder) declaration(decl ast.Decl) {
+	f.function = nil
+	if fn, ok := decl.(*ast.FuncDecl); ok {
+		f.within = nameOf(fn)
+		if fn.Body != nil && fn.Name.Name != "_" {
+			f.function = f.newFunction(fn)
+		}
+		ast.Inspect(fn, f.visit)
+		return
+	}
+	group, ok := decl.(*ast.GenDecl)
+	if !ok || !f.visit(group) {
+		return
+	}
+	for _, spec := range group.Specs {
+		switch spec := spec.(type) {
+		case *ast.ValueSpec:
+			f.within = spec.Names[0].Name
+		case *ast.TypeSpec:
+			f.within = spec.Name.Name
+		}
+		ast.Inspect(spec, f.visit)
+	}
+}
+
+// nameOf returns the name of a function, after that of its receiver's type.
+func nameOf(fn *ast.FuncDecl) string {
+	if fn.Recv == nil {
+		return fn.Name.Name
+	}
+	t := fn.Recv.List[0].Type
+	for {
+		switch x := t.(type) {
+		case *ast.StarExpr:
+			t = x.X
+		case *ast.IndexExpr:
+			t = x.X
+		case *ast.IndexListExpr:
+			t = x.X
+		case *ast.Ident:
+			return x.Name + "." + fn.Name.Name
+		default:
+			return fn.Name.Name
+		}
+	}
 }
 
 func (f *finder) offset(p token.Pos) int { return f.fset.Position(p).Offset }
@@ -140,7 +186,7 @@ func (f *finder) cut(from, to token.Pos, text string) {
 		fn = nil
 	}
 	f.mutants = append(f.mutants, mutant{
-		function: fn, file: filepath.ToSlash(f.name), line: f.fset.Position(from).Line, column: f.fset.Position(from).Column, start: start, end: end, text: text,
+		function: fn, within: f.within, file: filepath.ToSlash(f.name), line: f.fset.Position(from).Line, column: f.fset.Position(from).Column, start: start, end: end, text: text,
 		was: string(f.content[start:end]), source: strings.TrimSpace(line),
 	})
 }
