@@ -23,7 +23,7 @@ const (
 	Interrupted
 )
 
-// The exit codes, as docs/converting.md lists them.
+// The exit codes, as docs/command.md lists them.
 const (
 	ExitOK          = 0
 	ExitFailed      = 1

@@ -54,7 +54,7 @@ func TestCounts(t *testing.T) {
 
 // The guide describes every key of the JSON report.
 func TestReportIsDocumented(t *testing.T) {
-	guide, err := os.ReadFile("../../../../docs/converting.md")
+	guide, err := os.ReadFile("../../../../docs/command.md")
 	if errors.Is(err, fs.ErrNotExist) {
 		t.Skip("the guide is not part of the module")
 	} else if err != nil {
