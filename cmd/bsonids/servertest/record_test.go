@@ -3,8 +3,10 @@ package servertest
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -15,16 +17,36 @@ import (
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/cli"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 	"github.com/bsonids/bsonids/integration/mongotest"
 	"github.com/bsonids/bsonids/uuidrep"
 )
 
-// inOrder returns the arguments that convert the collection c between two orders of one subtype,
-// with files in dir.
-func inOrder(s *mongotest.Server, dir string, extra ...string) []string {
-	return append([]string{"convert", "--db", s.Database(), "--collection", "c", "--from", "javaLegacy", "--to", "csharpLegacy", "--write",
-		"--state", filepath.Join(dir, "state"), "--undo-log", filepath.Join(dir, "undo")}, append(gentle, extra...)...)
+// opaque fills the collection c with n UUIDs in Java order of which no value shows that, before or after they are
+// converted to C# order. It returns the documents that the conversion must produce.
+func opaque(t testing.TB, coll *mongo.Collection, n int) (want map[string]bson.Raw) {
+	t.Helper()
+	want = make(map[string]bson.Raw)
+	var docs []any
+	for i, u := range odd(n) {
+		docs = append(docs, bson.D{{Key: "_id", Value: int32(i)}, {Key: "a", Value: in(u, uuidrep.JavaLegacy)}})
+		note(want, bson.D{{Key: "_id", Value: int32(i)}, {Key: "a", Value: in(u, uuidrep.CSharpLegacy)}})
+	}
+	insert(t, coll, docs)
+	return want
+}
+
+// inOrder makes the plan that converts the collection c of opaque, and returns its directory. Only the record and
+// the files tell which values are converted.
+func inOrder(t testing.TB, s *mongotest.Server) (dir string) {
+	t.Helper()
+	return prepared(t, s, "csharpLegacy", convertFields("javaLegacy", ""), trusted("a"))
+}
+
+// applying returns the arguments that apply the plan in dir.
+func applying(dir string, extra ...string) []string {
+	return slices.Concat([]string{"apply", dir, "--write"}, gentle, extra)
 }
 
 // recorded returns the runs of the collection c, in the order in which they began.
@@ -54,8 +76,8 @@ func TestRecord(t *testing.T) {
 	s := mongotest.Start(t)
 	db := connect(t, s)
 	seed(t, db.Collection("c"), 20, uuidrep.JavaLegacy, uuidrep.CSharpLegacy)
-	dir := t.TempDir()
-	command(t, s, inOrder(s, dir)...).want(t, failure.ExitOK)
+	dir := prepared(t, s, "csharpLegacy")
+	command(t, s, applying(dir)...).want(t, failure.ExitOK)
 	runs := recorded(t, db)
 	if len(runs) != 1 {
 		t.Fatalf("%d runs", len(runs))
@@ -64,7 +86,7 @@ func TestRecord(t *testing.T) {
 	host, _ := os.Hostname()
 	if r.ID != "c/1" || r.Kind != record.Convert || r.From != "javaLegacy" || r.To != "csharpLegacy" || r.Outcome != record.Done || r.Ended == nil ||
 		r.By.Host != host || r.By.PID != os.Getpid() || r.Ended.Before(r.Started) || time.Since(r.Started) > time.Hour || r.UndoSize == 0 ||
-		r.State != filepath.Join(dir, "state") || r.UndoLog != filepath.Join(dir, "undo") ||
+		r.State != filepath.Join(dir, "c.javaLegacy.state") || r.UndoLog != filepath.Join(dir, "c.javaLegacy.undo") ||
 		r.Progress != (record.Progress{Documents: 20, Read: 20, Changed: 20, Values: 60}) || r.Undone != nil {
 		t.Errorf("got %+v", r)
 	}
@@ -77,36 +99,33 @@ func TestRecord(t *testing.T) {
 			}
 		}
 	}
-	for _, flag := range []string{"--collection", "--into"} {
-		args := []string{"convert", "--db", s.Database(), "--from", "javaLegacy", flag, record.Name}
-		if flag == "--into" {
-			args = append(args, "--collection", "c")
-		}
-		command(t, s, args...).want(t, failure.ExitUsage)
-	}
-	command(t, s, "undo", filepath.Join(dir, "undo"), "--write").want(t, failure.ExitOK)
+	command(t, s, "plan", filepath.Join(t.TempDir(), "new"), "--db", s.Database(), "--collection", record.Name).want(t, failure.ExitUsage)
+	command(t, s, "apply", prepared(t, s, "javaLegacy", convertFields("csharpLegacy", ""), copiedInto("c", record.Name))).want(t, failure.ExitUsage)
+	command(t, s, "undo", dir, "--write").want(t, failure.ExitOK)
 	runs = recorded(t, db)
 	if len(runs) != 2 || runs[1].Kind != record.Undo || runs[1].Outcome != record.Done || runs[0].Undone == nil || !runs[0].Undone.Complete || runs[1].Conversion != runs[0].Conversion {
 		t.Errorf("got %+v", runs)
 	}
 }
 
-// Values without evidence are not converted twice, whichever files are given.
+// Values without evidence are not converted twice, whichever directory is used.
 func TestTwice(t *testing.T) {
 	s := mongotest.Start(t)
 	db := connect(t, s)
-	want := seed(t, db.Collection("c"), 12, uuidrep.JavaLegacy, uuidrep.CSharpLegacy)
-	command(t, s, inOrder(s, t.TempDir())...).want(t, failure.ExitOK)
-	for _, extra := range [][]string{nil, {"--take-over"}, {"--field", "id"}} {
-		if r := command(t, s, inOrder(s, t.TempDir(), extra...)...).want(t, failure.ExitUsage); !strings.Contains(r.stderr, "bsonids undo") {
-			t.Error(r.stderr)
+	want := opaque(t, db.Collection("c"), 12)
+	dirs := []string{inOrder(t, s)}
+	command(t, s, applying(inOrder(t, s))...).want(t, failure.ExitOK)
+	for _, dir := range append(dirs, inOrder(t, s)) { // made before, and after
+		for _, extra := range [][]string{nil, {"--take-over"}} {
+			if r := command(t, s, applying(dir, extra...)...).want(t, failure.ExitUsage); !strings.Contains(r.stderr, "bsonids undo") {
+				t.Error(r.stderr)
+			}
+			equal(t, all(t, db.Collection("c")), want)
 		}
-		equal(t, all(t, db.Collection("c")), want)
 	}
 }
 
-// If two conversions of the same values begin at the same time, with different files, one of them
-// converts.
+// If several plans of the same values begin at the same time, with different directories, one of them converts.
 func TestAtOnce(t *testing.T) {
 	s := mongotest.Start(t)
 	db := connect(t, s)
@@ -114,12 +133,14 @@ func TestAtOnce(t *testing.T) {
 		if err := db.Drop(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		want := seed(t, db.Collection("c"), 60, uuidrep.JavaLegacy, uuidrep.CSharpLegacy)
+		want := opaque(t, db.Collection("c"), 60)
 		const n = 3
 		results := make(chan result, n)
-		for range n {
-			args := inOrder(s, t.TempDir())
-			go func() { results <- command(t, s, args...) }()
+		first := inOrder(t, s)
+		for i := range n {
+			dir := filepath.Join(t.TempDir(), "of", fmt.Sprint(i))
+			again(t, filepath.Join(first, plan.PlanFile), dir)
+			go func() { results <- command(t, s, applying(dir)...) }()
 		}
 		done := 0
 		for range n {
@@ -142,8 +163,8 @@ func TestAtOnce(t *testing.T) {
 func TestRecordElsewhere(t *testing.T) {
 	s := mongotest.Start(t)
 	db := connect(t, s)
-	want := seed(t, db.Collection("c"), 15, uuidrep.JavaLegacy, uuidrep.CSharpLegacy)
-	command(t, s, inOrder(s, t.TempDir())...).want(t, failure.ExitOK)
+	want := opaque(t, db.Collection("c"), 15)
+	command(t, s, applying(inOrder(t, s))...).want(t, failure.ExitOK)
 	var docs []any
 	for _, d := range all(t, db.Collection(record.Name)) {
 		docs = append(docs, d)
@@ -152,7 +173,7 @@ func TestRecordElsewhere(t *testing.T) {
 	if err := db.Collection(record.Name).Drop(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if r := command(t, s, inOrder(s, t.TempDir())...).want(t, failure.ExitUsage); !strings.Contains(r.stderr, "migrations.old is a record of conversions") {
+	if r := command(t, s, applying(inOrder(t, s))...).want(t, failure.ExitUsage); !strings.Contains(r.stderr, "migrations.old is a record of conversions") {
 		t.Error(r.stderr)
 	}
 	equal(t, all(t, db.Collection("c")), want)
@@ -163,17 +184,19 @@ func TestRecordElsewhere(t *testing.T) {
 func TestInterruptedBeginning(t *testing.T) {
 	s := mongotest.Start(t)
 	db := connect(t, s)
-	seed(t, db.Collection("c"), 12, uuidrep.JavaLegacy, uuidrep.CSharpLegacy)
+	opaque(t, db.Collection("c"), 12)
+	dir := inOrder(t, s)
 	ctx, interrupt := context.WithCancel(t.Context())
-	var inserts atomic.Int32
 	p := startProxy(t, host(t, s), func(r request, pass func() []byte) []byte {
-		if name, _ := r.command.Lookup("insert").StringValueOK(); name == record.Name && inserts.Add(1) == 2 {
-			interrupt() // the first document is not a run
+		if name, _ := r.command.Lookup("insert").StringValueOK(); name == record.Name && len(r.sequence) > 0 {
+			if kind, _ := r.sequence[0].Lookup("kind").StringValueOK(); kind == record.Convert {
+				interrupt()
+			}
 		}
 		return pass()
 	})
 	var out, errs bytes.Buffer
-	if code := cli.Run(ctx, append(inOrder(s, t.TempDir()), "--uri", p.URI()), &out, &errs); code != failure.ExitInterrupted {
+	if code := cli.Run(ctx, applying(dir, "--uri", p.URI()), &out, &errs); code != failure.ExitInterrupted {
 		t.Errorf("exit code %d: %s", code, errs.String())
 	}
 	runs := recorded(t, db)
@@ -193,7 +216,7 @@ func TestOlderLedger(t *testing.T) {
 		s := mongotest.Start(t)
 		coll := connect(t, s).Collection("c")
 		want := seed(t, coll, 30, uuidrep.JavaLegacy, to)
-		dir := t.TempDir()
+		dir := prepared(t, s, to.String())
 		var updates atomic.Int32
 		p := startProxy(t, host(t, s), func(r request, pass func() []byte) []byte {
 			if r.name() == "update" && r.documents > 1 && updates.Add(1) == 2 {
@@ -201,22 +224,19 @@ func TestOlderLedger(t *testing.T) {
 			}
 			return pass()
 		})
-		convert := func(dir string) []string {
-			return []string{"convert", "--db", s.Database(), "--collection", "c", "--from", "javaLegacy", "--to", to.String(), "--batch", "5", "--write",
-				"--state", filepath.Join(dir, "state"), "--undo-log", filepath.Join(dir, "undo")}
-		}
-		command(t, p, convert(dir)...).want(t, failure.ExitUnreachable)
+		command(t, p, applying(dir)...).want(t, failure.ExitUnreachable)
 		older := copied(t, dir)
-		before := logText(t, filepath.Join(older, "state"))
-		command(t, s, convert(dir)...).want(t, failure.ExitOK)
-		if r := command(t, s, convert(older)...).want(t, failure.ExitUsage); !strings.Contains(r.stderr, "older copy") {
+		ledger := filepath.Join(older, "c.javaLegacy.state")
+		before := logText(t, ledger)
+		command(t, s, applying(dir)...).want(t, failure.ExitOK)
+		if r := command(t, s, applying(older)...).want(t, failure.ExitUsage); !strings.Contains(r.stderr, "older copy") {
 			t.Error(r.stderr)
 		}
-		if now := logText(t, filepath.Join(older, "state")); now != before {
+		if now := logText(t, ledger); now != before {
 			t.Errorf("%s became %s", before, now)
 		}
 		equal(t, all(t, coll), want)
-		if r := command(t, s, convert(dir)...).want(t, failure.ExitOK); !strings.Contains(r.stdout, "finished") {
+		if r := command(t, s, applying(dir)...).want(t, failure.ExitOK); !strings.Contains(r.stdout, "done") {
 			t.Error(r.stdout)
 		}
 	}

@@ -19,21 +19,14 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds/kindstest"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 	"github.com/bsonids/bsonids/integration/mongotest"
-	"github.com/bsonids/bsonids/uuidrep"
 )
 
-// copied copies the state file and the undo log, as a user does to continue on another machine.
+// copied copies the directory of a migration, as a user does to continue on another machine.
 func copied(t *testing.T, dir string) string {
 	t.Helper()
-	to := t.TempDir()
-	for _, name := range []string{"state", "undo"} {
-		b, err := os.ReadFile(filepath.Join(dir, name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(to, name), b, 0o600); err != nil {
-			t.Fatal(err)
-		}
+	to := filepath.Join(t.TempDir(), "copy")
+	if err := os.CopyFS(to, os.DirFS(dir)); err != nil {
+		t.Fatal(err)
 	}
 	return to
 }
@@ -78,37 +71,38 @@ func hold(t *testing.T, s *mongotest.Server, n int, silent *atomic.Bool, args []
 func TestTakeOverInFlight(t *testing.T) {
 	s := mongotest.Start(t)
 	db := connect(t, s)
-	want := seed(t, db.Collection("c"), 40, uuidrep.JavaLegacy, uuidrep.CSharpLegacy)
+	want := opaque(t, db.Collection("c"), 40)
 	before := all(t, db.Collection("c"))
-	dir := t.TempDir()
+	dir := inOrder(t, s)
+	begun := copied(t, dir)
 	var silent atomic.Bool
-	release, ended := hold(t, s, 2, &silent, inOrder(s, dir, "--workers", "1", "--batch-timeout", "60s"))
+	release, ended := hold(t, s, 2, &silent, applying(dir, "--workers", "1", "--batch-timeout", "60s"))
 	defer release()
 	other := copied(t, dir)
-	if r := command(t, s, inOrder(s, other, "--take-over")...).want(t, failure.ExitUsage); !strings.Contains(r.stderr, "may be a copy: waiting for 6s") || !strings.Contains(r.stderr, "end that run first") {
+	if r := command(t, s, applying(other, "--take-over")...).want(t, failure.ExitUsage); !strings.Contains(r.stderr, "may be a copy: waiting for 6s") || !strings.Contains(r.stderr, "end that run first") {
 		t.Error(r.stderr)
 	}
 	silent.Store(true)
 	// It is refused without --take-over, without the files, and with files that lack the batch in
 	// flight.
-	for _, args := range [][]string{inOrder(s, other), inOrder(s, t.TempDir()), inOrder(s, t.TempDir(), "--take-over")} {
+	for _, args := range [][]string{applying(other), applying(begun), applying(begun, "--take-over")} {
 		if r := command(t, s, args...).want(t, failure.ExitUsage); !strings.Contains(r.stderr, "--take-over") {
 			t.Error(r.stderr)
 		}
 	}
 	short := copied(t, other)
-	b, err := os.ReadFile(filepath.Join(short, "undo"))
+	b, err := os.ReadFile(filepath.Join(short, "c.javaLegacy.undo"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	b = b[:len(b)-lastRecord(b)]
-	if err := os.WriteFile(filepath.Join(short, "undo"), b, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(short, "c.javaLegacy.undo"), b, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if r := command(t, s, inOrder(s, short, "--take-over", "--batch-timeout", "1s")...).want(t, failure.ExitUsage); !strings.Contains(r.stderr, "only the latest") {
+	if r := command(t, s, applying(short, "--take-over", "--batch-timeout", "1s")...).want(t, failure.ExitUsage); !strings.Contains(r.stderr, "only the latest") {
 		t.Error(r.stderr)
 	}
-	r := command(t, s, inOrder(s, other, "--take-over")...).want(t, failure.ExitOK)
+	r := command(t, s, applying(other, "--take-over")...).want(t, failure.ExitOK)
 	if !strings.Contains(r.stderr, "may be a copy") || strings.Count(r.stderr, "waiting") != 1 {
 		t.Errorf("a continuation of the same conversion waits for its batches: %s", r.stderr)
 	}
@@ -118,43 +112,35 @@ func TestTakeOverInFlight(t *testing.T) {
 		t.Errorf("the old run says that it is done: %s", r.stdout)
 	}
 	equal(t, all(t, db.Collection("c")), want)
-	command(t, s, "undo", filepath.Join(other, "undo"), "--write", "--batch", "10").want(t, failure.ExitOK)
+	command(t, s, "undo", other, "--write", "--batch", "10").want(t, failure.ExitOK)
 	equal(t, all(t, db.Collection("c")), before)
 }
 
-// After undo, the same command refuses, whatever remains of the files. A command with new files
-// converts.
+// After undo, a copy of the directory from before refuses, also if only its ledger is from before. The directory
+// itself converts again, with new files.
 func TestUndoThenTheSame(t *testing.T) {
 	s := mongotest.Start(t)
 	db := connect(t, s)
-	want := seed(t, db.Collection("c"), 20, uuidrep.JavaLegacy, uuidrep.CSharpLegacy)
+	want := opaque(t, db.Collection("c"), 20)
 	before := all(t, db.Collection("c"))
-	dir := t.TempDir()
-	command(t, s, inOrder(s, dir)...).want(t, failure.ExitOK)
+	dir := inOrder(t, s)
+	command(t, s, applying(dir)...).want(t, failure.ExitOK)
 	unmarked := copied(t, dir)
-	command(t, s, "undo", filepath.Join(dir, "undo"), "--write", "--batch", "10").want(t, failure.ExitOK)
+	command(t, s, "undo", dir, "--write", "--batch", "10").want(t, failure.ExitOK)
 	equal(t, all(t, db.Collection("c")), before)
 	mixed := copied(t, dir)
-	b, err := os.ReadFile(filepath.Join(unmarked, "state"))
-	if err != nil {
+	if err := os.WriteFile(filepath.Join(mixed, "ledger"), []byte(text(t, filepath.Join(unmarked, "ledger"))), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(mixed, "state"), b, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for name, args := range map[string][]string{
-		"the same":              inOrder(s, dir),
-		"copies from before":    inOrder(s, unmarked),
-		"the state from before": inOrder(s, mixed),
-	} {
-		if r := command(t, s, args...).want(t, failure.ExitUsage); !strings.Contains(r.stderr, "undo") || !strings.Contains(r.stderr, "new state file") {
-			t.Errorf("%s: %s", name, r.stderr)
+	for name, of := range map[string]string{"a copy from before": unmarked, "the ledger from before": mixed} {
+		if r := command(t, s, applying(of)...); r.code == failure.ExitOK || !strings.Contains(r.stderr, "undo") {
+			t.Errorf("%s: %d %s", name, r.code, r.stderr)
 		}
 		equal(t, all(t, db.Collection("c")), before)
 	}
-	command(t, s, "verify", "--db", s.Database(), "--collection", "c", "--from", "javaLegacy", "--to", "csharpLegacy", "--undo-log", filepath.Join(dir, "undo")).want(t, failure.ExitUsage)
-	command(t, s, "undo", filepath.Join(dir, "undo"), "--write", "--batch", "10").want(t, failure.ExitOK)
-	command(t, s, inOrder(s, t.TempDir())...).want(t, failure.ExitOK)
+	command(t, s, "verify", dir).want(t, failure.ExitIncomplete)
+	command(t, s, "undo", dir, "--write", "--batch", "10").want(t, failure.ExitOK)
+	command(t, s, applying(dir)...).want(t, failure.ExitOK)
 	equal(t, all(t, db.Collection("c")), want)
 }
 
@@ -229,24 +215,24 @@ func TestUndoMoved(t *testing.T) {
 func TestUndoOfAllButOne(t *testing.T) {
 	s := mongotest.Start(t)
 	coll := connect(t, s).Collection("c")
-	want := seed(t, coll, 20, uuidrep.JavaLegacy, uuidrep.CSharpLegacy)
+	want := opaque(t, coll, 20)
 	before := all(t, coll)
-	dir := t.TempDir()
-	command(t, s, inOrder(s, dir)...).want(t, failure.ExitOK)
+	dir := inOrder(t, s)
+	command(t, s, applying(dir)...).want(t, failure.ExitOK)
 	set := func(v any) {
-		if _, err := coll.UpdateOne(t.Context(), bson.D{{Key: "_id", Value: 7}}, bson.D{{Key: "$set", Value: bson.D{{Key: "id", Value: v}}}}); err != nil {
+		if _, err := coll.UpdateOne(t.Context(), bson.D{{Key: "_id", Value: 7}}, bson.D{{Key: "$set", Value: bson.D{{Key: "a", Value: v}}}}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	set("text")
-	undo := []string{"undo", filepath.Join(dir, "undo"), "--write", "--batch", "10"}
+	undo := []string{"undo", dir, "--write", "--batch", "10"}
 	command(t, s, undo...).want(t, failure.ExitIncomplete)
-	if r := command(t, s, inOrder(s, t.TempDir())...).want(t, failure.ExitUsage); !strings.Contains(r.stderr, "was not finished") || !strings.Contains(r.stderr, "bsonids undo") {
+	if r := command(t, s, applying(inOrder(t, s))...).want(t, failure.ExitUsage); !strings.Contains(r.stderr, "was not finished") || !strings.Contains(r.stderr, "bsonids undo") {
 		t.Error(r.stderr)
 	}
-	set(want[`{"$numberInt":"7"}`].Lookup("id"))
+	set(want[`{"$numberInt":"7"}`].Lookup("a"))
 	command(t, s, undo...).want(t, failure.ExitOK)
 	equal(t, all(t, coll), before)
-	command(t, s, inOrder(s, t.TempDir())...).want(t, failure.ExitOK)
+	command(t, s, applying(inOrder(t, s))...).want(t, failure.ExitOK)
 	equal(t, all(t, coll), want)
 }

@@ -3,7 +3,6 @@
 package servertest
 
 import (
-	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
@@ -12,7 +11,6 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 	"github.com/bsonids/bsonids/integration/mongotest"
-	"github.com/bsonids/bsonids/uuidrep"
 )
 
 // A process is stopped after it has checked the record and before it writes. Another process takes
@@ -20,9 +18,9 @@ import (
 func TestTakeOverStopped(t *testing.T) {
 	s := mongotest.Start(t)
 	db := connect(t, s)
-	want := seed(t, db.Collection("c"), 60, uuidrep.JavaLegacy, uuidrep.CSharpLegacy)
+	want := opaque(t, db.Collection("c"), 60)
 	before := all(t, db.Collection("c"))
-	dir := t.TempDir()
+	dir := inOrder(t, s)
 	// The answer to the check of the record is held until the process is stopped. The process finds
 	// it when it continues, and would then write.
 	asked, stopped := make(chan struct{}), make(chan struct{})
@@ -45,16 +43,16 @@ func TestTakeOverStopped(t *testing.T) {
 		}
 		return answer
 	})
-	cmd, out := start(t, p, inOrder(s, dir, "--workers", "1", "--batch-timeout", "2s")...)
+	cmd, out := start(t, p, applying(dir, "--workers", "1", "--batch-timeout", "2s")...)
 	<-asked
 	if err := cmd.Process.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
 	close(stopped)
 	other := copied(t, dir)
-	command(t, s, inOrder(s, other, "--take-over")...).want(t, failure.ExitOK)
+	command(t, s, applying(other, "--take-over")...).want(t, failure.ExitOK)
 	equal(t, all(t, db.Collection("c")), want)
-	command(t, s, "undo", filepath.Join(other, "undo"), "--write", "--batch", "10").want(t, failure.ExitOK)
+	command(t, s, "undo", other, "--write", "--batch", "10").want(t, failure.ExitOK)
 	equal(t, all(t, db.Collection("c")), before)
 	if err := cmd.Process.Signal(syscall.SIGCONT); err != nil {
 		t.Fatal(err)
