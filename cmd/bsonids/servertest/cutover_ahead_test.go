@@ -43,7 +43,7 @@ func TestCutoverKilledBeforeFence(t *testing.T) {
 			}
 			c.wantSettings(settings, "a", "b", "a_new", "b_new")
 			insert(t, c.db.Collection("a"), []any{cutDoc(800, 1)}) // a collection that was compared
-			r := command(t, c.s, "convert", "--db", c.db.Name(), "--collection", "a", "--from", "standard", "--to", "javaLegacy", "--into", "a_again", "--write").want(t, failure.ExitUsage)
+			r := command(t, c.s, "apply", c.planFrom("csharpLegacy", "a", "a_again", "javaLegacy"), "--write").want(t, failure.ExitUsage)
 			if !strings.Contains(r.stderr, "is compared by a cutover of a, b") {
 				t.Error(r.stderr)
 			}

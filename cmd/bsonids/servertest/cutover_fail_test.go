@@ -208,10 +208,10 @@ func TestCutoverRefused(t *testing.T) {
 	refused("exactly its collections", "a", "b")
 	refused("cannot be rolled back", "a", "--roll-back", "--write")
 	for _, args := range [][]string{
-		{"convert", "--collection", "a", "--from", "standard", "--to", "javaLegacy", "--into", "a_again"},
-		{"release", "--guards", "a"},
+		{"apply", c.planFrom("javaLegacy", "a", "a_again", "standard")},
+		{"release", "--guards", "a", "--db", db.Name()},
 	} {
-		r := command(t, c.s, append(args, "--db", db.Name(), "--write")...).want(t, failure.ExitUsage)
+		r := command(t, c.s, append(args, "--write")...).want(t, failure.ExitUsage)
 		if !strings.Contains(r.stderr, "is fenced by a cutover") {
 			t.Errorf("%q: %s", args, r.stderr)
 		}
