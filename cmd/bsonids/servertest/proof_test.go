@@ -2,7 +2,6 @@ package servertest
 
 import (
 	"encoding/json"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -11,6 +10,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 	"github.com/bsonids/bsonids/integration/mongotest"
 	"github.com/bsonids/bsonids/uuidrep"
@@ -50,76 +50,40 @@ func TestProofOfOneSubtype(t *testing.T) {
 	command(t, s, append(verify, "--allow-changed")...).want(t, failure.ExitOK)
 }
 
-// A field that matches nothing is an error in each command that takes one.
-func TestFieldThatMatchesNothing(t *testing.T) {
-	s := mongotest.Start(t)
-	coll := connect(t, s).Collection("c")
-	seed(t, coll, 20, uuidrep.JavaLegacy, uuidrep.Standard)
-	before := all(t, coll)
-	base := []string{"--db", s.Database(), "--collection", "c", "--from", "javaLegacy"}
-	for _, field := range []string{"idd", "n", "id,items[].skus", "odd"} {
-		for _, cmd := range [][]string{{"convert"}, {"convert", "--write"}, {"convert", "--write", "--into", "new"}, {"verify"}} {
-			args := append(append(cmd, base...), "--field", field)
-			if r := command(t, s, args...).want(t, failure.ExitUsage); !strings.Contains(r.stderr, "no such field") {
-				t.Errorf("%q: %s", args, r.stderr)
+// The proof says what it is based on. Values that the decision leaves as they are do not fail it.
+func TestProofNamesItsBasis(t *testing.T) {
+	for _, tt := range []struct {
+		to      uuidrep.Representation
+		changes []func(*plan.Plan)
+		basis   string
+		text    string
+	}{
+		{uuidrep.Standard, nil, "undoLog", "Proven by the undo logs"},
+		{uuidrep.CSharpLegacy, nil, "undoLog", "Proven by the undo logs"},
+		{uuidrep.Standard, []func(*plan.Plan){intoNew("c")}, "source", "Proven"},
+	} {
+		s := mongotest.Start(t)
+		coll := connect(t, s).Collection("c")
+		seed(t, coll, 40, uuidrep.JavaLegacy, tt.to)
+		insert(t, coll, []any{bson.D{{Key: "_id", Value: "stray"}, {Key: "id", Value: bson.Binary{Subtype: 3, Data: []byte("0123456789abcdef")}}}})
+		dir := prepared(t, s, tt.to.String(), append(tt.changes, convertFields("javaLegacy", ""))...)
+		command(t, s, applying(dir)...).want(t, failure.ExitIncomplete)
+		r := command(t, s, "verify", dir, "--output", "json").want(t, failure.ExitOK)
+		var v struct {
+			Steps []struct {
+				Proven  bool
+				RestsOn string
+				Result  struct{ ValuesLeft, OldValues int64 }
 			}
 		}
-	}
-	for _, from := range []string{"standard", "generic"} {
-		command(t, s, append(append([]string{"convert", "--write"}, base...), "--from", from, "--to", "csharpLegacy", "--field", "id.x")...).want(t, failure.ExitUsage)
-	}
-	equal(t, all(t, coll), before)
-}
-
-// The output says what a proof is based on. Values that a decision leaves as they are do not fail a
-// proof that has the decision.
-func TestProofNamesItsBasis(t *testing.T) {
-	s := mongotest.Start(t)
-	coll := connect(t, s).Collection("c")
-	want := seed(t, coll, 40, uuidrep.JavaLegacy, uuidrep.Standard)
-	stray := bson.D{{Key: "_id", Value: "stray"}, {Key: "id", Value: bson.Binary{Subtype: 3, Data: []byte("0123456789abcdef")}}}
-	insert(t, coll, []any{stray})
-	dir := t.TempDir()
-	base := []string{"--db", s.Database(), "--collection", "c", "--from", "javaLegacy"}
-	state, undo := filepath.Join(dir, "state"), filepath.Join(dir, "undo")
-	with := func(cmd string, more ...string) []string { return append(append([]string{cmd}, base...), more...) }
-	into := with("convert", "--write", "--into", "new", "--state", filepath.Join(dir, "into"), "--batch", "10")
-	if r := command(t, s, into...).want(t, failure.ExitIncomplete); !strings.Contains(r.stdout, "Verified") || strings.Contains(r.stdout, "Not verified") {
-		t.Error(r.stdout)
-	}
-	command(t, s, with("convert", "--write", "--state", state, "--undo-log", undo, "--batch", "10")...).want(t, failure.ExitIncomplete)
-	got := all(t, coll)
-	for id := range want {
-		if !got[id].Lookup("id").Equal(want[id].Lookup("id")) {
-			t.Errorf("%v, want %v", got[id], want[id])
+		if err := json.Unmarshal([]byte(r.stdout), &v); err != nil || len(v.Steps) != 1 || !v.Steps[0].Proven || v.Steps[0].RestsOn != tt.basis ||
+			v.Steps[0].Result.ValuesLeft != 1 || v.Steps[0].Result.OldValues != 0 {
+			t.Errorf("%v: %s", err, r.stdout)
+		}
+		if r := command(t, s, "verify", dir).want(t, failure.ExitOK); !strings.Contains(r.stdout, tt.text) {
+			t.Error(r.stdout)
 		}
 	}
-	for _, tt := range []struct {
-		args   []string
-		code   int
-		basis  string
-		left   int64
-		oldest int64
-	}{
-		{with("verify"), failure.ExitIncomplete, "subtypes", 0, 1},
-		{with("verify", "--state", state), failure.ExitOK, "subtypes", 1, 0},
-		{with("verify", "--undo-log", undo), failure.ExitIncomplete, "undoLog", 0, 1},
-		{with("verify", "--undo-log", undo, "--state", state), failure.ExitOK, "undoLog", 1, 0},
-	} {
-		r := command(t, s, append(tt.args, "--output", "json")...).want(t, tt.code)
-		var v struct {
-			RestsOn string
-			Result  struct{ ValuesLeft, OldValues int64 }
-		}
-		if err := json.Unmarshal([]byte(r.stdout), &v); err != nil || v.RestsOn != tt.basis || v.Result.ValuesLeft != tt.left || v.Result.OldValues != tt.oldest {
-			t.Errorf("%v, %q: %s", err, tt.args, r.stdout)
-		}
-	}
-	if r := command(t, s, with("verify", "--state", state)...); !strings.Contains(r.stdout, "Proven by the subtypes alone") {
-		t.Error(r.stdout)
-	}
-	command(t, s, with("verify", "--undo-log", undo, "--field", "id")...).want(t, failure.ExitUsage)
-	command(t, s, with("verify", "--state", filepath.Join(dir, "into"))...).want(t, failure.ExitUsage)
 }
 
 // A copy that has values that the decision left unchanged is proven with the decision in the
@@ -138,53 +102,23 @@ func TestProofOfCopyWithSkippedValues(t *testing.T) {
 	command(t, s, "verify", dir).want(t, failure.ExitOK)
 }
 
-// A conversion of the documents that match a filter is proven for them. The files belong to the
-// filter, and a filter that matches nothing proves nothing.
-func TestProofOfQuery(t *testing.T) {
+// A filter that matches nothing any more proves nothing, also if deleted documents are accepted.
+func TestProofOfFilterWithoutDocuments(t *testing.T) {
 	for _, to := range []uuidrep.Representation{uuidrep.Standard, uuidrep.CSharpLegacy} {
 		s := mongotest.Start(t)
 		coll := connect(t, s).Collection("c")
-		seed(t, coll, 30, uuidrep.JavaLegacy, to)
-		dir := t.TempDir()
-		base := []string{"--db", s.Database(), "--collection", "c", "--from", "javaLegacy", "--to", to.String(), "--state", filepath.Join(dir, "state"), "--undo-log", filepath.Join(dir, "undo")}
-		with := func(cmd string, more ...string) []string { return append(append([]string{cmd}, base...), more...) }
-		half := []string{"--query", `{"_id": {"$lt": 15}}`}
-		if r := command(t, s, with("convert", "--write", "--query", `{"_id": {"$lt": -15}}`)...).want(t, failure.ExitUsage); !strings.Contains(r.stderr, "no document") {
-			t.Error(r.stderr)
+		batched(t, coll, 30, uuidrep.JavaLegacy, uuidrep.JavaLegacy)
+		file := planned(t, s, "--to", to.String())
+		filtered(t, s, file, []string{`{"batch": 0}`}, []string{""})
+		dir := filepath.Dir(file)
+		command(t, s, applying(dir)...).want(t, failure.ExitOK)
+		if _, err := coll.DeleteMany(t.Context(), bson.D{{Key: "batch", Value: 0}}); err != nil {
+			t.Fatal(err)
 		}
-		for _, f := range []string{"state", "undo"} {
-			_ = os.Remove(filepath.Join(dir, f))
+		for _, more := range [][]string{nil, {"--allow-changed"}} {
+			if r := command(t, s, append([]string{"verify", dir}, more...)...).want(t, failure.ExitUsage); !strings.Contains(r.stderr, `no document matches the filter`) {
+				t.Error(r.stderr)
+			}
 		}
-		command(t, s, append(with("convert", "--write"), half...)...).want(t, failure.ExitOK)
-		command(t, s, append(with("verify"), half...)...).want(t, failure.ExitOK)
-		if r := command(t, s, with("verify")...).want(t, failure.ExitUsage); !strings.Contains(r.stderr, `--query '{"_id":{"$lt":`) {
-			t.Error(r.stderr)
-		}
-		command(t, s, with("verify", "--query", `{"_id": {"$lt": 16}}`)...).want(t, failure.ExitUsage)
-		if to == uuidrep.Standard {
-			alone := []string{"verify", "--db", s.Database(), "--collection", "c", "--from", "javaLegacy"}
-			command(t, s, append(alone, half...)...).want(t, failure.ExitOK)
-			command(t, s, append(alone, "--query", `{"_id": {"$lt": 16}}`)...).want(t, failure.ExitIncomplete)
-			command(t, s, append(alone, "--query", `{"_id": {"$lt": -16}}`)...).want(t, failure.ExitUsage)
-			command(t, s, append(alone, "--query", `{`)...).want(t, failure.ExitUsage)
-		}
-	}
-}
-
-// A proof by subtypes alone is one of the collection that was converted, and not of another one that has
-// its name since.
-func TestProofOfReplacedCollection(t *testing.T) {
-	s := mongotest.Start(t)
-	c := connect(t, s).Collection("c")
-	seed(t, c, 10, uuidrep.JavaLegacy, uuidrep.Standard)
-	named := []string{"--db", s.Database(), "--collection", "c", "--from", "javaLegacy"}
-	command(t, s, append(append([]string{"convert", "--write"}, gentle...), named...)...).want(t, failure.ExitOK)
-	verify := append([]string{"verify"}, named...)
-	command(t, s, verify...).want(t, failure.ExitOK)
-	if err := losses["replaced"].do(t.Context(), c); err != nil {
-		t.Fatal(err)
-	}
-	if r := command(t, s, verify...).want(t, failure.ExitFailed); !strings.Contains(r.stderr, "another collection than the one that was converted") {
-		t.Error(r.stderr)
 	}
 }

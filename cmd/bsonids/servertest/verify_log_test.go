@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
 	"github.com/bsonids/bsonids/integration/mongotest"
 	"github.com/bsonids/bsonids/uuidrep"
 )
@@ -47,32 +48,38 @@ func TestSpoiltLog(t *testing.T) {
 	}
 }
 
-// A conversion that is refused leaves no file, and a name that is a directory is refused.
+// An apply that is refused leaves no file, and a directory in the place of a file is refused.
 func TestRefusedLeavesNothing(t *testing.T) {
 	s := mongotest.Start(t)
 	db := connect(t, s)
 	seed(t, db.Collection("c"), 12, uuidrep.JavaLegacy, uuidrep.Standard)
-	dir := t.TempDir()
-	inner := filepath.Join(dir, "inner")
-	if err := os.Mkdir(inner, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	t.Chdir(inner)
-	for _, args := range [][]string{
-		{"--collection", "c", "--from", "csharpLegacy", "--undo-log", "undo"},
-		{"--collection", "c", "--from", "javaLegacy", "--undo-log", "undo", "--trust", "absent"},
-		{"--collection", "c", "--from", "javaLegacy", "--state", "state", "--undo-log", "undo", "--query", `{"_id": -1}`},
-		{"--collection", "absent", "--from", "javaLegacy", "--undo-log", "undo"},
-		{"--collection", "c", "--from", "javaLegacy", "--undo-log", "."},
-		{"--collection", "c", "--from", "javaLegacy", "--undo-log", inner},
-		{"--collection", "c", "--from", "javaLegacy", "--undo-log", "undo", "--skip-list", "."},
+	t.Chdir(t.TempDir())
+	for name, change := range map[string][]func(*plan.Plan){
+		"another order": {convertFields("javaLegacy", ""), func(p *plan.Plan) { p.Collections[0].Fields[0].Decision = plan.Convert("csharpLegacy") }},
+		"absent field":  {func(p *plan.Plan) { p.Collections[0].Fields[0].Path = "absent" }},
+		"absent":        {func(p *plan.Plan) { p.Collections[0].Name = "absent" }},
+		"filter":        {func(p *plan.Plan) { p.Collections[0].Filter = `{"_id": -1}` }},
 	} {
-		command(t, s, append([]string{"convert", "--db", s.Database(), "--write"}, args...)...).want(t, failure.ExitUsage)
-		for of, want := range map[string]int{dir: 1, inner: 0} {
-			if left, err := os.ReadDir(of); err != nil || len(left) != want {
-				t.Errorf("%v left %v, %v", args, left, err)
+		t.Run(name, func(t *testing.T) {
+			dir := prepared(t, s, "standard", change...)
+			for range 2 {
+				command(t, s, applying(dir)...).want(t, failure.ExitUsage)
 			}
+			left, err := filepath.Glob(filepath.Join(dir, "c*"))
+			here, err2 := os.ReadDir(".")
+			if err != nil || err2 != nil || len(left) > 0 || len(here) > 0 {
+				t.Errorf("left %q and %v, %v, %v", left, here, err, err2)
+			}
+		})
+	}
+	for _, name := range []string{"c.javaLegacy.state", "c.javaLegacy.undo", "c.javaLegacy.skipped.jsonl"} {
+		dir := prepared(t, s, "standard")
+		if err := os.Mkdir(filepath.Join(dir, name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if r := command(t, s, applying(dir)...); r.code == failure.ExitOK || !strings.Contains(r.stderr, name) {
+			t.Errorf("%s: %d %s", name, r.code, r.stderr)
 		}
 	}
-	command(t, s, "convert", "--db", s.Database(), "--write", "--collection", "c", "--from", "javaLegacy", "--undo-log", "undo").want(t, failure.ExitOK)
+	command(t, s, applying(prepared(t, s, "standard"))...).want(t, failure.ExitOK)
 }

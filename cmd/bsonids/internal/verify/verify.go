@@ -156,7 +156,7 @@ func (f *Files) Prove(ctx context.Context, s *migration.Session) (p Proof, err e
 	case id.Into == "" && (f.log == nil || v.Gone > 0) && expected.Replaced(spec):
 		return p, migration.ReplacedError(namespace)
 	case f.Query != nil && v.Read == 0 && v.Proven == 0:
-		return p, failure.Usagef("--query: no document of %s matches", namespace)
+		return p, failure.Usagef("%s: no document matches the filter", namespace)
 	}
 	if f.state != nil {
 		finished := f.state.Complete()
