@@ -42,6 +42,11 @@ func (p *Planned) judge(ctx context.Context, s *migration.Session, db *mongo.Dat
 	if err != nil {
 		return nil, err
 	}
+	for _, st := range fresh {
+		if err := sv.Denied[st.Collection]; err != nil {
+			return nil, &migration.CollectionError{Collection: st.Collection, Err: err}
+		}
+	}
 	problems, warnings := plan.Compare(p.plan, sv, decided)
 	for _, st := range fresh {
 		if st.Into == "" || st.Again {

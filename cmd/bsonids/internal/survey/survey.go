@@ -37,6 +37,7 @@ type Survey struct {
 	// NotRead lists what was not read, each with the reason: views, time series, and collections that
 	// the user may not read.
 	NotRead []string
+	Denied  map[string]error // why the user may not read them, by name
 }
 
 // Collection is what a collection contains.
@@ -109,7 +110,7 @@ type surveyor struct {
 // and the collections of the server and of this program. A collection that is needed and cannot be read is a
 // usage error.
 func Make(ctx context.Context, db *mongo.Database, o Options) (_ *Survey, err error) {
-	s := &surveyor{Options: o, db: db, scan: scan.New(o.Temp, o.Now()), survey: &Survey{Database: db.Name(), Only: o.Only, Made: o.Now().UTC().Truncate(time.Second)}}
+	s := &surveyor{Options: o, db: db, scan: scan.New(o.Temp, o.Now()), survey: &Survey{Database: db.Name(), Only: o.Only, Denied: make(map[string]error), Made: o.Now().UTC().Truncate(time.Second)}}
 	defer func() { err = errors.Join(err, s.scan.Close()) }()
 	s.scan.Compare(o.Temp)
 	specs, err := s.list(ctx)
@@ -283,6 +284,7 @@ func (s *surveyor) unread(c *scan.Collector, name string, err error) error {
 		return err
 	}
 	s.notRead(name, "the user may not read it")
+	s.survey.Denied[name] = err
 	s.scan.Drop(c)
 	return nil
 }
