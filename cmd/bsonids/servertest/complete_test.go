@@ -44,15 +44,15 @@ func TestComplete(t *testing.T) {
 		args []string
 		want []string
 	}{
-		{[]string{"convert", "--uri", s.URI(), "--db", s.Database(), "--collection", ""}, []string{"orders", "other", "users", "ünïcode"}},
-		{[]string{"verify", "--uri", s.URI(), "--db", s.Database(), "--collection", "o"}, []string{"orders", "other"}},
+		{[]string{"scan", "--uri", s.URI(), "--db", s.Database(), "--collection", ""}, []string{"orders", "other", "users", "ünïcode"}},
+		{[]string{"plan", "shop.d", "--uri", s.URI(), "--db", s.Database(), "--collection", "o"}, []string{"orders", "other"}},
 		{[]string{"scan", "--uri-file", file, "--db", s.Database(), "--collection", "orders,u"}, []string{"orders,users"}},
 		{[]string{"plan", "shop.d", "--uri", s.URI(), "--db", s.Database()[:5]}, []string{s.Database()}},
 		{[]string{"plan", "shop.d", "--uri", s.URI(), "--db", s.Database(), "--collection", "u"}, []string{"users"}},
 		{[]string{"scan", "--uri", s.URI(), "--db", s.Database()[:len(s.Database())-1]}, []string{s.Database()}},
-		{[]string{"convert", "--uri", s.URI(), "--db", s.Database(), "--collection", "nothing"}, nil},
-		{[]string{"convert", "--uri", s.URI(), "--db", "no.such", "--collection", ""}, nil},
-		{[]string{"convert", "--from", "j"}, []string{"javaLegacy"}},
+		{[]string{"plan", "shop.d", "--uri", s.URI(), "--db", s.Database(), "--collection", "nothing"}, nil},
+		{[]string{"plan", "shop.d", "--uri", s.URI(), "--db", "no.such", "--collection", ""}, nil},
+		{[]string{"plan", "shop.d", "--to", "j"}, []string{"javaLegacy"}},
 		{[]string{"scan", "--fail-on", "legacy,m"}, []string{"legacy,mixed"}},
 		{[]string{"scan", "--output", ""}, []string{"html", "json", "table"}},
 		{[]string{"show", "--log-format", ""}, []string{"json", "text"}},

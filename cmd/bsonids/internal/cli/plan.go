@@ -70,7 +70,9 @@ apply --out converts the dump. A BSON file in a pipe needs --db and --collection
 	f := cmd.Flags()
 	f.StringVar(&o.database, "db", "", "database")
 	o.toGiven = func() bool { return f.Changed("to") }
-	f.Var(&o.to, "to", "target representation: "+kinds.List(kinds.Where(func(k kinds.Kind) bool { return k.Target && k.IsBinary() })))
+	targets := kinds.Where(func(k kinds.Kind) bool { return k.Target && k.IsBinary() })
+	f.Var(&o.to, "to", "target representation: "+kinds.List(targets))
+	completeWords(cmd, "to", false, kinds.Names(targets)...)
 	o.load.add(cmd, false)
 	o.dumpFlags.add(cmd, []string{"db", "to", "collection"}, nil)
 	f.StringArrayVar(&o.collections, "collection", nil, "collection to plan, or of a BSON file of --dump; may be repeated")
