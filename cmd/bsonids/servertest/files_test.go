@@ -127,31 +127,3 @@ func TestNoCollection(t *testing.T) {
 		}
 	}
 }
-
-// Two flags never name one file, by whatever path: the list of skipped values would be lost, or
-// written into the undo log.
-func TestSameFile(t *testing.T) {
-	s := mongotest.Start(t)
-	coll := connect(t, s).Collection("c")
-	seed(t, coll, 12, uuidrep.JavaLegacy, uuidrep.Standard)
-	before := all(t, coll)
-	dir := t.TempDir()
-	path := func(name string) string { return filepath.Join(dir, name) }
-	if err := os.Symlink(path("b"), path("link")); err != nil {
-		mongotest.Skip(t, "no symbolic links")
-	}
-	for _, flags := range [][]string{
-		{"--state", path("a"), "--undo-log", path("a")},
-		{"--state", path("a"), "--skip-list", path("a")},
-		{"--state", path("a"), "--undo-log", path("a.skipped.jsonl")}, // the default of --skip-list
-		{"--undo-log", path("a"), "--skip-list", dir + "/x/../a"},
-		{"--state", path("b"), "--undo-log", path("link")},
-		{"--retry", path("a"), "--skip-list", path("a")},
-	} {
-		args := append([]string{"convert", "--db", s.Database(), "--collection", "c", "--from", "javaLegacy", "--write"}, flags...)
-		if r := command(t, s, args...).want(t, failure.ExitUsage); !strings.Contains(r.stderr, "name the same file") {
-			t.Errorf("%q: %s", flags, r.stderr)
-		}
-		equal(t, all(t, coll), before)
-	}
-}

@@ -19,22 +19,23 @@ import (
 // Values in a database cannot control the terminal, and output that cannot be written is an error.
 func TestOutput(t *testing.T) {
 	s := mongotest.Start(t)
-	coll := connect(t, s).Collection("c")
+	coll := connect(t, s).Collection("c\u009b31m\x7f")
 	// FerretDB refuses the control characters below U+0020.
 	insert(t, coll, []any{bson.D{{Key: "a\u009b31m\x7f", Value: in(uuid.New(), uuidrep.JavaLegacy)}}})
 	scan := []string{"scan", "--db", s.Database()}
-	convert := []string{"convert", "--db", s.Database(), "--collection", "c", "--from", "javaLegacy", "--trust", "a\u009b31m\x7f"}
-	for _, args := range [][]string{scan, append(scan, "-o", "html"), append(scan, "-o", "json"), convert, append(convert, "-o", "json")} {
+	dir := prepared(t, s, "standard", convertFields("javaLegacy", ""), trusted("a\u009b31m\x7f"))
+	apply := []string{"apply", dir}
+	for _, args := range [][]string{scan, append(scan, "-o", "html"), append(scan, "-o", "json"), apply, append(apply, "-o", "json")} {
 		r := command(t, s, args...).want(t, failure.ExitOK)
 		if i := strings.IndexFunc(r.stdout+r.stderr, func(c rune) bool { return unicode.IsControl(c) && c != '\n' && c != '\t' }); i >= 0 {
 			t.Errorf("%q: %q", args, r.stdout[max(0, i-20):i+1])
 		}
-		want := "a\uFFFD31m\uFFFD"
+		want := "\uFFFD31m\uFFFD"
 		if args[len(args)-1] == "json" {
-			want = `"a\u009b31m\u007f"` // a program reads it unchanged
+			want = `\u009b31m\u007f"` // a program reads it unchanged
 		}
 		if !strings.Contains(r.stdout, want) {
-			t.Errorf("%q doesn't show the field as %s: %s", args, want, r.stdout)
+			t.Errorf("%q doesn't show the name as %s: %s", args, want, r.stdout)
 		}
 		var errs bytes.Buffer
 		if code := cli.Run(t.Context(), append(args, "--uri", s.URI()), fullDisk{}, &errs); code != failure.ExitFailed || !strings.Contains(errs.String(), "no space left") {

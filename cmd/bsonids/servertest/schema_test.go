@@ -4,12 +4,12 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"go.mongodb.org/mongo-driver/v2/bson"
 
@@ -115,8 +115,6 @@ func TestSchemasRefuse(t *testing.T) {
 func TestSchemas(t *testing.T) {
 	s := mongotest.Start(t)
 	db := connect(t, s)
-	dir := t.TempDir()
-	at := func(name string) string { return filepath.Join(dir, name) }
 	var documents int
 	run := func(code int, args ...string) {
 		t.Helper()
@@ -136,28 +134,33 @@ func TestSchemas(t *testing.T) {
 		bson.D{{Key: "_id", Value: in(v4(1), uuidrep.JavaLegacy)}, {Key: "sum", Value: bson.Binary{Subtype: 3, Data: make([]byte, 5)}}, {Key: "t", Value: v4(2).String()}},
 		bson.D{{Key: "_id", Value: "x\u202e"}, {Key: "b", Value: in(v4(3), uuidrep.JavaLegacy)}},
 	})
+	fill(t, db.Collection("odd"), 0, 60, uuidrep.JavaLegacy, v4)
+	few := odd(3)
+	fill(t, db.Collection("odd"), 60, 3, uuidrep.JavaLegacy, func(i int) uuid.UUID { return few[i] })
 	run(failure.ExitOK, "scan", "--db", s.Database())
 	run(failure.ExitOK, "scan", "--db", s.Database(), "--sample", "10")
-	args := append([]string{"convert", "--db", s.Database(), "--collection", "old", "--from", "javaLegacy"}, gentle...)
-	run(failure.ExitOK, slices.Concat(args, []string{"--trust", "a"})...)
-	run(failure.ExitOK, slices.Concat(args, []string{"--into", "new"})...)
-	files := []string{"--state", at("state"), "--undo-log", at("undo")}
-	run(failure.ExitOK, slices.Concat(args, files, []string{"--write", "--field", "a"})...)
-	run(failure.ExitOK, slices.Concat(args, files, []string{"--write", "--field", "a"})...) // finished
-	verify := []string{"verify", "--db", s.Database(), "--collection", "old", "--from", "javaLegacy", "--field", "a"}
-	run(failure.ExitOK, verify...)
-	run(failure.ExitOK, slices.Concat(verify, files)...)
-	run(failure.ExitIncomplete, slices.Concat(verify[:len(verify)-2], []string{"--into", "odd"})...)
-	run(failure.ExitOK, "undo", at("undo"))
+	file := planned(t, s, "--collection", "old")
+	at := filepath.Dir(file)
+	apply := append([]string{"apply", at, "--write"}, gentle...)
+	run(failure.ExitOK, "apply", at)
+	run(failure.ExitOK, "status", "--db", s.Database())
+	run(failure.ExitOK, apply...)
+	run(failure.ExitOK, apply...) // finished
+	run(failure.ExitOK, "verify", at)
+	run(failure.ExitOK, "status", at)
+	run(failure.ExitOK, "undo", at)
 	if _, err := db.Collection("old").DeleteOne(t.Context(), bson.D{{Key: "_id", Value: 1}}); err != nil {
 		t.Fatal(err)
 	}
-	run(failure.ExitIncomplete, slices.Concat(verify, files)...)
-	run(failure.ExitOK, "undo", at("undo"), "--write")
-	run(failure.ExitOK, slices.Concat(args, []string{"--into", "new", "--write"})...)
-	odd := append([]string{"convert", "--db", s.Database(), "--collection", "odd", "--from", "javaLegacy", "--trust", "_id,b", "--skip-list", at("list")}, gentle...)
-	run(failure.ExitIncomplete, slices.Concat(odd, []string{"--write", "--undo-log", at("odd")})...)
-	run(failure.ExitIncomplete, "convert", "--db", s.Database(), "--collection", "odd", "--from", "javaLegacy", "--retry", at("list"), "--skip-list", at("list2"), "--write")
+	run(failure.ExitIncomplete, "verify", at)
+	run(failure.ExitOK, "undo", at, "--write")
+	copyAlso(t, file, "old")
+	run(failure.ExitOK, "apply", at)
+	run(failure.ExitOK, apply...)
+	run(failure.ExitOK, "verify", at)
+	at = filepath.Dir(planned(t, s, "--collection", "odd"))
+	changePlan(t, at, convertFields("javaLegacy", "", "a", "b"), trusted("b"))
+	run(failure.ExitIncomplete, append([]string{"apply", at, "--write"}, gentle...)...)
 	t.Logf("%d documents", documents)
 }
 
