@@ -29,7 +29,7 @@ func (f *fault) String() string {
 
 // fault invents a fault, or none.
 func (w *world) fault() *fault {
-	at := 1 + w.r.IntN(3)*w.r.IntN(12)
+	at := 1 + w.r.IntN(3)*w.r.IntN(24)
 	switch k := w.r.IntN(100); {
 	case k < 20:
 		w.mistake("killed")
@@ -49,17 +49,11 @@ func (w *world) fault() *fault {
 
 // command runs the command through a proxy that makes the fault. A command that is killed leaves
 // its files as they were at that moment.
-func (f *fault) command(w *world, o wish, args []string) (result, bool) {
+func (f *fault) command(w *world, dir string, args []string) (result, bool) {
 	ctx, cancel := context.WithCancel(w.t.Context())
 	defer cancel()
 	var mu sync.Mutex
 	n, cut := 0, false
-	paths := []string{}
-	if o.files != nil {
-		paths = []string{o.files.state, o.files.skip, o.files.undo} // the state first: what it counts on is then in the others
-	} else {
-		paths = append(paths, args[1])
-	}
 	held := make(map[string][]byte)
 	p := startProxy(w.t, host(w.t, w.s), func(r request, pass func() []byte) []byte {
 		switch r.name() {
@@ -86,9 +80,11 @@ func (f *fault) command(w *world, o wish, args []string) (result, bool) {
 			return pass()
 		}
 		cut = true
-		for _, path := range paths {
-			if b, err := os.ReadFile(path); err == nil {
-				held[path] = b
+		for _, pattern := range []string{"*r", "*.state", "*"} { // the ledgers first: what they count on is then in the others
+			for _, path := range w.files(dir, pattern) {
+				if b, err := os.ReadFile(path); err == nil && held[path] == nil {
+					held[path] = b
+				}
 			}
 		}
 		mu.Unlock()
@@ -104,15 +100,12 @@ func (f *fault) command(w *world, o wish, args []string) (result, bool) {
 	if !killed {
 		return res, false
 	}
-	for _, path := range paths {
-		if path == "" {
-			continue
-		}
-		err := os.Remove(path)
+	for _, path := range w.files(dir, "*") {
+		var err error
 		if b, ok := held[path]; ok {
 			err = os.WriteFile(path, b, 0o600)
-		} else if os.IsNotExist(err) {
-			err = nil
+		} else {
+			err = os.Remove(path)
 		}
 		if err != nil {
 			w.t.Error(err)

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -16,7 +15,9 @@ import (
 	"time"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/cli"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/dump/dumptest"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
 	"github.com/bsonids/bsonids/integration/mongotest"
 	"github.com/bsonids/bsonids/uuidrep"
 )
@@ -28,9 +29,9 @@ var (
 )
 
 // TestMistakes makes random mistakes with small collections, and compares every value with what it
-// should be. A value is as it was, or right, or it is in a wrong order: then it fits --from by
-// variant and version, in a field without proof of its order, or the user vouched for it. The
-// number of the values that fit must be what chance explains. A conversion that says that it is done
+// should be. A value is as it was, or right, or it is in a wrong order: then it fits the order of the
+// decision by variant and version, in a field without proof of its order, or the user trusted the field. The
+// number of the values that fit must be what chance explains. A plan that is applied, as apply says,
 // has converted every value or listed it, and an undo that says so has put back every value.
 func TestMistakes(t *testing.T) {
 	n := *mistakes
@@ -74,28 +75,33 @@ func (w *world) live() {
 			return
 		}
 	}
-	// The way back: every undo log that is whole, the last one first.
-	logs, err := filepath.Glob(filepath.Join(w.dir, "*.undo"))
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	slices.Sort(logs)
-	for _, log := range slices.Backward(logs) {
-		if !w.damaged[log] {
-			w.observe([]ran{w.run(ran{undo: log}, w.undoArgs(log))})
+	// The way back: every directory that is whole, the last one first.
+	for _, dir := range slices.Backward(w.dirs) {
+		if !w.damaged[dir] {
+			w.observe([]ran{w.run(ran{undo: dir}, w.undoArgs(dir))})
 		}
 	}
 }
 
-// convert runs a conversion with a fault.
-func (w *world) convert(o wish, f *fault) ran {
+// apply applies a plan with a fault.
+func (w *world) apply(o wish) {
+	w.begins(o)
+	f := w.fault()
+	c := w.runWith(ran{wish: o}, w.args(o), f)
+	w.observe([]ran{c})
+	if c.code == failure.ExitUsage && !c.killed && o.was != "" { // the user puts the edit back
+		dumptest.Write(w.t, filepath.Join(o.dir, plan.PlanFile), []byte(o.was))
+	}
+}
+
+// begins notes that a plan is applied.
+func (w *world) begins(o wish) {
 	for _, field := range o.trust {
 		w.vouched[field] = true
 	}
 	w.sum.mu.Lock()
 	w.sum.conversions++
 	w.sum.mu.Unlock()
-	return w.runWith(ran{wish: o}, o.args(w), f)
 }
 
 func (w *world) run(c ran, args []string) ran { return w.runWith(c, args, nil) }
@@ -110,7 +116,7 @@ func (w *world) runWith(c ran, args []string, f *fault) ran {
 	case f.process:
 		c.result, c.killed = w.process(args, f), true
 	default:
-		c.result, c.killed = f.command(w, c.wish, args)
+		c.result, c.killed = f.command(w, args[1], args)
 	}
 	name := args[0]
 	if c.killed {
@@ -123,8 +129,8 @@ func (w *world) runWith(c ran, args []string, f *fault) ran {
 	return c
 }
 
-// checkCode checks that a command without a fault does not fail. It may fail if a file is damaged, if
-// the new collection has documents of another run, or if a slow server misses --batch-timeout.
+// checkCode checks that a command without a fault does not fail. It may fail if a file is damaged, or if
+// the new collection has documents of another run.
 func (w *world) checkCode(c ran, f *fault) {
 	if c.killed || f != nil && (f.cut || f.cancel > 0) {
 		return
@@ -142,9 +148,7 @@ func (w *world) checkCode(c ran, f *fault) {
 
 func (w *world) command(ctx context.Context, s target, args []string) result {
 	var out, errs bytes.Buffer
-	if args[0] == "convert" || args[0] == "undo" {
-		args = append(args, "--retry-for", "0s") // a cut connection stays cut
-	}
+	args = append(slices.Clone(args), "--retry-for", "0s") // a cut connection stays cut
 	code := cli.Run(ctx, append(args, "--uri", s.URI()), &out, &errs)
 	return result{code, out.String(), errs.String()}
 }
@@ -168,28 +172,20 @@ func (w *world) atOnce() {
 	w.mistake("twice at once")
 	step := make([]ran, n)
 	wishes := make([]wish, n)
+	args := make([][]string, n)
 	for i := range wishes {
 		wishes[i] = w.wish()
-		if w.r.IntN(2) == 0 {
-			wishes[i].files = w.newFiles()
-		}
-		for _, field := range wishes[i].trust {
-			w.vouched[field] = true
-		}
 	}
-	args := make([][]string, n)
 	for i, o := range wishes {
-		args[i] = o.args(w)
-		step[i].wish = o
+		o = w.wishOf(o.dir) // as the last of them has edited it
+		w.begins(o)
+		args[i], step[i].wish = w.args(o), o
 	}
-	if logs := w.logs(); len(logs) > 0 && w.r.IntN(3) == 0 {
-		log := logs[w.r.IntN(len(logs))]
-		step[0], args[0] = ran{undo: log}, w.undoArgs(log)
+	if w.r.IntN(3) == 0 {
+		dir := w.dirs[w.r.IntN(len(w.dirs))]
+		step[0], args[0] = ran{undo: dir}, w.undoArgs(dir)
 	}
 	var group sync.WaitGroup
-	for i := range args {
-		args[i] = append(args[i], "--retry-for", "0s")
-	}
 	for i := range step {
 		group.Go(func() { step[i].result = w.command(w.t.Context(), w.s, args[i]) })
 	}
@@ -197,11 +193,6 @@ func (w *world) atOnce() {
 	for i, c := range step {
 		w.note("at once: %q: %d %s %s", args[i], c.code, c.stderr, c.stdout)
 		w.sum.count(w.sum.results, fmt.Sprintf("%s, at once: exit code %d", args[i][0], c.code))
-		if c.undo == "" {
-			w.sum.mu.Lock()
-			w.sum.conversions++
-			w.sum.mu.Unlock()
-		}
 		if c.code != failure.ExitFailed { // another run may have taken over
 			w.checkCode(c, nil)
 		}
@@ -209,76 +200,40 @@ func (w *world) atOnce() {
 	w.observe(step)
 }
 
-func (w *world) logs() []string {
-	logs, err := filepath.Glob(filepath.Join(w.dir, "*.undo"))
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	return logs
-}
-
 func (w *world) undo() {
-	logs := w.logs()
-	if len(logs) == 0 {
-		return
-	}
 	w.mistake("undo in between")
-	log := logs[w.r.IntN(len(logs))]
-	w.observe([]ran{w.runWith(ran{undo: log}, w.undoArgs(log), w.fault())})
+	dir := w.dirs[w.r.IntN(len(w.dirs))]
+	w.observe([]ran{w.runWith(ran{undo: dir}, w.undoArgs(dir), w.fault())})
 }
 
-// retry converts what a list names.
-func (w *world) retry() {
-	lists, err := filepath.Glob(filepath.Join(w.dir, "*.skipped"))
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	if len(lists) == 0 {
-		return
-	}
-	o := w.plan
-	o.retry, o.into = lists[w.r.IntN(len(lists))], ""
-	o.from = legacy[w.r.IntN(3)]
-	if o.from == o.to {
-		o.to = uuidrep.Standard
-	}
-	w.mistake("--retry in a random order")
-	files := w.newFiles()
-	o.files = &fileSet{"", files.undo, files.skip}
-	if w.r.IntN(3) == 0 {
-		o.trust = []string{w.shapes[w.r.IntN(len(w.shapes))].name}
-	}
-	w.observe([]ran{w.convert(o, w.fault())})
+// trustLater adds trust to a field of a plan that was applied, perhaps.
+func (w *world) trustLater() {
+	field, dir := w.shapes[w.r.IntN(len(w.shapes))].name, w.dirs[w.r.IntN(len(w.dirs))]
+	w.mistake("trust added later")
+	w.change(dir, trusted(field, strings.Replace(field, ".", "[].", 1)))
+	w.apply(w.wishOf(dir))
 }
 
 // verify checks that a proof is not given for something that does not hold.
 func (w *world) verify() {
-	o := w.wish()
-	args := []string{"verify", "--db", w.s.Database(), "--collection", w.coll.Name(), "--from", o.from.String(), "--to", o.to.String(), "--output", "json"}
-	for _, f := range o.fields {
-		args = append(args, "--field", f)
-	}
-	log := o.files.undo != "" && exists(o.files.undo) && w.r.IntN(2) == 0
-	if log {
-		args = append(args, "--undo-log", o.files.undo)
-	}
-	c := w.run(ran{wish: o, undo: "-"}, args)
-	if c.code != failure.ExitOK {
+	dir := w.dirs[w.r.IntN(len(w.dirs))]
+	state, err := plan.ReadState(dir)
+	c := w.run(ran{undo: "-"}, []string{"verify", dir, "--output", "json"})
+	if c.code != failure.ExitOK || err != nil {
 		return
 	}
-	o.part = "" // the log names the part
-	for _, v := range w.values {
-		s, _ := o.from.Subtype()
-		u, ok := v.now.read(o.from)
-		switch {
-		case !ok || !o.covers(w, v) || asStored(u, o.to) == v.now:
-		case o.to == uuidrep.Standard && v.now.subtype == s && !(log && strings.Contains(c.stdout, "/2")):
-			w.fail("verify calls it proven, and %s of document %v is not converted", v.path, w.ids[v.doc])
+	listed := w.listed(dir)
+	for _, st := range state.Steps() {
+		from, err := uuidrep.Parse(st.From)
+		to, err2 := uuidrep.Parse(st.To)
+		if err != nil || err2 != nil || st.Collection != w.coll.Name() || st.Into != "" || st.Listed {
+			continue
+		}
+		for _, v := range w.values {
+			u, ok := v.now.read(from)
+			if ok && to == uuidrep.Standard && slices.Contains(st.Fields, v.field) && asStored(u, to) != v.now && len(v.before) == 0 && !listed[w.line(v)] && !w.damaged[dir] {
+				w.fail("verify calls it proven, and %s of document %v is not converted and not listed", v.path, w.ids[v.doc])
+			}
 		}
 	}
-}
-
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
 }

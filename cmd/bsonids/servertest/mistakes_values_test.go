@@ -60,13 +60,13 @@ const (
 // tracked is a value of the collection, and what is known about it.
 type tracked struct {
 	doc     int
-	field   string // as --field takes it
+	field   string // without brackets
 	path    string
 	kind    int
 	id      uuid.UUID // the truth
 	now     storedAs
 	before  []storedAs             // what it was before each change
-	byLog   map[string]storedAs    // what it was before the conversion with this undo log
+	byDir   map[string]storedAs    // what it was before the conversion of the migration in this directory
 	misread uuidrep.Representation // Unspecified, or the wrong order in which a conversion read it
 	was     storedAs               // what it was before it was misread
 	counted map[uuidrep.Representation]bool
@@ -125,7 +125,7 @@ func newUUID(r *rand.Rand, version, i int) uuid.UUID {
 func newField(r *rand.Rand, s shape, n int, first []*tracked) []*tracked {
 	var out []*tracked
 	for doc := range n {
-		v := &tracked{doc: doc, field: s.name, path: s.name, byLog: make(map[string]storedAs), counted: make(map[uuidrep.Representation]bool)}
+		v := &tracked{doc: doc, field: s.name, path: s.name, byDir: make(map[string]storedAs), counted: make(map[uuidrep.Representation]bool)}
 		if s.name == "l.x" {
 			v.path = "l.0.x"
 		}

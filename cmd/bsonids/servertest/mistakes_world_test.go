@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -18,7 +16,6 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/integration/mongotest"
 	"github.com/bsonids/bsonids/uuidrep"
@@ -42,46 +39,42 @@ func (s *tested) count(t tallies, name string) {
 
 // world is one collection with everything that happens to it.
 type world struct {
-	t      *testing.T
-	r      *rand.Rand
-	s      *mongotest.Server
-	db     *mongo.Database
-	coll   *mongo.Collection
-	dir    string
-	sum    *tested
-	n      int
-	ids    []any
-	shapes []shape
-	values []*tracked
-	// vouched are the fields that the user has vouched for with --trust or --retry.
-	vouched map[string]bool
-	damaged map[string]bool // by path
-	old     map[string][]byte
-	late    []ran // commands whose last writes may still arrive
+	t       *testing.T
+	r       *rand.Rand
+	s       *mongotest.Server
+	db      *mongo.Database
+	coll    *mongo.Collection
+	dir     string
+	sum     *tested
+	n       int
+	ids     []any
+	shapes  []shape
+	values  []*tracked
+	vouched map[string]bool   // the fields that the user has trusted
+	dirs    []string          // of migrations, in the order in which they were made
+	plan    string            // the directory with which the user goes on, most of the time
+	damaged map[string]bool   // by directory
+	old     map[string][]byte // by path
+	late    []ran             // commands whose last writes may still arrive
 	log     []string
-	next    int // for new files
-	// plan is what the user wants, most of the time.
-	plan wish
 }
 
-// wish is a conversion that the user asks for.
+// wish is what a plan says.
 type wish struct {
-	from, to uuidrep.Representation
-	fields   []string
-	files    *fileSet
-	into     string
-	trust    []string
-	retry    string
-	part     string
-	extra    []string
+	dir   string
+	to    uuidrep.Representation
+	from  map[string][]uuidrep.Representation // by field: at most one of each subtype
+	into  string
+	trust []string
+	extra []string // flags
+	was   string   // the plan before it was edited last
+	done  []string // the steps that were done before, by their files
 }
-
-type fileSet struct{ state, undo, skip string }
 
 // ran is a command that has ended.
 type ran struct {
 	wish
-	undo string // the undo log, if it is undo
+	undo string // the directory, if it is undo
 	result
 	killed bool
 }
@@ -91,10 +84,8 @@ func newWorld(t *testing.T, s *mongotest.Server, db *mongo.Database, seed, i uin
 		damaged: make(map[string]bool), old: make(map[string][]byte)}
 	w.n = []int{1, 3, 12, 16, 16, 20, 32}[w.r.IntN(7)]
 	w.coll = db.Collection([]string{"c", "c", "c.d", "ü 'x"}[w.r.IntN(4)])
-	for _, c := range []string{w.coll.Name(), "new", "known", "bsonids.migrations"} {
-		if err := db.Collection(c).Drop(context.Background()); err != nil {
-			t.Fatal(err)
-		}
+	if err := db.Drop(context.Background()); err != nil {
+		t.Fatal(err)
 	}
 	w.shapes = shapes(w.r, w.n)
 	for _, sh := range w.shapes {
@@ -114,14 +105,17 @@ func newWorld(t *testing.T, s *mongotest.Server, db *mongo.Database, seed, i uin
 	if known != nil {
 		insert(t, db.Collection("known"), known)
 	}
-	sh := w.shapes[0]
-	w.plan = wish{from: sh.order, to: uuidrep.Standard, files: w.newFiles()}
-	if w.r.IntN(2) == 0 {
-		w.plan.to = legacy[w.r.IntN(3)]
-	}
+	into := ""
 	if w.r.IntN(10) == 0 {
-		w.plan.into = "new"
+		into = "new"
 	}
+	to := uuidrep.Standard
+	if w.r.IntN(2) == 0 {
+		if to = legacy[w.r.IntN(3)]; to == w.shapes[0].order {
+			to = uuidrep.Standard
+		}
+	}
+	w.plan = w.newPlan(to, into)
 	return w
 }
 
@@ -134,12 +128,6 @@ func (w *world) of(doc int) (out []*tracked) {
 	return out
 }
 
-func (w *world) newFiles() *fileSet {
-	w.next++
-	base := filepath.Join(w.dir, fmt.Sprint(w.next))
-	return &fileSet{base + ".state", base + ".undo", base + ".skipped"}
-}
-
 func (w *world) note(format string, args ...any) { w.log = append(w.log, fmt.Sprintf(format, args...)) }
 
 // fail reports an error with the story so far.
@@ -148,16 +136,14 @@ func (w *world) fail(format string, args ...any) {
 	w.t.Fatalf("%s\nthe collection: %+v, %d documents\n%s", fmt.Sprintf(format, args...), w.shapes, w.n, strings.Join(w.log, "\n"))
 }
 
-// covers reports whether the conversion applies to the value.
-func (o wish) covers(w *world, v *tracked) bool {
-	if len(o.fields) > 0 && !slices.Contains(o.fields, v.field) {
-		return false
+// converts returns the representation that the plan converts a value from that is stored so.
+func (o wish) converts(v *tracked, is storedAs) (from uuidrep.Representation, ok bool) {
+	for _, from := range o.from[v.field] {
+		if _, ok := is.read(from); ok {
+			return from, true
+		}
 	}
-	part, err := convert.ParsePart(o.part)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	return part.Has(marshalValue(w.t, w.ids[v.doc])) && (o.retry == "" || w.listed(o.retry)[w.line(v)])
+	return from, false
 }
 
 // line is the part of a line of a skip list that names the value as it is.
@@ -169,20 +155,31 @@ func (w *world) line(v *tracked) string {
 	return v.path + string(b)
 }
 
-// listed returns the values on a skip list.
-func (w *world) listed(path string) map[string]bool {
+// listed returns the values on the skip lists of a directory.
+func (w *world) listed(dir string) map[string]bool {
 	out := make(map[string]bool)
-	b, err := os.ReadFile(path)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		w.t.Fatal(err)
-	}
-	for line := range bytes.Lines(b) {
-		var l skipLine
-		if json.Unmarshal(line, &l) == nil {
-			out[l.Path+`{"_id":`+string(l.ID)+`,"v":`+string(l.Value)+"}"] = true
+	for _, path := range w.files(dir, "*.skipped.jsonl") {
+		b, err := os.ReadFile(path)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		for line := range bytes.Lines(b) {
+			var l skipLine
+			if json.Unmarshal(line, &l) == nil {
+				out[l.Path+`{"_id":`+string(l.ID)+`,"v":`+string(l.Value)+"}"] = true
+			}
 		}
 	}
 	return out
+}
+
+// files returns the paths of the files of a directory that match the pattern, without locks.
+func (w *world) files(dir, pattern string) []string {
+	files, err := filepath.Glob(filepath.Join(dir, pattern))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return slices.DeleteFunc(files, func(f string) bool { return strings.HasSuffix(f, ".lock") })
 }
 
 // observe compares the collection with what the commands of a step may have made of it.
@@ -217,6 +214,8 @@ func (w *world) observe(step []ran) {
 			// Of an undo and a conversion, the other may have begun after this one ended.
 		case c.undo != "":
 			w.checkUndo(c)
+		case c.into != "" && len(step) > 1:
+			// The other may have changed what was copied.
 		default:
 			w.checkClaim(c)
 		}
@@ -240,52 +239,49 @@ func (w *world) changed(v *tracked, now storedAs, step []ran) {
 			}
 			continue
 		}
-		u, ok := was.read(c.from)
-		if !ok || asStored(u, c.to) != now || !c.covers(w, v) || c.into != "" {
+		from, ok := c.converts(v, was)
+		u, _ := was.read(from)
+		if !ok || asStored(u, c.to) != now || c.into != "" {
 			continue
 		}
-		if w.logged(c.files.undo, v) {
-			v.byLog[c.files.undo] = was
+		if w.logged(c.dir, v) {
+			v.byDir[c.dir] = was
 		}
 		if u == v.id || v.misread != uuidrep.Unspecified {
 			return
 		}
-		v.misread, v.was = c.from, was
-		if why := w.maybeMisread(v, c, fitsRFC(u)); why != "" {
-			w.fail("%s of document %v, %x, is %v and was converted from %v to %v: %s", v.path, w.ids[v.doc], was.b, v.id, c.from, c.to, why)
+		v.misread, v.was = from, was
+		if why := w.maybeMisread(v, from, fitsRFC(u)); why != "" {
+			w.fail("%s of document %v, %x, is %v and was converted from %v to %v: %s", v.path, w.ids[v.doc], was.b, v.id, from, c.to, why)
 		}
 		return
 	}
 	w.fail("%s of document %v, %x of subtype %d, which is %v, became %x of subtype %d", v.path, w.ids[v.doc], was.b, was.subtype, v.id, now.b, now.subtype)
 }
 
-// logged reports whether the undo log has the value as it is before the change.
-func (w *world) logged(log string, v *tracked) bool {
-	b, err := os.ReadFile(log)
-	if err != nil {
-		return false
-	}
+// logged reports whether an undo log of the directory has the value as it is before the change.
+func (w *world) logged(dir string, v *tracked) bool {
 	old, err := bson.MarshalExtJSON(bson.D{{Key: "path", Value: v.path}, {Key: "old", Value: v.now.binary()}}, true, false)
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	return bytes.Contains(b, bytes.TrimSuffix(old, []byte("}")))
+	return slices.ContainsFunc(w.files(dir, "*.undo"), func(log string) bool {
+		b, err := os.ReadFile(log)
+		return err == nil && bytes.Contains(b, bytes.TrimSuffix(old, []byte("}")))
+	})
 }
 
 // maybeMisread returns why the value should not have been read in a wrong order, or "" if that was
 // to be expected of some values.
-func (w *world) maybeMisread(v *tracked, c ran, version int) string {
+func (w *world) maybeMisread(v *tracked, from uuidrep.Representation, version int) string {
 	switch {
 	case w.vouched[v.field]:
-		w.sum.count(w.sum.values, "misread, in a field with --trust")
+		w.sum.count(w.sum.values, "misread, in a field with trust")
 		return ""
 	case version == 0:
 		return "it does not fit the order"
-	case c.retry != "":
-		w.sum.count(w.sum.values, "misread, on the list of --retry")
-		return ""
 	}
-	right, other, hashes := w.orders(v, c.from)
+	right, other, hashes := w.orders(v, from)
 	switch {
 	case right < 5:
 		return fmt.Sprintf("the field has %d values in the order", right)
