@@ -119,14 +119,13 @@ func (r *anyReader) read(t byte, data []byte) (any, bool, error) {
 		return readTimestamp(data), true, nil
 	case bson.TypeDecimal128:
 		return readDecimal128(data), true, nil
-	case bson.TypeBinary:
+	default: // bson.TypeBinary
 		b := readBinary(data)
 		if r.binaryAsSlice && (b.Subtype == bson.TypeBinaryGeneric || b.Subtype == bson.TypeBinaryBinaryOld) {
 			return b.Data, true, nil
 		}
 		return b, true, nil
 	}
-	return nil, false, nil
 }
 
 // codecOf returns the decoder of t if it takes part in plans, or nil.
@@ -134,10 +133,7 @@ func (r *anyReader) codecOf(t reflect.Type) ValueCodec {
 	if vc, ok := r.values.Load(t); ok {
 		return vc.(ValueCodec)
 	}
-	dec, err := r.decoderOf(t)
-	if err != nil {
-		return nil
-	}
+	dec, _ := r.decoderOf(t) // nil takes part in no plan
 	vc := r.decodeMode.valueCodec(r.resolveDecoder(dec, t))
 	if vc == nil {
 		return nil

@@ -111,10 +111,7 @@ func (c encodeCompiler) appendPointer(t reflect.Type) (appendFunc, bool) {
 
 // compileElem compiles the type of the elements of a container.
 func (c encodeCompiler) compileElem(t reflect.Type) (appendFunc, bool) {
-	enc, err := c.encoderOf(t)
-	if err != nil {
-		return nil, false
-	}
+	enc, _ := c.encoderOf(t) // without an encoder there is no plan
 	return c.compile(t, enc)
 }
 

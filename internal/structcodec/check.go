@@ -202,10 +202,7 @@ func checkVariable(size int, b []byte, depth int) int {
 // regexSize returns the size of the two strings at the start of b, or -1.
 func regexSize(b []byte) int {
 	pattern := bytes.IndexByte(b, 0)
-	if pattern < 0 {
-		return -1
-	}
-	options := bytes.IndexByte(b[pattern+1:], 0)
+	options := bytes.IndexByte(b[pattern+1:], 0) // -1, too, if the pattern does not end
 	if options < 0 {
 		return -1
 	}

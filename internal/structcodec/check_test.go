@@ -17,7 +17,7 @@ func oneOfEach(t *testing.T) (docs []bson.Raw) {
 		bson.DBPointer{DB: "d", Pointer: bson.ObjectID{1}}, bson.JavaScript("j"), bson.Symbol("s"), bson.CodeWithScope{Code: "c", Scope: bson.D{}},
 		bson.CodeWithScope{Scope: bson.D{{Key: "k", Value: true}}}, int32(1), bson.Timestamp{T: 1}, int64(1), bson.Decimal128{}, bson.MinKey{}, bson.MaxKey{},
 	} {
-		for _, key := range []string{"", "a", "key", "a key of 15 char", "a key of 16 chars", "a longer key of many characters"} {
+		for _, key := range []string{"", "a", "key", "a key of 13 c", "a key of 14 ch", "a key of 15 cha", "a key of 16 char", "a key of 17 chars", "a longer key of many characters"} {
 			for _, d := range []bson.D{{{Key: key, Value: v}}, {{Key: key, Value: v}, {Key: "z", Value: "behind"}}} {
 				doc, err := bson.Marshal(d)
 				if err != nil {
@@ -218,14 +218,78 @@ func TestCountElements(t *testing.T) {
 	}
 }
 
-// Documents are valid up to 200 levels.
+// Documents are valid up to 200 levels, whatever holds them.
 func TestDepthOfDocuments(t *testing.T) {
-	doc := []byte{5, 0, 0, 0, 0}
-	for depth := range 210 {
-		if got := validDocument(doc, 0); got != (depth <= 200) {
-			t.Errorf("%d levels: got %v", depth, got)
+	for name, within := range map[string]func(doc []byte) (t byte, value []byte){
+		"documents": func(doc []byte) (byte, []byte) { return byte(bson.TypeEmbeddedDocument), doc },
+		"scopes": func(doc []byte) (byte, []byte) {
+			value := append([]byte{0, 0, 0, 0, 1, 0, 0, 0, 0}, doc...)
+			binary.LittleEndian.PutUint32(value, uint32(len(value)))
+			return byte(bson.TypeCodeWithScope), value
+		},
+	} {
+		doc := []byte{5, 0, 0, 0, 0}
+		for depth := range 210 {
+			if got := validDocument(doc, 0); got != (depth <= 200) {
+				t.Errorf("%d levels of %s: got %v", depth, name, got)
+			}
+			bt, value := within(doc)
+			if got := checkValue(bt, value, 0) == len(value); got != (depth < 200) {
+				t.Errorf("%d levels in a value of %s: got %v", depth, name, got)
+			}
+			doc = append(append([]byte{0, 0, 0, 0, bt, 'a', 0}, value...), 0)
+			binary.LittleEndian.PutUint32(doc, uint32(len(doc)))
 		}
-		doc = append(append([]byte{0, 0, 0, 0, 3, 'a', 0}, doc...), 0)
-		binary.LittleEndian.PutUint32(doc, uint32(len(doc)))
+	}
+}
+
+// A single value is valid if the grammar reads all of it. Nothing follows it in memory, unlike in a document.
+func TestCheckValue(t *testing.T) {
+	valid, damaged := 0, 0
+	check := func(bt bson.Type, value []byte) {
+		g := &grammar{rest: value}
+		g.value(bt)
+		want := !g.bad && len(g.rest) == 0
+		if got := checkValue(byte(bt), value, 0) == len(value); got != want {
+			t.Errorf("%v, %x: got %v, the grammar says %v", bt, value, got, want)
+		}
+		if want {
+			valid++
+			if n := valueSize(byte(bt), value); n != len(value) {
+				t.Errorf("%v, %x: the size is %d, want %d", bt, value, n, len(value))
+			}
+		} else {
+			damaged++
+		}
+	}
+	for _, doc := range oneOfEach(t) {
+		e, err := doc.IndexErr(0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		v := e.Value()
+		check(v.Type, v.Value)
+		check(0x44, v.Value)
+		for i, b := range v.Value {
+			check(v.Type, bytes.Clone(v.Value[:i]))
+			for _, other := range []byte{0, 1, 4, 5, 0x7f, 0xff, b - 1, b + 1} {
+				value := bytes.Clone(v.Value)
+				value[i] = other
+				check(v.Type, value)
+				check(v.Type, append(value, 0))
+			}
+		}
+	}
+	for _, bt := range []bson.Type{bson.TypeString, bson.TypeEmbeddedDocument, bson.TypeBinary, bson.TypeDBPointer, bson.TypeCodeWithScope} {
+		for n := -1; n < 28; n++ {
+			for size := range 28 {
+				for _, fill := range []byte{0, 1, 2} {
+					check(bt, append(binary.LittleEndian.AppendUint32(nil, uint32(n)), bytes.Repeat([]byte{fill}, size)...))
+				}
+			}
+		}
+	}
+	if valid < 100 || damaged < 1000 {
+		t.Errorf("%d values are valid and %d are not", valid, damaged)
 	}
 }

@@ -361,12 +361,7 @@ func (c *decodeMode) valuePlan(t reflect.Type) readFunc {
 	}
 	var read readFunc
 	if dec, err := c.decoderOf(t); err == nil {
-		c.compileDecoder(func(plans decodeCompiler) {
-			var ok bool
-			if read, ok = plans.compile(t, dec); !ok {
-				read = nil
-			}
-		})
+		c.compileDecoder(func(plans decodeCompiler) { read, _ = plans.compile(t, dec) })
 	}
 	return c.values.loadOrStore(t, read)
 }

@@ -271,8 +271,6 @@ func (c decodeCompiler) readEntries(t reflect.Type) (func([]byte, reflect.Value)
 			// Code of a caller can have kept a pointer to the key or into the value.
 			if keptKey {
 				k = reflect.New(keyType).Elem()
-			} else {
-				k.SetZero()
 			}
 			if keptElem {
 				e = reflect.New(elemType).Elem()

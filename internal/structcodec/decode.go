@@ -135,9 +135,7 @@ func (p *decodePlan) readField(doc []byte, at, next int, v reflect.Value) (int, 
 	if next < len(p.fields) && hasKey(element, p.fields[next].name) {
 		end = 1 + len(p.fields[next].name)
 	} else {
-		if end = keyEnd(element); end < 0 {
-			return 0, 0, errMalformed
-		}
+		end = keyEnd(element) // the last byte of doc is 0
 		i, ok := p.lookup(element[1:end])
 		if !ok {
 			size := shallowSize(element[0], element[end+1:])

@@ -51,10 +51,7 @@ func (k *keeper) isKept() bool { return k.kept }
 
 // keptElem returns the keeper of values of type t, which is an element of a container.
 func (c decodeCompiler) keptElem(t reflect.Type) *keeper {
-	dec, err := c.decoderOf(t)
-	if err != nil {
-		return &keeper{kept: true}
-	}
+	dec, _ := c.decoderOf(t) // without a decoder, the fallback reads the values
 	resolved := c.resolveDecoder(dec, t)
 	vc := c.valueCodec(resolved)
 	switch _, again := vc.(rereader); {
@@ -72,10 +69,8 @@ func (c decodeCompiler) keepField(t reflect.Type) {
 	if k.kept {
 		c.plan.kept = true
 	}
-	if t.Kind() == reflect.Struct {
-		if q, ok := c.new[decodedType{c.decodeMode, t}]; ok && k == &q.keeper {
-			c.plan.inPlace = append(c.plan.inPlace, q)
-		}
+	if q, ok := c.new[decodedType{c.decodeMode, t}]; ok && k == &q.keeper {
+		c.plan.inPlace = append(c.plan.inPlace, q)
 	}
 }
 
@@ -287,10 +282,7 @@ func (c decodeCompiler) compileContainer(t reflect.Type, k known, slow readFunc)
 
 // compileElem compiles the type of the elements of a container.
 func (c decodeCompiler) compileElem(t reflect.Type) (readFunc, bool) {
-	dec, err := c.decoderOf(t)
-	if err != nil {
-		return nil, false
-	}
+	dec, _ := c.decoderOf(t) // without a decoder there is no plan
 	return c.compile(t, dec)
 }
 

@@ -234,16 +234,17 @@ func wrapKey(key string, err error) error {
 		return err
 	}
 	var m map[string]failure
-	dec, lookupErr := detourRegistry().LookupDecoder(reflect.TypeOf(m))
-	if lookupErr != nil {
-		return err
-	}
-	return dec.DecodeValue(bson.DecodeContext{Registry: detourRegistry()}, &failingReader{key: key, err: err},
+	return failureDecoder().DecodeValue(bson.DecodeContext{Registry: detourRegistry()}, &failingReader{key: key, err: err},
 		reflect.ValueOf(&m).Elem())
 }
 
 // failure is a type whose decoder fails with the error of the failingReader.
 type failure struct{ _ int }
+
+var failureDecoder = sync.OnceValue(func() bson.ValueDecoder {
+	dec, _ := detourRegistry().LookupDecoder(reflect.TypeFor[map[string]failure]())
+	return dec
+})
 
 // A failingReader is a document of one element that cannot be read.
 type failingReader struct {

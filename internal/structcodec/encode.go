@@ -354,15 +354,10 @@ func emptyPart(t reflect.Type, omitZeroStruct bool) func(reflect.Value) bool {
 	kind := t.Kind()
 	switch {
 	case t == tTime:
-		return func(v reflect.Value) bool {
-			if !v.CanInterface() { // part of an embedded field that is not exported
-				return v.Interface().(bson.Zeroer).IsZero()
-			}
-			return timeOf(v).IsZero()
-		}
+		return func(v reflect.Value) bool { return timeOf(v).IsZero() }
 	case t == tObjectID || t == tDecimal128:
 		return func(v reflect.Value) bool {
-			if !v.CanInterface() {
+			if !v.CanInterface() { // part of an embedded field that is not exported, for which the driver panics
 				return v.Interface().(bson.Zeroer).IsZero()
 			}
 			return v.IsZero() // as their methods do, which would be called on a copy

@@ -3,7 +3,6 @@ package structcodec
 import (
 	"fmt"
 	"reflect"
-	"slices"
 	"strings"
 )
 
@@ -117,7 +116,6 @@ func (g tagging) dominant(all []field) ([]field, error) {
 		seen[f.name] = true
 		kept = append(kept, f)
 	}
-	slices.SortFunc(kept, func(a, b field) int { return slices.Compare(a.index, b.index) })
 	return kept, nil
 }
 

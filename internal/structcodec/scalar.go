@@ -48,10 +48,9 @@ func compileScalar(t reflect.Type, k known, enc bson.ValueEncoder, c *encodeMode
 			dst = append(append(dst, pattern...), 0)
 			return bson.TypeRegex, append(append(dst, options...), 0), nil
 		}, true
-	case knownOther:
+	default: // knownOther
 		return opaque, true
 	}
-	return nil, false
 }
 
 // sorted reports whether s has ASCII characters in ascending order only. The driver sorts the options of a regular

@@ -189,28 +189,27 @@ func TestDirectFields(t *testing.T) {
 	type text string
 	c := newOwnCodec()
 	for _, tt := range []struct {
-		v             any
-		read, written bson.Type // 0 if a function does it
+		v                 any
+		read, written     directly
+		readTo, writtenAs bson.Type // 0 if it is not known before
 	}{
-		{"", bson.TypeString, bson.TypeString}, {text(""), bson.TypeString, bson.TypeString}, {true, bson.TypeBoolean, bson.TypeBoolean}, {1.5, bson.TypeDouble, bson.TypeDouble}, {float32(1.5), 0, bson.TypeDouble},
-		{int32(1), bson.TypeInt32, bson.TypeInt32}, {int64(1), bson.TypeInt64, bson.TypeInt64}, {int16(1), 0, bson.TypeInt32}, {int8(1), 0, bson.TypeInt32}, {1, 0, 0}, {uint32(1), 0, 0},
-		{inner{}, bson.TypeEmbeddedDocument, 0}, {[]int{}, bson.TypeArray, 0}, {time.Time{}, bson.TypeDateTime, 0}, {bson.DateTime(0), bson.TypeDateTime, 0}, {bson.ObjectID{}, bson.TypeObjectID, 0},
-		{map[string]int{}, 0, 0}, {[]byte{}, 0, 0}, {bson.Binary{}, 0, 0},
+		{"", directString, directString, bson.TypeString, bson.TypeString}, {text(""), directString, directString, bson.TypeString, bson.TypeString}, {true, directBool, directBool, bson.TypeBoolean, bson.TypeBoolean},
+		{1.5, directFloat, directFloat, bson.TypeDouble, bson.TypeDouble}, {float32(1.5), notDirectly, directFloat, 0, bson.TypeDouble}, {int32(1), directInt32, directInt32, bson.TypeInt32, bson.TypeInt32},
+		{int64(1), directInt64, directInt64, bson.TypeInt64, bson.TypeInt64}, {int16(1), notDirectly, directInt32, 0, bson.TypeInt32}, {int8(1), notDirectly, directInt32, 0, bson.TypeInt32}, {1, notDirectly, directFunc, 0, 0},
+		{uint32(1), notDirectly, directFunc, 0, 0}, {inner{}, directFunc, directFunc, bson.TypeEmbeddedDocument, 0}, {[]int{}, directFunc, directFunc, bson.TypeArray, 0}, {time.Time{}, directFunc, directFunc, bson.TypeDateTime, 0},
+		{bson.DateTime(0), directFunc, directFunc, bson.TypeDateTime, 0}, {bson.ObjectID{}, directFunc, directFunc, bson.TypeObjectID, 0}, {map[string]int{}, notDirectly, directFunc, 0, 0}, {[]byte{}, notDirectly, directFunc, 0, 0},
+		{bson.Binary{}, notDirectly, directFunc, 0, 0}, {plannedPrice{}, directCodec, directCodec, bson.TypeBinary, 0}, {ownPrice{}, notDirectly, notDirectly, 0, 0}, {chan int(nil), notDirectly, notDirectly, 0, 0}, {new(int), notDirectly, directFunc, 0, 0},
 	} {
 		typ := reflect.StructOf([]reflect.StructField{{Name: "V", Type: reflect.TypeOf(tt.v)}})
-		if f := c.decodeMode.decodePlan(typ).fields[0]; (f.direct != notDirectly) != (tt.read != 0) || tt.read != 0 && f.header != string(rune(tt.read))+"v\x00" {
+		if f := c.decodeMode.decodePlan(typ).fields[0]; f.direct != tt.read || tt.read != notDirectly && f.header != string(rune(tt.readTo))+"v\x00" {
 			t.Errorf("a field of type %T is read as %d, with %q", tt.v, f.direct, f.header)
 		}
-		if f := c.encodeMode.encodePlan(typ).fields[0]; (f.direct != directFunc) != (tt.written != 0) || string(f.header) != string(rune(tt.written))+"v\x00" {
-			t.Errorf("a field of type %T is written as %d, with %q", tt.v, f.direct, f.header)
+		p := c.encodeMode.encodePlan(typ)
+		if hasCodec := reflect.TypeOf(tt.v).Kind() != reflect.Chan; p.planned != hasCodec || (p.why == "") != hasCodec {
+			t.Errorf("a field of type %T has a plan: %v", tt.v, p.planned)
+		} else if p.planned && (p.fields[0].direct != tt.written || string(p.fields[0].header) != string(rune(tt.writtenAs))+"v\x00") {
+			t.Errorf("a field of type %T is written as %d, with %q", tt.v, p.fields[0].direct, p.fields[0].header)
 		}
-	}
-	typ := reflect.TypeFor[struct{ V plannedPrice }]()
-	if f := c.decodeMode.decodePlan(typ).fields[0]; f.direct != directCodec || f.header != "\x05v\x00" {
-		t.Errorf("a codec that takes part in plans is not called by them to read: %d, %q", f.direct, f.header)
-	}
-	if f := c.encodeMode.encodePlan(typ).fields[0]; f.direct != directCodec {
-		t.Errorf("a codec that takes part in plans is not called by them to write: %d", f.direct)
 	}
 }
 
@@ -288,7 +287,9 @@ func TestChunksOfArrays(t *testing.T) {
 // A key that holds a zero byte is refused before the value is encoded, as by the driver, whatever the value is in.
 func TestKeysComeBeforeValues(t *testing.T) {
 	type holder struct{ P ownPrice }
+	type text string
 	v := &holder{}
+	var inAny any = v
 	calls := 0
 	counted := bson.ValueEncoderFunc(func(_ bson.EncodeContext, vw bson.ValueWriter, _ reflect.Value) error {
 		calls++
@@ -298,18 +299,20 @@ func TestKeysComeBeforeValues(t *testing.T) {
 	for _, reg := range []*bson.Registry{c.reg, driver} {
 		reg.RegisterTypeEncoder(reflect.TypeFor[ownPrice](), counted)
 	}
-	const key = "a\x00"
-	for _, doc := range []any{
-		bson.D{{Key: key, Value: *v}}, bson.D{{Key: key, Value: v}}, bson.D{{Key: key, Value: &v}}, map[string]any{key: v}, map[string]any{key: *v}, map[string]*holder{key: v}, map[string]holder{key: *v},
-	} {
-		enc := bson.NewEncoder(bson.NewDocumentWriter(io.Discard))
-		enc.SetRegistry(driver)
-		want := enc.Encode(doc)
-		if want == nil || calls != 0 {
-			t.Fatalf("%#v: the driver returns %v after %d calls", doc, want, calls)
-		}
-		if _, planned, err := c.AppendDocument(&bson.EncodeContext{Registry: c.reg}, nil, doc); !planned || fmt.Sprint(err) != want.Error() || calls != 0 {
-			t.Errorf("%#v: got %v and %v after %d calls, the driver %v", doc, planned, err, calls, want)
+	for _, key := range []string{"a\x00", "\x00", "\x00a"} {
+		for _, doc := range []any{
+			bson.D{{Key: key, Value: *v}}, bson.D{{Key: key, Value: v}}, bson.D{{Key: key, Value: &v}}, map[string]any{key: v}, map[string]any{key: *v}, map[string]*holder{key: v}, map[string]holder{key: *v},
+			map[text]any{text(key): v}, map[text]any{text(key): *v}, map[text]*any{text(key): &inAny},
+		} {
+			enc := bson.NewEncoder(bson.NewDocumentWriter(io.Discard))
+			enc.SetRegistry(driver)
+			want := enc.Encode(doc)
+			if want == nil || calls != 0 {
+				t.Fatalf("%#v: the driver returns %v after %d calls", doc, want, calls)
+			}
+			if _, planned, err := c.AppendDocument(&bson.EncodeContext{Registry: c.reg}, nil, doc); !planned || fmt.Sprint(err) != want.Error() || calls != 0 {
+				t.Errorf("%#v: got %v and %v after %d calls, the driver %v", doc, planned, err, calls, want)
+			}
 		}
 	}
 }

@@ -158,6 +158,9 @@ func TestReasons(t *testing.T) {
 			if got := texts(c.WhyNotDecoded(dc, reflect.TypeFor[plannedPrice]())); !slices.Equal(got, []string{" structcodec.plannedPrice " + options}) {
 				t.Fatalf("%+v: got %q", o, got)
 			}
+			if got := texts(c.WhyNotDecoded(dc, reflect.TypeFor[optionPrice]())); len(got) > 0 {
+				t.Fatalf("%+v: got %q", o, got)
+			}
 			break
 		}
 	}
@@ -192,12 +195,12 @@ func TestPlansKnowTheTypes(t *testing.T) {
 	type inner struct{ N int32 }
 	type text string
 	for _, v := range []any{
-		true, false, int8(-1), int16(2), int32(3), int64(4), int64(1) << 40, n, math.MaxInt, uint8(1), uint16(2), uint32(3), uint64(4), uint(5), uint64(1) << 40,
+		true, false, int8(-1), int16(2), int32(3), int64(4), int64(1) << 40, n, math.MaxInt, uint8(1), uint16(2), uint32(3), uint64(4), uint(5), uint64(1) << 40, uint64(math.MaxInt64),
 		float32(1.5), 2.5, s, text("t"), "", now, []byte{1, 2}, []byte{}, []byte(nil), &n, &s, (*int)(nil), []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, []int(nil), []string{},
 		[2]int{1, 2}, [0]string{}, map[string]int{"a": 1}, map[string]int(nil), map[text]string{"k": "v"}, map[string]any{"a": 1.5}, inner{1}, &inner{2}, []inner{{3}, {}}, []*inner{{4}, nil},
 		struct{ A any }{int64(1)}, struct{ A any }{}, bson.D{{Key: "a", Value: 1.5}}, bson.M{"k": "v"}, bson.A{"a", nil, 1.5}, bson.ObjectID{1}, bson.NewDecimal128(1, 2),
 		bson.Binary{Subtype: 0, Data: []byte{1}}, bson.Binary{Subtype: 2, Data: []byte{1}}, bson.Binary{Subtype: 4, Data: []byte{1}}, bson.DateTime(5), bson.Null{}, bson.Undefined{}, bson.MinKey{}, bson.MaxKey{},
-		bson.Timestamp{T: 1, I: 2}, bson.JavaScript("j"), bson.Symbol("s"), bson.Raw{5, 0, 0, 0, 0}, bson.RawValue{Type: bson.TypeInt32, Value: []byte{1, 0, 0, 0}}, bson.Regex{Pattern: "p", Options: "im"},
+		bson.Timestamp{T: 1, I: 2}, bson.JavaScript("j"), bson.Symbol("s"), bson.Raw{5, 0, 0, 0, 0}, bson.RawValue{Type: bson.TypeInt32, Value: []byte{1, 0, 0, 0}}, bson.Regex{Pattern: "p", Options: "im"}, bson.Regex{Pattern: "p", Options: "ii"},
 	} {
 		typ := reflect.TypeOf(v)
 		wantType, want, err := bson.MarshalValue(v)
@@ -370,7 +373,7 @@ func TestPlansOfOtherTypes(t *testing.T) {
 
 // Plans read whole numbers of the other types into integers by themselves.
 func TestPlansReadNumbersOfOtherTypes(t *testing.T) {
-	for _, v := range []any{2.0, int32(2), int64(2)} {
+	for _, v := range []any{2.0, int32(2), int64(2), 0.0, int32(0), int64(0)} {
 		bt, data, err := bson.MarshalValue(v)
 		if err != nil {
 			t.Fatal(err)
@@ -383,7 +386,7 @@ func TestPlansReadNumbersOfOtherTypes(t *testing.T) {
 			}
 			c.reg.RegisterTypeDecoder(typ, notCalled{dec: dec})
 			got := reflect.New(typ)
-			if planned, err := c.ReadValue(nil, bt, data, got.Interface()); !planned || err != nil || fmt.Sprint(got.Elem()) != "2" {
+			if planned, err := c.ReadValue(nil, bt, data, got.Interface()); !planned || err != nil || fmt.Sprint(got.Elem()) != fmt.Sprint(v) {
 				t.Errorf("%T into %v: got %v, %v and %v", v, typ, got.Elem(), planned, err)
 			}
 		}
