@@ -29,8 +29,35 @@ func ParseFilter(text string) (bson.D, string, error) {
 	if err := bson.UnmarshalExtJSON([]byte(text), false, &d); err != nil {
 		return nil, "", fmt.Errorf("invalid extended JSON: %w", err)
 	}
+	if key := repeated(d); key != "" { // servers differ in which of the two counts
+		return nil, "", fmt.Errorf("the key %q is there twice", key)
+	}
 	b, err := bson.MarshalExtJSON(d, true, false)
 	return d, string(b), err
+}
+
+// repeated returns a key that a document, or a document in it, has twice, or "".
+func repeated(v any) (key string) {
+	switch v := v.(type) {
+	case bson.D:
+		seen := make(map[string]bool, len(v))
+		for _, e := range v {
+			if seen[e.Key] {
+				return e.Key
+			}
+			seen[e.Key] = true
+			if key = repeated(e.Value); key != "" {
+				return key
+			}
+		}
+	case bson.A:
+		for _, e := range v {
+			if key = repeated(e); key != "" {
+				return key
+			}
+		}
+	}
+	return ""
 }
 
 // Values is a set of values that are not to be converted: other conversions of the collection have made them. It has
