@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
@@ -123,6 +124,38 @@ func TestUndoPlanWithDirectoryBeforeItsFirstBatch(t *testing.T) {
 		}
 		whole(t, db, want)
 	}
+}
+
+// The undo of several passes of one plan, which is stopped between them, calls none of them another conversion.
+func TestUndoOfPasses(t *testing.T) {
+	s := mongotest.Start(t)
+	coll := connect(t, s).Collection("c")
+	fill(t, coll, 0, 200, uuidrep.JavaLegacy, v4)
+	few := odd(4)
+	fill(t, coll, 200, 4, uuidrep.JavaLegacy, func(i int) uuid.UUID { return few[i] })
+	before := all(t, coll)
+	file := planned(t, s)
+	dir := filepath.Dir(file)
+	setDecision(t, file, "a", "convert from javaLegacy")
+	command(t, s, applying(dir)...).want(t, failure.ExitIncomplete)
+	setDecision(t, file, "a", "convert from javaLegacy", "trust: true")
+	command(t, s, applying(dir)...)
+	var lists atomic.Int32
+	p := startProxy(t, host(t, s), func(r request, pass func() []byte) []byte {
+		if of, _ := r.command.Lookup("update").StringValueOK(); of == "c" && isBatch(r) && lists.Add(1) > 1 {
+			return nil
+		}
+		return pass()
+	})
+	stopped := command(t, p, "undo", dir, "--write", "--batch-timeout", "1s").want(t, failure.ExitUnreachable)
+	dir, _ = moved(t, dir)
+	rest := command(t, s, "undo", dir, "--write", "--batch-timeout", "1s").want(t, failure.ExitOK)
+	for _, r := range []result{stopped, rest} {
+		if strings.Contains(r.stderr, "another conversion") {
+			t.Error(r.stderr)
+		}
+	}
+	equal(t, all(t, coll), before)
 }
 
 // A second plan of a database is undone for itself: what the first one has converted stays.

@@ -84,12 +84,12 @@ func Since(ctx context.Context, db *mongo.Database, name, undoID string) (since 
 }
 
 // Beside returns the undo logs of other conversions of the collection that want describes, to the same
-// representation, that were not undone.
-func Beside(ctx context.Context, db *mongo.Database, want Run) (logs []string, err error) {
+// representation, that were not undone. own are the ids of the undo logs that are not those of others.
+func Beside(ctx context.Context, db *mongo.Database, want Run, own []string) (logs []string, err error) {
 	runs, err := read(ctx, collection(db), want.Collection)
 	for _, r := range runs {
 		switch {
-		case r.Kind != Convert, r.Into != "", r.UndoLog == "", r.UndoID == want.UndoID, r.To != want.To, r.Progress.Changed == 0 && r.UndoSize == 0:
+		case r.Kind != Convert, r.Into != "", r.UndoLog == "", slices.Contains(own, r.UndoID), r.To != want.To, r.Progress.Changed == 0 && r.UndoSize == 0:
 		case r.Undone != nil && r.Undone.Complete, !sameCollection(r, &want), slices.Contains(logs, r.UndoLog):
 		default:
 			logs = append(logs, r.UndoLog)

@@ -42,6 +42,11 @@ func Plan(ctx context.Context, s *migration.Session, o Options, state *plan.Stat
 			return nil, err
 		}
 	}
+	for _, st := range state.Steps() {
+		if of, err := migration.StateOf(state, st); err == nil && of.UndoID != "" {
+			o.own = append(o.own, of.UndoID)
+		}
+	}
 	all := true
 	for _, st := range slices.Backward(state.Steps()) {
 		u, err := step(ctx, s, o, state, st)

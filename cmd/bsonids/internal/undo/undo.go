@@ -5,6 +5,7 @@ package undo
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/mongo"
@@ -21,6 +22,8 @@ type Options struct {
 	Write        bool
 	AllowChanged bool // values that cannot be restored are accepted, and the undo is complete
 	Batch        int
+
+	own []string // the ids of the other undo logs of a plan
 }
 
 // Undone is how an undo ended.
@@ -147,7 +150,7 @@ func (w *undo) last(ctx context.Context) error {
 
 // beside warns about other conversions, which may have written the values that the log does not have.
 func (w *undo) beside(ctx context.Context) error {
-	logs, err := record.Beside(ctx, w.coll.Database(), record.Run{Collection: w.coll.Name(), UUID: w.spec.UUID, To: w.log.Identity.To, UndoID: w.log.ID})
+	logs, err := record.Beside(ctx, w.coll.Database(), record.Run{Collection: w.coll.Name(), UUID: w.spec.UUID, To: w.log.Identity.To}, append(slices.Clone(w.own), w.log.ID))
 	if migration.Denied(err) {
 		return nil
 	}
