@@ -1457,3 +1457,58 @@ func TestPerContext(t *testing.T) {
 		}
 	}
 }
+
+// Plans obey the options for times, texts and bytes by themselves, as the driver does it.
+func TestPlansObeyOptions(t *testing.T) {
+	for _, tt := range []struct {
+		v    any
+		o    decodeOptions
+		set  func(*bson.Decoder)
+		into reflect.Type
+	}{
+		{time.UnixMilli(1700000000123), decodeOptions{localTime: true}, (*bson.Decoder).UseLocalTimeZone, tTime}, {bson.ObjectID{1, 0xab}, decodeOptions{hexObjectID: true}, (*bson.Decoder).ObjectIDAsHexString, tString},
+		{"text", decodeOptions{hexObjectID: true}, (*bson.Decoder).ObjectIDAsHexString, tString}, {bson.Null{}, decodeOptions{hexObjectID: true}, (*bson.Decoder).ObjectIDAsHexString, tString},
+	} {
+		c := newOwnCodec()
+		dec, _ := c.decoderOf(tt.into)
+		var read readFunc
+		c.newDecodeMode(c.decodeMode.dc, tt.o).compileDecoder(func(plans decodeCompiler) { read, _ = plans.compile(tt.into, notCalled{dec: dec}) })
+		bt, data, err := bson.MarshalValue(tt.v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		holder := reflect.New(reflect.StructOf([]reflect.StructField{{Name: "V", Type: tt.into}}))
+		decoder := bson.NewDecoder(bson.NewDocumentReader(bytes.NewReader(marshalled(t, bson.D{{Key: "v", Value: tt.v}}))))
+		tt.set(decoder)
+		if err := decoder.Decode(holder.Interface()); err != nil {
+			t.Fatal(err)
+		}
+		got := reflect.New(tt.into).Elem()
+		if err := read(byte(bt), data, got); err != nil || !reflect.DeepEqual(got.Interface(), holder.Elem().Field(0).Interface()) {
+			t.Errorf("%v with %+v: got %v and %v, the driver %v", tt.v, tt.o, got, err, holder.Elem().Field(0))
+		}
+	}
+	// Other values than ObjectIDs are not texts then, nor ObjectIDs other types of text.
+	c := newOwnCodec()
+	for _, typ := range []reflect.Type{reflect.TypeFor[bson.Symbol](), reflect.TypeFor[bson.JavaScript](), tString} {
+		dec, _ := c.decoderOf(typ)
+		var read readFunc
+		c.newDecodeMode(c.decodeMode.dc, decodeOptions{hexObjectID: true}).compileDecoder(func(plans decodeCompiler) { read, _ = plans.compile(typ, notCalled{dec: dec}) })
+		for _, bt := range []bson.Type{bson.TypeObjectID, bson.TypeInt32} {
+			if err := read(byte(bt), make([]byte, 12)[:map[bson.Type]int{bson.TypeObjectID: 12, bson.TypeInt32: 4}[bt]], reflect.New(typ).Elem()); (err == nil) != (typ == tString && bt == bson.TypeObjectID) {
+				t.Errorf("%v into a %v: got %v", bt, typ, err)
+			}
+		}
+	}
+	enc, _ := c.encoderOf(tBytes)
+	c.newEncodeMode(c.encodeMode.ec, encodeOptions{nilBytesAsEmpty: true}).compileEncoder(func(plans encodeCompiler) {
+		if f, ok := plans.compile(tBytes, notCalled{enc: enc}); !ok {
+			t.Error("bytes have no plan")
+		} else if bt, data, err := f(nil, reflect.Zero(tBytes)); bt != bson.TypeBinary || string(data) != "\x00\x00\x00\x00\x00" || err != nil {
+			t.Errorf("no bytes: got %v %x and %v", bt, data, err)
+		}
+	})
+	if ec, dc := c.encodeMode.ec, c.decodeMode.dc; c.encodeModeIn(&ec) != c.encodeMode || c.decodeModeIn(&dc) != c.decodeMode || c.decodeModeIn(nil) != c.decodeMode {
+		t.Error("the context without options has other plans")
+	}
+}

@@ -81,12 +81,12 @@ func (k known) suits(t reflect.Type) bool {
 
 // exact is the only type of the values of a codec.
 var exact = map[known]reflect.Type{
-	knownTime: tTime, knownBytes: tBytes, knownAny: tAny, knownObjectID: tObjectID, knownDecimal128: tDecimal128,
+	knownTime: tTime, knownBytes: tBytes, knownObjectID: tObjectID, knownDecimal128: tDecimal128,
 	knownBinary: tBinary, knownDateTime: tDateTime, knownNull: reflect.TypeFor[bson.Null](),
 	knownUndefined: reflect.TypeFor[bson.Undefined](), knownMinKey: reflect.TypeFor[bson.MinKey](),
 	knownMaxKey: reflect.TypeFor[bson.MaxKey](), knownTimestamp: reflect.TypeFor[bson.Timestamp](),
 	knownJavaScript: reflect.TypeFor[bson.JavaScript](), knownSymbol: reflect.TypeFor[bson.Symbol](),
-	knownRaw: tRaw, knownRawValue: tRawValue, knownD: tD, knownRegex: tRegex,
+	knownRaw: tRaw, knownRawValue: tRawValue, knownRegex: tRegex,
 }
 
 // scalars are the appendFuncs of the codecs that need no type.

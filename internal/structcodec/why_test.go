@@ -371,14 +371,14 @@ func TestPlansOfOtherTypes(t *testing.T) {
 	}
 }
 
-// Plans read whole numbers of the other types into integers by themselves.
+// Plans read whole numbers of the other types, and null, into numbers by themselves.
 func TestPlansReadNumbersOfOtherTypes(t *testing.T) {
-	for _, v := range []any{2.0, int32(2), int64(2), 0.0, int32(0), int64(0)} {
+	for _, v := range []any{2.0, int32(2), int64(2), 0.0, int32(0), int64(0), bson.Null{}} {
 		bt, data, err := bson.MarshalValue(v)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, typ := range []reflect.Type{reflect.TypeFor[int](), reflect.TypeFor[int8](), reflect.TypeFor[int32](), reflect.TypeFor[int64](), reflect.TypeFor[uint16](), reflect.TypeFor[uint64]()} {
+		for _, typ := range []reflect.Type{reflect.TypeFor[int](), reflect.TypeFor[int8](), reflect.TypeFor[int32](), reflect.TypeFor[int64](), reflect.TypeFor[uint16](), reflect.TypeFor[uint64](), reflect.TypeFor[float32](), reflect.TypeFor[float64]()} {
 			c := newOwnCodec()
 			dec, err := c.reg.LookupDecoder(typ)
 			if err != nil {
@@ -386,7 +386,11 @@ func TestPlansReadNumbersOfOtherTypes(t *testing.T) {
 			}
 			c.reg.RegisterTypeDecoder(typ, notCalled{dec: dec})
 			got := reflect.New(typ)
-			if planned, err := c.ReadValue(nil, bt, data, got.Interface()); !planned || err != nil || fmt.Sprint(got.Elem()) != fmt.Sprint(v) {
+			want := fmt.Sprint(v)
+			if v == (bson.Null{}) {
+				want = "0"
+			}
+			if planned, err := c.ReadValue(nil, bt, data, got.Interface()); !planned || err != nil || fmt.Sprint(got.Elem()) != want {
 				t.Errorf("%T into %v: got %v, %v and %v", v, typ, got.Elem(), planned, err)
 			}
 		}
