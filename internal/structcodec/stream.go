@@ -23,14 +23,10 @@ func wholeDocument(vr bson.ValueReader) (doc []byte, whole bool) {
 		return nil, false
 	}
 	br := reflect.ValueOf(vr).Elem().Field(shape.source).Elem()
-	if !br.IsValid() || br.Type() != shape.sourceType {
+	if !br.IsValid() || br.Type() != shape.sourceType || br.Elem().Field(shape.buffered).IsNil() {
 		return nil, false
 	}
-	br = br.Elem().Field(shape.buffered)
-	if br.IsNil() {
-		return nil, false
-	}
-	br = br.Elem()
+	br = br.Elem().Field(shape.buffered).Elem()
 	seen := br.Field(shape.buffer).Bytes()[br.Field(shape.start).Int():br.Field(shape.end).Int()]
 	all, at, inMemory := shape.memoryOf(br.Field(shape.reader))
 	first := seen
