@@ -85,8 +85,11 @@ func TestTakeOverInFlight(t *testing.T) {
 	silent.Store(true)
 	// It is refused without --take-over, without the files, and with files that lack the batch in
 	// flight.
-	for _, args := range [][]string{applying(other), applying(begun), applying(begun, "--take-over")} {
-		if r := command(t, s, args...).want(t, failure.ExitUsage); !strings.Contains(r.stderr, "--take-over") {
+	if r := command(t, s, applying(other)...).want(t, failure.ExitUsage); !strings.Contains(r.stderr, "--take-over") {
+		t.Error(r.stderr)
+	}
+	for _, args := range [][]string{applying(begun), applying(begun, "--take-over")} {
+		if r := command(t, s, args...).want(t, failure.ExitFailed); !strings.Contains(r.stderr, "older copy") {
 			t.Error(r.stderr)
 		}
 	}

@@ -162,6 +162,9 @@ func (p *Planned) Apply(ctx context.Context, s *migration.Session) (r Result, er
 	for _, c := range p.edited.Changes {
 		s.Warn("the plan was edited: %s", c)
 	}
+	if err := s.Fits(ctx, p.plan.Database, p.state); err != nil {
+		return r, err
+	}
 	if err := p.mayFollow(ctx, s, db); err != nil {
 		return r, err
 	}
@@ -211,7 +214,7 @@ func (p *Planned) convert(ctx context.Context, s *migration.Session, db *mongo.D
 	if err := p.count(ctx, s, db); err != nil {
 		return err
 	}
-	mark, err := p.begin(ctx, s, db)
+	mark, err := p.begin(ctx, s)
 	if err != nil {
 		return err
 	}
@@ -366,21 +369,14 @@ func (p *Planned) one(ctx context.Context, s *migration.Session, st *step, advan
 
 // begin notes in the record that the plan is under way, for bsonids status on other machines. The
 // function that it returns notes that the work has ended with the error failed, or nil.
-func (p *Planned) begin(ctx context.Context, s *migration.Session, db *mongo.Database) (end func(failed error) error, err error) {
-	note := record.Plan{Digest: p.plan.Digest(), To: p.plan.To, StateDir: migration.Absolute(p.Dir)}
+func (p *Planned) begin(ctx context.Context, s *migration.Session) (end func(failed error) error, err error) {
+	var steps []record.PlanStep
 	for _, st := range p.steps() {
 		of := record.PlanStep{Collection: st.Collection, Filter: st.Filter, From: st.From, To: st.To, Into: st.Into, Documents: st.documents}
 		if s, err := convert.ReadState(st.options.State); err == nil {
 			of.Conversion = s.Conversion
 		}
-		note.Steps = append(note.Steps, of)
+		steps = append(steps, of)
 	}
-	var id string
-	err = s.Do(ctx, func() (err error) {
-		id, err = record.BeginPlan(ctx, db, note, s.Version)
-		return err
-	})
-	return func(failed error) error {
-		return s.Do(context.Background(), func() error { return record.EndPlan(db, id, failed) })
-	}, migration.OfRecord(err)
+	return s.BeginPlan(ctx, p.state, steps)
 }

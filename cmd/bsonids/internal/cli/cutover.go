@@ -27,7 +27,8 @@ type switchOptions struct {
 	output *enum
 	batch  *count // nil for release
 
-	dir           string // of the migration, if one is given instead of collections
+	dir           string      // of the migration, if one is given instead of collections
+	state         *plan.State // of dir
 	groups        []exchange.Group
 	release, undo bool // what is done, if not the cutover
 	guards        bool // release lets go of guards, not of cutovers
@@ -112,6 +113,7 @@ func (o *switchOptions) complete(args []string) error {
 	}
 	o.dir = args[0]
 	d, err := plan.ReadDir(o.dir)
+	o.state = d
 	switch {
 	case err != nil && !strings.ContainsAny(o.dir, "./"):
 		return failure.Usagef("%v; to name a collection, give --db", err)
@@ -163,6 +165,11 @@ func (o *switchOptions) run(ctx context.Context) error {
 	defer end()
 	if o.guards {
 		return o.releaseGuards(ctx, s)
+	}
+	if o.state != nil && !o.release && !o.work.RollBack { // these two have all that they need in the record
+		if err := s.Fits(ctx, o.work.Database, o.state); err != nil {
+			return err
+		}
 	}
 	e := exchange.New(s, o.work)
 	var begun []string // states in which something is left to do

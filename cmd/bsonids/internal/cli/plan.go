@@ -28,6 +28,8 @@ type planOptions struct {
 	dir, database string
 	to            kindFlag
 	toGiven       func() bool
+	restore       bool
+	abandon       string
 }
 
 func newPlanCommand(c *console) *cobra.Command {
@@ -56,7 +58,13 @@ bsonids plan DIR --collection NAME, or accept the reference in the plan.
 
 With --dump, plan reads a dump of mongodump instead of a server, with all its
 databases or that of --db. DIR/evidence.json then has the evidence from which bsonids
-apply --out converts the dump. A BSON file in a pipe needs --db and --collection.`,
+apply --out converts the dump. A BSON file in a pipe needs --db and --collection.
+
+If the record in the database, bsonids.migrations, was dropped or replaced by an older
+copy, --restore-record writes to it what the directory DIR knows. If the directory of a
+migration was lost, --abandon ID gives the migration up, whose id bsonids status --db
+prints: the plan of a new directory then leaves the fields of which it has converted
+some values within one subtype, because only its files told which.`,
 		Example: `  bsonids plan shop.d --db shop
   bsonids apply shop.d
   bsonids plan orders.d --db shop --collection orders --collection invoices
@@ -76,6 +84,12 @@ apply --out converts the dump. A BSON file in a pipe needs --db and --collection
 	o.load.add(cmd, false)
 	o.dumpFlags.add(cmd, []string{"db", "to", "collection"}, nil)
 	f.StringArrayVar(&o.collections, "collection", nil, "collection to plan, or of a BSON file of --dump; may be repeated")
+	f.BoolVar(&o.restore, "restore-record", false, "write to the record in the database what the directory knows, and do nothing else")
+	f.StringVar(&o.abandon, "abandon", "", "id of a migration of the database whose directory is lost")
+	for _, other := range []string{"db", "to", "collection", "dump", "abandon"} {
+		cmd.MarkFlagsMutuallyExclusive("restore-record", other)
+	}
+	cmd.MarkFlagsMutuallyExclusive("abandon", "dump")
 	c.completeNames(cmd, func() []string {
 		if o.database == "" {
 			return nil
@@ -107,7 +121,13 @@ func (o *planOptions) run(ctx context.Context, args []string) (err error) {
 	if _, err := rule.NewConversion(kinds.Kind{}, o.to.Kind, nil); err != nil {
 		return failure.Usagef("--to %s: %v", o.to.Name, err)
 	}
+	if o.restore {
+		return o.restoreRecord(ctx)
+	}
 	if migration.Exists(filepath.Join(o.dir, plan.PlanFile)) {
+		if o.abandon != "" {
+			return failure.Usagef("--abandon: %s has a plan: name a new directory", o.dir)
+		}
 		return o.update(ctx)
 	}
 	if o.database == "" && o.dump == "" {
@@ -203,6 +223,28 @@ func (o *planOptions) update(ctx context.Context) (err error) {
 	return err
 }
 
+// restoreRecord writes to the record what the directory knows.
+func (o *planOptions) restoreRecord(ctx context.Context) (err error) {
+	d, err := plan.LockState(o.dir)
+	if err != nil {
+		return migration.FileError(err)
+	}
+	defer func() { err = errors.Join(err, d.Close()) }()
+	if d.Plan.Dump != nil {
+		return failure.Usagef("%s: the plan is about a dump, which has no record", o.dir)
+	}
+	s, end, err := o.session(ctx, server.Write, o.load, migration.Recording{})
+	if err != nil {
+		return err
+	}
+	defer end()
+	n, err := s.Restore(ctx, d)
+	if err == nil {
+		o.Warn("%d conversions were restored in the record of %s", n, d.Plan.Database)
+	}
+	return err
+}
+
 // build reads everything and returns the plan. in is nil for a server.
 func (o *planOptions) build(ctx context.Context, d *plan.State, in *dump.Input) (*plan.Plan, error) {
 	if in != nil {
@@ -213,6 +255,11 @@ func (o *planOptions) build(ctx context.Context, d *plan.State, in *dump.Input) 
 		return nil, err
 	}
 	defer end()
+	if o.abandon != "" {
+		if err := s.Abandon(ctx, s.Client.Database(o.database), o.abandon); err != nil {
+			return nil, err
+		}
+	}
 	sv, err := o.survey(ctx, s, o.database, &plan.Plan{})
 	if err != nil {
 		return nil, err

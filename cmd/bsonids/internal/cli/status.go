@@ -77,13 +77,15 @@ func (o *statusOptions) complete(args []string) (err error) {
 func (o *statusOptions) run(ctx context.Context) error {
 	r := status.Recorded{Time: time.Now()}
 	var err error
+	var unfit string
 	if o.state != nil {
 		if r.Steps, err = status.Of(o.state); err != nil {
 			return err
 		}
 	}
 	if dumped := o.state != nil && o.state.Plan.Dump != nil; !dumped && (o.state == nil || o.uriFile != "" || o.connectionString() != "") {
-		now, err := o.recorded(ctx, r.Steps)
+		now, un, err := o.recorded(ctx, r.Steps)
+		unfit = un
 		switch {
 		case err != nil && (o.state == nil || errors.Is(err, context.Canceled)):
 			return err
@@ -95,6 +97,9 @@ func (o *statusOptions) run(ctx context.Context) error {
 	}
 	p := report.NewStatus(o.database, r.Time, r.Steps)
 	p.Cutovers, p.Guards = r.Cutovers, r.Guards
+	if p.Unfit = unfit; o.state == nil {
+		p.Migrations = r.Migrations
+	}
 	if o.state != nil {
 		p.Steering = plan.SteeringOf(o.state.Dir())
 		p.Paused = p.Steering.Paused()
@@ -109,14 +114,20 @@ func (o *statusOptions) run(ctx context.Context) error {
 	return nil
 }
 
-// recorded returns what the record says, with the next command for each cutover and guard.
-func (o *statusOptions) recorded(ctx context.Context, steps []report.StepStatusOf) (status.Recorded, error) {
+// recorded returns what the record says, with the next command for each cutover and guard, and why it does not fit
+// the directory.
+func (o *statusOptions) recorded(ctx context.Context, steps []report.StepStatusOf) (r status.Recorded, unfit string, err error) {
 	s, end, err := o.session(ctx, server.Read, loadFlags{}, migration.Recording{})
 	if err != nil {
-		return status.Recorded{}, err
+		return r, "", err
 	}
 	defer end()
-	r, err := status.Record(ctx, s, o.database, steps)
+	if o.state != nil {
+		if err := s.Fits(ctx, o.database, o.state); err != nil {
+			unfit = o.explain(err).Text
+		}
+	}
+	r, err = status.Record(ctx, s, o.database, steps)
 	for i := range r.Cutovers {
 		c := &r.Cutovers[i]
 		switch {
@@ -134,5 +145,5 @@ func (o *statusOptions) recorded(ctx context.Context, steps []report.StepStatusO
 		g := &r.Guards[i]
 		g.Release = o.switching("release", o.database, []string{g.Collection}, "--guards")
 	}
-	return r, err
+	return r, unfit, err
 }

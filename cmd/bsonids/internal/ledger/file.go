@@ -73,6 +73,15 @@ func (f *File) Discard() error {
 
 // ReadFile returns the facts of the ledger at path, which another process may be writing.
 func ReadFile(path string) (Facts, error) {
+	l, err := Look(path)
+	if err != nil {
+		return nil, err
+	}
+	return l.Facts(), nil
+}
+
+// Look reads the ledger at path, which another process may be writing.
+func Look(path string) (*Ledger, error) {
 	if err := files.Regular(path); err != nil {
 		return nil, err
 	}
@@ -81,11 +90,7 @@ func ReadFile(path string) (Facts, error) {
 		return nil, err
 	}
 	defer func() { _ = file.Close() }()
-	l, err := Read(journal.OSFile{File: file})
-	if err != nil {
-		return nil, err
-	}
-	return l.Facts(), nil
+	return Read(journal.OSFile{File: file})
 }
 
 // FactsOf returns the fields of v in JSON as facts.

@@ -130,6 +130,9 @@ func NewRun() string {
 	return hex.EncodeToString(b[:])
 }
 
+// ID returns the random id of the ledger, which a copy of it has, too.
+func (l *Ledger) ID() string { return l.id }
+
 // Begin writes the id of a run, which must be done before the record has it.
 func (l *Ledger) Begin(run string) error { return l.append(entry{Run: run}) }
 

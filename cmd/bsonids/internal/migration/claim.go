@@ -31,7 +31,7 @@ func (s *Session) Claim(ctx context.Context, db *mongo.Database, run record.Run,
 	if err := s.Limit(ctx, db, run.Collection); err != nil {
 		return nil, err
 	}
-	run.BatchTimeout = s.BatchTimeout
+	run.BatchTimeout, run.Migration = s.BatchTimeout, s.Migration
 	locked := run.State
 	if run.Kind == record.Undo {
 		locked = run.UndoLog

@@ -37,14 +37,17 @@ func (s *Session) SurveyAll(ctx context.Context, db *mongo.Database, of Scope) (
 		return nil, err
 	}
 	var kept []record.KeptCollection
+	var left []record.Left
 	err = s.Do(ctx, func() (err error) {
-		kept, err = record.Kept(ctx, db)
+		if kept, err = record.Kept(ctx, db); err == nil {
+			left, err = record.Abandoned(ctx, db)
+		}
 		return err
 	})
 	if err != nil && !Denied(err) { // without the record, a person sees what they are
 		return nil, err
 	}
-	o := survey.Options{Only: of.Only, Needed: of.Needed, Filters: filters, Kept: kept, Temp: os.TempDir(), Now: time.Now, Patience: s.Patience, Progress: s.Progress}
+	o := survey.Options{Only: of.Only, Needed: of.Needed, Filters: filters, Kept: kept, Left: left, Temp: os.TempDir(), Now: time.Now, Patience: s.Patience, Progress: s.Progress}
 	if of.Sample {
 		o.Sample = samples
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
@@ -165,6 +166,12 @@ func (b *builder) field(f *Field, c survey.Collection) {
 	}
 	f.Decision = b.decision(f, c, comment)
 	f.leaveUnusable(true)
+	for _, l := range c.Left {
+		if kinds.StoredAs(l.Subtype) == f.Stored && (len(l.Fields) == 0 || slices.Contains(l.Fields, f.Plain())) {
+			f.Decision = Leave
+			comment("left: a migration from %s to %s has converted some of the values, was abandoned on %s, and nothing tells which", l.From, l.To, l.At.UTC().Format(time.DateOnly))
+		}
+	}
 	if _, err := namable(f.Path); err != nil && f.Decision != Leave {
 		f.Decision = Leave
 		comment("left: %v; bsonids convert without --field converts it", err)

@@ -35,6 +35,10 @@ type State struct {
 	steps  []Step       // sealed; their decisions are in their state files
 	past   []Step       // of earlier copies of the plan: only their files are left
 	ledger *ledger.File // nil if the state is only read
+	// migration is the random id of the ledger; empty if there is none. recorded is the epoch of the migration that its record
+	// has for certain.
+	migration string
+	recorded  int64
 }
 
 // Converted is a converted dump.
@@ -59,6 +63,7 @@ type facts struct {
 	Past     []Step `json:"past,omitempty"`
 	Undone   string `json:"undone,omitempty"`
 	Restored bool   `json:"restored,omitempty"`
+	Recorded int64  `json:"recorded,omitempty"`
 
 	Converted *Converted `json:"converted,omitempty"`
 }
@@ -182,7 +187,7 @@ func open(dir string) (*State, error) {
 	if err != nil && !errors.Is(err, ErrNoState) {
 		return nil, errors.Join(err, f.Close())
 	}
-	s.ledger = f
+	s.ledger, s.migration = f, f.ID()
 	return s, nil
 }
 
@@ -211,15 +216,18 @@ func ReadDir(dir string) (*State, error) {
 func ReadState(dir string) (s *State, err error) {
 	path := filepath.Join(dir, LedgerFile)
 	for range 2 { // another process may write to the ledger, and to files of which it tells, in between
+		var l *ledger.Ledger
 		var f ledger.Facts
-		f, err = ledger.ReadFile(path)
+		l, err = ledger.Look(path)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			f = nil
 		case err != nil:
 			return nil, ledgerError(path, err)
+		default:
+			f = l.Facts()
 		}
-		if s, err = stateOf(dir, f); err == nil {
+		if s, err = stateOf(dir, f); err == nil { // it has facts
+			s.migration = l.ID()
 			return s, nil
 		}
 	}
@@ -240,7 +248,7 @@ func stateOf(dir string, has ledger.Facts) (*State, error) {
 		if err != nil || p.Digest() != f.Digest {
 			return nil, ledgerError(path, journal.ErrDamaged)
 		}
-		s.sealed, s.Plan, s.steps, s.past, s.Undone, s.Restored, s.Converted = true, p, f.Steps, f.Past, f.Undone, f.Restored, f.Converted
+		s.sealed, s.Plan, s.steps, s.past, s.Undone, s.Restored, s.recorded, s.Converted = true, p, f.Steps, f.Past, f.Undone, f.Restored, f.Recorded, f.Converted
 	}
 	if _, err := s.strangers(); err != nil {
 		return nil, err
@@ -280,6 +288,9 @@ func of(steps []Step) func(Collection) []Step {
 // Steps returns the steps in the order of the work.
 func (s *State) Steps() []Step { return stepsOf(s.Groups()) }
 
+// All returns the steps, and those of earlier copies of the plan whose files are left.
+func (s *State) All() []Step { return slices.Concat(s.steps, s.past) }
+
 // Sealed reports whether a plan is applied: every step has a state file with its decision.
 func (s *State) Sealed() bool { return s.sealed }
 
@@ -310,7 +321,7 @@ func (s *State) AdoptDump(p *Plan, c *Converted) error {
 
 // save writes to the ledger what has changed.
 func (s *State) save() error {
-	has, err := ledger.FactsOf(facts{s.Plan.Digest(), s.Plan.canonical(), s.steps, s.past, s.Undone, s.Restored, s.Converted})
+	has, err := ledger.FactsOf(facts{s.Plan.Digest(), s.Plan.canonical(), s.steps, s.past, s.Undone, s.Restored, s.recorded, s.Converted})
 	if err == nil {
 		err = s.ledger.Set(has)
 	}
@@ -333,6 +344,31 @@ func (s *State) MarkUndone(now time.Time) error {
 // MarkRestored records that the undo has ended. A plan can then be applied again, with new files.
 func (s *State) MarkRestored() error {
 	s.Restored = true
+	return s.save()
+}
+
+// Migration returns the random id of the migration, or "" if nothing was applied.
+func (s *State) Migration() string { return s.migration }
+
+// Conversions returns the names that the conversions of all steps have in the record. all is false if a file of one
+// cannot be read.
+func (s *State) Conversions() (names []string, all bool) {
+	for _, st := range s.All() {
+		of, err := convert.ReadState(st.Files(s.dir).State)
+		if err != nil {
+			return nil, false
+		}
+		names = append(names, of.Conversion)
+	}
+	return names, true
+}
+
+// Recorded returns the epoch of the migration that its record has for certain, or 0.
+func (s *State) Recorded() int64 { return s.recorded }
+
+// MarkRecorded notes that the record has the epoch.
+func (s *State) MarkRecorded(epoch int64) error {
+	s.recorded = epoch
 	return s.save()
 }
 

@@ -2,6 +2,9 @@ package record
 
 import (
 	"context"
+	"errors"
+	"path/filepath"
+	"slices"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -9,21 +12,25 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 )
 
-// Plan is the document of a plan that converts several collections. It tells other machines which
-// conversions belong together; it is not a lock.
+// Plan is the document of a migration, which converts several collections by a plan. It tells other machines
+// which conversions belong together, and shows that the record and the directory of the migration fit. It is not
+// a lock.
 type Plan struct {
-	ID       string     `bson:"_id"`
-	Format   int        `bson:"format"`
-	Kind     string     `bson:"kind"` // kindPlan
-	Digest   string     `bson:"digest"`
-	To       string     `bson:"to"`
-	StateDir string     `bson:"stateDir"`
-	By       Who        `bson:"by"`
-	Started  time.Time  `bson:"started"` // of the last run
-	Ended    *time.Time `bson:"ended,omitempty"`
-	Outcome  string     `bson:"outcome,omitempty"`
-	Reason   string     `bson:"reason,omitempty"`
-	Steps    []PlanStep `bson:"steps"` // in the order of the work
+	ID        string     `bson:"_id"`
+	Format    int        `bson:"format"`
+	Kind      string     `bson:"kind"`      // kindPlan
+	Migration string     `bson:"migration"` // random id, which the directory has
+	Epoch     int64      `bson:"epoch"`     // counts the commands that have written
+	To        string     `bson:"to"`
+	StateDir  string     `bson:"stateDir"`
+	By        Who        `bson:"by"`
+	Started   time.Time  `bson:"started"` // of the last run
+	Ended     *time.Time `bson:"ended,omitempty"`
+	Outcome   string     `bson:"outcome,omitempty"`
+	Reason    string     `bson:"reason,omitempty"`
+	// Abandoned is when a person gave the directory up for lost.
+	Abandoned *time.Time `bson:"abandoned,omitempty"`
+	Steps     []PlanStep `bson:"steps"` // in the order of the work
 }
 
 // PlanStep is one conversion of a plan. Conversion is that of its runs.
@@ -39,26 +46,107 @@ type PlanStep struct {
 
 const kindPlan = "plan"
 
-// planID returns the _id of the document of a plan. The state directory is a part of it, because a
-// plan may be undone and applied again with another one. No _id of a run ends like this.
-func planID(p Plan) string { return "bsonids plan " + p.Digest + " in " + p.StateDir + "/plan" }
+// planID returns the _id of the document of a migration. No _id of a run ends like this.
+func planID(migration string) string { return "bsonids migration " + migration + "/plan" }
 
-// BeginPlan inserts or replaces the document of a plan, and returns its _id.
-func BeginPlan(ctx context.Context, db *mongo.Database, p Plan, version string) (string, error) {
+// The reasons for which the record and the directory of a migration do not fit. An [*Error] wraps one of them.
+var (
+	ErrForgotten = errors.New("the record lacks what the directory knows")
+	ErrOlder     = errors.New("the directory lacks what the record knows")
+	ErrAbandoned = errors.New("the migration was abandoned")
+)
+
+// Directory is what the directory of a migration knows of its record.
+type Directory interface {
+	Migration() string // random id
+	Recorded() int64   // the epoch that the record has for certain; 0 if it may have none
+	MarkRecorded(epoch int64) error
+	Conversions() (names []string, all bool) // that it knows; all is false if files are missing or damaged
+}
+
+// FindPlan returns the document of the migration, or nil if there is none. The error is an [*Error] if the
+// record and the directory do not fit: one of the two is a copy from before.
+func FindPlan(ctx context.Context, db *mongo.Database, d Directory) (*Plan, error) {
+	var p *Plan
+	err := collection(db).FindOne(ctx, bson.D{{Key: "_id", Value: planID(d.Migration())}}).Decode(&p)
+	if errors.Is(err, mongo.ErrNoDocuments) {
+		p, err = nil, nil
+		if d.Recorded() > 0 {
+			err = elsewhere(ctx, db)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	runs, err := find[*Run](ctx, collection(db), ofMigration(d.Migration()), "started")
+	if err != nil {
+		return nil, err
+	}
+	known, all := d.Conversions()
+	if !all { // the missing file is named where it is needed
+		runs = nil
+	}
+	return p, p.fits(d.Recorded(), known, runs)
+}
+
+// fits returns an error if the document, which may be nil, and the directory do not fit. The directory knows a
+// conversion before the record has a run of it, and the epoch after the record.
+func (p *Plan) fits(recorded int64, known []string, runs []*Run) error {
+	switch {
+	case p == nil && recorded > 0:
+		return refuse(ErrForgotten, "the record of conversions, %s, does not have this migration: it was dropped", Name)
+	case p != nil && p.Abandoned != nil:
+		return refuse(ErrAbandoned, "the migration was abandoned on %s", p.Abandoned.UTC().Format(time.DateTime))
+	case p != nil && p.Epoch < recorded:
+		return refuse(ErrForgotten, "the record of conversions, %s, is an older copy than what was done since", Name)
+	}
+	for _, r := range runs {
+		if r.Kind == Convert && (r.UndoSize > 0 || r.Progress.Changed > 0) && (r.Undone == nil || !r.Undone.Complete) && !slices.Contains(known, r.Conversion) {
+			return refuse(ErrOlder, "the directory is an older copy: it does not know %s, whose files are in %s", r, filepath.Dir(r.State))
+		}
+	}
+	return nil
+}
+
+// BeginPlan inserts or replaces the document of a migration, and returns its _id. Without steps, it keeps those
+// that are there. The error is an [*Error] if the record and the directory do not fit.
+func BeginPlan(ctx context.Context, db *mongo.Database, p Plan, d Directory, version string) (string, error) {
+	if err := elsewhere(ctx, db); err != nil {
+		return "", err
+	}
+	if err := mark(ctx, collection(db)); err != nil {
+		return "", err
+	}
+	was, err := FindPlan(ctx, db, d)
+	if err != nil {
+		return "", err
+	}
+	if was != nil {
+		p.Epoch = was.Epoch
+		if p.Steps == nil {
+			p.Steps = was.Steps
+		}
+	}
+	return p.replace(ctx, db, d, version)
+}
+
+// replace inserts or replaces the document, with the next epoch, and returns its _id.
+func (p Plan) replace(ctx context.Context, db *mongo.Database, d Directory, version string) (string, error) {
 	now, err := serverTime(ctx, db)
 	if err != nil {
 		return "", err
 	}
-	coll := collection(db)
-	if err := elsewhere(ctx, db); err != nil {
+	p.ID, p.Format, p.Kind, p.Migration, p.By, p.Started = planID(d.Migration()), format, kindPlan, d.Migration(), whoAmI(version), now
+	p.Epoch = max(p.Epoch, d.Recorded()) + 1
+	if _, err := collection(db).ReplaceOne(ctx, bson.D{{Key: "_id", Value: p.ID}}, p, options.Replace().SetUpsert(true)); err != nil {
 		return "", err
 	}
-	if err := mark(ctx, coll); err != nil {
-		return "", err
-	}
-	p.ID, p.Format, p.Kind, p.By, p.Started = planID(p), format, kindPlan, whoAmI(version), now
-	_, err = coll.ReplaceOne(ctx, bson.D{{Key: "_id", Value: p.ID}}, p, options.Replace().SetUpsert(true))
-	return p.ID, err
+	return p.ID, d.MarkRecorded(p.Epoch)
+}
+
+// ofMigration selects the runs of a migration.
+func ofMigration(id string) bson.D {
+	return bson.D{{Key: "migration", Value: id}, {Key: "kind", Value: bson.D{{Key: "$in", Value: bson.A{Convert, Undo}}}}}
 }
 
 // EndPlan notes that the command that applies a plan has ended with the error failed, or nil.

@@ -53,6 +53,9 @@ type Run struct {
 	Lost    time.Duration `bson:"lost,omitempty"`
 	Outcome string        `bson:"outcome,omitempty"`
 	Reason  string        `bson:"reason,omitempty"` // why the run stopped
+	// Migration is the random id of the migration that the run is of. Abandoned is set if that was abandoned.
+	Migration string `bson:"migration,omitempty"`
+	Abandoned bool   `bson:"abandoned,omitempty"`
 
 	From        string   `bson:"from"`
 	To          string   `bson:"to"`
@@ -92,6 +95,8 @@ type Who struct {
 	Token   string `bson:"token"` // random, one for each run
 	Version string `bson:"version"`
 }
+
+func (w Who) String() string { return fmt.Sprintf("%s@%s, process %d", w.User, w.Host, w.PID) }
 
 // Progress is the progress of a run.
 type Progress struct {

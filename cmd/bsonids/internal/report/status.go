@@ -44,7 +44,7 @@ const BeingUndone StepStatus = "being undone"
 // Add adds a run of the conversion, which began after those that were added before. now is the time
 // of the server.
 func (s *StepStatusOf) Add(r *record.Run, now time.Time) {
-	s.By = fmt.Sprintf("%s@%s, process %d", r.By.User, r.By.Host, r.By.PID)
+	s.By = r.By.String()
 	s.Started, s.Updated, s.Reason, s.Part = &r.Started, &r.Updated, r.Reason, r.Part
 	s.PerSecond, s.SecondsLeft, s.Stream = 0, 0, nil
 	alive := r.Alive(now)
@@ -107,9 +107,22 @@ type Progress struct {
 	SecondsLeft int64   // of all that has begun or not, at this rate; 0 if it is not known
 	Cutovers    []CutoverStatus
 	Guards      []GuardStatus
+	Migrations  []MigrationStatus
+	Unfit       string            // why the record and the directory do not fit; empty if they do
 	Steering    patience.Steering // the files by which a person steers the work; empty without a directory
 	Paused      bool
 	Limit       int // documents that are written per second; 0 for no limit
+}
+
+// MigrationStatus is a migration that has written to the record.
+type MigrationStatus struct {
+	ID        string     `json:"id"`
+	To        string     `json:"to"`
+	Directory string     `json:"directory"` // where the last command had it
+	By        string     `json:"by"`        // user, host and process of the last command
+	Commands  int64      `json:"commands"`  // that have written
+	Started   time.Time  `json:"started"`   // of the last command
+	Abandoned *time.Time `json:"abandoned,omitempty"`
 }
 
 // CutoverStatus is how far a cutover has come that has not ended.
@@ -161,16 +174,18 @@ func StatusJSON(w io.Writer, p Progress) error {
 		p.Cutovers = []CutoverStatus{}
 	}
 	return JSON(w, struct {
-		Database    string          `json:"database"`
-		Time        time.Time       `json:"time"`
-		PerSecond   float64         `json:"documentsPerSecond"`
-		SecondsLeft int64           `json:"secondsLeft"`
-		Conversions []StepStatusOf  `json:"conversions"`
-		Cutovers    []CutoverStatus `json:"cutovers"`
-		Guards      []GuardStatus   `json:"guards,omitempty"`
-		Paused      bool            `json:"paused"`
-		Limit       int             `json:"limit"`
-	}{p.Database, p.Time, p.PerSecond, p.SecondsLeft, p.Steps, p.Cutovers, p.Guards, p.Paused, p.Limit})
+		Database    string            `json:"database"`
+		Time        time.Time         `json:"time"`
+		PerSecond   float64           `json:"documentsPerSecond"`
+		SecondsLeft int64             `json:"secondsLeft"`
+		Conversions []StepStatusOf    `json:"conversions"`
+		Cutovers    []CutoverStatus   `json:"cutovers"`
+		Guards      []GuardStatus     `json:"guards,omitempty"`
+		Migrations  []MigrationStatus `json:"migrations,omitempty"`
+		Unfit       string            `json:"unfit,omitempty"`
+		Paused      bool              `json:"paused"`
+		Limit       int               `json:"limit"`
+	}{p.Database, p.Time, p.PerSecond, p.SecondsLeft, p.Steps, p.Cutovers, p.Guards, p.Migrations, p.Unfit, p.Paused, p.Limit})
 }
 
 // Status writes the progress as a table.
@@ -189,6 +204,16 @@ func Status(w io.Writer, p Progress) {
 			state = " (" + g.State + ")"
 		}
 		fmt.Fprintf(w, "\nThe guard of %s, at level %s, refuses %s%s.\nLet it go with: %s\n", terminal.Cell(g.Collection), g.Level, terminal.Cell(g.Against), state, g.Release)
+	}
+	if p.Unfit != "" {
+		fmt.Fprintf(w, "\n%s\n", terminal.Cell(p.Unfit))
+	}
+	for _, m := range p.Migrations {
+		state := ""
+		if m.Abandoned != nil {
+			state = ", abandoned on " + m.Abandoned.UTC().Format(time.DateTime)
+		}
+		fmt.Fprintf(w, "\nMigration %s to %s: %s, by %s%s\n", m.ID, m.To, terminal.Cell(m.Directory), terminal.Cell(m.By), state)
 	}
 	if p.Paused {
 		fmt.Fprintf(w, "\nPaused: apply and undo write nothing until %s is removed.\n", terminal.Cell(p.Steering.Pause))

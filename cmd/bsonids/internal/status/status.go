@@ -3,7 +3,6 @@ package status
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/migration"
@@ -46,10 +45,11 @@ func ofDump(state *plan.State) (out []report.StepStatusOf) {
 
 // Recorded is what the record of a database says.
 type Recorded struct {
-	Steps    []report.StepStatusOf
-	Cutovers []report.CutoverStatus // without the next command
-	Guards   []report.GuardStatus   // without the command that removes them
-	Time     time.Time              // of the server
+	Steps      []report.StepStatusOf
+	Cutovers   []report.CutoverStatus // without the next command
+	Guards     []report.GuardStatus   // without the command that removes them
+	Migrations []report.MigrationStatus
+	Time       time.Time // of the server
 }
 
 // Record reads the record of a database. If steps is nil, it returns all conversions; otherwise it adds
@@ -73,7 +73,7 @@ func Record(ctx context.Context, s *migration.Session, database string, steps []
 	}
 	for _, c := range open {
 		r.Cutovers = append(r.Cutovers, report.CutoverStatus{Collections: c.Names(), State: c.State, Waits: c.State == record.Switched || c.State == record.Releasing,
-			By: fmt.Sprintf("%s@%s, process %d", c.By.User, c.By.Host, c.By.PID), Begun: c.Begun, Updated: c.Updated})
+			By: c.By.String(), Begun: c.Begun, Updated: c.Updated})
 	}
 	guards, err := record.Guards(ctx, db)
 	if err != nil {
@@ -87,6 +87,8 @@ func Record(ctx context.Context, s *migration.Session, database string, steps []
 	}
 	documents := make(map[string]int64)
 	for _, p := range plans {
+		r.Migrations = append(r.Migrations, report.MigrationStatus{ID: p.Migration, To: p.To, Directory: p.StateDir, Commands: p.Epoch, Started: p.Started, Abandoned: p.Abandoned,
+			By: p.By.String()})
 		for _, st := range p.Steps {
 			documents[st.Conversion] = st.Documents
 		}

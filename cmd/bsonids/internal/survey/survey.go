@@ -54,6 +54,8 @@ type Collection struct {
 	Decisions map[string]decide.Decision
 	// Kept says what the collection is, if a cutover has left it. It is not to be converted.
 	Kept string
+	// Left is what abandoned migrations have left.
+	Left []record.Left
 }
 
 // Sample is a collection of which a sample was read, for references.
@@ -87,6 +89,7 @@ type Options struct {
 	Patience *patience.Patience
 	Progress func(total int64, doing, namespace string) *progress.Progress
 	Kept     []record.KeptCollection
+	Left     []record.Left
 	// Filters are the filters by which collections are read, once by each. Others are read without a filter.
 	Filters map[string][]Filter
 }
@@ -212,6 +215,11 @@ func (s *surveyor) kept(spec mongo.CollectionSpecification) (what string) {
 // collection reads the documents of a collection that match the filter.
 func (s *surveyor) collection(ctx context.Context, spec mongo.CollectionSpecification, f Filter) error {
 	c := Collection{Name: spec.Name, Filter: f.Text, Kept: s.kept(spec)}
+	for _, l := range s.Left {
+		if l.Collection == spec.Name && (l.UUID == nil || spec.UUID == nil || l.UUID.Equal(*spec.UUID)) {
+			c.Left = append(c.Left, l)
+		}
+	}
 	if spec.UUID != nil {
 		c.UUID = hex.EncodeToString(spec.UUID.Data)
 	}

@@ -28,6 +28,9 @@ func Plan(ctx context.Context, s *migration.Session, o Options, state *plan.Stat
 		s.Pace = patience.Steered(plan.SteeringOf(state.Dir()), patience.System, s.Warn)
 	}
 	o.Batch, _ = s.Gentle(ctx, 1, o.Batch, 1)
+	if err := s.Fits(ctx, state.Plan.Database, state); err != nil {
+		return nil, err
+	}
 	if err := logsWhole(ctx, s, state); err != nil {
 		return nil, err
 	}
@@ -35,6 +38,11 @@ func Plan(ctx context.Context, s *migration.Session, o Options, state *plan.Stat
 		return nil, err
 	}
 	if o.Write {
+		var end func(error) error
+		if end, err = s.BeginPlan(ctx, state, nil); err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, end(err)) }()
 		if err := state.MarkUndone(time.Now()); err != nil {
 			return nil, err
 		}

@@ -1,0 +1,135 @@
+package migration
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/terminal"
+)
+
+// Fits returns an error if the record of the database and the directory of a migration do not fit: one of the
+// two is a copy from before. A record that the user may not read tells nothing.
+func (s *Session) Fits(ctx context.Context, database string, state *plan.State) error {
+	if state.Migration() == "" {
+		return nil
+	}
+	err := s.Do(ctx, func() error {
+		_, err := record.FindPlan(ctx, s.Client.Database(database), state)
+		return err
+	})
+	if Denied(err) {
+		return nil
+	}
+	return unfit(state.Dir(), err)
+}
+
+// unfit adds to an error of a record that does not fit what a person can do.
+func unfit(dir string, err error) error {
+	switch {
+	case errors.Is(err, record.ErrForgotten):
+		return &failure.Error{Kind: failure.Failed, Text: dir + ": " + err.Error() + "; put the latest one back, or write to it what the directory knows: bsonids plan " + terminal.Quote(dir) + " --restore-record"}
+	case errors.Is(err, record.ErrAbandoned):
+		return &failure.Error{Kind: failure.Failed, Text: dir + ": " + err.Error() + "; make a plan in a new directory"}
+	case errors.Is(err, record.ErrOlder):
+		return &failure.Error{Kind: failure.Failed, Text: dir + ": " + err.Error()}
+	}
+	return OfRecord(err)
+}
+
+// BeginPlan notes in the record that a command begins to write, with its steps, or nil for those that are noted.
+// The function that it returns notes that the work has ended with the error failed, or nil.
+func (s *Session) BeginPlan(ctx context.Context, state *plan.State, steps []record.PlanStep) (end func(failed error) error, err error) {
+	db := s.Client.Database(state.Plan.Database)
+	note := record.Plan{To: state.Plan.To, StateDir: Absolute(state.Dir()), Steps: steps}
+	var id string
+	err = s.Do(ctx, func() (err error) {
+		id, err = record.BeginPlan(ctx, db, note, state, s.Version)
+		return err
+	})
+	s.Migration = state.Migration()
+	return func(failed error) error {
+		return s.Do(context.Background(), func() error { return record.EndPlan(db, id, failed) })
+	}, unfit(state.Dir(), err)
+}
+
+// Restore writes to the record what the directory knows of the conversions of a plan, if the record lacks it. It
+// returns the number of conversions that it wrote. The state must be locked.
+func (s *Session) Restore(ctx context.Context, state *plan.State) (n int, err error) {
+	db := s.Client.Database(state.Plan.Database)
+	for _, st := range state.All() {
+		path := state.Files(st).State
+		of, err := convert.ReadState(path)
+		if err != nil {
+			return n, &failure.Error{Kind: failure.Failed, Text: Nameless(err) + ": put the file back", Err: err}
+		}
+		if !of.Begun() && !of.Done || of.Undone != "" && state.Restored {
+			continue
+		}
+		run, err := runOf(state, st, of)
+		if err != nil {
+			return n, err
+		}
+		f, err := convert.OpenState(path, of.Identity)
+		if err != nil {
+			return n, FileError(err)
+		}
+		wrote := false
+		err = s.Do(ctx, func() (err error) {
+			wrote, err = record.Restore(ctx, db, run, f, s.Version)
+			return err
+		})
+		if err := errors.Join(OfRecord(err), f.Close()); err != nil {
+			return n, err
+		}
+		if wrote {
+			n++
+		}
+	}
+	err = s.Do(ctx, func() error {
+		return record.RestorePlan(ctx, db, record.Plan{To: state.Plan.To, StateDir: Absolute(state.Dir())}, state, s.Version)
+	})
+	return n, unfit(state.Dir(), err)
+}
+
+// runOf returns the run that the record would have of a step that has begun.
+func runOf(state *plan.State, st plan.Step, of convert.State) (r record.Run, err error) {
+	d, err := Describe(of.Identity)
+	if err != nil {
+		return r, err
+	}
+	id, files := d.ID, state.Files(st)
+	r = record.Run{Kind: record.Convert, Collection: id.Collection, Conversion: of.Conversion, From: id.From, To: id.To,
+		FromSubtype: d.Conversion.From.Subtype, ToSubtype: d.Conversion.To.Subtype, Fields: id.Fields, Into: id.Into, Part: id.Part, Query: id.Query,
+		Retry: st.Listed, Migration: state.Migration(), State: Absolute(files.State), UndoLog: Absolute(files.UndoLog), UndoID: of.UndoID, UndoSize: of.UndoSize, Outcome: record.Stopped,
+		Decision: of.Decision, Progress: record.Progress{Changed: of.Changed, Values: of.Values, Skipped: of.Skipped}}
+	if of.Complete() {
+		r.Outcome = record.Done
+	}
+	if of.Undone != "" {
+		at, err := time.Parse(time.RFC3339, of.Undone)
+		if err != nil {
+			return r, err
+		}
+		r.Undone = &record.Undone{At: at}
+	}
+	if uuid, err := hex.DecodeString(of.CollectionUUID); err == nil && len(uuid) > 0 {
+		r.UUID = &bson.Binary{Subtype: bson.TypeBinaryUUID, Data: uuid}
+	}
+	return r, nil
+}
+
+// Abandon gives the directory of a migration up for lost. The error is a usage error if the record does not have
+// the migration, or if it may be carried out at this moment.
+func (s *Session) Abandon(ctx context.Context, db *mongo.Database, migration string) error {
+	err := s.Do(ctx, func() error { return record.Abandon(ctx, db, migration) })
+	return OfRecord(err)
+}
