@@ -53,6 +53,8 @@ func TestComplete(t *testing.T) {
 		{[]string{"plan", "shop.d", "--uri", s.URI(), "--db", s.Database(), "--collection", "nothing"}, nil},
 		{[]string{"plan", "shop.d", "--uri", s.URI(), "--db", "no.such", "--collection", ""}, nil},
 		{[]string{"plan", "shop.d", "--to", "j"}, []string{"javaLegacy"}},
+		{[]string{"cutover", "--uri", s.URI(), "--db", s.Database(), "o"}, []string{"orders", "other"}},
+		{[]string{"undo", "--uri", s.URI(), "--db", s.Database(), "orders", "u"}, []string{"users"}},
 		{[]string{"scan", "--fail-on", "legacy,m"}, []string{"legacy,mixed"}},
 		{[]string{"scan", "--output", ""}, []string{"html", "json", "table"}},
 		{[]string{"show", "--log-format", ""}, []string{"json", "text"}},

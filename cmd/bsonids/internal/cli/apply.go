@@ -106,6 +106,7 @@ write per second, of all collections together; 0, or no file, is no limit.`,
 	f.Var(&o.atOnce, "collections-at-once", "number of collections to convert at the same time")
 	o.load.add(cmd, false)
 	o.recordFlags.add(cmd)
+	c.completeNames(cmd, func() []string { return nil })
 	return cmd
 }
 

@@ -25,13 +25,14 @@ const completionLimit = 1500 * time.Millisecond
 type completion = func(cmd *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective)
 
 // completeNames completes the flags --db and, if cmd has it, --collection with names from the
-// server. databases returns the values of --db.
+// server. databases returns the values of --db. Arguments are completed with directories, or with collections if there
+// is a database and cmd takes their names then.
 func (c *console) completeNames(cmd *cobra.Command, databases func() []string) {
 	complete := func(flag string, list func(context.Context, *mongo.Client) ([]string, error)) {
 		_ = cmd.RegisterFlagCompletionFunc(flag, c.fromServer(list)) // the error is that there is no such flag
 	}
 	complete("db", scan.Databases)
-	complete("collection", func(ctx context.Context, client *mongo.Client) ([]string, error) {
+	collections := func(ctx context.Context, client *mongo.Client) ([]string, error) {
 		dbs := databases()
 		if len(dbs) == 0 {
 			var err error
@@ -51,7 +52,20 @@ func (c *console) completeNames(cmd *cobra.Command, databases func() []string) {
 			all = append(all, names...)
 		}
 		return slices.DeleteFunc(all, func(name string) bool { return !migration.ValidCollection(name) || name == record.Name }), nil
-	})
+	}
+	complete("collection", collections)
+	if !strings.Contains(cmd.Use, "DIR") {
+		return
+	}
+	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
+		switch {
+		case strings.Contains(cmd.Use, "COLLECTION") && cmd.Flags().Changed("db"):
+			return c.fromServer(collections)(cmd, args, toComplete)
+		case len(args) > 0:
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return nil, cobra.ShellCompDirectiveFilterDirs
+	}
 }
 
 // fromServer returns a completion function for names that the server lists. It completes nothing
