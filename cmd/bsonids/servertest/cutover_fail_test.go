@@ -148,7 +148,8 @@ func TestCutoverRefused(t *testing.T) {
 	}
 
 	// A copy that is not finished, or has skipped values.
-	command(t, c.s, "convert", "--db", db.Name(), "--collection", "b", "--from", "javaLegacy", "--into", "b_new", "--part", "1/2", "--write").want(t, failure.ExitOK)
+	b := onePart(t, c.s.(*mongotest.Server), "1/2", copiedInto("b", "b_new"), accepted, leaveAllBut("b"))
+	command(t, c.s, "apply", b, "--write").want(t, failure.ExitOK)
 	refused("part 2/2 is missing", "b")
 	set := func(field string, value any) {
 		t.Helper()

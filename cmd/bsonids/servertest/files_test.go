@@ -83,8 +83,12 @@ func TestPartAfterAnother(t *testing.T) {
 	if err := db.CreateCollection(t.Context(), "new"); err != nil { // as for a collection that is to be sharded
 		t.Fatal(err)
 	}
-	for _, part := range []string{"2/3", "1/3", "3/3"} {
-		command(t, s, "convert", "--db", s.Database(), "--collection", "c", "--from", "javaLegacy", "--into", "new", "--part", part, "--write").want(t, failure.ExitOK)
+	first := onePart(t, s, "1/3", copiedInto("c", "new"))
+	for i, dir := range []string{partLike(t, s, "2/3", first), first, ""} {
+		if i == 2 { // planned when the others are done
+			dir = partLike(t, s, "3/3", first)
+		}
+		command(t, s, "apply", dir, "--write").want(t, failure.ExitOK)
 	}
 	equal(t, all(t, db.Collection("new")), want)
 }
@@ -101,11 +105,10 @@ func TestPartIntoAnotherCollection(t *testing.T) {
 	}
 	insert(t, db.Collection("another"), docs)
 	before := all(t, db.Collection("another"))
-	for _, part := range []string{"1/2", "2/2"} {
-		r := command(t, s, "convert", "--db", s.Database(), "--collection", "c", "--from", "javaLegacy", "--into", "another", "--part", part, "--write",
-			"--state", filepath.Join(t.TempDir(), "s"))
-		if r.code == failure.ExitOK {
-			t.Errorf("part %s: %s%s", part, r.stdout, r.stderr)
+	first := onePart(t, s, "1/2", copiedInto("c", "another"))
+	for _, dir := range []string{first, partLike(t, s, "2/2", first)} {
+		if r := command(t, s, "apply", dir, "--write"); r.code == failure.ExitOK || !strings.Contains(r.stderr, "not converted copies") {
+			t.Errorf("%s: %s%s", dir, r.stdout, r.stderr)
 		}
 		equal(t, all(t, db.Collection("another")), before)
 	}

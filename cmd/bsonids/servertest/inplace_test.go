@@ -2,7 +2,6 @@ package servertest
 
 import (
 	"encoding/json"
-	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -61,18 +60,6 @@ func TestConvert(t *testing.T) {
 	delete(got, `{"$numberInt":"7"}`)
 	delete(before, `{"$numberInt":"7"}`)
 	equal(t, got, before)
-}
-
-// Each document is in one part; all parts together convert the collection.
-func TestParts(t *testing.T) {
-	s := mongotest.Start(t)
-	db := connect(t, s)
-	want := seed(t, db.Collection("c"), 60, uuidrep.PythonLegacy, uuidrep.Standard)
-	for i := 1; i <= 3; i++ {
-		command(t, s, append([]string{"convert", "--db", s.Database(), "--collection", "c", "--from", "pythonLegacy", "--write",
-			"--part", fmt.Sprintf("%d/3", i), "--state", filepath.Join(t.TempDir(), "s")}, gentle...)...).want(t, failure.ExitOK)
-	}
-	equal(t, all(t, db.Collection("c")), want)
 }
 
 // Another program replaces the document that a value is in by an array. A query still finds the

@@ -56,17 +56,27 @@ func startLogged(t *testing.T, s target, log io.Writer, args ...string) *exec.Cm
 // hundred kills, or ten in a short run, the command is not killed again.
 func untilDone(t *testing.T, s target, args ...string) (kills int) {
 	t.Helper()
-	// The time that a process takes to start on this machine.
-	begin := time.Now()
-	cmd, out := start(t, s, "show", uuid.NewString())
-	if err := cmd.Wait(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	begun := time.Since(begin)
 	most := 100
 	if testing.Short() {
 		most = 10
 	}
+	kills, err := untilEnd(t, s, most, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return kills
+}
+
+// untilEnd is untilDone for several goroutines of a test, with the maximum number of kills.
+func untilEnd(t *testing.T, s target, most int, args ...string) (kills int, err error) {
+	t.Helper()
+	// The time that a process takes to start on this machine.
+	begin := time.Now()
+	cmd, out := start(t, s, "show", uuid.NewString())
+	if err := cmd.Wait(); err != nil {
+		return 0, fmt.Errorf("%w: %s", err, out)
+	}
+	begun := time.Since(begin)
 	for ; kills < most; kills++ {
 		cmd, out := start(t, s, args...)
 		within := 300*time.Millisecond + time.Duration(kills)*20*time.Millisecond
@@ -74,20 +84,20 @@ func untilDone(t *testing.T, s target, args ...string) (kills int) {
 		err := cmd.Wait()
 		timer.Stop()
 		if err == nil {
-			return kills
+			return kills, nil
 		}
 		var exit *exec.ExitError
 		if !errors.As(err, &exit) || exit.ExitCode() != -1 {
-			t.Fatalf("%v: %s", err, out)
+			return kills, fmt.Errorf("%w: %s", err, out)
 		}
 	}
 	cmd, out = start(t, s, args...)
 	timer := time.AfterFunc(2*time.Minute, func() { _ = cmd.Process.Signal(syscall.SIGQUIT) })
 	defer timer.Stop()
 	if err := cmd.Wait(); err != nil {
-		t.Fatalf("left alone after %d kills: %v: %s", kills, err, out)
+		return kills, fmt.Errorf("left alone after %d kills: %w: %s", kills, err, out)
 	}
-	return kills
+	return kills, nil
 }
 
 // A conversion that is killed at random moments and started again has the same result as one that

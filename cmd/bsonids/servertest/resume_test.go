@@ -203,7 +203,7 @@ func TestExtraOfMixedIDs(t *testing.T) {
 	if _, err := coll.DeleteOne(t.Context(), docs[0]); err != nil {
 		t.Fatal(err)
 	}
-	v, err := convert.VerifyInto(t.Context(), coll, target, c, nil, func(int) {})
+	v, err := convert.VerifyInto(t.Context(), coll, target, c, convert.Part{}, nil, func(int) {})
 	if err != nil || v.Proven != 3 || v.Extra != 1 {
 		t.Errorf("%+v, %v", v, err)
 	}

@@ -150,10 +150,11 @@ func TestUndoNamesOtherLogs(t *testing.T) {
 	coll := connect(t, s).Collection("c")
 	seed(t, coll, 20, uuidrep.JavaLegacy, uuidrep.Standard)
 	before := all(t, coll)
-	first, second := filepath.Join(t.TempDir(), "first"), filepath.Join(t.TempDir(), "second")
-	command(t, s, "convert", "--db", s.Database(), "--collection", "c", "--from", "javaLegacy", "--batch", "10", "--part", "1/2", "--write", "--undo-log", first).want(t, failure.ExitOK)
-	command(t, s, "convert", "--db", s.Database(), "--collection", "c", "--from", "javaLegacy", "--batch", "10", "--write", "--undo-log", second).want(t, failure.ExitOK)
-	if r := command(t, s, "undo", second, "--write").want(t, failure.ExitOK); !strings.Contains(r.stderr, "its undo log is "+first) {
+	first := onePart(t, s, "1/2")
+	command(t, s, "apply", first, "--batch", "10", "--write").want(t, failure.ExitOK)
+	second := prepared(t, s, "standard")
+	command(t, s, "apply", second, "--batch", "10", "--write").want(t, failure.ExitOK)
+	if r := command(t, s, "undo", second, "--write").want(t, failure.ExitOK); !strings.Contains(r.stderr, "its undo log is "+onlyFile(t, first, ".undo")) {
 		t.Error(r.stderr)
 	}
 	if r := command(t, s, "undo", first, "--write").want(t, failure.ExitOK); strings.Contains(r.stderr, "its undo log is") {

@@ -14,6 +14,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/files"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/migration"
@@ -30,7 +31,10 @@ type Options struct {
 	Conversion rule.Conversion
 	ID         convert.Identity
 	Part       convert.Part
+	Division   string // as of plan.Plan.Division
 	Query      bson.D // nil for all documents
+	// Decided is the decision of a dry run that is made already. It is nil if the state has it.
+	Decided *decide.Decision
 
 	Write      bool     // false to find what would be changed
 	Trust      []string // fields that are converted although their values do not determine the order
@@ -305,7 +309,7 @@ func (w *worker) open(ctx context.Context) (err error) {
 func (w *worker) begin(ctx context.Context, opts convert.Options) (*migration.Claim, error) {
 	conv, id := w.Conversion, w.ID
 	run := record.Run{Kind: record.Convert, Collection: id.Collection, UUID: w.spec.UUID, Conversion: record.NewConversion(),
-		From: id.From, To: id.To, FromSubtype: conv.From.Subtype, ToSubtype: conv.To.Subtype, Fields: id.Fields, Into: id.Into, Part: id.Part,
+		From: id.From, To: id.To, FromSubtype: conv.From.Subtype, ToSubtype: conv.To.Subtype, Fields: id.Fields, Into: id.Into, Part: id.Part, Division: w.Division,
 		Query: id.Query, Retry: w.Retry != "" || w.Listed.State != "", State: migration.Absolute(w.State), UndoLog: migration.Absolute(w.UndoLog)}
 	for _, f := range w.Others {
 		s, err := convert.ReadState(f.State)
@@ -325,10 +329,11 @@ func (w *worker) begin(ctx context.Context, opts convert.Options) (*migration.Cl
 		}
 		run.Conversion, run.UndoID = w.state.Conversion, w.state.UndoID
 	}
-	var err error
-	if run.Progress.Documents, err = w.coll.EstimatedDocumentCount(ctx); err != nil {
+	documents, err := w.coll.EstimatedDocumentCount(ctx)
+	if err != nil {
 		return nil, err
 	}
+	run.Progress.Documents = w.Part.Count(documents)
 	var logSize int64
 	if w.UndoLog != "" {
 		if info, err := os.Stat(w.UndoLog); err == nil {
@@ -349,6 +354,7 @@ func (w *worker) carryOut(ctx context.Context, run *migration.Claim, opts conver
 	var total int64
 	err := w.Do(ctx, func() (err error) {
 		total, err = w.coll.EstimatedDocumentCount(ctx)
+		total = w.Part.Count(total)
 		return err
 	})
 	if err != nil {

@@ -125,10 +125,12 @@ func (w *worker) recorded(ctx context.Context) (decision, error) {
 // saved returns the decision in the state, or nil if there is none. A dry run reads the file and
 // does not change it.
 func (w *worker) saved() (*decide.Decision, error) {
-	if w.state != nil {
+	switch {
+	case w.Decided != nil:
+		return w.Decided, nil
+	case w.state != nil:
 		return w.state.Decision, nil
-	}
-	if w.State == "" {
+	case w.State == "":
 		return nil, nil
 	}
 	s, err := convert.ReadState(w.State)

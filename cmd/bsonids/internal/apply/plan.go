@@ -10,6 +10,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/files"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/migration"
@@ -51,6 +52,8 @@ type step struct {
 	fresh     bool // nothing is decided about it
 	options   Options
 	documents int64 // about how many there are to read
+	// shared is the decision of another part of the division. It is nil if there is none.
+	shared *decide.Decision
 }
 
 // Open opens the directory of a migration, and locks it to write. It then reads the plan in it, and finds what
@@ -76,6 +79,9 @@ func (p *Planned) open() (err error) {
 	}
 	if err := migration.MayApply(p.Dir, p.plan); err != nil {
 		return err
+	}
+	if p.Follow && p.plan.Part != "" {
+		return failure.Usagef("--follow cannot be used with the plan of a part: bsonids cutover brings the copy up to date when all parts are done")
 	}
 	p.edited, err = p.state.Edit(p.plan)
 	var lost *plan.LostError
@@ -116,7 +122,10 @@ func (p *Planned) step(s plan.Step) (*step, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := Options{Conversion: d.Conversion, ID: d.ID, Query: d.Query, Write: p.Write, Trust: slices.Clone(s.Trust), Again: s.Again, Workers: p.Workers, Batch: p.Batch}
+	if s.Again && s.Part != "" {
+		return nil, failure.Usagef("parts have begun to copy it into %q by other decisions: put these back, or make new plans and another copy", s.Into)
+	}
+	o := Options{Conversion: d.Conversion, ID: d.ID, Part: d.Part, Division: p.plan.Division(s.Collection), Query: d.Query, Write: p.Write, Trust: slices.Clone(s.Trust), Again: s.Again, Workers: p.Workers, Batch: p.Batch}
 	f := s.Files(p.Dir)
 	o.State, o.SkipList, o.UndoLog = f.State, f.SkipList, f.UndoLog
 	if s.Listed {
@@ -178,7 +187,7 @@ func (p *Planned) Apply(ctx context.Context, s *migration.Session) (r Result, er
 	}
 	if !p.Write {
 		r.Guards = proposed(guards)
-		r.Steps, err = p.expected(sv)
+		r.Steps, err = p.expected(ctx, s, sv)
 		return r, err
 	}
 	if err := p.seal(sv); err != nil {
@@ -291,7 +300,7 @@ func (p *Planned) count(ctx context.Context, s *migration.Session, db *mongo.Dat
 			return err
 		}
 		for _, st := range w.steps {
-			st.documents = n
+			st.documents = st.options.Part.Count(n)
 		}
 	}
 	return nil
@@ -372,7 +381,7 @@ func (p *Planned) one(ctx context.Context, s *migration.Session, st *step, advan
 func (p *Planned) begin(ctx context.Context, s *migration.Session) (end func(failed error) error, err error) {
 	var steps []record.PlanStep
 	for _, st := range p.steps() {
-		of := record.PlanStep{Collection: st.Collection, Filter: st.Filter, From: st.From, To: st.To, Into: st.Into, Documents: st.documents}
+		of := record.PlanStep{Collection: st.Collection, Filter: st.Filter, From: st.From, To: st.To, Into: st.Into, Part: st.Part, Division: st.options.Division, Documents: st.documents}
 		if s, err := convert.ReadState(st.options.State); err == nil {
 			of.Conversion = s.Conversion
 		}

@@ -22,34 +22,42 @@ import (
 // judge reads everything and compares it with the plan, if there are fields about which nothing is decided.
 // The error is a usage error if the plan no longer applies.
 func (p *Planned) judge(ctx context.Context, s *migration.Session, db *mongo.Database) (*survey.Survey, error) {
+	if err := p.unfenced(ctx, s, db); err != nil {
+		return nil, err
+	}
+	if err := p.share(ctx, s, db); err != nil {
+		return nil, err
+	}
+	fresh := func() []*step {
+		return slices.DeleteFunc(p.steps(), func(st *step) bool { return !st.fresh || st.Listed || st.shared != nil })
+	}
+	if len(fresh()) == 0 {
+		return nil, nil
+	}
+	sv, err := s.SurveyAll(ctx, db, migration.Scope{Only: p.plan.Only, Filters: p.plan.Filters()})
+	if err == nil { // what another part has converted meanwhile is not judged by what is left
+		err = p.share(ctx, s, db)
+	}
+	if err != nil {
+		return nil, err
+	}
 	var decided []plan.Step
 	for _, st := range p.steps() {
 		switch {
-		case !st.fresh, st.Listed:
+		case !st.fresh, st.Listed, st.shared != nil:
 			decided = append(decided, st.Step)
 		case st.Again:
 			decided = append(decided, p.state.Before(st.Step)) // it has the fields that are not new
 		}
 	}
-	if err := p.unfenced(ctx, s, db); err != nil {
-		return nil, err
-	}
-	fresh := slices.DeleteFunc(p.steps(), func(st *step) bool { return !st.fresh || st.Listed })
-	if len(fresh) == 0 {
-		return nil, nil
-	}
-	sv, err := s.SurveyAll(ctx, db, migration.Scope{Only: p.plan.Only, Filters: p.plan.Filters()})
-	if err != nil {
-		return nil, err
-	}
-	for _, st := range fresh {
+	for _, st := range fresh() {
 		if err := sv.Denied[st.Collection]; err != nil {
 			return nil, &migration.CollectionError{Collection: st.Collection, Err: err}
 		}
 	}
 	problems, warnings := plan.Compare(p.plan, sv, decided)
-	for _, st := range fresh {
-		if st.Into == "" || st.Again {
+	for _, st := range fresh() {
+		if st.Into == "" || st.Again || st.Part != "" { // other parts may have written documents, which is found out before the first is written
 			continue
 		}
 		var n int64
@@ -70,7 +78,7 @@ func (p *Planned) judge(ctx context.Context, s *migration.Session, db *mongo.Dat
 	if len(problems) > 0 {
 		return nil, failure.Usagef("the data have changed since the plan was made: %s; bring the plan up to date with bsonids plan", strings.Join(problems, "; "))
 	}
-	for _, st := range fresh {
+	for _, st := range fresh() {
 		err := s.Do(ctx, func() error { return migration.Matching(ctx, db.Collection(st.Collection), st.options.Conversion) })
 		if err != nil {
 			return nil, err
@@ -124,6 +132,8 @@ func (p *Planned) unfenced(ctx context.Context, s *migration.Session, db *mongo.
 // converts from this one.
 func (p *Planned) decision(st *step, sv *survey.Survey) (d decide.Decision, err error) {
 	switch {
+	case st.shared != nil:
+		return *st.shared, nil
 	case st.Listed:
 		return p.listed(st)
 	case st.Again:
@@ -258,7 +268,7 @@ func (p *Planned) seal(sv *survey.Survey) error {
 
 // expected returns what the steps would change, from the survey, or from the state files of those that are
 // decided.
-func (p *Planned) expected(sv *survey.Survey) (out []report.AppliedStep, err error) {
+func (p *Planned) expected(ctx context.Context, s *migration.Session, sv *survey.Survey) (out []report.AppliedStep, err error) {
 	for _, st := range p.steps() {
 		a := migration.Fresh(st.Step)
 		if !st.fresh {
@@ -272,17 +282,23 @@ func (p *Planned) expected(sv *survey.Survey) (out []report.AppliedStep, err err
 		if err != nil {
 			return nil, err
 		}
-		for _, f := range d.Fields {
-			if !st.Listed {
+		switch {
+		case st.Listed:
+		case st.Part != "":
+			if a.Values, err = p.dry(ctx, s, st, d); err != nil {
+				return nil, err
+			}
+		default:
+			for _, f := range d.Fields {
 				a.Values += f.Values
 			}
 		}
 		if st.Listed {
-			s, list, err := p.earlier(st)
+			was, list, err := p.earlier(st)
 			if err != nil {
 				return nil, err
 			}
-			if err := convert.EachListed(list, s, st.Fields, func([16]byte) { a.Values++ }); err != nil {
+			if err := convert.EachListed(list, was, st.Fields, func([16]byte) { a.Values++ }); err != nil {
 				return nil, migration.FileError(err)
 			}
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/dump"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/files"
@@ -26,6 +27,8 @@ type planOptions struct {
 	dumpFlags
 	collections   []string // to plan; or one, of a dump that is one BSON file
 	dir, database string
+	part, like    string     // such as 2/8; path of another plan
+	other         *plan.Plan // whose decisions are taken over; nil for none
 	to            kindFlag
 	toGiven       func() bool
 	restore       bool
@@ -56,6 +59,14 @@ one is searched for equal values. A reference to one of them is in the plan, too
 plan cannot be applied while only one end would be converted: add the collection with
 bsonids plan DIR --collection NAME, or accept the reference in the plan.
 
+With --part 2/8, the plan is about the second of eight parts of the documents of each
+collection: several machines convert one large collection, each with a directory of its own.
+A hash of _id assigns each document to one part. The survey reads all documents.
+With --like PLAN, the plan takes over the decisions of another one of the same database,
+which is a directory or a file: what to convert to, decisions and trust, filters, new
+collections, and accepted references. What the other plan does not have is unknown,
+and plan says what differs. It does not take over the part.
+
 With --dump, plan reads a dump of mongodump instead of a server, with all its
 databases or that of --db. DIR/evidence.json then has the evidence from which bsonids
 apply --out converts the dump. A BSON file in a pipe needs --db and --collection.
@@ -67,6 +78,7 @@ prints: the plan of a new directory then leaves the fields of which it has conve
 some values within one subtype, because only its files told which.`,
 		Example: `  bsonids plan shop.d --db shop
   bsonids apply shop.d
+  bsonids plan shop-2.d --like shop-1.d --part 2/8
   bsonids plan orders.d --db shop --collection orders --collection invoices
   bsonids plan dump.d --dump dump/
   bsonids apply dump.d --out dump-standard/`,
@@ -81,6 +93,8 @@ some values within one subtype, because only its files told which.`,
 	targets := kinds.Where(func(k kinds.Kind) bool { return k.Target && k.IsBinary() })
 	f.Var(&o.to, "to", "target representation: "+kinds.List(targets))
 	completeWords(cmd, "to", false, kinds.Names(targets)...)
+	f.StringVar(&o.part, "part", "", "part of the documents that the plan is about, such as 2/8, one part for each machine")
+	f.StringVar(&o.like, "like", "", "directory or file of another plan of the database, whose decisions are taken over")
 	o.load.add(cmd, false)
 	o.dumpFlags.add(cmd, []string{"db", "to", "collection"}, nil)
 	f.StringArrayVar(&o.collections, "collection", nil, "collection to plan, or of a BSON file of --dump; may be repeated")
@@ -90,6 +104,11 @@ some values within one subtype, because only its files told which.`,
 		cmd.MarkFlagsMutuallyExclusive("restore-record", other)
 	}
 	cmd.MarkFlagsMutuallyExclusive("abandon", "dump")
+	cmd.MarkFlagsMutuallyExclusive("like", "to")
+	cmd.MarkFlagsMutuallyExclusive("like", "collection")
+	for _, other := range []string{"part", "like"} {
+		cmd.MarkFlagsMutuallyExclusive("restore-record", other)
+	}
 	c.completeNames(cmd, func() []string {
 		if o.database == "" {
 			return nil
@@ -118,6 +137,11 @@ func (o *planOptions) run(ctx context.Context, args []string) (err error) {
 	if o.dump == "" && migration.ServerDatabase(o.database) {
 		return failure.Usagef("--db: %s is a database of the server itself", o.database)
 	}
+	part, err := convert.ParsePart(o.part)
+	if err != nil {
+		return failure.Usagef("--part: %v", err)
+	}
+	o.part = part.String()
 	if _, err := rule.NewConversion(kinds.Kind{}, o.to.Kind, nil); err != nil {
 		return failure.Usagef("--to %s: %v", o.to.Name, err)
 	}
@@ -129,6 +153,11 @@ func (o *planOptions) run(ctx context.Context, args []string) (err error) {
 			return failure.Usagef("--abandon: %s has a plan: name a new directory", o.dir)
 		}
 		return o.update(ctx)
+	}
+	if o.like != "" {
+		if err := o.readOther(); err != nil {
+			return err
+		}
 	}
 	if o.database == "" && o.dump == "" {
 		return failure.Usagef("required flag \"db\" not set, or --dump")
@@ -153,6 +182,26 @@ func (o *planOptions) run(ctx context.Context, args []string) (err error) {
 	}
 	o.count(p, plan.PlanFile)
 	return nil
+}
+
+// readOther reads the plan whose decisions are taken over.
+func (o *planOptions) readOther() (err error) {
+	read := plan.Read
+	if isDirectory(o.like) {
+		read = plan.ReadFile
+	}
+	if o.other, err = read(o.like); err != nil {
+		return failure.Usagef("--like %s: %v", o.like, err)
+	}
+	switch {
+	case o.other.Dump != nil:
+		return failure.Usagef("--like %s: the plan is about a dump", o.like)
+	case o.database != "" && o.database != o.other.Database:
+		return failure.Usagef("--like %s: the plan is about the database %q", o.like, o.other.Database)
+	}
+	o.database = o.other.Database
+	o.to.Kind, err = kinds.ParseBinary(o.other.To)
+	return err
 }
 
 // count says how many decisions of the plan in the file are unknown, and which of the collections that were named
@@ -195,6 +244,10 @@ func (o *planOptions) update(ctx context.Context) (err error) {
 		return failure.Usagef("%s has a plan of the database %q: name another directory", o.dir, p.Database)
 	case o.toGiven() && o.to.Name != p.To:
 		return failure.Usagef("%s has a plan to convert to %s: edit it, or name another directory", o.dir, p.To)
+	case o.like != "":
+		return failure.Usagef("%s has a plan already: name another directory to take over the decisions of %s", o.dir, o.like)
+	case o.part != "" && o.part != p.Part:
+		return failure.Usagef("%s has a plan of another part, or of all documents: name another directory", o.dir)
 	case len(o.collections) > 0 && len(p.Only) == 0:
 		return failure.Usagef("%s has a plan of all collections: run bsonids plan %s to bring it up to date", o.dir, o.dir)
 	}
@@ -260,11 +313,24 @@ func (o *planOptions) build(ctx context.Context, d *plan.State, in *dump.Input) 
 			return nil, err
 		}
 	}
-	sv, err := o.survey(ctx, s, o.database, &plan.Plan{})
+	of := &plan.Plan{}
+	if o.other != nil {
+		of = o.other
+	}
+	sv, err := o.survey(ctx, s, o.database, of)
 	if err != nil {
 		return nil, err
 	}
-	return plan.Build(sv, o.to.Kind), nil
+	p := plan.Build(sv, o.to.Kind)
+	if o.part != "" {
+		p.Divide(o.part)
+	}
+	if o.other != nil {
+		for _, n := range p.Like(o.other) {
+			o.Warn("%s", n)
+		}
+	}
+	return p, nil
 }
 
 // survey reads the collections of a plan, which are those of only and --collection, or all. It samples others.

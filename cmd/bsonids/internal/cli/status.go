@@ -42,6 +42,9 @@ per second at most: see bsonids apply --help.
 It also shows the cutovers that have not ended, and those whose collections are
 fenced until bsonids release, with the command that goes on.
 
+With --db, it adds up the parts of collections that several machines convert, and names
+those that have not begun.
+
 status changes nothing.`,
 		Example: `  bsonids status --db shop
   bsonids status shop.d --output json`,
@@ -96,7 +99,7 @@ func (o *statusOptions) run(ctx context.Context) error {
 		}
 	}
 	p := report.NewStatus(o.database, r.Time, r.Steps)
-	p.Cutovers, p.Guards = r.Cutovers, r.Guards
+	p.Cutovers, p.Guards, p.Divisions = r.Cutovers, r.Guards, r.Parts
 	if p.Unfit = unfit; o.state == nil {
 		p.Migrations = r.Migrations
 	}

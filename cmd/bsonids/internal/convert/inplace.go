@@ -194,11 +194,12 @@ func countsOrphans(ctx context.Context, db *mongo.Database) (bool, error) {
 
 // plan returns the batch of a page.
 func (r *runner) plan(number int, docs []bson.Raw) (batch, error) {
-	b := batch{number: number, counts: new(counts), read: len(docs)}
+	b := batch{number: number, counts: new(counts)}
 	for _, doc := range docs {
 		if !r.Part.Has(doc.Lookup("_id")) {
 			continue
 		}
+		b.read++
 		p, err := r.planOf(doc)
 		if err != nil {
 			p = rule.Plan{ID: doc.Lookup("_id"), Skipped: []rule.Left{{Document: true, Reason: err.Error()}}}

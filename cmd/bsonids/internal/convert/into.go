@@ -324,14 +324,7 @@ func (c *copier) mayCreate(ctx context.Context) error {
 	}
 	switch {
 	case len(there) == 0:
-		if c.Part.First() {
-			return nil
-		}
-		names, err := c.m.New.Database().ListCollectionNames(ctx, bson.D{{Key: "name", Value: c.m.New.Name()}})
-		if err == nil && len(names) == 0 {
-			return fmt.Errorf("collection %s does not exist yet; start part 1 first, which creates it", c.m.New.Name())
-		}
-		return err
+		return nil
 	case c.Part.Whole():
 		return fmt.Errorf("collection %s is not empty; use a new collection, or the state file of the run that wrote to it", c.m.New.Name())
 	}
@@ -351,10 +344,8 @@ func (c *copier) mayCreate(ctx context.Context) error {
 	return err
 }
 
+// create creates the new collection, unless another part of the conversion has.
 func (c *copier) create(ctx context.Context, cmd bson.D) error {
-	if !c.Part.First() {
-		return nil
-	}
 	err := c.m.New.Database().RunCommand(ctx, append(cmd, writeConcern)).Err()
 	if failure.Means(err, failure.Exists) { // empty, possibly sharded in advance
 		return nil

@@ -33,11 +33,12 @@ func (c *copier) copy(ctx context.Context) error {
 
 // plan returns the batch of a page.
 func (c *copier) plan(number int, docs []bson.Raw) (copyBatch, error) {
-	b := copyBatch{number: number, read: len(docs), fields: make(rule.Tally)}
+	b := copyBatch{number: number, fields: make(rule.Tally)}
 	for _, doc := range docs {
 		if !c.Part.Has(doc.Lookup("_id")) {
 			continue
 		}
+		b.read++
 		fresh, values, left, err := c.Conversion.Rewrite(doc, b.fields)
 		if err != nil {
 			return b, &documents.Error{ID: doc.Lookup("_id"), Reason: err.Error()}

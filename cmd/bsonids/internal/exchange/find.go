@@ -110,27 +110,25 @@ func (e *Exchange) copyOf(ctx context.Context, name string, specs map[string]*mo
 		return nil, failure.Usagef("%s.%s has no copy according to %s; make one with bsonids convert --into, or with bsonids apply and a plan that has into", e.db.Name(), name, record.Name)
 	}
 	into := runs[0].Into
-	parts := make(map[string]bool)
-	var skipped int64
-	var whole *record.Run
 	for _, r := range runs {
 		if r.Into != into {
 			return nil, failure.Usagef("%s.%s has several copies: %s and %s; give --copy", e.db.Name(), name, into, r.Into)
 		}
+	}
+	if runs, err = allParts(runs); err != nil {
+		return nil, failure.Usagef("the copy %s of %s is not finished: %v", into, name, err)
+	}
+	var skipped int64
+	for _, r := range runs {
 		if r.Outcome != record.Done && (r.Progress.Stream == nil || !r.Progress.Stream.CaughtUp) {
 			return nil, failure.Usagef("the copy %s of %s is not finished: %s; continue it with the same command", into, name, whyNot(r))
 		}
-		parts[r.Part] = true
 		skipped += r.Progress.Skipped
-		whole = r
-	}
-	if err := allParts(parts); err != nil {
-		return nil, failure.Usagef("the copy %s of %s is not finished: %v", into, name, err)
 	}
 	if skipped > 0 && !slices.Contains(e.Skipped, name) {
 		return nil, failure.Usagef("the conversion of %s into %s left values in %d documents as they are; see its skip list, and give --with-skipped %s to put the copy in place nevertheless", name, into, skipped, name)
 	}
-	return whole, nil
+	return runs[len(runs)-1], nil
 }
 
 // isOfCollection reports whether the run read the collection, as opposed to another one of the name. A
@@ -157,24 +155,30 @@ func whyNot(r *record.Run) string {
 	return r.String() + " stopped: " + r.Reason
 }
 
-// allParts returns an error if parts of a conversion are missing.
-func allParts(parts map[string]bool) error {
-	if parts[""] {
-		return nil
+// allParts returns the runs that have made a copy together: one of the whole collection, or one of each part of a
+// division. The error says which parts are missing.
+func allParts(runs []*record.Run) ([]*record.Run, error) {
+	divisions := make(map[string][]*record.Run)
+	for _, r := range runs {
+		divisions[r.Division] = append(divisions[r.Division], r)
 	}
-	for p := range parts {
-		_, of, _ := strings.Cut(p, "/")
-		var n int
-		if _, err := fmt.Sscan(of, &n); err != nil {
-			return fmt.Errorf("the part %q is not valid", p)
+	var missing error
+	for _, r := range slices.Backward(runs) { // the last division is the one that is meant
+		if r.Part == "" {
+			return []*record.Run{r}, nil
 		}
-		for i := range n {
-			if one := fmt.Sprintf("%d/%d", i+1, n); !parts[one] {
-				return fmt.Errorf("part %s is missing", one)
-			}
+		all := divisions[r.Division]
+		left := r.PartsBut(all)
+		switch {
+		case len(left) == 0:
+			return all, nil
+		case missing == nil && len(all) < len(runs):
+			missing = fmt.Errorf("of the division of part %s, part %s is missing; other parts were made by other decisions", r.Part, strings.Join(left, ", "))
+		case missing == nil:
+			missing = fmt.Errorf("part %s is missing", strings.Join(left, ", "))
 		}
 	}
-	return nil
+	return nil, missing
 }
 
 // conversions returns the conversions of a cutover that is under way.

@@ -30,7 +30,7 @@ func LogOf(s convert.State) Log {
 // LogOfLast returns what the record says about the last conversion, if nothing else is known of it: which
 // collection it was.
 func LogOfLast(ctx context.Context, db *mongo.Database, id convert.Identity) (l Log, err error) {
-	uuid, err := record.Converted(ctx, db, record.Run{Collection: id.Collection, From: id.From, To: id.To, Fields: id.Fields, Query: id.Query})
+	uuid, err := record.Converted(ctx, db, record.Run{Collection: id.Collection, From: id.From, To: id.To, Fields: id.Fields, Query: id.Query, Part: id.Part})
 	if Denied(err) {
 		return l, nil
 	}

@@ -104,7 +104,7 @@ func (s *Session) Unselected(ctx context.Context, db *mongo.Database, texts map[
 
 // IdentityOf returns the identity of the conversion of a step.
 func IdentityOf(database string, st plan.Step) convert.Identity {
-	return convert.Identity{Database: database, Collection: st.Collection, From: st.From, To: st.To, Into: st.Into, Fields: st.Fields, Query: st.Filter}
+	return convert.Identity{Database: database, Collection: st.Collection, From: st.From, To: st.To, Into: st.Into, Fields: st.Fields, Part: st.Part, Query: st.Filter}
 }
 
 // MayApply returns a usage error if the plan of a directory may not be applied.
@@ -117,7 +117,7 @@ func MayApply(dir string, p *plan.Plan) error {
 
 // Fresh returns a step that was not begun.
 func Fresh(st plan.Step) report.AppliedStep {
-	return report.AppliedStep{Collection: st.Collection, Filter: st.Filter, From: st.From, To: st.To, Into: st.Into, Fields: st.Fields, Pass: st.Pass, Listed: st.Listed, Status: report.NotBegun}
+	return report.AppliedStep{Collection: st.Collection, Filter: st.Filter, From: st.From, To: st.To, Into: st.Into, Part: st.Part, Fields: st.Fields, Pass: st.Pass, Listed: st.Listed, Status: report.NotBegun}
 }
 
 // StepOf returns how far a step has come, by its state file. The error names a file that is missing or

@@ -223,9 +223,10 @@ func (m *Mirror) extras(ctx context.Context, docs []bson.Raw, r *Result) error {
 	for i, doc := range docs {
 		ids[i] = doc.Lookup("_id")
 	}
-	n := make([]int, len(ids))
+	n, of := make([]int, len(ids)), make([][]bson.RawValue, len(ids))
 	if m.ids == nil {
-		of, err := m.counterparts(ids, !m.Back)
+		var err error
+		of, err = m.counterparts(ids, !m.Back)
 		if err == nil {
 			n, err = found(ctx, leading, of)
 		}
@@ -236,10 +237,10 @@ func (m *Mirror) extras(ctx context.Context, docs []bson.Raw, r *Result) error {
 	var gone []bson.RawValue
 	for i, id := range ids {
 		switch {
-		case m.ids.Has([]byte(documents.Key(id))):
+		case m.ids.Has([]byte(documents.Key(id))), !m.owns(id, of[i]):
 		case n[i] == 0:
 			gone = append(gone, id)
-		case n[i] > 1 && !m.Back && m.Has == nil:
+		case n[i] > 1 && !m.Back && m.Has == nil: // of a part, the other one may be in another part
 			r.stuck(Finding{ID: id, Reason: sameID})
 		}
 	}
@@ -268,10 +269,14 @@ func (m *Mirror) extras(ctx context.Context, docs []bson.Raw, r *Result) error {
 	return m.delete(ctx, whole, r)
 }
 
+// owns reports whether the document with the _id, whose counterparts may have the _ids of, is of the part that is
+// compared. Each document is of one part at least.
+func (m *Mirror) owns(id bson.RawValue, of []bson.RawValue) bool {
+	return m.Has == nil || slices.ContainsFunc(of, m.Has) || len(of) == 0 && m.Has(id)
+}
+
 // stays notes a document that has no counterpart, and is not deleted.
 func (m *Mirror) stays(doc bson.Raw, r *Result) {
-	if m.Has == nil { // otherwise, it may be of another part
-		r.Extra++
-		r.find(doc.Lookup("_id"), NoSource)
-	}
+	r.Extra++
+	r.find(doc.Lookup("_id"), NoSource)
 }

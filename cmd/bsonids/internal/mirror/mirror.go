@@ -29,8 +29,8 @@ type Mirror struct {
 	// Busy is set if other programs write to the collections. The documents of both are read then: that
 	// the other one has as many proves nothing.
 	Busy bool
-	// Has selects the documents of the leading collection by their _ids. If it is not nil, the other
-	// documents have the counterparts of other parts, too.
+	// Has selects the documents of a part of the old collection by their _ids, and with them their counterparts.
+	// It is nil for all. Documents of other parts are neither read nor changed.
 	Has func(id bson.RawValue) bool
 	// Bypass is set if the validator does not apply to what is written, and Despite if it does not
 	// apply to what it rejects. Not every user may bypass it.
@@ -196,7 +196,7 @@ func (m *Mirror) All(ctx context.Context) (Result, error) {
 		}
 		return err
 	})
-	if err != nil || m.Has != nil && !m.Write { // the parts are verified together
+	if err != nil {
 		return r, err
 	}
 	// The other collection has each of these documents, or lacks those that were only counted. If it has

@@ -19,6 +19,9 @@ func Changes(was, is *Plan) (changes []string) {
 	if (was.Dump == nil) != (is.Dump == nil) || was.Dump != nil && *was.Dump != *is.Dump {
 		add("the dump is another one")
 	}
+	if was.Part != is.Part {
+		add("the part was %s and is %s", was.part(), is.part())
+	}
 	if was.To != is.To {
 		add("the target was %s and is %s", was.To, is.To)
 	}
@@ -246,7 +249,7 @@ func (e *Edited) add(s Step, idle []Step) {
 
 // alike reports whether both steps convert values of one collection in the same way.
 func (s Step) alike(o Step) bool {
-	return s.Entry() == o.Entry() && s.Into == o.Into && s.From == o.From && s.To == o.To
+	return s.Entry() == o.Entry() && s.Into == o.Into && s.Part == o.Part && s.From == o.From && s.To == o.To
 }
 
 func (s Step) equal(o Step) bool {

@@ -37,7 +37,7 @@ func (p *Plan) compare(observed []Observed, decided []Step) (problems, warnings 
 		}
 	}
 	for _, now := range observed {
-		made := slices.ContainsFunc(decided, func(st Step) bool { return st.Into == now.Name })
+		made := slices.ContainsFunc(decided, func(st Step) bool { return st.Into == now.Name }) || p.sharesCopy(now.Name)
 		if _, ok := at[now.Entry()]; ok && !now.Kept && !made && c.relevant(now.Fields) != nil {
 			c.fail("the collection %q appeared, with %s", now.Name, c.relevant(now.Fields))
 		}

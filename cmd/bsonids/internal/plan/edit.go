@@ -21,6 +21,8 @@ func (s *State) Edit(p *Plan) (e Edited, err error) {
 		return e, fmt.Errorf("%s: the plan was undone on %s, and the undo has not ended: run bsonids undo %s --write first", s.dir, s.Undone, s.dir)
 	case s.Undone != "", !s.sealed:
 		e.New = p.Steps()
+	case s.Plan.Part != p.Part:
+		return e, &FrozenError{[]string{fmt.Sprintf("the part was %s and is %s", s.Plan.part(), p.part())}}
 	default:
 		begun, idle, err := s.begun()
 		if err != nil {
@@ -63,7 +65,7 @@ func (s *State) Before(st Step) Step {
 			return o
 		}
 	}
-	return Step{Collection: st.Collection, Filter: st.Filter, Into: st.Into, From: st.From, To: st.To, Pass: st.Of}
+	return Step{Collection: st.Collection, Filter: st.Filter, Into: st.Into, Part: st.Part, From: st.From, To: st.To, Pass: st.Of}
 }
 
 // Later returns the steps that convert what st has listed.
@@ -102,7 +104,7 @@ func hasBegun(f Files, st Step) (bool, error) {
 	case len(facts) > 0:
 		s, err := convert.ReadState(f.State)
 		id := s.Identity
-		if err == nil && st.Collection != "" && !st.alike(Step{Collection: id.Collection, Filter: id.Query, Into: id.Into, From: id.From, To: id.To}) {
+		if err == nil && st.Collection != "" && !st.alike(Step{Collection: id.Collection, Filter: id.Query, Into: id.Into, Part: id.Part, From: id.From, To: id.To}) {
 			err = fmt.Errorf("%s: it belongs to another conversion: %s from %s to %s", f.State, id.Collection, id.From, id.To)
 		}
 		if list := filepath.Base(s.SkipList); err == nil && s.SkipList != "" && list != filepath.Base(f.SkipList) {

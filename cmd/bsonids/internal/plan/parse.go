@@ -75,6 +75,11 @@ func Parse(b []byte) (*Plan, error) {
 			}
 		case "dump":
 			p.Dump = r.dump(v)
+		case "part":
+			part, err := convert.ParsePart(r.text(v, key))
+			if p.Part = part.String(); r.err == nil && (err != nil || part.Whole()) {
+				r.fail(v, "part must be like 2/8, the second of eight parts, and is %s: remove it for all documents", kindOf(v))
+			}
 		case "to":
 			p.To = r.kind(v, key)
 		case "made":

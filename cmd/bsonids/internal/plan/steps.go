@@ -12,7 +12,8 @@ type Step struct {
 	Collection string   `json:"collection"`
 	Filter     string   `json:"filter,omitempty"` // as of the entry
 	Into       string   `json:"into,omitempty"`
-	From       string   `json:"from"` // names of kinds
+	Part       string   `json:"part,omitempty"` // as of the plan
+	From       string   `json:"from"`           // names of kinds
 	To         string   `json:"to"`
 	Fields     []string `json:"fields"`          // sorted
 	Trust      []string `json:"trust,omitempty"` // those of Fields whose order a person vouches for; sorted
@@ -133,7 +134,7 @@ func (p *Plan) steps(c Collection) []Step {
 		}
 		s := by[f.Decision]
 		if s == nil {
-			s = &Step{Collection: c.Name, Filter: c.Filter, Into: c.Into, From: kind, To: p.to(f.Decision)}
+			s = &Step{Collection: c.Name, Filter: c.Filter, Into: c.Into, Part: p.Part, From: kind, To: p.to(f.Decision)}
 			by[f.Decision] = s
 			decisions = append(decisions, f.Decision)
 		}

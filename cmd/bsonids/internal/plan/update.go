@@ -132,31 +132,33 @@ func (u *updater) note(format string, args ...any) {
 }
 
 // undecided makes the decisions about new fields unknown, where a plan may convert their values.
-func (u *updater) undecided(fields []Field) {
+func (c *comparison) undecided(fields []Field) {
 	for i := range fields {
-		if f := &fields[i]; u.mayConvert(f.Stored) {
+		if f := &fields[i]; c.mayConvert(f.Stored) {
 			f.Comment = append(slices.Clone(f.Comment), fmt.Sprintf("new: the survey suggests: %s", f.Decision))
 			f.Decision = Unknown
 		}
 	}
 }
 
+// knows reports whether the plan has both ends of the reference.
+func (p *Plan) knows(r Reference) bool {
+	for i, name := range r.Between {
+		if !slices.ContainsFunc(p.Collections, func(c Collection) bool {
+			return c.Name == name && (len(r.Fields) != 2 || slices.ContainsFunc(c.Fields, func(f Field) bool { return f.Plain() == Plain(r.Fields[i]) }))
+		}) {
+			return false
+		}
+	}
+	return true
+}
+
 // references adds those of what is new: a person may have removed others.
 func (u *updater) references(n *yaml.Node) {
 	old := slices.Clone(u.plan.References)
-	known := func(r Reference) bool {
-		for i, name := range r.Between {
-			if !slices.ContainsFunc(u.plan.Collections, func(c Collection) bool {
-				return c.Name == name && (len(r.Fields) != 2 || slices.ContainsFunc(c.Fields, func(f Field) bool { return f.Plain() == Plain(r.Fields[i]) }))
-			}) {
-				return false
-			}
-		}
-		return true
-	}
 	var add []Reference
 	for _, r := range u.fresh.References {
-		if !known(r) && !slices.ContainsFunc(old, r.same) && u.listed(r.Between[0]) && u.listed(r.Between[1]) {
+		if !u.plan.knows(r) && !slices.ContainsFunc(old, r.same) && u.listed(r.Between[0]) && u.listed(r.Between[1]) {
 			add = append(add, r)
 		}
 	}
@@ -199,9 +201,9 @@ func (u *updater) outside(n *yaml.Node, r *Reference) {
 	u.replace(first, end, func(b *writer) { b.outside(*r) })
 }
 
-// made reports whether a step has made the collection.
+// made reports whether a step has made the collection, or that of another part.
 func (u *updater) made(name string) bool {
-	return slices.ContainsFunc(u.decided, func(st Step) bool { return st.Into == name })
+	return slices.ContainsFunc(u.decided, func(st Step) bool { return st.Into == name }) || u.plan.sharesCopy(name)
 }
 
 // listed reports whether the plan will have the collection.

@@ -30,6 +30,9 @@ func Write(w io.Writer, p *Plan) error {
 		b.line(2, "digest: %s", Quote(d.Digest))
 		b.line(2, "evidence: %s", Quote(d.Evidence))
 	}
+	if p.Part != "" {
+		b.line(0, "part: %s", p.Part)
+	}
 	b.line(0, "to: %s", p.To)
 	b.made(p)
 	b.only(p)

@@ -317,7 +317,7 @@ func Copies(ctx context.Context, db *mongo.Database, name string) ([]*Run, error
 		if r.Kind != Convert || r.Into == "" {
 			continue
 		}
-		out = slices.DeleteFunc(out, func(o *Run) bool { return o.Into == r.Into && o.Part == r.Part })
+		out = slices.DeleteFunc(out, func(o *Run) bool { return o.Into == r.Into && o.Part == r.Part && o.Division == r.Division })
 		out = append(out, r)
 	}
 	return out, nil

@@ -10,11 +10,11 @@ import (
 )
 
 // Decision decodes the decision of the last run that has the collection, representations, fields
-// and query of want. It reports whether there is such a run. Runs that were undone are ignored. If
+// query and division of want. It reports whether there is such a run. Runs that were undone are ignored. If
 // the server does not distinguish a collection from another one with the same name, all runs are
-// ignored.
+// ignored, except those of a division.
 func Decision(ctx context.Context, db *mongo.Database, want Run, decision any) (bool, error) {
-	if want.UUID == nil {
+	if want.UUID == nil && want.Division == "" {
 		return false, nil
 	}
 	cur, err := collection(db).Find(ctx, bson.D{{Key: "collection", Value: want.Collection}, {Key: "kind", Value: Convert},
@@ -29,7 +29,8 @@ func Decision(ctx context.Context, db *mongo.Database, want Run, decision any) (
 		if err := cur.Decode(&r); err != nil {
 			return false, err
 		}
-		if r.UUID == nil || !r.UUID.Equal(*want.UUID) || r.Undone != nil || r.Query != want.Query || !slices.Equal(r.Fields, want.Fields) {
+		if r.UUID == nil && r.Division == "" || !sameCollection(&r, &want) || r.Undone != nil || r.Query != want.Query || r.Into != want.Into && want.Division != "" ||
+			r.Division != want.Division || !slices.Equal(r.Fields, want.Fields) {
 			continue
 		}
 		return true, cur.Current.Lookup("decision").Unmarshal(decision)

@@ -75,7 +75,7 @@ func Since(ctx context.Context, db *mongo.Database, name, undoID string) (since 
 		case r.Kind == Undo && r.UndoID == undoID && undo == nil:
 			undo = r
 		case undo == nil, r.Kind != Convert, r.Into != "", r.UndoID == undoID, r.Progress.Changed == 0 && r.UndoSize == 0:
-		case r.Undone != nil && r.Undone.Complete, !sameCollection(r, undo), disjoint(r.Fields, undo.Fields):
+		case r.Undone != nil && r.Undone.Complete, !sameCollection(r, undo), disjoint(r.Fields, undo.Fields), apart(r, undo):
 		default:
 			since = r
 		}
@@ -90,7 +90,7 @@ func Beside(ctx context.Context, db *mongo.Database, want Run, own []string) (lo
 	for _, r := range runs {
 		switch {
 		case r.Kind != Convert, r.Into != "", r.UndoLog == "", slices.Contains(own, r.UndoID), r.To != want.To, r.Progress.Changed == 0 && r.UndoSize == 0:
-		case r.Undone != nil && r.Undone.Complete, !sameCollection(r, &want), slices.Contains(logs, r.UndoLog):
+		case r.Undone != nil && r.Undone.Complete, !sameCollection(r, &want), apart(r, &want), slices.Contains(logs, r.UndoLog):
 		default:
 			logs = append(logs, r.UndoLog)
 		}
@@ -135,7 +135,7 @@ func MarkVerified(ctx context.Context, db *mongo.Database, want Run, proven bool
 // lastOf returns the last run that converted what want describes, or nil.
 func lastOf(runs []*Run, want *Run) (last *Run) {
 	for _, r := range runs {
-		if r.Kind == Convert && r.From == want.From && r.To == want.To && r.Into == want.Into && r.Query == want.Query && covers(r.Fields, want.Fields) && sameCollection(r, want) {
+		if r.Kind == Convert && r.From == want.From && r.To == want.To && r.Into == want.Into && r.Query == want.Query && r.Part == want.Part && covers(r.Fields, want.Fields) && sameCollection(r, want) {
 			last = r
 		}
 	}

@@ -10,6 +10,9 @@ package record
 
 import (
 	"fmt"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -63,8 +66,10 @@ type Run struct {
 	ToSubtype   byte     `bson:"toSubtype"`
 	Fields      []string `bson:"fields,omitempty"` // all fields if empty
 	Into        string   `bson:"into,omitempty"`
-	Part        string   `bson:"part,omitempty"`  // for example 2/8
-	Query       string   `bson:"query,omitempty"` // filter of the documents, if not all
+	Part        string   `bson:"part,omitempty"` // for example 2/8
+	// Division tells the parts of one division of a collection, which have the same decisions, from those of others.
+	Division string `bson:"division,omitempty"`
+	Query    string `bson:"query,omitempty"` // filter of the documents, if not all
 	// Knows are conversions with other filters whose undo logs this one reads: it converts none of their values.
 	Knows []Known `bson:"-"`
 	// Retry is true if the run converts only values that an earlier run listed as skipped.
@@ -141,8 +146,28 @@ func (r *Run) Switches() bool { return r.Kind == Switch || r.Kind == SwitchBack 
 // SameSubtype reports whether converted values have the same subtype as other values.
 func (r *Run) SameSubtype() bool { return r.FromSubtype == r.ToSubtype }
 
+// Parts returns the parts of which there are n, in decimal digits.
+func Parts(n string) (all []string) {
+	count, _ := strconv.Atoi(n)
+	for i := range count {
+		all = append(all, fmt.Sprintf("%d/%d", i+1, count))
+	}
+	return all
+}
+
+// PartsBut returns the parts of the division of r of which none of the runs is.
+func (r *Run) PartsBut(runs []*Run) []string {
+	_, of, _ := strings.Cut(r.Part, "/")
+	return slices.DeleteFunc(Parts(of), func(part string) bool {
+		return slices.ContainsFunc(runs, func(o *Run) bool { return o.Part == part })
+	})
+}
+
 func (r *Run) String() string {
 	what := fmt.Sprintf("a conversion of %s from %s to %s", r.Collection, r.From, r.To)
+	if r.Part != "" {
+		what += ", part " + r.Part
+	}
 	switch r.Kind {
 	case Undo:
 		what = "the undo of " + what

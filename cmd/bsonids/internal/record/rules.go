@@ -119,7 +119,7 @@ func judge(runs []*Run, want *Run, takeOver bool, now time.Time) (verdict, error
 			wait(r, r.unanswered(since))
 			continue
 		}
-		if apart(r, want) {
+		if apart(r, want) && (beside(r, want) || takeOver || r.expired(now)) {
 			continue
 		}
 		known, locked := want.knows(r)
@@ -179,6 +179,9 @@ func same(r, want *Run) bool {
 // hurts reports whether a late write of r could match a value that want has written or restored. A
 // run that resumes r has the undo log of r and writes the same values.
 func hurts(r, want *Run) bool {
+	if apart(r, want) {
+		return false
+	}
 	if r.Switches() { // a run that continues it sends the same commands
 		return r.Kind != want.Kind || !same(r, want)
 	}
@@ -191,13 +194,16 @@ func hurts(r, want *Run) bool {
 	return !same(r, want) && (r.SameSubtype() || want.ToSubtype == r.FromSubtype)
 }
 
-// apart reports whether the runs convert different parts of the same conversion.
+// apart reports whether the runs are about different parts of a collection, which have no document in common.
 func apart(r, want *Run) bool {
 	part1, of1, ok1 := strings.Cut(r.Part, "/")
 	part2, of2, ok2 := strings.Cut(want.Part, "/")
-	return r.Kind == Convert && want.Kind == Convert && ok1 && ok2 && of1 == of2 && part1 != part2 &&
-		r.From == want.From && r.To == want.To && r.Into == want.Into && r.Query == want.Query && slices.Equal(r.Fields, want.Fields)
+	return ok1 && ok2 && of1 == of2 && part1 != part2
 }
+
+// beside reports whether runs about different parts may be in progress at the same time: both convert by the same
+// decisions, or both undo.
+func beside(r, want *Run) bool { return r.Kind == want.Kind && r.Division == want.Division }
 
 // conflict returns an error if earlier runs, which have ended, may have left the values that want
 // converts in an order other than that of --from. Values of one subtype do not show whether they

@@ -31,6 +31,7 @@ type AppliedStep struct {
 	From       string     `json:"from"`
 	To         string     `json:"to"`
 	Into       string     `json:"into,omitempty"`
+	Part       string     `json:"part,omitempty"` // of the documents, such as 2/8; empty for all
 	Fields     []string   `json:"fields"`
 	Pass       int        `json:"pass,omitempty"`   // of several that convert a collection from one representation
 	Listed     bool       `json:"listed,omitempty"` // only values are converted that an earlier pass has listed
@@ -191,9 +192,12 @@ type stepName struct {
 	From       string `json:"from"`
 	To         string `json:"to"`
 	Into       string `json:"into,omitempty"`
+	Part       string `json:"part,omitempty"`
 }
 
-func (s AppliedStep) name() stepName { return stepName{s.Collection, s.Filter, s.From, s.To, s.Into} }
+func (s AppliedStep) name() stepName {
+	return stepName{s.Collection, s.Filter, s.From, s.To, s.Into, s.Part}
+}
 
 // findings writes findings about the documents of the conversion.
 func (s AppliedStep) findings(w io.Writer, found []convert.Skip) {
@@ -210,6 +214,9 @@ func (s AppliedStep) conversion() string {
 	}
 	if s.Filter != "" {
 		text += ", filter " + terminal.Cell(s.Filter)
+	}
+	if s.Part != "" {
+		text += ", part " + s.Part
 	}
 	switch {
 	case s.Listed:

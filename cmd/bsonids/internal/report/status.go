@@ -105,6 +105,7 @@ type Progress struct {
 	Steps       []StepStatusOf
 	PerSecond   float64 // of all runs in progress
 	SecondsLeft int64   // of all that has begun or not, at this rate; 0 if it is not known
+	Divisions   []DivisionStatus
 	Cutovers    []CutoverStatus
 	Guards      []GuardStatus
 	Migrations  []MigrationStatus
@@ -179,13 +180,14 @@ func StatusJSON(w io.Writer, p Progress) error {
 		PerSecond   float64           `json:"documentsPerSecond"`
 		SecondsLeft int64             `json:"secondsLeft"`
 		Conversions []StepStatusOf    `json:"conversions"`
+		Divisions   []DivisionStatus  `json:"divisions,omitempty"`
 		Cutovers    []CutoverStatus   `json:"cutovers"`
 		Guards      []GuardStatus     `json:"guards,omitempty"`
 		Migrations  []MigrationStatus `json:"migrations,omitempty"`
 		Unfit       string            `json:"unfit,omitempty"`
 		Paused      bool              `json:"paused"`
 		Limit       int               `json:"limit"`
-	}{p.Database, p.Time, p.PerSecond, p.SecondsLeft, p.Steps, p.Cutovers, p.Guards, p.Migrations, p.Unfit, p.Paused, p.Limit})
+	}{p.Database, p.Time, p.PerSecond, p.SecondsLeft, p.Steps, p.Divisions, p.Cutovers, p.Guards, p.Migrations, p.Unfit, p.Paused, p.Limit})
 }
 
 // Status writes the progress as a table.
@@ -250,6 +252,7 @@ func Status(w io.Writer, p Progress) {
 			rate(s.PerSecond), duration(s.SecondsLeft)})
 	}
 	t.Render()
+	divisions(w, p.Divisions)
 	for _, s := range p.Steps {
 		if s.Reason != "" && s.Status == Stopped {
 			fmt.Fprintf(w, "\n%s stopped: %s (%s)\n", terminal.Cell(s.Collection), terminal.Cell(s.Reason), terminal.Cell(s.By))

@@ -22,7 +22,7 @@ func Of(state *plan.State) ([]report.StepStatusOf, error) {
 		if err != nil {
 			return nil, err
 		}
-		s := report.StepStatusOf{Collection: a.Collection, Filter: a.Filter, From: a.From, To: a.To, Into: a.Into, Status: a.Status, Changed: a.Documents, Skipped: a.Skipped}
+		s := report.StepStatusOf{Collection: a.Collection, Filter: a.Filter, From: a.From, To: a.To, Into: a.Into, Part: a.Part, Status: a.Status, Changed: a.Documents, Skipped: a.Skipped}
 		if f, err := migration.StateOf(state, st); err == nil {
 			s.Conversion = f.Conversion
 		}
@@ -46,8 +46,9 @@ func ofDump(state *plan.State) (out []report.StepStatusOf) {
 // Recorded is what the record of a database says.
 type Recorded struct {
 	Steps      []report.StepStatusOf
-	Cutovers   []report.CutoverStatus // without the next command
-	Guards     []report.GuardStatus   // without the command that removes them
+	Parts      []report.DivisionStatus // the sums of the parts; empty with steps
+	Cutovers   []report.CutoverStatus  // without the next command
+	Guards     []report.GuardStatus    // without the command that removes them
 	Migrations []report.MigrationStatus
 	Time       time.Time // of the server
 }
@@ -102,6 +103,9 @@ func Record(ctx context.Context, s *migration.Session, database string, steps []
 			}
 		}
 	}
+	if steps == nil {
+		r.Parts = report.Divisions(r.Steps)
+	}
 	return r, nil
 }
 
@@ -119,11 +123,11 @@ func conversions(plans []record.Plan, runs []*record.Run) []report.StepStatusOf 
 	}
 	for _, p := range plans {
 		for _, st := range p.Steps {
-			add(report.StepStatusOf{Collection: st.Collection, Filter: st.Filter, From: st.From, To: st.To, Into: st.Into, Conversion: st.Conversion})
+			add(report.StepStatusOf{Collection: st.Collection, Filter: st.Filter, From: st.From, To: st.To, Into: st.Into, Part: st.Part, Conversion: st.Conversion})
 		}
 	}
 	for _, r := range runs {
-		add(report.StepStatusOf{Collection: r.Collection, Filter: r.Query, From: r.From, To: r.To, Into: r.Into, Conversion: r.Conversion})
+		add(report.StepStatusOf{Collection: r.Collection, Filter: r.Query, From: r.From, To: r.To, Into: r.Into, Part: r.Part, Conversion: r.Conversion})
 	}
 	return out
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -64,10 +65,48 @@ func Plan(ctx context.Context, s *migration.Session, o Options, state *plan.Stat
 		}
 		all = all && (u.Result.Left == 0 || o.AllowChanged)
 	}
-	if o.Write && all {
+	if !o.Write {
+		return steps, nil
+	}
+	if err := otherParts(ctx, s, state); err != nil {
+		return steps, err
+	}
+	if all {
 		return steps, state.MarkRestored()
 	}
 	return steps, nil
+}
+
+// otherParts warns of the other parts of the collections that have converted values. Each is undone with its own
+// directory.
+func otherParts(ctx context.Context, s *migration.Session, state *plan.State) error {
+	_, of, ok := strings.Cut(state.Plan.Part, "/")
+	if !ok {
+		return nil
+	}
+	var runs []*record.Run
+	err := s.Do(ctx, func() (err error) {
+		runs, err = record.Runs(ctx, s.Client.Database(state.Plan.Database))
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	left := make(map[string][]string)
+	for _, st := range state.Steps() {
+		for _, part := range record.Parts(of) {
+			if part != st.Part && st.Into == "" && !slices.Contains(left[st.Collection], part) && slices.ContainsFunc(runs, func(r *record.Run) bool {
+				return r.Kind == record.Convert && r.Collection == st.Collection && r.Part == part && r.Into == "" &&
+					(r.Progress.Changed > 0 || r.UndoSize > 0) && (r.Undone == nil || !r.Undone.Complete)
+			}) {
+				left[st.Collection] = append(left[st.Collection], part)
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(left)) {
+		s.Warn("%q: only part %s is restored; part %s is converted, and is restored by bsonids undo with its own directory", name, state.Plan.Part, strings.Join(left[name], ", "))
+	}
+	return nil
 }
 
 // guardsDown removes the guards of the plan, which would refuse the values that the undo restores.

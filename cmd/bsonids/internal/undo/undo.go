@@ -150,7 +150,7 @@ func (w *undo) last(ctx context.Context) error {
 
 // beside warns about other conversions, which may have written the values that the log does not have.
 func (w *undo) beside(ctx context.Context) error {
-	logs, err := record.Beside(ctx, w.coll.Database(), record.Run{Collection: w.coll.Name(), UUID: w.spec.UUID, To: w.log.Identity.To}, append(slices.Clone(w.own), w.log.ID))
+	logs, err := record.Beside(ctx, w.coll.Database(), record.Run{Collection: w.coll.Name(), UUID: w.spec.UUID, To: w.log.Identity.To, Part: w.log.Identity.Part}, append(slices.Clone(w.own), w.log.ID))
 	if migration.Denied(err) {
 		return nil
 	}

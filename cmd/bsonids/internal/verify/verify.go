@@ -138,7 +138,7 @@ func (f *Files) Prove(ctx context.Context, s *migration.Session) (p Proof, err e
 	basis := report.RestsOnSubtypes
 	if id.Into != "" {
 		basis = report.RestsOnSource
-		v, err = convert.VerifyInto(ctx, coll, db.Collection(id.Into), f.Conversion, s.Patience, bar.Add)
+		v, err = convert.VerifyInto(ctx, coll, db.Collection(id.Into), f.Conversion, f.Part, s.Patience, bar.Add)
 	} else {
 		if f.log != nil {
 			basis = report.RestsOnUndoLog
@@ -155,7 +155,7 @@ func (f *Files) Prove(ctx context.Context, s *migration.Session) (p Proof, err e
 		return p, err
 	case id.Into == "" && (f.log == nil || v.Gone > 0) && expected.Replaced(spec):
 		return p, migration.ReplacedError(namespace)
-	case f.Query != nil && v.Read == 0 && v.Proven == 0:
+	case f.Query != nil && f.Part.Whole() && v.Read == 0 && v.Proven == 0:
 		return p, failure.Usagef("%s: no document matches the filter", namespace)
 	}
 	if f.state != nil {
@@ -165,7 +165,7 @@ func (f *Files) Prove(ctx context.Context, s *migration.Session) (p Proof, err e
 	proven := v.Holds(f.AllowChanged)
 	// A user who may read everything may lack the privilege to write the record. The proof holds
 	// without it.
-	_ = record.MarkVerified(ctx, db, record.Run{Collection: id.Collection, From: id.From, To: id.To, Into: id.Into, Fields: id.Fields, Query: id.Query}, proven, s.Version)
+	_ = record.MarkVerified(ctx, db, record.Run{Collection: id.Collection, From: id.From, To: id.To, Into: id.Into, Fields: id.Fields, Query: id.Query, Part: id.Part}, proven, s.Version)
 	return Proof{report.Conversion{Identity: id, From: f.Conversion.From, To: f.Conversion.To}, v, basis, proven}, nil
 }
 

@@ -1,0 +1,72 @@
+package apply
+
+import (
+	"context"
+	"encoding/hex"
+	"slices"
+
+	"go.mongodb.org/mongo-driver/v2/mongo"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/migration"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/server"
+)
+
+// share takes over the decisions of other parts of the division about steps of a part. A part records its decision,
+// which is about all documents, before it changes a value: later, the values that are left may tell something else.
+func (p *Planned) share(ctx context.Context, s *migration.Session, db *mongo.Database) error {
+	for _, st := range p.steps() {
+		if st.Part == "" || !st.fresh || st.Listed || st.shared != nil {
+			continue
+		}
+		var d decide.Decision
+		var found bool
+		err := s.Do(ctx, func() error {
+			spec, err := server.FindCollection(ctx, db.Collection(st.Collection))
+			if err != nil {
+				return err
+			}
+			if spec.UUID != nil && !p.isAbout(st.Entry(), hex.EncodeToString(spec.UUID.Data)) {
+				return nil // the survey tells
+			}
+			o := st.options
+			found, err = record.Decision(ctx, db, record.Run{Collection: st.Collection, UUID: spec.UUID, From: o.ID.From, To: o.ID.To, Fields: o.ID.Fields,
+				Into: o.ID.Into, Query: o.ID.Query, Division: o.Division}, &d)
+			if !p.Write && migration.Denied(err) {
+				err = nil
+			}
+			return err
+		})
+		if err != nil {
+			return &migration.CollectionError{Collection: st.Collection, Err: migration.OfRecord(err)}
+		}
+		if found {
+			d.Trusted = slices.Clone(st.Trust)
+			st.shared = &d
+		}
+	}
+	return nil
+}
+
+// isAbout reports whether the entry of the plan is about the collection with the UUID, or does not tell.
+func (p *Planned) isAbout(e plan.Entry, uuid string) bool {
+	return !slices.ContainsFunc(p.plan.Collections, func(c plan.Collection) bool { return c.Entry() == e && c.UUID != "" && c.UUID != uuid })
+}
+
+// dry returns the number of values of the part that a step would convert. The survey counts those of all parts.
+func (p *Planned) dry(ctx context.Context, s *migration.Session, st *step, d decide.Decision) (values int64, err error) {
+	o := st.options
+	o.State, o.SkipList, o.UndoLog, o.Others, o.Decided, o.Batch = "", "", "", nil, &d, p.Batch
+	out, err := Collection(ctx, s.Child(p.plan.Database+"."+st.Collection), o)
+	switch {
+	case err != nil:
+		return 0, &migration.CollectionError{Collection: st.Collection, Err: err}
+	case out.InPlace != nil:
+		values = out.InPlace.Values
+	case out.Copied != nil:
+		values = out.Copied.Values
+	}
+	return values, nil
+}

@@ -1,0 +1,39 @@
+package plan
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// part names the documents that the plan is about.
+func (p *Plan) part() string { return cmp.Or(p.Part, "all documents") }
+
+// Division returns the name of the division of a collection that the plan is about a part of: the number of parts,
+// and a hash of what the plan decides about the collection. It is empty for a plan about all documents. Parts of one
+// division have the same decisions, and no document in common.
+func (p *Plan) Division(collection string) string {
+	_, parts, ok := strings.Cut(p.Part, "/")
+	if !ok {
+		return ""
+	}
+	var decisions []string
+	for _, c := range p.Collections {
+		for _, f := range c.Fields {
+			if _, ok := f.Decision.From(); ok && c.Name == collection {
+				decisions = append(decisions, fmt.Sprintf("%q %q %q %s %q %v", c.Filter, c.Into, f.Plain(), f.Stored, f.Decision, f.Trust))
+			}
+		}
+	}
+	slices.Sort(decisions)
+	sum := sha256.Sum256([]byte(p.To + "\n" + strings.Join(decisions, "\n")))
+	return parts + "-" + hex.EncodeToString(sum[:8])
+}
+
+// sharesCopy reports whether another part may have made the collection, which is a new one of the plan.
+func (p *Plan) sharesCopy(name string) bool {
+	return p.Part != "" && slices.Contains(p.Targets(), name)
+}
