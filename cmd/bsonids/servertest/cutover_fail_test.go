@@ -3,6 +3,7 @@ package servertest
 import (
 	"errors"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -148,7 +149,8 @@ func TestCutoverRefused(t *testing.T) {
 	}
 
 	// A copy that is not finished, or has skipped values.
-	b := onePart(t, c.s.(*mongotest.Server), "1/2", copiedInto("b", "b_new"), accepted, leaveAllBut("b"))
+	b := filepath.Dir(planned(t, c.s.(*mongotest.Server), "--collection", "b", "--part", "1/2"))
+	changePlan(t, b, convertFields("javaLegacy", ""), accepted, copiedInto("b", "b_new"))
 	command(t, c.s, "apply", b, "--write").want(t, failure.ExitOK)
 	refused("part 2/2 is missing", "b")
 	set := func(field string, value any) {

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -40,14 +39,6 @@ func partsTo(t testing.TB, s *mongotest.Server, n int, to string, changes ...fun
 		dirs = append(dirs, partLike(t, s, fmt.Sprintf("%d/%d", i+2, n), first))
 	}
 	return append(dirs, first)
-}
-
-// leaveAllBut returns a function that leaves the fields of all collections but one, which are removed.
-func leaveAllBut(name string) func(*plan.Plan) {
-	return func(p *plan.Plan) {
-		p.Collections = slices.DeleteFunc(p.Collections, func(c plan.Collection) bool { return c.Name != name })
-		p.References = nil
-	}
 }
 
 type division struct {

@@ -40,7 +40,7 @@ func lock(t *testing.T, dir string, p *Plan) (*State, Edited, error) {
 
 // identity returns the identity of the conversion of a step.
 func identity(p *Plan, st Step) convert.Identity {
-	return convert.Identity{Database: p.Database, Collection: st.Collection, From: st.From, To: st.To, Into: st.Into, Fields: st.Fields}
+	return convert.Identity{Database: p.Database, Collection: st.Collection, From: st.From, To: st.To, Into: st.Into, Part: st.Part, Fields: st.Fields}
 }
 
 // stateFile changes the state file of a step, or makes one.
