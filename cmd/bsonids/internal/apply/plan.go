@@ -381,7 +381,7 @@ func (p *Planned) one(ctx context.Context, s *migration.Session, st *step, advan
 func (p *Planned) begin(ctx context.Context, s *migration.Session) (end func(failed error) error, err error) {
 	var steps []record.PlanStep
 	for _, st := range p.steps() {
-		of := record.PlanStep{Collection: st.Collection, Filter: st.Filter, From: st.From, To: st.To, Into: st.Into, Part: st.Part, Division: st.options.Division, Documents: st.documents}
+		of := record.PlanStep{Collection: st.Collection, Filter: st.Filter, From: st.From, To: st.To, Into: st.Into, Part: st.Part, Documents: st.documents}
 		if s, err := convert.ReadState(st.options.State); err == nil {
 			of.Conversion = s.Conversion
 		}

@@ -41,7 +41,6 @@ type PlanStep struct {
 	To         string `bson:"to"`
 	Into       string `bson:"into,omitempty"`
 	Part       string `bson:"part,omitempty"`
-	Division   string `bson:"division,omitempty"`
 	Conversion string `bson:"conversion"`
 	Documents  int64  `bson:"documents"` // about how many there are to read
 }
