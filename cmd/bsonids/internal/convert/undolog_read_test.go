@@ -1,0 +1,284 @@
+package convert
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/files"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds/kindstest"
+)
+
+var errUndoTest = errors.New("failing")
+
+// logOf writes an undo log with an entry for each of the ids, and the records.
+func logOf(t *testing.T, path, state string, ids []any, records ...[]byte) {
+	t.Helper()
+	c := conversion(t, "javaLegacy", "standard")
+	l, err := OpenUndoLog(path, identity(), state, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range ids {
+		if err := l.Append(plans(t, c, id), c, func(Planned) bool { return false }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, r := range records {
+		if err := l.w.Append(r, []int{len(r)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func openLog(t *testing.T, path string) *UndoReader {
+	t.Helper()
+	u, err := ReadUndoLogAlone(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = u.Close() })
+	return u
+}
+
+// A record that is whole and no entry is an error for whoever reads the entries, and a mark that cannot be read is one for
+// whoever opens the log.
+func TestRecordsThatAreNoEntries(t *testing.T) {
+	dir := t.TempDir()
+	for name, record := range map[string][]byte{"no entry": {entryRecord, 0xff}, "another": {9, 1, 2}, "an entry without changes": {entryRecord, 0, 3, 4, byte(bson.TypeNull), 0}} {
+		path := filepath.Join(dir, name)
+		logOf(t, path, "", []any{"a"}, record)
+		u := openLog(t, path)
+		where := fmt.Sprintf("the record at byte %d", u.end-int64(len(record))-12) // after the head
+		_, voidErr := voids(u)
+		if err := u.Rewind(0); err != nil {
+			t.Fatal(err)
+		}
+		_, unmetErr := stillUnmet(u, []unmet{{id: bson.RawValue{Type: bson.TypeNull}}})
+		entriesErr := entries(u, 10, func([]Entry) error { return nil })
+		for of, err := range map[string]error{"voids": voidErr, "stillUnmet": unmetErr, "entries": entriesErr} {
+			if !errors.Is(err, errEntry) || !strings.Contains(err.Error(), where) {
+				t.Errorf("%s, %s: got %v, want an error at %q", name, of, err, where)
+			}
+		}
+	}
+	path := filepath.Join(dir, "mark")
+	logOf(t, path, "", []any{"a"}, []byte{markRecord, '{'})
+	if u, err := ReadUndoLog(path); err == nil {
+		t.Errorf("a mark that cannot be read: got %v", u.Undone())
+	}
+}
+
+// What is no undo log is refused, and can be locked again.
+func TestFilesThatAreNoUndoLogs(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "undo")
+	whole := writtenLog(t, path)
+	for name, content := range map[string][]byte{"empty": nil, "a part of the first record": whole[:len(undoFormat)+20], "text": []byte("text of another program, which is long enough\n")} {
+		if err := os.WriteFile(path, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if u, err := ReadUndoLogAlone(path); err == nil || u != nil {
+			t.Errorf("%s: got %v and %v", name, u, err)
+		}
+		lock, err := files.Lock(path)
+		if err != nil {
+			t.Fatalf("%s: it is still locked: %v", name, err)
+		}
+		if err := lock.Unlock(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// A log covers what was written to it, and is read from any place up to its end.
+func TestCoversAndRewind(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "undo")
+	writtenLog(t, path)
+	u := openLog(t, path)
+	for _, tt := range []struct {
+		id   string
+		size int64
+		ok   bool
+	}{{"", 0, true}, {u.ID, u.Size(), true}, {"", u.Size(), true}, {"", u.Size() + 1, false}, {u.ID, u.Size() + 1, false}, {u.ID + "0", 0, false}} {
+		if err := u.Covers(tt.id, tt.size); (err == nil) != tt.ok {
+			t.Errorf("%q and %d bytes: got %v", tt.id, tt.size, err)
+		}
+	}
+	for offset, n := range map[int64]int{0: 3, u.begin: 3, u.end: 0} {
+		if err := u.Rewind(offset); err != nil {
+			t.Fatal(err)
+		}
+		for range n {
+			if _, err := u.Next(); err != nil {
+				t.Errorf("from byte %d: %v", offset, err)
+			}
+		}
+		if _, err := u.Next(); err == nil {
+			t.Errorf("more than %d entries from byte %d", n, offset)
+		}
+	}
+	if err := u.Rewind(u.end + 1); err == nil {
+		t.Error("the log is read from behind its end")
+	}
+}
+
+// Entries come in batches that are full, unless the next entry is about a document in the batch, and an error ends them.
+func TestBatchesOfEntries(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "undo")
+	logOf(t, path, "", []any{"a", "b", "a", "c", "d", "e", "e"})
+	for size, want := range map[int]string{1: "a b a c d e e ", 2: "ab ac de e ", 3: "ab acd e e ", 10: "ab acde e "} {
+		u := openLog(t, path)
+		var got strings.Builder
+		if err := entries(u, size, func(b []Entry) error {
+			for _, e := range b {
+				got.WriteString(e.ID.StringValue())
+			}
+			got.WriteByte(' ')
+			return nil
+		}); err != nil || got.String() != want {
+			t.Errorf("batches of %d: got %q and %v, want %q", size, got.String(), err, want)
+		}
+		calls := 0
+		if err := entries(u, size, func([]Entry) error { calls++; return errUndoTest }); !errors.Is(err, errUndoTest) || calls != 1 {
+			t.Errorf("an error after %d calls: got %v", calls, err)
+		}
+		if err := u.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// The way back of an entry has its changes in the document that they made.
+func TestWayBackOfAnEntry(t *testing.T) {
+	c := conversion(t, "javaLegacy", "standard")
+	doc := marshal(t, bson.D{{Key: "_id", Value: "a"}, {Key: "a", Value: kindstest.Value(c.From.Name)}})
+	p, err := c.Plan(doc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := ParseEntry(appendEntry(nil, Planned{Plan: p}, c.From.Subtype, c.To.Subtype, false))
+	if err != nil {
+		t.Fatal(err)
+	}
+	converted := marshal(t, bson.D{{Key: "_id", Value: "a"}, {Key: "a", Value: bson.Binary{Subtype: c.To.Subtype, Data: p.Changes[0].New[:]}}})
+	for name, tt := range map[string]struct {
+		doc           bson.Raw
+		changes, lost int
+	}{"converted": {converted, 1, 0}, "without the field": {marshal(t, bson.D{{Key: "_id", Value: "a"}}), 0, 1}} {
+		back, lost, err := e.wayBack(tt.doc)
+		if err != nil || back.ID.StringValue() != "a" || len(back.Changes) != tt.changes || len(lost) != tt.lost {
+			t.Errorf("%s: got %+v, %v and %v", name, back, lost, err)
+		}
+	}
+}
+
+// Undo marks the state files of its conversion: the one that the log names, and those that lie beside the log. It leaves those
+// of others, and one that is in use.
+func TestMarkStates(t *testing.T) {
+	dir, elsewhere := t.TempDir(), t.TempDir()
+	path, named := filepath.Join(dir, "undo"), filepath.Join(elsewhere, "state")
+	logOf(t, path, named, []any{"a"})
+	u := openLog(t, path)
+	write := func(path, undoID string) {
+		t.Helper()
+		s, err := OpenState(path, identity())
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.UndoID = undoID
+		if err := errors.Join(s.Save(), s.Close()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	undone := func(path string) string {
+		t.Helper()
+		s, err := ReadState(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s.Undone
+	}
+	if states, err := u.States(); err != nil || len(states) != 0 {
+		t.Errorf("without files: got %v and %v", states, err)
+	}
+	beside, moved := LedgerOf(path), filepath.Join(dir, "state")
+	write(beside, "another")
+	write(named, u.ID)
+	write(moved, u.ID)
+	if states, err := u.States(); err != nil || len(states) != 2 || states[named].UndoID != u.ID || states[moved].UndoID != u.ID {
+		t.Errorf("got %v and %v", states, err)
+	}
+	used, err := OpenState(moved, identity())
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := time.Date(2026, 1, 2, 3, 4, 5, 6, time.FixedZone("", 3600))
+	if err := u.MarkStates(at); err != nil {
+		t.Error(err)
+	}
+	if err := used.Close(); err != nil {
+		t.Fatal(err)
+	}
+	const want = "2026-01-02T02:04:05Z"
+	if undone(named) != want || undone(moved) != "" || undone(beside) != "" {
+		t.Errorf("got %q, %q in a file that is in use, and %q in one of another conversion", undone(named), undone(moved), undone(beside))
+	}
+	if err := u.MarkStates(at); err != nil || undone(moved) != want {
+		t.Errorf("got %q and %v", undone(moved), err)
+	}
+	// A file of another log is not marked, though it is opened.
+	write(beside, "another")
+	if err := u.markState(beside, at); err != nil || undone(beside) != "" {
+		t.Errorf("got %q and %v", undone(beside), err)
+	}
+	// A file that cannot be looked for is an error, and one that is no state file is left.
+	u.State = filepath.Join(path, "state") // the log is no directory
+	if _, err := u.States(); err == nil {
+		t.Error("the error of a state file is lost")
+	}
+	if err := u.MarkStates(at); err == nil {
+		t.Error("the error of a state file is lost")
+	}
+}
+
+// failingWriter fails after n writes.
+type failingWriter struct {
+	bytes.Buffer
+	n int
+}
+
+func (w *failingWriter) Write(p []byte) (int, error) {
+	if w.n--; w.n < 0 {
+		return 0, errUndoTest
+	}
+	return w.Buffer.Write(p)
+}
+
+// A log as text has a line for its header, one for each entry, and one for a mark at the end, and an error of the writer is
+// returned.
+func TestLinesOfUndoLog(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "undo")
+	writtenLog(t, path)
+	for _, lines := range []int{4, 5} {
+		for n := range lines + 1 {
+			w := &failingWriter{n: n}
+			if err := WriteText(w, path); (err == nil) != (n == lines) || err != nil && !errors.Is(err, errUndoTest) || bytes.Count(w.Bytes(), []byte("\n")) != n {
+				t.Errorf("after %d of %d lines: got %v and %q", n, lines, err, w.String())
+			}
+		}
+		u := openLog(t, path)
+		if err := errors.Join(u.Mark(time.Unix(0, 0), true), u.Close()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
