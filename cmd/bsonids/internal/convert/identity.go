@@ -15,7 +15,8 @@ type Identity struct {
 	Query      string   `json:"query,omitempty"` // canonical extended JSON
 }
 
-func (i Identity) equal(o Identity) bool {
+// Equal reports whether both are the same conversion.
+func (i Identity) Equal(o Identity) bool {
 	same := slices.Equal(i.Fields, o.Fields)
 	i.Fields, o.Fields = nil, nil
 	return same && i.same(o)

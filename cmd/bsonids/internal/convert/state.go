@@ -130,7 +130,7 @@ func OpenState(path string, id Identity) (*StateFile, error) {
 	f := &StateFile{State: State{Identity: id}, File: file}
 	if len(file.Facts()) == 0 { // it is new, or a process was killed after it made the file
 		err = f.Save()
-	} else if f.State, err = stateOf(file.Facts()); err == nil && !f.Identity.equal(id) {
+	} else if f.State, err = stateOf(file.Facts()); err == nil && !f.Identity.Equal(id) {
 		err = fmt.Errorf("it belongs to another conversion: %s.%s from %s to %s%s", f.Identity.Database,
 			f.Identity.Collection, f.Identity.From, f.Identity.To, f.Identity.details())
 	}

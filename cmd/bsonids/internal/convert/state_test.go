@@ -111,7 +111,7 @@ func FuzzState(f *testing.F) {
 			t.Fatal(err)
 		}
 		again, err := stateOf(facts)
-		if err != nil || !again.Identity.equal(s.Identity) || again.UndoOffset != s.UndoOffset || !again.Position.raw().Equal(s.Position.raw()) {
+		if err != nil || !again.Identity.Equal(s.Identity) || again.UndoOffset != s.UndoOffset || !again.Position.raw().Equal(s.Position.raw()) {
 			t.Errorf("%s reads as %+v, %v", b, again, err)
 		}
 	})

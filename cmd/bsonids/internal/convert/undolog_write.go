@@ -84,7 +84,7 @@ func (l *UndoLog) recover(id Identity, state string, atLeast int64) error {
 		l.size.Store(l.begin)
 		return files.SyncDir(filepath.Dir(l.file.Name()))
 	}
-	if !l.Identity.equal(id) {
+	if !l.Identity.Equal(id) {
 		return errors.New("it belongs to another conversion")
 	}
 	m, end, err := scanLog(f, l.Header, l.begin)

@@ -132,6 +132,17 @@ func hasBegun(f Files, st Step) (bool, error) {
 	return !errors.Is(err, io.EOF), nil
 }
 
+// together reports whether the undo log is of the conversion of the state file, or is not there.
+func (f Files) together() bool {
+	log, err := convert.ReadUndoLog(f.UndoLog)
+	if err != nil {
+		return errors.Is(err, fs.ErrNotExist)
+	}
+	defer func() { _ = log.Close() }()
+	s, err := convert.ReadState(f.State)
+	return err == nil && s.Identity.Equal(log.Identity)
+}
+
 // Nameless returns the error of a file without the name of the file and of the operation.
 func Nameless(err error) error {
 	var path *fs.PathError
@@ -185,10 +196,14 @@ func (s *State) strangers() (idle []Files, err error) {
 	return idle, nil
 }
 
-// Clean removes the files of steps that are of no use: they have not begun, and are not sealed.
+// Clean removes the files of steps that are of no use: they have not begun, and are not sealed. An undo log that is
+// not of the conversion of its state file is of someone else, and stays.
 func (s *State) Clean() error {
 	idle, err := s.strangers()
 	for _, f := range idle {
+		if !f.together() {
+			continue
+		}
 		for _, name := range f.names() {
 			if e := os.Remove(name); !errors.Is(e, fs.ErrNotExist) {
 				err = errors.Join(err, e)

@@ -204,3 +204,45 @@ func TestDamagedState(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Clean removes what steps have left that are of no use, and no undo log of another conversion, although that has no
+// entry.
+func TestCleanOnlyOwn(t *testing.T) {
+	for _, tt := range []struct {
+		state, log convert.Identity // no state file if it is zero
+		stays      bool
+	}{
+		{convert.Identity{Database: "shop", Collection: "users"}, convert.Identity{Database: "shop", Collection: "users"}, false},
+		{convert.Identity{Database: "shop", Collection: "users"}, convert.Identity{Database: "shop", Collection: "orders"}, true},
+		{convert.Identity{}, convert.Identity{Database: "shop", Collection: "orders"}, true},
+	} {
+		dir := migrated(t, split())
+		s, _, err := Lock(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := stemFiles(filepath.Join(dir, "users.javaLegacy"))
+		if tt.state.Database != "" {
+			of, err := convert.OpenState(f.State, tt.state)
+			if err == nil {
+				err = errors.Join(of.Save(), of.Close())
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		u, err := convert.OpenUndoLog(f.UndoLog, tt.log, f.State, 0)
+		if err == nil {
+			err = u.Close()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(s.Clean(), s.Close()); err != nil {
+			t.Errorf("%+v: %v", tt, err)
+		}
+		if _, err := os.Stat(f.UndoLog); (err == nil) != tt.stays {
+			t.Errorf("%+v: %v", tt, err)
+		}
+	}
+}
