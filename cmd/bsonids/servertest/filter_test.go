@@ -242,8 +242,8 @@ func TestFilterLeft(t *testing.T) {
 			}
 			return pass()
 		})
-		args := append([]string{"apply", filepath.Dir(file), "--write"}, gentle...)
-		r := command(t, p, args...).want(t, failure.ExitIncomplete)
+		// With two workers, the second batch may come first, and the document would be moved when it is converted.
+		r := command(t, p, applying(filepath.Dir(file), "--workers", "1")...).want(t, failure.ExitIncomplete)
 		lists, err := filepath.Glob(filepath.Join(filepath.Dir(file), "*.skipped.jsonl"))
 		if err != nil || len(lists) != 1 || !moved.Load() {
 			t.Fatal(lists, err, r.stdout)
