@@ -14,7 +14,7 @@ import (
 )
 
 // An undo log that lacks what was written to it proves nothing, with one exit code however it was
-// damaged, and restores nothing.
+// damaged, and restores nothing. A plan is not done without it either.
 func TestSpoiltLog(t *testing.T) {
 	s := mongotest.Start(t)
 	coll := connect(t, s).Collection("c")
@@ -36,8 +36,10 @@ func TestSpoiltLog(t *testing.T) {
 			if !strings.Contains(r.stderr, log) {
 				t.Error(r.stderr)
 			}
-			if r := command(t, s, "undo", dir, "--write"); r.code != failure.ExitFailed && r.code != failure.ExitUsage || !strings.Contains(r.stderr, log) {
-				t.Errorf("exit code %d: %s", r.code, r.stderr)
+			for _, args := range [][]string{{"undo", dir, "--write"}, applying(dir)} {
+				if r := command(t, s, args...); r.code != failure.ExitFailed && r.code != failure.ExitUsage || !strings.Contains(r.stderr, log) {
+					t.Errorf("%q: exit code %d: %s", args, r.code, r.stderr)
+				}
 			}
 			equal(t, all(t, coll), before)
 			_ = os.Remove(log)

@@ -144,6 +144,9 @@ func (w *worker) convert(ctx context.Context) (out Outcome, err error) {
 				return out, err
 			}
 			if w.state.Done && w.Retry == "" && w.Follow == nil {
+				if err := w.logged(); err != nil {
+					return out, err
+				}
 				out.Finished = true
 				out.All = convert.Totals{Changed: w.state.Changed, Values: w.state.Values, Skipped: w.state.Skipped}
 				return out, nil
