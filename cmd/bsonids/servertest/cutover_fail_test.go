@@ -150,7 +150,7 @@ func TestCutoverRefused(t *testing.T) {
 
 	// A copy that is not finished, or has skipped values.
 	b := filepath.Dir(planned(t, c.s.(*mongotest.Server), "--collection", "b", "--part", "1/2"))
-	changePlan(t, b, convertFields("javaLegacy", ""), accepted, copiedInto("b", "b_new"))
+	changePlan(t, b, convertFields("javaLegacy", ""), trusted("_id", "customer"), accepted, copiedInto("b", "b_new"))
 	command(t, c.s, "apply", b, "--write").want(t, failure.ExitOK)
 	refused("part 2/2 is missing", "b")
 	set := func(field string, value any) {
