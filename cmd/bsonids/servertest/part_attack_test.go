@@ -143,3 +143,28 @@ func TestOtherDivisions(t *testing.T) {
 		t.Error(r.stderr)
 	}
 }
+
+// A part that is planned when another one has converted its documents has the decisions of that one, although the values
+// that are left, and those in the new order, tell something else.
+func TestPartPlannedLate(t *testing.T) {
+	for _, to := range []uuidrep.Representation{uuidrep.Standard, uuidrep.CSharpLegacy} {
+		s := mongotest.Start(t)
+		db := connect(t, s)
+		want := seed(t, db.Collection("c"), 40, uuidrep.JavaLegacy, to)
+		before := all(t, db.Collection("c"))
+		first := filepath.Dir(planned(t, s, "--to", to.String(), "--part", "1/3"))
+		dirs := []string{first, partLike(t, s, "2/3", first)}
+		for _, dir := range dirs {
+			command(t, s, "apply", dir, "--write").want(t, failure.ExitOK)
+		}
+		late := partLike(t, s, "3/3", first)
+		command(t, s, "apply", late).want(t, failure.ExitOK)
+		command(t, s, "apply", late, "--write").want(t, failure.ExitOK)
+		equal(t, all(t, db.Collection("c")), want)
+		for _, dir := range append(dirs, late) {
+			command(t, s, "verify", dir).want(t, failure.ExitOK)
+			command(t, s, "undo", dir, "--write").want(t, failure.ExitOK)
+		}
+		equal(t, all(t, db.Collection("c")), before)
+	}
+}
