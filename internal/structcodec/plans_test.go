@@ -610,6 +610,11 @@ func TestReasonsOfWholeSlices(t *testing.T) {
 		c.reg.RegisterTypeDecoder(typ, ownCodec{})
 	}
 	alone := "goes through the driver's codec"
+	ofAny := newOwnCodec()
+	ofAny.reg.RegisterTypeDecoder(tAny, ownCodec{})
+	if got := strings.Join(texts(ofAny.WhyNotDecoded(ofAny.decodeMode.dc, tD)), ", "); got != " interface {} goes through its codec, structcodec.ownCodec" {
+		t.Errorf("a D of values with a decoder: got %q", got)
+	}
 	for _, tt := range []struct {
 		v                any
 		encoded, decoded string

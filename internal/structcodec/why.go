@@ -98,7 +98,7 @@ func (r *reasons) encoded(c *encodeMode, path string, t reflect.Type) {
 	if hasElements(t, knownEncoder(resolved)) {
 		r.encoded(c, path, t.Elem())
 	}
-	planned := false
+	var planned bool
 	c.compileEncoder(func(plans encodeCompiler) {
 		f, ok := plans.compile(t, enc)
 		planned = ok && !sameCode(f, c.opaque(enc, ""))
@@ -159,7 +159,7 @@ func (r *reasons) decoded(c *decodeMode, path string, t reflect.Type) {
 	case k == knownD:
 		r.decoded(c, path, tAny)
 	}
-	planned := false
+	var planned bool
 	c.compileDecoder(func(plans decodeCompiler) {
 		f, ok := plans.compile(t, dec)
 		planned = ok && !sameCode(f, c.slow(dec))

@@ -13,6 +13,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/files"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/journal"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds/kindstest"
 )
 
@@ -280,5 +281,56 @@ func TestLinesOfUndoLog(t *testing.T) {
 		if err := errors.Join(u.Mark(time.Unix(0, 0), true), u.Close()); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// An error of an undo log names the log: that it is none, that its header has no id, and that it cannot be written to.
+func TestErrorsNameTheUndoLog(t *testing.T) {
+	dir := t.TempDir()
+	named := func(what, path string, err error) {
+		t.Helper()
+		var of *RecordError
+		if !errors.As(err, &of) || of.Record != UndoRecord || of.Path != path {
+			t.Errorf("%s: got %v", what, err)
+		}
+	}
+	text := filepath.Join(dir, "text")
+	if err := os.WriteFile(text, []byte("text of another program, which is long enough\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := OpenUndoLog(text, identity(), "", 0)
+	named("a text", text, err)
+	_, err = ReadUndoLog(text)
+	named("a text", text, err)
+	for name, header := range map[string]string{"no id": `{"id":""}`, "no header": `[]`} {
+		path := filepath.Join(dir, name)
+		f, err := os.Create(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := journal.Create(journal.OSFile{File: f}, undoFormat, "", []byte(header)); err != nil {
+			t.Fatal(err)
+		}
+		if err := f.Close(); err != nil {
+			t.Fatal(err)
+		}
+		_, err = ReadUndoLog(path)
+		if named(name, path, err); !errors.Is(err, errNoUndoLog) {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+	path := filepath.Join(dir, "undo")
+	c := conversion(t, "javaLegacy", "standard")
+	l, err := OpenUndoLog(path, identity(), "", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	size := l.Size()
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	named("a log that is closed", path, l.Append(plans(t, c, "a"), c, func(Planned) bool { return false }))
+	if l.Size() != size {
+		t.Errorf("the log has %d bytes after an error, want %d", l.Size(), size)
 	}
 }
