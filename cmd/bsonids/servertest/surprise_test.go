@@ -15,7 +15,8 @@ import (
 )
 
 // What a person said to leave is no surprise, and neither are nulls, empty strings, and values of other types in a
-// field that is converted: apply and verify end with exit code 0, in place and into a copy.
+// field that is converted: apply and verify end with exit code 0, in place and into a copy. Text that is no UUID is of
+// another type in all fields but those of text.
 func TestNoSurprise(t *testing.T) {
 	for name, tt := range map[string]struct {
 		from, to string
@@ -40,7 +41,10 @@ func TestNoSurprise(t *testing.T) {
 					sum := md5.Sum(fmt.Append(nil, i))
 					docs = append(docs, bson.D{{Key: "_id", Value: int32(i)}, {Key: "id", Value: tt.value(v4(i))}, {Key: "sum", Value: bson.Binary{Subtype: 3, Data: sum[:]}}})
 				}
-				for i, v := range append(tt.others, nil, "", "x", "not a UUID at all", int32(7), int64(7), 7.5, bson.NewObjectID(), true, bson.A{}, bson.A{nil, "", int32(1)},
+				if tt.from != "text" {
+					tt.others = append(tt.others, "x", "not a UUID at all")
+				}
+				for i, v := range append(tt.others, nil, "", int32(7), int64(7), 7.5, bson.NewObjectID(), true, bson.A{}, bson.A{nil, "", int32(1)},
 					bson.Binary{Subtype: 3, Data: []byte("short")}, bson.Binary{Subtype: 5, Data: make([]byte, 16)}) {
 					docs = append(docs, bson.D{{Key: "_id", Value: int32(100 + i)}, {Key: "id", Value: v}})
 				}

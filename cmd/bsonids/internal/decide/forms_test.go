@@ -51,7 +51,7 @@ func TestText(t *testing.T) {
 	}{
 		"one value":          {many(1, func() string { return hyphens(ofVersion(4)) }), false, Evidence, []int{4}, nil, []string{hyphens(ofVersion(7)), hyphens(uuid.Nil)}, []string{hyphens(unfit), four()}, 1, 1},
 		"twice":              {slices.Repeat(many(1, func() string { return "{" + hyphens(ofVersion(1)) + "}" }), 2), false, Evidence, []int{1}, nil, nil, nil, 1, 1},
-		"words beside":       {[]string{"a", "", "none", hyphens(ofVersion(4))}, false, Evidence, []int{4}, nil, []string{hyphens(ofVersion(4))}, nil, 1, 1},
+		"words":              {[]string{"a", "", "none"}, true, None, nil, nil, nil, []string{hyphens(ofVersion(4)), digits(unfit)}, 0, 0},
 		"without version":    {[]string{hyphens(unfit)}, false, None, nil, nil, nil, []string{hyphens(unfit)}, 1, 0},
 		"trusted":            {[]string{hyphens(unfit)}, true, Trust, nil, nil, []string{hyphens(unfit), digits(unfit)}, nil, 1, 1},
 		"nil":                {[]string{hyphens(uuid.Nil), digits(uuid.Nil)}, false, Symmetric, nil, nil, []string{digits(uuid.Nil), digits(uuid.Max)}, []string{four()}, 2, 0},

@@ -103,18 +103,13 @@ func (f Form) Walk(doc []byte, selected func(*walk.Path) bool, visit func(*walk.
 	}, visit)
 }
 
-// Applies reports whether the value may be of the form f: whether it is a document, or text that is a UUID. Other
-// text is a value of another type: a person who decides about a field does not mean it.
+// Applies reports whether the value may be of the form f: whether it has its BSON type. An empty string is the
+// absence of a value, as null is.
 func (f Form) Applies(l walk.Leaf) bool {
-	if f == Struct {
-		return l.Type == bson.TypeEmbeddedDocument
-	}
-	text, ok := l.Text()
-	if ok {
-		_, ok = ParseText(text)
-	}
-	return ok && f == Text
+	return f == Text && l.Type == bson.TypeString && len(l.Value) > emptyString || f == Struct && l.Type == bson.TypeEmbeddedDocument
 }
+
+const emptyString = 5 // bytes: a length and a zero
 
 // Parse reads a value of the form f. The reason says why the value is not a UUID, if ok is false.
 func (f Form) Parse(l walk.Leaf) (s Spelled, reason string, ok bool) {
@@ -129,7 +124,7 @@ func (f Form) Parse(l walk.Leaf) (s Spelled, reason string, ok bool) {
 		s, ok = ParseText(text)
 	}
 	if !ok {
-		return s, "not text that is a UUID", false
+		return s, "the text is not a UUID in one of the usual spellings", false
 	}
 	return s, "", true
 }

@@ -144,7 +144,7 @@ func TestFormsLeft(t *testing.T) {
 		values, left, constants int64
 		listed                  []string
 	}{
-		{"text", "text", "u", texts, nil, 40, 0, 1, []string{`"path":"options.validator.u.$ne","value":"9F2C8A52`}},
+		{"text", "text", "u", texts, nil, 40, 1, 1, []string{`"path":"u.1","value":"none","reason":"the text is not a UUID`, `"path":"options.validator.u.$ne","value":"9F2C8A52`}},
 		{"checksums", "text", "u", sums, nil, 0, 40, 1, []string{"may be a checksum"}},
 		{"trusted checksums", "text", "u", sums, []string{"u"}, 40, 0, 1, nil},
 		{"structs", "goStruct", "u", structs, nil, 41, 1, 0, []string{`"value":{"name":"n"},"reason":"the document has fields other`}},
