@@ -128,7 +128,7 @@ func TestApplyOfEditedPlan(t *testing.T) {
 	command(t, s, "verify", dir).want(t, failure.ExitOK)
 	command(t, s, "status", dir).want(t, failure.ExitOK)
 	command(t, s, "undo", dir).want(t, failure.ExitOK)
-	for _, args := range [][]string{{"verify", file}, {"verify", dir, "--db", "x"}, {"verify", dir, "--from", "javaLegacy"},
+	for _, args := range [][]string{{"verify", file}, {"verify", dir, "--db", "x"}, {"verify"},
 		{"apply", dir, "--write"}, {"apply", filepath.Join(dir, "nothing")}, {"verify", t.TempDir()}, {"undo", t.TempDir(), "--write"},
 		{"status", t.TempDir()}, {"status"}, {"apply"}, {"plan"}, {"plan", "--db", s.Database()}, {"plan", dir, "--db", s.Database()},
 		{"plan", t.TempDir(), "--db", "nowhere"}, {"plan", t.TempDir(), "--db", s.Database(), "--to", "generic"}} {

@@ -3,6 +3,7 @@ package servertest
 import (
 	"flag"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"testing"
 
@@ -72,7 +73,7 @@ func TestKillStates(t *testing.T) {
 	}
 	planOf := func(s *mongotest.Server, dir string) string {
 		dir = filepath.Join(dir, "shop.d")
-		if !isDirectory(dir) {
+		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
 			again(t, planned(t, s), dir)
 		}
 		return dir

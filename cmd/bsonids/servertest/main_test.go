@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -42,18 +41,7 @@ type result struct {
 
 func command(t testing.TB, s target, args ...string) result {
 	t.Helper()
-	if args[0] == "convert" && !slices.Contains(args, "--skip-list") && !slices.Contains(args, "--state") {
-		// Without these flags, the list is written to the working directory.
-		args = append(args, "--skip-list", filepath.Join(t.TempDir(), "skipped.jsonl"))
-	}
-	if args[0] == "convert" && slices.Contains(args, "--write") && !slices.Contains(args, "--undo-log") && !slices.Contains(args, "--into") {
-		log := filepath.Join(t.TempDir(), "undo")
-		if i := slices.Index(args, "--state"); i >= 0 {
-			log = args[i+1] + ".undo"
-		}
-		args = append(args, "--undo-log", log)
-	}
-	if slices.Contains([]string{"convert", "undo", "plan", "apply", "verify"}, args[0]) && !slices.Contains(args, "--retry-for") && (s != nil || args[0] == "convert" || args[0] == "undo") && !slices.Contains(args, "--dump") {
+	if slices.Contains([]string{"undo", "plan", "apply", "verify"}, args[0]) && !slices.Contains(args, "--retry-for") && (s != nil || args[0] == "undo") && !slices.Contains(args, "--dump") {
 		args = append(args, "--retry-for", "0s") // what a test refuses is not tried again
 	}
 	if s != nil {
@@ -63,20 +51,12 @@ func command(t testing.TB, s target, args ...string) result {
 	code := cli.Run(t.Context(), args, &out, &errs)
 	if strings.HasPrefix(out.String(), "{") {
 		name := args[0]
-		switch {
-		case name == "undo" && slices.Contains(args, "--db"):
+		if name == "undo" && slices.Contains(args, "--db") {
 			name = "cutover"
-		case (name == "verify" || name == "undo") && isDirectory(args[1]):
-			name += "-plan"
 		}
 		checkSchema(t, name, out.String())
 	}
 	return result{code, out.String(), errs.String()}
-}
-
-func isDirectory(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.IsDir()
 }
 
 // problems returns the warnings and errors on stderr.

@@ -46,9 +46,8 @@ func TestShop(t *testing.T) {
 
 	flags := []string{"--batch-timeout", "5s", "--retry-for", "30s"}
 	kills += untilDone(t, s, append([]string{"cutover", dir, "--write"}, flags...)...)
-	for name, from := range exchanged {
+	for name := range exchanged {
 		equal(t, all(t, db.Collection(name)), fresh[name])
-		command(t, s, "verify", "--db", s.Database(), "--collection", name+"_before_cutover", "--from", from.String(), "--into", name).want(t, failure.ExitOK)
 	}
 	if r := command(t, s, append([]string{"cutover", dir, "--roll-back", "--write"}, flags...)...).want(t, failure.ExitUsage); !strings.Contains(r.stderr, `the cutover is in the state "switched"`) {
 		t.Error(r.stderr)

@@ -5,23 +5,18 @@ package apply
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
-	"strings"
-	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/files"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/migration"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/patience"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/report"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/server"
 )
@@ -33,23 +28,14 @@ type Options struct {
 	Part       convert.Part
 	Division   string // as of plan.Plan.Division
 	Query      bson.D // nil for all documents
-	// Decided is the decision of a dry run that is made already. It is nil if the state has it.
-	Decided *decide.Decision
 
-	Write      bool     // false to find what would be changed
-	Trust      []string // fields that are converted although their values do not determine the order
-	DecideAnew bool     // do not use a decision in the record
-	References int      // documents of each other collection to search for equal values
+	Trust []string // fields that are converted although their values do not determine the order
 
 	// Follow makes a copy follow its source until the context ends. It is nil if the copy does not. Its Record
 	// and Beat are set when the conversion begins.
 	Follow *convert.Follow
 
-	State, UndoLog, SkipList string // paths; the last one as of [SkipListOf]
-	// Anew is set if another pass is made when an earlier run has completed the conversion, for values that
-	// services have written since. Values of one subtype are not converted twice.
-	Anew  bool
-	Retry string // path of a skip list whose values are converted
+	plan.Files // UndoLog is empty for a copy
 	// Listed are the files of the conversion that has listed the values to convert. They are empty for all values.
 	Listed plan.Files
 	// Others are the files of conversions of the collection with other filters: the values that they have made
@@ -58,54 +44,19 @@ type Options struct {
 	Again  bool // the new collection is the copy of an earlier conversion
 
 	Workers, Batch int
-	Examples       int                 // to keep; negative for all
-	Advance        func(documents int) // called instead of showing the progress, if it is not nil
+	Advance        func(documents int) // is called with the progress
 }
 
 func (o *Options) namespace() string { return o.ID.Database + "." + o.ID.Collection }
 
-// WithLedger sets the state file of a conversion that has an undo log and no state file: it is beside the
-// undo log.
-func (o *Options) WithLedger() {
-	if o.Write && o.State == "" && o.UndoLog != "" && o.Retry == "" {
-		o.State, o.Anew = convert.LedgerOf(o.UndoLog), !o.Conversion.SameSubtype()
-	}
-}
-
-// SkipListOf returns the path of the list of values that a conversion leaves, if the user names none: it
-// is beside the state file or the list to retry, or a new file in the working directory.
-func SkipListOf(namespace, state, retry string) (path string) {
-	switch {
-	case retry != "":
-		stem := strings.TrimSuffix(retry, ".jsonl")
-		for n := 2; path == "" || migration.Exists(path); n++ {
-			path = fmt.Sprintf("%s-%d.jsonl", stem, n)
-		}
-	case state != "":
-		path = state + ".skipped.jsonl"
-	default:
-		stem := strings.Map(func(r rune) rune {
-			if strings.ContainsRune(`/\:*?"<>|`, r) || r < ' ' {
-				return '_'
-			}
-			return r
-		}, namespace)
-		path = stem + ".skipped.jsonl"
-		for n := 2; migration.Exists(path); n++ {
-			path = fmt.Sprintf("%s.skipped-%d.jsonl", stem, n)
-		}
-	}
-	return path
-}
-
 // Outcome is how the conversion of a collection ended. One of InPlace and Copied is set if it began, and
 // Finished if an earlier run has completed it.
 type Outcome struct {
-	About    report.Conversion
 	InPlace  *convert.Result
 	Copied   *convert.Copied
 	Finished bool
-	All      convert.Totals // with those of earlier runs
+	SkipList *convert.SkipList // nil if it was not opened
+	All      convert.Totals    // with those of earlier runs
 }
 
 // worker converts one collection.
@@ -115,92 +66,79 @@ type worker struct {
 	db    *mongo.Database
 	coll  *mongo.Collection
 	spec  *mongo.CollectionSpecification
-	state *convert.StateFile // nil if there is none
-	held  bool               // the record does not have that the run has ended
+	state *convert.StateFile
+	held  bool // the record does not have that the run has ended
 }
 
-// Collection converts a collection, or finds what it would change. The outcome is valid with an error,
-// too.
+// Collection converts a collection as was decided in its state file. The outcome is valid with an error, too.
 func Collection(ctx context.Context, s *migration.Session, o Options) (out Outcome, err error) {
 	w := &worker{Session: s, Options: o, db: s.Client.Database(o.ID.Database)}
 	return w.convert(ctx)
 }
 
 func (w *worker) convert(ctx context.Context) (out Outcome, err error) {
-	out.About = report.Conversion{Identity: w.ID, From: w.Conversion.From, To: w.Conversion.To, Write: w.Write}
 	if err := w.Do(ctx, func() error { return w.find(ctx) }); err != nil {
 		return out, err
 	}
-	opts := convert.Options{Conversion: w.Conversion, Write: w.Write, Workers: w.Workers, Part: w.Part, Batch: w.Batch, Examples: w.Examples,
-		Query: w.Query, Pace: w.Pace, Patience: w.Patience, Latency: patience.NewLatency(patience.System), UUID: w.spec.UUID}
-	run := &migration.Claim{}
-	if w.Write {
-		if w.State != "" {
-			if err := w.open(ctx); err != nil {
-				return out, err
-			}
-			defer func() { err = errors.Join(err, w.close(err)) }()
-			if err := w.Do(ctx, func() error { return w.copyGone(ctx) }); err != nil {
-				return out, err
-			}
-			if w.state.Done && w.Retry == "" && w.Follow == nil {
-				if err := w.logged(); err != nil {
-					return out, err
-				}
-				out.Finished = true
-				out.All = convert.Totals{Changed: w.state.Changed, Values: w.state.Values, Skipped: w.state.Skipped}
-				return out, nil
-			}
-		}
-		if err = w.Do(ctx, func() (err error) { // the result, which the deferred function reads
-			run, err = w.begin(ctx, opts)
-			return err
-		}); err != nil {
+	if err := w.open(ctx); err != nil {
+		return out, err
+	}
+	defer func() { err = errors.Join(err, w.close(err)) }()
+	if err := w.Do(ctx, func() error { return w.copyGone(ctx) }); err != nil {
+		return out, err
+	}
+	if w.state.Done && w.Follow == nil {
+		if err := w.logged(); err != nil {
 			return out, err
 		}
-		defer func() {
-			failed := err
-			switch {
-			case err == nil && w.Follow != nil:
-				failed = errFollowed
-			case err != nil && ctx.Err() != nil:
-				failed = context.Cause(ctx)
-			}
-			end := run.End(failed)
-			w.held = end != nil
-			err = errors.Join(err, end)
-		}()
-		opts.Check, opts.Report, opts.BatchTimeout, opts.Halves = run.Check, run.Report, w.BatchTimeout, w.Halves
+		out.Finished = true
+		out.All = convert.Totals{Changed: w.state.Changed, Values: w.state.Values, Skipped: w.state.Skipped}
+		return out, nil
 	}
-	opts.State = w.state
+	opts := convert.Options{Conversion: w.Conversion, Write: true, Workers: w.Workers, Part: w.Part, Batch: w.Batch, State: w.state,
+		Query: w.Query, Pace: w.Pace, Patience: w.Patience, Latency: patience.NewLatency(patience.System), UUID: w.spec.UUID}
+	var run *migration.Claim
+	if err = w.Do(ctx, func() (err error) { // the result, which the deferred function reads
+		run, err = w.begin(ctx, opts)
+		return err
+	}); err != nil {
+		return out, err
+	}
+	defer func() {
+		failed := err
+		switch {
+		case err == nil && w.Follow != nil:
+			failed = errFollowed
+		case err != nil && ctx.Err() != nil:
+			failed = context.Cause(ctx)
+		}
+		end := run.End(failed)
+		w.held = end != nil
+		err = errors.Join(err, end)
+	}()
+	opts.Check, opts.Report, opts.BatchTimeout, opts.Halves = run.Check, run.Report, w.BatchTimeout, w.Halves
 	if opts.Made, err = w.made(); err != nil {
 		return out, err
 	}
-	if w.SkipList != "" {
-		var has *convert.Listed
-		if w.state != nil && w.state.Decision != nil {
-			has = new(convert.Listed)
-			if w.Retry == "" {
-				*has = w.state.Listed
-			}
-		}
-		if opts.SkipList, err = convert.OpenSkipList(w.SkipList, w.namespace(), has); err != nil {
-			return out, migration.FileError(err)
-		}
-		defer func() { err = errors.Join(err, opts.SkipList.Close()) }()
-		if w.state != nil && w.Retry == "" {
-			if err := w.state.Lists(opts.SkipList); err != nil {
-				return out, migration.FileError(err)
-			}
-		}
+	var has *convert.Listed
+	if w.state.Decision != nil {
+		has = &convert.Listed{}
+		*has = w.state.Listed
 	}
-	out.About.SkipList = opts.SkipList
-	if err := w.judge(ctx, run, &opts, &out.About); err != nil {
+	if opts.SkipList, err = convert.OpenSkipList(w.SkipList, w.namespace(), has); err != nil {
+		return out, migration.FileError(err)
+	}
+	defer func() { err = errors.Join(err, opts.SkipList.Close()) }()
+	if err := w.state.Lists(opts.SkipList); err != nil {
+		return out, migration.FileError(err)
+	}
+	out.SkipList = opts.SkipList
+	if err := w.judge(ctx, run, &opts); err != nil {
 		return out, err
 	}
-	if w.Write && w.UndoLog != "" {
+	if w.UndoLog != "" {
 		atLeast := run.LogSize()
-		if w.state != nil && opts.State != nil && w.state.UndoID != "" {
+		if w.state.UndoID != "" {
 			atLeast = max(atLeast, w.state.UndoSize)
 		}
 		if opts.Undo, err = convert.OpenUndoLog(w.UndoLog, w.ID, migration.Absolute(w.State), atLeast); err != nil {
@@ -257,12 +195,10 @@ func (w *worker) find(ctx context.Context) (err error) {
 	if w.spec.Type == "view" || w.spec.Type == "timeseries" {
 		return failure.Usagef("cannot convert %s, because it is a %s", w.namespace(), w.spec.Type)
 	}
-	if w.Write {
-		if err := migration.NotGuarded(ctx, w.coll, w.spec.UUID, w.Conversion.To.Subtype, w.Conversion, w.ID.Into != ""); err != nil {
-			return err
-		}
+	if err := migration.NotGuarded(ctx, w.coll, w.spec.UUID, w.Conversion.To.Subtype, w.Conversion, w.ID.Into != ""); err != nil {
+		return err
 	}
-	if w.Write && w.ID.Into == "" {
+	if w.ID.Into == "" {
 		// No document has this _id. The update changes nothing, and the server rejects it if the
 		// user lacks the privilege to update.
 		_, err := w.coll.UpdateOne(ctx, bson.D{{Key: "_id", Value: bson.NewObjectID()}}, bson.D{{Key: "$set", Value: bson.D{{Key: "x", Value: 1}}}})
@@ -286,15 +222,8 @@ func (w *worker) open(ctx context.Context) (err error) {
 	if err := w.state.Bind(w.spec.UUID); err != nil {
 		return migration.FileError(err)
 	}
-	if w.state.Done && w.Anew {
-		w.state.Done, w.state.Position, w.state.UndoOffset, w.state.Skipped = false, nil, w.state.UndoSize, 0
-		w.state.Listed = convert.Listed{} // a person may have done with the list
-		if w.DecideAnew {
-			w.state.Decision = nil
-		}
-	}
 	if w.state.Undone != "" {
-		return failure.Usagef("--state %s: the conversion was undone on %s; start again with a new state file and a new undo log", w.State, w.state.Undone)
+		return failure.Usagef("the state file %s: the conversion was undone on %s; make a plan in a new directory", w.State, w.state.Undone)
 	}
 	if w.Again && !w.state.Created {
 		w.state.Created = true
@@ -313,7 +242,7 @@ func (w *worker) begin(ctx context.Context, opts convert.Options) (*migration.Cl
 	conv, id := w.Conversion, w.ID
 	run := record.Run{Kind: record.Convert, Collection: id.Collection, UUID: w.spec.UUID, Conversion: record.NewConversion(),
 		From: id.From, To: id.To, FromSubtype: conv.From.Subtype, ToSubtype: conv.To.Subtype, Fields: id.Fields, Into: id.Into, Part: id.Part, Division: w.Division,
-		Query: id.Query, Retry: w.Retry != "" || w.Listed.State != "", State: migration.Absolute(w.State), UndoLog: migration.Absolute(w.UndoLog)}
+		Query: id.Query, Retry: w.Listed.State != "", State: migration.Absolute(w.State), UndoLog: migration.Absolute(w.UndoLog)}
 	for _, f := range w.Others {
 		s, err := convert.ReadState(f.State)
 		if err != nil {
@@ -321,17 +250,13 @@ func (w *worker) begin(ctx context.Context, opts convert.Options) (*migration.Cl
 		}
 		run.Knows = append(run.Knows, record.Known{Conversion: s.Conversion, File: record.FileID(files.LockPath(f.State))})
 	}
-	var ledger record.Ledger
-	if w.state != nil && w.Retry == "" {
-		ledger = w.state
-		if w.state.Conversion == "" {
-			w.state.Conversion = run.Conversion
-			if err := w.state.Save(); err != nil {
-				return nil, err
-			}
+	if w.state.Conversion == "" {
+		w.state.Conversion = run.Conversion
+		if err := w.state.Save(); err != nil {
+			return nil, err
 		}
-		run.Conversion, run.UndoID = w.state.Conversion, w.state.UndoID
 	}
+	run.Conversion, run.UndoID = w.state.Conversion, w.state.UndoID
 	documents, err := w.coll.EstimatedDocumentCount(ctx)
 	if err != nil {
 		return nil, err
@@ -343,32 +268,17 @@ func (w *worker) begin(ctx context.Context, opts convert.Options) (*migration.Cl
 			logSize = info.Size()
 		}
 	}
-	return w.Claim(ctx, w.db, run, logSize, ledger, func(ctx context.Context) error {
+	return w.Claim(ctx, w.db, run, logSize, w.state, func(ctx context.Context) error {
 		if id.Into == "" {
 			return nil
 		}
-		opts.State = w.state
 		return convert.MayCopy(ctx, w.coll, w.db.Collection(id.Into), opts)
 	})
 }
 
 // carryOut converts.
 func (w *worker) carryOut(ctx context.Context, run *migration.Claim, opts convert.Options, out *Outcome) error {
-	var total int64
-	err := w.Do(ctx, func() (err error) {
-		total, err = w.coll.EstimatedDocumentCount(ctx)
-		total = w.Part.Count(total)
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	if opts.Progress = w.Advance; opts.Progress == nil {
-		bar := w.Progress(total, "converting", w.namespace())
-		defer bar.Done()
-		opts.Progress = bar.Add
-	}
-	start := time.Now()
+	opts.Progress = w.Advance
 	if w.Follow != nil {
 		opts.Follow = w.followed(run)
 	}
@@ -379,19 +289,16 @@ func (w *worker) carryOut(ctx context.Context, run *migration.Claim, opts conver
 		if opts.Follow != nil && res.Stream.CaughtUp && errors.Is(err, context.Canceled) {
 			err = nil // this is how a copy that follows its source ends
 		}
-		return w.withEarlier(opts, out, err)
+		return w.withEarlier(out, err)
 	}
 	res, err := convert.InPlace(ctx, w.coll, opts)
 	out.InPlace = &res
 	out.All = convert.Totals{Changed: res.Earlier + res.Documents, Values: res.EarlierValues + res.Values, Skipped: res.Skipped}
-	out.About.Took = time.Since(start)
-	return w.withEarlier(opts, out, err)
+	return w.withEarlier(out, err)
 }
 
 // withEarlier adds what earlier runs have skipped.
-func (w *worker) withEarlier(opts convert.Options, out *Outcome, err error) error {
-	if opts.State != nil {
-		out.All.Skipped = max(out.All.Skipped, opts.State.Skipped)
-	}
+func (w *worker) withEarlier(out *Outcome, err error) error {
+	out.All.Skipped = max(out.All.Skipped, w.state.Skipped)
 	return err
 }

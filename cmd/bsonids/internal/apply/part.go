@@ -7,6 +7,7 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/mongo"
 
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/migration"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
@@ -57,16 +58,30 @@ func (p *Planned) isAbout(e plan.Entry, uuid string) bool {
 
 // dry returns the number of values of the part that a step would convert. The survey counts those of all parts.
 func (p *Planned) dry(ctx context.Context, s *migration.Session, st *step, d decide.Decision) (values int64, err error) {
-	o := st.options
-	o.State, o.SkipList, o.UndoLog, o.Others, o.Decided, o.Batch = "", "", "", nil, &d, p.Batch
-	out, err := Collection(ctx, s.Child(p.plan.Database+"."+st.Collection), o)
-	switch {
-	case err != nil:
+	id := st.options.ID
+	db := s.Client.Database(id.Database)
+	coll := db.Collection(id.Collection)
+	of := convert.Options{Conversion: st.options.Conversion, Part: st.options.Part, Query: st.options.Query, Workers: 1, Batch: p.Batch, Patience: s.Patience}
+	of.Conversion.Judge = d.Judge(of.Conversion.From.Order)
+	err = s.Do(ctx, func() error {
+		spec, err := server.FindCollection(ctx, coll)
+		if err == nil {
+			of.UUID = spec.UUID
+		}
+		return err
+	})
+	if err != nil {
 		return 0, &migration.CollectionError{Collection: st.Collection, Err: err}
-	case out.InPlace != nil:
-		values = out.InPlace.Values
-	case out.Copied != nil:
-		values = out.Copied.Values
 	}
-	return values, nil
+	if id.Into != "" {
+		res, failed := convert.Into(ctx, coll, db.Collection(id.Into), of)
+		values, err = res.Values, failed
+	} else {
+		res, failed := convert.InPlace(ctx, coll, of)
+		values, err = res.Values, failed
+	}
+	if err != nil {
+		err = &migration.CollectionError{Collection: st.Collection, Err: err}
+	}
+	return values, err
 }

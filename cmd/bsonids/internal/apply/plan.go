@@ -125,9 +125,8 @@ func (p *Planned) step(s plan.Step) (*step, error) {
 	if s.Again && s.Part != "" {
 		return nil, failure.Usagef("parts have begun to copy it into %q by other decisions: put these back, or make new plans and another copy", s.Into)
 	}
-	o := Options{Conversion: d.Conversion, ID: d.ID, Part: d.Part, Division: p.plan.Division(s.Collection), Query: d.Query, Write: p.Write, Trust: slices.Clone(s.Trust), Again: s.Again, Workers: p.Workers, Batch: p.Batch}
-	f := s.Files(p.Dir)
-	o.State, o.SkipList, o.UndoLog = f.State, f.SkipList, f.UndoLog
+	o := Options{Conversion: d.Conversion, ID: d.ID, Part: d.Part, Division: p.plan.Division(s.Collection), Query: d.Query, Trust: slices.Clone(s.Trust), Again: s.Again, Workers: p.Workers, Batch: p.Batch}
+	o.Files = s.Files(p.Dir)
 	if s.Listed {
 		o.Listed = p.state.Before(s).Files(p.Dir)
 	}
@@ -370,8 +369,8 @@ func (p *Planned) one(ctx context.Context, s *migration.Session, st *step, advan
 	if err != nil && (out.InPlace != nil || out.Copied != nil) {
 		r.Status = report.Stopped
 	}
-	if out.About.SkipList.Begun() {
-		r.SkipList = out.About.SkipList.Path()
+	if out.SkipList.Begun() {
+		r.SkipList = out.SkipList.Path()
 	}
 	return r
 }

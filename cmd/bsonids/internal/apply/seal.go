@@ -241,7 +241,7 @@ func (p *Planned) seal(sv *survey.Survey) error {
 		}
 		d, err := p.decision(st, sv)
 		if err == nil && !st.Listed {
-			err = MayWrite(&d)
+			err = mayWrite(&d)
 		}
 		if err != nil {
 			return err

@@ -104,7 +104,7 @@ write per second, of all collections together; 0, or no file, is no limit.`,
 	f.StringVar(&o.out, "out", "", "with the plan of a dump: converted dump to write, or - for standard output")
 	f.Var(&o.workers, "workers", "number of batches of a collection to write at the same time")
 	f.Var(&o.atOnce, "collections-at-once", "number of collections to convert at the same time")
-	o.load.add(cmd, false)
+	o.load.add(cmd)
 	o.recordFlags.add(cmd)
 	c.completeNames(cmd, func() []string { return nil })
 	return cmd

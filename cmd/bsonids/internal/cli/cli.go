@@ -114,7 +114,9 @@ a proof found differences, a guard stays at level moderate, or scan --fail-on fo
 field; 4 the server cannot be reached or was lost; 5 wrong credentials or a
 missing privilege; 130 interrupted.`,
 		Example: `  bsonids scan --uri mongodb://localhost:27017 --db shop
-  bsonids convert --db shop --collection orders --from javaLegacy --to standard`,
+  bsonids plan shop.d --db shop
+  bsonids apply shop.d --write
+  bsonids verify shop.d`,
 		Version:       v,
 		SilenceUsage:  true,
 		SilenceErrors: true,
@@ -133,8 +135,7 @@ missing privilege; 130 interrupted.`,
 	root.PersistentFlags().Var(c.logFormat, "log-format", "write log lines to stderr in this format: text, json; by default, text unless stderr is a terminal")
 	completeWords(root, "log-format", false, logs.Text, logs.JSON)
 	root.PersistentFlags().BoolVarP(&c.quiet, "quiet", "q", false, "print no progress to stderr")
-	root.AddCommand(newShowCommand(c), newScanCommand(c), newConvertCommand(c, (*convertOptions).run),
-		newPlanCommand(c), newApplyCommand(c, (*applyOptions).run), newStatusCommand(c, (*statusOptions).run),
+	root.AddCommand(newShowCommand(c), newScanCommand(c), newPlanCommand(c), newApplyCommand(c, (*applyOptions).run), newStatusCommand(c, (*statusOptions).run),
 		newVerifyCommand(c, (*verifyOptions).run), newUndoCommand(c, (*undoOptions).run),
 		newCutoverCommand(c, (*switchOptions).run), newReleaseCommand(c, (*switchOptions).run))
 	return root

@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/apply"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/documents"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
@@ -44,15 +43,8 @@ func TestFailures(t *testing.T) {
 	t.Setenv("MONGODB_URI", "")
 	const secret = "s3cr3t-p4ss"
 	gone := "mongodb://user:" + secret + "@127.0.0.1:1/?serverSelectionTimeoutMS=200&connectTimeoutMS=200"
-	conv := []string{"convert", "--db", "d", "--collection", "c", "--from", "javaLegacy"}
-	undo := filepath.Join(t.TempDir(), "undo")
-	log, err := convert.OpenUndoLog(undo, convert.Identity{Database: "d", Collection: "c", From: "javaLegacy", To: "standard"}, "", 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := log.Close(); err != nil {
-		t.Fatal(err)
-	}
+	dir := planned(t, "")
+	apply, plan := []string{"apply", dir}, []string{"plan", filepath.Join(t.TempDir(), "new.d")}
 	for _, tt := range []struct {
 		args []string
 		code int
@@ -63,29 +55,23 @@ func TestFailures(t *testing.T) {
 		{[]string{"scan", "--uri", "mongodb://user:" + secret + "@h:x:y"}, failure.ExitUsage, "connection string"},
 		{[]string{"scan", "--uri", "mongodb://u:" + secret + "@h/?w=zero&journal=x"}, failure.ExitUsage, "connection string"},
 		{[]string{"scan", "--uri", gone}, failure.ExitUnreachable, "cannot be reached"},
-		{append(conv, "--uri", gone, "--write", "--into", "n"), failure.ExitUnreachable, "cannot be reached"},
+		{append(apply, "--uri", gone, "--write"), failure.ExitUnreachable, "cannot be reached"},
 		{[]string{"plan", "--db", "d", "--to", "text", "--uri", gone}, failure.ExitUsage, "invalid representation"},
 		{[]string{"plan", "x.d", "--db", "admin", "--uri", gone}, failure.ExitUsage, "of the server itself"},
-		{append(conv, "--uri", "mongodb://u:"+secret+"@h/?w=0", "--write", "--into", "n"), failure.ExitUsage, "w=0"},
-		{[]string{"undo", undo, "--uri", gone}, failure.ExitUnreachable, "cannot be reached"},
-		{[]string{"undo", undo + ".none", "--uri", gone}, failure.ExitUsage, "no such file"},
-		{append([]string{"verify"}, append(conv[1:], "--uri", gone)...), failure.ExitUnreachable, "cannot be reached"},
+		{append(apply, "--uri", "mongodb://u:"+secret+"@h/?w=0", "--write"), failure.ExitUsage, "w=0"},
 		{[]string{"scan", "--output", "xml", "--uri", gone}, failure.ExitUsage, "table, json, html"},
 		{[]string{"scan", "--sample", "0", "--uri", gone}, failure.ExitUsage, "--sample"},
 		{[]string{"scan", "--sample", "3", "--all", "--uri", gone}, failure.ExitUsage, "sample"},
-		{[]string{"convert"}, failure.ExitUsage, "required"},
-		{append(conv, "--to", "javaLegacy"), failure.ExitUsage, "the same"},
-		{append(conv, "--to", "generic"), failure.ExitUsage, "subtype 0"},
-		{append(conv, "--from", "nonsense"), failure.ExitUsage, "nonsense"},
-		{append(conv, "--from", "generic"), failure.ExitUsage, "--field"},
-		{append(conv, "--to", "csharpLegacy", "--write"), failure.ExitUsage, "--undo-log is required"},
-		{append(conv, "--into", "c"), failure.ExitUsage, "--into"},
+		{[]string{"apply"}, failure.ExitUsage, "arg"},
+		{[]string{"verify", dir, "--uri", gone}, failure.ExitUsage, "no plan was applied"},
+		{[]string{"undo", dir, "--uri", gone}, failure.ExitUsage, "no plan was applied"},
+		{[]string{"undo", dir + ".none", "--uri", gone}, failure.ExitUsage, "no such file"},
+		{append(plan, "--db", "d", "--to", "generic"), failure.ExitUsage, "subtype 0"},
+		{append(plan, "--db", "d", "--to", "nonsense"), failure.ExitUsage, "nonsense"},
 		// A shell expands "$NAME" to an empty argument if NAME is not set. The flag is not absent
 		// then.
-		{append(conv, "--uri", gone, "--write", "--into", ""), failure.ExitUsage, "--into is empty"},
-		{append(conv, "--uri", gone, "--write", "--field="), failure.ExitUsage, "--field is empty"},
-		{append(conv, "--uri", gone, "--write", "--undo-log", ""), failure.ExitUsage, "--undo-log is empty"},
-		{append(conv, "--uri", gone, "--write", "--part", ""), failure.ExitUsage, "--part is empty"},
+		{append(plan, "--uri", gone, "--db", ""), failure.ExitUsage, "--db is empty"},
+		{append(apply, "--uri", gone, "--out", ""), failure.ExitUsage, "--out is empty"},
 		{[]string{"scan", "--uri", ""}, failure.ExitUsage, "--uri is empty"},
 		{[]string{"scan", "--uri", gone, "--db", ""}, failure.ExitUsage, "--db is empty"},
 		{[]string{"scan", "--uri", gone, "--collection", ""}, failure.ExitUsage, "--collection is empty"},
@@ -93,15 +79,12 @@ func TestFailures(t *testing.T) {
 		{[]string{"scan", gone}, failure.ExitUsage, "unknown command"},
 		{[]string{gone}, failure.ExitUsage, "unknown command"},
 		{[]string{"scan", "--sample", gone}, failure.ExitUsage, "--sample"},
-		{append(conv, "--db", gone), failure.ExitUsage, "--db"},
+		{append(plan, "--db", gone), failure.ExitUsage, "--db"},
 		{[]string{"show", gone}, failure.ExitUsage, "not a UUID"},
 		{[]string{"show", "mongodb+srv://user:" + secret + "-and-so-on-for-more-letters-than-a-line-has@h"}, failure.ExitUsage, "not a UUID"},
-		{append(conv, "--into", "x", "--undo-log", "y"), failure.ExitUsage, "undo"},
-		{append(conv, "--part", "9/8"), failure.ExitUsage, "9/8"},
-		{append(conv, "--workers", "0"), failure.ExitUsage, "--workers"},
-		{append(conv, "--db", "a.b"), failure.ExitUsage, "--db"},
-		{append(conv, "--collection", "system.users"), failure.ExitUsage, "--collection"},
-		{[]string{"verify", "--db", "d", "--collection", "c", "--from", "javaLegacy", "--to", "csharpLegacy"}, failure.ExitUsage, "--undo-log"},
+		{append(apply, "--workers", "0"), failure.ExitUsage, "--workers"},
+		{append(plan, "--db", "a.b"), failure.ExitUsage, "--db"},
+		{append(plan, "--db", "d", "--collection", "system.users"), failure.ExitUsage, "--collection"},
 		{[]string{"show"}, failure.ExitUsage, "arg"},
 		{[]string{"show", "nonsense"}, failure.ExitUsage, "nonsense"},
 		{[]string{"frobnicate"}, failure.ExitUsage, "frobnicate"},
@@ -117,39 +100,27 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// An error in the middle of a conversion does not show credentials. The message promises that the
-// same command continues only if it can.
+// The lines behind an error promise that the same command continues only if it can.
 func TestStopped(t *testing.T) {
-	o := &convertOptions{console: &console{uri: "mongodb://user:p4ssw0rd@h", wayOn: &wayOn{again: true}}, work: apply.Options{Write: true, State: "s"}}
-	err := o.stopped(errors.New("the server said p4ssw0rd"))
-	if got := err.Error(); strings.Contains(got, "p4ssw0rd") || !strings.Contains(got, "the same command continues from here") {
-		t.Error(got)
-	}
 	for name, err := range map[string]error{
 		"a state file of another conversion": &convert.RecordError{Record: convert.StateRecord, Path: "s", Err: errors.New("it belongs to another conversion")},
 		"another run":                        &record.Error{Text: "another run has taken over", Err: record.ErrTakenOver},
 		"a document that cannot be copied":   &documents.Error{Reason: "the validator rejects it"},
 	} {
-		if got := o.stopped(err).Error(); strings.Contains(got, "the same command") {
-			t.Errorf("%s: %s", name, got)
-		}
 		w := wayOn{changed: "2 values", back: "undo it", again: curable(err)}
-		if got := strings.Join(w.lines([]string{"convert", "--write"}), "\n"); got != "changed: 2 values\nto undo: undo it" {
+		if got := strings.Join(w.lines([]string{"apply", "shop.d", "--write"}), "\n"); got != "changed: 2 values\nto undo: undo it" {
 			t.Errorf("%s: %s", name, got)
 		}
 	}
 	full := &convert.RecordError{Record: convert.UndoRecord, Path: "u", Err: &fs.PathError{Op: "write", Path: "u", Err: syscall.ENOSPC}}
-	if got := o.stopped(full).Error(); !strings.Contains(got, "the same command continues from here") {
-		t.Error(got)
-	}
-	if w := o.inPlaceWay(convert.Result{}, &convert.RecordError{Err: errors.New("not the undo log")}); w != nil {
-		t.Errorf("a refusal before the first write: %+v", w)
+	if !curable(full) {
+		t.Error("a full disk")
 	}
 }
 
 func TestHelp(t *testing.T) {
 	t.Setenv("MONGODB_URI", "mongodb://user:hidden@h")
-	for _, cmd := range []string{"", "show", "scan", "convert", "verify", "undo"} {
+	for _, cmd := range []string{"", "show", "scan", "plan", "apply", "verify", "undo"} {
 		r := command(t, strings.Fields(cmd+" --help")...).want(t, failure.ExitOK)
 		if !strings.Contains(r.stdout, "Example") || strings.Contains(r.stdout, "hidden") {
 			t.Errorf("%s: %s", cmd, r.stdout)

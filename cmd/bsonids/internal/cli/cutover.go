@@ -44,7 +44,7 @@ func (o *switchOptions) add(cmd *cobra.Command, write string) {
 	f.BoolVar(&o.work.Write, "write", false, write)
 	f.BoolVar(&o.TakeOver, "take-over", false, "take over from a run that has not ended, after its last commands have ended")
 	f.DurationVar(&o.BatchTimeout, "batch-timeout", exchange.Timeout, "time limit for a command; a run that takes over waits as long for the last commands of the other run")
-	o.load.add(cmd, false)
+	o.load.add(cmd)
 }
 
 func newCutoverCommand(c *console, run func(*switchOptions, context.Context) error) *cobra.Command {
@@ -52,7 +52,7 @@ func newCutoverCommand(c *console, run func(*switchOptions, context.Context) err
 	cmd := &cobra.Command{
 		Use:   "cutover {DIR | COLLECTION...}",
 		Short: "Put the converted copies of collections in their place, while services run",
-		Long: `cutover puts the copies that convert --into or apply made of collections in their
+		Long: `cutover puts the copies that apply made of collections in their
 place. Without --write it changes nothing, compares the collections, and prints
 what it would do. Name collections that refer to each other in one command:
 either all of them are exchanged, or none. With the directory of a migration, cutover

@@ -1,12 +1,11 @@
 package cli
 
 import (
-	"context"
+	"cmp"
 	"errors"
 	"fmt"
-	"strings"
+	"path/filepath"
 
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/guard"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/migration"
@@ -25,7 +24,6 @@ func (c *console) explain(err error) *failure.Error {
 	var guarded *migration.GuardedError
 	var unguarded *guard.Error
 	var refused *record.Error
-	var file *convert.RecordError
 	usage := func(format string, args ...any) *failure.Error {
 		return &failure.Error{Kind: failure.Usage, Text: fmt.Sprintf(format, args...), Err: err}
 	}
@@ -39,12 +37,7 @@ func (c *console) explain(err error) *failure.Error {
 	case errors.As(err, &refused) && !errors.Is(err, record.ErrTakenOver):
 		return usage("%s%s", refused.Text, remedy(refused))
 	}
-	e := failure.Explain(err, c.connectionString())
-	if errors.As(err, &file) && !errors.Is(err, context.Canceled) && !strings.HasPrefix(e.Text, "--") {
-		flag := map[convert.Record]string{convert.StateRecord: "--state", convert.UndoRecord: "--undo-log", convert.SkipRecord: "--skip-list"}[file.Record]
-		e = &failure.Error{Kind: e.Kind, Text: flag + ": " + e.Text, Err: err}
-	}
-	return e
+	return failure.Explain(err, c.connectionString())
 }
 
 // explainGuard adds what to do to an error of the package guard.
@@ -78,8 +71,9 @@ func remedy(e *record.Error) string {
 	if r == nil {
 		r = &record.Run{}
 	}
-	files := commandLine([]string{"--state", r.State, "--undo-log", r.UndoLog})
-	undo := commandLine([]string{"bsonids", "undo", r.UndoLog, "--write"})
+	dir := filepath.Dir(cmp.Or(r.State, r.UndoLog)) // of the migration
+	apply := commandLine([]string{"bsonids", "apply", dir, "--write"})
+	undo := commandLine([]string{"bsonids", "undo", dir, "--write"})
 	switch e.Remedy {
 	case record.TakeOver:
 		return "; make sure that it has ended, and give --take-over"
@@ -88,17 +82,17 @@ func remedy(e *record.Error) string {
 	case record.WaitOnly:
 		return "; wait for it"
 	case record.GiveFiles:
-		return "; with --take-over, give " + files + ", or, if its state file is lost, undo it with " + undo
+		return "; continue it with " + apply + " --take-over"
 	case record.Resume:
-		return "; wait for it, or continue it with " + files + ", and --take-over on another machine, or, if its state file is lost, undo it with " + undo
+		return "; wait for it, or continue it with " + apply + ", and --take-over on another machine"
 	case record.FinishUndo:
 		return "; finish it with " + undo
 	case record.FinishFirst:
-		return "; continue it with " + files + ", or undo it with " + undo
+		return "; continue it with " + apply + ", or undo it with " + undo
 	case record.UndoFirst:
 		return "; undo it first with " + undo
 	case record.StartAnew:
-		return "; start again with a new state file and a new undo log"
+		return "; make a plan in a new directory"
 	}
 	return ""
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 )
 
@@ -67,20 +66,13 @@ func outputFlag(cmd *cobra.Command, formats ...string) *enum {
 }
 
 // kindFlag is the value of a flag that names how UUIDs are stored.
-type kindFlag struct {
-	kinds.Kind
-	forms bool // the kind may be one that is not binary
-}
+type kindFlag struct{ kinds.Kind }
 
 func (k *kindFlag) String() string { return k.Name }
 func (k *kindFlag) Type() string   { return "string" }
 
 func (k *kindFlag) Set(s string) (err error) {
-	parse := kinds.ParseBinary
-	if k.forms {
-		parse = kinds.Parse
-	}
-	k.Kind, err = parse(s)
+	k.Kind, err = kinds.ParseBinary(s)
 	return err
 }
 
@@ -109,9 +101,8 @@ func batchFlag(cmd *cobra.Command) *count {
 	return c
 }
 
-// noneEmpty returns an error if a flag was given an empty value, as a shell does for --into "$NEW"
-// if NEW is not set. Without the flag, a command would change other documents and use other
-// safeguards.
+// noneEmpty returns an error if a flag was given an empty value, as a shell does for --collection "$NAME"
+// if NAME is not set. Without the flag, a command would read or change other documents.
 func noneEmpty(flags *pflag.FlagSet) (err error) {
 	flags.Visit(func(f *pflag.Flag) {
 		list, ok := f.Value.(pflag.SliceValue)
@@ -120,32 +111,4 @@ func noneEmpty(flags *pflag.FlagSet) (err error) {
 		}
 	})
 	return err
-}
-
-// conversionFlags holds the flags of convert and verify that describe a conversion.
-type conversionFlags struct {
-	database, collection, into string
-	query, part                string
-	from, to                   kindFlag
-	fields                     []string
-}
-
-// add adds the flags.
-func (f *conversionFlags) add(cmd *cobra.Command) {
-	f.to.Kind, _ = kinds.Parse(kinds.Standard)
-	f.from.forms, f.to.forms = true, true
-	sources, targets := kinds.All(), kinds.Where(func(k kinds.Kind) bool { return k.Target })
-	cmd.Flags().StringVar(&f.database, "db", "", "database")
-	cmd.Flags().StringVar(&f.collection, "collection", "", "collection")
-	cmd.Flags().Var(&f.from, "from", "representation of the stored values: "+kinds.List(sources))
-	cmd.Flags().Var(&f.to, "to", "representation to convert to: "+kinds.List(targets))
-	cmd.Flags().StringSliceVar(&f.fields, "field", nil, "path of a field to convert, as scan prints it; * matches any single name; by default, all fields")
-	completeWords(cmd, "from", false, kinds.Names(sources)...)
-	completeWords(cmd, "to", false, kinds.Names(targets)...)
-	_ = cmd.MarkFlagRequired("from") // the flag exists
-}
-
-// identity returns the conversion that the flags name.
-func (f *conversionFlags) identity() convert.Identity {
-	return convert.Identity{Database: f.database, Collection: f.collection, From: f.from.Name, To: f.to.Name, Fields: f.fields, Into: f.into, Query: f.query, Part: f.part}
 }

@@ -61,92 +61,23 @@ func equalTo(t *testing.T, what string, got, want any) {
 	}
 }
 
-func TestConvertFlags(t *testing.T) {
-	t.Chdir(t.TempDir())
-	base := "--db d --collection c --from javaLegacy "
-	o, err := parsed(t, newConvertCommand, base)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := o.work
-	equalTo(t, "target", w.ID.To, "standard")
-	equalTo(t, "sizes", []int{w.Batch, w.Workers, w.Examples, w.References}, []int{1000, 1, 3, 10_000})
-	equalTo(t, "files", []string{w.State, w.UndoLog, w.SkipList}, []string{"", "", ""})
-	equalTo(t, "writes", []bool{w.Write, o.TakeOver}, []bool{false, false})
-	equalTo(t, "retry-for", o.load.retryFor, 5*time.Minute)
-	o, err = parsed(t, newConvertCommand, base+"--to csharpLegacy --field b,a.*.x --write --state s --undo-log u --batch 7 --workers 3 --trust b --query {\"y\":1} --part 2/8 "+
-		"--batch-timeout 5m --take-over --decide-anew --references 0 --examples -1 --rate 9")
-	if err != nil {
-		t.Fatal(err)
-	}
-	w = o.work
-	equalTo(t, "conversion", []string{w.ID.To, strings.Join(w.ID.Fields, " "), w.ID.Part, w.ID.Query}, []string{"csharpLegacy", "a.*.x b", "2/8", `{"y":{"$numberInt":"1"}}`})
-	equalTo(t, "sizes", []int{w.Batch, w.Workers, w.Examples, w.References, o.load.rate.value}, []int{7, 3, -1, 0, 9})
-	equalTo(t, "files", []string{w.State, w.UndoLog, w.SkipList}, []string{"s", "u", "s.skipped.jsonl"})
-	equalTo(t, "switches", []bool{w.Write, w.DecideAnew, o.TakeOver}, []bool{true, true, true})
-	equalTo(t, "timeout", o.BatchTimeout, 5*time.Minute)
-	equalTo(t, "trust", w.Trust, []string{"b"})
-	for to, anew := range map[string]bool{"standard": true, "csharpLegacy": false} { // the ledger is beside the undo log
-		o, err = parsed(t, newConvertCommand, base+"--to "+to+" --write --undo-log x/u")
-		if err != nil {
-			t.Fatal(err)
-		}
-		equalTo(t, "beside the undo log", []any{o.work.State, o.work.SkipList, o.work.Anew}, []any{"x/u.ledger", "x/u.skipped.jsonl", anew})
-	}
-	if o, err = parsed(t, newConvertCommand, base+"--write --into n"); err != nil || o.work.SkipList != "d.c.skipped.jsonl" {
-		t.Errorf("%v, %+v", err, o)
-	}
-	if err := os.WriteFile("d.c.skipped.jsonl", nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if o, err = parsed(t, newConvertCommand, base+"--write --into n"); err != nil || o.work.SkipList != "d.c.skipped-2.jsonl" {
-		t.Errorf("%v, %+v", err, o)
-	}
-	if o, err = parsed(t, newConvertCommand, base+"--write --retry x.jsonl --undo-log u"); err != nil || o.work.SkipList != "x-2.jsonl" {
-		t.Errorf("%v, %+v", err, o)
-	}
-	refused(t, newConvertCommand, map[string]string{
-		"--db d --collection c":                                 "from",
-		base + "--from generic":                                 "--field: from generic",
-		base + "--to goStruct":                                  "to",
-		base + "--into c":                                       "--into must be another",
-		base + "--into n --undo-log u":                          "--undo-log cannot",
-		base + "--retry l --into n":                             "--retry cannot",
-		base + "--query {} --into n":                            "--query cannot",
-		base + "--query null":                                   "--query: must be a filter",
-		base + "--to csharpLegacy --write --state s":            "--undo-log is required",
-		base + "--write":                                        "--undo-log is required",
-		base + "--to csharpLegacy --retry l --write":            "--undo-log is required",
-		base + "--collection bsonids.migrations":                "the record of conversions",
-		base + "--part 9/8":                                     "--part: invalid part",
-		base + "--batch-timeout 1ms":                            "--batch-timeout must be",
-		base + "--retry-for -1s":                                "--retry-for must be",
-		base + "--state x --undo-log x":                         "--state and --undo-log name the same file",
-		base + "--state x --undo-log x.skipped.jsonl --write":   "name the same file",
-		base + "--batch 0":                                      "must be from 1",
-		"--db admin --collection c --from javaLegacy":           "of the server itself",
-		"--db d --collection system.users --from javaLegacy":    "invalid collection name",
-		"--db d --collection c --from text --field a --to text": "the same",
-	})
-}
-
 func TestUndoFlags(t *testing.T) {
-	o, err := parsed(t, newUndoCommand, "u --write --allow-changed --batch 9")
+	o, err := parsed(t, newUndoCommand, "p --write --allow-changed --batch 9")
 	if err != nil {
 		t.Fatal(err)
 	}
-	equalTo(t, "log", []any{o.log, o.work.Write, o.work.AllowChanged, o.work.Batch}, []any{"u", true, true, 9})
+	equalTo(t, "plan", []any{o.dir, o.work.Write, o.work.AllowChanged, o.work.Batch}, []any{"p", true, true, 9})
 	if o, err = parsed(t, newUndoCommand, "--db d a b --batch-timeout 5m"); err != nil {
 		t.Fatal(err)
 	}
 	equalTo(t, "names", []any{o.database, o.names, o.BatchTimeout}, []any{"d", []string{"a", "b"}, 5 * time.Minute})
 	refused(t, newUndoCommand, map[string]string{
 		"":                         "arg",
-		"a b":                      "name one directory or undo log",
+		"a b":                      "name one directory",
 		"--db d a a":               "named twice",
 		"--db a.b a":               "--db: invalid database name",
 		"--db d --allow-changed a": "allow-changed",
-		"u --batch-timeout 2h":     "--batch-timeout must be",
+		"p --batch-timeout 2h":     "--batch-timeout must be",
 	})
 }
 
@@ -187,21 +118,19 @@ func TestApplyFlags(t *testing.T) {
 }
 
 func TestVerifyFlags(t *testing.T) {
-	base := "--db d --collection c --from javaLegacy "
-	o, err := parsed(t, newVerifyCommand, base+"--undo-log u --state s --allow-changed --query {\"a\":1}")
+	o, err := parsed(t, newVerifyCommand, "p --allow-changed")
 	if err != nil {
 		t.Fatal(err)
 	}
-	equalTo(t, "flags", []any{o.work.UndoLog, o.work.State, o.work.AllowChanged, o.work.ID.To, o.work.Query != nil}, []any{"u", "s", true, "standard", true})
-	if o, err = parsed(t, newVerifyCommand, "p --allow-changed"); err != nil {
-		t.Fatal(err)
+	equalTo(t, "plan", []any{o.dir, len(o.paths), o.allowChanged}, []any{"p", 0, true})
+	if o, err = parsed(t, newVerifyCommand, "p a b"); err != nil || o.dir != "p" || !slices.Equal(o.paths, []string{"a", "b"}) {
+		t.Errorf("%v, %+v", err, o)
 	}
-	equalTo(t, "plan", []any{o.dir, o.work.AllowChanged}, []any{"p", true})
 	refused(t, newVerifyCommand, map[string]string{
-		"p --db d":                     "--db cannot be used with a directory",
-		base + "--into n --undo-log u": "undo-log",
-		base + "--into n --query {}":   "query",
-		base + "--from generic":        "--field",
+		"":                  "give the directory",
+		"p a":               "give the directory",
+		"p --db d":          "unknown flag",
+		"p --retry-for -1s": "--retry-for must be",
 	})
 }
 
@@ -261,5 +190,5 @@ func TestVerbsOfOptions(t *testing.T) {
 		names = append(names, c.Name())
 	}
 	slices.Sort(names)
-	equalTo(t, "verbs", names, []string{"apply", "convert", "cutover", "plan", "release", "scan", "show", "status", "undo", "verify"})
+	equalTo(t, "verbs", names, []string{"apply", "cutover", "plan", "release", "scan", "show", "status", "undo", "verify"})
 }

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -95,7 +96,7 @@ some values within one subtype, because only its files told which.`,
 	completeWords(cmd, "to", false, kinds.Names(targets)...)
 	f.StringVar(&o.part, "part", "", "part of the documents that the plan is about, such as 2/8, one part for each machine")
 	f.StringVar(&o.like, "like", "", "directory or file of another plan of the database, whose decisions are taken over")
-	o.load.add(cmd, false)
+	o.load.add(cmd)
 	o.dumpFlags.add(cmd, []string{"db", "to", "collection"}, nil)
 	f.StringArrayVar(&o.collections, "collection", nil, "collection to plan, or of a BSON file of --dump; may be repeated")
 	f.BoolVar(&o.restore, "restore-record", false, "write to the record in the database what the directory knows, and do nothing else")
@@ -187,7 +188,7 @@ func (o *planOptions) run(ctx context.Context, args []string) (err error) {
 // readOther reads the plan whose decisions are taken over.
 func (o *planOptions) readOther() (err error) {
 	read := plan.Read
-	if isDirectory(o.like) {
+	if info, err := os.Stat(o.like); err == nil && info.IsDir() {
 		read = plan.ReadFile
 	}
 	if o.other, err = read(o.like); err != nil {

@@ -6,7 +6,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/exchange"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
@@ -22,7 +21,7 @@ type undoOptions struct {
 	output *enum
 	batch  *count
 
-	log      string   // or the directory of a migration
+	dir      string   // of the migration
 	names    []string // the collections, with a database
 	database string
 	work     undo.Options
@@ -31,28 +30,25 @@ type undoOptions struct {
 func newUndoCommand(c *console, run func(*undoOptions, context.Context) error) *cobra.Command {
 	o := &undoOptions{console: c}
 	cmd := &cobra.Command{
-		Use:   "undo {DIR | FILE} | undo --db DATABASE COLLECTION...",
-		Short: "Restore the values in an undo log of convert, or undo a cutover that was released",
-		Long: `undo restores every value that bsonids convert --undo-log FILE saved, if the
-document still has the converted value, or with the directory of a migration, every
-value that its conversions changed. It does not change values that other
+		Use:   "undo DIR | undo --db DATABASE COLLECTION...",
+		Short: "Restore what the conversions of a plan have changed, or undo a cutover that was released",
+		Long: `undo restores every value that the conversions of the migration in DIR have changed,
+if the document still has the converted value. It does not change values that other
 programs changed since, and lists them. Without --write it changes nothing and
 prints what it would change. --allow-changed accepts what cannot be restored, and
 the undo is then complete.
 
-undo can be stopped at any moment and run again. It marks the log and the state
-file, and the conversion cannot continue with them. Start it again with new files.
-
-undo waits for the last writes of a conversion that was killed. With a directory, the
-files pause and rate in it steer undo as they steer apply.
+undo can be stopped at any moment and run again. The conversions do not go on
+after it: the next bsonids apply begins them with new files. undo waits for the last
+writes of a conversion that was killed. The files pause and rate in DIR steer undo
+as they steer apply.
 
 With --db, undo puts the old collections of a cutover back that was released, if
 they were not dropped. It fences the new collections, compares them with the old
 ones, and brings to the old ones what was changed since: values that did not
 change are restored as they were, and new ones are converted back. Documents whose
 old values cannot be known are listed, and nothing is changed.`,
-		Example: `  bsonids undo orders.undo
-  bsonids undo orders.undo --write
+		Example: `  bsonids undo shop.d
   bsonids undo shop.d --write
   bsonids undo --db shop orders customers --write`,
 		Args: cobra.MinimumNArgs(1),
@@ -62,11 +58,11 @@ old values cannot be known are listed, and nothing is changed.`,
 	o.output = outputFlag(cmd, formatTable, formatJSON)
 	o.batch = batchFlag(cmd)
 	cmd.Flags().BoolVar(&o.work.Write, "write", false, "change the documents")
-	cmd.Flags().StringVar(&o.database, "db", "", "database of a cutover that was released; its collections are then named instead of DIR or FILE")
+	cmd.Flags().StringVar(&o.database, "db", "", "database of a cutover that was released; its collections are then named instead of DIR")
 	c.completeNames(cmd, func() []string { return []string{o.database} })
 	cmd.Flags().BoolVar(&o.work.AllowChanged, "allow-changed", false, "accept values that cannot be restored, because other programs changed them since, and end the undo")
 	cmd.MarkFlagsMutuallyExclusive("db", "allow-changed")
-	o.load.add(cmd, false)
+	o.load.add(cmd)
 	o.recordFlags.add(cmd)
 	return cmd
 }
@@ -81,73 +77,36 @@ func (o *undoOptions) complete(args []string) error {
 		o.names = args
 		return (&exchange.Options{Database: o.database}).Check(args)
 	case len(args) != 1:
-		return failure.Usagef("name one directory or undo log, or give --db")
+		return failure.Usagef("name one directory, or give --db")
 	}
-	o.log = args[0]
+	o.dir = args[0]
 	return nil
 }
 
 func (o *undoOptions) run(ctx context.Context) error {
-	switch {
-	case o.database != "":
+	if o.database != "" {
 		w := &switchOptions{console: o.console, recordFlags: o.recordFlags, load: o.load, output: o.output, undo: true, groups: []exchange.Group{{Names: o.names}},
 			work: exchange.Options{Database: o.database, Write: o.work.Write, Batch: o.work.Batch}}
 		return w.run(ctx)
-	case isDirectory(o.log):
-		return o.plan(ctx)
 	}
-	// A file that is none is found before the password is asked for.
-	if log, err := convert.ReadUndoLog(o.log); err != nil {
-		return failure.Usagef("%v", err)
-	} else if err := log.Close(); err != nil {
-		return err
-	}
-	s, end, err := o.session(ctx, o.mode(), o.load, o.Recording)
-	if err != nil {
-		return err
-	}
-	defer end()
-	o.work.Batch, _ = s.Gentle(ctx, 1, o.work.Batch, 1)
-	u, err := undo.Log(ctx, s, o.work, o.log)
-	if !u.Begun {
-		return err
-	}
-	if err != nil && o.work.Write {
-		o.wayOn = undoneWay(u.Result.Restored, err)
-	}
-	if o.output.value == formatJSON {
-		err = errors.Join(err, report.UndoneJSON(o.out, u.ID, o.work.Write, u.Result))
-	} else {
-		report.Undone(o.out, u.ID, o.work.Write, u.Result)
-	}
-	if err == nil && u.Result.Left > 0 && !o.work.AllowChanged {
-		err = failure.ErrIncomplete
-	}
-	return err
-}
-
-func (o *undoOptions) mode() server.Mode {
-	if o.work.Write {
-		return server.Write
-	}
-	return server.Read
+	return o.plan(ctx)
 }
 
 // plan undoes all conversions of a plan.
 func (o *undoOptions) plan(ctx context.Context) (err error) {
-	open := plan.ReadState
+	open, mode := plan.ReadState, server.Read
 	if o.work.Write {
-		open = plan.LockState
+		open, mode = plan.LockState, server.Write
 	}
-	state, err := open(o.log)
+	state, err := open(o.dir)
 	if err != nil {
 		return failure.Usagef("%v", err)
 	}
 	defer func() { err = errors.Join(err, state.Close()) }()
 	if state.Plan.Dump != nil {
-		return failure.Usagef("%s: the plan is about a dump, which was not changed: delete the converted dump", o.log)
+		return failure.Usagef("%s: the plan is about a dump, which was not changed: delete the converted dump", o.dir)
 	}
-	s, end, err := o.session(ctx, o.mode(), o.load, o.Recording)
+	s, end, err := o.session(ctx, mode, o.load, o.Recording)
 	if err != nil {
 		return err
 	}

@@ -56,36 +56,6 @@ func curable(err error) bool {
 	return !errors.As(err, &e) || e.Kind != failure.Usage
 }
 
-// inPlaceWay describes how to proceed after the error failed in a conversion in place.
-func (o *convertOptions) inPlaceWay(res convert.Result, failed error) *wayOn {
-	if res.Read == 0 && !curable(failed) && !errors.Is(failed, record.ErrTakenOver) {
-		return nil // refused before the first write
-	}
-	earlier := ""
-	if res.Earlier > 0 {
-		earlier = fmt.Sprintf(" in this run, at least %d documents in all runs", res.Earlier+res.Documents)
-	}
-	return &wayOn{changed: fmt.Sprintf("%d values in %d documents%s, and possibly documents of the batches in progress; no others", res.Values, res.Documents, earlier),
-		back: o.command("undo", o.work.UndoLog, "--write"), again: curable(failed)}
-}
-
-// copyWay describes how to proceed after the error failed in a conversion into a new
-// collection.
-func (o *convertOptions) copyWay(res convert.Copied, failed error) *wayOn {
-	if !res.Own {
-		return nil // nothing was written, and the collection does not belong to this conversion
-	}
-	var lost *convert.LostError
-	if errors.As(failed, &lost) {
-		return &wayOn{changed: fmt.Sprintf("only the new collection %s.%s; what it has may be all that is left of %s", o.database, o.into, o.collection)}
-	}
-	if errors.Is(failed, convert.ErrCopyGone) {
-		return &wayOn{changed: fmt.Sprintf("only the new collection that was renamed or dropped, not %s", o.collection)}
-	}
-	return &wayOn{changed: fmt.Sprintf("only the new collection %s.%s, not %s", o.database, o.into, o.collection),
-		back: fmt.Sprintf("drop the collection %s.%s", o.database, o.into), again: curable(failed)}
-}
-
 // undoneWay describes how to proceed after the error failed in an undo that has restored documents.
 func undoneWay(restored int64, failed error) *wayOn {
 	return &wayOn{changed: fmt.Sprintf("%d documents, and possibly documents of the batch in progress; no others", restored), again: curable(failed)}

@@ -13,7 +13,7 @@ func TestCommandLine(t *testing.T) {
 	if err != nil {
 		t.Skip(err)
 	}
-	args := []string{"convert", "--db", "my db", "--query={\"a\": {\"$gt\": 'x'}}", "--field", "a.*", "--state", "it's $HOME `x`\\", "--trust", "ü;|&", "-o", "", "--x=y z"}
+	args := []string{"scan", "--db", "my db", "--filter={\"a\": {\"$gt\": 'x'}}", "--field", "a.*", "--dump", "it's $HOME `x`\\", "--all", "ü;|&", "-o", "", "--x=y z"}
 	line := commandLine(append([]string{"bsonids"}, args...))
 	out, err := exec.Command(sh, "-c", `bsonids() { printf '%s\0' "$@"; }; `+line).Output()
 	if err != nil {

@@ -28,7 +28,7 @@ func (r *runner) resume(ctx context.Context, p *documents.Pages) (err error) {
 	}
 	if s.UndoID == "" && r.Conversion.SameSubtype() && r.Undo.Size() > r.Undo.begin {
 		return r.Undo.fail("it has the changes of another run, and only the state file of that run shows which values are converted; use it, or undo the changes and " +
-			"start again with new files")
+			"make a plan in a new directory")
 	}
 	if s.UndoID == "" {
 		if s.UndoLog, err = filepath.Abs(r.Undo.file.Name()); err != nil {

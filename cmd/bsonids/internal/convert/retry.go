@@ -42,20 +42,6 @@ func (v listedValue) left(reason string) rule.Left {
 	return rule.Left{Path: v.path, Old: v.octets, Value: v.value, Reason: reason}
 }
 
-// ReadSkipList reads the skip list at path. It ignores lines that are not about a value. The error
-// is a *RecordError if the list cannot be read, is damaged, lists no value, or is about another
-// collection than namespace or another subtype.
-func ReadSkipList(path, namespace string, subtype byte) (*Retry, error) {
-	r := &Retry{path: path, entries: make(map[string]*listed)}
-	if err := eachListed(path, namespace, subtype, r.add); err != nil {
-		return nil, err
-	}
-	if len(r.entries) == 0 {
-		return nil, &RecordError{SkipRecord, path, errors.New("the list is empty")}
-	}
-	return r, nil
-}
-
 // ReadListed reads the values of the fields in the skip list at path, which the conversion with the state has
 // written. A list without such values is not an error.
 func ReadListed(path string, s State, fields []string) (*Retry, error) {
@@ -105,7 +91,7 @@ func (r *Retry) add(id bson.RawValue, v listedValue) {
 }
 
 // eachListed calls f for the values of the skip list at path, with the _ids of their documents. Its
-// errors are those of [ReadSkipList].
+// errors are *RecordErrors.
 func eachListed(path, namespace string, subtype byte, f func(id bson.RawValue, v listedValue)) error {
 	file, err := os.Open(path)
 	if err != nil {
@@ -194,20 +180,6 @@ func (r *Retry) Filter() bson.D {
 		ids = append(ids, e.id)
 	}
 	return bson.D{{Key: "_id", Value: bson.D{{Key: "$in", Value: ids}}}}
-}
-
-// Lists reports whether a value of the field is listed. The field may have brackets. A * in it
-// matches any name.
-func (r *Retry) Lists(field string) bool {
-	want := strings.Split(strings.ReplaceAll(field, "[]", ""), ".")
-	for _, e := range r.entries {
-		for _, v := range e.values {
-			if matches(want, strings.Split(v.path, ".")) {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // matches reports whether path leads to the field. Numbers in path may be array positions.

@@ -44,8 +44,8 @@ func TestSkipListEmptyName(t *testing.T) {
 	if n, err2 := edited.documents(); n != 3 || err != nil || err2 != nil {
 		t.Errorf("%d documents, %v, %v", n, err, err2)
 	}
-	r, err := ReadSkipList(path, "d.c", 3)
-	if err != nil {
+	r := &Retry{path: path, entries: make(map[string]*listed)}
+	if err := eachListed(path, "d.c", 3, r.add); err != nil {
 		t.Fatal(err)
 	}
 	if len(r.entries) != 1 {

@@ -192,15 +192,12 @@ func (u *UndoReader) Mark(at time.Time, done bool) error {
 	return u.Rewind(0)
 }
 
-// LedgerOf returns the path of the state file of a conversion that has an undo log, if the user names none.
-func LedgerOf(undoLog string) string { return undoLog + ".ledger" }
-
 // States returns the state files of the conversion by path: the one that the log names, and those that were
 // moved or copied with the log.
 func (u *UndoReader) States() (map[string]State, error) {
-	paths := []string{LedgerOf(u.file.Name())}
+	var paths []string
 	if u.State != "" {
-		paths = append(paths, u.State, filepath.Join(filepath.Dir(u.file.Name()), filepath.Base(u.State)))
+		paths = []string{u.State, filepath.Join(filepath.Dir(u.file.Name()), filepath.Base(u.State))}
 	}
 	all := make(map[string]State)
 	for _, p := range paths {

@@ -212,7 +212,7 @@ func TestMarkStates(t *testing.T) {
 	if states, err := u.States(); err != nil || len(states) != 0 {
 		t.Errorf("without files: got %v and %v", states, err)
 	}
-	beside, moved := LedgerOf(path), filepath.Join(dir, "state")
+	beside, moved := path+".state", filepath.Join(dir, "state")
 	write(beside, "another")
 	write(named, u.ID)
 	write(moved, u.ID)

@@ -94,7 +94,7 @@ func (l *UndoLog) recover(id Identity, state string, atLeast int64) error {
 	case end < atLeast:
 		return lacks(end, atLeast)
 	case m != nil:
-		return fmt.Errorf("%s; start again with a new state file and a new undo log", m)
+		return fmt.Errorf("%s; make a plan in a new directory", m)
 	}
 	l.size.Store(end)
 	l.w, err = journal.NewWriter(f, l.ID, end)

@@ -107,7 +107,7 @@ func (e *Exchange) copyOf(ctx context.Context, name string, specs map[string]*mo
 		return specs[r.Into] == nil || !isOfCollection(r, spec, earlier) || len(e.Copies) > 0 && hasCopy(runs, e.Copies) && !slices.Contains(e.Copies, r.Into)
 	})
 	if len(runs) == 0 {
-		return nil, failure.Usagef("%s.%s has no copy according to %s; make one with bsonids convert --into, or with bsonids apply and a plan that has into", e.db.Name(), name, record.Name)
+		return nil, failure.Usagef("%s.%s has no copy according to %s; make one with bsonids apply and a plan that has into", e.db.Name(), name, record.Name)
 	}
 	into := runs[0].Into
 	for _, r := range runs {

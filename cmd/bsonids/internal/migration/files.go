@@ -52,19 +52,15 @@ func Nameless(err error) string {
 	return path.Path + ": " + path.Err.Error()
 }
 
-// IsOf returns a usage error if a file does not belong to the conversion that the user described.
+// IsOf returns a usage error if a file does not belong to the conversion.
 func IsOf(file string, got, want convert.Identity) error {
 	switch {
 	case got.Database != want.Database || got.Collection != want.Collection || got.From != want.From || got.To != want.To || got.Into != want.Into:
 		return failure.Usagef("%s belongs to another conversion: %s.%s from %s to %s", file, got.Database, got.Collection, got.From, got.To)
-	case !slices.Equal(got.Fields, want.Fields) && len(got.Fields) == 0:
-		return failure.Usagef("%s belongs to a conversion of all fields; omit --field", file)
 	case !slices.Equal(got.Fields, want.Fields):
-		return failure.Usagef("%s belongs to a conversion of some fields; give --field %s", file, strings.Join(got.Fields, ","))
-	case got.Query != want.Query && got.Query == "":
-		return failure.Usagef("%s belongs to a conversion of all documents; omit --query", file)
+		return failure.Usagef("%s belongs to a conversion of other fields: %s", file, strings.Join(got.Fields, ", "))
 	case got.Query != want.Query:
-		return failure.Usagef("%s belongs to a conversion with a filter; give --query %s", file, terminal.Quote(got.Query))
+		return failure.Usagef("%s belongs to a conversion with another filter: %s", file, terminal.Quote(got.Query))
 	case got.Part != want.Part:
 		return failure.Usagef("%s belongs to part %q, the other file to part %q", file, got.Part, want.Part)
 	}

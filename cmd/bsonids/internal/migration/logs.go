@@ -27,25 +27,9 @@ func LogOf(s convert.State) Log {
 	return Log{s.Identity.Collection, s.Conversion, s.UndoID, s.UndoSize, s.CollectionUUID}
 }
 
-// LogOfLast returns what the record says about the last conversion, if nothing else is known of it: which
-// collection it was.
-func LogOfLast(ctx context.Context, db *mongo.Database, id convert.Identity) (l Log, err error) {
-	uuid, err := record.Converted(ctx, db, record.Run{Collection: id.Collection, From: id.From, To: id.To, Fields: id.Fields, Query: id.Query, Part: id.Part})
-	if Denied(err) {
-		return l, nil
-	}
-	if uuid != nil {
-		l.UUID = hex.EncodeToString(uuid.Data)
-	}
-	return l, err
-}
-
-// LogBehind returns what is known of an undo log that is open. Without a ledger, those that the log names
-// are read. One that cannot be read tells nothing.
-func LogBehind(log *convert.UndoReader, state *convert.State) Log {
-	if state != nil {
-		return LogOf(*state)
-	}
+// LogBehind returns what is known of an undo log that is open, by the ledgers that the log names. One that
+// cannot be read tells nothing.
+func LogBehind(log *convert.UndoReader) Log {
 	l := Log{Collection: log.Identity.Collection, ID: log.ID}
 	states, _ := log.States()
 	for _, s := range states {

@@ -27,14 +27,6 @@ type Pace struct {
 	wrong     string // what was said about the file of the rate
 }
 
-// NewPace returns a Pace of the number of documents per second, or nil if it is 0.
-func NewPace(perSecond int) *Pace {
-	if perSecond == 0 {
-		return nil
-	}
-	return &Pace{clock: System, perSecond: perSecond}
-}
-
 // lookAgain is how long a paused or limited Pace waits before it looks at the files again.
 const lookAgain = time.Second
 

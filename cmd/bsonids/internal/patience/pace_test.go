@@ -13,13 +13,13 @@ import (
 )
 
 func TestPace(t *testing.T) {
-	if p := NewPace(0); p.Batch(7) != 7 || p.Limited() || p.Wait(t.Context(), 1000) != nil {
+	if p := (*Pace)(nil); p.Batch(7) != 7 || p.Limited() || p.Wait(t.Context(), 1000) != nil {
 		t.Error("no pace limits")
 	}
-	if p := NewPace(10); p.Batch(1000) != 5 || p.Batch(3) != 3 || !p.Limited() {
+	if p := (&Pace{clock: System, perSecond: 10}); p.Batch(1000) != 5 || p.Batch(3) != 3 || !p.Limited() {
 		t.Error("wrong batches")
 	}
-	if NewPace(1).Batch(1000) != 1 {
+	if (&Pace{clock: System, perSecond: 1}).Batch(1000) != 1 {
 		t.Error("no batch")
 	}
 }

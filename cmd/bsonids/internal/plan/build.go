@@ -174,7 +174,7 @@ func (b *builder) field(f *Field, c survey.Collection) {
 	}
 	if _, err := namable(f.Path); err != nil && f.Decision != Leave {
 		f.Decision = Leave
-		comment("left: %v; bsonids convert without --field converts it", err)
+		comment("left: %v, so that nothing can name it", err)
 	}
 }
 
@@ -190,7 +190,7 @@ func (f *Field) leaveUnusable(copied bool) {
 		f.Comment = append(f.Comment, fmt.Sprintf("unknown, because %d of %d binary values cannot be converted (%v); convert from %s converts the others", n, f.values, f.odd.Reason, kind))
 	default:
 		f.Decision = Leave
-		f.Comment = append(f.Comment, fmt.Sprintf("left: %v; only bsonids convert --into, or of a dump, converts it", f.odd.Reason))
+		f.Comment = append(f.Comment, fmt.Sprintf("left: %v; only a copy, which into makes, or the conversion of a dump converts it", f.odd.Reason))
 	}
 }
 

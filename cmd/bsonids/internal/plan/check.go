@@ -202,7 +202,7 @@ func (c *checker) field(coll Collection, f Field, name string) {
 	}
 	pattern, err := namable(f.Path)
 	if err != nil {
-		fail("%v: leave it here, and convert the collection with bsonids convert", err)
+		fail("%v: leave it", err)
 		return
 	}
 	if kind.BySubtype() {

@@ -141,14 +141,3 @@ func lastOf(runs []*Run, want *Run) (last *Run) {
 	}
 	return last
 }
-
-// Converted returns the UUID of the collection that was converted last as want describes, or nil if it is
-// not known.
-func Converted(ctx context.Context, db *mongo.Database, want Run) (*bson.Binary, error) {
-	want.UUID = nil
-	runs, err := read(ctx, collection(db), want.Collection)
-	if r := lastOf(runs, &want); r != nil && err == nil {
-		return r.UUID, nil
-	}
-	return nil, err
-}

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
@@ -19,7 +20,7 @@ type group struct {
 
 // groups are the groups in the order of the page.
 var groups = []group{
-	{"mixed", "in several byte orders, or only in part in one", "separate the documents by the program that wrote them, and convert each part with --query"},
+	{"mixed", "in several byte orders, or only in part in one", "separate the documents by the program that wrote them, and give each part a filter in a plan"},
 	{"undetermined", "of undetermined byte order", "find out the byte order; each field says what determines it"},
 	{"javaLegacy", "javaLegacy", "convert from javaLegacy"},
 	{"csharpLegacy", "csharpLegacy", "convert from csharpLegacy"},
@@ -68,17 +69,16 @@ type advice struct{ Text, Command string }
 // adviseOn returns what to do about the field f of collection c.
 func adviseOn(c scan.Collection, f scan.Field) advice {
 	key := groupOf(f)
-	from := key
 	switch key {
 	case kinds.Standard:
 		if f.Counts.Text > 0 {
-			return advice{"Convert the values that are text:", fromForm(c, f, kinds.OfText)}
+			return advice{"Make a plan, and decide there to convert the values that are text:", planOf(c)}
 		}
 		return advice{Text: "Nothing to do."}
 	case kinds.OfText:
-		return advice{Text: "Nothing to do. Text can be converted to binary values: " + fromForm(c, f, kinds.OfText)}
+		return advice{"Nothing to do. A plan can convert text to binary values, if you decide so:", planOf(c)}
 	case kinds.GoStruct:
-		return advice{"Convert the documents to UUIDs:", fromForm(c, f, kinds.GoStruct)}
+		return advice{"Make a plan, and decide there to convert the documents to UUIDs:", planOf(c)}
 	case "binary":
 		return advice{Text: "Nothing to do, unless you know that these values are UUIDs."}
 	case "malformed":
@@ -88,10 +88,9 @@ func adviseOn(c scan.Collection, f scan.Field) advice {
 			return advice{"Scan all documents. The report may then determine more.", command(c, "scan", "--all")}
 		}
 		if key == "mixed" {
-			return advice{Text: "Separate the documents by the program that wrote them, and convert each part with --query."}
+			return advice{"Separate the documents by the program that wrote them: make a plan, and give each part a filter there.", planOf(c)}
 		}
-		return advice{"Find out the byte order from the program that wrote the values. Then give it as --from, for example:",
-			command(c, "convert", "--from", "javaLegacy", "--field", csv(f.Path), "--trust", csv(f.Path))}
+		return advice{"Find out the byte order from the program that wrote the values. Then make a plan, and decide there, with trust:", planOf(c)}
 	case kinds.Generic:
 		for _, e := range f.Evidence {
 			if e.Verdict.Outcome == scan.Named && !e.Verdict.Convertible() {
@@ -100,39 +99,22 @@ func adviseOn(c scan.Collection, f scan.Field) advice {
 		}
 	}
 	if f.Path == "_id" || strings.HasPrefix(f.Path, "_id.") {
-		_, collection, _ := strings.Cut(c.Namespace, ".")
-		return advice{"_id cannot be changed in place. Copy the collection, with all its values converted:",
-			command(c, "convert", "--from", from, "--into", collection+"_standard")}
+		return advice{"_id cannot be changed in place. Make a plan, which copies the collection with all its values converted:", planOf(c)}
 	}
-	return advice{"Convert the field:", command(c, "convert", "--from", from, "--field", csv(f.Path))}
+	return advice{"Make a plan, which converts the field:", planOf(c)}
 }
 
-// fromForm returns the command that converts a field of a form that is not binary.
-func fromForm(c scan.Collection, f scan.Field, form string) string {
-	args := []string{"--from", form, "--field", csv(f.Path)}
-	if f.Path == "_id" || strings.HasPrefix(f.Path, "_id.") {
-		_, collection, _ := strings.Cut(c.Namespace, ".")
-		args = append(args, "--into", collection+"_standard")
-	}
-	return command(c, "convert", args...)
-}
+// planOf returns the command that makes the plan of a collection.
+func planOf(c scan.Collection) string { return command(c, "plan", "migration.d") }
 
 // command returns a command line about a collection.
 func command(c scan.Collection, name string, args ...string) string {
 	database, collection, _ := strings.Cut(c.Namespace, ".")
-	words := append([]string{"bsonids", name, "--db", database, "--collection", collection}, args...)
+	words := slices.Concat([]string{"bsonids", name}, args, []string{"--db", database, "--collection", collection})
 	for i, w := range words {
 		words[i] = terminal.Quote(w)
 	}
 	return strings.Join(words, " ")
-}
-
-// csv quotes a value of a flag whose values are separated by commas.
-func csv(s string) string {
-	if strings.ContainsAny(s, ",\"") {
-		return `"` + strings.ReplaceAll(s, `"`, `""`) + `"`
-	}
-	return s
 }
 
 // summary is the beginning of the page.

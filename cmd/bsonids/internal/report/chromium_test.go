@@ -207,10 +207,10 @@ func TestChromium(t *testing.T) {
 
 	b.eval(`navigator.clipboard.writeText = async text => { window.copied = text }`)
 	b.eval(`(async () => { [...document.querySelectorAll(".command button")].find(b => b.offsetParent).click() })()`)
-	b.want(`window.copied`, `"bsonids convert --db other --collection c --from javaLegacy --field java"`)
+	b.want(`window.copied`, `"bsonids plan migration.d --db other --collection c"`)
 	b.eval(`navigator.clipboard.writeText = async () => { throw new Error("denied") }`)
 	b.eval(`(async () => { [...document.querySelectorAll(".command button")].find(b => b.offsetParent).click() })()`)
-	b.want(`getSelection().toString().trim()`, `"bsonids convert --db other --collection c --from javaLegacy --field java"`)
+	b.want(`getSelection().toString().trim()`, `"bsonids plan migration.d --db other --collection c"`)
 
 	// The address keeps the filters.
 	b.open("about:blank")

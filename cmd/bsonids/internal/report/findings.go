@@ -14,27 +14,11 @@ import (
 // printed is the maximum number of documents in a list. The JSON output contains all of them.
 const printed = 10
 
-// skips writes why documents were skipped, and lists the first ones.
-func skips(w io.Writer, res convert.Result) {
-	if res.Skipped == 0 {
-		return
-	}
-	reasons(w, res.SkippedFor)
-	list(w, "skipped because", res.Skips, int64(len(res.Skips)))
-}
-
 // reasons writes why values were left unchanged, and how many.
 func reasons(w io.Writer, n rule.Tally) {
 	if len(n) > 0 {
 		fmt.Fprintln(w)
 		tally(w, "skipped because", "times", n)
-	}
-}
-
-// skipList writes the name of the file that lists the values that were left unchanged.
-func skipList(w io.Writer, c Conversion, left int64) {
-	if c.SkipList.Begun() {
-		fmt.Fprintf(w, "\n%d values were left unchanged; %s lists them.\n", left, c.SkipList.Path())
 	}
 }
 

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/terminal"
@@ -70,6 +71,9 @@ func PlanProof(w io.Writer, database string, dump *DumpProof, proofs []StepProof
 		fmt.Fprintln(w, "\nProven by the undo logs and the sources of the copies: all values are converted, and none is lost.")
 	default:
 		fmt.Fprintln(w, "\nNot proven.")
+		if slices.ContainsFunc(proofs, func(p StepProof) bool { return !p.Proven && p.Result.Changed+p.Result.Gone > 0 }) {
+			fmt.Fprintln(w, "To accept documents that other programs changed or deleted since, give --allow-changed.")
+		}
 	}
 }
 

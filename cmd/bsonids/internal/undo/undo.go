@@ -125,7 +125,7 @@ func (w *undo) restore(ctx context.Context, u *Undone) (err error) {
 
 // whole returns what is known of the undo log, and an error if it lacks entries.
 func (w *undo) whole(ctx context.Context) (l migration.Log, err error) {
-	l = migration.LogBehind(w.log, nil)
+	l = migration.LogBehind(w.log)
 	if l, err = l.InRecord(ctx, w.coll.Database()); err != nil {
 		return l, err
 	}

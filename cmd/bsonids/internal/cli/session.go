@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"math"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -13,21 +12,11 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/server"
 )
 
-// loadFlags holds the flags, of the commands that write, for the load on the server and for its
-// failures.
-type loadFlags struct {
-	rate     count
-	retryFor time.Duration
-}
+// loadFlags holds the flag for failures of the server.
+type loadFlags struct{ retryFor time.Duration }
 
-// add adds the flags. limits is false for a command whose load cannot be limited.
-func (l *loadFlags) add(cmd *cobra.Command, limits bool) {
-	f := cmd.Flags()
-	if limits {
-		l.rate = count{0, 0, math.MaxInt32}
-		f.Var(&l.rate, "rate", "maximum number of documents to change per second; 0 for no limit")
-	}
-	f.DurationVar(&l.retryFor, "retry-for", 5*time.Minute, "how long to try again if the server is lost, has no primary, or is overloaded; 0 to stop at once")
+func (l *loadFlags) add(cmd *cobra.Command) {
+	cmd.Flags().DurationVar(&l.retryFor, "retry-for", 5*time.Minute, "how long to try again if the server is lost, has no primary, or is overloaded; 0 to stop at once")
 }
 
 func (l *loadFlags) check() error {
@@ -44,7 +33,7 @@ func (c *console) session(ctx context.Context, mode server.Mode, l loadFlags, r 
 		return nil, nil, err
 	}
 	v, _ := build()
-	s = &migration.Session{Client: client, URI: c.connectionString(), Version: v, Pace: patience.NewPace(l.rate.value), Messages: c, Recording: r}
+	s = &migration.Session{Client: client, URI: c.connectionString(), Version: v, Messages: c, Recording: r}
 	s.Patience = patience.New(l.retryFor, patience.System, func(err error, left time.Duration) {
 		c.Warn("%s; trying again for up to %s", s.Explain(err).Text, left.Round(time.Second))
 	})
