@@ -93,6 +93,11 @@ func (e *LostError) Error() string {
 // Unwrap returns what is wrong.
 func (e *LostError) Unwrap() error { return e.Err }
 
+// isOf reports whether the step may have the identity.
+func (s Step) isOf(id convert.Identity) bool {
+	return s.alike(Step{Collection: id.Collection, Filter: id.Query, Into: id.Into, Part: id.Part, From: id.From, To: id.To})
+}
+
 // hasBegun reports whether a step, which is zero if it is not known, may have converted values. Its state file
 // may have lost its last record.
 func hasBegun(f Files, st Step) (bool, error) {
@@ -104,7 +109,7 @@ func hasBegun(f Files, st Step) (bool, error) {
 	case len(facts) > 0:
 		s, err := convert.ReadState(f.State)
 		id := s.Identity
-		if err == nil && st.Collection != "" && !st.alike(Step{Collection: id.Collection, Filter: id.Query, Into: id.Into, Part: id.Part, From: id.From, To: id.To}) {
+		if err == nil && st.Collection != "" && !st.isOf(id) {
 			err = fmt.Errorf("%s: it belongs to another conversion: %s from %s to %s", f.State, id.Collection, id.From, id.To)
 		}
 		if list := filepath.Base(s.SkipList); err == nil && s.SkipList != "" && list != filepath.Base(f.SkipList) {

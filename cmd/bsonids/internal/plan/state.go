@@ -351,11 +351,11 @@ func (s *State) MarkRestored() error {
 func (s *State) Migration() string { return s.migration }
 
 // Conversions returns the names that the conversions of all steps have in the record. all is false if a file of one
-// cannot be read.
+// is missing, damaged or another one's.
 func (s *State) Conversions() (names []string, all bool) {
 	for _, st := range s.All() {
 		of, err := convert.ReadState(st.Files(s.dir).State)
-		if err != nil {
+		if err != nil || !st.isOf(of.Identity) {
 			return nil, false
 		}
 		names = append(names, of.Conversion)
