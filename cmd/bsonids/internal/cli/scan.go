@@ -41,7 +41,7 @@ func newScanCommand(c *console) *cobra.Command {
 		Long: `scan reads documents at every depth. For each collection and field, it prints
 how many values are binary subtype 4, subtype 3, subtype 0 of 16 bytes, and UUIDs
 in text. Subtypes 3 and 0 do not determine the byte order, so scan prints the
-one that the values prove, by the same tests as bsonids convert, and what a
+one that the values prove, by the same tests as a conversion, and what a
 conversion would do with them. If the values do not determine the order, scan
 prints "undetermined", and what would determine it, such as more values.
 
