@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -109,10 +110,18 @@ func TestAbandon(t *testing.T) {
 		docs = append(docs, bson.D{{Key: "_id", Value: int32(i)}, {Key: "a", Value: in(v4(i), uuidrep.JavaLegacy)}, {Key: "b", Value: in(v4(100+i), uuidrep.JavaLegacy)}})
 	}
 	insert(t, coll, docs)
+	before := all(t, coll)
 	file := planned(t, s, "--to", "csharpLegacy")
 	lost := filepath.Dir(file)
 	setDecision(t, file, "b", "leave")
-	command(t, s, "apply", lost, "--batch", "10", "--write").want(t, failure.ExitOK)
+	var batches atomic.Int32
+	p := startProxy(t, host(t, s), func(r request, pass func() []byte) []byte {
+		if name, _ := r.command.Lookup("update").StringValueOK(); name == "c" && r.documents > 1 && batches.Add(1) == 2 {
+			return nil // as if the process or the server had died
+		}
+		return pass()
+	})
+	command(t, p, "apply", lost, "--batch", "10", "--batch-timeout", "1s", "--retry-for", "0s", "--write").want(t, failure.ExitUnreachable)
 	half := all(t, coll)
 	r := command(t, s, "status", "--db", db.Name()).want(t, failure.ExitOK)
 	id := regexp.MustCompile(`Migration ([0-9a-f]{16}) to csharpLegacy: `).FindStringSubmatch(r.stdout)
@@ -131,11 +140,15 @@ func TestAbandon(t *testing.T) {
 	if !strings.Contains(a, "decision: leave") || !strings.Contains(yaml, "was abandoned on") {
 		t.Fatal(yaml)
 	}
-	command(t, s, "apply", dir, "--batch", "10", "--write").want(t, failure.ExitOK)
+	command(t, s, "apply", dir, "--batch", "10", "--batch-timeout", "1s", "--write").want(t, failure.ExitOK)
 	now := all(t, coll)
+	converted := 0
 	for id, d := range half {
 		if got, want := now[id].Lookup("a"), d.Lookup("a"); !got.Equal(want) {
 			t.Errorf("%s: %s was %s", id, got, want)
+		}
+		if !d.Lookup("a").Equal(before[id].Lookup("a")) {
+			converted++
 		}
 		u, err := uuidOf(d.Lookup("b"))
 		if err != nil {
@@ -144,6 +157,9 @@ func TestAbandon(t *testing.T) {
 		if want := marshalValue(t, in(u, uuidrep.CSharpLegacy)); !now[id].Lookup("b").Equal(want) {
 			t.Errorf("%s: got %s, want %s", id, now[id].Lookup("b"), want)
 		}
+	}
+	if converted == 0 || converted == len(before) {
+		t.Errorf("the abandoned migration has converted %d of %d values", converted, len(before))
 	}
 	for _, args := range [][]string{{"apply", lost, "--write"}, {"undo", lost, "--write"}} {
 		if r := command(t, s, args...).want(t, failure.ExitFailed); !strings.Contains(r.stderr, "was abandoned") {

@@ -111,7 +111,7 @@ func runOf(state *plan.State, st plan.Step, of convert.State) (r record.Run, err
 		FromSubtype: d.Conversion.From.Subtype, ToSubtype: d.Conversion.To.Subtype, Fields: id.Fields, Into: id.Into, Part: id.Part, Division: state.Plan.Division(st.Collection), Query: id.Query,
 		Retry: st.Listed, Migration: state.Migration(), State: Absolute(files.State), UndoLog: Absolute(files.UndoLog), UndoID: of.UndoID, UndoSize: of.UndoSize, Outcome: record.Stopped,
 		Decision: of.Decision, Progress: record.Progress{Changed: of.Changed, Values: of.Values, Skipped: of.Skipped}}
-	if of.Complete() {
+	if of.Complete() && of.Undone == "" { // otherwise some values are restored, and some are not
 		r.Outcome = record.Done
 	}
 	if of.Undone != "" {

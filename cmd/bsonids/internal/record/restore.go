@@ -3,6 +3,7 @@ package record
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -104,11 +105,15 @@ type Left struct {
 	At         time.Time
 }
 
-// Abandoned returns what abandoned migrations have left.
+// Abandoned returns what abandoned migrations have left. What is done, and what was undone, is in one order, which the
+// values tell.
 func Abandoned(ctx context.Context, db *mongo.Database) (left []Left, err error) {
 	runs, err := find[*Run](ctx, collection(db), bson.D{{Key: "abandoned", Value: true}, {Key: "kind", Value: Convert}}, "started")
-	for _, r := range runs {
-		if r.SameSubtype() && r.Into == "" && r.UndoSize > 0 && (r.Undone == nil || !r.Undone.Complete) {
+	for i, r := range runs {
+		switch later := func(o *Run) bool { return o.Conversion == r.Conversion && o.Part == r.Part }; {
+		case slices.ContainsFunc(runs[i+1:], later), !r.SameSubtype(), r.Into != "", r.UndoSize == 0:
+		case r.Undone == nil && r.Outcome == Done, r.Undone != nil && r.Undone.Complete:
+		default:
 			left = append(left, Left{r.Collection, r.UUID, r.FromSubtype, r.Fields, r.From, r.To, r.Updated})
 		}
 	}
