@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
 )
 
 // newWholeCodec returns the Codec of a registry of the driver that it encodes and decodes all documents of.
@@ -161,6 +162,9 @@ func TestDamagedValues(t *testing.T) {
 			reflect.StructOf([]reflect.StructField{z, {Name: "Rest", Type: reflect.MapOf(tString, reflect.TypeOf(v)), Tag: `bson:",inline"`}}), tD,
 		}
 		check := func(doc []byte) {
+			if allocates(doc) {
+				return
+			}
 			for _, typ := range targets {
 				if got, want := readOutcome(plans, doc, typ), readOutcome(stock, doc, typ); got != want {
 					t.Errorf("%x into a %v: got %s, the driver %s", doc, typ, got, want)
@@ -181,6 +185,39 @@ func TestDamagedValues(t *testing.T) {
 			check(cut)
 		}
 	}
+}
+
+// allocates reports whether a length in the document makes the driver, which reads from a stream, allocate far more than the
+// document has.
+func allocates(doc []byte) bool {
+	rest := doc[min(4, len(doc)):]
+	for len(rest) > 0 && rest[0] != 0 {
+		typ := bson.Type(rest[0])
+		_, value, ok := bytes.Cut(rest[1:], []byte{0})
+		if !ok {
+			return false
+		}
+		switch typ {
+		case bson.TypeString, bson.TypeBinary, bson.TypeJavaScript, bson.TypeSymbol, bson.TypeDBPointer, bson.TypeCodeWithScope:
+			lengths := value[:min(4, len(value))]
+			if typ == bson.TypeCodeWithScope {
+				lengths = value[:min(8, len(value))]
+			}
+			for ; len(lengths) >= 4; lengths = lengths[4:] {
+				if int32(binary.LittleEndian.Uint32(lengths)) > 1<<20 {
+					return true
+				}
+			}
+		case bson.TypeEmbeddedDocument, bson.TypeArray:
+			if allocates(value) {
+				return true
+			}
+		}
+		if _, rest, ok = bsoncore.ReadValue(value, bsoncore.Type(typ)); !ok {
+			return false
+		}
+	}
+	return false
 }
 
 // The fields of the usual types are read and written by the plan of the struct itself.
