@@ -116,6 +116,10 @@ func TestGuardChangedInBetween(t *testing.T) {
 			t.Fatal(err)
 		}
 		now := g.settings()
+		if r := g.apply(dir, "--write").want(t, failure.ExitFailed); !strings.Contains(r.stderr, "--restore-record") || g.settings() != now {
+			t.Errorf("%v\n%s", g.settings(), r.stderr)
+		}
+		command(t, g.s, "plan", dir, "--restore-record").want(t, failure.ExitOK) // but for the guard
 		if r := g.apply(dir, "--write").want(t, failure.ExitUsage); !strings.Contains(r.stderr, "by hand") || g.settings() != now {
 			t.Errorf("%v\n%s", g.settings(), r.stderr)
 		}

@@ -75,11 +75,14 @@ func TestCutoverGuide(t *testing.T) {
 		}
 		insert(t, c.db.Collection(name), docs)
 	}
-	n := 0
+	n, dir := 0, filepath.Join(t.TempDir(), "app.d")
 	for _, args := range commandsOf(switching) {
 		for i, arg := range args {
-			if arg == "app" && args[i-1] == "--db" {
+			switch {
+			case arg == "app" && args[i-1] == "--db":
 				args[i] = c.db.Name()
+			case arg == "app.d":
+				args[i] = dir
 			}
 		}
 		at := slices.Index(args, "--uri")
@@ -92,7 +95,7 @@ func TestCutoverGuide(t *testing.T) {
 		command(t, c.s, slices.Delete(args, at, at+2)...).want(t, failure.ExitOK)
 		n++
 	}
-	if got := c.collections(); !ok || n != 6 || got != "customers customers_new orders orders_new" {
+	if got := c.collections(); !ok || n != 6 || got != "customers customers_standard orders orders_standard" {
 		t.Errorf("%d commands, collections %s", n, got)
 	}
 }

@@ -121,7 +121,7 @@ func TestAbandon(t *testing.T) {
 		}
 		return pass()
 	})
-	command(t, p, "apply", lost, "--batch", "10", "--batch-timeout", "1s", "--retry-for", "0s", "--write").want(t, failure.ExitUnreachable)
+	command(t, p, "apply", lost, "--batch", "10", "--batch-timeout", "5s", "--retry-for", "0s", "--write").want(t, failure.ExitUnreachable)
 	half := all(t, coll)
 	r := command(t, s, "status", "--db", db.Name()).want(t, failure.ExitOK)
 	id := regexp.MustCompile(`Migration ([0-9a-f]{16}) to csharpLegacy: `).FindStringSubmatch(r.stdout)
@@ -140,7 +140,7 @@ func TestAbandon(t *testing.T) {
 	if !strings.Contains(a, "decision: leave") || !strings.Contains(yaml, "was abandoned on") {
 		t.Fatal(yaml)
 	}
-	command(t, s, "apply", dir, "--batch", "10", "--batch-timeout", "1s", "--write").want(t, failure.ExitOK)
+	command(t, s, "apply", dir, "--batch", "10", "--batch-timeout", "5s", "--write").want(t, failure.ExitOK)
 	now := all(t, coll)
 	converted := 0
 	for id, d := range half {

@@ -116,7 +116,7 @@ func TestUndoPlanWithDirectoryBeforeItsFirstBatch(t *testing.T) {
 	if err := os.CopyFS(earlier, os.DirFS(dir)); err != nil {
 		t.Fatal(err)
 	}
-	command(t, s, append(apply, "--batch-timeout", "1s")...).want(t, failure.ExitOK)
+	command(t, s, append(apply, "--batch-timeout", "5s")...).want(t, failure.ExitOK)
 	for _, more := range [][]string{nil, {"--write"}} {
 		r := command(t, s, append([]string{"undo", earlier, "--batch", "10"}, more...)...).want(t, failure.ExitFailed)
 		if !strings.Contains(r.stderr, earlier) {
@@ -147,9 +147,9 @@ func TestUndoOfPasses(t *testing.T) {
 		}
 		return pass()
 	})
-	stopped := command(t, p, "undo", dir, "--write", "--batch-timeout", "1s").want(t, failure.ExitUnreachable)
+	stopped := command(t, p, "undo", dir, "--write", "--batch-timeout", "5s").want(t, failure.ExitUnreachable)
 	dir, _ = moved(t, dir)
-	rest := command(t, s, "undo", dir, "--write", "--batch-timeout", "1s").want(t, failure.ExitOK)
+	rest := command(t, s, "undo", dir, "--write", "--batch-timeout", "5s").want(t, failure.ExitOK)
 	for _, r := range []result{stopped, rest} {
 		if strings.Contains(r.stderr, "another conversion") {
 			t.Error(r.stderr)
@@ -164,7 +164,7 @@ func TestUndoOfASecondPlan(t *testing.T) {
 	db := connect(t, s)
 	coll := db.Collection("z")
 	seed(t, coll, 20, uuidrep.JavaLegacy, uuidrep.Standard)
-	flags := []string{"--batch", "10", "--write", "--batch-timeout", "1s"}
+	flags := []string{"--batch", "10", "--write", "--batch-timeout", "5s"}
 	command(t, s, append([]string{"apply", filepath.Dir(planned(t, s))}, flags...)...).want(t, failure.ExitOK)
 	// A service writes old values again, and another collection is new.
 	for i := range 12 {
