@@ -68,8 +68,8 @@ func (v Held) find(path string) (found, bool) {
 	if f, ok := v.index[path]; ok {
 		return f, true
 	}
-	leaf, err := v.doc.LookupErr(strings.Split(path, ".")...)
-	if err != nil {
+	leaf, ok := lookUp(v.doc, path)
+	if !ok {
 		return found{}, false
 	}
 	if subtype, data, ok := leaf.BinaryOK(); ok {
@@ -79,6 +79,24 @@ func (v Held) find(path string) (found, bool) {
 		return found{subtype: subtype, octets: [16]byte(data)}, true
 	}
 	return found{value: ValueOf(leaf.Type, leaf.Value)}, true
+}
+
+// lookUp returns the value at path. Raw.LookupErr panics if a document in doc is not valid.
+func lookUp(doc bson.Raw, path string) (v bson.RawValue, ok bool) {
+	for name := range strings.SplitSeq(path, ".") {
+		if array, is := v.ArrayOK(); is {
+			doc = bson.Raw(array)
+		} else if v.Type != 0 {
+			if doc, is = v.DocumentOK(); !is {
+				return v, false
+			}
+		}
+		var err error
+		if v, err = doc.LookupErr(name); err != nil {
+			return v, false
+		}
+	}
+	return v, true
 }
 
 // at returns the subtype and the bytes of the binary value at path.

@@ -1,10 +1,13 @@
 package rule
 
 import (
+	"bytes"
 	"fmt"
 	"testing"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds/kindstest"
 )
 
 // The index finds what a search of the document finds, also in unusual documents.
@@ -80,5 +83,31 @@ func BenchmarkManyValues(b *testing.B) {
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/value")
 		})
+	}
+}
+
+// A document with a byte changed is looked up without a panic, and a value that is found is one that the document has.
+func TestHoldsOfDamage(t *testing.T) {
+	value := kindstest.Value("standard")
+	doc := marshal(t, bson.D{{Key: "_id", Value: 1}, {Key: "a", Value: value}, {Key: "list", Value: bson.A{value, bson.D{{Key: "b", Value: value}}}}})
+	octets := [16]byte(value.Data)
+	var made []Change
+	for _, path := range []string{"a", "list.0", "list.1.b"} {
+		made = append(made, Change{Path: path, New: octets})
+	}
+	for i := range doc {
+		for _, b := range []byte{0, 1, 0x7f, 0x80, 0xff, doc[i] - 1, doc[i] + 1} {
+			bad := bytes.Clone(doc)
+			bad[i] = b
+			held := HeldBy(bad, 1)
+			for _, ch := range made {
+				if held.HasNew(ch, 4) && !bytes.Contains(bad, value.Data) {
+					t.Errorf("byte %d is %d: %s is found", i, b, ch.Path)
+				}
+			}
+			if back, lost, err := WayBack(bad, made, 3, 4); err == nil && len(back)+len(lost) > len(made) {
+				t.Errorf("byte %d is %d: %v, %v", i, b, back, lost)
+			}
+		}
 	}
 }
