@@ -89,7 +89,7 @@ func (w *undo) restore(ctx context.Context, u *Undone) (err error) {
 	}
 	run := &migration.Claim{}
 	if w.Write {
-		err := w.Do(ctx, func() (err error) {
+		err = w.Do(ctx, func() (err error) {
 			run, err = w.begin(ctx)
 			return err
 		})
@@ -173,7 +173,7 @@ func (w *undo) begin(ctx context.Context) (*migration.Claim, error) {
 	if of.ID != "" {
 		run.Conversion = of.Conversion
 	}
-	c, err := w.Claim(ctx, db, run, w.log.Size(), nil, nil)
+	c, err := w.Claim(ctx, db, record.Request{Run: run, LogSize: w.log.Size()})
 	if err != nil {
 		return nil, err
 	}
