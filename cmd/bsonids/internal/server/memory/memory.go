@@ -1,0 +1,386 @@
+// Package memory is a server for tests that keeps collections in memory. It knows the commands, the operators of
+// queries and the updates that packages of this command send to undo a conversion, and no others: a test that
+// sends another one fails.
+package memory
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
+	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/wiremessage"
+)
+
+// Server is a server. It is safe for concurrent use.
+type Server struct {
+	// Client is connected to the server.
+	Client *mongo.Client
+	// Before is called before each command of a client, and says what becomes of it. It may use Client. It
+	// may be nil, and must not be changed while a command is carried out.
+	Before func(name string, command bson.Raw) Fault
+
+	tb testing.TB
+	mu sync.Mutex
+	db map[string]*collection // by database and name
+}
+
+// Fault is what goes wrong with a command. The zero value is nothing.
+type Fault struct {
+	Code  int32 // the server refuses the command with this code
+	Write int32 // the server refuses each write of the command with this code, or as many as First
+	First int   // all if 0
+	Lost  bool  // the connection breaks before the answer; the command is carried out
+}
+
+// of returns the code with which the i-th write is refused.
+func (f Fault) of(i int) int32 {
+	if f.First > 0 && i >= f.First {
+		return 0
+	}
+	return f.Write
+}
+
+type collection struct {
+	uuid bson.Binary
+	docs []bson.Raw // in the order of their insertion
+}
+
+// Start starts a server that ends with the test.
+func Start(tb testing.TB) *Server {
+	tb.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	s := &Server{tb: tb, db: make(map[string]*collection)}
+	var serving sync.WaitGroup
+	serving.Go(func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			serving.Go(func() {
+				defer func() { _ = conn.Close() }()
+				for s.serve(conn) == nil {
+				}
+			})
+		}
+	})
+	s.Client, err = mongo.Connect(options.Client().ApplyURI("mongodb://" + l.Addr().String() + "/?directConnection=true"))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() {
+		_ = s.Client.Disconnect(context.Background())
+		_ = l.Close()
+		serving.Wait()
+	})
+	return s
+}
+
+// Documents returns the documents of a collection, in the order of their insertion.
+func (s *Server) Documents(coll *mongo.Collection) []bson.Raw {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.at(coll.Database().Name() + "." + coll.Name()).docs)
+}
+
+// Put replaces the documents of a collection, which is another one then if its name was dropped.
+func (s *Server) Put(coll *mongo.Collection, docs ...bson.Raw) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.made(coll.Database().Name() + "." + coll.Name()).docs = slices.Clone(docs)
+}
+
+// Drop drops a collection.
+func (s *Server) Drop(coll *mongo.Collection) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.db, coll.Database().Name()+"."+coll.Name())
+}
+
+// Rename gives a collection another name.
+func (s *Server) Rename(coll *mongo.Collection, to string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	db := coll.Database().Name() + "."
+	s.db[db+to] = s.db[db+coll.Name()]
+	delete(s.db, db+coll.Name())
+}
+
+// at returns a collection, or an empty one if there is none.
+func (s *Server) at(ns string) *collection {
+	if c, ok := s.db[ns]; ok {
+		return c
+	}
+	return &collection{}
+}
+
+// made returns a collection, and makes it if there is none.
+func (s *Server) made(ns string) *collection {
+	c, ok := s.db[ns]
+	if !ok {
+		id := bson.NewObjectID()
+		c = &collection{uuid: bson.Binary{Subtype: bson.TypeBinaryUUID, Data: append(id[:], 0, 0, 0, 0)}}
+		s.db[ns] = c
+	}
+	return c
+}
+
+// serve answers one message.
+func (s *Server) serve(conn io.ReadWriter) error {
+	head := make([]byte, 16)
+	if _, err := io.ReadFull(conn, head); err != nil {
+		return err
+	}
+	_, id, _, opcode, _, _ := wiremessage.ReadHeader(head)
+	n, _, _ := bsoncore.ReadLength(head)
+	body := make([]byte, n-16)
+	if _, err := io.ReadFull(conn, body); err != nil {
+		return err
+	}
+	if opcode == wiremessage.OpQuery { // the handshake
+		_, err := conn.Write(reply(id, wiremessage.OpReply, hello()))
+		return err
+	}
+	command, err := parse(body)
+	if err != nil {
+		return err
+	}
+	name := first(command).Key()
+	var fault Fault
+	if s.Before != nil && name != "hello" {
+		fault = s.Before(name, command)
+	}
+	var answer any = bson.D{{Key: "ok", Value: 0.0}, {Key: "code", Value: fault.Code}, {Key: "errmsg", Value: "refused by the test"}}
+	if fault.Code == 0 {
+		answer = s.run(name, command, fault)
+	}
+	if fault.Lost {
+		return io.ErrClosedPipe
+	}
+	_, err = conn.Write(reply(id, wiremessage.OpMsg, answer))
+	return err
+}
+
+// parse returns a command, in which the sequences of the message are arrays.
+func parse(body []byte) (bson.Raw, error) {
+	_, rest, ok := wiremessage.ReadMsgFlags(body)
+	var command bson.Raw
+	var arrays bson.D
+	for ok && len(rest) > 0 {
+		var kind wiremessage.SectionType
+		if kind, rest, ok = wiremessage.ReadMsgSectionType(rest); !ok {
+			break
+		}
+		if kind == wiremessage.SingleDocument {
+			var doc bsoncore.Document
+			doc, rest, ok = wiremessage.ReadMsgSectionSingleDocument(rest)
+			command = bson.Raw(doc)
+			continue
+		}
+		var name string
+		var docs []bsoncore.Document
+		name, docs, rest, ok = wiremessage.ReadMsgSectionDocumentSequence(rest)
+		var all bson.A
+		for _, doc := range docs {
+			all = append(all, bson.Raw(doc))
+		}
+		arrays = append(arrays, bson.E{Key: name, Value: all})
+	}
+	if !ok || command == nil {
+		return nil, io.ErrUnexpectedEOF
+	}
+	if len(arrays) == 0 {
+		return command, nil
+	}
+	var all bson.D
+	if err := bson.Unmarshal(command, &all); err != nil {
+		return nil, err
+	}
+	return marshal(append(all, arrays...)), nil
+}
+
+func reply(to int32, opcode wiremessage.OpCode, doc any) []byte {
+	start, b := wiremessage.AppendHeaderStart(nil, 0, to, opcode)
+	if opcode == wiremessage.OpMsg {
+		b = wiremessage.AppendMsgSectionType(wiremessage.AppendMsgFlags(b, 0), wiremessage.SingleDocument)
+	} else {
+		b = append(b, make([]byte, 16)...) // flags, id of the cursor, position
+		b = append(b, 1, 0, 0, 0)          // number of documents
+	}
+	raw, ok := doc.(bson.Raw)
+	if !ok {
+		raw = marshal(doc)
+	}
+	b = append(b, raw...)
+	return bsoncore.UpdateLength(b, start, int32(len(b)))
+}
+
+func hello() bson.D {
+	return bson.D{{Key: "ismaster", Value: true}, {Key: "isWritablePrimary", Value: true}, {Key: "helloOk", Value: true},
+		{Key: "maxBsonObjectSize", Value: int32(16 << 20)}, {Key: "maxMessageSizeBytes", Value: int32(48_000_000)}, {Key: "maxWriteBatchSize", Value: int32(100_000)},
+		{Key: "localTime", Value: time.Now()}, {Key: "minWireVersion", Value: int32(0)}, {Key: "maxWireVersion", Value: int32(21)}, {Key: "ok", Value: 1.0}}
+}
+
+// run carries a command out.
+func (s *Server) run(name string, command bson.Raw, fault Fault) any {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	db := command.Lookup("$db").StringValue()
+	of, _ := command.Lookup(name).StringValueOK()
+	ns := db + "." + of
+	ok := bson.D{{Key: "ok", Value: 1.0}}
+	switch name {
+	case "hello", "isMaster":
+		return hello()
+	case "ping", "endSessions", "killCursors":
+	case "listCollections":
+		var specs []bson.Raw
+		for ns, c := range s.db {
+			if of, ok := strings.CutPrefix(ns, db+"."); ok {
+				spec := marshal(bson.D{{Key: "name", Value: of}, {Key: "type", Value: "collection"}, {Key: "options", Value: bson.D{}},
+					{Key: "info", Value: bson.D{{Key: "uuid", Value: c.uuid}, {Key: "readOnly", Value: false}}}})
+				if s.matches(spec, command.Lookup("filter")) {
+					specs = append(specs, spec)
+				}
+			}
+		}
+		return cursor(db+".$cmd.listCollections", specs)
+	case "find":
+		return cursor(ns, s.find(s.at(ns), command))
+	case "insert":
+		n, failed := 0, bson.A(nil)
+		for i, doc := range values(command.Lookup("documents")) {
+			code := fault.of(i)
+			if s.has(ns, bson.Raw(doc.Value).Lookup("_id")) {
+				code = 11000
+			}
+			if code != 0 {
+				failed = append(failed, writeError(i, code))
+				continue
+			}
+			c := s.made(ns)
+			c.docs = append(c.docs, slices.Clone(bson.Raw(doc.Value)))
+			n++
+		}
+		return append(written(n, failed), ok...)
+	case "update":
+		n, failed := 0, bson.A(nil)
+		for i, u := range values(command.Lookup("updates")) {
+			if code := fault.of(i); code != 0 {
+				failed = append(failed, writeError(i, code))
+				continue
+			}
+			n += s.update(ns, bson.Raw(u.Value))
+		}
+		return append(written(n, failed), ok...)
+	default:
+		s.tb.Errorf("the server does not know the command %s", command)
+		return bson.D{{Key: "ok", Value: 0.0}, {Key: "code", Value: int32(59)}, {Key: "errmsg", Value: "no such command"}}
+	}
+	return ok
+}
+
+// cursor returns an answer with all documents, which need not be valid.
+func cursor(ns string, docs []bson.Raw) bson.Raw {
+	batch := bsoncore.NewArrayBuilder()
+	for _, doc := range docs {
+		batch.AppendDocument(bsoncore.Document(doc))
+	}
+	return bson.Raw(bsoncore.NewDocumentBuilder().AppendDocument("cursor",
+		bsoncore.NewDocumentBuilder().AppendInt64("id", 0).AppendString("ns", ns).AppendArray("firstBatch", batch.Build()).Build()).AppendDouble("ok", 1).Build())
+}
+
+func written(n int, failed bson.A) bson.D {
+	r := bson.D{{Key: "n", Value: int32(n)}, {Key: "nModified", Value: int32(n)}}
+	if failed != nil {
+		r = append(r, bson.E{Key: "writeErrors", Value: failed})
+	}
+	return r
+}
+
+func writeError(i int, code int32) bson.D {
+	return bson.D{{Key: "index", Value: int32(i)}, {Key: "code", Value: code}, {Key: "errmsg", Value: "refused by the test"}}
+}
+
+func (s *Server) has(ns string, id bson.RawValue) bool {
+	return slices.ContainsFunc(s.at(ns).docs, func(doc bson.Raw) bool { return doc.Lookup("_id").Equal(id) })
+}
+
+// update carries one update out, and returns how many documents it matched.
+func (s *Server) update(ns string, u bson.Raw) (n int) {
+	c := s.at(ns)
+	multi, _ := u.Lookup("multi").BooleanOK()
+	for i, doc := range c.docs {
+		if s.matches(doc, u.Lookup("q")) && (n == 0 || multi) {
+			c.docs[i] = s.updated(doc, u.Lookup("u").Document())
+			n++
+		}
+	}
+	if upsert, _ := u.Lookup("upsert").BooleanOK(); upsert && n == 0 {
+		c = s.made(ns)
+		c.docs = append(c.docs, slices.Clone(u.Lookup("u").Document()))
+		n++
+	}
+	return n
+}
+
+// updated returns a document after an update with $set and $currentDate, or after a replacement.
+func (s *Server) updated(doc, update bson.Raw) bson.Raw {
+	if !strings.HasPrefix(first(update).Key(), "$") {
+		return slices.Clone(update)
+	}
+	var d bson.D
+	if err := bson.Unmarshal(doc, &d); err != nil {
+		panic(err)
+	}
+	for _, op := range elements(update) {
+		for _, e := range elements(op.Value().Document()) {
+			switch op.Key() {
+			case "$set":
+				d = set(d, strings.Split(e.Key(), "."), e.Value()).(bson.D)
+			case "$currentDate":
+				d = set(d, strings.Split(e.Key(), "."), bson.NewDateTimeFromTime(time.Now())).(bson.D)
+			default:
+				s.tb.Errorf("the server does not know the update %s", update)
+			}
+		}
+	}
+	return marshal(d)
+}
+
+// set sets a value in a document or an array.
+func set(in any, path []string, value any) any {
+	if len(path) == 0 {
+		return value
+	}
+	switch in := in.(type) {
+	case bson.D:
+		for i := range in {
+			if in[i].Key == path[0] {
+				in[i].Value = set(in[i].Value, path[1:], value)
+				return in
+			}
+		}
+		return append(in, bson.E{Key: path[0], Value: set(bson.D{}, path[1:], value)})
+	case bson.A:
+		var i int
+		if _, err := fmt.Sscan(path[0], &i); err == nil && i < len(in) {
+			in[i] = set(in[i], path[1:], value)
+		}
+		return in
+	}
+	return in
+}

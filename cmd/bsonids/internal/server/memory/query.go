@@ -1,0 +1,143 @@
+package memory
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+	"strings"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+)
+
+// find returns the documents that a query selects.
+func (s *Server) find(c *collection, command bson.Raw) (found []bson.Raw) {
+	docs := slices.Clone(c.docs)
+	if sort, ok := command.Lookup("sort").DocumentOK(); ok {
+		slices.SortStableFunc(docs, func(a, b bson.Raw) int {
+			for _, e := range elements(sort) {
+				if n := compare(a.Lookup(e.Key()), b.Lookup(e.Key())); n != 0 {
+					return n * int(e.Value().AsInt64())
+				}
+			}
+			return 0
+		})
+	}
+	limit, _ := command.Lookup("limit").AsInt64OK()
+	for _, doc := range docs {
+		if (limit == 0 || int64(len(found)) < max(limit, -limit)) && s.matches(doc, command.Lookup("filter")) {
+			found = append(found, doc)
+		}
+	}
+	return found
+}
+
+// compare orders values by type, and values of one type by their bytes, or numbers by size.
+func compare(a, b bson.RawValue) int {
+	if n := cmp.Compare(a.Type, b.Type); n != 0 {
+		return n
+	}
+	if at, ok := a.DateTimeOK(); ok {
+		return cmp.Compare(at, b.DateTime())
+	}
+	if n, ok := a.AsInt64OK(); ok {
+		return cmp.Compare(n, b.AsInt64())
+	}
+	return bytes.Compare(a.Value, b.Value)
+}
+
+// matches reports whether a document matches a filter, which may be absent.
+func (s *Server) matches(doc bson.Raw, filter bson.RawValue) bool {
+	if filter.Type != bson.TypeEmbeddedDocument {
+		return true
+	}
+	for _, e := range elements(filter.Document()) {
+		some := func(f bson.RawValue) bool { return s.matches(doc, f) }
+		switch key := e.Key(); {
+		case key == "$and":
+			if slices.ContainsFunc(values(e.Value()), func(f bson.RawValue) bool { return !some(f) }) {
+				return false
+			}
+		case key == "$or":
+			if !slices.ContainsFunc(values(e.Value()), some) {
+				return false
+			}
+		case strings.HasPrefix(key, "$"):
+			s.tb.Errorf("the server does not know the filter %s", filter)
+			return false
+		case !s.holds(doc.Lookup(strings.Split(key, ".")...), e.Value()):
+			return false
+		}
+	}
+	return true
+}
+
+// holds reports whether a value, which is zero if the document has none, meets a condition.
+func (s *Server) holds(v, cond bson.RawValue) bool {
+	ops, ok := cond.DocumentOK()
+	if !ok || len(elements(ops)) == 0 || !strings.HasPrefix(first(ops).Key(), "$") {
+		return equal(v, cond)
+	}
+	for _, op := range elements(ops) {
+		is := func(w bson.RawValue) bool { return equal(v, w) }
+		var met bool
+		switch want := op.Value(); op.Key() {
+		case "$eq":
+			met = equal(v, want)
+		case "$ne":
+			met = !equal(v, want)
+		case "$in":
+			met = slices.ContainsFunc(values(want), is)
+		case "$nin":
+			met = !slices.ContainsFunc(values(want), is)
+		case "$exists":
+			met = (v.Type != 0) == want.Boolean()
+		case "$gt":
+			met = v.Type == want.Type && compare(v, want) > 0
+		case "$type":
+			met = want.StringValue() == "array" && v.Type == bson.TypeArray
+		case "$not":
+			met = !s.holds(v, want)
+		default:
+			s.tb.Errorf("the server does not know the condition %s", cond)
+		}
+		if !met {
+			return false
+		}
+	}
+	return true
+}
+
+// equal reports whether a value is equal to another, which for null includes no value, or is an array that has it.
+func equal(v, want bson.RawValue) bool {
+	if array, ok := v.ArrayOK(); ok && want.Type != bson.TypeArray {
+		all, err := array.Values()
+		return err == nil && slices.ContainsFunc(all, want.Equal)
+	}
+	return v.Equal(want) || v.Type == 0 && want.Type == bson.TypeNull
+}
+
+func elements(doc bson.Raw) []bson.RawElement {
+	all, err := doc.Elements()
+	if err != nil {
+		panic(err)
+	}
+	return all
+}
+
+func first(doc bson.Raw) bson.RawElement { return elements(doc)[0] }
+
+func values(array bson.RawValue) []bson.RawValue {
+	all, err := array.Array().Values()
+	if err != nil {
+		panic(err)
+	}
+	return all
+}
+
+func marshal(doc any) bson.Raw {
+	b, err := bson.Marshal(doc)
+	if err != nil {
+		panic(err)
+	}
+	return b
+}
