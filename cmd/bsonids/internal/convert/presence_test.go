@@ -4,13 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
+	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/patience"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/server/memory"
 )
 
 // A presence is checked again when checkpointEvery has gone by since the last check, and not before.
@@ -67,5 +70,53 @@ func TestErrorsAfterWork(t *testing.T) {
 	cancel()
 	if err := p.after(ended, nil); err != nil {
 		t.Errorf("after the context has ended: %v", err)
+	}
+}
+
+// A collection is the one with which the run began as long as its UUID has its name. After work that has failed, a collection that is
+// gone is why, unless the server was lost.
+func TestPresence(t *testing.T) {
+	ctx := context.Background()
+	for name, lose := range map[string]func(s *memory.Server, coll *mongo.Collection){
+		"there": func(*memory.Server, *mongo.Collection) {}, "was dropped or renamed": (*memory.Server).Drop,
+		"was renamed to other":      func(s *memory.Server, coll *mongo.Collection) { s.Rename(coll, "other") },
+		"is another collection now": func(s *memory.Server, coll *mongo.Collection) { s.Drop(coll); s.Put(coll) },
+	} {
+		s := memory.Start(t)
+		db := s.Client.Database("d")
+		s.Put(db.Collection("c"))
+		s.Put(db.Collection("x"))
+		p, err := watch(ctx, nil, db.Collection("x"), db.Collection("c"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		lose(s, db.Collection("c"))
+		var lost *LostError
+		gone := name != "there"
+		for _, failed := range []error{nil, errUndoTest} {
+			err := p.after(ctx, failed)
+			if errors.As(err, &lost) != gone || gone && (lost.Namespace != "d.c" || !strings.HasPrefix(lost.What, name)) || !gone && err != failed {
+				t.Errorf("%s, after %v: %v", name, failed, err)
+			}
+		}
+		transient := mongo.CommandError{Code: 91}
+		if err := p.after(ctx, transient); !errors.As(err, new(mongo.CommandError)) || errors.As(err, &lost) {
+			t.Errorf("%s, after the server was lost: %v", name, err)
+		}
+		if !gone || name == "was dropped or renamed" {
+			continue
+		}
+		lists := 0
+		s.Before = func(name string, _ bson.Raw) (f memory.Fault) {
+			if name == "listCollections" {
+				if lists++; lists == 3 { // the one that looks for the UUID
+					f.Code = 13
+				}
+			}
+			return f
+		}
+		if err := p.check(ctx); err == nil || errors.As(err, &lost) || lists != 3 {
+			t.Errorf("%s, not allowed to look for it: %v", name, err)
+		}
 	}
 }

@@ -84,8 +84,7 @@ func Undo(ctx context.Context, coll *mongo.Collection, u *UndoReader, o UndoOpti
 				var again []Entry
 				err := bulk.Halved(b, o.Halves, o.BatchTimeout, func(e Entry) bson.RawValue { return e.ID }, func(b []Entry) error {
 					now := whole
-					now.left = slices.Clip(whole.left)
-					more, err := now.attempt(context.WithoutCancel(ctx), coll, b, o.Write, &limits, attempt == attempts-1, sent)
+					more, err := now.attempt(context.WithoutCancel(ctx), coll, b, o.Write, &limits, attempt == attempts, sent)
 					if err == nil {
 						whole, again = now, append(again, more...)
 					}
@@ -128,7 +127,7 @@ func (res *Undone) finish(u *UndoReader) error {
 	changed := make(map[string]bool)
 	for _, l := range left {
 		res.Left++
-		changed[documents.Key(l.id)] = changed[documents.Key(l.id)] || l.reason == changedSince
+		changed[documents.Key(l.id)] = changed[documents.Key(l.id)] || l.reason == changedSince || l.reason == keepsChanging
 		res.skip(l.id, l.path+": "+l.reason)
 	}
 	res.Unrestored = int64(len(changed))
@@ -172,11 +171,11 @@ func (res *Undone) foreign(ctx context.Context, coll *mongo.Collection, o UndoOp
 	return nil
 }
 
-// attempt restores the values of the entries. It returns the entries to try again because other
-// programs changed their documents first. In the last attempt, it counts these as changed instead.
-// After an error it can be called again, with the counts from before. It adds the documents that it
-// changes to sent, and counts those that are in it already as restored.
-func (res *Undone) attempt(ctx context.Context, coll *mongo.Collection, b []Entry, write bool, limits *Options, last bool, sent map[string]bool) ([]Entry, error) {
+// attempt restores the values of the entries. It returns the entries to try again because other programs
+// changed their documents first; it leaves these if giveUp is set. After an error it can be called again, with
+// the counts from before. It adds the documents that it changes to sent, and counts those that are in it
+// already as restored.
+func (res *Undone) attempt(ctx context.Context, coll *mongo.Collection, b []Entry, write bool, limits *Options, giveUp bool, sent map[string]bool) (again []Entry, err error) {
 	ctx, cancel, err := limits.mayBegin(ctx)
 	if err != nil {
 		return nil, err
@@ -202,13 +201,16 @@ func (res *Undone) attempt(ctx context.Context, coll *mongo.Collection, b []Entr
 		switch {
 		case err != nil:
 			res.leave(e, e.Changes, err.Error())
+		case len(p.Changes) > 0 && giveUp:
+			res.leave(e, p.Changes, keepsChanging)
+			res.leave(e, lost, changedSince)
 		case len(p.Changes) > 0:
 			// Some values may still be the old ones, if the entry was written and its update never
 			// sent.
 			models = append(models, p.Model(e.to, e.from, bson.RawValue{}))
 			back = append(back, wayBack{e, p.Changes, lost})
 		default:
-			if sent[documents.Key(e.ID)] {
+			if sent[documents.Key(e.ID)] && len(lost) < len(e.Changes) {
 				res.Restored++
 			} else if len(lost) == 0 {
 				res.Already++
@@ -220,9 +222,6 @@ func (res *Undone) attempt(ctx context.Context, coll *mongo.Collection, b []Entr
 		for _, w := range back {
 			res.restored(w)
 		}
-		return nil, nil
-	}
-	if len(models) == 0 {
 		return nil, nil
 	}
 	for _, w := range back {
@@ -241,35 +240,15 @@ func (res *Undone) attempt(ctx context.Context, coll *mongo.Collection, b []Entr
 			res.leave(w.Entry, w.lost, changedSince)
 		}
 	}
-	if matched == int64(len(models)-len(failed)) {
-		for i, w := range back {
-			if !failed[i] {
-				res.restored(w)
-			}
-		}
-		return nil, nil
-	}
-	// Other programs changed the documents first, or a router counted orphaned documents.
-	if docs, err = documents.ByID(ctx, coll, ids, nil, nil); err != nil {
-		return nil, err
-	}
-	var again []Entry
+	// If the numbers differ, other programs changed documents first, or a router counted orphaned documents.
+	done := matched == int64(len(models)-len(failed))
 	for i, w := range back {
-		doc, ok := docs[documents.Key(w.ID)]
 		switch {
 		case failed[i]:
-		case !ok:
-			res.Gone++
+		case done:
+			res.restored(w)
 		default:
-			p, lost, err := w.wayBack(doc)
-			switch {
-			case err == nil && len(p.Changes) == 0:
-				res.restored(wayBack{w.Entry, w.restores, lost})
-			case last:
-				res.leave(w.Entry, w.Changes, changedSince)
-			default:
-				again = append(again, w.Entry)
-			}
+			again = append(again, w.Entry)
 		}
 	}
 	return again, nil
@@ -281,7 +260,11 @@ type wayBack struct {
 	restores, lost []rule.Change
 }
 
-const changedSince = "another program changed the value after the conversion"
+// The reasons for which a value is left that another program changed, or whose document it kept changing.
+const (
+	changedSince  = "another program changed the value after the conversion"
+	keepsChanging = "other programs keep changing the document"
+)
 
 // restored counts an entry whose values are restored, or would be.
 func (res *Undone) restored(w wayBack) {

@@ -66,12 +66,10 @@ func ReadUndoLog(path string) (*UndoReader, error) {
 	if err == nil {
 		u.mark, u.end, err = scanLog(journal.OSFile{File: f}, u.Header, u.begin)
 	}
-	if err == nil {
-		err = u.Rewind(0)
-	}
 	if err != nil {
 		return nil, &RecordError{UndoRecord, path, errors.Join(err, f.Close())}
 	}
+	u.start()
 	return u, nil
 }
 
@@ -114,6 +112,9 @@ func (u *UndoReader) Covers(id string, size int64) error {
 func lacks(end, size int64) error {
 	return fmt.Errorf("it is cut off or damaged: %d bytes are whole of %d that were written", end, size)
 }
+
+// start moves to the first entry.
+func (u *UndoReader) start() { u.r = journal.NewReader(u.file, u.ID, u.begin, u.end) }
 
 // Rewind moves to the entry at offset, or to the first entry if offset is 0.
 func (u *UndoReader) Rewind(offset int64) error {
@@ -171,11 +172,8 @@ func (u *UndoReader) Mark(at time.Time, done bool) error {
 	if done {
 		m.Undo = undoDone
 	}
-	record, err := json.Marshal(m)
-	if err != nil {
-		return err
-	}
-	record = append([]byte{markRecord}, record...)
+	text, _ := json.Marshal(m) // which has two strings
+	record := append([]byte{markRecord}, text...)
 	f, err := os.OpenFile(u.file.Name(), os.O_RDWR, 0)
 	if err == nil {
 		var w *journal.Writer
@@ -189,7 +187,8 @@ func (u *UndoReader) Mark(at time.Time, done bool) error {
 		return u.fail(err)
 	}
 	u.mark = &m
-	return u.Rewind(0)
+	u.start()
+	return nil
 }
 
 // States returns the state files of the conversion by path: the one that the log names, and those that were
@@ -248,7 +247,8 @@ func voids(u *UndoReader) (map[string]int64, error) {
 	for {
 		e, err := u.Next()
 		if err == io.EOF {
-			return again, u.Rewind(0)
+			u.start()
+			return again, nil
 		}
 		if err != nil {
 			return nil, err
@@ -277,9 +277,7 @@ func stillUnmet(u *UndoReader, all []unmet) ([]unmet, error) {
 	for _, o := range all {
 		last[documents.Key(o.id)] = make(map[string]int64)
 	}
-	if err := u.Rewind(0); err != nil {
-		return nil, err
-	}
+	u.start()
 	for {
 		e, err := u.Next()
 		if err == io.EOF {

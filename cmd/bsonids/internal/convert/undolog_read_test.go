@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -62,12 +63,10 @@ func TestRecordsThatAreNoEntries(t *testing.T) {
 		u := openLog(t, path)
 		where := fmt.Sprintf("the record at byte %d", u.end-int64(len(record))-12) // after the head
 		_, voidErr := voids(u)
-		if err := u.Rewind(0); err != nil {
-			t.Fatal(err)
-		}
 		_, unmetErr := stillUnmet(u, []unmet{{id: bson.RawValue{Type: bson.TypeNull}}})
+		u.start()
 		entriesErr := entries(u, 10, func([]Entry) error { return nil })
-		for of, err := range map[string]error{"voids": voidErr, "stillUnmet": unmetErr, "entries": entriesErr} {
+		for of, err := range map[string]error{"voids": voidErr, "stillUnmet": unmetErr, "entries": entriesErr, "text": WriteText(io.Discard, path)} {
 			if !errors.Is(err, errEntry) || !strings.Contains(err.Error(), where) {
 				t.Errorf("%s, %s: got %v, want an error at %q", name, of, err, where)
 			}
@@ -219,6 +218,11 @@ func TestMarkStates(t *testing.T) {
 	if states, err := u.States(); err != nil || len(states) != 2 || states[named].UndoID != u.ID || states[moved].UndoID != u.ID {
 		t.Errorf("got %v and %v", states, err)
 	}
+	write(moved, "another")
+	if states, err := u.States(); err != nil || len(states) != 1 {
+		t.Errorf("with the file of another log: got %v and %v", states, err)
+	}
+	write(moved, u.ID)
 	used, err := OpenState(moved, identity())
 	if err != nil {
 		t.Fatal(err)
@@ -242,6 +246,18 @@ func TestMarkStates(t *testing.T) {
 	if err := u.markState(beside, at); err != nil || undone(beside) != "" {
 		t.Errorf("got %q and %v", undone(beside), err)
 	}
+	garbage := filepath.Join(dir, "garbage")
+	if err := os.WriteFile(garbage, []byte("text of another program, which is long enough\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := u.markState(garbage, at); err == nil {
+		t.Error("a file that is no state file is marked")
+	}
+	if s, err := OpenState(moved, identity()); err != nil {
+		t.Errorf("a file that was marked is not let go: %v", err)
+	} else if err := s.Close(); err != nil {
+		t.Error(err)
+	}
 	// A file that cannot be looked for is an error, and one that is no state file is left.
 	u.State = filepath.Join(path, "state") // the log is no directory
 	if _, err := u.States(); err == nil {
@@ -252,14 +268,14 @@ func TestMarkStates(t *testing.T) {
 	}
 }
 
-// failingWriter fails after n writes.
+// failingWriter fails at the write after n writes, and at no other.
 type failingWriter struct {
 	bytes.Buffer
 	n int
 }
 
 func (w *failingWriter) Write(p []byte) (int, error) {
-	if w.n--; w.n < 0 {
+	if w.n--; w.n == -1 {
 		return 0, errUndoTest
 	}
 	return w.Buffer.Write(p)

@@ -1,12 +1,13 @@
 package convert
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/journal"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/ledger"
@@ -31,18 +32,9 @@ func WriteText(w io.Writer, path string) error {
 		return err
 	}
 	defer func() { _ = u.Close() }()
-	var line bytes.Buffer
-	enc := json.NewEncoder(&line)
+	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
-	write := func(v any) error {
-		line.Reset()
-		if err := enc.Encode(v); err != nil {
-			return err
-		}
-		_, err := w.Write(line.Bytes())
-		return err
-	}
-	if err := write(u.Header); err != nil {
+	if err := enc.Encode(u.Header); err != nil {
 		return err
 	}
 	for {
@@ -50,52 +42,45 @@ func WriteText(w io.Writer, path string) error {
 		if err == io.EOF {
 			break
 		}
-		if err != nil {
-			return err
+		if err == nil {
+			err = enc.Encode(e.text())
 		}
-		text, err := e.text()
 		if err != nil {
-			return u.fail(err)
-		}
-		if err := write(text); err != nil {
 			return err
 		}
 	}
 	if u.mark == nil {
 		return nil
 	}
-	return write(u.mark)
+	return enc.Encode(u.mark)
 }
 
 // entryText is an entry as text.
 type entryText struct {
-	ID      json.RawMessage `json:"_id"`
-	Changes []changeText    `json:"changes"`
-	Again   bool            `json:"again,omitempty"`
+	ID      any          `json:"_id"`
+	Changes []changeText `json:"changes"`
+	Again   bool         `json:"again,omitempty"`
 }
 
 type changeText struct {
-	Path string          `json:"path"`
-	Old  json.RawMessage `json:"old"`
-	New  json.RawMessage `json:"new"`
+	Path string `json:"path"`
+	Old  any    `json:"old"`
+	New  any    `json:"new"`
 }
 
-func (e Entry) text() (t entryText, err error) {
-	t.Again = e.Again
-	if t.ID, err = extJSON(e.ID); err != nil { // extended JSON lacks some values
-		if t.ID, err = json.Marshal(map[string]any{"type": e.ID.Type.String(), "bytes": e.ID.Value}); err != nil {
-			return t, err
-		}
-	}
+func (e Entry) text() entryText {
+	t := entryText{ID: asText(e.ID), Again: e.Again}
 	for _, ch := range e.Changes {
-		c := changeText{Path: ch.Path}
-		if c.Old, err = storedJSON(e.from, ch.Old, ch.OldValue); err != nil {
-			return t, err
-		}
-		if c.New, err = storedJSON(e.to, ch.New, ch.NewValue); err != nil {
-			return t, err
-		}
-		t.Changes = append(t.Changes, c)
+		t.Changes = append(t.Changes, changeText{ch.Path, asText(stored(e.from, ch.Old, ch.OldValue)), asText(stored(e.to, ch.New, ch.NewValue))})
 	}
-	return t, nil
+	return t
+}
+
+// asText returns a value in extended JSON, or its type and its bytes if extended JSON lacks it.
+func asText(v bson.RawValue) any {
+	b, err := extJSON(v)
+	if err != nil {
+		return map[string]any{"type": v.Type.String(), "bytes": v.Value}
+	}
+	return json.RawMessage(b)
 }

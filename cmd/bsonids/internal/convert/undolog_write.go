@@ -73,10 +73,7 @@ func (l *UndoLog) recover(id Identity, state string, atLeast int64) error {
 		var random [8]byte
 		rand.Read(random[:])
 		l.Header = Header{ID: hex.EncodeToString(random[:]), Identity: id, State: state}
-		first, err := json.Marshal(l.Header)
-		if err != nil {
-			return err
-		}
+		first, _ := json.Marshal(l.Header) // which has strings only
 		if l.w, err = journal.Create(f, undoFormat, l.ID, first); err != nil {
 			return err
 		}

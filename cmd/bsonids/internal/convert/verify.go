@@ -144,7 +144,10 @@ func (p *Verification) logged() (*logged, error) {
 	if err == nil && p.SkipList != "" && c.SameSubtype() {
 		l.left = hashset.New()
 		id := p.Undo.Identity
-		err = eachListed(p.SkipList, id.Database+"."+id.Collection, c.From.Subtype, func(id bson.RawValue, v listedValue) {
+		err = eachListed(p.SkipList, id.Database+"."+id.Collection, c.From.Subtype, func(id bson.RawValue, v *listedValue) {
+			if v == nil {
+				return
+			}
 			l.left.Add(l.name(id, v.path, v.octets, v.value))
 		})
 		if errors.Is(err, fs.ErrNotExist) {
@@ -172,9 +175,7 @@ func (p *Verification) later(path string, f func([]Entry) error) error {
 // entries compares the entries of the log with the values that were met, and asks for the documents of
 // the others.
 func (p *Verification) entries(ctx context.Context, coll *mongo.Collection, v *Verified, l *logged) error {
-	if err := p.Undo.Rewind(0); err != nil {
-		return err
-	}
+	p.Undo.start()
 	c := p.Conversion
 	var left []unmet
 	err := entries(p.Undo, batchSize, func(b []Entry) error {

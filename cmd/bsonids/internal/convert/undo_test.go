@@ -1,0 +1,604 @@
+package convert
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/documents"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds/kindstest"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/patience"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/server/memory"
+)
+
+// undoing is a collection that was converted, with its undo log.
+type undoing struct {
+	*testing.T
+	s      *memory.Server
+	coll   *mongo.Collection
+	before []bson.Raw
+	log    *UndoReader
+	o      UndoOptions
+}
+
+// converted has documents with the _ids 1 to n, which were converted from javaLegacy.
+func converted(t *testing.T, to string, n int) *undoing {
+	t.Helper()
+	u := &undoing{T: t, s: memory.Start(t)}
+	u.coll = u.s.Client.Database("d").Collection("c")
+	c := conversion(t, "javaLegacy", to)
+	r := rand.New(rand.NewPCG(1, uint64(n)))
+	value := func() bson.Binary { return kindstest.Stored([16]byte(kindstest.Octets(r)), "javaLegacy") }
+	path := filepath.Join(t.TempDir(), "undo")
+	l, err := OpenUndoLog(path, identity(), "", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var after []bson.Raw
+	for i := range n {
+		doc := marshal(t, bson.D{{Key: "_id", Value: int32(i + 1)}, {Key: "a", Value: value()}, {Key: "list", Value: bson.A{value(), bson.D{{Key: "b", Value: value()}}}}, {Key: "n", Value: int32(0)}})
+		p, err := c.Plan(doc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, values, _, err := c.Rewrite(doc, rule.Tally{})
+		if err != nil || values != 3 {
+			t.Fatal(values, err)
+		}
+		if err := l.Append([]Planned{{Plan: p}}, c, func(Planned) bool { return false }); err != nil {
+			t.Fatal(err)
+		}
+		u.before, after = append(u.before, doc), append(after, out)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if u.log, err = ReadUndoLog(path); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = u.log.Close() })
+	u.s.Put(u.coll, after...)
+	u.o = UndoOptions{Write: true, Batch: 4, Conversion: c}
+	return u
+}
+
+func (u *undoing) undo() Undone {
+	u.Helper()
+	got, err := Undo(u.Context(), u.coll, u.log, u.o)
+	if err != nil {
+		u.Fatal(err)
+	}
+	return got
+}
+
+// same fails the test unless the documents are want.
+func (u *undoing) same(want []bson.Raw) {
+	u.Helper()
+	got := u.s.Documents(u.coll)
+	if !slices.EqualFunc(got, want, func(a, b bson.Raw) bool { return bytes.Equal(a, b) }) {
+		u.Errorf("got %v\nwant %v", got, want)
+	}
+}
+
+// count fails the test unless the counts are want, whose Skips are the _ids and what the reasons begin with.
+func (u *undoing) count(got, want Undone, skips ...string) {
+	u.Helper()
+	var listed []string
+	for _, s := range got.Skips {
+		listed = append(listed, s.ID.String()+" "+s.Reason)
+	}
+	got.Skips, got.values, got.left = nil, 0, nil
+	if !reflect.DeepEqual(got, want) {
+		u.Errorf("got %+v\nwant %+v", got, want)
+	}
+	slices.Sort(listed)
+	slices.Sort(skips)
+	if len(listed) != len(skips) || !slices.EqualFunc(listed, skips, strings.HasPrefix) {
+		u.Errorf("got %q\nwant %q", listed, skips)
+	}
+}
+
+// change changes values of a document.
+func (u *undoing) change(id int32, set bson.D) {
+	u.Helper()
+	if _, err := u.coll.UpdateOne(context.Background(), bson.D{{Key: "_id", Value: id}}, bson.D{{Key: "$set", Value: set}}); err != nil {
+		u.Error(err)
+	}
+}
+
+// onUpdate calls f before the n-th update, counting from 1.
+func (u *undoing) onUpdate(f func(n int) memory.Fault) {
+	n, inside := 0, false
+	u.s.Before = func(name string, _ bson.Raw) memory.Fault {
+		if name != "update" || inside {
+			return memory.Fault{}
+		}
+		n++
+		inside = true
+		defer func() { inside = false }()
+		return f(n)
+	}
+}
+
+// patient tries everything again, and never waits.
+func patient() *patience.Patience {
+	return patience.New(time.Hour, patience.Clock{Now: time.Now, Sleep: func(context.Context, time.Duration) error { return nil }}, nil)
+}
+
+// Whatever the size of a batch, all documents are afterwards as they were, in one command for each batch. Dry, the same is counted and
+// nothing changes.
+func TestUndo(t *testing.T) {
+	for _, to := range []string{"standard", "csharpLegacy"} {
+		for _, tt := range []struct{ batch, updates int }{{1, 10}, {4, 3}, {10, 1}, {1000, 1}} {
+			u := converted(t, to, 10)
+			after := u.s.Documents(u.coll)
+			read, updates := 0, 0
+			u.o.Batch, u.o.Write, u.o.Progress = tt.batch, false, func(n int) { read += n }
+			u.s.Before = func(name string, command bson.Raw) memory.Fault {
+				if name == "update" {
+					updates++
+					if bypass, _ := command.Lookup("bypassDocumentValidation").BooleanOK(); bypass {
+						t.Error("the validator of the collection does not apply")
+					}
+				}
+				return memory.Fault{}
+			}
+			want := Undone{Entries: 10, Restored: 10}
+			u.count(u.undo(), want)
+			u.same(after)
+			if read != 10 || updates != 0 {
+				t.Errorf("dry: %d documents, %d updates", read, updates)
+			}
+			u.o.Write = true
+			u.count(u.undo(), want)
+			u.same(u.before)
+			if read != 20 || updates != tt.updates {
+				t.Errorf("%d documents, %d updates, want %d", read, updates, tt.updates)
+			}
+			u.count(u.undo(), Undone{Entries: 10, Already: 10})
+			u.same(u.before)
+		}
+	}
+}
+
+// Each value is restored for itself. What another program changed or deleted stays, and is counted and listed.
+func TestUndoOfChanged(t *testing.T) {
+	u := converted(t, "standard", 8)
+	other := kindstest.Value("standard")
+	now := u.s.Documents(u.coll)
+	list := func(id int) (first, second bson.RawValue) {
+		return now[id-1].Lookup("list", "0"), now[id-1].Lookup("list", "1")
+	}
+	u.change(2, bson.D{{Key: "n", Value: int32(9)}})
+	u.change(3, bson.D{{Key: "a", Value: other}})
+	u.change(4, bson.D{{Key: "a", Value: other}, {Key: "list.1.b", Value: "x"}})
+	first, second := list(5)
+	u.change(5, bson.D{{Key: "list", Value: bson.A{int32(0), first, second}}}) // moved
+	u.change(6, bson.D{{Key: "list.0", Value: u.before[5].Lookup("list", "0")}})
+	u.s.Put(u.coll, u.s.Documents(u.coll)[1:]...) // without 1
+	want := slices.Clone(u.before[1:])
+	edit := func(id int, set bson.D) {
+		s := memory.Start(t)
+		c := s.Client.Database("d").Collection("c")
+		s.Put(c, want[id-2])
+		if _, err := c.UpdateOne(t.Context(), bson.D{}, bson.D{{Key: "$set", Value: set}}); err != nil {
+			t.Fatal(err)
+		}
+		want[id-2] = s.Documents(c)[0]
+	}
+	edit(2, bson.D{{Key: "n", Value: int32(9)}})
+	edit(3, bson.D{{Key: "a", Value: other}})
+	edit(4, bson.D{{Key: "a", Value: other}, {Key: "list.1.b", Value: "x"}})
+	edit(5, bson.D{{Key: "list", Value: bson.A{int32(0), u.before[4].Lookup("list", "0"), u.before[4].Lookup("list", "1")}}})
+	counts := Undone{Entries: 8, Restored: 7, Gone: 1, Changed: 2, Left: 3, Unrestored: 2, Foreign: 2} // the other value, twice
+	skips := []string{`{"$numberInt":"3"} a: ` + changedSince, `{"$numberInt":"4"} a: ` + changedSince, `{"$numberInt":"4"} list.1.b: ` + changedSince}
+	for _, write := range []bool{false, true} {
+		u.o.Write = write
+		u.count(u.undo(), counts, skips...)
+	}
+	u.same(want)
+	counts.Restored, counts.Already = 0, 5
+	u.count(u.undo(), counts, skips...)
+}
+
+// Foreign is what an undo counts beside the log.
+func (u *undoing) Foreign() int64 {
+	u.Helper()
+	u.s.Put(u.coll, append(u.s.Documents(u.coll), marshal(u, bson.D{{Key: "_id", Value: int32(100)}, {Key: "a", Value: kindstest.Value("standard")}}))...)
+	return u.undo().Foreign
+}
+
+// New values that no entry names are counted, dry as with a write, of the part and of the documents that the query selects.
+func TestUndoForeign(t *testing.T) {
+	part := func(i string) Part {
+		p, err := ParsePart(i)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	id := marshal(t, bson.D{{Key: "_id", Value: int32(100)}}).Lookup("_id")
+	in, out := part("1/2"), part("2/2")
+	if !in.Has(id) {
+		in, out = out, in
+	}
+	for _, write := range []bool{false, true} {
+		u := converted(t, "standard", 5)
+		u.o.Write = write
+		if got := u.Foreign(); got != 1 {
+			t.Errorf("write %v: %d", write, got)
+		}
+	}
+	// Values of the log that are no longer there when they are counted.
+	u := converted(t, "standard", 5)
+	u.o.Write = false
+	finds := 0
+	u.s.Before = func(name string, _ bson.Raw) memory.Fault {
+		if name == "find" {
+			if finds++; finds == 3 { // after the batches of the log
+				u.s.Put(u.coll, u.before...)
+			}
+		}
+		return memory.Fault{}
+	}
+	u.count(u.undo(), Undone{Entries: 5, Restored: 5})
+	if u := converted(t, "csharpLegacy", 1); u.Foreign() != 0 {
+		t.Error("values of one subtype are counted")
+	}
+	for _, tt := range []struct {
+		part  Part
+		want  int64
+		query bson.D
+	}{{in, 1, nil}, {out, 0, nil}, {Part{}, 1, bson.D{{Key: "_id", Value: int32(100)}}}, {Part{}, 0, bson.D{{Key: "_id", Value: int32(1)}}}} {
+		u := converted(t, "standard", 5)
+		u.o.Part, u.o.Query = tt.part, tt.query
+		if got := u.Foreign(); got != tt.want {
+			t.Errorf("part %v, %v: %d, want %d", tt.part, tt.query, got, tt.want)
+		}
+	}
+}
+
+// What the server refuses is left with its reason, and the others are restored. A value that another program changed since is left, too.
+func TestUndoRefused(t *testing.T) {
+	u := converted(t, "standard", 6)
+	u.o.Batch = 3
+	u.change(2, bson.D{{Key: "a", Value: "x"}})
+	after := u.s.Documents(u.coll)
+	u.onUpdate(func(n int) memory.Fault {
+		if n == 1 {
+			return memory.Fault{Write: 121}
+		}
+		return memory.Fault{}
+	})
+	var skips []string
+	const refused = "the validator of the collection rejects"
+	for _, s := range []string{`1"} a: ` + refused, `1"} list.0: ` + refused, `1"} list.1.b: ` + refused, `2"} list.0: ` + refused, `2"} list.1.b: ` + refused, `2"} a: ` + changedSince,
+		`3"} a: ` + refused, `3"} list.0: ` + refused, `3"} list.1.b: ` + refused} {
+		skips = append(skips, `{"$numberInt":"`+s)
+	}
+	u.count(u.undo(), Undone{Entries: 6, Restored: 3, Left: 9, Unrestored: 3, Changed: 1}, skips...)
+	u.same(append(slices.Clone(after[:3]), u.before[3:]...))
+}
+
+// What is refused is known without another look at the documents.
+func TestUndoRefusedAtOnce(t *testing.T) {
+	u := converted(t, "csharpLegacy", 4)
+	finds := 0
+	u.s.Before = func(name string, _ bson.Raw) memory.Fault {
+		switch name {
+		case "find":
+			finds++
+		case "update":
+			return memory.Fault{Write: 121, First: 1}
+		}
+		return memory.Fault{}
+	}
+	if got := u.undo(); got.Restored != 3 || got.Left != 3 || finds != 1 {
+		t.Errorf("%+v after %d reads", got, finds)
+	}
+}
+
+// A document that changes between the read and the write is read again. If it changes each time, it is left.
+func TestUndoOvertaken(t *testing.T) {
+	for name, tt := range map[string]struct {
+		change func(u *undoing, n int) memory.Fault
+		want   Undone
+		calls  int
+		skips  []string
+	}{
+		"moved": {func(u *undoing, n int) memory.Fault {
+			if n == 1 {
+				doc := u.s.Documents(u.coll)[1]
+				u.change(2, bson.D{{Key: "list", Value: bson.A{int32(0), doc.Lookup("list", "0"), doc.Lookup("list", "1")}}})
+			}
+			return memory.Fault{}
+		}, Undone{Entries: 4, Restored: 4}, 2, nil},
+		"a path that leads nowhere": {func(u *undoing, n int) memory.Fault {
+			if n == 1 {
+				return memory.Fault{Write: 28}
+			}
+			return memory.Fault{}
+		}, Undone{Entries: 4, Restored: 4}, 2, nil},
+		"always": {func(u *undoing, n int) memory.Fault { return memory.Fault{Write: 28} },
+			Undone{Entries: 4, Left: 12, Unrestored: 4, Changed: 4}, attempts, nil},
+		"always, and values were changed": {func(u *undoing, n int) memory.Fault {
+			if n == 1 {
+				u.s.Put(u.coll, u.s.Documents(u.coll)[:1]...)
+				u.change(1, bson.D{{Key: "a", Value: "x"}, {Key: "list.1.b", Value: "x"}})
+			}
+			return memory.Fault{Write: 28}
+		}, Undone{Entries: 4, Gone: 3, Left: 3, Unrestored: 1, Changed: 1}, attempts,
+			[]string{`{"$numberInt":"1"} a: ` + changedSince, `{"$numberInt":"1"} list.0: ` + keepsChanging, `{"$numberInt":"1"} list.1.b: ` + changedSince}},
+		"restored by another program at last": {func(u *undoing, n int) memory.Fault {
+			if n == attempts {
+				u.s.Put(u.coll, u.before...)
+			}
+			return memory.Fault{Write: 28}
+		}, Undone{Entries: 4, Restored: 4}, attempts, nil},
+		"one refused": {func(u *undoing, n int) memory.Fault { return memory.Fault{Write: 121, First: 1} },
+			Undone{Entries: 4, Restored: 3, Left: 3, Unrestored: 1}, 1,
+			[]string{`{"$numberInt":"1"} a: the validator`, `{"$numberInt":"1"} list.0: the validator`, `{"$numberInt":"1"} list.1.b: the validator`}},
+		"deleted": {func(u *undoing, n int) memory.Fault {
+			u.s.Put(u.coll, u.s.Documents(u.coll)[1:]...)
+			return memory.Fault{}
+		}, Undone{Entries: 4, Restored: 3, Gone: 1}, 1, nil},
+		"restored by another program": {func(u *undoing, n int) memory.Fault {
+			u.s.Put(u.coll, append([]bson.Raw{u.before[0]}, u.s.Documents(u.coll)[1:]...)...)
+			return memory.Fault{}
+		}, Undone{Entries: 4, Restored: 4}, 1, nil},
+		"changed, and no value is left": {func(u *undoing, n int) memory.Fault {
+			u.change(1, bson.D{{Key: "a", Value: "x"}, {Key: "list", Value: "y"}})
+			return memory.Fault{}
+		}, Undone{Entries: 4, Restored: 3, Left: 3, Unrestored: 1, Changed: 1}, 1,
+			[]string{`{"$numberInt":"1"} a: ` + changedSince, `{"$numberInt":"1"} list.0: ` + changedSince, `{"$numberInt":"1"} list.1.b: ` + changedSince}},
+		"some refused, some moved": {func(u *undoing, n int) memory.Fault {
+			if n > 1 {
+				return memory.Fault{}
+			}
+			doc := u.s.Documents(u.coll)[0]
+			u.change(1, bson.D{{Key: "list", Value: bson.A{doc.Lookup("list", "1"), doc.Lookup("list", "0")}}})
+			return memory.Fault{}
+		}, Undone{Entries: 4, Restored: 4}, 2, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			u := converted(t, "standard", 4)
+			calls := 0
+			u.onUpdate(func(n int) memory.Fault { calls = n; return tt.change(u, n) })
+			got := u.undo()
+			if name == "always" {
+				if len(got.Skips) != 12 {
+					t.Errorf("%d values are listed", len(got.Skips))
+				}
+				for _, s := range got.Skips {
+					if !strings.HasSuffix(s.Reason, keepsChanging) {
+						t.Error(s.Reason)
+					}
+				}
+				got.Skips = nil
+			}
+			u.count(got, tt.want, tt.skips...)
+			if calls != tt.calls {
+				t.Errorf("%d updates, want %d", calls, tt.calls)
+			}
+			if tt.want.Gone == 0 && tt.want.Left == 0 && name == "restored by another program" {
+				u.same(u.before)
+			}
+		})
+	}
+}
+
+// If an answer is lost, what the server did is found out, and counted once.
+func TestUndoLostAnswer(t *testing.T) {
+	for _, fault := range []memory.Fault{{Lost: true}, {Code: 91}, {Code: 91, Lost: true}} {
+		u := converted(t, "standard", 6)
+		u.o.Patience = patient()
+		u.onUpdate(func(n int) memory.Fault {
+			if n == 1 {
+				return fault
+			}
+			return memory.Fault{}
+		})
+		u.count(u.undo(), Undone{Entries: 6, Restored: 6})
+		u.same(u.before)
+	}
+}
+
+// An error of the server, or of the check before a batch, ends the undo with what was restored until then, and nothing more is sent.
+func TestUndoFails(t *testing.T) {
+	for _, failing := range []string{"find", "last find", "update", "check", "last check"} {
+		u := converted(t, "standard", 6)
+		u.o.Batch = 2
+		after := u.s.Documents(u.coll)
+		finds, updates, checks := 0, 0, 0
+		u.s.Before = func(name string, _ bson.Raw) (f memory.Fault) {
+			switch name {
+			case "find":
+				if finds++; finds == 2 && failing == "find" || finds == 4 && failing == "last find" { // the last one counts new values
+					f.Code = 13
+				}
+			case "update":
+				if updates++; updates == 2 && failing == "update" {
+					f.Code = 13
+				}
+			}
+			return f
+		}
+		u.o.BatchTimeout = time.Minute
+		u.o.Check = func(ctx context.Context, size int64) error {
+			if at, ok := ctx.Deadline(); ok && time.Until(at) > time.Minute {
+				t.Error("a check has more time than its batch")
+			}
+			if checks++; checks == 2 && failing == "check" {
+				return errUndoTest
+			}
+			return nil
+		}
+		got, err := Undo(t.Context(), u.coll, u.log, u.o)
+		if failing == "last check" {
+			if err != nil || checks != 3 {
+				t.Errorf("%d checks, %v", checks, err)
+			}
+			continue
+		}
+		if failing == "last find" {
+			if err == nil || got.Restored != 6 || got.Foreign != 0 {
+				t.Errorf("%+v, %v", got, err)
+			}
+			continue
+		}
+		if err == nil || failing == "check" && !errors.Is(err, errUndoTest) || got.Restored != 2 || got.Left > 0 || got.Skips != nil {
+			t.Errorf("%s: %+v, %v", failing, got, err)
+		}
+		u.same(append(slices.Clone(u.before[:2]), after[2:]...))
+	}
+}
+
+// An interrupt ends the undo before the next batch. A batch that has begun is finished.
+func TestUndoInterrupted(t *testing.T) {
+	for i, to := range []string{"standard", "csharpLegacy", "standard", "csharpLegacy"} {
+		u, batches := converted(t, to, 6), i/2
+		u.o.Batch = 2
+		after := u.s.Documents(u.coll)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		u.o.Progress = func(int) { cancel() }
+		if batches == 0 {
+			cancel()
+		}
+		got, err := Undo(ctx, u.coll, u.log, u.o)
+		if !errors.Is(err, context.Canceled) || got.Entries != int64(2*batches) || got.Restored != got.Entries {
+			t.Errorf("%+v, %v", got, err)
+		}
+		u.same(append(slices.Clone(u.before[:2*batches]), after[2*batches:]...))
+	}
+}
+
+// An undo that writes waits while it is paused. A dry one does not.
+func TestUndoPaused(t *testing.T) {
+	u := converted(t, "standard", 6)
+	after := u.s.Documents(u.coll)
+	pause := filepath.Join(t.TempDir(), "pause")
+	if err := os.WriteFile(pause, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	clock := patience.Clock{Now: time.Now, Sleep: func(context.Context, time.Duration) error { return errUndoTest }}
+	u.o.Pace = patience.Steered(patience.Steering{Pause: pause, Rate: filepath.Join(t.TempDir(), "rate")}, clock, func(string, ...any) {})
+	if _, err := Undo(t.Context(), u.coll, u.log, u.o); !errors.Is(err, errUndoTest) {
+		t.Error(err)
+	}
+	u.same(after)
+	u.o.Write = false
+	u.count(u.undo(), Undone{Entries: 6, Restored: 6})
+}
+
+// A batch that the server ends at its limit is halved if halves is set.
+func TestUndoHalves(t *testing.T) {
+	for _, halves := range []bool{true, false} {
+		for _, most := range []int{3, 0} {
+			u := converted(t, "standard", 8)
+			u.o.Batch, u.o.Halves, u.o.BatchTimeout = 8, halves, 20*time.Second
+			u.s.Before = func(name string, command bson.Raw) (f memory.Fault) {
+				if name == "update" {
+					if all, err := command.Lookup("updates").Array().Values(); err != nil || len(all) > most {
+						f.Code = 50
+					}
+				}
+				return f
+			}
+			got, err := Undo(t.Context(), u.coll, u.log, u.o)
+			var slow *documents.Error
+			switch {
+			case halves && most > 0:
+				u.count(got, Undone{Entries: 8, Restored: 8})
+				u.same(u.before)
+			case halves && (!errors.As(err, &slow) || !strings.Contains(err.Error(), "20s")), !halves && (err == nil || errors.As(err, &slow)):
+				t.Errorf("halves %v, %d: %v", halves, most, err)
+			}
+			if err != nil && got.Restored > 0 {
+				t.Errorf("%+v", got)
+			}
+		}
+	}
+}
+
+// A collection that was dropped, renamed or replaced meanwhile is an error, and not a collection without the documents.
+func TestUndoOfLostCollection(t *testing.T) {
+	for name, tt := range map[string]struct {
+		lose func(u *undoing)
+		want string
+	}{
+		"dropped":  {func(u *undoing) { u.s.Drop(u.coll) }, "d.c was dropped or renamed while"},
+		"replaced": {func(u *undoing) { u.s.Drop(u.coll); u.s.Put(u.coll) }, "d.c is another collection now"},
+		"renamed":  {func(u *undoing) { u.s.Rename(u.coll, "other") }, "d.c was renamed to other while"},
+		"there":    {func(*undoing) {}, ""},
+	} {
+		for _, known := range []bool{true, false} {
+			u := converted(t, "standard", 4)
+			spec, err := specOf(t.Context(), u.coll)
+			if err != nil || spec.UUID == nil {
+				t.Fatal(err)
+			}
+			if known {
+				u.o.UUID = spec.UUID
+			}
+			tt.lose(u)
+			_, err = Undo(t.Context(), u.coll, u.log, u.o)
+			var lost *LostError
+			want := tt.want
+			if !known && name == "renamed" {
+				want = "d.c was dropped or renamed while"
+			}
+			if !known && name == "replaced" { // no UUID tells the two apart
+				want = ""
+			}
+			if errors.As(err, &lost) != (want != "") || err != nil && !strings.HasPrefix(err.Error(), want) {
+				t.Errorf("%s, %v: %v, want %q", name, known, err, want)
+			}
+		}
+	}
+}
+
+// A document that is not valid BSON is left with the reason. An undo log that becomes unreadable is an error.
+func TestUndoOfDamage(t *testing.T) {
+	u := converted(t, "standard", 3)
+	docs := u.s.Documents(u.coll)
+	bad := bytes.Clone(docs[1])
+	i := bytes.Index(bad, []byte("list")) + len("list\x00")
+	bad[i] = 1 // the length of the array
+	u.s.Put(u.coll, docs[0], bad, docs[2])
+	got, err := Undo(t.Context(), u.coll, u.log, u.o)
+	if err == nil || got.Restored != 2 || got.Left != 3 || got.Unrestored != 1 || got.Changed != 0 {
+		t.Errorf("%+v, %v", got, err)
+	}
+	u.same([]bson.Raw{u.before[0], bad, u.before[2]})
+
+	u = converted(t, "standard", 3)
+	u.change(1, bson.D{{Key: "a", Value: "x"}})
+	u.o.Progress = func(int) { _ = u.log.Close() }
+	if got, err := Undo(t.Context(), u.coll, u.log, u.o); err == nil || got.Restored != 3 || got.Left != 0 {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+// The first 10,000 values are listed, and all are counted.
+func TestUndoLists(t *testing.T) {
+	var res Undone
+	for range 10_001 {
+		res.skip(bson.RawValue{}, "x")
+	}
+	if len(res.Skips) != 10_000 {
+		t.Errorf("%d are listed", len(res.Skips))
+	}
+}

@@ -1,0 +1,314 @@
+package convert
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/journal"
+)
+
+// part is the bytes behind their length.
+func part(b ...byte) []byte { return append(binary.AppendUvarint(nil, uint64(len(b))), b...) }
+
+// An entry is read if it is as the format says, and refused if it is cut off anywhere or a part of it is not as it must be.
+func TestParseEntryByHand(t *testing.T) {
+	old, fresh := bytes.Repeat([]byte{0xaa}, 16), bytes.Repeat([]byte{0xbb}, 16)
+	text := []byte{byte(bson.TypeString), 2, 0, 0, 0, 'x', 0}
+	id := slices.Concat([]byte{byte(bson.TypeInt32)}, part(7, 0, 0, 0))
+	change := slices.Concat([]byte{flagOldValue | flagNewValue}, part('a', '.', '0'), old, part(text...), fresh, part(text...))
+	entry := func(parts ...[]byte) []byte { return slices.Concat(parts...) }
+	head := []byte{entryRecord, flagAgain, 3, 4}
+	whole := entry(head, id, change)
+	e, err := ParseEntry(whole)
+	if err != nil || !e.Again || e.from != 3 || e.to != 4 || e.ID.Int32() != 7 || len(e.Changes) != 1 || e.Changes[0].Path != "a.0" ||
+		!bytes.Equal(e.Changes[0].Old[:], old) || !bytes.Equal(e.Changes[0].New[:], fresh) || string(e.Changes[0].OldValue) != string(text) || string(e.Changes[0].NewValue) != string(text) {
+		t.Errorf("%+v, %v", e, err)
+	}
+	if e, err := ParseEntry(entry([]byte{entryRecord, 0, 4, 3}, id, change, change)); err != nil || e.Again || e.from != 4 || e.to != 3 || len(e.Changes) != 2 {
+		t.Errorf("%+v, %v", e, err)
+	}
+	for n := range whole {
+		if e, err := ParseEntry(whole[:n]); !errors.Is(err, errEntry) {
+			t.Errorf("cut off after %d bytes: %+v, %v", n, e, err)
+		}
+	}
+	overflow := bytes.Repeat([]byte{0xff}, 11)
+	broken := []byte{byte(bson.TypeString), 9, 0, 0, 0, 'x', 0}
+	plain := slices.Concat([]byte{0}, part('a'), old, fresh)
+	for name, b := range map[string][]byte{
+		"another record":            entry([]byte{9, 0, 3, 4}, id, plain),
+		"another flag":              entry([]byte{entryRecord, 2, 3, 4}, id, plain),
+		"no type of _id":            entry(head, []byte{0}, part(), plain),
+		"an _id of another size":    entry(head, []byte{byte(bson.TypeInt32)}, part(7, 0), plain),
+		"an _id that is no value":   entry(head, []byte{byte(bson.TypeString)}, part(9, 0, 0, 0, 'x', 0), plain),
+		"an _id without end":        entry(head, []byte{byte(bson.TypeNull)}, overflow),
+		"no change":                 entry(head, id),
+		"another flag of it":        entry(head, id, []byte{4}, part('a'), old, fresh),
+		"no path":                   entry(head, id, []byte{0}, part(), old, fresh),
+		"no path, then another":     entry(head, id, []byte{0}, part(), old, fresh, plain),
+		"a path without end":        entry(head, id, []byte{0}, overflow, old, fresh),
+		"an old value of nothing":   entry(head, id, []byte{flagOldValue}, part('a'), old, part(), fresh),
+		"an old value that is none": entry(head, id, []byte{flagOldValue}, part('a'), old, part(broken...), fresh),
+		"a new value that is none":  entry(head, id, []byte{flagNewValue}, part('a'), old, fresh, part(broken...)),
+		"more at the end":           entry(head, id, plain, []byte{0}),
+	} {
+		if e, err := ParseEntry(b); !errors.Is(err, errEntry) {
+			t.Errorf("%s: %+v, %v", name, e, err)
+		}
+	}
+}
+
+// A new log is private, has an id of its own, and is not left if it cannot be the one that is asked for.
+func TestNewUndoLog(t *testing.T) {
+	dir := t.TempDir()
+	var ids []string
+	for _, name := range []string{"a", "b"} {
+		l, err := OpenUndoLog(filepath.Join(dir, name), identity(), "", 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, l.ID)
+		info, err := os.Stat(filepath.Join(dir, name))
+		if err != nil || info.Mode().Perm() != 0o600 || info.Size() != l.Size() {
+			t.Errorf("%v, %v, %d", info, err, l.Size())
+		}
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := l.Close(); err == nil {
+			t.Error("closed twice")
+		}
+	}
+	if len(ids[0]) != 16 || ids[0] == ids[1] || strings.Trim(ids[0], "0123456789abcdef") != "" {
+		t.Errorf("%q", ids)
+	}
+	for _, path := range []string{filepath.Join(dir, "none"), dir} {
+		_, err := OpenUndoLog(path, identity(), "", 1)
+		var of *RecordError
+		if !errors.As(err, &of) || path != dir && !strings.Contains(err.Error(), "0 bytes are whole of 1") {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	left, err := filepath.Glob(filepath.Join(dir, "none*"))
+	if err != nil || left != nil {
+		t.Errorf("a log that could not be made leaves %q, %v", left, err)
+	}
+}
+
+// A log is opened again if it has at least the bytes that were written, and goes on at its end.
+func TestUndoLogAgain(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "undo")
+	whole := writtenLog(t, path)
+	c := conversion(t, "javaLegacy", "standard")
+	size := int64(len(whole))
+	if _, err := OpenUndoLog(path, identity(), "", size+1); err == nil {
+		t.Error("a log that is too short is opened")
+	}
+	l, err := OpenUndoLog(path, identity(), "", size)
+	if err != nil || l.Size() != size {
+		t.Fatal(l.Size(), err)
+	}
+	if err := l.Append(plans(t, c, "x"), c, func(Planned) bool { return false }); err != nil || l.Size() <= size {
+		t.Error(l.Size(), err)
+	}
+	info, err := os.Stat(path)
+	if err != nil || info.Size() != l.Size() {
+		t.Errorf("%d bytes of %d, %v", info.Size(), l.Size(), err)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(readAll(t, path)); n != 4 {
+		t.Errorf("%d entries", n)
+	}
+}
+
+// Marks follow each other at the end of the log, and the entries are read from the first one after each.
+func TestMarks(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "undo")
+	writtenLog(t, path)
+	u, err := ReadUndoLogAlone(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var of *RecordError
+	if _, err := ReadUndoLogAlone(path); !errors.As(err, &of) || of.Record != UndoRecord {
+		t.Errorf("a log in use: %v", err)
+	}
+	before := u.Size()
+	for _, done := range []bool{false, true} {
+		if _, err := u.Next(); err != nil {
+			t.Fatal(err)
+		}
+		if err := u.Mark(time.Unix(0, 0), done); err != nil {
+			t.Fatal(err)
+		}
+		info, err := os.Stat(path)
+		if err != nil || info.Size() != u.Size() || u.Size() <= before {
+			t.Errorf("%d bytes, %d before, %d in the file, %v", u.Size(), before, info.Size(), err)
+		}
+		before = u.Size()
+		if m := u.Undone(); m == nil || (m.Undo == undoDone) != done || m.At != "1970-01-01T00:00:00Z" {
+			t.Errorf("%+v", m)
+		}
+		n := 0
+		for ; err == nil; n++ {
+			_, err = u.Next()
+		}
+		if err := u.Rewind(0); err != nil || n != 4 {
+			t.Errorf("%d entries, %v", n-1, err)
+		}
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if err := u.Mark(time.Unix(0, 0), true); !errors.As(err, &of) || of.Record != UndoRecord {
+		t.Errorf("without the file: %v", err)
+	}
+	if err := u.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := u.Close(); err == nil {
+		t.Error("closed twice")
+	}
+	_, voidErr := voids(u)
+	_, unmetErr := stillUnmet(u, make([]unmet, 1))
+	if voidErr == nil || unmetErr == nil || entries(u, 10, func([]Entry) error { return nil }) == nil {
+		t.Errorf("of a closed file: %v, %v", voidErr, unmetErr)
+	}
+	if all, err := stillUnmet(u, nil); all != nil || err != nil {
+		t.Errorf("nothing to look for: %v, %v", all, err)
+	}
+	for _, path := range []string{filepath.Dir(path), os.DevNull} {
+		if _, err := ReadUndoLog(path); !errors.As(err, &of) || of.Record != UndoRecord || !strings.Contains(err.Error(), "not a regular file") {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+}
+
+// A record without bytes is no entry, and one of a mark's first byte alone is no mark.
+func TestEmptyRecords(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "undo")
+	logOf(t, path, "", []any{"a"}, []byte{})
+	u := openLog(t, path)
+	if _, err := u.Next(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := u.Next(); !errors.Is(err, errEntry) {
+		t.Error(err)
+	}
+	path = filepath.Join(t.TempDir(), "undo")
+	logOf(t, path, "", []any{"a"}, []byte{markRecord})
+	if _, err := ReadUndoLog(path); err == nil {
+		t.Error("a mark of one byte is read")
+	}
+}
+
+// openFiles counts the files that the process has open.
+func openFiles(t *testing.T) int {
+	t.Helper()
+	all, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Skip("the system does not tell which files are open")
+	}
+	return len(all)
+}
+
+// A log that was read, marked or refused is not left open.
+func TestFilesAreClosed(t *testing.T) {
+	dir := t.TempDir()
+	path, text, state := filepath.Join(dir, "undo"), filepath.Join(dir, "text"), filepath.Join(dir, "state")
+	logOf(t, path, state, []any{"a"})
+	u := openLog(t, path)
+	s, err := OpenState(state, identity())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.UndoID = u.ID
+	if err := errors.Join(s.Save(), s.Close(), os.WriteFile(text, []byte("text of another program, which is long enough\n"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	for name, f := range map[string]func() error{
+		"the text of a log":     func() error { return WriteText(io.Discard, path) },
+		"the text of no log":    func() error { _ = WriteText(io.Discard, text); return nil },
+		"the text of a ledger":  func() error { return WriteText(io.Discard, state) },
+		"a mark":                func() error { return u.Mark(time.Unix(0, 0), true) },
+		"the mark of the state": func() error { return u.MarkStates(time.Unix(0, 0)) },
+	} {
+		before := openFiles(t)
+		err := f()
+		if after := openFiles(t); err != nil || after != before {
+			t.Errorf("%s: %d files are open, %d before, %v", name, after, before, err)
+		}
+	}
+}
+
+// A batch has no two entries about one document, the next one may have them again, and there is none without entries.
+func TestEntriesAgain(t *testing.T) {
+	for _, tt := range []struct {
+		ids  []any
+		want []int
+	}{{nil, nil}, {[]any{"a", "b", "a", "b"}, []int{2, 2}}, {[]any{"a", "a"}, []int{1, 1}}, {[]any{"a", "b", "c", "d"}, []int{3, 1}}, {[]any{"a", "b", "c"}, []int{3}}} {
+		path := filepath.Join(t.TempDir(), "undo")
+		logOf(t, path, "", tt.ids)
+		var got []int
+		err := entries(openLog(t, path), 3, func(b []Entry) error { got = append(got, len(b)); return nil })
+		if err != nil || !slices.Equal(got, tt.want) {
+			t.Errorf("%q: batches of %v, want %v, %v", tt.ids, got, tt.want, err)
+		}
+	}
+}
+
+// noFile fails whatever is done with it.
+type noFile struct{ journal.File }
+
+func (noFile) ReadAt([]byte, int64) (int, error) { return 0, errUndoTest }
+func (noFile) Size() (int64, error)              { return 100, nil }
+
+// A file that cannot be read is not taken for an empty one, which would be written over.
+func TestUnreadableUndoLog(t *testing.T) {
+	if _, _, err := readHeader(noFile{}); !errors.Is(err, errUndoTest) {
+		t.Error(err)
+	}
+}
+
+// A path is written as it is, and a file that is neither a log nor a ledger is an error.
+func TestTextOfOtherFiles(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "undo")
+	c := conversion(t, "javaLegacy", "standard")
+	p, err := c.Plan(marshal(t, bson.D{{Key: "_id", Value: "<&>"}, {Key: "a<&>", Value: bson.Binary{Subtype: 3, Data: make([]byte, 16)}}}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := OpenUndoLog(path, identity(), "", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(l.Append([]Planned{{Plan: p}}, c, func(Planned) bool { return false }), l.Close()); err != nil {
+		t.Fatal(err)
+	}
+	var w bytes.Buffer
+	if err := WriteText(&w, path); err != nil || strings.Count(w.String(), "<&>") != 2 {
+		t.Errorf("%s, %v", w.String(), err)
+	}
+	other := filepath.Join(t.TempDir(), "other")
+	if err := os.WriteFile(other, []byte("text of another program, which is long enough\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := WriteText(&w, other); err == nil || !strings.Contains(err.Error(), "neither") || !strings.Contains(err.Error(), other) {
+		t.Error(err)
+	}
+	if err := WriteText(&w, filepath.Join(t.TempDir(), "none")); !errors.Is(err, os.ErrNotExist) {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,529 @@
+package undo
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds/kindstest"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/migration"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/progress"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/server/memory"
+)
+
+// messages keeps the warnings, and counts what the progress shows.
+type messages struct {
+	warnings    []string
+	about       string
+	read, ended int
+	totals      []int64
+}
+
+func (m *messages) Warn(format string, args ...any) {
+	m.warnings = append(m.warnings, fmt.Sprintf(format, args...))
+}
+func (m *messages) Progress(total int64, _, _ string) *progress.Progress {
+	m.totals = append(m.totals, total)
+	return progress.New(func(n int) { m.read += n }, func(int64) {}, func() { m.ended++ })
+}
+func (m *messages) About(namespace string)          { m.about = namespace }
+func (m *messages) Child(string) migration.Messages { return m }
+
+// undoing is a collection d.c that was converted from javaLegacy, with the undo log at path.
+type undoing struct {
+	*testing.T
+	*messages
+	s             *memory.Server
+	coll          *mongo.Collection
+	before, after []bson.Raw
+	path, id      string
+	size          int64
+	o             Options
+}
+
+func converted(t *testing.T, to string) *undoing {
+	t.Helper()
+	u := &undoing{T: t, messages: new(messages), s: memory.Start(t), path: filepath.Join(t.TempDir(), "undo"), o: Options{Write: true, Batch: 3}}
+	u.coll = u.s.Client.Database("d").Collection("c")
+	c := kindstest.Conversion(t, rule.NewConversion, "javaLegacy", to)
+	l, err := convert.OpenUndoLog(u.path, convert.Identity{Database: "d", Collection: "c", From: "javaLegacy", To: to}, "", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 5 {
+		doc, err := bson.Marshal(bson.D{{Key: "_id", Value: int32(i)}, {Key: "a", Value: kindstest.Stored([16]byte{1, byte(i), 6: 0x40, 8: 0x80}, "javaLegacy")}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := c.Plan(doc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, _, _, err := c.Rewrite(doc, rule.Tally{})
+		if err := errors.Join(err, l.Append([]convert.Planned{{Plan: p}}, c, func(convert.Planned) bool { return false })); err != nil {
+			t.Fatal(err)
+		}
+		u.before, u.after = append(u.before, doc), append(u.after, out)
+	}
+	u.id, u.size = l.ID, l.Size()
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	u.s.Put(u.coll, u.after...)
+	return u
+}
+
+// undo undoes the log.
+func (u *undoing) undo() (Undone, error) {
+	s := &migration.Session{Client: u.s.Client, Messages: u.messages, Recording: migration.Recording{BatchTimeout: time.Minute, Halves: true}}
+	return Log(u.Context(), s, u.o, u.path)
+}
+
+// same fails the test unless the documents are want.
+func (u *undoing) same(want []bson.Raw) {
+	u.Helper()
+	if got := u.s.Documents(u.coll); !slices.EqualFunc(got, want, func(a, b bson.Raw) bool { return bytes.Equal(a, b) }) {
+		u.Errorf("got %v\nwant %v", got, want)
+	}
+}
+
+// insert inserts a document into the record.
+func (u *undoing) insert(doc any) {
+	u.Helper()
+	if _, err := u.coll.Database().Collection(record.Name).InsertOne(u.Context(), doc); err != nil {
+		u.Fatal(err)
+	}
+}
+
+// run is a conversion with the log, which has ended.
+func (u *undoing) run() record.Run {
+	now := time.Now().Add(-time.Hour)
+	return record.Run{ID: "c/1", Format: 1, Kind: record.Convert, Collection: "c", Epoch: 1, Conversion: "first", Started: now, Updated: now, Ended: &now, Outcome: record.Done,
+		From: "javaLegacy", To: "standard", FromSubtype: 3, ToSubtype: 4, UndoLog: u.path, UndoID: u.id, UndoSize: u.size, Progress: record.Progress{Changed: 5}}
+}
+
+// runs returns the runs in the record.
+func (u *undoing) runs() []*record.Run {
+	u.Helper()
+	all, err := record.Runs(u.Context(), u.coll.Database())
+	if err != nil {
+		u.Fatal(err)
+	}
+	return all
+}
+
+// mark returns the mark at the end of the log.
+func (u *undoing) mark() string {
+	u.Helper()
+	l, err := convert.ReadUndoLog(u.path)
+	if err != nil {
+		u.Fatal(err)
+	}
+	defer l.Close()
+	if m := l.Undone(); m != nil {
+		return m.Undo
+	}
+	return ""
+}
+
+// An undo that writes restores all, is a run of the conversion in the record, and marks the log. A dry one changes nothing anywhere.
+func TestLog(t *testing.T) {
+	for _, known := range []bool{true, false} {
+		u := converted(t, "standard")
+		conversion := u.id // that of the record is not known
+		if known {
+			u.insert(u.run())
+			conversion = "first"
+		}
+		all := len(u.runs())
+		u.o.Write = false
+		r, err := u.undo()
+		if err != nil || !r.Begun || r.Result.Restored != 5 || r.ID.Collection != "c" || u.about != "d.c" || len(u.runs()) != all || u.mark() != "" || u.read != 5 || u.ended != 1 {
+			t.Errorf("dry: %+v, %v, %+v, mark %q", r, err, u.messages, u.mark())
+		}
+		u.same(u.after)
+		u.o.Write = true
+		if r, err = u.undo(); err != nil || !r.Begun || r.Result.Restored != 5 || r.Result.Accepted || u.mark() != "done" || u.ended != 2 {
+			t.Errorf("%+v, %v, mark %q", r, err, u.mark())
+		}
+		u.same(u.before)
+		runs := u.runs()
+		last := runs[len(runs)-1]
+		if len(runs) != all+1 || last.Kind != record.Undo || last.Conversion != conversion || last.UndoID != u.id || last.UndoLog != u.path || last.Outcome != record.Done || last.Ended == nil ||
+			last.From != "javaLegacy" || last.To != "standard" || last.FromSubtype != 3 || last.ToSubtype != 4 || last.Progress.Changed != 5 || last.UUID == nil || len(last.Files) != 1 {
+			t.Errorf("%+v", last)
+		}
+		if known && (runs[0].Undone == nil || !runs[0].Undone.Complete || runs[0].Undone.By != last.ID) {
+			t.Errorf("%+v", runs[0].Undone)
+		}
+		if len(u.warnings) > 0 || !slices.Equal(u.totals, []int64{-1, -1}) { // the number of entries is not known
+			t.Error(u.warnings, u.totals)
+		}
+	}
+}
+
+// While another process undoes the log, only a dry undo reads it. A log of representations that nobody knows, or whose state file
+// cannot be looked for, is not undone.
+func TestLogThatCannotBeUsed(t *testing.T) {
+	u := converted(t, "standard")
+	other, err := convert.ReadUndoLogAlone(u.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := u.undo(); !isUsage(err) || !strings.Contains(err.Error(), "another process") {
+		t.Error(err)
+	}
+	u.o.Write = false
+	if r, err := u.undo(); err != nil || r.Result.Restored != 5 {
+		t.Errorf("%+v, %v", r, err)
+	}
+	if err := other.Close(); err != nil {
+		t.Fatal(err)
+	}
+	u.o.Write = true
+	known := u.path
+	for name, tt := range map[string]struct {
+		from, state string
+		want        string
+	}{"kind": {"none", "", "none"}, "state": {"javaLegacy", filepath.Join(known, "state"), "not a directory"}} {
+		u.path = filepath.Join(t.TempDir(), name)
+		l, err := convert.OpenUndoLog(u.path, convert.Identity{Database: "d", Collection: "c", From: tt.from, To: "standard"}, tt.state, 0)
+		if err := errors.Join(err, l.Close()); err != nil {
+			t.Fatal(err)
+		}
+		if r, err := u.undo(); err == nil || r.Begun || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: %+v, %v", name, r, err)
+		}
+	}
+	u.same(u.after)
+}
+
+// A guard that does not refuse the old values does not forbid an undo.
+func TestLogWithOtherGuard(t *testing.T) {
+	u := converted(t, "standard")
+	u.insert(bson.D{{Key: "_id", Value: "c/guard"}, {Key: "kind", Value: "guard"}, {Key: "guards", Value: "c"}, {Key: "refuses", Value: bson.A{bson.D{{Key: "path", Value: "a"}, {Key: "from", Value: "generic"}, {Key: "fromSubtype", Value: 0}}}}})
+	if _, err := u.undo(); err != nil {
+		t.Error(err)
+	}
+	u.same(u.before)
+}
+
+// No error of the record is lost, whichever of the reads and writes it is of.
+func TestLogRecordFails(t *testing.T) {
+	for name, tt := range map[string]struct {
+		write    bool
+		foreign  bool
+		read     int // the read of the runs of the collection that fails
+		complete bool
+		begun    bool
+	}{
+		"is the log whole": {false, false, 1, false, false}, "is it the last one": {false, false, 2, false, false}, "which conversion is it": {true, false, 3, false, false},
+		"which ones are beside it": {false, true, 3, false, true}, "is it undone": {true, false, 0, true, true},
+	} {
+		u := converted(t, "standard")
+		u.insert(u.run())
+		if tt.foreign {
+			u.s.Put(u.coll, append(u.s.Documents(u.coll), marshal(t, bson.D{{Key: "_id", Value: int32(100)}, {Key: "a", Value: kindstest.Value("standard")}}))...)
+		}
+		u.o.Write = tt.write
+		reads := 0
+		u.s.Before = func(command string, of bson.Raw) (f memory.Fault) {
+			if ns, _ := of.Lookup(command).StringValueOK(); ns != record.Name {
+				return f
+			}
+			switch command {
+			case "find":
+				if of.Lookup("filter", "collection").Type != 0 && of.Lookup("filter", "kind").Type == 0 {
+					if reads++; reads == tt.read {
+						f.Code = 2
+					}
+				}
+			case "update":
+				if done, _ := of.Lookup("updates", "0", "u", "$set", "undone", "complete").BooleanOK(); done && tt.complete {
+					f.Code = 2
+				}
+			}
+			return f
+		}
+		if r, err := u.undo(); err == nil || r.Begun != tt.begun {
+			t.Errorf("%s: %+v, %v", name, r, err)
+		}
+	}
+}
+
+// What is not restored leaves the undo open, unless it is accepted.
+func TestLogOfChanged(t *testing.T) {
+	for _, accepted := range []bool{false, true} {
+		u := converted(t, "standard")
+		u.insert(u.run())
+		other, err := bson.Marshal(bson.D{{Key: "_id", Value: int32(0)}, {Key: "a", Value: "x"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		u.s.Put(u.coll, append([]bson.Raw{other}, u.after[1:]...)...)
+		u.o.AllowChanged = accepted
+		mark := map[bool]string{false: "begun", true: "done"}[accepted]
+		r, err := u.undo()
+		runs := u.runs()
+		if err != nil || r.Result.Restored != 4 || r.Result.Left != 1 || r.Result.Accepted != accepted || u.mark() != mark || runs[0].Undone == nil || runs[0].Undone.Complete != accepted ||
+			runs[1].Progress.Changed != 4 || runs[1].Progress.Skipped != 1 {
+			t.Errorf("%+v, %v, mark %q, %+v, %+v", r, err, u.mark(), runs[0].Undone, runs[1].Progress)
+		}
+		u.same(append([]bson.Raw{other}, u.before[1:]...))
+	}
+}
+
+// Whatever forbids an undo is found before anything is changed.
+func TestLogRefused(t *testing.T) {
+	for name, tt := range map[string]struct {
+		prepare func(u *undoing)
+		want    string
+		dry     bool // it forbids a dry one, too
+	}{
+		"no collection": {func(u *undoing) { u.s.Drop(u.coll) }, "does not exist", true},
+		"a log that is cut off": {func(u *undoing) {
+			r := u.run()
+			r.UndoSize++
+			u.insert(r)
+		}, "values would stay converted", true},
+		"a later conversion": {func(u *undoing) {
+			u.insert(u.run())
+			r := u.run()
+			r.ID, r.Epoch, r.Kind = "c/2", 2, record.Undo
+			u.insert(r)
+			r.ID, r.Epoch, r.Kind, r.Conversion, r.UndoID, r.UndoLog = "c/3", 3, record.Convert, "second", "other", "/other/log"
+			u.insert(r)
+		}, "/other/log; undo that one first", true},
+		"a guard": {func(u *undoing) {
+			u.insert(bson.D{{Key: "_id", Value: "c/guard"}, {Key: "kind", Value: "guard"}, {Key: "guards", Value: "c"}, {Key: "refuses", Value: bson.A{bson.D{{Key: "path", Value: "a"}, {Key: "from", Value: "javaLegacy"}, {Key: "fromSubtype", Value: 3}}}}})
+		}, "guarded against", false},
+		"a cutover": {func(u *undoing) {
+			u.insert(bson.D{{Key: "_id", Value: "x/cutover"}, {Key: "kind", Value: "cutover"}, {Key: "state", Value: record.Fencing}, {Key: "exchanges", Value: bson.A{bson.D{{Key: "name", Value: "c"}, {Key: "new", Value: "n"}}}}})
+		}, "cutover", false},
+		"another run": {func(u *undoing) {
+			r := u.run()
+			r.Updated, r.Ended, r.Outcome, r.Conversion, r.UndoID = time.Now().Add(time.Hour), nil, "", "second", "other"
+			u.insert(r)
+		}, "has not ended", false},
+		"a record that cannot be read": {func(u *undoing) {
+			u.s.Before = func(name string, command bson.Raw) (f memory.Fault) {
+				if of, _ := command.Lookup("find").StringValueOK(); of == record.Name {
+					f.Code = 2
+				}
+				return f
+			}
+		}, "refused by the test", true},
+		"a collection that cannot be looked for": {func(u *undoing) {
+			u.s.Before = func(name string, _ bson.Raw) (f memory.Fault) {
+				if name == "listCollections" {
+					f.Code = 2
+				}
+				return f
+			}
+		}, "refused by the test", true},
+	} {
+		for _, write := range []bool{true, false} {
+			u := converted(t, "standard")
+			tt.prepare(u)
+			docs := u.s.Documents(u.coll)
+			u.o.Write = write
+			r, err := u.undo()
+			if !write && !tt.dry {
+				if err != nil || !r.Begun {
+					t.Errorf("%s, dry: %+v, %v", name, r, err)
+				}
+				continue
+			}
+			if err == nil || !strings.Contains(err.Error(), tt.want) || r.Begun || r.Result.Restored > 0 || u.mark() != "" {
+				t.Errorf("%s, write %v: %+v, %v, mark %q", name, write, r, err, u.mark())
+			}
+			u.same(docs)
+		}
+	}
+}
+
+// A user who may not read the record can try an undo.
+func TestLogWithoutRecord(t *testing.T) {
+	u := converted(t, "standard")
+	u.o.Write = false
+	u.s.Put(u.coll, append(u.s.Documents(u.coll), marshal(t, bson.D{{Key: "_id", Value: int32(100)}, {Key: "a", Value: kindstest.Value("standard")}}))...)
+	u.s.Before = func(_ string, command bson.Raw) (f memory.Fault) {
+		if of, _ := command.Lookup("find").StringValueOK(); of == record.Name {
+			f.Code = 13
+		}
+		return f
+	}
+	if r, err := u.undo(); err != nil || r.Result.Restored != 5 || r.Result.Foreign != 1 || len(u.warnings) > 0 {
+		t.Errorf("%+v, %v, %q", r, err, u.warnings)
+	}
+	u.o.Write = true
+	var failed *failure.Error
+	if _, err := u.undo(); !errors.As(err, &failed) || failed.Kind != failure.Denied || !strings.Contains(err.Error(), record.Name) {
+		t.Error(err)
+	}
+}
+
+func marshal(t *testing.T, doc any) bson.Raw {
+	t.Helper()
+	b, err := bson.Marshal(doc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// New values that the log does not have are counted, and the logs of other conversions that may have made them are named, unless they
+// belong to the same plan or were undone.
+func TestLogBesideOthers(t *testing.T) {
+	for name, tt := range map[string]struct {
+		change func(r *record.Run)
+		own    []string
+		want   int
+	}{
+		"nothing new":    {func(*record.Run) {}, nil, 0},
+		"another":        {func(*record.Run) {}, nil, 1},
+		"of the plan":    {func(*record.Run) {}, []string{"other"}, 0},
+		"undone":         {func(r *record.Run) { r.Undone = &record.Undone{Complete: true} }, nil, 0},
+		"another target": {func(r *record.Run) { r.To = "csharpLegacy" }, nil, 0},
+	} {
+		u := converted(t, "standard")
+		u.insert(u.run())
+		r := u.run()
+		r.ID, r.Epoch, r.Conversion, r.UndoID, r.UndoLog = "c/2", 2, "second", "other", "/other/log"
+		tt.change(&r)
+		u.insert(r)
+		foreign := int64(0)
+		if name != "nothing new" {
+			u.s.Put(u.coll, append(u.s.Documents(u.coll), marshal(t, bson.D{{Key: "_id", Value: int32(100)}, {Key: "a", Value: kindstest.Value("standard")}}))...)
+			foreign = 1
+		}
+		u.o.own = tt.own
+		got, err := u.undo()
+		if err != nil || got.Result.Foreign != foreign || len(u.warnings) != tt.want || tt.want > 0 && !strings.Contains(u.warnings[0], "/other/log") {
+			t.Errorf("%s: %+v, %v, %q", name, got.Result, err, u.warnings)
+		}
+	}
+}
+
+// Documents that a collection of the same name lacks are not deleted ones: what became of them is unknown.
+func TestLogOfReplaced(t *testing.T) {
+	for _, uuid := range []*bson.Binary{nil, {Subtype: 4, Data: bytes.Repeat([]byte{1}, 16)}} {
+		u := converted(t, "standard")
+		r := u.run()
+		r.UUID = uuid
+		u.insert(r)
+		u.s.Put(u.coll, u.after[1:]...)
+		got, err := u.undo()
+		if (err != nil) != (uuid != nil) || got.Result.Gone != 1 || got.Result.Restored != 4 || err != nil && !strings.Contains(err.Error(), "another collection") {
+			t.Errorf("%v: %+v, %v", uuid, got.Result, err)
+		}
+		if want := map[bool]string{true: "begun", false: "done"}[uuid != nil]; u.mark() != want {
+			t.Errorf("mark %q, want %q", u.mark(), want)
+		}
+		u = converted(t, "standard") // with all of its documents, whatever the collection is
+		r = u.run()
+		r.UUID = uuid
+		u.insert(r)
+		if got, err := u.undo(); err != nil || got.Result.Restored != 5 {
+			t.Errorf("%v: %+v, %v", uuid, got.Result, err)
+		}
+	}
+}
+
+// After an error of the server, the run is recorded as stopped, and the log as one whose undo has begun.
+func TestLogFails(t *testing.T) {
+	u := converted(t, "standard")
+	u.insert(u.run())
+	updates := 0
+	u.s.Before = func(name string, command bson.Raw) (f memory.Fault) {
+		if of, _ := command.Lookup("update").StringValueOK(); of == "c" {
+			if updates++; updates == 2 {
+				f.Code = 2
+			}
+		}
+		return f
+	}
+	r, err := u.undo()
+	runs := u.runs()
+	if err == nil || !r.Begun || r.Result.Restored != 3 || u.mark() != "begun" || u.ended != 1 {
+		t.Errorf("%+v, %v, mark %q", r, err, u.mark())
+	}
+	if last := runs[1]; last.Outcome != record.Stopped || last.Ended == nil || last.Reason == "" || last.Progress.Changed != 3 || runs[0].Undone == nil || runs[0].Undone.Complete {
+		t.Errorf("%+v", last)
+	}
+	u.same(append(slices.Clone(u.before[:3]), u.after[3:]...))
+	if r, err := u.undo(); err != nil || r.Result.Restored != 2 || r.Result.Already != 3 || u.mark() != "done" {
+		t.Errorf("%+v, %v", r, err)
+	}
+	u.same(u.before)
+}
+
+// An error while the record of the undo is written ends it before a value is restored, and the run does not stay open.
+func TestLogNotRecorded(t *testing.T) {
+	for _, failing := range []int{1, 2} { // the insertion of the run, and the mark of the conversion's runs
+		u := converted(t, "standard")
+		u.insert(u.run())
+		n := 0
+		u.s.Before = func(name string, command bson.Raw) (f memory.Fault) {
+			switch of, _ := command.Lookup(name).StringValueOK(); {
+			case of != record.Name:
+			case name == "insert":
+				if docs, err := command.Lookup("documents").Array().Values(); err == nil && docs[0].Document().Lookup("kind").Type != 0 && failing == 1 {
+					f.Code = 2
+				}
+			case name == "update" && failing == 2:
+				if n++; n == 1 {
+					f.Code = 2
+				}
+			}
+			return f
+		}
+		if r, err := u.undo(); err == nil || r.Begun {
+			t.Errorf("%d: %+v, %v", failing, r, err)
+		}
+		u.same(u.after)
+		if u.mark() != "" {
+			t.Errorf("%d: the log has the mark %q", failing, u.mark())
+		}
+		if runs := u.runs(); len(runs) == 2 && runs[1].Ended == nil {
+			t.Errorf("%d: %+v stays open", failing, runs[1])
+		}
+	}
+}
+
+// An undo that is interrupted can be run again.
+func TestLogInterrupted(t *testing.T) {
+	u := converted(t, "standard")
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	u.s.Before = func(name string, command bson.Raw) (f memory.Fault) {
+		if of, _ := command.Lookup("update").StringValueOK(); of == "c" {
+			cancel()
+		}
+		return f
+	}
+	s := &migration.Session{Client: u.s.Client, Messages: u.messages, Recording: migration.Recording{BatchTimeout: time.Minute, Halves: true}}
+	if r, err := Log(ctx, s, u.o, u.path); !errors.Is(err, context.Canceled) || r.Result.Restored != 3 {
+		t.Errorf("%+v, %v", r, err)
+	}
+	if runs := u.runs(); len(runs) != 1 || runs[0].Outcome != record.Stopped {
+		t.Errorf("%+v", runs)
+	}
+	if _, err := u.undo(); err != nil {
+		t.Error(err)
+	}
+	u.same(u.before)
+}
