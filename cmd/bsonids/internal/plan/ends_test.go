@@ -94,6 +94,14 @@ func TestEnds(t *testing.T) {
 				if got := problemsOf(p, 7); len(got) > 0 {
 					t.Errorf("accepted: %q", got)
 				}
+				// It is the same if both are fields of one collection.
+				other := b.field
+				other.Path = "y"
+				p = &Plan{Database: "d", To: to, Collections: []Collection{{Name: "a", Fields: []Field{a.field, other}}},
+					References: []Reference{{Between: [2]string{"a", "a"}, Fields: []string{"x", "y"}, Line: 7}}}
+				if got := problemsOf(p, 7); (len(got) > 0) != half {
+					t.Errorf("to %s, in one collection: %s and %s: %q", to, a.name, b.name, got)
+				}
 			}
 		}
 	}

@@ -257,7 +257,7 @@ func (r *reader) reference(n *yaml.Node) (ref Reference) {
 		switch key {
 		case "between":
 			names := r.texts(v, key)
-			if r.err == nil && (len(names) != 2 || names[0] == names[1]) {
+			if r.err == nil && (len(names) != 2) {
 				r.fail(v, "between must name two collections")
 			}
 			copy(ref.Between[:], names)
@@ -277,6 +277,9 @@ func (r *reader) reference(n *yaml.Node) (ref Reference) {
 		}
 		return true
 	})
+	if ref.Between[0] == ref.Between[1] && r.err == nil && (len(ref.Fields) != 2 || Plain(ref.Fields[0]) == Plain(ref.Fields[1])) {
+		r.fail(n, "between must name two collections, or fields two of the one collection")
+	}
 	return ref
 }
 

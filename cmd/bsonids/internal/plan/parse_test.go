@@ -131,6 +131,9 @@ references:
 	if _, err := Parse([]byte(good)); err != nil {
 		t.Fatal(err)
 	}
+	if _, err := Parse([]byte(strings.Replace(good, `"customers", "orders"`, `"orders", "orders"`, 1))); err != nil {
+		t.Error(err)
+	}
 	for _, tt := range []struct{ old, new, want string }{
 		{"schemaVersion: 1", "schemaVersion: 2", "line 1: the plan has schemaVersion 2, and this program reads 1"},
 		{"schemaVersion: 1", `schemaVersion: "1"`, `line 1: schemaVersion must be a whole number, and is "1"`},
@@ -152,7 +155,7 @@ references:
 		{"versions: [4]", "versions: [9]", "line 12: a version must be from 1 to 8"},
 		{"versions: [4]", "versions: 4", `line 12: versions must be a list, and is "4"`},
 		{"by: evidence", "by: guess", "line 12: by must be one of"},
-		{`between: ["customers", "orders"]`, `between: ["orders", "orders"]`, "line 16: between must name two collections"},
+		{`between: ["customers", "orders"]`, "between: [orders, orders]\n    fields: [a, \"a[]\"]\n  - between: [x, y]", "line 16: between must name two collections, or fields two of the one collection"},
 		{`between: ["customers", "orders"]`, `between: ["orders"]`, "line 16: between must name two collections"},
 		{`fields: ["_id", "customer"]`, `fields: ["_id"]`, "line 17: fields must name two fields"},
 		{`- name: "orders"`, `- &a {name: "x", fields: []}` + "\n  - *a\n" + `  - name: "orders"`, "line 6: a collection has an anchor"},

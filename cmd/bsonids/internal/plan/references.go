@@ -11,8 +11,8 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/survey"
 )
 
-// references adds the references between collections of which one has something to convert, or to
-// decide.
+// references adds the references between fields of collections of which one has something to convert, or to
+// decide: two collections, or one, whose documents refer to each other.
 func (b *builder) references(p *Plan) {
 	p.References, b.fewer = nil, 0
 	affected := make(map[string]bool)
@@ -42,7 +42,7 @@ func (b *builder) references(p *Plan) {
 	for _, r := range found {
 		x, y := b.name(r.A.Namespace), b.name(r.B.Namespace)
 		sample := b.sample(y) // a reference has it last
-		if x == y || kept[x] || kept[y] || !listed[x] || !listed[y] && sample == nil || !affected[x] && !affected[y] {
+		if x == y && oneValue(Plain(r.A.Path), Plain(r.B.Path)) || kept[x] || kept[y] || !listed[x] || !listed[y] && sample == nil || !affected[x] && !affected[y] {
 			continue
 		}
 		joins := root(x) != root(y)
@@ -61,6 +61,10 @@ func (b *builder) references(p *Plan) {
 		p.References = append(p.References, ref)
 	}
 }
+
+// oneValue reports whether two fields of a collection are the same values: of several filters, or a document of a Go
+// struct and the value in it.
+func oneValue(a, b string) bool { return a == b || a+".uuid" == b || b+".uuid" == a }
 
 // sample returns the collection with the name of which a sample was read, or nil.
 func (b *builder) sample(name string) *survey.Sample {

@@ -13,7 +13,7 @@ import (
 // End is a field that has values equal to those of another one.
 type End struct{ Namespace, Path string }
 
-// Reference is a pair of fields of two collections of a database that have the same UUIDs. UUIDs in
+// Reference is a pair of fields of a database that have the same UUIDs, of one collection or of two. UUIDs in
 // different byte orders are the same.
 type Reference struct {
 	A, B End
@@ -45,8 +45,7 @@ func (c *Collector) compare(f *field, v [16]byte, digits bool) error {
 	return c.scan.values.Add(spill.Record{binary.BigEndian.Uint64(v[:8]), binary.BigEndian.Uint64(v[8:]), number})
 }
 
-// References returns the pairs of fields in different collections of a database that have equal values,
-// sorted. A value in many fields connects each of them with one field, an _id if there is one. If collections were
+// References returns the pairs of fields of a database that have equal values, sorted. A value in many fields connects each of them with one field, an _id if there is one. If collections were
 // sampled, it also connects each field that is in none of these with one that is, but no two samples. It is called after
 // Judge, which decides about text of 32 digits. An error is one of the temporary file.
 func (s *Scan) References() ([]Reference, error) {
@@ -99,8 +98,8 @@ func connect(held []*seen, pair func(a, b *seen)) {
 			read = append(read, f)
 		}
 	}
-	for _, f := range read {
-		if f.Namespace != read[0].Namespace {
+	for i, f := range read {
+		if i > 0 {
 			pair(read[0], f)
 		}
 		if len(samples) > 0 {

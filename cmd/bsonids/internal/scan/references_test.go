@@ -35,15 +35,22 @@ func inOrder(t *testing.T, u uuid.UUID, r uuidrep.Representation) bson.Binary {
 }
 
 // The same ids connect fields of different collections, in whatever byte order and type they are.
-// Constants such as the nil UUID and fields of one collection are not connected.
+// Constants such as the nil UUID are not connected. Fields of one collection are, whose documents refer to each other.
 func TestReferences(t *testing.T) {
 	ids := make([]uuid.UUID, 40)
 	for i := range ids {
 		ids[i] = uuid.New()
 	}
+	tree := make([]uuid.UUID, 9)
+	for i := range tree {
+		tree[i] = uuid.New()
+	}
 	s := newComparing(t)
 	gather(t, s, "orders", "customer", 30, func(i int) any { return inOrder(t, ids[i%20], uuidrep.JavaLegacy) })
 	gather(t, s, "customers", "_id", 20, func(i int) any { return inOrder(t, ids[i], uuidrep.CSharpLegacy) })
+	gather(t, s, "orders", "paidBy", 5, func(i int) any { return inOrder(t, ids[i], uuidrep.Standard) })
+	gather(t, s, "nodes", "_id", 9, func(i int) any { return inOrder(t, tree[i], uuidrep.JavaLegacy) })
+	gather(t, s, "nodes", "parent", 9, func(i int) any { return inOrder(t, tree[i/2], uuidrep.JavaLegacy) })
 	gather(t, s, "mails", "to", 1, func(int) any { return ids[3].String() })
 	gather(t, s, "files", "id", 10, func(i int) any { return inOrder(t, ids[30+i], uuidrep.JavaLegacy) })
 	gather(t, s, "logs", "id", 10, func(i int) any { return inOrder(t, uuid.Nil, uuidrep.JavaLegacy) })
@@ -53,8 +60,10 @@ func TestReferences(t *testing.T) {
 	want := []Reference{
 		{End{"db.customers", "_id"}, End{"db.mails", "to"}, 1, 1},
 		{End{"db.customers", "_id"}, End{"db.orders", "customer"}, 20, 20},
+		{End{"db.customers", "_id"}, End{"db.orders", "paidBy"}, 5, 5},
+		{End{"db.nodes", "_id"}, End{"db.nodes", "parent"}, 5, 5},
 	}
-	if err != nil || len(got) != len(want) || got[0] != want[0] || got[1] != want[1] {
+	if err != nil || !slices.Equal(got, want) {
 		t.Errorf("got %+v, %v", got, err)
 	}
 }
