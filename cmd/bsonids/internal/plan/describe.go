@@ -2,6 +2,8 @@ package plan
 
 import (
 	"fmt"
+	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,7 +15,7 @@ import (
 // it takes, and what was not read.
 func (b *builder) describe(p *Plan) {
 	note := func(format string, args ...any) { p.Comment = append(p.Comment, fmt.Sprintf(format, args...)) }
-	note("A plan to convert the UUIDs of the database %s to %s, made by bsonids plan.", p.Database, p.To)
+	note(headFirst+" of the database %s to %s, made by bsonids plan.", p.Database, p.To)
 	if b.dump {
 		note("Review it, edit it, and run: bsonids apply DIR, with the directory of this file, first without and then with --out.")
 	} else {
@@ -44,8 +46,34 @@ func (b *builder) describe(p *Plan) {
 	if len(p.Only) > 0 {
 		note("Only the collections named in only are in this plan; bsonids plan DIR --collection NAME adds one.")
 	}
-	note("Collections without UUIDs are not listed.")
+	note(headLast)
 	b.missed(p)
+}
+
+// The beginning of the first line of the comment about the plan, and its last line.
+const (
+	headFirst = "A plan to convert the UUIDs"
+	headLast  = "Collections without UUIDs are not listed."
+)
+
+// varying matches the lines of the comment about a plan that are not the same in each.
+var varying = regexp.MustCompile(`^#( A plan to convert the UUIDs| group \d|   .+: \d+ fields from |     .+\.state| It took \S+ to read| Nothing is to convert| The order of the work is| to each other are a group| Not read:| Only the collections named in only|$)`)
+
+// withHead replaces the comment about a plan in its text. Lines that a person has added to it stay, behind it.
+// Nothing changes if a person has removed its first or its last line.
+func withHead(text []byte, comment []string) []byte {
+	lines := strings.Split(string(text), "\n")
+	first := slices.IndexFunc(lines, func(l string) bool { return strings.HasPrefix(l, "# "+headFirst) })
+	last := slices.Index(lines, "# "+headLast)
+	key := slices.IndexFunc(lines, func(l string) bool { return l != "" && l[0] != '#' })
+	if first < 0 || last < first || key < last {
+		return text
+	}
+	b := &writer{}
+	b.comment(0, comment)
+	head := strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
+	added := slices.DeleteFunc(slices.Clone(lines[first:last]), func(l string) bool { return varying.MatchString(l) || slices.Contains(head, l) })
+	return []byte(strings.Join(slices.Concat(lines[:first], head, added, lines[last+1:]), "\n"))
 }
 
 func (b *builder) work(p *Plan, note func(string, ...any)) {

@@ -38,6 +38,12 @@ func (s *State) Update(sv *survey.Survey, name string, adds []string) (notes []s
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
+	p, err := Parse(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	(&builder{survey: sv}).describe(p)
+	text = withHead(text, p.Comment)
 	return notes, files.Replace(filepath.Join(s.dir, name), text)
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/survey"
 )
 
 // shopPlan returns a plan as the survey of a database suggests it.
@@ -248,5 +249,49 @@ func TestUpdateAdds(t *testing.T) {
 			slices.Contains(notes, `"orders": it is copied now, with those that refer to each other`) != tt.copied {
 			t.Errorf("%s: %q\n%s", tt.name, notes, got)
 		}
+	}
+}
+
+// The comment about the plan describes it as it is after the edit, with the time that the last survey took. What a
+// person has written there stays, and a person who has removed its end does not get it back.
+func TestUpdateHead(t *testing.T) {
+	about := func(p *Plan, documents int64) []string {
+		q := *p
+		q.Comment = nil
+		(&builder{survey: &survey.Survey{Collections: []survey.Collection{{Took: time.Second, Documents: documents}}}}).describe(&q)
+		return q.Comment
+	}
+	p := shopPlan()
+	p.Comment = about(p, 10)
+	old := string(write(t, p))
+	for _, has := range []string{"to read 10 documents", "orders: 1 fields from javaLegacy"} {
+		if !strings.Contains(old, has) {
+			t.Fatalf("no %q in %s", has, old)
+		}
+	}
+	text := strings.Replace("# By Ann.\n"+old, "# It took", "# Ask Bob before you\n#   apply it: 2 of us decide.\n# It took", 1)
+	text = strings.Replace(text, "decision: unknown", "decision: convert from javaLegacy", 1)
+	is, err := Parse([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := string(withHead([]byte(text), about(is, 77)))
+	head, rest, _ := strings.Cut(got, "schemaVersion")
+	_, wanted, _ := strings.Cut(text, "schemaVersion")
+	if rest != wanted {
+		t.Errorf("the plan has changed: %s", got)
+	}
+	for has, n := range map[string]int{"# By Ann.\n# A plan to convert": 1, "to read 77 documents": 1, "to read 10": 0, "# It took": 1, "# group": strings.Count(strings.Join(about(is, 1), "\n"), "group "),
+		"# orders: 1": 0, "files: 1 fields from javaLegacy": 1, "orders: 1 fields from javaLegacy": 1, "# Ask Bob before you\n#   apply it: 2 of us decide.\n": 1, headLast: 1} {
+		if strings.Count(head, has) != n {
+			t.Errorf("%q is there %d times, want %d, in %s", has, strings.Count(head, has), n, head)
+		}
+	}
+	if again := string(withHead([]byte(got), about(is, 77))); strings.Count(again, "Bob") != 1 || strings.Count(again, "It took") != 1 {
+		t.Error(again)
+	}
+	cut := strings.Replace(text, headLast, "", 1)
+	if string(withHead([]byte(cut), about(is, 77))) != cut {
+		t.Error("a comment that a person has removed is there again")
 	}
 }
