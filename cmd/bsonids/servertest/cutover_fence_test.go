@@ -113,8 +113,7 @@ func TestCutoverReadsBehindFence(t *testing.T) {
 // Two documents that would become one are found before any write is refused. Without one of them, the
 // cutover is carried out.
 func TestCutoverSameID(t *testing.T) {
-	c := startCut(t, 30, "a")
-	c.args = append(c.args, "--batch", "10") // the two are not read at once
+	c := startCut(t, 1100, "a") // the two are not read at once
 	old := c.db.Collection("a")
 	settings := c.settingsOf("a")
 	for _, twin := range twins() {
@@ -142,9 +141,8 @@ func twins() []bson.D {
 // Two documents become one while the documents are compared, or behind the fence. Without a change
 // stream, the first would be found behind the fence, too.
 func TestCutoverSameIDLater(t *testing.T) {
-	c := startCut(t, 30, "a")
+	c := startCut(t, 1100, "a") // the two are not read at once
 	c.s.(*mongotest.Server).Require(t, mongotest.ChangeStreams)
-	c.args = append(c.args, "--batch", "10") // the two are not read at once
 	old := c.db.Collection("a")
 	settings := c.settingsOf("a")
 	twins := twins()

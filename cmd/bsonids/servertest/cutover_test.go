@@ -103,7 +103,11 @@ type cutReport struct {
 
 // line returns the command line of a command for all collections.
 func (c *cut) line(name string, flags ...string) []string {
-	return slices.Concat([]string{name}, c.args, flags, c.names)
+	args := c.args
+	if name == "release" {
+		args = slices.Delete(slices.Clone(args), 2, 4) // it has no --batch-timeout
+	}
+	return slices.Concat([]string{name}, args, flags, c.names)
 }
 
 // cutover runs cutover for all collections. A negative code stands for 0 or 3.

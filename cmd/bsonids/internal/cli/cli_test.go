@@ -61,7 +61,6 @@ func TestFailures(t *testing.T) {
 		{append(apply, "--uri", "mongodb://u:"+secret+"@h/?w=0", "--write"), failure.ExitUsage, "w=0"},
 		{[]string{"scan", "--output", "xml", "--uri", gone}, failure.ExitUsage, "table, json, html"},
 		{[]string{"scan", "--sample", "0", "--uri", gone}, failure.ExitUsage, "--sample"},
-		{[]string{"scan", "--sample", "3", "--all", "--uri", gone}, failure.ExitUsage, "sample"},
 		{[]string{"apply"}, failure.ExitUsage, "arg"},
 		{[]string{"verify", dir, "--uri", gone}, failure.ExitUsage, "no plan was applied"},
 		{[]string{"undo", dir, "--uri", gone}, failure.ExitUsage, "no plan was applied"},

@@ -25,7 +25,6 @@ type switchOptions struct {
 	recordFlags
 	load   loadFlags
 	output *enum
-	batch  *count // nil for release
 
 	dir           string      // of the migration, if one is given instead of collections
 	state         *plan.State // of dir
@@ -42,8 +41,6 @@ func (o *switchOptions) add(cmd *cobra.Command, write string) {
 	f := cmd.Flags()
 	f.StringVar(&o.work.Database, "db", "", "database; that of the plan with DIR")
 	f.BoolVar(&o.work.Write, "write", false, write)
-	f.BoolVar(&o.TakeOver, "take-over", false, "take over from a run that has not ended, after its last commands have ended")
-	f.DurationVar(&o.BatchTimeout, "batch-timeout", exchange.Timeout, "time limit for a command; a run that takes over waits as long for the last commands of the other run")
 	o.load.add(cmd)
 }
 
@@ -89,21 +86,15 @@ place. A cutover that cannot go on does so by itself.`,
 	o.add(cmd, "exchange the collections")
 	f := cmd.Flags()
 	f.BoolVar(&o.work.RollBack, "roll-back", false, "put the old collections back, and restore their validators")
-	f.StringSliceVar(&o.work.Copies, "copy", nil, "name of the copy to put in place, if a collection has several")
 	f.StringSliceVar(&o.work.Skipped, "with-skipped", nil, "name of a collection whose copy is put in place although it has values that the conversion skipped")
-	o.batch = batchFlag(cmd)
-	for _, other := range []string{"copy", "with-skipped"} {
-		cmd.MarkFlagsMutuallyExclusive("roll-back", other)
-	}
+	f.DurationVar(&o.BatchTimeout, "batch-timeout", exchange.Timeout, "time limit for a command; a run that goes on after another one waits as long for the last commands of that")
+	cmd.MarkFlagsMutuallyExclusive("roll-back", "with-skipped")
 	return cmd
 }
 
 // complete finds the groups of collections: the one that the arguments name, or with a directory, those that its plan
 // copies.
 func (o *switchOptions) complete(args []string) error {
-	if o.batch != nil {
-		o.work.Batch = o.batch.value
-	}
 	if o.work.Database != "" {
 		o.groups = []exchange.Group{{Names: args}}
 		return o.check()
@@ -145,9 +136,6 @@ func (o *switchOptions) check() error {
 	var all []string
 	for _, g := range o.groups {
 		all = append(all, g.Names...)
-	}
-	if o.dir != "" && len(o.work.Copies) > 0 {
-		return failure.Usagef("--copy cannot be used with a directory, whose plan names the copies")
 	}
 	for _, name := range o.work.Skipped {
 		if !slices.Contains(all, name) {

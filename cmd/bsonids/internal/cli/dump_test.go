@@ -237,7 +237,6 @@ func TestDumpFlags(t *testing.T) {
     into: "copy"`)
 	for _, tt := range []struct{ args, want string }{
 		{"scan --dump D --uri mongodb://x", "--uri has no effect with --dump"},
-		{"scan --dump D --sample 5", "--sample has no effect with --dump"},
 		{"scan --dump D --db none", `database "none" does not exist`},
 		{"scan --dump N", "no such file"},
 		{"plan O --dump D --collection c --collection d", "--collection may be given once with --dump"},

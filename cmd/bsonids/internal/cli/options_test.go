@@ -135,11 +135,11 @@ func TestVerifyFlags(t *testing.T) {
 }
 
 func TestSwitchFlags(t *testing.T) {
-	o, err := parsed(t, newCutoverCommand, "--db d a b --write --copy x,y --with-skipped a --batch 4")
+	o, err := parsed(t, newCutoverCommand, "--db d a b --write --with-skipped a")
 	if err != nil {
 		t.Fatal(err)
 	}
-	equalTo(t, "flags", o.work, exchange.Options{Database: "d", Write: true, Copies: []string{"x", "y"}, Skipped: []string{"a"}, Batch: 4})
+	equalTo(t, "flags", o.work, exchange.Options{Database: "d", Write: true, Skipped: []string{"a"}})
 	equalTo(t, "groups", o.groups, []exchange.Group{{Names: []string{"a", "b"}}})
 	equalTo(t, "timeout", o.BatchTimeout, 20*time.Second)
 	dir := planned(t, "orders_standard")
@@ -162,12 +162,12 @@ func TestSwitchFlags(t *testing.T) {
 		t.Errorf("%v, %+v", err, o)
 	}
 	equalTo(t, "guards", o.groups, []exchange.Group{{Names: []string{"a", "b"}}})
-	refused(t, newReleaseCommand, map[string]string{planned(t, "") + " --guards": "guards no collection"})
+	refused(t, newReleaseCommand, map[string]string{planned(t, "") + " --guards": "guards no collection", "--db d a --batch-timeout 1s": "unknown flag"})
 	refused(t, newCutoverCommand, map[string]string{
-		"--db d a --guards":             "unknown flag",
-		"--db d a --roll-back --copy x": "roll-back",
-		"--db d a --with-skipped b":     "--with-skipped b",
-		dir + " --copy x":               "--copy cannot be used with a directory",
+		"--db d a --guards":                     "unknown flag",
+		"--db d a --roll-back --with-skipped a": "roll-back",
+		"--db d a --take-over":                  "unknown flag",
+		"--db d a --with-skipped b":             "--with-skipped b",
 	})
 }
 

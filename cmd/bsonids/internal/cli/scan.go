@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"os"
 	"strings"
 	"time"
@@ -20,18 +19,20 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/source"
 )
 
+// sampleSize is the number of documents of a random sample.
+const sampleSize = 10_000
+
 type scanOptions struct {
 	*console
 	output                 *enum
 	databases, collections []string
-	sample                 count
 	all                    bool
 	failOn                 *enums
 	dumpFlags
 }
 
 func newScanCommand(c *console) *cobra.Command {
-	o := &scanOptions{console: c, sample: count{10_000, 1, math.MaxInt32}, failOn: &enums{}}
+	o := &scanOptions{console: c, failOn: &enums{}}
 	for _, k := range scan.Kinds {
 		o.failOn.words = append(o.failOn.words, string(k))
 	}
@@ -45,7 +46,7 @@ one that the values prove, by the same tests as a conversion, and what a
 conversion would do with them. If the values do not determine the order, scan
 prints "undetermined", and what would determine it, such as more values.
 
-scan reads a random sample of each collection, or every document with --all. It
+scan reads 10,000 documents of each collection at random, or every document with --all. It
 changes nothing. Array positions are printed as [], and field names that are
 data, such as identifiers, as *.
 
@@ -70,12 +71,10 @@ With --fail-on, the exit code is 3 if a field is one of:
 	f := cmd.Flags()
 	f.StringSliceVar(&o.databases, "db", nil, "database to scan; by default, all except admin, config and local")
 	f.StringSliceVar(&o.collections, "collection", nil, "collection or view to scan; by default, all collections of the databases")
-	f.Var(&o.sample, "sample", "number of documents of each collection to read, at random")
-	f.BoolVar(&o.all, "all", false, "read every document")
+	f.BoolVar(&o.all, "all", false, "read every document; by default, 10,000 of each collection at random")
 	f.Var(o.failOn, "fail-on", "exit with code 3 if a field is one of these: legacy, mixed, generic")
 	completeWords(cmd, "fail-on", true, o.failOn.words...)
 	c.completeNames(cmd, func() []string { return o.databases })
-	cmd.MarkFlagsMutuallyExclusive("sample", "all")
 	o.dumpFlags.add(cmd, []string{"db", "collection", "all", "output", "fail-on"}, nil)
 	return cmd
 }
@@ -101,7 +100,7 @@ func (o *scanOptions) run(ctx context.Context, _ []string) (err error) {
 	if err != nil {
 		return err
 	}
-	sample := int64(o.sample.value)
+	sample := int64(sampleSize)
 	if o.all {
 		sample = 0
 	}

@@ -86,7 +86,7 @@ func (o *undoOptions) complete(args []string) error {
 func (o *undoOptions) run(ctx context.Context) error {
 	if o.database != "" {
 		w := &switchOptions{console: o.console, recordFlags: o.recordFlags, load: o.load, output: o.output, undo: true, groups: []exchange.Group{{Names: o.names}},
-			work: exchange.Options{Database: o.database, Write: o.work.Write, Batch: o.work.Batch}}
+			work: exchange.Options{Database: o.database, Write: o.work.Write}}
 		return w.run(ctx)
 	}
 	return o.plan(ctx)

@@ -27,6 +27,9 @@ import (
 // one waits as long for its last command.
 const Timeout = 20 * time.Second
 
+// batch is the number of documents that are read at a time; less if they are large.
+const batch = 1000
+
 // kept is added to the name of a collection that is put away.
 const kept = "_before_cutover"
 
@@ -35,10 +38,9 @@ type Options struct {
 	Database string
 	Write    bool
 	RollBack bool     // put the old collections back
-	Copies   []string // to choose among several copies of a collection
+	Copies   []string // that a plan names, one of each collection
 	Skipped  []string // collections whose copies may have skipped values
-	Batch    int
-	Planned  bool // a plan names the copies
+	Planned  bool     // a plan names the copies
 }
 
 // Exchange exchanges collections of a database.
@@ -153,7 +155,7 @@ func (e *Exchange) switchOver(ctx context.Context, names []string, r *Result) (e
 	case now != nil:
 		*c = *now
 	}
-	x, end := e.steps(c, l, r.Conversions, e.Batch)
+	x, end := e.steps(c, l, r.Conversions)
 	defer end()
 	x.BeforeFence = func(ctx context.Context) error { return e.mayFence(ctx, c) }
 	if kind == record.SwitchBack {
@@ -193,7 +195,7 @@ func (e *Exchange) dryRun(ctx context.Context, r *Result) error {
 // compare compares the collection in place with the one that takes its place, and sets w.Compared. It
 // returns the documents that cannot be brought to agree.
 func (e *Exchange) compare(ctx context.Context, w cutover.Way, c rule.Conversion) (stuck []mirror.Finding, err error) {
-	p := &mirror.Mirror{Conversion: c, Old: e.db.Collection(w.Name), New: e.db.Collection(w.Comes()), Back: w.Back, Batch: e.Batch, Patience: e.Patience}
+	p := &mirror.Mirror{Conversion: c, Old: e.db.Collection(w.Name), New: e.db.Collection(w.Comes()), Back: w.Back, Batch: batch, Patience: e.Patience}
 	if w.Back {
 		p.Old, p.New = p.New, p.Old
 	}
@@ -231,7 +233,7 @@ func (e *Exchange) Release(ctx context.Context, names []string) (r report.Releas
 	if r.Cutover, err = e.toRelease(ctx, names); err != nil {
 		return r, err
 	}
-	x, end := e.steps(r.Cutover, l, nil, 1)
+	x, end := e.steps(r.Cutover, l, nil)
 	defer end()
 	if r.Left, err = x.Release(ctx); err != nil {
 		err = &BegunError{err}
@@ -288,7 +290,7 @@ func (e *Exchange) lock(ctx context.Context, c *record.Cutover, kind string) (l 
 		run := record.Run{Kind: kind, Collection: x.Name, UUID: x.OldID, Conversion: c.Conversion(), Into: x.New}
 		var one *migration.Claim
 		err := e.Do(ctx, func() (err error) {
-			one, err = e.Claim(ctx, e.db, run, 0, nil, nil)
+			one, err = e.Claim(ctx, e.db, record.Request{Run: run})
 			return err
 		})
 		if err != nil {
@@ -300,7 +302,7 @@ func (e *Exchange) lock(ctx context.Context, c *record.Cutover, kind string) (l 
 }
 
 // steps returns the steps of a cutover, and what to call at their end.
-func (e *Exchange) steps(c *record.Cutover, l locks, conversions map[string]rule.Conversion, batch int) (*cutover.Cutover, func()) {
+func (e *Exchange) steps(c *record.Cutover, l locks, conversions map[string]rule.Conversion) (*cutover.Cutover, func()) {
 	notice := func(text string) { e.Warn("%s", text) }
 	on := &cutover.Server{DB: e.db, Conversions: conversions, Batch: batch, Patience: e.Patience, Timeout: e.BatchTimeout, Halves: e.Halves, Check: l.check,
 		Notice: notice,

@@ -77,10 +77,7 @@ func (e *Exchange) exchanges(ctx context.Context, names []string) ([]record.Exch
 	}
 	for _, name := range e.Copies {
 		if !slices.ContainsFunc(out, func(x record.Exchange) bool { return x.New == name }) {
-			if e.Planned {
-				return nil, nil, failure.Usagef("%s is no copy of one of the collections; make it with bsonids apply", name)
-			}
-			return nil, nil, failure.Usagef("--copy %s: it is not a copy of one of the collections", name)
+			return nil, nil, failure.Usagef("%s is no copy of one of the collections; make it with bsonids apply", name)
 		}
 	}
 	return out, conversions, nil
@@ -112,7 +109,7 @@ func (e *Exchange) copyOf(ctx context.Context, name string, specs map[string]*mo
 	into := runs[0].Into
 	for _, r := range runs {
 		if r.Into != into {
-			return nil, failure.Usagef("%s.%s has several copies: %s and %s; give --copy", e.db.Name(), name, into, r.Into)
+			return nil, failure.Usagef("%s.%s has several copies: %s and %s; give the directory of the migration of one", e.db.Name(), name, into, r.Into)
 		}
 	}
 	if runs, err = allParts(runs); err != nil {

@@ -78,7 +78,7 @@ func (e *Exchange) Undo(ctx context.Context, names []string) (r Result, err erro
 		return r, failure.Usagef("another cutover of the same collections has begun in the meantime; see bsonids status")
 	}
 	*c = *now
-	x, end := e.steps(c, l, r.Conversions, e.Batch)
+	x, end := e.steps(c, l, r.Conversions)
 	defer end()
 	r.Begun, r.Written = true, true
 	err = x.Undo(ctx)
