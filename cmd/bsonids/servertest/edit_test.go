@@ -2,6 +2,7 @@ package servertest
 
 import (
 	"crypto/rand"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
 	"github.com/bsonids/bsonids/integration/mongotest"
 	"github.com/bsonids/bsonids/uuidrep"
 )
@@ -233,6 +235,62 @@ func TestTrustLater(t *testing.T) {
 				equal(t, now, before)
 			})
 		}
+	}
+}
+
+// When every listed value was converted because a person vouched for it, nothing surprising is left, and each later
+// apply ends with exit code 0. A value of a field that nobody vouched for still counts.
+func TestTrustedNothingLeft(t *testing.T) {
+	for _, copied := range []bool{false, true} {
+		s := mongotest.Start(t)
+		db := connect(t, s)
+		few := odd(6)
+		var docs []any
+		for i := range 120 {
+			docs = append(docs, bson.D{{Key: "_id", Value: int32(i)}, {Key: "a", Value: in(v4(i), uuidrep.JavaLegacy)}, {Key: "b", Value: in(v4(i), uuidrep.JavaLegacy)}})
+		}
+		for i := range 3 { // one of them has odd values in both fields
+			doc := bson.D{{Key: "_id", Value: int32(200 + i)}, {Key: "a", Value: in(few[i], uuidrep.JavaLegacy)}}
+			if i == 0 {
+				doc = append(doc, bson.E{Key: "b", Value: in(few[3], uuidrep.JavaLegacy)})
+			}
+			docs = append(docs, doc)
+		}
+		insert(t, db.Collection("c"), docs)
+		changes := []func(*plan.Plan){convertFields("javaLegacy", "", "a", "b")}
+		if copied {
+			changes = append(changes, intoNew("c"))
+		}
+		dir := prepared(t, s, "standard", changes...)
+		skipped := func(args []string, code int, want int64) {
+			t.Helper()
+			var got struct {
+				Steps []struct{ DocumentsSkipped int64 }
+			}
+			r := command(t, s, append(args, "--output", "json")...).want(t, code)
+			if err := json.Unmarshal([]byte(r.stdout), &got); err != nil {
+				t.Fatal(err)
+			}
+			n := int64(0)
+			for _, st := range got.Steps {
+				n += st.DocumentsSkipped
+			}
+			if n != want && (!copied || (n == 0) != (want == 0)) { // a copy that is compared again may count one twice
+				t.Errorf("copied %v: %v: %d documents skipped, want %d", copied, args, n, want)
+			}
+		}
+		skipped(applying(dir), failure.ExitIncomplete, 3)
+		changePlan(t, dir, trusted("a"))
+		for range 2 {
+			skipped(applying(dir), failure.ExitIncomplete, 1)
+		}
+		changePlan(t, dir, trusted("b"))
+		for range 2 {
+			skipped(applying(dir), failure.ExitOK, 0)
+		}
+		skipped([]string{"apply", dir}, failure.ExitOK, 0)
+		command(t, s, "status", dir).want(t, failure.ExitOK)
+		command(t, s, "verify", dir).want(t, failure.ExitOK)
 	}
 }
 

@@ -2,6 +2,7 @@ package servertest
 
 import (
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -14,7 +15,7 @@ import (
 	"github.com/bsonids/bsonids/uuidrep"
 )
 
-// A copy that somebody has dropped is made again, with its indexes: after it was finished, and after a run that
+// A copy that somebody has dropped is made again, with its indexes, and status and a dry run say that it is not done: after it was finished, and after a run that
 // was stopped when it compared the copy.
 func TestCopyDropped(t *testing.T) {
 	for _, stopped := range []bool{false, true} {
@@ -48,6 +49,12 @@ func TestCopyDropped(t *testing.T) {
 		made := db.Collection("c_standard")
 		if err := made.Drop(t.Context()); err != nil {
 			t.Fatal(err)
+		}
+		for _, verb := range [][]string{{"status", filepath.Dir(file)}, {"status", "--db", s.Database()}, {"apply", filepath.Dir(file)}} {
+			r := command(t, s, append(verb, "--output", "json")...).want(t, failure.ExitOK)
+			if !strings.Contains(r.stdout, `"status": "stopped"`) || strings.Contains(r.stdout, `"status": "done"`) {
+				t.Errorf("stopped %v: %v: %s", stopped, verb, r.stdout)
+			}
 		}
 		for range 2 { // the second finds that everything is done
 			command(t, s, args...).want(t, failure.ExitOK)

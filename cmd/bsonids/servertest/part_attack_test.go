@@ -3,6 +3,7 @@ package servertest
 import (
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -166,5 +167,53 @@ func TestPartPlannedLate(t *testing.T) {
 			command(t, s, "undo", dir, "--write").want(t, failure.ExitOK)
 		}
 		equal(t, all(t, db.Collection("c")), before)
+	}
+}
+
+// A part that begins its run when another one has begun since it read the data takes over the decision of that: the
+// decisions are about different numbers of documents, because a service has written meanwhile.
+func TestPartsAtOnce(t *testing.T) {
+	for _, copied := range []bool{false, true} {
+		s := mongotest.Start(t)
+		db := connect(t, s)
+		fill(t, db.Collection("c"), 0, 60, uuidrep.JavaLegacy, v4)
+		changes := []func(*plan.Plan){convertFields("javaLegacy", "")}
+		if copied {
+			changes = append(changes, intoNew("c"))
+		}
+		dirs := partsTo(t, s, 2, "standard", changes...)
+		var between sync.Once
+		p := startProxy(t, host(t, s), func(r request, pass func() []byte) []byte {
+			if name, _ := r.command.Lookup("insert").StringValueOK(); name == "bsonids.migrations" && len(r.sequence) == 1 {
+				if kind, _ := bson.Raw(r.sequence[0]).Lookup("kind").StringValueOK(); kind == "convert" {
+					between.Do(func() {
+						fill(t, db.Collection("c"), 60, 60, uuidrep.JavaLegacy, v4)
+						command(t, s, applying(dirs[1])...).want(t, failure.ExitOK)
+					})
+				}
+			}
+			return pass()
+		})
+		command(t, p, applying(dirs[0])...).want(t, failure.ExitOK)
+		cur, err := db.Collection("bsonids.migrations").Find(t.Context(), bson.D{{Key: "kind", Value: "convert"}})
+		var runs []struct {
+			Part     string
+			Decision struct{ Documents int64 }
+		}
+		if err == nil {
+			err = cur.All(t.Context(), &runs)
+		}
+		if err != nil || len(runs) != 2 || runs[0].Part == runs[1].Part {
+			t.Fatal(runs, err)
+		}
+		for _, r := range runs {
+			if r.Decision.Documents != 120 {
+				t.Errorf("copied %v: the decision of %s is about %d documents", copied, r.Part, r.Decision.Documents)
+			}
+		}
+		for _, dir := range dirs {
+			command(t, s, applying(dir)...).want(t, failure.ExitOK)
+			command(t, s, "verify", dir).want(t, failure.ExitOK)
+		}
 	}
 }

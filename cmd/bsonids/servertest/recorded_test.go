@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -68,6 +69,47 @@ func TestRecordForgets(t *testing.T) {
 				equal(t, all(t, coll), before)
 			})
 		}
+	}
+}
+
+// Each part of a division restores to a record that was dropped what it knows. A part that begins after that takes over
+// their decision, and the record adds all of them up.
+func TestRecordForgetsParts(t *testing.T) {
+	for _, to := range []uuidrep.Representation{uuidrep.Standard, uuidrep.CSharpLegacy} {
+		s := mongotest.Start(t)
+		db := connect(t, s)
+		coll := db.Collection("c")
+		converted := seed(t, coll, 90, uuidrep.JavaLegacy, to)
+		before := all(t, coll)
+		dirs := partsTo(t, s, 3, to.String(), convertFields("javaLegacy", ""))
+		for _, dir := range dirs[:2] {
+			command(t, s, applying(dir)...).want(t, failure.ExitOK)
+		}
+		if err := db.Collection(record.Name).Drop(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		for _, dir := range dirs[:2] {
+			if r := command(t, s, applying(dir)...).want(t, failure.ExitFailed); !strings.Contains(r.stderr, "bsonids plan "+dir+" --restore-record") {
+				t.Error(r.stderr)
+			}
+			command(t, s, "plan", dir, "--restore-record").want(t, failure.ExitOK)
+		}
+		if d := divisionsOf(t, s, s.Database()); len(d) != 1 || d[0].Parts != 3 || d[0].PartsDone != 2 || !slices.Equal(d[0].PartsMissing, []string{"1/3"}) {
+			t.Errorf("%+v", d)
+		}
+		command(t, s, applying(dirs[2])...).want(t, failure.ExitOK)
+		equal(t, all(t, coll), converted)
+		if d := divisionsOf(t, s, s.Database()); len(d) != 1 || d[0].PartsDone != 3 || len(d[0].PartsMissing) > 0 {
+			t.Errorf("%+v", d)
+		}
+		for _, dir := range dirs {
+			command(t, s, applying(dir)...).want(t, failure.ExitOK)
+			command(t, s, "verify", dir).want(t, failure.ExitOK)
+		}
+		for _, dir := range dirs {
+			command(t, s, "undo", dir, "--write").want(t, failure.ExitOK)
+		}
+		equal(t, all(t, coll), before)
 	}
 }
 

@@ -133,7 +133,7 @@ func (w *worker) convert(ctx context.Context) (out Outcome, err error) {
 		return out, migration.FileError(err)
 	}
 	out.SkipList = opts.SkipList
-	if err := w.judge(ctx, run, &opts); err != nil {
+	if err := w.judge(&opts); err != nil {
 		return out, err
 	}
 	if w.UndoLog != "" {
@@ -268,12 +268,15 @@ func (w *worker) begin(ctx context.Context, opts convert.Options) (*migration.Cl
 			logSize = info.Size()
 		}
 	}
-	return w.Claim(ctx, w.db, run, logSize, w.state, func(ctx context.Context) error {
+	if w.state.Decision != nil && w.Listed.State == "" {
+		run.Decision = w.state.Decision
+	}
+	return w.Claim(ctx, w.db, record.Request{Run: run, LogSize: logSize, Ledger: w.state, Agree: w.agree, May: func(ctx context.Context) error {
 		if id.Into == "" {
 			return nil
 		}
 		return convert.MayCopy(ctx, w.coll, w.db.Collection(id.Into), opts)
-	})
+	}})
 }
 
 // carryOut converts.

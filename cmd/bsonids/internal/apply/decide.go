@@ -1,7 +1,6 @@
 package apply
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,7 +12,7 @@ import (
 )
 
 // judge sets the judge of the conversion: by the decision in its state, or by a list of values.
-func (w *worker) judge(ctx context.Context, run *migration.Claim, opts *convert.Options) error {
+func (w *worker) judge(opts *convert.Options) error {
 	d := w.state.Decision
 	if d == nil || slices.ContainsFunc(w.Trust, func(t string) bool { return !slices.Contains(d.Trusted, t) }) {
 		return failure.Usagef("the state file %s is of another pass", w.State)
@@ -22,7 +21,7 @@ func (w *worker) judge(ctx context.Context, run *migration.Claim, opts *convert.
 		return w.listed(opts)
 	}
 	opts.Conversion.Judge = d.Judge(w.Conversion.From.Order)
-	return w.Do(ctx, func() error { return run.Decided(ctx, d) })
+	return nil
 }
 
 // listed prepares a conversion of the values of trusted fields that an earlier conversion has listed.

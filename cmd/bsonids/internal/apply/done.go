@@ -3,8 +3,6 @@ package apply
 import (
 	"context"
 
-	"go.mongodb.org/mongo-driver/v2/bson"
-
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/migration"
 )
 
@@ -13,8 +11,8 @@ func (w *worker) copyGone(ctx context.Context) error {
 	if w.ID.Into == "" || !w.state.Done {
 		return nil
 	}
-	there, err := w.db.ListCollectionNames(ctx, bson.D{{Key: "name", Value: w.ID.Into}})
-	if err != nil || len(there) > 0 {
+	dropped, err := migration.Dropped(ctx, w.db, w.ID.Into)
+	if err != nil || len(dropped) == 0 {
 		return err
 	}
 	w.Warn("%s.%s is not there any more: it is made again", w.ID.Database, w.ID.Into)

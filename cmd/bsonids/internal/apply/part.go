@@ -51,6 +51,22 @@ func (p *Planned) share(ctx context.Context, s *migration.Session, db *mongo.Dat
 	return nil
 }
 
+// agree takes over the decision of another part that began its run after the survey of this one. The record lets one
+// run begin after the other.
+func (w *worker) agree(ctx context.Context, run *record.Run) error {
+	if run.Division == "" || run.Decision == nil || w.state.Begun() {
+		return nil
+	}
+	var d decide.Decision
+	found, err := record.Decision(ctx, w.db, *run, &d)
+	if err != nil || !found {
+		return err
+	}
+	d.Trusted = w.state.Decision.Trusted
+	w.state.Decision, run.Decision = &d, &d
+	return w.state.Save()
+}
+
 // isAbout reports whether the entry of the plan is about the collection with the UUID, or does not tell.
 func (p *Planned) isAbout(e plan.Entry, uuid string) bool {
 	return !slices.ContainsFunc(p.plan.Collections, func(c plan.Collection) bool { return c.Entry() == e && c.UUID != "" && c.UUID != uuid })

@@ -210,6 +210,7 @@ var errStopped = errors.New("another conversion has failed")
 // ended is how one step ended.
 type ended struct {
 	report.AppliedStep
+	step              plan.Step
 	values, documents int64 // changed in this run
 	err               error
 }
@@ -237,7 +238,7 @@ func (p *Planned) convert(ctx context.Context, s *migration.Session, db *mongo.D
 	}
 	first, copies := p.phases()
 	bar := s.Progress(documents(first), "converting", p.plan.Database)
-	failed := r.add(p.each(ctx, first, func(ctx context.Context, st *step, _ func()) ended { return p.one(ctx, s, st, bar.Add) }))
+	failed := p.add(r, p.each(ctx, first, func(ctx context.Context, st *step, _ func()) ended { return p.one(ctx, s, st, bar.Add) }))
 	bar.Done()
 	if failed == nil {
 		failed = r.raise(ctx, guards)
@@ -248,15 +249,16 @@ func (p *Planned) convert(ctx context.Context, s *migration.Session, db *mongo.D
 		if failed != nil {
 			stop()
 		}
-		failed = cmp.Or(failed, r.add(p.follow(ctx, s, copies)))
+		failed = cmp.Or(failed, p.add(r, p.follow(ctx, s, copies)))
 	}
 	r.Failed = failed != nil
 	return errors.Join(failed, mark(failed))
 }
 
 // add adds how steps ended, and returns the error of the first that failed.
-func (r *Result) add(results []ended) (failed error) {
+func (p *Planned) add(r *Result, results []ended) (failed error) {
 	for _, e := range results {
+		p.left(&e)
 		r.Steps = append(r.Steps, e.AppliedStep)
 		r.Values, r.Documents = r.Values+e.values, r.Documents+e.documents
 		r.Incomplete = r.Incomplete || e.Skipped > 0 || e.Status == report.Unverified
@@ -269,6 +271,20 @@ func (r *Result) add(results []ended) (failed error) {
 		}
 	}
 	return failed
+}
+
+// left corrects what a step has skipped by what later steps have converted, when all have ended.
+func (p *Planned) left(e *ended) {
+	st := e.step
+	if e.Skipped == 0 || st.Listed {
+		return
+	}
+	if f, err := migration.StateOf(p.state, st); err == nil && f.Done {
+		e.Skipped = migration.Left(p.state, st, f)
+	}
+	if e.Skipped == 0 {
+		e.SkipList = ""
+	}
 }
 
 // mayOpen returns a usage error if a file of a step cannot be written. A file of the last collection that
@@ -331,7 +347,7 @@ func (p *Planned) each(ctx context.Context, works []work, carryOut func(ctx cont
 			defer free()
 			for _, st := range w.steps {
 				if ctx.Err() != nil {
-					results[i] = append(results[i], ended{AppliedStep: migration.Fresh(st.Step), err: ctx.Err()})
+					results[i] = append(results[i], ended{AppliedStep: migration.Fresh(st.Step), step: st.Step, err: ctx.Err()})
 					continue
 				}
 				r := carryOut(ctx, st, free)
@@ -351,7 +367,7 @@ func (p *Planned) one(ctx context.Context, s *migration.Session, st *step, advan
 	o := st.options
 	o.Batch, o.Workers, o.Advance = p.Batch, p.Workers, advance
 	out, err := Collection(ctx, s.Child(p.plan.Database+"."+st.Collection), o)
-	r := ended{AppliedStep: migration.Fresh(st.Step), err: err}
+	r := ended{AppliedStep: migration.Fresh(st.Step), step: st.Step, err: err}
 	r.Values, r.Documents, r.Skipped = out.All.Values, out.All.Changed, out.All.Skipped
 	switch {
 	case out.Finished:

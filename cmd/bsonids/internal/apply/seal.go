@@ -275,6 +275,9 @@ func (p *Planned) expected(ctx context.Context, s *migration.Session, sv *survey
 			if a, err = migration.StepOf(p.state, st.Step); err != nil {
 				return nil, err
 			}
+			if err := p.dropped(ctx, s, &a); err != nil {
+				return nil, err
+			}
 			out = append(out, a)
 			continue
 		}
@@ -305,4 +308,19 @@ func (p *Planned) expected(ctx context.Context, s *migration.Session, sv *survey
 		out = append(out, a)
 	}
 	return out, nil
+}
+
+// dropped changes the status of a copy that was made if it is not there any more.
+func (p *Planned) dropped(ctx context.Context, s *migration.Session, a *report.AppliedStep) error {
+	if a.Into == "" || a.Status != report.DoneStep {
+		return nil
+	}
+	return s.Do(ctx, func() error {
+		gone, err := migration.Dropped(ctx, s.Client.Database(p.plan.Database), a.Into)
+		if len(gone) > 0 {
+			s.Warn("%s.%s is not there any more: it will be made again", p.plan.Database, a.Into)
+			a.Status, a.Documents, a.Skipped = report.Stopped, 0, 0
+		}
+		return err
+	})
 }

@@ -23,10 +23,10 @@ func extJSON(v bson.RawValue) ([]byte, error) {
 	return b, nil
 }
 
-// storedJSON returns the value v in canonical extended JSON, or if that is empty, a binary value.
-func storedJSON(subtype byte, octets [16]byte, v rule.Value) ([]byte, error) {
+// stored returns the value v, or if that is empty, a binary value.
+func stored(subtype byte, octets [16]byte, v rule.Value) bson.RawValue {
 	if v != "" {
-		return extJSON(v.Raw())
+		return v.Raw()
 	}
-	return extJSON(bson.RawValue{Type: bson.TypeBinary, Value: append([]byte{16, 0, 0, 0, subtype}, octets[:]...)})
+	return bson.RawValue{Type: bson.TypeBinary, Value: append([]byte{16, 0, 0, 0, subtype}, octets[:]...)}
 }

@@ -55,6 +55,28 @@ func EachListed(path string, s State, fields []string, f func(octets [16]byte)) 
 }
 
 func eachListedOf(path string, s State, fields []string, f func(id bson.RawValue, v listedValue)) error {
+	return eachLine(path, s, func(id bson.RawValue, v *listedValue) {
+		if v != nil && v.in(fields) {
+			f(id, *v)
+		}
+	})
+}
+
+// ListedBeside returns the number of documents in the skip list at path that have another value than of the
+// fields, or that could not be read.
+func ListedBeside(path string, s State, fields []string) (n int64, err error) {
+	last := ""
+	err = eachLine(path, s, func(id bson.RawValue, v *listedValue) {
+		if key := documents.Key(id); (v == nil || !v.in(fields)) && (n == 0 || key != last) {
+			n, last = n+1, key
+		}
+	})
+	return n, err
+}
+
+// eachLine calls f for the lines of the skip list at path, which the conversion with the state has written, as
+// [eachListed] does.
+func eachLine(path string, s State, f func(id bson.RawValue, v *listedValue)) error {
 	from, err := kinds.Parse(s.Identity.From)
 	if err != nil {
 		return err
@@ -70,12 +92,13 @@ func eachListedOf(path string, s State, fields []string, f func(id bson.RawValue
 	if err != nil {
 		return &RecordError{SkipRecord, path, err}
 	}
-	return eachListed(path, s.Identity.Database+"."+s.Identity.Collection, from.Subtype, func(id bson.RawValue, v listedValue) {
-		at := strings.Split(v.path, ".")
-		if slices.ContainsFunc(fields, func(field string) bool { return matches(strings.Split(field, "."), at) }) {
-			f(id, v)
-		}
-	})
+	return eachListed(path, s.Identity.Database+"."+s.Identity.Collection, from.Subtype, f)
+}
+
+// in reports whether the value is of one of the fields.
+func (v listedValue) in(fields []string) bool {
+	at := strings.Split(v.path, ".")
+	return slices.ContainsFunc(fields, func(field string) bool { return matches(strings.Split(field, "."), at) })
 }
 
 func (r *Retry) add(id bson.RawValue, v listedValue) {
@@ -90,9 +113,9 @@ func (r *Retry) add(id bson.RawValue, v listedValue) {
 	}
 }
 
-// eachListed calls f for the values of the skip list at path, with the _ids of their documents. Its
-// errors are *RecordErrors.
-func eachListed(path, namespace string, subtype byte, f func(id bson.RawValue, v listedValue)) error {
+// eachListed calls f for the lines of the skip list at path, with the _ids of their documents; the value is nil if
+// the line is about the document. Its errors are *RecordErrors.
+func eachListed(path, namespace string, subtype byte, f func(id bson.RawValue, v *listedValue)) error {
 	file, err := os.Open(path)
 	if err != nil {
 		return &RecordError{SkipRecord, path, err}
@@ -116,7 +139,7 @@ func eachListed(path, namespace string, subtype byte, f func(id bson.RawValue, v
 	}
 }
 
-func listedLine(line []byte, namespace string, subtype byte, f func(id bson.RawValue, v listedValue)) error {
+func listedLine(line []byte, namespace string, subtype byte, f func(id bson.RawValue, v *listedValue)) error {
 	var l struct {
 		Collection string
 		ID         bson.RawValue `bson:"_id"`
@@ -133,6 +156,7 @@ func listedLine(line []byte, namespace string, subtype byte, f func(id bson.RawV
 	case l.Collection != namespace:
 		return fmt.Errorf("it lists values of %s", l.Collection)
 	case l.Path == nil && l.Value.Type == 0:
+		f(l.ID, nil)
 		return nil
 	case l.Path == nil:
 		return errors.New("invalid line of a skip list: no path")
@@ -141,7 +165,7 @@ func listedLine(line []byte, namespace string, subtype byte, f func(id bson.RawV
 	if err != nil {
 		return err
 	}
-	f(l.ID, v)
+	f(l.ID, &v)
 	return nil
 }
 

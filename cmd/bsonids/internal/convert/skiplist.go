@@ -184,7 +184,7 @@ func skipLine(namespace string, id bson.RawValue, subtype byte, v rule.Left) ([]
 	}{Collection: namespace, ID: doc, Reason: v.Reason}
 	if !v.Document {
 		line.Path = &v.Path
-		if line.Value, err = storedJSON(subtype, v.Old, v.Value); err != nil {
+		if line.Value, err = extJSON(stored(subtype, v.Old, v.Value)); err != nil {
 			return nil, err
 		}
 	}

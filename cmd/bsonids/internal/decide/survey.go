@@ -212,11 +212,11 @@ func (c *Surveyed) formed(path *walk.Path, l walk.Leaf) error {
 	}
 	for i := range c.survey.questions {
 		q := &c.survey.questions[i]
-		if !q.Form.Applies(l) {
+		if n := len(l.Value); q.Form == kinds.Struct && q.Wanted == nil && n != 32 && n != 40 { // no document of the form has another size
 			continue
 		}
-		if n := len(l.Value); q.Form == kinds.Struct && q.Wanted == nil && n != 32 && n != 40 { // no document of the form has another size
-			return nil
+		if !q.Form.Applies(l) {
+			continue
 		}
 		s, _, ok := q.Form.Parse(l)
 		kind := uint64(isField)

@@ -24,10 +24,9 @@ type Claim struct {
 	totals record.Progress
 }
 
-// Claim begins a run in the record of the database. logSize is the size of its undo log in bytes, and
-// ledger is nil if it has none. may, which may be nil, is called before the writes of other runs are waited
-// for. The caller must call [Claim.End].
-func (s *Session) Claim(ctx context.Context, db *mongo.Database, run record.Run, logSize int64, ledger record.Ledger, may func(context.Context) error) (*Claim, error) {
+// Claim begins a run in the record of the database, as the request says. The caller must call [Claim.End].
+func (s *Session) Claim(ctx context.Context, db *mongo.Database, q record.Request) (*Claim, error) {
+	run := &q.Run
 	if err := s.Limit(ctx, db, run.Collection); err != nil {
 		return nil, err
 	}
@@ -41,8 +40,8 @@ func (s *Session) Claim(ctx context.Context, db *mongo.Database, run record.Run,
 			run.Files = []string{id}
 		}
 	}
-	lock, err := record.Begin(ctx, db, record.Request{Run: run, Version: s.Version, TakeOver: s.TakeOver, LogSize: logSize, Ledger: ledger, May: may,
-		Notice: func(text string) { s.Warn("%s", text) }})
+	q.Version, q.TakeOver, q.Notice = s.Version, s.TakeOver, func(text string) { s.Warn("%s", text) }
+	lock, err := record.Begin(ctx, db, q)
 	if err != nil {
 		return nil, OfRecord(err)
 	}
@@ -113,14 +112,6 @@ func (c *Claim) LogSize() int64 {
 		return 0
 	}
 	return c.lock.Needs()
-}
-
-// Decided records which values are converted.
-func (c *Claim) Decided(ctx context.Context, decision any) error {
-	if c.lock == nil {
-		return nil
-	}
-	return c.lock.Decided(ctx, decision)
 }
 
 // Restored sets how many documents the undo has restored, and how many values it has not.

@@ -136,8 +136,28 @@ func StepOf(state *plan.State, st plan.Step) (report.AppliedStep, error) {
 	case f.Begun():
 		a.Status = report.Stopped
 	}
-	a.Values, a.Documents, a.Skipped = f.Values, f.Changed, f.Skipped
+	a.Values, a.Documents, a.Skipped = f.Values, f.Changed, Left(state, st, f)
 	return a, nil
+}
+
+// Left returns the number of documents with values that a step has listed, and that no later step was for. It is
+// that of the step, whose state is f, as long as a later step is not done, or the list cannot be read.
+func Left(state *plan.State, st plan.Step, f convert.State) int64 {
+	var fields []string
+	for _, later := range state.Later(st) {
+		of, err := StateOf(state, later)
+		if err == nil && of.Done {
+			fields = append(fields, later.Fields...)
+		}
+	}
+	if len(fields) == 0 {
+		return f.Skipped
+	}
+	n, err := convert.ListedBeside(state.Files(st).SkipList, f, fields)
+	if err != nil {
+		return f.Skipped
+	}
+	return n
 }
 
 // StateOf returns the state of a step. The error names a file of another conversion, or of another pass, too.

@@ -2,6 +2,7 @@ package migration
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -12,6 +13,7 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/progress"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/source"
 )
@@ -44,4 +46,25 @@ func ValuesFor(conv rule.Conversion) string {
 		}
 	}
 	return what
+}
+
+// Dropped returns those of the copies that are not there, although no cutover puts them in the places of their
+// collections.
+func Dropped(ctx context.Context, db *mongo.Database, copies ...string) ([]string, error) {
+	there, err := db.ListCollectionNames(ctx, bson.D{{Key: "name", Value: bson.D{{Key: "$in", Value: copies}}}})
+	if err != nil || len(there) == len(copies) {
+		return nil, err
+	}
+	all, err := record.Cutovers(ctx, db, false)
+	if Denied(err) { // that is not known
+		return nil, nil
+	}
+	for _, c := range all {
+		for _, x := range c.Collections {
+			if c.State != record.RolledBack {
+				there = append(there, x.New)
+			}
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(copies), func(name string) bool { return slices.Contains(there, name) }), err
 }

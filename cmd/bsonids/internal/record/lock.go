@@ -27,6 +27,9 @@ type Request struct {
 	LogSize  int64  // size of the undo log in bytes; 0 if there is none
 	Ledger   Ledger // of the conversion; nil if it has none
 
+	// Agree, which may be nil, is called before each attempt to insert the document of the run, which it may change.
+	// An attempt fails if another run has begun since the record was read.
+	Agree func(ctx context.Context, run *Run) error
 	// May, which may be nil, is called when no other run is in the way, before the writes of earlier ones
 	// are waited for. Its error ends the run.
 	May func(ctx context.Context) error
@@ -114,6 +117,11 @@ func Begin(ctx context.Context, db *mongo.Database, q Request) (*Lock, error) {
 				return nil, err
 			}
 		}
+		if q.Agree != nil {
+			if err := q.Agree(ctx, &l.run); err != nil {
+				return nil, err
+			}
+		}
 		if err = l.insert(ctx); err == nil {
 			break
 		}
@@ -175,13 +183,6 @@ func (l *Lock) Undo(ctx context.Context, path, undoID, file string) error {
 		l.run.Files = append(l.run.Files, file)
 	}
 	return l.set(ctx, bson.D{{Key: "undoLog", Value: path}, {Key: "undoId", Value: undoID}, {Key: "files", Value: l.run.Files}})
-}
-
-// Decided records what is converted.
-func (l *Lock) Decided(ctx context.Context, decision any) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.set(ctx, bson.D{{Key: "decision", Value: decision}})
 }
 
 // Check returns an error that wraps [ErrTakenOver] if another run has taken over. Call it before

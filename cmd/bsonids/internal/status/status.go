@@ -3,7 +3,10 @@ package status
 
 import (
 	"context"
+	"slices"
 	"time"
+
+	"go.mongodb.org/mongo-driver/v2/mongo"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/migration"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
@@ -103,10 +106,34 @@ func Record(ctx context.Context, s *migration.Session, database string, steps []
 			}
 		}
 	}
+	if err := dropped(ctx, db, r.Steps); err != nil {
+		return r, err
+	}
 	if steps == nil {
 		r.Parts = report.Divisions(r.Steps)
 	}
 	return r, nil
+}
+
+// dropped changes the status of copies that were made and are not there any more.
+func dropped(ctx context.Context, db *mongo.Database, steps []report.StepStatusOf) error {
+	isCopy := func(s report.StepStatusOf) bool { return s.Into != "" && s.Status == report.DoneStep }
+	var copies []string
+	for _, s := range steps {
+		if isCopy(s) && !slices.Contains(copies, s.Into) {
+			copies = append(copies, s.Into)
+		}
+	}
+	if len(copies) == 0 {
+		return nil
+	}
+	gone, err := migration.Dropped(ctx, db, copies...)
+	for i := range steps {
+		if s := &steps[i]; isCopy(*s) && slices.Contains(gone, s.Into) {
+			s.Status, s.Read, s.Reason = report.Stopped, 0, "the copy "+s.Into+" is not there any more: apply makes it again"
+		}
+	}
+	return err
 }
 
 // conversions returns the conversions in the record: those of the plans in the order of the work,
