@@ -49,7 +49,7 @@ func TestGoStruct(t *testing.T) {
 	if r := command(t, s, "scan", "--db", s.Database(), "--all", "--output", "json").want(t, failure.ExitOK); !strings.Contains(r.stdout, `"goStructs": 48`) {
 		t.Error(r.stdout)
 	}
-	dir := prepared(t, s, "standard", convertFields("goStruct", "", "user", "friends"))
+	dir := prepared(t, s, "standard", convertFields("goStruct", "", "user", "friends"), accepted)
 	apply := append([]string{"apply", dir}, gentle...)
 	r := command(t, s, apply...).want(t, failure.ExitOK)
 	if !strings.Contains(r.stdout, "goStruct to standard") || !strings.Contains(r.stdout, "dry run") {
@@ -88,10 +88,10 @@ func TestGoStructLeft(t *testing.T) {
 	id := bson.E{Key: "uuid", Value: in(u, uuidrep.Unspecified)}
 	odd := []any{
 		bson.D{id, {Key: "name", Value: "x"}}, bson.D{id, {Key: "valid", Value: false}}, bson.D{{Key: "uuid", Value: in(u, uuidrep.JavaLegacy)}},
-		bson.D{{Key: "uuid", Value: bson.Binary{Data: u[1:]}}}, bson.D{{Key: "valid", Value: true}}, bson.D{},
+		bson.D{{Key: "uuid", Value: bson.Binary{Data: u[1:]}}},
 	}
 	var docs []any
-	for i, v := range append(odd, "text", nil, in(u, uuidrep.Unspecified), bson.D{id}) {
+	for i, v := range append(odd, bson.D{{Key: "valid", Value: true}}, bson.D{}, "text", nil, in(u, uuidrep.Unspecified), bson.D{id}) {
 		docs = append(docs, bson.D{{Key: "_id", Value: int32(i)}, {Key: "user", Value: v}})
 	}
 	insert(t, coll, docs)

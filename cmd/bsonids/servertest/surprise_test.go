@@ -30,7 +30,7 @@ func TestNoSurprise(t *testing.T) {
 		"to text":          {"javaLegacy", "text", func(u uuid.UUID) any { return in(u, uuidrep.JavaLegacy) }, nil},
 		"Go structs": {"goStruct", "standard", func(u uuid.UUID) any {
 			return bson.D{{Key: "uuid", Value: bson.Binary{Data: u[:]}}, {Key: "valid", Value: true}}
-		}, []any{v4(1).String()}},
+		}, []any{v4(1).String(), bson.D{}, bson.D{{Key: "valid", Value: true}}, bson.D{{Key: "name", Value: "x"}}, bson.A{bson.D{{Key: "x", Value: bson.D{}}}}}},
 	} {
 		for _, copied := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, copied %v", name, copied), func(t *testing.T) {

@@ -103,10 +103,16 @@ func (f Form) Walk(doc []byte, selected func(*walk.Path) bool, visit func(*walk.
 	}, visit)
 }
 
-// Applies reports whether the value may be of the form f: whether it has its BSON type. An empty string is the
-// absence of a value, as null is.
+// Applies reports whether the value may be of the form f: whether it has its BSON type, and a document the key uuid.
+// An empty string is the absence of a value, as null is.
 func (f Form) Applies(l walk.Leaf) bool {
-	return f == Text && l.Type == bson.TypeString && len(l.Value) > emptyString || f == Struct && l.Type == bson.TypeEmbeddedDocument
+	switch f {
+	case Text:
+		return l.Type == bson.TypeString && len(l.Value) > emptyString
+	case Struct:
+		return l.Type == bson.TypeEmbeddedDocument && bson.Raw(l.Value).Lookup("uuid").Type != 0
+	}
+	return false
 }
 
 const emptyString = 5 // bytes: a length and a zero

@@ -73,7 +73,9 @@ func TestHas(t *testing.T) {
 		{bson.Binary{Subtype: 127, Data: make([]byte, 16)}, ""},
 		{"", ""},
 		{"x", "text"},
-		{bson.D{}, "goStruct"},
+		{bson.D{}, ""},
+		{bson.D{{Key: "valid", Value: true}}, ""},
+		{bson.D{{Key: "uuid", Value: "x"}}, "goStruct"},
 		{int32(3), ""},
 		{bson.Null{}, ""},
 	} {

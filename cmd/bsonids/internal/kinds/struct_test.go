@@ -6,6 +6,8 @@ import (
 
 	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
 )
 
 type (
@@ -45,9 +47,19 @@ func TestParseStruct(t *testing.T) {
 			}
 		}
 	}
+	// Only a document with the key is one of a Go struct, or nearly one.
+	for _, d := range []bson.D{{}, {{Key: "valid", Value: true}}, {{Key: "UUID", Value: u}}, {{Key: "x", Value: bson.D{id}}}, {{Key: "x", Value: "uuid"}}} {
+		raw, err := bson.Marshal(d)
+		if l := (walk.Leaf{Type: bson.TypeEmbeddedDocument, Value: raw}); err != nil || Struct.Applies(l) {
+			t.Errorf("%v applies, %v", d, err)
+		}
+	}
 	doc, err := bson.Marshal(uuid.NullUUID{UUID: u, Valid: true})
 	if err != nil {
 		t.Fatal(err)
+	}
+	if !Struct.Applies(walk.Leaf{Type: bson.TypeEmbeddedDocument, Value: doc}) {
+		t.Error("a document of a Go struct does not apply")
 	}
 	for n := range doc {
 		if _, _, ok := ParseStruct(doc[:n]); ok {

@@ -135,7 +135,8 @@ func TestFormsLeft(t *testing.T) {
 	}
 	texts = append(texts, bson.D{{Key: "_id", Value: "x"}, {Key: "u", Value: bson.A{"", "none", int32(1)}}})
 	structs = append(structs, bson.D{{Key: "_id", Value: "x"}, {Key: "u", Value: bson.D{{Key: "uuid", Value: bson.Binary{Data: make([]byte, 16)}}, {Key: "valid", Value: false}}}},
-		bson.D{{Key: "_id", Value: "y"}, {Key: "u", Value: bson.D{{Key: "name", Value: "n"}}}})
+		bson.D{{Key: "_id", Value: "y"}, {Key: "u", Value: bson.D{{Key: "name", Value: "n"}, {Key: "uuid", Value: nil}}}},
+		bson.D{{Key: "_id", Value: "z"}, {Key: "u", Value: bson.D{{Key: "name", Value: "n"}}}})
 	const metadata = `{"options":{"validator":{"u":{"$ne":"9F2C8A52-6D1E-4B60-9A57-0F6A1D2E3C4B"}}},"indexes":[],"uuid":"9f2c8a526d1e4b609a570f6a1d2e3c4b"}`
 	for _, tt := range []struct {
 		name, from, field       string
@@ -147,7 +148,7 @@ func TestFormsLeft(t *testing.T) {
 		{"text", "text", "u", texts, nil, 40, 1, 1, []string{`"path":"u.1","value":"none","reason":"the text is not a UUID`, `"path":"options.validator.u.$ne","value":"9F2C8A52`}},
 		{"checksums", "text", "u", sums, nil, 0, 40, 1, []string{"may be a checksum"}},
 		{"trusted checksums", "text", "u", sums, []string{"u"}, 40, 0, 1, nil},
-		{"structs", "goStruct", "u", structs, nil, 41, 1, 0, []string{`"value":{"name":"n"},"reason":"the document has fields other`}},
+		{"structs", "goStruct", "u", structs, nil, 41, 1, 0, []string{`"value":{"name":"n","uuid":null},"reason":"the document has fields other`}},
 	} {
 		path := filepath.Join(t.TempDir(), "dump")
 		c := []dumptest.Collection{{Database: "d", Name: "c", Metadata: metadata, Documents: tt.docs}}
