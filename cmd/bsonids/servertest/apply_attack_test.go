@@ -109,6 +109,7 @@ func TestApplyOfEditedPlan(t *testing.T) {
 	file := planned(t, s)
 	dir := filepath.Dir(file)
 	edit(t, file, mixed...)
+	edit(t, file, "    fields: [\"device\", \"token\"]\n", "    fields: [\"device\", \"token\"]\n    accepted: true\n")
 	args := []string{"apply", dir, "--batch", "10", "--write"}
 	command(t, s, args...).want(t, failure.ExitOK)
 	edit(t, file, "# 20 values", "# a note: 20 values") // comments do not matter

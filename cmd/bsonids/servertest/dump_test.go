@@ -10,6 +10,7 @@ import (
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/dump/dumptest"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
 	"github.com/bsonids/bsonids/integration/mongotest"
 	"github.com/bsonids/bsonids/uuidrep"
 )
@@ -63,9 +64,15 @@ func testFormSchemas(t *testing.T) {
 		t.Error(r.stdout)
 	}
 	for from, field := range map[string]string{"text": "text", "goStruct": "user"} {
-		convertDump(t, path, filepath.Join(dir, from), failure.ExitIncomplete, convertFields(from, "", field))
+		convertDump(t, path, filepath.Join(dir, from), failure.ExitIncomplete, func(p *plan.Plan) {
+			convertFields(from, "", field)(p)
+			accepted(p)
+		})
 	}
-	convertDump(t, filepath.Join(dir, "text"), filepath.Join(dir, "back"), failure.ExitOK, convertFields("standard", "text", "text"))
+	convertDump(t, filepath.Join(dir, "text"), filepath.Join(dir, "back"), failure.ExitOK, func(p *plan.Plan) {
+		convertFields("standard", "text", "text")(p)
+		accepted(p)
+	})
 }
 
 // pythonDump writes a BSON file and an archive with the BSON library of PyMongo, and the checksum of

@@ -70,7 +70,8 @@ var clubDecisions = map[string]string{
 
 // clubAccepted edits the references of which one end is converted before the other, or to another form.
 var clubAccepted = []string{"    fields: [\"_id\", \"member\"]\n", "    fields: [\"_id\", \"member\"]\n    accepted: true\n",
-	"    fields: [\"number\", \"room\"]\n", "    fields: [\"number\", \"room\"]\n    accepted: true\n"}
+	"    fields: [\"number\", \"room\"]\n", "    fields: [\"number\", \"room\"]\n    accepted: true\n",
+	"    fields: [\"_id\", \"note\"]\n", "    fields: [\"_id\", \"note\"]\n    accepted: true\n"}
 
 // decideFields writes decisions about fields into a plan.
 func decideFields(t testing.TB, file string, decisions map[string]string) {

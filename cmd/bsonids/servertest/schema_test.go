@@ -138,7 +138,6 @@ func TestSchemas(t *testing.T) {
 	few := odd(3)
 	fill(t, db.Collection("odd"), 60, 3, uuidrep.JavaLegacy, func(i int) uuid.UUID { return few[i] })
 	run(failure.ExitOK, "scan", "--db", s.Database())
-	run(failure.ExitOK, "scan", "--db", s.Database(), "--sample", "10")
 	file := planned(t, s, "--collection", "old")
 	at := filepath.Dir(file)
 	apply := append([]string{"apply", at, "--write"}, gentle...)

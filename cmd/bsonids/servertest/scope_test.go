@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
@@ -235,4 +236,35 @@ func TestPlanOfSomeDenied(t *testing.T) {
 	if text(t, filepath.Join(dir, "plan.yaml")) != got {
 		t.Error("the plan was changed")
 	}
+}
+
+// A tree in one collection, whose documents name their parents, is converted whole: a plan that leaves the parents is
+// refused, unless a person accepts it.
+func TestReferenceWithin(t *testing.T) {
+	s := mongotest.Start(t)
+	coll := connect(t, s).Collection("nodes")
+	var docs []any
+	var keys []uuid.UUID
+	for i := range 60 {
+		keys = append(keys, v4(i))
+		docs = append(docs, bson.D{{Key: "_id", Value: int32(i)}, {Key: "key", Value: in(keys[i], uuidrep.JavaLegacy)}, {Key: "parent", Value: in(keys[i/2], uuidrep.JavaLegacy)}})
+	}
+	insert(t, coll, docs)
+	file := planned(t, s)
+	dir := filepath.Dir(file)
+	setDecision(t, file, "parent", "leave")
+	for _, args := range [][]string{{"apply", dir}, applying(dir)} {
+		r := command(t, s, args...).want(t, failure.ExitUsage)
+		for _, want := range []string{`"nodes" "key" (subtype 3, convert from javaLegacy)`, `"nodes" "parent" (subtype 3, leave)`, "accepted: true"} {
+			if !strings.Contains(r.stderr, want) {
+				t.Errorf("no %s in %s", want, r.stderr)
+			}
+		}
+	}
+	changePlan(t, dir, accepted)
+	command(t, s, "apply", dir).want(t, failure.ExitOK)
+	changePlan(t, dir, func(p *plan.Plan) { p.References[0].Accepted = false })
+	setDecision(t, file, "parent", "convert from javaLegacy")
+	command(t, s, applying(dir)...).want(t, failure.ExitOK)
+	command(t, s, "verify", dir).want(t, failure.ExitOK)
 }

@@ -52,8 +52,8 @@ func TestShop(t *testing.T) {
 	if r := command(t, s, append([]string{"cutover", dir, "--roll-back", "--write"}, flags...)...).want(t, failure.ExitUsage); !strings.Contains(r.stderr, `the cutover is in the state "switched"`) {
 		t.Error(r.stderr)
 	}
-	command(t, s, append([]string{"release", dir, "--write"}, flags...)...).want(t, failure.ExitOK)
-	command(t, s, append([]string{"release", dir, "--write"}, flags...)...).want(t, failure.ExitUsage)
+	command(t, s, "release", dir, "--write").want(t, failure.ExitOK)
+	command(t, s, "release", dir, "--write").want(t, failure.ExitUsage)
 	if r := command(t, s, append([]string{"cutover", dir, "--write"}, flags...)...).want(t, failure.ExitOK); !strings.Contains(r.stderr, `nothing to do, the cutover is in the state "released"`) {
 		t.Error(r.stderr)
 	}

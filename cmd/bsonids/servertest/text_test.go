@@ -53,7 +53,7 @@ func TestText(t *testing.T) {
 	coll := connect(t, s).Collection("c")
 	want := texts(t, coll, 64)
 	before := all(t, coll)
-	dir := prepared(t, s, "standard", convertFields("text", "", "customer", "items.sku"))
+	dir := prepared(t, s, "standard", convertFields("text", "", "customer", "items.sku"), accepted)
 	apply := append([]string{"apply", dir}, gentle...)
 	r := command(t, s, apply...).want(t, failure.ExitOK)
 	if !strings.Contains(r.stdout, "text to standard") || !strings.Contains(r.stdout, "dry run") {

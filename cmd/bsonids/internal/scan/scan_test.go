@@ -124,6 +124,7 @@ func TestFlatMemory(t *testing.T) {
 	c := s.collector(t, "c")
 	heap := func() uint64 {
 		runtime.GC()
+		runtime.GC() // a pool keeps what it has for one collection
 		var m runtime.MemStats
 		runtime.ReadMemStats(&m)
 		return m.HeapAlloc
@@ -148,7 +149,8 @@ func TestFlatMemory(t *testing.T) {
 	fill(20_000)
 	before := heap()
 	fill(300_000)
-	if after := heap(); after > before+64<<10 {
+	// The values alone are 9.6 MB.
+	if after := heap(); after > before+1<<20 {
 		t.Errorf("%d KiB after 20,000 documents, %d KiB after 320,000", before>>10, after>>10)
 	}
 	runtime.KeepAlive(c)
