@@ -359,16 +359,8 @@ func eachName(doc []byte, pos int, f func(name []byte)) {
 		}
 		f(doc[pos+1 : pos+1+n])
 		pos += n + 2
-		var size int
-		var err error
-		if typ == bson.TypeEmbeddedDocument || typ == bson.TypeArray {
-			if size = limit - pos; size >= 5 {
-				size = int(binary.LittleEndian.Uint32(doc[pos:]))
-			}
-		} else {
-			size, err = valueSize(typ, doc[pos:limit])
-		}
-		if err != nil || size > limit-pos {
+		size, err := sizeAt(typ, doc, pos, limit)
+		if err != nil {
 			return
 		}
 		pos += size
