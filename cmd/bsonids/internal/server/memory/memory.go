@@ -138,6 +138,12 @@ func (s *Server) made(ns string) *collection {
 	return c
 }
 
+// The operation codes of the deprecated messages of a handshake.
+const (
+	opReply = wiremessage.OpCode(1)
+	opQuery = wiremessage.OpCode(2004)
+)
+
 // serve answers one message.
 func (s *Server) serve(conn io.ReadWriter) error {
 	head := make([]byte, 16)
@@ -150,8 +156,8 @@ func (s *Server) serve(conn io.ReadWriter) error {
 	if _, err := io.ReadFull(conn, body); err != nil {
 		return err
 	}
-	if opcode == wiremessage.OpQuery { // the handshake
-		_, err := conn.Write(reply(id, wiremessage.OpReply, hello()))
+	if opcode == opQuery { // the handshake
+		_, err := conn.Write(reply(id, opReply, hello()))
 		return err
 	}
 	command, err := parse(body)
