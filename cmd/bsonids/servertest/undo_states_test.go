@@ -129,7 +129,11 @@ func TestUndoStates(t *testing.T) {
 					}
 				}
 				m.want(reached)
-				command(t, m.s, append(strings.Fields(strings.ReplaceAll(next, "DB", m.db.Name())), "--batch-timeout", "1s")...).want(t, failure.ExitOK)
+				args := strings.Fields(strings.ReplaceAll(next, "DB", m.db.Name()))
+				if args[0] != "release" {
+					args = append(args, "--batch-timeout", "1s")
+				}
+				command(t, m.s, args...).want(t, failure.ExitOK)
 			}
 			reached := m.contents()
 			command(t, m.s, undo...).want(t, failure.ExitOK)
