@@ -10,6 +10,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -120,15 +121,14 @@ func (u *undoing) change(id int32, set bson.D) {
 
 // onUpdate calls f before the n-th update, counting from 1.
 func (u *undoing) onUpdate(f func(n int) memory.Fault) {
-	n, inside := 0, false
+	var n atomic.Int64 // after a lost answer the driver has another connection
+	var inside atomic.Bool
 	u.s.Before = func(name string, _ bson.Raw) memory.Fault {
-		if name != "update" || inside {
+		if name != "update" || !inside.CompareAndSwap(false, true) {
 			return memory.Fault{}
 		}
-		n++
-		inside = true
-		defer func() { inside = false }()
-		return f(n)
+		defer inside.Store(false)
+		return f(int(n.Add(1)))
 	}
 }
 
