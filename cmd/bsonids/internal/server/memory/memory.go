@@ -251,7 +251,7 @@ func (s *Server) run(name string, command bson.Raw, fault Fault) any {
 	switch name {
 	case "hello", "isMaster":
 		return hello()
-	case "ping", "endSessions", "killCursors":
+	case "ping", "endSessions", "killCursors", "buildInfo":
 	case "listCollections":
 		var specs []bson.Raw
 		for ns, c := range s.db {
