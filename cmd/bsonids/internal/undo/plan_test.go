@@ -17,6 +17,7 @@ import (
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/guard"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds/kindstest"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/migration"
@@ -35,17 +36,27 @@ type migrated struct {
 	s             *memory.Server
 	dir           string
 	before, after map[string][]bson.Raw
+	ids           map[string]string // of the undo logs
 	o             Options
+	limit         time.Duration // of a batch
 }
 
 func apply(t *testing.T, part string) *migrated {
 	t.Helper()
-	m := &migrated{t, new(messages), memory.Start(t), filepath.Join(t.TempDir(), "d.d"), make(map[string][]bson.Raw), make(map[string][]bson.Raw), Options{Write: true, Batch: 3}}
-	p := &plan.Plan{Database: "d", To: "standard", Part: part}
+	return applied(t, &plan.Plan{Database: "d", To: "standard", Part: part}, "")
+}
+
+// applied carries p out with the collections, except for one.
+func applied(t *testing.T, p *plan.Plan, idle string) *migrated {
+	t.Helper()
+	m := &migrated{t, new(messages), memory.Start(t), filepath.Join(t.TempDir(), "d.d"), make(map[string][]bson.Raw), make(map[string][]bson.Raw), make(map[string]string), Options{Write: true, Batch: 3}, time.Minute}
 	for _, name := range []string{"a", "b", "c"} {
 		c := plan.Collection{Name: name, Fields: []plan.Field{{Path: "v", Stored: kinds.Subtype3, Decision: plan.Convert("javaLegacy")}}}
 		if name == "c" {
 			c.Into = "c_new"
+		}
+		if name == "a" && p.Part == "" {
+			c.Guard = guard.Strict
 		}
 		p.Collections = append(p.Collections, c)
 	}
@@ -61,7 +72,7 @@ func apply(t *testing.T, part string) *migrated {
 		t.Fatal(err)
 	}
 	for _, st := range e.New {
-		m.convert(state.Files(st), migration.IdentityOf("d", st), st)
+		m.convert(state.Files(st), migration.IdentityOf("d", st), st, st.Collection == idle)
 	}
 	if err := errors.Join(state.Adopt(p, e.Steps), state.Close()); err != nil {
 		t.Fatal(err)
@@ -69,15 +80,18 @@ func apply(t *testing.T, part string) *migrated {
 	return m
 }
 
-// convert makes the files of a step that is done, and its collection.
-func (m *migrated) convert(f plan.Files, id convert.Identity, st plan.Step) {
+// convert makes the files of a step that is done, or has not begun, and its collection.
+func (m *migrated) convert(f plan.Files, id convert.Identity, st plan.Step, idle bool) {
 	m.Helper()
 	s, err := convert.OpenState(f.State, id)
 	if err != nil {
 		m.Fatal(err)
 	}
-	s.Decision, s.Done, s.Changed = &decide.Decision{From: st.From}, true, 5
-	if st.Into == "" {
+	s.Decision = &decide.Decision{From: st.From}
+	if !idle {
+		s.Done, s.Changed = true, 5
+	}
+	if st.Into == "" && !idle {
 		l, err := convert.OpenUndoLog(f.UndoLog, id, "", 0)
 		if err != nil {
 			m.Fatal(err)
@@ -99,6 +113,7 @@ func (m *migrated) convert(f plan.Files, id convert.Identity, st plan.Step) {
 			m.before[st.Collection], m.after[st.Collection] = append(m.before[st.Collection], doc), append(m.after[st.Collection], out)
 		}
 		s.UndoID, s.UndoSize, s.UndoLog = l.ID, l.Size(), f.UndoLog
+		m.ids[st.Collection] = l.ID
 		if err := l.Close(); err != nil {
 			m.Fatal(err)
 		}
@@ -120,7 +135,7 @@ func (m *migrated) undo() (steps []report.UndoneStep, restored bool, err error) 
 	if err != nil {
 		m.Fatal(err)
 	}
-	s := &migration.Session{Client: m.s.Client, Messages: m.messages, Recording: migration.Recording{BatchTimeout: time.Minute, Halves: true}}
+	s := &migration.Session{Client: m.s.Client, Messages: m.messages, Recording: migration.Recording{BatchTimeout: m.limit, Halves: true}}
 	steps, err = Plan(m.Context(), s, m.o, state)
 	restored = state.Restored
 	if err := state.Close(); err != nil {
@@ -210,101 +225,6 @@ func TestPlanLeft(t *testing.T) {
 	}
 }
 
-// A failure ends the undo with an error that names the collection. What was restored until then is told, and the same command goes on.
-func TestPlanFails(t *testing.T) {
-	for _, failing := range []string{"a", "b", record.Name} {
-		m := apply(t, "")
-		m.s.Before = func(name string, command bson.Raw) (f memory.Fault) {
-			if of, _ := command.Lookup(name).StringValueOK(); of == failing && (name == "update" || name == "insert") {
-				f.Code = 13
-			}
-			return f
-		}
-		steps, restored, err := m.undo()
-		var of *migration.CollectionError
-		switch {
-		case err == nil || restored:
-			t.Errorf("%s: %v, %v", failing, restored, err)
-		case failing == record.Name && len(steps) > 0, failing != record.Name && (!errors.As(err, &of) || of.Collection != failing || steps[len(steps)-1].Step.Collection != failing):
-			t.Errorf("%s: %q, %v", failing, names(steps), err)
-		}
-		m.s.Before = nil
-		if plans := m.plans(); failing != record.Name && (len(plans) != 1 || plans[0].Outcome != record.Stopped) {
-			t.Errorf("%s: %+v", failing, plans)
-		}
-		if _, restored, err := m.undo(); err != nil || !restored {
-			t.Errorf("%s: %v", failing, err)
-		}
-		m.same("a", m.before)
-		m.same("b", m.before)
-	}
-}
-
-// If files of a step are missing, damaged or others, all are named, and nothing is written.
-func TestPlanWithoutFiles(t *testing.T) {
-	remove := func(t *testing.T, name string) {
-		if err := os.Remove(name); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for what, spoil := range map[string]func(t *testing.T, name string){
-		"removed": remove,
-		"cut off": func(t *testing.T, name string) {
-			info, err := os.Stat(name)
-			if err == nil {
-				err = os.Truncate(name, info.Size()-1)
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-		},
-		"of another collection": func(t *testing.T, name string) {
-			remove(t, name)
-			l, err := convert.OpenUndoLog(name, convert.Identity{Database: "d", Collection: "x", From: "javaLegacy", To: "standard"}, "", 0)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := l.Close(); err != nil {
-				t.Fatal(err)
-			}
-		},
-	} {
-		for _, of := range []string{"a", "b", "ab", "state of a"} {
-			if of == "state of a" && what != "removed" {
-				continue
-			}
-			m := apply(t, "")
-			state, err := plan.ReadState(m.dir)
-			if err != nil {
-				t.Fatal(err)
-			}
-			var spoilt []string
-			for _, st := range state.Steps() {
-				switch f := state.Files(st); {
-				case of == "state of a" && st.Collection == "a":
-					spoilt = append(spoilt, f.State)
-				case of != "state of a" && st.Into == "" && strings.Contains(of, st.Collection):
-					spoilt = append(spoilt, f.UndoLog)
-				}
-			}
-			for _, name := range spoilt {
-				spoil(t, name)
-			}
-			for _, m.o.Write = range []bool{false, true} {
-				steps, restored, err := m.undo()
-				if err == nil || restored || len(steps) > 0 || slices.ContainsFunc(spoilt, func(name string) bool { return !strings.Contains(err.Error(), name) }) {
-					t.Errorf("%s of %s: %+v, %v", what, of, steps, err)
-				}
-			}
-			m.same("a", m.after)
-			m.same("b", m.after)
-			if len(m.plans()) > 0 {
-				t.Errorf("%s of %s: it is recorded", what, of)
-			}
-		}
-	}
-}
-
 // A copy that a cutover has put in place, or may put there, forbids the undo, and the error names what is to be done first. One that was
 // rolled back does not, nor one whose old collection was dropped, of which the undo warns.
 func TestPlanOfCutover(t *testing.T) {
@@ -353,22 +273,105 @@ func TestPlanOfPart(t *testing.T) {
 		epochs[of]++
 		id := fmt.Sprintf("%s/%d", of, epochs[of])
 		r := record.Run{ID: id, Format: 1, Kind: record.Convert, Collection: of, Part: "2/3", Epoch: epochs[of], Conversion: id, Started: ended, Updated: ended, Ended: &ended,
-			Outcome: record.Done, From: "javaLegacy", To: "standard", FromSubtype: 3, ToSubtype: 4, Progress: record.Progress{Changed: 2}}
+			Outcome: record.Done, From: "javaLegacy", To: "standard", FromSubtype: 3, ToSubtype: 4, Progress: record.Progress{Changed: 1}}
 		change(&r)
 		m.insert(r)
 	}
 	run("b", func(*record.Run) {})
-	run("b", func(r *record.Run) { r.Part, r.Progress.Changed, r.UndoSize = "3/3", 0, 1 })
+	run("b", func(*record.Run) {}) // it is named once
 	run("b", func(r *record.Run) { r.Part = "1/3" })
 	run("a", func(r *record.Run) { r.Progress.Changed = 0 })
 	run("a", func(r *record.Run) { r.Undone = &record.Undone{At: ended, Complete: true} })
 	run("a", func(r *record.Run) { r.Into = "a_new" })
 	run("a", func(r *record.Run) { r.Kind = record.Undo })
+	run("a", func(r *record.Run) { r.Part, r.Progress.Changed, r.UndoSize = "3/3", 0, 1 })
 	run("c", func(*record.Run) {})
 	if _, restored, err := m.undo(); err != nil || !restored {
 		t.Fatal(err)
 	}
-	if want := `"b": only part 1/3 is restored; part 2/3, 3/3 is converted, and is restored by bsonids undo with its own directory`; !slices.Equal(m.warnings, []string{want}) {
+	if want := []string{`"a": only part 1/3 is restored; part 3/3 is converted, and is restored by bsonids undo with its own directory`,
+		`"b": only part 1/3 is restored; part 2/3 is converted, and is restored by bsonids undo with its own directory`}; !slices.Equal(m.warnings, want) {
 		t.Errorf("%q", m.warnings)
 	}
+}
+
+// A user who may not read the record learns from the files what would be restored.
+func TestPlanWithoutRecord(t *testing.T) {
+	m := apply(t, "")
+	m.o.Write = false
+	m.s.Before = func(name string, command bson.Raw) (f memory.Fault) {
+		if of, _ := command.Lookup(name).StringValueOK(); of == record.Name {
+			f.Code = 13
+		}
+		return f
+	}
+	steps, _, err := m.undo()
+	if err != nil || len(steps) != 3 || steps[1].Result.Restored != 5 || steps[2].Result.Restored != 5 {
+		t.Errorf("%+v, %v", steps, err)
+	}
+}
+
+// New values that a log does not have may be of another conversion, of which the undo warns unless it is of the plan, too.
+func TestPlanBesideOthers(t *testing.T) {
+	for _, own := range []bool{true, false} {
+		m := apply(t, "")
+		ended := time.Now().Add(-time.Hour)
+		for i, id := range []string{m.ids["b"], "other"} {
+			if own && i == 1 {
+				id = m.ids["a"]
+			}
+			m.insert(record.Run{ID: fmt.Sprintf("b/%d", i+1), Format: 1, Kind: record.Convert, Collection: "b", Epoch: int64(i + 1), Conversion: fmt.Sprint(i), Started: ended, Updated: ended,
+				Ended: &ended, Outcome: record.Done, From: "javaLegacy", To: "standard", FromSubtype: 3, ToSubtype: 4, UndoLog: "/logs/" + id, UndoID: id, Progress: record.Progress{Changed: 1}})
+		}
+		m.s.Put(m.collection("b"), append(slices.Clone(m.after["b"]), marshal(t, bson.D{{Key: "_id", Value: int32(100)}, {Key: "v", Value: kindstest.Value("standard")}}))...)
+		steps, _, err := m.undo()
+		if err != nil || steps[1].Result.Foreign != 1 || (len(m.warnings) > 0) == own {
+			t.Errorf("%v: %+v, %v, %q", own, steps, err, m.warnings)
+		}
+	}
+}
+
+// A collection that was not begun has nothing to restore. A state file that is lost during the undo is an error.
+func TestPlanNotBegun(t *testing.T) {
+	m := applied(t, &plan.Plan{Database: "d", To: "standard"}, "a")
+	steps, restored, err := m.undo()
+	if err != nil || !restored || len(steps) != 3 || steps[2].Begun || !steps[1].Begun {
+		t.Errorf("%+v, %v", steps, err)
+	}
+
+	m = apply(t, "")
+	state, err := plan.ReadState(m.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := state.Files(state.Steps()[0]).State
+	m.s.Before = func(name string, command bson.Raw) (f memory.Fault) {
+		if of, _ := command.Lookup(name).StringValueOK(); name == "update" && of == "b" {
+			_ = os.Remove(files)
+		}
+		return f
+	}
+	var of *migration.CollectionError
+	if _, restored, err := m.undo(); !errors.As(err, &of) || of.Collection != "a" || !strings.Contains(err.Error(), files) || restored {
+		t.Error(err)
+	}
+	m.same("a", m.after)
+}
+
+// The guard of a collection is removed before its values are restored. If that fails, nothing is restored.
+func TestPlanOfGuard(t *testing.T) {
+	m := apply(t, "")
+	m.insert(record.Guard{ID: "a/guard", Format: 1, Kind: "guard", Collection: "a", State: record.Set, Updated: time.Now()})
+	m.s.Before = func(name string, command bson.Raw) (f memory.Fault) {
+		if name == "collMod" || name == "update" && strings.Contains(command.String(), "a/guard") {
+			f.Code = 2
+		}
+		return f
+	}
+	var of *migration.CollectionError
+	if steps, restored, err := m.undo(); !errors.As(err, &of) || of.Collection != "a" || restored || len(steps) > 0 {
+		t.Errorf("%+v, %v", steps, err)
+	}
+	m.same("a", m.after)
+	m.same("b", m.after)
 }

@@ -1,0 +1,165 @@
+package undo
+
+import (
+	"errors"
+	"os"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/migration"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/server/memory"
+)
+
+// A failure ends the undo with an error that names the collection. What was restored until then is told, and the same command goes on.
+func TestPlanFails(t *testing.T) {
+	for _, failing := range []string{"a", "b", record.Name} {
+		m := apply(t, "")
+		m.s.Before = func(name string, command bson.Raw) (f memory.Fault) {
+			if of, _ := command.Lookup(name).StringValueOK(); of == failing && (name == "update" || name == "insert") {
+				f.Code = 13
+			}
+			return f
+		}
+		steps, restored, err := m.undo()
+		var of *migration.CollectionError
+		switch {
+		case err == nil || restored:
+			t.Errorf("%s: %v, %v", failing, restored, err)
+		case failing == record.Name && len(steps) > 0, failing != record.Name && (!errors.As(err, &of) || of.Collection != failing || steps[len(steps)-1].Step.Collection != failing):
+			t.Errorf("%s: %q, %v", failing, names(steps), err)
+		}
+		m.s.Before = nil
+		if plans := m.plans(); failing != record.Name && (len(plans) != 1 || plans[0].Outcome != record.Stopped) {
+			t.Errorf("%s: %+v", failing, plans)
+		}
+		if _, restored, err := m.undo(); err != nil || !restored {
+			t.Errorf("%s: %v", failing, err)
+		}
+		m.same("a", m.before)
+		m.same("b", m.before)
+	}
+}
+
+// If files of a step are missing, damaged or others, all are named, and nothing is written.
+func TestPlanWithoutFiles(t *testing.T) {
+	remove := func(t *testing.T, name string) {
+		if err := os.Remove(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for what, spoil := range map[string]func(t *testing.T, name string){
+		"removed": remove,
+		"cut off": func(t *testing.T, name string) {
+			info, err := os.Stat(name)
+			if err == nil {
+				err = os.Truncate(name, info.Size()-1)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		},
+		"of another collection": func(t *testing.T, name string) {
+			remove(t, name)
+			l, err := convert.OpenUndoLog(name, convert.Identity{Database: "d", Collection: "x", From: "javaLegacy", To: "standard"}, "", 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := l.Close(); err != nil {
+				t.Fatal(err)
+			}
+		},
+	} {
+		for _, of := range []string{"a", "b", "ab", "state of a"} {
+			if of == "state of a" && what != "removed" {
+				continue
+			}
+			m := apply(t, "")
+			state, err := plan.ReadState(m.dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var spoilt []string
+			for _, st := range state.Steps() {
+				switch f := state.Files(st); {
+				case of == "state of a" && st.Collection == "a":
+					spoilt = append(spoilt, f.State)
+				case of != "state of a" && st.Into == "" && strings.Contains(of, st.Collection):
+					spoilt = append(spoilt, f.UndoLog)
+				}
+			}
+			for _, name := range spoilt {
+				spoil(t, name)
+			}
+			for _, m.o.Write = range []bool{false, true} {
+				steps, restored, err := m.undo()
+				if err == nil || restored || len(steps) > 0 || slices.ContainsFunc(spoilt, func(name string) bool { return !strings.Contains(err.Error(), name) }) {
+					t.Errorf("%s of %s: %+v, %v", what, of, steps, err)
+				}
+			}
+			m.same("a", m.after)
+			m.same("b", m.after)
+			if len(m.plans()) > 0 {
+				t.Errorf("%s of %s: it is recorded", what, of)
+			}
+		}
+	}
+}
+
+// Whichever command the server refuses, the undo fails and is not complete, and the same command restores the rest. That the server
+// does not say what it is changes nothing.
+func TestPlanAnyCommandFails(t *testing.T) {
+	refused := 0
+	for at := 1; ; at++ {
+		m := apply(t, "1/3")
+		m.limit = time.Second // a run whose end is not recorded is waited for
+		var sent atomic.Int64
+		var last atomic.Value
+		m.s.Before = func(name string, command bson.Raw) (f memory.Fault) {
+			if name != "endSessions" && sent.Add(1) == int64(at) {
+				last.Store(name)
+				f.Code = 2
+			}
+			return f
+		}
+		_, _, err := m.undo()
+		m.s.Before = nil
+		name, is := last.Load().(string)
+		if !is { // all commands were answered
+			break
+		}
+		refused++
+		if tolerated := name == "buildInfo" || name == "ping"; (err == nil) != tolerated {
+			t.Errorf("%s, command %d: %v", name, at, err)
+		}
+		if err != nil {
+			if _, restored, err := m.undo(); err != nil || !restored {
+				t.Errorf("after %s, command %d: %v", name, at, err)
+			}
+		}
+		m.same("a", m.before)
+		m.same("b", m.before)
+	}
+	if refused < 20 {
+		t.Errorf("%d commands", refused)
+	}
+}
+
+// A log that has less than the record says is damaged.
+func TestPlanOfLongerLog(t *testing.T) {
+	m := apply(t, "")
+	ended := time.Now().Add(-time.Hour)
+	m.insert(record.Run{ID: "b/1", Format: 1, Kind: record.Convert, Collection: "b", Epoch: 1, Conversion: "first", Started: ended, Updated: ended, Ended: &ended,
+		Outcome: record.Done, From: "javaLegacy", To: "standard", FromSubtype: 3, ToSubtype: 4, UndoID: m.ids["b"], UndoSize: 1 << 20})
+	if steps, _, err := m.undo(); err == nil || len(steps) > 0 || !strings.Contains(err.Error(), "of 1048576") {
+		t.Errorf("%+v, %v", steps, err)
+	}
+	m.same("a", m.after)
+}
