@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -43,11 +44,11 @@ type migrated struct {
 
 func apply(t *testing.T, part string) *migrated {
 	t.Helper()
-	return applied(t, &plan.Plan{Database: "d", To: "standard", Part: part}, "")
+	return applied(t, &plan.Plan{Database: "d", To: "standard", Part: part}, "", 5)
 }
 
-// applied carries p out with the collections, except for one.
-func applied(t *testing.T, p *plan.Plan, idle string) *migrated {
+// applied carries p out with the collections, except for one. Each has n documents.
+func applied(t *testing.T, p *plan.Plan, idle string, n int) *migrated {
 	t.Helper()
 	m := &migrated{t, new(messages), memory.Start(t), filepath.Join(t.TempDir(), "d.d"), make(map[string][]bson.Raw), make(map[string][]bson.Raw), make(map[string]string), Options{Write: true, Batch: 3}, time.Minute}
 	for _, name := range []string{"a", "b", "c"} {
@@ -72,7 +73,7 @@ func applied(t *testing.T, p *plan.Plan, idle string) *migrated {
 		t.Fatal(err)
 	}
 	for _, st := range e.New {
-		m.convert(state.Files(st), migration.IdentityOf("d", st), st, st.Collection == idle)
+		m.convert(state.Files(st), migration.IdentityOf("d", st), st, st.Collection == idle, n)
 	}
 	if err := errors.Join(state.Adopt(p, e.Steps), state.Close()); err != nil {
 		t.Fatal(err)
@@ -81,7 +82,7 @@ func applied(t *testing.T, p *plan.Plan, idle string) *migrated {
 }
 
 // convert makes the files of a step that is done, or has not begun, and its collection.
-func (m *migrated) convert(f plan.Files, id convert.Identity, st plan.Step, idle bool) {
+func (m *migrated) convert(f plan.Files, id convert.Identity, st plan.Step, idle bool, n int) {
 	m.Helper()
 	s, err := convert.OpenState(f.State, id)
 	if err != nil {
@@ -97,7 +98,7 @@ func (m *migrated) convert(f plan.Files, id convert.Identity, st plan.Step, idle
 			m.Fatal(err)
 		}
 		c := kindstest.Conversion(m.T, rule.NewConversion, st.From, st.To)
-		for i := range 5 {
+		for i := range n {
 			doc, err := bson.Marshal(bson.D{{Key: "_id", Value: int32(i)}, {Key: "v", Value: kindstest.Stored([16]byte{1, byte(i), 6: 0x40, 8: 0x80}, st.From)}})
 			if err != nil {
 				m.Fatal(err)
@@ -333,7 +334,7 @@ func TestPlanBesideOthers(t *testing.T) {
 
 // A collection that was not begun has nothing to restore. A state file that is lost during the undo is an error.
 func TestPlanNotBegun(t *testing.T) {
-	m := applied(t, &plan.Plan{Database: "d", To: "standard"}, "a")
+	m := applied(t, &plan.Plan{Database: "d", To: "standard"}, "a", 5)
 	steps, restored, err := m.undo()
 	if err != nil || !restored || len(steps) != 3 || steps[2].Begun || !steps[1].Begun {
 		t.Errorf("%+v, %v", steps, err)
@@ -374,4 +375,35 @@ func TestPlanOfGuard(t *testing.T) {
 	}
 	m.same("a", m.after)
 	m.same("b", m.after)
+}
+
+// The file rate in the directory limits an undo that writes, and no other.
+func TestPlanSteered(t *testing.T) {
+	for _, write := range []bool{false, true} {
+		m := apply(t, "")
+		m.o.Write = write
+		if err := os.WriteFile(filepath.Join(m.dir, "rate"), []byte("fast"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := m.undo(); err != nil || (len(m.warnings) > 0) != write {
+			t.Errorf("%v, %q", err, m.warnings)
+		}
+	}
+}
+
+// FerretDB 1 gets no batch of more than 60 documents.
+func TestPlanOfFerretDB(t *testing.T) {
+	m := applied(t, &plan.Plan{Database: "d", To: "standard"}, "", 70)
+	m.s.FerretDB, m.o.Batch = "v1.24.0", 1000
+	var updates atomic.Int64
+	m.s.Before = func(name string, command bson.Raw) (f memory.Fault) {
+		if of, _ := command.Lookup(name).StringValueOK(); name == "update" && of == "b" {
+			updates.Add(1)
+		}
+		return f
+	}
+	if _, restored, err := m.undo(); err != nil || !restored || updates.Load() != 2 {
+		t.Errorf("%d updates, %v", updates.Load(), err)
+	}
+	m.same("b", m.before)
 }

@@ -28,6 +28,8 @@ type Server struct {
 	// Before is called before each command of a client, and says what becomes of it. It may use Client. It
 	// may be nil, and must not be changed while a command is carried out.
 	Before func(name string, command bson.Raw) Fault
+	// FerretDB is the version of FerretDB that the server says it is; empty for none.
+	FerretDB string
 
 	tb testing.TB
 	mu sync.Mutex
@@ -251,7 +253,9 @@ func (s *Server) run(name string, command bson.Raw, fault Fault) any {
 	switch name {
 	case "hello", "isMaster":
 		return hello()
-	case "ping", "endSessions", "killCursors", "buildInfo":
+	case "ping", "endSessions", "killCursors":
+	case "buildInfo":
+		return append(bson.D{{Key: "ferretdbVersion", Value: s.FerretDB}}, ok...)
 	case "listCollections":
 		var specs []bson.Raw
 		for ns, c := range s.db {
