@@ -44,7 +44,6 @@ type Options struct {
 	// UUID is the UUID of the collection, or nil if the server gives none. Another collection of the
 	// same name is not converted.
 	UUID     *bson.Binary
-	Examples int // the number of plans that Result lists; -1 for all
 	Progress func(documents int)
 
 	// Check is called before each write with the size of the undo log in bytes. An error stops the
@@ -89,9 +88,8 @@ type Result struct {
 	Already int64 `json:"alreadyConverted,omitempty"`
 	// SkippedFor counts the values by reason. It counts documents if the reason is not about a
 	// value.
-	SkippedFor rule.Tally  `json:"skippedFor,omitempty"`
-	Skips      []Skip      `json:"skips,omitempty"` // the first 10,000
-	Examples   []rule.Plan `json:"-"`
+	SkippedFor rule.Tally `json:"skippedFor,omitempty"`
+	Skips      []Skip     `json:"skips,omitempty"` // the first 10,000
 }
 
 // Totals are the counts of a conversion, including its earlier runs.
@@ -342,9 +340,6 @@ func (r *runner) count(p Planned) {
 	r.result.Values += int64(len(p.Changes))
 	for _, ch := range p.Changes {
 		r.result.Fields.Add(ch.Field, 1)
-	}
-	if r.Options.Examples < 0 || len(r.result.Examples) < r.Options.Examples {
-		r.result.Examples = append(r.result.Examples, p.Plan)
 	}
 }
 

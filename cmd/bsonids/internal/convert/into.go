@@ -40,10 +40,9 @@ type Copied struct {
 	Left       int64      `json:"valuesSkipped"`
 	SkippedFor rule.Tally `json:"skippedFor,omitempty"` // the values of rule.Left by reason
 	// Stream is nil if the copy did not follow its source.
-	Stream   *Followed     `json:"stream,omitempty"`
-	Verified bool          `json:"verified"`
-	Proof    Verified      `json:"proof"`
-	Examples [][2]bson.Raw `json:"-"` // documents before and after the conversion
+	Stream   *Followed `json:"stream,omitempty"`
+	Verified bool      `json:"verified"`
+	Proof    Verified  `json:"proof"`
 	// Own is true if the new collection was empty when the conversion began.
 	Own bool `json:"-"`
 }

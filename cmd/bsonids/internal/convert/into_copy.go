@@ -13,12 +13,11 @@ import (
 )
 
 type copyBatch struct {
-	number   int
-	docs     []bson.Raw // converted
-	read     int
-	fields   rule.Tally // values by field
-	examples [][2]bson.Raw
-	left     []mirror.Left
+	number int
+	docs   []bson.Raw // converted
+	read   int
+	fields rule.Tally // values by field
+	left   []mirror.Left
 }
 
 // copy inserts the documents that the target does not have yet.
@@ -39,12 +38,9 @@ func (c *copier) plan(number int, docs []bson.Raw) (copyBatch, error) {
 			continue
 		}
 		b.read++
-		fresh, values, left, err := c.Conversion.Rewrite(doc, b.fields)
+		fresh, _, left, err := c.Conversion.Rewrite(doc, b.fields)
 		if err != nil {
 			return b, &documents.Error{ID: doc.Lookup("_id"), Reason: err.Error()}
-		}
-		if values > 0 && (c.Options.Examples < 0 || len(b.examples) < c.Options.Examples) {
-			b.examples = append(b.examples, [2]bson.Raw{doc, fresh})
 		}
 		if len(left) > 0 {
 			b.left = append(b.left, mirror.Left{ID: doc.Lookup("_id"), Values: left})
@@ -92,11 +88,6 @@ func (c *copier) process(waiting, ctx context.Context, b copyBatch) error {
 		c.res.Fields.Add(field, n)
 	}
 	c.res.Values += n.values
-	for _, e := range b.examples {
-		if c.Options.Examples < 0 || len(c.res.Examples) < c.Options.Examples {
-			c.res.Examples = append(c.res.Examples, e)
-		}
-	}
 	c.mu.Unlock()
 	c.Progress(b.read)
 	c.report()
