@@ -16,11 +16,11 @@ import (
 type status struct {
 	SchemaVersion int
 	Conversions   []struct {
-		Collection, Status, From, By, Reason                    string
-		Documents, DocumentsRead, DocumentsChanged, SecondsLeft int64
-		DocumentsPerSecond                                      float64
-		Verified                                                *bool
-		Stream                                                  *struct {
+		Collection, Status, From, By, Reason                                      string
+		Documents, DocumentsRead, DocumentsChanged, DocumentsSkipped, SecondsLeft int64
+		DocumentsPerSecond                                                        float64
+		Verified                                                                  *bool
+		Stream                                                                    *struct {
 			LagSeconds, DocumentsPending int64
 			CaughtUp                     bool
 		}

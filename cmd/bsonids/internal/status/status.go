@@ -100,10 +100,14 @@ func Record(ctx context.Context, s *migration.Session, database string, steps []
 	for i := range r.Steps {
 		s := &r.Steps[i]
 		s.Documents = documents[s.Conversion]
+		skipped, done := s.Skipped, s.Status == report.DoneStep // by the directory, which knows what later steps have converted
 		for _, run := range runs {
 			if run.Conversion == s.Conversion && s.Conversion != "" {
 				s.Add(run, r.Time)
 			}
+		}
+		if done {
+			s.Skipped = skipped
 		}
 	}
 	if err := dropped(ctx, db, r.Steps); err != nil {
