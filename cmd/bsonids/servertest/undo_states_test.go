@@ -27,28 +27,44 @@ type migrating struct {
 // killedAt carries out the cutover in its own process, and kills it before or after its nth rename.
 func (m *migrating) killedAt(t *testing.T, n int, after bool) {
 	t.Helper()
+	killed, out := m.killed(t, func(r request) bool {
+		if r.rename() != "" {
+			n--
+		}
+		return n == 0
+	}, after, "cutover", m.dir, "--write", "--batch-timeout", "1s")
+	if !killed {
+		t.Fatalf("it was not killed: %s", out)
+	}
+}
+
+// killed runs a command in its own process, and kills it before or after the server carries out the
+// first request that at reports. It reports whether there was one, and returns what the command printed.
+func (c *cut) killed(t *testing.T, at func(request) bool, after bool, args ...string) (killed bool, printed string) {
+	t.Helper()
 	process := make(chan *exec.Cmd, 1)
 	var mu sync.Mutex
-	p := startProxy(t, host(t, m.s), func(r request, pass func() []byte) []byte {
-		if r.rename() == "" {
-			return pass()
-		}
+	var dead bool
+	p := startProxy(t, host(t, c.s), func(r request, pass func() []byte) []byte {
 		mu.Lock()
-		defer mu.Unlock()
-		if n--; n != 0 {
+		if dead || !at(r) {
+			mu.Unlock()
 			return pass()
 		}
+		defer mu.Unlock()
 		if after {
 			pass()
 		}
 		_ = (<-process).Process.Kill()
+		dead = true
 		return nil
 	})
-	cmd, out := start(t, p, "cutover", m.dir, "--write", "--batch-timeout", "1s")
+	cmd, out := start(t, p, args...)
 	process <- cmd
-	if err := cmd.Wait(); err == nil {
-		t.Fatalf("it was not killed: %s", out)
-	}
+	_ = cmd.Wait()
+	mu.Lock()
+	defer mu.Unlock()
+	return dead, out.String()
 }
 
 // nextCommand matches the first command with --write that a message names.

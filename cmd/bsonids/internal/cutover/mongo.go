@@ -2,6 +2,8 @@ package cutover
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"time"
@@ -24,6 +26,7 @@ import (
 // Server is a [Database] on a server.
 type Server struct {
 	DB          *mongo.Database
+	ID          string                     // of the cutover
 	Conversions map[string]rule.Conversion // by the name of the collection
 	Batch       int
 	Patience    *patience.Patience
@@ -99,8 +102,25 @@ func (s *Server) Save(ctx context.Context, c *record.Cutover) error {
 	return s.change(ctx, func(ctx context.Context) error { return c.Save(ctx, s.DB) })
 }
 
-// Look implements [Database].
+// Look implements [Database]. It drops the collection that a run has left that was killed in
+// KeepsIDs.
 func (s *Server) Look(ctx context.Context) (map[string]Info, error) {
+	all, err := s.list(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range s.probe() {
+		if _, ok := all[name]; ok {
+			if err := s.drop(ctx, name); err != nil {
+				return nil, err
+			}
+			delete(all, name)
+		}
+	}
+	return all, nil
+}
+
+func (s *Server) list(ctx context.Context) (map[string]Info, error) {
 	out := make(map[string]Info)
 	err := s.Patience.Do(ctx, func() error {
 		specs, err := s.DB.ListCollectionSpecifications(s.in(ctx), bson.D{})
@@ -111,6 +131,17 @@ func (s *Server) Look(ctx context.Context) (map[string]Info, error) {
 		return err
 	})
 	return out, err
+}
+
+// probe returns the two names of the collection of KeepsIDs. No other cutover has them.
+func (s *Server) probe() [2]string {
+	sum := sha256.Sum256([]byte(s.ID)) // names of collections are limited in length
+	name := "bsonids.probe." + hex.EncodeToString(sum[:12])
+	return [2]string{name, name + ".renamed"}
+}
+
+func (s *Server) drop(ctx context.Context, name string) error {
+	return s.change(ctx, func(ctx context.Context) error { return s.DB.Collection(name).Drop(ctx) })
 }
 
 // Set implements [Database].
@@ -291,25 +322,25 @@ func (s *Server) Merge(ctx context.Context, w Way, from string) (read, conflicts
 
 // KeepsIDs implements [Database]. It renames a collection of its own.
 func (s *Server) KeepsIDs(ctx context.Context) (keeps bool, err error) {
-	from := "bsonids.probe." + bson.NewObjectID().Hex()
-	to := from + ".renamed"
+	names := s.probe()
 	defer func() {
-		err = errors.Join(err, s.DB.Collection(from).Drop(ctx), s.DB.Collection(to).Drop(ctx))
+		ctx := context.WithoutCancel(ctx)
+		err = errors.Join(err, s.drop(ctx, names[0]), s.drop(ctx, names[1]))
 	}()
-	if err := s.change(ctx, func(ctx context.Context) error { return s.DB.CreateCollection(ctx, from) }); err != nil {
+	if err := s.change(ctx, func(ctx context.Context) error { return s.DB.CreateCollection(ctx, names[0]) }); err != nil {
 		return false, err
 	}
-	before, err := s.Look(ctx)
+	before, err := s.list(ctx)
 	if err != nil {
 		return false, err
 	}
-	if err := s.Rename(ctx, from, to); err != nil {
+	if err := s.Rename(ctx, names[0], names[1]); err != nil {
 		return false, err
 	}
-	after, err := s.Look(ctx)
+	after, err := s.list(ctx)
 	if err != nil {
 		return false, err
 	}
-	a, b := before[from].ID, after[to].ID
+	a, b := before[names[0]].ID, after[names[1]].ID
 	return a != nil && b != nil && a.Equal(*b), nil
 }

@@ -304,7 +304,7 @@ func (e *Exchange) lock(ctx context.Context, c *record.Cutover, kind string) (l 
 // steps returns the steps of a cutover, and what to call at their end.
 func (e *Exchange) steps(c *record.Cutover, l locks, conversions map[string]rule.Conversion) (*cutover.Cutover, func()) {
 	notice := func(text string) { e.Warn("%s", text) }
-	on := &cutover.Server{DB: e.db, Conversions: conversions, Batch: batch, Patience: e.Patience, Timeout: e.BatchTimeout, Halves: e.Halves, Check: l.check,
+	on := &cutover.Server{DB: e.db, ID: c.ID, Conversions: conversions, Batch: batch, Patience: e.Patience, Timeout: e.BatchTimeout, Halves: e.Halves, Check: l.check,
 		Notice: notice,
 		Progress: func(doing, name string, total int64) (func(int), func()) {
 			bar := e.Progress(total, doing, e.Database+"."+name)
