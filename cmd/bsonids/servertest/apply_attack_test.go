@@ -12,7 +12,6 @@ import (
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
-	"github.com/bsonids/bsonids/integration/mongotest"
 	"github.com/bsonids/bsonids/uuidrep"
 )
 
@@ -42,14 +41,10 @@ func TestApplyOfChangedData(t *testing.T) {
 			insert(t, db.Collection("invoices"), docs)
 		}, `"invoices": the evidence of "order" (subtype 3) for javaLegacy was evidence of versions [4], and is evidence of versions [4] beside csharpLegacy`},
 		{"a collection is dropped", func(t *testing.T, db *mongo.Database) {
-			if err := db.Collection("invoices").Drop(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			drop(t, db.Collection("invoices"))
 		}, `the collection "invoices" is not there any more`},
 		{"a collection is created again", func(t *testing.T, db *mongo.Database) {
-			if err := db.Collection("invoices").Drop(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			drop(t, db.Collection("invoices"))
 			insert(t, db.Collection("invoices"), legacyDocs("order", 20))
 		}, `"invoices" is another collection of this name`},
 		{"a collection appears", func(t *testing.T, db *mongo.Database) {
@@ -66,8 +61,7 @@ func TestApplyOfChangedData(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			s := mongotest.Start(t)
-			db := connect(t, s)
+			s, db := started(t)
 			shop(t, db, 20)
 			file := planned(t, s)
 			dir := filepath.Dir(file)
@@ -78,19 +72,13 @@ func TestApplyOfChangedData(t *testing.T) {
 				before[name] = all(t, db.Collection(name))
 			}
 			for _, extra := range [][]string{nil, {"--write"}} {
-				r := command(t, s, append([]string{"apply", dir, "--batch", "10"}, extra...)...).want(t, failure.ExitUsage)
-				if !strings.Contains(r.stderr, tt.want) {
-					t.Errorf("%s\nwant %s", r.stderr, tt.want)
-				}
+				command(t, s, append([]string{"apply", dir, "--batch", "10"}, extra...)...).want(t, failure.ExitUsage).says(t, tt.want)
 			}
 			whole(t, db, before)
 			// The same directory serves a new plan, because nothing was converted.
 			again(t, planned(t, s), dir)
 			edit(t, file, left...)
-			b, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			b := text(t, file)
 			if strings.Contains(string(b), "unknown, because") {
 				return
 			}
@@ -103,8 +91,7 @@ func TestApplyOfChangedData(t *testing.T) {
 
 // An edit of what was converted is refused, and the other verbs use the plan that was applied.
 func TestApplyOfEditedPlan(t *testing.T) {
-	s := mongotest.Start(t)
-	db := connect(t, s)
+	s, db := started(t)
 	want := shop(t, db, 20)
 	file := planned(t, s)
 	dir := filepath.Dir(file)
@@ -116,10 +103,7 @@ func TestApplyOfEditedPlan(t *testing.T) {
 	command(t, s, args...).want(t, failure.ExitOK)
 	edit(t, file, "decision: convert from generic", "decision: leave")
 	for _, args := range [][]string{{"apply", dir, "--write"}, {"apply", dir}} {
-		r := command(t, s, args...).want(t, failure.ExitUsage)
-		if !strings.Contains(r.stderr, `"sessions": the decision about "token" (subtype 0) was "convert from generic" and is "leave"; put this back`) {
-			t.Errorf("%v: %s", args, r.stderr)
-		}
+		command(t, s, args...).want(t, failure.ExitUsage).says(t, `"sessions": the decision about "token" (subtype 0) was "convert from generic" and is "leave"; put this back`)
 	}
 	// The other verbs use the plan as it was applied, also if the file is gone.
 	command(t, s, "verify", dir).want(t, failure.ExitOK)
@@ -140,8 +124,7 @@ func TestApplyOfEditedPlan(t *testing.T) {
 
 // Two commands at once on one directory, and on two, convert everything once.
 func TestApplyTwiceAtOnce(t *testing.T) {
-	s := mongotest.Start(t)
-	db := connect(t, s)
+	s, db := started(t)
 	for _, dirs := range [][2]string{{"a", "a"}, {"a", "b"}} {
 		if err := db.Drop(t.Context()); err != nil {
 			t.Fatal(err)
@@ -172,8 +155,7 @@ func TestApplyTwiceAtOnce(t *testing.T) {
 // Names that a database allows and YAML, file systems and terminals give a meaning. Some servers do
 // not allow all of them.
 func TestApplyOfUglyNames(t *testing.T) {
-	s := mongotest.Start(t)
-	db := connect(t, s)
+	s, db := started(t)
 	names := []string{"a.b", "yes", "null", "a: b", "# c", "- d", "Case", "case", "ä€😀", "new\nline", "tab\there", "\u202ebidi", "../up", "a/b", "{x}", "*", "q\"uo'te", "back\\slash"}
 	var made []string
 	for _, name := range names {
@@ -209,15 +191,12 @@ func TestApplyOfUglyNames(t *testing.T) {
 
 // A database without UUIDs, and one with views and many collections.
 func TestPlanOfOtherDatabases(t *testing.T) {
-	s := mongotest.Start(t)
-	db := connect(t, s)
+	s, db := started(t)
 	insert(t, db.Collection("plain"), []any{bson.D{{Key: "_id", Value: 1}}})
 	if err := db.CreateCollection(t.Context(), "empty"); err != nil {
 		t.Fatal(err)
 	}
-	if r := command(t, s, "apply", filepath.Dir(planned(t, s))).want(t, failure.ExitUsage); !strings.Contains(r.stderr, "nothing to convert") {
-		t.Error(r.stderr)
-	}
+	command(t, s, "apply", filepath.Dir(planned(t, s))).want(t, failure.ExitUsage).says(t, "nothing to convert")
 	n := 300
 	if testing.Short() {
 		n = 20
@@ -244,16 +223,13 @@ func TestPlanOfOtherDatabases(t *testing.T) {
 
 // A directory that is none stops the commands before the first write.
 func TestApplyWithoutDirectory(t *testing.T) {
-	s := mongotest.Start(t)
-	db := connect(t, s)
+	s, db := started(t)
 	shop(t, db, 12)
 	before := all(t, db.Collection("orders"))
 	file := planned(t, s)
 	edit(t, file, mixed...)
 	taken := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(taken, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	put(t, taken, "")
 	for _, dir := range []string{taken, filepath.Join(taken, "below"), "/dev/full"} {
 		if r := command(t, s, "apply", dir, "--write"); r.code == failure.ExitOK || !strings.Contains(r.stderr, "changed nothing") {
 			t.Errorf("%s: exit code %d: %s", dir, r.code, r.stderr)

@@ -66,8 +66,7 @@ func TestApplyOnFullDisk(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		mongotest.Skip(t, "no limit on the size of files")
 	}
-	s := mongotest.Start(t)
-	db := connect(t, s)
+	s, db := started(t)
 	want := shop(t, db, 60)
 	before := beforehand(t, db, want)
 	file := planned(t, s)
@@ -106,8 +105,7 @@ func TestApplyOnFullDisk(t *testing.T) {
 // The privilege to write the record is lacking when a plan is applied and undone, or it is taken away
 // meanwhile. The command says what it changed and how to go on, and does so with the privilege.
 func TestApplyWithoutRecord(t *testing.T) {
-	s := mongotest.Start(t)
-	db := connect(t, s)
+	s, db := started(t)
 	want := shop(t, db, 20)
 	before := beforehand(t, db, want)
 	var left atomic.Int32 // how many commands that may still write the record

@@ -8,7 +8,6 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
-	"github.com/bsonids/bsonids/integration/mongotest"
 )
 
 var planKills = flag.Int("plan-kills", 0, "kill bsonids apply and undo at least this many times")
@@ -18,8 +17,7 @@ var planKills = flag.Int("plan-kills", 0, "kill bsonids apply and undo at least 
 func TestKillPlan(t *testing.T) {
 	kills := 0
 	for round := 0; round == 0 || kills < *planKills; round++ {
-		s := mongotest.Start(t)
-		db := connect(t, s)
+		s, db := started(t)
 		want := shop(t, db, some(t, s, 40))
 		before := make(map[string]map[string]bson.Raw)
 		for name := range want {

@@ -2,7 +2,6 @@ package servertest
 
 import (
 	"errors"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -12,16 +11,12 @@ import (
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
-	"github.com/bsonids/bsonids/integration/mongotest"
 )
 
 // edit replaces text in a file.
 func edit(t testing.TB, path string, pairs ...string) {
 	t.Helper()
-	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := text(t, path)
 	text := string(b)
 	for i := 0; i < len(pairs); i += 2 {
 		if !strings.Contains(text, pairs[i]) {
@@ -29,9 +24,7 @@ func edit(t testing.TB, path string, pairs ...string) {
 		}
 		text = strings.ReplaceAll(text, pairs[i], pairs[i+1])
 	}
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	put(t, path, text)
 }
 
 // left is the decision to leave the checksums of the shop.
@@ -58,8 +51,7 @@ func whole(t testing.TB, db *mongo.Database, want map[string]map[string]bson.Raw
 
 // A shop is planned, reviewed, converted, proven and restored.
 func TestApply(t *testing.T) {
-	s := mongotest.Start(t)
-	db := connect(t, s)
+	s, db := started(t)
 	want := shop(t, db, 30)
 	before := make(map[string]map[string]bson.Raw)
 	for _, name := range []string{"customers", "orders", "invoices", "sessions", "files", "countries"} {
@@ -69,15 +61,10 @@ func TestApply(t *testing.T) {
 	dir := filepath.Dir(file)
 	args := []string{"apply", dir, "--batch", "10"}
 
-	if r := command(t, s, append(args, "--write")...).want(t, failure.ExitUsage); !strings.Contains(r.stderr, `"files": the decision about "md5" (subtype 3) is unknown`) {
-		t.Error(r.stderr)
-	}
+	command(t, s, append(args, "--write")...).want(t, failure.ExitUsage).says(t, `"files": the decision about "md5" (subtype 3) is unknown`)
 	edit(t, file, mixed...)
 	command(t, s, append(args, "--output", "json")...).want(t, failure.ExitOK)
-	r := command(t, s, args...).want(t, failure.ExitOK)
-	if !strings.Contains(r.stdout, "dry run") {
-		t.Error(r.stdout)
-	}
+	r := command(t, s, args...).want(t, failure.ExitOK).prints(t, "dry run")
 	whole(t, db, before)
 	if st, err := plan.ReadState(dir); !errors.Is(err, plan.ErrNoState) {
 		t.Errorf("a dry run began: %+v, %v", st, err)
@@ -96,15 +83,11 @@ func TestApply(t *testing.T) {
 	undo := []string{"undo", dir, "--batch", "10"}
 	command(t, s, append(undo, "--output", "json")...).want(t, failure.ExitOK)
 	whole(t, db, want)
-	if r = command(t, s, append(undo, "--write")...).want(t, failure.ExitOK); !strings.Contains(r.stdout, "drop customers_standard") {
-		t.Error(r.stdout)
-	}
+	r = command(t, s, append(undo, "--write")...).want(t, failure.ExitOK).prints(t, "drop customers_standard")
 	whole(t, db, before)
 	command(t, s, "verify", dir).want(t, failure.ExitIncomplete)
 	// The plan can be applied again, into a new copy, with new files.
-	if r = command(t, s, append(args, "--write")...).want(t, failure.ExitUsage); !strings.Contains(r.stderr, `"customers_standard" has documents already`) {
-		t.Error(r.stderr)
-	}
+	r = command(t, s, append(args, "--write")...).want(t, failure.ExitUsage).says(t, `"customers_standard" has documents already`)
 	whole(t, db, before)
 	edit(t, file, `into: "customers_standard"`, `into: "other"`)
 	command(t, s, append(args, "--write", "--output", "json")...).want(t, failure.ExitOK)

@@ -13,27 +13,13 @@ import (
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
-	"github.com/bsonids/bsonids/integration/mongotest"
 	"github.com/bsonids/bsonids/uuidrep"
 )
-
-// copyFile copies a file over another one.
-func copyFile(t testing.TB, from, to string) {
-	t.Helper()
-	b, err := os.ReadFile(from)
-	if err == nil {
-		err = os.WriteFile(to, b, 0o600)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-}
 
 // The undo and the proof of a plan need the files of each of its conversions: those of one do not
 // stand for those of another.
 func TestPlanWithFilesOfAnotherStep(t *testing.T) {
-	s := mongotest.Start(t)
-	db := connect(t, s)
+	s, db := started(t)
 	want := make(map[string]map[string]bson.Raw)
 	for _, name := range []string{"a", "b"} {
 		want[name] = seed(t, db.Collection(name), 60, uuidrep.JavaLegacy, uuidrep.Standard)
@@ -58,12 +44,12 @@ func TestPlanWithFilesOfAnotherStep(t *testing.T) {
 	for name, kinds := range map[string][]string{"log": {".undo"}, "state": {".state"}, "both": {".undo", ".state"}} {
 		t.Run(name, func(t *testing.T) {
 			for _, k := range kinds {
-				copyFile(t, b+k, b+k+".away")
-				copyFile(t, a+k, b+k)
+				put(t, b+k+".away", text(t, b+k))
+				put(t, b+k, text(t, a+k))
 			}
 			check(t)
 			for _, k := range kinds {
-				copyFile(t, b+k+".away", b+k)
+				put(t, b+k, text(t, b+k+".away"))
 			}
 		})
 	}
@@ -71,8 +57,7 @@ func TestPlanWithFilesOfAnotherStep(t *testing.T) {
 
 // A state directory that was copied before the plan was applied does not tell that there is nothing to undo.
 func TestUndoPlanWithEarlierDirectory(t *testing.T) {
-	s := mongotest.Start(t)
-	db := connect(t, s)
+	s, db := started(t)
 	want := map[string]map[string]bson.Raw{"a": seed(t, db.Collection("a"), 60, uuidrep.JavaLegacy, uuidrep.Standard)}
 	file := planned(t, s)
 	dir := filepath.Dir(file)
@@ -104,15 +89,12 @@ func TestUndoPlanWithEarlierDirectory(t *testing.T) {
 // An undo and a proof of a collection that was renamed since, and another one has its name, is an error.
 func TestReplacedCollection(t *testing.T) {
 	for _, to := range []uuidrep.Representation{uuidrep.Standard, uuidrep.CSharpLegacy} {
-		s := mongotest.Start(t)
-		db := connect(t, s)
+		s, db := started(t)
 		coll := db.Collection("c")
 		seed(t, coll, 30, uuidrep.JavaLegacy, to)
 		dir := prepared(t, s, to.String())
 		command(t, s, "apply", dir, "--write", "--batch", "10").want(t, failure.ExitOK)
-		if err := db.Client().Database("admin").RunCommand(t.Context(), bson.D{{Key: "renameCollection", Value: s.Database() + ".c"}, {Key: "to", Value: s.Database() + ".old"}}).Err(); err != nil {
-			t.Fatal(err)
-		}
+		rename(t, db, "c", "old")
 		insert(t, coll, []any{bson.D{{Key: "_id", Value: "new"}}})
 		for _, args := range [][]string{{"verify", dir}, {"verify", dir, "--allow-changed"}, {"undo", dir}, {"undo", dir, "--write"}} {
 			if r := command(t, s, args...); r.code == failure.ExitOK {
@@ -137,8 +119,7 @@ func TestRenamedDuring(t *testing.T) {
 	} {
 		for _, replaced := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, replaced %v", name, replaced), func(t *testing.T) {
-				s := mongotest.Start(t)
-				db := connect(t, s)
+				s, db := started(t)
 				seed(t, db.Collection("c"), 30, uuidrep.JavaLegacy, uuidrep.Standard)
 				dir := prepared(t, s, "standard", tt.changes...)
 				command(t, s, "apply", dir, "--write", "--batch", "10").want(t, failure.ExitOK)
@@ -146,9 +127,7 @@ func TestRenamedDuring(t *testing.T) {
 				p := startProxy(t, host(t, s), func(r request, pass func() []byte) []byte {
 					if coll, _ := r.command.Lookup("find").StringValueOK(); coll == "c" && !isProbe(r) {
 						once.Do(func() {
-							if err := db.Client().Database("admin").RunCommand(t.Context(), bson.D{{Key: "renameCollection", Value: s.Database() + ".c"}, {Key: "to", Value: s.Database() + ".old"}}).Err(); err != nil {
-								t.Error(err)
-							}
+							rename(t, db, "c", "old")
 							if replaced {
 								if err := db.CreateCollection(t.Context(), "c"); err != nil {
 									t.Error(err)
@@ -174,8 +153,7 @@ func isProbe(r request) bool {
 
 // After a plan was begun, a step whose state file is spoilt is not "not begun" for any command.
 func TestPlanWithoutState(t *testing.T) {
-	s := mongotest.Start(t)
-	db := connect(t, s)
+	s, db := started(t)
 	want := make(map[string]map[string]bson.Raw)
 	for _, name := range []string{"a", "b"} {
 		want[name] = seed(t, db.Collection(name), 60, uuidrep.JavaLegacy, uuidrep.Standard)
@@ -191,13 +169,10 @@ func TestPlanWithoutState(t *testing.T) {
 		"missing":  func() error { return os.Remove(states[1]) },
 		"empty":    func() error { return os.WriteFile(states[1], nil, 0o600) },
 		"a folder": func() error { _ = os.Remove(states[1]); return os.Mkdir(states[1], 0o700) },
-		"another":  func() error { copyFile(t, states[0], states[1]); return nil },
+		"another":  func() error { put(t, states[1], text(t, states[0])); return nil },
 	}
-	b, err := os.ReadFile(states[1])
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, spoil := range ways {
+	b := text(t, states[1])
+	for _, spoil := range ways {
 		if err := spoil(); err != nil {
 			t.Fatal(err)
 		}
@@ -205,14 +180,10 @@ func TestPlanWithoutState(t *testing.T) {
 			{"status", dir}, {"apply", dir}, {"verify", dir},
 			{"undo", dir}, {"undo", dir, "--write"},
 		} {
-			if r := command(t, s, args...).want(t, failure.ExitFailed); !strings.Contains(r.stderr, states[1]) {
-				t.Errorf("%s: %q: %s%s", name, args[0], r.stdout, r.stderr)
-			}
+			command(t, s, args...).want(t, failure.ExitFailed).says(t, states[1])
 		}
 		_ = os.Remove(states[1])
-		if err := os.WriteFile(states[1], b, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		put(t, states[1], b)
 	}
 	whole(t, db, want)
 	command(t, s, "verify", dir).want(t, failure.ExitOK)

@@ -50,10 +50,7 @@ func TestCutoverRollsBack(t *testing.T) {
 		})
 		return r.reply(bson.D{{Key: "ok", Value: 0.0}, {Key: "errmsg", Value: "not today"}, {Key: "code", Value: int32(20)}, {Key: "codeName", Value: "IllegalOperation"}})
 	})
-	r := command(t, p, c.line("cutover", "--write")...).want(t, failure.ExitFailed)
-	if !strings.Contains(r.stderr, "not today; the cutover was rolled back") || !strings.Contains(r.stdout, "was rolled back") || strings.Contains(r.stderr, "to undo:") {
-		t.Errorf("%s%s", r.stdout, r.stderr)
-	}
+	command(t, p, c.line("cutover", "--write")...).want(t, failure.ExitFailed).says(t, "not today; the cutover was rolled back").prints(t, "was rolled back").lacks(t, "to undo:")
 	if got := c.collections(); got != "a a_new b b_new c c_new" {
 		t.Errorf("collections %s", got)
 	}
@@ -113,10 +110,7 @@ func TestCutoverRefused(t *testing.T) {
 	refused := func(want string, args ...string) {
 		t.Helper()
 		for _, write := range [][]string{nil, {"--write"}} {
-			r := command(t, c.s, append(append([]string{"cutover", "--db", db.Name(), "--retry-for", "0s"}, write...), args...)...).want(t, failure.ExitUsage)
-			if !strings.Contains(r.stderr, want) {
-				t.Errorf("%q: %s", args, r.stderr)
-			}
+			command(t, c.s, append(append([]string{"cutover", "--db", db.Name(), "--retry-for", "0s"}, write...), args...)...).want(t, failure.ExitUsage).says(t, want)
 		}
 	}
 	run := func(cmd ...bson.E) {
@@ -142,9 +136,7 @@ func TestCutoverRefused(t *testing.T) {
 	c.copyFrom(long, "short", "javaLegacy")
 	refused("too long", long)
 	for _, name := range []string{"a_before_cutover", long, "short"} {
-		if err := db.Collection(name).Drop(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		drop(t, db.Collection(name))
 	}
 
 	// A copy that is not finished, or has skipped values.
@@ -174,9 +166,7 @@ func TestCutoverRefused(t *testing.T) {
 	// Several copies.
 	c.copyFrom("a", "a_other", "javaLegacy")
 	refused("several copies: a_new and a_other; give the directory", "a")
-	if err := db.Collection("a_other").Drop(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	drop(t, db.Collection("a_other"))
 
 	// A guard, of the source or of the copy.
 	field, err := guard.ParseField("customer")
@@ -208,23 +198,14 @@ func TestCutoverRefused(t *testing.T) {
 		{"apply", c.planFrom("javaLegacy", "a", "a_again", "standard")},
 		{"release", "--guards", "a", "--db", db.Name()},
 	} {
-		r := command(t, c.s, append(args, "--write")...).want(t, failure.ExitUsage)
-		if !strings.Contains(r.stderr, "is fenced by a cutover") {
-			t.Errorf("%q: %s", args, r.stderr)
-		}
+		command(t, c.s, append(args, "--write")...).want(t, failure.ExitUsage).says(t, "is fenced by a cutover")
 	}
-	r := command(t, c.s, "release", "--db", db.Name(), "b", "--write").want(t, failure.ExitUsage)
-	if !strings.Contains(r.stderr, "no cutover of b waits") {
-		t.Error(r.stderr)
-	}
+	command(t, c.s, "release", "--db", db.Name(), "b", "--write").want(t, failure.ExitUsage).says(t, "no cutover of b waits")
 	// A validator that another program sets stays.
 	run(append(bson.D{{Key: "collMod", Value: "a"}}, cutSettings...)...)
 	run(bson.E{Key: "collMod", Value: "a"}, bson.E{Key: "validator", Value: bson.D{{Key: "n", Value: bson.D{{Key: "$gte", Value: int32(-5)}}}}})
 	was := c.settingsOf("a")
-	r = command(t, c.s, c.line("release", "--write")...).want(t, failure.ExitIncomplete)
-	if !strings.Contains(r.stdout, "another program has changed the validator") {
-		t.Error(r.stdout)
-	}
+	command(t, c.s, c.line("release", "--write")...).want(t, failure.ExitIncomplete).prints(t, "another program has changed the validator")
 	c.wantSettings(was, "a")
 	command(t, c.s, c.line("release", "--write")...).want(t, failure.ExitUsage)
 }
@@ -234,10 +215,7 @@ func TestCutoverWithoutCollMod(t *testing.T) {
 	s := mongotest.Start(t)
 	s.Refuse(t, mongotest.CollMod)
 	for _, write := range [][]string{nil, {"--write"}} {
-		r := command(t, s, append([]string{"cutover", "--db", s.Database(), "a"}, write...)...).want(t, failure.ExitUsage)
-		if !strings.Contains(r.stderr, "collMod") {
-			t.Error(r.stderr)
-		}
+		command(t, s, append([]string{"cutover", "--db", s.Database(), "a"}, write...)...).want(t, failure.ExitUsage).says(t, "collMod")
 	}
 	command(t, s, "release", "--db", s.Database(), "a", "--write").want(t, failure.ExitUsage)
 }
@@ -257,10 +235,7 @@ func TestCutoverTwice(t *testing.T) {
 	go func() { ended <- command(t, p, c.line("cutover", "--write")...) }()
 	<-reached
 	for _, flags := range [][]string{nil, {"--roll-back"}} {
-		r := command(t, c.s, c.line("cutover", append(flags, "--write")...)...).want(t, failure.ExitUsage)
-		if !strings.Contains(r.stderr, "has not ended; wait for it") {
-			t.Error(r.stderr)
-		}
+		command(t, c.s, c.line("cutover", append(flags, "--write")...)...).want(t, failure.ExitUsage).says(t, "has not ended; wait for it")
 	}
 	command(t, c.s, c.line("release", "--write")...).want(t, failure.ExitUsage)
 	close(others)

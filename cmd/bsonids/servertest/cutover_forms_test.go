@@ -48,32 +48,20 @@ func TestUndoCutoverForms(t *testing.T) {
 			}
 			c.release()
 			for _, i := range []int{3, 4, 5} {
-				if _, err := old.UpdateByID(t.Context(), int32(i), bson.D{{Key: "$set", Value: bson.D{{Key: "n", Value: int32(9)}}}}); err != nil {
-					t.Fatal(err)
-				}
-				changed, err := bson.Marshal(append(doc(i, form(i))[:2], bson.E{Key: "n", Value: int32(9)}))
-				if err != nil {
-					t.Fatal(err)
-				}
-				want[bson.Raw(changed).Lookup("_id").String()] = changed
+				set(t, old, int32(i), "n", int32(9))
+				note(want, append(doc(i, form(i))[:2], bson.E{Key: "n", Value: int32(9)}))
 			}
 			fresh := bson.D{{Key: "_id", Value: int32(100)}, {Key: "ref", Value: in(cutID(100), uuidrep.Standard)}}
 			insert(t, old, []any{fresh})
 			undo := []string{"undo", "--db", c.db.Name(), name, "--batch-timeout", "5s", "--retry-for", "30s", "--write"}
 			if name == "goStruct" {
 				// There is no document for a value that is new.
-				if r := command(t, c.s, undo...).want(t, failure.ExitUsage); !strings.Contains(r.stderr, "nothing shows which fields") {
-					t.Error(r.stderr)
-				}
+				command(t, c.s, undo...).want(t, failure.ExitUsage).says(t, "nothing shows which fields")
 				if _, err := old.DeleteOne(t.Context(), fresh[:1]); err != nil {
 					t.Fatal(err)
 				}
 			} else {
-				back, err := bson.Marshal(bson.D{fresh[0], {Key: "ref", Value: cutID(100).String()}})
-				if err != nil {
-					t.Fatal(err)
-				}
-				want[bson.Raw(back).Lookup("_id").String()] = back
+				note(want, bson.D{fresh[0], {Key: "ref", Value: cutID(100).String()}})
 			}
 			command(t, c.s, undo...).want(t, failure.ExitOK)
 			equal(t, all(t, old), want)

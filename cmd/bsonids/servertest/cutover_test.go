@@ -163,11 +163,7 @@ func converted(t testing.TB, docs map[string]bson.Raw) map[string]bson.Raw {
 			}
 			fresh = append(fresh, bson.E{Key: e.Key(), Value: v})
 		}
-		raw, err := bson.Marshal(fresh)
-		if err != nil {
-			t.Fatal(err)
-		}
-		out[bson.Raw(raw).Lookup("_id").String()] = raw
+		note(out, fresh)
 	}
 	return out
 }

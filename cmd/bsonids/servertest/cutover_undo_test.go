@@ -4,7 +4,6 @@ import (
 	"errors"
 	"math/rand/v2"
 	"os/exec"
-	"strings"
 	"testing"
 	"time"
 
@@ -32,11 +31,7 @@ func released(t *testing.T, documents int, names ...string) (c *cut, want map[st
 	by := func(i int) bson.D { return bson.D{{Key: "_id", Value: in(cutID(i), uuidrep.Standard)}} }
 	key := func(i int) string { return marshalValue(t, in(cutID(i), uuidrep.JavaLegacy)).String() }
 	set := func(doc bson.D) {
-		raw, err := bson.Marshal(doc)
-		if err != nil {
-			t.Fatal(err)
-		}
-		want[bson.Raw(raw).Lookup("_id").String()] = raw
+		note(want, doc)
 	}
 	check := func(_ any, err error) {
 		t.Helper()
@@ -64,9 +59,7 @@ func TestUndoReleased(t *testing.T) {
 	other := all(t, c.db.Collection("b_before_cutover"))
 	settings := c.settingsOf("a")
 	for range 2 {
-		if r := command(t, c.s, c.line("undo")...).want(t, failure.ExitOK); !strings.Contains(r.stdout, "dry run") {
-			t.Error(r.stdout)
-		}
+		command(t, c.s, c.line("undo")...).want(t, failure.ExitOK).prints(t, "dry run")
 	}
 	c.wantSettings(settings, "a", "b")
 	command(t, c.s, append(c.line("undo", "--write"), "x")...).want(t, failure.ExitUsage)
@@ -151,9 +144,7 @@ func TestUndoReleasedRefused(t *testing.T) {
 	command(t, c.s, "apply", c.planFrom("csharpLegacy", "c", "c_new", "javaLegacy"), "--write").want(t, failure.ExitOK)
 	command(t, c.s, c.line("undo", "--write")...).want(t, failure.ExitUsage) // no cutover
 	c.cutover(c.s, failure.ExitOK, "--write")
-	if r := command(t, c.s, c.line("undo", "--write")...).want(t, failure.ExitUsage); !strings.Contains(r.stderr, "it was not released") {
-		t.Error(r.stderr)
-	}
+	command(t, c.s, c.line("undo", "--write")...).want(t, failure.ExitUsage).says(t, "it was not released")
 	c.release()
 	fresh := c.db.Collection("c")
 	opaque := bson.D{{Key: "_id", Value: "x"}, {Key: "customer", Value: bson.Binary{Subtype: 3, Data: []byte("0123456789abcdef")}}}
@@ -161,16 +152,10 @@ func TestUndoReleasedRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	before, kept := all(t, fresh), all(t, c.db.Collection("c_before_cutover"))
-	if r := command(t, c.s, c.line("undo", "--write")...).want(t, failure.ExitUsage); !strings.Contains(r.stderr, "nothing shows whether it is a UUID") || !strings.Contains(r.stderr, "nothing was changed") {
-		t.Error(r.stderr)
-	}
+	command(t, c.s, c.line("undo", "--write")...).want(t, failure.ExitUsage).says(t, "nothing shows whether it is a UUID", "nothing was changed")
 	equal(t, all(t, fresh), before)
 	equal(t, all(t, c.db.Collection("c_before_cutover")), kept)
-	if err := c.db.Collection("c_before_cutover").Drop(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if r := command(t, c.s, c.line("undo", "--write")...).want(t, failure.ExitUsage); !strings.Contains(r.stderr, "was dropped") {
-		t.Error(r.stderr)
-	}
+	drop(t, c.db.Collection("c_before_cutover"))
+	command(t, c.s, c.line("undo", "--write")...).want(t, failure.ExitUsage).says(t, "was dropped")
 	equal(t, all(t, fresh), before)
 }

@@ -3,6 +3,9 @@ package servertest
 import (
 	"bytes"
 	"context"
+	"encoding/json"
+	"os"
+	"strings"
 	"testing"
 
 	"github.com/google/uuid"
@@ -24,6 +27,63 @@ func connect(t testing.TB, s *mongotest.Server) *mongo.Database {
 	return client.Database(s.Database())
 }
 
+// started starts a server that has the features, or skips the test, and connects to its database.
+func started(t testing.TB, features ...*mongotest.Feature) (*mongotest.Server, *mongo.Database) {
+	t.Helper()
+	s := mongotest.Start(t)
+	s.Require(t, features...)
+	return s, connect(t, s)
+}
+
+// says fails the test unless stderr has the texts.
+func (r result) says(t testing.TB, texts ...string) result {
+	t.Helper()
+	return r.has(t, "stderr", r.stderr, texts)
+}
+
+// prints fails the test unless stdout has the texts.
+func (r result) prints(t testing.TB, texts ...string) result {
+	t.Helper()
+	return r.has(t, "stdout", r.stdout, texts)
+}
+
+func (r result) has(t testing.TB, stream, is string, texts []string) result {
+	t.Helper()
+	for _, text := range texts {
+		if !strings.Contains(is, text) {
+			t.Errorf("%q is not in %s:\n%s%s", text, stream, r.stdout, r.stderr)
+		}
+	}
+	return r
+}
+
+// lacks fails the test if the output has one of the texts.
+func (r result) lacks(t testing.TB, texts ...string) result {
+	t.Helper()
+	for _, text := range texts {
+		if strings.Contains(r.stdout+r.stderr, text) {
+			t.Errorf("%q is in the output:\n%s%s", text, r.stdout, r.stderr)
+		}
+	}
+	return r
+}
+
+// decode decodes JSON.
+func decode(t testing.TB, text string, v any) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(text), v); err != nil {
+		t.Fatal(err, text)
+	}
+}
+
+// put writes a file.
+func put(t testing.TB, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func insert(t testing.TB, coll *mongo.Collection, docs []any) {
 	t.Helper()
 	for len(docs) > 0 {
@@ -32,6 +92,29 @@ func insert(t testing.TB, coll *mongo.Collection, docs []any) {
 			t.Fatal(err)
 		}
 		docs = docs[n:]
+	}
+}
+
+// set sets a field of the document with the _id.
+func set(t testing.TB, coll *mongo.Collection, id any, field string, v any) {
+	t.Helper()
+	if _, err := coll.UpdateByID(context.Background(), id, bson.D{{Key: "$set", Value: bson.D{{Key: field, Value: v}}}}); err != nil {
+		t.Error(err)
+	}
+}
+
+func drop(t testing.TB, coll *mongo.Collection) {
+	t.Helper()
+	if err := coll.Drop(context.Background()); err != nil {
+		t.Error(err)
+	}
+}
+
+func rename(t testing.TB, db *mongo.Database, from, to string) {
+	t.Helper()
+	command := bson.D{{Key: "renameCollection", Value: db.Name() + "." + from}, {Key: "to", Value: db.Name() + "." + to}}
+	if err := db.Client().Database("admin").RunCommand(context.Background(), command).Err(); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -90,11 +173,7 @@ func seed(t testing.TB, coll *mongo.Collection, n int, r, to uuidrep.Representat
 				{Key: "odd", Value: bson.Binary{Subtype: 3, Data: []byte("short")}}, {Key: "md5", Value: bson.Binary{Subtype: 5, Data: a[:]}}}
 		}
 		docs = append(docs, doc(r))
-		raw, err := bson.Marshal(doc(to))
-		if err != nil {
-			t.Fatal(err)
-		}
-		want[bson.Raw(raw).Lookup("_id").String()] = raw
+		note(want, doc(to))
 	}
 	insert(t, coll, docs)
 	return want

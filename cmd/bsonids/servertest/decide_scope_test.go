@@ -1,7 +1,6 @@
 package servertest
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -32,17 +31,13 @@ func TestTrustOfDamagedList(t *testing.T) {
 		line, _, _ := strings.Cut(whole, "\n")
 		for _, damaged := range []string{"", "{}\n", "text", line, whole[:len(whole)-1], whole + "{", strings.Replace(whole, `"subType":"03"`, `"subType":"04"`, 1),
 			strings.Replace(whole, s.Database()+".c", "x.c", 1), line + "\n" + whole} {
-			if err := os.WriteFile(list, []byte(damaged), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			put(t, list, damaged)
 			if r := command(t, s, args...); r.code == failure.ExitOK || !strings.Contains(r.stderr, list) {
 				t.Errorf("%q: exit code %d\n%s", damaged, r.code, r.stderr)
 			}
 			equal(t, all(t, coll), before)
 		}
-		if err := os.WriteFile(list, []byte(whole), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		put(t, list, whole)
 		command(t, s, args...).want(t, failure.ExitOK)
 		now := all(t, coll)
 		for i, u := range few {

@@ -92,9 +92,7 @@ func TestHashesAreNotConverted(t *testing.T) {
 	for _, from := range []string{"javaLegacy", "csharpLegacy", "pythonLegacy"} {
 		for _, changes := range [][]func(*plan.Plan){nil, {intoNew("c")}} {
 			dir := prepared(t, s, "standard", append([]func(*plan.Plan){convertFields(from, "")}, changes...)...)
-			if r := command(t, s, "apply", dir, "--write").want(t, failure.ExitUsage); !strings.Contains(r.stderr, "nothing in the values tells that they are "+from) {
-				t.Error(r.stderr)
-			}
+			command(t, s, "apply", dir, "--write").want(t, failure.ExitUsage).says(t, "nothing in the values tells that they are "+from)
 		}
 	}
 	equal(t, all(t, coll), before)
@@ -199,15 +197,10 @@ func TestProvenMinority(t *testing.T) {
 	dirs := map[string]string{"c": prepared(t, s, "standard", convertFields("javaLegacy", "")), "c_standard": prepared(t, s, "standard", convertFields("javaLegacy", ""), intoNew("c"))}
 	for _, collection := range []string{"c_standard", "c"} {
 		if collection == "c" { // the plan of c does not know the copy
-			if err := connect(t, s).Collection("c_standard").Drop(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			drop(t, connect(t, s).Collection("c_standard"))
 		}
 		dir := dirs[collection]
-		r := command(t, s, append([]string{"apply", dir, "--write"}, gentle...)...).want(t, failure.ExitIncomplete)
-		if !strings.Contains(r.stdout, "fits csharpLegacy") {
-			t.Error(r.stdout)
-		}
+		command(t, s, append([]string{"apply", dir, "--write"}, gentle...)...).want(t, failure.ExitIncomplete).prints(t, "fits csharpLegacy")
 		if _, same := held(t, connect(t, s).Collection(collection), other, 300, uuidrep.CSharpLegacy); same != len(other) {
 			t.Errorf("%s: %d of %d values as they were", collection, same, len(other))
 		}
@@ -217,8 +210,7 @@ func TestProvenMinority(t *testing.T) {
 // Values without evidence are converted if they are equal to ids of known order in another
 // collection.
 func TestEqualityIsEvidence(t *testing.T) {
-	s := mongotest.Start(t)
-	db := connect(t, s)
+	s, db := started(t)
 	ids := fill(t, db.Collection("c"), 0, 40, uuidrep.JavaLegacy, checksum)
 	var docs []any
 	for _, u := range ids[:25] {
@@ -238,8 +230,7 @@ func TestEqualityIsEvidence(t *testing.T) {
 // Values that are left as they are in documents that appear after their place was copied are
 // listed, too.
 func TestLeftInLateCopies(t *testing.T) {
-	s := mongotest.Start(t)
-	db := connect(t, s)
+	s, db := started(t)
 	fill(t, db.Collection("old"), 0, 20, uuidrep.JavaLegacy, v4)
 	dir := prepared(t, s, "standard", convertFields("javaLegacy", ""), intoNew("old"))
 	var late atomic.Bool
@@ -281,10 +272,7 @@ func TestBothOrdersOneAfterTheOther(t *testing.T) {
 		return command(t, s, append([]string{"apply", prepared(t, s, "standard", convertFields(from, "")), "--write"}, gentle...)...)
 	}
 	apply("javaLegacy").want(t, failure.ExitIncomplete)
-	r := apply("csharpLegacy").want(t, failure.ExitIncomplete)
-	if !strings.Contains(r.stdout, "fits javaLegacy") {
-		t.Error(r.stdout)
-	}
+	apply("csharpLegacy").want(t, failure.ExitIncomplete).prints(t, "fits javaLegacy")
 	if _, same := held(t, coll, ambiguous, 200, uuidrep.JavaLegacy); same != len(ambiguous) {
 		t.Errorf("%d of %d values as they were", same, len(ambiguous))
 	}

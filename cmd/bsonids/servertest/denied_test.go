@@ -76,9 +76,7 @@ func TestDenied(t *testing.T) {
 			if n := len(all(t, db.Collection("new"))); n > 0 && name != "createIndexes" {
 				t.Errorf("%q without %s: %d documents in the new collection", args, name, n)
 			}
-			if err := db.Collection("new").Drop(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			drop(t, db.Collection("new"))
 		}
 	}
 	sampled.Store(true)

@@ -1,7 +1,6 @@
 package servertest
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -17,7 +16,6 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/report"
-	"github.com/bsonids/bsonids/integration/mongotest"
 	"github.com/bsonids/bsonids/uuidrep"
 )
 
@@ -38,8 +36,7 @@ func convertDump(t *testing.T, in, out string, code int, decide func(*plan.Plan)
 // The awkward collection is converted as a dump as it is into a copy, by the same plan: the counts, the lists,
 // the exit codes and the documents are the same.
 func TestDumpLikeCopy(t *testing.T) {
-	s := mongotest.Start(t)
-	db := connect(t, s)
+	s, db := started(t)
 	docs := awkward(t, db)
 	insert(t, db.Collection("c"), docs)
 	for _, to := range []string{"javaLegacy", "standard"} {
@@ -72,9 +69,7 @@ func TestDumpLikeCopy(t *testing.T) {
 			if i == 1 {
 				where = nil
 			}
-			if err := json.Unmarshal([]byte(command(t, where, append(args, "--output", "json")...).want(t, failure.ExitIncomplete).stdout), &got); err != nil {
-				t.Fatal(err)
-			}
+			decode(t, command(t, where, append(args, "--output", "json")...).want(t, failure.ExitIncomplete).stdout, &got)
 			for _, a := range got.Steps {
 				a.Into, a.SkipList = "", ""
 				steps[i] = append(steps[i], a)
@@ -86,37 +81,28 @@ func TestDumpLikeCopy(t *testing.T) {
 		lists, _ := filepath.Glob(file("s") + "/*.skipped.jsonl")
 		var listed [2][]string
 		for i, path := range []string{lists[0], filepath.Join(file("d"), plan.SkipFile)} {
-			b, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			b := text(t, path)
 			listed[i] = strings.Split(string(b), "\n")
 			slices.Sort(listed[i])
 		}
 		if !slices.Equal(listed[0], listed[1]) {
 			t.Errorf("to %s: the copy lists\n%s\nand the dump\n%s", to, listed[0], listed[1])
 		}
-		b, err := os.ReadFile(filepath.Join(file("out"), s.Database(), "c.bson"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := text(t, filepath.Join(file("out"), s.Database(), "c.bson"))
 		for _, doc := range all(t, db.Collection("copy_"+to)) {
 			if !strings.Contains(string(b), string(doc)) {
 				t.Errorf("to %s: the converted dump lacks %v", to, doc)
 			}
 		}
 		command(t, nil, "verify", file("d"), "--output", "json").want(t, failure.ExitOK)
-		if err := db.Collection("copy_" + to).Drop(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		drop(t, db.Collection("copy_"+to))
 	}
 }
 
 // The plan of a dump has the fields, the evidence, the decisions and the references of the plan of a server with
 // the same documents. Both conversions have the same counts, exit codes and values, and list the same.
 func TestDumpLikeServer(t *testing.T) {
-	s := mongotest.Start(t)
-	db := connect(t, s)
+	s, db := started(t)
 	collections := map[string][]any{}
 	for i := range 80 {
 		kind := uuidrep.JavaLegacy
@@ -142,12 +128,9 @@ func TestDumpLikeServer(t *testing.T) {
 	var plans [2]string
 	for i, name := range []string{"s", "d"} {
 		path := filepath.Join(file(name), plan.PlanFile)
-		b, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := text(t, path)
 		text := strings.ReplaceAll(string(b), "decision: unknown", "decision: leave") // as a person does
-		dumptest.Write(t, path, []byte(text))
+		put(t, path, text)
 		p, err := plan.ReadFile(file(name))
 		if err != nil {
 			t.Fatal(err)
@@ -168,9 +151,7 @@ func TestDumpLikeServer(t *testing.T) {
 	applied := func(r result) (steps []report.AppliedStep) {
 		t.Helper()
 		var got struct{ Steps []report.AppliedStep }
-		if err := json.Unmarshal([]byte(r.stdout), &got); err != nil {
-			t.Fatal(err)
-		}
+		decode(t, r.stdout, &got)
 		for i := range got.Steps {
 			got.Steps[i].SkipList = ""
 		}
@@ -183,10 +164,7 @@ func TestDumpLikeServer(t *testing.T) {
 	if fmt.Sprint(d) != fmt.Sprint(w) || len(d) != 3 {
 		t.Errorf("server %v\ndump   %v", w, d)
 	}
-	list, err := os.ReadFile(filepath.Join(file("d"), plan.SkipFile))
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := text(t, filepath.Join(file("d"), plan.SkipFile))
 	lists, _ := filepath.Glob(filepath.Join(file("s"), "*.skipped.jsonl"))
 	for _, l := range lists {
 		b, _ := os.ReadFile(l)
@@ -198,10 +176,7 @@ func TestDumpLikeServer(t *testing.T) {
 	command(t, s, "verify", file("s"), "--output", "json").want(t, failure.ExitOK)
 	command(t, nil, "status", file("d"), "--output", "json").want(t, failure.ExitOK)
 	for name := range collections {
-		b, err := os.ReadFile(filepath.Join(file("out"), s.Database(), name+".bson"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := text(t, filepath.Join(file("out"), s.Database(), name+".bson"))
 		for _, doc := range all(t, db.Collection(name)) {
 			if !strings.Contains(string(b), string(doc)) {
 				t.Errorf("%s: the converted dump lacks %v", name, doc)

@@ -2,7 +2,6 @@ package servertest
 
 import (
 	"crypto/rand"
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -21,10 +20,7 @@ import (
 // setDecision edits the decision about a field, which the plan has once, and adds lines to it.
 func setDecision(t testing.TB, file, field, decision string, lines ...string) {
 	t.Helper()
-	b, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := text(t, file)
 	before, after, ok := strings.Cut(string(b), `- path: "`+field+`"`+"\n        stored: subtype 3\n")
 	if !ok {
 		t.Fatalf("no %s in %s", field, b)
@@ -35,9 +31,7 @@ func setDecision(t testing.TB, file, field, decision string, lines ...string) {
 	for _, l := range lines {
 		text += "        " + l + "\n"
 	}
-	if err := os.WriteFile(file, []byte(text+after), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	put(t, file, text+after)
 }
 
 // late fills a collection with two fields in Java order. It returns its documents as they are when only a is
@@ -76,8 +70,7 @@ func TestDecideLater(t *testing.T) {
 	for _, to := range []uuidrep.Representation{uuidrep.Standard, uuidrep.CSharpLegacy} {
 		for _, copied := range []bool{false, true} {
 			t.Run(to.String(), func(t *testing.T) {
-				s := mongotest.Start(t)
-				db := connect(t, s)
+				s, db := started(t)
 				one, both := late(t, db.Collection("c"), 60, to)
 				before := all(t, db.Collection("c"))
 				file := planned(t, s, "--to", to.String())
@@ -95,14 +88,10 @@ func TestDecideLater(t *testing.T) {
 				setDecision(t, file, "b[]", "convert from javaLegacy")
 				change := `"c": the decision about "b[]" (subtype 3) was "leave" and is "convert from javaLegacy"`
 				for _, dry := range []string{"json", "table"} {
-					if r := command(t, s, "apply", dir, "--output", dry).want(t, failure.ExitOK); !strings.Contains(r.stderr, change) {
-						t.Error(r.stderr)
-					}
+					command(t, s, "apply", dir, "--output", dry).want(t, failure.ExitOK).says(t, change)
 				}
 				equal(t, all(t, result), one)
-				if r := command(t, s, args...).want(t, failure.ExitOK); !strings.Contains(r.stderr, change) {
-					t.Error(r.stderr)
-				}
+				command(t, s, args...).want(t, failure.ExitOK).says(t, change)
 				equal(t, all(t, result), both)
 				if r := command(t, s, args...).want(t, failure.ExitOK); strings.Contains(r.stderr, "edited") { // nothing is left to do
 					t.Error(r.stderr)
@@ -113,15 +102,11 @@ func TestDecideLater(t *testing.T) {
 				command(t, s, "status", dir).want(t, failure.ExitOK)
 				command(t, s, "verify", dir).want(t, failure.ExitOK)
 				setDecision(t, file, "b[]", "leave")
-				if r := command(t, s, args...).want(t, failure.ExitUsage); !strings.Contains(r.stderr, "put this back") {
-					t.Error(r.stderr)
-				}
+				command(t, s, args...).want(t, failure.ExitUsage).says(t, "put this back")
 				command(t, s, "undo", dir, "--batch", "10", "--write").want(t, failure.ExitOK)
 				equal(t, all(t, db.Collection("c")), before)
 				if copied {
-					if err := result.Drop(t.Context()); err != nil {
-						t.Fatal(err)
-					}
+					drop(t, result)
 				}
 				// The decision is free again, and the files are new.
 				command(t, s, args...).want(t, failure.ExitOK)
@@ -178,8 +163,7 @@ func TestTrustLater(t *testing.T) {
 	for _, to := range []uuidrep.Representation{uuidrep.Standard, uuidrep.CSharpLegacy} {
 		for _, copied := range []bool{false, true} {
 			t.Run(to.String(), func(t *testing.T) {
-				s := mongotest.Start(t)
-				db := connect(t, s)
+				s, db := started(t)
 				coll := db.Collection("c")
 				fill(t, coll, 0, 200, uuidrep.JavaLegacy, v4)
 				few := odd(4)
@@ -200,13 +184,9 @@ func TestTrustLater(t *testing.T) {
 				}
 				// A service changes one of them, and writes another one.
 				changed := few[3]
-				if _, err := coll.UpdateOne(t.Context(), bson.D{{Key: "_id", Value: 201}}, bson.D{{Key: "$set", Value: bson.D{{Key: "a", Value: in(changed, uuidrep.JavaLegacy)}}}}); err != nil {
-					t.Fatal(err)
-				}
+				set(t, coll, 201, "a", in(changed, uuidrep.JavaLegacy))
 				setDecision(t, file, "a", "convert from javaLegacy", "trust: true")
-				if r := command(t, s, "apply", dir).want(t, failure.ExitOK); !strings.Contains(r.stderr, `trust of "a" (subtype 3) was false and is true`) {
-					t.Error(r.stderr)
-				}
+				command(t, s, "apply", dir).want(t, failure.ExitOK).says(t, `trust of "a" (subtype 3) was false and is true`)
 				command(t, s, args...).want(t, failure.ExitIncomplete)
 				now := all(t, result)
 				for i, want := range map[int32]bson.Binary{200: in(few[0], to), 201: in(changed, uuidrep.JavaLegacy), 202: in(few[2], to)} {
@@ -242,8 +222,7 @@ func TestTrustLater(t *testing.T) {
 // apply ends with exit code 0. A value of a field that nobody vouched for still counts.
 func TestTrustedNothingLeft(t *testing.T) {
 	for _, copied := range []bool{false, true} {
-		s := mongotest.Start(t)
-		db := connect(t, s)
+		s, db := started(t)
 		few := odd(6)
 		var docs []any
 		for i := range 120 {
@@ -268,9 +247,7 @@ func TestTrustedNothingLeft(t *testing.T) {
 				Steps []struct{ DocumentsSkipped int64 }
 			}
 			r := command(t, s, append(args, "--output", "json")...).want(t, code)
-			if err := json.Unmarshal([]byte(r.stdout), &got); err != nil {
-				t.Fatal(err)
-			}
+			decode(t, r.stdout, &got)
 			n := int64(0)
 			for _, st := range got.Steps {
 				n += st.DocumentsSkipped

@@ -37,12 +37,8 @@ func TestOtherFiles(t *testing.T) {
 				t.Fatal(err)
 			}
 			path := filepath.Join(dir, "c.javaLegacy"+end)
-			if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			if r := command(t, s, "apply", dir, "--write").want(t, failure.ExitUsage); !strings.Contains(r.stderr, path) {
-				t.Error(r.stderr)
-			}
+			put(t, path, content)
+			command(t, s, "apply", dir, "--write").want(t, failure.ExitUsage).says(t, path)
 			if got := text(t, path); got != content {
 				t.Errorf("%s: %q became %q", end, content, got)
 			}
@@ -54,22 +50,17 @@ func TestOtherFiles(t *testing.T) {
 // The directory of one collection does not apply to another one of the same name.
 func TestDirectoryOfAnotherCollection(t *testing.T) {
 	for _, changes := range [][]func(*plan.Plan){nil, {intoNew("c")}} {
-		s := mongotest.Start(t)
-		db := connect(t, s)
+		s, db := started(t)
 		seed(t, db.Collection("c"), 12, uuidrep.JavaLegacy, uuidrep.Standard)
 		dir := prepared(t, s, "standard", changes...)
 		command(t, s, "apply", dir, "--write").want(t, failure.ExitOK)
 		for _, name := range []string{"c", "c_standard"} {
-			if err := db.Collection(name).Drop(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			drop(t, db.Collection(name))
 		}
 		seed(t, db.Collection("c"), 12, uuidrep.JavaLegacy, uuidrep.Standard)
 		before := all(t, db.Collection("c"))
 		for range 2 { // refused every time
-			if r := command(t, s, "apply", dir, "--write").want(t, failure.ExitUsage); !strings.Contains(r.stderr, "another collection with the same name") {
-				t.Error(r.stderr)
-			}
+			command(t, s, "apply", dir, "--write").want(t, failure.ExitUsage).says(t, "another collection with the same name")
 		}
 		equal(t, all(t, db.Collection("c")), before)
 	}
@@ -77,8 +68,7 @@ func TestDirectoryOfAnotherCollection(t *testing.T) {
 
 // Parts that begin after another one has written find its documents and continue.
 func TestPartAfterAnother(t *testing.T) {
-	s := mongotest.Start(t)
-	db := connect(t, s)
+	s, db := started(t)
 	want := seed(t, db.Collection("c"), 8, uuidrep.JavaLegacy, uuidrep.Standard)
 	if err := db.CreateCollection(t.Context(), "new"); err != nil { // as for a collection that is to be sharded
 		t.Fatal(err)
@@ -96,8 +86,7 @@ func TestPartAfterAnother(t *testing.T) {
 // --into with --part may find the documents of other parts, but never writes among documents of
 // another collection.
 func TestPartIntoAnotherCollection(t *testing.T) {
-	s := mongotest.Start(t)
-	db := connect(t, s)
+	s, db := started(t)
 	seed(t, db.Collection("c"), 6, uuidrep.JavaLegacy, uuidrep.Standard)
 	var docs []any
 	for i := range 6 {
@@ -116,14 +105,11 @@ func TestPartIntoAnotherCollection(t *testing.T) {
 
 // Nothing is proven or restored in a collection that does not exist.
 func TestNoCollection(t *testing.T) {
-	s := mongotest.Start(t)
-	db := connect(t, s)
+	s, db := started(t)
 	seed(t, db.Collection("c"), 8, uuidrep.JavaLegacy, uuidrep.Standard)
 	dir := filepath.Dir(planned(t, s))
 	command(t, s, "apply", dir, "--write").want(t, failure.ExitOK)
-	if err := db.Collection("c").Drop(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	drop(t, db.Collection("c"))
 	for _, args := range [][]string{{"verify", dir}, {"undo", dir}, {"undo", dir, "--write"}} {
 		if r := command(t, s, args...).want(t, failure.ExitUsage); !strings.Contains(r.stderr, `"c"`) && !strings.Contains(r.stderr, ".c ") {
 			t.Errorf("%v: %s", args, r.stderr)

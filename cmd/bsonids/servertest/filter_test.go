@@ -1,7 +1,6 @@
 package servertest
 
 import (
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -53,9 +52,7 @@ func filtered(t *testing.T, s *mongotest.Server, file string, filters, decisions
 	for _, f := range filters {
 		parts += strings.Replace(entry, "\n", "\n    filter: '"+f+"'\n", 1) + "\n"
 	}
-	if err := os.WriteFile(file, []byte(b[:begin]+parts+b[end:]), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	put(t, file, b[:begin]+parts+b[end:])
 	command(t, s, "plan", filepath.Dir(file)).want(t, failure.ExitOK)
 	decideFilters(t, file, decisions...)
 }
@@ -70,9 +67,7 @@ func decideFilters(t *testing.T, file string, decisions ...string) {
 		}
 		return "        decision: " + decisions[i]
 	})
-	if err := os.WriteFile(file, []byte(b), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	put(t, file, b)
 }
 
 // One field has values in two orders, which programs wrote to different documents. Each filter is decided by the
@@ -101,9 +96,7 @@ func TestFilters(t *testing.T) {
 		}
 		args := append([]string{"apply", dir, "--write"}, gentle...)
 		command(t, s, "apply", dir).want(t, failure.ExitOK)
-		if r := command(t, s, args...).want(t, failure.ExitOK); !strings.Contains(r.stdout, `filter {"batch":{"$numberInt":"0"}}`) {
-			t.Error(r.stdout)
-		}
+		command(t, s, args...).want(t, failure.ExitOK).prints(t, `filter {"batch":{"$numberInt":"0"}}`)
 		for id, u := range ids {
 			has(t, c, id, in(u, to))
 		}
@@ -117,9 +110,7 @@ func TestFilters(t *testing.T) {
 		}
 		// A filter that has converted values is frozen until it is undone.
 		edit(t, file, filters[0], `{"batch": 7}`)
-		if r := command(t, s, args...).want(t, failure.ExitUsage); !strings.Contains(r.stderr, "was removed") {
-			t.Error(r.stderr)
-		}
+		command(t, s, args...).want(t, failure.ExitUsage).says(t, "was removed")
 		command(t, s, "undo", dir, "--write", "--output", "json").want(t, failure.ExitOK)
 		equal(t, all(t, c), before)
 		edit(t, file, `{"batch": 7}`, `{"batch": {"$lt": 1}}`)
@@ -190,10 +181,7 @@ func TestFilterLeavesOut(t *testing.T) {
 	file := planned(t, s)
 	filtered(t, s, file, []string{`{"batch": 0}`, `{"batch": 1}`}, []string{"convert from pythonLegacy", "convert from javaLegacy"})
 	for _, args := range [][]string{{"plan"}, {"apply"}, {"apply", "--write"}, {"verify"}} {
-		r := command(t, s, append([]string{args[0], filepath.Dir(file)}, args[1:]...)...).want(t, failure.ExitOK)
-		if !strings.Contains(r.stderr, "c: 40 documents match no filter of the plan") {
-			t.Errorf("%q: %s", args, r.stderr)
-		}
+		command(t, s, append([]string{args[0], filepath.Dir(file)}, args[1:]...)...).want(t, failure.ExitOK).says(t, "c: 40 documents match no filter of the plan")
 	}
 }
 
@@ -205,9 +193,7 @@ func TestFilterMade(t *testing.T) {
 	for id := range int32(40) {
 		ids[id] = uuid.UUID{15: byte(id + 1)} // of no version in any order
 		for old, r := range map[int32]uuidrep.Representation{id: uuidrep.JavaLegacy, id + 40: uuidrep.CSharpLegacy} {
-			if _, err := c.UpdateOne(t.Context(), bson.D{{Key: "_id", Value: old}}, bson.D{{Key: "$set", Value: bson.D{{Key: "id", Value: in(ids[id], r)}}}}); err != nil {
-				t.Fatal(err)
-			}
+			set(t, c, old, "id", in(ids[id], r))
 		}
 	}
 	file := planned(t, s, "--to", "csharpLegacy")
@@ -237,9 +223,7 @@ func TestFilterLeft(t *testing.T) {
 		var moved atomic.Bool
 		p := startProxy(t, host(t, s), func(r request, pass func() []byte) []byte {
 			if of, _ := r.command.Lookup("update").StringValueOK(); of == "c" && r.documents > 0 && strings.Contains(r.sequence[0].String(), "$and") && moved.CompareAndSwap(false, true) {
-				if _, err := c.UpdateOne(t.Context(), bson.D{{Key: "_id", Value: int32(0)}}, bson.D{{Key: "$set", Value: bson.D{{Key: "batch", Value: int32(1)}}}}); err != nil {
-					t.Error(err)
-				}
+				set(t, c, int32(0), "batch", int32(1))
 			}
 			return pass()
 		})
@@ -274,9 +258,7 @@ func TestFilterWrong(t *testing.T) {
 		if r := command(t, s, "apply", filepath.Dir(file), "--write"); r.code == failure.ExitOK || !strings.Contains(r.stderr, want[0]) {
 			t.Errorf("%s: %d %s", filter, r.code, r.stderr)
 		}
-		if r := command(t, s, "plan", filepath.Dir(file)); !strings.Contains(r.stderr, want[1]) {
-			t.Errorf("%s: %d %s", filter, r.code, r.stderr)
-		}
+		command(t, s, "plan", filepath.Dir(file)).says(t, want[1])
 		equal(t, all(t, c), before)
 	}
 }
@@ -292,15 +274,9 @@ func TestFilterGuard(t *testing.T) {
 	dir := filepath.Dir(file)
 	filtered(t, s, file, []string{`{"batch": 0}`, `{"batch": 1}`}, []string{"convert from pythonLegacy", "convert from javaLegacy"})
 	b := text(t, file)
-	if err := os.WriteFile(file, []byte(strings.Replace(b, "guard: none", "guard: strict", 1)), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if r := command(t, s, "apply", dir, "--write").want(t, failure.ExitUsage); !strings.Contains(r.stderr, "a collection has one validator") {
-		t.Error(r.stderr)
-	}
-	if err := os.WriteFile(file, []byte(strings.ReplaceAll(b, "guard: none", "guard: strict")), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	put(t, file, strings.Replace(b, "guard: none", "guard: strict", 1))
+	command(t, s, "apply", dir, "--write").want(t, failure.ExitUsage).says(t, "a collection has one validator")
+	put(t, file, strings.ReplaceAll(b, "guard: none", "guard: strict"))
 	command(t, s, append([]string{"apply", dir, "--write"}, gentle...)...).want(t, failure.ExitOK)
 	for id, u := range ids {
 		has(t, c, id, in(u, uuidrep.Standard))

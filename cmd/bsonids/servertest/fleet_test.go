@@ -14,7 +14,6 @@ import (
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
-	"github.com/bsonids/bsonids/integration/mongotest"
 	"github.com/bsonids/bsonids/mixedrep"
 	"github.com/bsonids/bsonids/uuidrep"
 )
@@ -68,8 +67,7 @@ func (f *fleet) read(ctx context.Context, service *mixedrep.Collection) error {
 // Services that match both representations find every document before, during and after a
 // conversion in place, while services of both representations write.
 func TestFleet(t *testing.T) {
-	s := mongotest.Start(t)
-	db := connect(t, s)
+	s, db := started(t)
 	f := &fleet{t: t, coll: db.Collection("orders")}
 	old, err := mixedrep.Wrap(f.coll, uuidrep.JavaLegacy, uuidrep.Standard)
 	if err != nil {

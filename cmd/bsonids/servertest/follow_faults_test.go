@@ -20,9 +20,7 @@ import (
 // Two documents of the source have the same _id after the conversion. The copy has one of them, the
 // other is pending. When one of them is deleted, the copy is that of the other.
 func TestFollowConflict(t *testing.T) {
-	s := mongotest.Start(t)
-	s.Require(t, mongotest.ChangeStreams)
-	db := connect(t, s)
+	s, db := started(t, mongotest.ChangeStreams)
 	app := newApplication(t, db, "c", 12)
 	dir := followPlan(t, s)
 	command(t, s, follow(dir, "--until-caught-up")...).want(t, failure.ExitOK)
@@ -30,10 +28,7 @@ func TestFollowConflict(t *testing.T) {
 	insert(t, app.coll, []any{bson.D{{Key: "_id", Value: in(id, uuidrep.Standard)}, {Key: "n", Value: int32(-1)}}})
 	for range 2 {
 		app.insert()
-		r := command(t, s, follow(dir, "--until-caught-up")...).want(t, failure.ExitIncomplete)
-		if !strings.Contains(r.stdout, "another copy has the same _id") {
-			t.Error(r.stdout)
-		}
+		command(t, s, follow(dir, "--until-caught-up")...).want(t, failure.ExitIncomplete).prints(t, "another copy has the same _id")
 	}
 	if _, err := app.coll.DeleteOne(t.Context(), app.filter(id)); err != nil {
 		t.Fatal(err)
@@ -41,19 +36,13 @@ func TestFollowConflict(t *testing.T) {
 	command(t, s, follow(dir, "--until-caught-up")...).want(t, failure.ExitOK)
 	delete(app.docs, id)
 	want := app.want()
-	raw, err := bson.Marshal(bson.D{{Key: "_id", Value: in(id, uuidrep.Standard)}, {Key: "n", Value: int32(-1)}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	want[bson.Raw(raw).Lookup("_id").String()] = raw
+	note(want, bson.D{{Key: "_id", Value: in(id, uuidrep.Standard)}, {Key: "n", Value: int32(-1)}})
 	equal(t, all(t, db.Collection("new")), want)
 }
 
 // The connection is lost before or after every kind of command.
 func TestFollowLost(t *testing.T) {
-	s := mongotest.Start(t)
-	s.Require(t, mongotest.ChangeStreams)
-	db := connect(t, s)
+	s, db := started(t, mongotest.ChangeStreams)
 	app := newApplication(t, db, "c", 20)
 	dir := followPlan(t, s)
 	command(t, s, follow(dir, "--until-caught-up")...).want(t, failure.ExitOK)
@@ -85,9 +74,7 @@ func TestFollowSignal(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		mongotest.Skip(t, "Windows has no such signal")
 	}
-	s := mongotest.Start(t)
-	s.Require(t, mongotest.ChangeStreams)
-	db := connect(t, s)
+	s, db := started(t, mongotest.ChangeStreams)
 	app := newApplication(t, db, "c", 20)
 	log, err := os.Create(t.TempDir() + "/log")
 	if err != nil {
@@ -96,10 +83,7 @@ func TestFollowSignal(t *testing.T) {
 	defer log.Close()
 	cmd := startLogged(t, s, log, follow(followPlan(t, s))...)
 	read := func() string {
-		b, err := os.ReadFile(log.Name())
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := text(t, log.Name())
 		return string(b)
 	}
 	deadline := time.Now().Add(2 * time.Minute)

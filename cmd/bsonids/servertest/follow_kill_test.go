@@ -18,9 +18,7 @@ var followKills = flag.Int("follow-kills", 3, "kill a copy that follows its sour
 // Two copies that follow their sources, beside a conversion in place, are killed at random moments, from their
 // beginning on, while another program writes. Nothing is lost, and the same command continues.
 func TestFollowKill(t *testing.T) {
-	s := mongotest.Start(t)
-	s.Require(t, mongotest.ChangeStreams)
-	db := connect(t, s)
+	s, db := started(t, mongotest.ChangeStreams)
 	app, other := newApplication(t, db, "c", 100), newApplication(t, db, "d", 30)
 	want := seed(t, db.Collection("place"), 30, uuidrep.JavaLegacy, uuidrep.Standard)
 	dir := followPlan(t, s)

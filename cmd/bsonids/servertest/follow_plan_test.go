@@ -21,9 +21,7 @@ import (
 // collection that is converted in place is converted before, and its guard raised. The command ends when all
 // have caught up.
 func TestFollowSeveral(t *testing.T) {
-	s := mongotest.Start(t)
-	s.Require(t, mongotest.ChangeStreams)
-	db := connect(t, s)
+	s, db := started(t, mongotest.ChangeStreams)
 	apps := make(map[string]*application)
 	for _, name := range []string{"a", "b", "c"} {
 		apps[name] = newApplication(t, db, name, 20)
@@ -83,9 +81,7 @@ func TestFollowSeveral(t *testing.T) {
 
 // An interrupt before all copies have caught up ends with 130, and the same command continues.
 func TestFollowInterrupted(t *testing.T) {
-	s := mongotest.Start(t)
-	s.Require(t, mongotest.ChangeStreams)
-	db := connect(t, s)
+	s, db := started(t, mongotest.ChangeStreams)
 	first, second := newApplication(t, db, "a", 20), newApplication(t, db, "b", 20)
 	dir := filepath.Dir(planned(t, s))
 	args := follow(dir, "--collections-at-once", "1")
@@ -115,9 +111,7 @@ func TestFollowInterrupted(t *testing.T) {
 // A service adds a field, which is copied as it is. When it is decided, all documents are compared again, and
 // what was deleted meanwhile is deleted in the copy.
 func TestFollowEdited(t *testing.T) {
-	s := mongotest.Start(t)
-	s.Require(t, mongotest.ChangeStreams)
-	db := connect(t, s)
+	s, db := started(t, mongotest.ChangeStreams)
 	app := newApplication(t, db, "c", 30)
 	dir := followPlan(t, s)
 	command(t, s, follow(dir, "--until-caught-up")...).want(t, failure.ExitOK)
@@ -130,11 +124,7 @@ func TestFollowEdited(t *testing.T) {
 	with := func(r uuidrep.Representation) map[string]bson.Raw {
 		want := make(map[string]bson.Raw)
 		for i, id := range app.ids {
-			raw, err := bson.Marshal(append(app.doc(id, uuidrep.Standard), bson.E{Key: "session", Value: in(cutID(i), r)}))
-			if err != nil {
-				t.Fatal(err)
-			}
-			want[bson.Raw(raw).Lookup("_id").String()] = raw
+			note(want, append(app.doc(id, uuidrep.Standard), bson.E{Key: "session", Value: in(cutID(i), r)}))
 		}
 		return want
 	}
@@ -153,9 +143,7 @@ func TestFollowEdited(t *testing.T) {
 
 // A copy that follows has the values, the counts and the list of a copy that does not, also of odd documents.
 func TestFollowAwkward(t *testing.T) {
-	s := mongotest.Start(t)
-	s.Require(t, mongotest.ChangeStreams)
-	db := connect(t, s)
+	s, db := started(t, mongotest.ChangeStreams)
 	insert(t, db.Collection("c"), awkward(t, db))
 	type outcome struct {
 		step map[string]any

@@ -19,9 +19,7 @@ import (
 // A copy follows its source while another program inserts, updates, deletes and bypasses the
 // validator, before, while and after it is copied, and while the command does not run.
 func TestFollow(t *testing.T) {
-	s := mongotest.Start(t)
-	s.Require(t, mongotest.ChangeStreams)
-	db := connect(t, s)
+	s, db := started(t, mongotest.ChangeStreams)
 	app := newApplication(t, db, "c", 60)
 	dir := followPlan(t, s)
 
@@ -29,10 +27,7 @@ func TestFollow(t *testing.T) {
 	b := inBackground(t, s, follow(dir, "--batch", "10")...)
 	b.until(following)
 	stop()
-	r := b.interrupt().want(t, failure.ExitOK)
-	if !strings.Contains(r.stdout, "Verified: new has every change of c") {
-		t.Error(r.stdout)
-	}
+	b.interrupt().want(t, failure.ExitOK).prints(t, "Verified: new has every change of c")
 	for range 30 {
 		app.write()
 	}
@@ -54,21 +49,15 @@ func TestFollow(t *testing.T) {
 
 // status shows the lag while a copy follows its source. No other run follows into the same copy.
 func TestFollowStatus(t *testing.T) {
-	s := mongotest.Start(t)
-	s.Require(t, mongotest.ChangeStreams)
-	db := connect(t, s)
+	s, db := started(t, mongotest.ChangeStreams)
 	app := newApplication(t, db, "c", 20)
 	dir := followPlan(t, s)
 	b := inBackground(t, s, follow(dir)...)
 	b.until(following)
-	if r := command(t, s, follow(dir)...).want(t, failure.ExitUsage); !strings.Contains(r.stderr, "in use by another process") {
-		t.Error(r.stderr)
-	}
+	command(t, s, follow(dir)...).want(t, failure.ExitUsage).says(t, "in use by another process")
 	other := filepath.Join(t.TempDir(), "other.d")
 	again(t, filepath.Join(dir, "plan.yaml"), other)
-	if r := command(t, s, follow(other)...).want(t, failure.ExitUsage); !strings.Contains(r.stderr, `"new" has documents already`) {
-		t.Error(r.stderr)
-	}
+	command(t, s, follow(other)...).want(t, failure.ExitUsage).says(t, `"new" has documents already`)
 	app.write()
 	for { // until the record has it
 		got := statusOf(t, s, "--db", s.Database())
@@ -77,20 +66,14 @@ func TestFollowStatus(t *testing.T) {
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
-	if r := command(t, s, "status", "--db", s.Database()).want(t, failure.ExitOK); !strings.Contains(r.stdout, "following, ") {
-		t.Error(r.stdout)
-	}
+	command(t, s, "status", "--db", s.Database()).want(t, failure.ExitOK).prints(t, "following, ")
 	b.interrupt().want(t, failure.ExitOK)
-	if r := command(t, s, "status", "--db", s.Database()).want(t, failure.ExitOK); !strings.Contains(r.stdout, "stopped: the copy does not follow its source any more") {
-		t.Error(r.stdout)
-	}
+	command(t, s, "status", "--db", s.Database()).want(t, failure.ExitOK).prints(t, "stopped: the copy does not follow its source any more")
 }
 
 // The source is renamed while its copy follows it.
 func TestFollowRenamed(t *testing.T) {
-	s := mongotest.Start(t)
-	s.Require(t, mongotest.ChangeStreams)
-	db := connect(t, s)
+	s, db := started(t, mongotest.ChangeStreams)
 	app := newApplication(t, db, "c", 20)
 	dir := followPlan(t, s)
 	b := inBackground(t, s, follow(dir)...)
@@ -113,14 +96,6 @@ func TestFollowRenamed(t *testing.T) {
 	b.interrupt().want(t, failure.ExitOK)
 }
 
-func rename(t *testing.T, db *mongo.Database, from, to string) {
-	t.Helper()
-	if err := db.Client().Database("admin").RunCommand(t.Context(), bson.D{{Key: "renameCollection", Value: db.Name() + "." + from},
-		{Key: "to", Value: db.Name() + "." + to}}).Err(); err != nil {
-		t.Fatal(err)
-	}
-}
-
 func same(got, want map[string]bson.Raw) bool {
 	if len(got) != len(want) {
 		return false
@@ -138,21 +113,15 @@ func same(got, want map[string]bson.Raw) bool {
 func TestFollowDropped(t *testing.T) {
 	for name, drop := range map[string]func(*testing.T, *mongo.Database){
 		"dropped": func(t *testing.T, db *mongo.Database) {
-			if err := db.Collection("c").Drop(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			drop(t, db.Collection("c"))
 		},
 		"dropped and created": func(t *testing.T, db *mongo.Database) {
-			if err := db.Collection("c").Drop(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			drop(t, db.Collection("c"))
 			insert(t, db.Collection("c"), []any{bson.D{{Key: "_id", Value: 1}}})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := mongotest.Start(t)
-			s.Require(t, mongotest.ChangeStreams)
-			db := connect(t, s)
+			s, db := started(t, mongotest.ChangeStreams)
 			app := newApplication(t, db, "c", 20)
 			want := app.want()
 			dir := followPlan(t, s)
@@ -173,22 +142,15 @@ func TestFollowDropped(t *testing.T) {
 // without.
 func TestFollowCopyGoneMeanwhile(t *testing.T) {
 	for _, write := range []bool{false, true} {
-		s := mongotest.Start(t)
-		s.Require(t, mongotest.ChangeStreams)
-		db := connect(t, s)
+		s, db := started(t, mongotest.ChangeStreams)
 		app := newApplication(t, db, "c", 20)
 		b := inBackground(t, s, follow(followPlan(t, s))...)
 		b.until(following)
-		if err := db.Collection("new").Drop(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		drop(t, db.Collection("new"))
 		if write {
 			app.insert()
 		}
-		r := b.wait().want(t, failure.ExitFailed)
-		if !strings.Contains(r.stderr, "was renamed or dropped") || strings.Contains(r.stderr, "to continue") {
-			t.Error(r.stderr)
-		}
+		b.wait().want(t, failure.ExitFailed).says(t, "was renamed or dropped").lacks(t, "to continue")
 		names, err := db.ListCollectionNames(t.Context(), bson.D{{Key: "name", Value: "new"}})
 		if err != nil || len(names) != 0 {
 			t.Error(names, err)
@@ -198,18 +160,12 @@ func TestFollowCopyGoneMeanwhile(t *testing.T) {
 
 // If the copy is dropped or renamed, the command does not make another one.
 func TestFollowCopyGone(t *testing.T) {
-	s := mongotest.Start(t)
-	s.Require(t, mongotest.ChangeStreams)
-	db := connect(t, s)
+	s, db := started(t, mongotest.ChangeStreams)
 	newApplication(t, db, "c", 20)
 	dir := followPlan(t, s)
 	command(t, s, follow(dir, "--until-caught-up")...).want(t, failure.ExitOK)
-	if err := db.Collection("new").Drop(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if r := command(t, s, follow(dir)...).want(t, failure.ExitFailed); !strings.Contains(r.stderr, "was renamed or dropped") {
-		t.Error(r.stderr)
-	}
+	drop(t, db.Collection("new"))
+	command(t, s, follow(dir)...).want(t, failure.ExitFailed).says(t, "was renamed or dropped")
 	names, err := db.ListCollectionNames(t.Context(), bson.D{{Key: "name", Value: "new"}})
 	if err != nil || len(names) != 0 {
 		t.Error(names, err)
@@ -219,18 +175,14 @@ func TestFollowCopyGone(t *testing.T) {
 // Two documents exchange their values of a unique index. Neither copy can be replaced before the
 // other one.
 func TestFollowExchange(t *testing.T) {
-	s := mongotest.Start(t)
-	s.Require(t, mongotest.ChangeStreams)
-	db := connect(t, s)
+	s, db := started(t, mongotest.ChangeStreams)
 	c := db.Collection("c")
 	want := seed(t, c, 12, uuidrep.JavaLegacy, uuidrep.Standard)
 	if _, err := c.Indexes().CreateOne(t.Context(), mongo.IndexModel{Keys: bson.D{{Key: "seat", Value: 1}}, Options: options.Index().SetUnique(true).SetSparse(true)}); err != nil {
 		t.Fatal(err)
 	}
 	set := func(id int, seat string) {
-		if _, err := c.UpdateOne(t.Context(), bson.D{{Key: "_id", Value: id}}, bson.D{{Key: "$set", Value: bson.D{{Key: "seat", Value: seat}}}}); err != nil {
-			t.Fatal(err)
-		}
+		set(t, c, id, "seat", seat)
 	}
 	set(1, "a")
 	set(2, "b")
@@ -257,9 +209,7 @@ func TestFollowExchange(t *testing.T) {
 // event says that their sources existed.
 func TestFollowExpired(t *testing.T) {
 	for _, deleted := range []bool{false, true} {
-		s := mongotest.Start(t)
-		s.Require(t, mongotest.ChangeStreams)
-		db := connect(t, s)
+		s, db := started(t, mongotest.ChangeStreams)
 		app := newApplication(t, db, "c", 30)
 		dir := followPlan(t, s)
 		command(t, s, follow(dir, "--until-caught-up")...).want(t, failure.ExitOK)
@@ -333,30 +283,23 @@ func TestFollowRefused(t *testing.T) {
 	}
 	insert(t, db.Collection("c"), docs)
 	dir := followPlan(t, s)
-	if r := command(t, s, follow(dir)...).want(t, failure.ExitUsage); !strings.Contains(r.stderr, "--follow: a copy cannot follow its source on this server: the server has no change streams") {
-		t.Error(r.stderr)
-	}
+	command(t, s, follow(dir)...).want(t, failure.ExitUsage).says(t, "--follow: a copy cannot follow its source on this server: the server has no change streams")
 	if names, err := db.ListCollectionNames(t.Context(), bson.D{}); err != nil || len(names) != 1 {
 		t.Error(names, err)
 	}
 	if names, err := filepath.Glob(filepath.Join(dir, "*.state")); err != nil || len(names) != 0 {
 		t.Error(names, err)
 	}
-	if r := command(t, s, "apply", dir, "--write", "--until-caught-up").want(t, failure.ExitUsage); !strings.Contains(r.stderr, "requires --follow") {
-		t.Error(r.stderr)
-	}
+	command(t, s, "apply", dir, "--write", "--until-caught-up").want(t, failure.ExitUsage).says(t, "requires --follow")
 }
 
 // Only a copy can follow its collection, and only if its _id tells the one of its source.
 func TestFollowNothing(t *testing.T) {
-	s := mongotest.Start(t)
-	db := connect(t, s)
+	s, db := started(t)
 	seed(t, db.Collection("c"), 12, uuidrep.JavaLegacy, uuidrep.Standard)
 	dir := filepath.Dir(planned(t, s))
 	for _, args := range [][]string{follow(dir), {"apply", dir, "--follow"}} {
-		if r := command(t, s, args...).want(t, failure.ExitUsage); !strings.Contains(r.stderr, "no collection of the plan has into") {
-			t.Error(r.stderr)
-		}
+		command(t, s, args...).want(t, failure.ExitUsage).says(t, "no collection of the plan has into")
 	}
 	var docs []any
 	for i := range 12 {
@@ -366,7 +309,5 @@ func TestFollowNothing(t *testing.T) {
 	file := planned(t, s)
 	edit(t, file, "- path: \"_id\"\n        stored: text\n        decision: leave", "- path: \"_id\"\n        stored: text\n        decision: convert from text",
 		"name: \"texts\"\n", "name: \"texts\"\n    into: \"texts_standard\"\n")
-	if r := command(t, s, follow(filepath.Dir(file))...).want(t, failure.ExitUsage); !strings.Contains(r.stderr, "text in _id") {
-		t.Error(r.stderr)
-	}
+	command(t, s, follow(filepath.Dir(file))...).want(t, failure.ExitUsage).says(t, "text in _id")
 }

@@ -20,10 +20,7 @@ func TestGuardChangedInBetween(t *testing.T) {
 		g.apply(dir, "--write").want(t, failure.ExitOK)
 		g.modify(bson.E{Key: "validator", Value: theirs})
 		now := g.settings()
-		r := g.apply(dir, "--write").want(t, failure.ExitFailed)
-		if !strings.Contains(r.stderr, "another program changed the settings") || !strings.Contains(r.stderr, `before the guard, it had the validator {"$jsonSchema"`) {
-			t.Errorf("%s", r.stderr)
-		}
+		r := g.apply(dir, "--write").want(t, failure.ExitFailed).says(t, "another program changed the settings", `before the guard, it had the validator {"$jsonSchema"`)
 		r = g.release("--write").want(t, failure.ExitIncomplete)
 		if !strings.Contains(r.stdout, "left as it is") || g.settings() != now || g.recorded() != 0 {
 			t.Errorf("%v\n%s", g.settings(), r.stdout)
@@ -77,9 +74,7 @@ func TestGuardChangedInBetween(t *testing.T) {
 		for _, remove := range []bool{false, true} {
 			g := startGuarded(t)
 			g.apply(g.plan("moderate"), "--write").want(t, failure.ExitOK)
-			if err := g.coll.Drop(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			drop(t, g.coll)
 			g.create(options.CreateCollection().SetValidator(own))
 			before := g.settings()
 			if remove {
@@ -112,9 +107,7 @@ func TestGuardChangedInBetween(t *testing.T) {
 		g := startGuarded(t)
 		dir := g.plan("moderate")
 		g.apply(dir, "--write").want(t, failure.ExitOK)
-		if err := g.db.Collection(record.Name).Drop(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		drop(t, g.db.Collection(record.Name))
 		now := g.settings()
 		if r := g.apply(dir, "--write").want(t, failure.ExitFailed); !strings.Contains(r.stderr, "--restore-record") || g.settings() != now {
 			t.Errorf("%v\n%s", g.settings(), r.stderr)

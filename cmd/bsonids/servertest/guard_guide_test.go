@@ -1,7 +1,6 @@
 package servertest
 
 import (
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -26,10 +25,7 @@ func commandsOf(page string) (commands [][]string) {
 // The commands of the guide work as written, in the order of the guide, up to the name of the
 // database and the server.
 func TestGuardGuide(t *testing.T) {
-	page, err := os.ReadFile("../../../docs/changing-representation.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := text(t, "../../../docs/changing-representation.md")
 	inPlace, _, _ := strings.Cut(string(page), otherWay)
 	commands := commandsOf(inPlace)
 	g := startGuarded(t)
@@ -62,10 +58,7 @@ func TestGuardGuide(t *testing.T) {
 
 // So do those of its second part.
 func TestCutoverGuide(t *testing.T) {
-	page, err := os.ReadFile("../../../docs/changing-representation.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := text(t, "../../../docs/changing-representation.md")
 	_, switching, ok := strings.Cut(string(page), otherWay)
 	c := startCut(t, 0)
 	for _, name := range []string{"customers", "orders"} {

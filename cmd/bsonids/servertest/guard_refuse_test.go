@@ -45,9 +45,7 @@ func TestGuardRefuses(t *testing.T) {
 	g.release("--write").want(t, failure.ExitOK)
 
 	encrypted := bson.D{{Key: "$jsonSchema", Value: bson.D{{Key: "properties", Value: bson.D{{Key: "ssn", Value: bson.D{{Key: "encrypt", Value: bson.D{}}}}}}}}}
-	if err := g.coll.Drop(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	drop(t, g.coll)
 	if err := g.db.CreateCollection(t.Context(), "c", options.CreateCollection().SetValidator(encrypted)); err == nil {
 		seed(t, g.coll, 40, uuidrep.JavaLegacy, uuidrep.Standard)
 		refuse(g.plan("moderate"), "encrypt or encryptMetadata", failure.ExitUsage)
@@ -121,10 +119,7 @@ func TestGuardWithoutValidators(t *testing.T) {
 	file := planned(t, s)
 	edit(t, file, "guard: none", "guard: moderate")
 	for _, args := range [][]string{nil, {"--write"}} {
-		r := command(t, s, append([]string{"apply", filepath.Dir(file)}, args...)...).want(t, failure.ExitUsage)
-		if !strings.Contains(r.stderr, "does not know the command collMod") {
-			t.Errorf("%s", r.stderr)
-		}
+		command(t, s, append([]string{"apply", filepath.Dir(file)}, args...)...).want(t, failure.ExitUsage).says(t, "does not know the command collMod")
 		equal(t, all(t, db.Collection("c")), before)
 	}
 }
@@ -136,9 +131,7 @@ func TestGuardUnordered(t *testing.T) {
 	dir, before := g.plan("moderate"), all(t, g.coll)
 	g.s = g.server
 	for _, args := range [][]string{nil, {"--write"}} {
-		if r := g.apply(dir, args...).want(t, failure.ExitUsage); !strings.Contains(r.stderr, "does not order binary values as MongoDB does") {
-			t.Errorf("%s", r.stderr)
-		}
+		g.apply(dir, args...).want(t, failure.ExitUsage).says(t, "does not order binary values as MongoDB does")
 	}
 	g.wantLevel("strict", 0)
 	equal(t, all(t, g.coll), before)
@@ -146,8 +139,7 @@ func TestGuardUnordered(t *testing.T) {
 
 // A plan that is brought up to date keeps its guards.
 func TestGuardInPlanAgain(t *testing.T) {
-	s := mongotest.Start(t)
-	db := connect(t, s)
+	s, db := started(t)
 	seed(t, db.Collection("c"), 40, uuidrep.JavaLegacy, uuidrep.Standard)
 	file := planned(t, s)
 	edit(t, file, "guard: none", "guard: strict")

@@ -3,7 +3,6 @@ package servertest
 import (
 	"errors"
 	"path/filepath"
-	"strings"
 	"sync"
 	"testing"
 
@@ -19,9 +18,7 @@ import (
 // A guard against text refuses UUIDs in every usual spelling and no other text, before, during and
 // after the conversion. The second server does not know the conditions for documents in arrays.
 func TestGuardText(t *testing.T) {
-	s := mongotest.Start(t)
-	s.Require(t, mongotest.CollMod)
-	db := connect(t, s)
+	s, db := started(t, mongotest.CollMod)
 	if err := db.CreateCollection(t.Context(), "c", options.CreateCollection().SetValidator(own)); err != nil {
 		t.Fatal(err)
 	}
@@ -37,9 +34,7 @@ func TestGuardText(t *testing.T) {
 	text := "        stored: text\n        decision: "
 	edit(t, file, "path: \"customer\"\n"+text+"leave", "path: \"customer\"\n"+text+"convert from text", "guard: none", "guard: strict")
 	dir := filepath.Dir(file)
-	if r := command(t, s, "apply", dir).want(t, failure.ExitOK); !strings.Contains(r.stdout, "The guard of c: strict") {
-		t.Errorf("%s%s", r.stdout, r.stderr)
-	}
+	command(t, s, "apply", dir).want(t, failure.ExitOK).prints(t, "The guard of c: strict")
 	try := func(refused bool, key string, v any) {
 		t.Helper()
 		_, err := coll.InsertOne(t.Context(), bson.D{{Key: "n", Value: int32(1)}, {Key: "test", Value: true}, {Key: key, Value: v}})
@@ -72,14 +67,10 @@ func TestGuardText(t *testing.T) {
 		}
 		return pass()
 	})
-	if r := command(t, p, "apply", dir, "--write").want(t, failure.ExitOK); !strings.Contains(r.stdout, "the second pass found no old value") {
-		t.Error(r.stdout)
-	}
+	command(t, p, "apply", dir, "--write").want(t, failure.ExitOK).prints(t, "the second pass found no old value")
 	inserts()
 	back := prepared(t, s, "standard", convertFields("standard", "text", "customer"))
-	if r := command(t, s, "apply", back, "--write").want(t, failure.ExitUsage); !strings.Contains(r.stderr, "is guarded against text in customer") {
-		t.Error(r.stderr)
-	}
+	command(t, s, "apply", back, "--write").want(t, failure.ExitUsage).says(t, "is guarded against text in customer")
 	command(t, s, "undo", dir, "--write").want(t, failure.ExitOK)
 	equal(t, all(t, coll), before)
 }

@@ -36,13 +36,13 @@ func TestStateOfAnotherPass(t *testing.T) {
 		t.Fatal(r.stdout)
 	}
 	second := filepath.Join(dir, "c.javaLegacy.2.state")
-	copyFile(t, second, second+".away")
-	copyFile(t, filepath.Join(dir, "c.javaLegacy.state"), second)
+	put(t, second+".away", text(t, second))
+	put(t, second, text(t, filepath.Join(dir, "c.javaLegacy.state")))
 	command(t, s, args...).want(t, failure.ExitFailed)
 	if r := command(t, s, "status", dir).want(t, failure.ExitFailed); !strings.Contains(r.stderr, second+" is of another pass") {
 		t.Error(r.stderr)
 	}
-	copyFile(t, second+".away", second)
+	put(t, second, text(t, second+".away"))
 	command(t, s, "status", dir).want(t, failure.ExitOK)
 	command(t, s, args...).want(t, failure.ExitOK)
 	if converted, _ := held(t, coll, few[:3], 200, uuidrep.JavaLegacy); converted != 3 {
