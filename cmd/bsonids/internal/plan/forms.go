@@ -20,13 +20,13 @@ func formFields(c survey.Collection) []Field {
 		count := func(path string) (n int64) {
 			for _, f := range c.Scan.Fields {
 				if Plain(f.Path) == Plain(path) {
-					n += map[kinds.Stored]int64{kinds.OfText: f.Counts.Text, kinds.GoStruct: f.Counts.Structs}[stored]
+					n += f.Counts.Structs
 				}
 			}
 			return n
 		}
 		for _, f := range c.Decisions[string(stored)].Fields {
-			if n := count(f.Path); n > 0 || stored == kinds.OfText && f.Basis != decide.None {
+			if stored == kinds.OfText || count(f.Path) > 0 { // text of 32 digits that shows nothing can be trusted
 				e := evidence(string(stored), f)
 				e.Digits = f.Digits
 				out = append(out, Field{Path: f.Path, Stored: stored, Evidence: []Evidence{e}})
@@ -76,6 +76,9 @@ func (b *builder) form(f *Field, c survey.Collection) {
 	switch {
 	case !ok:
 		comment("left: there are more fields than are distinguished")
+	case f.Stored == kinds.OfText && d.Basis == decide.None:
+		comment("left: %s", d.Reason)
+		comment("if you know that they are UUIDs, convert from text with trust: true makes them %s", b.to.Name)
 	case f.Stored == kinds.OfText:
 		comment("left: text is not wrong, and programs that read it must read binary values afterwards; convert from text makes it %s", b.to.Name)
 	default:
@@ -88,7 +91,7 @@ func (b *builder) form(f *Field, c survey.Collection) {
 	if n := f.unusable(false); n > 0 && !b.dump {
 		comment("%d values cannot be converted in place (%v)", n, f.odd.Reason)
 	}
-	if left := d.Distinct - d.Fits - nils; ok && left > 0 && d.Basis != decide.Symmetric {
+	if left := d.Distinct - d.Fits - nils; ok && left > 0 && d.Basis != decide.Symmetric && d.Basis != decide.None {
 		comment("%d distinct values do not show that they are UUIDs; the conversion leaves and lists them, except the nil UUID and the max UUID", left)
 	}
 }

@@ -1,13 +1,20 @@
 package plan
 
 import (
+	"crypto/md5"
+	"errors"
 	"fmt"
 	"reflect"
 	"strings"
 	"testing"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds/kindstest"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/scan"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/survey"
 )
 
@@ -66,6 +73,44 @@ func TestWarnOfGenericID(t *testing.T) {
 		if got := strings.Contains(strings.Join(f.Comment, "\n"), "_id of subtype 0"); got != tt.want {
 			t.Errorf("%s, %s: %q", tt.path, tt.stored, f.Comment)
 		}
+	}
+}
+
+// Text of 32 digits that shows nothing is in the plan, so that a person can say that it is UUIDs.
+func TestDigitsWithoutEvidence(t *testing.T) {
+	of := scan.New(t.TempDir(), time.Unix(1e9, 0))
+	defer of.Close()
+	c, err := of.Collection("d", "files")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 40 {
+		doc, err := bson.Marshal(bson.D{{Key: "md5", Value: fmt.Sprintf("%x", md5.Sum(fmt.Append(nil, i)))}, {Key: "name", Value: fmt.Sprint(i)}})
+		if err := errors.Join(err, c.Add(doc)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := &survey.Survey{Database: "d", Collections: []survey.Collection{{Name: "files", Documents: 40}}}
+	of.Compare(t.TempDir())
+	if err := s.Judge(of, []*scan.Collector{c}); err != nil {
+		t.Fatal(err)
+	}
+	p := Build(s, kindstest.Kind(t, "standard"))
+	if len(p.Collections) != 1 || len(p.Collections[0].Fields) != 1 {
+		t.Fatalf("%+v", p.Collections)
+	}
+	f := &p.Collections[0].Fields[0]
+	text := strings.Join(f.Comment, "\n")
+	if f.Path != "md5" || f.Stored != kinds.OfText || f.Decision != Leave || len(p.Check()) > 0 ||
+		!strings.Contains(text, "left: 32 digits without hyphens may be a checksum") || !strings.Contains(text, "convert from text with trust: true makes them standard") {
+		t.Errorf("%+v, %s, %v", f, text, p.Check())
+	}
+	f.Decision = Convert(kinds.OfText)
+	if got := p.Check(); !strings.Contains(fmt.Sprint(got), "add trust: true") {
+		t.Error(got)
+	}
+	if f.Trust = true; len(p.Check()) > 0 {
+		t.Error(p.Check())
 	}
 }
 
