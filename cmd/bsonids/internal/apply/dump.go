@@ -167,7 +167,7 @@ func (w *writer) notWritten(err error) error {
 // result returns what was done.
 func (w *writer) result(res offline.Result) (r Result) {
 	w.whole = w.Out != ""
-	r.Applied = report.Applied{Database: w.Plan.Database, Written: w.whole, Dump: &report.AppliedDump{Path: w.Plan.Dump.Path, Out: w.Out, Constants: res.Constants}}
+	r.Applied = report.Applied{Database: w.Plan.Database, Written: w.whole, Finished: w.whole, Dump: &report.AppliedDump{Path: w.Plan.Dump.Path, Out: w.Out, Constants: res.Constants}}
 	r.Incomplete = w.whole && !res.Complete()
 	if w.list.Begun() {
 		r.Dump.SkipList = w.skipFile()

@@ -251,7 +251,7 @@ func (p *Planned) convert(ctx context.Context, s *migration.Session, db *mongo.D
 		}
 		failed = cmp.Or(failed, p.add(r, p.follow(ctx, s, copies)))
 	}
-	r.Failed = failed != nil
+	r.Finished = failed == nil
 	return errors.Join(failed, mark(failed))
 }
 

@@ -162,20 +162,13 @@ func (o *applyOptions) applyDump(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return o.print(to, r)
+	return o.finish(to, r)
 }
 
-// print prints what was done. The error is failure.ErrIncomplete if values were left.
-func (o *applyOptions) print(to io.Writer, r apply.Result) (err error) {
-	if o.output.value == formatJSON {
-		err = report.AppliedJSON(to, r.Applied)
-	} else {
-		report.Apply(to, r.Applied, o.work.Dir)
-	}
-	if err == nil && r.Incomplete {
-		err = failure.ErrIncomplete
-	}
-	return err
+// finish prints what was done. The error is failure.ErrIncomplete if values were left.
+func (o *applyOptions) finish(to io.Writer, r apply.Result) error {
+	r.Dir = o.work.Dir
+	return o.print(to, o.output.value, r.Applied, !r.Incomplete)
 }
 
 func (o *applyOptions) run(ctx context.Context) (err error) {
@@ -197,7 +190,7 @@ func (o *applyOptions) run(ctx context.Context) (err error) {
 		o.wayOn = &wayOn{changed: o.changed(r), again: curable(o.explain(failed)), back: o.command("undo", o.work.Dir, "--write")}
 	}
 	if r.Steps != nil {
-		err = o.print(o.console.out, r)
+		err = o.finish(o.console.out, r)
 	}
 	if failed != nil {
 		return failed

@@ -5,9 +5,11 @@ import (
 	"io"
 	"time"
 
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/logs"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/migration"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/progress"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/report"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/terminal"
 )
 
@@ -93,4 +95,17 @@ func (c *console) Progress(total int64, doing, namespace string) *progress.Progr
 		return &progress.Progress{}
 	}
 	return terminal.NewBar(c.err, total, doing+" "+namespace)
+}
+
+// print writes a result in the format of --output. The error is failure.ErrIncomplete unless it is complete.
+func (c *console) print(to io.Writer, format string, r report.Result, complete bool) error {
+	if format != formatJSON {
+		r.Text(to)
+	} else if err := report.JSON(to, r); err != nil {
+		return err
+	}
+	if !complete {
+		return failure.ErrIncomplete
+	}
+	return nil
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/report"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/server"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/terminal"
 )
 
 // switchOptions are the options of cutover and release, and of undo with a database.
@@ -245,7 +246,7 @@ func (c *console) switching(name, database string, collections []string, flags .
 	if slices.ContainsFunc(collections, func(c string) bool { return strings.HasPrefix(c, "-") }) {
 		collections = append([]string{"--"}, collections...)
 	}
-	return commandLine(slices.Concat([]string{"bsonids", name, "--db", database}, flags, []string{"--write"}, c.serverArgs(), collections))
+	return terminal.Command(slices.Concat([]string{"bsonids", name, "--db", database}, flags, []string{"--write"}, c.serverArgs(), collections)...)
 }
 
 // explainSwitch names the privileges that a cutover needs.

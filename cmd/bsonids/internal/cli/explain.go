@@ -10,6 +10,7 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/guard"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/migration"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/terminal"
 )
 
 // explain describes an error of work in one sentence, with the flag that it is about, and with the command
@@ -72,8 +73,8 @@ func remedy(e *record.Error) string {
 		r = &record.Run{}
 	}
 	dir := filepath.Dir(cmp.Or(r.State, r.UndoLog)) // of the migration
-	apply := commandLine([]string{"bsonids", "apply", dir, "--write"})
-	undo := commandLine([]string{"bsonids", "undo", dir, "--write"})
+	apply := terminal.Command("bsonids", "apply", dir, "--write")
+	undo := terminal.Command("bsonids", "undo", dir, "--write")
 	switch e.Remedy {
 	case record.TakeOver:
 		return "; make sure that it has ended, and give --take-over"

@@ -77,60 +77,51 @@ func (o *statusOptions) complete(args []string) (err error) {
 	return nil
 }
 
-func (o *statusOptions) run(ctx context.Context) error {
-	r := status.Recorded{Time: time.Now()}
-	var err error
-	var unfit string
+func (o *statusOptions) run(ctx context.Context) (err error) {
+	r := report.Status{Time: time.Now().UTC(), Cutovers: []report.CutoverStatus{}}
 	if o.state != nil {
 		if r.Steps, err = status.Of(o.state); err != nil {
 			return err
 		}
 	}
 	if dumped := o.state != nil && o.state.Plan.Dump != nil; !dumped && (o.state == nil || o.uriFile != "" || o.connectionString() != "") {
-		now, un, err := o.recorded(ctx, r.Steps)
-		unfit = un
+		now, err := o.recorded(ctx, r.Steps)
 		switch {
 		case err != nil && (o.state == nil || errors.Is(err, context.Canceled)):
 			return err
 		case err != nil:
 			o.Warn("the record of conversions cannot be read, only the directory: %s", o.explain(err).Text)
+			r.Unfit = now.Unfit
 		default:
 			r = now
 		}
 	}
-	p := report.NewStatus(o.database, r.Time, r.Steps)
-	p.Cutovers, p.Guards, p.Divisions = r.Cutovers, r.Guards, r.Parts
-	if p.Unfit = unfit; o.state == nil {
-		p.Migrations = r.Migrations
-	}
+	r.Database = o.database
 	if o.state != nil {
-		p.Steering = plan.SteeringOf(o.state.Dir())
-		p.Paused = p.Steering.Paused()
-		if p.Limit, err = p.Steering.Limit(); err != nil {
+		r.Steering = plan.SteeringOf(o.state.Dir())
+		r.Paused = r.Steering.Paused()
+		if r.Limit, err = r.Steering.Limit(); err != nil {
 			o.Warn("%v", err)
 		}
 	}
-	if o.output.value == formatJSON {
-		return report.StatusJSON(o.out, p)
-	}
-	report.Status(o.out, p)
-	return nil
+	return o.print(o.out, o.output.value, r, true)
 }
 
-// recorded returns what the record says, with the next command for each cutover and guard, and why it does not fit
-// the directory.
-func (o *statusOptions) recorded(ctx context.Context, steps []report.StepStatusOf) (r status.Recorded, unfit string, err error) {
+// recorded returns what the record says, with the next command for each cutover and guard.
+func (o *statusOptions) recorded(ctx context.Context, steps []report.StepStatusOf) (r report.Status, err error) {
 	s, end, err := o.session(ctx, server.Read, loadFlags{}, migration.Recording{})
 	if err != nil {
-		return r, "", err
+		return r, err
 	}
 	defer end()
+	unfit := ""
 	if o.state != nil {
 		if err := s.Fits(ctx, o.database, o.state); err != nil {
 			unfit = o.explain(err).Text
 		}
 	}
 	r, err = status.Record(ctx, s, o.database, steps)
+	r.Unfit = unfit
 	for i := range r.Cutovers {
 		c := &r.Cutovers[i]
 		switch {
@@ -148,5 +139,5 @@ func (o *statusOptions) recorded(ctx context.Context, steps []report.StepStatusO
 		g := &r.Guards[i]
 		g.Release = o.switching("release", o.database, []string{g.Collection}, "--guards")
 	}
-	return r, unfit, err
+	return r, err
 }

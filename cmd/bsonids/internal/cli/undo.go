@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -124,16 +125,6 @@ func (o *undoOptions) plan(ctx context.Context) (err error) {
 	if failed != nil && o.work.Write {
 		o.wayOn = undoneWay(restored, o.explain(failed))
 	}
-	if o.output.value == formatJSON {
-		err = report.PlanUndoneJSON(o.out, state.Plan.Database, o.work.Write, steps)
-	} else {
-		report.PlanUndone(o.out, state.Plan.Database, o.work.Write, steps)
-	}
-	switch {
-	case failed != nil:
-		return failed
-	case err == nil && incomplete:
-		return failure.ErrIncomplete
-	}
-	return err
+	err = o.print(o.out, o.output.value, report.Undone{Database: state.Plan.Database, Written: o.work.Write, Steps: steps}, !incomplete)
+	return cmp.Or(failed, err)
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/migration"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/report"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/server"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/verify"
 )
@@ -87,19 +86,11 @@ func (o *verifyOptions) run(ctx context.Context) error {
 		return err
 	}
 	defer end()
-	proofs, proven, err := verify.Plan(ctx, s, state, o.allowChanged)
+	p, err := verify.Plan(ctx, s, state, o.allowChanged)
 	if err != nil {
 		return err
 	}
-	if o.output.value == formatJSON {
-		err = report.PlanProofJSON(o.out, state.Plan.Database, nil, proofs, proven)
-	} else {
-		report.PlanProof(o.out, state.Plan.Database, nil, proofs, proven)
-	}
-	if err == nil && !proven {
-		err = failure.ErrIncomplete
-	}
-	return err
+	return o.print(o.out, o.output.value, p, p.Proven)
 }
 
 // verifyConverted proves the conversion of a dump.
@@ -111,17 +102,9 @@ func (o *verifyOptions) verifyConverted(ctx context.Context, state *plan.State) 
 	if len(o.paths) == 2 {
 		work.In, work.Out = o.paths[0], o.paths[1]
 	}
-	p, proofs, err := verify.Dump(ctx, o.console, state, work)
+	p, err := verify.Dump(ctx, o.console, state, work)
 	if err != nil {
 		return err
 	}
-	if o.output.value == formatJSON {
-		err = report.PlanProofJSON(o.out, state.Plan.Database, &p, proofs, p.Holds())
-	} else {
-		report.PlanProof(o.out, state.Plan.Database, &p, proofs, p.Holds())
-	}
-	if err == nil && !p.Holds() {
-		err = failure.ErrIncomplete
-	}
-	return err
+	return o.print(o.out, o.output.value, p, p.Proven)
 }

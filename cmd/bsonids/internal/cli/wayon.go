@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -29,7 +28,7 @@ type wayOn struct {
 func (w wayOn) lines(args []string) []string {
 	lines := []string{"changed: " + w.changed}
 	if w.again {
-		lines = append(lines, "to continue: "+commandLine(append([]string{"bsonids"}, args...)))
+		lines = append(lines, "to continue: "+terminal.Command(append([]string{"bsonids"}, args...)...))
 	}
 	if w.back != "" {
 		lines = append(lines, "to undo: "+w.back)
@@ -74,28 +73,7 @@ func (c *console) serverArgs() []string {
 
 // command returns a command line of this program for the same server.
 func (c *console) command(words ...string) string {
-	return commandLine(slices.Concat([]string{"bsonids"}, words, c.serverArgs()))
-}
-
-// commandLine returns the words of a command, quoted for a POSIX shell. It replaces a
-// connection string that names a user by the environment variable, because the string can contain a
-// password.
-func commandLine(args []string) string {
-	var words []string
-	for _, arg := range args {
-		flag, value, ok := strings.Cut(arg, "=")
-		switch {
-		case strings.Contains(arg, "://") && strings.Contains(arg, "@") && ok && strings.HasPrefix(flag, "--") && !strings.Contains(flag, "://"):
-			words = append(words, flag+`="$MONGODB_URI"`)
-		case strings.Contains(arg, "://") && strings.Contains(arg, "@"):
-			words = append(words, `"$MONGODB_URI"`)
-		case ok && strings.HasPrefix(flag, "--") && terminal.Quote(flag) == flag:
-			words = append(words, flag+"="+terminal.Quote(value))
-		default:
-			words = append(words, terminal.Quote(arg))
-		}
-	}
-	return strings.Join(words, " ")
+	return terminal.Command(slices.Concat([]string{"bsonids"}, words, c.serverArgs())...)
 }
 
 // writes reports whether the command was run in order to change documents.

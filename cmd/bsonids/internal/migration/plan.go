@@ -117,7 +117,8 @@ func MayApply(dir string, p *plan.Plan) error {
 
 // Fresh returns a step that was not begun.
 func Fresh(st plan.Step) report.AppliedStep {
-	return report.AppliedStep{Collection: st.Collection, Filter: st.Filter, From: st.From, To: st.To, Into: st.Into, Part: st.Part, Fields: st.Fields, Pass: st.Pass, Listed: st.Listed, Status: report.NotBegun}
+	return report.AppliedStep{Step: report.Step{Conversion: report.Conversion{Collection: st.Collection, Filter: st.Filter, From: st.From, To: st.To, Into: st.Into},
+		Part: st.Part, Fields: st.Fields, Pass: st.Pass, Listed: st.Listed, Status: report.NotBegun}}
 }
 
 // StepOf returns how far a step has come, by its state file. The error names a file that is missing or

@@ -36,7 +36,7 @@ func (s *Session) Fits(ctx context.Context, database string, state *plan.State) 
 func unfit(dir string, err error) error {
 	switch {
 	case errors.Is(err, record.ErrForgotten):
-		return &failure.Error{Kind: failure.Failed, Text: dir + ": " + err.Error() + "; put the latest one back, or write to it what the directory knows: bsonids plan " + terminal.Quote(dir) + " --restore-record"}
+		return &failure.Error{Kind: failure.Failed, Text: dir + ": " + err.Error() + "; put the latest one back, or write to it what the directory knows: " + terminal.Command("bsonids", "plan", dir, "--restore-record")}
 	case errors.Is(err, record.ErrAbandoned):
 		return &failure.Error{Kind: failure.Failed, Text: dir + ": " + err.Error() + "; make a plan in a new directory"}
 	case errors.Is(err, record.ErrOlder):

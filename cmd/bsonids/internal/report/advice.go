@@ -110,11 +110,7 @@ func planOf(c scan.Collection) string { return command(c, "plan", "migration.d")
 // command returns a command line about a collection.
 func command(c scan.Collection, name string, args ...string) string {
 	database, collection, _ := strings.Cut(c.Namespace, ".")
-	words := slices.Concat([]string{"bsonids", name}, args, []string{"--db", database, "--collection", collection})
-	for i, w := range words {
-		words[i] = terminal.Quote(w)
-	}
-	return strings.Join(words, " ")
+	return terminal.Command(slices.Concat([]string{"bsonids", name}, args, []string{"--db", database, "--collection", collection})...)
 }
 
 // summary is the beginning of the page.

@@ -109,8 +109,7 @@ func CutoverJSON(w io.Writer, c Cutover) error {
 
 // WriteCutover writes what a cutover did, or would do.
 func WriteCutover(w io.Writer, c Cutover) {
-	_, how := written(c.Written, "", "")
-	fmt.Fprintf(w, "%s: cutover of %d collections%s\n\n", c.Database, len(c.Collections), how)
+	fmt.Fprintf(w, "%s: cutover of %d collections%s\n\n", c.Database, len(c.Collections), dry(c.Written))
 	t := newTable(w, "collection", "new", "kept as", "documents", "inserted", "replaced", "deleted", "gap")
 	for _, x := range c.Collections {
 		gap := "·"

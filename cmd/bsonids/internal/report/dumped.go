@@ -1,6 +1,7 @@
 package report
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 
@@ -16,11 +17,8 @@ type DumpProof struct {
 	offline.Verified
 }
 
-// json returns the proof as a part of a JSON report.
-func (p *DumpProof) json() any {
-	if p == nil {
-		return nil
-	}
+// MarshalJSON writes the proof as a part of a JSON report.
+func (p *DumpProof) MarshalJSON() ([]byte, error) {
 	var findings []any
 	for _, f := range p.Findings {
 		if f.ID.Type != 0 {
@@ -29,7 +27,7 @@ func (p *DumpProof) json() any {
 			findings = append(findings, f)
 		}
 	}
-	return struct {
+	return json.Marshal(struct {
 		Path     string `json:"path"`
 		Out      string `json:"out"`
 		Read     int64  `json:"documentsRead"`
@@ -39,7 +37,7 @@ func (p *DumpProof) json() any {
 		Extra    int64  `json:"documentsExtra"`
 		Other    int64  `json:"otherDifferences"`
 		Findings []any  `json:"findings,omitempty"`
-	}{p.Path, p.Out, p.Documents, p.Equal, p.Wrong, p.Missing, p.Extra, p.Other, findings}
+	}{p.Path, p.Out, p.Documents, p.Equal, p.Wrong, p.Missing, p.Extra, p.Other, findings})
 }
 
 // write writes the proof as a table.

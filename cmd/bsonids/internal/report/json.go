@@ -18,6 +18,9 @@ import (
 // new version. A new key does not.
 const SchemaVersion = 1
 
+// Result is what a command prints: as a table, and as JSON by its tags.
+type Result interface{ Text(w io.Writer) }
+
 // JSON writes v, which must be encoded as an object, as indented JSON. It adds the key
 // schemaVersion.
 func JSON(w io.Writer, v any) error {

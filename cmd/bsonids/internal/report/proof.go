@@ -1,10 +1,120 @@
 package report
 
+import (
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/terminal"
+)
+
+// Proof is what bsonids verify found.
+type Proof struct {
+	Database string      `json:"database"`
+	Dump     *DumpProof  `json:"dump,omitempty"` // nil for a database of a server
+	Proven   bool        `json:"proven"`
+	Steps    []StepProof `json:"steps"`
+}
+
+// StepProof is the result of a proof of one conversion.
+type StepProof struct {
+	Step
+	Proven bool             `json:"proven"`
+	Basis  Basis            `json:"restsOn,omitempty"` // empty if the conversion has not begun or was undone
+	Result convert.Verified `json:"result"`
+}
+
 // Basis is what a proof is based on.
 type Basis string
 
-// The bases. [PlanProof] writes what each of them proves.
+// The bases. [Proof.Text] writes what each of them proves.
 const (
 	RestsOnUndoLog Basis = "undoLog"
 	RestsOnSource  Basis = "source" // the collection that was copied
 )
+
+// Text writes the results as a table.
+func (p Proof) Text(w io.Writer) {
+	name := p.Database
+	if p.Dump != nil {
+		name = p.Dump.Path
+	}
+	fmt.Fprintf(w, "%s\n\n", name)
+	t := newTable(w, "collection", "conversion", "read", "old values", "left", "proven", "wrong", "changed or deleted since", "result")
+	for _, s := range p.Steps {
+		v, result := s.Result, "not proven"
+		switch {
+		case s.Proven:
+			result = "proven"
+		case s.Basis == "":
+			result += ": " + string(s.Status)
+		}
+		t.AppendRow([]any{terminal.Cell(s.Collection), s.text(), v.Read, v.Old, v.Left, v.Proven, v.Wrong + v.Missing + v.Extra + v.Unlogged, v.Changed + v.Gone, result})
+	}
+	t.Render()
+	for _, s := range p.Steps {
+		s.findings(w, s.Result.Skips)
+	}
+	if p.Dump != nil {
+		p.Dump.write(w)
+	}
+	switch {
+	case p.Proven && p.Dump != nil:
+		fmt.Fprintf(w, "\nProven by the dump, and the evidence of its plan: %s holds its documents in their order, each converted, byte for byte, and no others.\n", p.Dump.Out)
+	case p.Proven:
+		fmt.Fprintln(w, "\nProven by the undo logs and the sources of the copies: all values are converted, and none is lost.")
+	default:
+		fmt.Fprintln(w, "\nNot proven.")
+		if slices.ContainsFunc(p.Steps, func(s StepProof) bool { return !s.Proven && s.Result.Changed+s.Result.Gone > 0 }) {
+			fmt.Fprintln(w, "To accept documents that other programs changed or deleted since, give --allow-changed.")
+		}
+	}
+}
+
+// Undone is what bsonids undo did, or would do.
+type Undone struct {
+	Database string       `json:"database"`
+	Written  bool         `json:"written"`
+	Steps    []UndoneStep `json:"steps"`
+}
+
+// UndoneStep is the result of the undo of one conversion. Begun is false if there was nothing to undo.
+type UndoneStep struct {
+	Step
+	Begun  bool           `json:"undone"`
+	Result convert.Undone `json:"result"`
+}
+
+// Text writes the results as a table.
+func (u Undone) Text(w io.Writer) {
+	verb := "to restore"
+	if u.Written {
+		verb = "restored"
+	}
+	fmt.Fprintf(w, "%s: undo%s\n\n", u.Database, dry(u.Written))
+	t := newTable(w, "collection", "conversion", "documents "+verb, "already restored", "deleted since", "changed since", "note")
+	var left, foreign int64
+	accepted := false
+	for _, s := range u.Steps {
+		r, note := s.Result, ""
+		accepted, left, foreign = accepted || r.Accepted, left+r.Left, foreign+r.Foreign
+		switch {
+		case s.Into != "" && s.Status == NotBegun, s.Into == "" && !s.Begun:
+			note = "not begun"
+		case s.Into != "":
+			note = "a copy: drop " + terminal.Cell(s.Into) + " if you do not need it"
+		}
+		t.AppendRow([]any{terminal.Cell(s.Collection), s.text(), r.Restored, r.Already, r.Gone, r.Changed, note})
+	}
+	t.Render()
+	for _, s := range u.Steps {
+		s.findings(w, s.Result.Skips)
+	}
+	if foreign > 0 {
+		fmt.Fprintf(w, "\n%d values of the new representation are not in the undo log: other programs or other runs wrote them, and undo leaves them.\n", foreign)
+	}
+	if left > 0 && u.Written && !accepted {
+		fmt.Fprintln(w, "\nTo accept the values that are not restored, and to end the undo, give --allow-changed.")
+	}
+}

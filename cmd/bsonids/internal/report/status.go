@@ -11,20 +11,31 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/terminal"
 )
 
+// Status is how far the conversions and the cutovers of a database are.
+type Status struct {
+	Database    string            `json:"database"`
+	Time        time.Time         `json:"time"`               // of the server, if there was one
+	PerSecond   float64           `json:"documentsPerSecond"` // of all runs in progress
+	SecondsLeft int64             `json:"secondsLeft"`        // of all that has begun or not, at this rate; 0 if it is not known
+	Steps       []StepStatusOf    `json:"conversions"`
+	Divisions   []DivisionStatus  `json:"divisions,omitempty"`
+	Cutovers    []CutoverStatus   `json:"cutovers"`
+	Guards      []GuardStatus     `json:"guards,omitempty"`
+	Migrations  []MigrationStatus `json:"migrations,omitempty"`
+	Unfit       string            `json:"unfit,omitempty"` // why the record and the directory do not fit; empty if they do
+	Paused      bool              `json:"paused"`
+	Limit       int               `json:"limit"` // documents that are written per second; 0 for no limit
+	Steering    patience.Steering `json:"-"`     // the files by which a person steers the work; empty without a directory
+}
+
 // StepStatusOf is how far one conversion has come.
 type StepStatusOf struct {
-	Collection string     `json:"collection"`
-	Filter     string     `json:"filter,omitempty"` // in extended JSON
-	From       string     `json:"from"`
-	To         string     `json:"to"`
-	Into       string     `json:"into,omitempty"`
-	Part       string     `json:"part,omitempty"`
-	Conversion string     `json:"conversion,omitempty"` // its name in the record
-	Status     StepStatus `json:"status"`
-	Documents  int64      `json:"documents"` // about how many there are to read; 0 if it is not known
-	Read       int64      `json:"documentsRead"`
-	Changed    int64      `json:"documentsChanged"`
-	Skipped    int64      `json:"documentsSkipped"`
+	Step
+	Conversion string `json:"conversion,omitempty"` // its name in the record
+	Documents  int64  `json:"documents"`            // about how many there are to read; 0 if it is not known
+	Read       int64  `json:"documentsRead"`
+	Changed    int64  `json:"documentsChanged"`
+	Skipped    int64  `json:"documentsSkipped"`
 	// PerSecond is the number of documents that the last run has read per second, and SecondsLeft
 	// how long it still reads at this rate. Both are 0 if they are not known.
 	PerSecond   float64    `json:"documentsPerSecond,omitempty"`
@@ -38,81 +49,18 @@ type StepStatusOf struct {
 	Stream *record.Stream `json:"stream,omitempty"`
 }
 
-// BeingUndone is the status of a conversion while bsonids undo restores its values.
-const BeingUndone StepStatus = "being undone"
-
-// Add adds a run of the conversion, which began after those that were added before. now is the time
-// of the server.
-func (s *StepStatusOf) Add(r *record.Run, now time.Time) {
-	s.By = r.By.String()
-	s.Started, s.Updated, s.Reason, s.Part = &r.Started, &r.Updated, r.Reason, r.Part
-	s.PerSecond, s.SecondsLeft, s.Stream = 0, 0, nil
-	alive := r.Alive(now)
-	if r.Kind == record.Undo {
-		switch {
-		case alive:
-			s.Status = BeingUndone
-		case r.Outcome == record.Done:
-			s.Status = WasUndone
-		default:
-			s.Status, s.Reason = Stopped, stopReason(r, "the undo was killed")
-		}
-		return
-	}
-	if r.Progress.Documents > 0 {
-		s.Documents = r.Progress.Documents
-	}
-	s.Read = min(s.Read+r.Progress.Read, max(s.Documents, r.Progress.Read))
-	s.Changed, s.Skipped = max(s.Changed, r.Progress.Changed), max(s.Skipped, r.Progress.Skipped)
-	if r.Verified != nil {
-		s.Verified = &r.Verified.Proven
-	}
-	switch {
-	case alive:
-		s.Status, s.Stream = Running, r.Progress.Stream
-	case r.Outcome == record.Done:
-		s.Status, s.Read = DoneStep, s.Documents
-	default:
-		s.Status, s.Reason = Stopped, stopReason(r, "the run was killed")
-	}
-	if r.Undone != nil {
-		s.Status = WasUndone
-		if !r.Undone.Complete {
-			s.Status = Stopped
-			s.Reason = "the undo is not complete"
-		}
-	}
-	if took := r.Updated.Sub(r.Started).Seconds(); took > 0 && r.Progress.Read > 0 {
-		s.PerSecond = float64(r.Progress.Read) / took
-		if alive {
-			s.SecondsLeft = int64(float64(max(0, s.Documents-s.Read)) / s.PerSecond)
-		}
-	}
-}
-
-// stopReason returns why a run stopped.
-func stopReason(r *record.Run, killed string) string {
-	if r.Ended == nil {
-		return killed
-	}
-	return r.Reason
-}
-
-// Progress is how far the conversions of a database have come.
-type Progress struct {
-	Database    string
-	Time        time.Time // of the server, if there was one
-	Steps       []StepStatusOf
-	PerSecond   float64 // of all runs in progress
-	SecondsLeft int64   // of all that has begun or not, at this rate; 0 if it is not known
-	Divisions   []DivisionStatus
-	Cutovers    []CutoverStatus
-	Guards      []GuardStatus
-	Migrations  []MigrationStatus
-	Unfit       string            // why the record and the directory do not fit; empty if they do
-	Steering    patience.Steering // the files by which a person steers the work; empty without a directory
-	Paused      bool
-	Limit       int // documents that are written per second; 0 for no limit
+// DivisionStatus is how far the conversion of a collection by parts has come: the sum of its parts.
+type DivisionStatus struct {
+	Conversion
+	Parts   int      `json:"parts"`
+	Done    int      `json:"partsDone"`
+	Proven  int      `json:"partsProven"`
+	Missing []string `json:"partsMissing"` // those that have not begun, and have no plan that was applied
+	// The documents are those of all parts.
+	Documents int64 `json:"documents"`
+	Read      int64 `json:"documentsRead"`
+	Changed   int64 `json:"documentsChanged"`
+	Skipped   int64 `json:"documentsSkipped"`
 }
 
 // MigrationStatus is a migration that has written to the record.
@@ -147,120 +95,87 @@ type GuardStatus struct {
 	Release    string    `json:"release"` // the command that removes it
 }
 
-// NewStatus returns the progress of the conversions.
-func NewStatus(database string, at time.Time, steps []StepStatusOf) Progress {
-	p := Progress{Database: database, Time: at.UTC(), Steps: steps}
-	var left int64
-	for _, s := range steps {
-		switch s.Status {
-		case Running:
-			p.PerSecond += s.PerSecond
-			left += max(0, s.Documents-s.Read)
-		case NotBegun, Stopped:
-			left += max(0, s.Documents-s.Read)
-		}
-	}
-	if p.PerSecond > 0 {
-		p.SecondsLeft = int64(float64(left) / p.PerSecond)
-	}
-	return p
-}
-
-// StatusJSON writes the progress as JSON.
-func StatusJSON(w io.Writer, p Progress) error {
-	if p.Steps == nil {
-		p.Steps = []StepStatusOf{}
-	}
-	if p.Cutovers == nil {
-		p.Cutovers = []CutoverStatus{}
-	}
-	return JSON(w, struct {
-		Database    string            `json:"database"`
-		Time        time.Time         `json:"time"`
-		PerSecond   float64           `json:"documentsPerSecond"`
-		SecondsLeft int64             `json:"secondsLeft"`
-		Conversions []StepStatusOf    `json:"conversions"`
-		Divisions   []DivisionStatus  `json:"divisions,omitempty"`
-		Cutovers    []CutoverStatus   `json:"cutovers"`
-		Guards      []GuardStatus     `json:"guards,omitempty"`
-		Migrations  []MigrationStatus `json:"migrations,omitempty"`
-		Unfit       string            `json:"unfit,omitempty"`
-		Paused      bool              `json:"paused"`
-		Limit       int               `json:"limit"`
-	}{p.Database, p.Time, p.PerSecond, p.SecondsLeft, p.Steps, p.Divisions, p.Cutovers, p.Guards, p.Migrations, p.Unfit, p.Paused, p.Limit})
-}
-
-// Status writes the progress as a table.
-func Status(w io.Writer, p Progress) {
-	fmt.Fprintf(w, "%s at %s\n", p.Database, p.Time.Format("2006-01-02 15:04:05 MST"))
-	for _, c := range p.Cutovers {
+// Text writes the progress as a table.
+func (s Status) Text(w io.Writer) {
+	fmt.Fprintf(w, "%s at %s\n", s.Database, s.Time.Format("2006-01-02 15:04:05 MST"))
+	for _, c := range s.Cutovers {
 		what := "not finished"
 		if c.Waits {
 			what = "the new collections are in place, and the server refuses writes until the release"
 		}
 		fmt.Fprintf(w, "\nCutover of %s: %s (%s, begun %s)\nGo on with: %s\n", terminal.Cell(strings.Join(c.Collections, ", ")), what, c.State, c.Begun.UTC().Format(time.DateTime), c.Next)
 	}
-	for _, g := range p.Guards {
+	for _, g := range s.Guards {
 		state := ""
 		if g.State != record.Set {
 			state = " (" + g.State + ")"
 		}
 		fmt.Fprintf(w, "\nThe guard of %s, at level %s, refuses %s%s.\nLet it go with: %s\n", terminal.Cell(g.Collection), g.Level, terminal.Cell(g.Against), state, g.Release)
 	}
-	if p.Unfit != "" {
-		fmt.Fprintf(w, "\n%s\n", terminal.Cell(p.Unfit))
+	if s.Unfit != "" {
+		fmt.Fprintf(w, "\n%s\n", terminal.Cell(s.Unfit))
 	}
-	for _, m := range p.Migrations {
+	for _, m := range s.Migrations {
 		state := ""
 		if m.Abandoned != nil {
 			state = ", abandoned on " + m.Abandoned.UTC().Format(time.DateTime)
 		}
 		fmt.Fprintf(w, "\nMigration %s to %s: %s, by %s%s\n", m.ID, m.To, terminal.Cell(m.Directory), terminal.Cell(m.By), state)
 	}
-	if p.Paused {
-		fmt.Fprintf(w, "\nPaused: apply and undo write nothing until %s is removed.\n", terminal.Cell(p.Steering.Pause))
+	if s.Paused {
+		fmt.Fprintf(w, "\nPaused: apply and undo write nothing until %s is removed.\n", terminal.Cell(s.Steering.Pause))
 	}
-	if p.Limit > 0 {
-		fmt.Fprintf(w, "\napply and undo write at most %d documents per second, as %s says.\n", p.Limit, terminal.Cell(p.Steering.Rate))
+	if s.Limit > 0 {
+		fmt.Fprintf(w, "\napply and undo write at most %d documents per second, as %s says.\n", s.Limit, terminal.Cell(s.Steering.Rate))
 	}
-	if len(p.Steps) == 0 {
+	if len(s.Steps) == 0 {
 		fmt.Fprintln(w, "There is no conversion in the record.")
 		return
 	}
+	s.steps(w)
+}
+
+// steps writes how far the conversions are.
+func (s Status) steps(w io.Writer) {
 	fmt.Fprintln(w)
 	t := newTable(w, "collection", "conversion", "status", "read", "of", "changed", "skipped", "per second", "left")
 	done := 0
-	for _, s := range p.Steps {
-		if s.Status == DoneStep {
+	for _, c := range s.Steps {
+		name, status := terminal.Cell(c.Collection), string(c.Status)
+		if c.Part != "" {
+			name += ", part " + c.Part
+		}
+		if c.Status == DoneStep {
 			done++
 		}
-		name := terminal.Cell(s.Collection)
-		if s.Part != "" {
-			name += ", part " + s.Part
+		switch {
+		case c.Stream != nil && c.Stream.Pending > 0:
+			status = fmt.Sprintf("following, %d s behind, %d documents pending", c.Stream.LagSeconds, c.Stream.Pending)
+		case c.Stream != nil:
+			status = fmt.Sprintf("following, %d s behind", c.Stream.LagSeconds)
+		case c.Status == DoneStep && c.Verified != nil && *c.Verified:
+			status = "done, proven"
+		case c.Status == DoneStep && c.Verified != nil:
+			status = "done, not proven"
 		}
-		status := string(s.Status)
-		if s.Verified != nil && s.Status == DoneStep {
-			status = map[bool]string{true: "done, proven", false: "done, not proven"}[*s.Verified]
-		}
-		if s.Stream != nil {
-			status = fmt.Sprintf("following, %d s behind", s.Stream.LagSeconds)
-			if s.Stream.Pending > 0 {
-				status += fmt.Sprintf(", %d documents pending", s.Stream.Pending)
-			}
-		}
-		t.AppendRow([]any{name, AppliedStep{Filter: s.Filter, From: s.From, To: s.To, Into: s.Into}.conversion(), status, s.Read, count(s.Documents), s.Changed, s.Skipped,
-			rate(s.PerSecond), duration(s.SecondsLeft)})
+		t.AppendRow([]any{name, c.Step.Conversion.text(), status, c.Read, count(c.Documents), c.Changed, c.Skipped, rate(c.PerSecond), duration(c.SecondsLeft)})
 	}
 	t.Render()
-	divisions(w, p.Divisions)
-	for _, s := range p.Steps {
-		if s.Reason != "" && s.Status == Stopped {
-			fmt.Fprintf(w, "\n%s stopped: %s (%s)\n", terminal.Cell(s.Collection), terminal.Cell(s.Reason), terminal.Cell(s.By))
+	for _, d := range s.Divisions {
+		fmt.Fprintf(w, "\n%s, %s: %d of %d parts done, %d proven; %d of %d documents read, %d changed, %d skipped\n", terminal.Cell(d.Collection),
+			d.text(), d.Done, d.Parts, d.Proven, d.Read, d.Documents, d.Changed, d.Skipped)
+		if len(d.Missing) > 0 {
+			fmt.Fprintf(w, "Not begun: part %s\n", strings.Join(d.Missing, ", "))
 		}
 	}
-	fmt.Fprintf(w, "\n%d of %d conversions done", done, len(p.Steps))
-	if p.PerSecond > 0 {
-		fmt.Fprintf(w, "; %s documents per second, about %s left", rate(p.PerSecond), duration(max(1, p.SecondsLeft)))
+	for _, c := range s.Steps {
+		if c.Reason != "" && c.Status == Stopped {
+			fmt.Fprintf(w, "\n%s stopped: %s (%s)\n", terminal.Cell(c.Collection), terminal.Cell(c.Reason), terminal.Cell(c.By))
+		}
+	}
+	fmt.Fprintf(w, "\n%d of %d conversions done", done, len(s.Steps))
+	if s.PerSecond > 0 {
+		fmt.Fprintf(w, "; %s documents per second, about %s left", rate(s.PerSecond), duration(max(1, s.SecondsLeft)))
 	}
 	fmt.Fprintln(w)
 }

@@ -3,13 +3,9 @@ package report
 import (
 	"fmt"
 	"io"
-	"maps"
-	"slices"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
-
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
 )
 
 // newTable returns a table that its Render method writes to w.
@@ -27,21 +23,12 @@ func newTable(w io.Writer, header ...any) table.Writer {
 	return t
 }
 
-// tally writes a table of the counts, with two headers.
-func tally(w io.Writer, of, count string, n rule.Tally) {
-	t := newTable(w, of, count)
-	for _, name := range slices.Sorted(maps.Keys(n)) {
-		t.AppendRow([]any{name, n[name]})
+// dry is what the title of a report says about a dry run.
+func dry(written bool) string {
+	if written {
+		return ""
 	}
-	t.Render()
-}
-
-// written returns the verb of a report, and what its title says about a dry run.
-func written(write bool, did, would string) (verb, how string) {
-	if write {
-		return did, ""
-	}
-	return would, "; dry run, nothing was changed"
+	return "; dry run, nothing was changed"
 }
 
 // section writes the title of a part of a report.

@@ -4,7 +4,6 @@ package status
 import (
 	"context"
 	"slices"
-	"time"
 
 	"go.mongodb.org/mongo-driver/v2/mongo"
 
@@ -14,18 +13,25 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/report"
 )
 
-// Of returns the conversions of a plan by its files.
+// Of returns the conversions of a plan by its files; those of a dump as in its last output.
 func Of(state *plan.State) ([]report.StepStatusOf, error) {
-	var out []report.StepStatusOf
+	out := []report.StepStatusOf{}
 	if state.Plan.Dump != nil {
-		return ofDump(state), nil
+		for i, st := range state.Plan.Steps() {
+			s := report.StepStatusOf{Step: migration.Fresh(st).Step}
+			if c := state.Converted; c != nil && i < len(c.Steps) {
+				s.Status, s.Changed, s.Skipped = report.DoneStep, c.Steps[i].Documents, c.Steps[i].Skipped
+			}
+			out = append(out, s)
+		}
+		return out, nil
 	}
 	for _, st := range state.Steps() {
 		a, err := migration.StepOf(state, st)
 		if err != nil {
 			return nil, err
 		}
-		s := report.StepStatusOf{Collection: a.Collection, Filter: a.Filter, From: a.From, To: a.To, Into: a.Into, Part: a.Part, Status: a.Status, Changed: a.Documents, Skipped: a.Skipped}
+		s := report.StepStatusOf{Step: a.Step, Changed: a.Documents, Skipped: a.Skipped}
 		if f, err := migration.StateOf(state, st); err == nil {
 			s.Conversion = f.Conversion
 		}
@@ -34,31 +40,10 @@ func Of(state *plan.State) ([]report.StepStatusOf, error) {
 	return out, nil
 }
 
-// ofDump returns the conversions of the last output of a dump.
-func ofDump(state *plan.State) (out []report.StepStatusOf) {
-	for i, st := range state.Plan.Steps() {
-		s := report.StepStatusOf{Collection: st.Collection, From: st.From, To: st.To, Status: report.NotBegun}
-		if c := state.Converted; c != nil && i < len(c.Steps) {
-			s.Status, s.Changed, s.Skipped = report.DoneStep, c.Steps[i].Documents, c.Steps[i].Skipped
-		}
-		out = append(out, s)
-	}
-	return out
-}
-
-// Recorded is what the record of a database says.
-type Recorded struct {
-	Steps      []report.StepStatusOf
-	Parts      []report.DivisionStatus // the sums of the parts; empty with steps
-	Cutovers   []report.CutoverStatus  // without the next command
-	Guards     []report.GuardStatus    // without the command that removes them
-	Migrations []report.MigrationStatus
-	Time       time.Time // of the server
-}
-
-// Record reads the record of a database. If steps is nil, it returns all conversions; otherwise it adds
-// to them.
-func Record(ctx context.Context, s *migration.Session, database string, steps []report.StepStatusOf) (r Recorded, err error) {
+// Record reads the record of a database. If steps is nil, the status has all conversions; otherwise these, to
+// which it adds. It lacks the next commands for the cutovers and guards.
+func Record(ctx context.Context, s *migration.Session, database string, steps []report.StepStatusOf) (r report.Status, err error) {
+	r.Cutovers = []report.CutoverStatus{}
 	db := s.Client.Database(database)
 	plans, err := record.Plans(ctx, db)
 	if err != nil {
@@ -75,13 +60,13 @@ func Record(ctx context.Context, s *migration.Session, database string, steps []
 	if err != nil {
 		return r, err
 	}
-	for _, c := range open {
-		r.Cutovers = append(r.Cutovers, report.CutoverStatus{Collections: c.Names(), State: c.State, Waits: c.State == record.Switched || c.State == record.Releasing,
-			By: c.By.String(), Begun: c.Begun, Updated: c.Updated})
-	}
 	guards, err := record.Guards(ctx, db)
 	if err != nil {
 		return r, err
+	}
+	for _, c := range open {
+		r.Cutovers = append(r.Cutovers, report.CutoverStatus{Collections: c.Names(), State: c.State, Waits: c.State == record.Switched || c.State == record.Releasing,
+			By: c.By.String(), Begun: c.Begun, Updated: c.Updated})
 	}
 	for _, g := range guards {
 		r.Guards = append(r.Guards, report.GuardStatus{Collection: g.Collection, Level: g.Now.Level, State: g.State, Against: g.Against(), Updated: g.Updated})
@@ -91,8 +76,10 @@ func Record(ctx context.Context, s *migration.Session, database string, steps []
 	}
 	documents := make(map[string]int64)
 	for _, p := range plans {
-		r.Migrations = append(r.Migrations, report.MigrationStatus{ID: p.Migration, To: p.To, Directory: p.StateDir, Commands: p.Epoch, Started: p.Started, Abandoned: p.Abandoned,
-			By: p.By.String()})
+		if steps == nil {
+			r.Migrations = append(r.Migrations, report.MigrationStatus{ID: p.Migration, To: p.To, Directory: p.StateDir, Commands: p.Epoch, Started: p.Started, Abandoned: p.Abandoned,
+				By: p.By.String()})
+		}
 		for _, st := range p.Steps {
 			documents[st.Conversion] = st.Documents
 		}
@@ -103,7 +90,7 @@ func Record(ctx context.Context, s *migration.Session, database string, steps []
 		skipped, done := s.Skipped, s.Status == report.DoneStep // by the directory, which knows what later steps have converted
 		for _, run := range runs {
 			if run.Conversion == s.Conversion && s.Conversion != "" {
-				s.Add(run, r.Time)
+				add(s, run, r.Time)
 			}
 		}
 		if done {
@@ -114,9 +101,27 @@ func Record(ctx context.Context, s *migration.Session, database string, steps []
 		return r, err
 	}
 	if steps == nil {
-		r.Parts = report.Divisions(r.Steps)
+		r.Divisions = divisions(r.Steps)
 	}
+	sum(&r)
 	return r, nil
+}
+
+// sum adds up how fast the runs are, and how long all of them still take.
+func sum(r *report.Status) {
+	var left int64
+	for _, s := range r.Steps {
+		switch s.Status {
+		case report.Running:
+			r.PerSecond += s.PerSecond
+			left += max(0, s.Documents-s.Read)
+		case report.NotBegun, report.Stopped:
+			left += max(0, s.Documents-s.Read)
+		}
+	}
+	if r.PerSecond > 0 {
+		r.SecondsLeft = int64(float64(left) / r.PerSecond)
+	}
 }
 
 // dropped changes the status of copies that were made and are not there any more.
@@ -143,22 +148,21 @@ func dropped(ctx context.Context, db *mongo.Database, steps []report.StepStatusO
 // conversions returns the conversions in the record: those of the plans in the order of the work,
 // and then the others in the order in which they began.
 func conversions(plans []record.Plan, runs []*record.Run) []report.StepStatusOf {
-	var out []report.StepStatusOf
+	out := []report.StepStatusOf{}
 	seen := make(map[string]bool)
-	add := func(s report.StepStatusOf) {
-		if !seen[s.Conversion] {
-			seen[s.Conversion] = true
-			s.Status = report.NotBegun
-			out = append(out, s)
+	add := func(name, part string, of report.Conversion) {
+		if !seen[name] {
+			seen[name] = true
+			out = append(out, report.StepStatusOf{Step: report.Step{Conversion: of, Part: part, Status: report.NotBegun}, Conversion: name})
 		}
 	}
 	for _, p := range plans {
 		for _, st := range p.Steps {
-			add(report.StepStatusOf{Collection: st.Collection, Filter: st.Filter, From: st.From, To: st.To, Into: st.Into, Part: st.Part, Conversion: st.Conversion})
+			add(st.Conversion, st.Part, report.Conversion{Collection: st.Collection, Filter: st.Filter, From: st.From, To: st.To, Into: st.Into})
 		}
 	}
 	for _, r := range runs {
-		add(report.StepStatusOf{Collection: r.Collection, Filter: r.Query, From: r.From, To: r.To, Into: r.Into, Part: r.Part, Conversion: r.Conversion})
+		add(r.Conversion, r.Part, report.Conversion{Collection: r.Collection, Filter: r.Query, From: r.From, To: r.To, Into: r.Into})
 	}
 	return out
 }

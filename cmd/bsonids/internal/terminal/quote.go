@@ -15,3 +15,22 @@ func Quote(word string) string {
 	}
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
+
+// Command returns a command line of the words, quoted for a POSIX shell. It replaces a connection string that names
+// a user by the environment variable, because the string can contain a password.
+func Command(words ...string) string {
+	var out []string
+	for _, word := range words {
+		flag, value, ok := strings.Cut(word, "=")
+		if flag += "="; !ok || !strings.HasPrefix(flag, "--") || Quote(flag) != flag {
+			flag, value = "", word
+		}
+		if strings.Contains(value, "://") && strings.Contains(value, "@") {
+			value = `"$MONGODB_URI"`
+		} else {
+			value = Quote(value)
+		}
+		out = append(out, flag+value)
+	}
+	return strings.Join(out, " ")
+}

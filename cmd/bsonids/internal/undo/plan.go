@@ -126,7 +126,7 @@ func guardsDown(ctx context.Context, s *migration.Session, p *plan.Plan) error {
 // step undoes one conversion of a plan. A conversion into a new collection has nothing to undo.
 func step(ctx context.Context, s *migration.Session, o Options, state *plan.State, st plan.Step) (report.UndoneStep, error) {
 	of, err := migration.StepOf(state, st)
-	out := report.UndoneStep{Step: of}
+	out := report.UndoneStep{Step: of.Step}
 	if st.Into != "" {
 		return out, nil
 	}
@@ -185,18 +185,17 @@ func dropped(c *record.Cutover, name string, there []string) bool {
 
 // errInPlace is the usage error for a collection in whose place a cutover has put a copy, or may put it.
 func errInPlace(c *record.Cutover, db, name, into string) error {
-	of := "--db " + terminal.Quote(db)
-	for _, name := range c.Names() {
-		of += " " + terminal.Quote(name)
+	command := func(verb string, flags ...string) string {
+		return terminal.Command(slices.Concat([]string{"bsonids", verb, "--db", db}, c.Names(), flags, []string{"--write"})...)
 	}
-	then := "bsonids undo " + of + " --write"
+	then := command("undo")
 	switch c.State {
 	case record.Released:
 		then = "put the old collection back first with " + then
 	case record.Switched, record.Releasing:
-		then = "release it with bsonids release " + of + " --write, and then put the old collection back with " + then
+		then = "release it with " + command("release") + ", and then put the old collection back with " + then
 	default:
-		then = "end it first with the command that has begun it, or with bsonids cutover " + of + " --roll-back --write"
+		then = "end it first with the command that has begun it, or with " + command("cutover", "--roll-back")
 	}
 	return failure.Usagef("%q: a cutover that puts %s in its place is in the state %q: %s", name, into, c.State, then)
 }

@@ -21,51 +21,51 @@ type DumpOptions struct {
 }
 
 // Dump proves that the output has the documents of the dump of a plan, each converted, and no others.
-func Dump(ctx context.Context, m migration.Messages, state *plan.State, o DumpOptions) (p report.DumpProof, proofs []report.StepProof, err error) {
+func Dump(ctx context.Context, m migration.Messages, state *plan.State, o DumpOptions) (p report.Proof, err error) {
 	if o.In == "" {
 		if state.Converted == nil {
-			return p, nil, failure.Usagef("%s: bsonids apply --out has not converted the dump", o.Dir)
+			return p, failure.Usagef("%s: bsonids apply --out has not converted the dump", o.Dir)
 		}
 		if o.In, o.Out = state.Plan.Dump.Path, state.Converted.Out; o.In == "-" || o.Out == "-" {
-			return p, nil, failure.Usagef("the dump or its conversion was a pipe: give bsonids verify %s both paths", o.Dir)
+			return p, failure.Usagef("the dump or its conversion was a pipe: give bsonids verify %s both paths", o.Dir)
 		}
 	}
 	if o.In == "-" && o.Out == "-" {
-		return p, nil, failure.Usagef("only one of the dump and its conversion can be standard input")
+		return p, failure.Usagef("only one of the dump and its conversion can be standard input")
 	}
 	d, err := migration.OpenDump(o.Dir, state.Plan)
 	if err != nil {
-		return p, nil, err
+		return p, err
 	}
 	in, err := d.Input(o.In, o.Stdin)
 	if err != nil {
-		return p, nil, err
+		return p, err
 	}
 	out, err := d.Input(o.Out, o.Stdin)
 	if err != nil {
-		return p, nil, err
+		return p, err
 	}
 	job, done := d.Job(m, in, os.TempDir(), "comparing")
 	v, err := offline.Verify(ctx, job, out)
 	done()
 	if err != nil {
-		return p, nil, migration.DumpError(err)
+		return p, migration.DumpError(err)
 	}
-	p = report.DumpProof{Path: o.In, Out: o.Out, Verified: v}
+	p = report.Proof{Database: state.Plan.Database, Dump: &report.DumpProof{Path: o.In, Out: o.Out, Verified: v}, Proven: v.Holds(), Steps: []report.StepProof{}}
 	next := make(map[string]int)
 	for _, st := range d.Steps {
 		name := state.Plan.Namespace(st.Collection)
 		did := v.Of(name, d.Count(name))[next[name]]
 		next[name]++
-		proofs = append(proofs, dumpStep(st, did, v.ByCollection[name]))
+		p.Steps = append(p.Steps, dumpStep(st, did, v.ByCollection[name]))
 	}
-	return p, proofs, nil
+	return p, nil
 }
 
 // dumpStep returns the proof of one conversion.
 func dumpStep(st plan.Step, did offline.Done, c *offline.Compared) report.StepProof {
-	out := report.StepProof{Step: migration.Fresh(st), Basis: report.RestsOnSource}
-	out.Step.Status = report.DoneStep
+	out := report.StepProof{Step: migration.Fresh(st).Step, Basis: report.RestsOnSource}
+	out.Status = report.DoneStep
 	if c == nil {
 		c = &offline.Compared{}
 	}

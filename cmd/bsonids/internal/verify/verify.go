@@ -130,23 +130,23 @@ func (c *conversion) covered(ctx context.Context, db *mongo.Database) (migration
 }
 
 // Plan verifies all conversions of a plan.
-func Plan(ctx context.Context, s *migration.Session, state *plan.State, allowChanged bool) (proofs []report.StepProof, proven bool, err error) {
-	proven = true
+func Plan(ctx context.Context, s *migration.Session, state *plan.State, allowChanged bool) (p report.Proof, err error) {
+	p = report.Proof{Database: state.Plan.Database, Proven: true, Steps: []report.StepProof{}}
 	for _, st := range state.Steps() {
-		p, err := step(ctx, s, state, st, allowChanged)
+		of, err := step(ctx, s, state, st, allowChanged)
 		if err != nil {
-			return nil, false, &migration.CollectionError{Collection: st.Collection, Err: err}
+			return p, &migration.CollectionError{Collection: st.Collection, Err: err}
 		}
-		proven = proven && p.Proven
-		proofs = append(proofs, p)
+		p.Proven = p.Proven && of.Proven
+		p.Steps = append(p.Steps, of)
 	}
-	return proofs, proven, s.Unselected(ctx, s.Client.Database(state.Plan.Database), state.Plan.Filters())
+	return p, s.Unselected(ctx, s.Client.Database(state.Plan.Database), state.Plan.Filters())
 }
 
 // step verifies one conversion of a plan.
 func step(ctx context.Context, s *migration.Session, state *plan.State, st plan.Step, allowChanged bool) (report.StepProof, error) {
 	done, err := migration.StepOf(state, st)
-	out := report.StepProof{Step: done}
+	out := report.StepProof{Step: done.Step}
 	if err != nil || done.Status == report.NotBegun || done.Status == report.WasUndone {
 		return out, err
 	}

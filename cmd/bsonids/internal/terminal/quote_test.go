@@ -1,4 +1,4 @@
-package cli
+package terminal
 
 import (
 	"os/exec"
@@ -8,13 +8,13 @@ import (
 )
 
 // A shell splits the printed command into the arguments that were given.
-func TestCommandLine(t *testing.T) {
+func TestCommand(t *testing.T) {
 	sh, err := exec.LookPath("sh")
 	if err != nil {
 		t.Skip(err)
 	}
 	args := []string{"scan", "--db", "my db", "--filter={\"a\": {\"$gt\": 'x'}}", "--field", "a.*", "--dump", "it's $HOME `x`\\", "--all", "ü;|&", "-o", "", "--x=y z"}
-	line := commandLine(append([]string{"bsonids"}, args...))
+	line := Command(append([]string{"bsonids"}, args...)...)
 	out, err := exec.Command(sh, "-c", `bsonids() { printf '%s\0' "$@"; }; `+line).Output()
 	if err != nil {
 		t.Fatal(err)
@@ -23,7 +23,7 @@ func TestCommandLine(t *testing.T) {
 		t.Errorf("%s\ngot %q\nwant %q", line, got, args)
 	}
 	for _, args := range [][]string{{"scan", "--uri", "mongodb://u:s3cret@h"}, {"scan", "--uri=mongodb://u:s3cret@h"}} {
-		if line := commandLine(args); strings.Contains(line, "s3cret") || !strings.Contains(line, `"$MONGODB_URI"`) {
+		if line := Command(args...); strings.Contains(line, "s3cret") || !strings.Contains(line, `"$MONGODB_URI"`) {
 			t.Error(line)
 		}
 	}

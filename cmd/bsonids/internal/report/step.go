@@ -1,0 +1,104 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/explain"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/terminal"
+)
+
+// StepStatus is how far a conversion of a plan has come.
+type StepStatus string
+
+// The statuses.
+const (
+	NotBegun    StepStatus = "not begun"
+	Running     StepStatus = "running"
+	Stopped     StepStatus = "stopped"
+	DoneStep    StepStatus = "done"
+	Unverified  StepStatus = "not verified" // the copy differs from its source
+	WasUndone   StepStatus = "undone"
+	BeingUndone StepStatus = "being undone"
+)
+
+// Conversion is what is converted, in all parts of a collection.
+type Conversion struct {
+	Collection string `json:"collection"`
+	Filter     string `json:"filter,omitempty"` // in extended JSON
+	From       string `json:"from"`
+	To         string `json:"to"`
+	Into       string `json:"into,omitempty"`
+}
+
+// Step is one conversion of a plan, and how far it is. All reports about conversions have it.
+type Step struct {
+	Conversion
+	Part   string     `json:"part,omitempty"`   // of the documents, such as 2/8; empty for all
+	Fields []string   `json:"fields,omitempty"` // nil if only the record tells about the conversion
+	Pass   int        `json:"pass,omitempty"`   // of several that convert a collection from one representation
+	Listed bool       `json:"listed,omitempty"` // only values are converted that an earlier pass has listed
+	Status StepStatus `json:"status"`
+}
+
+// text returns what is converted, without the collection.
+func (c Conversion) text() string {
+	text := c.From + " to " + c.To
+	if c.Into != "" {
+		text += ", into " + terminal.Cell(c.Into)
+	}
+	if c.Filter != "" {
+		text += ", filter " + terminal.Cell(c.Filter)
+	}
+	return text
+}
+
+// text returns what is converted, without the collection.
+func (s Step) text() string {
+	text := s.Conversion.text()
+	if s.Part != "" {
+		text += ", part " + s.Part
+	}
+	fields := terminal.Cell(strings.Join(s.Fields, ", "))
+	switch {
+	case s.Listed:
+		text += ", listed values of " + fields
+	case s.Pass > 0:
+		text += ", " + fields
+	}
+	return text
+}
+
+// printed is the maximum number of documents in a list. The JSON output contains all of them.
+const printed = 10
+
+// findings writes findings about the documents of the conversion.
+func (s Step) findings(w io.Writer, found []convert.Skip) {
+	if len(found) == 0 {
+		return
+	}
+	fmt.Fprintf(w, "\n%s, %s:\n", terminal.Cell(s.Collection), s.text())
+	t := newTable(w, "_id", "finding")
+	for _, f := range found[:min(len(found), printed)] {
+		t.AppendRow([]any{mongosh(f.ID), f.Reason})
+	}
+	t.Render()
+	if n := len(found) - printed; n > 0 {
+		fmt.Fprintf(w, "… and %d more; --output json lists them\n", n)
+	}
+}
+
+// mongosh writes an _id. UUIDs and ObjectIDs can be pasted into mongosh.
+func mongosh(v bson.RawValue) string {
+	if subtype, data, ok := v.BinaryOK(); ok && len(data) == 16 {
+		return explain.Paste(subtype, [16]byte(data))
+	}
+	if id, ok := v.ObjectIDOK(); ok {
+		return fmt.Sprintf("ObjectId(%q)", id.Hex())
+	}
+	return v.String()
+}
