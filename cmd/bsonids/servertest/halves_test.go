@@ -75,12 +75,6 @@ func limited(t *testing.T, s target, enforces bool, most int, names ...string) *
 	})
 }
 
-// isBatch reports whether the updates of a command are those of a batch, as opposed to a probe.
-func isBatch(r request) bool {
-	v, err := r.command.LookupErr("ordered")
-	return err == nil && v.Type == bson.TypeBoolean && !v.Boolean()
-}
-
 // What repairs a copy, restores a conversion or exchanges a copy halves its batches, too.
 func TestExpiredRepair(t *testing.T) {
 	const most = 3

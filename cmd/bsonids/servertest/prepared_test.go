@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/dump/dumptest"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
 	"github.com/bsonids/bsonids/integration/mongotest"
@@ -132,4 +134,124 @@ func carrier(t testing.TB, coll *mongo.Collection) bson.D {
 func setRate(t testing.TB, dir, rate string) {
 	t.Helper()
 	dumptest.Write(t, filepath.Join(dir, "rate"), []byte(rate))
+}
+
+// scene is the collection c with UUIDs in one representation, and the plan that converts it to another one.
+type scene struct {
+	testing.TB
+	s      *mongotest.Server
+	at     target // the server, or a proxy of it
+	db     *mongo.Database
+	coll   *mongo.Collection
+	result *mongo.Collection // the copy, or coll
+	dir    string
+	before map[string]bson.Raw // the documents of coll
+	want   map[string]bson.Raw // those of result when it is converted
+}
+
+// newScene fills the collection c with n documents, and makes and changes the plan.
+func newScene(t testing.TB, n int, from, to uuidrep.Representation, changes ...func(*plan.Plan)) *scene {
+	t.Helper()
+	s, db := started(t)
+	c := &scene{TB: t, s: s, at: s, db: db, coll: db.Collection("c")}
+	c.want = seed(t, c.coll, n, from, to)
+	c.plan(to.String(), changes...)
+	return c
+}
+
+// setting is a scene with documents for which the plan to standard converts values in Java order.
+func setting(t testing.TB, docs []any, changes ...func(*plan.Plan)) *scene {
+	t.Helper()
+	s, db := started(t)
+	c := &scene{TB: t, s: s, at: s, db: db, coll: db.Collection("c")}
+	insert(t, c.coll, docs)
+	c.plan("standard", append([]func(*plan.Plan){convertFields("javaLegacy", "")}, changes...)...)
+	return c
+}
+
+// plan makes and changes the plan of the collection as it is now.
+func (c *scene) plan(to string, changes ...func(*plan.Plan)) {
+	c.Helper()
+	c.before = all(c, c.coll)
+	c.dir = prepared(c, c.s, to, changes...)
+	c.result = c.coll
+	p, err := plan.ReadFile(c.dir)
+	if err != nil {
+		c.Fatal(err)
+	}
+	for _, of := range p.Collections {
+		if of.Name == c.coll.Name() && of.Into != "" {
+			c.result = c.db.Collection(of.Into)
+		}
+	}
+}
+
+// through is the scene whose commands go through a proxy.
+func (c *scene) through(at target) *scene {
+	other := *c
+	other.at = at
+	return &other
+}
+
+// in is the scene with another directory.
+func (c *scene) in(dir string) *scene {
+	other := *c
+	other.dir = dir
+	return &other
+}
+
+// args returns the arguments of a command, given as its verb and its flags, with the directory between them.
+func (c *scene) args(line string) []string {
+	verb, flags, _ := strings.Cut(line, " ")
+	return append([]string{verb, c.dir}, strings.Fields(flags)...)
+}
+
+// run runs a command, given as its verb and its flags, which must end with the code.
+func (c *scene) run(code int, line string) result {
+	c.Helper()
+	return command(c, c.at, c.args(line)...).want(c, code)
+}
+
+// ok runs commands that must succeed.
+func (c *scene) ok(lines ...string) {
+	c.Helper()
+	for _, line := range lines {
+		c.run(failure.ExitOK, line)
+	}
+}
+
+// converted fails the test unless all is converted, and a collection that is copied is as it was.
+func (c *scene) converted() {
+	c.Helper()
+	equal(c, all(c, c.result), c.want)
+	if c.result.Name() != c.coll.Name() {
+		c.unchanged()
+	}
+}
+
+// unchanged fails the test unless the collection is as it was.
+func (c *scene) unchanged() {
+	c.Helper()
+	equal(c, all(c, c.coll), c.before)
+}
+
+// file returns the path of a file in the directory.
+func (c *scene) file(name string) string { return filepath.Join(c.dir, name) }
+
+// targets are representations to which values of Java order are converted: of another subtype, and of the same one.
+var targets = []uuidrep.Representation{uuidrep.Standard, uuidrep.CSharpLegacy}
+
+// ways are changes of a plan: none, so that c is converted in place, and a copy.
+var ways = map[string][]func(*plan.Plan){"in place": nil, "copy": {intoNew("c")}}
+
+// work is a conversion of one of the kinds that go on in different ways when they were killed or lost.
+type work struct {
+	from, to uuidrep.Representation
+	changes  []func(*plan.Plan)
+}
+
+var works = map[string]work{
+	"to standard":           {uuidrep.JavaLegacy, uuidrep.Standard, nil},
+	"same subtype":          {uuidrep.JavaLegacy, uuidrep.CSharpLegacy, nil},
+	"into a new collection": {uuidrep.CSharpLegacy, uuidrep.Standard, []func(*plan.Plan){intoNew("c")}},
 }

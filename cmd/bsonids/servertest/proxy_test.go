@@ -4,9 +4,10 @@ import (
 	"io"
 	"net"
 	"slices"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
-	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
@@ -35,6 +36,52 @@ func (r request) name() string {
 		return ""
 	}
 	return e.Key()
+}
+
+// on returns the name of the collection that the command is about.
+func (r request) on() string {
+	name, _ := r.command.Lookup(r.name()).StringValueOK()
+	return name
+}
+
+// isBatch reports whether the updates of a command are those of a batch, as opposed to a probe.
+func isBatch(r request) bool {
+	ordered, ok := r.command.Lookup("ordered").BooleanOK()
+	return ok && !ordered
+}
+
+// writesTo matches batches of changes to one of the collections.
+func writesTo(names ...string) func(request) bool {
+	return func(r request) bool {
+		return slices.Contains(names, r.on()) && slices.Contains([]string{"update", "insert", "delete"}, r.name()) && isBatch(r)
+	}
+}
+
+// asks matches a command about a collection.
+func asks(command, name string) func(request) bool {
+	return func(r request) bool { return r.name() == command && r.on() == name }
+}
+
+// ok is the answer of a server that has done what it was asked to, with more fields.
+func (r request) ok(more ...bson.E) []byte {
+	return r.reply(append(bson.D{{Key: "ok", Value: 1.0}}, more...))
+}
+
+// fail is the answer of a server that refuses a command.
+func (r request) fail(code int32, errmsg string) []byte {
+	return r.reply(bson.D{{Key: "ok", Value: 0.0}, {Key: "code", Value: code}, {Key: "errmsg", Value: errmsg}})
+}
+
+// router is the answer of a mongos to its greeting.
+func (r request) router(wireVersion int32, more ...bson.E) []byte {
+	return r.ok(append(more, bson.E{Key: "ismaster", Value: true}, bson.E{Key: "msg", Value: "isdbgrid"}, bson.E{Key: "maxBsonObjectSize", Value: int32(16 << 20)},
+		bson.E{Key: "maxMessageSizeBytes", Value: int32(48_000_000)}, bson.E{Key: "maxWriteBatchSize", Value: int32(100_000)},
+		bson.E{Key: "minWireVersion", Value: int32(0)}, bson.E{Key: "maxWireVersion", Value: wireVersion})...)
+}
+
+// greets reports whether a command is the greeting of a client.
+func (r request) greets() bool {
+	return strings.EqualFold(r.name(), "hello") || strings.EqualFold(r.name(), "isMaster")
 }
 
 // reply returns an answer to the command.
@@ -105,6 +152,44 @@ func startProxy(t testing.TB, addr string, handle func(r request, pass func() []
 		serving.Wait()
 	})
 	return p
+}
+
+// lostAfter starts a proxy that loses the commands that match, except for the first n.
+func lostAfter(t testing.TB, s target, n int, match func(request) bool) target {
+	t.Helper()
+	var seen atomic.Int64
+	return startProxy(t, host(t, s), func(r request, pass func() []byte) []byte {
+		if match(r) && seen.Add(1) > int64(n) {
+			return nil
+		}
+		return pass()
+	})
+}
+
+// justBefore starts a proxy that calls do once, before the server gets the first command that matches.
+func justBefore(t testing.TB, s target, match func(request) bool, do func()) target {
+	t.Helper()
+	var once sync.Once
+	return startProxy(t, host(t, s), func(r request, pass func() []byte) []byte {
+		if match(r) {
+			once.Do(do)
+		}
+		return pass()
+	})
+}
+
+// justAfter starts a proxy that calls do once, after the server has carried out the first command that matches and before the client
+// has the answer.
+func justAfter(t testing.TB, s target, match func(request) bool, do func()) target {
+	t.Helper()
+	var once sync.Once
+	return startProxy(t, host(t, s), func(r request, pass func() []byte) []byte {
+		answer := pass()
+		if match(r) {
+			once.Do(do)
+		}
+		return answer
+	})
 }
 
 // URI returns the connection string of the proxy.
@@ -188,59 +273,4 @@ func parseRequest(message []byte) (r request, ok bool) {
 		rest, ok = after, found
 	}
 	return r, ok && r.command != nil
-}
-
-// A MongoDB server delays the answer to the monitor of a client until something changes or a
-// timeout, and may then send further answers. Neither delays a test.
-func TestProxyOfStreamingServer(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	asked := make(chan wiremessage.MsgFlag, 1)
-	left := make(chan error, 1)
-	go func() {
-		defer close(asked)
-		server, err := l.Accept()
-		if err != nil {
-			left <- err
-			return
-		}
-		defer server.Close()
-		message, err := readMessage(server)
-		if err != nil {
-			left <- err
-			return
-		}
-		flags, _, _ := wiremessage.ReadMsgFlags(message[16:])
-		asked <- flags
-		_ = server.SetReadDeadline(time.Now().Add(5 * time.Second))
-		_, err = readMessage(server)
-		left <- err
-	}()
-	t.Run("monitor", func(t *testing.T) {
-		p := startProxy(t, l.Addr().String(), func(_ request, pass func() []byte) []byte { return pass() })
-		client, err := net.Dial("tcp", p.addr)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer client.Close()
-		hello, err := bson.Marshal(bson.D{{Key: "hello", Value: 1}, {Key: "maxAwaitTimeMS", Value: 10_000}, {Key: "$db", Value: "admin"}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		start, b := wiremessage.AppendHeaderStart(nil, 1, 0, wiremessage.OpMsg)
-		b = wiremessage.AppendMsgFlags(b, wiremessage.ExhaustAllowed)
-		b = append(wiremessage.AppendMsgSectionType(b, wiremessage.SingleDocument), hello...)
-		if _, err := client.Write(bsoncore.UpdateLength(b, start, int32(len(b)))); err != nil {
-			t.Fatal(err)
-		}
-		if flags, ok := <-asked; !ok || flags != 0 {
-			t.Errorf("the server was asked with flags %b, %v", flags, ok)
-		}
-	})
-	if err := <-left; err != io.EOF {
-		t.Errorf("the proxy waited for the server: %v", err)
-	}
 }
