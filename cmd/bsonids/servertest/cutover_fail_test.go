@@ -15,8 +15,8 @@ import (
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/guard"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/server"
 	"github.com/bsonids/bsonids/integration/mongotest"
 	"github.com/bsonids/bsonids/uuidrep"
 )
@@ -169,15 +169,12 @@ func TestCutoverRefused(t *testing.T) {
 	drop(t, db.Collection("a_other"))
 
 	// A guard, of the source or of the copy.
-	field, err := guard.ParseField("customer")
+	spec, err := server.FindCollection(t.Context(), db.Collection("a"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := guard.Open(t.Context(), db.Collection("a"), "")
-	if err == nil {
-		err = g.Set(t.Context(), []guard.Values{{Field: field, Kind: kinds.Kind{Name: "javaLegacy", Subtype: 3}}})
-	}
-	if err != nil {
+	g := record.Guard{Collection: "a", Refuses: []record.Refused{{Path: "customer", Subtype: 3}}, Before: guard.SettingsOf(spec)}
+	if _, err := g.Insert(t.Context(), db, ""); err != nil {
 		t.Fatal(err)
 	}
 	refused("is guarded", "a")

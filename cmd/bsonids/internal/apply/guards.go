@@ -5,7 +5,6 @@ import (
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/migration"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/protect"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/report"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
 )
 
@@ -44,12 +43,4 @@ func (r *Result) raise(ctx context.Context, guards []*protect.Guard) error {
 		r.Incomplete = r.Incomplete || now.Stays != ""
 	}
 	return nil
-}
-
-// proposed returns what the guards would be.
-func proposed(guards []*protect.Guard) (all []report.Guard) {
-	for _, g := range guards {
-		all = append(all, g.Proposed())
-	}
-	return all
 }

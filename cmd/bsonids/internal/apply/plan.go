@@ -185,7 +185,9 @@ func (p *Planned) Apply(ctx context.Context, s *migration.Session) (r Result, er
 		return r, err
 	}
 	if !p.Write {
-		r.Guards = proposed(guards)
+		for _, g := range guards {
+			r.Guards = append(r.Guards, g.Report())
+		}
 		r.Steps, err = p.expected(ctx, s, sv)
 		return r, err
 	}

@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/guard"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/migration"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/terminal"
@@ -23,7 +22,6 @@ func (c *console) explain(err error) *failure.Error {
 	}
 	var invalid *migration.InvalidError
 	var guarded *migration.GuardedError
-	var unguarded *guard.Error
 	var refused *record.Error
 	usage := func(format string, args ...any) *failure.Error {
 		return &failure.Error{Kind: failure.Usage, Text: fmt.Sprintf(format, args...), Err: err}
@@ -33,31 +31,10 @@ func (c *console) explain(err error) *failure.Error {
 		return usage("--%s: %v", invalid.Name, invalid.Err)
 	case errors.As(err, &guarded):
 		return usage("%s; let the guard go first: %s", guarded.Text, c.switching("release", guarded.Database, []string{guarded.Collection}, "--guards"))
-	case errors.As(err, &unguarded):
-		return explainGuard(unguarded)
 	case errors.As(err, &refused) && !errors.Is(err, record.ErrTakenOver):
 		return usage("%s%s", refused.Text, remedy(refused))
 	}
 	return failure.Explain(err, c.connectionString())
-}
-
-// explainGuard adds what to do to an error of the package guard.
-func explainGuard(e *guard.Error) *failure.Error {
-	x := &failure.Error{Kind: failure.Usage, Text: e.Text, Err: e}
-	if e.Restore != nil {
-		x.Text += "; before the guard, it had " + guard.Describe(*e.Restore)
-	}
-	switch {
-	case errors.Is(e, guard.ErrOther):
-		x.Text += "; to guard other values, let the guard go first, with bsonids release --guards --write"
-	case errors.Is(e, guard.ErrBusy):
-		x.Kind = failure.Failed
-		x.Text += "; to finish that, run bsonids release --guards --write"
-	case errors.Is(e, guard.ErrChanged):
-		x.Kind = failure.Failed
-		x.Text += "; bsonids release --guards --write ends a guard that is not in the validator any more, and leaves the validator as it is"
-	}
-	return x
 }
 
 // named puts words before the description of an error.

@@ -69,11 +69,10 @@ func (o *switchOptions) releaseGroup(ctx context.Context, e *exchange.Exchange, 
 func (o *switchOptions) releaseGuards(ctx context.Context, s *migration.Session) error {
 	left := false
 	for _, name := range o.groups[0].Names {
-		namespace := o.work.Database + "." + name
-		r, err := protect.Remove(ctx, s.Child(namespace), o.work.Database, name, o.work.Write, func() {
+		r, err := protect.Remove(ctx, s, o.work.Database, name, o.work.Write, func() {
 			o.wayOn = &wayOn{changed: "possibly the validators of some of the collections, and the record; no documents", again: true}
 		})
-		if none := errors.Is(err, guard.ErrNone); none && o.dir != "" {
+		if none := errors.Is(err, protect.ErrNone); none && o.dir != "" {
 			continue // it was not set, or was removed
 		}
 		if err != nil {
@@ -83,14 +82,14 @@ func (o *switchOptions) releaseGuards(ctx context.Context, s *migration.Session)
 			return &migration.CollectionError{Collection: name, Err: err}
 		}
 		if o.output.value == formatJSON {
-			err = report.GuardRemovedJSON(o.out, namespace, o.work.Write, r)
+			err = report.JSON(o.out, r)
 		} else {
-			report.WriteGuardRemoved(o.out, namespace, o.work.Write, r)
+			report.WriteGuardRemoved(o.out, r)
 		}
 		if err != nil {
 			return err
 		}
-		left = left || o.work.Write && !r.Restored
+		left = left || r.Written && !r.Restored
 	}
 	if left {
 		return failure.ErrIncomplete

@@ -11,50 +11,24 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
 )
-
-func fieldsOf(t testing.TB, paths ...string) []Field {
-	t.Helper()
-	var fields []Field
-	for _, p := range paths {
-		f, err := ParseField(p)
-		if err != nil {
-			t.Fatal(err)
-		}
-		fields = append(fields, f)
-	}
-	return fields
-}
 
 func bin(subtype byte, n int, b byte) bson.Binary {
 	return bson.Binary{Subtype: subtype, Data: bytes.Repeat([]byte{b}, n)}
 }
 
-func valuesOf(fields []Field, k kinds.Kind) (values []Values) {
-	for _, f := range fields {
-		values = append(values, Values{f, k})
+// text is the number of text in the place of a subtype.
+var text = kinds.Where(func(k kinds.Kind) bool { return k.Name == kinds.OfText })[0].Subtype
+
+// refused returns the values of the subtype in the fields.
+func refused(subtype byte, paths ...string) (all []record.Refused) {
+	for _, p := range paths {
+		all = append(all, record.Refused{Path: p, Subtype: subtype})
 	}
-	return values
-}
-
-// refused reports whether the validator of a guard refuses a document, according to the model.
-func refused(t testing.TB, fields []Field, k kinds.Kind, doc bson.D) bool {
-	t.Helper()
-	return !matches(document(Clause(valuesOf(fields, k))), document(doc))
-}
-
-// against returns a kind of the subtype.
-func against(subtype byte) kinds.Kind { return kinds.Kind{Subtype: subtype} }
-
-// text is the kind of text.
-func text(t testing.TB) kinds.Kind {
-	t.Helper()
-	k, err := kinds.Parse("text")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return k
+	return all
 }
 
 func TestClause(t *testing.T) {
@@ -90,7 +64,7 @@ func TestClause(t *testing.T) {
 		{"in an array of arrays", d("items", bson.A{bson.A{d("sku", old)}}), false},
 		{"in the array itself", d("items", bson.A{old}), false},
 	} {
-		if got := refused(t, fieldsOf(t, "k", "items[].sku"), against(3), tt.doc); got != tt.want {
+		if got := !matches(Clause(refused(3, "k", "items.sku")), document(tt.doc)); got != tt.want {
 			t.Errorf("%s: refused %v", tt.name, got)
 		}
 	}
@@ -207,14 +181,14 @@ func isSpelled(s string) bool {
 	return len(low) == 32 && strings.Trim(low, "0123456789abcdef") == ""
 }
 
-// holdsOld reports whether a document has a value of the kind at the path, by the definition of Field.
-func holdsOld(v any, path []string, k kinds.Kind) bool {
+// holdsOld reports whether a document has a value of the subtype at the path, by the definition of ParseField.
+func holdsOld(v any, path []string, subtype byte) bool {
 	is := func(v any) bool {
-		if s, ok := v.(string); ok && !k.IsBinary() {
+		if s, ok := v.(string); ok && subtype == text {
 			return isSpelled(s)
 		}
 		b, ok := v.(bson.Binary)
-		return ok && k.IsBinary() && b.Subtype == k.Subtype && len(b.Data) == 16
+		return ok && b.Subtype == subtype && len(b.Data) == 16
 	}
 	d, ok := v.(bson.D)
 	if !ok {
@@ -227,9 +201,9 @@ func holdsOld(v any, path []string, k kinds.Kind) bool {
 		a, array := e.Value.(bson.A)
 		switch {
 		case len(path) > 1 && array:
-			return slices.ContainsFunc(a, func(v any) bool { return holdsOld(v, path[1:], k) })
+			return slices.ContainsFunc(a, func(v any) bool { return holdsOld(v, path[1:], subtype) })
 		case len(path) > 1:
-			return holdsOld(e.Value, path[1:], k)
+			return holdsOld(e.Value, path[1:], subtype)
 		}
 		return is(e.Value) || array && slices.ContainsFunc(a, is)
 	}
@@ -246,19 +220,21 @@ func TestClauseProperty(t *testing.T) {
 	}
 	count := make(map[bool]int)
 	for range n {
-		k := []kinds.Kind{against(0), against(3), against(3), against(4), text(t)}[r.IntN(5)]
+		k := kinds.Where(func(k kinds.Kind) bool { return k.Form != kinds.Struct })[r.IntN(6)]
 		var paths []string
+		found := Pass{Conversions: []rule.Conversion{{From: k, To: kinds.Kind{Subtype: 5}}}}
 		for range 1 + r.IntN(3) {
 			paths = append(paths, r.path())
+			pattern, err := walk.ParsePattern(paths[len(paths)-1])
+			if err != nil {
+				t.Fatal(err)
+			}
+			found.Conversions[0].Fields = append(found.Conversions[0].Fields, pattern)
 		}
-		fields, doc := fieldsOf(t, paths...), r.document(4)
-		want := slices.ContainsFunc(paths, func(p string) bool { return holdsOld(doc, strings.Split(p, "."), k) })
-		if got := refused(t, fields, k, doc); got != want {
+		doc := r.document(4)
+		want := slices.ContainsFunc(paths, func(p string) bool { return holdsOld(doc, strings.Split(p, "."), k.Subtype) })
+		if got := !matches(Clause(refused(k.Subtype, paths...)), document(doc)); got != want {
 			t.Fatalf("%v at %q of %v: refused %v", k, paths, doc, got)
-		}
-		found := pass{conversions: []rule.Conversion{{From: k, To: kinds.Kind{Subtype: 5}}}}
-		for _, f := range fields {
-			found.conversions[0].Fields = append(found.conversions[0].Fields, f.pattern)
 		}
 		found.Forget()
 		if err := found.Add(document(doc)); err != nil || found.Old > 0 != want || found.Documents > 0 != want {
@@ -273,12 +249,11 @@ func TestClauseProperty(t *testing.T) {
 
 // The model answers the questions to a server as MongoDB is expected to.
 func TestProbes(t *testing.T) {
-	for _, path := range []string{"k", "items.sku", "a.b.c"} {
-		for _, k := range []kinds.Kind{against(0), against(3), against(4), text(t)} {
-			f := fieldsOf(t, path)[0]
-			for _, p := range probes(f, k) {
-				if got := matches(document(f.holds(k)), document(p.doc)); got != p.holds {
-					t.Errorf("%s, %v: %v: %v", path, k, p.doc, got)
+	for _, subtype := range []byte{0, 3, 4, text} {
+		for _, r := range refused(subtype, "k", "items.sku", "a.b.c") {
+			for _, p := range probes(r) {
+				if got := matches(document(holds(r)), document(p.doc)); got != p.holds {
+					t.Errorf("%v: %v: %v", r, p.doc, got)
 				}
 			}
 		}
@@ -291,9 +266,8 @@ func TestParseField(t *testing.T) {
 		"_id": "", "_id.k": "", "a.*": "", "*": "", "a[][]": "", "a[][].b": "", "": "", "a..b": "", "$a": "", "a.$id": "", "a.0": "", "12": "",
 		"a.b.c.d.e.f.g.h": "a.b.c.d.e.f.g.h", "a.b.c.d.e.f.g.h.i": "",
 	} {
-		f, err := ParseField(path)
-		if (err != nil) != (want == "") || err == nil && f.String() != want {
-			t.Errorf("%q: %q, %v", path, f, err)
+		if got, err := ParseField(path); (err != nil) != (want == "") || got != want {
+			t.Errorf("%q: %q, %v", path, got, err)
 		}
 	}
 }
@@ -301,13 +275,13 @@ func TestParseField(t *testing.T) {
 // The condition for the longest path fits into a command, and is not nested deeper than MongoDB
 // allows.
 func TestClauseSize(t *testing.T) {
-	f := fieldsOf(t, strings.TrimSuffix(strings.Repeat("name.", maxNames), "."))
-	for _, k := range []kinds.Kind{against(3), text(t)} {
-		if n := len(document(Clause(valuesOf(f, k)))); n > 200_000 {
-			t.Errorf("%v: %d bytes", k, n)
+	path := strings.TrimSuffix(strings.Repeat("name.", maxNames), ".")
+	for _, subtype := range []byte{3, text} {
+		if n := len(Clause(refused(subtype, path))); n > 200_000 {
+			t.Errorf("%d: %d bytes", subtype, n)
 		}
-		if depth := strings.Count(fmt.Sprint(hold("", f[0].names, k)), "$elemMatch"); depth > 1<<(maxNames+1) {
-			t.Errorf("%v: %d conditions", k, depth)
+		if depth := strings.Count(fmt.Sprint(holds(refused(subtype, path)[0])), "$elemMatch"); depth > 1<<(maxNames+1) {
+			t.Errorf("%d: %d conditions", subtype, depth)
 		}
 	}
 }

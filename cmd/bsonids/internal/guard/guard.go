@@ -1,14 +1,14 @@
-// Package guard protects a collection against values of the old subtype while it is converted in
-// place: by a validator that refuses them, besides the validator that the collection has.
+// Package guard makes and sets validators: one that refuses values of the old subtype while a collection is
+// converted in place, besides the validator that the collection has.
 package guard
 
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
@@ -18,88 +18,75 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/server"
 )
 
-// The reasons for which a guard cannot be set or removed. An [*Error] wraps one of them.
-var (
-	ErrUnfit   = errors.New("the collection cannot be guarded")
-	ErrServer  = errors.New("the server has no validators")
-	ErrOther   = errors.New("there is another guard")
-	ErrBusy    = errors.New("another command changes the guard")
-	ErrNone    = errors.New("there is no guard")
-	ErrChanged = errors.New("another program changed the settings")
+// The levels and actions of validation, as MongoDB names them.
+const (
+	Moderate = "moderate"
+	Strict   = "strict"
+
+	levelOff          = "off"
+	levelConstraint   = "constraint" // MongoDB 9.0
+	actionError       = "error"
+	actionErrorAndLog = "errorAndLog" // MongoDB 8.1
 )
 
-// Error explains in one sentence why a guard cannot be set or removed.
-type Error struct {
-	Text   string
-	Reason error
-	// Restore, if set, has the settings that the collection had before the guard.
-	Restore *Settings
-}
+// ErrChanged is the error of settings that another program changes.
+var ErrChanged = errors.New("another program changed the settings")
 
-func (e *Error) Error() string { return e.Text }
-
-// Unwrap returns the reason.
-func (e *Error) Unwrap() error { return e.Reason }
-
-func fail(reason error, format string, args ...any) error {
-	return &Error{Text: fmt.Sprintf(format, args...), Reason: reason}
-}
-
-// Guard is the guard of one collection. It is not safe for concurrent use.
-type Guard struct {
-	coll    *mongo.Collection
-	version string // of this program
-	uuid    *bson.Binary
-	spec    *mongo.CollectionSpecification
-	saved   *record.Guard // nil if the record has none
-
-	// Begun is called before the first change of the collection or of the record. It may be nil.
-	Begun func()
-	// Notice is called with what the user should know and need not do anything about. It may be nil.
-	Notice func(text string)
-}
-
-// Open reads the settings of the collection, and the guard that the record has of it. The error is an
-// [*Error] if the collection or the server cannot have one.
-func Open(ctx context.Context, coll *mongo.Collection, version string) (*Guard, error) {
-	g := &Guard{coll: coll, version: version}
-	if err := g.read(ctx); err != nil {
-		return nil, err
+// SettingsOf returns the settings in the specification of a collection. The defaults of the server
+// are filled in.
+func SettingsOf(spec *mongo.CollectionSpecification) record.Settings {
+	s := record.Settings{Level: Strict, Action: actionError}
+	if v, ok := spec.Options.Lookup("validator").DocumentOK(); ok && len(v) > 5 {
+		s.Validator = bytes.Clone(v)
 	}
-	if err := g.fits(); err != nil {
-		return nil, err
+	if v, ok := spec.Options.Lookup("validationLevel").StringValueOK(); ok {
+		s.Level = v
 	}
-	return g, g.supported(ctx)
+	if v, ok := spec.Options.Lookup("validationAction").StringValueOK(); ok {
+		s.Action = v
+	}
+	return s
 }
 
-func (g *Guard) namespace() string { return g.coll.Database().Name() + "." + g.coll.Name() }
-
-func (g *Guard) read(ctx context.Context) (err error) {
-	if g.spec, err = server.FindCollection(ctx, g.coll); err != nil {
-		return err
-	}
-	g.uuid = g.spec.UUID
-	g.saved, err = record.FindGuard(ctx, g.coll.Database(), g.coll.Name(), g.uuid)
-	return err
+// Enforced reports whether the server refuses documents because of the settings.
+func Enforced(s record.Settings) bool {
+	return len(s.Validator) > 0 && s.Level != levelOff && (s.Action == actionError || s.Action == actionErrorAndLog)
 }
 
-// fits returns an error if the collection cannot have a validator, or not one more.
-func (g *Guard) fits() error {
-	s := settings(g.spec)
+// Guarded returns the settings of a collection that also refuses the values, at level moderate. A validator
+// that is enforced stays in force. One that is not, because its level is off or its action is to warn, would
+// be enforced with the condition, and is left out.
+func Guarded(before record.Settings, values []record.Refused) record.Settings {
+	s := record.Settings{Validator: Clause(values), Level: Moderate, Action: actionError}
+	if Enforced(before) {
+		s.Validator = document(bson.D{{Key: "$and", Value: bson.A{bson.Raw(before.Validator), bson.Raw(s.Validator)}}})
+	}
+	if before.Action == actionErrorAndLog {
+		s.Action = actionErrorAndLog
+	}
+	return s
+}
+
+// Fits returns a usage error if the collection cannot have a validator, or not one more.
+func Fits(db string, spec *mongo.CollectionSpecification) error {
+	s := SettingsOf(spec)
+	why := ""
 	switch {
-	case g.spec.Type == "view" || g.spec.Type == "timeseries":
-		return fail(ErrUnfit, "cannot guard %s, because it is a %s", g.namespace(), g.spec.Type)
-	case slices.Contains([]string{"admin", "config", "local"}, g.coll.Database().Name()):
-		return fail(ErrUnfit, "cannot guard %s, because MongoDB allows no validators in the database %s", g.namespace(), g.coll.Database().Name())
-	case g.spec.Options.Lookup("encryptedFields").Type == bson.TypeEmbeddedDocument:
-		return fail(ErrUnfit, "cannot guard %s, because it has encrypted fields (encryptedFields), whose values a validator cannot test", g.namespace())
+	case spec.Type == "view" || spec.Type == "timeseries":
+		why = "it is a " + spec.Type
+	case slices.Contains([]string{"admin", "config", "local"}, db):
+		why = "MongoDB allows no validators in the database " + db
+	case spec.Options.Lookup("encryptedFields").Type == bson.TypeEmbeddedDocument:
+		why = "it has encrypted fields (encryptedFields), whose values a validator cannot test"
 	case encrypts(bson.RawValue{Type: bson.TypeEmbeddedDocument, Value: s.Validator}):
-		return fail(ErrUnfit, "cannot guard %s, because its validator is a schema with encrypt or encryptMetadata: clients look for it at the top level of the "+
-			"validator and would write unencrypted values, and MongoDB refuses it at level moderate", g.namespace())
+		why = "its validator is a schema with encrypt or encryptMetadata: clients look for it at the top level of the " +
+			"validator and would write unencrypted values, and MongoDB refuses it at level moderate"
 	case s.Level == levelConstraint:
-		return fail(ErrUnfit, "cannot guard %s, because MongoDB does not change a validator at level constraint; change the level to strict first", g.namespace())
+		why = "MongoDB does not change a validator at level constraint; change the level to strict first"
+	default:
+		return nil
 	}
-	return nil
+	return failure.Usagef("cannot guard %s.%s, because %s", db, spec.Name, why)
 }
 
 // encrypts reports whether a validator has the keywords of client-side encryption.
@@ -113,193 +100,77 @@ func encrypts(v bson.RawValue) bool {
 	})
 }
 
-// supported returns an error if the server lacks the command that sets validators.
-func (g *Guard) supported(ctx context.Context) error {
-	known, err := Known(ctx, g.coll.Database())
-	if err == nil && !known {
-		err = fail(ErrServer, "cannot guard %s, because the server does not know the command collMod, which sets validators; FerretDB 1 does not", g.namespace())
-	}
-	return err
-}
-
 // Known reports whether the server knows the command that sets validators. The command that is sent
 // changes nothing: it names a collection that does not exist. A user who may not send it may still
 // see the validator.
 func Known(ctx context.Context, db *mongo.Database) (bool, error) {
 	err := db.RunCommand(ctx, bson.D{{Key: "collMod", Value: "bsonids.absent"}}).Err()
-	var se mongo.ServerError
 	switch {
-	case err == nil:
-		return true, nil
-	case !errors.As(err, &se):
-		return false, err
 	case failure.Means(err, failure.Unknown):
 		return false, nil
 	case failure.Means(err, failure.Missing|failure.Unauthorized|failure.Atlas):
 		return true, nil
 	}
-	return false, err
+	return err == nil, err
 }
 
-// isSet reports whether the record has a guard of the collection.
-func (g *Guard) isSet() bool { return g.saved != nil && !g.saved.Stale(g.uuid) }
-
-// Before returns the settings that the collection had before the guard, or has if there is none.
-func (g *Guard) Before() Settings {
-	if g.isSet() {
-		return g.saved.Before
+// command returns the command that gives a collection the settings.
+func command(collection string, s record.Settings) bson.D {
+	validator := bson.Raw(s.Validator)
+	if len(validator) == 0 {
+		validator = document(bson.D{})
 	}
-	return settings(g.spec)
+	return bson.D{{Key: "collMod", Value: collection}, {Key: "validator", Value: validator},
+		{Key: "validationLevel", Value: s.Level}, {Key: "validationAction", Value: s.Action}}
 }
 
-// Proposed returns the settings that Set would set.
-func (g *Guard) Proposed(values []Values) Settings {
-	if g.isSet() && slices.Equal(g.saved.Refuses, recorded(values)) {
-		return g.saved.Now
-	}
-	return guarded(g.Before(), document(Clause(values)))
+// Modify gives the collection the settings, with write concern majority, and checks that it then has
+// them.
+func Modify(ctx context.Context, coll *mongo.Collection, s record.Settings) error {
+	return modify(ctx, coll, command(coll.Name(), s), s)
 }
 
-// Differs returns an error if the record has a guard against values that are not among these.
-func (g *Guard) Differs(values []Values) error {
-	among := recorded(values)
-	if !g.isSet() || !slices.ContainsFunc(g.saved.Refuses, func(r record.Refused) bool { return !slices.Contains(among, r) }) {
-		return nil
-	}
-	return fail(ErrOther, "%s is guarded already, against %s", g.namespace(), g.saved.Against())
+// SetLevel is like Modify for a collection that has the settings but for the level. A validator that another
+// program sets meanwhile stays.
+func SetLevel(ctx context.Context, coll *mongo.Collection, s record.Settings) error {
+	return modify(ctx, coll, bson.D{{Key: "collMod", Value: coll.Name()}, {Key: "validationLevel", Value: s.Level}}, s)
 }
 
-// Set sets a validator that refuses the values, at level moderate, unless it is set already. One that refuses
-// some of them is removed before. Set can be called again after an error.
-func (g *Guard) Set(ctx context.Context, values []Values) error {
-	clause := document(Clause(values))
-	db := g.coll.Database()
-	for {
-		if err := g.read(ctx); err != nil {
-			return err
-		}
-		now, saved := settings(g.spec), g.saved
-		switch {
-		case saved == nil:
-			if bytes.Contains(now.Validator, clause) {
-				return fail(ErrOther, "%s has this guard already, but the record does not, so that the settings before it are not known; "+
-					"remove it from the validator by hand: %s", g.namespace(), Describe(now))
-			}
-			guard := &record.Guard{Collection: g.coll.Name(), UUID: g.uuid, Refuses: recorded(values),
-				Before: now, Now: guarded(now, clause)}
-			g.begin()
-			if _, err := guard.Insert(ctx, db, g.version); err != nil {
-				return err
-			}
-			continue // with the document of whoever inserted it
-		case saved.Stale(g.uuid):
-			g.begin()
-			g.notice("the record has a guard of another collection of this name, which was dropped; it is replaced")
-			if _, err := saved.Delete(ctx, db); err != nil {
-				return err
-			}
-			continue
-		case saved.State == record.Removing:
-			return fail(ErrBusy, "the guard of %s is being removed, by %s on %s since %s", g.namespace(), saved.By.User, saved.By.Host, at(saved.Updated))
-		}
-		if err := g.Differs(values); err != nil {
-			return err
-		}
-		if !slices.Equal(saved.Refuses, recorded(values)) {
-			if _, err := g.Remove(ctx); err != nil {
-				return err
-			}
-			continue
-		}
-		switch {
-		case bytes.Equal(now.Validator, saved.Now.Validator) && now.Action == saved.Now.Action && (now.Level == Moderate || now.Level == Strict):
-			if saved.State != record.Set || saved.Now.Level != now.Level {
-				g.begin()
-				if ok, err := saved.Advance(ctx, db, record.Set, now.Level); err != nil {
-					return err
-				} else if !ok {
-					continue
-				}
-			}
-			return nil
-		case !now.Equal(saved.Before):
-			return g.changed(now)
-		}
-		if saved.State == record.Set {
-			g.notice("another program removed the guard since " + at(saved.Updated) + "; it is set again")
-		}
-		want := saved.Now
-		want.Level = Moderate
-		g.begin()
-		if err := modify(ctx, g.coll, command(g.coll.Name(), want), want); err != nil {
-			return err
-		}
-		ok, err := saved.Advance(ctx, db, record.Set, Moderate)
-		if err != nil || ok {
-			return err
-		}
-		// Another command has set or removed the guard in the meantime.
-		if err := g.read(ctx); err != nil {
-			return err
-		}
-		if g.saved == nil { // removed, before this command set it
-			again := *saved
-			if _, err := again.Insert(ctx, db, g.version); err != nil {
-				return err
-			}
-		}
-	}
-}
-
-// SetLevel changes the level of the guard, which must be set.
-func (g *Guard) SetLevel(ctx context.Context, level string) error {
-	if err := g.read(ctx); err != nil {
+func modify(ctx context.Context, coll *mongo.Collection, command bson.D, want record.Settings) error {
+	majority := bson.E{Key: "writeConcern", Value: bson.D{{Key: "w", Value: "majority"}}}
+	if err := coll.Database().RunCommand(ctx, append(command, majority)).Err(); err != nil {
 		return err
 	}
-	now := settings(g.spec)
-	switch {
-	case g.saved == nil || g.saved.Stale(g.uuid):
-		return fail(ErrNone, "the guard of %s was removed in the meantime", g.namespace())
-	case g.saved.State != record.Set:
-		return fail(ErrBusy, "another command changes the guard of %s, since %s", g.namespace(), at(g.saved.Updated))
-	case !bytes.Equal(now.Validator, g.saved.Now.Validator) || now.Action != g.saved.Now.Action:
-		return g.changed(now)
+	spec, err := server.FindCollection(ctx, coll)
+	if err != nil {
+		return err
 	}
-	if now.Level != level {
-		g.begin()
-		want := now
-		want.Level = level
-		// Without the validator in the command, one that another program sets meanwhile stays.
-		if err := modify(ctx, g.coll, bson.D{{Key: "collMod", Value: g.coll.Name()}, {Key: "validationLevel", Value: level}}, want); err != nil {
-			return err
-		}
+	if got := SettingsOf(spec); !got.Equal(want) {
+		return &failure.Error{Err: ErrChanged, Text: fmt.Sprintf("the server was asked for other settings of %s.%s than it now has: "+
+			"another program changed them at the same time, or the server does not keep them; it has %s",
+			coll.Database().Name(), coll.Name(), Describe(got))}
 	}
-	if g.saved.Now.Level == level {
-		return nil
-	}
-	g.begin()
-	ok, err := g.saved.Advance(ctx, g.coll.Database(), record.Set, level)
-	if err == nil && !ok {
-		err = fail(ErrBusy, "another command changed the guard of %s at the same time", g.namespace())
-	}
-	return err
+	return nil
 }
 
-func (g *Guard) changed(now Settings) error {
-	return &Error{Reason: ErrChanged, Restore: &g.saved.Before, Text: fmt.Sprintf("another program changed the settings of %s since they were guarded on %s: it now has %s",
-		g.namespace(), at(g.saved.Updated), Describe(now))}
-}
-
-func (g *Guard) begin() {
-	if g.Begun != nil {
-		g.Begun()
+// Describe returns the settings in one line. The validator is extended JSON.
+func Describe(s record.Settings) string {
+	validator := "no validator"
+	if len(s.Validator) > 0 {
+		validator = "the validator " + s.Text()
 	}
+	return fmt.Sprintf("%s, level %s, action %s", validator, s.Level, s.Action)
 }
 
-func (g *Guard) notice(text string) {
-	if g.Notice != nil {
-		g.Notice(text)
+// Shell returns the command for mongosh that gives a collection the settings.
+func Shell(coll *mongo.Collection, s record.Settings) string {
+	b, err := bson.MarshalExtJSON(command(coll.Name(), s), true, false)
+	if err != nil {
+		return err.Error()
 	}
+	name, err := json.Marshal(coll.Database().Name())
+	if err != nil {
+		return err.Error()
+	}
+	return fmt.Sprintf("db.getSiblingDB(%s).runCommand(EJSON.deserialize(%s))", name, b)
 }
-
-func at(t time.Time) string { return t.UTC().Format(time.DateTime) }

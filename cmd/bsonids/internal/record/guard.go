@@ -3,6 +3,7 @@ package record
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"strings"
 	"time"
@@ -44,16 +45,19 @@ type Guard struct {
 	Now     Settings  `bson:"now"`    // what the guard has set
 }
 
-// Refused are the values of a field that a guard refuses.
+// Refused are the values of a field that a guard refuses: those of a subtype, or text, which has a number
+// in the place of its subtype.
 type Refused struct {
 	Path    string `bson:"path"` // without the brackets of arrays
-	From    string `bson:"from"` // name of a kind
 	Subtype byte   `bson:"fromSubtype"`
 }
 
+// IsText reports whether text is refused.
+func (r Refused) IsText() bool { return kinds.FormOf(r.Subtype) == kinds.Text }
+
 func (r Refused) String() string {
-	if r.From == kinds.OfText {
-		return r.From + " in " + r.Path
+	if r.IsText() {
+		return kinds.OfText + " in " + r.Path
 	}
 	return string(kinds.StoredAs(r.Subtype)) + " in " + r.Path
 }
@@ -92,6 +96,22 @@ func (s Settings) Text() string {
 		return err.Error()
 	}
 	return string(b)
+}
+
+// MarshalJSON writes the settings as results of commands have them, the validator in relaxed extended JSON.
+func (s Settings) MarshalJSON() ([]byte, error) {
+	var validator json.RawMessage
+	if len(s.Validator) > 0 {
+		var err error
+		if validator, err = bson.MarshalExtJSON(bson.Raw(s.Validator), false, false); err != nil {
+			return nil, err
+		}
+	}
+	return json.Marshal(struct {
+		Validator json.RawMessage `json:"validator"`
+		Level     string          `json:"validationLevel"`
+		Action    string          `json:"validationAction"`
+	}{validator, s.Level, s.Action})
 }
 
 // FindGuard returns the document of the guard of a collection, or nil if there is none. A guard of a

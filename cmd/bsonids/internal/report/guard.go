@@ -1,49 +1,22 @@
 package report
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 
-	"go.mongodb.org/mongo-driver/v2/bson"
-
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/guard"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/terminal"
 )
 
 // Guard is the guard of a collection, or what it would be.
 type Guard struct {
-	Collection  string
-	Wanted      string // the level that the plan has
-	Before, Now guard.Settings
-	Stays       string // why the level is not the one that the plan has
-	Shell       string // the command for mongosh
-}
-
-type guardSettings struct {
-	Validator any    `json:"validator"`
-	Level     string `json:"validationLevel"`
-	Action    string `json:"validationAction"`
-}
-
-func settingsOf(s guard.Settings) guardSettings {
-	j := guardSettings{Level: s.Level, Action: s.Action}
-	if len(s.Validator) > 0 {
-		j.Validator = extended(bson.Raw(s.Validator))
-	}
-	return j
-}
-
-// MarshalJSON writes the guard as the documents of apply have it.
-func (g Guard) MarshalJSON() ([]byte, error) {
-	return json.Marshal(struct {
-		Collection string        `json:"collection"`
-		Wanted     string        `json:"wanted"`
-		Before     guardSettings `json:"before"`
-		Now        guardSettings `json:"now"`
-		Stays      string        `json:"staysModerate,omitempty"`
-		Shell      string        `json:"mongosh"`
-	}{g.Collection, g.Wanted, settingsOf(g.Before), settingsOf(g.Now), g.Stays, g.Shell})
+	Collection string          `json:"collection"`
+	Wanted     string          `json:"wanted"` // the level that the plan has
+	Before     record.Settings `json:"before"`
+	Now        record.Settings `json:"now"`
+	Stays      string          `json:"staysModerate,omitempty"` // why the level is not the one that the plan has
+	Shell      string          `json:"mongosh"`                 // the command for mongosh
 }
 
 // guards writes the guards of a plan.
@@ -63,26 +36,26 @@ func guards(w io.Writer, all []Guard, write bool) {
 	}
 }
 
-// GuardRemovedJSON writes as JSON what a command did to remove a guard.
-func GuardRemovedJSON(w io.Writer, namespace string, write bool, r guard.Removed) error {
-	return JSON(w, struct {
-		Collection string        `json:"collection"`
-		Written    bool          `json:"written"`
-		Restored   bool          `json:"restored"`
-		Before     guardSettings `json:"before"`
-		Now        guardSettings `json:"now"`
-	}{namespace, write, r.Restored, settingsOf(r.Before), settingsOf(r.Now)})
+// GuardRemoved is what a command did to remove a guard, or would do.
+type GuardRemoved struct {
+	Collection string `json:"collection"` // with its database
+	Written    bool   `json:"written"`
+	// Restored reports whether the collection has the settings that it had before the guard. If not,
+	// another program has replaced the validator, and it was left as it is.
+	Restored bool            `json:"restored"`
+	Before   record.Settings `json:"before"` // the settings before the guard
+	Now      record.Settings `json:"now"`    // the settings that the collection has
 }
 
 // WriteGuardRemoved writes what a command did to remove a guard, or would do.
-func WriteGuardRemoved(w io.Writer, namespace string, write bool, r guard.Removed) {
-	switch {
-	case !write:
-		fmt.Fprintf(w, "%s: dry run, nothing was changed\n\nit has: %s\nbefore the guard, it had: %s\n\nAdd --write to restore these.\n", namespace, guard.Describe(r.Now), guard.Describe(r.Before))
+func WriteGuardRemoved(w io.Writer, r GuardRemoved) {
+	switch now, before := guard.Describe(r.Now), guard.Describe(r.Before); {
+	case !r.Written:
+		fmt.Fprintf(w, "%s: dry run, nothing was changed\n\nit has: %s\nbefore the guard, it had: %s\n\nAdd --write to restore these.\n", r.Collection, now, before)
 	case r.Restored:
-		fmt.Fprintf(w, "%s: the guard is removed. The collection has the settings that it had before: %s\n", namespace, guard.Describe(r.Now))
+		fmt.Fprintf(w, "%s: the guard is removed. The collection has the settings that it had before: %s\n", r.Collection, now)
 	default:
-		fmt.Fprintf(w, "%s: another program has replaced the validator, and it was left as it is: %s\n", namespace, guard.Describe(r.Now))
-		fmt.Fprintf(w, "The guard is deleted from the record. Before the guard, the collection had: %s\n", guard.Describe(r.Before))
+		fmt.Fprintf(w, "%s: another program has replaced the validator, and it was left as it is: %s\n", r.Collection, now)
+		fmt.Fprintf(w, "The guard is deleted from the record. Before the guard, the collection had: %s\n", before)
 	}
 }

@@ -114,7 +114,7 @@ func guardsDown(ctx context.Context, s *migration.Session, p *plan.Plan) error {
 	for _, name := range p.Guarded() {
 		has, err := protect.Has(ctx, s, s.Client.Database(p.Database), name)
 		if err == nil && has {
-			_, err = protect.Remove(ctx, s.Child(p.Database+"."+name), p.Database, name, true, nil)
+			_, err = protect.Remove(ctx, s, p.Database, name, true, nil)
 		}
 		if err != nil {
 			return &migration.CollectionError{Collection: name, Err: err}
