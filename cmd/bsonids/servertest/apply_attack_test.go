@@ -103,7 +103,7 @@ func TestApplyOfEditedPlan(t *testing.T) {
 	command(t, s, args...).want(t, failure.ExitOK)
 	edit(t, file, "decision: convert from generic", "decision: leave")
 	for _, args := range [][]string{{"apply", dir, "--write"}, {"apply", dir}} {
-		command(t, s, args...).want(t, failure.ExitUsage).says(t, `"sessions": the decision about "token" (subtype 0) was "convert from generic" and is "leave"; put this back`)
+		command(t, s, args...).want(t, failure.ExitUsage).says(t, `the collection "sessions": the field "token" (subtype 0): decision was convert from generic and is leave; put this back`)
 	}
 	// The other verbs use the plan as it was applied, also if the file is gone.
 	command(t, s, "verify", dir).want(t, failure.ExitOK)

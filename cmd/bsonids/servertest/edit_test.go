@@ -86,7 +86,7 @@ func TestDecideLater(t *testing.T) {
 				equal(t, all(t, result), one)
 
 				setDecision(t, file, "b[]", "convert from javaLegacy")
-				change := `"c": the decision about "b[]" (subtype 3) was "leave" and is "convert from javaLegacy"`
+				change := `the collection "c": the field "b[]" (subtype 3): decision was leave and is convert from javaLegacy`
 				for _, dry := range []string{"json", "table"} {
 					command(t, s, "apply", dir, "--output", dry).want(t, failure.ExitOK).says(t, change)
 				}
@@ -186,7 +186,7 @@ func TestTrustLater(t *testing.T) {
 				changed := few[3]
 				set(t, coll, 201, "a", in(changed, uuidrep.JavaLegacy))
 				setDecision(t, file, "a", "convert from javaLegacy", "trust: true")
-				command(t, s, "apply", dir).want(t, failure.ExitOK).says(t, `trust of "a" (subtype 3) was false and is true`)
+				command(t, s, "apply", dir).want(t, failure.ExitOK).says(t, `the field "a" (subtype 3): trust was none and is true`)
 				command(t, s, args...).want(t, failure.ExitIncomplete)
 				now := all(t, result)
 				for i, want := range map[int32]bson.Binary{200: in(few[0], to), 201: in(changed, uuidrep.JavaLegacy), 202: in(few[2], to)} {

@@ -328,7 +328,7 @@ func (o *planOptions) build(ctx context.Context, d *plan.State, in *dump.Input) 
 	}
 	if o.other != nil {
 		for _, n := range p.Like(o.other) {
-			o.Warn("%s", n)
+			o.Warn("compared with %s: %s", o.like, n)
 		}
 	}
 	return p, nil

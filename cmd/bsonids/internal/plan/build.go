@@ -46,7 +46,7 @@ type builder struct {
 
 // collection returns the entry of a collection, without fields if it has no UUIDs.
 func (b *builder) collection(c survey.Collection) Collection {
-	coll := Collection{Name: c.Name, Filter: c.Filter, UUID: c.UUID, Fields: Fields(c)}
+	coll := observedIn(c)
 	for i := range coll.Fields {
 		b.field(&coll.Fields[i], c)
 	}
@@ -74,9 +74,9 @@ func documents(n int64) string {
 	return fmt.Sprintf("%d documents", n)
 }
 
-// Fields returns the fields of a collection that have UUIDs, with their evidence and without
+// fields returns the fields of a collection that have UUIDs, with their evidence and without
 // decisions, sorted.
-func Fields(c survey.Collection) []Field {
+func fields(c survey.Collection) []Field {
 	var out []Field
 	for _, stored := range []kinds.Stored{kinds.Subtype3, kinds.Subtype0} {
 		orders := stored.Kinds()

@@ -3,6 +3,7 @@ package plan
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 
@@ -11,130 +12,61 @@ import (
 
 // Changes describes how the plan is differs from the plan was, one sentence for each change. Comments, the
 // layout and the time at which the plan was made are no changes.
-func Changes(was, is *Plan) (changes []string) {
-	add := func(format string, args ...any) { changes = append(changes, fmt.Sprintf(format, args...)) }
-	if was.Database != is.Database {
-		add("the database was %q and is %q", was.Database, is.Database)
-	}
-	if (was.Dump == nil) != (is.Dump == nil) || was.Dump != nil && *was.Dump != *is.Dump {
-		add("the dump is another one")
-	}
-	if was.Part != is.Part {
-		add("the part was %s and is %s", was.part(), is.part())
-	}
-	if was.To != is.To {
-		add("the target was %s and is %s", was.To, is.To)
-	}
-	if !slices.Equal(was.Only, is.Only) {
-		add("the plan was about %s and is about %s", was.about(), is.about())
-	}
-	for _, c := range was.Collections {
-		if i := is.find(c.Entry()); i < 0 {
-			add("the collection %s was removed", c.Entry())
-		} else {
-			c.changes(is.Collections[i], add)
-		}
-	}
-	for _, c := range is.Collections {
-		if was.find(c.Entry()) < 0 {
-			add("the collection %s was added", c.Entry())
-		}
-	}
-	for _, r := range was.References {
-		i := slices.IndexFunc(is.References, r.same)
-		switch {
-		case i < 0:
-			add("the reference between %q and %q was removed", r.Between[0], r.Between[1])
-		case r.Accepted != is.References[i].Accepted:
-			add("the reference between %q and %q: accepted was %v and is %v", r.Between[0], r.Between[1], r.Accepted, is.References[i].Accepted)
-		case !slices.Equal(r.Outside, is.References[i].Outside):
-			add("the reference between %q and %q: outside was [%s] and is [%s]", r.Between[0], r.Between[1], storedAs(r.Outside, ", "), storedAs(is.References[i].Outside, ", "))
-		}
-	}
-	for _, r := range is.References {
-		if !slices.ContainsFunc(was.References, r.same) {
-			add("the reference between %q and %q was added", r.Between[0], r.Between[1])
-		}
-	}
-	if made := *is; len(changes) == 0 {
+func Changes(was, is *Plan) []string {
+	out := was.mapping().changes(is.mapping(), "")
+	if made := *is; len(out) == 0 {
 		if made.Made = was.Made; made.Digest() != was.Digest() {
-			add("the order of its collections, fields or references is another one")
+			out = []string{"the order of its collections, fields or references is another one"}
 		}
 	}
-	return changes
+	return out
 }
 
-// about names the collections that the plan is about.
-func (p *Plan) about() string {
-	if len(p.Only) == 0 {
-		return "all collections"
-	}
-	return quoteAll(p.Only)
-}
-
-// same reports whether o is the same reference, whichever end is first.
-func (r Reference) same(o Reference) bool {
-	if r.Between != o.Between { // the other end first
-		o.Between[0], o.Between[1] = o.Between[1], o.Between[0]
-		o.Fields = slices.Clone(o.Fields)
-		slices.Reverse(o.Fields)
-	}
-	return r.Between == o.Between && slices.Equal(r.Fields, o.Fields)
-}
-
-// find returns the index of an entry, or -1.
-func (p *Plan) find(e Entry) int {
-	return slices.IndexFunc(p.Collections, func(c Collection) bool { return c.Entry() == e })
-}
-
-// has reports whether the plan has an entry of the collection.
-func (p *Plan) has(name string) bool {
-	return slices.ContainsFunc(p.Collections, func(c Collection) bool { return c.Name == name })
-}
-
-// find returns the index of the field with the same values, or -1.
-func (c Collection) find(f Field) int { return slices.IndexFunc(c.Fields, f.same) }
-
-func (c Collection) changes(is Collection, add func(string, ...any)) {
-	if c.UUID != is.UUID {
-		add("%s: the uuid was %q and is %q", c.Entry(), c.UUID, is.UUID)
-	}
-	if c.Into != is.Into {
-		add("%s: it was converted %s, and now %s", c.Entry(), c.where(), is.where())
-	}
-	if c.Guard != is.Guard {
-		add("%s: the guard was %s and is %s", c.Entry(), cmp.Or(c.Guard, noGuard), cmp.Or(is.Guard, noGuard))
-	}
-	for _, f := range c.Fields {
-		i := is.find(f)
-		if i < 0 {
-			add("%s: the field %s was removed", c.Entry(), f)
+// changes describes how m differs from is. of begins each sentence.
+func (m mapping) changes(is mapping, of string) (out []string) {
+	add := func(format string, args ...any) { out = append(out, of+fmt.Sprintf(format, args...)) }
+	for i, k := range m.keys {
+		if a, b := k.inline(), is.keys[i].inline(); !k.named && a != b && k.name != "made" {
+			add("%s was %s and is %s", k.name, cmp.Or(a, "none"), cmp.Or(b, "none"))
+		}
+		if !k.named {
 			continue
 		}
-		now := is.Fields[i]
-		if f.Decision != now.Decision {
-			add("%s: the decision about %s was %q and is %q", c.Entry(), f, f.Decision, now.Decision)
-		}
-		if f.Trust != now.Trust {
-			add("%s: trust of %s was %v and is %v", c.Entry(), f, f.Trust, now.Trust)
-		}
-		if f.Path != now.Path || !slices.EqualFunc(f.Evidence, now.Evidence, Evidence.equal) {
-			add("%s: the evidence of %s is another one", c.Entry(), f)
+		for a, b := range pairs(k.list, is.keys[i].list, mapping.same) {
+			switch {
+			case b == nil:
+				add("%s was removed", a.name)
+			case a == nil:
+				add("%s was added", b.name)
+			default:
+				out = append(out, a.changes(*b, of+a.name+": ")...)
+			}
 		}
 	}
-	for _, f := range is.Fields {
-		if c.find(f) < 0 {
-			add("%s: the field %s was added, with the decision %q", c.Entry(), f, f.Decision)
+	return out
+}
+
+// pairs returns the elements of was, each with that of is that is the same, or nil, and then those that only is has.
+func pairs[T any](was, is []T, same func(a, b T) bool) iter.Seq2[*T, *T] {
+	return func(yield func(a, b *T) bool) {
+		for i := range was {
+			var b *T
+			if j := slices.IndexFunc(is, func(t T) bool { return same(was[i], t) }); j >= 0 {
+				b = &is[j]
+			}
+			if !yield(&was[i], b) {
+				return
+			}
+		}
+		for i := range is {
+			if !slices.ContainsFunc(was, func(t T) bool { return same(t, is[i]) }) && !yield(nil, &is[i]) {
+				return
+			}
 		}
 	}
 }
 
-// equal reports whether e and o are written in the same way.
-func (e Evidence) equal(o Evidence) bool { return e.yaml() == o.yaml() }
-
 // where says where the collection is converted to.
-func (c Collection) where() string { return where(c.Into) }
-
 func where(into string) string {
 	if into == "" {
 		return "in place"
@@ -263,65 +195,44 @@ func (s Step) converts(entry Entry, f Field) bool {
 }
 
 // frozen returns the edits of what steps have converted.
-func frozen(was, is *Plan, begun []Step) (edits []string) {
+func frozen(was, is *Plan, begun []Step) []string {
 	if len(begun) == 0 {
 		return nil
 	}
-	add := func(format string, args ...any) { edits = append(edits, fmt.Sprintf(format, args...)) }
-	if was.Database != is.Database {
-		add("the database was %q and is %q", was.Database, is.Database)
-	}
-	if was.To != is.To {
-		add("the target was %s and is %s", was.To, is.To)
-	}
-	for _, c := range was.Collections {
-		has := func(f Field) bool {
-			return slices.ContainsFunc(begun, func(s Step) bool { return s.converts(c.Entry(), f) })
-		}
-		if !slices.ContainsFunc(c.Fields, has) {
+	before, after := &Plan{Database: was.Database, To: was.To}, &Plan{Database: is.Database, To: is.To}
+	for c, now := range pairs(was.Collections, is.Collections, Collection.same) {
+		if c == nil {
 			continue
 		}
-		i := is.find(c.Entry())
-		if i < 0 {
-			add("the collection %s was removed", c.Entry())
-			continue
+		old, edited := *c, Collection{}
+		if now != nil {
+			edited = *now
 		}
-		now := is.Collections[i]
-		if c.UUID != now.UUID {
-			add("%s: the uuid was %q and is %q", c.Entry(), c.UUID, now.UUID)
+		if edited.Guard != "" { // one that is given or changed later changes no values
+			old.Guard = edited.Guard
 		}
-		if c.Into != now.Into {
-			add("%s: it was converted %s, and now %s", c.Entry(), c.where(), now.where())
-		}
-		if c.Guard != "" && now.Guard == "" {
-			add("%s: the guard was %s and is %s", c.Entry(), c.Guard, noGuard)
-		}
+		old.Fields, edited.Fields = nil, nil
 		for _, f := range c.Fields {
-			if has(f) {
-				f.frozen(c.Entry(), now, func(trust string) bool {
-					return slices.ContainsFunc(begun, func(s Step) bool { return s.converts(c.Entry(), f) && slices.Contains(s.Trust, trust) })
-				}, add)
+			by := func(s Step) bool { return s.converts(c.Entry(), f) }
+			if !slices.ContainsFunc(begun, by) {
+				continue
+			}
+			old.Fields = append(old.Fields, f)
+			if now == nil || now.find(f) < 0 {
+				continue
+			}
+			is := now.Fields[now.find(f)]
+			if is.Trust || !slices.ContainsFunc(begun, func(s Step) bool { return by(s) && slices.Contains(s.Trust, f.Path) }) {
+				is.Trust = f.Trust
+			}
+			edited.Fields = append(edited.Fields, is)
+		}
+		if len(old.Fields) > 0 {
+			before.Collections = append(before.Collections, old)
+			if now != nil {
+				after.Collections = append(after.Collections, edited)
 			}
 		}
 	}
-	return edits
-}
-
-// frozen adds the edits of a field that has converted values. trusted reports whether values were converted
-// because the field is trusted.
-func (f Field) frozen(collection Entry, is Collection, trusted func(string) bool, add func(string, ...any)) {
-	i := is.find(f)
-	if i < 0 {
-		add("%s: the field %s was removed", collection, f)
-		return
-	}
-	now := is.Fields[i]
-	switch {
-	case f.Decision != now.Decision:
-		add("%s: the decision about %s was %q and is %q", collection, f, f.Decision, now.Decision)
-	case trusted(f.Path) && !now.Trust:
-		add("%s: trust of %s was true and is false", collection, f)
-	case f.Path != now.Path || !slices.EqualFunc(f.Evidence, now.Evidence, Evidence.equal):
-		add("%s: the evidence of %s is another one", collection, f)
-	}
+	return Changes(before, after)
 }

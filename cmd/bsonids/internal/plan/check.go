@@ -74,7 +74,7 @@ func (c *checker) fail(line int, format string, args ...any) {
 
 func (c *checker) collection(coll Collection) {
 	if len(c.plan.Only) > 0 && !slices.Contains(c.plan.Only, coll.Name) {
-		c.fail(coll.Line, "%q: the plan is about %s only", coll.Name, c.plan.about())
+		c.fail(coll.Line, "%q: the plan is about %s only", coll.Name, quoteAll(c.plan.Only))
 	}
 	decisions := make(map[Decision]bool)
 	id, merged := false, false

@@ -15,41 +15,40 @@ func Compare(p *Plan, s *survey.Survey, decided []Step) (problems, warnings []st
 	return p.compare(observed(s), decided)
 }
 
-func (p *Plan) compare(observed []Observed, decided []Step) (problems, warnings []string) {
-	c := comparison{to: p.To, decided: decided}
-	at := make(map[Entry]Observed)
-	for _, coll := range observed {
-		at[coll.Entry()] = coll
-	}
-	for _, coll := range p.Collections {
-		now, ok := at[coll.Entry()]
-		delete(at, coll.Entry())
+func (p *Plan) compare(observed []Collection, decided []Step) (problems, warnings []string) {
+	c := comparison{plan: p, decided: decided}
+	for coll, now := range pairs(p.Collections, observed, Collection.same) {
 		switch {
-		case coll.Into != "" && c.all(coll): // a cutover may have exchanged it
-		case !ok && coll.left():
-			c.warn("the collection %s is not there any more", coll.Entry())
-		case !ok:
+		case coll == nil && (now.kept || c.made(now.Name)):
+		case coll == nil:
+			if i := slices.IndexFunc(now.Fields, c.mayConvert); i >= 0 {
+				c.fail("the collection %q appeared, with %s", now.Name, now.Fields[i])
+			}
+		case coll.Into != "" && c.all(*coll): // a cutover may have exchanged it
+		case now == nil && coll.left():
+			c.warnings = append(c.warnings, fmt.Sprintf("the collection %s is not there any more", coll.Entry()))
+		case now == nil:
 			c.fail("the collection %s is not there any more", coll.Entry())
 		case coll.UUID != "" && now.UUID != coll.UUID:
 			c.fail("%q is another collection of this name: it was dropped or renamed, and created again", coll.Name)
 		default:
-			c.collection(coll, now.Fields)
-		}
-	}
-	for _, now := range observed {
-		made := slices.ContainsFunc(decided, func(st Step) bool { return st.Into == now.Name }) || p.sharesCopy(now.Name)
-		if _, ok := at[now.Entry()]; ok && !now.Kept && !made && c.relevant(now.Fields) != nil {
-			c.fail("the collection %q appeared, with %s", now.Name, c.relevant(now.Fields))
+			c.collection(*coll, *now)
 		}
 	}
 	slices.Sort(c.problems)
 	return c.problems, c.warnings
 }
 
+// A comparison compares a plan with a survey.
 type comparison struct {
-	to                 string
+	plan               *Plan
 	decided            []Step
 	problems, warnings []string
+}
+
+// made reports whether a step has made the collection, or that of another part.
+func (c *comparison) made(name string) bool {
+	return slices.ContainsFunc(c.decided, func(st Step) bool { return st.Into == name }) || c.plan.Part != "" && slices.Contains(c.plan.Targets(), name)
 }
 
 // is reports whether values of the field are decided, or written by a decided step.
@@ -76,10 +75,6 @@ func (c *comparison) fail(format string, args ...any) {
 	c.problems = append(c.problems, fmt.Sprintf(format, args...))
 }
 
-func (c *comparison) warn(format string, args ...any) {
-	c.warnings = append(c.warnings, fmt.Sprintf(format, args...))
-}
-
 // left reports whether nothing of the collection is converted.
 func (c Collection) left() bool {
 	return !slices.ContainsFunc(c.Fields, func(f Field) bool {
@@ -88,61 +83,40 @@ func (c Collection) left() bool {
 	})
 }
 
-// same reports whether o is about the same values as f.
-func (f Field) same(o Field) bool { return f.Plain() == o.Plain() && f.Stored == o.Stored }
-
-// relevant returns the first field that a plan may convert, or nil.
-func (c *comparison) relevant(fields []Field) *Field {
-	for _, f := range fields {
-		if c.mayConvert(f.Stored) {
-			return &f
-		}
-	}
-	return nil
-}
-
-func (f Field) String() string { return fmt.Sprintf("%q (%s)", f.Path, f.Stored) }
-
 // mayConvert reports whether values that are stored so may have to be converted.
-func (c *comparison) mayConvert(s kinds.Stored) bool {
-	return s == kinds.Subtype3 || s == kinds.Subtype0 || s == kinds.Subtype4 && c.to != kinds.Standard
+func (c *comparison) mayConvert(f Field) bool {
+	return f.Stored == kinds.Subtype3 || f.Stored == kinds.Subtype0 || f.Stored == kinds.Subtype4 && c.plan.To != kinds.Standard
 }
 
-func (c *comparison) collection(planned Collection, now []Field) {
-	for _, f := range now {
-		if c.mayConvert(f.Stored) && !slices.ContainsFunc(planned.Fields, f.same) && !c.is(planned.Entry(), f) {
-			c.fail("%s: the field %s is not in the plan", planned.Entry(), f)
-		}
-	}
-	for _, f := range planned.Fields {
-		kind, ok := f.Decision.From()
-		i := slices.IndexFunc(now, f.same)
-		switch {
-		case c.is(planned.Entry(), f):
-		case i < 0 && ok:
-			c.fail("%s: the field %s has no values any more", planned.Entry(), f)
-		case ok && now[i].odd.Reason != nil && now[i].unusable(planned.Into != "") >= now[i].values:
-			c.fail("%s: the field %s cannot be converted: %v", planned.Entry(), f, now[i].odd.Reason)
-		case i < 0 || !ok && !c.changed(f, now[i]):
-		case !ok:
-			c.warn("%s: the evidence of %s, which is left, has changed", planned.Entry(), f)
-		case kind == kinds.Standard:
-		default:
-			was, _ := f.In(kind)
-			is, _ := now[i].In(kind)
-			if !was.Same(is) {
-				c.fail("%s: the evidence of %s for %s was %s, and is %s", planned.Entry(), f, kind, was, is)
+func (c *comparison) collection(planned, now Collection) {
+	for f, is := range pairs(planned.Fields, now.Fields, Field.same) {
+		if f == nil {
+			if c.mayConvert(*is) && !c.is(planned.Entry(), *is) {
+				c.fail("%s: the field %s is not in the plan", planned.Entry(), is)
 			}
+			continue
+		}
+		kind, ok := f.Decision.From()
+		switch {
+		case c.is(planned.Entry(), *f):
+		case is == nil && ok:
+			c.fail("%s: the field %s has no values any more", planned.Entry(), f)
+		case is == nil:
+		case ok && is.odd.Reason != nil && is.unusable(planned.Into != "") >= is.values:
+			c.fail("%s: the field %s cannot be converted: %v", planned.Entry(), f, is.odd.Reason)
+		case ok && kind != kinds.Standard:
+			was, _ := f.In(kind)
+			now, _ := is.In(kind)
+			if !was.Same(now) {
+				c.fail("%s: the evidence of %s for %s was %s, and is %s", planned.Entry(), f, kind, was, now)
+			}
+		case !ok && slices.ContainsFunc(f.Evidence, func(e Evidence) bool {
+			now, ok := is.In(e.Order)
+			return ok && !e.Same(now)
+		}):
+			c.warnings = append(c.warnings, fmt.Sprintf("%s: the evidence of %s, which is left, has changed", planned.Entry(), f))
 		}
 	}
-}
-
-// changed reports whether the evidence for any order has changed.
-func (c *comparison) changed(f, now Field) bool {
-	return slices.ContainsFunc(f.Evidence, func(e Evidence) bool {
-		is, ok := now.In(e.Order)
-		return ok && !e.Same(is)
-	})
 }
 
 // Targets returns the new collections that the plan makes.

@@ -69,9 +69,7 @@ func withHead(text []byte, comment []string) []byte {
 	if first < 0 || last < first || key < last {
 		return text
 	}
-	b := &writer{}
-	b.comment(0, comment)
-	head := strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
+	head := commentLines(0, comment)
 	added := slices.DeleteFunc(slices.Clone(lines[first:last]), func(l string) bool { return varying.MatchString(l) || slices.Contains(head, l) })
 	return []byte(strings.Join(slices.Concat(lines[:first], head, added, lines[last+1:]), "\n"))
 }

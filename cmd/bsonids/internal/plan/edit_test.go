@@ -58,7 +58,7 @@ func TestEditBeforeBegin(t *testing.T) {
 	if got, want := stepNames(e.New), []string{"a.javaLegacy.2 late,x", "b.javaLegacy.2 _id"}; !reflect.DeepEqual(got, want) || len(e.Steps) != 2 {
 		t.Errorf("%q", got)
 	}
-	if want := []string{`"a": the decision about "late" (subtype 3) was "leave" and is "convert from javaLegacy"`, `"b": it was converted into "b2", and now into "b3"`}; !reflect.DeepEqual(e.Changes, want) {
+	if want := []string{`the collection "a": the field "late" (subtype 3): decision was leave and is convert from javaLegacy`, `the collection "b": into was "b2" and is "b3"`}; !reflect.DeepEqual(e.Changes, want) {
 		t.Errorf("%q", e.Changes)
 	}
 	seal(t, s, e, p)
@@ -112,18 +112,18 @@ func TestEditAfterBegin(t *testing.T) {
 			p.Collections = append(p.Collections, Collection{Name: "c", Fields: []Field{java("x")}})
 		}, []string{"c.javaLegacy x"}, ""},
 		{"the order", func(p *Plan) { p.Collections[0], p.Collections[1] = p.Collections[1], p.Collections[0] }, nil, ""},
-		{"leave", func(p *Plan) { p.Collections[0].Fields[0].Decision = Leave }, nil, `the decision about "x" (subtype 3) was "convert from javaLegacy" and is "leave"`},
-		{"another order", func(p *Plan) { p.Collections[0].Fields[0].Decision = Convert("csharpLegacy") }, nil, `is "convert from csharpLegacy"`},
-		{"to text", func(p *Plan) { p.Collections[0].Fields[0].Decision += toText }, nil, `is "convert from javaLegacy to text"`},
-		{"evidence", func(p *Plan) { p.Collections[0].Fields[0].Evidence[0].Versions = []int{1} }, nil, `the evidence of "x" (subtype 3) is another one`},
+		{"leave", func(p *Plan) { p.Collections[0].Fields[0].Decision = Leave }, nil, `the collection "a": the field "x" (subtype 3): decision was convert from javaLegacy and is leave`},
+		{"another order", func(p *Plan) { p.Collections[0].Fields[0].Decision = Convert("csharpLegacy") }, nil, `is convert from csharpLegacy`},
+		{"to text", func(p *Plan) { p.Collections[0].Fields[0].Decision += toText }, nil, `is convert from javaLegacy to text`},
+		{"evidence", func(p *Plan) { p.Collections[0].Fields[0].Evidence[0].Versions = []int{1} }, nil, `the field "x" (subtype 3): evidence was [`},
 		{"without the field", func(p *Plan) { p.Collections[0].Fields = p.Collections[0].Fields[1:] }, nil, `the field "x" (subtype 3) was removed`},
 		{"without the collection", func(p *Plan) { p.Collections = p.Collections[1:] }, nil, `the collection "a" was removed`},
-		{"target", func(p *Plan) { p.To = "pythonLegacy" }, nil, `the target was standard and is pythonLegacy`},
-		{"database", func(p *Plan) { p.Database = "other" }, nil, `the database was "shop" and is "other"`},
-		{"uuid", func(p *Plan) { p.Collections[0].UUID = "00" }, nil, `the uuid was "" and is "00"`},
+		{"target", func(p *Plan) { p.To = "pythonLegacy" }, nil, `to was standard and is pythonLegacy`},
+		{"database", func(p *Plan) { p.Database = "other" }, nil, `database was "shop" and is "other"`},
+		{"uuid", func(p *Plan) { p.Collections[0].UUID = "00" }, nil, `uuid was none and is "00"`},
 		{"a guard", func(p *Plan) { p.Collections[0].Guard = "moderate" }, nil, ""},
-		{"a copy in place", func(p *Plan) { p.Collections[1].Into = "" }, nil, `it was converted into "b2", and now in place`},
-		{"another copy", func(p *Plan) { p.Collections[1].Into = "b3" }, nil, `it was converted into "b2", and now into "b3"`},
+		{"a copy in place", func(p *Plan) { p.Collections[1].Into = "" }, nil, `into was "b2" and is none`},
+		{"another copy", func(p *Plan) { p.Collections[1].Into = "b3" }, nil, `into was "b2" and is "b3"`},
 		{"into _id", func(p *Plan) {
 			f := java("_id.x")
 			p.Collections[1].Fields = append(p.Collections[1].Fields, f)

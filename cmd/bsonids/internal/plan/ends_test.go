@@ -238,15 +238,19 @@ func TestChangesOfReferences(t *testing.T) {
 	}
 	was := plan(Reference{Outside: []kinds.Stored{kinds.Subtype3}}, "a")
 	for want, is := range map[string]*Plan{
-		`the reference between "a" and "b": accepted was false and is true`:    plan(Reference{Outside: []kinds.Stored{kinds.Subtype3}, Accepted: true}, "a"),
-		`the reference between "a" and "b": outside was [subtype 3] and is []`: plan(Reference{}, "a"),
-		`the plan was about ["a"] and is about ["a", "b"]`:                     plan(Reference{Outside: []kinds.Stored{kinds.Subtype3}}, "a", "b"),
-		`the plan was about ["a"] and is about all collections`:                plan(Reference{Outside: []kinds.Stored{kinds.Subtype3}}),
-		"the order of its collections, fields or references is another one": {Database: "d", To: "standard", Only: was.Only,
-			References: []Reference{{Between: [2]string{"b", "a"}, Fields: []string{"a", "_id"}, Outside: was.References[0].Outside}}},
+		`the reference between "a" "_id" and "b" "a": accepted was none and is true`:       plan(Reference{Outside: []kinds.Stored{kinds.Subtype3}, Accepted: true}, "a"),
+		`the reference between "a" "_id" and "b" "a": outside was [subtype 3] and is none`: plan(Reference{}, "a"),
+		`only was ["a"] and is ["a", "b"]`:                                                 plan(Reference{Outside: []kinds.Stored{kinds.Subtype3}}, "a", "b"),
+		`only was ["a"] and is none`:                                                       plan(Reference{Outside: []kinds.Stored{kinds.Subtype3}}),
 	} {
 		if got := Changes(was, is); len(got) != 1 || got[0] != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
+	}
+	is := &Plan{Database: "d", To: "standard", Only: was.Only, Collections: []Collection{{Name: "b"}, {Name: "a"}}}
+	before := *is
+	before.Collections = []Collection{{Name: "a"}, {Name: "b"}}
+	if got := Changes(&before, is); len(got) != 1 || got[0] != "the order of its collections, fields or references is another one" {
+		t.Errorf("%q", got)
 	}
 }

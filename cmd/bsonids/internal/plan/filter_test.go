@@ -34,7 +34,7 @@ func TestFilterInFile(t *testing.T) {
 		t.Errorf("%v\n%s", notes, got)
 	}
 	for bad, want := range map[string]string{
-		`""`: "it is empty", `'[]'`: "must be a filter", `'{"a": 1} x'`: "must be a filter", `'{"a": {"$oid": 1}}'`: "invalid extended JSON", `{"year": 2019}`: "must be text",
+		`""`: "filter is empty", `'[]'`: "must be a filter", `'{"a": 1} x'`: "must be a filter", `'{"a": {"$oid": 1}}'`: "invalid extended JSON", `{"year": 2019}`: "must be text",
 		`'{"year": 2018, "year": 2021}'`: `"year" is there twice`, `'{"$or": [{"a": 1}, {"a": {"$gt": 1, "$gt": 2}}]}'`: `"$gt" is there twice`,
 		`'{"year": 2020}'`: "listed twice",
 	} {

@@ -21,7 +21,7 @@ func TestGuardInFile(t *testing.T) {
 			t.Errorf("%s: %+v, %v", word, q, err)
 		}
 		d := strings.Join(Changes(p, q), "; ")
-		if (d == "") != (want == "") || want != "" && !strings.Contains(d, "\"c\": the guard was none and is "+want) {
+		if (d == "") != (want == "") || want != "" && !strings.Contains(d, "\"c\": guard was none and is "+want) {
 			t.Errorf("%s: %s", word, d)
 		}
 	}

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/files"
@@ -16,37 +15,33 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/survey"
 )
 
-// Observed is what a survey says about a collection: its fields, without what a person decides.
-type Observed struct {
-	Name      string                     `json:"name"`
-	Filter    string                     `json:"-"` // as of Collection
-	UUID      string                     `json:"-"`
-	Kept      bool                       `json:"-"` // by a cutover
-	Fields    []Field                    `json:"fields"`
-	Decisions map[string]decide.Decision `json:"decisions"` // as of survey.Collection
-}
-
-// Entry returns the key of the entry of a plan about the documents.
-func (o Observed) Entry() Entry { return Entry{o.Name, o.Filter} }
-
-func observed(s *survey.Survey) []Observed {
-	out := make([]Observed, 0, len(s.Collections))
+// observed returns what a survey says about the collections, without what a person decides.
+func observed(s *survey.Survey) (out []Collection) {
 	for _, c := range s.Collections {
-		out = append(out, Observed{c.Name, c.Filter, c.UUID, c.Kept != "", Fields(c), c.Decisions})
+		out = append(out, observedIn(c))
 	}
 	return out
+}
+
+func observedIn(c survey.Collection) Collection {
+	return Collection{Name: c.Name, Filter: c.Filter, UUID: c.UUID, Fields: fields(c), kept: c.Kept != ""}
 }
 
 // Sealed is all evidence of a plan of a dump, also that which is too large for a file that a person edits:
 // the values that are known by equality. A pipe is read only once, so that apply finds its decisions there.
 type Sealed struct {
-	Collections []Observed `json:"collections"`
+	Collections []Collection                          `json:"collections"`
+	Decisions   map[string]map[string]decide.Decision `json:"decisions"` // of the collections, as of survey.Collection
 }
 
 // Seal writes the evidence of the survey to the directory, and returns its SHA-256 in hexadecimal
 // digits, by which the plan names it.
 func (s *State) Seal(sv *survey.Survey) (sum string, err error) {
-	b, err := json.Marshal(Sealed{observed(sv)})
+	e := Sealed{observed(sv), make(map[string]map[string]decide.Decision)}
+	for _, c := range sv.Collections {
+		e.Decisions[c.Name] = c.Decisions
+	}
+	b, err := json.Marshal(e)
 	if err != nil {
 		return "", err
 	}
@@ -78,9 +73,6 @@ func ReadSealed(dir string, p *Plan) (*Sealed, error) {
 // Compare is [Compare] with the evidence: an edit may name what the dump does not have.
 func (e *Sealed) Compare(p *Plan) (problems, warnings []string) { return p.compare(e.Collections, nil) }
 
-// errNotRead is the error for a collection without evidence.
-var errNotRead = errors.New("the plan has no evidence for it")
-
 // Decision returns the decision about the fields of a step. all is set if these are all fields that have values
 // stored as those that the step converts.
 func (e *Sealed) Decision(s Step) (d decide.Decision, all bool, err error) {
@@ -88,11 +80,11 @@ func (e *Sealed) Decision(s Step) (d decide.Decision, all bool, err error) {
 	if err != nil || k.BySubtype() {
 		return decide.Decision{Subtype: k.Subtype, From: s.From, BySubtype: true, Fields: []decide.Field{}}, false, err
 	}
-	i := slices.IndexFunc(e.Collections, func(c Observed) bool { return c.Name == s.Collection })
-	if i < 0 {
-		return d, false, errNotRead
+	decisions, ok := e.Decisions[s.Collection]
+	if !ok {
+		return d, false, errors.New("the plan has no evidence for it")
 	}
-	of := e.Collections[i].Decisions[s.From]
+	of := decisions[s.From]
 	d = s.Decision(of)
 	return d, k.IsBinary() && len(d.Fields) == len(of.Fields), nil
 }

@@ -12,6 +12,13 @@ import (
 // part names the documents that the plan is about.
 func (p *Plan) part() string { return cmp.Or(p.Part, "all documents") }
 
+// Divide makes the plan one about a part of the documents of each collection, such as 2/8.
+func (p *Plan) Divide(part string) {
+	p.Part = part
+	p.Comment = append(p.Comment, "", fmt.Sprintf("This plan is about part %s of the documents of each collection: a hash of _id assigns each document to a part.", part),
+		"The values below are those of all documents. The other parts need plans with the same decisions: bsonids plan --like.")
+}
+
 // Division returns the name of the division of a collection that the plan is about a part of: the number of parts,
 // and a hash of what the plan decides about the collection. It is empty for a plan about all documents. Parts of one
 // division have the same decisions, and no document in common.
@@ -31,9 +38,4 @@ func (p *Plan) Division(collection string) string {
 	slices.Sort(decisions)
 	sum := sha256.Sum256([]byte(p.To + "\n" + strings.Join(decisions, "\n")))
 	return parts + "-" + hex.EncodeToString(sum[:8])
-}
-
-// sharesCopy reports whether another part may have made the collection, which is a new one of the plan.
-func (p *Plan) sharesCopy(name string) bool {
-	return p.Part != "" && slices.Contains(p.Targets(), name)
 }

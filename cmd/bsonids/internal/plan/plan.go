@@ -3,8 +3,6 @@
 package plan
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"slices"
 	"strings"
@@ -60,6 +58,8 @@ type Collection struct {
 
 	Comment []string
 	Line    int // in the file; 0 if the plan was not read
+
+	kept bool // as of the survey
 }
 
 // Entry tells the entries of a plan apart: a collection has one for each filter.
@@ -168,7 +168,7 @@ type Evidence struct {
 }
 
 // Same reports whether e and o say the same.
-func (e Evidence) Same(o Evidence) bool { return e.String() == o.String() }
+func (e Evidence) Same(o Evidence) bool { return e.Order == o.Order && e.String() == o.String() }
 
 func (e Evidence) String() string {
 	s := string(e.By)
@@ -211,29 +211,39 @@ type Reference struct {
 	Line    int
 }
 
-// Digest returns a hash of what the plan says, without comments and layout.
-func (p *Plan) Digest() string {
-	sum := sha256.Sum256([]byte(p.canonical()))
-	return hex.EncodeToString(sum[:])
+// String names the reference, with its ends in one order.
+func (r Reference) String() string {
+	ends := []string{Quote(r.Between[0]), Quote(r.Between[1])}
+	for i, f := range r.Fields {
+		ends[i] += " " + Quote(f)
+	}
+	slices.Sort(ends)
+	return "the reference between " + strings.Join(ends, " and ")
 }
 
-// canonical returns the plan as YAML without comments.
-func (p *Plan) canonical() string {
-	bare := *p
-	bare.Comment, bare.ReferencesComment = nil, nil
-	bare.Collections = slices.Clone(p.Collections)
-	for i := range bare.Collections {
-		c := &bare.Collections[i]
-		c.Comment, c.Fields = nil, slices.Clone(c.Fields)
-		for j := range c.Fields {
-			c.Fields[j].Comment = nil
-		}
-	}
-	bare.References = slices.Clone(p.References)
-	for i := range bare.References {
-		bare.References[i].Comment = nil
-	}
-	var b strings.Builder
-	_ = Write(&b, &bare) // a Builder does not fail
-	return b.String()
+// same reports whether o is the same reference, whichever end is first.
+func (r Reference) same(o Reference) bool { return r.String() == o.String() }
+
+// evidence returns the evidence as it is in the file.
+func (f Field) evidence() string { return list("evidence", false, "none", &f.Evidence).inline() }
+
+func (f Field) String() string { return fmt.Sprintf("%q (%s)", f.Path, f.Stored) }
+
+// same reports whether o is about the same values as f.
+func (f Field) same(o Field) bool { return f.Plain() == o.Plain() && f.Stored == o.Stored }
+
+// find returns the index of the field with the same values, or -1.
+func (c Collection) find(f Field) int { return slices.IndexFunc(c.Fields, f.same) }
+
+// same reports whether o is about the same documents as c.
+func (c Collection) same(o Collection) bool { return c.Entry() == o.Entry() }
+
+// find returns the index of an entry, or -1.
+func (p *Plan) find(e Entry) int {
+	return slices.IndexFunc(p.Collections, func(c Collection) bool { return c.Entry() == e })
+}
+
+// has reports whether the plan has an entry of the collection.
+func (p *Plan) has(name string) bool {
+	return slices.ContainsFunc(p.Collections, func(c Collection) bool { return c.Name == name })
 }

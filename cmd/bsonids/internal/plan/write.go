@@ -1,12 +1,11 @@
 package plan
 
 import (
-	"cmp"
 	"encoding/base64"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
-	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -15,156 +14,85 @@ import (
 
 // Write writes the plan as YAML, with its comments.
 func Write(w io.Writer, p *Plan) error {
-	b := &writer{dump: p.Dump != nil}
-	b.comment(0, p.Comment)
-	b.line(0, "schemaVersion: %d", SchemaVersion)
-	if p.Database != "" || p.Dump == nil {
-		b.line(0, "database: %s", Quote(p.Database))
-	}
-	if d := p.Dump; d != nil {
-		b.line(0, "dump:")
-		b.line(2, "path: %s", Quote(d.Path))
-		if d.Collection != "" {
-			b.line(2, "collection: %s", Quote(d.Collection))
-		}
-		b.line(2, "digest: %s", Quote(d.Digest))
-		b.line(2, "evidence: %s", Quote(d.Evidence))
-	}
-	if p.Part != "" {
-		b.line(0, "part: %s", p.Part)
-	}
-	b.line(0, "to: %s", p.To)
-	b.made(p)
-	b.only(p)
-	if len(p.Collections) == 0 {
-		b.line(0, "collections: []")
-	} else {
-		b.line(0, "\ncollections:")
-	}
-	for _, c := range p.Collections {
-		b.collection(c)
-	}
-	b.WriteByte('\n')
-	b.comment(0, p.ReferencesComment)
-	if len(p.References) == 0 {
-		b.line(0, "references: []")
-	} else {
-		b.line(0, "references:")
-	}
-	for _, r := range p.References {
-		b.reference(r)
-	}
-	_, err := io.WriteString(w, b.String())
+	_, err := io.WriteString(w, strings.Join(p.mapping().lines(""), "\n")+"\n")
 	return err
 }
 
-// writer writes the parts of a plan.
-type writer struct {
-	strings.Builder
-	dump bool
-}
-
-func (b *writer) line(indent int, format string, args ...any) {
-	fmt.Fprintf(b, "%*s%s\n", indent, "", fmt.Sprintf(format, args...))
-}
-
-func (b *writer) comment(indent int, lines []string) {
-	for _, l := range lines {
-		b.line(indent, "%s", strings.TrimSpace("# "+terminal.Cell(l)))
+// lines returns the lines of a mapping, of which first begins the first key.
+func (m mapping) lines(first string) (out []string) {
+	if m.flow {
+		return []string{first + m.inline()}
 	}
-}
-
-func (b *writer) made(p *Plan) { b.line(0, "made: %s", p.Made.UTC().Format(time.RFC3339)) }
-
-func (b *writer) only(p *Plan) {
-	if len(p.Only) > 0 {
-		b.line(0, "only: %s", quoteAll(p.Only))
+	if m.blank {
+		out = append(out, "")
 	}
-}
-
-func (b *writer) collection(c Collection) {
-	b.WriteByte('\n')
-	b.comment(2, c.Comment)
-	b.line(2, "- name: %s", Quote(c.Name))
-	if c.UUID != "" {
-		b.line(4, "uuid: %s", Quote(c.UUID))
-	}
-	if c.Filter != "" {
-		b.line(4, "filter: %s", Quote(c.Filter))
-	}
-	b.into(c)
-	if !b.dump || c.Guard != "" {
-		b.line(4, "guard: %s", cmp.Or(c.Guard, noGuard))
-	}
-	if len(c.Fields) == 0 {
-		b.line(4, "fields: []")
-		return
-	}
-	b.line(4, "fields:")
-	for _, f := range c.Fields {
-		b.field(f)
-	}
-}
-
-func (b *writer) into(c Collection) {
-	if c.Into != "" {
-		b.line(4, "into: %s", Quote(c.Into))
-	}
-}
-
-func (b *writer) field(f Field) {
-	b.comment(6, f.Comment)
-	b.line(6, "- path: %s", Quote(f.Path))
-	b.line(8, "stored: %s", f.Stored)
-	b.line(8, "decision: %s", f.Decision)
-	if f.Trust {
-		b.line(8, "trust: true")
-	}
-	b.evidence(f)
-}
-
-func (b *writer) evidence(f Field) {
-	if len(f.Evidence) > 0 {
-		b.line(8, "evidence:")
-	}
-	for _, e := range f.Evidence {
-		b.line(10, "- %s", e.yaml())
-	}
-}
-
-func (b *writer) reference(r Reference) {
-	b.comment(2, r.Comment)
-	b.line(2, "- between: %s", quoteAll(r.Between[:]))
-	if len(r.Fields) > 0 {
-		b.line(4, "fields: %s", quoteAll(r.Fields))
-	}
-	b.outside(r)
-	if r.Accepted {
-		b.line(4, "accepted: true")
-	}
-}
-
-func (b *writer) outside(r Reference) {
-	if len(r.Outside) > 0 {
-		b.line(4, "outside: [%s]", storedAs(r.Outside, ", "))
-	}
-}
-
-func (e Evidence) yaml() string {
-	s := fmt.Sprintf("{order: %s, by: %s", e.Order, e.By)
-	for _, l := range []struct {
-		key  string
-		list []int
-	}{{"versions", e.Versions}, {"digits", e.Digits}} {
-		if len(l.list) > 0 {
-			s += ", " + l.key + ": " + strings.ReplaceAll(fmt.Sprint(l.list), " ", ", ")
+	out = append(out, commentLines(len(strings.TrimSuffix(first, "- ")), m.comment)...)
+	for _, k := range m.keys {
+		if lines := k.lines(first); len(lines) > 0 {
+			out = append(out, lines...)
+			first = strings.Repeat(" ", len(first))
 		}
 	}
-	if len(e.Against) > 0 {
-		s += ", against: " + quoteAll(e.Against)
-	}
-	return s + "}"
+	return out
 }
+
+// lines returns the lines of a key, which begin with first. There are none if it is left out.
+func (k key) lines(first string) (out []string) {
+	if k.blank {
+		out = append(out, "")
+	}
+	out = append(out, commentLines(len(first), k.comment)...)
+	switch {
+	case k.text != "":
+		return append(out, first+k.name+": "+k.text)
+	case len(k.list) == 0:
+		return nil
+	}
+	out = append(out, first+k.name+":")
+	for _, m := range k.list {
+		out = append(out, m.lines(strings.Repeat(" ", len(first)+2)+"- ")...)
+	}
+	return out
+}
+
+// inline returns a mapping on one line.
+func (m mapping) inline() string {
+	var keys []string
+	for _, k := range m.keys {
+		if k.text != "" {
+			keys = append(keys, k.name+": "+k.text)
+		}
+	}
+	return "{" + strings.Join(keys, ", ") + "}"
+}
+
+// inline returns what a key has on one line.
+func (k key) inline() string {
+	var list []string
+	for _, m := range k.list {
+		list = append(list, m.inline())
+	}
+	if k.text == "" && len(list) > 0 {
+		return "[" + strings.Join(list, ", ") + "]"
+	}
+	return k.text
+}
+
+func commentLines(indent int, comment []string) (out []string) {
+	for _, l := range comment {
+		out = append(out, strings.Repeat(" ", indent)+strings.TrimSpace("# "+terminal.Cell(l)))
+	}
+	return out
+}
+
+// canonical returns the plan as YAML without comments.
+func (p *Plan) canonical() string {
+	lines := p.mapping().lines("")
+	return strings.Join(slices.DeleteFunc(lines, func(l string) bool { return strings.HasPrefix(strings.TrimSpace(l), "#") }), "\n")
+}
+
+// Digest returns a hash of what the plan says, without comments and layout.
+func (p *Plan) Digest() string { return sumOf([]byte(p.canonical())) }
 
 // Quote returns s as a YAML scalar on one line, of characters that a terminal shows. Text that is
 // not UTF-8 becomes base64 with the tag !!binary.

@@ -1,0 +1,247 @@
+package plan
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/files"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/survey"
+)
+
+// Update brings the plan in the directory up to date by a survey, and writes it to the file name there. It
+// changes only lines that it must: decisions, comments and edits stay. What is new is added as [Unknown], except
+// for the collections with the names in adds, which are added as the survey suggests. notes say what is new, and
+// what is gone. What steps have converted is not judged again.
+func (s *State) Update(sv *survey.Survey, name string, adds []string) (notes []string, err error) {
+	path := filepath.Join(s.dir, PlanFile)
+	text, err := os.ReadFile(path) // a person may have edited it since
+	if err != nil {
+		return nil, err
+	}
+	var begun []Step
+	if s.sealed && !s.Restored {
+		if begun, _, err = s.begun(); err != nil {
+			return nil, err
+		}
+	}
+	text, notes, err = update(text, func(to kinds.Kind) *Plan { return Build(sv, to) }, begun, adds)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	p, err := Parse(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	(&builder{survey: sv}).describe(p)
+	return notes, files.Replace(filepath.Join(s.dir, name), withHead(text, p.Comment))
+}
+
+// update returns the text of a plan, brought up to date by one that is made anew.
+func update(text []byte, made func(to kinds.Kind) *Plan, begun []Step, adds []string) ([]byte, []string, error) {
+	p, err := Parse(text)
+	if err != nil {
+		return nil, nil, err
+	}
+	to, err := kinds.ParseBinary(p.To)
+	if err != nil {
+		return nil, nil, err
+	}
+	m := &merger{comparison: comparison{plan: p, decided: begun}, fresh: made(to), adds: adds}
+	m.merge()
+	p.Made, p.Only = m.fresh.Made, m.fresh.Only
+	text, err = rewrite(text, p)
+	return text, m.notes, err
+}
+
+// Like takes the decisions of other over into the plan that a survey suggests: those about fields, with trust, the
+// new collections, the references and which of them are accepted, and the order of the work. What other does not have
+// becomes [Unknown]. notes say what that is, and what differs.
+//
+// A plan about a part also takes the evidence over, and what the survey has not found: other parts may have converted
+// it already. [Compare] finds out whether they have.
+func (p *Plan) Like(other *Plan) (notes []string) {
+	taken := *other
+	taken.Collections, taken.References = slices.Clone(other.Collections), slices.Clone(other.References)
+	for i := range taken.Collections {
+		taken.Collections[i].Fields = slices.Clone(taken.Collections[i].Fields)
+	}
+	m := &merger{comparison: comparison{plan: &taken}, fresh: p, like: true}
+	m.merge()
+	p.Collections, p.References = taken.Collections, taken.References
+	return m.notes
+}
+
+// A merger brings a plan up to date by one that a survey suggests.
+type merger struct {
+	comparison
+	fresh *Plan
+	adds  []string // names of collections that a person adds
+	like  bool     // the plan is that of another directory, whose decisions fresh gets
+	notes []string
+}
+
+func (m *merger) note(format string, args ...any) {
+	m.notes = append(m.notes, fmt.Sprintf(format, args...))
+}
+
+func (m *merger) merge() {
+	// A reference that is not there any more may be one that a person has removed.
+	copied := func(name string) bool {
+		return !m.plan.has(name) && (m.made(name) || m.like && slices.Contains(m.plan.Targets(), name))
+	}
+	var references []Reference
+	for r, now := range pairs(m.plan.References, m.fresh.References, Reference.same) {
+		switch {
+		case r == nil && (m.plan.knows(*now) || copied(now.Between[0]) || copied(now.Between[1])):
+			continue
+		case r == nil:
+			m.note("%s is new", now)
+			r = now
+		case now != nil:
+			r.Outside, r.Comment = now.Outside, now.Comment
+		case m.fresh.has(r.Between[0]) && m.fresh.has(r.Between[1]):
+			r.Outside = nil
+		}
+		references = append(references, *r)
+	}
+	var collections []Collection
+	for c, now := range pairs(m.plan.Collections, m.fresh.Collections, Collection.same) {
+		if c == nil && copied(now.Name) {
+			continue
+		}
+		if c = m.collection(c, now); c != nil {
+			collections = append(collections, *c)
+		}
+	}
+	m.plan.References, m.plan.Collections = references, collections
+	slices.Sort(m.notes)
+}
+
+// collection returns what becomes of a collection of the plan as the survey has it now, or nil. One of both may be
+// nil.
+func (m *merger) collection(c, now *Collection) *Collection {
+	switch another := c != nil && now != nil && c.UUID != "" && now.UUID != c.UUID; {
+	case c == nil && slices.Contains(m.adds, now.Name):
+		m.note("%s: the collection is added", now.Entry())
+		return now
+	case c == nil:
+		m.note("%s: the collection is new", now.Entry())
+		now.Into = ""
+		for i := range now.Fields {
+			m.undecided(&now.Fields[i])
+		}
+		return now
+	case c.Into != "" && m.all(*c) && (now == nil || c.UUID == "" || another): // a cutover may have exchanged it
+		return c
+	case now == nil:
+		what := "the collection is gone, or has no UUIDs any more"
+		if c.Filter != "" {
+			what = "no document with UUIDs matches the filter"
+		}
+		if !m.like {
+			what += ": remove it from the plan"
+		}
+		m.note("%s: %s", c.Entry(), what)
+		if m.like && m.fresh.Part == "" {
+			return nil
+		}
+	case another && !m.like:
+		m.note("%s: another collection has the name; remove it from the plan, and run bsonids plan again", c.Entry())
+	default:
+		if another {
+			m.note("%s: another collection has the name", c.Entry())
+		}
+		m.fields(c, *now)
+		m.copy(c, now.Into)
+	}
+	if m.like {
+		if c.Guard != "" {
+			m.note("%s: the guard %s is not taken over", c.Entry(), c.Guard)
+		}
+		c.Guard = ""
+	}
+	if m.like && now != nil {
+		c.UUID, c.Comment = now.UUID, now.Comment
+	}
+	return c
+}
+
+// fields brings the fields of a collection up to date.
+func (m *merger) fields(c *Collection, now Collection) {
+	part := m.like && m.fresh.Part != ""
+	var fields []Field
+	for f, is := range pairs(c.Fields, now.Fields, Field.same) {
+		switch {
+		case f == nil && m.is(c.Entry(), *is):
+			continue
+		case f == nil:
+			m.note("%s: the field %s is new", c.Entry(), is)
+			m.undecided(is)
+			f = is
+		case m.is(c.Entry(), *f):
+		case is == nil:
+			m.note("%s: the field %s is gone", c.Entry(), f)
+			if m.like && !part {
+				continue
+			}
+		default:
+			if f.Comment = is.Comment; f.Decision != is.Decision || f.Trust != is.Trust {
+				f.Comment = append(f.Comment, fmt.Sprintf("the survey suggests: %s", is.Decision))
+			}
+			if !slices.EqualFunc(f.Evidence, is.Evidence, Evidence.Same) {
+				m.note("%s: the evidence of %s was %s and is %s", c.Entry(), f, f.evidence(), is.evidence())
+				if !part {
+					f.Evidence = is.Evidence
+				}
+			}
+		}
+		fields = append(fields, *f)
+	}
+	c.Fields = fields
+}
+
+// undecided makes the decision about a new field unknown, if a plan may convert its values.
+func (m *merger) undecided(f *Field) {
+	if m.mayConvert(*f) {
+		f.Comment = append(f.Comment, fmt.Sprintf("new: the survey suggests: %s", f.Decision))
+		f.Decision = Unknown
+	}
+}
+
+// copy gives a collection a new one, with the name into, if it is to be copied together with one that is added, and
+// all others of their group, too.
+func (m *merger) copy(c *Collection, into string) {
+	if c.Into != "" || into == "" || !slices.ContainsFunc(m.fresh.Groups(), func(g []Work) bool {
+		has := func(names ...string) bool {
+			return slices.ContainsFunc(g, func(w Work) bool { return slices.Contains(names, w.Collection) })
+		}
+		return has(c.Name) && has(m.adds...) && !slices.ContainsFunc(m.plan.Collections, func(o Collection) bool { return has(o.Name) && !m.mayCopy(o) })
+	}) {
+		return
+	}
+	c.Into = into
+	m.note("%q: it is copied now, with those that refer to each other", c.Name)
+}
+
+// mayCopy reports whether a collection is copied or may be. A person may have decided otherwise, a copy has no filter, and what was
+// changed in place stays there.
+func (m *merger) mayCopy(c Collection) bool {
+	return c.Into != "" || c.Guard == "" && c.Filter == "" && len(m.plan.steps(c)) == 1 &&
+		!slices.ContainsFunc(m.decided, func(st Step) bool { return st.Collection == c.Name }) &&
+		!slices.ContainsFunc(m.plan.References, func(r Reference) bool { return r.Accepted && slices.Contains(r.Between[:], c.Name) })
+}
+
+// knows reports whether the plan has both ends of the reference.
+func (p *Plan) knows(r Reference) bool {
+	for i, name := range r.Between {
+		if !slices.ContainsFunc(p.Collections, func(c Collection) bool {
+			return c.Name == name && (len(r.Fields) != 2 || slices.ContainsFunc(c.Fields, func(f Field) bool { return f.Plain() == Plain(r.Fields[i]) }))
+		}) {
+			return false
+		}
+	}
+	return true
+}
