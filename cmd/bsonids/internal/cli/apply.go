@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,23 +22,15 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/terminal"
 )
 
-type applyOptions struct {
+type applyVerb struct {
 	*console
-	recordFlags
-	load    loadFlags
-	flags   *pflag.FlagSet
-	output  *enum
-	workers count
-	atOnce  count
-	batch   *count
-
-	work apply.PlanOptions
-	out  string     // of a dump
-	plan *plan.Plan // tells whether it is about a dump; a database's is read again when the directory is locked
+	flags *pflag.FlagSet
+	work  apply.PlanOptions
+	out   string     // of a dump
+	plan  *plan.Plan // tells whether it is about a dump; a database's is read again when the directory is locked
 }
 
-func newApplyCommand(c *console, run func(*applyOptions, context.Context) error) *cobra.Command {
-	o := &applyOptions{console: c, workers: count{1, 1, 256}, atOnce: count{4, 1, 256}}
+func (o *applyVerb) define() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "apply DIR",
 		Short: "Convert all collections of a plan",
@@ -91,35 +84,30 @@ write per second, of all collections together; 0, or no file, is no limit.`,
   bsonids apply shop.d --follow --write
   bsonids apply dump.d --out dump-standard/`,
 		Args: cobra.ExactArgs(1),
-		RunE: runWith(o, run),
 	}
-	serverFlags(cmd, c)
-	o.output = outputFlag(cmd, formatTable, formatJSON)
-	o.batch = batchFlag(cmd)
+	o.serverFlags(cmd)
+	o.outputFlag(cmd, formatJSON)
+	o.retryFlag(cmd)
+	o.recordFlags(cmd)
+	o.work.Workers, o.work.AtOnce = 1, 4
+	batchFlag(cmd, &o.work.Batch)
 	f := cmd.Flags()
 	o.flags = f
 	f.BoolVar(&o.work.Write, "write", false, "change the documents")
 	f.BoolVar(&o.work.Follow, "follow", false, "apply to the copies what changes in their collections, until apply is interrupted")
 	f.BoolVar(&o.work.UntilCaughtUp, "until-caught-up", false, "with --follow: end when all copies have caught up with their collections")
 	f.StringVar(&o.out, "out", "", "with the plan of a dump: converted dump to write, or - for standard output")
-	f.Var(&o.workers, "workers", "number of batches of a collection to write at the same time")
-	f.Var(&o.atOnce, "collections-at-once", "number of collections to convert at the same time")
-	o.load.add(cmd)
-	o.recordFlags.add(cmd)
-	c.completeNames(cmd, func() []string { return nil })
+	f.Var(number(&o.work.Workers, 1, 256), "workers", "number of batches of a collection to write at the same time")
+	f.Var(number(&o.work.AtOnce, 1, 256), "collections-at-once", "number of collections to convert at the same time")
 	return cmd
 }
 
-func (o *applyOptions) complete(args []string) (err error) {
-	if err := errors.Join(o.recordFlags.check(), o.load.check()); err != nil {
-		return err
-	}
+func (o *applyVerb) complete(args []string) (err error) {
 	w := &o.work
 	if w.UntilCaughtUp && !w.Follow {
 		return failure.Usagef("--until-caught-up requires --follow")
 	}
 	w.Dir = args[0]
-	w.Workers, w.AtOnce, w.Batch = o.workers.value, o.atOnce.value, o.batch.value
 	if o.plan, err = plan.ReadFile(w.Dir); err != nil {
 		return failure.Usagef("%v", err)
 	}
@@ -146,7 +134,7 @@ func mayBeOfDump(flags *pflag.FlagSet, names ...string) (err error) {
 }
 
 // applyDump converts a dump.
-func (o *applyOptions) applyDump(ctx context.Context) error {
+func (o *applyVerb) applyDump(ctx context.Context) error {
 	from := o.plan.Dump.Path
 	if from == "-" && terminal.Is(os.Stdin) {
 		return failure.Usagef("%s is the plan of a dump from a pipe, and standard input is a terminal", o.work.Dir)
@@ -166,25 +154,25 @@ func (o *applyOptions) applyDump(ctx context.Context) error {
 }
 
 // finish prints what was done. The error is failure.ErrIncomplete if values were left.
-func (o *applyOptions) finish(to io.Writer, r apply.Result) error {
+func (o *applyVerb) finish(to io.Writer, r apply.Result) error {
 	r.Dir = o.work.Dir
-	return o.print(to, o.output.value, r.Applied, !r.Incomplete)
+	return o.print(to, r.Applied, !r.Incomplete)
 }
 
-func (o *applyOptions) run(ctx context.Context) (err error) {
+func (o *applyVerb) run(ctx context.Context) (err error) {
 	if o.plan.Dump != nil {
 		return o.applyDump(ctx)
 	}
 	p, err := apply.Open(o.work)
 	if err != nil {
-		return o.named("", err)
+		return err
 	}
 	defer func() { err = errors.Join(err, p.Close()) }()
-	s, end, err := o.session(ctx, server.Write, o.load, o.Recording)
+	s, err := o.session(ctx, server.Write)
 	if err != nil {
 		return err
 	}
-	defer end()
+	defer server.Disconnect(s.Client)
 	r, failed := p.Apply(ctx, s)
 	if failed != nil && r.Wrote {
 		o.wayOn = &wayOn{changed: o.changed(r), again: curable(o.explain(failed)), back: o.command("undo", o.work.Dir, "--write")}
@@ -192,14 +180,11 @@ func (o *applyOptions) run(ctx context.Context) (err error) {
 	if r.Steps != nil {
 		err = o.finish(o.console.out, r)
 	}
-	if failed != nil {
-		return failed
-	}
-	return err
+	return cmp.Or(failed, err)
 }
 
 // changed describes what a run that failed has changed.
-func (o *applyOptions) changed(r apply.Result) string {
+func (o *applyVerb) changed(r apply.Result) string {
 	var copies []string
 	var all int64
 	inPlace := len(o.plan.Guarded()) > 0

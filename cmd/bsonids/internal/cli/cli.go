@@ -29,7 +29,7 @@ func Main(args []string) int {
 // Run runs a command line and returns its exit code, one of those in package failure.
 func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	out := terminal.NewWriter(stdout)
-	c := newConsole(out, stderr)
+	c := &console{out: out, err: stderr}
 	defer c.close()
 	root := newRootCommand(c)
 	root.SetArgs(args)
@@ -40,18 +40,16 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		c.fail("cannot write the output: %v", out.Err())
 		return failure.ExitFailed
 	}
-	var ran commandError
 	switch {
 	case err == nil:
 		return failure.ExitOK
 	case errors.Is(err, failure.ErrIncomplete):
 		return failure.ExitIncomplete
-	case !errors.As(err, &ran):
-		// An error that no command returned is an error in the command line itself.
+	case !c.ran:
 		c.fail("%s; see bsonids --help", failure.Hide(err.Error(), args))
 		return failure.ExitUsage
 	}
-	e := c.explain(ran.err)
+	e := c.explain(err)
 	text := failure.Hide(e.Text, args)
 	if writes(cmd) && c.wayOn == nil {
 		text += "; this command changed nothing"
@@ -65,40 +63,15 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return e.Kind.ExitCode()
 }
 
-// commandError marks the errors that commands return, as opposed to those of the command line.
-type commandError struct{ err error }
-
-func (e commandError) Error() string { return e.err.Error() }
-func (e commandError) Unwrap() error { return e.err }
-
-// runE wraps the run function of a command for cobra.
-func runE(run func(ctx context.Context, args []string) error) func(*cobra.Command, []string) error {
-	return func(cmd *cobra.Command, args []string) error {
-		if err := run(cmd.Context(), args); err != nil {
-			return commandError{err}
-		}
-		return nil
-	}
-}
-
-// completer is what a command makes of its flags.
-type completer interface {
-	// complete checks the flags and the arguments, and turns them into what the work needs.
-	complete(args []string) error
-}
-
-// runWith is runE for a command with options. Tests replace run.
-func runWith[O completer](o O, run func(O, context.Context) error) func(*cobra.Command, []string) error {
-	return runE(func(ctx context.Context, args []string) error {
-		if err := o.complete(args); err != nil {
-			return err
-		}
-		return run(o, ctx)
-	})
+// verb is a command: its flags and arguments become its fields.
+type verb interface {
+	define() *cobra.Command
+	complete(args []string) error // checks the flags and the arguments
+	run(ctx context.Context) error
 }
 
 // NewCommand returns the command without running it. It is for generating the documentation.
-func NewCommand() *cobra.Command { return newRootCommand(newConsole(io.Discard, io.Discard)) }
+func NewCommand() *cobra.Command { return newRootCommand(&console{out: io.Discard, err: io.Discard}) }
 
 func newRootCommand(c *console) *cobra.Command {
 	v, _ := build()
@@ -132,11 +105,24 @@ missing privilege; 130 interrupted.`,
 	}
 	root.SetVersionTemplate(about())
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.PersistentFlags().Var(c.logFormat, "log-format", "write log lines to stderr in this format: text, json; by default, text unless stderr is a terminal")
-	completeWords(root, "log-format", false, logs.Text, logs.JSON)
+	wordFlag(root, root.PersistentFlags(), &c.logFormat, "log-format", "", "write log lines to stderr in one of these formats; by default, text unless stderr is a terminal: ", logs.Text, logs.JSON)
 	root.PersistentFlags().BoolVarP(&c.quiet, "quiet", "q", false, "print no progress to stderr")
-	root.AddCommand(newShowCommand(c), newScanCommand(c), newPlanCommand(c), newApplyCommand(c, (*applyOptions).run), newStatusCommand(c, (*statusOptions).run),
-		newVerifyCommand(c, (*verifyOptions).run), newUndoCommand(c, (*undoOptions).run),
-		newCutoverCommand(c, (*switchOptions).run), newReleaseCommand(c, (*switchOptions).run))
+	for _, v := range c.verbs() {
+		cmd := v.define()
+		cmd.RunE = func(cmd *cobra.Command, args []string) error {
+			c.ran = true
+			if err := v.complete(args); err != nil {
+				return err
+			}
+			return v.run(cmd.Context())
+		}
+		c.completeNames(cmd)
+		root.AddCommand(cmd)
+	}
 	return root
+}
+
+func (c *console) verbs() []verb {
+	return []verb{&showVerb{console: c}, &scanVerb{console: c}, &planVerb{console: c}, &applyVerb{console: c}, &statusVerb{console: c}, &verifyVerb{console: c},
+		&undoVerb{console: c}, &switchVerb{console: c}, &switchVerb{console: c, release: true}}
 }

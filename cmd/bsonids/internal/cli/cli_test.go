@@ -42,59 +42,103 @@ func (r result) want(t testing.TB, code int) result {
 func TestFailures(t *testing.T) {
 	t.Setenv("MONGODB_URI", "")
 	const secret = "s3cr3t-p4ss"
-	gone := "mongodb://user:" + secret + "@127.0.0.1:1/?serverSelectionTimeoutMS=200&connectTimeoutMS=200"
-	dir := planned(t, "")
-	apply, plan := []string{"apply", dir}, []string{"plan", filepath.Join(t.TempDir(), "new.d")}
+	words := map[string]string{
+		"PLAN": planned(t, ""), "COPIES": planned(t, "orders_standard"), "NONE": filepath.Join(t.TempDir(), "new.d"), "EMPTY": t.TempDir(),
+		"GONE": "mongodb://user:" + secret + "@127.0.0.1:1/?serverSelectionTimeoutMS=200&connectTimeoutMS=200",
+		"SRV":  "mongodb+srv://user:" + secret + "-and-so-on-for-more-letters-than-a-line-has@h",
+		"''":   "", // a shell expands "$NAME" to an empty argument if NAME is not set; the flag is not absent then
+	}
 	for _, tt := range []struct {
-		args []string
+		line string
 		code int
 		want string
 	}{
-		{[]string{"scan"}, failure.ExitUsage, "MONGODB_URI"},
-		{[]string{"scan", "--uri", "http://user:" + secret + "@h"}, failure.ExitUsage, "connection string"},
-		{[]string{"scan", "--uri", "mongodb://user:" + secret + "@h:x:y"}, failure.ExitUsage, "connection string"},
-		{[]string{"scan", "--uri", "mongodb://u:" + secret + "@h/?w=zero&journal=x"}, failure.ExitUsage, "connection string"},
-		{[]string{"scan", "--uri", gone}, failure.ExitUnreachable, "cannot be reached"},
-		{append(apply, "--uri", gone, "--write"), failure.ExitUnreachable, "cannot be reached"},
-		{[]string{"plan", "--db", "d", "--to", "text", "--uri", gone}, failure.ExitUsage, "invalid representation"},
-		{[]string{"plan", "x.d", "--db", "admin", "--uri", gone}, failure.ExitUsage, "of the server itself"},
-		{append(apply, "--uri", "mongodb://u:"+secret+"@h/?w=0", "--write"), failure.ExitUsage, "w=0"},
-		{[]string{"scan", "--output", "xml", "--uri", gone}, failure.ExitUsage, "table, json, html"},
-		{[]string{"scan", "--sample", "0", "--uri", gone}, failure.ExitUsage, "--sample"},
-		{[]string{"apply"}, failure.ExitUsage, "arg"},
-		{[]string{"verify", dir, "--uri", gone}, failure.ExitUsage, "no plan was applied"},
-		{[]string{"undo", dir, "--uri", gone}, failure.ExitUsage, "no plan was applied"},
-		{[]string{"undo", dir + ".none", "--uri", gone}, failure.ExitUsage, "no such file"},
-		{append(plan, "--db", "d", "--to", "generic"), failure.ExitUsage, "subtype 0"},
-		{append(plan, "--db", "d", "--to", "nonsense"), failure.ExitUsage, "nonsense"},
-		// A shell expands "$NAME" to an empty argument if NAME is not set. The flag is not absent
-		// then.
-		{append(plan, "--uri", gone, "--db", ""), failure.ExitUsage, "--db is empty"},
-		{append(apply, "--uri", gone, "--out", ""), failure.ExitUsage, "--out is empty"},
-		{[]string{"scan", "--uri", ""}, failure.ExitUsage, "--uri is empty"},
-		{[]string{"scan", "--uri", gone, "--db", ""}, failure.ExitUsage, "--db is empty"},
-		{[]string{"scan", "--uri", gone, "--collection", ""}, failure.ExitUsage, "--collection is empty"},
+		{"scan", failure.ExitUsage, "MONGODB_URI"},
+		{"scan --uri http://user:SECRET@h", failure.ExitUsage, "connection string"},
+		{"scan --uri mongodb://user:SECRET@h:x:y", failure.ExitUsage, "connection string"},
+		{"scan --uri mongodb://u:SECRET@h/?w=zero&journal=x", failure.ExitUsage, "connection string"},
+		{"scan --uri GONE", failure.ExitUnreachable, "cannot be reached"},
+		{"apply PLAN --uri GONE --write", failure.ExitUnreachable, "cannot be reached"},
+		{"plan NONE --db d --to text --uri GONE", failure.ExitUsage, "invalid representation"},
+		{"plan x.d --db admin --uri GONE", failure.ExitUsage, "of the server itself"},
+		{"apply PLAN --uri mongodb://u:SECRET@h/?w=0 --write", failure.ExitUsage, "w=0"},
+		{"scan --output xml --uri GONE", failure.ExitUsage, "table, json, html"},
+		{"scan --fail-on legacy,other --uri GONE", failure.ExitUsage, `"other" must be one of`},
+		{"scan --sample 0 --uri GONE", failure.ExitUsage, "--sample"},
+		{"verify PLAN --uri GONE", failure.ExitUsage, "no plan was applied"},
+		{"undo PLAN --uri GONE", failure.ExitUsage, "no plan was applied"},
+		{"undo NONE --uri GONE", failure.ExitUsage, "no such file"},
+		{"plan NONE --db d --to generic", failure.ExitUsage, "subtype 0"},
+		{"plan NONE --db d --to nonsense", failure.ExitUsage, "nonsense"},
+		{"plan NONE --uri GONE --db ''", failure.ExitUsage, "--db is empty"},
+		{"apply PLAN --uri GONE --out ''", failure.ExitUsage, "--out is empty"},
+		{"scan --uri ''", failure.ExitUsage, "--uri is empty"},
+		{"scan --uri-file ''", failure.ExitUsage, "--uri-file is empty"},
+		{"scan --uri GONE --db ''", failure.ExitUsage, "--db is empty"},
+		{"scan --uri GONE --collection ''", failure.ExitUsage, "--collection is empty"},
+		{"scan --uri-file x --uri GONE", failure.ExitUsage, "uri-file"},
 		// Other tools take the connection string as an argument.
-		{[]string{"scan", gone}, failure.ExitUsage, "unknown command"},
-		{[]string{gone}, failure.ExitUsage, "unknown command"},
-		{[]string{"scan", "--sample", gone}, failure.ExitUsage, "--sample"},
-		{append(plan, "--db", gone), failure.ExitUsage, "--db"},
-		{[]string{"show", gone}, failure.ExitUsage, "not a UUID"},
-		{[]string{"show", "mongodb+srv://user:" + secret + "-and-so-on-for-more-letters-than-a-line-has@h"}, failure.ExitUsage, "not a UUID"},
-		{append(apply, "--workers", "0"), failure.ExitUsage, "--workers"},
-		{append(plan, "--db", "a.b"), failure.ExitUsage, "--db"},
-		{append(plan, "--db", "d", "--collection", "system.users"), failure.ExitUsage, "--collection"},
-		{[]string{"show"}, failure.ExitUsage, "arg"},
-		{[]string{"show", "nonsense"}, failure.ExitUsage, "nonsense"},
-		{[]string{"frobnicate"}, failure.ExitUsage, "frobnicate"},
-		{[]string{"scan", "--frobnicate"}, failure.ExitUsage, "frobnicate"},
+		{"scan GONE", failure.ExitUsage, "unknown command"},
+		{"GONE", failure.ExitUsage, "unknown command"},
+		{"scan --sample GONE", failure.ExitUsage, "--sample"},
+		{"plan NONE --db GONE", failure.ExitUsage, "--db"},
+		{"show GONE", failure.ExitUsage, "not a UUID"},
+		{"show SRV", failure.ExitUsage, "not a UUID"},
+		{"plan NONE --db a.b", failure.ExitUsage, "--db"},
+		{"plan NONE --db d --collection system.users", failure.ExitUsage, "--collection"},
+		{"show", failure.ExitUsage, "arg"},
+		{"show nonsense", failure.ExitUsage, "nonsense"},
+		{"frobnicate", failure.ExitUsage, "frobnicate"},
+		{"scan --frobnicate", failure.ExitUsage, "frobnicate"},
+		{"apply", failure.ExitUsage, "arg"},
+		{"apply PLAN --workers 0", failure.ExitUsage, "--workers"},
+		{"apply PLAN --batch-timeout 1ms", failure.ExitUsage, "must be from 1s to 1h"},
+		{"apply PLAN --collections-at-once 257", failure.ExitUsage, "must be from 1 to 256"},
+		{"undo", failure.ExitUsage, "arg"},
+		{"undo a b", failure.ExitUsage, "name one directory"},
+		{"undo --db d a a", failure.ExitUsage, "named twice"},
+		{"undo --db a.b a", failure.ExitUsage, "--db: invalid database name"},
+		{"undo --db d --allow-changed a", failure.ExitUsage, "allow-changed"},
+		{"undo p --batch-timeout 2h", failure.ExitUsage, "must be from 1s to 1h"},
+		{"verify", failure.ExitUsage, "give the directory"},
+		{"verify p a", failure.ExitUsage, "give the directory"},
+		{"verify p --db d", failure.ExitUsage, "unknown flag"},
+		{"verify p --retry-for -1s", failure.ExitUsage, "must be from 0s to 24h"},
+		{"status", failure.ExitUsage, "--db"},
+		{"status --db d s", failure.ExitUsage, "--db"},
+		{"status --db a.b", failure.ExitUsage, "not a valid database name"},
+		{"status EMPTY", failure.ExitUsage, "no such file"},
+		{"release PLAN --guards", failure.ExitUsage, "guards no collection"},
+		{"release --db d a --batch-timeout 1s", failure.ExitUsage, "unknown flag"},
+		{"cutover --db d a --guards", failure.ExitUsage, "unknown flag"},
+		{"cutover --db d a --roll-back --with-skipped a", failure.ExitUsage, "roll-back"},
+		{"cutover --db d a --take-over", failure.ExitUsage, "unknown flag"},
+		{"cutover --db d a --with-skipped b", failure.ExitUsage, "--with-skipped b"},
+		{"SWITCH", failure.ExitUsage, "name the collections"},
+		{"SWITCH a b", failure.ExitUsage, "--db is required"},
+		{"SWITCH orders", failure.ExitUsage, "to name a collection, give --db"},
+		{"SWITCH PLAN", failure.ExitUsage, "converts no collection into a new one"},
+		{"SWITCH --db local a", failure.ExitUsage, "--db: invalid database name"},
+		{"SWITCH --db d bsonids.migrations", failure.ExitUsage, "invalid collection name"},
+		{"SWITCH --db d a a", failure.ExitUsage, "named twice"},
 	} {
-		r := command(t, tt.args...)
-		if r.code != tt.code || !strings.Contains(r.stderr, tt.want) || strings.Count(r.stderr, "\n") != 1 || r.stdout != "" {
-			t.Errorf("%q: exit code %d, want %d with %q on one line\n%s%s", tt.args, r.code, tt.code, tt.want, r.stdout, r.stderr)
-		}
-		if strings.Contains(r.stderr+r.stdout, secret) {
-			t.Errorf("%q shows the password: %s", tt.args, r.stderr)
+		for _, verb := range []string{"cutover", "release"} {
+			args := strings.Fields(strings.ReplaceAll(strings.ReplaceAll(tt.line, "SWITCH", verb), "SECRET", secret))
+			for i, arg := range args {
+				if word, ok := words[arg]; ok {
+					args[i] = word
+				}
+			}
+			r := command(t, args...)
+			if r.code != tt.code || !strings.Contains(r.stderr, tt.want) || strings.Count(r.stderr, "\n") != 1 || r.stdout != "" {
+				t.Errorf("%q: exit code %d, want %d with %q on one line\n%s%s", args, r.code, tt.code, tt.want, r.stdout, r.stderr)
+			}
+			if strings.Contains(r.stderr+r.stdout, secret) {
+				t.Errorf("%q shows the password: %s", args, r.stderr)
+			}
+			if !strings.Contains(tt.line, "SWITCH") {
+				break
+			}
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
@@ -21,26 +22,22 @@ import (
 // completionLimit is how long the completion of a value may take. A user waits for it.
 const completionLimit = 1500 * time.Millisecond
 
-// completion is the type of cobra's completion functions.
-type completion = func(cmd *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective)
-
-// completeNames completes the flags --db and, if cmd has it, --collection with names from the
-// server. databases returns the values of --db. Arguments are completed with directories, or with collections if there
-// is a database and cmd takes their names then.
-func (c *console) completeNames(cmd *cobra.Command, databases func() []string) {
-	complete := func(flag string, list func(context.Context, *mongo.Client) ([]string, error)) {
-		_ = cmd.RegisterFlagCompletionFunc(flag, c.fromServer(list)) // the error is that there is no such flag
-	}
-	complete("db", scan.Databases)
-	collections := func(ctx context.Context, client *mongo.Client) ([]string, error) {
-		dbs := databases()
+// completeNames completes --db and --collection, if cmd has them, with names from the server. Arguments are
+// completed with directories, or with collections if there is a database and cmd takes their names then.
+func (c *console) completeNames(cmd *cobra.Command) {
+	collections := func(ctx context.Context, client *mongo.Client) (all []string, err error) {
+		db := cmd.Flag("db").Value
+		var dbs []string
+		if list, ok := db.(pflag.SliceValue); ok {
+			dbs = list.GetSlice()
+		} else if db.String() != "" {
+			dbs = []string{db.String()}
+		}
 		if len(dbs) == 0 {
-			var err error
 			if dbs, err = scan.Databases(ctx, client); err != nil {
 				return nil, err
 			}
 		}
-		var all []string
 		for _, db := range dbs {
 			if !migration.ValidDatabase(db) {
 				continue
@@ -53,7 +50,9 @@ func (c *console) completeNames(cmd *cobra.Command, databases func() []string) {
 		}
 		return slices.DeleteFunc(all, func(name string) bool { return !migration.ValidCollection(name) || name == record.Name }), nil
 	}
-	complete("collection", collections)
+	// The errors are that there is no such flag.
+	_ = cmd.RegisterFlagCompletionFunc("db", c.fromServer(scan.Databases))
+	_ = cmd.RegisterFlagCompletionFunc("collection", c.fromServer(collections))
 	if !strings.Contains(cmd.Use, "DIR") {
 		return
 	}
@@ -71,13 +70,30 @@ func (c *console) completeNames(cmd *cobra.Command, databases func() []string) {
 // fromServer returns a completion function for names that the server lists. It completes nothing
 // if the server does not answer in time, or if the password is missing, and never shows an error,
 // because the shell shows what it prints in the middle of the command line.
-func (c *console) fromServer(list func(context.Context, *mongo.Client) ([]string, error)) completion {
+func (c *console) fromServer(list func(context.Context, *mongo.Client) ([]string, error)) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, _ []string, toComplete string) ([]string, cobra.ShellCompDirective) {
 		ctx, cancel := context.WithTimeout(cmd.Context(), completionLimit)
 		defer cancel()
 		found := make(chan []string, 1)
 		// The lookup of mongodb+srv in DNS and reading --uri-file from a pipe cannot be canceled.
-		go func() { found <- c.names(ctx, list) }()
+		go func() {
+			var names []string
+			defer func() { found <- names }()
+			if c.readURI() != nil {
+				return
+			}
+			if _, missing := withoutPassword(c.connectionString()); missing {
+				return
+			}
+			client, err := server.Connect(ctx, c.connectionString(), server.Read)
+			if err != nil {
+				return
+			}
+			defer server.Disconnect(client)
+			if all, err := list(ctx, client); err == nil {
+				names = all
+			}
+		}()
 		select {
 		case names := <-found:
 			return candidates(names, toComplete), cobra.ShellCompDirectiveNoFileComp
@@ -85,29 +101,6 @@ func (c *console) fromServer(list func(context.Context, *mongo.Client) ([]string
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
 	}
-}
-
-func (c *console) names(ctx context.Context, list func(context.Context, *mongo.Client) ([]string, error)) []string {
-	uri := c.connectionString()
-	if c.uriFile != "" {
-		var err error
-		if uri, err = readURI(c.uriFile); err != nil {
-			return nil
-		}
-	}
-	if _, missing := withoutPassword(uri); missing {
-		return nil
-	}
-	client, err := server.Connect(ctx, uri, server.Read)
-	if err != nil {
-		return nil
-	}
-	defer server.Disconnect(client)
-	names, err := list(ctx, client)
-	if err != nil {
-		return nil
-	}
-	return names
 }
 
 // candidates returns the names that complete a value, which may be a list with commas, in order. It

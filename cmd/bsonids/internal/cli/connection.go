@@ -9,23 +9,17 @@ import (
 	"os"
 	"regexp"
 	"strings"
+	"time"
 
-	"github.com/spf13/cobra"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"golang.org/x/term"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/migration"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/patience"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/server"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/terminal"
 )
-
-// serverFlags adds the flags of the commands that need a server.
-func serverFlags(cmd *cobra.Command, c *console) {
-	// The default is read later, because --help prints the default of a flag.
-	cmd.Flags().StringVar(&c.uri, "uri", "", "connection string; other users of the machine can read it in the list of processes")
-	cmd.Flags().StringVar(&c.uriFile, "uri-file", "", "file that holds the connection string; MONGODB_URI is used if neither flag is given")
-	cmd.MarkFlagsMutuallyExclusive("uri", "uri-file")
-}
 
 // connectionString returns the connection string that the user gave, or as much of it as is known.
 func (c *console) connectionString() string {
@@ -38,11 +32,8 @@ func (c *console) connectionString() string {
 // connect connects to the server that the user named. It asks for the password if the connection
 // string names a user without one and stdin is a terminal.
 func (c *console) connect(ctx context.Context, mode server.Mode) (*mongo.Client, error) {
-	if c.uriFile != "" {
-		var err error
-		if c.uri, err = readURI(c.uriFile); err != nil {
-			return nil, failure.Usagef("--uri-file %s: %v", c.uriFile, err)
-		}
+	if err := c.readURI(); err != nil {
+		return nil, failure.Usagef("--uri-file %s: %v", c.uriFile, err)
 	}
 	uri := c.connectionString()
 	if user, ok := withoutPassword(uri); ok && terminal.Is(os.Stdin) {
@@ -58,29 +49,48 @@ func (c *console) connect(ctx context.Context, mode server.Mode) (*mongo.Client,
 	return server.Connect(ctx, uri, mode)
 }
 
-// readURI reads a connection string from a file, which must have one line. The file may be a pipe.
-func readURI(path string) (string, error) {
+// session connects to the server, for work on conversions. The caller must disconnect its client.
+func (c *console) session(ctx context.Context, mode server.Mode) (*migration.Session, error) {
+	client, err := c.connect(ctx, mode)
+	if err != nil {
+		return nil, err
+	}
+	v, _ := build()
+	s := &migration.Session{Client: client, URI: c.connectionString(), Version: v, Messages: c, Recording: c.recording}
+	s.Patience = patience.New(c.retryFor, patience.System, func(err error, left time.Duration) {
+		c.Warn("%s; trying again for up to %s", s.Explain(err).Text, left.Round(time.Second))
+	})
+	return s, nil
+}
+
+// readURI reads the connection string from --uri-file if it is given. The file, which may be a pipe, must have one
+// line.
+func (c *console) readURI() error {
 	const most = 64 << 10
-	f, err := os.Open(path)
+	if c.uriFile == "" {
+		return nil
+	}
+	f, err := os.Open(c.uriFile)
 	if err != nil {
 		var pe *os.PathError
 		if errors.As(err, &pe) {
 			err = pe.Err
 		}
-		return "", err
+		return err
 	}
 	defer func() { _ = f.Close() }()
 	b, err := io.ReadAll(io.LimitReader(f, most+1))
 	uri := strings.TrimSpace(string(b))
 	switch {
 	case err != nil:
-		return "", err
+		return err
 	case uri == "":
-		return "", errors.New("the file is empty")
+		return errors.New("the file is empty")
 	case len(b) > most || strings.ContainsAny(uri, "\r\n\x00"):
-		return "", errors.New("the file must have a single line with the connection string")
+		return errors.New("the file must have a single line with the connection string")
 	}
-	return uri, nil
+	c.uri = uri
+	return nil
 }
 
 // userOnly matches a connection string that names a user without a password.

@@ -69,6 +69,4 @@ func TestURIFile(t *testing.T) {
 	}
 	command(t, "scan", "--uri-file", filepath.Join(dir, "none")).want(t, failure.ExitUsage)
 	command(t, "scan", "--uri-file", "/dev/zero").want(t, failure.ExitUsage)
-	command(t, "scan", "--uri-file", "").want(t, failure.ExitUsage)
-	command(t, "scan", "--uri-file", "x", "--uri", "mongodb://h").want(t, failure.ExitUsage)
 }

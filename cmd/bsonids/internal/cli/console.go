@@ -16,22 +16,22 @@ import (
 // console holds what the commands of one command line share.
 type console struct {
 	out, err  io.Writer
+	ran       bool // a command has begun: an error is not about the command line alone
 	quiet     bool
-	logFormat *enum
+	logFormat string
 	log       *logs.Log // nil if messages are not written as log lines, or before the first one
 	uri       string
 	uriFile   string
+	output    string // the format
+	retryFor  time.Duration
+	recording migration.Recording
 	wayOn     *wayOn // nil until a command starts to write
 	namespace string // the collection that all messages are about, if several are converted at once
 }
 
-func newConsole(out, err io.Writer) *console {
-	return &console{out: out, err: err, logFormat: &enum{words: []string{logs.Text, logs.JSON}}}
-}
-
 // logger returns the log, or nil if stderr is a terminal and the user did not ask for log lines.
 func (c *console) logger() *logs.Log {
-	format := c.logFormat.value
+	format := c.logFormat
 	if format == "" && !terminal.Is(c.err) {
 		format = logs.Text
 	}
@@ -98,8 +98,8 @@ func (c *console) Progress(total int64, doing, namespace string) *progress.Progr
 }
 
 // print writes a result in the format of --output. The error is failure.ErrIncomplete unless it is complete.
-func (c *console) print(to io.Writer, format string, r report.Result, complete bool) error {
-	if format != formatJSON {
+func (c *console) print(to io.Writer, r report.Result, complete bool) error {
+	if c.output != formatJSON {
 		r.Text(to)
 	} else if err := report.JSON(to, r); err != nil {
 		return err

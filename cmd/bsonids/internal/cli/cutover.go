@@ -20,13 +20,9 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/terminal"
 )
 
-// switchOptions are the options of cutover and release, and of undo with a database.
-type switchOptions struct {
+// switchVerb is cutover and release, and undo with a database.
+type switchVerb struct {
 	*console
-	recordFlags
-	load   loadFlags
-	output *enum
-
 	dir           string      // of the migration, if one is given instead of collections
 	state         *plan.State // of dir
 	groups        []exchange.Group
@@ -35,18 +31,20 @@ type switchOptions struct {
 	work          exchange.Options
 }
 
-func (o *switchOptions) add(cmd *cobra.Command, write string) {
-	serverFlags(cmd, o.console)
-	o.output = outputFlag(cmd, formatTable, formatJSON)
-	o.completeNames(cmd, func() []string { return []string{o.work.Database} })
-	f := cmd.Flags()
-	f.StringVar(&o.work.Database, "db", "", "database; that of the plan with DIR")
-	f.BoolVar(&o.work.Write, "write", false, write)
-	o.load.add(cmd)
+func (o *switchVerb) define() *cobra.Command {
+	cmd, write := o.cutoverCommand(), "exchange the collections"
+	if o.release {
+		cmd, write = o.releaseCommand(), "restore the validators"
+	}
+	o.serverFlags(cmd)
+	o.outputFlag(cmd, formatJSON)
+	o.retryFlag(cmd)
+	cmd.Flags().StringVar(&o.work.Database, "db", "", "database; that of the plan with DIR")
+	cmd.Flags().BoolVar(&o.work.Write, "write", false, write)
+	return cmd
 }
 
-func newCutoverCommand(c *console, run func(*switchOptions, context.Context) error) *cobra.Command {
-	o := &switchOptions{console: c}
+func (o *switchVerb) cutoverCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "cutover {DIR | COLLECTION...}",
 		Short: "Put the converted copies of collections in their place, while services run",
@@ -82,20 +80,18 @@ place. A cutover that cannot go on does so by itself.`,
   bsonids cutover --db shop orders customers --roll-back --write
   bsonids release --db shop orders customers --write`,
 		Args: o.namesOrDirectory,
-		RunE: runWith(o, run),
 	}
-	o.add(cmd, "exchange the collections")
 	f := cmd.Flags()
 	f.BoolVar(&o.work.RollBack, "roll-back", false, "put the old collections back, and restore their validators")
 	f.StringSliceVar(&o.work.Skipped, "with-skipped", nil, "name of a collection whose copy is put in place although it has values that the conversion skipped")
-	f.DurationVar(&o.BatchTimeout, "batch-timeout", exchange.Timeout, "time limit for a command; a run that goes on after another one waits as long for the last commands of that")
+	o.timeoutFlag(cmd, exchange.Timeout, "time limit for a command; a run that goes on after another one waits as long for the last commands of that")
 	cmd.MarkFlagsMutuallyExclusive("roll-back", "with-skipped")
 	return cmd
 }
 
 // complete finds the groups of collections: the one that the arguments name, or with a directory, those that its plan
 // copies.
-func (o *switchOptions) complete(args []string) error {
+func (o *switchVerb) complete(args []string) error {
 	if o.work.Database != "" {
 		o.groups = []exchange.Group{{Names: args}}
 		return o.check()
@@ -133,7 +129,7 @@ func (o *switchOptions) complete(args []string) error {
 }
 
 // check returns a usage error if flags are wrong.
-func (o *switchOptions) check() error {
+func (o *switchVerb) check() error {
 	var all []string
 	for _, g := range o.groups {
 		all = append(all, g.Names...)
@@ -143,15 +139,15 @@ func (o *switchOptions) check() error {
 			return failure.Usagef("--with-skipped %s: it is not one of the collections", name)
 		}
 	}
-	return errors.Join(o.work.Check(all), o.recordFlags.check(), o.load.check())
+	return o.work.Check(all)
 }
 
-func (o *switchOptions) run(ctx context.Context) error {
-	s, end, err := o.session(ctx, server.Write, o.load, o.Recording)
+func (o *switchVerb) run(ctx context.Context) error {
+	s, err := o.session(ctx, server.Write)
 	if err != nil {
 		return err
 	}
-	defer end()
+	defer server.Disconnect(s.Client)
 	if o.guards {
 		return o.releaseGuards(ctx, s)
 	}
@@ -177,7 +173,7 @@ func (o *switchOptions) run(ctx context.Context) error {
 	}
 	first := true
 	return o.explainSwitch(e.Each(groups, func(g exchange.Group) error {
-		if !first && o.output.value != formatJSON {
+		if !first && o.output != formatJSON {
 			fmt.Fprintln(o.out)
 		}
 		first = false
@@ -189,7 +185,7 @@ func (o *switchOptions) run(ctx context.Context) error {
 }
 
 // cutOver exchanges a group of collections, or puts the old ones back, and prints how it ended.
-func (o *switchOptions) cutOver(ctx context.Context, e *exchange.Exchange, names []string) error {
+func (o *switchVerb) cutOver(ctx context.Context, e *exchange.Exchange, names []string) error {
 	do := e.CutOver
 	if o.undo {
 		do = e.Undo
@@ -205,7 +201,7 @@ func (o *switchOptions) cutOver(ctx context.Context, e *exchange.Exchange, names
 	if o.dir != "" {
 		r.Release = o.command("release", o.dir, "--write")
 	}
-	if o.output.value == formatJSON {
+	if o.output == formatJSON {
 		err = errors.Join(err, report.CutoverJSON(o.out, r.Cutover))
 	} else {
 		report.WriteCutover(o.out, r.Cutover)
@@ -217,7 +213,7 @@ func (o *switchOptions) cutOver(ctx context.Context, e *exchange.Exchange, names
 }
 
 // switchWay describes how to proceed after the error failed in a cutover or its undo.
-func (o *switchOptions) switchWay(r exchange.Result, failed error) *wayOn {
+func (o *switchVerb) switchWay(r exchange.Result, failed error) *wayOn {
 	var rolledBack *cutover.FailedError
 	if errors.As(failed, &rolledBack) {
 		return &wayOn{changed: "nothing that is left: the old collections are in place with their validators; the new collections are as compared"}
@@ -262,7 +258,7 @@ func (c *console) explainSwitch(err error) error {
 }
 
 // namesOrDirectory checks the arguments of cutover and release.
-func (o *switchOptions) namesOrDirectory(cmd *cobra.Command, args []string) error {
+func (o *switchVerb) namesOrDirectory(cmd *cobra.Command, args []string) error {
 	if err := cobra.MinimumNArgs(1)(cmd, args); err != nil {
 		return errors.New("name the collections, with --db, or give a directory")
 	}

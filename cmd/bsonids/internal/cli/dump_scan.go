@@ -13,7 +13,7 @@ import (
 )
 
 // scanDump is run for --dump.
-func (o *scanOptions) scanDump(ctx context.Context) (err error) {
+func (o *scanVerb) scanDump(ctx context.Context) (err error) {
 	one := func(names []string) string {
 		if len(names) == 1 {
 			return names[0]

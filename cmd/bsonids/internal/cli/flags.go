@@ -1,51 +1,63 @@
 package cli
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 )
 
-// enum is the value of a flag that takes one of several words.
-type enum struct {
-	value string
-	words []string
+// value is the value of a flag that is checked where it is parsed.
+type value[T any] struct {
+	to    *T
+	kind  string // for --help
+	parse func(string) (T, error)
 }
 
-func (e *enum) String() string { return e.value }
-func (e *enum) Type() string   { return "string" }
+func (v value[T]) String() string { return fmt.Sprint(*v.to) }
+func (v value[T]) Type() string   { return v.kind }
 
-// Set returns an error if s is not one of the words.
-func (e *enum) Set(s string) error {
-	if !slices.Contains(e.words, s) {
-		return fmt.Errorf("must be one of %s", strings.Join(e.words, ", "))
+// Set returns an error if s may not be the value.
+func (v value[T]) Set(s string) error {
+	x, err := v.parse(s)
+	if err == nil {
+		*v.to = x
 	}
-	e.value = s
-	return nil
+	return err
 }
 
-// enums is the value of a flag that takes several words, separated by commas.
-type enums struct{ values, words []string }
-
-func (e *enums) String() string { return strings.Join(e.values, ",") }
-func (e *enums) Type() string   { return "strings" }
-
-// Set adds the words. It returns an error if one of them is unknown.
-func (e *enums) Set(s string) error {
-	for word := range strings.SplitSeq(s, ",") {
-		if !slices.Contains(e.words, word) {
-			return fmt.Errorf("%q must be one of %s", word, strings.Join(e.words, ", "))
+// between returns the value of a flag that takes what is from least to most.
+func between[T cmp.Ordered](to *T, kind string, parse func(string) (T, error), least, most T) pflag.Value {
+	return value[T]{to, kind, func(s string) (T, error) {
+		x, err := parse(s)
+		if err != nil || x < least || x > most {
+			return x, fmt.Errorf("must be from %v to %v", least, most)
 		}
-		if !slices.Contains(e.values, word) {
-			e.values = append(e.values, word)
-		}
+		return x, nil
+	}}
+}
+
+// number returns the value of a flag that takes an integer. *to is the default.
+func number(to *int, least, most int) pflag.Value {
+	return between(to, "int", strconv.Atoi, least, most)
+}
+
+// wordFlag adds a flag that takes one of several words. *to is its default.
+func wordFlag(cmd *cobra.Command, flags *pflag.FlagSet, to *string, name, short, usage string, words ...string) {
+	v := value[string]{to, "string", func(s string) (string, error) { return s, oneOf(words, s) }}
+	flags.VarP(v, name, short, usage+strings.Join(words, ", "))
+	completeWords(cmd, name, false, words...)
+}
+
+// oneOf returns an error if s is not one of the words.
+func oneOf(words []string, s string) error {
+	if !slices.Contains(words, s) {
+		return fmt.Errorf("%q must be one of %s", s, strings.Join(words, ", "))
 	}
 	return nil
 }
@@ -57,48 +69,43 @@ const (
 	formatHTML  = "html"
 )
 
-// outputFlag adds --output. The first of the formats is its default.
-func outputFlag(cmd *cobra.Command, formats ...string) *enum {
-	e := &enum{value: formats[0], words: formats}
-	cmd.Flags().VarP(e, "output", "o", "format of the output: "+strings.Join(formats, ", "))
-	completeWords(cmd, "output", false, formats...)
-	return e
+// outputFlag adds --output, with a table as the default.
+func (c *console) outputFlag(cmd *cobra.Command, formats ...string) {
+	c.output = formatTable
+	wordFlag(cmd, cmd.Flags(), &c.output, "output", "o", "format of the output: ", append([]string{formatTable}, formats...)...)
 }
 
-// kindFlag is the value of a flag that names how UUIDs are stored.
-type kindFlag struct{ kinds.Kind }
-
-func (k *kindFlag) String() string { return k.Name }
-func (k *kindFlag) Type() string   { return "string" }
-
-func (k *kindFlag) Set(s string) (err error) {
-	k.Kind, err = kinds.ParseBinary(s)
-	return err
+// serverFlags adds the flags of the commands that need a server.
+func (c *console) serverFlags(cmd *cobra.Command) {
+	// The default is read later, because --help prints the default of a flag.
+	cmd.Flags().StringVar(&c.uri, "uri", "", "connection string; other users of the machine can read it in the list of processes")
+	cmd.Flags().StringVar(&c.uriFile, "uri-file", "", "file that holds the connection string; MONGODB_URI is used if neither flag is given")
+	cmd.MarkFlagsMutuallyExclusive("uri", "uri-file")
 }
 
-// count is the value of a flag that takes an integer between least and most.
-type count struct{ value, least, most int }
-
-func (c *count) String() string { return strconv.Itoa(c.value) }
-func (c *count) Type() string   { return "int" }
-
-func (c *count) Set(s string) error {
-	n, err := strconv.Atoi(s)
-	if err != nil {
-		return errors.New("not an integer")
-	}
-	if n < c.least || n > c.most {
-		return fmt.Errorf("must be from %d to %d", c.least, c.most)
-	}
-	c.value = n
-	return nil
+// retryFlag adds --retry-for.
+func (c *console) retryFlag(cmd *cobra.Command) {
+	c.retryFor = 5 * time.Minute
+	cmd.Flags().Var(between(&c.retryFor, "duration", time.ParseDuration, 0, 24*time.Hour), "retry-for",
+		"how long to try again if the server is lost, has no primary, or is overloaded; 0 to stop at once")
 }
 
 // batchFlag adds --batch.
-func batchFlag(cmd *cobra.Command) *count {
-	c := &count{value: 1000, least: 1, most: 10_000}
-	cmd.Flags().Var(c, "batch", "number of documents to read and write at a time")
-	return c
+func batchFlag(cmd *cobra.Command, to *int) {
+	*to = 1000
+	cmd.Flags().Var(number(to, 1, 10_000), "batch", "number of documents to read and write at a time")
+}
+
+// timeoutFlag adds --batch-timeout. initial is what --help names as the default; the value is 0 then.
+func (c *console) timeoutFlag(cmd *cobra.Command, initial time.Duration, usage string) {
+	cmd.Flags().Var(between(&c.recording.BatchTimeout, "duration", time.ParseDuration, time.Second, time.Hour), "batch-timeout", usage)
+	cmd.Flags().Lookup("batch-timeout").DefValue = initial.String()
+}
+
+// recordFlags adds the flags, of the commands that convert values, for the record of conversions.
+func (c *console) recordFlags(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&c.recording.TakeOver, "take-over", false, "take over from a run that has not ended, after its last writes have ended")
+	c.timeoutFlag(cmd, 0, "time limit for a batch, and for how long a server may carry out one of a run that was lost; by default 30s if the server ends a batch at its limit, and 5m otherwise")
 }
 
 // noneEmpty returns an error if a flag was given an empty value, as a shell does for --collection "$NAME"

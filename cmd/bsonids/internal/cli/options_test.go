@@ -2,8 +2,6 @@ package cli
 
 import (
 	"bytes"
-	"context"
-	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -13,73 +11,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/exchange"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
 )
-
-// parsed runs a command line of which run is replaced, and returns its options. There is no server.
-func parsed[O any](t *testing.T, newCommand func(*console, func(*O, context.Context) error) *cobra.Command, line string) (got *O, err error) {
-	t.Helper()
-	cmd := newCommand(newConsole(io.Discard, io.Discard), func(o *O, _ context.Context) error {
-		got = o
-		return nil
-	})
-	cmd.SilenceUsage, cmd.SilenceErrors = true, true
-	cmd.SetArgs(strings.Fields(line))
-	return got, cmd.ExecuteContext(t.Context())
-}
-
-// refused checks that each command line ends with an error that has the words, before its work begins.
-func refused[O any](t *testing.T, newCommand func(*console, func(*O, context.Context) error) *cobra.Command, lines map[string]string) {
-	t.Helper()
-	for line, want := range lines {
-		o, err := parsed(t, newCommand, line)
-		if o != nil || err == nil {
-			t.Errorf("%q is accepted", line)
-			continue
-		}
-		var ran commandError
-		e := &failure.Error{Kind: failure.Usage, Text: err.Error()}
-		if errors.As(err, &ran) {
-			e = newConsole(io.Discard, io.Discard).explain(ran.err)
-		}
-		if e.Kind != failure.Usage || !strings.Contains(e.Text, want) {
-			t.Errorf("%q: %s, want %q", line, e.Text, want)
-		}
-	}
-}
-
-func equalTo(t *testing.T, what string, got, want any) {
-	t.Helper()
-	if !reflect.DeepEqual(got, want) {
-		t.Errorf("%s: %v, want %v", what, got, want)
-	}
-}
-
-func TestUndoFlags(t *testing.T) {
-	o, err := parsed(t, newUndoCommand, "p --write --allow-changed --batch 9")
-	if err != nil {
-		t.Fatal(err)
-	}
-	equalTo(t, "plan", []any{o.dir, o.work.Write, o.work.AllowChanged, o.work.Batch}, []any{"p", true, true, 9})
-	if o, err = parsed(t, newUndoCommand, "--db d a b --batch-timeout 5m"); err != nil {
-		t.Fatal(err)
-	}
-	equalTo(t, "names", []any{o.database, o.names, o.BatchTimeout}, []any{"d", []string{"a", "b"}, 5 * time.Minute})
-	refused(t, newUndoCommand, map[string]string{
-		"":                         "arg",
-		"a b":                      "name one directory",
-		"--db d a a":               "named twice",
-		"--db a.b a":               "--db: invalid database name",
-		"--db d --allow-changed a": "allow-changed",
-		"p --batch-timeout 2h":     "--batch-timeout must be",
-	})
-}
 
 // planned returns a directory with a plan that may be applied.
 func planned(t *testing.T, into string) string {
@@ -98,97 +34,66 @@ func planned(t *testing.T, into string) string {
 	return dir
 }
 
-func TestApplyFlags(t *testing.T) {
-	dir := planned(t, "")
-	o, err := parsed(t, newApplyCommand, dir)
-	if err != nil {
-		t.Fatal(err)
+// parsed returns a verb whose fields are set by a command line, and which is not run.
+func parsed[V verb](t *testing.T, v func(*console) V, line string) V {
+	t.Helper()
+	of := v(&console{out: io.Discard, err: io.Discard})
+	cmd := of.define()
+	if err := cmd.ParseFlags(strings.Fields(line)); err != nil {
+		t.Fatal(line, err)
 	}
-	equalTo(t, "defaults", []any{o.work.Write, o.work.Dir, o.work.Workers, o.work.AtOnce, o.work.Batch}, []any{false, dir, 1, 4, 1000})
-	if o, err = parsed(t, newApplyCommand, dir+" --write --workers 2 --collections-at-once 3 --batch 5"); err != nil {
-		t.Fatal(err)
+	if err := of.complete(cmd.Flags().Args()); err != nil {
+		t.Fatal(line, err)
 	}
-	equalTo(t, "flags", []any{o.work.Write, o.work.Dir, o.work.Workers, o.work.AtOnce, o.work.Batch},
-		[]any{true, dir, 2, 3, 5})
-	refused(t, newApplyCommand, map[string]string{
-		"":                                 "arg",
-		dir + " --batch-timeout 1ms":       "--batch-timeout must be",
-		dir + " --collections-at-once 257": "must be from 1 to 256",
-	})
+	return of
 }
 
-func TestVerifyFlags(t *testing.T) {
-	o, err := parsed(t, newVerifyCommand, "p --allow-changed")
-	if err != nil {
-		t.Fatal(err)
-	}
-	equalTo(t, "plan", []any{o.dir, len(o.paths), o.allowChanged}, []any{"p", 0, true})
-	if o, err = parsed(t, newVerifyCommand, "p a b"); err != nil || o.dir != "p" || !slices.Equal(o.paths, []string{"a", "b"}) {
-		t.Errorf("%v, %+v", err, o)
-	}
-	refused(t, newVerifyCommand, map[string]string{
-		"":                  "give the directory",
-		"p a":               "give the directory",
-		"p --db d":          "unknown flag",
-		"p --retry-for -1s": "--retry-for must be",
-	})
-}
-
-func TestSwitchFlags(t *testing.T) {
-	o, err := parsed(t, newCutoverCommand, "--db d a b --write --with-skipped a")
-	if err != nil {
-		t.Fatal(err)
-	}
-	equalTo(t, "flags", o.work, exchange.Options{Database: "d", Write: true, Skipped: []string{"a"}})
-	equalTo(t, "groups", o.groups, []exchange.Group{{Names: []string{"a", "b"}}})
-	equalTo(t, "timeout", o.BatchTimeout, 20*time.Second)
-	dir := planned(t, "orders_standard")
-	for _, newCommand := range []func(*console, func(*switchOptions, context.Context) error) *cobra.Command{newCutoverCommand, newReleaseCommand} {
-		if o, err = parsed(t, newCommand, dir); err != nil {
-			t.Fatal(err)
+// Flags and arguments become fields.
+func TestOptions(t *testing.T) {
+	equal := func(line string, got []any, want ...any) {
+		t.Helper()
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %v, want %v", line, got, want)
 		}
-		equalTo(t, "plan", []any{o.work.Database, o.work.Planned, o.groups}, []any{"shop", true, []exchange.Group{{Names: []string{"orders"}, Copies: []string{"orders_standard"}}}})
-		refused(t, newCommand, map[string]string{
-			"":                          "name the collections",
-			"a b":                       "--db is required",
-			"orders":                    "to name a collection, give --db",
-			planned(t, ""):              "converts no collection into a new one",
-			"--db local a":              "--db: invalid database name",
-			"--db d bsonids.migrations": "invalid collection name",
-			"--db d a a":                "named twice",
-		})
 	}
-	if o, err = parsed(t, newReleaseCommand, "--db d a b --guards --write"); err != nil || !o.guards || !o.work.Write {
-		t.Errorf("%v, %+v", err, o)
-	}
-	equalTo(t, "guards", o.groups, []exchange.Group{{Names: []string{"a", "b"}}})
-	refused(t, newReleaseCommand, map[string]string{planned(t, "") + " --guards": "guards no collection", "--db d a --batch-timeout 1s": "unknown flag"})
-	refused(t, newCutoverCommand, map[string]string{
-		"--db d a --guards":                     "unknown flag",
-		"--db d a --roll-back --with-skipped a": "roll-back",
-		"--db d a --take-over":                  "unknown flag",
-		"--db d a --with-skipped b":             "--with-skipped b",
-	})
-}
+	dir, copied := planned(t, ""), planned(t, "orders_standard")
+	undo := func(c *console) *undoVerb { return &undoVerb{console: c} }
+	u := parsed(t, undo, "p --write --allow-changed --batch 9")
+	equal("undo", []any{u.dir, u.work.Write, u.work.AllowChanged, u.work.Batch}, "p", true, true, 9)
+	u = parsed(t, undo, "--db d a b --batch-timeout 5m --take-over")
+	equal("undo --db", []any{u.database, u.names, u.recording.BatchTimeout, u.recording.TakeOver}, "d", []string{"a", "b"}, 5*time.Minute, true)
 
-func TestStatusFlags(t *testing.T) {
-	if o, err := parsed(t, newStatusCommand, "--db d"); err != nil || o.database != "d" || o.state != nil {
-		t.Errorf("%v, %+v", err, o)
+	apply := func(c *console) *applyVerb { return &applyVerb{console: c} }
+	for line, want := range map[string][]any{
+		"": {false, dir, 1, 4, 1000, 5 * time.Minute, "table"},
+		" --write --workers 2 --collections-at-once 3 --batch 5 --retry-for 0 -o json": {true, dir, 2, 3, 5, time.Duration(0), "json"},
+	} {
+		a := parsed(t, apply, dir+line)
+		equal("apply"+line, []any{a.work.Write, a.work.Dir, a.work.Workers, a.work.AtOnce, a.work.Batch, a.retryFor, a.output}, want...)
 	}
-	refused(t, newStatusCommand, map[string]string{
-		"":          "--db",
-		"--db d s":  "--db",
-		"--db a.b":  "not a valid database name",
-		t.TempDir(): "no such file",
-	})
-}
+	verify := func(c *console) *verifyVerb { return &verifyVerb{console: c} }
+	v := parsed(t, verify, "p --allow-changed")
+	equal("verify", []any{v.dir, len(v.paths), v.allowChanged}, "p", 0, true)
+	v = parsed(t, verify, "p a b")
+	equal("verify of paths", []any{v.dir, v.paths}, "p", []string{"a", "b"})
 
-// Every verb whose options are tested here has a run function that tests replace.
-func TestVerbsOfOptions(t *testing.T) {
+	cutover := func(c *console) *switchVerb { return &switchVerb{console: c} }
+	release := func(c *console) *switchVerb { return &switchVerb{console: c, release: true} }
+	s := parsed(t, cutover, "--db d a b --write --with-skipped a --batch-timeout 9s")
+	equal("cutover", []any{s.work, s.groups, s.recording.BatchTimeout}, exchange.Options{Database: "d", Write: true, Skipped: []string{"a"}}, []exchange.Group{{Names: []string{"a", "b"}}}, 9*time.Second)
+	for _, verb := range []func(*console) *switchVerb{cutover, release} {
+		s = parsed(t, verb, copied)
+		equal("the plan", []any{s.work.Database, s.work.Planned, s.groups}, "shop", true, []exchange.Group{{Names: []string{"orders"}, Copies: []string{"orders_standard"}}})
+	}
+	s = parsed(t, release, "--db d a b --guards --write")
+	equal("release --guards", []any{s.guards, s.work.Write, s.groups}, true, true, []exchange.Group{{Names: []string{"a", "b"}}})
+
+	st := parsed(t, func(c *console) *statusVerb { return &statusVerb{console: c} }, "--db d")
+	equal("status", []any{st.database, st.state == nil}, "d", true)
 	var names []string
-	for _, c := range newRootCommand(newConsole(io.Discard, io.Discard)).Commands() {
+	for _, c := range NewCommand().Commands() {
 		names = append(names, c.Name())
 	}
 	slices.Sort(names)
-	equalTo(t, "verbs", names, []string{"apply", "cutover", "plan", "release", "scan", "show", "status", "undo", "verify"})
+	equal("the verbs", []any{names}, []string{"apply", "cutover", "plan", "release", "scan", "show", "status", "undo", "verify"})
 }

@@ -22,22 +22,21 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/survey"
 )
 
-type planOptions struct {
+type planVerb struct {
 	*console
-	load loadFlags
 	dumpFlags
 	collections   []string // to plan; or one, of a dump that is one BSON file
 	dir, database string
 	part, like    string     // such as 2/8; path of another plan
 	other         *plan.Plan // whose decisions are taken over; nil for none
-	to            kindFlag
+	target        string     // of --to
+	to            kinds.Kind
 	toGiven       func() bool
 	restore       bool
 	abandon       string
 }
 
-func newPlanCommand(c *console) *cobra.Command {
-	o := &planOptions{console: c}
+func (o *planVerb) define() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "plan DIR",
 		Short: "Write a plan to convert collections of a database or a dump",
@@ -84,44 +83,33 @@ some values within one subtype, because only its files told which.`,
   bsonids plan dump.d --dump dump/
   bsonids apply dump.d --out dump-standard/`,
 		Args: cobra.ExactArgs(1),
-		RunE: runE(o.run),
 	}
-	serverFlags(cmd, c)
-	o.to.Kind, _ = kinds.Parse(kinds.Standard)
+	o.serverFlags(cmd)
+	o.retryFlag(cmd)
 	f := cmd.Flags()
 	f.StringVar(&o.database, "db", "", "database")
 	o.toGiven = func() bool { return f.Changed("to") }
 	targets := kinds.Where(func(k kinds.Kind) bool { return k.Target && k.IsBinary() })
-	f.Var(&o.to, "to", "target representation: "+kinds.List(targets))
+	f.StringVar(&o.target, "to", kinds.Standard, "target representation: "+kinds.List(targets))
 	completeWords(cmd, "to", false, kinds.Names(targets)...)
 	f.StringVar(&o.part, "part", "", "part of the documents that the plan is about, such as 2/8, one part for each machine")
 	f.StringVar(&o.like, "like", "", "directory or file of another plan of the database, whose decisions are taken over")
-	o.load.add(cmd)
 	o.dumpFlags.add(cmd, []string{"db", "to", "collection"}, nil)
 	f.StringArrayVar(&o.collections, "collection", nil, "collection to plan, or of a BSON file of --dump; may be repeated")
 	f.BoolVar(&o.restore, "restore-record", false, "write to the record in the database what the directory knows, and do nothing else")
 	f.StringVar(&o.abandon, "abandon", "", "id of a migration of the database whose directory is lost")
-	for _, other := range []string{"db", "to", "collection", "dump", "abandon"} {
+	for _, other := range []string{"db", "to", "collection", "dump", "abandon", "part", "like"} {
 		cmd.MarkFlagsMutuallyExclusive("restore-record", other)
 	}
 	cmd.MarkFlagsMutuallyExclusive("abandon", "dump")
 	cmd.MarkFlagsMutuallyExclusive("like", "to")
 	cmd.MarkFlagsMutuallyExclusive("like", "collection")
-	for _, other := range []string{"part", "like"} {
-		cmd.MarkFlagsMutuallyExclusive("restore-record", other)
-	}
-	c.completeNames(cmd, func() []string {
-		if o.database == "" {
-			return nil
-		}
-		return []string{o.database}
-	})
 	return cmd
 }
 
-func (o *planOptions) run(ctx context.Context, args []string) (err error) {
+func (o *planVerb) complete(args []string) (err error) {
 	o.dir = args[0]
-	if err := errors.Join(o.load.check(), o.dumpFlags.check()); err != nil {
+	if err := o.dumpFlags.check(); err != nil {
 		return err
 	}
 	if o.database != "" && !migration.ValidDatabase(o.database) {
@@ -143,9 +131,16 @@ func (o *planOptions) run(ctx context.Context, args []string) (err error) {
 		return failure.Usagef("--part: %v", err)
 	}
 	o.part = part.String()
-	if _, err := rule.NewConversion(kinds.Kind{}, o.to.Kind, nil); err != nil {
-		return failure.Usagef("--to %s: %v", o.to.Name, err)
+	if o.to, err = kinds.ParseBinary(o.target); err == nil {
+		_, err = rule.NewConversion(kinds.Kind{}, o.to, nil)
 	}
+	if err != nil {
+		return failure.Usagef("--to %s: %v", o.target, err)
+	}
+	return nil
+}
+
+func (o *planVerb) run(ctx context.Context) (err error) {
 	if o.restore {
 		return o.restoreRecord(ctx)
 	}
@@ -186,7 +181,7 @@ func (o *planOptions) run(ctx context.Context, args []string) (err error) {
 }
 
 // readOther reads the plan whose decisions are taken over.
-func (o *planOptions) readOther() (err error) {
+func (o *planVerb) readOther() (err error) {
 	read := plan.Read
 	if info, err := os.Stat(o.like); err == nil && info.IsDir() {
 		read = plan.ReadFile
@@ -201,13 +196,13 @@ func (o *planOptions) readOther() (err error) {
 		return failure.Usagef("--like %s: the plan is about the database %q", o.like, o.other.Database)
 	}
 	o.database = o.other.Database
-	o.to.Kind, err = kinds.ParseBinary(o.other.To)
+	o.to, err = kinds.ParseBinary(o.other.To)
 	return err
 }
 
 // count says how many decisions of the plan in the file are unknown, and which of the collections that were named
 // it does not have.
-func (o *planOptions) count(p *plan.Plan, file string) {
+func (o *planVerb) count(p *plan.Plan, file string) {
 	for _, name := range o.collections {
 		if !slices.ContainsFunc(p.Collections, func(c plan.Collection) bool { return c.Name == name }) && o.dump == "" {
 			o.Warn("%q has no UUIDs: the plan does not list it", name)
@@ -227,7 +222,7 @@ func (o *planOptions) count(p *plan.Plan, file string) {
 }
 
 // update brings the plan of a directory up to date.
-func (o *planOptions) update(ctx context.Context) (err error) {
+func (o *planVerb) update(ctx context.Context) (err error) {
 	name := plan.PlanFile
 	d, p, err := plan.Lock(o.dir)
 	if errors.Is(err, files.ErrInUse) {
@@ -252,11 +247,11 @@ func (o *planOptions) update(ctx context.Context) (err error) {
 	case len(o.collections) > 0 && len(p.Only) == 0:
 		return failure.Usagef("%s has a plan of all collections: run bsonids plan %s to bring it up to date", o.dir, o.dir)
 	}
-	s, end, err := o.session(ctx, server.Write, o.load, migration.Recording{})
+	s, err := o.session(ctx, server.Write)
 	if err != nil {
 		return err
 	}
-	defer end()
+	defer server.Disconnect(s.Client)
 	sv, err := o.survey(ctx, s, p.Database, p)
 	if err != nil {
 		return err
@@ -278,7 +273,7 @@ func (o *planOptions) update(ctx context.Context) (err error) {
 }
 
 // restoreRecord writes to the record what the directory knows.
-func (o *planOptions) restoreRecord(ctx context.Context) (err error) {
+func (o *planVerb) restoreRecord(ctx context.Context) (err error) {
 	d, err := plan.LockState(o.dir)
 	if err != nil {
 		return migration.FileError(err)
@@ -287,11 +282,11 @@ func (o *planOptions) restoreRecord(ctx context.Context) (err error) {
 	if d.Plan.Dump != nil {
 		return failure.Usagef("%s: the plan is about a dump, which has no record", o.dir)
 	}
-	s, end, err := o.session(ctx, server.Write, o.load, migration.Recording{})
+	s, err := o.session(ctx, server.Write)
 	if err != nil {
 		return err
 	}
-	defer end()
+	defer server.Disconnect(s.Client)
 	n, err := s.Restore(ctx, d)
 	if err == nil {
 		o.Warn("%d conversions were restored in the record of %s", n, d.Plan.Database)
@@ -300,15 +295,15 @@ func (o *planOptions) restoreRecord(ctx context.Context) (err error) {
 }
 
 // build reads everything and returns the plan. in is nil for a server.
-func (o *planOptions) build(ctx context.Context, d *plan.State, in *dump.Input) (*plan.Plan, error) {
+func (o *planVerb) build(ctx context.Context, d *plan.State, in *dump.Input) (*plan.Plan, error) {
 	if in != nil {
-		return migration.PlanDump(ctx, o.console, d, in, o.database, strings.Join(o.collections, ""), o.to.Kind)
+		return migration.PlanDump(ctx, o.console, d, in, o.database, strings.Join(o.collections, ""), o.to)
 	}
-	s, end, err := o.session(ctx, server.Write, o.load, migration.Recording{}) // reads from the primary, as the conversion does
+	s, err := o.session(ctx, server.Write) // reads from the primary, as the conversion does
 	if err != nil {
 		return nil, err
 	}
-	defer end()
+	defer server.Disconnect(s.Client)
 	if o.abandon != "" {
 		if err := s.Abandon(ctx, s.Client.Database(o.database), o.abandon); err != nil {
 			return nil, err
@@ -322,7 +317,7 @@ func (o *planOptions) build(ctx context.Context, d *plan.State, in *dump.Input) 
 	if err != nil {
 		return nil, err
 	}
-	p := plan.Build(sv, o.to.Kind)
+	p := plan.Build(sv, o.to)
 	if o.part != "" {
 		p.Divide(o.part)
 	}
@@ -335,7 +330,7 @@ func (o *planOptions) build(ctx context.Context, d *plan.State, in *dump.Input) 
 }
 
 // survey reads the collections of a plan, which are those of only and --collection, or all. It samples others.
-func (o *planOptions) survey(ctx context.Context, s *migration.Session, database string, p *plan.Plan) (*survey.Survey, error) {
+func (o *planVerb) survey(ctx context.Context, s *migration.Session, database string, p *plan.Plan) (*survey.Survey, error) {
 	only := p.Only
 	for _, name := range o.collections {
 		if !slices.Contains(only, name) {

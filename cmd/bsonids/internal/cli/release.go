@@ -14,8 +14,7 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/report"
 )
 
-func newReleaseCommand(c *console, run func(*switchOptions, context.Context) error) *cobra.Command {
-	o := &switchOptions{console: c, release: true}
+func (o *switchVerb) releaseCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "release {DIR | COLLECTION...}",
 		Short: "Let services write to the collections of a cutover, or remove guards",
@@ -37,15 +36,13 @@ changed the validator since, it stays as it is, and the exit code is 3.`,
   bsonids release --db shop orders customers --write
   bsonids release shop.d --guards --write`,
 		Args: o.namesOrDirectory,
-		RunE: runWith(o, run),
 	}
-	o.add(cmd, "restore the validators")
 	cmd.Flags().BoolVar(&o.guards, "guards", false, "let go of the guards of the collections that a plan converts in place, instead of a cutover")
 	return cmd
 }
 
 // releaseGroup releases a group of collections, and prints how it ended.
-func (o *switchOptions) releaseGroup(ctx context.Context, e *exchange.Exchange, names []string) error {
+func (o *switchVerb) releaseGroup(ctx context.Context, e *exchange.Exchange, names []string) error {
 	r, err := e.Release(ctx, names)
 	var begun *exchange.BegunError
 	if errors.As(err, &begun) {
@@ -54,7 +51,7 @@ func (o *switchOptions) releaseGroup(ctx context.Context, e *exchange.Exchange, 
 	if err != nil {
 		return err
 	}
-	if o.output.value == formatJSON {
+	if o.output == formatJSON {
 		err = report.ReleaseJSON(o.out, r)
 	} else {
 		report.WriteRelease(o.out, r)
@@ -66,7 +63,7 @@ func (o *switchOptions) releaseGroup(ctx context.Context, e *exchange.Exchange, 
 }
 
 // releaseGuards removes the guards of the collections, and prints how each ended.
-func (o *switchOptions) releaseGuards(ctx context.Context, s *migration.Session) error {
+func (o *switchVerb) releaseGuards(ctx context.Context, s *migration.Session) error {
 	left := false
 	for _, name := range o.groups[0].Names {
 		r, err := protect.Remove(ctx, s, o.work.Database, name, o.work.Write, func() {
@@ -81,7 +78,7 @@ func (o *switchOptions) releaseGuards(ctx context.Context, s *migration.Session)
 			}
 			return &migration.CollectionError{Collection: name, Err: err}
 		}
-		if o.output.value == formatJSON {
+		if o.output == formatJSON {
 			err = report.JSON(o.out, r)
 		} else {
 			report.WriteGuardRemoved(o.out, r)

@@ -22,20 +22,15 @@ import (
 // sampleSize is the number of documents of a random sample.
 const sampleSize = 10_000
 
-type scanOptions struct {
+type scanVerb struct {
 	*console
-	output                 *enum
 	databases, collections []string
 	all                    bool
-	failOn                 *enums
+	failOn                 []string // of scan.Kinds
 	dumpFlags
 }
 
-func newScanCommand(c *console) *cobra.Command {
-	o := &scanOptions{console: c, failOn: &enums{}}
-	for _, k := range scan.Kinds {
-		o.failOn.words = append(o.failOn.words, string(k))
-	}
+func (o *scanVerb) define() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "scan",
 		Short: "Count the UUIDs of collections, by field and by how they are stored",
@@ -64,30 +59,42 @@ With --fail-on, the exit code is 3 if a field is one of:
   bsonids scan --all --quiet --fail-on legacy,mixed,generic > uuids.txt
   bsonids scan --dump dump/`,
 		Args: cobra.NoArgs,
-		RunE: runE(o.run),
 	}
-	serverFlags(cmd, c)
-	o.output = outputFlag(cmd, formatTable, formatJSON, formatHTML)
+	o.serverFlags(cmd)
+	o.outputFlag(cmd, formatJSON, formatHTML)
 	f := cmd.Flags()
 	f.StringSliceVar(&o.databases, "db", nil, "database to scan; by default, all except admin, config and local")
 	f.StringSliceVar(&o.collections, "collection", nil, "collection or view to scan; by default, all collections of the databases")
 	f.BoolVar(&o.all, "all", false, "read every document; by default, 10,000 of each collection at random")
-	f.Var(o.failOn, "fail-on", "exit with code 3 if a field is one of these: legacy, mixed, generic")
-	completeWords(cmd, "fail-on", true, o.failOn.words...)
-	c.completeNames(cmd, func() []string { return o.databases })
+	f.StringSliceVar(&o.failOn, "fail-on", nil, "exit with code 3 if a field is one of these: "+strings.Join(kindsOfFields(), ", "))
+	completeWords(cmd, "fail-on", true, kindsOfFields()...)
 	o.dumpFlags.add(cmd, []string{"db", "collection", "all", "output", "fail-on"}, nil)
 	return cmd
 }
 
-func (o *scanOptions) run(ctx context.Context, _ []string) (err error) {
-	if err := o.dumpFlags.check(); err != nil {
-		return err
+// kindsOfFields returns the words of --fail-on.
+func kindsOfFields() (words []string) {
+	for _, k := range scan.Kinds {
+		words = append(words, string(k))
+	}
+	return words
+}
+
+func (o *scanVerb) complete([]string) error {
+	for _, word := range o.failOn {
+		if err := oneOf(kindsOfFields(), word); err != nil {
+			return failure.Usagef("--fail-on: %v", err)
+		}
 	}
 	for _, db := range o.databases {
 		if !migration.ValidDatabase(db) {
 			return failure.Usagef("--db: invalid database name %q", db)
 		}
 	}
+	return o.dumpFlags.check()
+}
+
+func (o *scanVerb) run(ctx context.Context) (err error) {
 	if o.dump != "" {
 		return o.scanDump(ctx)
 	}
@@ -147,11 +154,11 @@ func (o *scanOptions) run(ctx context.Context, _ []string) (err error) {
 }
 
 // print writes the report of a scan.
-func (o *scanOptions) print(r scan.Report) (err error) {
+func (o *scanVerb) print(r scan.Report) (err error) {
 	for _, w := range r.Warnings {
 		o.Warn("%s", w)
 	}
-	switch o.output.value {
+	switch o.output {
 	case formatJSON:
 		err = report.JSON(o.out, r)
 	case formatHTML:
@@ -167,13 +174,13 @@ func (o *scanOptions) print(r scan.Report) (err error) {
 
 // failed names the fields for which --fail-on makes the scan fail, and returns
 // failure.ErrIncomplete if there are any.
-func (o *scanOptions) failed(r scan.Report) (err error) {
+func (o *scanVerb) failed(r scan.Report) (err error) {
 	for _, c := range r.Collections {
-		if c.Overflow && len(o.failOn.values) > 0 {
+		if c.Overflow && len(o.failOn) > 0 {
 			o.Warn("%s has too many fields; --fail-on did not check all of them", c.Namespace)
 		}
 		for _, f := range c.Fields {
-			for _, k := range o.failOn.values {
+			for _, k := range o.failOn {
 				if f.Is(scan.Kind(k)) {
 					o.fail("%s %s is %s (--fail-on)", c.Namespace, f.Path, k)
 					err = failure.ErrIncomplete

@@ -14,14 +14,13 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/report"
 )
 
-type showOptions struct {
+type showVerb struct {
 	*console
-	output *enum
+	value  string // or a file
 	i3core bool
 }
 
-func newShowCommand(c *console) *cobra.Command {
-	o := &showOptions{console: c}
+func (o *showVerb) define() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show VALUE|FILE",
 		Short: "Explain a UUID or ObjectID in any form that shells and drivers write, or print an undo log or a state file",
@@ -48,23 +47,27 @@ and the new values. --output does not change it.`,
   bsonids show '{"$oid": "699dfad90ca573f85c0eec1c"}' --output json
   bsonids show orders.undo`,
 		Args: cobra.ExactArgs(1),
-		RunE: runE(o.run),
 	}
 	cmd.Flags().BoolVar(&o.i3core, "i3core", false, "also read the formats of the i3core library")
-	o.output = outputFlag(cmd, formatTable, formatJSON)
+	o.outputFlag(cmd, formatJSON)
 	return cmd
 }
 
-func (o *showOptions) run(_ context.Context, args []string) error {
-	v, err := explain.Parse(args[0])
-	if err != nil && migration.Exists(args[0]) {
-		return o.file(args[0])
+func (o *showVerb) complete(args []string) error {
+	o.value = args[0]
+	return nil
+}
+
+func (o *showVerb) run(context.Context) error {
+	v, err := explain.Parse(o.value)
+	if err != nil && migration.Exists(o.value) {
+		return o.file(o.value)
 	}
 	if err != nil {
 		return failure.Usagef("%v", err)
 	}
 	e := explain.Explain(v, explain.Options{I3Core: o.i3core})
-	if o.output.value == formatJSON {
+	if o.output == formatJSON {
 		return report.JSON(o.out, e)
 	}
 	report.Explanation(o.out, e)
@@ -72,7 +75,7 @@ func (o *showOptions) run(_ context.Context, args []string) error {
 }
 
 // file prints a file of a conversion as text.
-func (o *showOptions) file(path string) error {
+func (o *showVerb) file(path string) error {
 	out := bufio.NewWriter(o.out)
 	if err := errors.Join(convert.WriteText(out, path), out.Flush()); err != nil {
 		return migration.FileError(err)

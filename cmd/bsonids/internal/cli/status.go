@@ -16,15 +16,13 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/status"
 )
 
-type statusOptions struct {
+type statusVerb struct {
 	*console
-	output   *enum
 	database string
 	state    *plan.State // nil without a directory
 }
 
-func newStatusCommand(c *console, run func(*statusOptions, context.Context) error) *cobra.Command {
-	o := &statusOptions{console: c}
+func (o *statusVerb) define() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status [DIR]",
 		Short: "Show how far conversions have come",
@@ -49,16 +47,14 @@ status changes nothing.`,
 		Example: `  bsonids status --db shop
   bsonids status shop.d --output json`,
 		Args: cobra.MaximumNArgs(1),
-		RunE: runWith(o, run),
 	}
-	serverFlags(cmd, c)
-	o.output = outputFlag(cmd, formatTable, formatJSON)
+	o.serverFlags(cmd)
+	o.outputFlag(cmd, formatJSON)
 	cmd.Flags().StringVar(&o.database, "db", "", "database; that of the plan with DIR")
-	c.completeNames(cmd, func() []string { return []string{o.database} })
 	return cmd
 }
 
-func (o *statusOptions) complete(args []string) (err error) {
+func (o *statusVerb) complete(args []string) (err error) {
 	if (len(args) == 1) == (o.database != "") {
 		return failure.Usagef("give either the directory of a migration or --db")
 	}
@@ -77,7 +73,7 @@ func (o *statusOptions) complete(args []string) (err error) {
 	return nil
 }
 
-func (o *statusOptions) run(ctx context.Context) (err error) {
+func (o *statusVerb) run(ctx context.Context) (err error) {
 	r := report.Status{Time: time.Now().UTC(), Cutovers: []report.CutoverStatus{}}
 	if o.state != nil {
 		if r.Steps, err = status.Of(o.state); err != nil {
@@ -104,16 +100,17 @@ func (o *statusOptions) run(ctx context.Context) (err error) {
 			o.Warn("%v", err)
 		}
 	}
-	return o.print(o.out, o.output.value, r, true)
+	return o.print(o.out, r, true)
 }
 
 // recorded returns what the record says, with the next command for each cutover and guard.
-func (o *statusOptions) recorded(ctx context.Context, steps []report.StepStatusOf) (r report.Status, err error) {
-	s, end, err := o.session(ctx, server.Read, loadFlags{}, migration.Recording{})
+func (o *statusVerb) recorded(ctx context.Context, steps []report.StepStatusOf) (r report.Status, err error) {
+	o.retryFor = 0 // a person waits
+	s, err := o.session(ctx, server.Read)
 	if err != nil {
 		return r, err
 	}
-	defer end()
+	defer server.Disconnect(s.Client)
 	unfit := ""
 	if o.state != nil {
 		if err := s.Fits(ctx, o.database, o.state); err != nil {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -15,21 +16,15 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/undo"
 )
 
-type undoOptions struct {
+type undoVerb struct {
 	*console
-	recordFlags
-	load   loadFlags
-	output *enum
-	batch  *count
-
 	dir      string   // of the migration
 	names    []string // the collections, with a database
 	database string
 	work     undo.Options
 }
 
-func newUndoCommand(c *console, run func(*undoOptions, context.Context) error) *cobra.Command {
-	o := &undoOptions{console: c}
+func (o *undoVerb) define() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "undo DIR | undo --db DATABASE COLLECTION...",
 		Short: "Restore what the conversions of a plan have changed, or undo a cutover that was released",
@@ -53,26 +48,20 @@ old values cannot be known are listed, and nothing is changed.`,
   bsonids undo shop.d --write
   bsonids undo --db shop orders customers --write`,
 		Args: cobra.MinimumNArgs(1),
-		RunE: runWith(o, run),
 	}
-	serverFlags(cmd, c)
-	o.output = outputFlag(cmd, formatTable, formatJSON)
-	o.batch = batchFlag(cmd)
+	o.serverFlags(cmd)
+	o.outputFlag(cmd, formatJSON)
+	o.retryFlag(cmd)
+	o.recordFlags(cmd)
+	batchFlag(cmd, &o.work.Batch)
 	cmd.Flags().BoolVar(&o.work.Write, "write", false, "change the documents")
 	cmd.Flags().StringVar(&o.database, "db", "", "database of a cutover that was released; its collections are then named instead of DIR")
-	c.completeNames(cmd, func() []string { return []string{o.database} })
 	cmd.Flags().BoolVar(&o.work.AllowChanged, "allow-changed", false, "accept values that cannot be restored, because other programs changed them since, and end the undo")
 	cmd.MarkFlagsMutuallyExclusive("db", "allow-changed")
-	o.load.add(cmd)
-	o.recordFlags.add(cmd)
 	return cmd
 }
 
-func (o *undoOptions) complete(args []string) error {
-	if err := errors.Join(o.recordFlags.check(), o.load.check()); err != nil {
-		return err
-	}
-	o.work.Batch = o.batch.value
+func (o *undoVerb) complete(args []string) error {
 	switch {
 	case o.database != "":
 		o.names = args
@@ -84,17 +73,11 @@ func (o *undoOptions) complete(args []string) error {
 	return nil
 }
 
-func (o *undoOptions) run(ctx context.Context) error {
+func (o *undoVerb) run(ctx context.Context) (err error) {
 	if o.database != "" {
-		w := &switchOptions{console: o.console, recordFlags: o.recordFlags, load: o.load, output: o.output, undo: true, groups: []exchange.Group{{Names: o.names}},
-			work: exchange.Options{Database: o.database, Write: o.work.Write}}
+		w := &switchVerb{console: o.console, undo: true, groups: []exchange.Group{{Names: o.names}}, work: exchange.Options{Database: o.database, Write: o.work.Write}}
 		return w.run(ctx)
 	}
-	return o.plan(ctx)
-}
-
-// plan undoes all conversions of a plan.
-func (o *undoOptions) plan(ctx context.Context) (err error) {
 	open, mode := plan.ReadState, server.Read
 	if o.work.Write {
 		open, mode = plan.LockState, server.Write
@@ -107,11 +90,11 @@ func (o *undoOptions) plan(ctx context.Context) (err error) {
 	if state.Plan.Dump != nil {
 		return failure.Usagef("%s: the plan is about a dump, which was not changed: delete the converted dump", o.dir)
 	}
-	s, end, err := o.session(ctx, mode, o.load, o.Recording)
+	s, err := o.session(ctx, mode)
 	if err != nil {
 		return err
 	}
-	defer end()
+	defer server.Disconnect(s.Client)
 	steps, failed := undo.Plan(ctx, s, o.work, state)
 	if steps == nil {
 		return failed
@@ -123,8 +106,8 @@ func (o *undoOptions) plan(ctx context.Context) (err error) {
 		incomplete = incomplete || u.Result.Left > 0 && !o.work.AllowChanged
 	}
 	if failed != nil && o.work.Write {
-		o.wayOn = undoneWay(restored, o.explain(failed))
+		o.wayOn = &wayOn{changed: fmt.Sprintf("%d documents, and possibly documents of the batch in progress; no others", restored), again: curable(o.explain(failed))}
 	}
-	err = o.print(o.out, o.output.value, report.Undone{Database: state.Plan.Database, Written: o.work.Write, Steps: steps}, !incomplete)
+	err = o.print(o.out, report.Undone{Database: state.Plan.Database, Written: o.work.Write, Steps: steps}, !incomplete)
 	return cmp.Or(failed, err)
 }

@@ -9,24 +9,20 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/migration"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/server"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/verify"
 )
 
-type verifyOptions struct {
+type verifyVerb struct {
 	*console
 	flags        *pflag.FlagSet
-	output       *enum
-	load         loadFlags
 	dir          string   // of the migration
 	paths        []string // of a dump and its conversion
 	allowChanged bool
 }
 
-func newVerifyCommand(c *console, run func(*verifyOptions, context.Context) error) *cobra.Command {
-	o := &verifyOptions{console: c}
+func (o *verifyVerb) define() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verify DIR [DUMP CONVERTED]",
 		Short: "Prove that the conversions of a plan are complete and lost nothing",
@@ -55,23 +51,21 @@ conversion, unless --allow-changed is given.`,
 			}
 			return nil
 		},
-		RunE: runWith(o, run),
 	}
-	serverFlags(cmd, c)
-	o.output = outputFlag(cmd, formatTable, formatJSON)
+	o.serverFlags(cmd)
+	o.outputFlag(cmd, formatJSON)
+	o.retryFlag(cmd)
 	o.flags = cmd.Flags()
 	o.flags.BoolVar(&o.allowChanged, "allow-changed", false, "accept documents that other programs changed or deleted since")
-	o.load.add(cmd)
-	c.completeNames(cmd, func() []string { return nil })
 	return cmd
 }
 
-func (o *verifyOptions) complete(args []string) error {
+func (o *verifyVerb) complete(args []string) error {
 	o.dir, o.paths = args[0], args[1:]
-	return o.load.check()
+	return nil
 }
 
-func (o *verifyOptions) run(ctx context.Context) error {
+func (o *verifyVerb) run(ctx context.Context) error {
 	state, err := plan.ReadState(o.dir)
 	switch {
 	case err != nil:
@@ -81,20 +75,20 @@ func (o *verifyOptions) run(ctx context.Context) error {
 	case len(o.paths) > 0:
 		return failure.Usagef("%s is not the plan of a dump: do not give paths", o.dir)
 	}
-	s, end, err := o.session(ctx, server.Write, o.load, migration.Recording{})
+	s, err := o.session(ctx, server.Write)
 	if err != nil {
 		return err
 	}
-	defer end()
+	defer server.Disconnect(s.Client)
 	p, err := verify.Plan(ctx, s, state, o.allowChanged)
 	if err != nil {
 		return err
 	}
-	return o.print(o.out, o.output.value, p, p.Proven)
+	return o.print(o.out, p, p.Proven)
 }
 
 // verifyConverted proves the conversion of a dump.
-func (o *verifyOptions) verifyConverted(ctx context.Context, state *plan.State) error {
+func (o *verifyVerb) verifyConverted(ctx context.Context, state *plan.State) error {
 	if err := mayBeOfDump(o.flags); err != nil {
 		return err
 	}
@@ -106,5 +100,5 @@ func (o *verifyOptions) verifyConverted(ctx context.Context, state *plan.State) 
 	if err != nil {
 		return err
 	}
-	return o.print(o.out, o.output.value, p, p.Proven)
+	return o.print(o.out, p, p.Proven)
 }

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"slices"
 
@@ -53,11 +52,6 @@ func curable(err error) bool {
 		return false
 	}
 	return !errors.As(err, &e) || e.Kind != failure.Usage
-}
-
-// undoneWay describes how to proceed after the error failed in an undo that has restored documents.
-func undoneWay(restored int64, failed error) *wayOn {
-	return &wayOn{changed: fmt.Sprintf("%d documents, and possibly documents of the batch in progress; no others", restored), again: curable(failed)}
 }
 
 // serverArgs returns the flags that name the server.
