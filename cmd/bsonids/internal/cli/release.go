@@ -78,12 +78,7 @@ func (o *switchVerb) releaseGuards(ctx context.Context, s *migration.Session) er
 			}
 			return &migration.CollectionError{Collection: name, Err: err}
 		}
-		if o.output == formatJSON {
-			err = report.JSON(o.out, r)
-		} else {
-			report.WriteGuardRemoved(o.out, r)
-		}
-		if err != nil {
+		if err := o.print(o.out, r, true); err != nil {
 			return err
 		}
 		left = left || r.Written && !r.Restored

@@ -47,8 +47,8 @@ type GuardRemoved struct {
 	Now      record.Settings `json:"now"`    // the settings that the collection has
 }
 
-// WriteGuardRemoved writes what a command did to remove a guard, or would do.
-func WriteGuardRemoved(w io.Writer, r GuardRemoved) {
+// Text writes what a command did to remove a guard, or would do.
+func (r GuardRemoved) Text(w io.Writer) {
 	switch now, before := guard.Describe(r.Now), guard.Describe(r.Before); {
 	case !r.Written:
 		fmt.Fprintf(w, "%s: dry run, nothing was changed\n\nit has: %s\nbefore the guard, it had: %s\n\nAdd --write to restore these.\n", r.Collection, now, before)
