@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -111,25 +110,14 @@ func (o *applyVerb) complete(args []string) (err error) {
 	if o.plan, err = plan.ReadFile(w.Dir); err != nil {
 		return failure.Usagef("%v", err)
 	}
-	if o.plan.Dump != nil {
-		err = errors.Join(mayBeOfDump(o.flags, "out"), migration.MayApply(w.Dir, o.plan))
-	} else if o.out != "" {
+	switch {
+	case o.plan.Dump != nil && w.Write:
+		err = failure.Usagef("--write: a dump is never changed; give --out, which names the converted dump")
+	case o.plan.Dump != nil:
+		err = errors.Join(onlyOf("the plan of a dump", o.flags, "out", "output"), migration.MayApply(w.Dir, o.plan))
+	case o.out != "":
 		err = failure.Usagef("--out is for the plan of a dump, and this one is for the database %q: give --write", o.plan.Database)
 	}
-	return err
-}
-
-// mayBeOfDump returns a usage error if a flag has no meaning with the plan of a dump. names has those that do.
-func mayBeOfDump(flags *pflag.FlagSet, names ...string) (err error) {
-	flags.Visit(func(f *pflag.Flag) {
-		switch {
-		case err != nil || slices.Contains(names, f.Name) || slices.Contains([]string{"output", "quiet", "log-format"}, f.Name):
-		case f.Name == "write":
-			err = failure.Usagef("--write: a dump is never changed; give --out, which names the converted dump")
-		default:
-			err = failure.Usagef("--%s has no effect with the plan of a dump: do not give it", f.Name)
-		}
-	})
 	return err
 }
 

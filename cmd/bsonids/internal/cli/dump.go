@@ -1,10 +1,10 @@
 package cli
 
 import (
-	"errors"
+	"context"
 	"os"
 	"slices"
-	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -12,6 +12,8 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/dump"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/migration"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/offline"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/scan"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/terminal"
 )
 
@@ -19,28 +21,28 @@ import (
 type dumpFlags struct {
 	dump  string
 	with  []string // the flags that go with --dump
-	only  []string // those that need --dump
 	flags *pflag.FlagSet
 }
 
-// add adds --dump to a command. with has the flags that go with it, only those of them that need it.
-func (f *dumpFlags) add(cmd *cobra.Command, with, only []string) {
-	f.flags = cmd.Flags()
-	f.with = slices.Concat([]string{"dump"}, with, only)
-	f.only = only
+// add adds --dump to a command. with has the flags that go with it.
+func (f *dumpFlags) add(cmd *cobra.Command, with ...string) {
+	f.flags, f.with = cmd.Flags(), append(with, "dump")
 	cmd.Flags().StringVar(&f.dump, "dump", "", "dump of mongodump to read instead of a server: a directory, a BSON file, an archive, or - for standard input")
 }
 
-// check returns a usage error if a flag has no meaning with --dump, or without it.
-func (f *dumpFlags) check() (err error) {
-	f.flags.Visit(func(flag *pflag.Flag) {
-		switch {
-		case err != nil:
-		case f.dump == "" && slices.Contains(f.only, flag.Name):
-			err = failure.Usagef("--%s requires --dump", flag.Name)
-		case f.dump == "" || slices.Contains(f.with, flag.Name) || flag.Name == "quiet" || strings.HasPrefix(flag.Name, "log-"):
-		default:
-			err = failure.Usagef("--%s has no effect with --dump: do not give both", flag.Name)
+// check returns a usage error if a flag has no meaning with --dump.
+func (f *dumpFlags) check() error {
+	if f.dump == "" {
+		return nil
+	}
+	return onlyOf("--dump", f.flags, f.with...)
+}
+
+// onlyOf returns a usage error if a flag was given that has no meaning with a dump. names has those that do.
+func onlyOf(dump string, flags *pflag.FlagSet, names ...string) (err error) {
+	flags.Visit(func(f *pflag.Flag) {
+		if err == nil && !slices.Contains(append(names, "quiet", "log-format"), f.Name) {
+			err = failure.Usagef("--%s has no effect with %s: do not give it", f.Name, dump)
 		}
 	})
 	return err
@@ -51,9 +53,32 @@ func (f *dumpFlags) open(named dump.Collection) (*dump.Input, error) {
 	if f.dump == "-" && terminal.Is(os.Stdin) {
 		return nil, failure.Usagef("--dump -: standard input is a terminal")
 	}
-	in, err := migration.Input(f.dump, os.Stdin, named)
-	if errors.Is(err, dump.ErrUnnamed) {
-		return nil, failure.Usagef("--dump %s: %v; give --db and --collection", f.dump, err)
+	return migration.Input(f.dump, os.Stdin, named)
+}
+
+// scanDump is run for --dump.
+func (o *scanVerb) scanDump(ctx context.Context) (err error) {
+	var named dump.Collection
+	if len(o.databases) == 1 {
+		named.Database = o.databases[0]
 	}
-	return in, err
+	if len(o.collections) == 1 {
+		named.Name = o.collections[0]
+	}
+	in, err := o.open(named)
+	if err != nil {
+		return err
+	}
+	r := scan.Report{Server: o.dump, Time: time.Now().UTC().Truncate(time.Second)}
+	bar := o.Progress(-1, "scanning", o.dump)
+	of := offline.Reading{Input: in, Temp: os.TempDir(), Now: r.Time, Progress: bar.Add}
+	if in.Form != dump.File {
+		of.Databases, of.Collections = o.databases, o.collections
+	}
+	r.Collections, r.Warnings, err = offline.Scan(ctx, of)
+	bar.Done()
+	if err != nil {
+		return err
+	}
+	return o.print(r)
 }

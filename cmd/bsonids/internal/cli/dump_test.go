@@ -252,7 +252,7 @@ func TestDumpFlags(t *testing.T) {
 		{"apply untrue --out O", "the values are not csharpLegacy but javaLegacy"},
 		{"apply nothing --out O", "every field is left"},
 		{"apply into --out O", "a dump has no copies"},
-		{"apply M --out D", "input itself"},
+		{"apply M --out D", "exists already"},
 		{"apply M --out D/new", "directory of the input"},
 		{"apply M --out -", "the dump is a directory"},
 		{"verify M", "no plan was applied"},

@@ -94,7 +94,7 @@ some values within one subtype, because only its files told which.`,
 	completeWords(cmd, "to", false, kinds.Names(targets)...)
 	f.StringVar(&o.part, "part", "", "part of the documents that the plan is about, such as 2/8, one part for each machine")
 	f.StringVar(&o.like, "like", "", "directory or file of another plan of the database, whose decisions are taken over")
-	o.dumpFlags.add(cmd, []string{"db", "to", "collection"}, nil)
+	o.dumpFlags.add(cmd, "db", "to", "collection")
 	f.StringArrayVar(&o.collections, "collection", nil, "collection to plan, or of a BSON file of --dump; may be repeated")
 	f.BoolVar(&o.restore, "restore-record", false, "write to the record in the database what the directory knows, and do nothing else")
 	f.StringVar(&o.abandon, "abandon", "", "id of a migration of the database whose directory is lost")

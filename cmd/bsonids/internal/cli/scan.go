@@ -68,7 +68,7 @@ With --fail-on, the exit code is 3 if a field is one of:
 	f.BoolVar(&o.all, "all", false, "read every document; by default, 10,000 of each collection at random")
 	f.StringSliceVar(&o.failOn, "fail-on", nil, "exit with code 3 if a field is one of these: "+strings.Join(kindsOfFields(), ", "))
 	completeWords(cmd, "fail-on", true, kindsOfFields()...)
-	o.dumpFlags.add(cmd, []string{"db", "collection", "all", "output", "fail-on"}, nil)
+	o.dumpFlags.add(cmd, "db", "collection", "all", "output", "fail-on")
 	return cmd
 }
 

@@ -89,7 +89,7 @@ func (o *verifyVerb) run(ctx context.Context) error {
 
 // verifyConverted proves the conversion of a dump.
 func (o *verifyVerb) verifyConverted(ctx context.Context, state *plan.State) error {
-	if err := mayBeOfDump(o.flags); err != nil {
+	if err := onlyOf("the plan of a dump", o.flags, "output"); err != nil {
 		return err
 	}
 	work := verify.DumpOptions{Dir: o.dir, Stdin: os.Stdin}

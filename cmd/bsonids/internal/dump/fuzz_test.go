@@ -3,7 +3,6 @@ package dump
 import (
 	"bytes"
 	"errors"
-	"hash/crc64"
 	"io"
 	"testing"
 
@@ -24,17 +23,16 @@ func FuzzRead(f *testing.F) {
 	f.Add([]byte{0x6d, 0xe2, 0x99, 0x81})
 	f.Add([]byte{0x1f, 0x8b, 8})
 	f.Fuzz(func(t *testing.T, b []byte) {
-		in := &Input{Path: "standard input", Pipe: true, name: Collection{Database: "d", Name: "c"}}
+		in := &Input{Path: "standard input", Pipe: true, Only: Collection{Database: "d", Name: "c"}}
 		if err := in.begin(bytes.NewReader(b)); err != nil {
 			return
 		}
-		r, err := in.Reader()
+		o, err := CreatePipe(io.Discard, in)
 		if err != nil {
 			t.Fatal(err)
 		}
 		var read []byte
-		crc := make(map[*Collection]uint64)
-		for {
+		for r := in.Reader(); ; {
 			item, err := r.Next()
 			if errors.Is(err, io.EOF) {
 				break
@@ -43,14 +41,11 @@ func FuzzRead(f *testing.F) {
 				return
 			}
 			read = append(read, item.Bytes...)
-			switch item.Kind {
-			case Document:
-				crc[item.Collection] = crc64.Update(crc[item.Collection], crcTable, item.Bytes)
-			case Closed:
-				// An archive without a checksum, of an empty collection, cannot be written.
-				if again, err := withChecksum(item.Bytes, crc[item.Collection]); err == nil && !bytes.Equal(again, item.Bytes) {
-					t.Fatalf("%x became %x", item.Bytes, again)
-				}
+			// An archive without a checksum, of an empty collection, cannot be written.
+			again := item
+			again.Bytes = bytes.Clone(item.Bytes)
+			if err := o.Write(&again); err == nil && !bytes.Equal(again.Bytes, item.Bytes) {
+				t.Fatalf("%x became %x", item.Bytes, again.Bytes)
 			}
 		}
 		if !in.Gzip && !bytes.Equal(read, b) {

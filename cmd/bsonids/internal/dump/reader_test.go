@@ -3,6 +3,7 @@ package dump
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"hash/crc64"
 	"io"
 	"os"
@@ -44,26 +45,22 @@ func open(t *testing.T, path string) *Input {
 
 // documents reads a dump and returns the documents by collection.
 func documents(in *Input) (map[string][]byte, error) {
-	r, err := in.Reader()
-	if err != nil {
-		return nil, err
-	}
+	r := in.Reader()
 	defer func() { _ = r.Close() }()
 	out := make(map[string][]byte)
 	for {
 		item, err := r.Next()
 		if errors.Is(err, io.EOF) {
+			for _, c := range r.Collections {
+				out[c.String()] = append(out[c.String()], nil...)
+			}
 			return out, nil
 		}
 		if err != nil {
 			return out, err
 		}
-		if item.Collection != nil {
-			name := item.Collection.String()
-			out[name] = append(out[name], nil...)
-			if item.Kind == Document {
-				out[name] = append(out[name], item.Bytes...)
-			}
+		if item.Kind == Document {
+			out[item.Collection.String()] = append(out[item.Collection.String()], item.Bytes...)
 		}
 	}
 }
@@ -135,40 +132,34 @@ func TestCopy(t *testing.T) {
 	}
 }
 
+// copyDump writes what is read from in to a new dump.
 func copyDump(t *testing.T, in *Input, to string) {
 	t.Helper()
-	r, err := in.Reader()
-	if err != nil {
-		t.Fatal(err)
-	}
-	o, err := Create(to, in)
-	if err != nil {
-		t.Fatal(err)
-	}
-	copyItems(t, r, o)
+	o := written(t, in, to)
 	if _, err := os.Lstat(to); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("%s has its name before it is whole", to)
 	}
-	if err := o.Commit(); err != nil {
-		t.Fatal(err)
-	}
-	if err := o.Abort(); err != nil {
+	if err := errors.Join(o.Commit(), o.Close()); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// copyItems writes what r reads to o.
-func copyItems(t *testing.T, r *Reader, o *Output) {
+// written returns an output with all items of the input, not committed.
+func written(t *testing.T, in *Input, to string) *Output {
 	t.Helper()
-	for {
+	o, err := Create(to, in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for r := in.Reader(); ; {
 		item, err := r.Next()
 		if errors.Is(err, io.EOF) {
-			return
+			return o
+		}
+		if err == nil {
+			err = o.Write(&item)
 		}
 		if err != nil {
-			t.Fatal(err)
-		}
-		if err := o.Write(&item); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -240,28 +231,21 @@ func TestDamagedArchive(t *testing.T) {
 	whole := dumptest.Archive(t, 2, shop()...)
 	path := filepath.Join(t.TempDir(), "a")
 	read := func(b []byte) error {
-		in, err := Open(path, nil, Collection{})
+		s, err := newStream(path, bytes.NewReader(b))
 		if err != nil {
 			return err
 		}
-		in.Pipe, in.Form = true, Archive
-		if in.open, err = newStream(path, bytes.NewReader(b)); err != nil {
-			return err
-		}
-		_, err = documents(in)
+		_, err = documents(&Input{Form: Archive, open: s, files: []file{{path: path, ext: archiveExt}}})
 		return err
 	}
-	dumptest.Write(t, path, whole)
 	if err := read(whole); err != nil {
 		t.Fatal(err)
 	}
 	for n := range len(whole) {
+		at := -1
 		err := read(whole[:n])
-		var d *Damage
-		if n > 0 && !errors.As(err, &d) {
+		if _, e := fmt.Sscanf(fmt.Sprint(err), path+" is damaged at byte %d:", &at); e != nil || at > n {
 			t.Fatalf("cut off after %d of %d bytes: %v", n, len(whole), err)
-		} else if n > 0 && (d.Offset > int64(n) || d.Path != path) {
-			t.Errorf("cut off after %d bytes: damaged at byte %d of %s", n, d.Offset, d.Path)
 		}
 	}
 	for _, tail := range []string{"\x00", "x", "\xff\xff\xff\xff", "garbage after the end"} {
@@ -273,7 +257,7 @@ func TestDamagedArchive(t *testing.T) {
 	at := bytes.Index(whole, []byte("xxxxxxxx"))
 	broken := bytes.Clone(whole)
 	broken[at] ^= 1
-	if err := read(broken); !errors.Is(err, ErrChecksum) {
+	if err := read(broken); err == nil || !strings.Contains(err.Error(), "the checksum is wrong") {
 		t.Errorf("a changed byte: %v", err)
 	}
 }
@@ -289,25 +273,26 @@ func TestDamagedFile(t *testing.T) {
 	gz := dumptest.Gzip(t, docs)
 	trailer := bytes.Clone(gz)
 	trailer[len(trailer)-5] ^= 1
+	const truncated, tooLong, end, zipped = "it ends in the middle of a document", "no BSON document has this length", "the document has no NUL at its end", "the compressed data is wrong"
 	for _, tt := range []struct {
 		name string
 		b    []byte
 		at   int64
-		want error
+		want string
 	}{
-		{"cut off in the length", docs[:first+2], first, ErrTruncated},
-		{"cut off", docs[:len(docs)-1], first, ErrTruncated},
-		{"a length of 4", length(4), first, ErrLength},
-		{"a negative length", length(1 << 31), first, ErrLength},
-		{"a length above the limit", length(MaxDocument + 1), first, ErrLength},
-		{"no NUL at the end", noEnd, first, ErrEnd},
-		{"garbage", append(bytes.Clone(docs), "garbage"...), int64(len(docs)), ErrLength},
-		{"compressed, cut off", gz[:len(gz)-4], int64(len(docs)), ErrGzip},
-		{"compressed, a wrong trailer", trailer, int64(len(docs)), ErrGzip},
-		{"compressed, garbage", append(bytes.Clone(gz), "garbage that is long enough"...), int64(len(docs)), ErrGzip},
-		{"compressed, zeros", append(bytes.Clone(gz), make([]byte, 20)...), int64(len(docs)), ErrGzip},
-		{"compressed, a wrong header", append([]byte{0x1f, 0x8b, 9}, gz[3:]...), 0, ErrGzip},
-		{"compressed garbage", dumptest.Gzip(t, []byte("garbage")), 0, ErrLength},
+		{"cut off in the length", docs[:first+2], first, truncated},
+		{"cut off", docs[:len(docs)-1], first, truncated},
+		{"a length of 4", length(4), first, tooLong},
+		{"a negative length", length(1 << 31), first, tooLong},
+		{"a length above the limit", length(MaxDocument + 1), first, tooLong},
+		{"no NUL at the end", noEnd, first, end},
+		{"garbage", append(bytes.Clone(docs), "garbage"...), int64(len(docs)), tooLong},
+		{"compressed, cut off", gz[:len(gz)-4], int64(len(docs)), zipped},
+		{"compressed, a wrong trailer", trailer, int64(len(docs)), zipped},
+		{"compressed, garbage", append(bytes.Clone(gz), "garbage that is long enough"...), int64(len(docs)), zipped},
+		{"compressed, zeros", append(bytes.Clone(gz), make([]byte, 20)...), int64(len(docs)), zipped},
+		{"compressed, a wrong header", append([]byte{0x1f, 0x8b, 9}, gz[3:]...), 0, zipped},
+		{"compressed garbage", dumptest.Gzip(t, []byte("garbage")), 0, tooLong},
 	} {
 		path := filepath.Join(t.TempDir(), "c.bson")
 		dumptest.Write(t, path, tt.b)
@@ -315,8 +300,7 @@ func TestDamagedFile(t *testing.T) {
 		if err == nil {
 			_, err = documents(in)
 		}
-		var d *Damage
-		if !errors.As(err, &d) || !errors.Is(err, tt.want) || d.Offset != tt.at {
+		if want := fmt.Sprintf("is damaged at byte %d", tt.at); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: %v, want %v at byte %d", tt.name, err, tt.want, tt.at)
 		}
 	}

@@ -27,14 +27,15 @@ var ErrInUse = errors.New("in use by another process")
 // LockPath returns the path of the lock of a file.
 func LockPath(path string) string { return Target(path) + ".lock" }
 
-// Lock locks the file at path against other processes. The file does not have to exist.
+// Lock locks the file at path against other processes, and removes what those that were killed have left
+// beside it under temporary names. The file does not have to exist.
 func Lock(path string) (*flock.Flock, error) {
 	if err := Regular(path); err != nil {
 		return nil, err
 	}
 	lock := flock.New(LockPath(path))
 	held, err := lock.TryLock()
-	for err == nil && held && gone(lock.Path()) { // Discard removed it after it was opened
+	for err == nil && held && gone(lock.Path()) {
 		if err = lock.Unlock(); err == nil {
 			held, err = lock.TryLock()
 		}
@@ -43,14 +44,18 @@ func Lock(path string) (*flock.Flock, error) {
 		err = ErrInUse
 	}
 	if err == nil {
-		RemoveTemporary(filepath.Dir(Target(path)), temporary(Target(path)), false)
+		removeTemporary(filepath.Dir(Target(path)), temporary(Target(path)))
 	}
 	return lock, err
 }
 
+// gone reports whether a lock that this process holds is of a file that Discard removed after it was opened:
+// the name leads to no file then, or to one that is not locked.
 func gone(path string) bool {
-	_, err := os.Stat(path)
-	return errors.Is(err, fs.ErrNotExist)
+	again := flock.New(path)
+	free, err := again.TryLock()
+	_ = again.Close()
+	return err == nil && free
 }
 
 // Discard removes the file at path, which this process has made, and its lock, and unlocks it.
@@ -59,16 +64,20 @@ func Discard(path string, lock *flock.Flock) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		err = nil
 	}
-	_ = os.Remove(lock.Path()) // some systems do not remove a file that is open
-	return errors.Join(err, lock.Unlock())
+	open := os.Remove(lock.Path()) != nil // some systems do not remove a file that is open
+	err = errors.Join(err, lock.Unlock())
+	if open {
+		_ = os.Remove(lock.Path())
+	}
+	return err
 }
 
 // temporary is the pattern of the names that [Replace] gives before a file has its own.
 func temporary(path string) string { return filepath.Base(path) + ".*.tmp" }
 
-// RemoveTemporary removes the files in dir, and the directories if directories is set, that have a name of
-// the pattern of [os.CreateTemp]. Processes that were killed have left them.
-func RemoveTemporary(dir, pattern string, directories bool) {
+// removeTemporary removes the files and directories in dir that have a name of the pattern of [os.CreateTemp].
+// Processes that were killed have left them.
+func removeTemporary(dir, pattern string) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return
@@ -77,7 +86,7 @@ func RemoveTemporary(dir, pattern string, directories bool) {
 	for _, e := range entries {
 		random, ok := strings.CutPrefix(e.Name(), prefix)
 		random, end := strings.CutSuffix(random, suffix)
-		if ok && end && random != "" && strings.Trim(random, "0123456789") == "" && (directories && e.IsDir() || e.Type().IsRegular()) {
+		if ok && end && random != "" && strings.Trim(random, "0123456789") == "" && (e.IsDir() || e.Type().IsRegular()) {
 			_ = os.RemoveAll(filepath.Join(dir, e.Name()))
 		}
 	}

@@ -15,7 +15,6 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/offline"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
 )
 
 // Dumped is the conversion of the dump of a plan.
@@ -24,20 +23,22 @@ type Dumped struct {
 	Steps     []plan.Step
 	Decisions []decide.Decision // of the steps
 
-	job offline.Job
+	collections map[string]offline.Planned
 }
 
 // OpenDump returns the conversion of the dump of the plan in the directory dir, by the evidence there.
 func OpenDump(dir string, p *plan.Plan) (*Dumped, error) {
 	sealed, err := plan.ReadSealed(dir, p)
 	if err != nil {
-		return nil, &failure.Error{Kind: failure.Failed, Text: err.Error(), Err: err}
+		return nil, err
 	}
 	if problems, _ := sealed.Compare(p); len(problems) > 0 {
 		return nil, failure.Usagef("the plan does not fit its dump: %s; take the edit back, or make a new plan", strings.Join(problems, "; "))
 	}
-	d := &Dumped{Plan: p, Steps: p.Steps()}
-	d.job.Digest, d.job.Steps, d.job.Left, d.job.InID = p.Dump.Digest, make(map[string][]rule.Conversion), make(map[string]bool), make(map[string]bool)
+	d := &Dumped{Plan: p, Steps: p.Steps(), collections: make(map[string]offline.Planned)}
+	for _, c := range p.Collections {
+		d.collections[p.Namespace(c.Name)] = offline.Planned{}
+	}
 	for _, st := range d.Steps {
 		c, err := Conversion(st.From, st.To, st.Fields)
 		if err != nil {
@@ -52,16 +53,9 @@ func OpenDump(dir string, p *plan.Plan) (*Dumped, error) {
 		if all { // the dump is the one of the evidence: no other field has such values
 			c.Fields = nil
 		}
-		name := p.Namespace(st.Collection)
-		d.job.Steps[name] = append(d.job.Steps[name], c)
-		d.job.InID[name] = d.job.InID[name] || slices.ContainsFunc(st.Fields, plan.InID)
-		if db, _, _ := strings.Cut(name, "."); p.Database == "" || len(d.job.Selection.Databases) == 0 {
-			d.job.Selection.Databases = append(d.job.Selection.Databases, db)
-		}
-	}
-	for _, c := range p.Collections {
-		name := p.Namespace(c.Name)
-		d.job.Left[name] = d.job.Steps[name] == nil
+		to := d.collections[p.Namespace(st.Collection)]
+		to.Steps, to.InID = append(to.Steps, c), to.InID || slices.ContainsFunc(st.Fields, plan.InID)
+		d.collections[p.Namespace(st.Collection)] = to
 	}
 	return d, nil
 }
@@ -73,11 +67,11 @@ func PlanDump(ctx context.Context, m Messages, d *plan.State, in *dump.Input, da
 	of := plan.Dump{Path: "-"}
 	switch {
 	case in.Form == dump.File:
-		of.Collection = in.Named().Name
+		of.Collection = in.Only.Name
 	case collection != "":
 		return nil, failure.Usagef("--collection names a BSON file, and this dump has the names of its collections: leave in the plan what is not converted")
 	case database != "":
-		r.Selection.Databases = []string{database}
+		r.Databases = []string{database}
 	}
 	if in.Path != "standard input" {
 		of.Path = Absolute(in.Path)
@@ -87,7 +81,7 @@ func PlanDump(ctx context.Context, m Messages, d *plan.State, in *dump.Input, da
 	sv, digest, err := offline.Survey(ctx, r)
 	bar.Done()
 	if err != nil {
-		return nil, DumpError(err)
+		return nil, err
 	}
 	for _, n := range sv.NotRead {
 		m.Warn("not read: %s", n)
@@ -108,8 +102,8 @@ func (d *Dumped) Input(path string, stdin io.Reader) (*dump.Input, error) {
 // error is a usage error if the path is wrong.
 func Input(path string, stdin io.Reader, named dump.Collection) (*dump.Input, error) {
 	in, err := dump.Open(path, stdin, named)
-	if IsPath(err) || errors.Is(err, dump.ErrEmpty) || errors.Is(err, dump.ErrUnnamed) {
-		return nil, &failure.Error{Kind: failure.Usage, Text: "the dump: " + err.Error(), Err: err}
+	if IsPath(err) {
+		err = &failure.Error{Kind: failure.Usage, Text: "the dump: " + err.Error(), Err: err}
 	}
 	return in, err
 }
@@ -123,19 +117,21 @@ func IsPath(err error) bool {
 // Job returns the conversion of the input. Temporary files are in the directory temp. done ends the progress.
 func (d *Dumped) Job(m Messages, in *dump.Input, temp, doing string) (job offline.Job, done func()) {
 	bar := m.Progress(-1, doing, in.Path)
-	job = d.job
-	job.Input, job.Temp, job.Now, job.Progress = in, temp, time.Now(), bar.Add
-	return job, bar.Done
+	return offline.Job{Input: in, Collections: d.collections, Digest: d.Plan.Dump.Digest, Temp: temp, Progress: bar.Add}, bar.Done
 }
 
-// Count returns the number of steps of the collection with the namespace.
-func (d *Dumped) Count(namespace string) int { return len(d.job.Steps[namespace]) }
-
-// DumpError turns the errors of reading a dump that are the user's into usage errors.
-func DumpError(err error) error {
-	var missing *offline.Missing
-	if errors.As(err, &missing) || errors.Is(err, dump.ErrPipe) || errors.Is(err, offline.ErrOplog) {
-		return failure.Usagef("the dump: %v", err)
+// Result calls visit with each step, with what was done by it, and with the result for its collection.
+func (d *Dumped) Result(res offline.Result, visit func(plan.Step, offline.Done, *offline.Collection)) {
+	next := make(map[string]int)
+	for _, st := range d.Steps {
+		name := d.Plan.Namespace(st.Collection)
+		c, did := res.Collections[name], offline.Done{}
+		if c == nil { // there was no document
+			c = &offline.Collection{}
+		} else if n := next[name]; n < len(c.Steps) {
+			did = c.Steps[n]
+		}
+		next[name]++
+		visit(st, did, c)
 	}
-	return err
 }

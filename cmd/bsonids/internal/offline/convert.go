@@ -1,11 +1,11 @@
 package offline
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 	"strings"
 
@@ -20,41 +20,27 @@ import (
 
 // Job is a conversion of a dump.
 type Job struct {
-	Reading
-	// Steps has the conversions of each collection, by namespace. Each converts other values.
-	Steps map[string][]rule.Conversion
-	InID  map[string]bool // the collections whose _ids have values that are converted
-	// Left has the collections about which a person has decided that nothing is converted.
-	Left     map[string]bool
-	Digest   string            // of the dump, as of [Survey]; empty if it does not matter
-	Output   *dump.Output      // nil for a dry run
-	SkipList *convert.SkipList // nil for none
+	Input       *dump.Input
+	Collections map[string]Planned // by namespace
+	Digest      string             // of the dump, as of [Survey]
+	Temp        string             // directory for temporary files
+	Progress    func(documents int)
+	Output      *dump.Output      // nil for a dry run
+	SkipList    *convert.SkipList // nil for none
 }
 
-// anywhere returns conversions of all values that any collection has converted, in whatever field.
-func (j *Job) anywhere() (out []rule.Conversion) {
-	for _, name := range slices.Sorted(maps.Keys(j.Steps)) {
-		for _, c := range j.Steps[name] {
-			if !slices.ContainsFunc(out, func(o rule.Conversion) bool { return o.From.Stored() == c.From.Stored() }) {
-				out = append(out, rule.Conversion{From: c.From, To: c.To})
-			}
-		}
-	}
-	return out
+// Planned is what becomes of a collection.
+type Planned struct {
+	Steps []rule.Conversion // each converts other values; none if a person has decided that nothing is converted
+	InID  bool              // values in _id are converted
 }
-
-// ErrAnother is the error for a dump that is not the one of the digest.
-var ErrAnother = errors.New("it is not the dump that the plan was made of: its documents are others, or in another order")
 
 // Result is what a conversion did, or would do.
 type Result struct {
-	Documents   int64 // all, also those of other collections
-	Changed     int64 // documents
-	Values      int64 // that changed
-	Skipped     int64 // documents with values that are left as they are
-	Left        int64 // values
-	Constants   int64 // left in options, indexes and views
-	Collections []*Collection
+	Documents   int64                  // all, also those of other collections
+	Left        int64                  // values
+	Constants   int64                  // left in options, indexes and views
+	Collections map[string]*Collection // by namespace
 }
 
 // Complete reports whether nothing was left that the conversion applies to.
@@ -63,208 +49,169 @@ func (r *Result) Complete() bool { return r.Left == 0 && r.Constants == 0 }
 // Collection is the result for one collection.
 type Collection struct {
 	Namespace string
-	Role      Role
 	Documents int64
-	Constants int64
 	Steps     []Done // as those of the job
+	Compared
 
+	role      role
 	rewriters []*rule.Rewriter
-	begun     bool
-	ids       bool // values in _id are converted
+	inID      bool
 	number    int
-	seen      *dump.Collection
 }
 
-// Of returns what the conversions of a collection did, of which there are n.
-func (r *Result) Of(namespace string, n int) []Done {
-	for _, c := range r.Collections {
-		if c.Namespace == namespace && len(c.Steps) == n {
-			return c.Steps
-		}
-	}
-	return make([]Done, n) // there was no document
-}
+// role is what a conversion does with a collection.
+type role int
+
+const (
+	copied  role = iota
+	buckets      // of a time series: copied, and values in it are listed
+	converted
+)
 
 // Done is what one conversion of a collection did.
 type Done struct {
 	Values, Documents int64      // changed
 	Left, Skipped     int64      // values that were left, and the documents that have them
-	SkippedFor        rule.Tally // these values by reason; nil if there are none
+	SkippedFor        rule.Tally // these values by reason
 }
 
 // run is a Job that is under way.
 type run struct {
 	*Job
-	res         Result
-	collections map[*dump.Collection]*Collection
-	ids         *identities // nil for a proof
-	digest      *digest     // nil if it does not matter
-	all         []rule.Conversion
-	id          []byte // of the document that is converted
-}
-
-// Convert reads the dump, converts it, and writes it to the output, which it commits. If the
-// conversion makes two _ids of a collection equal, the error is an *EqualIDs.
-func Convert(ctx context.Context, j Job) (res Result, err error) {
-	r := newRun(&j)
-	r.ids = newIdentities(j.Temp)
-	defer func() { err = errors.Join(err, r.ids.close()) }()
-	if err := r.items(ctx); err != nil {
-		return r.res, err
-	}
-	if err := r.missing(); err != nil {
-		return r.res, err
-	}
-	if err := r.another(); err != nil {
-		return r.res, err
-	}
-	if err := r.ids.distinct(ctx, r); err != nil {
-		return r.res, err
-	}
-	if r.Output == nil {
-		return r.res, nil
-	}
-	if err := errors.Join(ctx.Err(), r.SkipList.Sync()); err != nil {
-		return r.res, err
-	}
-	return r.res, r.Output.Commit()
+	res    Result
+	of     map[*dump.Collection]*Collection
+	ids    *identities // nil for a proof
+	digest digest
+	all    []rule.Conversion // of all values that any collection has converted, in whatever field
+	within Reading           // selects the databases in which something is converted
+	id     []byte            // of the document that is converted
 }
 
 func newRun(j *Job) *run {
-	r := &run{Job: j, res: Result{Collections: []*Collection{}}, collections: make(map[*dump.Collection]*Collection), all: j.anywhere()}
-	if j.Digest != "" {
-		r.digest = newDigest()
+	r := &run{Job: j, res: Result{Collections: make(map[string]*Collection)}, of: make(map[*dump.Collection]*Collection), digest: digest{}}
+	for name, p := range j.Collections {
+		for _, c := range p.Steps {
+			db, _, _ := strings.Cut(name, ".")
+			r.within.Databases = append(r.within.Databases, db)
+			if !slices.ContainsFunc(r.all, func(o rule.Conversion) bool { return o.From.Stored() == c.From.Stored() }) {
+				r.all = append(r.all, rule.Conversion{From: c.From, To: c.To})
+			}
+		}
 	}
 	return r
 }
 
-// another returns ErrAnother if the documents were not those of the digest.
+// Convert reads the dump, converts it, and writes it to the output, which it commits.
+func Convert(ctx context.Context, j Job) (res Result, err error) {
+	r := newRun(&j)
+	r.ids = newIdentities(j.Temp)
+	d := source.OpenDump(j.Input, j.Progress)
+	defer func() { err = errors.Join(err, d.Close(), r.ids.Close()) }()
+	for err == nil {
+		err = r.next(ctx, d)
+	}
+	if errors.Is(err, io.EOF) {
+		err = r.another()
+	}
+	if err == nil {
+		err = r.distinct(ctx)
+	}
+	if err != nil || j.Output == nil {
+		return r.res, err
+	}
+	if err := errors.Join(ctx.Err(), j.SkipList.Sync()); err != nil {
+		return r.res, err
+	}
+	return r.res, j.Output.Commit()
+}
+
+// another returns an error if the documents were not those of the digest.
 func (r *run) another() error {
-	if r.digest != nil && r.digest.sum() != r.Digest {
-		return ErrAnother
+	if r.digest.sum() != r.Digest {
+		return errors.New("it is not the dump that the plan was made of: its documents are others, or in another order")
 	}
 	return nil
 }
 
-// items converts the items of the dump.
-func (r *run) items(ctx context.Context) (err error) {
-	d, err := source.OpenDump(r.Input, r.Progress)
-	if err != nil {
+// next converts the next item of the dump. The error is io.EOF at its end.
+func (r *run) next(ctx context.Context, d *source.Dump) error {
+	if err := d.NextItem(ctx); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, d.Close()) }()
-	for {
-		err := d.NextItem(ctx)
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err == nil {
-			err = r.item(&d.Item)
-		}
-		if errors.Is(err, walk.ErrCorrupt) {
-			err = d.Damaged(err)
-		}
-		if err != nil {
-			return err
-		}
+	item := &d.Item
+	if item.Collection != nil && item.Collection.Oplog() {
+		return ErrOplog
 	}
-}
-
-// Missing is the error for a database or a collection that is not in the dump.
-type Missing struct{ Databases, Collections []string }
-
-func (e *Missing) Error() string {
-	var s []string
-	for _, name := range e.Databases {
-		s = append(s, fmt.Sprintf("database %q does not exist", name))
+	var err error
+	switch item.Kind {
+	case dump.Document:
+		err = r.document(r.collection(item.Collection), item)
+	case dump.Metadata:
+		r.constants(r.collection(item.Collection), item.Text)
 	}
-	for _, name := range e.Collections {
-		s = append(s, fmt.Sprintf("collection %q does not exist", name))
+	if errors.Is(err, walk.ErrCorrupt) {
+		err = d.Damaged(err)
 	}
-	return strings.Join(s, " and ")
-}
-
-func (r *run) missing() error {
-	seen := make([]*dump.Collection, 0, len(r.res.Collections))
-	for _, c := range r.res.Collections {
-		seen = append(seen, c.seen)
+	if err == nil {
+		err = r.SkipList.Err()
 	}
-	return r.Selection.Check(seen)
-}
-
-func (r *run) item(item *dump.Item) error {
-	if item.Collection != nil {
-		if item.Collection.Oplog() {
-			return ErrOplog
-		}
-		c := r.collection(item.Collection)
-		switch item.Kind {
-		case dump.Document:
-			if err := r.document(c, item); err != nil {
-				return err
-			}
-		case dump.Metadata:
-			r.constants(c, item)
-		}
-		if err := r.SkipList.Err(); err != nil {
-			return err
-		}
+	if err == nil && r.Output != nil {
+		err = r.Output.Write(item)
 	}
-	if r.Output == nil {
-		return nil
-	}
-	return r.Output.Write(item)
+	return err
 }
 
 // collection returns the result for a collection.
 func (r *run) collection(coll *dump.Collection) *Collection {
-	c := r.collections[coll]
-	if c == nil {
-		c = &Collection{number: len(r.res.Collections), seen: coll}
-		r.collections[coll] = c
-		r.res.Collections = append(r.res.Collections, c)
+	if c := r.of[coll]; c != nil {
+		return c
 	}
-	if !c.begun { // the metadata, which names the collection, may come after its beginning
-		c.Namespace, c.Role = coll.String(), r.Selection.role(coll)
-		if c.Role == Converted && r.Left[c.Namespace] {
-			c.Role = Unselected
+	c := r.named(coll.String())
+	r.of[coll] = c
+	planned, ok := r.Collections[c.Namespace]
+	switch {
+	case c.role == converted: // the dump has another one with its name
+	case ok && len(planned.Steps) == 0, !r.within.selects(coll):
+	case coll.TimeSeries():
+		c.role = buckets
+	default:
+		c.role, c.inID = converted, planned.InID
+		for _, conv := range planned.Steps {
+			c.rewriters = append(c.rewriters, rule.NewRewriter(conv))
+			c.Steps = append(c.Steps, Done{SkippedFor: rule.Tally{}})
 		}
 	}
 	return c
 }
 
-// begin prepares the conversion of the documents of a collection.
-func (r *run) begin(c *Collection) {
-	for _, conv := range r.Steps[c.Namespace] {
-		c.rewriters = append(c.rewriters, rule.NewRewriter(conv))
+// named returns the result for the collection with the name.
+func (r *run) named(name string) *Collection {
+	c := r.res.Collections[name]
+	if c == nil {
+		c = &Collection{Namespace: name, number: len(r.res.Collections)}
+		r.res.Collections[name] = c
 	}
-	c.ids = r.InID[c.Namespace]
-	c.Steps, c.begun = make([]Done, len(c.rewriters)), true
+	return c
 }
 
-func (r *run) document(c *Collection, item *dump.Item) (err error) {
+// document converts a document.
+func (r *run) document(c *Collection, item *dump.Item) error {
 	r.res.Documents++
 	c.Documents++
-	r.digest.add(item)
-	switch c.Role {
-	case Unselected, System:
+	r.digest.add(item.Collection, item.Bytes)
+	switch {
+	case c.role == copied:
 		return nil
-	case TimeSeries:
+	case c.role == buckets:
 		return r.bucket(c, item.Bytes)
+	case len(c.rewriters) == 0:
+		return check(item.Bytes)
 	}
-	if !c.begun {
-		r.begin(c)
-	}
-	if len(c.rewriters) == 0 { // only walked, so that damage is found
-		return walk.Document(item.Bytes, func(*walk.Path, walk.Leaf) error { return nil })
-	}
-	id := bson.RawValue{} // before the conversion
-	if c.ids {
-		id = bson.Raw(item.Bytes).Lookup("_id")
+	id := bson.Raw(item.Bytes).Lookup("_id") // as it is before the conversion
+	if c.inID {
 		r.id = append(r.id[:0], id.Value...)
 		id.Value = r.id
 	}
-	changed, skipped := false, false
 	for i, w := range c.rewriters {
 		doc, values, left, err := w.Document(item.Bytes)
 		if err != nil {
@@ -273,43 +220,58 @@ func (r *run) document(c *Collection, item *dump.Item) (err error) {
 		item.Bytes = doc
 		done := &c.Steps[i]
 		if values > 0 {
-			changed = true
 			done.Documents++
 			done.Values += int64(values)
-			r.res.Values += int64(values)
 		}
 		if len(left) > 0 {
-			skipped = true
 			done.Skipped++
 			done.Left += int64(len(left))
-			if done.SkippedFor == nil {
-				done.SkippedFor = rule.Tally{}
-			}
 			for _, l := range left {
 				done.SkippedFor.Add(l.Reason, 1)
 			}
-			if !c.ids {
-				id = bson.Raw(item.Bytes).Lookup("_id")
-			}
-			r.leave(c, id, w.From().Subtype, left)
+			r.leave(c, id, w.From().Subtype, left...)
 		}
 	}
-	if changed {
-		r.res.Changed++
-	}
-	if skipped {
-		r.res.Skipped++
-	}
-	if c.ids && r.ids != nil {
-		return r.ids.add(c.number, c.Documents-1, bson.Raw(item.Bytes).Lookup("_id"))
+	if c.inID && r.ids != nil {
+		return r.ids.add(c, bson.Raw(item.Bytes).Lookup("_id"))
 	}
 	return nil
 }
 
+// rewritten returns the converted document.
+func (c *Collection) rewritten(doc bson.Raw) (bson.Raw, error) {
+	for _, w := range c.rewriters {
+		var err error
+		if doc, _, _, err = w.Document(doc); err != nil {
+			return nil, err
+		}
+	}
+	return doc, nil
+}
+
 // leave counts and lists values of one document, of the subtype, that are left as they are.
-func (r *run) leave(c *Collection, id bson.RawValue, subtype byte, left []rule.Left) {
+func (r *run) leave(c *Collection, id bson.RawValue, subtype byte, left ...rule.Left) {
 	r.res.Left += int64(len(left))
 	r.SkipList.Add(c.Namespace, id, subtype, left)
+}
+
+// wanted calls leave with the values of a kind that any conversion would change in a document, for each kind.
+// They are left for the reason. Only those in one of the top-level fields count, if any are given.
+func (r *run) wanted(doc bson.Raw, reason string, leave func(subtype byte, left ...rule.Left), tops ...string) error {
+	for _, conv := range r.all {
+		var left []rule.Left
+		err := conv.Wants(doc, func(_ *walk.Path, l rule.Left) {
+			if top, _, _ := strings.Cut(l.Path, "."); len(tops) == 0 || slices.Contains(tops, top) {
+				l.Reason = reason
+				left = append(left, l)
+			}
+		})
+		if err != nil {
+			return err
+		}
+		leave(conv.From.Subtype, left...)
+	}
+	return nil
 }
 
 const typeColumn = 7 // the binary subtype of compressed measurements
@@ -317,30 +279,38 @@ const typeColumn = 7 // the binary subtype of compressed measurements
 // bucket counts what a bucket of a time series holds.
 func (r *run) bucket(c *Collection, doc bson.Raw) error {
 	const reason = "the buckets of a time series are not converted: copy the measurements into a collection first"
-	skipped := false
-	leave := func(subtype byte, left ...rule.Left) {
-		skipped = true
-		r.leave(c, doc.Lookup("_id"), subtype, left)
+	leave := func(subtype byte, left ...rule.Left) { r.leave(c, doc.Lookup("_id"), subtype, left...) }
+	if err := r.wanted(doc, reason, leave); err != nil {
+		return err
 	}
-	for _, conv := range r.all {
-		var left []rule.Left
-		err := conv.Wants(doc, func(_ *walk.Path, l rule.Left) {
-			l.Reason = reason
-			left = append(left, l)
-		})
-		if err != nil {
-			return err
-		}
-		if len(left) > 0 {
-			leave(conv.From.Subtype, left...)
-		}
-	}
-	compressed, err := hasColumn(doc)
+	compressed := false
+	err := walk.Document(doc, func(_ *walk.Path, l walk.Leaf) error {
+		subtype, _, _, ok := l.Binary()
+		compressed = compressed || ok && subtype == typeColumn
+		return nil
+	})
 	if err == nil && compressed {
 		leave(0, rule.Left{Document: true, Reason: "the bucket holds compressed measurements, which are not read: " + reason})
 	}
-	if skipped {
-		r.res.Skipped++
-	}
 	return err
+}
+
+// constants lists the values of the old kind in the metadata of a collection, which is copied as it is: in a
+// validator, a partial index, or the pipeline of a view.
+func (r *run) constants(c *Collection, text []byte) {
+	if c.role == copied || len(bytes.TrimSpace(text)) == 0 {
+		return
+	}
+	leave := func(subtype byte, left ...rule.Left) {
+		r.res.Constants += int64(len(left))
+		r.SkipList.Add(c.Namespace, bson.RawValue{}, subtype, left)
+	}
+	var doc bson.Raw
+	err := bson.UnmarshalExtJSON(text, false, &doc)
+	if err == nil { // other text in it is the UUID of the collection
+		err = r.wanted(doc, "a constant in the options or indexes of the collection, which is copied as it is", leave, "options", "indexes")
+	}
+	if err != nil {
+		leave(0, rule.Left{Document: true, Reason: fmt.Sprintf("the metadata could not be read, so its constants were not looked at: %v", err)})
+	}
 }

@@ -3,6 +3,7 @@ package offline
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -11,8 +12,6 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/dump"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/dump/dumptest"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds/kindstest"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
@@ -31,21 +30,21 @@ func TestRoundTrip(t *testing.T) {
 			before, after := shop(r, 20+r.IntN(40), from, to)
 			for form, path := range forms(t, before) {
 				what := form + " from " + from + " to " + to
-				ext := filepath.Ext(path)
-				out, back := filepath.Join(t.TempDir(), "out"+ext), filepath.Join(t.TempDir(), "back"+ext)
-				res, err := Convert(t.Context(), job(t, open(t, path), out, conversion(t, from, to), Selection{}))
+				out, back := output(t, path), output(t, path)
+				res, _, err := job(t, path, conversion(t, from, to), nil).run(t.Context(), t, out)
 				if err != nil || !res.Complete() {
 					t.Fatalf("%s: %v, %+v", what, err, res)
 				}
-				if n := int64(len(before[0].Documents)); res.Changed != 2*n || res.Values != 5*n || res.Documents != 2*n+2 {
+				n := int64(len(before[0].Documents))
+				if values, changed := res.total(); changed != 2*n || values != 5*n || res.Documents != 2*n+2 {
 					t.Errorf("%s: %+v", what, res)
 				}
 				equal(t, what, contents(t, out), wanted(t, after))
-				v, err := Verify(t.Context(), job(t, open(t, path), "", conversion(t, from, to), Selection{}), open(t, out))
+				v, err := Verify(t.Context(), job(t, path, conversion(t, from, to), nil), open(t, out))
 				if err != nil || !v.Holds() || v.Equal != res.Documents {
 					t.Errorf("%s: %v, %+v", what, err, v)
 				}
-				if _, err := Convert(t.Context(), job(t, open(t, out), back, conversion(t, to, from), Selection{})); err != nil {
+				if _, _, err := job(t, out, conversion(t, to, from), nil).run(t.Context(), t, back); err != nil {
 					t.Fatalf("%s: %v", what, err)
 				}
 				equal(t, what+" and back", contents(t, back), wanted(t, before))
@@ -54,34 +53,19 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// A selection converts what it names. The rest is copied.
+// What is not planned is copied. A selection of what the dump does not have is an error.
 func TestSelection(t *testing.T) {
 	before, after := shop(rand.New(rand.NewPCG(1, 1)), 30, "javaLegacy", "standard")
 	for form, path := range forms(t, before) {
-		out := filepath.Join(t.TempDir(), "out"+filepath.Ext(path))
-		j := job(t, open(t, path), out, conversion(t, "javaLegacy", "standard"), Selection{Databases: []string{"shop"}, Collections: []string{"customers"}})
-		if _, err := Convert(t.Context(), j); err != nil {
+		out := output(t, path)
+		if _, _, err := job(t, path, conversion(t, "javaLegacy", "standard"), nil, "customers").run(t.Context(), t, out); err != nil {
 			t.Fatal(err)
 		}
 		equal(t, form, contents(t, out), wanted(t, concat(after[:1], before[1:])))
-
-		none := Selection{Databases: []string{"shop"}, Collections: []string{"none"}}
-		var missing *Missing
-		if _, _, err := Survey(t.Context(), reading(t, open(t, path), none)); !errors.As(err, &missing) {
-			t.Errorf("%s: %v", form, err)
-		}
-		out = filepath.Join(t.TempDir(), "none"+filepath.Ext(path))
-		j = job(t, open(t, path), out, conversion(t, "javaLegacy", "standard"), Selection{})
-		j.Selection = none
-		if _, err := Convert(t.Context(), j); !errors.As(err, &missing) || exists(out) {
+		if _, _, err := Survey(t.Context(), reading(t, path, "none")); err == nil || !strings.Contains(err.Error(), `collection "none" does not exist`) {
 			t.Errorf("%s: %v", form, err)
 		}
 	}
-}
-
-func exists(path string) bool {
-	_, err := os.Lstat(path)
-	return err == nil
 }
 
 // Values that are left as they are, are listed with their collection, and the output has them.
@@ -97,38 +81,20 @@ func TestSkipList(t *testing.T) {
 	}
 	metadata := `{"options":{"validator":{"u":{"$ne":{"$binary":{"base64":"AAECAwQFBgcICQoLDA0ODw==","subType":"03"}}}}},"indexes":[{"key":{"u":{"$numberInt":"1"}},"partialFilterExpression":{"u":{"$gt":{"$binary":{"base64":"AQECAwQFBgcICQoLDA0ODw==","subType":"03"}}}}}]}`
 	for form, path := range forms(t, []dumptest.Collection{{Database: "d", Name: "c", Metadata: metadata, Documents: docs}}) {
-		dir := t.TempDir()
-		out := filepath.Join(dir, "out"+filepath.Ext(path))
-		j := job(t, open(t, path), out, conversion(t, "javaLegacy", "standard"), Selection{})
-		var err error
-		if j.SkipList, err = convert.OpenSkipList(filepath.Join(dir, "skipped"), "", nil); err != nil {
-			t.Fatal(err)
+		out := output(t, path)
+		res, listed, err := job(t, path, conversion(t, "javaLegacy", "standard"), nil).run(t.Context(), t, out)
+		if values, _ := res.total(); err != nil || values != 30 || res.Left != 10 || res.Constants != 2 || res.Complete() {
+			t.Errorf("%s: %v, %+v", form, err, res)
 		}
-		res, err := Convert(t.Context(), j)
-		if err != nil {
-			t.Fatal(err)
+		if strings.Count(listed, "\n") != 12 || strings.Count(listed, `"collection":"d.c","_id":{"$numberInt"`) != 10 ||
+			!strings.Contains(listed, `"_id":null,"path":"options.validator.u.$ne","value":{"$binary":{"base64":"AAECAwQFBgcICQoLDA0ODw==","subType":"03"}}`) ||
+			!strings.Contains(listed, `"path":"indexes.0.partialFilterExpression.u.$gt"`) {
+			t.Errorf("%s: %s", form, listed)
 		}
-		if err := j.SkipList.Close(); err != nil {
-			t.Error(err)
-		}
-		if res.Values != 30 || res.Left != 10 || res.Constants != 2 || res.Complete() {
-			t.Errorf("%s: %+v", form, res)
-		}
-		b, err := os.ReadFile(j.SkipList.Path())
-		if err != nil {
-			t.Fatal(err)
-		}
-		lines := strings.Split(strings.TrimSpace(string(b)), "\n")
-		if len(lines) != 12 || strings.Count(string(b), `"collection":"d.c","_id":{"$numberInt"`) != 10 ||
-			!strings.Contains(string(b), `"_id":null,"path":"options.validator.u.$ne","value":{"$binary":{"base64":"AAECAwQFBgcICQoLDA0ODw==","subType":"03"}}`) ||
-			!strings.Contains(string(b), `"path":"indexes.0.partialFilterExpression.u.$gt"`) {
-			t.Errorf("%s: %s", form, b)
-		}
-		got := contents(t, out)
-		if got["metadata of d.c"] != metadata {
+		if contents(t, out)["metadata of d.c"] != metadata {
 			t.Errorf("%s: the metadata changed", form)
 		}
-		v, err := Verify(t.Context(), job(t, open(t, path), "", conversion(t, "javaLegacy", "standard"), Selection{}), open(t, out))
+		v, err := Verify(t.Context(), job(t, path, conversion(t, "javaLegacy", "standard"), nil), open(t, out))
 		if err != nil || !v.Holds() || v.Left != 10 || v.Constants != 2 {
 			t.Errorf("%s: %v, %+v", form, err, v)
 		}
@@ -147,16 +113,11 @@ func TestEqualIDs(t *testing.T) {
 		}
 	}
 	for form, path := range forms(t, []dumptest.Collection{{Database: "d", Name: "c", Documents: docs}}) {
-		out := filepath.Join(t.TempDir(), "out"+filepath.Ext(path))
-		for _, to := range []string{out, ""} {
-			_, err := Convert(t.Context(), job(t, open(t, path), to, conversion(t, "javaLegacy", "standard"), Selection{}))
-			var e *EqualIDs
-			if !errors.As(err, &e) || e.Namespace != "d.c" || e.Documents != 1 || len(e.IDs) != 1 || !strings.Contains(e.IDs[0], `"7`) {
+		for _, out := range []string{output(t, path), ""} {
+			_, _, err := job(t, path, conversion(t, "javaLegacy", "standard"), nil).run(t.Context(), t, out)
+			if err == nil || !strings.Contains(err.Error(), "equal: 1 documents of d.c get the _id of another one, among them {") || !strings.Contains(err.Error(), `"7`) {
 				t.Errorf("%s: %v", form, err)
 			}
-		}
-		if exists(out) {
-			t.Errorf("%s was written", form)
 		}
 	}
 }
@@ -171,9 +132,9 @@ func TestTimeSeries(t *testing.T) {
 		{Database: "d", Name: "system.buckets.w", Documents: []any{bucket("javaLegacy"), bucket("standard")}},
 		{Database: "d", Name: "c", Documents: []any{bson.D{{Key: "_id", Value: int32(1)}, {Key: "u", Value: kindstest.Stored(u, "javaLegacy")}}}}}
 	for form, path := range forms(t, collections) {
-		out := filepath.Join(t.TempDir(), "out"+filepath.Ext(path))
-		res, err := Convert(t.Context(), job(t, open(t, path), out, conversion(t, "javaLegacy", "standard"), Selection{}))
-		if err != nil || res.Left != 4 || res.Values != 0 { // a value that nothing decides, one in a bucket, and compressed measurements twice
+		out := output(t, path)
+		res, _, err := job(t, path, conversion(t, "javaLegacy", "standard"), nil).run(t.Context(), t, out)
+		if values, _ := res.total(); err != nil || res.Left != 4 || values != 0 { // a value that nothing decides, one in a bucket, and compressed measurements twice
 			t.Errorf("%s: %v, %+v", form, err, res)
 		}
 		equal(t, form, contents(t, out), contents(t, path))
@@ -184,19 +145,11 @@ func TestTimeSeries(t *testing.T) {
 func TestNothingIsLeft(t *testing.T) {
 	before, _ := shop(rand.New(rand.NewPCG(5, 5)), 3000, "javaLegacy", "standard")
 	for form, path := range forms(t, before) {
-		dir := t.TempDir()
 		ctx, cancel := context.WithCancel(t.Context())
-		j := job(t, open(t, path), filepath.Join(dir, "out"+filepath.Ext(path)), conversion(t, "javaLegacy", "standard"), Selection{})
+		j := job(t, path, conversion(t, "javaLegacy", "standard"), nil)
 		j.Progress = func(int) { cancel() }
-		_, err := Convert(ctx, j)
-		if !errors.Is(err, context.Canceled) {
+		if _, _, err := j.run(ctx, t, output(t, path)); !errors.Is(err, context.Canceled) {
 			t.Errorf("%s: %v", form, err)
-		}
-		if err := j.Output.Abort(); err != nil {
-			t.Error(err)
-		}
-		if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
-			t.Errorf("%s: left behind: %v, %v", form, left, err)
 		}
 	}
 }
@@ -208,22 +161,25 @@ func TestCorruptDocument(t *testing.T) {
 	bad := dumptest.BSON(t, bson.D{{Key: "s", Value: "text"}})
 	bad[7] = 100 // the length of the text
 	dumptest.Write(t, path, concat(good, bad))
-	_, _, err := Survey(t.Context(), reading(t, open(t, path), Selection{}))
-	var d *dump.Damage
-	if !errors.As(err, &d) || d.Offset != int64(len(good)) || !errors.Is(err, walk.ErrCorrupt) {
+	_, _, err := Survey(t.Context(), reading(t, path))
+	if want := fmt.Sprintf("%s is damaged at byte %d", path, len(good)); !errors.Is(err, walk.ErrCorrupt) || !strings.Contains(err.Error(), want) {
 		t.Error(err)
 	}
 }
 
-// An input that changes between the decision and the conversion is an error.
+// An input that changes while it is read is an error, and so is one that has changed since the survey.
 func TestChangedInput(t *testing.T) {
-	before, _ := shop(rand.New(rand.NewPCG(6, 6)), 30, "javaLegacy", "standard")
+	before, _ := shop(rand.New(rand.NewPCG(6, 6)), 3000, "javaLegacy", "standard")
 	path := filepath.Join(t.TempDir(), "dump")
 	dumptest.Directory(t, path, false, before...)
-	out := filepath.Join(t.TempDir(), "out")
-	j := job(t, open(t, path), out, conversion(t, "javaLegacy", "standard"), Selection{})
-	dumptest.Write(t, filepath.Join(path, "shop", "customers.bson"), dumptest.BSON(t, before[0].Documents[:10]...))
-	if _, err := Convert(t.Context(), j); !errors.Is(err, dump.ErrChanged) || exists(out) {
+	changing, half := filepath.Join(path, "shop", "customers.bson"), dumptest.BSON(t, before[0].Documents[:1500]...)
+	j := job(t, path, conversion(t, "javaLegacy", "standard"), nil)
+	j.Progress = func(int) { dumptest.Write(t, changing, half) }
+	if _, _, err := j.run(t.Context(), t, output(t, path)); err == nil || !strings.Contains(err.Error(), changing+": it changed while it was read") {
+		t.Error(err)
+	}
+	j.Input, j.Progress = open(t, path), func(int) {}
+	if _, _, err := j.run(t.Context(), t, output(t, path)); err == nil || !strings.Contains(err.Error(), "not the dump that the plan was made of") {
 		t.Error(err)
 	}
 }
@@ -252,7 +208,7 @@ func TestVerifyFinds(t *testing.T) {
 		out := filepath.Join(t.TempDir(), "out")
 		dumptest.Directory(t, out, false, after...)
 		tt.change(filepath.Join(out, "shop", "customers.bson"))
-		v, err := Verify(t.Context(), job(t, open(t, path), "", conversion(t, "javaLegacy", "standard"), Selection{}), open(t, out))
+		v, err := Verify(t.Context(), job(t, path, conversion(t, "javaLegacy", "standard"), nil), open(t, out))
 		if err != nil || v.Wrong != tt.wrong || v.Missing != tt.missing || v.Extra != tt.extra || v.Other != tt.other || v.Holds() != (name == "nothing") {
 			t.Errorf("%s: %v, %+v", name, err, v)
 		}
@@ -271,24 +227,13 @@ func TestOplogRefused(t *testing.T) {
 	plain, with := forms(t, c[:1]), forms(t, c)
 	conv := conversion(t, "javaLegacy", "standard")
 	for form, path := range with {
-		if _, _, err := Survey(t.Context(), reading(t, open(t, path), Selection{})); !errors.Is(err, ErrOplog) {
+		if _, _, err := Survey(t.Context(), reading(t, path)); !errors.Is(err, ErrOplog) {
 			t.Errorf("%s, surveyed: %v", form, err)
 		}
-		j := job(t, open(t, plain[form]), "", conv, Selection{}) // has the conversions
-		out := filepath.Join(t.TempDir(), "out"+filepath.Ext(path))
+		j := job(t, plain[form], conv, nil) // has the conversions
 		j.Input = open(t, path)
-		var err error
-		if j.Output, err = dump.Create(out, j.Input); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := Convert(t.Context(), j); !errors.Is(err, ErrOplog) {
+		if _, _, err := j.run(t.Context(), t, output(t, path)); !errors.Is(err, ErrOplog) {
 			t.Errorf("%s, converted: %v", form, err)
-		}
-		if err := j.Output.Abort(); err != nil {
-			t.Error(err)
-		}
-		if _, err := os.Stat(out); !errors.Is(err, os.ErrNotExist) {
-			t.Errorf("%s: there is an output: %v", form, err)
 		}
 		if _, err := Verify(t.Context(), j, open(t, path)); !errors.Is(err, ErrOplog) {
 			t.Errorf("%s, verified: %v", form, err)

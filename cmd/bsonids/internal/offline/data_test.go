@@ -1,9 +1,11 @@
 package offline
 
 import (
+	"context"
 	"errors"
 	"io"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -11,6 +13,7 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/dump"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/dump/dumptest"
@@ -85,19 +88,19 @@ func open(t testing.TB, path string) *dump.Input {
 	return in
 }
 
-func reading(t testing.TB, in *dump.Input, s Selection) Reading {
-	return Reading{Input: in, Selection: s, Temp: t.TempDir(), Now: now, Progress: func(int) {}}
+func reading(t testing.TB, path string, only ...string) Reading {
+	return Reading{Input: open(t, path), Collections: only, Temp: t.TempDir(), Now: now, Progress: func(int) {}}
 }
 
-// job surveys a dump and returns its conversion to the path out, or a dry run if it is empty.
-func job(t testing.TB, in *dump.Input, out string, c rule.Conversion, s Selection, trusted ...string) Job {
+// job surveys a dump and returns the conversion of its collections, or of those only.
+func job(t testing.TB, path string, c rule.Conversion, trusted []string, only ...string) Job {
 	t.Helper()
-	r := reading(t, in, s)
+	r := reading(t, path, only...)
 	sv, digest, err := Survey(t.Context(), r)
 	if err != nil {
 		t.Fatal(err)
 	}
-	j := Job{Reading: r, Digest: digest, Steps: make(map[string][]rule.Conversion), InID: make(map[string]bool)}
+	j := Job{Input: r.Input, Temp: r.Temp, Progress: r.Progress, Digest: digest, Collections: make(map[string]Planned)}
 	for _, coll := range sv.Collections {
 		d := coll.Decisions[c.From.Name]
 		d.BySubtype = c.From.BySubtype()
@@ -105,35 +108,58 @@ func job(t testing.TB, in *dump.Input, out string, c rule.Conversion, s Selectio
 			return len(c.Fields) > 0 && !slices.ContainsFunc(c.Fields, func(p walk.Pattern) bool { return p.MatchField(f.Path) })
 		})
 		d.Trust(trusted)
-		name := coll.Name
-		if sv.Database != "" {
-			name = sv.Database + "." + name
-		}
 		conv := c
 		conv.Judge = d.Judge(c.From.Order)
-		j.Steps[name] = []rule.Conversion{conv}
-		j.InID[name] = len(c.Fields) == 0 || slices.ContainsFunc(c.Fields, func(p walk.Pattern) bool { return p.Top() == "_id" })
-	}
-	if out != "" {
-		if j.Output, err = dump.Create(out, in); err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() {
-			if err := j.Output.Abort(); err != nil {
-				t.Error(err)
-			}
-		})
+		id := len(c.Fields) == 0 || slices.ContainsFunc(c.Fields, func(p walk.Pattern) bool { return p.Top() == "_id" })
+		j.Collections[coll.Namespace(sv.Database)] = Planned{[]rule.Conversion{conv}, id}
 	}
 	return j
+}
+
+// run converts a dump to the path out, or tells what it would do if that is empty. It returns what was listed.
+func (j Job) run(ctx context.Context, t testing.TB, out string) (res Result, listed string, err error) {
+	t.Helper()
+	if out == "" {
+		res, err = Convert(ctx, j)
+		return res, "", err
+	}
+	list := filepath.Join(t.TempDir(), "skipped")
+	if j.SkipList, err = convert.OpenSkipList(list, "", nil); err != nil {
+		t.Fatal(err)
+	}
+	if j.Output, err = dump.Create(out, j.Input); err != nil {
+		t.Fatal(err)
+	}
+	res, err = Convert(ctx, j)
+	if err := errors.Join(j.Output.Close(), j.SkipList.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if left, e := os.ReadDir(filepath.Dir(out)); e != nil || len(left) > 1 || err != nil && len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, e)
+	}
+	b, _ := os.ReadFile(list)
+	return res, string(b), err
+}
+
+// output returns a path for the conversion of the dump at path.
+func output(t testing.TB, path string) string {
+	return filepath.Join(t.TempDir(), "out"+filepath.Ext(path))
+}
+
+// total returns how many values were converted, in how many documents.
+func (r *Result) total() (values, documents int64) {
+	for _, c := range r.Collections {
+		for _, s := range c.Steps {
+			values, documents = values+s.Values, documents+s.Documents
+		}
+	}
+	return values, documents
 }
 
 // contents returns the bytes of the documents of each collection of a dump, and the metadata.
 func contents(t testing.TB, path string) map[string]string {
 	t.Helper()
-	r, err := open(t, path).Reader()
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := open(t, path).Reader()
 	defer func() { _ = r.Close() }()
 	out := make(map[string]string)
 	for {

@@ -18,12 +18,12 @@ func TestDigest(t *testing.T) {
 		text []byte
 	}
 	sum := func(docs []document) string {
-		d, of := newDigest(), make(map[string]*dump.Collection)
+		d, of := digest{}, make(map[string]*dump.Collection)
 		for _, doc := range docs {
 			if of[doc.of] == nil {
 				of[doc.of] = &dump.Collection{Database: "d", Name: doc.of}
 			}
-			d.add(&dump.Item{Kind: dump.Document, Collection: of[doc.of], Bytes: doc.text})
+			d.add(of[doc.of], doc.text)
 		}
 		return d.sum()
 	}

@@ -1,17 +1,14 @@
 package offline
 
 import (
-	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/dump/dumptest"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds/kindstest"
 )
@@ -64,15 +61,13 @@ func TestForms(t *testing.T) {
 		before, after := formsDump(tt.from, ids), formsDump(tt.to, ids)
 		what := tt.from + " to " + tt.to
 		for form, path := range forms(t, before) {
-			out := filepath.Join(t.TempDir(), "out"+filepath.Ext(path))
-			s := Selection{Databases: []string{"d"}, Collections: []string{"c"}}
-			j := job(t, open(t, path), out, conversion(t, tt.from, tt.to, fields...), s)
-			res, err := Convert(t.Context(), j)
-			if err != nil || !res.Complete() || res.Collections[0].Steps[0].Values != 120 {
+			out, c := output(t, path), conversion(t, tt.from, tt.to, fields...)
+			res, _, err := job(t, path, c, nil, "c").run(t.Context(), t, out)
+			if err != nil || !res.Complete() || res.Collections["d.c"].Steps[0].Values != 120 {
 				t.Fatalf("%s, %s: %v, %+v", what, form, err, res.Collections)
 			}
 			equal(t, what+", "+form, contents(t, out), wanted(t, after))
-			v, err := Verify(t.Context(), job(t, open(t, path), "", conversion(t, tt.from, tt.to, fields...), s), open(t, out))
+			v, err := Verify(t.Context(), job(t, path, c, nil, "c"), open(t, out))
 			if err != nil || !v.Holds() || v.Equal != res.Documents {
 				t.Errorf("%s, %s: %v, %+v", what, form, err, v)
 			}
@@ -85,8 +80,8 @@ func TestForms(t *testing.T) {
 		}
 	}
 	for form, path := range forms(t, before) {
-		out := filepath.Join(t.TempDir(), "out"+filepath.Ext(path))
-		res, err := Convert(t.Context(), job(t, open(t, path), out, conversion(t, "csharpLegacy", "text", fields...), Selection{}))
+		out := output(t, path)
+		res, _, err := job(t, path, conversion(t, "csharpLegacy", "text", fields...), nil).run(t.Context(), t, out)
 		if err != nil || !res.Complete() {
 			t.Fatalf("%s: %v, %+v", form, err, res.Collections)
 		}
@@ -153,26 +148,21 @@ func TestFormsLeft(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "dump")
 		c := []dumptest.Collection{{Database: "d", Name: "c", Metadata: metadata, Documents: tt.docs}}
 		dumptest.Directory(t, path, false, c...)
-		dir := t.TempDir()
-		j := job(t, open(t, path), filepath.Join(dir, "out"), conversion(t, tt.from, "standard", tt.field), Selection{}, tt.trusted...)
-		var err error
-		if j.SkipList, err = convert.OpenSkipList(filepath.Join(dir, "skipped"), "", nil); err != nil {
+		out := output(t, path)
+		res, listed, err := job(t, path, conversion(t, tt.from, "standard", tt.field), tt.trusted).run(t.Context(), t, out)
+		if err != nil {
 			t.Fatal(err)
 		}
-		res, err := Convert(t.Context(), j)
-		if err := errors.Join(err, j.SkipList.Close()); err != nil {
-			t.Fatal(err)
-		}
-		if res.Values != tt.values || res.Left != tt.left || res.Constants != tt.constants {
+		values, _ := res.total()
+		if values != tt.values || res.Left != tt.left || res.Constants != tt.constants {
 			t.Errorf("%s: %+v", tt.name, res)
 		}
-		b, _ := os.ReadFile(j.SkipList.Path())
 		for _, text := range tt.listed {
-			if !strings.Contains(string(b), text) {
-				t.Errorf("%s: %s is not in\n%s", tt.name, text, b)
+			if !strings.Contains(listed, text) {
+				t.Errorf("%s: %s is not in\n%s", tt.name, text, listed)
 			}
 		}
-		if tt.name == "structs" && !strings.Contains(contents(t, filepath.Join(dir, "out"))["d.c"], "\x02_id\x00\x02\x00\x00\x00x\x00\x0au\x00") {
+		if tt.name == "structs" && !strings.Contains(contents(t, out)["d.c"], "\x02_id\x00\x02\x00\x00\x00x\x00\x0au\x00") {
 			t.Error("the document without a UUID is not null")
 		}
 	}
@@ -186,9 +176,8 @@ func TestEqualSpellings(t *testing.T) {
 	for _, other := range []any{formed(u, "text", 1), kindstest.Stored(u, "standard")} {
 		dumptest.Directory(t, path, false, dumptest.Collection{Database: "d", Name: "c", Documents: []any{
 			bson.D{{Key: "_id", Value: formed(u, "text", 0)}}, bson.D{{Key: "_id", Value: formed(v4(r, 2), "text", 0)}}, bson.D{{Key: "_id", Value: other}}}})
-		_, err := Convert(t.Context(), job(t, open(t, path), "", conversion(t, "text", "standard", "_id"), Selection{}))
-		var e *EqualIDs
-		if !errors.As(err, &e) || e.Documents != 1 || len(e.IDs) != 1 {
+		_, _, err := job(t, path, conversion(t, "text", "standard", "_id"), nil).run(t.Context(), t, "")
+		if err == nil || !strings.Contains(err.Error(), "equal: 1 documents of d.c get the _id of another one, among them {") {
 			t.Errorf("%v: %v", other, err)
 		}
 		path += "2"
@@ -204,8 +193,8 @@ func TestTooLarge(t *testing.T) {
 	}
 	room := 16<<20 - len(dumptest.BSON(t, doc(0)))
 	dumptest.Directory(t, path, false, dumptest.Collection{Database: "d", Name: "c", Documents: []any{doc(room), doc(room - 20), doc(room - 19)}})
-	res, err := Convert(t.Context(), job(t, open(t, path), "", conversion(t, "standard", "text", "u"), Selection{}))
-	if err != nil || res.Values != 1 || res.Left != 2 {
+	res, _, err := job(t, path, conversion(t, "standard", "text", "u"), nil).run(t.Context(), t, "")
+	if values, _ := res.total(); err != nil || values != 1 || res.Left != 2 {
 		t.Errorf("%v, %+v", err, res)
 	}
 }

@@ -17,26 +17,26 @@ import (
 
 // identities finds _ids that a conversion makes equal. It sorts 128-bit hashes of them on the disk.
 type identities struct {
-	sorter *spill.Sorter
-	seeds  [2]maphash.Seed
-	key    []byte
+	*spill.Sorter
+	seeds [2]maphash.Seed
+	key   []byte
 }
 
 func newIdentities(dir string) *identities {
-	return &identities{sorter: spill.New(dir), seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}}
+	return &identities{Sorter: spill.New(dir), seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}}
 }
 
 // The number of a collection and that of a document share one number.
 const documentBits = 44
 
-// add adds the converted _id of a document of the collection with the number.
-func (s *identities) add(collection int, document int64, id bson.RawValue) error {
+// add adds the converted _id of the last document of the collection.
+func (s *identities) add(c *Collection, id bson.RawValue) error {
 	if id.Type == 0 { // views have documents without one
 		return nil
 	}
-	s.key = binary.BigEndian.AppendUint32(s.key[:0], uint32(collection))
+	s.key = binary.BigEndian.AppendUint32(s.key[:0], uint32(c.number))
 	s.key = appendIdentity(s.key, id)
-	return s.sorter.Add(spill.Record{maphash.Bytes(s.seeds[0], s.key), maphash.Bytes(s.seeds[1], s.key), uint64(collection)<<documentBits | uint64(document)})
+	return s.Add(spill.Record{maphash.Bytes(s.seeds[0], s.key), maphash.Bytes(s.seeds[1], s.key), uint64(c.number)<<documentBits | uint64(c.Documents)})
 }
 
 // appendIdentity appends a key that is the same for values that a server takes for equal. Numbers of
@@ -70,83 +70,50 @@ func appendIdentity(b []byte, v bson.RawValue) []byte {
 	return append(b, v.Value...)
 }
 
-// close removes the temporary file.
-func (s *identities) close() error { return s.sorter.Close() }
-
-// EqualIDs is the error of a conversion that makes _ids of a collection equal.
-type EqualIDs struct {
-	Namespace string
-	IDs       []string // a few of them, after the conversion
-	Documents int64    // how many documents have the _id of an earlier one
-}
-
-func (e *EqualIDs) Error() string {
-	some := ""
-	if len(e.IDs) > 0 {
-		some = ", among them " + strings.Join(e.IDs, ", ")
-	}
-	return fmt.Sprintf("the conversion makes _ids equal: %d documents of %s get the _id of another one%s", e.Documents, e.Namespace, some)
-}
-
-// distinct returns an *EqualIDs if two documents of a collection have the same _id.
-func (s *identities) distinct(ctx context.Context, r *run) error {
+// distinct returns an error if two documents of a collection have the same converted _id. It names a few of
+// them, unless the dump is a pipe.
+func (r *run) distinct(ctx context.Context) (err error) {
 	const most = 5
-	found := make(map[uint64]int64) // documents, by collection
-	some := make(map[uint64]map[int64]bool)
 	var last spill.Record
-	first := true
-	err := s.sorter.Each(func(rec spill.Record) error {
-		if !first && rec[0] == last[0] && rec[1] == last[1] {
-			c, d := rec[2]>>documentBits, int64(rec[2]&(1<<documentBits-1))
-			if some[c] == nil {
-				some[c] = make(map[int64]bool)
-			}
-			if found[c]++; len(some[c]) < most {
-				some[c][d] = true
+	in, documents, some := uint64(0), 0, make(map[int64]bool) // the number of the first collection, and of documents in it
+	err = r.ids.Each(func(rec spill.Record) error {
+		if c := rec[2] >> documentBits; rec[0] == last[0] && rec[1] == last[1] && (documents == 0 || c == in) {
+			in = c
+			if documents++; documents <= most {
+				some[int64(rec[2]&(1<<documentBits-1))] = true
 			}
 		}
-		first, last = false, rec
+		last = rec
 		return nil
 	})
-	if err != nil {
+	if err != nil || documents == 0 {
 		return err
 	}
+	var of *Collection
 	for _, c := range r.res.Collections {
-		if n := found[uint64(c.number)]; n > 0 {
-			ids, err := r.named(ctx, c, some[uint64(c.number)])
-			return errors.Join(&EqualIDs{c.Namespace, ids, n}, err)
+		if uint64(c.number) == in {
+			of = c
 		}
 	}
-	return nil
-}
-
-// named returns the _ids that documents of a collection, by number, have after the conversion.
-func (r *run) named(ctx context.Context, c *Collection, documents map[int64]bool) (ids []string, err error) {
+	equal := fmt.Sprintf("the conversion makes _ids equal: %d documents of %s get the _id of another one", documents, of.Namespace)
 	if r.Input.Pipe {
-		return nil, nil
+		return errors.New(equal)
 	}
-	n := int64(0)
-	d, err := source.OpenDump(r.Input, func(int) {})
-	if err != nil {
-		return nil, err
-	}
+	n, ids := int64(0), []string{}
+	d := source.OpenDump(r.Input, func(int) {})
 	defer func() { err = errors.Join(err, d.Close()) }()
-	err = source.Each(ctx, d, func(b bson.Raw) error {
-		if d.Item.Collection.String() != c.Namespace {
+	err = source.Each(ctx, d, func(doc bson.Raw) error {
+		if d.Item.Collection.String() != of.Namespace {
 			return nil
 		}
-		if documents[n] {
-			doc := []byte(b)
-			for _, w := range c.rewriters {
-				var err error
-				if doc, _, _, err = w.Document(doc); err != nil {
-					return err
-				}
+		if n++; some[n] {
+			doc, err := of.rewritten(doc)
+			if err != nil {
+				return err
 			}
-			ids = append(ids, bson.Raw(doc).Lookup("_id").String())
+			ids = append(ids, doc.Lookup("_id").String())
 		}
-		n++
 		return nil
 	})
-	return ids, err
+	return errors.Join(fmt.Errorf("%s, among them %s", equal, strings.Join(ids, ", ")), err)
 }

@@ -11,33 +11,20 @@ import (
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/dump"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/source"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
 )
 
 // Verified is the result of the comparison of a dump with its conversion.
 type Verified struct {
 	Result
-	Equal    int64 // to the converted document of the input
-	Wrong    int64
-	Missing  int64 // in the output
-	Extra    int64 // in the output
-	Other    int64 // in metadata, files and collections
+	Compared       // of all collections
+	Other    int64 // differences in metadata, files and collections
 	Findings []Finding
-	// ByCollection has the comparisons of the documents of each collection, by namespace.
-	ByCollection map[string]*Compared
 }
 
-// Compared is how many documents of a collection are equal to those that the conversion makes, and how many
-// differ.
-type Compared struct{ Equal, Wrong, Missing, Extra int64 }
-
-// of returns the comparisons of the collection of an item.
-func (v *Verified) of(item *dump.Item) *Compared {
-	name := item.Collection.String()
-	if v.ByCollection[name] == nil {
-		v.ByCollection[name] = &Compared{}
-	}
-	return v.ByCollection[name]
+// Compared is how many documents are equal to those that the conversion makes, and how many differ.
+type Compared struct {
+	Equal, Wrong   int64
+	Missing, Extra int64 // in the output
 }
 
 // Finding is a difference.
@@ -50,171 +37,129 @@ type Finding struct {
 // Holds reports whether the output is the conversion of the input.
 func (v *Verified) Holds() bool { return v.Wrong+v.Missing+v.Extra+v.Other == 0 }
 
-const maxFindings = 20
-
-func (v *Verified) find(item *dump.Item, format string, args ...any) {
-	if len(v.Findings) >= maxFindings {
-		return
-	}
-	f := Finding{Reason: fmt.Sprintf(format, args...)}
-	if item != nil && item.Collection != nil {
-		f.Namespace = item.Collection.String()
-		if item.Kind == dump.Document {
-			id := bson.Raw(item.Bytes).Lookup("_id")
-			f.ID = bson.RawValue{Type: id.Type, Value: bytes.Clone(id.Value)}
-		}
-	}
-	v.Findings = append(v.Findings, f)
+// proof compares two dumps.
+type proof struct {
+	Verified
+	run     *run
+	in, out *source.Dump
 }
+
+// over is the kind of the item at the end of a dump.
+const over dump.ItemKind = -1
 
 // Verify compares the output, item by item, with what the job makes of its input. The output must
 // have the order of the input, as Convert writes it.
-func Verify(ctx context.Context, j Job, output *dump.Input) (v Verified, err error) {
-	j.Output, j.SkipList = nil, nil
-	r := newRun(&j)
-	v.ByCollection = make(map[string]*Compared)
+func Verify(ctx context.Context, j Job, output *dump.Input) (_ Verified, err error) {
+	p := proof{run: newRun(&j)}
 	if j.Input.Form != output.Form {
-		v.Other++
-		v.find(nil, "one is a file, an archive or a directory, and the other is not")
-		return v, nil
+		p.other(nil, "one is a file, an archive or a directory, and the other is not")
+		return p.Verified, nil
 	}
 	if !j.Input.Side() || !output.Side() { // a single file, perhaps of a pipe, is compared alone
 		j.Input.LeaveSide()
 		output.LeaveSide()
 	}
-	in, err := source.OpenDump(j.Input, j.Progress)
-	if err != nil {
-		return v, err
+	p.in, p.out = source.OpenDump(j.Input, j.Progress), source.OpenDump(output, func(int) {})
+	defer func() { err = errors.Join(err, p.in.Close(), p.out.Close()) }()
+	if err = p.compare(ctx); err == nil && p.in.Item.Kind == over {
+		err = p.run.another()
 	}
-	defer func() { err = errors.Join(err, in.Close()) }()
-	out, err := source.OpenDump(output, func(int) {})
-	if err != nil {
-		return v, err
+	p.Result = p.run.res
+	for _, c := range p.Collections {
+		p.Equal, p.Wrong, p.Missing, p.Extra = p.Equal+c.Equal, p.Wrong+c.Wrong, p.Missing+c.Missing, p.Extra+c.Extra
 	}
-	defer func() { err = errors.Join(err, out.Close()) }()
-	p := &proof{Verified: &v, run: r, in: in, out: out, a: &in.Item, b: &out.Item}
-	err = p.compare(ctx)
-	v.Result = r.res
-	if err == nil && p.a.Kind == over {
-		err = r.another()
-	}
-	return v, err
+	return p.Verified, err
 }
-
-// proof compares two dumps.
-type proof struct {
-	*Verified
-	run     *run
-	in, out *source.Dump
-	a, b    *dump.Item // of in and out
-}
-
-// next reads the next item of a dump, or sets one of the kind over at its end. It leaves out the
-// beginning and the end of a single file, which a pipe does not have.
-func (p *proof) next(ctx context.Context, d *source.Dump) error {
-	for {
-		err := d.NextItem(ctx)
-		switch kind := d.Item.Kind; {
-		case errors.Is(err, io.EOF):
-			d.Item, err = dump.Item{Kind: over}, nil
-		case err == nil && p.run.Input.Form == dump.File && (kind == dump.Begin || kind == dump.End):
-			continue
-		}
-		return err
-	}
-}
-
-const over dump.ItemKind = -1
 
 func (p *proof) compare(ctx context.Context) error {
-	if err := errors.Join(p.read(ctx), p.next(ctx, p.out)); err != nil {
-		return err
-	}
-	for p.a.Kind != over || p.b.Kind != over {
-		first, second := true, true
+	a, b := &p.in.Item, &p.out.Item
+	for first, second := true, true; ; {
+		if err := p.read(ctx, first, second); err != nil || a.Kind == over && b.Kind == over {
+			return err
+		}
+		first, second = true, true
 		switch {
-		case p.a.Kind == dump.Document && p.b.Kind != dump.Document:
-			p.Missing++
-			p.of(p.a).Missing++
-			p.find(p.a, "the output has no such document")
+		case a.Kind == dump.Document && b.Kind != dump.Document:
 			second = false
-		case p.b.Kind == dump.Document && p.a.Kind != dump.Document:
-			p.Extra++
-			p.of(p.b).Extra++
-			p.find(p.b, "the input has no such document")
+			p.find(a, "the output has no such document").Missing++
+		case b.Kind == dump.Document && a.Kind != dump.Document:
 			first = false
-		case p.a.Kind != p.b.Kind || p.a.Kind == dump.Begin && p.a.Path != p.b.Path:
-			p.Other++
-			p.find(nil, "the dumps have different files or collections: %s and %s", describe(p.a), describe(p.b))
+			p.find(b, "the input has no such document").Extra++
+		case a.Kind != b.Kind || a.Name != b.Name:
+			p.other(nil, "the dumps have different files or collections: %s and %s", describe(a), describe(b))
 			return nil
 		default:
-			p.pair()
-		}
-		if first {
-			if err := p.read(ctx); err != nil {
-				return err
-			}
-		}
-		if second {
-			if err := p.next(ctx, p.out); err != nil {
-				return err
-			}
+			p.pair(a, b)
 		}
 	}
-	return nil
 }
 
-// read reads the next item of the input and converts it.
-func (p *proof) read(ctx context.Context) error {
-	if err := p.next(ctx, p.in); err != nil || p.a.Kind == over {
+// read reads the next items, of the input also converted.
+func (p *proof) read(ctx context.Context, first, second bool) (err error) {
+	end := func(d *source.Dump, err error) error {
+		if errors.Is(err, io.EOF) {
+			d.Item, err = dump.Item{Kind: over}, nil
+		}
 		return err
 	}
-	err := p.run.item(p.a)
-	if errors.Is(err, walk.ErrCorrupt) {
-		err = p.in.Damaged(err)
+	if first {
+		err = end(p.in, p.run.next(ctx, p.in))
+	}
+	if second && err == nil {
+		err = end(p.out, p.out.NextItem(ctx))
 	}
 	return err
 }
 
 // pair compares two items of the same kind.
-func (p *proof) pair() {
-	equal := bytes.Equal(p.a.Bytes, p.b.Bytes)
-	switch p.a.Kind {
-	case dump.Document:
-		if equal && p.a.Collection.String() == p.b.Collection.String() || equal && p.run.Input.Form == dump.File {
-			p.Equal++
-			p.of(p.a).Equal++
-			return
-		}
-		p.Wrong++
-		p.of(p.a).Wrong++
-		p.find(p.b, "it is not the conversion of the document of the input in its place")
-	case dump.Metadata:
-		if !equal {
-			p.Other++
-			p.find(p.b, "its metadata is not that of the input")
-		}
-	case dump.Closed: // the readers have compared the checksums
-		if p.a.Collection.String() != p.b.Collection.String() {
-			p.Other++
-			p.find(p.b, "the input has the end of %s in its place", p.a.Collection)
-		}
-	case dump.Raw:
-		if !equal {
-			p.Other++
-			p.find(p.file(), "bytes that are not documents differ")
-		}
+func (p *proof) pair(a, b *dump.Item) {
+	equal, same := bytes.Equal(a.Bytes, b.Bytes), a.Collection == nil || a.Collection.String() == b.Collection.String()
+	switch {
+	case a.Kind == dump.Document && equal && same:
+		p.run.collection(a.Collection).Equal++
+	case a.Kind == dump.Document:
+		p.find(b, "it is not the conversion of the document of the input in its place")
+		p.run.collection(a.Collection).Wrong++
+	case a.Kind == dump.Metadata && !equal:
+		p.other(b, "its metadata is not that of the input")
+	case a.Kind == dump.Closed && !same: // the readers have compared the checksums
+		p.other(b, "the input has the end of %s in its place", a.Collection)
+	case a.Kind == dump.Raw && !equal:
+		p.other(b, "bytes that are not documents differ")
 	}
 }
 
-func (p *proof) file() *dump.Item { return &dump.Item{Kind: dump.Raw, Collection: p.b.Collection} }
+// find lists a difference of a document, and returns its collection.
+func (p *proof) find(item *dump.Item, reason string) *Collection {
+	id := bson.Raw(item.Bytes).Lookup("_id")
+	id.Value = bytes.Clone(id.Value)
+	c := p.run.named(item.Collection.String())
+	p.list(Finding{c.Namespace, id, reason})
+	return c
+}
+
+// other counts and lists a difference that is not one of a document.
+func (p *proof) other(item *dump.Item, format string, args ...any) {
+	f := Finding{Reason: fmt.Sprintf(format, args...)}
+	if item != nil && item.Collection != nil {
+		f.Namespace = item.Collection.String()
+	}
+	p.Other++
+	p.list(f)
+}
+
+func (p *proof) list(f Finding) {
+	if len(p.Findings) < 20 {
+		p.Findings = append(p.Findings, f)
+	}
+}
 
 func describe(item *dump.Item) string {
 	switch {
 	case item.Kind == over:
 		return "the end"
 	case item.Kind == dump.Begin:
-		return item.Path
+		return item.Name
 	case item.Collection != nil:
 		return item.Collection.String()
 	case item.Kind == dump.End:

@@ -312,8 +312,7 @@ func (s *State) Adopt(p *Plan, steps []Step) error {
 	return s.Clean()
 }
 
-// AdoptDump writes to the ledger that the plan, which is about a dump, is applied, and what was converted by it,
-// or nil.
+// AdoptDump writes to the ledger that the plan, which is about a dump, is applied, and what was converted by it.
 func (s *State) AdoptDump(p *Plan, c *Converted) error {
 	s.Plan, s.steps, s.sealed, s.Converted = p, p.Steps(), true, c
 	return s.save()

@@ -21,11 +21,11 @@ type DumpProof struct {
 func (p *DumpProof) MarshalJSON() ([]byte, error) {
 	var findings []any
 	for _, f := range p.Findings {
+		doc := bson.D{{Key: "collection", Value: f.Namespace}}
 		if f.ID.Type != 0 {
-			findings = append(findings, extended(bson.D{{Key: "collection", Value: f.Namespace}, {Key: "_id", Value: f.ID}, {Key: "reason", Value: f.Reason}}))
-		} else {
-			findings = append(findings, f)
+			doc = append(doc, bson.E{Key: "_id", Value: f.ID})
 		}
+		findings = append(findings, extended(append(doc, bson.E{Key: "reason", Value: f.Reason})))
 	}
 	return json.Marshal(struct {
 		Path     string `json:"path"`

@@ -49,27 +49,14 @@ func Dump(ctx context.Context, m migration.Messages, state *plan.State, o DumpOp
 	v, err := offline.Verify(ctx, job, out)
 	done()
 	if err != nil {
-		return p, migration.DumpError(err)
+		return p, err
 	}
 	p = report.Proof{Database: state.Plan.Database, Dump: &report.DumpProof{Path: o.In, Out: o.Out, Verified: v}, Proven: v.Holds(), Steps: []report.StepProof{}}
-	next := make(map[string]int)
-	for _, st := range d.Steps {
-		name := state.Plan.Namespace(st.Collection)
-		did := v.Of(name, d.Count(name))[next[name]]
-		next[name]++
-		p.Steps = append(p.Steps, dumpStep(st, did, v.ByCollection[name]))
-	}
+	d.Result(v.Result, func(st plan.Step, did offline.Done, c *offline.Collection) {
+		proof := report.StepProof{Step: migration.Fresh(st).Step, Basis: report.RestsOnSource, Proven: c.Wrong+c.Missing+c.Extra == 0}
+		proof.Status = report.DoneStep
+		proof.Result = convert.Verified{Read: c.Equal + c.Wrong + c.Missing, New: did.Values, Left: did.Left, Proven: c.Equal, Wrong: c.Wrong, Missing: c.Missing, Extra: c.Extra}
+		p.Steps = append(p.Steps, proof)
+	})
 	return p, nil
-}
-
-// dumpStep returns the proof of one conversion.
-func dumpStep(st plan.Step, did offline.Done, c *offline.Compared) report.StepProof {
-	out := report.StepProof{Step: migration.Fresh(st).Step, Basis: report.RestsOnSource}
-	out.Status = report.DoneStep
-	if c == nil {
-		c = &offline.Compared{}
-	}
-	out.Result = convert.Verified{Read: c.Equal + c.Wrong + c.Missing, New: did.Values, Left: did.Left, Proven: c.Equal, Wrong: c.Wrong, Missing: c.Missing, Extra: c.Extra}
-	out.Proven = c.Wrong+c.Missing+c.Extra == 0
-	return out
 }

@@ -1,10 +1,11 @@
+// Package dump reads and writes what mongodump writes: BSON files, directories of them, and
+// archives, each also compressed with gzip.
 package dump
 
 import (
 	"bytes"
 	"encoding/json"
 	"net/url"
-	"path/filepath"
 	"strings"
 )
 
@@ -16,8 +17,8 @@ type Collection struct {
 	// known.
 	Type string
 
-	read, closed bool   // an archive has a header for it, and its end
-	crc          uint64 // of the documents that were read
+	closed       bool   // an archive has its end
+	crc, written uint64 // of the documents that were read from an archive, and of those that were written
 }
 
 func (c *Collection) String() string {
@@ -41,9 +42,6 @@ func (c *Collection) Reserved() bool {
 	return !c.TimeSeries() && (strings.HasPrefix(c.Name, "system.") || strings.HasPrefix(c.Name, "$admin."))
 }
 
-// System reports whether c belongs to the server.
-func (c *Collection) System() bool { return c.ServerDatabase() || c.Reserved() }
-
 // Visible returns the name that users see: for buckets, that of the time series.
 func (c *Collection) Visible() string { return strings.TrimPrefix(c.Name, bucketPrefix) }
 
@@ -54,32 +52,42 @@ func (c *Collection) TimeSeries() bool {
 	return c.Type == "timeseries" || strings.HasPrefix(c.Name, bucketPrefix)
 }
 
-// The extensions of the files of a directory.
+// The extensions of the files of a dump.
 const (
 	bsonExt     = ".bson"
 	metadataExt = ".metadata.json"
+	archiveExt  = ".archive" // of any file that is an archive
 	gzipExt     = ".gz"
 )
 
 // split splits the name of a file into the name of the collection and the extension, without that of
-// gzip. ok is false if mongodump gives no file such a name.
-func split(file string) (collection, ext string, ok bool) {
+// gzip. They are empty if mongodump gives no file such a name. The name of the collection is escaped like
+// a part of a URL, except by older versions.
+func split(file string) (collection, ext string) {
 	file = strings.TrimSuffix(file, gzipExt)
 	for _, ext := range []string{bsonExt, metadataExt} {
 		if stem, ok := strings.CutSuffix(file, ext); ok && stem != "" {
-			return unescape(stem), ext, true
+			if name, err := url.PathUnescape(stem); err == nil {
+				stem = name
+			}
+			return stem, ext
 		}
 	}
-	return "", "", false
+	return "", ""
 }
 
-// unescape returns the name of a collection from the name of its file, in which mongodump escapes
-// characters like those of a URL. Names of older versions are not escaped.
-func unescape(stem string) string {
-	if name, err := url.PathUnescape(stem); err == nil {
-		return name
+// sibling returns the path of the metadata that mongodump writes beside a BSON file, with the same
+// compression, or "" if the file does not have the name of a BSON file.
+func sibling(path string) string {
+	stem, gz := strings.CutSuffix(path, gzipExt)
+	stem, ok := strings.CutSuffix(stem, bsonExt)
+	switch {
+	case !ok:
+		return ""
+	case gz:
+		return stem + metadataExt + gzipExt
 	}
-	return stem
+	return stem + metadataExt
 }
 
 // describe sets what the metadata of a collection says about it. mongodump shortens the name of a
@@ -100,17 +108,3 @@ func (c *Collection) describe(text []byte) {
 
 // hashLen is the length of what mongodump appends to a shortened name: a dollar sign and a hash.
 const hashLen = 28
-
-// sibling returns the path of the metadata that mongodump writes beside a BSON file, with the same
-// compression, or "" if the file does not have the name of a BSON file.
-func sibling(path string) string {
-	stem, gz := strings.CutSuffix(path, gzipExt)
-	stem, ok := strings.CutSuffix(stem, bsonExt)
-	if !ok || filepath.Base(stem) == "" {
-		return ""
-	}
-	if gz {
-		return stem + metadataExt + gzipExt
-	}
-	return stem + metadataExt
-}
