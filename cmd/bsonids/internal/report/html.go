@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"strings"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/scan"
 )
@@ -21,8 +22,7 @@ var (
 )
 
 var pageTemplate = template.Must(template.New("report").Funcs(template.FuncMap{
-	"headline": Headline, "formName": formName, "formHeadline": FormHeadline, "howRead": howRead, "bars": bars, "fits": fits, "digits": digits, "tone": tone, "total": total,
-	"summarize": summarize, "groupOf": groupOf, "adviseOn": adviseOn,
+	"howRead": howRead, "noUUIDs": noUUIDs, "judge": judge, "bars": bars, "total": total, "digits": digits, "summarize": summarize, "groupOf": groupOf, "adviseOn": adviseOn,
 	"style":  func() template.CSS { return template.CSS(style) },
 	"script": func() template.JS { return template.JS(script) },
 	"policy": func() string {
@@ -46,91 +46,39 @@ func HTML(w io.Writer, r scan.Report) error {
 
 // bar is one part of a chart, in the units of its view box.
 type bar struct {
-	Class, Label string
-	X, Width     float64
-	Count        int64
-	Percent      string
-}
-
-// parts returns the counts of a field with their names, in drawing order.
-func parts(c scan.Counts) []bar {
-	return []bar{
-		{Class: "k4", Label: "subtype 4", Count: c.Standard},
-		{Class: "k3", Label: "subtype 3", Count: c.Legacy},
-		{Class: "k0", Label: "subtype 0", Count: c.Generic},
-		{Class: "kt", Label: "text", Count: c.Text},
-		{Class: "km", Label: "malformed", Count: c.Malformed},
-		{Class: "kg", Label: "Go structs", Count: c.Structs},
-		{Class: "ko", Label: "other", Count: c.Other},
-	}
+	column
+	X, Width float64
+	Percent  string
 }
 
 // bars lays out the counts of a field next to each other over 100 units. A count above zero is at
 // least half a unit wide.
-func bars(c scan.Counts) []bar {
+func bars(c scan.Counts) (out []bar) {
 	const least = 0.5
-	sum := float64(total(c))
-	var out []bar
 	var wide float64
-	for _, b := range parts(c) {
-		if b.Count == 0 {
-			continue
+	for _, col := range columns(c) {
+		if share := float64(col.Count) / float64(total(c)); share > 0 {
+			out = append(out, bar{column: col, Width: max(100*share, least), Percent: percent(share)})
+			wide += max(100*share, least)
 		}
-		share := float64(b.Count) / sum
-		b.Width, b.Percent = max(100*share, least), percent(share)
-		if share == 1 {
-			b.Percent = "100 %"
-		}
-		wide += b.Width
-		out = append(out, b)
 	}
 	x := 0.0
 	for i := range out {
-		out[i].Width *= 100 / wide
-		out[i].X = x
+		out[i].X, out[i].Width = x, out[i].Width*100/wide
 		x += out[i].Width
 	}
 	return out
 }
 
-func total(c scan.Counts) int64 {
-	var n int64
-	for _, b := range parts(c) {
-		n += b.Count
+// percent returns 0 % only for zero, and 100 % only for all.
+func percent(p float64) string {
+	switch {
+	case p >= 0.9995 && p < 1: // it would be rounded to 100
+		return "> 99.9 %"
+	case p > 0 && p < 0.0005:
+		return "< 0.1 %"
 	}
-	return n
-}
-
-// fit holds the percentage of values that have the bits of a UUID in one order, and the percentage
-// expected by chance.
-type fit struct {
-	Order           string
-	Fits, Of        int64
-	Percent, Chance float64
-	Named           bool
-}
-
-func fits(e scan.Evidence) []fit {
-	var out []fit
-	for _, o := range e.Orders {
-		f := fit{Order: o.Order, Fits: o.Fits, Of: e.Distinct - e.Uninformative, Named: o.Order == e.Verdict.Order}
-		if f.Of > 0 {
-			f.Percent, f.Chance = 100*float64(f.Fits)/float64(f.Of), 100*o.ByChance/float64(f.Of)
-		}
-		out = append(out, f)
-	}
-	return out
-}
-
-// tone returns the CSS class of a verdict.
-func tone(e scan.Evidence) string {
-	switch e.Verdict.Outcome {
-	case scan.Undecided:
-		return "open"
-	case scan.Mixed:
-		return "mixed"
-	}
-	return "named"
+	return strings.TrimSuffix(fmt.Sprintf("%.1f", p*100), ".0") + " %"
 }
 
 // digits formats a number with its digits in groups of three.

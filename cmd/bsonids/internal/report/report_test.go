@@ -102,13 +102,13 @@ func TestTable(t *testing.T) {
 
 func TestPercent(t *testing.T) {
 	for p, want := range map[float64]string{
-		0.9999: "> 99.9 %", 1: "> 99.9 %", 0.999: "99.9 %", 0.5: "50 %", 0.123: "12.3 %", 0: "0 %", 0.0001: "< 0.1 %", 0.001: "0.1 %",
+		0.9999: "> 99.9 %", 1: "100 %", 0.999: "99.9 %", 0.5: "50 %", 0.123: "12.3 %", 0: "0 %", 0.0001: "< 0.1 %", 0.001: "0.1 %",
 	} {
 		if got := percent(p); got != want {
 			t.Errorf("%v: got %s, want %s", p, got, want)
 		}
 	}
-	// Only zero is written as 0 %. 100 % is never written.
+	// Only zero is written as 0 %, and only all as 100 %.
 	for i := 1; i < 10_000; i++ {
 		if got := percent(float64(i) / 10_000); got == "0 %" || got == "100 %" {
 			t.Errorf("%d in 10000: got %s", i, got)

@@ -11,7 +11,6 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/scan"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/source"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/terminal"
 )
 
@@ -27,21 +26,22 @@ func Scan(w io.Writer, r scan.Report) {
 			fmt.Fprintln(w, "  "+noUUIDs(c))
 			continue
 		}
-		header := table.Row{"field", "subtype 4", "subtype 3", "subtype 0", "text", "malformed", "other"}
-		structs := slices.ContainsFunc(c.Fields, func(f scan.Field) bool { return f.Counts.Structs > 0 })
-		if structs {
-			header = append(header, "Go structs")
+		shown := columns(scan.Counts{})
+		if !slices.ContainsFunc(c.Fields, func(f scan.Field) bool { return f.Counts.Structs > 0 }) {
+			shown = shown[:len(shown)-1]
 		}
-		var columns []table.ColumnConfig
-		for i := range header[1:] {
-			columns = append(columns, table.ColumnConfig{Number: 2 + i, Align: text.AlignRight})
+		header := table.Row{"field"}
+		var align []table.ColumnConfig
+		for i, col := range shown {
+			header = append(header, col.Label)
+			align = append(align, table.ColumnConfig{Number: 2 + i, Align: text.AlignRight})
 		}
 		t := newTable(w, append(header, "order of subtypes 3 and 0", "distinct, converted")...)
+		t.SetColumnConfigs(align)
 		for _, f := range c.Fields {
-			n := f.Counts
-			row := table.Row{terminal.Cell(f.Path), count(n.Standard), count(n.Legacy), count(n.Generic), count(n.Text), count(n.Malformed), count(n.Other)}
-			if structs {
-				row = append(row, count(n.Structs))
+			row := table.Row{terminal.Cell(f.Path)}
+			for _, col := range columns(f.Counts)[:len(shown)] {
+				row = append(row, count(col.Count))
 			}
 			if len(f.Evidence) == 0 {
 				t.AppendRow(append(row, "", ""))
@@ -50,25 +50,19 @@ func Scan(w io.Writer, r scan.Report) {
 				if i > 0 {
 					row = slices.Repeat(table.Row{""}, len(row))
 				}
-				t.AppendRow(append(row, Verdict(e), Converted(e)))
+				verdict := e.Verdict.String()
+				if e.Verdict.Outcome != scan.Named {
+					verdict += fmt.Sprintf(" (subtype %d)", e.Subtype)
+				}
+				t.AppendRow(append(row, verdict, converted(e)))
 			}
 		}
-		t.SetColumnConfigs(columns)
 		t.Render()
 		for _, f := range c.Fields {
-			for _, e := range f.Forms {
-				fmt.Fprintf(w, "\n  %s, %s: %s\n", terminal.Cell(f.Path), formName(e), FormHeadline(e))
-				for _, reason := range e.Reasons {
+			for _, j := range judge(f) {
+				fmt.Fprintf(w, "\n  %s, %s: %s\n", terminal.Cell(f.Path), j.Stored, j.Headline)
+				for _, reason := range j.Reasons {
 					fmt.Fprintf(w, "    – %s\n", terminal.Cell(reason))
-				}
-			}
-			for _, e := range f.Evidence {
-				fmt.Fprintf(w, "\n  %s, subtype %d: %s\n", terminal.Cell(f.Path), e.Subtype, Headline(e))
-				for _, reason := range e.Reasons {
-					fmt.Fprintf(w, "    – %s\n", terminal.Cell(reason))
-				}
-				if e.Settle != "" {
-					fmt.Fprintf(w, "    – to determine it: %s\n", e.Settle)
 				}
 			}
 		}
@@ -76,29 +70,4 @@ func Scan(w io.Writer, r scan.Report) {
 			fmt.Fprintln(w, "  There are too many fields; the rest were ignored.")
 		}
 	}
-}
-
-// noUUIDs describes a collection that has no fields with UUIDs.
-func noUUIDs(c scan.Collection) string {
-	if c.Overflow {
-		return "no UUIDs in the first fields; there are too many fields, and the rest were ignored"
-	}
-	return "no UUIDs"
-}
-
-func howRead(c scan.Collection) string {
-	switch c.Mode {
-	case source.All:
-		return fmt.Sprintf("all %d documents", c.Scanned)
-	case source.Sample:
-		return fmt.Sprintf("a random sample of %d of about %d documents", c.Scanned, c.Documents)
-	}
-	return fmt.Sprintf("the first %d of about %d documents", c.Scanned, c.Documents)
-}
-
-func count(n int64) string {
-	if n == 0 {
-		return "·"
-	}
-	return fmt.Sprint(n)
 }
