@@ -2,6 +2,7 @@ package explain
 
 import (
 	"encoding/base64"
+	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"strings"
@@ -43,7 +44,7 @@ type Reading struct {
 	UUID    string `json:"uuid"`
 	Variant string `json:"variant"`
 	Version string `json:"version"` // empty if the variant is not that of RFC 9562
-	// Time is the time of versions 1, 6 and 7, up to the year 9999, the last one in RFC 3339.
+	// Time is the time of versions 1, 6 and 7, up to the year 9999.
 	Time *time.Time `json:"time,omitempty"`
 	Fits bool       `json:"fits"` // the variant and the version are those of RFC 9562
 
@@ -81,13 +82,13 @@ type ObjectID struct {
 
 // Explain describes v.
 func Explain(v Value, o Options) Explanation {
-	e := Explanation{Form: v.Form}
-	if v.ObjectID != nil {
-		e.ObjectID = explainObjectID(*v.ObjectID)
-		return e
+	if o.Now == nil {
+		o.Now = time.Now
 	}
-	e.UUID = o.explainUUID(v)
-	return e
+	if v.ObjectID != nil {
+		return Explanation{Form: v.Form, ObjectID: explainObjectID(*v.ObjectID)}
+	}
+	return Explanation{Form: v.Form, UUID: o.explainUUID(v)}
 }
 
 func explainObjectID(id bson.ObjectID) *ObjectID {
@@ -104,37 +105,32 @@ func explainObjectID(id bson.ObjectID) *ObjectID {
 	}
 }
 
-var representations = []uuidrep.Representation{
-	uuidrep.Standard, uuidrep.PythonLegacy, uuidrep.CSharpLegacy, uuidrep.JavaLegacy,
-}
-
 func (o Options) explainUUID(v Value) *UUID {
 	// Subtype 4 has one order, and text without a subtype is the UUID itself. Both are read in
 	// network order.
-	e := &UUID{Octets: hex.EncodeToString(v.Octets[:])}
 	u := uuid.UUID(v.Representation.Permute(v.Octets))
-	e.Value = o.read(v.Representation.String(), u)
-	inOrder := v.Form == "UUID" || v.Form == formULID || strings.HasPrefix(v.Form, formTypeID)
-	e.Ambiguous = v.Representation == uuidrep.Unspecified && !inOrder
+	isText := v.Form == formUUID || v.Form == formULID || strings.HasPrefix(v.Form, formTypeID)
+	e := &UUID{
+		Octets: hex.EncodeToString(v.Octets[:]), Subtype: v.Subtype,
+		Value: o.read(v.Representation.String(), u), Ambiguous: v.Representation == uuidrep.Unspecified && !isText,
+		Read: []Reading{
+			o.read("network (standard, pythonLegacy)", v.Octets),
+			o.read(uuidrep.CSharpLegacy.String(), uuidrep.CSharpLegacy.Permute(v.Octets)),
+			o.read(uuidrep.JavaLegacy.String(), uuidrep.JavaLegacy.Permute(v.Octets)),
+		},
+	}
 	if e.Ambiguous {
 		e.Value.Order = "network"
 	}
-	if v.Form == formULID {
-		e.Value.Others = append([]Other{{Format: formULID, Time: ulidTime(v.Octets)}}, e.Value.Others...)
+	if v.Form == formULID { // milliseconds since 1970 in the first six bytes
+		t := inJSON(time.UnixMilli(int64(binary.BigEndian.Uint64(v.Octets[:]) >> 16)).UTC())
+		e.Value.Others = append([]Other{{Format: formULID, Time: t}}, e.Value.Others...)
 	}
-	if v.HasSubtype {
-		e.Subtype = &v.Subtype
-	}
-	for _, r := range representations {
+	for _, r := range []uuidrep.Representation{uuidrep.Standard, uuidrep.PythonLegacy, uuidrep.CSharpLegacy, uuidrep.JavaLegacy} {
 		e.Stored = append(e.Stored, store(u, r))
 	}
-	e.Read = []Reading{
-		o.read("network (standard, pythonLegacy)", v.Octets),
-		o.read(uuidrep.CSharpLegacy.String(), uuidrep.CSharpLegacy.Permute(v.Octets)),
-		o.read(uuidrep.JavaLegacy.String(), uuidrep.JavaLegacy.Permute(v.Octets)),
-	}
-	if v.HasSubtype {
-		e.Drivers = drivers(v.Subtype, v.Octets)
+	if v.Subtype != nil {
+		e.Drivers = drivers(*v.Subtype, v.Octets)
 	}
 	return e
 }
@@ -142,14 +138,15 @@ func (o Options) explainUUID(v Value) *UUID {
 func store(u uuid.UUID, r uuidrep.Representation) Stored {
 	octets := r.Permute(u)
 	subtype, _ := r.Subtype() // the four representations here have one
+	b64 := base64.StdEncoding.EncodeToString(octets[:])
 	s := Stored{
 		Representation: r.String(),
 		Subtype:        subtype,
 		Octets:         hex.EncodeToString(octets[:]),
-		Base64:         base64.StdEncoding.EncodeToString(octets[:]),
+		Base64:         b64,
+		Paste:          Paste(subtype, octets),
+		ExtJSON:        fmt.Sprintf(`{"$binary":{"base64":%q,"subType":"%02x"}}`, b64, subtype),
 	}
-	s.ExtJSON = fmt.Sprintf(`{"$binary":{"base64":%q,"subType":"%02x"}}`, s.Base64, subtype)
-	s.Paste = Paste(subtype, octets)
 	if name := legacyNames[r]; name != "" {
 		s.Legacy = fmt.Sprintf("%s(%q)", name, u)
 	}
@@ -171,47 +168,33 @@ func Paste(subtype byte, octets [16]byte) string {
 	return fmt.Sprintf("BinData(%d, %q)", subtype, base64.StdEncoding.EncodeToString(octets[:]))
 }
 
-var versions = map[byte]string{
+var versions = map[uuid.Version]string{
 	1: "1, time-based (100 ns since 1582)", 2: "2, DCE security", 3: "3, name-based (MD5)", 4: "4, random",
 	5: "5, name-based (SHA-1)", 6: "6, time-ordered (100 ns since 1582)", 7: "7, time-ordered (milliseconds since 1970)",
 	8: "8, custom",
 }
 
-func (o Options) read(order string, u [16]byte) Reading {
-	id := uuid.UUID(u)
-	r := Reading{Order: order, UUID: id.String(), Others: o.others(id)}
+var variants = map[uuid.Variant]string{
+	uuid.Reserved: "NCS, reserved", uuid.RFC4122: "RFC 9562", uuid.Microsoft: "Microsoft, reserved", uuid.Future: "reserved for the future",
+}
+
+func (o Options) read(order string, u uuid.UUID) Reading {
+	r := Reading{Order: order, UUID: u.String(), Variant: variants[u.Variant()], Others: o.others(u)}
 	switch {
-	case id == uuid.Nil:
-		r.Variant, r.Version = "none: the nil UUID", ""
-		return r
-	case id == uuid.Max:
-		r.Variant, r.Version = "none: the max UUID", ""
-		return r
-	}
-	switch {
-	case u[8]>>7 == 0:
-		r.Variant = "NCS, reserved"
-	case u[8]>>6 == 0b10:
-		r.Variant = "RFC 9562"
-	case u[8]>>5 == 0b110:
-		r.Variant = "Microsoft, reserved"
-	default:
-		r.Variant = "reserved for the future"
-	}
-	if u[8]>>6 != 0b10 {
-		return r
-	}
-	version := u[6] >> 4
-	name, known := versions[version]
-	if !known {
-		name = fmt.Sprintf("%d, not defined", version)
-	}
-	r.Version, r.Fits = name, known
-	if t, err := uuidgen.Time(id); err == nil && t.Year() <= 9999 {
-		if version == 7 { // only some generators put a fraction of a millisecond after it
-			t = t.Truncate(time.Millisecond)
+	case u == uuid.Nil:
+		r.Variant = "none: the nil UUID"
+	case u == uuid.Max:
+		r.Variant = "none: the max UUID"
+	case u.Variant() == uuid.RFC4122:
+		if r.Version, r.Fits = versions[u.Version()]; !r.Fits {
+			r.Version = fmt.Sprintf("%d, not defined", u.Version())
 		}
-		r.Time = &t
+		if t, err := uuidgen.Time(u); err == nil {
+			if u.Version() == 7 { // only some generators put a fraction of a millisecond after it
+				t = t.Truncate(time.Millisecond)
+			}
+			r.Time = inJSON(t)
+		}
 	}
 	return r
 }

@@ -81,8 +81,8 @@ func TestParse(t *testing.T) {
 			continue
 		}
 		subtype := noSubtype
-		if v.HasSubtype {
-			subtype = int(v.Subtype)
+		if v.Subtype != nil {
+			subtype = int(*v.Subtype)
 		}
 		if v.ObjectID != nil || Explain(v, Options{}).UUID.Octets != tt.octets || subtype != tt.subtype || v.Representation != tt.rep {
 			t.Errorf("%s: got %+v, want octets %s, subtype %d, %v", tt.form, v, tt.octets, tt.subtype, tt.rep)
@@ -149,7 +149,7 @@ func TestStored(t *testing.T) {
 			}
 			if want.Legacy != "" {
 				back, err := Parse(want.Legacy)
-				if err != nil || back.Subtype != want.Subtype || Explain(back, Options{}).UUID.Octets != want.Octets {
+				if err != nil || *back.Subtype != want.Subtype || Explain(back, Options{}).UUID.Octets != want.Octets {
 					t.Errorf("%s reads as %+v, %v, want octets %s", want.Legacy, back, err, want.Octets)
 				}
 			}
@@ -159,7 +159,7 @@ func TestStored(t *testing.T) {
 			}
 			// Parsing the expression to paste returns the same value.
 			again, err := Parse(u.Stored[i].Paste)
-			if err != nil || Explain(again, Options{}).UUID.Octets != want.Octets || again.Subtype != want.Subtype {
+			if err != nil || Explain(again, Options{}).UUID.Octets != want.Octets || *again.Subtype != want.Subtype {
 				t.Errorf("%s: %+v, %v", u.Stored[i].Paste, again, err)
 			}
 		}

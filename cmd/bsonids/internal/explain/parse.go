@@ -3,33 +3,32 @@
 package explain
 
 import (
+	"encoding/base32"
 	"encoding/base64"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"regexp"
 	"strconv"
 	"strings"
 
-	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/bsonids/bsonids/internal/uuidtext"
 	"github.com/bsonids/bsonids/uuidrep"
 )
 
 // Value is the result of parsing a form. It can be copied.
 type Value struct {
-	// ObjectID is set if the form is an ObjectID. The other fields are then unused.
+	// ObjectID is set if the form is an ObjectID. The other fields but Form are then unused.
 	ObjectID *bson.ObjectID
 
 	// Octets is the 16 bytes, in the order in which the value is stored, or in which it was written
-	// if HasSubtype is false.
+	// if Subtype is nil.
 	Octets [16]byte
 
-	// Subtype is the binary subtype that the form names.
-	Subtype    byte
-	HasSubtype bool
+	// Subtype is the binary subtype that the form names, or nil.
+	Subtype *byte
 
 	// Representation is the representation that the form names: javaLegacy for JUUID("…"), standard
 	// for UUID("…"). It is Unspecified if the form does not name one.
@@ -55,15 +54,12 @@ func Parse(s string) (Value, error) {
 	case strings.Contains(s, "://"): // may contain a password
 		return Value{}, fmt.Errorf("a connection string is %w", ErrForm)
 	}
-	if len(s) >= 2 && (s[0] == '"' || s[0] == '\'') && s[len(s)-1] == s[0] {
-		s = s[1 : len(s)-1]
-	}
-	return parseBare(s)
+	return parseBare(unquote(s))
 }
 
 func parseBare(s string) (Value, error) {
-	if u, err := parseUUIDText(s); err == nil {
-		return Value{Octets: u, Form: "UUID"}, nil
+	if u, err := uuidtext.Parse(s); err == nil && len(s) != 32 {
+		return Value{Octets: u, Form: formUUID}, nil
 	}
 	octets, hexErr := parseHex(s)
 	switch {
@@ -74,10 +70,7 @@ func parseBare(s string) (Value, error) {
 	case len(octets) == 16:
 		return Value{Octets: [16]byte(octets), Form: "16 bytes in hexadecimal"}, nil
 	}
-	if v, err := parseULID(s); err == nil {
-		return v, nil
-	}
-	if v, err := parseTypeID(s); err == nil {
+	if v, ok := parseBase32(s); ok {
 		return v, nil
 	}
 	if b, err := parseBase64(s); err == nil && len(b) == 16 {
@@ -87,21 +80,6 @@ func parseBare(s string) (Value, error) {
 		return Value{}, fmt.Errorf("%d bytes in hexadecimal: a UUID has 16, an ObjectID 12", len(octets))
 	}
 	return Value{}, fmt.Errorf("%q: %w", shorten(s), ErrForm)
-}
-
-// parseUUIDText parses text with hyphens: plain, in braces or as a URN.
-func parseUUIDText(s string) (uuid.UUID, error) {
-	if len(s) == 32 {
-		return uuid.Nil, errors.New("no hyphens")
-	}
-	return parseUUID(s)
-}
-
-func parseUUID(s string) (uuid.UUID, error) {
-	if err := uuid.Validate(s); err != nil { // Parse accepts any two characters as the braces
-		return uuid.Nil, err
-	}
-	return uuid.Parse(s)
 }
 
 // parseHex parses hexadecimal bytes: bare, after 0x, or separated by spaces, colons, hyphens,
@@ -120,12 +98,48 @@ func parseBase64(s string) ([]byte, error) {
 	return base64.RawStdEncoding.DecodeString(s)
 }
 
-// call matches NAME(arguments), optionally after new. The name is converted to lower case.
+// crockford is the alphabet in which ULID and TypeID write 128 bits as 26 characters.
+var crockford = base32.NewEncoding("0123456789abcdefghjkmnpqrstvwxyz").WithPadding(base32.NoPadding)
+
+// typePrefix matches the type in a TypeID.
+var typePrefix = regexp.MustCompile(`^[a-z]([a-z_]{0,61}[a-z])?$`)
+
+// parseBase32 parses the text of a ULID, in either case, or a TypeID: a type, an underscore, and a UUID.
+func parseBase32(s string) (Value, bool) {
+	form, digits := formULID, strings.ToLower(s)
+	if i := strings.LastIndexByte(s, '_'); i >= 0 {
+		if !typePrefix.MatchString(s[:i]) {
+			return Value{}, false
+		}
+		form, digits = formTypeID+s[:i], s[i+1:]
+	}
+	if len(digits) != 26 || digits[0] > '7' {
+		return Value{}, false
+	}
+	b, err := crockford.DecodeString("000000" + digits) // 30 bits before 130, of which the first two are 0
+	if err != nil {
+		return Value{}, false
+	}
+	return Value{Octets: [16]byte(b[4:]), Form: form}, true
+}
+
+const (
+	formUUID   = "UUID"
+	formULID   = "ULID"
+	formTypeID = "TypeID with the type "
+)
+
+// call matches NAME(arguments), optionally after new.
 var call = regexp.MustCompile(`^(?:new\s+)?([A-Za-z][A-Za-z0-9.]*)\s*\((.*)\)$`)
 
-// legacyCalls holds the functions that name a byte order: those of mongosh and Compass, of
-// uuidhelpers.js of the C# driver for the legacy shell, and of graphical clients.
-var legacyCalls = map[string]uuidrep.Representation{
+// bufferFrom matches how older shells print the data of a Binary.
+var bufferFrom = regexp.MustCompile(`^\s*Buffer\.from\(\s*("[^"]*"|'[^']*')\s*,\s*["'](hex|base64)["']\s*\)`)
+
+// uuidCalls holds the functions whose argument is written like a UUID, and the byte order that they name:
+// those of mongosh and Compass, of uuidhelpers.js of the C# driver for the legacy shell, and of graphical
+// clients. The argument of LUUID is the stored bytes, whose order remains unknown.
+var uuidCalls = map[string]uuidrep.Representation{
+	"uuid": uuidrep.Standard, "guid": uuidrep.Standard, "luuid": uuidrep.Unspecified,
 	"legacycsharpuuid": uuidrep.CSharpLegacy, "csuuid": uuidrep.CSharpLegacy, "csguid": uuidrep.CSharpLegacy, "nuuid": uuidrep.CSharpLegacy,
 	"legacyjavauuid": uuidrep.JavaLegacy, "juuid": uuidrep.JavaLegacy, "jguid": uuidrep.JavaLegacy,
 	"legacypythonuuid": uuidrep.PythonLegacy, "pyuuid": uuidrep.PythonLegacy, "pyguid": uuidrep.PythonLegacy,
@@ -138,31 +152,25 @@ func parseCall(s string) (Value, error) {
 	}
 	name, args := m[1], m[2]
 	v := Value{Form: name + "(…)"}
-	rep, legacy := legacyCalls[strings.ToLower(name)]
-	switch {
-	case legacy:
-		u, err := uuidArgument(name, args)
-		if err != nil {
-			return Value{}, err
+	isHex := false
+	var subtype, data string
+	switch lower := strings.ToLower(name); lower {
+	default:
+		order, ok := uuidCalls[lower]
+		if !ok {
+			return Value{}, fmt.Errorf("%s(…): %w", shorten(name), ErrForm)
 		}
-		v.Octets, v.Subtype, v.HasSubtype, v.Representation = rep.Permute(u), bson.TypeBinaryUUIDOld, true, rep
-		return v, nil
-	case strings.EqualFold(name, "UUID"), strings.EqualFold(name, "GUID"):
-		u, err := uuidArgument(name, args)
+		u, err := uuidtext.Parse(unquote(args))
 		if err != nil {
-			return Value{}, err
+			return Value{}, fmt.Errorf("%s(…): %q is not a UUID", name, shorten(unquote(args)))
 		}
-		v.Octets, v.Subtype, v.HasSubtype, v.Representation = u, bson.TypeBinaryUUID, true, uuidrep.Standard
-		return v, nil
-	case strings.EqualFold(name, "LUUID"):
-		// The argument is the stored bytes, written like a UUID. The byte order remains unknown.
-		u, err := uuidArgument(name, args)
-		if err != nil {
-			return Value{}, err
+		stored := order.Permute(u)
+		if order == uuidrep.Standard {
+			return v.with(bson.TypeBinaryUUID, stored[:])
 		}
-		v.Octets, v.Subtype, v.HasSubtype = u, bson.TypeBinaryUUIDOld, true
-		return v, nil
-	case strings.EqualFold(name, "ObjectId"):
+		v.Representation = order
+		return v.with(bson.TypeBinaryUUIDOld, stored[:])
+	case "objectid":
 		b, err := parseHex(unquote(args))
 		if err != nil || len(b) != 12 {
 			return Value{}, fmt.Errorf("%s(…) requires 24 hexadecimal digits in quotes", name)
@@ -170,69 +178,50 @@ func parseCall(s string) (Value, error) {
 		id := bson.ObjectID(b)
 		v.ObjectID = &id
 		return v, nil
-	case strings.EqualFold(name, "BinData"), strings.EqualFold(name, "HexData"):
-		subtype, data, found := strings.Cut(args, ",")
-		if !found {
+	case "bindata", "hexdata":
+		isHex = lower == "hexdata"
+		var found bool
+		if subtype, data, found = strings.Cut(args, ","); !found {
 			return Value{}, fmt.Errorf("%s(…) requires a subtype and a quoted string", name)
 		}
-		return binary(v, name, subtype, data, strings.EqualFold(name, "HexData"))
-	case strings.EqualFold(name, "Binary.createFromBase64"), strings.EqualFold(name, "Binary.createFromHexString"):
-		data, subtype, found := strings.Cut(args, ",")
-		if !found {
+	case "binary.createfrombase64", "binary.createfromhexstring":
+		isHex = lower == "binary.createfromhexstring"
+		var found bool
+		if data, subtype, found = strings.Cut(args, ","); !found {
 			subtype = "0"
 		}
-		return binary(v, name, subtype, data, !strings.HasSuffix(strings.ToLower(name), "base64"))
-	case strings.EqualFold(name, "Binary"):
-		return nodeBinary(v, args)
+	case "binary":
+		m := bufferFrom.FindStringSubmatch(args)
+		if m == nil {
+			return Value{}, errors.New(`Binary(…) requires Buffer.from("…", "hex") or Buffer.from("…", "base64"), and a subtype`)
+		}
+		data, isHex, subtype = m[1], m[2] == "hex", strings.TrimPrefix(strings.TrimSpace(args[len(m[0]):]), ",")
 	}
-	return Value{}, fmt.Errorf("%s(…): %w", shorten(name), ErrForm)
-}
-
-// bufferFrom matches how older shells print the data of a Binary.
-var bufferFrom = regexp.MustCompile(`^Buffer\.from\(\s*("[^"]*"|'[^']*')\s*,\s*["'](hex|base64)["']\s*\)\s*,\s*([0-9A-Za-z]+)$`)
-
-func nodeBinary(v Value, args string) (Value, error) {
-	m := bufferFrom.FindStringSubmatch(strings.TrimSpace(args))
-	if m == nil {
-		return Value{}, errors.New(`Binary(…) requires Buffer.from("…", "hex") or Buffer.from("…", "base64"), and a subtype`)
-	}
-	return binary(v, "Binary", m[3], m[1], m[2] == "hex")
-}
-
-func binary(v Value, name, subtype, data string, isHex bool) (Value, error) {
 	n, err := strconv.ParseUint(strings.TrimSpace(subtype), 0, 8)
 	if err != nil {
 		return Value{}, fmt.Errorf("%s(…): invalid subtype %q: must be from 0 to 255", name, shorten(strings.TrimSpace(subtype)))
 	}
-	decode := parseBase64
+	decode, encoding := parseBase64, "base64"
 	if isHex {
-		decode = parseHex
+		decode, encoding = parseHex, "hexadecimal"
 	}
 	b, err := decode(unquote(data))
 	if err != nil {
-		return Value{}, fmt.Errorf("%s(…): the string is not %s", name, map[bool]string{true: "hexadecimal", false: "base64"}[isHex])
+		return Value{}, fmt.Errorf("%s(…): the string is not %s", name, encoding)
 	}
-	return withOctets(v, byte(n), b)
+	return v.with(byte(n), b)
 }
 
-func withOctets(v Value, subtype byte, b []byte) (Value, error) {
+// with returns v with the bytes of a binary value.
+func (v Value) with(subtype byte, b []byte) (Value, error) {
 	if len(b) != 16 {
 		return Value{}, fmt.Errorf("%d bytes of subtype %d: a UUID has 16", len(b), subtype)
 	}
-	v.Octets, v.Subtype, v.HasSubtype = [16]byte(b), subtype, true
+	v.Octets, v.Subtype = [16]byte(b), &subtype
 	if subtype == bson.TypeBinaryUUID {
 		v.Representation = uuidrep.Standard
 	}
 	return v, nil
-}
-
-func uuidArgument(name, args string) (uuid.UUID, error) {
-	s := unquote(args)
-	u, err := parseUUID(s)
-	if err != nil {
-		return uuid.Nil, fmt.Errorf("%s(…): %q is not a UUID", name, shorten(s))
-	}
-	return u, nil
 }
 
 func unquote(s string) string {
@@ -245,56 +234,20 @@ func unquote(s string) string {
 
 // parseExtJSON parses one value of MongoDB Extended JSON, version 2 or 1.
 func parseExtJSON(s string) (Value, error) {
-	var doc struct {
-		UUID   *string         `json:"$uuid"`
-		OID    *string         `json:"$oid"`
-		Binary json.RawMessage `json:"$binary"`
-		Type   *string         `json:"$type"`
+	var doc struct{ V any }
+	if err := bson.UnmarshalExtJSON([]byte(`{"v": `+s+`}`), false, &doc); err != nil {
+		why := strings.TrimPrefix(strings.Join(strings.Fields(err.Error()), " "), "error decoding key v: ")
+		return Value{}, fmt.Errorf("%q is not extended JSON: %s", shorten(s), shorten(why))
 	}
-	if err := json.Unmarshal([]byte(s), &doc); err != nil {
-		return Value{}, fmt.Errorf("%q is not JSON", shorten(s))
-	}
-	switch {
-	case doc.UUID != nil:
-		u, err := parseUUID(*doc.UUID)
-		if err != nil {
-			return Value{}, fmt.Errorf("$uuid: %q is not a UUID", shorten(*doc.UUID))
-		}
-		return withOctets(Value{Form: "extended JSON, $uuid"}, bson.TypeBinaryUUID, u[:])
-	case doc.OID != nil:
-		id, err := bson.ObjectIDFromHex(*doc.OID)
-		if err != nil {
-			return Value{}, fmt.Errorf("$oid: %q is not 24 hexadecimal digits", shorten(*doc.OID))
-		}
-		return Value{ObjectID: &id, Form: "extended JSON, $oid"}, nil
-	case doc.Binary != nil:
-		return parseExtBinary(doc.Binary, doc.Type)
+	v := Value{Form: "extended JSON"}
+	switch is := doc.V.(type) {
+	case bson.Binary:
+		return v.with(is.Subtype, is.Data)
+	case bson.ObjectID:
+		v.ObjectID = &is
+		return v, nil
 	}
 	return Value{}, fmt.Errorf("%q: extended JSON must be $uuid, $binary or $oid", shorten(s))
-}
-
-func parseExtBinary(raw json.RawMessage, typ *string) (Value, error) {
-	var v2 struct {
-		Base64  *string `json:"base64"`
-		SubType *string `json:"subType"`
-	}
-	var data, subtype string
-	if err := json.Unmarshal(raw, &v2); err == nil && v2.Base64 != nil && v2.SubType != nil {
-		data, subtype = *v2.Base64, *v2.SubType
-	} else if err := json.Unmarshal(raw, &data); err == nil && typ != nil {
-		subtype = *typ
-	} else {
-		return Value{}, errors.New(`$binary requires "base64" and "subType", or the older "$type"`)
-	}
-	n, err := strconv.ParseUint(subtype, 16, 8)
-	if err != nil {
-		return Value{}, fmt.Errorf("$binary: invalid subtype %q: must be one or two hexadecimal digits", shorten(subtype))
-	}
-	b, err := parseBase64(data)
-	if err != nil {
-		return Value{}, errors.New("$binary: the data is not base64")
-	}
-	return withOctets(Value{Form: "extended JSON, $binary"}, byte(n), b)
 }
 
 // shorten limits an error to one line.
