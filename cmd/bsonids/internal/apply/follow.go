@@ -71,13 +71,13 @@ func (p *Planned) mayFollow(ctx context.Context, s *migration.Session, db *mongo
 
 // followers are the copies of a plan that follow their collections at the same time.
 type followers struct {
-	until bool                      // they end when all have caught up
-	begin func() *progress.Progress // shows that all have caught up
+	until bool                     // they end when all have caught up
+	begin func() progress.Progress // shows that all have caught up
 
 	mu     sync.Mutex
-	behind int                // copies that have not caught up
-	lags   map[string]int64   // seconds, by the name of the copy
-	bar    *progress.Progress // nil until all have caught up
+	behind int               // copies that have not caught up
+	lags   map[string]int64  // seconds, by the name of the copy
+	bar    progress.Progress // nil until all have caught up
 }
 
 // add returns what one more copy needs in order to follow its source. compared is called when it was copied
@@ -121,7 +121,7 @@ func (f *followers) add(into string, compared func(), warn func(error)) *convert
 func (p *Planned) follow(ctx context.Context, s *migration.Session, copies []work) []ended {
 	bar := s.Progress(documents(copies), "copying", p.plan.Database)
 	all := &followers{until: p.UntilCaughtUp, behind: len(copies), lags: make(map[string]int64)}
-	all.begin = func() *progress.Progress {
+	all.begin = func() progress.Progress {
 		bar.Done()
 		return s.Progress(-1, "following", p.plan.Database)
 	}

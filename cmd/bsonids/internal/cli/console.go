@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"io"
+	"log/slog"
 	"time"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
@@ -67,18 +68,18 @@ func (c *console) About(namespace string) {
 }
 
 // Warn writes a warning to stderr.
-func (c *console) Warn(format string, args ...any) { c.message((*logs.Log).Warn, format, args...) }
+func (c *console) Warn(format string, args ...any) { c.message(slog.LevelWarn, format, args...) }
 
 // fail writes an error to stderr.
-func (c *console) fail(format string, args ...any) { c.message((*logs.Log).Error, format, args...) }
+func (c *console) fail(format string, args ...any) { c.message(slog.LevelError, format, args...) }
 
-func (c *console) message(write func(*logs.Log, string), format string, args ...any) {
+func (c *console) message(level slog.Level, format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	if c.namespace != "" {
 		text = c.namespace + ": " + text
 	}
 	if l := c.logger(); l != nil {
-		write(l, text)
+		l.Message(level, text)
 		return
 	}
 	fmt.Fprintf(c.err, "bsonids: %s\n", terminal.Line(text))
@@ -86,13 +87,12 @@ func (c *console) message(write func(*logs.Log, string), format string, args ...
 
 // Progress shows on stderr how many documents of a collection were read. total is the number of
 // documents to read, or -1 if it is not known. doing says what is done, such as "scanning".
-func (c *console) Progress(total int64, doing, namespace string) *progress.Progress {
+func (c *console) Progress(total int64, doing, namespace string) progress.Progress {
 	if l := c.logger(); l != nil {
-		t := l.Begin(total, doing, namespace)
-		return progress.New(t.Add, t.Lag, t.Done)
+		return l.Begin(total, doing, namespace)
 	}
 	if c.quiet {
-		return &progress.Progress{}
+		return progress.None{}
 	}
 	return terminal.NewBar(c.err, total, doing+" "+namespace)
 }

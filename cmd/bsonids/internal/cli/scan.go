@@ -121,7 +121,7 @@ func (o *scanVerb) run(ctx context.Context) (err error) {
 			return err
 		}
 		from := source.Collection{Collection: client.Database(ns.Database).Collection(ns.Collection), Sample: sample}
-		m, err := from.Read(ctx, nil, func(total int64) *progress.Progress { return o.Progress(total, "scanning", ns.String()) }, c)
+		m, err := from.Read(ctx, nil, func(total int64) progress.Progress { return o.Progress(total, "scanning", ns.String()) }, c)
 		if err != nil {
 			return err
 		}

@@ -4,6 +4,7 @@ package logs
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"log/slog"
 	"sync"
@@ -26,14 +27,13 @@ const (
 	tick = 2 * time.Second
 )
 
-// collectionKey is the key of the collection in a record, which is the first attribute if it is set.
-const collectionKey = "collection"
-
 // Log writes log lines. It is safe for concurrent use.
 type Log struct {
-	handler handler
-	now     func() time.Time
-	stop    chan struct{}
+	w     io.Writer
+	json  *slog.JSONHandler // nil for text
+	level slog.Level        // lines of lower levels are not written
+	now   func() time.Time
+	stop  chan struct{}
 
 	mu         sync.Mutex
 	start      time.Time // of the command
@@ -42,25 +42,18 @@ type Log struct {
 	task       *Task     // the last task that was begun, or nil
 }
 
-// handler is the part of [slog.Handler] that a log needs.
-type handler interface {
-	Enabled(context.Context, slog.Level) bool
-	Handle(context.Context, slog.Record) error
-}
-
 // New returns a log that writes to w in the given format, Text or JSON. A quiet log has only
 // warnings and errors.
 func New(w io.Writer, format string, quiet bool, now func() time.Time) *Log {
-	level := slog.LevelInfo
-	if quiet {
-		level = slog.LevelWarn
-	}
-	var h handler = &textHandler{w: w, level: level}
-	if format == JSON {
-		h = slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level})
-	}
 	t := now()
-	return &Log{handler: h, now: now, start: t, last: t}
+	l := &Log{w: w, level: slog.LevelInfo, now: now, start: t, last: t}
+	if quiet {
+		l.level = slog.LevelWarn
+	}
+	if format == JSON {
+		l.json = slog.NewJSONHandler(w, nil)
+	}
+	return l
 }
 
 // Start calls [Log.Beat] periodically until [Log.Stop].
@@ -96,13 +89,8 @@ func (l *Log) About(collection string) {
 	l.collection = collection
 }
 
-// Warn writes a warning.
-func (l *Log) Warn(text string) { l.message(slog.LevelWarn, text) }
-
-// Error writes an error.
-func (l *Log) Error(text string) { l.message(slog.LevelError, text) }
-
-func (l *Log) message(level slog.Level, text string) {
+// Message writes a warning or an error.
+func (l *Log) Message(level slog.Level, text string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.write(level, text, l.collection)
@@ -121,18 +109,32 @@ func (l *Log) Beat() {
 	}
 }
 
-// write writes a line. The caller holds l.mu.
+// write writes a line. The caller holds l.mu. An error in writing the log must not stop the work.
 func (l *Log) write(level slog.Level, text, collection string, attrs ...slog.Attr) {
-	if !l.handler.Enabled(context.Background(), level) {
+	if level < l.level {
 		return
 	}
 	l.last = l.now()
-	r := slog.NewRecord(l.last.UTC(), level, terminal.Line(text), 0)
-	if collection != "" {
-		r.AddAttrs(slog.String(collectionKey, terminal.Cell(collection)))
+	text, collection = terminal.Line(text), terminal.Cell(collection)
+	if l.json != nil {
+		r := slog.NewRecord(l.last.UTC(), level, text, 0)
+		if collection != "" {
+			r.AddAttrs(slog.String("collection", collection))
+		}
+		r.AddAttrs(attrs...)
+		_ = l.json.Handle(context.Background(), r)
+		return
 	}
-	r.AddAttrs(attrs...)
-	_ = l.handler.Handle(context.Background(), r) // an error in writing the log must not stop the work
+	// Unlike slog.TextHandler, this does not quote the message, so that a user can copy a command in it.
+	line := fmt.Sprintf("%s %s ", l.last.UTC().Format("2006-01-02T15:04:05.000Z07:00"), level)
+	if collection != "" {
+		line += collection + ": "
+	}
+	line += text
+	for _, a := range attrs {
+		line += " " + a.String()
+	}
+	_, _ = io.WriteString(l.w, line+"\n") // one call of Write
 }
 
 // Task is a part of the work of a command that reads documents.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"strings"
 	"sync"
 	"testing"
@@ -34,7 +35,7 @@ func TestText(t *testing.T) {
 	var out bytes.Buffer
 	c := newClock()
 	l := New(&out, Text, false, c.now)
-	l.Warn("no collection yet")
+	l.Message(slog.LevelWarn, "no collection yet")
 	l.About("shop.orders")
 	task := l.Begin(4000, "scanning", "shop.a b=\"c\"\n")
 	task.Add(1000)
@@ -44,7 +45,7 @@ func TestText(t *testing.T) {
 	task.Done()
 	task.Done()
 	l.Begin(-1, "restoring", "shop.x").Done()
-	l.Error("run 'it'\\''s': \"$MONGODB_URI\"\nand\x1b more")
+	l.Message(slog.LevelError, "run 'it'\\''s': \"$MONGODB_URI\"\nand\x1b more")
 	want := `2026-01-02T03:04:05.000Z WARN no collection yet
 2026-01-02T03:04:05.000Z INFO shop.a b="c"�: scanning total=4000
 2026-01-02T03:05:35.000Z INFO shop.a b="c"�: scanning documents=1500 total=4000 seconds=90
@@ -63,7 +64,7 @@ func TestJSON(t *testing.T) {
 	c := newClock()
 	l := New(&out, JSON, false, c.now)
 	l.About("shop.orders")
-	l.Error("two\nlines \u202e \"quoted\"")
+	l.Message(slog.LevelError, "two\nlines \u202e \"quoted\"")
 	l.Begin(7, "converting", "shop.orders").Add(3)
 	c.pass(time.Minute)
 	l.Beat()
@@ -125,8 +126,8 @@ func TestQuiet(t *testing.T) {
 	if out.Len() > 0 {
 		t.Error(out.String())
 	}
-	l.Warn("w")
-	l.Error("e")
+	l.Message(slog.LevelWarn, "w")
+	l.Message(slog.LevelError, "e")
 	if got := strings.Count(out.String(), "\n"); got != 2 {
 		t.Error(out.String())
 	}
@@ -141,7 +142,7 @@ func TestBrokenPipe(t *testing.T) {
 	l := New(brokenPipe{}, JSON, false, time.Now)
 	l.Start()
 	l.Begin(1, "scanning", "a.b").Done()
-	l.Error("e")
+	l.Message(slog.LevelError, "e")
 	l.Stop()
 	l.Stop()
 }
@@ -159,7 +160,7 @@ func TestConcurrent(t *testing.T) {
 				task.Add(1)
 				c.pass(time.Second)
 				l.Beat()
-				l.Warn("w")
+				l.Message(slog.LevelWarn, "w")
 				l.About("c.d")
 			}
 		})

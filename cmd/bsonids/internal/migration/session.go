@@ -32,7 +32,7 @@ type Messages interface {
 	Warn(format string, args ...any)
 	// Progress shows how many documents of a collection were read. total is the number of documents to
 	// read, or -1 if it is not known. doing says what is done, such as "scanning".
-	Progress(total int64, doing, namespace string) *progress.Progress
+	Progress(total int64, doing, namespace string) progress.Progress
 	// About sets the collection that further messages are about.
 	About(namespace string)
 	// Child returns the messages of one of several collections that are worked on at once.

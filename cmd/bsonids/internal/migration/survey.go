@@ -21,7 +21,7 @@ import (
 // Survey adds the documents of the collection that match the query, except for corrupt ones, which the
 // conversion skips when it reads them.
 func (s *Session) Survey(ctx context.Context, coll *mongo.Collection, query bson.D, to *decide.Surveyed) error {
-	_, err := source.Collection{Collection: coll, Filter: query}.Read(ctx, s.Patience, func(total int64) *progress.Progress {
+	_, err := source.Collection{Collection: coll, Filter: query}.Read(ctx, s.Patience, func(total int64) progress.Progress {
 		return s.Progress(total, "deciding", to.Namespace)
 	}, to)
 	return err

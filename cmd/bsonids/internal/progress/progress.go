@@ -1,35 +1,21 @@
 // Package progress is how work on many documents reports how far it has come.
 package progress
 
-// Progress is told how many documents were read. The zero value shows nothing.
-type Progress struct {
-	add  func(n int)
-	lag  func(seconds int64)
-	done func()
+// Progress is told how many documents were read.
+type Progress interface {
+	Add(documents int)
+	Lag(seconds int64) // how far a copy is behind its source
+	Done()             // ends the display; it may be called more than once
 }
 
-// New returns a Progress that calls the functions.
-func New(add func(n int), lag func(seconds int64), done func()) *Progress {
-	return &Progress{add, lag, done}
-}
+// None is a [Progress] that shows nothing.
+type None struct{}
 
-// Add adds n documents.
-func (p *Progress) Add(n int) {
-	if p.add != nil {
-		p.add(n)
-	}
-}
+// Add does nothing.
+func (None) Add(int) {}
 
-// Lag shows how many seconds a copy is behind its source.
-func (p *Progress) Lag(seconds int64) {
-	if p.lag != nil {
-		p.lag(seconds)
-	}
-}
+// Lag does nothing.
+func (None) Lag(int64) {}
 
-// Done ends the display.
-func (p *Progress) Done() {
-	if p.done != nil {
-		p.done()
-	}
-}
+// Done does nothing.
+func (None) Done() {}

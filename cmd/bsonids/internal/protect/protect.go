@@ -181,7 +181,7 @@ func (g *Guard) Raise(ctx context.Context) (r report.Guard, err error) {
 // pass reads all documents, and returns why the level cannot be strict, or "" if it can.
 func (g *Guard) pass(ctx context.Context) (string, error) {
 	found := &guard.Pass{Conversions: g.conversions}
-	read, err := source.Collection{Collection: g.coll}.Read(ctx, g.Patience, func(total int64) *progress.Progress {
+	read, err := source.Collection{Collection: g.coll}.Read(ctx, g.Patience, func(total int64) progress.Progress {
 		return g.Progress(total, "checking", g.name())
 	}, found)
 	if err != nil {

@@ -52,7 +52,7 @@ type Taker interface {
 
 // Read makes a pass over the documents of a collection of a server, which begins again if the server is lost
 // while patient allows it. show is called with the number of documents to read.
-func (c Collection) Read(ctx context.Context, patient *patience.Patience, show func(total int64) *progress.Progress, to Taker) (read Readout, err error) {
+func (c Collection) Read(ctx context.Context, patient *patience.Patience, show func(total int64) progress.Progress, to Taker) (read Readout, err error) {
 	err = patient.Pass(ctx, func(progress func(int)) error {
 		to.Forget()
 		d, err := c.open(ctx)

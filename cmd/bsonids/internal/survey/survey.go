@@ -87,7 +87,7 @@ type Options struct {
 	Temp     string   // directory for a temporary file
 	Now      func() time.Time
 	Patience *patience.Patience
-	Progress func(total int64, doing, namespace string) *progress.Progress
+	Progress func(total int64, doing, namespace string) progress.Progress
 	Kept     []record.KeptCollection
 	Left     []record.Left
 	// Filters are the filters by which collections are read, once by each. Others are read without a filter.
@@ -238,7 +238,7 @@ func (s *surveyor) collection(ctx context.Context, spec mongo.CollectionSpecific
 	}
 	collector.Earlier(earlier)
 	begin := s.Now()
-	read, err := source.Collection{Collection: coll, Filter: f.Query}.Read(ctx, s.Patience, func(total int64) *progress.Progress {
+	read, err := source.Collection{Collection: coll, Filter: f.Query}.Read(ctx, s.Patience, func(total int64) progress.Progress {
 		begin = s.Now() // also of a pass that begins again
 		return s.Progress(total, "reading", s.namespace(coll.Name()))
 	}, collector)
@@ -275,7 +275,7 @@ func (s *surveyor) sample(ctx context.Context, spec mongo.CollectionSpecificatio
 		return err
 	}
 	from := source.Collection{Collection: s.db.Collection(spec.Name), Sample: s.Sample}
-	read, err := from.Read(ctx, s.Patience, func(total int64) *progress.Progress {
+	read, err := from.Read(ctx, s.Patience, func(total int64) progress.Progress {
 		return s.Progress(total, "searching", s.namespace(spec.Name))
 	}, collector)
 	if err != nil {

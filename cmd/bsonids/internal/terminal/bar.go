@@ -6,14 +6,18 @@ import (
 	"time"
 
 	"github.com/schollz/progressbar/v3"
-
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/progress"
 )
+
+// Bar is a progress bar. An error in drawing it does not stop the work.
+type Bar struct {
+	bar  *progressbar.ProgressBar
+	what string
+}
 
 // NewBar starts a progress bar on w, a terminal. total is the number of documents, or -1 if it is
 // not known. what is the text next to the bar.
-func NewBar(w io.Writer, total int64, what string) *progress.Progress {
-	bar := progressbar.NewOptions64(total,
+func NewBar(w io.Writer, total int64, what string) Bar {
+	return Bar{what: Cell(what), bar: progressbar.NewOptions64(total,
 		progressbar.OptionSetWriter(w),
 		progressbar.OptionSetDescription(Cell(what)),
 		progressbar.OptionShowCount(),
@@ -21,11 +25,17 @@ func NewBar(w io.Writer, total int64, what string) *progress.Progress {
 		progressbar.OptionSetItsString("documents"),
 		progressbar.OptionThrottle(100*time.Millisecond),
 		progressbar.OptionClearOnFinish(),
-	)
-	// An error in drawing the bar must not stop the work.
-	lag := func(seconds int64) {
-		bar.Describe(fmt.Sprintf("%s, %d s behind", Cell(what), seconds))
-		_ = bar.RenderBlank()
-	}
-	return progress.New(func(n int) { _ = bar.Add(n) }, lag, func() { _ = bar.Finish() })
+	)}
 }
+
+// Add adds documents.
+func (b Bar) Add(documents int) { _ = b.bar.Add(documents) }
+
+// Lag shows how far a copy is behind its source.
+func (b Bar) Lag(seconds int64) {
+	b.bar.Describe(fmt.Sprintf("%s, %d s behind", b.what, seconds))
+	_ = b.bar.RenderBlank()
+}
+
+// Done clears the bar.
+func (b Bar) Done() { _ = b.bar.Finish() }

@@ -35,10 +35,13 @@ type messages struct {
 func (m *messages) Warn(format string, args ...any) {
 	m.warnings = append(m.warnings, fmt.Sprintf(format, args...))
 }
-func (m *messages) Progress(total int64, _, _ string) *progress.Progress {
+func (m *messages) Progress(total int64, _, _ string) progress.Progress {
 	m.totals = append(m.totals, total)
-	return progress.New(func(n int) { m.read += n }, func(int64) {}, func() { m.ended++ })
+	return m
 }
+func (m *messages) Add(n int)                       { m.read += n }
+func (m *messages) Lag(int64)                       {}
+func (m *messages) Done()                           { m.ended++ }
 func (m *messages) About(namespace string)          { m.about = namespace }
 func (m *messages) Child(string) migration.Messages { return m }
 
