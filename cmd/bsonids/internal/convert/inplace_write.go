@@ -77,8 +77,7 @@ func (r *runner) attempt(waiting, ctx context.Context, plans []Planned) (again, 
 	if err != nil {
 		return nil, plans, err
 	}
-	// The pause does not last longer if the work is stopped, which is no error of this batch.
-	defer func() { _ = r.Latency.Pause(waiting, answered(len(models))) }()
+	defer answered(waiting, len(models))
 	failed := make(map[int]bool)
 	for _, f := range refused {
 		if !f.Moved { // a moved document is read again

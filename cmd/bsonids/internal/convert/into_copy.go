@@ -3,7 +3,6 @@ package convert
 import (
 	"bytes"
 	"context"
-	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
@@ -133,13 +132,12 @@ func (c *copier) report() {
 // run copied them, or another document has the converted _id. It returns the latter as conflicts. Pauses
 // end with waiting, and the work with ctx.
 func (c *copier) write(waiting, ctx context.Context, docs []bson.Raw) (conflicts []Skip, err error) {
-	var pause time.Duration
+	var answered func(context.Context, int)
 	var stuck []mirror.Finding
 	// An attempt whose answer is lost may have inserted documents, which the next one finds.
 	err = c.Patience.Do(waiting, func() (err error) {
-		answered := c.Latency.Start()
+		answered = c.Latency.Start()
 		stuck, err = c.m.Insert(ctx, docs)
-		pause = answered(len(docs))
 		return err
 	})
 	if err == nil {
@@ -151,6 +149,6 @@ func (c *copier) write(waiting, ctx context.Context, docs []bson.Raw) (conflicts
 	for _, f := range stuck {
 		conflicts = append(conflicts, Skip{f.ID, f.Reason})
 	}
-	_ = c.Latency.Pause(waiting, pause) // a pause that is cut short is no error
+	answered(waiting, len(docs))
 	return conflicts, nil
 }

@@ -19,34 +19,51 @@ func Explain(err error, uri string) *Error {
 		return e
 	}
 	text := redact.ConnectionString(uri).Text(oneLine(err.Error()))
-	if errors.Is(err, context.Canceled) {
-		return &Error{Kind: Interrupted, Text: "interrupted", Err: err}
-	}
-	var se mongo.ServerError
-	if errors.As(err, &se) {
-		switch {
-		case Means(err, Unauthenticated),
-			Means(err, Atlas) && strings.Contains(text, "bad auth"): // AtlasError, which may also be a quota
-			return &Error{Kind: Denied, Text: "the server refused the credentials: " + text, Err: err}
-		case Means(err, Unauthorized): // the rest of the message is the whole command
-			text, _, _ = strings.Cut(text, "{")
-			return &Error{Kind: Denied, Text: "the user lacks a privilege: " + strings.TrimSpace(text), Err: err}
-		case Means(err, Atlas) && strings.Contains(text, "not allowed to do action"):
-			return &Error{Kind: Denied, Text: "the user lacks a privilege: " + text, Err: err}
-		}
-		if Means(err, Lost) {
-			return &Error{Kind: Unreachable, Text: "the server was lost: " + text, Err: err}
-		}
+	says := func(parts ...string) bool {
+		return slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(text, part) })
 	}
 	switch {
-	case strings.Contains(text, "auth error"), strings.Contains(text, "sasl conversation"), strings.Contains(text, "AuthenticationFailed"),
-		strings.Contains(text, "unable to authenticate"):
+	case errors.Is(err, context.Canceled):
+		return &Error{Kind: Interrupted, Text: "interrupted", Err: err}
+	case Means(err, Unauthorized): // the rest of the message is the whole command
+		text, _, _ = strings.Cut(text, "{")
+		return &Error{Kind: Denied, Text: "the user lacks a privilege: " + strings.TrimSpace(text), Err: err}
+	case Means(err, Atlas) && says("not allowed to do action"): // AtlasError, which may also be a quota
+		return &Error{Kind: Denied, Text: "the user lacks a privilege: " + text, Err: err}
+	case Means(err, Unauthenticated), Means(err, Atlas) && says("bad auth"),
+		says("auth error", "sasl conversation", "AuthenticationFailed", "unable to authenticate"):
 		return &Error{Kind: Denied, Text: "the server refused the credentials: " + lastError(text), Err: err}
+	case Means(err, Lost):
+		return &Error{Kind: Unreachable, Text: "the server was lost: " + text, Err: err}
 	case mongo.IsNetworkError(err), poolCleared(err), mongo.IsTimeout(err), errors.Is(err, context.DeadlineExceeded),
-		strings.Contains(text, "server selection error"), errors.Is(err, mongo.ErrClientDisconnected):
+		says("server selection error"), errors.Is(err, mongo.ErrClientDisconnected):
 		return &Error{Kind: Unreachable, Text: "the server cannot be reached: " + lastError(text), Err: err}
 	}
 	return &Error{Kind: Failed, Text: text, Err: err}
+}
+
+// Transient reports whether an operation that ended with err may succeed if it is tried again: the
+// server was lost, has no primary, or is overloaded. An interrupt by the user is not transient.
+func Transient(err error) bool {
+	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, mongo.ErrClientDisconnected) {
+		return false
+	}
+	if e := Explain(err, ""); e.Kind == Unreachable || errors.As(err, new(*Error)) {
+		return e.Kind == Unreachable
+	}
+	var se mongo.ServerError
+	return Means(err, Busy) || errors.As(err, &se) && se.HasErrorLabel("SystemOverloadedError")
+}
+
+// Hide removes from text what the arguments of a command line contain of connection strings. It
+// checks all arguments, because other tools take a connection string without a flag.
+func Hide(text string, args []string) string {
+	for _, arg := range args {
+		if strings.Contains(arg, "://") {
+			text = redact.ConnectionString(arg).Text(text)
+		}
+	}
+	return text
 }
 
 // poolCleared reports whether the driver sent nothing, because another operation had lost its
@@ -59,15 +76,10 @@ func poolCleared(err error) bool {
 // lastError extracts the reason from the description of a topology by the driver.
 func lastError(text string) string {
 	const mark = "Last error: "
-	i := strings.LastIndex(text, mark)
-	if i < 0 {
-		return text
+	if i := strings.LastIndex(text, mark); i >= 0 {
+		text, _, _ = strings.Cut(text[i+len(mark):], " }")
 	}
-	reason := text[i+len(mark):]
-	if end := strings.Index(reason, " }"); end >= 0 {
-		reason = reason[:end]
-	}
-	return reason
+	return text
 }
 
 // oneLine joins the lines of s. It leaves out a line that an earlier one ends with: errors that were

@@ -36,17 +36,7 @@ const (
 
 // ExitCode returns the exit code of a command that ends with an error of kind k.
 func (k Kind) ExitCode() int {
-	switch k {
-	case Usage:
-		return ExitUsage
-	case Unreachable:
-		return ExitUnreachable
-	case Denied:
-		return ExitDenied
-	case Interrupted:
-		return ExitInterrupted
-	}
-	return ExitFailed
+	return [...]int{Failed: ExitFailed, Usage: ExitUsage, Unreachable: ExitUnreachable, Denied: ExitDenied, Interrupted: ExitInterrupted}[k]
 }
 
 // ErrIncomplete is the error of a command that did its work, and found and reported something that

@@ -37,9 +37,6 @@ type Steering struct{ Pause, Rate string }
 
 // Paused reports whether there is a file Pause. What cannot be known counts as a pause.
 func (s Steering) Paused() bool {
-	if s.Pause == "" {
-		return false
-	}
 	_, err := os.Lstat(s.Pause)
 	return !errors.Is(err, fs.ErrNotExist)
 }
@@ -47,9 +44,6 @@ func (s Steering) Paused() bool {
 // Limit returns the number of documents per second, or 0. It is an error if the file Rate cannot be read or
 // is not a number.
 func (s Steering) Limit() (int, error) {
-	if s.Rate == "" {
-		return 0, nil
-	}
 	if err := files.Regular(s.Rate); err != nil { // reading a pipe may never end
 		return 0, errors.New(s.Rate + " is " + err.Error())
 	}
@@ -77,9 +71,6 @@ func Steered(s Steering, clock Clock, say func(format string, args ...any)) *Pac
 
 // look reads the files.
 func (p *Pace) look() {
-	if p.steering == (Steering{}) {
-		return
-	}
 	switch paused := p.steering.Paused(); {
 	case paused && !p.paused:
 		p.say("paused: nothing is written until %s is removed", p.steering.Pause)
@@ -92,7 +83,11 @@ func (p *Pace) look() {
 	if err != nil {
 		if p.wrong != err.Error() {
 			p.wrong = err.Error()
-			p.say("%v: the limit stays at %s", err, limitText(p.perSecond))
+			stays := "none"
+			if p.perSecond > 0 {
+				stays = strconv.Itoa(p.perSecond) + " documents per second"
+			}
+			p.say("%v: the limit stays at %s", err, stays)
 		}
 		return
 	}
@@ -100,13 +95,6 @@ func (p *Pace) look() {
 	if limit != p.perSecond {
 		p.perSecond, p.next = limit, time.Time{}
 	}
-}
-
-func limitText(perSecond int) string {
-	if perSecond == 0 {
-		return "none"
-	}
-	return strconv.Itoa(perSecond) + " documents per second"
 }
 
 // Limited reports whether there is a limit now.
@@ -155,22 +143,19 @@ func (p *Pace) Wait(ctx context.Context, n int) error {
 
 // Hold waits while there is a pause, and not for the limit. It is for what was admitted before the pause.
 func (p *Pace) Hold(ctx context.Context) error {
-	for p.held() {
+	for p != nil {
+		p.mu.Lock()
+		p.look()
+		paused := p.paused
+		p.mu.Unlock()
+		if !paused {
+			break
+		}
 		if err := p.clock.Sleep(ctx, lookAgain); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-func (p *Pace) held() bool {
-	if p == nil {
-		return false
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.look()
-	return p.paused
 }
 
 // admit returns 0 if n documents may be written now, and otherwise how long to wait before asking again.
@@ -216,38 +201,33 @@ type Latency struct {
 // NewLatency returns a Latency for one conversion.
 func NewLatency(clock Clock) *Latency { return &Latency{clock: clock} }
 
-// Start notes that a batch is sent. The function it returns must be called with the number of
-// documents when the batch is answered, and returns how long to pause.
-func (l *Latency) Start() func(documents int) time.Duration {
+// Start notes that a batch is sent. The function it returns must be called when the batch is answered, with the
+// number of documents. It pauses if the batch was slow; a pause that ctx cuts short is no error.
+func (l *Latency) Start() (answered func(ctx context.Context, documents int)) {
 	if l == nil {
-		return func(int) time.Duration { return 0 }
+		return func(context.Context, int) {}
 	}
 	begin := l.clock.Now()
-	return func(n int) time.Duration {
-		if n == 0 {
-			return 0
+	return func(ctx context.Context, n int) {
+		if pause := l.pause(l.clock.Now().Sub(begin), n); pause > 0 {
+			_ = l.clock.Sleep(ctx, pause)
 		}
-		took := l.clock.Now().Sub(begin)
-		each := float64(took) / float64(n)
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		if l.usual == 0 || each < l.usual {
-			l.usual = each
-			return 0
-		}
-		allowed := time.Duration(l.usual * tolerated * float64(n))
-		l.usual *= usualIncrease
-		if took <= max(allowed, leastSlow) {
-			return 0
-		}
-		return min(took-max(allowed, leastSlow), longestDelay)
 	}
 }
 
-// Pause waits.
-func (l *Latency) Pause(ctx context.Context, d time.Duration) error {
-	if l == nil || d <= 0 {
-		return nil
+// pause returns how long to pause after a batch of n documents.
+func (l *Latency) pause(took time.Duration, n int) time.Duration {
+	if n == 0 {
+		return 0
 	}
-	return l.clock.Sleep(ctx, d)
+	each := float64(took) / float64(n)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.usual == 0 || each < l.usual {
+		l.usual = each
+		return 0
+	}
+	allowed := max(time.Duration(l.usual*tolerated*float64(n)), leastSlow)
+	l.usual *= usualIncrease
+	return min(took-allowed, longestDelay)
 }

@@ -116,17 +116,23 @@ func (s *Streak) Wait(ctx context.Context, err error) error {
 		return err
 	}
 	now := p.clock.Now()
-	p.mu.Lock()
-	p.lost = now
-	p.mu.Unlock()
 	if s.pause == 0 {
 		s.began, s.pause = now, firstPause
 	}
 	left := p.limit - now.Sub(s.began)
+	p.mu.Lock()
+	p.lost = now
+	tell := left > 0 && p.notice != nil && (p.noticed.IsZero() || now.Sub(p.noticed) >= noticeEvery)
+	if tell {
+		p.noticed = now
+	}
+	p.mu.Unlock()
 	if left <= 0 {
 		return err
 	}
-	p.tell(err, now, left)
+	if tell {
+		p.notice(err, left)
+	}
 	pause := min(s.pause, left)
 	s.pause = min(2*s.pause, longestPause)
 	return p.clock.Sleep(ctx, pause)
@@ -145,16 +151,6 @@ func (p *Patience) Lost() time.Time {
 
 // End ends the streak, because the operation succeeded.
 func (s *Streak) End() { s.pause = 0 }
-
-func (p *Patience) tell(err error, now time.Time, left time.Duration) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.notice == nil || !p.noticed.IsZero() && now.Sub(p.noticed) < noticeEvery {
-		return
-	}
-	p.noticed = now
-	p.notice(err, left)
-}
 
 // Undated returns a context that ends with ctx and does not tell its deadline. With it, the driver
 // retries a read once. With a deadline, it retries without a pause until then.
