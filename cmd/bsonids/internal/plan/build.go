@@ -48,16 +48,18 @@ type builder struct {
 func (b *builder) collection(c survey.Collection) Collection {
 	coll := observedIn(c)
 	for i := range coll.Fields {
-		b.field(&coll.Fields[i], c)
-	}
-	if c.Kept == "" {
-		b.settle(&coll)
-	} else {
-		for i := range coll.Fields {
-			coll.Fields[i].Decision, coll.Fields[i].Comment = Leave, []string{"left: " + c.Kept}
+		if f := &coll.Fields[i]; coll.kept {
+			f.Decision, f.Comment = Leave, []string{"left: " + c.Kept}
+		} else {
+			b.field(f, c)
 		}
 	}
-	coll.Comment = append(coll.Comment, fmt.Sprintf("%s: %s", c.Namespace(""), documents(c.Documents)))
+	b.settle(&coll)
+	documents := fmt.Sprintf("%s: %d documents", c.Namespace(""), c.Documents)
+	if c.Documents == 1 {
+		documents = strings.TrimSuffix(documents, "s")
+	}
+	coll.Comment = append(coll.Comment, documents)
 	if c.Malformed > 0 {
 		coll.Comment = append(coll.Comment, fmt.Sprintf("%d documents could not be read.", c.Malformed))
 	}
@@ -67,114 +69,95 @@ func (b *builder) collection(c survey.Collection) Collection {
 	return coll
 }
 
-func documents(n int64) string {
-	if n == 1 {
-		return "1 document"
-	}
-	return fmt.Sprintf("%d documents", n)
-}
-
-// fields returns the fields of a collection that have UUIDs, with their evidence and without
-// decisions, sorted.
-func fields(c survey.Collection) []Field {
-	var out []Field
-	for _, stored := range []kinds.Stored{kinds.Subtype3, kinds.Subtype0} {
-		orders := stored.Kinds()
-		for i, f := range c.Decisions[orders[0].Name].Fields {
-			field := Field{Path: f.Path, Stored: stored}
-			for _, k := range orders {
-				field.Evidence = append(field.Evidence, evidence(k.Name, c.Decisions[k.Name].Fields[i]))
-			}
-			out = append(out, field)
-		}
-	}
-	out = append(out, formFields(c)...)
-	seen := make(map[string]bool)
-	for _, f := range out {
-		seen[f.Plain()+" "+string(f.Stored)] = true
-	}
-	for _, f := range c.Scan.Fields {
-		for stored, n := range map[kinds.Stored]int64{kinds.Subtype4: f.Counts.Standard, kinds.OfText: f.Counts.Text} {
-			if key := Plain(f.Path) + " " + string(stored); n > 0 && !seen[key] {
-				seen[key] = true
-				out = append(out, Field{Path: f.Path, Stored: stored})
-			}
-		}
-	}
-	for i := range out {
-		f := &out[i]
-		for _, s := range c.Scan.Fields {
-			if Plain(s.Path) == f.Plain() {
-				f.count(s)
-			}
-		}
-	}
-	slices.SortFunc(out, func(a, b Field) int {
-		return cmp.Or(strings.Compare(a.Path, b.Path), strings.Compare(string(a.Stored), string(b.Stored)))
-	})
-	return out
-}
-
-func evidence(kind string, f decide.Field) Evidence {
-	e := Evidence{Order: kind, By: f.Basis, Versions: f.Versions}
-	for _, r := range f.Against {
-		e.Against = append(e.Against, r.Order)
-	}
-	if f.Basis == decide.None {
-		e.Versions, e.Against = nil, nil // of no consequence
-	}
-	return e
+// comment adds a line to the comment about the field.
+func (f *Field) comment(format string, args ...any) {
+	f.Comment = append(f.Comment, fmt.Sprintf(format, args...))
 }
 
 // field makes the decision about a field.
 func (b *builder) field(f *Field, c survey.Collection) {
-	comment := func(format string, args ...any) { f.Comment = append(f.Comment, fmt.Sprintf(format, args...)) }
-	switch {
-	case f.Stored == kinds.OfText || f.Stored == kinds.GoStruct:
-		b.form(f, c)
-		return
-	case f.Stored == kinds.Subtype4 && b.to.Name == kinds.Standard:
-		f.Decision = Leave
-		comment("the values are standard already")
-		return
-	case f.Stored == kinds.Subtype4:
-		f.Decision = Convert(kinds.Standard)
-		comment("subtype 4 has one byte order")
-		f.leaveUnusable(true)
-		return
+	d, ok := decided(c, f.Stored.Kinds()[0].Name, f.Path)
+	if f.Stored != kinds.Subtype4 {
+		f.comment("%d values, %d distinct", d.Values, d.Distinct)
 	}
-	values, distinct := counts(f, c)
-	comment("%d values, %d distinct", values, distinct)
 	if f.Stored == kinds.Subtype0 && InID(f.Path) {
-		comment("other systems may refuse an _id of subtype 0, such as Debezium in incremental snapshots")
+		f.comment("other systems may refuse an _id of subtype 0, such as Debezium in incremental snapshots")
 	}
+	nils := int64(0)
 	for _, s := range c.Scan.Fields {
 		if Plain(s.Path) != f.Plain() {
 			continue
 		}
 		for _, e := range s.Evidence {
 			if kinds.StoredAs(e.Subtype) == f.Stored {
-				comment("%s", report.Headline(e))
-				for _, r := range e.Reasons {
-					comment("- %s", r)
-				}
+				f.reasons(report.Headline(e), e.Reasons)
 				if e.Settle != "" {
-					comment("- to determine the byte order: %s", e.Settle)
+					f.comment("- to determine the byte order: %s", e.Settle)
 				}
 			}
 		}
+		for _, e := range s.Forms {
+			if e.Form == string(f.Stored) {
+				nils += int64(e.Uninformative)
+				f.reasons(e.Form+": "+report.FormHeadline(e), e.Reasons)
+			}
+		}
 	}
-	f.Decision = b.decision(f, c, comment)
+	switch {
+	case !f.Stored.IsBinary():
+		f.Decision = Leave
+		b.form(f, d, ok, nils)
+	case f.Stored != kinds.Subtype4:
+		f.Decision = b.decision(f, c)
+	case b.to.Name == kinds.Standard:
+		f.Decision = Leave
+		f.comment("the values are standard already")
+	default:
+		f.Decision = Convert(kinds.Standard)
+		f.comment("subtype 4 has one byte order")
+	}
 	f.leaveUnusable(true)
 	for _, l := range c.Left {
 		if kinds.StoredAs(l.Subtype) == f.Stored && (len(l.Fields) == 0 || slices.Contains(l.Fields, f.Plain())) {
 			f.Decision = Leave
-			comment("left: a migration from %s to %s has converted some of the values, was abandoned on %s, and nothing tells which", l.From, l.To, l.At.UTC().Format(time.DateOnly))
+			f.comment("left: a migration from %s to %s has converted some of the values, was abandoned on %s, and nothing tells which", l.From, l.To, l.At.UTC().Format(time.DateOnly))
 		}
 	}
 	if _, err := namable(f.Path); err != nil && f.Decision != Leave {
 		f.Decision = Leave
-		comment("left: %v, so that nothing can name it", err)
+		f.comment("left: %v, so that nothing can name it", err)
+	}
+}
+
+func (f *Field) reasons(headline string, reasons []string) {
+	f.comment("%s", headline)
+	for _, r := range reasons {
+		f.comment("- %s", r)
+	}
+}
+
+// form explains why a field of values that are not binary is left. nils is the number of its nil UUIDs.
+func (b *builder) form(f *Field, d decide.Field, ok bool, nils int64) {
+	switch {
+	case !ok:
+		f.comment("left: there are more fields than are distinguished")
+	case f.Stored == kinds.OfText && d.Basis == decide.None:
+		f.comment("left: %s", d.Reason)
+		f.comment("if you know that they are UUIDs, convert from text with trust: true makes them %s", b.to.Name)
+	case f.Stored == kinds.OfText:
+		f.comment("left: text is not wrong, and programs that read it must read binary values afterwards; convert from text makes it %s", b.to.Name)
+	default:
+		f.comment("left: programs that read these documents must read UUIDs afterwards; convert from goStruct replaces each document by")
+		f.comment("the UUID in it, or by null if valid is false. Then leave %s.uuid. Or convert only the values in them, at %s.uuid", f.Path, f.Path)
+	}
+	if InID(f.Path) && !b.dump {
+		f.comment("for _id, name a new collection with into; bsonids cutover does not exchange it, because its _ids do not show the old ones")
+	}
+	if n := f.unusable(false); n > 0 && !b.dump {
+		f.comment("%d values cannot be converted in place (%v)", n, f.odd.Reason)
+	}
+	if left := d.Distinct - d.Fits - nils; ok && left > 0 && d.Basis != decide.Symmetric && d.Basis != decide.None {
+		f.comment("%d distinct values do not show that they are UUIDs; the conversion leaves and lists them, except the nil UUID and the max UUID", left)
 	}
 }
 
@@ -187,27 +170,15 @@ func (f *Field) leaveUnusable(copied bool) {
 	case n == 0 || !ok:
 	case n < f.values:
 		f.Decision = Unknown
-		f.Comment = append(f.Comment, fmt.Sprintf("unknown, because %d of %d binary values cannot be converted (%v); convert from %s converts the others", n, f.values, f.odd.Reason, kind))
+		f.comment("unknown, because %d of %d binary values cannot be converted (%v); convert from %s converts the others", n, f.values, f.odd.Reason, kind)
 	default:
 		f.Decision = Leave
-		f.Comment = append(f.Comment, fmt.Sprintf("left: %v; only a copy, which into makes, or the conversion of a dump converts it", f.odd.Reason))
+		f.comment("left: %v; only a copy, which into makes, or the conversion of a dump converts it", f.odd.Reason)
 	}
-}
-
-// counts returns the numbers of values of a field.
-func counts(f *Field, c survey.Collection) (values, distinct int64) {
-	if len(f.Evidence) > 0 {
-		for _, d := range c.Decisions[f.Evidence[0].Order].Fields {
-			if d.Path == f.Path {
-				return d.Values, d.Distinct
-			}
-		}
-	}
-	return 0, 0
 }
 
 // decision returns the decision about a field of subtype 3 or 0.
-func (b *builder) decision(f *Field, c survey.Collection, comment func(string, ...any)) Decision {
+func (b *builder) decision(f *Field, c survey.Collection) Decision {
 	var proven, equal []string
 	symmetric := len(f.Evidence) > 0
 	for _, e := range f.Evidence {
@@ -221,58 +192,49 @@ func (b *builder) decision(f *Field, c survey.Collection, comment func(string, .
 	}
 	converted := func(kind string) Decision {
 		if kind == b.to.Name {
-			comment("the values are %s already", kind)
+			f.comment("the values are %s already", kind)
 			return Leave
 		}
 		return Convert(kind)
 	}
 	switch {
 	case symmetric && f.Stored == kinds.Subtype3 && b.to.Subtype == 3:
-		comment("every value is the same in every byte order: nothing is to convert")
+		f.comment("every value is the same in every byte order: nothing is to convert")
 		return Leave
 	case symmetric:
-		comment("every value is the same in every byte order: any may be named")
+		f.comment("every value is the same in every byte order: any may be named")
 		return Convert(f.Evidence[0].Order)
 	case len(proven) == 1:
 		e, _ := f.In(proven[0])
 		d, _ := decided(c, e.Order, f.Path)
 		if len(e.Against) > 0 {
-			comment("unknown, because the field also has values that are %s; convert from %s converts those that fit it alone, and lists the others",
+			f.comment("unknown, because the field also has values that are %s; convert from %s converts those that fit it alone, and lists the others",
 				strings.Join(e.Against, " and "), e.Order)
 			return Unknown
 		}
 		if left := d.Distinct - d.Fits; left > 0 && e.Order != b.to.Name {
-			comment("%d distinct values do not fit %s, unless they are the same in every order; they are left and listed", left, e.Order)
+			f.comment("%d distinct values do not fit %s, unless they are the same in every order; they are left and listed", left, e.Order)
 		}
 		return converted(e.Order)
 	case len(proven) > 1:
-		comment("unknown, because the field has values that are %s; convert from one of them converts the values that fit it alone, and lists the others",
+		f.comment("unknown, because the field has values that are %s; convert from one of them converts the values that fit it alone, and lists the others",
 			strings.Join(proven, " and "))
 		return Unknown
 	case len(equal) == 1:
 		d, _ := decided(c, equal[0], f.Path)
 		if d.Fits < d.Distinct {
-			comment("unknown, because only %d of %d distinct values are equal to UUIDs of known order, which makes them %s; convert from %s converts these, "+
+			f.comment("unknown, because only %d of %d distinct values are equal to UUIDs of known order, which makes them %s; convert from %s converts these, "+
 				"and lists the others", d.Fits, d.Distinct, equal[0], equal[0])
 			return Unknown
 		}
-		comment("every value is equal to a UUID of known order, which makes it %s", equal[0])
+		f.comment("every value is equal to a UUID of known order, which makes it %s", equal[0])
 		return converted(equal[0])
 	case f.Stored == kinds.Subtype0:
-		comment("left, because nothing tells that these are UUIDs; they may be checksums")
+		f.comment("left, because nothing tells that these are UUIDs; they may be checksums")
 		return Leave
 	}
-	comment("unknown: write leave, or convert from X with trust: true if you know the byte order")
+	f.comment("unknown: write leave, or convert from X with trust: true if you know the byte order")
 	return Unknown
-}
-
-func decided(c survey.Collection, kind, path string) (decide.Field, bool) {
-	for _, d := range c.Decisions[kind].Fields {
-		if Plain(d.Path) == Plain(path) {
-			return d, true
-		}
-	}
-	return decide.Field{}, false
 }
 
 // settle makes fields that are the same in every order follow others of the collection.
@@ -307,22 +269,11 @@ func (b *builder) free(name string) string {
 // order sorts the collections: groups that refer to each other come together, in the order of
 // their first names, and those without work are last.
 func order(p *Plan) {
-	var sorted []Collection
-	done := make(map[string]bool)
+	place := make(map[string]int)
 	for _, g := range p.Groups() {
 		for _, w := range g {
-			for _, c := range p.Collections {
-				if c.Name == w.Collection {
-					sorted = append(sorted, c)
-				}
-			}
-			done[w.Collection] = true
+			place[w.Collection] = len(place) - len(p.Collections)
 		}
 	}
-	for _, c := range p.Collections {
-		if !done[c.Name] {
-			sorted = append(sorted, c)
-		}
-	}
-	p.Collections = sorted
+	slices.SortStableFunc(p.Collections, func(a, b Collection) int { return cmp.Compare(place[a.Name], place[b.Name]) })
 }

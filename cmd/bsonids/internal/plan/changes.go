@@ -66,14 +66,6 @@ func pairs[T any](was, is []T, same func(a, b T) bool) iter.Seq2[*T, *T] {
 	}
 }
 
-// where says where the collection is converted to.
-func where(into string) string {
-	if into == "" {
-		return "in place"
-	}
-	return fmt.Sprintf("into %q", into)
-}
-
 // FrozenError is the error of an edit of what was converted by the plan as it was.
 type FrozenError struct{ Edits []string }
 

@@ -17,39 +17,19 @@ import (
 // Others is the path of all fields beyond the number that are distinguished.
 const Others = decide.Others
 
-// Problem is a reason for which a plan cannot be applied.
-type Problem struct {
-	Line int // in the file; 0 if the plan was not read
-	Text string
-}
-
-func (p Problem) String() string {
-	if p.Line == 0 {
-		return p.Text
-	}
-	return fmt.Sprintf("line %d: %s", p.Line, p.Text)
-}
-
 // MayApply returns an error that names everything that is wrong with the plan.
 func (p *Plan) MayApply() error {
-	var texts []string
-	for _, problem := range p.Check() {
-		texts = append(texts, problem.String())
-	}
-	if len(texts) > 0 {
-		return errors.New("cannot be applied: " + strings.Join(texts, "; "))
+	if problems := p.Check(); len(problems) > 0 {
+		return errors.New("cannot be applied: " + strings.Join(problems, "; "))
 	}
 	return nil
 }
 
 // Check returns why the plan cannot be applied, or nothing if it can.
-func (p *Plan) Check() []Problem {
-	c := checker{plan: p, names: make(map[string]bool), into: make(map[string]bool)}
+func (p *Plan) Check() []string {
+	c := checker{plan: p, into: make(map[string]bool)}
 	if p.Dump != nil && p.Part != "" {
 		c.fail(0, "a dump is converted as a whole: remove part")
-	}
-	for _, coll := range p.Collections {
-		c.names[coll.Name] = true
 	}
 	for _, coll := range p.Collections {
 		c.collection(coll)
@@ -63,13 +43,18 @@ func (p *Plan) Check() []Problem {
 }
 
 type checker struct {
-	plan        *Plan
-	names, into map[string]bool
-	problems    []Problem
+	plan     *Plan
+	into     map[string]bool // names of new collections
+	problems []string
 }
 
+// fail adds a problem of a line in the file, which is 0 if the plan was not read.
 func (c *checker) fail(line int, format string, args ...any) {
-	c.problems = append(c.problems, Problem{line, fmt.Sprintf(format, args...)})
+	text := fmt.Sprintf(format, args...)
+	if line > 0 {
+		text = fmt.Sprintf("line %d: %s", line, text)
+	}
+	c.problems = append(c.problems, text)
 }
 
 func (c *checker) collection(coll Collection) {
@@ -79,7 +64,7 @@ func (c *checker) collection(coll Collection) {
 	decisions := make(map[Decision]bool)
 	id, merged := false, false
 	for _, f := range coll.Fields {
-		kind, ok := f.Decision.From()
+		_, ok := f.Decision.From()
 		switch {
 		case f.Decision == Unknown:
 			c.fail(f.Line, "%q: the decision about %q (%s) is unknown", coll.Name, f.Path, f.Stored)
@@ -89,7 +74,7 @@ func (c *checker) collection(coll Collection) {
 			decisions[f.Decision] = true
 			id = id || InID(f.Path)
 			merged = merged || InID(f.Path) && !f.Stored.IsBinary()
-			c.field(coll, f, kind)
+			c.field(coll, f)
 		}
 	}
 	switch {
@@ -109,7 +94,7 @@ func (c *checker) collection(coll Collection) {
 	case coll.Into != "" && len(decisions) > 1:
 		c.fail(coll.Line, "%q: all fields of a collection that is converted into a new one must be converted from the same representation: "+
 			"leave the others, and convert them in place in the new one with another plan", coll.Name)
-	case coll.Into != "" && c.names[coll.Into]:
+	case coll.Into != "" && c.plan.has(coll.Into):
 		c.fail(coll.Line, "%q: the collection %q of into is one of the plan", coll.Name, coll.Into)
 	case coll.Into != "" && c.into[coll.Into]:
 		c.fail(coll.Line, "%q: another collection is converted into %q, too", coll.Name, coll.Into)
@@ -143,25 +128,20 @@ func (c *checker) guard(coll Collection) {
 	}
 	guarded := false
 	for _, f := range coll.Fields {
-		name, ok := f.Decision.From()
-		if !ok {
+		if _, ok := f.Decision.From(); !ok {
 			continue
 		}
 		guarded = true
-		from, err := kinds.Parse(name)
+		conv, err := c.plan.conversion(f.Decision)
 		if err != nil {
 			continue // it is said already
 		}
-		to, err := kinds.Parse(c.plan.to(f.Decision))
-		if err != nil {
-			continue
-		}
 		_, err = guard.ParseField(f.Path)
 		switch {
-		case from.Form == kinds.Struct:
+		case conv.From.Form == kinds.Struct:
 			fail(f.Line, "%s: a validator does not tell Go structs from other documents", f.Path)
-		case from.Subtype == to.Subtype:
-			fail(f.Line, "%s: the old and the new values have subtype %d, and a validator cannot distinguish them", f.Path, to.Subtype)
+		case conv.SameSubtype():
+			fail(f.Line, "%s: the old and the new values have subtype %d, and a validator cannot distinguish them", f.Path, conv.To.Subtype)
 		case err != nil:
 			fail(f.Line, "%v", err)
 		}
@@ -171,64 +151,79 @@ func (c *checker) guard(coll Collection) {
 	}
 }
 
-// field checks a field that is converted from the kind.
-func (c *checker) field(coll Collection, f Field, name string) {
+// conversion returns what a decision does with the values.
+func (p *Plan) conversion(d Decision) (rule.Conversion, error) {
+	name, _ := d.From()
+	from, err := kinds.Parse(name)
+	if err != nil {
+		return rule.Conversion{}, err
+	}
+	to, err := kinds.Parse(p.to(d))
+	if err != nil {
+		return rule.Conversion{}, err
+	}
+	conv, err := rule.NewConversion(from, to, nil)
+	if err != nil {
+		err = fmt.Errorf("from %s to %s: %w", from.Name, to.Name, err)
+	}
+	return conv, err
+}
+
+// field checks a field that is converted.
+func (c *checker) field(coll Collection, f Field) {
 	fail := func(format string, args ...any) {
 		c.fail(f.Line, "%q: %q: %s", coll.Name, f.Path, fmt.Sprintf(format, args...))
 	}
-	kind, err := kinds.Parse(name)
-	if err != nil {
-		fail("%v", err)
-		return
-	}
-	target := c.plan.to(f.Decision)
-	to, err := kinds.Parse(target)
-	if err == nil {
-		_, err = rule.NewConversion(kind, to, nil)
-	}
+	conv, err := c.plan.conversion(f.Decision)
+	kind := conv.From
+	pattern, bad := namable(f.Path)
 	switch {
 	case err != nil:
-		fail("from %s to %s: %v", name, target, err)
-		return
-	case kind.Name != name:
-		fail("the name is %s, in this spelling", kind.Name)
+		fail("%v", err)
 		return
 	case f.Stored != kind.Stored():
-		fail("the values are %s, and %s is %s", f.Stored, name, kind.Stored())
+		fail("the values are %s, and %s is %s", f.Stored, kind.Name, kind.Stored())
+		return
+	case bad != nil:
+		fail("%v: leave it", bad)
 		return
 	}
-	if !kind.IsBinary() || !to.IsBinary() {
-		c.forms(coll, f, fail)
-	}
-	pattern, err := namable(f.Path)
-	if err != nil {
-		fail("%v: leave it", err)
-		return
+	for _, o := range coll.Fields {
+		other, err := namable(o.Path)
+		its, notConverted := c.plan.conversion(o.Decision)
+		switch matches := pattern.MatchField(o.Path); {
+		case o.same(f):
+		case o.Stored == f.Stored && o.Decision != f.Decision && matches && !kind.BySubtype():
+			fail("it also matches %q, about which the decision is another one", o.Path)
+		case err != nil || notConverted != nil || kind.IsBinary() && conv.To.IsBinary():
+		// What one conversion writes, another one must not read.
+		case (matches || other.MatchField(f.Path)) && (conv.To.Stored() == o.Stored || its.To.Stored() == f.Stored):
+			fail("the values that are %s become %s, which are converted, too: leave one of them", f.Stored, conv.To.Stored())
+		case f.Stored == kinds.GoStruct && pattern.MatchField(strings.TrimSuffix(o.Plain(), ".uuid")) && strings.HasSuffix(o.Plain(), ".uuid"):
+			fail("the values at %q are converted with the documents: leave them", o.Path)
+		}
 	}
 	if kind.BySubtype() {
 		return // the subtype tells the order
 	}
-	e, ok := f.In(name)
+	e, ok := f.In(kind.Name)
 	var others []string
 	for _, o := range f.Evidence {
-		if o.By == decide.Evidence && o.Order != name {
+		if o.By == decide.Evidence && o.Order != kind.Name {
 			others = append(others, o.Order)
 		}
 	}
+	what := "UUIDs"
+	if kind.IsBinary() {
+		what = kind.Name
+	}
 	switch {
 	case !ok:
-		fail("the plan has no evidence for %s: make it again", name)
+		fail("the plan has no evidence for %s: make it again", kind.Name)
 	case e.By == decide.None && len(others) > 0:
-		fail("the values are not %s but %s", name, strings.Join(others, " and "))
-	case e.By == decide.None && !f.Trust && !kind.IsBinary():
-		fail("nothing in the values tells that they are UUIDs; if you know it, add trust: true")
+		fail("the values are not %s but %s", kind.Name, strings.Join(others, " and "))
 	case e.By == decide.None && !f.Trust:
-		fail("nothing in the values tells that they are %s; if you know it, add trust: true", name)
-	}
-	for _, o := range coll.Fields {
-		if o.Stored == f.Stored && o.Decision != f.Decision && pattern.MatchField(o.Path) {
-			fail("it also matches %q, about which the decision is another one", o.Path)
-		}
+		fail("nothing in the values tells that they are %s; if you know it, add trust: true", what)
 	}
 }
 

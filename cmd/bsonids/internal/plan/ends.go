@@ -44,15 +44,6 @@ func (e end) String() string {
 	return fmt.Sprintf("%q %q", e.collection, e.path)
 }
 
-// first returns the first values that are converted, or nil.
-func (e end) first() *form {
-	i := slices.IndexFunc(e.forms, form.converted)
-	if i < 0 {
-		return nil
-	}
-	return &e.forms[i]
-}
-
 // end returns the end with the number i of a reference.
 func (p *Plan) end(r Reference, i int) end {
 	e := end{collection: r.Between[i]}
@@ -103,13 +94,8 @@ func (p *Plan) form(c Collection, f Field) form {
 
 // stays returns the kind of values that are left.
 func stays(s kinds.Stored, evidence []Evidence) string {
-	switch s {
-	case kinds.Subtype4:
-		return kinds.Standard
-	case kinds.OfText, kinds.GoStruct:
-		return string(s)
-	case kinds.Subtype0:
-		return s.Kinds()[0].Name
+	if of := s.Kinds(); len(of) == 1 {
+		return of[0].Name
 	}
 	order := ""
 	for _, e := range evidence {
@@ -126,38 +112,35 @@ func stays(s kinds.Stored, evidence []Evidence) string {
 
 // reference checks that a conversion does not part the values of the ends of a reference.
 func (c *checker) reference(r Reference) {
-	var ends [2]end
-	for i, name := range r.Between {
-		ends[i] = c.plan.end(r, i)
-		switch {
-		case c.names[name] && ends[i].path != "" && len(ends[i].forms) == 0:
-			c.fail(r.Line, "the reference names the field %q of %q, which the plan does not have", ends[i].path, name)
+	a, b := c.plan.end(r, 0), c.plan.end(r, 1)
+	ways := "decide so that both become the same"
+	for i, e := range []end{a, b} {
+		switch has := c.plan.has(e.collection); {
+		case has && e.path != "" && len(e.forms) == 0:
+			c.fail(r.Line, "the reference names the field %q of %q, which the plan does not have", e.path, e.collection)
 			return
-		case !c.names[name] && (len(c.plan.Only) == 0 || !c.names[r.Between[1-i]]):
-			c.fail(r.Line, "the reference names the collection %q, which the plan does not have", name)
+		case !has && (len(c.plan.Only) == 0 || !c.plan.has(r.Between[1-i])):
+			c.fail(r.Line, "the reference names the collection %q, which the plan does not have", e.collection)
 			return
+		case !has:
+			ways = "add the collection with bsonids plan DIR --collection " + Quote(e.collection)
 		}
 	}
-	a, b := ends[0], ends[1]
-	x, y := a.first(), b.first()
-	switch both := x != nil && y != nil; {
-	case !both && x == nil && y == nil:
+	x, y := slices.IndexFunc(a.forms, form.converted), slices.IndexFunc(b.forms, form.converted)
+	switch both := x >= 0 && y >= 0; {
 	case both && c.plan.Dump == nil && (a.into == "") != (b.into == ""):
 		c.fail(r.Line, "the reference between %s (%s, %s) and %s (%s, %s): only one of them is converted between apply and cutover; "+
 			"give both collections a new one with into or none, or accept it with accepted: true in the reference",
-			a, *x, where(a.into), b, *y, where(b.into))
+			a, a.forms[x], where(a.into), b, b.forms[y], where(b.into))
+		return
 	case both && a.path == "": // which fields refer to each other is not known
-	default:
-		c.parted(r, a, b)
+		return
 	}
-}
-
-// parted checks the values of two ends, of which one is converted.
-func (c *checker) parted(r Reference, a, b end) {
 	for _, x := range a.forms {
 		for _, y := range b.forms {
 			if parts(x, y) {
-				c.apart(r, a, x, b, y)
+				c.fail(r.Line, "the reference between %s (%s) and %s (%s) would be half converted: a value of one would not find its document in the other; "+
+					"%s, or accept it with accepted: true in the reference", a, x, b, y, ways)
 				return
 			}
 		}
@@ -172,14 +155,10 @@ func parts(x, y form) bool {
 	return (x.converted() || y.converted()) && x.becomes != y.becomes && !text(x, y) && !text(y, x)
 }
 
-// apart adds the problem that the ends of a reference become different.
-func (c *checker) apart(r Reference, a end, x form, b end, y form) {
-	ways := "decide so that both become the same"
-	for _, name := range r.Between {
-		if !c.names[name] {
-			ways = "add the collection with bsonids plan DIR --collection " + Quote(name)
-		}
+// where says where a collection is converted to.
+func where(into string) string {
+	if into == "" {
+		return "in place"
 	}
-	c.fail(r.Line, "the reference between %s (%s) and %s (%s) would be half converted: a value of one would not find its document in the other; "+
-		"%s, or accept it with accepted: true in the reference", a, x, b, y, ways)
+	return fmt.Sprintf("into %q", into)
 }

@@ -113,8 +113,8 @@ func TestEnds(t *testing.T) {
 // problemsOf returns the problems of a line.
 func problemsOf(p *Plan, line int) (texts []string) {
 	for _, problem := range p.Check() {
-		if problem.Line == line {
-			texts = append(texts, problem.Text)
+		if text, ok := strings.CutPrefix(problem, fmt.Sprintf("line %d: ", line)); ok {
+			texts = append(texts, text)
 		}
 	}
 	return texts

@@ -58,8 +58,8 @@ func TestGuardCheck(t *testing.T) {
 			p := &Plan{Database: "shop", To: tt.to, Collections: []Collection{{Name: "c", Into: tt.into, Guard: level, Fields: tt.fields}}}
 			var got []string
 			for _, problem := range p.Check() {
-				if strings.Contains(problem.Text, "cannot be guarded") {
-					got = append(got, problem.Text)
+				if strings.Contains(problem, "cannot be guarded") {
+					got = append(got, problem)
 				}
 			}
 			if tt.want == "" && got != nil || tt.want != "" && (len(got) != 1 || !strings.Contains(got[0], tt.want)) {

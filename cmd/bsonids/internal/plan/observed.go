@@ -23,10 +23,6 @@ func observed(s *survey.Survey) (out []Collection) {
 	return out
 }
 
-func observedIn(c survey.Collection) Collection {
-	return Collection{Name: c.Name, Filter: c.Filter, UUID: c.UUID, Fields: fields(c), kept: c.Kept != ""}
-}
-
 // Sealed is all evidence of a plan of a dump, also that which is too large for a file that a person edits:
 // the values that are known by equality. A pipe is read only once, so that apply finds its decisions there.
 type Sealed struct {

@@ -77,17 +77,9 @@ func (b *builder) sample(name string) *survey.Sample {
 
 // ways returns how the values of a field are stored.
 func ways(c scan.Collection, path string) (out []kinds.Stored) {
-	for _, f := range c.Fields {
-		if Plain(f.Path) != Plain(path) {
-			continue
-		}
-		for _, w := range []struct {
-			n  int64
-			in kinds.Stored
-		}{{f.Counts.Legacy, kinds.Subtype3}, {f.Counts.Standard, kinds.Subtype4}, {f.Counts.Generic, kinds.Subtype0}, {f.Counts.Text, kinds.OfText}} {
-			if w.n > 0 && !slices.Contains(out, w.in) {
-				out = append(out, w.in)
-			}
+	for _, stored := range []kinds.Stored{kinds.Subtype3, kinds.Subtype4, kinds.Subtype0, kinds.OfText} {
+		if slices.ContainsFunc(c.Fields, func(f scan.Field) bool { return Plain(f.Path) == Plain(path) && valuesOf(f, stored) > 0 }) {
+			out = append(out, stored)
 		}
 	}
 	return out
@@ -100,4 +92,35 @@ func (b *builder) name(namespace string) string {
 		}
 	}
 	return strings.TrimPrefix(namespace, b.survey.Database+".")
+}
+
+// ways returns how the values of a field of the plan are stored.
+func (p *Plan) ways(collection, path string) []kinds.Stored {
+	var out []kinds.Stored
+	for _, c := range p.Collections {
+		for _, f := range c.Fields {
+			if c.Name == collection && f.Plain() == Plain(path) && !slices.Contains(out, f.Stored) {
+				out = append(out, f.Stored)
+			}
+		}
+	}
+	return out
+}
+
+// differ returns a comment if one end of a reference is text and the other is not, or only partly.
+func (p *Plan) differ(names [2]string, r scan.Reference) []string {
+	a, b := p.ways(names[0], r.A.Path), p.ways(names[1], r.B.Path)
+	if slices.Equal(a, b) || !slices.Contains(a, kinds.OfText) && !slices.Contains(b, kinds.OfText) {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s %s is %s, and %s %s is %s", names[0], r.A.Path, storedAs(a, " and "), names[1], r.B.Path, storedAs(b, " and "))}
+}
+
+// storedAs lists how values are stored.
+func storedAs(ways []kinds.Stored, between string) string {
+	var s []string
+	for _, w := range ways {
+		s = append(s, string(w))
+	}
+	return strings.Join(s, between)
 }

@@ -106,7 +106,6 @@ func TestCheck(t *testing.T) {
 		{"text", func(p *Plan) { p.Collections[0].Fields[0].Stored = kinds.OfText }, "the values are text"},
 		{"others", func(p *Plan) { p.Collections[0].Fields[0].Path = Others }, "cannot be named"},
 		{"empty name", func(p *Plan) { p.Collections[0].Fields[0].Path = "a..b" }, "cannot be named"},
-		{"spelling", func(p *Plan) { p.Collections[0].Fields[0].Decision = Convert("JavaLegacy") }, "in this spelling"},
 		{"overlap", func(p *Plan) { p.Collections[0].Fields[0].Path = "*" }, `it also matches "y"`},
 		{"reference to nowhere", func(p *Plan) { p.References = []Reference{{Between: [2]string{"a", "zzz"}, Line: 30}} }, `line 30: the reference names the collection "zzz"`},
 	} {
