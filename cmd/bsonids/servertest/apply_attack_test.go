@@ -39,7 +39,7 @@ func TestApplyOfChangedData(t *testing.T) {
 				docs = append(docs, bson.D{{Key: "_id", Value: fmt.Sprint(i)}, {Key: "order", Value: in(v4(i), uuidrep.CSharpLegacy)}})
 			}
 			insert(t, db.Collection("invoices"), docs)
-		}, `"invoices": the evidence of "order" (subtype 3) for javaLegacy was evidence of versions [4], and is evidence of versions [4] beside csharpLegacy`},
+		}, `"invoices": the evidence of "order" (subtype 3) for javaLegacy was {order: javaLegacy, by: evidence, versions: [4]} and is {order: javaLegacy, by: evidence, versions: [4], against: ["csharpLegacy"]}`},
 		{"a collection is dropped", func(t *testing.T, db *mongo.Database) {
 			drop(t, db.Collection("invoices"))
 		}, `the collection "invoices" is not there any more`},

@@ -256,7 +256,7 @@ func (o *planVerb) update(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	notes, err := d.Update(sv, name, o.collections)
+	p, notes, err := d.Update(sv, name, o.collections)
 	if err != nil {
 		return migration.FileError(err)
 	}
@@ -266,10 +266,8 @@ func (o *planVerb) update(ctx context.Context) (err error) {
 	if name == plan.NewFile {
 		o.Warn("%s is in use: the plan that is up to date is %s; compare it with %s", o.dir, filepath.Join(o.dir, name), plan.PlanFile)
 	}
-	if p, err = plan.Read(filepath.Join(o.dir, name)); err == nil {
-		o.count(p, name)
-	}
-	return err
+	o.count(p, name)
+	return nil
 }
 
 // restoreRecord writes to the record what the directory knows.

@@ -108,7 +108,7 @@ func (c *comparison) collection(planned, now Collection) {
 			was, _ := f.In(kind)
 			now, _ := is.In(kind)
 			if !was.Same(now) {
-				c.fail("%s: the evidence of %s for %s was %s, and is %s", planned.Entry(), f, kind, was, now)
+				c.fail("%s: the evidence of %s for %s was %s and is %s", planned.Entry(), f, kind, was, now)
 			}
 		case !ok && slices.ContainsFunc(f.Evidence, func(e Evidence) bool {
 			now, ok := is.In(e.Order)

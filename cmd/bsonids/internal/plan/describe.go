@@ -16,11 +16,11 @@ import (
 func (b *builder) describe(p *Plan) {
 	note := func(format string, args ...any) { p.Comment = append(p.Comment, fmt.Sprintf(format, args...)) }
 	note(headFirst+" of the database %s to %s, made by bsonids plan.", p.Database, p.To)
+	option := "--write"
 	if b.dump {
-		note("Review it, edit it, and run: bsonids apply DIR, with the directory of this file, first without and then with --out.")
-	} else {
-		note("Review it, edit it, and run: bsonids apply DIR, with the directory of this file, first without and then with --write.")
+		option = "--out"
 	}
+	note("Review it, edit it, and run: bsonids apply DIR, with the directory of this file, first without and then with %s.", option)
 	note("")
 	note("decision  convert from X, with X one of %s;", strings.Join(kinds.Names(kinds.All()), ", "))
 	note("          convert from X to text; leave; or unknown, with which the plan cannot be applied")
@@ -109,23 +109,13 @@ func (b *builder) time(note func(string, ...any)) {
 	for _, c := range b.survey.Collections {
 		took, documents = took+c.Took, documents+c.Documents
 	}
+	more := " apply reads them once more before it converts; bsonids status shows how long it still takes."
+	if b.dump {
+		more = ""
+	}
 	if documents > 0 {
-		if b.dump {
-			note("It took %s to read %d documents.", round(took), documents)
-			return
-		}
-		note("It took %s to read %d documents. apply reads them once more before it converts; bsonids status shows how long it still takes.", round(took), documents)
+		note("It took %s to read %d documents.%s", max(took.Round(time.Millisecond), time.Millisecond), documents, more)
 	}
-}
-
-func round(d time.Duration) time.Duration {
-	switch {
-	case d >= time.Minute:
-		return d.Round(time.Second)
-	case d >= time.Second:
-		return d.Round(100 * time.Millisecond)
-	}
-	return max(d.Round(time.Millisecond), time.Millisecond)
 }
 
 // missed describes which references the comparison may have missed.

@@ -78,7 +78,9 @@ func (p *Plan) mapping() mapping {
 			k, err := kinds.ParseBinary(s)
 			return k.Name, err
 		}),
-		{name: "made", required: true, text: p.Made.UTC().Format(time.RFC3339), read: func(r *reader, n *yaml.Node) { p.Made = r.time(n, "made") }},
+		{name: "made", required: true, text: p.Made.UTC().Format(time.RFC3339), read: func(r *reader, n *yaml.Node) {
+			p.Made = scalar[time.Time](r, n, "made", "a time such as 2026-01-31T12:00:00Z", "!!timestamp").UTC()
+		}},
 		texts("only", &p.Only),
 		collections,
 		references,
@@ -202,7 +204,7 @@ func oneOf(s string, words ...string) (string, error) {
 }
 
 func boolean(name string, of *bool) key {
-	k := key{name: name, read: func(r *reader, n *yaml.Node) { *of = r.boolean(n, name) }}
+	k := key{name: name, read: func(r *reader, n *yaml.Node) { *of = scalar[bool](r, n, name, "true or false", "!!bool") }}
 	if *of {
 		k.text = "true"
 	}

@@ -13,47 +13,42 @@ import (
 
 // Update brings the plan in the directory up to date by a survey, and writes it to the file name there. It
 // changes only lines that it must: decisions, comments and edits stay. What is new is added as [Unknown], except
-// for the collections with the names in adds, which are added as the survey suggests. notes say what is new, and
+// for the collections with the names in adds, which are added as the survey suggests. It returns the plan. notes say what is new, and
 // what is gone. What steps have converted is not judged again.
-func (s *State) Update(sv *survey.Survey, name string, adds []string) (notes []string, err error) {
+func (s *State) Update(sv *survey.Survey, name string, adds []string) (p *Plan, notes []string, err error) {
 	path := filepath.Join(s.dir, PlanFile)
 	text, err := os.ReadFile(path) // a person may have edited it since
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	var begun []Step
 	if s.sealed && !s.Restored {
 		if begun, _, err = s.begun(); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
-	text, notes, err = update(text, func(to kinds.Kind) *Plan { return Build(sv, to) }, begun, adds)
+	p, text, notes, err = update(text, func(to kinds.Kind) *Plan { return Build(sv, to) }, begun, adds)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	p, err := Parse(text)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, nil, fmt.Errorf("%s: %w", path, err)
 	}
 	(&builder{survey: sv}).describe(p)
-	return notes, files.Replace(filepath.Join(s.dir, name), withHead(text, p.Comment))
+	return p, notes, files.Replace(filepath.Join(s.dir, name), withHead(text, p.Comment))
 }
 
-// update returns the text of a plan, brought up to date by one that is made anew.
-func update(text []byte, made func(to kinds.Kind) *Plan, begun []Step, adds []string) ([]byte, []string, error) {
-	p, err := Parse(text)
-	if err != nil {
-		return nil, nil, err
+// update returns a plan, and its text, brought up to date by one that is made anew.
+func update(text []byte, made func(to kinds.Kind) *Plan, begun []Step, adds []string) (p *Plan, is []byte, notes []string, err error) {
+	if p, err = Parse(text); err != nil {
+		return nil, nil, nil, err
 	}
 	to, err := kinds.ParseBinary(p.To)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	m := &merger{comparison: comparison{plan: p, decided: begun}, fresh: made(to), adds: adds}
 	m.merge()
 	p.Made, p.Only = m.fresh.Made, m.fresh.Only
-	text, err = rewrite(text, p)
-	return text, m.notes, err
+	is, err = rewrite(text, p)
+	return p, is, m.notes, err
 }
 
 // Like takes the decisions of other over into the plan that a survey suggests: those about fields, with trust, the

@@ -1,8 +1,7 @@
 package plan
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
+	"fmt"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -75,33 +74,24 @@ func (f Files) names() []string {
 // plainStem matches a name that is a part of a file name on every system.
 var plainStem = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,79}$`)
 
+var notPlain = regexp.MustCompile(`[^a-z0-9_-]`)
+
+// short returns a short hash.
+func short(s string) string { return sumOf([]byte(s))[:12] }
+
 // stem returns the beginning of the names of the step's files. It is different for each step of a
 // plan, even if the file system does not distinguish upper and lower case.
 func (s Step) stem() string {
 	name := s.Collection
-	if !plainStem.MatchString(name) {
-		sum := sha256.Sum256([]byte(name))
-		name = strings.Map(func(r rune) rune {
-			switch {
-			case r >= 'a' && r <= 'z', r >= '0' && r <= '9', r == '_', r == '-':
-				return r
-			case r >= 'A' && r <= 'Z':
-				return r - 'A' + 'a'
-			}
-			return '_'
-		}, name)
-		if len(name) > 40 {
-			name = name[:40]
-		}
-		name += "+" + hex.EncodeToString(sum[:6]) // no plain name has a plus sign
+	if !plainStem.MatchString(name) { // no plain name has a plus sign
+		name = fmt.Sprintf("%.40s+%s", notPlain.ReplaceAllString(strings.ToLower(name), "_"), short(name))
 	}
 	name += "." + s.From
 	if s.To == kinds.OfText {
 		name += ".text"
 	}
 	if s.Filter != "" {
-		sum := sha256.Sum256([]byte(s.Filter))
-		name += "." + hex.EncodeToString(sum[:6])
+		name += "." + short(s.Filter)
 	}
 	if s.Pass > 0 {
 		name += "." + strconv.Itoa(s.Pass+1)

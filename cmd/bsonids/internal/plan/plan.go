@@ -168,24 +168,10 @@ type Evidence struct {
 }
 
 // Same reports whether e and o say the same.
-func (e Evidence) Same(o Evidence) bool { return e.Order == o.Order && e.String() == o.String() }
+func (e Evidence) Same(o Evidence) bool { return e.String() == o.String() }
 
-func (e Evidence) String() string {
-	s := string(e.By)
-	if e.By == decide.None {
-		s = "no evidence"
-	}
-	if len(e.Versions) > 0 {
-		s += fmt.Sprintf(" of versions %v", e.Versions)
-	}
-	if len(e.Digits) > 0 {
-		s += fmt.Sprintf(", of 32 digits %v", e.Digits)
-	}
-	if len(e.Against) > 0 {
-		s += " beside " + strings.Join(e.Against, " and ")
-	}
-	return s
-}
+// String returns the evidence as it is in the file.
+func (e Evidence) String() string { return e.mapping().inline() }
 
 // In returns the evidence for the order.
 func (f Field) In(order string) (Evidence, bool) {

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
-	"time"
 
 	"go.yaml.in/yaml/v3"
 
@@ -25,11 +25,7 @@ func Read(path string) (*Plan, error) {
 	}
 	f, err := os.Open(path)
 	if err != nil {
-		var pe *os.PathError
-		if errors.As(err, &pe) {
-			err = pe.Err
-		}
-		return nil, err
+		return nil, Nameless(err)
 	}
 	defer func() { _ = f.Close() }()
 	b, err := io.ReadAll(io.LimitReader(f, maxSize+1))
@@ -110,25 +106,20 @@ func entry(n *yaml.Node, name string) (key, value *yaml.Node) {
 
 // parseDecision returns the decision that s is in any letter case.
 func parseDecision(s string) (Decision, error) {
-	if strings.EqualFold(s, string(Leave)) {
-		return Leave, nil
+	for _, d := range []Decision{Leave, Unknown} {
+		if strings.EqualFold(s, string(d)) {
+			return d, nil
+		}
 	}
-	if strings.EqualFold(s, string(Unknown)) {
-		return Unknown, nil
-	}
-	if len(s) < len(from) || !strings.EqualFold(s[:len(from)], from) {
+	parts := decision.FindStringSubmatch(s)
+	if parts == nil {
 		return "", fmt.Errorf("must be leave, unknown, convert from X, or convert from X to text, and is %q", s)
 	}
-	name, end := s[len(from):], ""
-	if at := len(name) - len(toText); at >= 0 && strings.EqualFold(name[at:], toText) {
-		name, end = name[:at], toText
-	}
-	k, err := kinds.Parse(name)
-	if err != nil {
-		return "", err
-	}
-	return Convert(k.Name) + Decision(end), nil
+	k, err := kinds.Parse(parts[1])
+	return Convert(k.Name) + Decision(strings.ToLower(parts[2])), err
 }
+
+var decision = regexp.MustCompile(`(?i)^convert from (.+?)( to text)?$`)
 
 // A reader reads the nodes of a YAML document. It keeps the first error, which has the line.
 type reader struct{ err error }
@@ -207,42 +198,25 @@ func (r *reader) list(n *yaml.Node, what string, f func(v *yaml.Node)) {
 	}
 }
 
+// scalar returns a value that has one of the tags of YAML.
+func scalar[T any](r *reader, n *yaml.Node, what, of string, tags ...string) (v T) {
+	if n.Kind != yaml.ScalarNode || !slices.Contains(tags, n.Tag) || n.Decode(&v) != nil {
+		r.fail(n.Line, "%s must be %s, and is %s", what, of, kindOf(n))
+	}
+	return v
+}
+
 // text returns a string. A name that is not UTF-8 is written with the tag !!binary.
 func (r *reader) text(n *yaml.Node, what string) string {
-	if n.Kind == yaml.ScalarNode && (n.Tag == "!!str" || n.Tag == "!!binary") {
-		var s string
-		if err := n.Decode(&s); err == nil {
-			return s
-		}
-	}
-	r.fail(n.Line, "%s must be text, and is %s", what, kindOf(n))
-	return ""
+	return scalar[string](r, n, what, "text", "!!str", "!!binary")
+}
+
+func (r *reader) integer(n *yaml.Node, what string) int {
+	return scalar[int](r, n, what, "a whole number", "!!int")
 }
 
 func (r *reader) version(n *yaml.Node) {
 	if v := r.integer(n, "schemaVersion"); v != SchemaVersion {
 		r.fail(n.Line, "the plan has schemaVersion %d, and this program reads %d", v, SchemaVersion)
 	}
-}
-
-func (r *reader) integer(n *yaml.Node, what string) (i int) {
-	if n.Kind != yaml.ScalarNode || n.Tag != "!!int" || n.Decode(&i) != nil {
-		r.fail(n.Line, "%s must be a whole number, and is %s", what, kindOf(n))
-	}
-	return i
-}
-
-func (r *reader) boolean(n *yaml.Node, what string) (b bool) {
-	if n.Kind != yaml.ScalarNode || n.Tag != "!!bool" || n.Decode(&b) != nil {
-		r.fail(n.Line, "%s must be true or false, and is %s", what, kindOf(n))
-	}
-	return b
-}
-
-func (r *reader) time(n *yaml.Node, what string) time.Time {
-	t, err := time.Parse(time.RFC3339, n.Value)
-	if n.Kind != yaml.ScalarNode || err != nil {
-		r.fail(n.Line, "%s must be a time such as 2026-01-31T12:00:00Z, and is %s", what, kindOf(n))
-	}
-	return t.UTC()
 }

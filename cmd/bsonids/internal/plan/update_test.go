@@ -33,7 +33,7 @@ func updated(t *testing.T, text string, fresh *Plan, begun []Step) (string, []st
 
 func updatedWith(t *testing.T, text string, fresh *Plan, begun []Step, adds []string) (string, []string) {
 	t.Helper()
-	b, notes, err := update([]byte(text), func(kinds.Kind) *Plan { return fresh }, begun, adds)
+	_, b, notes, err := update([]byte(text), func(kinds.Kind) *Plan { return fresh }, begun, adds)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +167,7 @@ func TestUpdateLayout(t *testing.T) {
 	flow := `{"schemaVersion": 1, "database": "shop", "to": "standard", "made": 1970-01-01T00:00:00Z, "collections": [{"name": "orders", "uuid": "01", "fields": []}]}`
 	for _, text := range []string{flow, strings.ReplaceAll(text, "\n", "\r\n"), strings.ReplaceAll(text, "\n      ", "\n        "), strings.ReplaceAll(text, "\n  ", "\n "),
 		strings.Replace(text, "    fields:\n", "    fields: # all\n\n", 1)} {
-		b, _, err := update([]byte(text), func(kinds.Kind) *Plan { return fresh }, nil, nil)
+		_, b, _, err := update([]byte(text), func(kinds.Kind) *Plan { return fresh }, nil, nil)
 		if err != nil {
 			if !errors.Is(err, ErrLayout) {
 				t.Errorf("%v\n%s", err, text)
