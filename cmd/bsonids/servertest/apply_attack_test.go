@@ -12,6 +12,7 @@ import (
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
+	"github.com/bsonids/bsonids/integration/mongotest"
 	"github.com/bsonids/bsonids/uuidrep"
 )
 
@@ -78,8 +79,7 @@ func TestApplyOfChangedData(t *testing.T) {
 			// The same directory serves a new plan, because nothing was converted.
 			again(t, planned(t, s), dir)
 			edit(t, file, left...)
-			b := text(t, file)
-			if strings.Contains(string(b), "unknown, because") {
+			if strings.Contains(text(t, file), "unknown, because") {
 				return
 			}
 			if r := command(t, s, "apply", dir, "--batch", "10", "--write"); r.code != failure.ExitOK && r.code != failure.ExitIncomplete {
@@ -89,55 +89,51 @@ func TestApplyOfChangedData(t *testing.T) {
 	}
 }
 
-// An edit of what was converted is refused, and the other verbs use the plan that was applied.
+// An edit of what was converted is refused, and the other verbs use the plan that was applied, also if the file is
+// gone.
 func TestApplyOfEditedPlan(t *testing.T) {
-	s, db := started(t)
-	want := shop(t, db, 20)
-	file := planned(t, s)
-	dir := filepath.Dir(file)
-	edit(t, file, mixed...)
-	edit(t, file, "    fields: [\"device\", \"token\"]\n", "    fields: [\"device\", \"token\"]\n    accepted: true\n")
-	args := []string{"apply", dir, "--batch", "10", "--write"}
+	s := mongotest.Start(t)
+	m := newMixedShop(t, s, 20)
+	edit(t, m.file, "    fields: [\"device\", \"token\"]\n", "    fields: [\"device\", \"token\"]\n    accepted: true\n")
+	args := []string{"apply", m.dir, "--batch", "10", "--write"}
 	command(t, s, args...).want(t, failure.ExitOK)
-	edit(t, file, "# 20 values", "# a note: 20 values") // comments do not matter
+	edit(t, m.file, "# 20 values", "# a note: 20 values") // comments do not matter
 	command(t, s, args...).want(t, failure.ExitOK)
-	edit(t, file, "decision: convert from generic", "decision: leave")
-	for _, args := range [][]string{{"apply", dir, "--write"}, {"apply", dir}} {
-		command(t, s, args...).want(t, failure.ExitUsage).says(t, `the collection "sessions": the field "token" (subtype 0): decision was convert from generic and is leave; put this back`)
+	edit(t, m.file, "decision: convert from generic", "decision: leave")
+	for _, args := range [][]string{args, {"apply", m.dir}} {
+		command(t, s, args...).want(t, failure.ExitUsage).
+			says(t, `the collection "sessions": the field "token" (subtype 0): decision was convert from generic and is leave; put this back`)
 	}
-	// The other verbs use the plan as it was applied, also if the file is gone.
-	command(t, s, "verify", dir).want(t, failure.ExitOK)
-	if err := os.Remove(file); err != nil {
+	command(t, s, "verify", m.dir).want(t, failure.ExitOK)
+	if err := os.Remove(m.file); err != nil {
 		t.Fatal(err)
 	}
-	command(t, s, "verify", dir).want(t, failure.ExitOK)
-	command(t, s, "status", dir).want(t, failure.ExitOK)
-	command(t, s, "undo", dir).want(t, failure.ExitOK)
-	for _, args := range [][]string{{"verify", file}, {"verify", dir, "--db", "x"}, {"verify"},
-		{"apply", dir, "--write"}, {"apply", filepath.Join(dir, "nothing")}, {"verify", t.TempDir()}, {"undo", t.TempDir(), "--write"},
-		{"status", t.TempDir()}, {"status"}, {"apply"}, {"plan"}, {"plan", "--db", s.Database()}, {"plan", dir, "--db", s.Database()},
+	for _, verb := range []string{"verify", "status", "undo"} {
+		command(t, s, verb, m.dir).want(t, failure.ExitOK)
+	}
+	for _, args := range [][]string{{"verify", m.file}, {"verify", m.dir, "--db", "x"}, {"verify"},
+		{"apply", m.dir, "--write"}, {"apply", filepath.Join(m.dir, "nothing")}, {"verify", t.TempDir()}, {"undo", t.TempDir(), "--write"},
+		{"status", t.TempDir()}, {"status"}, {"apply"}, {"plan"}, {"plan", "--db", s.Database()}, {"plan", m.dir, "--db", s.Database()},
 		{"plan", t.TempDir(), "--db", "nowhere"}, {"plan", t.TempDir(), "--db", s.Database(), "--to", "generic"}} {
 		command(t, s, args...).want(t, failure.ExitUsage)
 	}
-	whole(t, db, want)
+	whole(t, m.db, m.want)
 }
 
 // Two commands at once on one directory, and on two, convert everything once.
 func TestApplyTwiceAtOnce(t *testing.T) {
-	s, db := started(t)
-	for _, dirs := range [][2]string{{"a", "a"}, {"a", "b"}} {
-		if err := db.Drop(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		want := shop(t, db, 30)
-		file, dir := planned(t, s, "--to", "standard"), t.TempDir()
-		edit(t, file, mixed...)
-		again(t, file, filepath.Join(dir, "a"))
-		again(t, file, filepath.Join(dir, "b"))
+	for _, second := range []string{"a", "b"} {
+		s := mongotest.Start(t)
+		m := newMixedShop(t, s, 30)
+		top := t.TempDir()
+		dirs := []string{filepath.Join(top, "a"), filepath.Join(top, second)}
 		results := make(chan result, 2)
 		for _, d := range dirs {
+			again(t, m.file, d)
+		}
+		for _, d := range dirs {
 			go func() {
-				results <- command(t, s, "apply", filepath.Join(dir, d), "--batch", "10", "--collections-at-once", "2", "--write")
+				results <- command(t, s, "apply", d, "--batch", "10", "--collections-at-once", "2", "--write")
 			}()
 		}
 		for range 2 {
@@ -146,9 +142,9 @@ func TestApplyTwiceAtOnce(t *testing.T) {
 			}
 		}
 		for _, d := range dirs { // each of them may have stopped because of the other one
-			command(t, s, "apply", filepath.Join(dir, d), "--batch", "10", "--write")
+			command(t, s, "apply", d, "--batch", "10", "--write")
 		}
-		whole(t, db, want)
+		whole(t, m.db, m.want)
 	}
 }
 
@@ -168,8 +164,7 @@ func TestApplyOfUglyNames(t *testing.T) {
 	if len(made) < 5 {
 		t.Fatalf("only %q could be made", made)
 	}
-	file := planned(t, s)
-	dir := filepath.Dir(file)
+	dir := filepath.Dir(planned(t, s))
 	r := command(t, s, "apply", dir, "--batch", "10", "--write").want(t, failure.ExitOK)
 	for _, c := range r.stdout + r.stderr {
 		if c != '\n' && c < ' ' || c == 0x202e {
@@ -177,16 +172,11 @@ func TestApplyOfUglyNames(t *testing.T) {
 		}
 	}
 	for _, name := range made {
-		for _, doc := range all(t, db.Collection(name)) {
-			if subtype, _ := doc.Index(1).Value().Binary(); subtype != 4 {
-				t.Errorf("%q: %v", name, doc)
-				break
-			}
-		}
+		wantNew(t, db.Collection(name), "x")
 	}
-	command(t, s, "verify", dir).want(t, failure.ExitOK)
-	command(t, s, "status", dir).want(t, failure.ExitOK)
-	command(t, s, "undo", dir, "--write").want(t, failure.ExitOK)
+	for _, args := range [][]string{{"verify", dir}, {"status", dir}, {"undo", dir, "--write"}} {
+		command(t, s, args...).want(t, failure.ExitOK)
+	}
 }
 
 // A database without UUIDs, and one with views and many collections.
@@ -207,14 +197,9 @@ func TestPlanOfOtherDatabases(t *testing.T) {
 	if err := db.CreateView(t.Context(), "view", "c000", mongo.Pipeline{}); err != nil {
 		t.Logf("without a view: %v", err)
 	}
-	dir := filepath.Dir(planned(t, s))
-	command(t, s, "apply", dir, "--batch", "10", "--write").want(t, failure.ExitOK)
+	command(t, s, "apply", filepath.Dir(planned(t, s)), "--batch", "10", "--write").want(t, failure.ExitOK)
 	for i := range n {
-		for _, doc := range all(t, db.Collection(fmt.Sprintf("c%03d", i))) {
-			if subtype, _ := doc.Lookup("x").Binary(); subtype != 4 {
-				t.Fatalf("c%03d: %v", i, doc)
-			}
-		}
+		wantNew(t, db.Collection(fmt.Sprintf("c%03d", i)), "x")
 	}
 	if runs, err := db.Collection(record.Name).CountDocuments(t.Context(), bson.D{{Key: "kind", Value: "plan"}}); err != nil || runs != 1 {
 		t.Errorf("%d plans in the record, %v", runs, err)
@@ -223,18 +208,15 @@ func TestPlanOfOtherDatabases(t *testing.T) {
 
 // A directory that is none stops the commands before the first write.
 func TestApplyWithoutDirectory(t *testing.T) {
-	s, db := started(t)
-	shop(t, db, 12)
-	before := all(t, db.Collection("orders"))
-	file := planned(t, s)
-	edit(t, file, mixed...)
+	s := mongotest.Start(t)
+	m := newMixedShop(t, s, 12)
 	taken := filepath.Join(t.TempDir(), "file")
 	put(t, taken, "")
 	for _, dir := range []string{taken, filepath.Join(taken, "below"), "/dev/full"} {
-		if r := command(t, s, "apply", dir, "--write"); r.code == failure.ExitOK || !strings.Contains(r.stderr, "changed nothing") {
-			t.Errorf("%s: exit code %d: %s", dir, r.code, r.stderr)
+		if r := command(t, s, "apply", dir, "--write").says(t, "changed nothing"); r.code == failure.ExitOK {
+			t.Error(dir)
 		}
 		command(t, s, "plan", dir, "--db", s.Database()).want(t, failure.ExitUsage)
 	}
-	equal(t, all(t, db.Collection("orders")), before)
+	whole(t, m.db, m.before)
 }

@@ -6,14 +6,12 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
-	"go.mongodb.org/mongo-driver/v2/mongo"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/integration/mongotest"
@@ -39,110 +37,72 @@ func confined(t *testing.T, s target, blocks int, args ...string) result {
 	return result{sh.ProcessState.ExitCode(), out.String(), errs.String()}
 }
 
-// beforehand returns the collections of a shop as they are, without the copy that a conversion makes.
-func beforehand(t testing.TB, db *mongo.Database, want map[string]map[string]bson.Raw) map[string]map[string]bson.Raw {
+// goesOn applies the plan and undoes it. Each command is stopped by several limits first, and says with the exit
+// code what it changed and how to go on. It does so without a limit.
+func (m mixedShop) goesOn(t *testing.T, code int, limits []int, limited func(n int, args ...string) result) {
 	t.Helper()
-	out := make(map[string]map[string]bson.Raw)
-	for name := range want {
-		if name != "customers_standard" {
-			out[name] = all(t, db.Collection(name))
+	between := 0
+	for _, step := range []struct {
+		verb string
+		want map[string]map[string]bson.Raw
+	}{{"apply", m.want}, {"undo", m.before}} {
+		args := []string{step.verb, m.dir, "--write", "--batch", "5", "--retry-for", "0s", "--batch-timeout", "1s"}
+		for _, n := range limits {
+			r := limited(n, args...)
+			if r.code == failure.ExitOK {
+				break
+			}
+			changed := strings.Contains(r.stderr, "changed: ")
+			if changed {
+				between++
+			}
+			nothing := strings.HasSuffix(strings.TrimSpace(r.stderr), "this command changed nothing")
+			if r.code != code || !nothing && !(changed && strings.Contains(r.stderr, "to continue: ")) {
+				t.Errorf("%s, limit %d: exit code %d, want %d: %s%s", step.verb, n, r.code, code, r.stdout, r.problems())
+			}
 		}
-	}
-	return out
-}
-
-// goesOn checks the last lines of a command that failed: what it changed, and how to continue.
-func goesOn(t *testing.T, what string, r result, code int) {
-	t.Helper()
-	nothing := strings.HasSuffix(strings.TrimSpace(r.stderr), "this command changed nothing")
-	if r.code != code || !nothing && (!strings.Contains(r.stderr, "changed: ") || !strings.Contains(r.stderr, "to continue: ")) {
-		t.Errorf("%s: exit code %d, want %d: %s%s", what, r.code, code, r.stdout, r.problems())
+		if between == 0 {
+			t.Error("no limit was between the first and the last write")
+		}
+		command(t, m.s, args...).want(t, failure.ExitOK)
+		whole(t, m.db, step.want)
+		if step.verb == "apply" {
+			command(t, m.s, "verify", m.dir).want(t, failure.ExitOK)
+		}
 	}
 }
 
 // A disk becomes full while a plan is applied, and while it is undone, at each of several moments.
-// The command says what it changed and how to go on, and does so when there is space.
 func TestApplyOnFullDisk(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		mongotest.Skip(t, "no limit on the size of files")
 	}
-	s, db := started(t)
-	want := shop(t, db, 60)
-	before := beforehand(t, db, want)
-	file := planned(t, s)
-	edit(t, file, mixed...)
-	dir := filepath.Dir(file)
-	flags := []string{dir, "--write", "--batch", "5", "--retry-for", "0s", "--batch-timeout", "1s"}
-	apply, undo := append([]string{"apply"}, flags...), append([]string{"undo"}, flags...)
-	said := 0
-	for _, blocks := range []int{0, 2, 8, 12, 20} {
-		r := confined(t, s, blocks, apply...)
-		if r.code == failure.ExitOK {
-			break
-		}
-		goesOn(t, fmt.Sprintf("apply, %d blocks", blocks), r, failure.ExitFailed)
-		if strings.Contains(r.stderr, "changed: ") {
-			said++
-		}
-	}
-	if said == 0 {
-		t.Error("no disk was full between the first and the last write")
-	}
-	command(t, s, apply...).want(t, failure.ExitOK)
-	whole(t, db, want)
-	command(t, s, "verify", dir).want(t, failure.ExitOK)
-	for _, blocks := range []int{0, 8} {
-		r := confined(t, s, blocks, undo...)
-		if r.code == failure.ExitOK {
-			break
-		}
-		goesOn(t, fmt.Sprintf("undo, %d blocks", blocks), r, failure.ExitFailed)
-	}
-	command(t, s, undo...).want(t, failure.ExitOK)
-	whole(t, db, before)
+	m := newMixedShop(t, mongotest.Start(t), 60)
+	m.goesOn(t, failure.ExitFailed, []int{0, 2, 8, 12, 20}, func(blocks int, args ...string) result { return confined(t, m.s, blocks, args...) })
 }
 
 // The privilege to write the record is lacking when a plan is applied and undone, or it is taken away
-// meanwhile. The command says what it changed and how to go on, and does so with the privilege.
+// meanwhile.
 func TestApplyWithoutRecord(t *testing.T) {
-	s, db := started(t)
-	want := shop(t, db, 20)
-	before := beforehand(t, db, want)
+	m := newMixedShop(t, mongotest.Start(t), 20)
 	var left atomic.Int32 // how many commands that may still write the record
-	p := startProxy(t, host(t, s), func(r request, pass func() []byte) []byte {
+	p := startProxy(t, host(t, m.s), func(r request, pass func() []byte) []byte {
 		name, _ := r.command.Lookup(r.name()).StringValueOK()
 		if name == "bsonids.migrations" && (r.name() == "insert" || r.name() == "update") && left.Add(-1) < 0 {
-			return r.reply(bson.D{{Key: "ok", Value: 0.0}, {Key: "code", Value: int32(13)}, {Key: "codeName", Value: "Unauthorized"}, {Key: "errmsg", Value: "not authorized to " + r.name()}})
+			return r.fail(13, "Unauthorized", "not authorized to "+r.name())
 		}
 		return pass()
 	})
-	file := planned(t, s)
-	edit(t, file, mixed...)
-	dir := filepath.Dir(file)
-	flags := []string{dir, "--write", "--batch", "5", "--batch-timeout", "1s"}
-	for _, name := range []string{"apply", "undo"} {
-		for _, n := range []int32{0, 1, 2, 4, 8} {
-			left.Store(n)
-			r := command(t, p, append([]string{name}, flags...)...)
-			if r.code == failure.ExitOK {
-				break
-			}
-			goesOn(t, fmt.Sprintf("%s, %d writes", name, n), r, failure.ExitDenied)
-			if !strings.Contains(r.stderr, "the user lacks a privilege") {
-				t.Errorf("%s, %d writes: %s", name, n, r.stderr)
-			}
-			if n == 0 && name == "apply" {
-				whole(t, db, before)
-				if !strings.Contains(r.stderr, "ask for a role with find, insert and update on it") {
-					t.Error(r.stderr)
-				}
-			}
+	m.goesOn(t, failure.ExitDenied, []int{0, 1, 2, 4, 8}, func(n int, args ...string) result {
+		left.Store(int32(n))
+		r := command(t, p, args...)
+		if r.code != failure.ExitOK {
+			r.says(t, "the user lacks a privilege")
 		}
-		command(t, s, append([]string{name}, flags...)...).want(t, failure.ExitOK)
-		if name == "apply" {
-			whole(t, db, want)
-		} else {
-			whole(t, db, before)
+		if n == 0 && args[0] == "apply" {
+			r.says(t, "ask for a role with find, insert and update on it")
+			whole(t, m.db, m.before)
 		}
-	}
+		return r
+	})
 }

@@ -10,57 +10,57 @@ import (
 	"testing"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
 	"github.com/bsonids/bsonids/uuidrep"
 )
 
-// The undo and the proof of a plan need the files of each of its conversions: those of one do not
-// stand for those of another.
-func TestPlanWithFilesOfAnotherStep(t *testing.T) {
+// After a plan was begun, each command needs the files of each of its conversions. One whose files are spoilt, or are
+// those of another one, is not "not begun".
+func TestPlanWithSpoiltFiles(t *testing.T) {
 	s, db := started(t)
-	want := make(map[string]map[string]bson.Raw)
-	for _, name := range []string{"a", "b"} {
-		want[name] = seed(t, db.Collection(name), 60, uuidrep.JavaLegacy, uuidrep.Standard)
-	}
-	file := planned(t, s)
-	dir := filepath.Dir(file)
+	want := seeded(t, db, 60, "a", "b")
+	dir := filepath.Dir(planned(t, s))
 	command(t, s, "apply", dir, "--batch", "10", "--write").want(t, failure.ExitOK)
-	states, _ := filepath.Glob(filepath.Join(dir, "*.undo"))
-	if len(states) != 2 {
-		t.Fatal(states)
-	}
-	a, b := strings.TrimSuffix(states[0], ".undo"), strings.TrimSuffix(states[1], ".undo")
-	check := func(t *testing.T) {
-		t.Helper()
-		for _, args := range [][]string{{"undo", dir, "--batch", "10"}, {"undo", dir, "--batch", "10", "--write"}, {"verify", dir}} {
-			if r := command(t, s, args...); r.code == failure.ExitOK {
-				t.Errorf("%q: %s%s", args[0], r.stdout, r.stderr)
-			}
-		}
-		whole(t, db, want)
-	}
-	for name, kinds := range map[string][]string{"log": {".undo"}, "state": {".state"}, "both": {".undo", ".state"}} {
+	state, log := filepath.Join(dir, "b.javaLegacy.state"), filepath.Join(dir, "b.javaLegacy.undo")
+	stateText, logText := text(t, state), text(t, log)
+	another := func(path string) { put(t, path, text(t, filepath.Join(dir, "a.javaLegacy"+filepath.Ext(path)))) }
+	for name, tt := range map[string]struct {
+		spoil func()
+		path  string // what the commands name
+	}{
+		"no state":         {func() { _ = os.Remove(state) }, state},
+		"empty state":      {func() { put(t, state, "") }, state},
+		"folder":           {func() { _ = os.Remove(state); _ = os.Mkdir(state, 0o700) }, state},
+		"state of another": {func() { another(state) }, state},
+		"log of another":   {func() { another(log) }, log},
+		"both of another":  {func() { another(log); another(state) }, state},
+	} {
 		t.Run(name, func(t *testing.T) {
-			for _, k := range kinds {
-				put(t, b+k+".away", text(t, b+k))
-				put(t, b+k, text(t, a+k))
+			tt.spoil()
+			commands, code := [][]string{{"verify", dir}, {"undo", dir}, {"undo", dir, "--write"}, {"apply", dir}, {"status", dir}}, failure.ExitFailed
+			if tt.path == log { // which the others do not read
+				commands, code = commands[:3], failure.ExitUsage
 			}
-			check(t)
-			for _, k := range kinds {
-				put(t, b+k, text(t, b+k+".away"))
+			for _, args := range commands {
+				command(t, s, args...).want(t, code).says(t, tt.path)
 			}
+			whole(t, db, want)
+			_ = os.Remove(state)
+			put(t, state, stateText)
+			put(t, log, logText)
 		})
 	}
+	command(t, s, "verify", dir).want(t, failure.ExitOK)
 }
 
 // A state directory that was copied before the plan was applied does not tell that there is nothing to undo.
 func TestUndoPlanWithEarlierDirectory(t *testing.T) {
 	s, db := started(t)
-	want := map[string]map[string]bson.Raw{"a": seed(t, db.Collection("a"), 60, uuidrep.JavaLegacy, uuidrep.Standard)}
-	file := planned(t, s)
-	dir := filepath.Dir(file)
+	want := seeded(t, db, 60, "a")
+	dir := filepath.Dir(planned(t, s))
 	// A command that cannot read the collections leaves a directory with which nothing was decided.
 	p := startProxy(t, host(t, s), func(r request, pass func() []byte) []byte {
 		if r.name() == "find" {
@@ -77,29 +77,51 @@ func TestUndoPlanWithEarlierDirectory(t *testing.T) {
 		t.Fatal(err)
 	}
 	command(t, s, "apply", dir, "--batch", "10", "--write").want(t, failure.ExitOK)
-	dir = earlier
-	for _, args := range [][]string{{"undo", dir}, {"undo", dir, "--write"}} {
-		if r := command(t, s, args...); r.code == failure.ExitOK {
+	for _, write := range [][]string{nil, {"--write"}} {
+		if r := command(t, s, append([]string{"undo", earlier}, write...)...); r.code == failure.ExitOK {
 			t.Errorf("%s%s", r.stdout, r.stderr)
 		}
 	}
 	whole(t, db, want)
 }
 
-// An undo and a proof of a collection that was renamed since, and another one has its name, is an error.
+// A collection that is not the one that was converted, whatever its name, is not proven, restored or converted: it
+// was dropped, it was renamed and another one has its name, or another one was created.
 func TestReplacedCollection(t *testing.T) {
-	for _, to := range []uuidrep.Representation{uuidrep.Standard, uuidrep.CSharpLegacy} {
-		s, db := started(t)
-		coll := db.Collection("c")
-		seed(t, coll, 30, uuidrep.JavaLegacy, to)
-		dir := prepared(t, s, to.String())
-		command(t, s, "apply", dir, "--write", "--batch", "10").want(t, failure.ExitOK)
-		rename(t, db, "c", "old")
-		insert(t, coll, []any{bson.D{{Key: "_id", Value: "new"}}})
-		for _, args := range [][]string{{"verify", dir}, {"verify", dir, "--allow-changed"}, {"undo", dir}, {"undo", dir, "--write"}} {
-			if r := command(t, s, args...); r.code == failure.ExitOK {
-				t.Errorf("%v %q: %s%s", to, args, r.stdout, r.stderr)
+	rest := [][]string{{"verify"}, {"verify", "--allow-changed"}, {"undo"}, {"undo", "--write"}}
+	for name, tt := range map[string]struct {
+		replace  func(*mongo.Database)
+		commands [][]string
+		code     int
+		says     string
+	}{
+		"dropped": {func(db *mongo.Database) { drop(t, db.Collection("c")) }, rest, failure.ExitUsage, ".c does not exist"},
+		"renamed": {func(db *mongo.Database) {
+			rename(t, db, "c", "old")
+			insert(t, db.Collection("c"), []any{bson.D{{Key: "_id", Value: "new"}}})
+		}, rest, failure.ExitFailed, ".c is another collection than the one that was converted"},
+		"created again": {func(db *mongo.Database) {
+			drop(t, db.Collection("c"))
+			drop(t, db.Collection("c_standard"))
+			seed(t, db.Collection("c"), 12, uuidrep.JavaLegacy, uuidrep.Standard)
+		}, [][]string{{"apply", "--write"}, {"apply", "--write"}}, failure.ExitUsage, "another collection with the same name"},
+	} {
+		for way, changes := range map[string][]func(*plan.Plan){"standard": nil, "csharpLegacy": nil, "copied": {intoNew("c")}} {
+			if way == "copied" && name != "created again" {
+				continue // there is nothing to restore in it
 			}
+			t.Run(name+" "+way, func(t *testing.T) {
+				s, db := started(t)
+				seed(t, db.Collection("c"), 30, uuidrep.JavaLegacy, uuidrep.Standard)
+				dir := prepared(t, s, strings.Replace(way, "copied", "standard", 1), changes...)
+				command(t, s, "apply", dir, "--write", "--batch", "10").want(t, failure.ExitOK)
+				tt.replace(db)
+				before := all(t, db.Collection("c"))
+				for _, args := range tt.commands {
+					command(t, s, append([]string{args[0], dir}, args[1:]...)...).want(t, tt.code).says(t, tt.says)
+				}
+				equal(t, all(t, db.Collection("c")), before)
+			})
 		}
 	}
 }
@@ -149,42 +171,4 @@ func TestRenamedDuring(t *testing.T) {
 func isProbe(r request) bool {
 	id, err := r.command.LookupErr("filter", "_id")
 	return err == nil && id.Type == bson.TypeString
-}
-
-// After a plan was begun, a step whose state file is spoilt is not "not begun" for any command.
-func TestPlanWithoutState(t *testing.T) {
-	s, db := started(t)
-	want := make(map[string]map[string]bson.Raw)
-	for _, name := range []string{"a", "b"} {
-		want[name] = seed(t, db.Collection(name), 60, uuidrep.JavaLegacy, uuidrep.Standard)
-	}
-	file := planned(t, s)
-	dir := filepath.Dir(file)
-	command(t, s, "apply", dir, "--batch", "10", "--write").want(t, failure.ExitOK)
-	states, _ := filepath.Glob(filepath.Join(dir, "?.*.state"))
-	if len(states) != 2 {
-		t.Fatal(states)
-	}
-	ways := map[string]func() error{
-		"missing":  func() error { return os.Remove(states[1]) },
-		"empty":    func() error { return os.WriteFile(states[1], nil, 0o600) },
-		"a folder": func() error { _ = os.Remove(states[1]); return os.Mkdir(states[1], 0o700) },
-		"another":  func() error { put(t, states[1], text(t, states[0])); return nil },
-	}
-	b := text(t, states[1])
-	for _, spoil := range ways {
-		if err := spoil(); err != nil {
-			t.Fatal(err)
-		}
-		for _, args := range [][]string{
-			{"status", dir}, {"apply", dir}, {"verify", dir},
-			{"undo", dir}, {"undo", dir, "--write"},
-		} {
-			command(t, s, args...).want(t, failure.ExitFailed).says(t, states[1])
-		}
-		_ = os.Remove(states[1])
-		put(t, states[1], b)
-	}
-	whole(t, db, want)
-	command(t, s, "verify", dir).want(t, failure.ExitOK)
 }

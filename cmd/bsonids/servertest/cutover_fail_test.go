@@ -1,7 +1,6 @@
 package servertest
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,7 +10,6 @@ import (
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
-	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/guard"
@@ -28,35 +26,30 @@ func TestCutoverRollsBack(t *testing.T) {
 	settings := c.settingsOf("a")
 	want := map[string]map[string]bson.Raw{}
 	for _, name := range c.names {
-		want[name] = converted(t, all(t, c.db.Collection(name)))
+		want[name] = converted(t, c.docs(name))
 	}
-	a := c.db.Collection("a")
-	id := func(i int) bson.D { return bson.D{{Key: "_id", Value: in(cutID(i), uuidrep.Standard)}} }
 	var once sync.Once
 	p := startProxy(t, host(t, c.s), func(r request, pass func() []byte) []byte {
 		if r.rename() != c.db.Name()+".b_new to "+c.db.Name()+".b" {
 			return pass()
 		}
 		once.Do(func() {
-			bypass := options.UpdateOne().SetBypassDocumentValidation(true)
-			_, err1 := a.DeleteOne(t.Context(), id(1))
-			_, err2 := a.UpdateOne(t.Context(), id(2), bson.D{{Key: "$set", Value: bson.D{{Key: "n", Value: int32(9)}}}}, bypass)
-			_, err3 := a.UpdateOne(t.Context(), id(3), bson.D{{Key: "$set", Value: bson.D{{Key: "customer", Value: in(cutID(77), uuidrep.JavaLegacy)}}}}, bypass)
-			_, err4 := a.InsertOne(t.Context(), append(id(500), bson.E{Key: "n", Value: int32(5)}), options.InsertOne().SetBypassDocumentValidation(true))
-			if err := errors.Join(err1, err2, err3, err4); err != nil {
-				t.Error(err)
-			}
-			want["a"] = converted(t, all(t, a))
+			c.delete("a", 1, uuidrep.Standard)
+			c.set("a", 2, uuidrep.Standard, "n", int32(9))
+			c.set("a", 3, uuidrep.Standard, "customer", in(cutID(77), uuidrep.JavaLegacy))
+			c.put("a", append(cutBy(500, uuidrep.Standard), bson.E{Key: "n", Value: int32(5)}))
+			want["a"] = converted(t, c.docs("a"))
 		})
-		return r.reply(bson.D{{Key: "ok", Value: 0.0}, {Key: "errmsg", Value: "not today"}, {Key: "code", Value: int32(20)}, {Key: "codeName", Value: "IllegalOperation"}})
+		return r.fail(20, "IllegalOperation", "not today")
 	})
-	command(t, p, c.line("cutover", "--write")...).want(t, failure.ExitFailed).says(t, "not today; the cutover was rolled back").prints(t, "was rolled back").lacks(t, "to undo:")
+	command(t, p, c.line("cutover", "--write")...).want(t, failure.ExitFailed).
+		says(t, "not today; the cutover was rolled back").prints(t, "was rolled back").lacks(t, "to undo:")
 	if got := c.collections(); got != "a a_new b b_new c c_new" {
 		t.Errorf("collections %s", got)
 	}
 	c.wantSettings(settings, "a", "a_new", "b", "b_new", "c", "c_new")
 	for _, name := range c.names {
-		docs := all(t, c.db.Collection(name))
+		docs := c.docs(name)
 		equal(t, converted(t, docs), want[name])
 		for _, doc := range docs {
 			if subtype, _ := doc.Lookup("_id").Binary(); subtype != 3 {
@@ -69,7 +62,7 @@ func TestCutoverRollsBack(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	for _, name := range c.names {
-		equal(t, converted(t, all(t, c.db.Collection(name))), want[name])
+		equal(t, converted(t, c.docs(name)), want[name])
 	}
 }
 
@@ -89,7 +82,7 @@ func TestCutoverBetween(t *testing.T) {
 	if r.State != "switched" || len(b) != 1 || b[0].Collection != "a_between_1" || b[0].Documents != 3 || b[0].Conflicts != 1 {
 		t.Errorf("%+v", r)
 	}
-	docs := all(t, c.db.Collection("a"))
+	docs := c.docs("a")
 	if n := docs[marshalValue(t, in(cutID(3), uuidrep.Standard)).String()].Lookup("n").Int32(); len(docs) != 21 || n != 0 {
 		t.Errorf("%d documents, n is %d", len(docs), n)
 	}
@@ -202,9 +195,9 @@ func TestCutoverRefused(t *testing.T) {
 	run(append(bson.D{{Key: "collMod", Value: "a"}}, cutSettings...)...)
 	run(bson.E{Key: "collMod", Value: "a"}, bson.E{Key: "validator", Value: bson.D{{Key: "n", Value: bson.D{{Key: "$gte", Value: int32(-5)}}}}})
 	was := c.settingsOf("a")
-	command(t, c.s, c.line("release", "--write")...).want(t, failure.ExitIncomplete).prints(t, "another program has changed the validator")
+	c.run(failure.ExitIncomplete, "release", "--write").prints(t, "another program has changed the validator")
 	c.wantSettings(was, "a")
-	command(t, c.s, c.line("release", "--write")...).want(t, failure.ExitUsage)
+	c.run(failure.ExitUsage, "release", "--write")
 }
 
 // A server without the command that sets validators is refused.
@@ -232,9 +225,9 @@ func TestCutoverTwice(t *testing.T) {
 	go func() { ended <- command(t, p, c.line("cutover", "--write")...) }()
 	<-reached
 	for _, flags := range [][]string{nil, {"--roll-back"}} {
-		command(t, c.s, c.line("cutover", append(flags, "--write")...)...).want(t, failure.ExitUsage).says(t, "has not ended; wait for it")
+		c.run(failure.ExitUsage, "cutover", append(flags, "--write")...).says(t, "has not ended; wait for it")
 	}
-	command(t, c.s, c.line("release", "--write")...).want(t, failure.ExitUsage)
+	c.run(failure.ExitUsage, "release", "--write")
 	close(others)
 	(<-ended).want(t, failure.ExitOK)
 }
@@ -251,7 +244,7 @@ func TestCutoverLostAnswers(t *testing.T) {
 	}
 	before := map[string]map[string]bson.Raw{}
 	for _, name := range c.names {
-		before[name] = all(t, c.db.Collection(name))
+		before[name] = c.docs(name)
 	}
 	var mu sync.Mutex
 	seen := make(map[string]int)
@@ -277,7 +270,7 @@ func TestCutoverLostAnswers(t *testing.T) {
 	}
 	t.Logf("%d answers lost: %v", lost, seen)
 	for _, name := range c.names {
-		equal(t, all(t, c.db.Collection(name)), converted(t, before[name]))
+		equal(t, c.docs(name), converted(t, before[name]))
 	}
 	if !strings.Contains(r.stdout, "-- a '-b c'") {
 		t.Errorf("%s", r.stdout)
@@ -305,7 +298,7 @@ func TestCutoverAfterFollow(t *testing.T) {
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
-	r := command(t, c.s, c.line("cutover", "--write")...).want(t, failure.ExitUsage)
+	r := c.run(failure.ExitUsage, "cutover", "--write")
 	if !strings.Contains(r.stderr, "has not ended") && !strings.Contains(r.stderr, "is not finished") {
 		t.Error(r.stderr)
 	}
@@ -316,11 +309,11 @@ func TestCutoverAfterFollow(t *testing.T) {
 	// The interrupt may have come before it had caught up.
 	command(t, c.s, follow(dir, "--until-caught-up")...).want(t, failure.ExitOK)
 	insert(t, c.db.Collection("a"), []any{cutDoc(9, 9)})
-	want := converted(t, all(t, c.db.Collection("a")))
+	want := converted(t, c.docs("a"))
 	if r := c.cutover(c.s, failure.ExitOK, "--write"); r.State != "switched" {
 		t.Errorf("%+v", r)
 	}
-	equal(t, all(t, c.db.Collection("a")), want)
+	equal(t, c.docs("a"), want)
 	// A follower that is started again does not write to the fenced collections.
 	command(t, c.s, follow(dir, "--until-caught-up")...).want(t, failure.ExitUsage)
 }

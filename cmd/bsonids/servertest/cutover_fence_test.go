@@ -1,7 +1,6 @@
 package servertest
 
 import (
-	"errors"
 	"strings"
 	"sync"
 	"testing"
@@ -69,26 +68,18 @@ func TestCutoverReadsBehindFence(t *testing.T) {
 	for _, documents := range []int{60, 300} {
 		c := startCut(t, documents, "a")
 		c.s.(*mongotest.Server).Require(t, mongotest.ChangeStreams)
-		old, fresh := c.db.Collection("a"), c.db.Collection("a_new")
-		by := func(i int, r uuidrep.Representation) bson.D { return bson.D{{Key: "_id", Value: in(cutID(i), r)}} }
-		set := func(coll *mongo.Collection, filter bson.D, n int) error {
-			_, err := coll.UpdateOne(t.Context(), filter, bson.D{{Key: "$set", Value: bson.D{{Key: "n", Value: int32(n)}}}}, options.UpdateOne().SetBypassDocumentValidation(true))
-			return err
-		}
 		change := func(i int) func() {
 			return func() {
-				_, err1 := old.DeleteOne(t.Context(), by(i, uuidrep.JavaLegacy))
-				err2 := set(old, by(i+1, uuidrep.JavaLegacy), 5)
-				_, err3 := old.InsertOne(t.Context(), cutDoc(5000+i, 1), options.InsertOne().SetBypassDocumentValidation(true))
-				err4 := errors.Join(set(old, by(i+2, uuidrep.JavaLegacy), 9), set(old, by(i+2, uuidrep.JavaLegacy), 0)) // and back
-				err5 := set(fresh, by(i+3, uuidrep.Standard), 77)
-				_, err6 := fresh.DeleteOne(t.Context(), by(i+4, uuidrep.Standard))
+				c.delete("a", i, uuidrep.JavaLegacy)
+				c.set("a", i+1, uuidrep.JavaLegacy, "n", int32(5))
+				c.put("a", cutDoc(5000+i, 1))
+				c.set("a", i+2, uuidrep.JavaLegacy, "n", int32(9))
+				c.set("a", i+2, uuidrep.JavaLegacy, "n", int32(0)) // and back
+				c.set("a_new", i+3, uuidrep.Standard, "n", int32(77))
+				c.delete("a_new", i+4, uuidrep.Standard)
 				// One that the conversion could make, and one that it could not.
-				_, err7 := fresh.InsertOne(t.Context(), append(by(6000+i, uuidrep.Standard), bson.E{Key: "n", Value: int32(3)}), options.InsertOne().SetBypassDocumentValidation(true))
-				_, err8 := fresh.InsertOne(t.Context(), append(by(7000+i, uuidrep.JavaLegacy), bson.E{Key: "n", Value: int32(3)}), options.InsertOne().SetBypassDocumentValidation(true))
-				if err := errors.Join(err1, err2, err3, err4, err5, err6, err7, err8); err != nil {
-					t.Error(err)
-				}
+				c.put("a_new", append(cutBy(6000+i, uuidrep.Standard), bson.E{Key: "n", Value: int32(3)}))
+				c.put("a_new", append(cutBy(7000+i, uuidrep.JavaLegacy), bson.E{Key: "n", Value: int32(3)}))
 			}
 		}
 		var f atFence
@@ -99,7 +90,7 @@ func TestCutoverReadsBehindFence(t *testing.T) {
 		if r.RefusedMilliseconds < r.Collections[0].GapMilliseconds {
 			t.Errorf("writes were refused for %d ms, and the gap was %d ms", r.RefusedMilliseconds, r.Collections[0].GapMilliseconds)
 		}
-		equal(t, all(t, c.db.Collection("a")), converted(t, all(t, c.db.Collection("a_before_cutover"))))
+		equal(t, c.docs("a"), converted(t, c.docs("a_before_cutover")))
 		t.Logf("%d documents: %d reads behind the fence, %d compared", documents, f.reads, r.Collections[0].DocumentsComparedBehindFence)
 		reads = append(reads, f.reads)
 	}
@@ -110,91 +101,67 @@ func TestCutoverReadsBehindFence(t *testing.T) {
 	}
 }
 
-// Two documents that would become one are found before any write is refused. Without one of them, the
-// cutover is carried out.
+// Two documents that would become one are found, if they are there before any write is refused, and if a service
+// makes them while the documents are compared or behind the fence. Without one of them, the cutover is carried out.
 func TestCutoverSameID(t *testing.T) {
 	c := startCut(t, 1100, "a") // the two are not read at once
-	old := c.db.Collection("a")
 	settings := c.settingsOf("a")
-	for _, twin := range twins() {
-		insert(t, old, []any{twin})
-		var f atFence
-		r := command(t, c.atFence(&f, nil, nil), c.line("cutover", "--write")...).want(t, failure.ExitUsage)
-		if !strings.Contains(r.stderr, "two documents have the same _id after the conversion") || f.fences > 0 {
-			t.Errorf("%d fences: %s", f.fences, r.stderr)
-		}
-		c.wantSettings(settings, "a", "a_new")
-		if _, err := old.DeleteOne(t.Context(), twin[:1]); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
-// twins have the _id of another document in another representation.
-func twins() []bson.D {
-	return []bson.D{
-		{{Key: "_id", Value: in(cutID(3), uuidrep.Standard)}, {Key: "customer", Value: in(cutID(3), uuidrep.JavaLegacy)}, {Key: "n", Value: int32(0)}}, // they become equal
-		{{Key: "_id", Value: in(cutID(4), uuidrep.Standard)}, {Key: "n", Value: int32(8)}},
-	}
-}
-
-// Two documents become one while the documents are compared, or behind the fence. Without a change
-// stream, the first would be found behind the fence, too.
-func TestCutoverSameIDLater(t *testing.T) {
-	c := startCut(t, 1100, "a") // the two are not read at once
-	c.s.(*mongotest.Server).Require(t, mongotest.ChangeStreams)
-	old := c.db.Collection("a")
-	settings := c.settingsOf("a")
-	twins := twins()
-	for i, set := range []func(f func()) (func(), func()){
-		func(f func()) (func(), func()) { return f, nil },
-		func(f func()) (func(), func()) { return nil, f },
-	} {
-		var f atFence
-		before, after := set(func() {
-			_, err := old.InsertOne(t.Context(), twins[i], options.InsertOne().SetBypassDocumentValidation(true))
-			if err != nil {
-				t.Error(err)
+	becomesEqual := append(cutBy(3, uuidrep.Standard), bson.E{Key: "customer", Value: in(cutID(3), uuidrep.JavaLegacy)}, bson.E{Key: "n", Value: int32(0)})
+	becomesOther := append(cutBy(4, uuidrep.Standard), bson.E{Key: "n", Value: int32(8)})
+	for _, tt := range []struct {
+		when string
+		twin bson.D
+	}{{"before", becomesEqual}, {"before", becomesOther}, {"compared", becomesEqual}, {"fenced", becomesOther}} {
+		t.Run(tt.when, func(t *testing.T) {
+			twin := func() { c.put("a", tt.twin) }
+			var f atFence
+			s := c.atFence(&f, nil, nil)
+			switch tt.when {
+			case "before":
+				twin()
+			case "compared": // without a change stream, it would be found behind the fence, too
+				c.s.(*mongotest.Server).Require(t, mongotest.ChangeStreams)
+				s = c.atFence(&f, twin, nil)
+			case "fenced":
+				c.s.(*mongotest.Server).Require(t, mongotest.ChangeStreams)
+				s = c.atFence(&f, nil, twin)
 			}
+			r := command(t, s, c.line("cutover", "--write")...).want(t, failure.ExitUsage).says(t, "two documents have the same _id after the conversion")
+			if tt.when != "before" {
+				r.says(t, "was rolled back")
+			} else if f.fences > 0 {
+				t.Errorf("%d fences", f.fences)
+			}
+			c.wantSettings(settings, "a", "a_new")
+			_, err := c.db.Collection("a").DeleteOne(t.Context(), tt.twin[:1])
+			c.check(err)
 		})
-		command(t, c.atFence(&f, before, after), c.line("cutover", "--write")...).want(t, failure.ExitUsage).says(t, "two documents have the same _id after the conversion", "was rolled back")
-		c.wantSettings(settings, "a", "a_new")
-		if _, err := old.DeleteOne(t.Context(), twins[i][:1]); err != nil {
-			t.Fatal(err)
-		}
 	}
-	want := converted(t, all(t, old))
+	want := converted(t, c.docs("a"))
 	c.cutover(c.s, failure.ExitOK, "--write")
-	equal(t, all(t, c.db.Collection("a")), want)
+	equal(t, c.docs("a"), want)
 }
 
 // Documents that exchanged a unique value since they were copied are brought to agree.
 func TestCutoverExchangedValues(t *testing.T) {
-	c := startCut(t, 20)
+	c := startCut(t, 0)
 	c.names = []string{"u"}
-	old := c.db.Collection("u")
-	if _, err := old.Indexes().CreateOne(t.Context(), mongo.IndexModel{Keys: bson.D{{Key: "n", Value: 1}}, Options: options.Index().SetUnique(true)}); err != nil {
-		t.Fatal(err)
-	}
-	var docs []any
+	_, err := c.db.Collection("u").Indexes().CreateOne(t.Context(), mongo.IndexModel{Keys: bson.D{{Key: "n", Value: 1}}, Options: options.Index().SetUnique(true)})
+	c.check(err)
 	for i := range 20 {
-		docs = append(docs, cutDoc(i, i))
+		c.put("u", cutDoc(i, i))
 	}
-	insert(t, old, docs)
 	c.copy("u")
 	exchange := func(a, b int) {
 		for _, step := range [][2]int{{a, 1000}, {b, a}, {a, b}} {
-			if _, err := old.UpdateOne(t.Context(), bson.D{{Key: "_id", Value: in(cutID(step[0]), uuidrep.JavaLegacy)}}, bson.D{{Key: "$set", Value: bson.D{{Key: "n", Value: int32(step[1])}}}},
-				options.UpdateOne().SetBypassDocumentValidation(true)); err != nil {
-				t.Error(err)
-			}
+			c.set("u", step[0], uuidrep.JavaLegacy, "n", int32(step[1]))
 		}
 	}
 	exchange(1, 15)
 	var f atFence
 	c.cutover(c.atFence(&f, func() { exchange(2, 16) }, func() { exchange(3, 17) }), failure.ExitOK, "--write")
-	equal(t, all(t, c.db.Collection("u")), converted(t, all(t, c.db.Collection("u_before_cutover"))))
-	if n := all(t, c.db.Collection("u"))[marshalValue(t, in(cutID(1), uuidrep.Standard)).String()].Lookup("n").Int32(); n != 15 {
+	equal(t, c.docs("u"), converted(t, c.docs("u_before_cutover")))
+	if n := c.docs("u")[marshalValue(t, in(cutID(1), uuidrep.Standard)).String()].Lookup("n").Int32(); n != 15 {
 		t.Errorf("n is %d", n)
 	}
 }
@@ -206,7 +173,6 @@ func TestCutoverStreamLost(t *testing.T) {
 		t.Run(at, func(t *testing.T) {
 			c := startCut(t, 30, "a", "b")
 			c.s.(*mongotest.Server).Require(t, mongotest.ChangeStreams)
-			old := c.db.Collection("a")
 			var mu sync.Mutex
 			fenced, expired := false, 0
 			p := startProxy(t, host(t, c.s), func(r request, pass func() []byte) []byte {
@@ -224,72 +190,15 @@ func TestCutoverStreamLost(t *testing.T) {
 				if !now {
 					return pass()
 				}
-				if _, err := old.InsertOne(t.Context(), cutDoc(900, 1), options.InsertOne().SetBypassDocumentValidation(true)); err != nil {
-					t.Error(err)
-				}
-				return r.reply(bson.D{{Key: "ok", Value: 0.0}, {Key: "errmsg", Value: "resume point may no longer be in the oplog"}, {Key: "code", Value: int32(286)}, {Key: "codeName", Value: "ChangeStreamHistoryLost"}})
+				c.put("a", cutDoc(900, 1))
+				return r.fail(286, "ChangeStreamHistoryLost", "resume point may no longer be in the oplog")
 			})
-			r := command(t, p, c.line("cutover", "--write")...).want(t, failure.ExitOK)
 			want := map[string]string{"before the fence": "the comparison begins again", "behind the fence": "all documents are compared behind the fence"}[at]
-			if expired == 0 || !strings.Contains(r.stderr, want) || !strings.Contains(r.stderr, "may no longer be in the oplog") {
-				t.Errorf("expired %d: %s", expired, r.stderr)
+			command(t, p, c.line("cutover", "--write")...).want(t, failure.ExitOK).says(t, want, "may no longer be in the oplog")
+			if docs := c.docs("a"); expired == 0 || len(docs) != 31 {
+				t.Errorf("expired %d times, %d documents", expired, len(docs))
 			}
-			if len(all(t, c.db.Collection("a"))) != 31 {
-				t.Error("a document is missing")
-			}
-			equal(t, all(t, c.db.Collection("a")), converted(t, all(t, c.db.Collection("a_before_cutover"))))
+			equal(t, c.docs("a"), converted(t, c.docs("a_before_cutover")))
 		})
 	}
-}
-
-// Copies that were made of text and of Go structs are exchanged, and their cutover is undone: what did
-// not change has its old bytes, new text has the usual spelling, and a new value that was none of a Go
-// struct is listed. Text in _id is refused.
-func TestCutoverForms(t *testing.T) {
-	c := startCut(t, 0)
-	doc := func(i int, v any) bson.D { return bson.D{{Key: "_id", Value: int32(i)}, {Key: "ref", Value: v}} }
-	octets := func(i int) []byte {
-		u := cutID(i)
-		return u[:]
-	}
-	c.names = []string{"text", "structs"}
-	var texts, structs []any
-	for i := range 12 {
-		texts = append(texts, doc(i, strings.ToUpper(cutID(i).String())))
-		structs = append(structs, doc(i, bson.D{{Key: "uuid", Value: bson.Binary{Data: octets(i)}}, {Key: "valid", Value: true}}))
-	}
-	insert(t, c.db.Collection("text"), texts)
-	insert(t, c.db.Collection("structs"), structs)
-	for name, from := range map[string]string{"text": "text", "structs": "goStruct"} {
-		c.copyFrom(name, name+"_new", from, "ref")
-	}
-	before := map[string]map[string]bson.Raw{"text": all(t, c.db.Collection("text")), "structs": all(t, c.db.Collection("structs"))}
-	c.cutover(c.s, failure.ExitOK, "--write")
-	c.release()
-	fresh := in(cutID(500), uuidrep.Standard)
-	set := func(name string) {
-		t.Helper()
-		set(t, c.db.Collection(name), int32(3), "ref", fresh)
-	}
-	set("text")
-	set("structs")
-	command(t, c.s, c.line("undo", "--write")...).want(t, failure.ExitUsage).says(t, "which fields the document of its Go struct would have")
-	if _, err := c.db.Collection("structs").DeleteOne(t.Context(), bson.D{{Key: "_id", Value: int32(3)}}); err != nil {
-		t.Fatal(err)
-	}
-	command(t, c.s, c.line("undo", "--write")...).want(t, failure.ExitOK)
-	three := marshalValue(t, int32(3)).String()
-	delete(before["structs"], three)
-	raw, err := bson.Marshal(doc(3, cutID(500).String()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	before["text"][three] = raw
-	for _, name := range c.names {
-		equal(t, all(t, c.db.Collection(name)), before[name])
-	}
-	insert(t, c.db.Collection("ids"), []any{bson.D{{Key: "_id", Value: cutID(1).String()}}, bson.D{{Key: "_id", Value: cutID(2).String()}}})
-	c.copyFrom("ids", "ids_new", "text", "_id")
-	c.names = []string{"ids"}
-	command(t, c.s, c.line("cutover", "--write")...).want(t, failure.ExitUsage).says(t, "its _ids are text")
 }

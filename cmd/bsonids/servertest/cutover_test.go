@@ -2,7 +2,6 @@ package servertest
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
@@ -127,9 +127,53 @@ func (c *cut) cutover(s target, code int, flags ...string) cutReport {
 	return out
 }
 
+// run runs a command for all collections.
+func (c *cut) run(code int, name string, flags ...string) result {
+	c.Helper()
+	return command(c, c.s, c.line(name, flags...)...).want(c, code)
+}
+
 func (c *cut) release() {
 	c.Helper()
-	command(c, c.s, c.line("release", "--write", "-o", "json")...).want(c, failure.ExitOK)
+	c.run(failure.ExitOK, "release", "--write", "-o", "json")
+}
+
+// docs returns the documents of a collection.
+func (c *cut) docs(name string) map[string]bson.Raw {
+	c.Helper()
+	return all(c, c.db.Collection(name))
+}
+
+func cutBy(i int, r uuidrep.Representation) bson.D {
+	return bson.D{{Key: "_id", Value: in(cutID(i), r)}}
+}
+
+// put inserts a document as a service does in spite of the validator.
+func (c *cut) put(name string, doc bson.D) {
+	c.Helper()
+	_, err := c.db.Collection(name).InsertOne(c.Context(), doc, options.InsertOne().SetBypassDocumentValidation(true))
+	c.check(err)
+}
+
+// set sets a field of the document with the _id in the representation, in spite of the validator.
+func (c *cut) set(name string, i int, r uuidrep.Representation, field string, v any) {
+	c.Helper()
+	update := bson.D{{Key: "$set", Value: bson.D{{Key: field, Value: v}}}}
+	_, err := c.db.Collection(name).UpdateOne(c.Context(), cutBy(i, r), update, options.UpdateOne().SetBypassDocumentValidation(true))
+	c.check(err)
+}
+
+func (c *cut) delete(name string, i int, r uuidrep.Representation) {
+	c.Helper()
+	_, err := c.db.Collection(name).DeleteOne(c.Context(), cutBy(i, r))
+	c.check(err)
+}
+
+func (c *cut) check(err error) {
+	c.Helper()
+	if err != nil {
+		c.Error(err)
+	}
 }
 
 // collections returns the names of the collections, without the record.
@@ -187,20 +231,16 @@ func (c *cut) wantSettings(settings [3]string, names ...string) {
 
 var fencedSettings = [3]string{fence, "strict", "error"}
 
+// Copies take the places of their collections, with what changed since they were made. The fence stays until the
+// release. A dry run changes nothing.
 func TestCutover(t *testing.T) {
 	c := startCut(t, 200, "a", "b")
 	before, settings := map[string]map[string]bson.Raw{}, c.settingsOf("a")
-	// What changed since the conversion is copied.
 	for _, name := range c.names {
-		coll := c.db.Collection(name)
-		one := bson.D{{Key: "n", Value: int32(0)}}
-		_, err1 := coll.DeleteOne(t.Context(), one)
-		_, err2 := coll.UpdateOne(t.Context(), one, bson.D{{Key: "$set", Value: bson.D{{Key: "n", Value: int32(7)}}}})
-		_, err3 := coll.InsertOne(t.Context(), cutDoc(1000, 1))
-		if err := errors.Join(err1, err2, err3); err != nil {
-			t.Fatal(err)
-		}
-		before[name] = all(t, coll)
+		c.delete(name, 1, uuidrep.JavaLegacy)
+		c.set(name, 2, uuidrep.JavaLegacy, "n", int32(7))
+		c.put(name, cutDoc(1000, 1))
+		before[name] = c.docs(name)
 	}
 	changes := func(r cutReport) {
 		t.Helper()
@@ -223,15 +263,15 @@ func TestCutover(t *testing.T) {
 	t.Logf("%+v", r)
 	changes(r)
 	for _, name := range c.names {
-		equal(t, all(t, c.db.Collection(name)), converted(t, before[name]))
-		equal(t, all(t, c.db.Collection(name+"_before_cutover")), before[name])
+		equal(t, c.docs(name), converted(t, before[name]))
+		equal(t, c.docs(name+"_before_cutover"), before[name])
 		if _, err := c.db.Collection(name).InsertOne(t.Context(), bson.D{}); err == nil {
 			t.Error("the fence let an insert through")
 		}
 	}
 	c.wantSettings(fencedSettings, "a", "b", "a_before_cutover", "b_before_cutover")
 	c.cutover(c.s, failure.ExitOK, "--write") // nothing to do
-	command(t, c.s, c.line("release")...).want(t, failure.ExitOK)
+	c.run(failure.ExitOK, "release")
 	c.wantSettings(fencedSettings, "a", "b")
 	c.release()
 	c.wantSettings(settings, "a", "b")

@@ -5,10 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"maps"
 	"math/rand/v2"
-	"os/exec"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -55,18 +52,13 @@ func (c *cut) writing(doc func(i, n int) bson.D) *writer {
 }
 
 // proxy returns the server as the command reaches it: renames wait for the operations of the writers.
-// handle is called for each rename, if it is not nil.
-func (w *writer) proxy(handle func(rename string, r request, pass func() []byte) []byte) target {
+func (w *writer) proxy() target {
 	return startProxy(w.c, host(w.c, w.c.s), func(r request, pass func() []byte) []byte {
-		rename := r.rename()
-		if rename == "" && r.name() != "collMod" {
+		if r.rename() == "" && r.name() != "collMod" {
 			return pass()
 		}
 		w.ddl.Lock()
 		defer w.ddl.Unlock()
-		if rename != "" && handle != nil {
-			return handle(rename, r, pass)
-		}
 		return pass()
 	})
 }
@@ -83,19 +75,13 @@ func (w *writer) end() {
 	w.done.Wait()
 }
 
-func (w *writer) count(kind, outcome string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.counts[kind+" "+outcome]++
-}
-
 // written returns how many operations changed a document so far.
 func (w *writer) written() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	n := 0
 	for what, k := range w.counts {
-		if what[len(what)-2:] == "ok" {
+		if strings.HasSuffix(what, "ok") {
 			n += k
 		}
 	}
@@ -105,79 +91,68 @@ func (w *writer) written() int {
 // run is one writer. It alone writes to the collection.
 func (w *writer) run(coll *mongo.Collection, seed int) {
 	random := rand.New(rand.NewPCG(uint64(seed), 1))
-	ids := slices.Sorted(maps.Keys(w.truth[coll.Name()]))
 	for n := 1; ; n++ {
 		select {
 		case <-w.stop:
 			return
 		case <-time.After(time.Duration(random.IntN(4)) * time.Millisecond):
 		}
-		if !w.one(coll, random, n, &ids) {
+		if !w.one(coll, random.IntN(5), n) {
 			return
 		}
 	}
 }
 
 // one tries one operation. It reports false if it failed for an unexpected reason.
-func (w *writer) one(coll *mongo.Collection, random *rand.Rand, n int, all *[]string) bool {
+func (w *writer) one(coll *mongo.Collection, kind, n int) bool {
 	w.ddl.RLock()
 	defer w.ddl.RUnlock()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	docs, ids := w.truth[coll.Name()], *all
-	defer func() { *all = ids }()
-	kind := []string{"insert", "update", "delete", "insert bypassing", "update bypassing"}[random.IntN(5)]
-	bypass := kind[len(kind)-1] == 'g'
+	docs := w.truth[coll.Name()]
+	var id string // of a document at random
+	for id = range docs {
+		break
+	}
+	what := []string{"delete", "insert", "update", "insert bypassing", "update bypassing"}[kind]
+	outcome, bypass := "ok", kind > 2
 	var err error
-	var changed int64
-	switch kind {
-	case "insert", "insert bypassing":
-		doc, _ := bson.Marshal(w.doc(1_000_000+n, n))
-		if _, err = coll.InsertOne(ctx, bson.Raw(doc), options.InsertOne().SetBypassDocumentValidation(bypass)); err == nil {
-			changed = 1
-			id := bson.Raw(doc).Lookup("_id").String()
-			docs[id] = doc
-			ids = append(ids, id)
+	switch {
+	case strings.HasPrefix(what, "insert"):
+		doc := marshal(w.c, w.doc(1_000_000+n, n))
+		if _, err = coll.InsertOne(ctx, doc, options.InsertOne().SetBypassDocumentValidation(bypass)); err == nil {
+			docs[doc.Lookup("_id").String()] = doc
 		}
-	case "update", "update bypassing":
-		if len(ids) == 0 {
-			return true
-		}
-		id := ids[random.IntN(len(ids))]
-		doc := docs[id]
-		var res *mongo.UpdateResult
-		res, err = coll.UpdateOne(ctx, bson.D{{Key: "_id", Value: doc.Lookup("_id")}}, bson.D{{Key: "$set", Value: bson.D{{Key: "n", Value: int32(n)}}}},
-			options.UpdateOne().SetBypassDocumentValidation(bypass))
-		if err == nil && res.ModifiedCount == 1 {
-			changed = 1
-			fresh, _ := bson.Marshal(bson.D{{Key: "_id", Value: doc.Lookup("_id")}, {Key: "customer", Value: doc.Lookup("customer")}, {Key: "n", Value: int32(n)}})
-			docs[id] = fresh
-		}
-	case "delete":
-		if len(ids) == 0 {
-			return true
-		}
-		i := random.IntN(len(ids))
+	case id == "":
+		return true
+	case what == "delete":
 		var res *mongo.DeleteResult
-		if res, err = coll.DeleteOne(ctx, bson.D{{Key: "_id", Value: docs[ids[i]].Lookup("_id")}}); err == nil && res.DeletedCount == 1 {
-			changed = 1
-			delete(docs, ids[i])
-			ids = slices.Delete(ids, i, i+1)
+		if res, err = coll.DeleteOne(ctx, bson.D{{Key: "_id", Value: docs[id].Lookup("_id")}}); err == nil && res.DeletedCount == 1 {
+			delete(docs, id)
+		} else {
+			outcome = "matched nothing"
+		}
+	default:
+		fresh := bson.D{{Key: "_id", Value: docs[id].Lookup("_id")}, {Key: "customer", Value: docs[id].Lookup("customer")}, {Key: "n", Value: int32(n)}}
+		var res *mongo.UpdateResult
+		res, err = coll.UpdateOne(ctx, fresh[:1], bson.D{{Key: "$set", Value: fresh[2:]}}, options.UpdateOne().SetBypassDocumentValidation(bypass))
+		if err == nil && res.ModifiedCount == 1 {
+			docs[id] = marshal(w.c, fresh)
+		} else {
+			outcome = "matched nothing"
 		}
 	}
 	var se mongo.ServerError
-	switch {
-	case err == nil && changed == 1:
-		w.count(kind, "ok")
-	case err == nil:
-		w.count(kind, "matched nothing")
-	case errors.As(err, &se) && se.HasErrorCode(121):
-		w.count(kind, "refused")
-	default:
-		w.count(kind, "failed")
-		w.c.Errorf("%s: %v", kind, err)
+	if errors.As(err, &se) && se.HasErrorCode(121) {
+		outcome, err = "refused", nil
+	}
+	if err != nil {
+		w.c.Errorf("%s: %v", what, err)
 		return false
 	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.counts[what+" "+outcome]++
 	return true
 }
 
@@ -188,7 +163,7 @@ func (w *writer) check() {
 	w.end()
 	w.c.Logf("%v", w.counts)
 	for _, name := range w.c.names {
-		equal(w.c, converted(w.c, all(w.c, w.c.db.Collection(name))), converted(w.c, w.truth[name]))
+		equal(w.c, converted(w.c, w.c.docs(name)), converted(w.c, w.truth[name]))
 	}
 }
 
@@ -208,7 +183,7 @@ func TestCutoverWithWriter(t *testing.T) {
 	settings := c.settingsOf("a")
 	w := c.write()
 	w.until(20)
-	r := c.cutover(w.proxy(nil), failure.ExitOK, "--write")
+	r := c.cutover(w.proxy(), failure.ExitOK, "--write")
 	w.until(10)
 	t.Logf("%+v", r)
 	w.check()
@@ -219,25 +194,21 @@ func TestCutoverWithWriter(t *testing.T) {
 	}
 }
 
-// killedOnce runs cutover in its own process, and kills it after the time. It reports whether it was
-// killed.
-func (c *cut) killedOnce(s target, after time.Duration, flags ...string) bool {
-	c.Helper()
-	cmd, out := start(c.TB.(*testing.T), s, c.line("cutover", append(flags, "--write")...)...)
+// killed is the exit code of a process that was killed.
+const killed = -1
+
+// runFor runs the command in its own process, and kills it after the time.
+func runFor(t *testing.T, s target, after time.Duration, args ...string) result {
+	t.Helper()
+	cmd, out := start(t, s, args...)
 	timer := time.AfterFunc(after, func() { _ = cmd.Process.Kill() })
 	defer timer.Stop()
-	err := cmd.Wait()
-	var exit *exec.ExitError
-	switch {
-	case err == nil:
-		return false
-	case errors.As(err, &exit) && exit.ExitCode() == -1:
-		return true
-	case errors.As(err, &exit) && exit.ExitCode() == failure.ExitIncomplete:
-		return false // documents conflict, or could not be brought back
+	_ = cmd.Wait()
+	r := result{code: cmd.ProcessState.ExitCode(), stdout: out.String()}
+	if r.code != killed && r.code != failure.ExitOK && r.code != failure.ExitIncomplete { // documents conflict, or could not be brought back
+		t.Fatalf("exit code %d: %s", r.code, r.stdout)
 	}
-	c.Fatalf("%v: %s", err, out)
-	return false
+	return r
 }
 
 // A cutover that is killed at random moments loses nothing either.
@@ -245,14 +216,14 @@ func TestCutoverKilled(t *testing.T) {
 	c := startCut(t, 100, "a", "b")
 	settings := c.settingsOf("a")
 	began := time.Now()
-	cmd, _ := start(t, c.s, "--version")
-	if err := cmd.Wait(); err != nil {
-		t.Fatal(err)
-	}
+	runFor(t, c.s, time.Minute, "--version")
 	begun := time.Since(began)
 	w := c.write()
-	kills, p := 0, w.proxy(nil)
-	for kills < *cutoverKills && c.killedOnce(p, begun+rand.N(500*time.Millisecond+time.Duration(kills)*100*time.Millisecond)) {
+	kills, p := 0, w.proxy()
+	for kills < *cutoverKills {
+		if runFor(t, p, begun+rand.N(500*time.Millisecond+time.Duration(kills)*100*time.Millisecond), c.line("cutover", "--write")...).code != killed {
+			break
+		}
 		kills++
 	}
 	if r := c.cutover(p, -1, "--write"); r.State != "switched" {
@@ -277,48 +248,36 @@ func TestCutoverKilledAtRename(t *testing.T) {
 					c := startCut(t, 50, "a", "b")
 					c.args[3] = "1s" // a roll-back waits as long for the last command of the killed process
 					settings := c.settingsOf("a")
-					process := make(chan *exec.Cmd, 1)
 					w := c.write()
-					p := w.proxy(func(name string, _ request, pass func() []byte) []byte {
-						if name != c.db.Name()+"."+strings.Replace(rename, " to ", " to "+c.db.Name()+".", 1) {
-							return pass()
-						}
-						if after {
-							pass()
-						}
-						_ = (<-process).Process.Kill()
-						return nil
-					})
-					cmd, out := start(t, p, c.line("cutover", "--write")...)
-					process <- cmd
-					var exit *exec.ExitError
-					if err := cmd.Wait(); !errors.As(err, &exit) || exit.ExitCode() != -1 {
-						t.Fatalf("%v: %s", err, out)
-					}
+					c.s = w.proxy()
+					_, out := c.killed(t, func(r request) bool { return strings.ReplaceAll(r.rename(), c.db.Name()+".", "") == rename }, after, c.line("cutover", "--write")...)
 					if state := statusCutovers(t, c.s, "--db", c.db.Name()); state != "switching" {
-						t.Fatalf("killed in the state %q", state)
+						t.Fatalf("killed in the state %q: %s", state, out)
 					}
 					w.until(5)
-					var flags []string
+					flags, state, names := []string{"--write"}, "switched", []string{"a", "b"}
 					if back {
-						flags = []string{"--roll-back"}
+						flags, state, names = append(flags, "--roll-back"), "rolled back", []string{"a", "b", "a_new", "b_new"}
 					}
-					r := c.cutover(w.proxy(nil), -1, append(flags, "--write")...)
+					r := c.cutover(c.s, -1, flags...)
 					w.until(5)
 					w.check()
 					if !back {
 						c.release()
-						c.wantSettings(settings, "a", "b")
-					} else {
-						c.wantSettings(settings, "a", "b", "a_new", "b_new")
 					}
-					if want := map[bool]string{false: "switched", true: "rolled back"}[back]; r.State != want {
-						t.Errorf("the state is %q, want %q", r.State, want)
+					c.wantSettings(settings, names...)
+					if r.State != state {
+						t.Errorf("the state is %q, want %q", r.State, state)
 					}
 				})
 			}
 		}
 	}
+}
+
+// fail returns an answer with an error.
+func (r request) fail(code int32, name, text string) []byte {
+	return r.reply(bson.D{{Key: "ok", Value: 0.0}, {Key: "code", Value: code}, {Key: "codeName", Value: name}, {Key: "errmsg", Value: text}})
 }
 
 // rename returns the names of a renameCollection, or "".

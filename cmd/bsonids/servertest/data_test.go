@@ -179,6 +179,27 @@ func seed(t testing.TB, coll *mongo.Collection, n int, r, to uuidrep.Representat
 	return want
 }
 
+// seeded fills collections with UUIDs in Java order, and returns what a conversion to standard makes of each.
+func seeded(t testing.TB, db *mongo.Database, n int, names ...string) map[string]map[string]bson.Raw {
+	t.Helper()
+	want := make(map[string]map[string]bson.Raw)
+	for _, name := range names {
+		want[name] = seed(t, db.Collection(name), n, uuidrep.JavaLegacy, uuidrep.Standard)
+	}
+	return want
+}
+
+// wantNew fails the test unless the field has UUIDs of subtype 4 in all documents.
+func wantNew(t testing.TB, coll *mongo.Collection, field string) {
+	t.Helper()
+	for id, doc := range all(t, coll) {
+		if subtype, _, ok := doc.Lookup(field).BinaryOK(); !ok || subtype != bson.TypeBinaryUUID {
+			t.Errorf("%s: %s has subtype %d", coll.Name(), id, subtype)
+			return
+		}
+	}
+}
+
 func equal(t testing.TB, got, want map[string]bson.Raw) {
 	t.Helper()
 	if len(got) != len(want) {
