@@ -1,13 +1,11 @@
 package servertest
 
 import (
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
@@ -280,34 +278,17 @@ func TestCutoverLostAnswers(t *testing.T) {
 // A copy that followed its source until it had caught up is finished. While it follows, there is no
 // cutover.
 func TestCutoverAfterFollow(t *testing.T) {
-	c := startCut(t, 20)
+	c := startCut(t, 0)
 	c.s.(*mongotest.Server).Require(t, mongotest.ChangeStreams)
 	c.names = []string{"a"}
-	insert(t, c.db.Collection("a"), []any{cutDoc(1, 1), cutDoc(2, 2), cutDoc(3, 3), cutDoc(4, 4), cutDoc(5, 5), cutDoc(6, 6), cutDoc(7, 7), cutDoc(8, 8)})
+	for i := range 8 {
+		c.put("a", cutDoc(i, i))
+	}
 	dir := prepared(t, c.s.(*mongotest.Server), "standard", copiedInto("a", "a_new"))
-	cmd, out := start(t, c.s, follow(dir)...)
-	defer func() { _ = cmd.Process.Kill() }()
-	for began := time.Now(); ; {
-		if st := statusOf(t, c.s, "--db", c.db.Name()); len(st.Conversions) == 1 {
-			if n, _ := c.db.Collection("a_new").CountDocuments(t.Context(), bson.D{}); n == 8 {
-				break
-			}
-		}
-		if time.Since(began) > time.Minute {
-			t.Fatalf("%s", out)
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
-	r := c.run(failure.ExitUsage, "cutover", "--write")
-	if !strings.Contains(r.stderr, "has not ended") && !strings.Contains(r.stderr, "is not finished") {
-		t.Error(r.stderr)
-	}
-	if err := cmd.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
-	_ = cmd.Wait()
-	// The interrupt may have come before it had caught up.
-	command(t, c.s, follow(dir, "--until-caught-up")...).want(t, failure.ExitOK)
+	b := inBackground(t, c.s, follow(dir)...)
+	b.until(following)
+	c.run(failure.ExitUsage, "cutover", "--write").says(t, "has not ended")
+	b.interrupt().want(t, failure.ExitOK)
 	insert(t, c.db.Collection("a"), []any{cutDoc(9, 9)})
 	want := converted(t, c.docs("a"))
 	if r := c.cutover(c.s, failure.ExitOK, "--write"); r.State != "switched" {

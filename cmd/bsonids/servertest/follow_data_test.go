@@ -3,10 +3,12 @@ package servertest
 import (
 	"bytes"
 	"context"
+	"maps"
 	"math/rand/v2"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -39,10 +41,8 @@ var validator = bson.D{{Key: "n", Value: bson.D{{Key: "$type", Value: "int"}}}}
 // newApplication creates a collection with n documents.
 func newApplication(t *testing.T, db *mongo.Database, name string, n int) *application {
 	t.Helper()
-	if err := db.CreateCollection(t.Context(), name, options.CreateCollection().SetValidator(validator)); err != nil {
-		t.Fatal(err)
-	}
 	a := &application{t: t, coll: db.Collection(name), docs: make(map[uuid.UUID]orderState)}
+	a.check(db.CreateCollection(t.Context(), name, options.CreateCollection().SetValidator(validator)))
 	for range n {
 		a.insert()
 	}
@@ -140,9 +140,7 @@ func (a *application) writes(most int) (stop func()) {
 func (a *application) want() map[string]bson.Raw {
 	out := make(map[string]bson.Raw)
 	for id := range a.docs {
-		raw, err := bson.Marshal(a.doc(id, uuidrep.Standard))
-		a.check(err)
-		out[bson.Raw(raw).Lookup("_id").String()] = raw
+		note(out, a.doc(id, uuidrep.Standard))
 	}
 	return out
 }
@@ -157,6 +155,44 @@ func followPlan(t *testing.T, s *mongotest.Server) (dir string) {
 // their collections.
 func follow(dir string, extra ...string) []string {
 	return append([]string{"apply", dir, "--write", "--follow"}, extra...)
+}
+
+// followed is the collection c, which an application writes to, and a plan that copies it into the collection new.
+type followed struct {
+	*testing.T
+	s   *mongotest.Server
+	db  *mongo.Database
+	app *application
+	dir string
+}
+
+// startFollowed starts a server with change streams, or skips the test.
+func startFollowed(t *testing.T, n int) *followed {
+	t.Helper()
+	s, db := started(t, mongotest.ChangeStreams)
+	f := &followed{T: t, s: s, db: db, app: newApplication(t, db, "c", n)}
+	f.dir = followPlan(t, s)
+	return f
+}
+
+// catchUp lets the copy follow until it has caught up.
+func (f *followed) catchUp(s target, code int, flags ...string) result {
+	f.Helper()
+	return command(f, s, follow(f.dir, append(flags, "--until-caught-up")...)...).want(f, code)
+}
+
+// begin lets the copy follow in the background, and waits until it has caught up.
+func (f *followed) begin(flags ...string) *background {
+	f.Helper()
+	b := inBackground(f.T, f.s, follow(f.dir, flags...)...)
+	b.until(following)
+	return b
+}
+
+// wantCopy fails the test unless the copy has what the application has written.
+func (f *followed) wantCopy() {
+	f.Helper()
+	equal(f, all(f, f.db.Collection("new")), f.app.want())
 }
 
 // background is a command that runs.
@@ -193,8 +229,7 @@ func (w *watched) close() {
 func inBackground(t *testing.T, s target, args ...string) *background {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	b := &background{t: t, cancel: cancel, ended: make(chan result, 1), log: &watched{}}
-	b.log.changed = sync.NewCond(&b.log.mu)
+	b := &background{t: t, cancel: cancel, ended: make(chan result, 1), log: newWatched()}
 	go func() {
 		var out bytes.Buffer
 		code := cli.Run(ctx, append(args, "--uri", s.URI(), "--log-format", "json"), &out, b.log)
@@ -205,16 +240,40 @@ func inBackground(t *testing.T, s target, args ...string) *background {
 	return b
 }
 
+// until waits until the buffer contains the text.
+func (w *watched) until(t testing.TB, text string) {
+	t.Helper()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for !strings.Contains(w.buf.String(), text) {
+		if w.closed {
+			t.Fatalf("it ended without %q: %s", text, w.buf.String())
+		}
+		w.changed.Wait()
+	}
+}
+
+func newWatched() *watched {
+	w := &watched{}
+	w.changed = sync.NewCond(&w.mu)
+	return w
+}
+
 // until waits until the log has the text.
 func (b *background) until(text string) {
 	b.t.Helper()
-	b.log.mu.Lock()
-	defer b.log.mu.Unlock()
-	for !strings.Contains(b.log.buf.String(), text) {
-		if b.log.closed {
-			b.t.Fatalf("it ended without %q: %s", text, b.log.buf.String())
+	b.log.until(b.t, text)
+}
+
+// untilEqual waits until the collection has the documents.
+func (b *background) untilEqual(coll *mongo.Collection, want map[string]bson.Raw) {
+	b.t.Helper()
+	for !same(all(b.t, coll), want) {
+		select {
+		case r := <-b.ended:
+			b.t.Fatal(r.code, r.stderr)
+		case <-time.After(10 * time.Millisecond):
 		}
-		b.log.changed.Wait()
 	}
 }
 
@@ -230,6 +289,11 @@ func (b *background) wait() result {
 		checkSchema(b.t, "log", line)
 	}
 	return r
+}
+
+// same reports whether documents are equal.
+func same(got, want map[string]bson.Raw) bool {
+	return maps.EqualFunc(got, want, func(a, b bson.Raw) bool { return bytes.Equal(a, b) })
 }
 
 const following = `"msg":"following"`

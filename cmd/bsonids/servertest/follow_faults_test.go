@@ -1,10 +1,10 @@
 package servertest
 
 import (
-	"os"
+	"flag"
+	"math/rand/v2"
 	"runtime"
 	"slices"
-	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -20,38 +20,34 @@ import (
 // Two documents of the source have the same _id after the conversion. The copy has one of them, the
 // other is pending. When one of them is deleted, the copy is that of the other.
 func TestFollowConflict(t *testing.T) {
-	s, db := started(t, mongotest.ChangeStreams)
-	app := newApplication(t, db, "c", 12)
-	dir := followPlan(t, s)
-	command(t, s, follow(dir, "--until-caught-up")...).want(t, failure.ExitOK)
-	id := app.ids[0]
-	insert(t, app.coll, []any{bson.D{{Key: "_id", Value: in(id, uuidrep.Standard)}, {Key: "n", Value: int32(-1)}}})
+	f := startFollowed(t, 12)
+	f.catchUp(f.s, failure.ExitOK)
+	id := f.app.ids[0]
+	other := bson.D{{Key: "_id", Value: in(id, uuidrep.Standard)}, {Key: "n", Value: int32(-1)}}
+	insert(t, f.app.coll, []any{other})
 	for range 2 {
-		app.insert()
-		command(t, s, follow(dir, "--until-caught-up")...).want(t, failure.ExitIncomplete).prints(t, "another copy has the same _id")
+		f.app.insert()
+		f.catchUp(f.s, failure.ExitIncomplete).prints(t, "another copy has the same _id")
 	}
-	if _, err := app.coll.DeleteOne(t.Context(), app.filter(id)); err != nil {
+	if _, err := f.app.coll.DeleteOne(t.Context(), f.app.filter(id)); err != nil {
 		t.Fatal(err)
 	}
-	command(t, s, follow(dir, "--until-caught-up")...).want(t, failure.ExitOK)
-	delete(app.docs, id)
-	want := app.want()
-	note(want, bson.D{{Key: "_id", Value: in(id, uuidrep.Standard)}, {Key: "n", Value: int32(-1)}})
-	equal(t, all(t, db.Collection("new")), want)
+	f.catchUp(f.s, failure.ExitOK)
+	want := f.app.want()
+	note(want, other)
+	equal(t, all(t, f.db.Collection("new")), want)
 }
 
 // The connection is lost before or after every kind of command.
 func TestFollowLost(t *testing.T) {
-	s, db := started(t, mongotest.ChangeStreams)
-	app := newApplication(t, db, "c", 20)
-	dir := followPlan(t, s)
-	command(t, s, follow(dir, "--until-caught-up")...).want(t, failure.ExitOK)
+	f := startFollowed(t, 20)
+	f.catchUp(f.s, failure.ExitOK)
 	for range 30 {
-		app.write()
+		f.app.write()
 	}
 	var mu sync.Mutex
 	lost := make(map[string]int)
-	p := startProxy(t, host(t, s), func(r request, pass func() []byte) []byte {
+	p := startProxy(t, host(t, f.s), func(r request, pass func() []byte) []byte {
 		name := r.name()
 		mu.Lock()
 		lost[name]++
@@ -65,8 +61,8 @@ func TestFollowLost(t *testing.T) {
 		}
 		return nil
 	})
-	command(t, p, follow(dir, "--until-caught-up", "--retry-for", "2m")...).want(t, failure.ExitOK)
-	equal(t, all(t, db.Collection("new")), app.want())
+	f.catchUp(p, failure.ExitOK, "--retry-for", "2m")
+	f.wantCopy()
 }
 
 // SIGTERM ends the command with exit code 0 if the copy has caught up.
@@ -74,31 +70,48 @@ func TestFollowSignal(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		mongotest.Skip(t, "Windows has no such signal")
 	}
-	s, db := started(t, mongotest.ChangeStreams)
-	app := newApplication(t, db, "c", 20)
-	log, err := os.Create(t.TempDir() + "/log")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer log.Close()
-	cmd := startLogged(t, s, log, follow(followPlan(t, s))...)
-	read := func() string {
-		b := text(t, log.Name())
-		return string(b)
-	}
-	deadline := time.Now().Add(2 * time.Minute)
-	for !strings.Contains(read(), ": following") {
-		if time.Now().After(deadline) {
-			_ = cmd.Process.Kill()
-			t.Fatal(read())
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
+	f := startFollowed(t, 20)
+	log := newWatched()
+	cmd := startLogged(t, f.s, log, follow(f.dir)...)
+	timer := time.AfterFunc(2*time.Minute, func() { _ = cmd.Process.Kill(); log.close() })
+	defer timer.Stop()
+	log.until(t, ": following")
 	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	if err := cmd.Wait(); err != nil || !strings.Contains(read(), "The same command continues.") {
-		t.Errorf("%v: %s", err, read())
+	if err := cmd.Wait(); err != nil {
+		t.Error(err)
 	}
-	equal(t, all(t, db.Collection("new")), app.want())
+	log.close()
+	log.until(t, "The same command continues.")
+	f.wantCopy()
+}
+
+var followKills = flag.Int("follow-kills", 3, "kill a copy that follows its source this many times")
+
+// Two copies that follow their sources, beside a conversion in place, are killed at random moments, from their
+// beginning on, while another program writes. Nothing is lost, and the same command continues.
+func TestFollowKill(t *testing.T) {
+	s, db := started(t, mongotest.ChangeStreams)
+	other := newApplication(t, db, "d", 30)
+	f := &followed{T: t, s: s, db: db, app: newApplication(t, db, "c", 100)}
+	want := seed(t, db.Collection("place"), 30, uuidrep.JavaLegacy, uuidrep.Standard)
+	f.dir = followPlan(t, s)
+	stop, stopOther := f.app.writes(100**followKills), other.writes(30**followKills)
+	longest := 200 * time.Millisecond
+	for range *followKills {
+		if r := runFor(t, s, rand.N(longest), follow(f.dir, "--batch", "10", "--retry-for", "0s")...); r.code != killed {
+			t.Fatalf("exit code %d: %s", r.code, r.stdout)
+		}
+		longest = min(longest+longest/4, 3*time.Second)
+	}
+	b := f.begin()
+	stop()
+	stopOther()
+	b.interrupt().want(t, failure.ExitOK)
+	f.catchUp(s, failure.ExitOK)
+	f.wantCopy()
+	equal(t, all(t, db.Collection("d_standard")), other.want())
+	equal(t, all(t, db.Collection("place")), want)
+	t.Logf("killed %d times, %d changes", *followKills, f.app.next)
 }

@@ -1,7 +1,6 @@
 package servertest
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -44,13 +43,7 @@ func TestFollowSeveral(t *testing.T) {
 		}
 	}
 	for name, app := range apps {
-		for want := app.want(); !same(all(t, db.Collection(name+"_standard")), want); {
-			select {
-			case r := <-b.ended:
-				t.Fatal(r.code, r.stderr)
-			default:
-			}
-		}
+		b.untilEqual(db.Collection(name+"_standard"), app.want())
 	}
 	var got struct {
 		Finished bool
@@ -111,34 +104,30 @@ func TestFollowInterrupted(t *testing.T) {
 // A service adds a field, which is copied as it is. When it is decided, all documents are compared again, and
 // what was deleted meanwhile is deleted in the copy.
 func TestFollowEdited(t *testing.T) {
-	s, db := started(t, mongotest.ChangeStreams)
-	app := newApplication(t, db, "c", 30)
-	dir := followPlan(t, s)
-	command(t, s, follow(dir, "--until-caught-up")...).want(t, failure.ExitOK)
-	for i := range app.ids {
-		update := bson.D{{Key: "$set", Value: bson.D{{Key: "session", Value: in(cutID(i), uuidrep.JavaLegacy)}}}}
-		if _, err := app.coll.UpdateOne(t.Context(), app.filter(app.ids[i]), update); err != nil {
-			t.Fatal(err)
-		}
+	f := startFollowed(t, 30)
+	f.catchUp(f.s, failure.ExitOK)
+	for i, id := range f.app.ids {
+		set(t, f.app.coll, in(id, uuidrep.JavaLegacy), "session", in(cutID(i), uuidrep.JavaLegacy))
 	}
-	with := func(r uuidrep.Representation) map[string]bson.Raw {
+	wantCopy := func(r uuidrep.Representation) {
+		t.Helper()
 		want := make(map[string]bson.Raw)
-		for i, id := range app.ids {
-			note(want, append(app.doc(id, uuidrep.Standard), bson.E{Key: "session", Value: in(cutID(i), r)}))
+		for i, id := range f.app.ids {
+			note(want, append(f.app.doc(id, uuidrep.Standard), bson.E{Key: "session", Value: in(cutID(i), r)}))
 		}
-		return want
+		equal(t, all(t, f.db.Collection("new")), want)
 	}
-	command(t, s, follow(dir, "--until-caught-up")...).want(t, failure.ExitOK)
-	equal(t, all(t, db.Collection("new")), with(uuidrep.JavaLegacy))
-	last := app.ids[len(app.ids)-1]
-	if _, err := app.coll.DeleteOne(context.Background(), app.filter(last)); err != nil {
+	f.catchUp(f.s, failure.ExitOK)
+	wantCopy(uuidrep.JavaLegacy)
+	last := len(f.app.ids) - 1
+	if _, err := f.app.coll.DeleteOne(t.Context(), f.app.filter(f.app.ids[last])); err != nil {
 		t.Fatal(err)
 	}
-	app.ids = app.ids[:len(app.ids)-1]
-	command(t, s, "plan", dir, "--db", s.Database()).want(t, failure.ExitOK)
-	setDecision(t, filepath.Join(dir, "plan.yaml"), "session", "convert from javaLegacy")
-	command(t, s, follow(dir, "--until-caught-up")...).want(t, failure.ExitOK)
-	equal(t, all(t, db.Collection("new")), with(uuidrep.Standard))
+	f.app.ids = f.app.ids[:last]
+	command(t, f.s, "plan", f.dir, "--db", f.s.Database()).want(t, failure.ExitOK)
+	setDecision(t, filepath.Join(f.dir, "plan.yaml"), "session", "convert from javaLegacy")
+	f.catchUp(f.s, failure.ExitOK)
+	wantCopy(uuidrep.Standard)
 }
 
 // A copy that follows has the values, the counts and the list of a copy that does not, also of odd documents.

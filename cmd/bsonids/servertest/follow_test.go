@@ -2,8 +2,7 @@ package servertest
 
 import (
 	"path/filepath"
-	"strings"
-	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -19,156 +18,105 @@ import (
 // A copy follows its source while another program inserts, updates, deletes and bypasses the
 // validator, before, while and after it is copied, and while the command does not run.
 func TestFollow(t *testing.T) {
-	s, db := started(t, mongotest.ChangeStreams)
-	app := newApplication(t, db, "c", 60)
-	dir := followPlan(t, s)
-
-	stop := app.writes(100)
-	b := inBackground(t, s, follow(dir, "--batch", "10")...)
-	b.until(following)
+	f := startFollowed(t, 60)
+	stop := f.app.writes(100)
+	b := f.begin("--batch", "10")
 	stop()
 	b.interrupt().want(t, failure.ExitOK).prints(t, "Verified: new has every change of c")
 	for range 30 {
-		app.write()
+		f.app.write()
 	}
-	stop = app.writes(100)
-	b = inBackground(t, s, follow(dir)...)
-	b.until(following)
+	stop = f.app.writes(100)
+	b = f.begin()
 	stop()
 	for range 10 {
-		app.write()
+		f.app.write()
 	}
 	b.interrupt().want(t, failure.ExitOK)
-	command(t, s, follow(dir, "--until-caught-up", "--output", "json")...).want(t, failure.ExitOK)
-	equal(t, all(t, db.Collection("new")), app.want())
-	command(t, s, "verify", dir).want(t, failure.ExitOK)
-	// Nothing has changed since.
-	command(t, s, follow(dir, "--until-caught-up")...).want(t, failure.ExitOK)
-	equal(t, all(t, db.Collection("new")), app.want())
+	f.catchUp(f.s, failure.ExitOK, "--output", "json")
+	f.wantCopy()
+	command(t, f.s, "verify", f.dir).want(t, failure.ExitOK)
+	f.catchUp(f.s, failure.ExitOK) // nothing has changed since
+	f.wantCopy()
 }
 
 // status shows the lag while a copy follows its source. No other run follows into the same copy.
 func TestFollowStatus(t *testing.T) {
-	s, db := started(t, mongotest.ChangeStreams)
-	app := newApplication(t, db, "c", 20)
-	dir := followPlan(t, s)
-	b := inBackground(t, s, follow(dir)...)
-	b.until(following)
-	command(t, s, follow(dir)...).want(t, failure.ExitUsage).says(t, "in use by another process")
+	f := startFollowed(t, 20)
+	b := f.begin()
+	command(t, f.s, follow(f.dir)...).want(t, failure.ExitUsage).says(t, "in use by another process")
 	other := filepath.Join(t.TempDir(), "other.d")
-	again(t, filepath.Join(dir, "plan.yaml"), other)
-	command(t, s, follow(other)...).want(t, failure.ExitUsage).says(t, `"new" has documents already`)
-	app.write()
+	again(t, filepath.Join(f.dir, "plan.yaml"), other)
+	command(t, f.s, follow(other)...).want(t, failure.ExitUsage).says(t, `"new" has documents already`)
+	f.app.write()
+	status := []string{"status", "--db", f.s.Database()}
 	for { // until the record has it
-		got := statusOf(t, s, "--db", s.Database())
+		got := statusOf(t, f.s, status[1:]...)
 		if len(got.Conversions) == 1 && got.Conversions[0].Status == "running" && got.Conversions[0].Stream != nil && got.Conversions[0].Stream.CaughtUp {
 			break
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
-	command(t, s, "status", "--db", s.Database()).want(t, failure.ExitOK).prints(t, "following, ")
+	command(t, f.s, status...).want(t, failure.ExitOK).prints(t, "following, ")
 	b.interrupt().want(t, failure.ExitOK)
-	command(t, s, "status", "--db", s.Database()).want(t, failure.ExitOK).prints(t, "stopped: the copy does not follow its source any more")
+	command(t, f.s, status...).want(t, failure.ExitOK).prints(t, "stopped: the copy does not follow its source any more")
 }
 
 // The source is renamed while its copy follows it.
 func TestFollowRenamed(t *testing.T) {
-	s, db := started(t, mongotest.ChangeStreams)
-	app := newApplication(t, db, "c", 20)
-	dir := followPlan(t, s)
-	b := inBackground(t, s, follow(dir)...)
-	b.until(following)
-	for range 10 {
-		app.write()
-	}
-	rename(t, db, "c", "c2")
-	app.coll = db.Collection("c2")
-	for range 10 {
-		app.write()
-	}
-	for want := app.want(); !same(all(t, db.Collection("new")), want); {
-		select {
-		case r := <-b.ended:
-			t.Fatal(r.code, r.stderr)
-		case <-time.After(10 * time.Millisecond):
+	f := startFollowed(t, 20)
+	b := f.begin()
+	for _, name := range []string{"c", "c2"} {
+		if name != "c" {
+			rename(t, f.db, "c", name)
+			f.app.coll = f.db.Collection(name)
+		}
+		for range 10 {
+			f.app.write()
 		}
 	}
+	b.untilEqual(f.db.Collection("new"), f.app.want())
 	b.interrupt().want(t, failure.ExitOK)
 }
 
-func same(got, want map[string]bson.Raw) bool {
-	if len(got) != len(want) {
-		return false
-	}
-	for id, doc := range want {
-		if string(got[id]) != string(doc) {
-			return false
-		}
-	}
-	return true
-}
-
-// If the source or its database is dropped, or another collection takes its name, the copy stays as
-// it is.
+// If the source is dropped, or another collection takes its name, the copy stays as it is. If the copy is dropped, with
+// documents to write and without, the command does not make another one. Both end the command, and the next one.
 func TestFollowDropped(t *testing.T) {
-	for name, drop := range map[string]func(*testing.T, *mongo.Database){
-		"dropped": func(t *testing.T, db *mongo.Database) {
-			drop(t, db.Collection("c"))
-		},
-		"dropped and created": func(t *testing.T, db *mongo.Database) {
-			drop(t, db.Collection("c"))
-			insert(t, db.Collection("c"), []any{bson.D{{Key: "_id", Value: 1}}})
-		},
+	source, copied := "the source was dropped", "was renamed or dropped"
+	for name, tt := range map[string]struct {
+		says  string
+		again int // the exit code of the next command
+		gone  func(f *followed)
+	}{
+		"source": {source, failure.ExitUsage, func(f *followed) { drop(f, f.app.coll) }},
+		"source, and created": {source, failure.ExitUsage, func(f *followed) {
+			drop(f, f.app.coll)
+			insert(f, f.app.coll, []any{bson.D{{Key: "_id", Value: 1}}})
+		}},
+		"copy":                {copied, failure.ExitFailed, func(f *followed) { drop(f, f.db.Collection("new")) }},
+		"copy, with a change": {copied, failure.ExitFailed, func(f *followed) { drop(f, f.db.Collection("new")); f.app.insert() }},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, db := started(t, mongotest.ChangeStreams)
-			app := newApplication(t, db, "c", 20)
-			want := app.want()
-			dir := followPlan(t, s)
-			b := inBackground(t, s, follow(dir)...)
-			b.until(following)
-			drop(t, db)
-			if r := b.wait().want(t, failure.ExitFailed); !strings.Contains(r.stderr, "the source was dropped") || strings.Contains(r.stderr, "to continue") {
-				t.Error(r.stderr)
+			f := startFollowed(t, 20)
+			want := f.app.want()
+			b := f.begin()
+			tt.gone(f)
+			check := func() {
+				t.Helper()
+				if tt.says == source {
+					equal(t, all(t, f.db.Collection("new")), want)
+				} else if names, err := f.db.ListCollectionNames(t.Context(), bson.D{{Key: "name", Value: "new"}}); err != nil || len(names) != 0 {
+					t.Error(names, err)
+				}
 			}
-			equal(t, all(t, db.Collection("new")), want)
-			command(t, s, follow(dir)...).want(t, failure.ExitUsage)
-			equal(t, all(t, db.Collection("new")), want)
+			b.wait().want(t, failure.ExitFailed).says(t, tt.says).lacks(t, "to continue")
+			check()
+			r := command(t, f.s, follow(f.dir)...).want(t, tt.again)
+			if tt.says == copied {
+				r.says(t, copied)
+			}
+			check()
 		})
-	}
-}
-
-// If the copy is dropped or renamed while the command runs, it ends, with documents to write and
-// without.
-func TestFollowCopyGoneMeanwhile(t *testing.T) {
-	for _, write := range []bool{false, true} {
-		s, db := started(t, mongotest.ChangeStreams)
-		app := newApplication(t, db, "c", 20)
-		b := inBackground(t, s, follow(followPlan(t, s))...)
-		b.until(following)
-		drop(t, db.Collection("new"))
-		if write {
-			app.insert()
-		}
-		b.wait().want(t, failure.ExitFailed).says(t, "was renamed or dropped").lacks(t, "to continue")
-		names, err := db.ListCollectionNames(t.Context(), bson.D{{Key: "name", Value: "new"}})
-		if err != nil || len(names) != 0 {
-			t.Error(names, err)
-		}
-	}
-}
-
-// If the copy is dropped or renamed, the command does not make another one.
-func TestFollowCopyGone(t *testing.T) {
-	s, db := started(t, mongotest.ChangeStreams)
-	newApplication(t, db, "c", 20)
-	dir := followPlan(t, s)
-	command(t, s, follow(dir, "--until-caught-up")...).want(t, failure.ExitOK)
-	drop(t, db.Collection("new"))
-	command(t, s, follow(dir)...).want(t, failure.ExitFailed).says(t, "was renamed or dropped")
-	names, err := db.ListCollectionNames(t.Context(), bson.D{{Key: "name", Value: "new"}})
-	if err != nil || len(names) != 0 {
-		t.Error(names, err)
 	}
 }
 
@@ -181,109 +129,72 @@ func TestFollowExchange(t *testing.T) {
 	if _, err := c.Indexes().CreateOne(t.Context(), mongo.IndexModel{Keys: bson.D{{Key: "seat", Value: 1}}, Options: options.Index().SetUnique(true).SetSparse(true)}); err != nil {
 		t.Fatal(err)
 	}
-	set := func(id int, seat string) {
-		set(t, c, id, "seat", seat)
-	}
-	set(1, "a")
-	set(2, "b")
+	set(t, c, 1, "seat", "a")
+	set(t, c, 2, "seat", "b")
 	dir := followPlan(t, s)
 	command(t, s, follow(dir, "--until-caught-up")...).want(t, failure.ExitOK)
-	set(1, "none")
-	set(2, "a")
-	set(1, "b")
+	set(t, c, 1, "seat", "none")
+	set(t, c, 2, "seat", "a")
+	set(t, c, 1, "seat", "b")
 	command(t, s, follow(dir, "--until-caught-up")...).want(t, failure.ExitOK)
-	got := all(t, db.Collection("new"))
-	for id, seat := range map[string]string{"1": "b", "2": "a"} {
-		id = `{"$numberInt":"` + id + `"}`
-		if is, _ := got[id].Lookup("seat").StringValueOK(); is != seat {
-			t.Errorf("%s: seat %q, want %q", id, is, seat)
+	for i, seat := range map[int32]string{1: "b", 2: "a"} {
+		var doc bson.D
+		if err := bson.Unmarshal(want[marshalValue(t, i).String()], &doc); err != nil {
+			t.Fatal(err)
 		}
-		delete(got, id)
-		delete(want, id)
+		note(want, append(doc, bson.E{Key: "seat", Value: seat}))
 	}
-	equal(t, got, want)
+	equal(t, all(t, db.Collection("new")), want)
 }
 
-// The stream is opened, and the comparison begins again, if the changes behind the saved position
-// are no longer available. Copies whose sources were deleted meanwhile are kept and reported: no
-// event says that their sources existed.
+// The comparison begins again if the changes behind the saved position are no longer available. Copies whose
+// sources were deleted meanwhile are kept and reported: no event says that their sources existed.
 func TestFollowExpired(t *testing.T) {
 	for _, deleted := range []bool{false, true} {
-		s, db := started(t, mongotest.ChangeStreams)
-		app := newApplication(t, db, "c", 30)
-		dir := followPlan(t, s)
-		command(t, s, follow(dir, "--until-caught-up")...).want(t, failure.ExitOK)
-		before := app.want()
+		f := startFollowed(t, 30)
+		f.catchUp(f.s, failure.ExitOK)
+		before, code := f.app.want(), failure.ExitOK
 		if deleted {
-			app.delete()
+			f.app.delete()
+			code = failure.ExitIncomplete
 		}
 		for range 10 {
-			app.insert()
-			app.update()
-			app.bypass()
+			f.app.insert()
+			f.app.update()
+			f.app.bypass()
 		}
-		var mu sync.Mutex
-		var order []string
-		var refused sync.Once
-		note := func(what string) {
-			mu.Lock()
-			defer mu.Unlock()
-			order = append(order, what)
-		}
-		p := startProxy(t, host(t, s), func(r request, pass func() []byte) []byte {
-			switch name, _ := r.command.Lookup("find").StringValueOK(); {
-			case name == "c":
-				note("read")
-			case r.name() == "aggregate":
-				if _, err := r.command.LookupErr("pipeline", "0", "$changeStream", "startAfter"); err != nil {
-					note("new stream")
-					return pass()
-				}
-				var answer []byte
-				refused.Do(func() {
-					note("expired")
-					answer = r.reply(bson.D{{Key: "ok", Value: 0.0}, {Key: "code", Value: int32(286)}, {Key: "codeName", Value: "ChangeStreamHistoryLost"},
-						{Key: "errmsg", Value: "Resume of change stream was not possible, as the resume point may no longer be in the oplog."}})
-				})
-				if answer != nil {
-					return answer
-				}
+		var expired atomic.Bool
+		p := startProxy(t, host(t, f.s), func(r request, pass func() []byte) []byte {
+			if _, err := r.command.LookupErr("pipeline", "0", "$changeStream", "startAfter"); err == nil && expired.CompareAndSwap(false, true) {
+				return r.fail(286, "ChangeStreamHistoryLost", "Resume of change stream was not possible, as the resume point may no longer be in the oplog.")
 			}
 			return pass()
 		})
-		code := failure.ExitOK
+		r := f.catchUp(p, code).says(t, "the comparison begins again")
+		const kept = "another program wrote it to the copy"
 		if deleted {
-			code = failure.ExitIncomplete
+			r.prints(t, kept)
+		} else {
+			r.lacks(t, kept)
 		}
-		r := command(t, p, follow(dir, "--until-caught-up")...).want(t, code)
-		if !strings.Contains(r.stderr, "the comparison begins again") || strings.Contains(r.stdout, "another program wrote it to the copy") != deleted {
-			t.Error(r.stdout, r.stderr)
-		}
-		if got := strings.Join(order, " "); !strings.Contains(got, "expired new stream read") {
-			t.Errorf("%s", got)
-		}
-		got := all(t, db.Collection("new"))
+		got, want := all(t, f.db.Collection("new")), f.app.want()
 		for id := range before {
-			if _, ok := app.want()[id]; !ok {
+			if _, ok := want[id]; !ok {
 				delete(got, id) // it is kept
 			}
 		}
-		equal(t, got, app.want())
+		equal(t, got, want)
 	}
 }
 
 // A server without change streams is refused with the reason, before anything is written.
 func TestFollowRefused(t *testing.T) {
-	s := mongotest.Start(t)
+	s, db := started(t)
 	s.Refuse(t, mongotest.ChangeStreams)
-	db := connect(t, s)
-	var docs []any
-	for i := range 10 {
-		docs = append(docs, cutDoc(i, 0))
-	}
-	insert(t, db.Collection("c"), docs)
+	seed(t, db.Collection("c"), 12, uuidrep.JavaLegacy, uuidrep.Standard)
 	dir := followPlan(t, s)
-	command(t, s, follow(dir)...).want(t, failure.ExitUsage).says(t, "--follow: a copy cannot follow its source on this server: the server has no change streams")
+	command(t, s, follow(dir)...).want(t, failure.ExitUsage).
+		says(t, "--follow: a copy cannot follow its source on this server: the server has no change streams")
 	if names, err := db.ListCollectionNames(t.Context(), bson.D{}); err != nil || len(names) != 1 {
 		t.Error(names, err)
 	}
@@ -306,8 +217,6 @@ func TestFollowNothing(t *testing.T) {
 		docs = append(docs, bson.D{{Key: "_id", Value: v4(i).String()}})
 	}
 	insert(t, db.Collection("texts"), docs)
-	file := planned(t, s)
-	edit(t, file, "- path: \"_id\"\n        stored: text\n        decision: leave", "- path: \"_id\"\n        stored: text\n        decision: convert from text",
-		"name: \"texts\"\n", "name: \"texts\"\n    into: \"texts_standard\"\n")
-	command(t, s, follow(filepath.Dir(file))...).want(t, failure.ExitUsage).says(t, "text in _id")
+	dir = prepared(t, s, "standard", convertFields("text", "", "_id"), intoNew("texts"))
+	command(t, s, follow(dir)...).want(t, failure.ExitUsage).says(t, "text in _id")
 }
