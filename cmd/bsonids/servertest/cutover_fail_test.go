@@ -287,7 +287,7 @@ func TestCutoverAfterFollow(t *testing.T) {
 	dir := prepared(t, c.s.(*mongotest.Server), "standard", copiedInto("a", "a_new"))
 	b := inBackground(t, c.s, follow(dir)...)
 	b.until(following)
-	c.run(failure.ExitUsage, "cutover", "--write").says(t, "has not ended")
+	c.run(failure.ExitUsage, "cutover", "--write").says(t, "a_new of a is not finished")
 	b.interrupt().want(t, failure.ExitOK)
 	insert(t, c.db.Collection("a"), []any{cutDoc(9, 9)})
 	want := converted(t, c.docs("a"))

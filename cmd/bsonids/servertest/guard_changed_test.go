@@ -14,108 +14,91 @@ import (
 // What another program does to the settings in between is found, and not undone.
 func TestGuardChangedInBetween(t *testing.T) {
 	theirs := bson.D{{Key: "n", Value: bson.D{{Key: "$exists", Value: true}}}}
-	t.Run("another validator", func(t *testing.T) {
-		g := startGuarded(t, options.CreateCollection().SetValidator(own))
-		dir := g.plan("strict")
-		g.apply(dir, "--write").want(t, failure.ExitOK)
-		g.modify(bson.E{Key: "validator", Value: theirs})
-		now := g.settings()
-		r := g.apply(dir, "--write").want(t, failure.ExitFailed).says(t, "another program changed the settings", `before the guard, it had the validator {"$jsonSchema"`)
-		r = g.release("--write").want(t, failure.ExitIncomplete)
-		if !strings.Contains(r.stdout, "left as it is") || g.settings() != now || g.recorded() != 0 {
-			t.Errorf("%v\n%s", g.settings(), r.stdout)
-		}
-	})
-	t.Run("the guard is part of another validator", func(t *testing.T) {
-		g := startGuarded(t)
-		g.apply(g.plan("moderate"), "--write").want(t, failure.ExitOK)
-		specs, err := g.db.ListCollectionSpecifications(t.Context(), bson.D{{Key: "name", Value: "c"}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		g.modify(bson.E{Key: "validator", Value: bson.D{{Key: "$and", Value: bson.A{theirs, specs[0].Options.Lookup("validator")}}}})
-		now := g.settings()
-		r := g.release("--write").want(t, failure.ExitFailed)
-		if !strings.Contains(r.stderr, "still has the guard") || g.settings() != now || g.recorded() != 1 {
-			t.Errorf("%v\n%s", g.settings(), r.stderr)
-		}
-		g.modify(bson.E{Key: "validator", Value: theirs})
-		g.release("--write").want(t, failure.ExitIncomplete)
-	})
-	t.Run("removed by another program", func(t *testing.T) {
-		g := startGuarded(t)
-		before := g.settings()
-		dir := g.plan("moderate")
-		g.apply(dir, "--write").want(t, failure.ExitOK)
-		now := g.settings()
-		g.modify(bson.E{Key: "validator", Value: bson.D{}}, bson.E{Key: "validationLevel", Value: "strict"})
-		r := g.apply(dir, "--write").want(t, failure.ExitOK)
-		if !strings.Contains(r.stderr, "another program removed the guard") || g.settings() != now {
-			t.Errorf("%v\n%s", g.settings(), r.stderr)
-		}
-		g.modify(bson.E{Key: "validator", Value: bson.D{}}, bson.E{Key: "validationLevel", Value: "strict"})
-		g.release("--write").want(t, failure.ExitOK)
-		if g.settings() != before || g.recorded() != 0 {
-			t.Errorf("%v", g.settings())
-		}
-	})
-	t.Run("level off", func(t *testing.T) {
-		g := startGuarded(t)
-		before := g.settings()
-		dir := g.plan("moderate")
-		g.apply(dir, "--write").want(t, failure.ExitOK)
-		g.modify(bson.E{Key: "validationLevel", Value: "off"})
-		g.apply(dir, "--write").want(t, failure.ExitFailed)
-		if r := g.release("--write").want(t, failure.ExitOK); !strings.Contains(r.stderr, "they were off and error") || g.settings() != before {
-			t.Errorf("%v\n%s", g.settings(), r.stderr)
-		}
-	})
-	t.Run("dropped and created", func(t *testing.T) {
-		for _, remove := range []bool{false, true} {
-			g := startGuarded(t)
-			g.apply(g.plan("moderate"), "--write").want(t, failure.ExitOK)
+	validator := func(v any) bson.E { return bson.E{Key: "validator", Value: v} }
+	for name, change := range map[string]func(t *testing.T, g *guarded, dir string, before [3]string){
+		"another validator": func(t *testing.T, g *guarded, dir string, _ [3]string) {
+			g.modify(validator(theirs))
+			now := g.settings()
+			g.apply(dir, "--write").want(t, failure.ExitFailed).says(t, "another program changed the settings", `before the guard, it had the validator {"$jsonSchema"`)
+			g.release("--write").want(t, failure.ExitIncomplete).prints(t, "left as it is")
+			g.is(now, 0)
+		},
+		"the guard is part of another validator": func(t *testing.T, g *guarded, _ string, _ [3]string) {
+			specs, err := g.db.ListCollectionSpecifications(t.Context(), bson.D{{Key: "name", Value: "c"}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			g.modify(validator(bson.D{{Key: "$and", Value: bson.A{theirs, specs[0].Options.Lookup("validator")}}}))
+			now := g.settings()
+			g.release("--write").want(t, failure.ExitFailed).says(t, "still has the guard")
+			g.is(now, 1)
+			g.modify(validator(theirs))
+			g.release("--write").want(t, failure.ExitIncomplete)
+		},
+		"removed by another program": func(t *testing.T, g *guarded, dir string, before [3]string) {
+			now := g.settings()
+			remove := func() { g.modify(validator(bson.D{}), bson.E{Key: "validationLevel", Value: "strict"}) }
+			remove()
+			g.apply(dir, "--write").want(t, failure.ExitOK).says(t, "another program removed the guard")
+			g.is(now, 1)
+			remove()
+			g.release("--write").want(t, failure.ExitOK)
+			g.is(before, 0)
+		},
+		"level off": func(t *testing.T, g *guarded, dir string, before [3]string) {
+			g.modify(bson.E{Key: "validationLevel", Value: "off"})
+			g.apply(dir, "--write").want(t, failure.ExitFailed)
+			g.release("--write").want(t, failure.ExitOK).says(t, "they were off and error")
+			g.is(before, 0)
+		},
+		"dropped and created, and released": func(t *testing.T, g *guarded, _ string, _ [3]string) {
 			drop(t, g.coll)
 			g.create(options.CreateCollection().SetValidator(own))
 			before := g.settings()
-			if remove {
-				g.release("--write").want(t, failure.ExitOK)
-				if g.settings() != before || g.recorded() != 0 {
-					t.Errorf("%v", g.settings())
-				}
-				continue
+			g.release("--write").want(t, failure.ExitOK)
+			g.is(before, 0)
+		},
+		"dropped and created, and applied": func(t *testing.T, g *guarded, _ string, _ [3]string) {
+			drop(t, g.coll)
+			g.create(options.CreateCollection().SetValidator(own))
+			before := g.settings()
+			g.apply(g.plan("moderate"), "--write").want(t, failure.ExitOK).says(t, "was dropped")
+			if now := g.settings(); !strings.HasPrefix(now[0], `{"$and":[`+before[0]) || g.recorded() != 1 {
+				t.Errorf("%v", now)
 			}
-			r := g.apply(g.plan("moderate"), "--write").want(t, failure.ExitOK)
-			if now := g.settings(); !strings.Contains(r.stderr, "was dropped") || !strings.HasPrefix(now[0], `{"$and":[`+before[0]) || g.recorded() != 1 {
-				t.Errorf("%v\n%s", now, r.stderr)
+		},
+		"renamed": func(t *testing.T, g *guarded, _ string, _ [3]string) {
+			uuid := g.uuid("c")
+			rename(t, g.db, "c", "other")
+			g.coll = g.db.Collection("other")
+			if other := g.uuid("other"); uuid == nil || other == nil || !uuid.Equal(*other) {
+				t.Skip("the server does not keep the UUID of a collection that is renamed")
 			}
-		}
-	})
-	t.Run("renamed", func(t *testing.T) {
-		g := startGuarded(t)
-		g.apply(g.plan("moderate"), "--write").want(t, failure.ExitOK)
-		uuid := g.uuid("c")
-		g.rename("other")
-		if other := g.uuid("other"); uuid == nil || other == nil || !uuid.Equal(*other) {
-			t.Skip("the server does not keep the UUID of a collection that is renamed")
-		}
-		g.release("--write").want(t, failure.ExitOK)
-		if g.recorded() != 0 {
-			t.Error("the guard is still recorded")
-		}
-	})
-	t.Run("record dropped", func(t *testing.T) {
-		g := startGuarded(t)
-		dir := g.plan("moderate")
-		g.apply(dir, "--write").want(t, failure.ExitOK)
-		drop(t, g.db.Collection(record.Name))
-		now := g.settings()
-		if r := g.apply(dir, "--write").want(t, failure.ExitFailed); !strings.Contains(r.stderr, "--restore-record") || g.settings() != now {
-			t.Errorf("%v\n%s", g.settings(), r.stderr)
-		}
-		command(t, g.s, "plan", dir, "--restore-record").want(t, failure.ExitOK) // but for the guard
-		if r := g.apply(dir, "--write").want(t, failure.ExitUsage); !strings.Contains(r.stderr, "by hand") || g.settings() != now {
-			t.Errorf("%v\n%s", g.settings(), r.stderr)
-		}
-		g.release("--write").want(t, failure.ExitUsage)
-	})
+			g.release("--write").want(t, failure.ExitOK)
+			if g.recorded() != 0 {
+				t.Error("the guard is still recorded")
+			}
+		},
+		"record dropped": func(t *testing.T, g *guarded, dir string, _ [3]string) {
+			drop(t, g.db.Collection(record.Name))
+			now := g.settings()
+			g.apply(dir, "--write").want(t, failure.ExitFailed).says(t, "--restore-record")
+			g.is(now, 0)
+			command(t, g.s, "plan", dir, "--restore-record").want(t, failure.ExitOK) // but for the guard
+			g.apply(dir, "--write").want(t, failure.ExitUsage).says(t, "by hand")
+			g.is(now, 0)
+			g.release("--write").want(t, failure.ExitUsage)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			opts := options.CreateCollection()
+			if name == "another validator" {
+				opts.SetValidator(own)
+			}
+			g := startGuarded(t, opts)
+			before, dir := g.settings(), g.plan("moderate")
+			g.apply(dir, "--write").want(t, failure.ExitOK)
+			change(t, g, dir, before)
+		})
+	}
 }

@@ -1,8 +1,8 @@
 package servertest
 
 import (
-	"context"
 	"errors"
+	"path/filepath"
 	"sync"
 	"testing"
 
@@ -18,46 +18,36 @@ import (
 // On a server that orders binary values as MongoDB does, the validator refuses old values and
 // nothing else, before, during and after the conversion.
 func TestGuardEffect(t *testing.T) {
-	s := mongotest.Start(t)
-	s.Require(t, mongotest.CollMod, mongotest.BinaryOrder)
-	g := &guarded{TB: t, server: s, s: s, db: connect(t, s)}
+	s, db := started(t, mongotest.CollMod, mongotest.BinaryOrder)
+	g := &guarded{TB: t, server: s, s: s, db: db}
 	g.create(options.CreateCollection().SetValidator(own))
 	dir := g.plan("strict")
-	write := func(refused bool, what string, f func(context.Context) error) {
+	add := func(refused bool, doc bson.D) {
 		t.Helper()
-		err := f(t.Context())
-		var se mongo.ServerError
-		if failed := errors.As(err, &se) && se.HasErrorCode(121); failed != refused || err != nil && !failed {
-			t.Errorf("%s: %v, want refused %v", what, err, refused)
-		}
+		_, err := g.coll.InsertOne(t.Context(), append(bson.D{{Key: "n", Value: int32(1)}}, doc...))
+		wantRefused(t, refused, doc, err)
 	}
-	add := func(v any) func(context.Context) error {
-		return func(ctx context.Context) error {
-			_, err := g.coll.InsertOne(ctx, append(bson.D{{Key: "n", Value: int32(1)}}, v.(bson.D)...))
-			return err
-		}
-	}
-	set := func(id int32, key string, v any) func(context.Context) error {
-		return func(ctx context.Context) error {
-			_, err := g.coll.UpdateOne(ctx, bson.D{{Key: "_id", Value: id}}, bson.D{{Key: "$set", Value: bson.D{{Key: key, Value: v}}}})
-			return err
-		}
+	set := func(refused bool, filter bson.D, key string, v any) {
+		t.Helper()
+		_, err := g.coll.UpdateOne(t.Context(), filter, bson.D{{Key: "$set", Value: bson.D{{Key: key, Value: v}}}})
+		wantRefused(t, refused, filter, err)
 	}
 	old, is := in(v4(1), uuidrep.JavaLegacy), in(v4(1), uuidrep.Standard)
 	short, long := bson.Binary{Subtype: 3, Data: make([]byte, 15)}, bson.Binary{Subtype: 3, Data: make([]byte, 17)}
 	d := func(key string, v any) bson.D { return bson.D{{Key: key, Value: v}} }
 	inserts := func() {
 		t.Helper()
-		write(true, "old", add(d("customer", old)))
-		write(true, "old in an array", add(d("customer", bson.A{is, old})))
-		write(true, "old in a document", add(d("items", d("sku", old))))
-		write(true, "old in an array of documents", add(d("items", bson.A{d("sku", is), d("sku", old)})))
-		write(true, "old in an array in an array of documents", add(d("items", bson.A{d("sku", bson.A{is, old})})))
-		write(false, "new", add(bson.D{{Key: "customer", Value: is}, {Key: "items", Value: bson.A{d("sku", is)}}}))
-		write(false, "other lengths", add(d("customer", bson.A{short, long, is})))
-		write(false, "other lengths in documents", add(d("items", bson.A{d("sku", short), d("sku", long)})))
-		write(false, "another field", add(d("other", old)))
-		write(true, "the own validator", func(ctx context.Context) error { _, err := g.coll.InsertOne(ctx, d("n", "text")); return err })
+		add(true, d("customer", old))
+		add(true, d("customer", bson.A{is, old}))
+		add(true, d("items", d("sku", old)))
+		add(true, d("items", bson.A{d("sku", is), d("sku", old)}))
+		add(true, d("items", bson.A{d("sku", bson.A{is, old})}))
+		add(false, bson.D{{Key: "customer", Value: is}, {Key: "items", Value: bson.A{d("sku", is)}}})
+		add(false, d("customer", bson.A{short, long, is}))
+		add(false, d("items", bson.A{d("sku", short), d("sku", long)}))
+		add(false, d("other", old))
+		_, err := g.coll.InsertOne(t.Context(), d("n", "text"))
+		wantRefused(t, true, "the own validator", err)
 	}
 	// At level moderate, before the first batch.
 	var moderate sync.Once
@@ -66,7 +56,7 @@ func TestGuardEffect(t *testing.T) {
 			moderate.Do(func() {
 				g.wantLevel("moderate", 1)
 				inserts()
-				write(false, "an update of a document with an old value", set(1, "touched", int32(1)))
+				set(false, d("_id", int32(1)), "touched", int32(1)) // of a document with an old value
 			})
 		}
 		return pass()
@@ -74,14 +64,75 @@ func TestGuardEffect(t *testing.T) {
 	g.apply(dir, "--write").want(t, failure.ExitOK)
 	g.s = s
 	g.wantLevel("strict", 1)
-	write(true, "an old value into a converted document", set(1, "customer", old))
 	inserts()
-	write(true, "an old value into a converted document, strict", set(2, "items.0.sku", old))
-	write(false, "a new value, strict", func(ctx context.Context) error { // in a document that undo does not restore
-		_, err := g.coll.UpdateOne(ctx, d("customer", is), d("$set", d("customer", bson.A{is, is})))
-		return err
-	})
+	set(true, d("_id", int32(1)), "customer", old) // into converted documents
+	set(true, d("_id", int32(2)), "items.0.sku", old)
+	set(false, d("customer", is), "customer", bson.A{is, is}) // in a document that undo does not restore
 	command(t, s, "undo", dir, "--write").want(t, failure.ExitOK)
 	g.wantLevel("strict", 0)
-	write(false, "old, without the guard", add(d("customer", old)))
+	add(false, d("customer", old))
+}
+
+// wantRefused fails the test unless the validator of a collection refused a write, or the write was carried out.
+func wantRefused(t *testing.T, refused bool, what any, err error) {
+	t.Helper()
+	var se mongo.ServerError
+	if failed := errors.As(err, &se) && se.HasErrorCode(121); failed != refused || err != nil && !failed {
+		t.Errorf("%v: %v, want refused %v", what, err, refused)
+	}
+}
+
+// A guard against text refuses UUIDs in every usual spelling and no other text, before, during and
+// after the conversion. The second server does not know the conditions for documents in arrays.
+func TestGuardText(t *testing.T) {
+	s, db := started(t, mongotest.CollMod)
+	coll := db.Collection("c")
+	if err := db.CreateCollection(t.Context(), "c", options.CreateCollection().SetValidator(own)); err != nil {
+		t.Fatal(err)
+	}
+	var docs []any
+	for i := range 40 {
+		docs = append(docs, bson.D{{Key: "_id", Value: int32(i)}, {Key: "n", Value: int32(i)}, {Key: "customer", Value: spelling(v4(i), i)},
+			{Key: "note", Value: v4(i).String()}})
+	}
+	insert(t, coll, docs)
+	before := all(t, coll)
+	dir := prepared(t, s, "standard", convertFields("text", "", "customer"))
+	edit(t, filepath.Join(dir, "plan.yaml"), "guard: none", "guard: strict")
+	command(t, s, "apply", dir).want(t, failure.ExitOK).prints(t, "The guard of c: strict")
+	try := func(refused bool, key string, v any) {
+		t.Helper()
+		_, err := coll.InsertOne(t.Context(), bson.D{{Key: "n", Value: int32(1)}, {Key: "test", Value: true}, {Key: key, Value: v}})
+		wantRefused(t, refused, v, err)
+	}
+	inserts := func() {
+		t.Helper()
+		u := v4(1)
+		for n := range 8 {
+			try(true, "customer", spelling(u, n))
+			try(true, "customer", bson.A{"", spelling(u, n)})
+			try(false, "customer", spelling(u, n)+"\n")
+			try(false, "customer", "x"+spelling(u, n))
+			try(false, "note", spelling(u, n))
+		}
+		try(false, "customer", in(u, uuidrep.Standard))
+		try(false, "customer", bson.A{"", "none", in(u, uuidrep.Standard)})
+		if _, err := coll.DeleteMany(t.Context(), bson.D{{Key: "test", Value: true}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// At level moderate, before the first batch.
+	var moderate sync.Once
+	p := startProxy(t, host(t, s), func(r request, pass func() []byte) []byte {
+		if name, _ := r.command.Lookup("update").StringValueOK(); name == "c" && r.documents > 1 {
+			moderate.Do(inserts)
+		}
+		return pass()
+	})
+	command(t, p, "apply", dir, "--write").want(t, failure.ExitOK).prints(t, "the second pass found no old value")
+	inserts()
+	back := prepared(t, s, "standard", convertFields("standard", "text", "customer"))
+	command(t, s, "apply", back, "--write").want(t, failure.ExitUsage).says(t, "is guarded against text in customer")
+	command(t, s, "undo", dir, "--write").want(t, failure.ExitOK)
+	equal(t, all(t, coll), before)
 }

@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/cli"
@@ -34,7 +33,7 @@ func TestGuardStopped(t *testing.T) {
 	var stop, seen atomic.Int64 // stop before the change with this number if it is even, and after it if it is odd
 	var mu sync.Mutex
 	var end context.CancelFunc
-	p := startProxy(t, strings.TrimPrefix(strings.TrimSuffix(g.s.URI(), "/?directConnection=true"), "mongodb://"), func(r request, pass func() []byte) []byte {
+	p := startProxy(t, host(t, g.s), func(r request, pass func() []byte) []byte {
 		if !isChange(r) {
 			return pass()
 		}
@@ -159,16 +158,16 @@ func TestGuardAtOnce(t *testing.T) {
 func TestGuardDenied(t *testing.T) {
 	g := startGuarded(t)
 	dir, before, docs := g.plan("moderate"), g.settings(), all(t, g.coll)
-	p := startProxy(t, strings.TrimPrefix(strings.TrimSuffix(g.s.URI(), "/?directConnection=true"), "mongodb://"), func(r request, pass func() []byte) []byte {
+	p := startProxy(t, host(t, g.s), func(r request, pass func() []byte) []byte {
 		if r.name() == "collMod" {
-			return r.reply(bson.D{{Key: "ok", Value: 0.0}, {Key: "code", Value: int32(13)}, {Key: "codeName", Value: "Unauthorized"}, {Key: "errmsg", Value: "not authorized on d to execute command { x: 1 }"}})
+			return r.fail(13, "Unauthorized", "not authorized on d to execute command { x: 1 }")
 		}
 		return pass()
 	})
 	command(t, p, "apply", dir).want(t, failure.ExitOK)
-	r := command(t, p, "apply", dir, "--write").want(t, failure.ExitDenied)
-	if !strings.Contains(r.stderr, "needs collMod on the collection") || !strings.Contains(r.stderr, "to undo: bsonids undo") || g.settings() != before {
-		t.Errorf("%s", r.stderr)
+	command(t, p, "apply", dir, "--write").want(t, failure.ExitDenied).says(t, "needs collMod on the collection", "to undo: bsonids undo")
+	if g.settings() != before {
+		t.Error(g.settings())
 	}
 	equal(t, all(t, g.coll), docs)
 	command(t, g.s, "undo", dir, "--write").want(t, failure.ExitOK)
