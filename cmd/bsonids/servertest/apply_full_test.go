@@ -89,7 +89,7 @@ func TestApplyWithoutRecord(t *testing.T) {
 	p := startProxy(t, host(t, m.s), func(r request, pass func() []byte) []byte {
 		name, _ := r.command.Lookup(r.name()).StringValueOK()
 		if name == "bsonids.migrations" && (r.name() == "insert" || r.name() == "update") && left.Add(-1) < 0 {
-			return r.fail(13, "Unauthorized", "not authorized to "+r.name())
+			return r.fail(13, "not authorized to "+r.name())
 		}
 		return pass()
 	})

@@ -275,11 +275,6 @@ func TestCutoverKilledAtRename(t *testing.T) {
 	}
 }
 
-// fail returns an answer with an error.
-func (r request) fail(code int32, name, text string) []byte {
-	return r.reply(bson.D{{Key: "ok", Value: 0.0}, {Key: "code", Value: code}, {Key: "codeName", Value: name}, {Key: "errmsg", Value: text}})
-}
-
 // rename returns the names of a renameCollection, or "".
 func (r request) rename() string {
 	if r.name() != "renameCollection" {

@@ -166,7 +166,7 @@ func TestFollowExpired(t *testing.T) {
 		var expired atomic.Bool
 		p := startProxy(t, host(t, f.s), func(r request, pass func() []byte) []byte {
 			if _, err := r.command.LookupErr("pipeline", "0", "$changeStream", "startAfter"); err == nil && expired.CompareAndSwap(false, true) {
-				return r.fail(286, "ChangeStreamHistoryLost", "Resume of change stream was not possible, as the resume point may no longer be in the oplog.")
+				return r.fail(286, "Resume of change stream was not possible, as the resume point may no longer be in the oplog.")
 			}
 			return pass()
 		})

@@ -160,7 +160,7 @@ func TestGuardDenied(t *testing.T) {
 	dir, before, docs := g.plan("moderate"), g.settings(), all(t, g.coll)
 	p := startProxy(t, host(t, g.s), func(r request, pass func() []byte) []byte {
 		if r.name() == "collMod" {
-			return r.fail(13, "Unauthorized", "not authorized on d to execute command { x: 1 }")
+			return r.fail(13, "not authorized on d to execute command { x: 1 }")
 		}
 		return pass()
 	})

@@ -69,7 +69,8 @@ func (r request) ok(more ...bson.E) []byte {
 
 // fail is the answer of a server that refuses a command.
 func (r request) fail(code int32, errmsg string) []byte {
-	return r.reply(bson.D{{Key: "ok", Value: 0.0}, {Key: "code", Value: code}, {Key: "errmsg", Value: errmsg}})
+	name := map[int32]string{13: "Unauthorized"}[code]
+	return r.reply(bson.D{{Key: "ok", Value: 0.0}, {Key: "code", Value: code}, {Key: "codeName", Value: name}, {Key: "errmsg", Value: errmsg}})
 }
 
 // router is the answer of a mongos to its greeting.
