@@ -1,8 +1,0 @@
-//go:build !unix
-
-package main
-
-import "os"
-
-// peak returns 0: it is not known.
-func peak(*os.ProcessState) int64 { return 0 }
