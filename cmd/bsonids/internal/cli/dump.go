@@ -11,7 +11,6 @@ import (
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/dump"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/migration"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/offline"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/scan"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/terminal"
@@ -53,7 +52,7 @@ func (f *dumpFlags) open(named dump.Collection) (*dump.Input, error) {
 	if f.dump == "-" && terminal.Is(os.Stdin) {
 		return nil, failure.Usagef("--dump -: standard input is a terminal")
 	}
-	return migration.Input(f.dump, os.Stdin, named)
+	return dump.Open(f.dump, os.Stdin, named)
 }
 
 // scanDump is run for --dump.

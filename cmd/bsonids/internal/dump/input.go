@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -55,10 +56,15 @@ const (
 )
 
 // Open opens the dump at path, or stdin if path is "-". If the dump is one BSON file, only names its
-// database and collection; what it leaves empty is taken from the path. The errors of what is no dump are usage
-// errors.
-func Open(path string, stdin io.Reader, only Collection) (*Input, error) {
-	in := &Input{Path: path, Only: only}
+// database and collection; what it leaves empty is taken from the path. The error is a usage error if the path is
+// wrong.
+func Open(path string, stdin io.Reader, only Collection) (in *Input, err error) {
+	in = &Input{Path: path, Only: only}
+	defer func() {
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
+			err = failure.Usagef("the dump: %v", err)
+		}
+	}()
 	if path == "-" {
 		in.Path, in.Pipe = "standard input", true
 		return in, in.begin(stdin)

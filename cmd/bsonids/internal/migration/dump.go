@@ -2,9 +2,7 @@ package migration
 
 import (
 	"context"
-	"errors"
 	"io"
-	"io/fs"
 	"slices"
 	"strings"
 	"time"
@@ -95,23 +93,7 @@ func PlanDump(ctx context.Context, m Messages, d *plan.State, in *dump.Input, da
 
 // Input opens the dump at path, or stdin if path is "-".
 func (d *Dumped) Input(path string, stdin io.Reader) (*dump.Input, error) {
-	return Input(path, stdin, dump.Collection{Database: d.Plan.Database, Name: d.Plan.Dump.Collection})
-}
-
-// Input opens the dump at path, or stdin if path is "-". A BSON file has the collection of the name. The
-// error is a usage error if the path is wrong.
-func Input(path string, stdin io.Reader, named dump.Collection) (*dump.Input, error) {
-	in, err := dump.Open(path, stdin, named)
-	if IsPath(err) {
-		err = &failure.Error{Kind: failure.Usage, Text: "the dump: " + err.Error(), Err: err}
-	}
-	return in, err
-}
-
-// IsPath reports whether err is about a path that the user gave: one that does not exist, or that the user
-// may not read.
-func IsPath(err error) bool {
-	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) || errors.Is(err, fs.ErrExist)
+	return dump.Open(path, stdin, dump.Collection{Database: d.Plan.Database, Name: d.Plan.Dump.Collection})
 }
 
 // Job returns the conversion of the input. Temporary files are in the directory temp. done ends the progress.

@@ -37,10 +37,10 @@ type Planned struct {
 
 // Result is what a conversion did, or would do.
 type Result struct {
-	Documents   int64                  // all, also those of other collections
-	Left        int64                  // values
-	Constants   int64                  // left in options, indexes and views
-	Collections map[string]*Collection // by namespace
+	Documents   int64                  `json:"documentsRead"` // all, also those of other collections
+	Left        int64                  `json:"-"`             // values
+	Constants   int64                  `json:"-"`             // left in options, indexes and views
+	Collections map[string]*Collection `json:"-"`             // by namespace
 }
 
 // Complete reports whether nothing was left that the conversion applies to.
@@ -80,6 +80,7 @@ type run struct {
 	*Job
 	res    Result
 	of     map[*dump.Collection]*Collection
+	write  func(*dump.Item) error
 	ids    *identities // nil for a proof
 	digest digest
 	all    []rule.Conversion // of all values that any collection has converted, in whatever field
@@ -88,7 +89,7 @@ type run struct {
 }
 
 func newRun(j *Job) *run {
-	r := &run{Job: j, res: Result{Collections: make(map[string]*Collection)}, of: make(map[*dump.Collection]*Collection), digest: digest{}}
+	r := &run{Job: j, res: Result{Collections: make(map[string]*Collection)}, of: make(map[*dump.Collection]*Collection), digest: digest{}, write: func(*dump.Item) error { return nil }}
 	for name, p := range j.Collections {
 		for _, c := range p.Steps {
 			db, _, _ := strings.Cut(name, ".")
@@ -105,15 +106,11 @@ func newRun(j *Job) *run {
 func Convert(ctx context.Context, j Job) (res Result, err error) {
 	r := newRun(&j)
 	r.ids = newIdentities(j.Temp)
-	d := source.OpenDump(j.Input, j.Progress)
-	defer func() { err = errors.Join(err, d.Close(), r.ids.Close()) }()
-	for err == nil {
-		err = r.next(ctx, d)
+	defer func() { err = errors.Join(err, r.ids.Close()) }()
+	if j.Output != nil {
+		r.write = j.Output.Write
 	}
-	if errors.Is(err, io.EOF) {
-		err = r.another()
-	}
-	if err == nil {
+	if err = r.pass(ctx); err == nil {
 		err = r.distinct(ctx)
 	}
 	if err != nil || j.Output == nil {
@@ -125,24 +122,30 @@ func Convert(ctx context.Context, j Job) (res Result, err error) {
 	return r.res, j.Output.Commit()
 }
 
-// another returns an error if the documents were not those of the digest.
-func (r *run) another() error {
+// pass converts the dump.
+func (r *run) pass(ctx context.Context) (err error) {
+	d := source.OpenDump(r.Input, r.Progress)
+	defer func() { err = errors.Join(err, d.Close()) }()
+	for err == nil {
+		if err = d.NextItem(ctx); err == nil {
+			err = r.item(d)
+		}
+	}
+	if !errors.Is(err, io.EOF) {
+		return err
+	}
 	if r.digest.sum() != r.Digest {
 		return errors.New("it is not the dump that the plan was made of: its documents are others, or in another order")
 	}
 	return nil
 }
 
-// next converts the next item of the dump. The error is io.EOF at its end.
-func (r *run) next(ctx context.Context, d *source.Dump) error {
-	if err := d.NextItem(ctx); err != nil {
-		return err
-	}
+// item converts an item of the dump.
+func (r *run) item(d *source.Dump) (err error) {
 	item := &d.Item
 	if item.Collection != nil && item.Collection.Oplog() {
 		return ErrOplog
 	}
-	var err error
 	switch item.Kind {
 	case dump.Document:
 		err = r.document(r.collection(item.Collection), item)
@@ -155,8 +158,8 @@ func (r *run) next(ctx context.Context, d *source.Dump) error {
 	if err == nil {
 		err = r.SkipList.Err()
 	}
-	if err == nil && r.Output != nil {
-		err = r.Output.Write(item)
+	if err == nil {
+		err = r.write(item)
 	}
 	return err
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
@@ -16,41 +17,56 @@ import (
 // Verified is the result of the comparison of a dump with its conversion.
 type Verified struct {
 	Result
-	Compared       // of all collections
-	Other    int64 // differences in metadata, files and collections
-	Findings []Finding
+	Compared           // of all collections
+	Other    int64     `json:"otherDifferences"` // in metadata, files and collections
+	Findings []Finding `json:"findings,omitempty"`
 }
 
 // Compared is how many documents are equal to those that the conversion makes, and how many differ.
 type Compared struct {
-	Equal, Wrong   int64
-	Missing, Extra int64 // in the output
+	Equal   int64 `json:"documentsEqual"`
+	Wrong   int64 `json:"documentsWrong"`
+	Missing int64 `json:"documentsMissing"` // in the output
+	Extra   int64 `json:"documentsExtra"`   // in the output
 }
 
 // Finding is a difference.
 type Finding struct {
 	Namespace string
-	ID        bson.RawValue
+	ID        bson.RawValue // zero if it is not one of a document
 	Reason    string
+}
+
+// MarshalJSON writes the _id in extended JSON.
+func (f Finding) MarshalJSON() ([]byte, error) {
+	doc := bson.D{{Key: "collection", Value: f.Namespace}, {Key: "_id", Value: f.ID}, {Key: "reason", Value: f.Reason}}
+	if f.ID.Type == 0 {
+		doc = slices.Delete(doc, 1, 2)
+	}
+	return bson.MarshalExtJSON(doc, false, false)
 }
 
 // Holds reports whether the output is the conversion of the input.
 func (v *Verified) Holds() bool { return v.Wrong+v.Missing+v.Extra+v.Other == 0 }
 
-// proof compares two dumps.
+// proof compares what a job makes of its input with another dump.
 type proof struct {
 	Verified
-	run     *run
-	in, out *source.Dump
+	ctx context.Context
+	run *run
+	out *source.Dump
 }
 
 // over is the kind of the item at the end of a dump.
 const over dump.ItemKind = -1
 
+// errOther ends the comparison of dumps that have different files or collections.
+var errOther = errors.New("the dumps have different files or collections")
+
 // Verify compares the output, item by item, with what the job makes of its input. The output must
 // have the order of the input, as Convert writes it.
 func Verify(ctx context.Context, j Job, output *dump.Input) (_ Verified, err error) {
-	p := proof{run: newRun(&j)}
+	p := proof{ctx: ctx, run: newRun(&j)}
 	if j.Input.Form != output.Form {
 		p.other(nil, "one is a file, an archive or a directory, and the other is not")
 		return p.Verified, nil
@@ -59,10 +75,17 @@ func Verify(ctx context.Context, j Job, output *dump.Input) (_ Verified, err err
 		j.Input.LeaveSide()
 		output.LeaveSide()
 	}
-	p.in, p.out = source.OpenDump(j.Input, j.Progress), source.OpenDump(output, func(int) {})
-	defer func() { err = errors.Join(err, p.in.Close(), p.out.Close()) }()
-	if err = p.compare(ctx); err == nil && p.in.Item.Kind == over {
-		err = p.run.another()
+	p.out = source.OpenDump(output, func(int) {})
+	defer func() { err = errors.Join(err, p.out.Close()) }()
+	p.run.write = p.write
+	if err = p.next(); err == nil {
+		err = p.run.pass(ctx)
+	}
+	if err == nil {
+		err = p.write(&dump.Item{Kind: over})
+	}
+	if errors.Is(err, errOther) {
+		err = nil
 	}
 	p.Result = p.run.res
 	for _, c := range p.Collections {
@@ -71,44 +94,34 @@ func Verify(ctx context.Context, j Job, output *dump.Input) (_ Verified, err err
 	return p.Verified, err
 }
 
-func (p *proof) compare(ctx context.Context) error {
-	a, b := &p.in.Item, &p.out.Item
-	for first, second := true, true; ; {
-		if err := p.read(ctx, first, second); err != nil || a.Kind == over && b.Kind == over {
-			return err
-		}
-		first, second = true, true
-		switch {
-		case a.Kind == dump.Document && b.Kind != dump.Document:
-			second = false
-			p.find(a, "the output has no such document").Missing++
-		case b.Kind == dump.Document && a.Kind != dump.Document:
-			first = false
-			p.find(b, "the input has no such document").Extra++
-		case a.Kind != b.Kind || a.Name != b.Name:
-			p.other(nil, "the dumps have different files or collections: %s and %s", describe(a), describe(b))
-			return nil
-		default:
-			p.pair(a, b)
-		}
-	}
-}
-
-// read reads the next items, of the input also converted.
-func (p *proof) read(ctx context.Context, first, second bool) (err error) {
-	end := func(d *source.Dump, err error) error {
-		if errors.Is(err, io.EOF) {
-			d.Item, err = dump.Item{Kind: over}, nil
-		}
-		return err
-	}
-	if first {
-		err = end(p.in, p.run.next(ctx, p.in))
-	}
-	if second && err == nil {
-		err = end(p.out, p.out.NextItem(ctx))
+// next reads the next item of the output.
+func (p *proof) next() error {
+	err := p.out.NextItem(p.ctx)
+	if errors.Is(err, io.EOF) {
+		p.out.Item, err = dump.Item{Kind: over}, nil
 	}
 	return err
+}
+
+// write compares the next item that the job makes with the one of the output.
+func (p *proof) write(a *dump.Item) error {
+	b := &p.out.Item
+	for b.Kind == dump.Document && a.Kind != dump.Document {
+		p.find(b, "the input has no such document").Extra++
+		if err := p.next(); err != nil {
+			return err
+		}
+	}
+	switch {
+	case a.Kind == dump.Document && b.Kind != dump.Document:
+		p.find(a, "the output has no such document").Missing++
+		return nil
+	case a.Kind != b.Kind || a.Name != b.Name:
+		p.other(nil, "%v: %s and %s", errOther, describe(a), describe(b))
+		return errOther
+	}
+	p.pair(a, b)
+	return p.next()
 }
 
 // pair compares two items of the same kind.

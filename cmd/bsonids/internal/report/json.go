@@ -8,8 +8,6 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 
-	"go.mongodb.org/mongo-driver/v2/bson"
-
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/terminal"
 )
 
@@ -61,13 +59,4 @@ func encode(v any) ([]byte, error) {
 	enc.SetEscapeHTML(false)
 	err := enc.Encode(v)
 	return b.Bytes(), err
-}
-
-// extended returns a document as relaxed extended JSON, to embed in other JSON.
-func extended(doc any) any {
-	b, err := bson.MarshalExtJSON(doc, false, false)
-	if err != nil {
-		return err.Error()
-	}
-	return json.RawMessage(b)
 }
