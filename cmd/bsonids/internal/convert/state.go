@@ -142,9 +142,9 @@ func OpenState(path string, id Identity) (*StateFile, error) {
 
 // ReadState reads the state at path without locking it.
 func ReadState(path string) (s State, err error) {
-	facts, err := ledger.ReadFile(path)
+	l, err := ledger.ReadFile(path)
 	if err == nil {
-		s, err = stateOf(facts)
+		s, err = stateOf(l.Facts())
 	}
 	if err != nil {
 		return State{}, &RecordError{StateRecord, path, err}

@@ -273,7 +273,7 @@ func TestEntriesAgain(t *testing.T) {
 type noFile struct{ journal.File }
 
 func (noFile) ReadAt([]byte, int64) (int, error) { return 0, errUndoTest }
-func (noFile) Size() (int64, error)              { return 100, nil }
+func (noFile) Seek(int64, int) (int64, error)    { return 100, nil }
 
 // A file that cannot be read is not taken for an empty one, which would be written over.
 func TestUnreadableUndoLog(t *testing.T) {

@@ -60,11 +60,11 @@ func ReadUndoLog(path string) (*UndoReader, error) {
 		return nil, err
 	}
 	u := &UndoReader{file: f}
-	if u.Header, u.begin, err = readHeader(journal.OSFile{File: f}); err == nil && u.begin == 0 {
+	if u.Header, u.begin, err = readHeader(f); err == nil && u.begin == 0 {
 		err = errors.New("not an undo log: it is empty, or it has no whole record")
 	}
 	if err == nil {
-		u.mark, u.end, err = scanLog(journal.OSFile{File: f}, u.Header, u.begin)
+		u.mark, u.end, err = scanLog(f, u.Header, u.begin)
 	}
 	if err != nil {
 		return nil, &RecordError{UndoRecord, path, errors.Join(err, f.Close())}
@@ -177,7 +177,7 @@ func (u *UndoReader) Mark(at time.Time, done bool) error {
 	f, err := os.OpenFile(u.file.Name(), os.O_RDWR, 0)
 	if err == nil {
 		var w *journal.Writer
-		if w, err = journal.NewWriter(journal.OSFile{File: f}, u.ID, u.end); err == nil {
+		if w, err = journal.NewWriter(f, u.ID, u.end); err == nil {
 			err = w.Append(record, []int{len(record)})
 			u.end = w.Size()
 		}

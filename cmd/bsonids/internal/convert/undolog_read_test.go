@@ -324,7 +324,7 @@ func TestErrorsNameTheUndoLog(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := journal.Create(journal.OSFile{File: f}, undoFormat, "", []byte(header)); err != nil {
+		if _, err := journal.Create(f, undoFormat, "", []byte(header)); err != nil {
 			t.Fatal(err)
 		}
 		if err := f.Close(); err != nil {

@@ -9,7 +9,6 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/journal"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/ledger"
 )
 
@@ -23,7 +22,7 @@ func WriteText(w io.Writer, path string) error {
 			return err
 		}
 		defer func() { _ = f.Close() }()
-		if err := ledger.WriteText(w, journal.OSFile{File: f}); err != nil {
+		if err := ledger.WriteText(w, f); err != nil {
 			return fmt.Errorf("%s: neither an undo log nor a ledger of this version: %w", path, err)
 		}
 		return nil

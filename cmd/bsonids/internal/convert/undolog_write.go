@@ -1,8 +1,6 @@
 package convert
 
 import (
-	"crypto/rand"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,6 +14,7 @@ import (
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/files"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/journal"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/ledger"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
 )
 
@@ -61,7 +60,7 @@ func OpenUndoLog(path string, id Identity, state string, atLeast int64) (*UndoLo
 // recover reads the log through and cuts a torn tail off, because no change was made on account of it.
 // It does not modify a file that is not a whole undo log of the conversion.
 func (l *UndoLog) recover(id Identity, state string, atLeast int64) error {
-	f := journal.OSFile{File: l.file}
+	f := l.file
 	var err error
 	if l.Header, l.begin, err = readHeader(f); err != nil {
 		return err
@@ -70,9 +69,7 @@ func (l *UndoLog) recover(id Identity, state string, atLeast int64) error {
 		if atLeast > 0 {
 			return lacks(0, atLeast)
 		}
-		var random [8]byte
-		rand.Read(random[:])
-		l.Header = Header{ID: hex.EncodeToString(random[:]), Identity: id, State: state}
+		l.Header = Header{ID: ledger.NewID(), Identity: id, State: state}
 		first, _ := json.Marshal(l.Header) // which has strings only
 		if l.w, err = journal.Create(f, undoFormat, l.ID, first); err != nil {
 			return err

@@ -24,16 +24,16 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"slices"
 )
 
-// File is a file of a journal.
+// File is a file of a journal: an [os.File]. It is only sought to find its size.
 type File interface {
 	io.ReaderAt
 	io.WriterAt
+	io.Seeker
 	Truncate(size int64) error
 	Sync() error
-	Close() error
-	Size() (int64, error)
 }
 
 // The errors of journals, which say what is wrong with a file.
@@ -78,7 +78,6 @@ func head(b []byte, id string, offset int64) (length int, sum uint32, ok bool) {
 
 // Reader reads the records of a file. It is not safe for concurrent use.
 type Reader struct {
-	file   io.ReaderAt
 	r      *bufio.Reader
 	id     string
 	at     int64 // offset of the next record
@@ -88,7 +87,7 @@ type Reader struct {
 
 // NewReader returns a reader of the records of the file from offset up to end.
 func NewReader(f io.ReaderAt, id string, offset, end int64) *Reader {
-	return &Reader{file: f, r: bufio.NewReaderSize(io.NewSectionReader(f, offset, end-offset), 1<<16), id: id, at: offset, end: end}
+	return &Reader{r: bufio.NewReaderSize(io.NewSectionReader(f, offset, end-offset), 1<<16), id: id, at: offset, end: end}
 }
 
 // Next returns the bytes of the next record and the offset at which it begins, or io.EOF at the end.
@@ -98,38 +97,25 @@ func (r *Reader) Next() (data []byte, offset int64, err error) {
 	if offset == r.end {
 		return nil, offset, io.EOF
 	}
-	b, err := r.r.Peek(headSize)
-	if err == io.EOF {
+	var b [headSize]byte
+	if _, err := io.ReadFull(r.r, b[:]); err == io.EOF || err == io.ErrUnexpectedEOF {
 		return nil, offset, broken(offset)
-	}
-	if err != nil {
+	} else if err != nil {
 		return nil, offset, err
 	}
-	length, sum, ok := head(b, r.id, offset)
+	length, sum, ok := head(b[:], r.id, offset)
 	if !ok || int64(length) > r.end-offset-headSize {
 		return nil, offset, broken(offset)
 	}
-	_, _ = r.r.Discard(headSize) // it was peeked
-	if length <= r.r.Size() {
-		data, err = r.r.Peek(length)
-	} else {
-		if cap(r.record) < length {
-			r.record = make([]byte, length)
-		}
-		data = r.record[:length]
-		_, err = io.ReadFull(r.r, data)
-	}
-	if err != nil {
+	r.record = slices.Grow(r.record[:0], length)[:length]
+	if _, err := io.ReadFull(r.r, r.record); err != nil {
 		return nil, offset, err
 	}
-	if crc32.Checksum(data, castagnoli) != sum {
+	if crc32.Checksum(r.record, castagnoli) != sum {
 		return nil, offset, broken(offset)
 	}
-	if length <= r.r.Size() {
-		_, _ = r.r.Discard(length)
-	}
 	r.at = offset + headSize + int64(length)
-	return data, offset, nil
+	return r.record, offset, nil
 }
 
 func broken(offset int64) error {
@@ -139,7 +125,7 @@ func broken(offset int64) error {
 // Begin returns the bytes of the first record of a file that begins with the line format, and the
 // offset after it. The first record of a file that was torn when it was made is nil.
 func Begin(f File, format string) (first []byte, offset int64, err error) {
-	size, err := f.Size()
+	size, err := f.Seek(0, io.SeekEnd)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -179,7 +165,7 @@ func tornFirst(f File, offset, size int64) bool {
 // Whole calls f for each whole record from offset on, and returns the offset after the last one. What
 // follows it is torn. The error wraps [ErrDamaged] if a record is damaged.
 func Whole(file File, id string, offset int64, f func(data []byte) error) (end int64, err error) {
-	size, err := file.Size()
+	size, err := file.Seek(0, io.SeekEnd)
 	if err != nil {
 		return 0, err
 	}
@@ -243,7 +229,7 @@ type Writer struct {
 
 // NewWriter returns a writer that appends at the offset end. It cuts a torn tail off.
 func NewWriter(f File, id string, end int64) (*Writer, error) {
-	size, err := f.Size()
+	size, err := f.Seek(0, io.SeekEnd)
 	if err == nil && size > end {
 		if err = f.Truncate(end); err == nil {
 			err = f.Sync()

@@ -17,8 +17,7 @@ type memory struct{ b []byte }
 func (m *memory) ReadAt(p []byte, off int64) (int, error) { return bytes.NewReader(m.b).ReadAt(p, off) }
 func (m *memory) Truncate(n int64) error                  { m.b = m.b[:n]; return nil }
 func (m *memory) Sync() error                             { return nil }
-func (m *memory) Close() error                            { return nil }
-func (m *memory) Size() (int64, error)                    { return int64(len(m.b)), nil }
+func (m *memory) Seek(int64, int) (int64, error)          { return int64(len(m.b)), nil }
 func (m *memory) WriteAt(p []byte, off int64) (int, error) {
 	m.b = append(m.b[:off], p...)
 	return len(p), nil

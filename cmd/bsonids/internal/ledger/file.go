@@ -11,7 +11,6 @@ import (
 	"github.com/gofrs/flock"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/files"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/journal"
 )
 
 // File is a ledger in a file that no other process can open. It is not safe for concurrent use.
@@ -45,7 +44,7 @@ func (f *File) open() error {
 	}
 	var err error
 	if f.file, err = os.OpenFile(f.path, os.O_RDWR, 0); err == nil {
-		f.Ledger, err = Open(journal.OSFile{File: f.file})
+		f.Ledger, err = Open(f.file)
 	}
 	return err
 }
@@ -71,17 +70,8 @@ func (f *File) Discard() error {
 	return errors.Join(f.file.Close(), files.Discard(f.path, f.lock))
 }
 
-// ReadFile returns the facts of the ledger at path, which another process may be writing.
-func ReadFile(path string) (Facts, error) {
-	l, err := Look(path)
-	if err != nil {
-		return nil, err
-	}
-	return l.Facts(), nil
-}
-
-// Look reads the ledger at path, which another process may be writing.
-func Look(path string) (*Ledger, error) {
+// ReadFile reads the ledger at path, which another process may be writing.
+func ReadFile(path string) (*Ledger, error) {
 	if err := files.Regular(path); err != nil {
 		return nil, err
 	}
@@ -90,7 +80,8 @@ func Look(path string) (*Ledger, error) {
 		return nil, err
 	}
 	defer func() { _ = file.Close() }()
-	return Read(journal.OSFile{File: file})
+	l, _, err := read(file)
+	return l, err
 }
 
 // FactsOf returns the fields of v in JSON as facts.

@@ -40,8 +40,8 @@ func TestFile(t *testing.T) {
 	if err := f.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if facts, err = ReadFile(path); err != nil || string(facts["a"]) != "7" {
-		t.Errorf("%s, %v", facts, err)
+	if l, err := ReadFile(path); err != nil || string(l.Facts()["a"]) != "7" {
+		t.Errorf("%+v, %v", l, err)
 	}
 	var v struct{ A, B int }
 	if err := facts.Decode(&v); err != nil || v.A != 7 {

@@ -37,13 +37,10 @@ type Ledger struct {
 	w     *journal.Writer // nil if the ledger is only read
 }
 
-// first is the first record.
-type first struct {
-	ID string `json:"id"`
-}
-
-// entry is any other record: the beginning of a run, or facts. A fact that is null is gone.
+// entry is a record: the id of the ledger, which is the first, the beginning of a run, or facts. A fact that is
+// null is gone.
 type entry struct {
+	ID  string `json:"id,omitempty"`
 	Run string `json:"run,omitempty"`
 	Set Facts  `json:"set,omitempty"`
 }
@@ -51,7 +48,7 @@ type entry struct {
 // New returns the content of a file with a new ledger. The file must appear whole: a file without it is
 // not a ledger.
 func New() []byte {
-	b, _ := json.Marshal(first{NewRun()}) // a string
+	b, _ := json.Marshal(entry{ID: NewID()}) // a string
 	return journal.First(format, b)
 }
 
@@ -61,12 +58,6 @@ func Open(f journal.File) (*Ledger, error) {
 	if err == nil {
 		l.w, err = journal.NewWriter(f, l.id, end)
 	}
-	return l, err
-}
-
-// Read reads a ledger that another process may be writing.
-func Read(f journal.File) (*Ledger, error) {
-	l, _, err := read(f)
 	return l, err
 }
 
@@ -102,7 +93,7 @@ func each(file journal.File, f func(record []byte) error) (id string, end int64,
 	if err != nil {
 		return "", 0, err
 	}
-	var one first
+	var one entry
 	if json.Unmarshal(b, &one) != nil || one.ID == "" {
 		return "", 0, ErrFormat
 	}
@@ -123,8 +114,8 @@ func (l *Ledger) take(e entry) {
 	}
 }
 
-// NewRun returns a random id.
-func NewRun() string {
+// NewID returns a random id: 16 hexadecimal digits.
+func NewID() string {
 	var b [8]byte
 	rand.Read(b[:])
 	return hex.EncodeToString(b[:])

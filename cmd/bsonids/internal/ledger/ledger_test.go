@@ -12,6 +12,12 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/journal"
 )
 
+// readLedger reads a ledger that another process may be writing.
+func readLedger(f journal.File) (*Ledger, error) {
+	l, _, err := read(f)
+	return l, err
+}
+
 // disk is a file that forgets what was not synced when the machine fails.
 type disk struct {
 	synced, b []byte
@@ -29,8 +35,7 @@ func (d *disk) step() error {
 }
 
 func (d *disk) ReadAt(p []byte, off int64) (int, error) { return bytes.NewReader(d.b).ReadAt(p, off) }
-func (d *disk) Size() (int64, error)                    { return int64(len(d.b)), nil }
-func (d *disk) Close() error                            { return nil }
+func (d *disk) Seek(int64, int) (int64, error)          { return int64(len(d.b)), nil }
 
 func (d *disk) WriteAt(p []byte, off int64) (int, error) {
 	if err := d.step(); err != nil {
@@ -112,7 +117,7 @@ func TestCrashes(t *testing.T) {
 		if err := step(l); err != nil {
 			t.Fatal(err)
 		}
-		again, err := Read(whole)
+		again, err := readLedger(whole)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -151,7 +156,7 @@ func TestCrashes(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if now, err := Read(after); err != nil || !reflect.DeepEqual(now.facts, want[n].facts) || !slices.Equal(now.runs, want[n].runs) {
+			if now, err := readLedger(after); err != nil || !reflect.DeepEqual(now.facts, want[n].facts) || !slices.Equal(now.runs, want[n].runs) {
 				t.Fatalf("crash at %d, %d bytes, then to the end: %s, %v", fail, torn, now.facts, err)
 			}
 		}
@@ -181,7 +186,7 @@ func TestSet(t *testing.T) {
 	if err := l.Set(Facts{}); err != nil || len(l.Facts()) != 0 {
 		t.Errorf("%s, %v", l.Facts(), err)
 	}
-	if now, err := Read(d); err != nil || len(now.Facts()) != 0 || now.Knows("") {
+	if now, err := readLedger(d); err != nil || len(now.Facts()) != 0 || now.Knows("") {
 		t.Errorf("%s, %v", now.Facts(), err)
 	}
 }
@@ -212,7 +217,7 @@ func TestOtherFile(t *testing.T) {
 // A ledger whose records are not those of a ledger is an error, whatever its checksums are, and nothing of it is kept.
 func TestOtherRecords(t *testing.T) {
 	for _, b := range []string{"{}", "x", `{"id":7}`, `{"id":""}`} {
-		if _, err := Read(&disk{b: journal.First(format, []byte(b)), fail: -1}); !errors.Is(err, ErrFormat) {
+		if _, err := readLedger(&disk{b: journal.First(format, []byte(b)), fail: -1}); !errors.Is(err, ErrFormat) {
 			t.Errorf("first record %s: got %v", b, err)
 		}
 	}
@@ -251,7 +256,7 @@ func TestErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, f := range []func(journal.File) error{
-		func(f journal.File) error { _, err := Read(f); return err }, func(f journal.File) error { _, err := Open(f); return err },
+		func(f journal.File) error { _, err := readLedger(f); return err }, func(f journal.File) error { _, err := Open(f); return err },
 		func(f journal.File) error { return WriteText(io.Discard, f) },
 	} {
 		if err := f(&brokenDisk{*d}); !errors.Is(err, errPower) || errors.Is(err, ErrFormat) {
@@ -273,9 +278,9 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// The id of a run has 64 random bits.
-func TestNewRun(t *testing.T) {
-	if a, b := NewRun(), NewRun(); len(a) != 16 || len(b) != 16 || a == b {
+// An id has 64 random bits.
+func TestNewID(t *testing.T) {
+	if a, b := NewID(), NewID(); len(a) != 16 || len(b) != 16 || a == b {
 		t.Errorf("got %s and %s", a, b)
 	}
 }

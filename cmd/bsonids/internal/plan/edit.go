@@ -101,12 +101,12 @@ func (s Step) isOf(id convert.Identity) bool {
 // hasBegun reports whether a step, which is zero if it is not known, may have converted values. Its state file
 // may have lost its last record.
 func hasBegun(f Files, st Step) (bool, error) {
-	facts, err := ledger.ReadFile(f.State)
+	l, err := ledger.ReadFile(f.State)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && st.Collection == "":
 	case err != nil:
 		return false, fmt.Errorf("%s: %w", f.State, Nameless(err))
-	case len(facts) > 0:
+	case len(l.Facts()) > 0:
 		s, err := convert.ReadState(f.State)
 		id := s.Identity
 		if err == nil && st.Collection != "" && !st.isOf(id) {

@@ -218,7 +218,7 @@ func ReadState(dir string) (s *State, err error) {
 	for range 2 { // another process may write to the ledger, and to files of which it tells, in between
 		var l *ledger.Ledger
 		var f ledger.Facts
-		l, err = ledger.Look(path)
+		l, err = ledger.ReadFile(path)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 		case err != nil:

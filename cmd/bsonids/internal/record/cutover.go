@@ -8,6 +8,8 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/ledger"
 )
 
 // kindCutover is the kind of the documents of cutovers. As those of guards, they have no field named
@@ -168,7 +170,7 @@ func (c *Cutover) Conversion() string { return c.ID[:len(c.ID)-len("/cutover")] 
 
 // NewCutover returns a cutover of the collections in the state [Comparing].
 func NewCutover(collections []Exchange, version string) *Cutover {
-	return &Cutover{ID: newToken() + "/cutover", Format: format, Kind: kindCutover, State: Comparing, Untouched: true, By: whoAmI(version), Collections: collections}
+	return &Cutover{ID: ledger.NewID() + "/cutover", Format: format, Kind: kindCutover, State: Comparing, Untouched: true, By: whoAmI(version), Collections: collections}
 }
 
 // Cutovers returns the cutovers in the record, sorted by when they began. If open is set, it returns
@@ -284,7 +286,7 @@ func (c *Cutover) Save(ctx context.Context, db *mongo.Database) error {
 			c.Token = c.next
 		}
 	}
-	c.next = newToken()
+	c.next = ledger.NewID()
 	fresh := *c
 	fresh.Token, fresh.Updated = c.next, now
 	matched := int64(1)

@@ -13,6 +13,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/ledger"
 )
 
 // kindGuard is the kind of the documents of guards. They have no field named collection, so that no
@@ -159,7 +160,7 @@ func (g *Guard) Insert(ctx context.Context, db *mongo.Database, version string) 
 	if err != nil {
 		return false, err
 	}
-	g.ID, g.Format, g.Kind, g.State, g.Token, g.By, g.Updated = guardID(g.Collection), format, kindGuard, Setting, newToken(), whoAmI(version), now
+	g.ID, g.Format, g.Kind, g.State, g.Token, g.By, g.Updated = guardID(g.Collection), format, kindGuard, Setting, ledger.NewID(), whoAmI(version), now
 	g.Before.JSON, g.Now.JSON = g.Before.Text(), g.Now.Text()
 	_, err = coll.InsertOne(ctx, g)
 	if mongo.IsDuplicateKeyError(err) {
@@ -171,7 +172,7 @@ func (g *Guard) Insert(ctx context.Context, db *mongo.Database, version string) 
 // Advance changes the state and the level of the guard in the record. It reports false if another
 // command changed the document since it was read.
 func (g *Guard) Advance(ctx context.Context, db *mongo.Database, state, level string) (bool, error) {
-	token := newToken()
+	token := ledger.NewID()
 	update := bson.D{{Key: "$set", Value: bson.D{{Key: "state", Value: state}, {Key: "now.level", Value: level}, {Key: "token", Value: token}}},
 		{Key: "$currentDate", Value: bson.D{{Key: "updated", Value: true}}}}
 	err := collection(db).FindOneAndUpdate(ctx, g.same(), update, options.FindOneAndUpdate().SetProjection(bson.D{{Key: "_id", Value: 1}})).Err()

@@ -1,30 +1,23 @@
 package record
 
 import (
-	"crypto/rand"
-	"encoding/hex"
 	"os"
 	"os/user"
 	"strings"
 	"sync"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/ledger"
 )
 
 // idle holds the tokens of the runs of this process that have ended without a write, although the
 // record does not say so because the server was lost.
 var idle sync.Map
 
-// newToken returns 16 random hexadecimal digits.
-func newToken() string {
-	var b [8]byte
-	rand.Read(b[:])
-	return hex.EncodeToString(b[:])
-}
-
 // NewConversion returns a name for a new conversion.
-func NewConversion() string { return newToken() }
+func NewConversion() string { return ledger.NewID() }
 
 func whoAmI(version string) Who {
-	w := Who{PID: os.Getpid(), Token: newToken(), Version: version}
+	w := Who{PID: os.Getpid(), Token: ledger.NewID(), Version: version}
 	if u, err := user.Current(); err == nil {
 		w.User = u.Username
 	}
