@@ -42,7 +42,7 @@ func TestPyMongo(t *testing.T) {
 			if path == " at" && r != uuidrep.JavaLegacy { // version 1, or a sequential GUID of SQL Server in the other order
 				want = "undetermined"
 			}
-			if f := fields[r.String()+path]; f.Counts.Legacy != 1000 || f.Evidence[0].Verdict.String() != want {
+			if f := fields[r.String()+path]; f.Counts.Legacy != 1000 || f.Evidence[0].Verdict != scan.Verdict(want) {
 				t.Errorf("%v%s: %+v", r, path, f)
 			}
 		}
@@ -50,10 +50,10 @@ func TestPyMongo(t *testing.T) {
 	if f := fields["standard id"]; f.Counts.Standard != 1000 || len(f.Evidence) != 0 {
 		t.Errorf("%+v", f)
 	}
-	if f := fields["mixed id"]; f.Counts.Standard != 300 || f.Evidence[0].Verdict.String() != "mixed" {
+	if f := fields["mixed id"]; f.Counts.Standard != 300 || f.Evidence[0].Verdict != "mixed" {
 		t.Errorf("%+v", f)
 	}
-	if f := fields["few id"]; f.Evidence[0].Verdict.Outcome != scan.Undecided {
+	if f := fields["few id"]; f.Evidence[0].Verdict != scan.Undetermined {
 		t.Errorf("%+v", f)
 	}
 

@@ -46,15 +46,15 @@ func TestScan(t *testing.T) {
 	for _, r := range legacy {
 		for _, path := range []string{" id", " list[]"} {
 			f := fields[r.String()+path]
-			if f.Counts.Legacy != 1000 || len(f.Evidence) != 1 || f.Evidence[0].Verdict.String() != r.String() {
+			if f.Counts.Legacy != 1000 || len(f.Evidence) != 1 || f.Evidence[0].Verdict != scan.Verdict(r.String()) {
 				t.Errorf("%v%s: %+v", r, path, f)
 			}
 		}
 	}
-	if f := fields["others sum"]; f.Counts.Legacy != 1000 || f.Evidence[0].Verdict.Outcome != scan.Undecided {
+	if f := fields["others sum"]; f.Counts.Legacy != 1000 || f.Evidence[0].Verdict != scan.Undetermined {
 		t.Errorf("%+v", f)
 	}
-	if f := fields["others go"]; f.Counts.Generic != 1000 || f.Evidence[0].Verdict.String() != "generic" {
+	if f := fields["others go"]; f.Counts.Generic != 1000 || f.Evidence[0].Verdict != "generic" {
 		t.Errorf("%+v", f)
 	}
 	if f := fields["others text"]; f.Counts.Text != 1000 {

@@ -33,7 +33,7 @@ func (w *worker) listed(opts *convert.Options) error {
 	if err != nil {
 		return migration.FileError(err)
 	}
-	opts.Conversion.Judge = decide.Retry(w.state.Decision, decide.Question{Kind: w.Conversion.From, Trusted: w.Trust})
+	opts.Conversion.Judge = decide.Retry(w.state.Decision, w.Conversion.From, w.Trust)
 	return nil
 }
 

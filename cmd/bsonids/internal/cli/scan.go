@@ -112,7 +112,7 @@ func (o *scanVerb) run(ctx context.Context) (err error) {
 		sample = 0
 	}
 	r := scan.Report{Server: server.Host(o.connectionString()), Time: time.Now().UTC().Truncate(time.Second), Collections: []scan.Collection{}}
-	s := scan.New(os.TempDir(), r.Time)
+	s := scan.New(os.TempDir(), r.Time, false)
 	defer func() { err = errors.Join(err, s.Close()) }()
 	read := make(map[string]source.Readout)
 	for _, ns := range namespaces {

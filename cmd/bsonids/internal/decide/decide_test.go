@@ -15,6 +15,7 @@ import (
 	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds/kindstest"
 	"github.com/bsonids/bsonids/uuidrep"
 )
@@ -71,17 +72,17 @@ type group struct {
 func decided(t testing.TB, seed uint64, from uuidrep.Representation, trusted []string, groups ...group) (Decision, [][][16]byte) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 1))
-	p := newPass(t, Question{Kind: kindstest.Kind(t, from.String()), Trusted: trusted})
+	p := newPass(t)
 	values := make([][][16]byte, len(groups))
 	for i, g := range groups {
 		for range g.n {
 			v := g.order.Permute(g.of(r))
 			values[i] = append(values[i], v)
-			add(t, p, "a", v)
+			p.add("a", v)
 		}
 	}
-	d, unknown := p.decide()
-	if len(unknown) > 0 {
+	d := p.decide(from)
+	if unknown := d.Trust(trusted); len(unknown) > 0 {
 		t.Fatalf("unknown fields %v", unknown)
 	}
 	return d, values
@@ -94,42 +95,42 @@ type pass struct {
 	of *Surveyed
 }
 
-func newPass(t testing.TB, q Question) *pass {
+func newPass(t testing.TB) *pass {
 	t.Helper()
-	p := &pass{t: t, Survey: NewSurvey(t.TempDir(), now, q)}
+	p := &pass{t: t, Survey: NewSurvey(t.TempDir(), now)}
 	t.Cleanup(func() { _ = p.Close() })
-	p.of = p.collection("d.c", true)
+	p.of = p.collection("d", "d.c")
 	return p
 }
 
-func (p *pass) collection(namespace string, converted bool) *Surveyed {
+func (p *pass) collection(group, namespace string) *Surveyed {
 	p.t.Helper()
-	db, name, _ := strings.Cut(namespace, ".")
-	c, err := p.Collection(db, name, converted)
+	c, err := p.Collection(group, namespace)
 	if err != nil {
 		p.t.Fatal(err)
 	}
 	return c
 }
 
-// decide returns the decision for the kind of the question, and the unknown fields.
-func (p *pass) decide() (Decision, []string) {
+// add adds a value of subtype 3.
+func (p *pass) add(field string, v [16]byte) {
+	put(p.t, p.of, field, kinds.Subtype3, kinds.Spelled{UUID: v})
+}
+
+func put(t testing.TB, c *Surveyed, field string, stored kinds.Stored, s kinds.Spelled) {
+	t.Helper()
+	if err := c.Values(stored, field).Add(s); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// decide returns the decision about values of subtype 3 in the order.
+func (p *pass) decide(from uuidrep.Representation) Decision {
 	p.t.Helper()
 	if err := p.Decide(); err != nil {
 		p.t.Fatal(err)
 	}
-	return *p.of.Decision(p.questions[0].Kind), p.Unknown()
-}
-
-func add(t testing.TB, p *pass, field string, v [16]byte) {
-	t.Helper()
-	b, err := bson.Marshal(bson.D{{Key: field, Value: bson.Binary{Subtype: 3, Data: v[:]}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := p.of.Add(b); err != nil {
-		t.Fatal(err)
-	}
+	return p.of.Decision(kindstest.Kind(p.t, from.String()))
 }
 
 func converted(d Decision, from uuidrep.Representation, values [][16]byte) (n int) {
@@ -209,27 +210,24 @@ func number(r *rand.Rand) (u uuid.UUID) {
 }
 
 // A trusted field is converted whole, also if its values show the order, except for values that fit another
-// order of it. Trust that comes later says the same.
+// order of it.
 func TestTrustBesideEvidence(t *testing.T) {
 	groups := []group{{200, v4, uuidrep.JavaLegacy}, {30, number, uuidrep.JavaLegacy}, {100, v7, uuidrep.Standard}}
-	first, values := decided(t, 3, uuidrep.JavaLegacy, []string{"a"}, groups...)
-	later, _ := decided(t, 3, uuidrep.JavaLegacy, nil, groups...)
-	if n := converted(later, uuidrep.JavaLegacy, values[1]); n != 0 {
-		t.Errorf("without trust, %d values without a version are converted", n)
-	}
-	fits := converted(later, uuidrep.JavaLegacy, values[0])
-	if later.Trust([]string{"a"}); first.Fields[0].Fits != int64(fits+30) {
-		t.Errorf("%d values are counted, and %d fit", first.Fields[0].Fits, fits+30)
-	}
-	for name, d := range map[string]Decision{"first": first, "later": later} {
+	d, values := decided(t, 3, uuidrep.JavaLegacy, nil, groups...)
+	fits := converted(d, uuidrep.JavaLegacy, values[0])
+	for _, numbers := range []int{0, 30} {
 		if d.Fields[0].Basis != Evidence {
-			t.Errorf("%s: %+v", name, d.Fields[0])
+			t.Errorf("%+v", d.Fields[0])
 		}
-		for i, want := range []int{fits, 30, 0} {
+		for i, want := range []int{fits, numbers, 0} {
 			if n := converted(d, uuidrep.JavaLegacy, values[i]); n != want {
-				t.Errorf("%s: %d values of group %d are converted, want %d", name, n, i, want)
+				t.Errorf("%d values of group %d are converted, want %d", n, i, want)
 			}
 		}
+		d.Trust([]string{"a"})
+	}
+	if n := d.Fields[0].Fits; n != int64(fits) {
+		t.Errorf("%d values are counted, and %d fit", n, fits)
 	}
 }
 
@@ -338,12 +336,12 @@ func TestLaterFields(t *testing.T) {
 	if d.Judge(uuidrep.JavaLegacy).Value([]byte("b"), v) == "" {
 		t.Error("a field that was not there is converted")
 	}
-	p := newPass(t, Question{Kind: kindstest.Kind(t, "javaLegacy")})
+	p := newPass(t)
 	r := rand.New(rand.NewPCG(1, 4))
 	for i := range maxFields + 1000 {
-		add(t, p, fmt.Sprintf("user%dx", i), uuidrep.JavaLegacy.Permute(v4(r)))
+		p.add(fmt.Sprintf("user%dx", i), uuidrep.JavaLegacy.Permute(v4(r)))
 	}
-	d, _ = p.decide()
+	d = p.decide(uuidrep.JavaLegacy)
 	j := d.Judge(uuidrep.JavaLegacy)
 	if len(d.Fields) != maxFields+1 || j.Value([]byte("another"), v) != "" || j.Value([]byte("user5x"), v) == "" {
 		t.Errorf("%d fields: %q, %q", len(d.Fields), j.Value([]byte("another"), v), j.Value([]byte("user5x"), v))

@@ -44,8 +44,8 @@ type Field struct {
 	Path     string `json:"path" bson:"path"`
 	Values   int64  `json:"values" bson:"values"`
 	Distinct int64  `json:"distinct" bson:"distinct"`
-	// Fits is the number of distinct values that are converted, without those that are the same in
-	// every order.
+	// Fits is the number of distinct values that are converted if the field is not trusted, without those
+	// that are the same in every order.
 	Fits  int64 `json:"fits" bson:"fits"`
 	Basis Basis `json:"basis" bson:"basis"`
 	// Trusted is set if the user trusts the field: every value is converted that does not fit another order of it.
@@ -80,8 +80,8 @@ func (f Field) Converted() bool { return f.Basis != None }
 
 // decide returns the decision for the values in t, whose order is from according to the user.
 // earlier lists other orders of the field that earlier conversions have found.
-func (t *tally) decide(path string, from int, subtype byte, trusted bool, earlier []Rival) Field {
-	f := Field{Path: path, Values: t.values, Distinct: t.same, Trusted: trusted}
+func (t *tally) decide(path string, from int, subtype byte, earlier []Rival) Field {
+	f := Field{Path: path, Values: t.values, Distinct: t.same}
 	every := t.count(from, func([orders]int) bool { return true })
 	f.Distinct += every.n
 	versions, sequential := t.evidence(from, every, Level)
@@ -112,8 +112,6 @@ func (t *tally) decide(path string, from int, subtype byte, trusted bool, earlie
 		f.Basis = Symmetric
 	case len(versions) > 0:
 		f.Basis = Evidence
-	case trusted:
-		f.Basis = Trust
 	case against != "":
 		f.Basis, f.Reason = None, fmt.Sprintf("the values are %s, not %s", against, name)
 	case sequential:
@@ -121,7 +119,12 @@ func (t *tally) decide(path string, from int, subtype byte, trusted bool, earlie
 	default:
 		f.Basis, f.Reason = None, fmt.Sprintf("the values do not determine the byte order: %d of %d distinct values fit %s", every.fits(), every.n, name)
 	}
-	t.countFits(&f, from, subtype)
+	rule := f.compile(from, subtype)
+	for i, n := range t.classes {
+		if n > 0 && rule.allows(ofClass(i).versions(), from) {
+			f.Fits += int64(n)
+		}
+	}
 	return f
 }
 
@@ -150,18 +153,6 @@ func (d *Decision) Found() map[string]Rival {
 	return found
 }
 
-// countFits counts the values that the decision converts.
-func (t *tally) countFits(f *Field, from int, subtype byte) {
-	rule := f.compile(from, subtype)
-	for i, n := range t.classes {
-		if n > 0 {
-			if rule.allows(ofClass(i).versions(), from) {
-				f.Fits += int64(n)
-			}
-		}
-	}
-}
-
 func (f Field) rivals() string {
 	var names []string
 	for _, r := range f.Against {
@@ -175,7 +166,6 @@ func (f *Field) Convert(v [16]byte) {
 	i, found := slices.BinarySearchFunc(f.Equal, v[:], bytes.Compare)
 	if !found {
 		f.Equal = slices.Insert(slices.Clone(f.Equal), i, v[:])
-		f.Fits++
 	}
 }
 
@@ -196,12 +186,6 @@ func (d *Decision) Trust(trusted []string) (unknown []string) {
 		f.Trusted = true
 		if f.Basis == None || f.Basis == Equality {
 			f.Basis, f.Reason = Trust, ""
-		}
-		if f.Basis != Symmetric {
-			f.Fits = f.Distinct
-			for _, r := range f.Against {
-				f.Fits -= r.Distinct
-			}
 		}
 		if !slices.Contains(d.Trusted, t) {
 			d.Trusted = append(d.Trusted, t)

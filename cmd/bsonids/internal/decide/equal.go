@@ -1,153 +1,140 @@
 package decide
 
 import (
-	"encoding/binary"
 	"slices"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/spill"
 )
 
 // MaxEqual is the maximum number of values in a decision, which is part of the state. A decision
 // lists only values for which equality changes the outcome.
 const MaxEqual = 50_000
 
-// Elsewhere is a field that is not converted and has values equal to converted ones.
-type Elsewhere struct {
-	Namespace string `json:"collection"`
-	Path      string `json:"path"`
-	Equal     int64  `json:"equal"` // number of distinct values
+// settle adds to the decisions about the fields of a collection the values for which equality changes the
+// outcome.
+func settle(answers []*answer) {
+	room := MaxEqual
+	for _, a := range answers {
+		if len(a.equal) > room {
+			a.equal = nil // a subset would be arbitrary
+		}
+		room -= len(a.equal)
+		if !a.Converted() {
+			continue
+		}
+		if len(a.against) > room {
+			a.Basis, a.Reason = None, "too many values equal ids in another byte order"
+			a.Fits, a.against = 0, nil
+		}
+		room -= len(a.against)
+		a.Fits -= int64(len(a.against))
+	}
+	for _, a := range answers {
+		switch {
+		case a.Converted():
+		case len(a.against) > room: // the field may be trusted, but others come first
+			a.against = nil
+		default:
+			room -= len(a.against)
+		}
+		if len(a.equal) > 0 && a.Basis == None {
+			a.Basis = Equality
+		}
+		slices.SortFunc(a.equal, slices.Compare)
+		slices.SortFunc(a.against, slices.Compare)
+		a.Equal, a.Contradicted = a.equal, a.against
+		a.Fits += int64(len(a.equal))
+	}
 }
 
-// settle adds to the decision the values for which equality changes the outcome, at most room of
-// them.
-func (d *Field) settle(equal, against [][]byte, room *int) {
-	if len(equal) > *room {
-		equal = nil // a subset would be arbitrary
-	}
-	*room -= len(equal)
-	if len(against) > *room {
-		d.Basis, d.Reason = None, "too many values equal ids in another byte order"
-		d.Fits, against = 0, nil
-	}
-	*room -= len(against)
-	if len(equal) > 0 && d.Basis == None {
-		d.Basis = Equality
-	}
-	slices.SortFunc(equal, slices.Compare)
-	slices.SortFunc(against, slices.Compare)
-	d.Equal, d.Contradicted = equal, against
-	d.Fits += int64(len(equal) - len(against))
-}
-
-// sharers is what has one value in one database.
+// sharers is what has one value in one group of collections.
 type sharers struct {
 	value   [16]byte
-	known   uint8    // bit o is set if it is a known UUID in order o
-	sources []uint64 // of the known UUIDs, as in the records
-	fields  []*surveyed
-	spelled []*surveyed
-	others  []*Elsewhere
+	fields  []*Values
+	spelled []*Values
+	known   []known
+	orders  uint8 // bit o is set if the value is a known UUID in order o
 }
 
-// groups calls visit for each value of each database.
-func (s *Survey) groups(visit func(*sharers)) error {
+// known is a field that has a UUID of known order, and the order in which it is the value.
+type known struct {
+	field *Values
+	order int
+}
+
+// each calls visit for each value of each group.
+func (s *Survey) each(visit func(*sharers)) error {
 	var g sharers
-	var last spill.Record
-	done := func() {
-		if len(g.fields)+len(g.spelled) > 0 {
-			binary.BigEndian.PutUint64(g.value[:8], last[0])
-			binary.BigEndian.PutUint64(g.value[8:], last[1])
-			visit(&g)
-		}
-		g.known, g.sources, g.fields, g.spelled, g.others = 0, g.sources[:0], g.fields[:0], g.spelled[:0], g.others[:0]
-	}
-	err := s.values.Each(func(r spill.Record) error {
-		if r[0] != last[0] || r[1] != last[1] || r[2]>>48 != last[2]>>48 {
-			done()
-			last = r
-		}
-		switch n := r[2] & numberMask; r[2] & kindMask {
-		case isKnown:
-			g.known |= 1 << (n % orders)
-			g.sources = append(g.sources, n)
-		case isField:
-			if f := s.fields[n]; f != nil {
-				g.fields = append(g.fields, f)
-			}
-		case isSpelled:
-			if f := s.fields[n]; f != nil {
-				g.spelled = append(g.spelled, f)
-			}
-		case isOther:
-			if e := s.others[n]; e != nil {
-				g.others = append(g.others, e)
+	return s.values.Groups(func(v [16]byte, numbers []uint64) {
+		for i, n := range numbers {
+			s.share(&g, n)
+			if i+1 == len(numbers) || numbers[i+1]>>48 != n>>48 {
+				if g.value = v; len(g.fields)+len(g.spelled) > 0 {
+					visit(&g)
+				}
+				g.fields, g.spelled, g.known, g.orders = g.fields[:0], g.spelled[:0], g.known[:0], 0
 			}
 		}
-		return nil
 	})
-	done()
-	return err
+}
+
+// share adds what the number of a record says.
+func (s *Survey) share(g *sharers, number uint64) {
+	n, kind := number&numberMask, number&kindMask
+	order := int(n % orders)
+	if kind == isKnown {
+		n /= orders
+	}
+	switch f := s.fields[n]; {
+	case f == nil:
+	case kind == isKnown:
+		g.known, g.orders = append(g.known, known{f, order}), g.orders|1<<order
+	case kind == isSpelled:
+		g.spelled = append(g.spelled, f)
+	default:
+		g.fields = append(g.fields, f)
+	}
 }
 
 // compare finds what the equality of the values of a group changes.
-func (s *Survey) compare(g *sharers) {
+func (g *sharers) compare() {
 	if kinds.Symmetric(&g.value) {
 		return
 	}
-	for _, e := range g.others {
-		e.Equal++
-	}
-	if s.Explain {
-		for _, f := range g.fields {
-			f.match(g)
-		}
-		for _, f := range g.spelled {
-			f.match(g)
-		}
+	for _, f := range g.spelled {
+		f.match(g)
 	}
 	versions := read(&g.value)
-	for i := range s.questions {
-		if q := &s.questions[i]; q.IsBinary() { // a value that is not shows by itself whether it is a UUID
-			for n := range s.answers[i] {
-				g.weigh(q, n, versions)
+	proven := 0 // bit b is set if a field shows that the value is of the kind with the number b
+	for _, f := range g.fields {
+		f.match(g)
+		for i := range f.answers {
+			if a := &f.answers[i]; a.rule.proves(versions, a.from) {
+				proven |= 1 << a.bit
+			}
+		}
+	}
+	for _, f := range g.fields {
+		for i := range f.answers {
+			if a := &f.answers[i]; a.kind.IsBinary() { // a value that is not shows by itself whether it is a UUID
+				a.weigh(g, versions, proven>>a.bit&1 == 1)
 			}
 		}
 	}
 }
 
-// weigh finds what the equality of the values of a group changes in the answers with the number n to a
-// question.
-func (g *sharers) weigh(q *Question, n int, versions [orders]int) {
-	proven, trusted := false, false
-	for _, f := range g.fields {
-		if f.question == q {
-			a := &f.answers[n]
-			proven = proven || a.rule.proves(versions, a.from)
-			trusted = trusted || a.rule.allows(versions, a.from)
-		}
+// weigh finds what the equality of the values of a group changes in the answer. proven is set if another field
+// shows that the value is of the kind.
+func (a *answer) weigh(g *sharers, versions [orders]int, proven bool) {
+	in := g.orders
+	if proven && a.Basis == None {
+		in |= 1 << a.from
 	}
-	for _, f := range g.fields {
-		if f.question != q {
-			continue
-		}
-		a := &f.answers[n]
-		in := g.known
-		if proven && a.Basis == None {
-			in |= 1 << a.from
-		}
-		allowed := a.rule.allows(versions, a.from)
-		switch {
-		case in == 1<<a.from && !allowed:
-			if len(a.equal) <= MaxEqual {
-				a.equal = append(a.equal, slices.Clone(g.value[:]))
-			}
-		case in>>a.from&1 == 0 && in != 0 && allowed:
-			if len(a.against) <= MaxEqual {
-				a.against = append(a.against, slices.Clone(g.value[:]))
-			}
-		case trusted && !allowed && in == 0 && a.Basis == None:
-			a.waiting++
-		}
+	allowed := a.rule.allows(versions, a.from)
+	switch {
+	case in == 1<<a.from && !allowed && len(a.equal) <= MaxEqual:
+		a.equal = append(a.equal, slices.Clone(g.value[:]))
+	case in>>a.from&1 == 0 && in != 0 && (allowed || a.Basis == None && a.rule.rival(versions) < 0) && len(a.against) <= MaxEqual:
+		a.against = append(a.against, slices.Clone(g.value[:])) // also if the field may be trusted later
 	}
 }

@@ -27,10 +27,10 @@ func (s *spelled) add(u [16]byte) {
 }
 
 // decideFormed returns the decision for the values of a field that are not binary.
-func (f *surveyed) decideFormed(from string, trusted bool) Field {
-	d := Field{Path: f.path, Values: f.values, Distinct: f.same + f.spelled.same, Trusted: trusted}
+func (f *Values) decideFormed(from string) Field {
+	d := Field{Path: f.path, Values: f.values, Distinct: f.same + f.spelled.same}
+	same := d.Distinct
 	digits := f.count(network, func([orders]int) bool { return true })
-	d.Distinct += digits.n
 	versions, sequential := f.evidence(network, digits, Level)
 	if sequential { // a doubt about the order, and text has only one
 		versions = []int{1}
@@ -39,29 +39,21 @@ func (f *surveyed) decideFormed(from string, trusted bool) Field {
 	for _, v := range versions {
 		d.Fits += digits.versions[v]
 	}
-	certain := int64(0)
+	d.Distinct += digits.n
 	for v, n := range f.spelled.versions {
 		d.Distinct += n
 		if v > 0 && n > 0 {
-			certain += n
+			d.Fits += n
 			versions = append(versions, v)
 		}
 	}
 	slices.Sort(versions)
-	d.Versions, d.Fits = slices.Compact(versions), d.Fits+certain
-	same, others := f.same+f.spelled.same, digits.n+f.spelled.versions[0]
-	if trusted {
-		d.Fits = others + certain
-	}
-	switch {
+	d.Versions = slices.Compact(versions)
+	switch others := d.Distinct - same; {
 	case len(d.Versions) > 0:
 		d.Basis = Evidence
-	case trusted && d.Values > 0:
-		d.Basis = Trust
-	case same > 0 && others == 0:
-		d.Basis = Symmetric
 	case others == 0:
-		d.Basis, d.Reason = None, fmt.Sprintf("no value is a UUID that is stored as %s", from)
+		d.Basis = Symmetric
 	case digits.n == 0:
 		d.Basis, d.Reason = None, fmt.Sprintf("none of the %d distinct values has the variant and a version of RFC 9562", others)
 	default:

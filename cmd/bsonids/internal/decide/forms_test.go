@@ -12,7 +12,6 @@ import (
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds/kindstest"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
 	"github.com/bsonids/bsonids/uuidrep"
 )
 
@@ -51,34 +50,30 @@ func TestText(t *testing.T) {
 	}{
 		"one value":          {many(1, func() string { return hyphens(ofVersion(4)) }), false, Evidence, []int{4}, nil, []string{hyphens(ofVersion(7)), hyphens(uuid.Nil)}, []string{hyphens(unfit), four()}, 1, 1},
 		"twice":              {slices.Repeat(many(1, func() string { return "{" + hyphens(ofVersion(1)) + "}" }), 2), false, Evidence, []int{1}, nil, nil, nil, 1, 1},
-		"words":              {[]string{"a", "", "none"}, true, None, nil, nil, nil, []string{hyphens(ofVersion(4)), digits(unfit)}, 0, 0},
 		"without version":    {[]string{hyphens(unfit)}, false, None, nil, nil, nil, []string{hyphens(unfit)}, 1, 0},
-		"trusted":            {[]string{hyphens(unfit)}, true, Trust, nil, nil, []string{hyphens(unfit), digits(unfit)}, nil, 1, 1},
+		"trusted":            {[]string{hyphens(unfit)}, true, Trust, nil, nil, []string{hyphens(unfit), digits(unfit)}, nil, 1, 0},
 		"nil":                {[]string{hyphens(uuid.Nil), digits(uuid.Nil)}, false, Symmetric, nil, nil, []string{digits(uuid.Nil), digits(uuid.Max)}, []string{four()}, 2, 0},
 		"one of 32 digits":   {many(1, four), false, None, nil, nil, nil, []string{four()}, 1, 0},
 		"many of 32 digits":  {many(30, four), false, Evidence, []int{4}, []int{4}, []string{four(), hyphens(ofVersion(7)), digits(uuid.Nil)}, []string{digits(ofVersion(7)), digits(unfit)}, 30, 30},
 		"checksums":          {many(200, func() string { return digits(random()) }), false, None, nil, nil, nil, []string{four()}, 200, 0},
-		"checksums, trusted": {many(200, func() string { return digits(random()) }), true, Trust, nil, nil, []string{four(), digits(unfit)}, nil, 200, 200},
+		"checksums, trusted": {many(200, func() string { return digits(random()) }), true, Trust, nil, nil, []string{four(), digits(unfit)}, nil, 200, 0},
 		"checksums and UUIDs": {append(many(200, func() string { return digits(random()) }), many(5, func() string { return hyphens(ofVersion(4)) })...), false, Evidence, []int{4}, nil,
 			[]string{hyphens(ofVersion(4))}, []string{four()}, 205, 5},
 		"UUIDs and others, trusted": {append(many(200, func() string { return digits(random()) }), hyphens(ofVersion(4)), hyphens(unfit)), true, Evidence, []int{4}, nil,
-			[]string{hyphens(ofVersion(4)), four(), digits(unfit), hyphens(unfit)}, nil, 202, 202},
+			[]string{hyphens(ofVersion(4)), four(), digits(unfit), hyphens(unfit)}, nil, 202, 1},
 		"version 1 of 32 digits": {many(30, func() string { return digits(ofVersion(1)) }), false, Evidence, []int{1}, []int{1}, []string{digits(ofVersion(1))}, nil, 30, 30},
 	} {
-		q := Question{Kind: kindstest.Kind(t, "text"), Wanted: func(*walk.Path) bool { return true }}
+		p := newPass(t)
+		for _, text := range tt.values {
+			s, _ := kinds.ParseText([]byte(text))
+			put(t, p.of, "a[]", kinds.OfText, s)
+		}
+		if err := p.Decide(); err != nil {
+			t.Fatal(err)
+		}
+		d := p.of.Decision(kindstest.Kind(t, "text"))
 		if tt.trusted {
-			q.Trusted = []string{"a"}
-		}
-		p := newPass(t, q)
-		for _, s := range tt.values {
-			if err := p.of.Add(document(t, bson.D{{Key: "a", Value: bson.A{s}}, {Key: "n", Value: int32(1)}})); err != nil {
-				t.Fatal(err)
-			}
-		}
-		d, unknown := p.decide()
-		if len(d.Fields) != 1 || len(unknown) > 0 {
-			t.Errorf("%s: %+v, %q", name, d, unknown)
-			continue
+			d.Trust([]string{"a"})
 		}
 		f := d.Fields[0]
 		if f.Basis != tt.basis || !slices.Equal(f.Versions, tt.versions) || !slices.Equal(f.Digits, tt.digits) || f.Distinct != tt.distinct || f.Fits != tt.fitting || f.Converted() != (f.Reason == "") {
@@ -105,7 +100,7 @@ func TestText(t *testing.T) {
 				t.Errorf("%s: %s: %s", name, s, got)
 			}
 		}
-		trusting := Retry(&saved, Question{Kind: kindstest.Kind(t, "text"), Trusted: []string{"a"}})
+		trusting := Retry(&saved, kindstest.Kind(t, "text"), []string{"a"})
 		for _, s := range tt.left {
 			if got := reason(j, s); got == "" {
 				t.Errorf("%s: %s is converted", name, s)
@@ -114,7 +109,7 @@ func TestText(t *testing.T) {
 				t.Errorf("%s: %s: %s", name, s, got)
 			}
 		}
-		again := Retry(nil, Question{Kind: kindstest.Kind(t, "text")})
+		again := Retry(nil, kindstest.Kind(t, "text"), nil)
 		if reason(again, hyphens(ofVersion(4))) != "" || !strings.Contains(reason(again, four()), "may be a checksum") || reason(again, hyphens(unfit)) == "" {
 			t.Errorf("%s: a list is converted otherwise", name)
 		}

@@ -1,7 +1,6 @@
 package decide
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
@@ -10,108 +9,112 @@ import (
 // Found is what the values of one field that are stored in one way are, and why a decision about them is
 // as it is.
 type Found struct {
-	Distinct int64 // distinct values
-	Same     int64 // of these, those that are the same in every order, such as the nil UUID
-	Orders   []Reading
+	Distinct int64 `json:"distinct"` // distinct values
+	// Uninformative is the number of those that are the same in every order, such as the nil UUID.
+	Uninformative int64     `json:"uninformative,omitempty"`
+	Orders        []Reading `json:"orders"`
 }
 
 // Reading describes the distinct values of a field when they are read in one order, without those that
 // are the same in every order.
 type Reading struct {
-	Name      string // of the order, see [kinds.NameOf]
-	Fits      int64  // with the variant of RFC 9562 and a version from 1 to 8
-	ByChance  float64
-	Versions  [9]int64 // of the values that fit, by version; the first is unused
-	Dated     int64    // of versions 1, 6 and 7
-	Plausible int64    // of these, those with a plausible time
-	Matches   int64    // equal to UUIDs whose order is known
-	MatchedIn string   // the field that has most of these
+	Order     string   `json:"order"`    // see [kinds.NameOf]
+	Fits      int64    `json:"fits"`     // with the variant of RFC 9562 and a version from 1 to 8
+	ByChance  float64  `json:"byChance"` // how many would fit if the bytes were random
+	Versions  [9]int64 `json:"versions"` // of the values that fit, by version; [0] is unused
+	Dated     int64    `json:"dated"`    // of versions 1, 6 and 7
+	Plausible int64    `json:"plausible"`
+	Matches   int64    `json:"matches"` // equal to UUIDs whose order is known
+	MatchedIn string   `json:"matchedIn,omitempty"`
+	// Conversion is what a conversion from this order would do; nil if there is none.
+	Conversion *Conversion `json:"conversion,omitempty"`
 	// More is the number of further distinct values in this order that would prove it. It is 0 if they
 	// prove it already, or if what there is shows that most values are not in this order.
-	More int64
-	// Decision is what a conversion from this order does; nil if Decide was not asked about it.
-	Decision *Field
+	More int64 `json:"-"`
+	// Decision is the decision for a conversion from this order; nil if there is none.
+	Decision *Field `json:"-"`
+}
+
+// Conversion is what a conversion would do with the values that were read.
+type Conversion struct {
+	Basis  Basis  `json:"basis"`
+	Values int64  `json:"distinctConverted"` // distinct values that are converted
+	Reason string `json:"reason,omitempty"`  // if none is converted
 }
 
 // matches counts the distinct values of a field that equal UUIDs of known order.
 type matches struct {
 	n  int64
-	in map[uint64]int64 // by the number of the field that has the UUIDs
+	in map[*Values]int64 // by the field that has the UUIDs
 }
 
 // match counts the known UUIDs that have the value of a group in the field.
-func (f *surveyed) match(g *sharers) {
-	var seen [orders]bool
-	own := f.in.Namespace + " " + f.path
-	for _, n := range g.sources {
-		o, source := n%orders, n/orders
-		if !f.question.IsBinary() && (o != network || f.in.survey.sources[source] == own) { // the value itself
+func (f *Values) match(g *sharers) {
+	seen := 0
+	for _, k := range g.known {
+		if f.kinds[0].Form != kinds.Binary && (k.order != network || k.field == f) { // the value itself
 			continue
 		}
-		m := &f.equals[o]
+		m := &f.equals[k.order]
 		if m.in == nil {
-			m.in = make(map[uint64]int64)
+			m.in = make(map[*Values]int64)
 		}
-		m.in[source]++
-		if !seen[o] {
+		m.in[k.field]++
+		if seen>>k.order&1 == 0 {
 			m.n++
 		}
-		seen[o] = true
+		seen |= 1 << k.order
 	}
 }
 
-// Found returns what was found in a field of the collection, after Decide. Brackets in the path do not
-// matter. ok is false if the field has no such values, or if there are too many fields.
-func (c *Surveyed) Found(stored kinds.Stored, path string) (found Found, ok bool) {
-	s := c.survey
-	i := slices.IndexFunc(s.questions, func(q Question) bool { return q.Stored() == stored })
-	f := c.fields[i][Plain(path)]
-	if f == nil {
-		return found, false
-	}
+// Found returns what was found, after Decide. ok is false if there were too many fields to distinguish this one.
+func (f *Values) Found() (found Found, ok bool) {
 	all := f.count(network, func([orders]int) bool { return true }).n
-	found = Found{Distinct: all + f.same, Same: f.same}
-	if !f.question.IsBinary() {
-		r := f.reading(network, all)
-		if len(f.answers) > 0 && len(f.answers[0].Digits) == 0 { // text of 32 digits that is no UUID
-			found, r.Fits, r.Versions = Found{}, 0, [9]int64{}
-		}
-		found.Distinct += f.spelled.same
-		found.Same += f.spelled.same
-		for v, n := range f.spelled.versions {
-			found.Distinct += n
-			if v > 0 {
-				r.Fits += n
-				r.Versions[v] += n
+	found = Found{Distinct: all + f.same, Uninformative: f.same}
+	if f.kinds[0].IsBinary() {
+		for o := range orders {
+			r := f.reading(o, all)
+			r.More = f.more(o)
+			if r.Conversion != nil && r.Decision.Converted() {
+				r.Conversion.Values = r.Decision.Fits + f.same
 			}
+			found.Orders = append(found.Orders, r)
 		}
-		found.Orders = []Reading{r}
-		return found, true
+		return found, f.path != Others
 	}
-	for o := range orders {
-		r := f.reading(o, all)
-		r.More = f.more(o)
-		found.Orders = append(found.Orders, r)
+	r := f.reading(network, all)
+	if len(r.Decision.Digits) == 0 { // text of 32 digits that is no UUID
+		found, r.Fits, r.Versions = Found{}, 0, [9]int64{}
 	}
-	return found, true
+	found.Distinct += f.spelled.same
+	found.Uninformative += f.spelled.same
+	for v, n := range f.spelled.versions {
+		found.Distinct += n
+		if v > 0 {
+			r.Fits += n
+			r.Versions[v] += n
+		}
+	}
+	found.Orders = []Reading{r}
+	return found, f.path != Others
 }
 
-func (f *surveyed) reading(o int, all int64) Reading {
+func (f *Values) reading(o int, all int64) Reading {
 	counted := f.count(o, func([orders]int) bool { return true })
-	r := Reading{Name: orderName(o, f.question.Subtype), Fits: counted.fits(), ByChance: float64(all) * anyVersion, Versions: counted.versions, Matches: f.equals[o].n}
+	r := Reading{Order: orderName(o, f.kinds[0].Subtype), Fits: counted.fits(), ByChance: float64(all) * anyVersion, Versions: counted.versions, Matches: f.equals[o].n}
 	for v := range first {
 		r.Dated += counted.versions[v]
 		r.Plausible += int64(f.datable[o][v])
 	}
 	most := int64(0)
-	for source, n := range f.equals[o].in {
-		if name := f.in.survey.sources[source]; n > most || n == most && strings.Compare(name, r.MatchedIn) < 0 {
+	for field, n := range f.equals[o].in {
+		if name := field.in.Namespace + " " + field.path; n > most || n == most && strings.Compare(name, r.MatchedIn) < 0 {
 			most, r.MatchedIn = n, name
 		}
 	}
 	for i := range f.answers {
 		if a := &f.answers[i]; a.from == o {
-			r.Decision = &a.Field
+			r.Decision, r.Conversion = &a.Field, &Conversion{Basis: a.Basis, Reason: a.Reason}
 		}
 	}
 	return r

@@ -102,13 +102,13 @@ func (d *Decision) Judge(from uuidrep.Representation) *Judge {
 // Retry returns a Judge for values that the user has listed. It converts a value if the saved
 // decision, which may be nil, converts it; if it fits the order and no other order that the field
 // may have; or if its field is trusted. The Judge does not change with the values it sees.
-func Retry(saved *Decision, q Question) *Judge {
-	j := &Judge{from: orderOf(q.Order), name: q.Name, subtype: q.Subtype}
+func Retry(saved *Decision, from kinds.Kind, trusted []string) *Judge {
+	j := &Judge{from: orderOf(from.Order), name: from.Name, subtype: from.Subtype}
 	if saved != nil {
-		j = saved.Judge(q.Order)
+		j = saved.Judge(from.Order)
 	}
 	j.retry, j.trusted = true, make(map[string]bool)
-	for _, t := range q.Trusted {
+	for _, t := range trusted {
 		j.trusted[Plain(t)] = true
 	}
 	return j

@@ -15,7 +15,8 @@ import (
 // Kind is a way to store a UUID: a binary subtype and a byte order, or a form that is not binary. Kinds
 // can be compared with ==. The zero value is no kind.
 type Kind struct {
-	Name string
+	Name   string
+	stored Stored
 	// Subtype is that of the values. A kind that is not binary has a number in its place that is none:
 	// BSON gives meanings to 0 to 9, and leaves those from 128 on to users.
 	Subtype byte
@@ -34,13 +35,13 @@ const (
 )
 
 var table = []Kind{
-	{Name: Standard, Subtype: bson.TypeBinaryUUID, Order: uuidrep.Standard, Target: true},
-	{Name: "csharpLegacy", Subtype: bson.TypeBinaryUUIDOld, Order: uuidrep.CSharpLegacy, Target: true},
-	{Name: "javaLegacy", Subtype: bson.TypeBinaryUUIDOld, Order: uuidrep.JavaLegacy, Target: true},
-	{Name: "pythonLegacy", Subtype: bson.TypeBinaryUUIDOld, Order: uuidrep.PythonLegacy, Target: true},
-	{Name: Generic, Subtype: bson.TypeBinaryGeneric, Order: uuidrep.Standard, note: "subtype 0, network order"},
-	{Name: OfText, Subtype: 127, Form: Text, Order: uuidrep.Standard, Target: true},
-	{Name: GoStruct, Subtype: 126, Form: Struct, Order: uuidrep.Standard, note: "{uuid: …, valid: …}"},
+	{Name: Standard, stored: Subtype4, Subtype: bson.TypeBinaryUUID, Order: uuidrep.Standard, Target: true},
+	{Name: "csharpLegacy", stored: Subtype3, Subtype: bson.TypeBinaryUUIDOld, Order: uuidrep.CSharpLegacy, Target: true},
+	{Name: "javaLegacy", stored: Subtype3, Subtype: bson.TypeBinaryUUIDOld, Order: uuidrep.JavaLegacy, Target: true},
+	{Name: "pythonLegacy", stored: Subtype3, Subtype: bson.TypeBinaryUUIDOld, Order: uuidrep.PythonLegacy, Target: true},
+	{Name: Generic, stored: Subtype0, Subtype: bson.TypeBinaryGeneric, Order: uuidrep.Standard, note: "subtype 0, network order"},
+	{Name: OfText, stored: OfText, Subtype: 127, Form: Text, Order: uuidrep.Standard, Target: true},
+	{Name: GoStruct, stored: GoStruct, Subtype: 126, Form: Struct, Order: uuidrep.Standard, note: "{uuid: …, valid: …}"},
 }
 
 // All returns all kinds.
@@ -89,23 +90,41 @@ func parse(s string, of []Kind) (Kind, error) {
 
 // FormOf returns the form that has the number in the place of its subtype, or Binary.
 func FormOf(subtype byte) Form {
-	for _, k := range table {
-		if k.Subtype == subtype {
-			return k.Form
-		}
-	}
-	return Binary
+	k, _ := bySubtype(subtype)
+	return k.Form
 }
 
-// Formed returns the kind of a value that is not binary, and its UUID. ok is false if it is none.
-func Formed(l walk.Leaf) (k Kind, s Spelled, ok bool) {
-	for _, k := range table {
-		if k.Form.Applies(l) {
-			s, _, ok = k.Form.Parse(l)
-			return k, s, ok
+// bySubtype returns the first kind of the subtype, or with the number in its place.
+func bySubtype(subtype byte) (k Kind, ok bool) {
+	for i := range table {
+		if table[i].Subtype == subtype {
+			return table[i], true
 		}
 	}
-	return k, s, false
+	return k, false
+}
+
+// Read returns how a value is stored, and the UUID, whose bytes are in network order only if it is not binary.
+// ok is false if the value is none.
+func Read(l walk.Leaf) (stored Stored, s Spelled, ok bool) {
+	switch n := len(l.Value); l.Type {
+	case bson.TypeBinary:
+		subtype, data, _, _ := l.Binary()
+		if len(data) != 16 {
+			return "", s, false
+		}
+		k, ok := bySubtype(subtype)
+		return k.stored, Spelled{UUID: [16]byte(data), Certain: k.BySubtype()}, ok && k.IsBinary()
+	case bson.TypeString:
+		s, _, ok = Text.Parse(l)
+		return OfText, s, ok
+	case bson.TypeEmbeddedDocument:
+		if n == 32 || n == 40 { // no document of the form has another size
+			s, _, ok = ParseStruct(l.Value)
+		}
+		return GoStruct, s, ok
+	}
+	return "", s, false
 }
 
 // NameOf returns the name of the values of the subtype that have the byte order of r. It is that of a
@@ -178,15 +197,13 @@ const (
 )
 
 // Stored returns how the values of the kind are stored.
-func (k Kind) Stored() Stored {
-	if !k.IsBinary() {
-		return Stored(k.Name)
-	}
-	return StoredAs(k.Subtype)
-}
+func (k Kind) Stored() Stored { return k.stored }
 
-// StoredAs returns how binary values of the subtype are stored.
-func StoredAs(subtype byte) Stored { return Stored(fmt.Sprintf("subtype %d", subtype)) }
+// StoredAs returns how binary values of the subtype of a kind are stored.
+func StoredAs(subtype byte) Stored {
+	k, _ := bySubtype(subtype)
+	return k.stored
+}
 
 // AllStored returns the names of the ways in which values are stored.
 func AllStored() []string {

@@ -9,23 +9,11 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/progress"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/source"
 )
-
-// Survey adds the documents of the collection that match the query, except for corrupt ones, which the
-// conversion skips when it reads them.
-func (s *Session) Survey(ctx context.Context, coll *mongo.Collection, query bson.D, to *decide.Surveyed) error {
-	_, err := source.Collection{Collection: coll, Filter: query}.Read(ctx, s.Patience, func(total int64) progress.Progress {
-		return s.Progress(total, "deciding", to.Namespace)
-	}, to)
-	return err
-}
 
 // Matching returns a usage error if a field that the user named does not have a value in coll.
 func Matching(ctx context.Context, coll *mongo.Collection, conv rule.Conversion) error {

@@ -116,7 +116,7 @@ func (r *Reading) missing(seen []*dump.Collection) error {
 
 // Scan reads a dump and counts what the selected collections hold.
 func Scan(ctx context.Context, r Reading) (found []scan.Collection, warnings []string, err error) {
-	s := scan.New(r.Temp, r.Now)
+	s := scan.New(r.Temp, r.Now, false)
 	defer func() { err = errors.Join(err, s.Close()) }()
 	of, err := r.pass(ctx, s, func(c *dump.Collection) (bool, error) { return r.selects(c), nil })
 	if err != nil {
@@ -149,9 +149,8 @@ var ErrOplog = failure.Usagef("the dump: the dump has an oplog (mongodump --oplo
 // others.
 func Survey(ctx context.Context, r Reading) (_ *survey.Survey, digest string, err error) {
 	begin := time.Now()
-	s := scan.New(r.Temp, r.Now)
+	s := scan.New(r.Temp, r.Now, true)
 	defer func() { err = errors.Join(err, s.Close()) }()
-	s.Compare(r.Temp)
 	of, err := r.pass(ctx, s, func(c *dump.Collection) (bool, error) {
 		if c.Oplog() {
 			return false, ErrOplog
@@ -175,11 +174,9 @@ func Survey(ctx context.Context, r Reading) (_ *survey.Survey, digest string, er
 		return c.Visible()
 	}
 	slices.SortFunc(of.read, func(a, b collected) int { return strings.Compare(name(a.Collection), name(b.Collection)) })
-	var collectors []*scan.Collector
 	for _, c := range of.read {
 		took := time.Since(begin) / time.Duration(len(of.read)) // of the whole pass
-		sv.Collections = append(sv.Collections, survey.Collection{Name: name(c.Collection), Documents: c.Documents(), Took: took})
-		collectors = append(collectors, c.Collector)
+		sv.Collections = append(sv.Collections, survey.Collection{Name: name(c.Collection), Documents: c.Documents, Took: took})
 	}
 	for _, c := range of.seen {
 		switch {
@@ -192,5 +189,5 @@ func Survey(ctx context.Context, r Reading) (_ *survey.Survey, digest string, er
 	}
 	slices.Sort(sv.NotRead)
 	sv.NotRead = slices.Compact(sv.NotRead) // a time series and its buckets
-	return sv, of.digest, sv.Judge(s, collectors)
+	return sv, of.digest, sv.Judge(s)
 }

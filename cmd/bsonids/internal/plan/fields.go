@@ -34,7 +34,7 @@ func fields(c survey.Collection) (out []Field) {
 	for _, s := range c.Scan.Fields { // without a decision
 		for _, stored := range []kinds.Stored{kinds.Subtype4, kinds.OfText} {
 			f := Field{Path: s.Path, Stored: stored}
-			if valuesOf(s, stored) > 0 && !slices.ContainsFunc(out, f.same) {
+			if s.Counts.Of(stored) > 0 && !slices.ContainsFunc(out, f.same) {
 				out = append(out, f)
 			}
 		}
@@ -46,12 +46,6 @@ func fields(c survey.Collection) (out []Field) {
 		return cmp.Or(strings.Compare(a.Path, b.Path), strings.Compare(string(a.Stored), string(b.Stored)))
 	})
 	return out
-}
-
-// valuesOf returns the number of the values of a field that are stored so.
-func valuesOf(f scan.Field, stored kinds.Stored) int64 {
-	return map[kinds.Stored]int64{kinds.Subtype3: f.Counts.Legacy, kinds.Subtype4: f.Counts.Standard, kinds.Subtype0: f.Counts.Generic,
-		kinds.OfText: f.Counts.Text}[stored]
 }
 
 // reach counts the values of the field, and those that a conversion does not reach.

@@ -78,7 +78,7 @@ func TestWarnOfGenericID(t *testing.T) {
 
 // Text of 32 digits that shows nothing is in the plan, so that a person can say that it is UUIDs.
 func TestDigitsWithoutEvidence(t *testing.T) {
-	of := scan.New(t.TempDir(), time.Unix(1e9, 0))
+	of := scan.New(t.TempDir(), time.Unix(1e9, 0), true)
 	defer of.Close()
 	c, err := of.Collection("d", "files")
 	if err != nil {
@@ -91,8 +91,7 @@ func TestDigitsWithoutEvidence(t *testing.T) {
 		}
 	}
 	s := &survey.Survey{Database: "d", Collections: []survey.Collection{{Name: "files", Documents: 40}}}
-	of.Compare(t.TempDir())
-	if err := s.Judge(of, []*scan.Collector{c}); err != nil {
+	if err := s.Judge(of); err != nil {
 		t.Fatal(err)
 	}
 	p := Build(s, kindstest.Kind(t, "standard"))

@@ -78,7 +78,7 @@ func (b *builder) sample(name string) *survey.Sample {
 // ways returns how the values of a field are stored.
 func ways(c scan.Collection, path string) (out []kinds.Stored) {
 	for _, stored := range []kinds.Stored{kinds.Subtype3, kinds.Subtype4, kinds.Subtype0, kinds.OfText} {
-		if slices.ContainsFunc(c.Fields, func(f scan.Field) bool { return Plain(f.Path) == Plain(path) && valuesOf(f, stored) > 0 }) {
+		if slices.ContainsFunc(c.Fields, func(f scan.Field) bool { return Plain(f.Path) == Plain(path) && f.Counts.Of(stored) > 0 }) {
 			out = append(out, stored)
 		}
 	}

@@ -49,11 +49,11 @@ func groupOf(f scan.Field) string {
 	binary := false
 	for _, e := range f.Evidence { // subtype 3 first
 		switch {
-		case e.Verdict.Outcome == scan.Mixed:
+		case e.Verdict == scan.Mixed:
 			return "mixed"
 		case e.Subtype == 3:
-			return e.Verdict.String()
-		case e.Verdict.Outcome == scan.Named:
+			return string(e.Verdict)
+		case e.Verdict.Named():
 			return kinds.Generic
 		default:
 			binary = true
@@ -83,7 +83,7 @@ func adviseOn(c scan.Collection, f scan.Field) advice {
 		g.Todo, g.Plan = "Make a plan, and decide there to convert the values that are text.", true
 	case (key == "mixed" || key == "undetermined") && c.Mode != source.All:
 		return advice{"Scan all documents. The report may then determine more.", command(c, "scan", "--all")}
-	case key == kinds.Generic && slices.ContainsFunc(f.Evidence, func(e scan.Evidence) bool { return e.Verdict.Outcome == scan.Named && !e.Verdict.Convertible() }):
+	case key == kinds.Generic && slices.ContainsFunc(f.Evidence, func(e scan.Evidence) bool { return e.Verdict.Named() && !e.Verdict.Convertible() }):
 		g.Todo, g.Plan = "bsonids does not convert subtype 0 in this byte order.", false
 	case g.Todo == byPlan && (f.Path == "_id" || strings.HasPrefix(f.Path, "_id.")):
 		g.Todo = "_id cannot be changed in place. Make a plan, which copies the collection with all its values converted."

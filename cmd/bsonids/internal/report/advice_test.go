@@ -13,7 +13,6 @@ func evidence(subtype byte, v scan.Verdict) []scan.Evidence {
 }
 
 func TestAdvice(t *testing.T) {
-	named := func(o string) scan.Verdict { return scan.Verdict{Outcome: scan.Named, Order: o} }
 	legacy := scan.Counts{Legacy: 1}
 	const planOf = "bsonids plan migration.d --db shop --collection orders.eu"
 	for name, tt := range map[string]struct {
@@ -22,24 +21,24 @@ func TestAdvice(t *testing.T) {
 		group   string
 		command string
 	}{
-		"java": {scan.Collection{Mode: source.All}, scan.Field{Path: "a", Counts: legacy, Evidence: evidence(3, named("javaLegacy"))}, "javaLegacy",
+		"java": {scan.Collection{Mode: source.All}, scan.Field{Path: "a", Counts: legacy, Evidence: evidence(3, "javaLegacy")}, "javaLegacy",
 			planOf},
-		"partly converted": {scan.Collection{Mode: source.All}, scan.Field{Path: "a", Counts: scan.Counts{Legacy: 1, Standard: 5}, Evidence: evidence(3, named("csharpLegacy"))}, "csharpLegacy",
+		"partly converted": {scan.Collection{Mode: source.All}, scan.Field{Path: "a", Counts: scan.Counts{Legacy: 1, Standard: 5}, Evidence: evidence(3, "csharpLegacy")}, "csharpLegacy",
 			planOf},
-		"id": {scan.Collection{Mode: source.All}, scan.Field{Path: "_id", Counts: legacy, Evidence: evidence(3, named("javaLegacy"))}, "javaLegacy",
+		"id": {scan.Collection{Mode: source.All}, scan.Field{Path: "_id", Counts: legacy, Evidence: evidence(3, "javaLegacy")}, "javaLegacy",
 			planOf},
-		"in an id": {scan.Collection{Mode: source.All}, scan.Field{Path: "_id.tenant", Counts: legacy, Evidence: evidence(3, named("javaLegacy"))}, "javaLegacy",
+		"in an id": {scan.Collection{Mode: source.All}, scan.Field{Path: "_id.tenant", Counts: legacy, Evidence: evidence(3, "javaLegacy")}, "javaLegacy",
 			planOf},
-		"generic": {scan.Collection{Mode: source.All}, scan.Field{Path: "a", Counts: scan.Counts{Generic: 1}, Evidence: evidence(0, named("generic"))}, "generic",
+		"generic": {scan.Collection{Mode: source.All}, scan.Field{Path: "a", Counts: scan.Counts{Generic: 1}, Evidence: evidence(0, "generic")}, "generic",
 			planOf},
-		"subtype 0 in C# order":    {scan.Collection{Mode: source.All}, scan.Field{Path: "a", Counts: scan.Counts{Generic: 1}, Evidence: evidence(0, named("subtype 0 in C# order"))}, "generic", ""},
-		"undetermined in a sample": {scan.Collection{Mode: source.Sample}, scan.Field{Path: "a", Counts: legacy, Evidence: evidence(3, scan.Verdict{})}, "undetermined", "bsonids scan --all --db shop --collection orders.eu"},
-		"undetermined": {scan.Collection{Mode: source.All}, scan.Field{Path: "a", Counts: legacy, Evidence: evidence(3, scan.Verdict{})}, "undetermined",
+		"subtype 0 in C# order":    {scan.Collection{Mode: source.All}, scan.Field{Path: "a", Counts: scan.Counts{Generic: 1}, Evidence: evidence(0, "subtype 0 in C# order")}, "generic", ""},
+		"undetermined in a sample": {scan.Collection{Mode: source.Sample}, scan.Field{Path: "a", Counts: legacy, Evidence: evidence(3, scan.Undetermined)}, "undetermined", "bsonids scan --all --db shop --collection orders.eu"},
+		"undetermined": {scan.Collection{Mode: source.All}, scan.Field{Path: "a", Counts: legacy, Evidence: evidence(3, scan.Undetermined)}, "undetermined",
 			planOf},
-		"mixed":     {scan.Collection{Mode: source.All}, scan.Field{Path: "a", Counts: legacy, Evidence: evidence(3, scan.Verdict{Outcome: scan.Mixed})}, "mixed", planOf},
+		"mixed":     {scan.Collection{Mode: source.All}, scan.Field{Path: "a", Counts: legacy, Evidence: evidence(3, scan.Mixed)}, "mixed", planOf},
 		"standard":  {scan.Collection{}, scan.Field{Path: "a", Counts: scan.Counts{Standard: 1}}, "standard", ""},
 		"text":      {scan.Collection{}, scan.Field{Path: "a", Counts: scan.Counts{Text: 1}}, "text", planOf},
-		"binary":    {scan.Collection{}, scan.Field{Path: "a", Counts: scan.Counts{Generic: 1}, Evidence: evidence(0, scan.Verdict{})}, "binary", ""},
+		"binary":    {scan.Collection{}, scan.Field{Path: "a", Counts: scan.Counts{Generic: 1}, Evidence: evidence(0, scan.Undetermined)}, "binary", ""},
 		"malformed": {scan.Collection{}, scan.Field{Path: "a", Counts: scan.Counts{Malformed: 1}}, "malformed", ""},
 	} {
 		tt.c.Namespace = "shop.orders.eu"

@@ -58,8 +58,8 @@ func judge(f scan.Field) (all []judged) {
 	}
 	for _, e := range f.Evidence {
 		j := judged{fmt.Sprintf("subtype %d", e.Subtype), Headline(e), "named", e.Reasons, nil}
-		switch e.Verdict.Outcome {
-		case scan.Undecided:
+		switch e.Verdict {
+		case scan.Undetermined:
 			j.Tone = "open"
 		case scan.Mixed:
 			j.Tone = "mixed"
@@ -70,7 +70,7 @@ func judge(f scan.Field) (all []judged) {
 		of := e.Distinct - e.Uninformative
 		for _, o := range e.Orders {
 			if of > 0 {
-				j.Fits = append(j.Fits, fit{o.Order, o.Fits, of, 100 * float64(o.Fits) / float64(of), 100 * o.ByChance / float64(of), o.Order == e.Verdict.Order})
+				j.Fits = append(j.Fits, fit{o.Order, o.Fits, of, 100 * float64(o.Fits) / float64(of), 100 * o.ByChance / float64(of), o.Order == string(e.Verdict)})
 			}
 		}
 		all = append(all, j)
@@ -83,9 +83,9 @@ func FormHeadline(e scan.FormEvidence) string { return distinctOnes(e.Distinct, 
 
 // Headline returns the verdict of e in one sentence.
 func Headline(e scan.Evidence) string {
-	verdict := e.Verdict.String()
-	switch e.Verdict.Outcome {
-	case scan.Undecided:
+	verdict := string(e.Verdict)
+	switch e.Verdict {
+	case scan.Undetermined:
 		verdict = "byte order undetermined"
 	case scan.Mixed:
 		verdict = "several byte orders"
@@ -108,7 +108,7 @@ func converted(e scan.Evidence) string {
 	for _, o := range e.Orders {
 		if c := o.Conversion; c != nil && c.Values > 0 && e.Distinct > e.Uninformative {
 			text := fmt.Sprintf("%d of %d", c.Values, e.Distinct)
-			if o.Order != e.Verdict.Order {
+			if o.Order != string(e.Verdict) {
 				text = o.Order + ": " + text
 			}
 			from = append(from, text)

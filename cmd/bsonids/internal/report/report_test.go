@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/scan"
 )
 
@@ -17,10 +18,10 @@ func sample() scan.Report {
 		Collections: []scan.Collection{
 			{Namespace: "shop.<script>alert(1)</script>", Documents: 1000000, Scanned: 1000, Mode: "sample", Fields: []scan.Field{
 				{Path: "items[].id", Counts: scan.Counts{Standard: 1, Legacy: 998000, Generic: 2, Text: 3, Malformed: 4, Other: 5}, Evidence: []scan.Evidence{
-					{Subtype: 3, Distinct: 5000, Verdict: scan.Verdict{Outcome: scan.Named, Order: "javaLegacy"}, Reasons: []string{"because"}, Orders: []scan.OrderEvidence{
-						{Order: "pythonLegacy", Fits: 10, ByChance: 128}, {Order: "csharpLegacy", Fits: 130, ByChance: 128}, {Order: "javaLegacy", Fits: 4990, ByChance: 625, Conversion: &scan.Conversion{Basis: "evidence", Values: 4990}},
-					}},
-					{Subtype: 0, Distinct: 1, Verdict: scan.Verdict{}, Settle: "more of them"},
+					{Subtype: 3, Verdict: "javaLegacy", Reasons: []string{"because"}, Found: decide.Found{Distinct: 5000, Orders: []decide.Reading{
+						{Order: "pythonLegacy", Fits: 10, ByChance: 128}, {Order: "csharpLegacy", Fits: 130, ByChance: 128}, {Order: "javaLegacy", Fits: 4990, ByChance: 625, Conversion: &decide.Conversion{Basis: "evidence", Values: 4990}},
+					}}},
+					{Subtype: 0, Found: decide.Found{Distinct: 1}, Verdict: scan.Undetermined, Settle: "more of them"},
 				}},
 				{Path: "x\"><img src=http://example.com>", Counts: scan.Counts{Text: 1}},
 			}},

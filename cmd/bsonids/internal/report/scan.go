@@ -50,8 +50,8 @@ func Scan(w io.Writer, r scan.Report) {
 				if i > 0 {
 					row = slices.Repeat(table.Row{""}, len(row))
 				}
-				verdict := e.Verdict.String()
-				if e.Verdict.Outcome != scan.Named {
+				verdict := string(e.Verdict)
+				if !e.Verdict.Named() {
 					verdict += fmt.Sprintf(" (subtype %d)", e.Subtype)
 				}
 				t.AppendRow(append(row, verdict, converted(e)))

@@ -57,7 +57,7 @@ func foundIn(l walk.Leaf) (found, bool) {
 		}
 		return found{subtype: subtype, octets: [16]byte(data)}, true
 	}
-	if _, _, ok := kinds.Formed(l); !ok && l.Type != bson.TypeNull {
+	if _, _, ok := kinds.Read(l); !ok && l.Type != bson.TypeNull {
 		return found{}, false
 	}
 	return found{value: ValueOf(l.Type, l.Value)}, true

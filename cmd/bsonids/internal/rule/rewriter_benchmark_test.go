@@ -9,7 +9,7 @@ import (
 	"github.com/bsonids/bsonids/uuidrep"
 	"go.mongodb.org/mongo-driver/v2/bson"
 
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/scan"
 )
 
 // BenchmarkRewriter converts documents of 14 values, four of them UUIDs, whose fields are decided by
@@ -27,8 +27,8 @@ func BenchmarkRewriter(b *testing.B) {
 		slices.Reverse(v[8:])
 		return bson.Binary{Subtype: 3, Data: v}
 	}
-	survey := decide.NewSurvey(b.TempDir(), time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC), decide.Question{Kind: c.From})
-	p, err := survey.Collection("d", "c", true)
+	survey := scan.New(b.TempDir(), time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC), false)
+	p, err := survey.Collection("d", "c")
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -41,10 +41,12 @@ func BenchmarkRewriter(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
-	if err := survey.Decide(); err != nil {
+	found, err := survey.Judge()
+	if err != nil {
 		b.Fatal(err)
 	}
-	c.Judge = p.Decision(c.From).Judge(uuidrep.JavaLegacy)
+	d := found[0].Decisions[c.From.Name]
+	c.Judge = d.Judge(uuidrep.JavaLegacy)
 	rewriter := NewRewriter(c)
 	doc := slices.Clone(docs[0])
 	b.SetBytes(int64(len(doc)))

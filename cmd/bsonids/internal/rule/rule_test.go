@@ -1,6 +1,7 @@
 package rule
 
 import (
+	"errors"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds/kindstest"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/scan"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
 )
 
@@ -77,8 +79,8 @@ func TestEveryWay(t *testing.T) {
 			}
 			return b
 		})
-		s := decide.NewSurvey(t.TempDir(), time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), decide.Question{Kind: c.From, Trusted: []string{"list"}})
-		of, err := s.Collection("d", "c", true)
+		s := scan.New(t.TempDir(), time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), false)
+		of, err := s.Collection("d", "c")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -87,13 +89,13 @@ func TestEveryWay(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if err := s.Decide(); err != nil {
+		found, err := s.Judge()
+		if err := errors.Join(err, s.Close()); err != nil {
 			t.Fatal(err)
 		}
-		c.Judge = of.Decision(c.From).Judge(c.From.Order)
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
+		d := found[0].Decisions[c.From.Name]
+		d.Trust([]string{"list"})
+		c.Judge = d.Judge(c.From.Order)
 		type one struct {
 			path     string
 			old      [16]byte

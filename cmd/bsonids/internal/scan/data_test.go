@@ -115,7 +115,7 @@ func stored(u [16]byte, subtype byte, rep uuidrep.Representation) bson.Binary {
 
 // newScan returns a Scan that is closed after the test.
 func newScan(t testing.TB) *Scan {
-	s := New(t.TempDir(), now)
+	s := New(t.TempDir(), now, true)
 	t.Cleanup(func() { _ = s.Close() })
 	return s
 }

@@ -11,12 +11,8 @@ import (
 // Evidence is the evidence for the byte order of the distinct values of one subtype at one path, and the
 // verdict. A verdict names the order from which a conversion converts the values.
 type Evidence struct {
-	Subtype  byte  `json:"subtype"`
-	Distinct int64 `json:"distinct"`
-	// Uninformative is the number of values that are the same in every order, such as the nil UUID.
-	Uninformative int64 `json:"uninformative,omitempty"`
-
-	Orders []OrderEvidence `json:"orders"`
+	Subtype byte `json:"subtype"`
+	decide.Found
 
 	Verdict Verdict `json:"verdict"`
 	// Settle describes what would settle a case that is not decided. SettleValues is the number of further
@@ -27,44 +23,22 @@ type Evidence struct {
 	Reasons []string `json:"reasons"`
 }
 
-// OrderEvidence describes the values, without those that are the same in every order, when they are read
-// in one order.
-type OrderEvidence struct {
-	Order     string   `json:"order"`
-	Fits      int64    `json:"fits"`     // with the variant of RFC 9562 and a version from 1 to 8
-	ByChance  float64  `json:"byChance"` // how many would fit if the bytes were random
-	Versions  [9]int64 `json:"versions"` // of the values that fit, by version; [0] is unused
-	Dated     int64    `json:"dated"`    // of versions 1, 6 and 7
-	Plausible int64    `json:"plausible"`
-	Matches   int64    `json:"matches"` // equal to an id of subtype 4 or text
-	MatchedIn string   `json:"matchedIn,omitempty"`
-	// Conversion is what a conversion from this order would do; nil if there is none.
-	Conversion *Conversion `json:"conversion,omitempty"`
-}
+// Verdict is the verdict about the byte order of the values of one subtype: the name of an order, as
+// [kinds.NameOf] returns it, or one of these.
+type Verdict string
 
-// Conversion is what a conversion would do with the values that were read.
-type Conversion struct {
-	Basis  decide.Basis `json:"basis"`
-	Values int64        `json:"distinctConverted"` // distinct values that are converted
-	Reason string       `json:"reason,omitempty"`  // if none is converted
-}
+const (
+	Undetermined Verdict = "undetermined" // the order cannot be determined
+	Mixed        Verdict = "mixed"        // the values are in several orders, or only a part of them is in one
+)
 
-// newEvidence returns the evidence for what was found.
-func newEvidence(subtype byte, found decide.Found) Evidence {
-	e := Evidence{Subtype: subtype, Distinct: found.Distinct, Uninformative: found.Same}
-	for _, r := range found.Orders {
-		o := OrderEvidence{Order: r.Name, Fits: r.Fits, ByChance: r.ByChance, Versions: r.Versions, Dated: r.Dated, Plausible: r.Plausible,
-			Matches: r.Matches, MatchedIn: r.MatchedIn}
-		if d := r.Decision; d != nil {
-			o.Conversion = &Conversion{Basis: d.Basis, Reason: d.Reason}
-			if d.Converted() {
-				o.Conversion.Values = d.Fits + found.Same
-			}
-		}
-		e.Orders = append(e.Orders, o)
-	}
-	e.conclude(found)
-	return e
+// Named reports whether the verdict names an order.
+func (v Verdict) Named() bool { return v != Undetermined && v != Mixed }
+
+// Convertible reports whether the verdict names a kind that can be converted.
+func (v Verdict) Convertible() bool {
+	_, err := kinds.Parse(string(v))
+	return err == nil
 }
 
 // An order is named if a conversion from it converts most of the distinct values. Values that equality
@@ -74,16 +48,17 @@ const (
 	few  = 0.1
 )
 
-// conclude sets the verdict, and explains it.
-func (e *Evidence) conclude(found decide.Found) {
+// newEvidence returns the evidence for what was found, with the verdict and its reasons.
+func newEvidence(subtype byte, found decide.Found) Evidence {
+	e := Evidence{Subtype: subtype, Found: found, Verdict: Undetermined}
 	converts := make(map[string]int64) // by the name of each order that has values
-	for i, r := range found.Orders {
+	for _, r := range e.Orders {
 		d := r.Decision
 		if d == nil {
 			continue
 		}
-		if n := e.Orders[i].Conversion.Values; d.Basis == decide.Evidence || d.Basis == decide.Equality && float64(n) >= few*float64(e.Distinct) {
-			converts[r.Name] = n
+		if n := r.Conversion.Values; d.Basis == decide.Evidence || d.Basis == decide.Equality && float64(n) >= few*float64(e.Distinct) {
+			converts[r.Order] = n
 		}
 		for _, a := range d.Against {
 			converts[a.Order] += 0
@@ -93,16 +68,17 @@ func (e *Evidence) conclude(found decide.Found) {
 		}
 	}
 	for name, n := range converts {
-		e.Verdict = Verdict{Named, name}
+		e.Verdict = Verdict(name)
 		if len(converts) > 1 || float64(n) < most*float64(e.Distinct) {
-			e.Verdict = Verdict{Outcome: Mixed}
+			e.Verdict = Mixed
 			e.Settle = "separate the documents by the program or the time that wrote them; a conversion leaves and lists the values that are not in its order"
 		}
 	}
 	e.explain()
-	if e.Verdict.Outcome == Undecided {
-		e.doubt(found)
+	if e.Verdict == Undetermined {
+		e.doubt()
 	}
+	return e
 }
 
 func (e *Evidence) reason(format string, args ...any) {
@@ -138,7 +114,7 @@ func (e *Evidence) explain() {
 }
 
 // doubt explains why no order is named, and what would settle it.
-func (e *Evidence) doubt(found decide.Found) {
+func (e *Evidence) doubt() {
 	const byMatch = "one value that also occurs in a field of subtype 4 or text"
 	if e.Distinct == e.Uninformative {
 		e.reason("every value is the same in all orders")
@@ -146,12 +122,12 @@ func (e *Evidence) doubt(found decide.Found) {
 		return
 	}
 	var more []string
-	for _, r := range found.Orders {
+	for _, r := range e.Orders {
 		if d := r.Decision; d != nil && strings.Contains(d.Reason, "NEWSEQUENTIALID") {
 			e.reason("%s", d.Reason)
 		}
 		if r.More > 0 {
-			more = append(more, fmt.Sprintf("%d more distinct UUIDs that are %s", r.More, r.Name))
+			more = append(more, fmt.Sprintf("%d more distinct UUIDs that are %s", r.More, r.Order))
 			if e.SettleValues == 0 || r.More < e.SettleValues {
 				e.SettleValues = r.More
 			}

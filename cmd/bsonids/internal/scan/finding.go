@@ -24,8 +24,8 @@ var Kinds = []Kind{FoundLegacy, FoundMixed, FoundGeneric}
 func (f Field) Is(k Kind) bool {
 	generic, mixed := false, false
 	for _, e := range f.Evidence {
-		generic = generic || e.Subtype == bson.TypeBinaryGeneric && e.Verdict.Outcome != Undecided
-		mixed = mixed || e.Verdict.Outcome == Mixed
+		generic = generic || e.Subtype == bson.TypeBinaryGeneric && e.Verdict != Undetermined
+		mixed = mixed || e.Verdict == Mixed
 	}
 	switch k {
 	case FoundLegacy:

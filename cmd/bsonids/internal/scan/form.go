@@ -53,43 +53,41 @@ type formed struct {
 	odd     Odd
 }
 
-// text adds text that is certainly a UUID.
-func (f *formed) text(size int) {
-	switch size {
+// add adds a value of the form.
+func (f *formed) add(p *walk.Path, l walk.Leaf, s kinds.Spelled) {
+	f.odd.add(p)
+	w := &f.written
+	if l.Type == bson.TypeEmbeddedDocument {
+		_, err := bson.Raw(l.Value).LookupErr("valid")
+		switch {
+		case s.Null:
+			w.Null++
+		case err == nil:
+			w.Valid++
+		default:
+			w.UUID++
+		}
+		return
+	}
+	switch text, _ := l.Text(); len(text) {
+	case 32:
+		w.Digits++
 	case 36:
-		f.written.Hyphens++
+		w.Hyphens++
 	case 38:
-		f.written.Braces++
+		w.Braces++
 	default:
-		f.written.URN++
+		w.URN++
 	}
 }
 
-// document adds a document of a Go struct.
-func (f *formed) document(l walk.Leaf) {
-	s, _, _ := kinds.ParseStruct(l.Value) // it was parsed before
-	_, err := bson.Raw(l.Value).LookupErr("valid")
-	switch {
-	case s.Null:
-		f.written.Null++
-	case err == nil:
-		f.written.Valid++
-	default:
-		f.written.UUID++
-	}
-}
-
-// evidence returns the evidence, or none if there are no values.
-func (f *formed) evidence(form string, found decide.Found) []FormEvidence {
-	if f.written.Sum() == 0 {
-		return nil
-	}
-	e := FormEvidence{Form: form, Distinct: found.Distinct, Uninformative: found.Same, Written: f.written, Odd: f.odd}
-	for _, r := range found.Orders { // one
-		e.Fits, e.Versions, e.Matches, e.MatchedIn = r.Fits, r.Versions, r.Matches, r.MatchedIn
-	}
+// evidence returns the evidence for the values that were found.
+func (f *formed) evidence(form kinds.Stored, found decide.Found) FormEvidence {
+	r := found.Orders[0]
+	e := FormEvidence{Form: string(form), Distinct: found.Distinct, Uninformative: found.Uninformative, Written: f.written, Odd: f.odd,
+		Fits: r.Fits, Versions: r.Versions, Matches: r.Matches, MatchedIn: r.MatchedIn}
 	e.explain()
-	return []FormEvidence{e}
+	return e
 }
 
 func (e *FormEvidence) explain() {

@@ -9,6 +9,8 @@ import (
 	"github.com/bsonids/bsonids/uuidrep"
 	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
 )
 
 // The order of values without version bits is found from the same ids in a field of another
@@ -32,8 +34,8 @@ func TestMatches(t *testing.T) {
 					collect(t, users, bson.D{{Key: "_id", Value: ref}})
 				}
 				e := evidence(t, s, "db.orders", "user", 3)
-				o := e.Orders[slices.IndexFunc(e.Orders, func(o OrderEvidence) bool { return o.Order == want })]
-				if e.Verdict.String() != want || o.Matches != e.Distinct || o.MatchedIn != "db.users _id" {
+				o := e.Orders[slices.IndexFunc(e.Orders, func(o decide.Reading) bool { return o.Order == want })]
+				if string(e.Verdict) != want || o.Matches != e.Distinct || o.MatchedIn != "db.users _id" {
 					t.Errorf("%d in %v, text %v: %s %+v", n, rep, text, e.Verdict, e.Orders)
 				}
 			}
@@ -54,7 +56,7 @@ func TestMatchesDisagree(t *testing.T) {
 		collect(t, c, bson.D{{Key: "user", Value: stored(id, 3, rep)}})
 		collect(t, users, bson.D{{Key: "_id", Value: stored(id, 4, uuidrep.Standard)}})
 	}
-	if e := evidence(t, s, "db.c", "user", 3); e.Verdict.String() != "mixed" && e.Verdict.String() != "undetermined" {
+	if e := evidence(t, s, "db.c", "user", 3); e.Verdict != "mixed" && e.Verdict != "undetermined" {
 		t.Errorf("%s %+v", e.Verdict, e.Orders)
 	}
 }
@@ -78,8 +80,8 @@ func TestMatchesAgainstBits(t *testing.T) {
 		}
 		e := evidence(t, s, "db.c", "user", 3)
 		reasons := strings.Join(e.Reasons, "\n")
-		i := slices.IndexFunc(e.Orders, func(o OrderEvidence) bool { return o.Order == "javaLegacy" })
-		if e.Verdict.String() != tt.want || tt.copied > 1 && !strings.Contains(reasons, "db.users _id") || e.Orders[i].Conversion.Values != int64(1000-tt.copied) {
+		i := slices.IndexFunc(e.Orders, func(o decide.Reading) bool { return o.Order == "javaLegacy" })
+		if string(e.Verdict) != tt.want || tt.copied > 1 && !strings.Contains(reasons, "db.users _id") || e.Orders[i].Conversion.Values != int64(1000-tt.copied) {
 			t.Errorf("%d copied: %s %+v %q %q", tt.copied, e.Verdict, e.Orders[i].Conversion, e.Reasons, e.Settle)
 		}
 	}

@@ -2,12 +2,10 @@ package scan
 
 import (
 	"cmp"
-	"encoding/binary"
 	"slices"
 	"strings"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/spill"
 )
 
 // End is a field that has values equal to those of another one.
@@ -22,62 +20,33 @@ type Reference struct {
 	Equal, Compared int
 }
 
-// seen is a field with values that are compared.
-type seen struct {
-	End
-	database string
-	field    *field
-	sample   bool
-	distinct int
-}
-
-// compare adds a value of the field, which is compared with those of other fields. digits is set if it is
-// text of 32 digits.
-func (c *Collector) compare(f *field, v [16]byte, digits bool) error {
-	if c.scan.values == nil || kinds.Symmetric(&v) {
-		return nil
-	}
-	v = kinds.Canonical(v)
-	number := f.number << 1
-	if digits {
-		number |= 1
-	}
-	return c.scan.values.Add(spill.Record{binary.BigEndian.Uint64(v[:8]), binary.BigEndian.Uint64(v[8:]), number})
-}
-
-// References returns the pairs of fields of a database that have equal values, sorted. A value in many fields connects each of them with one field, an _id if there is one. If collections were
-// sampled, it also connects each field that is in none of these with one that is, but no two samples. It is called after
-// Judge, which decides about text of 32 digits. An error is one of the temporary file.
+// References returns the pairs of fields of a database that have equal values, sorted. A value in many fields
+// connects each of them with one field, an _id if there is one. If collections were sampled, it also connects each
+// field that is in none of these with one that is, but no two samples. It is called after Judge, which decides about
+// text of 32 digits. An error is one of the temporary file.
 func (s *Scan) References() ([]Reference, error) {
-	found := make(map[[2]*seen]int)
-	var last spill.Record
-	var held []*seen
-	done := func() {
-		slices.SortFunc(held, func(a, b *seen) int {
-			return cmp.Or(strings.Compare(a.database, b.database), cmp.Compare(depth(a.Path), depth(b.Path)), compareEnds(a.End, b.End))
+	found := make(map[[2]*field]int)
+	var held []*field
+	err := s.values.Groups(func(_ [16]byte, numbers []uint64) {
+		held = held[:0]
+		for _, n := range numbers {
+			f, digits := s.fields[n>>1], n&1 == 1
+			if f != nil && (!digits || f.forms[kinds.OfText].written.Digits > 0) && (len(held) == 0 || held[len(held)-1] != f) {
+				held = append(held, f)
+			}
+		}
+		slices.SortFunc(held, func(a, b *field) int {
+			return cmp.Or(strings.Compare(a.in.database, b.in.database), cmp.Compare(depth(a.Path), depth(b.Path)), compareEnds(a.End, b.End))
 		})
 		for rest := held; len(rest) > 0; { // one database after the other
-			n := slices.IndexFunc(rest, func(f *seen) bool { return f.database != rest[0].database })
+			n := slices.IndexFunc(rest, func(f *field) bool { return f.in.database != rest[0].in.database })
 			if n < 0 {
 				n = len(rest)
 			}
-			connect(rest[:n], func(a, b *seen) { found[[2]*seen{a, b}]++ })
+			connect(rest[:n], func(a, b *field) { found[[2]*field{a, b}]++ })
 			rest = rest[n:]
 		}
-		held = held[:0]
-	}
-	err := s.values.Each(func(r spill.Record) error {
-		if r[0] != last[0] || r[1] != last[1] {
-			done()
-		}
-		last = r
-		f, digits := s.seen[r[2]>>1], r[2]&1 == 1
-		if f != nil && (!digits || f.field.text.written.Digits > 0) && (len(held) == 0 || held[len(held)-1] != f) {
-			held = append(held, f)
-		}
-		return nil
 	})
-	done()
 	out := make([]Reference, 0, len(found))
 	for pair, n := range found {
 		out = append(out, Reference{pair[0].End, pair[1].End, n, min(pair[0].distinct, pair[1].distinct)})
@@ -88,11 +57,11 @@ func (s *Scan) References() ([]Reference, error) {
 
 // connect calls pair for each pair of fields that a value connects, which are all the fields of a database that
 // have it.
-func connect(held []*seen, pair func(a, b *seen)) {
-	var read, samples []*seen
+func connect(held []*field, pair func(a, b *field)) {
+	var read, samples []*field
 	for _, f := range held {
 		f.distinct++
-		if f.sample {
+		if f.in.sample {
 			samples = append(samples, f)
 		} else {
 			read = append(read, f)

@@ -38,6 +38,26 @@ type Counts struct {
 	Structs int64 `json:"goStructs,omitempty"`
 }
 
+// of returns the count of the values that are stored so.
+func (c *Counts) of(stored kinds.Stored) *int64 {
+	switch stored {
+	case kinds.Subtype4:
+		return &c.Standard
+	case kinds.Subtype3:
+		return &c.Legacy
+	case kinds.Subtype0:
+		return &c.Generic
+	case kinds.OfText:
+		return &c.Text
+	case kinds.GoStruct:
+		return &c.Structs
+	}
+	return &c.Other
+}
+
+// Of returns the number of values that are stored so.
+func (c Counts) Of(stored kinds.Stored) int64 { return *c.of(stored) }
+
 // uuids returns the number of values that are or may be UUIDs.
 func (c Counts) uuids() int64 {
 	return c.Standard + c.Legacy + c.Generic + c.Text + c.Malformed + c.Structs
@@ -47,44 +67,24 @@ func (c Counts) uuids() int64 {
 // values on the disk. A Scan is not safe for concurrent use.
 type Scan struct {
 	survey     *decide.Survey
-	apart      *decide.Survey // of samples; nil if there are none
 	collectors []*Collector
 	values     *spill.Sorter // nil unless fields are compared
-	seen       []*seen       // by the numbers of the fields; nil for those that were forgotten
-	dir        string
-	now        time.Time
+	fields     []*field      // by number; nil for those that were forgotten
 }
 
-// decided are the kinds about which the values decide.
-var decided = kinds.Where(func(k kinds.Kind) bool { return !k.BySubtype() })
-
-// New returns a Scan whose temporary file is in the directory dir. The caller must close it.
-func New(dir string, now time.Time) *Scan {
-	s := &Scan{survey: newSurvey(dir, now), dir: dir, now: now}
-	s.survey.Explain = true
+// New returns a Scan whose temporary files are in the directory dir. The caller must close it. If compare is set,
+// the values of all fields are compared, for [Scan.References].
+func New(dir string, now time.Time, compare bool) *Scan {
+	s := &Scan{survey: decide.NewSurvey(dir, now)}
+	if compare {
+		s.values = spill.New(dir)
+	}
 	return s
 }
-
-func newSurvey(dir string, now time.Time) *decide.Survey {
-	var questions []decide.Question
-	for _, k := range decided {
-		if !slices.ContainsFunc(questions, func(q decide.Question) bool { return q.Stored() == k.Stored() }) {
-			questions = append(questions, decide.Question{Kind: k})
-		}
-	}
-	return decide.NewSurvey(dir, now, questions...)
-}
-
-// Compare makes the Scan compare the values of all fields, for [Scan.References]. It is called before the
-// first document. The values are in another temporary file in the directory dir.
-func (s *Scan) Compare(dir string) { s.values = spill.New(dir) }
 
 // Close removes the temporary files.
 func (s *Scan) Close() error {
 	err := s.survey.Close()
-	if s.apart != nil {
-		err = errors.Join(err, s.apart.Close())
-	}
 	if s.values != nil {
 		err = errors.Join(err, s.values.Close())
 	}
@@ -93,9 +93,9 @@ func (s *Scan) Close() error {
 
 // Collector collects the contents of the documents of one collection. It is not safe for concurrent use.
 type Collector struct {
+	*decide.Surveyed
 	scan     *Scan
 	database string
-	surveyed *decide.Surveyed
 	sample   bool
 	fields   map[string]*field
 	names    int // total size of the field names in bytes
@@ -103,45 +103,55 @@ type Collector struct {
 	name     []byte
 }
 
+// field is a field of a collection, with the values at one path.
+type field struct {
+	End
+	in       *Collector
+	number   uint64
+	counts   Counts
+	values   []*decide.Values // by how they are stored
+	forms    map[kinds.Stored]*formed
+	odd      Odd
+	distinct int // values that are compared
+}
+
 // Collection returns the Collector for a collection.
 func (s *Scan) Collection(database, collection string) (*Collector, error) {
-	return s.collection(s.survey, database, collection, false)
+	return s.collection(database, collection, false)
 }
 
 // Sample returns the Collector for a collection of which a sample is read. Its values are compared with those
 // of other collections, for [Scan.References], and are no evidence for any order: another sample would be
 // another one.
 func (s *Scan) Sample(database, collection string) (*Collector, error) {
-	if s.apart == nil {
-		s.apart = newSurvey(s.dir, s.now)
-	}
-	return s.collection(s.apart, database, collection, true)
+	return s.collection(database, collection, true)
 }
 
-func (s *Scan) collection(survey *decide.Survey, database, collection string, sample bool) (*Collector, error) {
-	of, err := survey.Collection(database, collection, true)
+func (s *Scan) collection(database, collection string, sample bool) (*Collector, error) {
+	group := database
+	if sample {
+		group += " sample" // the name of no database
+	}
+	of, err := s.survey.Collection(group, database+"."+collection)
 	if err != nil {
 		return nil, err
 	}
-	c := &Collector{scan: s, database: database, surveyed: of, sample: sample, fields: make(map[string]*field)}
-	of.Each = c.value
+	c := &Collector{Surveyed: of, scan: s, database: database, sample: sample, fields: make(map[string]*field)}
 	s.collectors = append(s.collectors, c)
 	return c, nil
 }
 
-// Earlier sets the orders that earlier conversions have found, as [decide.Surveyed] has them.
-func (c *Collector) Earlier(found map[string][]decide.Rival) { c.surveyed.Earlier = found }
-
 // Add counts a document. The error wraps walk.ErrCorrupt, or is one of the temporary file.
-func (c *Collector) Add(doc []byte) error { return c.surveyed.Add(doc) }
+func (c *Collector) Add(doc []byte) error {
+	c.Documents++
+	return walk.Documents(doc, func(p *walk.Path, l walk.Leaf) (bool, error) { return false, c.value(p, l) }, c.value)
+}
 
 // Forget forgets the documents, which are read again.
 func (c *Collector) Forget() {
-	c.surveyed.Forget()
+	c.Surveyed.Forget()
 	for _, f := range c.fields {
-		if c.scan.values != nil {
-			c.scan.seen[f.number] = nil
-		}
+		c.scan.fields[f.number] = nil
 	}
 	c.fields, c.names, c.overflow = make(map[string]*field), 0, false
 }
@@ -150,29 +160,6 @@ func (c *Collector) Forget() {
 func (s *Scan) Drop(c *Collector) {
 	c.Forget()
 	s.collectors = slices.DeleteFunc(s.collectors, func(o *Collector) bool { return o == c })
-}
-
-// Documents returns how many documents were added.
-func (c *Collector) Documents() int64 { return c.surveyed.Documents() }
-
-// Decisions returns, by the names of the kinds, the decisions about the values of the collection whose
-// subtype does not determine the kind. It is called after [Scan.Judge].
-func (c *Collector) Decisions() map[string]decide.Decision {
-	decisions := make(map[string]decide.Decision)
-	for _, k := range decided {
-		decisions[k.Name] = *c.surveyed.Decision(k)
-	}
-	return decisions
-}
-
-type field struct {
-	number uint64 // in Scan.seen
-	counts Counts
-	// text has the UUIDs in text, and text of 32 digits, which may be a checksum: it is in counts.Other
-	// until Judge decides.
-	text    formed
-	structs formed // documents of Go structs
-	odd     Odd
 }
 
 // Odd counts the values of a field whose names an update or a pattern cannot use: binary values of 16
@@ -197,106 +184,93 @@ func (o *Odd) add(p *walk.Path) {
 	}
 }
 
-// isStruct reports whether a document is one that Structs counts.
-func isStruct(l walk.Leaf) bool {
-	// A document {uuid: X} has 32 bytes, and {uuid: X, valid: true} 40.
-	if n := len(l.Value); n != 32 && n != 40 {
-		return false
-	}
-	subtype, _, ok := bson.Raw(l.Value).Lookup("uuid").BinaryOK()
-	if !ok || subtype != bson.TypeBinaryGeneric {
-		return false
-	}
-	_, _, ok = kinds.ParseStruct(l.Value)
-	return ok
-}
-
+// value adds a value, or a document in a document.
 func (c *Collector) value(p *walk.Path, l walk.Leaf) error {
-	if l.Type == bson.TypeEmbeddedDocument && !isStruct(l) {
+	stored, u, ok := kinds.Read(l)
+	if l.Type == bson.TypeEmbeddedDocument && !ok {
 		return nil
 	}
 	c.name = p.AppendField(c.name[:0])
-	f := c.fields[string(c.name)]
+	f := c.field(ok || l.Type == bson.TypeBinary)
 	if f == nil {
-		// Names that are data, for example of fields with counters, must not displace fields with
-		// UUIDs.
-		most, octets := maxFields, maxNames
-		if !mayBeUUID(l) {
-			most, octets = maxFields/2, maxNames/2
-		}
-		if len(c.fields) >= most || c.names+len(c.name) > octets {
-			c.overflow = true
+		if c.overflow = true; !ok {
 			return nil
 		}
-		c.names += len(c.name)
-		f = &field{number: uint64(len(c.scan.seen))}
-		c.fields[string(c.name)] = f
-		if c.scan.values != nil {
-			c.scan.seen = append(c.scan.seen, &seen{End: End{c.surveyed.Namespace, string(c.name)}, database: c.database, field: f, sample: c.sample})
-		}
+		return c.Values(stored, string(c.name)).Add(u)
 	}
-	if err := c.add(f, p, l); err != nil {
+	if !ok {
+		if subtype, _, _, ok := l.Binary(); ok && (subtype == bson.TypeBinaryUUID || subtype == bson.TypeBinaryUUIDOld) {
+			f.counts.Malformed++
+		} else {
+			f.counts.Other++
+		}
+		return nil
+	}
+	f.count(p, l, stored, u)
+	if err := f.of(stored).Add(u); err != nil || c.scan.values == nil || stored == kinds.GoStruct || kinds.Symmetric(&u.UUID) {
 		return err
 	}
-	if subtype, data, _, ok := l.Binary(); ok && len(data) == 16 && (subtype == bson.TypeBinaryGeneric || subtype == bson.TypeBinaryUUIDOld || subtype == bson.TypeBinaryUUID) {
-		f.odd.add(p)
+	digits := uint64(0)
+	if stored == kinds.OfText && !u.Certain {
+		digits = 1
 	}
-	return nil
+	return c.scan.values.Add(spill.Of(kinds.Canonical(u.UUID), f.number<<1|digits))
 }
 
-func mayBeUUID(l walk.Leaf) bool {
-	if text, ok := l.Text(); ok {
-		_, ok = kinds.ParseText(text)
-		return ok
+// field returns the field with the name that was written, or nil if there are too many. Names that are data, for
+// example of fields with counters, must not displace fields with UUIDs.
+func (c *Collector) field(mayBeUUID bool) *field {
+	f := c.fields[string(c.name)]
+	if f != nil {
+		return f
 	}
-	return l.Type == bson.TypeBinary || l.Type == bson.TypeEmbeddedDocument
-}
-
-// add counts a value of a field.
-func (c *Collector) add(f *field, p *walk.Path, l walk.Leaf) error {
-	if l.Type == bson.TypeEmbeddedDocument {
-		f.counts.Structs++
-		f.structs.document(l)
-		f.structs.odd.add(p)
+	most, octets := maxFields, maxNames
+	if !mayBeUUID {
+		most, octets = maxFields/2, maxNames/2
+	}
+	if len(c.fields) >= most || c.names+len(c.name) > octets {
 		return nil
 	}
-	if text, ok := l.Text(); ok {
-		s, ok := kinds.ParseText(text)
-		if ok {
-			f.text.odd.add(p)
-		}
-		switch {
-		case ok && s.Certain:
-			f.counts.Text++
-			f.text.text(len(text))
-			return c.compare(f, s.UUID, false)
-		case ok:
-			f.text.written.Digits++
-			f.counts.Other++
-			return c.compare(f, s.UUID, true)
+	c.names += len(c.name)
+	f = &field{End: End{c.Namespace, string(c.name)}, in: c, number: uint64(len(c.scan.fields))}
+	c.fields[f.Path] = f
+	c.scan.fields = append(c.scan.fields, f)
+	return f
+}
+
+// of returns the values of the field that are stored so.
+func (f *field) of(stored kinds.Stored) *decide.Values {
+	for _, v := range f.values {
+		if v.Stored == stored {
+			return v
 		}
 	}
-	subtype, data, _, ok := l.Binary()
+	v := f.in.Values(stored, f.Path)
+	f.values = append(f.values, v)
+	return v
+}
+
+// count counts a value. Text of 32 digits may be a checksum: it is other data until Judge decides.
+func (f *field) count(p *walk.Path, l walk.Leaf, stored kinds.Stored, u kinds.Spelled) {
 	switch {
-	case ok && len(data) == 16:
-		v := [16]byte(data)
-		switch subtype {
-		case bson.TypeBinaryUUID:
-			f.counts.Standard++
-			return c.compare(f, v, false)
-		case bson.TypeBinaryUUIDOld:
-			f.counts.Legacy++
-			return c.compare(f, v, false)
-		case bson.TypeBinaryGeneric:
-			f.counts.Generic++
-			return c.compare(f, v, false)
+	case stored.IsBinary():
+		f.odd.add(p)
+	case stored == kinds.GoStruct && bson.Raw(l.Value).Lookup("uuid").Value[4] != bson.TypeBinaryGeneric: // its value was converted
+		return
+	default:
+		if f.forms[stored] == nil {
+			if f.forms == nil {
+				f.forms = make(map[kinds.Stored]*formed)
+			}
+			f.forms[stored] = &formed{}
 		}
-	case ok && (subtype == bson.TypeBinaryUUID || subtype == bson.TypeBinaryUUIDOld):
-		f.counts.Malformed++
-		return nil
+		f.forms[stored].add(p, l, u)
 	}
-	f.counts.Other++
-	return nil
+	if stored == kinds.OfText && !u.Certain {
+		f.counts.Other++
+		return
+	}
+	*f.counts.of(stored)++
 }
 
 // Report is the result of a scan.
@@ -316,6 +290,8 @@ type Collection struct {
 	Fields    []Field     `json:"fields"`              // fields with UUIDs, sorted by name
 	Overflow  bool        `json:"overflow,omitempty"`  // there are more fields than are distinguished
 	Malformed int64       `json:"malformed,omitempty"` // documents that are not valid BSON
+	// Decisions has, by the names of the kinds, the decisions about the values whose subtype does not determine the kind.
+	Decisions map[string]decide.Decision `json:"-"`
 }
 
 // Field is the result of a scan for one path.
@@ -329,54 +305,65 @@ type Field struct {
 	Odd   Odd            `json:"-"`
 }
 
-// Judge makes the report. It looks for equal values in all collections of a database. It is called once,
-// after the last document. An error is one of the temporary file.
+// Judge makes the decisions, and returns the report. It looks for equal values in all collections of a database.
+// It is called once, after the last document. An error is one of the temporary file.
 func (s *Scan) Judge() ([]Collection, error) {
-	if err := s.survey.Decide(decided...); err != nil {
+	if err := s.survey.Decide(); err != nil {
 		return nil, err
-	}
-	if s.apart != nil {
-		if err := s.apart.Decide(decided...); err != nil {
-			return nil, err
-		}
 	}
 	out := make([]Collection, 0, len(s.collectors))
 	for _, c := range s.collectors {
-		coll := Collection{Namespace: c.surveyed.Namespace, Scanned: c.Documents(), Overflow: c.overflow, Fields: []Field{}}
-		for path, f := range c.fields {
-			text, _ := c.surveyed.Found(kinds.OfText, path)
-			f.judgeDigits(text)
-			if f.counts.uuids() == 0 {
-				continue
-			}
-			field := Field{Path: path, Counts: f.counts, Odd: f.odd}
-			for subtype, n := range map[byte]int64{bson.TypeBinaryUUIDOld: f.counts.Legacy, bson.TypeBinaryGeneric: f.counts.Generic} {
-				if found, ok := c.surveyed.Found(kinds.StoredAs(subtype), path); ok && n > 0 {
-					field.Evidence = append(field.Evidence, newEvidence(subtype, found))
-				}
-			}
-			slices.SortFunc(field.Evidence, func(a, b Evidence) int { return int(b.Subtype) - int(a.Subtype) })
-			structs, _ := c.surveyed.Found(kinds.GoStruct, path)
-			field.Forms = append(f.text.evidence(kinds.OfText, text), f.structs.evidence(kinds.GoStruct, structs)...)
-			coll.Fields = append(coll.Fields, field)
-		}
-		slices.SortFunc(coll.Fields, func(a, b Field) int { return strings.Compare(a.Path, b.Path) })
-		out = append(out, coll)
+		out = append(out, c.result())
 	}
 	slices.SortFunc(out, func(a, b Collection) int { return strings.Compare(a.Namespace, b.Namespace) })
 	return out, nil
 }
 
-// judgeDigits counts the text of 32 digits as UUIDs if a conversion of text takes some of it for UUIDs.
-func (f *field) judgeDigits(text decide.Found) {
-	n := f.text.written.Digits
-	if n == 0 {
-		return
+func (c *Collector) result() Collection {
+	out := Collection{Namespace: c.Namespace, Scanned: c.Documents, Overflow: c.overflow, Fields: []Field{}, Decisions: make(map[string]decide.Decision)}
+	for _, k := range kinds.All() {
+		if !k.BySubtype() {
+			out.Decisions[k.Name] = c.Decision(k)
+		}
 	}
-	if len(text.Orders) > 0 && text.Orders[0].Decision != nil && len(text.Orders[0].Decision.Digits) > 0 {
-		f.counts.Text += n
-		f.counts.Other -= n
-		return
+	for _, f := range c.fields {
+		field := Field{Path: f.Path, Odd: f.odd}
+		for _, subtype := range []byte{bson.TypeBinaryUUIDOld, bson.TypeBinaryGeneric} {
+			if found, ok := f.found(kinds.StoredAs(subtype)); ok {
+				field.Evidence = append(field.Evidence, newEvidence(subtype, found))
+			}
+		}
+		for _, stored := range []kinds.Stored{kinds.OfText, kinds.GoStruct} {
+			form := f.forms[stored]
+			if form == nil {
+				continue
+			}
+			found, ok := f.found(stored)
+			if n := form.written.Digits; n > 0 && ok && len(found.Orders[0].Decision.Digits) > 0 { // a conversion takes some of it for UUIDs
+				f.counts.Text += n
+				f.counts.Other -= n
+			} else {
+				form.written.Digits = 0
+			}
+			if ok && form.written.Sum() > 0 {
+				field.Forms = append(field.Forms, form.evidence(stored, found))
+			}
+		}
+		if field.Counts = f.counts; f.counts.uuids() > 0 {
+			out.Fields = append(out.Fields, field)
+		}
 	}
-	f.text.written.Digits = 0
+	slices.SortFunc(out.Fields, func(a, b Field) int { return strings.Compare(a.Path, b.Path) })
+	return out
+}
+
+// found returns what was found in the values of the field that are stored so. ok is false if there are none, or too many
+// fields.
+func (f *field) found(stored kinds.Stored) (found decide.Found, ok bool) {
+	for _, v := range f.values {
+		if v.Stored == stored {
+			return v.Found()
+		}
+	}
+	return found, false
 }

@@ -15,6 +15,8 @@ import (
 	"github.com/bsonids/bsonids/uuidrep"
 	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
 )
 
 func TestCounts(t *testing.T) {
@@ -62,9 +64,9 @@ func TestReportIsDocumented(t *testing.T) {
 	}
 	_, section, _ := strings.Cut(string(guide), "\n## The report of `scan` as JSON\n")
 	section, _, _ = strings.Cut(section, "\n## ")
-	for _, part := range []any{Report{}, Collection{}, Field{}, Counts{}, Evidence{}, OrderEvidence{}, FormEvidence{}, Written{}} {
+	for _, part := range []any{Report{}, Collection{}, Field{}, Counts{}, Evidence{}, decide.Found{}, decide.Reading{}, decide.Conversion{}, FormEvidence{}, Written{}} {
 		for _, f := range reflect.VisibleFields(reflect.TypeOf(part)) {
-			if key, _, _ := strings.Cut(f.Tag.Get("json"), ","); key != "-" && !strings.Contains(section, "`"+key+"`") {
+			if key, _, _ := strings.Cut(f.Tag.Get("json"), ","); key != "" && key != "-" && !strings.Contains(section, "`"+key+"`") {
 				t.Errorf("%T: nothing is said of %s", part, key)
 			}
 		}

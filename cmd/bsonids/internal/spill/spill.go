@@ -191,6 +191,33 @@ func (s *Sorter) Each(visit func(Record) error) error {
 	return s.merge(runs, visit, s.memory)
 }
 
+// Of returns the record of a value of 16 bytes, with a number.
+func Of(v [16]byte, number uint64) Record {
+	return Record{binary.BigEndian.Uint64(v[:8]), binary.BigEndian.Uint64(v[8:]), number}
+}
+
+// Groups is like Each, for each value of the records that [Of] made. The numbers of all of these are sorted,
+// and valid until visit returns.
+func (s *Sorter) Groups(visit func(v [16]byte, numbers []uint64)) error {
+	var last Record
+	var numbers []uint64
+	done := func() {
+		if len(numbers) > 0 {
+			visit([16]byte(binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, last[0]), last[1])), numbers)
+		}
+	}
+	err := s.Each(func(r Record) error {
+		if r[0] != last[0] || r[1] != last[1] {
+			done()
+			numbers = numbers[:0]
+		}
+		numbers, last = append(numbers, r[2]), r
+		return nil
+	})
+	done()
+	return err
+}
+
 // merge calls visit for each distinct record of the runs and of the sorted records in memory.
 func (s *Sorter) merge(runs []run, visit func(Record) error, memory ...[]Record) error {
 	var heads []*head

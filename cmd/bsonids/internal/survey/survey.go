@@ -103,19 +103,17 @@ type Filter struct {
 // surveyor makes a survey.
 type surveyor struct {
 	Options
-	db         *mongo.Database
-	survey     *Survey
-	scan       *scan.Scan
-	collectors []*scan.Collector // of survey.Collections
+	db     *mongo.Database
+	survey *Survey
+	scan   *scan.Scan
 }
 
 // Make reads all documents of all collections of the database, or of those in Only, except views, time series,
 // and the collections of the server and of this program. A collection that is needed and cannot be read is a
 // usage error.
 func Make(ctx context.Context, db *mongo.Database, o Options) (_ *Survey, err error) {
-	s := &surveyor{Options: o, db: db, scan: scan.New(o.Temp, o.Now()), survey: &Survey{Database: db.Name(), Only: o.Only, Denied: make(map[string]error), Made: o.Now().UTC().Truncate(time.Second)}}
+	s := &surveyor{Options: o, db: db, scan: scan.New(o.Temp, o.Now(), true), survey: &Survey{Database: db.Name(), Only: o.Only, Denied: make(map[string]error), Made: o.Now().UTC().Truncate(time.Second)}}
 	defer func() { err = errors.Join(err, s.scan.Close()) }()
-	s.scan.Compare(o.Temp)
 	specs, err := s.list(ctx)
 	if err != nil {
 		return nil, err
@@ -135,11 +133,11 @@ func Make(ctx context.Context, db *mongo.Database, o Options) (_ *Survey, err er
 			}
 		}
 	}
-	return s.survey, s.survey.Judge(s.scan, s.collectors)
+	return s.survey, s.survey.Judge(s.scan)
 }
 
-// Judge makes the decisions, when all documents were read. The collectors are those of Collections.
-func (s *Survey) Judge(of *scan.Scan, collectors []*scan.Collector) error {
+// Judge makes the decisions, when all documents were read.
+func (s *Survey) Judge(of *scan.Scan) error {
 	found, err := of.Judge()
 	if err != nil {
 		return err
@@ -150,7 +148,8 @@ func (s *Survey) Judge(of *scan.Scan, collectors []*scan.Collector) error {
 	}
 	for i := range s.Collections {
 		c := &s.Collections[i]
-		c.Scan, c.Decisions = judged[c.Namespace(s.Database)], collectors[i].Decisions()
+		c.Scan = judged[c.Namespace(s.Database)]
+		c.Decisions = c.Scan.Decisions
 	}
 	for i := range s.Samples {
 		s.Samples[i].Scan = judged[s.Database+"."+s.Samples[i].Name]
@@ -228,25 +227,22 @@ func (s *surveyor) collection(ctx context.Context, spec mongo.CollectionSpecific
 	if err != nil {
 		return err
 	}
-	var earlier map[string][]decide.Rival
 	err = s.Patience.Do(ctx, func() (err error) {
-		earlier, err = Earlier(ctx, s.db, record.Run{Collection: spec.Name, UUID: spec.UUID, FromSubtype: bson.TypeBinaryUUIDOld, Query: f.Text})
+		collector.Earlier, err = Earlier(ctx, s.db, record.Run{Collection: spec.Name, UUID: spec.UUID, FromSubtype: bson.TypeBinaryUUIDOld, Query: f.Text})
 		return err
 	})
 	if err != nil && failure.Explain(err, "").Kind != failure.Denied { // without the record, the values decide
 		return err
 	}
-	collector.Earlier(earlier)
 	begin := s.Now()
 	read, err := source.Collection{Collection: coll, Filter: f.Query}.Read(ctx, s.Patience, func(total int64) progress.Progress {
 		begin = s.Now() // also of a pass that begins again
 		return s.Progress(total, "reading", s.namespace(coll.Name()))
 	}, collector)
-	c.Documents, c.Malformed, c.Took = collector.Documents(), read.Malformed, s.Now().Sub(begin)
+	c.Documents, c.Malformed, c.Took = collector.Documents, read.Malformed, s.Now().Sub(begin)
 	if err != nil {
 		return s.unread(collector, spec.Name, err)
 	}
-	s.collectors = append(s.collectors, collector)
 	s.survey.Collections = append(s.survey.Collections, c)
 	return nil
 }
@@ -281,7 +277,7 @@ func (s *surveyor) sample(ctx context.Context, spec mongo.CollectionSpecificatio
 	if err != nil {
 		return s.unread(collector, spec.Name, err)
 	}
-	n := collector.Documents()
+	n := collector.Documents
 	s.survey.Samples = append(s.survey.Samples, Sample{Name: spec.Name, Read: n, Of: max(read.Documents, n), Random: read.Mode == source.Sample})
 	return nil
 }
