@@ -3,6 +3,7 @@ package cutover
 import (
 	"bytes"
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
@@ -56,14 +57,14 @@ func (c *Cutover) restore(ctx context.Context, name string, had record.Settings)
 }
 
 // RollBack puts the old collections back, and restores all settings. It continues a cutover that is
-// being rolled back. The cutover must not be in the state [record.Switched] or later.
+// being rolled back. The fence of the cutover must not be released.
 func (c *Cutover) RollBack(ctx context.Context, reason string) error {
 	switch c.State {
 	case record.RolledBack:
 		return nil
-	case record.Comparing, record.Fencing, record.Switching, record.RollingBack:
+	case record.Comparing, record.Fencing, record.Switching, record.Switched, record.RollingBack:
 	default:
-		return fail("every new collection of the cutover of %v is in place: it cannot be rolled back", c.Names())
+		return fail("the cutover of %v is in the state %q: it cannot be rolled back", c.Names(), c.State)
 	}
 	ctx = context.WithoutCancel(ctx)
 	if c.State != record.RollingBack {
@@ -75,8 +76,14 @@ func (c *Cutover) RollBack(ctx context.Context, reason string) error {
 	if c.Untouched {
 		return c.to(ctx, record.RolledBack)
 	}
-	for _, i := range slices.Backward(seq(len(c.Collections))) {
-		if err := c.exchange(ctx, Way{Exchange: &c.Collections[i], Back: true}); err != nil {
+	if err := c.turn(ctx); err != nil {
+		return err
+	}
+	ways := c.ways(true, false)
+	for i, w := range ways {
+		// What was not in place is a copy, which nobody changed.
+		after := slices.DeleteFunc(slices.Clone(ways[i+1:]), func(w Way) bool { return !w.Exchange.Back })
+		if err := c.exchange(ctx, append([]Way{w}, after...)); err != nil {
 			return err
 		}
 	}
@@ -107,10 +114,95 @@ func (c *Cutover) RollBack(ctx context.Context, reason string) error {
 	return c.to(ctx, record.RolledBack)
 }
 
-func seq(n int) []int {
-	out := make([]int, n)
-	for i := range out {
-		out[i] = i
+// turn brings what was changed in new collections that are in place to the old ones.
+func (c *Cutover) turn(ctx context.Context) error {
+	all, err := c.DB.Look(ctx)
+	if err != nil {
+		return err
 	}
-	return out
+	var ways []Way
+	for _, w := range c.ways(true, false) {
+		at, err := c.position(ctx, all, w.Exchange)
+		if err != nil {
+			return err
+		}
+		if at == in && !w.Exchange.Back {
+			ways = append(ways, w)
+		}
+	}
+	if len(ways) == 0 {
+		return nil
+	}
+	c.forget("the new collections were in place")
+	if err := c.settle(ctx, ways); err != nil {
+		return err
+	}
+	turned(ways)
+	return c.save(ctx)
+}
+
+// turned notes that the new collections were compared, and are the next to be renamed away.
+func turned(ways []Way) {
+	for _, w := range ways {
+		w.Exchange.Back, w.LeftAt, w.InAt = true, nil, nil
+	}
+}
+
+// Undo takes back a cutover that was released, or continues to. While services write to the new
+// collections, it brings what was changed in them to the old ones. Then it fences the new collections
+// again, does the same with what changed meanwhile, and puts the old ones back, as a roll-back does. If
+// the old values of a document cannot be known, it restores the settings of the new collections and
+// returns an error.
+func (c *Cutover) Undo(ctx context.Context) error {
+	switch c.State {
+	case record.Released:
+		if err := c.beginUndo(ctx); err != nil {
+			return err
+		}
+	case record.Undoing:
+	case record.RollingBack:
+		return c.RollBack(ctx, c.Reason)
+	default:
+		return fail("the cutover of %v is in the state %q, and cannot be undone", c.Names(), c.State)
+	}
+	var err error
+	if c.Untouched {
+		err = c.ahead(ctx, c.ways(true, true))
+	}
+	ways := c.ways(true, false)
+	if err == nil {
+		err = c.prepare(ctx, ways)
+	}
+	if errors.Is(err, errStuck) {
+		if _, err := c.Release(ctx); err != nil {
+			return err
+		}
+		return fail("%v; nothing was exchanged", err)
+	}
+	if err != nil {
+		return err
+	}
+	turned(ways)
+	c.Reason = "undone after its release"
+	if err := c.to(ctx, record.RollingBack); err != nil {
+		return err
+	}
+	return c.RollBack(ctx, c.Reason)
+}
+
+// beginUndo forgets what the cutover has compared.
+func (c *Cutover) beginUndo(ctx context.Context) error {
+	all, err := c.inPlace(ctx, in)
+	if err != nil {
+		return err
+	}
+	for i := range c.Collections {
+		x := &c.Collections[i]
+		x.Compared, x.Between, x.Unfenced, x.Checked = record.Compared{}, nil, 0, false
+		// Where a rename changes UUIDs, the new ones show later that these are the same collections.
+		x.OldID, x.NewID = all[x.Kept].ID, all[x.Name].ID
+	}
+	c.Stream, c.Untracked, c.Untouched = nil, "", true
+	c.FencedAt, c.InPlaceAt, c.FreedAt = nil, nil, nil
+	return c.to(ctx, record.Undoing)
 }

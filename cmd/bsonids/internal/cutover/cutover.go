@@ -16,6 +16,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -38,11 +39,12 @@ type Info struct {
 	Settings record.Settings
 }
 
-// Way is the direction of an exchange.
+// Way is the direction of an exchange, and how far it is.
 type Way struct {
 	*record.Exchange
-	Back bool // from the new collection to the old one
-	Busy bool // nothing is fenced
+	Back    bool // from the new collection to the old one
+	Busy    bool // nothing is fenced
+	Renamed bool // the collection in place was renamed away
 }
 
 // Away returns the name that the collection in place gets, and Comes that of the one that takes its
@@ -62,6 +64,24 @@ func (w Way) Comes() string {
 	return w.New
 }
 
+// Leads returns the name of the collection that was in place when the exchange began.
+func (w Way) Leads() string {
+	if w.Renamed {
+		return w.Away()
+	}
+	return w.Name
+}
+
+// start returns the place from which a way begins, and end the one where it ends.
+func (w Way) start() place {
+	if w.Back {
+		return in
+	}
+	return origin
+}
+
+func (w Way) end() place { return in - w.start() }
+
 // Database is what a cutover does to a database. Each method can be called again after an error.
 type Database interface {
 	// Save writes the document of the cutover to the record.
@@ -77,21 +97,15 @@ type Database interface {
 	Stamp(ctx context.Context) (bson.Timestamp, time.Time, error)
 	// Position returns the current position of the change stream, or why there is none.
 	Position(ctx context.Context) (at bson.Raw, why string, err error)
-	// Next waits for a moment for changes of the collections of c, old or new, and of the record,
-	// behind the position c.Stream.
+	// Next waits for a moment for changes of the collections of c, under each of their names, and of the
+	// record, behind the position c.Stream.
 	Next(ctx context.Context, c *record.Cutover) (changes.Batch, error)
-	// Compare compares all documents of the collection in place with those of the other one, and
-	// changes the other one where they differ.
+	// Compare compares all documents of the collection that leads with those of the one that comes, and
+	// changes this one where they differ.
 	Compare(ctx context.Context, w Way) (mirror.Result, error)
-	// Some does the same with the documents of the collection in place that have the ids, with those of
-	// the other one that have the ids others, and with their counterparts.
+	// Some does the same with the documents of the collection that leads that have the ids, with those of
+	// the one that comes that have the ids others, and with their counterparts.
 	Some(ctx context.Context, w Way, ids, others []bson.RawValue) (mirror.Result, error)
-	// Drain does the same with the documents that may have changed from w.After until now. It may do
-	// nothing, because CatchUp comes after it.
-	Drain(ctx context.Context, w Way) (mirror.Result, error)
-	// CatchUp does the same, after the collection in place was renamed, with the documents that may
-	// have changed since w.After.
-	CatchUp(ctx context.Context, w Way) (mirror.Result, error)
 	// Merge inserts the documents of a collection that another program created into the one in place,
 	// and returns how many there are and how many conflict with others.
 	Merge(ctx context.Context, w Way, from string) (documents, conflicts int64, err error)
@@ -160,7 +174,7 @@ func final(err error) bool {
 
 func (c *Cutover) forward(ctx context.Context) error {
 	if c.State == record.Comparing {
-		if err := c.ahead(ctx); err != nil {
+		if err := c.ahead(ctx, c.ways(false, true)); err != nil {
 			return err
 		}
 		if c.BeforeFence != nil {
@@ -174,7 +188,10 @@ func (c *Cutover) forward(ctx context.Context) error {
 	}
 	switch c.State {
 	case record.Fencing:
-		if err := c.prepare(ctx); err != nil {
+		if err := c.prepare(ctx, c.ways(false, false)); err != nil {
+			return err
+		}
+		if err := c.to(ctx, record.Switching); err != nil {
 			return err
 		}
 	case record.Switching:
@@ -183,12 +200,13 @@ func (c *Cutover) forward(ctx context.Context) error {
 	default:
 		return fail("the cutover is in the state %q", c.State)
 	}
-	for i := range c.Collections {
+	ways := c.ways(false, false)
+	for i := range ways {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		// An interrupt does not leave a name without a collection.
-		if err := c.exchange(context.WithoutCancel(ctx), Way{Exchange: &c.Collections[i]}); err != nil {
+		if err := c.exchange(context.WithoutCancel(ctx), ways[i:]); err != nil {
 			return err
 		}
 	}
@@ -219,23 +237,23 @@ func (c *Cutover) to(ctx context.Context, state string) error {
 
 func (c *Cutover) save(ctx context.Context) error { return c.DB.Save(ctx, c.Cutover) }
 
+// ways returns the ways of all collections in the order in which they are exchanged.
+func (c *Cutover) ways(back, busy bool) (ways []Way) {
+	for i := range c.Collections {
+		ways = append(ways, Way{Exchange: &c.Collections[i], Back: back, Busy: busy})
+	}
+	if back {
+		slices.Reverse(ways)
+	}
+	return ways
+}
+
 // prepare fences the collections, and compares what has changed, or else everything, until they agree.
-func (c *Cutover) prepare(ctx context.Context) error {
-	all, err := c.inPlace(ctx, origin)
+func (c *Cutover) prepare(ctx context.Context, ways []Way) error {
+	all, err := c.inPlace(ctx, ways[0].start())
 	if err != nil {
 		return err
 	}
-	if err := c.fence(ctx, all); err != nil {
-		return err
-	}
-	if err := c.behind(ctx); err != nil {
-		return err
-	}
-	return c.to(ctx, record.Switching)
-}
-
-// fence fences the collections. The old one of a way back has its fence since the cutover.
-func (c *Cutover) fence(ctx context.Context, all map[string]Info) error {
 	changed := c.Untouched
 	if changed {
 		if err := c.clock(ctx, &c.FencedAt); err != nil {
@@ -243,10 +261,9 @@ func (c *Cutover) fence(ctx context.Context, all map[string]Info) error {
 		}
 		c.Untouched = false
 	}
-	for i := range c.Collections {
-		w := c.way(i, false)
+	for _, w := range ways {
 		had := map[string]*record.Settings{w.Name: &w.OldHad, w.New: &w.NewHad}
-		if w.Back {
+		if w.Back { // the old one has its fence since the cutover
 			had = map[string]*record.Settings{w.Name: &w.NewHad}
 		}
 		for name, had := range had {
@@ -260,82 +277,22 @@ func (c *Cutover) fence(ctx context.Context, all map[string]Info) error {
 			return err
 		}
 	}
-	for i := range c.Collections {
-		for _, name := range []string{c.Collections[i].Name, c.way(i, false).Comes()} {
-			if !all[name].Settings.Equal(Fence()) {
-				if err := c.DB.Set(ctx, name, Fence()); err != nil {
-					return err
-				}
+	for _, w := range ways {
+		if err := c.fence(ctx, all, w.Name, w.Comes()); err != nil {
+			return err
+		}
+	}
+	return c.settle(ctx, ways)
+}
+
+// fence fences those of the collections that have no fence.
+func (c *Cutover) fence(ctx context.Context, all map[string]Info, names ...string) error {
+	for _, name := range names {
+		if !all[name].Settings.Equal(Fence()) {
+			if err := c.DB.Set(ctx, name, Fence()); err != nil {
+				return err
 			}
 		}
 	}
 	return nil
-}
-
-// way returns the way of a collection: back if the cutover is being undone.
-func (c *Cutover) way(i int, busy bool) Way {
-	return Way{Exchange: &c.Collections[i], Back: c.State == record.Undoing, Busy: busy}
-}
-
-// inPlace returns all collections. The error says that the cutover has not begun with those that are
-// there, or has renamed one: the place of each should be at.
-func (c *Cutover) inPlace(ctx context.Context, at place) (map[string]Info, error) {
-	all, err := c.DB.Look(ctx)
-	if err != nil {
-		return nil, err
-	}
-	for i := range c.Collections {
-		x := &c.Collections[i]
-		if is, err := c.position(ctx, all, x); err != nil {
-			return nil, err
-		} else if is != at {
-			return nil, c.lost(x)
-		}
-	}
-	return all, nil
-}
-
-// maxPasses is the maximum number of complete comparisons. Programs that bypass validation may change
-// something during each.
-const maxPasses = 5
-
-// agree compares the two collections until they agree. What changes meanwhile is found later, by the
-// change stream.
-func (c *Cutover) agree(ctx context.Context, w Way) error {
-	var last mirror.Result
-	for pass := 0; ; pass++ {
-		at, _, err := c.DB.Position(ctx)
-		if err != nil {
-			return err
-		}
-		w.After = at
-		if last, err = c.DB.Compare(ctx, w); err != nil {
-			return err
-		}
-		w.count(last)
-		w.Compared.Documents = last.Documents
-		w.Compared.Behind += last.Documents
-		if last.Changed() == 0 || pass == maxPasses {
-			break
-		}
-	}
-	if last.Stays > 0 && (!w.Back || c.State == record.Undoing) {
-		return stuck("%d documents of %s and %s cannot be brought to agree: %s", last.Stays, w.Name, w.Comes(), last.Why())
-	}
-	w.stuck(c, last)
-	return nil
-}
-
-func (w Way) count(done mirror.Result) {
-	w.Compared.Inserted += done.Inserted
-	w.Compared.Replaced += done.Replaced
-	w.Compared.Deleted += done.Deleted
-}
-
-// stuck says which changes to the new collection are not in the old one. They stay in the new one.
-func (w Way) stuck(c *Cutover, done mirror.Result) {
-	if done.Stays > 0 {
-		w.Compared.Stuck = done.Stays
-		c.Notice(fmt.Sprintf("%d documents that were changed in the new collection of %s are not in the old one, only in %s: %s", done.Stays, w.Name, w.New, done.Why()))
-	}
 }

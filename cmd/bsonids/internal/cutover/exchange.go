@@ -4,77 +4,49 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
-
-	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 )
 
-// exchange puts the other collection in place, from wherever the collections are.
-func (c *Cutover) exchange(ctx context.Context, w Way) error {
-	all, err := c.DB.Look(ctx)
-	if err != nil {
-		return err
-	}
-	at, err := c.position(ctx, all, w.Exchange)
+// exchange puts the other collection of the first way in place, from wherever the collections are. The
+// others are exchanged after it.
+func (c *Cutover) exchange(ctx context.Context, ways []Way) error {
+	w := ways[0]
+	_, at, err := c.where(ctx, w.Exchange)
 	if err != nil {
 		return err
 	}
 	if at != w.end() || w.LeftAt != nil && w.InAt == nil {
-		if err := c.away(ctx, w); err != nil {
+		if err := c.away(ctx, ways); err != nil {
 			return err
 		}
-		if err := c.bringIn(ctx, w); err != nil {
+		if err := c.bringIn(ctx, ways); err != nil {
 			return err
 		}
 	}
 	return c.merge(ctx, w)
 }
 
-// start returns the place from which a way begins, and end the one where it ends.
-func (w Way) start() place {
-	if w.Back {
-		return in
-	}
-	return origin
-}
-
-func (w Way) end() place { return in - w.start() }
-
 // away renames the collection in place away.
-func (c *Cutover) away(ctx context.Context, w Way) error {
+func (c *Cutover) away(ctx context.Context, ways []Way) error {
+	w := ways[0]
 	for range 10 {
-		all, err := c.DB.Look(ctx)
-		if err != nil {
-			return err
-		}
-		at, err := c.position(ctx, all, w.Exchange)
+		_, at, err := c.where(ctx, w.Exchange)
 		if err != nil || at != w.start() {
 			return err
 		}
-		if w.Back && !w.Exchange.Back {
-			// What was changed in the new collection is brought to the old one.
-			if err := c.agree(ctx, w); err != nil {
-				return err
-			}
-			w.Exchange.Back, w.Left, w.LeftAt, w.InAt = true, bson.Timestamp{}, nil, nil
-			if err := c.save(ctx); err != nil {
-				return err
-			}
-		}
 		// The less is left for the time between the renames, the shorter it is.
-		done, err := c.DB.Drain(ctx, w)
-		if err != nil {
-			return err
-		}
-		w.count(done)
-		if w.LeftAt == nil {
-			stamp, now, err := c.DB.Stamp(ctx)
-			if err != nil {
+		if c.Stream != nil {
+			if err := c.settle(ctx, ways); err != nil {
 				return err
 			}
-			w.Left, w.LeftAt = stamp, &now
+		}
+		if w.LeftAt == nil {
+			if err := c.clock(ctx, &w.LeftAt); err != nil {
+				return err
+			}
 			if err := c.save(ctx); err != nil {
 				return err
 			}
@@ -89,35 +61,23 @@ func (c *Cutover) away(ctx context.Context, w Way) error {
 
 // bringIn applies what changed until the collection in place was renamed away, and renames the other
 // one in.
-func (c *Cutover) bringIn(ctx context.Context, w Way) error {
-	all, err := c.DB.Look(ctx)
-	if err != nil {
-		return err
-	}
-	at, err := c.position(ctx, all, w.Exchange)
+func (c *Cutover) bringIn(ctx context.Context, ways []Way) error {
+	w := ways[0]
+	all, at, err := c.where(ctx, w.Exchange)
 	if err != nil {
 		return err
 	}
 	if at == between {
-		for _, name := range []string{w.Away(), w.Comes()} {
-			if !all[name].Settings.Equal(Fence()) {
-				if err := c.DB.Set(ctx, name, Fence()); err != nil {
-					return err
-				}
-			}
+		if err := c.fence(ctx, all, w.Away(), w.Comes()); err != nil {
+			return err
 		}
 		// On the way back, a new collection that was not in place is a copy, which nobody changed.
 		if w.Back == w.Exchange.Back {
-			done, err := c.DB.CatchUp(ctx, w)
-			if err != nil {
+			renamed := slices.Clone(ways)
+			renamed[0].Renamed = true
+			if err := c.settle(ctx, renamed); err != nil {
 				return err
 			}
-			w.count(done)
-			w.Compared.Late += done.Documents
-			if done.Stays > 0 && !w.Back {
-				return fail("%d documents of %s and %s cannot be brought to agree: %s", done.Stays, w.Kept, w.New, done.Why())
-			}
-			w.stuck(c, done)
 		}
 	}
 	for try := 0; at == between; try++ {
@@ -139,11 +99,7 @@ func (c *Cutover) bringIn(ctx context.Context, w Way) error {
 // aside renames a collection aside that another program created in place. It returns where the
 // collections are.
 func (c *Cutover) aside(ctx context.Context, w Way) (place, error) {
-	all, err := c.DB.Look(ctx)
-	if err != nil {
-		return between, err
-	}
-	at, err := c.position(ctx, all, w.Exchange)
+	all, at, err := c.where(ctx, w.Exchange)
 	if err != nil || at != between {
 		return at, err
 	}
@@ -181,11 +137,7 @@ func (c *Cutover) aside(ctx context.Context, w Way) (place, error) {
 // notes how long there was none.
 func (c *Cutover) arrived(ctx context.Context, w Way) error {
 	renamed := time.Now()
-	all, err := c.DB.Look(ctx)
-	if err != nil {
-		return err
-	}
-	at, err := c.position(ctx, all, w.Exchange)
+	all, at, err := c.where(ctx, w.Exchange)
 	if err != nil {
 		return err
 	}
@@ -196,7 +148,7 @@ func (c *Cutover) arrived(ctx context.Context, w Way) error {
 		w.KeptID = all[w.Kept].ID
 	}
 	if !all[w.Name].Settings.Equal(Fence()) {
-		if err := c.DB.Set(ctx, w.Name, Fence()); err != nil {
+		if err := c.fence(ctx, all, w.Name); err != nil {
 			return err
 		}
 		w.Unfenced += max(1, time.Since(renamed).Milliseconds())
@@ -205,11 +157,10 @@ func (c *Cutover) arrived(ctx context.Context, w Way) error {
 	if w.InAt != nil || w.LeftAt == nil {
 		return nil
 	}
-	_, now, err := c.DB.Stamp(ctx)
-	if err != nil {
+	if err := c.clock(ctx, &w.InAt); err != nil {
 		return err
 	}
-	w.InAt, w.Gap = &now, now.Sub(*w.LeftAt).Milliseconds()
+	w.Gap = w.InAt.Sub(*w.LeftAt).Milliseconds()
 	return c.save(ctx)
 }
 

@@ -252,18 +252,10 @@ func (w *world) Stamp(context.Context) (stamp bson.Timestamp, now time.Time, err
 	return stamp, now, nil
 }
 
-func (w *world) pair(x Way, away bool) (leading, other string) {
-	leading, other = x.Name, x.Comes()
-	if away {
-		leading = x.Away()
-	}
-	return leading, other
-}
-
 // compare compares the documents with the ids of either collection, or all if there are none. The
 // process can be killed between any two of them.
-func (w *world) compare(x Way, away bool, ids []string) (done mirror.Result, err error) {
-	leading, other := w.pair(x, away)
+func (w *world) compare(x Way, ids []string) (done mirror.Result, err error) {
+	leading, other := x.Leads(), x.Comes()
 	bases := make(map[string]bool)
 	if ids == nil {
 		for _, c := range []*coll{w.colls[leading], w.colls[other]} {
@@ -278,7 +270,7 @@ func (w *world) compare(x Way, away bool, ids []string) (done mirror.Result, err
 	for _, id := range slices.Sorted(maps.Keys(bases)) {
 		w.call(func() {
 			done.Documents++
-			if c := w.colls[x.Name]; c != nil && !away && c.settings.Equal(Fence()) {
+			if c := w.colls[x.Name]; c != nil && !x.Renamed && c.settings.Equal(Fence()) {
 				w.behind++
 			}
 			v, ok := w.colls[leading].docs[id]
@@ -311,7 +303,7 @@ func (w *world) compare(x Way, away bool, ids []string) (done mirror.Result, err
 }
 
 func (w *world) Compare(_ context.Context, x Way) (mirror.Result, error) {
-	return w.compare(x, false, nil)
+	return w.compare(x, nil)
 }
 
 func (w *world) Some(_ context.Context, x Way, ids, others []bson.RawValue) (mirror.Result, error) {
@@ -319,30 +311,7 @@ func (w *world) Some(_ context.Context, x Way, ids, others []bson.RawValue) (mir
 	for _, id := range slices.Concat(ids, others) {
 		names = append(names, id.StringValue())
 	}
-	return w.compare(x, false, names)
-}
-
-func (w *world) Drain(context.Context, Way) (mirror.Result, error) { return mirror.Result{}, nil }
-
-func (w *world) CatchUp(_ context.Context, x Way) (mirror.Result, error) {
-	if x.After == nil || timeOf(x.After)+1 < w.oldest {
-		return w.compare(x, true, nil)
-	}
-	from := timeOf(x.After) + 1
-	ids := []string{}
-	for _, e := range w.events {
-		if e.name != x.Name && e.name != x.Comes() || e.at < from {
-			continue
-		}
-		if e.name == x.Name && e.to == x.Away() && e.at >= x.Left.T {
-			return w.compare(x, true, ids)
-		}
-		if e.to == "" && !slices.Contains(ids, e.id) {
-			ids = append(ids, e.id)
-		}
-	}
-	w.t.Error("there is no event of the rename")
-	return mirror.Result{}, nil
+	return w.compare(x, names)
 }
 
 func (w *world) Merge(_ context.Context, x Way, from string) (n, conflicts int64, err error) {

@@ -1,6 +1,7 @@
 package cutover
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -35,22 +36,19 @@ type Server struct {
 	Timeout time.Duration
 	Halves  bool
 	Check   func(ctx context.Context) error
+	Dry     bool // nothing is changed
 	// Progress shows that documents of a collection are compared, and returns what to call with the
 	// number of documents and at the end.
 	Progress func(doing, collection string, total int64) (add func(int), done func())
 	Notice   func(text string)
 
-	session *mongo.Session             // of all commands, once a change stream was opened
-	stream  *feed                      // of all collections
-	feeds   map[string]*changes.Stream // by the name of the collection, while it is renamed
+	session *mongo.Session // of all commands, once a change stream was opened
+	stream  *streamAt
 }
 
 // Close ends what the server holds for the cutover.
 func (s *Server) Close() {
 	s.endStream()
-	for name := range s.feeds {
-		s.endFeed(name)
-	}
 	if s.session != nil {
 		s.session.EndSession(context.Background())
 	}
@@ -185,18 +183,107 @@ func (s *Server) Stamp(ctx context.Context) (stamp bson.Timestamp, now time.Time
 	return stamp, now, err
 }
 
-// mirror returns the mirror of the collections of a way. away is true if neither is in place.
-func (s *Server) mirror(w Way, away bool) *mirror.Mirror {
-	old, fresh := w.Kept, w.New
-	if !away && w.Back {
-		fresh = w.Name
+// streamAt is the change stream of all collections, at a position.
+type streamAt struct {
+	*changes.Stream
+	at bson.Raw
+}
+
+func (s *Server) endStream() {
+	if s.stream != nil {
+		s.stream.Close()
+		s.stream = nil
 	}
-	if !away && !w.Back {
-		old = w.Name
+}
+
+// follow makes all commands from now on those of one session.
+func (s *Server) follow() (err error) {
+	if s.session == nil {
+		s.session, err = s.DB.Client().StartSession()
 	}
-	m := &mirror.Mirror{Conversion: s.Conversions[w.Name], Old: s.collection(old), New: s.collection(fresh), Back: w.Back, Write: true,
+	return err
+}
+
+// Position implements [Database].
+func (s *Server) Position(ctx context.Context) (at bson.Raw, why string, err error) {
+	err = s.Patience.Do(ctx, func() error {
+		stream, err := changes.Open(ctx, s.DB, []string{record.Name}, changes.Start{}, 1)
+		if err != nil {
+			return err
+		}
+		defer stream.Close()
+		at = stream.Token()
+		return nil
+	})
+	switch {
+	case failure.Means(err, failure.NoStream):
+		return nil, "the server has no change streams: " + err.Error(), nil
+	case err != nil:
+		return nil, "", err
+	case at == nil:
+		return nil, "the change streams of the server have no postBatchResumeToken", nil
+	}
+	if err := s.follow(); err != nil {
+		return nil, "", err
+	}
+	stamp, _, err := s.Stamp(ctx)
+	if err == nil && stamp.IsZero() {
+		return nil, "the server has no operation times", nil
+	}
+	return at, "", err
+}
+
+// Next implements [Database].
+func (s *Server) Next(ctx context.Context, c *record.Cutover) (b changes.Batch, err error) {
+	if err := s.follow(); err != nil {
+		return b, err
+	}
+	err = s.Patience.Do(ctx, func() error {
+		b, err = s.next(ctx, c)
+		if err != nil {
+			s.endStream()
+		}
+		return err
+	})
+	if failure.Means(err, failure.Forgotten) {
+		return changes.Batch{Lost: "the change stream cannot be resumed: " + err.Error()}, nil
+	}
+	if err != nil || b.Time.IsZero() {
+		return b, err
+	}
+	// What is read from now on is not older than these changes.
+	return b, s.session.AdvanceOperationTime(&b.Time)
+}
+
+func (s *Server) next(ctx context.Context, c *record.Cutover) (changes.Batch, error) {
+	if s.stream == nil || !bytes.Equal(s.stream.at, c.Stream.Token) {
+		s.endStream()
+		names := []string{record.Name}
+		for _, x := range c.Collections {
+			names = append(names, x.Name, x.New, x.Kept)
+		}
+		stream, err := changes.Open(ctx, s.DB, names, changes.Start{After: c.Stream.Token}, s.Batch)
+		if err != nil {
+			return changes.Batch{}, err
+		}
+		s.stream = &streamAt{stream, c.Stream.Token}
+	}
+	b, err := s.stream.Next(ctx)
+	if err != nil {
+		return b, err
+	}
+	s.stream.at = b.At
+	return b, nil
+}
+
+// mirror returns the mirror of the collections of a way.
+func (s *Server) mirror(w Way) *mirror.Mirror {
+	m := &mirror.Mirror{Conversion: s.Conversions[w.Name], Old: s.collection(w.Leads()), New: s.collection(w.Comes()), Back: w.Back, Write: !s.Dry,
 		Batch: s.Batch, Busy: w.Busy, Bypass: true, Begin: s.begin, Limit: s.Timeout, Halves: s.Halves, Progress: func(int) {}, Patience: s.Patience}
-	if !away {
+	if w.Back {
+		m.Old, m.New = m.New, m.Old
+	}
+	if !w.Renamed {
 		m.Still = func(ctx context.Context) error { return s.still(ctx, w) }
 	}
 	return m
@@ -225,14 +312,10 @@ func (s *Server) still(ctx context.Context, w Way) error {
 
 // Compare implements [Database].
 func (s *Server) Compare(ctx context.Context, w Way) (mirror.Result, error) {
-	return s.all(ctx, w, s.mirror(w, false), w.Name)
-}
-
-func (s *Server) all(ctx context.Context, w Way, p *mirror.Mirror, leading string) (mirror.Result, error) {
 	ctx = s.in(ctx)
 	var total int64
 	err := s.Patience.Do(ctx, func() (err error) {
-		if total, err = s.DB.Collection(leading).EstimatedDocumentCount(ctx); err != nil || !w.Busy {
+		if total, err = s.DB.Collection(w.Leads()).EstimatedDocumentCount(ctx); err != nil || !w.Busy {
 			return err
 		}
 		others, err := s.DB.Collection(w.Comes()).EstimatedDocumentCount(ctx)
@@ -242,73 +325,29 @@ func (s *Server) all(ctx context.Context, w Way, p *mirror.Mirror, leading strin
 	if err != nil {
 		return mirror.Result{}, err
 	}
+	m := s.mirror(w)
 	add, end := s.Progress("comparing", w.Name, total)
 	defer end()
-	p.Progress = add
-	return p.All(ctx)
+	m.Progress = add
+	return m.All(ctx)
 }
 
 // Some implements [Database].
-func (s *Server) Some(ctx context.Context, w Way, ids, others []bson.RawValue) (mirror.Result, error) {
-	return s.some(ctx, s.mirror(w, false), changed{ids, others})
-}
-
-// Drain implements [Database].
-func (s *Server) Drain(ctx context.Context, w Way) (done mirror.Result, err error) {
-	what, why, err := s.changed(ctx, w, false)
-	if err != nil || why != "" || what.none() {
-		return done, err
-	}
-	done, err = s.some(ctx, s.mirror(w, false), what)
-	if err != nil || done.Stays > 0 {
-		s.endFeed(w.Name) // CatchUp reads the same events again
-	}
-	return done, err
-}
-
-// CatchUp implements [Database].
-func (s *Server) CatchUp(ctx context.Context, w Way) (mirror.Result, error) {
-	defer s.endFeed(w.Name)
-	what, why, err := s.changed(ctx, w, true)
-	if err != nil {
-		return mirror.Result{}, err
-	}
-	p := s.mirror(w, true)
-	if why != "" {
-		s.Notice(fmt.Sprintf("all documents of %s are compared again between the two renames: %s", w.Name, why))
-		return s.untilEqual(ctx, func() (mirror.Result, error) { return s.all(ctx, w, p, w.Away()) })
-	}
-	return s.untilEqual(ctx, func() (mirror.Result, error) { return s.some(ctx, p, what) })
-}
-
-// some compares the documents that changed.
-func (s *Server) some(ctx context.Context, p *mirror.Mirror, what changed) (done mirror.Result, err error) {
+func (s *Server) Some(ctx context.Context, w Way, ids, others []bson.RawValue) (done mirror.Result, err error) {
+	m := s.mirror(w)
 	err = s.Patience.Do(ctx, func() error {
-		more, err := p.Some(s.in(ctx), what.leading, what.other)
+		more, err := m.Some(s.in(ctx), ids, others)
 		done = done.Then(more)
 		return err
 	})
 	return done, err
 }
 
-// untilEqual compares until nothing is changed. A unique value may have moved from one document to
-// another that is compared later.
-func (s *Server) untilEqual(ctx context.Context, compare func() (mirror.Result, error)) (all mirror.Result, err error) {
-	for range maxPasses {
-		done, err := compare()
-		all = all.Then(done)
-		if err != nil || done.Changed() == 0 {
-			return all, err
-		}
-	}
-	return all, fmt.Errorf("after %d comparisons, documents still differ, although nobody can write to the collections by their names", maxPasses)
-}
-
 // Merge implements [Database].
 func (s *Server) Merge(ctx context.Context, w Way, from string) (read, conflicts int64, err error) {
-	p := s.mirror(w, true)
+	m := s.mirror(w)
 	err = s.Patience.Do(ctx, func() error {
-		n, skips, err := p.Merge(s.in(ctx), s.collection(from), s.collection(w.Name))
+		n, skips, err := m.Merge(s.in(ctx), s.collection(from), s.collection(w.Name))
 		read, conflicts = n, int64(len(skips))
 		for i, skip := range skips {
 			if i < 5 && err == nil {

@@ -28,6 +28,34 @@ func (c *Cutover) lost(x *record.Exchange) error {
 		"the cutover has put the old collection at %s or %s, and the new one at %s or %s", x.Name, x.New, x.Kept, x.Name, x.Kept, x.New, x.Name)}
 }
 
+// inPlace returns all collections. The error says that the cutover has not begun with those that are
+// there, or has renamed one: the place of each should be at.
+func (c *Cutover) inPlace(ctx context.Context, at place) (map[string]Info, error) {
+	all, err := c.DB.Look(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for i := range c.Collections {
+		x := &c.Collections[i]
+		if is, err := c.position(ctx, all, x); err != nil {
+			return nil, err
+		} else if is != at {
+			return nil, c.lost(x)
+		}
+	}
+	return all, nil
+}
+
+// where returns all collections, and where those of an exchange are.
+func (c *Cutover) where(ctx context.Context, x *record.Exchange) (map[string]Info, place, error) {
+	all, err := c.DB.Look(ctx)
+	if err != nil {
+		return nil, origin, err
+	}
+	at, err := c.position(ctx, all, x)
+	return all, at, err
+}
+
 // position returns where the collections are, and checks their UUIDs.
 func (c *Cutover) position(ctx context.Context, all map[string]Info, x *record.Exchange) (place, error) {
 	_, hasName := all[x.Name]

@@ -94,11 +94,6 @@ type Exchange struct {
 
 	// Checked is set when all documents were compared since the stream of the cutover began.
 	Checked bool `bson:"checked,omitempty"`
-	// After is the position in the change stream until which the changes of both collections were
-	// compared behind the fence, or the one before the last complete comparison. It is nil if there is
-	// none. Left is the operation time before the collection at Name was renamed, or zero.
-	After bson.Raw       `bson:"after,omitempty"`
-	Left  bson.Timestamp `bson:"left"`
 	// LeftAt and InAt are the times of the two renames.
 	LeftAt *time.Time `bson:"leftAt,omitempty"`
 	InAt   *time.Time `bson:"inAt,omitempty"`
