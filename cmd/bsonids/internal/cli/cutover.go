@@ -28,6 +28,7 @@ type switchVerb struct {
 	groups        []exchange.Group
 	release, undo bool // what is done, if not the cutover
 	guards        bool // release lets go of guards, not of cutovers
+	done          bool // a group was carried out
 	work          exchange.Options
 }
 
@@ -157,46 +158,50 @@ func (o *switchVerb) run(ctx context.Context) error {
 		}
 	}
 	e := exchange.New(s, o.work)
-	var begun []string // states in which something is left to do
-	do := o.cutOver
+	do, verb := o.cutOver, exchange.Forward
 	switch {
 	case o.release:
-		do, begun = o.releaseGroup, []string{record.Switched, record.Releasing, record.Undoing}
+		do, verb = o.releaseGroup, exchange.Release
 	case o.work.RollBack:
-		begun = []string{record.Comparing, record.Fencing, record.Switching, record.RollingBack}
-	default:
-		begun = []string{record.Comparing, record.Fencing, record.Switching, record.Switched, record.Releasing, record.RollingBack, record.RolledBack}
+		verb = exchange.RollBack
 	}
-	groups, err := e.Waiting(ctx, o.groups, !o.release && !o.work.RollBack, begun...)
+	groups, err := e.Waiting(ctx, o.groups, verb)
 	if err != nil {
 		return o.explainSwitch(err)
 	}
+	return o.each(ctx, e, groups, do)
+}
+
+// each calls do for one group after the other.
+func (o *switchVerb) each(ctx context.Context, e *exchange.Exchange, groups []exchange.Group, do func(context.Context, *exchange.Exchange, []string) error) error {
 	first := true
 	return o.explainSwitch(e.Each(groups, func(g exchange.Group) error {
 		if !first && o.output != formatJSON {
 			fmt.Fprintln(o.out)
 		}
 		first = false
-		if o.dir != "" {
-			e.Copies = g.Copies
-		}
+		e.Copies = g.Copies
 		return do(ctx, e, g.Names)
 	}))
 }
 
 // cutOver exchanges a group of collections, or puts the old ones back, and prints how it ended.
 func (o *switchVerb) cutOver(ctx context.Context, e *exchange.Exchange, names []string) error {
-	do := e.CutOver
-	if o.undo {
-		do = e.Undo
-	}
-	r, err := do(ctx, names)
+	r, err := e.CutOver(ctx, names)
+	return o.ended(r, err)
+}
+
+// ended prints how a cutover or its undo ended.
+func (o *switchVerb) ended(r exchange.Result, err error) error {
 	if err != nil && o.work.Write {
-		o.wayOn = o.switchWay(r, err)
+		if o.wayOn = o.switchWay(r, err); o.wayOn == nil && o.done {
+			o.wayOn = &wayOn{changed: "the collections above, and no others", again: true}
+		}
 	}
 	if !r.Begun {
 		return err
 	}
+	o.done = true
 	r.Release = o.switching("release", o.work.Database, r.Names())
 	if o.dir != "" {
 		r.Release = o.command("release", o.dir, "--write")

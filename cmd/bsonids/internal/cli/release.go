@@ -44,17 +44,16 @@ changed the validator since, it stays as it is, and the exit code is 3.`,
 // releaseGroup releases a group of collections, and prints how it ended.
 func (o *switchVerb) releaseGroup(ctx context.Context, e *exchange.Exchange, names []string) error {
 	r, err := e.Release(ctx, names)
-	var begun *exchange.BegunError
-	if errors.As(err, &begun) {
+	if r.Begun {
 		o.wayOn = &wayOn{changed: "possibly the validators of some of the collections", again: true}
 	}
 	if err != nil {
 		return err
 	}
 	if o.output == formatJSON {
-		err = report.ReleaseJSON(o.out, r)
+		err = report.ReleaseJSON(o.out, r.Cutover)
 	} else {
-		report.WriteRelease(o.out, r)
+		report.WriteRelease(o.out, r.Cutover)
 	}
 	if err == nil && len(r.Left) > 0 {
 		err = failure.ErrIncomplete

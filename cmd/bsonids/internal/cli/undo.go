@@ -10,6 +10,7 @@ import (
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/exchange"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/migration"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/report"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/server"
@@ -27,23 +28,28 @@ type undoVerb struct {
 func (o *undoVerb) define() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "undo DIR | undo --db DATABASE COLLECTION...",
-		Short: "Restore what the conversions of a plan have changed, or undo a cutover that was released",
-		Long: `undo restores every value that the conversions of the migration in DIR have changed,
+		Short: "Restore what the conversions of a plan have changed, and undo its cutovers",
+		Long: `undo puts the old collections of the cutovers of the migration in DIR back. Then it
+restores every value that the conversions in place have changed,
 if the document still has the converted value. It does not change values that other
 programs changed since, and lists them. Without --write it changes nothing and
 prints what it would change. --allow-changed accepts what cannot be restored, and
 the undo is then complete.
+
+A cutover that has not put every new collection in place is rolled back. One that
+was not released is undone behind its fence. After the release, undo compares the new
+collections with the old ones, fences them, and brings to the old ones what was
+changed since: values that did not change are restored as they were, and new ones
+are converted back. Documents whose old values cannot be known are listed, and
+nothing is changed. Copies stay until you drop them.
 
 undo can be stopped at any moment and run again. The conversions do not go on
 after it: the next bsonids apply begins them with new files. undo waits for the last
 writes of a conversion that was killed. The files pause and rate in DIR steer undo
 as they steer apply.
 
-With --db, undo puts the old collections of a cutover back that was released, if
-they were not dropped. It fences the new collections, compares them with the old
-ones, and brings to the old ones what was changed since: values that did not
-change are restored as they were, and new ones are converted back. Documents whose
-old values cannot be known are listed, and nothing is changed.`,
+With --db, undo puts the old collections of one cutover back, for example if the
+directory is lost.`,
 		Example: `  bsonids undo shop.d
   bsonids undo shop.d --write
   bsonids undo --db shop orders customers --write`,
@@ -55,7 +61,7 @@ old values cannot be known are listed, and nothing is changed.`,
 	o.recordFlags(cmd)
 	batchFlag(cmd, &o.work.Batch)
 	cmd.Flags().BoolVar(&o.work.Write, "write", false, "change the documents")
-	cmd.Flags().StringVar(&o.database, "db", "", "database of a cutover that was released; its collections are then named instead of DIR")
+	cmd.Flags().StringVar(&o.database, "db", "", "database of a cutover; its collections are then named instead of DIR")
 	cmd.Flags().BoolVar(&o.work.AllowChanged, "allow-changed", false, "accept values that cannot be restored, because other programs changed them since, and end the undo")
 	cmd.MarkFlagsMutuallyExclusive("db", "allow-changed")
 	return cmd
@@ -73,11 +79,48 @@ func (o *undoVerb) complete(args []string) error {
 	return nil
 }
 
-func (o *undoVerb) run(ctx context.Context) (err error) {
-	if o.database != "" {
-		w := &switchVerb{console: o.console, undo: true, groups: []exchange.Group{{Names: o.names}}, work: exchange.Options{Database: o.database, Write: o.work.Write}}
-		return w.run(ctx)
+func (o *undoVerb) run(ctx context.Context) error {
+	if o.database == "" {
+		return o.plan(ctx)
 	}
+	s, err := o.session(ctx, server.Write)
+	if err != nil {
+		return err
+	}
+	defer server.Disconnect(s.Client)
+	return o.putBack(ctx, s, exchange.Options{Database: o.database, Write: o.work.Write}, func(*exchange.Exchange) ([]exchange.Group, error) {
+		return []exchange.Group{{Names: o.names}}, nil
+	})
+}
+
+// putBack puts the old collections of cutovers back, all or none: what forbids it for one of them is found before the first.
+func (o *undoVerb) putBack(ctx context.Context, s *migration.Session, of exchange.Options, find func(*exchange.Exchange) ([]exchange.Group, error)) error {
+	w := &switchVerb{console: o.console, undo: true, work: of}
+	e := exchange.New(s.Child(of.Database), of)
+	groups, err := find(e)
+	if err != nil {
+		return o.explainSwitch(err)
+	}
+	var found []exchange.Result
+	for _, g := range groups {
+		r, err := e.MayUndo(ctx, g.Names)
+		if err != nil {
+			return o.explainSwitch(err)
+		}
+		found = append(found, r)
+	}
+	return w.each(ctx, e, groups, func(ctx context.Context, e *exchange.Exchange, _ []string) (err error) {
+		r := found[0]
+		found = found[1:]
+		if of.Write {
+			err = e.Undo(ctx, &r)
+		}
+		return w.ended(r, err)
+	})
+}
+
+// plan undoes all conversions of a plan.
+func (o *undoVerb) plan(ctx context.Context) (err error) {
 	open, mode := plan.ReadState, server.Read
 	if o.work.Write {
 		open, mode = plan.LockState, server.Write
@@ -95,12 +138,29 @@ func (o *undoVerb) run(ctx context.Context) (err error) {
 		return err
 	}
 	defer server.Disconnect(s.Client)
-	steps, failed := undo.Plan(ctx, s, o.work, state)
+	incomplete := false
+	steps, failed := undo.Plan(ctx, s, o.work, state, func() error {
+		of := exchange.Options{Database: state.Plan.Database, Write: o.work.Write}
+		var groups []exchange.Group
+		err := o.putBack(ctx, s, of, func(e *exchange.Exchange) (_ []exchange.Group, err error) {
+			groups, err = e.InPlace(ctx, exchange.Groups(state.Groups()))
+			return groups, err
+		})
+		if incomplete = errors.Is(err, failure.ErrIncomplete); err != nil && !incomplete || len(groups) == 0 {
+			return err
+		}
+		if o.work.Write {
+			o.wayOn = &wayOn{changed: "the old collections of the cutovers are in place again", again: true}
+		}
+		if o.output != formatJSON {
+			fmt.Fprintln(o.out)
+		}
+		return nil
+	})
 	if steps == nil {
 		return failed
 	}
 	var restored int64
-	incomplete := false
 	for _, u := range steps {
 		restored += u.Result.Restored
 		incomplete = incomplete || u.Result.Left > 0 && !o.work.AllowChanged

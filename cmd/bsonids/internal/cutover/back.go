@@ -148,22 +148,30 @@ func turned(ways []Way) {
 	}
 }
 
-// Undo takes back a cutover that was released, or continues to. While services write to the new
-// collections, it brings what was changed in them to the old ones. Then it fences the new collections
-// again, does the same with what changed meanwhile, and puts the old ones back, as a roll-back does. If
-// the old values of a document cannot be known, it restores the settings of the new collections and
-// returns an error.
+// Undo puts the old collections back, in whatever state the cutover is, or continues to. While it is
+// fenced, that is a roll-back. After the release, while services write to the new collections, it brings what
+// was changed in them to the old ones. Then it fences the new collections again, does the same with what
+// changed meanwhile, and puts the old ones back, as a roll-back does. If the old values of a document cannot
+// be known, it restores the settings of the new collections and returns an error.
 func (c *Cutover) Undo(ctx context.Context) error {
 	switch c.State {
+	case record.Releasing:
+		if _, err := c.Release(ctx); err != nil {
+			return err
+		}
+		fallthrough
 	case record.Released:
 		if err := c.beginUndo(ctx); err != nil {
 			return err
 		}
 	case record.Undoing:
-	case record.RollingBack:
-		return c.RollBack(ctx, c.Reason)
+	case record.Switched:
+		for i := range c.Collections {
+			c.Collections[i].Compared = record.Compared{}
+		}
+		fallthrough
 	default:
-		return fail("the cutover of %v is in the state %q, and cannot be undone", c.Names(), c.State)
+		return c.RollBack(ctx, "undone before its release")
 	}
 	var err error
 	if c.Untouched {

@@ -17,10 +17,8 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/guard"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/migration"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/mirror"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/report"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
 )
 
 // Timeout is the time limit of a command of a cutover, if none is given. A run that rolls back another
@@ -75,10 +73,84 @@ func (o *Options) Check(names []string) error {
 	return nil
 }
 
-// Result is how a cutover ended. Begun is false if there is nothing to report but the error.
+// Result is how a cutover ended. Begun is false if nothing was changed and there is nothing to report but
+// the error.
 type Result struct {
 	report.Cutover
 	Begun bool
+}
+
+// find returns the cutover of the collections that has not ended, or else, unless open is set, the last one
+// of one of them. It is nil if there is none. The error is a usage error if the cutover has other collections, too.
+func (e *Exchange) find(ctx context.Context, names []string, open bool) (c *record.Cutover, err error) {
+	err = e.Do(ctx, func() (err error) {
+		if c, err = record.CutoverOf(ctx, e.db, names...); err != nil || c != nil || open {
+			return err
+		}
+		all, err := record.Cutovers(ctx, e.db, false)
+		c = last(all, Group{Names: names})
+		return err
+	})
+	if err == nil && c != nil && !slices.Equal(slices.Sorted(slices.Values(c.Names())), slices.Sorted(slices.Values(names))) {
+		err = failure.Usagef("a cutover of %s is in the state %q; name exactly its collections, which stay together", strings.Join(c.Names(), ", "), c.State)
+	}
+	return c, err
+}
+
+// carryOut locks the collections of a cutover, and calls do with its steps.
+func (e *Exchange) carryOut(ctx context.Context, r *Result, kind string, do func(*cutover.Cutover) error) (err error) {
+	c := r.Cutover.Cutover
+	l, err := e.lock(ctx, c, kind)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, l.end(err)) }()
+	// Another run may have gone on until this one began.
+	now, err := e.find(ctx, c.Names(), c.Token == "")
+	switch {
+	case err != nil:
+		return err
+	case c.Token == "" && now != nil, c.Token != "" && (now == nil || now.ID != c.ID):
+		return failure.Usagef("another run of the same cutover has begun or ended in the meantime; see bsonids status")
+	case now != nil:
+		*c = *now
+	}
+	on := e.server(r)
+	on.ID, on.Check = c.ID, l.check
+	defer on.Close()
+	err = do(&cutover.Cutover{Cutover: c, DB: on, Notice: on.Notice})
+	r.Begun, r.Failed = c.Token != "", err != nil
+	return err
+}
+
+// server returns what carries out the steps of a cutover.
+func (e *Exchange) server(r *Result) *cutover.Server {
+	return &cutover.Server{DB: e.db, Conversions: r.Conversions, Batch: batch, Patience: e.Patience, Timeout: e.BatchTimeout, Halves: e.Halves,
+		Notice: func(text string) { e.Warn("%s", text) },
+		Progress: func(doing, name string, total int64) (func(int), func()) {
+			bar := e.Progress(total, doing, e.Database+"."+name)
+			return bar.Add, bar.Done
+		}}
+}
+
+// compare compares the collections, and changes nothing. It warns of the documents that cannot be brought to
+// agree, and returns their number.
+func (e *Exchange) compare(ctx context.Context, r *Result, back bool) (stuck int64, err error) {
+	on := e.server(r)
+	on.Dry = true
+	for i := range r.Collections {
+		x := &r.Collections[i]
+		a, err := on.Compare(ctx, cutover.Way{Exchange: x, Back: back})
+		for _, s := range a.Stuck {
+			e.Warn("%s: _id %s: %s", x.Name, s.ID, s.Reason)
+		}
+		if err != nil {
+			return 0, err
+		}
+		x.Compared = record.Compared{Documents: a.Documents, Inserted: a.Inserted, Replaced: a.Replaced, Deleted: a.Deleted, Stuck: a.Stays}
+		stuck += a.Stays
+	}
+	return stuck, nil
 }
 
 // CutOver exchanges the collections, or rolls the cutover of them back, or compares them.
@@ -91,14 +163,12 @@ func (e *Exchange) CutOver(ctx context.Context, names []string) (r Result, err e
 	if err != nil {
 		return r, err
 	}
-	c, err := e.underWay(ctx, names)
+	c, err := e.find(ctx, names, true)
 	switch {
 	case err != nil:
 		return r, err
 	case !known:
 		return r, failure.Usagef("the server does not know the command collMod, with which a cutover fences collections; FerretDB 1 does not")
-	case c != nil && !sameNames(c.Names(), names):
-		return r, failure.Usagef("a cutover of %s is in the state %q; name exactly its collections to continue it", strings.Join(c.Names(), ", "), c.State)
 	case c != nil && c.State == record.Undoing:
 		return r, failure.Usagef("the cutover of %s is being undone; continue with bsonids undo, or give the undo up with bsonids release", strings.Join(c.Names(), ", "))
 	case c == nil && e.RollBack:
@@ -106,162 +176,67 @@ func (e *Exchange) CutOver(ctx context.Context, names []string) (r Result, err e
 	}
 	r.Cutover = report.Cutover{Database: e.Database, Cutover: c, Written: e.Write}
 	if c == nil {
-		r.Cutover.Cutover = record.NewCutover(nil, e.Version)
-		r.Collections, r.Conversions, err = e.exchanges(ctx, names)
+		c = record.NewCutover(nil, e.Version)
+		r.Cutover.Cutover = c
+		c.Collections, r.Conversions, err = e.exchanges(ctx, names)
 	} else {
 		r.Conversions, err = e.conversions(ctx, c)
 	}
-	switch {
-	case err != nil:
+	if err != nil {
 		return r, err
-	case !e.Write:
-		return r, e.dryRun(ctx, &r)
-	case r.State != record.Switched && r.State != record.Releasing:
-		return r, e.switchOver(ctx, names, &r)
-	case e.RollBack:
-		return r, failure.Usagef("every new collection of the cutover of %s is in place: it cannot be rolled back", strings.Join(c.Names(), ", "))
+	}
+	back := e.RollBack || c.State == record.RollingBack
+	switch inPlace := c.State == record.Switched || c.State == record.Releasing; {
+	case e.Write && inPlace && back:
+		return r, failure.Usagef("every new collection of the cutover of %s is in place: it cannot be rolled back, but undone with bsonids undo", strings.Join(names, ", "))
+	case e.Write && !inPlace && back:
+		return r, e.carryOut(ctx, &r, record.SwitchBack, func(x *cutover.Cutover) error { return x.RollBack(ctx, "on request") })
+	case e.Write && !inPlace:
+		return r, e.carryOut(ctx, &r, record.Switch, func(x *cutover.Cutover) error { return e.forward(ctx, x) })
+	}
+	r.RollBack = back
+	if c.Token == "" {
+		stuck, err := e.compare(ctx, &r, false)
+		if err != nil {
+			return r, err
+		}
+		if stuck > 0 {
+			return r, failure.Usagef("%d documents and their copies cannot be brought to agree, so that the cutover would fail: see the warnings", stuck)
+		}
 	}
 	r.Begun = true
 	return r, nil
 }
 
-// underWay returns the cutover of one of the collections that has not ended, or nil if there is none.
-func (e *Exchange) underWay(ctx context.Context, names []string) (c *record.Cutover, err error) {
-	err = e.Do(ctx, func() (err error) {
-		c, err = record.CutoverOf(ctx, e.db, names...)
-		return err
-	})
-	return c, err
-}
-
-// switchOver carries the cutover out, or rolls it back.
-func (e *Exchange) switchOver(ctx context.Context, names []string, r *Result) (err error) {
-	c, kind := r.Cutover.Cutover, record.Switch
-	if e.RollBack || c.State == record.RollingBack {
-		kind = record.SwitchBack
-	}
-	l, err := e.lock(ctx, c, kind)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, l.end(err)) }()
-	// Another run may have gone on until this one began.
-	now, err := e.underWay(ctx, names)
-	switch {
-	case err != nil:
-		return err
-	case c.Token == "" && now != nil, c.Token != "" && (now == nil || now.ID != c.ID):
-		return failure.Usagef("another run of the same cutover has begun or ended in the meantime; see bsonids status")
-	case now != nil:
-		*c = *now
-	}
-	x, end := e.steps(c, l, r.Conversions)
-	defer end()
-	x.BeforeFence = func(ctx context.Context) error { return e.mayFence(ctx, c) }
-	if kind == record.SwitchBack {
-		err = x.RollBack(ctx, "on request")
-	} else {
-		err = x.Run(ctx)
-	}
+// forward carries the cutover out. The error says whether it was rolled back.
+func (e *Exchange) forward(ctx context.Context, x *cutover.Cutover) error {
+	x.BeforeFence = func(ctx context.Context) error { return e.mayFence(ctx, x.Cutover) }
+	err := x.Run(ctx)
 	var failed *cutover.FailedError
 	if errors.As(err, &failed) {
 		of := e.Explain(failed.Err)
 		err = &failure.Error{Kind: max(of.Kind, failure.Failed), Err: err, Text: of.Text + "; the cutover was rolled back, and the old collections are in place"}
 	}
-	r.Begun, r.Failed = x.Token != "", err != nil
 	return err
 }
 
-// dryRun compares the collections, unless a cutover is under way.
-func (e *Exchange) dryRun(ctx context.Context, r *Result) error {
-	r.Begun, r.RollBack = true, e.RollBack || r.State == record.RollingBack
-	if r.Token != "" {
-		return nil
+// Release releases the fence of the collections.
+func (e *Exchange) Release(ctx context.Context, names []string) (r Result, err error) {
+	c, err := e.find(ctx, names, true)
+	switch r.Cutover = (report.Cutover{Database: e.Database, Cutover: c, Written: e.Write}); {
+	case err != nil:
+		return r, err
+	case c == nil:
+		return r, failure.Usagef("no cutover of %s waits for its release", strings.Join(names, ", "))
+	case c.State != record.Switched && c.State != record.Releasing && c.State != record.Undoing:
+		return r, failure.Usagef("the cutover of %s is in the state %q; finish it with bsonids cutover", strings.Join(names, ", "), c.State)
+	case !e.Write:
+		return r, nil
 	}
-	for i := range r.Collections {
-		x := &r.Collections[i]
-		stuck, err := e.compare(ctx, cutover.Way{Exchange: x}, r.Conversions[x.Name])
-		if err == nil && len(stuck) > 0 {
-			err = failure.Usagef("%d documents of %s and %s cannot be brought to agree, so that the cutover would fail: _id %s: %s", len(stuck), x.Name, x.New, stuck[0].ID, stuck[0].Reason)
-		}
-		if err != nil {
-			r.Begun = false
-			return err
-		}
-	}
-	return nil
-}
-
-// compare compares the collection in place with the one that takes its place, and sets w.Compared. It
-// returns the documents that cannot be brought to agree.
-func (e *Exchange) compare(ctx context.Context, w cutover.Way, c rule.Conversion) (stuck []mirror.Finding, err error) {
-	p := &mirror.Mirror{Conversion: c, Old: e.db.Collection(w.Name), New: e.db.Collection(w.Comes()), Back: w.Back, Batch: batch, Patience: e.Patience}
-	if w.Back {
-		p.Old, p.New = p.New, p.Old
-	}
-	var total int64
-	err = e.Do(ctx, func() (err error) {
-		total, err = e.db.Collection(w.Name).EstimatedDocumentCount(ctx)
+	return r, e.carryOut(ctx, &r, record.Switch, func(x *cutover.Cutover) (err error) {
+		r.Left, err = x.Release(ctx)
 		return err
 	})
-	if err != nil {
-		return nil, err
-	}
-	bar := e.Progress(total, "comparing", e.Database+"."+w.Name)
-	defer bar.Done()
-	p.Progress = bar.Add
-	a, err := p.All(ctx)
-	w.Compared = record.Compared{Documents: a.Documents, Inserted: a.Inserted, Replaced: a.Replaced, Deleted: a.Deleted, Stuck: a.Stays}
-	return a.Stuck, err
-}
-
-func sameNames(a, b []string) bool {
-	return slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b)))
-}
-
-// Release releases the fence of the collections.
-func (e *Exchange) Release(ctx context.Context, names []string) (r report.Release, err error) {
-	r = report.Release{Database: e.Database, Written: e.Write}
-	if r.Cutover, err = e.toRelease(ctx, names); err != nil || !e.Write {
-		return r, err
-	}
-	l, err := e.lock(ctx, r.Cutover, record.Switch)
-	if err != nil {
-		return r, err
-	}
-	defer func() { err = errors.Join(err, l.end(err)) }()
-	if r.Cutover, err = e.toRelease(ctx, names); err != nil {
-		return r, err
-	}
-	x, end := e.steps(r.Cutover, l, nil)
-	defer end()
-	if r.Left, err = x.Release(ctx); err != nil {
-		err = &BegunError{err}
-	}
-	return r, err
-}
-
-// BegunError is the error of a release that may have changed something.
-type BegunError struct{ Err error }
-
-func (e *BegunError) Error() string { return e.Err.Error() }
-
-// Unwrap returns the error.
-func (e *BegunError) Unwrap() error { return e.Err }
-
-// toRelease returns the cutover to release. The error is a usage error if there is none.
-func (e *Exchange) toRelease(ctx context.Context, names []string) (c *record.Cutover, err error) {
-	c, err = e.underWay(ctx, names)
-	switch {
-	case err != nil:
-	case c == nil:
-		err = failure.Usagef("no cutover of %s waits for its release", strings.Join(names, ", "))
-	case !sameNames(c.Names(), names):
-		err = failure.Usagef("the cutover has other collections: %s; they are released together", strings.Join(c.Names(), ", "))
-	case c.State != record.Switched && c.State != record.Releasing && c.State != record.Undoing:
-		err = failure.Usagef("the cutover of %s is in the state %q; finish it with bsonids cutover", strings.Join(names, ", "), c.State)
-	}
-	return c, err
 }
 
 // locks are the runs of a command in the record, one for each collection.
@@ -299,16 +274,4 @@ func (e *Exchange) lock(ctx context.Context, c *record.Cutover, kind string) (l 
 		l = append(l, one)
 	}
 	return l, nil
-}
-
-// steps returns the steps of a cutover, and what to call at their end.
-func (e *Exchange) steps(c *record.Cutover, l locks, conversions map[string]rule.Conversion) (*cutover.Cutover, func()) {
-	notice := func(text string) { e.Warn("%s", text) }
-	on := &cutover.Server{DB: e.db, ID: c.ID, Conversions: conversions, Batch: batch, Patience: e.Patience, Timeout: e.BatchTimeout, Halves: e.Halves, Check: l.check,
-		Notice: notice,
-		Progress: func(doing, name string, total int64) (func(int), func()) {
-			bar := e.Progress(total, doing, e.Database+"."+name)
-			return bar.Add, bar.Done
-		}}
-	return &cutover.Cutover{Cutover: c, DB: on, Notice: notice}, on.Close
 }

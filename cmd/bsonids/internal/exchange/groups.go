@@ -6,7 +6,10 @@ import (
 	"slices"
 	"strings"
 
+	"go.mongodb.org/mongo-driver/v2/bson"
+
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/migration"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 )
@@ -57,9 +60,26 @@ func (e *Exchange) Each(groups []Group, f func(g Group) error) error {
 	return nil
 }
 
-// Waiting returns the groups of a plan for which something is left to do: those whose last cutover is in
-// one of the states, or that have none if none is set. The others are named in a notice.
-func (e *Exchange) Waiting(ctx context.Context, groups []Group, none bool, states ...string) ([]Group, error) {
+// A Verb is what is done with cutovers.
+type Verb string
+
+// The verbs of a plan.
+const (
+	Forward  Verb = "cutover"
+	RollBack Verb = "cutover --roll-back"
+	Release  Verb = "release"
+)
+
+// begun are the states of a cutover in which a verb has something to do.
+var begun = map[Verb][]string{
+	Forward:  {record.Comparing, record.Fencing, record.Switching, record.Switched, record.Releasing, record.RollingBack, record.RolledBack},
+	RollBack: {record.Comparing, record.Fencing, record.Switching, record.RollingBack},
+	Release:  {record.Switched, record.Releasing, record.Undoing},
+}
+
+// Waiting returns the groups of a plan for which a verb has something to do. The others are named in a
+// notice.
+func (e *Exchange) Waiting(ctx context.Context, groups []Group, verb Verb) ([]Group, error) {
 	if !e.Planned {
 		return groups, nil // what is wrong with the only group is an error
 	}
@@ -73,31 +93,69 @@ func (e *Exchange) Waiting(ctx context.Context, groups []Group, none bool, state
 	}
 	var out []Group
 	for _, g := range groups {
-		state := ""
-		for _, c := range all {
-			if g.of(c) {
-				state = c.State
-			}
-		}
-		switch {
-		case state == "" && none, slices.Contains(states, state):
+		switch c := last(all, g); {
+		case c == nil && verb == Forward, c != nil && slices.Contains(begun[verb], c.State):
 			out = append(out, g)
-		case state == "":
+		case c == nil:
 			e.Warn("%s: there was no cutover", strings.Join(g.Names, ", "))
 		default:
-			e.Warn("%s: nothing to do, the cutover is in the state %q", strings.Join(g.Names, ", "), state)
+			e.Warn("%s: nothing to do, the cutover is in the state %q", strings.Join(g.Names, ", "), c.State)
 		}
 	}
-	if len(out) == 0 && !none {
+	if len(out) == 0 && verb != Forward {
 		return nil, failure.Usagef("no collections of the plan wait for this")
 	}
 	return out, nil
 }
 
-// of reports whether the cutover is one of these copies.
-func (g Group) of(c *record.Cutover) bool {
-	return slices.ContainsFunc(c.Collections, func(x record.Exchange) bool {
-		i := slices.Index(g.Names, x.Name)
-		return i >= 0 && (len(g.Copies) == 0 || g.Copies[i] == x.New)
+// InPlace returns the collections of the cutovers that have put copies of a plan in place, or may. What
+// cannot be put back stays as it is, and it warns.
+func (e *Exchange) InPlace(ctx context.Context, groups []Group) (out []Group, err error) {
+	var all []*record.Cutover
+	var there []string
+	err = e.Do(ctx, func() (err error) {
+		if all, err = record.Cutovers(ctx, e.db, false); migration.Denied(err) {
+			return nil // of a user who may not read the record, no cutover is known
+		}
+		if err == nil && len(all) > 0 {
+			there, err = e.db.ListCollectionNames(ctx, bson.D{})
+		}
+		return err
 	})
+	seen := make(map[*record.Cutover]bool)
+	for _, g := range slices.Backward(groups) {
+		c := last(all, g)
+		if c == nil || c.State == record.RolledBack || seen[c] {
+			continue
+		}
+		seen[c] = true
+		names, why := strings.Join(c.Names(), ", "), ""
+		for _, x := range c.Collections {
+			if c.State == record.Released && !slices.Contains(there, x.Kept) {
+				why = "the old collection of " + x.Name + " was dropped"
+			}
+		}
+		if last(all, Group{Names: c.Names()}) != c {
+			why = "a later cutover has exchanged some of them again"
+		}
+		if why != "" {
+			e.Warn("a cutover has put the copies of %s in place, which stay as they are: %s", names, why)
+		} else {
+			out = append(out, Group{Names: c.Names()})
+		}
+	}
+	return out, err
+}
+
+// last returns the last cutover of one of the copies, or if the group names none, of one of the collections.
+func last(all []*record.Cutover, g Group) *record.Cutover {
+	for _, c := range slices.Backward(all) {
+		if slices.ContainsFunc(c.Collections, func(x record.Exchange) bool {
+			i := slices.Index(g.Names, x.Name)
+			return i >= 0 && (len(g.Copies) == 0 || g.Copies[i] == x.New)
+		}) {
+			return c
+		}
+	}
+	return nil
 }

