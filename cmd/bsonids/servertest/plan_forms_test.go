@@ -122,7 +122,7 @@ func TestPlanForms(t *testing.T) {
 		"# left: text is not wrong", "{uuid: …, valid: true}", "valid: false}, which is no UUID",
 		"- {order: text, by: evidence, versions: [4], digits: [4]}",
 		"- {order: goStruct, by: evidence, versions: [4]}",
-		`- between: ["members", "visits"]`, `fields: ["_id", "member"]`, "# members _id is text, and rooms keeper is subtype 4",
+		`- between: ["members", "visits"]`, `fields: ["_id", "member"]`, "# \"members\" \"_id\" is text, and \"rooms\" \"keeper\" is subtype 4",
 	} {
 		if !strings.Contains(string(text), line) {
 			t.Errorf("%q is not in\n%s", line, text)
@@ -164,7 +164,7 @@ func TestPlanForms(t *testing.T) {
 		}
 	}
 	change(2, u.String())
-	if r := command(t, s, append(args, "--write")...).want(t, failure.ExitUsage); !strings.Contains(r.stderr, `the evidence of "member" (text) for text was evidence of versions [4]`) {
+	if r := command(t, s, append(args, "--write")...).want(t, failure.ExitUsage); !strings.Contains(r.stderr, `the evidence of "member" (text) for text was {order: text, by: evidence, versions: [4]`) {
 		t.Error(r.stderr)
 	}
 	change(2, before["visits"]["{\"$numberInt\":\"2\"}"].Lookup("member").StringValue())

@@ -3,6 +3,7 @@ package plan
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
@@ -18,9 +19,8 @@ type end struct {
 // form is the values of an end that are stored in one way.
 type form struct {
 	stored   kinds.Stored
-	decision Decision
-	becomes  string // name of the kind that they are after the conversion; empty if it is not known
-	planned  bool   // the plan has the field
+	decision Decision // empty if the plan does not have the field
+	becomes  string   // name of the kind that they are after the conversion; empty if it is not known
 }
 
 // converted reports whether the values are changed.
@@ -31,7 +31,7 @@ func (f form) converted() bool {
 
 // String describes the values and the decision about them.
 func (f form) String() string {
-	if !f.planned {
+	if f.decision == "" {
 		return string(f.stored) + ", not in the plan"
 	}
 	return fmt.Sprintf("%s, %s", f.stored, f.decision)
@@ -39,9 +39,20 @@ func (f form) String() string {
 
 func (e end) String() string {
 	if e.path == "" {
-		return fmt.Sprintf("%q", e.collection)
+		return Quote(e.collection)
 	}
-	return fmt.Sprintf("%q %q", e.collection, e.path)
+	return Quote(e.collection) + " " + Quote(e.path)
+}
+
+// ways says how the values are stored.
+func (e end) ways() string {
+	var s []string
+	for _, f := range e.forms {
+		if !slices.Contains(s, string(f.stored)) {
+			s = append(s, string(f.stored))
+		}
+	}
+	return strings.Join(s, " and ")
 }
 
 // end returns the end with the number i of a reference.
@@ -60,36 +71,32 @@ func (p *Plan) end(r Reference, i int) end {
 		return e
 	}
 	for _, path := range []string{Plain(e.path), Others} { // what is not distinguished is among the others
+		if len(e.forms) > 0 {
+			break
+		}
 		for _, c := range p.Collections {
 			if c.Name != e.collection {
 				continue
 			}
 			e.into = c.Into
 			for _, f := range c.Fields {
-				if e.path == "" || f.Plain() == path {
-					e.forms = append(e.forms, p.form(c, f))
+				if e.path != "" && f.Plain() != path {
+					continue
 				}
+				of := form{f.Stored, f.Decision, stays(f.Stored, f.Evidence)}
+				for _, o := range c.Fields { // a document of a Go struct is converted with the value in it
+					if o.Stored == kinds.GoStruct && o.Plain()+".uuid" == f.Plain() && f.Stored == kinds.Subtype0 && f.Decision == Leave {
+						of.decision = o.Decision
+					}
+				}
+				if of.converted() {
+					of.becomes = p.to(of.decision)
+				}
+				e.forms = append(e.forms, of)
 			}
-		}
-		if len(e.forms) > 0 {
-			break
 		}
 	}
 	return e
-}
-
-// form returns what becomes of the values of a field.
-func (p *Plan) form(c Collection, f Field) form {
-	out := form{stored: f.Stored, decision: f.Decision, becomes: stays(f.Stored, f.Evidence), planned: true}
-	for _, o := range c.Fields { // a document of a Go struct is converted with the value in it
-		if o.Stored == kinds.GoStruct && o.Plain()+".uuid" == f.Plain() && f.Stored == kinds.Subtype0 && f.Decision == Leave {
-			out.decision = o.Decision
-		}
-	}
-	if out.converted() {
-		out.becomes = p.to(out.decision)
-	}
-	return out
 }
 
 // stays returns the kind of values that are left.

@@ -153,7 +153,7 @@ func (ref *Reference) mapping() mapping {
 	return mapping{what: "a reference", name: ref.String(), id: ref.String(), comment: ref.Comment, line: &ref.Line, keys: []key{
 		between,
 		two("fields", ref.Fields, func(names []string) { ref.Fields = names }),
-		listed("outside", &ref.Outside, "["+storedAs(ref.Outside, ", ")+"]", func(r *reader, n *yaml.Node) kinds.Stored {
+		listed("outside", &ref.Outside, inlineOf(ref.Outside), func(r *reader, n *yaml.Node) kinds.Stored {
 			var s kinds.Stored
 			word("outside", true, &s, kinds.AllStored()...).read(r, n)
 			return s
@@ -218,7 +218,7 @@ func texts(name string, of *[]string) key {
 
 // versions returns a key whose value is a list of versions of UUIDs.
 func versions(name string, of *[]int) key {
-	return listed(name, of, strings.ReplaceAll(fmt.Sprint(*of), " ", ", "), func(r *reader, n *yaml.Node) int {
+	return listed(name, of, inlineOf(*of), func(r *reader, n *yaml.Node) int {
 		version := r.integer(n, "a version")
 		if version < 1 || version > 8 {
 			r.fail(n.Line, "a version must be from 1 to 8, and is %d", version)

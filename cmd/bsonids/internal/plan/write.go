@@ -130,5 +130,14 @@ func quoteAll(texts []string) string {
 	for i, t := range texts {
 		quoted[i] = Quote(t)
 	}
-	return "[" + strings.Join(quoted, ", ") + "]"
+	return inlineOf(quoted)
+}
+
+// inlineOf returns a list on one line.
+func inlineOf[T any](list []T) string {
+	s := make([]string, len(list))
+	for i, v := range list {
+		s[i] = fmt.Sprint(v)
+	}
+	return "[" + strings.Join(s, ", ") + "]"
 }
