@@ -1,93 +1,68 @@
 package servertest
 
 import (
-	"encoding/json"
-	"path/filepath"
-	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/server"
 	"github.com/bsonids/bsonids/integration/mongotest"
 	"github.com/bsonids/bsonids/uuidrep"
 )
 
 // A collection is converted by the decisions of its plan, and what other programs write later stays.
 func TestConvert(t *testing.T) {
-	s := mongotest.Start(t)
-	db := connect(t, s)
-	want := seed(t, db.Collection("c"), 60, uuidrep.JavaLegacy, uuidrep.Standard)
-	before := all(t, db.Collection("c"))
-	dir := prepared(t, s, "standard", convertFields("csharpLegacy", ""))
-	apply := append([]string{"apply", dir}, gentle...)
+	c := newScene(t, 60, uuidrep.JavaLegacy, uuidrep.Standard, convertFields("csharpLegacy", ""))
 
 	// A wrong order is noticed.
-	if r := command(t, s, append(apply, "--write")...).want(t, failure.ExitUsage); !strings.Contains(r.stderr, "the values are not csharpLegacy but javaLegacy") {
-		t.Error(r.stderr)
-	}
+	c.run(failure.ExitUsage, "apply --write").says(t, "the values are not csharpLegacy but javaLegacy")
 
 	// One field only, without a write.
-	changePlan(t, dir, convertFields("javaLegacy", "", "items.sku"))
-	if r := command(t, s, append(apply, "--output", "json")...).want(t, failure.ExitOK); !strings.Contains(r.stdout, `"values": 60`) {
-		t.Error(r.stdout)
-	}
-	equal(t, all(t, db.Collection("c")), before)
+	changePlan(t, c.dir, convertFields("javaLegacy", "", "items.sku"))
+	c.run(failure.ExitOK, "apply --output json").prints(t, `"values": 60`)
+	c.unchanged()
 
-	changePlan(t, dir, convertFields("javaLegacy", ""))
-	command(t, s, append(apply, "--write")...).want(t, failure.ExitOK)
-	equal(t, all(t, db.Collection("c")), want)
-	command(t, s, "verify", dir).want(t, failure.ExitOK)
+	changePlan(t, c.dir, convertFields("javaLegacy", ""))
+	c.ok("apply --write --batch 10 --workers 2", "verify")
+	c.converted()
 
 	// Another program changes a converted value. The proof reports it, and undo leaves it as it is.
 	later := in(uuid.New(), uuidrep.Standard)
-	if _, err := db.Collection("c").UpdateOne(t.Context(), bson.D{{Key: "_id", Value: 7}}, bson.D{{Key: "$set", Value: bson.D{{Key: "id", Value: later}}}}); err != nil {
-		t.Fatal(err)
-	}
-	command(t, s, "verify", dir).want(t, failure.ExitIncomplete)
-	command(t, s, "verify", dir, "--allow-changed").want(t, failure.ExitOK)
-	command(t, s, "undo", dir, "--batch", "10").want(t, failure.ExitIncomplete)
+	set(t, c.coll, 7, "id", later)
+	c.run(failure.ExitIncomplete, "verify")
+	c.ok("verify --allow-changed")
+	c.run(failure.ExitIncomplete, "undo --batch 10")
 	for range 2 {
-		if r := command(t, s, "undo", dir, "--write", "--batch", "10").want(t, failure.ExitIncomplete); !strings.Contains(r.stdout, "changed since") {
-			t.Error(r.stdout)
-		}
+		c.run(failure.ExitIncomplete, "undo --write --batch 10").prints(t, "changed since")
 	}
-	got := all(t, db.Collection("c"))
-	if b := got[`{"$numberInt":"7"}`].Lookup("id"); b.String() != marshalValue(t, later).String() {
+	got := all(t, c.coll)
+	if b := got[`{"$numberInt":"7"}`].Lookup("id"); !b.Equal(marshalValue(t, later)) {
 		t.Errorf("undo overwrote %v", b)
 	}
 	delete(got, `{"$numberInt":"7"}`)
-	delete(before, `{"$numberInt":"7"}`)
-	equal(t, got, before)
+	delete(c.before, `{"$numberInt":"7"}`)
+	equal(t, got, c.before)
 }
 
 // Another program replaces the document that a value is in by an array. A query still finds the
 // value, but the update fails, because an array has no named fields. The value is converted at its
 // new position.
 func TestDocumentBecomesArray(t *testing.T) {
-	s := mongotest.Start(t)
-	db := connect(t, s)
-	c := db.Collection("c")
 	u := uuid.New()
-	insert(t, c, []any{bson.D{{Key: "_id", Value: 1}, {Key: "d", Value: bson.D{{Key: "b", Value: in(u, uuidrep.JavaLegacy)}}}}})
-	first := true
-	p := startProxy(t, host(t, s), func(r request, pass func() []byte) []byte {
-		if r.name() != "update" || !first || r.documents != 1 {
+	b := bson.D{{Key: "b", Value: in(u, uuidrep.JavaLegacy)}}
+	c := setting(t, []any{bson.D{{Key: "_id", Value: 1}, {Key: "d", Value: b}}}, trusted("d.b"))
+	var changed atomic.Bool
+	c.through(startProxy(t, host(t, c.s), func(r request, pass func() []byte) []byte {
+		if !writesTo("c")(r) || changed.Swap(true) {
 			return pass()
 		}
-		if _, err := r.command.LookupErr("ordered"); err != nil || r.command.Lookup("ordered").Boolean() { // not the batch
-			return pass()
-		}
-		first = false
-		if _, err := c.UpdateOne(t.Context(), bson.D{{Key: "_id", Value: 1}}, bson.D{{Key: "$set", Value: bson.D{{Key: "d", Value: bson.A{bson.D{{Key: "b", Value: in(u, uuidrep.JavaLegacy)}}}}}}}); err != nil {
-			t.Error(err)
-		}
+		set(t, c.coll, 1, "d", bson.A{b})
 		return r.refuse(28, "Cannot create field 'b' in element {d: [ { b: … } ]}")
-	})
-	dir := prepared(t, s, "standard", convertFields("javaLegacy", ""), trusted("d.b"))
-	command(t, p, "apply", dir, "--write").want(t, failure.ExitOK)
-	for _, doc := range all(t, c) {
+	})).ok("apply --write")
+	for _, doc := range all(t, c.coll) {
 		if subtype, data := doc.Lookup("d", "0", "b").Binary(); subtype != 4 || [16]byte(data) != u {
 			t.Errorf("%v", doc)
 		}
@@ -98,36 +73,23 @@ func TestDocumentBecomesArray(t *testing.T) {
 // of orphaned documents. The count may be as high as requested although another program had changed
 // a document first and it was not found.
 func TestOrphansAreCounted(t *testing.T) {
-	s := mongotest.Start(t)
-	db := connect(t, s)
 	u, v := uuid.New(), uuid.New()
-	c := db.Collection("c")
-	insert(t, c, []any{bson.D{{Key: "_id", Value: 1}, {Key: "a", Value: in(u, uuidrep.JavaLegacy)}}, bson.D{{Key: "_id", Value: 2}, {Key: "a", Value: in(u, uuidrep.JavaLegacy)}}})
-	first := true
-	p := startProxy(t, host(t, s), func(r request, pass func() []byte) []byte {
+	c := setting(t, []any{bson.D{{Key: "_id", Value: 1}, {Key: "a", Value: in(u, uuidrep.JavaLegacy)}}, bson.D{{Key: "_id", Value: 2}, {Key: "a", Value: in(u, uuidrep.JavaLegacy)}}}, trusted("a"))
+	var changed atomic.Bool
+	c.through(startProxy(t, host(t, c.s), func(r request, pass func() []byte) []byte {
 		switch {
-		case strings.EqualFold(r.name(), "hello"), strings.EqualFold(r.name(), "isMaster"):
-			return r.reply(bson.D{{Key: "ismaster", Value: true}, {Key: "msg", Value: "isdbgrid"}, {Key: "maxBsonObjectSize", Value: int32(16 << 20)}, {Key: "maxMessageSizeBytes", Value: int32(48_000_000)},
-				{Key: "maxWriteBatchSize", Value: int32(100_000)}, {Key: "minWireVersion", Value: int32(0)}, {Key: "maxWireVersion", Value: int32(13)}, {Key: "ok", Value: 1.0}})
-		case r.name() == "update" && r.documents == 2 && first:
-			first = false
-			if _, err := c.UpdateOne(t.Context(), bson.D{{Key: "_id", Value: 1}}, bson.D{{Key: "$set", Value: bson.D{{Key: "a", Value: in(v, uuidrep.JavaLegacy)}}}}); err != nil {
-				t.Error(err)
-			}
+		case r.greets():
+			return r.router(13)
+		case writesTo("c")(r) && r.documents == 2 && !changed.Swap(true):
+			set(t, c.coll, 1, "a", in(v, uuidrep.JavaLegacy))
 			pass()
-			return r.reply(bson.D{{Key: "n", Value: int32(2)}, {Key: "nModified", Value: int32(2)}, {Key: "ok", Value: 1.0}})
+			return r.ok(bson.E{Key: "n", Value: int32(2)}, bson.E{Key: "nModified", Value: int32(2)})
 		}
 		return pass()
-	})
-	dir := prepared(t, s, "standard", convertFields("javaLegacy", ""), trusted("a"))
-	command(t, p, "apply", dir, "--write").want(t, failure.ExitOK)
-	for _, doc := range all(t, c) {
-		want := u
-		if doc.Lookup("_id").Int32() == 1 {
-			want = v
-		}
-		if subtype, data := doc.Lookup("a").Binary(); subtype != 4 || [16]byte(data) != want {
-			t.Errorf("%v, want %v", doc, want)
+	})).ok("apply --write")
+	for id, want := range map[string]uuid.UUID{"1": v, "2": u} {
+		if subtype, data := all(t, c.coll)[`{"$numberInt":"`+id+`"}`].Lookup("a").Binary(); subtype != 4 || [16]byte(data) != want {
+			t.Errorf("%s is %x of subtype %d, want %v", id, data, subtype, want)
 		}
 	}
 }
@@ -136,47 +98,106 @@ func TestOrphansAreCounted(t *testing.T) {
 // restored: a router counts orphaned documents, and another program may have changed a document
 // first.
 func TestUndoCounts(t *testing.T) {
-	for more, want := range map[int32]map[string]int{
-		1:  {"documentsRestored": 8, "changedSince": 0, "documentsGone": 0},
-		-2: {"documentsRestored": 7, "changedSince": 1, "documentsGone": 1},
+	for _, tt := range []struct {
+		more int32 // than there are updates
+		code int
+		want []string
+	}{
+		{1, failure.ExitOK, []string{`"documentsRestored": 12,`, `"changedSince": 0,`, `"documentsGone": 0,`}},
+		{-2, failure.ExitIncomplete, []string{`"documentsRestored": 11,`, `"changedSince": 1,`, `"documentsGone": 1,`}},
 	} {
-		s := mongotest.Start(t)
-		db := connect(t, s)
-		c := db.Collection("c")
-		seed(t, c, 8, uuidrep.JavaLegacy, uuidrep.Standard)
-		dir := filepath.Dir(planned(t, s))
-		command(t, s, "apply", dir, "--write").want(t, failure.ExitOK)
-		p := startProxy(t, host(t, s), func(r request, pass func() []byte) []byte {
+		c := newScene(t, 12, uuidrep.JavaLegacy, uuidrep.Standard)
+		c.ok("apply --write")
+		c.through(startProxy(t, host(t, c.s), func(r request, pass func() []byte) []byte {
 			if r.name() != "update" {
 				return pass()
 			}
-			if more < 0 {
-				if _, err := c.UpdateOne(t.Context(), bson.D{{Key: "_id", Value: 0}}, bson.D{{Key: "$set", Value: bson.D{{Key: "id", Value: "new"}}}}); err != nil {
-					t.Error(err)
-				}
-				if _, err := c.DeleteOne(t.Context(), bson.D{{Key: "_id", Value: 1}}); err != nil {
+			if tt.more < 0 {
+				set(t, c.coll, 0, "id", "new")
+				if _, err := c.coll.DeleteOne(t.Context(), bson.D{{Key: "_id", Value: 1}}); err != nil {
 					t.Error(err)
 				}
 			}
 			pass()
-			n := int32(r.documents) + more
-			return r.reply(bson.D{{Key: "n", Value: n}, {Key: "nModified", Value: n}, {Key: "ok", Value: 1.0}})
-		})
-		code := failure.ExitOK
-		if more < 0 {
-			code = failure.ExitIncomplete
+			n := int32(r.documents) + tt.more
+			return r.ok(bson.E{Key: "n", Value: n}, bson.E{Key: "nModified", Value: n})
+		})).run(tt.code, "undo --write --output json").prints(t, tt.want...)
+	}
+}
+
+// The filter of a page is a single comparison: for $or, a server finds no bounds for the scan of a
+// clustered collection, and would read it from its beginning for each page.
+func TestPagesOfClusteredCollection(t *testing.T) {
+	old := in(uuid.New(), uuidrep.JavaLegacy)
+	docs := []any{bson.D{{Key: "_id", Value: "text"}, {Key: "a", Value: old}}, bson.D{{Key: "_id", Value: true}, {Key: "a", Value: old}}}
+	for i := range 2100 { // a page has 1000 documents
+		docs = append(docs, bson.D{{Key: "_id", Value: int32(i)}})
+	}
+	c := setting(t, docs, trusted("a"))
+	var behind, types, other atomic.Int32
+	c.through(startProxy(t, host(t, c.s), func(r request, pass func() []byte) []byte {
+		if _, err := r.command.LookupErr("sort", "_id"); r.name() != "find" || err != nil {
+			return pass()
 		}
-		r := command(t, p, "undo", dir, "--write", "--output", "json").want(t, code)
-		var got struct {
-			Steps []struct{ Result map[string]any }
+		elements, err := r.command.Lookup("filter").Document().Elements()
+		if err != nil {
+			t.Error(err)
 		}
-		if err := json.Unmarshal([]byte(r.stdout), &got); err != nil {
-			t.Fatal(err)
+		if len(elements) == 0 {
+			return pass()
 		}
-		for key, n := range want {
-			if got.Steps[0].Result[key] != float64(n) {
-				t.Errorf("%d: %s: %v, want %d", more, key, got.Steps[0].Result[key], n)
-			}
+		condition, ok := elements[0].Value().DocumentOK()
+		_, err = condition.LookupErr("$gt")
+		switch {
+		case !ok || len(elements) > 1 || elements[0].Key() != "_id":
+			other.Add(1)
+		case err == nil:
+			behind.Add(1)
+		default:
+			types.Add(1)
+		}
+		return pass()
+	})).ok("apply --write --batch 10")
+	// The pages begin after 999, 1999, "text" and true. Those for other types begin after the last
+	// number, and after the last of these values.
+	if b, ty, o := behind.Load(), types.Load(), other.Load(); o > 0 || b < 2 || b > 4 || ty < 1 || ty > 3 {
+		t.Errorf("%d queries behind an _id, %d for types, %d others", b, ty, o)
+	}
+}
+
+// A run that continues after a stop has the exit code of the whole conversion: the documents that
+// the stopped run skipped are still skipped.
+func TestExitCodeAfterResume(t *testing.T) {
+	for _, changes := range ways {
+		c := newScene(t, 60, uuidrep.JavaLegacy, uuidrep.Standard, changes...)
+		insert(t, c.coll, []any{bson.D{{Key: "_id", Value: int32(-1)}, {Key: "id", Value: bson.Binary{Subtype: 3, Data: []byte("0123456789abcdef")}}}})
+		c.through(lostAfter(t, c.s, 3, writesTo("c", "c_standard"))).run(failure.ExitUnreachable, "apply --write --batch 10")
+		for range 3 {
+			c.run(failure.ExitIncomplete, "apply --write --batch 10")
 		}
 	}
+}
+
+// The default batch is 1,000 documents, and FerretDB 1 stops responding when more than a hundred
+// updates are in progress.
+func TestUpdatesUnderWay(t *testing.T) {
+	c := newScene(t, 130, uuidrep.JavaLegacy, uuidrep.Standard)
+	if server.WriteLimit(t.Context(), c.db.Client()) == 0 {
+		mongotest.Skip(t, "the command limits updates on FerretDB 1 only")
+	}
+	var under atomic.Int32
+	p := c.through(startProxy(t, host(t, c.s), func(r request, pass func() []byte) []byte {
+		if r.name() == "update" {
+			n := int32(r.documents)
+			if under.Add(n) > 100 {
+				t.Error("more than 100 updates are under way")
+			}
+			defer under.Add(-n)
+		}
+		return pass()
+	}))
+	p.ok("apply --write --workers 8")
+	c.converted()
+	p.ok("undo --write")
+	c.unchanged()
 }

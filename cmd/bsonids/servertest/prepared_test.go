@@ -13,7 +13,6 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
 	"github.com/bsonids/bsonids/integration/mongotest"
 	"github.com/bsonids/bsonids/uuidrep"
-	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 )
@@ -118,18 +117,6 @@ func onlyFile(t testing.TB, dir, end string) string {
 	return files[0]
 }
 
-// carrier inserts a document with a UUID in Java order, for a collection that is copied for another reason. It
-// returns the document as it is in standard.
-func carrier(t testing.TB, coll *mongo.Collection) bson.D {
-	t.Helper()
-	u := uuid.New()
-	doc := func(r uuidrep.Representation) bson.D {
-		return bson.D{{Key: "_id", Value: "carrier"}, {Key: "u", Value: in(u, r)}}
-	}
-	insert(t, coll, []any{doc(uuidrep.JavaLegacy)})
-	return doc(uuidrep.Standard)
-}
-
 // setRate sets the rate of a migration.
 func setRate(t testing.TB, dir, rate string) {
 	t.Helper()
@@ -166,6 +153,21 @@ func setting(t testing.TB, docs []any, changes ...func(*plan.Plan)) *scene {
 	c := &scene{TB: t, s: s, at: s, db: db, coll: db.Collection("c")}
 	insert(t, c.coll, docs)
 	c.plan("standard", append([]func(*plan.Plan){convertFields("javaLegacy", "")}, changes...)...)
+	return c
+}
+
+// pairs is a setting of n documents of which doc returns each, and what becomes of it.
+func pairs(t testing.TB, n int, doc func(i int) (old, converted bson.D), changes ...func(*plan.Plan)) *scene {
+	t.Helper()
+	var docs []any
+	want := make(map[string]bson.Raw)
+	for i := range n {
+		old, converted := doc(i)
+		docs = append(docs, old)
+		note(want, converted)
+	}
+	c := setting(t, docs, changes...)
+	c.want = want
 	return c
 }
 

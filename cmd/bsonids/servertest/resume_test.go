@@ -4,73 +4,75 @@ import (
 	"bytes"
 	"testing"
 
+	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds/kindstest"
 	"github.com/bsonids/bsonids/integration/mongotest"
 )
 
+// undone undoes a conversion by its log.
+func (f files) undone(t *testing.T, coll *mongo.Collection) convert.Undone {
+	t.Helper()
+	u, err := convert.ReadUndoLog(f.undo)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer u.Close()
+	res, err := convert.Undo(t.Context(), coll, u, convert.UndoOptions{Write: true, Batch: 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res
+}
+
 // A process is killed after the server changed a document and before the state file is updated.
 // Before the same command is run again, another program writes a further value to the document.
-// undo restores all values.
+// undo restores all values, and texts in their spellings.
 func TestUndoAfterKillAndWriter(t *testing.T) {
-	for _, to := range []string{"standard", "csharpLegacy"} {
+	for _, kind := range []string{"standard", "csharpLegacy", "text"} {
 		for _, writes := range []string{"b", "a"} {
-			t.Run(to+"/"+writes, func(t *testing.T) {
+			t.Run(kind+"/"+writes, func(t *testing.T) {
 				coll := collection(t)
-				c := conversion(t, "javaLegacy", to)
-				old, other := kindstest.Value("javaLegacy"), bson.Binary{Subtype: 3, Data: []byte("0123456789abcdef")}
-				if _, err := coll.InsertOne(t.Context(), bson.D{{Key: "_id", Value: 1}, {Key: "a", Value: old}, {Key: "z", Value: old}}); err != nil {
+				c := conversion(t, "javaLegacy", "standard", "a", "b", "z")
+				var a, z, other any = kindstest.Value("javaLegacy"), kindstest.Value("javaLegacy"), bson.Binary{Subtype: 3, Data: []byte("0123456789abcdef")}
+				var err error
+				if kind == "text" {
+					c.From, err = kinds.Parse("text")
+					a, z, other = spelling(uuid.New(), 5), spelling(uuid.New(), 6), spelling(uuid.New(), 7)
+				} else {
+					c = conversion(t, "javaLegacy", kind)
+				}
+				if err != nil {
 					t.Fatal(err)
 				}
+				want := bson.D{{Key: "_id", Value: 1}, {Key: "a", Value: a}, {Key: "z", Value: z}}
+				insert(t, coll, []any{want})
 				f := newFiles(t, c)
-				run := func(s *convert.StateFile, u *convert.UndoLog) convert.Result {
-					t.Helper()
-					res, err := convert.InPlace(t.Context(), coll, convert.Options{Conversion: c, Write: true, Workers: 1, State: s, Undo: u})
-					if err != nil {
-						t.Fatal(err)
-					}
-					return res
-				}
 				f.with(t, func(s *convert.StateFile, u *convert.UndoLog) {
 					begun := convert.State{Identity: s.Identity, UndoID: u.ID, UndoOffset: u.Size()}
-					run(s, u)
+					inPlace(t, coll, c, s, u)
 					s.State = begun
 					if err := s.Save(); err != nil {
 						t.Fatal(err)
 					}
 				})
-				if _, err := coll.UpdateOne(t.Context(), bson.D{}, bson.D{{Key: "$set", Value: bson.D{{Key: writes, Value: other}}}}); err != nil {
-					t.Fatal(err)
+				set(t, coll, 1, writes, other)
+				f.with(t, func(s *convert.StateFile, u *convert.UndoLog) {
+					if res := inPlace(t, coll, c, s, u); c.SameSubtype() != (res.Skipped == 1) {
+						t.Errorf("%+v", res)
+					}
+				})
+				for _, key := range []string{"a", "z"} {
+					if subtype, _, _ := only(t, coll).Lookup(key).BinaryOK(); subtype != 4 && !c.SameSubtype() {
+						t.Errorf("%s is not converted: %v", key, only(t, coll))
+					}
 				}
-				var res convert.Result
-				f.with(t, func(s *convert.StateFile, u *convert.UndoLog) { res = run(s, u) })
-				if c.SameSubtype() != (res.Skipped == 1) {
-					t.Errorf("%+v", res)
-				}
-
-				u, err := convert.ReadUndoLog(f.undo)
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer u.Close()
-				undone, err := convert.Undo(t.Context(), coll, u, convert.UndoOptions{Write: true, Batch: 10})
-				if err != nil {
-					t.Fatal(err)
-				}
-				want := bson.D{{Key: "_id", Value: 1}, {Key: "a", Value: old}, {Key: "z", Value: old}}
-				if writes == "a" {
-					want[1].Value = other
-				} else {
-					want = append(want, bson.E{Key: "b", Value: other})
-				}
-				got, err := coll.FindOne(t.Context(), bson.D{}).Raw()
-				if err != nil {
-					t.Fatal(err)
-				}
+				undone := f.undone(t, coll)
 				if c.SameSubtype() && writes == "a" {
 					// Nothing tells who wrote a: the document is left as it is, and reported.
 					if undone.Changed != 1 {
@@ -78,7 +80,12 @@ func TestUndoAfterKillAndWriter(t *testing.T) {
 					}
 					return
 				}
-				if !bytes.Equal(got, marshal(t, want)) || undone.Changed != 0 {
+				if writes == "a" {
+					want[1].Value = other
+				} else {
+					want = append(want, bson.E{Key: "b", Value: other})
+				}
+				if got := only(t, coll); !bytes.Equal(got, marshal(t, want)) || undone.Changed != 0 || len(undone.Skips) > 0 {
 					t.Errorf("got %v, want %v; %+v", got, want, undone)
 				}
 			})
@@ -91,28 +98,19 @@ func TestUndoAfterKillAndWriter(t *testing.T) {
 func TestSecondStateFile(t *testing.T) {
 	coll := collection(t)
 	c := conversion(t, "javaLegacy", "csharpLegacy")
-	if _, err := coll.InsertOne(t.Context(), bson.D{{Key: "_id", Value: 1}, {Key: "a", Value: kindstest.Value("javaLegacy")}}); err != nil {
-		t.Fatal(err)
-	}
+	insert(t, coll, []any{bson.D{{Key: "_id", Value: 1}, {Key: "a", Value: kindstest.Value("javaLegacy")}}})
 	f := newFiles(t, c)
-	convert := func() (err error) {
-		f.with(t, func(s *convert.StateFile, u *convert.UndoLog) {
-			_, err = convert.InPlace(t.Context(), coll, convert.Options{Conversion: c, Write: true, Workers: 1, State: s, Undo: u})
-		})
-		return err
-	}
-	if err := convert(); err != nil {
-		t.Fatal(err)
-	}
+	f.with(t, func(s *convert.StateFile, u *convert.UndoLog) { inPlace(t, coll, c, s, u) })
 	f.state += "2"
 	for range 2 { // a file that the refused run left must not count as a state
-		if err := convert(); err == nil {
-			t.Error("converted again")
-		}
+		f.with(t, func(s *convert.StateFile, u *convert.UndoLog) {
+			if _, err := convert.InPlace(t.Context(), coll, convert.Options{Conversion: c, Write: true, Workers: 1, State: s, Undo: u}); err == nil {
+				t.Error("converted again")
+			}
+		})
 	}
-	got, err := coll.FindOne(t.Context(), bson.D{}).Raw()
-	if want := marshal(t, bson.D{{Key: "_id", Value: 1}, {Key: "a", Value: kindstest.Value("csharpLegacy")}}); err != nil || !bytes.Equal(got, want) {
-		t.Errorf("got %v, want %v, %v", got, want, err)
+	if got, want := only(t, coll), marshal(t, bson.D{{Key: "_id", Value: 1}, {Key: "a", Value: kindstest.Value("csharpLegacy")}}); !bytes.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
 	}
 }
 
@@ -122,28 +120,15 @@ func TestUndoOfTwoRuns(t *testing.T) {
 	coll := collection(t)
 	c := conversion(t, "javaLegacy", "standard")
 	before := marshal(t, bson.D{{Key: "_id", Value: 1}, {Key: "a", Value: kindstest.Value("javaLegacy")}})
-	if _, err := coll.InsertOne(t.Context(), before); err != nil {
-		t.Fatal(err)
-	}
+	insert(t, coll, []any{before})
 	f := newFiles(t, c)
 	for _, already := range []int64{0, 1} {
-		f.with(t, func(s *convert.StateFile, u *convert.UndoLog) {
-			if _, err := convert.InPlace(t.Context(), coll, convert.Options{Conversion: c, Write: true, Workers: 1, State: s, Undo: u}); err != nil {
-				t.Fatal(err)
-			}
-		})
-		u, err := convert.ReadUndoLog(f.undo)
-		if err != nil {
-			t.Fatal(err)
+		f.with(t, func(s *convert.StateFile, u *convert.UndoLog) { inPlace(t, coll, c, s, u) })
+		if res := f.undone(t, coll); res.Restored != 1 || res.Already != already || res.Changed != 0 {
+			t.Errorf("%+v", res)
 		}
-		res, err := convert.Undo(t.Context(), coll, u, convert.UndoOptions{Write: true, Batch: 10})
-		u.Close()
-		if err != nil || res.Restored != 1 || res.Already != already || res.Changed != 0 {
-			t.Errorf("%+v, %v", res, err)
-		}
-		got, err := coll.FindOne(t.Context(), bson.D{}).Raw()
-		if err != nil || !bytes.Equal(got, before) {
-			t.Errorf("got %v, want %v, %v", got, before, err)
+		if got := only(t, coll); !bytes.Equal(got, before) {
+			t.Errorf("got %v, want %v", got, before)
 		}
 		f.state += "2"
 	}
@@ -155,10 +140,8 @@ func TestUndoOfTwoRuns(t *testing.T) {
 func TestPassedEntries(t *testing.T) {
 	coll := collection(t)
 	c := conversion(t, "javaLegacy", "standard")
-	for i := range 3 {
-		if _, err := coll.InsertOne(t.Context(), bson.D{{Key: "_id", Value: int32(i)}, {Key: "a", Value: kindstest.Value([]string{"standard", "javaLegacy", "javaLegacy"}[i])}}); err != nil {
-			t.Fatal(err)
-		}
+	for i, kind := range []string{"standard", "javaLegacy", "javaLegacy"} {
+		insert(t, coll, []any{bson.D{{Key: "_id", Value: int32(i)}, {Key: "a", Value: kindstest.Value(kind)}}})
 	}
 	f := newFiles(t, c)
 	f.with(t, func(s *convert.StateFile, u *convert.UndoLog) {
@@ -194,9 +177,7 @@ func TestExtraOfMixedIDs(t *testing.T) {
 	for i := range 4 {
 		docs = append(docs, bson.D{{Key: "_id", Value: bson.D{{Key: "n", Value: int32(i)}, {Key: "a", Value: kindstest.Value("standard")}, {Key: "b", Value: kindstest.Value("javaLegacy")}}}})
 	}
-	if _, err := coll.InsertMany(t.Context(), docs); err != nil {
-		t.Fatal(err)
-	}
+	insert(t, coll, docs)
 	if _, err := convert.Into(t.Context(), coll, target, convert.Options{Conversion: c, Write: true, Workers: 1}); err != nil {
 		t.Fatal(err)
 	}
@@ -211,21 +192,14 @@ func TestExtraOfMixedIDs(t *testing.T) {
 
 // If a unique index refuses the converted value, the document is left as it is, and reported.
 func TestRefused(t *testing.T) {
-	s := mongotest.Start(t)
-	s.Require(t, mongotest.UniqueUpdates)
-	coll := connect(t, s).Collection("c")
-	if _, err := coll.Indexes().CreateOne(t.Context(), mongo.IndexModel{Keys: bson.D{{Key: "u", Value: 1}}, Options: options.Index().SetUnique(true)}); err != nil {
-		t.Fatal(err)
-	}
-	docs := []any{bson.D{{Key: "_id", Value: 1}, {Key: "u", Value: kindstest.Value("javaLegacy")}}, bson.D{{Key: "_id", Value: 2}, {Key: "u", Value: kindstest.Value("standard")}}}
-	if _, err := coll.InsertMany(t.Context(), docs); err != nil {
-		t.Fatal(err)
-	}
+	_, db := started(t, mongotest.UniqueUpdates)
+	coll := db.Collection("c")
+	index(t, coll, "u", options.Index().SetUnique(true))
+	insert(t, coll, []any{bson.D{{Key: "_id", Value: 1}, {Key: "u", Value: kindstest.Value("javaLegacy")}}, bson.D{{Key: "_id", Value: 2}, {Key: "u", Value: kindstest.Value("standard")}}})
 	c := conversion(t, "javaLegacy", "standard")
-	newFiles(t, c).with(t, func(state *convert.StateFile, u *convert.UndoLog) {
-		res, err := convert.InPlace(t.Context(), coll, convert.Options{Conversion: c, Write: true, Workers: 1, Batch: 10, State: state, Undo: u})
-		if err != nil || res.Skipped != 1 || res.Documents != 0 || len(res.Skips) != 1 || res.Skips[0].ID.Int32() != 1 {
-			t.Errorf("%+v, %v", res, err)
+	newFiles(t, c).with(t, func(s *convert.StateFile, u *convert.UndoLog) {
+		if res := inPlace(t, coll, c, s, u); res.Skipped != 1 || res.Documents != 0 || len(res.Skips) != 1 || res.Skips[0].ID.Int32() != 1 {
+			t.Errorf("%+v", res)
 		}
 	})
 }
