@@ -3,13 +3,11 @@ package servertest
 import (
 	"flag"
 	"io/fs"
-	"os"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 
 	"github.com/fsnotify/fsnotify"
-	"go.mongodb.org/mongo-driver/v2/bson"
-	"go.mongodb.org/mongo-driver/v2/mongo"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/integration/mongotest"
@@ -65,74 +63,29 @@ func killedAtChange(t *testing.T, s target, dir string, n int, args ...string) b
 // first change, then at the second change of the run that continues, and so on. It ends, and nothing is
 // lost or converted twice.
 func TestKillStates(t *testing.T) {
-	type verb struct {
+	const apply, undo = "apply --write --batch 5 --batch-timeout 1s", "undo --write --batch 5 --batch-timeout 1s"
+	for name, tt := range map[string]struct {
 		to    uuidrep.Representation
-		args  func(s *mongotest.Server, dir string) []string
-		ready func(t *testing.T, s *mongotest.Server, dir string) // before the kills
-		check func(t *testing.T, db *mongo.Database, before, want map[string]bson.Raw)
-	}
-	planOf := func(s *mongotest.Server, dir string) string {
-		dir = filepath.Join(dir, "shop.d")
-		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-			again(t, planned(t, s), dir)
-		}
-		return dir
-	}
-	applying := func(verb string) func(*mongotest.Server, string) []string {
-		return func(s *mongotest.Server, dir string) []string {
-			return []string{verb, planOf(s, dir), "--write", "--batch", "5", "--batch-timeout", "1s"}
-		}
-	}
-	after := func(first func(*mongotest.Server, string) []string) func(*testing.T, *mongotest.Server, string) {
-		return func(t *testing.T, s *mongotest.Server, dir string) {
-			command(t, s, first(s, dir)...).want(t, failure.ExitOK)
-		}
-	}
-	within := func(t *testing.T, s *mongotest.Server, dir string) {
-		again(t, planned(t, s, "--to", "csharpLegacy"), filepath.Join(dir, "shop.d"))
-	}
-	converted := func(t *testing.T, db *mongo.Database, _, want map[string]bson.Raw) {
-		equal(t, all(t, db.Collection("c")), want)
-	}
-	restored := func(t *testing.T, db *mongo.Database, before, _ map[string]bson.Raw) {
-		equal(t, all(t, db.Collection("c")), before)
-	}
-	// One field was left, and is decided after the others were converted.
-	edited := func(t *testing.T, s *mongotest.Server, dir string) {
-		dir = planOf(s, dir)
-		file := filepath.Join(dir, "plan.yaml")
-		setDecision(t, file, "id", "leave")
-		command(t, s, "apply", dir, "--write", "--batch", "5").want(t, failure.ExitOK)
-		setDecision(t, file, "id", "convert from javaLegacy")
-	}
-	for name, v := range map[string]verb{
-		"apply": {uuidrep.Standard, applying("apply"), func(_ *testing.T, s *mongotest.Server, dir string) { planOf(s, dir) }, converted},
-		"apply with filters": {uuidrep.CSharpLegacy, applying("apply"), func(t *testing.T, s *mongotest.Server, dir string) {
-			file := planned(t, s, "--to", "csharpLegacy")
-			filtered(t, s, file, []string{`{"_id": {"$lt": 40}}`, `{"_id": {"$gte": 20}}`}, make([]string, 6))
-			again(t, file, filepath.Join(dir, "shop.d"))
-		}, converted},
-		"apply that follows": {uuidrep.Standard, func(s *mongotest.Server, dir string) []string {
-			return append(applying("apply")(s, dir), "--follow", "--until-caught-up")
-		}, func(t *testing.T, s *mongotest.Server, dir string) {
-			changePlan(t, planOf(s, dir), copiedInto("c", "new"))
-		}, func(t *testing.T, db *mongo.Database, before, want map[string]bson.Raw) {
-			equal(t, all(t, db.Collection("new")), want)
-			equal(t, all(t, db.Collection("c")), before)
+		line  string
+		ready func(c *scene) // before the kills; nil for nothing
+	}{
+		"apply": {uuidrep.Standard, apply, nil},
+		"apply with filters": {uuidrep.CSharpLegacy, apply, func(c *scene) {
+			filtered(t, c.s, c.file("plan.yaml"), []string{`{"_id": {"$lt": 40}}`, `{"_id": {"$gte": 20}}`}, make([]string, 6))
 		}},
-		"apply within a subtype": {uuidrep.CSharpLegacy, applying("apply"), within, converted},
-		"undo within a subtype": {uuidrep.CSharpLegacy, applying("undo"), func(t *testing.T, s *mongotest.Server, dir string) {
-			within(t, s, dir)
-			command(t, s, applying("apply")(s, dir)...).want(t, failure.ExitOK)
-		}, restored},
-		"apply into a collection": {uuidrep.Standard, applying("apply"), func(t *testing.T, s *mongotest.Server, dir string) {
-			copyAlso(t, filepath.Join(planOf(s, dir), "plan.yaml"), "c")
-		}, func(t *testing.T, db *mongo.Database, before, want map[string]bson.Raw) {
-			equal(t, all(t, db.Collection("c_standard")), want)
-			equal(t, all(t, db.Collection("c")), before)
+		"apply that follows": {uuidrep.Standard, apply + " --follow --until-caught-up", func(c *scene) {
+			c.s.Require(c, mongotest.ChangeStreams)
+			changePlan(c, c.dir, intoNew("c"))
 		}},
-		"apply of an edit": {uuidrep.Standard, applying("apply"), edited, converted},
-		"undo of a plan":   {uuidrep.Standard, applying("undo"), after(applying("apply")), restored},
+		"apply within a subtype":  {uuidrep.CSharpLegacy, apply, nil},
+		"undo within a subtype":   {uuidrep.CSharpLegacy, undo, func(c *scene) { c.ok(apply) }},
+		"apply into a collection": {uuidrep.Standard, apply, func(c *scene) { changePlan(c, c.dir, intoNew("c")) }},
+		"apply of an edit": {uuidrep.Standard, apply, func(c *scene) { // a field was left, and is decided after the others were converted
+			setDecision(c, c.file("plan.yaml"), "id", "leave")
+			c.ok("apply --write --batch 5")
+			setDecision(c, c.file("plan.yaml"), "id", "convert from javaLegacy")
+		}},
+		"undo of a plan": {uuidrep.Standard, undo, func(c *scene) { c.ok(apply) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			kills, most := 0, *stateKills
@@ -140,25 +93,81 @@ func TestKillStates(t *testing.T) {
 				most = min(most, 4)
 			}
 			for rounds := 0; kills < most; rounds++ {
-				s := mongotest.Start(t)
-				if name == "apply that follows" {
-					s.Require(t, mongotest.ChangeStreams)
+				c := newScene(t, 60, uuidrep.JavaLegacy, tt.to)
+				if tt.ready != nil {
+					tt.ready(c)
 				}
-				db := connect(t, s)
-				want := seed(t, db.Collection("c"), 60, uuidrep.JavaLegacy, v.to)
-				before := all(t, db.Collection("c"))
-				dir := t.TempDir()
-				v.ready(t, s, dir)
 				n := 1
-				for ; killedAtChange(t, s, dir, n, v.args(s, dir)...); n++ {
+				for ; killedAtChange(t, c.s, c.dir, n, c.args(tt.line)...); n++ {
 					kills++
 				}
-				v.check(t, db, before, want)
+				if c.result = c.db.Collection("c_standard"); len(all(t, c.result)) == 0 {
+					c.result = c.coll
+				}
+				if tt.line == undo {
+					c.unchanged()
+				} else {
+					c.converted()
+				}
 				if t.Failed() || n == 1 {
 					t.Fatalf("round %d: killed %d times", rounds, n-1)
 				}
 			}
 			t.Logf("%s: killed %d times", name, kills)
+		})
+	}
+}
+
+// killedAt runs the command in its own process, and kills it when the server has carried out the n-th
+// batch of writes, before the answer.
+func killedAt(t *testing.T, s *mongotest.Server, n int64, args ...string) {
+	t.Helper()
+	var batches atomic.Int64
+	kill := make(chan struct{})
+	p := startProxy(t, host(t, s), func(r request, pass func() []byte) []byte {
+		answer := pass()
+		if (r.name() == "update" || r.name() == "insert") && r.documents == 10 && batches.Add(1) == n {
+			close(kill)
+			<-t.Context().Done()
+		}
+		return answer
+	})
+	cmd, out := start(t, p, args...)
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	select {
+	case <-kill:
+		if err := cmd.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		<-ended
+	case err := <-ended:
+		t.Fatalf("it was not killed: %v\n%s", err, out)
+	}
+}
+
+// The counts of conversions that were killed are those of all their runs.
+func TestKillPlanCounts(t *testing.T) {
+	for name, w := range works {
+		t.Run(name, func(t *testing.T) {
+			s, db := started(t)
+			for _, name := range []string{"a", "c"} {
+				seed(t, db.Collection(name), 100, w.from, w.to)
+			}
+			args := []string{"apply", prepared(t, s, w.to.String(), w.changes...), "--batch", "10", "--collections-at-once", "1", "--write"}
+			killedAt(t, s, 3, args...)
+			killedAt(t, s, 9, args...)
+			for range 2 {
+				var report struct {
+					Steps []struct{ Values, Documents int }
+				}
+				decode(t, command(t, s, append(args, "--output", "json")...).want(t, failure.ExitOK).stdout, &report)
+				for _, st := range report.Steps {
+					if st.Documents != 100 || st.Values != 300 {
+						t.Errorf("%+v", report.Steps)
+					}
+				}
+			}
 		})
 	}
 }

@@ -9,10 +9,10 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -104,31 +104,15 @@ func untilEnd(t *testing.T, s target, most int, args ...string) (kills int, err 
 // is not, also between two orders of the same subtype, when the data does not say which values are
 // converted.
 func TestKill(t *testing.T) {
-	for _, tt := range []struct {
-		name     string
-		from, to uuidrep.Representation
-		into     bool
-	}{
-		{"to standard", uuidrep.JavaLegacy, uuidrep.Standard, false},
-		{"same subtype", uuidrep.JavaLegacy, uuidrep.CSharpLegacy, false},
-		{"into a new collection", uuidrep.CSharpLegacy, uuidrep.Standard, true},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
+	for name, w := range works {
+		t.Run(name, func(t *testing.T) {
 			s := mongotest.Start(t)
-			db := connect(t, s)
-			want := seed(t, db.Collection("c"), some(t, s, 150), tt.from, tt.to)
-			before := all(t, db.Collection("c"))
-			target, dir := "c", prepared(t, s, tt.to.String())
-			if tt.into {
-				target = "c_standard"
-				changePlan(t, dir, intoNew("c"))
-			}
-			kills := untilDone(t, s, "apply", dir, "--write", "--workers", "2", "--batch", "5", "--batch-timeout", "10s")
+			c := newScene(t, some(t, s, 150), w.from, w.to, w.changes...)
+			kills := untilDone(t, c.s, c.args("apply --write --workers 2 --batch 5 --batch-timeout 10s")...)
 			t.Logf("killed %d times", kills)
-			equal(t, all(t, db.Collection(target)), want)
-			command(t, s, "verify", dir).want(t, failure.ExitOK)
-			command(t, s, "undo", dir, "--write", "--batch", "10").want(t, failure.ExitOK)
-			equal(t, all(t, db.Collection("c")), before)
+			c.converted()
+			c.ok("verify", "undo --write --batch 10")
+			c.unchanged()
 		})
 	}
 }
@@ -137,12 +121,14 @@ func TestKill(t *testing.T) {
 // fields, and the conversion loses nothing that it wrote.
 func TestKillWithWriter(t *testing.T) {
 	s := mongotest.Start(t)
-	var server target = s
+	n := some(t, s, 150)
+	c := newScene(t, n, uuidrep.JavaLegacy, uuidrep.Standard)
+	var server target = c.s
 	if !s.Has(t, mongotest.AtomicUpdates) {
 		// This server reads a document, changes it and writes it back without a lock, so that two
 		// updates at the same time lose one of them. Here the proxy serializes them.
 		var updates sync.Mutex
-		server = startProxy(t, host(t, s), func(r request, pass func() []byte) []byte {
+		server = startProxy(t, host(t, c.s), func(r request, pass func() []byte) []byte {
 			if r.name() == "update" {
 				updates.Lock()
 				defer updates.Unlock()
@@ -155,20 +141,12 @@ func TestKillWithWriter(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = client.Disconnect(context.Background()) }()
-	coll := client.Database(s.Database()).Collection("c")
-	n := some(t, s, 150)
-	seed(t, coll, n, uuidrep.JavaLegacy, uuidrep.Standard)
-	dir := filepath.Dir(planned(t, s))
-	args := []string{"apply", dir, "--write", "--workers", "2", "--batch", "5"}
-
+	coll := client.Database(c.db.Name()).Collection("c")
 	want := make(map[int]uuid.UUID)
 	counts := make(map[int]int32)
-	for _, doc := range all(t, coll) {
-		u, err := uuidOf(doc.Lookup("id"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		want[int(doc.Lookup("_id").Int32())] = u
+	for _, doc := range c.want {
+		_, data := doc.Lookup("id").Binary()
+		want[int(doc.Lookup("_id").Int32())] = uuid.UUID(data)
 	}
 	write := func(i int) {
 		u := uuid.New()
@@ -181,26 +159,21 @@ func TestKillWithWriter(t *testing.T) {
 		want[i] = u
 		counts[i]++
 	}
-	stop := make(chan struct{})
+	var stop atomic.Bool
 	var writer sync.WaitGroup
 	writer.Go(func() {
-		for {
-			select {
-			case <-stop:
-				return
-			default:
-			}
+		for !stop.Load() {
 			write(rand.IntN(n))
 		}
 	})
-	kills := untilDone(t, server, args...)
-	close(stop)
+	kills := untilDone(t, server, c.args("apply --write --workers 2 --batch 5")...)
+	stop.Store(true)
 	writer.Wait()
 	t.Logf("killed %d times, %d documents written to", kills, len(counts))
 	// Values that were written in the old representation after the conversion had passed are
 	// converted by another plan.
-	late := prepared(t, s, "standard", convertFields("javaLegacy", ""), trusted("id"))
-	if r := command(t, s, append([]string{"apply", late, "--write"}, gentle...)...); r.code != failure.ExitOK && !strings.Contains(r.stderr, "there is nothing to convert") {
+	c.plan("standard", convertFields("javaLegacy", ""), trusted("id"))
+	if r := command(t, c.s, applying(c.dir)...); r.code != failure.ExitOK && !strings.Contains(r.stderr, "there is nothing to convert") {
 		t.Fatal(r.stderr)
 	}
 	got := all(t, coll)
@@ -224,24 +197,13 @@ func TestInterrupt(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		mongotest.Skip(t, "Windows has no interrupt for one process")
 	}
-	for _, n := range []int{10, 100} {
-		for _, into := range []bool{false, true} {
-			t.Run(fmt.Sprintf("%d documents, into %v", n, into), func(t *testing.T) {
-				s := mongotest.Start(t)
-				db := connect(t, s)
-				want := seed(t, db.Collection("c"), n, uuidrep.JavaLegacy, uuidrep.CSharpLegacy)
-				target, dir := "c", prepared(t, s, "csharpLegacy")
-				if into {
-					target = "c_standard"
-					changePlan(t, dir, intoNew("c"))
-				}
-				setRate(t, dir, "10")
-				args := []string{"apply", dir, "--write", "--batch", "5", "--workers", "1"}
-				cmd, out := start(t, s, args...)
-				for { // until some documents are written
-					if b, err := os.ReadFile(filepath.Join(dir, "c.javaLegacy.state")); err == nil && bytes.Contains(b, []byte("position")) {
-						break
-					}
+	for _, n := range []int{12, 100} {
+		for name, changes := range ways {
+			t.Run(fmt.Sprintf("%d documents, %s", n, name), func(t *testing.T) {
+				c := newScene(t, n, uuidrep.JavaLegacy, uuidrep.CSharpLegacy, changes...)
+				setRate(t, c.dir, "10")
+				cmd, out := start(t, c.s, c.args("apply --write --batch 5 --workers 1")...)
+				for !c.begun() {
 					runtime.Gosched()
 				}
 				if err := cmd.Process.Signal(os.Interrupt); err != nil {
@@ -251,16 +213,18 @@ func TestInterrupt(t *testing.T) {
 				if err := cmd.Wait(); !errors.As(err, &exit) || exit.ExitCode() != failure.ExitInterrupted || !strings.Contains(out.String(), "to continue: bsonids apply") {
 					t.Fatalf("%v: %s", err, out)
 				}
-				if r := command(t, s, "status", dir).want(t, failure.ExitOK); !strings.Contains(r.stdout, "0 of 1 conversions done") || !strings.Contains(r.stdout, "stopped: interrupt signal received") {
-					t.Error(r.stdout)
-				}
-				setRate(t, dir, "0")
-				command(t, s, args...).want(t, failure.ExitOK)
-				if r := command(t, s, "status", dir).want(t, failure.ExitOK); !strings.Contains(r.stdout, "1 of 1 conversions done") {
-					t.Error(r.stdout)
-				}
-				equal(t, all(t, db.Collection(target)), want)
+				c.run(failure.ExitOK, "status").prints(t, "0 of 1 conversions done", "stopped: interrupt signal received")
+				setRate(t, c.dir, "0")
+				c.ok("apply --write --batch 5 --workers 1")
+				c.run(failure.ExitOK, "status").prints(t, "1 of 1 conversions done")
+				c.converted()
 			})
 		}
 	}
+}
+
+// begun reports whether some documents are written.
+func (c *scene) begun() bool {
+	b, err := os.ReadFile(c.file("c.javaLegacy.state"))
+	return err == nil && bytes.Contains(b, []byte("position"))
 }

@@ -1,13 +1,15 @@
 package servertest
 
 import (
-	"bytes"
-	"os"
+	"fmt"
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
+	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
@@ -40,10 +42,7 @@ func TestLostServer(t *testing.T) {
 	args := []string{"apply", dir, "--write", "--uri", uri, "--batch", "5", "--workers", "1", "--retry-for", "0s"}
 	done := make(chan result)
 	go func() { done <- command(t, nil, args...) }()
-	for {
-		if b, err := os.ReadFile(filepath.Join(dir, "c.javaLegacy.state")); err == nil && bytes.Contains(b, []byte("position")) {
-			break
-		}
+	for !(&scene{dir: dir}).begun() {
 		select {
 		case r := <-done:
 			t.Fatalf("%+v", r)
@@ -75,12 +74,58 @@ func TestLostServer(t *testing.T) {
 	}
 }
 
-// In these tests a server answers as mongod or mongos does and FerretDB does not. The error codes
-// are those of src/mongo/base/error_codes.yml of MongoDB.
+// losses are what another program does to a collection while it is converted, and what the error says.
+var losses = map[string]struct {
+	do   func(t testing.TB, c *mongo.Collection)
+	text string
+}{
+	"dropped": {func(t testing.TB, c *mongo.Collection) { drop(t, c) }, "dropped or renamed"},
+	"renamed": {func(t testing.TB, c *mongo.Collection) { rename(t, c.Database(), c.Name(), c.Name()+"_away") }, "renamed"},
+	"replaced": {func(t testing.TB, c *mongo.Collection) {
+		drop(t, c)
+		insert(t, c, []any{bson.D{{Key: "_id", Value: 1}}})
+	}, "another collection now"},
+}
 
-// A router reports a shard that it cannot reach, and a server reports a temporary failure, for each
+// A collection that disappears while it is converted in place or copied is an error, and the conversion is not done. What was copied
+// stays.
+func TestCollectionLost(t *testing.T) {
+	for name, loss := range losses {
+		for _, tt := range []struct {
+			way, lost string
+			batch     int64
+		}{{"in place", "c", 1}, {"in place", "c", 6}, {"copy", "c", 6}, {"copy", "c_standard", 6}} {
+			t.Run(fmt.Sprint(name, "/", tt), func(t *testing.T) {
+				c := newScene(t, 60, uuidrep.JavaLegacy, uuidrep.Standard, ways[tt.way]...)
+				var batches atomic.Int64
+				var gate sync.RWMutex // nothing passes while the collection is lost: it could meet the half of it
+				p := startProxy(t, host(t, c.s), func(r request, pass func() []byte) []byte {
+					gate.RLock()
+					answer := pass()
+					gate.RUnlock()
+					if writesTo(c.result.Name())(r) && r.documents == 10 && batches.Add(1) == tt.batch {
+						gate.Lock()
+						defer gate.Unlock()
+						loss.do(t, c.db.Collection(tt.lost))
+					}
+					return answer
+				})
+				c.through(p).run(failure.ExitFailed, "apply --write --batch 10 --workers 2").says(t, c.db.Name()+"."+tt.lost+" ", loss.text)
+				if n := len(all(t, c.result)); tt.way == "copy" && tt.lost == "c" && n != 60 {
+					t.Errorf("%d of 60 copies are left", n)
+				}
+				if r := command(t, c.s, c.args("apply --write --batch 10 --workers 2")...); tt.way == "in place" && r.code == failure.ExitOK {
+					t.Errorf("the same command ends without an error:\n%s", r.stdout)
+				}
+			})
+		}
+	}
+}
+
+// A router reports a shard that it cannot reach or that is no longer the primary, and a server reports a temporary failure, for each
 // document. No document is skipped because of that: with the same subtype before and after, it
-// could not be converted later. The run ends, and the same command continues.
+// could not be converted later. The run ends, and the same command continues. The error codes are those of
+// src/mongo/base/error_codes.yml of MongoDB.
 func TestNoMatterOfADocument(t *testing.T) {
 	for _, tt := range []struct {
 		code int32
@@ -91,6 +136,7 @@ func TestNoMatterOfADocument(t *testing.T) {
 		{89, "NetworkTimeout", failure.ExitUnreachable},
 		{133, "FailedToSatisfyReadPreference", failure.ExitUnreachable},
 		{82, "NoProgressMade", failure.ExitUnreachable},
+		{189, "PrimarySteppedDown", failure.ExitUnreachable},
 		{202, "NetworkInterfaceExceededTimeLimit", failure.ExitUnreachable},
 		{13388, "StaleConfig", failure.ExitUnreachable},
 		{9001, "SocketException", failure.ExitUnreachable},
@@ -107,41 +153,18 @@ func TestNoMatterOfADocument(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			s := mongotest.Start(t)
-			db := connect(t, s)
-			want := seed(t, db.Collection("c"), 5, uuidrep.JavaLegacy, uuidrep.CSharpLegacy)
-			p := startProxy(t, host(t, s), func(r request, pass func() []byte) []byte {
-				if r.name() != "update" || r.documents < 5 {
+			c := newScene(t, 12, uuidrep.JavaLegacy, uuidrep.CSharpLegacy)
+			p := startProxy(t, host(t, c.s), func(r request, pass func() []byte) []byte {
+				if !writesTo("c")(r) {
 					return pass()
 				}
 				return r.refuse(tt.code, "it was "+tt.name)
 			})
-			args := []string{"apply", prepared(t, s, "csharpLegacy"), "--write"}
-			if r := command(t, p, args...).want(t, tt.exit); !strings.Contains(r.stderr, "to continue: ") || !strings.Contains(r.stderr, tt.name) {
-				t.Error(r.stderr)
-			}
-			command(t, s, args...).want(t, failure.ExitOK)
-			equal(t, all(t, db.Collection("c")), want)
+			c.through(p).run(tt.exit, "apply --write").says(t, "to continue: ", tt.name)
+			c.ok("apply --write")
+			c.converted()
 		})
 	}
-}
-
-// A router reports a shard that is no longer the primary for each document. No document is skipped
-// because of that: the run ends, and the same command continues.
-func TestLostBehindRouter(t *testing.T) {
-	s := mongotest.Start(t)
-	db := connect(t, s)
-	want := seed(t, db.Collection("c"), 5, uuidrep.JavaLegacy, uuidrep.Standard)
-	p := startProxy(t, host(t, s), func(r request, pass func() []byte) []byte {
-		if r.name() != "update" || r.documents < 5 {
-			return pass()
-		}
-		return r.refuse(189, "primary stepped down")
-	})
-	args := []string{"apply", prepared(t, s, "standard"), "--write"}
-	command(t, p, args...).want(t, failure.ExitUnreachable)
-	command(t, s, args...).want(t, failure.ExitOK)
-	equal(t, all(t, db.Collection("c")), want)
 }
 
 // Writes wait for a majority unless the connection string has another w, whatever other parts of a
@@ -155,17 +178,15 @@ func TestWriteConcern(t *testing.T) {
 		"&w=1&journal=true": `{"w": {"$numberInt":"1"},"j": true}`,
 		"&w=twoDataCentres": `{"w": "twoDataCentres"}`,
 	} {
-		s := mongotest.Start(t)
-		seed(t, connect(t, s).Collection("c"), 20, uuidrep.JavaLegacy, uuidrep.Standard)
-		dir := prepared(t, s, "standard")
+		c := newScene(t, 20, uuidrep.JavaLegacy, uuidrep.Standard)
 		got := ""
-		p := startProxy(t, host(t, s), func(r request, pass func() []byte) []byte {
-			if r.name() == "update" && r.command.Lookup("update").StringValue() == "c" {
+		p := startProxy(t, host(t, c.s), func(r request, pass func() []byte) []byte {
+			if r.name() == "update" && r.on() == "c" {
 				got = r.command.Lookup("writeConcern").String()
 			}
 			return pass()
 		})
-		command(t, uriTarget(p.URI()+uri), "apply", dir, "--write")
+		command(t, uriTarget(p.URI()+uri), "apply", c.dir, "--write")
 		if got != want {
 			t.Errorf("%s: %s, want %s", uri, got, want)
 		}
@@ -175,3 +196,38 @@ func TestWriteConcern(t *testing.T) {
 type uriTarget string
 
 func (u uriTarget) URI() string { return string(u) }
+
+// The server gets no update whose document is not in the undo log yet, whatever the number of
+// workers, and although the log is written ahead.
+func TestLogAhead(t *testing.T) {
+	for _, workers := range []string{"1", "4"} {
+		t.Run(workers, func(t *testing.T) {
+			n := some(t, mongotest.Start(t), 120)
+			c := newScene(t, n, uuidrep.JavaLegacy, uuidrep.CSharpLegacy)
+			undo := c.file("c.javaLegacy.undo")
+			var mu sync.Mutex
+			updated := make(map[int32]bool)
+			p := startProxy(t, host(t, c.s), func(r request, pass func() []byte) []byte {
+				if !writesTo("c")(r) {
+					return pass()
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				log := logText(t, undo)
+				for _, u := range r.sequence {
+					id := u.Lookup("q", "_id", "$eq").Int32()
+					updated[id] = true
+					if !strings.Contains(log, fmt.Sprintf("{\"_id\":{\"$numberInt\":\"%d\"}", id)) {
+						t.Errorf("document %d is updated, and not in the undo log", id)
+					}
+				}
+				return pass()
+			})
+			c.through(p).ok("apply --write --batch 3 --workers " + workers)
+			c.converted()
+			if len(updated) != n {
+				t.Errorf("%d documents were updated, want %d", len(updated), n)
+			}
+		})
+	}
+}

@@ -1,12 +1,13 @@
 package servertest
 
 import (
-	"encoding/json"
 	"fmt"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
@@ -30,15 +31,32 @@ func partLike(t testing.TB, s *mongotest.Server, part, like string) (dir string)
 	return dir
 }
 
-// partsTo makes the plans of n parts with the same decisions.
-func partsTo(t testing.TB, s *mongotest.Server, n int, to string, changes ...func(*plan.Plan)) (dirs []string) {
+// divided is a scene whose plan is that of several parts with the same decisions. The first part is the last one.
+type divided struct {
+	*scene
+	parts []*scene
+}
+
+func inParts(t testing.TB, n, documents int, from, to uuidrep.Representation, changes ...func(*plan.Plan)) divided {
 	t.Helper()
-	first := filepath.Dir(planned(t, s, "--to", to, "--part", fmt.Sprintf("1/%d", n)))
+	c := divided{scene: newScene(t, documents, from, to, changes...)}
+	first := filepath.Dir(planned(t, c.s, "--to", to.String(), "--part", fmt.Sprintf("1/%d", n)))
 	changePlan(t, first, changes...)
 	for i := range n - 1 {
-		dirs = append(dirs, partLike(t, s, fmt.Sprintf("%d/%d", i+2, n), first))
+		c.parts = append(c.parts, c.in(partLike(t, c.s, fmt.Sprintf("%d/%d", i+2, n), first)))
 	}
-	return append(dirs, first)
+	c.parts = append(c.parts, c.in(first))
+	return c
+}
+
+// each runs each command with each part.
+func (c divided) each(lines ...string) {
+	c.Helper()
+	for _, line := range lines {
+		for _, p := range c.parts {
+			p.ok(line)
+		}
+	}
 }
 
 type division struct {
@@ -48,65 +66,57 @@ type division struct {
 	Documents, DocumentsRead, DocumentsChanged, DocumentsSkipped int64
 }
 
-// divisionsOf returns what status --db adds up.
-func divisionsOf(t *testing.T, s target, db string) []division {
-	t.Helper()
-	r := command(t, s, "status", "--db", db, "--output", "json").want(t, failure.ExitOK)
+// division returns what status --db adds up, of one division at most.
+func (c divided) division() division {
+	c.Helper()
 	var out struct{ Divisions []division }
-	if err := json.Unmarshal([]byte(r.stdout), &out); err != nil {
-		t.Fatal(err)
+	decode(c, command(c, c.s, "status", "--db", c.db.Name(), "--output", "json").want(c, failure.ExitOK).stdout, &out)
+	if len(out.Divisions) > 1 {
+		c.Errorf("%+v", out)
 	}
-	return out.Divisions
+	return append(out.Divisions, division{})[0]
 }
 
 // Each document is in one part, and all parts together convert the collection, also in one subtype, in which the
 // values that other parts have converted are another order. A dry run counts the values of its part. Each part is
-// proven and undone by itself.
+// proven and undone by itself, also one that has no documents.
 func TestParts(t *testing.T) {
-	for _, tt := range []struct{ from, to uuidrep.Representation }{
-		{uuidrep.PythonLegacy, uuidrep.Standard}, {uuidrep.JavaLegacy, uuidrep.CSharpLegacy},
-	} {
-		s := mongotest.Start(t)
-		db := connect(t, s)
-		want := seed(t, db.Collection("c"), 60, tt.from, tt.to)
-		before := all(t, db.Collection("c"))
-		dirs := partsTo(t, s, 3, tt.to.String())
-		expected := 0
-		for i, dir := range dirs {
+	for _, tt := range []struct {
+		from, to     uuidrep.Representation
+		n, documents int
+	}{{uuidrep.PythonLegacy, uuidrep.Standard, 3, 60}, {uuidrep.JavaLegacy, uuidrep.CSharpLegacy, 3, 60}, {uuidrep.JavaLegacy, uuidrep.Standard, 16, 12}} {
+		c := inParts(t, tt.n, tt.documents, tt.from, tt.to)
+		expected, empty := 0, 0
+		for i, p := range c.parts {
 			var out struct{ Steps []struct{ Values int } }
-			r := command(t, s, "apply", dir, "--output", "json").want(t, failure.ExitOK)
-			if err := json.Unmarshal([]byte(r.stdout), &out); err != nil || len(out.Steps) != 1 {
-				t.Fatalf("%v: %s", err, r.stdout)
-			}
+			decode(t, p.run(failure.ExitOK, "apply --output json").stdout, &out)
 			expected += out.Steps[0].Values
-			command(t, s, append([]string{"apply", dir, "--write"}, gentle...)...).want(t, failure.ExitOK)
-			d := divisionsOf(t, s, s.Database())
-			if len(d) != 1 || d[0].Parts != 3 || d[0].PartsDone != i+1 || len(d[0].PartsMissing) != 2-i {
+			if out.Steps[0].Values == 0 {
+				empty++
+			}
+			p.ok("apply --write")
+			if d := c.division(); d.Parts != tt.n || d.PartsDone != i+1 || len(d.PartsMissing) != tt.n-1-i {
 				t.Errorf("after %d parts: %+v", i+1, d)
 			}
 		}
-		if expected != 3*60 {
-			t.Errorf("%d values in all dry runs, want 180", expected)
+		if expected != 3*tt.documents || (empty > 0) != (tt.n > 3) {
+			t.Errorf("%d values in all dry runs; %d parts have no documents", expected, empty)
 		}
-		equal(t, all(t, db.Collection("c")), want)
-		for _, dir := range dirs {
-			command(t, s, "verify", dir).want(t, failure.ExitOK)
-		}
-		d := divisionsOf(t, s, s.Database())[0]
-		if d.PartsProven != 3 || d.DocumentsChanged != 60 || d.DocumentsRead != 60 || d.Documents != 60 {
+		c.converted()
+		c.each("apply --write", "verify")
+		if d := c.division(); d.PartsProven != tt.n || d.DocumentsChanged != int64(tt.documents) || d.DocumentsRead != int64(tt.documents) || d.Documents != int64(tt.documents) {
 			t.Errorf("%+v", d)
 		}
-		if r := command(t, s, "status", "--db", s.Database()).want(t, failure.ExitOK); !strings.Contains(r.stdout, "3 of 3 parts done, 3 proven; 60 of 60 documents read, 60 changed, 0 skipped") {
-			t.Error(r.stdout)
-		}
-		for i, dir := range dirs {
-			r := command(t, s, "undo", dir, "--write", "--batch", "10").want(t, failure.ExitOK)
-			if says := strings.Contains(r.stderr, "is restored by bsonids undo with its own directory"); says != (i < 2) {
+		command(t, c.s, "status", "--db", c.db.Name()).want(t, failure.ExitOK).
+			prints(t, fmt.Sprintf("%d of %[1]d parts done, %[1]d proven; %d of %[2]d documents read, %[2]d changed, 0 skipped", tt.n, tt.documents))
+		for i, p := range c.parts {
+			r := p.run(failure.ExitOK, "undo --write")
+			if says := strings.Contains(r.stderr, "is restored by bsonids undo with its own directory"); tt.n == 3 && says != (i < 2) {
 				t.Errorf("undo of part %d: %s", i, r.stderr)
 			}
 		}
-		equal(t, all(t, db.Collection("c")), before)
-		if d := divisionsOf(t, s, s.Database()); len(d) != 0 {
+		c.unchanged()
+		if d := c.division(); d.Parts != 0 {
 			t.Errorf("after the undo: %+v", d)
 		}
 	}
@@ -120,75 +130,166 @@ func TestKillParts(t *testing.T) {
 	if testing.Short() {
 		most = 4
 	}
-	for _, tt := range []struct {
-		name     string
-		from, to uuidrep.Representation
-		into     bool
-	}{
-		{"to standard", uuidrep.JavaLegacy, uuidrep.Standard, false},
-		{"same subtype", uuidrep.JavaLegacy, uuidrep.CSharpLegacy, false},
-		{"into a new collection", uuidrep.CSharpLegacy, uuidrep.Standard, true},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			s := mongotest.Start(t)
-			db := connect(t, s)
-			n := some(t, s, 300)
-			want := seed(t, db.Collection("c"), n, tt.from, tt.to)
-			before := all(t, db.Collection("c"))
-			target, changes := "c", []func(*plan.Plan){}
-			if tt.into {
-				target, changes = "c_standard", append(changes, intoNew("c"))
-			}
-			dirs := partsTo(t, s, processes, tt.to.String(), changes...)
-			atOnce(t, dirs, func(dir string) (int, error) {
-				return untilEnd(t, s, most, "apply", dir, "--write", "--workers", "2", "--batch", "5", "--batch-timeout", "10s")
-			})
-			equal(t, all(t, db.Collection(target)), want)
-			for _, dir := range dirs {
-				command(t, s, "verify", dir).want(t, failure.ExitOK)
-			}
-			if d := divisionsOf(t, s, s.Database()); len(d) != 1 || d[0].PartsDone != processes || d[0].PartsProven != processes || d[0].DocumentsChanged != int64(n) {
+	for name, w := range works {
+		t.Run(name, func(t *testing.T) {
+			n := some(t, mongotest.Start(t), 300)
+			c := inParts(t, processes, n, w.from, w.to, w.changes...)
+			c.killed(t, most, "apply --write --workers 2 --batch 5 --batch-timeout 10s")
+			c.converted()
+			c.each("verify")
+			if d := c.division(); d.PartsDone != processes || d.PartsProven != processes || d.DocumentsChanged != int64(n) {
 				t.Errorf("%+v", d)
 			}
-			if !tt.into {
-				if testing.Short() {
-					return
-				}
-				atOnce(t, dirs, func(dir string) (int, error) {
-					return untilEnd(t, s, most, "undo", dir, "--write", "--batch", "10", "--batch-timeout", "1s")
-				})
-				equal(t, all(t, db.Collection("c")), before)
-				return
+			switch {
+			case w.changes == nil && !testing.Short():
+				c.killed(t, most, "undo --write --batch 10 --batch-timeout 1s")
+				c.unchanged()
+			case w.changes != nil && c.s.Has(t, mongotest.CollMod):
+				c.parts[3].ok("cutover --write --retry-for 30s")
+				c.parts[5].ok("release --write --retry-for 30s")
+				equal(t, all(t, c.coll), c.want)
 			}
-			if !s.Has(t, mongotest.CollMod) {
-				return
-			}
-			command(t, s, "cutover", dirs[3], "--write", "--retry-for", "30s").want(t, failure.ExitOK)
-			command(t, s, "release", dirs[5], "--write", "--retry-for", "30s").want(t, failure.ExitOK)
-			equal(t, all(t, db.Collection("c")), want)
 		})
 	}
 }
 
-// atOnce calls f for each directory at the same time. f returns how often it has killed a process.
-func atOnce(t *testing.T, dirs []string, f func(dir string) (kills int, err error)) {
+// killed runs a command with each part at the same time, each in its own processes, which are killed.
+func (c divided) killed(t *testing.T, most int, line string) {
 	t.Helper()
-	var all sync.WaitGroup
-	var mu sync.Mutex
-	killed := 0
-	for _, dir := range dirs {
-		all.Go(func() {
-			n, err := f(dir)
-			mu.Lock()
-			defer mu.Unlock()
-			if killed += n; err != nil {
-				t.Errorf("%s: %v", dir, err)
+	var processes sync.WaitGroup
+	for _, p := range c.parts {
+		processes.Go(func() {
+			kills, err := untilEnd(t, c.s, most, p.args(line)...)
+			if t.Logf("%s: killed %d times", p.dir, kills); err != nil {
+				t.Errorf("%s: %v", p.dir, err)
 			}
 		})
 	}
-	all.Wait()
-	t.Logf("%d processes, killed %d times", len(dirs), killed)
-	if t.Failed() {
+	if processes.Wait(); t.Failed() {
 		t.FailNow()
+	}
+}
+
+// Parts with filters convert, prove and undo the documents of their part that match each filter.
+func TestPartsWithFilters(t *testing.T) {
+	for _, to := range targets {
+		s, db := started(t)
+		coll := db.Collection("c")
+		var docs []any
+		want := make(map[string]bson.Raw)
+		for i := range 60 {
+			r, writer := uuidrep.JavaLegacy, "java"
+			if i%2 == 1 {
+				r, writer = uuidrep.PythonLegacy, "python"
+			}
+			doc := bson.D{{Key: "_id", Value: int32(i)}, {Key: "id", Value: in(cutID(i), r)}, {Key: "writer", Value: writer}}
+			docs = append(docs, doc)
+			note(want, bson.D{doc[0], {Key: "id", Value: in(cutID(i), to)}, doc[2]})
+		}
+		insert(t, coll, docs)
+		before := all(t, coll)
+		first := filepath.Dir(planned(t, s, "--to", to.String(), "--part", "1/2"))
+		changePlan(t, first, func(p *plan.Plan) {
+			other := p.Collections[0]
+			p.Collections[0].Filter, other.Filter = `{"writer":"java"}`, `{"writer":"python"}`
+			p.Collections = append(p.Collections, other)
+		})
+		command(t, s, "plan", first).want(t, failure.ExitOK)
+		changePlan(t, first, func(p *plan.Plan) {
+			for i := range p.Collections {
+				from := "javaLegacy"
+				if strings.Contains(p.Collections[i].Filter, "python") {
+					from = "pythonLegacy"
+				}
+				p.Collections[i].Fields[0].Decision = plan.Convert(from)
+			}
+		})
+		dirs := []string{partLike(t, s, "2/2", first), first}
+		for _, dir := range dirs {
+			command(t, s, "apply", dir).want(t, failure.ExitOK)
+			command(t, s, "apply", dir, "--write").want(t, failure.ExitOK)
+		}
+		equal(t, all(t, coll), want)
+		for _, dir := range dirs {
+			command(t, s, "verify", dir).want(t, failure.ExitOK)
+			command(t, s, "undo", dir, "--write").want(t, failure.ExitOK)
+		}
+		equal(t, all(t, coll), before)
+	}
+}
+
+// Within one subtype, a part of another division, one of other decisions and the whole are refused after a part: they would convert
+// values twice. What the plan of a part may not have is named.
+func TestOtherDivisions(t *testing.T) {
+	c := inParts(t, 2, 60, uuidrep.JavaLegacy, uuidrep.CSharpLegacy)
+	second, first := c.parts[0], c.parts[1]
+	third := filepath.Dir(planned(t, c.s, "--to", "csharpLegacy", "--part", "3/3"))
+	twin := partLike(t, c.s, "2/2", second.dir)
+	second.ok("apply --write")
+	after := all(t, c.coll)
+	for _, dir := range []string{third, twin, c.dir} {
+		if r := command(t, c.s, "apply", dir, "--write"); r.code == failure.ExitOK {
+			t.Errorf("%s: %s%s", dir, r.stdout, r.stderr)
+		}
+		equal(t, all(t, c.coll), after)
+	}
+	fresh := func() string { return filepath.Join(t.TempDir(), "new") }
+	for want, args := range map[string][]string{
+		"--follow cannot be used with the plan of a part": {"apply", first.dir, "--follow", "--write"},
+		"another part, or of all documents":               {"plan", first.dir, "--part", "2/2"},
+		"has a plan already":                              {"plan", first.dir, "--like", second.dir},
+		`the plan is about the database "` + c.db.Name():  {"plan", fresh(), "--like", second.dir, "--db", "other"},
+		"must be like 2/8":                                {"plan", fresh(), "--db", c.db.Name(), "--part", "9/8"},
+		"no such file":                                    {"plan", fresh(), "--like", filepath.Join(t.TempDir(), "none")},
+		"if any flags in the group [like to] are set":     {"plan", fresh(), "--like", second.dir, "--to", "standard"},
+	} {
+		command(t, c.s, args...).want(t, failure.ExitUsage).says(t, want)
+	}
+	// A plan file, without the directory, is enough.
+	command(t, c.s, "plan", fresh(), "--like", first.file(plan.PlanFile), "--part", "1/2").want(t, failure.ExitOK)
+	// The part does not change.
+	changePlan(t, second.dir, func(p *plan.Plan) { p.Part = "1/2" })
+	second.run(failure.ExitUsage, "apply --write").says(t, "the part was 2/2 and is 1/2")
+}
+
+// A part that is planned when another one has converted its documents has the decisions of that one, although the values
+// that are left, and those in the new order, tell something else.
+func TestPartPlannedLate(t *testing.T) {
+	for _, to := range targets {
+		c := inParts(t, 3, 40, uuidrep.JavaLegacy, to)
+		first := c.parts[2]
+		first.ok("apply --write")
+		c.parts[0].ok("apply --write")
+		late := c.in(partLike(t, c.s, "3/3", first.dir))
+		c.parts[1] = late
+		late.ok("apply", "apply --write")
+		c.converted()
+		c.each("verify", "undo --write")
+		c.unchanged()
+	}
+}
+
+// A part that begins its run when another one has begun since it read the data takes over the decision of that: the
+// decisions are about different numbers of documents, because a service has written meanwhile.
+func TestPartsAtOnce(t *testing.T) {
+	for name, changes := range ways {
+		c := inParts(t, 2, 60, uuidrep.JavaLegacy, uuidrep.Standard, append(changes, convertFields("javaLegacy", ""))...)
+		p := justBefore(t, c.s, beginsRun, func() {
+			for i := range 60 {
+				insert(t, c.coll, []any{bson.D{{Key: "_id", Value: int32(100 + i)}, {Key: "id", Value: in(v4(i), uuidrep.JavaLegacy)}}})
+			}
+			c.parts[1].ok(apply)
+		})
+		c.parts[0].through(p).ok(apply)
+		runs := recorded(t, c.db)
+		if len(runs) != 2 || runs[0].Part == runs[1].Part {
+			t.Fatal(runs)
+		}
+		for _, r := range runs {
+			if n := marshal(t, r.Decision).Lookup("documents").AsInt64(); n != 120 {
+				t.Errorf("%s: the decision of %s is about %d documents", name, r.Part, n)
+			}
+		}
+		c.each(apply, "verify")
 	}
 }

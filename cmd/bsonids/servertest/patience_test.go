@@ -1,18 +1,126 @@
 package servertest
 
 import (
+	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 	"github.com/bsonids/bsonids/integration/mongotest"
 	"github.com/bsonids/bsonids/uuidrep"
 )
+
+// A server that ends what exceeds its time limit gets half of a batch that did, and half of that. A
+// document that takes too long alone is an error with its _id. Another server gets the same batch again.
+func TestExpiredBatch(t *testing.T) {
+	for _, tt := range []struct {
+		enforces bool
+		most     int // documents that the server writes within its limit
+		code     int
+		texts    []string
+	}{
+		{true, 3, failure.ExitOK, nil},
+		{true, 0, failure.ExitFailed, []string{"within the time limit of a batch, 30s", "document with _id"}},
+		{false, 3, failure.ExitUnreachable, []string{"operation exceeded time limit"}},
+	} {
+		for name, changes := range ways {
+			t.Run(fmt.Sprint(name, " ", tt.enforces, " ", tt.most), func(t *testing.T) {
+				c := newScene(t, 40, uuidrep.JavaLegacy, uuidrep.Standard, changes...)
+				c.through(limited(t, c.s, tt.enforces, tt.most, "c", "c_standard")).run(tt.code, "apply --write --batch 40").says(t, tt.texts...)
+				if tt.code == failure.ExitOK {
+					c.converted()
+				}
+			})
+		}
+	}
+}
+
+// limited returns a proxy of a server that ends updates, insertions and deletions of more than most
+// documents of the collections at their time limit. Unless it enforces limits, it does not know the
+// question whether it does.
+func limited(t *testing.T, s target, enforces bool, most int, names ...string) *proxy {
+	const expired = 50 // MaxTimeMSExpired
+	return startProxy(t, host(t, s), func(r request, pass func() []byte) []byte {
+		limit, _ := r.command.Lookup("maxTimeMS").AsInt64OK()
+		switch {
+		case r.name() == "buildInfo":
+			return r.ok(bson.E{Key: "version", Value: "8.0.0"}) // FerretDB 1 is not asked
+		case r.name() == "update" && limit == 1 && enforces:
+			return r.fail(expired, "refused")
+		case r.name() == "update" && limit == 1:
+			return r.fail(168, "refused") // InvalidPipelineOperator
+		case writesTo(names...)(r) && r.documents > most:
+			return r.refuse(expired, "operation exceeded time limit")
+		}
+		return pass()
+	})
+}
+
+// What repairs a copy, restores a conversion or exchanges a copy halves its batches, too.
+func TestExpiredRepair(t *testing.T) {
+	const most = 3
+	change := func(t *testing.T, coll *mongo.Collection) {
+		if _, err := coll.UpdateMany(t.Context(), bson.D{}, bson.D{{Key: "$inc", Value: bson.D{{Key: "n", Value: int32(1)}}}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	count := func(t *testing.T, coll *mongo.Collection) {
+		if n := len(all(t, coll)); n != 40 {
+			t.Errorf("%d documents", n)
+		}
+	}
+	t.Run("copy", func(t *testing.T) {
+		c := newScene(t, 40, uuidrep.JavaLegacy, uuidrep.Standard, ways["copy"]...)
+		// A run ends after it has copied, and before it has compared.
+		c.through(lostAfter(t, c.s, 0, func(r request) bool {
+			_, err := r.command.LookupErr("filter", "_id", "$in")
+			return asks("find", "c_standard")(r) && err == nil
+		})).run(failure.ExitUnreachable, "apply --write --batch 40")
+		change(t, c.coll)
+		c.through(limited(t, c.s, true, most, "c_standard")).ok("apply --write --batch 40")
+		c.ok("verify")
+		count(t, c.result)
+	})
+	t.Run("undo", func(t *testing.T) {
+		c := newScene(t, 40, uuidrep.JavaLegacy, uuidrep.Standard)
+		c.ok("apply --write")
+		c.through(limited(t, c.s, true, most, "c")).ok("undo --write --batch 40")
+		c.unchanged()
+	})
+	t.Run("cutover", func(t *testing.T) {
+		c := startCut(t, 40, "a")
+		change(t, c.db.Collection("a"))
+		want := all(t, c.db.Collection("a"))
+		c.cutover(limited(t, c.s, true, most, "a_new"), failure.ExitOK, "--write")
+		equal(t, all(t, c.db.Collection("a")), converted(t, want))
+		c.release()
+		change(t, c.db.Collection("a"))
+		command(t, limited(t, c.s, true, most, "a_before_cutover"), c.line("undo", "--write")...).want(t, failure.ExitOK)
+		count(t, c.db.Collection("a"))
+	})
+	t.Run("follow", func(t *testing.T) {
+		s, db := started(t, mongotest.ChangeStreams)
+		app := newApplication(t, db, "c", 40)
+		args := follow(followPlan(t, s), "--until-caught-up")
+		command(t, s, args...).want(t, failure.ExitOK)
+		for range 60 {
+			app.write()
+		}
+		command(t, limited(t, s, true, most, "new"), args...).want(t, failure.ExitOK)
+		equal(t, all(t, db.Collection("new")), app.want())
+	})
+}
+
+// conversations are commands that read or write data, or say what there is.
+var conversations = []string{"find", "insert", "update", "getMore", "aggregate", "create", "createIndexes", "count", "listCollections", "listIndexes"}
 
 // troubled starts a proxy that treats the nth command about documents, the (2n+1)st, the (3n+3)rd,
 // and so on in one of three ways, one after the other: it loses the command, it loses the answer,
@@ -23,9 +131,7 @@ func troubled(t *testing.T, s *mongotest.Server, first int) (*proxy, *int) {
 	var mu sync.Mutex
 	n, troubles, batches := 0, 0, 0
 	p := startProxy(t, host(t, s), func(r request, pass func() []byte) []byte {
-		switch r.name() {
-		case "find", "insert", "update", "getMore", "aggregate", "create", "createIndexes", "count", "listCollections", "listIndexes":
-		default:
+		if !slices.Contains(conversations, r.name()) {
 			return pass()
 		}
 		mu.Lock()
@@ -52,7 +158,7 @@ func troubled(t *testing.T, s *mongotest.Server, first int) (*proxy, *int) {
 			pass()
 			return nil
 		}
-		return r.reply(bson.D{{Key: "ok", Value: 0.0}, {Key: "code", Value: int32(10107)}, {Key: "codeName", Value: "NotWritablePrimary"}, {Key: "errmsg", Value: "not primary"}})
+		return r.fail(10107, "not primary") // NotWritablePrimary
 	})
 	return p, &troubles
 }
@@ -63,9 +169,7 @@ func losing(t *testing.T, s *mongotest.Server) *proxy {
 	var mu sync.Mutex
 	n := make(map[string]int)
 	return startProxy(t, host(t, s), func(r request, pass func() []byte) []byte {
-		switch r.name() {
-		case "find", "count", "listCollections":
-		default:
+		if !slices.Contains([]string{"find", "count", "listCollections"}, r.name()) {
 			return pass()
 		}
 		mu.Lock()
@@ -82,30 +186,16 @@ func losing(t *testing.T, s *mongotest.Server) *proxy {
 // Network cuts and step-downs at any command, also after an update whose answer is lost, are ridden
 // out: in place, within one subtype, into a new collection, and in an undo.
 func TestRiddenOut(t *testing.T) {
-	for _, tt := range []struct {
-		name string
-		to   uuidrep.Representation
-		into bool
-	}{{"to standard", uuidrep.Standard, false}, {"same subtype", uuidrep.CSharpLegacy, false}, {"into a new collection", uuidrep.Standard, true}} {
-		t.Run(tt.name, func(t *testing.T) {
+	for name, w := range works {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := mongotest.Start(t)
-			db := connect(t, s)
-			want := seed(t, db.Collection("c"), 40, uuidrep.JavaLegacy, tt.to)
-			before := all(t, db.Collection("c"))
-			p, troubles := troubled(t, s, 7)
-			target, dir := "c", prepared(t, s, tt.to.String())
-			if tt.into {
-				target = "c_standard"
-				changePlan(t, dir, intoNew("c"))
-			}
-			args := []string{"apply", dir, "--write", "--batch", "5", "--retry-for", "1m", "--batch-timeout", "2s"}
-			r := command(t, p, args...).want(t, failure.ExitOK)
-			equal(t, all(t, db.Collection(target)), want)
-			if r := command(t, losing(t, s), "verify", dir, "--retry-for", "1m").want(t, failure.ExitOK); !strings.Contains(r.stderr, "trying again") {
-				t.Error(r.stderr)
-			}
-			hello, err := db.RunCommand(t.Context(), bson.D{{Key: "hello", Value: 1}}).Raw()
+			c := newScene(t, 40, w.from, w.to, w.changes...)
+			p, troubles := troubled(t, c.s, 7)
+			const flags = " --write --batch 5 --retry-for 1m --batch-timeout 2s"
+			r := c.through(p).run(failure.ExitOK, "apply"+flags).prints(t, "120")
+			c.converted()
+			c.through(losing(t, c.s)).run(failure.ExitOK, "verify --retry-for 1m").says(t, "trying again")
+			hello, err := c.db.RunCommand(t.Context(), bson.D{{Key: "hello", Value: 1}}).Raw()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -114,55 +204,17 @@ func TestRiddenOut(t *testing.T) {
 			if *troubles < 3 || err != nil && !strings.Contains(r.stderr, "trying again") {
 				t.Errorf("%d troubles: %s", *troubles, r.stderr)
 			}
-			if !tt.into {
-				if !strings.Contains(r.stdout, "120") {
-					t.Error(r.stdout)
-				}
-				r := command(t, p, "undo", dir, "--write", "--batch", "5", "--retry-for", "1m", "--batch-timeout", "2s").want(t, failure.ExitOK)
-				equal(t, all(t, db.Collection("c")), before)
-				if !strings.Contains(r.stdout, "40") {
-					t.Error(r.stdout)
-				}
+			if c.result == c.coll {
+				c.through(p).run(failure.ExitOK, "undo"+flags).prints(t, "40")
+				c.unchanged()
 			}
 		})
 	}
 }
 
-// A server that loses every batch gets it again after a pause, and not from the driver, which would
-// send it without a pause until the deadline of the batch.
-func TestNoStormOfRetries(t *testing.T) {
-	s := mongotest.Start(t)
-	c := connect(t, s).Collection("c")
-	seed(t, c, 10, uuidrep.JavaLegacy, uuidrep.Standard)
-	before := all(t, c)
-	dir := filepath.Dir(planned(t, s))
-	var updates, reads atomic.Int32
-	p := startProxy(t, host(t, s), func(r request, pass func() []byte) []byte {
-		switch {
-		case strings.EqualFold(r.name(), "hello"), strings.EqualFold(r.name(), "isMaster"): // a server with retryable writes
-			return r.reply(bson.D{{Key: "ismaster", Value: true}, {Key: "msg", Value: "isdbgrid"}, {Key: "maxBsonObjectSize", Value: int32(16 << 20)}, {Key: "maxMessageSizeBytes", Value: int32(48_000_000)},
-				{Key: "maxWriteBatchSize", Value: int32(100_000)}, {Key: "logicalSessionTimeoutMinutes", Value: int32(30)}, {Key: "minWireVersion", Value: int32(0)}, {Key: "maxWireVersion", Value: int32(21)}, {Key: "ok", Value: 1.0}})
-		case r.name() == "update" && r.documents == 10:
-			updates.Add(1)
-			return nil
-		case updates.Load() > 0 && r.name() == "find":
-			reads.Add(1)
-			return nil
-		}
-		return pass()
-	})
-	command(t, p, "apply", dir, "--write", "--retry-for", "1s").want(t, failure.ExitUnreachable)
-	equal(t, all(t, c), before)
-	// The pauses double from a quarter of a second.
-	if u, r := updates.Load(), reads.Load(); u == 0 || u > 5 || r > 20 {
-		t.Errorf("%d updates, %d reads", u, r)
-	}
-}
-
 // A plan is made and applied through the same troubles.
 func TestPlanRiddenOut(t *testing.T) {
-	s := mongotest.Start(t)
-	db := connect(t, s)
+	s, db := started(t)
 	want := shop(t, db, 20)
 	p, _ := troubled(t, s, 9)
 	dir := filepath.Join(t.TempDir(), "shop.d")
@@ -173,20 +225,41 @@ func TestPlanRiddenOut(t *testing.T) {
 	command(t, losing(t, s), "verify", dir, "--retry-for", "1m").want(t, failure.ExitOK)
 }
 
+// A server that loses every batch gets it again after a pause, and not from the driver, which would
+// send it without a pause until the deadline of the batch.
+func TestNoStormOfRetries(t *testing.T) {
+	c := newScene(t, 12, uuidrep.JavaLegacy, uuidrep.Standard)
+	var updates, reads atomic.Int32
+	p := startProxy(t, host(t, c.s), func(r request, pass func() []byte) []byte {
+		switch {
+		case r.greets(): // a server with retryable writes
+			return r.router(21, bson.E{Key: "logicalSessionTimeoutMinutes", Value: int32(30)})
+		case writesTo("c")(r):
+			updates.Add(1)
+			return nil
+		case updates.Load() > 0 && r.name() == "find":
+			reads.Add(1)
+			return nil
+		}
+		return pass()
+	})
+	c.through(p).run(failure.ExitUnreachable, "apply --write --retry-for 1s")
+	c.unchanged()
+	// The pauses double from a quarter of a second.
+	if u, r := updates.Load(), reads.Load(); u == 0 || u > 5 || r > 20 {
+		t.Errorf("%d updates, %d reads", u, r)
+	}
+}
+
 // A run whose document was inserted and whose answer was lost has written nothing: the next attempt
 // does not wait until the last writes of that run have ended.
 func TestLostBeginning(t *testing.T) {
-	s := mongotest.Start(t)
-	coll := connect(t, s).Collection("c")
-	seed(t, coll, 10, uuidrep.JavaLegacy, uuidrep.Standard)
-	before := all(t, coll)
-	dir := filepath.Dir(planned(t, s))
-	command(t, s, "apply", dir, "--write").want(t, failure.ExitOK)
+	c := newScene(t, 12, uuidrep.JavaLegacy, uuidrep.Standard)
+	c.ok("apply --write")
 	var way, lost atomic.Int32
-	p := startProxy(t, host(t, s), func(r request, pass func() []byte) []byte {
-		name, _ := r.command.Lookup(r.name()).StringValueOK()
+	p := startProxy(t, host(t, c.s), func(r request, pass func() []byte) []byte {
 		switch {
-		case name != "bsonids.migrations":
+		case r.on() != record.Name:
 		case way.Load() == 0 && r.name() == "insert": // the answer
 			if lost.Add(1) == 1 {
 				pass()
@@ -202,10 +275,10 @@ func TestLostBeginning(t *testing.T) {
 	for i := range 2 {
 		way.Store(int32(i))
 		lost.Store(0)
-		r := command(t, p, "undo", dir, "--write", "--retry-for", "1m", "--batch-timeout", "2m").want(t, failure.ExitOK)
-		if lost.Load() == 0 || strings.Contains(r.stderr, "waiting ") {
-			t.Errorf("way %d, %d commands: %s", i, lost.Load(), r.stderr)
+		c.through(p).run(failure.ExitOK, "undo --write --retry-for 1m --batch-timeout 2m").lacks(t, "waiting ")
+		if lost.Load() == 0 {
+			t.Errorf("way %d: nothing is lost", i)
 		}
-		equal(t, all(t, coll), before)
+		c.unchanged()
 	}
 }

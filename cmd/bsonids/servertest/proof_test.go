@@ -1,112 +1,82 @@
 package servertest
 
 import (
-	"encoding/json"
+	"crypto/md5"
+	"fmt"
+	"os"
 	"path/filepath"
-	"strings"
-	"sync/atomic"
 	"testing"
 
+	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
-	"github.com/bsonids/bsonids/integration/mongotest"
 	"github.com/bsonids/bsonids/uuidrep"
 )
 
 // A conversion between two orders of one subtype is not proven before it is finished, although each
 // value in its undo log is correct. A byte that is changed afterwards is found without any flag.
 func TestProofOfOneSubtype(t *testing.T) {
-	s := mongotest.Start(t)
-	coll := connect(t, s).Collection("c")
-	want := seed(t, coll, 40, uuidrep.JavaLegacy, uuidrep.CSharpLegacy)
-	dir := prepared(t, s, "csharpLegacy")
-	var updates atomic.Int32
-	p := startProxy(t, host(t, s), func(r request, pass func() []byte) []byte {
-		if r.name() == "update" && r.documents > 1 && updates.Add(1) > 2 {
-			return nil
-		}
-		return pass()
-	})
-	apply, verify := []string{"apply", dir, "--write", "--batch", "10"}, []string{"verify", dir}
-	command(t, p, apply...).want(t, failure.ExitUnreachable)
-	for _, more := range [][]string{nil, {"--allow-changed"}} {
-		if r := command(t, s, append(verify[:2:2], more...)...).want(t, failure.ExitIncomplete); !strings.Contains(r.stdout, "Not proven") {
-			t.Error(r.stdout)
-		}
-	}
-	command(t, s, apply...).want(t, failure.ExitOK)
-	equal(t, all(t, coll), want)
-	if r := command(t, s, verify...).want(t, failure.ExitOK); !strings.Contains(r.stdout, "Proven by the undo logs") {
-		t.Error(r.stdout)
-	}
-	b := in([16]byte{1, 2, 3}, uuidrep.CSharpLegacy)
-	if _, err := coll.UpdateOne(t.Context(), bson.D{{Key: "_id", Value: 3}}, bson.D{{Key: "$set", Value: bson.D{{Key: "id", Value: b}}}}); err != nil {
-		t.Fatal(err)
-	}
-	command(t, s, verify...).want(t, failure.ExitIncomplete)
-	command(t, s, append(verify, "--allow-changed")...).want(t, failure.ExitOK)
+	c := newScene(t, 40, uuidrep.JavaLegacy, uuidrep.CSharpLegacy)
+	c.through(lostAfter(t, c.s, 2, writesTo("c"))).run(failure.ExitUnreachable, "apply --write --batch 10")
+	c.run(failure.ExitIncomplete, "verify").prints(t, "Not proven")
+	c.run(failure.ExitIncomplete, "verify --allow-changed").prints(t, "Not proven")
+	c.ok("apply --write --batch 10")
+	c.converted()
+	c.run(failure.ExitOK, "verify").prints(t, "Proven by the undo logs")
+	set(t, c.coll, 3, "id", in([16]byte{1, 2, 3}, uuidrep.CSharpLegacy))
+	c.run(failure.ExitIncomplete, "verify")
+	c.ok("verify --allow-changed")
 }
 
-// The proof says what it is based on. Values that the decision leaves as they are do not fail it.
+// Within one subtype, a value that looks converted and has no line is a difference, unless it was left
+// and listed.
+func TestProofOfConvertedValueWithoutLine(t *testing.T) {
+	c := newScene(t, 40, uuidrep.JavaLegacy, uuidrep.CSharpLegacy)
+	another := func(i int) { // a value of another service, in the new order
+		insert(t, c.coll, []any{bson.D{{Key: "_id", Value: int32(100 + i)}, {Key: "id", Value: in(v4(i), uuidrep.CSharpLegacy)}}})
+	}
+	for i := range 3 {
+		another(i)
+	}
+	c.plan("csharpLegacy", convertFields("javaLegacy", ""))
+	c.run(failure.ExitIncomplete, "apply --write")
+	c.ok("verify")
+	another(100)
+	c.run(failure.ExitIncomplete, "verify").prints(t, "200")
+	c.ok("verify --allow-changed")
+}
+
+// The proof says what it is based on. Values that the decision leaves as they are do not fail it, also without the record, because the
+// directory has the decision.
 func TestProofNamesItsBasis(t *testing.T) {
-	for _, tt := range []struct {
-		to      uuidrep.Representation
-		changes []func(*plan.Plan)
-		basis   string
-		text    string
-	}{
-		{uuidrep.Standard, nil, "undoLog", "Proven by the undo logs"},
-		{uuidrep.CSharpLegacy, nil, "undoLog", "Proven by the undo logs"},
-		{uuidrep.Standard, []func(*plan.Plan){intoNew("c")}, "source", "Proven"},
-	} {
-		s := mongotest.Start(t)
-		coll := connect(t, s).Collection("c")
-		seed(t, coll, 40, uuidrep.JavaLegacy, tt.to)
-		insert(t, coll, []any{bson.D{{Key: "_id", Value: "stray"}, {Key: "id", Value: bson.Binary{Subtype: 3, Data: []byte("0123456789abcdef")}}}})
-		dir := prepared(t, s, tt.to.String(), append(tt.changes, convertFields("javaLegacy", ""))...)
-		command(t, s, applying(dir)...).want(t, failure.ExitIncomplete)
-		r := command(t, s, "verify", dir, "--output", "json").want(t, failure.ExitOK)
-		var v struct {
-			Steps []struct {
-				Proven  bool
-				RestsOn string
-				Result  struct{ ValuesLeft, OldValues int64 }
-			}
+	for _, w := range works {
+		s, db := started(t)
+		seed(t, db.Collection("c"), 40, w.from, w.to)
+		insert(t, db.Collection("c"), []any{bson.D{{Key: "_id", Value: "stray"}, {Key: "id", Value: bson.Binary{Subtype: 3, Data: []byte("0123456789abcdef")}}}})
+		c := &scene{TB: t, s: s, at: s, db: db, coll: db.Collection("c")}
+		c.plan(w.to.String(), append(w.changes, convertFields(w.from.String(), ""))...)
+		c.run(failure.ExitIncomplete, "apply --write")
+		basis, text := `"restsOn": "undoLog"`, "Proven by the undo logs"
+		if w.changes != nil {
+			basis, text = `"restsOn": "source"`, "Proven"
 		}
-		if err := json.Unmarshal([]byte(r.stdout), &v); err != nil || len(v.Steps) != 1 || !v.Steps[0].Proven || v.Steps[0].RestsOn != tt.basis ||
-			v.Steps[0].Result.ValuesLeft != 1 || v.Steps[0].Result.OldValues != 0 {
-			t.Errorf("%v: %s", err, r.stdout)
-		}
-		if r := command(t, s, "verify", dir).want(t, failure.ExitOK); !strings.Contains(r.stdout, tt.text) {
-			t.Error(r.stdout)
+		c.run(failure.ExitOK, "verify --output json").prints(t, `"proven": true`, basis, `"valuesLeft": 1,`, `"oldValues": 0,`)
+		c.run(failure.ExitOK, "verify").prints(t, text)
+		if w.changes != nil {
+			drop(t, db.Collection(record.Name))
+			c.ok("verify")
 		}
 	}
-}
-
-// A copy that has values that the decision left unchanged is proven with the decision in the
-// directory, also without the record.
-func TestProofOfCopyWithSkippedValues(t *testing.T) {
-	s := mongotest.Start(t)
-	db := connect(t, s)
-	seed(t, db.Collection("c"), 20, uuidrep.JavaLegacy, uuidrep.Standard)
-	insert(t, db.Collection("c"), []any{bson.D{{Key: "_id", Value: "stray"}, {Key: "id", Value: bson.Binary{Subtype: 3, Data: []byte("0123456789abcdef")}}}})
-	dir := prepared(t, s, "standard", convertFields("javaLegacy", ""), intoNew("c"))
-	command(t, s, "apply", dir, "--write").want(t, failure.ExitIncomplete)
-	command(t, s, "verify", dir).want(t, failure.ExitOK)
-	if err := db.Collection(record.Name).Drop(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	command(t, s, "verify", dir).want(t, failure.ExitOK)
 }
 
 // A filter that matches nothing any more proves nothing, also if deleted documents are accepted.
 func TestProofOfFilterWithoutDocuments(t *testing.T) {
-	for _, to := range []uuidrep.Representation{uuidrep.Standard, uuidrep.CSharpLegacy} {
-		s := mongotest.Start(t)
-		coll := connect(t, s).Collection("c")
+	for _, to := range targets {
+		s, db := started(t)
+		coll := db.Collection("c")
 		batched(t, coll, 30, uuidrep.JavaLegacy, uuidrep.JavaLegacy)
 		file := planned(t, s, "--to", to.String())
 		filtered(t, s, file, []string{`{"batch": 0}`}, []string{""})
@@ -115,10 +85,85 @@ func TestProofOfFilterWithoutDocuments(t *testing.T) {
 		if _, err := coll.DeleteMany(t.Context(), bson.D{{Key: "batch", Value: 0}}); err != nil {
 			t.Fatal(err)
 		}
-		for _, more := range [][]string{nil, {"--allow-changed"}} {
-			if r := command(t, s, append([]string{"verify", dir}, more...)...).want(t, failure.ExitUsage); !strings.Contains(r.stderr, `no document matches the filter`) {
-				t.Error(r.stderr)
-			}
+		command(t, s, "verify", dir).want(t, failure.ExitUsage).says(t, `no document matches the filter`)
+		command(t, s, "verify", dir, "--allow-changed").want(t, failure.ExitUsage).says(t, `no document matches the filter`)
+	}
+}
+
+// What a person said to leave is no surprise, and neither are nulls, empty strings, and values of other types in a
+// field that is converted: apply and verify end with exit code 0, in place and into a copy. Text that is no UUID is of
+// another type in all fields but those of text.
+func TestNoSurprise(t *testing.T) {
+	java := func(u uuid.UUID) any { return in(u, uuidrep.JavaLegacy) }
+	for name, tt := range map[string]struct {
+		from, to string
+		value    func(uuid.UUID) any
+		others   []any // beside those that all have
+	}{
+		"another subtype":  {"javaLegacy", "standard", java, []any{bson.D{}, bson.D{{Key: "x", Value: 1}}}},
+		"the same subtype": {"javaLegacy", "csharpLegacy", java, []any{bson.D{}}},
+		"subtype 0":        {"generic", "standard", func(u uuid.UUID) any { return in(u, uuidrep.Unspecified) }, nil},
+		"text":             {"text", "standard", func(u uuid.UUID) any { return u.String() }, []any{bson.D{}, bson.A{bson.D{{Key: "x", Value: "y"}}}}},
+		"to text":          {"javaLegacy", "text", java, nil},
+		"Go structs": {"goStruct", "standard", func(u uuid.UUID) any { return uuid.NullUUID{UUID: u, Valid: true} },
+			[]any{v4(1).String(), bson.D{}, bson.D{{Key: "valid", Value: true}}, bson.D{{Key: "name", Value: "x"}}, bson.A{bson.D{{Key: "x", Value: bson.D{}}}}}},
+	} {
+		for way, changes := range ways {
+			t.Run(name+", "+way, func(t *testing.T) {
+				var docs []any
+				for i := range 60 {
+					sum := md5.Sum(fmt.Append(nil, i))
+					docs = append(docs, bson.D{{Key: "_id", Value: int32(i)}, {Key: "id", Value: tt.value(v4(i))}, {Key: "sum", Value: bson.Binary{Subtype: 3, Data: sum[:]}}})
+				}
+				if tt.from != "text" {
+					tt.others = append(tt.others, "x", "not a UUID at all")
+				}
+				for i, v := range append(tt.others, nil, "", int32(7), int64(7), 7.5, bson.NewObjectID(), true, bson.A{}, bson.A{nil, "", int32(1)},
+					bson.Binary{Subtype: 3, Data: []byte("short")}, bson.Binary{Subtype: 5, Data: make([]byte, 16)}) {
+					docs = append(docs, bson.D{{Key: "_id", Value: int32(100 + i)}, {Key: "id", Value: v}})
+				}
+				c := setting(t, docs)
+				to := tt.to
+				if to == "text" {
+					to = "standard"
+				}
+				c.plan(to, append(changes, convertFields(tt.from, tt.to, "id"))...)
+				c.ok("apply", "apply --write", "apply --write", "verify", "undo --write")
+			})
 		}
 	}
+}
+
+// An apply that is refused leaves no file, and a directory in the place of a file is refused.
+func TestRefusedLeavesNothing(t *testing.T) {
+	c := newScene(t, 12, uuidrep.JavaLegacy, uuidrep.Standard)
+	t.Chdir(t.TempDir())
+	for name, change := range map[string][]func(*plan.Plan){
+		"another order": {convertFields("javaLegacy", ""), func(p *plan.Plan) { p.Collections[0].Fields[0].Decision = plan.Convert("csharpLegacy") }},
+		"absent field":  {func(p *plan.Plan) { p.Collections[0].Fields[0].Path = "absent" }},
+		"absent":        {func(p *plan.Plan) { p.Collections[0].Name = "absent" }},
+		"filter":        {func(p *plan.Plan) { p.Collections[0].Filter = `{"_id": -1}` }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := prepared(t, c.s, "standard", change...)
+			for range 2 {
+				command(t, c.s, applying(dir)...).want(t, failure.ExitUsage)
+			}
+			left, err := filepath.Glob(filepath.Join(dir, "c*"))
+			here, err2 := os.ReadDir(".")
+			if err != nil || err2 != nil || len(left) > 0 || len(here) > 0 {
+				t.Errorf("left %q and %v, %v, %v", left, here, err, err2)
+			}
+		})
+	}
+	for _, name := range []string{"c.javaLegacy.state", "c.javaLegacy.undo", "c.javaLegacy.skipped.jsonl"} {
+		dir := prepared(t, c.s, "standard")
+		if err := os.Mkdir(filepath.Join(dir, name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if r := command(t, c.s, applying(dir)...).says(t, name); r.code == failure.ExitOK {
+			t.Error(name)
+		}
+	}
+	c.ok("apply --write")
 }

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -19,29 +18,25 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
-	"github.com/bsonids/bsonids/integration/mongotest"
 	"github.com/bsonids/bsonids/uuidrep"
 )
 
-// opaque fills the collection c with n UUIDs in Java order of which no value shows that, before or after they are
-// converted to C# order. It returns the documents that the conversion must produce.
-func opaque(t testing.TB, coll *mongo.Collection, n int) (want map[string]bson.Raw) {
+// opaque is a setting of n UUIDs in Java order of which no value shows that, before or after they are
+// converted to C# order. Only the record and the files tell which values are converted.
+func opaque(t testing.TB, n int) *scene {
 	t.Helper()
-	want = make(map[string]bson.Raw)
-	var docs []any
-	for i, u := range odd(n) {
-		docs = append(docs, bson.D{{Key: "_id", Value: int32(i)}, {Key: "a", Value: in(u, uuidrep.JavaLegacy)}})
-		note(want, bson.D{{Key: "_id", Value: int32(i)}, {Key: "a", Value: in(u, uuidrep.CSharpLegacy)}})
-	}
-	insert(t, coll, docs)
-	return want
+	values := odd(n)
+	c := pairs(t, n, func(i int) (old, converted bson.D) {
+		return bson.D{{Key: "_id", Value: int32(i)}, {Key: "a", Value: in(values[i], uuidrep.JavaLegacy)}},
+			bson.D{{Key: "_id", Value: int32(i)}, {Key: "a", Value: in(values[i], uuidrep.CSharpLegacy)}}
+	})
+	return c.in(c.another())
 }
 
-// inOrder makes the plan that converts the collection c of opaque, and returns its directory. Only the record and
-// the files tell which values are converted.
-func inOrder(t testing.TB, s *mongotest.Server) (dir string) {
-	t.Helper()
-	return prepared(t, s, "csharpLegacy", convertFields("javaLegacy", ""), trusted("a"))
+// another makes another plan of an opaque setting, and returns its directory.
+func (c *scene) another() (dir string) {
+	c.Helper()
+	return prepared(c, c.s, "csharpLegacy", convertFields("javaLegacy", ""), trusted("a"))
 }
 
 // applying returns the arguments that apply the plan in dir.
@@ -49,23 +44,25 @@ func applying(dir string, extra ...string) []string {
 	return slices.Concat([]string{"apply", dir, "--write"}, gentle, extra)
 }
 
+// apply is applying as a line for run.
+const apply = "apply --write --batch 10 --workers 2"
+
 // recorded returns the runs of the collection c, in the order in which they began.
 func recorded(t *testing.T, db *mongo.Database) []record.Run {
 	t.Helper()
+	var runs []record.Run
 	cur, err := db.Collection(record.Name).Find(t.Context(), bson.D{{Key: "collection", Value: "c"}})
+	if err == nil {
+		err = cur.All(t.Context(), &runs)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	var all []record.Run
-	if err := cur.All(t.Context(), &all); err != nil {
-		t.Fatal(err)
-	}
-	runs := make([]record.Run, len(all))
-	for _, r := range all {
-		if r.Epoch < 1 || r.Epoch > int64(len(all)) || runs[r.Epoch-1].ID != "" {
-			t.Fatalf("epoch %d of %d runs", r.Epoch, len(all))
+	slices.SortFunc(runs, func(a, b record.Run) int { return int(a.Epoch - b.Epoch) })
+	for i, r := range runs {
+		if r.Epoch != int64(i+1) {
+			t.Fatalf("epoch %d of the run %d", r.Epoch, i)
 		}
-		runs[r.Epoch-1] = r
 	}
 	return runs
 }
@@ -73,12 +70,9 @@ func recorded(t *testing.T, db *mongo.Database) []record.Run {
 // The record holds who converted what, when, how far it came and what happened to it later. scan
 // does not treat it as user data.
 func TestRecord(t *testing.T) {
-	s := mongotest.Start(t)
-	db := connect(t, s)
-	seed(t, db.Collection("c"), 20, uuidrep.JavaLegacy, uuidrep.CSharpLegacy)
-	dir := prepared(t, s, "csharpLegacy")
-	command(t, s, applying(dir)...).want(t, failure.ExitOK)
-	runs := recorded(t, db)
+	c := newScene(t, 20, uuidrep.JavaLegacy, uuidrep.CSharpLegacy)
+	c.ok("apply --write")
+	runs := recorded(t, c.db)
 	if len(runs) != 1 {
 		t.Fatalf("%d runs", len(runs))
 	}
@@ -86,61 +80,55 @@ func TestRecord(t *testing.T) {
 	host, _ := os.Hostname()
 	if r.ID != "c/1" || r.Kind != record.Convert || r.From != "javaLegacy" || r.To != "csharpLegacy" || r.Outcome != record.Done || r.Ended == nil ||
 		r.By.Host != host || r.By.PID != os.Getpid() || r.Ended.Before(r.Started) || time.Since(r.Started) > time.Hour || r.UndoSize == 0 ||
-		r.State != filepath.Join(dir, "c.javaLegacy.state") || r.UndoLog != filepath.Join(dir, "c.javaLegacy.undo") ||
+		r.State != c.file("c.javaLegacy.state") || r.UndoLog != c.file("c.javaLegacy.undo") ||
 		r.Progress != (record.Progress{Documents: 20, Read: 20, Changed: 20, Values: 60}) || r.Undone != nil {
 		t.Errorf("got %+v", r)
 	}
-	if fields := scanned(t, s, "--all"); len(fields) == 0 {
-		t.Error("nothing was scanned")
-	} else {
-		for f := range fields {
-			if strings.HasPrefix(f, record.Name) {
-				t.Errorf("scan reports %s", f)
-			}
+	fields := scanned(t, c.s, "--all")
+	for f := range fields {
+		if strings.HasPrefix(f, record.Name) {
+			t.Errorf("scan reports %s", f)
 		}
 	}
-	command(t, s, "plan", filepath.Join(t.TempDir(), "new"), "--db", s.Database(), "--collection", record.Name).want(t, failure.ExitUsage)
-	command(t, s, "apply", prepared(t, s, "javaLegacy", convertFields("csharpLegacy", ""), copiedInto("c", record.Name))).want(t, failure.ExitUsage)
-	command(t, s, "undo", dir, "--write").want(t, failure.ExitOK)
-	runs = recorded(t, db)
+	if len(fields) == 0 {
+		t.Error("nothing was scanned")
+	}
+	command(t, c.s, "plan", filepath.Join(t.TempDir(), "new"), "--db", c.db.Name(), "--collection", record.Name).want(t, failure.ExitUsage)
+	command(t, c.s, "apply", prepared(t, c.s, "javaLegacy", convertFields("csharpLegacy", ""), copiedInto("c", record.Name))).want(t, failure.ExitUsage)
+	c.ok("undo --write")
+	runs = recorded(t, c.db)
 	if len(runs) != 2 || runs[1].Kind != record.Undo || runs[1].Outcome != record.Done || runs[0].Undone == nil || !runs[0].Undone.Complete || runs[1].Conversion != runs[0].Conversion {
 		t.Errorf("got %+v", runs)
 	}
 }
 
-// Values without evidence are not converted twice, whichever directory is used.
+// Values without evidence are not converted twice, whichever directory is used, and not with a record under another name.
 func TestTwice(t *testing.T) {
-	s := mongotest.Start(t)
-	db := connect(t, s)
-	want := opaque(t, db.Collection("c"), 12)
-	dirs := []string{inOrder(t, s)}
-	command(t, s, applying(inOrder(t, s))...).want(t, failure.ExitOK)
-	for _, dir := range append(dirs, inOrder(t, s)) { // made before, and after
-		for _, extra := range [][]string{nil, {"--take-over"}} {
-			if r := command(t, s, applying(dir, extra...)...).want(t, failure.ExitUsage); !strings.Contains(r.stderr, "bsonids undo") {
-				t.Error(r.stderr)
-			}
-			equal(t, all(t, db.Collection("c")), want)
+	c := opaque(t, 15)
+	before := c.another()
+	c.ok(apply)
+	for _, dir := range []string{before, c.another()} { // made before, and after
+		for _, extra := range []string{"", " --take-over"} {
+			c.in(dir).run(failure.ExitUsage, apply+extra).says(t, "bsonids undo")
+			c.converted()
 		}
 	}
+	insert(t, c.db.Collection("migrations.old"), snapshot(t, c.db))
+	drop(t, c.db.Collection(record.Name))
+	c.in(c.another()).run(failure.ExitUsage, apply).says(t, "migrations.old is a record of conversions")
+	c.converted()
 }
 
 // If several plans of the same values begin at the same time, with different directories, one of them converts.
 func TestAtOnce(t *testing.T) {
-	s := mongotest.Start(t)
-	db := connect(t, s)
 	for range 3 {
-		if err := db.Drop(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		want := opaque(t, db.Collection("c"), 60)
+		c := opaque(t, 60)
 		const n = 3
 		results := make(chan result, n)
-		first := inOrder(t, s)
 		for i := range n {
-			dir := filepath.Join(t.TempDir(), "of", fmt.Sprint(i))
-			again(t, filepath.Join(first, plan.PlanFile), dir)
-			go func() { results <- command(t, s, applying(dir)...) }()
+			dir := filepath.Join(t.TempDir(), fmt.Sprint(i))
+			again(t, c.file(plan.PlanFile), dir)
+			go func() { results <- command(t, c.s, applying(dir)...) }()
 		}
 		done := 0
 		for range n {
@@ -155,89 +143,48 @@ func TestAtOnce(t *testing.T) {
 		if done != 1 {
 			t.Errorf("%d of %d converted", done, n)
 		}
-		equal(t, all(t, db.Collection("c")), want)
+		c.converted()
 	}
 }
 
-// A record under another name is noticed.
-func TestRecordElsewhere(t *testing.T) {
-	s := mongotest.Start(t)
-	db := connect(t, s)
-	want := opaque(t, db.Collection("c"), 15)
-	command(t, s, applying(inOrder(t, s))...).want(t, failure.ExitOK)
-	var docs []any
-	for _, d := range all(t, db.Collection(record.Name)) {
-		docs = append(docs, d)
+// beginsRun matches the command that puts a conversion into the record.
+func beginsRun(r request) bool {
+	if !asks("insert", record.Name)(r) || len(r.sequence) == 0 {
+		return false
 	}
-	insert(t, db.Collection("migrations.old"), docs)
-	if err := db.Collection(record.Name).Drop(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if r := command(t, s, applying(inOrder(t, s))...).want(t, failure.ExitUsage); !strings.Contains(r.stderr, "migrations.old is a record of conversions") {
-		t.Error(r.stderr)
-	}
-	equal(t, all(t, db.Collection("c")), want)
+	kind, _ := r.sequence[0].Lookup("kind").StringValueOK()
+	return kind == record.Convert
 }
 
 // A run that is interrupted while it is put into the record has an end there, so that the next run
 // need not wait for its writes.
 func TestInterruptedBeginning(t *testing.T) {
-	s := mongotest.Start(t)
-	db := connect(t, s)
-	opaque(t, db.Collection("c"), 12)
-	dir := inOrder(t, s)
+	c := opaque(t, 12)
 	ctx, interrupt := context.WithCancel(t.Context())
-	p := startProxy(t, host(t, s), func(r request, pass func() []byte) []byte {
-		if name, _ := r.command.Lookup("insert").StringValueOK(); name == record.Name && len(r.sequence) > 0 {
-			if kind, _ := r.sequence[0].Lookup("kind").StringValueOK(); kind == record.Convert {
-				interrupt()
-			}
-		}
-		return pass()
-	})
+	p := justBefore(t, c.s, beginsRun, interrupt)
 	var out, errs bytes.Buffer
-	if code := cli.Run(ctx, applying(dir, "--uri", p.URI()), &out, &errs); code != failure.ExitInterrupted {
+	if code := cli.Run(ctx, applying(c.dir, "--uri", p.URI()), &out, &errs); code != failure.ExitInterrupted {
 		t.Errorf("exit code %d: %s", code, errs.String())
 	}
-	runs := recorded(t, db)
-	if len(runs) != 1 {
-		t.Errorf("%d runs, want one", len(runs))
-	}
-	for _, r := range runs {
-		if r.Ended == nil {
-			t.Errorf("%v has no end", &r)
-		}
+	if runs := recorded(t, c.db); len(runs) != 1 || runs[0].Ended == nil {
+		t.Errorf("%+v", runs)
 	}
 }
 
-// A copy of the state file that was made before the last run is refused, and is not changed.
+// A copy of the directory that was made before the last run is refused, and is not changed.
 func TestOlderLedger(t *testing.T) {
-	for _, to := range []uuidrep.Representation{uuidrep.Standard, uuidrep.CSharpLegacy} {
-		s := mongotest.Start(t)
-		coll := connect(t, s).Collection("c")
-		want := seed(t, coll, 30, uuidrep.JavaLegacy, to)
-		dir := prepared(t, s, to.String())
-		var updates atomic.Int32
-		p := startProxy(t, host(t, s), func(r request, pass func() []byte) []byte {
-			if r.name() == "update" && r.documents > 1 && updates.Add(1) == 2 {
-				return nil
-			}
-			return pass()
-		})
-		command(t, p, applying(dir)...).want(t, failure.ExitUnreachable)
-		older := copied(t, dir)
-		ledger := filepath.Join(older, "c.javaLegacy.state")
+	for _, to := range targets {
+		c := newScene(t, 30, uuidrep.JavaLegacy, to)
+		c.through(lostAfter(t, c.s, 1, writesTo("c"))).run(failure.ExitUnreachable, apply)
+		older := c.in(copied(t, c.dir))
+		ledger := older.file("c.javaLegacy.state")
 		before := logText(t, ledger)
-		command(t, s, applying(dir)...).want(t, failure.ExitOK)
-		if r := command(t, s, applying(older)...).want(t, failure.ExitUsage); !strings.Contains(r.stderr, "older copy") {
-			t.Error(r.stderr)
-		}
+		c.ok(apply)
+		older.run(failure.ExitUsage, apply).says(t, "older copy")
 		if now := logText(t, ledger); now != before {
 			t.Errorf("%s became %s", before, now)
 		}
-		equal(t, all(t, coll), want)
-		if r := command(t, s, applying(dir)...).want(t, failure.ExitOK); !strings.Contains(r.stdout, "done") {
-			t.Error(r.stdout)
-		}
+		c.converted()
+		c.run(failure.ExitOK, apply).prints(t, "done")
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -14,7 +13,6 @@ import (
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
-	"github.com/bsonids/bsonids/integration/mongotest"
 	"github.com/bsonids/bsonids/uuidrep"
 )
 
@@ -30,43 +28,27 @@ func snapshot(t testing.TB, db *mongo.Database) (docs []any) {
 // flag that restores it, and after that the migration goes on, and can be undone.
 func TestRecordForgets(t *testing.T) {
 	for name, older := range map[string]bool{"dropped": false, "older": true} {
-		for _, to := range []uuidrep.Representation{uuidrep.Standard, uuidrep.CSharpLegacy} {
+		for _, to := range targets {
 			t.Run(name+"/"+to.String(), func(t *testing.T) {
-				s := mongotest.Start(t)
-				db := connect(t, s)
-				coll := db.Collection("c")
-				converted := seed(t, coll, 30, uuidrep.JavaLegacy, to)
-				before := all(t, coll)
-				dir := prepared(t, s, to.String())
-				write := []string{"apply", dir, "--batch", "10", "--write"}
-				command(t, s, write...).want(t, failure.ExitOK)
-				docs := snapshot(t, db)
-				command(t, s, write...).want(t, failure.ExitOK)
-				if err := db.Collection(record.Name).Drop(t.Context()); err != nil {
-					t.Fatal(err)
-				}
+				c := newScene(t, 30, uuidrep.JavaLegacy, to)
+				c.ok("apply --write")
+				docs := snapshot(t, c.db)
+				c.ok("apply --write")
+				drop(t, c.db.Collection(record.Name))
 				if older {
-					insert(t, db.Collection(record.Name), docs)
+					insert(t, c.db.Collection(record.Name), docs)
 				}
-				for _, args := range [][]string{write, {"apply", dir}, {"undo", dir}, {"undo", dir, "--write"}} {
-					if r := command(t, s, args...).want(t, failure.ExitFailed); !strings.Contains(r.stderr, "bsonids plan "+dir+" --restore-record") {
-						t.Errorf("%v: %s", args, r.stderr)
-					}
+				for _, line := range []string{"apply --write", "apply", "undo", "undo --write"} {
+					c.run(failure.ExitFailed, line).says(t, "bsonids plan "+c.dir+" --restore-record")
 				}
-				equal(t, all(t, coll), converted)
-				if r := command(t, s, "status", dir).want(t, failure.ExitOK); !strings.Contains(r.stdout, "--restore-record") {
-					t.Error(r.stdout)
-				}
-				command(t, s, "plan", dir, "--restore-record").want(t, failure.ExitOK)
-				command(t, s, "plan", dir, "--restore-record").want(t, failure.ExitOK)
-				if r := command(t, s, "status", dir).want(t, failure.ExitOK); strings.Contains(r.stdout, "--restore-record") || !strings.Contains(r.stdout, "1 of 1 conversions done") {
-					t.Error(r.stdout)
-				}
-				command(t, s, write...).want(t, failure.ExitOK)
-				equal(t, all(t, coll), converted)
-				command(t, s, "verify", dir).want(t, failure.ExitOK)
-				command(t, s, "undo", dir, "--write").want(t, failure.ExitOK)
-				equal(t, all(t, coll), before)
+				c.converted()
+				c.run(failure.ExitOK, "status").prints(t, "--restore-record")
+				c.ok("plan --restore-record", "plan --restore-record")
+				c.run(failure.ExitOK, "status").prints(t, "1 of 1 conversions done").lacks(t, "--restore-record")
+				c.ok("apply --write", "verify")
+				c.converted()
+				c.ok("undo --write")
+				c.unchanged()
 			})
 		}
 	}
@@ -75,77 +57,58 @@ func TestRecordForgets(t *testing.T) {
 // Each part of a division restores to a record that was dropped what it knows. A part that begins after that takes over
 // their decision, and the record adds all of them up.
 func TestRecordForgetsParts(t *testing.T) {
-	for _, to := range []uuidrep.Representation{uuidrep.Standard, uuidrep.CSharpLegacy} {
-		s := mongotest.Start(t)
-		db := connect(t, s)
-		coll := db.Collection("c")
-		converted := seed(t, coll, 90, uuidrep.JavaLegacy, to)
-		before := all(t, coll)
-		dirs := partsTo(t, s, 3, to.String(), convertFields("javaLegacy", ""))
-		for _, dir := range dirs[:2] {
-			command(t, s, applying(dir)...).want(t, failure.ExitOK)
+	for _, to := range targets {
+		c := inParts(t, 3, 90, uuidrep.JavaLegacy, to, convertFields("javaLegacy", ""))
+		for _, p := range c.parts[:2] {
+			p.ok(apply)
 		}
-		if err := db.Collection(record.Name).Drop(t.Context()); err != nil {
-			t.Fatal(err)
+		drop(t, c.db.Collection(record.Name))
+		for _, p := range c.parts[:2] {
+			p.run(failure.ExitFailed, apply).says(t, "bsonids plan "+p.dir+" --restore-record")
+			p.ok("plan --restore-record")
 		}
-		for _, dir := range dirs[:2] {
-			if r := command(t, s, applying(dir)...).want(t, failure.ExitFailed); !strings.Contains(r.stderr, "bsonids plan "+dir+" --restore-record") {
-				t.Error(r.stderr)
-			}
-			command(t, s, "plan", dir, "--restore-record").want(t, failure.ExitOK)
-		}
-		if d := divisionsOf(t, s, s.Database()); len(d) != 1 || d[0].Parts != 3 || d[0].PartsDone != 2 || !slices.Equal(d[0].PartsMissing, []string{"1/3"}) {
+		if d := c.division(); d.Parts != 3 || d.PartsDone != 2 || !slices.Equal(d.PartsMissing, []string{"1/3"}) {
 			t.Errorf("%+v", d)
 		}
-		command(t, s, applying(dirs[2])...).want(t, failure.ExitOK)
-		equal(t, all(t, coll), converted)
-		if d := divisionsOf(t, s, s.Database()); len(d) != 1 || d[0].PartsDone != 3 || len(d[0].PartsMissing) > 0 {
+		c.parts[2].ok(apply)
+		c.converted()
+		if d := c.division(); d.PartsDone != 3 || len(d.PartsMissing) > 0 {
 			t.Errorf("%+v", d)
 		}
-		for _, dir := range dirs {
-			command(t, s, applying(dir)...).want(t, failure.ExitOK)
-			command(t, s, "verify", dir).want(t, failure.ExitOK)
-		}
-		for _, dir := range dirs {
-			command(t, s, "undo", dir, "--write").want(t, failure.ExitOK)
-		}
-		equal(t, all(t, coll), before)
+		c.each(apply, "verify")
+		c.each("undo --write")
+		c.unchanged()
 	}
 }
 
 // A directory that is a copy from before a field was decided is refused, because it does not know of the pass that
-// has converted it, and the latest one is not.
+// has converted it, and the latest one is not. So is one from before the first batch, which does not tell that its plan was applied: the
+// record does.
 func TestDirectoryFromBefore(t *testing.T) {
-	s := mongotest.Start(t)
-	coll := connect(t, s).Collection("c")
-	late(t, coll, 30, uuidrep.Standard)
-	file := planned(t, s)
-	dir := filepath.Dir(file)
-	setDecision(t, file, "b[]", "leave")
-	write := []string{"apply", dir, "--batch", "10", "--write"}
-	command(t, s, write...).want(t, failure.ExitOK)
-	earlier := filepath.Join(t.TempDir(), "earlier")
-	if err := os.CopyFS(earlier, os.DirFS(dir)); err != nil {
-		t.Fatal(err)
+	c := newScene(t, 30, uuidrep.JavaLegacy, uuidrep.Standard)
+	setDecision(t, c.file("plan.yaml"), "id", "leave")
+	c.through(lostAfter(t, c.s, 0, asks("update", record.Name))).run(failure.ExitUnreachable, "apply --write")
+	begun := c.in(copied(t, c.dir))
+	c.ok("apply --write --batch-timeout 5s")
+	earlier := c.in(copied(t, c.dir))
+	setDecision(t, c.file("plan.yaml"), "id", "convert from javaLegacy")
+	c.ok("apply --write")
+	for _, line := range []string{"undo", "undo --write"} {
+		begun.run(failure.ExitFailed, line).says(t, begun.dir)
+		c.converted()
 	}
-	setDecision(t, file, "b[]", "convert from javaLegacy")
-	command(t, s, write...).want(t, failure.ExitOK)
-	converted := all(t, coll)
-	for _, args := range [][]string{{"apply", earlier}, {"apply", earlier, "--write"}, {"undo", earlier}, {"undo", earlier, "--write"}, {"plan", earlier, "--restore-record"}} {
-		if r := command(t, s, args...).want(t, failure.ExitFailed); !strings.Contains(r.stderr, earlier+": the directory is an older copy") || !strings.Contains(r.stderr, dir) {
-			t.Errorf("%v: %s", args, r.stderr)
-		}
-		equal(t, all(t, coll), converted)
+	for _, line := range []string{"apply", "apply --write", "undo", "undo --write", "plan --restore-record"} {
+		earlier.run(failure.ExitFailed, line).says(t, earlier.dir+": the directory is an older copy", c.dir)
+		c.converted()
 	}
-	command(t, s, write...).want(t, failure.ExitOK)
+	c.ok("apply --write")
 }
 
 // A migration whose directory is lost is abandoned by the id that status prints. A new plan leaves the fields of
 // which it has converted values within one subtype, and converts others. The old directory, if it comes back, is
 // refused.
 func TestAbandon(t *testing.T) {
-	s := mongotest.Start(t)
-	db := connect(t, s)
+	s, db := started(t)
 	coll := db.Collection("c")
 	var docs []any
 	for i := range 30 {
@@ -156,14 +119,8 @@ func TestAbandon(t *testing.T) {
 	file := planned(t, s, "--to", "csharpLegacy")
 	lost := filepath.Dir(file)
 	setDecision(t, file, "b", "leave")
-	var batches atomic.Int32
-	p := startProxy(t, host(t, s), func(r request, pass func() []byte) []byte {
-		if name, _ := r.command.Lookup("update").StringValueOK(); name == "c" && r.documents > 1 && batches.Add(1) == 2 {
-			return nil // as if the process or the server had died
-		}
-		return pass()
-	})
-	command(t, p, "apply", lost, "--batch", "10", "--batch-timeout", "5s", "--retry-for", "0s", "--write").want(t, failure.ExitUnreachable)
+	p := lostAfter(t, s, 1, writesTo("c")) // as if the process or the server had died
+	command(t, p, "apply", lost, "--batch", "10", "--batch-timeout", "5s", "--write").want(t, failure.ExitUnreachable)
 	half := all(t, coll)
 	r := command(t, s, "status", "--db", db.Name()).want(t, failure.ExitOK)
 	id := regexp.MustCompile(`Migration ([0-9a-f]{16}) to csharpLegacy: `).FindStringSubmatch(r.stdout)
@@ -171,11 +128,12 @@ func TestAbandon(t *testing.T) {
 		t.Fatal(r.stdout)
 	}
 	dir := filepath.Join(t.TempDir(), "new.d")
-	command(t, s, "plan", dir, "--db", db.Name(), "--to", "csharpLegacy", "--abandon", "0123456789abcdef").want(t, failure.ExitUsage)
+	abandon := []string{"plan", dir, "--db", db.Name(), "--to", "csharpLegacy", "--abandon"}
+	command(t, s, append(abandon, "0123456789abcdef")...).want(t, failure.ExitUsage)
 	if err := os.RemoveAll(dir); err != nil {
 		t.Fatal(err)
 	}
-	command(t, s, "plan", dir, "--db", db.Name(), "--to", "csharpLegacy", "--abandon", id[1]).want(t, failure.ExitOK)
+	command(t, s, append(abandon, id[1])...).want(t, failure.ExitOK)
 	yaml := text(t, filepath.Join(dir, "plan.yaml"))
 	_, a, _ := strings.Cut(yaml, `- path: "a"`)
 	a, _, _ = strings.Cut(a, "- path:")
@@ -203,12 +161,8 @@ func TestAbandon(t *testing.T) {
 	if converted == 0 || converted == len(before) {
 		t.Errorf("the abandoned migration has converted %d of %d values", converted, len(before))
 	}
-	for _, args := range [][]string{{"apply", lost, "--write"}, {"undo", lost, "--write"}} {
-		if r := command(t, s, args...).want(t, failure.ExitFailed); !strings.Contains(r.stderr, "was abandoned") {
-			t.Errorf("%v: %s", args, r.stderr)
-		}
+	for _, verb := range []string{"apply", "undo"} {
+		command(t, s, verb, lost, "--write").want(t, failure.ExitFailed).says(t, "was abandoned")
 	}
-	if r := command(t, s, "status", "--db", db.Name()).want(t, failure.ExitOK); !strings.Contains(r.stdout, "abandoned on") {
-		t.Error(r.stdout)
-	}
+	command(t, s, "status", "--db", db.Name()).want(t, failure.ExitOK).prints(t, "abandoned on")
 }

@@ -1,10 +1,8 @@
 package servertest
 
 import (
-	"encoding/json"
 	"fmt"
 	"html"
-	"math/rand/v2"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -17,15 +15,13 @@ import (
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/scan"
-	"github.com/bsonids/bsonids/integration/mongotest"
 	"github.com/bsonids/bsonids/uuidrep"
 )
 
 // The collection holds a thousand random UUIDs in each representation, and bytes without version
 // bits.
 func TestScan(t *testing.T) {
-	s := mongotest.Start(t)
-	db := connect(t, s)
+	s, db := started(t)
 	for _, r := range legacy {
 		var docs []any
 		for range 1000 {
@@ -34,12 +30,8 @@ func TestScan(t *testing.T) {
 		insert(t, db.Collection(r.String()), docs)
 	}
 	var docs []any
-	for range 1000 {
-		var sum [16]byte
-		for i := range sum {
-			sum[i] = byte(rand.Uint32())
-		}
-		docs = append(docs, bson.D{{Key: "sum", Value: in(sum, uuidrep.JavaLegacy)}, {Key: "go", Value: in(uuid.New(), uuidrep.Unspecified)}, {Key: "text", Value: uuid.NewString()}})
+	for i := range 1000 {
+		docs = append(docs, bson.D{{Key: "sum", Value: in(checksum(i), uuidrep.JavaLegacy)}, {Key: "go", Value: in(uuid.New(), uuidrep.Unspecified)}, {Key: "text", Value: uuid.NewString()}})
 	}
 	insert(t, db.Collection("others"), docs)
 	fields := scanned(t, s, "--all")
@@ -60,34 +52,26 @@ func TestScan(t *testing.T) {
 	if f := fields["others text"]; f.Counts.Text != 1000 {
 		t.Errorf("%+v", f)
 	}
-	if r := command(t, s, "scan", "--db", s.Database(), "-o", "html").want(t, failure.ExitOK); !strings.Contains(r.stdout, "<!DOCTYPE html>") {
-		t.Error(r.stdout)
-	}
-	if r := command(t, many(t, s), "scan", "--db", s.Database(), "--collection", "others").want(t, failure.ExitOK); !strings.Contains(r.stdout, "1000 of about 20000") {
-		t.Error(r.stdout)
-	}
-	command(t, s, "scan", "--db", s.Database(), "--collection", "nowhere").want(t, failure.ExitUsage)
-}
-
-// many is the server, on which each collection seems to have more documents than scan reads of a sample.
-func many(t *testing.T, s *mongotest.Server) target {
-	return startProxy(t, host(t, s), func(r request, pass func() []byte) []byte {
+	command(t, s, "scan", "--db", s.Database(), "-o", "html").want(t, failure.ExitOK).prints(t, "<!DOCTYPE html>")
+	many := startProxy(t, host(t, s), func(r request, pass func() []byte) []byte {
 		if r.name() == "count" {
 			return ofMany(r)
 		}
 		return pass()
 	})
+	command(t, many, "scan", "--db", s.Database(), "--collection", "others").want(t, failure.ExitOK).prints(t, "1000 of about 20000")
+	command(t, s, "scan", "--db", s.Database(), "--collection", "nowhere").want(t, failure.ExitUsage)
+	command(t, s, "scan", "--db", s.Database()+"_").want(t, failure.ExitUsage).says(t, "does not exist")
 }
 
-func ofMany(r request) []byte {
-	return r.reply(bson.D{{Key: "ok", Value: 1.0}, {Key: "n", Value: int32(20_000)}})
-}
+// ofMany is the answer for a collection that seems to have more documents than scan reads of a sample.
+func ofMany(r request) []byte { return r.ok(bson.E{Key: "n", Value: int32(20_000)}) }
 
-// Views and the collections of the server are scanned if they are named. The server is asked for
+// Views and the collections of the server are scanned if they are named, and views that are not read are
+// named, unless the user named the collections. The server is asked for
 // names only, which it gives to a user who may read some collections only.
 func TestScanWhat(t *testing.T) {
-	s := mongotest.Start(t)
-	db := connect(t, s)
+	s, db := started(t)
 	for _, name := range []string{"c", "v", "w"} {
 		insert(t, db.Collection(name), []any{bson.D{{Key: "id", Value: in(uuid.New(), uuidrep.Standard)}}})
 	}
@@ -105,42 +89,36 @@ func TestScanWhat(t *testing.T) {
 		}
 		return r.cursor("db.$cmd.listCollections", listed...)
 	})
-	scan := []string{"scan", "--db", s.Database(), "--output", "json"}
-	for _, tt := range []struct {
-		args, want []string
-	}{
-		{nil, []string{"c", "w"}},
-		{[]string{"--collection", "v"}, []string{"v"}},
-		{[]string{"--collection", "c,system.views"}, []string{"c", "system.views"}},
-	} {
-		r := command(t, p, append(scan, tt.args...)...).want(t, failure.ExitOK)
-		var report struct{ Collections []struct{ Namespace string } }
-		if err := json.Unmarshal([]byte(r.stdout), &report); err != nil {
-			t.Fatal(err)
+	for named, want := range map[string][]string{"": {"c", "w"}, "v": {"v"}, "c,system.views": {"c", "system.views"}} {
+		args := []string{"scan", "--db", s.Database(), "--output", "json"}
+		if named != "" {
+			args = append(args, "--collection", named)
 		}
+		r := command(t, p, args...).want(t, failure.ExitOK)
+		var report struct{ Collections []struct{ Namespace string } }
+		decode(t, r.stdout, &report)
 		var got []string
 		for _, c := range report.Collections {
 			got = append(got, strings.TrimPrefix(c.Namespace, s.Database()+"."))
 		}
-		if !slices.Equal(got, tt.want) {
-			t.Errorf("%v: %v, want %v", tt.args, got, tt.want)
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: %v, want %v", named, got, want)
+		}
+		if named == "" {
+			r.says(t, "views are scanned only", " v")
+		} else if strings.Contains(r.problems(), "views are") {
+			t.Error(r.stderr)
 		}
 	}
-	command(t, p, append(scan, "--collection", "none")...).want(t, failure.ExitUsage)
-	if r := command(t, s, "scan", "--db", s.Database()+"_").want(t, failure.ExitUsage); !strings.Contains(r.stderr, "does not exist") {
-		t.Error(r.stderr)
-	}
+	command(t, p, "scan", "--db", s.Database(), "--collection", "none").want(t, failure.ExitUsage)
 }
 
 // If a server cannot sample, the first documents are read, and a warning says so. A server that
 // refuses to use its disk, as in read-only mode, or whose random cursor failed by chance, can
 // sample. A lost server does not mean that it cannot.
 func TestScanSample(t *testing.T) {
-	s := mongotest.Start(t)
-	coll := connect(t, s).Collection("c")
-	for range 30 {
-		insert(t, coll, []any{bson.D{{Key: "id", Value: in(uuid.New(), uuidrep.Standard)}}})
-	}
+	s, db := started(t)
+	fill(t, db.Collection("c"), 0, 30, uuidrep.Standard, v4)
 	for _, tt := range []struct {
 		name  string
 		codes []int32 // of the answers to $sample; 0 for one with documents
@@ -169,43 +147,39 @@ func TestScanSample(t *testing.T) {
 				code = tt.codes[asked]
 			}
 			asked++
-			if disk, _ := r.command.Lookup("allowDiskUse").BooleanOK(); tt.disk && !disk {
-				code = 0
-			}
-			if code == 0 {
+			if disk, _ := r.command.Lookup("allowDiskUse").BooleanOK(); code == 0 || tt.disk && !disk {
 				return r.cursor(s.Database()+".c", bson.D{{Key: "id", Value: in(uuid.New(), uuidrep.Standard)}})
 			}
-			return r.reply(bson.D{{Key: "ok", Value: 0.0}, {Key: "code", Value: code}, {Key: "errmsg", Value: "no"}})
+			return r.fail(code, "no")
 		})
-		r := command(t, p, "scan", "--db", s.Database(), "-o", "json")
-		if r.code != tt.code || !strings.Contains(r.stdout, tt.want) || (tt.want == "") != (r.stdout == "") {
-			t.Errorf("%s: exit code %d, want %d with %s\n%s%s", tt.name, r.code, tt.code, tt.want, r.stdout, r.stderr)
+		r := command(t, p, "scan", "--db", s.Database(), "-o", "json").want(t, tt.code).prints(t, tt.want)
+		if (tt.want == "") != (r.stdout == "") {
+			t.Errorf("%s: %s", tt.name, r.stdout)
 		}
 	}
 }
 
+// scan fails on what it is asked to fail on, names it, and writes the report nevertheless.
 func TestScanFailOn(t *testing.T) {
-	s := mongotest.Start(t)
-	db := connect(t, s)
+	s, db := started(t)
 	fill(t, db.Collection("old"), 0, 60, uuidrep.JavaLegacy, v4)
 	fill(t, db.Collection("new"), 0, 60, uuidrep.Standard, v4)
-	args := []string{"scan", "--db", s.Database(), "--all"}
+	scan := func(code int, args ...string) result {
+		t.Helper()
+		return command(t, s, append([]string{"scan", "--db", s.Database(), "--all", "--fail-on"}, args...)...).want(t, code)
+	}
 	for _, failOn := range []string{"mixed,generic", "generic"} {
-		if r := command(t, s, append(args, "--fail-on", failOn)...).want(t, failure.ExitOK); r.problems() != "" {
+		if r := scan(failure.ExitOK, failOn); r.problems() != "" {
 			t.Errorf("%s: %s", failOn, r.stderr)
 		}
 	}
-	r := command(t, s, append(args, "--fail-on", "mixed,legacy", "-o", "json")...).want(t, failure.ExitIncomplete)
-	if !strings.Contains(r.problems(), s.Database()+".old a is legacy") || strings.Contains(r.problems(), ".new") || strings.Contains(r.problems(), "mixed") {
-		t.Error(r.stderr)
+	r := scan(failure.ExitIncomplete, "mixed,legacy", "-o", "json").says(t, s.Database()+".old a is legacy")
+	if strings.Contains(r.problems(), ".new") || strings.Contains(r.problems(), "mixed") || strings.Count(r.stdout, `"namespace": `) != 2 {
+		t.Error(r.stdout, r.stderr)
 	}
-	var report scan.Report
-	if err := json.Unmarshal([]byte(r.stdout), &report); err != nil || len(report.Collections) != 2 {
-		t.Errorf("%v: %s", err, r.stdout)
-	}
-	command(t, s, append(args, "--collection", "new", "--fail-on", "legacy")...).want(t, failure.ExitOK)
+	scan(failure.ExitOK, "legacy", "--collection", "new")
 	for _, bad := range []string{"legcay", "legacy,", ""} {
-		command(t, s, append(args, "--fail-on", bad)...).want(t, failure.ExitUsage)
+		scan(failure.ExitUsage, bad)
 	}
 }
 
@@ -215,8 +189,7 @@ func TestPageCommands(t *testing.T) {
 	if err != nil {
 		t.Skip(err)
 	}
-	s := mongotest.Start(t)
-	db := connect(t, s)
+	s, db := started(t)
 	fill(t, db.Collection("orders"), 0, 40, uuidrep.JavaLegacy, v4)
 	fill(t, db.Collection("go"), 0, 40, uuidrep.Unspecified, v4)
 	var docs []any

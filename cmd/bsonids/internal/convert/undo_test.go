@@ -312,19 +312,21 @@ func TestUndoRefusedAtOnce(t *testing.T) {
 
 // A document that changes between the read and the write is read again. If it changes each time, it is left.
 func TestUndoOvertaken(t *testing.T) {
+	move := func(u *undoing, n int) memory.Fault {
+		if n == 1 {
+			doc := u.s.Documents(u.coll)[1]
+			u.change(2, bson.D{{Key: "list", Value: bson.A{int32(0), doc.Lookup("list", "0"), doc.Lookup("list", "1")}}})
+		}
+		return memory.Fault{}
+	}
 	for name, tt := range map[string]struct {
 		change func(u *undoing, n int) memory.Fault
 		want   Undone
 		calls  int
 		skips  []string
 	}{
-		"moved": {func(u *undoing, n int) memory.Fault {
-			if n == 1 {
-				doc := u.s.Documents(u.coll)[1]
-				u.change(2, bson.D{{Key: "list", Value: bson.A{int32(0), doc.Lookup("list", "0"), doc.Lookup("list", "1")}}})
-			}
-			return memory.Fault{}
-		}, Undone{Entries: 4, Restored: 4}, 2, nil},
+		"moved":                     {move, Undone{Entries: 4, Restored: 4}, 2, nil},
+		"moved, within one subtype": {move, Undone{Entries: 4, Restored: 4}, 2, nil},
 		"a path that leads nowhere": {func(u *undoing, n int) memory.Fault {
 			if n == 1 {
 				return memory.Fault{Write: 28}
@@ -373,7 +375,11 @@ func TestUndoOvertaken(t *testing.T) {
 		}, Undone{Entries: 4, Restored: 4}, 2, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			u := converted(t, "standard", 4)
+			to := "standard"
+			if strings.HasSuffix(name, "within one subtype") {
+				to = "csharpLegacy"
+			}
+			u := converted(t, to, 4)
 			calls := 0
 			u.onUpdate(func(n int) memory.Fault { calls = n; return tt.change(u, n) })
 			got := u.undo()
@@ -394,6 +400,12 @@ func TestUndoOvertaken(t *testing.T) {
 			}
 			if tt.want.Gone == 0 && tt.want.Left == 0 && name == "restored by another program" {
 				u.same(u.before)
+			}
+			if strings.HasPrefix(name, "moved") {
+				now, was := u.s.Documents(u.coll)[1], u.before[1]
+				if !now.Lookup("list", "1").Equal(was.Lookup("list", "0")) || !now.Lookup("list", "2").Equal(was.Lookup("list", "1")) || !now.Lookup("a").Equal(was.Lookup("a")) {
+					t.Errorf("%v was %v", now, was)
+				}
 			}
 		})
 	}

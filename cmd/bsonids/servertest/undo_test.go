@@ -1,0 +1,251 @@
+package servertest
+
+import (
+	"bytes"
+	"encoding/binary"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
+	"github.com/bsonids/bsonids/uuidrep"
+)
+
+// spoilt are the ways in which a file may lack what was written to it.
+var spoilt = map[string]func(path string, b []byte) error{
+	"missing":    func(path string, _ []byte) error { return os.Remove(path) },
+	"moved":      func(path string, _ []byte) error { return os.Rename(path, path+".old") },
+	"empty":      func(path string, _ []byte) error { return os.WriteFile(path, nil, 0o600) },
+	"a folder":   func(path string, _ []byte) error { _ = os.Remove(path); return os.Mkdir(path, 0o700) },
+	"cut":        func(path string, b []byte) error { return os.WriteFile(path, b[:len(b)-1], 0o600) },
+	"half":       func(path string, b []byte) error { return os.WriteFile(path, b[:len(b)/2], 0o600) },
+	"last gone":  func(path string, b []byte) error { return os.WriteFile(path, b[:len(b)-lastRecord(b)], 0o600) },
+	"all gone":   func(path string, b []byte) error { return os.WriteFile(path, b[:recordsOf(b)[1]], 0o600) },
+	"one bit":    func(path string, b []byte) error { b[len(b)/2] ^= 1; return os.WriteFile(path, b, 0o600) },
+	"last bit":   func(path string, b []byte) error { b[len(b)-1] ^= 1; return os.WriteFile(path, b, 0o600) },
+	"a stranger": func(path string, _ []byte) error { return os.WriteFile(path, []byte("hello\n"), 0o600) },
+}
+
+// recordsOf returns the offsets at which the records of an undo log begin, its header first, and its
+// size: a line of text, and records of 12 bytes and their length, with which they begin.
+func recordsOf(b []byte) []int {
+	offsets := []int{bytes.IndexByte(b, '\n') + 1}
+	for at := offsets[0]; at < len(b); {
+		at += 12 + int(binary.LittleEndian.Uint32(b[at:]))
+		offsets = append(offsets, at)
+	}
+	return offsets
+}
+
+// lastRecord returns the size of the last record of an undo log.
+func lastRecord(b []byte) int {
+	offsets := recordsOf(b)
+	return len(b) - offsets[len(offsets)-2]
+}
+
+// logText returns an undo log as text.
+func logText(t testing.TB, path string) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := convert.WriteText(&b, path); err != nil {
+		t.Error(err)
+	}
+	return b.String()
+}
+
+// An undo log that lacks what was written to it, or that of another step in its place, proves nothing, with one exit code however it was
+// damaged, and restores nothing, also of the other collections. A plan is not done without it either. The log is named.
+func TestSpoiltLog(t *testing.T) {
+	for _, to := range targets {
+		c := newScene(t, 12, uuidrep.JavaLegacy, to)
+		seed(t, c.db.Collection("d"), 12, uuidrep.JavaLegacy, to)
+		c.plan(to.String(), convertFields("javaLegacy", ""), accepted)
+		c.ok("apply --write", "verify")
+		after := map[string]map[string]bson.Raw{"c": all(t, c.coll), "d": all(t, c.db.Collection("d"))}
+		refused := func(t *testing.T, code int, paths ...string) {
+			t.Helper()
+			command(t, c.s, c.args("verify")...).want(t, code).says(t, paths[0])
+			command(t, c.s, c.args("undo")...).want(t, failure.ExitFailed).says(t, paths...)
+			command(t, c.s, c.args("undo --write")...).want(t, failure.ExitFailed).says(t, paths...)
+			if r := command(t, c.s, c.args("apply --write")...).says(t, paths[0]); r.code != failure.ExitFailed && r.code != failure.ExitUsage {
+				t.Errorf("exit code %d: %s", r.code, r.stderr)
+			}
+			whole(t, c.db, after)
+		}
+		log, other := c.file("c.javaLegacy.undo"), c.file("d.javaLegacy.undo")
+		is, of := text(t, log), text(t, other)
+		for how, spoil := range spoilt {
+			t.Run(how, func(t *testing.T) {
+				if err := spoil(log, []byte(is)); err != nil {
+					t.Fatal(err)
+				}
+				refused(t, failure.ExitFailed, log)
+				_ = os.Remove(log)
+				put(t, log, is)
+			})
+		}
+		put(t, log, of)
+		put(t, other, is)
+		refused(t, failure.ExitUsage, log, other)
+		put(t, log, is)
+		put(t, other, of)
+		state := c.file("c.javaLegacy.state")
+		was := text(t, state)
+		if err := os.Remove(state); err != nil {
+			t.Fatal(err)
+		}
+		refused(t, failure.ExitFailed, state)
+		put(t, state, was)
+		c.ok("undo --write")
+		c.unchanged()
+	}
+}
+
+// A proof by an undo log that lost its last lines fails, also after the values without a line were overwritten, and if
+// the record, or also the state file, that tell its size are gone.
+func TestProofWithoutLines(t *testing.T) {
+	for _, to := range targets {
+		c := newScene(t, 40, uuidrep.JavaLegacy, to)
+		state, undo := c.file("c.javaLegacy.state"), c.file("c.javaLegacy.undo")
+		c.ok("apply --write", "verify --allow-changed")
+		b := []byte(text(t, undo))
+		put(t, undo, string(b[:recordsOf(b)[21]]))
+		c.run(failure.ExitFailed, "verify --allow-changed").says(t, undo)
+		for i := 20; i < 40; i++ {
+			set(t, c.coll, i, "id", in(v4(i), to))
+		}
+		c.run(failure.ExitFailed, "verify --allow-changed").says(t, undo)
+		drop(t, c.db.Collection(record.Name))
+		c.run(failure.ExitFailed, "verify --allow-changed").says(t, undo) // the state file tells
+		if err := os.Remove(state); err != nil {
+			t.Fatal(err)
+		}
+		c.run(failure.ExitFailed, "verify --allow-changed").says(t, state)
+	}
+}
+
+// A document of which a service changed one value has its other values restored. What is not restored
+// is listed, and the undo can be ended without it.
+func TestUndoByValue(t *testing.T) {
+	for _, to := range targets {
+		c := newScene(t, 60, uuidrep.JavaLegacy, to)
+		c.ok("apply --write")
+		for i := 20; i < 40; i++ {
+			fresh := marshalValue(t, in(v4(i), to))
+			set(t, c.coll, i, "id", fresh)
+			var doc bson.D // as undo must leave it
+			if err := bson.Unmarshal(c.before[marshalValue(t, int32(i)).String()], &doc); err != nil {
+				t.Fatal(err)
+			}
+			doc[1].Value = fresh
+			note(c.before, doc)
+		}
+		texts := []string{`"changedSince": 20`, `"valuesLeft": 20`}
+		if to == uuidrep.Standard {
+			texts = append(texts, `"newValuesNotInUndoLog": 20`)
+		}
+		for range 2 {
+			r := c.run(failure.ExitIncomplete, "undo --output json").prints(t, texts...)
+			if strings.Count(r.stdout, `"id: another program`) != 20 {
+				t.Error(r.stdout)
+			}
+			c.run(failure.ExitIncomplete, "undo --write").prints(t, "--allow-changed")
+		}
+		c.unchanged()
+		c.run(failure.ExitOK, "undo --write --allow-changed").lacks(t, "give --allow-changed")
+		// The undo is complete, and another conversion may begin.
+		other := prepared(t, c.s, to.String(), convertFields("javaLegacy", ""), trusted("id"))
+		command(t, c.s, "apply", other, "--write")
+		if _, err := os.Stat(filepath.Join(other, "c.javaLegacy.undo")); err != nil {
+			t.Error("no other conversion began")
+		}
+	}
+}
+
+func marshalled(t testing.TB, v any) bson.RawValue { return marshalValue(t, v) }
+
+// The log of a conversion that was undone restores nothing of a later one, which has a log of its own.
+func TestUndoOfAnEarlierConversion(t *testing.T) {
+	for _, to := range targets {
+		c := newScene(t, 30, uuidrep.JavaLegacy, to)
+		second := c.in(prepared(t, c.s, to.String()))
+		c.ok("apply --write", "undo --write", "undo --write") // nothing is left to do
+		second.ok("apply --write")
+		for _, line := range []string{"undo", "undo --write"} {
+			c.run(failure.ExitUsage, line).says(t, second.dir)
+			c.converted()
+		}
+		second.ok("undo --write")
+		c.unchanged()
+		c.ok("undo --write")
+	}
+}
+
+// The undo of several passes of one plan, which is stopped between them, calls none of them another conversion.
+func TestUndoOfPasses(t *testing.T) {
+	c := twoPasses(t)
+	c.ok(apply)
+	stopped := c.through(lostAfter(t, c.s, 1, writesTo("c"))).run(failure.ExitUnreachable, "undo --write --batch-timeout 5s")
+	dir, _ := moved(t, c.dir)
+	rest := c.in(dir).run(failure.ExitOK, "undo --write --batch-timeout 5s")
+	stopped.lacks(t, "another conversion")
+	rest.lacks(t, "another conversion")
+	c.unchanged()
+}
+
+// twoPasses is a scene with three values that a finished conversion has left, and that a second pass, which has not begun, will convert.
+func twoPasses(t *testing.T) *scene {
+	t.Helper()
+	values := odd(3)
+	for range 200 {
+		values = append(values, v4(len(values)))
+	}
+	c := pairs(t, 203, func(i int) (old, converted bson.D) {
+		return bson.D{{Key: "_id", Value: int32(i)}, {Key: "a", Value: in(values[i], uuidrep.JavaLegacy)}},
+			bson.D{{Key: "_id", Value: int32(i)}, {Key: "a", Value: in(values[i], uuidrep.Standard)}}
+	})
+	c.run(failure.ExitIncomplete, apply)
+	changePlan(t, c.dir, trusted("a"))
+	return c
+}
+
+// The state file of the first pass of a field does not stand for that of the pass which converts what the first
+// one has listed.
+func TestStateOfAnotherPass(t *testing.T) {
+	c := twoPasses(t)
+	c.through(lostAfter(t, c.s, 0, asks("update", "c"))).run(failure.ExitUnreachable, apply)
+	second := c.file("c.javaLegacy.2.state")
+	was := text(t, second)
+	put(t, second, text(t, c.file("c.javaLegacy.state")))
+	c.run(failure.ExitFailed, apply)
+	c.run(failure.ExitFailed, "status").says(t, second+" is of another pass")
+	put(t, second, was)
+	c.ok("status", apply)
+	c.converted()
+}
+
+// A second plan of a database is undone for itself: what the first one has converted stays.
+func TestUndoOfASecondPlan(t *testing.T) {
+	s, db := started(t)
+	coll := db.Collection("z")
+	seed(t, coll, 20, uuidrep.JavaLegacy, uuidrep.Standard)
+	command(t, s, applying(filepath.Dir(planned(t, s)))...).want(t, failure.ExitOK)
+	// A service writes old values again, and another collection is new.
+	for i := range 12 {
+		insert(t, coll, []any{bson.D{{Key: "_id", Value: int32(1000 + i)}, {Key: "id", Value: in(v4(i), uuidrep.JavaLegacy)}}})
+	}
+	now := all(t, coll)
+	seed(t, db.Collection("b"), 20, uuidrep.JavaLegacy, uuidrep.Standard)
+	before := all(t, db.Collection("b"))
+	second := filepath.Dir(planned(t, s))
+	p := lostAfter(t, s, 1, writesTo("b", "z")) // the second plan does not come to z
+	command(t, p, applying(second, "--collections-at-once", "1", "--batch-timeout", "5s")...).want(t, failure.ExitUnreachable)
+	command(t, s, "undo", second, "--write", "--batch-timeout", "5s").want(t, failure.ExitOK)
+	equal(t, all(t, db.Collection("b")), before)
+	equal(t, all(t, coll), now)
+}
