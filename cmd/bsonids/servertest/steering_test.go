@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/integration/mongotest"
 )
 
 // watch is output that calls a function once for each text, in their order, when the text was written.
@@ -41,13 +42,9 @@ func (w *watch) Write(p []byte) (int, error) {
 // A pause that is there at the beginning, and one that begins while the work goes on, stop apply and undo
 // before the next batch. They go on when it ends.
 func TestPause(t *testing.T) {
-	s, db := started(t)
-	want := shop(t, db, 20)
-	before := beforehand(t, db, want)
-	file := planned(t, s)
-	edit(t, file, mixed...)
-	dir := filepath.Dir(file)
-	pause := filepath.Join(dir, "pause")
+	s := mongotest.Start(t)
+	m := newMixedShop(t, s, 20)
+	dir, pause := m.dir, filepath.Join(m.dir, "pause")
 	for _, args := range [][]string{{"apply", dir, "--collections-at-once", "1"}, {"undo", dir}} {
 		put(t, pause, "")
 		batches := 0
@@ -80,22 +77,19 @@ func TestPause(t *testing.T) {
 			t.Errorf("%s: %d batches, and %q was not said: %s", args[0], batches, log.texts, &log.all)
 		}
 		if args[0] == "apply" {
-			whole(t, db, want)
+			whole(t, m.db, m.want)
 		} else {
-			whole(t, db, before)
+			whole(t, m.db, m.before)
 		}
 	}
 }
 
 // A rate that is set while apply waits holds without a restart.
 func TestRate(t *testing.T) {
-	s, db := started(t)
-	want := shop(t, db, 20)
-	file := planned(t, s)
-	edit(t, file, mixed...)
-	dir := filepath.Dir(file)
-	setRate(t, dir, "1")
-	command(t, s, "status", dir).want(t, failure.ExitOK).prints(t, "at most 1 documents per second")
+	s := mongotest.Start(t)
+	m := newMixedShop(t, s, 20)
+	setRate(t, m.dir, "1")
+	command(t, s, "status", m.dir).want(t, failure.ExitOK).prints(t, "at most 1 documents per second")
 	largest := 0
 	p := startProxy(t, host(t, s), func(r request, pass func() []byte) []byte {
 		if (r.name() == "update" || r.name() == "insert") && r.documents > 0 && !strings.HasPrefix(r.on(), "bsonids.") { // no probe
@@ -103,15 +97,15 @@ func TestRate(t *testing.T) {
 				t.Errorf("a batch of %d documents with a rate of 1", r.documents)
 			}
 			if largest = max(largest, r.documents); largest == 1 {
-				setRate(t, dir, "as fast as you can")
-				setRate(t, dir, "0")
+				setRate(t, m.dir, "as fast as you can")
+				setRate(t, m.dir, "0")
 			}
 		}
 		return pass()
 	})
-	command(t, p, "apply", dir, "--write", "--collections-at-once", "1").want(t, failure.ExitOK)
+	command(t, p, "apply", m.dir, "--write", "--collections-at-once", "1").want(t, failure.ExitOK)
 	if largest < 2 {
 		t.Error("the rate was not raised")
 	}
-	whole(t, db, want)
+	whole(t, m.db, m.want)
 }
