@@ -17,9 +17,9 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
 )
 
-// A dump in any form and any representation becomes what the same documents are in another
-// representation, and back again. The record, and what belongs to the server, stays as it is.
-func TestRoundTrip(t *testing.T) {
+// A dump in any form and any representation becomes what the same documents are in another representation. The
+// record, and what belongs to the server, stays as it is.
+func TestRepresentations(t *testing.T) {
 	kinds := []string{"standard", "pythonLegacy", "csharpLegacy", "javaLegacy"}
 	for i, from := range kinds {
 		for j, to := range kinds {
@@ -28,27 +28,11 @@ func TestRoundTrip(t *testing.T) {
 			}
 			r := rand.New(rand.NewPCG(uint64(i), uint64(j)))
 			before, after := shop(r, 20+r.IntN(40), from, to)
-			for form, path := range forms(t, before) {
-				what := form + " from " + from + " to " + to
-				out, back := output(t, path), output(t, path)
-				res, _, err := job(t, path, conversion(t, from, to), nil).run(t.Context(), t, out)
-				if err != nil || !res.Complete() {
-					t.Fatalf("%s: %v, %+v", what, err, res)
-				}
-				n := int64(len(before[0].Documents))
-				if values, changed := res.total(); changed != 2*n || values != 5*n || res.Documents != 2*n+2 {
-					t.Errorf("%s: %+v", what, res)
-				}
-				equal(t, what, contents(t, out), wanted(t, after))
-				v, err := Verify(t.Context(), job(t, path, conversion(t, from, to), nil), open(t, out))
-				if err != nil || !v.Holds() || v.Equal != res.Documents {
-					t.Errorf("%s: %v, %+v", what, err, v)
-				}
-				if _, _, err := job(t, out, conversion(t, to, from), nil).run(t.Context(), t, back); err != nil {
-					t.Fatalf("%s: %v", what, err)
-				}
-				equal(t, what+" and back", contents(t, back), wanted(t, before))
-			}
+			n := int64(len(before[0].Documents))
+			convertAll(t, conversion(t, from, to), before, after, nil, nil, func(res Result, _ string) bool {
+				values, changed := res.total()
+				return res.Complete() && changed == 2*n && values == 5*n && res.Documents == 2*n+2
+			})
 		}
 	}
 }
@@ -56,95 +40,163 @@ func TestRoundTrip(t *testing.T) {
 // What is not planned is copied. A selection of what the dump does not have is an error.
 func TestSelection(t *testing.T) {
 	before, after := shop(rand.New(rand.NewPCG(1, 1)), 30, "javaLegacy", "standard")
-	for form, path := range forms(t, before) {
-		out := output(t, path)
-		if _, _, err := job(t, path, conversion(t, "javaLegacy", "standard"), nil, "customers").run(t.Context(), t, out); err != nil {
-			t.Fatal(err)
-		}
-		equal(t, form, contents(t, out), wanted(t, concat(after[:1], before[1:])))
+	any := func(Result, string) bool { return true }
+	convertAll(t, conversion(t, "javaLegacy", "standard"), before, concat(after[:1], before[1:]), nil, []string{"customers"}, any)
+	for form, path := range dumptest.Forms(t, before...) {
 		if _, _, err := Survey(t.Context(), reading(t, path, "none")); err == nil || !strings.Contains(err.Error(), `collection "none" does not exist`) {
 			t.Errorf("%s: %v", form, err)
 		}
 	}
 }
 
-// Values that are left as they are, are listed with their collection, and the output has them.
-func TestSkipList(t *testing.T) {
-	r := rand.New(rand.NewPCG(2, 2))
-	var docs []any
-	for i := range 40 {
-		kind := "javaLegacy"
-		if i%4 == 0 {
-			kind = "csharpLegacy"
-		}
-		docs = append(docs, bson.D{{Key: "_id", Value: int32(i)}, {Key: "u", Value: kindstest.Stored(v4(r, i), kind)}})
+// Text and documents of Go structs become binary values, and these become text, also in _id. Other values of these
+// forms stay as they are.
+func TestForms(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 9))
+	ids := make([][16]byte, 40)
+	for i := range ids {
+		ids[i] = v4(r, i)
 	}
-	metadata := `{"options":{"validator":{"u":{"$ne":{"$binary":{"base64":"AAECAwQFBgcICQoLDA0ODw==","subType":"03"}}}}},"indexes":[{"key":{"u":{"$numberInt":"1"}},"partialFilterExpression":{"u":{"$gt":{"$binary":{"base64":"AQECAwQFBgcICQoLDA0ODw==","subType":"03"}}}}}]}`
-	for form, path := range forms(t, []dumptest.Collection{{Database: "d", Name: "c", Metadata: metadata, Documents: docs}}) {
-		out := output(t, path)
-		res, listed, err := job(t, path, conversion(t, "javaLegacy", "standard"), nil).run(t.Context(), t, out)
-		if values, _ := res.total(); err != nil || values != 30 || res.Left != 10 || res.Constants != 2 || res.Complete() {
-			t.Errorf("%s: %v, %+v", form, err, res)
+	dump := func(kind string) []dumptest.Collection {
+		c, kept := dumptest.Collection{Database: "d", Name: "c", Metadata: `{"options":{},"indexes":[],"uuid":"9f2c8a526d1e4b609a570f6a1d2e3c4b"}`}, dumptest.Collection{Database: "d", Name: "kept"}
+		for i, u := range ids {
+			id := formed(u, kind, i)
+			c.Documents = append(c.Documents, bson.D{{Key: "_id", Value: id}, {Key: "items", Value: bson.A{bson.D{{Key: "sku", Value: formed(ids[39-i], kind, i)}, {Key: "n", Value: "1"}}, nil}},
+				{Key: "by", Value: bson.D{{Key: "65", Value: id}}}, {Key: "note", Value: formed(u, "text", 1)}, {Key: "go", Value: formed(u, "goStruct", 0)}, {Key: "last", Value: int32(i)}})
+			kept.Documents = append(kept.Documents, bson.D{{Key: "_id", Value: int32(i)}, {Key: "of", Value: formed(u, "text", 0)}, {Key: "to", Value: formed(u, "goStruct", 1)}})
 		}
-		if strings.Count(listed, "\n") != 12 || strings.Count(listed, `"collection":"d.c","_id":{"$numberInt"`) != 10 ||
-			!strings.Contains(listed, `"_id":null,"path":"options.validator.u.$ne","value":{"$binary":{"base64":"AAECAwQFBgcICQoLDA0ODw==","subType":"03"}}`) ||
-			!strings.Contains(listed, `"path":"indexes.0.partialFilterExpression.u.$gt"`) {
-			t.Errorf("%s: %s", form, listed)
-		}
-		if contents(t, out)["metadata of d.c"] != metadata {
-			t.Errorf("%s: the metadata changed", form)
-		}
-		v, err := Verify(t.Context(), job(t, path, conversion(t, "javaLegacy", "standard"), nil), open(t, out))
-		if err != nil || !v.Holds() || v.Left != 10 || v.Constants != 2 {
-			t.Errorf("%s: %v, %+v", form, err, v)
-		}
+		return []dumptest.Collection{c, kept}
+	}
+	for _, tt := range [][2]string{{"text", "standard"}, {"goStruct", "standard"}, {"text", "csharpLegacy"}, {"goStruct", "javaLegacy"}, {"csharpLegacy", "canonical"}} {
+		to := strings.Replace(tt[1], "canonical", "text", 1)
+		convertAll(t, conversion(t, tt[0], to, "_id", "items.sku", "by.*"), dump(tt[0]), dump(tt[1]), nil, []string{"c"}, func(res Result, _ string) bool {
+			return res.Complete() && res.Collections["d.c"].Steps[0].Values == 120
+		})
 	}
 }
 
-// Two _ids that become equal are an error, which names them, and nothing is written.
-func TestEqualIDs(t *testing.T) {
-	r := rand.New(rand.NewPCG(3, 3))
-	var docs []any
-	for i := range 30 {
-		u := v4(r, i)
-		docs = append(docs, bson.D{{Key: "_id", Value: bson.D{{Key: "u", Value: kindstest.Stored(u, "javaLegacy")}, {Key: "n", Value: int32(i)}}}})
-		if i == 7 {
-			docs = append(docs, bson.D{{Key: "_id", Value: bson.D{{Key: "u", Value: kindstest.Stored(u, "standard")}, {Key: "n", Value: float64(i)}}}})
+// formed returns a UUID as a value of any kind. The n-th text is in the n-th usual spelling, and the
+// documents are those that the driver writes for a struct and for a NullUUID.
+func formed(u [16]byte, kind string, n int) any {
+	s := fmt.Sprintf("%x-%x-%x-%x-%x", u[:4], u[4:6], u[6:8], u[8:10], u[10:])
+	switch {
+	case kind == "canonical":
+		return s
+	case kind == "digits":
+		return strings.ReplaceAll(s, "-", "")
+	case kind == "text":
+		if n%8 >= 4 {
+			s = strings.ToUpper(s)
 		}
+		return []string{s, "{" + s + "}", "urn:uuid:" + s, strings.ReplaceAll(s, "-", "")}[n%4]
+	case kind == "goStruct" && n%2 == 1:
+		return bson.D{{Key: "uuid", Value: bson.Binary{Data: u[:]}}, {Key: "valid", Value: true}}
+	case kind == "goStruct":
+		return bson.D{{Key: "uuid", Value: bson.Binary{Data: u[:]}}}
 	}
-	for form, path := range forms(t, []dumptest.Collection{{Database: "d", Name: "c", Documents: docs}}) {
-		for _, out := range []string{output(t, path), ""} {
-			_, _, err := job(t, path, conversion(t, "javaLegacy", "standard"), nil).run(t.Context(), t, out)
-			if err == nil || !strings.Contains(err.Error(), "equal: 1 documents of d.c get the _id of another one, among them {") || !strings.Contains(err.Error(), `"7`) {
-				t.Errorf("%s: %v", form, err)
+	return kindstest.Stored(u, kind)
+}
+
+// Values that are left as they are, are listed with their collection: those of another order, text that is not a
+// UUID, checksums, and constants in the metadata. Empty strings and nulls are not.
+func TestLeft(t *testing.T) {
+	r := rand.New(rand.NewPCG(2, 4))
+	ids, sums := make([][16]byte, 40), make([][16]byte, 40)
+	for i := range ids {
+		ids[i], sums[i] = v4(r, i), [16]byte(kindstest.Octets(r))
+	}
+	docs := func(ids [][16]byte, kind string, more ...any) (out []any) { // every fourth one is of the first of two kinds
+		for i, u := range ids {
+			k := strings.Split(kind, "/")
+			out = append(out, bson.D{{Key: "_id", Value: int32(i)}, {Key: "u", Value: formed(u, k[min(i%4, len(k)-1)], i)}})
+		}
+		for i, v := range more {
+			out = append(out, bson.D{{Key: "_id", Value: fmt.Sprint(i)}, {Key: "u", Value: v}})
+		}
+		return out
+	}
+	odd, named, nameless := bson.A{"", "none", int32(1)}, bson.D{{Key: "name", Value: "n"}, {Key: "uuid", Value: nil}}, bson.D{{Key: "name", Value: "n"}}
+	null := bson.D{{Key: "uuid", Value: bson.Binary{Data: make([]byte, 16)}}, {Key: "valid", Value: false}}
+	const binary, text = `{"$binary":{"base64":"AAECAwQFBgcICQoLDA0ODw==","subType":"03"}}`, `"9F2C8A52-6D1E-4B60-9A57-0F6A1D2E3C4B"`
+	for _, tt := range []struct {
+		name, from, constant string
+		before, after        []any
+		trusted              []string
+		values, left, listed int64 // with two constants, if they are of the kind
+		lines                []string
+	}{
+		{"another order", "javaLegacy", binary, docs(ids, "csharpLegacy/javaLegacy"), docs(ids, "csharpLegacy/standard"), nil, 30, 10, 12, []string{
+			`{"collection":"d.c","_id":{"$numberInt":"4"},"path":"u"`, `"_id":null,"path":"options.validator.u.$ne","value":` + binary, `"path":"indexes.0.partialFilterExpression.u.$gt"`}},
+		{"text", "text", text, docs(ids, "text", odd), docs(ids, "standard", odd), nil, 40, 1, 3, []string{
+			`"path":"u.1","value":"none","reason":"the text is not a UUID`, `"path":"options.validator.u.$ne","value":` + text}},
+		{"checksums", "text", text, docs(sums, "digits"), docs(sums, "digits"), nil, 0, 40, 42, []string{"may be a checksum"}},
+		{"trusted checksums", "text", text, docs(sums, "digits"), docs(sums, "standard"), []string{"u"}, 40, 0, 2, nil},
+		{"structs", "goStruct", text, docs(ids, "goStruct", null, named, nameless), docs(ids, "standard", nil, named, nameless), nil, 41, 1, 1, []string{
+			`"value":{"name":"n","uuid":null},"reason":"the document has fields other`}},
+	} {
+		metadata := `{"options":{"validator":{"u":{"$ne":` + tt.constant + `}}},"indexes":[{"partialFilterExpression":{"u":{"$gt":` + tt.constant + `}}}],"uuid":"9f2c8a526d1e4b609a570f6a1d2e3c4b"}`
+		of := func(docs []any) []dumptest.Collection {
+			return []dumptest.Collection{{Database: "d", Name: "c", Metadata: metadata, Documents: docs}, {Database: "d", Name: "empty", Metadata: "{}"}}
+		}
+		convertAll(t, conversion(t, tt.from, "standard", "u"), of(tt.before), of(tt.after), tt.trusted, nil, func(res Result, listed string) bool {
+			for _, line := range tt.lines {
+				if !strings.Contains(listed, line) {
+					t.Errorf("%s: %s is not in the list", tt.name, line)
+				}
 			}
-		}
+			values, _ := res.total()
+			return values == tt.values && res.Left == tt.left && res.Constants == tt.listed-tt.left && int64(strings.Count(listed, "\n")) == tt.listed && !res.Complete()
+		})
 	}
 }
 
-// The buckets of a time series are copied, and counted.
+// The buckets of a time series are copied, and listed.
 func TestTimeSeries(t *testing.T) {
 	u := v4(rand.New(rand.NewPCG(4, 4)), 1)
 	bucket := func(kind string) any {
 		return bson.D{{Key: "_id", Value: bson.NewObjectID()}, {Key: "meta", Value: kindstest.Stored(u, kind)}, {Key: "data", Value: bson.D{{Key: "x", Value: bson.Binary{Subtype: 7, Data: []byte{1}}}}}}
 	}
-	collections := []dumptest.Collection{{Database: "d", Name: "w", Type: "timeseries", Metadata: `{"type":"timeseries"}`},
+	c := []dumptest.Collection{{Database: "d", Name: "w", Type: "timeseries", Metadata: `{"type":"timeseries"}`},
 		{Database: "d", Name: "system.buckets.w", Documents: []any{bucket("javaLegacy"), bucket("standard")}},
 		{Database: "d", Name: "c", Documents: []any{bson.D{{Key: "_id", Value: int32(1)}, {Key: "u", Value: kindstest.Stored(u, "javaLegacy")}}}}}
-	for form, path := range forms(t, collections) {
-		out := output(t, path)
-		res, _, err := job(t, path, conversion(t, "javaLegacy", "standard"), nil).run(t.Context(), t, out)
-		if values, _ := res.total(); err != nil || res.Left != 4 || values != 0 { // a value that nothing decides, one in a bucket, and compressed measurements twice
-			t.Errorf("%s: %v, %+v", form, err, res)
+	convertAll(t, conversion(t, "javaLegacy", "standard"), c, c, nil, nil, func(res Result, _ string) bool {
+		values, _ := res.total()
+		return res.Left == 4 && values == 0 // a value that nothing decides, one in a bucket, and compressed measurements twice
+	})
+}
+
+// Two _ids that become equal, in two representations or in two spellings, are an error, which names them. Nothing is
+// written.
+func TestEqualIDs(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 3))
+	id := func(u, n any) bson.D {
+		return bson.D{{Key: "_id", Value: bson.D{{Key: "u", Value: u}, {Key: "n", Value: n}}}}
+	}
+	for from, also := range map[string]string{"javaLegacy": "standard", "text": "standard", "canonical": "text"} {
+		var docs []any
+		for i := range 30 {
+			u := v4(r, i)
+			docs = append(docs, id(formed(u, from, i), int32(i)))
+			if i == 7 {
+				docs = append(docs, id(formed(u, also, 1), float64(i)))
+			}
 		}
-		equal(t, form, contents(t, out), contents(t, path))
+		c := conversion(t, strings.Replace(from, "canonical", "text", 1), "standard", "_id.u")
+		for form, path := range dumptest.Forms(t, dumptest.Collection{Database: "d", Name: "c", Documents: docs}, dumptest.Collection{Database: "d", Name: "e"}) {
+			for _, out := range []string{output(t, path), ""} {
+				_, _, err := job(t, path, c, nil).run(t.Context(), t, out)
+				if err == nil || !strings.Contains(err.Error(), "equal: 1 documents of d.c get the _id of another one, among them {") || !strings.Contains(err.Error(), `"7`) {
+					t.Errorf("%s, %s: %v", from, form, err)
+				}
+			}
+		}
 	}
 }
 
 // A damaged dump, a full disk in the middle, or an interrupt leaves nothing under any name.
 func TestNothingIsLeft(t *testing.T) {
 	before, _ := shop(rand.New(rand.NewPCG(5, 5)), 3000, "javaLegacy", "standard")
-	for form, path := range forms(t, before) {
+	for form, path := range dumptest.Forms(t, before...) {
 		ctx, cancel := context.WithCancel(t.Context())
 		j := job(t, path, conversion(t, "javaLegacy", "standard"), nil)
 		j.Progress = func(int) { cancel() }
@@ -224,7 +276,7 @@ func TestOplogRefused(t *testing.T) {
 	for i := range 40 {
 		c[0].Documents = append(c[0].Documents, bson.D{{Key: "_id", Value: kindstest.Stored(v4(r, i), "javaLegacy")}})
 	}
-	plain, with := forms(t, c[:1]), forms(t, c)
+	plain, with := dumptest.Forms(t, c[:1]...), dumptest.Forms(t, c...)
 	conv := conversion(t, "javaLegacy", "standard")
 	for form, path := range with {
 		if _, _, err := Survey(t.Context(), reading(t, path)); !errors.Is(err, ErrOplog) {

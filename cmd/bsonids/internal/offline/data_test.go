@@ -3,7 +3,7 @@ package offline
 import (
 	"context"
 	"errors"
-	"io"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -63,20 +63,6 @@ func shop(r *rand.Rand, n int, from, to string) (before, after []dumptest.Collec
 		ids = append(ids, u)
 	}
 	return make(from, ids), make(to, ids)
-}
-
-// forms writes a dump in every form and returns the paths.
-func forms(t *testing.T, collections []dumptest.Collection) map[string]string {
-	t.Helper()
-	dir := t.TempDir()
-	paths := map[string]string{"directory": filepath.Join(dir, "in", "dump"), "directory.gz": filepath.Join(dir, "inz", "dump"),
-		"archive": filepath.Join(dir, "a"), "archive.gz": filepath.Join(dir, "a.gz"), "interleaved": filepath.Join(dir, "i")}
-	dumptest.Directory(t, paths["directory"], false, collections...)
-	dumptest.Directory(t, paths["directory.gz"], true, collections...)
-	dumptest.Write(t, paths["archive"], dumptest.Archive(t, 1e6, collections...))
-	dumptest.Write(t, paths["archive.gz"], dumptest.Gzip(t, dumptest.Archive(t, 3, collections...)))
-	dumptest.Write(t, paths["interleaved"], dumptest.Archive(t, 3, collections...))
-	return paths
 }
 
 func open(t testing.TB, path string) *dump.Input {
@@ -156,55 +142,24 @@ func (r *Result) total() (values, documents int64) {
 	return values, documents
 }
 
-// contents returns the bytes of the documents of each collection of a dump, and the metadata.
-func contents(t testing.TB, path string) map[string]string {
+// convertAll converts and proves the dump of the collections in every form. The output must be the dump of the
+// collections after. check gets the result, and the list of what was left.
+func convertAll(t *testing.T, c rule.Conversion, before, after []dumptest.Collection, trusted, only []string, check func(Result, string) bool) {
 	t.Helper()
-	r := open(t, path).Reader()
-	defer func() { _ = r.Close() }()
-	out := make(map[string]string)
-	for {
-		item, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			return out
+	want := dumptest.Forms(t, after...)
+	for form, path := range dumptest.Forms(t, before...) {
+		out, j := output(t, path), job(t, path, c, trusted, only...)
+		res, listed, err := j.run(t.Context(), t, out)
+		if err != nil || !check(res, listed) || !maps.Equal(dumptest.Tree(t, out), dumptest.Tree(t, want[form])) {
+			t.Fatalf("%s, %s to %s: %v, %+v\n%s", form, c.From.Name, c.To.Name, err, res, listed)
 		}
+		j.Input = open(t, path)
+		made, err := dump.Open(out, nil, j.Input.Only)
 		if err != nil {
 			t.Fatal(err)
 		}
-		switch item.Kind {
-		case dump.Document:
-			out[item.Collection.String()] += string(item.Bytes)
-		case dump.Metadata:
-			out["metadata of "+item.Collection.String()] = string(item.Text)
-		}
-	}
-}
-
-// wanted returns what contents must return for a dump of the collections.
-func wanted(t testing.TB, collections []dumptest.Collection) map[string]string {
-	t.Helper()
-	out := make(map[string]string)
-	for _, c := range collections {
-		name := c.Database + "." + c.Name
-		if len(c.Documents) > 0 {
-			out[name] = string(dumptest.BSON(t, c.Documents...))
-		}
-		if c.Metadata != "" {
-			out["metadata of "+name] = c.Metadata
-		}
-	}
-	return out
-}
-
-func equal(t testing.TB, what string, got, want map[string]string) {
-	t.Helper()
-	for name := range want {
-		if got[name] != want[name] {
-			t.Errorf("%s: %s is not as it must be", what, name)
-		}
-	}
-	for name := range got {
-		if _, ok := want[name]; !ok && got[name] != "" {
-			t.Errorf("%s: %s is there", what, name)
+		if v, err := Verify(t.Context(), j, made); err != nil || !v.Holds() || v.Equal != res.Documents || v.Left != res.Left || v.Constants != res.Constants {
+			t.Errorf("%s, %s to %s: %v, %+v", form, c.From.Name, c.To.Name, err, v)
 		}
 	}
 }

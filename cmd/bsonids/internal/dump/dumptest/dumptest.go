@@ -4,12 +4,16 @@ package dumptest
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"encoding/binary"
 	"hash/crc64"
+	"io"
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -86,48 +90,77 @@ func Directory(t testing.TB, dir string, compressed bool, collections ...Collect
 // collections take turns, as mongodump writes them for several collections at once.
 func Archive(t testing.TB, block int, collections ...Collection) []byte {
 	t.Helper()
-	const terminator = "\xff\xff\xff\xff"
+	end := []byte("\xff\xff\xff\xff")
 	b := binary.LittleEndian.AppendUint32(nil, 0x8199e26d)
 	b = append(b, BSON(t, bson.D{{Key: "concurrent_collections", Value: int32(4)}, {Key: "version", Value: "0.1"}, {Key: "server_version", Value: "8.0.4"}, {Key: "tool_version", Value: "100.10.0"}})...)
 	for _, c := range collections {
-		typ := c.Type
-		if typ == "" {
-			typ = "collection"
+		b = append(b, BSON(t, bson.D{{Key: "db", Value: c.Database}, {Key: "collection", Value: c.Name}, {Key: "metadata", Value: c.Metadata}, {Key: "size", Value: int32(0)}, {Key: "type", Value: cmp.Or(c.Type, "collection")}})...)
+	}
+	b = append(b, end...)
+	part := func(c Collection, eof bool, crc uint64, docs []byte) {
+		header := BSON(t, bson.D{{Key: "db", Value: c.Database}, {Key: "collection", Value: c.Name}, {Key: "EOF", Value: eof}, {Key: "CRC", Value: int64(crc)}})
+		b = slices.Concat(b, header, docs, end)
+	}
+	left := slices.DeleteFunc(slices.Clone(collections), func(c Collection) bool { return c.Type == "timeseries" })
+	whole := make(map[string][]any)
+	for _, c := range left {
+		whole[c.Database+"."+c.Name] = c.Documents
+	}
+	for len(left) > 0 {
+		c := left[0]
+		n := min(block, len(c.Documents))
+		part(c, false, 0, BSON(t, c.Documents[:n]...))
+		c.Documents = c.Documents[n:]
+		if left = left[1:]; len(c.Documents) > 0 {
+			left = append(left, c)
+			continue
 		}
-		b = append(b, BSON(t, bson.D{{Key: "db", Value: c.Database}, {Key: "collection", Value: c.Name}, {Key: "metadata", Value: c.Metadata}, {Key: "size", Value: int32(0)}, {Key: "type", Value: typ}})...)
-	}
-	b = append(b, terminator...)
-	header := func(c Collection, eof bool, crc uint64) []byte {
-		return BSON(t, bson.D{{Key: "db", Value: c.Database}, {Key: "collection", Value: c.Name}, {Key: "EOF", Value: eof}, {Key: "CRC", Value: int64(crc)}})
-	}
-	all := make([][]byte, len(collections))
-	left := make([][]any, len(collections))
-	for i, c := range collections {
-		left[i] = c.Documents
-	}
-	for done := 0; done < len(collections); {
-		for i, c := range collections {
-			if left[i] == nil && all[i] == nil && c.Type == "timeseries" {
-				all[i] = []byte{}
-				done++
-				continue
-			}
-			if all[i] != nil && len(left[i]) == 0 {
-				continue
-			}
-			n := min(block, len(left[i]))
-			docs := BSON(t, left[i][:n]...)
-			left[i] = left[i][n:]
-			all[i] = append(append(all[i], docs...), []byte{}...)
-			b = append(append(append(b, header(c, false, 0)...), docs...), terminator...)
-			if len(left[i]) == 0 {
-				if all[i] == nil {
-					all[i] = []byte{}
-				}
-				b = append(append(b, header(c, true, crc64.Checksum(all[i], crc64.MakeTable(crc64.ECMA)))...), terminator...)
-				done++
-			}
-		}
+		part(c, true, crc64.Checksum(BSON(t, whole[c.Database+"."+c.Name]...), crc64.MakeTable(crc64.ECMA)), nil)
 	}
 	return b
+}
+
+// Forms writes a dump in every form, each in a directory of its own, and returns the paths by the names of the forms.
+// A dump of one collection is also a BSON file.
+func Forms(t testing.TB, collections ...Collection) map[string]string {
+	t.Helper()
+	dir, paths := t.TempDir(), make(map[string]string)
+	for _, ext := range []string{"", ".gz"} {
+		put := func(form, name string, b []byte) {
+			if paths[form+ext] = filepath.Join(dir, form+ext, name+ext); ext != "" {
+				b = Gzip(t, b)
+			}
+			Write(t, paths[form+ext], b)
+		}
+		paths["directory"+ext] = filepath.Join(dir, "directory"+ext, "dump")
+		Directory(t, paths["directory"+ext], ext != "", collections...)
+		put("archive", "dump.archive", Archive(t, 1e6, collections...))
+		put("interleaved", "dump.archive", Archive(t, 2, collections...))
+		if c := collections[0]; len(collections) == 1 {
+			put("file", filepath.Join(c.Database, c.Name+".bson"), BSON(t, c.Documents...))
+		}
+	}
+	return paths
+}
+
+// Tree returns the contents of the files in a directory, or of a file, by their relative paths. Those of compressed
+// files are uncompressed.
+func Tree(t testing.TB, root string) map[string]string {
+	t.Helper()
+	out := make(map[string]string)
+	err := filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		b, err := os.ReadFile(path)
+		if z, e := gzip.NewReader(bytes.NewReader(b)); e == nil && err == nil {
+			b, err = io.ReadAll(z)
+		}
+		out[strings.TrimPrefix(path, root)] = string(b)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
 }
