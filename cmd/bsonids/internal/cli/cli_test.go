@@ -29,10 +29,16 @@ func command(t testing.TB, args ...string) result {
 	return result{code, out.String(), errs.String()}
 }
 
-func (r result) want(t testing.TB, code int) result {
+// want checks the exit code, and that the command has printed the texts.
+func (r result) want(t testing.TB, code int, texts ...string) result {
 	t.Helper()
 	if r.code != code {
 		t.Fatalf("exit code %d, want %d\n%s%s", r.code, code, r.stdout, r.stderr)
+	}
+	for _, text := range texts {
+		if !strings.Contains(r.stdout+r.stderr, text) {
+			t.Errorf("%q is missing in\n%s%s", text, r.stdout, r.stderr)
+		}
 	}
 	return r
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -24,46 +25,28 @@ import (
 
 // A dump that is cut off is an error with its offset, and nothing is left.
 func TestDumpDamaged(t *testing.T) {
-	for form, path := range written(t, 60) {
-		if info, err := os.Stat(path); err != nil || info.IsDir() {
-			path, _ = filepath.Abs(filepath.Join(path, "shop", map[string]string{"dir": "orders.bson", "dir.gz": "orders.bson.gz"}[form]))
+	for form, in := range dumptest.Forms(t, shop(60)) {
+		path := in
+		switch form {
+		case "directory":
+			path = filepath.Join(in, "shop", "orders.bson")
+		case "directory.gz":
+			path = filepath.Join(in, "shop", "orders.bson.gz")
 		}
 		b, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
 		}
-		in := path
-		if strings.HasPrefix(form, "dir") {
-			in = filepath.Dir(filepath.Dir(path))
-		}
-		m := planDump(t, in)
+		m, again, dir := planDump(t, in), filepath.Join(t.TempDir(), "m.d"), t.TempDir()
 		dumptest.Write(t, path, b[:len(b)-9])
-		dir := t.TempDir()
-		out := filepath.Join(dir, "out"+filepath.Ext(in))
-		r := command(t, "apply", m, "--out", out).want(t, failure.ExitFailed)
-		if !strings.Contains(r.stderr, "is damaged at byte ") || !strings.Contains(r.stderr, "was not written") || len(left(t, dir)) > 0 {
-			t.Errorf("%s: %s, %q", form, r.stderr, left(t, dir))
+		command(t, "apply", m, "--out", filepath.Join(dir, "out"+filepath.Ext(in))).want(t, failure.ExitFailed, "is damaged at byte ", "was not written")
+		if got := left(t, dir); len(got) > 0 {
+			t.Errorf("%s: left %q", form, got)
 		}
 		command(t, "scan", "--dump", in).want(t, failure.ExitFailed)
-		again := filepath.Join(t.TempDir(), "m.d")
 		command(t, "plan", again, "--dump", in).want(t, failure.ExitFailed)
 		dumptest.Write(t, path, b)
 		command(t, "plan", again, "--dump", in).want(t, failure.ExitOK)
-	}
-}
-
-// An interrupt leaves nothing.
-func TestDumpInterrupted(t *testing.T) {
-	for form, path := range written(t, 2500) {
-		dir := t.TempDir()
-		m := planDump(t, path)
-		ctx, cancel := context.WithCancel(t.Context())
-		cancel()
-		var out, errs bytes.Buffer
-		code := Run(ctx, []string{"apply", m, "--out", filepath.Join(dir, "out"+filepath.Ext(path))}, &out, &errs)
-		if code != failure.ExitInterrupted || !strings.Contains(errs.String(), "was not written") || len(left(t, dir)) > 0 {
-			t.Errorf("%s: exit code %d, %s, %q", form, code, errs.String(), left(t, dir))
-		}
 	}
 }
 
@@ -71,30 +54,22 @@ func TestDumpInterrupted(t *testing.T) {
 func TestDumpFailsLater(t *testing.T) {
 	c := shop(60)
 	c.Documents = append(c.Documents, bson.D{{Key: "_id", Value: int32(60)}, {Key: "u", Value: bson.Binary{Subtype: 3, Data: []byte("no version at all")[:16]}}})
-	path := filepath.Join(t.TempDir(), "a")
-	whole := dumptest.Archive(t, 100, c)
-	dumptest.Write(t, path, whole)
+	path := dumptest.Forms(t, c)["archive"]
 	m, dir := planDump(t, path), t.TempDir()
 	command(t, "apply", m, "--out", filepath.Join(dir, "first")).want(t, failure.ExitIncomplete)
 	want := listing(t, m)
-	for name, failing := range map[string]func(out string) int{
-		"interrupted": func(out string) int {
-			ctx, cancel := context.WithCancel(t.Context())
-			cancel()
-			return Run(ctx, []string{"apply", m, "--out", out}, io.Discard, io.Discard)
-		},
-		"cut": func(out string) int {
-			dumptest.Write(t, path, whole[:len(whole)-40])
-			defer dumptest.Write(t, path, whole)
-			return command(t, "apply", m, "--out", out).code
-		},
-	} {
-		if code := failing(filepath.Join(dir, "second")); code == failure.ExitOK || code == failure.ExitIncomplete {
-			t.Errorf("%s: exit code %d", name, code)
-		}
-		if got := listing(t, m); got != want || len(left(t, dir)) != 1 {
-			t.Errorf("%s: %s\nwant %s\nleft: %q", name, got, want, left(t, dir))
-		}
+	ended, end := context.WithCancel(t.Context())
+	end()
+	var errs bytes.Buffer
+	if code := Run(ended, []string{"apply", m, "--out", filepath.Join(dir, "second")}, io.Discard, &errs); code != failure.ExitInterrupted || !strings.Contains(errs.String(), "was not written") {
+		t.Errorf("interrupted: exit code %d, %s", code, errs.String())
+	}
+	whole := dumptest.Archive(t, 100, c)
+	dumptest.Write(t, path, whole[:len(whole)-40])
+	command(t, "apply", m, "--out", filepath.Join(dir, "second")).want(t, failure.ExitFailed)
+	dumptest.Write(t, path, whole)
+	if got := listing(t, m); got != want || len(left(t, dir)) != 1 {
+		t.Errorf("%s\nwant %s\nleft: %q", got, want, left(t, dir))
 	}
 }
 
@@ -116,7 +91,7 @@ func TestDumpDiskFull(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("no limit on the size of files")
 	}
-	for form, path := range written(t, 2000) {
+	for form, path := range dumptest.Forms(t, shop(2000)) {
 		if strings.HasSuffix(form, ".gz") {
 			continue // too small
 		}
@@ -133,76 +108,51 @@ func TestDumpDiskFull(t *testing.T) {
 }
 
 // A conversion that is killed at any moment leaves either nothing under the final name or the whole
-// dump. The process is killed while it writes; the moments are random.
+// dump. The process is killed while it writes; the moments are random. The next run of the same command removes
+// what it has left.
 func TestDumpKill(t *testing.T) {
 	kills := 120
 	if testing.Short() {
 		kills = 20
 	}
-	paths := written(t, 3000)
-	forms := []string{"dir", "a", "a.gz", "c.bson", "dir.gz"}
+	paths := dumptest.Forms(t, shop(3000))
+	forms := []string{"directory", "archive", "archive.gz", "file", "directory.gz"}
 	want, plans := make(map[string]string), make(map[string]string) // a conversion that nothing disturbed, and its plan, by form and kind
-	targets := []string{"standard", "text"}                         // text changes the sizes of documents
+	targets := []string{"", " to text"}                             // text changes the sizes of documents
 	for _, form := range forms {
 		for _, to := range targets {
 			plans[form+to], want[form+to] = planDump(t, paths[form]), filepath.Join(t.TempDir(), "want"+filepath.Ext(paths[form]))
-			if to == "text" {
-				edit(t, plans[form+to], "decision: convert from javaLegacy", "decision: convert from javaLegacy to text")
-			}
+			edit(t, plans[form+to], "decision: convert from javaLegacy", "decision: convert from javaLegacy"+to)
 			command(t, "apply", plans[form+to], "--out", want[form+to]).want(t, failure.ExitOK)
 		}
 	}
-	var whole, none int
+	var none, remains int
 	for i := range kills {
 		form, to := forms[i%len(forms)], targets[i/len(forms)%len(targets)]
 		dir := t.TempDir()
 		out := filepath.Join(dir, "out"+filepath.Ext(paths[form]))
-		cmd := process(t, "apply", plans[form+to], "--out", out)
+		args := []string{"apply", plans[form+to], "--out", out}
+		cmd := process(t, args...)
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
 		go killInside(cmd, dir, time.Duration(rand.N(int64(25*time.Millisecond))))
 		err := cmd.Wait()
 		if _, e := os.Lstat(out); errors.Is(e, os.ErrNotExist) {
-			none++
 			if err == nil {
 				t.Fatalf("%s: it ended by itself, and there is no output", form)
 			}
-			continue
+			if none++; len(left(t, dir)) > 0 {
+				remains++
+			}
+			command(t, args...).want(t, failure.ExitOK)
+			if got := left(t, dir); len(got) != 1 {
+				t.Errorf("%s: left %q", form, got)
+			}
 		}
-		whole++
-		if form == "dir" || form == "dir.gz" {
-			compare(t, filepath.Join(want[form+to], "shop"), filepath.Join(out, "shop"))
-		} else {
-			compare(t, want[form+to], out)
-		}
+		compare(t, want[form+to], out)
 	}
-	t.Logf("killed %d times: %d had no output, %d the whole one", kills, none, whole)
-}
-
-// The next run of the same command removes what a killed one left.
-func TestDumpAfterKill(t *testing.T) {
-	dir := t.TempDir()
-	out := filepath.Join(dir, "out")
-	args := []string{"apply", planDump(t, written(t, 3000)["dir"]), "--out", out}
-	for range 50 {
-		cmd := process(t, args...)
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		killInside(cmd, dir, 0)
-		_ = cmd.Wait()
-		if len(left(t, dir)) > 0 {
-			break
-		}
-	}
-	if err := os.RemoveAll(out); err != nil {
-		t.Fatal(err)
-	}
-	command(t, args...).want(t, failure.ExitOK)
-	if got := left(t, dir); len(got) != 1 || got[0] != "out" {
-		t.Errorf("left: %q", got)
-	}
+	t.Logf("killed %d times: %d had no output, and %d of these left something", kills, none, remains)
 }
 
 // killInside kills a process some time after it has begun to write in dir.
@@ -217,23 +167,10 @@ func killInside(cmd *exec.Cmd, dir string, after time.Duration) {
 	_ = cmd.Process.Signal(syscall.SIGKILL)
 }
 
-// compare compares two files, or the files of two directories.
+// compare compares two dumps.
 func compare(t *testing.T, want, got string) {
 	t.Helper()
-	names := []string{""}
-	if info, err := os.Stat(want); err == nil && info.IsDir() {
-		names = left(t, want)
-		if fmt.Sprint(names) != fmt.Sprint(left(t, got)) {
-			t.Errorf("files %q, want %q", left(t, got), names)
-		}
-	}
-	for _, name := range names {
-		a, err := os.ReadFile(filepath.Join(want, name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if b, err := os.ReadFile(filepath.Join(got, name)); err != nil || !bytes.Equal(a, b) {
-			t.Errorf("%s is not whole: %d bytes, want %d: %v", filepath.Join(got, name), len(b), len(a), err)
-		}
+	if a, b := dumptest.Tree(t, want), dumptest.Tree(t, got); !maps.Equal(a, b) {
+		t.Errorf("%s is not whole: %d files, want %d", got, len(b), len(a))
 	}
 }

@@ -2,8 +2,8 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
-	"fmt"
 	"io"
 	"math/rand/v2"
 	"os"
@@ -57,21 +57,6 @@ func shop(n int) dumptest.Collection {
 	return c
 }
 
-// written writes a dump of n documents in each form.
-func written(t *testing.T, n int) map[string]string {
-	t.Helper()
-	dir := t.TempDir()
-	paths := map[string]string{"dir": filepath.Join(dir, "dump"), "dir.gz": filepath.Join(dir, "dumpz"), "a": filepath.Join(dir, "a"), "a.gz": filepath.Join(dir, "a.gz"),
-		"c.bson": filepath.Join(dir, "shop", "orders.bson")}
-	c := shop(n)
-	dumptest.Directory(t, paths["dir"], false, c)
-	dumptest.Directory(t, paths["dir.gz"], true, c)
-	dumptest.Write(t, paths["a"], dumptest.Archive(t, 100, c))
-	dumptest.Write(t, paths["a.gz"], dumptest.Gzip(t, dumptest.Archive(t, 100, c)))
-	dumptest.Write(t, paths["c.bson"], dumptest.BSON(t, c.Documents...))
-	return paths
-}
-
 // left returns what is in a directory.
 func left(t *testing.T, dir string) []string {
 	t.Helper()
@@ -105,40 +90,43 @@ func edit(t *testing.T, dir, old, by string) {
 	dumptest.Write(t, path, []byte(strings.ReplaceAll(string(b), old, by)))
 }
 
-// A dump in any form is planned, converted and proven. A dry run writes nothing.
+// A dump in any form is planned, converted and proven. A dry run writes nothing. The same documents in another form,
+// and in another order of the collections, are the same dump.
 func TestDump(t *testing.T) {
-	for form, path := range written(t, 60) {
-		if r := command(t, "scan", "--dump", path).want(t, failure.ExitOK); !strings.Contains(r.stdout, "shop.orders: all 60 documents") || !strings.Contains(r.stdout, "javaLegacy") {
-			t.Errorf("%s: %s", form, r.stdout)
+	paths := dumptest.Forms(t, shop(60), dumptest.Collection{Database: "shop", Name: "empty"})
+	for form, path := range dumptest.Forms(t, shop(60)) {
+		if strings.HasPrefix(form, "file") {
+			paths[form] = path
 		}
+	}
+	other := planDump(t, paths["directory"])
+	from := paths["directory"]
+	for form, path := range paths {
+		command(t, "scan", "--dump", path).want(t, failure.ExitOK, "shop.orders: all 60 documents", "javaLegacy")
 		m, dir := planDump(t, path), t.TempDir()
-		out := filepath.Join(dir, "out"+filepath.Ext(path))
-		before := left(t, m)
-		if r := command(t, "apply", m).want(t, failure.ExitOK); !strings.Contains(r.stdout, "1      60") || fmt.Sprint(left(t, m)) != fmt.Sprint(before) {
-			t.Errorf("%s: %s, %q", form, r.stdout, left(t, m))
+		out, before := filepath.Join(dir, "out"+filepath.Ext(path)), left(t, m)
+		command(t, "apply", m).want(t, failure.ExitOK, "1      60")
+		if got := left(t, m); !slices.Equal(got, before) {
+			t.Errorf("%s: the dry run left %q", form, got)
 		}
 		command(t, "verify", m).want(t, failure.ExitUsage)
-		if r := command(t, "apply", m, "--out", out).want(t, failure.ExitOK); !strings.Contains(r.stdout, "60         60        0  done") || len(left(t, dir)) != 1 {
-			t.Errorf("%s: %s, %q", form, r.stdout, left(t, dir))
-		}
-		if r := command(t, "verify", m).want(t, failure.ExitOK); !strings.Contains(r.stdout, "Proven by the dump, and the evidence of its plan") {
-			t.Errorf("%s: %s", form, r.stdout)
-		}
-		if r := command(t, "status", m).want(t, failure.ExitOK); !strings.Contains(r.stdout, "1 of 1 conversions done") {
-			t.Errorf("%s: %s", form, r.stdout)
-		}
-		if r := command(t, "apply", m, "--out", out).want(t, failure.ExitUsage); !strings.Contains(r.stderr, "exists") {
-			t.Errorf("%s: %s", form, r.stderr)
-		}
+		command(t, "apply", m, "--out", out).want(t, failure.ExitOK, "60         60        0  done")
+		command(t, "verify", m).want(t, failure.ExitOK, "Proven by the dump, and the evidence of its plan")
+		command(t, "status", m).want(t, failure.ExitOK, "1 of 1 conversions done")
+		command(t, "apply", m, "--out", out).want(t, failure.ExitUsage, "exists")
 		// The dump itself is not its conversion, and the conversion is not the dump.
-		if r := command(t, "verify", m, path, path).want(t, failure.ExitIncomplete); !strings.Contains(r.stdout, "Not proven.") {
-			t.Errorf("%s: %s", form, r.stdout)
-		}
-		if r := command(t, "verify", m, out, path).want(t, failure.ExitFailed); !strings.Contains(r.stderr, "not the dump that the plan was made of") {
-			t.Errorf("%s: %s", form, r.stderr)
-		}
+		command(t, "verify", m, path, path).want(t, failure.ExitIncomplete, "Not proven.")
+		command(t, "verify", m, out, path).want(t, failure.ExitFailed, "not the dump that the plan was made of")
 		for _, verb := range []string{"undo", "cutover", "release"} {
 			command(t, verb, m).want(t, failure.ExitUsage)
+		}
+		if !strings.HasPrefix(form, "file") {
+			edit(t, other, from+`"`, path+`"`)
+			from = path
+			command(t, "apply", other, "--out", filepath.Join(dir, "other"+filepath.Ext(path))).want(t, failure.ExitOK)
+		}
+		if got := left(t, dir); len(got) > 2 {
+			t.Errorf("%s: left %q", form, got)
 		}
 	}
 }
@@ -163,7 +151,7 @@ func TestDumpDatabases(t *testing.T) {
 	edited := string(text[:at]) + strings.Replace(string(text[at:]), "convert from javaLegacy", "leave", 1)
 	dumptest.Write(t, filepath.Join(m, "plan.yaml"), []byte(edited))
 	out := filepath.Join(t.TempDir(), "out")
-	if r := command(t, "apply", m, "--out", out).want(t, failure.ExitOK); !strings.Contains(r.stdout, "shop.lines") || strings.Contains(r.stdout, "archive.orders") {
+	if r := command(t, "apply", m, "--out", out).want(t, failure.ExitOK, "shop.lines"); strings.Contains(r.stdout, "archive.orders") {
 		t.Error(r.stdout)
 	}
 	command(t, "verify", m).want(t, failure.ExitOK)
@@ -195,46 +183,36 @@ func TestDumpEvidence(t *testing.T) {
 	dumptest.Write(t, path, dumptest.Archive(t, 7, standard, known))
 	m := planDump(t, path)
 	out := filepath.Join(t.TempDir(), "out")
-	if r := command(t, "apply", m, "--out", out).want(t, failure.ExitOK); !strings.Contains(r.stdout, "3          3        0  done") {
-		t.Error(r.stdout)
-	}
+	command(t, "apply", m, "--out", out).want(t, failure.ExitOK, "3          3        0  done")
 	evidence := filepath.Join(m, "evidence.json")
 	b, err := os.ReadFile(evidence)
 	if err != nil {
 		t.Fatal(err)
 	}
 	dumptest.Write(t, evidence, bytes.Replace(b, []byte("equality"), []byte("evidence"), 1))
-	if r := command(t, "apply", m, "--out", out+"2").want(t, failure.ExitFailed); !strings.Contains(r.stderr, "not the file that the plan names") {
-		t.Error(r.stderr)
-	}
+	command(t, "apply", m, "--out", out+"2").want(t, failure.ExitFailed, "not the file that the plan names")
 	command(t, "verify", m).want(t, failure.ExitFailed)
 	if err := os.Remove(evidence); err != nil {
 		t.Fatal(err)
 	}
-	if r := command(t, "apply", m, "--out", out+"2").want(t, failure.ExitFailed); !strings.Contains(r.stderr, "put the file back, or make a new plan") {
-		t.Error(r.stderr)
-	}
+	command(t, "apply", m, "--out", out+"2").want(t, failure.ExitFailed, "put the file back, or make a new plan")
 	dumptest.Write(t, evidence, b)
 	edit(t, m, "{order: javaLegacy, by: equality}", "{order: javaLegacy, by: evidence, versions: [4]}")
-	if r := command(t, "apply", m, "--out", out+"2").want(t, failure.ExitUsage); !strings.Contains(r.stderr, "take the edit back") {
-		t.Error(r.stderr)
-	}
+	command(t, "apply", m, "--out", out+"2").want(t, failure.ExitUsage, "take the edit back")
 }
 
 // Combinations of flags that mean nothing are usage errors, and change nothing.
 func TestDumpFlags(t *testing.T) {
-	paths := written(t, 60)
-	out := filepath.Join(t.TempDir(), "out")
-	dir, m := paths["dir"], planDump(t, paths["dir"])
-	unknown := planDump(t, dir)
-	edit(t, unknown, "decision: convert from javaLegacy", "decision: unknown")
-	untrue := planDump(t, dir)
-	edit(t, untrue, "decision: convert from javaLegacy", "decision: convert from csharpLegacy")
-	nothing := planDump(t, dir)
-	edit(t, nothing, "decision: convert from javaLegacy", "decision: leave")
-	into := planDump(t, dir)
-	edit(t, into, `  - name: "orders"`, `  - name: "orders"
+	dir, out := dumptest.Forms(t, shop(60))["directory"], filepath.Join(t.TempDir(), "out")
+	words := map[string]string{"D": dir, "O": out, "N": filepath.Join(dir, "none"), "D/new": filepath.Join(dir, "new"), "M": planDump(t, dir), "applied": planDump(t, dir)}
+	for name, as := range map[string]string{"unknown": "unknown", "untrue": "convert from csharpLegacy", "nothing": "leave"} {
+		words[name] = planDump(t, dir)
+		edit(t, words[name], "decision: convert from javaLegacy", "decision: "+as)
+	}
+	words["into"] = planDump(t, dir)
+	edit(t, words["into"], `  - name: "orders"`, `  - name: "orders"
     into: "copy"`)
+	command(t, "apply", words["applied"], "--out", filepath.Join(t.TempDir(), "out")).want(t, failure.ExitOK)
 	for _, tt := range []struct{ args, want string }{
 		{"scan --dump D --uri mongodb://x", "--uri has no effect with --dump"},
 		{"scan --dump D --db none", `database "none" does not exist`},
@@ -257,26 +235,13 @@ func TestDumpFlags(t *testing.T) {
 		{"apply M --out -", "the dump is a directory"},
 		{"verify M", "no plan was applied"},
 		{"verify M D", "give the directory of a migration"},
-		{"verify M D O", "no such file"},
+		{"verify applied D O", "no such file"},
 	} {
-		var args []string
-		for _, arg := range strings.Fields(tt.args) {
-			for name, path := range map[string]string{"D": dir, "O": out, "M": m, "N": filepath.Join(dir, "none"), "D/new": filepath.Join(dir, "new"),
-				"unknown": unknown, "untrue": untrue, "nothing": nothing, "into": into} {
-				if arg == name {
-					arg = path
-					break
-				}
-			}
-			args = append(args, arg)
+		args := strings.Fields(tt.args)
+		for i, arg := range args {
+			args[i] = cmp.Or(words[arg], arg)
 		}
-		if strings.HasPrefix(tt.args, "verify M D O") { // there must be a plan that was applied
-			command(t, "apply", m, "--out", filepath.Join(t.TempDir(), "out")).want(t, failure.ExitOK)
-		}
-		r := command(t, args...)
-		if r.code != failure.ExitUsage || !strings.Contains(r.stderr, tt.want) {
-			t.Errorf("%s: exit code %d, %s, want %q", tt.args, r.code, r.stderr, tt.want)
-		}
+		command(t, args...).want(t, failure.ExitUsage, tt.want)
 		if n := left(t, filepath.Dir(out)); len(n) > 0 {
 			t.Fatalf("%s: left behind: %q", tt.args, n)
 		}
@@ -308,56 +273,34 @@ func piped(t *testing.T, path string, out io.Writer, args ...string) (code int, 
 // A pipe is planned and converted, and gives the same as a file. Other documents in the second pipe are an
 // error, and what was written has no valid end.
 func TestDumpPipe(t *testing.T) {
-	paths, others := written(t, 60), written(t, 61)
-	for _, form := range []string{"a", "a.gz", "c.bson"} {
+	paths, others := dumptest.Forms(t, shop(60)), dumptest.Forms(t, shop(61))
+	for _, form := range []string{"archive", "archive.gz", "file"} {
 		dir := t.TempDir()
-		m, whole, out := filepath.Join(dir, "m.d"), filepath.Join(dir, "whole"+filepath.Ext(form)), filepath.Join(dir, "out"+filepath.Ext(form))
-		args := []string{"plan", m, "--dump", "-"}
-		if form == "c.bson" {
-			args = append(args, "--db", "shop", "--collection", "orders")
+		at := func(name string) string { return filepath.Join(dir, name+filepath.Ext(paths[form])) }
+		pipe := func(path string, code int, text string, out io.Writer, args ...string) {
+			t.Helper()
+			if got, errs := piped(t, path, out, args...); got != code || !strings.Contains(errs, text) {
+				t.Errorf("%s %q: exit code %d, %s", form, args, got, errs)
+			}
 		}
-		if code, errs := piped(t, paths[form], nil, args...); code != failure.ExitOK {
-			t.Fatalf("%s: %s", form, errs)
+		m, args := filepath.Join(dir, "m.d"), []string{"--db", "shop", "--collection", "orders"}
+		if form != "file" {
+			args = nil
 		}
-		if code, errs := piped(t, paths[form], nil, "apply", m, "--out", out); code != failure.ExitOK {
-			t.Fatalf("%s: %s", form, errs)
+		pipe(paths[form], failure.ExitOK, "", nil, append([]string{"plan", m, "--dump", "-"}, args...)...)
+		pipe(paths[form], failure.ExitOK, "", nil, "apply", m, "--out", at("out"))
+		command(t, "apply", planDump(t, paths[form]), "--out", at("whole")).want(t, failure.ExitOK)
+		var piped, cut bytes.Buffer
+		pipe(paths[form], failure.ExitOK, "60         60        0  done", &piped, "apply", m, "--out", "-")
+		dumptest.Write(t, at("piped"), piped.Bytes())
+		for _, name := range []string{"out", "piped"} {
+			compare(t, at("whole"), at(name))
 		}
-		command(t, "apply", planDump(t, paths[form]), "--out", whole).want(t, failure.ExitOK)
-		compare(t, whole, out)
-		var b bytes.Buffer
-		if code, errs := piped(t, paths[form], &b, "apply", m, "--out", "-"); code != failure.ExitOK || !strings.Contains(errs, "60         60        0  done") {
-			t.Fatalf("%s: exit code %d, %s", form, code, errs)
-		}
-		dumptest.Write(t, out, b.Bytes())
-		compare(t, whole, out)
-		if r := command(t, "verify", m).want(t, failure.ExitUsage); !strings.Contains(r.stderr, "both paths") {
-			t.Errorf("%s: %s", form, r.stderr)
-		}
-		command(t, "verify", m, paths[form], out).want(t, failure.ExitOK)
-		if code, errs := piped(t, paths[form], nil, "verify", m, "-", out); code != failure.ExitOK {
-			t.Errorf("%s: %s", form, errs)
-		}
-		b.Reset()
-		code, errs := piped(t, others[form], &b, "apply", m, "--out", "-")
-		if code != failure.ExitFailed || !strings.Contains(errs, "not the dump that the plan was made of") || !strings.Contains(errs, "no valid end") {
-			t.Errorf("%s: exit code %d, %s", form, code, errs)
-		}
-		dumptest.Write(t, out, b.Bytes())
-		if r := command(t, "scan", "--dump", out); r.code == failure.ExitOK {
-			t.Errorf("%s: %s", form, r.stdout)
-		}
-	}
-}
-
-// Another order of the collections, as mongodump writes several at once, and another form are the same dump.
-func TestDumpSame(t *testing.T) {
-	paths := written(t, 60)
-	for form, path := range paths {
-		if form == "c.bson" {
-			continue
-		}
-		m := planDump(t, paths["dir"])
-		edit(t, m, paths["dir"]+`"`, path+`"`)
-		command(t, "apply", m, "--out", filepath.Join(t.TempDir(), "out"+filepath.Ext(path))).want(t, failure.ExitOK)
+		command(t, "verify", m).want(t, failure.ExitUsage, "both paths")
+		command(t, "verify", m, paths[form], at("out")).want(t, failure.ExitOK)
+		pipe(paths[form], failure.ExitOK, "", nil, "verify", m, "-", at("out"))
+		pipe(others[form], failure.ExitFailed, "not the dump that the plan was made of", &cut, "apply", m, "--out", "-")
+		dumptest.Write(t, at("cut"), cut.Bytes())
+		command(t, "scan", "--dump", at("cut")).want(t, failure.ExitFailed, "damaged")
 	}
 }
