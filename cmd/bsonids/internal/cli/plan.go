@@ -27,9 +27,9 @@ type planVerb struct {
 	dumpFlags
 	collections   []string // to plan; or one, of a dump that is one BSON file
 	dir, database string
-	part, like    string     // such as 2/8; path of another plan
-	other         *plan.Plan // whose decisions are taken over; nil for none
-	target        string     // of --to
+	part, like    string    // such as 2/8; path of another plan
+	other         plan.Plan // whose decisions are taken over
+	target        string    // of --to
 	to            kinds.Kind
 	toGiven       func() bool
 	restore       bool
@@ -186,17 +186,17 @@ func (o *planVerb) readOther() (err error) {
 	if info, err := os.Stat(o.like); err == nil && info.IsDir() {
 		read = plan.ReadFile
 	}
-	if o.other, err = read(o.like); err != nil {
-		return failure.Usagef("--like %s: %v", o.like, err)
-	}
+	other, err := read(o.like)
 	switch {
-	case o.other.Dump != nil:
+	case err != nil:
+		return failure.Usagef("--like %s: %v", o.like, err)
+	case other.Dump != nil:
 		return failure.Usagef("--like %s: the plan is about a dump", o.like)
-	case o.database != "" && o.database != o.other.Database:
-		return failure.Usagef("--like %s: the plan is about the database %q", o.like, o.other.Database)
+	case o.database != "" && o.database != other.Database:
+		return failure.Usagef("--like %s: the plan is about the database %q", o.like, other.Database)
 	}
-	o.database = o.other.Database
-	o.to, err = kinds.ParseBinary(o.other.To)
+	o.other, o.database = *other, other.Database
+	o.to, err = kinds.ParseBinary(other.To)
 	return err
 }
 
@@ -204,7 +204,7 @@ func (o *planVerb) readOther() (err error) {
 // it does not have.
 func (o *planVerb) count(p *plan.Plan, file string) {
 	for _, name := range o.collections {
-		if !slices.ContainsFunc(p.Collections, func(c plan.Collection) bool { return c.Name == name }) && o.dump == "" {
+		if p.Filters()[name] == nil && o.dump == "" {
 			o.Warn("%q has no UUIDs: the plan does not list it", name)
 		}
 	}
@@ -307,11 +307,7 @@ func (o *planVerb) build(ctx context.Context, d *plan.State, in *dump.Input) (*p
 			return nil, err
 		}
 	}
-	of := &plan.Plan{}
-	if o.other != nil {
-		of = o.other
-	}
-	sv, err := o.survey(ctx, s, o.database, of)
+	sv, err := o.survey(ctx, s, o.database, &o.other)
 	if err != nil {
 		return nil, err
 	}
@@ -319,8 +315,8 @@ func (o *planVerb) build(ctx context.Context, d *plan.State, in *dump.Input) (*p
 	if o.part != "" {
 		p.Divide(o.part)
 	}
-	if o.other != nil {
-		for _, n := range p.Like(o.other) {
+	if o.like != "" {
+		for _, n := range p.Like(&o.other) {
 			o.Warn("compared with %s: %s", o.like, n)
 		}
 	}

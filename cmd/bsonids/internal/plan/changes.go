@@ -46,20 +46,21 @@ func (m mapping) changes(is mapping, of string) (out []string) {
 	return out
 }
 
-// pairs returns the elements of was, each with that of is that is the same, or nil, and then those that only is has.
+// pairs returns copies of the elements of was, each with that of is that is the same, or nil, and then those that only
+// is has.
 func pairs[T any](was, is []T, same func(a, b T) bool) iter.Seq2[*T, *T] {
 	return func(yield func(a, b *T) bool) {
-		for i := range was {
+		for _, a := range was {
 			var b *T
-			if j := slices.IndexFunc(is, func(t T) bool { return same(was[i], t) }); j >= 0 {
-				b = &is[j]
+			if i := slices.IndexFunc(is, func(t T) bool { return same(a, t) }); i >= 0 {
+				b = &is[i]
 			}
-			if !yield(&was[i], b) {
+			if !yield(&a, b) {
 				return
 			}
 		}
-		for i := range is {
-			if !slices.ContainsFunc(was, func(t T) bool { return same(t, is[i]) }) && !yield(nil, &is[i]) {
+		for _, b := range is {
+			if !slices.ContainsFunc(was, func(t T) bool { return same(t, b) }) && !yield(nil, &b) {
 				return
 			}
 		}

@@ -59,10 +59,6 @@ func update(text []byte, made func(to kinds.Kind) *Plan, begun []Step, adds []st
 // it already. [Compare] finds out whether they have.
 func (p *Plan) Like(other *Plan) (notes []string) {
 	taken := *other
-	taken.Collections, taken.References = slices.Clone(other.Collections), slices.Clone(other.References)
-	for i := range taken.Collections {
-		taken.Collections[i].Fields = slices.Clone(taken.Collections[i].Fields)
-	}
 	m := &merger{comparison: comparison{plan: &taken}, fresh: p, like: true}
 	m.merge()
 	p.Collections, p.References = taken.Collections, taken.References

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/terminal"
@@ -100,29 +100,7 @@ func Quote(s string) string {
 	if !utf8.ValidString(s) {
 		return `!!binary "` + base64.StdEncoding.EncodeToString([]byte(s)) + `"`
 	}
-	var b strings.Builder
-	b.WriteByte('"')
-	for _, r := range s {
-		switch {
-		case r == '"' || r == '\\':
-			b.WriteByte('\\')
-			b.WriteRune(r)
-		case r == '\n':
-			b.WriteString(`\n`)
-		case r == '\t':
-			b.WriteString(`\t`)
-		case r == ' ' || unicode.IsPrint(r) && terminal.Visible(r) == r && r <= 0xd7ff:
-			b.WriteRune(r)
-		case r <= 0xff:
-			fmt.Fprintf(&b, `\x%02x`, r)
-		case r <= 0xffff:
-			fmt.Fprintf(&b, `\u%04x`, r)
-		default:
-			fmt.Fprintf(&b, `\U%08x`, r)
-		}
-	}
-	b.WriteByte('"')
-	return b.String()
+	return strconv.Quote(s) // YAML has the escapes of Go
 }
 
 func quoteAll(texts []string) string {
