@@ -247,7 +247,7 @@ func (b *builder) settle(c *Collection) {
 	}
 	for i := range c.Fields {
 		f := &c.Fields[i]
-		if _, ok := f.Decision.From(); ok && f.symmetric() {
+		if f.converted() && f.symmetric() {
 			f.Decision = Convert(cmp.Or(first, f.Evidence[0].Order))
 		}
 	}

@@ -64,13 +64,12 @@ func (c *checker) collection(coll Collection) {
 	decisions := make(map[Decision]bool)
 	id, merged := false, false
 	for _, f := range coll.Fields {
-		_, ok := f.Decision.From()
 		switch {
 		case f.Decision == Unknown:
 			c.fail(f.Line, "%q: the decision about %q (%s) is unknown", coll.Name, f.Path, f.Stored)
-		case !ok && f.Trust:
+		case !f.converted() && f.Trust:
 			c.fail(f.Line, "%q: trust of %q means nothing, because the field is not converted", coll.Name, f.Path)
-		case ok:
+		case f.converted():
 			decisions[f.Decision] = true
 			id = id || InID(f.Path)
 			merged = merged || InID(f.Path) && !f.Stored.IsBinary()
@@ -128,7 +127,7 @@ func (c *checker) guard(coll Collection) {
 	}
 	guarded := false
 	for _, f := range coll.Fields {
-		if _, ok := f.Decision.From(); !ok {
+		if !f.converted() {
 			continue
 		}
 		guarded = true

@@ -66,8 +66,7 @@ func (c *comparison) is(entry Entry, f Field) bool {
 // all reports whether all fields of the collection that are converted are decided.
 func (c *comparison) all(coll Collection) bool {
 	return !coll.left() && !slices.ContainsFunc(coll.Fields, func(f Field) bool {
-		_, ok := f.Decision.From()
-		return ok && !c.is(coll.Entry(), f)
+		return f.converted() && !c.is(coll.Entry(), f)
 	})
 }
 
@@ -77,10 +76,7 @@ func (c *comparison) fail(format string, args ...any) {
 
 // left reports whether nothing of the collection is converted.
 func (c Collection) left() bool {
-	return !slices.ContainsFunc(c.Fields, func(f Field) bool {
-		_, ok := f.Decision.From()
-		return ok
-	})
+	return !slices.ContainsFunc(c.Fields, Field.converted)
 }
 
 // mayConvert reports whether values that are stored so may have to be converted.
@@ -107,12 +103,12 @@ func (c *comparison) collection(planned, now Collection) {
 		case ok && kind != kinds.Standard:
 			was, _ := f.In(kind)
 			now, _ := is.In(kind)
-			if !was.Same(now) {
+			if was.String() != now.String() {
 				c.fail("%s: the evidence of %s for %s was %s and is %s", planned.Entry(), f, kind, was, now)
 			}
 		case !ok && slices.ContainsFunc(f.Evidence, func(e Evidence) bool {
 			now, ok := is.In(e.Order)
-			return ok && !e.Same(now)
+			return ok && e.String() != now.String()
 		}):
 			c.warnings = append(c.warnings, fmt.Sprintf("%s: the evidence of %s, which is left, has changed", planned.Entry(), f))
 		}

@@ -182,7 +182,7 @@ func (m *merger) fields(c *Collection, now Collection) {
 			if f.Comment = is.Comment; f.Decision != is.Decision || f.Trust != is.Trust {
 				f.Comment = append(f.Comment, fmt.Sprintf("the survey suggests: %s", is.Decision))
 			}
-			if !slices.EqualFunc(f.Evidence, is.Evidence, Evidence.Same) {
+			if f.evidence() != is.evidence() {
 				m.note("%s: the evidence of %s was %s and is %s", c.Entry(), f, f.evidence(), is.evidence())
 				if !part {
 					f.Evidence = is.Evidence

@@ -142,6 +142,12 @@ type Field struct {
 	values int64    // of the form, or binary values of whatever subtype
 }
 
+// converted reports whether the values are converted.
+func (f Field) converted() bool {
+	_, ok := f.Decision.From()
+	return ok
+}
+
 // unusable returns the number of values that a conversion of this field does not reach, because of
 // their names: in place, or in a copy.
 func (f Field) unusable(copied bool) int64 {
@@ -166,9 +172,6 @@ type Evidence struct {
 	Digits   []int    // versions for which text of 32 digits is converted
 	Against  []string // orders that other values of the field are in
 }
-
-// Same reports whether e and o say the same.
-func (e Evidence) Same(o Evidence) bool { return e.String() == o.String() }
 
 // String returns the evidence as it is in the file.
 func (e Evidence) String() string { return e.mapping().inline() }
