@@ -103,7 +103,7 @@ func (o *scanVerb) run(ctx context.Context) (err error) {
 		return err
 	}
 	defer server.Disconnect(client)
-	namespaces, err := scan.Namespaces(ctx, client, o.databases, o.collections)
+	namespaces, views, err := scan.Namespaces(ctx, client, o.databases, o.collections)
 	if err != nil {
 		return err
 	}
@@ -133,14 +133,8 @@ func (o *scanVerb) run(ctx context.Context) (err error) {
 			r.Warnings = append(r.Warnings, ns.String()+": the first documents were read instead of a random sample, because the server cannot sample")
 		}
 	}
-	if len(o.collections) == 0 {
-		views, err := scan.Views(ctx, client, namespaces)
-		if err != nil {
-			return err
-		}
-		if len(views) > 0 {
-			r.Warnings = append(r.Warnings, leftOut(views))
-		}
+	if len(o.collections) == 0 && len(views) > 0 {
+		r.Warnings = append(r.Warnings, leftOut(views))
 	}
 	if r.Collections, err = s.Judge(); err != nil {
 		return err

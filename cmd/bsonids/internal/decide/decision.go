@@ -82,7 +82,7 @@ func (f Field) Converted() bool { return f.Basis != None }
 // earlier lists other orders of the field that earlier conversions have found.
 func (t *tally) decide(path string, from int, subtype byte, earlier []Rival) Field {
 	f := Field{Path: path, Values: t.values, Distinct: t.same}
-	every := t.count(from, func([orders]int) bool { return true })
+	every := t.count(from, nil)
 	f.Distinct += every.n
 	versions, sequential := t.evidence(from, every, Level)
 	f.Versions = versions

@@ -30,7 +30,7 @@ func (s *spelled) add(u [16]byte) {
 func (f *Values) decideFormed(from string) Field {
 	d := Field{Path: f.path, Values: f.values, Distinct: f.same + f.spelled.same}
 	same := d.Distinct
-	digits := f.count(network, func([orders]int) bool { return true })
+	digits := f.count(network, nil)
 	versions, sequential := f.evidence(network, digits, Level)
 	if sequential { // a doubt about the order, and text has only one
 		versions = []int{1}

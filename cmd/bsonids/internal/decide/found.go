@@ -69,7 +69,7 @@ func (f *Values) match(g *sharers) {
 
 // Found returns what was found, after Decide. ok is false if there were too many fields to distinguish this one.
 func (f *Values) Found() (found Found, ok bool) {
-	all := f.count(network, func([orders]int) bool { return true }).n
+	all := f.count(network, nil).n
 	found = Found{Distinct: all + f.same, Uninformative: f.same}
 	if f.kinds[0].IsBinary() {
 		for o := range orders {
@@ -100,7 +100,7 @@ func (f *Values) Found() (found Found, ok bool) {
 }
 
 func (f *Values) reading(o int, all int64) Reading {
-	counted := f.count(o, func([orders]int) bool { return true })
+	counted := f.count(o, nil)
 	r := Reading{Order: orderName(o, f.kinds[0].Subtype), Fits: counted.fits(), ByChance: float64(all) * anyVersion, Versions: counted.versions, Matches: f.equals[o].n}
 	for v := range first {
 		r.Dated += counted.versions[v]
@@ -127,7 +127,7 @@ const unlikely = 0.05
 // more returns the number of further values of order o that would prove the order, if they are
 // independent and of the version that most of the values have, or 0.
 func (t *tally) more(o int) int64 {
-	c := t.count(o, func([orders]int) bool { return true })
+	c := t.count(o, nil)
 	if versions, sequential := t.evidence(o, c, Level); len(versions) > 0 || sequential {
 		return 0
 	}

@@ -33,7 +33,7 @@ func TestLevelBySimulation(t *testing.T) {
 			}
 			any := false
 			for _, o := range tt.judged {
-				versions, _ := l.evidence(o, l.count(o, func([orders]int) bool { return true }), level)
+				versions, _ := l.evidence(o, l.count(o, nil), level)
 				any = any || len(versions) > 0
 			}
 			if any {

@@ -109,7 +109,7 @@ func sum(versions [9]int64) (n int64) {
 }
 
 // count counts the values that fit order o, among those whose versions in the three orders are
-// selected.
+// selected; nil selects all.
 func (t *tally) count(o int, selected func(versions [orders]int) bool) count {
 	var c count
 	for i, n := range t.classes {
@@ -117,7 +117,7 @@ func (t *tally) count(o int, selected func(versions [orders]int) bool) count {
 			continue
 		}
 		s := ofClass(i)
-		if !selected(s.versions()) {
+		if selected != nil && !selected(s.versions()) {
 			continue
 		}
 		c.n += int64(n)

@@ -5,8 +5,6 @@ import (
 	"strconv"
 	"strings"
 
-	"go.mongodb.org/mongo-driver/v2/bson"
-
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
@@ -30,55 +28,49 @@ type FormEvidence struct {
 	Odd     Odd      `json:"-"`
 }
 
-// Written counts the values of one form by how they are written.
-type Written struct {
-	Hyphens int64 `json:"hyphens,omitempty"` // 36 characters
-	Braces  int64 `json:"braces,omitempty"`  // hyphens in braces
-	URN     int64 `json:"urn,omitempty"`     // hyphens after urn:uuid:
-	Digits  int64 `json:"digits,omitempty"`  // 32 characters
+// Written counts the values of one form by how they are written, which is a key of ways.
+type Written map[string]int64
 
-	UUID  int64 `json:"uuid,omitempty"`  // documents {uuid: X}
-	Valid int64 `json:"valid,omitempty"` // documents {uuid: X, valid: true}
-	Null  int64 `json:"null,omitempty"`  // documents {uuid: X, valid: false}
+// ways has the ways to write a value, and what is said about each.
+var ways = []struct{ key, text string }{
+	{"hyphens", "with hyphens"}, {"braces", "in braces"}, {"urn", "after urn:uuid:"}, {digits, "with 32 digits and no hyphens"},
+	{"uuid", "{uuid: …}"}, {"valid", "{uuid: …, valid: true}"}, {"null", "{uuid: …, valid: false}, which is no UUID"},
+}
+
+const digits = "digits"
+
+// wayOf returns how a value that was read is written.
+func wayOf(l walk.Leaf, s kinds.Spelled) string {
+	text, ok := l.Text()
+	switch n := len(text); {
+	case !ok && s.Null:
+		return "null"
+	case !ok && len(l.Value) == 40:
+		return "valid"
+	case !ok:
+		return "uuid"
+	case n == 32:
+		return digits
+	case n == 36:
+		return "hyphens"
+	case n == 38:
+		return "braces"
+	}
+	return "urn"
 }
 
 // Sum returns the number of values.
-func (w Written) Sum() int64 {
-	return w.Hyphens + w.Braces + w.URN + w.Digits + w.UUID + w.Valid + w.Null
+func (w Written) Sum() (n int64) {
+	for _, values := range w {
+		n += values
+	}
+	return n
 }
 
 // formed describes the values of one form.
 type formed struct {
 	written Written
 	odd     Odd
-}
-
-// add adds a value of the form.
-func (f *formed) add(p *walk.Path, l walk.Leaf, s kinds.Spelled) {
-	f.odd.add(p)
-	w := &f.written
-	if l.Type == bson.TypeEmbeddedDocument {
-		_, err := bson.Raw(l.Value).LookupErr("valid")
-		switch {
-		case s.Null:
-			w.Null++
-		case err == nil:
-			w.Valid++
-		default:
-			w.UUID++
-		}
-		return
-	}
-	switch text, _ := l.Text(); len(text) {
-	case 32:
-		w.Digits++
-	case 36:
-		w.Hyphens++
-	case 38:
-		w.Braces++
-	default:
-		w.URN++
-	}
 }
 
 // evidence returns the evidence for the values that were found.
@@ -93,13 +85,9 @@ func (f *formed) evidence(form kinds.Stored, found decide.Found) FormEvidence {
 func (e *FormEvidence) explain() {
 	reason := func(format string, args ...any) { e.Reasons = append(e.Reasons, fmt.Sprintf(format, args...)) }
 	var how []string
-	for _, w := range []struct {
-		n    int64
-		name string
-	}{{e.Written.Hyphens, "with hyphens"}, {e.Written.Braces, "in braces"}, {e.Written.URN, "after urn:uuid:"}, {e.Written.Digits, "with 32 digits and no hyphens"},
-		{e.Written.UUID, "{uuid: …}"}, {e.Written.Valid, "{uuid: …, valid: true}"}, {e.Written.Null, "{uuid: …, valid: false}, which is no UUID"}} {
-		if w.n > 0 {
-			how = append(how, fmt.Sprintf("%d %s", w.n, w.name))
+	for _, w := range ways {
+		if n := e.Written[w.key]; n > 0 {
+			how = append(how, fmt.Sprintf("%d %s", n, w.text))
 		}
 	}
 	reason("%s", strings.Join(how, ", "))

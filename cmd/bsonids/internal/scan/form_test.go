@@ -43,13 +43,13 @@ func TestForms(t *testing.T) {
 		return fields[i].Forms[0]
 	}
 	want := FormEvidence{Form: "text", Distinct: 41, Uninformative: 1, Fits: 40, Versions: [9]int64{4: 40},
-		Written: Written{Hyphens: 11, URN: 10, Braces: 10, Digits: 10}, Matches: 20, MatchedIn: "db.users _id",
+		Written: Written{"hyphens": 11, "urn": 10, "braces": 10, "digits": 10}, Matches: 20, MatchedIn: "db.users _id",
 		Reasons: []string{"11 with hyphens, 10 in braces, 10 after urn:uuid:, 10 with 32 digits and no hyphens",
 			"40 of 40 distinct UUIDs have the variant and a version of RFC 9562: 4", "1 have no version, such as the nil UUID", "20 equal ids of known order, most of them in db.users _id"}}
 	if got := form("user"); !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v\nwant %+v", got, want)
 	}
-	want.Form, want.Written, want.Reasons = "goStruct", Written{UUID: 10, Valid: 30, Null: 1}, slices.Clone(want.Reasons)
+	want.Form, want.Written, want.Reasons = "goStruct", Written{"uuid": 10, "valid": 30, "null": 1}, slices.Clone(want.Reasons)
 	want.Reasons[0] = "10 {uuid: …}, 30 {uuid: …, valid: true}, 1 {uuid: …, valid: false}, which is no UUID"
 	// The text with 32 digits has no known order.
 	want.Matches, want.MatchedIn, want.Reasons[3] = 35, "db.visits user", "35 equal ids of known order, most of them in db.visits user"

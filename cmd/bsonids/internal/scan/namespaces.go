@@ -21,44 +21,45 @@ func (n Namespace) String() string { return n.Database + "." + n.Collection }
 // Namespaces returns the collections with these names, sorted. If collections is empty, it returns
 // all collections on which the user has a privilege. If databases is empty, it searches all
 // databases except those of the server. Views, the collections of the server and the record of
-// conversions are returned only if they are named. A database or collection that does not exist is
-// a usage error.
-func Namespaces(ctx context.Context, client *mongo.Client, databases, collections []string) ([]Namespace, error) {
+// conversions are returned only if they are named; views are the others. A database or collection that does
+// not exist is a usage error.
+func Namespaces(ctx context.Context, client *mongo.Client, databases, collections []string) (out, views []Namespace, err error) {
 	named := len(databases) > 0
 	if !named {
-		var err error
 		if databases, err = Databases(ctx, client); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	databases = slices.Compact(slices.Sorted(slices.Values(databases)))
-	var out []Namespace
 	for _, db := range databases {
 		specs, err := client.Database(db).ListCollectionSpecifications(ctx, bson.D{},
 			options.ListCollections().SetNameOnly(true).SetAuthorizedCollections(true))
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		if len(specs) == 0 && named {
-			return nil, failure.Usagef("database %q does not exist, or the user cannot read it", db)
+			return nil, nil, failure.Usagef("database %q does not exist, or the user cannot read it", db)
 		}
 		for _, s := range specs {
 			wanted := s.Type != "view" && !strings.HasPrefix(s.Name, "system.") && s.Name != record.Name
 			if len(collections) > 0 {
 				wanted = slices.Contains(collections, s.Name)
 			}
-			if wanted {
+			switch {
+			case wanted:
 				out = append(out, Namespace{db, s.Name})
+			case s.Type == "view":
+				views = append(views, Namespace{db, s.Name})
 			}
 		}
 	}
 	for _, name := range collections {
 		if !slices.ContainsFunc(out, func(n Namespace) bool { return n.Collection == name }) {
-			return nil, failure.Usagef("collection %q does not exist in %s", name, strings.Join(databases, ", "))
+			return nil, nil, failure.Usagef("collection %q does not exist in %s", name, strings.Join(databases, ", "))
 		}
 	}
 	slices.SortFunc(out, func(a, b Namespace) int { return strings.Compare(a.String(), b.String()) })
-	return out, nil
+	return out, views, nil
 }
 
 // Databases returns the names of the databases on which the user has a privilege, without those of

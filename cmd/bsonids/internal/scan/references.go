@@ -30,8 +30,8 @@ func (s *Scan) References() ([]Reference, error) {
 	err := s.values.Groups(func(_ [16]byte, numbers []uint64) {
 		held = held[:0]
 		for _, n := range numbers {
-			f, digits := s.fields[n>>1], n&1 == 1
-			if f != nil && (!digits || f.forms[kinds.OfText].written.Digits > 0) && (len(held) == 0 || held[len(held)-1] != f) {
+			f, unsure := s.fields[n>>1], n&1 == 1
+			if f != nil && (!unsure || f.forms[kinds.OfText].written[digits] > 0) && (len(held) == 0 || held[len(held)-1] != f) {
 				held = append(held, f)
 			}
 		}

@@ -210,11 +210,11 @@ func (c *Collector) value(p *walk.Path, l walk.Leaf) error {
 	if err := f.of(stored).Add(u); err != nil || c.scan.values == nil || stored == kinds.GoStruct || kinds.Symmetric(&u.UUID) {
 		return err
 	}
-	digits := uint64(0)
+	number := f.number << 1
 	if stored == kinds.OfText && !u.Certain {
-		digits = 1
+		number |= 1
 	}
-	return c.scan.values.Add(spill.Of(kinds.Canonical(u.UUID), f.number<<1|digits))
+	return c.scan.values.Add(spill.Of(kinds.Canonical(u.UUID), number))
 }
 
 // field returns the field with the name that was written, or nil if there are too many. Names that are data, for
@@ -262,9 +262,10 @@ func (f *field) count(p *walk.Path, l walk.Leaf, stored kinds.Stored, u kinds.Sp
 			if f.forms == nil {
 				f.forms = make(map[kinds.Stored]*formed)
 			}
-			f.forms[stored] = &formed{}
+			f.forms[stored] = &formed{written: make(Written)}
 		}
-		f.forms[stored].add(p, l, u)
+		f.forms[stored].odd.add(p)
+		f.forms[stored].written[wayOf(l, u)]++
 	}
 	if stored == kinds.OfText && !u.Certain {
 		f.counts.Other++
@@ -339,11 +340,11 @@ func (c *Collector) result() Collection {
 				continue
 			}
 			found, ok := f.found(stored)
-			if n := form.written.Digits; n > 0 && ok && len(found.Orders[0].Decision.Digits) > 0 { // a conversion takes some of it for UUIDs
+			if n := form.written[digits]; n > 0 && ok && len(found.Orders[0].Decision.Digits) > 0 { // a conversion takes some of it for UUIDs
 				f.counts.Text += n
 				f.counts.Other -= n
 			} else {
-				form.written.Digits = 0
+				delete(form.written, digits)
 			}
 			if ok && form.written.Sum() > 0 {
 				field.Forms = append(field.Forms, form.evidence(stored, found))

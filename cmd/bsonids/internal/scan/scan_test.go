@@ -64,11 +64,16 @@ func TestReportIsDocumented(t *testing.T) {
 	}
 	_, section, _ := strings.Cut(string(guide), "\n## The report of `scan` as JSON\n")
 	section, _, _ = strings.Cut(section, "\n## ")
-	for _, part := range []any{Report{}, Collection{}, Field{}, Counts{}, Evidence{}, decide.Found{}, decide.Reading{}, decide.Conversion{}, FormEvidence{}, Written{}} {
+	for _, part := range []any{Report{}, Collection{}, Field{}, Counts{}, Evidence{}, decide.Found{}, decide.Reading{}, decide.Conversion{}, FormEvidence{}} {
 		for _, f := range reflect.VisibleFields(reflect.TypeOf(part)) {
 			if key, _, _ := strings.Cut(f.Tag.Get("json"), ","); key != "" && key != "-" && !strings.Contains(section, "`"+key+"`") {
 				t.Errorf("%T: nothing is said of %s", part, key)
 			}
+		}
+	}
+	for _, w := range ways {
+		if !strings.Contains(section, "`"+w.key+"`") {
+			t.Errorf("nothing is said of %s", w.key)
 		}
 	}
 }
