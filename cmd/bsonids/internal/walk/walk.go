@@ -324,9 +324,10 @@ func (p *Path) Repeated(doc []byte) bool {
 
 // level is a document or array on the path to a value.
 type level struct {
-	start int // position in the document that is walked
-	asked int
-	names map[string]int // number of occurrences of each name, set after manyTimes queries
+	start  int // position in the document that is walked
+	copied int // 1 + position in the copy that [Splice] makes; 0 if it is not known yet
+	asked  int
+	names  map[string]int // number of occurrences of each name, set after manyTimes queries
 }
 
 const manyTimes = 16
@@ -365,4 +366,14 @@ func eachName(doc []byte, pos int, f func(name []byte)) {
 		}
 		pos += size
 	}
+}
+
+// sizeAt returns the size in bytes of the value of type typ at pos, which may be a document.
+func sizeAt(typ bson.Type, doc []byte, pos, limit int) (int, error) {
+	if typ != bson.TypeEmbeddedDocument && typ != bson.TypeArray {
+		return valueSize(typ, doc[pos:limit])
+	}
+	w := walker{doc: doc}
+	end, err := w.end(pos, limit)
+	return end - pos, err
 }
