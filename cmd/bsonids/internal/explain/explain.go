@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/objectidgen"
 	"github.com/bsonids/bsonids/uuidgen"
 	"github.com/bsonids/bsonids/uuidrep"
@@ -115,9 +116,10 @@ func (o Options) explainUUID(v Value) *UUID {
 		Value: o.read(v.Representation.String(), u), Ambiguous: v.Representation == uuidrep.Unspecified && !isText,
 		Read: []Reading{
 			o.read("network (standard, pythonLegacy)", v.Octets),
-			o.read(uuidrep.CSharpLegacy.String(), uuidrep.CSharpLegacy.Permute(v.Octets)),
-			o.read(uuidrep.JavaLegacy.String(), uuidrep.JavaLegacy.Permute(v.Octets)),
 		},
+	}
+	for _, r := range kinds.Orders[1:] {
+		e.Read = append(e.Read, o.read(r.String(), r.Permute(v.Octets)))
 	}
 	if e.Ambiguous {
 		e.Value.Order = "network"
@@ -126,8 +128,10 @@ func (o Options) explainUUID(v Value) *UUID {
 		t := inJSON(time.UnixMilli(int64(binary.BigEndian.Uint64(v.Octets[:]) >> 16)).UTC())
 		e.Value.Others = append([]Other{{Format: formULID, Time: t}}, e.Value.Others...)
 	}
-	for _, r := range []uuidrep.Representation{uuidrep.Standard, uuidrep.PythonLegacy, uuidrep.CSharpLegacy, uuidrep.JavaLegacy} {
-		e.Stored = append(e.Stored, store(u, r))
+	for _, r := range append([]uuidrep.Representation{uuidrep.Standard}, kinds.Orders[:]...) {
+		if k, err := kinds.Parse(r.String()); err == nil {
+			e.Stored = append(e.Stored, store(u, k))
+		}
 	}
 	if v.Subtype != nil {
 		e.Drivers = drivers(*v.Subtype, v.Octets)
@@ -135,29 +139,21 @@ func (o Options) explainUUID(v Value) *UUID {
 	return e
 }
 
-func store(u uuid.UUID, r uuidrep.Representation) Stored {
-	octets := r.Permute(u)
-	subtype, _ := r.Subtype() // the four representations here have one
+func store(u uuid.UUID, k kinds.Kind) Stored {
+	octets := k.Order.Permute(u)
 	b64 := base64.StdEncoding.EncodeToString(octets[:])
 	s := Stored{
-		Representation: r.String(),
-		Subtype:        subtype,
+		Representation: k.Name,
+		Subtype:        k.Subtype,
 		Octets:         hex.EncodeToString(octets[:]),
 		Base64:         b64,
-		Paste:          Paste(subtype, octets),
-		ExtJSON:        fmt.Sprintf(`{"$binary":{"base64":%q,"subType":"%02x"}}`, b64, subtype),
+		Paste:          Paste(k.Subtype, octets),
+		ExtJSON:        fmt.Sprintf(`{"$binary":{"base64":%q,"subType":"%02x"}}`, b64, k.Subtype),
 	}
-	if name := legacyNames[r]; name != "" {
-		s.Legacy = fmt.Sprintf("%s(%q)", name, u)
+	if k.Subtype == bson.TypeBinaryUUIDOld {
+		s.Legacy = fmt.Sprintf("%s(%q)", strings.Fields(k.Calls)[0], u)
 	}
 	return s
-}
-
-// legacyNames holds the functions of mongosh and Compass that make a value of subtype 3 in a byte order.
-var legacyNames = map[uuidrep.Representation]string{
-	uuidrep.CSharpLegacy: "LegacyCSharpUUID",
-	uuidrep.JavaLegacy:   "LegacyJavaUUID",
-	uuidrep.PythonLegacy: "LegacyPythonUUID",
 }
 
 // Paste returns an expression for mongosh that has a binary value of 16 bytes.
@@ -216,14 +212,14 @@ func drivers(subtype byte, octets [16]byte) []DriverReading {
 		shell = fmt.Sprintf("UUID('%s')", uuid.UUID(octets))
 		oldShell = fmt.Sprintf("UUID(%q)", uuid.UUID(octets))
 	}
-	return []DriverReading{
+	all := []DriverReading{
 		{"mongosh", shell},
 		{"mongo (the older shell)", oldShell},
 		{"Go, bson.Binary in any", fmt.Sprintf("{Subtype:%d Data:%v}", subtype, octets[:])},
 		{"Java, Python, C# with standard; Go with bsonids", setting(uuidrep.Standard)},
-		{"… with csharpLegacy (C# until 2.x: the default)", setting(uuidrep.CSharpLegacy)},
-		{"… with javaLegacy (Java until 3.x: the default)", setting(uuidrep.JavaLegacy)},
-		{"… with pythonLegacy (PyMongo until 3.x: the default)", setting(uuidrep.PythonLegacy)},
-		{"… with unspecified (today's default)", plain},
 	}
+	for _, k := range kinds.Where(func(k kinds.Kind) bool { return k.Default != "" }) {
+		all = append(all, DriverReading{fmt.Sprintf("… with %s (%s: the default)", k.Name, k.Default), setting(k.Order)})
+	}
+	return append(all, DriverReading{"… with unspecified (today's default)", plain})
 }

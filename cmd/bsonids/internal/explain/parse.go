@@ -14,6 +14,7 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/internal/uuidtext"
 	"github.com/bsonids/bsonids/uuidrep"
 )
@@ -135,15 +136,17 @@ var call = regexp.MustCompile(`^(?:new\s+)?([A-Za-z][A-Za-z0-9.]*)\s*\((.*)\)$`)
 // bufferFrom matches how older shells print the data of a Binary.
 var bufferFrom = regexp.MustCompile(`^\s*Buffer\.from\(\s*("[^"]*"|'[^']*')\s*,\s*["'](hex|base64)["']\s*\)`)
 
-// uuidCalls holds the functions whose argument is written like a UUID, and the byte order that they name:
-// those of mongosh and Compass, of uuidhelpers.js of the C# driver for the legacy shell, and of graphical
-// clients. The argument of LUUID is the stored bytes, whose order remains unknown.
-var uuidCalls = map[string]uuidrep.Representation{
-	"uuid": uuidrep.Standard, "guid": uuidrep.Standard, "luuid": uuidrep.Unspecified,
-	"legacycsharpuuid": uuidrep.CSharpLegacy, "csuuid": uuidrep.CSharpLegacy, "csguid": uuidrep.CSharpLegacy, "nuuid": uuidrep.CSharpLegacy,
-	"legacyjavauuid": uuidrep.JavaLegacy, "juuid": uuidrep.JavaLegacy, "jguid": uuidrep.JavaLegacy,
-	"legacypythonuuid": uuidrep.PythonLegacy, "pyuuid": uuidrep.PythonLegacy, "pyguid": uuidrep.PythonLegacy,
-}
+// uuidCalls holds the functions whose argument is written like a UUID, in lower case, and the byte order that they
+// name. The argument of LUUID is the stored bytes, whose order remains unknown.
+var uuidCalls = func() map[string]uuidrep.Representation {
+	calls := map[string]uuidrep.Representation{"luuid": uuidrep.Unspecified}
+	for _, k := range kinds.All() {
+		for _, name := range strings.Fields(strings.ToLower(k.Calls)) {
+			calls[name] = k.Order
+		}
+	}
+	return calls
+}()
 
 func parseCall(s string) (Value, error) {
 	m := call.FindStringSubmatch(s)

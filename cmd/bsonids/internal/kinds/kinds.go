@@ -24,6 +24,11 @@ type Kind struct {
 	Order   uuidrep.Representation // has the byte order of the values
 	Target  bool                   // values may be converted to the kind
 	note    string                 // what a list of names says about the kind
+	// Calls has the functions of shells that write such a value of a UUID. The first one is that
+	// of mongosh and Compass, others are those of uuidhelpers.js and of graphical clients.
+	Calls string
+	// Default names the programs that wrote the kind unless they were told otherwise.
+	Default string
 }
 
 // The names of the kinds that have a meaning of their own.
@@ -35,10 +40,13 @@ const (
 )
 
 var table = []Kind{
-	{Name: Standard, stored: Subtype4, Subtype: bson.TypeBinaryUUID, Order: uuidrep.Standard, Target: true},
-	{Name: "csharpLegacy", stored: Subtype3, Subtype: bson.TypeBinaryUUIDOld, Order: uuidrep.CSharpLegacy, Target: true},
-	{Name: "javaLegacy", stored: Subtype3, Subtype: bson.TypeBinaryUUIDOld, Order: uuidrep.JavaLegacy, Target: true},
-	{Name: "pythonLegacy", stored: Subtype3, Subtype: bson.TypeBinaryUUIDOld, Order: uuidrep.PythonLegacy, Target: true},
+	{Name: Standard, stored: Subtype4, Subtype: bson.TypeBinaryUUID, Order: uuidrep.Standard, Target: true, Calls: "UUID GUID"},
+	{Name: "csharpLegacy", stored: Subtype3, Subtype: bson.TypeBinaryUUIDOld, Order: uuidrep.CSharpLegacy, Target: true,
+		Calls: "LegacyCSharpUUID CSUUID CSGUID NUUID", Default: "C# until 2.x"},
+	{Name: "javaLegacy", stored: Subtype3, Subtype: bson.TypeBinaryUUIDOld, Order: uuidrep.JavaLegacy, Target: true,
+		Calls: "LegacyJavaUUID JUUID JGUID", Default: "Java until 3.x"},
+	{Name: "pythonLegacy", stored: Subtype3, Subtype: bson.TypeBinaryUUIDOld, Order: uuidrep.PythonLegacy, Target: true,
+		Calls: "LegacyPythonUUID PYUUID PYGUID", Default: "PyMongo until 3.x"},
 	{Name: Generic, stored: Subtype0, Subtype: bson.TypeBinaryGeneric, Order: uuidrep.Standard, note: "subtype 0, network order"},
 	{Name: OfText, stored: OfText, Subtype: 127, Form: Text, Order: uuidrep.Standard, Target: true},
 	{Name: GoStruct, stored: GoStruct, Subtype: 126, Form: Struct, Order: uuidrep.Standard, note: "{uuid: …, valid: …}"},
@@ -135,8 +143,13 @@ func NameOf(subtype byte, r uuidrep.Representation) string {
 			return k.Name
 		}
 	}
-	order := map[uuidrep.Representation]string{uuidrep.CSharpLegacy: "C#", uuidrep.JavaLegacy: "Java"}[r]
-	return fmt.Sprintf("subtype %d in %s order", subtype, order)
+	program := ""
+	for _, k := range table {
+		if k.Order == r && k.Default != "" {
+			program, _, _ = strings.Cut(k.Default, " ")
+		}
+	}
+	return fmt.Sprintf("subtype %d in %s order", subtype, program)
 }
 
 // network returns standard for the representations in network byte order, which have the same order.

@@ -21,22 +21,24 @@ type group struct {
 
 const byPlan = "Make a plan, which converts the field."
 
-// groups are the groups in the order of the page.
-var groups = []group{
+// groups are the groups in the order of the page. Each kind of subtype 3 has one.
+var groups = slices.Insert([]group{
 	{Key: "mixed", Label: "in several byte orders, or only in part in one", Plan: true,
 		Todo: "Separate the documents by the program that wrote them: make a plan, and give each part a filter there."},
 	{Key: "undetermined", Label: "of undetermined byte order", Plan: true,
 		Todo: "Find out the byte order from the program that wrote the values; each field says what determines it. Then make a plan, and decide there, with trust."},
-	{Key: "javaLegacy", Label: "javaLegacy", Plan: true, Todo: byPlan},
-	{Key: "csharpLegacy", Label: "csharpLegacy", Plan: true, Todo: byPlan},
-	{Key: "pythonLegacy", Label: "pythonLegacy", Plan: true, Todo: byPlan},
 	{Key: kinds.Generic, Label: "UUIDs of subtype 0", Plan: true, Todo: byPlan},
 	{Key: kinds.GoStruct, Label: "documents of Go structs", Plan: true, Todo: "Make a plan, and decide there to convert the documents to UUIDs. Or read them with AlsoDecodeSubtype0."},
 	{Key: "malformed", Label: "without a UUID of 16 bytes", Todo: "Find the program that wrote these values. bsonids does not convert them."},
 	{Key: "binary", Label: "subtype 0, not necessarily UUIDs", Todo: "Nothing to do, unless you know that these values are UUIDs."},
 	{Key: kinds.OfText, Label: "text", Plan: true, Todo: "Nothing to do. A plan can convert text to binary values, if you decide so."},
 	{Key: kinds.Standard, Label: "standard (subtype 4)", Todo: "Nothing to do."},
-}
+}, 2, func() (legacy []group) {
+	for _, k := range kinds.Subtype3.Kinds() {
+		legacy = append(legacy, group{Key: k.Name, Label: k.Name, Plan: true, Todo: byPlan})
+	}
+	return legacy
+}()...)
 
 // index returns the index of the group of a field.
 func index(f scan.Field) int {
