@@ -68,7 +68,7 @@ func (r *runner) resume(ctx context.Context, p *documents.Pages) (err error) {
 	if err != nil {
 		return err
 	}
-	maps.DeleteFunc(r.inFlight, func(k string, _ Entry) bool { return !remaining[k] })
+	maps.DeleteFunc(r.inFlight, func(k string, _ Entry) bool { return remaining[k] == nil })
 	if len(r.inFlight) > 0 {
 		r.tracker.hold(s.UndoOffset)
 	}

@@ -2,6 +2,7 @@ package documents
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -21,15 +22,11 @@ func ByID(ctx context.Context, coll *mongo.Collection, ids []bson.RawValue, filt
 	if len(ids) == 0 {
 		return map[string]bson.Raw{}, nil
 	}
-	opts := options.Find()
-	if projection != nil {
-		opts.SetProjection(projection)
-	}
-	find := byIDs(ids)
+	find := bson.D{{Key: "_id", Value: bson.D{{Key: "$in", Value: ids}}}}
 	if len(filter) > 0 {
 		find = append(find, bson.E{Key: "$and", Value: bson.A{filter}})
 	}
-	cur, err := coll.Find(ctx, find, opts)
+	cur, err := coll.Find(ctx, find, projected(projection))
 	if err != nil {
 		return nil, err
 	}
@@ -42,7 +39,18 @@ func ByID(ctx context.Context, coll *mongo.Collection, ids []bson.RawValue, filt
 	return docs, cur.Err()
 }
 
-// byIDs returns a filter for the documents with one of the ids.
-func byIDs(ids []bson.RawValue) bson.D {
-	return bson.D{{Key: "_id", Value: bson.D{{Key: "$in", Value: ids}}}}
+// projected returns options with a projection, which may be nil.
+func projected(projection bson.D) *options.FindOptionsBuilder {
+	if projection == nil {
+		return options.Find()
+	}
+	return options.Find().SetProjection(projection)
 }
+
+// Error is the error of a document that cannot be converted or written.
+type Error struct {
+	ID     bson.RawValue
+	Reason string
+}
+
+func (e *Error) Error() string { return fmt.Sprintf("document with _id %s: %s", e.ID, e.Reason) }

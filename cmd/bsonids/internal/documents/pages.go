@@ -5,12 +5,12 @@ package documents
 import (
 	"cmp"
 	"context"
+	"maps"
 	"math"
 	"slices"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
-	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/patience"
@@ -94,11 +94,8 @@ func (p *Pages) unknown(err error) bool {
 
 // page returns the first documents that match the filter, and whether these are all.
 func (p *Pages) page(ctx context.Context, filter bson.D) (docs []bson.Raw, whole bool, err error) {
-	opts := options.Find().SetSort(bson.D{{Key: "_id", Value: 1}}).SetLimit(p.Size).SetBatchSize(int32(min(p.Size, math.MaxInt32)))
-	if p.Projection != nil {
-		opts.SetProjection(p.Projection)
-	}
-	cur, err := p.Collection.Find(ctx, p.and(filter), opts)
+	cur, err := p.Collection.Find(ctx, p.and(filter),
+		projected(p.Projection).SetSort(bson.D{{Key: "_id", Value: 1}}).SetLimit(p.Size).SetBatchSize(int32(min(p.Size, math.MaxInt32))))
 	if err != nil {
 		return nil, false, err
 	}
@@ -123,33 +120,22 @@ func (p *Pages) and(filter bson.D) bson.D {
 	return bson.D{{Key: "$and", Value: bson.A{filter, p.Filter}}}
 }
 
-// find returns the documents after After that match the filter too.
-func (p *Pages) find(ctx context.Context, filter bson.D, opts *options.FindOptionsBuilder) (*mongo.Cursor, error) {
-	cur, err := p.Collection.Find(ctx, p.and(append(after(p.After, p.plain), filter...)), opts)
-	if p.unknown(err) {
-		cur, err = p.Collection.Find(ctx, p.and(append(after(p.After, p.plain), filter...)), opts)
-	}
-	return cur, err
-}
-
-// Remaining returns the ids that are still to be read: those of existing documents after After. The
-// keys of the map are those of [Key].
-func (p *Pages) Remaining(ctx context.Context, ids []bson.RawValue) (map[string]bool, error) {
-	there := make(map[string]bool, len(ids))
+// Remaining returns those of the ids that are still to be read: of existing documents after After. The keys of
+// the map are those of [Key].
+func (p *Pages) Remaining(ctx context.Context, ids []bson.RawValue) (map[string]bson.Raw, error) {
+	there := make(map[string]bson.Raw, len(ids))
 	for chunk := range slices.Chunk(ids, 1000) {
-		// The $and is needed because the filter of after has an _id element already.
-		filter := bson.D{{Key: "$and", Value: bson.A{byIDs(chunk)}}}
-		cur, err := p.find(ctx, filter, options.Find().SetProjection(bson.D{{Key: "_id", Value: 1}}))
+		find := func() (map[string]bson.Raw, error) {
+			return ByID(ctx, p.Collection, chunk, p.and(after(p.After, p.plain)), bson.D{{Key: "_id", Value: 1}})
+		}
+		docs, err := find()
+		if p.unknown(err) {
+			docs, err = find()
+		}
 		if err != nil {
 			return nil, err
 		}
-		var docs []bson.Raw
-		if err := cur.All(ctx, &docs); err != nil {
-			return nil, err
-		}
-		for _, doc := range docs {
-			there[Key(doc.Lookup("_id"))] = true
-		}
+		maps.Copy(there, docs)
 	}
 	return there, nil
 }
