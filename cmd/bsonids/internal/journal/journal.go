@@ -40,6 +40,7 @@ type File interface {
 var (
 	ErrFormat  = errors.New("it does not begin as a file of this format and version")
 	ErrDamaged = errors.New("it is damaged")
+	errTorn    = fmt.Errorf("%w", ErrDamaged) // the file ends before a record does
 )
 
 const (
@@ -47,15 +48,15 @@ const (
 	// maxRecord is the maximum length of the bytes of a record. A document, and three times what is
 	// changed in it, is shorter.
 	maxRecord = 1 << 26
+	readSize  = 1 << 16 // bytes that are read at once
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // headSum returns the sum of a head, of which b is the length and the sum of the bytes.
 func headSum(id string, offset int64, b []byte) uint32 {
-	var place [40]byte
-	p := binary.LittleEndian.AppendUint64(append(place[:0], id...), uint64(offset))
-	return crc32.Checksum(append(p, b...), castagnoli)
+	place := binary.LittleEndian.AppendUint64([]byte(id), uint64(offset))
+	return crc32.Checksum(append(place, b...), castagnoli)
 }
 
 // appendRecord appends a record that begins at the offset of the file.
@@ -69,11 +70,8 @@ func appendRecord(b []byte, id string, offset int64, data []byte) []byte {
 
 // head returns the length and the sum of the bytes of a record, if its head is whole.
 func head(b []byte, id string, offset int64) (length int, sum uint32, ok bool) {
-	n := binary.LittleEndian.Uint32(b)
-	if n > maxRecord || headSum(id, offset, b[:8]) != binary.LittleEndian.Uint32(b[8:]) {
-		return 0, 0, false
-	}
-	return int(n), binary.LittleEndian.Uint32(b[4:]), true
+	n, sum := binary.LittleEndian.Uint32(b), binary.LittleEndian.Uint32(b[4:])
+	return int(n), sum, n <= maxRecord && headSum(id, offset, b[:8]) == binary.LittleEndian.Uint32(b[8:])
 }
 
 // Reader reads the records of a file. It is not safe for concurrent use.
@@ -87,7 +85,7 @@ type Reader struct {
 
 // NewReader returns a reader of the records of the file from offset up to end.
 func NewReader(f io.ReaderAt, id string, offset, end int64) *Reader {
-	return &Reader{r: bufio.NewReaderSize(io.NewSectionReader(f, offset, end-offset), 1<<16), id: id, at: offset, end: end}
+	return &Reader{r: bufio.NewReaderSize(io.NewSectionReader(f, offset, end-offset), readSize), id: id, at: offset, end: end}
 }
 
 // Next returns the bytes of the next record and the offset at which it begins, or io.EOF at the end.
@@ -99,27 +97,30 @@ func (r *Reader) Next() (data []byte, offset int64, err error) {
 	}
 	var b [headSize]byte
 	if _, err := io.ReadFull(r.r, b[:]); err == io.EOF || err == io.ErrUnexpectedEOF {
-		return nil, offset, broken(offset)
+		return nil, offset, broken(errTorn, offset)
 	} else if err != nil {
 		return nil, offset, err
 	}
 	length, sum, ok := head(b[:], r.id, offset)
-	if !ok || int64(length) > r.end-offset-headSize {
-		return nil, offset, broken(offset)
+	switch {
+	case !ok:
+		return nil, offset, broken(ErrDamaged, offset)
+	case int64(length) > r.end-offset-headSize:
+		return nil, offset, broken(errTorn, offset)
 	}
 	r.record = slices.Grow(r.record[:0], length)[:length]
 	if _, err := io.ReadFull(r.r, r.record); err != nil {
 		return nil, offset, err
 	}
 	if crc32.Checksum(r.record, castagnoli) != sum {
-		return nil, offset, broken(offset)
+		return nil, offset, broken(ErrDamaged, offset)
 	}
 	r.at = offset + headSize + int64(length)
 	return r.record, offset, nil
 }
 
-func broken(offset int64) error {
-	return fmt.Errorf("%w: the record at byte %d is not whole", ErrDamaged, offset)
+func broken(err error, offset int64) error {
+	return fmt.Errorf("%w: the record at byte %d is not whole", err, offset)
 }
 
 // Begin returns the bytes of the first record of a file that begins with the line format, and the
@@ -139,27 +140,12 @@ func Begin(f File, format string) (first []byte, offset int64, err error) {
 	case len(b) < len(format):
 		return nil, 0, nil
 	}
-	offset = int64(len(format))
-	r := NewReader(f, "", offset, size)
-	data, _, err := r.Next()
-	switch {
-	case err == io.EOF:
-		return nil, 0, nil
-	case errors.Is(err, ErrDamaged) && tornFirst(f, offset, size):
+	r := NewReader(f, "", int64(len(format)), size)
+	first, _, err = r.Next()
+	if err == io.EOF || errors.Is(err, errTorn) {
 		return nil, 0, nil
 	}
-	return data, r.at, err
-}
-
-// tornFirst reports whether the file ends before its first record does. What follows a first record
-// that is damaged cannot be told.
-func tornFirst(f File, offset, size int64) bool {
-	var b [headSize]byte
-	if _, err := f.ReadAt(b[:], offset); err != nil {
-		return true
-	}
-	length, _, ok := head(b[:], "", offset)
-	return ok && int64(length) > size-offset-headSize
+	return first, r.at, err
 }
 
 // Whole calls f for each whole record from offset on, and returns the offset after the last one. What
@@ -172,31 +158,24 @@ func Whole(file File, id string, offset int64, f func(data []byte) error) (end i
 	r := NewReader(file, id, offset, size)
 	for {
 		data, at, err := r.Next()
-		if err == io.EOF {
-			return at, nil
-		}
-		if errors.Is(err, ErrDamaged) {
-			follows, other := anyWhole(file, id, at+1, size)
-			if other != nil {
-				return at, other
-			}
-			if follows {
-				return at, err
-			}
-			return at, nil
-		}
 		if err == nil {
-			err = f(data)
+			if err = f(data); err == nil {
+				continue
+			}
+		} else if errors.Is(err, ErrDamaged) {
+			if follows, other := anyWhole(file, id, at, size); !follows {
+				err = other
+			}
+		} else if err == io.EOF {
+			err = nil
 		}
-		if err != nil {
-			return at, err
-		}
+		return at, err
 	}
 }
 
 // anyWhole reports whether a whole record begins at the offset or later.
 func anyWhole(file io.ReaderAt, id string, offset, size int64) (bool, error) {
-	b := make([]byte, 1<<16)
+	b := make([]byte, readSize)
 	for ; offset+headSize <= size; offset += int64(len(b)) - headSize + 1 {
 		b = b[:min(int64(len(b)), size-offset)]
 		if _, err := file.ReadAt(b, offset); err != nil {
@@ -207,11 +186,8 @@ func anyWhole(file io.ReaderAt, id string, offset, size int64) (bool, error) {
 				continue
 			}
 			_, _, err := NewReader(file, id, offset+int64(i), size).Next()
-			if err == nil {
-				return true, nil
-			}
 			if !errors.Is(err, ErrDamaged) {
-				return false, err
+				return err == nil, err
 			}
 		}
 	}

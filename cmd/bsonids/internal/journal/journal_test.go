@@ -2,25 +2,70 @@ package journal
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"testing"
 )
 
 const format = "a journal of tests\n"
 
-// memory is a file in memory.
-type memory struct{ b []byte }
+// memory is a file in memory. If fail is not 0, the call with this number fails.
+type memory struct {
+	b, synced []byte
+	fail      int
+}
 
-func (m *memory) ReadAt(p []byte, off int64) (int, error) { return bytes.NewReader(m.b).ReadAt(p, off) }
-func (m *memory) Truncate(n int64) error                  { m.b = m.b[:n]; return nil }
-func (m *memory) Sync() error                             { return nil }
-func (m *memory) Seek(int64, int) (int64, error)          { return int64(len(m.b)), nil }
+var errDisk = errors.New("no space")
+
+func (m *memory) call() error {
+	if m.fail == 0 {
+		return nil
+	}
+	if m.fail--; m.fail == 0 {
+		return errDisk
+	}
+	return nil
+}
+
+func (m *memory) ReadAt(p []byte, off int64) (int, error) {
+	if err := m.call(); err != nil {
+		return 0, err
+	}
+	return bytes.NewReader(m.b).ReadAt(p, off)
+}
+
 func (m *memory) WriteAt(p []byte, off int64) (int, error) {
-	m.b = append(m.b[:off], p...)
-	return len(p), nil
+	if err := m.call(); err != nil {
+		return 0, err
+	}
+	if end := int(off) + len(p); end > len(m.b) {
+		m.b = append(m.b, make([]byte, end-len(m.b))...)
+	}
+	return copy(m.b[off:], p), nil
+}
+
+func (m *memory) Truncate(n int64) error {
+	if err := m.call(); err != nil {
+		return err
+	}
+	m.b = m.b[:n]
+	return nil
+}
+
+func (m *memory) Sync() error {
+	m.synced = slices.Clone(m.b)
+	return m.call()
+}
+
+func (m *memory) Seek(off int64, whence int) (int64, error) {
+	if whence != io.SeekEnd {
+		panic(whence)
+	}
+	return int64(len(m.b)) + off, m.call()
 }
 
 var records = []string{"first", "", "x", string(make([]byte, 300)), "last"}
@@ -59,6 +104,14 @@ func read(m *memory, id string) (got []string, end int64, err error) {
 	return got, end, err
 }
 
+// The bytes are those of another implementation.
+func TestFormat(t *testing.T) {
+	m, _ := written(t, "abc", []string{"x"})
+	if got, want := fmt.Sprintf("%x", m.b[len(format):]), "06000000e5ab5a1ee77d360269642061626301000000935f3ca95f2efb3778"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
 func TestReadBack(t *testing.T) {
 	m, offsets := written(t, "abc", records)
 	got, end, err := read(m, "abc")
@@ -85,13 +138,13 @@ func TestReadBack(t *testing.T) {
 			t.Errorf("%d: %q at %d, %v", i, data, offset, err)
 		}
 	}
+	if _, _, err := NewReader(m, "abc", offsets[3], offsets[3]+headSize-1).Next(); !errors.Is(err, ErrDamaged) {
+		t.Errorf("a record before whose end reading ends: %v", err)
+	}
 	long := string(bytes.Repeat([]byte("long"), 1<<17)) // longer than what is read at once
 	m, _ = written(t, "abc", []string{"a", long, "b"})
 	if got, _, err := read(m, "abc"); err != nil || !slices.Equal(got, []string{"a", long, "b"}) {
 		t.Errorf("%d records, %v", len(got), err)
-	}
-	if err := w.Append(make([]byte, maxRecord+1), []int{maxRecord + 1}); err == nil {
-		t.Error("a record that is too long is written")
 	}
 }
 
@@ -100,7 +153,7 @@ func TestReadBack(t *testing.T) {
 func TestCut(t *testing.T) {
 	m, offsets := written(t, "abc", records)
 	for n := range len(m.b) {
-		cut := &memory{slices.Clone(m.b[:n])}
+		cut := &memory{b: slices.Clone(m.b[:n])}
 		got, end, err := read(cut, "abc")
 		if err != nil {
 			t.Fatalf("cut at %d: %v", n, err)
@@ -135,7 +188,7 @@ func TestWrongBit(t *testing.T) {
 	last := offsets[len(records)-1]
 	for i := range m.b {
 		for bit := range 8 {
-			bad := &memory{slices.Clone(m.b)}
+			bad := &memory{b: slices.Clone(m.b)}
 			bad.b[i] ^= 1 << bit
 			got, end, err := read(bad, "abc")
 			switch {
@@ -167,7 +220,7 @@ func TestMovedRecords(t *testing.T) {
 		"exchanged": {begin, record(m, 0), record(m, 2), record(m, 1), record(m, 3), record(m, 4)},
 		"foreign":   {begin, record(m, 0), record(other, 1), record(m, 2), record(m, 3)},
 	} {
-		got, _, err := read(&memory{bytes.Join(order, nil)}, "abc")
+		got, _, err := read(&memory{b: bytes.Join(order, nil)}, "abc")
 		if name == "missing" { // none has its place any more
 			if err != nil || len(got) != 0 {
 				t.Errorf("%s: %q, %v", name, got, err)
@@ -176,7 +229,7 @@ func TestMovedRecords(t *testing.T) {
 			t.Errorf("%s: %q, %v", name, got, err)
 		}
 	}
-	if got, _, err := read(&memory{append(slices.Clone(m.b), record(m, 4)...)}, "abc"); err != nil || len(got) != len(records) {
+	if got, _, err := read(&memory{b: append(slices.Clone(m.b), record(m, 4)...)}, "abc"); err != nil || len(got) != len(records) {
 		t.Errorf("repeated: %q, %v", got, err)
 	}
 	// A whole record may begin at any byte after a damaged one.
@@ -185,90 +238,120 @@ func TestMovedRecords(t *testing.T) {
 			continue
 		}
 		b := append(slices.Clone(begin), make([]byte, n)...)
-		b = appendRecord(b, "abc", int64(len(b)), []byte("x"))
-		_, _, err := read(&memory{b}, "abc")
+		b = appendRecord(b, "abc", int64(len(b)), nil)
+		_, _, err := read(&memory{b: b}, "abc")
 		if n > 0 && !errors.Is(err, ErrDamaged) || n == 0 && err != nil {
 			t.Fatalf("%d bytes before a record: %v", n, err)
 		}
 	}
 }
 
-// A file of another format is not read, and what was torn when it was made is made anew.
+// A file of another format is not read, nor one whose first record is damaged. What was torn when it was made is made anew.
 func TestBegin(t *testing.T) {
-	for _, text := range []string{"a journal of something else\n", "x", format + "xxxxxxxxxxxxxxxxxxxxx"} {
-		if first, _, err := Begin(&memory{[]byte(text)}, format); err == nil {
-			t.Errorf("%q: %q", text, first)
+	m, _ := written(t, "abc", nil)
+	last := slices.Clone(m.b)
+	last[len(last)-1] ^= 1
+	for _, text := range []string{"a journal of something else\n", "x", format + "xxxxxxxxxxxxxxxxxxxxx", string(last)} {
+		if first, at, err := Begin(&memory{b: []byte(text)}, format); !errors.Is(err, ErrFormat) && !errors.Is(err, ErrDamaged) || first != nil || at != 0 && at != int64(len(format)) {
+			t.Errorf("%q: %q up to %d, %v", text, first, at, err)
 		}
 	}
-	for _, text := range []string{"", format[:5], format} {
-		if first, _, err := Begin(&memory{[]byte(text)}, format); err != nil || first != nil {
-			t.Errorf("%q: %q, %v", text, first, err)
+	for n := range len(m.b) {
+		if first, at, err := Begin(&memory{b: m.b[:n]}, format); err != nil || first != nil || at != 0 {
+			t.Errorf("%q: %q up to %d, %v", m.b[:n], first, at, err)
 		}
 	}
 }
 
-// failing is a file whose n-th write or sync fails.
-type failing struct {
-	memory
-	n int
-}
-
-var errDisk = errors.New("no space")
-
-func (f *failing) step() error {
-	if f.n--; f.n < 0 {
-		return errDisk
-	}
-	return nil
-}
-
-func (f *failing) WriteAt(p []byte, off int64) (int, error) {
-	if err := f.step(); err != nil {
-		return 0, err
-	}
-	return f.memory.WriteAt(p, off)
-}
-
-func (f *failing) Sync() error { return f.step() }
-func (f *failing) Truncate(n int64) error {
-	if err := f.step(); err != nil {
-		return err
-	}
-	return f.memory.Truncate(n)
-}
-
-// After an error nothing is written any more, and the size is that of what is on the disk.
-func TestWriterError(t *testing.T) {
-	for n := range 7 {
-		f := &failing{n: n}
-		w, err := Create(f, format, "abc", []byte("id abc"))
-		if n < 3 {
-			if !errors.Is(err, errDisk) {
-				t.Errorf("%d: %v", n, err)
-			}
-			continue
-		}
-		size := w.Size()
-		one := w.Append([]byte("one"), []int{3})
-		if n >= 5 {
-			if one != nil {
-				t.Fatal(one)
-			}
-			size = w.Size()
-			one = w.Append([]byte("two"), []int{3})
-		}
-		f.n = 10
-		if again := w.Append([]byte("x"), []int{1}); !errors.Is(one, errDisk) || !errors.Is(again, errDisk) || w.Size() != size {
-			t.Errorf("%d: %v, then %v, size %d, want %d", n, one, again, w.Size(), size)
+// A record has at most maxRecord bytes.
+func TestLength(t *testing.T) {
+	for _, n := range []uint32{maxRecord, maxRecord + 1} {
+		b := binary.LittleEndian.AppendUint64(nil, uint64(n))
+		b = binary.LittleEndian.AppendUint32(b, headSum("abc", 7, b))
+		if length, _, ok := head(b, "abc", 7); ok != (n == maxRecord) || ok && length != maxRecord {
+			t.Errorf("%d: %d, %v", n, length, ok)
 		}
 	}
-	f := &failing{memory: memory{[]byte("0123")}, n: 0}
-	if _, err := NewWriter(f, "abc", 2); !errors.Is(err, errDisk) {
+	w, err := NewWriter(new(sink), "abc", 0)
+	if err == nil {
+		err = w.Append(make([]byte, 1+maxRecord), []int{1, 1 + maxRecord})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Append(make([]byte, maxRecord+3), []int{2, maxRecord + 3}); err == nil || !strings.Contains(err.Error(), fmt.Sprint("of ", maxRecord+1, " bytes")) {
 		t.Error(err)
 	}
-	f.n = 1
-	if _, err := NewWriter(f, "abc", 2); !errors.Is(err, errDisk) {
-		t.Error(err)
+}
+
+// sink is a file that takes what is written.
+type sink struct{ memory }
+
+func (*sink) WriteAt(p []byte, _ int64) (int, error) { return len(p), nil }
+
+// An error of the file is the error of the call in which it occurs, whichever call that is. After one nothing is written
+// any more, and the size is that of what is on the disk.
+func TestErrors(t *testing.T) {
+	long := string(bytes.Repeat([]byte("long"), 1<<15)) // longer than what is read at once
+	for n := 1; ; n++ {
+		m := &memory{fail: n}
+		var w *Writer
+		var at, end int64
+		add := func(data string) error {
+			size := w.Size()
+			err := w.Append([]byte(data), []int{len(data)})
+			if err != nil && (!errors.Is(w.Append([]byte("x"), []int{1}), errDisk) || w.Size() != size) {
+				t.Errorf("call %d: it goes on, with size %d, want %d", n, w.Size(), size)
+			}
+			return err
+		}
+		whole := func() (err error) {
+			if end, err = Whole(m, "abc", at, func([]byte) error { return nil }); end != 0 && end < at {
+				t.Errorf("call %d: it ends at %d, before %d", n, end, at)
+			}
+			return err
+		}
+		for i, step := range []func() error{
+			func() (err error) { w, err = Create(m, format, "abc", []byte("id abc")); return err },
+			func() error { return add("one") },
+			func() error { return add(long) },
+			func() (err error) {
+				m.b = append(m.b, "torn tail"...)
+				m.synced = m.b
+				if _, at, err = Begin(m, format); err != nil && at != 0 && at != int64(len(format)) {
+					t.Errorf("call %d: it begins at %d", n, at)
+				}
+				return err
+			},
+			whole,
+			func() (err error) { w, err = NewWriter(m, "abc", end); return err },
+			func() error {
+				m.b[at+headSize] ^= 1
+				if err := whole(); !errors.Is(err, ErrDamaged) {
+					return err
+				}
+				return nil
+			},
+		} {
+			err := step()
+			if errors.Is(err, errDisk) && m.fail == 0 {
+				break
+			}
+			if err != nil || m.fail == 0 || slices.Contains([]int{0, 1, 2, 5}, i) && !bytes.Equal(m.b, m.synced) {
+				t.Fatalf("call %d fails in step %d, or not all is on the disk: %v", n, i, err)
+			}
+			if i == 6 {
+				return
+			}
+		}
+	}
+}
+
+// What is done with a record may fail, too.
+func TestWholeFails(t *testing.T) {
+	m, offsets := written(t, "abc", records)
+	if end, err := Whole(m, "abc", offsets[0], func([]byte) error { return errDisk }); !errors.Is(err, errDisk) || end != offsets[0] {
+		t.Errorf("%d, %v", end, err)
 	}
 }
 
@@ -277,11 +360,11 @@ func FuzzRead(f *testing.F) {
 	f.Add(m.b)
 	f.Add([]byte(format))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		_, end, err := read(&memory{b}, "abc")
+		_, end, err := read(&memory{b: b}, "abc")
 		if err != nil || end == 0 {
 			return
 		}
-		r := NewReader(&memory{b}, "abc", end, end)
+		r := NewReader(&memory{b: b}, "abc", end, end)
 		if _, _, err := r.Next(); err != io.EOF {
 			t.Error(err)
 		}
