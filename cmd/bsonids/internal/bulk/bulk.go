@@ -55,17 +55,42 @@ func Update(ctx context.Context, coll *mongo.Collection, updates []mongo.WriteMo
 	return matched, refused, nil
 }
 
-// Insert inserts documents in any order. Its parameters and results are as in [Update].
-func Insert(ctx context.Context, coll *mongo.Collection, docs []bson.Raw, bypass bool) ([]Refusal, error) {
+// Insert inserts documents in any order. Its parameters and results are as in [Update]. With exact, the
+// server is asked to store empty timestamps at the top level as they are.
+func Insert(ctx context.Context, coll *mongo.Collection, docs []bson.Raw, exact, bypass bool) (refused []Refusal, err error) {
+	if exact {
+		_, refused, err = exactly(ctx, coll, "insert", "documents", docs, bypass, func(from, to int) (int64, []Refusal, error) {
+			refused, err := Insert(ctx, coll, docs[from:to], false, bypass)
+			return 0, refused, err
+		})
+		return refused, err
+	}
 	if len(docs) == 0 {
 		return nil, nil
 	}
-	many := make([]any, len(docs))
-	for i, d := range docs {
-		many[i] = d
-	}
-	_, err := coll.InsertMany(ctx, many, options.InsertMany().SetOrdered(false).SetBypassDocumentValidation(bypass))
+	_, err = coll.InsertMany(ctx, docs, options.InsertMany().SetOrdered(false).SetBypassDocumentValidation(bypass))
 	return triage(err)
+}
+
+// Replace replaces the documents that match the filters by docs. The parameters and results are as in [Update]
+// and [Insert].
+func Replace(ctx context.Context, coll *mongo.Collection, filters []bson.D, docs []bson.Raw, exact, bypass bool) (matched int64, refused []Refusal, err error) {
+	if !exact {
+		models := make([]mongo.WriteModel, len(docs))
+		for i, doc := range docs {
+			models[i] = mongo.NewReplaceOneModel().SetFilter(filters[i]).SetReplacement(doc)
+		}
+		return Update(ctx, coll, models, bypass)
+	}
+	updates := make([]bson.Raw, len(docs))
+	for i, doc := range docs {
+		if updates[i], err = bson.Marshal(bson.D{{Key: "q", Value: filters[i]}, {Key: "u", Value: doc}}); err != nil {
+			return 0, nil, err
+		}
+	}
+	return exactly(ctx, coll, "update", "updates", updates, bypass, func(from, to int) (int64, []Refusal, error) {
+		return Replace(ctx, coll, filters[from:to], docs[from:to], false, bypass)
+	})
 }
 
 // Delete sends deletions, and returns the number of documents that were deleted.

@@ -10,41 +10,13 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 )
 
-// mostExact is the size in bytes of the writes that InsertExactly and ReplaceExactly send at once. A
-// larger document is sent alone.
+// mostExact is the size in bytes of the writes that are sent at once if the server must not set
+// timestamps. A larger document is sent alone.
 const mostExact = 8 << 20
 
-// InsertExactly is [Insert] for documents that have an empty timestamp, Timestamp(0, 0), at the top level:
-// it asks the server to store it, which sets the time otherwise. The driver has no option for this. A
-// server that does not know the request gets the documents without it, and may set them.
-func InsertExactly(ctx context.Context, coll *mongo.Collection, docs []bson.Raw, bypass bool) (refused []Refusal, err error) {
-	_, refused, err = exactly(ctx, coll, "insert", "documents", docs, bypass, func(from, to int) (int64, []Refusal, error) {
-		refused, err := Insert(ctx, coll, docs[from:to], bypass)
-		return 0, refused, err
-	})
-	return refused, err
-}
-
-// ReplaceExactly is the same for replacements: of the documents that match the filters, by docs. The
-// parameters and results are as in [Update].
-func ReplaceExactly(ctx context.Context, coll *mongo.Collection, filters []bson.D, docs []bson.Raw, bypass bool) (matched int64, refused []Refusal, err error) {
-	updates := make([]bson.Raw, len(docs))
-	for i, doc := range docs {
-		if updates[i], err = bson.Marshal(bson.D{{Key: "q", Value: filters[i]}, {Key: "u", Value: doc}}); err != nil {
-			return 0, nil, err
-		}
-	}
-	return exactly(ctx, coll, "update", "updates", updates, bypass, func(from, to int) (int64, []Refusal, error) {
-		var models []mongo.WriteModel
-		for i := from; i < to; i++ {
-			models = append(models, mongo.NewReplaceOneModel().SetFilter(filters[i]).SetReplacement(docs[i]))
-		}
-		return Update(ctx, coll, models, bypass)
-	})
-}
-
-// exactly sends writes as a command that the driver does not know. It calls usual for those that the
-// server does not take.
+// exactly sends writes of documents that have an empty timestamp, Timestamp(0, 0), at the top level: it asks
+// the server to store it, which sets the time otherwise. The driver has no option for this. A server that does
+// not know the request gets the documents without it, by usual, and may set them.
 func exactly(ctx context.Context, coll *mongo.Collection, command, field string, writes []bson.Raw, bypass bool, usual func(from, to int) (int64, []Refusal, error)) (matched int64, refused []Refusal, err error) {
 	for from := 0; from < len(writes); {
 		to, size := from+1, len(writes[from])

@@ -166,7 +166,7 @@ func (m *Mirror) compare(ctx context.Context, want []wanted, r *Result) error {
 	}
 	r.Inserted, r.Replaced = r.Inserted+int64(len(lacks)), r.Replaced+int64(len(differ))
 	for _, w := range lacks {
-		r.find(w.id(), missing)
+		r.find(w.id(), Missing)
 	}
 	for _, w := range differ {
 		r.find(w.id(), differs)

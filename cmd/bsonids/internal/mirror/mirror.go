@@ -158,9 +158,10 @@ func (r Result) Why() string {
 const (
 	sameID         = "two documents have the same _id after the conversion"
 	emptyTimestamp = "the document has an empty timestamp at its top level, which the server sets when a document is inserted"
-	missing        = "missing in the copy"
 	differs        = "the copy differs from the converted source"
 	changedSince   = "another program has changed the document meanwhile"
+	// Missing is the reason of a document that has no copy.
+	Missing = "missing in the copy"
 	// NoSource is the reason of a document of the copy that has no counterpart.
 	NoSource = "missing in the source: it was deleted there, or another program wrote it to the copy; if it was deleted, delete the copy too"
 )

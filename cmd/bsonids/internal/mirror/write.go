@@ -37,8 +37,8 @@ func (m *Mirror) repair(ctx context.Context, lacks, differ []wanted, r *Result) 
 	blocked, err := m.replace(ctx, differ, r)
 	if err == nil && len(blocked) > 0 && !m.Back {
 		var held []bson.Raw
-		for _, w := range blocked {
-			held = append(held, w.got)
+		for i := range blocked {
+			held, blocked[i].got = append(held, blocked[i].got), nil
 		}
 		// These are no documents without a counterpart: they are inserted again, or stuck.
 		deleted := Result{}
@@ -48,20 +48,11 @@ func (m *Mirror) repair(ctx context.Context, lacks, differ []wanted, r *Result) 
 		return err
 	}
 	lacks = append(lacks, blocked...)
-	docs := make([]bson.Raw, len(lacks))
-	for i, w := range lacks {
-		docs[i] = w.doc
-	}
-	from := make(map[string]bson.RawValue, len(lacks))
-	for _, w := range lacks {
-		from[documents.Key(w.id())] = w.from
-	}
-	stuck, err := m.Insert(ctx, docs)
+	stuck, err := m.insert(ctx, lacks)
 	for _, f := range stuck {
-		f.From = from[documents.Key(f.ID)]
 		r.stuck(f)
 	}
-	r.Inserted += int64(len(docs) - len(stuck))
+	r.Inserted += int64(len(lacks) - len(stuck))
 	return err
 }
 
@@ -93,162 +84,139 @@ func idOf(doc bson.Raw) bson.RawValue { return doc.Lookup("_id") }
 // Insert inserts documents into the collection that does not lead. It leaves documents that are already
 // there unchanged, and returns those that could not be inserted although nothing equal is there.
 func (m *Mirror) Insert(ctx context.Context, docs []bson.Raw) (stuck []Finding, err error) {
-	_, other := m.roles()
-	var doubt []bson.Raw
-	reasons := make(map[string]bulk.Refusal)
-	var insert func(docs []bson.Raw, bypass bool) error
-	insert = func(docs []bson.Raw, bypass bool) error {
-		return send(ctx, m, docs, idOf, func(ctx context.Context, docs []bson.Raw) error {
-			plain, exact := apart(docs, func(d bson.Raw) bson.Raw { return d })
-			refused, err := bulk.Insert(ctx, other, plain, bypass)
-			if err != nil {
-				return err
-			}
-			more, err := bulk.InsertExactly(ctx, other, exact, bypass)
-			if err != nil {
-				return err
-			}
-			for i := range more {
-				more[i].Index += len(plain)
-			}
-			docs = slices.Concat(plain, exact)
-			doubt = append(doubt, exact...)
-			no := make(map[int]bool)
-			var invalid []bson.Raw
-			for _, f := range append(refused, more...) {
-				no[f.Index] = true
-				if f.Invalid && m.Despite && !bypass {
-					invalid = append(invalid, docs[f.Index])
-					continue
-				}
-				doubt = append(doubt, docs[f.Index])
-				reasons[documents.Key(idOf(docs[f.Index]))] = f
-			}
-			for i, doc := range docs {
-				if m.Wrote != nil && !no[i] {
-					m.Wrote(doc)
-				}
-			}
-			if len(invalid) > 0 {
-				return insert(invalid, true)
-			}
-			return nil
-		})
+	all := make([]wanted, len(docs))
+	for i, doc := range docs {
+		all[i].doc = doc
 	}
-	if err := insert(docs, m.Bypass); err != nil || len(doubt) == 0 {
+	return m.insert(ctx, all)
+}
+
+func (m *Mirror) insert(ctx context.Context, all []wanted) (stuck []Finding, err error) {
+	for i := range all {
+		all[i].got = nil
+	}
+	doubt, refused, err := m.store(ctx, all)
+	if err != nil {
 		return nil, err
 	}
-	return m.doubted(ctx, doubt, reasons)
+	return m.doubted(ctx, doubt, refused)
+}
+
+// replace replaces documents. The filters have the values that were read: what has changed meanwhile is
+// stuck, and compared again. It returns the documents whose unique value another one has.
+func (m *Mirror) replace(ctx context.Context, differ []wanted, r *Result) (blocked []wanted, err error) {
+	doubt, refused, err := m.store(ctx, differ)
+	if err != nil {
+		return nil, err
+	}
+	doubt = slices.DeleteFunc(doubt, func(w wanted) bool {
+		is := refused[documents.Key(w.id())].Duplicate
+		if is {
+			blocked = append(blocked, w)
+		}
+		return is
+	})
+	stuck, err := m.doubted(ctx, doubt, refused)
+	r.Replaced += int64(len(differ) - len(refused))
+	for _, f := range stuck {
+		if f.Reason == emptyTimestamp {
+			r.Replaced-- // it would be replaced again and again
+		}
+		r.stuck(f)
+	}
+	return blocked, err
+}
+
+// store inserts documents, or replaces those that are there. It returns those that may not be there as they
+// should be, and which of these the server refused.
+func (m *Mirror) store(ctx context.Context, all []wanted) (doubt []wanted, refused map[string]bulk.Refusal, err error) {
+	_, other := m.roles()
+	refused = make(map[string]bulk.Refusal)
+	var store func(all []wanted, bypass bool) error
+	store = func(all []wanted, bypass bool) error {
+		return send(ctx, m, all, wanted.id, func(ctx context.Context, all []wanted) error {
+			var invalid []wanted
+			plain, exact := apart(all)
+			for i, some := range [][]wanted{plain, exact} {
+				matched, no, err := write(ctx, other, some, i == 1, bypass)
+				if err != nil {
+					return err
+				}
+				unsure := i == 1 || int(matched) != len(some)-len(no) // one of them changed meanwhile
+				for _, f := range no {
+					w := some[f.Index]
+					if some[f.Index].doc = nil; f.Invalid && m.Despite && !bypass {
+						invalid = append(invalid, w)
+						continue
+					}
+					doubt, refused[documents.Key(w.id())] = append(doubt, w), f
+				}
+				for _, w := range some {
+					switch {
+					case w.doc == nil:
+						continue
+					case unsure:
+						doubt = append(doubt, w)
+					}
+					if m.Wrote != nil {
+						m.Wrote(w.doc)
+					}
+				}
+			}
+			return store(invalid, true)
+		})
+	}
+	return doubt, refused, store(all, m.Bypass)
+}
+
+// write sends the inserts or the replacements of one batch. matched is the number of documents that were found
+// as they were read.
+func write(ctx context.Context, coll *mongo.Collection, all []wanted, exact, bypass bool) (matched int64, refused []bulk.Refusal, err error) {
+	var docs []bson.Raw
+	var filters []bson.D
+	for _, w := range all {
+		if docs = append(docs, w.doc); w.got != nil {
+			filters = append(filters, w.filter())
+		}
+	}
+	if len(filters) > 0 {
+		return bulk.Replace(ctx, coll, filters, docs, exact, bypass)
+	}
+	refused, err = bulk.Insert(ctx, coll, docs, exact, bypass)
+	return int64(len(docs) - len(refused)), refused, err
 }
 
 // doubted returns the documents that are not in the other collection as they should be, after they were
 // written or refused.
-func (m *Mirror) doubted(ctx context.Context, docs []bson.Raw, reasons map[string]bulk.Refusal) (stuck []Finding, err error) {
+func (m *Mirror) doubted(ctx context.Context, all []wanted, refused map[string]bulk.Refusal) (stuck []Finding, err error) {
+	if len(all) == 0 {
+		return nil, nil
+	}
 	_, other := m.roles()
-	ids := make([]bson.RawValue, len(docs))
-	for i, doc := range docs {
-		ids[i] = idOf(doc)
+	ids := make([]bson.RawValue, len(all))
+	for i, w := range all {
+		ids[i] = w.id()
 	}
 	held, err := documents.ByID(ctx, other, ids, nil, nil)
 	if err != nil {
 		return nil, err
 	}
 	seen := make(map[string]bool)
-	for i, doc := range docs {
+	for i, w := range all {
 		key := documents.Key(ids[i])
-		f, refused := reasons[key]
+		f, no := refused[key]
 		switch got := held[key]; {
-		case seen[key] || bytes.Equal(got, doc):
-		case got != nil && bytes.Equal(got, filledIn(doc, got)):
-			stuck = append(stuck, Finding{ID: ids[i], Reason: emptyTimestamp})
-		case refused:
-			stuck = append(stuck, Finding{ID: ids[i], Reason: f.Reason, Awaits: f.Duplicate, Refused: !f.Duplicate})
+		case seen[key] || bytes.Equal(got, w.doc):
+		case got != nil && bytes.Equal(got, filledIn(w.doc, got)):
+			stuck = append(stuck, Finding{ID: ids[i], From: w.from, Reason: emptyTimestamp})
+		case no:
+			stuck = append(stuck, Finding{ID: ids[i], From: w.from, Reason: f.Reason, Awaits: f.Duplicate, Refused: !f.Duplicate})
 		default:
-			stuck = append(stuck, Finding{ID: ids[i], Reason: changedSince, Awaits: true})
+			stuck = append(stuck, Finding{ID: ids[i], From: w.from, Reason: changedSince, Awaits: true})
 		}
 		seen[key] = true
 	}
 	return stuck, nil
-}
-
-// replace replaces documents. The filters have the values that were read: what has changed meanwhile is
-// stuck, and compared again. It returns the documents whose unique value another one has.
-func (m *Mirror) replace(ctx context.Context, differ []wanted, r *Result) (blocked []wanted, err error) {
-	_, other := m.roles()
-	var replace func(all []wanted, bypass bool) error
-	replace = func(all []wanted, bypass bool) error {
-		return send(ctx, m, all, wanted.id, func(ctx context.Context, all []wanted) error {
-			plain, exact := apart(all, func(w wanted) bson.Raw { return w.doc })
-			var invalid []wanted
-			done := func(of []wanted, matched int64, refused []bulk.Refusal) {
-				no := make(map[int]bool)
-				for _, f := range refused {
-					no[f.Index] = true
-					switch w := of[f.Index]; {
-					case f.Duplicate:
-						blocked = append(blocked, w)
-					case f.Invalid && m.Despite && !bypass:
-						invalid = append(invalid, w)
-					default:
-						r.stuck(Finding{ID: w.id(), From: w.from, Reason: f.Reason, Refused: true})
-					}
-				}
-				for i, w := range of {
-					if no[i] {
-						continue
-					}
-					r.Replaced++
-					if m.Wrote != nil {
-						m.Wrote(w.doc)
-					}
-					if int(matched) != len(of)-len(refused) { // one of them changed meanwhile
-						r.stuck(Finding{ID: w.id(), From: w.from, Reason: changedSince, Awaits: true})
-					}
-				}
-			}
-			models := make([]mongo.WriteModel, len(plain))
-			for i, w := range plain {
-				models[i] = mongo.NewReplaceOneModel().SetFilter(w.filter()).SetReplacement(w.doc)
-			}
-			matched, refused, err := bulk.Update(ctx, other, models, bypass)
-			if err != nil {
-				return err
-			}
-			done(plain, matched, refused)
-			if len(exact) > 0 {
-				err = m.replaceExactly(ctx, exact, bypass, r, done)
-			}
-			if err == nil && len(invalid) > 0 {
-				err = replace(invalid, true)
-			}
-			return err
-		})
-	}
-	return blocked, replace(differ, m.Bypass)
-}
-
-// replaceExactly replaces documents that have an empty timestamp, and calls done with what the server says.
-// Those that the server fills in are stuck.
-func (m *Mirror) replaceExactly(ctx context.Context, all []wanted, bypass bool, r *Result, done func([]wanted, int64, []bulk.Refusal)) error {
-	_, other := m.roles()
-	var docs []bson.Raw
-	var filters []bson.D
-	for _, w := range all {
-		docs, filters = append(docs, w.doc), append(filters, w.filter())
-	}
-	matched, refused, err := bulk.ReplaceExactly(ctx, other, filters, docs, bypass)
-	if err != nil {
-		return err
-	}
-	done(all, matched, refused)
-	stuck, err := m.doubted(ctx, docs, nil)
-	for _, f := range stuck {
-		if f.Reason == emptyTimestamp {
-			r.Replaced-- // it would be replaced again and again
-			r.stuck(f)
-		}
-	}
-	return err
 }
 
 // delete deletes documents, unless they have changed meanwhile. It keeps them all if that is not allowed
@@ -288,12 +256,12 @@ func (m *Mirror) delete(ctx context.Context, docs []bson.Raw, r *Result) error {
 }
 
 // apart separates the documents that have an empty timestamp which a server sets.
-func apart[T any](all []T, doc func(T) bson.Raw) (plain, exact []T) {
-	for _, t := range all {
-		if len(empty(doc(t))) > 0 {
-			exact = append(exact, t)
+func apart(all []wanted) (plain, exact []wanted) {
+	for _, w := range all {
+		if len(empty(w.doc)) > 0 {
+			exact = append(exact, w)
 		} else {
-			plain = append(plain, t)
+			plain = append(plain, w)
 		}
 	}
 	return plain, exact

@@ -73,7 +73,7 @@ func TestFilledIn(t *testing.T) {
 			t.Errorf("%s: %d", name, n)
 		}
 	}
-	if plain, exact := apart([]bson.Raw{want, doc(none, set, none, set)}, func(d bson.Raw) bson.Raw { return d }); len(plain) != 1 || len(exact) != 1 {
+	if plain, exact := apart([]wanted{{doc: want}, {doc: doc(none, set, none, set)}}); len(plain) != 1 || len(exact) != 1 {
 		t.Errorf("%d, %d", len(plain), len(exact))
 	}
 }
