@@ -52,8 +52,10 @@ func TestShop(t *testing.T) {
 	if r := command(t, s, append([]string{"cutover", dir, "--roll-back", "--write"}, flags...)...).want(t, failure.ExitUsage); !strings.Contains(r.stderr, `the cutover is in the state "switched"`) {
 		t.Error(r.stderr)
 	}
+	command(t, s, "verify", dir).want(t, failure.ExitOK) // beside the old collections
 	command(t, s, "release", dir, "--write").want(t, failure.ExitOK)
 	command(t, s, "release", dir, "--write").want(t, failure.ExitUsage)
+	command(t, s, "verify", dir).want(t, failure.ExitOK)
 	if r := command(t, s, append([]string{"cutover", dir, "--write"}, flags...)...).want(t, failure.ExitOK); !strings.Contains(r.stderr, `nothing to do, the cutover is in the state "released"`) {
 		t.Error(r.stderr)
 	}
@@ -82,6 +84,8 @@ func TestShop(t *testing.T) {
 	late := v4(2)
 	write(t, db.Collection("customers"), nil, bson.D{{Key: "_id", Value: in(late, uuidrep.Standard)}, {Key: "name", Value: "late"}}, fresh["customers"])
 	note(old["customers"], bson.D{{Key: "_id", Value: in(late, uuidrep.CSharpLegacy)}, {Key: "name", Value: "late"}})
+	command(t, s, "verify", dir).want(t, failure.ExitIncomplete).prints(t, "it was inserted since")
+	command(t, s, "verify", dir, "--allow-changed").want(t, failure.ExitOK)
 	command(t, s, append([]string{"undo", "--write", "--db", s.Database(), "customers", "orders", "invoices"}, flags...)...).want(t, failure.ExitOK)
 	for name := range exchanged {
 		equal(t, all(t, db.Collection(name)), old[name])

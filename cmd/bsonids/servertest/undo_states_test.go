@@ -118,6 +118,7 @@ func TestUndoStates(t *testing.T) {
 		}}, "", false, false},
 		{"released, and the old collection dropped", []func(*testing.T, *migrating){apply, cutover, release, func(t *testing.T, m *migrating) {
 			drop(t, m.db.Collection("a_before_cutover"))
+			command(t, m.s, "verify", m.dir).want(t, failure.ExitIncomplete).says(t, "there is nothing to compare with")
 		}}, "", false, true},
 	} {
 		t.Run(tt.state, func(t *testing.T) {

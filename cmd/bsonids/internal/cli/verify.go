@@ -33,6 +33,10 @@ to convert. For each conversion, it prints what it compares:
   source    the new collection has the converted documents of the old one,
             byte for byte, and no others
 
+After a cutover, the source is the old collection that was put away. Until the
+release, nothing may differ. Then services write to the new collection alone: documents
+that differ count as changed, inserted or deleted since.
+
 The proof fails if a conversion is not finished. Values that it left unchanged on
 purpose are counted separately.
 

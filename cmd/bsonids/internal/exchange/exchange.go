@@ -88,7 +88,7 @@ func (e *Exchange) find(ctx context.Context, names []string, open bool) (c *reco
 			return err
 		}
 		all, err := record.Cutovers(ctx, e.db, false)
-		c = last(all, Group{Names: names})
+		c = record.Last(all, names, nil)
 		return err
 	})
 	if err == nil && c != nil && !slices.Equal(slices.Sorted(slices.Values(c.Names())), slices.Sorted(slices.Values(names))) {

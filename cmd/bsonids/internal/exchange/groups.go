@@ -93,7 +93,7 @@ func (e *Exchange) Waiting(ctx context.Context, groups []Group, verb Verb) ([]Gr
 	}
 	var out []Group
 	for _, g := range groups {
-		switch c := last(all, g); {
+		switch c := record.Last(all, g.Names, g.Copies); {
 		case c == nil && verb == Forward, c != nil && slices.Contains(begun[verb], c.State):
 			out = append(out, g)
 		case c == nil:
@@ -124,7 +124,7 @@ func (e *Exchange) InPlace(ctx context.Context, groups []Group) (out []Group, er
 	})
 	seen := make(map[*record.Cutover]bool)
 	for _, g := range slices.Backward(groups) {
-		c := last(all, g)
+		c := record.Last(all, g.Names, g.Copies)
 		if c == nil || c.State == record.RolledBack || seen[c] {
 			continue
 		}
@@ -135,7 +135,7 @@ func (e *Exchange) InPlace(ctx context.Context, groups []Group) (out []Group, er
 				why = "the old collection of " + x.Name + " was dropped"
 			}
 		}
-		if last(all, Group{Names: c.Names()}) != c {
+		if record.Last(all, c.Names(), nil) != c {
 			why = "a later cutover has exchanged some of them again"
 		}
 		if why != "" {
@@ -145,17 +145,4 @@ func (e *Exchange) InPlace(ctx context.Context, groups []Group) (out []Group, er
 		}
 	}
 	return out, err
-}
-
-// last returns the last cutover of one of the copies, or if the group names none, of one of the collections.
-func last(all []*record.Cutover, g Group) *record.Cutover {
-	for _, c := range slices.Backward(all) {
-		if slices.ContainsFunc(c.Collections, func(x record.Exchange) bool {
-			i := slices.Index(g.Names, x.Name)
-			return i >= 0 && (len(g.Copies) == 0 || g.Copies[i] == x.New)
-		}) {
-			return c
-		}
-	}
-	return nil
 }

@@ -192,6 +192,19 @@ func CutoverOf(ctx context.Context, db *mongo.Database, names ...string) (*Cutov
 	return nil, err
 }
 
+// Last returns the last of the cutovers that is of one of the collections, and unless copies is nil, of its copy.
+func Last(all []*Cutover, names, copies []string) *Cutover {
+	for _, c := range slices.Backward(all) {
+		if slices.ContainsFunc(c.Collections, func(x Exchange) bool {
+			i := slices.Index(names, x.Name)
+			return i >= 0 && (copies == nil || copies[i] == x.New)
+		}) {
+			return c
+		}
+	}
+	return nil
+}
+
 // Kept returns the collections that cutovers have left beside those in place, with what they are: old
 // collections, and those that other programs created between two renames.
 func Kept(ctx context.Context, db *mongo.Database) (kept []KeptCollection, err error) {

@@ -3,12 +3,15 @@ package verify
 
 import (
 	"context"
+	"strings"
 
+	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/migration"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/mirror"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/report"
@@ -71,12 +74,24 @@ func (c *conversion) prove(ctx context.Context, s *migration.Session, out *repor
 	var total int64
 	var spec *mongo.CollectionSpecification
 	expected := migration.LogOf(c.state)
+	old, fresh, state, dropped := id.Collection, id.Into, "", false
 	err := s.Do(ctx, func() (err error) {
-		if spec, err = server.FindCollection(ctx, coll); err != nil {
+		if c.log == nil {
+			if old, fresh, state, err = c.pair(ctx, db); err != nil {
+				return err
+			}
+		}
+		if state == record.Released {
+			there, err := db.ListCollectionNames(ctx, bson.D{{Key: "name", Value: old}})
+			if dropped = len(there) == 0; err != nil || dropped {
+				return err
+			}
+		}
+		if spec, err = server.FindCollection(ctx, db.Collection(old)); err != nil {
 			return err
 		}
 		if c.log == nil {
-			_, err = server.FindCollection(ctx, db.Collection(id.Into))
+			_, err = server.FindCollection(ctx, db.Collection(fresh))
 		} else {
 			expected, err = c.covered(ctx, db)
 		}
@@ -89,11 +104,15 @@ func (c *conversion) prove(ctx context.Context, s *migration.Session, out *repor
 	if err != nil {
 		return err
 	}
+	if dropped {
+		s.Warn("%s, the old collection, was dropped after the cutover: there is nothing to compare with", old)
+		return nil
+	}
 	bar := s.Progress(total, "verifying", namespace)
 	var v convert.Verified
 	out.Basis = report.RestsOnSource
 	if c.log == nil {
-		v, err = convert.VerifyInto(ctx, coll, db.Collection(id.Into), c.Conversion, c.Part, s.Patience, bar.Add)
+		v, err = convert.VerifyInto(ctx, db.Collection(old), db.Collection(fresh), c.Conversion, c.Part, s.Patience, bar.Add)
 	} else {
 		out.Basis = report.RestsOnUndoLog
 		of := &convert.Verification{Conversion: c.Conversion, Part: c.Part, Query: c.Query, UUID: spec.UUID, Undo: c.log, Later: c.later, Listed: c.listed,
@@ -109,13 +128,59 @@ func (c *conversion) prove(ctx context.Context, s *migration.Session, out *repor
 	case c.Query != nil && c.Part.Whole() && v.Read == 0 && v.Proven == 0:
 		return failure.Usagef("%s: no document matches the filter", namespace)
 	}
-	finished := c.state.Complete()
+	if state == record.Releasing || state == record.Released {
+		v = since(v)
+	}
+	finished := c.state.Complete() || state != "" // the cutover has brought the copy up to date
 	v.Finished = &finished
 	out.Result, out.Proven = v, v.Holds(c.allowChanged)
 	// A user who may read everything may lack the privilege to write the record. The proof holds
 	// without it.
 	_ = record.MarkVerified(ctx, db, record.Run{Collection: id.Collection, From: id.From, To: id.To, Into: id.Into, Fields: id.Fields, Query: id.Query, Part: id.Part}, out.Proven, s.Version)
 	return nil
+}
+
+// pair returns the names of the source and of the copy, and the state of the cutover that has put the copy in
+// the place of its source, if one has.
+func (c *conversion) pair(ctx context.Context, db *mongo.Database) (old, fresh, state string, err error) {
+	all, err := record.Cutovers(ctx, db, false)
+	if migration.Denied(err) {
+		err = nil
+	}
+	of := record.Last(all, []string{c.ID.Collection}, []string{c.ID.Into})
+	if err != nil || of == nil {
+		return c.ID.Collection, c.ID.Into, "", err
+	}
+	switch of.State {
+	case record.Switching, record.RollingBack, record.Undoing:
+		return "", "", "", failure.Usagef("a cutover of %s is in the state %q: finish it before the proof", strings.Join(of.Names(), ", "), of.State)
+	case record.Switched, record.Releasing, record.Released:
+		for _, x := range of.Collections {
+			if x.Name == c.ID.Collection {
+				return x.Kept, x.Name, of.State, nil
+			}
+		}
+	}
+	return c.ID.Collection, c.ID.Into, "", nil
+}
+
+// since is the proof beside an old collection that was put away, after services have written to the new one:
+// what differs may have changed since.
+func since(v convert.Verified) convert.Verified {
+	v.Changed, v.Gone = v.Wrong+v.Extra, v.Missing
+	v.Wrong, v.Extra, v.Missing = 0, 0, 0
+	for i := range v.Skips {
+		s := &v.Skips[i]
+		switch s.Reason {
+		case mirror.Missing:
+			s.Reason = "the old collection has it, and the new one does not: it was deleted since"
+		case mirror.NoSource:
+			s.Reason = "the new collection has it, and the old one does not: it was inserted since"
+		default:
+			s.Reason = "it differs from the document of the old collection: it was changed since"
+		}
+	}
+	return v
 }
 
 // covered returns what is known of the undo log, and an error if it lacks entries that were written.
