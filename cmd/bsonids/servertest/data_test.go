@@ -19,12 +19,17 @@ import (
 
 func connect(t testing.TB, s *mongotest.Server) *mongo.Database {
 	t.Helper()
+	return connectTo(t, s, s.Database())
+}
+
+func connectTo(t testing.TB, s target, db string) *mongo.Database {
+	t.Helper()
 	client, err := mongo.Connect(options.Client().ApplyURI(s.URI()))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = client.Disconnect(context.Background()) })
-	return client.Database(s.Database())
+	return client.Database(db)
 }
 
 // started starts a server that has the features, or skips the test, and connects to its database.

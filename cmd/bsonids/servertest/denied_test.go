@@ -1,7 +1,6 @@
 package servertest
 
 import (
-	"context"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -10,7 +9,6 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
-	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/integration/embedded"
@@ -24,12 +22,7 @@ func TestDenied(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	client, err := mongo.Connect(options.Client().ApplyURI(s.URI()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = client.Disconnect(context.Background()) }()
-	db := client.Database("d")
+	db := connectTo(t, s, "d")
 	seed(t, db.Collection("c"), 40, uuidrep.JavaLegacy, uuidrep.Standard)
 	if _, err := db.Collection("c").Indexes().CreateOne(t.Context(), mongo.IndexModel{Keys: bson.D{{Key: "n", Value: 1}}}); err != nil {
 		t.Fatal(err)
@@ -45,8 +38,7 @@ func TestDenied(t *testing.T) {
 			}
 			return pass()
 		}
-		return r.reply(bson.D{{Key: "ok", Value: 0.0}, {Key: "code", Value: int32(13)}, {Key: "codeName", Value: "Unauthorized"},
-			{Key: "errmsg", Value: "not authorized on d to execute command " + r.command.String()}})
+		return r.fail(13, "not authorized on d to execute command "+r.command.String())
 	})
 
 	want := func(what string, r result) {

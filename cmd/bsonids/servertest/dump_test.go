@@ -30,7 +30,6 @@ func TestDumpSchemas(t *testing.T) {
 	metadata := `{"options":{"validator":{"u":{"$ne":{"$binary":{"base64":"AAAAAAAAAAAAAAAAAAAAAA==","subType":"03"}}}}},"indexes":[]}`
 	dumptest.Directory(t, path, false, dumptest.Collection{Database: "d", Name: "c", Metadata: metadata, Documents: docs},
 		dumptest.Collection{Database: "admin", Name: "system.version", Documents: docs[:1]})
-	testFormSchemas(t)
 	command(t, nil, "scan", "--dump", path, "--output", "json").want(t, failure.ExitOK)
 	m := convertDump(t, path, out, failure.ExitIncomplete, convertFields("javaLegacy", "", "u"))
 	command(t, nil, "apply", m, "--output", "json").want(t, failure.ExitOK).prints(t, `"constantsLeft": 1`)
@@ -42,9 +41,8 @@ func TestDumpSchemas(t *testing.T) {
 	command(t, nil, "status", m, "--output", "json").want(t, failure.ExitOK)
 }
 
-// testFormSchemas is TestDumpSchemas for text and documents of Go structs.
-func testFormSchemas(t *testing.T) {
-	t.Helper()
+// The same for text and documents of Go structs.
+func TestDumpFormSchemas(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "dump")
 	u := v4(1)

@@ -24,17 +24,24 @@ func setDecision(t testing.TB, file, field, decision string, lines ...string) {
 	t.Helper()
 	n := 0
 	changePlan(t, filepath.Dir(file), func(p *plan.Plan) {
-		for _, c := range p.Collections {
-			for i := range c.Fields {
-				if f := &c.Fields[i]; f.Path == field && f.Stored == kinds.Subtype3 {
-					f.Decision, f.Trust = plan.Decision(decision), slices.Contains(lines, "trust: true")
-					n++
-				}
+		eachField(p, func(f *plan.Field) {
+			if f.Path == field && f.Stored == kinds.Subtype3 {
+				f.Decision, f.Trust = plan.Decision(decision), slices.Contains(lines, "trust: true")
+				n++
 			}
-		}
+		})
 	})
 	if n != 1 {
 		t.Fatalf("the plan has %s %d times", field, n)
+	}
+}
+
+// eachField calls f for each field of a plan.
+func eachField(p *plan.Plan, f func(*plan.Field)) {
+	for _, c := range p.Collections {
+		for i := range c.Fields {
+			f(&c.Fields[i])
+		}
 	}
 }
 

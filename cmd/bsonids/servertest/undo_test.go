@@ -191,7 +191,7 @@ func TestUndoOfPasses(t *testing.T) {
 	c := twoPasses(t)
 	c.ok(apply)
 	stopped := c.through(lostAfter(t, c.s, 1, writesTo("c"))).run(failure.ExitUnreachable, "undo --write --batch-timeout 5s")
-	dir, _ := moved(t, c.dir)
+	dir := moved(t, c.dir)
 	rest := c.in(dir).run(failure.ExitOK, "undo --write --batch-timeout 5s")
 	stopped.lacks(t, "another conversion")
 	rest.lacks(t, "another conversion")
