@@ -73,30 +73,3 @@ func TestFilterFrozen(t *testing.T) {
 		t.Errorf("%+v, %v", e, err)
 	}
 }
-
-// What a filter cannot be used with is an error of the plan.
-func TestFilterCheck(t *testing.T) {
-	for name, tt := range map[string]struct {
-		edit func(p *Plan)
-		want string
-	}{
-		"two filters":           {func(*Plan) {}, ""},
-		"a filter and the rest": {func(p *Plan) { p.Collections[2].Filter = "" }, ""},
-		"a copy":                {func(p *Plan) { p.Collections[0].Into = "new" }, "a filter is for a conversion in place"},
-		"a copy of the rest":    {func(p *Plan) { p.Collections[2].Filter, p.Collections[2].Into = "", "new" }, "a filter is for a conversion in place"},
-		"a dump":                {func(p *Plan) { p.Dump = &Dump{} }, "a dump is read as a whole"},
-		"a guard of both":       {func(p *Plan) { p.Collections[0].Guard, p.Collections[2].Guard = "strict", "strict" }, ""},
-		"a guard of one":        {func(p *Plan) { p.Collections[2].Guard = "strict" }, "the guard is strict here and none with another filter"},
-		"a guard of two levels": {func(p *Plan) { p.Collections[0].Guard, p.Collections[2].Guard = "strict", "moderate" }, "a collection has one validator"},
-		"a guard of one subtype": {func(p *Plan) {
-			p.To, p.Collections[0].Guard, p.Collections[2].Guard = "csharpLegacy", "strict", "strict"
-		}, "have subtype 3"},
-	} {
-		p := split()
-		tt.edit(p)
-		err := p.MayApply()
-		if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
-			t.Errorf("%s: %v, want %q", name, err, tt.want)
-		}
-	}
-}

@@ -105,24 +105,6 @@ func TestPartFrozen(t *testing.T) {
 	}
 }
 
-// A part has no guard, a dump has no parts, and parts do not merge documents.
-func TestPartCheck(t *testing.T) {
-	for want, change := range map[string]func(p *Plan){
-		"":                               func(*Plan) {},
-		"a validator is about all":       func(p *Plan) { p.Collections[0].Guard = "strict" },
-		"a dump is converted as a whole": func(p *Plan) { p.Dump = &Dump{} },
-		"two parts may have documents that get": func(p *Plan) {
-			p.Collections[1].Fields = []Field{{Path: "_id", Stored: kinds.OfText, Decision: Convert("text"), Evidence: []Evidence{{Order: "text", By: decide.Evidence}}}}
-		},
-	} {
-		p := shared("2/8")
-		change(p)
-		if err := p.MayApply(); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v", want, err)
-		}
-	}
-}
-
 // Like takes over decisions, trust, new collections, accepted references and the order of the work. What the other
 // plan does not have is unknown, and what differs is said.
 func TestLike(t *testing.T) {

@@ -1,0 +1,167 @@
+package plan
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// fieldsOf has what a field in the text of a test stands for.
+var fieldsOf = map[string]string{
+	"java":    "stored: subtype 3, decision: convert from javaLegacy, evidence: [{order: javaLegacy, by: evidence, versions: [4]}]",
+	"left":    "stored: subtype 3, decision: leave, evidence: [{order: javaLegacy, by: evidence, versions: [4]}]",
+	"toText":  "stored: subtype 3, decision: convert from javaLegacy to text, evidence: [{order: javaLegacy, by: evidence, versions: [4]}]",
+	"std":     "stored: subtype 4, decision: leave",
+	"stdText": "stored: subtype 4, decision: convert from standard to text",
+	"generic": "stored: subtype 0, decision: convert from generic, evidence: [{order: generic, by: evidence, versions: [4]}]",
+	"zero":    "stored: subtype 0, decision: leave",
+	"text":    "stored: text, decision: convert from text, evidence: [{order: text, by: evidence, versions: [4]}]",
+	"noText":  "stored: text, decision: convert from text, evidence: [{order: text, by: none}]",
+	"trusted": "stored: text, decision: convert from text, trust: true, evidence: [{order: text, by: none}]",
+	"struct":  "stored: goStruct, decision: convert from goStruct, evidence: [{order: goStruct, by: evidence, versions: [4]}]",
+	"doc":     "stored: goStruct, decision: leave",
+}
+
+// planOf returns the plan with the text, in which a field is a path and a name of fieldsOf.
+func planOf(t *testing.T, text string) *Plan {
+	t.Helper()
+	if !strings.HasPrefix(text, "to: ") {
+		text = "to: standard\n" + text
+	}
+	if !strings.Contains(text, "dump: ") {
+		text = "database: d\n" + text
+	}
+	field := regexp.MustCompile(`([^\s\[]\S*) \$(\w+)`)
+	p, err := Parse([]byte("schemaVersion: 1\nmade: 2026-01-02T03:04:05Z\n" + field.ReplaceAllStringFunc(text, func(s string) string {
+		path, name, _ := strings.Cut(s, " $")
+		return `{path: "` + path + `", ` + fieldsOf[name] + "}"
+	})))
+	if err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	return p
+}
+
+const (
+	aDump = "dump: {path: p, digest: d, evidence: e}\n"
+	// Two filters divide a collection.
+	filtered = `collections: [{name: o, filter: '{"y": 1}', fields: [c $java]}, {name: u, fields: [id $java]}, {name: o, filter: '{"y": 2}', fields: [c $java]}]`
+	part     = "part: 2/8\ncollections: [{name: o, fields: [c $java]}, {name: u, into: n, fields: [_id $java]}]"
+	// Both ends of a reference are copied.
+	copied = `collections: [{name: a, into: a2, fields: [_id $java]}, {name: b, into: b2, fields: [a $java]}]
+references: [{between: [a, b], fields: [_id, "a[]"]}]`
+	within = `collections: [{name: a, into: a2, fields: [_id $java]}, {name: b, into: b2, fields: [a $struct, a.uuid $zero]}]
+references: [{between: [a, b], fields: [_id, a.uuid]}]`
+	whole   = "collections: [{name: a, into: a2, fields: [_id $java]}, {name: b, into: b2, fields: [a $java]}]\nreferences: [{between: [a, b]}]"
+	outside = "only: [a, b]\ncollections: [{name: a, into: a2, fields: [_id $java]}]\nreferences: [{between: [a, c], fields: [_id, x], outside: [subtype 3]}]"
+)
+
+func guarding(field string) string {
+	return "collections: [{name: c, guard: strict, fields: [" + field + "]}]"
+}
+
+func having(fields string) string { return "collections: [{name: x, fields: [" + fields + "]}]" }
+
+// Whatever a person may write that cannot be carried out is an error, which says what to do.
+func TestMayApply(t *testing.T) {
+	for _, tt := range []struct {
+		name, text, old, is string   // is replaces old in the text
+		want                []string // in the error; nil for none
+	}{
+		{"two filters", filtered, "", "", nil},
+		{"a filter and the rest", filtered, `filter: '{"y": 2}', `, "", nil},
+		{"a copy with a filter", filtered, `'{"y": 1}'`, `'{"y": 1}', into: new`, []string{"a filter is for a conversion in place"}},
+		{"a copy of the rest", filtered, `filter: '{"y": 2}'`, "into: new", []string{"a filter is for a conversion in place"}},
+		{"a filter of a dump", aDump + filtered, "", "", []string{"a dump is read as a whole"}},
+		{"a guard of both filters", filtered, "name: o", "name: o, guard: strict", nil},
+		{"a guard of one filter", filtered, `'{"y": 2}'`, `'{"y": 2}', guard: strict`, []string{"the guard is strict here and none with another filter"}},
+		{"a guard of two levels", strings.Replace(filtered, "name: o", "name: o, guard: moderate", 1), `'{"y": 2}'`, `'{"y": 2}', guard: strict`, []string{"a collection has one validator"}},
+		{"a guard of filters within a subtype", "to: csharpLegacy\n" + filtered, "name: o", "name: o, guard: strict", []string{"have subtype 3"}},
+
+		{"a part", part, "", "", nil},
+		{"a guard of a part", part, "name: o", "name: o, guard: strict", []string{"a validator is about all"}},
+		{"a part of a dump", aDump + part, "", "", []string{"a dump is converted as a whole"}},
+		{"text in _id of a part", part, "_id $java", "_id $text", []string{"two parts may have documents that get"}},
+
+		{"guarded: two kinds", guarding("customer $java, 'items[].sku' $java, note $text, by.*.id $left"), "'", "", nil},
+		{"guarded: moderate", guarding("a $java"), "strict", "moderate", nil},
+		{"guarded: _id", guarding("_id $java"), "", "", []string{"_id cannot be converted in place"}},
+		{"guarded: a copy", guarding("_id $java"), "guard", "into: new, guard", []string{"cannot be guarded: it is copied"}},
+		{"guarded: one subtype", "to: csharpLegacy\n" + guarding("a $java"), "", "", []string{"cannot be guarded: a: the old and the new values have subtype 3"}},
+		{"guarded: Go structs", guarding("user $struct"), "", "", []string{"cannot be guarded: user: a validator does not tell Go structs"}},
+		{"guarded: map keys", guarding("by.*.id $java"), "", "", []string{"cannot be guarded: by.*.id: map keys"}},
+		{"guarded: a number", guarding("items.0.sku $java"), "", "", []string{"the name 0 is a number"}},
+		{"guarded: a dollar sign", guarding("ref.$id $java"), "", "", []string{"begins with a dollar sign"}},
+		{"guarded: arrays in arrays", guarding("deep[][] $java"), "", "", []string{"deep[][]: an array in an array"}},
+		{"guarded: nothing to convert", guarding("a $left"), "", "", []string{"cannot be guarded: no field is converted"}},
+		{"guarded: too many names", guarding("a.b.c.d.e.f.g.h.i $java"), "", "", []string{"more than 8 names"}},
+		{"guarded: a dump", aDump + guarding("a $java"), "", "", []string{"cannot be guarded: it is in a dump"}},
+
+		// What one conversion writes, another one must not read.
+		{"back and forth", having("a $text, a $stdText"), "", "", []string{"the values that are text become subtype 4, which are converted, too"}},
+		{"one after the other", having("a $java, a $stdText"), "", "", []string{"leave one of them"}},
+		{"below a pattern", having("by.* $text, by.65 $stdText"), "", "", []string{"leave one of them"}},
+		{"both to text", having("a $toText, a $stdText"), "", "", nil},
+		{"text and subtype 3", having("a $text, a $java"), "", "", nil},
+		{"inside a document", having("u $struct, u.uuid $generic"), "", "", []string{`the values at "u.uuid" are converted with the documents`}},
+		{"inside documents of an array", having("u[] $struct, u.uuid $generic"), "", "", []string{`the values at "u.uuid" are converted with the documents`}},
+		{"a document and another one", having("v $struct, u.uuid $generic"), "", "", nil},
+		{"left inside a document", having("u $struct, u.uuid $zero"), "", "", nil},
+		{"no evidence", having("a $noText"), "", "", []string{"nothing in the values tells that they are UUIDs; if you know it, add trust: true"}},
+		{"vouched for", having("a $trusted"), "", "", nil},
+		{"of an older plan", having("{path: a, stored: text, decision: convert from text}"), "", "", []string{"the plan has no evidence for text: make it again"}},
+		{"text to text", having("{path: a, stored: text, decision: convert from text to text}"), "", "", []string{"the two representations are the same"}},
+		{"wrong form", having("{path: a, stored: goStruct, decision: convert from text}"), "", "", []string{"the values are goStruct, and text is text"}},
+
+		// A conversion does not part the ends of a reference.
+		{"both copied", copied, "", "", nil},
+		{"one in place", copied, "into: b2, ", "", []string{`line 6: the reference between "a" "_id" (subtype 3, convert from javaLegacy, into "a2")`,
+			`"b" "a[]" (subtype 3, convert from javaLegacy, in place)`, "between apply and cutover", "with into or none", "accepted: true"}},
+		{"one in place, of a dump", aDump + strings.Replace(copied, "into: a2, ", "", 1), "into: b2, ", "", nil},
+		{"copied, with nothing of the reference", copied, "into: b2, fields: [a $java]", "fields: [a $std, y $java]", nil},
+		{"both in place", strings.ReplaceAll(copied, "_id", "y"), "into: ", "uuid: ", nil},
+		{"a field that is not there", copied, `"a[]"`, "b", []string{`the reference names the field "b" of "b"`}},
+		{"a field beyond those that are distinguished", strings.Replace(copied, `"a[]"`, "b", 1), "a $java", `a $java, {path: "(others)", ` + fieldsOf["left"] + "}", []string{"half converted"}},
+		{"values of which some are left", copied, "a $java", "a $java, a[] $zero", []string{"half converted", "(subtype 0, leave)"}},
+		{"converted with a document", within, "", "", nil},
+		{"converted within a document", strings.Replace(within, "$struct", "$doc", 1), "$zero", "$generic", nil},
+		{"left in a document", within, "$struct", "$doc", []string{"half converted"}},
+		{"collections, both converted", whole, "", "", nil},
+		{"collections, both converted, with other fields", whole, "a $java", "a $java, z $left", nil},
+		{"collections, one left", whole, "into: b2, fields: [a $java]", "fields: [a $left]", []string{`and "b" (subtype 3, leave)`}},
+		{"collections, one standard", whole, "into: b2, fields: [a $java]", "fields: [a $std]", nil},
+		{"collections, one in place", whole, "into: b2, ", "", []string{"between apply and cutover"}},
+		{"outside", outside, "", "", []string{`"c" "x" (subtype 3, not in the plan)`, `bsonids plan DIR --collection "c"`, "accepted: true"}},
+		{"outside, partly converted", outside, "[subtype 3]", "[subtype 4, subtype 0]", []string{"(subtype 0, not in the plan)"}},
+		{"outside, standard", outside, "subtype 3", "subtype 4", nil},
+		{"outside, text", outside, "subtype 3", "text", nil},
+		{"outside, written by a person", outside, ", outside: [subtype 3]", "", []string{"(not known, not in the plan)"}},
+		{"outside, of what is left", outside, "into: a2, fields: [_id $java]", "fields: [_id $left]", nil},
+		{"both outside", outside, "[a, c]", "[d, c]", []string{`the reference names the collection "d"`}},
+		{"nowhere, in a plan of all", outside, "only: [a, b]\n", "", []string{`the reference names the collection "c"`}},
+		{"a collection that is not one of only", outside, "[a, b]", "[b]", []string{`"a": the plan is about ["b"] only`}},
+	} {
+		if tt.old != "" {
+			if !strings.Contains(tt.text, tt.old) {
+				t.Errorf("%s: no %q", tt.name, tt.old)
+			}
+			tt.text = strings.ReplaceAll(tt.text, tt.old, tt.is)
+		}
+		p := planOf(t, tt.text)
+		err := p.MayApply()
+		for _, want := range tt.want {
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %v, want %q", tt.name, err, want)
+			}
+		}
+		if tt.want == nil && err != nil || err != nil && strings.Count(err.Error(), "the reference between") > 1 {
+			t.Errorf("%s: %v", tt.name, err)
+		}
+		for i := range p.References {
+			p.References[i].Accepted = true
+		}
+		if err := p.MayApply(); err != nil && strings.Contains(err.Error(), "the reference") {
+			t.Errorf("%s, accepted: %v", tt.name, err)
+		}
+	}
+}
