@@ -24,9 +24,9 @@ func TestPlanWithSpoiltFiles(t *testing.T) {
 	want := seeded(t, db, 60, "a", "b")
 	dir := filepath.Dir(planned(t, s))
 	command(t, s, "apply", dir, "--batch", "10", "--write").want(t, failure.ExitOK)
-	state, log := filepath.Join(dir, "b.javaLegacy.state"), filepath.Join(dir, "b.javaLegacy.undo")
+	state, log := filepath.Join(dir, "b.state"), filepath.Join(dir, "b.undo")
 	stateText, logText := text(t, state), text(t, log)
-	another := func(path string) { put(t, path, text(t, filepath.Join(dir, "a.javaLegacy"+filepath.Ext(path)))) }
+	another := func(path string) { put(t, path, text(t, filepath.Join(dir, "a"+filepath.Ext(path)))) }
 	for name, tt := range map[string]struct {
 		spoil func()
 		path  string // what the commands name

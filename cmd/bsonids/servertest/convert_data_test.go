@@ -27,7 +27,7 @@ func plans(t testing.TB, c rule.Conversion, ids ...any) []convert.Planned {
 	t.Helper()
 	var out []convert.Planned
 	for _, id := range ids {
-		p, err := c.Plan(marshal(t, bson.D{{Key: "_id", Value: id}, {Key: "a", Value: bson.D{{Key: "ü\"", Value: kindstest.Value(c.From.Name)}}}}))
+		p, err := c.Plan(marshal(t, bson.D{{Key: "_id", Value: id}, {Key: "a", Value: bson.D{{Key: "ü\"", Value: kindstest.Value(c[0].From.Name)}}}}))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -64,7 +64,7 @@ type files struct {
 
 func newFiles(t *testing.T, c rule.Conversion) files {
 	dir := t.TempDir()
-	return files{filepath.Join(dir, "state"), filepath.Join(dir, "undo"), convert.Identity{Database: "d", Collection: "c", From: c.From.Name, To: c.To.Name}}
+	return files{filepath.Join(dir, "state"), filepath.Join(dir, "undo"), convert.Identity{Database: "d", Collection: "c", Pairs: c.Pairs()}}
 }
 
 // with opens both files for f. If f leaves a state, it is saved, as it was when a process was

@@ -9,6 +9,7 @@ import (
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/uuidrep"
 )
 
@@ -21,7 +22,7 @@ func TestOtherFiles(t *testing.T) {
 	whole := filepath.Dir(planned(t, s))
 	const state = `{"bsonids":"state 1","conversion":{"database":"x","collection":"c","from":"javaLegacy","to":"standard"},"done":false,"changedDocuments":0}`
 	other := filepath.Join(t.TempDir(), "other")
-	l, err := convert.OpenUndoLog(other, convert.Identity{Database: "x", Collection: "c", From: "javaLegacy", To: "standard"}, "", 0)
+	l, err := convert.OpenUndoLog(other, convert.Identity{Database: "x", Collection: "c", Pairs: []kinds.Pair{{From: "javaLegacy", To: "standard"}}}, "", 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,7 +34,7 @@ func TestOtherFiles(t *testing.T) {
 			if err := os.CopyFS(dir, os.DirFS(whole)); err != nil {
 				t.Fatal(err)
 			}
-			path := filepath.Join(dir, "c.javaLegacy"+end)
+			path := filepath.Join(dir, "c"+end)
 			put(t, path, content)
 			command(t, s, "apply", dir, "--write").want(t, failure.ExitUsage).says(t, path)
 			if got := text(t, path); got != content {

@@ -225,6 +225,6 @@ func TestInterrupt(t *testing.T) {
 
 // begun reports whether some documents are written.
 func (c *scene) begun() bool {
-	b, err := os.ReadFile(c.file("c.javaLegacy.state"))
+	b, err := os.ReadFile(c.file("c.state"))
 	return err == nil && bytes.Contains(b, []byte("position"))
 }

@@ -204,7 +204,7 @@ func TestLogAhead(t *testing.T) {
 		t.Run(workers, func(t *testing.T) {
 			n := some(t, mongotest.Start(t), 120)
 			c := newScene(t, n, uuidrep.JavaLegacy, uuidrep.CSharpLegacy)
-			undo := c.file("c.javaLegacy.undo")
+			undo := c.file("c.undo")
 			var mu sync.Mutex
 			updated := make(map[int32]bool)
 			p := startProxy(t, host(t, c.s), func(r request, pass func() []byte) []byte {

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/report"
 	"github.com/bsonids/bsonids/uuidrep"
 )
@@ -34,10 +35,11 @@ func (w *world) checkClaim(c ran) {
 		w.sum.mu.Unlock()
 		for _, v := range w.values {
 			from, ok := c.converts(v, v.now)
-			if s.Listed || !slices.Contains(s.Fields, v.field) {
+			pair := slices.IndexFunc(s.Pairs, func(p kinds.Pair) bool { return slices.Contains(p.Fields, v.field) })
+			if s.Listed || pair < 0 {
 				continue
 			}
-			of, err := uuidrep.Parse(s.From)
+			of, err := uuidrep.Parse(s.Pairs[pair].From)
 			if err != nil {
 				w.t.Fatal(err)
 			}
@@ -57,7 +59,7 @@ func (w *world) checkClaim(c ran) {
 
 // stepName tells the steps of a directory apart.
 func stepName(s report.AppliedStep) string {
-	return fmt.Sprint(s.Collection, s.From, s.Into, s.Fields, s.Pass, s.Listed)
+	return fmt.Sprint(s.Collection, s.Pairs, s.Into, s.Pass, s.Listed)
 }
 
 // expect counts a value that a finished conversion may have misread, with the probability. Of random

@@ -78,9 +78,9 @@ func TestRecord(t *testing.T) {
 	}
 	r := runs[0]
 	host, _ := os.Hostname()
-	if r.ID != "c/1" || r.Kind != record.Convert || r.From != "javaLegacy" || r.To != "csharpLegacy" || r.Outcome != record.Done || r.Ended == nil ||
+	if r.ID != "c/1" || r.Kind != record.Convert || r.Pairs[0].From != "javaLegacy" || r.Pairs[0].To != "csharpLegacy" || r.Outcome != record.Done || r.Ended == nil ||
 		r.By.Host != host || r.By.PID != os.Getpid() || r.Ended.Before(r.Started) || time.Since(r.Started) > time.Hour || r.UndoSize == 0 ||
-		r.State != c.file("c.javaLegacy.state") || r.UndoLog != c.file("c.javaLegacy.undo") ||
+		r.State != c.file("c.state") || r.UndoLog != c.file("c.undo") ||
 		r.Progress != (record.Progress{Documents: 20, Read: 20, Changed: 20, Values: 60}) || r.Undone != nil {
 		t.Errorf("got %+v", r)
 	}
@@ -177,7 +177,7 @@ func TestOlderLedger(t *testing.T) {
 		c := newScene(t, 30, uuidrep.JavaLegacy, to)
 		c.through(lostAfter(t, c.s, 1, writesTo("c"))).run(failure.ExitUnreachable, apply)
 		older := c.in(copied(t, c.dir))
-		ledger := older.file("c.javaLegacy.state")
+		ledger := older.file("c.state")
 		before := logText(t, ledger)
 		c.ok(apply)
 		older.run(failure.ExitUsage, apply).says(t, "older copy")

@@ -42,7 +42,7 @@ func TestUndoAfterKillAndWriter(t *testing.T) {
 				var a, z, other any = kindstest.Value("javaLegacy"), kindstest.Value("javaLegacy"), bson.Binary{Subtype: 3, Data: []byte("0123456789abcdef")}
 				var err error
 				if kind == "text" {
-					c.From, err = kinds.Parse("text")
+					c[0].From, err = kinds.Parse("text")
 					a, z, other = spelling(uuid.New(), 5), spelling(uuid.New(), 6), spelling(uuid.New(), 7)
 				} else {
 					c = conversion(t, "javaLegacy", kind)
@@ -150,7 +150,7 @@ func TestPassedEntries(t *testing.T) {
 		if err := s.Save(); err != nil {
 			t.Fatal(err)
 		}
-		if err := u.Append(plans(t, c, int32(0), int32(7), int32(2)), c, func(convert.Planned) bool { return false }); err != nil {
+		if err := u.Append(plans(t, c, int32(0), int32(7), int32(2)), func(convert.Planned) bool { return false }); err != nil {
 			t.Fatal(err)
 		}
 	})

@@ -67,8 +67,8 @@ func TestTakeOverInFlight(t *testing.T) {
 	begun.run(failure.ExitFailed, apply).says(t, "older copy")
 	begun.run(failure.ExitFailed, apply+" --take-over").says(t, "older copy")
 	short := c.in(copied(t, other.dir))
-	log := text(t, short.file("c.javaLegacy.undo"))
-	put(t, short.file("c.javaLegacy.undo"), log[:len(log)-lastRecord([]byte(log))])
+	log := text(t, short.file("c.undo"))
+	put(t, short.file("c.undo"), log[:len(log)-lastRecord([]byte(log))])
 	short.run(failure.ExitUsage, apply+" --take-over --batch-timeout 1s").says(t, "only the latest")
 	// A continuation of the same conversion does not wait for its batches.
 	if r := other.run(failure.ExitOK, apply+" --take-over").says(t, "may be a copy"); strings.Count(r.stderr, "waiting") != 1 {

@@ -77,7 +77,7 @@ func TestSpoiltLog(t *testing.T) {
 			}
 			whole(t, c.db, after)
 		}
-		log, other := c.file("c.javaLegacy.undo"), c.file("d.javaLegacy.undo")
+		log, other := c.file("c.undo"), c.file("d.undo")
 		is, of := text(t, log), text(t, other)
 		for how, spoil := range spoilt {
 			t.Run(how, func(t *testing.T) {
@@ -94,7 +94,7 @@ func TestSpoiltLog(t *testing.T) {
 		refused(t, failure.ExitUsage, log, other)
 		put(t, log, is)
 		put(t, other, of)
-		state := c.file("c.javaLegacy.state")
+		state := c.file("c.state")
 		was := text(t, state)
 		if err := os.Remove(state); err != nil {
 			t.Fatal(err)
@@ -111,7 +111,7 @@ func TestSpoiltLog(t *testing.T) {
 func TestProofWithoutLines(t *testing.T) {
 	for _, to := range targets {
 		c := newScene(t, 40, uuidrep.JavaLegacy, to)
-		state, undo := c.file("c.javaLegacy.state"), c.file("c.javaLegacy.undo")
+		state, undo := c.file("c.state"), c.file("c.undo")
 		c.ok("apply --write", "verify --allow-changed")
 		b := []byte(text(t, undo))
 		put(t, undo, string(b[:recordsOf(b)[21]]))
@@ -161,7 +161,7 @@ func TestUndoByValue(t *testing.T) {
 		// The undo is complete, and another conversion may begin.
 		other := prepared(t, c.s, to.String(), convertFields("javaLegacy", ""), trusted("id"))
 		command(t, c.s, "apply", other, "--write")
-		if _, err := os.Stat(filepath.Join(other, "c.javaLegacy.undo")); err != nil {
+		if _, err := os.Stat(filepath.Join(other, "c.undo")); err != nil {
 			t.Error("no other conversion began")
 		}
 	}
@@ -219,11 +219,11 @@ func twoPasses(t *testing.T) *scene {
 func TestStateOfAnotherPass(t *testing.T) {
 	c := twoPasses(t)
 	c.through(lostAfter(t, c.s, 0, asks("update", "c"))).run(failure.ExitUnreachable, apply)
-	second := c.file("c.javaLegacy.2.state")
+	second := c.file("c.2.state")
 	was := text(t, second)
-	put(t, second, text(t, c.file("c.javaLegacy.state")))
+	put(t, second, text(t, c.file("c.state")))
 	c.run(failure.ExitFailed, apply)
-	c.run(failure.ExitFailed, "status").says(t, second+" is of another pass")
+	c.run(failure.ExitFailed, "status").says(t, second+" belongs to another conversion")
 	put(t, second, was)
 	c.ok("status", apply)
 	c.converted()

@@ -12,7 +12,7 @@ func (o *Options) Check() error {
 	case id.Collection == record.Name || id.Into == record.Name:
 		return failure.Usagef("cannot convert %s, the record of conversions", record.Name)
 	case id.Into != "" && id.Part != "" && conv.MergesIDs():
-		return failure.Usagef("a part cannot be copied if _id is converted from %s: two parts may have documents that get the same _id", conv.From.Name)
+		return failure.Usagef("a part cannot be copied if text in _id is converted: two parts may have documents that get the same _id")
 	}
 	return nil
 }

@@ -29,8 +29,6 @@ type Options struct {
 	Division   string // as of plan.Plan.Division
 	Query      bson.D // nil for all documents
 
-	Trust []string // fields that are converted although their values do not determine the order
-
 	// Follow makes a copy follow its source until the context ends. It is nil if the copy does not. Its Record
 	// and Beat are set when the conversion begins.
 	Follow *convert.Follow
@@ -121,7 +119,7 @@ func (w *worker) convert(ctx context.Context) (out Outcome, err error) {
 		return out, err
 	}
 	var has *convert.Listed
-	if w.state.Decision != nil {
+	if w.state.Decisions != nil {
 		has = &convert.Listed{}
 		*has = w.state.Listed
 	}
@@ -169,7 +167,7 @@ func (w *worker) made() (*convert.Values, error) {
 		}
 		logs = append(logs, f.UndoLog)
 	}
-	return convert.ReadNew(logs, w.Conversion.From)
+	return convert.ReadNew(logs)
 }
 
 // close closes the state file. A new one is removed if the conversion was refused before it began.
@@ -195,7 +193,7 @@ func (w *worker) find(ctx context.Context) (err error) {
 	if w.spec.Type == "view" || w.spec.Type == "timeseries" {
 		return failure.Usagef("cannot convert %s, because it is a %s", w.namespace(), w.spec.Type)
 	}
-	if err := migration.NotGuarded(ctx, w.coll, w.spec.UUID, w.Conversion.To.Subtype, w.Conversion, w.ID.Into != ""); err != nil {
+	if err := migration.NotGuarded(ctx, w.coll, w.spec.UUID, w.Conversion, false, w.ID.Into != ""); err != nil {
 		return err
 	}
 	if w.ID.Into == "" {
@@ -239,9 +237,9 @@ func (w *worker) open(ctx context.Context) (err error) {
 
 // begin begins the run in the record.
 func (w *worker) begin(ctx context.Context, opts convert.Options) (*migration.Claim, error) {
-	conv, id := w.Conversion, w.ID
+	id := w.ID
 	run := record.Run{Kind: record.Convert, Collection: id.Collection, UUID: w.spec.UUID, Conversion: record.NewConversion(),
-		From: id.From, To: id.To, FromSubtype: conv.From.Subtype, ToSubtype: conv.To.Subtype, Fields: id.Fields, Into: id.Into, Part: id.Part, Division: w.Division,
+		Pairs: id.Pairs, Into: id.Into, Part: id.Part, Division: w.Division,
 		Query: id.Query, Retry: w.Listed.State != "", State: migration.Absolute(w.State), UndoLog: migration.Absolute(w.UndoLog)}
 	for _, f := range w.Others {
 		s, err := convert.ReadState(f.State)
@@ -268,8 +266,8 @@ func (w *worker) begin(ctx context.Context, opts convert.Options) (*migration.Cl
 			logSize = info.Size()
 		}
 	}
-	if w.state.Decision != nil && w.Listed.State == "" {
-		run.Decision = w.state.Decision
+	if w.Listed.State == "" {
+		run.Decisions = w.state.Decisions
 	}
 	return w.Claim(ctx, w.db, record.Request{Run: run, LogSize: logSize, Ledger: w.state, Agree: w.agree, May: func(ctx context.Context) error {
 		if id.Into == "" {

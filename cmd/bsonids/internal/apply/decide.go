@@ -9,18 +9,18 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/migration"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
 )
 
 // judge sets the judge of the conversion: by the decision in its state, or by a list of values.
 func (w *worker) judge(opts *convert.Options) error {
-	d := w.state.Decision
-	if d == nil || slices.ContainsFunc(w.Trust, func(t string) bool { return !slices.Contains(d.Trusted, t) }) {
-		return failure.Usagef("the state file %s is of another pass", w.State)
+	opts.Conversion = slices.Clone(w.Conversion)
+	if err := opts.Conversion.Decide(w.state.Decisions); err != nil {
+		return failure.Usagef("the state file %s: %v", w.State, err)
 	}
 	if w.Listed.State != "" {
 		return w.listed(opts)
 	}
-	opts.Conversion.Judge = d.Judge(w.Conversion.From.Order)
 	return nil
 }
 
@@ -28,23 +28,30 @@ func (w *worker) judge(opts *convert.Options) error {
 func (w *worker) listed(opts *convert.Options) error {
 	s, err := convert.ReadState(w.Listed.State)
 	if err == nil {
-		opts.Retry, err = convert.ReadListed(w.Listed.SkipList, s, w.ID.Fields)
+		opts.Retry, err = convert.ReadListed(w.Listed.SkipList, s, plan.FieldsOf(w.ID.Pairs))
 	}
 	if err != nil {
 		return migration.FileError(err)
 	}
-	opts.Conversion.Judge = decide.Retry(w.state.Decision, w.Conversion.From, w.Trust)
+	for i, p := range w.ID.Pairs {
+		opts.Conversion[i].Judge = decide.Retry(&w.state.Decisions[i], opts.Conversion[i].From, p.Trust)
+	}
 	return nil
 }
 
 // mayWrite returns a usage error if there are values but no field has a value to convert.
-func mayWrite(d *decide.Decision) error {
+func mayWrite(decisions []decide.Decision) error {
 	var reasons []string
-	for _, f := range d.Fields {
-		if f.Converted() {
+	for _, d := range decisions {
+		if len(d.Fields) == 0 {
 			return nil
 		}
-		reasons = append(reasons, f.Path+": "+f.Reason)
+		for _, f := range d.Fields {
+			if f.Converted() {
+				return nil
+			}
+			reasons = append(reasons, f.Path+": "+f.Reason)
+		}
 	}
 	if len(reasons) == 0 {
 		return nil

@@ -38,7 +38,7 @@ func Dump(ctx context.Context, m migration.Messages, o DumpOptions) (r Result, e
 		return r, failure.Usagef("every field is left: there is nothing to convert")
 	}
 	for i, of := range d.Decisions {
-		if err := mayWrite(&of); err != nil {
+		if err := mayWrite(of); err != nil {
 			return r, &migration.CollectionError{Collection: d.Steps[i].Collection, Err: err}
 		}
 	}

@@ -17,13 +17,13 @@ func (p *Planned) guards(ctx context.Context, s *migration.Session, begun func()
 			continue
 		}
 		seen[c.Name] = true
-		var conversions []rule.Conversion
+		var conversion rule.Conversion
 		for _, st := range p.steps() {
 			if st.Collection == c.Name && !st.Listed { // otherwise an earlier step has the field
-				conversions = append(conversions, st.options.Conversion)
+				conversion = append(conversion, st.options.Conversion...)
 			}
 		}
-		g, err := protect.Open(ctx, s, p.plan.Database, c.Name, c.Guard, conversions, begun)
+		g, err := protect.Open(ctx, s, p.plan.Database, c.Name, c.Guard, conversion, begun)
 		if err != nil {
 			return nil, &migration.CollectionError{Collection: c.Name, Err: err}
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/migration"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
@@ -22,8 +23,7 @@ func (p *Planned) share(ctx context.Context, s *migration.Session, db *mongo.Dat
 		if st.Part == "" || !st.fresh || st.Listed || st.shared != nil {
 			continue
 		}
-		var d decide.Decision
-		var found bool
+		var shared []decide.Decision
 		err := s.Do(ctx, func() error {
 			spec, err := server.FindCollection(ctx, db.Collection(st.Collection))
 			if err != nil {
@@ -33,8 +33,7 @@ func (p *Planned) share(ctx context.Context, s *migration.Session, db *mongo.Dat
 				return nil // the survey tells
 			}
 			o := st.options
-			found, err = record.Decision(ctx, db, record.Run{Collection: st.Collection, UUID: spec.UUID, From: o.ID.From, To: o.ID.To, Fields: o.ID.Fields,
-				Into: o.ID.Into, Query: o.ID.Query, Division: o.Division}, &d)
+			shared, err = record.Shared(ctx, db, record.Run{Collection: st.Collection, UUID: spec.UUID, Pairs: o.ID.Pairs, Into: o.ID.Into, Query: o.ID.Query, Division: o.Division})
 			if !p.Write && migration.Denied(err) {
 				err = nil
 			}
@@ -43,10 +42,7 @@ func (p *Planned) share(ctx context.Context, s *migration.Session, db *mongo.Dat
 		if err != nil {
 			return &migration.CollectionError{Collection: st.Collection, Err: migration.OfRecord(err)}
 		}
-		if found {
-			d.Trusted = slices.Clone(st.Trust)
-			st.shared = &d
-		}
+		st.shared = trusting(shared, st.Pairs)
 	}
 	return nil
 }
@@ -54,17 +50,24 @@ func (p *Planned) share(ctx context.Context, s *migration.Session, db *mongo.Dat
 // agree takes over the decision of another part that began its run after the survey of this one. The record lets one
 // run begin after the other.
 func (w *worker) agree(ctx context.Context, run *record.Run) error {
-	if run.Division == "" || run.Decision == nil || w.state.Begun() {
+	if run.Division == "" || run.Decisions == nil || w.state.Begun() {
 		return nil
 	}
-	var d decide.Decision
-	found, err := record.Decision(ctx, w.db, *run, &d)
-	if err != nil || !found {
+	shared, err := record.Shared(ctx, w.db, *run)
+	if err != nil || shared == nil {
 		return err
 	}
-	d.Trusted = w.state.Decision.Trusted
-	w.state.Decision, run.Decision = &d, &d
+	run.Decisions = trusting(shared, run.Pairs)
+	w.state.Decisions = run.Decisions
 	return w.state.Save()
+}
+
+// trusting sets the fields for which a person vouches in decisions about the pairs.
+func trusting(decisions []decide.Decision, pairs []kinds.Pair) []decide.Decision {
+	for i := range decisions {
+		decisions[i].Trusted = slices.Clone(pairs[i].Trust)
+	}
+	return decisions
 }
 
 // isAbout reports whether the entry of the plan is about the collection with the UUID, or does not tell.
@@ -73,12 +76,14 @@ func (p *Planned) isAbout(e plan.Entry, uuid string) bool {
 }
 
 // dry returns the number of values of the part that a step would convert. The survey counts those of all parts.
-func (p *Planned) dry(ctx context.Context, s *migration.Session, st *step, d decide.Decision) (values int64, err error) {
+func (p *Planned) dry(ctx context.Context, s *migration.Session, st *step, d []decide.Decision) (values int64, err error) {
 	id := st.options.ID
 	db := s.Client.Database(id.Database)
 	coll := db.Collection(id.Collection)
-	of := convert.Options{Conversion: st.options.Conversion, Part: st.options.Part, Query: st.options.Query, Workers: 1, Batch: p.Batch, Patience: s.Patience}
-	of.Conversion.Judge = d.Judge(of.Conversion.From.Order)
+	of := convert.Options{Conversion: slices.Clone(st.options.Conversion), Part: st.options.Part, Query: st.options.Query, Workers: 1, Batch: p.Batch, Patience: s.Patience}
+	if err := of.Conversion.Decide(d); err != nil {
+		return 0, err
+	}
 	err = s.Do(ctx, func() error {
 		spec, err := server.FindCollection(ctx, coll)
 		if err == nil {

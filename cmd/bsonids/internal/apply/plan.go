@@ -52,8 +52,8 @@ type step struct {
 	fresh     bool // nothing is decided about it
 	options   Options
 	documents int64 // about how many there are to read
-	// shared is the decision of another part of the division. It is nil if there is none.
-	shared *decide.Decision
+	// shared are the decisions of another part of the division. It is nil if there is none.
+	shared []decide.Decision
 }
 
 // Open opens the directory of a migration, and locks it to write. It then reads the plan in it, and finds what
@@ -125,7 +125,7 @@ func (p *Planned) step(s plan.Step) (*step, error) {
 	if s.Again && s.Part != "" {
 		return nil, failure.Usagef("parts have begun to copy it into %q by other decisions: put these back, or make new plans and another copy", s.Into)
 	}
-	o := Options{Conversion: d.Conversion, ID: d.ID, Part: d.Part, Division: p.plan.Division(s.Collection), Query: d.Query, Trust: slices.Clone(s.Trust), Again: s.Again, Workers: p.Workers, Batch: p.Batch}
+	o := Options{Conversion: d.Conversion, ID: d.ID, Part: d.Part, Division: p.plan.Division(s.Collection), Query: d.Query, Again: s.Again, Workers: p.Workers, Batch: p.Batch}
 	o.Files = s.Files(p.Dir)
 	if s.Listed {
 		o.Listed = p.state.Before(s).Files(p.Dir)
@@ -398,7 +398,7 @@ func (p *Planned) one(ctx context.Context, s *migration.Session, st *step, advan
 func (p *Planned) begin(ctx context.Context, s *migration.Session) (end func(failed error) error, err error) {
 	var steps []record.PlanStep
 	for _, st := range p.steps() {
-		of := record.PlanStep{Collection: st.Collection, Filter: st.Filter, From: st.From, To: st.To, Into: st.Into, Part: st.Part, Documents: st.documents}
+		of := record.PlanStep{Collection: st.Collection, Filter: st.Filter, Pairs: st.Pairs, Into: st.Into, Part: st.Part, Documents: st.documents}
 		if s, err := convert.ReadState(st.options.State); err == nil {
 			of.Conversion = s.Conversion
 		}

@@ -128,40 +128,36 @@ func (p *Planned) unfenced(ctx context.Context, s *migration.Session, db *mongo.
 	return nil
 }
 
-// decision returns the decision about the fields of the step. It takes that about fields that an earlier step
+// decisions returns the decisions about the pairs of the step. It takes those about fields that an earlier step
 // converts from this one.
-func (p *Planned) decision(st *step, sv *survey.Survey) (d decide.Decision, err error) {
+func (p *Planned) decisions(st *step, sv *survey.Survey) ([]decide.Decision, error) {
 	switch {
 	case st.shared != nil:
-		return *st.shared, nil
+		return st.shared, nil
 	case st.Listed:
 		return p.listed(st)
 	case st.Again:
 		return p.again(st, sv)
 	}
-	return st.decision(sv), nil
+	return st.decisions(sv), nil
 }
 
-// decision returns the decision of the survey about the fields of the step.
-func (s *step) decision(sv *survey.Survey) decide.Decision {
-	from := s.options.Conversion.From
-	if from.BySubtype() {
-		return decide.Decision{Subtype: from.Subtype, From: s.From, Made: sv.Made, BySubtype: true, Fields: []decide.Field{}}
-	}
-	var d decide.Decision
+// decisions returns the decisions of the survey about the pairs of the step.
+func (s *step) decisions(sv *survey.Survey) []decide.Decision {
+	var all map[string]decide.Decision
 	for _, c := range sv.Collections {
 		if c.Name == s.Collection && c.Filter == s.Filter {
-			d = c.Decisions[s.From]
+			all = c.Decisions
 		}
 	}
-	return s.Step.Decision(d)
+	return s.Step.Decisions(all, sv.Made)
 }
 
 // earlier returns the state of the step that st goes on from, and the path of its skip list.
 func (p *Planned) earlier(st *step) (s convert.State, list string, err error) {
 	f := p.state.Before(st.Step).Files(p.Dir)
 	s, err = convert.ReadState(f.State)
-	if err == nil && s.Decision == nil {
+	if err == nil && s.Decisions == nil {
 		err = fmt.Errorf("%s has no decision: put the file back", f.State)
 	}
 	if err != nil {
@@ -170,44 +166,55 @@ func (p *Planned) earlier(st *step) (s convert.State, list string, err error) {
 	return s, f.SkipList, err
 }
 
-// listed returns the decision about the fields of a step that converts what an earlier one has listed.
-func (p *Planned) listed(st *step) (d decide.Decision, err error) {
+// listed returns the decisions about the fields of a step that converts what an earlier one has listed.
+func (p *Planned) listed(st *step) (out []decide.Decision, err error) {
 	s, _, err := p.earlier(st)
 	if err != nil {
-		return d, err
+		return nil, err
 	}
-	d = *s.Decision
-	d.Fields = slices.DeleteFunc(slices.Clone(d.Fields), func(f decide.Field) bool { return !slices.Contains(st.Fields, plan.Plain(f.Path)) })
-	d.Trusted = slices.Clone(st.Trust)
-	return d, nil
+	for _, pair := range st.Pairs {
+		i := slices.IndexFunc(s.Identity.Pairs, pair.Alike)
+		if i < 0 {
+			return nil, failure.Usagef("%q: nothing is listed %s", st.Collection, pair)
+		}
+		d := s.Decisions[i]
+		d.Fields = slices.DeleteFunc(slices.Clone(d.Fields), func(f decide.Field) bool { return !slices.Contains(pair.Fields, plan.Plain(f.Path)) })
+		d.Trusted = slices.Clone(pair.Trust)
+		out = append(out, d)
+	}
+	return out, nil
 }
 
-// again returns the decision about a copy whose earlier one had fewer fields, or did not have the values that
+// again returns the decisions about a copy whose earlier one had fewer fields, or did not have the values that
 // are listed of fields which are trusted now.
-func (p *Planned) again(st *step, sv *survey.Survey) (d decide.Decision, err error) {
+func (p *Planned) again(st *step, sv *survey.Survey) ([]decide.Decision, error) {
 	s, list, err := p.earlier(st)
 	if err != nil {
-		return d, err
+		return nil, err
 	}
-	d = st.decision(sv)
-	if d.BySubtype {
-		return d, nil
-	}
-	was := p.state.Before(st.Step)
-	for i, f := range d.Fields {
-		plain := plan.Plain(f.Path)
-		j := slices.IndexFunc(s.Decision.Fields, func(o decide.Field) bool { return plan.Plain(o.Path) == plain })
-		if j < 0 || !slices.Contains(was.Fields, plain) {
+	decisions := st.decisions(sv)
+	for n, pair := range st.Pairs {
+		d := &decisions[n]
+		j := slices.IndexFunc(s.Identity.Pairs, pair.Alike)
+		if d.BySubtype || j < 0 {
 			continue
 		}
-		d.Fields[i] = s.Decision.Fields[j]
-		if trusts(st.Trust, plain) && !trusts(was.Trust, plain) {
-			if err := convert.EachListed(list, s, []string{plain}, d.Fields[i].Convert); err != nil {
-				return d, migration.FileError(err)
+		was := s.Identity.Pairs[j]
+		for i, f := range d.Fields {
+			plain := plan.Plain(f.Path)
+			k := slices.IndexFunc(s.Decisions[j].Fields, func(o decide.Field) bool { return plan.Plain(o.Path) == plain })
+			if k < 0 || !slices.Contains(was.Fields, plain) {
+				continue
+			}
+			d.Fields[i] = s.Decisions[j].Fields[k]
+			if trusts(pair.Trust, plain) && !trusts(was.Trust, plain) {
+				if err := convert.EachListed(list, s, []string{plain}, d.Fields[i].Convert); err != nil {
+					return nil, migration.FileError(err)
+				}
 			}
 		}
 	}
-	return d, nil
+	return decisions, nil
 }
 
 // goOn gives the state of a step that changes the copy of an earlier one the position of that in the change
@@ -239,9 +246,9 @@ func (p *Planned) seal(sv *survey.Survey) error {
 		if !st.fresh {
 			continue
 		}
-		d, err := p.decision(st, sv)
+		d, err := p.decisions(st, sv)
 		if err == nil && !st.Listed {
-			err = mayWrite(&d)
+			err = mayWrite(d)
 		}
 		if err != nil {
 			return err
@@ -250,7 +257,7 @@ func (p *Planned) seal(sv *survey.Survey) error {
 		if err != nil {
 			return migration.FileError(err)
 		}
-		f.Decision, f.Conversion = &d, record.NewConversion()
+		f.Decisions, f.Conversion = d, record.NewConversion()
 		if st.Again {
 			if err := p.goOn(st, f); err != nil {
 				return errors.Join(err, f.Close())
@@ -281,7 +288,7 @@ func (p *Planned) expected(ctx context.Context, s *migration.Session, sv *survey
 			out = append(out, a)
 			continue
 		}
-		d, err := p.decision(st, sv)
+		d, err := p.decisions(st, sv)
 		if err != nil {
 			return nil, err
 		}
@@ -292,8 +299,10 @@ func (p *Planned) expected(ctx context.Context, s *migration.Session, sv *survey
 				return nil, err
 			}
 		default:
-			for _, f := range d.Fields {
-				a.Values += f.Values
+			for _, of := range d {
+				for _, f := range of.Fields {
+					a.Values += f.Values
+				}
 			}
 		}
 		if st.Listed {
@@ -301,7 +310,7 @@ func (p *Planned) expected(ctx context.Context, s *migration.Session, sv *survey
 			if err != nil {
 				return nil, err
 			}
-			if err := convert.EachListed(list, was, st.Fields, func([16]byte) { a.Values++ }); err != nil {
+			if err := convert.EachListed(list, was, plan.FieldsOf(st.Pairs), func([16]byte) { a.Values++ }); err != nil {
 				return nil, migration.FileError(err)
 			}
 		}

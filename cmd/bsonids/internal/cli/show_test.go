@@ -9,12 +9,13 @@ import (
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 )
 
 // show prints an undo log and a ledger as text. Any other file, and an undo log that is damaged, is an error.
 func TestShowFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "undo")
-	l, err := convert.OpenUndoLog(path, convert.Identity{Database: "shop", Collection: "orders", From: "javaLegacy", To: "standard"}, "", 0)
+	l, err := convert.OpenUndoLog(path, convert.Identity{Database: "shop", Collection: "orders", Pairs: []kinds.Pair{{From: "javaLegacy", To: "standard"}}}, "", 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds/kindstest"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
 )
@@ -20,14 +21,14 @@ func marshal(t testing.TB, v any) bson.Raw {
 }
 
 func identity() Identity {
-	return Identity{Database: "d", Collection: "c", From: "javaLegacy", To: "standard"}
+	return Identity{Database: "d", Collection: "c", Pairs: []kinds.Pair{{From: "javaLegacy", To: "standard"}}}
 }
 
 func plans(t testing.TB, c rule.Conversion, ids ...any) []Planned {
 	t.Helper()
 	var out []Planned
 	for _, id := range ids {
-		p, err := c.Plan(marshal(t, bson.D{{Key: "_id", Value: id}, {Key: "a", Value: bson.D{{Key: "ü\"", Value: kindstest.Value(c.From.Name)}}}}))
+		p, err := c.Plan(marshal(t, bson.D{{Key: "_id", Value: id}, {Key: "a", Value: bson.D{{Key: "ü\"", Value: kindstest.Value(c[0].From.Name)}}}}))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -5,8 +5,6 @@ import (
 	"fmt"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
-
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
 )
 
 // extJSON returns v in canonical extended JSON, on one line. A value that extended JSON lacks is an error. So is a DBPointer
@@ -21,12 +19,4 @@ func extJSON(v bson.RawValue) ([]byte, error) {
 		return nil, fmt.Errorf("a %v cannot be written as JSON", v.Type)
 	}
 	return b, nil
-}
-
-// stored returns the value v, or if that is empty, a binary value.
-func stored(subtype byte, octets [16]byte, v rule.Value) bson.RawValue {
-	if v != "" {
-		return v.Raw()
-	}
-	return bson.RawValue{Type: bson.TypeBinary, Value: append([]byte{16, 0, 0, 0, subtype}, octets[:]...)}
 }

@@ -25,7 +25,7 @@ func TestFilesAreRegular(t *testing.T) {
 			"undo log, alone": func() error { _, err := ReadUndoLogAlone(path); return err },
 			"skip list":       func() error { _, err := OpenSkipList(path, "d.c", nil); return err },
 			"skip list, on":   func() error { _, err := OpenSkipList(path, "d.c", &Listed{}); return err },
-			"skip list, read": func() error { return eachListed(path, "d.c", 3, nil) },
+			"skip list, read": func() error { return eachListed(path, "d.c", nil) },
 		} {
 			var e *RecordError
 			if err := open(); !errors.As(err, &e) {

@@ -11,7 +11,6 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/hashset"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
 )
 
@@ -64,12 +63,12 @@ func repeated(v any) (key string) {
 // each by itself, and with the _id of its document. The nil set has none.
 type Values struct{ set *hashset.Set }
 
-// ReadNew returns the new values of the undo logs that are stored as those of the kind from. A log that does not
-// exist has none, and neither has one that was undone.
-func ReadNew(logs []string, from kinds.Kind) (*Values, error) {
+// ReadNew returns the new values of the undo logs. A log that does not exist has none, and neither has one that was
+// undone.
+func ReadNew(logs []string) (*Values, error) {
 	v := &Values{set: hashset.New()}
 	for _, path := range logs {
-		if err := v.read(path, from); err != nil {
+		if err := v.read(path); err != nil {
 			return nil, err
 		}
 	}
@@ -79,7 +78,7 @@ func ReadNew(logs []string, from kinds.Kind) (*Values, error) {
 	return v, nil
 }
 
-func (v *Values) read(path string, from kinds.Kind) error {
+func (v *Values) read(path string) error {
 	u, err := ReadUndoLog(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -87,13 +86,12 @@ func (v *Values) read(path string, from kinds.Kind) error {
 	if err != nil {
 		return err
 	}
-	to, err := kinds.Parse(u.Identity.To)
-	if err == nil && to.Stored() == from.Stored() && u.Undone() == nil {
+	if u.Undone() == nil {
 		err = entries(u, batchSize, func(b []Entry) error {
 			for _, e := range b {
 				for _, ch := range e.Changes {
-					v.set.Add(named(bson.RawValue{}, ch.New, ch.NewValue))
-					v.set.Add(named(e.ID, ch.New, ch.NewValue))
+					v.set.Add(named(bson.RawValue{}, ch.New))
+					v.set.Add(named(e.ID, ch.New))
 				}
 			}
 			return nil
@@ -103,8 +101,8 @@ func (v *Values) read(path string, from kinds.Kind) error {
 }
 
 // named returns a value as an element of the set, with the _id if that is not zero.
-func named(id bson.RawValue, octets [16]byte, value rule.Value) []byte {
-	return slices.Concat([]byte{byte(id.Type)}, octets[:], []byte(value), id.Value)
+func named(id bson.RawValue, v rule.Value) []byte {
+	return append(appendStored([]byte{byte(id.Type)}, v), id.Value...)
 }
 
 // leftMade is why a value is left that may be new in its document.
@@ -116,10 +114,10 @@ func (v *Values) drop(id bson.RawValue, p *rule.Plan) {
 	if v == nil {
 		return
 	}
-	p.Skipped = slices.DeleteFunc(p.Skipped, func(l rule.Left) bool { return !l.Document && v.set.Has(named(id, l.Old, l.Value)) })
+	p.Skipped = slices.DeleteFunc(p.Skipped, func(l rule.Left) bool { return !l.Document && v.set.Has(named(id, l.Value)) })
 	p.Changes = slices.DeleteFunc(p.Changes, func(ch rule.Change) bool {
-		own := v.set.Has(named(id, ch.Old, ch.OldValue))
-		made := own || v.set.Has(named(bson.RawValue{}, ch.Old, ch.OldValue))
+		own := v.set.Has(named(id, ch.Old))
+		made := own || v.set.Has(named(bson.RawValue{}, ch.Old))
 		if made && !own {
 			p.Skipped = append(p.Skipped, ch.Left(leftMade))
 		}

@@ -1,35 +1,34 @@
 package convert
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
+)
 
 // Identity identifies a conversion. The state file, the undo log and the command line must agree on
 // it.
 type Identity struct {
-	Database   string   `json:"database"`
-	Collection string   `json:"collection"`
-	From       string   `json:"from"`
-	To         string   `json:"to"`
-	Fields     []string `json:"fields,omitempty"`
-	Into       string   `json:"into,omitempty"`
-	Part       string   `json:"part,omitempty"`
-	Query      string   `json:"query,omitempty"` // canonical extended JSON
+	Database   string       `json:"database"`
+	Collection string       `json:"collection"`
+	Pairs      []kinds.Pair `json:"pairs"`
+	Into       string       `json:"into,omitempty"`
+	Part       string       `json:"part,omitempty"`
+	Query      string       `json:"query,omitempty"` // canonical extended JSON
 }
 
 // Equal reports whether both are the same conversion.
 func (i Identity) Equal(o Identity) bool {
-	same := slices.Equal(i.Fields, o.Fields)
-	i.Fields, o.Fields = nil, nil
-	return same && i.same(o)
+	return slices.EqualFunc(i.Pairs, o.Pairs, kinds.Pair.Equal) && i.Database == o.Database && i.Collection == o.Collection && i.Into == o.Into && i.Part == o.Part && i.Query == o.Query
 }
 
-func (i Identity) same(o Identity) bool {
-	return i.Database == o.Database && i.Collection == o.Collection && i.From == o.From && i.To == o.To && i.Into == o.Into && i.Part == o.Part && i.Query == o.Query
-}
-
-func (i Identity) details() string {
-	s := ""
-	for _, f := range i.Fields {
-		s += ", field " + f
+// String describes the conversion.
+func (i Identity) String() string {
+	s := i.Database + "." + i.Collection + " " + kinds.Describe(i.Pairs)
+	for _, p := range i.Pairs {
+		for _, f := range p.Fields {
+			s += ", field " + f
+		}
 	}
 	if i.Into != "" {
 		s += ", into " + i.Into

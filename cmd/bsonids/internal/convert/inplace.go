@@ -244,7 +244,7 @@ func (r *runner) prepare(waiting context.Context, group []batch) error {
 	if len(plans) == 0 {
 		return nil
 	}
-	return r.Undo.Append(plans, r.Conversion, func(p Planned) bool { return p.again })
+	return r.Undo.Append(plans, func(p Planned) bool { return p.again })
 }
 
 // process writes one batch, or counts it if Write is false.
@@ -302,15 +302,15 @@ type Planned struct {
 }
 
 // keep adds to p.kept the earlier changes, from an entry of the undo log, whose new values are in doc
-// with the subtype to. The entry that voids the earlier one must restore them too.
-func (p *Planned) keep(doc bson.Raw, earlier []rule.Change, to byte) {
+// now. The entry that voids the earlier one must restore them too.
+func (p *Planned) keep(doc bson.Raw, earlier []rule.Change) {
 	made := make(map[string]bool, len(p.Changes))
 	for _, ch := range p.Changes {
 		made[ch.Path] = true
 	}
 	held := rule.HeldBy(doc, len(earlier))
 	for _, done := range earlier {
-		if !made[done.Path] && held.HasNew(done, to) {
+		if !made[done.Path] && held.HasNew(done) {
 			p.kept = append(p.kept, done)
 		}
 	}

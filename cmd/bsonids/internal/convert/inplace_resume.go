@@ -76,42 +76,43 @@ func (r *runner) resume(ctx context.Context, p *documents.Pages) (err error) {
 }
 
 // reconsider adjusts p to what an earlier run may have done to the document before it was killed.
-// If the old and the new values have the same subtype, only the undo log of that run distinguishes
-// them.
 func (r *runner) reconsider(p *Planned, doc bson.Raw) {
 	e, ok := r.inFlight[documents.Key(p.ID)]
 	if !ok {
 		return
 	}
 	delete(r.inFlight, documents.Key(p.ID))
-	p.again = true
 	values := rule.HeldBy(doc, len(e.Changes))
-	if !slices.ContainsFunc(e.Changes, func(ch rule.Change) bool { return !values.HasNew(ch, e.to) }) {
+	if !slices.ContainsFunc(e.Changes, func(ch rule.Change) bool { return !values.HasNew(ch) }) {
 		r.found(p, e)
 	}
-	defer func() { p.keep(doc, e.Changes, r.Conversion.To.Subtype) }()
-	if !r.Conversion.SameSubtype() {
-		return
-	}
-	// The decision may leave a converted value unchanged because the value does not fit the old
-	// order.
+	r.since(p, doc, e.Changes)
+}
+
+// since adjusts p, the plan of a document as it is, to changes that are in the undo log and may have been made
+// before another program wrote, or before an earlier run was killed. Of values that keep their subtype, and of
+// listed ones, only the log tells which are converted: what has neither the old nor the new value is left.
+func (r *runner) since(p *Planned, doc bson.Raw, logged []rule.Change) {
+	p.again = true
 	type at struct {
-		path   string
-		octets [16]byte
+		path  string
+		value rule.Value
 	}
-	before, after := make(map[at]bool, len(e.Changes)), make(map[at]bool, len(e.Changes))
-	for _, done := range e.Changes {
+	before, after := make(map[at]bool, len(logged)), make(map[at]bool, len(logged))
+	for _, done := range logged {
 		before[at{done.Path, done.Old}], after[at{done.Path, done.New}] = true, true
 	}
-	p.Skipped = slices.DeleteFunc(p.Skipped, func(l rule.Left) bool { return after[at{l.Path, l.Old}] })
+	// The decision may leave a converted value because it does not fit the old order.
+	p.Skipped = slices.DeleteFunc(p.Skipped, func(l rule.Left) bool { return after[at{l.Path, l.Value}] })
 	p.Changes = slices.DeleteFunc(p.Changes, func(ch rule.Change) bool {
-		switch now := (at{ch.Path, ch.Old}); {
-		case before[now]:
+		now := at{ch.Path, ch.Old}
+		if !ch.SameSubtype() && r.Retry == nil || before[now] {
 			return false
-		case after[now]:
-			return true
 		}
-		p.Skipped = append(p.Skipped, ch.Left(unknowable))
+		if !after[now] {
+			p.Skipped = append(p.Skipped, ch.Left(unknowable))
+		}
 		return true
 	})
+	p.keep(doc, logged)
 }

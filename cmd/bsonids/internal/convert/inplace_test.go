@@ -185,7 +185,7 @@ func TestTooManyValues(t *testing.T) {
 		t.Fatalf("%d octets, %d changes, %v", len(doc), len(big.Changes), err)
 	}
 	for _, p := range []rule.Plan{small, big} {
-		m := p.Model(3, 4, bson.RawValue{})
+		m := p.Model(bson.RawValue{})
 		if n := len(m.Filter.(bson.Raw)) + len(m.Update.(bson.Raw)); n > p.Size() || p.Size() > n+100 {
 			t.Errorf("%d octets, said to be %d", n, p.Size())
 		}

@@ -43,7 +43,7 @@ func (r *runner) write(waiting, ctx context.Context, plans []Planned) error {
 		}
 		plans = left
 		if attempt < attempts {
-			if err := r.Undo.Append(plans, r.Conversion, func(Planned) bool { return true }); err != nil {
+			if err := r.Undo.Append(plans, func(Planned) bool { return true }); err != nil {
 				return err
 			}
 		}
@@ -70,7 +70,7 @@ func (r *runner) attempt(waiting, ctx context.Context, plans []Planned) (again, 
 	defer cancel()
 	models := make([]mongo.WriteModel, len(plans))
 	for i, p := range plans {
-		models[i] = p.Model(r.Conversion.From.Subtype, r.Conversion.To.Subtype, r.and)
+		models[i] = p.Model(r.and)
 	}
 	answered := r.Latency.Start()
 	matched, refused, err := bulk.Update(ctx, r.coll, models, false)
@@ -134,13 +134,7 @@ func (r *runner) resolve(ctx context.Context, plans []Planned) ([]Planned, error
 			continue
 		}
 		held := rule.HeldBy(doc, len(p.Changes))
-		converted := 0
-		for _, ch := range p.Changes {
-			if held.HasNew(ch, r.Conversion.To.Subtype) {
-				converted++
-			}
-		}
-		if converted == len(p.Changes) {
+		if !slices.ContainsFunc(p.Changes, func(ch rule.Change) bool { return !held.HasNew(ch) }) {
 			r.count(p)
 			continue
 		}
@@ -148,33 +142,23 @@ func (r *runner) resolve(ctx context.Context, plans []Planned) ([]Planned, error
 			r.skipPlan(p, leftFilter)
 			continue
 		}
-		if !r.Conversion.SameSubtype() && r.Retry == nil {
-			now, err := r.planOf(doc)
-			if err != nil {
-				r.leave(p, []rule.Left{{Document: true, Reason: err.Error()}})
-				continue
-			}
-			fresh := Planned{Plan: now, counts: p.counts}
-			r.leave(p, slices.DeleteFunc(slices.Clone(fresh.Skipped), func(l rule.Left) bool { return slices.Contains(p.Skipped, l) }))
-			if len(fresh.Changes)+len(fresh.Skipped) == 0 {
-				r.overtaken()
-			} else if r.mayWrite(fresh) {
-				// Some of the changes may have been made before the other program wrote.
-				fresh.keep(doc, slices.Concat(p.Changes, p.kept), r.Conversion.To.Subtype)
-				again = append(again, fresh)
-			}
+		now, err := r.planOf(doc)
+		if err != nil {
+			r.leave(p, []rule.Left{{Document: true, Reason: err.Error()}})
 			continue
 		}
-		unchanged := 0
-		for _, ch := range p.Changes {
-			if held.HasOld(ch, r.Conversion.From.Subtype) {
-				unchanged++
-			}
+		fresh := Planned{Plan: now, counts: p.counts}
+		if r.Retry != nil { // only what is listed
+			listed := p.Paths()
+			fresh.Changes = slices.DeleteFunc(fresh.Changes, func(ch rule.Change) bool { return !listed[ch.Path] })
+			fresh.Skipped = slices.DeleteFunc(fresh.Skipped, func(l rule.Left) bool { return !listed[l.Path] })
 		}
-		if unchanged == len(p.Changes) {
-			again = append(again, p)
-		} else {
-			r.skipPlan(p, unknowable)
+		r.since(&fresh, doc, slices.Concat(p.Changes, p.kept))
+		r.leave(p, slices.DeleteFunc(slices.Clone(fresh.Skipped), func(l rule.Left) bool { return slices.Contains(p.Skipped, l) }))
+		if len(fresh.Changes)+len(fresh.Skipped) == 0 {
+			r.overtaken()
+		} else if r.mayWrite(fresh) {
+			again = append(again, fresh)
 		}
 	}
 	return again, nil

@@ -242,7 +242,7 @@ func (c *copier) wrote(doc bson.Raw) {
 // meet notes a document of the new collection that is as it should be.
 func (c *copier) meet(doc bson.Raw) error {
 	c.own.Add(doc)
-	return c.met.document(doc, c.Conversion)
+	return c.met.values(doc, c.Conversion, nil)
 }
 
 // leave lists the values that the copies will have unchanged, before these are written: a run that is
@@ -258,7 +258,7 @@ func (c *copier) leave(left []mirror.Left) error {
 
 // note counts and lists the unchanged values of one document. The caller holds c.mu.
 func (c *copier) note(l mirror.Left) {
-	c.SkipList.add(l.ID, c.Conversion.From.Subtype, l.Values)
+	c.SkipList.add(l.ID, l.Values)
 	c.res.Skipped++
 	for _, v := range l.Values {
 		c.res.Left++

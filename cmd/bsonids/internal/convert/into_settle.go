@@ -85,7 +85,7 @@ func VerifyInto(ctx context.Context, source, target *mongo.Collection, conv rule
 	}
 	met := Verified{Fields: rule.Tally{}}
 	m := &mirror.Mirror{Conversion: conv, Old: source, New: target, Batch: batchSize, Patience: patient, Progress: progress,
-		Met: func(doc bson.Raw) error { return met.document(doc, conv) }}
+		Met: func(doc bson.Raw) error { return met.values(doc, conv, nil) }}
 	if !part.Whole() {
 		m.Has = part.Has
 	}

@@ -8,13 +8,11 @@ import (
 	"io"
 	"os"
 	"slices"
-	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/documents"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/hashset"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
 )
@@ -33,13 +31,12 @@ type listed struct {
 }
 
 type listedValue struct {
-	path   string
-	octets [16]byte
-	value  rule.Value // as in Left
+	path  string
+	value rule.Value
 }
 
 func (v listedValue) left(reason string) rule.Left {
-	return rule.Left{Path: v.path, Old: v.octets, Value: v.value, Reason: reason}
+	return rule.Left{Path: v.path, Value: v.value, Reason: reason}
 }
 
 // ReadListed reads the values of the fields in the skip list at path, which the conversion with the state has
@@ -49,9 +46,17 @@ func ReadListed(path string, s State, fields []string) (*Retry, error) {
 	return r, eachListedOf(path, s, fields, r.add)
 }
 
-// EachListed calls f for the values that ReadListed returns.
+// EachListed calls f for the UUIDs of the values that ReadListed returns.
 func EachListed(path string, s State, fields []string, f func(octets [16]byte)) error {
-	return eachListedOf(path, s, fields, func(_ bson.RawValue, v listedValue) { f(v.octets) })
+	c, err := rule.Compile(s.Identity.Pairs)
+	if err != nil {
+		return err
+	}
+	return eachListedOf(path, s, fields, func(_ bson.RawValue, v listedValue) {
+		if u, ok := c.UUID(v.value); ok {
+			f(u)
+		}
+	})
 }
 
 func eachListedOf(path string, s State, fields []string, f func(id bson.RawValue, v listedValue)) error {
@@ -77,10 +82,6 @@ func ListedBeside(path string, s State, fields []string) (n int64, err error) {
 // eachLine calls f for the lines of the skip list at path, which the conversion with the state has written, as
 // [eachListed] does.
 func eachLine(path string, s State, f func(id bson.RawValue, v *listedValue)) error {
-	from, err := kinds.Parse(s.Identity.From)
-	if err != nil {
-		return err
-	}
 	if s.Listed.Size == 0 {
 		return nil
 	}
@@ -92,13 +93,15 @@ func eachLine(path string, s State, f func(id bson.RawValue, v *listedValue)) er
 	if err != nil {
 		return &RecordError{SkipRecord, path, err}
 	}
-	return eachListed(path, s.Identity.Database+"."+s.Identity.Collection, from.Subtype, f)
+	return eachListed(path, s.Identity.Database+"."+s.Identity.Collection, f)
 }
 
 // in reports whether the value is of one of the fields.
 func (v listedValue) in(fields []string) bool {
-	at := strings.Split(v.path, ".")
-	return slices.ContainsFunc(fields, func(field string) bool { return matches(strings.Split(field, "."), at) })
+	return slices.ContainsFunc(fields, func(field string) bool {
+		p, err := walk.ParsePattern(field)
+		return err == nil && p.MatchDotted(v.path)
+	})
 }
 
 func (r *Retry) add(id bson.RawValue, v listedValue) {
@@ -115,7 +118,7 @@ func (r *Retry) add(id bson.RawValue, v listedValue) {
 
 // eachListed calls f for the lines of the skip list at path, with the _ids of their documents; the value is nil if
 // the line is about the document. Its errors are *RecordErrors.
-func eachListed(path, namespace string, subtype byte, f func(id bson.RawValue, v *listedValue)) error {
+func eachListed(path, namespace string, f func(id bson.RawValue, v *listedValue)) error {
 	file, err := os.Open(path)
 	if err != nil {
 		return &RecordError{SkipRecord, path, err}
@@ -131,7 +134,7 @@ func eachListed(path, namespace string, subtype byte, f func(id bson.RawValue, v
 			return nil
 		}
 		if err == nil || err == io.EOF {
-			err = listedLine(line, namespace, subtype, f)
+			err = listedLine(line, namespace, f)
 		}
 		if err != nil {
 			return &RecordError{SkipRecord, path, fmt.Errorf("line %d: %w", n, err)}
@@ -139,7 +142,7 @@ func eachListed(path, namespace string, subtype byte, f func(id bson.RawValue, v
 	}
 }
 
-func listedLine(line []byte, namespace string, subtype byte, f func(id bson.RawValue, v *listedValue)) error {
+func listedLine(line []byte, namespace string, f func(id bson.RawValue, v *listedValue)) error {
 	var l struct {
 		Collection string
 		ID         bson.RawValue `bson:"_id"`
@@ -161,32 +164,12 @@ func listedLine(line []byte, namespace string, subtype byte, f func(id bson.RawV
 	case l.Path == nil:
 		return errors.New("invalid line of a skip list: no path")
 	}
-	v, err := listedIn(l.Value, *l.Path, subtype)
-	if err != nil {
-		return err
+	v := rule.ValueOf(l.Value.Type, l.Value.Value)
+	if l.Value.Type == 0 || l.Value.Type == bson.TypeBinary && v.Other != "" {
+		return errors.New("invalid line of a skip list: not a value of 16 bytes")
 	}
-	f(l.ID, &v)
+	f(l.ID, &listedValue{*l.Path, v})
 	return nil
-}
-
-// listedIn reads the value of a line. The subtype is that of the kind of the values.
-func listedIn(v bson.RawValue, path string, subtype byte) (listedValue, error) {
-	if form := kinds.FormOf(subtype); form != kinds.Binary {
-		l := walk.Leaf{Type: v.Type, Value: v.Value}
-		if !form.Applies(l) {
-			return listedValue{}, fmt.Errorf("the value has the type %s", v.Type)
-		}
-		s, _, _ := form.Parse(l)
-		return listedValue{path, s.UUID, rule.ValueOf(v.Type, v.Value)}, nil
-	}
-	is, data, ok := v.BinaryOK()
-	switch {
-	case !ok || len(data) != 16:
-		return listedValue{}, errors.New("invalid line of a skip list: not a value of 16 bytes")
-	case is != subtype:
-		return listedValue{}, fmt.Errorf("the value has subtype %d instead of %d", is, subtype)
-	}
-	return listedValue{path: path, octets: [16]byte(data)}, nil
 }
 
 // maxAsked is the maximum number of _ids in a query. If the list has more, the whole collection is
@@ -206,18 +189,6 @@ func (r *Retry) Filter() bson.D {
 	return bson.D{{Key: "_id", Value: bson.D{{Key: "$in", Value: ids}}}}
 }
 
-// matches reports whether path leads to the field. Numbers in path may be array positions.
-func matches(field, path []string) bool {
-	if len(path) == 0 {
-		return len(field) == 0
-	}
-	if len(field) > 0 && (field[0] == "*" || field[0] == path[0]) && matches(field[1:], path[1:]) {
-		return true
-	}
-	position := path[0] != "" && strings.Trim(path[0], "0123456789") == ""
-	return position && matches(field, path[1:])
-}
-
 // limit removes from p what the list does not have. It returns the number of listed values of the
 // document that are already converted. It adds listed values that the document no longer has to
 // p.Skipped.
@@ -229,19 +200,19 @@ func (r *Retry) limit(p *rule.Plan, doc bson.Raw, c rule.Conversion) (already in
 		*p = rule.Plan{}
 		return 0
 	}
-	other := func(ch rule.Change) bool { return !e.has[listedValue{ch.Path, ch.Old, ch.OldValue}] }
+	other := func(ch rule.Change) bool { return !e.has[listedValue{ch.Path, ch.Old}] }
 	p.Changes = slices.DeleteFunc(p.Changes, other)
 	p.InID = slices.DeleteFunc(p.InID, other)
-	p.Skipped = slices.DeleteFunc(p.Skipped, func(l rule.Left) bool { return !l.Document && !e.has[listedValue{l.Path, l.Old, l.Value}] })
+	p.Skipped = slices.DeleteFunc(p.Skipped, func(l rule.Left) bool { return !l.Document && !e.has[listedValue{l.Path, l.Value}] })
 	held, mentioned := rule.HeldBy(doc, len(e.values)), p.Paths()
 	for _, v := range e.values {
-		fresh, freshValue := c.Fresh(v.octets, v.value)
+		now, ok := held.At(v.path)
 		switch {
-		case held.Holds(v.path, c.From.Subtype, v.octets, v.value):
+		case ok && now == v.value:
 			if !mentioned[v.path] {
 				p.Skipped = append(p.Skipped, v.left("the field is not selected for conversion"))
 			}
-		case held.Holds(v.path, c.To.Subtype, fresh, freshValue):
+		case ok && c.Makes(rule.Change{Path: v.path, Old: v.value, New: now}):
 			already++
 		default:
 			p.Skipped = append(p.Skipped, v.left("another program changed the value after it was listed"))

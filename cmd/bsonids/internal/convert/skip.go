@@ -69,5 +69,5 @@ func (r *runner) leave(p Planned, left []rule.Left) {
 		}
 	}
 	r.mu.Unlock()
-	r.SkipList.add(p.ID, r.Conversion.From.Subtype, left)
+	r.SkipList.add(p.ID, left)
 }

@@ -122,15 +122,15 @@ func (l *SkipList) Begun() bool {
 }
 
 // add lists values of one document. Err returns its error.
-func (l *SkipList) add(id bson.RawValue, subtype byte, left []rule.Left) {
+func (l *SkipList) add(id bson.RawValue, left []rule.Left) {
 	if l != nil {
-		l.Add(l.namespace, id, subtype, left)
+		l.Add(l.namespace, id, left)
 	}
 }
 
 // Add lists values of one document of the collection namespace. The id is zero for what is not in a
 // document. Err returns its error.
-func (l *SkipList) Add(namespace string, id bson.RawValue, subtype byte, left []rule.Left) {
+func (l *SkipList) Add(namespace string, id bson.RawValue, left []rule.Left) {
 	if l == nil || len(left) == 0 {
 		return
 	}
@@ -138,7 +138,7 @@ func (l *SkipList) Add(namespace string, id bson.RawValue, subtype byte, left []
 	defer l.mu.Unlock()
 	var b []byte
 	for _, v := range left {
-		line, err := skipLine(namespace, id, subtype, v)
+		line, err := skipLine(namespace, id, v)
 		if err != nil {
 			l.fail(err)
 			return
@@ -167,7 +167,7 @@ func about(line []byte) []byte {
 	return line
 }
 
-func skipLine(namespace string, id bson.RawValue, subtype byte, v rule.Left) ([]byte, error) {
+func skipLine(namespace string, id bson.RawValue, v rule.Left) ([]byte, error) {
 	doc, err := extJSON(id)
 	if id.Type == 0 {
 		doc, err = []byte("null"), nil
@@ -184,7 +184,7 @@ func skipLine(namespace string, id bson.RawValue, subtype byte, v rule.Left) ([]
 	}{Collection: namespace, ID: doc, Reason: v.Reason}
 	if !v.Document {
 		line.Path = &v.Path
-		if line.Value, err = extJSON(stored(subtype, v.Old, v.Value)); err != nil {
+		if line.Value, err = extJSON(v.Value.Raw()); err != nil {
 			return nil, err
 		}
 	}

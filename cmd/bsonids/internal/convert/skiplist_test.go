@@ -23,8 +23,8 @@ func TestSkipListEmptyName(t *testing.T) {
 		t.Fatal(err)
 	}
 	id := bson.RawValue{Type: bson.TypeNull}
-	l.add(id, 3, []rule.Left{{Path: "", Old: [16]byte{1}, Reason: "a"}, {Path: "b", Old: [16]byte{2}, Reason: "a"}})
-	l.add(bson.RawValue{Type: bson.TypeBoolean, Value: []byte{1}}, 3, []rule.Left{{Document: true, Reason: "b"}})
+	l.add(id, []rule.Left{{Path: "", Value: rule.Value{Subtype: 3, Octets: [16]byte{1}}, Reason: "a"}, {Path: "b", Value: rule.Value{Subtype: 3, Octets: [16]byte{2}}, Reason: "a"}})
+	l.add(bson.RawValue{Type: bson.TypeBoolean, Value: []byte{1}}, []rule.Left{{Document: true, Reason: "b"}})
 	if n, err := l.documents(); n != 2 || err != nil {
 		t.Errorf("%d documents, %v", n, err)
 	}
@@ -47,7 +47,7 @@ func TestSkipListEmptyName(t *testing.T) {
 	}
 	r := &Retry{path: path, entries: make(map[string]*listed)}
 	n := 0
-	err = eachListed(path, "d.c", 3, func(id bson.RawValue, v *listedValue) {
+	err = eachListed(path, "d.c", func(id bson.RawValue, v *listedValue) {
 		if n++; v != nil {
 			r.add(id, *v)
 		}
@@ -59,7 +59,7 @@ func TestSkipListEmptyName(t *testing.T) {
 		t.Errorf("%d documents", len(r.entries))
 	}
 	for _, e := range r.entries {
-		if len(e.values) != 2 || !e.has[listedValue{octets: [16]byte{1}}] {
+		if len(e.values) != 2 || !e.has[listedValue{value: rule.Value{Subtype: 3, Octets: [16]byte{1}}}] {
 			t.Errorf("%v", e.values)
 		}
 	}
@@ -109,18 +109,20 @@ func TestSkipListContinued(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "list")
 	ids := []bson.RawValue{{Type: bson.TypeNull}, {Type: bson.TypeBoolean, Value: []byte{0}}, {Type: bson.TypeBoolean, Value: []byte{1}}}
-	left := func(reason string) []rule.Left { return []rule.Left{{Path: "a", Old: [16]byte{1}, Reason: reason}} }
+	left := func(reason string) []rule.Left {
+		return []rule.Left{{Path: "a", Value: rule.Value{Subtype: 3, Octets: [16]byte{1}}, Reason: reason}}
+	}
 	l, err := OpenSkipList(path, "d.c", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	l.add(ids[0], 3, left("a"))
-	l.add(ids[1], 3, left("a"))
+	l.add(ids[0], left("a"))
+	l.add(ids[1], left("a"))
 	has, err := l.Listed()
 	if err != nil {
 		t.Fatal(err)
 	}
-	l.add(ids[2], 3, left("a")) // after the state was saved for the last time
+	l.add(ids[2], left("a")) // after the state was saved for the last time
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +159,7 @@ func TestSkipListContinued(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, id := range ids {
-		l.add(id, 3, left("another reason"))
+		l.add(id, left("another reason"))
 	}
 	if !l.Begun() {
 		t.Error("nothing was listed")
@@ -165,7 +167,7 @@ func TestSkipListContinued(t *testing.T) {
 	if now, err := os.ReadFile(path); string(now) != string(was) || err != nil {
 		t.Errorf("the file has %q, %v; want %q", now, err, was)
 	}
-	l.add(ids[0], 3, []rule.Left{{Path: "b", Old: [16]byte{1}}})
+	l.add(ids[0], []rule.Left{{Path: "b", Value: rule.Value{Subtype: 3, Octets: [16]byte{1}}}})
 	if has, err = l.Listed(); err != nil || l.Close() != nil {
 		t.Fatal(err)
 	}

@@ -20,9 +20,9 @@ type State struct {
 	// empty if the server gives none.
 	CollectionUUID string `json:"collectionUUID,omitempty"`
 
-	// Decision determines which values are converted. It is saved before the first value is
-	// converted and does not change after that.
-	Decision *decide.Decision `json:"decision,omitempty"`
+	// Decisions determine which values are converted, one for each of the pairs. They are saved before the first
+	// value is converted and do not change after that.
+	Decisions []decide.Decision `json:"decisions,omitempty"`
 
 	// Position is the _id up to which all documents are done, in the order of _id.
 	Position *Position `json:"position,omitempty"`
@@ -131,8 +131,7 @@ func OpenState(path string, id Identity) (*StateFile, error) {
 	if len(file.Facts()) == 0 { // it is new, or a process was killed after it made the file
 		err = f.Save()
 	} else if f.State, err = stateOf(file.Facts()); err == nil && !f.Identity.Equal(id) {
-		err = fmt.Errorf("it belongs to another conversion: %s.%s from %s to %s%s", f.Identity.Database,
-			f.Identity.Collection, f.Identity.From, f.Identity.To, f.Identity.details())
+		err = fmt.Errorf("it belongs to another conversion: %s", f.Identity)
 	}
 	if err != nil {
 		return fail(errors.Join(err, f.Close()))

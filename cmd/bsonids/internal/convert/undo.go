@@ -20,8 +20,8 @@ type UndoOptions struct {
 	Batch    int  // documents per batch
 	Progress func(documents int)
 
-	// Conversion is the one that is undone, of the documents of Part that match Query. If its kinds
-	// have different subtypes, Undo counts the new values that no entry names.
+	// Conversion is the one that is undone, of the documents of Part that match Query. Undo counts the new
+	// values with another subtype than the old ones that no entry names.
 	Conversion rule.Conversion
 	Part       Part
 	Query      bson.D
@@ -50,8 +50,8 @@ type Undone struct {
 	Foreign int64  `json:"newValuesNotInUndoLog"`
 	Skips   []Skip `json:"skips,omitempty"` // the first 10,000
 
-	values int64   // restored, or to restore
-	left   []unmet // may have values about which a later entry is
+	standing int64   // new values that entries name and that are not restored yet; only those with another subtype
+	left     []unmet // may have values about which a later entry is
 }
 
 // Undo restores the old values in the undo log. It restores a value if the converted value is still
@@ -112,7 +112,7 @@ func Undo(ctx context.Context, coll *mongo.Collection, u *UndoReader, o UndoOpti
 	if err == nil {
 		err = res.finish(u)
 	}
-	if err == nil && !o.Conversion.SameSubtype() {
+	if err == nil && slices.ContainsFunc(o.Conversion, func(p rule.Pair) bool { return !p.SameSubtype() }) {
 		err = res.foreign(ctx, coll, o)
 	}
 	return res, err
@@ -158,16 +158,7 @@ func (res *Undone) foreign(ctx context.Context, coll *mongo.Collection, o UndoOp
 	if err != nil {
 		return err
 	}
-	res.Foreign = v.New
-	if !o.Write {
-		res.Foreign -= res.values
-	}
-	for _, l := range res.left {
-		if l.reason != changedSince {
-			res.Foreign--
-		}
-	}
-	res.Foreign = max(0, res.Foreign) // other programs may have changed values meanwhile
+	res.Foreign = max(0, v.New-res.standing) // other programs may have changed values meanwhile
 	return nil
 }
 
@@ -207,7 +198,7 @@ func (res *Undone) attempt(ctx context.Context, coll *mongo.Collection, b []Entr
 		case len(p.Changes) > 0:
 			// Some values may still be the old ones, if the entry was written and its update never
 			// sent.
-			models = append(models, p.Model(e.to, e.from, bson.RawValue{}))
+			models = append(models, p.Model(bson.RawValue{}))
 			back = append(back, wayBack{e, p.Changes, lost})
 		default:
 			if sent[documents.Key(e.ID)] && len(lost) < len(e.Changes) {
@@ -221,6 +212,7 @@ func (res *Undone) attempt(ctx context.Context, coll *mongo.Collection, b []Entr
 	if !write {
 		for _, w := range back {
 			res.restored(w)
+			res.stand(w.restores)
 		}
 		return nil, nil
 	}
@@ -269,14 +261,25 @@ const (
 // restored counts an entry whose values are restored, or would be.
 func (res *Undone) restored(w wayBack) {
 	res.Restored++
-	res.values += int64(len(w.restores))
 	res.leave(w.Entry, w.lost, changedSince)
 }
 
 // leave notes changes that are not restored.
 func (res *Undone) leave(e Entry, changes []rule.Change, reason string) {
+	if reason != changedSince {
+		res.stand(changes)
+	}
 	for _, ch := range changes {
 		res.left = append(res.left, unmet{e.ID, ch.Path, e.offset, reason})
+	}
+}
+
+// stand counts those of the changes whose new values have another subtype.
+func (res *Undone) stand(changes []rule.Change) {
+	for _, ch := range changes {
+		if !ch.SameSubtype() {
+			res.standing++
+		}
 	}
 }
 

@@ -58,7 +58,7 @@ func converted(t *testing.T, to string, n int) *undoing {
 		if err != nil || values != 3 {
 			t.Fatal(values, err)
 		}
-		if err := l.Append([]Planned{{Plan: p}}, c, func(Planned) bool { return false }); err != nil {
+		if err := l.Append([]Planned{{Plan: p}}, func(Planned) bool { return false }); err != nil {
 			t.Fatal(err)
 		}
 		u.before, after = append(u.before, doc), append(after, out)
@@ -100,7 +100,7 @@ func (u *undoing) count(got, want Undone, skips ...string) {
 	for _, s := range got.Skips {
 		listed = append(listed, s.ID.String()+" "+s.Reason)
 	}
-	got.Skips, got.values, got.left = nil, 0, nil
+	got.Skips, got.standing, got.left = nil, 0, nil
 	if !reflect.DeepEqual(got, want) {
 		u.Errorf("got %+v\nwant %+v", got, want)
 	}

@@ -17,7 +17,7 @@ import (
 // change because another program was faster. If the document is then planned anew, a later record
 // about it has "again". Records at the end tell that undo began to restore the values, and that it
 // finished. The command show writes an undo log as text.
-const undoFormat = "bsonids undo log 3, see: bsonids show FILE\n"
+const undoFormat = "bsonids undo log 4, see: bsonids show FILE\n"
 
 var errNoUndoLog = errors.New("not an undo log of this version")
 
@@ -51,55 +51,43 @@ type Entry struct {
 	ID      bson.RawValue
 	Changes []rule.Change // without Field
 	Again   bool          // earlier entries about the document are void
-	from    byte
-	to      byte
-	offset  int64 // in the file
+	offset  int64         // in the file
 }
 
 // The first byte of a record says what it is. The rest of a mark is JSON. The rest of an entry is:
 //
-//	flags, the subtypes of the old and the new values, the type of _id: a byte each
+//	flags, the type of _id: a byte each
 //	length and bytes of _id
-//	for each change: flags, length and bytes of the path,
-//	  16 bytes of the old value, then its length and itself if it is not binary,
-//	  and the same of the new value
+//	for each change: length and bytes of the path, the old value, the new value
 //
-// The lengths are unsigned varints.
+// A value is 0, its subtype and 16 bytes, or its length with its type, its type, and itself in BSON. The lengths
+// are unsigned varints.
 const (
 	entryRecord = 1
 	markRecord  = 2
 
-	flagAgain    = 1
-	flagOldValue = 1
-	flagNewValue = 2
+	flagAgain = 1
 )
 
-func appendEntry(b []byte, p Planned, from, to byte, again bool) []byte {
+func appendEntry(b []byte, p Planned, again bool) []byte {
 	flags := byte(0)
 	if again {
 		flags = flagAgain
 	}
-	b = appendBytes(append(b, entryRecord, flags, from, to, byte(p.ID.Type)), string(p.ID.Value))
+	b = appendBytes(append(b, entryRecord, flags, byte(p.ID.Type)), string(p.ID.Value))
 	for _, changes := range [2][]rule.Change{p.Changes, p.kept} {
 		for _, ch := range changes {
-			flags := byte(0)
-			if ch.OldValue != "" {
-				flags |= flagOldValue
-			}
-			if ch.NewValue != "" {
-				flags |= flagNewValue
-			}
-			b = append(appendBytes(append(b, flags), ch.Path), ch.Old[:]...)
-			if ch.OldValue != "" {
-				b = appendBytes(b, string(ch.OldValue))
-			}
-			b = append(b, ch.New[:]...)
-			if ch.NewValue != "" {
-				b = appendBytes(b, string(ch.NewValue))
-			}
+			b = appendStored(appendStored(appendBytes(b, ch.Path), ch.Old), ch.New)
 		}
 	}
 	return b
+}
+
+func appendStored(b []byte, v rule.Value) []byte {
+	if v.Other == "" {
+		return append(append(b, 0, v.Subtype), v.Octets[:]...)
+	}
+	return appendBytes(b, v.Other)
 }
 
 func appendBytes(b []byte, s string) []byte {
@@ -111,27 +99,19 @@ var errEntry = errors.New("invalid entry of an undo log")
 // ParseEntry parses the record of an entry. The error describes what is wrong with it.
 func ParseEntry(record []byte) (e Entry, err error) {
 	r := fields{b: record}
-	head := r.take(5)
+	head := r.take(3)
 	if r.short || head[0] != entryRecord || head[1]&^flagAgain != 0 {
 		return Entry{}, errEntry
 	}
-	e.Again, e.from, e.to = head[1] == flagAgain, head[2], head[3]
-	e.ID = bson.RawValue{Type: bson.Type(head[4]), Value: slices.Clone(r.bytes())}
+	e.Again = head[1] == flagAgain
+	e.ID = bson.RawValue{Type: bson.Type(head[2]), Value: slices.Clone(r.bytes())}
 	if r.short || e.ID.Type == 0 || e.ID.Validate() != nil {
 		return Entry{}, fmt.Errorf("%w: the _id is not a value", errEntry)
 	}
 	e.Changes = make([]rule.Change, 0, len(r.b)/40)
 	for len(r.b) > 0 && !r.short {
-		flags := r.take(1)[0]
-		ch := rule.Change{Path: string(r.bytes()), Old: [16]byte(r.take(16))}
-		if flags&flagOldValue != 0 {
-			ch.OldValue = r.value()
-		}
-		ch.New = [16]byte(r.take(16))
-		if flags&flagNewValue != 0 {
-			ch.NewValue = r.value()
-		}
-		r.short = r.short || flags&^(flagOldValue|flagNewValue) != 0 || ch.Path == ""
+		ch := rule.Change{Path: string(r.bytes()), Old: r.value(), New: r.value()}
+		r.short = r.short || ch.Path == ""
 		e.Changes = append(e.Changes, ch)
 	}
 	if r.short || len(e.Changes) == 0 {
@@ -168,12 +148,17 @@ func (r *fields) bytes() []byte {
 	return r.take(int(n))
 }
 
-// value returns a BSON value with its type.
-func (r *fields) value() rule.Value {
-	v := rule.Value(r.bytes())
-	if v == "" || v.Raw().Validate() != nil {
+// value returns a value.
+func (r *fields) value() (v rule.Value) {
+	other := r.bytes()
+	if len(other) == 0 {
+		b := r.take(17)
+		return rule.Value{Subtype: b[0], Octets: [16]byte(b[1:])}
+	}
+	raw := bson.RawValue{Type: bson.Type(other[0]), Value: other[1:]}
+	v = rule.ValueOf(raw.Type, raw.Value)
+	if raw.Validate() != nil || v.Other == "" { // a binary value has one form only
 		r.short = true
-		return ""
 	}
 	return v
 }

@@ -21,7 +21,7 @@ func writtenLog(t *testing.T, path string) []byte {
 		t.Fatal(err)
 	}
 	for i := range 3 {
-		if err := l.Append(plans(t, c, int32(i)), c, func(Planned) bool { return i == 2 }); err != nil {
+		if err := l.Append(plans(t, c, int32(i)), func(Planned) bool { return i == 2 }); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/journal"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
 )
 
 // part is the bytes behind their length.
@@ -25,42 +26,44 @@ func TestParseEntryByHand(t *testing.T) {
 	old, fresh := bytes.Repeat([]byte{0xaa}, 16), bytes.Repeat([]byte{0xbb}, 16)
 	text := []byte{byte(bson.TypeString), 2, 0, 0, 0, 'x', 0}
 	id := slices.Concat([]byte{byte(bson.TypeInt32)}, part(7, 0, 0, 0))
-	change := slices.Concat([]byte{flagOldValue | flagNewValue}, part('a', '.', '0'), old, part(text...), fresh, part(text...))
+	stored := func(subtype byte, octets []byte) []byte { return slices.Concat([]byte{0, subtype}, octets) }
+	change := slices.Concat(part('a', '.', '0'), stored(3, old), stored(4, fresh))
+	texts := slices.Concat(part('b'), part(text...), part(text...))
 	entry := func(parts ...[]byte) []byte { return slices.Concat(parts...) }
-	head := []byte{entryRecord, flagAgain, 3, 4}
-	whole := entry(head, id, change)
+	head := []byte{entryRecord, flagAgain}
+	whole := entry(head, id, change, texts)
 	e, err := ParseEntry(whole)
-	if err != nil || !e.Again || e.from != 3 || e.to != 4 || e.ID.Int32() != 7 || len(e.Changes) != 1 || e.Changes[0].Path != "a.0" ||
-		!bytes.Equal(e.Changes[0].Old[:], old) || !bytes.Equal(e.Changes[0].New[:], fresh) || string(e.Changes[0].OldValue) != string(text) || string(e.Changes[0].NewValue) != string(text) {
+	want := []rule.Change{{Path: "a.0", Old: rule.Value{Subtype: 3, Octets: [16]byte(old)}, New: rule.Value{Subtype: 4, Octets: [16]byte(fresh)}},
+		{Path: "b", Old: rule.Value{Other: string(text)}, New: rule.Value{Other: string(text)}}}
+	if err != nil || !e.Again || e.ID.Int32() != 7 || !slices.Equal(e.Changes, want) {
 		t.Errorf("%+v, %v", e, err)
 	}
-	if e, err := ParseEntry(entry([]byte{entryRecord, 0, 4, 3}, id, change, change)); err != nil || e.Again || e.from != 4 || e.to != 3 || len(e.Changes) != 2 {
+	if e, err := ParseEntry(entry([]byte{entryRecord, 0}, id, change)); err != nil || e.Again || !slices.Equal(e.Changes, want[:1]) {
 		t.Errorf("%+v, %v", e, err)
 	}
+	ends := len(entry(head, id, change))
 	for n := range whole {
-		if e, err := ParseEntry(whole[:n]); !errors.Is(err, errEntry) {
+		if e, err := ParseEntry(whole[:n]); !errors.Is(err, errEntry) && n != ends {
 			t.Errorf("cut off after %d bytes: %+v, %v", n, e, err)
 		}
 	}
 	overflow := bytes.Repeat([]byte{0xff}, 11)
 	broken := []byte{byte(bson.TypeString), 9, 0, 0, 0, 'x', 0}
-	plain := slices.Concat([]byte{0}, part('a'), old, fresh)
 	for name, b := range map[string][]byte{
-		"another record":            entry([]byte{9, 0, 3, 4}, id, plain),
-		"another flag":              entry([]byte{entryRecord, 2, 3, 4}, id, plain),
-		"no type of _id":            entry(head, []byte{0}, part(), plain),
-		"an _id of another size":    entry(head, []byte{byte(bson.TypeInt32)}, part(7, 0), plain),
-		"an _id that is no value":   entry(head, []byte{byte(bson.TypeString)}, part(9, 0, 0, 0, 'x', 0), plain),
+		"another record":            entry([]byte{9, 0}, id, change),
+		"another flag":              entry([]byte{entryRecord, 2}, id, change),
+		"no type of _id":            entry(head, []byte{0}, part(), change),
+		"an _id of another size":    entry(head, []byte{byte(bson.TypeInt32)}, part(7, 0), change),
+		"an _id that is no value":   entry(head, []byte{byte(bson.TypeString)}, part(9, 0, 0, 0, 'x', 0), change),
 		"an _id without end":        entry(head, []byte{byte(bson.TypeNull)}, overflow),
 		"no change":                 entry(head, id),
-		"another flag of it":        entry(head, id, []byte{4}, part('a'), old, fresh),
-		"no path":                   entry(head, id, []byte{0}, part(), old, fresh),
-		"no path, then another":     entry(head, id, []byte{0}, part(), old, fresh, plain),
-		"a path without end":        entry(head, id, []byte{0}, overflow, old, fresh),
-		"an old value of nothing":   entry(head, id, []byte{flagOldValue}, part('a'), old, part(), fresh),
-		"an old value that is none": entry(head, id, []byte{flagOldValue}, part('a'), old, part(broken...), fresh),
-		"a new value that is none":  entry(head, id, []byte{flagNewValue}, part('a'), old, fresh, part(broken...)),
-		"more at the end":           entry(head, id, plain, []byte{0}),
+		"no path":                   entry(head, id, part(), stored(3, old), stored(4, fresh)),
+		"no path, then another":     entry(head, id, part(), stored(3, old), stored(4, fresh), change),
+		"a path without end":        entry(head, id, overflow, stored(3, old), stored(4, fresh)),
+		"an old value that is none": entry(head, id, part('a'), part(broken...), stored(4, fresh)),
+		"a new value that is none":  entry(head, id, part('a'), stored(3, old), part(broken...)),
+		"a binary value in BSON":    entry(head, id, part('a'), part(slices.Concat([]byte{byte(bson.TypeBinary), 16, 0, 0, 0, 3}, old)...), stored(4, fresh)),
+		"more at the end":           entry(head, id, change, []byte{0}),
 	} {
 		if e, err := ParseEntry(b); !errors.Is(err, errEntry) {
 			t.Errorf("%s: %+v, %v", name, e, err)
@@ -118,7 +121,7 @@ func TestUndoLogAgain(t *testing.T) {
 	if err != nil || l.Size() != size {
 		t.Fatal(l.Size(), err)
 	}
-	if err := l.Append(plans(t, c, "x"), c, func(Planned) bool { return false }); err != nil || l.Size() <= size {
+	if err := l.Append(plans(t, c, "x"), func(Planned) bool { return false }); err != nil || l.Size() <= size {
 		t.Error(l.Size(), err)
 	}
 	info, err := os.Stat(path)
@@ -294,7 +297,7 @@ func TestTextOfOtherFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(l.Append([]Planned{{Plan: p}}, c, func(Planned) bool { return false }), l.Close()); err != nil {
+	if err := errors.Join(l.Append([]Planned{{Plan: p}}, func(Planned) bool { return false }), l.Close()); err != nil {
 		t.Fatal(err)
 	}
 	var w bytes.Buffer

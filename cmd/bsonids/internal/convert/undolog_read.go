@@ -331,6 +331,6 @@ func entries(u *UndoReader, size int, f func([]Entry) error) error {
 // restore.
 func (e Entry) wayBack(doc bson.Raw) (p rule.Plan, lost []rule.Change, err error) {
 	p.ID = e.ID
-	p.Changes, lost, err = rule.WayBack(doc, e.Changes, e.from, e.to)
+	p.Changes, lost, err = rule.WayBack(doc, e.Changes)
 	return p, lost, err
 }

@@ -29,7 +29,7 @@ func logOf(t *testing.T, path, state string, ids []any, records ...[]byte) {
 		t.Fatal(err)
 	}
 	for _, id := range ids {
-		if err := l.Append(plans(t, c, id), c, func(Planned) bool { return false }); err != nil {
+		if err := l.Append(plans(t, c, id), func(Planned) bool { return false }); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -161,16 +161,16 @@ func TestBatchesOfEntries(t *testing.T) {
 // The way back of an entry has its changes in the document that they made.
 func TestWayBackOfAnEntry(t *testing.T) {
 	c := conversion(t, "javaLegacy", "standard")
-	doc := marshal(t, bson.D{{Key: "_id", Value: "a"}, {Key: "a", Value: kindstest.Value(c.From.Name)}})
+	doc := marshal(t, bson.D{{Key: "_id", Value: "a"}, {Key: "a", Value: kindstest.Value(c[0].From.Name)}})
 	p, err := c.Plan(doc)
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := ParseEntry(appendEntry(nil, Planned{Plan: p}, c.From.Subtype, c.To.Subtype, false))
+	e, err := ParseEntry(appendEntry(nil, Planned{Plan: p}, false))
 	if err != nil {
 		t.Fatal(err)
 	}
-	converted := marshal(t, bson.D{{Key: "_id", Value: "a"}, {Key: "a", Value: bson.Binary{Subtype: c.To.Subtype, Data: p.Changes[0].New[:]}}})
+	converted := marshal(t, bson.D{{Key: "_id", Value: "a"}, {Key: "a", Value: bson.Binary{Subtype: c[0].To.Subtype, Data: p.Changes[0].New.Octets[:]}}})
 	for name, tt := range map[string]struct {
 		doc           bson.Raw
 		changes, lost int
@@ -345,7 +345,7 @@ func TestErrorsNameTheUndoLog(t *testing.T) {
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
-	named("a log that is closed", path, l.Append(plans(t, c, "a"), c, func(Planned) bool { return false }))
+	named("a log that is closed", path, l.Append(plans(t, c, "a"), func(Planned) bool { return false }))
 	if l.Size() != size {
 		t.Errorf("the log has %d bytes after an error, want %d", l.Size(), size)
 	}

@@ -46,7 +46,7 @@ func TestUndoLog(t *testing.T) {
 	want := plans(t, c, ids...)
 	no := func(Planned) bool { return false }
 	start := l.Size()
-	if err := l.Append(want, c, no); err != nil || start == 0 {
+	if err := l.Append(want, no); err != nil || start == 0 {
 		t.Fatalf("%d, %v", start, err)
 	}
 	if err := l.Close(); err != nil {
@@ -72,7 +72,7 @@ func TestUndoLog(t *testing.T) {
 	got := readAll(t, path)
 	for i, p := range want {
 		e := got[i]
-		if !e.ID.Equal(p.ID) || len(e.Changes) != 1 || e.Changes[0].Path != `a.ü"` || e.Changes[0].Old != p.Changes[0].Old || e.Changes[0].New != p.Changes[0].New || e.from != 3 || e.to != 4 || e.Again {
+		if !e.ID.Equal(p.ID) || len(e.Changes) != 1 || e.Changes[0].Path != `a.ü"` || e.Changes[0].Old != p.Changes[0].Old || e.Changes[0].New != p.Changes[0].New || e.Again {
 			t.Errorf("%v reads as %+v", p, e)
 		}
 	}
@@ -93,7 +93,7 @@ func TestUndoLog(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := l.Append(want[len(want)-1:], c, func(Planned) bool { return true }); err != nil {
+		if err := l.Append(want[len(want)-1:], func(Planned) bool { return true }); err != nil {
 			t.Fatal(err)
 		}
 		if err := l.Close(); err != nil {
@@ -123,7 +123,7 @@ func TestVoid(t *testing.T) {
 		plan  int
 		again bool
 	}{{0, false}, {1, false}, {0, true}, {2, false}, {0, true}, {1, false}} {
-		if err := l.Append(p[step.plan:step.plan+1], c, func(Planned) bool { return step.again }); err != nil {
+		if err := l.Append(p[step.plan:step.plan+1], func(Planned) bool { return step.again }); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -157,7 +157,7 @@ const cutOff = `{"":{"$numberInt:"1"},"changes":[{"path":"a","old":{"$binary":{"
 
 // A line that is cut off is an error in a skip list.
 func TestLineCutOff(t *testing.T) {
-	if err := listedLine([]byte(cutOff), "db.c", 3, nil); err == nil {
+	if err := listedLine([]byte(cutOff), "db.c", nil); err == nil {
 		t.Error("no error")
 	}
 }
@@ -165,11 +165,11 @@ func TestLineCutOff(t *testing.T) {
 func FuzzParseEntry(f *testing.F) {
 	c := conversion(f, "javaLegacy", "standard")
 	for i, p := range plans(f, c, "a", 1, bson.ObjectID{1}) {
-		f.Add(appendEntry(nil, p, 3, 4, i == 0))
+		f.Add(appendEntry(nil, p, i == 0))
 	}
-	text := Planned{Plan: rule.Plan{ID: plans(f, c, 1)[0].ID, Changes: []rule.Change{{Path: "a", OldValue: textOf([16]byte{1}), NewValue: rule.Null}}}}
-	f.Add(appendEntry(nil, text, 127, 126, true))
-	f.Add(appendEntry(nil, pointerID(f, c), 3, 4, false))
+	text := Planned{Plan: rule.Plan{ID: plans(f, c, 1)[0].ID, Changes: []rule.Change{{Path: "a", Old: textOf([16]byte{1}), New: rule.Null}}}}
+	f.Add(appendEntry(nil, text, true))
+	f.Add(appendEntry(nil, pointerID(f, c), false))
 	f.Add([]byte{entryRecord})
 	f.Add([]byte(nil))
 	f.Fuzz(func(t *testing.T, record []byte) {
@@ -177,7 +177,7 @@ func FuzzParseEntry(f *testing.F) {
 		if err != nil {
 			return
 		}
-		again, err := ParseEntry(appendEntry(nil, Planned{Plan: rule.Plan{ID: e.ID, Changes: e.Changes}}, e.from, e.to, e.Again))
+		again, err := ParseEntry(appendEntry(nil, Planned{Plan: rule.Plan{ID: e.ID, Changes: e.Changes}}, e.Again))
 		if err != nil || !reflect.DeepEqual(again, e) {
 			t.Errorf("%+v reads as %+v, %v", e, again, err)
 		}
@@ -197,7 +197,7 @@ func pointerID(t testing.TB, c rule.Conversion) Planned {
 // An _id that cannot be written as extended JSON is written as its type and its bytes.
 func TestEntryOfPointer(t *testing.T) {
 	p := pointerID(t, conversion(t, "javaLegacy", "standard"))
-	e, err := ParseEntry(appendEntry(nil, p, 3, 4, false))
+	e, err := ParseEntry(appendEntry(nil, p, false))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -227,22 +227,22 @@ func textOf(u [16]byte) rule.Value {
 func TestEntry(t *testing.T) {
 	raw := func(v any) bson.RawValue { return marshal(t, bson.D{{Key: "v", Value: v}}).Lookup("v") }
 	p := Planned{Plan: rule.Plan{Changes: []rule.Change{
-		{Path: "caf\xe9", Old: [16]byte{1}, New: [16]byte{2}},
-		{Path: strings.Repeat("long", 100), Old: [16]byte{3}, OldValue: textOf([16]byte{3}), New: [16]byte{4}},
-		{Path: "\x00", Old: [16]byte{5}, OldValue: "\x03\x05\x00\x00\x00\x00", NewValue: rule.Null},
-	}}, kept: []rule.Change{{Path: "kept", New: [16]byte{6}, NewValue: textOf([16]byte{6})}}}
+		{Path: "caf\xe9", Old: rule.Value{Subtype: 3, Octets: [16]byte{1}}, New: rule.Value{Subtype: 4, Octets: [16]byte{2}}},
+		{Path: strings.Repeat("long", 100), Old: textOf([16]byte{3}), New: rule.Value{Octets: [16]byte{4}}},
+		{Path: "\x00", Old: rule.Value{Other: "\x03\x05\x00\x00\x00\x00"}, New: rule.Null},
+	}}, kept: []rule.Change{{Path: "kept", New: textOf([16]byte{6})}}}
 	for _, id := range []any{int32(1), "\xff\n", bson.ObjectID{1}, nil, bson.D{{Key: "a", Value: bson.A{1, "\xff"}}}, math.NaN(), bson.MinKey{},
 		bson.Binary{Subtype: 2, Data: []byte{1}}, bson.Regex{Pattern: "a"}, bson.Undefined{}, strings.Repeat("x", 1000)} {
 		p.ID = raw(id)
 		for _, again := range []bool{false, true} {
-			e, err := ParseEntry(appendEntry(nil, p, 127, 4, again))
-			want := Entry{ID: p.ID, Changes: slices.Concat(p.Changes, p.kept), Again: again, from: 127, to: 4}
-			if err != nil || !e.ID.Equal(want.ID) || !reflect.DeepEqual(e.Changes, want.Changes) || e.Again != again || e.from != 127 || e.to != 4 {
+			e, err := ParseEntry(appendEntry(nil, p, again))
+			want := Entry{ID: p.ID, Changes: slices.Concat(p.Changes, p.kept), Again: again}
+			if err != nil || !e.ID.Equal(want.ID) || !reflect.DeepEqual(e.Changes, want.Changes) || e.Again != again {
 				t.Errorf("%v: %+v, %v", id, e, err)
 			}
 		}
 	}
-	whole := appendEntry(nil, p, 3, 4, false)
+	whole := appendEntry(nil, p, false)
 	for n := range whole {
 		if _, err := ParseEntry(whole[:n]); err == nil && !slices.Contains(entryEnds(p), n) {
 			t.Errorf("%d bytes of %d are an entry", n, len(whole))
@@ -254,7 +254,7 @@ func TestEntry(t *testing.T) {
 func entryEnds(p Planned) (ends []int) {
 	all := slices.Concat(p.Changes, p.kept)
 	for n := range all {
-		ends = append(ends, len(appendEntry(nil, Planned{Plan: rule.Plan{ID: p.ID, Changes: all[:n+1]}}, 3, 4, false)))
+		ends = append(ends, len(appendEntry(nil, Planned{Plan: rule.Plan{ID: p.ID, Changes: all[:n+1]}}, false)))
 	}
 	return ends
 }
@@ -331,7 +331,7 @@ func BenchmarkReadUndoLog(b *testing.B) {
 		}
 		all = append(all, Planned{Plan: p})
 	}
-	if err := errors.Join(l.Append(all, c, func(Planned) bool { return false }), l.Close()); err != nil {
+	if err := errors.Join(l.Append(all, func(Planned) bool { return false }), l.Close()); err != nil {
 		b.Fatal(err)
 	}
 	for b.Loop() {

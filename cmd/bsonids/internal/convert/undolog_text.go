@@ -70,7 +70,7 @@ type changeText struct {
 func (e Entry) text() entryText {
 	t := entryText{ID: asText(e.ID), Again: e.Again}
 	for _, ch := range e.Changes {
-		t.Changes = append(t.Changes, changeText{ch.Path, asText(stored(e.from, ch.Old, ch.OldValue)), asText(stored(e.to, ch.New, ch.NewValue))})
+		t.Changes = append(t.Changes, changeText{ch.Path, asText(ch.Old.Raw()), asText(ch.New.Raw())})
 	}
 	return t
 }

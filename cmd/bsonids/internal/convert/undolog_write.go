@@ -15,7 +15,6 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/files"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/journal"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/ledger"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
 )
 
 // UndoLog is an undo log that is open for writing. It is safe for concurrent use.
@@ -97,13 +96,13 @@ func (l *UndoLog) recover(id Identity, state string, atLeast int64) error {
 
 // Append writes an entry for each of the plans. They are on the disk when it returns. If it returns
 // an error, none of the changes may be made.
-func (l *UndoLog) Append(plans []Planned, c rule.Conversion, again func(Planned) bool) error {
+func (l *UndoLog) Append(plans []Planned, again func(Planned) bool) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.b = l.b[:0]
 	ends := make([]int, len(plans))
 	for i, p := range plans {
-		l.b = appendEntry(l.b, p, c.From.Subtype, c.To.Subtype, again(p))
+		l.b = appendEntry(l.b, p, again(p))
 		ends[i] = len(l.b)
 	}
 	if err := l.w.Append(l.b, ends); err != nil {

@@ -17,9 +17,6 @@ import (
 // is of the new one: no 16-byte binary value of its subtype, or no text. Their names may be misspelled.
 // Unmatched reads until it has found every field.
 func Unmatched(ctx context.Context, coll *mongo.Collection, c rule.Conversion) ([]string, error) {
-	if len(c.Fields) == 0 {
-		return nil, nil
-	}
 	opts := options.Find()
 	if p := c.Projection(); p != nil {
 		opts.SetProjection(p)
@@ -29,18 +26,23 @@ func Unmatched(ctx context.Context, coll *mongo.Collection, c rule.Conversion) (
 		return nil, err
 	}
 	defer func() { _ = cur.Close(context.WithoutCancel(ctx)) }()
-	left := slices.Clone(c.Fields)
-	for len(left) > 0 && cur.Next(ctx) {
+	left := make([][]walk.Pattern, len(c)) // of each pair
+	for i, p := range c {
+		left[i] = slices.Clone(p.Fields)
+	}
+	for slices.ContainsFunc(left, func(of []walk.Pattern) bool { return len(of) > 0 }) && cur.Next(ctx) {
 		// The conversion skips and reports a corrupt document.
 		_ = c.Walk(cur.Current, func(path *walk.Path, l walk.Leaf) error {
-			if c.From.Has(l) || c.To.Has(l) || l.Type == bson.TypeNull && c.From.Form == kinds.Struct { // null is what a struct may become
-				left = slices.DeleteFunc(left, func(f walk.Pattern) bool { return f.Match(path) })
+			for i, p := range c {
+				if p.From.Has(l) || p.To.Has(l) || l.Type == bson.TypeNull && p.From.Form == kinds.Struct { // null is what a struct may become
+					left[i] = slices.DeleteFunc(left[i], func(f walk.Pattern) bool { return f.Match(path) })
+				}
 			}
 			return nil
 		})
 	}
 	var names []string
-	for _, f := range left {
+	for _, f := range slices.Concat(left...) {
 		names = append(names, f.String())
 	}
 	return names, cur.Err()

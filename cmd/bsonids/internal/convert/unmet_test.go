@@ -14,7 +14,7 @@ func TestStillUnmet(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := l.Append(plans(t, c, "a", "b", "a", "c"), c, func(Planned) bool { return false }); err != nil {
+	if err := l.Append(plans(t, c, "a", "b", "a", "c"), func(Planned) bool { return false }); err != nil {
 		t.Fatal(err)
 	}
 	if err := l.Close(); err != nil {

@@ -130,7 +130,7 @@ func (p *Verification) logged() (*logged, error) {
 	add := func(b []Entry) error {
 		for _, e := range b {
 			for _, ch := range e.Changes {
-				l.set.Add(l.name(e.ID, ch.Path, ch.New, ch.NewValue))
+				l.set.Add(l.name(e.ID, ch.Path, ch.New))
 			}
 		}
 		return nil
@@ -144,11 +144,11 @@ func (p *Verification) logged() (*logged, error) {
 	if err == nil && p.SkipList != "" && c.SameSubtype() {
 		l.left = hashset.New()
 		id := p.Undo.Identity
-		err = eachListed(p.SkipList, id.Database+"."+id.Collection, c.From.Subtype, func(id bson.RawValue, v *listedValue) {
+		err = eachListed(p.SkipList, id.Database+"."+id.Collection, func(id bson.RawValue, v *listedValue) {
 			if v == nil {
 				return
 			}
-			l.left.Add(l.name(id, v.path, v.octets, v.value))
+			l.left.Add(l.name(id, v.path, v.value))
 		})
 		if errors.Is(err, fs.ErrNotExist) {
 			err = nil
@@ -243,8 +243,7 @@ const notConverted = "not converted"
 // foreign returns a change that the conversion would not make.
 func (e Entry) foreign(c rule.Conversion) (rule.Change, bool) {
 	for _, ch := range e.Changes {
-		octets, value := c.Fresh(ch.Old, ch.OldValue)
-		if e.from != c.From.Subtype || e.to != c.To.Subtype && ch.NewValue != rule.Null || octets != ch.New || value != ch.NewValue {
+		if !c.Makes(ch) {
 			return ch, true
 		}
 	}
@@ -256,8 +255,8 @@ func (e Entry) unmet(doc bson.Raw) (left []unmet) {
 	held := rule.HeldBy(doc, len(e.Changes))
 	for _, ch := range e.Changes {
 		switch {
-		case held.HasNew(ch, e.to):
-		case held.HasOld(ch, e.from):
+		case held.HasNew(ch):
+		case held.HasOld(ch):
 			left = append(left, unmet{e.ID, ch.Path, e.offset, notConverted})
 		default:
 			left = append(left, unmet{e.ID, ch.Path, e.offset, changedSince})
@@ -266,43 +265,34 @@ func (e Entry) unmet(doc bson.Raw) (left []unmet) {
 	return left
 }
 
-// document counts the values of both kinds in doc if the kinds have different subtypes.
-func (v *Verified) document(doc bson.Raw, c rule.Conversion) error {
-	if c.SameSubtype() {
-		return nil
-	}
-	return v.values(doc, c, nil)
-}
-
-// values counts the values of both kinds in doc. l is nil if there is no undo log.
+// values counts the old and the new values in doc. l is nil if there is no undo log: values that keep their
+// subtype are then not counted.
 func (v *Verified) values(doc bson.Raw, c rule.Conversion, l *logged) error {
 	id := doc.Lookup("_id")
 	old, unlogged := "", ""
 	var r rule.Ruling
 	err := c.Walk(doc, func(path *walk.Path, leaf walk.Leaf) error {
-		ok := c.Rule(&r, path, leaf)
-		octets := r.Octets // as they are in the document
-		switch {
+		switch ok := c.Rule(&r, path, leaf); {
 		case !ok:
-			octets, is, ok := c.IsNew(path, leaf)
-			if !ok {
+			if !c.IsNew(path, leaf) {
 				return nil
 			}
 			v.New++
-			if l != nil && !l.has(id, path.Dotted(), octets, is) {
+			if l != nil && !l.has(id, path.Dotted(), rule.ValueOf(leaf.Type, leaf.Value)) {
 				v.Foreign++
 			}
 		case r.Same: // for example the Nil UUID
-		case c.SameSubtype() && l.has(id, path.Dotted(), octets, ""):
+		case r.SameSubtype() && l == nil:
+		case r.SameSubtype() && l.has(id, path.Dotted(), r.Old()):
 			v.New++
 		case r.Reason != "":
 			v.Left++
-			if c.SameSubtype() && c.Made(r.Field, octets) && !l.listed(id, path.Dotted(), octets) {
+			if r.SameSubtype() && r.Made() && !l.listed(id, path.Dotted(), r.Old()) {
 				v.Left--
 				v.Unlogged++
 				unlogged = path.Dotted()
 			}
-		case c.SameSubtype():
+		case r.SameSubtype():
 			v.Unlogged++
 			unlogged = path.Dotted()
 		default:
@@ -334,22 +324,22 @@ type logged struct {
 }
 
 // has reports whether the value is in the log, and marks it.
-func (l *logged) has(id bson.RawValue, path string, octets [16]byte, value rule.Value) bool {
-	return l.set.Mark(l.name(id, path, octets, value))
+func (l *logged) has(id bson.RawValue, path string, v rule.Value) bool {
+	return l.set.Mark(l.name(id, path, v))
 }
 
 // listed reports whether the value is on the skip list.
-func (l *logged) listed(id bson.RawValue, path string, octets [16]byte) bool {
-	return l.left.Has(l.name(id, path, octets, ""))
+func (l *logged) listed(id bson.RawValue, path string, v rule.Value) bool {
+	return l.left.Has(l.name(id, path, v))
 }
 
 // met reports whether all new values of the entry are marked.
 func (l *logged) met(e Entry) bool {
-	return !slices.ContainsFunc(e.Changes, func(ch rule.Change) bool { return !l.set.Marked(l.name(e.ID, ch.Path, ch.New, ch.NewValue)) })
+	return !slices.ContainsFunc(e.Changes, func(ch rule.Change) bool { return !l.set.Marked(l.name(e.ID, ch.Path, ch.New)) })
 }
 
-func (l *logged) name(id bson.RawValue, path string, octets [16]byte, value rule.Value) []byte {
+func (l *logged) name(id bson.RawValue, path string, v rule.Value) []byte {
 	l.key = binary.LittleEndian.AppendUint32(append(l.key[:0], byte(id.Type)), uint32(len(id.Value)))
-	l.key = append(append(append(append(l.key, id.Value...), path...), octets[:]...), value...)
+	l.key = appendStored(append(append(l.key, id.Value...), path...), v)
 	return l.key
 }

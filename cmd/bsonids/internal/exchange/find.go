@@ -9,10 +9,8 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/guard"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/migration"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
 )
@@ -200,20 +198,18 @@ func (e *Exchange) conversions(ctx context.Context, c *record.Cutover) (map[stri
 // recordedConversion returns the conversion of a run, with its decision.
 func recordedConversion(ctx context.Context, db *mongo.Database, r *record.Run) (rule.Conversion, error) {
 	fail := func(err error) (rule.Conversion, error) {
-		return rule.Conversion{}, fmt.Errorf("the document %s of %s: %w", r.ID, record.Name, err)
+		return nil, fmt.Errorf("the document %s of %s: %w", r.ID, record.Name, err)
 	}
-	c, err := migration.Conversion(r.From, r.To, r.Fields)
+	r, err := record.RunOf(ctx, db, r.ID) // with its decisions
+	if err != nil {
+		return nil, err
+	}
+	c, err := rule.Compile(r.Pairs)
+	if err == nil {
+		err = c.Decide(r.Decisions)
+	}
 	if err != nil {
 		return fail(err)
 	}
-	var d decide.Decision
-	found, err := record.DecisionOf(ctx, db, r.ID, &d)
-	if err != nil {
-		return c, err
-	}
-	if !found {
-		return fail(fmt.Errorf("it has no decision about the values"))
-	}
-	c.Judge = d.Judge(c.From.Order)
 	return c, nil
 }

@@ -222,14 +222,14 @@ func TestClauseProperty(t *testing.T) {
 	for range n {
 		k := kinds.Where(func(k kinds.Kind) bool { return k.Form != kinds.Struct })[r.IntN(6)]
 		var paths []string
-		found := Pass{Conversions: []rule.Conversion{{From: k, To: kinds.Kind{Subtype: 5}}}}
+		found := Pass{Conversion: rule.Conversion{{From: k, To: kinds.Kind{Subtype: 5}}}}
 		for range 1 + r.IntN(3) {
 			paths = append(paths, r.path())
 			pattern, err := walk.ParsePattern(paths[len(paths)-1])
 			if err != nil {
 				t.Fatal(err)
 			}
-			found.Conversions[0].Fields = append(found.Conversions[0].Fields, pattern)
+			found.Conversion[0].Fields = append(found.Conversion[0].Fields, pattern)
 		}
 		doc := r.document(4)
 		want := slices.ContainsFunc(paths, func(p string) bool { return holdsOld(doc, strings.Split(p, "."), k.Subtype) })

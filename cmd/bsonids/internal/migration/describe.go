@@ -8,9 +8,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
 )
 
 // InvalidError is the error of a conversion that is not described well. Name says what is wrong with it:
@@ -47,14 +45,15 @@ func ValidCollection(name string) bool {
 // Described is a conversion as its identity describes it.
 type Described struct {
 	Conversion rule.Conversion
-	ID         convert.Identity // with sorted fields, and the filter in canonical extended JSON
+	ID         convert.Identity
 	Part       convert.Part
 	Query      bson.D // nil for all documents
 }
 
 // Describe returns the conversion that the identity describes. The error is an [*InvalidError].
 func Describe(id convert.Identity) (d Described, err error) {
-	if d.Conversion, err = Conversion(id.From, id.To, id.Fields); err != nil {
+	d.ID = id
+	if d.Conversion, err = rule.Compile(id.Pairs); err != nil {
 		return d, err
 	}
 	switch {
@@ -70,55 +69,8 @@ func Describe(id convert.Identity) (d Described, err error) {
 	if d.Part, err = convert.ParsePart(id.Part); err != nil {
 		return d, &InvalidError{"part", err}
 	}
-	if d.Query, id.Query, err = convert.ParseFilter(id.Query); err != nil {
+	if d.Query, _, err = convert.ParseFilter(id.Query); err != nil {
 		return d, &InvalidError{"query", err}
 	}
-	id.From, id.To, id.Fields, id.Part = d.Conversion.From.Name, d.Conversion.To.Name, nil, d.Part.String()
-	for _, p := range d.Conversion.Fields {
-		id.Fields = append(id.Fields, p.String())
-	}
-	slices.Sort(id.Fields)
-	d.ID = id
 	return d, nil
-}
-
-// Conversion returns the conversion of the fields, as scan prints them, or of all fields if there are
-// none. The error is an [*InvalidError].
-func Conversion(from, to string, fields []string) (rule.Conversion, error) {
-	var c rule.Conversion
-	source, err := kinds.Parse(from)
-	if err != nil {
-		return c, &InvalidError{"from", err}
-	}
-	target, err := kinds.Parse(to)
-	if err != nil {
-		return c, &InvalidError{"to", err}
-	}
-	patterns, err := Patterns(source, fields)
-	if err != nil {
-		return c, err
-	}
-	if c, err = rule.NewConversion(source, target, patterns); err != nil {
-		return c, invalid("to", "from %s to %s: %w", from, to, err)
-	}
-	return c, nil
-}
-
-// Patterns returns the patterns of the fields of a conversion. The error is an [*InvalidError].
-func Patterns(from kinds.Kind, fields []string) (patterns []walk.Pattern, err error) {
-	for _, field := range fields {
-		p, err := walk.ParsePattern(field)
-		if err != nil {
-			return nil, &InvalidError{"field", err}
-		}
-		patterns = append(patterns, p)
-	}
-	switch {
-	case len(fields) > 0 || !from.NeedsField():
-	case from.IsBinary():
-		return nil, invalid("field", "from %s, the fields must be named, because 16 bytes of subtype %d may be anything, such as a checksum", from.Name, from.Subtype)
-	default:
-		return nil, invalid("field", "from %s, the fields must be named, because a value that looks like a UUID may be something else in another field", from.Name)
-	}
-	return patterns, nil
 }

@@ -13,13 +13,14 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/offline"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
 )
 
 // Dumped is the conversion of the dump of a plan.
 type Dumped struct {
 	Plan      *plan.Plan
 	Steps     []plan.Step
-	Decisions []decide.Decision // of the steps
+	Decisions [][]decide.Decision // of the steps
 
 	collections map[string]offline.Planned
 }
@@ -38,21 +39,25 @@ func OpenDump(dir string, p *plan.Plan) (*Dumped, error) {
 		d.collections[p.Namespace(c.Name)] = offline.Planned{}
 	}
 	for _, st := range d.Steps {
-		c, err := Conversion(st.From, st.To, st.Fields)
-		if err != nil {
-			return nil, &CollectionError{st.Collection, err}
+		of, all, err := sealed.DecisionsOf(st)
+		var c rule.Conversion
+		if err == nil {
+			c, err = rule.Compile(st.Pairs)
 		}
-		of, all, err := sealed.Decision(st)
+		if err == nil {
+			err = c.Decide(of)
+		}
 		if err != nil {
 			return nil, &CollectionError{st.Collection, err}
 		}
 		d.Decisions = append(d.Decisions, of)
-		c.Judge = of.Judge(c.From.Order)
-		if all { // the dump is the one of the evidence: no other field has such values
-			c.Fields = nil
+		for i := range c {
+			if all[i] { // the dump is the one of the evidence: no other field has such values
+				c[i].Fields = nil
+			}
 		}
 		to := d.collections[p.Namespace(st.Collection)]
-		to.Steps, to.InID = append(to.Steps, c), to.InID || slices.ContainsFunc(st.Fields, plan.InID)
+		to.Steps, to.InID = append(to.Steps, c), to.InID || slices.ContainsFunc(plan.FieldsOf(st.Pairs), plan.InID)
 		d.collections[p.Namespace(st.Collection)] = to
 	}
 	return d, nil

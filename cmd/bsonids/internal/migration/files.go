@@ -6,13 +6,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 	"syscall"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/terminal"
 )
 
 // Absolute returns the absolute path, for a user on another machine.
@@ -54,15 +51,8 @@ func Nameless(err error) string {
 
 // IsOf returns a usage error if a file does not belong to the conversion.
 func IsOf(file string, got, want convert.Identity) error {
-	switch {
-	case got.Database != want.Database || got.Collection != want.Collection || got.From != want.From || got.To != want.To || got.Into != want.Into:
-		return failure.Usagef("%s belongs to another conversion: %s.%s from %s to %s", file, got.Database, got.Collection, got.From, got.To)
-	case !slices.Equal(got.Fields, want.Fields):
-		return failure.Usagef("%s belongs to a conversion of other fields: %s", file, strings.Join(got.Fields, ", "))
-	case got.Query != want.Query:
-		return failure.Usagef("%s belongs to a conversion with another filter: %s", file, terminal.Quote(got.Query))
-	case got.Part != want.Part:
-		return failure.Usagef("%s belongs to part %q, the other file to part %q", file, got.Part, want.Part)
+	if !got.Equal(want) {
+		return failure.Usagef("%s belongs to another conversion: %s", file, got)
 	}
 	return nil
 }

@@ -23,9 +23,9 @@ type GuardedError struct {
 func (e *GuardedError) Error() string { return e.Text }
 
 // NotGuarded returns a [GuardedError] if the collection is guarded and the conversion, or its undo, would
-// write values that the guard refuses: values of the subtype. Into a new collection, it would copy the guard
-// with the validator. uuid is that of the collection.
-func NotGuarded(ctx context.Context, coll *mongo.Collection, uuid *bson.Binary, subtype byte, c rule.Conversion, into bool) error {
+// write values that the guard refuses. Into a new collection, it would copy the guard with the validator. uuid is
+// that of the collection.
+func NotGuarded(ctx context.Context, coll *mongo.Collection, uuid *bson.Binary, c rule.Conversion, undo, into bool) error {
 	db, name := coll.Database(), coll.Name()
 	if err := NotFenced(ctx, db, name); err != nil {
 		return err
@@ -38,7 +38,13 @@ func NotGuarded(ctx context.Context, coll *mongo.Collection, uuid *bson.Binary, 
 		return err
 	}
 	refuses := slices.ContainsFunc(g.Refuses, func(r record.Refused) bool {
-		return r.Subtype == subtype && (len(c.Fields) == 0 || slices.ContainsFunc(c.Fields, func(p walk.Pattern) bool { return p.MatchField(r.Path) }))
+		return slices.ContainsFunc(c, func(p rule.Pair) bool {
+			writes := p.To
+			if undo {
+				writes = p.From
+			}
+			return r.Subtype == writes.Subtype && (len(p.Fields) == 0 || slices.ContainsFunc(p.Fields, func(p walk.Pattern) bool { return p.MatchField(r.Path) }))
+		})
 	})
 	if !into && !refuses {
 		return nil

@@ -104,7 +104,7 @@ func (s *Session) Unselected(ctx context.Context, db *mongo.Database, texts map[
 
 // IdentityOf returns the identity of the conversion of a step.
 func IdentityOf(database string, st plan.Step) convert.Identity {
-	return convert.Identity{Database: database, Collection: st.Collection, From: st.From, To: st.To, Into: st.Into, Fields: st.Fields, Part: st.Part, Query: st.Filter}
+	return convert.Identity{Database: database, Collection: st.Collection, Pairs: st.Pairs, Into: st.Into, Part: st.Part, Query: st.Filter}
 }
 
 // MayApply returns a usage error if the plan of a directory may not be applied.
@@ -117,8 +117,8 @@ func MayApply(dir string, p *plan.Plan) error {
 
 // Fresh returns a step that was not begun.
 func Fresh(st plan.Step) report.AppliedStep {
-	return report.AppliedStep{Step: report.Step{Conversion: report.Conversion{Collection: st.Collection, Filter: st.Filter, From: st.From, To: st.To, Into: st.Into},
-		Part: st.Part, Fields: st.Fields, Pass: st.Pass, Listed: st.Listed, Status: report.NotBegun}}
+	return report.AppliedStep{Step: report.Step{Conversion: report.Conversion{Collection: st.Collection, Filter: st.Filter, Pairs: st.Pairs, Into: st.Into},
+		Part: st.Part, Pass: st.Pass, Listed: st.Listed, Status: report.NotBegun}}
 }
 
 // StepOf returns how far a step has come, by its state file. The error names a file that is missing or
@@ -148,7 +148,7 @@ func Left(state *plan.State, st plan.Step, f convert.State) int64 {
 	for _, later := range state.Later(st) {
 		of, err := StateOf(state, later)
 		if err == nil && of.Done {
-			fields = append(fields, later.Fields...)
+			fields = append(fields, plan.FieldsOf(later.Pairs)...)
 		}
 	}
 	if len(fields) == 0 {
@@ -167,9 +167,6 @@ func StateOf(state *plan.State, st plan.Step) (convert.State, error) {
 	s, err := convert.ReadState(path)
 	if err == nil {
 		err = IsOf("the state file "+path, s.Identity, IdentityOf(state.Plan.Database, st))
-	}
-	if d := s.Decision; err == nil && d != nil && !d.BySubtype && !slices.Equal(d.Trusted, st.Trust) {
-		err = failure.Usagef("the state file %s is of another pass", path)
 	}
 	return s, err
 }

@@ -102,15 +102,10 @@ func (s *Session) Restore(ctx context.Context, state *plan.State) (n int, err er
 
 // runOf returns the run that the record would have of a step that has begun.
 func runOf(state *plan.State, st plan.Step, of convert.State) (r record.Run, err error) {
-	d, err := Describe(of.Identity)
-	if err != nil {
-		return r, err
-	}
-	id, files := d.ID, state.Files(st)
-	r = record.Run{Kind: record.Convert, Collection: id.Collection, Conversion: of.Conversion, From: id.From, To: id.To,
-		FromSubtype: d.Conversion.From.Subtype, ToSubtype: d.Conversion.To.Subtype, Fields: id.Fields, Into: id.Into, Part: id.Part, Division: state.Plan.Division(st.Collection), Query: id.Query,
+	id, files := of.Identity, state.Files(st)
+	r = record.Run{Kind: record.Convert, Collection: id.Collection, Conversion: of.Conversion, Pairs: id.Pairs, Into: id.Into, Part: id.Part, Division: state.Plan.Division(st.Collection), Query: id.Query,
 		Retry: st.Listed, Migration: state.Migration(), State: Absolute(files.State), UndoLog: Absolute(files.UndoLog), UndoID: of.UndoID, UndoSize: of.UndoSize, Outcome: record.Stopped,
-		Decision: of.Decision, Progress: record.Progress{Changed: of.Changed, Values: of.Values, Skipped: of.Skipped}}
+		Decisions: of.Decisions, Progress: record.Progress{Changed: of.Changed, Values: of.Values, Skipped: of.Skipped}}
 	if of.Complete() && of.Undone == "" { // otherwise some values are restored, and some are not
 		r.Outcome = record.Done
 	}

@@ -28,9 +28,11 @@ func Matching(ctx context.Context, coll *mongo.Collection, conv rule.Conversion)
 // ValuesFor names the values that a field of the conversion may have.
 func ValuesFor(conv rule.Conversion) string {
 	what := "a binary value of 16 bytes"
-	for _, k := range []kinds.Kind{conv.From, conv.To} {
-		if !k.IsBinary() {
-			what += " or " + k.Name
+	for _, p := range conv {
+		for _, k := range []kinds.Kind{p.From, p.To} {
+			if !k.IsBinary() && !strings.Contains(what, k.Name) {
+				what += " or " + k.Name
+			}
 		}
 	}
 	return what

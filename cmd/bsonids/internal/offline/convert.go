@@ -83,19 +83,19 @@ type run struct {
 	write  func(*dump.Item) error
 	ids    *identities // nil for a proof
 	digest digest
-	all    []rule.Conversion // of all values that any collection has converted, in whatever field
-	within Reading           // selects the databases in which something is converted
-	id     []byte            // of the document that is converted
+	all    rule.Conversion // of all values that any collection has converted, in whatever field
+	within Reading         // selects the databases in which something is converted
+	id     []byte          // of the document that is converted
 }
 
 func newRun(j *Job) *run {
 	r := &run{Job: j, res: Result{Collections: make(map[string]*Collection)}, of: make(map[*dump.Collection]*Collection), digest: digest{}, write: func(*dump.Item) error { return nil }}
 	for name, p := range j.Collections {
-		for _, c := range p.Steps {
+		for _, c := range slices.Concat(p.Steps...) {
 			db, _, _ := strings.Cut(name, ".")
 			r.within.Databases = append(r.within.Databases, db)
-			if !slices.ContainsFunc(r.all, func(o rule.Conversion) bool { return o.From.Stored() == c.From.Stored() }) {
-				r.all = append(r.all, rule.Conversion{From: c.From, To: c.To})
+			if !slices.ContainsFunc(r.all, func(o rule.Pair) bool { return o.From.Stored() == c.From.Stored() }) {
+				r.all = append(r.all, rule.Pair{From: c.From, To: c.To})
 			}
 		}
 	}
@@ -232,7 +232,7 @@ func (r *run) document(c *Collection, item *dump.Item) error {
 			for _, l := range left {
 				done.SkippedFor.Add(l.Reason, 1)
 			}
-			r.leave(c, id, w.From().Subtype, left...)
+			r.leave(c, id, left...)
 		}
 	}
 	if c.inID && r.ids != nil {
@@ -252,29 +252,26 @@ func (c *Collection) rewritten(doc bson.Raw) (bson.Raw, error) {
 	return doc, nil
 }
 
-// leave counts and lists values of one document, of the subtype, that are left as they are.
-func (r *run) leave(c *Collection, id bson.RawValue, subtype byte, left ...rule.Left) {
+// leave counts and lists values of one document that are left as they are.
+func (r *run) leave(c *Collection, id bson.RawValue, left ...rule.Left) {
 	r.res.Left += int64(len(left))
-	r.SkipList.Add(c.Namespace, id, subtype, left)
+	r.SkipList.Add(c.Namespace, id, left)
 }
 
-// wanted calls leave with the values of a kind that any conversion would change in a document, for each kind.
-// They are left for the reason. Only those in one of the top-level fields count, if any are given.
-func (r *run) wanted(doc bson.Raw, reason string, leave func(subtype byte, left ...rule.Left), tops ...string) error {
-	for _, conv := range r.all {
-		var left []rule.Left
-		err := conv.Wants(doc, func(_ *walk.Path, l rule.Left) {
-			if top, _, _ := strings.Cut(l.Path, "."); len(tops) == 0 || slices.Contains(tops, top) {
-				l.Reason = reason
-				left = append(left, l)
-			}
-		})
-		if err != nil {
-			return err
+// wanted calls leave with the values that any conversion would change in a document. They are left for the reason.
+// Only those in one of the top-level fields count, if any are given.
+func (r *run) wanted(doc bson.Raw, reason string, leave func(left ...rule.Left), tops ...string) error {
+	var left []rule.Left
+	err := r.all.Wants(doc, func(_ *walk.Path, l rule.Left) {
+		if top, _, _ := strings.Cut(l.Path, "."); len(tops) == 0 || slices.Contains(tops, top) {
+			l.Reason = reason
+			left = append(left, l)
 		}
-		leave(conv.From.Subtype, left...)
+	})
+	if err == nil {
+		leave(left...)
 	}
-	return nil
+	return err
 }
 
 const typeColumn = 7 // the binary subtype of compressed measurements
@@ -282,7 +279,7 @@ const typeColumn = 7 // the binary subtype of compressed measurements
 // bucket counts what a bucket of a time series holds.
 func (r *run) bucket(c *Collection, doc bson.Raw) error {
 	const reason = "the buckets of a time series are not converted: copy the measurements into a collection first"
-	leave := func(subtype byte, left ...rule.Left) { r.leave(c, doc.Lookup("_id"), subtype, left...) }
+	leave := func(left ...rule.Left) { r.leave(c, doc.Lookup("_id"), left...) }
 	if err := r.wanted(doc, reason, leave); err != nil {
 		return err
 	}
@@ -293,7 +290,7 @@ func (r *run) bucket(c *Collection, doc bson.Raw) error {
 		return nil
 	})
 	if err == nil && compressed {
-		leave(0, rule.Left{Document: true, Reason: "the bucket holds compressed measurements, which are not read: " + reason})
+		leave(rule.Left{Document: true, Reason: "the bucket holds compressed measurements, which are not read: " + reason})
 	}
 	return err
 }
@@ -304,9 +301,9 @@ func (r *run) constants(c *Collection, text []byte) {
 	if c.role == copied || len(bytes.TrimSpace(text)) == 0 {
 		return
 	}
-	leave := func(subtype byte, left ...rule.Left) {
+	leave := func(left ...rule.Left) {
 		r.res.Constants += int64(len(left))
-		r.SkipList.Add(c.Namespace, bson.RawValue{}, subtype, left)
+		r.SkipList.Add(c.Namespace, bson.RawValue{}, left)
 	}
 	var doc bson.Raw
 	err := bson.UnmarshalExtJSON(text, false, &doc)
@@ -314,6 +311,6 @@ func (r *run) constants(c *Collection, text []byte) {
 		err = r.wanted(doc, "a constant in the options or indexes of the collection, which is copied as it is", leave, "options", "indexes")
 	}
 	if err != nil {
-		leave(0, rule.Left{Document: true, Reason: fmt.Sprintf("the metadata could not be read, so its constants were not looked at: %v", err)})
+		leave(rule.Left{Document: true, Reason: fmt.Sprintf("the metadata could not be read, so its constants were not looked at: %v", err)})
 	}
 }

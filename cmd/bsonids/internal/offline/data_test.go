@@ -88,15 +88,15 @@ func job(t testing.TB, path string, c rule.Conversion, trusted []string, only ..
 	}
 	j := Job{Input: r.Input, Temp: r.Temp, Progress: r.Progress, Digest: digest, Collections: make(map[string]Planned)}
 	for _, coll := range sv.Collections {
-		d := coll.Decisions[c.From.Name]
-		d.BySubtype = c.From.BySubtype()
+		d := coll.Decisions[c[0].From.Name]
+		d.BySubtype = c[0].From.BySubtype()
 		d.Fields = slices.DeleteFunc(d.Fields, func(f decide.Field) bool {
-			return len(c.Fields) > 0 && !slices.ContainsFunc(c.Fields, func(p walk.Pattern) bool { return p.MatchField(f.Path) })
+			return len(c[0].Fields) > 0 && !slices.ContainsFunc(c[0].Fields, func(p walk.Pattern) bool { return p.MatchField(f.Path) })
 		})
 		d.Trust(trusted)
-		conv := c
-		conv.Judge = d.Judge(c.From.Order)
-		id := len(c.Fields) == 0 || slices.ContainsFunc(c.Fields, func(p walk.Pattern) bool { return p.Top() == "_id" })
+		conv := slices.Clone(c)
+		conv[0].Judge = d.Judge(c[0].From.Order)
+		id := len(c[0].Fields) == 0 || slices.ContainsFunc(c[0].Fields, func(p walk.Pattern) bool { return p.Top() == "_id" })
 		j.Collections[coll.Namespace(sv.Database)] = Planned{[]rule.Conversion{conv}, id}
 	}
 	return j
@@ -151,7 +151,7 @@ func convertAll(t *testing.T, c rule.Conversion, before, after []dumptest.Collec
 		out, j := output(t, path), job(t, path, c, trusted, only...)
 		res, listed, err := j.run(t.Context(), t, out)
 		if err != nil || !check(res, listed) || !maps.Equal(dumptest.Tree(t, out), dumptest.Tree(t, want[form])) {
-			t.Fatalf("%s, %s to %s: %v, %+v\n%s", form, c.From.Name, c.To.Name, err, res, listed)
+			t.Fatalf("%s, %s to %s: %v, %+v\n%s", form, c[0].From.Name, c[0].To.Name, err, res, listed)
 		}
 		j.Input = open(t, path)
 		made, err := dump.Open(out, nil, j.Input.Only)
@@ -159,7 +159,7 @@ func convertAll(t *testing.T, c rule.Conversion, before, after []dumptest.Collec
 			t.Fatal(err)
 		}
 		if v, err := Verify(t.Context(), j, made); err != nil || !v.Holds() || v.Equal != res.Documents || v.Left != res.Left || v.Constants != res.Constants {
-			t.Errorf("%s, %s to %s: %v, %+v", form, c.From.Name, c.To.Name, err, v)
+			t.Errorf("%s, %s to %s: %v, %+v", form, c[0].From.Name, c[0].To.Name, err, v)
 		}
 	}
 }

@@ -118,9 +118,10 @@ func (b *builder) field(f *Field, c survey.Collection) {
 	}
 	f.leaveUnusable(true)
 	for _, l := range c.Left {
-		if kinds.StoredAs(l.Subtype) == f.Stored && (len(l.Fields) == 0 || slices.Contains(l.Fields, f.Plain())) {
+		from, _ := l.Pair.Subtypes()
+		if kinds.StoredAs(from) == f.Stored && (len(l.Pair.Fields) == 0 || slices.Contains(l.Pair.Fields, f.Plain())) {
 			f.Decision = Leave
-			f.comment("left: a migration from %s to %s has converted some of the values, was abandoned on %s, and nothing tells which", l.From, l.To, l.At.UTC().Format(time.DateOnly))
+			f.comment("left: a migration %s has converted some of the values, was abandoned on %s, and nothing tells which", l.Pair, l.At.UTC().Format(time.DateOnly))
 		}
 	}
 	if _, err := namable(f.Path); err != nil && f.Decision != Leave {

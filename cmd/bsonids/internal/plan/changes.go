@@ -94,8 +94,8 @@ func edit(was, is *Plan, begun, idle []Step) (Edited, error) {
 	}
 	for _, st := range e.New {
 		i := slices.IndexFunc(begun, func(b Step) bool { return st.Again && b.alike(st) })
-		for _, f := range st.Fields {
-			if i >= 0 && InID(f) && !slices.Contains(begun[i].Fields, f) {
+		for _, f := range FieldsOf(st.Pairs) {
+			if i >= 0 && InID(f) && !slices.Contains(FieldsOf(begun[i].Pairs), f) {
 				edits = append(edits, fmt.Sprintf("%q: the field %q is in _id, by which %q has its documents", st.Collection, f, st.Into))
 			}
 		}
@@ -119,29 +119,49 @@ func (e *Edited) want(want Step, begun, idle []Step) {
 		return
 	}
 	rest := want
-	rest.Fields, rest.Trust = slices.Clone(want.Fields), slices.Clone(want.Trust)
+	rest.Pairs = nil
+	for _, p := range want.Pairs {
+		p.Fields, p.Trust = slices.Clone(p.Fields), slices.Clone(p.Trust)
+		rest.Pairs = append(rest.Pairs, p)
+	}
 	for _, b := range begun {
 		if !b.alike(want) || b.Listed {
 			continue
 		}
 		later := b // the values that the step has listed, of fields that are trusted now
-		later.Listed, later.Of, later.Fields, later.Trust = true, b.Pass, nil, nil
-		for _, t := range want.Trust {
-			if slices.Contains(b.Fields, Plain(t)) && !slices.Contains(b.Trust, t) && !slices.ContainsFunc(begun, func(o Step) bool {
-				return o.alike(b) && o.Listed && o.Of == b.Pass && slices.Contains(o.Trust, t)
-			}) {
-				later.Fields, later.Trust = append(later.Fields, Plain(t)), append(later.Trust, t)
+		later.Listed, later.Of, later.Pairs = true, b.Pass, nil
+		for i := range rest.Pairs {
+			p := &rest.Pairs[i]
+			of := kinds.Pair{From: p.From, To: p.To}
+			for _, t := range p.Trust {
+				if b.has(*p, Plain(t)) && !b.trusts(*p, t) && !slices.ContainsFunc(begun, func(o Step) bool { return o.alike(b) && o.Listed && o.Of == b.Pass && o.trusts(*p, t) }) {
+					of.Fields, of.Trust = append(of.Fields, Plain(t)), append(of.Trust, t)
+				}
 			}
+			if len(of.Fields) > 0 {
+				later.Pairs = append(later.Pairs, of)
+			}
+			p.Fields = slices.DeleteFunc(p.Fields, func(f string) bool { return b.has(*p, f) })
+			p.Trust = slices.DeleteFunc(p.Trust, func(t string) bool { return b.has(*p, Plain(t)) })
 		}
-		if len(later.Fields) > 0 {
+		if len(later.Pairs) > 0 {
 			e.add(later, idle)
 		}
-		rest.Fields = slices.DeleteFunc(rest.Fields, func(f string) bool { return slices.Contains(b.Fields, f) })
-		rest.Trust = slices.DeleteFunc(rest.Trust, func(t string) bool { return slices.Contains(b.Fields, Plain(t)) })
 	}
-	if len(rest.Fields) > 0 {
+	rest.Pairs = slices.DeleteFunc(rest.Pairs, func(p kinds.Pair) bool { return len(p.Fields) == 0 })
+	if len(rest.Pairs) > 0 {
 		e.add(rest, idle)
 	}
+}
+
+// has reports whether the step converts the field as the pair.
+func (s Step) has(p kinds.Pair, field string) bool {
+	return slices.ContainsFunc(s.Pairs, func(o kinds.Pair) bool { return o.Alike(p) && slices.Contains(o.Fields, field) })
+}
+
+// trusts reports whether the step converts the field as the pair because a person vouches for its values.
+func (s Step) trusts(p kinds.Pair, field string) bool {
+	return slices.ContainsFunc(s.Pairs, func(o kinds.Pair) bool { return o.Alike(p) && slices.Contains(o.Trust, field) })
 }
 
 // copy adds the step that makes a copy, if there is none. One that has begun is replaced by another one, which
@@ -153,7 +173,7 @@ func (e *Edited) copy(want Step, begun, idle []Step) {
 		return
 	}
 	b := begun[i]
-	if slices.Equal(b.Fields, want.Fields) && slices.Equal(b.Trust, want.Trust) {
+	if slices.EqualFunc(b.Pairs, want.Pairs, kinds.Pair.Equal) {
 		return
 	}
 	e.Steps = slices.DeleteFunc(e.Steps, b.equal)
@@ -172,19 +192,21 @@ func (e *Edited) add(s Step, idle []Step) {
 	e.New = append(e.New, s)
 }
 
-// alike reports whether both steps convert values of one collection in the same way.
+// alike reports whether both steps are about the same documents, and convert them to the same place.
 func (s Step) alike(o Step) bool {
-	return s.Entry() == o.Entry() && s.Into == o.Into && s.Part == o.Part && s.From == o.From && s.To == o.To
+	return s.Entry() == o.Entry() && s.Into == o.Into && s.Part == o.Part
 }
 
 func (s Step) equal(o Step) bool {
-	return s.alike(o) && s.Pass == o.Pass && s.Listed == o.Listed && s.Again == o.Again && s.Of == o.Of && slices.Equal(s.Fields, o.Fields) && slices.Equal(s.Trust, o.Trust)
+	return s.alike(o) && s.Pass == o.Pass && s.Listed == o.Listed && s.Again == o.Again && s.Of == o.Of && slices.EqualFunc(s.Pairs, o.Pairs, kinds.Pair.Equal)
 }
 
 // converts reports whether values of the field may have been converted by the step.
 func (s Step) converts(entry Entry, f Field) bool {
 	kind, _ := f.Decision.From()
-	return s.Entry() == entry && s.From == kind && slices.Contains(s.Fields, f.Plain()) && (s.To == kinds.OfText) == f.Decision.ToText()
+	return s.Entry() == entry && slices.ContainsFunc(s.Pairs, func(p kinds.Pair) bool {
+		return p.From == kind && slices.Contains(p.Fields, f.Plain()) && (p.To == kinds.OfText) == f.Decision.ToText()
+	})
 }
 
 // frozen returns the edits of what steps have converted.
@@ -215,7 +237,9 @@ func frozen(was, is *Plan, begun []Step) []string {
 				continue
 			}
 			is := now.Fields[now.find(f)]
-			if is.Trust || !slices.ContainsFunc(begun, func(s Step) bool { return by(s) && slices.Contains(s.Trust, f.Path) }) {
+			if is.Trust || !slices.ContainsFunc(begun, func(s Step) bool {
+				return by(s) && slices.ContainsFunc(s.Pairs, func(p kinds.Pair) bool { return slices.Contains(p.Trust, f.Path) })
+			}) {
 				is.Trust = f.Trust
 			}
 			edited.Fields = append(edited.Fields, is)

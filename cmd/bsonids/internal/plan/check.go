@@ -61,8 +61,7 @@ func (c *checker) collection(coll Collection) {
 	if len(c.plan.Only) > 0 && !slices.Contains(c.plan.Only, coll.Name) {
 		c.fail(coll.Line, "%q: the plan is about %s only", coll.Name, quoteAll(c.plan.Only))
 	}
-	decisions := make(map[Decision]bool)
-	id, merged := false, false
+	converted, id, merged := false, false, false
 	for _, f := range coll.Fields {
 		switch {
 		case f.Decision == Unknown:
@@ -70,7 +69,7 @@ func (c *checker) collection(coll Collection) {
 		case !f.converted() && f.Trust:
 			c.fail(f.Line, "%q: trust of %q means nothing, because the field is not converted", coll.Name, f.Path)
 		case f.converted():
-			decisions[f.Decision] = true
+			converted = true
 			id = id || InID(f.Path)
 			merged = merged || InID(f.Path) && !f.Stored.IsBinary()
 			c.field(coll, f)
@@ -88,11 +87,8 @@ func (c *checker) collection(coll Collection) {
 		c.fail(coll.Line, "%q: a filter is for a conversion in place, and into copies the whole collection: remove one of them", coll.Name)
 	case id && coll.Into == "":
 		c.fail(coll.Line, "%q: values in _id cannot be converted in place: give the collection a name for a new one with into, or leave _id", coll.Name)
-	case coll.Into != "" && len(decisions) == 0:
+	case coll.Into != "" && !converted:
 		c.fail(coll.Line, "%q: into is given, and no field is converted", coll.Name)
-	case coll.Into != "" && len(decisions) > 1:
-		c.fail(coll.Line, "%q: all fields of a collection that is converted into a new one must be converted from the same representation: "+
-			"leave the others, and convert them in place in the new one with another plan", coll.Name)
 	case coll.Into != "" && c.plan.has(coll.Into):
 		c.fail(coll.Line, "%q: the collection %q of into is one of the plan", coll.Name, coll.Into)
 	case coll.Into != "" && c.into[coll.Into]:
@@ -151,21 +147,21 @@ func (c *checker) guard(coll Collection) {
 }
 
 // conversion returns what a decision does with the values.
-func (p *Plan) conversion(d Decision) (rule.Conversion, error) {
+func (p *Plan) conversion(d Decision) (rule.Pair, error) {
 	name, _ := d.From()
 	from, err := kinds.Parse(name)
 	if err != nil {
-		return rule.Conversion{}, err
+		return rule.Pair{}, err
 	}
 	to, err := kinds.Parse(p.to(d))
 	if err != nil {
-		return rule.Conversion{}, err
+		return rule.Pair{}, err
 	}
 	conv, err := rule.NewConversion(from, to, nil)
 	if err != nil {
-		err = fmt.Errorf("from %s to %s: %w", from.Name, to.Name, err)
+		return rule.Pair{}, fmt.Errorf("from %s to %s: %w", from.Name, to.Name, err)
 	}
-	return conv, err
+	return conv[0], nil
 }
 
 // field checks a field that is converted.

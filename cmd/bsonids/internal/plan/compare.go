@@ -54,12 +54,11 @@ func (c *comparison) made(name string) bool {
 // is reports whether values of the field are decided, or written by a decided step.
 func (c *comparison) is(entry Entry, f Field) bool {
 	return slices.ContainsFunc(c.decided, func(st Step) bool {
-		if st.Entry() != entry || !slices.Contains(st.Fields, f.Plain()) {
-			return false
-		}
-		from, err := kinds.Parse(st.From)
-		to, err2 := kinds.Parse(st.To)
-		return err == nil && err2 == nil && (f.Stored == from.Stored() || f.Stored == to.Stored())
+		return st.Entry() == entry && slices.ContainsFunc(st.Pairs, func(p kinds.Pair) bool {
+			from, err := kinds.Parse(p.From)
+			to, err2 := kinds.Parse(p.To)
+			return slices.Contains(p.Fields, f.Plain()) && err == nil && err2 == nil && (f.Stored == from.Stored() || f.Stored == to.Stored())
+		})
 	})
 }
 

@@ -95,7 +95,14 @@ func (b *builder) work(p *Plan, note func(string, ...any)) {
 				if s.Into != "" {
 					how = "into " + s.Into
 				}
-				note("  %s: %d fields from %s, %s", w.Collection, len(s.Fields), s.what(p), how)
+				var from []string
+				for _, pair := range s.Pairs {
+					from = append(from, fmt.Sprintf("%d fields from %s", len(pair.Fields), pair.From))
+					if pair.To != p.To {
+						from[len(from)-1] += " to " + pair.To
+					}
+				}
+				note("  %s: %s, %s", w.Collection, strings.Join(from, ", "), how)
 				note("    %s", strings.Join(s.Files("").names(), ", "))
 			}
 		}

@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/ledger"
 )
 
@@ -65,7 +66,7 @@ func (s *State) Before(st Step) Step {
 			return o
 		}
 	}
-	return Step{Collection: st.Collection, Filter: st.Filter, Into: st.Into, Part: st.Part, From: st.From, To: st.To, Pass: st.Of}
+	return Step{Collection: st.Collection, Filter: st.Filter, Into: st.Into, Part: st.Part, Pairs: st.Pairs, Pass: st.Of}
 }
 
 // Later returns the steps that convert what st has listed.
@@ -95,7 +96,7 @@ func (e *LostError) Unwrap() error { return e.Err }
 
 // isOf reports whether the step may have the identity.
 func (s Step) isOf(id convert.Identity) bool {
-	return s.alike(Step{Collection: id.Collection, Filter: id.Query, Into: id.Into, Part: id.Part, From: id.From, To: id.To})
+	return s.alike(Step{Collection: id.Collection, Filter: id.Query, Into: id.Into, Part: id.Part}) && slices.EqualFunc(s.Pairs, id.Pairs, kinds.Pair.Equal)
 }
 
 // hasBegun reports whether a step, which is zero if it is not known, may have converted values. Its state file
@@ -110,7 +111,7 @@ func hasBegun(f Files, st Step) (bool, error) {
 		s, err := convert.ReadState(f.State)
 		id := s.Identity
 		if err == nil && st.Collection != "" && !st.isOf(id) {
-			err = fmt.Errorf("%s: it belongs to another conversion: %s from %s to %s", f.State, id.Collection, id.From, id.To)
+			err = fmt.Errorf("%s: it belongs to another conversion: %s", f.State, id)
 		}
 		if list := filepath.Base(s.SkipList); err == nil && s.SkipList != "" && list != filepath.Base(f.SkipList) {
 			err = fmt.Errorf("%s: it belongs to the conversion with the list %s", f.State, list)

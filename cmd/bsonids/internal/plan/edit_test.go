@@ -24,7 +24,7 @@ func two() *Plan {
 // names returns the files of the steps, and which values they convert.
 func stepNames(steps []Step) (out []string) {
 	for _, st := range steps {
-		s := strings.TrimSuffix(st.Files("").State, ".state") + " " + strings.Join(st.Fields, ",")
+		s := strings.TrimSuffix(st.Files("").State, ".state") + " " + strings.Join(FieldsOf(st.Pairs), ",")
 		if st.Listed {
 			s += " listed"
 		}
@@ -55,7 +55,7 @@ func TestEditBeforeBegin(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := stepNames(e.New), []string{"a.javaLegacy.2 late,x", "b.javaLegacy.2 _id"}; !reflect.DeepEqual(got, want) || len(e.Steps) != 2 {
+	if got, want := stepNames(e.New), []string{"a.2 late,x", "b.2 _id"}; !reflect.DeepEqual(got, want) || len(e.Steps) != 2 {
 		t.Errorf("%q", got)
 	}
 	if want := []string{`the collection "a": the field "late" (subtype 3): decision was leave and is convert from javaLegacy`, `the collection "b": into was "b2" and is "b3"`}; !reflect.DeepEqual(e.Changes, want) {
@@ -66,12 +66,12 @@ func TestEditBeforeBegin(t *testing.T) {
 		t.Fatal(err)
 	}
 	files, err := filepath.Glob(filepath.Join(dir, "*.state"))
-	if err != nil || len(files) != 2 || !strings.HasSuffix(files[0], "a.javaLegacy.2.state") {
+	if err != nil || len(files) != 2 || !strings.HasSuffix(files[0], "a.2.state") {
 		t.Errorf("%q, %v", files, err)
 	}
 	// The edit is taken back: the first names are free again.
 	s, e, err = lock(t, dir, two())
-	if got, want := stepNames(e.New), []string{"a.javaLegacy x", "b.javaLegacy _id"}; err != nil || !reflect.DeepEqual(got, want) {
+	if got, want := stepNames(e.New), []string{"a x", "b _id"}; err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("%q, %v", got, err)
 	}
 	if err := s.Close(); err != nil {
@@ -101,16 +101,16 @@ func TestEditAfterBegin(t *testing.T) {
 		frozen string
 	}{
 		{"nothing", func(p *Plan) { p.Made = time.Now(); p.Collections[0].Comment = []string{"x"} }, nil, ""},
-		{"another field", func(p *Plan) { p.Collections[0].Fields[1].Decision = Convert("javaLegacy") }, []string{"a.javaLegacy.2 late"}, ""},
-		{"another field of a copy", func(p *Plan) { p.Collections[1].Fields[1].Decision = Convert("javaLegacy") }, []string{"b.javaLegacy.2 _id,late again"}, ""},
-		{"trust", func(p *Plan) { p.Collections[0].Fields[0].Trust = true }, []string{"a.javaLegacy.2 x listed"}, ""},
-		{"trust of a copy", func(p *Plan) { p.Collections[1].Fields[0].Trust = true }, []string{"b.javaLegacy.2 _id again"}, ""},
+		{"another field", func(p *Plan) { p.Collections[0].Fields[1].Decision = Convert("javaLegacy") }, []string{"a.2 late"}, ""},
+		{"another field of a copy", func(p *Plan) { p.Collections[1].Fields[1].Decision = Convert("javaLegacy") }, []string{"b.2 _id,late again"}, ""},
+		{"trust", func(p *Plan) { p.Collections[0].Fields[0].Trust = true }, []string{"a.2 x listed"}, ""},
+		{"trust of a copy", func(p *Plan) { p.Collections[1].Fields[0].Trust = true }, []string{"b.2 _id again"}, ""},
 		{"both", func(p *Plan) {
 			p.Collections[0].Fields[0].Trust, p.Collections[0].Fields[1].Decision = true, Convert("javaLegacy")
-		}, []string{"a.javaLegacy.2 x listed", "a.javaLegacy.3 late"}, ""},
+		}, []string{"a.2 x listed", "a.3 late"}, ""},
 		{"another collection", func(p *Plan) {
 			p.Collections = append(p.Collections, Collection{Name: "c", Fields: []Field{java("x")}})
-		}, []string{"c.javaLegacy x"}, ""},
+		}, []string{"c x"}, ""},
 		{"the order", func(p *Plan) { p.Collections[0], p.Collections[1] = p.Collections[1], p.Collections[0] }, nil, ""},
 		{"leave", func(p *Plan) { p.Collections[0].Fields[0].Decision = Leave }, nil, `the collection "a": the field "x" (subtype 3): decision was convert from javaLegacy and is leave`},
 		{"another order", func(p *Plan) { p.Collections[0].Fields[0].Decision = Convert("csharpLegacy") }, nil, `is convert from csharpLegacy`},
@@ -215,7 +215,7 @@ func TestEditAfterUndo(t *testing.T) {
 	p := two()
 	p.Collections[0].Fields[0].Decision, p.Collections[0].Fields[1].Decision = Leave, Convert("javaLegacy")
 	s, e, err = lock(t, dir, p)
-	if got, want := stepNames(e.New), []string{"a.javaLegacy.2 late", "b.javaLegacy.2 _id"}; err != nil || !reflect.DeepEqual(got, want) {
+	if got, want := stepNames(e.New), []string{"a.2 late", "b.2 _id"}; err != nil || !reflect.DeepEqual(got, want) {
 		t.Fatalf("%q, %v", got, err)
 	}
 	seal(t, s, e, p)

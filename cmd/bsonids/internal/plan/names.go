@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/patience"
 )
 
@@ -85,10 +84,6 @@ func (s Step) stem() string {
 	name := s.Collection
 	if !plainStem.MatchString(name) { // no plain name has a plus sign
 		name = fmt.Sprintf("%.40s+%s", notPlain.ReplaceAllString(strings.ToLower(name), "_"), short(name))
-	}
-	name += "." + s.From
-	if s.To == kinds.OfText {
-		name += ".text"
 	}
 	if s.Filter != "" {
 		name += "." + short(s.Filter)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/files"
@@ -69,18 +70,17 @@ func ReadSealed(dir string, p *Plan) (*Sealed, error) {
 // Compare is [Compare] with the evidence: an edit may name what the dump does not have.
 func (e *Sealed) Compare(p *Plan) (problems, warnings []string) { return p.compare(e.Collections, nil) }
 
-// Decision returns the decision about the fields of a step. all is set if these are all fields that have values
-// stored as those that the step converts.
-func (e *Sealed) Decision(s Step) (d decide.Decision, all bool, err error) {
-	k, err := kinds.Parse(s.From)
-	if err != nil || k.BySubtype() {
-		return decide.Decision{Subtype: k.Subtype, From: s.From, BySubtype: true, Fields: []decide.Field{}}, false, err
-	}
-	decisions, ok := e.Decisions[s.Collection]
+// DecisionsOf returns the decisions about the pairs of a step. all has those of which the fields are all that have
+// binary values stored as those that the pair converts.
+func (e *Sealed) DecisionsOf(s Step) (decisions []decide.Decision, all []bool, err error) {
+	of, ok := e.Decisions[s.Collection]
 	if !ok {
-		return d, false, errors.New("the plan has no evidence for it")
+		return nil, nil, errors.New("the plan has no evidence for it")
 	}
-	of := decisions[s.From]
-	d = s.Decision(of)
-	return d, k.IsBinary() && len(d.Fields) == len(of.Fields), nil
+	decisions = s.Decisions(of, time.Time{})
+	for i, p := range s.Pairs {
+		k, err := kinds.Parse(p.From)
+		all = append(all, err == nil && k.IsBinary() && !decisions[i].BySubtype && len(decisions[i].Fields) == len(of[p.From].Fields))
+	}
+	return decisions, all, nil
 }

@@ -40,7 +40,7 @@ func lock(t *testing.T, dir string, p *Plan) (*State, Edited, error) {
 
 // identity returns the identity of the conversion of a step.
 func identity(p *Plan, st Step) convert.Identity {
-	return convert.Identity{Database: p.Database, Collection: st.Collection, From: st.From, To: st.To, Into: st.Into, Part: st.Part, Fields: st.Fields}
+	return convert.Identity{Database: p.Database, Collection: st.Collection, Pairs: st.Pairs, Into: st.Into, Part: st.Part}
 }
 
 // stateFile changes the state file of a step, or makes one.
@@ -50,7 +50,7 @@ func stateFile(t *testing.T, dir string, p *Plan, st Step, change func(*convert.
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.Decision = &decide.Decision{From: st.From}
+	f.Decisions = make([]decide.Decision, len(st.Pairs))
 	change(f)
 	if err := errors.Join(f.Save(), f.Close()); err != nil {
 		t.Fatal(err)

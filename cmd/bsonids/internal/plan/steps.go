@@ -1,7 +1,9 @@
 package plan
 
 import (
+	"maps"
 	"slices"
+	"time"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
@@ -9,15 +11,13 @@ import (
 
 // Step is one conversion of one collection.
 type Step struct {
-	Collection string   `json:"collection"`
-	Filter     string   `json:"filter,omitempty"` // as of the entry
-	Into       string   `json:"into,omitempty"`
-	Part       string   `json:"part,omitempty"` // as of the plan
-	From       string   `json:"from"`           // names of kinds
-	To         string   `json:"to"`
-	Fields     []string `json:"fields"`          // sorted
-	Trust      []string `json:"trust,omitempty"` // those of Fields whose order a person vouches for; sorted
-	// Pass tells the conversions of one collection from X apart: fields that are decided later are converted
+	Collection string `json:"collection"`
+	Filter     string `json:"filter,omitempty"` // as of the entry
+	Into       string `json:"into,omitempty"`
+	Part       string `json:"part,omitempty"` // as of the plan
+	// Pairs are what is converted, all kinds of values in one pass. Their fields are named.
+	Pairs []kinds.Pair `json:"pairs"`
+	// Pass tells the conversions of one entry apart: fields that are decided later are converted
 	// by another one. It is 0 for the first.
 	Pass int `json:"pass,omitempty"`
 	// Listed is set if only the values are converted that an earlier step has listed as skipped, and Again if
@@ -34,12 +34,20 @@ func (s Step) Entry() Entry { return Entry{s.Collection, s.Filter} }
 // that o has made.
 func (s Step) Beside(o Step) bool { return s.Collection == o.Collection && s.Filter != o.Filter }
 
-// Decision returns the part of a decision about all fields of the collection that the step is about.
-func (s Step) Decision(all decide.Decision) decide.Decision {
-	all.Fields = slices.DeleteFunc(slices.Clone(all.Fields), func(f decide.Field) bool { return !slices.Contains(s.Fields, Plain(f.Path)) })
-	all.Trusted = nil
-	all.Trust(s.Trust)
-	return all
+// Decisions returns the decisions about the fields of the pairs. all has those about all fields of the collection, by
+// the names of the kinds. Values of which the subtype tells everything are decided at the time made.
+func (s Step) Decisions(all map[string]decide.Decision, made time.Time) (decisions []decide.Decision) {
+	for _, p := range s.Pairs {
+		d := all[p.From]
+		if k, err := kinds.Parse(p.From); err == nil && k.BySubtype() {
+			d = decide.Decision{Subtype: k.Subtype, From: p.From, Made: made, BySubtype: true}
+		}
+		d.Fields = slices.DeleteFunc(slices.Clone(d.Fields), func(f decide.Field) bool { return !slices.Contains(p.Fields, Plain(f.Path)) })
+		d.Trusted = nil
+		d.Trust(p.Trust)
+		decisions = append(decisions, d)
+	}
+	return decisions
 }
 
 // Work is the steps for one collection, of all its filters, which are done one after the other.
@@ -122,41 +130,40 @@ func (p *Plan) to(d Decision) string {
 	return p.To
 }
 
-// steps returns the steps of a collection: one for each kind that its values are converted from, and
-// for text.
+// steps returns the step of an entry, which has a pair for each decision to convert, or none if nothing is
+// converted.
 func (p *Plan) steps(c Collection) []Step {
-	by := make(map[Decision]*Step)
-	var decisions []Decision
+	by := make(map[Decision]*kinds.Pair)
 	for _, f := range c.Fields {
 		kind, ok := f.Decision.From()
 		if !ok {
 			continue
 		}
-		s := by[f.Decision]
-		if s == nil {
-			s = &Step{Collection: c.Name, Filter: c.Filter, Into: c.Into, Part: p.Part, From: kind, To: p.to(f.Decision)}
-			by[f.Decision] = s
-			decisions = append(decisions, f.Decision)
+		if by[f.Decision] == nil {
+			by[f.Decision] = &kinds.Pair{From: kind, To: p.to(f.Decision)}
 		}
-		s.Fields = append(s.Fields, f.Plain())
+		of := by[f.Decision]
+		of.Fields = append(of.Fields, f.Plain())
 		if f.Trust {
-			s.Trust = append(s.Trust, f.Path)
+			of.Trust = append(of.Trust, f.Path)
 		}
 	}
-	slices.Sort(decisions)
-	var out []Step
-	for _, k := range decisions {
-		slices.Sort(by[k].Fields)
-		slices.Sort(by[k].Trust)
-		out = append(out, *by[k])
+	if len(by) == 0 {
+		return nil
 	}
-	return out
+	s := Step{Collection: c.Name, Filter: c.Filter, Into: c.Into, Part: p.Part}
+	for _, d := range slices.Sorted(maps.Keys(by)) {
+		slices.Sort(by[d].Fields)
+		slices.Sort(by[d].Trust)
+		s.Pairs = append(s.Pairs, *by[d])
+	}
+	return []Step{s}
 }
 
-// what returns the kinds that the step converts from, and to, if that is not the one of the plan.
-func (s Step) what(p *Plan) string {
-	if s.To != p.To {
-		return s.From + " to " + s.To
+// FieldsOf returns the fields of all pairs.
+func FieldsOf(pairs []kinds.Pair) (fields []string) {
+	for _, p := range pairs {
+		fields = append(fields, p.Fields...)
 	}
-	return s.From
+	return fields
 }

@@ -218,12 +218,12 @@ func TestUpdateAdds(t *testing.T) {
 			p.References[0].Accepted = false
 			fresh.References[0].Between[1] = "others"
 		}, nil, false},
-		{"changed in place", func(p *Plan) { p.References[0].Accepted = false }, []Step{{Collection: "orders", From: "javaLegacy", To: "standard", Fields: []string{"customer"}}}, false},
+		{"changed in place", func(p *Plan) { p.References[0].Accepted = false }, []Step{{Collection: "orders", Pairs: []kinds.Pair{{From: "javaLegacy", To: "standard", Fields: []string{"customer"}}}}}, false},
 		{"guarded", func(p *Plan) { p.References[0].Accepted, p.Collections[0].Guard = false, "strict" }, nil, false},
 		{"from two representations", func(p *Plan) {
 			p.References[0].Accepted = false
 			p.Collections[0].Fields = append(p.Collections[0].Fields, Field{Path: "g", Stored: kinds.Subtype0, Decision: Convert("generic")})
-		}, nil, false},
+		}, nil, true},
 	} {
 		p, err := Parse([]byte(want))
 		if err != nil {

@@ -33,9 +33,9 @@ type Guard struct {
 	begun func() // called before the first change of the collection or of the record
 
 	// What the plan wants.
-	conversions []rule.Conversion
-	refuses     []record.Refused // sorted
-	level       string
+	conversion rule.Conversion
+	refuses    []record.Refused // sorted
+	level      string
 
 	// What was read last.
 	uuid  *bson.Binary
@@ -80,9 +80,9 @@ func (g *Guard) name() string { return g.coll.Database().Name() + "." + g.coll.N
 
 // Open finds out whether the collection can have a guard against the values that the conversions change.
 // begun is called before the first change of something.
-func Open(ctx context.Context, s *migration.Session, database, collection, level string, conversions []rule.Conversion, begun func()) (*Guard, error) {
+func Open(ctx context.Context, s *migration.Session, database, collection, level string, conversion rule.Conversion, begun func()) (*Guard, error) {
 	var refuses []record.Refused
-	for _, c := range conversions {
+	for _, c := range conversion {
 		for _, p := range c.Fields {
 			path, err := guard.ParseField(p.String())
 			if err != nil {
@@ -96,7 +96,7 @@ func Open(ctx context.Context, s *migration.Session, database, collection, level
 	if err != nil {
 		return nil, err
 	}
-	g.conversions, g.refuses, g.level = conversions, refuses, level
+	g.conversion, g.refuses, g.level = conversion, refuses, level
 	if err := g.differs(); err != nil {
 		return nil, err
 	}
@@ -180,7 +180,7 @@ func (g *Guard) Raise(ctx context.Context) (r report.Guard, err error) {
 
 // pass reads all documents, and returns why the level cannot be strict, or "" if it can.
 func (g *Guard) pass(ctx context.Context) (string, error) {
-	found := &guard.Pass{Conversions: g.conversions}
+	found := &guard.Pass{Conversion: g.conversion}
 	read, err := source.Collection{Collection: g.coll}.Read(ctx, g.Patience, func(total int64) progress.Progress {
 		return g.Progress(total, "checking", g.name())
 	}, found)

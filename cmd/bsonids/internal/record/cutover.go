@@ -7,7 +7,6 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
-	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/ledger"
 )
@@ -293,22 +292,9 @@ func Copies(ctx context.Context, db *mongo.Database, name string) ([]*Run, error
 	return out, nil
 }
 
-// DecisionOf decodes the decision of a run. It reports whether the run has one.
-func DecisionOf(ctx context.Context, db *mongo.Database, run string, decision any) (bool, error) {
-	raw, err := collection(db).FindOne(ctx, bson.D{{Key: "_id", Value: run}}).Raw()
-	if err != nil {
-		return false, err
-	}
-	v, err := raw.LookupErr("decision")
-	if err != nil {
-		return false, nil
-	}
-	return true, v.Unmarshal(decision)
-}
-
-// RunOf returns the run with the _id, without its decision.
+// RunOf returns the run with the _id.
 func RunOf(ctx context.Context, db *mongo.Database, id string) (*Run, error) {
 	var r Run
-	err := collection(db).FindOne(ctx, bson.D{{Key: "_id", Value: id}}, options.FindOne().SetProjection(bson.D{{Key: "decision", Value: 0}})).Decode(&r)
+	err := collection(db).FindOne(ctx, bson.D{{Key: "_id", Value: id}}).Decode(&r)
 	return &r, err
 }

@@ -7,61 +7,41 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 )
 
-// Decision decodes the decision of the last run that has the collection, representations, fields
-// query and division of want. It reports whether there is such a run. Runs that were undone are ignored. If
-// the server does not distinguish a collection from another one with the same name, all runs are
-// ignored, except those of a division.
-func Decision(ctx context.Context, db *mongo.Database, want Run, decision any) (bool, error) {
-	if want.UUID == nil && want.Division == "" {
-		return false, nil
-	}
-	cur, err := collection(db).Find(ctx, bson.D{{Key: "collection", Value: want.Collection}, {Key: "kind", Value: Convert},
-		{Key: "from", Value: want.From}, {Key: "to", Value: want.To}, {Key: "decision", Value: bson.D{{Key: "$exists", Value: true}}}},
-		options.Find().SetSort(bson.D{{Key: "epoch", Value: -1}}))
-	if err != nil {
-		return false, err
-	}
-	defer func() { _ = cur.Close(context.WithoutCancel(ctx)) }()
-	for cur.Next(ctx) {
-		var r Run
-		if err := cur.Decode(&r); err != nil {
-			return false, err
-		}
-		if r.UUID == nil && r.Division == "" || !sameCollection(&r, &want) || r.Undone != nil || r.Query != want.Query || r.Into != want.Into && want.Division != "" ||
-			r.Division != want.Division || !slices.Equal(r.Fields, want.Fields) {
-			continue
-		}
-		return true, cur.Current.Lookup("decision").Unmarshal(decision)
-	}
-	return false, cur.Err()
+// decided returns the runs of conversions of a collection that have decisions, with these, and were not undone.
+func decided(ctx context.Context, db *mongo.Database, name string) ([]*Run, error) {
+	runs, err := fetch[*Run](ctx, collection(db), bson.D{{Key: "collection", Value: name}, {Key: "kind", Value: Convert},
+		{Key: "decisions", Value: bson.D{{Key: "$exists", Value: true}}}}, options.Find(), "epoch")
+	return slices.DeleteFunc(runs, func(r *Run) bool { return r.Undone != nil }), err
 }
 
-// Others calls f with the decisions of the runs that converted documents of want from another order
-// of the same subtype. unmarshal decodes a decision. Runs that were undone are ignored, and runs of
-// documents that another query selects.
-func Others(ctx context.Context, db *mongo.Database, want Run, f func(unmarshal func(decision any) error) error) error {
-	if want.UUID == nil {
-		return nil
-	}
-	cur, err := collection(db).Find(ctx, bson.D{{Key: "collection", Value: want.Collection}, {Key: "kind", Value: Convert},
-		{Key: "fromSubtype", Value: want.FromSubtype}, {Key: "decision", Value: bson.D{{Key: "$exists", Value: true}}}})
-	if err != nil {
-		return err
-	}
-	defer func() { _ = cur.Close(context.WithoutCancel(ctx)) }()
-	for cur.Next(ctx) {
-		var r Run
-		if err := cur.Decode(&r); err != nil {
-			return err
-		}
-		if r.From == want.From || r.UUID == nil || !r.UUID.Equal(*want.UUID) || r.Undone != nil || r.Query != "" && r.Query != want.Query {
-			continue
-		}
-		if err := f(func(decision any) error { return cur.Current.Lookup("decision").Unmarshal(decision) }); err != nil {
-			return err
+// Shared returns the decisions of the last run that has the collection, pairs, query and division of want, whoever
+// vouches for values. It returns nil if there is no such run.
+func Shared(ctx context.Context, db *mongo.Database, want Run) ([]decide.Decision, error) {
+	runs, err := decided(ctx, db, want.Collection)
+	for _, r := range slices.Backward(runs) {
+		if sameCollection(r, &want) && r.Query == want.Query && r.Into == want.Into && r.Division == want.Division && slices.EqualFunc(r.Pairs, want.Pairs, kinds.Pair.Same) {
+			return r.Decisions, nil
 		}
 	}
-	return cur.Err()
+	return nil, err
+}
+
+// Earlier returns the decisions of the runs that converted documents of the collection with the UUID, except those
+// that another query selects.
+func Earlier(ctx context.Context, db *mongo.Database, name string, uuid *bson.Binary, query string) (all []decide.Decision, err error) {
+	if uuid == nil {
+		return nil, nil
+	}
+	runs, err := decided(ctx, db, name)
+	for _, r := range runs {
+		if r.UUID != nil && r.UUID.Equal(*uuid) && (r.Query == "" || r.Query == query) {
+			all = append(all, r.Decisions...)
+		}
+	}
+	return all, err
 }

@@ -209,7 +209,7 @@ func (l *Lock) Check(ctx context.Context, undoSize int64) error {
 	for {
 		var next Run
 		err := l.coll.FindOne(ctx, bson.D{{Key: "_id", Value: id(l.run.Collection, l.ahead+1)}},
-			options.FindOne().SetProjection(bson.D{{Key: "decision", Value: 0}})).Decode(&next)
+			options.FindOne().SetProjection(bson.D{{Key: "decisions", Value: 0}})).Decode(&next)
 		if errors.Is(err, mongo.ErrNoDocuments) {
 			return nil
 		}

@@ -7,13 +7,15 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 )
 
 // CheckUndone returns an [*Error] that wraps [ErrUndone] if an undo of the conversion has begun.
 func CheckUndone(ctx context.Context, db *mongo.Database, name, conversion string) error {
 	var u Run
 	err := collection(db).FindOne(ctx, bson.D{{Key: "collection", Value: name}, {Key: "conversion", Value: conversion}, {Key: "kind", Value: Undo}},
-		options.FindOne().SetProjection(bson.D{{Key: "decision", Value: 0}})).Decode(&u)
+		options.FindOne().SetProjection(bson.D{{Key: "decisions", Value: 0}})).Decode(&u)
 	switch err {
 	case nil:
 		return errUndone(&u)
@@ -75,7 +77,7 @@ func Since(ctx context.Context, db *mongo.Database, name, undoID string) (since 
 		case r.Kind == Undo && r.UndoID == undoID && undo == nil:
 			undo = r
 		case undo == nil, r.Kind != Convert, r.Into != "", r.UndoID == undoID, r.Progress.Changed == 0 && r.UndoSize == 0:
-		case r.Undone != nil && r.Undone.Complete, !sameCollection(r, undo), disjoint(r.Fields, undo.Fields), apart(r, undo):
+		case r.Undone != nil && r.Undone.Complete, !sameCollection(r, undo), !overlap(r.Pairs, undo.Pairs), apart(r, undo):
 		default:
 			since = r
 		}
@@ -89,13 +91,18 @@ func Beside(ctx context.Context, db *mongo.Database, want Run, own []string) (lo
 	runs, err := read(ctx, collection(db), want.Collection)
 	for _, r := range runs {
 		switch {
-		case r.Kind != Convert, r.Into != "", r.UndoLog == "", slices.Contains(own, r.UndoID), r.To != want.To, r.Progress.Changed == 0 && r.UndoSize == 0:
+		case r.Kind != Convert, r.Into != "", r.UndoLog == "", slices.Contains(own, r.UndoID), !slices.ContainsFunc(r.Pairs, want.writes), r.Progress.Changed == 0 && r.UndoSize == 0:
 		case r.Undone != nil && r.Undone.Complete, !sameCollection(r, &want), apart(r, &want), slices.Contains(logs, r.UndoLog):
 		default:
 			logs = append(logs, r.UndoLog)
 		}
 	}
 	return logs, err
+}
+
+// writes reports whether a pair of the run converts to the kind to which p converts.
+func (r *Run) writes(p kinds.Pair) bool {
+	return slices.ContainsFunc(r.Pairs, func(o kinds.Pair) bool { return o.To == p.To })
 }
 
 // MarkUndone records in the documents of the conversion that this run, an undo, has restored the
@@ -135,7 +142,7 @@ func MarkVerified(ctx context.Context, db *mongo.Database, want Run, proven bool
 // lastOf returns the last run that converted what want describes, or nil.
 func lastOf(runs []*Run, want *Run) (last *Run) {
 	for _, r := range runs {
-		if r.Kind == Convert && r.From == want.From && r.To == want.To && r.Into == want.Into && r.Query == want.Query && r.Part == want.Part && covers(r.Fields, want.Fields) && sameCollection(r, want) {
+		if r.Kind == Convert && slices.EqualFunc(r.Pairs, want.Pairs, kinds.Pair.Same) && r.Into == want.Into && r.Query == want.Query && r.Part == want.Part && sameCollection(r, want) {
 			last = r
 		}
 	}

@@ -10,6 +10,8 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 )
 
 // Plan is the document of a migration, which converts several collections by a plan. It tells other machines
@@ -35,14 +37,13 @@ type Plan struct {
 
 // PlanStep is one conversion of a plan. Conversion is that of its runs.
 type PlanStep struct {
-	Collection string `bson:"collection"`
-	Filter     string `bson:"filter,omitempty"` // in extended JSON
-	From       string `bson:"from"`
-	To         string `bson:"to"`
-	Into       string `bson:"into,omitempty"`
-	Part       string `bson:"part,omitempty"`
-	Conversion string `bson:"conversion"`
-	Documents  int64  `bson:"documents"` // about how many there are to read
+	Collection string       `bson:"collection"`
+	Filter     string       `bson:"filter,omitempty"` // in extended JSON
+	Pairs      []kinds.Pair `bson:"pairs"`
+	Into       string       `bson:"into,omitempty"`
+	Part       string       `bson:"part,omitempty"`
+	Conversion string       `bson:"conversion"`
+	Documents  int64        `bson:"documents"` // about how many there are to read
 }
 
 const kindPlan = "plan"

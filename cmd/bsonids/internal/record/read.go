@@ -25,7 +25,11 @@ func read(ctx context.Context, coll *mongo.Collection, name string) ([]*Run, err
 // find returns the documents of the record that a filter selects, without their decisions, in the order of
 // the fields.
 func find[T any](ctx context.Context, coll *mongo.Collection, filter bson.D, fields ...string) (found []T, err error) {
-	how := options.Find().SetProjection(bson.D{{Key: "decision", Value: 0}})
+	return fetch[T](ctx, coll, filter, options.Find().SetProjection(bson.D{{Key: "decisions", Value: 0}}), fields...)
+}
+
+// fetch returns the documents of the record that a filter selects, in the order of the fields.
+func fetch[T any](ctx context.Context, coll *mongo.Collection, filter bson.D, how *options.FindOptionsBuilder, fields ...string) (found []T, err error) {
 	if len(fields) > 0 {
 		order := bson.D{}
 		for _, f := range fields {

@@ -16,6 +16,9 @@ import (
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 )
 
 // Name is the name of the collection.
@@ -60,13 +63,9 @@ type Run struct {
 	Migration string `bson:"migration,omitempty"`
 	Abandoned bool   `bson:"abandoned,omitempty"`
 
-	From        string   `bson:"from"`
-	To          string   `bson:"to"`
-	FromSubtype byte     `bson:"fromSubtype"`
-	ToSubtype   byte     `bson:"toSubtype"`
-	Fields      []string `bson:"fields,omitempty"` // all fields if empty
-	Into        string   `bson:"into,omitempty"`
-	Part        string   `bson:"part,omitempty"` // for example 2/8
+	Pairs []kinds.Pair `bson:"pairs,omitempty"` // what is converted; none for a cutover
+	Into  string       `bson:"into,omitempty"`
+	Part  string       `bson:"part,omitempty"` // for example 2/8
 	// Division tells the parts of one division of a collection, which have the same decisions, from those of others.
 	Division string `bson:"division,omitempty"`
 	Query    string `bson:"query,omitempty"` // filter of the documents, if not all
@@ -83,10 +82,10 @@ type Run struct {
 	UndoID       string        `bson:"undoId,omitempty"`
 	UndoSize     int64         `bson:"undoSize,omitempty"` // in bytes, before the last write
 
-	Decision any       `bson:"decision,omitempty"`
-	Progress Progress  `bson:"progress"`
-	Verified *Verified `bson:"verified,omitempty"`
-	Undone   *Undone   `bson:"undone,omitempty"`
+	Decisions []decide.Decision `bson:"decisions,omitempty"` // as the pairs
+	Progress  Progress          `bson:"progress"`
+	Verified  *Verified         `bson:"verified,omitempty"`
+	Undone    *Undone           `bson:"undone,omitempty"`
 }
 
 const format = 1
@@ -144,7 +143,7 @@ type Undone struct {
 func (r *Run) Switches() bool { return r.Kind == Switch || r.Kind == SwitchBack }
 
 // SameSubtype reports whether converted values have the same subtype as other values.
-func (r *Run) SameSubtype() bool { return r.FromSubtype == r.ToSubtype }
+func (r *Run) SameSubtype() bool { return slices.ContainsFunc(r.Pairs, kinds.Pair.SameSubtype) }
 
 // Parts returns the parts of which there are n, in decimal digits.
 func Parts(n string) (all []string) {
@@ -164,7 +163,7 @@ func (r *Run) PartsBut(runs []*Run) []string {
 }
 
 func (r *Run) String() string {
-	what := fmt.Sprintf("a conversion of %s from %s to %s", r.Collection, r.From, r.To)
+	what := fmt.Sprintf("a conversion of %s %s", r.Collection, kinds.Describe(r.Pairs))
 	if r.Part != "" {
 		what += ", part " + r.Part
 	}

@@ -8,6 +8,8 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 )
 
 // Restore inserts a run of a conversion that has ended, if the record has no run of it that knows as much. It
@@ -99,9 +101,7 @@ func Abandon(ctx context.Context, db *mongo.Database, migration string) error {
 type Left struct {
 	Collection string
 	UUID       *bson.Binary // nil if it is not known
-	Subtype    byte
-	Fields     []string // as scan prints them; empty for all
-	From, To   string
+	Pair       kinds.Pair
 	At         time.Time
 }
 
@@ -114,7 +114,11 @@ func Abandoned(ctx context.Context, db *mongo.Database) (left []Left, err error)
 		case slices.ContainsFunc(runs[i+1:], later), !r.SameSubtype(), r.Into != "", r.UndoSize == 0:
 		case r.Undone == nil && r.Outcome == Done, r.Undone != nil && r.Undone.Complete:
 		default:
-			left = append(left, Left{r.Collection, r.UUID, r.FromSubtype, r.Fields, r.From, r.To, r.Updated})
+			for _, p := range r.Pairs {
+				if p.SameSubtype() {
+					left = append(left, Left{r.Collection, r.UUID, p, r.Updated})
+				}
+			}
 		}
 	}
 	return left, err

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/ledger"
 )
 
@@ -191,7 +192,11 @@ func hurts(r, want *Run) bool {
 	if want.Kind == Undo || r.Kind == Undo {
 		return true
 	}
-	return !same(r, want) && (r.SameSubtype() || want.ToSubtype == r.FromSubtype)
+	makes := func(p kinds.Pair) bool { // values that r converts
+		from, _ := p.Subtypes()
+		return slices.ContainsFunc(want.Pairs, func(w kinds.Pair) bool { _, to := w.Subtypes(); return to == from })
+	}
+	return !same(r, want) && (r.SameSubtype() || slices.ContainsFunc(r.Pairs, makes))
 }
 
 // apart reports whether the runs are about different parts of a collection, which have no document in common.
@@ -209,7 +214,7 @@ func beside(r, want *Run) bool { return r.Kind == want.Kind && r.Division == wan
 // converts in an order other than that of --from. Values of one subtype do not show whether they
 // were converted.
 func conflict(runs []*Run, want *Run) error {
-	if want.Kind == Undo || want.Switches() || want.FromSubtype != legacySubtype || want.Retry && !want.SameSubtype() {
+	if want.Kind == Undo || want.Switches() || want.Retry && !want.SameSubtype() {
 		return nil
 	}
 	undone := make(map[string]*Run) // by conversion: the last undo
@@ -237,13 +242,31 @@ func conflict(runs []*Run, want *Run) error {
 	known := func(conversion string) bool {
 		return slices.ContainsFunc(want.Knows, func(k Known) bool { return k.Conversion == conversion })
 	}
+	order = slices.DeleteFunc(order, func(c string) bool {
+		return c == want.Conversion || known(c) || !wrote[c] || !latest[c].SameSubtype() || apart(latest[c], want)
+	})
+	for _, p := range want.Pairs {
+		if from, _ := p.Subtypes(); from != legacySubtype {
+			continue
+		}
+		if err := twice(p, want, order, latest, undone, resumes); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// twice returns an error if the last of earlier conversions of the fields of the pair may have left their values in
+// another order than that of the pair. order has the conversions within one subtype.
+func twice(p kinds.Pair, want *Run, order []string, latest, undone map[string]*Run, resumes bool) error {
 	for _, c := range slices.Backward(order) {
 		r := latest[c]
-		if c == want.Conversion || known(c) || !wrote[c] || !r.SameSubtype() || apart(r, want) || disjoint(r.Fields, want.Fields) {
+		made := slices.DeleteFunc(slices.Clone(r.Pairs), func(o kinds.Pair) bool { return !o.SameSubtype() || disjoint(o.Fields, p.Fields) })
+		if len(made) == 0 {
 			continue
 		}
 		u := undone[c]
-		switch {
+		switch leaves := func(o kinds.Pair) bool { return o.To == p.From && covers(o.Fields, p.Fields) }; {
 		case u != nil && u.Outcome == Done && (u.Progress.Skipped == 0 || r.Undone != nil && r.Undone.Complete), r.Retry && (want.Retry || resumes):
 			continue
 		case u != nil:
@@ -252,7 +275,7 @@ func conflict(runs []*Run, want *Run) error {
 			return refuseFor(r, ErrTwice, FinishFirst, "was not finished, and only its files show which values are converted")
 		case want.Retry: // it converts only what is as it was listed
 			continue
-		case r.Retry, r.To != want.From, r.Progress.Skipped > 0, r.Part != "", r.Query != "", !covers(r.Fields, want.Fields):
+		case r.Retry, r.Progress.Skipped > 0, r.Part != "", r.Query != "", len(made) > 1, !leaves(made[0]):
 			return refuseFor(r, ErrTwice, UndoFirst, "has converted values that this conversion would convert again")
 		}
 		return nil // it left the values in the order of --from
@@ -303,6 +326,13 @@ const legacySubtype = 3
 // with the same name.
 func sameCollection(r, want *Run) bool {
 	return r.UUID == nil || want.UUID == nil || r.UUID.Equal(*want.UUID)
+}
+
+// overlap reports whether a field of one of the pairs may be one of the others.
+func overlap(a, b []kinds.Pair) bool {
+	return slices.ContainsFunc(a, func(p kinds.Pair) bool {
+		return slices.ContainsFunc(b, func(q kinds.Pair) bool { return !disjoint(p.Fields, q.Fields) })
+	})
 }
 
 // disjoint reports whether no path matches a field of both a and b. A pattern with * may overlap

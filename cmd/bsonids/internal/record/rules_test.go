@@ -9,6 +9,7 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/ledger"
 )
 
@@ -17,8 +18,8 @@ var begun = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 // run returns an unfinished conversion of the collection c, from one legacy order to another, that
 // has written.
 func run(epoch int64, conversion string, change ...func(*Run)) *Run {
-	r := &Run{ID: id("c", epoch), Kind: Convert, Collection: "c", Epoch: epoch, Conversion: conversion, From: "javaLegacy", To: "csharpLegacy",
-		FromSubtype: 3, ToSubtype: 3, Started: begun, Updated: begun, BatchTimeout: time.Minute, UndoID: "log " + conversion, UndoSize: 100 * epoch}
+	r := &Run{ID: id("c", epoch), Kind: Convert, Collection: "c", Epoch: epoch, Conversion: conversion, Pairs: []kinds.Pair{{From: "javaLegacy", To: "csharpLegacy"}},
+		Started: begun, Updated: begun, BatchTimeout: time.Minute, UndoID: "log " + conversion, UndoSize: 100 * epoch}
 	for _, f := range change {
 		f(r)
 	}
@@ -26,16 +27,16 @@ func run(epoch int64, conversion string, change ...func(*Run)) *Run {
 }
 
 func ended(outcome string) func(*Run) { return func(r *Run) { r.Ended, r.Outcome = &begun, outcome } }
-func toStandard(r *Run)               { r.To, r.ToSubtype = "standard", 4 }
+func toStandard(r *Run)               { r.Pairs[0].To = "standard" }
 func skipped(r *Run)                  { r.Progress.Skipped = 1 }
 func retry(r *Run)                    { r.Retry = true }
 func undo(r *Run)                     { r.Kind = Undo }
-func fields(f ...string) func(*Run)   { return func(r *Run) { r.Fields = f } }
+func fields(f ...string) func(*Run)   { return func(r *Run) { r.Pairs[0].Fields = f } }
 func part(p string) func(*Run)        { return func(r *Run) { r.Part = p } }
 func division(d string) func(*Run)    { return func(r *Run) { r.Division = d } }
 func over(e ...int64) func(*Run)      { return func(r *Run) { r.TakesOver = e } }
 func order(from, to string) func(*Run) {
-	return func(r *Run) { r.From, r.To = from, to }
+	return func(r *Run) { r.Pairs[0].From, r.Pairs[0].To = from, to }
 }
 
 func lost(ago time.Duration) func(*Run) { return func(r *Run) { r.Lost = ago } }
@@ -69,7 +70,7 @@ func TestJudge(t *testing.T) {
 		"subtype tells, the same process id": {runs: []*Run{run(1, "a", toStandard, away)}, want: run(0, "b", toStandard, away), refused: true},
 		"subtype tells, lease over":          {runs: []*Run{run(1, "a", toStandard)}, want: run(0, "b", toStandard), after: lease + 1, over: 1},
 		"subtype tells, take over":           {runs: []*Run{run(1, "a", toStandard)}, want: run(0, "b", toStandard), takeOver: true, over: 1},
-		"back, take over":                    {runs: []*Run{run(1, "a", toStandard)}, want: run(0, "b", order("standard", "javaLegacy"), func(r *Run) { r.FromSubtype = 4 }), takeOver: true, over: 1, wait: time.Minute},
+		"back, take over":                    {runs: []*Run{run(1, "a", toStandard)}, want: run(0, "b", order("standard", "javaLegacy")), takeOver: true, over: 1, wait: time.Minute},
 		"another part":                       {runs: []*Run{run(1, "a", part("1/2"))}, want: run(0, "b", part("2/2"))},
 		"the same part":                      {runs: []*Run{run(1, "a", part("1/2"))}, want: run(0, "b", part("1/2")), refused: true},
 		"another split":                      {runs: []*Run{run(1, "a", part("1/2"))}, want: run(0, "b", part("2/3")), refused: true},

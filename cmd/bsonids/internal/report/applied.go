@@ -70,7 +70,7 @@ func (a Applied) Text(w io.Writer) {
 		if a.Written {
 			row = append(row, s.Values, s.Documents, s.Skipped, s.Status)
 		} else {
-			row = append(row, len(s.Fields), s.Values, s.Status)
+			row = append(row, len(s.fields()), s.Values, s.Status)
 		}
 		t.AppendRow(row)
 		skipped += s.Skipped

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/terminal"
@@ -57,11 +58,10 @@ func (c Cutover) refused() time.Duration {
 }
 
 type cutoverExchange struct {
-	Collection string `json:"collection"`
-	New        string `json:"newCollection"`
-	Kept       string `json:"keptAs"`
-	From       string `json:"from"`
-	To         string `json:"to"`
+	Collection string       `json:"collection"`
+	New        string       `json:"newCollection"`
+	Kept       string       `json:"keptAs"`
+	Pairs      []kinds.Pair `json:"pairs"`
 	record.Compared
 	Gap      int64            `json:"gapMilliseconds"`
 	Unfenced int64            `json:"unfencedMilliseconds"`
@@ -73,7 +73,7 @@ func CutoverJSON(w io.Writer, c Cutover) error {
 	exchanges := []cutoverExchange{}
 	for _, x := range c.Collections {
 		conv := c.Conversions[x.Name]
-		exchanges = append(exchanges, cutoverExchange{x.Name, x.New, x.Kept, conv.From.Name, conv.To.Name, x.Compared, x.Gap, x.Unfenced, append([]record.Between{}, x.Between...)})
+		exchanges = append(exchanges, cutoverExchange{x.Name, x.New, x.Kept, conv.Pairs(), x.Compared, x.Gap, x.Unfenced, append([]record.Between{}, x.Between...)})
 	}
 	release := ""
 	if c.state() == record.Switched {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/explain"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/terminal"
 )
 
@@ -28,26 +29,24 @@ const (
 
 // Conversion is what is converted, in all parts of a collection.
 type Conversion struct {
-	Collection string `json:"collection"`
-	Filter     string `json:"filter,omitempty"` // in extended JSON
-	From       string `json:"from"`
-	To         string `json:"to"`
-	Into       string `json:"into,omitempty"`
+	Collection string       `json:"collection"`
+	Filter     string       `json:"filter,omitempty"` // in extended JSON
+	Pairs      []kinds.Pair `json:"pairs"`
+	Into       string       `json:"into,omitempty"`
 }
 
 // Step is one conversion of a plan, and how far it is. All reports about conversions have it.
 type Step struct {
 	Conversion
 	Part   string     `json:"part,omitempty"`   // of the documents, such as 2/8; empty for all
-	Fields []string   `json:"fields,omitempty"` // nil if only the record tells about the conversion
-	Pass   int        `json:"pass,omitempty"`   // of several that convert a collection from one representation
+	Pass   int        `json:"pass,omitempty"`   // of several that convert a collection one after the other
 	Listed bool       `json:"listed,omitempty"` // only values are converted that an earlier pass has listed
 	Status StepStatus `json:"status"`
 }
 
 // text returns what is converted, without the collection.
 func (c Conversion) text() string {
-	text := c.From + " to " + c.To
+	text := strings.TrimPrefix(kinds.Describe(c.Pairs), "from ")
 	if c.Into != "" {
 		text += ", into " + terminal.Cell(c.Into)
 	}
@@ -63,7 +62,7 @@ func (s Step) text() string {
 	if s.Part != "" {
 		text += ", part " + s.Part
 	}
-	fields := terminal.Cell(strings.Join(s.Fields, ", "))
+	fields := terminal.Cell(strings.Join(s.fields(), ", "))
 	switch {
 	case s.Listed:
 		text += ", listed values of " + fields
@@ -71,6 +70,14 @@ func (s Step) text() string {
 		text += ", " + fields
 	}
 	return text
+}
+
+// fields returns the names of the fields that are converted.
+func (c Conversion) fields() (names []string) {
+	for _, p := range c.Pairs {
+		names = append(names, p.Fields...)
+	}
+	return names
 }
 
 // printed is the maximum number of documents in a list. The JSON output contains all of them.

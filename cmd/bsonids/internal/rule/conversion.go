@@ -16,8 +16,12 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
 )
 
-// Conversion describes which values are converted, and to what. It is safe for concurrent use.
-type Conversion struct {
+// Conversion describes which values of a collection are converted, and to what: by the first of its pairs
+// that applies to a value. It is safe for concurrent use.
+type Conversion []Pair
+
+// Pair is a kind of values, and the kind that they are converted to.
+type Pair struct {
 	From, To kinds.Kind
 	Fields   []walk.Pattern // all fields if empty
 	Judge    *decide.Judge  // decides for each value; nil converts all values
@@ -35,41 +39,103 @@ var (
 func NewConversion(from, to kinds.Kind, fields []walk.Pattern) (Conversion, error) {
 	switch {
 	case !to.Target && to.IsBinary():
-		return Conversion{}, ErrToGeneric
+		return nil, ErrToGeneric
 	case !to.Target:
-		return Conversion{}, ErrToStruct
+		return nil, ErrToStruct
 	case from.Name == to.Name:
-		return Conversion{}, ErrSameKind
+		return nil, ErrSameKind
 	}
-	return Conversion{From: from, To: to, Fields: fields}, nil
+	return Conversion{{From: from, To: to, Fields: fields}}, nil
+}
+
+// Compile returns the conversion that has the pairs. The error names what is wrong with one of them.
+func Compile(pairs []kinds.Pair) (c Conversion, err error) {
+	for _, p := range pairs {
+		one, err := compile(p)
+		if err != nil {
+			return nil, err
+		}
+		c = append(c, one...)
+	}
+	return c, nil
+}
+
+func compile(p kinds.Pair) (Conversion, error) {
+	from, err := kinds.Parse(p.From)
+	if err != nil {
+		return nil, err
+	}
+	to, err := kinds.Parse(p.To)
+	if err != nil {
+		return nil, err
+	}
+	var fields []walk.Pattern
+	for _, field := range p.Fields {
+		f, err := walk.ParsePattern(field)
+		if err != nil {
+			return nil, err
+		}
+		fields = append(fields, f)
+	}
+	if from.NeedsField() && len(fields) == 0 {
+		return nil, fmt.Errorf("from %s, the fields must be named, because a value that looks like a UUID may be something else in another field", from.Name)
+	}
+	c, err := NewConversion(from, to, fields)
+	if err != nil {
+		err = fmt.Errorf("%s: %w", p, err)
+	}
+	return c, err
+}
+
+// Pairs names the pairs.
+func (c Conversion) Pairs() (pairs []kinds.Pair) {
+	for _, p := range c {
+		named := kinds.Pair{From: p.From.Name, To: p.To.Name}
+		for _, f := range p.Fields {
+			named.Fields = append(named.Fields, f.String())
+		}
+		pairs = append(pairs, named)
+	}
+	return pairs
+}
+
+// Decide sets the judges by the decisions about the pairs.
+func (c Conversion) Decide(decisions []decide.Decision) error {
+	if len(decisions) != len(c) {
+		return errors.New("it has no decision about the values")
+	}
+	for i := range c {
+		c[i].Judge = decisions[i].Judge(c[i].From.Order)
+	}
+	return nil
 }
 
 // SameSubtype reports whether the old and the new values have the same subtype. If so, nothing in a
 // document distinguishes a converted value from an unconverted one.
-func (c Conversion) SameSubtype() bool { return c.From.Subtype == c.To.Subtype }
+func (p *Pair) SameSubtype() bool { return p.From.Subtype == p.To.Subtype }
 
-// Alike says of a conversion within one subtype why it asks for more than others.
-func (c Conversion) Alike() string {
-	return fmt.Sprintf("from %s to %s, the old and the new values have subtype %d", c.From.Name, c.To.Name, c.To.Subtype)
+// SameSubtype reports whether one of the pairs has old and new values of the same subtype.
+func (c Conversion) SameSubtype() bool {
+	return slices.ContainsFunc(c, func(p Pair) bool { return p.SameSubtype() })
 }
 
-// Selects reports whether the conversion applies to the field at the path.
-func (c Conversion) Selects(p *walk.Path) bool {
-	if len(c.Fields) == 0 {
-		return true
-	}
-	for _, f := range c.Fields {
-		if f.Match(p) {
-			return true
-		}
-	}
-	return false
+// selects reports whether the pair applies to the field at the path.
+func (p *Pair) selects(path *walk.Path) bool {
+	return len(p.Fields) == 0 || slices.ContainsFunc(p.Fields, func(f walk.Pattern) bool { return f.Match(path) })
+}
+
+// structs reports whether the path is of a field in which documents of Go structs are converted.
+func (c Conversion) structs(path *walk.Path) bool {
+	return slices.ContainsFunc(c, func(p Pair) bool { return p.From.Form == kinds.Struct && p.selects(path) })
 }
 
 // MergesIDs reports whether the conversion may turn different _ids into the same one, so that an old
 // _id cannot be derived from a new one.
 func (c Conversion) MergesIDs() bool {
-	return !c.From.IsBinary() && (len(c.Fields) == 0 || slices.ContainsFunc(c.Fields, func(f walk.Pattern) bool { return f.Top() == "_id" || f.Top() == "*" }))
+	top := func(f walk.Pattern) bool { return f.Top() == "_id" || f.Top() == "*" }
+	return slices.ContainsFunc(c, func(p Pair) bool {
+		return !p.From.IsBinary() && (len(p.Fields) == 0 || slices.ContainsFunc(p.Fields, top))
+	})
 }
 
 // Projection returns a projection with the top-level fields of the conversion, or nil if whole
@@ -77,11 +143,16 @@ func (c Conversion) MergesIDs() bool {
 // projection would change array positions.
 func (c Conversion) Projection() bson.D {
 	var tops []string
-	for _, f := range c.Fields {
-		if f.Top() == "*" || f.Deep() || strings.HasPrefix(f.Top(), "$") {
+	for _, p := range c {
+		if len(p.Fields) == 0 {
 			return nil
 		}
-		tops = append(tops, f.Top())
+		for _, f := range p.Fields {
+			if f.Top() == "*" || f.Deep() || strings.HasPrefix(f.Top(), "$") {
+				return nil
+			}
+			tops = append(tops, f.Top())
+		}
 	}
 	slices.Sort(tops)
 	var d bson.D
@@ -89,4 +160,12 @@ func (c Conversion) Projection() bson.D {
 		d = append(d, bson.E{Key: top, Value: 1})
 	}
 	return d
+}
+
+// back returns the conversion from the new values to the old ones, without judges.
+func (c Conversion) back() (back Conversion) {
+	for _, p := range c {
+		back = append(back, Pair{From: p.To, To: p.From, Fields: p.Fields})
+	}
+	return back
 }

@@ -8,7 +8,6 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds/kindstest"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
 )
@@ -20,7 +19,7 @@ func TestNewConversionErrors(t *testing.T) {
 		{"text", "text"}: ErrSameKind, {"javaLegacy", "javaLegacy"}: ErrSameKind, {"goStruct", "text"}: nil, {"javaLegacy", "csharpLegacy"}: nil,
 	} {
 		c, err := NewConversion(kindstest.Kind(t, names[0]), kindstest.Kind(t, names[1]), nil)
-		if !errors.Is(err, want) || err == nil && (c.From.Name != names[0] || c.To.Name != names[1]) || err != nil && c.From != (kinds.Kind{}) {
+		if !errors.Is(err, want) || err == nil && (c[0].From.Name != names[0] || c[0].To.Name != names[1]) || err != nil && c != nil {
 			t.Errorf("%v: %+v, %v, want %v", names, c, err, want)
 		}
 	}
@@ -68,12 +67,8 @@ func TestIsNew(t *testing.T) {
 		c := conversion(t, "javaLegacy", to, "a")
 		var got []string
 		err := c.Walk(doc, func(p *walk.Path, l walk.Leaf) error {
-			octets, v, ok := c.IsNew(p, l)
-			if ok {
+			if c.IsNew(p, l) {
 				got = append(got, p.Dotted())
-			}
-			if ok && (octets != u || (v != "") != (to == "text") || v != "" && v != ValueOf(l.Type, l.Value)) || !ok && (octets != [16]byte{} || v != "") {
-				t.Errorf("to %s, %s: %x %q", to, p.Dotted(), octets, v)
 			}
 			return nil
 		})

@@ -272,7 +272,7 @@ func TestFormProperty(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				m := p.Model(c.From.Subtype, c.To.Subtype, bson.RawValue{})
+				m := p.Model(bson.RawValue{})
 				if size := len(m.Filter.(bson.Raw)) + len(m.Update.(bson.Raw)); size != p.Size() {
 					t.Fatalf("an update of %d bytes is said to have %d", size, p.Size())
 				}
@@ -295,16 +295,16 @@ func TestFormProperty(t *testing.T) {
 				}
 				was, is := HeldBy(before, len(p.Changes)), HeldBy(converted, len(p.Changes))
 				for _, ch := range p.Changes {
-					if !was.HasOld(ch, c.From.Subtype) || was.HasNew(ch, c.To.Subtype) || is.HasOld(ch, c.From.Subtype) || !is.HasNew(ch, c.To.Subtype) {
+					if !was.HasOld(ch) || was.HasNew(ch) || is.HasOld(ch) || !is.HasNew(ch) {
 						t.Fatalf("%v: %+v", before, ch)
 					}
 				}
-				changes, lost, err := WayBack(converted, p.Changes, c.From.Subtype, c.To.Subtype)
+				changes, lost, err := WayBack(converted, p.Changes)
 				if err != nil || lost != nil || len(changes) != len(p.Changes) {
 					t.Fatalf("%v: %+v, %v, %v", before, changes, lost, err)
 				}
 				back := Plan{ID: p.ID, Changes: changes}
-				m = back.Model(c.To.Subtype, c.From.Subtype, bson.RawValue{})
+				m = back.Model(bson.RawValue{})
 				if size := len(m.Filter.(bson.Raw)) + len(m.Update.(bson.Raw)); size != back.Size() {
 					t.Fatalf("an update of %d bytes is said to have %d", size, back.Size())
 				}
@@ -349,13 +349,13 @@ func TestTextMoved(t *testing.T) {
 		{bson.A{"x", u}, "lost"},
 		{bson.A{u, u, u}, fmt.Sprintf("l.0 %s, l.1 %s", s[0], s[4])},
 	} {
-		back, lost, err := WayBack(marshal(t, bson.D{{Key: "_id", Value: 1}, {Key: "l", Value: tt.list}}), p.Changes, c.From.Subtype, c.To.Subtype)
+		back, lost, err := WayBack(marshal(t, bson.D{{Key: "_id", Value: 1}, {Key: "l", Value: tt.list}}), p.Changes)
 		if err != nil {
 			t.Fatal(err)
 		}
 		var got []string
 		for _, ch := range back {
-			got = append(got, ch.Path+" "+ch.NewValue.Raw().StringValue())
+			got = append(got, ch.Path+" "+ch.New.Raw().StringValue())
 		}
 		slices.Sort(got)
 		if lost != nil {

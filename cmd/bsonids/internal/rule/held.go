@@ -12,14 +12,7 @@ import (
 // Held finds the values of a document by their paths.
 type Held struct {
 	doc   bson.Raw
-	index map[string]found // other paths are looked up in the document
-}
-
-// found is a binary value of 16 bytes, or another value.
-type found struct {
-	subtype byte
-	octets  [16]byte
-	value   Value
+	index map[string]Value // other paths are looked up in the document
 }
 
 // manyLookups is the number of lookups from which an index is made. Without one, the time to look
@@ -32,7 +25,7 @@ func HeldBy(doc bson.Raw, n int) Held {
 	if n < manyLookups {
 		return v
 	}
-	v.index = make(map[string]found, n)
+	v.index = make(map[string]Value, n)
 	// The values behind a corrupt place are not found without the index either.
 	_ = everything(doc, func(path *walk.Path, l walk.Leaf) {
 		if f, ok := foundIn(l); ok && path.Addressable() == nil && !path.Repeated(doc) {
@@ -50,35 +43,24 @@ func everything(doc []byte, visit func(*walk.Path, walk.Leaf)) error {
 }
 
 // foundIn returns the value if a conversion may read or write such a value.
-func foundIn(l walk.Leaf) (found, bool) {
-	if subtype, data, _, ok := l.Binary(); ok {
-		if len(data) != 16 {
-			return found{}, false
-		}
-		return found{subtype: subtype, octets: [16]byte(data)}, true
+func foundIn(l walk.Leaf) (v Value, ok bool) {
+	if l.Type == bson.TypeBinary {
+		v = ValueOf(l.Type, l.Value)
+		return v, v.Other == ""
 	}
 	if _, _, ok := kinds.Read(l); !ok && l.Type != bson.TypeNull {
-		return found{}, false
+		return v, false
 	}
-	return found{value: ValueOf(l.Type, l.Value)}, true
+	return ValueOf(l.Type, l.Value), true
 }
 
-// find returns the value at path.
-func (v Held) find(path string) (found, bool) {
+// At returns the value at path.
+func (v Held) At(path string) (Value, bool) {
 	if f, ok := v.index[path]; ok {
 		return f, true
 	}
-	leaf, ok := lookUp(v.doc, path)
-	if !ok {
-		return found{}, false
-	}
-	if subtype, data, ok := leaf.BinaryOK(); ok {
-		if len(data) != 16 {
-			return found{}, false
-		}
-		return found{subtype: subtype, octets: [16]byte(data)}, true
-	}
-	return found{value: ValueOf(leaf.Type, leaf.Value)}, true
+	raw, ok := lookUp(v.doc, path)
+	return ValueOf(raw.Type, raw.Value), ok
 }
 
 // lookUp returns the value at path. Raw.LookupErr panics if a document in doc is not valid.
@@ -99,32 +81,13 @@ func lookUp(doc bson.Raw, path string) (v bson.RawValue, ok bool) {
 	return v, true
 }
 
-// at returns the subtype and the bytes of the binary value at path.
-func (v Held) at(path string) (subtype byte, octets [16]byte, ok bool) {
-	f, ok := v.find(path)
-	return f.subtype, f.octets, ok && f.value == ""
-}
+// HasOld reports whether the old value of the change is at its path.
+func (v Held) HasOld(ch Change) bool { return v.has(ch.Path, ch.Old) }
 
-// is reports whether the value at path has the subtype and the bytes.
-func (v Held) is(path string, subtype byte, octets [16]byte) bool {
-	s, o, ok := v.at(path)
-	return ok && s == subtype && o == octets
-}
+// HasNew reports whether the new value of the change is at its path.
+func (v Held) HasNew(ch Change) bool { return v.has(ch.Path, ch.New) }
 
-// Holds reports whether the value at path is value, or if that is empty, a binary value with the
-// subtype and the bytes.
-func (v Held) Holds(path string, subtype byte, octets [16]byte, value Value) bool {
-	if value == "" {
-		return v.is(path, subtype, octets)
-	}
-	f, ok := v.find(path)
-	return ok && f.value == value
-}
-
-func (v Held) HasOld(ch Change, subtype byte) bool {
-	return v.Holds(ch.Path, subtype, ch.Old, ch.OldValue)
-}
-
-func (v Held) HasNew(ch Change, subtype byte) bool {
-	return v.Holds(ch.Path, subtype, ch.New, ch.NewValue)
+func (v Held) has(path string, want Value) bool {
+	is, ok := v.At(path)
+	return ok && is == want
 }

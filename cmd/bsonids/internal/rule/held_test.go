@@ -22,10 +22,10 @@ func TestValuesIndex(t *testing.T) {
 		{Key: "$d", Value: bin(9)}, {Key: "short", Value: bson.Binary{Subtype: 3, Data: []byte("x")}}, {Key: "", Value: bin(10)}}))
 	plain, index := HeldBy(doc, 1), HeldBy(doc, manyLookups)
 	for _, path := range []string{"_id", "a", "a.b", "a.0", "l.0", "l.1.x", "l.2.0", "l.3", "l.4", "l", "$d", "short", "", "none", "a.b.c"} {
-		s1, o1, ok1 := plain.at(path)
-		s2, o2, ok2 := index.at(path)
-		if s1 != s2 || o1 != o2 || ok1 != ok2 {
-			t.Errorf("%q: %d %x %v by index, %d %x %v without", path, s2, o2, ok2, s1, o1, ok1)
+		v1, ok1 := plain.At(path)
+		v2, ok2 := index.At(path)
+		if v1 != v2 || ok1 != ok2 {
+			t.Errorf("%q: %+v %v by index, %+v %v without", path, v2, ok2, v1, ok1)
 		}
 	}
 }
@@ -38,22 +38,17 @@ func TestHolds(t *testing.T) {
 	for _, n := range []int{1, manyLookups} {
 		h := HeldBy(doc, n)
 		for _, tt := range []struct {
-			path    string
-			subtype byte
-			octets  [16]byte
-			value   Value
-			want    bool
+			path  string
+			value Value
+			want  bool
 		}{
-			{"u", 3, u, "", true}, {"u", 4, u, "", false}, {"u", 3, [16]byte{}, "", false}, {"u", 3, u, text, false}, {"u", 3, u, Null, false},
-			{"short", 0, [16]byte{}, "", false}, {"none", 0, [16]byte{}, "", false}, {"text", 0, [16]byte{}, "", false}, {"text", 0, u, text, true},
-			{"text", 0, u, Null, false}, {"null", 0, u, Null, true}, {"null", 0, [16]byte{}, "", false}, {"none", 0, u, Null, false}, {"none", 0, u, "\x00", false},
+			{"u", Value{Subtype: 3, Octets: u}, true}, {"u", Value{Subtype: 4, Octets: u}, false}, {"u", Value{Subtype: 3}, false}, {"u", text, false}, {"u", Null, false},
+			{"short", Value{}, false}, {"none", Value{}, false}, {"text", Value{}, false}, {"text", text, true},
+			{"text", Null, false}, {"null", Null, true}, {"null", Value{}, false}, {"none", Null, false}, {"none", Value{Other: "\x00"}, false},
 		} {
-			if got := h.Holds(tt.path, tt.subtype, tt.octets, tt.value); got != tt.want {
-				t.Errorf("%s, %d, %x, %q: %v", tt.path, tt.subtype, tt.octets, tt.value, got)
-			}
-			ch := Change{Path: tt.path, Old: tt.octets, New: [16]byte{1}, OldValue: tt.value, NewValue: "\x01"}
-			if h.HasOld(ch, tt.subtype) != tt.want || h.HasNew(Change{Path: tt.path, Old: [16]byte{1}, New: tt.octets, OldValue: "\x01", NewValue: tt.value}, tt.subtype) != tt.want {
-				t.Errorf("%s: the old or the new value", tt.path)
+			other := Value{Other: "\x01"}
+			if h.HasOld(Change{Path: tt.path, Old: tt.value, New: other}) != tt.want || h.HasNew(Change{Path: tt.path, Old: other, New: tt.value}) != tt.want {
+				t.Errorf("%s, %+v: the old or the new value", tt.path, tt.value)
 			}
 		}
 	}
@@ -69,7 +64,7 @@ func BenchmarkManyValues(b *testing.B) {
 			v := make([]byte, 16)
 			v[0], v[1], v[2] = byte(i), byte(i>>8), 0x80
 			l = append(l, bson.Binary{Subtype: 4, Data: v})
-			made = append(made, Change{Path: fmt.Sprintf("l.%d", i), New: [16]byte(v)})
+			made = append(made, Change{Path: fmt.Sprintf("l.%d", i), New: Value{Subtype: 4, Octets: [16]byte(v)}})
 		}
 		doc, err := bson.Marshal(bson.D{{Key: "_id", Value: 1}, {Key: "l", Value: l}})
 		if err != nil {
@@ -77,7 +72,7 @@ func BenchmarkManyValues(b *testing.B) {
 		}
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			for b.Loop() {
-				if back, lost, err := WayBack(doc, made, 3, 4); err != nil || lost != nil || len(back) != n {
+				if back, lost, err := WayBack(doc, made); err != nil || lost != nil || len(back) != n {
 					b.Fatalf("%d changes, lost %v, %v", len(back), lost, err)
 				}
 			}
@@ -93,7 +88,7 @@ func TestHoldsOfDamage(t *testing.T) {
 	octets := [16]byte(value.Data)
 	var made []Change
 	for _, path := range []string{"a", "list.0", "list.1.b"} {
-		made = append(made, Change{Path: path, New: octets})
+		made = append(made, Change{Path: path, New: Value{Subtype: 4, Octets: octets}})
 	}
 	for i := range doc {
 		for _, b := range []byte{0, 1, 0x7f, 0x80, 0xff, doc[i] - 1, doc[i] + 1} {
@@ -101,11 +96,11 @@ func TestHoldsOfDamage(t *testing.T) {
 			bad[i] = b
 			held := HeldBy(bad, 1)
 			for _, ch := range made {
-				if held.HasNew(ch, 4) && !bytes.Contains(bad, value.Data) {
+				if held.HasNew(ch) && !bytes.Contains(bad, value.Data) {
 					t.Errorf("byte %d is %d: %s is found", i, b, ch.Path)
 				}
 			}
-			if back, lost, err := WayBack(bad, made, 3, 4); err == nil && len(back)+len(lost) > len(made) {
+			if back, lost, err := WayBack(bad, made); err == nil && len(back)+len(lost) > len(made) {
 				t.Errorf("byte %d is %d: %v, %v", i, b, back, lost)
 			}
 		}

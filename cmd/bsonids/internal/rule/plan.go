@@ -9,21 +9,23 @@ import (
 // Change is the change of one value of a document.
 type Change struct {
 	Path     string // with array positions: items.0.id
-	Field    string // without array positions: items[].id
-	Old, New [16]byte
-	// OldValue and NewValue are the values themselves if they are not binary. Old and New are then
-	// their UUIDs.
-	OldValue, NewValue Value
+	Field    string // without array positions: items[].id; empty in a log
+	Old, New Value
+}
+
+// SameSubtype reports whether the old and the new value have the same subtype.
+func (ch Change) SameSubtype() bool {
+	return ch.Old.Other == "" && ch.New.Other == "" && ch.Old.Subtype == ch.New.Subtype
 }
 
 // back returns the change that undoes ch, at the path.
 func (ch Change) back(path string) Change {
-	return Change{Path: path, Old: ch.New, New: ch.Old, OldValue: ch.NewValue, NewValue: ch.OldValue}
+	return Change{Path: path, Old: ch.New, New: ch.Old}
 }
 
 // Left returns the old value of the change as one that is left unchanged.
 func (ch Change) Left(reason string) Left {
-	return Left{Path: ch.Path, Old: ch.Old, Value: ch.OldValue, Reason: reason}
+	return Left{Path: ch.Path, Value: ch.Old, Reason: reason}
 }
 
 // Plan lists the changes to one document.
@@ -37,9 +39,8 @@ type Plan struct {
 // Left is a value that is left unchanged, or a document if Document is set.
 type Left struct {
 	Path     string // may be empty: the value of a field without a name
-	Old      [16]byte
-	Value    Value // the value itself if it is not binary; Old is then its UUID, if it has one
-	Document bool  // the reason is not about a value
+	Value    Value
+	Document bool // the reason is not about a value
 	Reason   string
 }
 
@@ -63,7 +64,7 @@ func (c Conversion) Plan(doc bson.Raw) (Plan, error) {
 			p.InID = append(p.InID, change)
 		default:
 			p.Changes = append(p.Changes, change)
-			growth += len(c.edit(0, r.fresh, r.value).Value) - len(r.leaf.Value)
+			growth += r.fresh.size() - len(r.leaf.Value)
 		}
 		return nil
 	})

@@ -39,8 +39,8 @@ func TestPlanAndRewrite(t *testing.T) {
 				t.Fatalf("%s to %s: %d values, %v, %v", from, to, n, fields, err)
 			}
 			for _, path := range []string{"a", "deep.0.b.0", "deep.0.b.2"} {
-				if subtype, octets, ok := HeldBy(got, 1).at(path); !ok || !kindstest.Value(to).Equal(bson.Binary{Subtype: subtype, Data: octets[:]}) {
-					t.Errorf("%s to %s, %s: %d %x", from, to, path, subtype, octets)
+				if v, ok := HeldBy(got, 1).At(path); !ok || !kindstest.Value(to).Equal(bson.Binary{Subtype: v.Subtype, Data: v.Octets[:]}) {
+					t.Errorf("%s to %s, %s: %+v", from, to, path, v)
 				}
 			}
 			// The other fields are unchanged.
@@ -60,8 +60,8 @@ func TestPlanAndRewrite(t *testing.T) {
 			var paths []string
 			for _, ch := range p.Changes {
 				paths = append(paths, ch.Path)
-				if !bytes.Equal(ch.Old[:], kindstest.Value(from).Data) || !bytes.Equal(ch.New[:], kindstest.Value(to).Data) {
-					t.Errorf("%s to %s: %x becomes %x", from, to, ch.Old, ch.New)
+				if !bytes.Equal(ch.Old.Octets[:], kindstest.Value(from).Data) || !bytes.Equal(ch.New.Octets[:], kindstest.Value(to).Data) {
+					t.Errorf("%s to %s: %+v becomes %+v", from, to, ch.Old, ch.New)
 				}
 			}
 			if s := strings.Join(paths, " "); s != "a deep.0.b.0 deep.0.b.2" {
@@ -115,7 +115,7 @@ func TestModel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := p.Model(3, 4, bson.RawValue{})
+	m := p.Model(bson.RawValue{})
 	if n := len(m.Filter.(bson.Raw)) + len(m.Update.(bson.Raw)); n != p.Size() {
 		t.Errorf("%d bytes, said to be %d", n, p.Size())
 	}
@@ -132,9 +132,9 @@ func TestModel(t *testing.T) {
 
 // The filter for a null does not match a field that is not there.
 func TestModelOfNull(t *testing.T) {
-	null := Change{Path: "a", OldValue: Null, New: [16]byte(kindstest.Value("standard").Data)}
+	null := Change{Path: "a", Old: Null, New: Value{Subtype: 4, Octets: [16]byte(kindstest.Value("standard").Data)}}
 	p := Plan{ID: bson.RawValue{Type: bson.TypeInt32, Value: []byte{1, 0, 0, 0}}, Changes: []Change{null}}
-	m := p.Model(3, 4, bson.RawValue{})
+	m := p.Model(bson.RawValue{})
 	want := marshal(t, bson.D{{Key: "_id", Value: bson.D{{Key: "$eq", Value: 1}}}, {Key: "a", Value: bson.D{
 		{Key: "$eq", Value: nil}, {Key: "$exists", Value: true}, {Key: "$not", Value: bson.D{{Key: "$type", Value: "array"}}}}}})
 	if !bytes.Equal(m.Filter.(bson.Raw), want) {
@@ -203,7 +203,7 @@ func TestPaths(t *testing.T) {
 // A document may grow to 16 MiB, and not by a byte more, in place and in a copy.
 func TestLargest(t *testing.T) {
 	c := conversion(t, "standard", "javaLegacy")
-	c.To = kindstest.Kind(t, "text")
+	c[0].To = kindstest.Kind(t, "text")
 	doc := func(n int) bson.Raw {
 		return marshal(t, bson.D{{Key: "_id", Value: int32(1)}, {Key: "u", Value: bson.A{kindstest.Value("standard"), kindstest.Value("standard")}}, {Key: "pad", Value: make([]byte, n)}})
 	}

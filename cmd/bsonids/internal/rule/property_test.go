@@ -164,7 +164,7 @@ func TestProperty(t *testing.T) {
 		}
 		values += len(p.Changes)
 		after := converted(fields, "", true) // a copy
-		sets, err := p.Model(3, c.To.Subtype, bson.RawValue{}).Update.(bson.Raw).Lookup("$set").Document().Elements()
+		sets, err := p.Model(bson.RawValue{}).Update.(bson.Raw).Lookup("$set").Document().Elements()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -182,10 +182,10 @@ func TestProperty(t *testing.T) {
 		}
 
 		for _, ch := range p.Changes {
-			if !HeldBy(marshal(t, after), 1).is(ch.Path, c.To.Subtype, ch.New) {
+			if !HeldBy(marshal(t, after), 1).HasNew(ch) || ch.New.Subtype != c[0].To.Subtype {
 				t.Fatalf("%v: %s does not lead to the converted value", before, ch.Path)
 			}
-			if after, err = set(after, strings.Split(ch.Path, "."), bson.Binary{Subtype: 3, Data: ch.Old[:]}); err != nil {
+			if after, err = set(after, strings.Split(ch.Path, "."), bson.Binary{Subtype: 3, Data: ch.Old.Octets[:]}); err != nil {
 				t.Fatalf("%v: %v", before, err)
 			}
 		}

@@ -14,6 +14,7 @@ import (
 const (
 	openTwice = "several old values of the field have this value after the conversion"
 	newStruct = "the value is new, and nothing shows which fields the document of its Go struct would have"
+	openTwo   = "the value is new, and the field has had values in several representations"
 	openKind  = "the conversion would not have made the value, and nothing shows whether it is a UUID in the new byte order"
 )
 
@@ -26,7 +27,7 @@ const (
 // new, and is converted back. If the two kinds have the same subtype, a value is new in the new byte
 // order only if the conversion would have made it; the others are in open, as they are in doc, unless
 // the conversion leaves their field as it is. New values are also in open if the old ones are documents
-// of Go structs. A null is as in the guide only at the same path. The error wraps walk.ErrCorrupt.
+// of Go structs, or if several old kinds are possible. A null is as in the guide only at the same path. The error wraps walk.ErrCorrupt.
 func (c Conversion) Restore(doc, guide bson.Raw) (old bson.Raw, open []Left, err error) {
 	var was origins
 	if guide != nil {
@@ -39,43 +40,47 @@ func (c Conversion) Restore(doc, guide bson.Raw) (old bson.Raw, open []Left, err
 		}
 		was = c.origins(guide)
 	}
-	back := Conversion{From: c.To, To: c.From, Fields: c.Fields}
 	var edits []walk.Edit
+	back, r := c.back(), new(Ruling)
 	err = walk.Document(doc, func(path *walk.Path, l walk.Leaf) error {
-		if l.Type == bson.TypeNull && c.From.Form == kinds.Struct {
+		if l.Type == bson.TypeNull && c.structs(path) {
 			if old, ok := was.here(path, doc, Null); ok {
-				raw := old.Raw()
-				edits = append(edits, walk.Edit{Offset: l.Offset, Type: raw.Type, Value: raw.Value})
+				edits = append(edits, old.edit(l.Offset))
 			}
 			return nil
 		}
-		v, ok := back.find(path, l)
-		if !ok || v.unfit != "" {
+		var made *Pair // the pair that may have made the value, and of which value
+		var old Value
+		pairs := 0
+		for i := range back {
+			if back[i:i+1].Rule(r, path, l) && r.Reason == "" {
+				made, old = &c[i], r.fresh
+				pairs++
+			}
+		}
+		if pairs == 0 {
 			return nil
 		}
-		field := path.AppendField(nil)
-		octets, value := back.fresh(v) // unless the old form is Struct
-		edit := back.edit(l.Offset, octets, value)
-		origin, known, reason := was.of(path, doc, field, ValueOf(l.Type, l.Value))
+		is, field := ValueOf(l.Type, l.Value), path.AppendField(nil)
+		origin, known, reason := was.of(path, doc, field, is)
 		switch {
 		case known:
-			raw := origin.Raw()
-			edit = walk.Edit{Offset: l.Offset, Type: raw.Type, Value: raw.Value}
+			old = origin
 		case reason != "":
-		case c.From.Form == kinds.Struct:
+		case pairs > 1:
+			reason = openTwo
+		case made.From.Form == kinds.Struct:
 			reason = newStruct
-		case c.SameSubtype() && octets == v.octets:
+		case made.SameSubtype() && (old == is || made.leaves(field)):
 			return nil
-		case c.SameSubtype() && c.leaves(field):
-			return nil
-		case c.SameSubtype() && !c.takes(field, octets):
+		case made.SameSubtype() && !made.takes(field, old.Octets):
 			reason = openKind
 		}
 		if reason != "" {
-			open = append(open, Left{Path: path.Dotted(), Old: v.octets, Value: v.value, Reason: reason})
+			open = append(open, Left{Path: path.Dotted(), Value: is, Reason: reason})
 			return nil
 		}
-		edits = append(edits, edit)
+		edits = append(edits, old.edit(l.Offset))
 		return nil
 	})
 	if err != nil {
@@ -101,9 +106,8 @@ func (c Conversion) origins(guide bson.Raw) origins {
 		fresh := old
 		field := path.AppendField(nil)
 		if c.Rule(&r, path, l) && !r.Same && r.Reason == "" {
-			e := c.edit(0, r.fresh, r.value)
-			fresh = ValueOf(e.Type, e.Value)
-		} else if _, _, ok := c.IsNew(path, l); !ok {
+			fresh = r.fresh
+		} else if !c.IsNew(path, l) {
 			return nil
 		}
 		if path.Addressable() == nil && !path.Repeated(guide) {
@@ -130,18 +134,18 @@ func (o origins) of(path *walk.Path, doc bson.Raw, field []byte, fresh Value) (o
 	}
 	switch all := o.field[string(field)][fresh]; len(all) {
 	case 0:
-		return "", false, ""
+		return Value{}, false, ""
 	case 1:
 		return all[0], true, ""
 	}
-	return "", false, openTwice
+	return Value{}, false, openTwice
 }
 
 // here returns the old value at the path of a new document, if the conversion made the value there of
 // it.
 func (o origins) here(path *walk.Path, doc bson.Raw, fresh Value) (old Value, ok bool) {
 	if path.Addressable() != nil || path.Repeated(doc) {
-		return "", false
+		return Value{}, false
 	}
 	pair, ok := o.at[path.Dotted()]
 	return pair[1], ok && pair[0] == fresh

@@ -126,7 +126,7 @@ func TestRestoreDecided(t *testing.T) {
 		{Path: "id", Basis: decide.Evidence, Versions: []int{4}},
 		{Path: "sum", Basis: decide.None, Reason: "none fits"}}}
 	c := conversion(t, "javaLegacy", "csharpLegacy")
-	c.Judge = d.Judge(uuidrep.JavaLegacy)
+	c[0].Judge = d.Judge(uuidrep.JavaLegacy)
 	u := uuid.MustParse("00112233-4455-4677-8899-aabbccddeeff")
 	old, err := uuidrep.NewBinaryWithRepresentation(u, uuidrep.JavaLegacy)
 	if err != nil {

@@ -2,7 +2,6 @@ package rule
 
 import (
 	"bytes"
-	"errors"
 	"slices"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -28,42 +27,58 @@ func (c Conversion) Rewrite(doc bson.Raw, fields Tally) (out bson.Raw, values in
 	return out, values, left, nil
 }
 
-// maxMixed is the maximum number of values in one _id that are tried in every combination of both
+// maxMixed is the maximum number of values in one _id that are tried in every combination of all
 // kinds.
 const maxMixed = 6
 
-// Sources returns the _ids that the conversion turns into id. There are several if values of both
-// kinds may be in one _id. If id has more than maxMixed values, Sources tries only the _ids whose
-// values all have one kind.
-func (c Conversion) Sources(id bson.RawValue) ([]bson.RawValue, error) {
+// Sources returns the _ids that the conversion turns into id. There are several if values of several
+// kinds may be in one _id. If id has more than maxMixed values, Sources tries only the _ids in which every
+// value has its old kind, and those whose values all have one kind.
+func (c Conversion) Sources(id bson.RawValue) (out []bson.RawValue, err error) {
 	doc, err := bson.Marshal(bson.D{{Key: "_id", Value: id}})
-	back := Conversion{From: c.To, To: c.From, Fields: c.Fields}
+	if err != nil {
+		return nil, err
+	}
 	var edits []walk.Edit
-	broken := walk.Document(doc, func(path *walk.Path, l walk.Leaf) error {
-		if v, ok := back.find(path, l); ok && v.unfit == "" {
-			octets, value := back.fresh(v)
-			edits = append(edits, back.edit(l.Offset, octets, value))
+	kind := make([][]walk.Edit, len(c)) // of the old values of each kind
+	var first []walk.Edit               // of the first kind that each value may have had
+	back, r := c.back(), new(Ruling)
+	err = walk.Document(doc, func(path *walk.Path, l walk.Leaf) error {
+		n := len(edits)
+		for i := range back {
+			if back[i:i+1].Rule(r, path, l) && !r.Same && r.Reason == "" {
+				e := r.fresh.edit(l.Offset)
+				edits, kind[i] = append(edits, e), append(kind[i], e)
+			}
+		}
+		if len(edits) > n {
+			first = append(first, edits[n])
 		}
 		return nil
 	})
-	if err = errors.Join(err, broken); err != nil {
+	if err != nil {
 		return nil, err
 	}
-	step, all := 1, 1<<min(len(edits), maxMixed)-1
-	if len(edits) > maxMixed {
-		step = all
-	}
-	var out []bson.RawValue
-	for set := 0; set <= all; set += step {
-		var some []walk.Edit
-		for i, e := range edits {
-			if set>>min(i, maxMixed-1)&1 == 1 {
-				some = append(some, e)
+	sets := append([][]walk.Edit{nil, first}, kind...)
+	if len(edits) <= maxMixed {
+		sets = make([][]walk.Edit, 1<<len(edits))
+		for set := range sets {
+			for i, e := range edits {
+				if set>>i&1 == 1 {
+					sets[set] = append(sets[set], e)
+				}
 			}
 		}
-		old, _ := walk.Splice(doc, some) // at values that were found
-		if again, _, _, _ := c.Rewrite(old, nil); bytes.Equal(again, doc) {
-			out = append(out, bson.Raw(old).Lookup("_id"))
+	}
+	for _, set := range sets {
+		old, err := walk.Splice(doc, set)
+		if err != nil { // two old kinds for one value
+			continue
+		}
+		again, _, _, _ := c.Rewrite(old, nil)
+		source := bson.Raw(old).Lookup("_id")
+		if bytes.Equal(again, doc) && !slices.ContainsFunc(out, source.Equal) {
+			out = append(out, source)
 		}
 	}
 	return out, nil

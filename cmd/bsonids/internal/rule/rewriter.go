@@ -1,9 +1,10 @@
 package rule
 
 import (
+	"slices"
+
 	"go.mongodb.org/mongo-driver/v2/bson"
 
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
 )
 
@@ -11,6 +12,7 @@ import (
 // concurrent use.
 type Rewriter struct {
 	conversion Conversion
+	sameSize   bool  // every converted value has the size of the old one
 	fields     Tally // converted values; nil not to count them
 	visit      func(*walk.Path, walk.Leaf) error
 	ruling     Ruling
@@ -23,17 +25,9 @@ type Rewriter struct {
 
 // NewRewriter returns a Rewriter for the conversion.
 func NewRewriter(c Conversion) *Rewriter {
-	r := &Rewriter{conversion: c}
+	r := &Rewriter{conversion: c, sameSize: !slices.ContainsFunc(c, func(p Pair) bool { return !p.From.IsBinary() || !p.To.IsBinary() })}
 	r.visit = r.value
 	return r
-}
-
-// From returns the kind of the values that are converted.
-func (r *Rewriter) From() kinds.Kind { return r.conversion.From }
-
-// inPlace reports whether a converted value has the size of the old one.
-func (c *Conversion) inPlace() bool {
-	return c.From.Form == kinds.Binary && c.To.Form == kinds.Binary
 }
 
 // Document converts the values of doc, in its own bytes if their size does not change. It returns the
@@ -61,19 +55,19 @@ func (r *Rewriter) Document(doc []byte) (out []byte, values int, left []Left, er
 
 // value converts a value if it is to be converted.
 func (r *Rewriter) value(path *walk.Path, l walk.Leaf) error {
-	c, v := &r.conversion, &r.ruling
-	if !c.Rule(v, path, l) || v.Same {
+	v := &r.ruling
+	if !r.conversion.Rule(v, path, l) || v.Same {
 		return nil
 	}
 	switch {
 	case v.Reason != "":
 		r.left = append(r.left, v.change().Left(v.Reason))
-	case !c.inPlace():
-		r.edits, r.changes = append(r.edits, c.edit(l.Offset, v.fresh, v.value)), append(r.changes, v.change())
+	case !r.sameSize:
+		r.edits, r.changes = append(r.edits, v.fresh.edit(l.Offset)), append(r.changes, v.change())
 	default:
 		_, _, offset, _ := l.Binary()
-		r.doc[offset] = c.To.Subtype
-		copy(r.doc[offset+1:], v.fresh[:])
+		r.doc[offset] = v.fresh.Subtype
+		copy(r.doc[offset+1:], v.fresh.Octets[:])
 		r.converted(v.Field)
 	}
 	return nil
@@ -91,7 +85,10 @@ func (r *Rewriter) converted(field []byte) {
 // Values that are not UUIDs are left out. The Reason of what visit gets is empty, and the path is valid
 // until it returns. The error wraps walk.ErrCorrupt.
 func (c Conversion) Wants(doc bson.Raw, visit func(*walk.Path, Left)) error {
-	c.Judge = nil
+	c = slices.Clone(c)
+	for i := range c {
+		c[i].Judge = nil
+	}
 	return c.each(doc, new(Ruling), func(r *Ruling) error {
 		if r.Reason == "" {
 			visit(r.path, r.change().Left(""))

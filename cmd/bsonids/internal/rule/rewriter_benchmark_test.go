@@ -45,8 +45,8 @@ func BenchmarkRewriter(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	d := found[0].Decisions[c.From.Name]
-	c.Judge = d.Judge(uuidrep.JavaLegacy)
+	d := found[0].Decisions[c[0].From.Name]
+	c[0].Judge = d.Judge(uuidrep.JavaLegacy)
 	rewriter := NewRewriter(c)
 	doc := slices.Clone(docs[0])
 	b.SetBytes(int64(len(doc)))

@@ -31,10 +31,10 @@ func TestRewriterAgreesWithRewrite(t *testing.T) {
 			}
 			own := slices.Clone(doc)
 			got, values, left, err := rewriter.Document(own)
-			if err != nil || c.From.IsBinary() && len(left) > 0 || !bytes.Equal(got, want) {
+			if err != nil || c[0].From.IsBinary() && len(left) > 0 || !bytes.Equal(got, want) {
 				t.Fatalf("%v: got %v, want %v; left %v, %v", doc, bson.Raw(got), want, left, err)
 			}
-			if c.From.IsBinary() && c.To.IsBinary() && &got[0] != &own[0] {
+			if c[0].From.IsBinary() && c[0].To.IsBinary() && &got[0] != &own[0] {
 				t.Errorf("%v: not converted in its own bytes", doc)
 			}
 			if values != n {
@@ -81,10 +81,10 @@ func TestWants(t *testing.T) {
 		{conversion(t, "javaLegacy", "csharpLegacy", "a"), "a.0"},
 		{conversion(t, "text", "standard", "t"), "t.1"},
 	} {
-		tt.c.Judge = nothing
+		tt.c[0].Judge = nothing
 		var got []string
 		err := tt.c.Wants(doc, func(p *walk.Path, l Left) {
-			if l.Path != p.Dotted() || l.Reason != "" || tt.c.From.IsBinary() && l.Path != "a.1" && l.Old != [16]byte(java.Data) || !tt.c.From.IsBinary() && l.Value == "" {
+			if l.Path != p.Dotted() || l.Reason != "" || tt.c[0].From.IsBinary() && l.Path != "a.1" && l.Value.Octets != [16]byte(java.Data) || !tt.c[0].From.IsBinary() && l.Value.Other == "" {
 				t.Errorf("%+v", l)
 			}
 			got = append(got, l.Path)

@@ -10,54 +10,56 @@ import (
 // Ruling is what the rule says about a value that a conversion applies to.
 type Ruling struct {
 	Field  []byte   // the name of the field, valid until the next call
-	Octets [16]byte // the bytes of the value, in the order of From
+	Octets [16]byte // the UUID of the value, in the order of its kind
 	// Same is set if the new value is the old one, which is neither converted nor left.
 	Same bool
 	// Reason says why the value is left. It is empty if the value is converted.
 	Reason string
 
+	pair  *Pair
 	path  *walk.Path // valid until visit returns
 	leaf  walk.Leaf
-	old   located
-	fresh [16]byte // the new bytes
-	value Value    // the new value if it is not binary
+	fresh Value // the new value
 	name  [128]byte
 }
 
 // Rule decides about one value: whether it is converted, to what, or why it is left. Every way to convert
 // or to prove a conversion asks it, and nothing else does. ok is false if the conversion does not apply to
 // the value.
-func (c *Conversion) Rule(r *Ruling, path *walk.Path, l walk.Leaf) (ok bool) {
-	if c.From.Form == kinds.Binary && l.Type != bson.TypeBinary { // most values
-		return false
-	}
-	if !c.From.Has(l) || !c.Selects(path) {
-		return false
-	}
-	r.path, r.leaf, r.old, r.Reason = path, l, c.read(l), ""
-	r.Octets = r.old.octets
-	r.fresh, r.value = c.fresh(r.old)
-	if r.Same = c.SameSubtype() && r.fresh == r.Octets; r.Same {
+func (c Conversion) Rule(r *Ruling, path *walk.Path, l walk.Leaf) (ok bool) {
+	for i := range c {
+		p := &c[i]
+		if p.From.Form == kinds.Binary && l.Type != bson.TypeBinary { // most values
+			continue
+		}
+		if !p.From.Has(l) || !p.selects(path) {
+			continue
+		}
+		old := p.read(l)
+		r.pair, r.path, r.leaf, r.Octets, r.Reason = p, path, l, old.octets, ""
+		r.fresh = p.fresh(old)
+		if r.Same = p.SameSubtype() && r.fresh.Octets == r.Octets; !r.Same {
+			r.Field = path.AppendField(r.name[:0])
+			r.Reason = p.judge(r.Field, &old)
+		}
 		return true
 	}
-	r.Field = path.AppendField(r.name[:0])
-	r.Reason = c.judge(r.Field, &r.old)
-	return true
+	return false
 }
 
 // judge returns the reason for which a value of the field is not converted, or "".
-func (c *Conversion) judge(field []byte, v *located) string {
+func (p *Pair) judge(field []byte, v *located) string {
 	switch {
 	case v.unfit != "":
 		return v.unfit
-	case c.From.Form == kinds.Binary:
-		return c.Judge.Value(field, v.octets)
+	case p.From.Form == kinds.Binary:
+		return p.Judge.Value(field, v.octets)
 	}
-	return c.Judge.Formed(field, kinds.Spelled{UUID: v.octets, Certain: v.certain})
+	return p.Judge.Formed(field, kinds.Spelled{UUID: v.octets, Certain: v.certain})
 }
 
 // each calls visit, in the order of the document, for each value of doc that is converted or left.
-func (c *Conversion) each(doc []byte, r *Ruling, visit func(*Ruling) error) error {
+func (c Conversion) each(doc []byte, r *Ruling, visit func(*Ruling) error) error {
 	return c.Walk(doc, func(path *walk.Path, l walk.Leaf) error {
 		if !c.Rule(r, path, l) || r.Same {
 			return nil
@@ -66,9 +68,26 @@ func (c *Conversion) each(doc []byte, r *Ruling, visit func(*Ruling) error) erro
 	})
 }
 
+// Old returns the value.
+func (r *Ruling) Old() Value {
+	if r.pair.From.Form == kinds.Binary {
+		return Value{Subtype: r.pair.From.Subtype, Octets: r.Octets}
+	}
+	return ValueOf(r.leaf.Type, r.leaf.Value)
+}
+
 // change returns the change of the value, also if it is left.
 func (r *Ruling) change() Change {
-	return Change{Path: r.path.Dotted(), Field: string(r.Field), Old: r.old.octets, OldValue: r.old.value, New: r.fresh, NewValue: r.value}
+	return Change{Path: r.path.Dotted(), Field: string(r.Field), Old: r.Old(), New: r.fresh}
+}
+
+// SameSubtype reports whether the new value would have the subtype of the old one.
+func (r *Ruling) SameSubtype() bool { return r.pair.SameSubtype() }
+
+// Made reports whether the value may be what the conversion made of another value of the same subtype.
+func (r *Ruling) Made() bool {
+	p := r.pair
+	return p.SameSubtype() && !p.leaves(r.Field) && p.takes(r.Field, p.From.Order.Permute(p.To.Order.Permute(r.Octets)))
 }
 
 // onlyCopied returns why an update cannot change the value in its document, or "".
@@ -91,80 +110,76 @@ const maxDocument = 16 << 20
 // outgrows reports whether a document of size bytes would be too large with the edits.
 func outgrows(size, growth int) bool { return growth > 0 && size+growth > maxDocument }
 
-// takes reports whether a value of the field that has the bytes, which are those of a binary value, is
-// converted.
-func (c *Conversion) takes(field []byte, octets [16]byte) bool {
-	return c.judge(field, &located{octets: octets}) == ""
+// takes reports whether a binary value of the field that has the bytes is converted.
+func (p *Pair) takes(field []byte, octets [16]byte) bool {
+	return p.judge(field, &located{octets: octets}) == ""
 }
 
-// Made reports whether the bytes of a binary value of the field may be what the conversion made of
-// another value.
-func (c *Conversion) Made(field []byte, octets [16]byte) bool {
-	return !c.leaves(field) && c.takes(field, c.From.Order.Permute(c.To.Order.Permute(octets)))
-}
+// leaves reports whether no value of the field is converted.
+func (p *Pair) leaves(field []byte) bool { return p.Judge.Leaves(field) }
 
-// leaves reports whether the conversion converts no value of the field.
-func (c *Conversion) leaves(field []byte) bool { return c.Judge.Leaves(field) }
-
-// located is a value that a conversion applies to.
+// located is a value that a pair applies to.
 type located struct {
 	octets [16]byte // in the order of From
-	value  Value
 	// certain and null are as in kinds.Spelled. If unfit is not empty, it says why the value is not a
 	// UUID; the conversion never converts it.
 	certain, null bool
 	unfit         string
 }
 
-// read reads a value that From may have. It copies one that is not binary.
-func (c *Conversion) read(l walk.Leaf) located {
-	if c.From.Form == kinds.Binary {
+// read reads a value that From may have.
+func (p *Pair) read(l walk.Leaf) located {
+	if p.From.Form == kinds.Binary {
 		_, data, _, _ := l.Binary()
 		return located{octets: [16]byte(data)}
 	}
-	s, reason, _ := c.From.Form.Parse(l)
-	return located{octets: s.UUID, certain: s.Certain, null: s.Null, value: ValueOf(l.Type, l.Value), unfit: reason}
+	s, reason, _ := p.From.Form.Parse(l)
+	return located{octets: s.UUID, certain: s.Certain, null: s.Null, unfit: reason}
 }
 
-// Fresh returns what the conversion makes of the old value that a Change or a Left has.
-func (c *Conversion) Fresh(octets [16]byte, v Value) ([16]byte, Value) {
-	if v == "" {
-		return c.fresh(located{octets: octets})
+// Makes reports whether the conversion would make the new value of the change of the old one, whatever a judge
+// says. The change is of a list or a log, and has the path of the value.
+func (c Conversion) Makes(ch Change) bool {
+	old := leafOf(ch.Old)
+	for i := range c {
+		if p := &c[i]; p.From.Has(old) && p.has(ch.Path) && p.fresh(p.read(old)) == ch.New {
+			return true
+		}
 	}
-	return c.fresh(c.read(walk.Leaf{Type: bson.Type(v[0]), Value: []byte(v[1:])}))
+	return false
 }
 
-// find returns the value if the conversion applies to it, whatever the judge says.
-func (c *Conversion) find(p *walk.Path, l walk.Leaf) (v located, ok bool) {
-	if !c.From.Has(l) || !c.Selects(p) {
-		return v, false
+// has reports whether the pair applies to the field at a path with array positions.
+func (p *Pair) has(path string) bool {
+	for _, f := range p.Fields {
+		if f.MatchDotted(path) {
+			return true
+		}
 	}
-	return c.read(l), true
-}
-
-// octets converts the bytes of a value from From to To.
-func (c *Conversion) octets(old [16]byte) [16]byte {
-	return c.To.Order.Permute(c.From.Order.Permute(old))
+	return len(p.Fields) == 0
 }
 
 // fresh returns the converted value.
-func (c *Conversion) fresh(v located) ([16]byte, Value) {
-	octets := c.octets(v.octets)
+func (p *Pair) fresh(v located) Value {
+	octets := p.To.Order.Permute(p.From.Order.Permute(v.octets))
 	switch {
 	case v.null:
-		return octets, Null
-	case c.To.Form == kinds.Text:
-		return octets, textOf(octets)
+		return Null
+	case p.To.Form == kinds.Text:
+		return textOf(octets)
 	}
-	return octets, ""
+	return Value{Subtype: p.To.Subtype, Octets: octets}
 }
 
-// edit returns the change of the value at the offset of its document to the converted one.
-func (c *Conversion) edit(offset int, octets [16]byte, value Value) walk.Edit {
-	if value != "" {
-		raw := value.Raw()
-		return walk.Edit{Offset: offset, Type: raw.Type, Value: raw.Value}
+// UUID returns the UUID of a value that the conversion may change, in the order of its kind. ok is false if it
+// changes no such value, or if the value is no UUID.
+func (c Conversion) UUID(v Value) (u [16]byte, ok bool) {
+	l := leafOf(v)
+	for i := range c {
+		if p := &c[i]; p.From.Has(l) {
+			of := p.read(l)
+			return of.octets, of.unfit == ""
+		}
 	}
-	b := append(make([]byte, 0, 21), 16, 0, 0, 0, c.To.Subtype)
-	return walk.Edit{Offset: offset, Type: bson.TypeBinary, Value: append(b, octets[:]...)}
+	return u, false
 }

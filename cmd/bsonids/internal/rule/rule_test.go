@@ -1,6 +1,7 @@
 package rule
 
 import (
+	"bytes"
 	"errors"
 	"math/rand/v2"
 	"slices"
@@ -71,7 +72,7 @@ func TestEveryWay(t *testing.T) {
 				b.Data[i] = byte(r.Uint32())
 			}
 			if r.IntN(4) > 0 { // version 4 in the byte order of --from, or any other one
-				order := []kinds.Kind{c.From, kindstest.Kind(t, "javaLegacy"), kindstest.Kind(t, "csharpLegacy")}[r.IntN(2)].Order
+				order := []kinds.Kind{c[0].From, kindstest.Kind(t, "javaLegacy"), kindstest.Kind(t, "csharpLegacy")}[r.IntN(2)].Order
 				u := order.Permute([16]byte(b.Data))
 				u[6], u[8] = u[6]&0x0f|0x40, u[8]&0x3f|0x80
 				v := order.Permute(u)
@@ -93,14 +94,13 @@ func TestEveryWay(t *testing.T) {
 		if err := errors.Join(err, s.Close()); err != nil {
 			t.Fatal(err)
 		}
-		d := found[0].Decisions[c.From.Name]
+		d := found[0].Decisions[c[0].From.Name]
 		d.Trust([]string{"list"})
-		c.Judge = d.Judge(c.From.Order)
+		c[0].Judge = d.Judge(c[0].From.Order)
 		type one struct {
-			path     string
-			old      [16]byte
-			oldValue Value
-			reason   string
+			path   string
+			old    Value
+			reason string
 		}
 		total := map[string]int{}
 		for _, doc := range docs {
@@ -113,19 +113,19 @@ func TestEveryWay(t *testing.T) {
 				return strings.Contains(reason, "occurs twice in the document") || strings.Contains(reason, walk.ErrUnaddressable.Error())
 			}
 			for _, ch := range slices.Concat(p.Changes, p.InID) {
-				inPlace = append(inPlace, one{ch.Path, ch.Old, ch.OldValue, ""})
+				inPlace = append(inPlace, one{ch.Path, ch.Old, ""})
 			}
 			for _, l := range p.Skipped {
 				if onlyCopied(l.Reason) {
 					total["only copied"]++
 					l.Reason = ""
 				}
-				inPlace = append(inPlace, one{l.Path, l.Old, l.Value, l.Reason})
+				inPlace = append(inPlace, one{l.Path, l.Value, l.Reason})
 			}
 			rewriter := NewRewriter(c)
 			err = c.each(doc, new(Ruling), func(r *Ruling) error {
 				if ch := r.change(); r.Reason == "" {
-					copied = append(copied, one{ch.Path, ch.Old, ch.OldValue, ""})
+					copied = append(copied, one{ch.Path, ch.Old, ""})
 				}
 				return nil
 			})
@@ -137,12 +137,12 @@ func TestEveryWay(t *testing.T) {
 				t.Fatal(n, err)
 			}
 			for _, l := range left {
-				copied = append(copied, one{l.Path, l.Old, l.Value, l.Reason})
+				copied = append(copied, one{l.Path, l.Value, l.Reason})
 				total["left"]++
 			}
 			total["converted"] += n
 			order := func(a, b one) int {
-				return strings.Compare(a.path+string(a.old[:])+string(a.oldValue)+a.reason, b.path+string(b.old[:])+string(b.oldValue)+b.reason)
+				return strings.Compare(a.path+string(a.old.Raw().Value)+a.reason, b.path+string(b.old.Raw().Value)+b.reason)
 			}
 			slices.SortFunc(inPlace, order)
 			slices.SortFunc(copied, order)
@@ -196,7 +196,7 @@ func TestLargeThatShrinks(t *testing.T) {
 func TestRule(t *testing.T) {
 	java, same, odd := kindstest.Value("javaLegacy"), bson.Binary{Subtype: 3, Data: make([]byte, 16)}, bson.Binary{Subtype: 3, Data: []byte("0123456789abcdef")}
 	c := conversion(t, "javaLegacy", "csharpLegacy", "a", "l")
-	c.Judge = (&decide.Decision{From: "javaLegacy", Subtype: 3, Fields: []decide.Field{{Path: "a", Basis: decide.Evidence, Versions: []int{4}}}}).Judge(c.From.Order)
+	c[0].Judge = (&decide.Decision{From: "javaLegacy", Subtype: 3, Fields: []decide.Field{{Path: "a", Basis: decide.Evidence, Versions: []int{4}}}}).Judge(c[0].From.Order)
 	doc := marshal(t, bson.D{{Key: "a", Value: java}, {Key: "l", Value: bson.A{java, same}}, {Key: "a", Value: bson.A{odd, same, "x", kindstest.Value("standard"), java}}, {Key: "b", Value: java}})
 	// 00112233-4455-6677-8899-aabbccddeeff is version 6, of which the field does not show values.
 	var got []string
@@ -241,34 +241,94 @@ func TestOutgrows(t *testing.T) {
 }
 
 // What a conversion makes of a value that a list or a log names is what it makes of it in a document.
-func TestFresh(t *testing.T) {
-	java, standard := [16]byte(kindstest.Value("javaLegacy").Data), [16]byte(kindstest.Value("standard").Data)
+func TestMakes(t *testing.T) {
+	java, standard := kindstest.Value("javaLegacy"), kindstest.Value("standard")
+	binary := func(b bson.Binary) Value { return Value{Subtype: b.Subtype, Octets: [16]byte(b.Data)} }
 	text := func(s string) Value {
 		return ValueOf(bson.TypeString, append(append([]byte{byte(len(s) + 1), 0, 0, 0}, s...), 0))
 	}
 	doc := func(d bson.D) Value { return ValueOf(bson.TypeEmbeddedDocument, marshal(t, d)) }
-	u := bson.E{Key: "uuid", Value: bson.Binary{Data: standard[:]}}
+	u := bson.E{Key: "uuid", Value: bson.Binary{Data: standard.Data}}
 	const hyphens = "00112233-4455-6677-8899-aabbccddeeff"
-	for _, tt := range []struct {
+	tests := []struct {
 		from, to  string
-		octets    [16]byte
-		value     Value
-		want      [16]byte
-		wantValue Value
+		old, want Value
 	}{
-		{"javaLegacy", "standard", java, "", standard, ""},
-		{"standard", "javaLegacy", standard, "", java, ""},
-		{"javaLegacy", "text", java, "", standard, text(hyphens)},
-		{"text", "javaLegacy", standard, text("{" + strings.ToUpper(hyphens) + "}"), java, ""},
-		{"text", "standard", standard, text(strings.ReplaceAll(hyphens, "-", "")), standard, ""},
-		{"goStruct", "standard", standard, doc(bson.D{u}), standard, ""},
-		{"goStruct", "text", standard, doc(bson.D{u, {Key: "valid", Value: true}}), standard, text(hyphens)},
-		{"goStruct", "standard", [16]byte{}, doc(bson.D{{Key: "uuid", Value: bson.Binary{Data: make([]byte, 16)}}, {Key: "valid", Value: false}}), [16]byte{}, Null},
-	} {
-		c := conversion(t, tt.from, tt.to)
-		if octets, v := c.Fresh(tt.octets, tt.value); octets != tt.want || v != tt.wantValue {
-			t.Errorf("%s to %s: %x %q", tt.from, tt.to, octets, v)
+		{"javaLegacy", "standard", binary(java), binary(standard)},
+		{"standard", "javaLegacy", binary(standard), binary(java)},
+		{"javaLegacy", "text", binary(java), text(hyphens)},
+		{"text", "javaLegacy", text("{" + strings.ToUpper(hyphens) + "}"), binary(java)},
+		{"text", "standard", text(strings.ReplaceAll(hyphens, "-", "")), binary(standard)},
+		{"goStruct", "standard", doc(bson.D{u}), binary(standard)},
+		{"goStruct", "text", doc(bson.D{u, {Key: "valid", Value: true}}), text(hyphens)},
+		{"goStruct", "standard", doc(bson.D{{Key: "uuid", Value: bson.Binary{Data: make([]byte, 16)}}, {Key: "valid", Value: false}}), Null},
+	}
+	for _, tt := range tests {
+		c := conversion(t, tt.from, tt.to, "a.b")
+		for _, other := range tests {
+			ch := Change{Path: "a.0.b.7", Old: tt.old, New: other.want}
+			if got := c.Makes(ch); got != (other.want == tt.want) {
+				t.Errorf("%s to %s: %+v: %v", tt.from, tt.to, ch, got)
+			}
 		}
+		if c.Makes(Change{Path: "a", Old: tt.old, New: tt.want}) || c.Makes(Change{Path: "a.b", Old: binary(bson.Binary{Subtype: 9, Data: java.Data}), New: tt.want}) {
+			t.Errorf("%s to %s: another field, or another kind", tt.from, tt.to)
+		}
+	}
+}
+
+// A conversion of several kinds converts each value by its own, in one pass, in place and in a copy; what it made is
+// told by each kind, and restored.
+func TestSeveralKinds(t *testing.T) {
+	c, err := Compile([]kinds.Pair{{From: "csharpLegacy", To: "standard", Fields: []string{"c", "_id"}}, {From: "javaLegacy", To: "standard", Fields: []string{"j"}},
+		{From: "generic", To: "standard", Fields: []string{"g"}}, {From: "text", To: "standard", Fields: []string{"t", "g"}}, {From: "goStruct", To: "standard", Fields: []string{"s"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const text = "00112233-4455-6677-8899-aabbccddeeff"
+	doc := func(in func(kind string) any) bson.Raw {
+		return marshal(t, bson.D{{Key: "_id", Value: in("csharpLegacy")}, {Key: "c", Value: bson.A{in("csharpLegacy"), "x"}}, {Key: "j", Value: in("javaLegacy")},
+			{Key: "g", Value: bson.A{in("generic"), in("text")}}, {Key: "t", Value: in("text")}, {Key: "s", Value: in("goStruct")}, {Key: "other", Value: kindstest.Value("javaLegacy")}})
+	}
+	old := doc(func(kind string) any {
+		switch kind {
+		case "text":
+			return text
+		case "goStruct":
+			return bson.D{{Key: "uuid", Value: kindstest.Value("generic")}}
+		}
+		return kindstest.Value(kind)
+	})
+	want := doc(func(string) any { return kindstest.Value("standard") })
+	got, n, left, err := c.Rewrite(old, nil)
+	if err != nil || n != 7 || len(left) > 0 || !bytes.Equal(got, want) {
+		t.Fatalf("%d values, %v, %v\n%v\nwant %v", n, left, err, got, want)
+	}
+	p, err := c.Plan(old)
+	if err != nil || len(p.Changes) != 6 || len(p.InID) != 1 || len(p.Skipped) > 0 {
+		t.Fatalf("%+v, %v", p, err)
+	}
+	for _, ch := range p.Changes {
+		if !c.Makes(ch) || ch.New != (Value{Subtype: 4, Octets: [16]byte(kindstest.Value("standard").Data)}) {
+			t.Errorf("%+v", ch)
+		}
+	}
+	if back, lost, err := WayBack(want, p.Changes); err != nil || len(back) != 6 || len(lost) > 0 {
+		t.Errorf("%+v, %v, %v", back, lost, err)
+	}
+	if c.Projection() == nil || c.SameSubtype() || c.MergesIDs() {
+		t.Errorf("%v, %v, %v", c.Projection(), c.SameSubtype(), c.MergesIDs())
+	}
+	if back, open, err := c.Restore(want, old); err != nil || len(open) > 0 || !bytes.Equal(back, old) {
+		t.Errorf("%v, %v, %v", back, open, err)
+	}
+	// Without the old document, the kind of two fields is not known.
+	back, open, err := c.Restore(want, nil)
+	if err != nil || len(open) != 3 || open[0].Path != "g.0" || open[2].Path != "s" || !back.Lookup("j").Equal(old.Lookup("j")) {
+		t.Errorf("%v, %+v, %v", back, open, err)
+	}
+	if ids, err := c.Sources(want.Lookup("_id")); err != nil || len(ids) != 2 || !ids[1].Equal(old.Lookup("_id")) {
+		t.Errorf("%v, %v", ids, err)
 	}
 }
 
@@ -276,15 +336,16 @@ func TestFresh(t *testing.T) {
 func TestMade(t *testing.T) {
 	c := conversion(t, "javaLegacy", "csharpLegacy")
 	v4 := [16]byte{0x12, 0x34, 0x56, 0x78, 0x9a, 0xbc, 0x4d, 0xef, 0x80, 1, 2, 3, 4, 5, 6, 7}
-	made, other := c.To.Order.Permute(v4), c.From.Order.Permute(v4)
-	c.Judge = (&decide.Decision{From: "javaLegacy", Subtype: 3, Fields: []decide.Field{{Path: "a", Basis: decide.Evidence, Versions: []int{4}},
-		{Path: "left", Basis: decide.None, Reason: "why"}}}).Judge(c.From.Order)
+	made, other := c[0].To.Order.Permute(v4), c[0].From.Order.Permute(v4)
+	c[0].Judge = (&decide.Decision{From: "javaLegacy", Subtype: 3, Fields: []decide.Field{{Path: "a", Basis: decide.Evidence, Versions: []int{4}},
+		{Path: "left", Basis: decide.None, Reason: "why"}}}).Judge(c[0].From.Order)
 	for _, tt := range []struct {
 		field  string
 		octets [16]byte
 		want   bool
 	}{{"a", made, true}, {"a", other, false}, {"left", made, false}, {"unknown", made, false}, {"left", [16]byte{}, false}, {"a", [16]byte{}, true}} {
-		if got := c.Made([]byte(tt.field), tt.octets); got != tt.want {
+		r := &Ruling{pair: &c[0], Field: []byte(tt.field), Octets: tt.octets}
+		if got := r.Made(); got != tt.want {
 			t.Errorf("%s %x: %v", tt.field, tt.octets, got)
 		}
 	}

@@ -18,7 +18,7 @@ import (
 //
 // Both are written as BSON directly, because encoding one update per document would dominate the
 // cost of a conversion.
-func (p Plan) Model(from, to byte, and bson.RawValue) *mongo.UpdateOneModel {
+func (p Plan) Model(and bson.RawValue) *mongo.UpdateOneModel {
 	filter := make([]byte, 0, 64+len(p.ID.Value)+len(p.Changes)*96)
 	filter, start := begin(filter)
 	filter, eq := beginElement(filter, bson.TypeEmbeddedDocument, "_id")
@@ -27,8 +27,8 @@ func (p Plan) Model(from, to byte, and bson.RawValue) *mongo.UpdateOneModel {
 	for _, ch := range p.Changes {
 		var cond, not int
 		filter, cond = beginElement(filter, bson.TypeEmbeddedDocument, ch.Path)
-		filter = appendStored(filter, "$eq", from, ch.Old, ch.OldValue)
-		if ch.OldValue == Null { // which a field that does not exist matches, too
+		filter = appendStored(filter, "$eq", ch.Old)
+		if ch.Old == Null { // which a field that does not exist matches, too
 			filter = append(appendKey(filter, bson.TypeBoolean, "$exists"), 1)
 		}
 		filter, not = beginElement(filter, bson.TypeEmbeddedDocument, "$not")
@@ -45,7 +45,7 @@ func (p Plan) Model(from, to byte, and bson.RawValue) *mongo.UpdateOneModel {
 	update, start = begin(update)
 	update, set := beginElement(update, bson.TypeEmbeddedDocument, "$set")
 	for _, ch := range p.Changes {
-		update = appendStored(update, ch.Path, to, ch.New, ch.NewValue)
+		update = appendStored(update, ch.Path, ch.New)
 	}
 	update = end(update, set)
 	update = end(update, start)
@@ -54,16 +54,10 @@ func (p Plan) Model(from, to byte, and bson.RawValue) *mongo.UpdateOneModel {
 
 // Size returns the size in bytes of the filter and the update.
 func (p Plan) Size() int {
-	stored := func(v Value) int {
-		if v == "" {
-			return 4 + 1 + 16
-		}
-		return len(v) - 1
-	}
 	n := 36 + len(p.ID.Value) // without the changes
 	for _, ch := range p.Changes {
-		n += 42 + 2*len(ch.Path) + stored(ch.OldValue) + stored(ch.NewValue)
-		if ch.OldValue == Null { // $exists
+		n += 42 + 2*len(ch.Path) + ch.Old.size() + ch.New.size()
+		if ch.Old == Null { // $exists
 			n += 10
 		}
 	}
@@ -91,17 +85,12 @@ func appendValue(b []byte, key string, v bson.RawValue) []byte {
 	return append(appendKey(b, v.Type, key), v.Value...)
 }
 
-// appendStored appends a binary value, or the value v if it is not empty.
-func appendStored(b []byte, key string, subtype byte, octets [16]byte, v Value) []byte {
-	if v != "" {
-		return append(appendKey(b, bson.Type(v[0]), key), v[1:]...)
+func appendStored(b []byte, key string, v Value) []byte {
+	if v.Other != "" {
+		return append(appendKey(b, bson.Type(v.Other[0]), key), v.Other[1:]...)
 	}
-	return appendUUID(b, key, subtype, octets)
-}
-
-func appendUUID(b []byte, key string, subtype byte, octets [16]byte) []byte {
-	b = append(appendKey(b, bson.TypeBinary, key), 16, 0, 0, 0, subtype)
-	return append(b, octets[:]...)
+	b = append(appendKey(b, bson.TypeBinary, key), 16, 0, 0, 0, v.Subtype)
+	return append(b, v.Octets[:]...)
 }
 
 func appendString(b []byte, key, s string) []byte {

@@ -10,48 +10,86 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
 )
 
-// Value is a value of a document that is not binary: the byte of its type, and the value itself in
-// BSON. It is empty if the value is binary, which its subtype and its 16 bytes describe.
-type Value string
+// Value is a value of a document: a binary value of 16 bytes, or another one. Values can be compared
+// with ==.
+type Value struct {
+	Subtype byte     // of a binary value
+	Octets  [16]byte // of a binary value
+	// Other is any other value: the byte of its type, and then itself in BSON. It is empty for a binary value.
+	Other string
+}
+
+// binarySize is the size of a binary value of 16 bytes in BSON.
+const binarySize = 4 + 1 + 16
 
 // ValueOf returns the Value of the type and the bytes, which it copies.
-func ValueOf(t bson.Type, b []byte) Value { return Value(append([]byte{byte(t)}, b...)) }
+func ValueOf(t bson.Type, b []byte) Value {
+	if t == bson.TypeBinary && len(b) == binarySize && b[4] != bson.TypeBinaryBinaryOld {
+		return Value{Subtype: b[4], Octets: [16]byte(b[5:])}
+	}
+	return Value{Other: string(append([]byte{byte(t)}, b...))}
+}
 
 // Null is the value null.
-const Null = Value(bson.TypeNull)
+var Null = ValueOf(bson.TypeNull, nil)
 
 // textOf returns the text of a UUID in its canonical spelling.
 func textOf(u [16]byte) Value {
-	var b [1 + 4 + 37]byte
-	b[0] = byte(bson.TypeString)
-	binary.LittleEndian.PutUint32(b[1:], 37)
-	copy(b[5:], uuid.UUID(u).String())
-	return Value(b[:])
+	var b [4 + 37]byte
+	binary.LittleEndian.PutUint32(b[:], 37)
+	copy(b[4:], uuid.UUID(u).String())
+	return ValueOf(bson.TypeString, b[:])
 }
 
 // Raw returns the value as the type of the driver.
-func (v Value) Raw() bson.RawValue { return bson.RawValue{Type: bson.Type(v[0]), Value: []byte(v[1:])} }
+func (v Value) Raw() bson.RawValue {
+	if v.Other != "" {
+		return bson.RawValue{Type: bson.Type(v.Other[0]), Value: []byte(v.Other[1:])}
+	}
+	return bson.RawValue{Type: bson.TypeBinary, Value: append([]byte{16, 0, 0, 0, v.Subtype}, v.Octets[:]...)}
+}
+
+// size returns the size of the value in BSON, in bytes.
+func (v Value) size() int {
+	if v.Other != "" {
+		return len(v.Other) - 1
+	}
+	return binarySize
+}
+
+// leafOf returns the value as a leaf without a place in a document.
+func leafOf(v Value) walk.Leaf {
+	raw := v.Raw()
+	return walk.Leaf{Type: raw.Type, Value: raw.Value}
+}
+
+// edit returns the change of the value at the offset of its document to v.
+func (v Value) edit(offset int) walk.Edit {
+	raw := v.Raw()
+	return walk.Edit{Offset: offset, Type: raw.Type, Value: raw.Value}
+}
 
 // Walk calls visit for the values of doc, and for the documents to which the conversion may apply.
 func (c Conversion) Walk(doc []byte, visit func(*walk.Path, walk.Leaf) error) error {
-	if c.From.Form != kinds.Struct {
-		return walk.Document(doc, visit) // without an allocation for each document
+	for _, p := range c {
+		if p.From.Form == kinds.Struct {
+			return kinds.Struct.Walk(doc, c.structs, visit)
+		}
 	}
-	return c.From.Form.Walk(doc, c.Selects, visit)
+	return walk.Document(doc, visit) // without an allocation for each document
 }
 
 // IsNew reports whether the value is one that the conversion may have written.
-func (c Conversion) IsNew(p *walk.Path, l walk.Leaf) (octets [16]byte, value Value, ok bool) {
-	if !c.To.IsBinary() {
-		s, _, ok := c.To.Form.Parse(l)
-		if !ok || !c.Selects(p) {
-			return octets, "", false
+func (c Conversion) IsNew(path *walk.Path, l walk.Leaf) bool {
+	for i := range c {
+		p := &c[i]
+		is := p.To.IsBinary() && p.To.Has(l)
+		if !p.To.IsBinary() {
+			_, _, is = p.To.Form.Parse(l)
 		}
-		return s.UUID, ValueOf(l.Type, l.Value), true
+		if is && p.selects(path) {
+			return true
+		}
 	}
-	subtype, data, _, ok := l.Binary()
-	if !ok || subtype != c.To.Subtype || len(data) != 16 || !c.Selects(p) {
-		return octets, "", false
-	}
-	return [16]byte(data), "", true
+	return false
 }

@@ -13,22 +13,21 @@ import (
 // standing is a value in a document. The field is its path without array positions.
 type standing struct {
 	field string
-	found
+	value Value
 }
 
-// WayBack returns the changes that restore in doc the values of the changes, which are from the subtype
-// from to the subtype to. lost has the changes whose values doc has in neither their old nor their new
-// form. If a value is not at its path, WayBack looks for its bytes elsewhere in the field, because
+// WayBack returns the changes that restore in doc the old values of the changes that were made. lost has the
+// changes whose values doc has in neither their old nor their new form. If a value is not at its path, WayBack looks for its bytes elsewhere in the field, because
 // another program may have moved it within its array. It uses these places if there are as many as
 // missing values. The error wraps walk.ErrCorrupt.
-func WayBack(doc bson.Raw, made []Change, from, to byte) (back, lost []Change, err error) {
+func WayBack(doc bson.Raw, made []Change) (back, lost []Change, err error) {
 	var missed []Change
 	values := HeldBy(doc, len(made))
 	for _, ch := range made {
 		switch {
-		case values.HasNew(ch, to):
+		case values.HasNew(ch):
 			back = append(back, ch.back(ch.Path))
-		case values.HasOld(ch, from):
+		case values.HasOld(ch):
 		default:
 			missed = append(missed, ch)
 		}
@@ -57,13 +56,13 @@ func WayBack(doc bson.Raw, made []Change, from, to byte) (back, lost []Change, e
 	}
 	want := make(map[standing][]Change)
 	for _, ch := range missed {
-		s := standing{withoutPositions(ch.Path), foundOf(to, ch.New, ch.NewValue)}
+		s := standing{withoutPositions(ch.Path), ch.New}
 		want[s] = append(want[s], ch)
 	}
 	for s, changes := range want {
-		was := make(map[found]int)
+		was := make(map[Value]int)
 		for _, ch := range changes {
-			was[foundOf(from, ch.Old, ch.OldValue)]++
+			was[ch.Old]++
 		}
 		restored := true
 		for f, n := range was {
@@ -77,8 +76,8 @@ func WayBack(doc bson.Raw, made []Change, from, to byte) (back, lost []Change, e
 		case len(places[s]) == 0 && restored:
 		default:
 			// If the old values of the field differ, one that is at its path may have been another.
-			all := becoming(made, to, s)
-			if !slices.ContainsFunc(all, func(ch Change) bool { return ch.Old != all[0].Old || ch.OldValue != all[0].OldValue }) {
+			all := becoming(made, s)
+			if !slices.ContainsFunc(all, func(ch Change) bool { return ch.Old != all[0].Old }) {
 				lost = append(lost, changes...)
 				continue
 			}
@@ -92,9 +91,9 @@ func WayBack(doc bson.Raw, made []Change, from, to byte) (back, lost []Change, e
 }
 
 // becoming returns the changes of the field whose new value is the one of s.
-func becoming(made []Change, to byte, s standing) (all []Change) {
+func becoming(made []Change, s standing) (all []Change) {
 	for _, ch := range made {
-		if foundOf(to, ch.New, ch.NewValue) == s.found && withoutPositions(ch.Path) == s.field {
+		if ch.New == s.value && withoutPositions(ch.Path) == s.field {
 			all = append(all, ch)
 		}
 	}
@@ -111,12 +110,4 @@ func withoutPositions(path string) string {
 		}
 	}
 	return strings.Join(names, ".")
-}
-
-// foundOf returns value, or if that is empty, a binary value.
-func foundOf(subtype byte, octets [16]byte, value Value) found {
-	if value != "" {
-		return found{value: value}
-	}
-	return found{subtype: subtype, octets: octets}
 }

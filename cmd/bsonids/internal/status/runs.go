@@ -1,6 +1,7 @@
 package status
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -71,23 +72,24 @@ func divisions(steps []report.StepStatusOf) (all []report.DivisionStatus) {
 		of string // the number of parts
 	}
 	var order []division
-	parts := make(map[division]map[string][]report.StepStatusOf)
+	parts := make(map[string]map[string][]report.StepStatusOf) // by the division as text
 	for _, s := range steps {
 		_, of, ok := strings.Cut(s.Part, "/")
 		if !ok || s.Status == report.WasUndone {
 			continue
 		}
-		key := division{s.Step.Conversion, of}
+		d := division{s.Step.Conversion, of}
+		key := fmt.Sprint(d)
 		if parts[key] == nil {
-			order, parts[key] = append(order, key), make(map[string][]report.StepStatusOf)
+			order, parts[key] = append(order, d), make(map[string][]report.StepStatusOf)
 		}
 		parts[key][s.Part] = append(parts[key][s.Part], s)
 	}
-	for _, key := range order {
-		d := report.DivisionStatus{Conversion: key.Conversion, Missing: []string{}}
-		for _, part := range record.Parts(key.of) {
+	for _, division := range order {
+		d := report.DivisionStatus{Conversion: division.Conversion, Missing: []string{}}
+		for _, part := range record.Parts(division.of) {
 			d.Parts++
-			of := parts[key][part]
+			of := parts[fmt.Sprint(division)][part]
 			if len(of) == 0 {
 				d.Missing = append(d.Missing, part)
 				continue

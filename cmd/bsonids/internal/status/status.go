@@ -158,11 +158,11 @@ func conversions(plans []record.Plan, runs []*record.Run) []report.StepStatusOf 
 	}
 	for _, p := range plans {
 		for _, st := range p.Steps {
-			add(st.Conversion, st.Part, report.Conversion{Collection: st.Collection, Filter: st.Filter, From: st.From, To: st.To, Into: st.Into})
+			add(st.Conversion, st.Part, report.Conversion{Collection: st.Collection, Filter: st.Filter, Pairs: st.Pairs, Into: st.Into})
 		}
 	}
 	for _, r := range runs {
-		add(r.Conversion, r.Part, report.Conversion{Collection: r.Collection, Filter: r.Query, From: r.From, To: r.To, Into: r.Into})
+		add(r.Conversion, r.Part, report.Conversion{Collection: r.Collection, Filter: r.Query, Pairs: r.Pairs, Into: r.Into})
 	}
 	return out
 }

@@ -228,7 +228,7 @@ func (s *surveyor) collection(ctx context.Context, spec mongo.CollectionSpecific
 		return err
 	}
 	err = s.Patience.Do(ctx, func() (err error) {
-		collector.Earlier, err = Earlier(ctx, s.db, record.Run{Collection: spec.Name, UUID: spec.UUID, FromSubtype: bson.TypeBinaryUUIDOld, Query: f.Text})
+		collector.Earlier, err = earlierOrders(ctx, s.db, spec, f.Text)
 		return err
 	})
 	if err != nil && failure.Explain(err, "").Kind != failure.Denied { // without the record, the values decide
@@ -247,20 +247,19 @@ func (s *surveyor) collection(ctx context.Context, spec mongo.CollectionSpecific
 	return nil
 }
 
-// Earlier returns, by field, the orders that earlier conversions of the documents of want have found. A value that
+// earlierOrders returns, by field, the legacy orders that earlier conversions of the documents have found. A value that
 // fits one of these, too, may have been left by such a conversion because it fits both orders.
-func Earlier(ctx context.Context, db *mongo.Database, want record.Run) (map[string][]decide.Rival, error) {
+func earlierOrders(ctx context.Context, db *mongo.Database, spec mongo.CollectionSpecification, query string) (map[string][]decide.Rival, error) {
 	out := make(map[string][]decide.Rival)
-	err := record.Others(ctx, db, want, func(unmarshal func(any) error) error {
-		var d decide.Decision
-		if err := unmarshal(&d); err != nil {
-			return err
+	decisions, err := record.Earlier(ctx, db, spec.Name, spec.UUID, query)
+	for _, d := range decisions {
+		if d.Subtype != bson.TypeBinaryUUIDOld {
+			continue
 		}
 		for field, r := range d.Found() {
 			out[field] = append(out[field], r)
 		}
-		return nil
-	})
+	}
 	return out, err
 }
 

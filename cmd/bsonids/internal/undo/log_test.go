@@ -16,6 +16,7 @@ import (
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds/kindstest"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/migration"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/progress"
@@ -62,7 +63,7 @@ func converted(t *testing.T, to string) *undoing {
 	u := &undoing{T: t, messages: new(messages), s: memory.Start(t), path: filepath.Join(t.TempDir(), "undo"), o: Options{Write: true, Batch: 3}}
 	u.coll = u.s.Client.Database("d").Collection("c")
 	c := kindstest.Conversion(t, rule.NewConversion, "javaLegacy", to)
-	l, err := convert.OpenUndoLog(u.path, convert.Identity{Database: "d", Collection: "c", From: "javaLegacy", To: to}, "", 0)
+	l, err := convert.OpenUndoLog(u.path, convert.Identity{Database: "d", Collection: "c", Pairs: []kinds.Pair{{From: "javaLegacy", To: to}}}, "", 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +77,7 @@ func converted(t *testing.T, to string) *undoing {
 			t.Fatal(err)
 		}
 		out, _, _, err := c.Rewrite(doc, rule.Tally{})
-		if err := errors.Join(err, l.Append([]convert.Planned{{Plan: p}}, c, func(convert.Planned) bool { return false })); err != nil {
+		if err := errors.Join(err, l.Append([]convert.Planned{{Plan: p}}, func(convert.Planned) bool { return false })); err != nil {
 			t.Fatal(err)
 		}
 		u.before, u.after = append(u.before, doc), append(u.after, out)
@@ -115,7 +116,7 @@ func (u *undoing) insert(doc any) {
 func (u *undoing) run() record.Run {
 	now := time.Now().Add(-time.Hour)
 	return record.Run{ID: "c/1", Format: 1, Kind: record.Convert, Collection: "c", Epoch: 1, Conversion: "first", Started: now, Updated: now, Ended: &now, Outcome: record.Done,
-		From: "javaLegacy", To: "standard", FromSubtype: 3, ToSubtype: 4, UndoLog: u.path, UndoID: u.id, UndoSize: u.size, Progress: record.Progress{Changed: 5}}
+		Pairs: []kinds.Pair{{From: "javaLegacy", To: "standard"}}, UndoLog: u.path, UndoID: u.id, UndoSize: u.size, Progress: record.Progress{Changed: 5}}
 }
 
 // runs returns the runs in the record.
@@ -166,7 +167,7 @@ func TestLog(t *testing.T) {
 		runs := u.runs()
 		last := runs[len(runs)-1]
 		if len(runs) != all+1 || last.Kind != record.Undo || last.Conversion != conversion || last.UndoID != u.id || last.UndoLog != u.path || last.Outcome != record.Done || last.Ended == nil ||
-			last.From != "javaLegacy" || last.To != "standard" || last.FromSubtype != 3 || last.ToSubtype != 4 || last.Progress.Changed != 5 || last.UUID == nil || len(last.Files) != 1 {
+			!slices.EqualFunc(last.Pairs, []kinds.Pair{{From: "javaLegacy", To: "standard"}}, kinds.Pair.Equal) || last.Progress.Changed != 5 || last.UUID == nil || len(last.Files) != 1 {
 			t.Errorf("%+v", last)
 		}
 		if known && (runs[0].Undone == nil || !runs[0].Undone.Complete || runs[0].Undone.By != last.ID) {
@@ -203,7 +204,7 @@ func TestLogThatCannotBeUsed(t *testing.T) {
 		want        string
 	}{"kind": {"none", "", "none"}, "state": {"javaLegacy", filepath.Join(known, "state"), "not a directory"}} {
 		u.path = filepath.Join(t.TempDir(), name)
-		l, err := convert.OpenUndoLog(u.path, convert.Identity{Database: "d", Collection: "c", From: tt.from, To: "standard"}, tt.state, 0)
+		l, err := convert.OpenUndoLog(u.path, convert.Identity{Database: "d", Collection: "c", Pairs: []kinds.Pair{{From: tt.from, To: "standard"}}}, tt.state, 0)
 		if err := errors.Join(err, l.Close()); err != nil {
 			t.Fatal(err)
 		}
@@ -400,7 +401,7 @@ func TestLogBesideOthers(t *testing.T) {
 		"another":        {func(*record.Run) {}, nil, 1},
 		"of the plan":    {func(*record.Run) {}, []string{"other"}, 0},
 		"undone":         {func(r *record.Run) { r.Undone = &record.Undone{Complete: true} }, nil, 0},
-		"another target": {func(r *record.Run) { r.To = "csharpLegacy" }, nil, 0},
+		"another target": {func(r *record.Run) { r.Pairs[0].To = "csharpLegacy" }, nil, 0},
 	} {
 		u := converted(t, "standard")
 		u.insert(u.run())

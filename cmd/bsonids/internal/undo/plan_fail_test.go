@@ -12,6 +12,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/migration"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
@@ -68,7 +69,7 @@ func TestPlanWithoutFiles(t *testing.T) {
 		},
 		"of another collection": func(t *testing.T, name string) {
 			remove(t, name)
-			l, err := convert.OpenUndoLog(name, convert.Identity{Database: "d", Collection: "x", From: "javaLegacy", To: "standard"}, "", 0)
+			l, err := convert.OpenUndoLog(name, convert.Identity{Database: "d", Collection: "x", Pairs: []kinds.Pair{{From: "javaLegacy", To: "standard"}}}, "", 0)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -157,7 +158,7 @@ func TestPlanOfLongerLog(t *testing.T) {
 	m := apply(t, "")
 	ended := time.Now().Add(-time.Hour)
 	m.insert(record.Run{ID: "b/1", Format: 1, Kind: record.Convert, Collection: "b", Epoch: 1, Conversion: "first", Started: ended, Updated: ended, Ended: &ended,
-		Outcome: record.Done, From: "javaLegacy", To: "standard", FromSubtype: 3, ToSubtype: 4, UndoID: m.ids["b"], UndoSize: 1 << 20})
+		Outcome: record.Done, Pairs: []kinds.Pair{{From: "javaLegacy", To: "standard"}}, UndoID: m.ids["b"], UndoSize: 1 << 20})
 	if steps, _, err := m.undo(); err == nil || len(steps) > 0 || !strings.Contains(err.Error(), "of 1048576") {
 		t.Errorf("%+v, %v", steps, err)
 	}

@@ -87,7 +87,8 @@ func (m *migrated) convert(f plan.Files, id convert.Identity, st plan.Step, idle
 	if err != nil {
 		m.Fatal(err)
 	}
-	s.Decision = &decide.Decision{From: st.From}
+	pair := st.Pairs[0]
+	s.Decisions = []decide.Decision{{From: pair.From}}
 	if !idle {
 		s.Done, s.Changed = true, 5
 	}
@@ -96,9 +97,9 @@ func (m *migrated) convert(f plan.Files, id convert.Identity, st plan.Step, idle
 		if err != nil {
 			m.Fatal(err)
 		}
-		c := kindstest.Conversion(m.T, rule.NewConversion, st.From, st.To)
+		c := kindstest.Conversion(m.T, rule.NewConversion, pair.From, pair.To)
 		for i := range n {
-			doc, err := bson.Marshal(bson.D{{Key: "_id", Value: int32(i)}, {Key: "v", Value: kindstest.Stored([16]byte{1, byte(i), 6: 0x40, 8: 0x80}, st.From)}})
+			doc, err := bson.Marshal(bson.D{{Key: "_id", Value: int32(i)}, {Key: "v", Value: kindstest.Stored([16]byte{1, byte(i), 6: 0x40, 8: 0x80}, pair.From)}})
 			if err != nil {
 				m.Fatal(err)
 			}
@@ -107,7 +108,7 @@ func (m *migrated) convert(f plan.Files, id convert.Identity, st plan.Step, idle
 				m.Fatal(err)
 			}
 			out, _, _, err := c.Rewrite(doc, rule.Tally{})
-			if err := errors.Join(err, l.Append([]convert.Planned{{Plan: planned}}, c, func(convert.Planned) bool { return false })); err != nil {
+			if err := errors.Join(err, l.Append([]convert.Planned{{Plan: planned}}, func(convert.Planned) bool { return false })); err != nil {
 				m.Fatal(err)
 			}
 			m.before[st.Collection], m.after[st.Collection] = append(m.before[st.Collection], doc), append(m.after[st.Collection], out)
@@ -193,7 +194,7 @@ func TestPlan(t *testing.T) {
 			if s.Step.Collection == "c" {
 				want = 0
 			}
-			if s.Begun != (want > 0) || s.Result.Entries != want || s.Result.Left != 0 || s.From != "javaLegacy" {
+			if s.Begun != (want > 0) || s.Result.Entries != want || s.Result.Left != 0 || s.Pairs[0].From != "javaLegacy" {
 				t.Errorf("%+v", s)
 			}
 		}
@@ -234,7 +235,7 @@ func TestPlanOfPart(t *testing.T) {
 		epochs[of]++
 		id := fmt.Sprintf("%s/%d", of, epochs[of])
 		r := record.Run{ID: id, Format: 1, Kind: record.Convert, Collection: of, Part: "2/3", Epoch: epochs[of], Conversion: id, Started: ended, Updated: ended, Ended: &ended,
-			Outcome: record.Done, From: "javaLegacy", To: "standard", FromSubtype: 3, ToSubtype: 4, Progress: record.Progress{Changed: 1}}
+			Outcome: record.Done, Pairs: []kinds.Pair{{From: "javaLegacy", To: "standard"}}, Progress: record.Progress{Changed: 1}}
 		change(&r)
 		m.insert(r)
 	}
@@ -282,7 +283,7 @@ func TestPlanBesideOthers(t *testing.T) {
 				id = m.ids["a"]
 			}
 			m.insert(record.Run{ID: fmt.Sprintf("b/%d", i+1), Format: 1, Kind: record.Convert, Collection: "b", Epoch: int64(i + 1), Conversion: fmt.Sprint(i), Started: ended, Updated: ended,
-				Ended: &ended, Outcome: record.Done, From: "javaLegacy", To: "standard", FromSubtype: 3, ToSubtype: 4, UndoLog: "/logs/" + id, UndoID: id, Progress: record.Progress{Changed: 1}})
+				Ended: &ended, Outcome: record.Done, Pairs: []kinds.Pair{{From: "javaLegacy", To: "standard"}}, UndoLog: "/logs/" + id, UndoID: id, Progress: record.Progress{Changed: 1}})
 		}
 		m.s.Put(m.collection("b"), append(slices.Clone(m.after["b"]), marshal(t, bson.D{{Key: "_id", Value: int32(100)}, {Key: "v", Value: kindstest.Value("standard")}}))...)
 		steps, _, err := m.undo()

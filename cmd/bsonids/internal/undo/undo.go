@@ -75,7 +75,7 @@ func (w *undo) restore(ctx context.Context, u *Undone) (err error) {
 			if w.spec, err = server.FindCollection(ctx, w.coll); err != nil || !w.Write {
 				return err
 			}
-			return migration.NotGuarded(ctx, w.coll, w.spec.UUID, w.of.Conversion.From.Subtype, w.of.Conversion, false)
+			return migration.NotGuarded(ctx, w.coll, w.spec.UUID, w.of.Conversion, true, false)
 		},
 		func() (err error) {
 			expected, err = w.whole(ctx)
@@ -150,7 +150,7 @@ func (w *undo) last(ctx context.Context) error {
 
 // beside warns about other conversions, which may have written the values that the log does not have.
 func (w *undo) beside(ctx context.Context) error {
-	logs, err := record.Beside(ctx, w.coll.Database(), record.Run{Collection: w.coll.Name(), UUID: w.spec.UUID, To: w.log.Identity.To, Part: w.log.Identity.Part}, append(slices.Clone(w.own), w.log.ID))
+	logs, err := record.Beside(ctx, w.coll.Database(), record.Run{Collection: w.coll.Name(), UUID: w.spec.UUID, Pairs: w.log.Identity.Pairs, Part: w.log.Identity.Part}, append(slices.Clone(w.own), w.log.ID))
 	if migration.Denied(err) {
 		return nil
 	}
@@ -163,9 +163,8 @@ func (w *undo) beside(ctx context.Context) error {
 // begin begins the undo in the record, and records there that the conversion is no longer in
 // effect.
 func (w *undo) begin(ctx context.Context) (*migration.Claim, error) {
-	db, id, conv := w.coll.Database(), w.log.Identity, w.of.Conversion
-	run := record.Run{Kind: record.Undo, Collection: id.Collection, UUID: w.spec.UUID, Conversion: w.log.ID, From: id.From, To: id.To,
-		FromSubtype: conv.From.Subtype, ToSubtype: conv.To.Subtype, Fields: id.Fields, Part: id.Part, UndoLog: migration.Absolute(w.path), UndoID: w.log.ID}
+	db, id := w.coll.Database(), w.log.Identity
+	run := record.Run{Kind: record.Undo, Collection: id.Collection, UUID: w.spec.UUID, Conversion: w.log.ID, Pairs: id.Pairs, Part: id.Part, UndoLog: migration.Absolute(w.path), UndoID: w.log.ID}
 	of, err := record.LogOf(ctx, db, id.Collection, "", w.log.ID)
 	if err != nil {
 		return nil, migration.OfRecord(err)

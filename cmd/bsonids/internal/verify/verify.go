@@ -51,8 +51,8 @@ func (c *conversion) open() (err error) {
 	if err := migration.IsOf("the state file "+c.State, c.state.Identity, c.ID); err != nil {
 		return err
 	}
-	if c.state.Decision != nil {
-		c.Conversion.Judge = c.state.Decision.Judge(c.Conversion.From.Order)
+	if err := c.Conversion.Decide(c.state.Decisions); err != nil {
+		return failure.Usagef("the state file %s: %v", c.State, err)
 	}
 	return nil
 }
@@ -136,7 +136,7 @@ func (c *conversion) prove(ctx context.Context, s *migration.Session, out *repor
 	out.Result, out.Proven = v, v.Holds(c.allowChanged)
 	// A user who may read everything may lack the privilege to write the record. The proof holds
 	// without it.
-	_ = record.MarkVerified(ctx, db, record.Run{Collection: id.Collection, From: id.From, To: id.To, Into: id.Into, Fields: id.Fields, Query: id.Query, Part: id.Part}, out.Proven, s.Version)
+	_ = record.MarkVerified(ctx, db, record.Run{Collection: id.Collection, Pairs: id.Pairs, Into: id.Into, Query: id.Query, Part: id.Part}, out.Proven, s.Version)
 	return nil
 }
 

@@ -67,6 +67,22 @@ func (p Pattern) MatchField(field string) bool {
 	return true
 }
 
+// MatchDotted is like Match, for a path as Path.Dotted writes it: its numbers may be array positions.
+func (p Pattern) MatchDotted(path string) bool {
+	return matchDotted(p.segments, strings.Split(path, "."))
+}
+
+func matchDotted(names, path []string) bool {
+	if len(path) == 0 {
+		return len(names) == 0
+	}
+	if len(names) > 0 && (names[0] == "*" || names[0] == path[0]) && matchDotted(names[1:], path[1:]) {
+		return true
+	}
+	position := path[0] != "" && strings.Trim(path[0], "0123456789") == ""
+	return position && matchDotted(names, path[1:])
+}
+
 // Top returns the name at the top level of the document, or * for any name.
 func (p Pattern) Top() string { return p.segments[0] }
 
