@@ -67,10 +67,10 @@ func (f *Values) match(g *sharers) {
 	}
 }
 
-// Found returns what was found, after Decide. ok is false if there were too many fields to distinguish this one.
-func (f *Values) Found() (found Found, ok bool) {
+// Found returns what was found, after Decide.
+func (f *Values) Found() Found {
 	all := f.count(network, nil).n
-	found = Found{Distinct: all + f.same, Uninformative: f.same}
+	found := Found{Distinct: all + f.same, Uninformative: f.same}
 	if f.kinds[0].IsBinary() {
 		for o := range orders {
 			r := f.reading(o, all)
@@ -80,7 +80,7 @@ func (f *Values) Found() (found Found, ok bool) {
 			}
 			found.Orders = append(found.Orders, r)
 		}
-		return found, f.path != Others
+		return found
 	}
 	r := f.reading(network, all)
 	if len(r.Decision.Digits) == 0 { // text of 32 digits that is no UUID
@@ -96,7 +96,7 @@ func (f *Values) Found() (found Found, ok bool) {
 		}
 	}
 	found.Orders = []Reading{r}
-	return found, f.path != Others
+	return found
 }
 
 func (f *Values) reading(o int, all int64) Reading {

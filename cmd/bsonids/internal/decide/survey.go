@@ -12,10 +12,6 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/spill"
 )
 
-// maxFields is the maximum number of fields of a collection that are distinguished, for collections
-// whose field names are data. All other fields share the decision of Others.
-const maxFields = 2000
-
 // Survey makes the decisions of several collections at once: about all values whose kind is not determined
 // by how they are stored. It takes every value of every collection once, in any order, and sorts them on the
 // disk, so that its memory does not grow with their number. Values of the collections of one group are
@@ -100,8 +96,8 @@ func (c *Surveyed) Forget() {
 	c.Documents, c.fields = 0, make(map[kinds.Stored]map[string]*Values)
 }
 
-// Values returns the values of the field with the name, as walk.Path.AppendField writes it. Elements of an array
-// belong to the same field as single values.
+// Values returns the values of the field with the name, as walk.Path.AppendField writes it, or of Others. Elements of
+// an array belong to the same field as single values. The caller bounds the number of fields.
 func (c *Surveyed) Values(stored kinds.Stored, name string) *Values {
 	fields := c.fields[stored]
 	if fields == nil {
@@ -109,9 +105,6 @@ func (c *Surveyed) Values(stored kinds.Stored, name string) *Values {
 		c.fields[stored] = fields
 	}
 	plain := Plain(name)
-	if fields[plain] == nil && len(fields) >= maxFields {
-		plain, name = Others, Others
-	}
 	f := fields[plain]
 	if f == nil {
 		f = &Values{Stored: stored, kinds: slices.DeleteFunc(stored.Kinds(), kinds.Kind.BySubtype), path: name, number: uint64(len(c.survey.fields)), in: c}

@@ -2,6 +2,7 @@ package scan
 
 import (
 	"encoding/hex"
+	"fmt"
 	"math/rand/v2"
 	"reflect"
 	"slices"
@@ -55,5 +56,20 @@ func TestForms(t *testing.T) {
 	want.Matches, want.MatchedIn, want.Reasons[3] = 35, "db.visits user", "35 equal ids of known order, most of them in db.visits user"
 	if got := form("by"); !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v\nwant %+v", got, want)
+	}
+}
+
+// Text of 32 digits counts as UUIDs if its values have the variant and a version. Checksums do not.
+func TestDigits(t *testing.T) {
+	for name, tt := range map[string]struct {
+		value maker
+		text  int64
+	}{"version 4": {v4, 100}, "version 7": {v7, 100}, "checksums": {md5Sum, 0}, "random": {noBits, 0}} {
+		s, r := newScan(t), rand.New(rand.NewPCG(1, 3))
+		gather(t, s.collector(t, "c"), "id", 100, func(i int) any { return fmt.Sprintf("%x", tt.value(r, i)) })
+		fields := s.judged(t)[0].Fields
+		if tt.text == 0 && len(fields) != 0 || tt.text > 0 && (len(fields) != 1 || fields[0].Counts != Counts{Text: tt.text}) {
+			t.Errorf("%s: %+v", name, fields)
+		}
 	}
 }

@@ -2,15 +2,12 @@ package scan
 
 import (
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/bsonids/bsonids/uuidrep"
 	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
-
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
 )
 
 // The order of values without version bits is found from the same ids in a field of another
@@ -33,8 +30,8 @@ func TestMatches(t *testing.T) {
 					}
 					collect(t, users, bson.D{{Key: "_id", Value: ref}})
 				}
-				e := evidence(t, s, "db.orders", "user", 3)
-				o := e.Orders[slices.IndexFunc(e.Orders, func(o decide.Reading) bool { return o.Order == want })]
+				e := evidence(t, s)
+				o := order(e, want)
 				if string(e.Verdict) != want || o.Matches != e.Distinct || o.MatchedIn != "db.users _id" {
 					t.Errorf("%d in %v, text %v: %s %+v", n, rep, text, e.Verdict, e.Orders)
 				}
@@ -56,7 +53,7 @@ func TestMatchesDisagree(t *testing.T) {
 		collect(t, c, bson.D{{Key: "user", Value: stored(id, 3, rep)}})
 		collect(t, users, bson.D{{Key: "_id", Value: stored(id, 4, uuidrep.Standard)}})
 	}
-	if e := evidence(t, s, "db.c", "user", 3); e.Verdict != "mixed" && e.Verdict != "undetermined" {
+	if e := evidence(t, s); e.Verdict != "mixed" && e.Verdict != "undetermined" {
 		t.Errorf("%s %+v", e.Verdict, e.Orders)
 	}
 }
@@ -78,11 +75,10 @@ func TestMatchesAgainstBits(t *testing.T) {
 				collect(t, users, bson.D{{Key: "_id", Value: b}})
 			}
 		}
-		e := evidence(t, s, "db.c", "user", 3)
+		e := evidence(t, s)
 		reasons := strings.Join(e.Reasons, "\n")
-		i := slices.IndexFunc(e.Orders, func(o decide.Reading) bool { return o.Order == "javaLegacy" })
-		if string(e.Verdict) != tt.want || tt.copied > 1 && !strings.Contains(reasons, "db.users _id") || e.Orders[i].Conversion.Values != int64(1000-tt.copied) {
-			t.Errorf("%d copied: %s %+v %q %q", tt.copied, e.Verdict, e.Orders[i].Conversion, e.Reasons, e.Settle)
+		if string(e.Verdict) != tt.want || tt.copied > 1 && !strings.Contains(reasons, "db.users _id") || order(e, "javaLegacy").Conversion.Values != int64(1000-tt.copied) {
+			t.Errorf("%d copied: %s %+v %q %q", tt.copied, e.Verdict, order(e, "javaLegacy").Conversion, e.Reasons, e.Settle)
 		}
 	}
 }

@@ -11,84 +11,53 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 )
 
-func gather(t *testing.T, s *Scan, name, path string, n int, value func(i int) any) {
+// gather adds n documents with a value to a collection.
+func gather(t *testing.T, c *Collector, path string, n int, value func(i int) any) {
 	t.Helper()
-	c := s.collector(t, name)
 	for i := range n {
-		doc, err := bson.Marshal(bson.D{{Key: path, Value: value(i)}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := c.Add(doc); err != nil {
-			t.Fatal(err)
-		}
+		collect(t, c, bson.D{{Key: path, Value: value(i)}})
 	}
 }
 
-func inOrder(t *testing.T, u uuid.UUID, r uuidrep.Representation) bson.Binary {
-	t.Helper()
-	b, err := uuidrep.NewBinaryWithRepresentation(u, r)
-	if err != nil {
-		t.Fatal(err)
+// several returns new UUIDs.
+func several(n int) []uuid.UUID {
+	ids := make([]uuid.UUID, n)
+	for i := range ids {
+		ids[i] = uuid.New()
 	}
-	return b
+	return ids
 }
 
 // The same ids connect fields of different collections, in whatever byte order and type they are.
 // Constants such as the nil UUID are not connected. Fields of one collection are, whose documents refer to each other.
 func TestReferences(t *testing.T) {
-	ids := make([]uuid.UUID, 40)
-	for i := range ids {
-		ids[i] = uuid.New()
-	}
-	tree := make([]uuid.UUID, 9)
-	for i := range tree {
-		tree[i] = uuid.New()
-	}
+	ids, tree := several(40), several(9)
 	s := newScan(t)
-	gather(t, s, "orders", "customer", 30, func(i int) any { return inOrder(t, ids[i%20], uuidrep.JavaLegacy) })
-	gather(t, s, "customers", "_id", 20, func(i int) any { return inOrder(t, ids[i], uuidrep.CSharpLegacy) })
-	gather(t, s, "orders", "paidBy", 5, func(i int) any { return inOrder(t, ids[i], uuidrep.Standard) })
-	gather(t, s, "nodes", "_id", 9, func(i int) any { return inOrder(t, tree[i], uuidrep.JavaLegacy) })
-	gather(t, s, "nodes", "parent", 9, func(i int) any { return inOrder(t, tree[i/2], uuidrep.JavaLegacy) })
-	gather(t, s, "mails", "to", 1, func(int) any { return ids[3].String() })
-	gather(t, s, "files", "id", 10, func(i int) any { return inOrder(t, ids[30+i], uuidrep.JavaLegacy) })
-	gather(t, s, "logs", "id", 10, func(i int) any { return inOrder(t, uuid.Nil, uuidrep.JavaLegacy) })
-	gather(t, s, "logs2", "id", 10, func(i int) any { return inOrder(t, uuid.Nil, uuidrep.JavaLegacy) })
+	gather(t, s.collector(t, "orders"), "customer", 30, func(i int) any { return stored(ids[i%20], 3, uuidrep.JavaLegacy) })
+	gather(t, s.collector(t, "customers"), "_id", 20, func(i int) any { return stored(ids[i], 3, uuidrep.CSharpLegacy) })
+	gather(t, s.collector(t, "orders"), "paidBy", 5, func(i int) any { return stored(ids[i], 4, uuidrep.Standard) })
+	gather(t, s.collector(t, "nodes"), "_id", 9, func(i int) any { return stored(tree[i], 3, uuidrep.JavaLegacy) })
+	gather(t, s.collector(t, "nodes"), "parent", 9, func(i int) any { return stored(tree[i/2], 3, uuidrep.JavaLegacy) })
+	gather(t, s.collector(t, "mails"), "to", 1, func(int) any { return ids[3].String() })
+	gather(t, s.collector(t, "files"), "id", 10, func(i int) any { return stored(ids[30+i], 3, uuidrep.JavaLegacy) })
+	gather(t, s.collector(t, "logs"), "id", 10, func(i int) any { return stored(uuid.Nil, 3, uuidrep.JavaLegacy) })
+	gather(t, s.collector(t, "logs2"), "id", 10, func(i int) any { return stored(uuid.Nil, 3, uuidrep.JavaLegacy) })
+	const n = 20_000 // all of many values are compared
+	many, others := several(n), several(n)
+	others[n/3] = many[n/2]
+	gather(t, s.collector(t, "many"), "_id", n, func(i int) any { return stored(many[i], 3, uuidrep.JavaLegacy) })
+	gather(t, s.collector(t, "others"), "a", n, func(i int) any { return stored(others[i], 4, uuidrep.Standard) })
 	s.judged(t)
 	got, err := s.References()
 	want := []Reference{
 		{End{"db.customers", "_id"}, End{"db.mails", "to"}, 1, 1},
 		{End{"db.customers", "_id"}, End{"db.orders", "customer"}, 20, 20},
 		{End{"db.customers", "_id"}, End{"db.orders", "paidBy"}, 5, 5},
+		{End{"db.many", "_id"}, End{"db.others", "a"}, 1, n},
 		{End{"db.nodes", "_id"}, End{"db.nodes", "parent"}, 5, 5},
 	}
 	if err != nil || !slices.Equal(got, want) {
 		t.Errorf("got %+v, %v", got, err)
-	}
-}
-
-// Fields with many values are compared by all of them: one equal value of many is found.
-func TestReferencesOfMany(t *testing.T) {
-	const n = 20_000
-	one := uuid.New()
-	s := newScan(t)
-	gather(t, s, "a", "_id", n, func(i int) any {
-		if i == n/2 {
-			return inOrder(t, one, uuidrep.JavaLegacy)
-		}
-		return inOrder(t, uuid.New(), uuidrep.JavaLegacy)
-	})
-	gather(t, s, "b", "a", n, func(i int) any {
-		if i == n/3 {
-			return inOrder(t, one, uuidrep.CSharpLegacy)
-		}
-		return inOrder(t, uuid.New(), uuidrep.Standard)
-	})
-	s.judged(t)
-	got, err := s.References()
-	if want := (Reference{End{"db.a", "_id"}, End{"db.b", "a"}, 1, n}); err != nil || len(got) != 1 || got[0] != want {
-		t.Fatalf("got %+v, %v", got, err)
 	}
 }
 
@@ -122,32 +91,22 @@ func TestReferencesOfText(t *testing.T) {
 // A sample connects fields of collections that are read, without being evidence about their order or connected
 // with another sample.
 func TestReferencesOfSamples(t *testing.T) {
-	ids := make([]uuid.UUID, 40)
-	for i := range ids {
-		ids[i] = uuid.New()
-	}
-	r := rand.New(rand.NewPCG(1, 2))
-	hashes := make([]uuid.UUID, 10) // no version tells the order
-	for i := range hashes {
-		hashes[i] = md5Sum(r, i)
-	}
-	hash := func(i int) bson.Binary { return bson.Binary{Subtype: 3, Data: hashes[i][:]} }
+	ids := several(40)
+	hash := func(i int) bson.Binary { return stored(md5Sum(nil, i), 3, uuidrep.PythonLegacy) } // no version tells the order
 	s := newScan(t)
-	gather(t, s, "orders", "customer", 30, func(i int) any { return inOrder(t, ids[i], uuidrep.JavaLegacy) })
-	gather(t, s, "mails", "to", 10, func(i int) any { return inOrder(t, ids[i], uuidrep.CSharpLegacy) })
-	gather(t, s, "files", "hash", 10, func(i int) any { return hash(i) })
+	gather(t, s.collector(t, "orders"), "customer", 30, func(i int) any { return stored(ids[i], 3, uuidrep.JavaLegacy) })
+	gather(t, s.collector(t, "mails"), "to", 10, func(i int) any { return stored(ids[i], 3, uuidrep.CSharpLegacy) })
+	gather(t, s.collector(t, "files"), "hash", 10, func(i int) any { return hash(i) })
 	for name, value := range map[string]func(i int) any{
-		"customers": func(i int) any { return inOrder(t, ids[i+5], uuidrep.JavaLegacy) },
-		"visits":    func(i int) any { return inOrder(t, ids[i+5], uuidrep.Standard) },
+		"customers": func(i int) any { return stored(ids[i+5], 3, uuidrep.JavaLegacy) },
+		"visits":    func(i int) any { return stored(ids[i+5], 4, uuidrep.Standard) },
 		"sums":      func(i int) any { return bson.Binary{Subtype: 4, Data: hash(i).Data} },
 	} {
 		c, err := s.Sample("db", name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for i := range 10 {
-			collect(t, c, bson.D{{Key: "_id", Value: value(i)}})
-		}
+		gather(t, c, "_id", 10, value)
 	}
 	judged, err := s.Judge()
 	if err != nil {

@@ -196,7 +196,7 @@ func (c *Collector) value(p *walk.Path, l walk.Leaf) error {
 		if c.overflow = true; !ok {
 			return nil
 		}
-		return c.Values(stored, string(c.name)).Add(u)
+		return c.Values(stored, decide.Others).Add(u)
 	}
 	if !ok {
 		if subtype, _, _, ok := l.Binary(); ok && (subtype == bson.TypeBinaryUUID || subtype == bson.TypeBinaryUUIDOld) {
@@ -238,12 +238,20 @@ func (c *Collector) field(mayBeUUID bool) *field {
 	return f
 }
 
-// of returns the values of the field that are stored so.
-func (f *field) of(stored kinds.Stored) *decide.Values {
+// has returns the values of the field that are stored so, or nil if there are none.
+func (f *field) has(stored kinds.Stored) *decide.Values {
 	for _, v := range f.values {
 		if v.Stored == stored {
 			return v
 		}
+	}
+	return nil
+}
+
+// of is like has, and begins with no values if there are none yet.
+func (f *field) of(stored kinds.Stored) *decide.Values {
+	if v := f.has(stored); v != nil {
+		return v
 	}
 	v := f.in.Values(stored, f.Path)
 	f.values = append(f.values, v)
@@ -330,8 +338,8 @@ func (c *Collector) result() Collection {
 	for _, f := range c.fields {
 		field := Field{Path: f.Path, Odd: f.odd}
 		for _, subtype := range []byte{bson.TypeBinaryUUIDOld, bson.TypeBinaryGeneric} {
-			if found, ok := f.found(kinds.StoredAs(subtype)); ok {
-				field.Evidence = append(field.Evidence, newEvidence(subtype, found))
+			if v := f.has(kinds.StoredAs(subtype)); v != nil {
+				field.Evidence = append(field.Evidence, newEvidence(subtype, v.Found()))
 			}
 		}
 		for _, stored := range []kinds.Stored{kinds.OfText, kinds.GoStruct} {
@@ -339,14 +347,14 @@ func (c *Collector) result() Collection {
 			if form == nil {
 				continue
 			}
-			found, ok := f.found(stored)
-			if n := form.written[digits]; n > 0 && ok && len(found.Orders[0].Decision.Digits) > 0 { // a conversion takes some of it for UUIDs
+			found := f.has(stored).Found()
+			if n := form.written[digits]; n > 0 && len(found.Orders[0].Decision.Digits) > 0 { // a conversion takes some of it for UUIDs
 				f.counts.Text += n
 				f.counts.Other -= n
 			} else {
 				delete(form.written, digits)
 			}
-			if ok && form.written.Sum() > 0 {
+			if form.written.Sum() > 0 {
 				field.Forms = append(field.Forms, form.evidence(stored, found))
 			}
 		}
@@ -356,15 +364,4 @@ func (c *Collector) result() Collection {
 	}
 	slices.SortFunc(out.Fields, func(a, b Field) int { return strings.Compare(a.Path, b.Path) })
 	return out
-}
-
-// found returns what was found in the values of the field that are stored so. ok is false if there are none, or too many
-// fields.
-func (f *field) found(stored kinds.Stored) (found decide.Found, ok bool) {
-	for _, v := range f.values {
-		if v.Stored == stored {
-			return v.Found()
-		}
-	}
-	return found, false
 }

@@ -100,6 +100,9 @@ func TestFieldNamesAsData(t *testing.T) {
 	if i := slices.IndexFunc(got.Fields, func(f Field) bool { return f.Path == "id" }); i < 0 || got.Fields[i].Counts.Legacy != maxFields/2+1 {
 		t.Error("the field id is not counted")
 	}
+	if f := got.Decisions["text"].Fields; f[0].Path != decide.Others || len(f) != maxFields/2 {
+		t.Errorf("%d fields with text, the first of them %s", len(f), f[0].Path)
+	}
 }
 
 // Names may be as long as documents. Fields are left out if the names together are too long, as

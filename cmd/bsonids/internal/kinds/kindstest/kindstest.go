@@ -14,41 +14,35 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
 )
 
-// permuted has, for each representation, the positions of the bytes of a UUID, as the document gives them.
-var permuted = map[string]struct {
-	subtype byte
-	octets  [16]int
-}{
-	"standard":     {4, [16]int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}},
-	"pythonLegacy": {3, [16]int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}},
-	"csharpLegacy": {3, [16]int{3, 2, 1, 0, 5, 4, 7, 6, 8, 9, 10, 11, 12, 13, 14, 15}},
-	"javaLegacy":   {3, [16]int{7, 6, 5, 4, 3, 2, 1, 0, 15, 14, 13, 12, 11, 10, 9, 8}},
-	"generic":      {0, [16]int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}},
+// values has 00112233-4455-6677-8899-aabbccddeeff, the UUID of the document, in each representation, as the document
+// gives it.
+var values = map[string]bson.Binary{
+	"standard":     {Subtype: 4, Data: []byte("\x00\x11\x22\x33\x44\x55\x66\x77\x88\x99\xaa\xbb\xcc\xdd\xee\xff")},
+	"pythonLegacy": {Subtype: 3, Data: []byte("\x00\x11\x22\x33\x44\x55\x66\x77\x88\x99\xaa\xbb\xcc\xdd\xee\xff")},
+	"csharpLegacy": {Subtype: 3, Data: []byte("\x33\x22\x11\x00\x55\x44\x77\x66\x88\x99\xaa\xbb\xcc\xdd\xee\xff")},
+	"javaLegacy":   {Subtype: 3, Data: []byte("\x77\x66\x55\x44\x33\x22\x11\x00\xff\xee\xdd\xcc\xbb\xaa\x99\x88")},
+	"generic":      {Subtype: 0, Data: []byte("\x00\x11\x22\x33\x44\x55\x66\x77\x88\x99\xaa\xbb\xcc\xdd\xee\xff")},
 }
 
 // Binary has the names of the representations.
-var Binary = slices.Sorted(maps.Keys(permuted))
+var Binary = slices.Sorted(maps.Keys(values))
 
-// Stored returns a UUID in a representation.
-func Stored(u [16]byte, kind string) bson.Binary {
-	p, ok := permuted[kind]
+// Value returns the UUID of the document in a representation.
+func Value(kind string) bson.Binary {
+	v, ok := values[kind]
 	if !ok {
 		panic("kindstest: no representation has the name " + kind)
 	}
-	b := make([]byte, 16)
-	for i, from := range p.octets {
-		b[i] = u[from]
-	}
-	return bson.Binary{Subtype: p.subtype, Data: b}
+	return bson.Binary{Subtype: v.Subtype, Data: slices.Clone(v.Data)}
 }
 
-// Value returns 00112233-4455-6677-8899-aabbccddeeff, the UUID of the document, in a representation.
-func Value(kind string) bson.Binary {
-	var u [16]byte
-	for i := range u {
-		u[i] = byte(0x11 * i)
+// Stored returns a UUID in a representation: its bytes in the places that those of the document's UUID have.
+func Stored(u [16]byte, kind string) bson.Binary {
+	v := Value(kind)
+	for i, b := range v.Data {
+		v.Data[i] = u[b/0x11]
 	}
-	return Stored(u, kind)
+	return v
 }
 
 // Kind returns the kind with the name.
