@@ -102,7 +102,7 @@ func (r *run) distinct(ctx context.Context) (err error) {
 	n, ids := int64(0), []string{}
 	d := source.OpenDump(r.Input, func(int) {})
 	defer func() { err = errors.Join(err, d.Close()) }()
-	err = source.Each(ctx, d, func(doc bson.Raw) error {
+	err = d.Each(ctx, func(doc bson.Raw) error {
 		if d.Item.Collection.String() != of.Namespace {
 			return nil
 		}

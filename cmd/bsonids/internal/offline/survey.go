@@ -67,7 +67,7 @@ func (r *Reading) pass(ctx context.Context, s *scan.Scan, takes func(*dump.Colle
 		of[c] = to
 		return to, err
 	}
-	err = source.Each(ctx, d, func(doc bson.Raw) (err error) {
+	err = d.Each(ctx, func(doc bson.Raw) (err error) {
 		c := d.Item.Collection
 		sum.add(c, doc)
 		to, ok := of[c]

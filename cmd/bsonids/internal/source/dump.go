@@ -8,6 +8,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/dump"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
 )
 
 // Dump is the documents of a dump, in the order of its files.
@@ -44,14 +45,22 @@ func (d *Dump) NextItem(ctx context.Context) (err error) {
 	return err
 }
 
-// Next reads the next document. Its collection is that of Item.
-func (d *Dump) Next(ctx context.Context) (bson.Raw, error) {
+// Each calls visit for each document, whose collection is that of Item. The error of a document that cannot be
+// walked has its place, and ends the reading.
+func (d *Dump) Each(ctx context.Context, visit func(bson.Raw) error) error {
 	for {
-		if err := d.NextItem(ctx); err != nil {
-			return nil, err
+		switch err := d.NextItem(ctx); {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return err
+		case d.Item.Kind != dump.Document:
+			continue
 		}
-		if d.Item.Kind == dump.Document {
-			return d.Item.Bytes, nil
+		if err := visit(d.Item.Bytes); errors.Is(err, walk.ErrCorrupt) {
+			return d.Damaged(err)
+		} else if err != nil {
+			return err
 		}
 	}
 }

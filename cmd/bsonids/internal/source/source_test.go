@@ -3,72 +3,52 @@ package source
 import (
 	"context"
 	"errors"
-	"io"
+	"math"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/dump"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/dump/dumptest"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
 )
 
-// list is documents of memory. It passes damaged documents over if it is tolerant.
-type list struct {
-	docs     []bson.Raw
-	tolerant bool
-	damaged  int
-	fails    error // after the last document
+// taker takes documents, of which the second one has an error.
+type taker struct {
+	n  int
+	at error
 }
 
-func (l *list) Next(context.Context) (bson.Raw, error) {
-	if len(l.docs) == 0 {
-		return nil, l.fails
+func (t *taker) Add([]byte) error {
+	if t.n++; t.n == 2 {
+		return t.at
 	}
-	doc := l.docs[0]
-	l.docs = l.docs[1:]
-	return doc, nil
+	return nil
 }
 
-func (l *list) Damaged(err error) error {
-	if l.damaged++; l.tolerant {
-		return nil
-	}
-	return err
-}
+func (t *taker) Forget() {}
 
-func (l *list) Close() error { return nil }
-
-// Each document is visited once. The source says whether a damaged one ends the pass; an error of the
-// visitor does, and so does one of the source.
-func TestEach(t *testing.T) {
-	lost, refused := errors.New("lost"), errors.New("refused")
+// A document that cannot be walked is passed over and counted. Another error ends the pass, and so does one of the
+// server.
+func TestAdd(t *testing.T) {
+	refused, lost := errors.New("refused"), errors.New("lost")
 	for _, tt := range []struct {
-		name     string
-		tolerant bool
-		fails    error
-		at       int   // where visit fails
-		with     error // how
-		visited  int
-		want     error
-	}{
-		{"all", false, io.EOF, -1, nil, 3, nil},
-		{"lost", false, lost, -1, nil, 3, lost},
-		{"refused", true, io.EOF, 1, refused, 2, refused},
-		{"damaged", false, io.EOF, 1, walk.ErrCorrupt, 2, walk.ErrCorrupt},
-		{"damaged and passed over", true, io.EOF, 1, walk.ErrCorrupt, 3, nil},
-	} {
-		l, n := &list{docs: make([]bson.Raw, 3), tolerant: tt.tolerant, fails: tt.fails}, 0
-		err := Each(t.Context(), l, func(bson.Raw) error {
-			if n++; n-1 == tt.at {
-				return tt.with
-			}
-			return nil
-		})
-		if !errors.Is(err, tt.want) || n != tt.visited || (l.damaged > 0) != errors.Is(tt.with, walk.ErrCorrupt) {
-			t.Errorf("%s: %d visited, %d damaged, %v", tt.name, n, l.damaged, err)
+		at, server, want error
+		taken            int
+		malformed        int64
+	}{{nil, nil, nil, 3, 0}, {walk.ErrCorrupt, nil, nil, 3, 1}, {refused, nil, refused, 2, 0}, {nil, lost, lost, 0, 0}} {
+		cursor, err := mongo.NewCursorFromDocuments([]any{bson.D{}, bson.D{}, bson.D{}}, tt.server, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		to, read, seen := &taker{at: tt.at}, Readout{}, 0
+		err = read.add(t.Context(), cursor, to, func() { seen++ })
+		if !errors.Is(err, tt.want) || to.n != tt.taken || seen != to.n || read.Malformed != tt.malformed {
+			t.Errorf("%+v: %d taken, %+v, %v", tt, to.n, read, err)
 		}
 	}
 }
@@ -92,7 +72,7 @@ func TestDump(t *testing.T) {
 	var progress []int
 	d := OpenDump(in, func(n int) { progress = append(progress, n) })
 	read := make(map[string]int)
-	err = Each(t.Context(), d, func(doc bson.Raw) error {
+	err = d.Each(t.Context(), func(doc bson.Raw) error {
 		if got, ok := doc.Lookup("_id").Int32OK(); !ok || int(got) != read[d.Item.Collection.Name] {
 			t.Fatalf("%v", doc)
 		}
@@ -110,10 +90,35 @@ func TestDump(t *testing.T) {
 	ended, end := context.WithCancel(t.Context())
 	end()
 	d = OpenDump(in, func(int) {})
-	if err := Each(ended, d, func(bson.Raw) error { return nil }); !errors.Is(err, context.Canceled) {
+	if err := d.Each(ended, func(bson.Raw) error { return nil }); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 	if err := d.Close(); err != nil {
 		t.Error(err)
+	}
+	refused := errors.New("refused")
+	for with, want := range map[error]string{refused: "refused", walk.ErrCorrupt: "a.bson"} {
+		d := OpenDump(in, func(int) {})
+		n := 0
+		err := d.Each(t.Context(), func(bson.Raw) error { n++; return with })
+		if err := errors.Join(err, d.Close()); !errors.Is(err, with) || !strings.Contains(err.Error(), want) || n != 1 {
+			t.Errorf("%v after %d documents", err, n)
+		}
+	}
+}
+
+// A sample of n of all documents contains none of r documents with a probability of about (1-n/all)^r.
+func TestMissed(t *testing.T) {
+	for _, tt := range []struct{ read, all int64 }{{10, 200}, {10_000, 50_000}, {1, 10}, {10_000, 1 << 30}, {199, 200}} {
+		r := Missed(tt.read, tt.all)
+		missed := func(r int64) float64 { return math.Pow(1-float64(tt.read)/float64(tt.all), float64(r)) }
+		if missed(r) > .05 && r < tt.all || missed(r-1) <= .05 {
+			t.Errorf("%d of %d: %d", tt.read, tt.all, r)
+		}
+	}
+	for _, tt := range []struct{ read, all, want int64 }{{0, 0, 0}, {5, 5, 1}, {6, 5, 1}, {0, 5, 5}, {1, 2, 2}} {
+		if got := Missed(tt.read, tt.all); got != tt.want {
+			t.Errorf("%d of %d: %d, want %d", tt.read, tt.all, got, tt.want)
+		}
 	}
 }
