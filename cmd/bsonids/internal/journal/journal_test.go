@@ -324,7 +324,12 @@ func TestErrors(t *testing.T) {
 				return err
 			},
 			whole,
-			func() (err error) { w, err = NewWriter(m, "abc", end); return err },
+			func() (err error) {
+				if w, err = NewWriter(m, "abc", end); err == nil && int64(len(m.b)) != end {
+					t.Errorf("call %d: the torn tail is left", n)
+				}
+				return err
+			},
 			func() error {
 				m.b[at+headSize] ^= 1
 				if err := whole(); !errors.Is(err, ErrDamaged) {
