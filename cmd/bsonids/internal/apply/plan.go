@@ -156,7 +156,7 @@ type Result struct {
 // it has steps.
 func (p *Planned) Apply(ctx context.Context, s *migration.Session) (r Result, err error) {
 	if p.Write {
-		s.Pace = patience.Steered(plan.SteeringOf(p.Dir), patience.System, s.Warn)
+		s.Pace = patience.Steered(plan.SteeringOf(p.Dir), s.Warn)
 	}
 	atOnce := min(p.AtOnce, len(p.works))
 	if p.Follow {

@@ -57,7 +57,7 @@ func (c *console) session(ctx context.Context, mode server.Mode) (*migration.Ses
 	}
 	v, _ := build()
 	s := &migration.Session{Client: client, URI: c.connectionString(), Version: v, Messages: c, Recording: c.recording}
-	s.Patience = patience.New(c.retryFor, patience.System, func(err error, left time.Duration) {
+	s.Patience = patience.New(c.retryFor, func(err error, left time.Duration) {
 		c.Warn("%s; trying again for up to %s", s.Explain(err).Text, left.Round(time.Second))
 	})
 	return s, nil

@@ -132,11 +132,6 @@ func (u *undoing) onUpdate(f func(n int) memory.Fault) {
 	}
 }
 
-// patient tries everything again, and never waits.
-func patient() *patience.Patience {
-	return patience.New(time.Hour, patience.Clock{Now: time.Now, Sleep: func(context.Context, time.Duration) error { return nil }}, nil)
-}
-
 // Whatever the size of a batch, all documents are afterwards as they were, in one command for each batch. Dry, the same is counted and
 // nothing changes.
 func TestUndo(t *testing.T) {
@@ -415,7 +410,7 @@ func TestUndoOvertaken(t *testing.T) {
 func TestUndoLostAnswer(t *testing.T) {
 	for _, fault := range []memory.Fault{{Lost: true}, {Code: 91}, {Code: 91, Lost: true}} {
 		u := converted(t, "standard", 6)
-		u.o.Patience = patient()
+		u.o.Patience = patience.New(time.Hour, nil)
 		u.onUpdate(func(n int) memory.Fault {
 			if n == 1 {
 				return fault
@@ -505,9 +500,10 @@ func TestUndoPaused(t *testing.T) {
 	if err := os.WriteFile(pause, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	clock := patience.Clock{Now: time.Now, Sleep: func(context.Context, time.Duration) error { return errUndoTest }}
-	u.o.Pace = patience.Steered(patience.Steering{Pause: pause, Rate: filepath.Join(t.TempDir(), "rate")}, clock, func(string, ...any) {})
-	if _, err := Undo(t.Context(), u.coll, u.log, u.o); !errors.Is(err, errUndoTest) {
+	u.o.Pace = patience.Steered(patience.Steering{Pause: pause, Rate: filepath.Join(t.TempDir(), "rate")}, func(string, ...any) {})
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if _, err := Undo(ctx, u.coll, u.log, u.o); !errors.Is(err, context.DeadlineExceeded) {
 		t.Error(err)
 	}
 	u.same(after)

@@ -17,7 +17,6 @@ import (
 // Pace limits the number of documents that are written per second, by all that share it. It is safe
 // for concurrent use. A nil Pace does not limit.
 type Pace struct {
-	clock     Clock
 	steering  Steering
 	say       func(format string, args ...any)
 	mu        sync.Mutex
@@ -63,8 +62,8 @@ func (s Steering) Limit() (int, error) {
 
 // Steered returns a Pace that obeys the files. It calls say when there is a pause, also one that was there
 // before, when the pause ends, and when the file of the rate is wrong, in which case the limit stays.
-func Steered(s Steering, clock Clock, say func(format string, args ...any)) *Pace {
-	p := &Pace{clock: clock, steering: s, say: say}
+func Steered(s Steering, say func(format string, args ...any)) *Pace {
+	p := &Pace{steering: s, say: say}
 	p.look()
 	return p
 }
@@ -135,7 +134,7 @@ func (p *Pace) Wait(ctx context.Context, n int) error {
 		if left <= 0 {
 			return nil
 		}
-		if err := p.clock.Sleep(ctx, min(left, lookAgain)); err != nil {
+		if err := sleep(ctx, min(left, lookAgain)); err != nil {
 			return err
 		}
 	}
@@ -151,7 +150,7 @@ func (p *Pace) Hold(ctx context.Context) error {
 		if !paused {
 			break
 		}
-		if err := p.clock.Sleep(ctx, lookAgain); err != nil {
+		if err := sleep(ctx, lookAgain); err != nil {
 			return err
 		}
 	}
@@ -169,7 +168,7 @@ func (p *Pace) admit(n int) time.Duration {
 	if p.perSecond == 0 {
 		return 0
 	}
-	now := p.clock.Now()
+	now := time.Now()
 	if left := p.next.Sub(now); left > 0 {
 		return left
 	}
@@ -189,17 +188,12 @@ const (
 // times as long, by document, as is usual, and more than a quarter of a second. After a slow batch,
 // the conversion pauses for as long as the batch took too long, at most 30 seconds. What is usual is
 // the shortest time that a batch has taken, and increases by 1 % with each batch that takes longer,
-// so that it follows a lasting change. A Latency is safe for concurrent use. A nil Latency does not
-// slow down.
+// so that it follows a lasting change. A Latency is of one conversion, and safe for concurrent use. A nil
+// Latency does not slow down.
 type Latency struct {
-	clock Clock
-
 	mu    sync.Mutex
 	usual float64 // nanoseconds for a document
 }
-
-// NewLatency returns a Latency for one conversion.
-func NewLatency(clock Clock) *Latency { return &Latency{clock: clock} }
 
 // Start notes that a batch is sent. The function it returns must be called when the batch is answered, with the
 // number of documents. It pauses if the batch was slow; a pause that ctx cuts short is no error.
@@ -207,10 +201,10 @@ func (l *Latency) Start() (answered func(ctx context.Context, documents int)) {
 	if l == nil {
 		return func(context.Context, int) {}
 	}
-	begin := l.clock.Now()
+	begin := time.Now()
 	return func(ctx context.Context, n int) {
-		if pause := l.pause(l.clock.Now().Sub(begin), n); pause > 0 {
-			_ = l.clock.Sleep(ctx, pause)
+		if pause := l.pause(time.Since(begin), n); pause > 0 {
+			_ = sleep(ctx, pause)
 		}
 	}
 }

@@ -10,24 +10,6 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 )
 
-// Clock is the time and a way to wait. Sleep returns the error of ctx if ctx ends first.
-type Clock struct {
-	Now   func() time.Time
-	Sleep func(ctx context.Context, d time.Duration) error
-}
-
-// System is the clock of the system.
-var System = Clock{time.Now, func(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-t.C:
-		return nil
-	}
-}}
-
 // The pauses between attempts double from the first to the longest.
 const (
 	firstPause   = 250 * time.Millisecond
@@ -42,7 +24,6 @@ const maxVain = 10
 // Patience tries everything once.
 type Patience struct {
 	limit  time.Duration
-	clock  Clock
 	notice func(err error, left time.Duration)
 
 	mu      sync.Mutex
@@ -53,8 +34,8 @@ type Patience struct {
 // New returns a Patience that ends limit after the first of several errors in a row. notice is
 // called from time to time while an operation is tried again, with the time that is left; it may be
 // nil.
-func New(limit time.Duration, clock Clock, notice func(err error, left time.Duration)) *Patience {
-	return &Patience{limit: limit, clock: clock, notice: notice}
+func New(limit time.Duration, notice func(err error, left time.Duration)) *Patience {
+	return &Patience{limit: limit, notice: notice}
 }
 
 // Do calls f until it succeeds, or until it fails with an error that is not transient or for longer
@@ -115,7 +96,7 @@ func (s *Streak) Wait(ctx context.Context, err error) error {
 	if p == nil || !failure.Transient(err) || ctx.Err() != nil {
 		return err
 	}
-	now := p.clock.Now()
+	now := time.Now()
 	if s.pause == 0 {
 		s.began, s.pause = now, firstPause
 	}
@@ -135,7 +116,7 @@ func (s *Streak) Wait(ctx context.Context, err error) error {
 	}
 	pause := min(s.pause, left)
 	s.pause = min(2*s.pause, longestPause)
-	return p.clock.Sleep(ctx, pause)
+	return sleep(ctx, pause)
 }
 
 // Lost returns when an operation failed last because the server was lost or overloaded, or zero if none
@@ -151,6 +132,18 @@ func (p *Patience) Lost() time.Time {
 
 // End ends the streak, because the operation succeeded.
 func (s *Streak) End() { s.pause = 0 }
+
+// sleep waits. It returns the error of ctx if ctx ends first.
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-t.C:
+		return nil
+	}
+}
 
 // Undated returns a context that ends with ctx and does not tell its deadline. With it, the driver
 // retries a read once. With a deadline, it retries without a pause until then.

@@ -23,7 +23,7 @@ import (
 // places there are copies. The steps are valid with an error, too.
 func Plan(ctx context.Context, s *migration.Session, o Options, state *plan.State, putBack func() error) (steps []report.UndoneStep, err error) {
 	if o.Write {
-		s.Pace = patience.Steered(plan.SteeringOf(state.Dir()), patience.System, s.Warn)
+		s.Pace = patience.Steered(plan.SteeringOf(state.Dir()), s.Warn)
 	}
 	o.Batch, _ = s.Gentle(ctx, 1, o.Batch, 1)
 	if err := s.Fits(ctx, state.Plan.Database, state); err != nil {
