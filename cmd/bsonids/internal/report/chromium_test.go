@@ -20,7 +20,7 @@ import (
 // browser is a headless Chromium with one page. It speaks the Chrome DevTools Protocol over two
 // pipes, with a NUL after each message.
 type browser struct {
-	t       *testing.T
+	*testing.T
 	w       *os.File
 	r       *bufio.Reader
 	id      int
@@ -29,15 +29,21 @@ type browser struct {
 }
 
 type message struct {
-	ID        int             `json:"id,omitempty"`
-	SessionID string          `json:"sessionId,omitempty"`
-	Method    string          `json:"method,omitempty"`
-	Params    any             `json:"params,omitempty"`
-	Result    json.RawMessage `json:"result,omitempty"`
-	Error     *protocolError  `json:"error,omitempty"`
+	ID        int                       `json:"id,omitempty"`
+	SessionID string                    `json:"sessionId,omitempty"`
+	Method    string                    `json:"method,omitempty"`
+	Params    any                       `json:"params,omitempty"`
+	Result    json.RawMessage           `json:"result,omitempty"`
+	Error     *struct{ Message string } `json:"error,omitempty"`
 }
 
-type protocolError struct{ Message string }
+// must ends the test if there is an error.
+func (b *browser) must(err error) {
+	b.Helper()
+	if err != nil {
+		b.Fatal(err)
+	}
+}
 
 func startBrowser(t *testing.T) *browser {
 	t.Helper()
@@ -53,14 +59,11 @@ func startBrowser(t *testing.T) *browser {
 	if path == "" {
 		t.Skip("there is no Chromium")
 	}
+	b := &browser{T: t}
 	in, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	b.must(err)
 	r, out, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	b.must(err)
 	// A container has no user namespaces for the sandbox, and the page is our own.
 	cmd := exec.Command(path, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--remote-debugging-pipe",
 		"--no-first-run", "--disable-background-networking", "--user-data-dir="+t.TempDir(), "about:blank")
@@ -75,10 +78,8 @@ func startBrowser(t *testing.T) *browser {
 		_ = cmd.Wait()
 		_ = r.Close()
 	})
-	if err := r.SetReadDeadline(time.Now().Add(2 * time.Minute)); err != nil {
-		t.Fatal(err)
-	}
-	b := &browser{t: t, w: w, r: bufio.NewReader(r)}
+	b.must(r.SetReadDeadline(time.Now().Add(2 * time.Minute)))
+	b.w, b.r = w, bufio.NewReader(r)
 	var target struct{ TargetID, SessionID string }
 	b.call("Target.createTarget", map[string]any{"url": "about:blank"}, &target)
 	b.call("Target.attachToTarget", map[string]any{"targetId": target.TargetID, "flatten": true}, &target)
@@ -89,85 +90,70 @@ func startBrowser(t *testing.T) *browser {
 	return b
 }
 
-// call calls a method and decodes its result.
-func (b *browser) call(method string, params, result any) {
-	b.t.Helper()
-	b.id++
-	text, err := json.Marshal(message{ID: b.id, SessionID: b.session, Method: method, Params: params})
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	if _, err := b.w.Write(append(text, 0)); err != nil {
-		b.t.Fatal(err)
-	}
+// wait receives messages until one is that for which until returns true, and keeps the others.
+func (b *browser) wait(until func(message) bool) message {
+	b.Helper()
 	for {
-		m := b.receive()
-		if m.ID != b.id {
-			b.events = append(b.events, m)
-			continue
+		text, err := b.r.ReadBytes(0)
+		b.must(err)
+		var m message
+		b.must(json.Unmarshal(text[:len(text)-1], &m))
+		if until(m) {
+			return m
 		}
-		if m.Error != nil {
-			b.t.Fatalf("%s: %s", method, m.Error.Message)
-		}
-		if result != nil {
-			if err := json.Unmarshal(m.Result, result); err != nil {
-				b.t.Fatal(err)
-			}
-		}
-		return
+		b.events = append(b.events, m)
 	}
 }
 
-func (b *browser) receive() message {
-	b.t.Helper()
-	text, err := b.r.ReadBytes(0)
-	if err != nil {
-		b.t.Fatal(err)
+// call calls a method and decodes its result.
+func (b *browser) call(method string, params, result any) {
+	b.Helper()
+	b.id++
+	text, err := json.Marshal(message{ID: b.id, SessionID: b.session, Method: method, Params: params})
+	b.must(err)
+	_, err = b.w.Write(append(text, 0))
+	b.must(err)
+	m := b.wait(func(m message) bool { return m.ID == b.id })
+	if m.Error != nil {
+		b.Fatalf("%s: %s", method, m.Error.Message)
 	}
-	var m message
-	if err := json.Unmarshal(text[:len(text)-1], &m); err != nil {
-		b.t.Fatal(err)
+	if result != nil {
+		b.must(json.Unmarshal(m.Result, result))
 	}
-	return m
 }
 
 // open loads a page and waits until it is loaded.
 func (b *browser) open(url string) {
-	b.t.Helper()
+	b.Helper()
 	before := len(b.events)
 	b.call("Page.navigate", map[string]any{"url": url}, nil)
+	loaded := func(m message) bool { return m.Method == "Page.loadEventFired" }
 	for _, m := range b.events[before:] {
-		if m.Method == "Page.loadEventFired" {
+		if loaded(m) {
 			return
 		}
 	}
-	for {
-		m := b.receive()
-		b.events = append(b.events, m)
-		if m.Method == "Page.loadEventFired" {
-			return
-		}
-	}
+	b.wait(loaded)
 }
 
 // eval returns the value of an expression, or of its promise, as JSON.
 func (b *browser) eval(expression string) string {
-	b.t.Helper()
+	b.Helper()
 	var r struct {
 		Result           struct{ Value json.RawMessage }
 		ExceptionDetails *struct{ Text string }
 	}
 	b.call("Runtime.evaluate", map[string]any{"expression": expression, "returnByValue": true, "awaitPromise": true}, &r)
 	if r.ExceptionDetails != nil {
-		b.t.Errorf("%s: %s", expression, r.ExceptionDetails.Text)
+		b.Errorf("%s: %s", expression, r.ExceptionDetails.Text)
 	}
 	return string(r.Result.Value)
 }
 
 func (b *browser) want(expression, want string) {
-	b.t.Helper()
+	b.Helper()
 	if got := b.eval(expression); got != want {
-		b.t.Errorf("%s is %s, want %s", expression, got, want)
+		b.Errorf("%s is %s, want %s", expression, got, want)
 	}
 }
 
