@@ -5,12 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/apply"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
@@ -23,10 +21,9 @@ import (
 
 type applyVerb struct {
 	*console
-	flags *pflag.FlagSet
-	work  apply.PlanOptions
-	out   string     // of a dump
-	plan  *plan.Plan // tells whether it is about a dump; a database's is read again when the directory is locked
+	work apply.PlanOptions
+	out  string     // of a dump
+	plan *plan.Plan // tells whether it is about a dump; a database's is read again when the directory is locked
 }
 
 func (o *applyVerb) define() *cobra.Command {
@@ -91,7 +88,6 @@ write per second, of all collections together; 0, or no file, is no limit.`,
 	o.work.Workers, o.work.AtOnce = 1, 4
 	batchFlag(cmd, &o.work.Batch)
 	f := cmd.Flags()
-	o.flags = f
 	f.BoolVar(&o.work.Write, "write", false, "change the documents")
 	f.BoolVar(&o.work.Follow, "follow", false, "apply to the copies what changes in their collections, until apply is interrupted")
 	f.BoolVar(&o.work.UntilCaughtUp, "until-caught-up", false, "with --follow: end when all copies have caught up with their collections")
@@ -114,7 +110,7 @@ func (o *applyVerb) complete(args []string) (err error) {
 	case o.plan.Dump != nil && w.Write:
 		err = failure.Usagef("--write: a dump is never changed; give --out, which names the converted dump")
 	case o.plan.Dump != nil:
-		err = errors.Join(onlyOf("the plan of a dump", o.flags, "out", "output"), migration.MayApply(w.Dir, o.plan))
+		err = errors.Join(o.onlyOf("the plan of a dump", "out", "output"), migration.MayApply(w.Dir, o.plan))
 	case o.out != "":
 		err = failure.Usagef("--out is for the plan of a dump, and this one is for the database %q: give --write", o.plan.Database)
 	}
@@ -130,21 +126,20 @@ func (o *applyVerb) applyDump(ctx context.Context) error {
 	if o.out == "-" && terminal.Is(os.Stdout) {
 		return failure.Usagef("--out -: standard output is a terminal")
 	}
-	to := o.console.out
 	if o.out == "-" {
-		to = o.console.err
+		o.console.out = o.console.err
 	}
 	r, err := apply.Dump(ctx, o.console, apply.DumpOptions{Plan: o.plan, Dir: o.work.Dir, Out: o.out, Stdin: os.Stdin, Stdout: os.Stdout})
 	if err != nil {
 		return err
 	}
-	return o.finish(to, r)
+	return o.finish(r)
 }
 
 // finish prints what was done. The error is failure.ErrIncomplete if values were left.
-func (o *applyVerb) finish(to io.Writer, r apply.Result) error {
+func (o *applyVerb) finish(r apply.Result) error {
 	r.Dir = o.work.Dir
-	return o.print(to, r.Applied, !r.Incomplete)
+	return o.print(r.Applied, !r.Incomplete)
 }
 
 func (o *applyVerb) run(ctx context.Context) (err error) {
@@ -160,13 +155,12 @@ func (o *applyVerb) run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	defer server.Disconnect(s.Client)
 	r, failed := p.Apply(ctx, s)
 	if failed != nil && r.Wrote {
 		o.wayOn = &wayOn{changed: o.changed(r), again: curable(o.explain(failed)), back: o.command("undo", o.work.Dir, "--write")}
 	}
 	if r.Steps != nil {
-		err = o.finish(o.console.out, r)
+		err = o.finish(r)
 	}
 	return cmp.Or(failed, err)
 }

@@ -35,7 +35,7 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	root.SetArgs(args)
 	root.SetOut(out)
 	root.SetErr(stderr)
-	cmd, err := root.ExecuteContextC(ctx)
+	err := root.ExecuteContext(ctx)
 	if out.Err() != nil && (err == nil || errors.Is(err, failure.ErrIncomplete)) {
 		c.fail("cannot write the output: %v", out.Err())
 		return failure.ExitFailed
@@ -45,13 +45,13 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return failure.ExitOK
 	case errors.Is(err, failure.ErrIncomplete):
 		return failure.ExitIncomplete
-	case !c.ran:
+	case c.cmd == nil:
 		c.fail("%s; see bsonids --help", failure.Hide(err.Error(), args))
 		return failure.ExitUsage
 	}
 	e := c.explain(err)
 	text := failure.Hide(e.Text, args)
-	if writes(cmd) && c.wayOn == nil {
+	if c.writes() && c.wayOn == nil {
 		text += "; this command changed nothing"
 	}
 	c.fail("%s", text)
@@ -110,7 +110,7 @@ missing privilege; 130 interrupted.`,
 	for _, v := range c.verbs() {
 		cmd := v.define()
 		cmd.RunE = func(cmd *cobra.Command, args []string) error {
-			c.ran = true
+			c.cmd = cmd
 			if err := v.complete(args); err != nil {
 				return err
 			}

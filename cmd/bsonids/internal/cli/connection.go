@@ -29,7 +29,7 @@ func (c *console) connectionString() string {
 	return os.Getenv("MONGODB_URI")
 }
 
-// connect connects to the server that the user named. It asks for the password if the connection
+// connect connects to the server that the user named, until close. It asks for the password if the connection
 // string names a user without one and stdin is a terminal.
 func (c *console) connect(ctx context.Context, mode server.Mode) (*mongo.Client, error) {
 	if err := c.readURI(); err != nil {
@@ -46,10 +46,12 @@ func (c *console) connect(ctx context.Context, mode server.Mode) (*mongo.Client,
 		uri = withPassword(uri, string(password))
 		c.uri = uri
 	}
-	return server.Connect(ctx, uri, mode)
+	client, err := server.Connect(ctx, uri, mode)
+	c.client = client
+	return client, err
 }
 
-// session connects to the server, for work on conversions. The caller must disconnect its client.
+// session connects to the server, for work on conversions.
 func (c *console) session(ctx context.Context, mode server.Mode) (*migration.Session, error) {
 	client, err := c.connect(ctx, mode)
 	if err != nil {

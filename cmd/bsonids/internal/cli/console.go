@@ -6,23 +6,29 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/spf13/cobra"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/logs"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/migration"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/progress"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/report"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/server"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/terminal"
 )
 
 // console holds what the commands of one command line share.
 type console struct {
 	out, err  io.Writer
-	ran       bool // a command has begun: an error is not about the command line alone
+	cmd       *cobra.Command // that runs; nil while the command line is read
 	quiet     bool
 	logFormat string
 	log       *logs.Log // nil if messages are not written as log lines, or before the first one
 	uri       string
 	uriFile   string
+	dump      string
+	client    *mongo.Client
 	output    string // the format
 	retryFor  time.Duration
 	recording migration.Recording
@@ -42,8 +48,11 @@ func (c *console) logger() *logs.Log {
 	return c.log
 }
 
-// close ends the log.
+// close ends the connection and the log.
 func (c *console) close() {
+	if c.client != nil {
+		server.Disconnect(c.client)
+	}
 	if c.log != nil {
 		c.log.Stop()
 	}
@@ -97,11 +106,11 @@ func (c *console) Progress(total int64, doing, namespace string) progress.Progre
 	return terminal.NewBar(c.err, total, doing+" "+namespace)
 }
 
-// print writes a result in the format of --output. The error is failure.ErrIncomplete unless it is complete.
-func (c *console) print(to io.Writer, r report.Result, complete bool) error {
+// print writes a result to stdout in the format of --output. The error is failure.ErrIncomplete unless it is complete.
+func (c *console) print(r report.Result, complete bool) error {
 	if c.output != formatJSON {
-		r.Text(to)
-	} else if err := report.JSON(to, r); err != nil {
+		r.Text(c.out)
+	} else if err := report.JSON(c.out, r); err != nil {
 		return err
 	}
 	if !complete {

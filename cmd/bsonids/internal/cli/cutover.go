@@ -148,7 +148,6 @@ func (o *switchVerb) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer server.Disconnect(s.Client)
 	if o.guards {
 		return o.releaseGuards(ctx, s)
 	}

@@ -16,30 +16,22 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/terminal"
 )
 
-// dumpFlags holds the flags of the commands that read a dump instead of a server.
-type dumpFlags struct {
-	dump  string
-	with  []string // the flags that go with --dump
-	flags *pflag.FlagSet
+// dumpFlag adds --dump.
+func (c *console) dumpFlag(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&c.dump, "dump", "", "dump of mongodump to read instead of a server: a directory, a BSON file, an archive, or - for standard input")
 }
 
-// add adds --dump to a command. with has the flags that go with it.
-func (f *dumpFlags) add(cmd *cobra.Command, with ...string) {
-	f.flags, f.with = cmd.Flags(), append(with, "dump")
-	cmd.Flags().StringVar(&f.dump, "dump", "", "dump of mongodump to read instead of a server: a directory, a BSON file, an archive, or - for standard input")
-}
-
-// check returns a usage error if a flag has no meaning with --dump.
-func (f *dumpFlags) check() error {
-	if f.dump == "" {
+// checkDump returns a usage error if a flag has no meaning with --dump. names has those that do.
+func (c *console) checkDump(names ...string) error {
+	if c.dump == "" {
 		return nil
 	}
-	return onlyOf("--dump", f.flags, f.with...)
+	return c.onlyOf("--dump", append(names, "dump")...)
 }
 
 // onlyOf returns a usage error if a flag was given that has no meaning with a dump. names has those that do.
-func onlyOf(dump string, flags *pflag.FlagSet, names ...string) (err error) {
-	flags.Visit(func(f *pflag.Flag) {
+func (c *console) onlyOf(dump string, names ...string) (err error) {
+	c.cmd.Flags().Visit(func(f *pflag.Flag) {
 		if err == nil && !slices.Contains(append(names, "quiet", "log-format"), f.Name) {
 			err = failure.Usagef("--%s has no effect with %s: do not give it", f.Name, dump)
 		}
@@ -47,12 +39,12 @@ func onlyOf(dump string, flags *pflag.FlagSet, names ...string) (err error) {
 	return err
 }
 
-// open opens a dump. named is the collection of a BSON file.
-func (f *dumpFlags) open(named dump.Collection) (*dump.Input, error) {
-	if f.dump == "-" && terminal.Is(os.Stdin) {
+// openDump opens the dump. named is the collection of a BSON file.
+func (c *console) openDump(named dump.Collection) (*dump.Input, error) {
+	if c.dump == "-" && terminal.Is(os.Stdin) {
 		return nil, failure.Usagef("--dump -: standard input is a terminal")
 	}
-	return dump.Open(f.dump, os.Stdin, named)
+	return dump.Open(c.dump, os.Stdin, named)
 }
 
 // scanDump is run for --dump.
@@ -64,7 +56,7 @@ func (o *scanVerb) scanDump(ctx context.Context) (err error) {
 	if len(o.collections) == 1 {
 		named.Name = o.collections[0]
 	}
-	in, err := o.open(named)
+	in, err := o.openDump(named)
 	if err != nil {
 		return err
 	}

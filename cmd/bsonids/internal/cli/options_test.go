@@ -37,8 +37,10 @@ func planned(t *testing.T, into string) string {
 // parsed returns a verb whose fields are set by a command line, and which is not run.
 func parsed[V verb](t *testing.T, v func(*console) V, line string) V {
 	t.Helper()
-	of := v(&console{out: io.Discard, err: io.Discard})
+	c := &console{out: io.Discard, err: io.Discard}
+	of := v(c)
 	cmd := of.define()
+	c.cmd = cmd
 	if err := cmd.ParseFlags(strings.Fields(line)); err != nil {
 		t.Fatal(line, err)
 	}

@@ -24,14 +24,12 @@ import (
 
 type planVerb struct {
 	*console
-	dumpFlags
 	collections   []string // to plan; or one, of a dump that is one BSON file
 	dir, database string
 	part, like    string    // such as 2/8; path of another plan
 	other         plan.Plan // whose decisions are taken over
 	target        string    // of --to
 	to            kinds.Kind
-	toGiven       func() bool
 	restore       bool
 	abandon       string
 }
@@ -88,13 +86,12 @@ some values within one subtype, because only its files told which.`,
 	o.retryFlag(cmd)
 	f := cmd.Flags()
 	f.StringVar(&o.database, "db", "", "database")
-	o.toGiven = func() bool { return f.Changed("to") }
 	targets := kinds.Where(func(k kinds.Kind) bool { return k.Target && k.IsBinary() })
 	f.StringVar(&o.target, "to", kinds.Standard, "target representation: "+kinds.List(targets))
 	completeWords(cmd, "to", false, kinds.Names(targets)...)
 	f.StringVar(&o.part, "part", "", "part of the documents that the plan is about, such as 2/8, one part for each machine")
 	f.StringVar(&o.like, "like", "", "directory or file of another plan of the database, whose decisions are taken over")
-	o.dumpFlags.add(cmd, "db", "to", "collection")
+	o.dumpFlag(cmd)
 	f.StringArrayVar(&o.collections, "collection", nil, "collection to plan, or of a BSON file of --dump; may be repeated")
 	f.BoolVar(&o.restore, "restore-record", false, "write to the record in the database what the directory knows, and do nothing else")
 	f.StringVar(&o.abandon, "abandon", "", "id of a migration of the database whose directory is lost")
@@ -109,7 +106,7 @@ some values within one subtype, because only its files told which.`,
 
 func (o *planVerb) complete(args []string) (err error) {
 	o.dir = args[0]
-	if err := o.dumpFlags.check(); err != nil {
+	if err := o.checkDump("db", "to", "collection"); err != nil {
 		return err
 	}
 	if o.database != "" && !migration.ValidDatabase(o.database) {
@@ -160,7 +157,7 @@ func (o *planVerb) run(ctx context.Context) (err error) {
 	}
 	var in *dump.Input
 	if o.dump != "" {
-		if in, err = o.open(dump.Collection{Database: o.database, Name: strings.Join(o.collections, "")}); err != nil {
+		if in, err = o.openDump(dump.Collection{Database: o.database, Name: strings.Join(o.collections, "")}); err != nil {
 			return err
 		}
 	}
@@ -238,7 +235,7 @@ func (o *planVerb) update(ctx context.Context) (err error) {
 		return failure.Usagef("%s has a plan already, and that of a dump is not brought up to date: name another directory", o.dir)
 	case o.database != "" && o.database != p.Database:
 		return failure.Usagef("%s has a plan of the database %q: name another directory", o.dir, p.Database)
-	case o.toGiven() && o.to.Name != p.To:
+	case o.cmd.Flags().Changed("to") && o.to.Name != p.To:
 		return failure.Usagef("%s has a plan to convert to %s: edit it, or name another directory", o.dir, p.To)
 	case o.like != "":
 		return failure.Usagef("%s has a plan already: name another directory to take over the decisions of %s", o.dir, o.like)
@@ -251,7 +248,6 @@ func (o *planVerb) update(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	defer server.Disconnect(s.Client)
 	sv, err := o.survey(ctx, s, p.Database, p)
 	if err != nil {
 		return err
@@ -284,7 +280,6 @@ func (o *planVerb) restoreRecord(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	defer server.Disconnect(s.Client)
 	n, err := s.Restore(ctx, d)
 	if err == nil {
 		o.Warn("%d conversions were restored in the record of %s", n, d.Plan.Database)
@@ -301,7 +296,6 @@ func (o *planVerb) build(ctx context.Context, d *plan.State, in *dump.Input) (*p
 	if err != nil {
 		return nil, err
 	}
-	defer server.Disconnect(s.Client)
 	if o.abandon != "" {
 		if err := s.Abandon(ctx, s.Client.Database(o.database), o.abandon); err != nil {
 			return nil, err

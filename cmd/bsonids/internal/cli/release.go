@@ -77,7 +77,7 @@ func (o *switchVerb) releaseGuards(ctx context.Context, s *migration.Session) er
 			}
 			return &migration.CollectionError{Collection: name, Err: err}
 		}
-		if err := o.print(o.out, r, true); err != nil {
+		if err := o.print(r, true); err != nil {
 			return err
 		}
 		left = left || r.Written && !r.Restored

@@ -27,7 +27,6 @@ type scanVerb struct {
 	databases, collections []string
 	all                    bool
 	failOn                 []string // of scan.Kinds
-	dumpFlags
 }
 
 func (o *scanVerb) define() *cobra.Command {
@@ -66,23 +65,15 @@ With --fail-on, the exit code is 3 if a field is one of:
 	f.StringSliceVar(&o.databases, "db", nil, "database to scan; by default, all except admin, config and local")
 	f.StringSliceVar(&o.collections, "collection", nil, "collection or view to scan; by default, all collections of the databases")
 	f.BoolVar(&o.all, "all", false, "read every document; by default, 10,000 of each collection at random")
-	f.StringSliceVar(&o.failOn, "fail-on", nil, "exit with code 3 if a field is one of these: "+strings.Join(kindsOfFields(), ", "))
-	completeWords(cmd, "fail-on", true, kindsOfFields()...)
-	o.dumpFlags.add(cmd, "db", "collection", "all", "output", "fail-on")
+	f.StringSliceVar(&o.failOn, "fail-on", nil, "exit with code 3 if a field is one of these: "+strings.Join(scan.Kinds, ", "))
+	completeWords(cmd, "fail-on", true, scan.Kinds...)
+	o.dumpFlag(cmd)
 	return cmd
-}
-
-// kindsOfFields returns the words of --fail-on.
-func kindsOfFields() (words []string) {
-	for _, k := range scan.Kinds {
-		words = append(words, string(k))
-	}
-	return words
 }
 
 func (o *scanVerb) complete([]string) error {
 	for _, word := range o.failOn {
-		if err := oneOf(kindsOfFields(), word); err != nil {
+		if err := oneOf(scan.Kinds, word); err != nil {
 			return failure.Usagef("--fail-on: %v", err)
 		}
 	}
@@ -91,7 +82,7 @@ func (o *scanVerb) complete([]string) error {
 			return failure.Usagef("--db: invalid database name %q", db)
 		}
 	}
-	return o.dumpFlags.check()
+	return o.checkDump("db", "collection", "all", "output", "fail-on")
 }
 
 func (o *scanVerb) run(ctx context.Context) (err error) {
@@ -102,7 +93,6 @@ func (o *scanVerb) run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	defer server.Disconnect(client)
 	namespaces, views, err := scan.Namespaces(ctx, client, o.databases, o.collections)
 	if err != nil {
 		return err
@@ -152,13 +142,10 @@ func (o *scanVerb) print(r scan.Report) (err error) {
 	for _, w := range r.Warnings {
 		o.Warn("%s", w)
 	}
-	switch o.output {
-	case formatJSON:
-		err = report.JSON(o.out, r)
-	case formatHTML:
+	if o.output == formatHTML {
 		err = report.HTML(o.out, r)
-	default:
-		report.Scan(o.out, r)
+	} else {
+		err = o.console.print(report.Scan(r), true)
 	}
 	if err == nil {
 		err = o.failed(r)
@@ -175,7 +162,7 @@ func (o *scanVerb) failed(r scan.Report) (err error) {
 		}
 		for _, f := range c.Fields {
 			for _, k := range o.failOn {
-				if f.Is(scan.Kind(k)) {
+				if f.Is(k) {
 					o.fail("%s %s is %s (--fail-on)", c.Namespace, f.Path, k)
 					err = failure.ErrIncomplete
 				}

@@ -67,11 +67,7 @@ func (o *showVerb) run(context.Context) error {
 		return failure.Usagef("%v", err)
 	}
 	e := explain.Explain(v, explain.Options{I3Core: o.i3core})
-	if o.output == formatJSON {
-		return report.JSON(o.out, e)
-	}
-	report.Explanation(o.out, e)
-	return nil
+	return o.print(report.Explanation(e), true)
 }
 
 // file prints a file of a conversion as text.

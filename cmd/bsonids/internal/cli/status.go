@@ -100,7 +100,7 @@ func (o *statusVerb) run(ctx context.Context) (err error) {
 			o.Warn("%v", err)
 		}
 	}
-	return o.print(o.out, r, true)
+	return o.print(r, true)
 }
 
 // recorded returns what the record says, with the next command for each cutover and guard.
@@ -110,7 +110,6 @@ func (o *statusVerb) recorded(ctx context.Context, steps []report.StepStatusOf) 
 	if err != nil {
 		return r, err
 	}
-	defer server.Disconnect(s.Client)
 	unfit := ""
 	if o.state != nil {
 		if err := s.Fits(ctx, o.database, o.state); err != nil {

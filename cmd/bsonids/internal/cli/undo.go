@@ -87,7 +87,6 @@ func (o *undoVerb) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer server.Disconnect(s.Client)
 	return o.putBack(ctx, s, exchange.Options{Database: o.database, Write: o.work.Write}, func(*exchange.Exchange) ([]exchange.Group, error) {
 		return []exchange.Group{{Names: o.names}}, nil
 	})
@@ -137,7 +136,6 @@ func (o *undoVerb) plan(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	defer server.Disconnect(s.Client)
 	incomplete := false
 	steps, failed := undo.Plan(ctx, s, o.work, state, func() error {
 		of := exchange.Options{Database: state.Plan.Database, Write: o.work.Write}
@@ -168,6 +166,6 @@ func (o *undoVerb) plan(ctx context.Context) (err error) {
 	if failed != nil && o.work.Write {
 		o.wayOn = &wayOn{changed: fmt.Sprintf("%d documents, and possibly documents of the batch in progress; no others", restored), again: curable(o.explain(failed))}
 	}
-	err = o.print(o.out, report.Undone{Database: state.Plan.Database, Written: o.work.Write, Steps: steps}, !incomplete)
+	err = o.print(report.Undone{Database: state.Plan.Database, Written: o.work.Write, Steps: steps}, !incomplete)
 	return cmp.Or(failed, err)
 }

@@ -6,7 +6,6 @@ import (
 	"os"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
@@ -16,7 +15,6 @@ import (
 
 type verifyVerb struct {
 	*console
-	flags        *pflag.FlagSet
 	dir          string   // of the migration
 	paths        []string // of a dump and its conversion
 	allowChanged bool
@@ -59,8 +57,7 @@ conversion, unless --allow-changed is given.`,
 	o.serverFlags(cmd)
 	o.outputFlag(cmd, formatJSON)
 	o.retryFlag(cmd)
-	o.flags = cmd.Flags()
-	o.flags.BoolVar(&o.allowChanged, "allow-changed", false, "accept documents that other programs changed or deleted since")
+	cmd.Flags().BoolVar(&o.allowChanged, "allow-changed", false, "accept documents that other programs changed or deleted since")
 	return cmd
 }
 
@@ -83,17 +80,16 @@ func (o *verifyVerb) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer server.Disconnect(s.Client)
 	p, err := verify.Plan(ctx, s, state, o.allowChanged)
 	if err != nil {
 		return err
 	}
-	return o.print(o.out, p, p.Proven)
+	return o.print(p, p.Proven)
 }
 
 // verifyConverted proves the conversion of a dump.
 func (o *verifyVerb) verifyConverted(ctx context.Context, state *plan.State) error {
-	if err := onlyOf("the plan of a dump", o.flags, "output"); err != nil {
+	if err := o.onlyOf("the plan of a dump", "output"); err != nil {
 		return err
 	}
 	work := verify.DumpOptions{Dir: o.dir, Stdin: os.Stdin}
@@ -104,5 +100,5 @@ func (o *verifyVerb) verifyConverted(ctx context.Context, state *plan.State) err
 	if err != nil {
 		return err
 	}
-	return o.print(o.out, p, p.Proven)
+	return o.print(p, p.Proven)
 }

@@ -5,8 +5,6 @@ import (
 	"io/fs"
 	"slices"
 
-	"github.com/spf13/cobra"
-
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/documents"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
@@ -71,7 +69,7 @@ func (c *console) command(words ...string) string {
 }
 
 // writes reports whether the command was run in order to change documents.
-func writes(cmd *cobra.Command) bool {
-	f := cmd.Flags().Lookup("write")
+func (c *console) writes() bool {
+	f := c.cmd.Flags().Lookup("write")
 	return f != nil && f.Value.String() == "true"
 }

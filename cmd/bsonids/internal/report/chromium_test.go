@@ -73,9 +73,10 @@ func startBrowser(t *testing.T) *browser {
 	}
 	_, _ = in.Close(), out.Close()
 	t.Cleanup(func() {
-		_ = w.Close()
-		_ = cmd.Process.Kill()
+		_ = w.Close() // it ends by itself; its children would still write to its directory if it were killed
+		late := time.AfterFunc(10*time.Second, func() { _ = cmd.Process.Kill() })
 		_ = cmd.Wait()
+		late.Stop()
 		_ = r.Close()
 	})
 	b.must(r.SetReadDeadline(time.Now().Add(2 * time.Minute)))

@@ -8,8 +8,11 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/explain"
 )
 
-// Explanation writes the description of one identifier.
-func Explanation(w io.Writer, e explain.Explanation) {
+// Explanation is the description of one identifier.
+type Explanation explain.Explanation
+
+// Text writes the description as tables.
+func (e Explanation) Text(w io.Writer) {
 	if e.ObjectID != nil {
 		objectID(w, e.Form, *e.ObjectID)
 		return

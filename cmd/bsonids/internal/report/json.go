@@ -19,23 +19,18 @@ const SchemaVersion = 1
 // Result is what a command prints: as a table, and as JSON by its tags.
 type Result interface{ Text(w io.Writer) }
 
-// JSON writes v, which must be encoded as an object, as indented JSON. It adds the key
+// JSON writes v, which must be encoded as an object with keys, as indented JSON. It adds the key
 // schemaVersion.
 func JSON(w io.Writer, v any) error {
-	fields, err := encode(v)
+	var doc, b bytes.Buffer
+	enc := json.NewEncoder(&doc)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(v)
+	if err == nil {
+		fields := bytes.TrimPrefix(doc.Bytes(), []byte("{"))
+		err = json.Indent(&b, fmt.Appendf(nil, `{"schemaVersion":%d,%s`, SchemaVersion, fields), "", "  ")
+	}
 	if err != nil {
-		return fmt.Errorf("report: %w", err)
-	}
-	fields, isObject := bytes.CutPrefix(fields, []byte("{"))
-	if !isObject {
-		return fmt.Errorf("report: %T is not encoded as an object", v)
-	}
-	doc := fmt.Appendf(nil, `{"schemaVersion":%d`, SchemaVersion)
-	if !bytes.HasPrefix(fields, []byte("}")) {
-		doc = append(doc, ',')
-	}
-	var b bytes.Buffer
-	if err := json.Indent(&b, append(doc, fields...), "", "  "); err != nil {
 		return fmt.Errorf("report: %w", err)
 	}
 	// JSON may contain unescaped characters that control a terminal.
@@ -51,12 +46,4 @@ func JSON(w io.Writer, v any) error {
 	}
 	_, err = w.Write(out)
 	return err
-}
-
-func encode(v any) ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	err := enc.Encode(v)
-	return b.Bytes(), err
 }

@@ -90,7 +90,7 @@ func TestBars(t *testing.T) {
 
 func TestTable(t *testing.T) {
 	var b strings.Builder
-	Scan(&b, sample())
+	Scan(sample()).Text(&b)
 	for _, want := range []string{"items[].id", "998000", "javaLegacy", "4990 of 5000", "because", "to determine it: more of them", "no UUIDs"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("no %q in\n%s", want, &b)
@@ -121,7 +121,7 @@ func TestPercent(t *testing.T) {
 func TestOverflow(t *testing.T) {
 	r := scan.Report{Collections: []scan.Collection{{Namespace: "a.b", Mode: "all", Overflow: true}}}
 	var table, page strings.Builder
-	Scan(&table, r)
+	Scan(r).Text(&table)
 	if err := HTML(&page, r); err != nil {
 		t.Fatal(err)
 	}
@@ -139,7 +139,7 @@ func TestNamesWithLineBreaks(t *testing.T) {
 	f.Path, f.Evidence[0].Reasons = "a\nshop.orders: all 3 documents\tb", []string{"equal to ids in x.y c\nd"}
 	r.Collections[0].Namespace = "shop.e\nf"
 	var b strings.Builder
-	Scan(&b, r)
+	Scan(r).Text(&b)
 	for _, bad := range []string{"\nshop.orders", "\tb", "c\nd", "e\nf"} {
 		if strings.Contains(b.String(), bad) {
 			t.Errorf("%q stands in\n%s", bad, &b)

@@ -14,8 +14,11 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/terminal"
 )
 
-// Scan writes the report of a scan as text tables with box-drawing characters, without colors.
-func Scan(w io.Writer, r scan.Report) {
+// Scan is the report of a scan.
+type Scan scan.Report
+
+// Text writes the report as tables with box-drawing characters, without colors.
+func (r Scan) Text(w io.Writer) {
 	fmt.Fprintf(w, "%s, scanned at %s\n", r.Server, r.Time.Format("2006-01-02 15:04:05 MST"))
 	if len(r.Collections) == 0 {
 		fmt.Fprintln(w, "There are no collections.")

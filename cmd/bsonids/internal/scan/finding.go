@@ -3,7 +3,7 @@ package scan
 import "go.mongodb.org/mongo-driver/v2/bson"
 
 // Kind is a way to store UUIDs that a deployment may want to exclude.
-type Kind string
+type Kind = string
 
 // The kinds.
 const (
