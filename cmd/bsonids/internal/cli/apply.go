@@ -118,51 +118,48 @@ func (o *applyVerb) complete(args []string) (err error) {
 }
 
 // applyDump converts a dump.
-func (o *applyVerb) applyDump(ctx context.Context) error {
-	from := o.plan.Dump.Path
-	if from == "-" && terminal.Is(os.Stdin) {
-		return failure.Usagef("%s is the plan of a dump from a pipe, and standard input is a terminal", o.work.Dir)
-	}
-	if o.out == "-" && terminal.Is(os.Stdout) {
-		return failure.Usagef("--out -: standard output is a terminal")
+func (o *applyVerb) applyDump(ctx context.Context) (r apply.Result, err error) {
+	if o.plan.Dump.Path == "-" && terminal.Is(os.Stdin) {
+		return r, failure.Usagef("%s is the plan of a dump from a pipe, and standard input is a terminal", o.work.Dir)
 	}
 	if o.out == "-" {
 		o.console.out = o.console.err
+		if terminal.Is(os.Stdout) {
+			return r, failure.Usagef("--out -: standard output is a terminal")
+		}
 	}
-	r, err := apply.Dump(ctx, o.console, apply.DumpOptions{Plan: o.plan, Dir: o.work.Dir, Out: o.out, Stdin: os.Stdin, Stdout: os.Stdout})
-	if err != nil {
-		return err
-	}
-	return o.finish(r)
+	return apply.Dump(ctx, o.console, apply.DumpOptions{Plan: o.plan, Dir: o.work.Dir, Out: o.out, Stdin: os.Stdin, Stdout: os.Stdout})
 }
 
-// finish prints what was done. The error is failure.ErrIncomplete if values were left.
-func (o *applyVerb) finish(r apply.Result) error {
-	r.Dir = o.work.Dir
-	return o.print(r.Applied, !r.Incomplete)
-}
-
-func (o *applyVerb) run(ctx context.Context) (err error) {
-	if o.plan.Dump != nil {
-		return o.applyDump(ctx)
-	}
+// applyPlan converts the collections of a database. The result is valid with an error, too, if it has steps.
+func (o *applyVerb) applyPlan(ctx context.Context) (r apply.Result, err error) {
 	p, err := apply.Open(o.work)
 	if err != nil {
-		return err
+		return r, err
 	}
 	defer func() { err = errors.Join(err, p.Close()) }()
 	s, err := o.session(ctx, server.Write)
 	if err != nil {
-		return err
+		return r, err
 	}
-	r, failed := p.Apply(ctx, s)
-	if failed != nil && r.Wrote {
-		o.wayOn = &wayOn{changed: o.changed(r), again: curable(o.explain(failed)), back: o.command("undo", o.work.Dir, "--write")}
+	r, err = p.Apply(ctx, s)
+	if err != nil && r.Wrote {
+		o.wayOn = &wayOn{changed: o.changed(r), again: curable(o.explain(err)), back: o.command("undo", o.work.Dir, "--write")}
 	}
-	if r.Steps != nil {
-		err = o.finish(r)
+	return r, err
+}
+
+func (o *applyVerb) run(ctx context.Context) error {
+	do := o.applyPlan
+	if o.plan.Dump != nil {
+		do = o.applyDump
 	}
-	return cmp.Or(failed, err)
+	r, failed := do(ctx)
+	if r.Steps == nil || failed != nil && o.plan.Dump != nil {
+		return failed
+	}
+	r.Dir = o.work.Dir
+	return cmp.Or(failed, o.print(r.Applied, !r.Incomplete))
 }
 
 // changed describes what a run that failed has changed.

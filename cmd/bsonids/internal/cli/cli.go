@@ -55,9 +55,13 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		text += "; this command changed nothing"
 	}
 	c.fail("%s", text)
-	if c.wayOn != nil {
-		for _, line := range c.wayOn.lines(args) {
-			c.fail("%s", line)
+	if w := c.wayOn; w != nil {
+		c.fail("changed: %s", w.changed)
+		if w.again {
+			c.fail("to continue: %s", terminal.Command(append([]string{"bsonids"}, args...)...))
+		}
+		if w.back != "" {
+			c.fail("to undo: %s", w.back)
 		}
 	}
 	return e.Kind.ExitCode()

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"io/fs"
@@ -150,20 +151,21 @@ func TestFailures(t *testing.T) {
 }
 
 // The lines behind an error promise that the same command continues only if it can.
-func TestStopped(t *testing.T) {
-	for name, err := range map[string]error{
-		"a state file of another conversion": &convert.RecordError{Record: convert.StateRecord, Path: "s", Err: errors.New("it belongs to another conversion")},
-		"another run":                        &record.Error{Text: "another run has taken over", Err: record.ErrTakenOver},
-		"a document that cannot be copied":   &documents.Error{Reason: "the validator rejects it"},
+func TestCurable(t *testing.T) {
+	for _, tt := range []struct {
+		err  error
+		want bool
+	}{
+		{&convert.RecordError{Record: convert.StateRecord, Path: "s", Err: errors.New("it belongs to another conversion")}, false},
+		{&record.Error{Text: "another run has taken over", Err: record.ErrTakenOver}, false},
+		{&documents.Error{Reason: "the validator rejects it"}, false},
+		{&convert.RecordError{Record: convert.UndoRecord, Path: "u", Err: &fs.PathError{Op: "write", Path: "u", Err: syscall.ENOSPC}}, true},
+		{failure.Usagef("a wrong flag"), false},
+		{context.Canceled, true},
 	} {
-		w := wayOn{changed: "2 values", back: "undo it", again: curable(err)}
-		if got := strings.Join(w.lines([]string{"apply", "shop.d", "--write"}), "\n"); got != "changed: 2 values\nto undo: undo it" {
-			t.Errorf("%s: %s", name, got)
+		if got := curable(tt.err); got != tt.want {
+			t.Errorf("%v: %v", tt.err, got)
 		}
-	}
-	full := &convert.RecordError{Record: convert.UndoRecord, Path: "u", Err: &fs.PathError{Op: "write", Path: "u", Err: syscall.ENOSPC}}
-	if !curable(full) {
-		t.Error("a full disk")
 	}
 }
 

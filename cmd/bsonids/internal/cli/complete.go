@@ -8,12 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
-	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/migration"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/scan"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/server"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/terminal"
@@ -33,22 +29,11 @@ func (c *console) completeNames(cmd *cobra.Command) {
 		} else if db.String() != "" {
 			dbs = []string{db.String()}
 		}
-		if len(dbs) == 0 {
-			if dbs, err = scan.Databases(ctx, client); err != nil {
-				return nil, err
-			}
+		names, views, err := scan.Namespaces(ctx, client, dbs, nil)
+		for _, ns := range slices.Concat(names, views) {
+			all = append(all, ns.Collection)
 		}
-		for _, db := range dbs {
-			if !migration.ValidDatabase(db) {
-				continue
-			}
-			names, err := client.Database(db).ListCollectionNames(ctx, bson.D{}, options.ListCollections().SetNameOnly(true).SetAuthorizedCollections(true))
-			if err != nil {
-				return nil, err
-			}
-			all = append(all, names...)
-		}
-		return slices.DeleteFunc(all, func(name string) bool { return !migration.ValidCollection(name) || name == record.Name }), nil
+		return all, err
 	}
 	// The errors are that there is no such flag.
 	_ = cmd.RegisterFlagCompletionFunc("db", c.fromServer(scan.Databases))

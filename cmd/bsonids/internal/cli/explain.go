@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/migration"
@@ -37,40 +38,25 @@ func (c *console) explain(err error) *failure.Error {
 	return failure.Explain(err, c.connectionString())
 }
 
-// named puts words before the description of an error.
-func (c *console) named(before string, err error) error {
-	e := c.explain(err)
-	return &failure.Error{Kind: e.Kind, Text: before + e.Text, Err: err}
+// remedies are what to do about a run that may not begin, as the rest of the sentence.
+var remedies = map[record.Remedy]string{
+	record.TakeOver:    "; make sure that it has ended, and give --take-over",
+	record.Wait:        "; wait for it, or give --take-over if its process has ended",
+	record.WaitOnly:    "; wait for it",
+	record.GiveFiles:   "; continue it with APPLY --take-over",
+	record.Resume:      "; wait for it, or continue it with APPLY, and --take-over on another machine",
+	record.FinishUndo:  "; finish it with UNDO",
+	record.FinishFirst: "; continue it with APPLY, or undo it with UNDO",
+	record.UndoFirst:   "; undo it first with UNDO",
+	record.StartAnew:   "; make a plan in a new directory",
 }
 
-// remedy returns what to do about a run that may not begin, as the rest of the sentence.
+// remedy returns what to do about a run that may not begin.
 func remedy(e *record.Error) string {
-	r := e.Run
-	if r == nil {
-		r = &record.Run{}
+	dir := "."
+	if e.Run != nil {
+		dir = filepath.Dir(cmp.Or(e.Run.State, e.Run.UndoLog)) // of the migration
 	}
-	dir := filepath.Dir(cmp.Or(r.State, r.UndoLog)) // of the migration
-	apply := terminal.Command("bsonids", "apply", dir, "--write")
-	undo := terminal.Command("bsonids", "undo", dir, "--write")
-	switch e.Remedy {
-	case record.TakeOver:
-		return "; make sure that it has ended, and give --take-over"
-	case record.Wait:
-		return "; wait for it, or give --take-over if its process has ended"
-	case record.WaitOnly:
-		return "; wait for it"
-	case record.GiveFiles:
-		return "; continue it with " + apply + " --take-over"
-	case record.Resume:
-		return "; wait for it, or continue it with " + apply + ", and --take-over on another machine"
-	case record.FinishUndo:
-		return "; finish it with " + undo
-	case record.FinishFirst:
-		return "; continue it with " + apply + ", or undo it with " + undo
-	case record.UndoFirst:
-		return "; undo it first with " + undo
-	case record.StartAnew:
-		return "; make a plan in a new directory"
-	}
-	return ""
+	command := func(verb string) string { return terminal.Command("bsonids", verb, dir, "--write") }
+	return strings.NewReplacer("APPLY", command("apply"), "UNDO", command("undo")).Replace(remedies[e.Remedy])
 }

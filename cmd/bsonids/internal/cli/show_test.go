@@ -1,7 +1,7 @@
 package cli
 
 import (
-	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,48 +14,38 @@ import (
 
 // show prints an undo log and a ledger as text. Any other file, and an undo log that is damaged, is an error.
 func TestShowFile(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "undo")
-	l, err := convert.OpenUndoLog(path, convert.Identity{Database: "shop", Collection: "orders", Pairs: []kinds.Pair{{From: "javaLegacy", To: "standard"}}}, "", 0)
+	dir := t.TempDir()
+	path := func(name string) string { return filepath.Join(dir, name) }
+	l, err := convert.OpenUndoLog(path("undo"), convert.Identity{Database: "shop", Collection: "orders", Pairs: []kinds.Pair{{From: "javaLegacy", To: "standard"}}}, "", 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := l.Close(); err != nil {
+	s, err := convert.OpenState(path("state"), l.Identity)
+	if err != nil {
 		t.Fatal(err)
 	}
-	show := func(path string) (int, string) {
-		var out, errs bytes.Buffer
-		code := Run(t.Context(), []string{"show", path}, &out, &errs)
-		return code, out.String() + errs.String()
-	}
-	if code, text := show(path); code != failure.ExitOK || !strings.Contains(text, `"conversion":{"database":"shop","collection":"orders"`) {
-		t.Errorf("%d, %s", code, text)
-	}
-	state := filepath.Join(t.TempDir(), "state")
-	s, err := convert.OpenState(state, l.Identity)
-	if err == nil {
-		err = s.Close()
-	}
-	if code, text := show(state); err != nil || code != failure.ExitOK || !strings.Contains(text, `{"set":{"changedDocuments":0,"conversion":{"database":"shop"`) {
-		t.Errorf("%d, %s, %v", code, text, err)
-	}
-	b, err := os.ReadFile(path)
-	if err != nil {
+	b, err := os.ReadFile(path("undo"))
+	if err = errors.Join(err, l.Close(), s.Close(), os.WriteFile(path("other"), []byte("text"), 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	b[len(b)-3] ^= 1
-	if err := os.WriteFile(path, b, 0o600); err != nil {
+	if err := os.WriteFile(path("damaged"), b, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	other := filepath.Join(t.TempDir(), "other")
-	if err := os.WriteFile(other, []byte("text"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for _, p := range []string{path, other, t.TempDir()} {
-		if code, text := show(p); code != failure.ExitUsage || !strings.Contains(text, p) {
-			t.Errorf("%d, %s", code, text)
+	for _, tt := range []struct {
+		path string
+		code int
+		want string
+	}{
+		{path("undo"), failure.ExitOK, `"conversion":{"database":"shop","collection":"orders"`},
+		{path("state"), failure.ExitOK, `{"set":{"changedDocuments":0,"conversion":{"database":"shop"`},
+		{path("damaged"), failure.ExitUsage, path("damaged")},
+		{path("other"), failure.ExitUsage, path("other")},
+		{dir, failure.ExitUsage, dir},
+		{path("none"), failure.ExitUsage, "not a UUID"},
+	} {
+		if r := command(t, "show", tt.path); r.code != tt.code || !strings.Contains(r.stdout+r.stderr, tt.want) {
+			t.Errorf("%s: %d, %s%s", tt.path, r.code, r.stdout, r.stderr)
 		}
-	}
-	if code, text := show(path + "none"); code != failure.ExitUsage || strings.Contains(text, "undo log") {
-		t.Errorf("%d, %s", code, text)
 	}
 }

@@ -55,19 +55,15 @@ status changes nothing.`,
 }
 
 func (o *statusVerb) complete(args []string) (err error) {
-	if (len(args) == 1) == (o.database != "") {
+	switch {
+	case (len(args) == 1) == (o.database != ""):
 		return failure.Usagef("give either the directory of a migration or --db")
-	}
-	if len(args) == 1 {
+	case len(args) == 1:
 		if o.state, err = plan.ReadDir(args[0]); err != nil {
 			return failure.Usagef("%v", err)
 		}
 		o.database = o.state.Plan.Database
-	}
-	if o.state != nil && o.state.Plan.Dump != nil {
-		return nil
-	}
-	if !migration.ValidDatabase(o.database) {
+	case !migration.ValidDatabase(o.database):
 		return failure.Usagef("--db %q is not a valid database name", o.database)
 	}
 	return nil
@@ -75,22 +71,22 @@ func (o *statusVerb) complete(args []string) (err error) {
 
 func (o *statusVerb) run(ctx context.Context) (err error) {
 	r := report.Status{Time: time.Now().UTC(), Cutovers: []report.CutoverStatus{}}
-	if o.state != nil {
-		if r.Steps, err = status.Of(o.state); err != nil {
-			return err
+	if o.state == nil {
+		r, err = o.recorded(ctx, nil)
+	} else if r.Steps, err = status.Of(o.state); err == nil && o.state.Plan.Dump == nil && (o.uriFile != "" || o.connectionString() != "") {
+		now, failed := o.recorded(ctx, r.Steps)
+		switch {
+		case failed == nil:
+			r = now
+		case errors.Is(failed, context.Canceled):
+			return failed
+		default:
+			o.Warn("the record of conversions cannot be read, only the directory: %s", o.explain(failed).Text)
+			r.Unfit = now.Unfit
 		}
 	}
-	if dumped := o.state != nil && o.state.Plan.Dump != nil; !dumped && (o.state == nil || o.uriFile != "" || o.connectionString() != "") {
-		now, err := o.recorded(ctx, r.Steps)
-		switch {
-		case err != nil && (o.state == nil || errors.Is(err, context.Canceled)):
-			return err
-		case err != nil:
-			o.Warn("the record of conversions cannot be read, only the directory: %s", o.explain(err).Text)
-			r.Unfit = now.Unfit
-		default:
-			r = now
-		}
+	if err != nil {
+		return err
 	}
 	r.Database = o.database
 	if o.state != nil {
@@ -120,16 +116,16 @@ func (o *statusVerb) recorded(ctx context.Context, steps []report.StepStatusOf) 
 	r.Unfit = unfit
 	for i := range r.Cutovers {
 		c := &r.Cutovers[i]
-		switch {
-		case c.Waits:
-			c.Next = o.switching("release", o.database, c.Collections)
-		case c.State == record.Undoing:
-			c.Next = o.switching("undo", o.database, c.Collections)
-		case c.State == record.RollingBack:
-			c.Next = o.switching("cutover", o.database, c.Collections, "--roll-back")
-		default:
-			c.Next = o.switching("cutover", o.database, c.Collections)
+		verb, flags := "cutover", []string(nil)
+		switch c.State {
+		case record.Switched, record.Releasing:
+			verb = "release"
+		case record.Undoing:
+			verb = "undo"
+		case record.RollingBack:
+			flags = []string{"--roll-back"}
 		}
+		c.Next = o.switching(verb, o.database, c.Collections, flags...)
 	}
 	for i := range r.Guards {
 		g := &r.Guards[i]

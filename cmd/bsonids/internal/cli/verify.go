@@ -9,6 +9,7 @@ import (
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/report"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/server"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/verify"
 )
@@ -68,19 +69,21 @@ func (o *verifyVerb) complete(args []string) error {
 
 func (o *verifyVerb) run(ctx context.Context) error {
 	state, err := plan.ReadState(o.dir)
+	var p report.Proof
 	switch {
 	case err != nil:
 		return failure.Usagef("%v", err)
 	case state.Plan.Dump != nil:
-		return o.verifyConverted(ctx, state)
+		p, err = o.verifyConverted(ctx, state)
 	case len(o.paths) > 0:
 		return failure.Usagef("%s is not the plan of a dump: do not give paths", o.dir)
+	default:
+		s, failed := o.session(ctx, server.Write)
+		if failed != nil {
+			return failed
+		}
+		p, err = verify.Plan(ctx, s, state, o.allowChanged)
 	}
-	s, err := o.session(ctx, server.Write)
-	if err != nil {
-		return err
-	}
-	p, err := verify.Plan(ctx, s, state, o.allowChanged)
 	if err != nil {
 		return err
 	}
@@ -88,17 +91,13 @@ func (o *verifyVerb) run(ctx context.Context) error {
 }
 
 // verifyConverted proves the conversion of a dump.
-func (o *verifyVerb) verifyConverted(ctx context.Context, state *plan.State) error {
+func (o *verifyVerb) verifyConverted(ctx context.Context, state *plan.State) (p report.Proof, err error) {
 	if err := o.onlyOf("the plan of a dump", "output"); err != nil {
-		return err
+		return p, err
 	}
 	work := verify.DumpOptions{Dir: o.dir, Stdin: os.Stdin}
 	if len(o.paths) == 2 {
 		work.In, work.Out = o.paths[0], o.paths[1]
 	}
-	p, err := verify.Dump(ctx, o.console, state, work)
-	if err != nil {
-		return err
-	}
-	return o.print(p, p.Proven)
+	return verify.Dump(ctx, o.console, state, work)
 }

@@ -20,19 +20,6 @@ type wayOn struct {
 	again   bool   // the same command continues
 }
 
-// lines returns the last lines that a failed command prints. args are the arguments of its command
-// line.
-func (w wayOn) lines(args []string) []string {
-	lines := []string{"changed: " + w.changed}
-	if w.again {
-		lines = append(lines, "to continue: "+terminal.Command(append([]string{"bsonids"}, args...)...))
-	}
-	if w.back != "" {
-		lines = append(lines, "to undo: "+w.back)
-	}
-	return lines
-}
-
 // curable reports whether the same command can continue after err. It cannot if a file does not
 // belong to the conversion or is damaged, if another run has taken over, if the server rejects a
 // document, or if the collection was dropped.

@@ -62,9 +62,6 @@ func printFlags(w io.Writer, c *cobra.Command) {
 		if f.Shorthand != "" {
 			name += ", -" + f.Shorthand
 		}
-		if f.NoOptDefVal != "" && f.Value.Type() != "bool" {
-			name += "[=" + f.NoOptDefVal + "]"
-		}
 		fmt.Fprintf(w, "\t%s %s %q\n", name, f.Value.Type(), f.DefValue)
 	})
 }

@@ -137,10 +137,3 @@ func noUUIDs(c scan.Collection) string {
 	}
 	return "no UUIDs"
 }
-
-func count(n int64) string {
-	if n == 0 {
-		return "·"
-	}
-	return fmt.Sprint(n)
-}

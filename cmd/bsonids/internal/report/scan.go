@@ -44,7 +44,7 @@ func (r Scan) Text(w io.Writer) {
 		for _, f := range c.Fields {
 			row := table.Row{terminal.Cell(f.Path)}
 			for _, col := range columns(f.Counts)[:len(shown)] {
-				row = append(row, count(col.Count))
+				row = append(row, known(col.Count, "%d"))
 			}
 			if len(f.Evidence) == 0 {
 				t.AppendRow(append(row, "", ""))

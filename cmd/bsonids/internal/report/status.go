@@ -158,7 +158,8 @@ func (s Status) steps(w io.Writer) {
 		case c.Status == DoneStep && c.Verified != nil:
 			status = "done, not proven"
 		}
-		t.AppendRow([]any{name, c.Step.Conversion.text(), status, c.Read, count(c.Documents), c.Changed, c.Skipped, rate(c.PerSecond), duration(c.SecondsLeft)})
+		t.AppendRow([]any{name, c.Step.Conversion.text(), status, c.Read, known(c.Documents, "%d"), c.Changed, c.Skipped, known(c.PerSecond, "%.0f"),
+			known(time.Duration(c.SecondsLeft)*time.Second, "%v")})
 	}
 	t.Render()
 	for _, d := range s.Divisions {
@@ -175,21 +176,7 @@ func (s Status) steps(w io.Writer) {
 	}
 	fmt.Fprintf(w, "\n%d of %d conversions done", done, len(s.Steps))
 	if s.PerSecond > 0 {
-		fmt.Fprintf(w, "; %s documents per second, about %s left", rate(s.PerSecond), duration(max(1, s.SecondsLeft)))
+		fmt.Fprintf(w, "; %.0f documents per second, about %v left", s.PerSecond, time.Duration(max(1, s.SecondsLeft))*time.Second)
 	}
 	fmt.Fprintln(w)
-}
-
-func rate(perSecond float64) string {
-	if perSecond == 0 {
-		return "·"
-	}
-	return fmt.Sprintf("%.0f", perSecond)
-}
-
-func duration(seconds int64) string {
-	if seconds == 0 {
-		return "·"
-	}
-	return (time.Duration(seconds) * time.Second).String()
 }

@@ -31,6 +31,15 @@ func dry(written bool) string {
 	return "; dry run, nothing was changed"
 }
 
+// known returns the text of a number, or a dot for 0.
+func known[T comparable](n T, format string) string {
+	var zero T
+	if n == zero {
+		return "·"
+	}
+	return fmt.Sprintf(format, n)
+}
+
 // section writes the title of a part of a report.
 func section(w io.Writer, title string) {
 	fmt.Fprintf(w, "\n%s\n", title)

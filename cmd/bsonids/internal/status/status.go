@@ -111,11 +111,10 @@ func Record(ctx context.Context, s *migration.Session, database string, steps []
 func sum(r *report.Status) {
 	var left int64
 	for _, s := range r.Steps {
-		switch s.Status {
-		case report.Running:
+		if s.Status == report.Running {
 			r.PerSecond += s.PerSecond
-			left += max(0, s.Documents-s.Read)
-		case report.NotBegun, report.Stopped:
+		}
+		if s.Status == report.Running || s.Status == report.NotBegun || s.Status == report.Stopped {
 			left += max(0, s.Documents-s.Read)
 		}
 	}
@@ -126,10 +125,9 @@ func sum(r *report.Status) {
 
 // dropped changes the status of copies that were made and are not there any more.
 func dropped(ctx context.Context, db *mongo.Database, steps []report.StepStatusOf) error {
-	isCopy := func(s report.StepStatusOf) bool { return s.Into != "" && s.Status == report.DoneStep }
 	var copies []string
 	for _, s := range steps {
-		if isCopy(s) && !slices.Contains(copies, s.Into) {
+		if s.Into != "" && s.Status == report.DoneStep && !slices.Contains(copies, s.Into) {
 			copies = append(copies, s.Into)
 		}
 	}
@@ -138,7 +136,7 @@ func dropped(ctx context.Context, db *mongo.Database, steps []report.StepStatusO
 	}
 	gone, err := migration.Dropped(ctx, db, copies...)
 	for i := range steps {
-		if s := &steps[i]; isCopy(*s) && slices.Contains(gone, s.Into) {
+		if s := &steps[i]; s.Status == report.DoneStep && slices.Contains(gone, s.Into) {
 			s.Status, s.Read, s.Reason = report.Stopped, 0, "the copy "+s.Into+" is not there any more: apply makes it again"
 		}
 	}
