@@ -2,7 +2,6 @@ package status
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -67,41 +66,39 @@ func add(s *report.StepStatusOf, r *record.Run, now time.Time) {
 
 // divisions adds up the conversions that are of parts. Those that were undone are left out.
 func divisions(steps []report.StepStatusOf) (all []report.DivisionStatus) {
-	type division struct {
-		report.Conversion
-		of string // the number of parts
-	}
-	var order []division
-	parts := make(map[string]map[string][]report.StepStatusOf) // by the division as text
+	var order []string
+	divided := make(map[string][]report.StepStatusOf) // by the conversion and the number of parts
 	for _, s := range steps {
 		_, of, ok := strings.Cut(s.Part, "/")
 		if !ok || s.Status == report.WasUndone {
 			continue
 		}
-		d := division{s.Step.Conversion, of}
-		key := fmt.Sprint(d)
-		if parts[key] == nil {
-			order, parts[key] = append(order, d), make(map[string][]report.StepStatusOf)
+		key := fmt.Sprint(s.Step.Conversion, of)
+		if divided[key] == nil {
+			order = append(order, key)
 		}
-		parts[key][s.Part] = append(parts[key][s.Part], s)
+		divided[key] = append(divided[key], s)
 	}
-	for _, division := range order {
-		d := report.DivisionStatus{Conversion: division.Conversion, Missing: []string{}}
-		for _, part := range record.Parts(division.of) {
-			d.Parts++
-			of := parts[fmt.Sprint(division)][part]
-			if len(of) == 0 {
-				d.Missing = append(d.Missing, part)
-				continue
-			}
-			if !slices.ContainsFunc(of, func(s report.StepStatusOf) bool { return s.Status != report.DoneStep }) {
-				d.Done++
-				if !slices.ContainsFunc(of, func(s report.StepStatusOf) bool { return s.Verified == nil || !*s.Verified }) {
-					d.Proven++
+	for _, key := range order {
+		steps := divided[key]
+		_, of, _ := strings.Cut(steps[0].Part, "/")
+		d := report.DivisionStatus{Conversion: steps[0].Step.Conversion, Missing: []string{}}
+		for _, part := range record.Parts(of) {
+			begun, done, proven := false, true, true
+			for _, s := range steps {
+				if s.Part == part {
+					begun, done, proven = true, done && s.Status == report.DoneStep, proven && s.Verified != nil && *s.Verified
+					d.Documents, d.Read, d.Changed, d.Skipped = d.Documents+s.Documents, d.Read+s.Read, d.Changed+s.Changed, d.Skipped+s.Skipped
 				}
 			}
-			for _, s := range of {
-				d.Documents, d.Read, d.Changed, d.Skipped = d.Documents+s.Documents, d.Read+s.Read, d.Changed+s.Changed, d.Skipped+s.Skipped
+			d.Parts++
+			if !begun {
+				d.Missing = append(d.Missing, part)
+			} else if done {
+				d.Done++
+				if proven {
+					d.Proven++
+				}
 			}
 		}
 		all = append(all, d)
