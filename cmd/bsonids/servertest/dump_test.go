@@ -9,7 +9,6 @@ import (
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/dump/dumptest"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
 	"github.com/bsonids/bsonids/integration/mongotest"
 	"github.com/bsonids/bsonids/uuidrep"
 )
@@ -29,41 +28,13 @@ func TestDumpSchemas(t *testing.T) {
 	path, out := filepath.Join(dir, "dump"), filepath.Join(dir, "out")
 	metadata := `{"options":{"validator":{"u":{"$ne":{"$binary":{"base64":"AAAAAAAAAAAAAAAAAAAAAA==","subType":"03"}}}}},"indexes":[]}`
 	dumptest.Directory(t, path, false, dumptest.Collection{Database: "d", Name: "c", Metadata: metadata, Documents: docs},
+		dumptest.Collection{Database: "d", Name: "forms", Documents: []any{bson.D{{Key: "_id", Value: 1}, {Key: "text", Value: spelling(v4(99), 0)}, {Key: "user", Value: bson.D{{Key: "uuid", Value: in(v4(98), uuidrep.Unspecified)}}}}}},
 		dumptest.Collection{Database: "admin", Name: "system.version", Documents: docs[:1]})
-	command(t, nil, "scan", "--dump", path, "--output", "json").want(t, failure.ExitOK)
+	command(t, nil, "scan", "--dump", path, "--output", "json").want(t, failure.ExitOK).prints(t, `"form": "goStruct"`)
 	m := convertDump(t, path, out, failure.ExitIncomplete, convertFields("javaLegacy", "", "u"))
 	command(t, nil, "apply", m, "--output", "json").want(t, failure.ExitOK).prints(t, `"constantsLeft": 1`)
 	dumptest.Write(t, filepath.Join(out, "d", "c.bson"), dumptest.BSON(t, docs[1:]...))
 	command(t, nil, "verify", m, "--output", "json").want(t, failure.ExitIncomplete).prints(t, `"findings"`)
-	several := filepath.Join(dir, "several")
-	dumptest.Directory(t, several, false, dumptest.Collection{Database: "a", Name: "c", Documents: docs}, dumptest.Collection{Database: "b", Name: "c", Documents: docs})
-	m = convertDump(t, several, several+"-out", failure.ExitIncomplete, convertFields("javaLegacy", "", "u"))
-	command(t, nil, "status", m, "--output", "json").want(t, failure.ExitOK)
-}
-
-// The same for text and documents of Go structs.
-func TestDumpFormSchemas(t *testing.T) {
-	dir := t.TempDir()
-	path := filepath.Join(dir, "dump")
-	u := v4(1)
-	var docs []any
-	for n, user := range []any{bson.D{{Key: "uuid", Value: bson.Binary{Data: u[:]}}}, bson.D{{Key: "uuid", Value: bson.Binary{Data: make([]byte, 16)}}, {Key: "valid", Value: false}},
-		bson.D{{Key: "uuid", Value: "x"}}} {
-		docs = append(docs, bson.D{{Key: "_id", Value: int32(n)}, {Key: "text", Value: spelling(u, n)}, {Key: "user", Value: user}})
-	}
-	dumptest.Directory(t, path, false, dumptest.Collection{Database: "d", Name: "c", Documents: docs,
-		Metadata: `{"options":{"validator":{"text":{"$ne":"9f2c8a52-6d1e-4b60-9a57-0f6a1d2e3c4b"}}},"indexes":[]}`})
-	command(t, nil, "scan", "--dump", path, "--output", "json").want(t, failure.ExitOK).prints(t, `"form": "goStruct"`)
-	for from, field := range map[string]string{"text": "text", "goStruct": "user"} {
-		convertDump(t, path, filepath.Join(dir, from), failure.ExitIncomplete, func(p *plan.Plan) {
-			convertFields(from, "", field)(p)
-			accepted(p)
-		})
-	}
-	convertDump(t, filepath.Join(dir, "text"), filepath.Join(dir, "back"), failure.ExitOK, func(p *plan.Plan) {
-		convertFields("standard", "text", "text")(p)
-		accepted(p)
-	})
 }
 
 // pythonDump writes a BSON file and an archive with the BSON library of PyMongo, and the checksum of
