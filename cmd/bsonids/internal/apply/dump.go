@@ -118,7 +118,7 @@ func (w *writer) open(in *dump.Input) (err error) {
 		return failure.Usagef("%s was edited while it was read: run the same command again", filepath.Join(w.Dir, plan.PlanFile))
 	}
 	path := w.skipFile() + ".tmp"
-	if err = remove(path); err == nil { // of a run that was killed
+	if err = os.RemoveAll(path); err == nil { // of a run that was killed
 		w.list, err = convert.OpenSkipList(path, "", nil)
 	}
 	if err != nil {
@@ -129,14 +129,6 @@ func (w *writer) open(in *dump.Input) (err error) {
 
 // skipFile returns the path of the list of the values that the last output has left.
 func (w *writer) skipFile() string { return filepath.Join(w.Dir, plan.SkipFile) }
-
-// remove removes the file at path if there is one.
-func remove(path string) error {
-	if err := os.Remove(path); !errors.Is(err, os.ErrNotExist) {
-		return err
-	}
-	return nil
-}
 
 // save gives the list of the values that were left its name, and writes to the ledger what was done. Until then,
 // the directory tells of the output before.
@@ -149,7 +141,7 @@ func (w *writer) save(steps []report.AppliedStep) error {
 	case list.Begun():
 		err = os.Rename(list.Path(), w.skipFile())
 	default:
-		err = errors.Join(remove(list.Path()), remove(w.skipFile()))
+		err = errors.Join(os.RemoveAll(list.Path()), os.RemoveAll(w.skipFile()))
 	}
 	if err != nil {
 		return migration.FileError(err)
@@ -167,7 +159,7 @@ func (w *writer) save(steps []report.AppliedStep) error {
 // close closes what open opened, and removes what is not whole.
 func (w *writer) close() (err error) {
 	if w.list != nil {
-		err = errors.Join(w.list.Close(), remove(w.list.Path()))
+		err = errors.Join(w.list.Close(), os.RemoveAll(w.list.Path()))
 	}
 	if w.out != nil {
 		err = errors.Join(err, w.out.Close())

@@ -31,17 +31,6 @@ func (c *Collection) String() string {
 // Oplog reports whether c has the operations that mongodump --oplog adds.
 func (c *Collection) Oplog() bool { return c.Database == "" && c.Name == "oplog" }
 
-// ServerDatabase reports whether c is in a database of the server.
-func (c *Collection) ServerDatabase() bool {
-	return c.Database == "admin" || c.Database == "config" || c.Database == "local"
-}
-
-// Reserved reports whether c has a name that is reserved for the server: its users and roles, its
-// stored functions. The buckets of a time series count as TimeSeries.
-func (c *Collection) Reserved() bool {
-	return !c.TimeSeries() && (strings.HasPrefix(c.Name, "system.") || strings.HasPrefix(c.Name, "$admin."))
-}
-
 // Visible returns the name that users see: for buckets, that of the time series.
 func (c *Collection) Visible() string { return strings.TrimPrefix(c.Name, bucketPrefix) }
 

@@ -31,7 +31,6 @@ type Output struct {
 	pipe   *pipe          // nil for files
 	buf    *bufio.Writer  // to the file
 	gzip   *gzip.Writer   // nil if the file is not compressed
-	raise  error          // the first error
 }
 
 // Create begins to write a dump of the form of in at path. Nothing may be at the path yet. Create reserves
@@ -134,32 +133,21 @@ func (in *Input) mayWrite(path string) error {
 
 // inside reports whether path is dir or in it.
 func inside(path, dir string) (bool, error) {
-	path, err := filepath.EvalSymlinks(path)
-	if err == nil {
-		dir, err = filepath.EvalSymlinks(dir)
-	}
-	if err == nil {
-		path, err = filepath.Abs(path)
-	}
-	if err == nil {
-		dir, err = filepath.Abs(dir)
-	}
-	if err != nil {
-		return false, err
+	for _, p := range []*string{&path, &dir} {
+		real, err := filepath.EvalSymlinks(*p)
+		if err == nil {
+			*p, err = filepath.Abs(real)
+		}
+		if err != nil {
+			return false, err
+		}
 	}
 	rel, err := filepath.Rel(dir, path)
 	return err == nil && filepath.IsLocal(rel), nil
 }
 
-// Write writes an item. After an error it returns the same error again.
-func (o *Output) Write(item *Item) error {
-	if o.raise == nil {
-		o.raise = o.write(item)
-	}
-	return o.raise
-}
-
-func (o *Output) write(item *Item) (err error) {
+// Write writes an item, in which it sets the checksum of a collection.
+func (o *Output) Write(item *Item) (err error) {
 	switch item.Kind {
 	case Begin:
 		return o.begin(item)
@@ -228,13 +216,6 @@ func (o *Output) end() (err error) {
 // Commit writes the dump to the disk and gives it its name. If it returns an error, the dump does
 // not have its name.
 func (o *Output) Commit() error {
-	if o.raise == nil {
-		o.raise = o.commit()
-	}
-	return o.raise
-}
-
-func (o *Output) commit() error {
 	switch {
 	case o.pipe != nil:
 		return o.pipe.commit()
@@ -300,12 +281,13 @@ func publish(temp, path string) error {
 
 // Close removes what was written, unless Commit gave it its name, and ends the reservation of the path.
 func (o *Output) Close() (err error) {
-	switch {
-	case o.pipe != nil && o.file != nil && o.raise == nil: // a BSON file of which nothing was written would be a valid one
-		return o.buf.Flush()
-	case o.pipe != nil:
+	if o.pipe != nil {
+		if o.file != nil { // a BSON file of which nothing was written would be a valid one
+			_ = o.buf.Flush()
+		}
 		return nil
-	case o.file != nil:
+	}
+	if o.file != nil {
 		err = o.file.Close()
 	}
 	return errors.Join(err, os.RemoveAll(o.temp), o.unlock())

@@ -33,11 +33,14 @@ type Reading struct {
 	Progress               func(documents int)
 }
 
-// selects reports whether c is selected, and does not belong to the server or to this program.
+// selects reports whether c is selected, and does not belong to the server or to this program. The buckets of a
+// time series do not.
 func (r *Reading) selects(c *dump.Collection) bool {
-	named := slices.Contains(r.Databases, c.Database)
-	return (named || len(r.Databases) == 0 && !c.ServerDatabase()) && (len(r.Collections) == 0 || slices.Contains(r.Collections, c.Visible())) &&
-		!c.Oplog() && !c.Reserved() && c.Name != record.Name
+	db, name := c.Database, c.Name
+	own := db == "admin" || db == "config" || db == "local" || db == "" // the oplog has no database
+	reserved := strings.HasPrefix(name, "system.") || strings.HasPrefix(name, "$admin.")
+	return (len(r.Databases) == 0 && !own || slices.Contains(r.Databases, db)) && (len(r.Collections) == 0 || slices.Contains(r.Collections, c.Visible())) &&
+		(!reserved || c.TimeSeries()) && name != record.Name
 }
 
 // content is what a pass has found in a dump.
@@ -96,17 +99,18 @@ func check(doc []byte) error {
 // missing returns an error if the dump does not have a database or a collection that is selected.
 func (r *Reading) missing(seen []*dump.Collection) error {
 	var missing []string
-	for _, db := range r.Databases {
-		if !slices.ContainsFunc(seen, func(c *dump.Collection) bool { return c.Database == db }) {
-			missing = append(missing, fmt.Sprintf("database %q does not exist", db))
+	has := func(what, name string, ok func(*dump.Collection) bool) {
+		if !slices.ContainsFunc(seen, ok) {
+			missing = append(missing, fmt.Sprintf("%s %q does not exist", what, name))
 		}
 	}
+	for _, db := range r.Databases {
+		has("database", db, func(c *dump.Collection) bool { return c.Database == db })
+	}
 	for _, name := range r.Collections {
-		if !slices.ContainsFunc(seen, func(c *dump.Collection) bool {
+		has("collection", name, func(c *dump.Collection) bool {
 			return c.Visible() == name && (len(r.Databases) == 0 || slices.Contains(r.Databases, c.Database))
-		}) {
-			missing = append(missing, fmt.Sprintf("collection %q does not exist", name))
-		}
+		})
 	}
 	if len(missing) > 0 {
 		return failure.Usagef("the dump: %s", strings.Join(missing, " and "))
