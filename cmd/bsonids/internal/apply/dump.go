@@ -73,18 +73,18 @@ func Dump(ctx context.Context, m migration.Messages, o DumpOptions) (r Result, e
 	if w.list.Begun() {
 		r.Dump.SkipList = w.skipFile()
 	}
-	d.Result(res, func(st plan.Step, did offline.Done, _ *offline.Collection) {
-		a := migration.Fresh(st)
-		a.Values, a.Documents, a.Skipped, a.SkippedFor = did.Values, did.Documents, did.Skipped, did.SkippedFor
+	for _, st := range d.Steps {
+		a, did := migration.Fresh(st), d.Of(res, st)
+		a.Values, a.Documents, a.Skipped, a.SkippedFor = did.Values, did.Changed, did.Skipped, did.SkippedFor
 		if w.whole {
 			a.Status = report.DoneStep
-			r.Values, r.Documents = r.Values+did.Values, r.Documents+did.Documents
+			r.Values, r.Documents = r.Values+did.Values, r.Documents+did.Changed
 			if did.Skipped > 0 {
 				a.SkipList = r.Dump.SkipList
 			}
 		}
 		r.Steps = append(r.Steps, a)
-	})
+	}
 	if w.whole {
 		err = w.save(r.Steps)
 	}

@@ -56,9 +56,7 @@ func OpenDump(dir string, p *plan.Plan) (*Dumped, error) {
 				c[i].Fields = nil
 			}
 		}
-		to := d.collections[p.Namespace(st.Collection)]
-		to.Steps, to.InID = append(to.Steps, c), to.InID || slices.ContainsFunc(plan.FieldsOf(st.Pairs), plan.InID)
-		d.collections[p.Namespace(st.Collection)] = to
+		d.collections[p.Namespace(st.Collection)] = offline.Planned{Conversion: c, InID: slices.ContainsFunc(plan.FieldsOf(st.Pairs), plan.InID)}
 	}
 	return d, nil
 }
@@ -107,18 +105,10 @@ func (d *Dumped) Job(m Messages, in *dump.Input, temp, doing string) (job offlin
 	return offline.Job{Input: in, Collections: d.collections, Digest: d.Plan.Dump.Digest, Temp: temp, Progress: bar.Add}, bar.Done
 }
 
-// Result calls visit with each step, with what was done by it, and with the result for its collection.
-func (d *Dumped) Result(res offline.Result, visit func(plan.Step, offline.Done, *offline.Collection)) {
-	next := make(map[string]int)
-	for _, st := range d.Steps {
-		name := d.Plan.Namespace(st.Collection)
-		c, did := res.Collections[name], offline.Done{}
-		if c == nil { // there was no document
-			c = &offline.Collection{}
-		} else if n := next[name]; n < len(c.Steps) {
-			did = c.Steps[n]
-		}
-		next[name]++
-		visit(st, did, c)
+// Of returns the result for the collection of a step.
+func (d *Dumped) Of(res offline.Result, st plan.Step) *offline.Collection {
+	if c := res.Collections[d.Plan.Namespace(st.Collection)]; c != nil {
+		return c
 	}
+	return &offline.Collection{} // the comparison ended before
 }

@@ -31,8 +31,8 @@ type Job struct {
 
 // Planned is what becomes of a collection.
 type Planned struct {
-	Steps []rule.Conversion // each converts other values; none if a person has decided that nothing is converted
-	InID  bool              // values in _id are converted
+	Conversion rule.Conversion // empty if a person has decided that nothing is converted
+	InID       bool            // values in _id are converted
 }
 
 // Result is what a conversion did, or would do.
@@ -48,15 +48,17 @@ func (r *Result) Complete() bool { return r.Left == 0 && r.Constants == 0 }
 
 // Collection is the result for one collection.
 type Collection struct {
-	Namespace string
-	Documents int64
-	Steps     []Done // as those of the job
+	Namespace       string
+	Documents       int64      // that were read
+	Values, Changed int64      // values that were changed, and documents with them
+	Left, Skipped   int64      // values that were left, and documents with them
+	SkippedFor      rule.Tally // these values by reason
 	Compared
 
-	role      role
-	rewriters []*rule.Rewriter
-	inID      bool
-	number    int
+	role     role
+	rewriter *rule.Rewriter // nil if nothing is planned about the collection
+	inID     bool
+	number   int
 }
 
 // role is what a conversion does with a collection.
@@ -67,13 +69,6 @@ const (
 	buckets      // of a time series: copied, and values in it are listed
 	converted
 )
-
-// Done is what one conversion of a collection did.
-type Done struct {
-	Values, Documents int64      // changed
-	Left, Skipped     int64      // values that were left, and the documents that have them
-	SkippedFor        rule.Tally // these values by reason
-}
 
 // run is a Job that is under way.
 type run struct {
@@ -91,7 +86,7 @@ type run struct {
 func newRun(j *Job) *run {
 	r := &run{Job: j, res: Result{Collections: make(map[string]*Collection)}, of: make(map[*dump.Collection]*Collection), digest: digest{}, write: func(*dump.Item) error { return nil }}
 	for name, p := range j.Collections {
-		for _, c := range slices.Concat(p.Steps...) {
+		for _, c := range p.Conversion {
 			db, _, _ := strings.Cut(name, ".")
 			r.within.Databases = append(r.within.Databases, db)
 			if !slices.ContainsFunc(r.all, func(o rule.Pair) bool { return o.From.Stored() == c.From.Stored() }) {
@@ -174,14 +169,13 @@ func (r *run) collection(coll *dump.Collection) *Collection {
 	planned, ok := r.Collections[c.Namespace]
 	switch {
 	case c.role == converted: // the dump has another one with its name
-	case ok && len(planned.Steps) == 0, !r.within.selects(coll):
+	case ok && len(planned.Conversion) == 0, !r.within.selects(coll):
 	case coll.TimeSeries():
 		c.role = buckets
 	default:
 		c.role, c.inID = converted, planned.InID
-		for _, conv := range planned.Steps {
-			c.rewriters = append(c.rewriters, rule.NewRewriter(conv))
-			c.Steps = append(c.Steps, Done{SkippedFor: rule.Tally{}})
+		if ok {
+			c.rewriter, c.SkippedFor = rule.NewRewriter(planned.Conversion), rule.Tally{}
 		}
 	}
 	return c
@@ -207,7 +201,7 @@ func (r *run) document(c *Collection, item *dump.Item) error {
 		return nil
 	case c.role == buckets:
 		return r.bucket(c, item.Bytes)
-	case len(c.rewriters) == 0:
+	case c.rewriter == nil:
 		return check(item.Bytes)
 	}
 	id := bson.Raw(item.Bytes).Lookup("_id") // as it is before the conversion
@@ -215,41 +209,27 @@ func (r *run) document(c *Collection, item *dump.Item) error {
 		r.id = append(r.id[:0], id.Value...)
 		id.Value = r.id
 	}
-	for i, w := range c.rewriters {
-		doc, values, left, err := w.Document(item.Bytes)
-		if err != nil {
-			return err
+	doc, values, left, err := c.rewriter.Document(item.Bytes)
+	if err != nil {
+		return err
+	}
+	item.Bytes = doc
+	if values > 0 {
+		c.Changed++
+		c.Values += int64(values)
+	}
+	if len(left) > 0 {
+		c.Skipped++
+		c.Left += int64(len(left))
+		for _, l := range left {
+			c.SkippedFor.Add(l.Reason, 1)
 		}
-		item.Bytes = doc
-		done := &c.Steps[i]
-		if values > 0 {
-			done.Documents++
-			done.Values += int64(values)
-		}
-		if len(left) > 0 {
-			done.Skipped++
-			done.Left += int64(len(left))
-			for _, l := range left {
-				done.SkippedFor.Add(l.Reason, 1)
-			}
-			r.leave(c, id, left...)
-		}
+		r.leave(c, id, left...)
 	}
 	if c.inID && r.ids != nil {
-		return r.ids.add(c, bson.Raw(item.Bytes).Lookup("_id"))
+		return r.ids.add(c, bson.Raw(doc).Lookup("_id"))
 	}
 	return nil
-}
-
-// rewritten returns the converted document.
-func (c *Collection) rewritten(doc bson.Raw) (bson.Raw, error) {
-	for _, w := range c.rewriters {
-		var err error
-		if doc, _, _, err = w.Document(doc); err != nil {
-			return nil, err
-		}
-	}
-	return doc, nil
 }
 
 // leave counts and lists values of one document that are left as they are.

@@ -97,7 +97,7 @@ func job(t testing.TB, path string, c rule.Conversion, trusted []string, only ..
 		conv := slices.Clone(c)
 		conv[0].Judge = d.Judge(c[0].From.Order)
 		id := len(c[0].Fields) == 0 || slices.ContainsFunc(c[0].Fields, func(p walk.Pattern) bool { return p.Top() == "_id" })
-		j.Collections[coll.Namespace(sv.Database)] = Planned{[]rule.Conversion{conv}, id}
+		j.Collections[coll.Namespace(sv.Database)] = Planned{conv, id}
 	}
 	return j
 }
@@ -135,9 +135,7 @@ func output(t testing.TB, path string) string {
 // total returns how many values were converted, in how many documents.
 func (r *Result) total() (values, documents int64) {
 	for _, c := range r.Collections {
-		for _, s := range c.Steps {
-			values, documents = values+s.Values, documents+s.Documents
-		}
+		values, documents = values+c.Values, documents+c.Changed
 	}
 	return values, documents
 }

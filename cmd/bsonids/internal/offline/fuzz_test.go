@@ -2,8 +2,6 @@ package offline
 
 import (
 	"testing"
-
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
 )
 
 // FuzzMetadata looks for constants in any metadata.
@@ -12,7 +10,7 @@ func FuzzMetadata(f *testing.F) {
 	f.Add([]byte(`{"options":{"validator":{"u":{"$binary":"AAAAAAAAAAAAAAAAAAAAAA==","$type":"03"}}}}`))
 	f.Add([]byte(`{"indexes":[{"key":{"a":"text"},"partialFilterExpression":{"a":{"$regex":"x"}}}]}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		r := newRun(&Job{Collections: map[string]Planned{"d.c": {Steps: []rule.Conversion{conversion(t, "javaLegacy", "standard")}}}})
+		r := newRun(&Job{Collections: map[string]Planned{"d.c": {Conversion: conversion(t, "javaLegacy", "standard")}}})
 		r.constants(&Collection{Namespace: "d.c", role: converted}, text)
 	})
 }

@@ -107,11 +107,11 @@ func (r *run) distinct(ctx context.Context) (err error) {
 			return nil
 		}
 		if n++; some[n] {
-			doc, err := of.rewritten(doc)
+			doc, _, _, err := of.rewriter.Document(doc)
 			if err != nil {
 				return err
 			}
-			ids = append(ids, doc.Lookup("_id").String())
+			ids = append(ids, bson.Raw(doc).Lookup("_id").String())
 		}
 		return nil
 	})

@@ -52,11 +52,12 @@ func Dump(ctx context.Context, m migration.Messages, state *plan.State, o DumpOp
 		return p, err
 	}
 	p = report.Proof{Database: state.Plan.Database, Dump: &report.DumpProof{Path: o.In, Out: o.Out, Verified: v}, Proven: v.Holds(), Steps: []report.StepProof{}}
-	d.Result(v.Result, func(st plan.Step, did offline.Done, c *offline.Collection) {
+	for _, st := range d.Steps {
+		c := d.Of(v.Result, st)
 		proof := report.StepProof{Step: migration.Fresh(st).Step, Basis: report.RestsOnSource, Proven: c.Wrong+c.Missing+c.Extra == 0}
 		proof.Status = report.DoneStep
-		proof.Result = convert.Verified{Read: c.Equal + c.Wrong + c.Missing, New: did.Values, Left: did.Left, Proven: c.Equal, Wrong: c.Wrong, Missing: c.Missing, Extra: c.Extra}
+		proof.Result = convert.Verified{Read: c.Equal + c.Wrong + c.Missing, New: c.Values, Left: c.Left, Proven: c.Equal, Wrong: c.Wrong, Missing: c.Missing, Extra: c.Extra}
 		p.Steps = append(p.Steps, proof)
-	})
+	}
 	return p, nil
 }
