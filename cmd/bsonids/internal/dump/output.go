@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 
 	"github.com/klauspost/compress/gzip"
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -98,15 +97,10 @@ func (p *pipe) commit() error {
 // mayWrite returns an error if the output cannot be at path.
 func (in *Input) mayWrite(path string) error {
 	const exists = "%s: it exists already"
-	info, err := os.Stat(filepath.Dir(path))
-	switch _, e := os.Lstat(path); {
-	case e == nil:
+	if _, err := os.Lstat(path); err == nil {
 		return failure.Usagef(exists, path)
-	case err != nil:
-		return err
-	case !info.IsDir():
-		return &os.PathError{Op: "create", Path: path, Err: syscall.ENOTDIR}
-	case in.Form == Directory:
+	}
+	if in.Form == Directory {
 		within, err := inside(filepath.Dir(path), in.Path)
 		if err == nil && within {
 			return failure.Usagef("%s: it is in the directory of the input", path)
