@@ -16,11 +16,7 @@ var presentDay = Options{Now: func() time.Time { return time.Date(2026, 3, 1, 0,
 
 func others(t *testing.T, s string, o Options) []Other {
 	t.Helper()
-	v, err := Parse(s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return Explain(v, o).UUID.Value.Others
+	return explained(t, s, o).UUID.Value.Others
 }
 
 // The draft's version 7 is shown beside that of RFC 9562 if the latter is far in the future. The values are published samples
@@ -71,12 +67,7 @@ func TestOthersV8(t *testing.T) {
 			t.Errorf("%v: %v is not read", r, u)
 		}
 		// From stored bytes the order is that of the representation.
-		stored := r.Permute(u)
-		v, err := Parse(Paste(3, stored))
-		if err != nil {
-			t.Fatal(err)
-		}
-		e := Explain(v, presentDay).UUID
+		e := explained(t, Paste(3, r.Permute(u)), presentDay).UUID
 		read := e.Read[1]
 		if r == uuidrep.JavaLegacy {
 			read = e.Read[2]

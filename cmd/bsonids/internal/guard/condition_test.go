@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
@@ -164,28 +165,11 @@ func spelled(r *rand.Rand) string {
 	return s
 }
 
-// isSpelled reports whether text is a UUID in a usual spelling. It is written without a parser of the
-// command, and without a regular expression.
-func isSpelled(s string) bool {
-	low := strings.ToLower(s)
-	if inner, ok := strings.CutPrefix(low, "urn:uuid:"); ok && len(inner) == 36 {
-		low = inner
-	} else if len(low) == 38 && low[0] == '{' && low[37] == '}' {
-		low = low[1:37]
-	}
-	if parts := strings.Split(low, "-"); len(parts) == 5 && len(parts[0]) == 8 && len(parts[1]) == 4 && len(parts[2]) == 4 && len(parts[3]) == 4 {
-		low = strings.Join(parts, "")
-	} else if len(s) != 32 {
-		return false
-	}
-	return len(low) == 32 && strings.Trim(low, "0123456789abcdef") == ""
-}
-
 // holdsOld reports whether a document has a value of the subtype at the path, by the definition of ParseField.
 func holdsOld(v any, path []string, subtype byte) bool {
 	is := func(v any) bool {
 		if s, ok := v.(string); ok && subtype == text {
-			return isSpelled(s)
+			return uuid.Validate(s) == nil
 		}
 		b, ok := v.(bson.Binary)
 		return ok && b.Subtype == subtype && len(b.Data) == 16
