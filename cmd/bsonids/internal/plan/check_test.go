@@ -8,18 +8,24 @@ import (
 
 // fieldsOf has what a field in the text of a test stands for.
 var fieldsOf = map[string]string{
-	"java":    "stored: subtype 3, decision: convert from javaLegacy, evidence: [{order: javaLegacy, by: evidence, versions: [4]}]",
-	"left":    "stored: subtype 3, decision: leave, evidence: [{order: javaLegacy, by: evidence, versions: [4]}]",
-	"toText":  "stored: subtype 3, decision: convert from javaLegacy to text, evidence: [{order: javaLegacy, by: evidence, versions: [4]}]",
-	"std":     "stored: subtype 4, decision: leave",
-	"stdText": "stored: subtype 4, decision: convert from standard to text",
-	"generic": "stored: subtype 0, decision: convert from generic, evidence: [{order: generic, by: evidence, versions: [4]}]",
-	"zero":    "stored: subtype 0, decision: leave",
-	"text":    "stored: text, decision: convert from text, evidence: [{order: text, by: evidence, versions: [4]}]",
-	"noText":  "stored: text, decision: convert from text, evidence: [{order: text, by: none}]",
-	"trusted": "stored: text, decision: convert from text, trust: true, evidence: [{order: text, by: none}]",
-	"struct":  "stored: goStruct, decision: convert from goStruct, evidence: [{order: goStruct, by: evidence, versions: [4]}]",
-	"doc":     "stored: goStruct, decision: leave",
+	"java":        "stored: subtype 3, decision: convert from javaLegacy, evidence: [{order: javaLegacy, by: evidence, versions: [4]}]",
+	"left":        "stored: subtype 3, decision: leave, evidence: [{order: javaLegacy, by: evidence, versions: [4]}]",
+	"java14":      "stored: subtype 3, decision: convert from javaLegacy, evidence: [{order: javaLegacy, by: evidence, versions: [1, 4]}]",
+	"noJava":      "stored: subtype 3, decision: unknown, evidence: [{order: javaLegacy, by: none}]",
+	"unknown":     "stored: subtype 3, decision: unknown, evidence: [{order: javaLegacy, by: evidence, versions: [4]}]",
+	"csharp":      "stored: subtype 3, decision: leave, evidence: [{order: csharpLegacy, by: evidence, versions: [4]}]",
+	"trustedJava": "stored: subtype 3, decision: convert from javaLegacy, trust: true, evidence: [{order: javaLegacy, by: evidence, versions: [4]}]",
+	"leftText":    "stored: text, decision: leave",
+	"toText":      "stored: subtype 3, decision: convert from javaLegacy to text, evidence: [{order: javaLegacy, by: evidence, versions: [4]}]",
+	"std":         "stored: subtype 4, decision: leave",
+	"stdText":     "stored: subtype 4, decision: convert from standard to text",
+	"generic":     "stored: subtype 0, decision: convert from generic, evidence: [{order: generic, by: evidence, versions: [4]}]",
+	"zero":        "stored: subtype 0, decision: leave",
+	"text":        "stored: text, decision: convert from text, evidence: [{order: text, by: evidence, versions: [4]}]",
+	"noText":      "stored: text, decision: convert from text, evidence: [{order: text, by: none}]",
+	"trusted":     "stored: text, decision: convert from text, trust: true, evidence: [{order: text, by: none}]",
+	"struct":      "stored: goStruct, decision: convert from goStruct, evidence: [{order: goStruct, by: evidence, versions: [4]}]",
+	"doc":         "stored: goStruct, decision: leave",
 }
 
 // planOf returns the plan with the text, in which a field is a path and a name of fieldsOf.

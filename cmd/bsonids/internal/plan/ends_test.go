@@ -132,27 +132,28 @@ func TestGroupsByWayOfOthers(t *testing.T) {
 	}
 }
 
-// A change of a reference is said.
-func TestChangesOfReferences(t *testing.T) {
-	plan := func(r Reference, only ...string) *Plan {
-		r.Between, r.Fields = [2]string{"a", "b"}, []string{"_id", "a"}
-		return &Plan{Database: "d", To: "standard", Only: only, References: []Reference{r}}
-	}
-	was := plan(Reference{Outside: []kinds.Stored{kinds.Subtype3}}, "a")
-	for want, is := range map[string]*Plan{
-		`the reference between "a" "_id" and "b" "a": accepted was none and is true`:       plan(Reference{Outside: []kinds.Stored{kinds.Subtype3}, Accepted: true}, "a"),
-		`the reference between "a" "_id" and "b" "a": outside was [subtype 3] and is none`: plan(Reference{}, "a"),
-		`only was ["a"] and is ["a", "b"]`:                                                 plan(Reference{Outside: []kinds.Stored{kinds.Subtype3}}, "a", "b"),
-		`only was ["a"] and is none`:                                                       plan(Reference{Outside: []kinds.Stored{kinds.Subtype3}}),
+// What differs between two plans is said, and the order if nothing else does.
+func TestChanges(t *testing.T) {
+	const text = `part: 2/8
+only: [a, b]
+collections: [{name: a, fields: [x $java]}, {name: b, fields: [y $left]}]
+references: [{between: [a, b], fields: [x, y], outside: [subtype 3]}]`
+	for _, tt := range [][3]string{
+		{"part: 2/8\n", "", "part was 2/8 and is none"},
+		{"only: [a, b]", "only: [a]", `only was ["a", "b"] and is ["a"]`},
+		{"only: [a, b]\n", "", `only was ["a", "b"] and is none`},
+		{"name: b", "name: b, guard: strict", `the collection "b": guard was none and is strict`},
+		{", outside: [subtype 3]", "", `the reference between "a" "x" and "b" "y": outside was [subtype 3] and is none`},
+		{"fields: [x, y]", "fields: [x, y], accepted: true", `the reference between "a" "x" and "b" "y": accepted was none and is true`},
+		{"{name: a, fields: [x $java]}, {name: b, fields: [y $left]}", "{name: b, fields: [y $left]}, {name: a, fields: [x $java]}", "the order of its collections, fields or references is another one"},
 	} {
-		if got := Changes(was, is); len(got) != 1 || got[0] != want {
-			t.Errorf("got %q, want %q", got, want)
+		if got := Changes(planOf(t, text), planOf(t, strings.Replace(text, tt[0], tt[1], 1))); len(got) != 1 || got[0] != tt[2] {
+			t.Errorf("got %q, want %q", got, tt[2])
 		}
 	}
-	is := &Plan{Database: "d", To: "standard", Only: was.Only, Collections: []Collection{{Name: "b"}, {Name: "a"}}}
-	before := *is
-	before.Collections = []Collection{{Name: "a"}, {Name: "b"}}
-	if got := Changes(&before, is); len(got) != 1 || got[0] != "the order of its collections, fields or references is another one" {
-		t.Errorf("%q", got)
+	for _, st := range planOf(t, text).Steps() {
+		if st.Part != "2/8" {
+			t.Errorf("%+v", st)
+		}
 	}
 }

@@ -16,34 +16,6 @@ func split() *Plan {
 	}}
 }
 
-// A filter is text in extended JSON. Its layout means nothing, a text that is no filter is an error, and bringing the
-// plan up to date keeps what was written.
-func TestFilterInFile(t *testing.T) {
-	p := split()
-	text := string(write(t, p))
-	wrote := Quote(`{"year":{"$numberInt":"2019"}}`)
-	if !strings.Contains(text, "\n    filter: "+wrote+"\n") {
-		t.Fatal(text)
-	}
-	edited := strings.Replace(text, wrote, `'{ "year": 2019 }' # of the old shop`, 1)
-	q, err := Parse([]byte(edited))
-	if err != nil || q.Digest() != p.Digest() || len(Changes(p, q)) > 0 {
-		t.Errorf("%v\n%+v", err, q)
-	}
-	if got, notes := updated(t, edited, split(), nil); got != edited || len(notes) > 0 {
-		t.Errorf("%v\n%s", notes, got)
-	}
-	for bad, want := range map[string]string{
-		`""`: "filter is empty", `'[]'`: "must be a filter", `'{"a": 1} x'`: "must be a filter", `'{"a": {"$oid": 1}}'`: "invalid extended JSON", `{"year": 2019}`: "must be text",
-		`'{"year": 2018, "year": 2021}'`: `"year" is there twice`, `'{"$or": [{"a": 1}, {"a": {"$gt": 1, "$gt": 2}}]}'`: `"$gt" is there twice`,
-		`'{"year": 2020}'`: "listed twice",
-	} {
-		if _, err := Parse([]byte(strings.Replace(text, wrote, bad, 1))); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %s", bad, err, want)
-		}
-	}
-}
-
 // The conversions of one collection are done one after the other, with files of their own.
 func TestFilterSteps(t *testing.T) {
 	groups := split().Groups()

@@ -134,7 +134,8 @@ references:
 	if _, err := Parse([]byte(strings.Replace(good, `"customers", "orders"`, `"orders", "orders"`, 1))); err != nil {
 		t.Error(err)
 	}
-	for _, tt := range []struct{ old, new, want string }{
+	type mistake struct{ old, new, want string }
+	mistakes := []mistake{
 		{"schemaVersion: 1", "schemaVersion: 2", "line 1: the plan has schemaVersion 2, and this program reads 1"},
 		{"schemaVersion: 1", `schemaVersion: "1"`, `line 1: schemaVersion must be a whole number, and is "1"`},
 		{"schemaVersion: 1\n", "", `line 1: the plan has no "schemaVersion"`},
@@ -170,7 +171,18 @@ references:
 		{good, "", "the file is empty"},
 		{good, "[]", "line 1: the plan must be a mapping, and is a list"},
 		{good, `{"bsonids":"undo log 1"}`, "line 1"},
+	}
+	for _, part := range []string{"0/8", "9/8", "2", "1/1", `""`, "2/8/8", "a/b", "1/1001", "[2, 8]", "null"} {
+		mistakes = append(mistakes, mistake{"to: standard", "part: " + part + "\nto: standard", "line 3: part"})
+	}
+	for filter, want := range map[string]string{
+		`""`: "filter is empty", `'[]'`: "must be a filter", `'{"a": 1} x'`: "must be a filter", `'{"a": {"$oid": 1}}'`: "invalid extended JSON", `{"year": 2019}`: "must be text",
+		`'{"year": 2018, "year": 2021}'`: `"year" is there twice`, `'{"$or": [{"a": 1}, {"a": {"$gt": 1, "$gt": 2}}]}'`: `"$gt" is there twice`,
+		`'{"year": 2020}'` + "\n    fields: []\n  - name: customers\n    filter: '{ \"year\": 2020 }'": "listed twice",
 	} {
+		mistakes = append(mistakes, mistake{`  - name: "customers"`, `  - name: "customers"` + "\n    filter: " + filter, want})
+	}
+	for _, tt := range mistakes {
 		_, err := Parse([]byte(strings.Replace(good, tt.old, tt.new, 1)))
 		if err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%q: %v, want %s", tt.new, err, tt.want)
@@ -183,7 +195,25 @@ references:
 	}
 }
 
-// Whatever is read, can be written and read again, and says the same.
+// What is written in another spelling is the same plan, and an update keeps the spelling.
+func TestSpelling(t *testing.T) {
+	p := planOf(t, "part: 2/8\n"+`collections: [{name: a, guard: strict, filter: '{"year": 2019}', fields: [x $java]}, {name: b, fields: [y $left]}]`)
+	text := string(write(t, p))
+	filter := "filter: " + Quote(`{"year":{"$numberInt":"2019"}}`)
+	for _, tt := range [][2]string{{"guard: none", "guard: None"}, {"    guard: none\n", ""}, {"guard: strict", "guard: STRICT"}, {"\npart: 2/8\n", "\npart: \"2/8\"\n"}, {"2/8", "02/08"},
+		{filter, `filter: '{ "year": 2019 }' # of the old shop`}, {"decision: leave", "decision: Leave"}} {
+		edited := strings.Replace(text, tt[0], tt[1], 1)
+		q, err := Parse([]byte(edited))
+		if err != nil || edited == text || q.Digest() != p.Digest() || len(Changes(p, q)) > 0 {
+			t.Errorf("%s: %v", edited, err)
+		}
+		_, got, notes, err := update([]byte(edited), func(kinds.Kind) *Plan { return p }, nil, nil)
+		if err != nil || string(got) != edited || len(notes) > 0 {
+			t.Errorf("%s, %q, %v", got, notes, err)
+		}
+	}
+}
+
 // A decision is the same in any letter case: values of one order are one step, however a person wrote it.
 func TestParseDecision(t *testing.T) {
 	for s, want := range map[string]Decision{
@@ -202,6 +232,7 @@ func TestParseDecision(t *testing.T) {
 	}
 }
 
+// Whatever is read, can be written and read again, and says the same.
 func FuzzParse(f *testing.F) {
 	f.Add(write(f, example()))
 	f.Add([]byte("schemaVersion: 1\ndatabase: a\nto: standard\nmade: 2026-01-02T03:04:05+02:00\ncollections: [{name: !!binary \"/w==\", fields: []}]\n"))

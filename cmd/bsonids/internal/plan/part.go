@@ -2,8 +2,6 @@ package plan
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"slices"
 	"strings"
@@ -27,15 +25,14 @@ func (p *Plan) Division(collection string) string {
 	if !ok {
 		return ""
 	}
-	var decisions []string
+	decisions := []string{p.To}
 	for _, c := range p.Collections {
 		for _, f := range c.Fields {
-			if _, ok := f.Decision.From(); ok && c.Name == collection {
+			if f.converted() && c.Name == collection {
 				decisions = append(decisions, fmt.Sprintf("%q %q %q %s %q %v", c.Filter, c.Into, f.Plain(), f.Stored, f.Decision, f.Trust))
 			}
 		}
 	}
 	slices.Sort(decisions)
-	sum := sha256.Sum256([]byte(p.To + "\n" + strings.Join(decisions, "\n")))
-	return parts + "-" + hex.EncodeToString(sum[:8])
+	return parts + "-" + sumOf([]byte(strings.Join(decisions, "\n")))[:16]
 }
