@@ -11,31 +11,18 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds/kindstest"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/scan"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/survey"
 )
 
-// formed returns a field of a form that is not binary.
-func formed(path string, stored kinds.Stored) Field {
-	kind := string(stored)
-	return Field{Path: path, Stored: stored, Decision: Convert(kind), Evidence: []Evidence{{Order: kind, By: decide.Evidence, Versions: []int{4}, Digits: []int{4}}}}
-}
-
 // Text, documents of Go structs, and what becomes text are converted in the same step, and are written to the file as
 // they are.
 func TestFormSteps(t *testing.T) {
-	p := &Plan{Database: "d", To: "standard"}
-	toText, std := java("b"), Field{Path: "c", Stored: kinds.Subtype4, Decision: "convert from standard to text"}
-	toText.Decision = "convert from javaLegacy to text"
-	p.Collections = []Collection{{Name: "x", Fields: []Field{java("a"), toText, std, formed("d", kinds.OfText), formed("e", kinds.GoStruct)}}}
-	if got := p.Check(); len(got) > 0 {
-		t.Fatal(got)
-	}
+	p := planOf(t, "collections: [{name: x, fields: [a $java, b $toText, c $stdText, d $text, e $struct]}]")
 	again, err := Parse(write(t, p))
-	if err != nil || !reflect.DeepEqual(bare(again).Collections, bare(p).Collections) {
+	if err != nil || !reflect.DeepEqual(bare(again).Collections, bare(p).Collections) || len(p.Check()) > 0 {
 		t.Fatalf("%v: got %+v", err, again)
 	}
 	var got []string
@@ -51,26 +38,13 @@ func TestFormSteps(t *testing.T) {
 
 // A plan warns of subtype 0 in _id alone, also in a field of _id, whatever the decision is.
 func TestWarnOfGenericID(t *testing.T) {
-	to, err := kinds.Parse(kinds.Standard)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, tt := range []struct {
-		path   string
-		stored kinds.Stored
-		want   bool
-	}{
-		{"_id", kinds.Subtype0, true},
-		{"_id.tenant", kinds.Subtype0, true},
-		{"_ids", kinds.Subtype0, false},
-		{"a._id", kinds.Subtype0, false},
-		{"_id", kinds.Subtype3, false},
-		{"_id", kinds.Subtype4, false},
-	} {
-		f := Field{Path: tt.path, Stored: tt.stored}
-		(&builder{to: to}).field(&f, survey.Collection{})
-		if got := strings.Contains(strings.Join(f.Comment, "\n"), "_id of subtype 0"); got != tt.want {
-			t.Errorf("%s, %s: %q", tt.path, tt.stored, f.Comment)
+	b := &builder{to: kindstest.Kind(t, "standard")}
+	for f, want := range map[[2]string]bool{{"_id", "subtype 0"}: true, {"_id.tenant", "subtype 0"}: true, {"_ids", "subtype 0"}: false,
+		{"a._id", "subtype 0"}: false, {"_id", "subtype 3"}: false, {"_id", "subtype 4"}: false} {
+		of := Field{Path: f[0], Stored: kinds.Stored(f[1])}
+		b.field(&of, survey.Collection{})
+		if got := strings.Contains(strings.Join(of.Comment, "\n"), "_id of subtype 0"); got != want {
+			t.Errorf("%s: %q", f, of.Comment)
 		}
 	}
 }

@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 )
 
 // shared returns the plan of a part of two collections.
@@ -19,38 +17,31 @@ func shared(part string) *Plan {
 
 // Parts are of one division if their number and what they decide about the collection are the same.
 func TestDivision(t *testing.T) {
-	of := func(part string, change func(p *Plan)) string {
-		p := shared(part)
-		change(p)
-		return p.Division("orders")
-	}
-	same := of("1/8", func(*Plan) {})
-	for name, tt := range map[string]struct {
-		part   string
-		change func(p *Plan)
-		same   bool
+	const text = "part: 1/8\n" + `collections: [{name: orders, uuid: "01", fields: [customer $java]}, {name: users, into: users_new, fields: [_id $java]}]`
+	same := planOf(t, text).Division("orders")
+	for _, tt := range []struct {
+		name, old, is string
+		same          bool
 	}{
-		"another part":       {"8/8", func(*Plan) {}, true},
-		"another UUID":       {"2/8", func(p *Plan) { p.Collections[0].UUID = "09" }, true},
-		"another evidence":   {"2/8", func(p *Plan) { p.Collections[0].Fields[0].Evidence = nil }, true},
-		"another collection": {"2/8", func(p *Plan) { p.Collections[1].Into = "other" }, true},
-		"a field that is left": {"2/8", func(p *Plan) {
-			p.Collections[0].Fields = append(p.Collections[0].Fields, Field{Path: "x", Stored: kinds.Subtype4, Decision: Leave})
-		}, true},
-		"another number": {"2/9", func(*Plan) {}, false},
-		"all documents":  {"", func(*Plan) {}, false},
-		"another field":  {"2/8", func(p *Plan) { p.Collections[0].Fields = append(p.Collections[0].Fields, java("x")) }, false},
-		"trust":          {"2/8", func(p *Plan) { p.Collections[0].Fields[0].Trust = true }, false},
-		"a filter":       {"2/8", func(p *Plan) { p.Collections[0].Filter = "{}" }, false},
-		"a copy":         {"2/8", func(p *Plan) { p.Collections[0].Into = "new" }, false},
-		"another target": {"2/8", func(p *Plan) { p.To = "csharpLegacy" }, false},
-		"another order":  {"2/8", func(p *Plan) { p.Collections[0].Fields[0].Decision = Convert("pythonLegacy") }, false},
+		{"another part", "1/8", "8/8", true},
+		{"another UUID", `"01"`, `"09"`, true},
+		{"another evidence", "customer $java", "customer $java14", true},
+		{"another collection", "users_new", "other", true},
+		{"a field that is left", "customer $java", "customer $java, x $std", true},
+		{"another number", "1/8", "1/9", false},
+		{"all documents", "part: 1/8\n", "", false},
+		{"another field", "customer $java", "customer $java, x $java", false},
+		{"trust", "customer $java", "customer $trustedJava", false},
+		{"a filter", `uuid: "01"`, `filter: "{}"`, false},
+		{"a copy", `uuid: "01"`, "into: new", false},
+		{"another target", "part", "to: csharpLegacy\npart", false},
+		{"another order", "customer $java", "customer $csharpToo", false},
 	} {
-		if got := of(tt.part, tt.change); (got == same) != tt.same {
-			t.Errorf("%s: %q, and %q", name, got, same)
+		if got := planOf(t, strings.Replace(text, tt.old, tt.is, 1)).Division("orders"); (got == same) != tt.same {
+			t.Errorf("%s: %q, and %q", tt.name, got, same)
 		}
 	}
-	if d := of("", func(*Plan) {}); d != "" {
+	if d := planOf(t, strings.Replace(text, "part: 1/8\n", "", 1)).Division("orders"); d != "" {
 		t.Error(d)
 	}
 }
