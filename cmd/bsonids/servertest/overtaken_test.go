@@ -161,7 +161,7 @@ func convertBetween(t *testing.T, s target, coll *mongo.Collection, c rule.Conve
 // inPlace converts a collection with its files.
 func inPlace(t *testing.T, coll *mongo.Collection, c rule.Conversion, s *convert.StateFile, u *convert.UndoLog) convert.Result {
 	t.Helper()
-	res, err := convert.InPlace(t.Context(), coll, convert.Options{Conversion: c, Write: true, Workers: 1, State: s, Undo: u})
+	res, err := convert.InPlace(t.Context(), coll, convert.Options{Conversion: c, Workers: 1, State: s, Undo: u})
 	if err != nil {
 		t.Fatal(err)
 	}

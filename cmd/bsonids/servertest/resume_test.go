@@ -104,7 +104,7 @@ func TestSecondStateFile(t *testing.T) {
 	f.state += "2"
 	for range 2 { // a file that the refused run left must not count as a state
 		f.with(t, func(s *convert.StateFile, u *convert.UndoLog) {
-			if _, err := convert.InPlace(t.Context(), coll, convert.Options{Conversion: c, Write: true, Workers: 1, State: s, Undo: u}); err == nil {
+			if _, err := convert.InPlace(t.Context(), coll, convert.Options{Conversion: c, Workers: 1, State: s, Undo: u}); err == nil {
 				t.Error("converted again")
 			}
 		})
@@ -155,7 +155,7 @@ func TestPassedEntries(t *testing.T) {
 		}
 	})
 	f.with(t, func(s *convert.StateFile, u *convert.UndoLog) {
-		if _, err := convert.InPlace(t.Context(), coll, convert.Options{Conversion: c, Write: true, Workers: 1, Batch: 1, State: s, Undo: u}); err != nil {
+		if _, err := convert.InPlace(t.Context(), coll, convert.Options{Conversion: c, Workers: 1, Batch: 1, State: s, Undo: u}); err != nil {
 			t.Fatal(err)
 		}
 		if s.UndoOffset != u.Size() {
@@ -178,7 +178,7 @@ func TestExtraOfMixedIDs(t *testing.T) {
 		docs = append(docs, bson.D{{Key: "_id", Value: bson.D{{Key: "n", Value: int32(i)}, {Key: "a", Value: kindstest.Value("standard")}, {Key: "b", Value: kindstest.Value("javaLegacy")}}}})
 	}
 	insert(t, coll, docs)
-	if _, err := convert.Into(t.Context(), coll, target, convert.Options{Conversion: c, Write: true, Workers: 1}); err != nil {
+	if _, err := convert.Into(t.Context(), coll, target, convert.Options{Conversion: c, Workers: 1}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := coll.DeleteOne(t.Context(), docs[0]); err != nil {

@@ -93,7 +93,7 @@ func (w *worker) convert(ctx context.Context) (out Outcome, err error) {
 		out.All = convert.Totals{Changed: w.state.Changed, Values: w.state.Values, Skipped: w.state.Skipped}
 		return out, nil
 	}
-	opts := convert.Options{Conversion: w.Conversion, Write: true, Workers: w.Workers, Part: w.Part, Batch: w.Batch, State: w.state,
+	opts := convert.Options{Conversion: w.Conversion, Workers: w.Workers, Part: w.Part, Batch: w.Batch, State: w.state,
 		Query: w.Query, Pace: w.Pace, Patience: w.Patience, Latency: new(patience.Latency), UUID: w.spec.UUID}
 	var run *migration.Claim
 	if err = w.Do(ctx, func() (err error) { // the result, which the deferred function reads

@@ -78,28 +78,9 @@ func (p *Planned) isAbout(e plan.Entry, uuid string) bool {
 // dry returns the number of values of the part that a step would convert. The survey counts those of all parts.
 func (p *Planned) dry(ctx context.Context, s *migration.Session, st *step, d []decide.Decision) (values int64, err error) {
 	id := st.options.ID
-	db := s.Client.Database(id.Database)
-	coll := db.Collection(id.Collection)
-	of := convert.Options{Conversion: slices.Clone(st.options.Conversion), Part: st.options.Part, Query: st.options.Query, Workers: 1, Batch: p.Batch, Patience: s.Patience}
-	if err := of.Conversion.Decide(d); err != nil {
-		return 0, err
-	}
-	err = s.Do(ctx, func() error {
-		spec, err := server.FindCollection(ctx, coll)
-		if err == nil {
-			of.UUID = spec.UUID
-		}
-		return err
-	})
-	if err != nil {
-		return 0, &migration.CollectionError{Collection: st.Collection, Err: err}
-	}
-	if id.Into != "" {
-		res, failed := convert.Into(ctx, coll, db.Collection(id.Into), of)
-		values, err = res.Values, failed
-	} else {
-		res, failed := convert.InPlace(ctx, coll, of)
-		values, err = res.Values, failed
+	of := convert.Options{Conversion: slices.Clone(st.options.Conversion), Part: st.options.Part, Query: st.options.Query, Patience: s.Patience}
+	if err = of.Conversion.Decide(d); err == nil {
+		values, err = convert.Expected(ctx, s.Client.Database(id.Database).Collection(id.Collection), of, id.Into != "")
 	}
 	if err != nil {
 		err = &migration.CollectionError{Collection: st.Collection, Err: err}

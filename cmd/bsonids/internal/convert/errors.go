@@ -7,13 +7,6 @@ import (
 	"fmt"
 )
 
-// ErrNeedsRecord is returned for a conversion in place that has no undo log, or within one subtype no state
-// file.
-var ErrNeedsRecord = errors.New("a conversion in place requires an undo log, and within one subtype a state file")
-
-// ErrNeedsUndoLog is returned for a verification that requires the undo log.
-var ErrNeedsUndoLog = errors.New("the old and the new values have the same subtype: the verification requires the undo log")
-
 // Record identifies one of the files of a conversion.
 type Record int
 

@@ -30,13 +30,12 @@ const (
 // Options are the options of a conversion.
 type Options struct {
 	Conversion rule.Conversion
-	Write      bool // if false, changes are counted and not made
-	Workers    int  // the number of batches that are written at the same time
+	Workers    int // the number of batches that are written at the same time
 	Part       Part
-	State      *StateFile // or nil
-	Undo       *UndoLog   // or nil
-	SkipList   *SkipList  // or nil
-	Query      bson.D     // selects documents; nil for all
+	State      *StateFile
+	Undo       *UndoLog  // nil for a copy
+	SkipList   *SkipList // or nil
+	Query      bson.D    // selects documents; nil for all
 	// Made has values that are neither converted nor listed. It may be nil.
 	Made  *Values
 	Retry *Retry // the values to convert; nil for all. The conversion consumes it.
@@ -68,7 +67,7 @@ type Options struct {
 	now func() time.Time
 }
 
-// Result describes what a conversion in place changed, or would change.
+// Result describes what a conversion in place changed.
 type Result struct {
 	Read      int64      `json:"documentsRead"`
 	Documents int64      `json:"documentsChanged"`
@@ -132,24 +131,16 @@ func InPlace(ctx context.Context, coll *mongo.Collection, o Options) (Result, er
 	r := &runner{Options: o, coll: coll, tracker: newTracker(), result: Result{Fields: rule.Tally{}, SkippedFor: rule.Tally{}}}
 	r.there = &presence{patience: o.Patience, now: o.now}
 	r.there.add(coll, o.UUID)
-	if o.Write && (o.Undo == nil || o.Conversion.SameSubtype() && o.State == nil && o.Retry == nil) {
-		return r.result, ErrNeedsRecord
-	}
 	var err error
 	if r.and, err = filtered(o.Query); err != nil {
 		return r.result, err
 	}
-	if !o.Write {
-		r.Workers = 1 // the examples are the first documents
-	}
-	if o.Write {
-		err := o.Patience.Do(ctx, func() (err error) {
-			r.orphans, err = countsOrphans(ctx, coll.Database())
-			return err
-		})
-		if err != nil {
-			return r.result, err
-		}
+	err = o.Patience.Do(ctx, func() (err error) {
+		r.orphans, err = countsOrphans(ctx, coll.Database())
+		return err
+	})
+	if err != nil {
+		return r.result, err
 	}
 	// The pages are not smaller than usual if the batches are: some servers read the whole collection
 	// for each page.
@@ -157,10 +148,8 @@ func InPlace(ctx context.Context, coll *mongo.Collection, o Options) (Result, er
 	if o.Retry != nil {
 		p.Filter, p.Projection = o.Retry.Filter(), nil
 	}
-	if o.Write && o.State != nil {
-		if err := r.resume(ctx, p); err != nil {
-			return r.result, err
-		}
+	if err := r.resume(ctx, p); err != nil {
+		return r.result, err
 	}
 	err = inBatches(ctx, p, r.tracker, r.Patience, stages[batch]{r.plan, r.Batch, r.Pace, r.prepare, logAhead, r.process, r.Workers})
 	err = r.there.after(ctx, err)
@@ -168,12 +157,10 @@ func InPlace(ctx context.Context, coll *mongo.Collection, o Options) (Result, er
 		o.Retry.rest(func(id bson.RawValue, left []rule.Left) { r.leave(Planned{Plan: rule.Plan{ID: id}}, left) })
 		err = r.SkipList.Err()
 	}
-	if o.Write && o.State != nil {
-		o.State.Done = err == nil
-		// What was done with a collection that is gone was done with no document.
-		if lost := (*LostError)(nil); !errors.As(err, &lost) {
-			err = errors.Join(err, r.save(r.tracker.checkpoint(r.Undo.Size)))
-		}
+	o.State.Done = err == nil
+	// What was done with a collection that is gone was done with no document.
+	if lost := (*LostError)(nil); !errors.As(err, &lost) {
+		err = errors.Join(err, r.save(r.tracker.checkpoint(r.Undo.Size)))
 	}
 	return r.result, err
 }
@@ -231,7 +218,7 @@ func (r *runner) prepare(waiting context.Context, group []batch) error {
 			}
 		}
 		b.plans = write
-		if !r.Write || len(write) == 0 {
+		if len(write) == 0 {
 			continue
 		}
 		// A batch that is in the log is also processed. It waits for its turn before.
@@ -247,15 +234,11 @@ func (r *runner) prepare(waiting context.Context, group []batch) error {
 	return r.Undo.Append(plans, func(p Planned) bool { return p.again })
 }
 
-// process writes one batch, or counts it if Write is false.
+// process writes one batch.
 func (r *runner) process(waiting, ctx context.Context, b batch) error {
-	if r.Write && len(b.plans) > 0 {
+	if len(b.plans) > 0 {
 		if err := r.write(waiting, ctx, b.plans); err != nil {
 			return err
-		}
-	} else {
-		for _, p := range b.plans {
-			r.count(p)
 		}
 	}
 	if err := r.SkipList.Err(); err != nil {
@@ -268,7 +251,7 @@ func (r *runner) process(waiting, ctx context.Context, b batch) error {
 	r.tracker.done(b.number, n)
 	r.mu.Lock()
 	r.result.Read += int64(b.read)
-	due := r.Write && r.State != nil && r.now().Sub(r.saved) >= checkpointEvery
+	due := r.now().Sub(r.saved) >= checkpointEvery
 	res := &r.result
 	totals := Totals{res.Read, res.Earlier + res.Documents, res.EarlierValues + res.Values, r.before.skipped + res.Skipped}
 	r.mu.Unlock()

@@ -2,10 +2,8 @@ package convert
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math/rand/v2"
-	"path/filepath"
 	"testing"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -190,11 +188,8 @@ func TestTooManyValues(t *testing.T) {
 			t.Errorf("%d octets, said to be %d", n, p.Size())
 		}
 	}
-	r := &runner{Options: Options{Conversion: c, Progress: func(int) {}, Report: func(Totals) {}}, tracker: newTracker(),
-		result: Result{Fields: rule.Tally{}, SkippedFor: rule.Tally{}}}
-	r.tracker.begin(0, big.ID)
-	r.all(t, batch{plans: []Planned{{Plan: small}, {Plan: big}}, read: 2})
-	if r.result.Documents != 1 || r.result.Skipped != 1 || r.result.Skips[0].ID.StringValue() != "big" {
+	r := &runner{Options: Options{Conversion: c}, result: Result{SkippedFor: rule.Tally{}}}
+	if !r.mayWrite(Planned{Plan: small}) || r.mayWrite(Planned{Plan: big}) || r.result.Skipped != 1 || r.result.Skips[0].ID.StringValue() != "big" {
 		t.Errorf("%+v", r.result)
 	}
 }
@@ -213,21 +208,5 @@ func TestSkipJSON(t *testing.T) {
 	}
 	if err := json.Unmarshal(b, &got); err != nil || got.Reason != reason || got.ID != "a\x01\"<é" {
 		t.Errorf("%s: %+v, %v", b, got, err)
-	}
-}
-
-// Nothing is written in place without an undo log, and if the subtype does not change, without a state file.
-func TestNeedsRecord(t *testing.T) {
-	c := conversion(t, "javaLegacy", "csharpLegacy")
-	s, err := OpenState(filepath.Join(t.TempDir(), "s"), Identity{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
-	for _, o := range []Options{{Conversion: c, Write: true}, {Conversion: c, Write: true, State: s}, {Conversion: c, Write: true, Undo: &UndoLog{}},
-		{Conversion: conversion(t, "javaLegacy", "standard"), Write: true, State: s}} {
-		if _, err := InPlace(t.Context(), nil, o); !errors.Is(err, ErrNeedsRecord) {
-			t.Error("written without a record")
-		}
 	}
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
 )
 
-// Copied describes what a conversion into a new collection did, or would do.
+// Copied describes what a conversion into a new collection did.
 type Copied struct {
 	Read      int64 `json:"documentsRead"`
 	Documents int64 `json:"documentsCopied"`
@@ -54,7 +54,7 @@ type copier struct {
 	tracker *tracker
 	before  counts // by earlier runs
 	// own has the documents of the new collection that this run wrote, or found equal to the converted
-	// source. Others that have no source are left. It is nil if nothing is written.
+	// source. Others that have no source are left.
 	own *hashset.Set
 	met Verified // what the current comparison has met
 	// session orders reads of the source after the events that they are about. It is nil unless the
@@ -90,18 +90,8 @@ func Into(ctx context.Context, source, target *mongo.Collection, o Options) (Cop
 	if err != nil {
 		return c.res, err
 	}
-	if !c.Write {
-		if err := c.copy(ctx); err != nil {
-			return c.res, err
-		}
-		err := c.still(ctx)
-		return c.res, err
-	}
 	c.own = hashset.New()
 	state := c.State
-	if state == nil {
-		state = &StateFile{}
-	}
 	c.before = counts{state.Changed, state.Values, state.Skipped}
 	c.res.Earlier, c.res.EarlierValues = state.Changed, state.Values
 	if state.Copied {
@@ -113,12 +103,6 @@ func Into(ctx context.Context, source, target *mongo.Collection, o Options) (Cop
 		c.before.skipped = max(c.before.skipped, listed)
 	}
 	c.report()
-	save := func() error {
-		if c.State == nil {
-			return nil
-		}
-		return c.State.Save()
-	}
 	var f *follower
 	if c.Follow != nil {
 		// The stream is opened before the first document is read.
@@ -134,7 +118,7 @@ func Into(ctx context.Context, source, target *mongo.Collection, o Options) (Cop
 		// The state is saved first. After a crash in between, it shows that the collection belongs
 		// to this conversion.
 		state.Created = true
-		if err := save(); err != nil {
+		if err := state.Save(); err != nil {
 			return c.res, err
 		}
 	}
@@ -161,12 +145,9 @@ func Into(ctx context.Context, source, target *mongo.Collection, o Options) (Cop
 		} else if err == nil {
 			err = c.Patience.Do(ctx, func() error { return c.still(ctx) })
 		}
-		if c.State != nil {
-			c.reached(c.tracker.checkpoint(func() int64 { return 0 }))
-			state.Copied = err == nil && c.SkipList.Err() == nil
-			err = errors.Join(err, save())
-		}
-		if err != nil {
+		c.reached(c.tracker.checkpoint(func() int64 { return 0 }))
+		state.Copied = err == nil && c.SkipList.Err() == nil
+		if err = errors.Join(err, state.Save()); err != nil {
 			return c.res, err
 		}
 	}
@@ -198,11 +179,11 @@ func Into(ctx context.Context, source, target *mongo.Collection, o Options) (Cop
 	// The proof has the remaining conflicts. The others may have been out-of-date copies of an
 	// earlier run.
 	c.res.Conflicts = nil
-	if c.res.Verified && c.State != nil {
-		state.Done, state.Skipped = true, c.before.skipped+c.res.Skipped
-		return c.res, save()
+	if !c.res.Verified {
+		return c.res, nil
 	}
-	return c.res, nil
+	state.Done, state.Skipped = true, c.before.skipped+c.res.Skipped
+	return c.res, state.Save()
 }
 
 func newCopier(source, target *mongo.Collection, o Options) *copier {
@@ -210,7 +191,7 @@ func newCopier(source, target *mongo.Collection, o Options) *copier {
 	there := &presence{patience: o.Patience, now: time.Now}
 	there.add(source, o.UUID)
 	c := &copier{Options: o, tracker: newTracker(), there: there, res: Copied{Fields: rule.Tally{}, Indexes: []string{}, SkippedFor: rule.Tally{}}}
-	c.m = &mirror.Mirror{Conversion: o.Conversion, Old: source, New: target, Write: o.Write, Batch: o.Pace.Batch(o.Batch), Busy: o.Follow != nil, Despite: o.Follow != nil,
+	c.m = &mirror.Mirror{Conversion: o.Conversion, Old: source, New: target, Write: true, Batch: o.Pace.Batch(o.Batch), Busy: o.Follow != nil, Despite: o.Follow != nil,
 		Keeps: func(doc bson.Raw) bool { return !c.own.Has(doc) },
 		// An interrupt does not end a batch.
 		Begin: func(ctx context.Context) (context.Context, context.CancelFunc, error) {
@@ -226,7 +207,7 @@ func newCopier(source, target *mongo.Collection, o Options) *copier {
 // MayCopy returns an error if the target of a conversion that begins has documents, unless other parts of
 // it may have written them, which Into finds out.
 func MayCopy(ctx context.Context, source, target *mongo.Collection, o Options) error {
-	if !o.Write || !o.Part.Whole() || o.State != nil && o.State.Created {
+	if !o.Part.Whole() || o.State.Created {
 		return nil
 	}
 	return newCopier(source, target, o).mayCreate(ctx)

@@ -22,10 +22,8 @@ type copyBatch struct {
 // copy inserts the documents that the target does not have yet.
 func (c *copier) copy(ctx context.Context) error {
 	p := &documents.Pages{Collection: c.m.Old, Size: int64(c.Batch)}
-	if c.Write && c.State != nil {
-		p.After = c.State.Position.raw()
-		c.tracker.position = p.After
-	}
+	p.After = c.State.Position.raw()
+	c.tracker.position = p.After
 	return inBatches(ctx, p, c.tracker, c.Patience, stages[copyBatch]{c.plan, c.Batch, c.Pace, c.turn, 1, c.process, c.Workers})
 }
 
@@ -51,14 +49,14 @@ func (c *copier) plan(number int, docs []bson.Raw) (copyBatch, error) {
 
 // turn waits until the documents of a batch may be written.
 func (c *copier) turn(waiting context.Context, group []copyBatch) error {
-	if n := len(group[0].docs); c.Write && n > 0 {
+	if n := len(group[0].docs); n > 0 {
 		return c.Options.turn(waiting, n)
 	}
 	return nil
 }
 
 func (c *copier) process(waiting, ctx context.Context, b copyBatch) error {
-	if c.Write && len(b.docs) > 0 {
+	if len(b.docs) > 0 {
 		conflicts, err := c.write(waiting, ctx, b.docs)
 		if err != nil {
 			return err
@@ -94,9 +92,6 @@ func (c *copier) process(waiting, ctx context.Context, b copyBatch) error {
 		if err := c.there.sometimes(ctx); err != nil {
 			return err
 		}
-	}
-	if !c.Write || c.State == nil {
-		return nil
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -68,7 +68,7 @@ func operationTime(ctx context.Context, client *mongo.Client, s *mongo.Session) 
 
 // setUpFollowing prepares the collections. end must be called at the end.
 func (c *copier) setUpFollowing(ctx context.Context) (end func(), err error) {
-	if c.State == nil || c.State.CollectionUUID == "" {
+	if c.State.CollectionUUID == "" {
 		return nil, &followError{"the state has no UUID of the collection"}
 	}
 	c.res.Stream = &Followed{}

@@ -300,18 +300,6 @@ func TestUndoLogAsText(t *testing.T) {
 	}
 }
 
-// all does all that is done with a batch.
-func (r *runner) all(t *testing.T, b batch) {
-	t.Helper()
-	group := []batch{b}
-	if err := r.prepare(t.Context(), group); err != nil {
-		t.Fatal(err)
-	}
-	if err := r.process(t.Context(), t.Context(), group[0]); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // BenchmarkReadUndoLog reads entries of one document with three values each.
 func BenchmarkReadUndoLog(b *testing.B) {
 	c := conversion(b, "javaLegacy", "standard")

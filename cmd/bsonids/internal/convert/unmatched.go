@@ -8,6 +8,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/documents"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
@@ -46,4 +47,25 @@ func Unmatched(ctx context.Context, coll *mongo.Collection, c rule.Conversion) (
 		names = append(names, f.String())
 	}
 	return names, cur.Err()
+}
+
+// Expected returns the number of values that a conversion of the documents of o.Part would change, in place or in a
+// copy. It counts none in documents that are corrupt.
+func Expected(ctx context.Context, coll *mongo.Collection, o Options, copied bool) (values int64, err error) {
+	pages := &documents.Pages{Collection: coll, Projection: o.Conversion.Projection(), Filter: o.Query, Size: batchSize}
+	err = pages.Each(ctx, o.Patience, func(docs []bson.Raw) error {
+		for _, doc := range docs {
+			if !o.Part.Has(doc.Lookup("_id")) {
+				continue
+			}
+			p, _ := o.Conversion.Plan(doc)
+			n := len(p.Changes)
+			if copied {
+				_, n, _, _ = o.Conversion.Rewrite(doc, nil)
+			}
+			values += int64(n)
+		}
+		return nil
+	})
+	return values, err
 }

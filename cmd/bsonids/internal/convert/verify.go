@@ -70,8 +70,7 @@ type Verification struct {
 	Part       Part
 	Query      bson.D       // selects documents; nil for all
 	UUID       *bson.Binary // as in Options
-	// Undo may be nil if the old and the new values have different subtypes.
-	Undo *UndoReader
+	Undo       *UndoReader
 	// SkipList is the path of the skip list, or empty. A file that does not exist is an empty list.
 	SkipList string
 	// Later are the paths of the undo logs of conversions of what the skip list has, and Listed is set if this
@@ -84,13 +83,10 @@ type Verification struct {
 
 // Verify reads the documents for values that should have been converted, and for the new values of
 // the undo log. It counts the values that the judge leaves unchanged separately. If an entry of the
-// log is not met, it asks for the document again. The error is [ErrNeedsUndoLog] if the log is missing
-// and required, and a [*LostError] if the collection was dropped, renamed or replaced meanwhile.
+// log is not met, it asks for the document again. The error is a [*LostError] if the collection was dropped, renamed
+// or replaced meanwhile.
 func (p *Verification) Verify(ctx context.Context, coll *mongo.Collection) (v Verified, err error) {
 	v.Fields = rule.Tally{}
-	if p.Conversion.SameSubtype() && p.Undo == nil {
-		return v, ErrNeedsUndoLog
-	}
 	there := &presence{patience: p.Patience, now: time.Now}
 	there.add(coll, p.UUID)
 	defer func() { err = there.after(ctx, err) }()
@@ -115,17 +111,14 @@ func (p *Verification) Verify(ctx context.Context, coll *mongo.Collection) (v Ve
 		}
 		return nil
 	})
-	if err != nil || l == nil {
+	if err != nil {
 		return v, err
 	}
 	return v, p.entries(ctx, coll, &v, l)
 }
 
-// logged returns the values of the undo log and of the skip list, or nil without a log.
+// logged returns the values of the undo log and of the skip list.
 func (p *Verification) logged() (*logged, error) {
-	if p.Undo == nil {
-		return nil, nil
-	}
 	c, l := p.Conversion, &logged{set: hashset.New()}
 	add := func(b []Entry) error {
 		for _, e := range b {
