@@ -41,16 +41,7 @@ func New(limit time.Duration, notice func(err error, left time.Duration)) *Patie
 // Do calls f until it succeeds, or until it fails with an error that is not transient or for longer
 // than the limit. It returns the last error of f, or that of ctx if it ends during a pause.
 func (p *Patience) Do(ctx context.Context, f func() error) error {
-	s := p.Streak()
-	for {
-		err := f()
-		if err == nil {
-			return nil
-		}
-		if err := s.Wait(ctx, err); err != nil {
-			return err
-		}
-	}
+	return p.Pass(ctx, func(func(int)) error { return f() })
 }
 
 // Pass is like Do for an f that reads much, and begins again when it is tried again. f reports the
