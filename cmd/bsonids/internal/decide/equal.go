@@ -115,10 +115,11 @@ func (g *sharers) compare() {
 		}
 	}
 	for _, f := range g.fields {
+		if f.kinds[0].Form != kinds.Binary { // a value that is not binary shows by itself whether it is a UUID
+			continue
+		}
 		for i := range f.answers {
-			if a := &f.answers[i]; a.kind.IsBinary() { // a value that is not shows by itself whether it is a UUID
-				a.weigh(g, versions, proven>>a.bit&1 == 1)
-			}
+			f.answers[i].weigh(g, versions, proven>>f.answers[i].bit&1 == 1)
 		}
 	}
 }

@@ -230,7 +230,14 @@ func AllStored() []string {
 }
 
 // IsBinary reports whether the values are binary.
-func (s Stored) IsBinary() bool { return s.Kinds()[0].IsBinary() }
+func (s Stored) IsBinary() bool {
+	for i := range table { // a copy of the table for each value would be slow
+		if table[i].stored == s {
+			return table[i].Form == Binary
+		}
+	}
+	return false
+}
 
 // Kinds returns the kinds whose values are stored so.
 func (s Stored) Kinds() []Kind { return Where(func(k Kind) bool { return k.Stored() == s }) }
