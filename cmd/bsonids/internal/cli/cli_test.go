@@ -171,10 +171,10 @@ func TestCurable(t *testing.T) {
 
 func TestHelp(t *testing.T) {
 	t.Setenv("MONGODB_URI", "mongodb://user:hidden@h")
-	for _, cmd := range []string{"", "show", "scan", "plan", "apply", "verify", "undo"} {
-		r := command(t, strings.Fields(cmd+" --help")...).want(t, failure.ExitOK)
+	for _, cmd := range append(NewCommand().Commands(), NewCommand()) {
+		r := command(t, append(strings.Fields(cmd.CommandPath())[1:], "--help")...).want(t, failure.ExitOK)
 		if !strings.Contains(r.stdout, "Example") || strings.Contains(r.stdout, "hidden") {
-			t.Errorf("%s: %s", cmd, r.stdout)
+			t.Errorf("%s: %s", cmd.Name(), r.stdout)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -17,14 +18,9 @@ func TestCompleteDirectories(t *testing.T) {
 		}{{[]string{""}, cobra.ShellCompDirectiveFilterDirs}, {[]string{"shop.d", ""}, cobra.ShellCompDirectiveNoFileComp}} {
 			var out, errs bytes.Buffer
 			code := Run(t.Context(), append([]string{"__complete", verb}, c.args...), &out, &errs)
-			if want := directive(c.want); code != 0 || !strings.HasSuffix(strings.TrimSpace(out.String()), want) {
+			if want := fmt.Sprintf(":%d", c.want); code != 0 || !strings.HasSuffix(strings.TrimSpace(out.String()), want) {
 				t.Errorf("%s %q: got %q, want %q", verb, c.args, out.String(), want)
 			}
 		}
 	}
-}
-
-// directive is how cobra prints a directive without words.
-func directive(d cobra.ShellCompDirective) string {
-	return map[cobra.ShellCompDirective]string{cobra.ShellCompDirectiveFilterDirs: ":16", cobra.ShellCompDirectiveNoFileComp: ":4"}[d]
 }

@@ -11,10 +11,10 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/terminal"
 )
 
-// SchemaVersion is the version of the JSON documents that the command prints. The directory
+// schemaVersion is the version of the JSON documents that the command prints. The directory
 // docs/schemas has a schema for each. A change that may break a program that reads a document needs a
 // new version. A new key does not.
-const SchemaVersion = 1
+const schemaVersion = 1
 
 // Result is what a command prints: as a table, and as JSON by its tags.
 type Result interface{ Text(w io.Writer) }
@@ -28,7 +28,7 @@ func JSON(w io.Writer, v any) error {
 	err := enc.Encode(v)
 	if err == nil {
 		fields := bytes.TrimPrefix(doc.Bytes(), []byte("{"))
-		err = json.Indent(&b, fmt.Appendf(nil, `{"schemaVersion":%d,%s`, SchemaVersion, fields), "", "  ")
+		err = json.Indent(&b, fmt.Appendf(nil, `{"schemaVersion":%d,%s`, schemaVersion, fields), "", "  ")
 	}
 	if err != nil {
 		return fmt.Errorf("report: %w", err)
