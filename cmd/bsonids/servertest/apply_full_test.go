@@ -93,7 +93,7 @@ func TestApplyWithoutRecord(t *testing.T) {
 		}
 		return pass()
 	})
-	m.goesOn(t, failure.ExitDenied, []int{0, 1, 2, 4, 8}, func(n int, args ...string) result {
+	m.goesOn(t, failure.ExitDenied, []int{0, 1, 2, 3, 4, 6, 8, 12}, func(n int, args ...string) result {
 		left.Store(int32(n))
 		r := command(t, p, args...)
 		if r.code != failure.ExitOK {

@@ -40,12 +40,13 @@ func TestPlanWithSpoiltFiles(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			tt.spoil()
-			commands, code := [][]string{{"verify", dir}, {"undo", dir}, {"undo", dir, "--write"}, {"apply", dir}, {"status", dir}}, failure.ExitFailed
-			if tt.path == log { // which the others do not read
-				commands, code = commands[:3], failure.ExitUsage
+			commands := [][]string{{"undo", dir}, {"undo", dir, "--write"}, {"verify", dir}, {"apply", dir}, {"status", dir}}
+			if tt.path == log { // which the last two do not read
+				command(t, s, commands[2]...).want(t, failure.ExitUsage).says(t, tt.path)
+				commands = commands[:2]
 			}
 			for _, args := range commands {
-				command(t, s, args...).want(t, code).says(t, tt.path)
+				command(t, s, args...).want(t, failure.ExitFailed).says(t, tt.path)
 			}
 			whole(t, db, want)
 			_ = os.Remove(state)

@@ -83,7 +83,7 @@ func likeServer(t *testing.T, s *mongotest.Server, db *mongo.Database, collectio
 	applied(s, failure.ExitOK, "apply", server)
 	d := applied(nil, failure.ExitIncomplete, "apply", dump, "--out", out)
 	w := applied(s, failure.ExitIncomplete, applying(server)...)
-	if fmt.Sprint(d) != fmt.Sprint(w) || len(d) != len(collections) {
+	if fmt.Sprint(d) != fmt.Sprint(w) || len(d) == 0 {
 		t.Errorf("server %v\ndump   %v", w, d)
 	}
 	var listed []string
