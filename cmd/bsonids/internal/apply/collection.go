@@ -91,7 +91,7 @@ func (w *worker) convert(ctx context.Context) (out Outcome, err error) {
 		}
 		out.Finished = true
 		out.All = convert.Totals{Changed: w.state.Changed, Values: w.state.Values, Skipped: w.state.Skipped}
-		return out, nil
+		return out, w.tell(ctx, out.All)
 	}
 	opts := convert.Options{Conversion: w.Conversion, Workers: w.Workers, Part: w.Part, Batch: w.Batch, State: w.state,
 		Query: w.Query, Pace: w.Pace, Patience: w.Patience, Latency: new(patience.Latency), UUID: w.spec.UUID}
