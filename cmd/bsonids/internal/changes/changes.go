@@ -3,7 +3,6 @@
 package changes
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -16,8 +15,7 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 )
 
-// await is how long a server waits for changes before it answers that there are none, unless the caller
-// of Open wants otherwise.
+// await is how long a server waits for changes before it answers that there are none.
 const await = time.Second
 
 // Event is an event of a change stream.
@@ -80,12 +78,6 @@ func Sort(events []Event, collections []string) (b Batch, err error) {
 	return b, nil
 }
 
-// Start is the position at which a stream begins: after the token, or the present if there is none.
-type Start struct {
-	After bson.Raw
-	Await time.Duration // how long Next waits for changes; a second if zero
-}
-
 // Stream is a change stream of a server. It is not safe for concurrent use.
 type Stream struct {
 	cs          *mongo.ChangeStream
@@ -94,10 +86,31 @@ type Stream struct {
 	rest        []Event // read, and behind the last batch
 }
 
-// Open opens the change stream of a database for the changes of some of its collections and for all
-// renames. A stream of one collection would end when the collection is renamed. most is the maximum
-// number of events that Next returns.
-func Open(ctx context.Context, db *mongo.Database, collections []string, from Start, most int) (*Stream, error) {
+// NoneError is the error of a server without the change streams that a copy and a cutover need.
+type NoneError struct{ Why string }
+
+func (e *NoneError) Error() string { return e.Why }
+
+// Now returns the token of the present position. The error is a [*NoneError] if there is none.
+func Now(ctx context.Context, db *mongo.Database, collection string) (bson.Raw, error) {
+	s, err := Open(ctx, db, []string{collection}, nil, 1)
+	if failure.Means(err, failure.NoStream) {
+		return nil, &NoneError{"the server has no change streams: " + err.Error()}
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	if s.token() == nil {
+		return nil, &NoneError{"the change streams of the server have no postBatchResumeToken"}
+	}
+	return s.token(), nil
+}
+
+// Open opens the change stream of a database, behind the token or else at the present, for the changes of
+// some of its collections and for all renames. A stream of one collection would end when the collection is
+// renamed. most is the maximum number of events that Next returns.
+func Open(ctx context.Context, db *mongo.Database, collections []string, after bson.Raw, most int) (*Stream, error) {
 	pipeline := mongo.Pipeline{
 		{{Key: "$match", Value: bson.D{{Key: "$or", Value: bson.A{
 			bson.D{{Key: "ns.coll", Value: bson.D{{Key: "$in", Value: collections}}}},
@@ -106,9 +119,9 @@ func Open(ctx context.Context, db *mongo.Database, collections []string, from St
 		{{Key: "$project", Value: bson.D{{Key: "operationType", Value: 1}, {Key: "clusterTime", Value: 1}, {Key: "ns", Value: 1}, {Key: "to", Value: 1},
 			{Key: "documentKey", Value: 1}}}},
 	}
-	opts := options.ChangeStream().SetMaxAwaitTime(cmp.Or(from.Await, await))
-	if from.After != nil { // startAfter works behind an invalidate, too
-		opts.SetStartAfter(from.After)
+	opts := options.ChangeStream().SetMaxAwaitTime(await)
+	if after != nil { // startAfter works behind an invalidate, too
+		opts.SetStartAfter(after)
 	}
 	cs, err := db.Watch(ctx, pipeline, opts)
 	if err != nil {
@@ -117,8 +130,8 @@ func Open(ctx context.Context, db *mongo.Database, collections []string, from St
 	return &Stream{cs: cs, collections: collections, most: most}, nil
 }
 
-// Token returns the token of the current position, or nil if the server sends none.
-func (s *Stream) Token() bson.Raw { return slices.Clone(s.cs.ResumeToken()) }
+// token returns the token of the current position, or nil if the server sends none.
+func (s *Stream) token() bson.Raw { return slices.Clone(s.cs.ResumeToken()) }
 
 // Next waits for changes for a moment. It returns what happened, or a batch without events, which has the
 // token of the position, too. After an error, the stream is unusable.
@@ -142,7 +155,7 @@ func (s *Stream) Next(ctx context.Context) (Batch, error) {
 	}
 	b, err := Sort(events, s.collections)
 	if s.rest = events[b.Events:]; len(s.rest) == 0 && b.End == nil {
-		b.At = s.Token()
+		b.At = s.token()
 	}
 	return b, err
 }

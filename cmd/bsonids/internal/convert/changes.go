@@ -7,7 +7,6 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/changes"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 )
 
 // stream is a [changes.Stream].
@@ -22,21 +21,20 @@ var ErrCannotFollow = errors.New("a copy cannot follow its source on this server
 // CanFollow returns an error that wraps [ErrCannotFollow] if the server lacks what a copy needs in
 // order to follow the collection. spec is the specification of the collection.
 func CanFollow(ctx context.Context, coll *mongo.Collection, spec *mongo.CollectionSpecification) error {
-	s, err := changes.Open(ctx, coll.Database(), []string{coll.Name()}, changes.Start{}, 1)
-	switch {
-	case failure.Means(err, failure.NoStream):
-		return &followError{"the server has no change streams: " + err.Error()}
-	case err != nil:
-		return err
+	_, err := changes.Now(ctx, coll.Database(), coll.Name())
+	if err == nil && spec.UUID == nil {
+		return &followError{"the server does not tell the UUIDs of collections"}
 	}
-	defer s.Close()
-	switch {
-	case s.Token() == nil:
-		return &followError{"its change streams have no postBatchResumeToken"}
-	case spec.UUID == nil:
-		return &followError{"it does not tell the UUIDs of collections"}
+	return cannot(err)
+}
+
+// cannot returns a followError in place of the error of a server without change streams.
+func cannot(err error) error {
+	var none *changes.NoneError
+	if errors.As(err, &none) {
+		return &followError{none.Why}
 	}
-	return nil
+	return err
 }
 
 type followError struct{ reason string }

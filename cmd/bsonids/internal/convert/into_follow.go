@@ -150,7 +150,7 @@ func (c *copier) follower() *follower {
 	f := &follower{at: state.Stream, record: c.Follow.Record, patience: c.Patience, clock: time.Now}
 	again := func(ctx context.Context, g func() error) error { return c.Patience.Do(ctx, g) }
 	f.open = func(ctx context.Context) (stream, error) {
-		return changes.Open(ctx, db, []string{f.at.Source, f.record}, changes.Start{After: f.at.Token}, c.Batch)
+		return changes.Open(ctx, db, []string{f.at.Source, f.record}, bson.Raw(f.at.Token), c.Batch)
 	}
 	f.begin = func(ctx context.Context) error {
 		if f.at.Token != nil {
@@ -241,14 +241,11 @@ func (c *copier) beginStream(ctx context.Context, at *StreamPosition, record str
 	if err != nil {
 		return err
 	}
-	s, err := changes.Open(ctx, c.m.Old.Database(), []string{c.m.Old.Name(), record}, changes.Start{}, 1)
+	token, err := changes.Now(ctx, c.m.Old.Database(), record)
 	if err != nil {
-		return err
+		return cannot(err)
 	}
-	defer s.Close()
-	if at.Token = s.Token(); at.Token == nil {
-		return &followError{"its change streams have no postBatchResumeToken"}
-	}
+	at.Token = token
 	// A source that was renamed meanwhile is in the stream under its new name.
 	if err := c.still(ctx); err != nil {
 		at.Token = nil

@@ -207,21 +207,15 @@ func (s *Server) follow() (err error) {
 // Position implements [Database].
 func (s *Server) Position(ctx context.Context) (at bson.Raw, why string, err error) {
 	err = s.Patience.Do(ctx, func() error {
-		stream, err := changes.Open(ctx, s.DB, []string{record.Name}, changes.Start{}, 1)
-		if err != nil {
-			return err
-		}
-		defer stream.Close()
-		at = stream.Token()
-		return nil
+		at, err = changes.Now(ctx, s.DB, record.Name)
+		return err
 	})
-	switch {
-	case failure.Means(err, failure.NoStream):
-		return nil, "the server has no change streams: " + err.Error(), nil
-	case err != nil:
+	var none *changes.NoneError
+	if errors.As(err, &none) {
+		return nil, none.Why, nil
+	}
+	if err != nil {
 		return nil, "", err
-	case at == nil:
-		return nil, "the change streams of the server have no postBatchResumeToken", nil
 	}
 	if err := s.follow(); err != nil {
 		return nil, "", err
@@ -262,7 +256,7 @@ func (s *Server) next(ctx context.Context, c *record.Cutover) (changes.Batch, er
 		for _, x := range c.Collections {
 			names = append(names, x.Name, x.New, x.Kept)
 		}
-		stream, err := changes.Open(ctx, s.DB, names, changes.Start{After: c.Stream.Token}, s.Batch)
+		stream, err := changes.Open(ctx, s.DB, names, c.Stream.Token, s.Batch)
 		if err != nil {
 			return changes.Batch{}, err
 		}
