@@ -135,34 +135,38 @@ type follower struct {
 // ends. A batch that was begun is completed after the end of ctx.
 func (f *follower) run(ctx context.Context) error {
 	defer f.end()
-	for {
-		if err := f.begin(ctx); err != nil {
-			return err
-		}
-		f.saved = f.at.Token
-		if !f.at.Compared {
-			if err := f.compare(ctx); err != nil {
-				return err
-			}
-		}
-		f.compared()
-		err := mirror.CatchUp(ctx, f, 0)
-		for done := false; err == nil; err = mirror.CatchUp(ctx, f, 0) {
-			if done, err = f.caughtUp(context.WithoutCancel(ctx)); done || err != nil {
-				return err
-			}
-		}
-		if lost := (*mirror.LostTrack)(nil); !errors.As(err, &lost) {
-			return err
-		}
-		f.end()
-		f.restart(f.lost)
-		// The next stream begins before the next comparison.
-		f.at.Token, f.at.Compared = nil, false
-		if err := f.save(); err != nil {
+	return mirror.Follow(ctx, f, 0)
+}
+
+// Begin implements [mirror.Feed].
+func (f *follower) Begin(ctx context.Context) (bool, error) {
+	err := f.begin(ctx)
+	f.saved = f.at.Token
+	return true, err
+}
+
+// Compare implements [mirror.Feed].
+func (f *follower) Compare(ctx context.Context) error {
+	if !f.at.Compared {
+		if err := f.compare(ctx); err != nil {
 			return err
 		}
 	}
+	f.compared()
+	return nil
+}
+
+// CaughtUp implements [mirror.Feed].
+func (f *follower) CaughtUp(ctx context.Context) (bool, error) {
+	return f.caughtUp(context.WithoutCancel(ctx))
+}
+
+// Lost implements [mirror.Feed]. The next stream begins before the next comparison.
+func (f *follower) Lost(context.Context, string) (bool, error) {
+	f.end()
+	f.restart(f.lost)
+	f.at.Token, f.at.Compared = nil, false
+	return true, f.save()
 }
 
 func (f *follower) end() {

@@ -175,7 +175,7 @@ func (c *Cutover) Undo(ctx context.Context) error {
 	}
 	var err error
 	if c.Untouched {
-		err = c.ahead(ctx, c.ways(true, true))
+		err = c.ahead(ctx)
 	}
 	ways := c.ways(true, false)
 	if err == nil {

@@ -174,7 +174,7 @@ func final(err error) bool {
 
 func (c *Cutover) forward(ctx context.Context) error {
 	if c.State == record.Comparing {
-		if err := c.ahead(ctx, c.ways(false, true)); err != nil {
+		if err := c.ahead(ctx); err != nil {
 			return err
 		}
 		if c.BeforeFence != nil {

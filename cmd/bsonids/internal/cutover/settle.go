@@ -38,32 +38,16 @@ const (
 // the old or in the new collection is compared again when its event is read, also if this process
 // changed it. When the stream has passed the time of the fence, the documents agree that were written
 // until then.
-func (c *Cutover) ahead(ctx context.Context, ways []Way) error {
-	for try := 0; ; try++ {
-		if c.Stream == nil {
-			if err := c.begin(ctx); err != nil || c.Stream == nil {
-				return err
-			}
-			c.Untracked = ""
-		}
-		if err := c.save(ctx); err != nil {
-			return err
-		}
-		_, err := c.inPlace(ctx, ways[0].start())
-		if err == nil {
-			err = c.compareAll(ctx, ways)
-		}
-		if err == nil {
-			err = c.rounds(ctx, ways)
-		}
-		if !c.forgets(err) {
-			return err
-		}
-		if try > 0 {
-			return nil
-		}
-		c.Notice("the comparison begins again, while services can write: " + err.Error())
-	}
+func (c *Cutover) ahead(ctx context.Context) error {
+	return mirror.Follow(ctx, &following{Cutover: c, ways: c.ways(c.State == record.Undoing, true), before: -1}, maxIdle)
+}
+
+// settle compares what has changed, or else everything, until the collections agree. Nobody but programs
+// that bypass validation can write to them, and deletions: what these change later is found when the
+// first of the collections has been renamed away. From then on, only the changes of this one are waited
+// for.
+func (c *Cutover) settle(ctx context.Context, ways []Way) error {
+	return mirror.Follow(ctx, &following{Cutover: c, ways: ways}, maxIdle)
 }
 
 // begin begins the stream at the present, or notes why there is none.
@@ -79,17 +63,7 @@ func (c *Cutover) begin(ctx context.Context) error {
 	return err
 }
 
-// forgets reports whether the error says that it is not known what changed. All documents are then
-// compared again.
-func (c *Cutover) forgets(err error) bool {
-	var lost *mirror.LostTrack
-	if !errors.As(err, &lost) {
-		return false
-	}
-	c.forget(lost.Why)
-	return true
-}
-
+// forget makes the next comparison one of all documents.
 func (c *Cutover) forget(why string) {
 	c.Stream, c.Untracked = nil, why
 	for i := range c.Collections {
@@ -126,64 +100,6 @@ func (c *Cutover) compareAll(ctx context.Context, ways []Way) error {
 		}
 	}
 	return nil
-}
-
-// rounds compares what changed until few documents are left, or as many as before. Documents that do not
-// agree each time never will.
-func (c *Cutover) rounds(ctx context.Context, ways []Way) error {
-	before := int64(-1)
-	var never []record.Pending
-	for round := 0; ; round++ {
-		done, err := c.catchUp(ctx, ways)
-		if err != nil {
-			return err
-		}
-		if round == 0 {
-			never = slices.Clone(c.Stream.Pending)
-		}
-		never = slices.DeleteFunc(never, func(p record.Pending) bool { return !slices.ContainsFunc(c.Stream.Pending, p.Equal) })
-		switch n := done.Documents; {
-		case len(never) > 0 && round >= maxPasses:
-			return c.pendingStay(ways)
-		case len(never) == 0 && (n <= few || before >= 0 && n > before/2 || round >= maxRounds):
-			return nil
-		}
-		before = done.Documents
-	}
-}
-
-// settle compares what has changed, or else everything, until the collections agree. Nobody but programs
-// that bypass validation can write to them, and deletions: what these change later is found when the
-// first of the collections has been renamed away. From then on, only the changes of this one are waited
-// for.
-func (c *Cutover) settle(ctx context.Context, ways []Way) error {
-	for pass := 0; ; pass++ {
-		if c.Stream == nil || !ways[0].Checked {
-			all := ways
-			if ways[0].Renamed {
-				all = ways[:1]
-				c.Notice(fmt.Sprintf("all documents of %s are compared again between the two renames: %s", ways[0].Name, c.Untracked))
-			} else {
-				c.Notice("all documents are compared behind the fence, and writes are refused for as long as that takes: " + c.Untracked)
-			}
-			if c.Stream == nil {
-				if err := c.begin(ctx); err != nil {
-					return err
-				}
-			}
-			if err := c.compareAll(ctx, all); err != nil || c.Stream == nil {
-				return err
-			}
-		}
-		done, err := c.catchUp(ctx, ways)
-		switch {
-		case pass < maxPasses && c.forgets(err):
-		case err != nil:
-			return err
-		case done.Changed() == 0 || pass >= maxPasses-1:
-			return errors.Join(c.pendingStay(ways), ways[0].unsettled(done))
-		}
-	}
 }
 
 // unsettled returns an error if the last comparison between two renames has changed something.
@@ -236,30 +152,103 @@ func (c *Cutover) stay(w Way, n int64, why string) error {
 	return nil
 }
 
-// catchUp compares the documents that changed until now, and those that are pending. It returns what was
-// done in the collections, or if the first one was renamed away, in this one. The error is a
-// [*mirror.LostTrack] if they are not known.
-func (c *Cutover) catchUp(ctx context.Context, ways []Way) (mirror.Result, error) {
-	f := &catching{Cutover: c, ways: ways}
-	err := mirror.CatchUp(ctx, f, maxIdle)
-	return f.done, err
-}
-
-// catching is the [mirror.Feed] of a cutover.
-type catching struct {
+// following is the [mirror.Feed] of a cutover.
+type following struct {
 	*Cutover
-	ways  []Way
-	done  mirror.Result
-	shown bool // what was saved last is in the stream, or will be
+	ways   []Way         // all busy, or none
+	done   mirror.Result // since the stream had caught up, of the first way if it was renamed
+	shown  bool          // what was saved last is in the stream, or will be
+	passes int
+	losses int
+	before int64            // documents that had changed the last time
+	never  []record.Pending // did not agree, whenever they were compared
 }
 
-func (f *catching) Now(ctx context.Context) (bson.Timestamp, error) {
+// Begin implements [mirror.Feed].
+func (f *following) Begin(ctx context.Context) (bool, error) {
+	w := f.ways[0]
+	switch whole := f.Stream == nil || !w.Checked; {
+	case w.Busy || !whole:
+	case w.Renamed:
+		f.Notice(fmt.Sprintf("all documents of %s are compared again between the two renames: %s", w.Name, f.Untracked))
+	default:
+		f.Notice("all documents are compared behind the fence, and writes are refused for as long as that takes: " + f.Untracked)
+	}
+	if f.Stream == nil {
+		if err := f.begin(ctx); err != nil {
+			return false, err
+		}
+	}
+	if w.Busy && f.Stream != nil {
+		f.Untracked = ""
+		return true, f.save(ctx)
+	}
+	return f.Stream != nil, nil
+}
+
+// Compare implements [mirror.Feed].
+func (f *following) Compare(ctx context.Context) error {
+	switch w := f.ways[0]; {
+	case w.Renamed:
+		return f.compareAll(ctx, f.ways[:1])
+	case w.Busy && f.Stream == nil: // that is for behind the fence
+		return nil
+	case w.Busy:
+		if _, err := f.inPlace(ctx, w.start()); err != nil {
+			return err
+		}
+	}
+	return f.compareAll(ctx, f.ways)
+}
+
+// CaughtUp implements [mirror.Feed]. While services write, what changed is compared until few documents are left,
+// or as many as before. Documents that do not agree each time never will.
+func (f *following) CaughtUp(context.Context) (bool, error) {
+	pass, n, changed := f.passes, f.done.Documents, f.done.Changed()
+	last := f.done
+	f.passes, f.done = pass+1, mirror.Result{}
+	if !f.ways[0].Busy {
+		if changed > 0 && pass < maxPasses-1 {
+			return false, nil
+		}
+		return true, errors.Join(f.pendingStay(f.ways), f.ways[0].unsettled(last))
+	}
+	if pass == 0 {
+		f.never = slices.Clone(f.Stream.Pending)
+	}
+	f.never = slices.DeleteFunc(f.never, func(p record.Pending) bool { return !slices.ContainsFunc(f.Stream.Pending, p.Equal) })
+	enough := n <= few || f.before >= 0 && n > f.before/2 || pass >= maxRounds
+	f.before = n
+	if len(f.never) > 0 && pass >= maxPasses {
+		return false, f.pendingStay(f.ways)
+	}
+	return len(f.never) == 0 && enough, nil
+}
+
+// Lost implements [mirror.Feed].
+func (f *following) Lost(_ context.Context, why string) (bool, error) {
+	f.losses++
+	f.forget(why)
+	f.passes, f.before, f.done = 0, -1, mirror.Result{}
+	switch busy := f.ways[0].Busy; {
+	case busy && f.losses == 1:
+		f.Notice("the comparison begins again, while services can write: it is not known what has changed: " + why)
+	case busy: // everything is compared behind the fence
+		return false, nil
+	case f.losses == maxPasses:
+		return false, fail("it is not known what has changed: %s", why)
+	}
+	return true, nil
+}
+
+// Now implements [mirror.Feed].
+func (f *following) Now(ctx context.Context) (bson.Timestamp, error) {
 	now, _, err := f.DB.Stamp(ctx)
 	return now, err
 }
 
 // Save saves once between two renames, unless the stream has nothing: readers find nothing meanwhile.
-func (f *catching) Save(ctx context.Context) error {
+func (f *following) Save(ctx context.Context) error {
 	if f.shown && f.ways[0].Renamed {
 		return nil
 	}
@@ -267,7 +256,8 @@ func (f *catching) Save(ctx context.Context) error {
 	return f.save(ctx)
 }
 
-func (f *catching) Next(ctx context.Context) (changes.Batch, error) {
+// Next implements [mirror.Feed].
+func (f *following) Next(ctx context.Context) (changes.Batch, error) {
 	b, err := f.DB.Next(ctx, f.Cutover.Cutover)
 	f.shown = b.Events > 0
 	switch {
@@ -280,7 +270,8 @@ func (f *catching) Next(ctx context.Context) (changes.Batch, error) {
 	return b, err
 }
 
-func (f *catching) Apply(ctx context.Context, b changes.Batch) (bool, error) {
+// Apply implements [mirror.Feed].
+func (f *following) Apply(ctx context.Context, b changes.Batch) (bool, error) {
 	if b.Time.IsZero() {
 		return false, nil
 	}
