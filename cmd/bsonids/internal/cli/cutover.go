@@ -115,7 +115,7 @@ func (o *switchVerb) complete(args []string) error {
 	if err := migration.MayApply(o.dir, d.Plan); err != nil {
 		return err
 	}
-	o.work.Database, o.work.Planned = d.Plan.Database, true
+	o.work.Database = d.Plan.Database
 	if o.guards {
 		o.groups = []exchange.Group{{Names: d.Plan.Guarded()}}
 		if len(o.groups[0].Names) == 0 {
@@ -164,9 +164,11 @@ func (o *switchVerb) run(ctx context.Context) error {
 	case o.work.RollBack:
 		verb = exchange.RollBack
 	}
-	groups, err := e.Waiting(ctx, o.groups, verb)
-	if err != nil {
-		return o.explainSwitch(err)
+	groups := o.groups
+	if o.dir != "" { // what is wrong with the only group of a command line is an error
+		if groups, err = e.Waiting(ctx, groups, verb); err != nil {
+			return o.explainSwitch(err)
+		}
 	}
 	return o.each(ctx, e, groups, do)
 }

@@ -85,7 +85,7 @@ func TestOptions(t *testing.T) {
 	equal("cutover", []any{s.work, s.groups, s.recording.BatchTimeout}, exchange.Options{Database: "d", Write: true, Skipped: []string{"a"}}, []exchange.Group{{Names: []string{"a", "b"}}}, 9*time.Second)
 	for _, verb := range []func(*console) *switchVerb{cutover, release} {
 		s = parsed(t, verb, copied)
-		equal("the plan", []any{s.work.Database, s.work.Planned, s.groups}, "shop", true, []exchange.Group{{Names: []string{"orders"}, Copies: []string{"orders_standard"}}})
+		equal("the plan", []any{s.work.Database, s.dir != "", s.groups}, "shop", true, []exchange.Group{{Names: []string{"orders"}, Copies: []string{"orders_standard"}}})
 	}
 	s = parsed(t, release, "--db d a b --guards --write")
 	equal("release --guards", []any{s.guards, s.work.Write, s.groups}, true, true, []exchange.Group{{Names: []string{"a", "b"}}})

@@ -38,7 +38,6 @@ type Options struct {
 	RollBack bool     // put the old collections back
 	Copies   []string // that a plan names, one of each collection
 	Skipped  []string // collections whose copies may have skipped values
-	Planned  bool     // a plan names the copies
 }
 
 // Exchange exchanges collections of a database.

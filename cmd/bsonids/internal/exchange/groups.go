@@ -80,9 +80,6 @@ var begun = map[Verb][]string{
 // Waiting returns the groups of a plan for which a verb has something to do. The others are named in a
 // notice.
 func (e *Exchange) Waiting(ctx context.Context, groups []Group, verb Verb) ([]Group, error) {
-	if !e.Planned {
-		return groups, nil // what is wrong with the only group is an error
-	}
 	var all []*record.Cutover
 	err := e.Do(ctx, func() (err error) {
 		all, err = record.Cutovers(ctx, e.db, false)

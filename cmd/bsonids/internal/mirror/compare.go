@@ -43,15 +43,6 @@ func (m *Mirror) counterparts(ids []bson.RawValue, areNew bool) (of [][]bson.Raw
 	return of, nil
 }
 
-func distinct(ids []bson.RawValue) []bson.RawValue {
-	seen := make(map[string]bool, len(ids))
-	return slices.DeleteFunc(ids, func(id bson.RawValue) bool {
-		key := documents.Key(id)
-		defer func() { seen[key] = true }()
-		return seen[key]
-	})
-}
-
 // onlyID is the projection of documents of which only the _id matters.
 var onlyID = bson.D{{Key: "_id", Value: 1}}
 

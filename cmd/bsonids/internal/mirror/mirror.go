@@ -216,7 +216,7 @@ func (m *Mirror) All(ctx context.Context) (Result, error) {
 			return r, err
 		}
 	}
-	pages = &documents.Pages{Collection: other, Size: int64(m.Batch), Projection: bson.D{{Key: "_id", Value: 1}}}
+	pages = &documents.Pages{Collection: other, Size: int64(m.Batch), Projection: onlyID}
 	err = pages.Each(ctx, m.Patience, func(docs []bson.Raw) error {
 		err := m.again(ctx, &r, func(page *Result) error { return m.extras(ctx, docs, page) })
 		if err == nil && m.Busy {
@@ -306,7 +306,7 @@ func (m *Mirror) some(ctx context.Context, ids, others []bson.RawValue, r *Resul
 		if more, err = m.counterparts(of, !m.Back); err != nil {
 			return err
 		}
-		held, err := documents.ByID(ctx, leading, distinct(append(some, slices.Concat(more...)...)), nil, nil)
+		held, err := documents.ByID(ctx, leading, append(some, slices.Concat(more...)...), nil, nil)
 		if err != nil {
 			return err
 		}
@@ -316,7 +316,7 @@ func (m *Mirror) some(ctx context.Context, ids, others []bson.RawValue, r *Resul
 			docs, has = append(docs, doc), append(has, doc.Lookup("_id"))
 		}
 		// Deletions come first: an inserted document may have the unique value of a deleted one.
-		found, err := documents.ByID(ctx, other, distinct(of), nil, bson.D{{Key: "_id", Value: 1}})
+		found, err := documents.ByID(ctx, other, of, nil, onlyID)
 		if err != nil {
 			return err
 		}
