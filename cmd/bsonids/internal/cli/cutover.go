@@ -228,13 +228,13 @@ func (o *switchVerb) switchWay(r exchange.Result, failed error) *wayOn {
 		return nil
 	}
 	w := &wayOn{changed: "the validators of the collections, and possibly their names; see bsonids status", again: true}
-	if r.Untouched {
+	if r.Untouched() {
 		w.changed = "the copies were brought up to date; nothing is fenced"
 	}
 	switch {
-	case !o.undo && (r.Untouched || r.State != record.RollingBack && !o.work.RollBack):
+	case !o.undo && (r.Untouched() || r.State != record.RollingBack && !o.work.RollBack):
 		w.back = o.switching("cutover", o.work.Database, r.Names(), "--roll-back")
-	case o.undo && r.Untouched:
+	case o.undo && r.Untouched():
 		w.changed = "the old collections were brought up to date; nothing is fenced"
 	}
 	if o.undo && r.State == record.Undoing {

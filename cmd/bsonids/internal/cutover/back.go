@@ -18,7 +18,7 @@ func (c *Cutover) Release(ctx context.Context) (left []string, err error) {
 	if err := c.to(ctx, record.Releasing); err != nil {
 		return nil, err
 	}
-	if c.Untouched { // an undo that has fenced nothing
+	if c.Untouched() { // an undo that has fenced nothing
 		return nil, c.to(ctx, record.Released)
 	}
 	for i := range c.Collections {
@@ -73,7 +73,7 @@ func (c *Cutover) RollBack(ctx context.Context, reason string) error {
 			return err
 		}
 	}
-	if c.Untouched {
+	if c.Untouched() {
 		return c.to(ctx, record.RolledBack)
 	}
 	if err := c.turn(ctx); err != nil {
@@ -174,7 +174,7 @@ func (c *Cutover) Undo(ctx context.Context) error {
 		return c.RollBack(ctx, "undone before its release")
 	}
 	var err error
-	if c.Untouched {
+	if c.Untouched() {
 		err = c.ahead(ctx)
 	}
 	ways := c.ways(true, false)
@@ -210,7 +210,7 @@ func (c *Cutover) beginUndo(ctx context.Context) error {
 		// Where a rename changes UUIDs, the new ones show later that these are the same collections.
 		x.OldID, x.NewID = all[x.Kept].ID, all[x.Name].ID
 	}
-	c.Stream, c.Untracked, c.Untouched = nil, "", true
+	c.Stream, c.Untracked = nil, ""
 	c.FencedAt, c.InPlaceAt, c.FreedAt = nil, nil, nil
 	return c.to(ctx, record.Undoing)
 }

@@ -156,7 +156,7 @@ func fail(format string, args ...any) error { return failure.Usagef(format, args
 // meet again, it rolls back and returns a [FailedError].
 func (c *Cutover) Run(ctx context.Context) error {
 	err := c.forward(ctx)
-	gone := c.Untouched && errors.Is(err, errLost)
+	gone := c.Untouched() && errors.Is(err, errLost)
 	if err == nil || !final(err) && !gone || c.State == record.RollingBack {
 		return err
 	}
@@ -254,12 +254,11 @@ func (c *Cutover) prepare(ctx context.Context, ways []Way) error {
 	if err != nil {
 		return err
 	}
-	changed := c.Untouched
+	changed := c.Untouched()
 	if changed {
 		if err := c.clock(ctx, &c.FencedAt); err != nil {
 			return err
 		}
-		c.Untouched = false
 	}
 	for _, w := range ways {
 		had := map[string]*record.Settings{w.Name: &w.OldHad, w.New: &w.NewHad}

@@ -160,7 +160,6 @@ func (c *Cutover) arrived(ctx context.Context, w Way) error {
 	if err := c.clock(ctx, &w.InAt); err != nil {
 		return err
 	}
-	w.Gap = w.InAt.Sub(*w.LeftAt).Milliseconds()
 	return c.save(ctx)
 }
 

@@ -49,8 +49,6 @@ type Cutover struct {
 	// is nil behind the fence, everything is compared there, and Untracked is why.
 	Stream    *Position `bson:"stream,omitempty"`
 	Untracked string    `bson:"untracked,omitempty"`
-	// Untouched is set until the fence is set: the collections have their names and settings.
-	Untouched bool `bson:"untouched,omitempty"`
 	// FencedAt is the time before the fence was set, InPlaceAt that when all new collections were in
 	// place, and FreedAt that when the server accepted writes again.
 	FencedAt  *time.Time `bson:"fencedAt,omitempty"`
@@ -96,9 +94,7 @@ type Exchange struct {
 	// LeftAt and InAt are the times of the two renames.
 	LeftAt *time.Time `bson:"leftAt,omitempty"`
 	InAt   *time.Time `bson:"inAt,omitempty"`
-	// Gap is how long no collection had the name, and Unfenced how long the new one had no fence
-	// because the server dropped it; both in milliseconds.
-	Gap      int64 `bson:"gap"`
+	// Unfenced is how long the new one had no fence because the server dropped it, in milliseconds.
 	Unfenced int64 `bson:"unfenced"`
 	// Back is set before the new collection is renamed away again.
 	Back bool `bson:"back,omitempty"`
@@ -117,6 +113,14 @@ type Between struct {
 	Conflicts int64  `bson:"conflicts" json:"conflicts"`
 }
 
+// Gap returns how long no collection had the name.
+func (x Exchange) Gap() time.Duration {
+	if x.LeftAt == nil || x.InAt == nil {
+		return 0
+	}
+	return x.InAt.Sub(*x.LeftAt)
+}
+
 // Compared counts the documents of the comparisons of one collection.
 type Compared struct {
 	Documents int64 `bson:"documents" json:"documents"` // of the last complete comparison
@@ -131,6 +135,9 @@ type Compared struct {
 	// Stuck counts the documents of the new collection that a roll-back could not put into the old one.
 	Stuck int64 `bson:"stuck" json:"documentsNotBroughtBack"`
 }
+
+// Untouched reports whether no fence was set: the collections have their names and settings.
+func (c *Cutover) Untouched() bool { return c.FencedAt == nil }
 
 // Ended reports whether nothing of the cutover is left to do.
 func (c *Cutover) Ended() bool { return c.State == Released || c.State == RolledBack }
@@ -164,7 +171,7 @@ func (c *Cutover) Conversion() string { return c.ID[:len(c.ID)-len("/cutover")] 
 
 // NewCutover returns a cutover of the collections in the state [Comparing].
 func NewCutover(collections []Exchange, version string) *Cutover {
-	return &Cutover{ID: ledger.NewID() + "/cutover", Format: format, Kind: kindCutover, State: Comparing, Untouched: true, By: whoAmI(version), Collections: collections}
+	return &Cutover{ID: ledger.NewID() + "/cutover", Format: format, Kind: kindCutover, State: Comparing, By: whoAmI(version), Collections: collections}
 }
 
 // Cutovers returns the cutovers in the record, sorted by when they began. If open is set, it returns

@@ -73,7 +73,7 @@ func CutoverJSON(w io.Writer, c Cutover) error {
 	exchanges := []cutoverExchange{}
 	for _, x := range c.Collections {
 		conv := c.Conversions[x.Name]
-		exchanges = append(exchanges, cutoverExchange{x.Name, x.New, x.Kept, conv.Pairs(), x.Compared, x.Gap, x.Unfenced, append([]record.Between{}, x.Between...)})
+		exchanges = append(exchanges, cutoverExchange{x.Name, x.New, x.Kept, conv.Pairs(), x.Compared, x.Gap().Milliseconds(), x.Unfenced, append([]record.Between{}, x.Between...)})
 	}
 	release := ""
 	if c.state() == record.Switched {
@@ -98,7 +98,7 @@ func WriteCutover(w io.Writer, c Cutover) {
 	for _, x := range c.Collections {
 		gap := "·"
 		if x.InAt != nil {
-			gap = fmt.Sprintf("%d ms", x.Gap)
+			gap = fmt.Sprintf("%d ms", x.Gap().Milliseconds())
 		}
 		n := x.Compared
 		t.AppendRow([]any{terminal.Cell(x.Name), terminal.Cell(x.New), terminal.Cell(x.Kept), n.Documents, n.Inserted, n.Replaced, n.Deleted, gap})
