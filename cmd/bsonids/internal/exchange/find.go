@@ -46,7 +46,7 @@ func (e *Exchange) exchanges(ctx context.Context, names []string) ([]record.Exch
 			if run, err = e.copyOf(ctx, name, specs); err != nil {
 				return err
 			}
-			conv, err = recordedConversion(ctx, e.db, run)
+			conv, err = e.conversion(ctx, run.ID)
 			return err
 		})
 		if err != nil {
@@ -73,11 +73,6 @@ func (e *Exchange) exchanges(ctx context.Context, names []string) ([]record.Exch
 		}
 		out, conversions[name] = append(out, x), conv
 	}
-	for _, name := range e.Copies {
-		if !slices.ContainsFunc(out, func(x record.Exchange) bool { return x.New == name }) {
-			return nil, nil, failure.Usagef("%s is no copy of one of the collections; make it with bsonids apply", name)
-		}
-	}
 	return out, conversions, nil
 }
 
@@ -99,7 +94,7 @@ func (e *Exchange) copyOf(ctx context.Context, name string, specs map[string]*mo
 		return nil, err
 	}
 	runs = slices.DeleteFunc(runs, func(r *record.Run) bool {
-		return specs[r.Into] == nil || !isOfCollection(r, spec, earlier) || len(e.Copies) > 0 && hasCopy(runs, e.Copies) && !slices.Contains(e.Copies, r.Into)
+		return specs[r.Into] == nil || !isOfCollection(r, spec, earlier) || len(e.Copies) > 0 && !slices.Contains(e.Copies, r.Into)
 	})
 	if len(runs) == 0 {
 		return nil, failure.Usagef("%s.%s has no copy according to %s; make one with bsonids apply and a plan that has into", e.db.Name(), name, record.Name)
@@ -116,7 +111,11 @@ func (e *Exchange) copyOf(ctx context.Context, name string, specs map[string]*mo
 	var skipped int64
 	for _, r := range runs {
 		if r.Outcome != record.Done && (r.Progress.Stream == nil || !r.Progress.Stream.CaughtUp) {
-			return nil, failure.Usagef("the copy %s of %s is not finished: %s; continue it with the same command", into, name, whyNot(r))
+			why := "stopped: " + r.Reason
+			if r.Ended == nil {
+				why = "has not recorded its end"
+			}
+			return nil, failure.Usagef("the copy %s of %s is not finished: %s %s; continue it with the same command", into, name, r, why)
 		}
 		skipped += r.Progress.Skipped
 	}
@@ -137,17 +136,6 @@ func isOfCollection(r *record.Run, spec *mongo.CollectionSpecification, earlier 
 			return x.Run == r.ID && x.OldID != nil && x.OldID.Equal(*spec.UUID)
 		})
 	})
-}
-
-func hasCopy(runs []*record.Run, copies []string) bool {
-	return slices.ContainsFunc(runs, func(r *record.Run) bool { return slices.Contains(copies, r.Into) })
-}
-
-func whyNot(r *record.Run) string {
-	if r.Ended == nil {
-		return r.String() + " has not recorded its end"
-	}
-	return r.String() + " stopped: " + r.Reason
 }
 
 // allParts returns the runs that have made a copy together: one of the whole collection, or one of each part of a
@@ -180,12 +168,8 @@ func allParts(runs []*record.Run) ([]*record.Run, error) {
 func (e *Exchange) conversions(ctx context.Context, c *record.Cutover) (map[string]rule.Conversion, error) {
 	out := make(map[string]rule.Conversion)
 	for _, x := range c.Collections {
-		err := e.Do(ctx, func() error {
-			run, err := record.RunOf(ctx, e.db, x.Run)
-			if err != nil {
-				return err
-			}
-			out[x.Name], err = recordedConversion(ctx, e.db, run)
+		err := e.Do(ctx, func() (err error) {
+			out[x.Name], err = e.conversion(ctx, x.Run)
 			return err
 		})
 		if err != nil {
@@ -195,12 +179,9 @@ func (e *Exchange) conversions(ctx context.Context, c *record.Cutover) (map[stri
 	return out, nil
 }
 
-// recordedConversion returns the conversion of a run, with its decision.
-func recordedConversion(ctx context.Context, db *mongo.Database, r *record.Run) (rule.Conversion, error) {
-	fail := func(err error) (rule.Conversion, error) {
-		return nil, fmt.Errorf("the document %s of %s: %w", r.ID, record.Name, err)
-	}
-	r, err := record.RunOf(ctx, db, r.ID) // with its decisions
+// conversion returns the conversion of a run, with its decisions.
+func (e *Exchange) conversion(ctx context.Context, run string) (rule.Conversion, error) {
+	r, err := record.RunOf(ctx, e.db, run)
 	if err != nil {
 		return nil, err
 	}
@@ -209,7 +190,7 @@ func recordedConversion(ctx context.Context, db *mongo.Database, r *record.Run) 
 		err = c.Decide(r.Decisions)
 	}
 	if err != nil {
-		return fail(err)
+		return nil, fmt.Errorf("the document %s of %s: %w", run, record.Name, err)
 	}
 	return c, nil
 }
