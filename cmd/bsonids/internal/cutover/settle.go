@@ -204,23 +204,25 @@ func (f *following) Compare(ctx context.Context) error {
 // CaughtUp implements [mirror.Feed]. While services write, what changed is compared until few documents are left,
 // or as many as before. Documents that do not agree each time never will.
 func (f *following) CaughtUp(context.Context) (bool, error) {
-	pass, n, changed := f.passes, f.done.Documents, f.done.Changed()
-	last := f.done
+	pass, last, ways := f.passes, f.done, f.ways
 	f.passes, f.done = pass+1, mirror.Result{}
-	if !f.ways[0].Busy {
-		if changed > 0 && pass < maxPasses-1 {
+	if !ways[0].Busy {
+		if last.Changed() > 0 && pass < maxPasses-1 {
 			return false, nil
 		}
-		return true, errors.Join(f.pendingStay(f.ways), f.ways[0].unsettled(last))
+		if ways[0].Renamed {
+			ways = ways[:1]
+		}
+		return true, errors.Join(f.pendingStay(ways), ways[0].unsettled(last))
 	}
 	if pass == 0 {
 		f.never = slices.Clone(f.Stream.Pending)
 	}
 	f.never = slices.DeleteFunc(f.never, func(p record.Pending) bool { return !slices.ContainsFunc(f.Stream.Pending, p.Equal) })
+	n := last.Documents
 	enough := n <= few || f.before >= 0 && n > f.before/2 || pass >= maxRounds
-	f.before = n
-	if len(f.never) > 0 && pass >= maxPasses {
-		return false, f.pendingStay(f.ways)
+	if f.before = n; len(f.never) > 0 && pass >= maxPasses {
+		return false, f.pendingStay(ways)
 	}
 	return len(f.never) == 0 && enough, nil
 }
