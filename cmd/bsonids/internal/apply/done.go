@@ -33,7 +33,7 @@ func (w *worker) tell(ctx context.Context, did convert.Totals) error {
 		runs, err := record.Copies(ctx, w.db, w.ID.Collection)
 		for _, r := range runs {
 			if run == nil && r.Conversion == w.state.Conversion && r.Outcome != record.Done {
-				run, err = w.begin(ctx, convert.Options{Write: true, Part: w.Part, State: w.state})
+				run, err = w.begin(ctx, convert.Options{Part: w.Part, State: w.state})
 			}
 		}
 		return err
