@@ -13,40 +13,6 @@ import (
 	"github.com/bsonids/bsonids/uuidrep"
 )
 
-// A collection is converted by the decisions of its plan, and what other programs write later stays.
-func TestConvert(t *testing.T) {
-	c := newScene(t, 60, uuidrep.JavaLegacy, uuidrep.Standard, convertFields("csharpLegacy", ""))
-
-	// A wrong order is noticed.
-	c.run(failure.ExitUsage, "apply --write").says(t, "the values are not csharpLegacy but javaLegacy")
-
-	// One field only, without a write.
-	changePlan(t, c.dir, convertFields("javaLegacy", "", "items.sku"))
-	c.run(failure.ExitOK, "apply --output json").prints(t, `"values": 60`)
-	c.unchanged()
-
-	changePlan(t, c.dir, convertFields("javaLegacy", ""))
-	c.ok("apply --write --batch 10 --workers 2", "verify")
-	c.converted()
-
-	// Another program changes a converted value. The proof reports it, and undo leaves it as it is.
-	later := in(uuid.New(), uuidrep.Standard)
-	set(t, c.coll, 7, "id", later)
-	c.run(failure.ExitIncomplete, "verify")
-	c.ok("verify --allow-changed")
-	c.run(failure.ExitIncomplete, "undo --batch 10")
-	for range 2 {
-		c.run(failure.ExitIncomplete, "undo --write --batch 10").prints(t, "changed since")
-	}
-	got := all(t, c.coll)
-	if b := got[`{"$numberInt":"7"}`].Lookup("id"); !b.Equal(marshalValue(t, later)) {
-		t.Errorf("undo overwrote %v", b)
-	}
-	delete(got, `{"$numberInt":"7"}`)
-	delete(c.before, `{"$numberInt":"7"}`)
-	equal(t, got, c.before)
-}
-
 // Another program replaces the document that a value is in by an array. A query still finds the
 // value, but the update fails, because an array has no named fields. The value is converted at its
 // new position.
@@ -114,9 +80,7 @@ func TestUndoCounts(t *testing.T) {
 			}
 			if tt.more < 0 {
 				set(t, c.coll, 0, "id", "new")
-				if _, err := c.coll.DeleteOne(t.Context(), bson.D{{Key: "_id", Value: 1}}); err != nil {
-					t.Error(err)
-				}
+				deleted(t, c.coll, bson.D{{Key: "_id", Value: 1}})
 			}
 			pass()
 			n := int32(r.documents) + tt.more

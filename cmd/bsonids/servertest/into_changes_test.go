@@ -22,9 +22,7 @@ func TestIntoFollowsDeletions(t *testing.T) {
 			code, text = failure.ExitIncomplete, "another program wrote it to the copy"
 		}
 		p := justAfter(t, c.s, asks("insert", "c_standard"), func() {
-			if _, err := c.coll.DeleteMany(t.Context(), bson.D{{Key: "_id", Value: bson.D{{Key: "$in", Value: bson.A{3, 17}}}}}); err != nil {
-				t.Error(err)
-			}
+			deleted(t, c.coll, bson.D{{Key: "_id", Value: bson.D{{Key: "$in", Value: bson.A{3, 17}}}}})
 			if foreign {
 				insert(t, c.result, []any{bson.D{{Key: "_id", Value: "foreign"}}})
 				note(c.want, bson.D{{Key: "_id", Value: "foreign"}})

@@ -67,9 +67,7 @@ func TestInto(t *testing.T) {
 	if _, err := fresh.UpdateOne(t.Context(), bson.D{{Key: "n", Value: 3}}, bson.D{{Key: "$set", Value: bson.D{{Key: "x", Value: 1}}}}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := fresh.DeleteOne(t.Context(), bson.D{{Key: "n", Value: 4}}); err != nil {
-		t.Fatal(err)
-	}
+	deleted(t, fresh, bson.D{{Key: "n", Value: 4}})
 	insert(t, fresh, []any{bson.D{{Key: "_id", Value: "more"}, {Key: "n", Value: 1000}}, bson.D{{Key: "_id", Value: "more2"}, {Key: "n", Value: 1001}}})
 	command(t, s, "verify", dir, "--output", "json").want(t, failure.ExitIncomplete).
 		prints(t, `"documentsWrong": 1,`, `"documentsMissing": 1,`, `"documentsExtra": 2,`)

@@ -11,7 +11,6 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
-	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/integration/embedded"
@@ -28,14 +27,9 @@ func TestLostServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	addr, uri := first.Addr(), first.URI()+"?serverSelectionTimeoutMS=1000&connectTimeoutMS=1000"
-	client, err := mongo.Connect(options.Client().ApplyURI(uri))
-	if err != nil {
-		t.Fatal(err)
-	}
+	client := dial(t, uri)
 	want := seed(t, client.Database("d").Collection("c"), 40, uuidrep.JavaLegacy, uuidrep.CSharpLegacy)
-	if err := client.Disconnect(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	_ = client.Disconnect(t.Context())
 	dir := filepath.Join(t.TempDir(), "d.d")
 	command(t, nil, "plan", dir, "--db", "d", "--to", "csharpLegacy", "--uri", uri).want(t, failure.ExitOK)
 	setRate(t, dir, "10")
@@ -65,13 +59,9 @@ func TestLostServer(t *testing.T) {
 	defer second.Close()
 	setRate(t, dir, "0")
 	command(t, nil, args...).want(t, failure.ExitOK)
-	if client, err = mongo.Connect(options.Client().ApplyURI(uri)); err != nil {
-		t.Fatal(err)
-	}
+	client = dial(t, uri)
 	equal(t, all(t, client.Database("d").Collection("c")), want)
-	if err := client.Disconnect(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	_ = client.Disconnect(t.Context())
 }
 
 // losses are what another program does to a collection while it is converted, and what the error says.

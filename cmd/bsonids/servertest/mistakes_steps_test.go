@@ -2,12 +2,15 @@ package servertest
 
 import (
 	"bytes"
-	"errors"
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
+	"sync"
+	"time"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
@@ -53,21 +56,16 @@ func (w *world) wish() wish {
 		dir = w.newPlan([]uuidrep.Representation{uuidrep.Standard, legacy[w.r.IntN(3)]}[w.r.IntN(2)], "")
 	case 1:
 		w.mistake("the same plan in another directory")
-		b, err := os.ReadFile(filepath.Join(dir, plan.PlanFile))
-		if dir = w.newDir(); err != nil {
-			break // it is damaged
-		}
-		if err := errors.Join(os.Mkdir(dir, 0o700), os.WriteFile(filepath.Join(dir, plan.PlanFile), b, 0o600)); err != nil {
-			w.t.Fatal(err)
+		file := filepath.Join(dir, plan.PlanFile)
+		dir = w.newDir()
+		if _, err := os.Stat(file); err == nil { // it may be damaged
+			again(w.t, file, dir)
 		}
 	case 2:
 		w.mistake("a copy of the directory")
-		was := dir
-		dir = w.newDir()
-		if err := os.CopyFS(dir, os.DirFS(was)); err != nil {
-			w.t.Fatal(err)
-		}
-		w.damaged[dir] = w.damaged[was]
+		other := copied(w.t, dir)
+		w.dirs, w.damaged[other] = append(w.dirs, other), w.damaged[dir]
+		dir = other
 	}
 	was, _ := os.ReadFile(filepath.Join(dir, plan.PlanFile))
 	w.edit(dir)
@@ -91,13 +89,10 @@ func (w *world) newPlan(to uuidrep.Representation, into string) (dir string) {
 	w.note("plan %s to %v", dir, to)
 	w.change(dir, func(p *plan.Plan) {
 		accepted(p)
-		for i := range p.Collections {
-			c := &p.Collections[i]
-			if c.Name == w.coll.Name() {
-				c.Into = into
-			}
-			for j := range c.Fields {
-				f := &c.Fields[j]
+		copiedInto(w.coll.Name(), into)(p)
+		for _, c := range p.Collections {
+			for i := range c.Fields {
+				f := &c.Fields[i]
 				switch {
 				case c.Name != w.coll.Name(): // is not tested
 					f.Decision = plan.Leave
@@ -142,9 +137,9 @@ func (w *world) edit(dir string) {
 	}
 	field := w.shapes[w.r.IntN(len(w.shapes))].name
 	w.change(dir, func(p *plan.Plan) {
-		for i := range p.Collections {
-			for j := range p.Collections[i].Fields {
-				if f := &p.Collections[i].Fields[j]; p.Collections[i].Name == w.coll.Name() && f.Plain() == field && f.Stored == kinds.Subtype3 {
+		for _, c := range p.Collections {
+			for i := range c.Fields {
+				if f := &c.Fields[i]; c.Name == w.coll.Name() && f.Plain() == field && f.Stored == kinds.Subtype3 {
 					edit(f)
 				}
 			}
@@ -228,13 +223,17 @@ func (w *world) damage() {
 	w.old[path] = b
 	w.note("%s %s", w.mistake(name), path)
 	w.damaged[dir] = true
-	if b == nil {
-		err = os.Remove(path)
-	} else {
+	w.write(path, b)
+}
+
+// write writes a file, or removes it if b is nil.
+func (w *world) write(path string, b []byte) {
+	err := os.Remove(path)
+	if b != nil {
 		err = os.WriteFile(path, b, 0o600)
 	}
 	if err != nil {
-		w.t.Fatal(err)
+		w.t.Error(err)
 	}
 }
 
@@ -260,4 +259,87 @@ func damaged(r *rand.Rand, b, old, other []byte) (name string, to []byte) {
 		b[r.IntN(len(b))] ^= 1 << r.IntN(8)
 		return "bit flipped", b
 	}
+}
+
+// fault is what happens to a command while it runs.
+type fault struct {
+	cut     bool // the server is lost at the command number at
+	kill    bool // the process is killed at that moment
+	answer  bool // the server carries the command out before
+	cancel  int  // the user interrupts at this command; 0 if not
+	at      int
+	process bool // a real process is killed after some time
+	after   time.Duration
+}
+
+// fault invents a fault, or none.
+func (w *world) fault() *fault {
+	at := 1 + w.r.IntN(3)*w.r.IntN(24)
+	switch k := w.r.IntN(100); {
+	case k < 20:
+		w.mistake("killed")
+		return &fault{cut: true, kill: true, answer: k%2 == 0, at: at}
+	case k < 28:
+		w.mistake("server lost")
+		return &fault{cut: true, answer: k%2 == 0, at: at}
+	case k < 34:
+		w.mistake("interrupted")
+		return &fault{cancel: at}
+	case k < 37 && runtime.GOOS != "windows":
+		w.mistake("killed, a process")
+		return &fault{process: true, after: time.Duration(50+w.r.IntN(300)) * time.Millisecond}
+	}
+	return nil
+}
+
+// command runs the command through a proxy that makes the fault. A command that is killed leaves
+// its files as they were at that moment.
+func (f *fault) command(w *world, dir string, args []string) (result, bool) {
+	ctx, cancel := context.WithCancel(w.t.Context())
+	defer cancel()
+	var mu sync.Mutex
+	n, cut := 0, false
+	held := make(map[string][]byte)
+	p := startProxy(w.t, host(w.t, w.s), func(r request, pass func() []byte) []byte {
+		mu.Lock()
+		counts := slices.Contains([]string{"find", "insert", "update", "delete", "getMore", "aggregate", "create"}, r.name())
+		if cut {
+			mu.Unlock()
+			return nil
+		}
+		if counts {
+			n++
+		}
+		if counts && f.cancel == n {
+			cancel()
+		}
+		if !counts || !f.cut || n != f.at {
+			mu.Unlock()
+			return pass()
+		}
+		cut = true
+		for _, pattern := range []string{"*r", "*.state", "*"} { // the ledgers first: what they count on is then in the others
+			for _, path := range w.files(dir, pattern) {
+				if b, err := os.ReadFile(path); err == nil && held[path] == nil {
+					held[path] = append([]byte{}, b...) // an empty file is held, too
+				}
+			}
+		}
+		mu.Unlock()
+		if f.answer {
+			pass()
+		}
+		return nil
+	})
+	res := w.command(ctx, uriTarget(p.URI()+"&serverSelectionTimeoutMS=300"), args)
+	mu.Lock() // a request may still be on its way
+	killed := f.kill && cut
+	mu.Unlock()
+	if !killed {
+		return res, false
+	}
+	for _, path := range w.files(dir, "*") {
+		w.write(path, held[path])
+	}
+	return res, true
 }

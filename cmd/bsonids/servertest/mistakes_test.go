@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/cli"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/dump/dumptest"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
 	"github.com/bsonids/bsonids/integration/mongotest"
@@ -70,15 +69,14 @@ func TestMistakes(t *testing.T) {
 // live makes the mistakes.
 func (w *world) live() {
 	for range 2 + w.r.IntN(4) {
-		w.step()
-		if w.t.Failed() {
+		if w.step(); w.t.Failed() {
 			return
 		}
 	}
 	// The way back: every directory that is whole, the last one first.
 	for _, dir := range slices.Backward(w.dirs) {
 		if !w.damaged[dir] {
-			w.observe([]ran{w.run(ran{undo: dir}, w.undoArgs(dir))})
+			w.observe([]ran{w.run(ran{undo: dir}, w.undoArgs(dir), nil)})
 		}
 	}
 }
@@ -86,11 +84,10 @@ func (w *world) live() {
 // apply applies a plan with a fault.
 func (w *world) apply(o wish) {
 	w.begins(o)
-	f := w.fault()
-	c := w.runWith(ran{wish: o}, w.args(o), f)
+	c := w.run(ran{wish: o}, w.args(o), w.fault())
 	w.observe([]ran{c})
 	if c.code == failure.ExitUsage && !c.killed && o.was != "" { // the user puts the edit back
-		dumptest.Write(w.t, filepath.Join(o.dir, plan.PlanFile), []byte(o.was))
+		put(w.t, filepath.Join(o.dir, plan.PlanFile), o.was)
 	}
 }
 
@@ -104,9 +101,8 @@ func (w *world) begins(o wish) {
 	w.sum.mu.Unlock()
 }
 
-func (w *world) run(c ran, args []string) ran { return w.runWith(c, args, nil) }
-
-func (w *world) runWith(c ran, args []string, f *fault) ran {
+// run runs a command with a fault, or without one.
+func (w *world) run(c ran, args []string, f *fault) ran {
 	if c.undo != "-" {
 		args = append(args, "--retry-for", []string{"0s", "0s", "0s", "1s"}[w.r.IntN(4)])
 	}
@@ -118,13 +114,12 @@ func (w *world) runWith(c ran, args []string, f *fault) ran {
 	default:
 		c.result, c.killed = f.command(w, args[1], args)
 	}
-	name := args[0]
+	how := fmt.Sprint("exit code ", c.code)
 	if c.killed {
-		w.sum.count(w.sum.results, name+": killed")
-	} else {
-		w.sum.count(w.sum.results, fmt.Sprintf("%s: exit code %d", name, c.code))
+		how = "killed"
 	}
-	w.note("%s %q: %d %s %s", f, args, c.code, c.stderr, c.stdout)
+	w.sum.count(w.sum.results, args[0]+": "+how)
+	w.note("%+v %q: %d %s %s", f, args, c.code, c.stderr, c.stdout)
 	w.checkCode(c, f)
 	return c
 }
@@ -148,8 +143,7 @@ func (w *world) checkCode(c ran, f *fault) {
 
 func (w *world) command(ctx context.Context, s target, args []string) result {
 	var out, errs bytes.Buffer
-	args = append(slices.Clone(args), "--retry-for", "0s") // a cut connection stays cut
-	code := cli.Run(ctx, append(args, "--uri", s.URI()), &out, &errs)
+	code := cli.Run(ctx, slices.Concat(args, []string{"--retry-for", "0s", "--uri", s.URI()}), &out, &errs) // a cut connection stays cut
 	return result{code, out.String(), errs.String()}
 }
 
@@ -170,16 +164,14 @@ func (w *world) process(args []string, f *fault) result {
 func (w *world) atOnce() {
 	n := 2 + w.r.IntN(2)
 	w.mistake("twice at once")
-	step := make([]ran, n)
-	wishes := make([]wish, n)
-	args := make([][]string, n)
-	for i := range wishes {
-		wishes[i] = w.wish()
+	step, args := make([]ran, n), make([][]string, n)
+	for i := range step {
+		step[i].wish = w.wish()
 	}
-	for i, o := range wishes {
-		o = w.wishOf(o.dir) // as the last of them has edited it
-		w.begins(o)
-		args[i], step[i].wish = w.args(o), o
+	for i := range step {
+		step[i].wish = w.wishOf(step[i].dir) // as the last of them has edited it
+		w.begins(step[i].wish)
+		args[i] = w.args(step[i].wish)
 	}
 	if w.r.IntN(3) == 0 {
 		dir := w.dirs[w.r.IntN(len(w.dirs))]
@@ -203,7 +195,7 @@ func (w *world) atOnce() {
 func (w *world) undo() {
 	w.mistake("undo in between")
 	dir := w.dirs[w.r.IntN(len(w.dirs))]
-	w.observe([]ran{w.runWith(ran{undo: dir}, w.undoArgs(dir), w.fault())})
+	w.observe([]ran{w.run(ran{undo: dir}, w.undoArgs(dir), w.fault())})
 }
 
 // trustLater adds trust to a field of a plan that was applied, perhaps.
@@ -218,7 +210,7 @@ func (w *world) trustLater() {
 func (w *world) verify() {
 	dir := w.dirs[w.r.IntN(len(w.dirs))]
 	state, err := plan.ReadState(dir)
-	c := w.run(ran{undo: "-"}, []string{"verify", dir, "--output", "json"})
+	c := w.run(ran{undo: "-"}, []string{"verify", dir, "--output", "json"}, nil)
 	if c.code != failure.ExitOK || err != nil {
 		return
 	}

@@ -2,10 +2,16 @@ package servertest
 
 import (
 	"bytes"
+	"context"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/dump/dumptest"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
@@ -13,8 +19,6 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
 	"github.com/bsonids/bsonids/integration/mongotest"
 	"github.com/bsonids/bsonids/uuidrep"
-	"go.mongodb.org/mongo-driver/v2/bson"
-	"go.mongodb.org/mongo-driver/v2/mongo"
 )
 
 // prepared makes the plan of a database, to the kind with the name, and changes it as a person would. It returns the
@@ -53,29 +57,23 @@ func convertFields(from, to string, fields ...string) func(*plan.Plan) {
 		decision += " to text"
 	}
 	return func(p *plan.Plan) {
-		for i := range p.Collections {
-			for j := range p.Collections[i].Fields {
-				f := &p.Collections[i].Fields[j]
-				k, err := kinds.Parse(from)
-				if f.Decision = plan.Leave; err == nil && f.Stored == k.Stored() && (len(fields) == 0 || slices.Contains(fields, f.Plain())) {
-					f.Decision = decision
-				}
+		eachField(p, func(f *plan.Field) {
+			k, err := kinds.Parse(from)
+			if f.Decision = plan.Leave; err == nil && f.Stored == k.Stored() && (len(fields) == 0 || slices.Contains(fields, f.Plain())) {
+				f.Decision = decision
 			}
-		}
+		})
 	}
 }
 
 // trusted returns a function that adds trust to the fields that are converted.
 func trusted(fields ...string) func(*plan.Plan) {
 	return func(p *plan.Plan) {
-		for i := range p.Collections {
-			for j := range p.Collections[i].Fields {
-				f := &p.Collections[i].Fields[j]
-				if _, ok := f.Decision.From(); ok && slices.Contains(fields, f.Plain()) {
-					f.Trust = true
-				}
+		eachField(p, func(f *plan.Field) {
+			if _, ok := f.Decision.From(); ok && slices.Contains(fields, f.Plain()) {
+				f.Trust = true
 			}
-		}
+		})
 	}
 }
 
@@ -117,6 +115,36 @@ func onlyFile(t testing.TB, dir, end string) string {
 		t.Fatalf("%q, %v", files, err)
 	}
 	return files[0]
+}
+
+// lines returns the lines of a file, sorted.
+func lines(t testing.TB, path string) []string { return slices.Sorted(strings.Lines(text(t, path))) }
+
+// removed removes a file.
+func removed(t testing.TB, path string) {
+	t.Helper()
+	if err := os.Remove(path); err != nil {
+		t.Error(err)
+	}
+}
+
+// deleted deletes the documents that match the filter.
+func deleted(t testing.TB, coll *mongo.Collection, filter bson.D) {
+	t.Helper()
+	if _, err := coll.DeleteMany(context.Background(), filter); err != nil {
+		t.Error(err)
+	}
+}
+
+// dial connects to a server, or to a proxy of it, which the test may end.
+func dial(t testing.TB, uri string) *mongo.Client {
+	t.Helper()
+	client, err := mongo.Connect(options.Client().ApplyURI(uri))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = client.Disconnect(context.Background()) })
+	return client
 }
 
 // setRate sets the rate of a migration.

@@ -82,9 +82,7 @@ func TestProofOfFilterWithoutDocuments(t *testing.T) {
 		filtered(t, s, file, []string{`{"batch": 0}`}, []string{""})
 		dir := filepath.Dir(file)
 		command(t, s, applying(dir)...).want(t, failure.ExitOK)
-		if _, err := coll.DeleteMany(t.Context(), bson.D{{Key: "batch", Value: 0}}); err != nil {
-			t.Fatal(err)
-		}
+		deleted(t, coll, bson.D{{Key: "batch", Value: 0}})
 		command(t, s, "verify", dir).want(t, failure.ExitUsage).says(t, `no document matches the filter`)
 		command(t, s, "verify", dir, "--allow-changed").want(t, failure.ExitUsage).says(t, `no document matches the filter`)
 	}

@@ -1,10 +1,7 @@
 package servertest
 
 import (
-	"bufio"
-	"context"
 	"encoding/binary"
-	"encoding/json"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -25,64 +22,58 @@ import (
 	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
-	"github.com/bsonids/bsonids/integration/mongotest"
 	"github.com/bsonids/bsonids/uuidrep"
 )
 
 var (
-	speedRounds    = flag.Int("speed", 0, "measure the speed of apply in this many rounds")
-	speedDocuments = flag.Int("speed-documents", 300, "documents of TestSpeed on the server")
-	speedBatch     = flag.Int("speed-batch", 20, "batch size of TestSpeed on the server")
-	speedMemory    = flag.Int("speed-memory-documents", 200_000, "documents of TestSpeed on the server that answers from memory")
+	speedDocuments = flag.Int("speed-documents", 300, "documents of BenchmarkSpeed on the server")
+	speedBatch     = flag.Int("speed-batch", 20, "batch size of BenchmarkSpeed on the server")
+	speedMemory    = flag.Int("speed-memory-documents", 200_000, "documents of BenchmarkSpeed on the server that answers from memory")
 )
 
-// With -speed, TestSpeed converts the same collection with a plain loop of the driver (find and
+// BenchmarkSpeed converts the same collection with a plain loop of the driver (find and
 // bulkWrite) and with apply and its undo log, in turns, with the same batch size, workers and
 // write concern. It does so on the server and on one that answers from memory and costs almost
-// nothing, which measures only the client programs. It prints a table.
-func TestSpeed(t *testing.T) {
-	if *speedRounds == 0 {
-		mongotest.Skip(t, "the speed of apply is measured with -speed 15")
-	}
-	s := mongotest.Start(t)
-	db := connect(t, s)
-	coll := db.Collection("c")
-	rows := compare(t, contest{name: "server", server: s, coll: coll, documents: *speedDocuments, batch: *speedBatch, prepare: func() {
-		if err := coll.Drop(t.Context()); err != nil {
-			t.Fatal(err)
+// nothing, which measures only the client programs. It reports the documents per second of the loop, of apply and of its passes.
+func BenchmarkSpeed(b *testing.B) {
+	s, db := started(b)
+	memory := &weightless{t: b, n: *speedMemory}
+	insert(b, db.Collection("memory"), []any{bson.D{{Key: "_id", Value: -1}}}) // the collection must exist
+	p := startProxy(b, host(b, s), memory.answer)
+	client := dial(b, p.URI())
+	for _, c := range []contest{
+		{"server", s, db.Collection("c"), *speedDocuments, *speedBatch, func(r uuidrep.Representation) {
+			if r != uuidrep.JavaLegacy {
+				return // it is converted
+			}
+			drop(b, db.Collection("c"))
+			var docs []any
+			for i := range *speedDocuments {
+				docs = append(docs, bson.D{{Key: "_id", Value: int32(i)}, {Key: "id", Value: in(uuid.New(), r)}, {Key: "n", Value: i}})
+			}
+			insert(b, db.Collection("c"), docs)
+		}},
+		{"memory", p, client.Database(s.Database()).Collection("memory"), *speedMemory, 1000, func(r uuidrep.Representation) { memory.rep.Store(int32(r)) }},
+	} {
+		for _, workers := range []int{1, 4} {
+			b.Run(fmt.Sprintf("%s/workers=%d", c.name, workers), func(b *testing.B) {
+				took := make(map[string]time.Duration)
+				for b.Loop() {
+					c.round(b, workers, took)
+				}
+				for what, d := range took {
+					b.ReportMetric(float64(c.documents*b.N)/d.Seconds(), what+"-docs/s")
+				}
+			})
 		}
-		var docs []any
-		for i := range *speedDocuments {
-			docs = append(docs, bson.D{{Key: "_id", Value: int32(i)}, {Key: "id", Value: in(uuid.New(), uuidrep.JavaLegacy)}, {Key: "n", Value: i}})
-		}
-		insert(t, coll, docs)
-	}, converted: func() {}})
-
-	memory := db.Collection("memory")
-	insert(t, memory, []any{bson.D{{Key: "_id", Value: -1}}}) // the collection must exist
-	w := &weightless{t: t, n: *speedMemory}
-	p := startProxy(t, host(t, s), w.answer)
-	client, err := mongo.Connect(options.Client().ApplyURI(p.URI()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = client.Disconnect(context.Background()) }()
-	rows = append(rows, compare(t, contest{name: "memory", server: p, coll: client.Database(s.Database()).Collection("memory"),
-		documents: *speedMemory, batch: 1000, prepare: func() { w.rep.Store(int32(uuidrep.JavaLegacy)) }, converted: func() { w.rep.Store(int32(uuidrep.Standard)) }})...)
-
-	fmt.Println("| server | documents | workers | batch | loop | writing pass | of the loop | reading pass | proof (verify) | apply, whole | of the loop |")
-	fmt.Println("|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|")
-	for _, r := range rows {
-		fmt.Println(r)
 	}
 }
 
 // weightless answers for a collection of n documents at almost no cost to the server. The answers
 // to find and getMore are documents with one UUID each. Every update finds and changes its document.
 type weightless struct {
-	t         *testing.T
+	t         testing.TB
 	n         int
 	rep       atomic.Int32    // of the UUIDs
 	ids       []bson.RawValue // that the only cursor returns; if nil, those from next to end
@@ -188,95 +179,41 @@ type contest struct {
 	server           target
 	coll             *mongo.Collection
 	documents, batch int
-	prepare          func() // fills the collection with old values
-	converted        func() // is called between apply and verify
+	holds            func(uuidrep.Representation) // what the collection has now
 }
 
-// compare measures the ways to convert the collection, in turns, with one and four workers. It
-// returns rows of the table, with the medians of the rounds in documents per second.
-func compare(t *testing.T, c contest) (rows []string) {
-	t.Helper()
-	workers := []int{1, 4}
-	took := make([]map[string][]time.Duration, len(workers))
-	ratios := make([]map[string][]float64, len(workers))
-	for round := range *speedRounds + 1 {
-		for i, n := range workers {
-			now := c.round(t, n)
-			if round == 0 { // to warm up
-				took[i], ratios[i] = make(map[string][]time.Duration), make(map[string][]float64)
-				continue
-			}
-			for what, d := range now {
-				took[i][what] = append(took[i][what], d)
-				ratios[i][what] = append(ratios[i][what], now["loop"].Seconds()/d.Seconds())
-			}
-		}
-	}
-	for i, n := range workers {
-		speed := func(what string) string {
-			return fmt.Sprintf("%.0f", float64(c.documents)/median(took[i][what]).Seconds())
-		}
-		ratio := func(what string) string { return fmt.Sprintf("%.2f", median(ratios[i][what])) }
-		rows = append(rows, fmt.Sprintf("| %s | %d | %d | %d | %s |", c.name, c.documents, n, c.batch, strings.Join([]string{speed("loop"),
-			speed("converting"), ratio("converting"), speed("reading"), speed("verifying"), speed("whole"), ratio("whole")}, " | ")))
-	}
-	return rows
-}
-
-func median[T time.Duration | float64](s []T) T {
-	slices.Sort(s)
-	return s[len(s)/2]
-}
-
-// round converts the collection once in each way, and returns how long the loop, the whole command
+// round converts the collection once in each way, and adds how long the loop, the whole command
 // and each of its passes took.
-func (c contest) round(t *testing.T, workers int) map[string]time.Duration {
-	t.Helper()
-	took := make(map[string]time.Duration)
-	c.prepare()
+func (c contest) round(b *testing.B, workers int, took map[string]time.Duration) {
+	b.Helper()
+	c.holds(uuidrep.JavaLegacy)
 	begin := time.Now()
-	plainLoop(t, c.coll, c.batch, workers)
-	took["loop"] = time.Since(begin)
+	plainLoop(b, c.coll, c.batch, workers)
+	took["loop"] += time.Since(begin)
 
-	c.prepare()
-	dir := filepath.Join(t.TempDir(), "speed.d")
-	command(t, c.server, "plan", dir, "--db", c.coll.Database().Name()).want(t, failure.ExitOK)
-	changePlan(t, dir, func(p *plan.Plan) {
-		for i := range p.Collections {
-			for j := range p.Collections[i].Fields {
-				f := &p.Collections[i].Fields[j]
-				if f.Decision = plan.Leave; p.Collections[i].Name == c.coll.Name() {
-					f.Decision = plan.Convert("javaLegacy")
-				}
-			}
-		}
-		for i := range p.References {
-			p.References[i].Accepted = true
-		}
-	})
+	c.holds(uuidrep.JavaLegacy)
+	dir := filepath.Join(b.TempDir(), "speed.d")
+	command(b, c.server, "plan", dir, "--db", c.coll.Database().Name(), "--collection", c.coll.Name()).want(b, failure.ExitOK)
+	changePlan(b, dir, convertFields("javaLegacy", ""), accepted)
 	begin = time.Now()
-	log := command(t, c.server, "apply", dir, "--write", "--batch", fmt.Sprint(c.batch), "--workers", fmt.Sprint(workers), "--log-format", "json").want(t, failure.ExitOK).stderr
-	took["whole"] = time.Since(begin)
-	c.converted()
-	log += command(t, c.server, "verify", dir, "--log-format", "json").want(t, failure.ExitOK).stderr
-	lines := bufio.NewScanner(strings.NewReader(log))
-	for lines.Scan() {
+	log := command(b, c.server, "apply", dir, "--write", "--batch", fmt.Sprint(c.batch), "--workers", fmt.Sprint(workers), "--log-format", "json").want(b, failure.ExitOK).stderr
+	took["apply"] += time.Since(begin)
+	c.holds(uuidrep.Standard)
+	log += command(b, c.server, "verify", dir, "--log-format", "json").want(b, failure.ExitOK).stderr
+	for text := range strings.Lines(log) {
 		var line struct {
 			Msg     string
 			Seconds float64
 		}
-		if err := json.Unmarshal(lines.Bytes(), &line); err != nil {
-			t.Fatal(err)
-		}
+		decode(b, text, &line)
 		if pass, ok := strings.CutSuffix(line.Msg, " ended"); ok {
-			took[pass] = time.Duration(line.Seconds * float64(time.Second))
+			took[pass] += time.Duration(line.Seconds * float64(time.Second))
 		}
 	}
-	return took
 }
 
 // plainLoop converts one field without conditions and without a saved state.
-func plainLoop(t *testing.T, coll *mongo.Collection, batch, workers int) {
+func plainLoop(t testing.TB, coll *mongo.Collection, batch, workers int) {
 	t.Helper()
 	coll = coll.Clone(options.Collection().SetWriteConcern(writeconcern.Majority())) // as apply
 	cur, err := coll.Find(t.Context(), bson.D{}, options.Find().SetBatchSize(int32(batch)))

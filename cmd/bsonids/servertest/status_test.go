@@ -1,16 +1,22 @@
 package servertest
 
 import (
-	"encoding/json"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
+	"github.com/santhosh-tekuri/jsonschema/v6"
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 	"github.com/bsonids/bsonids/integration/mongotest"
+	"github.com/bsonids/bsonids/uuidrep"
 )
 
 type status struct {
@@ -25,14 +31,17 @@ type status struct {
 			CaughtUp                     bool
 		}
 	}
+	Cutovers []struct {
+		State           string
+		WaitsForRelease bool
+	}
 }
 
-func statusOf(t *testing.T, s target, args ...string) status {
+func statusOf(t *testing.T, s target, args ...string) (out status) {
 	t.Helper()
-	r := command(t, s, append([]string{"status", "--output", "json"}, args...)...).want(t, failure.ExitOK)
-	var out status
-	if err := json.Unmarshal([]byte(r.stdout), &out); err != nil || out.SchemaVersion != 1 {
-		t.Fatalf("%v: %s", err, r.stdout)
+	decode(t, command(t, s, append([]string{"status", "--output", "json"}, args...)...).want(t, failure.ExitOK).stdout, &out)
+	if out.SchemaVersion != 1 {
+		t.Errorf("%+v", out)
 	}
 	return out
 }
@@ -41,25 +50,21 @@ func statusOf(t *testing.T, s target, args ...string) status {
 // the record and from the directory.
 func TestStatus(t *testing.T) {
 	s := mongotest.Start(t)
-	db := connect(t, s)
-	shop(t, db, 20)
-	if got := statusOf(t, s, "--db", s.Database()); len(got.Conversions) != 0 {
+	m := newMixedShop(t, s, 20)
+	inDB := []string{"--db", s.Database()}
+	if got := statusOf(t, s, inDB...); len(got.Conversions) != 0 {
 		t.Errorf("got %+v", got)
 	}
-	file := planned(t, s)
-	dir := filepath.Dir(file)
-	edit(t, file, mixed...)
-	for _, c := range statusOf(t, nil, dir).Conversions { // before it is applied
+	for _, c := range statusOf(t, nil, m.dir).Conversions { // before it is applied
 		if c.Status != "not begun" {
 			t.Errorf("%+v", c)
 		}
 	}
-	command(t, s, "apply", dir, "--batch", "10", "--write").want(t, failure.ExitOK)
-	command(t, s, "verify", dir).want(t, failure.ExitOK)
-	for _, where := range [][]string{{"--db", s.Database()}, {dir}} {
-		got := statusOf(t, s, where...)
+	command(t, s, "apply", m.dir, "--write").want(t, failure.ExitOK)
+	command(t, s, "verify", m.dir).want(t, failure.ExitOK)
+	for _, where := range [][]string{inDB, {m.dir}} {
 		var names []string
-		for _, c := range got.Conversions {
+		for _, c := range statusOf(t, s, where...).Conversions {
 			names = append(names, c.Collection)
 			if c.Status != "done" || c.Documents != 20 || c.DocumentsRead != 20 || c.DocumentsChanged != 20 || c.Verified == nil || !*c.Verified {
 				t.Errorf("%v: got %+v", where, c)
@@ -68,54 +73,257 @@ func TestStatus(t *testing.T) {
 		if strings.Join(names, " ") != "customers invoices orders sessions" {
 			t.Errorf("%v: got %v", where, names)
 		}
-		command(t, s, append([]string{"status"}, where...)...).want(t, failure.ExitOK)
 	}
 	// Without a server, the directory has the same conversions.
 	t.Setenv("MONGODB_URI", "")
-	if got := statusOf(t, nil, dir); len(got.Conversions) != 4 || got.Conversions[3].Status != "done" || got.Conversions[3].DocumentsChanged != 20 {
+	if got := statusOf(t, nil, m.dir); len(got.Conversions) != 4 || got.Conversions[3].Status != "done" || got.Conversions[3].DocumentsChanged != 20 {
 		t.Errorf("got %+v", got)
 	}
 	// A run that shows life, and one that does not.
-	set := func(collection string, filter, change bson.D) {
+	change := func(collection string, change ...bson.E) {
 		t.Helper()
-		filter = append(bson.D{{Key: "collection", Value: collection}, {Key: "kind", Value: record.Convert}}, filter...)
-		if _, err := db.Collection(record.Name).UpdateOne(t.Context(), filter, change); err != nil {
+		change = append(change, bson.E{Key: "$unset", Value: bson.D{{Key: "ended", Value: ""}, {Key: "outcome", Value: ""}}})
+		if _, err := m.db.Collection(record.Name).UpdateOne(t.Context(), bson.D{{Key: "collection", Value: collection}, {Key: "kind", Value: record.Convert}}, bson.D(change)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	unset := bson.E{Key: "$unset", Value: bson.D{{Key: "ended", Value: ""}, {Key: "outcome", Value: ""}}}
-	set("orders", nil, bson.D{unset, {Key: "$set", Value: bson.D{{Key: "progress.read", Value: int64(5)}, {Key: "progress.changed", Value: int64(4)}}}, {Key: "$currentDate", Value: bson.D{{Key: "updated", Value: true}}}})
-	set("invoices", nil, bson.D{unset, {Key: "$set", Value: bson.D{{Key: "updated", Value: bson.DateTime(1e12)}}}})
-	got := statusOf(t, s, "--db", s.Database())
+	change("orders", bson.E{Key: "$set", Value: bson.D{{Key: "progress.read", Value: int64(5)}, {Key: "progress.changed", Value: int64(4)}}},
+		bson.E{Key: "$currentDate", Value: bson.D{{Key: "updated", Value: true}}})
+	change("invoices", bson.E{Key: "$set", Value: bson.D{{Key: "updated", Value: bson.DateTime(1e12)}}})
+	got := statusOf(t, s, inDB...)
 	if c := got.Conversions[2]; c.Status != "running" || c.DocumentsRead != 5 || c.SecondsLeft < 0 || c.DocumentsPerSecond <= 0 {
 		t.Errorf("got %+v", c)
 	}
 	if c := got.Conversions[1]; c.Status != "stopped" || c.Reason != "the run was killed" {
 		t.Errorf("got %+v", c)
 	}
-	if r := command(t, s, "status", "--db", s.Database()).want(t, failure.ExitOK); !strings.Contains(r.stdout, "2 of 4 conversions done") {
-		t.Error(r.stdout)
-	}
+	command(t, s, "status", "--db", s.Database()).want(t, failure.ExitOK).prints(t, "2 of 4 conversions done")
 }
 
 // statusCutovers returns the state of the only cutover that has not ended, or "".
 func statusCutovers(t *testing.T, s target, args ...string) string {
 	t.Helper()
-	r := command(t, s, append([]string{"status", "--output", "json"}, args...)...).want(t, failure.ExitOK)
-	var out struct {
-		Cutovers []struct {
-			State           string
-			WaitsForRelease bool
+	switch cutovers := statusOf(t, s, args...).Cutovers; {
+	case len(cutovers) == 0:
+		return ""
+	case len(cutovers) > 1 || cutovers[0].WaitsForRelease != (cutovers[0].State == "switched"):
+		t.Errorf("%+v", cutovers)
+		fallthrough
+	default:
+		return cutovers[0].State
+	}
+}
+
+// A command that fails says what it changed, and prints the commands to continue and to undo. A
+// command that is refused says that it changed nothing.
+func TestWayOn(t *testing.T) {
+	c := newScene(t, 40, uuidrep.JavaLegacy, uuidrep.Standard)
+	dir := filepath.Join(t.TempDir(), "it's the plan")
+	again(t, c.file(plan.PlanFile), dir)
+	c = c.in(dir)
+	line := "apply --write --batch 10 --batch-timeout 3s"
+	changePlan(t, dir, convertFields("csharpLegacy", ""))
+	c.run(failure.ExitUsage, line).says(t, "the values are not csharpLegacy but javaLegacy", "; this command changed nothing\n")
+	changePlan(t, dir, convertFields("javaLegacy", ""))
+	p := lostAfter(t, c.s, 2, writesTo("c"))
+	r := c.through(p).run(failure.ExitUnreachable, line)
+	quoted := "'" + strings.ReplaceAll(dir, "'", `'\''`) + "'"
+	result{stderr: strings.ReplaceAll(r.stderr, "'"+p.URI()+"'", p.URI())}.says(t, "changed: 60 values in 20 documents",
+		"to continue: bsonids apply "+quoted+" --write --batch 10", "to undo: bsonids undo "+quoted+" --write --uri "+p.URI()[:10])
+	// A run that continues counts what all runs changed.
+	c.through(lostAfter(t, c.s, 1, writesTo("c"))).run(failure.ExitUnreachable, line).says(t, "changed: 30 values in 10 documents in this run, at least 30 documents in all runs")
+}
+
+// A copy that stops says that its source was not changed, and the same command continues it.
+func TestWayOnOfCopy(t *testing.T) {
+	c := newScene(t, 20, uuidrep.JavaLegacy, uuidrep.Standard, intoNew("c"))
+	other := prepared(t, c.s, "standard", intoNew("c"))
+	line := "apply --write --batch 5 --batch-timeout 1s" // another run waits for the batch without an answer
+	c.through(lostAfter(t, c.s, 1, asks("insert", "c_standard"))).run(failure.ExitUnreachable, line).
+		says(t, "changed: only the new collections c_standard, and not", "to continue: bsonids apply "+c.dir, "to undo: bsonids undo "+c.dir+" --write")
+	// A collection of somebody else is not named.
+	c.in(other).run(failure.ExitUsage, "apply --write").says(t, "changed nothing").lacks(t, "to undo")
+	c.ok(line)
+	c.converted()
+}
+
+// A conversion that stopped does not continue without the list that it wrote, in place or as a copy. With
+// it, each value is listed once.
+func TestSkipListContinued(t *testing.T) {
+	for _, changes := range ways {
+		const n = 40
+		var docs []any
+		for i := range n {
+			// Text fits no order, and is left.
+			odd := bson.Binary{Subtype: 3, Data: []byte("0123456789abcde" + string(rune('A'+i)))}
+			docs = append(docs, bson.D{{Key: "_id", Value: i}, {Key: "a", Value: bson.A{in(v4(i), uuidrep.JavaLegacy), odd}}})
+		}
+		c := setting(t, docs, changes...)
+		const line = "apply --write --batch 5 --workers 1"
+		c.through(lostAfter(t, c.s, 3, writesTo("c", "c_standard"))).run(failure.ExitUnreachable, line)
+		list := skipList(t, c.dir)
+		is := text(t, list)
+		if strings.Count(is, "\n") < 15 {
+			t.Fatal(is)
+		}
+		before := all(t, c.coll)
+		for _, spoilt := range []string{"", is[:len(is)/2], "{\"x\":1}\n" + is, "missing"} {
+			if put(t, list, spoilt); spoilt == "missing" {
+				_ = os.Remove(list)
+			}
+			c.run(failure.ExitUsage, line).says(t, list, "put the file back")
+			equal(t, all(t, c.coll), before)
+		}
+		put(t, list, is)
+		c.run(failure.ExitIncomplete, line)
+		if is := lines(t, list); len(is) != n || len(slices.Compact(is)) != n {
+			t.Errorf("%d lines of %d values", len(is), n)
 		}
 	}
-	if err := json.Unmarshal([]byte(r.stdout), &out); err != nil || len(out.Cutovers) > 1 {
-		t.Fatal(err, r.stdout)
+}
+
+const schemas = "../../../docs/schemas"
+
+var compiled sync.Map // name of a schema to what compileSchema returns
+
+// compileSchema compiles docs/schemas/NAME.schema.json. In the compiled schema, an object has only
+// the keys that the schema lists: a document with any other key is valid, but not documented.
+func compileSchema(t testing.TB, name string) *jsonschema.Schema {
+	t.Helper()
+	if s, ok := compiled.Load(name); ok {
+		return s.(*jsonschema.Schema)
 	}
-	if len(out.Cutovers) == 0 {
-		return ""
+	f, err := os.Open(filepath.Join(schemas, name+".schema.json"))
+	if err != nil {
+		t.Fatal(err)
 	}
-	if c := out.Cutovers[0]; c.WaitsForRelease != (c.State == "switched") {
-		t.Errorf("%+v", c)
+	defer func() { _ = f.Close() }()
+	doc, err := jsonschema.UnmarshalJSON(f)
+	if err != nil {
+		t.Fatal(err)
 	}
-	return out.Cutovers[0].State
+	c := jsonschema.NewCompiler()
+	c.AssertFormat()
+	c.AssertContent()
+	if err := c.AddResource(name, closed(doc)); err != nil {
+		t.Fatal(err)
+	}
+	s, err := c.Compile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	compiled.Store(name, s)
+	return s
+}
+
+// closed adds "additionalProperties": false to every schema of an object with listed properties.
+func closed(v any) any {
+	switch v := v.(type) {
+	case []any:
+		for i := range v {
+			v[i] = closed(v[i])
+		}
+	case map[string]any:
+		for k := range v {
+			v[k] = closed(v[k])
+		}
+		if _, ok := v["properties"].(map[string]any); ok && v["type"] == "object" && v["additionalProperties"] == nil {
+			v["additionalProperties"] = false
+		}
+	}
+	return v
+}
+
+// checkSchema fails the test unless the text is one JSON document of the schema.
+func checkSchema(t testing.TB, name, text string) {
+	t.Helper()
+	doc, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
+	if err == nil {
+		err = compileSchema(t, name).Validate(doc)
+	}
+	if err != nil {
+		t.Errorf("%s: %v\n%s", name, err, text)
+	}
+}
+
+// A schema refuses a document without a version, of another version, with a wrong type, and, as the
+// tests use it, with a key that it does not list.
+func TestSchemasRefuse(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join(schemas, "*.schema.json"))
+	if err != nil || len(files) < 7 {
+		t.Fatal(files, err)
+	}
+	for _, file := range files {
+		compileSchema(t, strings.TrimSuffix(filepath.Base(file), ".schema.json"))
+	}
+	r := command(t, nil, "show", "00112233-4455-6677-8899-aabbccddeeff", "-o", "json").want(t, failure.ExitOK)
+	for what, change := range map[string]func(map[string]any){
+		"no version":      func(m map[string]any) { delete(m, "schemaVersion") },
+		"another version": func(m map[string]any) { m["schemaVersion"] = 2 },
+		"a wrong type":    func(m map[string]any) { m["form"] = 1 },
+		"another key":     func(m map[string]any) { m["other"] = 1 },
+	} {
+		var m map[string]any
+		decode(t, r.stdout, &m)
+		change(m)
+		if compileSchema(t, "show").Validate(m) == nil {
+			t.Errorf("%s is valid", what)
+		}
+	}
+}
+
+// Every command with --output json writes a document of its schema, whatever the outcome. The
+// function command checks that, also in all other tests.
+func TestSchemas(t *testing.T) {
+	for _, v := range []string{"00112233-4455-6677-8899-aabbccddeeff", `BinData(3, "d2ZVRDMiEQD/7t3Mu6qZiA==")`, `{"$oid": "699dfad90ca573f85c0eec1c"}`, "00000000-0000-0000-0000-000000000000"} {
+		command(t, nil, "show", v, "-o", "json").want(t, failure.ExitOK).prints(t, `"schemaVersion": 1`)
+	}
+	odd := []any{
+		bson.D{{Key: "_id", Value: in(v4(1), uuidrep.JavaLegacy)}, {Key: "sum", Value: bson.Binary{Subtype: 3, Data: make([]byte, 5)}}, {Key: "t", Value: v4(2).String()}},
+		bson.D{{Key: "_id", Value: "x\u202e"}, {Key: "id", Value: bson.Binary{Subtype: 3, Data: []byte("0123456789abcdef")}}},
+	}
+	for _, changes := range ways {
+		c := newScene(t, 60, uuidrep.JavaLegacy, uuidrep.Standard, changes...)
+		run := func(code int, lines ...string) {
+			t.Helper()
+			for _, line := range lines {
+				c.run(code, line+" --output json").prints(t, `"schemaVersion": 1`)
+			}
+		}
+		run(failure.ExitOK, "apply", "apply --write", "apply --write", "verify", "status", "undo")
+		for _, verb := range []string{"status", "scan"} {
+			command(t, c.s, verb, "--db", c.db.Name(), "--output", "json").want(t, failure.ExitOK).prints(t, `"schemaVersion": 1`)
+		}
+		deleted(t, c.result, bson.D{{Key: "_id", Value: 1}})
+		run(failure.ExitIncomplete, "verify")
+	}
+	c := newScene(t, 60, uuidrep.JavaLegacy, uuidrep.Standard)
+	insert(t, c.coll, odd)
+	command(t, c.s, "scan", "--db", c.db.Name(), "--output", "json").want(t, failure.ExitOK).prints(t, `"schemaVersion": 1`)
+	c.plan("standard", convertFields("javaLegacy", "", "id"))
+	c.run(failure.ExitIncomplete, "apply --write --output json").prints(t, `"schemaVersion": 1`)
+	c.run(failure.ExitOK, "status --output json").prints(t, `"schemaVersion": 1`)
+}
+
+// Log lines have a schema, too.
+func TestLogSchema(t *testing.T) {
+	s := mongotest.Start(t)
+	fill(t, connect(t, s).Collection("c"), 0, 30, uuidrep.JavaLegacy, v4)
+	began := time.Now()
+	r := command(t, s, "scan", "--db", s.Database(), "--fail-on", "legacy", "--log-format", "json").want(t, failure.ExitIncomplete)
+	levels := make(map[string]int)
+	for line := range strings.Lines(r.stderr) {
+		checkSchema(t, "log", line)
+		var l struct {
+			Time  time.Time
+			Level string
+		}
+		if decode(t, line, &l); l.Time.Before(began.Add(-time.Second)) || l.Time.Location() != time.UTC {
+			t.Error(line)
+		}
+		levels[l.Level]++
+	}
+	if levels["INFO"] < 2 || levels["ERROR"] < 1 {
+		t.Error(r.stderr)
+	}
 }

@@ -65,9 +65,7 @@ func TestPause(t *testing.T) {
 				return
 			}
 			command(t, s, "status", dir).prints(t, "Paused: ")
-			if err := os.Remove(pause); err != nil {
-				t.Error(err)
-			}
+			removed(t, pause)
 		}}
 		cmd := startLogged(t, p, log, append(args, "--write", "--batch", "5")...)
 		if err := cmd.Wait(); err != nil {

@@ -3,13 +3,17 @@ package servertest
 import (
 	"crypto/md5"
 	"encoding/hex"
+	"fmt"
 	"maps"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
@@ -65,7 +69,7 @@ func TestForms(t *testing.T) {
 			}
 			was, is := user(u, i)
 			return doc(was, embeds{v}), doc(is, in(v, uuidrep.Standard))
-		}, []string{"Go structs", "customer.uuid"}, []string{`"values": 128`, `"documents": 64`}},
+		}, []string{"Go structs", "customer.uuid", `"goStructs": 51`}, []string{`"values": 128`, `"documents": 64`}},
 		"javaLegacy to text": {[]func(*plan.Plan){convertFields("javaLegacy", "text")}, func(i int, u, _ uuid.UUID) (old, converted bson.D) {
 			doc := func(v any) bson.D {
 				return bson.D{{Key: "_id", Value: int32(i)}, {Key: "customer", Value: bson.A{v, "x", v}}}
@@ -75,7 +79,9 @@ func TestForms(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := pairs(t, 64, func(i int) (old, converted bson.D) { return tt.doc(i, uuid.New(), uuid.New()) }, tt.changes...)
-			command(t, c.s, "scan", "--db", c.db.Name(), "--all").want(t, failure.ExitOK).prints(t, tt.scan...)
+			table := command(t, c.s, "scan", "--db", c.db.Name(), "--all").want(t, failure.ExitOK).stdout
+			json := command(t, c.s, "scan", "--db", c.db.Name(), "--all", "--output", "json").want(t, failure.ExitOK).stdout
+			result{stdout: table + json}.prints(t, tt.scan...)
 			c.run(failure.ExitOK, "apply").prints(t, name, "dry run")
 			c.unchanged()
 			c.run(failure.ExitOK, "apply --write --output json").prints(t, tt.counts...)
@@ -242,4 +248,150 @@ func TestTextUnique(t *testing.T) {
 	if b := text(t, skipList(t, c.dir)); strings.Count(b, "\n") != 1 {
 		t.Error(b)
 	}
+}
+
+// club fills a database with n UUIDs in all forms that refer to each other, and returns its plan, and what its
+// collections have before and after the conversion by the decisions of clubDecisions.
+func club(t testing.TB, s *mongotest.Server, db *mongo.Database, n int) (file string, before, want map[string]map[string]bson.Raw) {
+	t.Helper()
+	before = map[string]map[string]bson.Raw{"members": {}, "visits": {}, "rooms": {}}
+	want = map[string]map[string]bson.Raw{"members": {}, "members_standard": {}, "visits": {}, "rooms": {}}
+	add := func(name string, old, converted bson.D) {
+		insert(t, db.Collection(name), []any{old})
+		note(before[name], old)
+		note(want[name], converted)
+	}
+	for i := range n {
+		u, host, room, key := v4(i), v4(i), v4(i), v4(i)
+		guest, seen := any(uuid.NullUUID{UUID: host, Valid: true}), any(in(host, uuidrep.Standard))
+		switch i % 5 {
+		case 0:
+			guest, seen = uuid.NullUUID{}, nil
+		case 1:
+			guest = bson.D{{Key: "uuid", Value: bson.Binary{Data: host[:]}}}
+		}
+		member := bson.D{{Key: "_id", Value: spelling(u, i)}, {Key: "note", Value: u.String()}}
+		add("members", member, member)
+		note(want["members_standard"], bson.D{{Key: "_id", Value: in(u, uuidrep.Standard)}, member[1]})
+		sum := spelling(v4(i), 1)
+		visit := func(member, guest, room, door any) bson.D {
+			return bson.D{{Key: "_id", Value: int32(i)}, {Key: "member", Value: member}, {Key: "guests", Value: bson.A{guest, "x"}},
+				{Key: "room", Value: room}, {Key: "door", Value: door}, {Key: "sum", Value: sum}}
+		}
+		add("visits", visit(spelling(u, i+1), guest, in(room, uuidrep.JavaLegacy), in(key, uuidrep.CSharpLegacy)),
+			visit(in(u, uuidrep.Standard), seen, in(room, uuidrep.Standard), key.String()))
+		keeper := bson.E{Key: "keeper", Value: in(u, uuidrep.Standard)}
+		add("rooms", bson.D{{Key: "_id", Value: int32(i)}, {Key: "number", Value: in(room, uuidrep.Standard)}, keeper},
+			bson.D{{Key: "_id", Value: int32(i)}, {Key: "number", Value: room.String()}, keeper})
+	}
+	return planned(t, s), before, want
+}
+
+// clubDecisions has, by path, the decisions of a person about the club.
+var clubDecisions = map[string]string{
+	"_id text":                "convert from text",
+	"member text":             "convert from text",
+	"guests[] goStruct":       "convert from goStruct",
+	"guests[].uuid subtype 0": "leave",
+	"room subtype 3":          "convert from javaLegacy",
+	"door subtype 3":          "convert from csharpLegacy to text",
+	"number subtype 4":        "convert from standard to text",
+}
+
+// decideFields writes decisions about fields into a plan.
+func decideFields(t testing.TB, file string, decisions map[string]string) {
+	t.Helper()
+	is := text(t, file)
+	for field, d := range decisions {
+		path, stored, _ := strings.Cut(field, " ")
+		entry := regexp.MustCompile(`(- path: ` + regexp.QuoteMeta(fmt.Sprintf("%q", path)) + `\n *stored: ` + stored + `\n *decision: ).*`)
+		if !entry.MatchString(is) {
+			t.Fatalf("no %s in\n%s", field, is)
+		}
+		is = entry.ReplaceAllString(is, "${1}"+d)
+	}
+	put(t, file, is)
+}
+
+// clubDecided makes the decisions of a person.
+func clubDecided(t *testing.T, file string) {
+	t.Helper()
+	decideFields(t, file, clubDecisions)
+	for _, fields := range []string{`"_id", "member"`, `"number", "room"`, `"_id", "note"`} { // one end is converted before the other, or to another form
+		edit(t, file, "    fields: ["+fields+"]\n", "    fields: ["+fields+"]\n    accepted: true\n")
+	}
+	changePlan(t, filepath.Dir(file), intoNew("members"))
+}
+
+// A plan leaves text and documents of Go structs, with their evidence. A person decides to convert them,
+// beside ordinary conversions and conversions to text. It is applied and proven, and undo restores every
+// byte.
+func TestPlanForms(t *testing.T) {
+	s, db := started(t)
+	file, before, want := club(t, s, db, 40)
+	dir := filepath.Dir(file)
+	made := text(t, file)
+	for _, line := range []string{
+		"# - 40 of 40 distinct UUIDs have the variant and a version of RFC 9562: 4",
+		"# left: text is not wrong", "{uuid: …, valid: true}", "valid: false}, which is no UUID",
+		"- {order: text, by: evidence, versions: [4], digits: [4]}",
+		"- {order: goStruct, by: evidence, versions: [4]}",
+		`- between: ["members", "visits"]`, `fields: ["_id", "member"]`, "# \"members\" \"_id\" is text, and \"rooms\" \"keeper\" is subtype 4",
+	} {
+		if !strings.Contains(made, line) {
+			t.Errorf("%q is not in\n%s", line, made)
+		}
+	}
+	for decision, want := range map[string]string{
+		"_id text: convert from text":              "values in _id cannot be converted in place",
+		"guests[] goStruct: convert from goStruct": `the values at "guests[].uuid" are converted with the documents: leave them`,
+		"member text: convert from goStruct":       "the values are text, and goStruct is goStruct",
+		"member text: convert from text to text":   "the two representations are the same",
+		"number subtype 4: convert from standard":  "the two representations are the same",
+	} {
+		edited := filepath.Join(t.TempDir(), "plan.yaml")
+		put(t, edited, made)
+		field, d, _ := strings.Cut(decision, ": ")
+		decideFields(t, edited, map[string]string{field: d})
+		command(t, s, "apply", filepath.Dir(edited)).want(t, failure.ExitUsage).says(t, want)
+	}
+	clubDecided(t, file)
+	command(t, s, "apply", dir, "--output", "json").want(t, failure.ExitOK)
+	whole(t, db, before)
+
+	// The evidence is compared, also that of text.
+	u := v4(1)
+	u[6] = 0x10
+	was := before["visits"]["{\"$numberInt\":\"2\"}"].Lookup("member")
+	set(t, db.Collection("visits"), int32(2), "member", u.String())
+	command(t, s, "apply", dir, "--write").want(t, failure.ExitUsage).says(t, `the evidence of "member" (text) for text was {order: text, by: evidence, versions: [4]`)
+	set(t, db.Collection("visits"), int32(2), "member", was)
+	whole(t, db, before)
+
+	command(t, s, "apply", dir, "--write").want(t, failure.ExitOK)
+	whole(t, db, want)
+	command(t, s, "status", "--db", s.Database(), "--output", "json").want(t, failure.ExitOK)
+	command(t, s, "status", "--db", s.Database()).want(t, failure.ExitOK).prints(t, "3 of 3 conversions done", "csharpLegacy to text")
+	command(t, s, "verify", dir, "--output", "json").want(t, failure.ExitOK)
+	command(t, s, "verify", dir).want(t, failure.ExitOK)
+	set(t, db.Collection("visits"), int32(2), "member", uuid.NewString())
+	command(t, s, "verify", dir).want(t, failure.ExitIncomplete)
+	command(t, s, "undo", dir, "--write").want(t, failure.ExitIncomplete)
+	set(t, db.Collection("visits"), int32(2), "member", was)
+	whole(t, db, before)
+}
+
+// Such a plan, or its undo, that is killed at random moments and started again has the same result as
+// one that is not.
+func TestKillPlanForms(t *testing.T) {
+	s, db := started(t)
+	file, before, want := club(t, s, db, 40)
+	clubDecided(t, file)
+	flags := []string{filepath.Dir(file), "--write", "--batch", "10", "--batch-timeout", "1s"}
+	applied := untilDone(t, s, append([]string{"apply", "--workers", "2"}, flags...)...)
+	whole(t, db, want)
+	command(t, s, "verify", filepath.Dir(file)).want(t, failure.ExitOK)
+	undone := untilDone(t, s, append([]string{"undo"}, flags...)...)
+	whole(t, db, before)
+	t.Logf("killed %d times while it converted, and %d times while it restored", applied, undone)
 }

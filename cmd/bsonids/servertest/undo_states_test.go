@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -86,14 +85,7 @@ func TestUndoStates(t *testing.T) {
 		lost    bool   // the old collection cannot be put back
 	}{
 		{"in place, in part", []func(*testing.T, *migrating){func(t *testing.T, m *migrating) {
-			var batches atomic.Int32
-			p := startProxy(t, host(t, m.s), func(r request, pass func() []byte) []byte {
-				if of, _ := r.command.Lookup("update").StringValueOK(); of == "b" && isBatch(r) && batches.Add(1) > 1 {
-					return nil
-				}
-				return pass()
-			})
-			command(t, p, "apply", m.dir, "--write", "--batch", "5", "--workers", "1", "--batch-timeout", "1s").want(t, failure.ExitUnreachable)
+			command(t, lostAfter(t, m.s, 1, writesTo("b")), "apply", m.dir, "--write", "--batch", "5", "--workers", "1", "--batch-timeout", "1s").want(t, failure.ExitUnreachable)
 		}}, "", false, false},
 		{"in place and copied", []func(*testing.T, *migrating){apply}, "", false, false},
 		{"following", []func(*testing.T, *migrating){func(t *testing.T, m *migrating) {
@@ -124,11 +116,7 @@ func TestUndoStates(t *testing.T) {
 		t.Run(tt.state, func(t *testing.T) {
 			m := &migrating{cut: startCut(t, 0)}
 			m.names = []string{"a"}
-			var docs []any
-			for i := range 20 {
-				docs = append(docs, cutDoc(i, 0))
-			}
-			insert(t, m.db.Collection("a"), docs)
+			insert(t, m.db.Collection("a"), cutDocs(20))
 			seed(t, m.db.Collection("b"), 20, uuidrep.JavaLegacy, uuidrep.Standard)
 			before := m.contents()
 			m.dir = prepared(t, m.s.(*mongotest.Server), "standard")

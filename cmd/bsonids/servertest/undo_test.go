@@ -96,9 +96,7 @@ func TestSpoiltLog(t *testing.T) {
 		put(t, other, of)
 		state := c.file("c.state")
 		was := text(t, state)
-		if err := os.Remove(state); err != nil {
-			t.Fatal(err)
-		}
+		removed(t, state)
 		refused(t, failure.ExitFailed, state)
 		put(t, state, was)
 		c.ok("undo --write")
@@ -122,19 +120,21 @@ func TestProofWithoutLines(t *testing.T) {
 		c.run(failure.ExitFailed, "verify --allow-changed").says(t, undo)
 		drop(t, c.db.Collection(record.Name))
 		c.run(failure.ExitFailed, "verify --allow-changed").says(t, undo) // the state file tells
-		if err := os.Remove(state); err != nil {
-			t.Fatal(err)
-		}
+		removed(t, state)
 		c.run(failure.ExitFailed, "verify --allow-changed").says(t, state)
 	}
 }
 
 // A document of which a service changed one value has its other values restored. What is not restored
-// is listed, and the undo can be ended without it.
+// is listed, and the undo can be ended without it. The proof finds the change, too. A dry run counts the fields that are decided.
 func TestUndoByValue(t *testing.T) {
 	for _, to := range targets {
-		c := newScene(t, 60, uuidrep.JavaLegacy, to)
-		c.ok("apply --write")
+		c := newScene(t, 60, uuidrep.JavaLegacy, to, convertFields("javaLegacy", "", "items.sku"))
+		c.run(failure.ExitOK, "apply --output json").prints(t, `"values": 60`)
+		c.unchanged()
+		changePlan(t, c.dir, convertFields("javaLegacy", ""))
+		c.ok("apply --write", "verify")
+		c.converted()
 		for i := 20; i < 40; i++ {
 			fresh := marshalValue(t, in(v4(i), to))
 			set(t, c.coll, i, "id", fresh)
@@ -145,6 +145,8 @@ func TestUndoByValue(t *testing.T) {
 			doc[1].Value = fresh
 			note(c.before, doc)
 		}
+		c.run(failure.ExitIncomplete, "verify")
+		c.ok("verify --allow-changed")
 		texts := []string{`"changedSince": 20`, `"valuesLeft": 20`}
 		if to == uuidrep.Standard {
 			texts = append(texts, `"newValuesNotInUndoLog": 20`)
@@ -155,8 +157,8 @@ func TestUndoByValue(t *testing.T) {
 				t.Error(r.stdout)
 			}
 			c.run(failure.ExitIncomplete, "undo --write").prints(t, "--allow-changed")
+			c.unchanged()
 		}
-		c.unchanged()
 		c.run(failure.ExitOK, "undo --write --allow-changed").lacks(t, "give --allow-changed")
 		// The undo is complete, and another conversion may begin.
 		other := prepared(t, c.s, to.String(), convertFields("javaLegacy", ""), trusted("id"))
@@ -166,8 +168,6 @@ func TestUndoByValue(t *testing.T) {
 		}
 	}
 }
-
-func marshalled(t testing.TB, v any) bson.RawValue { return marshalValue(t, v) }
 
 // The log of a conversion that was undone restores nothing of a later one, which has a log of its own.
 func TestUndoOfAnEarlierConversion(t *testing.T) {

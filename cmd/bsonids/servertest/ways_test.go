@@ -1,7 +1,6 @@
 package servertest
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -59,8 +58,8 @@ func appliedWay(t *testing.T, s *mongotest.Server, dir string) way {
 	t.Helper()
 	var got struct{ Steps []way }
 	r := command(t, s, slices.Concat([]string{"apply", dir, "--write", "--output", "json"}, gentle)...).want(t, failure.ExitIncomplete)
-	if err := json.Unmarshal([]byte(r.stdout), &got); err != nil || len(got.Steps) != 1 {
-		t.Fatalf("%v: %s", err, r.stdout)
+	if decode(t, r.stdout, &got); len(got.Steps) != 1 {
+		t.Fatal(r.stdout)
 	}
 	w := got.Steps[0]
 	w.list = skipLines(t, skipList(t, dir))
@@ -88,14 +87,7 @@ func accepts(t *testing.T, db *mongo.Database, d bson.D) bool {
 // names with dots and repeated names.
 func awkward(t *testing.T, db *mongo.Database) (docs []any) {
 	r := rand.New(rand.NewPCG(26, 2))
-	stored := func(order uuidrep.Representation) bson.Binary {
-		var u uuid.UUID
-		for i := range u {
-			u[i] = byte(r.Uint32())
-		}
-		u[6], u[8] = u[6]&0x0f|0x40, u[8]&0x3f|0x80
-		return in(u, order)
-	}
+	stored := func(order uuidrep.Representation) bson.Binary { return in(newUUID(r, 4, r.IntN(1024)), order) }
 	csharp := func() bson.Binary { return stored(uuidrep.CSharpLegacy) }
 	same := bson.Binary{Subtype: 3, Data: make([]byte, 16)}
 	dotted, twice := accepts(t, db, bson.D{{Key: "a.b", Value: 1}}), accepts(t, db, bson.D{{Key: "a", Value: 1}, {Key: "a", Value: 2}})
@@ -133,15 +125,12 @@ func awkward(t *testing.T, db *mongo.Database) (docs []any) {
 // reasons, the lists, the exit codes and the values are the same, except for values that only a copy can change.
 // Values that are the same in both orders are neither converted nor left.
 func TestEveryWay(t *testing.T) {
-	s := mongotest.Start(t)
-	db := connect(t, s)
+	s, db := started(t)
 	docs := awkward(t, db)
 	for _, to := range []string{"javaLegacy", "standard"} {
 		coll, copied := db.Collection("c"), db.Collection("copy")
 		for _, name := range []string{"accepts", "c", "copy"} {
-			if err := db.Collection(name).Drop(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			drop(t, db.Collection(name))
 		}
 		insert(t, coll, docs)
 		decided := func(p *plan.Plan) {
@@ -155,9 +144,7 @@ func TestEveryWay(t *testing.T) {
 		}
 		copy := appliedWay(t, s, prepared(t, s, to, decided, copiedInto("c", "copy")))
 		want := all(t, copied)
-		if err := copied.Drop(t.Context()); err != nil { // the next plan does not know it
-			t.Fatal(err)
-		}
+		drop(t, copied) // the next plan does not know it
 		inPlace := appliedWay(t, s, prepared(t, s, to, decided, copiedInto("c", "")))
 		if got := inPlace.copied(); fmt.Sprint(got) != fmt.Sprint(copy) || got.Values == 0 || got.Documents == 0 {
 			t.Errorf("to %s: in place, as a copy\n%+v\ncopy\n%+v", to, got, copy)
