@@ -119,7 +119,6 @@ func TestPlanAgain(t *testing.T) {
 		}
 		command(t, s, applying(dir)...).want(t, failure.ExitUsage) // a decision is unknown
 		setDecision(t, file, "x", "convert from javaLegacy")
-		edit(t, file, "- path: \"b[]\" # later", "- path: \"b[]\"")
 		setDecision(t, file, "b[]", "convert from javaLegacy")
 
 		held, _, err := plan.Lock(dir)
