@@ -42,9 +42,7 @@ func TestCutoverRollsBack(t *testing.T) {
 	})
 	command(t, p, c.line("cutover", "--write")...).want(t, failure.ExitFailed).
 		says(t, "not today; the cutover was rolled back").prints(t, "was rolled back").lacks(t, "to undo:")
-	if got := c.collections(); got != "a a_new b b_new c c_new" {
-		t.Errorf("collections %s", got)
-	}
+	c.wantCollections("a a_new b b_new c c_new")
 	c.wantSettings(settings, "a", "a_new", "b", "b_new", "c", "c_new")
 	for _, name := range c.names {
 		docs := c.docs(name)
@@ -56,9 +54,7 @@ func TestCutoverRollsBack(t *testing.T) {
 		}
 	}
 	// It can be done again.
-	if r := c.cutover(c.s, failure.ExitOK, "--write"); r.State != "switched" {
-		t.Errorf("%+v", r)
-	}
+	c.cutover(c.s, failure.ExitOK, "--write").is(t, "switched")
 	for _, name := range c.names {
 		equal(t, converted(t, c.docs(name)), want[name])
 	}
@@ -68,17 +64,11 @@ func TestCutoverRollsBack(t *testing.T) {
 // merged, or reported.
 func TestCutoverBetween(t *testing.T) {
 	c := startCut(t, 20, "a")
-	var once sync.Once
-	p := startProxy(t, host(t, c.s), func(r request, pass func() []byte) []byte {
-		if r.rename() == c.db.Name()+".a_new to "+c.db.Name()+".a" {
-			once.Do(func() { insert(t, c.db.Collection("a"), []any{cutDoc(100, 1), cutDoc(3, 33), cutDoc(4, 0)}) })
-		}
-		return pass()
-	})
-	r := c.cutover(p, failure.ExitIncomplete, "--write")
-	b := r.Collections[0].CreatedBetween
-	if r.State != "switched" || len(b) != 1 || b[0].Collection != "a_between_1" || b[0].Documents != 3 || b[0].Conflicts != 1 {
-		t.Errorf("%+v", r)
+	p := justBefore(t, c.s, func(r request) bool { return r.rename() == c.db.Name()+".a_new to "+c.db.Name()+".a" },
+		func() { insert(t, c.db.Collection("a"), []any{cutDoc(100, 1), cutDoc(3, 33), cutDoc(4, 0)}) })
+	b := c.cutover(p, failure.ExitIncomplete, "--write").is(t, "switched").Collections[0].CreatedBetween
+	if len(b) != 1 || b[0].Collection != "a_between_1" || b[0].Documents != 3 || b[0].Conflicts != 1 {
+		t.Errorf("%+v", b)
 	}
 	docs := c.docs("a")
 	if n := docs[marshalValue(t, in(cutID(3), uuidrep.Standard)).String()].Lookup("n").Int32(); len(docs) != 21 || n != 0 {
@@ -106,9 +96,7 @@ func TestCutoverRefused(t *testing.T) {
 	}
 	run := func(cmd ...bson.E) {
 		t.Helper()
-		if err := db.RunCommand(t.Context(), bson.D(cmd)).Err(); err != nil {
-			t.Fatal(err)
-		}
+		check(t, db.RunCommand(t.Context(), bson.D(cmd)).Err())
 	}
 	insert(t, db.Collection("none"), []any{cutDoc(1, 1)})
 	insert(t, db.Collection("b"), []any{cutDoc(1, 1), cutDoc(2, 1)})
@@ -137,9 +125,7 @@ func TestCutoverRefused(t *testing.T) {
 	refused("part 2/2 is missing", "b")
 	set := func(field string, value any) {
 		t.Helper()
-		if _, err := db.Collection(record.Name).UpdateMany(t.Context(), bson.D{{Key: "collection", Value: "a"}}, bson.D{{Key: "$set", Value: bson.D{{Key: field, Value: value}}}}); err != nil {
-			t.Fatal(err)
-		}
+		did(t)(db.Collection(record.Name).UpdateMany(t.Context(), bson.D{{Key: "collection", Value: "a"}}, bson.D{{Key: "$set", Value: bson.D{{Key: field, Value: value}}}}))
 	}
 	set("outcome", "stopped")
 	refused("is not finished", "a")
@@ -165,18 +151,14 @@ func TestCutoverRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	g := record.Guard{Collection: "a", Refuses: []record.Refused{{Path: "customer", Subtype: 3}}, Before: guard.SettingsOf(spec)}
-	if _, err := g.Insert(t.Context(), db, ""); err != nil {
-		t.Fatal(err)
-	}
+	did(t)(g.Insert(t.Context(), db, ""))
 	refused("is guarded", "a")
 	command(t, c.s, "release", "--db", db.Name(), "a", "--guards", "--write").want(t, failure.ExitOK)
 
 	// A view.
 	run(bson.E{Key: "create", Value: "v"}, bson.E{Key: "viewOn", Value: "a"}, bson.E{Key: "pipeline", Value: bson.A{}})
 	refused("because it is a view", "v")
-	if got := c.collections(); got != "a a_new b b_new none v" {
-		t.Errorf("collections %s", got)
-	}
+	c.wantCollections("a a_new b b_new none v")
 
 	// What else would change a fenced collection is refused, until the release.
 	c.cutover(c.s, failure.ExitOK, "--write")
@@ -212,13 +194,7 @@ func TestCutoverWithoutCollMod(t *testing.T) {
 func TestCutoverTwice(t *testing.T) {
 	c := startCut(t, 20, "a", "b")
 	reached, others := make(chan struct{}), make(chan struct{})
-	var once sync.Once
-	p := startProxy(t, host(t, c.s), func(r request, pass func() []byte) []byte {
-		if r.rename() != "" {
-			once.Do(func() { close(reached); <-others })
-		}
-		return pass()
-	})
+	p := justBefore(t, c.s, func(r request) bool { return r.rename() != "" }, func() { close(reached); <-others })
 	ended := make(chan result, 1)
 	go func() { ended <- command(t, p, c.line("cutover", "--write")...) }()
 	<-reached
@@ -235,9 +211,7 @@ func TestCutoverLostAnswers(t *testing.T) {
 	c := startCut(t, 30, "a", "-b c")
 	c.args = append(c.args, "--")
 	for _, name := range c.names {
-		if _, err := c.db.Collection(name).DeleteMany(t.Context(), bson.D{{Key: "_id", Value: bson.D{{Key: "$in", Value: bson.A{in(cutID(1), uuidrep.JavaLegacy), in(cutID(2), uuidrep.JavaLegacy)}}}}}); err != nil {
-			t.Fatal(err)
-		}
+		did(t)(c.db.Collection(name).DeleteMany(t.Context(), bson.D{{Key: "_id", Value: bson.D{{Key: "$in", Value: bson.A{in(cutID(1), uuidrep.JavaLegacy), in(cutID(2), uuidrep.JavaLegacy)}}}}}))
 		insert(t, c.db.Collection(name), []any{cutDoc(50, 1)})
 	}
 	before := map[string]map[string]bson.Raw{}
@@ -291,9 +265,7 @@ func TestCutoverAfterFollow(t *testing.T) {
 	b.interrupt().want(t, failure.ExitOK)
 	insert(t, c.db.Collection("a"), []any{cutDoc(9, 9)})
 	want := converted(t, c.docs("a"))
-	if r := c.cutover(c.s, failure.ExitOK, "--write"); r.State != "switched" {
-		t.Errorf("%+v", r)
-	}
+	c.cutover(c.s, failure.ExitOK, "--write").is(t, "switched")
 	equal(t, c.docs("a"), want)
 	// A follower that is started again does not write to the fenced collections.
 	command(t, c.s, follow(dir, "--until-caught-up")...).want(t, failure.ExitUsage)

@@ -1,7 +1,6 @@
 package servertest
 
 import (
-	"encoding/json"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -29,13 +28,10 @@ type cut struct {
 // converted copies.
 func startCut(t testing.TB, documents int, names ...string) *cut {
 	t.Helper()
-	s := mongotest.Start(t)
-	s.Require(t, mongotest.CollMod)
-	c := &cut{&guarded{TB: t, s: s, db: connect(t, s)}, names, []string{"--db", s.Database(), "--batch-timeout", "5s", "--retry-for", "30s"}}
+	s, db := started(t, mongotest.CollMod)
+	c := &cut{&guarded{TB: t, s: s, db: db}, names, []string{"--db", s.Database(), "--batch-timeout", "5s", "--retry-for", "30s"}}
 	for _, name := range names {
-		if err := c.db.RunCommand(t.Context(), append(bson.D{{Key: "create", Value: name}}, cutSettings...)).Err(); err != nil {
-			t.Fatal(err)
-		}
+		check(t, c.db.RunCommand(t.Context(), append(bson.D{{Key: "create", Value: name}}, cutSettings...)).Err())
 		var docs []any
 		for i := range documents {
 			docs = append(docs, cutDoc(i, 0))
@@ -85,20 +81,25 @@ func (c *cut) planFrom(to, name, into, from string, fields ...string) (dir strin
 }
 
 type cutReport struct {
-	State, Reason, Release string
-	RefusedMilliseconds    int64
-	ComparedAllBehindFence string
-	Collections            []struct {
-		Documents, DocumentsComparedBehindFence                         int64
-		Collection, NewCollection, KeptAs                               string
-		DocumentsInserted, DocumentsReplaced, DocumentsDeleted          int64
-		DocumentsComparedBetween, GapMilliseconds, UnfencedMilliseconds int64
-		DocumentsNotBroughtBack                                         int64
-		CreatedBetween                                                  []struct {
+	State, ComparedAllBehindFence string
+	RefusedMilliseconds           int64
+	Collections                   []struct {
+		Documents, DocumentsComparedBehindFence, GapMilliseconds int64
+		DocumentsInserted, DocumentsReplaced, DocumentsDeleted   int64
+		CreatedBetween                                           []struct {
 			Collection           string
 			Documents, Conflicts int64
 		}
 	}
+}
+
+// is fails the test unless the cutover is in the state.
+func (r cutReport) is(t testing.TB, state string) cutReport {
+	t.Helper()
+	if r.State != state {
+		t.Errorf("the state is %q, want %q", r.State, state)
+	}
+	return r
 }
 
 // line returns the command line of a command for all collections.
@@ -119,11 +120,7 @@ func (c *cut) cutover(s target, code int, flags ...string) cutReport {
 	}
 	r.want(c, max(0, code))
 	var out cutReport
-	if r.stdout != "" {
-		if err := json.Unmarshal([]byte(r.stdout), &out); err != nil {
-			c.Fatal(err, r.stdout)
-		}
-	}
+	decode(c, r.stdout, &out)
 	return out
 }
 
@@ -151,29 +148,19 @@ func cutBy(i int, r uuidrep.Representation) bson.D {
 // put inserts a document as a service does in spite of the validator.
 func (c *cut) put(name string, doc bson.D) {
 	c.Helper()
-	_, err := c.db.Collection(name).InsertOne(c.Context(), doc, options.InsertOne().SetBypassDocumentValidation(true))
-	c.check(err)
+	did(c)(c.db.Collection(name).InsertOne(c.Context(), doc, options.InsertOne().SetBypassDocumentValidation(true)))
 }
 
 // set sets a field of the document with the _id in the representation, in spite of the validator.
 func (c *cut) set(name string, i int, r uuidrep.Representation, field string, v any) {
 	c.Helper()
 	update := bson.D{{Key: "$set", Value: bson.D{{Key: field, Value: v}}}}
-	_, err := c.db.Collection(name).UpdateOne(c.Context(), cutBy(i, r), update, options.UpdateOne().SetBypassDocumentValidation(true))
-	c.check(err)
+	did(c)(c.db.Collection(name).UpdateOne(c.Context(), cutBy(i, r), update, options.UpdateOne().SetBypassDocumentValidation(true)))
 }
 
 func (c *cut) delete(name string, i int, r uuidrep.Representation) {
 	c.Helper()
-	_, err := c.db.Collection(name).DeleteOne(c.Context(), cutBy(i, r))
-	c.check(err)
-}
-
-func (c *cut) check(err error) {
-	c.Helper()
-	if err != nil {
-		c.Error(err)
-	}
+	did(c)(c.db.Collection(name).DeleteOne(c.Context(), cutBy(i, r)))
 }
 
 // collections returns the names of the collections, without the record.
@@ -186,23 +173,26 @@ func (c *cut) collections() string {
 	return strings.Join(slices.Sorted(slices.Values(names)), " ")
 }
 
+func (c *cut) wantCollections(want string) {
+	c.Helper()
+	if got := c.collections(); got != want {
+		c.Fatalf("collections %s, want %s", got, want)
+	}
+}
+
 // converted returns the documents that the conversion makes of docs.
 func converted(t testing.TB, docs map[string]bson.Raw) map[string]bson.Raw {
 	t.Helper()
 	out := make(map[string]bson.Raw)
 	for _, doc := range docs {
 		elements, err := doc.Elements()
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		var fresh bson.D
 		for _, e := range elements {
 			v := any(e.Value())
 			if e.Value().Type == bson.TypeBinary {
 				u, err := uuidOf(e.Value())
-				if err != nil {
-					t.Fatal(err)
-				}
+				check(t, err)
 				v = in(u, uuidrep.Standard)
 			}
 			fresh = append(fresh, bson.E{Key: e.Key(), Value: v})
@@ -250,18 +240,11 @@ func TestCutover(t *testing.T) {
 			}
 		}
 	}
-	r := c.cutover(c.s, failure.ExitOK)
-	if r.State != "planned" || c.collections() != "a a_new b b_new" {
-		t.Fatalf("the dry run changed something: %+v, %s", r, c.collections())
-	}
+	changes(c.cutover(c.s, failure.ExitOK).is(t, "planned"))
+	c.wantCollections("a a_new b b_new")
 	c.wantSettings(settings, "a", "a_new", "b", "b_new")
-	changes(r)
-	r = c.cutover(c.s, failure.ExitOK, "--write")
-	if r.State != "switched" || c.collections() != "a a_before_cutover b b_before_cutover" {
-		t.Fatalf("%+v, %s", r, c.collections())
-	}
-	t.Logf("%+v", r)
-	changes(r)
+	changes(c.cutover(c.s, failure.ExitOK, "--write").is(t, "switched"))
+	c.wantCollections("a a_before_cutover b b_before_cutover")
 	for _, name := range c.names {
 		equal(t, c.docs(name), converted(t, before[name]))
 		equal(t, c.docs(name+"_before_cutover"), before[name])

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	"github.com/google/uuid"
@@ -221,14 +220,9 @@ func TestLeftInLateCopies(t *testing.T) {
 	s, db := started(t)
 	fill(t, db.Collection("old"), 0, 20, uuidrep.JavaLegacy, v4)
 	dir := prepared(t, s, "standard", convertFields("javaLegacy", ""), intoNew("old"))
-	var late atomic.Bool
-	p := startProxy(t, host(t, s), func(r request, pass func() []byte) []byte {
-		reply := pass()
-		if asks("insert", "old_standard")(r) && !late.Swap(true) {
-			insert(t, db.Collection("old"), []any{bson.D{{Key: "_id", Value: int32(-1)}, {Key: "a", Value: bson.Binary{Subtype: 3, Data: make([]byte, 15)}}},
-				bson.D{{Key: "_id", Value: int32(-2)}, {Key: "a", Value: bson.Binary{Subtype: 3, Data: []byte("no UUID, I think")}}}})
-		}
-		return reply
+	p := justAfter(t, s, asks("insert", "old_standard"), func() {
+		insert(t, db.Collection("old"), []any{bson.D{{Key: "_id", Value: int32(-1)}, {Key: "a", Value: bson.Binary{Subtype: 3, Data: make([]byte, 15)}}},
+			bson.D{{Key: "_id", Value: int32(-2)}, {Key: "a", Value: bson.Binary{Subtype: 3, Data: []byte("no UUID, I think")}}}})
 	})
 	command(t, p, "apply", dir, "--write").want(t, failure.ExitIncomplete)
 	if lines := skipLines(t, skipList(t, dir)); len(lines) != 1 || !strings.Contains(string(lines[0].ID), "-2") {

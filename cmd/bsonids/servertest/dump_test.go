@@ -1,14 +1,22 @@
 package servertest
 
 import (
+	"fmt"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
 
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/dump/dumptest"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/report"
 	"github.com/bsonids/bsonids/integration/mongotest"
 	"github.com/bsonids/bsonids/uuidrep"
 )
@@ -110,6 +118,199 @@ func TestDumpPyMongo(t *testing.T) {
 		convertDump(t, filepath.Join(from, name), filepath.Join(to, name), failure.ExitOK, nil)
 	}
 	if out, err := exec.Command(py, "-c", pythonDump+pythonCheck, from, to).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+}
+
+// convertDump makes the plan of a dump, which decide may change, converts the dump with the exit code, and
+// proves it. It returns the directory.
+func convertDump(t *testing.T, in, out string, code int, decide func(*plan.Plan), args ...string) (dir string) {
+	t.Helper()
+	dir = filepath.Join(t.TempDir(), "m.d")
+	command(t, nil, append([]string{"plan", dir, "--dump", in}, args...)...).want(t, failure.ExitOK)
+	if decide != nil {
+		changePlan(t, dir, decide)
+	}
+	command(t, nil, "apply", dir, "--out", out, "--output", "json").want(t, code)
+	command(t, nil, "verify", dir, "--output", "json").want(t, failure.ExitOK)
+	return dir
+}
+
+// appliedSteps runs apply, and returns what it says, without paths and the names of copies.
+func appliedSteps(t *testing.T, s target, code int, args ...string) []report.AppliedStep {
+	t.Helper()
+	var got struct{ Steps []report.AppliedStep }
+	decode(t, command(t, s, append(args, "--output", "json")...).want(t, code).stdout, &got)
+	for i := range got.Steps {
+		got.Steps[i].Into, got.Steps[i].SkipList = "", ""
+	}
+	return got.Steps
+}
+
+// likeServer converts collections on a server and as a dump, by plans that decide changes in the same way. The plans
+// have the same fields, evidence, decisions and references. Both conversions have the same counts, exit codes and
+// values, and list the same. With into, the only collection of the server is copied.
+func likeServer(t *testing.T, s *mongotest.Server, db *mongo.Database, collections map[string][]any, to, into string, decide func(*plan.Plan)) {
+	t.Helper()
+	var written []dumptest.Collection
+	for name, docs := range collections {
+		insert(t, db.Collection(name), docs)
+		written = append(written, dumptest.Collection{Database: s.Database(), Name: name, Documents: docs})
+	}
+	dir := t.TempDir()
+	server, dump, out := filepath.Join(dir, "s"), filepath.Join(dir, "d"), filepath.Join(dir, "out")
+	dumptest.Directory(t, filepath.Join(dir, "dump"), false, written...)
+	command(t, s, "plan", server, "--db", s.Database(), "--to", to).want(t, failure.ExitOK)
+	command(t, nil, "plan", dump, "--dump", filepath.Join(dir, "dump"), "--to", to).want(t, failure.ExitOK)
+	var plans [2]string
+	for i, dir := range []string{server, dump} {
+		changePlan(t, dir, decide, func(p *plan.Plan) {
+			for _, c := range p.Collections {
+				plans[i] += fmt.Sprintf("%q %q\n", c.Name, c.Into)
+				for _, f := range c.Fields {
+					plans[i] += fmt.Sprintf("  %q %v %v %v\n", f.Path, f.Stored, f.Decision, f.Evidence)
+				}
+			}
+			for _, r := range p.References {
+				plans[i] += fmt.Sprintf("%q %q\n", r.Between, r.Fields)
+			}
+		})
+	}
+	if plans[0] != plans[1] {
+		t.Errorf("server\n%s\ndump\n%s", plans[0], plans[1])
+	}
+	if into != "" {
+		changePlan(t, server, func(p *plan.Plan) { p.Collections[0].Into = into })
+	}
+	appliedSteps(t, nil, failure.ExitOK, "apply", dump)
+	appliedSteps(t, s, failure.ExitOK, "apply", server)
+	d := appliedSteps(t, nil, failure.ExitIncomplete, "apply", dump, "--out", out)
+	w := appliedSteps(t, s, failure.ExitIncomplete, applying(server)...)
+	if fmt.Sprint(d) != fmt.Sprint(w) || len(d) == 0 {
+		t.Errorf("server %v\ndump   %v", w, d)
+	}
+	var listed []string
+	lists, _ := filepath.Glob(filepath.Join(server, "*.skipped.jsonl"))
+	for _, path := range lists {
+		listed = append(listed, lines(t, path)...)
+	}
+	ofDump := lines(t, filepath.Join(dump, plan.SkipFile))
+	slices.Sort(listed)
+	slices.Sort(ofDump)
+	if !slices.Equal(listed, ofDump) || len(listed) == 0 {
+		t.Errorf("the server lists\n%s\nand the dump\n%s", listed, ofDump)
+	}
+	command(t, nil, "verify", dump, "--output", "json").want(t, failure.ExitOK)
+	command(t, s, "verify", server, "--output", "json").want(t, failure.ExitOK)
+	command(t, nil, "status", dump, "--output", "json").want(t, failure.ExitOK)
+	for name := range collections {
+		b := text(t, filepath.Join(out, s.Database(), name+".bson"))
+		if into != "" {
+			name = into
+		}
+		for _, doc := range all(t, db.Collection(name)) {
+			if !strings.Contains(b, string(doc)) {
+				t.Errorf("%s: the converted dump lacks %v", name, doc)
+			}
+		}
+	}
+}
+
+// An awkward collection is converted as a dump as it is into a copy.
+func TestDumpLikeCopy(t *testing.T) {
+	for _, to := range []string{"javaLegacy", "standard"} {
+		s, db := started(t)
+		likeServer(t, s, db, map[string][]any{"c": awkward(t, db)}, to, "copied", func(p *plan.Plan) {
+			p.Collections = slices.DeleteFunc(p.Collections, func(c plan.Collection) bool { return c.Name != "c" })
+			p.Collections[0].Into, p.References = "", nil
+			eachField(p, func(f *plan.Field) {
+				f.Decision = plan.Leave
+				if e, ok := f.In("csharpLegacy"); ok && f.Stored == kinds.Subtype3 && e.By != decide.None && !strings.HasPrefix(f.Path, "in.") {
+					f.Decision = plan.Convert("csharpLegacy")
+				}
+			})
+		})
+	}
+}
+
+// Collections that refer to each other are converted as a dump as they are in place.
+func TestDumpLikeServer(t *testing.T) {
+	collections := map[string][]any{"few": {bson.D{{Key: "_id", Value: int32(1)}, {Key: "u", Value: in(v4(1), uuidrep.JavaLegacy)}}}}
+	for i := range 80 {
+		kind := uuidrep.JavaLegacy
+		if i == 7 { // fits nothing
+			kind = uuidrep.CSharpLegacy
+		}
+		u := v4(i)
+		collections["customers"] = append(collections["customers"], bson.D{{Key: "_id", Value: int32(i)}, {Key: "u", Value: in(u, uuidrep.JavaLegacy)}, {Key: "text", Value: spelling(u, i)}})
+		collections["orders"] = append(collections["orders"], bson.D{{Key: "_id", Value: int32(i)}, {Key: "of", Value: in(u, kind)},
+			{Key: "items", Value: bson.A{bson.D{{Key: "c", Value: in(v4(i+100), uuidrep.CSharpLegacy)}}, nil, ""}}, {Key: "left", Value: bson.Binary{Subtype: 0, Data: []byte("0123456789abcdef")}}})
+	}
+	s, db := started(t)
+	likeServer(t, s, db, collections, "standard", "", func(p *plan.Plan) {
+		eachField(p, func(f *plan.Field) {
+			if f.Decision == plan.Unknown {
+				f.Decision = plan.Leave // as a person does
+			}
+		})
+	})
+}
+
+// pythonForms writes a BSON file with text in the spellings of Python's uuid module, under names that
+// an update cannot address, and with documents of Go structs.
+const pythonForms = `
+import sys, uuid, bson
+from bson.binary import Binary, UuidRepresentation as R
+from bson.codec_options import CodecOptions
+ids = [uuid.UUID(int=i * 0x9e3779b97f4a7c15f39cc0605cedc834 % 2**128, version=4) for i in range(1, 41)]
+def spelled(u, i):
+    return [str(u), u.hex.upper(), '{%s}' % u, u.urn][i % 4]
+def doc(u, i, one, go):
+    return {'_id': one(i), 'x.y': one(i + 1), '$odd': [one(i + 2), 7, None], 'by': {u.hex: one(i)}, 'go': go, 'keep': spelled(u, i)}
+`
+
+const pythonWriteForms = pythonForms + `
+with open(sys.argv[1], 'wb') as f:
+    for i, u in enumerate(ids):
+        f.write(bson.encode(doc(u, i, lambda n: spelled(u, n), [{'uuid': Binary(u.bytes, 0)}, {'uuid': Binary(bytes(16), 0), 'valid': False}])))
+`
+
+// pythonReadForms reads it after both conversions, and after the way back to text.
+const pythonReadForms = pythonForms + `
+def check(file, r, one):
+    got = bson.decode_all(open(file, 'rb').read(), CodecOptions(uuid_representation=r))
+    assert len(got) == len(ids), len(got)
+    for i, (u, g) in enumerate(zip(ids, got)):
+        want = doc(u, i, lambda n: one(u), [u, None])
+        assert g == want and list(g) == list(want), (g, want)
+check(sys.argv[1], R.JAVA_LEGACY, lambda u: u)
+check(sys.argv[2], R.JAVA_LEGACY, str)
+`
+
+// Another implementation of BSON and of UUIDs writes text and documents of Go structs, and reads what
+// they are converted to.
+func TestDumpFormsPyMongo(t *testing.T) {
+	py := mongotest.Python(t)
+	dir := t.TempDir()
+	file := func(name string) string { return filepath.Join(dir, name) }
+	if out, err := exec.Command(py, "-c", pythonWriteForms, file("text.bson")).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	for _, step := range [][]string{
+		{"text.bson", "binary.bson", "text", "javaLegacy", "_id,x.y,$odd,by.*"},
+		{"binary.bson", "all.bson", "goStruct", "javaLegacy", "go"},
+		{"all.bson", "back.bson", "javaLegacy", "text", "_id,x.y,$odd,by.*"},
+	} {
+		to := "javaLegacy"
+		if step[3] == "text" {
+			to = "text"
+		}
+		convertDump(t, file(step[0]), file(step[1]), failure.ExitOK, func(p *plan.Plan) {
+			convertFields(step[2], to, strings.Split(step[4], ",")...)(p)
+			accepted(p) // all fields have the same values
+		}, "--db", "d", "--collection", "c", "--to", "javaLegacy")
+	}
+	if out, err := exec.Command(py, "-c", pythonReadForms, file("all.bson"), file("back.bson")).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 }

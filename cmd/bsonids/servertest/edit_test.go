@@ -68,9 +68,7 @@ func late(t testing.TB, coll *mongo.Collection, n int, to uuidrep.Representation
 func moved(t testing.TB, dir string) string {
 	t.Helper()
 	to := filepath.Join(t.TempDir(), "moved")
-	if err := os.Rename(dir, to); err != nil {
-		t.Fatal(err)
-	}
+	check(t, os.Rename(dir, to))
 	return to
 }
 

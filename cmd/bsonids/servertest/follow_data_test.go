@@ -42,7 +42,7 @@ var validator = bson.D{{Key: "n", Value: bson.D{{Key: "$type", Value: "int"}}}}
 func newApplication(t *testing.T, db *mongo.Database, name string, n int) *application {
 	t.Helper()
 	a := &application{t: t, coll: db.Collection(name), docs: make(map[uuid.UUID]orderState)}
-	a.check(db.CreateCollection(t.Context(), name, options.CreateCollection().SetValidator(validator)))
+	check(t, db.CreateCollection(t.Context(), name, options.CreateCollection().SetValidator(validator)))
 	for range n {
 		a.insert()
 	}
@@ -58,19 +58,12 @@ func (a *application) filter(id uuid.UUID) bson.D {
 	return bson.D{{Key: "_id", Value: in(id, uuidrep.JavaLegacy)}}
 }
 
-func (a *application) check(err error) {
-	if err != nil {
-		a.t.Error(err)
-	}
-}
-
 func (a *application) insert() {
 	a.next++
 	id := v4(a.next)
 	a.ids = append(a.ids, id)
 	a.docs[id] = orderState{v4(a.next), int32(0)}
-	_, err := a.coll.InsertOne(context.Background(), a.doc(id, uuidrep.JavaLegacy))
-	a.check(err)
+	did(a.t)(a.coll.InsertOne(context.Background(), a.doc(id, uuidrep.JavaLegacy)))
 }
 
 // some returns a document at random.
@@ -81,8 +74,7 @@ func (a *application) update() {
 	id := a.some()
 	o := orderState{v4(a.next), int32(a.next)}
 	a.docs[id] = o
-	_, err := a.coll.UpdateOne(context.Background(), a.filter(id), bson.D{{Key: "$set", Value: bson.D{{Key: "customer", Value: in(o.customer, uuidrep.JavaLegacy)}, {Key: "n", Value: o.n}}}})
-	a.check(err)
+	did(a.t)(a.coll.UpdateOne(context.Background(), a.filter(id), bson.D{{Key: "$set", Value: bson.D{{Key: "customer", Value: in(o.customer, uuidrep.JavaLegacy)}, {Key: "n", Value: o.n}}}}))
 }
 
 // bypass replaces a document by one that the validator rejects.
@@ -90,14 +82,12 @@ func (a *application) bypass() {
 	a.next++
 	id := a.some()
 	a.docs[id] = orderState{v4(a.next), "text"}
-	_, err := a.coll.ReplaceOne(context.Background(), a.filter(id), a.doc(id, uuidrep.JavaLegacy), options.Replace().SetBypassDocumentValidation(true))
-	a.check(err)
+	did(a.t)(a.coll.ReplaceOne(context.Background(), a.filter(id), a.doc(id, uuidrep.JavaLegacy), options.Replace().SetBypassDocumentValidation(true)))
 }
 
 func (a *application) delete() {
 	i := rand.IntN(len(a.ids))
-	_, err := a.coll.DeleteOne(context.Background(), a.filter(a.ids[i]))
-	a.check(err)
+	did(a.t)(a.coll.DeleteOne(context.Background(), a.filter(a.ids[i])))
 	delete(a.docs, a.ids[i])
 	a.ids[i] = a.ids[len(a.ids)-1]
 	a.ids = a.ids[:len(a.ids)-1]

@@ -2,16 +2,24 @@ package servertest
 
 import (
 	"encoding/json"
+	"flag"
 	"fmt"
-	"maps"
+	"math/rand/v2"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
+	"syscall"
 	"testing"
+	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/report"
 	"github.com/bsonids/bsonids/integration/mongotest"
 	"github.com/bsonids/bsonids/uuidrep"
 )
@@ -78,17 +86,8 @@ func TestFollowInterrupted(t *testing.T) {
 	first, second := newApplication(t, db, "a", 20), newApplication(t, db, "b", 20)
 	dir := filepath.Dir(planned(t, s))
 	args := follow(dir, "--collections-at-once", "1")
-	held, release := make(chan struct{}, 1), make(chan struct{})
-	p := startProxy(t, host(t, s), func(r request, pass func() []byte) []byte {
-		if into, _ := r.command.Lookup("insert").StringValueOK(); into == "b_standard" {
-			select {
-			case held <- struct{}{}:
-			default:
-			}
-			<-release
-		}
-		return pass()
-	})
+	held, release := make(chan struct{}), make(chan struct{})
+	p := justBefore(t, s, asks("insert", "b_standard"), func() { close(held); <-release })
 	b := inBackground(t, p, args...)
 	<-held
 	b.cancel()
@@ -120,9 +119,7 @@ func TestFollowEdited(t *testing.T) {
 	f.catchUp(f.s, failure.ExitOK)
 	wantCopy(uuidrep.JavaLegacy)
 	last := len(f.app.ids) - 1
-	if _, err := f.app.coll.DeleteOne(t.Context(), f.app.filter(f.app.ids[last])); err != nil {
-		t.Fatal(err)
-	}
+	did(t)(f.app.coll.DeleteOne(t.Context(), f.app.filter(f.app.ids[last])))
 	f.app.ids = f.app.ids[:last]
 	command(t, f.s, "plan", f.dir, "--db", f.s.Database()).want(t, failure.ExitOK)
 	setDecision(t, filepath.Join(f.dir, "plan.yaml"), "session", "convert from javaLegacy")
@@ -134,35 +131,121 @@ func TestFollowEdited(t *testing.T) {
 func TestFollowAwkward(t *testing.T) {
 	s, db := started(t, mongotest.ChangeStreams)
 	insert(t, db.Collection("c"), awkward(t, db))
-	type outcome struct {
-		step map[string]any
-		list []string
-		docs map[string]bson.Raw
-	}
-	var got []outcome
+	var steps [2][]report.AppliedStep
+	var lists [2][]string
+	var docs [2]map[string]bson.Raw
 	for i, more := range [][]string{nil, {"--follow", "--until-caught-up"}} {
-		file := planned(t, s)
 		into := fmt.Sprint("new", i)
-		changePlan(t, filepath.Dir(file), copiedInto("c", into))
-		setDecision(t, file, "a", "convert from csharpLegacy", "trust: true") // some of its values are in another order
-		edit(t, file, "decision: unknown", "decision: leave")
-		command(t, s, append([]string{"apply", filepath.Dir(file)}, more...)...).want(t, failure.ExitOK)
-		r := command(t, s, slices.Concat([]string{"apply", filepath.Dir(file), "--write", "--output", "json"}, more, gentle)...).want(t, failure.ExitIncomplete)
-		var out struct{ Steps []map[string]any }
-		if err := json.Unmarshal([]byte(r.stdout), &out); err != nil || len(out.Steps) != 1 {
-			t.Fatal(err, r.stdout)
-		}
-		o := outcome{step: out.Steps[0], docs: all(t, db.Collection(into))}
-		o.list = strings.Split(text(t, o.step["skipList"].(string)), "\n")
-		slices.Sort(o.list)
-		maps.DeleteFunc(o.step, func(key string, _ any) bool { return slices.Contains([]string{"into", "stream", "skipList"}, key) })
-		got = append(got, o)
-		if err := db.Collection(into).Drop(t.Context()); err != nil { // the next plan does not have it
-			t.Fatal(err)
-		}
+		dir := prepared(t, s, "standard", copiedInto("c", into), func(p *plan.Plan) {
+			eachField(p, func(f *plan.Field) {
+				if f.Path == "a" && f.Stored == kinds.Subtype3 { // some of its values are in another order
+					f.Decision, f.Trust = plan.Convert("csharpLegacy"), true
+				} else if f.Decision == plan.Unknown {
+					f.Decision = plan.Leave
+				}
+			})
+		})
+		command(t, s, append([]string{"apply", dir}, more...)...).want(t, failure.ExitOK)
+		steps[i] = appliedSteps(t, s, failure.ExitIncomplete, applying(dir, more...)...)
+		steps[i][0].Stream = nil
+		lists[i], docs[i] = lines(t, skipList(t, dir)), all(t, db.Collection(into))
+		drop(t, db.Collection(into)) // the next plan does not have it
 	}
-	equal(t, got[1].docs, got[0].docs)
-	if fmt.Sprint(got[0].step) != fmt.Sprint(got[1].step) || !slices.Equal(got[0].list, got[1].list) || len(got[0].list) < 3 {
-		t.Errorf("%v\n%v\n%v\n%v", got[0].step, got[1].step, got[0].list, got[1].list)
+	equal(t, docs[1], docs[0])
+	if fmt.Sprint(steps[0]) != fmt.Sprint(steps[1]) || len(steps[0]) != 1 || !slices.Equal(lists[0], lists[1]) || len(lists[0]) < 3 {
+		t.Errorf("%v\n%v", steps, lists)
 	}
+}
+
+// Two documents of the source have the same _id after the conversion. The copy has one of them, the
+// other is pending. When one of them is deleted, the copy is that of the other.
+func TestFollowConflict(t *testing.T) {
+	f := startFollowed(t, 12)
+	f.catchUp(f.s, failure.ExitOK)
+	id := f.app.ids[0]
+	other := bson.D{{Key: "_id", Value: in(id, uuidrep.Standard)}, {Key: "n", Value: int32(-1)}}
+	insert(t, f.app.coll, []any{other})
+	for range 2 {
+		f.app.insert()
+		f.catchUp(f.s, failure.ExitIncomplete).prints(t, "another copy has the same _id")
+	}
+	did(t)(f.app.coll.DeleteOne(t.Context(), f.app.filter(id)))
+	f.catchUp(f.s, failure.ExitOK)
+	want := f.app.want()
+	note(want, other)
+	equal(t, all(t, f.db.Collection("new")), want)
+}
+
+// The connection is lost before or after every kind of command.
+func TestFollowLost(t *testing.T) {
+	f := startFollowed(t, 20)
+	f.catchUp(f.s, failure.ExitOK)
+	for range 30 {
+		f.app.write()
+	}
+	var mu sync.Mutex
+	lost := make(map[string]int)
+	p := startProxy(t, host(t, f.s), func(r request, pass func() []byte) []byte {
+		name := r.name()
+		mu.Lock()
+		lost[name]++
+		n := lost[name]
+		mu.Unlock()
+		switch {
+		case slices.Contains([]string{"hello", "isMaster", "ismaster", "buildInfo", "ping"}, name) || n > 2:
+			return pass()
+		case n == 2:
+			pass() // the answer is lost
+		}
+		return nil
+	})
+	f.catchUp(p, failure.ExitOK, "--retry-for", "2m")
+	f.wantCopy()
+}
+
+// SIGTERM ends the command with exit code 0 if the copy has caught up.
+func TestFollowSignal(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		mongotest.Skip(t, "Windows has no such signal")
+	}
+	f := startFollowed(t, 20)
+	log := newWatched()
+	cmd := startLogged(t, f.s, log, follow(f.dir)...)
+	timer := time.AfterFunc(2*time.Minute, func() { _ = cmd.Process.Kill(); log.close() })
+	defer timer.Stop()
+	log.until(t, ": following")
+	check(t, cmd.Process.Signal(syscall.SIGTERM))
+	check(t, cmd.Wait())
+	log.close()
+	log.until(t, "The same command continues.")
+	f.wantCopy()
+}
+
+var followKills = flag.Int("follow-kills", 3, "kill a copy that follows its source this many times")
+
+// Two copies that follow their sources, beside a conversion in place, are killed at random moments, from their
+// beginning on, while another program writes. Nothing is lost, and the same command continues.
+func TestFollowKill(t *testing.T) {
+	s, db := started(t, mongotest.ChangeStreams)
+	other := newApplication(t, db, "d", 30)
+	f := &followed{T: t, s: s, db: db, app: newApplication(t, db, "c", 100)}
+	want := seed(t, db.Collection("place"), 30, uuidrep.JavaLegacy, uuidrep.Standard)
+	f.dir = followPlan(t, s)
+	stop, stopOther := f.app.writes(100**followKills), other.writes(30**followKills)
+	longest := 200 * time.Millisecond
+	for range *followKills {
+		if r := runFor(t, s, rand.N(longest), follow(f.dir, "--batch", "10", "--retry-for", "0s")...); r.code != killed {
+			t.Fatalf("exit code %d: %s", r.code, r.stdout)
+		}
+		longest = min(longest+longest/4, 3*time.Second)
+	}
+	b := f.begin()
+	stop()
+	stopOther()
+	b.interrupt().want(t, failure.ExitOK)
+	f.catchUp(s, failure.ExitOK)
+	f.wantCopy()
+	equal(t, all(t, db.Collection("d_standard")), other.want())
+	equal(t, all(t, db.Collection("place")), want)
+	t.Logf("killed %d times, %d changes", *followKills, f.app.next)
 }

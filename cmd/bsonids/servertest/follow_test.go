@@ -126,9 +126,7 @@ func TestFollowExchange(t *testing.T) {
 	s, db := started(t, mongotest.ChangeStreams)
 	c := db.Collection("c")
 	want := seed(t, c, 12, uuidrep.JavaLegacy, uuidrep.Standard)
-	if _, err := c.Indexes().CreateOne(t.Context(), mongo.IndexModel{Keys: bson.D{{Key: "seat", Value: 1}}, Options: options.Index().SetUnique(true).SetSparse(true)}); err != nil {
-		t.Fatal(err)
-	}
+	did(t)(c.Indexes().CreateOne(t.Context(), mongo.IndexModel{Keys: bson.D{{Key: "seat", Value: 1}}, Options: options.Index().SetUnique(true).SetSparse(true)}))
 	set(t, c, 1, "seat", "a")
 	set(t, c, 2, "seat", "b")
 	dir := followPlan(t, s)
@@ -139,9 +137,7 @@ func TestFollowExchange(t *testing.T) {
 	command(t, s, follow(dir, "--until-caught-up")...).want(t, failure.ExitOK)
 	for i, seat := range map[int32]string{1: "b", 2: "a"} {
 		var doc bson.D
-		if err := bson.Unmarshal(want[marshalValue(t, i).String()], &doc); err != nil {
-			t.Fatal(err)
-		}
+		check(t, bson.Unmarshal(want[marshalValue(t, i).String()], &doc))
 		note(want, append(doc, bson.E{Key: "seat", Value: seat}))
 	}
 	equal(t, all(t, db.Collection("new")), want)

@@ -3,7 +3,8 @@ package servertest
 import (
 	"errors"
 	"path/filepath"
-	"sync"
+	"slices"
+	"strings"
 	"testing"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -50,16 +51,10 @@ func TestGuardEffect(t *testing.T) {
 		wantRefused(t, true, "the own validator", err)
 	}
 	// At level moderate, before the first batch.
-	var moderate sync.Once
-	g.s = startProxy(t, host(t, s), func(r request, pass func() []byte) []byte {
-		if name, _ := r.command.Lookup("update").StringValueOK(); name == "c" && r.documents > 1 {
-			moderate.Do(func() {
-				g.wantLevel("moderate", 1)
-				inserts()
-				set(false, d("_id", int32(1)), "touched", int32(1)) // of a document with an old value
-			})
-		}
-		return pass()
+	g.s = justBefore(t, s, func(r request) bool { return asks("update", "c")(r) && r.documents > 1 }, func() {
+		g.wantLevel("moderate", 1)
+		inserts()
+		set(false, d("_id", int32(1)), "touched", int32(1)) // of a document with an old value
 	})
 	g.apply(dir, "--write").want(t, failure.ExitOK)
 	g.s = s
@@ -87,9 +82,7 @@ func wantRefused(t *testing.T, refused bool, what any, err error) {
 func TestGuardText(t *testing.T) {
 	s, db := started(t, mongotest.CollMod)
 	coll := db.Collection("c")
-	if err := db.CreateCollection(t.Context(), "c", options.CreateCollection().SetValidator(own)); err != nil {
-		t.Fatal(err)
-	}
+	check(t, db.CreateCollection(t.Context(), "c", options.CreateCollection().SetValidator(own)))
 	var docs []any
 	for i := range 40 {
 		docs = append(docs, bson.D{{Key: "_id", Value: int32(i)}, {Key: "n", Value: int32(i)}, {Key: "customer", Value: spelling(v4(i), i)},
@@ -117,22 +110,70 @@ func TestGuardText(t *testing.T) {
 		}
 		try(false, "customer", in(u, uuidrep.Standard))
 		try(false, "customer", bson.A{"", "none", in(u, uuidrep.Standard)})
-		if _, err := coll.DeleteMany(t.Context(), bson.D{{Key: "test", Value: true}}); err != nil {
-			t.Fatal(err)
-		}
+		did(t)(coll.DeleteMany(t.Context(), bson.D{{Key: "test", Value: true}}))
 	}
 	// At level moderate, before the first batch.
-	var moderate sync.Once
-	p := startProxy(t, host(t, s), func(r request, pass func() []byte) []byte {
-		if name, _ := r.command.Lookup("update").StringValueOK(); name == "c" && r.documents > 1 {
-			moderate.Do(inserts)
-		}
-		return pass()
-	})
+	p := justBefore(t, s, func(r request) bool { return asks("update", "c")(r) && r.documents > 1 }, inserts)
 	command(t, p, "apply", dir, "--write").want(t, failure.ExitOK).prints(t, "the second pass found no old value")
 	inserts()
 	back := prepared(t, s, "standard", convertFields("standard", "text", "customer"))
 	command(t, s, "apply", back, "--write").want(t, failure.ExitUsage).says(t, "is guarded against text in customer")
 	command(t, s, "undo", dir, "--write").want(t, failure.ExitOK)
 	equal(t, all(t, coll), before)
+}
+
+// guide runs the commands of one of the two parts of the guide as written, up to the name of the database and the
+// server, but for the roll-back of a cutover that was stopped. It calls after behind each with the directory.
+func guide(t *testing.T, s target, db *mongo.Database, part int, after func(command, dir string)) {
+	t.Helper()
+	page := text(t, "../../../docs/changing-representation.md")
+	parts := strings.Split(page, "## Another way: switch at the cut-over")
+	if len(parts) != 2 {
+		t.Fatalf("%d parts", len(parts))
+	}
+	dir := filepath.Join(t.TempDir(), "app.d")
+	for line := range strings.Lines(parts[part]) {
+		line, ok := strings.CutPrefix(strings.TrimSpace(line), "bsonids ")
+		if !ok || strings.Contains(line, "--roll-back") {
+			continue
+		}
+		args := strings.Fields(strings.Replace(strings.Replace(line, "--db app", "--db "+db.Name(), 1), "app.d", dir, 1))
+		at := slices.Index(args, "--uri")
+		if at < 0 {
+			t.Fatalf("no server: %v", args)
+		}
+		command(t, s, slices.Delete(args, at, at+2)...).want(t, failure.ExitOK)
+		after(args[0], dir)
+	}
+}
+
+// The commands of the first part of the guide convert in place behind a guard.
+func TestGuardGuide(t *testing.T) {
+	g := startGuarded(t)
+	rename(t, g.db, "c", "orders")
+	g.coll = g.db.Collection("orders")
+	var levels []string
+	guide(t, g.s, g.db, 0, func(command, dir string) {
+		if command == "plan" {
+			edit(t, filepath.Join(dir, "plan.yaml"), "guard: none", "guard: strict")
+		}
+		levels = append(levels, command+" "+g.settings()[1]+strings.Repeat(" guarded", int(g.recorded())))
+	})
+	if want := []string{"scan strict", "plan strict", "apply strict", "apply strict guarded", "verify strict guarded", "release strict"}; !slices.Equal(levels, want) {
+		t.Errorf("levels %q, want %q", levels, want)
+	}
+}
+
+// Those of its second part switch at the cutover, and undo it.
+func TestCutoverGuide(t *testing.T) {
+	c := startCut(t, 0)
+	for i := range 40 {
+		c.put("customers", cutDoc(i, i))
+		c.put("orders", cutDoc(i, i))
+	}
+	n := 0
+	guide(t, c.s, c.db, 1, func(string, string) { n++ })
+	if got := c.collections(); n != 6 || got != "customers customers_standard orders orders_standard" {
+		t.Errorf("%d commands, collections %s", n, got)
+	}
 }

@@ -1,29 +1,15 @@
 package servertest
 
 import (
-	"bytes"
-	"context"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/cli"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 )
-
-// changes are the commands that change the collection and the record.
-var changes = []string{"insert", "update", "collMod", "findAndModify", "delete"}
-
-// isChange reports whether the command changes something. A collMod for a collection that does not exist
-// finds out whether the server knows the command.
-func isChange(r request) bool {
-	name, _ := r.command.Lookup("collMod").StringValueOK()
-	return slices.Contains(changes, r.name()) && name != "bsonids.absent"
-}
 
 // apply, undo and release are stopped before and after each of their changes, as by a kill: nothing that
 // they do later reaches the server. The same command then does the rest, and undo and release always
@@ -31,46 +17,41 @@ func isChange(r request) bool {
 func TestGuardStopped(t *testing.T) {
 	g := startGuarded(t, options.CreateCollection().SetValidator(own).SetValidationLevel("moderate"))
 	var stop, seen atomic.Int64 // stop before the change with this number if it is even, and after it if it is odd
-	var mu sync.Mutex
-	var end context.CancelFunc
+	var dead atomic.Bool
 	p := startProxy(t, host(t, g.s), func(r request, pass func() []byte) []byte {
-		if !isChange(r) {
-			return pass()
+		if dead.Load() && !r.greets() {
+			return nil
+		}
+		name, _ := r.command.Lookup("collMod").StringValueOK()
+		if !slices.Contains([]string{"insert", "update", "collMod", "findAndModify", "delete"}, r.name()) || name == "bsonids.absent" {
+			return pass() // changes nothing; the last finds out whether the server knows the command
 		}
 		n := seen.Add(1) - 1
-		switch at := stop.Load(); {
-		case at < 0 || n < at/2:
+		at := stop.Load()
+		if at < 0 || n < at/2 {
 			return pass()
-		case n == at/2 && at%2 == 1:
+		}
+		dead.Store(true)
+		if at%2 == 1 {
 			pass()
 		}
-		mu.Lock()
-		defer mu.Unlock()
-		end()
 		return nil
 	})
 	before, docs := g.settings(), all(t, g.coll)
-	run := func(at int64, args ...string) (code int, stderr string) {
+	run := func(at int64, args ...string) result {
 		t.Helper()
-		ctx, cancel := context.WithCancel(t.Context())
-		defer cancel()
-		mu.Lock()
-		end = cancel
-		mu.Unlock()
 		stop.Store(at)
 		seen.Store(0)
-		var out, errs bytes.Buffer
-		args = append(args, "--write", "--retry-for", "0s", "--uri", p.URI())
+		dead.Store(false)
+		args = append(args, "--write", "--retry-for", "0s")
 		if args[0] != "release" {
 			args = append(args, "--batch-timeout", "1s")
 		}
-		return cli.Run(ctx, args, &out, &errs), errs.String()
+		return command(t, p, args...)
 	}
 	whole := func(args ...string) int64 {
 		t.Helper()
-		if code, errs := run(-1, args...); code != failure.ExitOK {
-			t.Fatalf("%q: exit code %d\n%s", args, code, errs)
-		}
+		run(-1, args...).want(t, failure.ExitOK)
 		return seen.Load()
 	}
 	asBefore := func(what string, at int64) {
@@ -98,8 +79,8 @@ func TestGuardStopped(t *testing.T) {
 	for at := int64(0); at < 2*nApply; at += step {
 		stops++
 		dir := g.plan("strict")
-		if code, errs := run(at, "apply", dir); code == failure.ExitOK {
-			t.Errorf("apply, stopped at %d: exit code %d\n%s", at, code, errs)
+		if r := run(at, "apply", dir); r.code == failure.ExitOK {
+			t.Errorf("apply, stopped at %d: %s", at, r.stderr)
 		}
 		switch at % 3 {
 		case 0: // go on
@@ -119,8 +100,8 @@ func TestGuardStopped(t *testing.T) {
 			asBefore("release", at)
 			fallthrough
 		default: // undo what was done, if anything was
-			if code, errs := run(-1, "undo", dir); code != failure.ExitOK && !strings.Contains(errs, "no plan was applied in it") {
-				t.Fatalf("exit code %d\n%s", code, errs)
+			if r := run(-1, "undo", dir); r.code != failure.ExitOK {
+				r.says(t, "no plan was applied in it")
 			}
 		}
 		asBefore("undo", at)
@@ -148,9 +129,7 @@ func TestGuardAtOnce(t *testing.T) {
 	g.release("--write") // if a guard is left, or a removal that another command disturbed
 	g.apply(dir, "--write").want(t, failure.ExitOK)
 	g.release("--write").want(t, failure.ExitOK)
-	if g.settings() != before {
-		t.Errorf("%v", g.settings())
-	}
+	g.is(before, 0)
 }
 
 // A user without a privilege is told which one, before anything is converted. The validator can be printed

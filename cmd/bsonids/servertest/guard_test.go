@@ -41,9 +41,7 @@ func startGuarded(t testing.TB, opts ...options.Lister[options.CreateCollectionO
 
 func (g *guarded) create(opts ...options.Lister[options.CreateCollectionOptions]) {
 	g.Helper()
-	if err := g.db.CreateCollection(g.Context(), "c", opts...); err != nil {
-		g.Fatal(err)
-	}
+	check(g, g.db.CreateCollection(g.Context(), "c", opts...))
 	g.coll = g.db.Collection("c")
 	var docs []any
 	for i := range 60 {
@@ -119,9 +117,7 @@ func (g *guarded) uuid(name string) *bson.Binary {
 
 func (g *guarded) modify(fields ...bson.E) {
 	g.Helper()
-	if err := g.db.RunCommand(g.Context(), append(bson.D{{Key: "collMod", Value: "c"}}, fields...)).Err(); err != nil {
-		g.Fatal(err)
-	}
+	check(g, g.db.RunCommand(g.Context(), append(bson.D{{Key: "collMod", Value: "c"}}, fields...)).Err())
 }
 
 // recorded returns the number of guards in the record.
@@ -138,9 +134,7 @@ func (g *guarded) recorded() int64 {
 func (g *guarded) skip(v bson.Binary) {
 	g.Helper()
 	update := bson.D{{Key: "$set", Value: bson.D{{Key: "customer", Value: v}}}}
-	if _, err := g.coll.UpdateByID(g.Context(), int32(7), update, options.UpdateOne().SetBypassDocumentValidation(true)); err != nil {
-		g.Fatal(err)
-	}
+	did(g)(g.coll.UpdateByID(g.Context(), int32(7), update, options.UpdateOne().SetBypassDocumentValidation(true)))
 }
 
 // is fails the test unless the collection has the settings, and the record as many guards.
@@ -255,9 +249,7 @@ func TestGuardLevels(t *testing.T) {
 // At level strict, the collection's own validator would apply to documents to which it did not apply.
 func TestGuardStrictAppliesOwnValidator(t *testing.T) {
 	g := startGuarded(t, options.CreateCollection().SetValidator(own).SetValidationLevel("moderate"))
-	if _, err := g.coll.InsertOne(t.Context(), bson.D{{Key: "_id", Value: "older"}, {Key: "n", Value: "text"}}, options.InsertOne().SetBypassDocumentValidation(true)); err != nil {
-		t.Fatal(err)
-	}
+	did(t)(g.coll.InsertOne(t.Context(), bson.D{{Key: "_id", Value: "older"}, {Key: "n", Value: "text"}}, options.InsertOne().SetBypassDocumentValidation(true)))
 	g.apply(g.plan("strict"), "--write").want(t, failure.ExitIncomplete).prints(t, "refuses 1 documents")
 	g.wantLevel("moderate", 1)
 }
