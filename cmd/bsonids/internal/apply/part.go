@@ -9,7 +9,6 @@ import (
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/migration"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
@@ -23,7 +22,6 @@ func (p *Planned) share(ctx context.Context, s *migration.Session, db *mongo.Dat
 		if st.Part == "" || !st.fresh || st.Listed || st.shared != nil {
 			continue
 		}
-		var shared []decide.Decision
 		err := s.Do(ctx, func() error {
 			spec, err := server.FindCollection(ctx, db.Collection(st.Collection))
 			if err != nil {
@@ -33,7 +31,7 @@ func (p *Planned) share(ctx context.Context, s *migration.Session, db *mongo.Dat
 				return nil // the survey tells
 			}
 			o := st.options
-			shared, err = record.Shared(ctx, db, record.Run{Collection: st.Collection, UUID: spec.UUID, Pairs: o.ID.Pairs, Into: o.ID.Into, Query: o.ID.Query, Division: o.Division})
+			st.shared, err = record.Shared(ctx, db, record.Run{Collection: st.Collection, UUID: spec.UUID, Pairs: o.ID.Pairs, Into: o.ID.Into, Query: o.ID.Query, Division: o.Division})
 			if !p.Write && migration.Denied(err) {
 				err = nil
 			}
@@ -42,7 +40,6 @@ func (p *Planned) share(ctx context.Context, s *migration.Session, db *mongo.Dat
 		if err != nil {
 			return &migration.CollectionError{Collection: st.Collection, Err: migration.OfRecord(err)}
 		}
-		st.shared = trusting(shared, st.Pairs)
 	}
 	return nil
 }
@@ -57,17 +54,8 @@ func (w *worker) agree(ctx context.Context, run *record.Run) error {
 	if err != nil || shared == nil {
 		return err
 	}
-	run.Decisions = trusting(shared, run.Pairs)
-	w.state.Decisions = run.Decisions
+	run.Decisions, w.state.Decisions = shared, shared
 	return w.state.Save()
-}
-
-// trusting sets the fields for which a person vouches in decisions about the pairs.
-func trusting(decisions []decide.Decision, pairs []kinds.Pair) []decide.Decision {
-	for i := range decisions {
-		decisions[i].Trusted = slices.Clone(pairs[i].Trust)
-	}
-	return decisions
 }
 
 // isAbout reports whether the entry of the plan is about the collection with the UUID, or does not tell.

@@ -179,7 +179,6 @@ func (p *Planned) listed(st *step) (out []decide.Decision, err error) {
 		}
 		d := s.Decisions[i]
 		d.Fields = slices.DeleteFunc(slices.Clone(d.Fields), func(f decide.Field) bool { return !slices.Contains(pair.Fields, plan.Plain(f.Path)) })
-		d.Trusted = slices.Clone(pair.Trust)
 		out = append(out, d)
 	}
 	return out, nil

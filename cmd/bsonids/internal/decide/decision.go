@@ -29,7 +29,6 @@ type Decision struct {
 	From      string    `json:"from" bson:"from"`           // name of the order of these values
 	Made      time.Time `json:"made" bson:"made"`           // time of the decision
 	Documents int64     `json:"documents" bson:"documents"` // number of documents that were read
-	Trusted   []string  `json:"trusted,omitempty" bson:"trusted,omitempty"`
 
 	// BySubtype is true if the subtype alone determines the order. Fields is then empty, and every
 	// value is converted.
@@ -169,28 +168,16 @@ func (f *Field) Convert(v [16]byte) {
 	}
 }
 
-// Trust makes the trusted fields be converted, except for values that show evidence of another
-// order. It returns the fields that the decision does not contain. Fields that were trusted earlier
-// remain trusted.
-func (d *Decision) Trust(trusted []string) (unknown []string) {
-	for _, t := range trusted {
-		plain := Plain(t)
-		i := slices.IndexFunc(d.Fields, func(f Field) bool { return Plain(f.Path) == plain })
-		if i < 0 {
-			if !d.BySubtype {
-				unknown = append(unknown, t)
-			}
+// Trust makes the fields be converted, except for values that show evidence of another order.
+func (d *Decision) Trust(fields []string) {
+	for i := range d.Fields {
+		f := &d.Fields[i]
+		if !slices.ContainsFunc(fields, func(t string) bool { return Plain(t) == Plain(f.Path) }) {
 			continue
 		}
-		f := &d.Fields[i]
 		f.Trusted = true
 		if f.Basis == None || f.Basis == Equality {
 			f.Basis, f.Reason = Trust, ""
 		}
-		if !slices.Contains(d.Trusted, t) {
-			d.Trusted = append(d.Trusted, t)
-		}
 	}
-	slices.Sort(d.Trusted)
-	return unknown
 }

@@ -17,10 +17,9 @@ type Pair struct {
 func (p Pair) String() string { return fmt.Sprintf("from %s to %s", p.From, p.To) }
 
 // Equal reports whether both are the same.
-func (p Pair) Equal(o Pair) bool { return p.Same(o) && slices.Equal(p.Trust, o.Trust) }
-
-// Same reports whether both convert the same fields in the same way, whoever vouches for their values.
-func (p Pair) Same(o Pair) bool { return p.Alike(o) && slices.Equal(p.Fields, o.Fields) }
+func (p Pair) Equal(o Pair) bool {
+	return p.Alike(o) && slices.Equal(p.Fields, o.Fields) && slices.Equal(p.Trust, o.Trust)
+}
 
 // Alike reports whether both convert from one kind to the same one.
 func (p Pair) Alike(o Pair) bool { return p.From == o.From && p.To == o.To }

@@ -43,7 +43,6 @@ func (s Step) Decisions(all map[string]decide.Decision, made time.Time) (decisio
 			d = decide.Decision{Subtype: k.Subtype, From: p.From, Made: made, BySubtype: true}
 		}
 		d.Fields = slices.DeleteFunc(slices.Clone(d.Fields), func(f decide.Field) bool { return !slices.Contains(p.Fields, Plain(f.Path)) })
-		d.Trusted = nil
 		d.Trust(p.Trust)
 		decisions = append(decisions, d)
 	}

@@ -19,12 +19,11 @@ func decided(ctx context.Context, db *mongo.Database, name string) ([]*Run, erro
 	return slices.DeleteFunc(runs, func(r *Run) bool { return r.Undone != nil }), err
 }
 
-// Shared returns the decisions of the last run that has the collection, pairs, query and division of want, whoever
-// vouches for values. It returns nil if there is no such run.
+// Shared returns the decisions of the last run that has the collection, pairs, query and division of want. It returns nil if there is no such run.
 func Shared(ctx context.Context, db *mongo.Database, want Run) ([]decide.Decision, error) {
 	runs, err := decided(ctx, db, want.Collection)
 	for _, r := range slices.Backward(runs) {
-		if sameCollection(r, &want) && r.Query == want.Query && r.Into == want.Into && r.Division == want.Division && slices.EqualFunc(r.Pairs, want.Pairs, kinds.Pair.Same) {
+		if sameCollection(r, &want) && r.Query == want.Query && r.Into == want.Into && r.Division == want.Division && slices.EqualFunc(r.Pairs, want.Pairs, kinds.Pair.Equal) {
 			return r.Decisions, nil
 		}
 	}

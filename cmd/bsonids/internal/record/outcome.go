@@ -142,7 +142,7 @@ func MarkVerified(ctx context.Context, db *mongo.Database, want Run, proven bool
 // lastOf returns the last run that converted what want describes, or nil.
 func lastOf(runs []*Run, want *Run) (last *Run) {
 	for _, r := range runs {
-		if r.Kind == Convert && slices.EqualFunc(r.Pairs, want.Pairs, kinds.Pair.Same) && r.Into == want.Into && r.Query == want.Query && r.Part == want.Part && sameCollection(r, want) {
+		if r.Kind == Convert && slices.EqualFunc(r.Pairs, want.Pairs, kinds.Pair.Equal) && r.Into == want.Into && r.Query == want.Query && r.Part == want.Part && sameCollection(r, want) {
 			last = r
 		}
 	}
