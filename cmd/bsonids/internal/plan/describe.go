@@ -57,7 +57,7 @@ const (
 )
 
 // varying matches the lines of the comment about a plan that are not the same in each.
-var varying = regexp.MustCompile(`^#( A plan to convert the UUIDs| group \d|   .+: \d+ fields from |     .+\.state| It took \S+ to read| Nothing is to convert| The order of the work is| to each other are a group| Not read:| Only the collections named in only|$)`)
+var varying = regexp.MustCompile(`^#( A plan to convert the UUIDs| group \d|   .+: \d+ fields? from |     .+\.state| It took \S+ to read| Nothing is to convert| The order of the work is| to each other are a group| Not read:| Only the collections named in only|$)`)
 
 // withHead replaces the comment about a plan in its text. Lines that a person has added to it stay, behind it.
 // Nothing changes if a person has removed its first or its last line.
@@ -97,7 +97,11 @@ func (b *builder) work(p *Plan, note func(string, ...any)) {
 				}
 				var from []string
 				for _, pair := range s.Pairs {
-					from = append(from, fmt.Sprintf("%d fields from %s", len(pair.Fields), pair.From))
+					fields := "fields"
+					if len(pair.Fields) == 1 {
+						fields = "field"
+					}
+					from = append(from, fmt.Sprintf("%d %s from %s", len(pair.Fields), fields, pair.From))
 					if pair.To != p.To {
 						from[len(from)-1] += " to " + pair.To
 					}

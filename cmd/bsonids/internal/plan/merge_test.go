@@ -205,7 +205,7 @@ func TestUpdateHead(t *testing.T) {
 	p := planOf(t, shop)
 	p.Comment = about(p, 10)
 	old := string(write(t, p))
-	for _, has := range []string{"to read 10 documents", "orders: 1 fields from javaLegacy"} {
+	for _, has := range []string{"to read 10 documents", "orders: 1 field from javaLegacy"} {
 		if !strings.Contains(old, has) {
 			t.Fatalf("no %q in %s", has, old)
 		}
@@ -223,7 +223,7 @@ func TestUpdateHead(t *testing.T) {
 		t.Errorf("the plan has changed: %s", got)
 	}
 	for has, n := range map[string]int{"# By Ann.\n# A plan to convert": 1, "to read 77 documents": 1, "to read 10": 0, "# It took": 1, "# group": strings.Count(strings.Join(about(is, 1), "\n"), "group "),
-		"# orders: 1": 0, "files: 1 fields from javaLegacy": 1, "orders: 1 fields from javaLegacy": 1, "# Ask Bob before you\n#   apply it: 2 of us decide.\n": 1, headLast: 1} {
+		"# orders: 1": 0, "files: 1 field from javaLegacy": 1, "orders: 1 field from javaLegacy": 1, "# Ask Bob before you\n#   apply it: 2 of us decide.\n": 1, headLast: 1} {
 		if strings.Count(head, has) != n {
 			t.Errorf("%q is there %d times, want %d, in %s", has, strings.Count(head, has), n, head)
 		}
