@@ -10,6 +10,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
 	"github.com/bsonids/bsonids/uuidrep"
 )
@@ -87,5 +88,66 @@ func TestSeveralKinds(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// inField fills the field a of the collection c with UUIDs of the kinds, in documents of their own, and decides about them
+// alone. The scene has what becomes of them.
+func inField(t *testing.T, to string, of map[string][]uuid.UUID, changes ...func(*plan.Plan)) *scene {
+	t.Helper()
+	s, db := started(t)
+	c := &scene{TB: t, s: s, at: s, db: db, coll: db.Collection("c"), want: make(map[string]bson.Raw)}
+	var docs []any
+	for kind, all := range of {
+		for _, u := range all {
+			id := int32(len(docs))
+			docs = append(docs, bson.D{{Key: "_id", Value: id}, {Key: "a", Value: ofKind(u, kind)}})
+			note(c.want, bson.D{{Key: "_id", Value: id}, {Key: "a", Value: ofKind(u, to)}})
+		}
+	}
+	insert(t, c.coll, docs)
+	c.plan(to, changes...)
+	return c
+}
+
+// decided decides about the values of each kind, of which some are trusted, and leaves others.
+func decided(kind []string, trust ...string) func(*plan.Plan) {
+	return func(p *plan.Plan) {
+		eachField(p, func(f *plan.Field) {
+			f.Decision, f.Trust = plan.Leave, false
+			for _, name := range kind {
+				if k, _ := kinds.Parse(name); k.Stored() == f.Stored {
+					f.Decision, f.Trust = plan.Convert(name), slices.Contains(trust, name)
+				}
+			}
+		})
+	}
+}
+
+// A field has values of two kinds, some of which were listed. A person vouches for one kind, and later for the other.
+// Each pass is about its own values, and says so.
+func TestTrustOneKind(t *testing.T) {
+	for name, way := range ways {
+		t.Run(name, func(t *testing.T) {
+			of := map[string][]uuid.UUID{"javaLegacy": odd(2), "generic": odd(2)}
+			for i := range 50 {
+				of["javaLegacy"], of["generic"] = append(of["javaLegacy"], v4(i)), append(of["generic"], v4(i))
+			}
+			both := []string{"javaLegacy", "generic"}
+			c := inField(t, "standard", of, append(way, decided(both))...)
+			c.run(failure.ExitIncomplete, applyBatches).prints(t, "4 documents have")
+			changePlan(t, c.dir, decided(both, "javaLegacy"))
+			var dry struct{ Steps []struct{ Values int } }
+			decode(t, c.run(failure.ExitOK, "apply --output json").stdout, &dry)
+			if last := dry.Steps[len(dry.Steps)-1]; c.result == c.coll && last.Values != 2 {
+				t.Errorf("%d values would be converted", last.Values)
+			}
+			c.run(failure.ExitIncomplete, applyBatches).prints(t, "2 documents have")
+			changePlan(t, c.dir, decided(both, both...))
+			c.ok(applyBatches, "verify", "status")
+			c.converted()
+			c.ok(undoBatches)
+			c.unchanged()
+		})
 	}
 }

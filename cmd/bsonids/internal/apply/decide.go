@@ -9,7 +9,6 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/migration"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
 )
 
 // judge sets the judge of the conversion: by the decision in its state, or by a list of values.
@@ -28,7 +27,7 @@ func (w *worker) judge(opts *convert.Options) error {
 func (w *worker) listed(opts *convert.Options) error {
 	s, err := convert.ReadState(w.Listed.State)
 	if err == nil {
-		opts.Retry, err = convert.ReadListed(w.Listed.SkipList, s, plan.FieldsOf(w.ID.Pairs))
+		opts.Retry, err = convert.ReadListed(w.Listed.SkipList, s, w.Conversion)
 	}
 	if err != nil {
 		return migration.FileError(err)

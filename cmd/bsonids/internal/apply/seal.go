@@ -12,10 +12,12 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/migration"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/report"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/survey"
 )
 
@@ -207,7 +209,11 @@ func (p *Planned) again(st *step, sv *survey.Survey) ([]decide.Decision, error) 
 			}
 			d.Fields[i] = s.Decisions[j].Fields[k]
 			if trusts(pair.Trust, plain) && !trusts(was.Trust, plain) {
-				if err := convert.EachListed(list, s, []string{plain}, d.Fields[i].Convert); err != nil {
+				of, err := rule.Compile([]kinds.Pair{{From: pair.From, To: pair.To, Fields: []string{plain}}})
+				if err != nil {
+					return nil, err
+				}
+				if err := convert.EachListed(list, s, of, d.Fields[i].Convert); err != nil {
 					return nil, migration.FileError(err)
 				}
 			}
@@ -309,7 +315,7 @@ func (p *Planned) expected(ctx context.Context, s *migration.Session, sv *survey
 			if err != nil {
 				return nil, err
 			}
-			if err := convert.EachListed(list, was, plan.FieldsOf(st.Pairs), func([16]byte) { a.Values++ }); err != nil {
+			if err := convert.EachListed(list, was, st.options.Conversion, func([16]byte) { a.Values++ }); err != nil {
 				return nil, migration.FileError(err)
 			}
 		}

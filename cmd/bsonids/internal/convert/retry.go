@@ -14,7 +14,6 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/documents"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/hashset"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
 )
 
 // Retry has the values of a skip list. A conversion may be limited to them. A Retry is not safe for
@@ -39,40 +38,36 @@ func (v listedValue) left(reason string) rule.Left {
 	return rule.Left{Path: v.path, Value: v.value, Reason: reason}
 }
 
-// ReadListed reads the values of the fields in the skip list at path, which the conversion with the state has
-// written. A list without such values is not an error.
-func ReadListed(path string, s State, fields []string) (*Retry, error) {
+// ReadListed reads the values in the skip list at path, which the conversion with the state has written, that of
+// is about. A list without such values is not an error.
+func ReadListed(path string, s State, of rule.Conversion) (*Retry, error) {
 	r := &Retry{path: path, entries: make(map[string]*listed)}
-	return r, eachListedOf(path, s, fields, r.add)
+	return r, eachListedOf(path, s, of, r.add)
 }
 
 // EachListed calls f for the UUIDs of the values that ReadListed returns.
-func EachListed(path string, s State, fields []string, f func(octets [16]byte)) error {
-	c, err := rule.Compile(s.Identity.Pairs)
-	if err != nil {
-		return err
-	}
-	return eachListedOf(path, s, fields, func(_ bson.RawValue, v listedValue) {
-		if u, ok := c.UUID(v.value); ok {
+func EachListed(path string, s State, of rule.Conversion, f func(octets [16]byte)) error {
+	return eachListedOf(path, s, of, func(_ bson.RawValue, v listedValue) {
+		if u, ok := of.UUID(v.value); ok {
 			f(u)
 		}
 	})
 }
 
-func eachListedOf(path string, s State, fields []string, f func(id bson.RawValue, v listedValue)) error {
+func eachListedOf(path string, s State, of rule.Conversion, f func(id bson.RawValue, v listedValue)) error {
 	return eachLine(path, s, func(id bson.RawValue, v *listedValue) {
-		if v != nil && v.in(fields) {
+		if v != nil && of.IsAbout(v.path, v.value) {
 			f(id, *v)
 		}
 	})
 }
 
-// ListedBeside returns the number of documents in the skip list at path that have another value than of the
-// fields, or that could not be read.
-func ListedBeside(path string, s State, fields []string) (n int64, err error) {
+// ListedBeside returns the number of documents in the skip list at path that have another value than those that of
+// is about, or that could not be read.
+func ListedBeside(path string, s State, of rule.Conversion) (n int64, err error) {
 	last := ""
 	err = eachLine(path, s, func(id bson.RawValue, v *listedValue) {
-		if key := documents.Key(id); (v == nil || !v.in(fields)) && (n == 0 || key != last) {
+		if key := documents.Key(id); (v == nil || !of.IsAbout(v.path, v.value)) && (n == 0 || key != last) {
 			n, last = n+1, key
 		}
 	})
@@ -94,14 +89,6 @@ func eachLine(path string, s State, f func(id bson.RawValue, v *listedValue)) er
 		return &RecordError{SkipRecord, path, err}
 	}
 	return eachListed(path, s.Identity.Database+"."+s.Identity.Collection, f)
-}
-
-// in reports whether the value is of one of the fields.
-func (v listedValue) in(fields []string) bool {
-	return slices.ContainsFunc(fields, func(field string) bool {
-		p, err := walk.ParsePattern(field)
-		return err == nil && p.MatchDotted(v.path)
-	})
 }
 
 func (r *Retry) add(id bson.RawValue, v listedValue) {

@@ -13,9 +13,11 @@ import (
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/report"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/survey"
 )
 
@@ -144,17 +146,21 @@ func StepOf(state *plan.State, st plan.Step) (report.AppliedStep, error) {
 // Left returns the number of documents with values that a step has listed, and that no later step was for. It is
 // that of the step, whose state is f, as long as a later step is not done, or the list cannot be read.
 func Left(state *plan.State, st plan.Step, f convert.State) int64 {
-	var fields []string
+	var pairs []kinds.Pair
 	for _, later := range state.Later(st) {
 		of, err := StateOf(state, later)
 		if err == nil && of.Done {
-			fields = append(fields, plan.FieldsOf(later.Pairs)...)
+			pairs = append(pairs, later.Pairs...)
 		}
 	}
-	if len(fields) == 0 {
+	if len(pairs) == 0 {
 		return f.Skipped
 	}
-	n, err := convert.ListedBeside(state.Files(st).SkipList, f, fields)
+	var n int64
+	c, err := rule.Compile(pairs)
+	if err == nil {
+		n, err = convert.ListedBeside(state.Files(st).SkipList, f, c)
+	}
 	if err != nil {
 		return f.Skipped
 	}

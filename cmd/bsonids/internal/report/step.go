@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -77,7 +78,8 @@ func (c Conversion) fields() (names []string) {
 	for _, p := range c.Pairs {
 		names = append(names, p.Fields...)
 	}
-	return names
+	slices.Sort(names)
+	return slices.Compact(names) // a field may have values of several kinds
 }
 
 // printed is the maximum number of documents in a list. The JSON output contains all of them.

@@ -1,6 +1,8 @@
 package rule
 
 import (
+	"slices"
+
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
@@ -147,6 +149,12 @@ func (c Conversion) Makes(ch Change) bool {
 		}
 	}
 	return false
+}
+
+// IsAbout reports whether one of the pairs applies to the value at a path with array positions, whatever a judge says.
+func (c Conversion) IsAbout(path string, v Value) bool {
+	l := leafOf(v)
+	return slices.ContainsFunc(c, func(p Pair) bool { return p.From.Has(l) && p.has(path) })
 }
 
 // has reports whether the pair applies to the field at a path with array positions.
