@@ -151,3 +151,19 @@ func TestTrustOneKind(t *testing.T) {
 		})
 	}
 }
+
+// Values of another subtype of a field are converted later than those of the new one, or before them. None is converted
+// twice, although a person vouches for all, and everything is proven.
+func TestSubtypeLater(t *testing.T) {
+	for _, first := range []string{"standard", "csharpLegacy"} {
+		t.Run(first, func(t *testing.T) {
+			c := inField(t, "javaLegacy", map[string][]uuid.UUID{"standard": odd(20), "csharpLegacy": odd(20)}, decided([]string{first}, "csharpLegacy"))
+			c.ok(applyBatches)
+			changePlan(t, c.dir, decided([]string{"standard", "csharpLegacy"}, "csharpLegacy"))
+			c.ok(applyBatches, "verify")
+			c.converted()
+			c.ok(undoBatches)
+			c.unchanged()
+		})
+	}
+}

@@ -73,7 +73,7 @@ func ReadNew(logs []string) (*Values, error) {
 		}
 	}
 	if v.set.Full() {
-		return nil, fmt.Errorf("the undo logs of the other filters of the collection have more than %d values", hashset.Most)
+		return nil, fmt.Errorf("the undo logs of the other conversions of the collection have more than %d values", hashset.Most)
 	}
 	return v, nil
 }
@@ -106,7 +106,7 @@ func named(id bson.RawValue, v rule.Value) []byte {
 }
 
 // leftMade is why a value is left that may be new in its document.
-const leftMade = "the conversion with another filter has made such a value in another document, so that it may be converted already"
+const leftMade = "another conversion of the plan has made such a value in another document, so that it may be converted already"
 
 // drop removes from what the plan of a document changes and leaves the values that are new in it. Values that are
 // new in another document are left.
