@@ -75,7 +75,7 @@ func TestOvertaken(t *testing.T) {
 				after := only(t, coll)
 				switch {
 				case tt.update == nil:
-					if after != nil || res.Overtaken != 1 {
+					if after != nil || res.Changed != 0 || res.Skipped != 0 {
 						t.Errorf("a deleted document is back: %v, %+v", after, res)
 					}
 					return
@@ -134,7 +134,7 @@ func TestOvertakenOutOfReach(t *testing.T) {
 				}
 			})
 			if res.Skipped != 1 {
-				t.Errorf("%d skips: %v", res.Skipped, res.Skips)
+				t.Errorf("%d skips: %v", res.Skipped, res.SkippedFor)
 			}
 			doc := only(t, coll)
 			if got := doc.Lookup("b").Equal(marshalValue(t, kindstest.Value("standard"))); got != (name != "alone") {
@@ -309,9 +309,11 @@ func TestExtraOfMixedIDs(t *testing.T) {
 		docs = append(docs, bson.D{{Key: "_id", Value: bson.D{{Key: "n", Value: int32(i)}, {Key: "a", Value: kindstest.Value("standard")}, {Key: "b", Value: kindstest.Value("javaLegacy")}}}})
 	}
 	insert(t, coll, docs)
-	if _, err := convert.Into(t.Context(), coll, target, convert.Options{Conversion: c, Workers: 1}); err != nil {
-		t.Fatal(err)
-	}
+	newFiles(t, c).with(t, func(s *convert.StateFile, _ *convert.UndoLog) {
+		if _, err := convert.Into(t.Context(), coll, target, convert.Options{Conversion: c, Workers: 1, State: s}); err != nil {
+			t.Fatal(err)
+		}
+	})
 	deleted(t, coll, docs[0].(bson.D))
 	v, err := convert.VerifyInto(t.Context(), coll, target, c, convert.Part{}, nil, func(int) {})
 	if err != nil || v.Proven != 3 || v.Extra != 1 {
@@ -327,7 +329,7 @@ func TestRefused(t *testing.T) {
 	insert(t, coll, []any{bson.D{{Key: "_id", Value: 1}, {Key: "u", Value: kindstest.Value("javaLegacy")}}, bson.D{{Key: "_id", Value: 2}, {Key: "u", Value: kindstest.Value("standard")}}})
 	c := conversion(t, "javaLegacy", "standard")
 	newFiles(t, c).with(t, func(s *convert.StateFile, u *convert.UndoLog) {
-		if res := inPlace(t, coll, c, s, u); res.Skipped != 1 || res.Documents != 0 || len(res.Skips) != 1 || res.Skips[0].ID.Int32() != 1 {
+		if res := inPlace(t, coll, c, s, u); res.Skipped != 1 || res.Changed != 0 || res.SkippedFor["another document has the converted value, and an index is unique"] != 1 {
 			t.Errorf("%+v", res)
 		}
 	})

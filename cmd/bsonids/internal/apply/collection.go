@@ -47,11 +47,10 @@ type Options struct {
 
 func (o *Options) namespace() string { return o.ID.Database + "." + o.ID.Collection }
 
-// Outcome is how the conversion of a collection ended. One of InPlace and Copied is set if it began, and
-// Finished if an earlier run has completed it.
+// Outcome is how the conversion of a collection ended. Result is set if it began, and Finished if an earlier run
+// has completed it.
 type Outcome struct {
-	InPlace  *convert.Result
-	Copied   *convert.Copied
+	Result   *convert.Result
 	Finished bool
 	SkipList *convert.SkipList // nil if it was not opened
 	All      convert.Totals    // with those of earlier runs
@@ -283,23 +282,16 @@ func (w *worker) carryOut(ctx context.Context, run *migration.Claim, opts conver
 	if w.Follow != nil {
 		opts.Follow = w.followed(run)
 	}
-	if w.ID.Into != "" {
-		res, err := convert.Into(ctx, w.coll, w.db.Collection(w.ID.Into), opts)
-		out.Copied = &res
-		out.All = convert.Totals{Changed: res.Earlier + res.Documents, Values: res.EarlierValues + res.Values, Skipped: res.Skipped}
-		if opts.Follow != nil && res.Stream.CaughtUp && errors.Is(err, context.Canceled) {
-			err = nil // this is how a copy that follows its source ends
-		}
-		return w.withEarlier(out, err)
+	var res convert.Result
+	var err error
+	if w.ID.Into == "" {
+		res, err = convert.InPlace(ctx, w.coll, opts)
+	} else {
+		res, err = convert.Into(ctx, w.coll, w.db.Collection(w.ID.Into), opts)
 	}
-	res, err := convert.InPlace(ctx, w.coll, opts)
-	out.InPlace = &res
-	out.All = convert.Totals{Changed: res.Earlier + res.Documents, Values: res.EarlierValues + res.Values, Skipped: res.Skipped}
-	return w.withEarlier(out, err)
-}
-
-// withEarlier adds what earlier runs have skipped.
-func (w *worker) withEarlier(out *Outcome, err error) error {
-	out.All.Skipped = max(out.All.Skipped, w.state.Skipped)
+	if opts.Follow != nil && res.Stream != nil && res.Stream.CaughtUp && errors.Is(err, context.Canceled) {
+		err = nil // this is how a copy that follows its source ends
+	}
+	out.Result, out.All = &res, res.All()
 	return err
 }

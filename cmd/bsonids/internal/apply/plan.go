@@ -374,17 +374,15 @@ func (p *Planned) one(ctx context.Context, s *migration.Session, st *step, advan
 	switch {
 	case out.Finished:
 		r.Status = report.DoneStep
-	case out.InPlace != nil:
-		r.Status, r.values, r.documents = report.DoneStep, out.InPlace.Values, out.InPlace.Documents
-		r.SkippedFor = out.InPlace.SkippedFor
-	case out.Copied != nil:
-		r.Status, r.values, r.documents = report.DoneStep, out.Copied.Values, out.Copied.Documents
-		r.SkippedFor, r.Stream = out.Copied.SkippedFor, out.Copied.Stream
-		if err == nil && !out.Copied.Verified {
-			r.Status, r.Findings = report.Unverified, append(out.Copied.Conflicts, out.Copied.Proof.Skips...)
+	case out.Result != nil:
+		res := out.Result
+		r.Status, r.values, r.documents = report.DoneStep, res.Values, res.Changed
+		r.SkippedFor, r.Stream = res.SkippedFor, res.Stream
+		if err == nil && st.Into != "" && !res.Verified {
+			r.Status, r.Findings = report.Unverified, append(res.Conflicts, res.Proof.Skips...)
 		}
 	}
-	if err != nil && (out.InPlace != nil || out.Copied != nil) {
+	if err != nil && out.Result != nil {
 		r.Status = report.Stopped
 	}
 	if out.SkipList.Begun() {

@@ -6,12 +6,15 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/bulk"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/documents"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/patience"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
 )
 
 // errNotBegun reports that the work was stopped while a batch waited for the rate limit.
@@ -130,14 +133,111 @@ func waitingIn[B any](batches <-chan B, group []B, most int) []B {
 	return group
 }
 
-// setUp sets the defaults of the options.
-func (o *Options) setUp() {
+// run is what conversions in place and into a copy share: the counts, how far they have come, and the state.
+type run struct {
+	Options
+	tracker *tracker
+	// there has the collections of the run. It is nil if the copy follows its source.
+	there *presence
+	mu    sync.Mutex
+	res   Result
+	saved time.Time
+	// before has the counts of earlier runs for the documents up to the position from which this one
+	// continues.
+	before Totals
+}
+
+func newRun(coll *mongo.Collection, o Options) *run {
 	if o.Progress == nil {
 		o.Progress = func(int) {}
+	}
+	if o.Report == nil {
+		o.Report = func(Totals) {}
 	}
 	if o.Batch == 0 {
 		o.Batch = batchSize
 	}
+	r := &run{Options: o, tracker: newTracker(), res: Result{SkippedFor: rule.Tally{}}}
+	if o.Follow == nil {
+		r.there = &presence{patience: o.Patience, now: time.Now}
+		r.there.add(coll, o.UUID)
+	}
+	return r
+}
+
+// continues begins where the state says that an earlier run has ended.
+func (r *run) continues() {
+	s := r.State
+	r.tracker.position = s.Position.raw()
+	r.before = Totals{Changed: s.Changed, Values: s.Values, Skipped: s.Skipped}
+	r.res.Earlier = r.before
+}
+
+// leave counts and lists values of a document that are left unchanged. counts are those of its batch, or nil.
+func (r *run) leave(id bson.RawValue, left []rule.Left, counts *Totals) {
+	if len(left) == 0 {
+		return
+	}
+	r.mu.Lock()
+	r.res.Skipped++
+	if counts != nil {
+		counts.Skipped++
+	}
+	for _, l := range left {
+		r.res.SkippedFor.Add(l.Reason, 1)
+	}
+	r.mu.Unlock()
+	r.SkipList.add(id, left)
+}
+
+// report reports the counts of all runs.
+func (r *run) report() {
+	r.mu.Lock()
+	all := r.res.All()
+	r.mu.Unlock()
+	r.Report(all)
+}
+
+// done notes that a batch is done. It saves the state when that is due.
+func (r *run) done(ctx context.Context, batch int, n Totals) error {
+	if err := r.SkipList.Err(); err != nil {
+		return err
+	}
+	r.tracker.done(batch, n)
+	r.mu.Lock()
+	r.res.Read += n.Read
+	due := time.Since(r.saved) >= checkpointEvery
+	r.mu.Unlock()
+	r.report()
+	r.Progress(int(n.Read))
+	if !due {
+		return r.there.sometimes(ctx)
+	}
+	at := r.tracker.checkpoint(r.Undo.Size)
+	if err := r.there.check(ctx); err != nil {
+		return err
+	}
+	return r.saveAt(at)
+}
+
+// save saves how far the conversion has come.
+func (r *run) save() error { return r.saveAt(r.tracker.checkpoint(r.Undo.Size)) }
+
+func (r *run) saveAt(at checkpoint) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s := r.State
+	if r.Retry == nil { // a list is read from its beginning again
+		if at.position.Type != 0 {
+			s.Position = newPosition(at.position)
+		}
+		s.UndoOffset = at.offset
+	}
+	s.UndoSize = r.Undo.Size()
+	at.counts.add(r.before)
+	s.Changed, s.Values, s.Skipped = at.counts.Changed, at.counts.Values, at.counts.Skipped
+	r.saved = time.Now()
+	return s.Save()
 }
 
 // turn waits until n more documents may be written. It returns errNotBegun if ctx ends first.
@@ -156,11 +256,7 @@ func (o *Options) mayBegin(ctx context.Context) (context.Context, context.Cancel
 	if o.Check == nil {
 		return ctx, cancel, nil
 	}
-	var size int64
-	if o.Undo != nil {
-		size = o.Undo.Size()
-	}
-	if err := o.Check(patience.Undated(ctx), size); err != nil {
+	if err := o.Check(patience.Undated(ctx), o.Undo.Size()); err != nil {
 		cancel()
 		return nil, nil, err
 	}

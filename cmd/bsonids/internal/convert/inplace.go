@@ -3,7 +3,6 @@ package convert
 import (
 	"context"
 	"errors"
-	"sync"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -63,84 +62,65 @@ type Options struct {
 	// Follow makes a copy follow its source. It is nil if the conversion ends when the copy is
 	// complete.
 	Follow *Follow
-
-	now func() time.Time
 }
 
-// Result describes what a conversion in place changed.
+// Result describes what a conversion did.
 type Result struct {
-	Read      int64      `json:"documentsRead"`
-	Documents int64      `json:"documentsChanged"`
-	Values    int64      `json:"valuesChanged"`
-	Fields    rule.Tally `json:"fields"`             // values by field
-	InID      int64      `json:"documentsWithOldId"` // documents with an old value in _id
-	// Overtaken counts documents that another program changed or deleted first, and that have
-	// nothing left to convert.
-	Overtaken int64 `json:"overtaken"`
-	Skipped   int64 `json:"documentsSkipped"`
-	Left      int64 `json:"valuesSkipped"`
-	// Earlier counts the documents that earlier runs changed, and EarlierValues their values. Without an
-	// undo log, a run that was killed may have changed more.
-	Earlier       int64 `json:"documentsChangedEarlier,omitempty"`
-	EarlierValues int64 `json:"valuesChangedEarlier,omitempty"`
-	// Already counts the listed values that an earlier run converted.
-	Already int64 `json:"alreadyConverted,omitempty"`
-	// SkippedFor counts the values by reason. It counts documents if the reason is not about a
+	Totals         // of this run; Changed counts the documents that were changed or copied
+	Earlier Totals // of earlier runs. Without an undo log, one that was killed may have changed more.
+	// SkippedFor counts the skipped values by reason. It counts documents if the reason is not about a
 	// value.
-	SkippedFor rule.Tally `json:"skippedFor,omitempty"`
-	Skips      []Skip     `json:"skips,omitempty"` // the first 10,000
+	SkippedFor rule.Tally
+
+	// Verified is set if a copy is equal to its converted source, Proof has the last comparison, and
+	// Conflicts the documents whose converted _id or unique key another document of the copy has. Proof has
+	// them once the conversion is complete.
+	Verified  bool
+	Proof     Verified
+	Conflicts []Skip
+	Stream    *Followed // nil if no copy followed its source
 }
 
-// Totals are the counts of a conversion, including its earlier runs.
-type Totals struct{ Read, Changed, Values, Skipped int64 }
+// All returns the counts of all runs.
+func (r Result) All() Totals {
+	all := r.Totals
+	all.add(r.Earlier)
+	return all
+}
 
 // runner converts in place.
 type runner struct {
-	Options
+	*run
 	coll    *mongo.Collection
-	tracker *tracker
 	and     bson.RawValue // Query as [filtered] returns it
 	orphans bool          // the server may match more documents than were addressed
-	there   *presence
 
 	// inFlight has the undo log entries of an earlier run about documents that the state does not
 	// record as done. An entry is removed when its document is read again.
 	inFlight map[string]Entry
-
-	mu     sync.Mutex
-	result Result
-	saved  time.Time
-	before counts // by earlier runs, of the documents up to the position from which this one continues
 }
 
 type batch struct {
 	number int
 	plans  []Planned // after prepare, those that are to be written
-	counts *counts
-	read   int
+	counts *Totals
 }
 
 // InPlace converts the values of a collection, except those in _id. If ctx ends, InPlace finishes
 // the batches that it has started, saves the state, and returns the error of ctx with the result.
 // It also saves the state after any other error.
 func InPlace(ctx context.Context, coll *mongo.Collection, o Options) (Result, error) {
-	if o.now == nil {
-		o.now = time.Now
-	}
-	o.setUp()
-	r := &runner{Options: o, coll: coll, tracker: newTracker(), result: Result{Fields: rule.Tally{}, SkippedFor: rule.Tally{}}}
-	r.there = &presence{patience: o.Patience, now: o.now}
-	r.there.add(coll, o.UUID)
+	r := &runner{run: newRun(coll, o), coll: coll}
 	var err error
 	if r.and, err = filtered(o.Query); err != nil {
-		return r.result, err
+		return r.res, err
 	}
 	err = o.Patience.Do(ctx, func() (err error) {
 		r.orphans, err = countsOrphans(ctx, coll.Database())
 		return err
 	})
 	if err != nil {
-		return r.result, err
+		return r.res, err
 	}
 	// The pages are not smaller than usual if the batches are: some servers read the whole collection
 	// for each page.
@@ -149,20 +129,20 @@ func InPlace(ctx context.Context, coll *mongo.Collection, o Options) (Result, er
 		p.Filter, p.Projection = o.Retry.Filter(), nil
 	}
 	if err := r.resume(ctx, p); err != nil {
-		return r.result, err
+		return r.res, err
 	}
 	err = inBatches(ctx, p, r.tracker, r.Patience, stages[batch]{r.plan, r.Batch, r.Pace, r.prepare, logAhead, r.process, r.Workers})
 	err = r.there.after(ctx, err)
 	if o.Retry != nil && err == nil {
-		o.Retry.rest(func(id bson.RawValue, left []rule.Left) { r.leave(Planned{Plan: rule.Plan{ID: id}}, left) })
+		o.Retry.rest(func(id bson.RawValue, left []rule.Left) { r.leave(id, left, nil) })
 		err = r.SkipList.Err()
 	}
 	o.State.Done = err == nil
 	// What was done with a collection that is gone was done with no document.
 	if lost := (*LostError)(nil); !errors.As(err, &lost) {
-		err = errors.Join(err, r.save(r.tracker.checkpoint(r.Undo.Size)))
+		err = errors.Join(err, r.save())
 	}
-	return r.result, err
+	return r.res, err
 }
 
 // countsOrphans reports whether the server is a router of MongoDB before 6.0 (wire version 17).
@@ -179,19 +159,19 @@ func countsOrphans(ctx context.Context, db *mongo.Database) (bool, error) {
 
 // plan returns the batch of a page.
 func (r *runner) plan(number int, docs []bson.Raw) (batch, error) {
-	b := batch{number: number, counts: new(counts)}
+	b := batch{number: number, counts: new(Totals)}
 	for _, doc := range docs {
 		if !r.Part.Has(doc.Lookup("_id")) {
 			continue
 		}
-		b.read++
+		b.counts.Read++
 		p, err := r.planOf(doc)
 		if err != nil {
 			p = rule.Plan{ID: doc.Lookup("_id"), Skipped: []rule.Left{{Document: true, Reason: err.Error()}}}
 		}
 		plan := Planned{Plan: p, counts: b.counts}
 		if r.Retry != nil {
-			r.already(r.Retry.limit(&plan.Plan, doc, r.Conversion))
+			r.Retry.limit(&plan.Plan, doc, r.Conversion)
 		}
 		r.reconsider(&plan, doc)
 		if len(plan.Changes)+len(plan.Skipped)+len(plan.InID) > 0 {
@@ -241,35 +221,7 @@ func (r *runner) process(waiting, ctx context.Context, b batch) error {
 			return err
 		}
 	}
-	if err := r.SkipList.Err(); err != nil {
-		return err
-	}
-	var n counts
-	if b.counts != nil {
-		n = *b.counts
-	}
-	r.tracker.done(b.number, n)
-	r.mu.Lock()
-	r.result.Read += int64(b.read)
-	due := r.now().Sub(r.saved) >= checkpointEvery
-	res := &r.result
-	totals := Totals{res.Read, res.Earlier + res.Documents, res.EarlierValues + res.Values, r.before.skipped + res.Skipped}
-	r.mu.Unlock()
-	if r.Report != nil {
-		r.Report(totals)
-	}
-	r.Progress(b.read)
-	if err := r.there.sometimes(ctx); err != nil {
-		return err
-	}
-	if !due {
-		return r.there.sometimes(ctx)
-	}
-	at := r.tracker.checkpoint(r.Undo.Size)
-	if err := r.there.check(ctx); err != nil {
-		return err
-	}
-	return r.save(at)
+	return r.done(ctx, b.number, *b.counts)
 }
 
 // Planned is the plan for one document.
@@ -279,9 +231,8 @@ type Planned struct {
 	// logged again and not made again.
 	kept []rule.Change
 	// again is set if an earlier entry of the undo log about the document is void.
-	again bool
-	// counts are those of the batch of the document. It is nil if nothing is counted.
-	counts *counts
+	again  bool
+	counts *Totals // of the batch of the document; nil if nothing is counted
 }
 
 // keep adds to p.kept the earlier changes, from an entry of the undo log, whose new values are in doc
@@ -316,13 +267,10 @@ func (r *runner) mayWrite(p Planned) bool {
 func (r *runner) count(p Planned) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	n := Totals{Changed: 1, Values: int64(len(p.Changes))}
+	r.res.Totals.add(n)
 	if p.counts != nil {
-		p.counts.add(counts{documents: 1, values: int64(len(p.Changes))})
-	}
-	r.result.Documents++
-	r.result.Values += int64(len(p.Changes))
-	for _, ch := range p.Changes {
-		r.result.Fields.Add(ch.Field, 1)
+		p.counts.add(n)
 	}
 }
 
@@ -330,41 +278,9 @@ func (r *runner) count(p Planned) {
 func (r *runner) found(p *Planned, e Entry) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	n := int64(len(e.Changes))
-	r.result.Earlier++
-	r.result.EarlierValues += n
+	n := Totals{Changed: 1, Values: int64(len(e.Changes))}
+	r.res.Earlier.add(n)
 	if p.counts != nil {
-		p.counts.add(counts{documents: 1, values: n})
+		p.counts.add(n)
 	}
-}
-
-func (r *runner) already(n int64) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.result.Already += n
-}
-
-func (r *runner) overtaken() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.result.Overtaken++
-}
-
-// save writes the state file.
-func (r *runner) save(at checkpoint) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	// A list is read from its beginning again.
-	if at.position.Type != 0 && r.Retry == nil {
-		r.State.Position = newPosition(at.position)
-	}
-	if r.Retry == nil {
-		r.State.UndoOffset = at.offset
-	}
-	r.State.UndoSize = r.Undo.Size()
-	r.State.Changed = r.before.documents + at.counts.documents
-	r.State.Values = r.before.values + at.counts.values
-	r.State.Skipped = r.before.skipped + at.counts.skipped
-	r.saved = r.now()
-	return r.State.Save()
 }

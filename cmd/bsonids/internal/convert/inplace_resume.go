@@ -20,9 +20,7 @@ func (r *runner) resume(ctx context.Context, p *documents.Pages) (err error) {
 		s.Changed, s.Values, s.Skipped = 0, 0, 0 // every entry of the undo log is found again
 	}
 	p.After = s.Position.raw()
-	r.tracker.position = p.After
-	r.before = counts{s.Changed, s.Values, s.Skipped}
-	r.result.Earlier, r.result.EarlierValues = s.Changed, s.Values
+	r.continues()
 	if s.UndoID != "" && s.UndoID != r.Undo.ID {
 		return r.Undo.fail("not the undo log that the conversion was started with")
 	}

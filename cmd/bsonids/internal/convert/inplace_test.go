@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"path/filepath"
 	"testing"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -31,7 +32,7 @@ func TestTracker(t *testing.T) {
 			if position.Type != 0 {
 				upTo = int(position.Int32())
 			}
-			if at.counts.documents != int64(upTo+1) || at.counts.values != 2*at.counts.documents {
+			if at.counts.Changed != int64(upTo+1) || at.counts.Values != 2*at.counts.Changed {
 				t.Fatalf("position %d with the counts %+v", upTo, at.counts)
 			}
 			for i := range begun {
@@ -60,7 +61,7 @@ func TestTracker(t *testing.T) {
 					size += 10
 				} else {
 					done[b] = true
-					tr.done(b, counts{documents: 1, values: 2})
+					tr.done(b, Totals{Changed: 1, Values: 2})
 					open = append(open[:k], open[k+1:]...)
 				}
 			}
@@ -77,7 +78,7 @@ func TestTracker(t *testing.T) {
 	if at := tr.checkpoint(func() int64 { return 100 }); at.offset != 7 {
 		t.Errorf("held entries are let go at %d", at.offset)
 	}
-	tr.done(0, counts{})
+	tr.done(0, Totals{})
 	if at := tr.checkpoint(func() int64 { return 100 }); at.offset != 100 {
 		t.Errorf("entries are held for ever: %d", at.offset)
 	}
@@ -152,7 +153,7 @@ func TestReconsider(t *testing.T) {
 		"of another subtype":    {kindstest.Value("standard"), 0, 0, 0},
 		"not of sixteen octets": {bson.Binary{Subtype: 3, Data: []byte{1}}, 0, 0, 0},
 	} {
-		r := &runner{Options: Options{Conversion: c}, inFlight: map[string]Entry{documents.Key(before.ID): entry}}
+		r := &runner{run: &run{Options: Options{Conversion: c}}, inFlight: map[string]Entry{documents.Key(before.ID): entry}}
 		now, err := c.Plan(doc(tt.now))
 		if err != nil {
 			t.Fatal(err)
@@ -188,9 +189,16 @@ func TestTooManyValues(t *testing.T) {
 			t.Errorf("%d octets, said to be %d", n, p.Size())
 		}
 	}
-	r := &runner{Options: Options{Conversion: c}, result: Result{SkippedFor: rule.Tally{}}}
-	if !r.mayWrite(Planned{Plan: small}) || r.mayWrite(Planned{Plan: big}) || r.result.Skipped != 1 || r.result.Skips[0].ID.StringValue() != "big" {
-		t.Errorf("%+v", r.result)
+	skips, err := OpenSkipList(filepath.Join(t.TempDir(), "skips"), "d.c", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &runner{run: newRun(nil, Options{Conversion: c, SkipList: skips})}
+	if !r.mayWrite(Planned{Plan: small}) || r.mayWrite(Planned{Plan: big}) || r.res.Skipped != 1 {
+		t.Errorf("%+v", r.res)
+	}
+	if n, err := skips.documents(); err != nil || n != 1 || skips.Close() != nil {
+		t.Errorf("%d documents are listed, %v", n, err)
 	}
 }
 

@@ -130,8 +130,7 @@ func (r *runner) resolve(ctx context.Context, plans []Planned) ([]Planned, error
 	for _, p := range plans {
 		doc, ok := docs[documents.Key(p.ID)]
 		if !ok {
-			r.overtaken()
-			continue
+			continue // another program has deleted it
 		}
 		held := rule.HeldBy(doc, len(p.Changes))
 		if !slices.ContainsFunc(p.Changes, func(ch rule.Change) bool { return !held.HasNew(ch) }) {
@@ -144,7 +143,7 @@ func (r *runner) resolve(ctx context.Context, plans []Planned) ([]Planned, error
 		}
 		now, err := r.planOf(doc)
 		if err != nil {
-			r.leave(p, []rule.Left{{Document: true, Reason: err.Error()}})
+			r.leave(p.ID, []rule.Left{{Document: true, Reason: err.Error()}}, p.counts)
 			continue
 		}
 		fresh := Planned{Plan: now, counts: p.counts}
@@ -154,10 +153,8 @@ func (r *runner) resolve(ctx context.Context, plans []Planned) ([]Planned, error
 			fresh.Skipped = slices.DeleteFunc(fresh.Skipped, func(l rule.Left) bool { return !listed[l.Path] })
 		}
 		r.since(&fresh, doc, slices.Concat(p.Changes, p.kept))
-		r.leave(p, slices.DeleteFunc(slices.Clone(fresh.Skipped), func(l rule.Left) bool { return slices.Contains(p.Skipped, l) }))
-		if len(fresh.Changes)+len(fresh.Skipped) == 0 {
-			r.overtaken()
-		} else if r.mayWrite(fresh) {
+		r.leave(p.ID, slices.DeleteFunc(slices.Clone(fresh.Skipped), func(l rule.Left) bool { return slices.Contains(p.Skipped, l) }), p.counts)
+		if r.mayWrite(fresh) {
 			again = append(again, fresh)
 		}
 	}

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
-	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
@@ -14,45 +12,12 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/hashset"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/mirror"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
 )
-
-// Copied describes what a conversion into a new collection did.
-type Copied struct {
-	Read      int64 `json:"documentsRead"`
-	Documents int64 `json:"documentsCopied"`
-	Values    int64 `json:"valuesChanged"`
-	// Earlier counts the documents that earlier runs copied, and EarlierValues their converted values.
-	Earlier       int64      `json:"documentsCopiedEarlier,omitempty"`
-	EarlierValues int64      `json:"valuesChangedEarlier,omitempty"`
-	Fields        rule.Tally `json:"fields"`
-	Indexes       []string   `json:"indexes"`
-	// Conflicts are the documents whose converted _id or unique key another document of the new
-	// collection has. Proof has them once the conversion is complete.
-	Conflicts []Skip `json:"conflicts,omitempty"`
-	// Followed counts the documents that changed in the source during the copy and were updated in
-	// the new collection.
-	Followed int64 `json:"documentsFollowed"`
-	Passes   int   `json:"passes"`
-	// Skipped counts the documents with values that are left unchanged in the copy too, and Left
-	// counts these values.
-	Skipped    int64      `json:"documentsSkipped"`
-	Left       int64      `json:"valuesSkipped"`
-	SkippedFor rule.Tally `json:"skippedFor,omitempty"` // the values of rule.Left by reason
-	// Stream is nil if the copy did not follow its source.
-	Stream   *Followed `json:"stream,omitempty"`
-	Verified bool      `json:"verified"`
-	Proof    Verified  `json:"proof"`
-	// Own is true if the new collection was empty when the conversion began.
-	Own bool `json:"-"`
-}
 
 // copier converts into another collection.
 type copier struct {
-	Options
-	m       *mirror.Mirror
-	tracker *tracker
-	before  counts // by earlier runs
+	*run
+	m *mirror.Mirror
 	// own has the documents of the new collection that this run wrote, or found equal to the converted
 	// source. Others that have no source are left.
 	own *hashset.Set
@@ -60,18 +25,14 @@ type copier struct {
 	// session orders reads of the source after the events that they are about. It is nil unless the
 	// copy follows its source.
 	session *mongo.Session
-	// there has the source, and the new collection once it exists, unless the copy follows its source.
-	there *presence
-	mu    sync.Mutex
-	res   Copied
 }
 
 // Into writes converted copies of all documents of source into target, with the options and the
 // indexes of source. It then compares the two collections until they agree, and only then sets
-// Copied.Verified. The source is not changed. No other program may write to the target until Into
+// Result.Verified. The source is not changed. No other program may write to the target until Into
 // returns. With Options.Follow, Into then applies to the target what changes in the source, until
 // ctx ends.
-func Into(ctx context.Context, source, target *mongo.Collection, o Options) (Copied, error) {
+func Into(ctx context.Context, source, target *mongo.Collection, o Options) (Result, error) {
 	c := newCopier(source, target, o)
 	if c.Follow != nil {
 		end, err := c.setUpFollowing(ctx)
@@ -83,7 +44,6 @@ func Into(ctx context.Context, source, target *mongo.Collection, o Options) (Cop
 	var indexes []bson.Raw
 	var create bson.D
 	err := c.Patience.Do(ctx, func() (err error) {
-		c.res.Indexes = []string{}
 		indexes, create, err = c.describe(ctx)
 		return err
 	})
@@ -92,15 +52,15 @@ func Into(ctx context.Context, source, target *mongo.Collection, o Options) (Cop
 	}
 	c.own = hashset.New()
 	state := c.State
-	c.before = counts{state.Changed, state.Values, state.Skipped}
-	c.res.Earlier, c.res.EarlierValues = state.Changed, state.Values
+	c.continues()
 	if state.Copied {
 		// A run that was killed may have listed values after it saved its state for the last time.
 		listed, err := c.SkipList.documents()
 		if err != nil {
 			return c.res, err
 		}
-		c.before.skipped = max(c.before.skipped, listed)
+		c.before.Skipped = max(c.before.Skipped, listed)
+		c.res.Earlier = c.before
 	}
 	c.report()
 	var f *follower
@@ -122,7 +82,6 @@ func Into(ctx context.Context, source, target *mongo.Collection, o Options) (Cop
 			return c.res, err
 		}
 	}
-	c.res.Own = true
 	if f != nil && state.Stream.CopyUUID != "" {
 		if err := c.Patience.Do(ctx, func() error { return c.bindCopy(ctx) }); err != nil {
 			return c.res, err
@@ -145,9 +104,8 @@ func Into(ctx context.Context, source, target *mongo.Collection, o Options) (Cop
 		} else if err == nil {
 			err = c.Patience.Do(ctx, func() error { return c.still(ctx) })
 		}
-		c.reached(c.tracker.checkpoint(func() int64 { return 0 }))
 		state.Copied = err == nil && c.SkipList.Err() == nil
-		if err = errors.Join(err, state.Save()); err != nil {
+		if err = errors.Join(err, c.save()); err != nil {
 			return c.res, err
 		}
 	}
@@ -182,22 +140,20 @@ func Into(ctx context.Context, source, target *mongo.Collection, o Options) (Cop
 	if !c.res.Verified {
 		return c.res, nil
 	}
-	state.Done, state.Skipped = true, c.before.skipped+c.res.Skipped
+	state.Done, state.Skipped = true, c.res.All().Skipped
 	return c.res, state.Save()
 }
 
 func newCopier(source, target *mongo.Collection, o Options) *copier {
-	o.setUp()
-	there := &presence{patience: o.Patience, now: time.Now}
-	there.add(source, o.UUID)
-	c := &copier{Options: o, tracker: newTracker(), there: there, res: Copied{Fields: rule.Tally{}, Indexes: []string{}, SkippedFor: rule.Tally{}}}
+	c := &copier{run: newRun(source, o)}
+	o = c.Options
 	c.m = &mirror.Mirror{Conversion: o.Conversion, Old: source, New: target, Write: true, Batch: o.Pace.Batch(o.Batch), Busy: o.Follow != nil, Despite: o.Follow != nil,
 		Keeps: func(doc bson.Raw) bool { return !c.own.Has(doc) },
 		// An interrupt does not end a batch.
 		Begin: func(ctx context.Context) (context.Context, context.CancelFunc, error) {
 			return o.mayBegin(context.WithoutCancel(ctx))
 		},
-		Limit: o.BatchTimeout, Halves: o.Halves, Still: c.still, Leaves: c.leave, Wrote: c.wrote, Met: c.meet}
+		Limit: o.BatchTimeout, Halves: o.Halves, Still: c.still, Leaves: c.leaves, Wrote: c.wrote, Met: c.meet}
 	if !o.Part.Whole() {
 		c.m.Has = o.Part.Has
 	}
@@ -226,25 +182,13 @@ func (c *copier) meet(doc bson.Raw) error {
 	return c.met.values(doc, c.Conversion, nil)
 }
 
-// leave lists the values that the copies will have unchanged, before these are written: a run that is
+// leaves lists the values that the copies will have unchanged, before these are written: a run that is
 // killed in between finds nothing to write the next time, and so nothing to list.
-func (c *copier) leave(left []mirror.Left) error {
-	c.mu.Lock()
+func (c *copier) leaves(left []mirror.Left) error {
 	for _, l := range left {
-		c.note(l)
+		c.leave(l.ID, l.Values, nil)
 	}
-	c.mu.Unlock()
 	return c.SkipList.Sync()
-}
-
-// note counts and lists the unchanged values of one document. The caller holds c.mu.
-func (c *copier) note(l mirror.Left) {
-	c.SkipList.add(l.ID, l.Values)
-	c.res.Skipped++
-	for _, v := range l.Values {
-		c.res.Left++
-		c.res.SkippedFor.Add(v.Reason, 1)
-	}
 }
 
 // writeConcern is the write concern of the commands that create collections and indexes.
@@ -281,14 +225,8 @@ func (c *copier) describe(ctx context.Context) (indexes []bson.Raw, create bson.
 			create = append(create, o)
 		}
 	}
-	if indexes, err = Indexes(ctx, c.m.Old); err != nil {
-		return nil, nil, err
-	}
-	for _, i := range indexes {
-		name, _ := i.Lookup("name").StringValueOK()
-		c.res.Indexes = append(c.res.Indexes, name)
-	}
-	return indexes, create, nil
+	indexes, err = Indexes(ctx, c.m.Old)
+	return indexes, create, err
 }
 
 // mayCreate returns an error if the target has documents, unless other parts of the conversion

@@ -1,41 +1,36 @@
 package convert
 
 import (
-	"bytes"
 	"context"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/documents"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/mirror"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
 )
 
 type copyBatch struct {
 	number int
 	docs   []bson.Raw // converted
-	read   int
-	fields rule.Tally // values by field
 	left   []mirror.Left
+	counts Totals
 }
 
 // copy inserts the documents that the target does not have yet.
 func (c *copier) copy(ctx context.Context) error {
 	p := &documents.Pages{Collection: c.m.Old, Size: int64(c.Batch)}
 	p.After = c.State.Position.raw()
-	c.tracker.position = p.After
 	return inBatches(ctx, p, c.tracker, c.Patience, stages[copyBatch]{c.plan, c.Batch, c.Pace, c.turn, 1, c.process, c.Workers})
 }
 
 // plan returns the batch of a page.
 func (c *copier) plan(number int, docs []bson.Raw) (copyBatch, error) {
-	b := copyBatch{number: number, fields: make(rule.Tally)}
+	b := copyBatch{number: number}
 	for _, doc := range docs {
 		if !c.Part.Has(doc.Lookup("_id")) {
 			continue
 		}
-		b.read++
-		fresh, _, left, err := c.Conversion.Rewrite(doc, b.fields)
+		fresh, values, left, err := c.Conversion.Rewrite(doc, nil)
 		if err != nil {
 			return b, &documents.Error{ID: doc.Lookup("_id"), Reason: err.Error()}
 		}
@@ -43,6 +38,7 @@ func (c *copier) plan(number int, docs []bson.Raw) (copyBatch, error) {
 			b.left = append(b.left, mirror.Left{ID: doc.Lookup("_id"), Values: left})
 		}
 		b.docs = append(b.docs, fresh)
+		b.counts.add(Totals{Read: 1, Changed: 1, Values: int64(values)})
 	}
 	return b, nil
 }
@@ -65,62 +61,14 @@ func (c *copier) process(waiting, ctx context.Context, b copyBatch) error {
 		c.res.Conflicts = append(c.res.Conflicts, conflicts[:min(len(conflicts), max(0, maxListed-len(c.res.Conflicts)))]...)
 		c.mu.Unlock()
 	}
-	c.mu.Lock()
+	n := b.counts
 	for _, l := range b.left {
-		c.note(l)
-	}
-	c.mu.Unlock()
-	if err := c.SkipList.Err(); err != nil {
-		return err
-	}
-	n := counts{documents: int64(len(b.docs)), skipped: int64(len(b.left))}
-	for _, values := range b.fields {
-		n.values += values
-	}
-	c.tracker.done(b.number, n)
-	c.mu.Lock()
-	c.res.Documents += int64(len(b.docs))
-	c.res.Read += int64(b.read)
-	for field, n := range b.fields {
-		c.res.Fields.Add(field, n)
-	}
-	c.res.Values += n.values
-	c.mu.Unlock()
-	c.Progress(b.read)
-	c.report()
-	if c.Follow == nil {
-		if err := c.there.sometimes(ctx); err != nil {
-			return err
-		}
+		c.leave(l.ID, l.Values, &n)
 	}
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	at := c.tracker.checkpoint(func() int64 { return 0 })
-	if at.position.Type == 0 || c.State.Position != nil && bytes.Equal(c.State.Position.Value, at.position.Value) {
-		return nil
-	}
-	c.reached(at)
-	return c.State.Save()
-}
-
-// reached notes in the state how far the copy has come.
-func (c *copier) reached(at checkpoint) {
-	if at.position.Type != 0 {
-		c.State.Position = newPosition(at.position)
-	}
-	c.State.Changed, c.State.Values = c.before.documents+at.counts.documents, c.before.values+at.counts.values
-	c.State.Skipped = c.before.skipped + at.counts.skipped
-}
-
-// report reports the counts of all runs.
-func (c *copier) report() {
-	if c.Report == nil {
-		return
-	}
-	c.mu.Lock()
-	totals := Totals{c.res.Read, c.before.documents + c.res.Documents, c.before.values + c.res.Values, c.before.skipped + c.res.Skipped}
+	c.res.Totals.add(Totals{Changed: n.Changed, Values: n.Values})
 	c.mu.Unlock()
-	c.Report(totals)
+	return c.done(ctx, b.number, n)
 }
 
 // write inserts the documents of a batch. It leaves documents that are already there unchanged: an earlier

@@ -181,7 +181,7 @@ func (c *copier) follower() *follower {
 		return nil
 	}
 	f.save = func() error {
-		state.Skipped = c.before.skipped + c.res.Skipped
+		state.Skipped = c.res.All().Skipped
 		c.report()
 		return state.Save()
 	}
@@ -304,8 +304,6 @@ func (c *copier) compareOnce(ctx context.Context, f *follower) ([]mirror.Finding
 		if err != nil {
 			return nil, gone(err)
 		}
-		c.res.Passes++
-		c.res.Followed += r.Changed()
 		c.res.Proof.Wrong = 0
 		c.res.Proof.forget(r.Stuck)
 		c.own = nil // the events tell what else to delete

@@ -19,7 +19,7 @@ const maxPasses = 5
 // settle compares the two collections and updates the copy with what changed in the source, until
 // a pass finds no difference or maxPasses is reached.
 func (c *copier) settle(ctx context.Context) error {
-	for c.res.Passes = 1; c.res.Passes <= maxPasses; c.res.Passes++ {
+	for range maxPasses {
 		r, err := c.repair(ctx)
 		if err != nil {
 			return err
@@ -31,10 +31,8 @@ func (c *copier) settle(ctx context.Context) error {
 			c.res.Verified = c.res.Proof.Holds(false)
 			return nil
 		}
-		c.res.Followed += r.Changed()
 		c.report()
 	}
-	c.res.Passes = maxPasses
 	return nil
 }
 

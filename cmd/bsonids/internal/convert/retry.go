@@ -176,16 +176,15 @@ func (r *Retry) Filter() bson.D {
 	return bson.D{{Key: "_id", Value: bson.D{{Key: "$in", Value: ids}}}}
 }
 
-// limit removes from p what the list does not have. It returns the number of listed values of the
-// document that are already converted. It adds listed values that the document no longer has to
-// p.Skipped.
-func (r *Retry) limit(p *rule.Plan, doc bson.Raw, c rule.Conversion) (already int64) {
+// limit removes from p what the list does not have. It adds listed values that the document no longer
+// has to p.Skipped.
+func (r *Retry) limit(p *rule.Plan, doc bson.Raw, c rule.Conversion) {
 	key := documents.Key(p.ID)
 	e := r.entries[key]
 	delete(r.entries, key)
 	if e == nil {
 		*p = rule.Plan{}
-		return 0
+		return
 	}
 	other := func(ch rule.Change) bool { return !e.has[listedValue{ch.Path, ch.Old}] }
 	p.Changes = slices.DeleteFunc(p.Changes, other)
@@ -199,13 +198,11 @@ func (r *Retry) limit(p *rule.Plan, doc bson.Raw, c rule.Conversion) (already in
 			if !mentioned[v.path] {
 				p.Skipped = append(p.Skipped, v.left("the field is not selected for conversion"))
 			}
-		case ok && c.Makes(rule.Change{Path: v.path, Old: v.value, New: now}):
-			already++
+		case ok && c.Makes(rule.Change{Path: v.path, Old: v.value, New: now}): // an earlier run has converted it
 		default:
 			p.Skipped = append(p.Skipped, v.left("another program changed the value after it was listed"))
 		}
 	}
-	return already
 }
 
 // rest calls f for the documents of the list that were not read.

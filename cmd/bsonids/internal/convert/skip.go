@@ -29,15 +29,10 @@ func (s Skip) MarshalJSON() ([]byte, error) {
 // note counts the values that a plan leaves unchanged.
 func (r *runner) note(p Planned) {
 	left := p.Skipped
-	if len(p.InID) > 0 {
-		r.mu.Lock()
-		r.result.InID++
-		r.mu.Unlock()
-		for _, ch := range p.InID {
-			left = append(left, ch.Left("the value is in _id, which cannot be changed in place; convert into a new collection"))
-		}
+	for _, ch := range p.InID {
+		left = append(left, ch.Left("the value is in _id, which cannot be changed in place; convert into a new collection"))
 	}
-	r.leave(p, left)
+	r.leave(p.ID, left, p.counts)
 }
 
 // skipPlan counts and lists the values of p as left unchanged.
@@ -46,28 +41,5 @@ func (r *runner) skipPlan(p Planned, reason string) {
 	for i, ch := range p.Changes {
 		left[i] = ch.Left(reason)
 	}
-	r.leave(p, left)
-}
-
-// leave counts and lists values of the document of p that are left unchanged.
-func (r *runner) leave(p Planned, left []rule.Left) {
-	if len(left) == 0 {
-		return
-	}
-	r.mu.Lock()
-	r.result.Skipped++
-	if p.counts != nil {
-		p.counts.skipped++
-	}
-	for _, l := range left {
-		r.result.SkippedFor.Add(l.Reason, 1)
-		if !l.Document {
-			r.result.Left++
-		}
-		if len(r.result.Skips) < maxListed {
-			r.result.Skips = append(r.result.Skips, Skip{p.ID, l.Reason})
-		}
-	}
-	r.mu.Unlock()
-	r.SkipList.add(p.ID, left)
+	r.leave(p.ID, left, p.counts)
 }

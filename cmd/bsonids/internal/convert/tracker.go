@@ -14,7 +14,7 @@ type tracker struct {
 	next     int // the first batch that is not done
 	batches  map[int]*progressOf
 	position bson.RawValue
-	counts   counts // of the batches before next
+	counts   Totals // of the batches before next
 
 	// Entries of an earlier run from offset floor on are needed until batch floorUntil is done.
 	floor      int64
@@ -26,14 +26,14 @@ type progressOf struct {
 	start  int64         // offset in the undo log at which the first entry begins, or a smaller one
 	logged bool
 	done   bool
-	counts counts
+	counts Totals
 }
 
-// counts are the documents and values that batches have changed or left unchanged.
-type counts struct{ documents, values, skipped int64 }
+// Totals are the numbers of documents and of values that a conversion has read, changed or left unchanged.
+type Totals struct{ Read, Changed, Values, Skipped int64 }
 
-func (c *counts) add(o counts) {
-	c.documents, c.values, c.skipped = c.documents+o.documents, c.values+o.values, c.skipped+o.skipped
+func (t *Totals) add(o Totals) {
+	t.Read, t.Changed, t.Values, t.Skipped = t.Read+o.Read, t.Changed+o.Changed, t.Values+o.Values, t.Skipped+o.Skipped
 }
 
 func newTracker() *tracker { return &tracker{batches: make(map[int]*progressOf), floorUntil: -1} }
@@ -70,7 +70,7 @@ func (t *tracker) log(n int, size func() int64) {
 }
 
 // done records that batch n is done, and what was done.
-func (t *tracker) done(n int, c counts) {
+func (t *tracker) done(n int, c Totals) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.batches[n].done, t.batches[n].counts = true, c
@@ -93,7 +93,7 @@ func (t *tracker) complete() bool {
 type checkpoint struct {
 	position bson.RawValue // the _id up to which all documents are done
 	offset   int64         // the undo log may have entries about later documents from here on
-	counts   counts        // of the documents up to the position
+	counts   Totals        // of the documents up to the position
 }
 
 // checkpoint returns how far the batches have come. size returns the size of the undo log in bytes. A

@@ -113,8 +113,13 @@ func (l *UndoLog) Append(plans []Planned, again func(Planned) bool) error {
 }
 
 // Size returns the size in bytes of the records that are on the disk. The next entry begins at this
-// offset or later.
-func (l *UndoLog) Size() int64 { return l.size.Load() }
+// offset or later. A nil log has none.
+func (l *UndoLog) Size() int64 {
+	if l == nil {
+		return 0
+	}
+	return l.size.Load()
+}
 
 // Close closes the file and unlocks it.
 func (l *UndoLog) Close() error { return errors.Join(l.file.Close(), l.lock.Unlock()) }
