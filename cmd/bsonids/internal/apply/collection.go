@@ -13,6 +13,7 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/files"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/ledger"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/migration"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/patience"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
@@ -237,7 +238,7 @@ func (w *worker) open(ctx context.Context) (err error) {
 // begin begins the run in the record.
 func (w *worker) begin(ctx context.Context, opts convert.Options) (*migration.Claim, error) {
 	id := w.ID
-	run := record.Run{Kind: record.Convert, Collection: id.Collection, UUID: w.spec.UUID, Conversion: record.NewConversion(),
+	run := record.Run{Kind: record.Convert, Collection: id.Collection, UUID: w.spec.UUID, Conversion: ledger.NewID(),
 		Pairs: id.Pairs, Into: id.Into, Part: id.Part, Division: w.Division,
 		Query: id.Query, Retry: w.Listed.State != "", State: migration.Absolute(w.State), UndoLog: migration.Absolute(w.UndoLog)}
 	for _, f := range w.Others {

@@ -13,6 +13,7 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/ledger"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/migration"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
@@ -262,7 +263,7 @@ func (p *Planned) seal(sv *survey.Survey) error {
 		if err != nil {
 			return migration.FileError(err)
 		}
-		f.Decisions, f.Conversion = d, record.NewConversion()
+		f.Decisions, f.Conversion = d, ledger.NewID()
 		if st.Again {
 			if err := p.goOn(st, f); err != nil {
 				return errors.Join(err, f.Close())

@@ -38,19 +38,6 @@ func (c *console) explain(err error) *failure.Error {
 	return failure.Explain(err, c.connectionString())
 }
 
-// remedies are what to do about a run that may not begin, as the rest of the sentence.
-var remedies = map[record.Remedy]string{
-	record.TakeOver:    "; make sure that it has ended, and give --take-over",
-	record.Wait:        "; wait for it, or give --take-over if its process has ended",
-	record.WaitOnly:    "; wait for it",
-	record.GiveFiles:   "; continue it with APPLY --take-over",
-	record.Resume:      "; wait for it, or continue it with APPLY, and --take-over on another machine",
-	record.FinishUndo:  "; finish it with UNDO",
-	record.FinishFirst: "; continue it with APPLY, or undo it with UNDO",
-	record.UndoFirst:   "; undo it first with UNDO",
-	record.StartAnew:   "; make a plan in a new directory",
-}
-
 // remedy returns what to do about a run that may not begin.
 func remedy(e *record.Error) string {
 	dir := "."
@@ -58,5 +45,5 @@ func remedy(e *record.Error) string {
 		dir = filepath.Dir(cmp.Or(e.Run.State, e.Run.UndoLog)) // of the migration
 	}
 	command := func(verb string) string { return terminal.Command("bsonids", verb, dir, "--write") }
-	return strings.NewReplacer("APPLY", command("apply"), "UNDO", command("undo")).Replace(remedies[e.Remedy])
+	return strings.NewReplacer("APPLY", command("apply"), "UNDO", command("undo")).Replace(e.Remedy)
 }

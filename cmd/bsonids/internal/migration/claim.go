@@ -3,7 +3,6 @@ package migration
 import (
 	"context"
 	"errors"
-	"sync"
 
 	"go.mongodb.org/mongo-driver/v2/mongo"
 
@@ -14,14 +13,10 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 )
 
-// Claim is a run in the record: the lock of work that writes. The zero Claim, of work that does not, does
-// nothing.
+// Claim is a run in the record: the lock of work that writes.
 type Claim struct {
-	lock     *record.Lock
+	*record.Lock
 	patience *patience.Patience
-
-	mu     sync.Mutex
-	totals record.Progress
 }
 
 // Claim begins a run in the record of the database, as the request says. The caller must call [Claim.End].
@@ -45,7 +40,7 @@ func (s *Session) Claim(ctx context.Context, db *mongo.Database, q record.Reques
 	if err != nil {
 		return nil, OfRecord(err)
 	}
-	return &Claim{lock: lock, patience: s.Patience, totals: run.Progress}, nil
+	return &Claim{lock, s.Patience}, nil
 }
 
 // OfRecord explains what a missing privilege for the record is needed for.
@@ -58,84 +53,34 @@ func OfRecord(err error) error {
 	return err
 }
 
-// Check returns an error if another run has taken over. undoSize is the size of the undo log in bytes.
-func (c *Claim) Check(ctx context.Context, undoSize int64) error {
-	if c.lock == nil {
-		return nil
-	}
-	return c.lock.Check(ctx, undoSize)
-}
-
 // Report records the progress of a conversion.
 func (c *Claim) Report(t convert.Totals) {
-	c.change(func(p *record.Progress) {
+	c.Progress(func(p *record.Progress) {
 		p.Read, p.Changed, p.Values, p.Skipped = t.Read, t.Changed, t.Values, t.Skipped
 	})
 }
 
 // Follow records how a copy follows its source.
 func (c *Claim) Follow(f convert.Followed) {
-	c.change(func(p *record.Progress) {
+	c.Progress(func(p *record.Progress) {
 		p.Stream = &record.Stream{LagSeconds: f.LagSeconds, CaughtUp: f.CaughtUp, Pending: f.Pending}
 	})
 }
 
-func (c *Claim) change(f func(p *record.Progress)) {
-	if c.lock == nil {
-		return
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	f(&c.totals)
-	c.lock.Progress(c.totals)
-}
-
-// Beat writes the progress to the record at once.
-func (c *Claim) Beat(ctx context.Context) error {
-	if c.lock == nil {
-		return nil
-	}
-	return c.lock.Beat(ctx)
-}
-
 // UndoLog records the undo log.
 func (c *Claim) UndoLog(ctx context.Context, path string, l *convert.UndoLog) error {
-	if c.lock == nil {
-		return nil
-	}
-	return OfRecord(c.lock.Undo(ctx, Absolute(path), l.ID, record.FileID(files.LockPath(path))))
+	return OfRecord(c.Undo(ctx, Absolute(path), l.ID, record.FileID(files.LockPath(path))))
 }
 
-// LogSize returns the size in bytes that the undo log has at least.
-func (c *Claim) LogSize() int64 {
-	if c.lock == nil {
-		return 0
-	}
-	return c.lock.Needs()
-}
-
-// Restored sets how many documents the undo has restored, and how many values it has not.
+// Restored records how many documents the undo has restored, and how many values it has not.
 func (c *Claim) Restored(documents, unrestored int64) {
-	c.change(func(p *record.Progress) { p.Changed, p.Skipped = documents, unrestored })
-}
-
-// Undone records that the conversion was undone, or is being undone.
-func (c *Claim) Undone(ctx context.Context, complete bool) error {
-	if c.lock == nil {
-		return nil
-	}
-	return c.lock.MarkUndone(ctx, complete)
+	c.Progress(func(p *record.Progress) { p.Changed, p.Skipped = documents, unrestored })
 }
 
 // End ends the run with the error of the work. A run that skipped documents is done.
 func (c *Claim) End(failed error) error {
-	if c.lock == nil {
-		return nil
-	}
 	if errors.Is(failed, failure.ErrIncomplete) {
 		failed = nil
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.patience.Do(context.Background(), func() error { return c.lock.End(c.totals, failed, c.patience.Lost()) })
+	return c.patience.Do(context.Background(), func() error { return c.Lock.End(failed, c.patience.Lost()) })
 }

@@ -134,7 +134,7 @@ func (p *Pace) Wait(ctx context.Context, n int) error {
 		if left <= 0 {
 			return nil
 		}
-		if err := sleep(ctx, min(left, lookAgain)); err != nil {
+		if err := Sleep(ctx, min(left, lookAgain)); err != nil {
 			return err
 		}
 	}
@@ -150,7 +150,7 @@ func (p *Pace) Hold(ctx context.Context) error {
 		if !paused {
 			break
 		}
-		if err := sleep(ctx, lookAgain); err != nil {
+		if err := Sleep(ctx, lookAgain); err != nil {
 			return err
 		}
 	}
@@ -204,7 +204,7 @@ func (l *Latency) Start() (answered func(ctx context.Context, documents int)) {
 	begin := time.Now()
 	return func(ctx context.Context, n int) {
 		if pause := l.pause(time.Since(begin), n); pause > 0 {
-			_ = sleep(ctx, pause)
+			_ = Sleep(ctx, pause)
 		}
 	}
 }

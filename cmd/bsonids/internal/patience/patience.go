@@ -107,7 +107,7 @@ func (s *Streak) Wait(ctx context.Context, err error) error {
 	}
 	pause := min(s.pause, left)
 	s.pause = min(2*s.pause, longestPause)
-	return sleep(ctx, pause)
+	return Sleep(ctx, pause)
 }
 
 // Lost returns when an operation failed last because the server was lost or overloaded, or zero if none
@@ -124,8 +124,8 @@ func (p *Patience) Lost() time.Time {
 // End ends the streak, because the operation succeeded.
 func (s *Streak) End() { s.pause = 0 }
 
-// sleep waits. It returns the error of ctx if ctx ends first.
-func sleep(ctx context.Context, d time.Duration) error {
+// Sleep waits. It returns the error of ctx if ctx ends first.
+func Sleep(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {

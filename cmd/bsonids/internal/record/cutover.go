@@ -240,7 +240,7 @@ type KeptCollection struct {
 // Save inserts or replaces the document of the cutover. It can be called again after an error. The
 // error wraps [ErrTakenOver] if another program changed the document since it was read.
 func (c *Cutover) Save(ctx context.Context, db *mongo.Database) error {
-	now, err := serverTime(ctx, db)
+	now, err := Now(ctx, db)
 	if err != nil {
 		return err
 	}

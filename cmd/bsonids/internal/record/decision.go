@@ -9,7 +9,6 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 )
 
 // decided returns the runs of conversions of a collection that have decisions, with these, and were not undone.
@@ -23,7 +22,7 @@ func decided(ctx context.Context, db *mongo.Database, name string) ([]*Run, erro
 func Shared(ctx context.Context, db *mongo.Database, want Run) ([]decide.Decision, error) {
 	runs, err := decided(ctx, db, want.Collection)
 	for _, r := range slices.Backward(runs) {
-		if sameCollection(r, &want) && r.Query == want.Query && r.Into == want.Into && r.Division == want.Division && slices.EqualFunc(r.Pairs, want.Pairs, kinds.Pair.Equal) {
+		if r.like(&want) && r.Division == want.Division {
 			return r.Decisions, nil
 		}
 	}

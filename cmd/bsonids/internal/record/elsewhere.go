@@ -15,6 +15,15 @@ import (
 // markID is the _id of a document that every record contains, whatever the name of its collection.
 const markID = "bsonids record"
 
+// open returns the record as a run needs it that begins: with its mark, and under no other name.
+func open(ctx context.Context, db *mongo.Database) (*mongo.Collection, error) {
+	coll := collection(db)
+	if err := elsewhere(ctx, db); err != nil {
+		return nil, err
+	}
+	return coll, mark(ctx, coll)
+}
+
 func mark(ctx context.Context, coll *mongo.Collection) error {
 	_, err := coll.InsertOne(ctx, bson.D{{Key: "_id", Value: markID}, {Key: "format", Value: format}})
 	if mongo.IsDuplicateKeyError(err) {

@@ -149,14 +149,11 @@ func (g *Guard) Stale(uuid *bson.Binary) bool {
 // Insert inserts the document of a guard that is about to be set, in the state [Setting]. It reports
 // false if there is one already. The error is an [*Error] if the record is in another collection.
 func (g *Guard) Insert(ctx context.Context, db *mongo.Database, version string) (bool, error) {
-	if err := elsewhere(ctx, db); err != nil {
+	coll, err := open(ctx, db)
+	if err != nil {
 		return false, err
 	}
-	coll := collection(db)
-	if err := mark(ctx, coll); err != nil {
-		return false, err
-	}
-	now, err := serverTime(ctx, db)
+	now, err := Now(ctx, db)
 	if err != nil {
 		return false, err
 	}

@@ -65,11 +65,8 @@ type Lock struct {
 // over from have ended. The error is an [*Error] if the rules of the record forbid the run. The
 // caller must call [Lock.End].
 func Begin(ctx context.Context, db *mongo.Database, q Request) (*Lock, error) {
-	coll := collection(db)
-	if err := elsewhere(ctx, db); err != nil {
-		return nil, err
-	}
-	if err := mark(ctx, coll); err != nil {
+	coll, err := open(ctx, db)
+	if err != nil {
 		return nil, err
 	}
 	l := &Lock{coll: coll, run: q.Run}
@@ -82,7 +79,7 @@ func Begin(ctx context.Context, db *mongo.Database, q Request) (*Lock, error) {
 		if err != nil {
 			return nil, err
 		}
-		now, err := serverTime(ctx, db)
+		now, err := Now(ctx, db)
 		if err != nil {
 			return nil, err
 		}
@@ -134,18 +131,15 @@ func Begin(ctx context.Context, db *mongo.Database, q Request) (*Lock, error) {
 	work, stop := context.WithCancel(context.WithoutCancel(ctx))
 	l.stop = stop
 	l.live.Go(func() { l.showLife(work) })
-	err := l.alone(ctx, &life)
+	err = l.alone(ctx, &life)
 	if err == nil && q.May != nil {
 		err = q.May(ctx)
 	}
 	if err == nil {
-		err = l.settle(ctx, v.wait, q.Notice)
-	}
-	if err == nil {
-		err = l.lookAgain(ctx, q.LogSize)
+		err = l.settle(ctx, v.wait, q)
 	}
 	if err != nil {
-		return nil, errors.Join(err, l.End(Progress{}, err, time.Time{}))
+		return nil, errors.Join(err, l.End(err, time.Time{}))
 	}
 	return l, nil
 }
@@ -171,8 +165,8 @@ func (l *Lock) Covers(size int64) error {
 	return nil
 }
 
-// Needs returns the size in bytes that the undo log has at least.
-func (l *Lock) Needs() int64 { return l.need }
+// LogSize returns the size in bytes that the undo log has at least.
+func (l *Lock) LogSize() int64 { return l.need }
 
 // Undo records the undo log, and the id of its lock.
 func (l *Lock) Undo(ctx context.Context, path, undoID, file string) error {
@@ -195,14 +189,8 @@ func (l *Lock) Check(ctx context.Context, undoSize int64) error {
 		l.wrote = time.Now()
 	}
 	l.logSize = max(l.logSize, undoSize)
-	if undoSize > l.run.UndoSize && l.run.SameSubtype() {
-		if err := l.set(ctx, bson.D{{Key: "undoSize", Value: undoSize}}); err != nil {
-			return err
-		}
-		l.run.UndoSize = undoSize
-	}
-	if time.Since(l.alive) >= lease-signOfLife {
-		if err := l.set(ctx, l.withLogSize(bson.D{{Key: "progress", Value: l.run.Progress}})); err != nil {
+	if l.logSize > l.run.UndoSize && l.run.SameSubtype() || time.Since(l.alive) >= lease-signOfLife {
+		if err := l.set(ctx, nil); err != nil {
 			return err
 		}
 	}
@@ -216,27 +204,25 @@ func (l *Lock) Check(ctx context.Context, undoSize int64) error {
 		if err != nil {
 			return err
 		}
-		for _, e := range next.TakesOver {
-			if e == l.run.Epoch {
-				return refuse(ErrTakenOver, "another run has taken over from this one: %s", &next)
-			}
+		if slices.Contains(next.TakesOver, l.run.Epoch) {
+			return refuse(ErrTakenOver, "another run has taken over from this one: %s", &next)
 		}
 		l.ahead++
 	}
 }
 
-// Progress sets the progress of the run, which the next periodic update writes.
-func (l *Lock) Progress(p Progress) {
+// Progress changes the progress of the run, which the next update writes.
+func (l *Lock) Progress(change func(p *Progress)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.run.Progress = p
+	change(&l.run.Progress)
 }
 
 // Beat writes the progress of the run at once.
 func (l *Lock) Beat(ctx context.Context) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.set(ctx, l.withLogSize(bson.D{{Key: "progress", Value: l.run.Progress}}))
+	return l.set(ctx, nil)
 }
 
 // showLife updates the document periodically.
@@ -248,47 +234,36 @@ func (l *Lock) showLife(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
+			_ = l.Beat(ctx) // the next write detects an error
 		}
-		l.mu.Lock()
-		_ = l.set(ctx, l.withLogSize(bson.D{{Key: "progress", Value: l.run.Progress}})) // the next write detects an error
-		l.mu.Unlock()
 	}
 }
 
 // End records that every write of the run has been answered, except those that were sent before the time
 // lost, which is zero if there are none. failed is the error that stopped the run, or nil if it is done.
-func (l *Lock) End(p Progress, failed error, lost time.Time) error {
+func (l *Lock) End(failed error, lost time.Time) error {
 	l.stop()
 	l.live.Wait()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	end := bson.D{{Key: "outcome", Value: Done}, {Key: "progress", Value: p}}
+	end := bson.D{{Key: "outcome", Value: Done}}
 	if failed != nil {
-		end[0].Value = Stopped
-		end = append(end, bson.E{Key: "reason", Value: failed.Error()})
+		end = bson.D{{Key: "outcome", Value: Stopped}, {Key: "reason", Value: failed.Error()}}
 	}
 	if ago := time.Since(lost); !l.wrote.IsZero() && lost.After(l.wrote) && ago < l.run.BatchTimeout {
 		end = append(end, bson.E{Key: "lost", Value: max(ago, 1)})
 	}
-	err := l.set(ctx, l.withLogSize(end), "ended")
+	err := l.set(ctx, end, "ended")
 	if err != nil && l.wrote.IsZero() {
 		idle.Store(l.run.By.Token, true)
 	}
 	return err
 }
 
-// withLogSize adds the size of the undo log to the fields, if there is one. The caller holds l.mu.
-func (l *Lock) withLogSize(fields bson.D) bson.D {
-	if l.logSize == 0 {
-		return fields
-	}
-	return append(fields, bson.E{Key: "undoSize", Value: l.logSize})
-}
-
-// set updates fields of the document of the run, and sets the fields named in now to the time of
-// the server. The caller holds l.mu.
+// set updates the document of the run: the progress, the size of the undo log if there is one, and the
+// fields. It sets the fields named in now to the time of the server. The caller holds l.mu.
 func (l *Lock) set(ctx context.Context, fields bson.D, now ...string) error {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
@@ -296,13 +271,17 @@ func (l *Lock) set(ctx context.Context, fields bson.D, now ...string) error {
 	for _, f := range now {
 		dates = append(dates, bson.E{Key: f, Value: true})
 	}
+	fields = append(fields, bson.E{Key: "progress", Value: l.run.Progress})
+	if l.logSize > 0 {
+		fields = append(fields, bson.E{Key: "undoSize", Value: l.logSize})
+	}
 	sent := time.Now()
 	res, err := l.coll.UpdateOne(ctx, bson.D{{Key: "_id", Value: l.run.ID}}, bson.D{{Key: "$set", Value: fields}, {Key: "$currentDate", Value: dates}})
 	if err == nil && res.MatchedCount == 0 {
 		err = refuse(ErrTakenOver, "the document %s of this run in %s was deleted", l.run.ID, Name)
 	}
 	if err == nil {
-		l.alive = sent
+		l.alive, l.run.UndoSize = sent, l.logSize
 	}
 	return err
 }

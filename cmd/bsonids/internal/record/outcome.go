@@ -6,27 +6,21 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
-	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 )
 
 // CheckUndone returns an [*Error] that wraps [ErrUndone] if an undo of the conversion has begun.
 func CheckUndone(ctx context.Context, db *mongo.Database, name, conversion string) error {
-	var u Run
-	err := collection(db).FindOne(ctx, bson.D{{Key: "collection", Value: name}, {Key: "conversion", Value: conversion}, {Key: "kind", Value: Undo}},
-		options.FindOne().SetProjection(bson.D{{Key: "decisions", Value: 0}})).Decode(&u)
-	switch err {
-	case nil:
-		return errUndone(&u)
-	case mongo.ErrNoDocuments:
-		return nil
+	undos, err := find[*Run](ctx, collection(db), bson.D{{Key: "collection", Value: name}, {Key: "conversion", Value: conversion}, {Key: "kind", Value: Undo}})
+	if len(undos) > 0 {
+		return errUndone(undos[0])
 	}
 	return err
 }
 
 func errUndone(undo *Run) error {
-	return &Error{Text: "the conversion was undone: " + undo.String(), Err: ErrUndone, Remedy: StartAnew, Run: undo}
+	return &Error{Text: "the conversion was undone: " + undo.String(), Err: ErrUndone, Remedy: "; make a plan in a new directory", Run: undo}
 }
 
 // Log is what the record has about the undo log of a conversion.
@@ -34,7 +28,6 @@ type Log struct {
 	Conversion string       // the name of the conversion
 	ID         string       // empty if no run of the conversion has an undo log
 	Size       int64        // in bytes, at least
-	Path       string       // where the last run had it
 	UUID       *bson.Binary // of the collection that was converted last; nil if the server gave none
 }
 
@@ -52,16 +45,17 @@ func LogOf(ctx context.Context, db *mongo.Database, name, conversion, undoID str
 		if r.Kind == Convert || l.ID == "" {
 			l.Conversion, l.ID = r.Conversion, r.UndoID
 		}
-		l.add(r)
+		if r.Kind == Convert {
+			l.UUID = r.UUID
+		}
+		l.Size = max(l.Size, r.UndoSize)
 	}
 	return l, nil
 }
 
-func (l *Log) add(r *Run) {
-	l.Size = max(l.Size, r.UndoSize)
-	if r.Kind == Convert {
-		l.Path, l.UUID = r.UndoLog, r.UUID
-	}
+// stands reports whether the run is one that has converted values, and was not undone.
+func (r *Run) stands() bool {
+	return r.Kind == Convert && (r.UndoSize > 0 || r.Progress.Changed > 0) && (r.Undone == nil || !r.Undone.Complete)
 }
 
 // Since returns the last conversion of fields of the log's conversion that began after the undo of the log,
@@ -76,9 +70,7 @@ func Since(ctx context.Context, db *mongo.Database, name, undoID string) (since 
 		switch {
 		case r.Kind == Undo && r.UndoID == undoID && undo == nil:
 			undo = r
-		case undo == nil, r.Kind != Convert, r.Into != "", r.UndoID == undoID, r.Progress.Changed == 0 && r.UndoSize == 0:
-		case r.Undone != nil && r.Undone.Complete, !sameCollection(r, undo), !overlap(r.Pairs, undo.Pairs), apart(r, undo):
-		default:
+		case undo != nil && r.stands() && r.Into == "" && r.UndoID != undoID && sameCollection(r, undo) && overlap(r.Pairs, undo.Pairs) && !apart(r, undo):
 			since = r
 		}
 	}
@@ -90,10 +82,8 @@ func Since(ctx context.Context, db *mongo.Database, name, undoID string) (since 
 func Beside(ctx context.Context, db *mongo.Database, want Run, own []string) (logs []string, err error) {
 	runs, err := read(ctx, collection(db), want.Collection)
 	for _, r := range runs {
-		switch {
-		case r.Kind != Convert, r.Into != "", r.UndoLog == "", slices.Contains(own, r.UndoID), !slices.ContainsFunc(r.Pairs, want.writes), r.Progress.Changed == 0 && r.UndoSize == 0:
-		case r.Undone != nil && r.Undone.Complete, !sameCollection(r, &want), apart(r, &want), slices.Contains(logs, r.UndoLog):
-		default:
+		other := r.Into == "" && r.UndoLog != "" && !slices.Contains(own, r.UndoID) && sameCollection(r, &want) && !apart(r, &want)
+		if r.stands() && other && slices.ContainsFunc(r.Pairs, want.writes) && !slices.Contains(logs, r.UndoLog) {
 			logs = append(logs, r.UndoLog)
 		}
 	}
@@ -108,7 +98,7 @@ func (r *Run) writes(p kinds.Pair) bool {
 // MarkUndone records in the documents of the conversion that this run, an undo, has restored the
 // values, or has begun to.
 func (l *Lock) MarkUndone(ctx context.Context, complete bool) error {
-	now, err := serverTime(ctx, l.coll.Database())
+	now, err := Now(ctx, l.coll.Database())
 	if err != nil {
 		return err
 	}
@@ -125,11 +115,16 @@ func MarkVerified(ctx context.Context, db *mongo.Database, want Run, proven bool
 	if err != nil {
 		return err
 	}
-	last := lastOf(runs, &want)
+	var last *Run
+	for _, r := range runs {
+		if r.Kind == Convert && r.like(&want) && r.Part == want.Part {
+			last = r
+		}
+	}
 	if last == nil || last.Ended == nil {
 		return nil
 	}
-	now, err := serverTime(ctx, db)
+	now, err := Now(ctx, db)
 	if err != nil {
 		return err
 	}
@@ -139,12 +134,7 @@ func MarkVerified(ctx context.Context, db *mongo.Database, want Run, proven bool
 	return err
 }
 
-// lastOf returns the last run that converted what want describes, or nil.
-func lastOf(runs []*Run, want *Run) (last *Run) {
-	for _, r := range runs {
-		if r.Kind == Convert && slices.EqualFunc(r.Pairs, want.Pairs, kinds.Pair.Equal) && r.Into == want.Into && r.Query == want.Query && r.Part == want.Part && sameCollection(r, want) {
-			last = r
-		}
-	}
-	return last
+// like reports whether both runs convert the same values of the same collection, or parts of them.
+func (r *Run) like(want *Run) bool {
+	return sameCollection(r, want) && r.Query == want.Query && r.Into == want.Into && slices.EqualFunc(r.Pairs, want.Pairs, kinds.Pair.Equal)
 }

@@ -103,7 +103,7 @@ func (p *Plan) fits(recorded int64, known []string, runs []*Run) error {
 		return refuse(ErrForgotten, "the record of conversions, %s, is an older copy than what was done since", Name)
 	}
 	for _, r := range runs {
-		if r.Kind == Convert && (r.UndoSize > 0 || r.Progress.Changed > 0) && (r.Undone == nil || !r.Undone.Complete) && !slices.Contains(known, r.Conversion) {
+		if r.stands() && !slices.Contains(known, r.Conversion) {
 			return refuse(ErrOlder, "the directory is an older copy: it does not know %s, whose files are in %s", r, filepath.Dir(r.State))
 		}
 	}
@@ -113,10 +113,7 @@ func (p *Plan) fits(recorded int64, known []string, runs []*Run) error {
 // BeginPlan inserts or replaces the document of a migration, and returns its _id. Without steps, it keeps those
 // that are there. The error is an [*Error] if the record and the directory do not fit.
 func BeginPlan(ctx context.Context, db *mongo.Database, p Plan, d Directory, version string) (string, error) {
-	if err := elsewhere(ctx, db); err != nil {
-		return "", err
-	}
-	if err := mark(ctx, collection(db)); err != nil {
+	if _, err := open(ctx, db); err != nil {
 		return "", err
 	}
 	was, err := FindPlan(ctx, db, d)
@@ -134,7 +131,7 @@ func BeginPlan(ctx context.Context, db *mongo.Database, p Plan, d Directory, ver
 
 // replace inserts or replaces the document, with the next epoch, and returns its _id.
 func (p Plan) replace(ctx context.Context, db *mongo.Database, d Directory, version string) (string, error) {
-	now, err := serverTime(ctx, db)
+	now, err := Now(ctx, db)
 	if err != nil {
 		return "", err
 	}
@@ -173,9 +170,6 @@ func Plans(ctx context.Context, db *mongo.Database) ([]Plan, error) {
 func Runs(ctx context.Context, db *mongo.Database) ([]*Run, error) {
 	return find[*Run](ctx, collection(db), bson.D{{Key: "kind", Value: bson.D{{Key: "$in", Value: bson.A{Convert, Undo}}}}}, "started", "epoch")
 }
-
-// Now returns the time of the server, with which the times in the record can be compared.
-func Now(ctx context.Context, db *mongo.Database) (time.Time, error) { return serverTime(ctx, db) }
 
 // Alive reports whether a run that has not ended has shown a sign of life within some seconds.
 func (r *Run) Alive(now time.Time) bool { return r.Ended == nil && !r.expired(now.Add(-lease)) }

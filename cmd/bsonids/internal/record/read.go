@@ -45,8 +45,8 @@ func fetch[T any](ctx context.Context, coll *mongo.Collection, filter bson.D, ho
 	return found, err
 }
 
-// serverTime returns the time of the server, or the local time if the server does not report one.
-func serverTime(ctx context.Context, db *mongo.Database) (time.Time, error) {
+// Now returns the time of the server, with which the times in the record can be compared, or the local time if the server does not report one.
+func Now(ctx context.Context, db *mongo.Database) (time.Time, error) {
 	var hello struct {
 		LocalTime time.Time `bson:"localTime"`
 	}

@@ -94,7 +94,6 @@ const format = 1
 type Who struct {
 	User    string `bson:"user"`
 	Host    string `bson:"host"`
-	Machine string `bson:"machine,omitempty"` // distinguishes machines that have the same host name
 	PID     int    `bson:"pid"`
 	Token   string `bson:"token"` // random, one for each run
 	Version string `bson:"version"`

@@ -15,11 +15,8 @@ import (
 // Restore inserts a run of a conversion that has ended, if the record has no run of it that knows as much. It
 // reports whether it did. The ledger of the conversion has the id of the run first.
 func Restore(ctx context.Context, db *mongo.Database, r Run, l Ledger, version string) (bool, error) {
-	coll := collection(db)
-	if err := elsewhere(ctx, db); err != nil {
-		return false, err
-	}
-	if err := mark(ctx, coll); err != nil {
+	coll, err := open(ctx, db)
+	if err != nil {
 		return false, err
 	}
 	runs, err := read(ctx, coll, r.Collection)
@@ -33,7 +30,7 @@ func Restore(ctx context.Context, db *mongo.Database, r Run, l Ledger, version s
 			return false, nil
 		}
 	}
-	now, err := serverTime(ctx, db)
+	now, err := Now(ctx, db)
 	if err != nil {
 		return false, err
 	}
@@ -72,13 +69,13 @@ func Abandon(ctx context.Context, db *mongo.Database, migration string) error {
 	if err != nil {
 		return err
 	}
-	now, err := serverTime(ctx, db)
+	now, err := Now(ctx, db)
 	if err != nil {
 		return err
 	}
 	for _, r := range runs {
 		if r.Ended == nil && !r.expired(now) {
-			return refuseFor(r, ErrHeld, WaitOnly, "has not ended")
+			return refuseFor(r, ErrHeld, "has not ended", "; wait for it")
 		}
 	}
 	for _, r := range runs {

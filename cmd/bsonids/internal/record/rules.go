@@ -23,26 +23,12 @@ var (
 type Error struct {
 	Text   string
 	Err    error
-	Remedy Remedy
-	Run    *Run // the other run, if the remedy is about it
+	Remedy string // what a person can do, as the rest of the sentence; APPLY and UNDO stand for the commands of the other run
+	Run    *Run   // the other run, if the remedy is about it
 }
 
-// Remedy is what a user can do if a run may not begin.
-type Remedy int
-
-// The remedies.
-const (
-	NoRemedy    Remedy = iota
-	TakeOver           // make sure that the other run has ended, and take over from it
-	Wait               // wait for the other run, or take over from it if its process has ended
-	WaitOnly           // wait for the other run
-	GiveFiles          // take over from the other run with its files
-	Resume             // wait for the other run, or resume it with its files
-	FinishUndo         // finish the other run, an undo
-	FinishFirst        // finish the other run, or undo it
-	UndoFirst          // undo the other run
-	StartAnew          // begin a new conversion with new files
-)
+// wait is the remedy against a run that may be in progress.
+const wait = "; wait for it, or give --take-over if its process has ended"
 
 func (e *Error) Error() string { return e.Text }
 
@@ -54,7 +40,7 @@ func refuse(reason error, format string, args ...any) error {
 }
 
 // refuseFor returns an [Error] about the run r.
-func refuseFor(r *Run, reason error, remedy Remedy, text string) error {
+func refuseFor(r *Run, reason error, text, remedy string) error {
 	return &Error{Text: r.String() + " " + text, Err: reason, Remedy: remedy, Run: r}
 }
 
@@ -93,7 +79,7 @@ func (r *Run) unanswered(end time.Time) time.Time {
 // runs that have ended.
 func judge(runs []*Run, want *Run, takeOver bool, now time.Time) (verdict, error) {
 	var v verdict
-	wait := func(r *Run, until time.Time) {
+	await := func(r *Run, until time.Time) {
 		if hurts(r, want) && now.Before(until) {
 			v.wait = append(v.wait, waiting{r, until})
 		}
@@ -112,12 +98,12 @@ func judge(runs []*Run, want *Run, takeOver bool, now time.Time) (verdict, error
 		}
 		if r.Ended != nil {
 			if r.Lost > 0 {
-				wait(r, r.Ended.Add(-r.Lost).Add(r.BatchTimeout))
+				await(r, r.Ended.Add(-r.Lost).Add(r.BatchTimeout))
 			}
 			continue
 		}
 		if since, ok := over[r.Epoch]; ok {
-			wait(r, r.unanswered(since))
+			await(r, r.unanswered(since))
 			continue
 		}
 		if apart(r, want) && (beside(r, want) || takeOver || r.expired(now)) {
@@ -128,19 +114,19 @@ func judge(runs []*Run, want *Run, takeOver bool, now time.Time) (verdict, error
 		case known && (locked || takeOver || r.expired(now)):
 		case r.Switches() && (takeOver || r.expired(now)):
 		case r.Switches():
-			return v, refuseFor(r, ErrHeld, Wait, "has not ended")
+			return v, refuseFor(r, ErrHeld, "has not ended", wait)
 		case same && (r.locks(want) || takeOver): // want has the files of r, which no other process uses, or copies
 		case same:
-			return v, refuseFor(r, ErrHeld, TakeOver, "has not recorded its end")
+			return v, refuseFor(r, ErrHeld, "has not recorded its end", "; make sure that it has ended, and give --take-over")
 		case r.filesTell() && takeOver:
-			return v, refuseFor(r, ErrHeld, GiveFiles, "has not ended, and only its files show which values are converted")
+			return v, refuseFor(r, ErrHeld, "has not ended, and only its files show which values are converted", "; continue it with APPLY --take-over")
 		case r.filesTell():
-			return v, refuseFor(r, ErrHeld, Resume, "has not ended")
+			return v, refuseFor(r, ErrHeld, "has not ended", "; wait for it, or continue it with APPLY, and --take-over on another machine")
 		case takeOver, r.expired(now):
 		default:
-			return v, refuseFor(r, ErrHeld, Wait, "has not ended")
+			return v, refuseFor(r, ErrHeld, "has not ended", wait)
 		}
-		wait(r, r.unanswered(now))
+		await(r, r.unanswered(now))
 		v.takesOver = append(v.takesOver, r.Epoch)
 	}
 	return v, nil
@@ -270,13 +256,13 @@ func twice(p kinds.Pair, want *Run, order []string, latest, undone map[string]*R
 		case u != nil && u.Outcome == Done && (u.Progress.Skipped == 0 || r.Undone != nil && r.Undone.Complete), r.Retry && (want.Retry || resumes):
 			continue
 		case u != nil:
-			return refuseFor(u, ErrTwice, FinishUndo, "was not finished: some values are in one order and some in the other")
+			return refuseFor(u, ErrTwice, "was not finished: some values are in one order and some in the other", "; finish it with UNDO")
 		case r.Outcome != Done && !r.Retry:
-			return refuseFor(r, ErrTwice, FinishFirst, "was not finished, and only its files show which values are converted")
+			return refuseFor(r, ErrTwice, "was not finished, and only its files show which values are converted", "; continue it with APPLY, or undo it with UNDO")
 		case want.Retry: // it converts only what is as it was listed
 			continue
 		case r.Retry, r.Progress.Skipped > 0, r.Part != "", r.Query != "", len(made) > 1, !leaves(made[0]):
-			return refuseFor(r, ErrTwice, UndoFirst, "has converted values that this conversion would convert again")
+			return refuseFor(r, ErrTwice, "has converted values that this conversion would convert again", "; undo it first with UNDO")
 		}
 		return nil // it left the values in the order of --from
 	}
@@ -317,7 +303,7 @@ func refuseLedger(err error, last *Run) error {
 	case errors.Is(err, ledger.ErrMoved):
 		text = "goes on with another copy of the state file; end that run first"
 	}
-	return refuseFor(last, err, NoRemedy, text)
+	return refuseFor(last, err, text, "")
 }
 
 const legacySubtype = 3

@@ -2,11 +2,13 @@ package record
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/ledger"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/patience"
 )
 
 // mayBeCopy returns an error if the ledger is an older copy, or a copy that another run uses. It waits for as
@@ -19,13 +21,9 @@ func (l *Lock) mayBeCopy(ctx context.Context, runs []*Run, q Request) error {
 	}
 	wait, err := ledger.Judge(have, was)
 	if wait && err == nil {
-		if q.Notice != nil {
-			q.Notice("the state file may be a copy: waiting for " + lease.String() + ", in which " + last.String() + " would write")
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(lease):
+		q.Notice("the state file may be a copy: waiting for " + lease.String() + ", in which " + last.String() + " would write")
+		if err := patience.Sleep(ctx, lease); err != nil {
+			return err
 		}
 		if runs, err = read(ctx, l.coll, q.Run.Collection); err != nil {
 			return err
@@ -39,34 +37,34 @@ func (l *Lock) mayBeCopy(ctx context.Context, runs []*Run, q Request) error {
 	return nil
 }
 
-// lookAgain reads the record again. A run of the same conversion may have written to its undo log
-// after the record was read, and before it could find the document of this run.
-func (l *Lock) lookAgain(ctx context.Context, logSize int64) error {
-	runs, err := read(ctx, l.coll, l.run.Collection)
-	if err != nil {
-		return err
-	}
-	for _, r := range runs {
-		if same(r, &l.run) {
-			l.need = max(l.need, r.UndoSize)
-		}
-	}
-	return l.Covers(logSize)
-}
-
-// alone returns an error if a run in progress uses the same collections in another role.
+// alone returns an error if a run in progress uses the same collections in another role: one of the two reads
+// or changes the collection that the other one makes with --into, or both make the same one. Such runs do not
+// compete for the same lock. Each of them therefore looks for the other after it has inserted its own document,
+// so that at least one of them finds the other.
 func (l *Lock) alone(ctx context.Context, life *signs) error {
+	names, roles := bson.A{l.run.Collection}, bson.A{}
+	if l.run.Into != "" {
+		names = append(names, l.run.Into)
+		roles = append(roles, bson.D{{Key: "collection", Value: l.run.Into}})
+	}
+	roles = append(roles, bson.D{{Key: "into", Value: bson.D{{Key: "$in", Value: names}}}})
 	for {
-		runs, err := crossing(ctx, l.coll, &l.run)
+		runs, err := find[*Run](ctx, l.coll, bson.D{{Key: "ended", Value: bson.D{{Key: "$exists", Value: false}}}, {Key: "$or", Value: roles}})
 		if err != nil {
 			return err
 		}
-		now, err := serverTime(ctx, l.coll.Database())
+		now, err := Now(ctx, l.coll.Database())
 		if err != nil {
 			return err
 		}
-		if err := cross(runs, now); err == nil || !life.wait(ctx, runs, now) {
-			return err
+		// The lock of the collection keeps apart the runs that convert the same one. The copy of a run that has ended
+		// without recording it stays unfinished, which a run that resumes it detects.
+		runs = slices.DeleteFunc(runs, func(r *Run) bool { return r.Collection == l.run.Collection || r.expired(now) })
+		if len(runs) == 0 {
+			return nil
+		}
+		if !life.wait(ctx, runs, now) {
+			return refuseFor(runs[0], ErrHeld, "has not ended, and uses the same collections", "; wait for it")
 		}
 	}
 }
@@ -99,49 +97,45 @@ func (s *signs) wait(ctx context.Context, runs []*Run, now time.Time) bool {
 	if last == nil {
 		return false
 	}
-	if !s.told && s.tell != nil {
+	if !s.told {
 		s.told = true
 		s.tell("waiting until " + last.String() + " shows a sign of life, " + lease.String() + " at most")
 	}
-	select {
-	case <-ctx.Done():
-		return false
-	case <-time.After(300 * time.Millisecond):
-		return true
-	}
+	return patience.Sleep(ctx, 300*time.Millisecond) == nil
 }
 
 // settle waits until the server can carry out no batch of the runs any more: either a run has recorded
-// that all were answered, or the time limit of the last one is over.
-func (l *Lock) settle(ctx context.Context, runs []waiting, notice func(string)) error {
-	told := false
-	for {
-		now, err := serverTime(ctx, l.coll.Database())
+// that all were answered, or the time limit of the last one is over. The record then has what they have
+// written to the undo log of the conversion, also after it was read, and before they could find the document of this run.
+func (l *Lock) settle(ctx context.Context, open []waiting, q Request) error {
+	for told := false; ; told = true {
+		now, err := Now(ctx, l.coll.Database())
 		if err != nil {
 			return err
 		}
-		var left time.Duration
-		for _, w := range runs {
-			n, err := l.coll.CountDocuments(ctx, bson.D{{Key: "_id", Value: w.run.ID}, {Key: "ended", Value: bson.D{{Key: "$exists", Value: true}}},
-				{Key: "lost", Value: bson.D{{Key: "$exists", Value: false}}}})
-			if err != nil {
-				return err
+		runs, err := read(ctx, l.coll, l.run.Collection)
+		if err != nil {
+			return err
+		}
+		for _, r := range runs {
+			if same(r, &l.run) {
+				l.need = max(l.need, r.UndoSize)
 			}
-			if n == 0 {
-				left = max(left, w.until.Sub(now))
+			if r.Ended != nil && r.Lost == 0 {
+				open = slices.DeleteFunc(open, func(w waiting) bool { return w.run.Epoch == r.Epoch })
 			}
 		}
-		if left <= 0 {
-			return nil
+		open = slices.DeleteFunc(open, func(w waiting) bool { return !now.Before(w.until) })
+		if len(open) == 0 {
+			return l.Covers(q.LogSize)
 		}
-		if !told && notice != nil {
-			told = true
-			notice("waiting for a batch without an answer, which the server may still carry out, of " + runs[0].run.String() + ", " + left.Round(time.Second).String() + " at most")
+		last := slices.MaxFunc(open, func(a, b waiting) int { return a.until.Compare(b.until) })
+		left := last.until.Sub(now)
+		if !told {
+			q.Notice("waiting for a batch without an answer, which the server may still carry out, of " + last.run.String() + ", " + left.Round(time.Second).String() + " at most")
 		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(min(left+time.Millisecond, time.Second)):
+		if err := patience.Sleep(ctx, min(left+time.Millisecond, time.Second)); err != nil {
+			return err
 		}
 	}
 }

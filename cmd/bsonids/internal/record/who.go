@@ -13,19 +13,12 @@ import (
 // record does not say so because the server was lost.
 var idle sync.Map
 
-// NewConversion returns a name for a new conversion.
-func NewConversion() string { return ledger.NewID() }
-
 func whoAmI(version string) Who {
 	w := Who{PID: os.Getpid(), Token: ledger.NewID(), Version: version}
 	if u, err := user.Current(); err == nil {
 		w.User = u.Username
 	}
 	w.Host, _ = os.Hostname()
-	// The file exists on Linux. On other systems, the host name has to suffice.
-	if b, err := os.ReadFile("/etc/machine-id"); err == nil {
-		w.Machine = strings.TrimSpace(string(b))
-	}
 	return w
 }
 

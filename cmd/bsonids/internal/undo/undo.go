@@ -87,7 +87,7 @@ func (w *undo) restore(ctx context.Context, u *Undone) (err error) {
 			return err
 		}
 	}
-	run := &migration.Claim{}
+	var run *migration.Claim
 	if w.Write {
 		err = w.Do(ctx, func() (err error) {
 			run, err = w.begin(ctx)
@@ -97,6 +97,7 @@ func (w *undo) restore(ctx context.Context, u *Undone) (err error) {
 			return err
 		}
 		defer func() { err = errors.Join(err, run.End(err)) }()
+		w.of.Check = run.Check
 		// Mark the log before the first value is restored, so that the conversion is not resumed,
 		// whatever happens next.
 		if err := errors.Join(w.log.Mark(time.Now(), false), w.log.MarkStates(time.Now())); err != nil {
@@ -105,7 +106,7 @@ func (w *undo) restore(ctx context.Context, u *Undone) (err error) {
 	}
 	u.Begun = true
 	bar := w.Progress(-1, "restoring", u.ID.Database+"."+u.ID.Collection)
-	w.of.UUID, w.of.Progress, w.of.Check, w.of.BatchTimeout, w.of.Halves = w.spec.UUID, bar.Add, run.Check, w.BatchTimeout, w.Halves
+	w.of.UUID, w.of.Progress, w.of.BatchTimeout, w.of.Halves = w.spec.UUID, bar.Add, w.BatchTimeout, w.Halves
 	u.Result, err = convert.Undo(ctx, w.coll, w.log, w.of)
 	bar.Done()
 	if err == nil && u.Result.Gone > 0 && expected.Replaced(w.spec) {
@@ -115,12 +116,15 @@ func (w *undo) restore(ctx context.Context, u *Undone) (err error) {
 		err = w.Do(ctx, func() error { return w.beside(ctx) })
 	}
 	u.Result.Accepted = w.AllowChanged
+	if !w.Write {
+		return err
+	}
 	run.Restored(u.Result.Restored, u.Result.Unrestored)
-	if !w.Write || err != nil {
+	if err != nil {
 		return err
 	}
 	all := u.Result.Left == 0 || w.AllowChanged
-	return errors.Join(w.log.Mark(time.Now(), all), w.Do(ctx, func() error { return run.Undone(ctx, all) }))
+	return errors.Join(w.log.Mark(time.Now(), all), w.Do(ctx, func() error { return run.MarkUndone(ctx, all) }))
 }
 
 // whole returns what is known of the undo log, and an error if it lacks entries.
@@ -176,7 +180,7 @@ func (w *undo) begin(ctx context.Context) (*migration.Claim, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := c.Undone(ctx, false); err != nil {
+	if err := c.MarkUndone(ctx, false); err != nil {
 		return nil, errors.Join(err, c.End(err))
 	}
 	return c, nil
