@@ -12,7 +12,6 @@ import (
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/files"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/ledger"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/migration"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/patience"
@@ -143,7 +142,7 @@ func (w *worker) convert(ctx context.Context) (out Outcome, err error) {
 			return out, migration.FileError(err)
 		}
 		defer func() { err = errors.Join(err, opts.Undo.Close()) }()
-		if err := w.Do(ctx, func() error { return run.UndoLog(ctx, w.UndoLog, opts.Undo) }); err != nil {
+		if err := w.Do(ctx, func() error { return migration.OfRecord(run.SetUndoID(ctx, opts.Undo.ID)) }); err != nil {
 			return out, err
 		}
 	}
@@ -246,7 +245,7 @@ func (w *worker) begin(ctx context.Context, opts convert.Options) (*migration.Cl
 		if err != nil {
 			return nil, migration.FileError(err)
 		}
-		run.Knows = append(run.Knows, record.Known{Conversion: s.Conversion, File: record.FileID(files.LockPath(f.State))})
+		run.Knows = append(run.Knows, s.Conversion)
 	}
 	if w.state.Conversion == "" {
 		w.state.Conversion = run.Conversion

@@ -148,7 +148,7 @@ func actions(rules rules) (out []action) {
 				*r = run{}
 				return true
 			}
-			w.record = Record{r.id, d.here, w.record.Size, w.record.Moves + 1}
+			w.record = Record{Run: r.id, Place: d.here, Size: w.record.Size, Moves: w.record.Moves + 1}
 			r.step = running
 			if rules.ledgerLast {
 				r.step = ledgerAfter

@@ -12,6 +12,7 @@ type Record struct {
 	Place Place  // of the ledger of that run
 	Size  int64  // in bytes, of the undo log before the last batch that was sent
 	Moves int64  // how often the record was written
+	Ended bool   // that run has recorded its end: it writes no more, whatever has its ledger
 }
 
 // Have is what a run that is about to begin has.
@@ -43,7 +44,7 @@ func Judge(h Have, r Record) (wait bool, err error) {
 	case h.Size < r.Size:
 		return false, ErrMore
 	}
-	return r.Place != h.Place || h.Place == "", nil
+	return !r.Ended && (r.Place != h.Place || h.Place == ""), nil
 }
 
 // Again is like [Judge] after a wait. was is the record before it. The error is [ErrMoved] if the

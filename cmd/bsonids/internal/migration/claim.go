@@ -8,7 +8,6 @@ import (
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/files"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/patience"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 )
@@ -25,16 +24,7 @@ func (s *Session) Claim(ctx context.Context, db *mongo.Database, q record.Reques
 	if err := s.Limit(ctx, db, run.Collection); err != nil {
 		return nil, err
 	}
-	run.BatchTimeout, run.Migration = s.BatchTimeout, s.Migration
-	locked := run.State
-	if run.Kind == record.Undo {
-		locked = run.UndoLog
-	}
-	if locked != "" {
-		if id := record.FileID(files.LockPath(locked)); id != "" {
-			run.Files = []string{id}
-		}
-	}
+	run.BatchTimeout, run.Migration, run.Lock = s.BatchTimeout, s.Migration, s.Lock
 	q.Version, q.TakeOver, q.Notice = s.Version, s.TakeOver, func(text string) { s.Warn("%s", text) }
 	lock, err := record.Begin(ctx, db, q)
 	if err != nil {
@@ -65,11 +55,6 @@ func (c *Claim) Follow(f convert.Followed) {
 	c.Progress(func(p *record.Progress) {
 		p.Stream = &record.Stream{LagSeconds: f.LagSeconds, CaughtUp: f.CaughtUp, Pending: f.Pending}
 	})
-}
-
-// UndoLog records the undo log.
-func (c *Claim) UndoLog(ctx context.Context, path string, l *convert.UndoLog) error {
-	return OfRecord(c.Undo(ctx, Absolute(path), l.ID, record.FileID(files.LockPath(path))))
 }
 
 // Restored records how many documents the undo has restored, and how many values it has not.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/hex"
 	"errors"
+	"path/filepath"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/files"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/terminal"
@@ -55,7 +57,7 @@ func (s *Session) BeginPlan(ctx context.Context, state *plan.State, steps []reco
 		id, err = record.BeginPlan(ctx, db, note, state, s.Version)
 		return err
 	})
-	s.Migration = state.Migration()
+	s.Migration, s.Lock = state.Migration(), record.FileID(files.LockPath(filepath.Join(state.Dir(), plan.LedgerFile)))
 	return func(failed error) error {
 		return s.Do(context.Background(), func() error { return record.EndPlan(db, id, failed) })
 	}, unfit(state.Dir(), err)
@@ -102,9 +104,9 @@ func (s *Session) Restore(ctx context.Context, state *plan.State) (n int, err er
 
 // runOf returns the run that the record would have of a step that has begun.
 func runOf(state *plan.State, st plan.Step, of convert.State) (r record.Run, err error) {
-	id, files := of.Identity, state.Files(st)
+	id, has := of.Identity, state.Files(st)
 	r = record.Run{Kind: record.Convert, Collection: id.Collection, Conversion: of.Conversion, Pairs: id.Pairs, Into: id.Into, Part: id.Part, Division: state.Plan.Division(st.Collection), Query: id.Query,
-		Retry: st.Listed, Migration: state.Migration(), State: Absolute(files.State), UndoLog: Absolute(files.UndoLog), UndoID: of.UndoID, UndoSize: of.UndoSize, Outcome: record.Stopped,
+		Retry: st.Listed, Migration: state.Migration(), State: Absolute(has.State), UndoLog: Absolute(has.UndoLog), UndoID: of.UndoID, UndoSize: of.UndoSize, Outcome: record.Stopped,
 		Decisions: of.Decisions, Progress: record.Progress{Changed: of.Changed, Values: of.Values, Skipped: of.Skipped}}
 	if of.Complete() && of.Undone == "" { // otherwise some values are restored, and some are not
 		r.Outcome = record.Done

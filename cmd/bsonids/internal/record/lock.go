@@ -168,15 +168,12 @@ func (l *Lock) Covers(size int64) error {
 // LogSize returns the size in bytes that the undo log has at least.
 func (l *Lock) LogSize() int64 { return l.need }
 
-// Undo records the undo log, and the id of its lock.
-func (l *Lock) Undo(ctx context.Context, path, undoID, file string) error {
+// SetUndoID records the id of the undo log.
+func (l *Lock) SetUndoID(ctx context.Context, id string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.run.UndoLog, l.run.UndoID = path, undoID
-	if file != "" {
-		l.run.Files = append(l.run.Files, file)
-	}
-	return l.set(ctx, bson.D{{Key: "undoLog", Value: path}, {Key: "undoId", Value: undoID}, {Key: "files", Value: l.run.Files}})
+	l.run.UndoID = id
+	return l.set(ctx, bson.D{{Key: "undoId", Value: id}})
 }
 
 // Check returns an error that wraps [ErrTakenOver] if another run has taken over. Call it before

@@ -69,8 +69,8 @@ type Run struct {
 	// Division tells the parts of one division of a collection, which have the same decisions, from those of others.
 	Division string `bson:"division,omitempty"`
 	Query    string `bson:"query,omitempty"` // filter of the documents, if not all
-	// Knows are conversions with other filters whose undo logs this one reads: it converts none of their values.
-	Knows []Known `bson:"-"`
+	// Knows are the names of conversions with other filters whose undo logs this one reads: it converts none of their values.
+	Knows []string `bson:"-"`
 	// Retry is true if the run converts only values that an earlier run listed as skipped.
 	Retry bool `bson:"retry,omitempty"`
 
@@ -78,7 +78,7 @@ type Run struct {
 	BatchTimeout time.Duration `bson:"batchTimeout"`
 	State        string        `bson:"state,omitempty"`
 	UndoLog      string        `bson:"undoLog,omitempty"`
-	Files        []string      `bson:"files,omitempty"` // the locks of the two, as of FileID
+	Lock         string        `bson:"lock,omitempty"` // of the directory of both files, as of FileID
 	UndoID       string        `bson:"undoId,omitempty"`
 	UndoSize     int64         `bson:"undoSize,omitempty"` // in bytes, before the last write
 

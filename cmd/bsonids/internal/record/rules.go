@@ -109,9 +109,8 @@ func judge(runs []*Run, want *Run, takeOver bool, now time.Time) (verdict, error
 		if apart(r, want) && (beside(r, want) || takeOver || r.expired(now)) {
 			continue
 		}
-		known, locked := want.knows(r)
 		switch same := same(r, want); {
-		case known && (locked || takeOver || r.expired(now)):
+		case slices.Contains(want.Knows, r.Conversion) && (r.locks(want) || takeOver || r.expired(now)):
 		case r.Switches() && (takeOver || r.expired(now)):
 		case r.Switches():
 			return v, refuseFor(r, ErrHeld, "has not ended", wait)
@@ -132,27 +131,8 @@ func judge(runs []*Run, want *Run, takeOver bool, now time.Time) (verdict, error
 	return v, nil
 }
 
-// Known is a conversion with another filter, whose undo log a run reads.
-type Known struct {
-	Conversion string
-	File       string // the id of the lock of its state file; empty if it is not known
-}
-
-// knows reports whether the run reads the undo log of r, and whether it also has the lock of the directory in which the
-// files of r are, so that no other process carries it out.
-func (want *Run) knows(r *Run) (ok, locked bool) {
-	for _, k := range want.Knows {
-		if k.Conversion == r.Conversion {
-			return true, k.File != "" && slices.Contains(r.Files, k.File)
-		}
-	}
-	return false, false
-}
-
-// locks reports whether the runs have a file in common, which only one process can have open.
-func (r *Run) locks(want *Run) bool {
-	return slices.ContainsFunc(r.Files, func(f string) bool { return slices.Contains(want.Files, f) })
-}
+// locks reports whether the runs have the lock of one directory, which only one process can have.
+func (r *Run) locks(want *Run) bool { return r.Lock != "" && r.Lock == want.Lock }
 
 // filesTell reports whether only the files of the run distinguish converted values from others.
 // Values on a skip list are converted only if they are still as listed, and --into converts copies.
@@ -225,11 +205,8 @@ func conflict(runs []*Run, want *Run) error {
 		return errUndone(u)
 	}
 	resumes := latest[want.Conversion] != nil
-	known := func(conversion string) bool {
-		return slices.ContainsFunc(want.Knows, func(k Known) bool { return k.Conversion == conversion })
-	}
 	order = slices.DeleteFunc(order, func(c string) bool {
-		return c == want.Conversion || known(c) || !wrote[c] || !latest[c].SameSubtype() || apart(latest[c], want)
+		return c == want.Conversion || slices.Contains(want.Knows, c) || !wrote[c] || !latest[c].SameSubtype() || apart(latest[c], want)
 	})
 	for _, p := range want.Pairs {
 		if from, _ := p.Subtypes(); from != legacySubtype {
@@ -269,29 +246,19 @@ func twice(p kinds.Pair, want *Run, order []string, latest, undone map[string]*R
 	return nil
 }
 
-// standing returns what a run has, and what the record has about its conversion, for [ledger.Judge]. last is
-// nil if the conversion has no run. A run that has recorded its end writes no more: its ledger is no copy
-// that may be in use.
-func standing(runs []*Run, want *Run, l Ledger, logSize int64) (h ledger.Have, r ledger.Record, last *Run) {
-	h = ledger.Have{Ledger: l, Size: logSize}
-	if len(want.Files) > 0 {
-		h.Place = ledger.Place(want.Files[0])
-	}
+// standing returns what the record has about the conversion of want, for [ledger.Judge], and its last run, or nil
+// if it has none.
+func standing(runs []*Run, want *Run) (r ledger.Record, last *Run) {
 	for _, run := range runs {
-		if run.Kind != Convert || run.Conversion != want.Conversion {
-			continue
-		}
-		last = run
-		r.Run, r.Size, r.Moves = run.By.Token, max(r.Size, run.UndoSize), r.Moves+run.Updated.UnixMilli()
-		r.Place = ""
-		if run.Ended != nil || run.locks(want) {
-			r.Place = h.Place
+		if run.Kind == Convert && run.Conversion == want.Conversion {
+			last = run
+			r.Size, r.Moves = max(r.Size, run.UndoSize), r.Moves+run.Updated.UnixMilli()
 		}
 	}
-	if last != nil && last.Ended != nil && h.Place == "" {
-		h.Place, r.Place = "ended", "ended"
+	if last != nil {
+		r.Run, r.Place, r.Ended = last.By.Token, ledger.Place(last.Lock), last.Ended != nil
 	}
-	return h, r, last
+	return r, last
 }
 
 // refuseLedger explains an error of package ledger about the run last.

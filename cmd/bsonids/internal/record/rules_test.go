@@ -40,7 +40,7 @@ func order(from, to string) func(*Run) {
 }
 
 func lost(ago time.Duration) func(*Run) { return func(r *Run) { r.Lost = ago } }
-func files(f ...string) func(*Run)      { return func(r *Run) { r.Files = f } }
+func lock(l string) func(*Run)          { return func(r *Run) { r.Lock = l } }
 
 func TestJudge(t *testing.T) {
 	away := func(r *Run) { r.By.PID, r.By.Host = 1, "web" } // a process of this name may run anywhere
@@ -58,13 +58,13 @@ func TestJudge(t *testing.T) {
 		"beside one":                         {runs: []*Run{run(1, "a")}, want: run(0, "b"), refused: true},
 		"beside one, years later":            {runs: []*Run{run(1, "a")}, want: run(0, "b"), after: 1e5 * time.Hour, refused: true},
 		"take over without the files":        {runs: []*Run{run(1, "a")}, want: run(0, "b"), takeOver: true, refused: true},
-		"go on with the file":                {runs: []*Run{run(1, "a", files("f"))}, want: run(0, "a", files("f")), over: 1},
-		"go on with a copy of it":            {runs: []*Run{run(1, "a", files("f"), away)}, want: run(0, "a", files("g"), away), refused: true},
-		"take over with a copy of it":        {runs: []*Run{run(1, "a", files("f"))}, want: run(0, "a", files("g")), takeOver: true, over: 1},
-		"undo of a killed run":               {runs: []*Run{run(1, "a", files("f", "u"))}, want: run(0, "a", undo, files("u")), over: 1, wait: time.Minute},
-		"undo of one killed long ago":        {runs: []*Run{run(1, "a", files("f", "u"))}, want: run(0, "a", undo, files("u")), after: time.Hour, over: 1},
-		"undo of one killed 30 s ago":        {runs: []*Run{run(1, "a", files("f", "u"))}, want: run(0, "a", undo, files("u")), after: 30 * time.Second, over: 1, wait: time.Minute - 30*time.Second + lease},
-		"undo of another run":                {runs: []*Run{run(1, "a", files("u"))}, want: run(0, "b", undo, files("u")), refused: true},
+		"go on with the file":                {runs: []*Run{run(1, "a", lock("f"))}, want: run(0, "a", lock("f")), over: 1},
+		"go on with a copy of it":            {runs: []*Run{run(1, "a", lock("f"), away)}, want: run(0, "a", lock("g"), away), refused: true},
+		"take over with a copy of it":        {runs: []*Run{run(1, "a", lock("f"))}, want: run(0, "a", lock("g")), takeOver: true, over: 1},
+		"undo of a killed run":               {runs: []*Run{run(1, "a", lock("f"))}, want: run(0, "a", undo, lock("f")), over: 1, wait: time.Minute},
+		"undo of one killed long ago":        {runs: []*Run{run(1, "a", lock("f"))}, want: run(0, "a", undo, lock("f")), after: time.Hour, over: 1},
+		"undo of one killed 30 s ago":        {runs: []*Run{run(1, "a", lock("f"))}, want: run(0, "a", undo, lock("f")), after: 30 * time.Second, over: 1, wait: time.Minute - 30*time.Second + lease},
+		"undo of another run":                {runs: []*Run{run(1, "a", lock("f"))}, want: run(0, "b", undo, lock("f")), refused: true},
 		"undo beside an undo elsewhere":      {runs: []*Run{run(1, "a", undo)}, want: run(0, "a", undo), refused: true},
 		"subtype tells, alive":               {runs: []*Run{run(1, "a", toStandard)}, want: run(0, "b", toStandard), refused: true},
 		"subtype tells, the same process id": {runs: []*Run{run(1, "a", toStandard, away)}, want: run(0, "b", toStandard, away), refused: true},
@@ -171,7 +171,7 @@ func (r runsOf) Begin(string) error    { return nil }
 // do not count.
 func TestOlderCopy(t *testing.T) {
 	run := func(kind, conversion, token string) *Run {
-		return &Run{Kind: kind, Conversion: conversion, By: Who{Token: token}, Files: []string{"here"}}
+		return &Run{Kind: kind, Conversion: conversion, By: Who{Token: token}, Lock: "here"}
 	}
 	runs := []*Run{run(Convert, "c", "a"), run(Convert, "d", "x"), run(Undo, "c", "u"), run(Convert, "c", "b")}
 	want := run(Convert, "c", "new")
@@ -181,8 +181,8 @@ func TestOlderCopy(t *testing.T) {
 	}{
 		{runsOf{"a", "b"}, false}, {runsOf{"a", "b", "c"}, false}, {runsOf{"a"}, true}, {runsOf{"b"}, false}, {runsOf(nil), true},
 	} {
-		h, r, last := standing(runs, want, tt.ledger, 0)
-		if wait, err := ledger.Judge(h, r); errors.Is(err, ledger.ErrOlder) != tt.older || wait || last != runs[3] {
+		r, last := standing(runs, want)
+		if wait, err := ledger.Judge(ledger.Have{Ledger: tt.ledger, Place: "here"}, r); errors.Is(err, ledger.ErrOlder) != tt.older || wait || last != runs[3] {
 			t.Errorf("%v: %v, %v", tt.ledger, wait, err)
 		}
 	}
@@ -192,8 +192,8 @@ func TestOlderCopy(t *testing.T) {
 // record was written meanwhile, also by another run of the conversion.
 func TestMayBeCopy(t *testing.T) {
 	at := time.UnixMilli(1)
-	run := func(files ...string) *Run {
-		return &Run{Kind: Convert, Conversion: "c", By: Who{Token: "a"}, Files: files, Updated: at, UndoSize: 10}
+	run := func(lock string) *Run {
+		return &Run{Kind: Convert, Conversion: "c", By: Who{Token: "a"}, Lock: lock, Updated: at, UndoSize: 10}
 	}
 	ended := run("there")
 	ended.Ended = &at
@@ -201,15 +201,15 @@ func TestMayBeCopy(t *testing.T) {
 		last, want *Run
 		wait       bool
 	}{
-		"the same file":       {run("here"), run("here"), false},
-		"the undo log's lock": {run("there", "here"), run("here"), false},
-		"another file":        {run("there"), run("here"), true},
-		"not known":           {run(), run(), true},
-		"not known here":      {run("there"), run(), true},
+		"the same directory":  {run("here"), run("here"), false},
+		"another directory":   {run("there"), run("here"), true},
+		"not known":           {run(""), run(""), true},
+		"not known here":      {run("there"), run(""), true},
 		"ended":               {ended, run("here"), false},
-		"ended and not known": {ended, run(), false},
+		"ended and not known": {ended, run(""), false},
 	} {
-		h, r, _ := standing([]*Run{tt.last}, tt.want, runsOf{"a"}, 10)
+		h := ledger.Have{Ledger: runsOf{"a", "b"}, Place: ledger.Place(tt.want.Lock), Size: 10}
+		r, _ := standing([]*Run{tt.last}, tt.want)
 		if wait, err := ledger.Judge(h, r); wait != tt.wait || err != nil {
 			t.Errorf("%s: %v, %v", name, wait, err)
 		}
@@ -224,7 +224,7 @@ func TestMayBeCopy(t *testing.T) {
 		another := *tt.want
 		another.By.Token, another.Updated = "b", at
 		for _, runs := range [][]*Run{{&lives}, {tt.last, &another}} {
-			_, is, _ := standing(runs, tt.want, runsOf{"a", "b"}, 10)
+			is, _ := standing(runs, tt.want)
 			if err := ledger.Again(h, r, is); !errors.Is(err, ledger.ErrMoved) || !strings.Contains(refuseLedger(err, tt.last).Error(), "end that run first") {
 				t.Errorf("%s: %v", name, err)
 			}

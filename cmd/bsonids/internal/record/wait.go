@@ -15,7 +15,8 @@ import (
 // long as a run may be silent if the ledger is not the file that the last run has named. It comes before
 // that run is made to stop.
 func (l *Lock) mayBeCopy(ctx context.Context, runs []*Run, q Request) error {
-	have, was, last := standing(runs, &l.run, q.Ledger, q.LogSize)
+	have := ledger.Have{Ledger: q.Ledger, Place: ledger.Place(l.run.Lock), Size: q.LogSize}
+	was, last := standing(runs, &l.run)
 	if q.Ledger == nil || last == nil {
 		return nil
 	}
@@ -28,7 +29,7 @@ func (l *Lock) mayBeCopy(ctx context.Context, runs []*Run, q Request) error {
 		if runs, err = read(ctx, l.coll, q.Run.Collection); err != nil {
 			return err
 		}
-		_, is, _ := standing(runs, &l.run, q.Ledger, q.LogSize)
+		is, _ := standing(runs, &l.run)
 		err = ledger.Again(have, was, is)
 	}
 	if err != nil {

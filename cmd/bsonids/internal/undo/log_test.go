@@ -92,7 +92,7 @@ func converted(t *testing.T, to string) *undoing {
 
 // undo undoes the log.
 func (u *undoing) undo() (Undone, error) {
-	s := &migration.Session{Client: u.s.Client, Messages: u.messages, Recording: migration.Recording{BatchTimeout: time.Minute, Halves: true}}
+	s := &migration.Session{Client: u.s.Client, Messages: u.messages, Recording: migration.Recording{Lock: "here", BatchTimeout: time.Minute, Halves: true}}
 	return Log(u.Context(), s, u.o, u.path)
 }
 
@@ -167,7 +167,7 @@ func TestLog(t *testing.T) {
 		runs := u.runs()
 		last := runs[len(runs)-1]
 		if len(runs) != all+1 || last.Kind != record.Undo || last.Conversion != conversion || last.UndoID != u.id || last.UndoLog != u.path || last.Outcome != record.Done || last.Ended == nil ||
-			!slices.EqualFunc(last.Pairs, []kinds.Pair{{From: "javaLegacy", To: "standard"}}, kinds.Pair.Equal) || last.Progress.Changed != 5 || last.UUID == nil || len(last.Files) != 1 {
+			!slices.EqualFunc(last.Pairs, []kinds.Pair{{From: "javaLegacy", To: "standard"}}, kinds.Pair.Equal) || last.Progress.Changed != 5 || last.UUID == nil || last.Lock != "here" {
 			t.Errorf("%+v", last)
 		}
 		if known && (runs[0].Undone == nil || !runs[0].Undone.Complete || runs[0].Undone.By != last.ID) {
