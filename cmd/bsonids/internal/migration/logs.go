@@ -1,6 +1,7 @@
 package migration
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"errors"
@@ -42,15 +43,19 @@ func LogBehind(log *convert.UndoReader) Log {
 
 // InRecord adds what the record says. A record that the user may not read adds nothing.
 func (l Log) InRecord(ctx context.Context, db *mongo.Database) (Log, error) {
-	r, err := record.LogOf(ctx, db, l.Collection, l.Conversion, l.ID)
+	runs, err := record.OfLog(ctx, db, l.Collection, l.Conversion, l.ID)
 	if Denied(err) {
 		return l, nil
 	}
-	if l.ID == "" {
-		l.ID = r.ID
+	var r record.Run // what the last run that converts says, or else the first undo
+	for _, o := range runs {
+		l.Size = max(l.Size, o.UndoSize)
+		if o.Kind == record.Convert || r.UndoID == "" {
+			r = *o
+		}
 	}
-	l.Size = max(l.Size, r.Size)
-	if l.UUID == "" && r.UUID != nil {
+	l.ID, l.Conversion = cmp.Or(l.ID, r.UndoID), cmp.Or(l.Conversion, r.Conversion)
+	if l.UUID == "" && r.Kind == record.Convert && r.UUID != nil {
 		l.UUID = hex.EncodeToString(r.UUID.Data)
 	}
 	return l, err

@@ -23,34 +23,11 @@ func errUndone(undo *Run) error {
 	return &Error{Text: "the conversion was undone: " + undo.String(), Err: ErrUndone, Remedy: "; make a plan in a new directory", Run: undo}
 }
 
-// Log is what the record has about the undo log of a conversion.
-type Log struct {
-	Conversion string       // the name of the conversion
-	ID         string       // empty if no run of the conversion has an undo log
-	Size       int64        // in bytes, at least
-	UUID       *bson.Binary // of the collection that was converted last; nil if the server gave none
-}
-
-// LogOf returns what the record has about the undo log of the conversion. Either name may be empty.
-func LogOf(ctx context.Context, db *mongo.Database, name, conversion, undoID string) (l Log, err error) {
+// OfLog returns the runs that convert with the undo log of a conversion, or undo it. Either name may be empty.
+func OfLog(ctx context.Context, db *mongo.Database, name, conversion, undoID string) ([]*Run, error) {
 	runs, err := read(ctx, collection(db), name)
-	if err != nil {
-		return l, err
-	}
 	want := &Run{Conversion: conversion, UndoID: undoID}
-	for _, r := range runs {
-		if (r.Kind != Convert && r.Kind != Undo) || !same(r, want) || r.UndoID == "" {
-			continue
-		}
-		if r.Kind == Convert || l.ID == "" {
-			l.Conversion, l.ID = r.Conversion, r.UndoID
-		}
-		if r.Kind == Convert {
-			l.UUID = r.UUID
-		}
-		l.Size = max(l.Size, r.UndoSize)
-	}
-	return l, nil
+	return slices.DeleteFunc(runs, func(r *Run) bool { return r.Switches() || !same(r, want) || r.UndoID == "" }), err
 }
 
 // stands reports whether the run is one that has converted values, and was not undone.

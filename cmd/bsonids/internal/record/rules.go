@@ -183,52 +183,56 @@ func conflict(runs []*Run, want *Run) error {
 	if want.Kind == Undo || want.Switches() || want.Retry && !want.SameSubtype() {
 		return nil
 	}
-	undone := make(map[string]*Run) // by conversion: the last undo
-	latest := make(map[string]*Run) // by conversion: the last run that converts
-	wrote := make(map[string]bool)
-	var order []string
+	var all []*past // in the order in which they began
+	of := make(map[string]*past)
 	for _, r := range runs {
 		if !sameCollection(r, want) || r.Switches() {
 			continue
 		}
-		if r.Kind == Undo {
-			undone[r.Conversion] = r
-			continue
+		if of[r.Conversion] == nil {
+			of[r.Conversion] = &past{}
+			all = append(all, of[r.Conversion])
 		}
-		if _, ok := latest[r.Conversion]; !ok {
-			order = append(order, r.Conversion)
+		if p := of[r.Conversion]; r.Kind == Undo {
+			p.undo = r
+		} else {
+			p.last, p.wrote = r, p.wrote || r.UndoSize > 0
 		}
-		latest[r.Conversion] = r
-		wrote[r.Conversion] = wrote[r.Conversion] || r.UndoSize > 0
 	}
-	if u := undone[want.Conversion]; u != nil {
-		return errUndone(u)
+	mine := of[want.Conversion]
+	if mine != nil && mine.undo != nil {
+		return errUndone(mine.undo)
 	}
-	resumes := latest[want.Conversion] != nil
-	order = slices.DeleteFunc(order, func(c string) bool {
-		return c == want.Conversion || slices.Contains(want.Knows, c) || !wrote[c] || !latest[c].SameSubtype() || apart(latest[c], want)
+	all = slices.DeleteFunc(all, func(p *past) bool {
+		return p == mine || !p.wrote || slices.Contains(want.Knows, p.last.Conversion) || !p.last.SameSubtype() || apart(p.last, want)
 	})
 	for _, p := range want.Pairs {
 		if from, _ := p.Subtypes(); from != legacySubtype {
 			continue
 		}
-		if err := twice(p, want, order, latest, undone, resumes); err != nil {
+		if err := twice(p, want, all, mine != nil); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// past is what the record has about an earlier conversion.
+type past struct {
+	last  *Run // that converts
+	undo  *Run // the last one; nil if there is none
+	wrote bool
+}
+
 // twice returns an error if the last of earlier conversions of the fields of the pair may have left their values in
-// another order than that of the pair. order has the conversions within one subtype.
-func twice(p kinds.Pair, want *Run, order []string, latest, undone map[string]*Run, resumes bool) error {
-	for _, c := range slices.Backward(order) {
-		r := latest[c]
+// another order than that of the pair. all are the conversions within one subtype.
+func twice(p kinds.Pair, want *Run, all []*past, resumes bool) error {
+	for _, c := range slices.Backward(all) {
+		r, u := c.last, c.undo
 		made := slices.DeleteFunc(slices.Clone(r.Pairs), func(o kinds.Pair) bool { return !o.SameSubtype() || disjoint(o.Fields, p.Fields) })
 		if len(made) == 0 {
 			continue
 		}
-		u := undone[c]
 		switch leaves := func(o kinds.Pair) bool { return o.To == p.From && covers(o.Fields, p.Fields) }; {
 		case u != nil && u.Outcome == Done && (u.Progress.Skipped == 0 || r.Undone != nil && r.Undone.Complete), r.Retry && (want.Retry || resumes):
 			continue

@@ -3,6 +3,7 @@
 package undo
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -90,7 +91,7 @@ func (w *undo) restore(ctx context.Context, u *Undone) (err error) {
 	var run *migration.Claim
 	if w.Write {
 		err = w.Do(ctx, func() (err error) {
-			run, err = w.begin(ctx)
+			run, err = w.begin(ctx, expected.Conversion)
 			return err
 		})
 		if err != nil {
@@ -166,17 +167,10 @@ func (w *undo) beside(ctx context.Context) error {
 
 // begin begins the undo in the record, and records there that the conversion is no longer in
 // effect.
-func (w *undo) begin(ctx context.Context) (*migration.Claim, error) {
-	db, id := w.coll.Database(), w.log.Identity
-	run := record.Run{Kind: record.Undo, Collection: id.Collection, UUID: w.spec.UUID, Conversion: w.log.ID, Pairs: id.Pairs, Part: id.Part, UndoLog: migration.Absolute(w.path), UndoID: w.log.ID}
-	of, err := record.LogOf(ctx, db, id.Collection, "", w.log.ID)
-	if err != nil {
-		return nil, migration.OfRecord(err)
-	}
-	if of.ID != "" {
-		run.Conversion = of.Conversion
-	}
-	c, err := w.Claim(ctx, db, record.Request{Run: run, LogSize: w.log.Size()})
+func (w *undo) begin(ctx context.Context, conversion string) (*migration.Claim, error) {
+	id := w.log.Identity
+	run := record.Run{Kind: record.Undo, Collection: id.Collection, UUID: w.spec.UUID, Conversion: cmp.Or(conversion, w.log.ID), Pairs: id.Pairs, Part: id.Part, UndoLog: migration.Absolute(w.path), UndoID: w.log.ID}
+	c, err := w.Claim(ctx, w.coll.Database(), record.Request{Run: run, LogSize: w.log.Size()})
 	if err != nil {
 		return nil, err
 	}
