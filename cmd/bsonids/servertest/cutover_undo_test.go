@@ -169,3 +169,43 @@ func TestCutoverForms(t *testing.T) {
 	c.names = []string{"ids"}
 	c.run(failure.ExitUsage, "cutover", "--write").says(t, "its _ids are text")
 }
+
+// A collection is migrated again, into a copy of the same name. Each directory is about its own cutover.
+func TestCutoverAgain(t *testing.T) {
+	c := startCut(t, 0)
+	c.names = []string{"a"}
+	insert(t, c.db.Collection("a"), cutDocs(20))
+	first := c.planFrom("standard", "a", "a_new", "javaLegacy", "customer")
+	run := func(want int, args ...string) result {
+		t.Helper()
+		return command(c, c.s, args...).want(t, want)
+	}
+	exchange := func(dir string) {
+		t.Helper()
+		run(failure.ExitOK, "cutover", dir, "--write")
+		run(failure.ExitOK, "release", dir, "--write")
+	}
+	run(failure.ExitOK, "apply", first, "--write")
+	exchange(first)
+	run(failure.ExitOK, "verify", first)
+	between := c.docs("a")
+	second := c.planFrom("standard", "a", "a_new", "javaLegacy", "_id")
+	run(failure.ExitUsage, "undo", second, "--write").says(t, "no plan was applied")
+	equal(t, c.docs("a"), between)
+	for range 2 { // the second time, the copy was dropped
+		run(failure.ExitOK, "apply", second, "--write")
+		run(failure.ExitOK, "verify", second).prints(t, "proven")
+		drop(t, c.db.Collection("a_new"))
+	}
+	run(failure.ExitOK, "apply", second, "--write")
+	drop(t, c.db.Collection("a_before_cutover"))
+	exchange(second)
+	c.wantCollections("a a_before_cutover")
+	run(failure.ExitOK, "verify", second)
+	run(failure.ExitIncomplete, "verify", first, "--allow-changed").says(t, "was dropped")
+	after := c.docs("a")
+	run(failure.ExitOK, "undo", first, "--write").says(t, "stay as they are")
+	equal(t, c.docs("a"), after)
+	run(failure.ExitOK, "undo", second, "--write")
+	equal(t, c.docs("a"), between)
+}

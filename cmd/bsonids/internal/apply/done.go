@@ -13,7 +13,7 @@ func (w *worker) copyGone(ctx context.Context) error {
 	if w.ID.Into == "" || !w.state.Done {
 		return nil
 	}
-	dropped, err := migration.Dropped(ctx, w.db, w.ID.Into)
+	dropped, err := migration.Dropped(ctx, w.db, []string{w.state.Conversion}, w.ID.Into)
 	if err != nil || len(dropped) == 0 {
 		return err
 	}

@@ -111,13 +111,14 @@ func (p *Planned) unfenced(ctx context.Context, s *migration.Session, db *mongo.
 			if err := migration.NotFenced(ctx, db, slices.Concat(names, copies)...); err != nil {
 				return err
 			}
+			made, _ := p.state.Conversions()
 			all, err := record.Cutovers(ctx, db, false)
 			if migration.Denied(err) {
 				err = nil
 			}
 			for _, c := range all {
 				for _, x := range c.Collections {
-					if c.State == record.Released && slices.Contains(names, x.Name) && slices.Contains(copies, x.New) {
+					if c.State == record.Released && slices.Contains(names, x.Name) && slices.Contains(copies, x.New) && x.MadeBy(made) {
 						return failure.Usagef("%q: a cutover has put %s in its place, and was released: make a plan in a new directory for what is left", x.Name, x.New)
 					}
 				}
@@ -331,7 +332,8 @@ func (p *Planned) dropped(ctx context.Context, s *migration.Session, a *report.A
 		return nil
 	}
 	return s.Do(ctx, func() error {
-		gone, err := migration.Dropped(ctx, s.Client.Database(p.plan.Database), a.Into)
+		made, _ := p.state.Conversions()
+		gone, err := migration.Dropped(ctx, s.Client.Database(p.plan.Database), made, a.Into)
 		if len(gone) > 0 {
 			s.Warn("%s.%s is not there any more: it will be made again", p.plan.Database, a.Into)
 			a.Status, a.Documents, a.Skipped = report.Stopped, 0, 0

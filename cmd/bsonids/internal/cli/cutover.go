@@ -116,6 +116,7 @@ func (o *switchVerb) complete(args []string) error {
 		return err
 	}
 	o.work.Database = d.Plan.Database
+	o.work.Conversions, _ = d.Conversions() // without one of the files, the names of the copies tell
 	if o.guards {
 		o.groups = []exchange.Group{{Names: d.Plan.Guarded()}}
 		if len(o.groups[0].Names) == 0 {

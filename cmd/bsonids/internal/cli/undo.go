@@ -139,6 +139,7 @@ func (o *undoVerb) plan(ctx context.Context) (err error) {
 	incomplete := false
 	steps, failed := undo.Plan(ctx, s, o.work, state, func() error {
 		of := exchange.Options{Database: state.Plan.Database, Write: o.work.Write}
+		of.Conversions, _ = state.Conversions()
 		var groups []exchange.Group
 		err := o.putBack(ctx, s, of, func(e *exchange.Exchange) (_ []exchange.Group, err error) {
 			groups, err = e.InPlace(ctx, exchange.Groups(state.Groups()))

@@ -37,7 +37,9 @@ type Options struct {
 	Write    bool
 	RollBack bool     // put the old collections back
 	Copies   []string // that a plan names, one of each collection
-	Skipped  []string // collections whose copies may have skipped values
+	// Conversions are those of the directory of a migration, whose copies are meant. If there are none, any copies are.
+	Conversions []string
+	Skipped     []string // collections whose copies may have skipped values
 }
 
 // Exchange exchanges collections of a database.
@@ -87,7 +89,7 @@ func (e *Exchange) find(ctx context.Context, names []string, open bool) (c *reco
 			return err
 		}
 		all, err := record.Cutovers(ctx, e.db, false)
-		c = record.Last(all, names, nil)
+		c = record.Last(all, names, nil, nil)
 		return err
 	})
 	if err == nil && c != nil && !slices.Equal(slices.Sorted(slices.Values(c.Names())), slices.Sorted(slices.Values(names))) {

@@ -40,13 +40,13 @@ func (e *Exchange) exchanges(ctx context.Context, names []string) ([]record.Exch
 	conversions := make(map[string]rule.Conversion)
 	used := make(map[string]bool)
 	for _, name := range names {
-		var run *record.Run
+		var runs []*record.Run
 		var conv rule.Conversion
 		err := e.Do(ctx, func() (err error) {
-			if run, err = e.copyOf(ctx, name, specs); err != nil {
+			if runs, err = e.copyOf(ctx, name, specs); err != nil {
 				return err
 			}
-			conv, err = e.conversion(ctx, run.ID)
+			conv, err = e.conversion(ctx, runs[len(runs)-1].ID)
 			return err
 		})
 		if err != nil {
@@ -55,7 +55,11 @@ func (e *Exchange) exchanges(ctx context.Context, names []string) ([]record.Exch
 		if conv.MergesIDs() {
 			return nil, nil, failure.Usagef("cannot exchange %s.%s: its _ids are text, which may be spelled in several ways, and the _id of a copy does not tell the one of its document", e.db.Name(), name)
 		}
+		run := runs[len(runs)-1]
 		x := record.Exchange{Name: name, New: run.Into, Kept: name + kept, Run: run.ID}
+		for _, r := range runs {
+			x.Makers = append(x.Makers, r.Conversion)
+		}
 		if _, ok := specs[x.Kept]; ok || used[x.Kept] {
 			return nil, nil, failure.Usagef("the collection %s, the name under which %s would be kept, exists already; drop or rename it", x.Kept, name)
 		}
@@ -76,8 +80,8 @@ func (e *Exchange) exchanges(ctx context.Context, names []string) ([]record.Exch
 	return out, conversions, nil
 }
 
-// copyOf returns the run that made the copy of a collection.
-func (e *Exchange) copyOf(ctx context.Context, name string, specs map[string]*mongo.CollectionSpecification) (*record.Run, error) {
+// copyOf returns the runs that made the copy of a collection: one, or that of each part.
+func (e *Exchange) copyOf(ctx context.Context, name string, specs map[string]*mongo.CollectionSpecification) ([]*record.Run, error) {
 	spec, ok := specs[name]
 	if !ok {
 		return nil, failure.Usagef("collection %s.%s does not exist", e.db.Name(), name)
@@ -122,7 +126,7 @@ func (e *Exchange) copyOf(ctx context.Context, name string, specs map[string]*mo
 	if skipped > 0 && !slices.Contains(e.Skipped, name) {
 		return nil, failure.Usagef("the conversion of %s into %s left values in %d documents as they are; see its skip list, and give --with-skipped %s to put the copy in place nevertheless", name, into, skipped, name)
 	}
-	return runs[len(runs)-1], nil
+	return runs, nil
 }
 
 // isOfCollection reports whether the run read the collection, as opposed to another one of the name. A

@@ -90,8 +90,8 @@ func (e *Exchange) Waiting(ctx context.Context, groups []Group, verb Verb) ([]Gr
 	}
 	var out []Group
 	for _, g := range groups {
-		switch c := record.Last(all, g.Names, g.Copies); {
-		case c == nil && verb == Forward, c != nil && slices.Contains(begun[verb], c.State):
+		switch c := record.Last(all, g.Names, g.Copies, e.Conversions); {
+		case verb == Forward && (c == nil || len(e.Conversions) == 0), c != nil && slices.Contains(begun[verb], c.State):
 			out = append(out, g)
 		case c == nil:
 			e.Warn("%s: there was no cutover", strings.Join(g.Names, ", "))
@@ -121,7 +121,7 @@ func (e *Exchange) InPlace(ctx context.Context, groups []Group) (out []Group, er
 	})
 	seen := make(map[*record.Cutover]bool)
 	for _, g := range slices.Backward(groups) {
-		c := record.Last(all, g.Names, g.Copies)
+		c := record.Last(all, g.Names, g.Copies, e.Conversions)
 		if c == nil || c.State == record.RolledBack || seen[c] {
 			continue
 		}
@@ -132,7 +132,7 @@ func (e *Exchange) InPlace(ctx context.Context, groups []Group) (out []Group, er
 				why = "the old collection of " + x.Name + " was dropped"
 			}
 		}
-		if record.Last(all, c.Names(), nil) != c {
+		if record.Last(all, c.Names(), nil, nil) != c {
 			why = "a later cutover has exchanged some of them again"
 		}
 		if why != "" {

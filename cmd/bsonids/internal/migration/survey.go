@@ -40,7 +40,7 @@ func ValuesFor(conv rule.Conversion) string {
 
 // Dropped returns those of the copies that are not there, although no cutover puts them in the places of their
 // collections.
-func Dropped(ctx context.Context, db *mongo.Database, copies ...string) ([]string, error) {
+func Dropped(ctx context.Context, db *mongo.Database, conversions []string, copies ...string) ([]string, error) {
 	there, err := db.ListCollectionNames(ctx, bson.D{{Key: "name", Value: bson.D{{Key: "$in", Value: copies}}}})
 	if err != nil || len(there) == len(copies) {
 		return nil, err
@@ -51,7 +51,7 @@ func Dropped(ctx context.Context, db *mongo.Database, copies ...string) ([]strin
 	}
 	for _, c := range all {
 		for _, x := range c.Collections {
-			if c.State != record.RolledBack {
+			if c.State != record.RolledBack && x.MadeBy(conversions) {
 				there = append(there, x.New)
 			}
 		}

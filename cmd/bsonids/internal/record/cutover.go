@@ -83,6 +83,7 @@ type Exchange struct {
 	Kept string `bson:"kept"` // of the old collection after that
 
 	Run    string       `bson:"run"`               // _id of the run that made the new collection
+	Makers []string     `bson:"makers,omitempty"`  // the conversions that made it, one or those of all parts
 	OldID  *bson.Binary `bson:"oldUUID,omitempty"` // UUIDs of the collections, if the server reports them
 	NewID  *bson.Binary `bson:"newUUID,omitempty"`
 	KeptID *bson.Binary `bson:"keptUUID,omitempty"` // UUID of the old collection after it was put away
@@ -111,6 +112,12 @@ type Between struct {
 	Merged    bool   `bson:"merged" json:"merged"` // its documents were inserted, except those that conflict
 	Documents int64  `bson:"documents" json:"documents"`
 	Conflicts int64  `bson:"conflicts" json:"conflicts"`
+}
+
+// MadeBy reports whether one of the conversions made the new collection. A later migration may have made one of
+// the same name. If no conversions are known, any may be meant.
+func (x Exchange) MadeBy(conversions []string) bool {
+	return len(conversions) == 0 || slices.ContainsFunc(x.Makers, func(c string) bool { return slices.Contains(conversions, c) })
 }
 
 // Gap returns how long no collection had the name.
@@ -198,12 +205,13 @@ func CutoverOf(ctx context.Context, db *mongo.Database, names ...string) (*Cutov
 	return nil, err
 }
 
-// Last returns the last of the cutovers that is of one of the collections, and unless copies is nil, of its copy.
-func Last(all []*Cutover, names, copies []string) *Cutover {
+// Last returns the last of the cutovers that is of one of the collections, and unless copies is nil, of its copy
+// that one of the conversions has made.
+func Last(all []*Cutover, names, copies, conversions []string) *Cutover {
 	for _, c := range slices.Backward(all) {
 		if slices.ContainsFunc(c.Collections, func(x Exchange) bool {
 			i := slices.Index(names, x.Name)
-			return i >= 0 && (copies == nil || copies[i] == x.New)
+			return i >= 0 && (copies == nil || copies[i] == x.New && x.MadeBy(conversions))
 		}) {
 			return c
 		}

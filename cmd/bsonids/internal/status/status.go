@@ -125,8 +125,11 @@ func sum(r *report.Status) {
 
 // dropped changes the status of copies that were made and are not there any more.
 func dropped(ctx context.Context, db *mongo.Database, steps []report.StepStatusOf) error {
-	var copies []string
+	var copies, made []string
 	for _, s := range steps {
+		if s.Conversion != "" {
+			made = append(made, s.Conversion)
+		}
 		if s.Into != "" && s.Status == report.DoneStep && !slices.Contains(copies, s.Into) {
 			copies = append(copies, s.Into)
 		}
@@ -134,7 +137,7 @@ func dropped(ctx context.Context, db *mongo.Database, steps []report.StepStatusO
 	if len(copies) == 0 {
 		return nil
 	}
-	gone, err := migration.Dropped(ctx, db, copies...)
+	gone, err := migration.Dropped(ctx, db, made, copies...)
 	for i := range steps {
 		if s := &steps[i]; s.Status == report.DoneStep && slices.Contains(gone, s.Into) {
 			s.Status, s.Read, s.Reason = report.Stopped, 0, "the copy "+s.Into+" is not there any more: apply makes it again"

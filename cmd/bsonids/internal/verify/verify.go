@@ -74,10 +74,10 @@ func (c *conversion) prove(ctx context.Context, s *migration.Session, out *repor
 	var total int64
 	var spec *mongo.CollectionSpecification
 	expected := migration.LogOf(c.state)
-	old, fresh, state, dropped := id.Collection, id.Into, "", false
+	old, fresh, state, dropped := id.Collection, id.Into, "", false // the last two are of a cutover
 	err := s.Do(ctx, func() (err error) {
 		if c.log == nil {
-			if old, fresh, state, err = c.pair(ctx, db); err != nil {
+			if old, fresh, state, dropped, err = c.pair(ctx, db); err != nil || dropped {
 				return err
 			}
 		}
@@ -141,27 +141,28 @@ func (c *conversion) prove(ctx context.Context, s *migration.Session, out *repor
 }
 
 // pair returns the names of the source and of the copy, and the state of the cutover that has put the copy in
-// the place of its source, if one has.
-func (c *conversion) pair(ctx context.Context, db *mongo.Database) (old, fresh, state string, err error) {
+// the place of its source, if one has. The source was dropped if another cutover has begun since, which puts its own
+// old collection in that place.
+func (c *conversion) pair(ctx context.Context, db *mongo.Database) (old, fresh, state string, dropped bool, err error) {
 	all, err := record.Cutovers(ctx, db, false)
 	if migration.Denied(err) {
 		err = nil
 	}
-	of := record.Last(all, []string{c.ID.Collection}, []string{c.ID.Into})
+	of := record.Last(all, []string{c.ID.Collection}, []string{c.ID.Into}, []string{c.state.Conversion})
 	if err != nil || of == nil {
-		return c.ID.Collection, c.ID.Into, "", err
+		return c.ID.Collection, c.ID.Into, "", false, err
 	}
 	switch of.State {
 	case record.Switching, record.RollingBack, record.Undoing:
-		return "", "", "", failure.Usagef("a cutover of %s is in the state %q: finish it before the proof", strings.Join(of.Names(), ", "), of.State)
+		return "", "", "", false, failure.Usagef("a cutover of %s is in the state %q: finish it before the proof", strings.Join(of.Names(), ", "), of.State)
 	case record.Switched, record.Releasing, record.Released:
 		for _, x := range of.Collections {
 			if x.Name == c.ID.Collection {
-				return x.Kept, x.Name, of.State, nil
+				return x.Kept, x.Name, of.State, record.Last(all, []string{x.Name}, nil, nil) != of, nil
 			}
 		}
 	}
-	return c.ID.Collection, c.ID.Into, "", nil
+	return c.ID.Collection, c.ID.Into, "", false, nil
 }
 
 // since is the proof beside an old collection that was put away, after services have written to the new one:
