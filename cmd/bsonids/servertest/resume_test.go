@@ -174,7 +174,7 @@ func (f files) undone(t *testing.T, coll *mongo.Collection) convert.Undone {
 		t.Fatal(err)
 	}
 	defer u.Close()
-	res, err := convert.Undo(t.Context(), coll, u, convert.UndoOptions{Write: true, Batch: 10})
+	res, err := convert.Undo(t.Context(), coll, u, convert.Options{Batch: 10}, true)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,29 +10,8 @@ import (
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/bulk"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/documents"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/patience"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
 )
-
-// UndoOptions are the options of Undo.
-type UndoOptions struct {
-	Write    bool // if false, changes are counted and not made
-	Batch    int  // documents per batch
-	Progress func(documents int)
-
-	// Conversion is the one that is undone, of the documents of Part that match Query. Undo counts the new
-	// values with another subtype than the old ones that no entry names.
-	Conversion rule.Conversion
-	Part       Part
-	Query      bson.D
-	UUID       *bson.Binary // as in Options
-
-	Check        func(ctx context.Context, undoSize int64) error // as in Options
-	BatchTimeout time.Duration                                   // as in Options
-	Halves       bool                                            // as in Options
-	Pace         *patience.Pace                                  // as in Options
-	Patience     *patience.Patience                              // as in Options
-}
 
 // Undone describes what Undo did, or would do.
 type Undone struct {
@@ -57,17 +36,18 @@ type Undone struct {
 // Undo restores the old values in the undo log. It restores a value if the converted value is still
 // at its path, or at another position of the same array, whatever the other values of the document
 // are. Undo can be stopped at any moment and run again. The error is a [*LostError] if the collection was
-// dropped, renamed or replaced meanwhile.
-func Undo(ctx context.Context, coll *mongo.Collection, u *UndoReader, o UndoOptions) (res Undone, err error) {
+// dropped, renamed or replaced meanwhile. o.Conversion is the one that is undone, of the documents of o.Part that
+// match o.Query: Undo counts the new values with another subtype than the old ones that no entry names. If write
+// is not set, changes are counted and not made.
+func Undo(ctx context.Context, coll *mongo.Collection, u *UndoReader, o Options, write bool) (res Undone, err error) {
 	there := &presence{patience: o.Patience, now: time.Now}
 	there.add(coll, o.UUID)
 	defer func() { err = there.after(ctx, err) }()
-	limits := Options{Check: o.Check, BatchTimeout: o.BatchTimeout}
 	restore := func(b []Entry) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if o.Write {
+		if write {
 			if err := o.Pace.Wait(ctx, len(b)); err != nil {
 				return err
 			}
@@ -84,7 +64,7 @@ func Undo(ctx context.Context, coll *mongo.Collection, u *UndoReader, o UndoOpti
 				var again []Entry
 				err := bulk.Halved(b, o.Halves, o.BatchTimeout, func(e Entry) bson.RawValue { return e.ID }, func(b []Entry) error {
 					now := whole
-					more, err := now.attempt(context.WithoutCancel(ctx), coll, b, o.Write, &limits, attempt == attempts, sent)
+					more, err := now.attempt(context.WithoutCancel(ctx), coll, b, write, &o, attempt == attempts, sent)
 					if err == nil {
 						whole, again = now, append(again, more...)
 					}
@@ -141,7 +121,7 @@ func (res *Undone) finish(u *UndoReader) error {
 
 // foreign counts the new values of the collection, except those that an entry names and that are not
 // restored yet.
-func (res *Undone) foreign(ctx context.Context, coll *mongo.Collection, o UndoOptions) error {
+func (res *Undone) foreign(ctx context.Context, coll *mongo.Collection, o Options) error {
 	v := Verified{Fields: rule.Tally{}}
 	p := &documents.Pages{Collection: coll, Projection: o.Conversion.Projection(), Filter: o.Query, Size: batchSize}
 	err := p.Each(ctx, o.Patience, func(docs []bson.Raw) error {
@@ -166,8 +146,8 @@ func (res *Undone) foreign(ctx context.Context, coll *mongo.Collection, o UndoOp
 // changed their documents first; it leaves these if giveUp is set. After an error it can be called again, with
 // the counts from before. It adds the documents that it changes to sent, and counts those that are in it
 // already as restored.
-func (res *Undone) attempt(ctx context.Context, coll *mongo.Collection, b []Entry, write bool, limits *Options, giveUp bool, sent map[string]bool) (again []Entry, err error) {
-	ctx, cancel, err := limits.mayBegin(ctx)
+func (res *Undone) attempt(ctx context.Context, coll *mongo.Collection, b []Entry, write bool, o *Options, giveUp bool, sent map[string]bool) (again []Entry, err error) {
+	ctx, cancel, err := o.mayBegin(ctx)
 	if err != nil {
 		return nil, err
 	}

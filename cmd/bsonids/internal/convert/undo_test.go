@@ -31,7 +31,8 @@ type undoing struct {
 	coll   *mongo.Collection
 	before []bson.Raw
 	log    *UndoReader
-	o      UndoOptions
+	o      Options
+	write  bool
 }
 
 // converted has documents with the _ids 1 to n, which were converted from javaLegacy.
@@ -71,13 +72,13 @@ func converted(t *testing.T, to string, n int) *undoing {
 	}
 	t.Cleanup(func() { _ = u.log.Close() })
 	u.s.Put(u.coll, after...)
-	u.o = UndoOptions{Write: true, Batch: 4, Conversion: c}
+	u.write, u.o = true, Options{Batch: 4, Conversion: c}
 	return u
 }
 
 func (u *undoing) undo() Undone {
 	u.Helper()
-	got, err := Undo(u.Context(), u.coll, u.log, u.o)
+	got, err := Undo(u.Context(), u.coll, u.log, u.o, u.write)
 	if err != nil {
 		u.Fatal(err)
 	}
@@ -140,7 +141,7 @@ func TestUndo(t *testing.T) {
 			u := converted(t, to, 10)
 			after := u.s.Documents(u.coll)
 			read, updates := 0, 0
-			u.o.Batch, u.o.Write, u.o.Progress = tt.batch, false, func(n int) { read += n }
+			u.o.Batch, u.write, u.o.Progress = tt.batch, false, func(n int) { read += n }
 			u.s.Before = func(name string, command bson.Raw) memory.Fault {
 				if name == "update" {
 					updates++
@@ -156,7 +157,7 @@ func TestUndo(t *testing.T) {
 			if read != 10 || updates != 0 {
 				t.Errorf("dry: %d documents, %d updates", read, updates)
 			}
-			u.o.Write = true
+			u.write = true
 			u.count(u.undo(), want)
 			u.same(u.before)
 			if read != 20 || updates != tt.updates {
@@ -200,7 +201,7 @@ func TestUndoOfChanged(t *testing.T) {
 	counts := Undone{Entries: 8, Restored: 7, Gone: 1, Changed: 2, Left: 3, Unrestored: 2, Foreign: 2} // the other value, twice
 	skips := []string{`{"$numberInt":"3"} a: ` + changedSince, `{"$numberInt":"4"} a: ` + changedSince, `{"$numberInt":"4"} list.1.b: ` + changedSince}
 	for _, write := range []bool{false, true} {
-		u.o.Write = write
+		u.write = write
 		u.count(u.undo(), counts, skips...)
 	}
 	u.same(want)
@@ -231,14 +232,14 @@ func TestUndoForeign(t *testing.T) {
 	}
 	for _, write := range []bool{false, true} {
 		u := converted(t, "standard", 5)
-		u.o.Write = write
+		u.write = write
 		if got := u.Foreign(); got != 1 {
 			t.Errorf("write %v: %d", write, got)
 		}
 	}
 	// Values of the log that are no longer there when they are counted.
 	u := converted(t, "standard", 5)
-	u.o.Write = false
+	u.write = false
 	finds := 0
 	u.s.Before = func(name string, _ bson.Raw) memory.Fault {
 		if name == "find" {
@@ -452,7 +453,7 @@ func TestUndoFails(t *testing.T) {
 			}
 			return nil
 		}
-		got, err := Undo(t.Context(), u.coll, u.log, u.o)
+		got, err := Undo(t.Context(), u.coll, u.log, u.o, u.write)
 		if failing == "last check" {
 			if err != nil || checks != 3 {
 				t.Errorf("%d checks, %v", checks, err)
@@ -484,7 +485,7 @@ func TestUndoInterrupted(t *testing.T) {
 		if batches == 0 {
 			cancel()
 		}
-		got, err := Undo(ctx, u.coll, u.log, u.o)
+		got, err := Undo(ctx, u.coll, u.log, u.o, u.write)
 		if !errors.Is(err, context.Canceled) || got.Entries != int64(2*batches) || got.Restored != got.Entries {
 			t.Errorf("%+v, %v", got, err)
 		}
@@ -503,11 +504,11 @@ func TestUndoPaused(t *testing.T) {
 	u.o.Pace = patience.Steered(patience.Steering{Pause: pause, Rate: filepath.Join(t.TempDir(), "rate")}, func(string, ...any) {})
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
-	if _, err := Undo(ctx, u.coll, u.log, u.o); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := Undo(ctx, u.coll, u.log, u.o, u.write); !errors.Is(err, context.DeadlineExceeded) {
 		t.Error(err)
 	}
 	u.same(after)
-	u.o.Write = false
+	u.write = false
 	u.count(u.undo(), Undone{Entries: 6, Restored: 6})
 }
 
@@ -525,7 +526,7 @@ func TestUndoHalves(t *testing.T) {
 				}
 				return f
 			}
-			got, err := Undo(t.Context(), u.coll, u.log, u.o)
+			got, err := Undo(t.Context(), u.coll, u.log, u.o, u.write)
 			var slow *documents.Error
 			switch {
 			case halves && most > 0:
@@ -562,7 +563,7 @@ func TestUndoOfLostCollection(t *testing.T) {
 				u.o.UUID = spec.UUID
 			}
 			tt.lose(u)
-			_, err = Undo(t.Context(), u.coll, u.log, u.o)
+			_, err = Undo(t.Context(), u.coll, u.log, u.o, u.write)
 			var lost *LostError
 			want := tt.want
 			if !known && name == "renamed" {
@@ -586,7 +587,7 @@ func TestUndoOfDamage(t *testing.T) {
 	i := bytes.Index(bad, []byte("list")) + len("list\x00")
 	bad[i] = 1 // the length of the array
 	u.s.Put(u.coll, docs[0], bad, docs[2])
-	got, err := Undo(t.Context(), u.coll, u.log, u.o)
+	got, err := Undo(t.Context(), u.coll, u.log, u.o, u.write)
 	if err == nil || got.Restored != 2 || got.Left != 3 || got.Unrestored != 1 || got.Changed != 0 {
 		t.Errorf("%+v, %v", got, err)
 	}
@@ -595,7 +596,7 @@ func TestUndoOfDamage(t *testing.T) {
 	u = converted(t, "standard", 3)
 	u.change(1, bson.D{{Key: "a", Value: "x"}})
 	u.o.Progress = func(int) { _ = u.log.Close() }
-	if got, err := Undo(t.Context(), u.coll, u.log, u.o); err == nil || got.Restored != 3 || got.Left != 0 {
+	if got, err := Undo(t.Context(), u.coll, u.log, u.o, u.write); err == nil || got.Restored != 3 || got.Left != 0 {
 		t.Errorf("%+v, %v", got, err)
 	}
 }

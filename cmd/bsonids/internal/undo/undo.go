@@ -42,7 +42,7 @@ type undo struct {
 	log  *convert.UndoReader
 	coll *mongo.Collection
 	spec *mongo.CollectionSpecification
-	of   convert.UndoOptions
+	of   convert.Options
 }
 
 // Log restores the values in the undo log at path, or finds what it would restore. The result is
@@ -65,7 +65,7 @@ func Log(ctx context.Context, s *migration.Session, o Options, path string) (u U
 		return u, failure.Usagef("%s: %v", path, err)
 	}
 	w.coll = s.Client.Database(u.ID.Database).Collection(u.ID.Collection)
-	w.of = convert.UndoOptions{Conversion: d.Conversion, Part: d.Part, Query: d.Query, Write: o.Write, Batch: o.Batch, Pace: s.Pace, Patience: s.Patience}
+	w.of = convert.Options{Conversion: d.Conversion, Part: d.Part, Query: d.Query, Batch: o.Batch, Pace: s.Pace, Patience: s.Patience}
 	return u, w.restore(ctx, &u)
 }
 
@@ -108,7 +108,7 @@ func (w *undo) restore(ctx context.Context, u *Undone) (err error) {
 	u.Begun = true
 	bar := w.Progress(-1, "restoring", u.ID.Database+"."+u.ID.Collection)
 	w.of.UUID, w.of.Progress, w.of.BatchTimeout, w.of.Halves = w.spec.UUID, bar.Add, w.BatchTimeout, w.Halves
-	u.Result, err = convert.Undo(ctx, w.coll, w.log, w.of)
+	u.Result, err = convert.Undo(ctx, w.coll, w.log, w.of, w.Write)
 	bar.Done()
 	if err == nil && u.Result.Gone > 0 && expected.Replaced(w.spec) {
 		err = migration.ReplacedError(u.ID.Database + "." + u.ID.Collection)
