@@ -13,18 +13,17 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/migration"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/progress"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/server"
 )
 
 // errFollowed is why a run ended that made a copy which follows its source.
 var errFollowed = errors.New("the copy does not follow its source any more; the same command continues")
 
-// sourceOf returns the collection of a copy that follows it. If an earlier run followed it and it was renamed
+// source returns the collection of a copy that follows it. If an earlier run followed it and it was renamed
 // since, it is found by its UUID.
-func sourceOf(ctx context.Context, db *mongo.Database, o Options) (*mongo.Collection, error) {
-	coll := db.Collection(o.ID.Collection)
-	state, err := convert.ReadState(o.State)
+func (st *step) source(ctx context.Context) (*mongo.Collection, error) {
+	coll := st.of.db.Collection(st.Collection)
+	state, err := convert.ReadState(st.State)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return coll, nil
@@ -33,23 +32,23 @@ func sourceOf(ctx context.Context, db *mongo.Database, o Options) (*mongo.Collec
 	case state.Stream == nil || state.CollectionUUID == "":
 		return coll, nil
 	}
-	name, err := convert.CollectionWith(ctx, db, state.CollectionUUID)
+	name, err := convert.CollectionWith(ctx, st.of.db, state.CollectionUUID)
 	if err == nil && name != "" {
-		coll = db.Collection(name)
+		coll = st.of.db.Collection(name)
 	}
 	return coll, err
 }
 
 // mayFollow returns a usage error if a copy of the plan cannot follow its collection on this server.
-func (p *Planned) mayFollow(ctx context.Context, s *migration.Session, db *mongo.Database) error {
+func (p *Planned) mayFollow(ctx context.Context) error {
 	for _, st := range p.steps() {
 		if st.Into == "" || !p.Follow {
 			continue
 		}
-		err := s.Do(ctx, func() (err error) {
-			coll := db.Collection(st.Collection)
+		err := p.Do(ctx, func() (err error) {
+			coll := p.db.Collection(st.Collection)
 			if !st.fresh {
-				if coll, err = sourceOf(ctx, db, st.options); err != nil {
+				if coll, err = st.source(ctx); err != nil {
 					return err
 				}
 			}
@@ -118,12 +117,12 @@ func (f *followers) add(into string, compared func(), warn func(error)) *convert
 // follow makes the copies, which then follow their collections until the context ends, or until all have
 // caught up. A copy takes the place of one of the collections that are converted at once only until it was
 // compared: a follower never ends by itself.
-func (p *Planned) follow(ctx context.Context, s *migration.Session, copies []work) []ended {
-	bar := s.Progress(documents(copies), "copying", p.plan.Database)
+func (p *Planned) follow(ctx context.Context, copies []work) {
+	bar := p.Progress(documents(copies), "copying", p.plan.Database)
 	all := &followers{until: p.UntilCaughtUp, behind: len(copies), lags: make(map[string]int64)}
 	all.begin = func() progress.Progress {
 		bar.Done()
-		return s.Progress(-1, "following", p.plan.Database)
+		return p.Progress(-1, "following", p.plan.Database)
 	}
 	defer func() {
 		bar.Done()
@@ -131,23 +130,12 @@ func (p *Planned) follow(ctx context.Context, s *migration.Session, copies []wor
 			all.bar.Done()
 		}
 	}()
-	return p.each(ctx, copies, func(ctx context.Context, st *step, free func()) ended {
-		st.options.Follow = all.add(st.Into, free, func(err error) {
-			s.Warn("%s: the changes behind the saved position are no longer in the oplog, and the comparison begins again: %s", st.Into, s.Explain(err).Text)
+	p.each(ctx, copies, func(ctx context.Context, st *step, free func()) {
+		st.follow = all.add(st.Into, free, func(err error) {
+			p.Warn("%s: the changes behind the saved position are no longer in the oplog, and the comparison begins again: %s", st.Into, p.Explain(err).Text)
 		})
-		return p.one(ctx, s, st, bar.Add)
+		st.run(ctx, bar.Add)
 	})
-}
-
-// followed returns what the copy needs in order to follow its source.
-func (w *worker) followed(run *migration.Claim) *convert.Follow {
-	f := *w.Follow
-	f.Record, f.Beat = record.Name, run.Beat
-	f.Report = func(s convert.Followed) {
-		run.Follow(s)
-		w.Follow.Report(s)
-	}
-	return &f
 }
 
 // copies returns the number of steps that make a copy.

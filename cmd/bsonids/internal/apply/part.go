@@ -5,8 +5,6 @@ import (
 	"encoding/hex"
 	"slices"
 
-	"go.mongodb.org/mongo-driver/v2/mongo"
-
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/migration"
@@ -17,21 +15,20 @@ import (
 
 // share takes over the decisions of other parts of the division about steps of a part. A part records its decision,
 // which is about all documents, before it changes a value: later, the values that are left may tell something else.
-func (p *Planned) share(ctx context.Context, s *migration.Session, db *mongo.Database) error {
+func (p *Planned) share(ctx context.Context) error {
 	for _, st := range p.steps() {
 		if st.Part == "" || !st.fresh || st.Listed || st.shared != nil {
 			continue
 		}
-		err := s.Do(ctx, func() error {
-			spec, err := server.FindCollection(ctx, db.Collection(st.Collection))
+		err := p.Do(ctx, func() error {
+			spec, err := server.FindCollection(ctx, p.db.Collection(st.Collection))
 			if err != nil {
 				return err
 			}
 			if spec.UUID != nil && !p.isAbout(st.Entry(), hex.EncodeToString(spec.UUID.Data)) {
 				return nil // the survey tells
 			}
-			o := st.options
-			st.shared, err = record.Shared(ctx, db, record.Run{Collection: st.Collection, UUID: spec.UUID, Pairs: o.ID.Pairs, Into: o.ID.Into, Query: o.ID.Query, Division: o.Division})
+			st.shared, err = record.Shared(ctx, p.db, record.Run{Collection: st.Collection, UUID: spec.UUID, Pairs: st.Pairs, Into: st.Into, Query: st.Filter, Division: p.plan.Division(st.Collection)})
 			if !p.Write && migration.Denied(err) {
 				err = nil
 			}
@@ -46,16 +43,16 @@ func (p *Planned) share(ctx context.Context, s *migration.Session, db *mongo.Dat
 
 // agree takes over the decision of another part that began its run after the survey of this one. The record lets one
 // run begin after the other.
-func (w *worker) agree(ctx context.Context, run *record.Run) error {
-	if run.Division == "" || run.Decisions == nil || w.state.Begun() {
+func (st *step) agree(ctx context.Context, run *record.Run) error {
+	if run.Division == "" || run.Decisions == nil || st.state.Begun() {
 		return nil
 	}
-	shared, err := record.Shared(ctx, w.db, *run)
+	shared, err := record.Shared(ctx, st.of.db, *run)
 	if err != nil || shared == nil {
 		return err
 	}
-	run.Decisions, w.state.Decisions = shared, shared
-	return w.state.Save()
+	run.Decisions, st.state.Decisions = shared, shared
+	return st.state.Save()
 }
 
 // isAbout reports whether the entry of the plan is about the collection with the UUID, or does not tell.
@@ -64,11 +61,10 @@ func (p *Planned) isAbout(e plan.Entry, uuid string) bool {
 }
 
 // dry returns the number of values of the part that a step would convert. The survey counts those of all parts.
-func (p *Planned) dry(ctx context.Context, s *migration.Session, st *step, d []decide.Decision) (values int64, err error) {
-	id := st.options.ID
-	of := convert.Options{Conversion: slices.Clone(st.options.Conversion), Part: st.options.Part, Query: st.options.Query, Patience: s.Patience}
+func (st *step) dry(ctx context.Context, d []decide.Decision) (values int64, err error) {
+	of := convert.Options{Conversion: slices.Clone(st.what.Conversion), Part: st.what.Part, Query: st.what.Query, Patience: st.of.Patience}
 	if err = of.Conversion.Decide(d); err == nil {
-		values, err = convert.Expected(ctx, s.Client.Database(id.Database).Collection(id.Collection), of, id.Into != "")
+		values, err = convert.Expected(ctx, st.of.db.Collection(st.Collection), of, st.Into != "")
 	}
 	if err != nil {
 		err = &migration.CollectionError{Collection: st.Collection, Err: err}

@@ -1,3 +1,5 @@
+// Package apply converts the collections of a plan. It takes the lock of each, decides which values are
+// converted, opens the files, and resumes what an earlier run has begun.
 package apply
 
 import (
@@ -10,7 +12,6 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/files"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/migration"
@@ -19,6 +20,7 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/protect"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/report"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
 )
 
 // PlanOptions describe the application of a plan.
@@ -34,6 +36,9 @@ type PlanOptions struct {
 // Planned is a plan that may be applied.
 type Planned struct {
 	PlanOptions
+	*migration.Session // set by Apply, with db
+	db                 *mongo.Database
+
 	plan   *plan.Plan // as a person has edited it
 	state  *plan.State
 	edited plan.Edited
@@ -44,16 +49,6 @@ type Planned struct {
 type work struct {
 	collection string
 	steps      []*step
-}
-
-// step is one conversion.
-type step struct {
-	plan.Step
-	fresh     bool // nothing is decided about it
-	options   Options
-	documents int64 // about how many there are to read
-	// shared are the decisions of another part of the division. It is nil if there is none.
-	shared []decide.Decision
 }
 
 // Open opens the directory of a migration, and locks it to write. It then reads the plan in it, and finds what
@@ -118,27 +113,25 @@ func (p *Planned) open() (err error) {
 
 // step returns the conversion of a step.
 func (p *Planned) step(s plan.Step) (*step, error) {
-	d, err := migration.Describe(migration.IdentityOf(p.plan.Database, s))
-	if err != nil {
-		return nil, err
-	}
-	if s.Again && s.Part != "" {
-		return nil, failure.Usagef("parts have begun to copy it into %q by other decisions: put these back, or make new plans and another copy", s.Into)
-	}
-	o := Options{Conversion: d.Conversion, ID: d.ID, Part: d.Part, Division: p.plan.Division(s.Collection), Query: d.Query, Again: s.Again, Workers: p.Workers, Batch: p.Batch}
-	o.Files = s.Files(p.Dir)
-	if s.Listed {
-		o.Listed = p.state.Before(s).Files(p.Dir)
-	}
+	st := &step{Step: s, of: p, Files: s.Files(p.Dir), before: p.state.Before(s).Files(p.Dir), fresh: p.edited.IsNew(s), result: migration.Fresh(s)}
 	for _, other := range p.edited.Steps {
 		if s.Beside(other) {
-			o.Others = append(o.Others, other.Files(p.Dir))
+			st.others = append(st.others, other.Files(p.Dir))
 		}
 	}
-	if p.Follow && s.Into != "" && d.Conversion.MergesIDs() {
-		return nil, failure.Usagef("--follow cannot be used if text in _id is converted: a copy does not show which spelling its source has")
+	var err error
+	if st.what, err = migration.Describe(migration.IdentityOf(p.plan.Database, s)); err != nil {
+		return nil, err
 	}
-	return &step{Step: s, fresh: p.edited.IsNew(s), options: o}, o.Check()
+	switch merges := s.Into != "" && st.what.Conversion.MergesIDs(); {
+	case s.Again && s.Part != "":
+		err = failure.Usagef("parts have begun to copy it into %q by other decisions: put these back, or make new plans and another copy", s.Into)
+	case merges && s.Part != "":
+		err = failure.Usagef("a part cannot be copied if text in _id is converted: two parts may have documents that get the same _id")
+	case merges && p.Follow:
+		err = failure.Usagef("--follow cannot be used if text in _id is converted: a copy does not show which spelling its source has")
+	}
+	return st, err
 }
 
 // Close closes the directory, if it is open.
@@ -155,6 +148,7 @@ type Result struct {
 // Apply carries out the plan, or finds what it would change. The result is valid with an error, too, if
 // it has steps.
 func (p *Planned) Apply(ctx context.Context, s *migration.Session) (r Result, err error) {
+	p.Session, p.db = s, s.Client.Database(p.plan.Database)
 	if p.Write {
 		s.Pace = patience.Steered(plan.SteeringOf(p.Dir), s.Warn)
 	}
@@ -164,7 +158,6 @@ func (p *Planned) Apply(ctx context.Context, s *migration.Session) (r Result, er
 		atOnce = max(atOnce, len(copies))
 	}
 	p.Batch, p.Workers = s.Gentle(ctx, atOnce, p.Batch, p.Workers)
-	db := s.Client.Database(p.plan.Database)
 	r.Applied = report.Applied{Database: p.plan.Database, Written: p.Write, Changes: p.edited.Changes}
 	s.About(p.plan.Database)
 	for _, c := range p.edited.Changes {
@@ -173,14 +166,14 @@ func (p *Planned) Apply(ctx context.Context, s *migration.Session) (r Result, er
 	if err := s.Fits(ctx, p.plan.Database, p.state); err != nil {
 		return r, err
 	}
-	if err := p.mayFollow(ctx, s, db); err != nil {
+	if err := p.mayFollow(ctx); err != nil {
 		return r, err
 	}
-	sv, err := p.judge(ctx, s, db)
+	sv, err := p.judge(ctx)
 	if err != nil {
 		return r, err
 	}
-	guards, err := p.guards(ctx, s, func() { r.Wrote = true })
+	guards, err := p.guards(ctx, func() { r.Wrote = true })
 	if err != nil {
 		return r, err
 	}
@@ -188,13 +181,13 @@ func (p *Planned) Apply(ctx context.Context, s *migration.Session) (r Result, er
 		for _, g := range guards {
 			r.Guards = append(r.Guards, g.Report())
 		}
-		r.Steps, err = p.expected(ctx, s, sv)
+		r.Steps, err = p.expected(ctx, sv)
 		return r, err
 	}
 	if err := p.seal(sv); err != nil {
 		return r, err
 	}
-	err = p.convert(ctx, s, db, guards, &r)
+	err = p.convert(ctx, guards, &r)
 	return r, err
 }
 
@@ -209,28 +202,20 @@ func (p *Planned) steps() (all []*step) {
 // errStopped is the cause of the end of the conversions that run when another one has failed.
 var errStopped = errors.New("another conversion has failed")
 
-// ended is how one step ended.
-type ended struct {
-	report.AppliedStep
-	step              plan.Step
-	values, documents int64 // changed in this run
-	err               error
-}
-
 // convert carries out the plan, several collections at once.
-func (p *Planned) convert(ctx context.Context, s *migration.Session, db *mongo.Database, guards []*protect.Guard, r *Result) error {
+func (p *Planned) convert(ctx context.Context, guards []*protect.Guard, r *Result) error {
 	if err := p.mayOpen(); err != nil {
 		return err
 	}
-	if err := p.count(ctx, s, db); err != nil {
+	if err := p.count(ctx); err != nil {
 		return err
 	}
-	mark, err := p.begin(ctx, s)
+	mark, err := p.begin(ctx)
 	if err != nil {
 		return err
 	}
 	// Once for all collections.
-	if err := s.Do(ctx, func() error { return s.Limit(ctx, db, p.works[0].collection) }); err != nil {
+	if err := p.Do(ctx, func() error { return p.Limit(ctx, p.db, p.works[0].collection) }); err != nil {
 		return err
 	}
 	for _, g := range guards {
@@ -239,9 +224,10 @@ func (p *Planned) convert(ctx context.Context, s *migration.Session, db *mongo.D
 		}
 	}
 	first, copies := p.phases()
-	bar := s.Progress(documents(first), "converting", p.plan.Database)
-	failed := p.add(r, p.each(ctx, first, func(ctx context.Context, st *step, _ func()) ended { return p.one(ctx, s, st, bar.Add) }))
+	bar := p.Progress(documents(first), "converting", p.plan.Database)
+	p.each(ctx, first, func(ctx context.Context, st *step, _ func()) { st.run(ctx, bar.Add) })
 	bar.Done()
+	failed := r.add(first)
 	if failed == nil {
 		failed = r.raise(ctx, guards)
 	}
@@ -251,49 +237,46 @@ func (p *Planned) convert(ctx context.Context, s *migration.Session, db *mongo.D
 		if failed != nil {
 			stop()
 		}
-		failed = cmp.Or(failed, p.add(r, p.follow(ctx, s, copies)))
+		p.follow(ctx, copies)
+		failed = cmp.Or(failed, r.add(copies))
 	}
 	r.Finished = failed == nil
 	return errors.Join(failed, mark(failed))
 }
 
-// add adds how steps ended, and returns the error of the first that failed.
-func (p *Planned) add(r *Result, results []ended) (failed error) {
-	for _, e := range results {
-		p.left(&e)
-		r.Steps = append(r.Steps, e.AppliedStep)
-		r.Values, r.Documents = r.Values+e.values, r.Documents+e.documents
-		r.Incomplete = r.Incomplete || e.Skipped > 0 || e.Status == report.Unverified
-		r.Wrote = r.Wrote || e.documents > 0 || e.Status == report.Stopped
-		if e.err != nil && (failed == nil || errors.Is(failed, context.Canceled) || errors.Is(failed, errStopped)) {
-			failed = &migration.CollectionError{Collection: e.Collection, Err: e.err}
-			if errors.Is(e.err, context.Canceled) {
-				failed = e.err
+// add adds how the steps ended, and returns the error of the first that failed.
+func (r *Result) add(works []work) (failed error) {
+	for _, w := range works {
+		for _, st := range w.steps {
+			a := st.result
+			if a.Skipped > 0 && !st.Listed { // later steps may have converted some
+				if now, err := migration.StepOf(st.of.state, st.Step); err == nil && now.Status == report.DoneStep {
+					a.Skipped = now.Skipped
+				}
+				if a.Skipped == 0 {
+					a.SkipList = ""
+				}
+			}
+			r.Steps = append(r.Steps, a)
+			r.Values, r.Documents = r.Values+st.values, r.Documents+st.changed
+			r.Incomplete = r.Incomplete || a.Skipped > 0 || a.Status == report.Unverified
+			r.Wrote = r.Wrote || st.changed > 0 || a.Status == report.Stopped
+			if st.err != nil && (failed == nil || errors.Is(failed, context.Canceled) || errors.Is(failed, errStopped)) {
+				failed = &migration.CollectionError{Collection: st.Collection, Err: st.err}
+				if errors.Is(st.err, context.Canceled) {
+					failed = st.err
+				}
 			}
 		}
 	}
 	return failed
 }
 
-// left corrects what a step has skipped by what later steps have converted, when all have ended.
-func (p *Planned) left(e *ended) {
-	st := e.step
-	if e.Skipped == 0 || st.Listed {
-		return
-	}
-	if f, err := migration.StateOf(p.state, st); err == nil && f.Done {
-		e.Skipped = migration.Left(p.state, st, f)
-	}
-	if e.Skipped == 0 {
-		e.SkipList = ""
-	}
-}
-
 // mayOpen returns a usage error if a file of a step cannot be written. A file of the last collection that
 // cannot is found before the first one is changed.
 func (p *Planned) mayOpen() error {
 	for _, st := range p.steps() {
-		for _, path := range []string{st.options.UndoLog, st.options.SkipList} {
+		for _, path := range []string{st.UndoLog, st.SkipList} {
 			if path == "" {
 				continue
 			}
@@ -306,18 +289,18 @@ func (p *Planned) mayOpen() error {
 }
 
 // count notes about how many documents each step reads.
-func (p *Planned) count(ctx context.Context, s *migration.Session, db *mongo.Database) error {
+func (p *Planned) count(ctx context.Context) error {
 	for _, w := range p.works {
 		var n int64
-		err := s.Do(ctx, func() (err error) {
-			n, err = db.Collection(w.collection).EstimatedDocumentCount(ctx)
+		err := p.Do(ctx, func() (err error) {
+			n, err = p.db.Collection(w.collection).EstimatedDocumentCount(ctx)
 			return err
 		})
 		if err != nil {
 			return err
 		}
 		for _, st := range w.steps {
-			st.documents = st.options.Part.Count(n)
+			st.documents = st.what.Part.Count(n)
 		}
 	}
 	return nil
@@ -336,71 +319,76 @@ func documents(works []work) (n int64) {
 // each carries out the steps of several collections at once, in the order of the work. The steps of
 // one collection are carried out one after the other. After an error, no step is begun, and those in
 // progress are stopped. A step may let another collection begin before its own end, by free.
-func (p *Planned) each(ctx context.Context, works []work, carryOut func(ctx context.Context, st *step, free func()) ended) []ended {
+func (p *Planned) each(ctx context.Context, works []work, carryOut func(ctx context.Context, st *step, free func())) {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	results := make([][]ended, len(works))
 	slots := make(chan struct{}, p.AtOnce)
 	var running sync.WaitGroup
-	for i, w := range works {
+	for _, w := range works {
 		slots <- struct{}{}
 		free := sync.OnceFunc(func() { <-slots })
 		running.Go(func() {
 			defer free()
 			for _, st := range w.steps {
-				if ctx.Err() != nil {
-					results[i] = append(results[i], ended{AppliedStep: migration.Fresh(st.Step), step: st.Step, err: ctx.Err()})
+				if st.err = ctx.Err(); st.err != nil {
 					continue
 				}
-				r := carryOut(ctx, st, free)
-				results[i] = append(results[i], r)
-				if r.err != nil {
+				if carryOut(ctx, st, free); st.err != nil {
 					stop(errStopped)
 				}
 			}
 		})
 	}
 	running.Wait()
-	return slices.Concat(results...)
-}
-
-// one carries out one step.
-func (p *Planned) one(ctx context.Context, s *migration.Session, st *step, advance func(int)) ended {
-	o := st.options
-	o.Batch, o.Workers, o.Advance = p.Batch, p.Workers, advance
-	out, err := Collection(ctx, s.Child(p.plan.Database+"."+st.Collection), o)
-	r := ended{AppliedStep: migration.Fresh(st.Step), step: st.Step, err: err}
-	r.Values, r.Documents, r.Skipped = out.All.Values, out.All.Changed, out.All.Skipped
-	switch {
-	case out.Finished:
-		r.Status = report.DoneStep
-	case out.Result != nil:
-		res := out.Result
-		r.Status, r.values, r.documents = report.DoneStep, res.Values, res.Changed
-		r.SkippedFor, r.Stream = res.SkippedFor, res.Stream
-		if err == nil && st.Into != "" && !res.Verified {
-			r.Status, r.Findings = report.Unverified, append(res.Conflicts, res.Proof.Skips...)
-		}
-	}
-	if err != nil && out.Result != nil {
-		r.Status = report.Stopped
-	}
-	if out.SkipList.Begun() {
-		r.SkipList = out.SkipList.Path()
-	}
-	return r
 }
 
 // begin notes in the record that the plan is under way, for bsonids status on other machines. The
 // function that it returns notes that the work has ended with the error failed, or nil.
-func (p *Planned) begin(ctx context.Context, s *migration.Session) (end func(failed error) error, err error) {
+func (p *Planned) begin(ctx context.Context) (end func(failed error) error, err error) {
 	var steps []record.PlanStep
 	for _, st := range p.steps() {
 		of := record.PlanStep{Collection: st.Collection, Filter: st.Filter, Pairs: st.Pairs, Into: st.Into, Part: st.Part, Documents: st.documents}
-		if s, err := convert.ReadState(st.options.State); err == nil {
+		if s, err := convert.ReadState(st.State); err == nil {
 			of.Conversion = s.Conversion
 		}
 		steps = append(steps, of)
 	}
-	return s.BeginPlan(ctx, p.state, steps)
+	return p.BeginPlan(ctx, p.state, steps)
+}
+
+// guards opens the guards of the plan. The error says why a collection cannot be guarded. begun is called
+// before the first change.
+func (p *Planned) guards(ctx context.Context, begun func()) (all []*protect.Guard, err error) {
+	seen := make(map[string]bool)
+	for _, c := range p.plan.Collections {
+		if c.Guard == "" || seen[c.Name] { // all entries of a collection have the same one
+			continue
+		}
+		seen[c.Name] = true
+		var conversion rule.Conversion
+		for _, st := range p.steps() {
+			if st.Collection == c.Name && !st.Listed { // otherwise an earlier step has the field
+				conversion = append(conversion, st.what.Conversion...)
+			}
+		}
+		g, err := protect.Open(ctx, p.Session, p.plan.Database, c.Name, c.Guard, conversion, begun)
+		if err != nil {
+			return nil, &migration.CollectionError{Collection: c.Name, Err: err}
+		}
+		all = append(all, g)
+	}
+	return all, nil
+}
+
+// raise changes the level of the guards to the one of the plan, after all conversions.
+func (r *Result) raise(ctx context.Context, guards []*protect.Guard) error {
+	for _, g := range guards {
+		now, err := g.Raise(ctx)
+		if err != nil {
+			return err
+		}
+		r.Guards = append(r.Guards, now)
+		r.Incomplete = r.Incomplete || now.Stays != ""
+	}
+	return nil
 }

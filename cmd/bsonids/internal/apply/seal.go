@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"go.mongodb.org/mongo-driver/v2/mongo"
-
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
@@ -24,11 +22,11 @@ import (
 
 // judge reads everything and compares it with the plan, if there are fields about which nothing is decided.
 // The error is a usage error if the plan no longer applies.
-func (p *Planned) judge(ctx context.Context, s *migration.Session, db *mongo.Database) (*survey.Survey, error) {
-	if err := p.unfenced(ctx, s, db); err != nil {
+func (p *Planned) judge(ctx context.Context) (*survey.Survey, error) {
+	if err := p.unfenced(ctx); err != nil {
 		return nil, err
 	}
-	if err := p.share(ctx, s, db); err != nil {
+	if err := p.share(ctx); err != nil {
 		return nil, err
 	}
 	fresh := func() []*step {
@@ -37,9 +35,9 @@ func (p *Planned) judge(ctx context.Context, s *migration.Session, db *mongo.Dat
 	if len(fresh()) == 0 {
 		return nil, nil
 	}
-	sv, err := s.SurveyAll(ctx, db, migration.Scope{Only: p.plan.Only, Filters: p.plan.Filters()})
+	sv, err := p.SurveyAll(ctx, p.db, migration.Scope{Only: p.plan.Only, Filters: p.plan.Filters()})
 	if err == nil { // what another part has converted meanwhile is not judged by what is left
-		err = p.share(ctx, s, db)
+		err = p.share(ctx)
 	}
 	if err != nil {
 		return nil, err
@@ -64,8 +62,8 @@ func (p *Planned) judge(ctx context.Context, s *migration.Session, db *mongo.Dat
 			continue
 		}
 		var n int64
-		err := s.Do(ctx, func() (err error) {
-			n, err = db.Collection(st.Into).EstimatedDocumentCount(ctx)
+		err := p.Do(ctx, func() (err error) {
+			n, err = p.db.Collection(st.Into).EstimatedDocumentCount(ctx)
 			return err
 		})
 		switch {
@@ -76,13 +74,13 @@ func (p *Planned) judge(ctx context.Context, s *migration.Session, db *mongo.Dat
 		}
 	}
 	for _, w := range warnings {
-		s.Warn("%s", w)
+		p.Warn("%s", w)
 	}
 	if len(problems) > 0 {
 		return nil, failure.Usagef("the data have changed since the plan was made: %s; bring the plan up to date with bsonids plan", strings.Join(problems, "; "))
 	}
 	for _, st := range fresh() {
-		err := s.Do(ctx, func() error { return migration.Matching(ctx, db.Collection(st.Collection), st.options.Conversion) })
+		err := p.Do(ctx, func() error { return migration.Matching(ctx, p.db.Collection(st.Collection), st.what.Conversion) })
 		if err != nil {
 			return nil, err
 		}
@@ -92,7 +90,7 @@ func (p *Planned) judge(ctx context.Context, s *migration.Session, db *mongo.Dat
 
 // unfenced returns a usage error if a cutover has begun to exchange collections of a group that has steps about
 // which nothing is decided.
-func (p *Planned) unfenced(ctx context.Context, s *migration.Session, db *mongo.Database) error {
+func (p *Planned) unfenced(ctx context.Context) error {
 	for _, g := range p.edited.Groups(p.plan) {
 		names, copies, fresh := []string{}, []string{}, false
 		for _, w := range g {
@@ -107,12 +105,12 @@ func (p *Planned) unfenced(ctx context.Context, s *migration.Session, db *mongo.
 		if !fresh || !p.state.Sealed() {
 			continue
 		}
-		err := s.Do(ctx, func() error {
-			if err := migration.NotFenced(ctx, db, slices.Concat(names, copies)...); err != nil {
+		err := p.Do(ctx, func() error {
+			if err := migration.NotFenced(ctx, p.db, slices.Concat(names, copies)...); err != nil {
 				return err
 			}
 			made, _ := p.state.Conversions()
-			all, err := record.Cutovers(ctx, db, false)
+			all, err := record.Cutovers(ctx, p.db, false)
 			if migration.Denied(err) {
 				err = nil
 			}
@@ -134,45 +132,41 @@ func (p *Planned) unfenced(ctx context.Context, s *migration.Session, db *mongo.
 
 // decisions returns the decisions about the pairs of the step. It takes those about fields that an earlier step
 // converts from this one.
-func (p *Planned) decisions(st *step, sv *survey.Survey) ([]decide.Decision, error) {
+func (st *step) decisions(sv *survey.Survey) ([]decide.Decision, error) {
 	switch {
 	case st.shared != nil:
 		return st.shared, nil
 	case st.Listed:
-		return p.listed(st)
-	case st.Again:
-		return p.again(st, sv)
+		return st.listed()
 	}
-	return st.decisions(sv), nil
-}
-
-// decisions returns the decisions of the survey about the pairs of the step.
-func (s *step) decisions(sv *survey.Survey) []decide.Decision {
 	var all map[string]decide.Decision
 	for _, c := range sv.Collections {
-		if c.Name == s.Collection && c.Filter == s.Filter {
+		if c.Name == st.Collection && c.Filter == st.Filter {
 			all = c.Decisions
 		}
 	}
-	return s.Step.Decisions(all, sv.Made)
+	decisions := st.Step.Decisions(all, sv.Made)
+	if st.Again {
+		return decisions, st.again(decisions)
+	}
+	return decisions, nil
 }
 
-// earlier returns the state of the step that st goes on from, and the path of its skip list.
-func (p *Planned) earlier(st *step) (s convert.State, list string, err error) {
-	f := p.state.Before(st.Step).Files(p.Dir)
-	s, err = convert.ReadState(f.State)
+// earlier returns the state of the step that st goes on from.
+func (st *step) earlier() (s convert.State, err error) {
+	s, err = convert.ReadState(st.before.State)
 	if err == nil && s.Decisions == nil {
-		err = fmt.Errorf("%s has no decision: put the file back", f.State)
+		err = fmt.Errorf("%s has no decision: put the file back", st.before.State)
 	}
 	if err != nil {
 		err = migration.FileError(err)
 	}
-	return s, f.SkipList, err
+	return s, err
 }
 
 // listed returns the decisions about the fields of a step that converts what an earlier one has listed.
-func (p *Planned) listed(st *step) (out []decide.Decision, err error) {
-	s, _, err := p.earlier(st)
+func (st *step) listed() (out []decide.Decision, err error) {
+	s, err := st.earlier()
 	if err != nil {
 		return nil, err
 	}
@@ -188,14 +182,13 @@ func (p *Planned) listed(st *step) (out []decide.Decision, err error) {
 	return out, nil
 }
 
-// again returns the decisions about a copy whose earlier one had fewer fields, or did not have the values that
-// are listed of fields which are trusted now.
-func (p *Planned) again(st *step, sv *survey.Survey) ([]decide.Decision, error) {
-	s, list, err := p.earlier(st)
+// again changes the decisions about a copy whose earlier one had fewer fields, or did not have the values that
+// are listed of fields which are trusted now: the others stay as they were.
+func (st *step) again(decisions []decide.Decision) error {
+	s, err := st.earlier()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	decisions := st.decisions(sv)
 	for n, pair := range st.Pairs {
 		d := &decisions[n]
 		j := slices.IndexFunc(s.Identity.Pairs, pair.Alike)
@@ -213,26 +206,15 @@ func (p *Planned) again(st *step, sv *survey.Survey) ([]decide.Decision, error) 
 			if trusts(pair.Trust, plain) && !trusts(was.Trust, plain) {
 				of, err := rule.Compile([]kinds.Pair{{From: pair.From, To: pair.To, Fields: []string{plain}}})
 				if err != nil {
-					return nil, err
+					return err
 				}
-				if err := convert.EachListed(list, s, of, d.Fields[i].Convert); err != nil {
-					return nil, migration.FileError(err)
+				if err := convert.EachListed(st.before.SkipList, s, of, d.Fields[i].Convert); err != nil {
+					return migration.FileError(err)
 				}
 			}
 		}
 	}
-	return decisions, nil
-}
-
-// goOn gives the state of a step that changes the copy of an earlier one the position of that in the change
-// stream. It tells of what was deleted since; all documents are compared again.
-func (p *Planned) goOn(st *step, f *convert.StateFile) error {
-	s, _, err := p.earlier(st)
-	if err == nil && s.Stream != nil {
-		f.Stream = s.Stream
-		f.Stream.Compared = false
-	}
-	return err
+	return nil
 }
 
 // trusts reports whether a field is among those that are trusted. It has no brackets.
@@ -253,24 +235,30 @@ func (p *Planned) seal(sv *survey.Survey) error {
 		if !st.fresh {
 			continue
 		}
-		d, err := p.decisions(st, sv)
+		d, err := st.decisions(sv)
 		if err == nil && !st.Listed {
 			err = mayWrite(d)
 		}
 		if err != nil {
 			return err
 		}
-		f, err := convert.OpenState(st.options.State, st.options.ID)
+		f, err := convert.OpenState(st.State, st.what.ID)
 		if err != nil {
 			return migration.FileError(err)
 		}
 		f.Decisions, f.Conversion = d, ledger.NewID()
 		if st.Again {
-			if err := p.goOn(st, f); err != nil {
-				return errors.Join(err, f.Close())
+			var was convert.State
+			if was, err = st.earlier(); err == nil && was.Stream != nil {
+				// This tells of what was deleted since; all documents are compared again.
+				f.Stream = was.Stream
+				f.Stream.Compared = false
 			}
 		}
-		if err := errors.Join(f.Save(), f.Close()); err != nil {
+		if err == nil {
+			err = f.Save()
+		}
+		if err := errors.Join(err, f.Close()); err != nil {
 			return err
 		}
 	}
@@ -282,27 +270,27 @@ func (p *Planned) seal(sv *survey.Survey) error {
 
 // expected returns what the steps would change, from the survey, or from the state files of those that are
 // decided.
-func (p *Planned) expected(ctx context.Context, s *migration.Session, sv *survey.Survey) (out []report.AppliedStep, err error) {
+func (p *Planned) expected(ctx context.Context, sv *survey.Survey) (out []report.AppliedStep, err error) {
 	for _, st := range p.steps() {
 		a := migration.Fresh(st.Step)
 		if !st.fresh {
 			if a, err = migration.StepOf(p.state, st.Step); err != nil {
 				return nil, err
 			}
-			if err := p.dropped(ctx, s, &a); err != nil {
+			if err := p.dropped(ctx, &a); err != nil {
 				return nil, err
 			}
 			out = append(out, a)
 			continue
 		}
-		d, err := p.decisions(st, sv)
+		d, err := st.decisions(sv)
 		if err != nil {
 			return nil, err
 		}
 		switch {
 		case st.Listed:
 		case st.Part != "":
-			if a.Values, err = p.dry(ctx, s, st, d); err != nil {
+			if a.Values, err = st.dry(ctx, d); err != nil {
 				return nil, err
 			}
 		default:
@@ -313,11 +301,11 @@ func (p *Planned) expected(ctx context.Context, s *migration.Session, sv *survey
 			}
 		}
 		if st.Listed {
-			was, list, err := p.earlier(st)
+			was, err := st.earlier()
 			if err != nil {
 				return nil, err
 			}
-			if err := convert.EachListed(list, was, st.options.Conversion, func([16]byte) { a.Values++ }); err != nil {
+			if err := convert.EachListed(st.before.SkipList, was, st.what.Conversion, func([16]byte) { a.Values++ }); err != nil {
 				return nil, migration.FileError(err)
 			}
 		}
@@ -327,17 +315,42 @@ func (p *Planned) expected(ctx context.Context, s *migration.Session, sv *survey
 }
 
 // dropped changes the status of a copy that was made if it is not there any more.
-func (p *Planned) dropped(ctx context.Context, s *migration.Session, a *report.AppliedStep) error {
+func (p *Planned) dropped(ctx context.Context, a *report.AppliedStep) error {
 	if a.Into == "" || a.Status != report.DoneStep {
 		return nil
 	}
-	return s.Do(ctx, func() error {
+	return p.Do(ctx, func() error {
 		made, _ := p.state.Conversions()
-		gone, err := migration.Dropped(ctx, s.Client.Database(p.plan.Database), made, a.Into)
+		gone, err := migration.Dropped(ctx, p.db, made, a.Into)
 		if len(gone) > 0 {
-			s.Warn("%s.%s is not there any more: it will be made again", p.plan.Database, a.Into)
+			p.Warn("%s.%s is not there any more: it will be made again", p.plan.Database, a.Into)
 			a.Status, a.Documents, a.Skipped = report.Stopped, 0, 0
 		}
 		return err
 	})
+}
+
+// mayWrite returns a usage error if there are values but no field has a value to convert.
+func mayWrite(decisions []decide.Decision) error {
+	var reasons []string
+	for _, d := range decisions {
+		if len(d.Fields) == 0 {
+			return nil
+		}
+		for _, f := range d.Fields {
+			if f.Converted() {
+				return nil
+			}
+			reasons = append(reasons, f.Path+": "+f.Reason)
+		}
+	}
+	if len(reasons) == 0 {
+		return nil
+	}
+	const most = 5
+	if n := len(reasons) - most; n > 0 {
+		reasons = append(reasons[:most], fmt.Sprintf("and %d more fields", n))
+	}
+	return failure.Usagef("nothing was converted: %s; run bsonids scan to see the byte order, and add trust: true to a field whose values do not determine it",
+		strings.Join(reasons, "; "))
 }

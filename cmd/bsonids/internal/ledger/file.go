@@ -19,7 +19,6 @@ type File struct {
 	path string
 	lock *flock.Flock
 	file *os.File
-	made bool // the file did not exist
 }
 
 // OpenFile opens the ledger at path, or creates one if the file does not exist. The caller must close it.
@@ -40,7 +39,6 @@ func (f *File) open() error {
 		if err := files.Replace(f.path, New()); err != nil {
 			return err
 		}
-		f.made = true
 	}
 	var err error
 	if f.file, err = os.OpenFile(f.path, os.O_RDWR, 0); err == nil {
@@ -60,14 +58,6 @@ func (f *File) Close() (err error) {
 	// The lock file is not removed: otherwise two processes could lock different files of the same
 	// name.
 	return errors.Join(err, f.lock.Unlock())
-}
-
-// Discard closes the file, and removes it if OpenFile has made it.
-func (f *File) Discard() error {
-	if !f.made {
-		return f.Close()
-	}
-	return errors.Join(f.file.Close(), files.Discard(f.path, f.lock))
 }
 
 // ReadFile reads the ledger at path, which another process may be writing.

@@ -97,43 +97,20 @@ func TestNoLedgerFile(t *testing.T) {
 	}
 }
 
-// Discard removes a file that OpenFile has made and its lock, and no other; both it and Close unlock it, and are errors the
-// second time.
-func TestDiscard(t *testing.T) {
+// Close unlocks the file, and is an error the second time.
+func TestClose(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.ledger")
-	open := func() *File {
+	for range 2 {
 		f, err := OpenFile(path)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return f
-	}
-	f := open()
-	if err := f.Discard(); err != nil {
-		t.Fatal(err)
-	}
-	if err := f.Discard(); !errors.Is(err, os.ErrClosed) {
-		t.Errorf("again: got %v", err)
-	}
-	if entries, err := os.ReadDir(filepath.Dir(path)); err != nil || len(entries) != 0 {
-		t.Errorf("%v is left, %v", entries, err)
-	}
-	f = open()
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := f.Close(); !errors.Is(err, os.ErrClosed) {
-		t.Errorf("again: got %v", err)
-	}
-	f = open()
-	if err := f.Discard(); err != nil {
-		t.Fatal(err)
-	}
-	if err := f.Discard(); !errors.Is(err, os.ErrClosed) {
-		t.Errorf("again: got %v", err)
-	}
-	if _, err := ReadFile(path); err != nil {
-		t.Errorf("the file is gone: %v", err)
+		if err := f.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if err := f.Close(); !errors.Is(err, os.ErrClosed) {
+			t.Errorf("again: got %v", err)
+		}
 	}
 }
 

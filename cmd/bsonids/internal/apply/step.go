@@ -1,0 +1,327 @@
+package apply
+
+import (
+	"context"
+	"errors"
+	"os"
+	"slices"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/migration"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/patience"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/report"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/server"
+)
+
+// step is one conversion of a plan, and how it ended.
+type step struct {
+	plan.Step
+	plan.Files // UndoLog is empty for a copy
+	// before are the files of the step that this one goes on from.
+	before plan.Files
+	// others are the files of conversions of the collection with other filters: the values that they have made
+	// are neither converted nor listed.
+	others []plan.Files
+	what   migration.Described
+	of     *Planned
+
+	fresh     bool  // nothing is decided about it
+	documents int64 // about how many there are to read
+	// shared are the decisions of another part of the division. It is nil if there is none.
+	shared []decide.Decision
+
+	// Set while it is carried out.
+	*migration.Session
+	coll  *mongo.Collection
+	spec  *mongo.CollectionSpecification
+	state *convert.StateFile
+	// follow makes a copy follow its source until the context ends. It is nil if the copy does not. Its Record
+	// and Beat are set when the conversion begins.
+	follow *convert.Follow
+	begun  bool
+
+	result          report.AppliedStep
+	values, changed int64 // in this run
+	err             error
+}
+
+// run carries out the step as was decided in its state file, and notes how it ended. advance is called with the
+// progress.
+func (st *step) run(ctx context.Context, advance func(documents int)) {
+	st.Session = st.of.Child(st.of.plan.Namespace(st.Collection))
+	st.err = st.convert(ctx, advance)
+	if st.err != nil && st.begun {
+		st.result.Status = report.Stopped
+	}
+}
+
+func (st *step) convert(ctx context.Context, advance func(documents int)) (err error) {
+	if err := st.Do(ctx, func() error { return st.find(ctx) }); err != nil {
+		return err
+	}
+	if err := st.open(); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, st.state.Close()) }()
+	if err := st.Do(ctx, func() error { return record.CheckUndone(ctx, st.of.db, st.coll.Name(), st.state.Conversion) }); err != nil {
+		return err
+	}
+	if err := st.Do(ctx, func() error { return st.copyGone(ctx) }); err != nil {
+		return err
+	}
+	opts := convert.Options{Conversion: slices.Clone(st.what.Conversion), Workers: st.of.Workers, Part: st.what.Part, Batch: st.of.Batch, State: st.state,
+		Query: st.what.Query, Pace: st.Pace, Patience: st.Patience, Latency: new(patience.Latency), UUID: st.spec.UUID, Progress: advance}
+	if st.state.Done && st.follow == nil {
+		return st.tell(ctx, opts)
+	}
+	var run *migration.Claim
+	if err = st.Do(ctx, func() (err error) { // the result, which the deferred function reads
+		run, err = st.begin(ctx, opts)
+		return err
+	}); err != nil {
+		return err
+	}
+	defer func() {
+		failed := err
+		switch {
+		case err == nil && st.follow != nil:
+			failed = errFollowed
+		case err != nil && ctx.Err() != nil:
+			failed = context.Cause(ctx)
+		}
+		err = errors.Join(err, run.End(failed))
+	}()
+	opts.Check, opts.Report, opts.BatchTimeout, opts.Halves = run.Check, run.Report, st.BatchTimeout, st.Halves
+	if err := st.judge(&opts); err != nil {
+		return err
+	}
+	list, err := convert.OpenSkipList(st.SkipList, st.of.plan.Namespace(st.Collection), &st.state.Listed)
+	if err != nil {
+		return migration.FileError(err)
+	}
+	opts.SkipList = list
+	defer func() {
+		err = errors.Join(err, list.Close())
+		if list.Begun() {
+			st.result.SkipList = list.Path()
+		}
+	}()
+	if err := st.state.Lists(list); err != nil {
+		return migration.FileError(err)
+	}
+	if st.UndoLog != "" {
+		atLeast := run.LogSize()
+		if st.state.UndoID != "" {
+			atLeast = max(atLeast, st.state.UndoSize)
+		}
+		if opts.Undo, err = convert.OpenUndoLog(st.UndoLog, st.what.ID, migration.Absolute(st.State), atLeast); err != nil {
+			return migration.FileError(err)
+		}
+		defer func() { err = errors.Join(err, opts.Undo.Close()) }()
+		if err := st.Do(ctx, func() error { return migration.OfRecord(run.SetUndoID(ctx, opts.Undo.ID)) }); err != nil {
+			return err
+		}
+	}
+	if st.follow != nil {
+		f := *st.follow
+		f.Record, f.Beat = record.Name, run.Beat
+		f.Report = func(s convert.Followed) {
+			run.Follow(s)
+			st.follow.Report(s)
+		}
+		opts.Follow = &f
+	}
+	return st.pass(ctx, opts)
+}
+
+// pass converts, and notes the result.
+func (st *step) pass(ctx context.Context, opts convert.Options) (err error) {
+	var res convert.Result
+	if st.Into == "" {
+		res, err = convert.InPlace(ctx, st.coll, opts)
+	} else {
+		res, err = convert.Into(ctx, st.coll, st.of.db.Collection(st.Into), opts)
+	}
+	if opts.Follow != nil && res.Stream != nil && res.Stream.CaughtUp && errors.Is(err, context.Canceled) {
+		err = nil // this is how a copy that follows its source ends
+	}
+	a, all := &st.result, res.All()
+	st.begun, st.values, st.changed = true, res.Values, res.Changed
+	a.Status, a.Values, a.Documents, a.Skipped, a.SkippedFor, a.Stream = report.DoneStep, all.Values, all.Changed, all.Skipped, res.SkippedFor, res.Stream
+	if err == nil && st.Into != "" && !res.Verified {
+		a.Status, a.Findings = report.Unverified, append(res.Conflicts, res.Proof.Skips...)
+	}
+	return err
+}
+
+// find finds the collection, and detects, before anything is changed, what would make the conversion fail
+// later.
+func (st *step) find(ctx context.Context) (err error) {
+	st.coll = st.of.db.Collection(st.Collection)
+	if st.follow != nil {
+		if st.coll, err = st.source(ctx); err != nil {
+			return err
+		}
+	}
+	if st.spec, err = server.FindCollection(ctx, st.coll); err != nil {
+		return err
+	}
+	if st.spec.Type == "view" || st.spec.Type == "timeseries" {
+		return failure.Usagef("cannot convert %s, because it is a %s", st.of.plan.Namespace(st.Collection), st.spec.Type)
+	}
+	if err := migration.NotGuarded(ctx, st.coll, st.spec.UUID, st.what.Conversion, false, st.Into != ""); err != nil {
+		return err
+	}
+	if st.Into == "" {
+		// No document has this _id. The update changes nothing, and the server rejects it if the
+		// user lacks the privilege to update.
+		_, err := st.coll.UpdateOne(ctx, bson.D{{Key: "_id", Value: bson.NewObjectID()}}, bson.D{{Key: "$set", Value: bson.D{{Key: "x", Value: 1}}}})
+		if err != nil {
+			return err
+		}
+	}
+	return migration.Matching(ctx, st.coll, st.what.Conversion)
+}
+
+// open opens the state file. The error is a usage error if the conversion was undone.
+func (st *step) open() (err error) {
+	if _, err := migration.StateOf(st.of.state, st.Step); err != nil { // one that is lost is not made again
+		return migration.FileError(err)
+	}
+	if st.state, err = convert.OpenState(st.State, st.what.ID); err != nil {
+		return migration.FileError(err)
+	}
+	if err = st.state.Bind(st.spec.UUID); err != nil {
+		err = migration.FileError(err)
+	} else if st.state.Undone != "" {
+		err = failure.Usagef("the state file %s: the conversion was undone on %s; make a plan in a new directory", st.State, st.state.Undone)
+	} else if st.Again && !st.state.Created { // the new collection is the copy of an earlier conversion
+		st.state.Created = true
+		err = st.state.Save()
+	}
+	if err != nil {
+		err = errors.Join(err, st.state.Close())
+	}
+	return err
+}
+
+// judge sets what is converted: by the decision in the state, or by a list of values. The error names an undo log
+// that lacks some of the values that conversions with other filters have made.
+func (st *step) judge(opts *convert.Options) error {
+	if err := opts.Conversion.Decide(st.state.Decisions); err != nil {
+		return failure.Usagef("the state file %s: %v", st.State, err)
+	}
+	if st.Listed {
+		s, err := st.earlier()
+		if err != nil {
+			return err
+		}
+		if opts.Retry, err = convert.ReadListed(st.before.SkipList, s, st.what.Conversion); err != nil {
+			return migration.FileError(err)
+		}
+		for i, p := range st.Pairs {
+			opts.Conversion[i].Judge = decide.Retry(&st.state.Decisions[i], opts.Conversion[i].From, p.Trust)
+		}
+	}
+	if len(st.others) == 0 {
+		return nil
+	}
+	var logs []string
+	for _, f := range st.others {
+		s, err := convert.ReadState(f.State)
+		if err == nil {
+			err = migration.LogOf(s).In(f.UndoLog)
+		}
+		if err != nil {
+			return migration.IncompleteLogs(migration.Nameless(err), "values would be converted twice", err)
+		}
+		logs = append(logs, f.UndoLog)
+	}
+	made, err := convert.ReadNew(logs)
+	opts.Made = made
+	return err
+}
+
+// begin begins the run in the record.
+func (st *step) begin(ctx context.Context, opts convert.Options) (*migration.Claim, error) {
+	run := record.Run{Kind: record.Convert, Collection: st.Collection, UUID: st.spec.UUID, Conversion: st.state.Conversion, UndoID: st.state.UndoID,
+		Pairs: st.Pairs, Into: st.Into, Part: st.Part, Division: st.of.plan.Division(st.Collection),
+		Query: st.Filter, Retry: st.Listed, State: migration.Absolute(st.State), UndoLog: migration.Absolute(st.UndoLog)}
+	for _, f := range st.others {
+		s, err := convert.ReadState(f.State)
+		if err != nil {
+			return nil, migration.FileError(err)
+		}
+		run.Knows = append(run.Knows, s.Conversion)
+	}
+	documents, err := st.coll.EstimatedDocumentCount(ctx)
+	if err != nil {
+		return nil, err
+	}
+	run.Progress.Documents = st.what.Part.Count(documents)
+	var logSize int64
+	if info, err := os.Stat(st.UndoLog); err == nil {
+		logSize = info.Size()
+	}
+	if !st.Listed {
+		run.Decisions = st.state.Decisions
+	}
+	return st.Claim(ctx, st.of.db, record.Request{Run: run, LogSize: logSize, Ledger: st.state, Agree: st.agree, May: func(ctx context.Context) error {
+		if st.Into == "" {
+			return nil
+		}
+		return convert.MayCopy(ctx, st.coll, st.of.db.Collection(st.Into), opts)
+	}})
+}
+
+// copyGone makes a copy that is complete be made again if it was dropped.
+func (st *step) copyGone(ctx context.Context) error {
+	if st.Into == "" || !st.state.Done {
+		return nil
+	}
+	dropped, err := migration.Dropped(ctx, st.of.db, []string{st.state.Conversion}, st.Into)
+	if err != nil || len(dropped) == 0 {
+		return err
+	}
+	st.Warn("%s is not there any more: it is made again", st.of.plan.Namespace(st.Into))
+	st.state.CopyGone()
+	return st.state.Save()
+}
+
+// tell notes that an earlier run has completed the conversion. The error says that its undo log lacks entries. A
+// copy may lack its end in the record, for which the cutover waits: that run was killed after it had saved its
+// state. tell then makes the record have it, with a run of its own.
+func (st *step) tell(ctx context.Context, opts convert.Options) error {
+	if st.UndoLog != "" {
+		if err := migration.LogOf(st.state.State).In(st.UndoLog); err != nil {
+			return migration.IncompleteLogs(migration.Nameless(err), "the conversion is done, and nothing restores its values", err)
+		}
+	}
+	did := convert.Totals{Changed: st.state.Changed, Values: st.state.Values, Skipped: st.state.Skipped}
+	st.result.Status, st.result.Values, st.result.Documents, st.result.Skipped = report.DoneStep, did.Values, did.Changed, did.Skipped
+	if st.Into == "" {
+		return nil
+	}
+	var run *migration.Claim
+	err := st.Do(ctx, func() error {
+		runs, err := record.Copies(ctx, st.of.db, st.Collection)
+		for _, r := range runs {
+			if run == nil && r.Conversion == st.state.Conversion && r.Outcome != record.Done {
+				run, err = st.begin(ctx, opts)
+			}
+		}
+		return err
+	})
+	if err != nil || run == nil {
+		return err
+	}
+	run.Report(did)
+	return run.End(nil)
+}
