@@ -186,7 +186,7 @@ func (w *world) done(dir string) (names []string) {
 		return nil
 	}
 	for _, st := range state.Steps() {
-		if s, err := migration.StepOf(state, st); err == nil && s.Status == report.DoneStep {
+		if s, _, err := migration.StepOf(state, st); err == nil && s.Status == report.DoneStep {
 			names = append(names, stepName(s))
 		}
 	}

@@ -250,7 +250,7 @@ func (r *Result) add(works []work) (failed error) {
 		for _, st := range w.steps {
 			a := st.result
 			if a.Skipped > 0 && !st.Listed { // later steps may have converted some
-				if now, err := migration.StepOf(st.of.state, st.Step); err == nil && now.Status == report.DoneStep {
+				if now, _, err := migration.StepOf(st.of.state, st.Step); err == nil && now.Status == report.DoneStep {
 					a.Skipped = now.Skipped
 				}
 				if a.Skipped == 0 {

@@ -35,7 +35,7 @@ func (p *Planned) judge(ctx context.Context) (*survey.Survey, error) {
 	if len(fresh()) == 0 {
 		return nil, nil
 	}
-	sv, err := p.SurveyAll(ctx, p.db, migration.Scope{Only: p.plan.Only, Filters: p.plan.Filters()})
+	sv, err := p.Survey(ctx, p.db, survey.Options{Only: p.plan.Only}, p.plan.Filters())
 	if err == nil { // what another part has converted meanwhile is not judged by what is left
 		err = p.share(ctx)
 	}
@@ -274,7 +274,7 @@ func (p *Planned) expected(ctx context.Context, sv *survey.Survey) (out []report
 	for _, st := range p.steps() {
 		a := migration.Fresh(st.Step)
 		if !st.fresh {
-			if a, err = migration.StepOf(p.state, st.Step); err != nil {
+			if a, _, err = migration.StepOf(p.state, st.Step); err != nil {
 				return nil, err
 			}
 			if err := p.dropped(ctx, &a); err != nil {

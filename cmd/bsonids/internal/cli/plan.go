@@ -325,5 +325,5 @@ func (o *planVerb) survey(ctx context.Context, s *migration.Session, database st
 			only = append(slices.Clone(only), name)
 		}
 	}
-	return s.SurveyAll(ctx, s.Client.Database(database), migration.Scope{Only: only, Filters: p.Filters(), Needed: o.collections, Sample: true})
+	return s.Survey(ctx, s.Client.Database(database), survey.Options{Only: only, Needed: o.collections, Sample: true}, p.Filters())
 }

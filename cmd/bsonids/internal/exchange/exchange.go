@@ -6,7 +6,6 @@ package exchange
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -61,7 +60,7 @@ func New(s *migration.Session, o Options) *Exchange {
 // Check returns a usage error if the database has no collections of these names to exchange.
 func (o *Options) Check(names []string) error {
 	if !migration.ValidDatabase(o.Database) || migration.ServerDatabase(o.Database) {
-		return &migration.InvalidError{Name: "db", Err: fmt.Errorf("invalid database name %q", o.Database)}
+		return failure.Usagef("--db: invalid database name %q", o.Database)
 	}
 	for i, name := range names {
 		switch {

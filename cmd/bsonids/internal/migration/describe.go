@@ -1,31 +1,16 @@
 package migration
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
 )
-
-// InvalidError is the error of a conversion that is not described well. Name says what is wrong with it:
-// db, collection, into, from, to, field, part or query.
-type InvalidError struct {
-	Name string
-	Err  error
-}
-
-func (e *InvalidError) Error() string { return e.Name + ": " + e.Err.Error() }
-
-// Unwrap returns what is wrong.
-func (e *InvalidError) Unwrap() error { return e.Err }
-
-func invalid(name, format string, args ...any) error {
-	return &InvalidError{name, fmt.Errorf(format, args...)}
-}
 
 // ValidDatabase reports whether a database may have the name.
 func ValidDatabase(name string) bool {
@@ -50,7 +35,7 @@ type Described struct {
 	Query      bson.D // nil for all documents
 }
 
-// Describe returns the conversion that the identity describes. The error is an [*InvalidError].
+// Describe returns the conversion that the identity describes.
 func Describe(id convert.Identity) (d Described, err error) {
 	d.ID = id
 	if d.Conversion, err = rule.Compile(id.Pairs); err != nil {
@@ -58,19 +43,21 @@ func Describe(id convert.Identity) (d Described, err error) {
 	}
 	switch {
 	case !ValidDatabase(id.Database):
-		return d, invalid("db", "invalid database name %q", id.Database)
+		return d, failure.Usagef("invalid database name %q", id.Database)
 	case ServerDatabase(id.Database):
-		return d, invalid("db", "%s is a database of the server itself", id.Database)
+		return d, failure.Usagef("%s is a database of the server itself", id.Database)
 	case !ValidCollection(id.Collection):
-		return d, invalid("collection", "invalid collection name %q", id.Collection)
+		return d, failure.Usagef("invalid collection name %q", id.Collection)
 	case id.Into != "" && !ValidCollection(id.Into):
-		return d, invalid("into", "invalid collection name %q", id.Into)
+		return d, failure.Usagef("invalid collection name %q", id.Into)
+	case id.Collection == record.Name || id.Into == record.Name:
+		return d, failure.Usagef("cannot convert %s, the record of conversions", record.Name)
 	}
 	if d.Part, err = convert.ParsePart(id.Part); err != nil {
-		return d, &InvalidError{"part", err}
+		return d, failure.Usagef("%v", err)
 	}
 	if d.Query, _, err = convert.ParseFilter(id.Query); err != nil {
-		return d, &InvalidError{"query", err}
+		return d, failure.Usagef("the filter %s: %v", id.Query, err)
 	}
 	return d, nil
 }

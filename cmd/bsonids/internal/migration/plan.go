@@ -3,10 +3,8 @@ package migration
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
-	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
@@ -15,52 +13,24 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/report"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/survey"
 )
 
-// Scope is which collections of a database a plan is about.
-type Scope struct {
-	Only    []string            // empty for all
-	Needed  []string            // those of Only that must exist
-	Sample  bool                // whether the others are sampled, for references
-	Filters map[string][]string // as of plan.Plan.Filters
-}
-
-// samples is the number of documents that are read of a collection that is sampled.
-const samples = 10_000
-
-// SurveyAll reads the collections of the database, those with filters once by each.
-func (s *Session) SurveyAll(ctx context.Context, db *mongo.Database, of Scope) (*survey.Survey, error) {
-	filters, err := parsed(of.Filters)
-	if err != nil {
+// Survey reads the collections of the database, those with filters once by each. filters are as of plan.Plan.Filters.
+func (s *Session) Survey(ctx context.Context, db *mongo.Database, o survey.Options, filters map[string][]string) (sv *survey.Survey, err error) {
+	if o.Filters, err = parsed(filters); err != nil {
 		return nil, err
 	}
-	var kept []record.KeptCollection
-	var left []record.Left
-	err = s.Do(ctx, func() (err error) {
-		if kept, err = record.Kept(ctx, db); err == nil {
-			left, err = record.Abandoned(ctx, db)
-		}
-		return err
-	})
-	if err != nil && !Denied(err) { // without the record, a person sees what they are
-		return nil, err
-	}
-	o := survey.Options{Only: of.Only, Needed: of.Needed, Filters: filters, Kept: kept, Left: left, Temp: os.TempDir(), Now: time.Now, Patience: s.Patience, Progress: s.Progress}
-	if of.Sample {
-		o.Sample = samples
-	}
-	sv, err := survey.Make(ctx, db, o)
-	if err != nil {
+	o.Patience, o.Progress = s.Patience, s.Progress
+	if sv, err = survey.Make(ctx, db, o); err != nil {
 		return nil, err
 	}
 	for _, n := range sv.NotRead {
 		s.Warn("not read: %s", n)
 	}
-	return sv, s.Unselected(ctx, db, of.Filters)
+	return sv, s.Unselected(ctx, db, filters)
 }
 
 // parsed returns the filters of the collections.
@@ -123,14 +93,14 @@ func Fresh(st plan.Step) report.AppliedStep {
 		Part: st.Part, Pass: st.Pass, Listed: st.Listed, Status: report.NotBegun}}
 }
 
-// StepOf returns how far a step has come, by its state file. The error names a file that is missing or
+// StepOf returns how far a step has come, and its state, which tells it. The error names a file that is missing or
 // damaged, or that is of another conversion, after the plan was begun.
-func StepOf(state *plan.State, st plan.Step) (report.AppliedStep, error) {
+func StepOf(state *plan.State, st plan.Step) (report.AppliedStep, convert.State, error) {
 	a := Fresh(st)
 	f, err := StateOf(state, st)
 	switch {
 	case err != nil && state.Sealed():
-		return a, &failure.Error{Kind: failure.Failed, Text: Nameless(err) + ": what the conversion has done is unknown without it; put the file back", Err: err}
+		return a, f, &failure.Error{Kind: failure.Failed, Text: Nameless(err) + ": what the conversion has done is unknown without it; put the file back", Err: err}
 	case err != nil:
 	case f.Undone != "":
 		a.Status = report.WasUndone
@@ -139,32 +109,19 @@ func StepOf(state *plan.State, st plan.Step) (report.AppliedStep, error) {
 	case f.Begun():
 		a.Status = report.Stopped
 	}
-	a.Values, a.Documents, a.Skipped = f.Values, f.Changed, Left(state, st, f)
-	return a, nil
-}
-
-// Left returns the number of documents with values that a step has listed, and that no later step was for. It is
-// that of the step, whose state is f, as long as a later step is not done, or the list cannot be read.
-func Left(state *plan.State, st plan.Step, f convert.State) int64 {
-	var pairs []kinds.Pair
-	for _, later := range state.Later(st) {
-		of, err := StateOf(state, later)
-		if err == nil && of.Done {
-			pairs = append(pairs, later.Pairs...)
+	a.Values, a.Documents, a.Skipped = f.Values, f.Changed, f.Skipped
+	var later []kinds.Pair // of the steps for what this one has listed
+	for _, o := range state.Later(st) {
+		if of, err := StateOf(state, o); err == nil && of.Done {
+			later = append(later, o.Pairs...)
 		}
 	}
-	if len(pairs) == 0 {
-		return f.Skipped
+	if c, err := rule.Compile(later); err == nil && len(later) > 0 {
+		if n, err := convert.ListedBeside(state.Files(st).SkipList, f, c); err == nil {
+			a.Skipped = n
+		}
 	}
-	var n int64
-	c, err := rule.Compile(pairs)
-	if err == nil {
-		n, err = convert.ListedBeside(state.Files(st).SkipList, f, c)
-	}
-	if err != nil {
-		return f.Skipped
-	}
-	return n
+	return a, f, nil
 }
 
 // StateOf returns the state of a step. The error names a file of another conversion, or of another pass, too.

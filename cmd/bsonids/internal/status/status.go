@@ -27,15 +27,11 @@ func Of(state *plan.State) ([]report.StepStatusOf, error) {
 		return out, nil
 	}
 	for _, st := range state.Steps() {
-		a, err := migration.StepOf(state, st)
+		a, f, err := migration.StepOf(state, st)
 		if err != nil {
 			return nil, err
 		}
-		s := report.StepStatusOf{Step: a.Step, Changed: a.Documents, Skipped: a.Skipped}
-		if f, err := migration.StateOf(state, st); err == nil {
-			s.Conversion = f.Conversion
-		}
-		out = append(out, s)
+		out = append(out, report.StepStatusOf{Step: a.Step, Conversion: f.Conversion, Changed: a.Documents, Skipped: a.Skipped})
 	}
 	return out, nil
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/hex"
 	"errors"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -83,13 +84,9 @@ func (c Collection) Namespace(database string) string {
 type Options struct {
 	Only     []string // names of the collections to read; empty for all
 	Needed   []string // those of Only without which there is no survey
-	Sample   int64    // number of documents to read of each other collection; 0 to read none
-	Temp     string   // directory for a temporary file
-	Now      func() time.Time
+	Sample   bool     // whether a sample is read of each other collection, for references
 	Patience *patience.Patience
 	Progress func(total int64, doing, namespace string) progress.Progress
-	Kept     []record.KeptCollection
-	Left     []record.Left
 	// Filters are the filters by which collections are read, once by each. Others are read without a filter.
 	Filters map[string][]Filter
 }
@@ -106,14 +103,26 @@ type surveyor struct {
 	db     *mongo.Database
 	survey *Survey
 	scan   *scan.Scan
+	kept   []record.KeptCollection
+	left   []record.Left
 }
 
 // Make reads all documents of all collections of the database, or of those in Only, except views, time series,
 // and the collections of the server and of this program. A collection that is needed and cannot be read is a
 // usage error.
 func Make(ctx context.Context, db *mongo.Database, o Options) (_ *Survey, err error) {
-	s := &surveyor{Options: o, db: db, scan: scan.New(o.Temp, o.Now(), true), survey: &Survey{Database: db.Name(), Only: o.Only, Denied: make(map[string]error), Made: o.Now().UTC().Truncate(time.Second)}}
+	now := time.Now()
+	s := &surveyor{Options: o, db: db, scan: scan.New(os.TempDir(), now, true), survey: &Survey{Database: db.Name(), Only: o.Only, Denied: make(map[string]error), Made: now.UTC().Truncate(time.Second)}}
 	defer func() { err = errors.Join(err, s.scan.Close()) }()
+	err = s.Patience.Do(ctx, func() (err error) {
+		if s.kept, err = record.Kept(ctx, db); err == nil {
+			s.left, err = record.Abandoned(ctx, db)
+		}
+		return err
+	})
+	if err != nil && failure.Explain(err, "").Kind != failure.Denied { // without the record, a person sees what they are
+		return nil, err
+	}
 	specs, err := s.list(ctx)
 	if err != nil {
 		return nil, err
@@ -181,12 +190,12 @@ func (s *surveyor) list(ctx context.Context) (out []mongo.CollectionSpecificatio
 	for _, spec := range specs {
 		s.survey.Names = append(s.survey.Names, spec.Name)
 		switch {
-		case strings.HasPrefix(spec.Name, "system."), strings.HasPrefix(spec.Name, "bsonids."), !s.whole(spec.Name) && s.Sample == 0:
+		case strings.HasPrefix(spec.Name, "system."), strings.HasPrefix(spec.Name, "bsonids."), !s.whole(spec.Name) && !s.Sample:
 		case spec.Type == "view":
 			s.notRead(spec.Name, "a view, which shows the documents of collections")
 		case spec.Type == "timeseries":
 			s.notRead(spec.Name, "a time series, which cannot be converted")
-		case s.whole(spec.Name) || s.kept(spec) == "":
+		case s.whole(spec.Name) || s.keptAs(spec) == "":
 			out = append(out, spec)
 		}
 	}
@@ -201,9 +210,9 @@ func (s *surveyor) list(ctx context.Context) (out []mongo.CollectionSpecificatio
 // whole reports whether all documents of the collection are read.
 func (s *surveyor) whole(name string) bool { return len(s.Only) == 0 || slices.Contains(s.Only, name) }
 
-// kept says what the collection is, if a cutover has left it.
-func (s *surveyor) kept(spec mongo.CollectionSpecification) (what string) {
-	for _, k := range s.Kept {
+// keptAs says what the collection is, if a cutover has left it.
+func (s *surveyor) keptAs(spec mongo.CollectionSpecification) (what string) {
+	for _, k := range s.kept {
 		if k.Name == spec.Name && (k.ID == nil || spec.UUID == nil || k.ID.Equal(*spec.UUID)) {
 			what = k.What
 		}
@@ -213,8 +222,8 @@ func (s *surveyor) kept(spec mongo.CollectionSpecification) (what string) {
 
 // collection reads the documents of a collection that match the filter.
 func (s *surveyor) collection(ctx context.Context, spec mongo.CollectionSpecification, f Filter) error {
-	c := Collection{Name: spec.Name, Filter: f.Text, Kept: s.kept(spec)}
-	for _, l := range s.Left {
+	c := Collection{Name: spec.Name, Filter: f.Text, Kept: s.keptAs(spec)}
+	for _, l := range s.left {
 		if l.Collection == spec.Name && (l.UUID == nil || spec.UUID == nil || l.UUID.Equal(*spec.UUID)) {
 			c.Left = append(c.Left, l)
 		}
@@ -234,12 +243,12 @@ func (s *surveyor) collection(ctx context.Context, spec mongo.CollectionSpecific
 	if err != nil && failure.Explain(err, "").Kind != failure.Denied { // without the record, the values decide
 		return err
 	}
-	begin := s.Now()
+	begin := time.Now()
 	read, err := source.Collection{Collection: coll, Filter: f.Query}.Read(ctx, s.Patience, func(total int64) progress.Progress {
-		begin = s.Now() // also of a pass that begins again
+		begin = time.Now() // also of a pass that begins again
 		return s.Progress(total, "reading", s.namespace(coll.Name()))
 	}, collector)
-	c.Documents, c.Malformed, c.Took = collector.Documents, read.Malformed, s.Now().Sub(begin)
+	c.Documents, c.Malformed, c.Took = collector.Documents, read.Malformed, time.Since(begin)
 	if err != nil {
 		return s.unread(collector, spec.Name, err)
 	}
@@ -263,13 +272,16 @@ func earlierOrders(ctx context.Context, db *mongo.Database, spec mongo.Collectio
 	return out, err
 }
 
+// samples is the number of documents that are read of a collection that is sampled.
+const samples = 10_000
+
 // sample reads a part of a collection.
 func (s *surveyor) sample(ctx context.Context, spec mongo.CollectionSpecification) error {
 	collector, err := s.scan.Sample(s.db.Name(), spec.Name)
 	if err != nil {
 		return err
 	}
-	from := source.Collection{Collection: s.db.Collection(spec.Name), Sample: s.Sample}
+	from := source.Collection{Collection: s.db.Collection(spec.Name), Sample: samples}
 	read, err := from.Read(ctx, s.Patience, func(total int64) progress.Progress {
 		return s.Progress(total, "searching", s.namespace(spec.Name))
 	}, collector)

@@ -21,6 +21,7 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/migration"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/progress"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/report"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/server/memory"
 )
@@ -91,7 +92,7 @@ func converted(t *testing.T, to string) *undoing {
 }
 
 // undo undoes the log.
-func (u *undoing) undo() (Undone, error) {
+func (u *undoing) undo() (report.UndoneStep, error) {
 	s := &migration.Session{Client: u.s.Client, Messages: u.messages, Recording: migration.Recording{Lock: "here", BatchTimeout: time.Minute, Halves: true}}
 	return Log(u.Context(), s, u.o, u.path)
 }
@@ -155,7 +156,7 @@ func TestLog(t *testing.T) {
 		all := len(u.runs())
 		u.o.Write = false
 		r, err := u.undo()
-		if err != nil || !r.Begun || r.Result.Restored != 5 || r.ID.Collection != "c" || u.about != "d.c" || len(u.runs()) != all || u.mark() != "" || u.read != 5 || u.ended != 1 {
+		if err != nil || !r.Begun || r.Result.Restored != 5 || u.about != "d.c" || len(u.runs()) != all || u.mark() != "" || u.read != 5 || u.ended != 1 {
 			t.Errorf("dry: %+v, %v, %+v, mark %q", r, err, u.messages, u.mark())
 		}
 		u.same(u.after)

@@ -29,7 +29,7 @@ func Plan(ctx context.Context, s *migration.Session, o Options, state *plan.Stat
 	if err := s.Fits(ctx, state.Plan.Database, state); err != nil {
 		return nil, err
 	}
-	if err := logsWhole(ctx, s, state); err != nil {
+	if o.own, err = logsWhole(ctx, s, state); err != nil {
 		return nil, err
 	}
 	if err := putBack(); err != nil {
@@ -46,11 +46,6 @@ func Plan(ctx context.Context, s *migration.Session, o Options, state *plan.Stat
 		}
 		if err := guardsDown(ctx, s, state.Plan); err != nil {
 			return nil, err
-		}
-	}
-	for _, st := range state.Steps() {
-		if of, err := migration.StateOf(state, st); err == nil && of.UndoID != "" {
-			o.own = append(o.own, of.UndoID)
 		}
 	}
 	all := true
@@ -121,27 +116,22 @@ func guardsDown(ctx context.Context, s *migration.Session, p *plan.Plan) error {
 }
 
 // step undoes one conversion of a plan. A conversion into a new collection has nothing to undo.
-func step(ctx context.Context, s *migration.Session, o Options, state *plan.State, st plan.Step) (report.UndoneStep, error) {
-	of, err := migration.StepOf(state, st)
-	out := report.UndoneStep{Step: of.Step}
-	if st.Into != "" {
-		return out, nil
-	}
-	if err != nil {
-		return out, err
-	}
+func step(ctx context.Context, s *migration.Session, o Options, state *plan.State, st plan.Step) (out report.UndoneStep, err error) {
+	of, _, err := migration.StepOf(state, st)
 	path := state.Files(st).UndoLog
-	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		return out, nil
+	switch _, missing := os.Stat(path); {
+	case st.Into != "":
+		err = nil
+	case err == nil && !errors.Is(missing, fs.ErrNotExist):
+		out, err = Log(ctx, s.Child(state.Plan.Namespace(st.Collection)), o, path)
 	}
-	u, err := Log(ctx, s.Child(state.Plan.Database+"."+st.Collection), o, path)
-	out.Begun, out.Result = u.Begun, u.Result
+	out.Step = of.Step
 	return out, err
 }
 
-// logsWhole returns an error that names each undo log of the plan, and each state file, that is
-// missing or lacks entries.
-func logsWhole(ctx context.Context, s *migration.Session, state *plan.State) error {
+// logsWhole returns the ids of the undo logs of the plan, and an error that names each of them, and each state
+// file, that is missing or lacks entries.
+func logsWhole(ctx context.Context, s *migration.Session, state *plan.State) (ids []string, err error) {
 	var broken []string
 	var cause error
 	add := func(err error) {
@@ -157,19 +147,22 @@ func logsWhole(ctx context.Context, s *migration.Session, state *plan.State) err
 			continue
 		}
 		l := migration.LogOf(of)
+		if l.ID != "" {
+			ids = append(ids, l.ID)
+		}
 		err = s.Do(ctx, func() (err error) {
 			l, err = l.InRecord(ctx, s.Client.Database(state.Plan.Database))
 			return err
 		})
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if err := l.In(state.Files(st).UndoLog); err != nil {
 			add(err)
 		}
 	}
 	if cause == nil {
-		return nil
+		return ids, nil
 	}
-	return migration.IncompleteLogs(strings.Join(broken, "; "), "values would stay converted", cause)
+	return nil, migration.IncompleteLogs(strings.Join(broken, "; "), "values would stay converted", cause)
 }

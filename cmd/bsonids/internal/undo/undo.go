@@ -15,6 +15,7 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/migration"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/report"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/server"
 )
 
@@ -27,13 +28,6 @@ type Options struct {
 	own []string // the ids of the other undo logs of a plan
 }
 
-// Undone is how an undo ended.
-type Undone struct {
-	ID     convert.Identity
-	Result convert.Undone
-	Begun  bool
-}
-
 // undo restores the values of one undo log.
 type undo struct {
 	*migration.Session
@@ -42,12 +36,11 @@ type undo struct {
 	log  *convert.UndoReader
 	coll *mongo.Collection
 	spec *mongo.CollectionSpecification
-	of   convert.Options
 }
 
-// Log restores the values in the undo log at path, or finds what it would restore. The result is
-// valid with an error, too.
-func Log(ctx context.Context, s *migration.Session, o Options, path string) (u Undone, err error) {
+// Log restores the values in the undo log at path, or finds what it would restore. The result, which lacks the
+// step, is valid with an error, too.
+func Log(ctx context.Context, s *migration.Session, o Options, path string) (u report.UndoneStep, err error) {
 	open := convert.ReadUndoLog
 	if o.Write {
 		open = convert.ReadUndoLogAlone
@@ -57,37 +50,38 @@ func Log(ctx context.Context, s *migration.Session, o Options, path string) (u U
 		return u, failure.Usagef("%v", err)
 	}
 	defer func() { _ = log.Close() }()
-	w := &undo{Session: s, Options: o, path: path, log: log}
-	u.ID = log.Identity
-	s.About(u.ID.Database + "." + u.ID.Collection)
-	d, err := migration.Describe(u.ID)
+	id := log.Identity
+	namespace := id.Database + "." + id.Collection
+	s.About(namespace)
+	d, err := migration.Describe(id)
 	if err != nil {
 		return u, failure.Usagef("%s: %v", path, err)
 	}
-	w.coll = s.Client.Database(u.ID.Database).Collection(u.ID.Collection)
-	w.of = convert.Options{Conversion: d.Conversion, Part: d.Part, Query: d.Query, Batch: o.Batch, Pace: s.Pace, Patience: s.Patience}
-	return u, w.restore(ctx, &u)
-}
-
-func (w *undo) restore(ctx context.Context, u *Undone) (err error) {
-	var expected migration.Log
+	w := &undo{Session: s, Options: o, path: path, log: log, coll: s.Client.Database(id.Database).Collection(id.Collection)}
+	expected := migration.LogBehind(log)
 	for _, f := range []func() error{
 		func() (err error) {
 			if w.spec, err = server.FindCollection(ctx, w.coll); err != nil || !w.Write {
 				return err
 			}
-			return migration.NotGuarded(ctx, w.coll, w.spec.UUID, w.of.Conversion, true, false)
+			return migration.NotGuarded(ctx, w.coll, w.spec.UUID, d.Conversion, true, false)
 		},
 		func() (err error) {
-			expected, err = w.whole(ctx)
-			return err
+			if expected, err = expected.InRecord(ctx, w.coll.Database()); err != nil {
+				return err
+			}
+			if err := log.Covers(expected.ID, expected.Size); err != nil {
+				return migration.IncompleteLogs(migration.Nameless(err), "values would stay converted", err)
+			}
+			return nil
 		},
 		func() error { return w.last(ctx) },
 	} {
 		if err := w.Do(ctx, f); err != nil {
-			return err
+			return u, err
 		}
 	}
+	of := convert.Options{Conversion: d.Conversion, Part: d.Part, Query: d.Query, Batch: w.Batch, Pace: w.Pace, Patience: w.Patience, UUID: w.spec.UUID}
 	var run *migration.Claim
 	if w.Write {
 		err = w.Do(ctx, func() (err error) {
@@ -95,49 +89,37 @@ func (w *undo) restore(ctx context.Context, u *Undone) (err error) {
 			return err
 		})
 		if err != nil {
-			return err
+			return u, err
 		}
 		defer func() { err = errors.Join(err, run.End(err)) }()
-		w.of.Check = run.Check
+		of.Check = run.Check
 		// Mark the log before the first value is restored, so that the conversion is not resumed,
 		// whatever happens next.
-		if err := errors.Join(w.log.Mark(time.Now(), false), w.log.MarkStates(time.Now())); err != nil {
-			return migration.FileError(err)
+		if err := errors.Join(log.Mark(time.Now(), false), log.MarkStates(time.Now())); err != nil {
+			return u, migration.FileError(err)
 		}
 	}
 	u.Begun = true
-	bar := w.Progress(-1, "restoring", u.ID.Database+"."+u.ID.Collection)
-	w.of.UUID, w.of.Progress, w.of.BatchTimeout, w.of.Halves = w.spec.UUID, bar.Add, w.BatchTimeout, w.Halves
-	u.Result, err = convert.Undo(ctx, w.coll, w.log, w.of, w.Write)
+	bar := w.Progress(-1, "restoring", namespace)
+	of.Progress, of.BatchTimeout, of.Halves = bar.Add, w.BatchTimeout, w.Halves
+	u.Result, err = convert.Undo(ctx, w.coll, log, of, w.Write)
 	bar.Done()
 	if err == nil && u.Result.Gone > 0 && expected.Replaced(w.spec) {
-		err = migration.ReplacedError(u.ID.Database + "." + u.ID.Collection)
+		err = migration.ReplacedError(namespace)
 	}
 	if err == nil && u.Result.Foreign > 0 {
 		err = w.Do(ctx, func() error { return w.beside(ctx) })
 	}
 	u.Result.Accepted = w.AllowChanged
 	if !w.Write {
-		return err
+		return u, err
 	}
 	run.Restored(u.Result.Restored, u.Result.Unrestored)
 	if err != nil {
-		return err
+		return u, err
 	}
 	all := u.Result.Left == 0 || w.AllowChanged
-	return errors.Join(w.log.Mark(time.Now(), all), w.Do(ctx, func() error { return run.MarkUndone(ctx, all) }))
-}
-
-// whole returns what is known of the undo log, and an error if it lacks entries.
-func (w *undo) whole(ctx context.Context) (l migration.Log, err error) {
-	l = migration.LogBehind(w.log)
-	if l, err = l.InRecord(ctx, w.coll.Database()); err != nil {
-		return l, err
-	}
-	if err := w.log.Covers(l.ID, l.Size); err != nil {
-		return l, migration.IncompleteLogs(migration.Nameless(err), "values would stay converted", err)
-	}
-	return l, nil
+	return u, errors.Join(log.Mark(time.Now(), all), w.Do(ctx, func() error { return run.MarkUndone(ctx, all) }))
 }
 
 // last returns an error if the values that the log restores may be those of a later conversion.
