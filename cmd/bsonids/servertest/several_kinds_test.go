@@ -167,3 +167,30 @@ func TestSubtypeLater(t *testing.T) {
 		})
 	}
 }
+
+// A plan in another directory, which does not know the log of the first one, does not convert what that has made.
+func TestSubtypeInAnotherPlan(t *testing.T) {
+	c := inField(t, "javaLegacy", map[string][]uuid.UUID{"standard": odd(20), "csharpLegacy": odd(20)}, decided([]string{"standard"}))
+	c.ok(applyBatches)
+	first, before := c.dir, all(t, c.coll)
+	c.dir = prepared(t, c.s, "javaLegacy", decided([]string{"csharpLegacy"}, "csharpLegacy"))
+	c.run(failure.ExitUsage, applyBatches).says(t, "has converted values that this conversion would convert again")
+	equal(t, all(t, c.coll), before)
+	c.dir = first
+	c.ok(undoBatches)
+	c.unchanged()
+}
+
+// A dry run of undo counts the values of a program that the log does not have, beside those of a field that has values of two kinds.
+func TestUndoCountsOfSeveralKinds(t *testing.T) {
+	c := inField(t, "javaLegacy", map[string][]uuid.UUID{"standard": odd(5), "csharpLegacy": odd(5)})
+	for i := range 3 {
+		set(t, c.coll, int32(i), "b", ofKind(uuid.New(), "standard"))
+	}
+	c.dir = prepared(t, c.s, "javaLegacy", decided([]string{"standard", "csharpLegacy"}, "csharpLegacy"))
+	c.ok(applyBatches)
+	for i := range 3 {
+		insert(t, c.coll, []any{bson.D{{Key: "_id", Value: int32(900 + i)}, {Key: "b", Value: ofKind(uuid.New(), "javaLegacy")}}})
+	}
+	c.run(failure.ExitOK, "undo --output json").prints(t, `"newValuesNotInUndoLog": 3`)
+}

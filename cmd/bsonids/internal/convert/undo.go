@@ -29,7 +29,7 @@ type Undone struct {
 	Foreign int64  `json:"newValuesNotInUndoLog"`
 	Skips   []Skip `json:"skips,omitempty"` // the first 10,000
 
-	standing int64   // new values that entries name and that are not restored yet; only those with another subtype
+	standing int64   // new values that entries name and that are not restored yet; only those that no pair converts
 	left     []unmet // may have values about which a later entry is
 }
 
@@ -37,7 +37,7 @@ type Undone struct {
 // at its path, or at another position of the same array, whatever the other values of the document
 // are. Undo can be stopped at any moment and run again. The error is a [*LostError] if the collection was
 // dropped, renamed or replaced meanwhile. o.Conversion is the one that is undone, of the documents of o.Part that
-// match o.Query: Undo counts the new values with another subtype than the old ones that no entry names. If write
+// match o.Query: Undo counts the new values that no pair converts and no entry names. If write
 // is not set, changes are counted and not made.
 func Undo(ctx context.Context, coll *mongo.Collection, u *UndoReader, o Options, write bool) (res Undone, err error) {
 	there := &presence{patience: o.Patience, now: time.Now}
@@ -171,10 +171,10 @@ func (res *Undone) attempt(ctx context.Context, coll *mongo.Collection, b []Entr
 		p, lost, err := e.wayBack(doc)
 		switch {
 		case err != nil:
-			res.leave(e, e.Changes, err.Error())
+			res.leave(o.Conversion, e, e.Changes, err.Error())
 		case len(p.Changes) > 0 && giveUp:
-			res.leave(e, p.Changes, keepsChanging)
-			res.leave(e, lost, changedSince)
+			res.leave(o.Conversion, e, p.Changes, keepsChanging)
+			res.leave(o.Conversion, e, lost, changedSince)
 		case len(p.Changes) > 0:
 			// Some values may still be the old ones, if the entry was written and its update never
 			// sent.
@@ -186,13 +186,13 @@ func (res *Undone) attempt(ctx context.Context, coll *mongo.Collection, b []Entr
 			} else if len(lost) == 0 {
 				res.Already++
 			}
-			res.leave(e, lost, changedSince)
+			res.leave(o.Conversion, e, lost, changedSince)
 		}
 	}
 	if !write {
 		for _, w := range back {
-			res.restored(w)
-			res.stand(w.restores)
+			res.restored(o.Conversion, w)
+			res.stand(o.Conversion, w.restores)
 		}
 		return nil, nil
 	}
@@ -208,8 +208,8 @@ func (res *Undone) attempt(ctx context.Context, coll *mongo.Collection, b []Entr
 		if !f.Moved { // a moved document is read again
 			failed[f.Index] = true
 			w := back[f.Index]
-			res.leave(w.Entry, w.restores, f.Reason)
-			res.leave(w.Entry, w.lost, changedSince)
+			res.leave(o.Conversion, w.Entry, w.restores, f.Reason)
+			res.leave(o.Conversion, w.Entry, w.lost, changedSince)
 		}
 	}
 	// If the numbers differ, other programs changed documents first, or a router counted orphaned documents.
@@ -218,7 +218,7 @@ func (res *Undone) attempt(ctx context.Context, coll *mongo.Collection, b []Entr
 		switch {
 		case failed[i]:
 		case done:
-			res.restored(w)
+			res.restored(o.Conversion, w)
 		default:
 			again = append(again, w.Entry)
 		}
@@ -239,25 +239,25 @@ const (
 )
 
 // restored counts an entry whose values are restored, or would be.
-func (res *Undone) restored(w wayBack) {
+func (res *Undone) restored(c rule.Conversion, w wayBack) {
 	res.Restored++
-	res.leave(w.Entry, w.lost, changedSince)
+	res.leave(c, w.Entry, w.lost, changedSince)
 }
 
 // leave notes changes that are not restored.
-func (res *Undone) leave(e Entry, changes []rule.Change, reason string) {
+func (res *Undone) leave(c rule.Conversion, e Entry, changes []rule.Change, reason string) {
 	if reason != changedSince {
-		res.stand(changes)
+		res.stand(c, changes)
 	}
 	for _, ch := range changes {
 		res.left = append(res.left, unmet{e.ID, ch.Path, e.offset, reason})
 	}
 }
 
-// stand counts those of the changes whose new values have another subtype.
-func (res *Undone) stand(changes []rule.Change) {
+// stand counts those of the changes back whose values foreign counts. Values that a pair converts do not show what they are.
+func (res *Undone) stand(c rule.Conversion, changes []rule.Change) {
 	for _, ch := range changes {
-		if !ch.SameSubtype() {
+		if !c.IsAbout(ch.Path, ch.Old) {
 			res.standing++
 		}
 	}

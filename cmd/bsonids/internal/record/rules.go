@@ -204,7 +204,7 @@ func conflict(runs []*Run, want *Run) error {
 		return errUndone(mine.undo)
 	}
 	all = slices.DeleteFunc(all, func(p *past) bool {
-		return p == mine || !p.wrote || slices.Contains(want.Knows, p.last.Conversion) || !p.last.SameSubtype() || apart(p.last, want)
+		return p == mine || !p.wrote || slices.Contains(want.Knows, p.last.Conversion) || apart(p.last, want)
 	})
 	for _, p := range want.Pairs {
 		if from, _ := p.Subtypes(); from != legacySubtype {
@@ -224,12 +224,21 @@ type past struct {
 	wrote bool
 }
 
-// twice returns an error if the last of earlier conversions of the fields of the pair may have left their values in
-// another order than that of the pair. all are the conversions within one subtype.
+// twice returns an error if one of the earlier conversions may have left values of the fields of the pair in another
+// order than that of the pair. Those count that made values of subtype 3 by now: of the pair's order, only those that
+// may have left others, because the conversion kept the subtype.
 func twice(p kinds.Pair, want *Run, all []*past, resumes bool) error {
 	for _, c := range slices.Backward(all) {
 		r, u := c.last, c.undo
-		made := slices.DeleteFunc(slices.Clone(r.Pairs), func(o kinds.Pair) bool { return !o.SameSubtype() || disjoint(o.Fields, p.Fields) })
+		took, made := false, slices.Clone(r.Pairs)
+		made = slices.DeleteFunc(made, func(o kinds.Pair) bool {
+			from, to := o.Subtypes()
+			took = took || from == legacySubtype && to != legacySubtype && covers(o.Fields, p.Fields)
+			return to != legacySubtype || from != to && o.To == p.From || disjoint(o.Fields, p.Fields)
+		})
+		if took && u == nil && r.Outcome == Done && !r.Retry && r.Progress.Skipped == 0 && r.Part == "" && r.Query == "" {
+			return nil // it left no values of subtype 3 that a conversion had made
+		}
 		if len(made) == 0 {
 			continue
 		}
