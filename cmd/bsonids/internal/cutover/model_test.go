@@ -251,3 +251,42 @@ func TestFails(t *testing.T) {
 		})
 	}
 }
+
+// If somebody drops a copy behind the fence, a roll-back puts the other collections back and removes the fences.
+func TestDroppedBehindFence(t *testing.T) {
+	names := []string{"a", "b"}
+	variants(t, names, func(t *testing.T, fresh func() *world) {
+		w := fresh()
+		w.run(names, false)
+		fenced, exchanged := 0, 0
+		for at := 1; at <= w.calls; at++ {
+			w := fresh()
+			w.die = at
+			w.run(names, false)
+			w.die, w.random = 0, nil
+			if w.colls["b"] == nil || w.colls["b old"] != nil || !w.colls["b"].settings.Equal(Fence()) {
+				continue
+			}
+			fenced++
+			if w.colls["a old"] != nil {
+				exchanged++
+			}
+			what := fmt.Sprintf("killed at %d", at)
+			delete(w.colls, "b new")
+			// Where a rename changes UUIDs, none shows that a copy that was filled again is another one.
+			if state, err, _ := w.run(names, w.quirks); !w.quirks && (err == nil || state == record.Switched) {
+				t.Fatal(what, state, err)
+			}
+			if state, err, _ := w.run(names, true); err != nil || state != record.RolledBack {
+				t.Fatal(what, state, err)
+			}
+			if w.colls["b new"] == nil { // check expects one
+				w.create("b new").settings = record.Settings{Level: "off", Action: "error"}
+			}
+			w.check(what, names, record.RolledBack)
+		}
+		if fenced == 0 || exchanged == 0 {
+			t.Errorf("dropped %d times, %d of them after an exchange", fenced, exchanged)
+		}
+	})
+}

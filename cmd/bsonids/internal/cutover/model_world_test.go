@@ -256,6 +256,9 @@ func (w *world) Stamp(context.Context) (stamp bson.Timestamp, now time.Time, err
 // process can be killed between any two of them.
 func (w *world) compare(x Way, ids []string) (done mirror.Result, err error) {
 	leading, other := x.Leads(), x.Comes()
+	if w.colls[other] == nil { // as a server does with the first insert
+		w.create(other)
+	}
 	bases := make(map[string]bool)
 	if ids == nil {
 		for _, c := range []*coll{w.colls[leading], w.colls[other]} {

@@ -67,6 +67,8 @@ func (c *Cutover) position(ctx context.Context, all map[string]Info, x *record.E
 		at, old = between, x.Kept
 	case hasName && hasKept:
 		at, old, fresh = in, x.Kept, x.Name
+	case hasName && c.State == record.RollingBack && x.OldID != nil && all[x.Name].ID != nil && x.OldID.Equal(*all[x.Name].ID):
+		return at, nil // whatever became of the copy, the old collection only has a fence
 	case !hasName || !hasNew:
 		return at, c.lost(x)
 	}
