@@ -1,0 +1,140 @@
+package rule
+
+import (
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
+)
+
+// A conversion names the pairs of which it was compiled.
+func TestCompile(t *testing.T) {
+	pairs := []kinds.Pair{
+		{From: "csharpLegacy", To: "standard", Fields: []string{"a", "items.*"}},
+		{From: "text", To: "standard", Fields: []string{"b"}},
+		{From: "javaLegacy", To: "standard"},
+	}
+	c, err := Compile(pairs)
+	if err != nil || !reflect.DeepEqual(c.Pairs(), pairs) {
+		t.Errorf("%v, %v", c.Pairs(), err)
+	}
+	for name, tt := range map[string]struct {
+		pair kinds.Pair
+		err  error
+		text string
+	}{
+		"unknown from":      {pair: kinds.Pair{From: "cobol", To: "standard"}, text: "cobol"},
+		"unknown to":        {pair: kinds.Pair{From: "javaLegacy", To: "cobol"}, text: "cobol"},
+		"invalid field":     {pair: kinds.Pair{From: "javaLegacy", To: "standard", Fields: []string{"a..b"}}, text: "a..b"},
+		"text everywhere":   {pair: kinds.Pair{From: "text", To: "standard"}, text: "from text, the fields must be named"},
+		"the same kind":     {pair: kinds.Pair{From: "javaLegacy", To: "javaLegacy"}, err: ErrSameKind, text: "from javaLegacy to javaLegacy"},
+		"to subtype 0":      {pair: kinds.Pair{From: "javaLegacy", To: "generic"}, err: ErrToGeneric, text: "from javaLegacy to generic"},
+		"to Go's struct":    {pair: kinds.Pair{From: "javaLegacy", To: "goStruct"}, err: ErrToStruct},
+		"the second of two": {pair: kinds.Pair{From: "cobol", To: "standard"}, text: "cobol"},
+	} {
+		c, err := Compile([]kinds.Pair{pairs[0], tt.pair})
+		if err == nil || c != nil || tt.err != nil && !errors.Is(err, tt.err) || !strings.Contains(err.Error(), tt.text) {
+			t.Errorf("%s: %v, %v", name, c, err)
+		}
+	}
+}
+
+// There is a decision for each pair.
+func TestDecideEach(t *testing.T) {
+	c, err := Compile([]kinds.Pair{{From: "csharpLegacy", To: "standard"}, {From: "javaLegacy", To: "standard", Fields: []string{"a"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range 4 {
+		if err := c.Decide(make([]decide.Decision, n)); (err == nil) != (n == 2) {
+			t.Errorf("%d decisions: %v", n, err)
+		}
+	}
+}
+
+// A pair is about the values of its kind in its fields, with positions, and knows the UUIDs of its kind in any field.
+func TestIsAbout(t *testing.T) {
+	c, err := Compile([]kinds.Pair{{From: "csharpLegacy", To: "standard", Fields: []string{"a[].b"}}, {From: "generic", To: "standard", Fields: []string{"a[].b", "c"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	octets := [16]byte{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}
+	for _, tt := range []struct {
+		path     string
+		subtype  byte
+		is, uuid bool
+	}{
+		{"a.0.b", 3, true, true},
+		{"c", 3, false, true},
+		{"a.0.b", 4, false, false},
+		{"a.0.b", 0, true, true},
+		{"c", 0, true, true},
+	} {
+		v := Value{Subtype: tt.subtype, Octets: octets}
+		if is := c.IsAbout(tt.path, v); is != tt.is {
+			t.Errorf("%s, subtype %d: %v", tt.path, tt.subtype, is)
+		}
+		if _, ok := c.UUID(v); ok != tt.uuid {
+			t.Errorf("the UUID of subtype %d: %v", tt.subtype, ok)
+		}
+	}
+	if _, ok := c.UUID(ValueOf(bson.TypeString, []byte("\x02\x00\x00\x00x\x00"))); ok {
+		t.Error("text has a UUID of a binary kind")
+	}
+}
+
+// Two values have the same subtype if both are binary values, and of one subtype.
+func TestChangeSameSubtype(t *testing.T) {
+	text := ValueOf(bson.TypeString, []byte("\x02\x00\x00\x00x\x00"))
+	for _, tt := range []struct {
+		from, to Value
+		same     bool
+	}{
+		{Value{Subtype: 3}, Value{Subtype: 3}, true},
+		{Value{Subtype: 3}, Value{Subtype: 4}, false},
+		{Value{}, text, false},
+		{text, Value{}, false},
+		{text, text, false},
+	} {
+		if same := (Change{Old: tt.from, New: tt.to}).SameSubtype(); same != tt.same {
+			t.Errorf("%v and %v: %v", tt.from, tt.to, same)
+		}
+	}
+}
+
+// A path that leads through a value has nothing, and the filter of a step is a part of that of an update.
+func TestFilterOfModel(t *testing.T) {
+	octets := [16]byte{1}
+	doc, err := bson.Marshal(bson.D{{Key: "_id", Value: 1}, {Key: "a", Value: bson.Binary{Subtype: 3, Data: octets[:]}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	held := HeldBy(doc, 1)
+	if _, ok := held.At("a.b"); ok || !held.HasOld(Change{Path: "a", Old: Value{Subtype: 3, Octets: octets}}) || held.HasOld(Change{Path: "a.b", Old: Value{Subtype: 3, Octets: octets}}) {
+		t.Error("a binary value has a field, or is not there")
+	}
+	c, err := Compile([]kinds.Pair{{From: "javaLegacy", To: "standard"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := c.Plan(doc)
+	if err != nil || len(p.Changes) != 1 {
+		t.Fatal(p, err)
+	}
+	_, and, err := bson.MarshalValue(bson.A{bson.D{{Key: "kind", Value: 7}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	with, without := p.Model(bson.RawValue{Type: bson.TypeArray, Value: and}), p.Model(bson.RawValue{})
+	if got, err := with.Filter.(bson.Raw).LookupErr("$and", "0", "kind"); err != nil || got.Int32() != 7 {
+		t.Error(got, err)
+	}
+	if got, err := without.Filter.(bson.Raw).LookupErr("$and"); err == nil {
+		t.Error(got)
+	}
+}
