@@ -164,12 +164,6 @@ func TestShop(t *testing.T) {
 	}
 }
 
-// copyAlso gives collections of the plan a new one each.
-func copyAlso(t *testing.T, file string, names ...string) {
-	t.Helper()
-	changePlan(t, filepath.Dir(file), intoNew(names...))
-}
-
 // write inserts doc, or replaces the document with the _id by it, and notes it in docs.
 func write(t *testing.T, coll *mongo.Collection, id any, doc bson.D, docs map[string]bson.Raw) {
 	t.Helper()
