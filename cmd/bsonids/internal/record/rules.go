@@ -224,21 +224,23 @@ type past struct {
 	wrote bool
 }
 
-// twice returns an error if one of the earlier conversions may have left values of the fields of the pair in another
-// order than that of the pair. Those count that made values of subtype 3 by now: of the pair's order, only those that
-// may have left others, because the conversion kept the subtype.
+// twice returns an error if an earlier conversion may have left values of the fields of the pair in another order than
+// that of the pair. It looks at the pairs that made values of subtype 3. One that made them of other values left all in
+// its order.
 func twice(p kinds.Pair, want *Run, all []*past, resumes bool) error {
 	for _, c := range slices.Backward(all) {
 		r, u := c.last, c.undo
-		took, made := false, slices.Clone(r.Pairs)
-		made = slices.DeleteFunc(made, func(o kinds.Pair) bool {
+		takes := func(o kinds.Pair) bool { // all values of subtype 3 out of it
 			from, to := o.Subtypes()
-			took = took || from == legacySubtype && to != legacySubtype && covers(o.Fields, p.Fields)
-			return to != legacySubtype || from != to && o.To == p.From || disjoint(o.Fields, p.Fields)
-		})
-		if took && u == nil && r.Outcome == Done && !r.Retry && r.Progress.Skipped == 0 && r.Part == "" && r.Query == "" {
+			return from == legacySubtype && to != legacySubtype && covers(o.Fields, p.Fields)
+		}
+		if slices.ContainsFunc(r.Pairs, takes) && u == nil && r.Outcome == Done && !r.Retry && r.Progress.Skipped == 0 && r.Part == "" && r.Query == "" {
 			return nil // it left no values of subtype 3 that a conversion had made
 		}
+		made := slices.DeleteFunc(slices.Clone(r.Pairs), func(o kinds.Pair) bool {
+			from, to := o.Subtypes()
+			return to != legacySubtype || from != to && o.To == p.From || disjoint(o.Fields, p.Fields)
+		})
 		if len(made) == 0 {
 			continue
 		}
