@@ -87,12 +87,10 @@ func (v *Values) read(path string) error {
 		return err
 	}
 	if u.Undone() == nil {
-		err = entries(u, batchSize, func(b []Entry) error {
-			for _, e := range b {
-				for _, ch := range e.Changes {
-					v.set.Add(named(bson.RawValue{}, ch.New))
-					v.set.Add(named(e.ID, ch.New))
-				}
+		err = u.each(func(e Entry) error {
+			for _, ch := range e.Changes {
+				v.set.Add(named(bson.RawValue{}, ch.New))
+				v.set.Add(named(e.ID, ch.New))
 			}
 			return nil
 		})

@@ -28,8 +28,13 @@ type UndoReader struct {
 	begin int64 // offset of the first entry
 	end   int64 // offset after the last whole record
 	mark  *Mark
+	void  voids
 	lock  *flock.Flock // nil if other processes may write
 }
+
+// voids has, for each document of an entry with "again", the offset of the last such entry. Earlier entries about
+// the document are void.
+type voids map[string]int64
 
 // ReadUndoLogAlone is like ReadUndoLog and locks the log. A program that writes to the collection
 // uses it. It returns an error if another process uses the log.
@@ -64,7 +69,7 @@ func ReadUndoLog(path string) (*UndoReader, error) {
 		err = errors.New("not an undo log: it is empty, or it has no whole record")
 	}
 	if err == nil {
-		u.mark, u.end, err = scanLog(f, u.Header, u.begin)
+		u.mark, u.void, u.end, err = scanLog(f, u.Header, u.begin)
 	}
 	if err != nil {
 		return nil, &RecordError{UndoRecord, path, errors.Join(err, f.Close())}
@@ -88,13 +93,27 @@ func readHeader(f journal.File) (h Header, begin int64, err error) {
 	return h, begin, nil
 }
 
-// scanLog reads a log through. It returns the last record if that is a mark, and the offset after it.
-func scanLog(f journal.File, h Header, begin int64) (last *Mark, end int64, err error) {
-	end, err = journal.Whole(f, h.ID, begin, func(record []byte) (err error) {
-		last, err = parseMark(record)
+// scanLog reads a log through. It returns the last record if that is a mark, what is void, and the offset of the end.
+func scanLog(f journal.File, h Header, begin int64) (last *Mark, void voids, end int64, err error) {
+	void = make(voids)
+	end, err = journal.Whole(f, h.ID, begin, func(record []byte, at int64) (err error) {
+		if last, err = parseMark(record); err != nil || len(record) < 2 || record[0] != entryRecord || record[1] != flagAgain {
+			return err
+		}
+		e, err := parseEntryAt(record, at)
+		void[documents.Key(e.ID)] = at
 		return err
 	})
-	return last, end, err
+	return last, void, end, err
+}
+
+// parseEntryAt is like [ParseEntry], with the offset of the record.
+func parseEntryAt(record []byte, at int64) (e Entry, err error) {
+	if e, err = ParseEntry(record); err != nil {
+		return Entry{}, fmt.Errorf("the record at byte %d: %w", at, err)
+	}
+	e.offset = at
+	return e, nil
 }
 
 // Covers returns an error if the log has another id, or fewer whole bytes, than was written. The id may
@@ -138,14 +157,11 @@ func (u *UndoReader) Next() (Entry, error) {
 		}
 		var e Entry
 		if err == nil {
-			if e, err = ParseEntry(record); err != nil {
-				err = fmt.Errorf("the record at byte %d: %w", offset, err)
-			}
+			e, err = parseEntryAt(record, offset)
 		}
 		if err != nil {
 			return Entry{}, u.fail(err)
 		}
-		e.offset = offset
 		return e, nil
 	}
 }
@@ -240,21 +256,19 @@ func (u *UndoReader) markState(path string, at time.Time) error {
 	return s.Save()
 }
 
-// voids reads the log and returns, for each document with lines that have "again", the offset of the
-// last such entry. Earlier entries about the document are void.
-func voids(u *UndoReader) (map[string]int64, error) {
-	again := make(map[string]int64)
+// each calls f for the entries that are not void.
+func (u *UndoReader) each(f func(Entry) error) error {
+	u.start()
 	for {
 		e, err := u.Next()
 		if err == io.EOF {
-			u.start()
-			return again, nil
+			return nil
+		}
+		if err == nil && (len(u.void) == 0 || e.offset >= u.void[documents.Key(e.ID)]) {
+			err = f(e)
 		}
 		if err != nil {
-			return nil, err
-		}
-		if e.Again {
-			again[documents.Key(e.ID)] = e.offset
+			return err
 		}
 	}
 }
@@ -298,33 +312,25 @@ func stillUnmet(u *UndoReader, all []unmet) ([]unmet, error) {
 // entries calls f with batches of at most size entries that are not void. A batch never has two
 // entries about one document, which two runs may have written.
 func entries(u *UndoReader, size int, f func([]Entry) error) error {
-	void, err := voids(u)
-	if err != nil {
-		return err
-	}
 	var b []Entry
 	held := make(map[string]bool, size) // the documents in b
-	for {
-		e, err := u.Next()
-		if err != nil && err != io.EOF {
-			return err
-		}
+	err := u.each(func(e Entry) error {
 		id := documents.Key(e.ID)
-		if len(b) == size || len(b) > 0 && (err == io.EOF || held[id]) {
+		if len(b) == size || held[id] {
 			if err := f(b); err != nil {
 				return err
 			}
 			b = nil
 			clear(held)
 		}
-		if err == nil && e.offset >= void[id] {
-			b = append(b, e)
-			held[id] = true
-		}
-		if err == io.EOF {
-			return nil
-		}
+		b = append(b, e)
+		held[id] = true
+		return nil
+	})
+	if err != nil || len(b) == 0 {
+		return err
 	}
+	return f(b)
 }
 
 // wayBack returns the plan that restores the values of the entry in doc, and the changes that it cannot

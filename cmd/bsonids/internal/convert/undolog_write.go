@@ -80,7 +80,7 @@ func (l *UndoLog) recover(id Identity, state string, atLeast int64) error {
 	if !l.Identity.Equal(id) {
 		return errors.New("it belongs to another conversion")
 	}
-	m, end, err := scanLog(f, l.Header, l.begin)
+	m, _, end, err := scanLog(f, l.Header, l.begin)
 	switch {
 	case err != nil:
 		return err

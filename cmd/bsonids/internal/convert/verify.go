@@ -60,7 +60,7 @@ func (v Verified) Holds(allowChanged bool) bool {
 
 func (v *Verified) find(id bson.RawValue, format string, args ...any) {
 	if len(v.Skips) < maxListed {
-		v.Skips = append(v.Skips, Skip{id, fmt.Sprintf(format, args...)})
+		v.Skips = append(v.Skips, Skip{bson.RawValue{Type: id.Type, Value: slices.Clone(id.Value)}, fmt.Sprintf(format, args...)})
 	}
 }
 
@@ -90,11 +90,11 @@ func (p *Verification) Verify(ctx context.Context, coll *mongo.Collection) (v Ve
 	there := &presence{patience: p.Patience, now: time.Now}
 	there.add(coll, p.UUID)
 	defer func() { err = there.after(ctx, err) }()
-	l, err := p.logged()
+	l, err := p.logged(&v)
 	if err != nil {
 		return v, err
 	}
-	pages := &documents.Pages{Collection: coll, Projection: p.Conversion.Projection(), Filter: p.Query, Size: batchSize}
+	pages := &documents.Pages{Collection: coll, Projection: p.Conversion.Projection(), Filter: p.Query, Size: batchSize, Ahead: true}
 	if p.Listed {
 		return v, p.entries(ctx, coll, &v, l)
 	}
@@ -117,18 +117,24 @@ func (p *Verification) Verify(ctx context.Context, coll *mongo.Collection) (v Ve
 	return v, p.entries(ctx, coll, &v, l)
 }
 
-// logged returns the values of the undo log and of the skip list.
-func (p *Verification) logged() (*logged, error) {
+// logged returns the values of the undo log and of the skip list. It lists the entries that no conversion has made.
+func (p *Verification) logged(v *Verified) (*logged, error) {
 	c, l := p.Conversion, &logged{set: hashset.New()}
-	add := func(b []Entry) error {
-		for _, e := range b {
-			for _, ch := range e.Changes {
-				l.set.Add(l.name(e.ID, ch.Path, ch.New))
-			}
+	add := func(e Entry) error {
+		for _, ch := range e.Changes {
+			l.set.Add(l.name(e.ID, ch.Path, ch.New))
 		}
 		return nil
 	}
-	err := entries(p.Undo, batchSize, add)
+	err := p.Undo.each(func(e Entry) error {
+		if ch, ok := e.foreign(c); ok {
+			v.Wrong++
+			v.find(e.ID, "the undo log has a change at %s that does not belong to this conversion", ch.Path)
+		} else {
+			l.entries++
+		}
+		return add(e)
+	})
 	for _, path := range p.Later {
 		if err == nil {
 			err = p.later(path, add)
@@ -154,7 +160,7 @@ func (p *Verification) logged() (*logged, error) {
 }
 
 // later calls f for the entries of the undo log at path. One that does not exist has none.
-func (p *Verification) later(path string, f func([]Entry) error) error {
+func (p *Verification) later(path string, f func(Entry) error) error {
 	u, err := ReadUndoLog(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -162,31 +168,22 @@ func (p *Verification) later(path string, f func([]Entry) error) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(entries(u, batchSize, f), u.Close())
+	return errors.Join(u.each(f), u.Close())
 }
 
 // entries compares the entries of the log with the values that were met, and asks for the documents of
 // the others.
 func (p *Verification) entries(ctx context.Context, coll *mongo.Collection, v *Verified, l *logged) error {
-	p.Undo.start()
-	c := p.Conversion
+	if l.set.AllMarked() {
+		v.Proven = l.entries
+		return nil
+	}
 	var left []unmet
-	err := entries(p.Undo, batchSize, func(b []Entry) error {
-		var ask []Entry
-		var ids []bson.RawValue
-		for _, e := range b {
-			switch ch, ok := e.foreign(c); {
-			case ok:
-				v.Wrong++
-				v.find(e.ID, "the undo log has a change at %s that does not belong to this conversion", ch.Path)
-			case l.met(e):
-				v.Proven++
-			default:
-				ask, ids = append(ask, e), append(ids, e.ID)
-			}
-		}
-		if len(ask) == 0 {
-			return nil
+	var asked []Entry
+	ask := func() error {
+		ids := make([]bson.RawValue, len(asked))
+		for i, e := range asked {
+			ids[i] = e.ID
 		}
 		var docs map[string]bson.Raw
 		err := p.Patience.Do(ctx, func() (err error) {
@@ -196,7 +193,7 @@ func (p *Verification) entries(ctx context.Context, coll *mongo.Collection, v *V
 		if err != nil {
 			return err
 		}
-		for _, e := range ask {
+		for _, e := range asked {
 			doc, ok := docs[documents.Key(e.ID)]
 			if !ok {
 				v.Gone++
@@ -208,8 +205,25 @@ func (p *Verification) entries(ctx context.Context, coll *mongo.Collection, v *V
 			}
 			left = append(left, more...)
 		}
+		asked = asked[:0]
+		return nil
+	}
+	err := p.Undo.each(func(e Entry) error {
+		if _, ok := e.foreign(p.Conversion); ok {
+			return nil
+		}
+		if l.met(e) {
+			v.Proven++
+			return nil
+		}
+		if asked = append(asked, e); len(asked) == batchSize {
+			return ask()
+		}
 		return nil
 	})
+	if err == nil {
+		err = ask()
+	}
 	if err != nil {
 		return err
 	}
@@ -298,7 +312,6 @@ func (v *Verified) values(doc bson.Raw, c rule.Conversion, l *logged) error {
 		}
 		return nil
 	})
-	id = bson.RawValue{Type: id.Type, Value: slices.Clone(id.Value)}
 	if err == nil && old != "" {
 		v.find(id, "not converted: %s", old)
 	}
@@ -311,9 +324,10 @@ func (v *Verified) values(doc bson.Raw, c rule.Conversion, l *logged) error {
 // logged has the new values in an undo log and the values of a skip list, each with its document and
 // path. A new value that a document has is marked.
 type logged struct {
-	set  *hashset.Set
-	left *hashset.Set // nil without a skip list
-	key  []byte
+	set     *hashset.Set
+	left    *hashset.Set // nil without a skip list
+	entries int64        // of the undo log that this conversion has made
+	key     []byte
 }
 
 // has reports whether the value is in the log, and marks it.

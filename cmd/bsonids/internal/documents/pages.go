@@ -26,6 +26,7 @@ type Pages struct {
 	Size       int64         // the maximum number of documents in a page
 	Bytes      int           // a page ends after the document that reaches this size; 32 MiB if 0
 	After      bson.RawValue // the last _id that was read; zero at the beginning
+	Ahead      bool          // Each reads a page while the one before it is visited
 
 	end   bool
 	types bool // no documents after After have an _id of its type
@@ -67,12 +68,20 @@ func (p *Pages) Next(ctx context.Context) ([]bson.Raw, error) {
 // Each calls visit for each page, in order. While the server is lost, it asks for a page again, as long as
 // patient allows.
 func (p *Pages) Each(ctx context.Context, patient *patience.Patience, visit func(docs []bson.Raw) error) error {
-	for {
-		var docs []bson.Raw
-		err := patient.Do(ctx, func() (err error) {
+	next := func(ctx context.Context) (docs []bson.Raw, err error) {
+		err = patient.Do(ctx, func() (err error) {
 			docs, err = p.Next(ctx)
 			return err
 		})
+		return docs, err
+	}
+	if p.Ahead {
+		var stop func()
+		next, stop = ahead(ctx, next)
+		defer stop()
+	}
+	for {
+		docs, err := next(ctx)
 		if err != nil || len(docs) == 0 {
 			return err
 		}
@@ -80,6 +89,43 @@ func (p *Pages) Each(ctx context.Context, patient *patience.Patience, visit func
 			return err
 		}
 	}
+}
+
+// ahead returns a function that returns what next does, which is called before its result is asked for, until it
+// returns an error or no documents. The caller must call stop.
+func ahead(ctx context.Context, next func(context.Context) ([]bson.Raw, error)) (then func(context.Context) ([]bson.Raw, error), stop func()) {
+	type page struct {
+		docs []bson.Raw
+		err  error
+	}
+	reading, cancel := context.WithCancel(ctx)
+	pages := make(chan page)
+	go func() {
+		defer close(pages)
+		for {
+			docs, err := next(reading)
+			select {
+			case pages <- page{docs, err}:
+			case <-reading.Done():
+				return
+			}
+			if err != nil || len(docs) == 0 {
+				return
+			}
+		}
+	}()
+	then = func(ctx context.Context) ([]bson.Raw, error) {
+		if p, ok := <-pages; ok {
+			return p.docs, p.err
+		}
+		return nil, ctx.Err()
+	}
+	stop = func() {
+		cancel()
+		for range pages { // until it has ended
+		}
+	}
+	return then, stop
 }
 
 // unknown reports whether the server refused a query because it does not know the unusual types. If

@@ -10,7 +10,8 @@ import "hash/maphash"
 type Set struct {
 	seed  maphash.Seed
 	table []uint64 // 0 is an empty slot; the last bit of another is its mark
-	len   int
+	// The numbers of strings, and of those that are marked.
+	len, marked int
 }
 
 // Most is the maximum number of strings in a set: 64 million, in a table of 1 GiB.
@@ -34,8 +35,9 @@ func (s *Set) Mark(b []byte) bool {
 		return false
 	}
 	place, ok := s.find(s.hash(b))
-	if ok {
+	if ok && s.table[place]&1 == 0 {
 		s.table[place] |= 1
+		s.marked++
 	}
 	return ok
 }
@@ -48,6 +50,9 @@ func (s *Set) Marked(b []byte) bool {
 	place, ok := s.find(s.hash(b))
 	return ok && s.table[place]&1 == 1
 }
+
+// AllMarked reports whether every string is marked.
+func (s *Set) AllMarked() bool { return s == nil || s.marked == s.len }
 
 // Full reports whether the set is full.
 func (s *Set) Full() bool { return s != nil && s.len >= Most }

@@ -36,6 +36,15 @@ func TestMark(t *testing.T) {
 			t.Fatal(i)
 		}
 	}
+	if s.AllMarked() || !New().AllMarked() || !(*Set)(nil).AllMarked() {
+		t.Error("not all strings are marked, or none lacks a mark")
+	}
+	for i := range uint64(6_000) {
+		s.Mark(name(i))
+	}
+	if !s.AllMarked() {
+		t.Error("all strings are marked, some of them twice")
+	}
 	if s.Mark([]byte("other")) || (*Set)(nil).Mark(nil) || (*Set)(nil).Marked(nil) {
 		t.Error("a string that was not added is marked")
 	}

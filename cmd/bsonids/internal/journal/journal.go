@@ -148,9 +148,9 @@ func Begin(f File, format string) (first []byte, offset int64, err error) {
 	return first, r.at, err
 }
 
-// Whole calls f for each whole record from offset on, and returns the offset after the last one. What
-// follows it is torn. The error wraps [ErrDamaged] if a record is damaged.
-func Whole(file File, id string, offset int64, f func(data []byte) error) (end int64, err error) {
+// Whole calls f for each whole record from offset on, with the offset at which it begins, and returns the
+// offset after the last one. What follows it is torn. The error wraps [ErrDamaged] if a record is damaged.
+func Whole(file File, id string, offset int64, f func(data []byte, at int64) error) (end int64, err error) {
 	size, err := file.Seek(0, io.SeekEnd)
 	if err != nil {
 		return 0, err
@@ -159,7 +159,7 @@ func Whole(file File, id string, offset int64, f func(data []byte) error) (end i
 	for {
 		data, at, err := r.Next()
 		if err == nil {
-			if err = f(data); err == nil {
+			if err = f(data, at); err == nil {
 				continue
 			}
 		} else if errors.Is(err, ErrDamaged) {

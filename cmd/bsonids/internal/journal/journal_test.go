@@ -97,7 +97,7 @@ func read(m *memory, id string) (got []string, end int64, err error) {
 	if string(first) != "id "+id {
 		return nil, 0, fmt.Errorf("the first record is %q", first)
 	}
-	end, err = Whole(m, id, at, func(data []byte) error {
+	end, err = Whole(m, id, at, func(data []byte, _ int64) error {
 		got = append(got, string(data))
 		return nil
 	})
@@ -306,7 +306,7 @@ func TestErrors(t *testing.T) {
 			return err
 		}
 		whole := func() (err error) {
-			if end, err = Whole(m, "abc", at, func([]byte) error { return nil }); end != 0 && end < at {
+			if end, err = Whole(m, "abc", at, func([]byte, int64) error { return nil }); end != 0 && end < at {
 				t.Errorf("call %d: it ends at %d, before %d", n, end, at)
 			}
 			return err
@@ -355,7 +355,7 @@ func TestErrors(t *testing.T) {
 // What is done with a record may fail, too.
 func TestWholeFails(t *testing.T) {
 	m, offsets := written(t, "abc", records)
-	if end, err := Whole(m, "abc", offsets[0], func([]byte) error { return errDisk }); !errors.Is(err, errDisk) || end != offsets[0] {
+	if end, err := Whole(m, "abc", offsets[0], func([]byte, int64) error { return errDisk }); !errors.Is(err, errDisk) || end != offsets[0] {
 		t.Errorf("%d, %v", end, err)
 	}
 }

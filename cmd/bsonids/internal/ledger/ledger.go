@@ -97,7 +97,7 @@ func each(file journal.File, f func(record []byte) error) (id string, end int64,
 	if json.Unmarshal(b, &one) != nil || one.ID == "" {
 		return "", 0, ErrFormat
 	}
-	end, err = journal.Whole(file, one.ID, begin, f)
+	end, err = journal.Whole(file, one.ID, begin, func(record []byte, _ int64) error { return f(record) })
 	return one.ID, end, err
 }
 

@@ -1,0 +1,53 @@
+package documents
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+)
+
+// What is read ahead is what is read, in its order, up to an error, the end, or an interrupt.
+func TestAhead(t *testing.T) {
+	page := func(i int) []bson.Raw { return []bson.Raw{marshal(t, bson.D{{Key: "_id", Value: int32(i)}})} }
+	errRead := errors.New("the server refused")
+	for _, pages := range []int{0, 1, 2, 10} {
+		for _, last := range []error{nil, errRead} {
+			for _, visits := range []int{pages + 1, pages / 2} { // all, or the reader stops before
+				calls := 0
+				then, stop := ahead(t.Context(), func(ctx context.Context) ([]bson.Raw, error) {
+					if err := ctx.Err(); err != nil {
+						return nil, err
+					}
+					if calls++; calls > pages {
+						return nil, last
+					}
+					return page(calls), nil
+				})
+				for i := range visits {
+					docs, err := then(t.Context())
+					if i < pages && (err != nil || !slices.Equal(docs[0], page(i + 1)[0])) || i == pages && (len(docs) > 0 || err != last) {
+						t.Errorf("%d pages, page %d: got %v and %v", pages, i, docs, err)
+					}
+				}
+				stop()
+				if calls < visits || calls > visits+1 {
+					t.Errorf("%d pages: %d were read for %d", pages, calls, visits)
+				}
+			}
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	then, stop := ahead(ctx, func(ctx context.Context) ([]bson.Raw, error) { return page(1), ctx.Err() })
+	cancel()
+	for i := 0; ; i++ {
+		if _, err := then(ctx); errors.Is(err, context.Canceled) {
+			break
+		} else if i > 1 || err != nil {
+			t.Fatalf("interrupted: got %v", err)
+		}
+	}
+	stop()
+}
