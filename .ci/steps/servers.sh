@@ -10,8 +10,9 @@ on_second_server() {
 	local port
 	port=$(free_port) && mkdir "$work/second" || return 1
 	beside listening "$servers/second-server" "$port" "$work/second"
-	# These need many minutes on it. The group "unit" runs them in full.
-	on_server "mongodb://127.0.0.1:$port/?directConnection=true" -skip 'TestMistakes|^TestKill|^TestInterrupt'
+	# It may not answer for ten seconds, after which the command calls a server lost. Those that are skipped need many
+	# minutes on it, and the group "unit" runs them in full.
+	on_server "mongodb://127.0.0.1:$port/?directConnection=true&serverSelectionTimeoutMS=60000" -skip 'TestMistakes|^TestKill|^TestInterrupt'
 	alone $?
 }
 
