@@ -159,3 +159,24 @@ func TestLogInterrupted(t *testing.T) {
 	}
 	u.same(u.before)
 }
+
+// An undo from which another run takes over writes no further batch.
+func TestLogTakenOver(t *testing.T) {
+	u := converted(t, "standard")
+	u.insert(u.run())
+	batches := 0
+	u.s.Before = func(name string, command bson.Raw) (f memory.Fault) {
+		if of, _ := command.Lookup("update").StringValueOK(); of == "c" {
+			if batches++; batches == 1 {
+				r := u.run()
+				r.ID, r.Epoch, r.Kind, r.TakesOver = "c/3", 3, record.Undo, []int64{2}
+				u.insert(r)
+			}
+		}
+		return f
+	}
+	if r, err := u.undo(); !errors.Is(err, record.ErrTakenOver) || r.Result.Restored != 3 || batches != 1 {
+		t.Errorf("%d batches, %+v, %v", batches, r, err)
+	}
+	u.same(append(slices.Clone(u.before[:3]), u.after[3:]...))
+}

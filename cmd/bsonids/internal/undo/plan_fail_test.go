@@ -164,3 +164,40 @@ func TestPlanOfLongerLog(t *testing.T) {
 	}
 	m.same("a", m.after)
 }
+
+// If the collections cannot be put back, nothing is changed.
+func TestPlanNotPutBack(t *testing.T) {
+	m := apply(t, "")
+	other := errors.New("not put back")
+	m.putBack = func() error { return other }
+	if steps, restored, err := m.undo(); !errors.Is(err, other) || restored || len(steps) > 0 || len(m.plans()) > 0 {
+		t.Errorf("%+v, %v", steps, err)
+	}
+	m.same("a", m.after)
+	m.same("b", m.after)
+}
+
+// Wherever the ledger cannot be written any more, the undo fails, and the same command restores the rest.
+func TestPlanLedgerFails(t *testing.T) {
+	for _, at := range []string{record.Name, "b", "a"} {
+		m := apply(t, "")
+		m.s.Before = func(name string, command bson.Raw) (f memory.Fault) {
+			if of, _ := command.Lookup(name).StringValueOK(); name == "update" && of == at {
+				_ = m.state.Close()
+			}
+			return f
+		}
+		if _, _, err := m.undo(); !errors.Is(err, os.ErrClosed) {
+			t.Errorf("%s: %v", at, err)
+		}
+		m.s.Before = nil
+		if state, err := plan.ReadState(m.dir); err != nil || state.Restored {
+			t.Errorf("%s: restored, %v", at, err)
+		}
+		if _, restored, err := m.undo(); err != nil || !restored {
+			t.Errorf("%s: %v", at, err)
+		}
+		m.same("a", m.before)
+		m.same("b", m.before)
+	}
+}

@@ -39,6 +39,8 @@ type migrated struct {
 	ids           map[string]string // of the undo logs
 	o             Options
 	limit         time.Duration // of a batch
+	putBack       func() error
+	state         *plan.State // which is undone
 }
 
 func apply(t *testing.T, part string) *migrated {
@@ -49,7 +51,7 @@ func apply(t *testing.T, part string) *migrated {
 // applied carries p out with the collections, except for one. Each has n documents.
 func applied(t *testing.T, p *plan.Plan, idle string, n int) *migrated {
 	t.Helper()
-	m := &migrated{t, new(messages), memory.Start(t), filepath.Join(t.TempDir(), "d.d"), make(map[string][]bson.Raw), make(map[string][]bson.Raw), make(map[string]string), Options{Write: true, Batch: 3}, time.Minute}
+	m := &migrated{t, new(messages), memory.Start(t), filepath.Join(t.TempDir(), "d.d"), make(map[string][]bson.Raw), make(map[string][]bson.Raw), make(map[string]string), Options{Write: true, Batch: 3}, time.Minute, func() error { return nil }, nil}
 	for _, name := range []string{"a", "b", "c"} {
 		c := plan.Collection{Name: name, Fields: []plan.Field{{Path: "v", Stored: kinds.Subtype3, Decision: plan.Convert("javaLegacy")}}}
 		if name == "c" {
@@ -132,14 +134,14 @@ func (m *migrated) collection(name string) *mongo.Collection {
 // undo undoes the plan, and returns the state as it is then.
 func (m *migrated) undo() (steps []report.UndoneStep, restored bool, err error) {
 	m.Helper()
-	state, err := plan.LockState(m.dir)
+	m.state, err = plan.LockState(m.dir)
 	if err != nil {
 		m.Fatal(err)
 	}
 	s := &migration.Session{Client: m.s.Client, Messages: m.messages, Recording: migration.Recording{BatchTimeout: m.limit, Halves: true}}
-	steps, err = Plan(m.Context(), s, m.o, state, func() error { return nil })
-	restored = state.Restored
-	if err := state.Close(); err != nil {
+	steps, err = Plan(m.Context(), s, m.o, m.state, m.putBack)
+	restored = m.state.Restored
+	if err := m.state.Close(); err != nil && !errors.Is(err, os.ErrClosed) {
 		m.Fatal(err)
 	}
 	return steps, restored, err
@@ -293,7 +295,8 @@ func TestPlanBesideOthers(t *testing.T) {
 	}
 }
 
-// A collection that was not begun has nothing to restore. A state file that is lost during the undo is an error.
+// A collection that was not begun has nothing to restore, nor has a copy, without its state file, too. A state file of another that
+// is lost during the undo is an error.
 func TestPlanNotBegun(t *testing.T) {
 	m := applied(t, &plan.Plan{Database: "d", To: "standard"}, "a", 5)
 	steps, restored, err := m.undo()
@@ -306,24 +309,29 @@ func TestPlanNotBegun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	files := state.Files(state.Steps()[0]).State
+	of := state.Steps()
+	if err := os.Remove(state.Files(of[2]).State); err != nil || of[2].Into == "" {
+		t.Fatal(err)
+	}
+	files := state.Files(of[0]).State
 	m.s.Before = func(name string, command bson.Raw) (f memory.Fault) {
 		if of, _ := command.Lookup(name).StringValueOK(); name == "update" && of == "b" {
 			_ = os.Remove(files)
 		}
 		return f
 	}
-	var of *migration.CollectionError
-	if _, restored, err := m.undo(); !errors.As(err, &of) || of.Collection != "a" || !strings.Contains(err.Error(), files) || restored {
+	var failed *migration.CollectionError
+	if _, restored, err := m.undo(); !errors.As(err, &failed) || failed.Collection != "a" || !strings.Contains(err.Error(), files) || restored {
 		t.Error(err)
 	}
 	m.same("a", m.after)
+	m.same("b", m.before)
 }
 
-// The guard of a collection is removed before its values are restored. If that fails, nothing is restored.
+// The guard of a collection is removed before its values are restored, and by no dry undo. If that fails, nothing is restored.
 func TestPlanOfGuard(t *testing.T) {
 	m := apply(t, "")
-	m.insert(record.Guard{ID: "a/guard", Format: 1, Kind: "guard", Collection: "a", State: record.Set, Updated: time.Now()})
+	m.insert(record.Guard{ID: "a/guard", Format: 1, Kind: "guard", Collection: "a", State: record.Set, Updated: time.Now(), Before: record.Settings{Level: guard.Strict, Action: "error"}})
 	m.s.Before = func(name string, command bson.Raw) (f memory.Fault) {
 		if name == "collMod" || name == "update" && strings.Contains(command.String(), "a/guard") {
 			f.Code = 2
@@ -336,4 +344,24 @@ func TestPlanOfGuard(t *testing.T) {
 	}
 	m.same("a", m.after)
 	m.same("b", m.after)
+	for _, m.o.Write = range []bool{false, true} {
+		guarded := true
+		m.s.Before = func(name string, command bson.Raw) (f memory.Fault) {
+			if of, _ := command.Lookup(name).StringValueOK(); name == "collMod" {
+				f.Code = 26 // the collection does not exist
+			} else if name == "update" && of == "a" {
+				guarded = m.guarded("a")
+			}
+			return f
+		}
+		if _, restored, err := m.undo(); err != nil || restored != m.o.Write || guarded == m.o.Write || m.guarded("a") == m.o.Write {
+			t.Errorf("write %v: %v, guarded %v", m.o.Write, err, guarded)
+		}
+	}
+	m.same("a", m.before)
+}
+
+// guarded reports whether the record has a guard of a collection.
+func (m *migrated) guarded(name string) bool {
+	return slices.ContainsFunc(m.s.Documents(m.collection(record.Name)), func(doc bson.Raw) bool { return doc.Lookup("_id").StringValue() == name+"/guard" })
 }

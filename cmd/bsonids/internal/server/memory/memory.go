@@ -248,6 +248,15 @@ func (s *Server) run(name string, command bson.Raw, fault Fault) any {
 			n += s.update(ns, bson.Raw(u.Value))
 		}
 		return append(written(n, failed), ok...)
+	case "delete": // of what an _id selects
+		n := 0
+		for _, d := range values(command.Lookup("deletes")) {
+			c := s.at(ns)
+			left := slices.DeleteFunc(slices.Clone(c.docs), func(doc bson.Raw) bool { return s.matches(doc, d.Document().Lookup("q")) })
+			n += len(c.docs) - len(left)
+			c.docs = left
+		}
+		return append(written(n, nil), ok...)
 	default:
 		s.tb.Errorf("the server does not know the command %s", command)
 		return bson.D{{Key: "ok", Value: 0.0}, {Key: "code", Value: int32(59)}, {Key: "errmsg", Value: "no such command"}}
