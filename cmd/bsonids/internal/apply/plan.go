@@ -87,16 +87,16 @@ func (p *Planned) open() (err error) {
 		return migration.FileError(err)
 	}
 	for _, g := range p.edited.Groups(p.plan) {
-		for _, w := range g {
-			work := work{collection: w.Collection}
-			for _, s := range w.Steps {
-				c, err := p.step(s)
-				if err != nil {
-					return &migration.CollectionError{Collection: s.Collection, Err: err}
-				}
-				work.steps = append(work.steps, c)
+		for i, s := range g {
+			st, err := p.step(s)
+			if err != nil {
+				return &migration.CollectionError{Collection: s.Collection, Err: err}
 			}
-			p.works = append(p.works, work)
+			if i == 0 || g[i-1].Collection != s.Collection {
+				p.works = append(p.works, work{collection: s.Collection})
+			}
+			w := &p.works[len(p.works)-1]
+			w.steps = append(w.steps, st)
 		}
 	}
 	if len(p.works) == 0 {

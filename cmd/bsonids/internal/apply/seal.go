@@ -93,13 +93,10 @@ func (p *Planned) judge(ctx context.Context) (*survey.Survey, error) {
 func (p *Planned) unfenced(ctx context.Context) error {
 	for _, g := range p.edited.Groups(p.plan) {
 		names, copies, fresh := []string{}, []string{}, false
-		for _, w := range g {
-			names = append(names, w.Collection)
-			for _, st := range w.Steps {
-				fresh = fresh || p.edited.IsNew(st)
-				if st.Into != "" {
-					copies = append(copies, st.Into)
-				}
+		for _, st := range g {
+			names, fresh = append(names, st.Collection), fresh || p.edited.IsNew(st)
+			if st.Into != "" {
+				copies = append(copies, st.Into)
 			}
 		}
 		if !fresh || !p.state.Sealed() {

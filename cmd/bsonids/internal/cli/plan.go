@@ -305,7 +305,7 @@ func (o *planVerb) build(ctx context.Context, d *plan.State, in *dump.Input) (*p
 	if err != nil {
 		return nil, err
 	}
-	p := plan.Build(sv, o.to)
+	p := plan.Build(sv, o.to, nil)
 	if o.part != "" {
 		p.Divide(o.part)
 	}

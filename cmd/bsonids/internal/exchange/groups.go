@@ -17,24 +17,20 @@ import (
 // Group is collections that are exchanged together, and their copies.
 type Group struct{ Names, Copies []string }
 
-// Groups returns the groups of collections that are copied.
-func Groups(groups [][]plan.Work) (out []Group) {
-	for _, w := range groups {
-		if g := copied(w); len(g.Names) > 0 {
+// Groups returns those collections of each group of steps that are converted into new ones.
+func Groups(groups [][]plan.Step) (out []Group) {
+	for _, steps := range groups {
+		var g Group
+		for _, st := range steps {
+			if st.Into != "" && !slices.Contains(g.Names, st.Collection) {
+				g.Names, g.Copies = append(g.Names, st.Collection), append(g.Copies, st.Into)
+			}
+		}
+		if len(g.Names) > 0 {
 			out = append(out, g)
 		}
 	}
 	return out
-}
-
-// copied returns those collections of a group that are converted into new ones.
-func copied(group []plan.Work) (g Group) {
-	for _, w := range group {
-		if into := w.Steps[0].Into; into != "" {
-			g.Names, g.Copies = append(g.Names, w.Collection), append(g.Copies, into)
-		}
-	}
-	return g
 }
 
 // Each calls f for one group after the other, and says after an error which groups are not begun. An

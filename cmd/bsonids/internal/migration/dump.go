@@ -91,7 +91,7 @@ func PlanDump(ctx context.Context, m Messages, d *plan.State, in *dump.Input, da
 	if of.Evidence, err = d.Seal(sv); err != nil {
 		return nil, FileError(err)
 	}
-	return plan.BuildDump(sv, to, of), nil
+	return plan.Build(sv, to, &of), nil
 }
 
 // Input opens the dump at path, or stdin if path is "-".

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
@@ -81,8 +82,8 @@ func IdentityOf(database string, st plan.Step) convert.Identity {
 
 // MayApply returns a usage error if the plan of a directory may not be applied.
 func MayApply(dir string, p *plan.Plan) error {
-	if bad := p.MayApply(); bad != nil {
-		return failure.Usagef("%s %v", filepath.Join(dir, plan.PlanFile), bad)
+	if problems := p.Check(); len(problems) > 0 {
+		return failure.Usagef("%s cannot be applied: %s", filepath.Join(dir, plan.PlanFile), strings.Join(problems, "; "))
 	}
 	return nil
 }

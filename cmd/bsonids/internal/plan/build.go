@@ -13,13 +13,9 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/survey"
 )
 
-// Build returns the plan that the survey suggests, with comments that explain each decision.
-func Build(s *survey.Survey, to kinds.Kind) *Plan { return build(s, to, nil) }
-
-// BuildDump is Build for the dump.
-func BuildDump(s *survey.Survey, to kinds.Kind, of Dump) *Plan { return build(s, to, &of) }
-
-func build(s *survey.Survey, to kinds.Kind, of *Dump) *Plan {
+// Build returns the plan that the survey suggests, with comments that explain each decision. of is nil unless it is
+// about a dump.
+func Build(s *survey.Survey, to kinds.Kind, of *Dump) *Plan {
 	b := &builder{survey: s, to: to, dump: of != nil}
 	p := &Plan{Database: s.Database, Dump: of, To: to.Name, Made: s.Made, Only: s.Only}
 	for _, c := range s.Collections {
@@ -271,10 +267,9 @@ func (b *builder) free(name string) string {
 // their first names, and those without work are last.
 func order(p *Plan) {
 	place := make(map[string]int)
-	for _, g := range p.Groups() {
-		for _, w := range g {
-			place[w.Collection] = len(place) - len(p.Collections)
-		}
+	steps := p.Steps()
+	for i, st := range steps {
+		place[st.Collection] = i - len(steps)
 	}
 	slices.SortStableFunc(p.Collections, func(a, b Collection) int { return cmp.Compare(place[a.Name], place[b.Name]) })
 }

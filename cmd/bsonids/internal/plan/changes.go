@@ -32,7 +32,7 @@ func (m mapping) changes(is mapping, of string) (out []string) {
 		if !k.named {
 			continue
 		}
-		for a, b := range pairs(k.list, is.keys[i].list, mapping.same) {
+		for a, b := range pairs(k.list, is.keys[i].list, func(m mapping) string { return m.id }) {
 			switch {
 			case b == nil:
 				add("%s was removed", a.name)
@@ -46,9 +46,10 @@ func (m mapping) changes(is mapping, of string) (out []string) {
 	return out
 }
 
-// pairs returns copies of the elements of was, each with that of is that is the same, or nil, and then those that only
-// is has.
-func pairs[T any](was, is []T, same func(a, b T) bool) iter.Seq2[*T, *T] {
+// pairs returns copies of the elements of was, each with that of is that has the same key, or nil, and then those that
+// only is has.
+func pairs[T any, K comparable](was, is []T, key func(T) K) iter.Seq2[*T, *T] {
+	same := func(a, b T) bool { return key(a) == key(b) }
 	return func(yield func(a, b *T) bool) {
 		for _, a := range was {
 			var b *T
@@ -107,7 +108,7 @@ func edit(was, is *Plan, begun, idle []Step) (Edited, error) {
 }
 
 // Groups returns the groups of the edited plan with the steps.
-func (e *Edited) Groups(p *Plan) [][]Work { return p.groups(of(e.Steps)) }
+func (e *Edited) Groups(p *Plan) [][]Step { return p.groups(e.Steps) }
 
 // IsNew reports whether nothing is decided about the step.
 func (e *Edited) IsNew(s Step) bool { return slices.ContainsFunc(e.New, s.equal) }
@@ -201,21 +202,13 @@ func (s Step) equal(o Step) bool {
 	return s.alike(o) && s.Pass == o.Pass && s.Listed == o.Listed && s.Again == o.Again && s.Of == o.Of && slices.EqualFunc(s.Pairs, o.Pairs, kinds.Pair.Equal)
 }
 
-// converts reports whether values of the field may have been converted by the step.
-func (s Step) converts(entry Entry, f Field) bool {
-	kind, _ := f.Decision.From()
-	return s.Entry() == entry && slices.ContainsFunc(s.Pairs, func(p kinds.Pair) bool {
-		return p.From == kind && slices.Contains(p.Fields, f.Plain()) && (p.To == kinds.OfText) == f.Decision.ToText()
-	})
-}
-
 // frozen returns the edits of what steps have converted.
 func frozen(was, is *Plan, begun []Step) []string {
 	if len(begun) == 0 {
 		return nil
 	}
 	before, after := &Plan{Database: was.Database, To: was.To}, &Plan{Database: is.Database, To: is.To}
-	for c, now := range pairs(was.Collections, is.Collections, Collection.same) {
+	for c, now := range pairs(was.Collections, is.Collections, Collection.Entry) {
 		if c == nil {
 			continue
 		}
@@ -228,8 +221,14 @@ func frozen(was, is *Plan, begun []Step) []string {
 		}
 		old.Fields, edited.Fields = nil, nil
 		for _, f := range c.Fields {
-			by := func(s Step) bool { return s.converts(c.Entry(), f) }
-			if !slices.ContainsFunc(begun, by) {
+			pair, _ := was.pair(f.Decision)
+			converted, trusted := false, false
+			for _, st := range begun {
+				if st.Entry() == c.Entry() {
+					converted, trusted = converted || st.has(pair, f.Plain()), trusted || st.trusts(pair, f.Path)
+				}
+			}
+			if !converted {
 				continue
 			}
 			old.Fields = append(old.Fields, f)
@@ -237,9 +236,7 @@ func frozen(was, is *Plan, begun []Step) []string {
 				continue
 			}
 			is := now.Fields[now.find(f)]
-			if is.Trust || !slices.ContainsFunc(begun, func(s Step) bool {
-				return by(s) && slices.ContainsFunc(s.Pairs, func(p kinds.Pair) bool { return slices.Contains(p.Trust, f.Path) })
-			}) {
+			if is.Trust || !trusted {
 				is.Trust = f.Trust
 			}
 			edited.Fields = append(edited.Fields, is)

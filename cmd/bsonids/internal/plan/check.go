@@ -17,14 +17,6 @@ import (
 // Others is the path of all fields beyond the number that are distinguished.
 const Others = decide.Others
 
-// MayApply returns an error that names everything that is wrong with the plan.
-func (p *Plan) MayApply() error {
-	if problems := p.Check(); len(problems) > 0 {
-		return errors.New("cannot be applied: " + strings.Join(problems, "; "))
-	}
-	return nil
-}
-
 // Check returns why the plan cannot be applied, or nothing if it can.
 func (p *Plan) Check() []string {
 	c := checker{plan: p, into: make(map[string]bool)}
@@ -148,12 +140,12 @@ func (c *checker) guard(coll Collection) {
 
 // conversion returns what a decision does with the values.
 func (p *Plan) conversion(d Decision) (rule.Pair, error) {
-	name, _ := d.From()
-	from, err := kinds.Parse(name)
+	pair, _ := p.pair(d)
+	from, err := kinds.Parse(pair.From)
 	if err != nil {
 		return rule.Pair{}, err
 	}
-	to, err := kinds.Parse(p.to(d))
+	to, err := kinds.Parse(pair.To)
 	if err != nil {
 		return rule.Pair{}, err
 	}

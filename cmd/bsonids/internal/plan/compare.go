@@ -17,7 +17,7 @@ func Compare(p *Plan, s *survey.Survey, decided []Step) (problems, warnings []st
 
 func (p *Plan) compare(observed []Collection, decided []Step) (problems, warnings []string) {
 	c := comparison{plan: p, decided: decided}
-	for coll, now := range pairs(p.Collections, observed, Collection.same) {
+	for coll, now := range pairs(p.Collections, observed, Collection.Entry) {
 		switch {
 		case coll == nil && (now.kept || c.made(now.Name)):
 		case coll == nil:
@@ -84,7 +84,7 @@ func (c *comparison) mayConvert(f Field) bool {
 }
 
 func (c *comparison) collection(planned, now Collection) {
-	for f, is := range pairs(planned.Fields, now.Fields, Field.same) {
+	for f, is := range pairs(planned.Fields, now.Fields, Field.key) {
 		if f == nil {
 			if c.mayConvert(*is) && !c.is(planned.Entry(), *is) {
 				c.fail("%s: the field %s is not in the plan", planned.Entry(), is)

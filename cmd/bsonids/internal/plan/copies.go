@@ -10,19 +10,12 @@ import (
 // cannot be converted in this way.
 func (b *builder) copies(p *Plan) {
 	for _, group := range p.Groups() {
-		at, copied := []int(nil), false
-		for _, w := range group {
-			for i, c := range p.Collections {
-				if c.Name == w.Collection && c.Filter == "" { // a copy has all documents
-					at = append(at, i)
-					copied = copied || slices.ContainsFunc(c.Fields, convertsID)
-				}
-			}
+		group = slices.DeleteFunc(group, func(st Step) bool { return st.Filter != "" }) // a copy has all documents
+		if !slices.ContainsFunc(group, func(st Step) bool { return slices.ContainsFunc(FieldsOf(st.Pairs), InID) }) {
+			continue
 		}
-		for _, i := range at {
-			if c := &p.Collections[i]; copied {
-				b.copy(c)
-			}
+		for _, st := range group {
+			p.Collections[p.find(st.Entry())].Into = b.free(st.Collection + "_" + strings.ToLower(b.to.Name))
 		}
 	}
 	for i := range p.Collections {
@@ -32,13 +25,4 @@ func (b *builder) copies(p *Plan) {
 			}
 		}
 	}
-}
-
-// copy gives a collection a new one.
-func (b *builder) copy(c *Collection) { c.Into = b.free(c.Name + "_" + strings.ToLower(b.to.Name)) }
-
-// convertsID reports whether the field is in _id, and converted.
-func convertsID(f Field) bool {
-	_, ok := f.Decision.From()
-	return ok && InID(f.Path)
 }

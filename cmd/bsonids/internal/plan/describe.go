@@ -89,26 +89,24 @@ func (b *builder) work(p *Plan, note func(string, ...any)) {
 	for i, g := range groups {
 		note("")
 		note("group %d", i+1)
-		for _, w := range g {
-			for _, s := range w.Steps {
-				how := "in place"
-				if s.Into != "" {
-					how = "into " + s.Into
-				}
-				var from []string
-				for _, pair := range s.Pairs {
-					fields := "fields"
-					if len(pair.Fields) == 1 {
-						fields = "field"
-					}
-					from = append(from, fmt.Sprintf("%d %s from %s", len(pair.Fields), fields, pair.From))
-					if pair.To != p.To {
-						from[len(from)-1] += " to " + pair.To
-					}
-				}
-				note("  %s: %s, %s", w.Collection, strings.Join(from, ", "), how)
-				note("    %s", strings.Join(s.Files("").names(), ", "))
+		for _, s := range g {
+			how := "in place"
+			if s.Into != "" {
+				how = "into " + s.Into
 			}
+			var from []string
+			for _, pair := range s.Pairs {
+				fields := "fields"
+				if len(pair.Fields) == 1 {
+					fields = "field"
+				}
+				from = append(from, fmt.Sprintf("%d %s from %s", len(pair.Fields), fields, pair.From))
+				if pair.To != p.To {
+					from[len(from)-1] += " to " + pair.To
+				}
+			}
+			note("  %s: %s, %s", s.Collection, strings.Join(from, ", "), how)
+			note("    %s", strings.Join(s.Files("").names(), ", "))
 		}
 	}
 }

@@ -89,8 +89,8 @@ func (p *Plan) end(r Reference, i int) end {
 						of.decision = o.Decision
 					}
 				}
-				if of.converted() {
-					of.becomes = p.to(of.decision)
+				if pair, ok := p.pair(of.decision); ok {
+					of.becomes = pair.To
 				}
 				e.forms = append(e.forms, of)
 			}

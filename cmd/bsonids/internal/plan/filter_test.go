@@ -19,10 +19,10 @@ func split() *Plan {
 // The conversions of one collection are done one after the other, with files of their own.
 func TestFilterSteps(t *testing.T) {
 	groups := split().Groups()
-	if len(groups) != 2 || len(groups[0]) != 1 || len(groups[0][0].Steps) != 2 || groups[0][0].Collection != "orders" {
+	if len(groups) != 2 || len(groups[0]) != 2 || groups[0][0].Collection != "orders" {
 		t.Fatalf("%+v", groups)
 	}
-	one, two := groups[0][0].Steps[0], groups[0][0].Steps[1]
+	one, two := groups[0][0], groups[0][1]
 	if one.Files("") == two.Files("") || !one.Beside(two) || one.Beside(one) || one.Pass != two.Pass {
 		t.Errorf("%+v\n%+v", one, two)
 	}

@@ -67,7 +67,7 @@ func TestDigitsWithoutEvidence(t *testing.T) {
 	if err := s.Judge(of); err != nil {
 		t.Fatal(err)
 	}
-	p := Build(s, kindstest.Kind(t, "standard"))
+	p := Build(s, kindstest.Kind(t, "standard"), nil)
 	if len(p.Collections) != 1 || len(p.Collections[0].Fields) != 1 {
 		t.Fatalf("%+v", p.Collections)
 	}

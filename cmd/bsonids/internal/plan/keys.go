@@ -42,8 +42,6 @@ type key struct {
 	blank    bool
 }
 
-func (m mapping) same(o mapping) bool { return m.id == o.id }
-
 func (p *Plan) mapping() mapping {
 	dump := key{name: "dump", read: func(r *reader, n *yaml.Node) {
 		p.Dump = &Dump{}

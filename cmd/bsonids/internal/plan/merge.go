@@ -27,7 +27,7 @@ func (s *State) Update(sv *survey.Survey, name string, adds []string) (p *Plan, 
 			return nil, nil, err
 		}
 	}
-	p, text, notes, err = update(text, func(to kinds.Kind) *Plan { return Build(sv, to) }, begun, adds)
+	p, text, notes, err = update(text, func(to kinds.Kind) *Plan { return Build(sv, to, nil) }, begun, adds)
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", path, err)
 	}
@@ -84,7 +84,7 @@ func (m *merger) merge() {
 		return !m.plan.has(name) && (m.made(name) || m.like && slices.Contains(m.plan.Targets(), name))
 	}
 	var references []Reference
-	for r, now := range pairs(m.plan.References, m.fresh.References, Reference.same) {
+	for r, now := range pairs(m.plan.References, m.fresh.References, Reference.String) {
 		switch {
 		case r == nil && (m.plan.knows(*now) || copied(now.Between[0]) || copied(now.Between[1])):
 			continue
@@ -99,7 +99,7 @@ func (m *merger) merge() {
 		references = append(references, *r)
 	}
 	var collections []Collection
-	for c, now := range pairs(m.plan.Collections, m.fresh.Collections, Collection.same) {
+	for c, now := range pairs(m.plan.Collections, m.fresh.Collections, Collection.Entry) {
 		if c == nil && copied(now.Name) {
 			continue
 		}
@@ -164,7 +164,7 @@ func (m *merger) collection(c, now *Collection) *Collection {
 func (m *merger) fields(c *Collection, now Collection) {
 	part := m.like && m.fresh.Part != ""
 	var fields []Field
-	for f, is := range pairs(c.Fields, now.Fields, Field.same) {
+	for f, is := range pairs(c.Fields, now.Fields, Field.key) {
 		switch {
 		case f == nil && m.is(c.Entry(), *is):
 			continue
@@ -205,9 +205,9 @@ func (m *merger) undecided(f *Field) {
 // copy gives a collection a new one, with the name into, if it is to be copied together with one that is added, and
 // all others of their group, too.
 func (m *merger) copy(c *Collection, into string) {
-	if c.Into != "" || into == "" || !slices.ContainsFunc(m.fresh.Groups(), func(g []Work) bool {
+	if c.Into != "" || into == "" || !slices.ContainsFunc(m.fresh.Groups(), func(g []Step) bool {
 		has := func(names ...string) bool {
-			return slices.ContainsFunc(g, func(w Work) bool { return slices.Contains(names, w.Collection) })
+			return slices.ContainsFunc(g, func(st Step) bool { return slices.Contains(names, st.Collection) })
 		}
 		return has(c.Name) && has(m.adds...) && !slices.ContainsFunc(m.plan.Collections, func(o Collection) bool { return has(o.Name) && !m.mayCopy(o) })
 	}) {

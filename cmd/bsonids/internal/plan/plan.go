@@ -210,22 +210,18 @@ func (r Reference) String() string {
 	return "the reference between " + strings.Join(ends, " and ")
 }
 
-// same reports whether o is the same reference, whichever end is first.
-func (r Reference) same(o Reference) bool { return r.String() == o.String() }
-
 // evidence returns the evidence as it is in the file.
 func (f Field) evidence() string { return list("evidence", false, "none", &f.Evidence).inline() }
 
 func (f Field) String() string { return fmt.Sprintf("%q (%s)", f.Path, f.Stored) }
 
-// same reports whether o is about the same values as f.
-func (f Field) same(o Field) bool { return f.Plain() == o.Plain() && f.Stored == o.Stored }
+// key is the same for fields with the same values.
+func (f Field) key() [2]string { return [2]string{f.Plain(), string(f.Stored)} }
+
+func (f Field) same(o Field) bool { return f.key() == o.key() }
 
 // find returns the index of the field with the same values, or -1.
 func (c Collection) find(f Field) int { return slices.IndexFunc(c.Fields, f.same) }
-
-// same reports whether o is about the same documents as c.
-func (c Collection) same(o Collection) bool { return c.Entry() == o.Entry() }
 
 // find returns the index of an entry, or -1.
 func (p *Plan) find(e Entry) int {

@@ -28,13 +28,7 @@ func (b *builder) references(p *Plan) {
 	}
 	// Of many references, those that connect collections come first.
 	const most = 200
-	connected := make(map[string]string)
-	root := func(name string) string {
-		for connected[name] != "" {
-			name = connected[name]
-		}
-		return name
-	}
+	joined := make(forest)
 	found := slices.Clone(b.survey.References)
 	slices.SortStableFunc(found, func(x, y scan.Reference) int { return cmp.Compare(y.Equal, x.Equal) })
 	for _, r := range found {
@@ -47,9 +41,7 @@ func (b *builder) references(p *Plan) {
 		if x == y && oneValue(Plain(r.A.Path), Plain(r.B.Path)) || !listed[x] || !listed[y] && sample < 0 || !affected[x] && !affected[y] {
 			continue
 		}
-		if from, to := root(x), root(y); from != to {
-			connected[from] = to
-		} else if len(p.References) >= most {
+		if !joined.join(x, y) && len(p.References) >= most {
 			b.fewer++
 			continue
 		}

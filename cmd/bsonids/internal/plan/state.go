@@ -264,29 +264,16 @@ func stateOf(dir string, has ledger.Facts) (*State, error) {
 	return s, nil
 }
 
-// Groups returns the groups of collections with their steps, as [Plan.Groups] does: those that are sealed, or
-// those of the plan.
-func (s *State) Groups() [][]Work {
+// Groups returns the groups of steps, as [Plan.Groups] does: of those that are sealed, or those of the plan.
+func (s *State) Groups() [][]Step {
 	if !s.sealed {
 		return s.Plan.Groups()
 	}
-	return s.Plan.groups(of(s.steps))
-}
-
-// of returns a function that returns the steps of a collection.
-func of(steps []Step) func(Collection) []Step {
-	return func(c Collection) (out []Step) {
-		for _, st := range steps {
-			if st.Entry() == c.Entry() {
-				out = append(out, st)
-			}
-		}
-		return out
-	}
+	return s.Plan.groups(s.steps)
 }
 
 // Steps returns the steps in the order of the work.
-func (s *State) Steps() []Step { return stepsOf(s.Groups()) }
+func (s *State) Steps() []Step { return slices.Concat(s.Groups()...) }
 
 // All returns the steps, and those of earlier copies of the plan whose files are left.
 func (s *State) All() []Step { return slices.Concat(s.steps, s.past) }

@@ -72,84 +72,78 @@ func (s Step) Decisions(all map[string]decide.Decision, made time.Time) (decisio
 	return decisions
 }
 
-// Work is the steps for one collection, of all its filters, which are done one after the other.
-type Work struct {
-	Collection string
-	Steps      []Step
+// Groups returns the steps in the order of the work. Those of one group are of collections that refer to each other,
+// directly or by way of others. Those of one collection, of all its filters, are done one after the other.
+func (p *Plan) Groups() [][]Step {
+	var all []Step
+	for _, c := range p.Collections {
+		all = append(all, p.steps(c)...)
+	}
+	return p.groups(all)
 }
 
-// Groups returns the collections that have something to convert, in the order of the work. Those of
-// one group refer to each other, directly or by way of others.
-func (p *Plan) Groups() [][]Work { return p.groups(p.steps) }
-
-// groups returns the groups with the steps that of returns for each collection.
-func (p *Plan) groups(of func(Collection) []Step) [][]Work {
-	at := make(map[string]int, len(p.Collections))
-	var root []int
-	place := func(name string) int {
-		if _, ok := at[name]; !ok {
-			at[name] = len(root)
-			root = append(root, len(root))
-		}
-		return at[name]
-	}
-	for _, c := range p.Collections {
-		place(c.Name)
-	}
-	find := func(i int) int {
-		for root[i] != i {
-			i = root[i]
-		}
-		return i
-	}
+// groups returns the groups of the steps that are of entries of the plan.
+func (p *Plan) groups(steps []Step) (groups [][]Step) {
+	joined := make(forest)
 	for _, r := range p.References {
-		// The root is the first collection of the group. One that the plan is not about connects others, and is last.
-		a, b := find(place(r.Between[0])), find(place(r.Between[1]))
-		root[max(a, b)] = min(a, b)
+		joined.join(r.Between[0], r.Between[1])
 	}
-	groups := make(map[int][]Work)
-	var order []int
+	of := make(map[string][]Step) // a collection
 	for _, c := range p.Collections {
-		steps := of(c)
-		if len(steps) == 0 {
+		for _, st := range steps {
+			if st.Entry() == c.Entry() {
+				of[c.Name] = append(of[c.Name], st)
+			}
+		}
+	}
+	at := make(map[string]int) // the group of a root
+	for _, c := range p.Collections {
+		if len(of[c.Name]) == 0 {
 			continue
 		}
-		g := find(at[c.Name])
-		if groups[g] == nil {
-			order = append(order, g)
+		root := joined.root(c.Name)
+		if _, ok := at[root]; !ok {
+			at[root] = len(groups)
+			groups = append(groups, nil)
 		}
-		if i := slices.IndexFunc(groups[g], func(w Work) bool { return w.Collection == c.Name }); i >= 0 {
-			groups[g][i].Steps = append(groups[g][i].Steps, steps...)
-			continue
+		groups[at[root]] = append(groups[at[root]], of[c.Name]...)
+		delete(of, c.Name)
+	}
+	return groups
+}
+
+// A forest joins names: those of one group have one root. It has the name above each that is no root.
+type forest map[string]string
+
+func (f forest) root(name string) string {
+	for {
+		above, ok := f[name]
+		if !ok {
+			return name
 		}
-		groups[g] = append(groups[g], Work{c.Name, steps})
+		name = above
 	}
-	out := make([][]Work, 0, len(order))
-	for _, g := range order {
-		out = append(out, groups[g])
+}
+
+// join joins the groups of two names, and reports whether they were different ones.
+func (f forest) join(a, b string) bool {
+	a, b = f.root(a), f.root(b)
+	if a != b {
+		f[a] = b
 	}
-	return out
+	return a != b
 }
 
 // Steps returns all steps, in the order of the work.
-func (p *Plan) Steps() []Step { return stepsOf(p.Groups()) }
+func (p *Plan) Steps() []Step { return slices.Concat(p.Groups()...) }
 
-func stepsOf(groups [][]Work) []Step {
-	var out []Step
-	for _, g := range groups {
-		for _, w := range g {
-			out = append(out, w.Steps...)
-		}
+// pair returns what a decision to convert does with the values of a field. ok is false if they are not converted.
+func (p *Plan) pair(d Decision) (pair kinds.Pair, ok bool) {
+	pair.From, ok = d.From()
+	if pair.To = p.To; d.ToText() {
+		pair.To = kinds.OfText
 	}
-	return out
-}
-
-// to returns the name of the kind that the decision converts to.
-func (p *Plan) to(d Decision) string {
-	if d.ToText() {
-		return kinds.OfText
-	}
-	return p.To
+	return pair, ok
 }
 
 // steps returns the step of an entry, which has a pair for each decision to convert, or none if nothing is
@@ -157,12 +151,12 @@ func (p *Plan) to(d Decision) string {
 func (p *Plan) steps(c Collection) []Step {
 	by := make(map[Decision]*kinds.Pair)
 	for _, f := range c.Fields {
-		kind, ok := f.Decision.From()
+		pair, ok := p.pair(f.Decision)
 		if !ok {
 			continue
 		}
 		if by[f.Decision] == nil {
-			by[f.Decision] = &kinds.Pair{From: kind, To: p.to(f.Decision)}
+			by[f.Decision] = &pair
 		}
 		of := by[f.Decision]
 		of.Fields = append(of.Fields, f.Plain())

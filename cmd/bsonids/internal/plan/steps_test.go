@@ -30,8 +30,8 @@ func TestGroups(t *testing.T) {
 	var got []string
 	for _, g := range p.Groups() {
 		var names []string
-		for _, w := range g {
-			names = append(names, w.Collection)
+		for _, st := range g {
+			names = append(names, st.Collection)
 		}
 		got = append(got, strings.Join(names, " "))
 	}
