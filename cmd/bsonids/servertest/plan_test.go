@@ -121,7 +121,7 @@ func TestPlanAgain(t *testing.T) {
 		setDecision(t, file, "x", "convert from javaLegacy")
 		setDecision(t, file, "b[]", "convert from javaLegacy")
 
-		held, _, err := plan.Lock(dir)
+		held, err := plan.Lock(dir)
 		if err != nil {
 			t.Fatal(err)
 		}

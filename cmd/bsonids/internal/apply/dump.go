@@ -110,8 +110,11 @@ func (w *writer) open(in *dump.Input) (err error) {
 	if err != nil {
 		return migration.FileError(err)
 	}
-	var now *plan.Plan
-	if w.state, now, err = plan.Lock(w.Dir); err != nil {
+	if w.state, err = plan.Lock(w.Dir); err != nil {
+		return migration.FileError(err)
+	}
+	now, err := plan.ReadFile(w.Dir)
+	if err != nil {
 		return migration.FileError(err)
 	}
 	if now.Digest() != w.Plan.Digest() {

@@ -59,7 +59,7 @@ func Open(o PlanOptions) (_ *Planned, err error) {
 	if o.Write {
 		open = plan.Lock
 	}
-	if p.state, p.plan, err = open(o.Dir); err != nil {
+	if p.state, err = open(o.Dir); err != nil {
 		return nil, migration.FileError(err)
 	}
 	if err := p.open(); err != nil {
@@ -69,6 +69,9 @@ func Open(o PlanOptions) (_ *Planned, err error) {
 }
 
 func (p *Planned) open() (err error) {
+	if p.plan, err = plan.ReadFile(p.Dir); err != nil {
+		return migration.FileError(err)
+	}
 	if p.plan.Dump != nil {
 		return failure.Usagef("%s: the plan is about a dump", p.Dir)
 	}

@@ -101,7 +101,7 @@ func (o *switchVerb) complete(args []string) error {
 		return failure.Usagef("--db is required, or one directory instead of the names of collections")
 	}
 	o.dir = args[0]
-	d, err := plan.ReadDir(o.dir)
+	d, err := plan.Look(o.dir)
 	o.state = d
 	switch {
 	case err != nil && !strings.ContainsAny(o.dir, "./"):

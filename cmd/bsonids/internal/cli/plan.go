@@ -221,15 +221,19 @@ func (o *planVerb) count(p *plan.Plan, file string) {
 // update brings the plan of a directory up to date.
 func (o *planVerb) update(ctx context.Context) (err error) {
 	name := plan.PlanFile
-	d, p, err := plan.Lock(o.dir)
+	d, err := plan.Lock(o.dir)
 	if errors.Is(err, files.ErrInUse) {
 		name = plan.NewFile
-		d, p, err = plan.Look(o.dir)
+		d, err = plan.Look(o.dir)
 	}
 	if err != nil {
 		return migration.FileError(err)
 	}
 	defer func() { err = errors.Join(err, d.Close()) }()
+	p, err := plan.ReadFile(o.dir)
+	if err != nil {
+		return migration.FileError(err)
+	}
 	switch {
 	case p.Dump != nil || o.dump != "":
 		return failure.Usagef("%s has a plan already, and that of a dump is not brought up to date: name another directory", o.dir)

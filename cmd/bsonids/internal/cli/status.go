@@ -59,7 +59,7 @@ func (o *statusVerb) complete(args []string) (err error) {
 	case (len(args) == 1) == (o.database != ""):
 		return failure.Usagef("give either the directory of a migration or --db")
 	case len(args) == 1:
-		if o.state, err = plan.ReadDir(args[0]); err != nil {
+		if o.state, err = plan.Look(args[0]); err != nil {
 			return failure.Usagef("%v", err)
 		}
 		o.database = o.state.Plan.Database

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -20,10 +21,10 @@ func (s *State) Edit(p *Plan) (e Edited, err error) {
 	switch {
 	case s.Undone != "" && !s.Restored:
 		return e, fmt.Errorf("%s: the plan was undone on %s, and the undo has not ended: run bsonids undo %s --write first", s.dir, s.Undone, s.dir)
-	case s.Undone != "", !s.sealed:
+	case s.Undone != "", !s.Sealed():
 		e.New = p.Steps()
 	case s.Plan.Part != p.Part:
-		return e, &FrozenError{[]string{fmt.Sprintf("the part was %s and is %s", s.Plan.part(), p.part())}}
+		return e, &FrozenError{[]string{fmt.Sprintf("the part was %s and is %s", cmp.Or(s.Plan.Part, "all documents"), cmp.Or(p.Part, "all documents"))}}
 	default:
 		begun, idle, err := s.begun()
 		if err != nil {
@@ -40,7 +41,7 @@ func (s *State) Edit(p *Plan) (e Edited, err error) {
 
 // begun returns the sealed steps that may have converted values, and the others.
 func (s *State) begun() (begun, idle []Step, err error) {
-	for _, st := range s.steps {
+	for _, st := range s.Made {
 		is, err := hasBegun(st.Files(s.dir), st)
 		switch {
 		case err != nil:
@@ -50,9 +51,9 @@ func (s *State) begun() (begun, idle []Step, err error) {
 		default:
 			idle = append(idle, st)
 			// The copy is as the step before it has made it.
-			i := slices.IndexFunc(s.past, func(o Step) bool { return st.Again && o.alike(st) && o.Pass == st.Of })
+			i := slices.IndexFunc(s.Past, func(o Step) bool { return st.Again && o.alike(st) && o.Pass == st.Of })
 			if i >= 0 {
-				begun = append(begun, s.past[i])
+				begun = append(begun, s.Past[i])
 			}
 		}
 	}
@@ -61,7 +62,7 @@ func (s *State) begun() (begun, idle []Step, err error) {
 
 // Before returns the step that st goes on from.
 func (s *State) Before(st Step) Step {
-	for _, o := range slices.Concat(s.steps, s.past) {
+	for _, o := range slices.Concat(s.Made, s.Past) {
 		if o.alike(st) && o.Pass == st.Of && !o.Listed {
 			return o
 		}
@@ -71,7 +72,7 @@ func (s *State) Before(st Step) Step {
 
 // Later returns the steps that convert what st has listed.
 func (s *State) Later(st Step) (later []Step) {
-	for _, o := range s.steps {
+	for _, o := range s.Made {
 		if o.Listed && o.alike(st) && o.Of == st.Pass && !st.Listed {
 			later = append(later, o)
 		}
@@ -81,7 +82,7 @@ func (s *State) Later(st Step) (later []Step) {
 
 // Is reports whether the plan is the one that is sealed, with the steps.
 func (s *State) Is(p *Plan, steps []Step) bool {
-	return s.Plan.Digest() == p.Digest() && slices.EqualFunc(s.steps, steps, Step.equal)
+	return s.Plan.Digest() == p.Digest() && slices.EqualFunc(s.Made, steps, Step.equal)
 }
 
 // LostError is the error of the state file of a step that is missing, damaged, or of another conversion.
@@ -164,7 +165,7 @@ func (s *State) number(steps, others []Step) {
 	for i := range steps {
 		st := &steps[i]
 		st.Pass = 0
-		for slices.ContainsFunc(slices.Concat(steps[:i], others, s.steps, s.past), func(o Step) bool { return o.stem() == st.stem() }) {
+		for slices.ContainsFunc(slices.Concat(steps[:i], others, s.Made, s.Past), func(o Step) bool { return o.stem() == st.stem() }) {
 			st.Pass++
 		}
 	}
@@ -179,7 +180,7 @@ func (s *State) strangers() (idle []Files, err error) {
 		return nil, err
 	}
 	known := make(map[string]bool)
-	for _, st := range slices.Concat(s.steps, s.past) {
+	for _, st := range slices.Concat(s.Made, s.Past) {
 		known[st.stem()] = true
 	}
 	for _, e := range entries {

@@ -186,7 +186,7 @@ func TestUnknownStep(t *testing.T) {
 		if _, err := ReadState(dir); err == nil || !strings.Contains(err.Error(), "is of a conversion that") {
 			t.Error(err)
 		}
-		if _, _, err := Lock(dir); err == nil {
+		if _, err := Lock(dir); err == nil {
 			t.Error("it is locked")
 		}
 	}

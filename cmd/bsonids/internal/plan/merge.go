@@ -22,7 +22,7 @@ func (s *State) Update(sv *survey.Survey, name string, adds []string) (p *Plan, 
 		return nil, nil, err
 	}
 	var begun []Step
-	if s.sealed && !s.Restored {
+	if s.Sealed() && !s.Restored {
 		if begun, _, err = s.begun(); err != nil {
 			return nil, nil, err
 		}

@@ -1,14 +1,10 @@
 package plan
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 )
-
-// part names the documents that the plan is about.
-func (p *Plan) part() string { return cmp.Or(p.Part, "all documents") }
 
 // Divide makes the plan one about a part of the documents of each collection, such as 2/8.
 func (p *Plan) Divide(part string) {

@@ -20,25 +20,15 @@ import (
 // State is a plan that is applied, in the directory of a migration. Each of its steps has files of its
 // own there.
 type State struct {
+	facts
 	// Plan is the sealed copy: what the steps were made of. It is the plan that a person edits if nothing is
 	// sealed.
 	Plan *Plan
-	// Undone is when bsonids undo began to restore the values. It is empty if it did not. Restored is set when
-	// it has ended.
-	Undone   string
-	Restored bool
-	// Converted is the last dump that was converted; nil if there is none, or for a database of a server.
-	Converted *Converted
 
 	dir    string
-	sealed bool
-	steps  []Step       // sealed; their decisions are in their state files
-	past   []Step       // of earlier copies of the plan: only their files are left
 	ledger *ledger.File // nil if the state is only read
-	// migration is the random id of the ledger; empty if there is none. recorded is the epoch of the migration that its record
-	// has for certain.
+	// migration is the random id of the ledger; empty if there is none.
 	migration string
-	recorded  int64
 }
 
 // Converted is a converted dump.
@@ -55,16 +45,18 @@ type Done struct {
 	Skipped   int64 `json:"documentsSkipped"`
 }
 
-// facts are the facts of the ledger of a plan.
+// facts are the facts of the ledger of a plan. They are zero if nothing is sealed.
 type facts struct {
-	Digest   string `json:"digest"`
-	Plan     string `json:"plan"` // YAML without comments
-	Steps    []Step `json:"steps"`
-	Past     []Step `json:"past,omitempty"`
+	Digest string `json:"digest"`
+	Text   string `json:"plan"`           // YAML without comments
+	Made   []Step `json:"steps"`          // those that are sealed; their decisions are in their state files
+	Past   []Step `json:"past,omitempty"` // of earlier copies of the plan: only their files are left
+	// Undone is when bsonids undo began to restore the values. It is empty if it did not. Restored is set when
+	// it has ended.
 	Undone   string `json:"undone,omitempty"`
 	Restored bool   `json:"restored,omitempty"`
-	Recorded int64  `json:"recorded,omitempty"`
-
+	Epoch    int64  `json:"recorded,omitempty"` // of the migration, which its record has for certain
+	// Converted is the last dump that was converted; nil if there is none, or for a database of a server.
 	Converted *Converted `json:"converted,omitempty"`
 }
 
@@ -133,45 +125,35 @@ func ReadFile(dir string) (*Plan, error) {
 	return p, nil
 }
 
-// Lock locks the directory of a migration, and reads the plan that a person edits. It returns an error if
-// another process uses the directory, or if that has no plan. The caller must close the State.
-func Lock(dir string) (*State, *Plan, error) {
-	if _, err := os.Stat(filepath.Join(dir, PlanFile)); err != nil { // nothing is created
-		return nil, nil, err
-	}
-	s, err := open(dir)
-	if err != nil {
-		return nil, nil, err
-	}
-	p, err := ReadFile(dir)
-	if err != nil {
-		return nil, nil, errors.Join(err, s.Close())
-	}
-	return s, p, nil
-}
-
-// Look reads the directory of a migration without locking it, and the plan that a person edits.
-func Look(dir string) (*State, *Plan, error) {
-	p, err := ReadFile(dir)
-	if err != nil {
-		return nil, nil, err
-	}
-	s, err := ReadState(dir)
-	if errors.Is(err, ErrNoState) {
-		return &State{dir: dir, Plan: p}, p, nil
-	}
-	return s, p, err
-}
-
-// LockState opens the state in dir. The error wraps [ErrNoState] if there is none. The caller must close
-// the State.
-func LockState(dir string) (*State, error) {
-	if _, err := ReadState(dir); err != nil { // nothing is created
+// Lock locks the directory of a migration, and reads it as [Look] does. It returns an error if another process uses
+// the directory. The caller must close the State.
+func Lock(dir string) (*State, error) {
+	if _, err := Look(dir); err != nil { // nothing is created
 		return nil, err
 	}
 	s, err := open(dir)
-	if err == nil && !s.sealed {
-		err = errors.Join(fmt.Errorf("%s: %w", dir, ErrNoState), s.Close())
+	if err == nil && !s.Sealed() {
+		if s.Plan, err = ReadFile(dir); err != nil {
+			err = errors.Join(err, s.Close())
+		}
+	}
+	return s, err
+}
+
+// LockState is [Lock] for a plan that is applied. The error wraps [ErrNoState] if none is.
+func LockState(dir string) (*State, error) {
+	if _, err := ReadState(dir); err != nil {
+		return nil, err
+	}
+	return Lock(dir)
+}
+
+// Look reads the directory of a migration without locking it. If no plan is applied, the State has the one that a
+// person edits.
+func Look(dir string) (s *State, err error) {
+	if s, err = ReadState(dir); errors.Is(err, ErrNoState) {
+		s = &State{dir: dir}
+		s.Plan, err = ReadFile(dir)
 	}
 	return s, err
 }
@@ -197,19 +179,6 @@ func ledgerError(path string, err error) error {
 		return fmt.Errorf("%s: %w; put the latest copy of it back: nothing else knows what was converted", path, err)
 	}
 	return fmt.Errorf("%s: %w", path, err)
-}
-
-// ReadDir reads the plan in dir, and its state if it is applied. It locks nothing.
-func ReadDir(dir string) (*State, error) {
-	s, err := ReadState(dir)
-	if errors.Is(err, ErrNoState) {
-		s = &State{dir: dir}
-		s.Plan, err = ReadFile(dir)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return s, nil
 }
 
 // ReadState reads the state in dir without locking it.
@@ -240,25 +209,24 @@ func stateOf(dir string, has ledger.Facts) (*State, error) {
 	path := filepath.Join(dir, LedgerFile)
 	s := &State{dir: dir}
 	if len(has) > 0 { // otherwise a process was killed after it made the file
-		var f facts
-		if err := has.Decode(&f); err != nil {
+		if err := has.Decode(&s.facts); err != nil {
 			return nil, ledgerError(path, err)
 		}
-		p, err := Parse([]byte(f.Plan))
-		if err != nil || p.Digest() != f.Digest {
+		p, err := Parse([]byte(s.Text))
+		if err != nil || p.Digest() != s.Digest {
 			return nil, ledgerError(path, journal.ErrDamaged)
 		}
-		s.sealed, s.Plan, s.steps, s.past, s.Undone, s.Restored, s.recorded, s.Converted = true, p, f.Steps, f.Past, f.Undone, f.Restored, f.Recorded, f.Converted
+		s.Plan = p
 	}
 	if _, err := s.strangers(); err != nil {
 		return nil, err
 	}
-	for _, st := range s.steps {
+	for _, st := range s.Made {
 		if of, err := convert.ReadState(st.Files(dir).State); err == nil && s.Undone == "" { // the ledger may have lost its last record
 			s.Undone = of.Undone
 		}
 	}
-	if !s.sealed {
+	if !s.Sealed() {
 		return s, fmt.Errorf("%s: %w", dir, ErrNoState)
 	}
 	return s, nil
@@ -266,34 +234,33 @@ func stateOf(dir string, has ledger.Facts) (*State, error) {
 
 // Groups returns the groups of steps, as [Plan.Groups] does: of those that are sealed, or those of the plan.
 func (s *State) Groups() [][]Step {
-	if !s.sealed {
+	if !s.Sealed() {
 		return s.Plan.Groups()
 	}
-	return s.Plan.groups(s.steps)
+	return s.Plan.groups(s.Made)
 }
 
 // Steps returns the steps in the order of the work.
 func (s *State) Steps() []Step { return slices.Concat(s.Groups()...) }
 
 // All returns the steps, and those of earlier copies of the plan whose files are left.
-func (s *State) All() []Step { return slices.Concat(s.steps, s.past) }
+func (s *State) All() []Step { return slices.Concat(s.Made, s.Past) }
 
 // Sealed reports whether a plan is applied: every step has a state file with its decision.
-func (s *State) Sealed() bool { return s.sealed }
+func (s *State) Sealed() bool { return s.Digest != "" }
 
 // Adopt writes to the ledger that the plan is applied by the steps, whose decisions must be in their state
 // files. Nothing is converted by a plan before that.
 func (s *State) Adopt(p *Plan, steps []Step) error {
 	var past []Step
-	for _, st := range slices.Concat(s.past, s.steps) {
+	for _, st := range slices.Concat(s.Past, s.Made) {
 		// The files of one that has not begun are of no use.
 		if begun, err := hasBegun(st.Files(s.dir), st); (begun || err != nil) && !slices.ContainsFunc(steps, st.equal) {
 			past = append(past, st)
 		}
 	}
-	s.past = past
-	s.Plan, s.steps, s.sealed, s.Undone, s.Restored = p, steps, true, "", false
-	if err := s.save(); err != nil {
+	s.Past, s.Undone, s.Restored = past, "", false
+	if err := s.seal(p, steps); err != nil {
 		return err
 	}
 	return s.Clean()
@@ -301,13 +268,18 @@ func (s *State) Adopt(p *Plan, steps []Step) error {
 
 // AdoptDump writes to the ledger that the plan, which is about a dump, is applied, and what was converted by it.
 func (s *State) AdoptDump(p *Plan, c *Converted) error {
-	s.Plan, s.steps, s.sealed, s.Converted = p, p.Steps(), true, c
+	s.Converted = c
+	return s.seal(p, p.Steps())
+}
+
+func (s *State) seal(p *Plan, steps []Step) error {
+	s.Plan, s.Made, s.Text, s.Digest = p, steps, p.canonical(), p.Digest()
 	return s.save()
 }
 
 // save writes to the ledger what has changed.
 func (s *State) save() error {
-	has, err := ledger.FactsOf(facts{s.Plan.Digest(), s.Plan.canonical(), s.steps, s.past, s.Undone, s.Restored, s.recorded, s.Converted})
+	has, err := ledger.FactsOf(s.facts)
 	if err == nil {
 		err = s.ledger.Set(has)
 	}
@@ -350,11 +322,11 @@ func (s *State) Conversions() (names []string, all bool) {
 }
 
 // Recorded returns the epoch of the migration that its record has for certain, or 0.
-func (s *State) Recorded() int64 { return s.recorded }
+func (s *State) Recorded() int64 { return s.Epoch }
 
 // MarkRecorded notes that the record has the epoch.
 func (s *State) MarkRecorded(epoch int64) error {
-	s.recorded = epoch
+	s.Epoch = epoch
 	return s.save()
 }
 
