@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,7 +16,6 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/migration"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/report"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/server"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/terminal"
 )
@@ -208,15 +208,7 @@ func (o *switchVerb) ended(r exchange.Result, err error) error {
 	if o.dir != "" {
 		r.Release = o.command("release", o.dir, "--write")
 	}
-	if o.output == formatJSON {
-		err = errors.Join(err, report.CutoverJSON(o.out, r.Cutover))
-	} else {
-		report.WriteCutover(o.out, r.Cutover)
-	}
-	if err == nil && r.Conflicts() > 0 {
-		err = failure.ErrIncomplete
-	}
-	return err
+	return cmp.Or(err, o.print(r.Cutover, r.Conflicts() == 0))
 }
 
 // switchWay describes how to proceed after the error failed in a cutover or its undo.

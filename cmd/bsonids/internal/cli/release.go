@@ -50,15 +50,7 @@ func (o *switchVerb) releaseGroup(ctx context.Context, e *exchange.Exchange, nam
 	if err != nil {
 		return err
 	}
-	if o.output == formatJSON {
-		err = report.ReleaseJSON(o.out, r.Cutover)
-	} else {
-		report.WriteRelease(o.out, r.Cutover)
-	}
-	if err == nil && len(r.Left) > 0 {
-		err = failure.ErrIncomplete
-	}
-	return err
+	return o.print(report.Released{Cutover: r.Cutover}, len(r.Left) == 0)
 }
 
 // releaseGuards removes the guards of the collections, and prints how each ended.

@@ -119,7 +119,7 @@ func (e *Exchange) carryOut(ctx context.Context, r *Result, kind string, do func
 	on.ID, on.Check = c.ID, l.check
 	defer on.Close()
 	err = do(&cutover.Cutover{Cutover: c, DB: on, Notice: on.Notice})
-	r.Begun, r.Failed = c.Token != "", err != nil
+	r.Begun = c.Token != ""
 	return err
 }
 

@@ -88,11 +88,7 @@ func (a Applied) Text(w io.Writer) {
 	}
 	if len(why) > 0 {
 		fmt.Fprintln(w)
-		t := newTable(w, "skipped because", "times")
-		for _, reason := range slices.Sorted(maps.Keys(why)) {
-			t.AppendRow([]any{reason, why[reason]})
-		}
-		t.Render()
+		list(w, slices.Sorted(maps.Keys(why)), func(reason string) []any { return []any{reason, why[reason]} }, "skipped because", "times")
 	}
 	if skipped > 0 {
 		fmt.Fprintf(w, "\n%d documents have values that are left as they are; the skip lists are in %s.\n", skipped, a.Dir)

@@ -19,7 +19,6 @@ type Cutover struct {
 	Database    string
 	Conversions map[string]rule.Conversion // by the name of the collection
 	Written     bool
-	Failed      bool
 	RollBack    bool     // what would be done is a roll-back
 	Undo        bool     // it is undone after its release
 	Release     string   // the command that releases the fence
@@ -68,8 +67,7 @@ type cutoverExchange struct {
 	Between  []record.Between `json:"createdBetween"`
 }
 
-// CutoverJSON writes what a cutover did as JSON.
-func CutoverJSON(w io.Writer, c Cutover) error {
+func (c Cutover) document() any {
 	exchanges := []cutoverExchange{}
 	for _, x := range c.Collections {
 		conv := c.Conversions[x.Name]
@@ -79,7 +77,7 @@ func CutoverJSON(w io.Writer, c Cutover) error {
 	if c.state() == record.Switched {
 		release = c.Release
 	}
-	return JSON(w, struct {
+	return struct {
 		Database    string            `json:"database"`
 		Written     bool              `json:"written"`
 		State       string            `json:"state"`
@@ -88,22 +86,19 @@ func CutoverJSON(w io.Writer, c Cutover) error {
 		Refused     int64             `json:"refusedMilliseconds"`
 		Untracked   string            `json:"comparedAllBehindFence,omitempty"`
 		Collections []cutoverExchange `json:"collections"`
-	}{c.Database, c.Written, c.state(), c.Reason, release, c.refused().Milliseconds(), c.Untracked, exchanges})
+	}{c.Database, c.Written, c.state(), c.Reason, release, c.refused().Milliseconds(), c.Untracked, exchanges}
 }
 
-// WriteCutover writes what a cutover did, or would do.
-func WriteCutover(w io.Writer, c Cutover) {
+// Text writes what a cutover did, or would do.
+func (c Cutover) Text(w io.Writer) {
 	fmt.Fprintf(w, "%s: cutover of %d collections%s\n\n", c.Database, len(c.Collections), dry(c.Written))
-	t := newTable(w, "collection", "new", "kept as", "documents", "inserted", "replaced", "deleted", "gap")
-	for _, x := range c.Collections {
-		gap := "·"
+	list(w, c.Collections, func(x record.Exchange) []any {
+		gap, n := "·", x.Compared
 		if x.InAt != nil {
 			gap = fmt.Sprintf("%d ms", x.Gap().Milliseconds())
 		}
-		n := x.Compared
-		t.AppendRow([]any{terminal.Cell(x.Name), terminal.Cell(x.New), terminal.Cell(x.Kept), n.Documents, n.Inserted, n.Replaced, n.Deleted, gap})
-	}
-	t.Render()
+		return []any{terminal.Cell(x.Name), terminal.Cell(x.New), terminal.Cell(x.Kept), n.Documents, n.Inserted, n.Replaced, n.Deleted, gap}
+	}, "collection", "new", "kept as", "documents", "inserted", "replaced", "deleted", "gap")
 	if c.Undo {
 		fmt.Fprintln(w, "\nInserted, replaced and deleted are documents of the old collections, because the new ones were changed since the cutover.")
 	} else {
@@ -175,24 +170,26 @@ type releasedCollection struct {
 	Drop       string `json:"mongosh"`
 }
 
-// ReleaseJSON writes what a command did to release the fence as JSON.
-func ReleaseJSON(w io.Writer, c Cutover) error {
+// Released is what a command did to release the fence.
+type Released struct{ Cutover }
+
+func (c Released) document() any {
 	out := []releasedCollection{}
 	for _, x := range c.Collections {
 		out = append(out, releasedCollection{x.Name, c.Written && !slices.Contains(c.Left, x.Name), x.Kept, c.drop(x.Kept)})
 	}
 	_, total := c.Refused(c.Updated)
-	return JSON(w, struct {
+	return struct {
 		Database    string               `json:"database"`
 		Written     bool                 `json:"written"`
 		State       string               `json:"state"`
 		Refused     int64                `json:"refusedMilliseconds"`
 		Collections []releasedCollection `json:"collections"`
-	}{c.Database, c.Written, c.State, total.Milliseconds(), out})
+	}{c.Database, c.Written, c.State, total.Milliseconds(), out}
 }
 
-// WriteRelease writes what a command did to release the fence.
-func WriteRelease(w io.Writer, c Cutover) {
+// Text writes what a command did to release the fence.
+func (c Released) Text(w io.Writer) {
 	if c.Written {
 		fmt.Fprintf(w, "%s: the new collections have the validators that they had before the cutover.\n", c.Database)
 		if _, total := c.Refused(c.Updated); total > 0 {

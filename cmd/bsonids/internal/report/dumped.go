@@ -17,26 +17,18 @@ type DumpProof struct {
 
 // write writes the proof as a table.
 func (p *DumpProof) write(w io.Writer) {
-	t := newTable(w)
-	t.AppendRow([]any{"documents of " + p.Path, p.Documents})
-	t.AppendRow([]any{"documents of " + p.Out + " equal to their converted source", p.Equal})
-	t.AppendRow([]any{"different", p.Wrong})
-	t.AppendRow([]any{"missing", p.Missing})
-	t.AppendRow([]any{"without a source", p.Extra})
-	t.AppendRow([]any{"differences in metadata and files", p.Other})
 	fmt.Fprintln(w)
-	t.Render()
+	facts(w, "documents of "+p.Path, p.Documents, "documents of "+p.Out+" equal to their converted source", p.Equal, "different", p.Wrong,
+		"missing", p.Missing, "without a source", p.Extra, "differences in metadata and files", p.Other)
 	if len(p.Findings) == 0 {
 		return
 	}
 	fmt.Fprintln(w)
-	t = newTable(w, "collection", "_id", "finding")
-	for _, f := range p.Findings {
+	list(w, p.Findings, func(f offline.Finding) []any {
 		id := ""
 		if f.ID.Type != 0 {
 			id = mongosh(f.ID)
 		}
-		t.AppendRow([]any{terminal.Cell(f.Namespace), id, f.Reason})
-	}
-	t.Render()
+		return []any{terminal.Cell(f.Namespace), id, f.Reason}
+	}, "collection", "_id", "finding")
 }

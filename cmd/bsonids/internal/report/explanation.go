@@ -1,8 +1,10 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/explain"
@@ -18,67 +20,33 @@ func (e Explanation) Text(w io.Writer) {
 		return
 	}
 	u := e.UUID
-	t := newTable(w)
-	t.AppendRow([]any{"UUID", u.Value.UUID})
-	from := e.Form
+	from, ambiguous := e.Form, []any{}
 	if u.Subtype != nil {
 		from += fmt.Sprintf(": subtype %d, bytes %s", *u.Subtype, u.Octets)
 	}
-	t.AppendRow([]any{"read from", from})
 	if u.Ambiguous {
-		t.AppendRow([]any{"", "the form does not determine the byte order; this is the UUID in network order."})
-		t.AppendRow([]any{"", "See below for the other orders."})
+		ambiguous = []any{"", "the form does not determine the byte order; this is the UUID in network order.", "", "See below for the other orders."}
 	}
-	t.AppendRow([]any{"variant", u.Value.Variant})
-	if u.Value.Version != "" {
-		t.AppendRow([]any{"version", u.Value.Version})
-	}
-	if u.Value.Time != nil {
-		t.AppendRow([]any{"time", u.Value.Time.Format(time.RFC3339Nano)})
-	}
-	t.Render()
+	facts(w, slices.Concat([]any{"UUID", u.Value.UUID, "read from", from}, ambiguous,
+		[]any{"variant", u.Value.Variant, "version", u.Value.Version, "time", at(u.Value.Time, time.RFC3339Nano)})...)
 
 	section(w, "This UUID in each representation")
-	t = newTable(w, "representation", "subtype", "bytes", "mongosh")
-	for _, s := range u.Stored {
-		t.AppendRow([]any{s.Representation, s.Subtype, s.Octets, s.Paste})
-	}
-	t.Render()
+	list(w, u.Stored, func(s explain.Stored) []any { return []any{s.Representation, s.Subtype, s.Octets, s.Paste} }, "representation", "subtype", "bytes", "mongosh")
 	fmt.Fprintln(w)
-	t = newTable(w, "representation", "extended JSON", "newer mongosh and Compass")
-	for _, s := range u.Stored {
-		legacy := s.Legacy
-		if legacy == "" {
-			legacy = s.Paste
-		}
-		t.AppendRow([]any{s.Representation, s.ExtJSON, legacy})
-	}
-	t.Render()
+	list(w, u.Stored, func(s explain.Stored) []any { return []any{s.Representation, s.ExtJSON, cmp.Or(s.Legacy, s.Paste)} },
+		"representation", "extended JSON", "newer mongosh and Compass")
 
 	section(w, "The bytes "+u.Octets+" read in each byte order")
-	t = newTable(w, "order", "UUID", "version", "time")
-	for _, r := range u.Read {
-		version, at := r.Version, ""
-		if version == "" {
-			version = "– (variant: " + r.Variant + ")"
-		}
-		if r.Time != nil {
-			at = r.Time.Format(time.RFC3339)
-		}
-		t.AppendRow([]any{r.Order, r.UUID, version, at})
-	}
-	t.Render()
+	list(w, u.Read, func(r explain.Reading) []any {
+		return []any{r.Order, r.UUID, cmp.Or(r.Version, "– (variant: "+r.Variant+")"), at(r.Time, time.RFC3339)}
+	}, "order", "UUID", "version", "time")
 
 	others(w, u)
 	if len(u.Drivers) == 0 {
 		return
 	}
 	section(w, fmt.Sprintf("How programs print subtype %d with these bytes", *u.Subtype))
-	t = newTable(w, "program", "prints")
-	for _, d := range u.Drivers {
-		t.AppendRow([]any{d.Driver, d.Prints})
-	}
-	t.Render()
+	list(w, u.Drivers, func(d explain.DriverReading) []any { return []any{d.Driver, d.Prints} }, "program", "prints")
 }
 
 // others prints the formats that the bits may be in, in each byte order if the order is not known.
@@ -90,33 +58,16 @@ func others(w io.Writer, u *explain.UUID) {
 	var rows [][]any
 	for _, r := range readings {
 		for _, o := range r.Others {
-			at := ""
-			if o.Time != nil {
-				at = o.Time.Format(time.RFC3339Nano)
-			}
-			rows = append(rows, []any{r.Order, o.Format, at, o.Fields})
+			rows = append(rows, []any{r.Order, o.Format, at(o.Time, time.RFC3339Nano), o.Fields})
 		}
 	}
-	if len(rows) == 0 {
-		return
+	if len(rows) > 0 {
+		section(w, "Other formats that the bits fit")
+		list(w, rows, func(row []any) []any { return row }, "order", "format", "time", "fields")
 	}
-	section(w, "Other formats that the bits fit")
-	t := newTable(w, "order", "format", "time", "fields")
-	for _, row := range rows {
-		t.AppendRow(row)
-	}
-	t.Render()
 }
 
 func objectID(w io.Writer, form string, id explain.ObjectID) {
-	t := newTable(w)
-	t.AppendRow([]any{"ObjectID", id.Hex})
-	t.AppendRow([]any{"read from", form})
-	t.AppendRow([]any{"time", id.Time.Format(time.RFC3339)})
-	t.AppendRow([]any{"process", id.Process + " (5 bytes, random for each process)"})
-	t.AppendRow([]any{"counter", fmt.Sprintf("%d (%06x)", id.Counter, id.Counter)})
-	t.AppendRow([]any{"base64", id.Base64})
-	t.AppendRow([]any{"mongosh", id.Paste})
-	t.AppendRow([]any{"extended JSON", id.ExtJSON})
-	t.Render()
+	facts(w, "ObjectID", id.Hex, "read from", form, "time", id.Time.Format(time.RFC3339), "process", id.Process+" (5 bytes, random for each process)",
+		"counter", fmt.Sprintf("%d (%06x)", id.Counter, id.Counter), "base64", id.Base64, "mongosh", id.Paste, "extended JSON", id.ExtJSON)
 }

@@ -16,12 +16,15 @@ import (
 // new version. A new key does not.
 const schemaVersion = 1
 
-// Result is what a command prints: as a table, and as JSON by its tags.
+// Result is what a command prints: as a table, and as JSON by its tags, or by those of its document.
 type Result interface{ Text(w io.Writer) }
 
 // JSON writes v, which must be encoded as an object with keys, as indented JSON. It adds the key
 // schemaVersion.
 func JSON(w io.Writer, v any) error {
+	if of, ok := v.(interface{ document() any }); ok {
+		v = of.document()
+	}
 	var doc, b bytes.Buffer
 	enc := json.NewEncoder(&doc)
 	enc.SetEscapeHTML(false)

@@ -91,11 +91,7 @@ func (s Step) findings(w io.Writer, found []convert.Skip) {
 		return
 	}
 	fmt.Fprintf(w, "\n%s, %s:\n", terminal.Cell(s.Collection), s.text())
-	t := newTable(w, "_id", "finding")
-	for _, f := range found[:min(len(found), printed)] {
-		t.AppendRow([]any{mongosh(f.ID), f.Reason})
-	}
-	t.Render()
+	list(w, found[:min(len(found), printed)], func(f convert.Skip) []any { return []any{mongosh(f.ID), f.Reason} }, "_id", "finding")
 	if n := len(found) - printed; n > 0 {
 		fmt.Fprintf(w, "… and %d more; --output json lists them\n", n)
 	}

@@ -3,6 +3,8 @@ package report
 import (
 	"fmt"
 	"io"
+	"slices"
+	"time"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
@@ -21,6 +23,34 @@ func newTable(w io.Writer, header ...any) table.Writer {
 		t.AppendHeader(table.Row(header))
 	}
 	return t
+}
+
+// list writes a table with a row for each element.
+func list[T any](w io.Writer, of []T, row func(T) []any, header ...any) {
+	t := newTable(w, header...)
+	for _, x := range of {
+		t.AppendRow(row(x))
+	}
+	t.Render()
+}
+
+// facts writes a table of names and values, which alternate. It leaves out values that are empty.
+func facts(w io.Writer, of ...any) {
+	t := newTable(w)
+	for p := range slices.Chunk(of, 2) {
+		if p[1] != "" {
+			t.AppendRow(p)
+		}
+	}
+	t.Render()
+}
+
+// at returns an instant as text, or nothing.
+func at(t *time.Time, layout string) string {
+	if t == nil {
+		return ""
+	}
+	return t.Format(layout)
 }
 
 // dry is what the title of a report says about a dry run.
