@@ -154,7 +154,7 @@ func (w *writer) save(steps []report.AppliedStep) error {
 		c.Out = migration.Absolute(c.Out)
 	}
 	for _, a := range steps {
-		c.Steps = append(c.Steps, plan.Done{Values: a.Values, Documents: a.Documents, Skipped: a.Skipped})
+		c.Steps = append(c.Steps, a.Changed)
 	}
 	return w.state.AdoptDump(w.Plan, c)
 }

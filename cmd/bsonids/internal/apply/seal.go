@@ -139,7 +139,7 @@ func (st *step) decisions(sv *survey.Survey) ([]decide.Decision, error) {
 	var all map[string]decide.Decision
 	for _, c := range sv.Collections {
 		if c.Name == st.Collection && c.Filter == st.Filter {
-			all = c.Decisions
+			all = c.Scan.Decisions
 		}
 	}
 	decisions := st.Step.Decisions(all, sv.Made)

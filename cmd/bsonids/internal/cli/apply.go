@@ -97,12 +97,12 @@ write per second, of all collections together; 0, or no file, is no limit.`,
 	return cmd
 }
 
-func (o *applyVerb) complete(args []string) (err error) {
+func (o *applyVerb) complete() (err error) {
 	w := &o.work
 	if w.UntilCaughtUp && !w.Follow {
 		return failure.Usagef("--until-caught-up requires --follow")
 	}
-	w.Dir = args[0]
+	w.Dir = o.args[0]
 	if o.plan, err = plan.ReadFile(w.Dir); err != nil {
 		return failure.Usagef("%v", err)
 	}

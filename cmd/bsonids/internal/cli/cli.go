@@ -70,7 +70,7 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 // verb is a command: its flags and arguments become its fields.
 type verb interface {
 	define() *cobra.Command
-	complete(args []string) error // checks the flags and the arguments
+	complete() error // checks the flags and the arguments
 	run(ctx context.Context) error
 }
 
@@ -114,8 +114,8 @@ missing privilege; 130 interrupted.`,
 	for _, v := range c.verbs() {
 		cmd := v.define()
 		cmd.RunE = func(cmd *cobra.Command, args []string) error {
-			c.cmd = cmd
-			if err := v.complete(args); err != nil {
+			c.cmd, c.args = cmd, args
+			if err := v.complete(); err != nil {
 				return err
 			}
 			return v.run(cmd.Context())

@@ -22,6 +22,7 @@ import (
 type console struct {
 	out, err  io.Writer
 	cmd       *cobra.Command // that runs; nil while the command line is read
+	args      []string       // of cmd
 	quiet     bool
 	logFormat string
 	log       *logs.Log // nil if messages are not written as log lines, or before the first one
@@ -47,6 +48,9 @@ func (c *console) logger() *logs.Log {
 	}
 	return c.log
 }
+
+// complete is that of a verb whose flags and arguments need no check.
+func (c *console) complete() error { return nil }
 
 // close ends the connection and the log.
 func (c *console) close() {

@@ -92,15 +92,15 @@ place. A cutover that cannot go on does so by itself.`,
 
 // complete finds the groups of collections: the one that the arguments name, or with a directory, those that its plan
 // copies.
-func (o *switchVerb) complete(args []string) error {
+func (o *switchVerb) complete() error {
 	if o.work.Database != "" {
-		o.groups = []exchange.Group{{Names: args}}
+		o.groups = []exchange.Group{{Names: o.args}}
 		return o.check()
 	}
-	if len(args) != 1 {
+	if len(o.args) != 1 {
 		return failure.Usagef("--db is required, or one directory instead of the names of collections")
 	}
-	o.dir = args[0]
+	o.dir = o.args[0]
 	d, err := plan.Look(o.dir)
 	o.state = d
 	switch {

@@ -104,8 +104,8 @@ some values within one subtype, because only its files told which.`,
 	return cmd
 }
 
-func (o *planVerb) complete(args []string) (err error) {
-	o.dir = args[0]
+func (o *planVerb) complete() (err error) {
+	o.dir = o.args[0]
 	if err := o.checkDump("db", "to", "collection"); err != nil {
 		return err
 	}

@@ -71,7 +71,7 @@ With --fail-on, the exit code is 3 if a field is one of:
 	return cmd
 }
 
-func (o *scanVerb) complete([]string) error {
+func (o *scanVerb) complete() error {
 	for _, word := range o.failOn {
 		if err := oneOf(scan.Kinds, word); err != nil {
 			return failure.Usagef("--fail-on: %v", err)

@@ -16,7 +16,6 @@ import (
 
 type showVerb struct {
 	*console
-	value  string // or a file
 	i3core bool
 }
 
@@ -53,15 +52,10 @@ and the new values. --output does not change it.`,
 	return cmd
 }
 
-func (o *showVerb) complete(args []string) error {
-	o.value = args[0]
-	return nil
-}
-
 func (o *showVerb) run(context.Context) error {
-	v, err := explain.Parse(o.value)
-	if err != nil && migration.Exists(o.value) {
-		return o.file(o.value)
+	v, err := explain.Parse(o.args[0])
+	if err != nil && migration.Exists(o.args[0]) {
+		return o.file(o.args[0])
 	}
 	if err != nil {
 		return failure.Usagef("%v", err)

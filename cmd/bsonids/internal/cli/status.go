@@ -54,12 +54,12 @@ status changes nothing.`,
 	return cmd
 }
 
-func (o *statusVerb) complete(args []string) (err error) {
+func (o *statusVerb) complete() (err error) {
 	switch {
-	case (len(args) == 1) == (o.database != ""):
+	case (len(o.args) == 1) == (o.database != ""):
 		return failure.Usagef("give either the directory of a migration or --db")
-	case len(args) == 1:
-		if o.state, err = plan.Look(args[0]); err != nil {
+	case len(o.args) == 1:
+		if o.state, err = plan.Look(o.args[0]); err != nil {
 			return failure.Usagef("%v", err)
 		}
 		o.database = o.state.Plan.Database

@@ -19,8 +19,7 @@ import (
 
 type undoVerb struct {
 	*console
-	dir      string   // of the migration
-	names    []string // the collections, with a database
+	dir      string // of the migration
 	database string
 	work     undo.Options
 }
@@ -67,15 +66,14 @@ directory is lost.`,
 	return cmd
 }
 
-func (o *undoVerb) complete(args []string) error {
+func (o *undoVerb) complete() error {
 	switch {
 	case o.database != "":
-		o.names = args
-		return (&exchange.Options{Database: o.database}).Check(args)
-	case len(args) != 1:
+		return (&exchange.Options{Database: o.database}).Check(o.args)
+	case len(o.args) != 1:
 		return failure.Usagef("name one directory, or give --db")
 	}
-	o.dir = args[0]
+	o.dir = o.args[0]
 	return nil
 }
 
@@ -88,7 +86,7 @@ func (o *undoVerb) run(ctx context.Context) error {
 		return err
 	}
 	return o.putBack(ctx, s, exchange.Options{Database: o.database, Write: o.work.Write}, func(*exchange.Exchange) ([]exchange.Group, error) {
-		return []exchange.Group{{Names: o.names}}, nil
+		return []exchange.Group{{Names: o.args}}, nil
 	})
 }
 

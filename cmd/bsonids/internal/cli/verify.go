@@ -16,8 +16,6 @@ import (
 
 type verifyVerb struct {
 	*console
-	dir          string   // of the migration
-	paths        []string // of a dump and its conversion
 	allowChanged bool
 }
 
@@ -62,21 +60,24 @@ conversion, unless --allow-changed is given.`,
 	return cmd
 }
 
-func (o *verifyVerb) complete(args []string) error {
-	o.dir, o.paths = args[0], args[1:]
-	return nil
-}
-
 func (o *verifyVerb) run(ctx context.Context) error {
-	state, err := plan.ReadState(o.dir)
+	dir, paths := o.args[0], o.args[1:] // of a dump and its conversion
+	state, err := plan.ReadState(dir)
 	var p report.Proof
 	switch {
 	case err != nil:
 		return failure.Usagef("%v", err)
 	case state.Plan.Dump != nil:
-		p, err = o.verifyConverted(ctx, state)
-	case len(o.paths) > 0:
-		return failure.Usagef("%s is not the plan of a dump: do not give paths", o.dir)
+		if err := o.onlyOf("the plan of a dump", "output"); err != nil {
+			return err
+		}
+		work := verify.DumpOptions{Dir: dir, Stdin: os.Stdin}
+		if len(paths) == 2 {
+			work.In, work.Out = paths[0], paths[1]
+		}
+		p, err = verify.Dump(ctx, o.console, state, work)
+	case len(paths) > 0:
+		return failure.Usagef("%s is not the plan of a dump: do not give paths", dir)
 	default:
 		s, failed := o.session(ctx, server.Write)
 		if failed != nil {
@@ -88,16 +89,4 @@ func (o *verifyVerb) run(ctx context.Context) error {
 		return err
 	}
 	return o.print(p, p.Proven)
-}
-
-// verifyConverted proves the conversion of a dump.
-func (o *verifyVerb) verifyConverted(ctx context.Context, state *plan.State) (p report.Proof, err error) {
-	if err := o.onlyOf("the plan of a dump", "output"); err != nil {
-		return p, err
-	}
-	work := verify.DumpOptions{Dir: o.dir, Stdin: os.Stdin}
-	if len(o.paths) == 2 {
-		work.In, work.Out = o.paths[0], o.paths[1]
-	}
-	return verify.Dump(ctx, o.console, state, work)
 }

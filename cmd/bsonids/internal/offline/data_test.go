@@ -88,7 +88,7 @@ func job(t testing.TB, path string, c rule.Conversion, trusted []string, only ..
 	}
 	j := Job{Input: r.Input, Temp: r.Temp, Progress: r.Progress, Digest: digest, Collections: make(map[string]Planned)}
 	for _, coll := range sv.Collections {
-		d := coll.Decisions[c[0].From.Name]
+		d := coll.Scan.Decisions[c[0].From.Name]
 		d.BySubtype = c[0].From.BySubtype()
 		d.Fields = slices.DeleteFunc(d.Fields, func(f decide.Field) bool {
 			return len(c[0].Fields) > 0 && !slices.ContainsFunc(c[0].Fields, func(p walk.Pattern) bool { return p.MatchField(f.Path) })

@@ -16,25 +16,18 @@ type end struct {
 	forms            []form
 }
 
-// form is the values of an end that are stored in one way.
+// form is the values of an end that are stored in one way. It has no decision if the plan does not have the field.
 type form struct {
-	stored   kinds.Stored
-	decision Decision // empty if the plan does not have the field
-	becomes  string   // name of the kind that they are after the conversion; empty if it is not known
-}
-
-// converted reports whether the values are changed.
-func (f form) converted() bool {
-	_, ok := f.decision.From()
-	return ok
+	Field
+	becomes string // name of the kind that they are after the conversion; empty if it is not known
 }
 
 // String describes the values and the decision about them.
 func (f form) String() string {
-	if f.decision == "" {
-		return string(f.stored) + ", not in the plan"
+	if f.Decision == "" {
+		return string(f.Stored) + ", not in the plan"
 	}
-	return fmt.Sprintf("%s, %s", f.stored, f.decision)
+	return fmt.Sprintf("%s, %s", f.Stored, f.Decision)
 }
 
 func (e end) String() string {
@@ -48,8 +41,8 @@ func (e end) String() string {
 func (e end) ways() string {
 	var s []string
 	for _, f := range e.forms {
-		if !slices.Contains(s, string(f.stored)) {
-			s = append(s, string(f.stored))
+		if !slices.Contains(s, string(f.Stored)) {
+			s = append(s, string(f.Stored))
 		}
 	}
 	return strings.Join(s, " and ")
@@ -63,10 +56,10 @@ func (p *Plan) end(r Reference, i int) end {
 	}
 	if !p.has(e.collection) {
 		for _, s := range r.Outside {
-			e.forms = append(e.forms, form{stored: s, becomes: stays(s, nil)})
+			e.forms = append(e.forms, form{Field{Stored: s}, stays(s, nil)})
 		}
 		if len(r.Outside) == 0 {
-			e.forms = []form{{stored: "not known"}}
+			e.forms = []form{{Field: Field{Stored: "not known"}}}
 		}
 		return e
 	}
@@ -83,13 +76,13 @@ func (p *Plan) end(r Reference, i int) end {
 				if e.path != "" && f.Plain() != path {
 					continue
 				}
-				of := form{f.Stored, f.Decision, stays(f.Stored, f.Evidence)}
+				of := form{f, stays(f.Stored, f.Evidence)}
 				for _, o := range c.Fields { // a document of a Go struct is converted with the value in it
 					if o.Stored == kinds.GoStruct && o.Plain()+".uuid" == f.Plain() && f.Stored == kinds.Subtype0 && f.Decision == Leave {
-						of.decision = o.Decision
+						of.Decision = o.Decision
 					}
 				}
-				if pair, ok := p.pair(of.decision); ok {
+				if pair, ok := p.pair(of.Decision); ok {
 					of.becomes = pair.To
 				}
 				e.forms = append(e.forms, of)
@@ -158,7 +151,7 @@ func (c *checker) reference(r Reference) {
 // of them is converted. Text that is left is compared with binary values by programs that read both, and these
 // read the same UUIDs afterwards.
 func parts(x, y form) bool {
-	text := func(x, y form) bool { return x.stored == kinds.OfText && !x.converted() && y.stored != kinds.OfText }
+	text := func(x, y form) bool { return x.Stored == kinds.OfText && !x.converted() && y.Stored != kinds.OfText }
 	return (x.converted() || y.converted()) && x.becomes != y.becomes && !text(x, y) && !text(y, x)
 }
 

@@ -20,13 +20,13 @@ func observedIn(c survey.Collection) Collection {
 func fields(c survey.Collection) (out []Field) {
 	for _, stored := range []kinds.Stored{kinds.Subtype3, kinds.Subtype0, kinds.OfText, kinds.GoStruct} {
 		orders := stored.Kinds()
-		for i, d := range c.Decisions[orders[0].Name].Fields {
+		for i, d := range c.Scan.Decisions[orders[0].Name].Fields {
 			f := Field{Path: d.Path, Stored: stored}
 			if stored == kinds.GoStruct && !slices.ContainsFunc(c.Scan.Fields, func(s scan.Field) bool { return Plain(s.Path) == f.Plain() && s.Counts.Structs > 0 }) {
 				continue
 			}
 			for _, k := range orders {
-				f.Evidence = append(f.Evidence, evidence(k.Name, c.Decisions[k.Name].Fields[i]))
+				f.Evidence = append(f.Evidence, evidence(k.Name, c.Scan.Decisions[k.Name].Fields[i]))
 			}
 			out = append(out, f)
 		}
@@ -81,9 +81,9 @@ func evidence(kind string, f decide.Field) Evidence {
 }
 
 func decided(c survey.Collection, kind, path string) (decide.Field, bool) {
-	i := slices.IndexFunc(c.Decisions[kind].Fields, func(d decide.Field) bool { return Plain(d.Path) == Plain(path) })
+	i := slices.IndexFunc(c.Scan.Decisions[kind].Fields, func(d decide.Field) bool { return Plain(d.Path) == Plain(path) })
 	if i < 0 {
 		return decide.Field{}, false
 	}
-	return c.Decisions[kind].Fields[i], true
+	return c.Scan.Decisions[kind].Fields[i], true
 }

@@ -28,7 +28,7 @@ func observed(s *survey.Survey) (out []Collection) {
 // the values that are known by equality. A pipe is read only once, so that apply finds its decisions there.
 type Sealed struct {
 	Collections []Collection                          `json:"collections"`
-	Decisions   map[string]map[string]decide.Decision `json:"decisions"` // of the collections, as of survey.Collection
+	Decisions   map[string]map[string]decide.Decision `json:"decisions"` // of the collections, as of scan.Collection
 }
 
 // Seal writes the evidence of the survey to the directory, and returns its SHA-256 in hexadecimal
@@ -36,7 +36,7 @@ type Sealed struct {
 func (s *State) Seal(sv *survey.Survey) (sum string, err error) {
 	e := Sealed{observed(sv), make(map[string]map[string]decide.Decision)}
 	for _, c := range sv.Collections {
-		e.Decisions[c.Name] = c.Decisions
+		e.Decisions[c.Name] = c.Scan.Decisions
 	}
 	b, err := json.Marshal(e)
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/files"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/journal"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/ledger"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/report"
 )
 
 // State is a plan that is applied, in the directory of a migration. Each of its steps has files of its
@@ -33,16 +34,9 @@ type State struct {
 
 // Converted is a converted dump.
 type Converted struct {
-	Out   string `json:"out"` // absolute, or "-" for standard output
-	Ended string `json:"ended"`
-	Steps []Done `json:"steps"` // as those of the plan
-}
-
-// Done is what a step has done with a dump.
-type Done struct {
-	Values    int64 `json:"values"`
-	Documents int64 `json:"documents"`
-	Skipped   int64 `json:"documentsSkipped"`
+	Out   string           `json:"out"` // absolute, or "-" for standard output
+	Ended string           `json:"ended"`
+	Steps []report.Changed `json:"steps"` // as those of the plan
 }
 
 // facts are the facts of the ledger of a plan. They are zero if nothing is sealed.

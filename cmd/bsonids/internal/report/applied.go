@@ -12,13 +12,18 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/terminal"
 )
 
+// Changed is what all runs of a conversion have changed, or would change.
+type Changed struct {
+	Values    int64 `json:"values"`
+	Documents int64 `json:"documents"`
+	Skipped   int64 `json:"documentsSkipped"`
+}
+
 // AppliedStep is what bsonids apply did, or would do, for one conversion.
 type AppliedStep struct {
 	Step
-	Values    int64  `json:"values"`    // changed by all runs, or to change
-	Documents int64  `json:"documents"` // changed by all runs
-	Skipped   int64  `json:"documentsSkipped"`
-	SkipList  string `json:"skipList,omitempty"` // path of the file
+	Changed
+	SkipList string `json:"skipList,omitempty"` // path of the file
 	// Stream is how the copy followed its collection. It is nil if it did not.
 	Stream *convert.Followed `json:"stream,omitempty"`
 	// Findings are documents of a copy that differ from their sources.

@@ -32,10 +32,7 @@ type Status struct {
 type StepStatusOf struct {
 	Step
 	Conversion string `json:"conversion,omitempty"` // its name in the record
-	Documents  int64  `json:"documents"`            // about how many there are to read; 0 if it is not known
-	Read       int64  `json:"documentsRead"`
-	Changed    int64  `json:"documentsChanged"`
-	Skipped    int64  `json:"documentsSkipped"`
+	Counts
 	// PerSecond is the number of documents that the last run has read per second, and SecondsLeft
 	// how long it still reads at this rate. Both are 0 if they are not known.
 	PerSecond   float64    `json:"documentsPerSecond,omitempty"`
@@ -49,6 +46,19 @@ type StepStatusOf struct {
 	Stream *record.Stream `json:"stream,omitempty"`
 }
 
+// Counts are numbers of documents.
+type Counts struct {
+	Documents int64 `json:"documents"` // about how many there are to read; 0 if it is not known
+	Read      int64 `json:"documentsRead"`
+	Changed   int64 `json:"documentsChanged"`
+	Skipped   int64 `json:"documentsSkipped"`
+}
+
+// Add adds those of another part.
+func (c *Counts) Add(o Counts) {
+	c.Documents, c.Read, c.Changed, c.Skipped = c.Documents+o.Documents, c.Read+o.Read, c.Changed+o.Changed, c.Skipped+o.Skipped
+}
+
 // DivisionStatus is how far the conversion of a collection by parts has come: the sum of its parts.
 type DivisionStatus struct {
 	Conversion
@@ -56,11 +66,7 @@ type DivisionStatus struct {
 	Done    int      `json:"partsDone"`
 	Proven  int      `json:"partsProven"`
 	Missing []string `json:"partsMissing"` // those that have not begun, and have no plan that was applied
-	// The documents are those of all parts.
-	Documents int64 `json:"documents"`
-	Read      int64 `json:"documentsRead"`
-	Changed   int64 `json:"documentsChanged"`
-	Skipped   int64 `json:"documentsSkipped"`
+	Counts           // of all parts
 }
 
 // MigrationStatus is a migration that has written to the record.

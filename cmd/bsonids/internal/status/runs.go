@@ -88,7 +88,7 @@ func divisions(steps []report.StepStatusOf) (all []report.DivisionStatus) {
 			for _, s := range steps {
 				if s.Part == part {
 					begun, done, proven = true, done && s.Status == report.DoneStep, proven && s.Verified != nil && *s.Verified
-					d.Documents, d.Read, d.Changed, d.Skipped = d.Documents+s.Documents, d.Read+s.Read, d.Changed+s.Changed, d.Skipped+s.Skipped
+					d.Add(s.Counts)
 				}
 			}
 			d.Parts++

@@ -31,7 +31,7 @@ func Of(state *plan.State) ([]report.StepStatusOf, error) {
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, report.StepStatusOf{Step: a.Step, Conversion: f.Conversion, Changed: a.Documents, Skipped: a.Skipped})
+		out = append(out, report.StepStatusOf{Step: a.Step, Conversion: f.Conversion, Counts: report.Counts{Changed: a.Documents, Skipped: a.Skipped}})
 	}
 	return out, nil
 }

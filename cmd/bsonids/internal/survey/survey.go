@@ -50,9 +50,6 @@ type Collection struct {
 	Malformed int64  // documents that could not be walked
 	Took      time.Duration
 	Scan      scan.Collection
-	// Decisions has the decision for each kind with a byte order, and for text and goStruct, by its
-	// name, for all fields with values of its subtype or form.
-	Decisions map[string]decide.Decision
 	// Kept says what the collection is, if a cutover has left it. It is not to be converted.
 	Kept string
 	// Left is what abandoned migrations have left.
@@ -129,15 +126,11 @@ func Make(ctx context.Context, db *mongo.Database, o Options) (_ *Survey, err er
 	}
 	for _, spec := range specs {
 		filters := s.Filters[spec.Name]
-		if len(filters) == 0 {
+		if len(filters) == 0 || !s.whole(spec.Name) {
 			filters = []Filter{{}}
 		}
 		for _, f := range filters {
-			read := func() error { return s.collection(ctx, spec, f) }
-			if !s.whole(spec.Name) {
-				read = func() error { return s.sample(ctx, spec) }
-			}
-			if err := read(); err != nil {
+			if err := s.read(ctx, spec, f); err != nil {
 				return nil, err
 			}
 		}
@@ -158,7 +151,6 @@ func (s *Survey) Judge(of *scan.Scan) error {
 	for i := range s.Collections {
 		c := &s.Collections[i]
 		c.Scan = judged[c.Namespace(s.Database)]
-		c.Decisions = c.Scan.Decisions
 	}
 	for i := range s.Samples {
 		s.Samples[i].Scan = judged[s.Database+"."+s.Samples[i].Name]
@@ -166,8 +158,6 @@ func (s *Survey) Judge(of *scan.Scan) error {
 	s.References, err = of.References()
 	return err
 }
-
-func (s *surveyor) namespace(name string) string { return s.db.Name() + "." + name }
 
 func (s *surveyor) notRead(name, reason string) {
 	s.survey.NotRead = append(s.survey.NotRead, terminal.Cell(name)+": "+reason)
@@ -220,9 +210,55 @@ func (s *surveyor) keptAs(spec mongo.CollectionSpecification) (what string) {
 	return what
 }
 
-// collection reads the documents of a collection that match the filter.
-func (s *surveyor) collection(ctx context.Context, spec mongo.CollectionSpecification, f Filter) error {
-	c := Collection{Name: spec.Name, Filter: f.Text, Kept: s.keptAs(spec)}
+// samples is the number of documents that are read of a collection that is sampled.
+const samples = 10_000
+
+// read reads the documents of a collection that match the filter, or a sample of them.
+func (s *surveyor) read(ctx context.Context, spec mongo.CollectionSpecification, f Filter) error {
+	c := Collection{Name: spec.Name, Filter: f.Text}
+	from, open, doing := source.Collection{Collection: s.db.Collection(spec.Name), Filter: f.Query}, s.scan.Collection, "reading"
+	whole := s.whole(spec.Name)
+	if !whole {
+		from.Sample, open, doing = samples, s.scan.Sample, "searching"
+	}
+	collector, err := open(s.db.Name(), c.Namespace(""))
+	if err != nil {
+		return err
+	}
+	if whole {
+		s.describe(&c, spec)
+		err = s.Patience.Do(ctx, func() (err error) {
+			collector.Earlier, err = earlierOrders(ctx, s.db, spec, f.Text)
+			return err
+		})
+		if err != nil && failure.Explain(err, "").Kind != failure.Denied { // without the record, the values decide
+			return err
+		}
+	}
+	begin := time.Now()
+	read, err := from.Read(ctx, s.Patience, func(total int64) progress.Progress {
+		begin = time.Now() // also of a pass that begins again
+		return s.Progress(total, doing, s.db.Name()+"."+spec.Name)
+	}, collector)
+	switch n := collector.Documents; {
+	case err != nil && (failure.Explain(err, "").Kind != failure.Denied || slices.Contains(s.Needed, spec.Name)):
+		return err
+	case err != nil:
+		s.notRead(spec.Name, "the user may not read it")
+		s.survey.Denied[spec.Name] = err
+		s.scan.Drop(collector)
+	case whole:
+		c.Documents, c.Malformed, c.Took = n, read.Malformed, time.Since(begin)
+		s.survey.Collections = append(s.survey.Collections, c)
+	default:
+		s.survey.Samples = append(s.survey.Samples, Sample{Name: spec.Name, Read: n, Of: max(read.Documents, n), Random: read.Mode == source.Sample})
+	}
+	return nil
+}
+
+// describe adds what the server and the record tell of a collection.
+func (s *surveyor) describe(c *Collection, spec mongo.CollectionSpecification) {
+	c.Kept = s.keptAs(spec)
 	for _, l := range s.left {
 		if l.Collection == spec.Name && (l.UUID == nil || spec.UUID == nil || l.UUID.Equal(*spec.UUID)) {
 			c.Left = append(c.Left, l)
@@ -231,29 +267,6 @@ func (s *surveyor) collection(ctx context.Context, spec mongo.CollectionSpecific
 	if spec.UUID != nil {
 		c.UUID = hex.EncodeToString(spec.UUID.Data)
 	}
-	coll := s.db.Collection(spec.Name)
-	collector, err := s.scan.Collection(s.db.Name(), c.Namespace(""))
-	if err != nil {
-		return err
-	}
-	err = s.Patience.Do(ctx, func() (err error) {
-		collector.Earlier, err = earlierOrders(ctx, s.db, spec, f.Text)
-		return err
-	})
-	if err != nil && failure.Explain(err, "").Kind != failure.Denied { // without the record, the values decide
-		return err
-	}
-	begin := time.Now()
-	read, err := source.Collection{Collection: coll, Filter: f.Query}.Read(ctx, s.Patience, func(total int64) progress.Progress {
-		begin = time.Now() // also of a pass that begins again
-		return s.Progress(total, "reading", s.namespace(coll.Name()))
-	}, collector)
-	c.Documents, c.Malformed, c.Took = collector.Documents, read.Malformed, time.Since(begin)
-	if err != nil {
-		return s.unread(collector, spec.Name, err)
-	}
-	s.survey.Collections = append(s.survey.Collections, c)
-	return nil
 }
 
 // earlierOrders returns, by field, the legacy orders that earlier conversions of the documents have found. A value that
@@ -270,36 +283,4 @@ func earlierOrders(ctx context.Context, db *mongo.Database, spec mongo.Collectio
 		}
 	}
 	return out, err
-}
-
-// samples is the number of documents that are read of a collection that is sampled.
-const samples = 10_000
-
-// sample reads a part of a collection.
-func (s *surveyor) sample(ctx context.Context, spec mongo.CollectionSpecification) error {
-	collector, err := s.scan.Sample(s.db.Name(), spec.Name)
-	if err != nil {
-		return err
-	}
-	from := source.Collection{Collection: s.db.Collection(spec.Name), Sample: samples}
-	read, err := from.Read(ctx, s.Patience, func(total int64) progress.Progress {
-		return s.Progress(total, "searching", s.namespace(spec.Name))
-	}, collector)
-	if err != nil {
-		return s.unread(collector, spec.Name, err)
-	}
-	n := collector.Documents
-	s.survey.Samples = append(s.survey.Samples, Sample{Name: spec.Name, Read: n, Of: max(read.Documents, n), Random: read.Mode == source.Sample})
-	return nil
-}
-
-// unread forgets a collection that the user may not read, or returns the error. One that is needed must be read.
-func (s *surveyor) unread(c *scan.Collector, name string, err error) error {
-	if failure.Explain(err, "").Kind != failure.Denied || slices.Contains(s.Needed, name) {
-		return err
-	}
-	s.notRead(name, "the user may not read it")
-	s.survey.Denied[name] = err
-	s.scan.Drop(c)
-	return nil
 }
