@@ -97,6 +97,9 @@ func Into(ctx context.Context, source, target *mongo.Collection, o Options) (Res
 	} else if err := c.there.bind(ctx, target); err != nil {
 		return c.res, err
 	}
+	if err := c.Patience.Do(ctx, func() error { return c.bound(ctx) }); err != nil {
+		return c.res, err
+	}
 	if !state.Copied {
 		err := c.copy(ctx)
 		if c.Follow == nil {
@@ -142,6 +145,18 @@ func Into(ctx context.Context, source, target *mongo.Collection, o Options) (Res
 	}
 	state.Done, state.Skipped = true, c.res.All().Skipped
 	return c.res, state.Save()
+}
+
+// bound tells the UUID of the copy.
+func (c *copier) bound(ctx context.Context) error {
+	if c.Bound == nil {
+		return nil
+	}
+	spec, err := specOf(ctx, c.m.New)
+	if err != nil {
+		return err
+	}
+	return c.Bound(ctx, spec.UUID)
 }
 
 func newCopier(source, target *mongo.Collection, o Options) *copier {

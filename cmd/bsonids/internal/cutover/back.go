@@ -34,6 +34,11 @@ func (c *Cutover) Release(ctx context.Context) (left []string, err error) {
 	if err := c.clock(ctx, &c.FreedAt); err != nil {
 		return left, err
 	}
+	all, err := c.DB.Look(ctx)
+	if err != nil {
+		return left, err
+	}
+	c.known(all, func(x *record.Exchange) (old, fresh string) { return x.Kept, x.Name })
 	return left, c.to(ctx, record.Released)
 }
 
@@ -102,16 +107,27 @@ func (c *Cutover) RollBack(ctx context.Context, reason string) error {
 	if err := c.clock(ctx, &c.FreedAt); err != nil {
 		return err
 	}
-	// Where a rename changes UUIDs, the new ones show later that these are the same collections.
 	all, err := c.DB.Look(ctx)
 	if err != nil {
 		return err
 	}
+	c.known(all, func(x *record.Exchange) (old, fresh string) { return x.Name, x.New })
+	return c.to(ctx, record.RolledBack)
+}
+
+// known notes the UUIDs of the collections, which at returns the names of. Where a rename changes UUIDs, the new ones show
+// later that these are the same collections.
+func (c *Cutover) known(all map[string]Info, at func(*record.Exchange) (old, fresh string)) {
 	for i := range c.Collections {
 		x := &c.Collections[i]
-		x.OldID, x.NewID = all[x.Name].ID, all[x.New].ID
+		old, fresh := at(x)
+		if is, ok := all[old]; ok {
+			x.OldID = is.ID
+		}
+		if is, ok := all[fresh]; ok {
+			x.NewID = is.ID
+		}
 	}
-	return c.to(ctx, record.RolledBack)
 }
 
 // turn brings what was changed in new collections that are in place to the old ones.
@@ -207,9 +223,8 @@ func (c *Cutover) beginUndo(ctx context.Context) error {
 	for i := range c.Collections {
 		x := &c.Collections[i]
 		x.Compared, x.Between, x.Unfenced, x.Checked = record.Compared{}, nil, 0, false
-		// Where a rename changes UUIDs, the new ones show later that these are the same collections.
-		x.OldID, x.NewID = all[x.Kept].ID, all[x.Name].ID
 	}
+	c.known(all, func(x *record.Exchange) (old, fresh string) { return x.Kept, x.Name })
 	c.Stream, c.Untracked = nil, ""
 	c.FencedAt, c.InPlaceAt, c.FreedAt = nil, nil, nil
 	return c.to(ctx, record.Undoing)

@@ -11,16 +11,16 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
 )
 
-// decided returns the runs of conversions of a collection that have decisions, with these, and were not undone.
-func decided(ctx context.Context, db *mongo.Database, name string) ([]*Run, error) {
-	runs, err := fetch[*Run](ctx, collection(db), bson.D{{Key: "collection", Value: name}, {Key: "kind", Value: Convert},
-		{Key: "decisions", Value: bson.D{{Key: "$exists", Value: true}}}}, options.Find(), "epoch")
+// decided returns the runs of conversions that a filter selects which have decisions, with these, and were not undone.
+func decided(ctx context.Context, db *mongo.Database, which bson.E) ([]*Run, error) {
+	runs, err := fetch[*Run](ctx, collection(db), bson.D{which, {Key: "kind", Value: Convert},
+		{Key: "decisions", Value: bson.D{{Key: "$exists", Value: true}}}}, options.Find(), "started", "epoch")
 	return slices.DeleteFunc(runs, func(r *Run) bool { return r.Undone != nil }), err
 }
 
 // Shared returns the decisions of the last run that has the collection, pairs, query and division of want. It returns nil if there is no such run.
 func Shared(ctx context.Context, db *mongo.Database, want Run) ([]decide.Decision, error) {
-	runs, err := decided(ctx, db, want.Collection)
+	runs, err := decided(ctx, db, bson.E{Key: "collection", Value: want.Collection})
 	for _, r := range slices.Backward(runs) {
 		if r.like(&want) && r.Division == want.Division {
 			return r.Decisions, nil
@@ -29,17 +29,25 @@ func Shared(ctx context.Context, db *mongo.Database, want Run) ([]decide.Decisio
 	return nil, err
 }
 
-// Earlier returns the decisions of the runs that converted documents of the collection with the UUID, except those
-// that another query selects.
+// Earlier returns the decisions of the runs that converted documents which the collection with the UUID may have, except
+// those that another query selects.
 func Earlier(ctx context.Context, db *mongo.Database, name string, uuid *bson.Binary, query string) (all []decide.Decision, err error) {
 	if uuid == nil {
 		return nil, nil
 	}
-	runs, err := decided(ctx, db, name)
-	for _, r := range runs {
-		if r.UUID != nil && r.UUID.Equal(*uuid) && (r.Query == "" || r.Query == query) {
-			all = append(all, r.Decisions...)
+	earlier, err := history(ctx, db, name, uuid)
+	ids := bson.A{}
+	for _, r := range earlier {
+		if r.Query == "" || r.Query == query {
+			ids = append(ids, r.ID)
 		}
+	}
+	if err != nil || len(ids) == 0 {
+		return nil, err
+	}
+	runs, err := decided(ctx, db, bson.E{Key: "_id", Value: bson.D{{Key: "$in", Value: ids}}})
+	for _, r := range runs {
+		all = append(all, r.Decisions...)
 	}
 	return all, err
 }

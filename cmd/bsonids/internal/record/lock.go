@@ -90,7 +90,11 @@ func Begin(ctx context.Context, db *mongo.Database, q Request) (*Lock, error) {
 			}
 			return nil, err
 		}
-		if err := conflict(runs, &l.run); err != nil {
+		earlier, err := history(ctx, db, q.Run.Collection, q.Run.UUID) // a run that has begun since has the epoch of this one
+		if err != nil {
+			return nil, err
+		}
+		if err := conflict(earlier, &l.run); err != nil {
 			return nil, err
 		}
 		if err := l.mayBeCopy(ctx, runs, q); err != nil {
@@ -174,6 +178,16 @@ func (l *Lock) SetUndoID(ctx context.Context, id string) error {
 	defer l.mu.Unlock()
 	l.run.UndoID = id
 	return l.set(ctx, bson.D{{Key: "undoId", Value: id}})
+}
+
+// SetIntoUUID records the UUID of the copy, which may be nil.
+func (l *Lock) SetIntoUUID(ctx context.Context, uuid *bson.Binary) error {
+	if uuid == nil {
+		return nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.set(ctx, bson.D{{Key: "intoUUID", Value: *uuid}})
 }
 
 // Check returns an error that wraps [ErrTakenOver] if another run has taken over. Call it before

@@ -35,23 +35,40 @@ func (r *Run) stands() bool {
 	return r.Kind == Convert && (r.UndoSize > 0 || r.Progress.Changed > 0) && (r.Undone == nil || !r.Undone.Complete)
 }
 
-// Since returns the last conversion of fields of the log's conversion that began after the undo of the log,
-// and was not undone, or nil if there is none. Values that it converted look like those of the log.
-func Since(ctx context.Context, db *mongo.Database, name, undoID string) (since *Run, err error) {
-	runs, err := read(ctx, collection(db), name)
+// Since returns the last conversion of another migration that was not undone, and without whose undo that of the log which
+// want has would not restore what it says: one that began after the log's conversion and has taken its values, or one that
+// began after the undo of the log, whose values look like those of the log. It returns nil if there is none.
+func Since(ctx context.Context, db *mongo.Database, want Run) (since *Run, err error) {
+	runs, err := history(ctx, db, want.Collection, want.UUID)
 	if err != nil {
 		return nil, err
 	}
-	var undo *Run // the first one of the log
+	var first *Run // of the log
+	undone := false
 	for _, r := range runs {
 		switch {
-		case r.Kind == Undo && r.UndoID == undoID && undo == nil:
-			undo = r
-		case undo != nil && r.stands() && r.Into == "" && r.UndoID != undoID && sameCollection(r, undo) && overlap(r.Pairs, undo.Pairs) && !apart(r, undo):
+		case r.UndoID == want.UndoID:
+			if first == nil {
+				first = r
+			}
+			undone = undone || r.Kind == Undo
+		case first == nil, !r.stands(), apart(r, first):
+		case undone && overlap(r.Pairs, first.Pairs), !r.Abandoned && (r.Migration == "" || r.Migration != want.Migration) && r.takes(first):
 			since = r
 		}
 	}
 	return since, nil
+}
+
+// takes reports whether a pair of the run is about values that one of the other run has made.
+func (r *Run) takes(made *Run) bool {
+	return slices.ContainsFunc(r.Pairs, func(p kinds.Pair) bool {
+		from, _ := p.Subtypes()
+		return slices.ContainsFunc(made.Pairs, func(o kinds.Pair) bool {
+			_, to := o.Subtypes()
+			return from == to && !disjoint(p.Fields, o.Fields)
+		})
+	})
 }
 
 // Beside returns the undo logs of other conversions of the collection that want describes, to the same

@@ -65,7 +65,9 @@ type Run struct {
 
 	Pairs []kinds.Pair `bson:"pairs,omitempty"` // what is converted; none for a cutover
 	Into  string       `bson:"into,omitempty"`
-	Part  string       `bson:"part,omitempty"` // for example 2/8
+	// IntoUUID is the UUID of the copy, if the server reports one. It is nil until the run has found or made the copy.
+	IntoUUID *bson.Binary `bson:"intoUUID,omitempty"`
+	Part     string       `bson:"part,omitempty"` // for example 2/8
 	// Division tells the parts of one division of a collection, which have the same decisions, from those of others.
 	Division string `bson:"division,omitempty"`
 	Query    string `bson:"query,omitempty"` // filter of the documents, if not all

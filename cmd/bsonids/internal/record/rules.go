@@ -176,7 +176,7 @@ func apart(r, want *Run) bool {
 // decisions, or both undo.
 func beside(r, want *Run) bool { return r.Kind == want.Kind && r.Division == want.Division }
 
-// conflict returns an error if earlier runs, which have ended, may have left the values that want
+// conflict returns an error if earlier runs, as [history] returns them, may have left the values that want
 // converts in an order other than that of --from. Values of one subtype do not show whether they
 // were converted.
 func conflict(runs []*Run, want *Run) error {
@@ -186,9 +186,6 @@ func conflict(runs []*Run, want *Run) error {
 	var all []*past // in the order in which they began
 	of := make(map[string]*past)
 	for _, r := range runs {
-		if !sameCollection(r, want) || r.Switches() {
-			continue
-		}
 		if of[r.Conversion] == nil {
 			of[r.Conversion] = &past{}
 			all = append(all, of[r.Conversion])
@@ -196,7 +193,7 @@ func conflict(runs []*Run, want *Run) error {
 		if p := of[r.Conversion]; r.Kind == Undo {
 			p.undo = r
 		} else {
-			p.last, p.wrote = r, p.wrote || r.UndoSize > 0
+			p.last, p.wrote = r, p.wrote || r.UndoSize > 0 || r.Into != "" && r.Progress.Changed > 0
 		}
 	}
 	mine := of[want.Conversion]
@@ -234,7 +231,9 @@ func twice(p kinds.Pair, want *Run, all []*past, resumes bool) error {
 			from, to := o.Subtypes()
 			return from == legacySubtype && to != legacySubtype && covers(o.Fields, p.Fields)
 		}
-		if slices.ContainsFunc(r.Pairs, takes) && u == nil && r.Outcome == Done && !r.Retry && r.Progress.Skipped == 0 && r.Part == "" && r.Query == "" {
+		// A copy in which the collection was found is as its run says, of all parts.
+		done, part := r.Outcome == Done || r.Into != "", r.Part != "" && r.Into == ""
+		if slices.ContainsFunc(r.Pairs, takes) && u == nil && done && !r.Retry && r.Progress.Skipped == 0 && !part && r.Query == "" {
 			return nil // it left no values of subtype 3 that a conversion had made
 		}
 		made := slices.DeleteFunc(slices.Clone(r.Pairs), func(o kinds.Pair) bool {
@@ -249,11 +248,14 @@ func twice(p kinds.Pair, want *Run, all []*past, resumes bool) error {
 			continue
 		case u != nil:
 			return refuseFor(u, ErrTwice, "was not finished: some values are in one order and some in the other", "; finish it with UNDO")
-		case r.Outcome != Done && !r.Retry:
+		case !done && !r.Retry:
 			return refuseFor(r, ErrTwice, "was not finished, and only its files show which values are converted", "; continue it with APPLY, or undo it with UNDO")
 		case want.Retry: // it converts only what is as it was listed
 			continue
-		case r.Retry, r.Progress.Skipped > 0, r.Part != "", r.Query != "", len(made) > 1, !leaves(made[0]):
+		case r.Retry, r.Progress.Skipped > 0, part, r.Query != "", len(made) > 1, !leaves(made[0]):
+			if r.Into != "" {
+				return refuseFor(r, ErrTwice, "has made the copy "+r.Into+", whose values this conversion would convert again", "; if a cutover has put it in place, undo that first with UNDO")
+			}
 			return refuseFor(r, ErrTwice, "has converted values that this conversion would convert again", "; undo it first with UNDO")
 		}
 		return nil // it left the values in the order of --from

@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"go.mongodb.org/mongo-driver/v2/bson"
-
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/ledger"
 )
@@ -29,6 +27,7 @@ func run(epoch int64, conversion string, change ...func(*Run)) *Run {
 func ended(outcome string) func(*Run) { return func(r *Run) { r.Ended, r.Outcome = &begun, outcome } }
 func toStandard(r *Run)               { r.Pairs[0].To = "standard" }
 func skipped(r *Run)                  { r.Progress.Skipped = 1 }
+func copied(r *Run)                   { r.Into, r.UndoID, r.UndoSize, r.Progress.Changed = "n", "", 0, 5 }
 func retry(r *Run)                    { r.Retry = true }
 func undo(r *Run)                     { r.Kind = Undo }
 func fields(f ...string) func(*Run)   { return func(r *Run) { r.Pairs[0].Fields = f } }
@@ -162,8 +161,15 @@ func TestConflict(t *testing.T) {
 			run(0, "c"), ErrTwice},
 		"made of subtype 4, a field back": {[]*Run{run(1, "a", ended(Done), order("standard", "csharpLegacy")), run(2, "b", ended(Done), fields("x"), order("csharpLegacy", "standard"))},
 			run(0, "c"), ErrTwice},
-		"twice to standard":              {[]*Run{run(1, "a", ended(Done), toStandard)}, run(0, "b", toStandard), nil},
-		"another collection of the name": {[]*Run{run(1, "a", ended(Done), func(r *Run) { r.UUID = &bson.Binary{Subtype: 4, Data: make([]byte, 16)} })}, run(0, "b", func(r *Run) { r.UUID = &bson.Binary{Subtype: 4, Data: []byte("0123456789abcdef")} }), nil},
+		"within a copy":           {[]*Run{run(1, "a", ended(Done), copied)}, run(0, "b"), ErrTwice},
+		"within a copy, to go on": {[]*Run{run(1, "a", ended(Done), copied)}, run(0, "b", reverse), nil},
+		"a copy that follows":     {[]*Run{run(1, "a", ended(Stopped), copied)}, run(0, "b", reverse), nil},
+		"a copy of parts":         {[]*Run{run(1, "a", ended(Done), copied, part("1/2")), run(2, "b", ended(Done), copied, part("2/2"))}, run(0, "c", reverse), nil},
+		"a copy, some skipped":    {[]*Run{run(1, "a", ended(Done), copied, skipped)}, run(0, "b", reverse), ErrTwice},
+		"a copy to standard":      {[]*Run{run(1, "a", ended(Done)), run(2, "b", ended(Done), copied, order("csharpLegacy", "standard"))}, run(0, "c"), nil},
+		"a copy of another field": {[]*Run{run(1, "a", ended(Done), fields("x")), run(2, "b", ended(Done), copied, toStandard, fields("y"))}, run(0, "c", fields("x")), ErrTwice},
+		"an empty copy":           {[]*Run{run(1, "a", ended(Done), copied, func(r *Run) { r.Progress.Changed = 0 })}, run(0, "b"), nil},
+		"twice to standard":       {[]*Run{run(1, "a", ended(Done), toStandard)}, run(0, "b", toStandard), nil},
 	} {
 		if err := conflict(tt.runs, tt.want); !errors.Is(err, tt.err) || tt.err == nil && err != nil {
 			t.Errorf("%s: %v, want %v", name, err, tt.err)

@@ -10,12 +10,14 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/migration"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/patience"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/protect"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/report"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/server"
 )
 
 // Plan undoes all conversions of a plan, in the opposite order of the work. The state must be locked if
@@ -25,11 +27,15 @@ func Plan(ctx context.Context, s *migration.Session, o Options, state *plan.Stat
 	if o.Write {
 		s.Pace = patience.Steered(plan.SteeringOf(state.Dir()), s.Warn)
 	}
+	o.migration = state.Migration()
 	o.Batch, _ = s.Gentle(ctx, 1, o.Batch, 1)
 	if err := s.Fits(ctx, state.Plan.Database, state); err != nil {
 		return nil, err
 	}
 	if o.own, err = logsWhole(ctx, s, state); err != nil {
+		return nil, err
+	}
+	if err := inOrder(ctx, s, state, o); err != nil {
 		return nil, err
 	}
 	if err := putBack(); err != nil {
@@ -127,6 +133,32 @@ func step(ctx context.Context, s *migration.Session, o Options, state *plan.Stat
 	}
 	out.Step = of.Step
 	return out, err
+}
+
+// inOrder returns an error if a later conversion of another plan has to be undone before one of the conversions of this one.
+func inOrder(ctx context.Context, s *migration.Session, state *plan.State, o Options) error {
+	db := s.Client.Database(state.Plan.Database)
+	for _, st := range state.Steps() {
+		of, err := migration.StateOf(state, st)
+		if err != nil || st.Into != "" || of.UndoID == "" {
+			continue // nothing was changed, as far as the files tell
+		}
+		coll, log := db.Collection(st.Collection), record.Run{UndoID: of.UndoID, Migration: o.migration}
+		err = s.Do(ctx, func() error {
+			spec, err := server.FindCollection(ctx, coll)
+			if err != nil {
+				if failure.Explain(err, "").Kind == failure.Usage { // it does not exist, which the step says
+					return nil
+				}
+				return err
+			}
+			return last(ctx, coll, spec.UUID, log, state.Files(st).UndoLog)
+		})
+		if err != nil {
+			return &migration.CollectionError{Collection: st.Collection, Err: err}
+		}
+	}
+	return nil
 }
 
 // logsWhole returns the ids of the undo logs of the plan, and an error that names each of them, and each state

@@ -6,9 +6,11 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"path/filepath"
 	"slices"
 	"time"
 
+	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
@@ -25,7 +27,8 @@ type Options struct {
 	AllowChanged bool // values that cannot be restored are accepted, and the undo is complete
 	Batch        int
 
-	own []string // the ids of the other undo logs of a plan
+	own       []string // the ids of the other undo logs of a plan
+	migration string   // random id of the plan; empty without one
 }
 
 // undo restores the values of one undo log.
@@ -122,17 +125,24 @@ func Log(ctx context.Context, s *migration.Session, o Options, path string) (u r
 	return u, errors.Join(log.Mark(time.Now(), all), w.Do(ctx, func() error { return run.MarkUndone(ctx, all) }))
 }
 
-// last returns an error if the values that the log restores may be those of a later conversion.
+// last returns an error if a later conversion has taken the values that the log restores, or may have made them.
 func (w *undo) last(ctx context.Context) error {
-	since, err := record.Since(ctx, w.coll.Database(), w.coll.Name(), w.log.ID)
+	return last(ctx, w.coll, w.spec.UUID, record.Run{UndoID: w.log.ID, Migration: w.migration}, w.path)
+}
+
+// last returns an error if a later conversion has taken the values of the collection that the log of a run restores, or
+// may have made them.
+func last(ctx context.Context, coll *mongo.Collection, uuid *bson.Binary, of record.Run, path string) error {
+	of.Collection, of.UUID = coll.Name(), uuid
+	since, err := record.Since(ctx, coll.Database(), of)
 	switch {
 	case migration.Denied(err) || err == nil && since == nil:
 		return nil
 	case err != nil:
 		return err
 	}
-	return failure.Usagef("%s is the log of an earlier conversion, which was undone: since then, %s has converted values, and has the undo log %s; undo that one first",
-		w.path, since, since.UndoLog)
+	return failure.Usagef("%s is the log of an earlier conversion: since then, %s has converted values, and has its files in %s; undo that one first",
+		path, since, filepath.Dir(cmp.Or(since.State, since.UndoLog)))
 }
 
 // beside warns about other conversions, which may have written the values that the log does not have.

@@ -1,0 +1,96 @@
+package record
+
+import (
+	"context"
+	"slices"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+)
+
+// named is a collection by its name and its UUID, which is nil if it is not known.
+type named struct {
+	name string
+	uuid *bson.Binary
+}
+
+// is reports whether both are the same collection, which may have been renamed.
+func (n named) is(o named) bool {
+	if n.uuid == nil || o.uuid == nil {
+		return n.name == o.name
+	}
+	return n.uuid.Equal(*o.uuid)
+}
+
+// history returns the conversions that have made values which a collection may have, and their undos, in the order in which
+// they began, without their decisions. The collection may have had another name, or may be the copy of another one that
+// was converted before, whether a cutover or a person has put it in place.
+func history(ctx context.Context, db *mongo.Database, name string, uuid *bson.Binary) ([]*Run, error) {
+	cutovers, err := Cutovers(ctx, db, false)
+	if err != nil {
+		return nil, err
+	}
+	var all []*Run
+	for met := []named{{name, uuid}}; len(met) > 0; {
+		which := bson.A{}
+		for _, n := range met {
+			which = append(which, bson.D{{Key: "collection", Value: n.name}}, bson.D{{Key: "into", Value: n.name}})
+			if n.uuid != nil {
+				which = append(which, bson.D{{Key: "collectionUUID", Value: *n.uuid}}, bson.D{{Key: "intoUUID", Value: *n.uuid}})
+			}
+		}
+		runs, err := find[*Run](ctx, collection(db), bson.D{{Key: "kind", Value: bson.D{{Key: "$in", Value: bson.A{Convert, Undo}}}}, {Key: "$or", Value: which}}, "started", "epoch")
+		if err != nil {
+			return nil, err
+		}
+		n := len(met)
+		if all, met = wrote(met, runs, cutovers); len(met) == n {
+			return all, nil
+		}
+	}
+	return all, nil
+}
+
+// wrote returns those of the runs that have made values of the collections, which are the one in question and those
+// from which it was copied. It adds to these those from which they were copied.
+func wrote(of []named, runs []*Run, cutovers []*Cutover) (by []*Run, more []named) {
+	has := make(map[*Run]bool)
+	add := func(n named) {
+		if !slices.ContainsFunc(of, func(o named) bool { return o.name == n.name && o.is(n) }) {
+			of = append(of, n)
+		}
+	}
+	for i := 0; i < len(of); i++ {
+		n := of[i]
+		makers, sources := made(n, cutovers)
+		for _, r := range runs {
+			source := named{r.Collection, r.UUID}
+			switch {
+			case r.Into == "" && n.is(source):
+				has[r] = true
+			case r.Into != "" && (n.is(named{r.Into, r.IntoUUID}) || slices.Contains(makers, r.Conversion)):
+				has[r] = true
+				add(source)
+			case slices.Contains(sources, r.Conversion):
+				add(source)
+			}
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(runs), func(r *Run) bool { return !has[r] }), of
+}
+
+// made returns the conversions that have made a collection which a cutover has put in place, and those that have read one
+// which was put back: on some servers, a rename changes the UUID.
+func made(n named, cutovers []*Cutover) (makers, sources []string) {
+	for _, c := range cutovers {
+		for _, x := range c.Collections {
+			switch {
+			case c.State == Released && n.is(named{x.Name, x.NewID}):
+				makers = append(makers, x.Makers...)
+			case c.State == RolledBack && n.is(named{x.Name, x.OldID}):
+				sources = append(sources, x.Makers...)
+			}
+		}
+	}
+	return makers, sources
+}
