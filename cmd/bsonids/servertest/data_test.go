@@ -4,10 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
-	"io"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -16,9 +13,6 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds/kindstest"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
 	"github.com/bsonids/bsonids/integration/mongotest"
 	"github.com/bsonids/bsonids/uuidrep"
 )
@@ -298,69 +292,4 @@ func marshal(t testing.TB, v any) bson.Raw {
 	b, err := bson.Marshal(v)
 	check(t, err)
 	return b
-}
-
-func plans(t testing.TB, c rule.Conversion, ids ...any) []convert.Planned {
-	t.Helper()
-	var out []convert.Planned
-	for _, id := range ids {
-		p, err := c.Plan(marshal(t, bson.D{{Key: "_id", Value: id}, {Key: "a", Value: bson.D{{Key: "ü\"", Value: kindstest.Value(c[0].From.Name)}}}}))
-		check(t, err)
-		out = append(out, convert.Planned{Plan: p})
-	}
-	return out
-}
-
-func readAll(t testing.TB, path string) []convert.Entry {
-	t.Helper()
-	u, err := convert.ReadUndoLog(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer u.Close()
-	var out []convert.Entry
-	for {
-		e, err := u.Next()
-		if err == io.EOF {
-			return out
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		out = append(out, e)
-	}
-}
-
-// files are the state file and the undo log of a conversion, opened for one run after another.
-type files struct {
-	state, undo string
-	id          convert.Identity
-}
-
-func newFiles(t *testing.T, c rule.Conversion) files {
-	dir := t.TempDir()
-	return files{filepath.Join(dir, "state"), filepath.Join(dir, "undo"), convert.Identity{Database: "d", Collection: "c", Pairs: c.Pairs()}}
-}
-
-// with opens both files for f. If f leaves a state, it is saved, as it was when a process was
-// killed.
-func (f files) with(t *testing.T, do func(*convert.StateFile, *convert.UndoLog)) {
-	t.Helper()
-	s, err1 := convert.OpenState(f.state, f.id)
-	u, err2 := convert.OpenUndoLog(f.undo, f.id, f.state, 0)
-	if err := errors.Join(err1, err2); err != nil {
-		t.Fatal(err)
-	}
-	do(s, u)
-	check(t, errors.Join(u.Close(), s.Close()))
-}
-
-func collection(t *testing.T) *mongo.Collection {
-	t.Helper()
-	return connect(t, mongotest.Start(t)).Collection("c")
-}
-
-func conversion(t testing.TB, from, to string, fields ...string) rule.Conversion {
-	t.Helper()
-	return kindstest.Conversion(t, rule.NewConversion, from, to, fields...)
 }

@@ -2,7 +2,6 @@ package servertest
 
 import (
 	"bytes"
-	"slices"
 	"testing"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -12,7 +11,8 @@ import (
 
 // Paging returns every document once, whatever the types of _id are, and wherever it starts again.
 func TestPages(t *testing.T) {
-	coll := collection(t)
+	_, db := started(t)
+	coll := db.Collection("c")
 	var docs []any
 	for i := range 10 {
 		docs = append(docs, bson.D{{Key: "_id", Value: int32(i * 10)}}, bson.D{{Key: "_id", Value: float64(i) + .5}}, bson.D{{Key: "_id", Value: int64(1)<<40 + int64(i)}},
@@ -45,28 +45,5 @@ func TestPages(t *testing.T) {
 		if len(seen) != len(docs) {
 			t.Errorf("size %d: %d of %d documents", size, len(seen), len(docs))
 		}
-	}
-}
-
-// A page of large documents ends before it exceeds its memory, and the next page continues there.
-func TestPagesOfLargeDocuments(t *testing.T) {
-	coll := collection(t)
-	for i := range 5 {
-		insert(t, coll, []any{bson.D{{Key: "_id", Value: i}, {Key: "x", Value: make([]byte, 1000)}}})
-	}
-	p := &documents.Pages{Collection: coll, Size: 1000, Bytes: 3500}
-	var got []int
-	for {
-		docs, err := p.Next(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if len(docs) == 0 {
-			break
-		}
-		got = append(got, len(docs))
-	}
-	if !slices.Equal(got, []int{4, 1}) {
-		t.Errorf("pages of %v documents", got)
 	}
 }

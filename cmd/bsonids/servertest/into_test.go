@@ -263,3 +263,16 @@ func TestIntoLiveTarget(t *testing.T) {
 	}
 	command(t, s, apply("b", "standard", "")...).want(t, failure.ExitOK)
 }
+
+// A document that is deleted in the source during the copy is the only extra one, even if _ids hold
+// values of both subtypes.
+func TestExtraOfMixedIDs(t *testing.T) {
+	var docs []any
+	for i := range 4 {
+		docs = append(docs, bson.D{{Key: "_id", Value: bson.D{{Key: "n", Value: int32(i)}, {Key: "a", Value: in(v4(i), uuidrep.Standard)}, {Key: "b", Value: in(v4(i), uuidrep.JavaLegacy)}}}})
+	}
+	c := setting(t, docs, trusted("_id.b"), intoNew("c"))
+	c.ok("apply --write")
+	deleted(t, c.coll, docs[0].(bson.D))
+	c.run(failure.ExitIncomplete, "verify --output json").prints(t, `"documentsProven": 3`, `"documentsExtra": 1`)
+}

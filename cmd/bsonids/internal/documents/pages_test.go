@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/server/memory"
 )
 
 // What is read ahead is what is read, in its order, up to an error, the end, or an interrupt.
@@ -50,4 +52,30 @@ func TestAhead(t *testing.T) {
 		}
 	}
 	stop()
+}
+
+// A page of large documents ends before it exceeds its memory, and the next page continues there.
+func TestPagesOfLargeDocuments(t *testing.T) {
+	s := memory.Start(t)
+	coll := s.Client.Database("d").Collection("c")
+	var all []bson.Raw
+	for i := range 5 {
+		all = append(all, marshal(t, bson.D{{Key: "_id", Value: i}, {Key: "x", Value: make([]byte, 1000)}}))
+	}
+	s.Put(coll, all...)
+	p := &Pages{Collection: coll, Size: 1000, Bytes: 3500}
+	var got []int
+	for {
+		docs, err := p.Next(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(docs) == 0 {
+			break
+		}
+		got = append(got, len(docs))
+	}
+	if !slices.Equal(got, []int{4, 1}) {
+		t.Errorf("pages of %v documents", got)
+	}
 }

@@ -94,7 +94,11 @@ func (s *Server) holds(v, cond bson.RawValue) bool {
 		case "$gt":
 			met = v.Type == want.Type && compare(v, want) > 0
 		case "$type":
-			met = want.StringValue() == "array" && v.Type == bson.TypeArray
+			names := []bson.RawValue{want}
+			if want.Type == bson.TypeArray {
+				names = values(want)
+			}
+			met = slices.ContainsFunc(names, func(name bson.RawValue) bool { return v.Type != 0 && v.Type == types[name.StringValue()] })
 		case "$not":
 			met = !s.holds(v, want)
 		default:
@@ -106,6 +110,10 @@ func (s *Server) holds(v, cond bson.RawValue) bool {
 	}
 	return true
 }
+
+// types has the names of types for $type, as in the manual of MongoDB.
+var types = map[string]bson.Type{"double": 1, "string": 2, "object": 3, "array": 4, "binData": 5, "undefined": 6, "objectId": 7, "bool": 8, "date": 9, "null": 10,
+	"regex": 11, "dbPointer": 12, "javascript": 13, "symbol": 14, "javascriptWithScope": 15, "int": 16, "timestamp": 17, "long": 18, "decimal": 19, "maxKey": 127}
 
 // equal reports whether a value is equal to another, which for null includes no value, or is an array that has it.
 func equal(v, want bson.RawValue) bool {

@@ -1,0 +1,321 @@
+package convert
+
+import (
+	"bytes"
+	"errors"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds/kindstest"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/server/memory"
+)
+
+// running is a conversion in place of a collection, with its state file and its undo log.
+type running struct {
+	*testing.T
+	s           *memory.Server
+	coll        *mongo.Collection
+	c           rule.Conversion
+	state, undo string
+}
+
+func newRunning(t *testing.T, c rule.Conversion, docs ...any) *running {
+	t.Helper()
+	dir := t.TempDir()
+	r := &running{t, memory.Start(t), nil, c, filepath.Join(dir, "state"), filepath.Join(dir, "undo")}
+	r.coll = r.s.Client.Database("d").Collection("c")
+	var all []bson.Raw
+	for _, doc := range docs {
+		all = append(all, marshal(t, doc))
+	}
+	r.s.Put(r.coll, all...)
+	return r
+}
+
+// with opens both files for do. If it leaves a state, it is saved, as it was when a process was killed.
+func (r *running) with(do func(*StateFile, *UndoLog)) {
+	r.Helper()
+	id := Identity{Database: "d", Collection: "c", Pairs: r.c.Pairs()}
+	s, err1 := OpenState(r.state, id)
+	u, err2 := OpenUndoLog(r.undo, id, r.state, 0)
+	if err := errors.Join(err1, err2); err != nil {
+		r.Fatal(err)
+	}
+	do(s, u)
+	if err := errors.Join(u.Close(), s.Close()); err != nil {
+		r.Error(err)
+	}
+}
+
+// run converts with the files.
+func (r *running) run(s *StateFile, u *UndoLog) Result {
+	r.Helper()
+	res, err := InPlace(r.Context(), r.coll, Options{Conversion: r.c, Workers: 1, Batch: 1, State: s, Undo: u})
+	if err != nil {
+		r.Fatal(err)
+	}
+	return res
+}
+
+// between converts, and calls do after a document was read and before the server gets the update.
+func (r *running) between(do func()) (res Result) {
+	r.Helper()
+	var done atomic.Bool
+	r.s.Before = func(name string, _ bson.Raw) (f memory.Fault) {
+		if name == "update" && !done.Swap(true) {
+			do()
+		}
+		return f
+	}
+	r.with(func(s *StateFile, u *UndoLog) { res = r.run(s, u) })
+	return res
+}
+
+// only returns the only document, or nil if there is none.
+func (r *running) only() bson.Raw {
+	for _, doc := range r.s.Documents(r.coll) {
+		return doc
+	}
+	return nil
+}
+
+// Another program changes a document after it is read and before it is updated. The change is never
+// overwritten.
+func TestOvertaken(t *testing.T) {
+	for _, to := range []string{"standard", "csharpLegacy"} {
+		c := conversion(t, "javaLegacy", to)
+		old := kindstest.Value("javaLegacy")
+		fresh := bson.Binary{Subtype: 3, Data: append(bytes.Repeat([]byte{7}, 15), 8)}
+		id := bson.E{Key: "_id", Value: 1}
+		l := bson.E{Key: "l", Value: bson.A{old, "x"}}
+		doc := func(a any, l any) bson.D { return bson.D{id, {Key: "a", Value: a}, {Key: "l", Value: l}} }
+		for name, tt := range map[string]struct {
+			between bson.D // nil: deleted
+			// the values of a and the array l after the conversion
+			a, l any
+			skip bool // with the same subtype, the order of what the other program wrote is unknown
+			old  bool // it may be a value of the old kind
+		}{
+			"another field":               {append(doc(old, l.Value), bson.E{Key: "other", Value: 1}), kindstest.Value(to), bson.A{kindstest.Value(to), "x"}, false, false},
+			"a new value in the old kind": {doc(fresh, l.Value), nil, nil, true, true},
+			"a new value of another type": {doc("text", l.Value), "text", nil, true, false},
+			"converted already":           {doc(kindstest.Value(to), l.Value), kindstest.Value(to), nil, true, false},
+			"an array with the old value": {doc(bson.A{old, 1}, l.Value), nil, nil, true, true},
+			"a field removed":             {bson.D{id, l}, nil, nil, true, false},
+			"an array replaced":           {doc(old, bson.A{"new", old}), nil, nil, true, true},
+			"deleted":                     {},
+		} {
+			t.Run(to+"/"+name, func(t *testing.T) {
+				r := newRunning(t, c, doc(old, l.Value))
+				before, converted := r.only(), marshal(t, doc(kindstest.Value(to), bson.A{kindstest.Value(to), "x"}))
+				var between bson.Raw
+				res := r.between(func() {
+					if r.s.Put(r.coll); tt.between != nil {
+						between = marshal(t, tt.between)
+						r.s.Put(r.coll, between)
+					}
+				})
+				after := r.only()
+				switch {
+				case tt.between == nil:
+					if after != nil || res.Changed != 0 || res.Skipped != 0 {
+						t.Errorf("a deleted document is back: %v, %+v", after, res)
+					}
+					return
+				case c.SameSubtype() && tt.skip:
+					// What the other program wrote is as it left it, and is reported if it may be of the old kind. The value that it did
+					// not change is converted.
+					var want bson.D
+					if err := bson.Unmarshal(between, &want); err != nil {
+						t.Fatal(err)
+					}
+					for i, e := range want {
+						if between.Lookup(e.Key).Equal(before.Lookup(e.Key)) && e.Key != "_id" {
+							want[i].Value = converted.Lookup(e.Key)
+						}
+					}
+					if !bytes.Equal(after, marshal(t, want)) || (res.Skipped == 1) != tt.old {
+						t.Errorf("got %v, want %v; %+v", after, want, res)
+					}
+					return
+				}
+				// The document is the conversion of what the other program wrote.
+				if want, _, _, err := c.Rewrite(between, nil); err != nil || !bytes.Equal(after, want) {
+					t.Errorf("got %v, want %v, %v", after, want, err)
+				}
+				for key, v := range map[string]any{"a": tt.a, "l": tt.l} {
+					if v != nil && !after.Lookup(key).Equal(marshal(t, bson.D{{Key: "v", Value: v}}).Lookup("v")) {
+						t.Errorf("%s is %v, want %v", key, after.Lookup(key), v)
+					}
+				}
+			})
+		}
+	}
+}
+
+// Another program moves a value to a position that no update can reach. The document is reported as
+// if it had been read so, even if another of its values can be converted. What was reported when it
+// was first read is not reported again.
+func TestOvertakenOutOfReach(t *testing.T) {
+	old := kindstest.Value("javaLegacy")
+	nameless := bson.D{{Key: "", Value: old}}
+	for name, tt := range map[string]struct{ before, after bson.D }{
+		"alone":         {bson.D{{Key: "a", Value: old}}, bson.D{{Key: "a", Value: nameless}}},
+		"beside others": {bson.D{{Key: "a", Value: old}, {Key: "b", Value: old}}, bson.D{{Key: "a", Value: nameless}, {Key: "b", Value: old}}},
+		"from the first": {bson.D{{Key: "a", Value: nameless}, {Key: "b", Value: old}, {Key: "c", Value: old}},
+			bson.D{{Key: "a", Value: nameless}, {Key: "b", Value: old}, {Key: "c", Value: 1}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			id := bson.D{{Key: "_id", Value: 1}}
+			r := newRunning(t, conversion(t, "javaLegacy", "standard"), append(id, tt.before...))
+			res := r.between(func() { r.s.Put(r.coll, marshal(t, append(id, tt.after...))) })
+			if res.Skipped != 1 {
+				t.Errorf("%d skips: %v", res.Skipped, res.SkippedFor)
+			}
+			want := kindstest.Value("standard")
+			if subtype, data, _ := r.only().Lookup("b").BinaryOK(); (subtype == want.Subtype && bytes.Equal(data, want.Data)) != (name != "alone") {
+				t.Errorf("got %v", r.only())
+			}
+		})
+	}
+}
+
+// A process is killed after the server changed a document and before the state file is updated.
+// Before the same command is run again, another program writes a further value to the document.
+// undo restores all values, and texts in their spellings.
+func TestUndoAfterKillAndWriter(t *testing.T) {
+	for _, kind := range []string{"standard", "csharpLegacy", "text"} {
+		for _, writes := range []string{"b", "a"} {
+			t.Run(kind+"/"+writes, func(t *testing.T) {
+				c := conversion(t, "javaLegacy", kind)
+				var a, z, other any = kindstest.Value("javaLegacy"), kindstest.Value("javaLegacy"), bson.Binary{Subtype: 3, Data: []byte("0123456789abcdef")}
+				if kind == "text" {
+					c = conversion(t, "text", "standard", "a", "b", "z")
+					a, z, other = "{00112233-4455-4677-8899-AABBCCDDEEFF}", "urn:uuid:10112233-4455-4677-8899-aabbccddeeff", "20112233445546778899AABBCCDDEEFF"
+				}
+				want := bson.D{{Key: "_id", Value: 1}, {Key: "a", Value: a}, {Key: "z", Value: z}}
+				r := newRunning(t, c, want)
+				r.with(func(s *StateFile, u *UndoLog) {
+					begun := State{Identity: s.Identity, UndoID: u.ID, UndoOffset: u.Size()}
+					r.run(s, u)
+					s.State = begun
+					if err := s.Save(); err != nil {
+						t.Fatal(err)
+					}
+				})
+				if _, err := r.coll.UpdateByID(t.Context(), 1, bson.D{{Key: "$set", Value: bson.D{{Key: writes, Value: other}}}}); err != nil {
+					t.Fatal(err)
+				}
+				r.with(func(s *StateFile, u *UndoLog) {
+					if res := r.run(s, u); c.SameSubtype() != (res.Skipped == 1) {
+						t.Errorf("%+v", res)
+					}
+				})
+				for _, key := range []string{"a", "z"} {
+					if subtype, _, _ := r.only().Lookup(key).BinaryOK(); subtype != 4 && !c.SameSubtype() {
+						t.Errorf("%s is not converted: %v", key, r.only())
+					}
+				}
+				log, err := ReadUndoLog(r.undo)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer log.Close()
+				undone, err := Undo(t.Context(), r.coll, log, Options{Batch: 10}, true)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if c.SameSubtype() && writes == "a" {
+					// Nothing tells who wrote a: the document is left as it is, and reported.
+					if undone.Changed != 1 {
+						t.Errorf("%+v", undone)
+					}
+					return
+				}
+				if writes == "a" {
+					want[1].Value = other
+				} else {
+					want = append(want, bson.E{Key: "b", Value: other})
+				}
+				if got := r.only(); !bytes.Equal(got, marshal(t, want)) || undone.Changed != 0 || len(undone.Skips) > 0 {
+					t.Errorf("got %v, want %v; %+v", got, want, undone)
+				}
+			})
+		}
+	}
+}
+
+// If a converted value looks like one that is not converted, a second pass over the collection is
+// refused: a new state file with the undo log of a run would convert every value twice.
+func TestSecondStateFile(t *testing.T) {
+	doc := func(kind string) bson.D {
+		return bson.D{{Key: "_id", Value: 1}, {Key: "a", Value: kindstest.Value(kind)}}
+	}
+	r := newRunning(t, conversion(t, "javaLegacy", "csharpLegacy"), doc("javaLegacy"))
+	r.with(func(s *StateFile, u *UndoLog) { r.run(s, u) })
+	r.state += "2"
+	for range 2 { // a file that the refused run left must not count as a state
+		r.with(func(s *StateFile, u *UndoLog) {
+			if _, err := InPlace(t.Context(), r.coll, Options{Conversion: r.c, Workers: 1, State: s, Undo: u}); err == nil {
+				t.Error("converted again")
+			}
+		})
+	}
+	if got, want := r.only(), marshal(t, doc("csharpLegacy")); !bytes.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+// The next start does not read lines of the undo log about documents that are not read again,
+// because they were done before or deleted since. Otherwise it would have to hold all lines after
+// them.
+func TestPassedEntries(t *testing.T) {
+	var docs []any
+	for i, kind := range []string{"standard", "javaLegacy", "javaLegacy"} {
+		docs = append(docs, bson.D{{Key: "_id", Value: int32(i)}, {Key: "a", Value: kindstest.Value(kind)}})
+	}
+	r := newRunning(t, conversion(t, "javaLegacy", "standard"), docs...)
+	r.with(func(s *StateFile, u *UndoLog) {
+		s.UndoID, s.UndoOffset = u.ID, u.Size()
+		s.Position = &Position{Type: byte(bson.TypeInt32), Value: []byte{0, 0, 0, 0}}
+		if err := s.Save(); err != nil {
+			t.Fatal(err)
+		}
+		if err := u.Append(plans(t, r.c, int32(0), int32(7), int32(2)), func(Planned) bool { return false }); err != nil {
+			t.Fatal(err)
+		}
+	})
+	r.with(func(s *StateFile, u *UndoLog) {
+		if r.run(s, u); s.UndoOffset != u.Size() {
+			t.Errorf("the next start reads the undo log from %d on, of %d", s.UndoOffset, u.Size())
+		}
+	})
+	if got := readAll(t, r.undo); len(got) != 5 || got[3].Again || !got[4].Again {
+		t.Errorf("%+v", got)
+	}
+}
+
+// If a unique index refuses the converted value, the document is left as it is, and reported.
+func TestRefused(t *testing.T) {
+	r := newRunning(t, conversion(t, "javaLegacy", "standard"), bson.D{{Key: "_id", Value: 1}, {Key: "u", Value: kindstest.Value("javaLegacy")}})
+	before := r.only()
+	r.s.Before = func(name string, _ bson.Raw) (f memory.Fault) {
+		if name == "update" {
+			f.Write = 11000
+		}
+		return f
+	}
+	r.with(func(s *StateFile, u *UndoLog) {
+		if res := r.run(s, u); res.Skipped != 1 || res.Changed != 0 || res.SkippedFor["another document has the converted value, and an index is unique"] != 1 {
+			t.Errorf("%+v", res)
+		}
+	})
+	if !bytes.Equal(r.only(), before) {
+		t.Errorf("it is %v", r.only())
+	}
+}
