@@ -102,23 +102,6 @@ func untilEnd(t *testing.T, s target, most int, args ...string) (kills int, err 
 	return kills, nil
 }
 
-// A conversion that is killed at random moments and started again has the same result as one that
-// is not, also between two orders of the same subtype, when the data does not say which values are
-// converted.
-func TestKill(t *testing.T) {
-	for name, w := range works {
-		t.Run(name, func(t *testing.T) {
-			s := mongotest.Start(t)
-			c := newScene(t, some(t, s, 150), w.from, w.to, w.changes...)
-			kills := untilDone(t, c.s, c.args("apply --write --workers 2 --batch 5 --batch-timeout 10s")...)
-			t.Logf("killed %d times", kills)
-			c.converted()
-			c.ok("verify", "undo --write --batch 10")
-			c.unchanged()
-		})
-	}
-}
-
 // Another program writes to the collection all the time, in the old representation and to other
 // fields, and the conversion loses nothing that it wrote.
 func TestKillWithWriter(t *testing.T) {

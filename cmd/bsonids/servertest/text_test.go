@@ -13,7 +13,6 @@ import (
 
 	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
-	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
@@ -250,12 +249,13 @@ func TestTextUnique(t *testing.T) {
 	}
 }
 
-// club fills a database with n UUIDs in all forms that refer to each other, and returns its plan, and what its
-// collections have before and after the conversion by the decisions of clubDecisions.
-func club(t testing.TB, s *mongotest.Server, db *mongo.Database, n int) (file string, before, want map[string]map[string]bson.Raw) {
+// newClub fills a database with n UUIDs in all forms that refer to each other, and plans their conversion by the decisions of
+// clubDecisions, which are still to be made.
+func newClub(t testing.TB, s *mongotest.Server, n int) mixedShop {
 	t.Helper()
-	before = map[string]map[string]bson.Raw{"members": {}, "visits": {}, "rooms": {}}
-	want = map[string]map[string]bson.Raw{"members": {}, "members_standard": {}, "visits": {}, "rooms": {}}
+	db := connect(t, s)
+	before := map[string]map[string]bson.Raw{"members": {}, "visits": {}, "rooms": {}}
+	want := map[string]map[string]bson.Raw{"members": {}, "members_standard": {}, "visits": {}, "rooms": {}}
 	add := func(name string, old, converted bson.D) {
 		insert(t, db.Collection(name), []any{old})
 		note(before[name], old)
@@ -284,7 +284,8 @@ func club(t testing.TB, s *mongotest.Server, db *mongo.Database, n int) (file st
 		add("rooms", bson.D{{Key: "_id", Value: int32(i)}, {Key: "number", Value: in(room, uuidrep.Standard)}, keeper},
 			bson.D{{Key: "_id", Value: int32(i)}, {Key: "number", Value: room.String()}, keeper})
 	}
-	return planned(t, s), before, want
+	file := planned(t, s)
+	return mixedShop{s, db, file, filepath.Dir(file), before, want}
 }
 
 // clubDecisions has, by path, the decisions of a person about the club.
@@ -327,9 +328,8 @@ func clubDecided(t *testing.T, file string) {
 // beside ordinary conversions and conversions to text. It is applied and proven, and undo restores every
 // byte.
 func TestPlanForms(t *testing.T) {
-	s, db := started(t)
-	file, before, want := club(t, s, db, 40)
-	dir := filepath.Dir(file)
+	m := newClub(t, mongotest.Start(t), 40)
+	s, db, file, dir, before, want := m.s, m.db, m.file, m.dir, m.before, m.want
 	made := text(t, file)
 	for _, line := range []string{
 		"# - 40 of 40 distinct UUIDs have the variant and a version of RFC 9562: 4",
@@ -379,19 +379,4 @@ func TestPlanForms(t *testing.T) {
 	command(t, s, "undo", dir, "--write").want(t, failure.ExitIncomplete)
 	set(t, db.Collection("visits"), int32(2), "member", was)
 	whole(t, db, before)
-}
-
-// Such a plan, or its undo, that is killed at random moments and started again has the same result as
-// one that is not.
-func TestKillPlanForms(t *testing.T) {
-	s, db := started(t)
-	file, before, want := club(t, s, db, 40)
-	clubDecided(t, file)
-	flags := []string{filepath.Dir(file), "--write", "--batch", "10", "--batch-timeout", "1s"}
-	applied := untilDone(t, s, append([]string{"apply", "--workers", "2"}, flags...)...)
-	whole(t, db, want)
-	command(t, s, "verify", filepath.Dir(file)).want(t, failure.ExitOK)
-	undone := untilDone(t, s, append([]string{"undo"}, flags...)...)
-	whole(t, db, before)
-	t.Logf("killed %d times while it converted, and %d times while it restored", applied, undone)
 }

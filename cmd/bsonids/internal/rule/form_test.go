@@ -145,8 +145,8 @@ func ofText(s string) (b []byte, ok bool) {
 	return b, err == nil && len(b) == 16
 }
 
-// formed returns the converted value: as the property of binary values, by change instead of by
-// subtypes. names are those of the path, without array positions.
+// formed returns the converted value: all values in it that change converts if all is set, and otherwise only
+// those that the path of an update reaches. names are those of the path, without array positions.
 func formed(v any, names []string, all bool, change func(v any, names []string) (any, bool)) any {
 	if fresh, ok := change(v, names); ok {
 		return fresh
@@ -161,7 +161,8 @@ func formed(v any, names []string, all bool, change func(v any, names []string) 
 					named++
 				}
 			}
-			if all || named == 1 && e.Key != "" && !strings.ContainsAny(e.Key, ".$") {
+			dollar := strings.HasPrefix(e.Key, "$") && e.Key != "$id" && e.Key != "$ref"
+			if all || named == 1 && e.Key != "" && !strings.Contains(e.Key, ".") && !dollar {
 				e.Value = formed(e.Value, append(slices.Clone(names), e.Key), all, change)
 			}
 			out = append(out, e)
@@ -177,10 +178,18 @@ func formed(v any, names []string, all bool, change func(v any, names []string) 
 	return v
 }
 
-// Random documents with text and with documents of Go structs are converted and restored, and compared
-// with a model. The copy has exactly the expected values, and so has the document after the update. The
+// anyForms returns a document with text and with documents of Go structs.
+func anyForms(r *rand.Rand) bson.D {
+	doc := append(bson.D{{Key: "_id", Value: anyTexts(r, 1)}}, anyTextFields(r, 3)...)
+	if _, ok := doc[0].Value.(bson.A); ok {
+		return anyForms(r) // a server stores no array in _id
+	}
+	return doc
+}
+
+// Random documents are converted and restored, and compared with a model that does not use bytes and offsets. The copy has exactly the expected values, and so has the document after the update. The
 // changes restore each value as it was.
-func TestFormProperty(t *testing.T) {
+func TestProperty(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 9))
 	standard := func(b []byte) any { return bson.Binary{Subtype: 4, Data: b} }
 	java := func(b []byte) any {
@@ -192,14 +201,18 @@ func TestFormProperty(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		from, to string
+		document func(*rand.Rand) bson.D
+		least    int // values
 		change   func(v any) (any, bool)
 	}{
-		{"text", "standard", func(v any) (any, bool) {
+		{"javaLegacy", "standard", anyDocument, 2500, permute("standard")},
+		{"javaLegacy", "csharpLegacy", anyDocument, 2500, permute("csharpLegacy")},
+		{"text", "standard", anyForms, 300, func(v any) (any, bool) {
 			s, _ := v.(string)
 			b, ok := ofText(s)
 			return standard(b), ok
 		}},
-		{"text", "javaLegacy", func(v any) (any, bool) {
+		{"text", "javaLegacy", anyForms, 300, func(v any) (any, bool) {
 			s, _ := v.(string)
 			b, ok := ofText(s)
 			if !ok {
@@ -207,28 +220,28 @@ func TestFormProperty(t *testing.T) {
 			}
 			return java(b), true
 		}},
-		{"standard", "text", func(v any) (any, bool) {
+		{"standard", "text", anyForms, 300, func(v any) (any, bool) {
 			b, ok := v.(bson.Binary)
 			if !ok || b.Subtype != 4 {
 				return nil, false
 			}
 			return spellings(hex.EncodeToString(b.Data))[0], true
 		}},
-		{"javaLegacy", "text", func(v any) (any, bool) {
+		{"javaLegacy", "text", anyForms, 300, func(v any) (any, bool) {
 			b, ok := v.(bson.Binary)
 			if !ok || b.Subtype != 3 {
 				return nil, false
 			}
 			return spellings(hex.EncodeToString(java(b.Data).(bson.Binary).Data))[0], true
 		}},
-		{"goStruct", "standard", func(v any) (any, bool) {
+		{"goStruct", "standard", anyForms, 300, func(v any) (any, bool) {
 			b, valid, ok := ofStruct(v)
 			if ok && !valid {
 				return nil, true
 			}
 			return standard(b), ok
 		}},
-		{"goStruct", "text", func(v any) (any, bool) {
+		{"goStruct", "text", anyForms, 300, func(v any) (any, bool) {
 			b, valid, ok := ofStruct(v)
 			if !ok || !valid {
 				return nil, ok
@@ -240,9 +253,12 @@ func TestFormProperty(t *testing.T) {
 			values := 0
 			for range 10_000 {
 				fields := []string{"_id", "_id.a", "b.a", "c.*", "*.ü", "a.b.c", "b", "a"}[r.IntN(8):]
+				if tt.least > 300 {
+					fields = nil // all are converted
+				}
 				c := conversion(t, tt.from, tt.to, fields...)
 				selected := func(names []string) bool {
-					return slices.ContainsFunc(fields, func(f string) bool {
+					return len(fields) == 0 || slices.ContainsFunc(fields, func(f string) bool {
 						// * is one name, and a name with a dot is also two.
 						equal := func(names []string) bool {
 							return slices.EqualFunc(strings.Split(f, "."), names, func(w, n string) bool { return w == "*" || w == n })
@@ -254,17 +270,13 @@ func TestFormProperty(t *testing.T) {
 					fresh, ok := tt.change(v)
 					return fresh, ok && selected(names)
 				}
-				doc := append(bson.D{{Key: "_id", Value: anyTexts(r, 1)}}, anyTextFields(r, 3)...)
-				if _, ok := doc[0].Value.(bson.A); ok {
-					continue // a server stores no array in _id
-				}
+				doc := tt.document(r)
 				before := marshal(t, doc)
 
 				copied, n, _, err := c.Rewrite(before, nil)
 				if want := marshal(t, formed(doc, nil, true, change)); err != nil || !bytes.Equal(copied, want) {
 					t.Fatalf("%v: copied as %v, want %v, %v", before, copied, want, err)
 				}
-				values += n
 
 				want := formed(doc, nil, false, change).(bson.D)
 				want[0] = doc[0]
@@ -272,6 +284,7 @@ func TestFormProperty(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
+				values += n
 				m := p.Model(bson.RawValue{})
 				if size := len(m.Filter.(bson.Raw)) + len(m.Update.(bson.Raw)); size != p.Size() {
 					t.Fatalf("an update of %d bytes is said to have %d", size, p.Size())
@@ -321,7 +334,7 @@ func TestFormProperty(t *testing.T) {
 					t.Fatalf("%v: back to %v", before, got)
 				}
 			}
-			if values < 300 {
+			if values < tt.least {
 				t.Errorf("only %d values", values)
 			}
 		})

@@ -56,7 +56,7 @@ func TestRestore(t *testing.T) {
 		c := conversion(t, "javaLegacy", to)
 		fields := append(bson.D{{Key: "_id", Value: anyFields(r, 1)}}, anyFields(r, 3)...)
 		before := marshal(t, fields)
-		copied := converted(fields, to, true)
+		copied := formed(fields, nil, true, func(v any, _ []string) (any, bool) { return permute(to)(v) })
 		got, open, err := c.Restore(marshal(t, copied), before)
 		if err != nil || len(open) > 0 || !bytes.Equal(got, before) {
 			t.Fatalf("%v is restored as %v, %v, %v", before, got, open, err)
