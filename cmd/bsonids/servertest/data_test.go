@@ -13,6 +13,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds/kindstest"
 	"github.com/bsonids/bsonids/integration/mongotest"
 	"github.com/bsonids/bsonids/uuidrep"
 )
@@ -240,11 +241,7 @@ func equal(t testing.TB, got, want map[string]bson.Raw) {
 
 func marshalValue(t testing.TB, v any) bson.RawValue {
 	t.Helper()
-	b, err := bson.Marshal(bson.D{{Key: "v", Value: v}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return bson.Raw(b).Lookup("v")
+	return marshal(t, bson.D{{Key: "v", Value: v}}).Lookup("v")
 }
 
 // some returns the number of documents whose conversion takes long enough to be killed: n on a
@@ -287,9 +284,4 @@ func findInt32(v bson.RawValue, key string) (int32, bool) {
 	return 0, false
 }
 
-func marshal(t testing.TB, v any) bson.Raw {
-	t.Helper()
-	b, err := bson.Marshal(v)
-	check(t, err)
-	return b
-}
+var marshal = kindstest.Marshal

@@ -288,16 +288,3 @@ func TestNewFieldLater(t *testing.T) {
 	c.converted()
 	c.ok("verify", undoBatches)
 }
-
-// The skip list is read where it is, also after the directory was moved: a value that was left and looks
-// converted is not a difference.
-func TestProofOfMovedDirectory(t *testing.T) {
-	s, db := started(t)
-	coll := db.Collection("c")
-	fill(t, coll, 0, 200, uuidrep.JavaLegacy, v4)
-	fill(t, coll, 200, 3, uuidrep.CSharpLegacy, v4) // of another service, in the new order
-	dir := prepared(t, s, "csharpLegacy", convertFields("javaLegacy", ""))
-	command(t, s, "apply", dir, "--batch", "10", "--write").want(t, failure.ExitIncomplete)
-	command(t, s, "verify", dir).want(t, failure.ExitOK)
-	command(t, s, "verify", moved(t, dir)).want(t, failure.ExitOK)
-}

@@ -1,7 +1,6 @@
 package servertest
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -121,28 +120,6 @@ func TestPlanWithSpoiltFiles(t *testing.T) {
 		})
 	}
 	command(t, s, "verify", dir).want(t, failure.ExitOK)
-}
-
-// A state directory that was copied before the plan was applied does not tell that there is nothing to undo.
-func TestUndoPlanWithEarlierDirectory(t *testing.T) {
-	s, db := started(t)
-	want := seeded(t, db, 60, "a")
-	dir := filepath.Dir(planned(t, s))
-	// A command that cannot read the collections leaves a directory with which nothing was decided.
-	p := lostAfter(t, s, 0, func(r request) bool { return r.name() == "find" })
-	command(t, p, "apply", dir, "--write")
-	if st, err := plan.ReadState(dir); !errors.Is(err, plan.ErrNoState) {
-		t.Fatalf("%+v, %v", st, err)
-	}
-	earlier := filepath.Join(t.TempDir(), "earlier")
-	check(t, os.CopyFS(earlier, os.DirFS(dir)))
-	command(t, s, "apply", dir, "--batch", "10", "--write").want(t, failure.ExitOK)
-	for _, write := range [][]string{nil, {"--write"}} {
-		if r := command(t, s, append([]string{"undo", earlier}, write...)...); r.code == failure.ExitOK {
-			t.Errorf("%s%s", r.stdout, r.stderr)
-		}
-	}
-	whole(t, db, want)
 }
 
 // A collection that is not the one that was converted, whatever its name, is not proven, restored or converted: it

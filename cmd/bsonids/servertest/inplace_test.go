@@ -129,19 +129,6 @@ func TestPagesOfClusteredCollection(t *testing.T) {
 	}
 }
 
-// A run that continues after a stop has the exit code of the whole conversion: the documents that
-// the stopped run skipped are still skipped.
-func TestExitCodeAfterResume(t *testing.T) {
-	for _, changes := range ways {
-		c := newScene(t, 60, uuidrep.JavaLegacy, uuidrep.Standard, changes...)
-		insert(t, c.coll, []any{bson.D{{Key: "_id", Value: int32(-1)}, {Key: "id", Value: bson.Binary{Subtype: 3, Data: []byte("0123456789abcdef")}}}})
-		c.through(lostAfter(t, c.s, 3, writesTo("c", "c_standard"))).run(failure.ExitUnreachable, "apply --write --batch 10")
-		for range 3 {
-			c.run(failure.ExitIncomplete, "apply --write --batch 10")
-		}
-	}
-}
-
 // The default batch is 1,000 documents, and FerretDB 1 stops responding when more than a hundred
 // updates are in progress.
 func TestUpdatesUnderWay(t *testing.T) {

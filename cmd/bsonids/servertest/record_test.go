@@ -3,6 +3,7 @@ package servertest
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -256,11 +257,16 @@ func TestRecordForgetsParts(t *testing.T) {
 }
 
 // A directory that is a copy from before a field was decided is refused, because it does not know of the pass that
-// has converted it, and the latest one is not. So is one from before the first batch, which does not tell that its plan was applied: the
-// record does.
+// has converted it, and the latest one is not. So are one with which nothing was decided, and one from before the first batch, which do
+// not tell that the plan was applied: the record does.
 func TestDirectoryFromBefore(t *testing.T) {
 	c := newScene(t, 30, uuidrep.JavaLegacy, uuidrep.Standard)
 	setDecision(t, c.file("plan.yaml"), "id", "leave")
+	command(t, lostAfter(t, c.s, 0, func(r request) bool { return r.name() == "find" }), c.args("apply")...)
+	if st, err := plan.ReadState(c.dir); !errors.Is(err, plan.ErrNoState) {
+		t.Fatalf("%+v, %v", st, err)
+	}
+	planned := c.in(copied(t, c.dir))
 	c.through(lostAfter(t, c.s, 0, asks("update", record.Name))).run(failure.ExitUnreachable, "apply --write")
 	begun := c.in(copied(t, c.dir))
 	c.ok("apply --write --batch-timeout 5s")
@@ -268,8 +274,10 @@ func TestDirectoryFromBefore(t *testing.T) {
 	setDecision(t, c.file("plan.yaml"), "id", "convert from javaLegacy")
 	c.ok("apply --write")
 	for _, line := range []string{"undo", "undo --write"} {
-		begun.run(failure.ExitFailed, line).says(t, begun.dir)
-		c.converted()
+		for of, code := range map[*scene]int{planned: failure.ExitUsage, begun: failure.ExitFailed} {
+			of.run(code, line).says(t, of.dir)
+			c.converted()
+		}
 	}
 	for _, line := range []string{"apply", "apply --write", "undo", "undo --write", "plan --restore-record"} {
 		earlier.run(failure.ExitFailed, line).says(t, earlier.dir+": the directory is an older copy", c.dir)

@@ -11,14 +11,7 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
 )
 
-func marshal(t testing.TB, v any) bson.Raw {
-	t.Helper()
-	b, err := bson.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
-}
+var marshal = kindstest.Marshal
 
 func identity() Identity {
 	return Identity{Database: "d", Collection: "c", Pairs: []kinds.Pair{{From: "javaLegacy", To: "standard"}}}

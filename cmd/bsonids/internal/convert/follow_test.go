@@ -40,7 +40,7 @@ func (w *world) event(typ, coll string, id any) *changes.Event {
 	e := changes.Event{Token: token(w.t, n), Type: typ, Time: bson.Timestamp{T: n}}
 	e.NS.DB, e.NS.Coll = "db", coll
 	if id != nil {
-		e.Key = raw(w.t, bson.D{{Key: "shard", Value: 1}, {Key: "_id", Value: id}})
+		e.Key = marshal(w.t, bson.D{{Key: "shard", Value: 1}, {Key: "_id", Value: id}})
 	}
 	w.events = append(w.events, e)
 	return &w.events[n-1]
@@ -62,15 +62,9 @@ func (w *world) rename(to string) {
 	w.name = to
 }
 
-func raw(t *testing.T, v any) bson.Raw {
-	b, err := bson.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
+func token(t *testing.T, n uint32) bson.Raw {
+	return marshal(t, bson.D{{Key: "_data", Value: int64(n)}})
 }
-
-func token(t *testing.T, n uint32) bson.Raw { return raw(t, bson.D{{Key: "_data", Value: int64(n)}}) }
 
 // err returns the next error that a step was told to return.
 func (w *world) err(step string) error {

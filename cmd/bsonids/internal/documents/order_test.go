@@ -6,16 +6,11 @@ import (
 	"testing"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds/kindstest"
 )
 
-func marshal(t testing.TB, v any) bson.Raw {
-	t.Helper()
-	b, err := bson.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
-}
+var marshal = kindstest.Marshal
 
 // The filter after an _id names every type that sorts after its type, and no other.
 func TestAfter(t *testing.T) {

@@ -7,16 +7,10 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/bulk"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds/kindstest"
 )
 
-func marshal(t testing.TB, v any) bson.Raw {
-	t.Helper()
-	b, err := bson.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
-}
+var marshal = kindstest.Marshal
 
 // The filter and the document together fit into one update, for a document of any size.
 func TestReplacedFits(t *testing.T) {

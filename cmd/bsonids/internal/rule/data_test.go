@@ -3,19 +3,10 @@ package rule
 import (
 	"testing"
 
-	"go.mongodb.org/mongo-driver/v2/bson"
-
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds/kindstest"
 )
 
-func marshal(t testing.TB, v any) bson.Raw {
-	t.Helper()
-	b, err := bson.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
-}
+var marshal = kindstest.Marshal
 
 func conversion(t testing.TB, from, to string, fields ...string) Conversion {
 	t.Helper()

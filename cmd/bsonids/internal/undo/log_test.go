@@ -62,16 +62,23 @@ func converted(t *testing.T, to string) *undoing {
 	t.Helper()
 	u := &undoing{T: t, messages: new(messages), s: memory.Start(t), path: filepath.Join(t.TempDir(), "undo"), o: Options{Write: true, Batch: 3}}
 	u.coll = u.s.Client.Database("d").Collection("c")
-	c := kindstest.Conversion(t, rule.NewConversion, "javaLegacy", to)
-	l, err := convert.OpenUndoLog(u.path, convert.Identity{Database: "d", Collection: "c", Pairs: []kinds.Pair{{From: "javaLegacy", To: to}}}, "", 0)
+	u.before, u.after, u.id, u.size = written(t, u.path, convert.Identity{Database: "d", Collection: "c", Pairs: []kinds.Pair{{From: "javaLegacy", To: to}}}, "a", 5)
+	u.s.Put(u.coll, u.after...)
+	return u
+}
+
+// written makes the undo log of a conversion of n documents with a value in a field, and returns these before and after it, the log's
+// id and its size.
+func written(t *testing.T, path string, of convert.Identity, field string, n int) (before, after []bson.Raw, id string, size int64) {
+	t.Helper()
+	pair := of.Pairs[0]
+	c := kindstest.Conversion(t, rule.NewConversion, pair.From, pair.To)
+	l, err := convert.OpenUndoLog(path, of, "", 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i := range 5 {
-		doc, err := bson.Marshal(bson.D{{Key: "_id", Value: int32(i)}, {Key: "a", Value: kindstest.Stored([16]byte{1, byte(i), 6: 0x40, 8: 0x80}, "javaLegacy")}})
-		if err != nil {
-			t.Fatal(err)
-		}
+	for i := range n {
+		doc := marshal(t, bson.D{{Key: "_id", Value: int32(i)}, {Key: field, Value: kindstest.Stored([16]byte{1, byte(i), 6: 0x40, 8: 0x80}, pair.From)}})
 		p, err := c.Plan(doc)
 		if err != nil {
 			t.Fatal(err)
@@ -80,14 +87,13 @@ func converted(t *testing.T, to string) *undoing {
 		if err := errors.Join(err, l.Append([]convert.Planned{{Plan: p}}, func(convert.Planned) bool { return false })); err != nil {
 			t.Fatal(err)
 		}
-		u.before, u.after = append(u.before, doc), append(u.after, out)
+		before, after = append(before, doc), append(after, out)
 	}
-	u.id, u.size = l.ID, l.Size()
+	id, size = l.ID, l.Size()
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
-	u.s.Put(u.coll, u.after...)
-	return u
+	return before, after, id, size
 }
 
 // undo undoes the log.
@@ -273,10 +279,7 @@ func TestLogOfChanged(t *testing.T) {
 	for _, accepted := range []bool{false, true} {
 		u := converted(t, "standard")
 		u.insert(u.run())
-		other, err := bson.Marshal(bson.D{{Key: "_id", Value: int32(0)}, {Key: "a", Value: "x"}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		other := marshal(t, bson.D{{Key: "_id", Value: int32(0)}, {Key: "a", Value: "x"}})
 		u.s.Put(u.coll, append([]bson.Raw{other}, u.after[1:]...)...)
 		u.o.AllowChanged = accepted
 		mark := map[bool]string{false: "begun", true: "done"}[accepted]
@@ -380,11 +383,4 @@ func TestLogWithoutRecord(t *testing.T) {
 	}
 }
 
-func marshal(t *testing.T, doc any) bson.Raw {
-	t.Helper()
-	b, err := bson.Marshal(doc)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
-}
+var marshal = kindstest.Marshal

@@ -24,7 +24,6 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/report"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/server/memory"
 )
 
@@ -89,37 +88,13 @@ func (m *migrated) convert(f plan.Files, id convert.Identity, st plan.Step, idle
 	if err != nil {
 		m.Fatal(err)
 	}
-	pair := st.Pairs[0]
-	s.Decisions = []decide.Decision{{From: pair.From}}
+	s.Decisions = []decide.Decision{{From: st.Pairs[0].From}}
 	if !idle {
 		s.Done, s.Changed = true, 5
 	}
-	if st.Into == "" && !idle {
-		l, err := convert.OpenUndoLog(f.UndoLog, id, "", 0)
-		if err != nil {
-			m.Fatal(err)
-		}
-		c := kindstest.Conversion(m.T, rule.NewConversion, pair.From, pair.To)
-		for i := range n {
-			doc, err := bson.Marshal(bson.D{{Key: "_id", Value: int32(i)}, {Key: "v", Value: kindstest.Stored([16]byte{1, byte(i), 6: 0x40, 8: 0x80}, pair.From)}})
-			if err != nil {
-				m.Fatal(err)
-			}
-			planned, err := c.Plan(doc)
-			if err != nil {
-				m.Fatal(err)
-			}
-			out, _, _, err := c.Rewrite(doc, rule.Tally{})
-			if err := errors.Join(err, l.Append([]convert.Planned{{Plan: planned}}, func(convert.Planned) bool { return false })); err != nil {
-				m.Fatal(err)
-			}
-			m.before[st.Collection], m.after[st.Collection] = append(m.before[st.Collection], doc), append(m.after[st.Collection], out)
-		}
-		s.UndoID, s.UndoSize, s.UndoLog = l.ID, l.Size(), f.UndoLog
-		m.ids[st.Collection] = l.ID
-		if err := l.Close(); err != nil {
-			m.Fatal(err)
-		}
+	if name := st.Collection; st.Into == "" && !idle {
+		m.before[name], m.after[name], s.UndoID, s.UndoSize = written(m.T, f.UndoLog, id, "v", n)
+		s.UndoLog, m.ids[name] = f.UndoLog, s.UndoID
 	}
 	if err := errors.Join(s.Save(), s.Close()); err != nil {
 		m.Fatal(err)

@@ -74,6 +74,16 @@ func Conversion[C any](t testing.TB, create func(from, to kinds.Kind, fields []w
 	return c
 }
 
+// Marshal returns a document as BSON.
+func Marshal(t testing.TB, doc any) bson.Raw {
+	t.Helper()
+	b, err := bson.Marshal(doc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
 // Octets returns 16 random bytes.
 func Octets(r *rand.Rand) []byte {
 	b := make([]byte, 16)
