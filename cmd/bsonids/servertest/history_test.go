@@ -1,6 +1,7 @@
 package servertest
 
 import (
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/uuid"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
+	"github.com/bsonids/bsonids/uuidrep"
 )
 
 // alone leaves all fields except those of the collection with the name.
@@ -141,4 +143,42 @@ func TestUndoBeforeAbandoned(t *testing.T) {
 	}
 	c.run(failure.ExitIncomplete, undoBatches)
 	c.ok(undoBatches + " --allow-changed")
+}
+
+// A copy was dropped, and another program made a collection of its name. Its documents are neither replaced nor deleted, by a
+// run that goes on and by a cutover.
+func TestCopyReplaced(t *testing.T) {
+	c := newScene(t, 30, uuidrep.JavaLegacy, uuidrep.Standard, intoNew("c"))
+	var made atomic.Bool
+	c.through(lostAfter(t, c.s, 0, func(r request) bool {
+		return r.name() == "createIndexes" && made.Swap(true) || asks("insert", "c_standard")(r) && made.Swap(true)
+	})).run(failure.ExitUnreachable, "apply --write --batch-timeout 1s --batch 10 --workers 1")
+	drop(t, c.result)
+	insert(t, c.result, []any{bson.D{{Key: "_id", Value: int32(1)}, {Key: "of", Value: "others"}}, bson.D{{Key: "_id", Value: int32(100)}}})
+	theirs := all(t, c.result)
+	c.run(failure.ExitFailed, "apply --write --batch-timeout 1s").says(t, "was dropped or renamed", "c_standard is not empty")
+	equal(t, all(t, c.result), theirs)
+	drop(t, c.result)
+	c.ok("apply --write --batch-timeout 1s", "verify")
+	c.converted()
+}
+
+// The same, for a cutover, which says what to do. What it says works.
+func TestCutoverOfReplaced(t *testing.T) {
+	c := startCut(t, 0)
+	c.names = []string{"a"}
+	insert(t, c.db.Collection("a"), cutDocs(20))
+	dir := c.planFrom("standard", "a", "a_new", "javaLegacy")
+	command(t, c.s, "apply", dir, "--write").want(t, failure.ExitOK)
+	fresh := c.db.Collection("a_new")
+	drop(t, fresh)
+	insert(t, fresh, []any{bson.D{{Key: "_id", Value: "theirs"}}})
+	theirs := all(t, fresh)
+	for _, line := range [][]string{c.line("cutover"), c.line("cutover", "--write"), {"cutover", dir, "--write"}} {
+		command(t, c.s, line...).want(t, failure.ExitUsage).says(t, "a_new is another collection than the copy of a")
+		equal(t, all(t, fresh), theirs)
+	}
+	rename(t, c.db, "a_new", "theirs")
+	command(t, c.s, "apply", dir, "--write").want(t, failure.ExitOK)
+	command(t, c.s, "cutover", dir, "--write").want(t, failure.ExitOK)
 }

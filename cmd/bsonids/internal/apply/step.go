@@ -98,6 +98,7 @@ func (st *step) convert(ctx context.Context, advance func(documents int)) (err e
 		}
 		err = errors.Join(err, run.End(failed))
 	}()
+	opts.CopyUUID = run.IntoUUID()
 	opts.Check, opts.Report, opts.Bound, opts.BatchTimeout, opts.Halves = run.Check, run.Report, run.SetIntoUUID, st.BatchTimeout, st.Halves
 	if err := st.judge(&opts); err != nil {
 		return err

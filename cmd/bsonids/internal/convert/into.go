@@ -147,13 +147,16 @@ func Into(ctx context.Context, source, target *mongo.Collection, o Options) (Res
 	return c.res, state.Save()
 }
 
-// bound tells the UUID of the copy.
+// bound tells the UUID of the copy. The error says that it is another collection than the one to which earlier runs have
+// written, and has documents.
 func (c *copier) bound(ctx context.Context) error {
-	if c.Bound == nil {
-		return nil
-	}
 	spec, err := specOf(ctx, c.m.New)
-	if err != nil {
+	if err == nil && c.CopyUUID != nil && spec.UUID != nil && !spec.UUID.Equal(*c.CopyUUID) {
+		if err = c.mayCreate(ctx); err != nil {
+			err = fmt.Errorf("the copy that was begun was dropped or renamed: %w", err)
+		}
+	}
+	if err != nil || c.Bound == nil {
 		return err
 	}
 	return c.Bound(ctx, spec.UUID)
