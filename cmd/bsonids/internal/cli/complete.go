@@ -102,12 +102,11 @@ func candidates(names []string, toComplete string) []string {
 	return slices.Compact(out)
 }
 
-// completeWords completes a flag with fixed words. A list of words is completed after each comma if
-// several is true.
-func completeWords(cmd *cobra.Command, flag string, several bool, words ...string) {
-	_ = cmd.RegisterFlagCompletionFunc(flag, func(_ *cobra.Command, _ []string, toComplete string) ([]string, cobra.ShellCompDirective) {
+// completeWords completes a flag with fixed words, a list of words after each comma.
+func completeWords(cmd *cobra.Command, flag string, words ...string) {
+	_ = cmd.RegisterFlagCompletionFunc(flag, func(cmd *cobra.Command, _ []string, toComplete string) ([]string, cobra.ShellCompDirective) {
 		directive := cobra.ShellCompDirectiveNoFileComp
-		if several {
+		if _, several := cmd.Flag(flag).Value.(pflag.SliceValue); several {
 			directive |= cobra.ShellCompDirectiveNoSpace
 		}
 		return candidates(words, toComplete), directive

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/url"
 	"os"
 	"regexp"
@@ -15,6 +14,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/files"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/migration"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/patience"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/server"
@@ -72,23 +72,14 @@ func (c *console) readURI() error {
 	if c.uriFile == "" {
 		return nil
 	}
-	f, err := os.Open(c.uriFile)
-	if err != nil {
-		var pe *os.PathError
-		if errors.As(err, &pe) {
-			err = pe.Err
-		}
-		return err
-	}
-	defer func() { _ = f.Close() }()
-	b, err := io.ReadAll(io.LimitReader(f, most+1))
+	b, err := files.ReadAtMost(c.uriFile, most)
 	uri := strings.TrimSpace(string(b))
 	switch {
 	case err != nil:
 		return err
 	case uri == "":
 		return errors.New("the file is empty")
-	case len(b) > most || strings.ContainsAny(uri, "\r\n\x00"):
+	case strings.ContainsAny(uri, "\r\n\x00"):
 		return errors.New("the file must have a single line with the connection string")
 	}
 	c.uri = uri

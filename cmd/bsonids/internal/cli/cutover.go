@@ -167,24 +167,25 @@ func (o *switchVerb) run(ctx context.Context) error {
 	}
 	groups := o.groups
 	if o.dir != "" { // what is wrong with the only group of a command line is an error
-		if groups, err = e.Waiting(ctx, groups, verb); err != nil {
-			return o.explainSwitch(err)
-		}
+		groups, err = e.Waiting(ctx, groups, verb)
 	}
-	return o.each(ctx, e, groups, do)
+	if err == nil {
+		err = o.each(ctx, e, groups, do)
+	}
+	return o.explainSwitch(err)
 }
 
 // each calls do for one group after the other.
 func (o *switchVerb) each(ctx context.Context, e *exchange.Exchange, groups []exchange.Group, do func(context.Context, *exchange.Exchange, []string) error) error {
 	first := true
-	return o.explainSwitch(e.Each(groups, func(g exchange.Group) error {
+	return e.Each(groups, func(g exchange.Group) error {
 		if !first && o.output != formatJSON {
 			fmt.Fprintln(o.out)
 		}
 		first = false
 		e.Copies = g.Copies
 		return do(ctx, e, g.Names)
-	}))
+	})
 }
 
 // cutOver exchanges a group of collections, or puts the old ones back, and prints how it ended.

@@ -51,7 +51,7 @@ func number(to *int, least, most int) pflag.Value {
 func wordFlag(cmd *cobra.Command, flags *pflag.FlagSet, to *string, name, short, usage string, words ...string) {
 	v := value[string]{to, "string", func(s string) (string, error) { return s, oneOf(words, s) }}
 	flags.VarP(v, name, short, usage+strings.Join(words, ", "))
-	completeWords(cmd, name, false, words...)
+	completeWords(cmd, name, words...)
 }
 
 // oneOf returns an error if s is not one of the words.

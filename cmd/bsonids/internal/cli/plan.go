@@ -88,7 +88,7 @@ some values within one subtype, because only its files told which.`,
 	f.StringVar(&o.database, "db", "", "database")
 	targets := kinds.Where(func(k kinds.Kind) bool { return k.Target && k.IsBinary() })
 	f.StringVar(&o.target, "to", kinds.Standard, "target representation: "+kinds.List(targets))
-	completeWords(cmd, "to", false, kinds.Names(targets)...)
+	completeWords(cmd, "to", kinds.Names(targets)...)
 	f.StringVar(&o.part, "part", "", "part of the documents that the plan is about, such as 2/8, one part for each machine")
 	f.StringVar(&o.like, "like", "", "directory or file of another plan of the database, whose decisions are taken over")
 	o.dumpFlag(cmd)
@@ -109,25 +109,20 @@ func (o *planVerb) complete() (err error) {
 	if err := o.checkDump("db", "to", "collection"); err != nil {
 		return err
 	}
-	if o.database != "" && !migration.ValidDatabase(o.database) {
-		return failure.Usagef("--db %q is not a valid database name", o.database)
-	}
-	for _, name := range o.collections {
-		if !migration.ValidCollection(name) {
-			return failure.Usagef("--collection %q is not a valid collection name", name)
-		}
-	}
-	if o.dump != "" && len(o.collections) > 1 {
-		return failure.Usagef("--collection may be given once with --dump")
-	}
-	if o.dump == "" && migration.ServerDatabase(o.database) {
-		return failure.Usagef("--db: %s is a database of the server itself", o.database)
-	}
 	part, err := convert.ParsePart(o.part)
-	if err != nil {
+	o.part = part.String()
+	switch bad := slices.IndexFunc(o.collections, func(name string) bool { return !migration.ValidCollection(name) }); {
+	case o.database != "" && !migration.ValidDatabase(o.database):
+		return failure.Usagef("--db %q is not a valid database name", o.database)
+	case bad >= 0:
+		return failure.Usagef("--collection %q is not a valid collection name", o.collections[bad])
+	case o.dump != "" && len(o.collections) > 1:
+		return failure.Usagef("--collection may be given once with --dump")
+	case o.dump == "" && migration.ServerDatabase(o.database):
+		return failure.Usagef("--db: %s is a database of the server itself", o.database)
+	case err != nil:
 		return failure.Usagef("--part: %v", err)
 	}
-	o.part = part.String()
 	if o.to, err = kinds.ParseBinary(o.target); err == nil {
 		_, err = rule.NewConversion(kinds.Kind{}, o.to, nil)
 	}

@@ -66,7 +66,7 @@ With --fail-on, the exit code is 3 if a field is one of:
 	f.StringSliceVar(&o.collections, "collection", nil, "collection or view to scan; by default, all collections of the databases")
 	f.BoolVar(&o.all, "all", false, "read every document; by default, 10,000 of each collection at random")
 	f.StringSliceVar(&o.failOn, "fail-on", nil, "exit with code 3 if a field is one of these: "+strings.Join(scan.Kinds, ", "))
-	completeWords(cmd, "fail-on", true, scan.Kinds...)
+	completeWords(cmd, "fail-on", scan.Kinds...)
 	o.dumpFlag(cmd)
 	return cmd
 }

@@ -91,18 +91,19 @@ func (o *undoVerb) run(ctx context.Context) error {
 }
 
 // putBack puts the old collections of cutovers back, all or none: what forbids it for one of them is found before the first.
-func (o *undoVerb) putBack(ctx context.Context, s *migration.Session, of exchange.Options, find func(*exchange.Exchange) ([]exchange.Group, error)) error {
+func (o *undoVerb) putBack(ctx context.Context, s *migration.Session, of exchange.Options, find func(*exchange.Exchange) ([]exchange.Group, error)) (err error) {
+	defer func() { err = o.explainSwitch(err) }()
 	w := &switchVerb{console: o.console, undo: true, work: of}
 	e := exchange.New(s.Child(of.Database), of)
 	groups, err := find(e)
 	if err != nil {
-		return o.explainSwitch(err)
+		return err
 	}
 	var found []exchange.Result
 	for _, g := range groups {
 		r, err := e.MayUndo(ctx, g.Names)
 		if err != nil {
-			return o.explainSwitch(err)
+			return err
 		}
 		found = append(found, r)
 	}

@@ -155,7 +155,7 @@ func parseCall(s string) (Value, error) {
 	}
 	name, args := m[1], m[2]
 	v := Value{Form: name + "(…)"}
-	isHex := false
+	isHex, found := false, true
 	var subtype, data string
 	switch lower := strings.ToLower(name); lower {
 	default:
@@ -183,13 +183,11 @@ func parseCall(s string) (Value, error) {
 		return v, nil
 	case "bindata", "hexdata":
 		isHex = lower == "hexdata"
-		var found bool
 		if subtype, data, found = strings.Cut(args, ","); !found {
 			return Value{}, fmt.Errorf("%s(…) requires a subtype and a quoted string", name)
 		}
 	case "binary.createfrombase64", "binary.createfromhexstring":
 		isHex = lower == "binary.createfromhexstring"
-		var found bool
 		if data, subtype, found = strings.Cut(args, ","); !found {
 			subtype = "0"
 		}

@@ -3,6 +3,8 @@ package files
 
 import (
 	"errors"
+	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -19,6 +21,30 @@ func Regular(path string) error {
 		return errors.New("not a regular file")
 	}
 	return nil
+}
+
+// ReadAtMost reads the file at path, which may be a pipe. The error is that of opening it without its name, or that it has
+// more bytes.
+func ReadAtMost(path string, most int64) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, Nameless(err)
+	}
+	defer func() { _ = f.Close() }()
+	b, err := io.ReadAll(io.LimitReader(f, most+1))
+	if err == nil && int64(len(b)) > most {
+		err = fmt.Errorf("it is larger than %d bytes", most)
+	}
+	return b, err
+}
+
+// Nameless returns the error of a file without the name of the file and of the operation.
+func Nameless(err error) error {
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		return path.Err
+	}
+	return err
 }
 
 // ErrInUse is the error of a file that another process has locked.

@@ -11,6 +11,7 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/report"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/survey"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/terminal"
 )
 
 // Build returns the plan that the survey suggests, with comments that explain each decision. of is nil unless it is
@@ -51,11 +52,7 @@ func (b *builder) collection(c survey.Collection) Collection {
 		}
 	}
 	b.settle(&coll)
-	documents := fmt.Sprintf("%s: %d documents", c.Namespace(""), c.Documents)
-	if c.Documents == 1 {
-		documents = strings.TrimSuffix(documents, "s")
-	}
-	coll.Comment = append(coll.Comment, documents)
+	coll.Comment = append(coll.Comment, fmt.Sprintf("%s: %s", c.Namespace(""), terminal.Count(c.Documents, "document")))
 	if c.Malformed > 0 {
 		coll.Comment = append(coll.Comment, fmt.Sprintf("%d documents could not be read.", c.Malformed))
 	}

@@ -120,50 +120,53 @@ func (e *Edited) want(want Step, begun, idle []Step) {
 		return
 	}
 	rest := want
-	rest.Pairs = nil
-	for _, p := range want.Pairs {
-		p.Fields, p.Trust = slices.Clone(p.Fields), slices.Clone(p.Trust)
-		rest.Pairs = append(rest.Pairs, p)
-	}
 	for _, b := range begun {
 		if !b.alike(want) || b.Listed {
 			continue
 		}
 		later := b // the values that the step has listed, of fields that are trusted now
 		later.Listed, later.Of, later.Pairs = true, b.Pass, nil
-		for i := range rest.Pairs {
-			p := &rest.Pairs[i]
-			of := kinds.Pair{From: p.From, To: p.To}
-			for _, t := range p.Trust {
-				if b.has(*p, Plain(t)) && !b.trusts(*p, t) && !slices.ContainsFunc(begun, func(o Step) bool { return o.alike(b) && o.Listed && o.Of == b.Pass && o.trusts(*p, t) }) {
-					of.Fields, of.Trust = append(of.Fields, Plain(t)), append(of.Trust, t)
+		var left []kinds.Pair
+		for _, p := range rest.Pairs {
+			later.Pairs = append(later.Pairs, only(p, func(field string) bool {
+				trusted := func(o Step) bool {
+					return slices.ContainsFunc(o.like(p).Trust, func(t string) bool { return Plain(t) == field })
 				}
-			}
-			if len(of.Fields) > 0 {
-				later.Pairs = append(later.Pairs, of)
-			}
-			p.Fields = slices.DeleteFunc(p.Fields, func(f string) bool { return b.has(*p, f) })
-			p.Trust = slices.DeleteFunc(p.Trust, func(t string) bool { return b.has(*p, Plain(t)) })
+				return b.has(p, field) && trusted(want) && !trusted(b) &&
+					!slices.ContainsFunc(begun, func(o Step) bool { return o.alike(b) && o.Listed && o.Of == b.Pass && trusted(o) })
+			})...)
+			left = append(left, only(p, func(field string) bool { return !b.has(p, field) })...)
 		}
 		if len(later.Pairs) > 0 {
 			e.add(later, idle)
 		}
+		rest.Pairs = left
 	}
-	rest.Pairs = slices.DeleteFunc(rest.Pairs, func(p kinds.Pair) bool { return len(p.Fields) == 0 })
 	if len(rest.Pairs) > 0 {
 		e.add(rest, idle)
 	}
 }
 
-// has reports whether the step converts the field as the pair.
-func (s Step) has(p kinds.Pair, field string) bool {
-	return slices.ContainsFunc(s.Pairs, func(o kinds.Pair) bool { return o.Alike(p) && slices.Contains(o.Fields, field) })
+// only returns the pair with those of its fields, without brackets, for which is is true, or nothing if there is none.
+func only(p kinds.Pair, is func(field string) bool) []kinds.Pair {
+	p.Fields = slices.DeleteFunc(slices.Clone(p.Fields), func(f string) bool { return !is(f) })
+	p.Trust = slices.DeleteFunc(slices.Clone(p.Trust), func(t string) bool { return !is(Plain(t)) })
+	if len(p.Fields) == 0 {
+		return nil
+	}
+	return []kinds.Pair{p}
 }
 
-// trusts reports whether the step converts the field as the pair because a person vouches for its values.
-func (s Step) trusts(p kinds.Pair, field string) bool {
-	return slices.ContainsFunc(s.Pairs, func(o kinds.Pair) bool { return o.Alike(p) && slices.Contains(o.Trust, field) })
+// like returns the pair of the step that converts from the same kind to the same one as p.
+func (s Step) like(p kinds.Pair) (of kinds.Pair) {
+	if i := slices.IndexFunc(s.Pairs, p.Alike); i >= 0 {
+		of = s.Pairs[i]
+	}
+	return of
 }
+
+// has reports whether the step converts the field as the pair.
+func (s Step) has(p kinds.Pair, field string) bool { return slices.Contains(s.like(p).Fields, field) }
 
 // copy adds the step that makes a copy, if there is none. One that has begun is replaced by another one, which
 // changes the same copy.
@@ -225,7 +228,7 @@ func frozen(was, is *Plan, begun []Step) []string {
 			converted, trusted := false, false
 			for _, st := range begun {
 				if st.Entry() == c.Entry() {
-					converted, trusted = converted || st.has(pair, f.Plain()), trusted || st.trusts(pair, f.Path)
+					converted, trusted = converted || st.has(pair, f.Plain()), trusted || slices.Contains(st.like(pair).Trust, f.Path)
 				}
 			}
 			if !converted {

@@ -119,7 +119,7 @@ func (c *checker) guard(coll Collection) {
 			continue
 		}
 		guarded = true
-		conv, err := c.plan.conversion(f.Decision)
+		conv, err := c.plan.conversion(f)
 		if err != nil {
 			continue // it is said already
 		}
@@ -138,20 +138,13 @@ func (c *checker) guard(coll Collection) {
 	}
 }
 
-// conversion returns what a decision does with the values.
-func (p *Plan) conversion(d Decision) (rule.Pair, error) {
-	pair, _ := p.pair(d)
-	from, err := kinds.Parse(pair.From)
+// conversion returns what becomes of the values of a field.
+func (p *Plan) conversion(f Field) (rule.Pair, error) {
+	pair, _ := p.pair(f.Decision)
+	pair.Fields = []string{f.Path}
+	conv, err := rule.Compile([]kinds.Pair{pair})
 	if err != nil {
 		return rule.Pair{}, err
-	}
-	to, err := kinds.Parse(pair.To)
-	if err != nil {
-		return rule.Pair{}, err
-	}
-	conv, err := rule.NewConversion(from, to, nil)
-	if err != nil {
-		return rule.Pair{}, fmt.Errorf("from %s to %s: %w", from.Name, to.Name, err)
 	}
 	return conv[0], nil
 }
@@ -161,23 +154,23 @@ func (c *checker) field(coll Collection, f Field) {
 	fail := func(format string, args ...any) {
 		c.fail(f.Line, "%q: %q: %s", coll.Name, f.Path, fmt.Sprintf(format, args...))
 	}
-	conv, err := c.plan.conversion(f.Decision)
+	conv, err := c.plan.conversion(f)
 	kind := conv.From
 	pattern, bad := namable(f.Path)
 	switch {
+	case bad != nil:
+		fail("%v: leave it", bad)
+		return
 	case err != nil:
 		fail("%v", err)
 		return
 	case f.Stored != kind.Stored():
 		fail("the values are %s, and %s is %s", f.Stored, kind.Name, kind.Stored())
 		return
-	case bad != nil:
-		fail("%v: leave it", bad)
-		return
 	}
 	for _, o := range coll.Fields {
 		other, err := namable(o.Path)
-		its, notConverted := c.plan.conversion(o.Decision)
+		its, notConverted := c.plan.conversion(o)
 		switch matches := pattern.MatchField(o.Path); {
 		case o.same(f):
 		case o.Stored == f.Stored && o.Decision != f.Decision && matches && !kind.BySubtype():

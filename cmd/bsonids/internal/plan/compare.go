@@ -55,9 +55,8 @@ func (c *comparison) made(name string) bool {
 func (c *comparison) is(entry Entry, f Field) bool {
 	return slices.ContainsFunc(c.decided, func(st Step) bool {
 		return st.Entry() == entry && slices.ContainsFunc(st.Pairs, func(p kinds.Pair) bool {
-			from, err := kinds.Parse(p.From)
-			to, err2 := kinds.Parse(p.To)
-			return slices.Contains(p.Fields, f.Plain()) && err == nil && err2 == nil && (f.Stored == from.Stored() || f.Stored == to.Stored())
+			from, to := p.Subtypes()
+			return slices.Contains(p.Fields, f.Plain()) && (f.Stored == kinds.StoredAs(from) || f.Stored == kinds.StoredAs(to))
 		})
 	})
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/source"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/terminal"
 )
 
 // describe adds the comments about the plan as a whole: the order of the work, the files, how long
@@ -96,11 +97,7 @@ func (b *builder) work(p *Plan, note func(string, ...any)) {
 			}
 			var from []string
 			for _, pair := range s.Pairs {
-				fields := "fields"
-				if len(pair.Fields) == 1 {
-					fields = "field"
-				}
-				from = append(from, fmt.Sprintf("%d %s from %s", len(pair.Fields), fields, pair.From))
+				from = append(from, terminal.Count(int64(len(pair.Fields)), "field")+" from "+pair.From)
 				if pair.To != p.To {
 					from[len(from)-1] += " to " + pair.To
 				}

@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/files"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/ledger"
 )
@@ -107,7 +108,7 @@ func hasBegun(f Files, st Step) (bool, error) {
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && st.Collection == "":
 	case err != nil:
-		return false, fmt.Errorf("%s: %w", f.State, Nameless(err))
+		return false, fmt.Errorf("%s: %w", f.State, files.Nameless(err))
 	case len(l.Facts()) > 0:
 		s, err := convert.ReadState(f.State)
 		id := s.Identity
@@ -148,15 +149,6 @@ func (f Files) together() bool {
 	defer func() { _ = log.Close() }()
 	s, err := convert.ReadState(f.State)
 	return err == nil && s.Identity.Equal(log.Identity)
-}
-
-// Nameless returns the error of a file without the name of the file and of the operation.
-func Nameless(err error) error {
-	var path *fs.PathError
-	if errors.As(err, &path) {
-		return path.Err
-	}
-	return err
 }
 
 // number sets the pass of each of the steps, so that no other step has their files. others are the steps that

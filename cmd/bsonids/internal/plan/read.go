@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -23,17 +22,9 @@ func Read(path string) (*Plan, error) {
 	if err := files.Regular(path); err != nil { // a pipe may have no writer
 		return nil, err
 	}
-	f, err := os.Open(path)
+	b, err := files.ReadAtMost(path, maxSize)
 	if err != nil {
-		return nil, Nameless(err)
-	}
-	defer func() { _ = f.Close() }()
-	b, err := io.ReadAll(io.LimitReader(f, maxSize+1))
-	switch {
-	case err != nil:
 		return nil, err
-	case len(b) > maxSize:
-		return nil, fmt.Errorf("it is larger than %d MB", maxSize>>20)
 	}
 	return Parse(b)
 }

@@ -40,12 +40,6 @@ var groups = slices.Insert([]group{
 	return legacy
 }()...)
 
-// index returns the index of the group of a field.
-func index(f scan.Field) int {
-	key := groupOf(f)
-	return slices.IndexFunc(groups, func(g group) bool { return g.Key == key })
-}
-
 // groupOf returns the key of the group of a field.
 func groupOf(f scan.Field) string {
 	binary := false
@@ -79,7 +73,7 @@ type advice struct{ Text, Command string }
 
 // adviseOn returns what to do about the field f of collection c.
 func adviseOn(c scan.Collection, f scan.Field) advice {
-	g := groups[index(f)]
+	g := groups[slices.IndexFunc(groups, func(g group) bool { return g.Key == groupOf(f) })]
 	switch key := g.Key; {
 	case key == kinds.Standard && f.Counts.Text > 0:
 		g.Todo, g.Plan = "Make a plan, and decide there to convert the values that are text.", true
@@ -112,7 +106,7 @@ type summary struct {
 
 func summarize(r scan.Report) summary {
 	s := summary{Collections: len(r.Collections)}
-	all := slices.Clone(groups)
+	fields := make(map[string]int) // of each group
 	for _, c := range r.Collections {
 		s.Documents += c.Scanned
 		s.Sampled = s.Sampled || c.Mode != source.All
@@ -121,9 +115,13 @@ func summarize(r scan.Report) summary {
 		}
 		s.Fields += len(c.Fields)
 		for _, f := range c.Fields {
-			all[index(f)].N++
+			fields[groupOf(f)]++
 		}
 	}
-	s.Groups = slices.DeleteFunc(all, func(g group) bool { return g.N == 0 })
+	for _, g := range groups {
+		if g.N = fields[g.Key]; g.N > 0 {
+			s.Groups = append(s.Groups, g)
+		}
+	}
 	return s
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/scan"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/source"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/terminal"
 )
 
 // column is one way in which values are stored, in a table or a chart.
@@ -79,7 +80,7 @@ func judge(f scan.Field) (all []judged) {
 }
 
 // FormHeadline describes the UUIDs of a field in one form in a few words.
-func FormHeadline(e scan.FormEvidence) string { return distinctOnes(e.Distinct, "UUID") }
+func FormHeadline(e scan.FormEvidence) string { return terminal.Count(e.Distinct, "distinct UUID") }
 
 // Headline returns the verdict of e in one sentence.
 func Headline(e scan.Evidence) string {
@@ -90,15 +91,7 @@ func Headline(e scan.Evidence) string {
 	case scan.Mixed:
 		verdict = "several byte orders"
 	}
-	return fmt.Sprintf("%s (%s)", verdict, distinctOnes(e.Distinct, "value"))
-}
-
-// distinctOnes says how many distinct values there are.
-func distinctOnes(n int64, noun string) string {
-	if n != 1 {
-		noun += "s"
-	}
-	return fmt.Sprintf("%d distinct %s", n, noun)
+	return fmt.Sprintf("%s (%s)", verdict, terminal.Count(e.Distinct, "distinct value"))
 }
 
 // converted returns how many of the distinct values a conversion would convert, from each order that it

@@ -4,6 +4,7 @@ package terminal
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"os"
 	"strings"
@@ -62,6 +63,14 @@ func Cell(name string) string {
 		}
 		return Visible(r)
 	}, name)
+}
+
+// Count returns a number of things, whose name is that of one.
+func Count(n int64, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return fmt.Sprintf("%d %s", n, noun)
 }
 
 // Is reports whether w is a terminal.
