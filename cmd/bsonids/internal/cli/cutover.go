@@ -23,8 +23,7 @@ import (
 // switchVerb is cutover and release, and undo with a database.
 type switchVerb struct {
 	*console
-	dir           string      // of the migration, if one is given instead of collections
-	state         *plan.State // of dir
+	state         *plan.State // of the migration; nil with the names of collections
 	groups        []exchange.Group
 	release, undo bool // what is done, if not the cutover
 	guards        bool // release lets go of guards, not of cutovers
@@ -100,19 +99,19 @@ func (o *switchVerb) complete() error {
 	if len(o.args) != 1 {
 		return failure.Usagef("--db is required, or one directory instead of the names of collections")
 	}
-	o.dir = o.args[0]
-	d, err := plan.Look(o.dir)
+	dir := o.args[0]
+	d, err := plan.Look(dir)
 	o.state = d
 	switch {
-	case err != nil && !strings.ContainsAny(o.dir, "./"):
+	case err != nil && !strings.ContainsAny(dir, "./"):
 		return failure.Usagef("%v; to name a collection, give --db", err)
 	case err != nil:
 		return failure.Usagef("%v", err)
 	}
 	if d.Plan.Dump != nil {
-		return failure.Usagef("%s: the plan is about a dump, and no server has copies of it", o.dir)
+		return failure.Usagef("%s: the plan is about a dump, and no server has copies of it", dir)
 	}
-	if err := migration.MayApply(o.dir, d.Plan); err != nil {
+	if err := migration.MayApply(dir, d.Plan); err != nil {
 		return err
 	}
 	o.work.Database = d.Plan.Database
@@ -120,12 +119,12 @@ func (o *switchVerb) complete() error {
 	if o.guards {
 		o.groups = []exchange.Group{{Names: d.Plan.Guarded()}}
 		if len(o.groups[0].Names) == 0 {
-			return failure.Usagef("%s guards no collection: no collection of it has guard: moderate or strict", o.dir)
+			return failure.Usagef("%s guards no collection: no collection of it has guard: moderate or strict", dir)
 		}
 		return o.check()
 	}
 	if o.groups = exchange.Groups(d.Groups()); len(o.groups) == 0 {
-		return failure.Usagef("%s converts no collection into a new one: no collection of it has into", o.dir)
+		return failure.Usagef("%s converts no collection into a new one: no collection of it has into", dir)
 	}
 	return o.check()
 }
@@ -166,7 +165,7 @@ func (o *switchVerb) run(ctx context.Context) error {
 		verb = exchange.RollBack
 	}
 	groups := o.groups
-	if o.dir != "" { // what is wrong with the only group of a command line is an error
+	if o.state != nil { // what is wrong with the only group of a command line is an error
 		groups, err = e.Waiting(ctx, groups, verb)
 	}
 	if err == nil {
@@ -206,8 +205,8 @@ func (o *switchVerb) ended(r exchange.Result, err error) error {
 	}
 	o.done = true
 	r.Release = o.switching("release", o.work.Database, r.Names())
-	if o.dir != "" {
-		r.Release = o.command("release", o.dir, "--write")
+	if o.state != nil {
+		r.Release = o.command("release", o.state.Dir(), "--write")
 	}
 	return cmp.Or(err, o.print(r.Cutover, r.Conflicts() == 0))
 }

@@ -62,7 +62,7 @@ func TestOptions(t *testing.T) {
 	dir, copied := planned(t, ""), planned(t, "orders_standard")
 	undo := func(c *console) *undoVerb { return &undoVerb{console: c} }
 	u := parsed(t, undo, "p --write --allow-changed --batch 9")
-	equal("undo", []any{u.dir, u.work.Write, u.work.AllowChanged, u.work.Batch}, "p", true, true, 9)
+	equal("undo", []any{u.args[0], u.work.Write, u.work.AllowChanged, u.work.Batch}, "p", true, true, 9)
 	u = parsed(t, undo, "--db d a b --batch-timeout 5m --take-over")
 	equal("undo --db", []any{u.database, u.args, u.recording.BatchTimeout, u.recording.TakeOver}, "d", []string{"a", "b"}, 5*time.Minute, true)
 
@@ -86,7 +86,7 @@ func TestOptions(t *testing.T) {
 	equal("cutover", []any{s.work, s.groups, s.recording.BatchTimeout}, exchange.Options{Database: "d", Write: true, Skipped: []string{"a"}}, []exchange.Group{{Names: []string{"a", "b"}}}, 9*time.Second)
 	for _, verb := range []func(*console) *switchVerb{cutover, release} {
 		s = parsed(t, verb, copied)
-		equal("the plan", []any{s.work.Database, s.dir != "", s.groups}, "shop", true, []exchange.Group{{Names: []string{"orders"}, Copies: []string{"orders_standard"}}})
+		equal("the plan", []any{s.work.Database, s.state != nil, s.groups}, "shop", true, []exchange.Group{{Names: []string{"orders"}, Copies: []string{"orders_standard"}}})
 	}
 	s = parsed(t, release, "--db d a b --guards --write")
 	equal("release --guards", []any{s.guards, s.work.Write, s.groups}, true, true, []exchange.Group{{Names: []string{"a", "b"}}})

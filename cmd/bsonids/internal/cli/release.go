@@ -60,7 +60,7 @@ func (o *switchVerb) releaseGuards(ctx context.Context, s *migration.Session) er
 		r, err := protect.Remove(ctx, s, o.work.Database, name, o.work.Write, func() {
 			o.wayOn = &wayOn{changed: "possibly the validators of some of the collections, and the record; no documents", again: true}
 		})
-		if none := errors.Is(err, protect.ErrNone); none && o.dir != "" {
+		if none := errors.Is(err, protect.ErrNone); none && o.state != nil {
 			continue // it was not set, or was removed
 		}
 		if err != nil {

@@ -10,7 +10,6 @@ import (
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/exchange"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/migration"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/report"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/server"
@@ -19,7 +18,6 @@ import (
 
 type undoVerb struct {
 	*console
-	dir      string // of the migration
 	database string
 	work     undo.Options
 }
@@ -73,7 +71,6 @@ func (o *undoVerb) complete() error {
 	case len(o.args) != 1:
 		return failure.Usagef("name one directory, or give --db")
 	}
-	o.dir = o.args[0]
 	return nil
 }
 
@@ -85,20 +82,13 @@ func (o *undoVerb) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return o.putBack(ctx, s, exchange.Options{Database: o.database, Write: o.work.Write}, func(*exchange.Exchange) ([]exchange.Group, error) {
-		return []exchange.Group{{Names: o.args}}, nil
-	})
+	e := exchange.New(s.Child(o.database), exchange.Options{Database: o.database, Write: o.work.Write})
+	return o.explainSwitch(o.putBack(ctx, e, []exchange.Group{{Names: o.args}}))
 }
 
 // putBack puts the old collections of cutovers back, all or none: what forbids it for one of them is found before the first.
-func (o *undoVerb) putBack(ctx context.Context, s *migration.Session, of exchange.Options, find func(*exchange.Exchange) ([]exchange.Group, error)) (err error) {
-	defer func() { err = o.explainSwitch(err) }()
-	w := &switchVerb{console: o.console, undo: true, work: of}
-	e := exchange.New(s.Child(of.Database), of)
-	groups, err := find(e)
-	if err != nil {
-		return err
-	}
+func (o *undoVerb) putBack(ctx context.Context, e *exchange.Exchange, groups []exchange.Group) error {
+	w := &switchVerb{console: o.console, undo: true, work: e.Options}
 	var found []exchange.Result
 	for _, g := range groups {
 		r, err := e.MayUndo(ctx, g.Names)
@@ -110,7 +100,7 @@ func (o *undoVerb) putBack(ctx context.Context, s *migration.Session, of exchang
 	return w.each(ctx, e, groups, func(ctx context.Context, e *exchange.Exchange, _ []string) (err error) {
 		r := found[0]
 		found = found[1:]
-		if of.Write {
+		if e.Write {
 			err = e.Undo(ctx, &r)
 		}
 		return w.ended(r, err)
@@ -123,13 +113,13 @@ func (o *undoVerb) plan(ctx context.Context) (err error) {
 	if o.work.Write {
 		open, mode = plan.LockState, server.Write
 	}
-	state, err := open(o.dir)
+	state, err := open(o.args[0])
 	if err != nil {
 		return failure.Usagef("%v", err)
 	}
 	defer func() { err = errors.Join(err, state.Close()) }()
 	if state.Plan.Dump != nil {
-		return failure.Usagef("%s: the plan is about a dump, which was not changed: delete the converted dump", o.dir)
+		return failure.Usagef("%s: the plan is about a dump, which was not changed: delete the converted dump", state.Dir())
 	}
 	s, err := o.session(ctx, mode)
 	if err != nil {
@@ -139,11 +129,12 @@ func (o *undoVerb) plan(ctx context.Context) (err error) {
 	steps, failed := undo.Plan(ctx, s, o.work, state, func() error {
 		of := exchange.Options{Database: state.Plan.Database, Write: o.work.Write}
 		of.Conversions, _ = state.Conversions()
-		var groups []exchange.Group
-		err := o.putBack(ctx, s, of, func(e *exchange.Exchange) (_ []exchange.Group, err error) {
-			groups, err = e.InPlace(ctx, exchange.Groups(state.Groups()))
-			return groups, err
-		})
+		e := exchange.New(s.Child(of.Database), of)
+		groups, err := e.InPlace(ctx, exchange.Groups(state.Groups()))
+		if err == nil {
+			err = o.putBack(ctx, e, groups)
+		}
+		err = o.explainSwitch(err)
 		if incomplete = errors.Is(err, failure.ErrIncomplete); err != nil && !incomplete || len(groups) == 0 {
 			return err
 		}
