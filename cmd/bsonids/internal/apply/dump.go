@@ -124,10 +124,7 @@ func (w *writer) open(in *dump.Input) (err error) {
 	if err = os.RemoveAll(path); err == nil { // of a run that was killed
 		w.list, err = convert.OpenSkipList(path, "", nil)
 	}
-	if err != nil {
-		return migration.FileError(err)
-	}
-	return nil
+	return migration.FileError(err)
 }
 
 // skipFile returns the path of the list of the values that the last output has left.

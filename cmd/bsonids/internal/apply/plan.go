@@ -123,7 +123,7 @@ func (p *Planned) step(s plan.Step) (*step, error) {
 		}
 	}
 	var err error
-	if st.what, err = migration.Describe(migration.IdentityOf(p.plan.Database, s)); err != nil {
+	if st.what, err = migration.Describe(s.Identity(p.plan.Database)); err != nil {
 		return nil, err
 	}
 	switch merges := s.Into != "" && st.what.Conversion.MergesIDs(); {

@@ -259,10 +259,7 @@ func (p *Planned) seal(sv *survey.Survey) error {
 			return err
 		}
 	}
-	if err := p.state.Adopt(p.plan, p.edited.Steps); err != nil {
-		return migration.FileError(err)
-	}
-	return nil
+	return migration.FileError(p.state.Adopt(p.plan, p.edited.Steps))
 }
 
 // expected returns what the steps would change, from the survey, or from the state files of those that are

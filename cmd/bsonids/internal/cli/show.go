@@ -67,8 +67,5 @@ func (o *showVerb) run(context.Context) error {
 // file prints a file of a conversion as text.
 func (o *showVerb) file(path string) error {
 	out := bufio.NewWriter(o.out)
-	if err := errors.Join(convert.WriteText(out, path), out.Flush()); err != nil {
-		return migration.FileError(err)
-	}
-	return nil
+	return migration.FileError(errors.Join(convert.WriteText(out, path), out.Flush()))
 }

@@ -30,8 +30,11 @@ func Exists(path string) bool {
 }
 
 // FileError returns a usage error for the error of a file that the user named. If the disk is full or
-// broken, which nothing that the user names cures, it returns an error of kind Failed.
+// broken, which nothing that the user names cures, it returns an error of kind Failed. It returns nil for nil.
 func FileError(err error) error {
+	if err == nil {
+		return nil
+	}
 	kind := failure.Usage
 	var path *fs.PathError
 	if errors.As(err, &path) && (path.Op == "write" || path.Op == "sync" || path.Op == "close") || errors.Is(err, syscall.ENOSPC) {

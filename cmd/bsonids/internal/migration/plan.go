@@ -75,11 +75,6 @@ func (s *Session) Unselected(ctx context.Context, db *mongo.Database, texts map[
 	return err
 }
 
-// IdentityOf returns the identity of the conversion of a step.
-func IdentityOf(database string, st plan.Step) convert.Identity {
-	return convert.Identity{Database: database, Collection: st.Collection, Pairs: st.Pairs, Into: st.Into, Part: st.Part, Query: st.Filter}
-}
-
 // MayApply returns a usage error if the plan of a directory may not be applied.
 func MayApply(dir string, p *plan.Plan) error {
 	if problems := p.Check(); len(problems) > 0 {
@@ -130,7 +125,7 @@ func StateOf(state *plan.State, st plan.Step) (convert.State, error) {
 	path := state.Files(st).State
 	s, err := convert.ReadState(path)
 	if err == nil {
-		err = IsOf("the state file "+path, s.Identity, IdentityOf(state.Plan.Database, st))
+		err = IsOf("the state file "+path, s.Identity, st.Identity(state.Plan.Database))
 	}
 	return s, err
 }

@@ -48,7 +48,7 @@ type comparison struct {
 
 // made reports whether a step has made the collection, or that of another part.
 func (c *comparison) made(name string) bool {
-	return slices.ContainsFunc(c.decided, func(st Step) bool { return st.Into == name }) || c.plan.Part != "" && slices.Contains(c.plan.Targets(), name)
+	return slices.ContainsFunc(c.decided, func(st Step) bool { return st.Into == name }) || c.plan.Part != "" && c.plan.makes(name)
 }
 
 // is reports whether values of the field are decided, or written by a decided step.
@@ -113,13 +113,7 @@ func (c *comparison) collection(planned, now Collection) {
 	}
 }
 
-// Targets returns the new collections that the plan makes.
-func (p *Plan) Targets() []string {
-	var out []string
-	for _, c := range p.Collections {
-		if c.Into != "" {
-			out = append(out, c.Into)
-		}
-	}
-	return out
+// makes reports whether the plan makes the new collection.
+func (p *Plan) makes(name string) bool {
+	return slices.ContainsFunc(p.Collections, func(c Collection) bool { return c.Into == name })
 }

@@ -12,7 +12,6 @@ import (
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/files"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/ledger"
 )
 
@@ -96,11 +95,6 @@ func (e *LostError) Error() string {
 // Unwrap returns what is wrong.
 func (e *LostError) Unwrap() error { return e.Err }
 
-// isOf reports whether the step may have the identity.
-func (s Step) isOf(id convert.Identity) bool {
-	return s.alike(Step{Collection: id.Collection, Filter: id.Query, Into: id.Into, Part: id.Part}) && slices.EqualFunc(s.Pairs, id.Pairs, kinds.Pair.Equal)
-}
-
 // hasBegun reports whether a step, which is zero if it is not known, may have converted values. Its state file
 // may have lost its last record.
 func hasBegun(f Files, st Step) (bool, error) {
@@ -112,7 +106,7 @@ func hasBegun(f Files, st Step) (bool, error) {
 	case len(l.Facts()) > 0:
 		s, err := convert.ReadState(f.State)
 		id := s.Identity
-		if err == nil && st.Collection != "" && !st.isOf(id) {
+		if err == nil && st.Collection != "" && !st.Identity(id.Database).Equal(id) {
 			err = fmt.Errorf("%s: it belongs to another conversion: %s", f.State, id)
 		}
 		if list := filepath.Base(s.SkipList); err == nil && s.SkipList != "" && list != filepath.Base(f.SkipList) {

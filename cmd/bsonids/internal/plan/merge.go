@@ -81,7 +81,7 @@ func (m *merger) note(format string, args ...any) {
 func (m *merger) merge() {
 	// A reference that is not there any more may be one that a person has removed.
 	copied := func(name string) bool {
-		return !m.plan.has(name) && (m.made(name) || m.like && slices.Contains(m.plan.Targets(), name))
+		return !m.plan.has(name) && (m.made(name) || m.like && m.plan.makes(name))
 	}
 	var references []Reference
 	for r, now := range pairs(m.plan.References, m.fresh.References, Reference.String) {

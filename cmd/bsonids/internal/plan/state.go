@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -102,11 +101,7 @@ func fresh(dir string) error {
 
 // WritePlan writes the plan to its file, for a person who edits it.
 func (s *State) WritePlan(p *Plan) error {
-	var b bytes.Buffer
-	if err := Write(&b, p); err != nil {
-		return err
-	}
-	return files.Replace(filepath.Join(s.dir, PlanFile), b.Bytes())
+	return files.Replace(filepath.Join(s.dir, PlanFile), p.text())
 }
 
 // ReadFile reads the plan that a person edits, of the directory dir. The error names the file.
@@ -307,7 +302,7 @@ func (s *State) Migration() string { return s.migration }
 func (s *State) Conversions() (names []string, all bool) {
 	for _, st := range s.All() {
 		of, err := convert.ReadState(st.Files(s.dir).State)
-		if err != nil || !st.isOf(of.Identity) {
+		if err != nil || !st.Identity(of.Identity.Database).Equal(of.Identity) {
 			return nil, false
 		}
 		names = append(names, of.Conversion)

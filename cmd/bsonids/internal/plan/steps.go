@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
@@ -30,6 +31,11 @@ type Step struct {
 
 // Entry returns the key of the entry of the plan that the step is about.
 func (s Step) Entry() Entry { return Entry{s.Collection, s.Filter} }
+
+// Identity returns the identity of the conversion in the database.
+func (s Step) Identity(database string) convert.Identity {
+	return convert.Identity{Database: database, Collection: s.Collection, Pairs: s.Pairs, Into: s.Into, Part: s.Part, Query: s.Filter}
+}
 
 // Beside reports whether s must not convert what o has made: both are of one collection, with different filters, or
 // o makes values of a field that s would convert, because it tells values by their subtype.

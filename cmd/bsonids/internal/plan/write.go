@@ -14,9 +14,11 @@ import (
 
 // Write writes the plan as YAML, with its comments.
 func Write(w io.Writer, p *Plan) error {
-	_, err := io.WriteString(w, strings.Join(p.mapping().lines(""), "\n")+"\n")
+	_, err := w.Write(p.text())
 	return err
 }
+
+func (p *Plan) text() []byte { return []byte(strings.Join(p.mapping().lines(""), "\n") + "\n") }
 
 // lines returns the lines of a mapping, of which first begins the first key.
 func (m mapping) lines(first string) (out []string) {

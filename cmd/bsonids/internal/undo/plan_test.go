@@ -73,7 +73,7 @@ func applied(t *testing.T, p *plan.Plan, idle string, n int) *migrated {
 		t.Fatal(err)
 	}
 	for _, st := range e.New {
-		m.convert(state.Files(st), migration.IdentityOf("d", st), st, st.Collection == idle, n)
+		m.convert(state.Files(st), st.Identity("d"), st, st.Collection == idle, n)
 	}
 	if err := errors.Join(state.Adopt(p, e.Steps), state.Close()); err != nil {
 		t.Fatal(err)
