@@ -151,7 +151,9 @@ func TestCutoverRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	g := record.Guard{Collection: "a", Refuses: []record.Refused{{Path: "customer", Subtype: 3}}, Before: guard.SettingsOf(spec)}
-	did(t)(g.Insert(t.Context(), db, ""))
+	if err := g.Insert(t.Context(), db, ""); err != nil {
+		t.Fatal(err)
+	}
 	refused("is guarded", "a")
 	command(t, c.s, "release", "--db", db.Name(), "a", "--guards", "--write").want(t, failure.ExitOK)
 

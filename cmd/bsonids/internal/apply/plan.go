@@ -213,8 +213,7 @@ func (p *Planned) convert(ctx context.Context, guards []*protect.Guard, r *Resul
 	if err := p.count(ctx); err != nil {
 		return err
 	}
-	mark, err := p.begin(ctx)
-	if err != nil {
+	if err := p.begin(ctx); err != nil {
 		return err
 	}
 	// Once for all collections.
@@ -223,7 +222,7 @@ func (p *Planned) convert(ctx context.Context, guards []*protect.Guard, r *Resul
 	}
 	for _, g := range guards {
 		if err := g.Set(ctx); err != nil {
-			return errors.Join(err, mark(err))
+			return err
 		}
 	}
 	first, copies := p.phases()
@@ -244,7 +243,7 @@ func (p *Planned) convert(ctx context.Context, guards []*protect.Guard, r *Resul
 		failed = cmp.Or(failed, r.add(copies))
 	}
 	r.Finished = failed == nil
-	return errors.Join(failed, mark(failed))
+	return failed
 }
 
 // add adds how the steps ended, and returns the error of the first that failed.
@@ -345,9 +344,8 @@ func (p *Planned) each(ctx context.Context, works []work, carryOut func(ctx cont
 	running.Wait()
 }
 
-// begin notes in the record that the plan is under way, for bsonids status on other machines. The
-// function that it returns notes that the work has ended with the error failed, or nil.
-func (p *Planned) begin(ctx context.Context) (end func(failed error) error, err error) {
+// begin notes in the record that the plan is under way, for bsonids status on other machines.
+func (p *Planned) begin(ctx context.Context) error {
 	var steps []record.PlanStep
 	for _, st := range p.steps() {
 		of := record.PlanStep{Collection: st.Collection, Filter: st.Filter, Pairs: st.Pairs, Into: st.Into, Part: st.Part, Documents: st.documents}

@@ -58,7 +58,7 @@ func (w *world) runAs(names []string, do func(*Cutover) error) (state string, er
 			old, fresh := w.colls[name], w.colls[name+" new"]
 			exchanges = append(exchanges, record.Exchange{Name: name, New: name + " new", Kept: name + " old", OldID: &old.id, NewID: &fresh.id, OldHad: old.settings, NewHad: fresh.settings})
 		}
-		c.Cutover = &record.Cutover{ID: "test/cutover", State: record.Comparing, Collections: exchanges}
+		c.Cutover = &record.Cutover{Saved: record.Saved{ID: "test/cutover", State: record.Comparing}, Collections: exchanges}
 	}
 	err = do(c)
 	return c.State, err, false

@@ -61,7 +61,7 @@ func TestInPlace(t *testing.T) {
 		var docs []bson.Raw
 		for i, c := range tt.cutovers {
 			at := time.Unix(int64(i), 0)
-			doc, err := bson.Marshal(record.Cutover{ID: fmt.Sprint(i, "/cutover"), Format: 1, Kind: "cutover", State: c.state, Begun: at, Updated: at, Collections: exchanges(strings.Fields(c.names)...)})
+			doc, err := bson.Marshal(record.Cutover{Saved: record.Saved{ID: fmt.Sprint(i, "/cutover"), Kind: "cutover", State: c.state, Begun: at, Updated: at}, Collections: exchanges(strings.Fields(c.names)...)})
 			if err != nil {
 				t.Fatal(err)
 			}

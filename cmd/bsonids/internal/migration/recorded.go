@@ -48,19 +48,13 @@ func unfit(dir string, err error) error {
 }
 
 // BeginPlan notes in the record that a command begins to write, with its steps, or nil for those that are noted.
-// The function that it returns notes that the work has ended with the error failed, or nil.
-func (s *Session) BeginPlan(ctx context.Context, state *plan.State, steps []record.PlanStep) (end func(failed error) error, err error) {
-	db := s.Client.Database(state.Plan.Database)
+func (s *Session) BeginPlan(ctx context.Context, state *plan.State, steps []record.PlanStep) error {
 	note := record.Plan{To: state.Plan.To, StateDir: Absolute(state.Dir()), Steps: steps}
-	var id string
-	err = s.Do(ctx, func() (err error) {
-		id, err = record.BeginPlan(ctx, db, note, state, s.Version)
-		return err
+	err := s.Do(ctx, func() error {
+		return record.BeginPlan(ctx, s.Client.Database(state.Plan.Database), note, state, s.Version)
 	})
 	s.Migration, s.Lock = state.Migration(), record.FileID(files.LockPath(filepath.Join(state.Dir(), plan.LedgerFile)))
-	return func(failed error) error {
-		return s.Do(context.Background(), func() error { return record.EndPlan(db, id, failed) })
-	}, unfit(state.Dir(), err)
+	return unfit(state.Dir(), err)
 }
 
 // Restore writes to the record what the directory knows of the conversions of a plan, if the record lacks it. It

@@ -44,6 +44,15 @@ func (p *Patience) Do(ctx context.Context, f func() error) error {
 	return p.Pass(ctx, func(func(int)) error { return f() })
 }
 
+// Ask is like [Patience.Do] for an f that has a result. It returns that of the last call.
+func Ask[T any](ctx context.Context, p *Patience, f func() (T, error)) (v T, err error) {
+	err = p.Do(ctx, func() error {
+		v, err = f()
+		return err
+	})
+	return v, err
+}
+
 // Pass is like Do for an f that reads much, and begins again when it is tried again. f reports the
 // documents that it has read, and the limit begins again with each. An f that comes no further than before
 // is tried again maxVain times.

@@ -3,6 +3,7 @@ package protect
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -59,7 +60,7 @@ func (g *Guard) set(ctx context.Context, level string) error {
 				fresh.Before, fresh.Now = set.Before, set.Now
 			}
 			g.begin()
-			if _, err := fresh.Insert(ctx, db, g.Version); err != nil {
+			if err := fresh.Insert(ctx, db, g.Version); err != nil && !errors.Is(err, record.ErrTakenOver) {
 				return err
 			}
 			continue // with the document of whoever inserted it
@@ -107,7 +108,7 @@ func (g *Guard) set(ctx context.Context, level string) error {
 				return err
 			}
 		}
-		if ok, err := saved.Advance(ctx, db, record.Set, want.Level); ok || err != nil {
+		if err := saved.Advance(ctx, db, record.Set, want.Level); !errors.Is(err, record.ErrTakenOver) {
 			return err
 		}
 	}
@@ -140,10 +141,10 @@ func (g *Guard) remove(ctx context.Context, write bool) (r report.GuardRemoved, 
 				g.Warn("another program changed the level or the action since: they were %s and %s", r.Now.Level, r.Now.Action)
 			}
 			g.begin()
-			if ok, err := saved.Advance(ctx, db, record.Removing, saved.Now.Level); err != nil {
-				return r, err
-			} else if !ok {
+			if err := saved.Advance(ctx, db, record.Removing, saved.Now.Level); errors.Is(err, record.ErrTakenOver) {
 				continue
+			} else if err != nil {
+				return r, err
 			}
 			if err := guard.Modify(ctx, g.coll, saved.Before); err != nil {
 				return r, err

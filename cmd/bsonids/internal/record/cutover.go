@@ -11,9 +11,8 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/ledger"
 )
 
-// kindCutover is the kind of the documents of cutovers. As those of guards, they have no field named
-// collection. The runs that carry out a cutover have documents of their own, of the kinds [Switch]
-// and [SwitchBack].
+// kindCutover is the kind of the documents of cutovers. The runs that carry out a cutover have documents of their
+// own, of the kinds [Switch] and [SwitchBack].
 const kindCutover = "cutover"
 
 // The states of a cutover.
@@ -31,17 +30,9 @@ const (
 
 // Cutover is the document of a cutover, which puts new collections in the place of others.
 type Cutover struct {
-	ID     string `bson:"_id"` // NAME/cutover
-	Format int    `bson:"format"`
-	Kind   string `bson:"kind"`
-	State  string `bson:"state"`
+	Saved `bson:",inline"` // the _id is NAME/cutover
 	// Reason is why the cutover is rolled back.
 	Reason string `bson:"reason,omitempty"`
-	// Token changes with each change of the document, and is random.
-	Token   string    `bson:"token"`
-	By      Who       `bson:"by"`
-	Begun   time.Time `bson:"begun"`
-	Updated time.Time `bson:"updated"`
 
 	Collections []Exchange `bson:"exchanges"`
 
@@ -54,8 +45,6 @@ type Cutover struct {
 	FencedAt  *time.Time `bson:"fencedAt,omitempty"`
 	InPlaceAt *time.Time `bson:"inPlaceAt,omitempty"`
 	FreedAt   *time.Time `bson:"freedAt,omitempty"`
-
-	next string // the token of an attempt to save whose answer may be lost
 }
 
 // Position is a position in the change stream of a database. All documents that changed before it, and
@@ -178,7 +167,7 @@ func (c *Cutover) Conversion() string { return c.ID[:len(c.ID)-len("/cutover")] 
 
 // NewCutover returns a cutover of the collections in the state [Comparing].
 func NewCutover(collections []Exchange, version string) *Cutover {
-	return &Cutover{ID: ledger.NewID() + "/cutover", Format: format, Kind: kindCutover, State: Comparing, By: whoAmI(version), Collections: collections}
+	return &Cutover{Saved: Saved{ID: ledger.NewID() + "/cutover", Kind: kindCutover, State: Comparing, By: whoAmI(version)}, Collections: collections}
 }
 
 // Cutovers returns the cutovers in the record, sorted by when they began. If open is set, it returns
@@ -245,49 +234,9 @@ type KeptCollection struct {
 	What string
 }
 
-// Save inserts or replaces the document of the cutover. It can be called again after an error. The
-// error wraps [ErrTakenOver] if another program changed the document since it was read.
-func (c *Cutover) Save(ctx context.Context, db *mongo.Database) error {
-	now, err := Now(ctx, db)
-	if err != nil {
-		return err
-	}
-	coll := collection(db)
-	if c.Token == "" {
-		c.Begun = now
-		if err := mark(ctx, coll); err != nil {
-			return err
-		}
-	}
-	if c.next != "" { // an earlier attempt may have succeeded
-		n, err := coll.CountDocuments(ctx, bson.D{{Key: "_id", Value: c.ID}, {Key: "token", Value: c.next}})
-		if err != nil {
-			return err
-		}
-		if n == 1 {
-			c.Token = c.next
-		}
-	}
-	c.next = ledger.NewID()
-	fresh := *c
-	fresh.Token, fresh.Updated = c.next, now
-	matched := int64(1)
-	if c.Token == "" {
-		_, err = coll.InsertOne(ctx, fresh)
-	} else {
-		var res *mongo.UpdateResult
-		if res, err = coll.ReplaceOne(ctx, bson.D{{Key: "_id", Value: c.ID}, {Key: "token", Value: c.Token}}, fresh); err == nil {
-			matched = res.MatchedCount
-		}
-	}
-	if err == nil && matched == 0 {
-		err = refuse(ErrTakenOver, "another program changed or deleted the document %s of this cutover in %s", c.ID, Name)
-	}
-	if err == nil {
-		c.Token, c.Updated, c.next = fresh.Token, now, ""
-	}
-	return err
-}
+// Save inserts or replaces the document of the cutover, whose collections must be locked. It can be called again
+// after an error. The error wraps [ErrTakenOver] if another program changed the document since it was read.
+func (c *Cutover) Save(ctx context.Context, db *mongo.Database) error { return c.save(ctx, db, c) }
 
 // Copies returns the last run of each conversion of the collection into a new one, and of each of its
 // parts, in the order in which they began, without their decisions.

@@ -25,7 +25,7 @@ func open(ctx context.Context, db *mongo.Database) (*mongo.Collection, error) {
 }
 
 func mark(ctx context.Context, coll *mongo.Collection) error {
-	_, err := coll.InsertOne(ctx, bson.D{{Key: "_id", Value: markID}, {Key: "format", Value: format}})
+	_, err := coll.InsertOne(ctx, bson.D{{Key: "_id", Value: markID}})
 	if mongo.IsDuplicateKeyError(err) {
 		return nil
 	}

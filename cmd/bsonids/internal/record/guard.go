@@ -4,20 +4,15 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"strings"
-	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
-	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/ledger"
 )
 
-// kindGuard is the kind of the documents of guards. They have no field named collection, so that no
-// query for runs finds them.
+// kindGuard is the kind of the documents of guards.
 const kindGuard = "guard"
 
 // The states of a guard.
@@ -27,19 +22,11 @@ const (
 	Removing = "removing" // the settings that the collection had before are being restored
 )
 
-// Guard is the document of a validator that protects a collection against old values. Its _id cannot
-// be that of a run, which ends in a number.
+// Guard is the document of a validator that protects a collection against old values.
 type Guard struct {
-	ID         string       `bson:"_id"` // collection/guard
-	Format     int          `bson:"format"`
-	Kind       string       `bson:"kind"`
-	Collection string       `bson:"guards"`
-	UUID       *bson.Binary `bson:"collectionUUID,omitempty"` // UUID of the collection, if the server reports one
-	State      string       `bson:"state"`
-	// Token changes with each change of the state, and is random.
-	Token   string    `bson:"token"`
-	By      Who       `bson:"by"`
-	Updated time.Time `bson:"updated"`
+	Saved      `bson:",inline"` // the _id is collection/guard
+	Collection string           `bson:"guards"`
+	UUID       *bson.Binary     `bson:"collectionUUID,omitempty"` // UUID of the collection, if the server reports one
 
 	Refuses []Refused `bson:"refuses"`
 	Before  Settings  `bson:"before"` // what the collection had
@@ -68,9 +55,6 @@ type Settings struct {
 	Validator []byte `bson:"validator"` // a BSON document, as a binary value; empty if there is none
 	Level     string `bson:"level"`
 	Action    string `bson:"action"`
-	// JSON is the validator in extended JSON, for people. A query in extended JSON is ambiguous if
-	// it has operators such as $regex.
-	JSON string `bson:"validatorJSON,omitempty"`
 }
 
 // Against names the values that the guard refuses.
@@ -146,51 +130,27 @@ func (g *Guard) Stale(uuid *bson.Binary) bool {
 	return g.UUID != nil && uuid != nil && !g.UUID.Equal(*uuid)
 }
 
-// Insert inserts the document of a guard that is about to be set, in the state [Setting]. It reports
-// false if there is one already. The error is an [*Error] if the record is in another collection.
-func (g *Guard) Insert(ctx context.Context, db *mongo.Database, version string) (bool, error) {
-	coll, err := open(ctx, db)
-	if err != nil {
-		return false, err
+// Insert inserts the document of a guard that is about to be set, in the state [Setting]. The error is an [*Error]
+// if the record is in another collection, and wraps [ErrTakenOver] if the collection has a guard.
+func (g *Guard) Insert(ctx context.Context, db *mongo.Database, version string) error {
+	if _, err := open(ctx, db); err != nil {
+		return err
 	}
-	now, err := Now(ctx, db)
-	if err != nil {
-		return false, err
-	}
-	g.ID, g.Format, g.Kind, g.State, g.Token, g.By, g.Updated = guardID(g.Collection), format, kindGuard, Setting, ledger.NewID(), whoAmI(version), now
-	g.Before.JSON, g.Now.JSON = g.Before.Text(), g.Now.Text()
-	_, err = coll.InsertOne(ctx, g)
-	if mongo.IsDuplicateKeyError(err) {
-		return false, nil
-	}
-	return err == nil, err
+	g.Saved = Saved{ID: guardID(g.Collection), Kind: kindGuard, State: Setting, By: whoAmI(version)}
+	return g.save(ctx, db, g)
 }
 
-// Advance changes the state and the level of the guard in the record. It reports false if another
+// Advance changes the state and the level of the guard in the record. The error wraps [ErrTakenOver] if another
 // command changed the document since it was read.
-func (g *Guard) Advance(ctx context.Context, db *mongo.Database, state, level string) (bool, error) {
-	token := ledger.NewID()
-	update := bson.D{{Key: "$set", Value: bson.D{{Key: "state", Value: state}, {Key: "now.level", Value: level}, {Key: "token", Value: token}}},
-		{Key: "$currentDate", Value: bson.D{{Key: "updated", Value: true}}}}
-	err := collection(db).FindOneAndUpdate(ctx, g.same(), update, options.FindOneAndUpdate().SetProjection(bson.D{{Key: "_id", Value: 1}})).Err()
-	if errors.Is(err, mongo.ErrNoDocuments) {
-		return false, nil
-	}
-	if err == nil {
-		g.State, g.Now.Level, g.Token = state, level, token
-	}
-	return err == nil, err
+func (g *Guard) Advance(ctx context.Context, db *mongo.Database, state, level string) error {
+	g.State, g.Now.Level = state, level
+	return g.save(ctx, db, g)
 }
 
 // Delete deletes the document of the guard. It reports false if another command changed or deleted
 // it since it was read.
 func (g *Guard) Delete(ctx context.Context, db *mongo.Database) (bool, error) {
-	res, err := collection(db).DeleteOne(ctx, g.same())
-	return err == nil && res.DeletedCount == 1, err
-}
-
-func (g *Guard) same() bson.D {
-	return bson.D{{Key: "_id", Value: g.ID}, {Key: "token", Value: g.Token}}
+	return g.delete(ctx, db)
 }
 
 func guardID(name string) string { return name + "/guard" }

@@ -29,7 +29,7 @@ func TestHistory(t *testing.T) {
 		return r
 	}
 	cutover := func(state, name, old, fresh string, makers ...string) *Cutover {
-		return &Cutover{State: state, Collections: []Exchange{{Name: name, Makers: makers, OldID: collectionUUID(old), NewID: collectionUUID(fresh)}}}
+		return &Cutover{Saved: Saved{State: state}, Collections: []Exchange{{Name: name, Makers: makers, OldID: collectionUUID(old), NewID: collectionUUID(fresh)}}}
 	}
 	copied := []*Run{inPlace("a", "c", "1"), into("b", "c", "1", "n", "2")}
 	for name, tt := range map[string]struct {

@@ -70,7 +70,7 @@ func Begin(ctx context.Context, db *mongo.Database, q Request) (*Lock, error) {
 		return nil, err
 	}
 	l := &Lock{coll: coll, run: q.Run}
-	l.run.Format, l.run.By = format, whoAmI(q.Version)
+	l.run.By = whoAmI(q.Version)
 	var v verdict
 	life := signs{tell: q.Notice}
 	for {

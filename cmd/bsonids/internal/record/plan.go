@@ -18,18 +18,14 @@ import (
 // which conversions belong together, and shows that the record and the directory of the migration fit. It is not
 // a lock.
 type Plan struct {
-	ID        string     `bson:"_id"`
-	Format    int        `bson:"format"`
-	Kind      string     `bson:"kind"`      // kindPlan
-	Migration string     `bson:"migration"` // random id, which the directory has
-	Epoch     int64      `bson:"epoch"`     // counts the commands that have written
-	To        string     `bson:"to"`
-	StateDir  string     `bson:"stateDir"`
-	By        Who        `bson:"by"`
-	Started   time.Time  `bson:"started"` // of the last run
-	Ended     *time.Time `bson:"ended,omitempty"`
-	Outcome   string     `bson:"outcome,omitempty"`
-	Reason    string     `bson:"reason,omitempty"`
+	ID        string    `bson:"_id"`
+	Kind      string    `bson:"kind"`      // kindPlan
+	Migration string    `bson:"migration"` // random id, which the directory has
+	Epoch     int64     `bson:"epoch"`     // counts the commands that have written
+	To        string    `bson:"to"`
+	StateDir  string    `bson:"stateDir"`
+	By        Who       `bson:"by"`
+	Started   time.Time `bson:"started"` // of the last run
 	// Abandoned is when a person gave the directory up for lost.
 	Abandoned *time.Time `bson:"abandoned,omitempty"`
 	Steps     []PlanStep `bson:"steps"` // in the order of the work
@@ -110,15 +106,15 @@ func (p *Plan) fits(recorded int64, known []string, runs []*Run) error {
 	return nil
 }
 
-// BeginPlan inserts or replaces the document of a migration, and returns its _id. Without steps, it keeps those
-// that are there. The error is an [*Error] if the record and the directory do not fit.
-func BeginPlan(ctx context.Context, db *mongo.Database, p Plan, d Directory, version string) (string, error) {
+// BeginPlan inserts or replaces the document of a migration. Without steps, it keeps those that are there. The
+// error is an [*Error] if the record and the directory do not fit.
+func BeginPlan(ctx context.Context, db *mongo.Database, p Plan, d Directory, version string) error {
 	if _, err := open(ctx, db); err != nil {
-		return "", err
+		return err
 	}
 	was, err := FindPlan(ctx, db, d)
 	if err != nil {
-		return "", err
+		return err
 	}
 	if was != nil {
 		p.Epoch = was.Epoch
@@ -129,36 +125,23 @@ func BeginPlan(ctx context.Context, db *mongo.Database, p Plan, d Directory, ver
 	return p.replace(ctx, db, d, version)
 }
 
-// replace inserts or replaces the document, with the next epoch, and returns its _id.
-func (p Plan) replace(ctx context.Context, db *mongo.Database, d Directory, version string) (string, error) {
+// replace inserts or replaces the document, with the next epoch.
+func (p Plan) replace(ctx context.Context, db *mongo.Database, d Directory, version string) error {
 	now, err := Now(ctx, db)
 	if err != nil {
-		return "", err
+		return err
 	}
-	p.ID, p.Format, p.Kind, p.Migration, p.By, p.Started = planID(d.Migration()), format, kindPlan, d.Migration(), whoAmI(version), now
+	p.ID, p.Kind, p.Migration, p.By, p.Started = planID(d.Migration()), kindPlan, d.Migration(), whoAmI(version), now
 	p.Epoch = max(p.Epoch, d.Recorded()) + 1
 	if _, err := collection(db).ReplaceOne(ctx, bson.D{{Key: "_id", Value: p.ID}}, p, options.Replace().SetUpsert(true)); err != nil {
-		return "", err
+		return err
 	}
-	return p.ID, d.MarkRecorded(p.Epoch)
+	return d.MarkRecorded(p.Epoch)
 }
 
 // ofMigration selects the runs of a migration.
 func ofMigration(id string) bson.D {
 	return bson.D{{Key: "migration", Value: id}, {Key: "kind", Value: bson.D{{Key: "$in", Value: bson.A{Convert, Undo}}}}}
-}
-
-// EndPlan notes that the command that applies a plan has ended with the error failed, or nil.
-func EndPlan(db *mongo.Database, id string, failed error) error {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-	defer cancel()
-	end := bson.D{{Key: "outcome", Value: Done}}
-	if failed != nil {
-		end = bson.D{{Key: "outcome", Value: Stopped}, {Key: "reason", Value: failed.Error()}}
-	}
-	_, err := collection(db).UpdateOne(ctx, bson.D{{Key: "_id", Value: id}},
-		bson.D{{Key: "$set", Value: end}, {Key: "$currentDate", Value: bson.D{{Key: "ended", Value: true}}}})
-	return err
 }
 
 // Plans returns the plans in the record, sorted by their last start.

@@ -41,7 +41,6 @@ const (
 // Run is the document of one run. Times are those of the server.
 type Run struct {
 	ID         string       `bson:"_id"` // collection/epoch
-	Format     int          `bson:"format"`
 	Kind       string       `bson:"kind"`
 	Collection string       `bson:"collection"`
 	UUID       *bson.Binary `bson:"collectionUUID,omitempty"` // UUID of the collection, if the server reports one
@@ -89,8 +88,6 @@ type Run struct {
 	Verified  *Verified         `bson:"verified,omitempty"`
 	Undone    *Undone           `bson:"undone,omitempty"`
 }
-
-const format = 1
 
 // Who identifies the process of a run.
 type Who struct {

@@ -34,7 +34,7 @@ func Restore(ctx context.Context, db *mongo.Database, r Run, l Ledger, version s
 	if err != nil {
 		return false, err
 	}
-	r.ID, r.Format, r.By, r.Started, r.Updated, r.Ended = id(r.Collection, r.Epoch), format, whoAmI(version), now, now, &now
+	r.ID, r.By, r.Started, r.Updated, r.Ended = id(r.Collection, r.Epoch), whoAmI(version), now, now, &now
 	r.Reason = "restored from the directory of the migration"
 	if err := l.Begin(r.By.Token); err != nil {
 		return false, err
@@ -47,7 +47,7 @@ func Restore(ctx context.Context, db *mongo.Database, r Run, l Ledger, version s
 func RestorePlan(ctx context.Context, db *mongo.Database, p Plan, d Directory, version string) error {
 	_, err := FindPlan(ctx, db, d)
 	if errors.Is(err, ErrForgotten) {
-		_, err = p.replace(ctx, db, d, version)
+		err = p.replace(ctx, db, d, version)
 	}
 	return err
 }

@@ -121,7 +121,7 @@ func (u *undoing) insert(doc any) {
 // run is a conversion with the log, which has ended.
 func (u *undoing) run() record.Run {
 	now := time.Now().Add(-time.Hour)
-	return record.Run{ID: "c/1", Format: 1, Kind: record.Convert, Collection: "c", Epoch: 1, Conversion: "first", Started: now, Updated: now, Ended: &now, Outcome: record.Done,
+	return record.Run{ID: "c/1", Kind: record.Convert, Collection: "c", Epoch: 1, Conversion: "first", Started: now, Updated: now, Ended: &now, Outcome: record.Done,
 		Pairs: []kinds.Pair{{From: "javaLegacy", To: "standard"}}, UndoLog: u.path, UndoID: u.id, UndoSize: u.size, Progress: record.Progress{Changed: 5}}
 }
 

@@ -42,11 +42,9 @@ func Plan(ctx context.Context, s *migration.Session, o Options, state *plan.Stat
 		return nil, err
 	}
 	if o.Write {
-		var end func(error) error
-		if end, err = s.BeginPlan(ctx, state, nil); err != nil {
+		if err := s.BeginPlan(ctx, state, nil); err != nil {
 			return nil, err
 		}
-		defer func() { err = errors.Join(err, end(err)) }()
 		if err := state.MarkUndone(time.Now()); err != nil {
 			return nil, err
 		}

@@ -211,7 +211,7 @@ func TestPlanOfPart(t *testing.T) {
 	run := func(of string, change func(*record.Run)) {
 		epochs[of]++
 		id := fmt.Sprintf("%s/%d", of, epochs[of])
-		r := record.Run{ID: id, Format: 1, Kind: record.Convert, Collection: of, Part: "2/3", Epoch: epochs[of], Conversion: id, Started: ended, Updated: ended, Ended: &ended,
+		r := record.Run{ID: id, Kind: record.Convert, Collection: of, Part: "2/3", Epoch: epochs[of], Conversion: id, Started: ended, Updated: ended, Ended: &ended,
 			Outcome: record.Done, Pairs: []kinds.Pair{{From: "javaLegacy", To: "standard"}}, Progress: record.Progress{Changed: 1}}
 		change(&r)
 		m.insert(r)
@@ -259,7 +259,7 @@ func TestPlanBesideOthers(t *testing.T) {
 			if own && i == 1 {
 				id = m.ids["a"]
 			}
-			m.insert(record.Run{ID: fmt.Sprintf("b/%d", i+1), Format: 1, Kind: record.Convert, Collection: "b", Epoch: int64(i + 1), Conversion: fmt.Sprint(i), Started: ended, Updated: ended,
+			m.insert(record.Run{ID: fmt.Sprintf("b/%d", i+1), Kind: record.Convert, Collection: "b", Epoch: int64(i + 1), Conversion: fmt.Sprint(i), Started: ended, Updated: ended,
 				Ended: &ended, Outcome: record.Done, Pairs: []kinds.Pair{{From: "javaLegacy", To: "standard"}}, UndoLog: "/logs/" + id, UndoID: id, Progress: record.Progress{Changed: 1}})
 		}
 		m.s.Put(m.collection("b"), append(slices.Clone(m.after["b"]), marshal(t, bson.D{{Key: "_id", Value: int32(100)}, {Key: "v", Value: kindstest.Value("standard")}}))...)
@@ -306,7 +306,7 @@ func TestPlanNotBegun(t *testing.T) {
 // The guard of a collection is removed before its values are restored, and by no dry undo. If that fails, nothing is restored.
 func TestPlanOfGuard(t *testing.T) {
 	m := apply(t, "")
-	m.insert(record.Guard{ID: "a/guard", Format: 1, Kind: "guard", Collection: "a", State: record.Set, Updated: time.Now(), Before: record.Settings{Level: guard.Strict, Action: "error"}})
+	m.insert(record.Guard{Saved: record.Saved{ID: "a/guard", Kind: "guard", State: record.Set, Updated: time.Now()}, Collection: "a", Before: record.Settings{Level: guard.Strict, Action: "error"}})
 	m.s.Before = func(name string, command bson.Raw) (f memory.Fault) {
 		if name == "collMod" || name == "update" && strings.Contains(command.String(), "a/guard") {
 			f.Code = 2
