@@ -293,11 +293,7 @@ func (p *Planned) mayOpen() error {
 // count notes about how many documents each step reads.
 func (p *Planned) count(ctx context.Context) error {
 	for _, w := range p.works {
-		var n int64
-		err := p.Do(ctx, func() (err error) {
-			n, err = p.db.Collection(w.collection).EstimatedDocumentCount(ctx)
-			return err
-		})
+		n, err := patience.Ask(ctx, p.Patience, func() (int64, error) { return p.db.Collection(w.collection).EstimatedDocumentCount(ctx) })
 		if err != nil {
 			return err
 		}

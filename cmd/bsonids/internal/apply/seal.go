@@ -13,6 +13,7 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/ledger"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/migration"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/patience"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/report"
@@ -61,11 +62,7 @@ func (p *Planned) judge(ctx context.Context) (*survey.Survey, error) {
 		if st.Into == "" || st.Again || st.Part != "" { // other parts may have written documents, which is found out before the first is written
 			continue
 		}
-		var n int64
-		err := p.Do(ctx, func() (err error) {
-			n, err = p.db.Collection(st.Into).EstimatedDocumentCount(ctx)
-			return err
-		})
+		n, err := patience.Ask(ctx, p.Patience, func() (int64, error) { return p.db.Collection(st.Into).EstimatedDocumentCount(ctx) })
 		switch {
 		case err != nil && !migration.Denied(err):
 			return nil, err

@@ -10,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/cutover"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/exchange"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/migration"
@@ -213,8 +212,7 @@ func (o *switchVerb) ended(r exchange.Result, err error) error {
 
 // switchWay describes how to proceed after the error failed in a cutover or its undo.
 func (o *switchVerb) switchWay(r exchange.Result, failed error) *wayOn {
-	var rolledBack *cutover.FailedError
-	if errors.As(failed, &rolledBack) {
+	if r.Begun && r.State == record.RolledBack {
 		return &wayOn{changed: "nothing that is left: the old collections are in place with their validators; the new collections are as compared"}
 	}
 	if !r.Begun || o.undo && r.State == record.Released {

@@ -17,6 +17,7 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/changes"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/documents"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/mirror"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/patience"
 )
 
 // Follow has the options of a copy that follows its source by a change stream. Options.State is
@@ -158,12 +159,8 @@ func (c *copier) follower() *follower {
 		}
 		return again(ctx, func() error { return c.beginStream(ctx, f.at, f.record) })
 	}
-	f.now = func(ctx context.Context) (t bson.Timestamp, err error) {
-		err = again(ctx, func() (err error) {
-			t, err = operationTime(ctx, db.Client(), c.session)
-			return err
-		})
-		return t, err
+	f.now = func(ctx context.Context) (bson.Timestamp, error) {
+		return patience.Ask(ctx, c.Patience, func() (bson.Timestamp, error) { return operationTime(ctx, db.Client(), c.session) })
 	}
 	f.beat = func(ctx context.Context) error {
 		if c.Check != nil {

@@ -185,11 +185,7 @@ func (p *Verification) entries(ctx context.Context, coll *mongo.Collection, v *V
 		for i, e := range asked {
 			ids[i] = e.ID
 		}
-		var docs map[string]bson.Raw
-		err := p.Patience.Do(ctx, func() (err error) {
-			docs, err = documents.ByID(ctx, coll, ids, nil, nil)
-			return err
-		})
+		docs, err := patience.Ask(ctx, p.Patience, func() (map[string]bson.Raw, error) { return documents.ByID(ctx, coll, ids, nil, nil) })
 		if err != nil {
 			return err
 		}

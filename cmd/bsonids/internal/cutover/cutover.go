@@ -135,14 +135,6 @@ type Cutover struct {
 	keeps *bool // whether the server keeps UUIDs; nil if it is not known
 }
 
-// A FailedError is the error of a cutover that was rolled back.
-type FailedError struct{ Err error }
-
-func (e *FailedError) Error() string { return e.Err.Error() }
-
-// Unwrap returns why the cutover failed.
-func (e *FailedError) Unwrap() error { return e.Err }
-
 // errStuck is wrapped by the error about documents that cannot be brought to agree.
 var errStuck = errors.New("documents cannot be brought to agree")
 
@@ -153,17 +145,14 @@ func stuck(format string, args ...any) error {
 func fail(format string, args ...any) error { return failure.Usagef(format, args...) }
 
 // Run carries out the cutover, or continues it. If it fails for a reason that the same command would
-// meet again, it rolls back and returns a [FailedError].
+// meet again, it rolls back, and the state is then [record.RolledBack].
 func (c *Cutover) Run(ctx context.Context) error {
 	err := c.forward(ctx)
 	gone := c.Untouched() && errors.Is(err, errLost)
 	if err == nil || !final(err) && !gone || c.State == record.RollingBack {
 		return err
 	}
-	if back := c.RollBack(ctx, err.Error()); back != nil {
-		return errors.Join(err, back)
-	}
-	return &FailedError{err}
+	return errors.Join(err, c.RollBack(ctx, err.Error()))
 }
 
 // final reports whether the same command would fail again.

@@ -119,15 +119,13 @@ func (s *Server) Look(ctx context.Context) (map[string]Info, error) {
 }
 
 func (s *Server) list(ctx context.Context) (map[string]Info, error) {
-	out := make(map[string]Info)
-	err := s.Patience.Do(ctx, func() error {
-		specs, err := s.DB.ListCollectionSpecifications(s.in(ctx), bson.D{})
-		clear(out)
-		for _, spec := range specs {
-			out[spec.Name] = Info{spec.UUID, guard.SettingsOf(&spec)}
-		}
-		return err
+	specs, err := patience.Ask(ctx, s.Patience, func() ([]mongo.CollectionSpecification, error) {
+		return s.DB.ListCollectionSpecifications(s.in(ctx), bson.D{})
 	})
+	out := make(map[string]Info)
+	for _, spec := range specs {
+		out[spec.Name] = Info{spec.UUID, guard.SettingsOf(&spec)}
+	}
 	return out, err
 }
 
@@ -149,7 +147,10 @@ func (s *Server) Set(ctx context.Context, name string, settings record.Settings)
 
 // Rename implements [Database].
 func (s *Server) Rename(ctx context.Context, from, to string) error {
-	err := s.change(ctx, func(ctx context.Context) error { return s.rename(ctx, from, to) })
+	db := s.DB.Name() + "."
+	command := bson.D{{Key: "renameCollection", Value: db + from}, {Key: "to", Value: db + to}, {Key: "dropTarget", Value: false},
+		{Key: "maxTimeMS", Value: s.Timeout.Milliseconds()}, {Key: "writeConcern", Value: bson.D{{Key: "w", Value: "majority"}}}}
+	err := s.change(ctx, func(ctx context.Context) error { return s.DB.Client().Database("admin").RunCommand(ctx, command).Err() })
 	switch {
 	case failure.Means(err, failure.Exists):
 		return fmt.Errorf("%w: %w", ErrExists, err)
@@ -157,13 +158,6 @@ func (s *Server) Rename(ctx context.Context, from, to string) error {
 		return fmt.Errorf("%w: %w", ErrMissing, err)
 	}
 	return err
-}
-
-func (s *Server) rename(ctx context.Context, from, to string) error {
-	name := s.DB.Name() + "."
-	return s.DB.Client().Database("admin").RunCommand(ctx, bson.D{{Key: "renameCollection", Value: name + from}, {Key: "to", Value: name + to},
-		{Key: "dropTarget", Value: false}, {Key: "maxTimeMS", Value: s.Timeout.Milliseconds()},
-		{Key: "writeConcern", Value: bson.D{{Key: "w", Value: "majority"}}}}).Err()
 }
 
 // Stamp implements [Database].

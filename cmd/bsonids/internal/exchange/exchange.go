@@ -16,6 +16,7 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/guard"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/migration"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/patience"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/report"
 )
@@ -155,11 +156,7 @@ func (e *Exchange) compare(ctx context.Context, r *Result, back bool) (stuck int
 
 // CutOver exchanges the collections, or rolls the cutover of them back, or compares them.
 func (e *Exchange) CutOver(ctx context.Context, names []string) (r Result, err error) {
-	var known bool
-	err = e.Do(ctx, func() (err error) {
-		known, err = guard.Known(ctx, e.db)
-		return err
-	})
+	known, err := patience.Ask(ctx, e.Patience, func() (bool, error) { return guard.Known(ctx, e.db) })
 	if err != nil {
 		return r, err
 	}
@@ -212,9 +209,8 @@ func (e *Exchange) CutOver(ctx context.Context, names []string) (r Result, err e
 func (e *Exchange) forward(ctx context.Context, x *cutover.Cutover) error {
 	x.BeforeFence = func(ctx context.Context) error { return e.mayFence(ctx, x.Cutover) }
 	err := x.Run(ctx)
-	var failed *cutover.FailedError
-	if errors.As(err, &failed) {
-		of := e.Explain(failed.Err)
+	if err != nil && x.State == record.RolledBack {
+		of := e.Explain(err)
 		err = &failure.Error{Kind: max(of.Kind, failure.Failed), Err: err, Text: of.Text + "; the cutover was rolled back, and the old collections are in place"}
 	}
 	return err
@@ -263,11 +259,7 @@ func (l locks) end(failed error) error {
 func (e *Exchange) lock(ctx context.Context, c *record.Cutover, kind string) (l locks, err error) {
 	for _, x := range c.Collections {
 		run := record.Run{Kind: kind, Collection: x.Name, UUID: x.OldID, Conversion: c.Conversion(), Into: x.New}
-		var one *migration.Claim
-		err := e.Do(ctx, func() (err error) {
-			one, err = e.Claim(ctx, e.db, record.Request{Run: run})
-			return err
-		})
+		one, err := patience.Ask(ctx, e.Patience, func() (*migration.Claim, error) { return e.Claim(ctx, e.db, record.Request{Run: run}) })
 		if err != nil {
 			return nil, errors.Join(err, l.end(err))
 		}

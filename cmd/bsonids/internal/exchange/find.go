@@ -11,21 +11,20 @@ import (
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/guard"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/patience"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
 )
 
 // collections returns the specifications of all collections by name.
 func (e *Exchange) collections(ctx context.Context) (map[string]*mongo.CollectionSpecification, error) {
-	specs := make(map[string]*mongo.CollectionSpecification)
-	err := e.Do(ctx, func() error {
-		all, err := e.db.ListCollectionSpecifications(ctx, bson.D{})
-		clear(specs)
-		for i := range all {
-			specs[all[i].Name] = &all[i]
-		}
-		return err
+	all, err := patience.Ask(ctx, e.Patience, func() ([]mongo.CollectionSpecification, error) {
+		return e.db.ListCollectionSpecifications(ctx, bson.D{})
 	})
+	specs := make(map[string]*mongo.CollectionSpecification)
+	for i := range all {
+		specs[all[i].Name] = &all[i]
+	}
 	return specs, err
 }
 
@@ -40,22 +39,18 @@ func (e *Exchange) exchanges(ctx context.Context, names []string) ([]record.Exch
 	conversions := make(map[string]rule.Conversion)
 	used := make(map[string]bool)
 	for _, name := range names {
-		var runs []*record.Run
-		var conv rule.Conversion
-		err := e.Do(ctx, func() (err error) {
-			if runs, err = e.copyOf(ctx, name, specs); err != nil {
-				return err
-			}
-			conv, err = e.conversion(ctx, runs[len(runs)-1].ID)
-			return err
-		})
+		runs, err := patience.Ask(ctx, e.Patience, func() ([]*record.Run, error) { return e.copyOf(ctx, name, specs) })
+		if err != nil {
+			return nil, nil, err
+		}
+		run := runs[len(runs)-1]
+		conv, err := patience.Ask(ctx, e.Patience, func() (rule.Conversion, error) { return e.conversion(ctx, run.ID) })
 		if err != nil {
 			return nil, nil, err
 		}
 		if conv.MergesIDs() {
 			return nil, nil, failure.Usagef("cannot exchange %s.%s: its _ids are text, which may be spelled in several ways, and the _id of a copy does not tell the one of its document", e.db.Name(), name)
 		}
-		run := runs[len(runs)-1]
 		x := record.Exchange{Name: name, New: run.Into, Kept: name + kept, Run: run.ID}
 		for _, r := range runs {
 			x.Makers = append(x.Makers, r.Conversion)
@@ -189,11 +184,8 @@ func allParts(runs []*record.Run) ([]*record.Run, error) {
 func (e *Exchange) conversions(ctx context.Context, c *record.Cutover) (map[string]rule.Conversion, error) {
 	out := make(map[string]rule.Conversion)
 	for _, x := range c.Collections {
-		err := e.Do(ctx, func() (err error) {
-			out[x.Name], err = e.conversion(ctx, x.Run)
-			return err
-		})
-		if err != nil {
+		c, err := patience.Ask(ctx, e.Patience, func() (rule.Conversion, error) { return e.conversion(ctx, x.Run) })
+		if out[x.Name] = c; err != nil {
 			return nil, fmt.Errorf("reading the conversion of %s from %s: %w", x.Name, record.Name, err)
 		}
 	}

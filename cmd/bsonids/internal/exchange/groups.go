@@ -10,6 +10,7 @@ import (
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/migration"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/patience"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 )
@@ -76,11 +77,7 @@ var begun = map[Verb][]string{
 // Waiting returns the groups of a plan for which a verb has something to do. The others are named in a
 // notice.
 func (e *Exchange) Waiting(ctx context.Context, groups []Group, verb Verb) ([]Group, error) {
-	var all []*record.Cutover
-	err := e.Do(ctx, func() (err error) {
-		all, err = record.Cutovers(ctx, e.db, false)
-		return err
-	})
+	all, err := patience.Ask(ctx, e.Patience, func() ([]*record.Cutover, error) { return record.Cutovers(ctx, e.db, false) })
 	if err != nil {
 		return nil, err
 	}

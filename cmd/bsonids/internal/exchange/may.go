@@ -43,17 +43,11 @@ func (e *Exchange) mayFence(ctx context.Context, c *record.Cutover) error {
 func (e *Exchange) mayExchange(ctx context.Context, x *record.Exchange, old, fresh *mongo.CollectionSpecification) error {
 	for _, spec := range []*mongo.CollectionSpecification{old, fresh} {
 		capped, _ := spec.Options.Lookup("capped").BooleanOK()
-		level, _ := spec.Options.Lookup("validationLevel").StringValueOK()
-		why := ""
+		why := guard.Unchangeable(spec)
 		switch {
-		case spec.Type == "view" || spec.Type == "timeseries":
-			why = "it is a " + spec.Type
+		case why != "":
 		case capped:
 			why = "it is a capped collection, in which documents cannot be deleted"
-		case spec.Options.Lookup("encryptedFields").Type == bson.TypeEmbeddedDocument:
-			why = "it has encrypted fields"
-		case level == "constraint":
-			why = "MongoDB does not change a validator at level constraint; change the level to strict first"
 		case guard.SettingsOf(spec).Equal(cutover.Fence()):
 			why = "it has the validator of a cutover that the record does not have; remove it by hand"
 		}

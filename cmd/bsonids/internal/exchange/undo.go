@@ -7,6 +7,7 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/cutover"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/guard"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/patience"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/report"
 )
@@ -54,12 +55,8 @@ func (e *Exchange) mayReturn(ctx context.Context, r *Result) error {
 		case there[x.New] != nil:
 			return failure.Usagef("a collection %s.%s exists, the name that the new collection of %s gets; rename it", e.Database, x.New, x.Name)
 		}
-		var g *record.Guard
 		id := there[x.Name].UUID
-		err := e.Do(ctx, func() (err error) {
-			g, err = record.FindGuard(ctx, e.db, x.Name, id)
-			return err
-		})
+		g, err := patience.Ask(ctx, e.Patience, func() (*record.Guard, error) { return record.FindGuard(ctx, e.db, x.Name, id) })
 		if err != nil {
 			return err
 		}

@@ -69,24 +69,31 @@ func Guarded(before record.Settings, values []record.Refused) record.Settings {
 
 // Fits returns a usage error if the collection cannot have a validator, or not one more.
 func Fits(db string, spec *mongo.CollectionSpecification) error {
-	s := SettingsOf(spec)
-	why := ""
+	s, why := SettingsOf(spec), Unchangeable(spec)
 	switch {
-	case spec.Type == "view" || spec.Type == "timeseries":
-		why = "it is a " + spec.Type
+	case why != "":
 	case slices.Contains([]string{"admin", "config", "local"}, db):
 		why = "MongoDB allows no validators in the database " + db
-	case spec.Options.Lookup("encryptedFields").Type == bson.TypeEmbeddedDocument:
-		why = "it has encrypted fields (encryptedFields), whose values a validator cannot test"
 	case encrypts(bson.RawValue{Type: bson.TypeEmbeddedDocument, Value: s.Validator}):
 		why = "its validator is a schema with encrypt or encryptMetadata: clients look for it at the top level of the " +
 			"validator and would write unencrypted values, and MongoDB refuses it at level moderate"
-	case s.Level == levelConstraint:
-		why = "MongoDB does not change a validator at level constraint; change the level to strict first"
 	default:
 		return nil
 	}
 	return failure.Usagef("cannot guard %s.%s, because %s", db, spec.Name, why)
+}
+
+// Unchangeable returns why a collection cannot have another validator, or "" if it can.
+func Unchangeable(spec *mongo.CollectionSpecification) string {
+	switch {
+	case spec.Type == "view" || spec.Type == "timeseries":
+		return "it is a " + spec.Type
+	case spec.Options.Lookup("encryptedFields").Type == bson.TypeEmbeddedDocument:
+		return "it has encrypted fields (encryptedFields), whose values a validator cannot test"
+	case SettingsOf(spec).Level == levelConstraint:
+		return "MongoDB does not change a validator at level constraint; change the level to strict first"
+	}
+	return ""
 }
 
 // encrypts reports whether a validator has the keywords of client-side encryption.

@@ -13,6 +13,7 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/patience"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/report"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
@@ -60,10 +61,8 @@ func (s *Session) Unselected(ctx context.Context, db *mongo.Database, texts map[
 		for _, f := range of {
 			none = append(none, f.Query)
 		}
-		var n int64
-		err := s.Do(ctx, func() (err error) {
-			n, err = db.Collection(name).CountDocuments(ctx, bson.D{{Key: "$nor", Value: none}})
-			return err
+		n, err := patience.Ask(ctx, s.Patience, func() (int64, error) {
+			return db.Collection(name).CountDocuments(ctx, bson.D{{Key: "$nor", Value: none}})
 		})
 		if err != nil {
 			return err

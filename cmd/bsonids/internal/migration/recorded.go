@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"path/filepath"
-	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
@@ -70,10 +69,7 @@ func (s *Session) Restore(ctx context.Context, state *plan.State) (n int, err er
 		if !of.Begun() && !of.Done || of.Undone != "" && state.Restored {
 			continue
 		}
-		run, err := runOf(state, st, of)
-		if err != nil {
-			return n, err
-		}
+		run := runOf(state, st, of)
 		f, err := convert.OpenState(path, of.Identity)
 		if err != nil {
 			return n, FileError(err)
@@ -97,25 +93,21 @@ func (s *Session) Restore(ctx context.Context, state *plan.State) (n int, err er
 }
 
 // runOf returns the run that the record would have of a step that has begun.
-func runOf(state *plan.State, st plan.Step, of convert.State) (r record.Run, err error) {
+func runOf(state *plan.State, st plan.Step, of convert.State) record.Run {
 	id, has := of.Identity, state.Files(st)
-	r = record.Run{Kind: record.Convert, Collection: id.Collection, Conversion: of.Conversion, Pairs: id.Pairs, Into: id.Into, Part: id.Part, Division: state.Plan.Division(st.Collection), Query: id.Query,
+	r := record.Run{Kind: record.Convert, Collection: id.Collection, Conversion: of.Conversion, Pairs: id.Pairs, Into: id.Into, Part: id.Part, Division: state.Plan.Division(st.Collection), Query: id.Query,
 		Retry: st.Listed, Migration: state.Migration(), State: Absolute(has.State), UndoLog: Absolute(has.UndoLog), UndoID: of.UndoID, UndoSize: of.UndoSize, Outcome: record.Stopped,
 		Decisions: of.Decisions, Progress: record.Progress{Changed: of.Changed, Values: of.Values, Skipped: of.Skipped}}
 	if of.Complete() && of.Undone == "" { // otherwise some values are restored, and some are not
 		r.Outcome = record.Done
 	}
 	if of.Undone != "" {
-		at, err := time.Parse(time.RFC3339, of.Undone)
-		if err != nil {
-			return r, err
-		}
-		r.Undone = &record.Undone{At: at}
+		r.Undone = &record.Undone{}
 	}
 	if uuid, err := hex.DecodeString(of.CollectionUUID); err == nil && len(uuid) > 0 {
 		r.UUID = &bson.Binary{Subtype: bson.TypeBinaryUUID, Data: uuid}
 	}
-	return r, nil
+	return r
 }
 
 // Abandon gives the directory of a migration up for lost. The error is a usage error if the record does not have

@@ -43,6 +43,17 @@ func (m *Mirror) counterparts(ids []bson.RawValue, areNew bool) (of [][]bson.Raw
 	return of, nil
 }
 
+// idsOf returns the _ids of documents, of which id returns one.
+func idsOf[T any](all []T, id func(T) bson.RawValue) []bson.RawValue {
+	ids := make([]bson.RawValue, len(all))
+	for i, doc := range all {
+		ids[i] = id(doc)
+	}
+	return ids
+}
+
+func idOf(doc bson.Raw) bson.RawValue { return doc.Lookup("_id") }
+
 // onlyID is the projection of documents of which only the _id matters.
 var onlyID = bson.D{{Key: "_id", Value: 1}}
 
@@ -72,10 +83,7 @@ func (w wanted) id() bson.RawValue { return w.doc.Lookup("_id") }
 
 // wanted returns what the other collection should have for each document of the leading one.
 func (m *Mirror) wanted(ctx context.Context, docs []bson.Raw, r *Result) (want []wanted, err error) {
-	ids := make([]bson.RawValue, len(docs))
-	for i, doc := range docs {
-		ids[i] = doc.Lookup("_id")
-	}
+	ids := idsOf(docs, idOf)
 	if !m.Back {
 		for i, doc := range docs {
 			fresh, _, left, err := m.Conversion.Rewrite(doc, nil)
@@ -121,11 +129,9 @@ func (m *Mirror) compare(ctx context.Context, want []wanted, r *Result) error {
 		return nil
 	}
 	_, other := m.roles()
-	ids := make([]bson.RawValue, len(want))
-	count := make(map[string]int)
-	for i, w := range want {
-		ids[i] = w.id()
-		count[documents.Key(ids[i])]++
+	ids, count := idsOf(want, wanted.id), make(map[string]int)
+	for _, id := range ids {
+		count[documents.Key(id)]++
 	}
 	held, err := documents.ByID(ctx, other, ids, nil, nil)
 	if err != nil {
@@ -180,10 +186,7 @@ func (m *Mirror) distinct(ctx context.Context, want []wanted, r *Result) ([]want
 	if m.Back || m.ids != nil || len(want) == 0 {
 		return want, nil
 	}
-	ids := make([]bson.RawValue, len(want))
-	for i, w := range want {
-		ids[i] = w.id()
-	}
+	ids := idsOf(want, wanted.id)
 	of, err := m.counterparts(ids, true)
 	if err != nil {
 		return nil, err
@@ -210,10 +213,7 @@ func (m *Mirror) extras(ctx context.Context, docs []bson.Raw, r *Result) error {
 		return nil
 	}
 	leading, other := m.roles()
-	ids := make([]bson.RawValue, len(docs))
-	for i, doc := range docs {
-		ids[i] = doc.Lookup("_id")
-	}
+	ids := idsOf(docs, idOf)
 	n, of := make([]int, len(ids)), make([][]bson.RawValue, len(ids))
 	if m.ids == nil {
 		var err error

@@ -2,7 +2,6 @@ package mirror
 
 import (
 	"context"
-	"errors"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
@@ -37,55 +36,50 @@ type Feed interface {
 // there is no stream. It begins again if the stream has nothing idle times in a row, not even what Save writes; it
 // may have nothing for any time if idle is 0.
 func Follow(ctx context.Context, f Feed, idle int) error {
-	for again := true; again; {
+	for {
 		is, err := f.Begin(ctx)
 		if err == nil {
 			err = f.Compare(ctx)
 		}
-		for done := !is; err == nil; {
+		lost := ""
+		for done := !is; err == nil && lost == ""; {
 			if done {
 				return nil
 			}
-			if err = catchUp(ctx, f, idle); err == nil {
+			if lost, err = catchUp(ctx, f, idle); err == nil && lost == "" {
 				done, err = f.CaughtUp(ctx)
 			}
 		}
-		var lost *lostTrack
-		if !errors.As(err, &lost) {
+		if err != nil {
 			return err
 		}
-		if again, err = f.Lost(ctx, lost.why); err != nil {
+		if again, err := f.Lost(ctx, lost); err != nil || !again {
 			return err
 		}
 	}
-	return nil
 }
 
-// lostTrack is the error of catchUp if it is not known what changed.
-type lostTrack struct{ why string }
-
-func (e *lostTrack) Error() string { return e.why }
-
 // catchUp applies what happened until now. The stream has passed this time when it shows something later.
-// Changes that were read and not applied are read again after an error.
-func catchUp(ctx context.Context, f Feed, idle int) error {
+// Changes that were read and not applied are read again after an error. lost is why it is not known what
+// changed, or empty.
+func catchUp(ctx context.Context, f Feed, idle int) (lost string, err error) {
 	goal, err := f.Now(ctx)
 	if err != nil {
-		return err
+		return "", err
 	}
 	for nothing := 0; ; {
 		if err := f.Save(ctx); err != nil {
-			return err
+			return "", err
 		}
 		b, err := f.Next(ctx)
 		switch {
 		case err != nil:
-			return err
+			return "", err
 		case b.Lost != "":
-			return &lostTrack{b.Lost}
+			return b.Lost, nil
 		case b.Time.IsZero():
 			if nothing++; idle > 0 && nothing > idle {
-				return &lostTrack{"the change stream does not show what is written to the record"}
+				return "the change stream does not show what is written to the record", nil
 			}
 		default:
 			nothing = 0
@@ -93,10 +87,10 @@ func catchUp(ctx context.Context, f Feed, idle int) error {
 		// A batch without events may have pending documents before it.
 		done, err := f.Apply(ctx, b)
 		if err != nil {
-			return err
+			return "", err
 		}
 		if done && b.Time.After(goal) {
-			return f.Save(ctx)
+			return "", f.Save(ctx)
 		}
 	}
 }

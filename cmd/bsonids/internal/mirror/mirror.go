@@ -6,6 +6,7 @@ package mirror
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -207,11 +208,7 @@ func (m *Mirror) All(ctx context.Context) (Result, error) {
 		has -= r.Inserted
 	}
 	if !m.Busy && m.Has == nil && r.Stays == 0 {
-		var n int64
-		err := m.Patience.Do(ctx, func() (err error) {
-			n, err = other.CountDocuments(ctx, bson.D{})
-			return err
-		})
+		n, err := patience.Ask(ctx, m.Patience, func() (int64, error) { return other.CountDocuments(ctx, bson.D{}) })
 		if err != nil || n == has {
 			return r, err
 		}
@@ -310,27 +307,19 @@ func (m *Mirror) some(ctx context.Context, ids, others []bson.RawValue, r *Resul
 		if err != nil {
 			return err
 		}
-		docs := make([]bson.Raw, 0, len(held))
-		var has []bson.RawValue
-		for _, doc := range held {
-			docs, has = append(docs, doc), append(has, doc.Lookup("_id"))
-		}
+		docs := slices.Collect(maps.Values(held))
 		// Deletions come first: an inserted document may have the unique value of a deleted one.
 		found, err := documents.ByID(ctx, other, of, nil, onlyID)
 		if err != nil {
 			return err
 		}
-		if more, err = m.counterparts(has, m.Back); err != nil {
+		if more, err = m.counterparts(idsOf(docs, idOf), m.Back); err != nil {
 			return err
 		}
 		for _, id := range slices.Concat(more...) {
 			delete(found, documents.Key(id))
 		}
-		var rest []bson.Raw
-		for _, doc := range found {
-			rest = append(rest, doc)
-		}
-		if err := m.extras(ctx, rest, r); err != nil {
+		if err := m.extras(ctx, slices.Collect(maps.Values(found)), r); err != nil {
 			return err
 		}
 		want, err := m.wanted(ctx, docs, r)

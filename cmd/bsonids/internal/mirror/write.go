@@ -79,8 +79,6 @@ func send[T any](ctx context.Context, m *Mirror, all []T, id func(T) bson.RawVal
 	})
 }
 
-func idOf(doc bson.Raw) bson.RawValue { return doc.Lookup("_id") }
-
 // Insert inserts documents into the collection that does not lead. It leaves documents that are already
 // there unchanged, and returns those that could not be inserted although nothing equal is there.
 func (m *Mirror) Insert(ctx context.Context, docs []bson.Raw) (stuck []Finding, err error) {
@@ -92,9 +90,6 @@ func (m *Mirror) Insert(ctx context.Context, docs []bson.Raw) (stuck []Finding, 
 }
 
 func (m *Mirror) insert(ctx context.Context, all []wanted) (stuck []Finding, err error) {
-	for i := range all {
-		all[i].got = nil
-	}
 	doubt, refused, err := m.store(ctx, all)
 	if err != nil {
 		return nil, err
@@ -193,10 +188,7 @@ func (m *Mirror) doubted(ctx context.Context, all []wanted, refused map[string]b
 		return nil, nil
 	}
 	_, other := m.roles()
-	ids := make([]bson.RawValue, len(all))
-	for i, w := range all {
-		ids[i] = w.id()
-	}
+	ids := idsOf(all, wanted.id)
 	held, err := documents.ByID(ctx, other, ids, nil, nil)
 	if err != nil {
 		return nil, err

@@ -15,6 +15,7 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/guard"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/migration"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/patience"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/progress"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/report"
@@ -115,11 +116,7 @@ func Open(ctx context.Context, s *migration.Session, database, collection, level
 // mayOrder returns a usage error if the server does not apply the validator as MongoDB does.
 func (g *Guard) mayOrder(ctx context.Context) error {
 	for _, r := range g.refuses {
-		var ordered bool
-		err := g.Do(ctx, func() (err error) {
-			ordered, err = guard.Ordered(ctx, g.coll, r)
-			return err
-		})
+		ordered, err := patience.Ask(ctx, g.Patience, func() (bool, error) { return guard.Ordered(ctx, g.coll, r) })
 		why := "the server does not order binary values as MongoDB does (by length, subtype, then bytes)"
 		if r.IsText() {
 			why = "the server does not apply regular expressions, or types, as MongoDB does"
@@ -189,9 +186,8 @@ func (g *Guard) pass(ctx context.Context) (string, error) {
 	}
 	var others int64 // that the own validator refuses, and to which level strict would apply it
 	if before := g.before(); guard.Enforced(before) && before.Level == guard.Moderate {
-		err := g.Do(ctx, func() (err error) {
-			others, err = g.coll.CountDocuments(ctx, bson.D{{Key: "$nor", Value: bson.A{bson.Raw(before.Validator)}}})
-			return err
+		others, err = patience.Ask(ctx, g.Patience, func() (int64, error) {
+			return g.coll.CountDocuments(ctx, bson.D{{Key: "$nor", Value: bson.A{bson.Raw(before.Validator)}}})
 		})
 		if err != nil {
 			return "", err
@@ -221,10 +217,7 @@ func Remove(ctx context.Context, s *migration.Session, database, collection stri
 	if err != nil {
 		return r, err
 	}
-	err = g.Do(ctx, func() (err error) {
-		r, err = g.remove(ctx, write)
-		return err
-	})
+	r, err = patience.Ask(ctx, g.Patience, func() (report.GuardRemoved, error) { return g.remove(ctx, write) })
 	return r, needs(err)
 }
 

@@ -59,13 +59,13 @@ func (g *Guard) set(ctx context.Context, level string) error {
 			if set != nil { // another command removed it meanwhile
 				fresh.Before, fresh.Now = set.Before, set.Now
 			}
-			g.begin()
+			g.begun()
 			if err := fresh.Insert(ctx, db, g.Version); err != nil && !errors.Is(err, record.ErrTakenOver) {
 				return err
 			}
 			continue // with the document of whoever inserted it
 		case saved.Stale(g.uuid):
-			g.begin()
+			g.begun()
 			g.Warn("the record has a guard of another collection of this name, which was dropped; it is replaced")
 			if _, err := saved.Delete(ctx, db); err != nil {
 				return err
@@ -102,7 +102,7 @@ func (g *Guard) set(ctx context.Context, level string) error {
 			}
 			want.Level, set = guard.Moderate, saved
 		}
-		g.begin()
+		g.begun()
 		if change != nil {
 			if err := change(ctx, g.coll, want); err != nil {
 				return err
@@ -140,7 +140,7 @@ func (g *Guard) remove(ctx context.Context, write bool) (r report.GuardRemoved, 
 			if r.Now.Action != saved.Now.Action || r.Now.Level != guard.Moderate && r.Now.Level != guard.Strict {
 				g.Warn("another program changed the level or the action since: they were %s and %s", r.Now.Level, r.Now.Action)
 			}
-			g.begin()
+			g.begun()
 			if err := saved.Advance(ctx, db, record.Removing, saved.Now.Level); errors.Is(err, record.ErrTakenOver) {
 				continue
 			} else if err != nil {
@@ -154,7 +154,7 @@ func (g *Guard) remove(ctx context.Context, write bool) (r report.GuardRemoved, 
 			return r, g.changed("another program changed the validator of %s since, and it still has the guard in it; "+
 				"take it out by hand, and run the command again: it now has %s", g.name(), guard.Describe(r.Now))
 		}
-		g.begin()
+		g.begun()
 		if ok, err := saved.Delete(ctx, db); ok || err != nil {
 			return r, err
 		}
@@ -174,12 +174,6 @@ func lastClause(validator bson.Raw) []byte {
 func (g *Guard) changed(format string, args ...any) error {
 	return &failure.Error{Err: guard.ErrChanged, Text: fmt.Sprintf(format, args...) + "; before the guard, it had " + guard.Describe(g.saved.Before) +
 		"; bsonids release --guards --write ends a guard that is not in the validator any more, and leaves the validator as it is"}
-}
-
-func (g *Guard) begin() {
-	if g.begun != nil {
-		g.begun()
-	}
 }
 
 func at(t time.Time) string { return t.UTC().Format(time.DateTime) }

@@ -30,8 +30,8 @@ func OfLog(ctx context.Context, db *mongo.Database, name, conversion, undoID str
 	return slices.DeleteFunc(runs, func(r *Run) bool { return r.Switches() || !same(r, want) || r.UndoID == "" }), err
 }
 
-// stands reports whether the run is one that has converted values, and was not undone.
-func (r *Run) stands() bool {
+// Stands reports whether the run is one that has converted values, and was not undone.
+func (r *Run) Stands() bool {
 	return r.Kind == Convert && (r.UndoSize > 0 || r.Progress.Changed > 0) && (r.Undone == nil || !r.Undone.Complete)
 }
 
@@ -52,7 +52,7 @@ func Since(ctx context.Context, db *mongo.Database, want Run) (since *Run, err e
 				first = r
 			}
 			undone = undone || r.Kind == Undo
-		case first == nil, !r.stands(), apart(r, first):
+		case first == nil, !r.Stands(), apart(r, first):
 		case undone && overlap(r.Pairs, first.Pairs), !r.Abandoned && (r.Migration == "" || r.Migration != want.Migration) && r.takes(first):
 			since = r
 		}
@@ -77,7 +77,7 @@ func Beside(ctx context.Context, db *mongo.Database, want Run, own []string) (lo
 	runs, err := read(ctx, collection(db), want.Collection)
 	for _, r := range runs {
 		other := r.Into == "" && r.UndoLog != "" && !slices.Contains(own, r.UndoID) && sameCollection(r, &want) && !apart(r, &want)
-		if r.stands() && other && slices.ContainsFunc(r.Pairs, want.writes) && !slices.Contains(logs, r.UndoLog) {
+		if r.Stands() && other && slices.ContainsFunc(r.Pairs, want.writes) && !slices.Contains(logs, r.UndoLog) {
 			logs = append(logs, r.UndoLog)
 		}
 	}
@@ -92,12 +92,8 @@ func (r *Run) writes(p kinds.Pair) bool {
 // MarkUndone records in the documents of the conversion that this run, an undo, has restored the
 // values, or has begun to.
 func (l *Lock) MarkUndone(ctx context.Context, complete bool) error {
-	now, err := Now(ctx, l.coll.Database())
-	if err != nil {
-		return err
-	}
-	_, err = l.coll.UpdateMany(ctx, bson.D{{Key: "collection", Value: l.run.Collection}, {Key: "conversion", Value: l.run.Conversion}, {Key: "kind", Value: Convert}},
-		bson.D{{Key: "$set", Value: bson.D{{Key: "undone", Value: Undone{At: now, Complete: complete, By: l.run.ID}}}}})
+	_, err := l.coll.UpdateMany(ctx, bson.D{{Key: "collection", Value: l.run.Collection}, {Key: "conversion", Value: l.run.Conversion}, {Key: "kind", Value: Convert}},
+		bson.D{{Key: "$set", Value: bson.D{{Key: "undone", Value: Undone{Complete: complete, By: l.run.ID}}}}})
 	return err
 }
 

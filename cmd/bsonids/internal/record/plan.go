@@ -99,7 +99,7 @@ func (p *Plan) fits(recorded int64, known []string, runs []*Run) error {
 		return refuse(ErrForgotten, "the record of conversions, %s, is an older copy than what was done since", Name)
 	}
 	for _, r := range runs {
-		if r.stands() && !slices.Contains(known, r.Conversion) {
+		if r.Stands() && !slices.Contains(known, r.Conversion) {
 			return refuse(ErrOlder, "the directory is an older copy: it does not know %s, whose files are in %s", r, filepath.Dir(r.State))
 		}
 	}

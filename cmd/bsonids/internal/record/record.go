@@ -132,9 +132,8 @@ type Verified struct {
 
 // Undone is the progress of the undo of a conversion.
 type Undone struct {
-	At       time.Time `bson:"at"`
-	Complete bool      `bson:"complete"`
-	By       string    `bson:"by"`
+	Complete bool   `bson:"complete"`
+	By       string `bson:"by"` // _id of the run, which has the times
 }
 
 // Switches reports whether the run is of a cutover.

@@ -165,10 +165,8 @@ func (s *surveyor) notRead(name, reason string) {
 
 // list returns the collections to read, sorted by name.
 func (s *surveyor) list(ctx context.Context) (out []mongo.CollectionSpecification, err error) {
-	var specs []mongo.CollectionSpecification
-	err = s.Patience.Do(ctx, func() (err error) {
-		specs, err = s.db.ListCollectionSpecifications(ctx, bson.D{})
-		return err
+	specs, err := patience.Ask(ctx, s.Patience, func() ([]mongo.CollectionSpecification, error) {
+		return s.db.ListCollectionSpecifications(ctx, bson.D{})
 	})
 	if err != nil {
 		return nil, err

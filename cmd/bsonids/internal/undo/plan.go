@@ -80,11 +80,7 @@ func otherParts(ctx context.Context, s *migration.Session, state *plan.State) er
 	if !ok {
 		return nil
 	}
-	var runs []*record.Run
-	err := s.Do(ctx, func() (err error) {
-		runs, err = record.Runs(ctx, s.Client.Database(state.Plan.Database))
-		return err
-	})
+	runs, err := patience.Ask(ctx, s.Patience, func() ([]*record.Run, error) { return record.Runs(ctx, s.Client.Database(state.Plan.Database)) })
 	if err != nil {
 		return err
 	}
@@ -92,8 +88,7 @@ func otherParts(ctx context.Context, s *migration.Session, state *plan.State) er
 	for _, st := range state.Steps() {
 		for _, part := range record.Parts(of) {
 			if part != st.Part && st.Into == "" && !slices.Contains(left[st.Collection], part) && slices.ContainsFunc(runs, func(r *record.Run) bool {
-				return r.Kind == record.Convert && r.Collection == st.Collection && r.Part == part && r.Into == "" &&
-					(r.Progress.Changed > 0 || r.UndoSize > 0) && (r.Undone == nil || !r.Undone.Complete)
+				return r.Stands() && r.Collection == st.Collection && r.Part == part && r.Into == ""
 			}) {
 				left[st.Collection] = append(left[st.Collection], part)
 			}
@@ -110,7 +105,7 @@ func guardsDown(ctx context.Context, s *migration.Session, p *plan.Plan) error {
 	for _, name := range p.Guarded() {
 		has, err := protect.Has(ctx, s, s.Client.Database(p.Database), name)
 		if err == nil && has {
-			_, err = protect.Remove(ctx, s, p.Database, name, true, nil)
+			_, err = protect.Remove(ctx, s, p.Database, name, true, func() {})
 		}
 		if err != nil {
 			return &migration.CollectionError{Collection: name, Err: err}

@@ -220,7 +220,7 @@ func TestPlanOfPart(t *testing.T) {
 	run("b", func(*record.Run) {}) // it is named once
 	run("b", func(r *record.Run) { r.Part = "1/3" })
 	run("a", func(r *record.Run) { r.Progress.Changed = 0 })
-	run("a", func(r *record.Run) { r.Undone = &record.Undone{At: ended, Complete: true} })
+	run("a", func(r *record.Run) { r.Undone = &record.Undone{Complete: true} })
 	run("a", func(r *record.Run) { r.Into = "a_new" })
 	run("a", func(r *record.Run) { r.Kind = record.Undo })
 	run("a", func(r *record.Run) { r.Part, r.Progress.Changed, r.UndoSize = "3/3", 0, 1 })
