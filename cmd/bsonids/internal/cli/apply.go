@@ -81,14 +81,9 @@ write per second, of all collections together; 0, or no file, is no limit.`,
   bsonids apply dump.d --out dump-standard/`,
 		Args: cobra.ExactArgs(1),
 	}
-	o.serverFlags(cmd)
-	o.outputFlag(cmd, formatJSON)
-	o.retryFlag(cmd)
-	o.recordFlags(cmd)
+	o.changeFlags(cmd, &o.work.Batch, &o.work.Write)
 	o.work.Workers, o.work.AtOnce = 1, 4
-	batchFlag(cmd, &o.work.Batch)
 	f := cmd.Flags()
-	f.BoolVar(&o.work.Write, "write", false, "change the documents")
 	f.BoolVar(&o.work.Follow, "follow", false, "apply to the copies what changes in their collections, until apply is interrupted")
 	f.BoolVar(&o.work.UntilCaughtUp, "until-caught-up", false, "with --follow: end when all copies have caught up with their collections")
 	f.StringVar(&o.out, "out", "", "with the plan of a dump: converted dump to write, or - for standard output")

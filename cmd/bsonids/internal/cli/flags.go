@@ -90,21 +90,23 @@ func (c *console) retryFlag(cmd *cobra.Command) {
 		"how long to try again if the server is lost, has no primary, or is overloaded; 0 to stop at once")
 }
 
-// batchFlag adds --batch.
-func batchFlag(cmd *cobra.Command, to *int) {
-	*to = 1000
-	cmd.Flags().Var(number(to, 1, 10_000), "batch", "number of documents to read and write at a time")
-}
-
 // timeoutFlag adds --batch-timeout. initial is what --help names as the default; the value is 0 then.
 func (c *console) timeoutFlag(cmd *cobra.Command, initial time.Duration, usage string) {
 	cmd.Flags().Var(between(&c.recording.BatchTimeout, "duration", time.ParseDuration, time.Second, time.Hour), "batch-timeout", usage)
 	cmd.Flags().Lookup("batch-timeout").DefValue = initial.String()
 }
 
-// recordFlags adds the flags, of the commands that convert values, for the record of conversions.
-func (c *console) recordFlags(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&c.recording.TakeOver, "take-over", false, "take over from a run that has not ended, after its last writes have ended")
+// changeFlags adds the flags of the verbs that change documents: also those for the batches, and for the record of
+// conversions.
+func (c *console) changeFlags(cmd *cobra.Command, batch *int, write *bool) {
+	c.serverFlags(cmd)
+	c.outputFlag(cmd, formatJSON)
+	c.retryFlag(cmd)
+	*batch = 1000
+	f := cmd.Flags()
+	f.Var(number(batch, 1, 10_000), "batch", "number of documents to read and write at a time")
+	f.BoolVar(write, "write", false, "change the documents")
+	f.BoolVar(&c.recording.TakeOver, "take-over", false, "take over from a run that has not ended, after its last writes have ended")
 	c.timeoutFlag(cmd, 0, "time limit for a batch, and for how long a server may carry out one of a run that was lost; by default 30s if the server ends a batch at its limit, and 5m otherwise")
 }
 

@@ -52,12 +52,7 @@ directory is lost.`,
   bsonids undo --db shop orders customers --write`,
 		Args: cobra.MinimumNArgs(1),
 	}
-	o.serverFlags(cmd)
-	o.outputFlag(cmd, formatJSON)
-	o.retryFlag(cmd)
-	o.recordFlags(cmd)
-	batchFlag(cmd, &o.work.Batch)
-	cmd.Flags().BoolVar(&o.work.Write, "write", false, "change the documents")
+	o.changeFlags(cmd, &o.work.Batch, &o.work.Write)
 	cmd.Flags().StringVar(&o.database, "db", "", "database of a cutover; its collections are then named instead of DIR")
 	cmd.Flags().BoolVar(&o.work.AllowChanged, "allow-changed", false, "accept values that cannot be restored, because other programs changed them since, and end the undo")
 	cmd.MarkFlagsMutuallyExclusive("db", "allow-changed")

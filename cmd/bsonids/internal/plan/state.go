@@ -70,13 +70,11 @@ func Create(dir string) (*State, error) {
 		return nil, err
 	}
 	s, err := open(dir)
-	if err == nil { // another process may have written a plan meanwhile
-		if err = fresh(dir); err != nil {
-			err = errors.Join(err, s.Close())
-		}
-	}
 	if err != nil {
 		return nil, err
+	}
+	if err := fresh(dir); err != nil { // another process may have written a plan meanwhile
+		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
 }
