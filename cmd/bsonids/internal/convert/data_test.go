@@ -50,6 +50,22 @@ func readAll(t testing.TB, path string) []Entry {
 	}
 }
 
+func newLog(t testing.TB, path string) *UndoLog {
+	t.Helper()
+	l, err := OpenUndoLog(path, identity(), "", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+func closed(t testing.TB, c io.Closer) {
+	t.Helper()
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func conversion(t testing.TB, from, to string, fields ...string) rule.Conversion {
 	t.Helper()
 	return kindstest.Conversion(t, rule.NewConversion, from, to, fields...)

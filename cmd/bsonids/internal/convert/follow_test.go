@@ -182,6 +182,14 @@ func (w *world) follower() *follower {
 	return f
 }
 
+// run follows the source to the end.
+func (w *world) run() {
+	w.t.Helper()
+	if err := w.follower().run(w.t.Context()); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
 func (w *world) equal() {
 	w.t.Helper()
 	if fmt.Sprint(w.copy) != fmt.Sprint(w.source) {
@@ -194,9 +202,7 @@ func (w *world) equal() {
 func TestFollower(t *testing.T) {
 	w := newWorld(t)
 	w.source[1], w.source[2] = 1, 1
-	if err := w.follower().run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	w.run()
 	w.equal()
 	for i := range int32(7) {
 		w.set(i, 2)
@@ -211,9 +217,7 @@ func TestFollower(t *testing.T) {
 	w.delete(3)
 	w.rename("c3")
 	w.set(4, 4)
-	if err := w.follower().run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	w.run()
 	w.equal()
 	if got := strings.Join(w.log, ", "); got != "begin, compare, compared, open, compared, open, renamed c2, open, renamed c3, open" {
 		t.Error(got)
@@ -230,9 +234,7 @@ func TestFollower(t *testing.T) {
 				}
 			}
 			w.fail[step] = nil
-			if err := w.follower().run(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			w.run()
 			w.equal()
 		}
 	}
@@ -241,9 +243,7 @@ func TestFollower(t *testing.T) {
 // The position is saved after the changes before it were applied.
 func TestFollowerSavesLast(t *testing.T) {
 	w := newWorld(t)
-	if err := w.follower().run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	w.run()
 	before := w.saved
 	w.set(1, 1)
 	w.fail["apply"] = []error{errors.New("x")}
@@ -260,17 +260,13 @@ func bytesEqual(a, b []byte) bool { return string(a) == string(b) }
 // If the token has expired, the next stream begins before the next comparison.
 func TestFollowerExpired(t *testing.T) {
 	w := newWorld(t)
-	if err := w.follower().run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	w.run()
 	w.set(1, 1)
 	w.log = nil
 	lost := mongo.CommandError{Code: 286}
 	w.fail["open"] = []error{lost}
 	w.fail["next"] = []error{lost}
-	if err := w.follower().run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	w.run()
 	w.equal()
 	if got := strings.Join(w.log, ", "); got != "compared, open, restart, begin, compare, compared, open, restart, begin, compare, compared, open" {
 		t.Error(got)
@@ -298,9 +294,7 @@ func TestFollowerDropped(t *testing.T) {
 	} {
 		w := newWorld(t)
 		w.source[1] = 1
-		if err := w.follower().run(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		w.run()
 		drop(w)
 		f := w.follower()
 		f.now = func(context.Context) (bson.Timestamp, error) { return bson.Timestamp{T: 1000}, nil }
@@ -318,17 +312,13 @@ func TestFollowerDropped(t *testing.T) {
 // lost.
 func TestFollowerRenamedBefore(t *testing.T) {
 	w := newWorld(t)
-	if err := w.follower().run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	w.run()
 	for i := range int32(5) {
 		w.set(i, 1)
 	}
 	w.rename("c2")
 	w.fail["apply"] = []error{errGone, errGone, nil}
-	if err := w.follower().run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	w.run()
 	w.equal()
 }
 
@@ -336,25 +326,19 @@ func TestFollowerRenamedBefore(t *testing.T) {
 // process.
 func TestFollowerPending(t *testing.T) {
 	w := newWorld(t)
-	if err := w.follower().run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	w.run()
 	w.copy[2] = 1
 	w.pending[1], w.pending[2] = true, true
 	w.set(1, 1)
 	w.delete(2)
 	w.set(3, 1)
-	if err := w.follower().run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	w.run()
 	if len(w.saved.Pending) != 2 || w.saved.validate() != nil {
 		t.Fatalf("%+v", w.saved.Pending)
 	}
 	clear(w.pending)
 	w.set(4, 1)
-	if err := w.follower().run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	w.run()
 	w.equal()
 	if len(w.saved.Pending) != 0 {
 		t.Errorf("%+v", w.saved.Pending)
@@ -365,9 +349,7 @@ func TestFollowerPending(t *testing.T) {
 // writes show it.
 func TestFollowerGoal(t *testing.T) {
 	w := newWorld(t)
-	if err := w.follower().run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	w.run()
 	for i := range int32(6) {
 		w.set(i, 1)
 	}

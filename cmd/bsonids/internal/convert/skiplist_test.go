@@ -28,9 +28,7 @@ func TestSkipListEmptyName(t *testing.T) {
 	if n, err := l.documents(); n != 2 || err != nil {
 		t.Errorf("%d documents, %v", n, err)
 	}
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	closed(t, l)
 	const want = `{"collection":"d.c","_id":null,"path":"","value":{"$binary":{"base64":"AQAAAAAAAAAAAAAAAAAAAA==","subType":"03"}},"reason":"a"}
 {"collection":"d.c","_id":null,"path":"b","value":{"$binary":{"base64":"AgAAAAAAAAAAAAAAAAAAAA==","subType":"03"}},"reason":"a"}
 {"collection":"d.c","_id":true,"reason":"b"}
@@ -123,9 +121,7 @@ func TestSkipListContinued(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.add(ids[2], left("a")) // after the state was saved for the last time
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	closed(t, l)
 	was, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)

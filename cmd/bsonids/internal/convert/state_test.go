@@ -28,9 +28,7 @@ func TestState(t *testing.T) {
 	if err := s.Save(); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	closed(t, s)
 	again, err := OpenState(path, identity())
 	if err != nil {
 		t.Fatal(err)
@@ -38,9 +36,7 @@ func TestState(t *testing.T) {
 	if !again.Position.raw().Equal(id) || again.UndoOffset != 1<<40 || again.Changed != 7 || again.Done {
 		t.Errorf("%+v", again.State)
 	}
-	if err := again.Close(); err != nil {
-		t.Fatal(err)
-	}
+	closed(t, again)
 	other := identity()
 	other.Part = "1/2"
 	if _, err := OpenState(path, other); err == nil {
@@ -162,8 +158,6 @@ func TestLinkedFiles(t *testing.T) {
 		if s.Changed != 14 {
 			t.Errorf("%s: %d", name, s.Changed)
 		}
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
+		closed(t, s)
 	}
 }

@@ -39,10 +39,7 @@ func converted(t *testing.T, to string, n int) *undoing {
 	r := rand.New(rand.NewPCG(1, uint64(n)))
 	value := func() bson.Binary { return kindstest.Stored([16]byte(kindstest.Octets(r)), "javaLegacy") }
 	path := filepath.Join(t.TempDir(), "undo")
-	l, err := OpenUndoLog(path, identity(), "", 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := newLog(t, path)
 	var after []bson.Raw
 	for i := range n {
 		doc := marshal(t, bson.D{{Key: "_id", Value: int32(i + 1)}, {Key: "a", Value: value()}, {Key: "list", Value: bson.A{value(), bson.D{{Key: "b", Value: value()}}}}, {Key: "n", Value: int32(0)}})
@@ -59,9 +56,8 @@ func converted(t *testing.T, to string, n int) *undoing {
 		}
 		u.before, after = append(u.before, doc), append(after, out)
 	}
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	closed(t, l)
+	var err error
 	if u.log, err = ReadUndoLog(path); err != nil {
 		t.Fatal(err)
 	}

@@ -16,18 +16,13 @@ import (
 func writtenLog(t *testing.T, path string) []byte {
 	t.Helper()
 	c := conversion(t, "javaLegacy", "standard")
-	l, err := OpenUndoLog(path, identity(), "", 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := newLog(t, path)
 	for i := range 3 {
 		if err := l.Append(plans(t, c, int32(i)), func(Planned) bool { return i == 2 }); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	closed(t, l)
 	b, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -93,10 +88,7 @@ func TestMarkedUndoLog(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "undo")
 	writtenLog(t, path)
 	for i, done := range []bool{false, true, false, true} {
-		u, err := ReadUndoLogAlone(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		u := openLog(t, path)
 		if (u.Undone() != nil) != (i > 0) {
 			t.Errorf("mark %v", u.Undone())
 		}
@@ -107,9 +99,7 @@ func TestMarkedUndoLog(t *testing.T) {
 		if err := entries(u, 10, func(b []Entry) error { n += len(b); return nil }); err != nil || n != 3 {
 			t.Errorf("%d entries, %v", n, err)
 		}
-		if err := u.Close(); err != nil {
-			t.Fatal(err)
-		}
+		closed(t, u)
 		want := "has not finished"
 		if done {
 			want = "was undone on 1970-01-01T00:00:00Z"

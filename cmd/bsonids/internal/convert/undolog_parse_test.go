@@ -128,9 +128,7 @@ func TestUndoLogAgain(t *testing.T) {
 	if err != nil || info.Size() != l.Size() {
 		t.Errorf("%d bytes of %d, %v", info.Size(), l.Size(), err)
 	}
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	closed(t, l)
 	if n := len(readAll(t, path)); n != 4 {
 		t.Errorf("%d entries", n)
 	}
@@ -140,10 +138,7 @@ func TestUndoLogAgain(t *testing.T) {
 func TestMarks(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "undo")
 	writtenLog(t, path)
-	u, err := ReadUndoLogAlone(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	u := openLog(t, path)
 	var of *RecordError
 	if _, err := ReadUndoLogAlone(path); !errors.As(err, &of) || of.Record != UndoRecord {
 		t.Errorf("a log in use: %v", err)
@@ -292,10 +287,7 @@ func TestTextOfOtherFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := OpenUndoLog(path, identity(), "", 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := newLog(t, path)
 	if err := errors.Join(l.Append([]Planned{{Plan: p}}, func(Planned) bool { return false }), l.Close()); err != nil {
 		t.Fatal(err)
 	}

@@ -38,9 +38,7 @@ func logOf(t *testing.T, path, state string, ids []any, records ...[]byte) {
 			t.Fatal(err)
 		}
 	}
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	closed(t, l)
 }
 
 func openLog(t *testing.T, path string) *UndoReader {
@@ -150,9 +148,7 @@ func TestBatchesOfEntries(t *testing.T) {
 		if err := entries(u, size, func([]Entry) error { calls++; return errUndoTest }); !errors.Is(err, errUndoTest) || calls != 1 {
 			t.Errorf("an error after %d calls: got %v", calls, err)
 		}
-		if err := u.Close(); err != nil {
-			t.Fatal(err)
-		}
+		closed(t, u)
 	}
 }
 
@@ -229,9 +225,7 @@ func TestMarkStates(t *testing.T) {
 	if err := u.MarkStates(at); err != nil {
 		t.Error(err)
 	}
-	if err := used.Close(); err != nil {
-		t.Fatal(err)
-	}
+	closed(t, used)
 	const want = "2026-01-02T02:04:05Z"
 	if undone(named) != want || undone(moved) != "" || undone(beside) != "" {
 		t.Errorf("got %q, %q in a file that is in use, and %q in one of another conversion", undone(named), undone(moved), undone(beside))
@@ -325,9 +319,7 @@ func TestErrorsNameTheUndoLog(t *testing.T) {
 		if _, err := journal.Create(f, undoFormat, "", []byte(header)); err != nil {
 			t.Fatal(err)
 		}
-		if err := f.Close(); err != nil {
-			t.Fatal(err)
-		}
+		closed(t, f)
 		_, err = ReadUndoLog(path)
 		if named(name, path, err); !errors.Is(err, errNoUndoLog) {
 			t.Errorf("%s: got %v", name, err)
@@ -335,14 +327,9 @@ func TestErrorsNameTheUndoLog(t *testing.T) {
 	}
 	path := filepath.Join(dir, "undo")
 	c := conversion(t, "javaLegacy", "standard")
-	l, err := OpenUndoLog(path, identity(), "", 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := newLog(t, path)
 	size := l.Size()
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	closed(t, l)
 	named("a log that is closed", path, l.Append(plans(t, c, "a"), func(Planned) bool { return false }))
 	if l.Size() != size {
 		t.Errorf("the log has %d bytes after an error, want %d", l.Size(), size)

@@ -25,10 +25,7 @@ import (
 func TestUndoLog(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "undo")
 	c := conversion(t, "javaLegacy", "standard")
-	l, err := OpenUndoLog(path, identity(), "", 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := newLog(t, path)
 	if _, err := OpenUndoLog(path, identity(), "", 0); err == nil {
 		t.Error("opened twice")
 	}
@@ -49,13 +46,8 @@ func TestUndoLog(t *testing.T) {
 	if err := l.Append(want, no); err != nil || start == 0 {
 		t.Fatalf("%d, %v", start, err)
 	}
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
-	u, err := ReadUndoLogAlone(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	closed(t, l)
+	u := openLog(t, path)
 	if _, err := OpenUndoLog(path, identity(), "", 0); err == nil || !strings.Contains(err.Error(), "another process") {
 		t.Errorf("to be written while it is undone: %v", err)
 	}
@@ -89,16 +81,11 @@ func TestUndoLog(t *testing.T) {
 		if got := readAll(t, path); len(got) != len(want)-1 {
 			t.Errorf("%d octets cut off: %d entries", cut, len(got))
 		}
-		l, err := OpenUndoLog(path, identity(), "", 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := newLog(t, path)
 		if err := l.Append(want[len(want)-1:], func(Planned) bool { return true }); err != nil {
 			t.Fatal(err)
 		}
-		if err := l.Close(); err != nil {
-			t.Fatal(err)
-		}
+		closed(t, l)
 		if got := readAll(t, path); len(got) != len(want) || !got[len(got)-1].Again {
 			t.Errorf("%d octets cut off and appended: %d entries", cut, len(got))
 		}
@@ -114,10 +101,7 @@ func TestUndoLog(t *testing.T) {
 func TestVoid(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "undo")
 	c := conversion(t, "javaLegacy", "standard")
-	l, err := OpenUndoLog(path, identity(), "", 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := newLog(t, path)
 	p := plans(t, c, "a", "b", "c")
 	for _, step := range []struct {
 		plan  int
@@ -127,9 +111,7 @@ func TestVoid(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	closed(t, l)
 	for _, size := range []int{1, 2, 100} {
 		u, err := ReadUndoLog(path)
 		if err != nil {
@@ -263,10 +245,7 @@ func entryEnds(p Planned) (ends []int) {
 func TestUndoLogAsText(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "undo")
 	writtenLog(t, path)
-	u, err := ReadUndoLogAlone(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	u := openLog(t, path)
 	if err := errors.Join(u.Mark(time.Unix(0, 0), true), u.Close()); err != nil {
 		t.Fatal(err)
 	}

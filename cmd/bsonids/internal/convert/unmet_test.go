@@ -10,16 +10,11 @@ import (
 func TestStillUnmet(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "undo")
 	c := conversion(t, "javaLegacy", "standard")
-	l, err := OpenUndoLog(path, identity(), "", 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := newLog(t, path)
 	if err := l.Append(plans(t, c, "a", "b", "a", "c"), func(Planned) bool { return false }); err != nil {
 		t.Fatal(err)
 	}
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	closed(t, l)
 	u, err := ReadUndoLog(path)
 	if err != nil {
 		t.Fatal(err)
