@@ -222,7 +222,8 @@ func TestLargest(t *testing.T) {
 	}
 }
 
-// Six values of an _id are tried in every combination. What is not BSON is an error.
+// Six values of an _id are tried in every combination. Of more, all are tried as they are, as old ones, and as those of one kind.
+// What is not BSON is an error.
 func TestSourcesBounds(t *testing.T) {
 	c, fresh := conversion(t, "javaLegacy", "standard"), kindstest.Value("standard")
 	var d bson.D
@@ -236,6 +237,18 @@ func TestSourcesBounds(t *testing.T) {
 	}
 	if err != nil || len(got) != 1<<maxMixed || len(distinct) != len(got) {
 		t.Errorf("%d sources, %d different ones, %v", len(got), len(distinct), err)
+	}
+	c = append(conversion(t, "javaLegacy", "standard", "_id.a"), conversion(t, "csharpLegacy", "standard", "_id.b")...)
+	id := func(a, b string) bson.RawValue {
+		doc := bson.D{}
+		for range maxMixed {
+			doc = append(doc, bson.E{Key: "a", Value: kindstest.Value(a)}, bson.E{Key: "b", Value: kindstest.Value(b)})
+		}
+		return marshal(t, bson.D{{Key: "_id", Value: doc}}).Lookup("_id")
+	}
+	want := []bson.RawValue{id("standard", "standard"), id("javaLegacy", "csharpLegacy"), id("javaLegacy", "standard"), id("standard", "csharpLegacy")}
+	if got, err := c.Sources(want[0]); err != nil || !slices.EqualFunc(got, want, bson.RawValue.Equal) {
+		t.Errorf("%v, %v", got, err)
 	}
 	for _, bad := range []bson.RawValue{{}, {Type: bson.TypeEmbeddedDocument, Value: []byte{9, 0, 0, 0, 2, 'a', 0, 0, 0}}} {
 		if got, err := c.Sources(bad); err == nil {
