@@ -55,6 +55,9 @@ func command(t testing.TB, s target, args ...string) result {
 			name = "cutover"
 		}
 		checkSchema(t, name, out.String())
+		if !strings.Contains(out.String(), `"schemaVersion": 1,`) {
+			t.Errorf("%q writes no version: %s", args, &out)
+		}
 	}
 	return result{code, out.String(), errs.String()}
 }

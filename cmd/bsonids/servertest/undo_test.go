@@ -148,7 +148,7 @@ func TestUndoByValue(t *testing.T) {
 			doc[1].Value = fresh
 			note(c.before, doc)
 		}
-		c.run(failure.ExitIncomplete, "verify")
+		c.run(failure.ExitIncomplete, "verify --output json")
 		c.ok("verify --allow-changed")
 		texts := []string{`"changedSince": 20`, `"valuesLeft": 20`}
 		if to == uuidrep.Standard {
