@@ -9,6 +9,7 @@ import (
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 	"github.com/bsonids/bsonids/uuidrep"
 )
 
@@ -181,4 +182,26 @@ func TestCutoverOfReplaced(t *testing.T) {
 	rename(t, c.db, "a_new", "theirs")
 	command(t, c.s, "apply", dir, "--write").want(t, failure.ExitOK)
 	command(t, c.s, "cutover", dir, "--write").want(t, failure.ExitOK)
+}
+
+// The record was dropped, and two directories restore it, the later one first. What the last conversion has made is known, and
+// the first one is not undone before it.
+func TestRestoredInAnyOrder(t *testing.T) {
+	c := inField(t, "csharpLegacy", map[string][]uuid.UUID{"javaLegacy": odd(20)}, decided([]string{"javaLegacy"}, "javaLegacy"))
+	c.ok(applyBatches)
+	second := c.in(prepared(t, c.s, "javaLegacy", decided([]string{"csharpLegacy"}, "csharpLegacy")))
+	second.ok(applyBatches)
+	c.unchanged()
+	drop(t, c.db.Collection(record.Name))
+	second.ok("plan --restore-record")
+	c.ok("plan --restore-record")
+	wrong := c.in(prepared(t, c.s, "standard", decided([]string{"csharpLegacy"}, "csharpLegacy")))
+	wrong.run(failure.ExitUsage, applyBatches).says(t, "would convert again")
+	c.unchanged()
+	c.run(failure.ExitUsage, undoBatches).says(t, "undo that one first")
+	right := c.in(prepared(t, c.s, "standard", decided([]string{"javaLegacy"}, "javaLegacy")))
+	right.ok(applyBatches, undoBatches)
+	second.ok(undoBatches)
+	c.ok(undoBatches)
+	c.unchanged()
 }

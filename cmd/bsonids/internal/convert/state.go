@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
@@ -40,6 +41,9 @@ type State struct {
 
 	// Conversion is the id of this conversion in the record of conversions.
 	Conversion string `json:"run,omitempty"`
+
+	// Began is when the first run began: the order of conversions, if the record was dropped. It is nil if none did.
+	Began *time.Time `json:"began,omitempty"`
 
 	// Undone is the time at which bsonids undo began to restore the values. It is empty if it did
 	// not.
@@ -197,6 +201,13 @@ func (f *StateFile) Save() error {
 
 // Begin writes the id of a run to the ledger, before it is in the record.
 func (f *StateFile) Begin(run string) error {
+	if f.Began == nil {
+		now := time.Now().UTC()
+		f.Began = &now
+		if err := f.Save(); err != nil {
+			return err
+		}
+	}
 	if err := f.File.Begin(run); err != nil {
 		return &RecordError{StateRecord, f.Path(), err}
 	}

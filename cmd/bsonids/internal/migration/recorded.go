@@ -101,6 +101,9 @@ func runOf(state *plan.State, st plan.Step, of convert.State) record.Run {
 	if of.Complete() && of.Undone == "" { // otherwise some values are restored, and some are not
 		r.Outcome = record.Done
 	}
+	if of.Began != nil {
+		r.Started = *of.Began
+	}
 	if of.Undone != "" {
 		r.Undone = &record.Undone{}
 	}

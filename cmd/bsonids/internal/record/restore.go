@@ -13,7 +13,7 @@ import (
 )
 
 // Restore inserts a run of a conversion that has ended, if the record has no run of it that knows as much. It
-// reports whether it did. The ledger of the conversion has the id of the run first.
+// reports whether it did. Later runs are told from earlier ones by Started, which is now if it is zero. The ledger of the conversion has the id of the run first.
 func Restore(ctx context.Context, db *mongo.Database, r Run, l Ledger, version string) (bool, error) {
 	coll, err := open(ctx, db)
 	if err != nil {
@@ -34,7 +34,10 @@ func Restore(ctx context.Context, db *mongo.Database, r Run, l Ledger, version s
 	if err != nil {
 		return false, err
 	}
-	r.ID, r.By, r.Started, r.Updated, r.Ended = id(r.Collection, r.Epoch), whoAmI(version), now, now, &now
+	r.ID, r.By, r.Updated, r.Ended = id(r.Collection, r.Epoch), whoAmI(version), now, &now
+	if r.Started.IsZero() {
+		r.Started = now
+	}
 	r.Reason = "restored from the directory of the migration"
 	if err := l.Begin(r.By.Token); err != nil {
 		return false, err
