@@ -209,3 +209,24 @@ func TestCutoverAgain(t *testing.T) {
 	run(failure.ExitOK, "undo", second, "--write")
 	equal(t, c.docs("a"), between)
 }
+
+// The new collection, or the old one, was dropped after the cutover, and another program has made one of its name. undo would
+// make the old one equal to that, and lose every document.
+func TestUndoOfReplaced(t *testing.T) {
+	for _, gone := range []string{"a", "a_before_cutover"} {
+		for _, released := range []bool{false, true} {
+			c := startCut(t, 20, "a")
+			c.cutover(c.s, failure.ExitOK, "--write")
+			if released {
+				c.release()
+			}
+			drop(t, c.db.Collection(gone))
+			insert(t, c.db.Collection(gone), []any{bson.D{{Key: "_id", Value: "theirs"}}})
+			before := []any{c.docs("a"), c.docs("a_before_cutover")}
+			c.run(failure.ExitFailed, "undo", "--write").says(t, "another program renamed, dropped or created one of them")
+			for i, name := range []string{"a", "a_before_cutover"} {
+				equal(t, c.docs(name), before[i].(map[string]bson.Raw))
+			}
+		}
+	}
+}

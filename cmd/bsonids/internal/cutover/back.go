@@ -38,7 +38,7 @@ func (c *Cutover) Release(ctx context.Context) (left []string, err error) {
 	if err != nil {
 		return left, err
 	}
-	c.known(all, func(x *record.Exchange) (old, fresh string) { return x.Kept, x.Name })
+	c.known(all, inNew)
 	return left, c.to(ctx, record.Released)
 }
 
@@ -115,6 +115,9 @@ func (c *Cutover) RollBack(ctx context.Context, reason string) error {
 	return c.to(ctx, record.RolledBack)
 }
 
+// inNew returns the names of the collections when the new one is in place.
+func inNew(x *record.Exchange) (old, fresh string) { return x.Kept, x.Name }
+
 // known notes the UUIDs of the collections, which at returns the names of. Where a rename changes UUIDs, the new ones show
 // later that these are the same collections.
 func (c *Cutover) known(all map[string]Info, at func(*record.Exchange) (old, fresh string)) {
@@ -182,6 +185,9 @@ func (c *Cutover) Undo(ctx context.Context) error {
 		}
 	case record.Undoing:
 	case record.Switched:
+		if _, err := c.inPlace(ctx, in); err != nil {
+			return err
+		}
 		for i := range c.Collections {
 			c.Collections[i].Compared = record.Compared{}
 		}
@@ -224,7 +230,7 @@ func (c *Cutover) beginUndo(ctx context.Context) error {
 		x := &c.Collections[i]
 		x.Compared, x.Between, x.Unfenced, x.Checked = record.Compared{}, nil, 0, false
 	}
-	c.known(all, func(x *record.Exchange) (old, fresh string) { return x.Kept, x.Name })
+	c.known(all, inNew)
 	c.Stream, c.Untracked = nil, ""
 	c.FencedAt, c.InPlaceAt, c.FreedAt = nil, nil, nil
 	return c.to(ctx, record.Undoing)

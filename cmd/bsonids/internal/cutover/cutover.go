@@ -202,6 +202,11 @@ func (c *Cutover) forward(ctx context.Context) error {
 	if err := c.clock(ctx, &c.InPlaceAt); err != nil {
 		return err
 	}
+	all, err := c.DB.Look(context.WithoutCancel(ctx))
+	if err != nil {
+		return err
+	}
+	c.known(all, inNew)
 	return c.to(ctx, record.Switched)
 }
 

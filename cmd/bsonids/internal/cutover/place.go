@@ -39,12 +39,16 @@ func (c *Cutover) inPlace(ctx context.Context, at place) (map[string]Info, error
 		x := &c.Collections[i]
 		if is, err := c.position(ctx, all, x); err != nil {
 			return nil, err
-		} else if is != at {
+		} else if is != at || at == in && (other(all[x.Kept], x.OldID) || other(all[x.Name], x.NewID)) {
 			return nil, c.lost(x)
 		}
 	}
 	return all, nil
 }
+
+// other reports whether a collection is another one than that with the UUID. Those of collections in place are noted after
+// the last rename, which may change them.
+func other(is Info, id *bson.Binary) bool { return is.ID != nil && id != nil && !is.ID.Equal(*id) }
 
 // where returns all collections, and where those of an exchange are.
 func (c *Cutover) where(ctx context.Context, x *record.Exchange) (map[string]Info, place, error) {
