@@ -57,12 +57,8 @@ func (e *Exchange) mayExchange(ctx context.Context, x *record.Exchange, old, fre
 	}
 	return e.Do(ctx, func() error {
 		for name, id := range map[string]*bson.Binary{x.Name: x.OldID, x.New: x.NewID} {
-			g, err := record.FindGuard(ctx, e.db, name, id)
-			if err != nil {
+			if err := e.notGuarded(ctx, name, id); err != nil {
 				return err
-			}
-			if g != nil && !g.Stale(id) {
-				return failure.Usagef("%s.%s is guarded against %s; let the guard go first, with bsonids release --guards --write", e.db.Name(), name, g.Against())
 			}
 		}
 		if err := renamable(ctx, e.db, x); err != nil {
@@ -89,6 +85,15 @@ func (e *Exchange) mayExchange(ctx context.Context, x *record.Exchange, old, fre
 		}
 		return nil
 	})
+}
+
+// notGuarded returns a usage error if the collection has a guard.
+func (e *Exchange) notGuarded(ctx context.Context, name string, id *bson.Binary) error {
+	g, err := record.FindGuard(ctx, e.db, name, id)
+	if err == nil && g != nil && !g.Stale(id) {
+		err = failure.Usagef("%s.%s is guarded against %s; let the guard go first, with bsonids release --guards --write", e.db.Name(), name, g.Against())
+	}
+	return err
 }
 
 // renamable returns a usage error if the server cannot rename the collections because they are

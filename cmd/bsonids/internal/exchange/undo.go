@@ -7,7 +7,6 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/cutover"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/guard"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/patience"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/report"
 )
@@ -55,13 +54,10 @@ func (e *Exchange) mayReturn(ctx context.Context, r *Result) error {
 		case there[x.New] != nil:
 			return failure.Usagef("a collection %s.%s exists, the name that the new collection of %s gets; rename it", e.Database, x.New, x.Name)
 		}
-		id := there[x.Name].UUID
-		g, err := patience.Ask(ctx, e.Patience, func() (*record.Guard, error) { return record.FindGuard(ctx, e.db, x.Name, id) })
-		if err != nil {
-			return err
-		}
-		if g != nil && !g.Stale(id) && len(guard.SettingsOf(there[x.Name]).Validator) > 0 {
-			return failure.Usagef("%s.%s is guarded; let the guard go first with bsonids release --guards --write", e.Database, x.Name)
+		if len(guard.SettingsOf(there[x.Name]).Validator) > 0 {
+			if err := e.Do(ctx, func() error { return e.notGuarded(ctx, x.Name, there[x.Name].UUID) }); err != nil {
+				return err
+			}
 		}
 	}
 	stuck, err := e.compare(ctx, r, true)

@@ -12,6 +12,7 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/files"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/patience"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/terminal"
@@ -48,12 +49,16 @@ func unfit(dir string, err error) error {
 
 // BeginPlan notes in the record that a command begins to write, with its steps, or nil for those that are noted.
 func (s *Session) BeginPlan(ctx context.Context, state *plan.State, steps []record.PlanStep) error {
-	note := record.Plan{To: state.Plan.To, StateDir: Absolute(state.Dir()), Steps: steps}
-	err := s.Do(ctx, func() error {
-		return record.BeginPlan(ctx, s.Client.Database(state.Plan.Database), note, state, s.Version)
-	})
+	err := s.beginPlan(ctx, state, steps, false)
 	s.Migration, s.Lock = state.Migration(), record.FileID(files.LockPath(filepath.Join(state.Dir(), plan.LedgerFile)))
-	return unfit(state.Dir(), err)
+	return err
+}
+
+func (s *Session) beginPlan(ctx context.Context, state *plan.State, steps []record.PlanStep, restore bool) error {
+	note := record.Plan{To: state.Plan.To, StateDir: Absolute(state.Dir()), Steps: steps}
+	return unfit(state.Dir(), s.Do(ctx, func() error {
+		return record.BeginPlan(ctx, s.Client.Database(state.Plan.Database), note, state, restore, s.Version)
+	}))
 }
 
 // Restore writes to the record what the directory knows of the conversions of a plan, if the record lacks it. It
@@ -74,11 +79,7 @@ func (s *Session) Restore(ctx context.Context, state *plan.State) (n int, err er
 		if err != nil {
 			return n, FileError(err)
 		}
-		wrote := false
-		err = s.Do(ctx, func() (err error) {
-			wrote, err = record.Restore(ctx, db, run, f, s.Version)
-			return err
-		})
+		wrote, err := patience.Ask(ctx, s.Patience, func() (bool, error) { return record.Restore(ctx, db, run, f, s.Version) })
 		if err := errors.Join(OfRecord(err), f.Close()); err != nil {
 			return n, err
 		}
@@ -86,10 +87,7 @@ func (s *Session) Restore(ctx context.Context, state *plan.State) (n int, err er
 			n++
 		}
 	}
-	err = s.Do(ctx, func() error {
-		return record.RestorePlan(ctx, db, record.Plan{To: state.Plan.To, StateDir: Absolute(state.Dir())}, state, s.Version)
-	})
-	return n, unfit(state.Dir(), err)
+	return n, s.beginPlan(ctx, state, nil, true)
 }
 
 // runOf returns the run that the record would have of a step that has begun.

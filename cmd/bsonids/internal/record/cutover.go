@@ -135,9 +135,6 @@ type Compared struct {
 // Untouched reports whether no fence was set: the collections have their names and settings.
 func (c *Cutover) Untouched() bool { return c.FencedAt == nil }
 
-// Ended reports whether nothing of the cutover is left to do.
-func (c *Cutover) Ended() bool { return c.State == Released || c.State == RolledBack }
-
 // Names returns the names of the old collections.
 func (c *Cutover) Names() []string {
 	var names []string

@@ -106,14 +106,16 @@ func (p *Plan) fits(recorded int64, known []string, runs []*Run) error {
 	return nil
 }
 
-// BeginPlan inserts or replaces the document of a migration. Without steps, it keeps those that are there. The
-// error is an [*Error] if the record and the directory do not fit.
-func BeginPlan(ctx context.Context, db *mongo.Database, p Plan, d Directory, version string) error {
-	if _, err := open(ctx, db); err != nil {
+// BeginPlan inserts or replaces the document of a migration, with the next epoch. Without steps, it keeps those that
+// are there. The error is an [*Error] if the record and the directory do not fit. If restore is set, the document is
+// written only if the record lacks what the directory knows.
+func BeginPlan(ctx context.Context, db *mongo.Database, p Plan, d Directory, restore bool, version string) error {
+	coll, err := open(ctx, db)
+	if err != nil {
 		return err
 	}
 	was, err := FindPlan(ctx, db, d)
-	if err != nil {
+	if restore != errors.Is(err, ErrForgotten) || !restore && err != nil {
 		return err
 	}
 	if was != nil {
@@ -122,18 +124,12 @@ func BeginPlan(ctx context.Context, db *mongo.Database, p Plan, d Directory, ver
 			p.Steps = was.Steps
 		}
 	}
-	return p.replace(ctx, db, d, version)
-}
-
-// replace inserts or replaces the document, with the next epoch.
-func (p Plan) replace(ctx context.Context, db *mongo.Database, d Directory, version string) error {
-	now, err := Now(ctx, db)
-	if err != nil {
+	if p.Started, err = Now(ctx, db); err != nil {
 		return err
 	}
-	p.ID, p.Kind, p.Migration, p.By, p.Started = planID(d.Migration()), kindPlan, d.Migration(), whoAmI(version), now
+	p.ID, p.Kind, p.Migration, p.By = planID(d.Migration()), kindPlan, d.Migration(), whoAmI(version)
 	p.Epoch = max(p.Epoch, d.Recorded()) + 1
-	if _, err := collection(db).ReplaceOne(ctx, bson.D{{Key: "_id", Value: p.ID}}, p, options.Replace().SetUpsert(true)); err != nil {
+	if _, err := coll.ReplaceOne(ctx, bson.D{{Key: "_id", Value: p.ID}}, p, options.Replace().SetUpsert(true)); err != nil {
 		return err
 	}
 	return d.MarkRecorded(p.Epoch)

@@ -46,15 +46,6 @@ func Restore(ctx context.Context, db *mongo.Database, r Run, l Ledger, version s
 	return err == nil, err
 }
 
-// RestorePlan is BeginPlan for a record that lacks what the directory knows.
-func RestorePlan(ctx context.Context, db *mongo.Database, p Plan, d Directory, version string) error {
-	_, err := FindPlan(ctx, db, d)
-	if errors.Is(err, ErrForgotten) {
-		err = p.replace(ctx, db, d, version)
-	}
-	return err
-}
-
 // Abandon marks a migration as one whose directory is lost, and ends its runs. Those that come later do not wait
 // for it, and leave the fields of which it has converted some values within one subtype. The error is an [*Error] if
 // the record does not have the migration, or if one of its runs has shown a sign of life.
