@@ -148,7 +148,7 @@ func TestMinorityIsLeft(t *testing.T) {
 	wantValues(t, coll, few, 300, uuidrep.Standard)
 }
 
-// The decision is in the state file before the first write, and applies until the end: to the
+// The decision is in the ledger before the first write, and applies until the end: to the
 // remaining values, which alone would lead to another decision, and to values that appear later.
 func TestDecisionIsKept(t *testing.T) {
 	for _, to := range targets {
@@ -158,7 +158,7 @@ func TestDecisionIsKept(t *testing.T) {
 		dir := prepared(t, s, to.String())
 		p := startProxy(t, host(t, s), func(r request, pass func() []byte) []byte {
 			if r.name() == "update" && r.documents > 1 {
-				if is := text(t, onlyFile(t, dir, ".state")); !strings.Contains(is, `"basis":"evidence"`) {
+				if is := text(t, dir+"/ledger"); !strings.Contains(is, `"basis":"evidence"`) {
 					t.Error(is)
 				}
 				return r.refuse(189, "primary stepped down")

@@ -12,38 +12,34 @@ import (
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
 	"github.com/bsonids/bsonids/uuidrep"
 )
 
-// A file of something else, with the name of a state file or an undo log, is never used and never damaged.
+// A file of something else, with the name of an undo log, is never used and never damaged.
 func TestOtherFiles(t *testing.T) {
 	s, db := started(t)
 	coll := db.Collection("c")
 	seed(t, coll, 10, uuidrep.JavaLegacy, uuidrep.Standard)
 	before := all(t, coll)
 	whole := filepath.Dir(planned(t, s))
-	const state = `{"bsonids":"state 1","conversion":{"database":"x","collection":"c","from":"javaLegacy","to":"standard"},"done":false,"changedDocuments":0}`
 	other := filepath.Join(t.TempDir(), "other")
-	l, err := convert.OpenUndoLog(other, convert.Identity{Database: "x", Collection: "c", Pairs: []kinds.Pair{{From: "javaLegacy", To: "standard"}}}, "", 0)
+	l, err := convert.OpenUndoLog(other, convert.Header{ID: "0123456789abcdef"}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	l.Close()
 	undo := text(t, other)
-	for _, content := range []string{"text", "line\n", "line\nthat doesn't end", "\n", "{", state, state + "\n", undo[:len(undo)-1] + "x"} {
-		for _, end := range []string{".state", ".undo"} {
-			dir := filepath.Join(t.TempDir(), "copy")
-			check(t, os.CopyFS(dir, os.DirFS(whole)))
-			path := filepath.Join(dir, "c"+end)
-			put(t, path, content)
-			command(t, s, "apply", dir, "--write").want(t, failure.ExitUsage).says(t, path)
-			if got := text(t, path); got != content {
-				t.Errorf("%s: %q became %q", end, content, got)
-			}
-			equal(t, all(t, coll), before)
+	for _, content := range []string{"text", "line\n", "line\nthat doesn't end", "\n", "{", undo, undo[:len(undo)-1] + "x"} {
+		dir := filepath.Join(t.TempDir(), "copy")
+		check(t, os.CopyFS(dir, os.DirFS(whole)))
+		path := filepath.Join(dir, "c.undo")
+		put(t, path, content)
+		command(t, s, "apply", dir, "--write").want(t, failure.ExitUsage).says(t, path)
+		if got := text(t, path); got != content {
+			t.Errorf("%q became %q", content, got)
 		}
+		equal(t, all(t, coll), before)
 	}
 }
 
@@ -79,26 +75,25 @@ func TestPartsIntoOne(t *testing.T) {
 	}
 }
 
-// After a plan was begun, each command needs the files of each of its conversions. One whose files are spoilt, or are
+// After a plan was begun, each command needs its ledger and the log of each of its conversions. One whose files are spoilt, or are
 // those of another one, is not "not begun".
 func TestPlanWithSpoiltFiles(t *testing.T) {
 	s, db := started(t)
 	want := seeded(t, db, 60, "a", "b")
 	dir := filepath.Dir(planned(t, s))
 	command(t, s, "apply", dir, "--batch", "10", "--write").want(t, failure.ExitOK)
-	state, log := filepath.Join(dir, "b.state"), filepath.Join(dir, "b.undo")
-	stateText, logText := text(t, state), text(t, log)
-	another := func(path string) { put(t, path, text(t, filepath.Join(dir, "a"+filepath.Ext(path)))) }
+	ledger, log := filepath.Join(dir, plan.LedgerFile), filepath.Join(dir, "b.undo")
+	ledgerText, logText := text(t, ledger), text(t, log)
 	for name, tt := range map[string]struct {
 		spoil func()
 		path  string // what the commands name
+		code  int
 	}{
-		"no state":         {func() { _ = os.Remove(state) }, state},
-		"empty state":      {func() { put(t, state, "") }, state},
-		"folder":           {func() { _ = os.Remove(state); _ = os.Mkdir(state, 0o700) }, state},
-		"state of another": {func() { another(state) }, state},
-		"log of another":   {func() { another(log) }, log},
-		"both of another":  {func() { another(log); another(state) }, state},
+		"no ledger":      {func() { _ = os.Remove(ledger) }, ledger, failure.ExitUsage},
+		"empty ledger":   {func() { put(t, ledger, "") }, ledger, failure.ExitUsage},
+		"cut ledger":     {func() { put(t, ledger, ledgerText[:len(ledgerText)/4]) }, ledger, failure.ExitUsage},
+		"folder":         {func() { _ = os.Remove(ledger); _ = os.Mkdir(ledger, 0o700) }, ledger, failure.ExitUsage},
+		"log of another": {func() { put(t, log, text(t, filepath.Join(dir, "a.undo"))) }, log, failure.ExitFailed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tt.spoil()
@@ -107,15 +102,11 @@ func TestPlanWithSpoiltFiles(t *testing.T) {
 				commands = commands[:3]
 			}
 			for _, args := range commands {
-				code := failure.ExitFailed
-				if tt.path == log && args[0] == "verify" {
-					code = failure.ExitUsage
-				}
-				command(t, s, args...).want(t, code).says(t, tt.path)
+				command(t, s, args...).want(t, tt.code).says(t, tt.path)
 			}
 			whole(t, db, want)
-			_ = os.Remove(state)
-			put(t, state, stateText)
+			_ = os.Remove(ledger)
+			put(t, ledger, ledgerText)
 			put(t, log, logText)
 		})
 	}

@@ -194,7 +194,7 @@ func TestFollowRefused(t *testing.T) {
 	if names, err := db.ListCollectionNames(t.Context(), bson.D{}); err != nil || len(names) != 1 {
 		t.Error(names, err)
 	}
-	if names, err := filepath.Glob(filepath.Join(dir, "*.state")); err != nil || len(names) != 0 {
+	if names, err := filepath.Glob(filepath.Join(dir, "c*")); err != nil || len(names) != 0 {
 		t.Error(names, err)
 	}
 	command(t, s, "apply", dir, "--write", "--until-caught-up").want(t, failure.ExitUsage).says(t, "requires --follow")

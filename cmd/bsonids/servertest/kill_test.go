@@ -205,7 +205,7 @@ func TestInterrupt(t *testing.T) {
 
 // begun reports whether some documents are written.
 func (c *scene) begun() bool {
-	b, err := os.ReadFile(c.file("c.state"))
+	b, err := os.ReadFile(c.file("ledger"))
 	return err == nil && bytes.Contains(b, []byte("position"))
 }
 

@@ -186,7 +186,7 @@ func (w *world) done(dir string) (names []string) {
 		return nil
 	}
 	for _, st := range state.Steps() {
-		if s, _, err := migration.StepOf(state, st); err == nil && s.Status == report.DoneStep {
+		if s := migration.StepOf(state, st); s.Status == report.DoneStep {
 			names = append(names, stepName(s))
 		}
 	}
@@ -318,7 +318,7 @@ func (f *fault) command(w *world, dir string, args []string) (result, bool) {
 			return pass()
 		}
 		cut = true
-		for _, pattern := range []string{"*r", "*.state", "*"} { // the ledgers first: what they count on is then in the others
+		for _, pattern := range []string{"*r", "*"} { // the ledger first: what it counts on is then in the others
 			for _, path := range w.files(dir, pattern) {
 				if b, err := os.ReadFile(path); err == nil && held[path] == nil {
 					held[path] = append([]byte{}, b...) // an empty file is held, too

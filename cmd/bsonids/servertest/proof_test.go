@@ -156,7 +156,7 @@ func TestRefusedLeavesNothing(t *testing.T) {
 			}
 		})
 	}
-	for _, name := range []string{"c.state", "c.undo", "c.skipped.jsonl"} {
+	for _, name := range []string{"c.undo", "c.skipped.jsonl"} {
 		dir := prepared(t, c.s, "standard")
 		if err := os.Mkdir(filepath.Join(dir, name), 0o700); err != nil {
 			t.Fatal(err)

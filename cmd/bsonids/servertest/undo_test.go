@@ -94,25 +94,20 @@ func TestSpoiltLog(t *testing.T) {
 		}
 		put(t, log, of)
 		put(t, other, is)
-		refused(t, failure.ExitUsage, log, other)
+		refused(t, failure.ExitFailed, log, other)
 		put(t, log, is)
 		put(t, other, of)
-		state := c.file("c.state")
-		was := text(t, state)
-		removed(t, state)
-		refused(t, failure.ExitFailed, state)
-		put(t, state, was)
 		c.ok("undo --write")
 		c.unchanged()
 	}
 }
 
 // A proof by an undo log that lost its last lines fails, also after the values without a line were overwritten, and if
-// the record, or also the state file, that tell its size are gone.
+// the record, or also the ledger, that tell its size are gone.
 func TestProofWithoutLines(t *testing.T) {
 	for _, to := range targets {
 		c := newScene(t, 40, uuidrep.JavaLegacy, to)
-		state, undo := c.file("c.state"), c.file("c.undo")
+		ledger, undo := c.file("ledger"), c.file("c.undo")
 		c.ok("apply --write", "verify --allow-changed")
 		b := []byte(text(t, undo))
 		put(t, undo, string(b[:recordsOf(b)[21]]))
@@ -122,9 +117,9 @@ func TestProofWithoutLines(t *testing.T) {
 		}
 		c.run(failure.ExitFailed, "verify --allow-changed").says(t, undo)
 		drop(t, c.db.Collection(record.Name))
-		c.run(failure.ExitFailed, "verify --allow-changed").says(t, undo) // the state file tells
-		removed(t, state)
-		c.run(failure.ExitFailed, "verify --allow-changed").says(t, state)
+		c.run(failure.ExitFailed, "verify --allow-changed").says(t, undo) // the ledger tells
+		removed(t, ledger)
+		c.run(failure.ExitUsage, "verify --allow-changed").says(t, ledger)
 	}
 }
 
@@ -215,21 +210,6 @@ func twoPasses(t *testing.T) *scene {
 	c.run(failure.ExitIncomplete, apply)
 	changePlan(t, c.dir, trusted("a"))
 	return c
-}
-
-// The state file of the first pass of a field does not stand for that of the pass which converts what the first
-// one has listed.
-func TestStateOfAnotherPass(t *testing.T) {
-	c := twoPasses(t)
-	c.through(lostAfter(t, c.s, 0, asks("update", "c"))).run(failure.ExitUnreachable, apply)
-	second := c.file("c.2.state")
-	was := text(t, second)
-	put(t, second, text(t, c.file("c.state")))
-	c.run(failure.ExitFailed, apply)
-	c.run(failure.ExitFailed, "status").says(t, second+" belongs to another conversion")
-	put(t, second, was)
-	c.ok("status", apply)
-	c.converted()
 }
 
 // A second plan of a database is undone for itself: what the first one has converted stays.

@@ -3,7 +3,6 @@ package apply
 import (
 	"context"
 	"errors"
-	"io/fs"
 	"slices"
 	"sync"
 
@@ -23,13 +22,8 @@ var errFollowed = errors.New("the copy does not follow its source any more; the 
 // since, it is found by its UUID.
 func (st *step) source(ctx context.Context) (*mongo.Collection, error) {
 	coll := st.of.db.Collection(st.Collection)
-	state, err := convert.ReadState(st.State)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return coll, nil
-	case err != nil:
-		return nil, migration.FileError(err)
-	case state.Stream == nil || state.CollectionUUID == "":
+	state := st.of.state.Of(st.Step)
+	if state.Stream == nil || state.CollectionUUID == "" {
 		return coll, nil
 	}
 	name, err := convert.CollectionWith(ctx, st.of.db, state.CollectionUUID)

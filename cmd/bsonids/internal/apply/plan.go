@@ -11,7 +11,6 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/mongo"
 
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/files"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/migration"
@@ -82,10 +81,6 @@ func (p *Planned) open() (err error) {
 		return failure.Usagef("--follow cannot be used with the plan of a part: bsonids cutover brings the copy up to date when all parts are done")
 	}
 	p.edited, err = p.state.Edit(p.plan)
-	var lost *plan.LostError
-	if errors.As(err, &lost) {
-		return &failure.Error{Kind: failure.Failed, Text: err.Error(), Err: err}
-	}
 	if err != nil {
 		return migration.FileError(err)
 	}
@@ -116,10 +111,10 @@ func (p *Planned) open() (err error) {
 
 // step returns the conversion of a step.
 func (p *Planned) step(s plan.Step) (*step, error) {
-	st := &step{Step: s, of: p, Files: s.Files(p.Dir), before: p.state.Before(s).Files(p.Dir), fresh: p.edited.IsNew(s), result: migration.Fresh(s)}
+	st := &step{Step: s, of: p, Files: s.Files(p.Dir), before: p.state.Before(s), fresh: p.edited.IsNew(s), result: migration.Fresh(s)}
 	for _, other := range p.edited.Steps {
 		if s.Beside(other) {
-			st.others = append(st.others, other.Files(p.Dir))
+			st.others = append(st.others, other)
 		}
 	}
 	var err error
@@ -252,7 +247,7 @@ func (r *Result) add(works []work) (failed error) {
 		for _, st := range w.steps {
 			a := st.result
 			if a.Skipped > 0 && !st.Listed { // later steps may have converted some
-				if now, _, err := migration.StepOf(st.of.state, st.Step); err == nil && now.Status == report.DoneStep {
+				if now := migration.StepOf(st.of.state, st.Step); now.Status == report.DoneStep {
 					a.Skipped = now.Skipped
 				}
 				if a.Skipped == 0 {
@@ -344,11 +339,8 @@ func (p *Planned) each(ctx context.Context, works []work, carryOut func(ctx cont
 func (p *Planned) begin(ctx context.Context) error {
 	var steps []record.PlanStep
 	for _, st := range p.steps() {
-		of := record.PlanStep{Collection: st.Collection, Filter: st.Filter, Pairs: st.Pairs, Into: st.Into, Part: st.Part, Documents: st.documents}
-		if s, err := convert.ReadState(st.State); err == nil {
-			of.Conversion = s.Conversion
-		}
-		steps = append(steps, of)
+		steps = append(steps, record.PlanStep{Collection: st.Collection, Filter: st.Filter, Pairs: st.Pairs, Into: st.Into, Part: st.Part, Documents: st.documents,
+			Conversion: p.state.Of(st.Step).Conversion})
 	}
 	return p.BeginPlan(ctx, p.state, steps)
 }

@@ -2,7 +2,6 @@ package apply
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,7 +10,6 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/ledger"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/migration"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/patience"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
@@ -103,7 +101,7 @@ func (p *Planned) unfenced(ctx context.Context) error {
 			if err := migration.NotFenced(ctx, p.db, slices.Concat(names, copies)...); err != nil {
 				return err
 			}
-			made, _ := p.state.Conversions()
+			made := p.state.Conversions()
 			all, err := record.Cutovers(ctx, p.db, false)
 			if migration.Denied(err) {
 				err = nil
@@ -146,26 +144,16 @@ func (st *step) decisions(sv *survey.Survey) ([]decide.Decision, error) {
 	return decisions, nil
 }
 
-// earlier returns the state of the step that st goes on from.
-func (st *step) earlier() (s convert.State, err error) {
-	s, err = convert.ReadState(st.before.State)
-	if err == nil && s.Decisions == nil {
-		err = fmt.Errorf("%s has no decision: put the file back", st.before.State)
-	}
-	if err != nil {
-		err = migration.FileError(err)
-	}
-	return s, err
+// earlier returns the state of the step that st goes on from, and the list of the values that it has left.
+func (st *step) earlier() (s *convert.State, list string) {
+	return st.of.state.Of(st.before), st.of.state.Files(st.before).SkipList
 }
 
 // listed returns the decisions about the fields of a step that converts what an earlier one has listed.
 func (st *step) listed() (out []decide.Decision, err error) {
-	s, err := st.earlier()
-	if err != nil {
-		return nil, err
-	}
+	s, _ := st.earlier()
 	for _, pair := range st.Pairs {
-		i := slices.IndexFunc(s.Identity.Pairs, pair.Alike)
+		i := slices.IndexFunc(st.before.Pairs, pair.Alike)
 		if i < 0 {
 			return nil, failure.Usagef("%q: nothing is listed %s", st.Collection, pair)
 		}
@@ -179,17 +167,14 @@ func (st *step) listed() (out []decide.Decision, err error) {
 // again changes the decisions about a copy whose earlier one had fewer fields, or did not have the values that
 // are listed of fields which are trusted now: the others stay as they were.
 func (st *step) again(decisions []decide.Decision) error {
-	s, err := st.earlier()
-	if err != nil {
-		return err
-	}
+	s, list := st.earlier()
 	for n, pair := range st.Pairs {
 		d := &decisions[n]
-		j := slices.IndexFunc(s.Identity.Pairs, pair.Alike)
+		j := slices.IndexFunc(st.before.Pairs, pair.Alike)
 		if d.BySubtype || j < 0 {
 			continue
 		}
-		was := s.Identity.Pairs[j]
+		was := st.before.Pairs[j]
 		for i, f := range d.Fields {
 			plain := plan.Plain(f.Path)
 			k := slices.IndexFunc(s.Decisions[j].Fields, func(o decide.Field) bool { return plan.Plain(o.Path) == plain })
@@ -202,7 +187,7 @@ func (st *step) again(decisions []decide.Decision) error {
 				if err != nil {
 					return err
 				}
-				if err := convert.EachListed(st.before.SkipList, s, of, d.Fields[i].Convert); err != nil {
+				if err := convert.EachListed(list, st.of.plan.Namespace(st.Collection), s.Listed, of, d.Fields[i].Convert); err != nil {
 					return migration.FileError(err)
 				}
 			}
@@ -216,15 +201,12 @@ func trusts(trusted []string, plain string) bool {
 	return slices.ContainsFunc(trusted, func(t string) bool { return plan.Plain(t) == plain })
 }
 
-// seal writes the decision of each new step to its state file, and then the plan to the ledger. Nothing is
-// converted by the plan before that.
+// seal writes the plan and the decision of each new step to the ledger. Nothing is converted by the plan before that.
 func (p *Planned) seal(sv *survey.Survey) error {
 	if p.state.Sealed() && p.state.Undone == "" && len(p.edited.New) == 0 && p.state.Is(p.plan, p.edited.Steps) {
 		return nil
 	}
-	if err := p.state.Clean(); err != nil {
-		return migration.FileError(err)
-	}
+	decided := make(map[string]*convert.State)
 	for _, st := range p.steps() {
 		if !st.fresh {
 			continue
@@ -236,38 +218,25 @@ func (p *Planned) seal(sv *survey.Survey) error {
 		if err != nil {
 			return err
 		}
-		f, err := convert.OpenState(st.State, st.what.ID)
-		if err != nil {
-			return migration.FileError(err)
+		of := &convert.State{Decisions: d}
+		if was, _ := st.earlier(); st.Again && was.Stream != nil {
+			// This tells of what was deleted since; all documents are compared again.
+			stream := *was.Stream
+			stream.Compared = false
+			of.Stream = &stream
 		}
-		f.Decisions, f.Conversion = d, ledger.NewID()
-		if st.Again {
-			var was convert.State
-			if was, err = st.earlier(); err == nil && was.Stream != nil {
-				// This tells of what was deleted since; all documents are compared again.
-				f.Stream = was.Stream
-				f.Stream.Compared = false
-			}
-		}
-		if err == nil {
-			err = f.Save()
-		}
-		if err := errors.Join(err, f.Close()); err != nil {
-			return err
-		}
+		decided[st.Name()] = of
 	}
-	return migration.FileError(p.state.Adopt(p.plan, p.edited.Steps))
+	return migration.FileError(p.state.Adopt(p.plan, p.edited.Steps, decided))
 }
 
-// expected returns what the steps would change, from the survey, or from the state files of those that are
+// expected returns what the steps would change, from the survey, or from the ledger for those that are
 // decided.
 func (p *Planned) expected(ctx context.Context, sv *survey.Survey) (out []report.AppliedStep, err error) {
 	for _, st := range p.steps() {
 		a := migration.Fresh(st.Step)
 		if !st.fresh {
-			if a, _, err = migration.StepOf(p.state, st.Step); err != nil {
-				return nil, err
-			}
+			a = migration.StepOf(p.state, st.Step)
 			if err := p.dropped(ctx, &a); err != nil {
 				return nil, err
 			}
@@ -292,11 +261,8 @@ func (p *Planned) expected(ctx context.Context, sv *survey.Survey) (out []report
 			}
 		}
 		if st.Listed {
-			was, err := st.earlier()
-			if err != nil {
-				return nil, err
-			}
-			if err := convert.EachListed(st.before.SkipList, was, st.what.Conversion, func([16]byte) { a.Values++ }); err != nil {
+			was, list := st.earlier()
+			if err := convert.EachListed(list, p.plan.Namespace(st.Collection), was.Listed, st.what.Conversion, func([16]byte) { a.Values++ }); err != nil {
 				return nil, migration.FileError(err)
 			}
 		}
@@ -311,7 +277,7 @@ func (p *Planned) dropped(ctx context.Context, a *report.AppliedStep) error {
 		return nil
 	}
 	return p.Do(ctx, func() error {
-		made, _ := p.state.Conversions()
+		made := p.state.Conversions()
 		gone, err := migration.Dropped(ctx, p.db, made, a.Into)
 		if len(gone) > 0 {
 			p.Warn("%s.%s is not there any more: it will be made again", p.plan.Database, a.Into)

@@ -24,11 +24,11 @@ import (
 type step struct {
 	plan.Step
 	plan.Files // UndoLog is empty for a copy
-	// before are the files of the step that this one goes on from.
-	before plan.Files
-	// others are the files of conversions of the collection with other filters: the values that they have made
-	// are neither converted nor listed.
-	others []plan.Files
+	// before is the step that this one goes on from.
+	before plan.Step
+	// others are conversions of the collection with other filters: the values that they have made are neither converted
+	// nor listed.
+	others []plan.Step
 	what   migration.Described
 	of     *Planned
 
@@ -41,7 +41,7 @@ type step struct {
 	*migration.Session
 	coll  *mongo.Collection
 	spec  *mongo.CollectionSpecification
-	state *convert.StateFile
+	state *convert.State // in the ledger
 	// follow makes a copy follow its source until the context ends. It is nil if the copy does not. Its Record
 	// and Beat are set when the conversion begins.
 	follow *convert.Follow
@@ -52,7 +52,7 @@ type step struct {
 	err             error
 }
 
-// run carries out the step as was decided in its state file, and notes how it ended. advance is called with the
+// run carries out the step as was decided, and notes how it ended. advance is called with the
 // progress.
 func (st *step) run(ctx context.Context, advance func(documents int)) {
 	st.Session = st.of.Child(st.of.plan.Namespace(st.Collection))
@@ -69,7 +69,6 @@ func (st *step) convert(ctx context.Context, advance func(documents int)) (err e
 	if err := st.open(); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, st.state.Close()) }()
 	if err := st.Do(ctx, func() error { return record.CheckUndone(ctx, st.of.db, st.coll.Name(), st.state.Conversion) }); err != nil {
 		return err
 	}
@@ -109,20 +108,19 @@ func (st *step) convert(ctx context.Context, advance func(documents int)) (err e
 	}
 	opts.SkipList = list
 	defer func() {
+		st.state.Lists(nil)
 		err = errors.Join(err, list.Close())
 		if list.Begun() {
 			st.result.SkipList = list.Path()
 		}
 	}()
-	if err := st.state.Lists(list); err != nil {
-		return migration.FileError(err)
-	}
+	st.state.Lists(list)
 	if st.UndoLog != "" {
-		atLeast := run.LogSize()
-		if st.state.UndoID != "" {
-			atLeast = max(atLeast, st.state.UndoSize)
+		if err := st.state.BeginUndoLog(); err != nil {
+			return migration.FileError(err)
 		}
-		if opts.Undo, err = convert.OpenUndoLog(st.UndoLog, st.what.ID, migration.Absolute(st.State), atLeast); err != nil {
+		opts.Undo, err = convert.OpenUndoLog(st.UndoLog, convert.Header{ID: st.state.UndoID, Identity: st.what.ID}, max(run.LogSize(), st.state.UndoSize))
+		if err != nil {
 			return migration.FileError(err)
 		}
 		defer func() { err = errors.Join(err, opts.Undo.Close()) }()
@@ -191,40 +189,29 @@ func (st *step) find(ctx context.Context) (err error) {
 	return migration.Matching(ctx, st.coll, st.what.Conversion)
 }
 
-// open opens the state file. The error is a usage error if the conversion was undone.
-func (st *step) open() (err error) {
-	if _, err := migration.StateOf(st.of.state, st.Step); err != nil { // one that is lost is not made again
+// open finds the state of the step, and binds it to the collection.
+func (st *step) open() error {
+	st.state = st.of.state.Of(st.Step)
+	if err := st.state.Bind(st.spec.UUID); err != nil {
 		return migration.FileError(err)
 	}
-	if st.state, err = convert.OpenState(st.State, st.what.ID); err != nil {
-		return migration.FileError(err)
-	}
-	if err = st.state.Bind(st.spec.UUID); err != nil {
-		err = migration.FileError(err)
-	} else if st.state.Undone != "" {
-		err = failure.Usagef("the state file %s: the conversion was undone on %s; make a plan in a new directory", st.State, st.state.Undone)
-	} else if st.Again && !st.state.Created { // the new collection is the copy of an earlier conversion
+	if st.Again && !st.state.Created { // the new collection is the copy of an earlier conversion
 		st.state.Created = true
-		err = st.state.Save()
+		return st.state.Save()
 	}
-	if err != nil {
-		err = errors.Join(err, st.state.Close())
-	}
-	return err
+	return nil
 }
 
-// judge sets what is converted: by the decision in the state, or by a list of values. The error names an undo log
+// judge sets what is converted: by the decision in the ledger, or by a list of values. The error names an undo log
 // that lacks some of the values that conversions with other filters have made.
 func (st *step) judge(opts *convert.Options) error {
 	if err := opts.Conversion.Decide(st.state.Decisions); err != nil {
-		return failure.Usagef("the state file %s: %v", st.State, err)
+		return failure.Usagef("%s: %v", st.of.Dir, err)
 	}
 	if st.Listed {
-		s, err := st.earlier()
-		if err != nil {
-			return err
-		}
-		if opts.Retry, err = convert.ReadListed(st.before.SkipList, s, st.what.Conversion); err != nil {
+		s, list := st.earlier()
+		var err error
+		if opts.Retry, err = convert.ReadListed(list, st.of.plan.Namespace(st.Collection), s.Listed, st.what.Conversion); err != nil {
 			return migration.FileError(err)
 		}
 		for i, p := range st.Pairs {
@@ -235,15 +222,12 @@ func (st *step) judge(opts *convert.Options) error {
 		return nil
 	}
 	var logs []string
-	for _, f := range st.others {
-		s, err := convert.ReadState(f.State)
-		if err == nil {
-			err = migration.LogOf(s).In(f.UndoLog)
-		}
-		if err != nil {
+	for _, o := range st.others {
+		log := st.of.state.Files(o).UndoLog
+		if err := migration.LogOf(o.Collection, st.of.state.Of(o)).In(log); err != nil {
 			return migration.IncompleteLogs(migration.Nameless(err), "values would be converted twice", err)
 		}
-		logs = append(logs, f.UndoLog)
+		logs = append(logs, log)
 	}
 	made, err := convert.ReadNew(logs)
 	opts.Made = made
@@ -254,13 +238,9 @@ func (st *step) judge(opts *convert.Options) error {
 func (st *step) begin(ctx context.Context, opts convert.Options) (*migration.Claim, error) {
 	run := record.Run{Kind: record.Convert, Collection: st.Collection, UUID: st.spec.UUID, Conversion: st.state.Conversion, UndoID: st.state.UndoID,
 		Pairs: st.Pairs, Into: st.Into, Part: st.Part, Division: st.of.plan.Division(st.Collection),
-		Query: st.Filter, Retry: st.Listed, State: migration.Absolute(st.State), UndoLog: migration.Absolute(st.UndoLog)}
-	for _, f := range st.others {
-		s, err := convert.ReadState(f.State)
-		if err != nil {
-			return nil, migration.FileError(err)
-		}
-		run.Knows = append(run.Knows, s.Conversion)
+		Query: st.Filter, Retry: st.Listed, UndoLog: migration.Absolute(st.UndoLog)}
+	for _, o := range st.others {
+		run.Knows = append(run.Knows, st.of.state.Of(o).Conversion)
 	}
 	documents, err := st.coll.EstimatedDocumentCount(ctx)
 	if err != nil {
@@ -301,7 +281,7 @@ func (st *step) copyGone(ctx context.Context) error {
 // state. tell then makes the record have it, with a run of its own.
 func (st *step) tell(ctx context.Context, opts convert.Options) error {
 	if st.UndoLog != "" {
-		if err := migration.LogOf(st.state.State).In(st.UndoLog); err != nil {
+		if err := migration.LogOf(st.Collection, st.state).In(st.UndoLog); err != nil {
 			return migration.IncompleteLogs(migration.Nameless(err), "the conversion is done, and nothing restores its values", err)
 		}
 	}

@@ -156,7 +156,7 @@ func TestCurable(t *testing.T) {
 		err  error
 		want bool
 	}{
-		{&convert.RecordError{Record: convert.StateRecord, Path: "s", Err: errors.New("it belongs to another conversion")}, false},
+		{&convert.RecordError{Record: convert.LedgerRecord, Path: "s", Err: errors.New("it belongs to another conversion")}, false},
 		{&record.Error{Text: "another run has taken over", Err: record.ErrTakenOver}, false},
 		{&documents.Error{Reason: "the validator rejects it"}, false},
 		{&convert.RecordError{Record: convert.UndoRecord, Path: "u", Err: &fs.PathError{Op: "write", Path: "u", Err: syscall.ENOSPC}}, true},

@@ -114,7 +114,7 @@ func (o *switchVerb) complete() error {
 		return err
 	}
 	o.work.Database = d.Plan.Database
-	o.work.Conversions, _ = d.Conversions() // without one of the files, the names of the copies tell
+	o.work.Conversions = d.Conversions()
 	if o.guards {
 		o.groups = []exchange.Group{{Names: d.Plan.Guarded()}}
 		if len(o.groups[0].Names) == 0 {

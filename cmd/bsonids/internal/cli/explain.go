@@ -1,10 +1,8 @@
 package cli
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"strings"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
@@ -39,7 +37,7 @@ func (c *console) explain(err error) *failure.Error {
 func remedy(e *record.Error) string {
 	dir := "."
 	if e.Run != nil {
-		dir = filepath.Dir(cmp.Or(e.Run.State, e.Run.UndoLog)) // of the migration
+		dir = e.Run.Directory
 	}
 	command := func(verb string) string { return terminal.Command("bsonids", verb, dir, "--write") }
 	return strings.NewReplacer("APPLY", command("apply"), "UNDO", command("undo")).Replace(e.Remedy)

@@ -22,7 +22,7 @@ type showVerb struct {
 func (o *showVerb) define() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show VALUE|FILE",
-		Short: "Explain a UUID or ObjectID in any form that shells and drivers write, or print an undo log or a state file",
+		Short: "Explain a UUID or ObjectID in any form that shells and drivers write, or print an undo log or a ledger",
 		Long: `show explains one identifier: its bytes and subtype in each representation, how
 drivers print it, its version, variant and time, and an expression for mongosh.
 It does not need a server.
@@ -38,9 +38,9 @@ of csharpLegacy or javaLegacy, which bsonids makes, and of version 7 of a draft 
 2021, if it is from 2021 until in a year. --i3core adds the formats of the i3core
 library that the bits fit.
 
-show FILE prints an undo log or a state file of convert as text, with a record on
-each line: of an undo log, one document in canonical extended JSON, with the old
-and the new values. --output does not change it.`,
+show FILE prints an undo log or a ledger as text, with a record on each line: of
+an undo log, one document in canonical extended JSON, with the old and the new
+values. --output does not change it.`,
 		Example: `  bsonids show 00112233-4455-6677-8899-aabbccddeeff
   bsonids show 'BinData(3, "d2ZVRDMiEQD/7t3Mu6qZiA==")'
   bsonids show '{"$oid": "699dfad90ca573f85c0eec1c"}' --output json

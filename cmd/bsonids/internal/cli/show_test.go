@@ -10,17 +10,21 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/ledger"
 )
 
 // show prints an undo log and a ledger as text. Any other file, and an undo log that is damaged, is an error.
 func TestShowFile(t *testing.T) {
 	dir := t.TempDir()
 	path := func(name string) string { return filepath.Join(dir, name) }
-	l, err := convert.OpenUndoLog(path("undo"), convert.Identity{Database: "shop", Collection: "orders", Pairs: []kinds.Pair{{From: "javaLegacy", To: "standard"}}}, "", 0)
+	l, err := convert.OpenUndoLog(path("undo"), convert.Header{ID: "x", Identity: convert.Identity{Database: "shop", Collection: "orders", Pairs: []kinds.Pair{{From: "javaLegacy", To: "standard"}}}}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := convert.OpenState(path("state"), l.Identity)
+	s, err := ledger.OpenFile(path("ledger"))
+	if err == nil {
+		err = s.Begin("first")
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +42,7 @@ func TestShowFile(t *testing.T) {
 		want string
 	}{
 		{path("undo"), failure.ExitOK, `"conversion":{"database":"shop","collection":"orders"`},
-		{path("state"), failure.ExitOK, `{"set":{"changedDocuments":0,"conversion":{"database":"shop"`},
+		{path("ledger"), failure.ExitOK, `{"run":"first"}`},
 		{path("damaged"), failure.ExitUsage, path("damaged")},
 		{path("other"), failure.ExitUsage, path("other")},
 		{dir, failure.ExitUsage, dir},

@@ -73,7 +73,7 @@ func (o *statusVerb) run(ctx context.Context) (err error) {
 	r := report.Status{Time: time.Now().UTC(), Cutovers: []report.CutoverStatus{}}
 	if o.state == nil {
 		r, err = o.recorded(ctx, nil)
-	} else if r.Steps, err = status.Of(o.state); err == nil && o.state.Plan.Dump == nil && (o.uriFile != "" || o.connectionString() != "") {
+	} else if r.Steps = status.Of(o.state); o.state.Plan.Dump == nil && (o.uriFile != "" || o.connectionString() != "") {
 		now, failed := o.recorded(ctx, r.Steps)
 		switch {
 		case failed == nil:

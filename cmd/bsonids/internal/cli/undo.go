@@ -123,7 +123,7 @@ func (o *undoVerb) plan(ctx context.Context) (err error) {
 	incomplete := false
 	steps, failed := undo.Plan(ctx, s, o.work, state, func() error {
 		of := exchange.Options{Database: state.Plan.Database, Write: o.work.Write}
-		of.Conversions, _ = state.Conversions()
+		of.Conversions = state.Conversions()
 		e := exchange.New(s.Child(of.Database), of)
 		groups, err := e.InPlace(ctx, exchange.Groups(state.Groups()))
 		if err == nil {

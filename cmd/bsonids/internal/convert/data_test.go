@@ -17,6 +17,9 @@ func identity() Identity {
 	return Identity{Database: "d", Collection: "c", Pairs: []kinds.Pair{{From: "javaLegacy", To: "standard"}}}
 }
 
+// header returns the header of an undo log of the conversion.
+func header() Header { return Header{ID: "0123456789abcdef", Identity: identity()} }
+
 func plans(t testing.TB, c rule.Conversion, ids ...any) []Planned {
 	t.Helper()
 	var out []Planned
@@ -52,7 +55,7 @@ func readAll(t testing.TB, path string) []Entry {
 
 func newLog(t testing.TB, path string) *UndoLog {
 	t.Helper()
-	l, err := OpenUndoLog(path, identity(), "", 0)
+	l, err := OpenUndoLog(path, header(), 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,21 +7,21 @@ import (
 	"fmt"
 )
 
-// Record identifies one of the files of a conversion.
+// Record identifies one of the files of a migration.
 type Record int
 
-// The files of a conversion.
+// The files of a migration.
 const (
-	StateRecord Record = iota
+	LedgerRecord Record = iota
 	UndoRecord
 	SkipRecord
 )
 
 func (r Record) String() string {
-	return [...]string{"the state file", "the undo log", "the skip list"}[r]
+	return [...]string{"the ledger", "the undo log", "the skip list"}[r]
 }
 
-// RecordError is an error of one of the files of a conversion, at Path.
+// RecordError is an error of one of the files of a migration, at Path.
 type RecordError struct {
 	Record Record
 	Path   string

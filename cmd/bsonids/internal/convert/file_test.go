@@ -18,11 +18,8 @@ func TestFilesAreRegular(t *testing.T) {
 	}
 	for _, path := range []string{"/dev/full", link, t.TempDir()} {
 		for name, open := range map[string]func() error{
-			"state":           func() error { _, err := OpenState(path, identity()); return err },
-			"state to read":   func() error { _, err := ReadState(path); return err },
-			"undo log":        func() error { _, err := OpenUndoLog(path, identity(), "", 0); return err },
+			"undo log":        func() error { _, err := OpenUndoLog(path, header(), 0); return err },
 			"undo log, read":  func() error { _, err := ReadUndoLog(path); return err },
-			"undo log, alone": func() error { _, err := ReadUndoLogAlone(path); return err },
 			"skip list":       func() error { _, err := OpenSkipList(path, "d.c", nil); return err },
 			"skip list, on":   func() error { _, err := OpenSkipList(path, "d.c", &Listed{}); return err },
 			"skip list, read": func() error { return eachListed(path, "d.c", nil) },

@@ -31,7 +31,7 @@ type Options struct {
 	Conversion rule.Conversion
 	Workers    int // the number of batches that are written at the same time
 	Part       Part
-	State      *StateFile
+	State      *State
 	Undo       *UndoLog  // nil for a copy
 	SkipList   *SkipList // or nil
 	Query      bson.D    // selects documents; nil for all

@@ -4,7 +4,6 @@ import (
 	"context"
 	"io"
 	"maps"
-	"path/filepath"
 	"slices"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -13,7 +12,7 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
 )
 
-// resume continues the conversion of an earlier run from its state file and undo log.
+// resume continues the conversion of an earlier run from its state and undo log.
 func (r *runner) resume(ctx context.Context, p *documents.Pages) (err error) {
 	s := r.State
 	if r.Retry != nil {
@@ -21,18 +20,8 @@ func (r *runner) resume(ctx context.Context, p *documents.Pages) (err error) {
 	}
 	p.After = s.Position.raw()
 	r.continues()
-	if s.UndoID != "" && s.UndoID != r.Undo.ID {
-		return r.Undo.fail("not the undo log that the conversion was started with")
-	}
-	if s.UndoID == "" && r.Conversion.SameSubtype() && r.Undo.Size() > r.Undo.begin {
-		return r.Undo.fail("it has the changes of another run, and only the state file of that run shows which values are converted; use it, or undo the changes and " +
-			"make a plan in a new directory")
-	}
-	if s.UndoID == "" {
-		if s.UndoLog, err = filepath.Abs(r.Undo.file.Name()); err != nil {
-			return err
-		}
-		s.UndoID, s.UndoOffset, s.UndoSize = r.Undo.ID, r.Undo.Size(), r.Undo.Size()
+	if s.UndoSize == 0 { // the log is new, unless the ledger has lost records; all of its entries are then read
+		s.UndoOffset, s.UndoSize = r.Undo.begin, r.Undo.Size()
 		if err := s.Save(); err != nil {
 			return err
 		}

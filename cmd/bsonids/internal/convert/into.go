@@ -262,7 +262,7 @@ func (c *copier) mayCreate(ctx context.Context) error {
 	case len(there) == 0:
 		return nil
 	case c.Part.Whole():
-		return fmt.Errorf("collection %s is not empty; use a new collection, or the state file of the run that wrote to it", c.m.New.Name())
+		return fmt.Errorf("collection %s is not empty; use a new collection, or the directory of the migration that wrote to it", c.m.New.Name())
 	}
 	// The comparison replaces documents that differ from their source. The documents of another
 	// collection must therefore not be taken for those of other parts. Some copies may differ

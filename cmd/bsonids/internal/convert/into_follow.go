@@ -134,7 +134,7 @@ func (c *copier) bindCopy(ctx context.Context) error {
 		return c.State.Save()
 	}
 	if is != at.CopyUUID {
-		return &RecordError{StateRecord, c.State.Path(), fmt.Errorf("the collection %s that it belongs to %w", c.m.New.Name(), ErrCopyGone)}
+		return c.State.fail(fmt.Errorf("the collection %s that it is about %w", c.m.New.Name(), ErrCopyGone))
 	}
 	return nil
 }

@@ -15,19 +15,19 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/server/memory"
 )
 
-// running is a conversion in place of a collection, with its state file and its undo log.
+// running is a conversion in place of a collection, with its ledger and its undo log.
 type running struct {
 	*testing.T
-	s           *memory.Server
-	coll        *mongo.Collection
-	c           rule.Conversion
-	state, undo string
+	s            *memory.Server
+	coll         *mongo.Collection
+	c            rule.Conversion
+	ledger, undo string
 }
 
 func newRunning(t *testing.T, c rule.Conversion, docs ...any) *running {
 	t.Helper()
 	dir := t.TempDir()
-	r := &running{t, memory.Start(t), nil, c, filepath.Join(dir, "state"), filepath.Join(dir, "undo")}
+	r := &running{t, memory.Start(t), nil, c, filepath.Join(dir, "ledger"), filepath.Join(dir, "undo")}
 	r.coll = r.s.Client.Database("d").Collection("c")
 	var all []bson.Raw
 	for _, doc := range docs {
@@ -38,22 +38,24 @@ func newRunning(t *testing.T, c rule.Conversion, docs ...any) *running {
 }
 
 // with opens both files for do. If it leaves a state, it is saved, as it was when a process was killed.
-func (r *running) with(do func(*StateFile, *UndoLog)) {
+func (r *running) with(do func(*State, *UndoLog)) {
 	r.Helper()
-	id := Identity{Database: "d", Collection: "c", Pairs: r.c.Pairs()}
-	s, err1 := OpenState(r.state, id)
-	u, err2 := OpenUndoLog(r.undo, id, r.state, 0)
-	if err := errors.Join(err1, err2); err != nil {
+	s, f := openState(r.T, r.ledger)
+	if err := s.BeginUndoLog(); err != nil {
+		r.Fatal(err)
+	}
+	u, err := OpenUndoLog(r.undo, Header{ID: s.UndoID}, s.UndoSize)
+	if err != nil {
 		r.Fatal(err)
 	}
 	do(s, u)
-	if err := errors.Join(u.Close(), s.Close()); err != nil {
+	if err := errors.Join(u.Close(), f.Close()); err != nil {
 		r.Error(err)
 	}
 }
 
 // run converts with the files.
-func (r *running) run(s *StateFile, u *UndoLog) Result {
+func (r *running) run(s *State, u *UndoLog) Result {
 	r.Helper()
 	res, err := InPlace(r.Context(), r.coll, Options{Conversion: r.c, Workers: 1, Batch: 1, State: s, Undo: u})
 	if err != nil {
@@ -72,7 +74,7 @@ func (r *running) between(do func()) (res Result) {
 		}
 		return f
 	}
-	r.with(func(s *StateFile, u *UndoLog) { res = r.run(s, u) })
+	r.with(func(s *State, u *UndoLog) { res = r.run(s, u) })
 	return res
 }
 
@@ -185,7 +187,7 @@ func TestOvertakenOutOfReach(t *testing.T) {
 	}
 }
 
-// A process is killed after the server changed a document and before the state file is updated.
+// A process is killed after the server changed a document and before the ledger is updated.
 // Before the same command is run again, another program writes a further value to the document.
 // undo restores all values, and texts in their spellings.
 func TestUndoAfterKillAndWriter(t *testing.T) {
@@ -200,10 +202,11 @@ func TestUndoAfterKillAndWriter(t *testing.T) {
 				}
 				want := bson.D{{Key: "_id", Value: 1}, {Key: "a", Value: a}, {Key: "z", Value: z}}
 				r := newRunning(t, c, want)
-				r.with(func(s *StateFile, u *UndoLog) {
-					begun := State{Identity: s.Identity, UndoID: u.ID, UndoOffset: u.Size()}
+				r.with(func(s *State, u *UndoLog) {
+					begun := *s
+					begun.UndoOffset, begun.UndoSize = u.Size(), u.Size()
 					r.run(s, u)
-					s.State = begun
+					*s = begun
 					if err := s.Save(); err != nil {
 						t.Fatal(err)
 					}
@@ -211,7 +214,7 @@ func TestUndoAfterKillAndWriter(t *testing.T) {
 				if _, err := r.coll.UpdateByID(t.Context(), 1, bson.D{{Key: "$set", Value: bson.D{{Key: writes, Value: other}}}}); err != nil {
 					t.Fatal(err)
 				}
-				r.with(func(s *StateFile, u *UndoLog) {
+				r.with(func(s *State, u *UndoLog) {
 					if res := r.run(s, u); c.SameSubtype() != (res.Skipped == 1) {
 						t.Errorf("%+v", res)
 					}
@@ -250,22 +253,21 @@ func TestUndoAfterKillAndWriter(t *testing.T) {
 	}
 }
 
-// If a converted value looks like one that is not converted, a second pass over the collection is
-// refused: a new state file with the undo log of a run would convert every value twice.
-func TestSecondStateFile(t *testing.T) {
+// If a converted value looks like one that is not converted, a ledger that has lost records does not make a run convert it again: the
+// log tells what is converted.
+func TestLedgerThatForgot(t *testing.T) {
 	doc := func(kind string) bson.D {
 		return bson.D{{Key: "_id", Value: 1}, {Key: "a", Value: kindstest.Value(kind)}}
 	}
 	r := newRunning(t, conversion(t, "javaLegacy", "csharpLegacy"), doc("javaLegacy"))
-	r.with(func(s *StateFile, u *UndoLog) { r.run(s, u) })
-	r.state += "2"
-	for range 2 { // a file that the refused run left must not count as a state
-		r.with(func(s *StateFile, u *UndoLog) {
-			if _, err := InPlace(t.Context(), r.coll, Options{Conversion: r.c, Workers: 1, State: s, Undo: u}); err == nil {
-				t.Error("converted again")
-			}
-		})
-	}
+	r.with(func(s *State, u *UndoLog) { r.run(s, u) })
+	r.with(func(s *State, u *UndoLog) {
+		s.UndoOffset, s.UndoSize, s.Position, s.Changed = 0, 0, nil, 0
+		if err := s.Save(); err != nil {
+			t.Fatal(err)
+		}
+	})
+	r.with(func(s *State, u *UndoLog) { r.run(s, u) })
 	if got, want := r.only(), marshal(t, doc("csharpLegacy")); !bytes.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
@@ -280,8 +282,8 @@ func TestPassedEntries(t *testing.T) {
 		docs = append(docs, bson.D{{Key: "_id", Value: int32(i)}, {Key: "a", Value: kindstest.Value(kind)}})
 	}
 	r := newRunning(t, conversion(t, "javaLegacy", "standard"), docs...)
-	r.with(func(s *StateFile, u *UndoLog) {
-		s.UndoID, s.UndoOffset = u.ID, u.Size()
+	r.with(func(s *State, u *UndoLog) {
+		s.UndoOffset, s.UndoSize = u.Size(), u.Size()
 		s.Position = &Position{Type: byte(bson.TypeInt32), Value: []byte{0, 0, 0, 0}}
 		if err := s.Save(); err != nil {
 			t.Fatal(err)
@@ -290,7 +292,7 @@ func TestPassedEntries(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
-	r.with(func(s *StateFile, u *UndoLog) {
+	r.with(func(s *State, u *UndoLog) {
 		if r.run(s, u); s.UndoOffset != u.Size() {
 			t.Errorf("the next start reads the undo log from %d on, of %d", s.UndoOffset, u.Size())
 		}
@@ -310,7 +312,7 @@ func TestRefused(t *testing.T) {
 		}
 		return f
 	}
-	r.with(func(s *StateFile, u *UndoLog) {
+	r.with(func(s *State, u *UndoLog) {
 		if res := r.run(s, u); res.Skipped != 1 || res.Changed != 0 || res.SkippedFor["another document has the converted value, and an index is unique"] != 1 {
 			t.Errorf("%+v", res)
 		}

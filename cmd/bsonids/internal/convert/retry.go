@@ -38,24 +38,24 @@ func (v listedValue) left(reason string) rule.Left {
 	return rule.Left{Path: v.path, Value: v.value, Reason: reason}
 }
 
-// ReadListed reads the values in the skip list at path, which the conversion with the state has written, that of
-// is about. A list without such values is not an error.
-func ReadListed(path string, s State, of rule.Conversion) (*Retry, error) {
+// ReadListed reads the values in the skip list at path that of is about. The ledger says that a conversion of the collection
+// namespace has listed so much. A list without such values is not an error.
+func ReadListed(path, namespace string, has Listed, of rule.Conversion) (*Retry, error) {
 	r := &Retry{path: path, entries: make(map[string]*listed)}
-	return r, eachListedOf(path, s, of, r.add)
+	return r, eachListedOf(path, namespace, has, of, r.add)
 }
 
 // EachListed calls f for the UUIDs of the values that ReadListed returns.
-func EachListed(path string, s State, of rule.Conversion, f func(octets [16]byte)) error {
-	return eachListedOf(path, s, of, func(_ bson.RawValue, v listedValue) {
+func EachListed(path, namespace string, has Listed, of rule.Conversion, f func(octets [16]byte)) error {
+	return eachListedOf(path, namespace, has, of, func(_ bson.RawValue, v listedValue) {
 		if u, ok := of.UUID(v.value); ok {
 			f(u)
 		}
 	})
 }
 
-func eachListedOf(path string, s State, of rule.Conversion, f func(id bson.RawValue, v listedValue)) error {
-	return eachLine(path, s, func(id bson.RawValue, v *listedValue) {
+func eachListedOf(path, namespace string, has Listed, of rule.Conversion, f func(id bson.RawValue, v listedValue)) error {
+	return eachLine(path, namespace, has, func(id bson.RawValue, v *listedValue) {
 		if v != nil && of.IsAbout(v.path, v.value) {
 			f(id, *v)
 		}
@@ -64,9 +64,9 @@ func eachListedOf(path string, s State, of rule.Conversion, f func(id bson.RawVa
 
 // ListedBeside returns the number of documents in the skip list at path that have another value than those that of
 // is about, or that could not be read.
-func ListedBeside(path string, s State, of rule.Conversion) (n int64, err error) {
+func ListedBeside(path, namespace string, has Listed, of rule.Conversion) (n int64, err error) {
 	last := ""
-	err = eachLine(path, s, func(id bson.RawValue, v *listedValue) {
+	err = eachLine(path, namespace, has, func(id bson.RawValue, v *listedValue) {
 		if key := documents.Key(id); (v == nil || !of.IsAbout(v.path, v.value)) && (n == 0 || key != last) {
 			n, last = n+1, key
 		}
@@ -74,21 +74,20 @@ func ListedBeside(path string, s State, of rule.Conversion) (n int64, err error)
 	return n, err
 }
 
-// eachLine calls f for the lines of the skip list at path, which the conversion with the state has written, as
-// [eachListed] does.
-func eachLine(path string, s State, f func(id bson.RawValue, v *listedValue)) error {
-	if s.Listed.Size == 0 {
+// eachLine calls f for the lines of the skip list at path, which must have what has says, as [eachListed] does.
+func eachLine(path, namespace string, has Listed, f func(id bson.RawValue, v *listedValue)) error {
+	if has.Size == 0 {
 		return nil
 	}
 	list := &SkipList{earlier: hashset.New(), sum: sha256.New()}
 	file, err := os.Open(path)
 	if err == nil {
-		err = errors.Join(list.read(file, s.Listed), file.Close())
+		err = errors.Join(list.read(file, has), file.Close())
 	}
 	if err != nil {
 		return &RecordError{SkipRecord, path, err}
 	}
-	return eachListed(path, s.Identity.Database+"."+s.Identity.Collection, f)
+	return eachListed(path, namespace, f)
 }
 
 func (r *Retry) add(id bson.RawValue, v listedValue) {

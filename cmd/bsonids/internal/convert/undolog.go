@@ -23,9 +23,8 @@ var errNoUndoLog = errors.New("not an undo log of this version")
 
 // Header is the first record of an undo log, in JSON.
 type Header struct {
-	ID       string   `json:"id"` // random, 16 hexadecimal digits
-	Identity Identity `json:"conversion"`
-	State    string   `json:"state,omitempty"` // path of the state file
+	ID       string   `json:"id"`         // random, 16 hexadecimal digits
+	Identity Identity `json:"conversion"` // for a person: the ledger has what counts
 }
 
 // Mark is a record that tells that undo began to restore the values, or that it finished.

@@ -65,7 +65,7 @@ func TestDamagedUndoLog(t *testing.T) {
 		if err == nil {
 			t.Errorf("%s: the log is whole", what)
 		}
-		if l, err := OpenUndoLog(path, identity(), "", int64(len(whole))); err == nil {
+		if l, err := OpenUndoLog(path, header(), int64(len(whole))); err == nil {
 			l.Close()
 			t.Errorf("%s: a conversion continues", what)
 		}
@@ -104,7 +104,7 @@ func TestMarkedUndoLog(t *testing.T) {
 		if done {
 			want = "was undone on 1970-01-01T00:00:00Z"
 		}
-		if _, err := OpenUndoLog(path, identity(), "", 0); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := OpenUndoLog(path, header(), 0); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("a conversion continues: %v", err)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/journal"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/ledger"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
 )
 
@@ -71,17 +72,19 @@ func TestParseEntryByHand(t *testing.T) {
 	}
 }
 
-// A new log is private, has an id of its own, and is not left if it cannot be the one that is asked for.
+// A new log is private, has its header, and is not left if it cannot be the one that is asked for.
 func TestNewUndoLog(t *testing.T) {
 	dir := t.TempDir()
-	var ids []string
-	for _, name := range []string{"a", "b"} {
-		l, err := OpenUndoLog(filepath.Join(dir, name), identity(), "", 0)
+	for range 2 {
+		path := filepath.Join(dir, "a")
+		l, err := OpenUndoLog(path, header(), 0)
 		if err != nil {
 			t.Fatal(err)
 		}
-		ids = append(ids, l.ID)
-		info, err := os.Stat(filepath.Join(dir, name))
+		if u := openLog(t, path); l.ID != header().ID || u.ID != l.ID || u.Identity.Collection != "c" {
+			t.Errorf("%+v and %+v", l.Header, u.Header)
+		}
+		info, err := os.Stat(path)
 		if err != nil || info.Mode().Perm() != 0o600 || info.Size() != l.Size() {
 			t.Errorf("%v, %v, %d", info, err, l.Size())
 		}
@@ -92,11 +95,8 @@ func TestNewUndoLog(t *testing.T) {
 			t.Error("closed twice")
 		}
 	}
-	if len(ids[0]) != 16 || ids[0] == ids[1] || strings.Trim(ids[0], "0123456789abcdef") != "" {
-		t.Errorf("%q", ids)
-	}
 	for _, path := range []string{filepath.Join(dir, "none"), dir} {
-		_, err := OpenUndoLog(path, identity(), "", 1)
+		_, err := OpenUndoLog(path, header(), 1)
 		var of *RecordError
 		if !errors.As(err, &of) || path != dir && !strings.Contains(err.Error(), "0 bytes are whole of 1") {
 			t.Errorf("%s: %v", path, err)
@@ -114,10 +114,10 @@ func TestUndoLogAgain(t *testing.T) {
 	whole := writtenLog(t, path)
 	c := conversion(t, "javaLegacy", "standard")
 	size := int64(len(whole))
-	if _, err := OpenUndoLog(path, identity(), "", size+1); err == nil {
+	if _, err := OpenUndoLog(path, header(), size+1); err == nil {
 		t.Error("a log that is too short is opened")
 	}
-	l, err := OpenUndoLog(path, identity(), "", size)
+	l, err := OpenUndoLog(path, header(), size)
 	if err != nil || l.Size() != size {
 		t.Fatal(l.Size(), err)
 	}
@@ -140,9 +140,6 @@ func TestMarks(t *testing.T) {
 	writtenLog(t, path)
 	u := openLog(t, path)
 	var of *RecordError
-	if _, err := ReadUndoLogAlone(path); !errors.As(err, &of) || of.Record != UndoRecord {
-		t.Errorf("a log in use: %v", err)
-	}
 	before := u.Size()
 	for _, done := range []bool{false, true} {
 		if _, err := u.Next(); err != nil {
@@ -196,7 +193,7 @@ func TestMarks(t *testing.T) {
 // A record without bytes is no entry, and one of a mark's first byte alone is no mark.
 func TestEmptyRecords(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "undo")
-	logOf(t, path, "", []any{"a"}, []byte{})
+	logOf(t, path, []any{"a"}, []byte{})
 	u := openLog(t, path)
 	if _, err := u.Next(); err != nil {
 		t.Fatal(err)
@@ -205,7 +202,7 @@ func TestEmptyRecords(t *testing.T) {
 		t.Error(err)
 	}
 	path = filepath.Join(t.TempDir(), "undo")
-	logOf(t, path, "", []any{"a"}, []byte{markRecord})
+	logOf(t, path, []any{"a"}, []byte{markRecord})
 	if _, err := ReadUndoLog(path); err == nil {
 		t.Error("a mark of one byte is read")
 	}
@@ -224,23 +221,17 @@ func openFiles(t *testing.T) int {
 // A log that was read, marked or refused is not left open.
 func TestFilesAreClosed(t *testing.T) {
 	dir := t.TempDir()
-	path, text, state := filepath.Join(dir, "undo"), filepath.Join(dir, "text"), filepath.Join(dir, "state")
-	logOf(t, path, state, []any{"a"})
+	path, text, state := filepath.Join(dir, "undo"), filepath.Join(dir, "text"), filepath.Join(dir, "ledger")
+	logOf(t, path, []any{"a"})
 	u := openLog(t, path)
-	s, err := OpenState(state, identity())
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.UndoID = u.ID
-	if err := errors.Join(s.Save(), s.Close(), os.WriteFile(text, []byte("text of another program, which is long enough\n"), 0o600)); err != nil {
+	if err := errors.Join(os.WriteFile(state, ledger.New(), 0o600), os.WriteFile(text, []byte("text of another program, which is long enough\n"), 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	for name, f := range map[string]func() error{
-		"the text of a log":     func() error { return WriteText(io.Discard, path) },
-		"the text of no log":    func() error { _ = WriteText(io.Discard, text); return nil },
-		"the text of a ledger":  func() error { return WriteText(io.Discard, state) },
-		"a mark":                func() error { return u.Mark(time.Unix(0, 0), true) },
-		"the mark of the state": func() error { return u.MarkStates(time.Unix(0, 0)) },
+		"the text of a log":    func() error { return WriteText(io.Discard, path) },
+		"the text of no log":   func() error { _ = WriteText(io.Discard, text); return nil },
+		"the text of a ledger": func() error { return WriteText(io.Discard, state) },
+		"a mark":               func() error { return u.Mark(time.Unix(0, 0), true) },
 	} {
 		before := openFiles(t)
 		err := f()
@@ -257,7 +248,7 @@ func TestEntriesAgain(t *testing.T) {
 		want []int
 	}{{nil, nil}, {[]any{"a", "b", "a", "b"}, []int{2, 2}}, {[]any{"a", "a"}, []int{1, 1}}, {[]any{"a", "b", "c", "d"}, []int{3, 1}}, {[]any{"a", "b", "c"}, []int{3}}} {
 		path := filepath.Join(t.TempDir(), "undo")
-		logOf(t, path, "", tt.ids)
+		logOf(t, path, tt.ids)
 		var got []int
 		err := entries(openLog(t, path), 3, func(b []Entry) error { got = append(got, len(b)); return nil })
 		if err != nil || !slices.Equal(got, tt.want) {

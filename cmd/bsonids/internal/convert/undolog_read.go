@@ -5,13 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
-	"github.com/gofrs/flock"
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/documents"
@@ -29,30 +26,11 @@ type UndoReader struct {
 	end   int64 // offset after the last whole record
 	mark  *Mark
 	void  voids
-	lock  *flock.Flock // nil if other processes may write
 }
 
 // voids has, for each document of an entry with "again", the offset of the last such entry. Earlier entries about
 // the document are void.
 type voids map[string]int64
-
-// ReadUndoLogAlone is like ReadUndoLog and locks the log. A program that writes to the collection
-// uses it. It returns an error if another process uses the log.
-func ReadUndoLogAlone(path string) (*UndoReader, error) {
-	if _, err := os.Stat(path); err != nil {
-		return nil, err
-	}
-	lock, err := files.Lock(path)
-	if err != nil {
-		return nil, &RecordError{UndoRecord, path, err}
-	}
-	u, err := ReadUndoLog(path)
-	if err != nil {
-		return nil, errors.Join(err, lock.Unlock())
-	}
-	u.lock = lock
-	return u, nil
-}
 
 // ReadUndoLog opens the undo log at path, and reads it through. A torn record at the end is ignored,
 // because no change was made on account of it. The caller must close the reader.
@@ -121,12 +99,14 @@ func parseEntryAt(record []byte, at int64) (e Entry, err error) {
 func (u *UndoReader) Covers(id string, size int64) error {
 	switch {
 	case id != "" && u.ID != id:
-		return u.fail(errors.New("it is another log than the one of the conversion"))
+		return u.fail(errAnotherLog)
 	case u.end < size:
 		return u.fail(lacks(u.end, size))
 	}
 	return nil
 }
+
+var errAnotherLog = errors.New("it is another log than the one of the conversion")
 
 func lacks(end, size int64) error {
 	return fmt.Errorf("it is cut off or damaged: %d bytes are whole of %d that were written", end, size)
@@ -173,16 +153,10 @@ func (u *UndoReader) Undone() *Mark { return u.mark }
 func (u *UndoReader) Size() int64 { return u.end }
 
 // Close closes the file.
-func (u *UndoReader) Close() error {
-	err := u.file.Close()
-	if u.lock != nil {
-		err = errors.Join(err, u.lock.Unlock())
-	}
-	return err
-}
+func (u *UndoReader) Close() error { return u.file.Close() }
 
 // Mark appends a mark to the log: that undo began at the time at, or, if done is set, that it
-// finished. It brings the log to the disk. The reader must come from ReadUndoLogAlone.
+// finished. It brings the log to the disk. The caller has locked the directory.
 func (u *UndoReader) Mark(at time.Time, done bool) error {
 	m := Mark{undoBegun, at.UTC().Format(time.RFC3339)}
 	if done {
@@ -205,55 +179,6 @@ func (u *UndoReader) Mark(at time.Time, done bool) error {
 	u.mark = &m
 	u.start()
 	return nil
-}
-
-// States returns the state files of the conversion by path: the one that the log names, and those that were
-// moved or copied with the log.
-func (u *UndoReader) States() (map[string]State, error) {
-	var paths []string
-	if u.State != "" {
-		paths = []string{u.State, filepath.Join(filepath.Dir(u.file.Name()), filepath.Base(u.State))}
-	}
-	all := make(map[string]State)
-	for _, p := range paths {
-		s, err := ReadState(p)
-		var path *fs.PathError
-		switch {
-		case err == nil && s.UndoID == u.ID:
-			all[p] = s
-		case errors.As(err, &path) && !errors.Is(err, fs.ErrNotExist):
-			return all, err
-		}
-	}
-	return all, nil
-}
-
-// MarkStates records in the state files of the conversion that undo began to restore its values. It leaves
-// a file that is in use by a process whose conversion was taken over: the log and the record of conversions
-// have the mark.
-func (u *UndoReader) MarkStates(at time.Time) error {
-	states, err := u.States()
-	for path := range states {
-		err = errors.Join(err, u.markState(path, at))
-	}
-	return err
-}
-
-// markState marks one state file.
-func (u *UndoReader) markState(path string, at time.Time) error {
-	s, err := OpenState(path, u.Identity)
-	if errors.Is(err, files.ErrInUse) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	defer func() { _ = s.Close() }()
-	if s.UndoID != u.ID {
-		return nil
-	}
-	s.Undone = at.UTC().Format(time.RFC3339)
-	return s.Save()
 }
 
 // each calls f for the entries that are not void.

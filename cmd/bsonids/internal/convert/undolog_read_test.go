@@ -13,7 +13,6 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/files"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/journal"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds/kindstest"
 )
@@ -21,10 +20,10 @@ import (
 var errUndoTest = errors.New("failing")
 
 // logOf writes an undo log with an entry for each of the ids, and the records.
-func logOf(t *testing.T, path, state string, ids []any, records ...[]byte) {
+func logOf(t *testing.T, path string, ids []any, records ...[]byte) {
 	t.Helper()
 	c := conversion(t, "javaLegacy", "standard")
-	l, err := OpenUndoLog(path, identity(), state, 0)
+	l, err := OpenUndoLog(path, header(), 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +42,7 @@ func logOf(t *testing.T, path, state string, ids []any, records ...[]byte) {
 
 func openLog(t *testing.T, path string) *UndoReader {
 	t.Helper()
-	u, err := ReadUndoLogAlone(path)
+	u, err := ReadUndoLog(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +56,7 @@ func TestRecordsThatAreNoEntries(t *testing.T) {
 	dir := t.TempDir()
 	for name, record := range map[string][]byte{"no entry": {entryRecord, 0xff}, "another": {9, 1, 2}, "an entry without changes": {entryRecord, 0, 3, 4, byte(bson.TypeNull), 0}} {
 		path := filepath.Join(dir, name)
-		logOf(t, path, "", []any{"a"}, record)
+		logOf(t, path, []any{"a"}, record)
 		u := openLog(t, path)
 		where := fmt.Sprintf("the record at byte %d", u.end-int64(len(record))-12) // after the head
 		_, unmetErr := stillUnmet(u, []unmet{{id: bson.RawValue{Type: bson.TypeNull}}})
@@ -69,13 +68,13 @@ func TestRecordsThatAreNoEntries(t *testing.T) {
 		}
 	}
 	path := filepath.Join(dir, "mark")
-	logOf(t, path, "", []any{"a"}, []byte{markRecord, '{'})
+	logOf(t, path, []any{"a"}, []byte{markRecord, '{'})
 	if u, err := ReadUndoLog(path); err == nil {
 		t.Errorf("a mark that cannot be read: got %v", u.Undone())
 	}
 }
 
-// What is no undo log is refused, and can be locked again.
+// What is no undo log is refused.
 func TestFilesThatAreNoUndoLogs(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "undo")
 	whole := writtenLog(t, path)
@@ -83,15 +82,8 @@ func TestFilesThatAreNoUndoLogs(t *testing.T) {
 		if err := os.WriteFile(path, content, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if u, err := ReadUndoLogAlone(path); err == nil || u != nil {
+		if u, err := ReadUndoLog(path); err == nil || u != nil {
 			t.Errorf("%s: got %v and %v", name, u, err)
-		}
-		lock, err := files.Lock(path)
-		if err != nil {
-			t.Fatalf("%s: it is still locked: %v", name, err)
-		}
-		if err := lock.Unlock(); err != nil {
-			t.Fatal(err)
 		}
 	}
 }
@@ -131,7 +123,7 @@ func TestCoversAndRewind(t *testing.T) {
 // Entries come in batches that are full, unless the next entry is about a document in the batch, and an error ends them.
 func TestBatchesOfEntries(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "undo")
-	logOf(t, path, "", []any{"a", "b", "a", "c", "d", "e", "e"})
+	logOf(t, path, []any{"a", "b", "a", "c", "d", "e", "e"})
 	for size, want := range map[int]string{1: "a b a c d e e ", 2: "ab ac de e ", 3: "ab acd e e ", 10: "ab acde e "} {
 		u := openLog(t, path)
 		var got strings.Builder
@@ -173,90 +165,6 @@ func TestWayBackOfAnEntry(t *testing.T) {
 		if err != nil || back.ID.StringValue() != "a" || len(back.Changes) != tt.changes || len(lost) != tt.lost {
 			t.Errorf("%s: got %+v, %v and %v", name, back, lost, err)
 		}
-	}
-}
-
-// Undo marks the state files of its conversion: the one that the log names, and those that lie beside the log. It leaves those
-// of others, and one that is in use.
-func TestMarkStates(t *testing.T) {
-	dir, elsewhere := t.TempDir(), t.TempDir()
-	path, named := filepath.Join(dir, "undo"), filepath.Join(elsewhere, "state")
-	logOf(t, path, named, []any{"a"})
-	u := openLog(t, path)
-	write := func(path, undoID string) {
-		t.Helper()
-		s, err := OpenState(path, identity())
-		if err != nil {
-			t.Fatal(err)
-		}
-		s.UndoID = undoID
-		if err := errors.Join(s.Save(), s.Close()); err != nil {
-			t.Fatal(err)
-		}
-	}
-	undone := func(path string) string {
-		t.Helper()
-		s, err := ReadState(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return s.Undone
-	}
-	if states, err := u.States(); err != nil || len(states) != 0 {
-		t.Errorf("without files: got %v and %v", states, err)
-	}
-	beside, moved := path+".state", filepath.Join(dir, "state")
-	write(beside, "another")
-	write(named, u.ID)
-	write(moved, u.ID)
-	if states, err := u.States(); err != nil || len(states) != 2 || states[named].UndoID != u.ID || states[moved].UndoID != u.ID {
-		t.Errorf("got %v and %v", states, err)
-	}
-	write(moved, "another")
-	if states, err := u.States(); err != nil || len(states) != 1 {
-		t.Errorf("with the file of another log: got %v and %v", states, err)
-	}
-	write(moved, u.ID)
-	used, err := OpenState(moved, identity())
-	if err != nil {
-		t.Fatal(err)
-	}
-	at := time.Date(2026, 1, 2, 3, 4, 5, 6, time.FixedZone("", 3600))
-	if err := u.MarkStates(at); err != nil {
-		t.Error(err)
-	}
-	closed(t, used)
-	const want = "2026-01-02T02:04:05Z"
-	if undone(named) != want || undone(moved) != "" || undone(beside) != "" {
-		t.Errorf("got %q, %q in a file that is in use, and %q in one of another conversion", undone(named), undone(moved), undone(beside))
-	}
-	if err := u.MarkStates(at); err != nil || undone(moved) != want {
-		t.Errorf("got %q and %v", undone(moved), err)
-	}
-	// A file of another log is not marked, though it is opened.
-	write(beside, "another")
-	if err := u.markState(beside, at); err != nil || undone(beside) != "" {
-		t.Errorf("got %q and %v", undone(beside), err)
-	}
-	garbage := filepath.Join(dir, "garbage")
-	if err := os.WriteFile(garbage, []byte("text of another program, which is long enough\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := u.markState(garbage, at); err == nil {
-		t.Error("a file that is no state file is marked")
-	}
-	if s, err := OpenState(moved, identity()); err != nil {
-		t.Errorf("a file that was marked is not let go: %v", err)
-	} else if err := s.Close(); err != nil {
-		t.Error(err)
-	}
-	// A file that cannot be looked for is an error, and one that is no state file is left.
-	u.State = filepath.Join(path, "state") // the log is no directory
-	if _, err := u.States(); err == nil {
-		t.Error("the error of a state file is lost")
-	}
-	if err := u.MarkStates(at); err == nil {
-		t.Error("the error of a state file is lost")
 	}
 }
 
@@ -306,7 +214,7 @@ func TestErrorsNameTheUndoLog(t *testing.T) {
 	if err := os.WriteFile(text, []byte("text of another program, which is long enough\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	_, err := OpenUndoLog(text, identity(), "", 0)
+	_, err := OpenUndoLog(text, header(), 0)
 	named("a text", text, err)
 	_, err = ReadUndoLog(text)
 	named("a text", text, err)

@@ -10,11 +10,8 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/gofrs/flock"
-
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/files"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/journal"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/ledger"
 )
 
 // UndoLog is an undo log that is open for writing. It is safe for concurrent use.
@@ -22,7 +19,6 @@ type UndoLog struct {
 	Header
 
 	file  *os.File
-	lock  *flock.Flock
 	begin int64        // offset of the first entry
 	size  atomic.Int64 // of the records that are on the disk
 
@@ -31,34 +27,35 @@ type UndoLog struct {
 	b  []byte // the records that are written
 }
 
-// OpenUndoLog opens the undo log at path for appending, or creates one whose header has the path of
-// the state file. It returns an error if the log is of another conversion, if it has fewer bytes than
-// atLeast, if another process uses it, or if undo has marked it.
-func OpenUndoLog(path string, id Identity, state string, atLeast int64) (*UndoLog, error) {
+// OpenUndoLog opens the undo log at path for appending, or creates one. h is its header. The caller has locked the
+// directory, and the ledger has the id. OpenUndoLog returns an error if the log has another id or fewer bytes than
+// atLeast, or if undo has marked it.
+func OpenUndoLog(path string, h Header, atLeast int64) (*UndoLog, error) {
 	fail := func(err error) (*UndoLog, error) { return nil, &RecordError{UndoRecord, path, err} }
-	lock, err := files.Lock(path)
+	if err := files.Regular(path); err != nil {
+		return fail(err)
+	}
+	flags := os.O_RDWR
+	if atLeast == 0 {
+		flags |= os.O_CREATE
+	}
+	file, err := os.OpenFile(path, flags, 0o600)
+	if errors.Is(err, fs.ErrNotExist) && atLeast > 0 {
+		err = lacks(0, atLeast)
+	}
 	if err != nil {
 		return fail(err)
 	}
-	_, err = os.Stat(path)
-	made := errors.Is(err, fs.ErrNotExist)
-	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return fail(errors.Join(err, lock.Unlock()))
-	}
-	l := &UndoLog{file: file, lock: lock}
-	if err := l.recover(id, state, atLeast); err != nil {
-		if made {
-			return fail(errors.Join(err, file.Close(), files.Discard(files.Target(path), lock)))
-		}
-		return fail(errors.Join(err, l.Close()))
+	l := &UndoLog{file: file}
+	if err := l.recover(h, atLeast); err != nil {
+		return fail(errors.Join(err, file.Close()))
 	}
 	return l, nil
 }
 
 // recover reads the log through and cuts a torn tail off, because no change was made on account of it.
-// It does not modify a file that is not a whole undo log of the conversion.
-func (l *UndoLog) recover(id Identity, state string, atLeast int64) error {
+// It does not modify a file that is not a whole undo log with the header.
+func (l *UndoLog) recover(h Header, atLeast int64) error {
 	f := l.file
 	var err error
 	if l.Header, l.begin, err = readHeader(f); err != nil {
@@ -68,17 +65,17 @@ func (l *UndoLog) recover(id Identity, state string, atLeast int64) error {
 		if atLeast > 0 {
 			return lacks(0, atLeast)
 		}
-		l.Header = Header{ID: ledger.NewID(), Identity: id, State: state}
-		first, _ := json.Marshal(l.Header) // which has strings only
-		if l.w, err = journal.Create(f, undoFormat, l.ID, first); err != nil {
+		l.Header = h
+		first, _ := json.Marshal(h) // which has strings only
+		if l.w, err = journal.Create(f, undoFormat, h.ID, first); err != nil {
 			return err
 		}
 		l.begin = l.w.Size()
 		l.size.Store(l.begin)
-		return files.SyncDir(filepath.Dir(l.file.Name()))
+		return files.SyncDir(filepath.Dir(f.Name()))
 	}
-	if !l.Identity.Equal(id) {
-		return errors.New("it belongs to another conversion")
+	if l.ID != h.ID {
+		return errAnotherLog
 	}
 	m, _, end, err := scanLog(f, l.Header, l.begin)
 	switch {
@@ -121,5 +118,5 @@ func (l *UndoLog) Size() int64 {
 	return l.size.Load()
 }
 
-// Close closes the file and unlocks it.
-func (l *UndoLog) Close() error { return errors.Join(l.file.Close(), l.lock.Unlock()) }
+// Close closes the file.
+func (l *UndoLog) Close() error { return l.file.Close() }

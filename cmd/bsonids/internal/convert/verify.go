@@ -45,12 +45,12 @@ type Verified struct {
 	Changed  int64  `json:"changedSince"`
 	Missing  int64  `json:"documentsMissing"`             // missing in the copy
 	Extra    int64  `json:"documentsExtra"`               // in the copy and not in the source
-	Finished *bool  `json:"conversionFinished,omitempty"` // from the state file; nil without one
+	Finished *bool  `json:"conversionFinished,omitempty"` // by the ledger; nil for a dump
 	Skips    []Skip `json:"findings,omitempty"`
 }
 
 // Holds reports whether the verification succeeded. If allowChanged is set, other programs may have
-// changed or deleted what the conversion wrote. If the state file also says that the conversion is
+// changed or deleted what the conversion wrote. If the ledger also says that the conversion is
 // finished, values that are not in the undo log are attributed to other programs.
 func (v Verified) Holds(allowChanged bool) bool {
 	finished := v.Finished != nil && *v.Finished
@@ -90,7 +90,7 @@ func (p *Verification) Verify(ctx context.Context, coll *mongo.Collection) (v Ve
 	there := &presence{patience: p.Patience, now: time.Now}
 	there.add(coll, p.UUID)
 	defer func() { err = there.after(ctx, err) }()
-	l, err := p.logged(&v)
+	l, err := p.logged(coll, &v)
 	if err != nil {
 		return v, err
 	}
@@ -118,7 +118,7 @@ func (p *Verification) Verify(ctx context.Context, coll *mongo.Collection) (v Ve
 }
 
 // logged returns the values of the undo log and of the skip list. It lists the entries that no conversion has made.
-func (p *Verification) logged(v *Verified) (*logged, error) {
+func (p *Verification) logged(coll *mongo.Collection, v *Verified) (*logged, error) {
 	c, l := p.Conversion, &logged{set: hashset.New()}
 	add := func(e Entry) error {
 		for _, ch := range e.Changes {
@@ -142,8 +142,7 @@ func (p *Verification) logged(v *Verified) (*logged, error) {
 	}
 	if err == nil && p.SkipList != "" && c.SameSubtype() {
 		l.left = hashset.New()
-		id := p.Undo.Identity
-		err = eachListed(p.SkipList, id.Database+"."+id.Collection, func(id bson.RawValue, v *listedValue) {
+		err = eachListed(p.SkipList, coll.Database().Name()+"."+coll.Name(), func(id bson.RawValue, v *listedValue) {
 			if v == nil {
 				return
 			}

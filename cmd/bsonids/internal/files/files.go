@@ -28,7 +28,7 @@ func Regular(path string) error {
 func ReadAtMost(path string, most int64) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, Nameless(err)
+		return nil, nameless(err)
 	}
 	defer func() { _ = f.Close() }()
 	b, err := io.ReadAll(io.LimitReader(f, most+1))
@@ -38,8 +38,8 @@ func ReadAtMost(path string, most int64) ([]byte, error) {
 	return b, err
 }
 
-// Nameless returns the error of a file without the name of the file and of the operation.
-func Nameless(err error) error {
+// nameless returns the error of a file without the name of the file and of the operation.
+func nameless(err error) error {
 	var path *fs.PathError
 	if errors.As(err, &path) {
 		return path.Err

@@ -13,7 +13,7 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/files"
 )
 
-// File is a ledger in a file that no other process can open. It is not safe for concurrent use.
+// File is a ledger in a file that no other process can open. It is safe for concurrent use.
 type File struct {
 	*Ledger
 	path string
@@ -74,13 +74,18 @@ func ReadFile(path string) (*Ledger, error) {
 	return l, err
 }
 
-// FactsOf returns the fields of v in JSON as facts.
-func FactsOf(v any) (facts Facts, err error) {
+// Add adds the fields of v in JSON, with names that begin with under.
+func (f Facts) Add(under string, v any) error {
 	b, err := json.Marshal(v)
-	if err == nil {
-		err = json.Unmarshal(b, &facts)
+	if err != nil {
+		return err
 	}
-	return facts, err
+	var facts Facts
+	err = json.Unmarshal(b, &facts)
+	for name, fact := range facts {
+		f[under+name] = fact
+	}
+	return err
 }
 
 // Decode sets v to the facts. The error wraps [ErrFormat] if v does not have one of them.

@@ -19,28 +19,28 @@ func TestFile(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	f, err := OpenFile(path)
-	if err != nil || f.Path() != path || len(f.Facts()) != 0 {
+	if err != nil || f.Path() != path || len(f.Facts("")) != 0 {
 		t.Fatalf("%+v, %v", f, err)
 	}
 	if _, err := OpenFile(path); !errors.Is(err, files.ErrInUse) {
 		t.Errorf("%v", err)
 	}
-	facts, err := FactsOf(struct {
+	facts := Facts{}
+	if err := facts.Add("", struct {
 		A int `json:"a"`
-	}{7})
-	if err != nil {
+	}{7}); err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(f.Begin("r1"), f.Set(facts), f.Close()); err != nil {
+	if err := errors.Join(f.Begin("r1"), f.Set("", facts), f.Close()); err != nil {
 		t.Fatal(err)
 	}
-	if f, err = OpenFile(path); err != nil || !f.Knows("r1") || string(f.Facts()["a"]) != "7" {
+	if f, err = OpenFile(path); err != nil || !f.Knows("r1") || string(f.Facts("")["a"]) != "7" {
 		t.Fatalf("%+v, %v", f, err)
 	}
 	if err := f.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if l, err := ReadFile(path); err != nil || string(l.Facts()["a"]) != "7" {
+	if l, err := ReadFile(path); err != nil || string(l.Facts("")["a"]) != "7" {
 		t.Errorf("%+v, %v", l, err)
 	}
 	var v struct{ A, B int }
@@ -50,11 +50,14 @@ func TestFile(t *testing.T) {
 	if err := (Facts{"c": json.RawMessage("1")}).Decode(&v); !errors.Is(err, ErrFormat) {
 		t.Errorf("%v", err)
 	}
-	if _, err := FactsOf(make(chan int)); err == nil {
+	if err := facts.Add("", make(chan int)); err == nil {
 		t.Error("a channel has facts")
 	}
-	if _, err := FactsOf(1); err == nil {
+	if err := facts.Add("", 1); err == nil {
 		t.Error("a number has facts")
+	}
+	if err := facts.Add("x/", struct{ B int }{1}); err != nil || len(facts) != 2 || string(facts["x/B"]) != "1" {
+		t.Errorf("%s, %v", facts, err)
 	}
 	if err := (Facts{"c": json.RawMessage("x")}).Decode(&v); err == nil || errors.Is(err, ErrFormat) {
 		t.Error("what is not JSON is decoded")

@@ -1,8 +1,8 @@
-// Package ledger keeps what a conversion has done: the one truth that commands read before they act.
+// Package ledger keeps what a migration has done: the one truth that commands read before they act.
 //
 // A ledger is a [journal]. A run first writes its random id to it. Then it writes facts, each with its
-// name: an intention before the server is asked, and the result after. What the ledger does not have
-// as a result, the server is asked for. Everything is on the disk when a call returns.
+// name: an intention before a file is made or the server is asked, and the result after. What the ledger does
+// not have as a result, the server is asked for. Everything is on the disk when a call returns.
 //
 // Others learn of a conversion from its record in the database. [Judge] compares the two.
 package ledger
@@ -16,6 +16,8 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
+	"sync"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/journal"
 )
@@ -25,13 +27,13 @@ const format = "bsonids ledger 1, see: bsonids show FILE\n"
 // ErrFormat is wrapped by the error of a file that is not a ledger of this version.
 var ErrFormat = errors.New("it is not a ledger of this version")
 
-// Facts are the facts of a ledger by name, in JSON. A fact that is written again replaces the one
-// before.
+// Facts are facts by name, in JSON. A fact that is written again replaces the one before.
 type Facts map[string]json.RawMessage
 
-// Ledger is a ledger that is open for writing. It is not safe for concurrent use.
+// Ledger is a ledger that is open for writing. It is safe for concurrent use.
 type Ledger struct {
 	id    string
+	mu    sync.Mutex // held while a record is written
 	facts Facts
 	runs  []string
 	w     *journal.Writer // nil if the ledger is only read
@@ -125,25 +127,46 @@ func NewID() string {
 func (l *Ledger) ID() string { return l.id }
 
 // Begin writes the id of a run, which must be done before the record has it.
-func (l *Ledger) Begin(run string) error { return l.append(entry{Run: run}) }
+func (l *Ledger) Begin(run string) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.append(entry{Run: run})
+}
 
 // Knows reports whether the ledger has the run.
-func (l *Ledger) Knows(run string) bool { return slices.Contains(l.runs, run) }
+func (l *Ledger) Knows(run string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Contains(l.runs, run)
+}
 
-// Facts returns the facts. The caller must not change them.
-func (l *Ledger) Facts() Facts { return l.facts }
+// Facts returns the facts whose names begin with under, by the rest of their names.
+func (l *Ledger) Facts(under string) Facts {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	facts := Facts{}
+	for name, fact := range l.facts {
+		if rest, ok := strings.CutPrefix(name, under); ok {
+			facts[rest] = fact
+		}
+	}
+	return facts
+}
 
-// Set makes the facts those of the ledger: it writes what differs. Facts that are not in the map are
-// gone.
-func (l *Ledger) Set(facts Facts) error {
+// Set makes the facts those whose names begin with under: it writes what differs, in one record. Facts that are
+// not in the map are gone.
+func (l *Ledger) Set(under string, facts Facts) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	set := Facts{}
 	for name, fact := range facts {
-		if !bytes.Equal(l.facts[name], fact) {
-			set[name] = fact
+		if !bytes.Equal(l.facts[under+name], fact) {
+			set[under+name] = fact
 		}
 	}
 	for name := range l.facts {
-		if _, ok := facts[name]; !ok {
+		rest, ok := strings.CutPrefix(name, under)
+		if _, stays := facts[rest]; ok && !stays {
 			set[name] = json.RawMessage("null")
 		}
 	}
@@ -153,6 +176,7 @@ func (l *Ledger) Set(facts Facts) error {
 	return l.append(entry{Set: set})
 }
 
+// append writes a record. The caller holds l.mu.
 func (l *Ledger) append(e entry) error {
 	b, err := json.Marshal(e)
 	if err != nil {

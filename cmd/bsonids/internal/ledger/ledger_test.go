@@ -4,9 +4,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
+	"path/filepath"
 	"reflect"
 	"slices"
+	"sync"
 	"testing"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/journal"
@@ -92,11 +95,11 @@ func facts(pairs ...string) Facts {
 // The steps of a conversion, each with what the ledger must have after it.
 var steps = []func(*Ledger) error{
 	func(l *Ledger) error { return l.Begin("r1") },
-	func(l *Ledger) error { return l.Set(facts("created", "true")) },
-	func(l *Ledger) error { return l.Set(facts("created", "true", "position", `{"a":1}`)) },
-	func(l *Ledger) error { return l.Set(facts("created", "true", "position", `{"a":2}`, "size", "5")) },
+	func(l *Ledger) error { return l.Set("", facts("created", "true")) },
+	func(l *Ledger) error { return l.Set("", facts("created", "true", "position", `{"a":1}`)) },
+	func(l *Ledger) error { return l.Set("", facts("created", "true", "position", `{"a":2}`, "size", "5")) },
 	func(l *Ledger) error { return l.Begin("r2") },
-	func(l *Ledger) error { return l.Set(facts("position", `{"a":2}`)) },
+	func(l *Ledger) error { return l.Set("", facts("position", `{"a":2}`)) },
 }
 
 // A ledger has, after a crash at any write, any torn write and any restart, all steps that returned,
@@ -172,22 +175,22 @@ func TestSet(t *testing.T) {
 		t.Fatal(err)
 	}
 	f := facts("a", "1", "b", "[2]")
-	if err := l.Set(f); err != nil {
+	if err := l.Set("", f); err != nil {
 		t.Fatal(err)
 	}
 	size := len(d.b)
-	if err := l.Set(f); err != nil || len(d.b) != size {
+	if err := l.Set("", f); err != nil || len(d.b) != size {
 		t.Errorf("%d bytes more, %v", len(d.b)-size, err)
 	}
 	f["a"] = json.RawMessage("3")
-	if err := l.Set(f); err != nil || len(d.b) == size || string(l.Facts()["a"]) != "3" || bytes.Contains(d.b[size:], []byte(`"b"`)) {
+	if err := l.Set("", f); err != nil || len(d.b) == size || string(l.Facts("")["a"]) != "3" || bytes.Contains(d.b[size:], []byte(`"b"`)) {
 		t.Errorf("%q, %v", d.b[size:], err)
 	}
-	if err := l.Set(Facts{}); err != nil || len(l.Facts()) != 0 {
-		t.Errorf("%s, %v", l.Facts(), err)
+	if err := l.Set("", Facts{}); err != nil || len(l.Facts("")) != 0 {
+		t.Errorf("%s, %v", l.Facts(""), err)
 	}
-	if now, err := readLedger(d); err != nil || len(now.Facts()) != 0 || now.Knows("") {
-		t.Errorf("%s, %v", now.Facts(), err)
+	if now, err := readLedger(d); err != nil || len(now.Facts("")) != 0 || now.Knows("") {
+		t.Errorf("%s, %v", now.Facts(""), err)
 	}
 }
 
@@ -249,8 +252,8 @@ func TestErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	size := len(d.b)
-	if err := l.Set(facts("a", "no JSON")); err == nil || len(d.b) != size || len(l.Facts()) != 0 {
-		t.Errorf("got %v, %d bytes more and %s", err, len(d.b)-size, l.Facts())
+	if err := l.Set("", facts("a", "no JSON")); err == nil || len(d.b) != size || len(l.Facts("")) != 0 {
+		t.Errorf("got %v, %d bytes more and %s", err, len(d.b)-size, l.Facts(""))
 	}
 	if err := errors.Join(l.Begin("r1"), l.Begin("r2"), l.Begin("r3")); err != nil {
 		t.Fatal(err)
@@ -319,5 +322,35 @@ func TestJudge(t *testing.T) {
 		if err := Again(tt.have, tt.r, tt.r); err != tt.err {
 			t.Errorf("%+v, %+v: got %v, want %v", tt.have, tt.r, err, tt.err)
 		}
+	}
+}
+
+// Several conversions write to one ledger at the same time. Each fact is there, and Set leaves what has other names.
+func TestSetAtOnce(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "ledger")
+	f, err := OpenFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var writers sync.WaitGroup
+	const n = 20
+	for i := range 4 {
+		under, run := fmt.Sprintf("%d/", i), fmt.Sprint("run ", i)
+		writers.Go(func() {
+			err := f.Begin(run)
+			for k := range n {
+				err = errors.Join(err, f.Set(under, facts("n", fmt.Sprint(k), "gone", "1")), f.Set(under, facts("n", fmt.Sprint(k))))
+			}
+			if now := f.Facts(under); err != nil || !f.Knows(run) || len(now) != 1 || string(now["n"]) != fmt.Sprint(n-1) {
+				t.Errorf("%s: %s, %v", under, now, err)
+			}
+		})
+	}
+	writers.Wait()
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if l, err := ReadFile(path); err != nil || !reflect.DeepEqual(l.Facts(""), facts("0/n", "19", "1/n", "19", "2/n", "19", "3/n", "19")) || !l.Knows("run 3") {
+		t.Errorf("%+v, %v", l, err)
 	}
 }

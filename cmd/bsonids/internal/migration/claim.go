@@ -24,7 +24,7 @@ func (s *Session) Claim(ctx context.Context, db *mongo.Database, q record.Reques
 	if err := s.Limit(ctx, db, run.Collection); err != nil {
 		return nil, err
 	}
-	run.BatchTimeout, run.Migration, run.Lock = s.BatchTimeout, s.Migration, s.Lock
+	run.BatchTimeout, run.Migration, run.Directory, run.Lock = s.BatchTimeout, s.Migration, s.Directory, s.Lock
 	q.Version, q.TakeOver, q.Notice = s.Version, s.TakeOver, func(text string) { s.Warn("%s", text) }
 	lock, err := record.Begin(ctx, db, q)
 	if err != nil {

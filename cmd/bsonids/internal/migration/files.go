@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"syscall"
 
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 )
 
@@ -50,14 +49,6 @@ func Nameless(err error) string {
 		return err.Error()
 	}
 	return path.Path + ": " + path.Err.Error()
-}
-
-// IsOf returns a usage error if a file does not belong to the conversion.
-func IsOf(file string, got, want convert.Identity) error {
-	if !got.Equal(want) {
-		return failure.Usagef("%s belongs to another conversion: %s", file, got)
-	}
-	return nil
 }
 
 // CollectionError is the error of one of several collections.

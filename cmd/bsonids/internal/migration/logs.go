@@ -14,31 +14,18 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 )
 
-// Log is what the ledger of a conversion and the record say about its undo log.
+// Log is what the ledger and the record say about the undo log of a conversion.
 type Log struct {
 	Collection string
 	Conversion string // the name of the conversion in the record
-	ID         string // of the log; empty if it may not have been created
-	Size       int64  // in bytes, at least
+	ID         string // of the log; empty if there is none
+	Size       int64  // in bytes, at least; 0 if it may not have been created
 	UUID       string // of the collection, in hexadecimal digits; empty if it is not known
 }
 
-// LogOf returns what the ledger of a conversion says about its undo log.
-func LogOf(s convert.State) Log {
-	return Log{s.Identity.Collection, s.Conversion, s.UndoID, s.UndoSize, s.CollectionUUID}
-}
-
-// LogBehind returns what is known of an undo log that is open, by the ledgers that the log names. One that
-// cannot be read tells nothing.
-func LogBehind(log *convert.UndoReader) Log {
-	l := Log{Collection: log.Identity.Collection, ID: log.ID}
-	states, _ := log.States()
-	for _, s := range states {
-		if s.UndoSize >= l.Size {
-			l = LogOf(s)
-		}
-	}
-	return l
+// LogOf returns what the ledger says about the undo log of a conversion of the collection.
+func LogOf(collection string, s *convert.State) Log {
+	return Log{collection, s.Conversion, s.UndoID, s.UndoSize, s.CollectionUUID}
 }
 
 // InRecord adds what the record says. A record that the user may not read adds nothing.
@@ -82,7 +69,7 @@ func ReplacedError(namespace string) error {
 // missing.
 func (l Log) In(path string) error {
 	log, err := convert.ReadUndoLog(path)
-	if errors.Is(err, os.ErrNotExist) && l.ID == "" {
+	if errors.Is(err, os.ErrNotExist) && l.Size == 0 {
 		return nil
 	}
 	if err != nil {

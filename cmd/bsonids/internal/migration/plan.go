@@ -88,15 +88,10 @@ func Fresh(st plan.Step) report.AppliedStep {
 		Part: st.Part, Pass: st.Pass, Listed: st.Listed, Status: report.NotBegun}}
 }
 
-// StepOf returns how far a step has come, and its state, which tells it. The error names a file that is missing or
-// damaged, or that is of another conversion, after the plan was begun.
-func StepOf(state *plan.State, st plan.Step) (report.AppliedStep, convert.State, error) {
-	a := Fresh(st)
-	f, err := StateOf(state, st)
+// StepOf returns how far a step has come.
+func StepOf(state *plan.State, st plan.Step) report.AppliedStep {
+	a, f := Fresh(st), state.Of(st)
 	switch {
-	case err != nil && state.Sealed():
-		return a, f, &failure.Error{Kind: failure.Failed, Text: Nameless(err) + ": what the conversion has done is unknown without it; put the file back", Err: err}
-	case err != nil:
 	case f.Undone != "":
 		a.Status = report.WasUndone
 	case f.Done:
@@ -107,24 +102,14 @@ func StepOf(state *plan.State, st plan.Step) (report.AppliedStep, convert.State,
 	a.Values, a.Documents, a.Skipped = f.Values, f.Changed, f.Skipped
 	var later []kinds.Pair // of the steps for what this one has listed
 	for _, o := range state.Later(st) {
-		if of, err := StateOf(state, o); err == nil && of.Done {
+		if state.Of(o).Done {
 			later = append(later, o.Pairs...)
 		}
 	}
 	if c, err := rule.Compile(later); err == nil && len(later) > 0 {
-		if n, err := convert.ListedBeside(state.Files(st).SkipList, f, c); err == nil {
+		if n, err := convert.ListedBeside(state.Files(st).SkipList, state.Plan.Namespace(st.Collection), f.Listed, c); err == nil {
 			a.Skipped = n
 		}
 	}
-	return a, f, nil
-}
-
-// StateOf returns the state of a step. The error names a file of another conversion, or of another pass, too.
-func StateOf(state *plan.State, st plan.Step) (convert.State, error) {
-	path := state.Files(st).State
-	s, err := convert.ReadState(path)
-	if err == nil {
-		err = IsOf("the state file "+path, s.Identity, st.Identity(state.Plan.Database))
-	}
-	return s, err
+	return a
 }

@@ -50,7 +50,7 @@ func unfit(dir string, err error) error {
 // BeginPlan notes in the record that a command begins to write, with its steps, or nil for those that are noted.
 func (s *Session) BeginPlan(ctx context.Context, state *plan.State, steps []record.PlanStep) error {
 	err := s.beginPlan(ctx, state, steps, false)
-	s.Migration, s.Lock = state.Migration(), record.FileID(files.LockPath(filepath.Join(state.Dir(), plan.LedgerFile)))
+	s.Migration, s.Directory, s.Lock = state.Migration(), Absolute(state.Dir()), record.FileID(files.LockPath(filepath.Join(state.Dir(), plan.LedgerFile)))
 	return err
 }
 
@@ -66,22 +66,14 @@ func (s *Session) beginPlan(ctx context.Context, state *plan.State, steps []reco
 func (s *Session) Restore(ctx context.Context, state *plan.State) (n int, err error) {
 	db := s.Client.Database(state.Plan.Database)
 	for _, st := range state.All() {
-		path := state.Files(st).State
-		of, err := convert.ReadState(path)
-		if err != nil {
-			return n, &failure.Error{Kind: failure.Failed, Text: Nameless(err) + ": put the file back", Err: err}
-		}
-		if !of.Begun() && !of.Done || of.Undone != "" && state.Restored {
+		of := state.Of(st)
+		if !of.Begun() || of.Undone != "" && state.Restored {
 			continue
 		}
 		run := runOf(state, st, of)
-		f, err := convert.OpenState(path, of.Identity)
+		wrote, err := patience.Ask(ctx, s.Patience, func() (bool, error) { return record.Restore(ctx, db, run, of, s.Version) })
 		if err != nil {
-			return n, FileError(err)
-		}
-		wrote, err := patience.Ask(ctx, s.Patience, func() (bool, error) { return record.Restore(ctx, db, run, f, s.Version) })
-		if err := errors.Join(OfRecord(err), f.Close()); err != nil {
-			return n, err
+			return n, OfRecord(err)
 		}
 		if wrote {
 			n++
@@ -91,10 +83,9 @@ func (s *Session) Restore(ctx context.Context, state *plan.State) (n int, err er
 }
 
 // runOf returns the run that the record would have of a step that has begun.
-func runOf(state *plan.State, st plan.Step, of convert.State) record.Run {
-	id, has := of.Identity, state.Files(st)
-	r := record.Run{Kind: record.Convert, Collection: id.Collection, Conversion: of.Conversion, Pairs: id.Pairs, Into: id.Into, Part: id.Part, Division: state.Plan.Division(st.Collection), Query: id.Query,
-		Retry: st.Listed, Migration: state.Migration(), State: Absolute(has.State), UndoLog: Absolute(has.UndoLog), UndoID: of.UndoID, UndoSize: of.UndoSize, Outcome: record.Stopped,
+func runOf(state *plan.State, st plan.Step, of *convert.State) record.Run {
+	r := record.Run{Kind: record.Convert, Collection: st.Collection, Conversion: of.Conversion, Pairs: st.Pairs, Into: st.Into, Part: st.Part, Division: state.Plan.Division(st.Collection), Query: st.Filter,
+		Retry: st.Listed, Migration: state.Migration(), Directory: Absolute(state.Dir()), UndoLog: Absolute(state.Files(st).UndoLog), UndoID: of.UndoID, UndoSize: of.UndoSize, Outcome: record.Stopped,
 		Decisions: of.Decisions, Progress: record.Progress{Changed: of.Changed, Values: of.Values, Skipped: of.Skipped}}
 	if of.Complete() && of.Undone == "" { // otherwise some values are restored, and some are not
 		r.Outcome = record.Done

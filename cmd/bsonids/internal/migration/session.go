@@ -42,6 +42,7 @@ type Messages interface {
 // Recording is how the runs of a command are recorded.
 type Recording struct {
 	Migration string // random id; empty without the directory of a migration
+	Directory string // its path
 	Lock      string // of that directory, as of record.FileID; empty if it is not known
 	TakeOver  bool   // take over from runs that have not ended
 	// BatchTimeout is the time limit of a batch, and for how long a server may carry out one of a run

@@ -58,7 +58,7 @@ const (
 )
 
 // varying matches the lines of the comment about a plan that are not the same in each.
-var varying = regexp.MustCompile(`^#( A plan to convert the UUIDs| group \d|   .+: \d+ fields? from |     .+\.state| It took \S+ to read| Nothing is to convert| The order of the work is| to each other are a group| Not read:| Only the collections named in only|$)`)
+var varying = regexp.MustCompile(`^#( A plan to convert the UUIDs| group \d|   .+: \d+ fields? from |     .+\.skipped\.jsonl| It took \S+ to read| Nothing is to convert| The order of the work is| to each other are a group| Not read:| Only the collections named in only|$)`)
 
 // withHead replaces the comment about a plan in its text. Lines that a person has added to it stay, behind it.
 // Nothing changes if a person has removed its first or its last line.
@@ -103,7 +103,8 @@ func (b *builder) work(p *Plan, note func(string, ...any)) {
 				}
 			}
 			note("  %s: %s, %s", s.Collection, strings.Join(from, ", "), how)
-			note("    %s", strings.Join(s.Files("").names(), ", "))
+			files := s.Files("")
+			note("    %s", strings.TrimSuffix(files.SkipList+", "+files.UndoLog, ", "))
 		}
 	}
 }

@@ -2,17 +2,11 @@ package plan
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
-
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/files"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/ledger"
+	"strings"
 )
 
 // Edit returns what becomes of the steps by the plan that a person has edited. The error is a [*FrozenError]
@@ -26,10 +20,7 @@ func (s *State) Edit(p *Plan) (e Edited, err error) {
 	case s.Plan.Part != p.Part:
 		return e, &FrozenError{[]string{fmt.Sprintf("the part was %s and is %s", cmp.Or(s.Plan.Part, "all documents"), cmp.Or(p.Part, "all documents"))}}
 	default:
-		begun, idle, err := s.begun()
-		if err != nil {
-			return e, err
-		}
+		begun, idle := s.begun()
 		if e, err = edit(s.Plan, p, begun, idle); err != nil {
 			return e, err
 		}
@@ -40,24 +31,20 @@ func (s *State) Edit(p *Plan) (e Edited, err error) {
 }
 
 // begun returns the sealed steps that may have converted values, and the others.
-func (s *State) begun() (begun, idle []Step, err error) {
+func (s *State) begun() (begun, idle []Step) {
 	for _, st := range s.Made {
-		is, err := hasBegun(st.Files(s.dir), st)
-		switch {
-		case err != nil:
-			return nil, nil, &LostError{err}
-		case is:
+		if s.Of(st).Begun() {
 			begun = append(begun, st)
-		default:
-			idle = append(idle, st)
-			// The copy is as the step before it has made it.
-			i := slices.IndexFunc(s.Past, func(o Step) bool { return st.Again && o.alike(st) && o.Pass == st.Of })
-			if i >= 0 {
-				begun = append(begun, s.Past[i])
-			}
+			continue
+		}
+		idle = append(idle, st)
+		// The copy is as the step before it has made it.
+		i := slices.IndexFunc(s.Past, func(o Step) bool { return st.Again && o.alike(st) && o.Pass == st.Of })
+		if i >= 0 {
+			begun = append(begun, s.Past[i])
 		}
 	}
-	return begun, idle, nil
+	return begun, idle
 }
 
 // Before returns the step that st goes on from.
@@ -85,123 +72,37 @@ func (s *State) Is(p *Plan, steps []Step) bool {
 	return s.Plan.Digest() == p.Digest() && slices.EqualFunc(s.Made, steps, Step.equal)
 }
 
-// LostError is the error of the state file of a step that is missing, damaged, or of another conversion.
-type LostError struct{ Err error }
-
-func (e *LostError) Error() string {
-	return e.Err.Error() + ": what the conversion has done is unknown without it; put the file back"
-}
-
-// Unwrap returns what is wrong.
-func (e *LostError) Unwrap() error { return e.Err }
-
-// hasBegun reports whether a step, which is zero if it is not known, may have converted values. Its state file
-// may have lost its last record.
-func hasBegun(f Files, st Step) (bool, error) {
-	l, err := ledger.ReadFile(f.State)
-	switch {
-	case errors.Is(err, fs.ErrNotExist) && st.Collection == "":
-	case err != nil:
-		return false, fmt.Errorf("%s: %w", f.State, files.Nameless(err))
-	case len(l.Facts()) > 0:
-		s, err := convert.ReadState(f.State)
-		id := s.Identity
-		if err == nil && st.Collection != "" && !st.Identity(id.Database).Equal(id) {
-			err = fmt.Errorf("%s: it belongs to another conversion: %s", f.State, id)
-		}
-		if list := filepath.Base(s.SkipList); err == nil && s.SkipList != "" && list != filepath.Base(f.SkipList) {
-			err = fmt.Errorf("%s: it belongs to the conversion with the list %s", f.State, list)
-		}
-		if err != nil || s.Begun() || s.Done {
-			return true, err
-		}
-	}
-	if info, err := os.Stat(f.SkipList); err == nil && info.Size() > 0 {
-		return true, nil
-	}
-	if f.UndoLog == "" {
-		return false, nil
-	}
-	log, err := convert.ReadUndoLog(f.UndoLog)
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
-	if err != nil {
-		return true, nil // whatever is in it
-	}
-	defer func() { _ = log.Close() }()
-	_, err = log.Next()
-	return !errors.Is(err, io.EOF), nil
-}
-
-// together reports whether the undo log is of the conversion of the state file, or is not there.
-func (f Files) together() bool {
-	log, err := convert.ReadUndoLog(f.UndoLog)
-	if err != nil {
-		return errors.Is(err, fs.ErrNotExist)
-	}
-	defer func() { _ = log.Close() }()
-	s, err := convert.ReadState(f.State)
-	return err == nil && s.Identity.Equal(log.Identity)
-}
-
 // number sets the pass of each of the steps, so that no other step has their files. others are the steps that
 // remain.
 func (s *State) number(steps, others []Step) {
 	for i := range steps {
 		st := &steps[i]
 		st.Pass = 0
-		for slices.ContainsFunc(slices.Concat(steps[:i], others, s.Made, s.Past), func(o Step) bool { return o.stem() == st.stem() }) {
+		for slices.ContainsFunc(slices.Concat(steps[:i], others, s.Made, s.Past), func(o Step) bool { return o.Name() == st.Name() }) {
 			st.Pass++
 		}
 	}
 }
 
-// strangers returns the files in the directory that are of no step, and of steps that have not begun: a
-// process was killed before it sealed them. The error names one of a step that has begun: the ledger does not
-// know what was converted.
-func (s *State) strangers() (idle []Files, err error) {
-	entries, err := os.ReadDir(s.dir)
-	if err != nil {
-		return nil, err
-	}
-	known := make(map[string]bool)
-	for _, st := range slices.Concat(s.Made, s.Past) {
-		known[st.stem()] = true
+// known returns an error if the directory has an undo log, or a list of values, of which the ledger does not know: it
+// has a fact of a step before that has files. An empty one is what is left of a process that was killed while it
+// found out whether it may write.
+func (s *State) known(entries []fs.DirEntry) error {
+	has := make(map[string]bool)
+	for _, st := range s.All() {
+		has[st.Name()] = s.Of(st).HasFiles()
 	}
 	for _, e := range entries {
-		stem, ok := stemOf(e.Name())
-		if !ok || known[stem] || !e.Type().IsRegular() {
+		stem, undo := strings.CutSuffix(e.Name(), undoEnd)
+		stem, list := strings.CutSuffix(stem, skipEnd)
+		if !undo && !list || has[stem] || !e.Type().IsRegular() {
 			continue
 		}
-		known[stem] = true
-		f := stemFiles(filepath.Join(s.dir, stem))
-		begun, err := hasBegun(f, Step{})
-		switch {
-		case errors.Is(err, ledger.ErrFormat): // a file of a person
-		case err != nil || begun:
-			return nil, errors.Join(fmt.Errorf("%s is of a conversion that %s does not know: that is an older copy, or damaged, or missing; put the latest one back",
-				filepath.Join(s.dir, e.Name()), filepath.Join(s.dir, LedgerFile)), err)
-		default:
-			idle = append(idle, f)
-		}
-	}
-	return idle, nil
-}
-
-// Clean removes the files of steps that are of no use: they have not begun, and are not sealed. An undo log that is
-// not of the conversion of its state file is of someone else, and stays.
-func (s *State) Clean() error {
-	idle, err := s.strangers()
-	for _, f := range idle {
-		if !f.together() {
+		if info, err := e.Info(); err == nil && info.Size() == 0 {
 			continue
 		}
-		for _, name := range f.names() {
-			if e := os.Remove(name); !errors.Is(e, fs.ErrNotExist) {
-				err = errors.Join(err, e)
-			}
-		}
+		return fmt.Errorf("%s is of a conversion that %s does not know: that is an older copy, or damaged, or missing; put the latest one back",
+			filepath.Join(s.dir, e.Name()), filepath.Join(s.dir, LedgerFile))
 	}
-	return err
+	return nil
 }

@@ -2,14 +2,17 @@ package plan
 
 import (
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/ledger"
 )
 
 // two returns a plan of two collections, of which one is copied.
@@ -21,10 +24,10 @@ func two() *Plan {
 	}}
 }
 
-// names returns the files of the steps, and which values they convert.
+// stepNames returns the names of the steps, and which values they convert.
 func stepNames(steps []Step) (out []string) {
 	for _, st := range steps {
-		s := strings.TrimSuffix(st.Files("").State, ".state") + " " + strings.Join(FieldsOf(st.Pairs), ",")
+		s := st.Name() + " " + strings.Join(FieldsOf(st.Pairs), ",")
 		if st.Listed {
 			s += " listed"
 		}
@@ -36,8 +39,8 @@ func stepNames(steps []Step) (out []string) {
 	return out
 }
 
-// Whatever is edited before something is converted takes effect. The files of another step are new, and the
-// old ones are removed after that.
+// Whatever is edited before something is converted takes effect. Another step has another name, and what the ledger
+// has of the old one is gone.
 func TestEditBeforeBegin(t *testing.T) {
 	dir := migrated(t, two())
 	s, e, err := lock(t, dir, two())
@@ -65,9 +68,8 @@ func TestEditBeforeBegin(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	files, err := filepath.Glob(filepath.Join(dir, "*.state"))
-	if err != nil || len(files) != 2 || !strings.HasSuffix(files[0], "a.2.state") {
-		t.Errorf("%q, %v", files, err)
+	if got, want := recordedSteps(t, dir), []string{"a.2", "b.2"}; !slices.Equal(got, want) {
+		t.Errorf("%q", got)
 	}
 	// The edit is taken back: the first names are free again.
 	s, e, err = lock(t, dir, two())
@@ -89,7 +91,7 @@ func TestEditAfterBegin(t *testing.T) {
 	}
 	seal(t, s, e, two())
 	for _, st := range e.Steps {
-		stateFile(t, dir, two(), st, func(f *convert.StateFile) { f.Done = true })
+		saved(t, s, st, func(of *convert.State) { of.Created, of.UndoSize = st.Into != "", 1 })
 	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
@@ -143,17 +145,6 @@ func TestEditAfterBegin(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// A state file that is missing does not make its step one that has not begun.
-	if err := os.Remove(e.Steps[0].Files(dir).State); err != nil {
-		t.Fatal(err)
-	}
-	s, _, err = lock(t, dir, two())
-	if err == nil || !strings.Contains(err.Error(), "put the file back") {
-		t.Error(err)
-	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // A step that has begun and that the ledger does not know is an error: its undo log would be overlooked.
@@ -168,27 +159,42 @@ func TestUnknownStep(t *testing.T) {
 		t.Fatal(err)
 	}
 	st := e.Steps[0]
-	st.Pass = 4
-	stateFile(t, dir, two(), st, idle)
-	if _, err := ReadState(dir); err != nil {
-		t.Error(err)
-	}
-	for _, damage := range []func(){
-		func() { stateFile(t, dir, two(), st, begun) },
-		func() {
-			stateFile(t, dir, two(), st, func(f *convert.StateFile) { f.UndoID = "" })
-			if err := os.WriteFile(st.Files(dir).SkipList, []byte("x"), 0o600); err != nil {
+	for name, changes := range map[string]struct {
+		size  int
+		known bool // by the ledger
+	}{"a.5.undo": {1, false}, "a.undo": {1, false}, "c.undo": {0, true}, "a.5.skipped.jsonl": {1, false}, "a.skipped.jsonl": {1, false}, "c.skipped.jsonl": {0, true}, "text": {1, true}, ".undo": {1, false}} {
+		path := filepath.Join(dir, name)
+		put(t, path, make([]byte, changes.size))
+		_, err := ReadState(dir)
+		if (err == nil) != changes.known || err != nil && !strings.Contains(err.Error(), path+" is of a conversion that") {
+			t.Errorf("%s: %v", name, err)
+		}
+		if s, err := Lock(dir); (err == nil) != changes.known {
+			t.Errorf("%s: it is locked, or not: %v", name, err)
+		} else if err == nil {
+			if err := s.Close(); err != nil {
 				t.Fatal(err)
 			}
-		},
-	} {
-		damage()
-		if _, err := ReadState(dir); err == nil || !strings.Contains(err.Error(), "is of a conversion that") {
+		}
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// The ledger has the id of an undo log before there is one: a process that is killed at any moment leaves no stranger.
+	if s, err = Lock(dir); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(s.Of(st).BeginUndoLog(), s.Close()); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"a.undo", "a.skipped.jsonl"} {
+		if _, err := ReadState(dir); err != nil {
 			t.Error(err)
 		}
-		if _, err := Lock(dir); err == nil {
-			t.Error("it is locked")
-		}
+		put(t, filepath.Join(dir, name), []byte("x"))
+	}
+	if _, err := ReadState(dir); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -201,7 +207,7 @@ func TestEditAfterUndo(t *testing.T) {
 		t.Fatal(err)
 	}
 	seal(t, s, e, two())
-	stateFile(t, dir, two(), e.Steps[0], begun)
+	saved(t, s, e.Steps[0], begun)
 	if err := errors.Join(s.MarkUndone(time.Now()), s.Close()); err != nil {
 		t.Fatal(err)
 	}
@@ -225,8 +231,23 @@ func TestEditAfterUndo(t *testing.T) {
 	if s, err = ReadState(dir); err != nil || s.Undone != "" || s.Restored || len(s.Steps()) != 2 {
 		t.Errorf("%+v, %v", s, err)
 	}
-	files, err := filepath.Glob(filepath.Join(dir, "*.state"))
-	if err != nil || len(files) != 3 { // that of the first one of b, which had not begun, is gone
-		t.Errorf("%q, %v", files, err)
+	// That of the first one of b, which had not begun, is gone.
+	if got, want := recordedSteps(t, dir), []string{"a", "a.2", "b.2"}; !slices.Equal(got, want) {
+		t.Errorf("%q", got)
 	}
+}
+
+// recordedSteps returns the names of the steps of which the ledger has facts.
+func recordedSteps(t *testing.T, dir string) []string {
+	t.Helper()
+	l, err := ledger.ReadFile(filepath.Join(dir, LedgerFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := make(map[string]bool)
+	for fact := range l.Facts(ofConversion) {
+		name, _, _ := strings.Cut(fact, "/")
+		names[name] = true
+	}
+	return slices.Sorted(maps.Keys(names))
 }

@@ -23,9 +23,7 @@ func (s *State) Update(sv *survey.Survey, name string, adds []string) (p *Plan, 
 	}
 	var begun []Step
 	if s.Sealed() && !s.Restored {
-		if begun, _, err = s.begun(); err != nil {
-			return nil, nil, err
-		}
+		begun, _ = s.begun()
 	}
 	p, text, notes, err = update(text, func(to kinds.Kind) *Plan { return Build(sv, to, nil) }, begun, adds)
 	if err != nil {

@@ -25,50 +25,28 @@ func SteeringOf(dir string) patience.Steering {
 	return patience.Steering{Pause: filepath.Join(dir, "pause"), Rate: filepath.Join(dir, "rate")}
 }
 
-// Files are the files of a step.
+// Files are the files of a step. The ledger has what is known of them.
 type Files struct {
-	State, SkipList string
-	UndoLog         string // empty for a conversion into a new collection, which has none
+	SkipList string
+	UndoLog  string // empty for a conversion into a new collection, which has none
 }
 
 // Files returns the paths of the step's files in the directory of the migration, or their names if dir is
 // empty.
 func (s Step) Files(dir string) Files {
-	f := stemFiles(filepath.Join(dir, s.stem()))
-	if s.Into != "" {
-		f.UndoLog = ""
+	stem := filepath.Join(dir, s.Name())
+	f := Files{SkipList: stem + skipEnd}
+	if s.Into == "" {
+		f.UndoLog = stem + undoEnd
 	}
 	return f
 }
 
 // The ends of the names of files.
 const (
-	stateEnd = ".state"
-	skipEnd  = ".skipped.jsonl"
-	undoEnd  = ".undo"
+	skipEnd = ".skipped.jsonl"
+	undoEnd = ".undo"
 )
-
-func stemFiles(stem string) Files {
-	return Files{State: stem + stateEnd, SkipList: stem + skipEnd, UndoLog: stem + undoEnd}
-}
-
-// stemOf returns the beginning of the name of a file of a step.
-func stemOf(name string) (stem string, ok bool) {
-	for _, end := range []string{stateEnd, skipEnd, undoEnd} {
-		if stem, ok = strings.CutSuffix(name, end); ok {
-			return stem, true
-		}
-	}
-	return "", false
-}
-
-// names returns the files that there are.
-func (f Files) names() []string {
-	if f.UndoLog == "" {
-		return []string{f.State, f.SkipList}
-	}
-	return []string{f.State, f.SkipList, f.UndoLog}
-}
 
 // plainStem matches a name that is a part of a file name on every system.
 var plainStem = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,79}$`)
@@ -78,9 +56,9 @@ var notPlain = regexp.MustCompile(`[^a-z0-9_-]`)
 // short returns a short hash.
 func short(s string) string { return sumOf([]byte(s))[:12] }
 
-// stem returns the beginning of the names of the step's files. It is different for each step of a
-// plan, even if the file system does not distinguish upper and lower case.
-func (s Step) stem() string {
+// Name returns the name of a step in the ledger, and the beginning of the names of its files. It is different for
+// each step of a plan, even if the file system does not distinguish upper and lower case.
+func (s Step) Name() string {
 	name := s.Collection
 	if !plainStem.MatchString(name) { // no plain name has a plus sign
 		name = fmt.Sprintf("%.40s+%s", notPlain.ReplaceAllString(strings.ToLower(name), "_"), short(name))

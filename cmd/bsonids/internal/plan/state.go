@@ -26,7 +26,8 @@ type State struct {
 	Plan *Plan
 
 	dir    string
-	ledger *ledger.File // nil if the state is only read
+	of     map[string]*convert.State // by the names of the steps
+	ledger *ledger.File              // nil if the state is only read
 	// migration is the random id of the ledger; empty if there is none.
 	migration string
 }
@@ -38,11 +39,20 @@ type Converted struct {
 	Steps []report.Changed `json:"steps"` // as those of the plan
 }
 
-// facts are the facts of the ledger of a plan. They are zero if nothing is sealed.
+// The beginnings of the names of facts: those of the plan, and those of its conversions, whose names follow.
+const (
+	ofPlan       = "plan/"
+	ofConversion = "conversion/"
+)
+
+// under returns the beginning of the names of the facts of a step.
+func (s Step) under() string { return ofConversion + s.Name() + "/" }
+
+// facts are the facts of a plan. They are zero if nothing is sealed.
 type facts struct {
 	Digest string `json:"digest"`
 	Text   string `json:"plan"`           // YAML without comments
-	Made   []Step `json:"steps"`          // those that are sealed; their decisions are in their state files
+	Made   []Step `json:"steps"`          // those that are sealed
 	Past   []Step `json:"past,omitempty"` // of earlier copies of the plan: only their files are left
 	// Undone is when bsonids undo began to restore the values. It is empty if it did not. Restored is set when
 	// it has ended.
@@ -152,11 +162,18 @@ func open(dir string) (*State, error) {
 	if err != nil {
 		return nil, ledgerError(path, err)
 	}
-	s, err := stateOf(dir, f.Facts())
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	s, err := stateOf(dir, entries, f.Ledger)
 	if err != nil && !errors.Is(err, ErrNoState) {
 		return nil, errors.Join(err, f.Close())
 	}
-	s.ledger, s.migration = f, f.ID()
+	s.ledger = f
+	for _, st := range s.All() {
+		s.Of(st).SaveTo(f, st.under())
+	}
 	return s, nil
 }
 
@@ -169,33 +186,33 @@ func ledgerError(path string, err error) error {
 }
 
 // ReadState reads the state in dir without locking it.
-func ReadState(dir string) (s *State, err error) {
-	path := filepath.Join(dir, LedgerFile)
-	for range 2 { // another process may write to the ledger, and to files of which it tells, in between
-		var l *ledger.Ledger
-		var f ledger.Facts
-		l, err = ledger.ReadFile(path)
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-		case err != nil:
-			return nil, ledgerError(path, err)
-		default:
-			f = l.Facts()
-		}
-		if s, err = stateOf(dir, f); err == nil { // it has facts
-			s.migration = l.ID()
-			return s, nil
-		}
+func ReadState(dir string) (*State, error) {
+	entries, err := os.ReadDir(dir) // first: another process writes to the ledger before it makes a file
+	if err != nil {
+		return nil, err
 	}
-	return nil, err
+	path := filepath.Join(dir, LedgerFile)
+	l, err := ledger.ReadFile(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, ledgerError(path, err)
+	}
+	s, err := stateOf(dir, entries, l)
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
 }
 
-// stateOf returns the state that the facts of a ledger are. It has no plan with an error that wraps
-// [ErrNoState].
-func stateOf(dir string, has ledger.Facts) (*State, error) {
-	path := filepath.Join(dir, LedgerFile)
+// stateOf returns the state that the facts of a ledger are, which is nil if there is none. entries are the files of
+// the directory. The state has no plan with an error that wraps [ErrNoState].
+func stateOf(dir string, entries []fs.DirEntry, l *ledger.Ledger) (*State, error) {
 	s := &State{dir: dir}
-	if len(has) > 0 { // otherwise a process was killed after it made the file
+	var has ledger.Facts
+	if l != nil {
+		s.migration, has = l.ID(), l.Facts(ofPlan)
+	}
+	if len(has) > 0 { // otherwise nothing was applied
+		path := filepath.Join(dir, LedgerFile)
 		if err := has.Decode(&s.facts); err != nil {
 			return nil, ledgerError(path, err)
 		}
@@ -204,14 +221,18 @@ func stateOf(dir string, has ledger.Facts) (*State, error) {
 			return nil, ledgerError(path, journal.ErrDamaged)
 		}
 		s.Plan = p
-	}
-	if _, err := s.strangers(); err != nil {
-		return nil, err
-	}
-	for _, st := range s.Made {
-		if of, err := convert.ReadState(st.Files(dir).State); err == nil && s.Undone == "" { // the ledger may have lost its last record
-			s.Undone = of.Undone
+		s.of = make(map[string]*convert.State)
+		for _, st := range s.All() {
+			if p.Dump != nil { // which is converted at once
+				break
+			}
+			if s.of[st.Name()], err = convert.StateOf(l.Facts(st.under())); err != nil {
+				return nil, ledgerError(path, err)
+			}
 		}
+	}
+	if err := s.known(entries); err != nil {
+		return nil, err
 	}
 	if !s.Sealed() {
 		return s, fmt.Errorf("%s: %w", dir, ErrNoState)
@@ -233,47 +254,76 @@ func (s *State) Steps() []Step { return slices.Concat(s.Groups()...) }
 // All returns the steps, and those of earlier copies of the plan whose files are left.
 func (s *State) All() []Step { return slices.Concat(s.Made, s.Past) }
 
-// Sealed reports whether a plan is applied: every step has a state file with its decision.
+// Of returns how far a step is. One that is not sealed has not begun. A step that is carried out changes its state,
+// which no other one may read at the same time.
+func (s *State) Of(st Step) *convert.State {
+	if of := s.of[st.Name()]; of != nil {
+		return of
+	}
+	return &convert.State{}
+}
+
+// Sealed reports whether a plan is applied: every step has a decision in the ledger.
 func (s *State) Sealed() bool { return s.Digest != "" }
 
-// Adopt writes to the ledger that the plan is applied by the steps, whose decisions must be in their state
-// files. Nothing is converted by a plan before that.
-func (s *State) Adopt(p *Plan, steps []Step) error {
-	var past []Step
-	for _, st := range slices.Concat(s.Past, s.Made) {
-		// The files of one that has not begun are of no use.
-		if begun, err := hasBegun(st.Files(s.dir), st); (begun || err != nil) && !slices.ContainsFunc(steps, st.equal) {
-			past = append(past, st)
+// Adopt writes to the ledger that the plan is applied by the steps. decided has the states of those that are
+// new, with their decisions, by the names of the steps. Nothing is converted by a plan before that.
+func (s *State) Adopt(p *Plan, steps []Step, decided map[string]*convert.State) error {
+	past := slices.DeleteFunc(s.All(), func(st Step) bool { return !s.Of(st).HasFiles() || slices.ContainsFunc(steps, st.equal) })
+	next := &State{facts: s.facts, dir: s.dir, of: make(map[string]*convert.State), ledger: s.ledger, migration: s.migration}
+	next.Past, next.Undone, next.Restored = past, "", false
+	next.seal(p, steps)
+	all := ledger.Facts{}
+	for _, st := range next.All() {
+		of := decided[st.Name()]
+		if of == nil {
+			of = s.Of(st)
+		} else {
+			of.Conversion = ledger.NewID()
+			of.SaveTo(s.ledger, st.under())
+		}
+		next.of[st.Name()] = of
+		if err := all.Add(st.under(), of); err != nil {
+			return err
 		}
 	}
-	s.Past, s.Undone, s.Restored = past, "", false
-	if err := s.seal(p, steps); err != nil {
-		return err
+	err := all.Add(ofPlan, next.facts)
+	if err == nil {
+		err = s.ledger.Set("", all)
 	}
-	return s.Clean()
+	if err != nil {
+		return next.fail(err)
+	}
+	*s = *next
+	return nil
 }
 
 // AdoptDump writes to the ledger that the plan, which is about a dump, is applied, and what was converted by it.
 func (s *State) AdoptDump(p *Plan, c *Converted) error {
 	s.Converted = c
-	return s.seal(p, p.Steps())
-}
-
-func (s *State) seal(p *Plan, steps []Step) error {
-	s.Plan, s.Made, s.Text, s.Digest = p, steps, p.canonical(), p.Digest()
+	s.seal(p, p.Steps())
 	return s.save()
 }
 
-// save writes to the ledger what has changed.
+func (s *State) seal(p *Plan, steps []Step) {
+	s.Plan, s.Made, s.Text, s.Digest = p, steps, p.canonical(), p.Digest()
+}
+
+// save writes to the ledger what has changed of the plan.
 func (s *State) save() error {
-	has, err := ledger.FactsOf(s.facts)
+	all := ledger.Facts{}
+	err := all.Add("", s.facts)
 	if err == nil {
-		err = s.ledger.Set(has)
+		err = s.ledger.Set(ofPlan, all)
 	}
 	if err != nil {
-		return fmt.Errorf("%s: %w", filepath.Join(s.dir, LedgerFile), err)
+		return s.fail(err)
 	}
 	return nil
+}
+
+func (s *State) fail(err error) error {
+	return fmt.Errorf("%s: %w", filepath.Join(s.dir, LedgerFile), err)
 }
 
 // MarkUndone records that the conversions are being undone. It changes nothing if that was recorded
@@ -295,17 +345,12 @@ func (s *State) MarkRestored() error {
 // Migration returns the random id of the migration, or "" if nothing was applied.
 func (s *State) Migration() string { return s.migration }
 
-// Conversions returns the names that the conversions of all steps have in the record. all is false if a file of one
-// is missing, damaged or another one's.
-func (s *State) Conversions() (names []string, all bool) {
+// Conversions returns the names that the conversions of all steps have in the record.
+func (s *State) Conversions() (names []string) {
 	for _, st := range s.All() {
-		of, err := convert.ReadState(st.Files(s.dir).State)
-		if err != nil || !st.Identity(of.Identity.Database).Equal(of.Identity) {
-			return nil, false
-		}
-		names = append(names, of.Conversion)
+		names = append(names, s.Of(st).Conversion)
 	}
-	return names, true
+	return names
 }
 
 // Recorded returns the epoch of the migration that its record has for certain, or 0.

@@ -42,41 +42,41 @@ func lock(t *testing.T, dir string, p *Plan) (*State, Edited, error) {
 	return s, e, err
 }
 
-// identity returns the identity of the conversion of a step.
-func identity(p *Plan, st Step) convert.Identity {
-	return convert.Identity{Database: p.Database, Collection: st.Collection, Pairs: st.Pairs, Into: st.Into, Part: st.Part}
-}
-
-// stateFile changes the state file of a step, or makes one.
-func stateFile(t *testing.T, dir string, p *Plan, st Step, change func(*convert.StateFile)) {
+// saved changes the state of a step in the ledger.
+func saved(t *testing.T, s *State, st Step, change func(*convert.State)) {
 	t.Helper()
-	f, err := convert.OpenState(st.Files(dir).State, identity(p, st))
-	if err != nil {
-		t.Fatal(err)
-	}
-	f.Decisions = make([]decide.Decision, len(st.Pairs))
-	change(f)
-	if err := errors.Join(f.Save(), f.Close()); err != nil {
+	of := s.Of(st)
+	change(of)
+	if err := of.Save(); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func idle(*convert.StateFile)    {}
-func begun(f *convert.StateFile) { f.UndoID = "0123456789abcdef" }
+// begun is a change of a state: the conversion has begun.
+func begun(of *convert.State) { of.UndoID, of.UndoSize = "0123456789abcdef", 1 }
 
-// seal writes the state files of the new steps, as apply does, and seals the plan.
+// seal seals the plan with decisions about the new steps, as apply does.
 func seal(t *testing.T, s *State, e Edited, p *Plan) {
 	t.Helper()
+	decided := make(map[string]*convert.State)
 	for _, st := range e.New {
-		stateFile(t, s.dir, p, st, idle)
+		decided[st.Name()] = &convert.State{Decisions: make([]decide.Decision, len(st.Pairs))}
 	}
-	if err := s.Adopt(p, e.Steps); err != nil {
+	if err := s.Adopt(p, e.Steps, decided); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// put writes a file.
+func put(t *testing.T, path string, b []byte) {
+	t.Helper()
+	if err := os.WriteFile(path, b, 0o600); err != nil {
 		t.Fatal(err)
 	}
 }
 
 // A ledger of a plan that is cut at any byte tells of an earlier state, and is never taken for another one.
-// If a conversion has begun since, that is found by its state file.
+// If a conversion has begun since, that is found by its files.
 func TestTornState(t *testing.T) {
 	p := example()
 	p.Collections[1].Fields[0].Decision = Leave
@@ -117,16 +117,12 @@ func TestTornState(t *testing.T) {
 	}
 	flipped := bytes.Clone(whole)
 	flipped[len(whole)/4] ^= 1 // in the first record, which others follow
-	if err := os.WriteFile(path, flipped, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	put(t, path, flipped)
 	if _, err := ReadState(dir); err == nil || !strings.Contains(err.Error(), "put the latest copy of it back") {
 		t.Errorf("flipped: %v", err)
 	}
 	for n := range len(whole) + 1 {
-		if err := os.WriteFile(path, whole[:n], 0o600); err != nil {
-			t.Fatal(err)
-		}
+		put(t, path, whole[:n])
 		s, err := ReadState(dir)
 		if int64(n) < sizes[0] {
 			if err == nil {
@@ -151,11 +147,9 @@ func TestTornState(t *testing.T) {
 			t.Fatalf("%d bytes: %+v, %v", n, s, err)
 		}
 	}
-	stateFile(t, dir, p, e.Steps[0], begun)
+	put(t, e.Steps[0].Files(dir).SkipList, []byte("x"))
 	for n := range int(sizes[0]) {
-		if err := os.WriteFile(path, whole[:n], 0o600); err != nil {
-			t.Fatal(err)
-		}
+		put(t, path, whole[:n])
 		if s, err := ReadState(dir); err == nil || errors.Is(err, ErrNoState) {
 			t.Fatalf("%d bytes: %+v, %v", n, s, err)
 		}
@@ -189,9 +183,7 @@ func TestDamagedState(t *testing.T) {
 	for i := range whole {
 		b := append([]byte(nil), whole...)
 		b[i] ^= 4
-		if err := os.WriteFile(path, b, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		put(t, path, b)
 		s, err := ReadState(dir)
 		if int64(i) >= before.Size() {
 			if err != nil || s.Undone != "" {
@@ -206,47 +198,5 @@ func TestDamagedState(t *testing.T) {
 	}
 	if _, err := LockState(t.TempDir()); !errors.Is(err, ErrNoState) {
 		t.Error(err)
-	}
-}
-
-// Clean removes what steps have left that are of no use, and no undo log of another conversion, although that has no
-// entry.
-func TestCleanOnlyOwn(t *testing.T) {
-	for _, tt := range []struct {
-		state, log convert.Identity // no state file if it is zero
-		stays      bool
-	}{
-		{convert.Identity{Database: "shop", Collection: "users"}, convert.Identity{Database: "shop", Collection: "users"}, false},
-		{convert.Identity{Database: "shop", Collection: "users"}, convert.Identity{Database: "shop", Collection: "orders"}, true},
-		{convert.Identity{}, convert.Identity{Database: "shop", Collection: "orders"}, true},
-	} {
-		dir := migrated(t, split())
-		s, err := Lock(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
-		f := stemFiles(filepath.Join(dir, "users.javaLegacy"))
-		if tt.state.Database != "" {
-			of, err := convert.OpenState(f.State, tt.state)
-			if err == nil {
-				err = errors.Join(of.Save(), of.Close())
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-		}
-		u, err := convert.OpenUndoLog(f.UndoLog, tt.log, f.State, 0)
-		if err == nil {
-			err = u.Close()
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := errors.Join(s.Clean(), s.Close()); err != nil {
-			t.Errorf("%+v: %v", tt, err)
-		}
-		if _, err := os.Stat(f.UndoLog); (err == nil) != tt.stays {
-			t.Errorf("%+v: %v", tt, err)
-		}
 	}
 }

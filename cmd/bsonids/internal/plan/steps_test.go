@@ -52,7 +52,7 @@ func TestFiles(t *testing.T) {
 		}
 		for pass := range 2 {
 			s := Step{Collection: name, Pass: pass}
-			for _, file := range append(s.Files("").names(), PlanFile, LedgerFile) {
+			for _, file := range []string{s.Files("").SkipList, s.Files("").UndoLog, PlanFile, LedgerFile} {
 				if name != names[0] && (file == PlanFile || file == LedgerFile) {
 					continue
 				}

@@ -25,7 +25,7 @@ type Request struct {
 	Version  string // of this program
 	TakeOver bool   // take over from a run that has not ended
 	LogSize  int64  // size of the undo log in bytes; 0 if there is none
-	Ledger   Ledger // of the conversion; nil if it has none
+	Ledger   Ledger // nil if there is none
 
 	// Agree, which may be nil, is called before each attempt to insert the document of the run, which it may change.
 	// An attempt fails if another run has begun since the record was read.
@@ -37,7 +37,7 @@ type Request struct {
 	Notice func(text string)
 }
 
-// Ledger knows the runs of a conversion. A run is in the ledger before it is in the record, so that a
+// Ledger knows the runs of a migration. A run is in the ledger before it is in the record, so that a
 // ledger that lacks one is an older copy.
 type Ledger interface {
 	Knows(run string) bool

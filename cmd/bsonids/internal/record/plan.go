@@ -3,7 +3,6 @@ package record
 import (
 	"context"
 	"errors"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -59,7 +58,7 @@ type Directory interface {
 	Migration() string // random id
 	Recorded() int64   // the epoch that the record has for certain; 0 if it may have none
 	MarkRecorded(epoch int64) error
-	Conversions() (names []string, all bool) // that it knows; all is false if files are missing or damaged
+	Conversions() []string // the names of those that it knows
 }
 
 // FindPlan returns the document of the migration, or nil if there is none. The error is an [*Error] if the
@@ -80,11 +79,7 @@ func FindPlan(ctx context.Context, db *mongo.Database, d Directory) (*Plan, erro
 	if err != nil {
 		return nil, err
 	}
-	known, all := d.Conversions()
-	if !all { // the missing file is named where it is needed
-		runs = nil
-	}
-	return p, p.fits(d.Recorded(), known, runs)
+	return p, p.fits(d.Recorded(), d.Conversions(), runs)
 }
 
 // fits returns an error if the document, which may be nil, and the directory do not fit. The directory knows a
@@ -100,7 +95,7 @@ func (p *Plan) fits(recorded int64, known []string, runs []*Run) error {
 	}
 	for _, r := range runs {
 		if r.Stands() && !slices.Contains(known, r.Conversion) {
-			return refuse(ErrOlder, "the directory is an older copy: it does not know %s, whose files are in %s", r, filepath.Dir(r.State))
+			return refuse(ErrOlder, "the directory is an older copy: it does not know %s, whose files are in %s", r, r.Directory)
 		}
 	}
 	return nil

@@ -77,7 +77,7 @@ type Run struct {
 
 	// BatchTimeout is an upper bound of the duration of a write, in nanoseconds.
 	BatchTimeout time.Duration `bson:"batchTimeout"`
-	State        string        `bson:"state,omitempty"`
+	Directory    string        `bson:"directory,omitempty"` // of the migration
 	UndoLog      string        `bson:"undoLog,omitempty"`
 	Lock         string        `bson:"lock,omitempty"` // of the directory of both files, as of FileID
 	UndoID       string        `bson:"undoId,omitempty"`

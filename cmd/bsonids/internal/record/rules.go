@@ -280,12 +280,12 @@ func standing(runs []*Run, want *Run) (r ledger.Record, last *Run) {
 
 // refuseLedger explains an error of package ledger about the run last.
 func refuseLedger(err error, last *Run) error {
-	text := "is not known to the state file, which is an older copy; use the latest one"
+	text := "is not known to the ledger, which is an older copy; use the latest one"
 	switch {
 	case errors.Is(err, ledger.ErrMore):
 		text = "has written more to its undo log than there is: the files are an older copy; only the latest undo log shows which values are converted"
 	case errors.Is(err, ledger.ErrMoved):
-		text = "goes on with another copy of the state file; end that run first"
+		text = "goes on with another copy of the ledger; end that run first"
 	}
 	return refuseFor(last, err, text, "")
 }

@@ -22,7 +22,7 @@ func (l *Lock) mayBeCopy(ctx context.Context, runs []*Run, q Request) error {
 	}
 	wait, err := ledger.Judge(have, was)
 	if wait && err == nil {
-		q.Notice("the state file may be a copy: waiting for " + lease.String() + ", in which " + last.String() + " would write")
+		q.Notice("the ledger may be a copy: waiting for " + lease.String() + ", in which " + last.String() + " would write")
 		if err := patience.Sleep(ctx, lease); err != nil {
 			return err
 		}

@@ -13,8 +13,8 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/report"
 )
 
-// Of returns the conversions of a plan by its files; those of a dump as in its last output.
-func Of(state *plan.State) ([]report.StepStatusOf, error) {
+// Of returns the conversions of a plan by its ledger; those of a dump as in its last output.
+func Of(state *plan.State) []report.StepStatusOf {
 	out := []report.StepStatusOf{}
 	if state.Plan.Dump != nil {
 		for i, st := range state.Plan.Steps() {
@@ -24,16 +24,13 @@ func Of(state *plan.State) ([]report.StepStatusOf, error) {
 			}
 			out = append(out, s)
 		}
-		return out, nil
+		return out
 	}
 	for _, st := range state.Steps() {
-		a, f, err := migration.StepOf(state, st)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, report.StepStatusOf{Step: a.Step, Conversion: f.Conversion, Counts: report.Counts{Changed: a.Documents, Skipped: a.Skipped}})
+		a := migration.StepOf(state, st)
+		out = append(out, report.StepStatusOf{Step: a.Step, Conversion: state.Of(st).Conversion, Counts: report.Counts{Changed: a.Documents, Skipped: a.Skipped}})
 	}
-	return out, nil
+	return out
 }
 
 // Record reads the record of a database. If steps is nil, the status has all conversions; otherwise these, to

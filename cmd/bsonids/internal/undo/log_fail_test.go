@@ -148,7 +148,7 @@ func TestLogInterrupted(t *testing.T) {
 		return f
 	}
 	s := &migration.Session{Client: u.s.Client, Messages: u.messages, Recording: migration.Recording{BatchTimeout: time.Minute, Halves: true}}
-	if r, err := Log(ctx, s, u.o, u.path); !errors.Is(err, context.Canceled) || r.Result.Restored != 3 {
+	if r, err := restore(ctx, s, u.o, u.what, u.state, u.path); !errors.Is(err, context.Canceled) || r.Result.Restored != 3 {
 		t.Errorf("%+v, %v", r, err)
 	}
 	if runs := u.runs(); len(runs) != 1 || runs[0].Outcome != record.Stopped {

@@ -17,6 +17,7 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds/kindstest"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/ledger"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/migration"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/progress"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
@@ -53,6 +54,8 @@ type undoing struct {
 	s             *memory.Server
 	coll          *mongo.Collection
 	before, after []bson.Raw
+	state         *convert.State
+	what          migration.Described
 	path, id      string
 	size          int64
 	o             Options
@@ -62,7 +65,16 @@ func converted(t *testing.T, to string) *undoing {
 	t.Helper()
 	u := &undoing{T: t, messages: new(messages), s: memory.Start(t), path: filepath.Join(t.TempDir(), "undo"), o: Options{Write: true, Batch: 3}}
 	u.coll = u.s.Client.Database("d").Collection("c")
-	u.before, u.after, u.id, u.size = written(t, u.path, convert.Identity{Database: "d", Collection: "c", Pairs: []kinds.Pair{{From: "javaLegacy", To: to}}}, "a", 5)
+	u.what = migration.Described{Conversion: kindstest.Conversion(t, rule.NewConversion, "javaLegacy", to),
+		ID: convert.Identity{Database: "d", Collection: "c", Pairs: []kinds.Pair{{From: "javaLegacy", To: to}}}}
+	u.before, u.after, u.id, u.size = written(t, u.path, u.what.ID, "a", 5)
+	u.state = &convert.State{Conversion: "first", Done: true, UndoID: u.id, UndoSize: u.size}
+	f, err := ledger.OpenFile(filepath.Join(t.TempDir(), "ledger"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = f.Close() })
+	u.state.SaveTo(f, "c/")
 	u.s.Put(u.coll, u.after...)
 	return u
 }
@@ -73,7 +85,7 @@ func written(t *testing.T, path string, of convert.Identity, field string, n int
 	t.Helper()
 	pair := of.Pairs[0]
 	c := kindstest.Conversion(t, rule.NewConversion, pair.From, pair.To)
-	l, err := convert.OpenUndoLog(path, of, "", 0)
+	l, err := convert.OpenUndoLog(path, convert.Header{ID: ledger.NewID(), Identity: of}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +111,7 @@ func written(t *testing.T, path string, of convert.Identity, field string, n int
 // undo undoes the log.
 func (u *undoing) undo() (report.UndoneStep, error) {
 	s := &migration.Session{Client: u.s.Client, Messages: u.messages, Recording: migration.Recording{Lock: "here", BatchTimeout: time.Minute, Halves: true}}
-	return Log(u.Context(), s, u.o, u.path)
+	return restore(u.Context(), s, u.o, u.what, u.state, u.path)
 }
 
 // same fails the test unless the documents are want.
@@ -153,10 +165,8 @@ func (u *undoing) mark() string {
 func TestLog(t *testing.T) {
 	for _, known := range []bool{true, false} {
 		u := converted(t, "standard")
-		conversion := u.id // that of the record is not known
 		if known {
 			u.insert(u.run())
-			conversion = "first"
 		}
 		all := len(u.runs())
 		u.o.Write = false
@@ -166,13 +176,13 @@ func TestLog(t *testing.T) {
 		}
 		u.same(u.after)
 		u.o.Write = true
-		if r, err = u.undo(); err != nil || !r.Begun || r.Result.Restored != 5 || r.Result.Accepted || u.mark() != "done" || u.ended != 2 {
+		if r, err = u.undo(); err != nil || !r.Begun || r.Result.Restored != 5 || r.Result.Accepted || u.mark() != "done" || u.state.Undone == "" || u.ended != 2 {
 			t.Errorf("%+v, %v, mark %q", r, err, u.mark())
 		}
 		u.same(u.before)
 		runs := u.runs()
 		last := runs[len(runs)-1]
-		if len(runs) != all+1 || last.Kind != record.Undo || last.Conversion != conversion || last.UndoID != u.id || last.UndoLog != u.path || last.Outcome != record.Done || last.Ended == nil ||
+		if len(runs) != all+1 || last.Kind != record.Undo || last.Conversion != "first" || last.UndoID != u.id || last.UndoLog != u.path || last.Outcome != record.Done || last.Ended == nil ||
 			!slices.EqualFunc(last.Pairs, []kinds.Pair{{From: "javaLegacy", To: "standard"}}, kinds.Pair.Equal) || last.Progress.Changed != 5 || last.UUID == nil || last.Lock != "here" {
 			t.Errorf("%+v", last)
 		}
@@ -183,42 +193,6 @@ func TestLog(t *testing.T) {
 			t.Error(u.warnings, u.totals)
 		}
 	}
-}
-
-// While another process undoes the log, only a dry undo reads it. A log of representations that nobody knows, or whose state file
-// cannot be looked for, is not undone.
-func TestLogThatCannotBeUsed(t *testing.T) {
-	u := converted(t, "standard")
-	other, err := convert.ReadUndoLogAlone(u.path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := u.undo(); !isUsage(err) || !strings.Contains(err.Error(), "another process") {
-		t.Error(err)
-	}
-	u.o.Write = false
-	if r, err := u.undo(); err != nil || r.Result.Restored != 5 {
-		t.Errorf("%+v, %v", r, err)
-	}
-	if err := other.Close(); err != nil {
-		t.Fatal(err)
-	}
-	u.o.Write = true
-	known := u.path
-	for name, tt := range map[string]struct {
-		from, state string
-		want        string
-	}{"kind": {"none", "", "none"}, "state": {"javaLegacy", filepath.Join(known, "state"), "not a directory"}} {
-		u.path = filepath.Join(t.TempDir(), name)
-		l, err := convert.OpenUndoLog(u.path, convert.Identity{Database: "d", Collection: "c", Pairs: []kinds.Pair{{From: tt.from, To: "standard"}}}, tt.state, 0)
-		if err := errors.Join(err, l.Close()); err != nil {
-			t.Fatal(err)
-		}
-		if r, err := u.undo(); err == nil || r.Begun || !strings.Contains(err.Error(), tt.want) {
-			t.Errorf("%s: %+v, %v", name, r, err)
-		}
-	}
-	u.same(u.after)
 }
 
 // A guard that does not refuse the old values does not forbid an undo.
@@ -311,7 +285,7 @@ func TestLogRefused(t *testing.T) {
 			r := u.run()
 			r.ID, r.Epoch, r.Kind = "c/2", 2, record.Undo
 			u.insert(r)
-			r.ID, r.Epoch, r.Kind, r.Conversion, r.UndoID, r.UndoLog = "c/3", 3, record.Convert, "second", "other", "/other/log"
+			r.ID, r.Epoch, r.Kind, r.Conversion, r.UndoID, r.Directory = "c/3", 3, record.Convert, "second", "other", "/other"
 			u.insert(r)
 		}, "/other; undo that one first", true},
 		"a guard": {func(u *undoing) {

@@ -116,15 +116,14 @@ func guardsDown(ctx context.Context, s *migration.Session, p *plan.Plan) error {
 
 // step undoes one conversion of a plan. A conversion into a new collection has nothing to undo.
 func step(ctx context.Context, s *migration.Session, o Options, state *plan.State, st plan.Step) (out report.UndoneStep, err error) {
-	of, _, err := migration.StepOf(state, st)
-	path := state.Files(st).UndoLog
-	switch _, missing := os.Stat(path); {
-	case st.Into != "":
-		err = nil
-	case err == nil && !errors.Is(missing, fs.ErrNotExist):
-		out, err = Log(ctx, s.Child(state.Plan.Namespace(st.Collection)), o, path)
+	path, of := state.Files(st).UndoLog, state.Of(st)
+	if _, missing := os.Stat(path); st.Into == "" && (of.Begun() || !errors.Is(missing, fs.ErrNotExist)) {
+		var what migration.Described
+		if what, err = migration.Describe(st.Identity(state.Plan.Database)); err == nil {
+			out, err = restore(ctx, s.Child(state.Plan.Namespace(st.Collection)), o, what, of, path)
+		}
 	}
-	out.Step = of.Step
+	out.Step = migration.StepOf(state, st).Step
 	return out, err
 }
 
@@ -132,12 +131,12 @@ func step(ctx context.Context, s *migration.Session, o Options, state *plan.Stat
 func inOrder(ctx context.Context, s *migration.Session, state *plan.State, o Options) error {
 	db := s.Client.Database(state.Plan.Database)
 	for _, st := range state.Steps() {
-		of, err := migration.StateOf(state, st)
-		if err != nil || st.Into != "" || of.UndoID == "" {
-			continue // nothing was changed, as far as the files tell
+		of := state.Of(st)
+		if st.Into != "" || of.UndoID == "" {
+			continue // nothing was changed, as far as the ledger tells
 		}
 		coll, log := db.Collection(st.Collection), record.Run{UndoID: of.UndoID, Migration: o.migration}
-		err = s.Do(ctx, func() error {
+		err := s.Do(ctx, func() error {
 			spec, err := server.FindCollection(ctx, coll)
 			if err != nil {
 				if failure.Explain(err, "").Kind == failure.Usage { // it does not exist, which the step says
@@ -154,24 +153,16 @@ func inOrder(ctx context.Context, s *migration.Session, state *plan.State, o Opt
 	return nil
 }
 
-// logsWhole returns the ids of the undo logs of the plan, and an error that names each of them, and each state
-// file, that is missing or lacks entries.
+// logsWhole returns the ids of the undo logs of the plan, and an error that names each of them that is missing or
+// lacks entries.
 func logsWhole(ctx context.Context, s *migration.Session, state *plan.State) (ids []string, err error) {
 	var broken []string
 	var cause error
-	add := func(err error) {
-		broken, cause = append(broken, migration.Nameless(err)), errors.Join(cause, err)
-	}
 	for _, st := range state.Steps() {
 		if st.Into != "" { // nothing was changed
 			continue
 		}
-		of, err := migration.StateOf(state, st)
-		if err != nil {
-			add(err)
-			continue
-		}
-		l := migration.LogOf(of)
+		l := migration.LogOf(st.Collection, state.Of(st))
 		if l.ID != "" {
 			ids = append(ids, l.ID)
 		}
@@ -183,7 +174,7 @@ func logsWhole(ctx context.Context, s *migration.Session, state *plan.State) (id
 			return nil, err
 		}
 		if err := l.In(state.Files(st).UndoLog); err != nil {
-			add(err)
+			broken, cause = append(broken, migration.Nameless(err)), errors.Join(cause, err)
 		}
 	}
 	if cause == nil {

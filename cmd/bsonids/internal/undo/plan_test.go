@@ -72,34 +72,29 @@ func applied(t *testing.T, p *plan.Plan, idle string, n int) *migrated {
 	if err != nil {
 		t.Fatal(err)
 	}
+	decided := make(map[string]*convert.State)
 	for _, st := range e.New {
-		m.convert(state.Files(st), st.Identity("d"), st, st.Collection == idle, n)
+		decided[st.Name()] = m.convert(state.Files(st), st, st.Collection == idle, n)
 	}
-	if err := errors.Join(state.Adopt(p, e.Steps), state.Close()); err != nil {
+	if err := errors.Join(state.Adopt(p, e.Steps, decided), state.Close()); err != nil {
 		t.Fatal(err)
 	}
 	return m
 }
 
-// convert makes the files of a step that is done, or has not begun, and its collection.
-func (m *migrated) convert(f plan.Files, id convert.Identity, st plan.Step, idle bool, n int) {
+// convert makes the undo log of a step that is done, or has not begun, and its collection. It returns the state.
+func (m *migrated) convert(f plan.Files, st plan.Step, idle bool, n int) *convert.State {
 	m.Helper()
-	s, err := convert.OpenState(f.State, id)
-	if err != nil {
-		m.Fatal(err)
-	}
-	s.Decisions = []decide.Decision{{From: st.Pairs[0].From}}
+	s := &convert.State{Decisions: []decide.Decision{{From: st.Pairs[0].From}}}
 	if !idle {
-		s.Done, s.Changed = true, 5
+		s.Done, s.Changed, s.Created = true, 5, st.Into != ""
 	}
 	if name := st.Collection; st.Into == "" && !idle {
-		m.before[name], m.after[name], s.UndoID, s.UndoSize = written(m.T, f.UndoLog, id, "v", n)
-		s.UndoLog, m.ids[name] = f.UndoLog, s.UndoID
-	}
-	if err := errors.Join(s.Save(), s.Close()); err != nil {
-		m.Fatal(err)
+		m.before[name], m.after[name], s.UndoID, s.UndoSize = written(m.T, f.UndoLog, st.Identity("d"), "v", n)
+		m.ids[name] = s.UndoID
 	}
 	m.s.Put(m.collection(st.Collection), m.after[st.Collection]...)
+	return s
 }
 
 func (m *migrated) collection(name string) *mongo.Collection {
@@ -270,8 +265,7 @@ func TestPlanBesideOthers(t *testing.T) {
 	}
 }
 
-// A collection that was not begun has nothing to restore, nor has a copy, without its state file, too. A state file of another that
-// is lost during the undo is an error.
+// A collection that was not begun has nothing to restore. An undo log that is lost during the undo is an error.
 func TestPlanNotBegun(t *testing.T) {
 	m := applied(t, &plan.Plan{Database: "d", To: "standard"}, "a", 5)
 	steps, restored, err := m.undo()
@@ -284,11 +278,7 @@ func TestPlanNotBegun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	of := state.Steps()
-	if err := os.Remove(state.Files(of[2]).State); err != nil || of[2].Into == "" {
-		t.Fatal(err)
-	}
-	files := state.Files(of[0]).State
+	files := state.Files(state.Steps()[0]).UndoLog
 	m.s.Before = func(name string, command bson.Raw) (f memory.Fault) {
 		if of, _ := command.Lookup(name).StringValueOK(); name == "update" && of == "b" {
 			_ = os.Remove(files)

@@ -1,12 +1,9 @@
-// Package undo restores what a conversion has changed: the values in an undo log, or those of all
-// conversions of a plan.
+// Package undo restores what the conversions of a plan have changed.
 package undo
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -35,39 +32,31 @@ type Options struct {
 type undo struct {
 	*migration.Session
 	Options
+	what migration.Described
 	path string
 	log  *convert.UndoReader
 	coll *mongo.Collection
 	spec *mongo.CollectionSpecification
 }
 
-// Log restores the values in the undo log at path, or finds what it would restore. The result, which lacks the
-// step, is valid with an error, too.
-func Log(ctx context.Context, s *migration.Session, o Options, path string) (u report.UndoneStep, err error) {
-	open := convert.ReadUndoLog
-	if o.Write {
-		open = convert.ReadUndoLogAlone
-	}
-	log, err := open(path)
+// restore restores the values in the undo log at path of a conversion, or finds what it would restore. The result, which
+// lacks the step, is valid with an error, too.
+func restore(ctx context.Context, s *migration.Session, o Options, what migration.Described, state *convert.State, path string) (u report.UndoneStep, err error) {
+	log, err := convert.ReadUndoLog(path)
 	if err != nil {
 		return u, failure.Usagef("%v", err)
 	}
 	defer func() { _ = log.Close() }()
-	id := log.Identity
-	namespace := id.Database + "." + id.Collection
+	namespace := what.ID.Database + "." + what.ID.Collection
 	s.About(namespace)
-	d, err := migration.Describe(id)
-	if err != nil {
-		return u, failure.Usagef("%s: %v", path, err)
-	}
-	w := &undo{Session: s, Options: o, path: path, log: log, coll: s.Client.Database(id.Database).Collection(id.Collection)}
-	expected := migration.LogBehind(log)
+	w := &undo{Session: s, Options: o, what: what, path: path, log: log, coll: s.Client.Database(what.ID.Database).Collection(what.ID.Collection)}
+	expected := migration.LogOf(what.ID.Collection, state)
 	for _, f := range []func() error{
 		func() (err error) {
 			if w.spec, err = server.FindCollection(ctx, w.coll); err != nil || !w.Write {
 				return err
 			}
-			return migration.NotGuarded(ctx, w.coll, w.spec.UUID, d.Conversion, true, false)
+			return migration.NotGuarded(ctx, w.coll, w.spec.UUID, what.Conversion, true, false)
 		},
 		func() (err error) {
 			if expected, err = expected.InRecord(ctx, w.coll.Database()); err != nil {
@@ -84,7 +73,7 @@ func Log(ctx context.Context, s *migration.Session, o Options, path string) (u r
 			return u, err
 		}
 	}
-	of := convert.Options{Conversion: d.Conversion, Part: d.Part, Query: d.Query, Batch: w.Batch, Pace: w.Pace, Patience: w.Patience, UUID: w.spec.UUID}
+	of := convert.Options{Conversion: what.Conversion, Part: what.Part, Query: what.Query, Batch: w.Batch, Pace: w.Pace, Patience: w.Patience, UUID: w.spec.UUID}
 	var run *migration.Claim
 	if w.Write {
 		err = w.Do(ctx, func() (err error) {
@@ -96,9 +85,10 @@ func Log(ctx context.Context, s *migration.Session, o Options, path string) (u r
 		}
 		defer func() { err = errors.Join(err, run.End(err)) }()
 		of.Check = run.Check
-		// Mark the log before the first value is restored, so that the conversion is not resumed,
+		// The log is marked before the first value is restored, so that the conversion is not resumed,
 		// whatever happens next.
-		if err := errors.Join(log.Mark(time.Now(), false), log.MarkStates(time.Now())); err != nil {
+		state.Undone = time.Now().UTC().Format(time.RFC3339)
+		if err := errors.Join(log.Mark(time.Now(), false), state.Save()); err != nil {
 			return u, migration.FileError(err)
 		}
 	}
@@ -142,12 +132,12 @@ func last(ctx context.Context, coll *mongo.Collection, uuid *bson.Binary, of rec
 		return err
 	}
 	return failure.Usagef("%s is the log of an earlier conversion: since then, %s has converted values, and has its files in %s; undo that one first",
-		path, since, filepath.Dir(cmp.Or(since.State, since.UndoLog)))
+		path, since, since.Directory)
 }
 
 // beside warns about other conversions, which may have written the values that the log does not have.
 func (w *undo) beside(ctx context.Context) error {
-	logs, err := record.Beside(ctx, w.coll.Database(), record.Run{Collection: w.coll.Name(), UUID: w.spec.UUID, Pairs: w.log.Identity.Pairs, Part: w.log.Identity.Part}, append(slices.Clone(w.own), w.log.ID))
+	logs, err := record.Beside(ctx, w.coll.Database(), record.Run{Collection: w.coll.Name(), UUID: w.spec.UUID, Pairs: w.what.ID.Pairs, Part: w.what.ID.Part}, append(slices.Clone(w.own), w.log.ID))
 	if migration.Denied(err) {
 		return nil
 	}
@@ -160,8 +150,8 @@ func (w *undo) beside(ctx context.Context) error {
 // begin begins the undo in the record, and records there that the conversion is no longer in
 // effect.
 func (w *undo) begin(ctx context.Context, conversion string) (*migration.Claim, error) {
-	id := w.log.Identity
-	run := record.Run{Kind: record.Undo, Collection: id.Collection, UUID: w.spec.UUID, Conversion: cmp.Or(conversion, w.log.ID), Pairs: id.Pairs, Part: id.Part, UndoLog: migration.Absolute(w.path), UndoID: w.log.ID}
+	id := w.what.ID
+	run := record.Run{Kind: record.Undo, Collection: id.Collection, UUID: w.spec.UUID, Conversion: conversion, Pairs: id.Pairs, Part: id.Part, UndoLog: migration.Absolute(w.path), UndoID: w.log.ID}
 	c, err := w.Claim(ctx, w.coll.Database(), record.Request{Run: run, LogSize: w.log.Size()})
 	if err != nil {
 		return nil, err

@@ -25,7 +25,7 @@ func TestNoLog(t *testing.T) {
 	}
 	for _, path := range []string{filepath.Join(dir, "none"), text, dir} {
 		for _, write := range []bool{false, true} {
-			u, err := Log(context.Background(), &migration.Session{}, Options{Write: write}, path)
+			u, err := restore(context.Background(), &migration.Session{}, Options{Write: write}, migration.Described{}, nil, path)
 			if !isUsage(err) || u.Begun || u.Result.Restored != 0 {
 				t.Errorf("%s, write %v: got %+v, %v", path, write, u, err)
 			}

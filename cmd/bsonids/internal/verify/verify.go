@@ -34,18 +34,18 @@ func Plan(ctx context.Context, s *migration.Session, state *plan.State, allowCha
 
 // step verifies one conversion of a plan. allowChanged accepts documents that other programs changed or deleted since.
 func step(ctx context.Context, s *migration.Session, state *plan.State, st plan.Step, allowChanged bool) (out report.StepProof, err error) {
-	done, of, err := migration.StepOf(state, st)
-	out.Step = done.Step
-	if err != nil || done.Status == report.NotBegun || done.Status == report.WasUndone {
-		return out, err
+	of := state.Of(st)
+	out.Step = migration.StepOf(state, st).Step
+	if out.Status == report.NotBegun || out.Status == report.WasUndone {
+		return out, nil
 	}
-	what, err := migration.Describe(of.Identity)
+	what, err := migration.Describe(st.Identity(state.Plan.Database))
 	if err != nil {
 		return out, err
 	}
 	f := state.Files(st)
 	if err := what.Conversion.Decide(of.Decisions); err != nil {
-		return out, failure.Usagef("the state file %s: %v", f.State, err)
+		return out, failure.Usagef("%s: %v", state.Dir(), err)
 	}
 	var log *convert.UndoReader // nil for a copy
 	if f.UndoLog != "" {
@@ -56,16 +56,13 @@ func step(ctx context.Context, s *migration.Session, state *plan.State, st plan.
 		if m := log.Undone(); m != nil {
 			return out, failure.Usagef("the undo log %s: %s; there is no conversion to verify", f.UndoLog, m)
 		}
-		if err := migration.IsOf("the undo log "+f.UndoLog, log.Identity, of.Identity); err != nil {
-			return out, err
-		}
 	}
 	db := s.Client.Database(state.Plan.Database)
 	coll, namespace := db.Collection(st.Collection), state.Plan.Namespace(st.Collection)
 	s = s.Child(namespace)
 	var total int64
 	var spec *mongo.CollectionSpecification
-	expected := migration.LogOf(of)
+	expected := migration.LogOf(st.Collection, of)
 	old, fresh, exchanged, dropped := st.Collection, st.Into, "", false // the last two are of a cutover
 	err = s.Do(ctx, func() (err error) {
 		if log == nil {
@@ -84,7 +81,7 @@ func step(ctx context.Context, s *migration.Session, state *plan.State, st plan.
 		}
 		if log == nil {
 			_, err = server.FindCollection(ctx, db.Collection(fresh))
-		} else if expected, err = migration.LogOf(of).InRecord(ctx, db); err == nil {
+		} else if expected, err = migration.LogOf(st.Collection, of).InRecord(ctx, db); err == nil {
 			if err = log.Covers(expected.ID, expected.Size); err != nil {
 				err = migration.IncompleteLogs(migration.Nameless(err), "nothing is proven", err)
 			}
