@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"slices"
 	"time"
@@ -44,7 +45,7 @@ func ReadUndoLog(path string) (*UndoReader, error) {
 	}
 	u := &UndoReader{file: f}
 	if u.Header, u.begin, err = readHeader(f); err == nil && u.begin == 0 {
-		err = errors.New("not an undo log: it is empty, or it has no whole record")
+		err = unmade{}
 	}
 	if err == nil {
 		u.mark, u.void, u.end, err = scanLog(f, u.Header, u.begin)
@@ -55,6 +56,13 @@ func ReadUndoLog(path string) (*UndoReader, error) {
 	u.start()
 	return u, nil
 }
+
+// unmade is the error of a log without a first record, which a process that was killed while it made the log has left. It is
+// as if there were none.
+type unmade struct{}
+
+func (unmade) Error() string        { return "not an undo log: it is empty, or it has no whole record" }
+func (unmade) Is(target error) bool { return target == fs.ErrNotExist }
 
 // readHeader returns the header and the offset of its end, which is 0 if the file has none.
 func readHeader(f journal.File) (h Header, begin int64, err error) {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io/fs"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -116,11 +115,13 @@ func guardsDown(ctx context.Context, s *migration.Session, p *plan.Plan) error {
 
 // step undoes one conversion of a plan. A conversion into a new collection has nothing to undo.
 func step(ctx context.Context, s *migration.Session, o Options, state *plan.State, st plan.Step) (out report.UndoneStep, err error) {
-	path, of := state.Files(st).UndoLog, state.Of(st)
-	if _, missing := os.Stat(path); st.Into == "" && (of.Begun() || !errors.Is(missing, fs.ErrNotExist)) {
+	if of := state.Of(st); st.Into == "" {
 		var what migration.Described
 		if what, err = migration.Describe(st.Identity(state.Plan.Database)); err == nil {
-			out, err = restore(ctx, s.Child(state.Plan.Namespace(st.Collection)), o, what, of, path)
+			out, err = restore(ctx, s.Child(state.Plan.Namespace(st.Collection)), o, what, of, state.Files(st).UndoLog)
+		}
+		if !of.Begun() && errors.Is(err, fs.ErrNotExist) {
+			err = nil
 		}
 	}
 	out.Step = migration.StepOf(state, st).Step

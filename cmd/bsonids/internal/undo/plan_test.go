@@ -330,3 +330,27 @@ func TestPlanOfGuard(t *testing.T) {
 func (m *migrated) guarded(name string) bool {
 	return slices.ContainsFunc(m.s.Documents(m.collection(record.Name)), func(doc bson.Raw) bool { return doc.Lookup("_id").StringValue() == name+"/guard" })
 }
+
+// A log of which a process was killed while it made it restores nothing, if the conversion has not begun by the ledger, and is damaged otherwise.
+func TestPlanOfUnmadeLog(t *testing.T) {
+	for _, of := range []string{"idle", "begun"} {
+		for _, size := range []int64{0, 5} {
+			m := applied(t, &plan.Plan{Database: "d", To: "standard"}, map[string]string{"idle": "a"}[of], 5)
+			state, err := plan.LockState(m.dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			st := state.Steps()[0]
+			if of == "idle" {
+				err = state.Of(st).BeginUndoLog()
+			}
+			path := state.Files(st).UndoLog
+			if err := errors.Join(err, state.Close(), os.WriteFile(path, []byte("bsonids undo log")[:size], 0o600)); err != nil {
+				t.Fatal(err)
+			}
+			if _, restored, err := m.undo(); restored != (of == "idle") || (err == nil) != restored || err != nil && !strings.Contains(err.Error(), path) {
+				t.Errorf("%s, %d bytes: %v, %v", of, size, restored, err)
+			}
+		}
+	}
+}

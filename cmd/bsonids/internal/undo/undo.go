@@ -44,7 +44,7 @@ type undo struct {
 func restore(ctx context.Context, s *migration.Session, o Options, what migration.Described, state *convert.State, path string) (u report.UndoneStep, err error) {
 	log, err := convert.ReadUndoLog(path)
 	if err != nil {
-		return u, failure.Usagef("%v", err)
+		return u, migration.FileError(err)
 	}
 	defer func() { _ = log.Close() }()
 	namespace := what.ID.Database + "." + what.ID.Collection
