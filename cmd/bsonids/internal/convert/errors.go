@@ -3,7 +3,6 @@
 package convert
 
 import (
-	"errors"
 	"fmt"
 )
 
@@ -32,9 +31,5 @@ func (e *RecordError) Error() string { return fmt.Sprintf("%s %s: %v", e.Record,
 
 // Unwrap returns the underlying error.
 func (e *RecordError) Unwrap() error { return e.Err }
-
-func (l *UndoLog) fail(reason string) error {
-	return &RecordError{UndoRecord, l.file.Name(), errors.New(reason)}
-}
 
 func (u *UndoReader) fail(err error) error { return &RecordError{UndoRecord, u.file.Name(), err} }
