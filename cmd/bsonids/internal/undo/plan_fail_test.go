@@ -195,3 +195,35 @@ func TestPlanLedgerFails(t *testing.T) {
 		m.same("b", m.before)
 	}
 }
+
+// A plan is not undone while a later conversion of another migration has the values of one of its collections. What another
+// migration did with a copy, or with a collection that was not begun, does not matter.
+func TestPlanInOrder(t *testing.T) {
+	for _, tt := range []struct {
+		of, idle string
+		refused  bool
+	}{{"b", "", true}, {"b", "b", false}, {"c", "", false}} {
+		m := applied(t, &plan.Plan{Database: "d", To: "standard"}, tt.idle, 5)
+		ended := time.Now().Add(-time.Hour)
+		run := record.Run{Kind: record.Convert, Collection: tt.of, Started: ended, Updated: ended, Ended: &ended, Outcome: record.Done, Progress: record.Progress{Changed: 1}}
+		first, later := run, run
+		first.ID, first.Epoch, first.UndoID, first.Pairs = tt.of+"/1", 1, m.ids[tt.of], []kinds.Pair{{From: "javaLegacy", To: "standard"}}
+		later.ID, later.Epoch, later.UndoID, later.Pairs = tt.of+"/2", 2, "later", []kinds.Pair{{From: "standard", To: "csharpLegacy"}}
+		later.Migration, later.Directory = "another", "/later"
+		m.insert(first)
+		m.insert(later)
+		begun := false
+		m.putBack = func() error {
+			begun = true
+			return nil
+		}
+		_, restored, err := m.undo()
+		if refused := isUsage(err) && strings.Contains(err.Error(), "/later"); refused != tt.refused || restored == tt.refused || begun == tt.refused {
+			t.Errorf("%+v: got %v, restored %v, put back %v", tt, err, restored, begun)
+		}
+		if tt.refused {
+			m.same("a", m.after)
+			m.same("b", m.after)
+		}
+	}
+}
