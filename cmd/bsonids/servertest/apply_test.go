@@ -209,7 +209,7 @@ func TestApplyOnFullDisk(t *testing.T) {
 		mongotest.Skip(t, "no limit on the size of files")
 	}
 	m := newMixedShop(t, mongotest.Start(t), 60)
-	if m.goesOn(t, failure.ExitFailed, []int{0, 2, 8, 12, 20}, func(blocks int, args ...string) result { return confined(t, m.s, blocks, args...) }) == 0 {
+	if m.goesOn(t, failure.ExitFailed, []int{0, 8, 12, 20, 28, 36}, func(blocks int, args ...string) result { return confined(t, m.s, blocks, args...) }) == 0 {
 		t.Error("no disk was full between the first and the last write")
 	}
 }
