@@ -179,7 +179,7 @@ func (m mixedShop) goesOn(t *testing.T, code int, limits []int, limited func(n i
 		verb string
 		want map[string]map[string]bson.Raw
 	}{{"apply", m.want}, {"undo", m.before}} {
-		args := []string{step.verb, m.dir, "--write", "--batch", "5", "--retry-for", "0s", "--batch-timeout", "1s"}
+		args := []string{step.verb, m.dir, "--write", "--batch", "5", "--retry-for", "0s", "--batch-timeout", "3s"}
 		for _, n := range limits {
 			r := limited(n, args...)
 			if r.code == failure.ExitOK {
@@ -209,7 +209,7 @@ func TestApplyOnFullDisk(t *testing.T) {
 		mongotest.Skip(t, "no limit on the size of files")
 	}
 	m := newMixedShop(t, mongotest.Start(t), 60)
-	if m.goesOn(t, failure.ExitFailed, []int{0, 8, 12, 20, 28, 36}, func(blocks int, args ...string) result { return confined(t, m.s, blocks, args...) }) == 0 {
+	if m.goesOn(t, failure.ExitFailed, []int{0, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30, 32, 34, 36}, func(blocks int, args ...string) result { return confined(t, m.s, blocks, args...) }) == 0 {
 		t.Error("no disk was full between the first and the last write")
 	}
 }

@@ -6,10 +6,13 @@ import (
 
 	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/server"
+	"github.com/bsonids/bsonids/integration/mongotest"
 	"github.com/bsonids/bsonids/uuidrep"
 )
 
@@ -46,7 +49,11 @@ func TestConvertedElsewhere(t *testing.T) {
 			c := inField(t, "csharpLegacy", map[string][]uuid.UUID{"javaLegacy": odd(20)}, vouched, copiedInto("c", tt.into))
 			c.ok(applyBatches)
 			for m := tt.move; len(m) > 0; m = m[2:] {
+				is := identity(t, c.db.Collection(m[0]))
 				rename(t, c.db, m[0], m[1])
+				if !identity(t, c.db.Collection(m[1])).Equal(is) {
+					mongotest.Skip(t, "the server gives a collection that is renamed another UUID, and nothing tells that it was")
+				}
 			}
 			before := all(t, c.db.Collection(tt.is))
 			again := c.in(prepared(t, c.s, "csharpLegacy", vouched, alone(tt.is), accepted))
@@ -58,6 +65,16 @@ func TestConvertedElsewhere(t *testing.T) {
 			equal(t, all(t, c.db.Collection(tt.is)), before)
 		})
 	}
+}
+
+// identity returns the UUID of a collection.
+func identity(t *testing.T, coll *mongo.Collection) bson.Binary {
+	t.Helper()
+	spec, err := server.FindCollection(t.Context(), coll)
+	if err != nil || spec.UUID == nil {
+		t.Fatalf("%+v, %v", spec, err)
+	}
+	return *spec.UUID
 }
 
 // A cutover puts a copy in place. What it converted within one subtype, and what was converted before it in place, is not
