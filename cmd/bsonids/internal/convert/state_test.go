@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
@@ -84,6 +85,25 @@ func TestBeginUndoLog(t *testing.T) {
 		}
 		if s.UndoID != id || len(id) != 16 || strings.Trim(id, "0123456789abcdef") != "" || string(f.Facts("c/")["undoId"]) != strconv.Quote(id) {
 			t.Errorf("%q, %q", id, s.UndoID)
+		}
+		if err := f.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// The ledger has each run, and the time of the server at which the first one began.
+func TestBegin(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "ledger")
+	first := time.Date(2020, 1, 2, 3, 4, 5, 6e6, time.FixedZone("", 3600)) // no clock of this machine
+	for i, run := range []string{"r1", "r2"} {
+		s, f := openState(t, path)
+		if err := errors.Join(s.Begin(run, first.Add(time.Duration(i)*time.Hour)), f.Close()); err != nil {
+			t.Fatal(err)
+		}
+		s, f = openState(t, path)
+		if s.Began == nil || !s.Began.Equal(first) || !s.Knows(run) || s.Knows("r3") {
+			t.Errorf("%s: %+v", run, s)
 		}
 		if err := f.Close(); err != nil {
 			t.Fatal(err)

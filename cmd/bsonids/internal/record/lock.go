@@ -41,7 +41,7 @@ type Request struct {
 // ledger that lacks one is an older copy.
 type Ledger interface {
 	Knows(run string) bool
-	Begin(run string) error
+	Begin(run string, at time.Time) error
 }
 
 // Lock is a run that has begun. It is safe for concurrent use.
@@ -119,7 +119,7 @@ func Begin(ctx context.Context, db *mongo.Database, q Request) (*Lock, error) {
 		}
 		l.run.ID, l.run.TakesOver, l.run.Started, l.run.Updated = id(l.run.Collection, l.run.Epoch), v.takesOver, now, now
 		if q.Ledger != nil && !q.Ledger.Knows(l.run.By.Token) {
-			if err := q.Ledger.Begin(l.run.By.Token); err != nil {
+			if err := q.Ledger.Begin(l.run.By.Token, now); err != nil {
 				return nil, err
 			}
 		}

@@ -13,7 +13,8 @@ import (
 )
 
 // Restore inserts a run of a conversion that has ended, if the record has no run of it that knows as much. It
-// reports whether it did. Later runs are told from earlier ones by Started, which is now if it is zero. The ledger of the conversion has the id of the run first.
+// reports whether it did. Later runs are told from earlier ones by Started, which is now if it is zero. The ledger has the
+// id of the run first.
 func Restore(ctx context.Context, db *mongo.Database, r Run, l Ledger, version string) (bool, error) {
 	coll, err := open(ctx, db)
 	if err != nil {
@@ -39,7 +40,7 @@ func Restore(ctx context.Context, db *mongo.Database, r Run, l Ledger, version s
 		r.Started = now
 	}
 	r.Reason = "restored from the directory of the migration"
-	if err := l.Begin(r.By.Token); err != nil {
+	if err := l.Begin(r.By.Token, now); err != nil {
 		return false, err
 	}
 	_, err = coll.InsertOne(ctx, r)

@@ -180,8 +180,8 @@ func TestConflict(t *testing.T) {
 // runsOf is a ledger that knows runs.
 type runsOf []string
 
-func (r runsOf) Knows(run string) bool { return slices.Contains(r, run) }
-func (r runsOf) Begin(string) error    { return nil }
+func (r runsOf) Knows(run string) bool         { return slices.Contains(r, run) }
+func (r runsOf) Begin(string, time.Time) error { return nil }
 
 // A ledger that lacks the last run of its conversion is an older copy. Runs of other conversions, and undos,
 // do not count.
