@@ -68,12 +68,8 @@ func (p *Pages) Next(ctx context.Context) ([]bson.Raw, error) {
 // Each calls visit for each page, in order. While the server is lost, it asks for a page again, as long as
 // patient allows.
 func (p *Pages) Each(ctx context.Context, patient *patience.Patience, visit func(docs []bson.Raw) error) error {
-	next := func(ctx context.Context) (docs []bson.Raw, err error) {
-		err = patient.Do(ctx, func() (err error) {
-			docs, err = p.Next(ctx)
-			return err
-		})
-		return docs, err
+	next := func(ctx context.Context) ([]bson.Raw, error) {
+		return patience.Ask(ctx, patient, func() ([]bson.Raw, error) { return p.Next(ctx) })
 	}
 	if p.Ahead {
 		var stop func()

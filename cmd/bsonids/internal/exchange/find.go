@@ -184,10 +184,11 @@ func allParts(runs []*record.Run) ([]*record.Run, error) {
 func (e *Exchange) conversions(ctx context.Context, c *record.Cutover) (map[string]rule.Conversion, error) {
 	out := make(map[string]rule.Conversion)
 	for _, x := range c.Collections {
-		c, err := patience.Ask(ctx, e.Patience, func() (rule.Conversion, error) { return e.conversion(ctx, x.Run) })
-		if out[x.Name] = c; err != nil {
+		conv, err := patience.Ask(ctx, e.Patience, func() (rule.Conversion, error) { return e.conversion(ctx, x.Run) })
+		if err != nil {
 			return nil, fmt.Errorf("reading the conversion of %s from %s: %w", x.Name, record.Name, err)
 		}
+		out[x.Name] = conv
 	}
 	return out, nil
 }
