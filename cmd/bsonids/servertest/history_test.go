@@ -36,7 +36,7 @@ func TestConvertedElsewhere(t *testing.T) {
 	for name, tt := range map[string]struct {
 		into   string // of the first plan
 		move   []string
-		is     string // where the values are
+		is     string // the collection that has the values
 		refuse bool
 	}{
 		"renamed":                      {"", []string{"c", "d"}, "d", true},

@@ -32,7 +32,7 @@ func TestProofOfOneSubtype(t *testing.T) {
 }
 
 // Within one subtype, a value that looks converted and has no line is a difference, unless it was left
-// and listed. The skip list is read where it is, also after the directory was moved.
+// and listed. The skip list of the directory is read, also after the directory was moved.
 func TestProofOfConvertedValueWithoutLine(t *testing.T) {
 	c := newScene(t, 40, uuidrep.JavaLegacy, uuidrep.CSharpLegacy)
 	another := func(i int) { // a value of another service, in the new order
