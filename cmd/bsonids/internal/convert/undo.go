@@ -152,23 +152,27 @@ func (res *Undone) attempt(ctx context.Context, coll *mongo.Collection, b []Entr
 		return nil, err
 	}
 	defer cancel()
-	ids := make([]bson.RawValue, len(b))
-	for i, e := range b {
-		ids[i] = e.ID
+	type plan struct {
+		rule.Plan
+		lost []rule.Change
+		err  error
 	}
-	docs, err := documents.ByID(ctx, coll, ids, nil, nil)
+	plans, err := eachIn(ctx, coll, b, func(e Entry, doc bson.Raw) (p plan) {
+		p.Plan, p.lost, p.err = e.wayBack(doc)
+		return p
+	})
 	if err != nil {
 		return nil, err
 	}
 	var models []mongo.WriteModel
 	var back []wayBack
 	for _, e := range b {
-		doc, ok := docs[documents.Key(e.ID)]
+		p, ok := plans[e.offset]
 		if !ok {
 			res.Gone++
 			continue
 		}
-		p, lost, err := e.wayBack(doc)
+		lost, err := p.lost, p.err
 		switch {
 		case err != nil:
 			res.leave(o.Conversion, e, e.Changes, err.Error())

@@ -124,6 +124,34 @@ func (u *undoing) onUpdate(f func(n int) memory.Fault) {
 	}
 }
 
+// Of large documents, only a page is in the memory: 32 MiB, and one document. They are restored, and a proof finds those that are not converted.
+func TestLargeDocuments(t *testing.T) {
+	u := converted(t, "standard", 11)
+	for id := range u.before {
+		u.change(int32(id+1), bson.D{{Key: "large", Value: make([]byte, 4<<20)}})
+	}
+	u.change(11, bson.D{{Key: "a", Value: "another"}})
+	pages := 0
+	u.s.Before = func(name string, command bson.Raw) memory.Fault {
+		if _, err := command.LookupErr("filter", "_id", "$in"); name == "find" && err == nil {
+			pages++
+		} else if _, err := command.LookupErr("filter", "$and", "1", "_id", "$in"); name == "find" && err == nil {
+			pages++
+		}
+		return memory.Fault{}
+	}
+	proof := Verification{Conversion: u.o.Conversion, Undo: u.log, Progress: func(int) {}, Listed: true}
+	v, err := proof.Verify(t.Context(), u.coll)
+	if err != nil || v.Proven != 10 || v.Changed != 1 || pages < 2 {
+		t.Errorf("%+v in %d pages, %v", v, pages, err)
+	}
+	u.o.Batch, pages = 1000, 0
+	u.count(u.undo(), Undone{Entries: 11, Restored: 11, Changed: 1, Left: 1, Unrestored: 1}, `{"$numberInt":"11"} a: another program changed`)
+	if pages < 2 {
+		t.Errorf("%d pages", pages)
+	}
+}
+
 // Whatever the size of a batch, all documents are afterwards as they were, in one command for each batch. Dry, the same is counted and
 // nothing changes.
 func TestUndo(t *testing.T) {

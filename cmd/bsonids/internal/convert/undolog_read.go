@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,7 +12,9 @@ import (
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
 
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/bulk"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/documents"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/files"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/journal"
@@ -242,14 +245,14 @@ func stillUnmet(u *UndoReader, all []unmet) ([]unmet, error) {
 	return slices.DeleteFunc(all, func(o unmet) bool { return last[documents.Key(o.id)][o.path] > o.offset }), nil
 }
 
-// entries calls f with batches of at most size entries that are not void. A batch never has two
-// entries about one document, which two runs may have written.
+// entries calls f with batches of at most size entries that are not void, and of about as many bytes as one update.
+// A batch never has two entries about one document, which two runs may have written.
 func entries(u *UndoReader, size int, f func([]Entry) error) error {
 	var b []Entry
 	held := make(map[string]bool, size) // the documents in b
 	err := u.each(func(e Entry) error {
 		id := documents.Key(e.ID)
-		if len(b) == size || held[id] {
+		if len(b) == size || held[id] || len(b) > 0 && e.offset-b[0].offset > bulk.MaxUpdate {
 			if err := f(b); err != nil {
 				return err
 			}
@@ -264,6 +267,25 @@ func entries(u *UndoReader, size int, f func([]Entry) error) error {
 		return err
 	}
 	return f(b)
+}
+
+// eachIn returns what of returns for each of the entries whose document there is, by their offsets.
+func eachIn[T any](ctx context.Context, coll *mongo.Collection, all []Entry, of func(e Entry, doc bson.Raw) T) (map[int64]T, error) {
+	ids, about := make([]bson.RawValue, len(all)), make(map[string][]Entry, len(all))
+	for i, e := range all {
+		key := documents.Key(e.ID)
+		ids[i], about[key] = e.ID, append(about[key], e)
+	}
+	found := make(map[int64]T, len(all))
+	err := documents.EachByID(ctx, coll, ids, nil, nil, func(docs []bson.Raw) error {
+		for _, doc := range docs {
+			for _, e := range about[documents.Key(doc.Lookup("_id"))] {
+				found[e.offset] = of(e, doc)
+			}
+		}
+		return nil
+	})
+	return found, err
 }
 
 // wayBack returns the plan that restores the values of the entry in doc, and the changes that it cannot

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/journal"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds/kindstest"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
 )
 
 var errUndoTest = errors.New("failing")
@@ -142,6 +144,25 @@ func TestBatchesOfEntries(t *testing.T) {
 		}
 		closed(t, u)
 	}
+}
+
+// A batch has about as many bytes as one update: 16 MiB, and one entry.
+func TestBatchesOfLargeEntries(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "undo")
+	l := newLog(t, path)
+	for i := range 7 {
+		change := rule.Change{Path: strings.Repeat("p", 6<<20), Old: rule.Null, New: rule.Null}
+		p := Planned{Plan: rule.Plan{ID: bson.RawValue{Type: bson.TypeInt32, Value: []byte{byte(i), 0, 0, 0}}, Changes: []rule.Change{change}}}
+		if err := l.Append([]Planned{p}, func(Planned) bool { return false }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	closed(t, l)
+	u, got := openLog(t, path), []int(nil)
+	if err := entries(u, 1000, func(b []Entry) error { got = append(got, len(b)); return nil }); err != nil || !slices.Equal(got, []int{3, 3, 1}) {
+		t.Errorf("batches of %d entries, %v", got, err)
+	}
+	closed(t, u)
 }
 
 // The way back of an entry has its changes in the document that they made.

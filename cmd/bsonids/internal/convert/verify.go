@@ -12,6 +12,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/bulk"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/documents"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/hashset"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/patience"
@@ -180,22 +181,16 @@ func (p *Verification) entries(ctx context.Context, coll *mongo.Collection, v *V
 	var left []unmet
 	var asked []Entry
 	ask := func() error {
-		ids := make([]bson.RawValue, len(asked))
-		for i, e := range asked {
-			ids[i] = e.ID
-		}
-		docs, err := patience.Ask(ctx, p.Patience, func() (map[string]bson.Raw, error) { return documents.ByID(ctx, coll, ids, nil, nil) })
+		found, err := patience.Ask(ctx, p.Patience, func() (map[int64][]unmet, error) { return eachIn(ctx, coll, asked, Entry.unmet) })
 		if err != nil {
 			return err
 		}
 		for _, e := range asked {
-			doc, ok := docs[documents.Key(e.ID)]
-			if !ok {
+			more, ok := found[e.offset]
+			switch {
+			case !ok:
 				v.Gone++
-				continue
-			}
-			more := e.unmet(doc)
-			if len(more) == 0 {
+			case len(more) == 0:
 				v.Proven++
 			}
 			left = append(left, more...)
@@ -211,7 +206,7 @@ func (p *Verification) entries(ctx context.Context, coll *mongo.Collection, v *V
 			v.Proven++
 			return nil
 		}
-		if asked = append(asked, e); len(asked) == batchSize {
+		if asked = append(asked, e); len(asked) == batchSize || e.offset-asked[0].offset > bulk.MaxUpdate {
 			return ask()
 		}
 		return nil

@@ -3,7 +3,6 @@ package documents
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
@@ -18,25 +17,37 @@ func Key(id bson.RawValue) string { return string(byte(id.Type)) + string(id.Val
 // ByID returns the documents with the ids that match the filter, in a map whose keys are those of [Key]. The filter
 // and the projection may be nil.
 func ByID(ctx context.Context, coll *mongo.Collection, ids []bson.RawValue, filter, projection bson.D) (map[string]bson.Raw, error) {
-	ctx = patience.Undated(ctx)
-	if len(ids) == 0 {
-		return map[string]bson.Raw{}, nil
+	found := make(map[string]bson.Raw, len(ids))
+	err := EachByID(ctx, coll, ids, filter, projection, func(docs []bson.Raw) error {
+		for _, doc := range docs {
+			found[Key(doc.Lookup("_id"))] = doc
+		}
+		return nil
+	})
+	return found, err
+}
+
+// maxAsked is the size in bytes of the ids that one query has. A larger one is asked for alone.
+const maxAsked = 8 << 20
+
+// EachByID calls visit for each page of what [ByID] returns: together, documents may be larger than the memory.
+func EachByID(ctx context.Context, coll *mongo.Collection, ids []bson.RawValue, filter, projection bson.D, visit func(docs []bson.Raw) error) error {
+	for len(ids) > 0 {
+		n, size := 0, 0
+		for ; n < len(ids) && (n == 0 || size+len(ids[n].Value) <= maxAsked); n++ {
+			size += len(ids[n].Value) + 16 // with its place in the array
+		}
+		find := bson.D{{Key: "_id", Value: bson.D{{Key: "$in", Value: ids[:n]}}}}
+		if len(filter) > 0 {
+			find = append(find, bson.E{Key: "$and", Value: bson.A{filter}})
+		}
+		p := &Pages{Collection: coll, Projection: projection, Filter: find, Size: int64(n) + 1} // more than there are
+		if err := p.Each(patience.Undated(ctx), nil, visit); err != nil {
+			return err
+		}
+		ids = ids[n:]
 	}
-	find := bson.D{{Key: "_id", Value: bson.D{{Key: "$in", Value: ids}}}}
-	if len(filter) > 0 {
-		find = append(find, bson.E{Key: "$and", Value: bson.A{filter}})
-	}
-	cur, err := coll.Find(ctx, find, projected(projection))
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = cur.Close(context.WithoutCancel(ctx)) }()
-	docs := make(map[string]bson.Raw, len(ids))
-	for cur.Next(ctx) {
-		doc := slices.Clone(cur.Current)
-		docs[Key(doc.Lookup("_id"))] = doc
-	}
-	return docs, cur.Err()
+	return nil
 }
 
 // projected returns options with a projection, which may be nil.

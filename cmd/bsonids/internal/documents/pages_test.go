@@ -79,3 +79,25 @@ func TestPagesOfLargeDocuments(t *testing.T) {
 		t.Errorf("pages of %v documents", got)
 	}
 }
+
+// A query is not larger than a command may be, which is 16 MiB and 16 KiB on a server, however large the _ids are.
+func TestLargeIDs(t *testing.T) {
+	s := memory.Start(t)
+	coll := s.Client.Database("d").Collection("c")
+	var all []bson.Raw
+	var ids []bson.RawValue
+	for i := range 5 {
+		doc := marshal(t, bson.D{{Key: "_id", Value: append([]byte{byte(i)}, make([]byte, 7<<20)...)}})
+		all, ids = append(all, doc), append(ids, doc.Lookup("_id"))
+	}
+	s.Put(coll, all...)
+	s.Before = func(_ string, command bson.Raw) (f memory.Fault) {
+		if len(command) > 16<<20+16<<10 {
+			f.Code = 10334 // BSONObjectTooLarge
+		}
+		return f
+	}
+	if docs, err := ByID(t.Context(), coll, ids, nil, nil); err != nil || len(docs) != len(all) {
+		t.Errorf("%d documents, %v", len(docs), err)
+	}
+}

@@ -242,22 +242,16 @@ func (m *Mirror) extras(ctx context.Context, docs []bson.Raw, r *Result) error {
 		}
 		return nil
 	}
-	if len(gone) == 0 {
-		return nil
-	}
-	held, err := documents.ByID(ctx, other, gone, nil, nil)
-	if err != nil {
-		return err
-	}
-	var whole []bson.Raw
-	for _, doc := range held {
-		if m.Keeps == nil || !m.Keeps(doc) {
-			whole = append(whole, doc)
-		} else {
-			m.stays(doc, r)
-		}
-	}
-	return m.delete(ctx, whole, r)
+	return documents.EachByID(ctx, other, gone, nil, nil, func(docs []bson.Raw) error {
+		docs = slices.DeleteFunc(docs, func(doc bson.Raw) bool {
+			stays := m.Keeps != nil && m.Keeps(doc)
+			if stays {
+				m.stays(doc, r)
+			}
+			return stays
+		})
+		return m.delete(ctx, docs, r)
+	})
 }
 
 // owns reports whether the document with the _id, whose counterparts may have the _ids of, is of the part that is

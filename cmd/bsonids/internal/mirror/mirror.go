@@ -303,17 +303,17 @@ func (m *Mirror) some(ctx context.Context, ids, others []bson.RawValue, r *Resul
 		if more, err = m.counterparts(of, !m.Back); err != nil {
 			return err
 		}
-		held, err := documents.ByID(ctx, leading, append(some, slices.Concat(more...)...), nil, nil)
+		lead := append(some, slices.Concat(more...)...)
+		held, err := documents.ByID(ctx, leading, lead, nil, onlyID)
 		if err != nil {
 			return err
 		}
-		docs := slices.Collect(maps.Values(held))
 		// Deletions come first: an inserted document may have the unique value of a deleted one.
 		found, err := documents.ByID(ctx, other, of, nil, onlyID)
 		if err != nil {
 			return err
 		}
-		if more, err = m.counterparts(idsOf(docs, idOf), m.Back); err != nil {
+		if more, err = m.counterparts(idsOf(slices.Collect(maps.Values(held)), idOf), m.Back); err != nil {
 			return err
 		}
 		for _, id := range slices.Concat(more...) {
@@ -322,10 +322,13 @@ func (m *Mirror) some(ctx context.Context, ids, others []bson.RawValue, r *Resul
 		if err := m.extras(ctx, slices.Collect(maps.Values(found)), r); err != nil {
 			return err
 		}
-		want, err := m.wanted(ctx, docs, r)
-		if err == nil {
-			err = m.compare(ctx, want, r)
-		}
+		err = documents.EachByID(ctx, leading, lead, nil, nil, func(docs []bson.Raw) error {
+			want, err := m.wanted(ctx, docs, r)
+			if err == nil {
+				err = m.compare(ctx, want, r)
+			}
+			return err
+		})
 		if err != nil {
 			return err
 		}
