@@ -15,6 +15,7 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/report"
 	"github.com/bsonids/bsonids/uuidrep"
 )
 
@@ -241,6 +242,29 @@ func TestTrustedNothingLeft(t *testing.T) {
 		}
 		c.ok("verify")
 	})
+}
+
+// An undo, dry or not, counts the new values of a service and not those of the plan's own conversions, also if some were converted later.
+func TestUndoCountsOfTrusted(t *testing.T) {
+	s, db := started(t)
+	c := &scene{TB: t, s: s, at: s, db: db, coll: db.Collection("c")}
+	fillOdd(t, c.coll, 3)
+	c.plan("standard", convertFields("javaLegacy", ""))
+	c.run(failure.ExitIncomplete, applyBatches)
+	changePlan(t, c.dir, trusted("a"))
+	c.ok(applyBatches)
+	insert(t, c.coll, []any{bson.D{{Key: "_id", Value: 900}, {Key: "a", Value: in(v4(1), uuidrep.Standard)}}, bson.D{{Key: "_id", Value: 901}, {Key: "a", Value: in(v4(2), uuidrep.Standard)}}})
+	for _, line := range []string{"undo --output json", undoBatches + " --output json"} {
+		var got struct{ Steps []report.UndoneStep }
+		decode(t, c.run(failure.ExitOK, line).stdout, &got)
+		foreign := int64(0)
+		for _, st := range got.Steps {
+			foreign += st.Result.Foreign
+		}
+		if foreign != 2 || len(got.Steps) != 2 {
+			t.Errorf("%s: %d values of a service in %d steps", line, foreign, len(got.Steps))
+		}
+	}
 }
 
 // Values that were listed are not converted by a list that is damaged, or that is another one.

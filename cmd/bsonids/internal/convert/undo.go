@@ -29,7 +29,7 @@ type Undone struct {
 	Foreign int64  `json:"newValuesNotInUndoLog"`
 	Skips   []Skip `json:"skips,omitempty"` // the first 10,000
 
-	standing int64   // new values that entries name and that are not restored yet; only those that no pair converts
+	Standing int64   `json:"-"` // new values that entries name and that are not restored yet; only those that no pair converts
 	left     []unmet // may have values about which a later entry is
 }
 
@@ -138,7 +138,7 @@ func (res *Undone) foreign(ctx context.Context, coll *mongo.Collection, o Option
 	if err != nil {
 		return err
 	}
-	res.Foreign = max(0, v.New-res.standing) // other programs may have changed values meanwhile
+	res.Foreign = max(0, v.New-res.Standing) // other programs may have changed values meanwhile
 	return nil
 }
 
@@ -262,7 +262,7 @@ func (res *Undone) leave(c rule.Conversion, e Entry, changes []rule.Change, reas
 func (res *Undone) stand(c rule.Conversion, changes []rule.Change) {
 	for _, ch := range changes {
 		if !c.IsAbout(ch.Path, ch.Old) {
-			res.standing++
+			res.Standing++
 		}
 	}
 }

@@ -92,7 +92,7 @@ func (u *undoing) count(got, want Undone, skips ...string) {
 	for _, s := range got.Skips {
 		listed = append(listed, s.ID.String()+" "+s.Reason)
 	}
-	got.Skips, got.standing, got.left = nil, 0, nil
+	got.Skips, got.Standing, got.left = nil, 0, nil
 	if !reflect.DeepEqual(got, want) {
 		u.Errorf("got %+v\nwant %+v", got, want)
 	}

@@ -52,8 +52,19 @@ func Plan(ctx context.Context, s *migration.Session, o Options, state *plan.Stat
 		}
 	}
 	all := true
+	type pass struct {
+		of plan.Entry
+		n  int
+	}
+	named := make(map[pass]int64) // new values that are in the undo logs of conversions of listed values
 	for _, st := range slices.Backward(state.Steps()) {
 		u, err := step(ctx, s, o, state, st)
+		if at := (pass{st.Entry(), st.Pass}); st.Listed {
+			named[pass{st.Entry(), st.Of}] += u.Result.Standing + named[at]
+			u.Result.Foreign = 0 // the conversion that listed them counts
+		} else {
+			u.Result.Foreign = max(0, u.Result.Foreign-named[at])
+		}
 		steps = append(steps, u)
 		if err != nil {
 			return steps, &migration.CollectionError{Collection: st.Collection, Err: err}
