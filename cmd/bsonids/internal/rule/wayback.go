@@ -54,12 +54,8 @@ func WayBack(doc bson.Raw, made []Change) (back, lost []Change, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	want := make(map[standing][]Change)
-	for _, ch := range missed {
-		s := standing{withoutPositions(ch.Path), ch.New}
-		want[s] = append(want[s], ch)
-	}
-	for s, changes := range want {
+	becoming, unsure := byNew(made), make(map[standing]bool)
+	for s, changes := range byNew(missed) {
 		was := make(map[Value]int)
 		for _, ch := range changes {
 			was[ch.Old]++
@@ -76,28 +72,26 @@ func WayBack(doc bson.Raw, made []Change) (back, lost []Change, err error) {
 		case len(places[s]) == 0 && restored:
 		default:
 			// If the old values of the field differ, one that is at its path may have been another.
-			all := becoming(made, s)
+			all := becoming[s]
 			if !slices.ContainsFunc(all, func(ch Change) bool { return ch.Old != all[0].Old }) {
 				lost = append(lost, changes...)
 				continue
 			}
-			lost = append(lost, all...)
-			back = slices.DeleteFunc(back, func(b Change) bool {
-				return slices.ContainsFunc(all, func(ch Change) bool { return ch.Path == b.Path })
-			})
+			lost, unsure[s] = append(lost, all...), true
 		}
 	}
+	back = slices.DeleteFunc(back, func(b Change) bool { return unsure[standing{withoutPositions(b.Path), b.Old}] })
 	return back, lost, nil
 }
 
-// becoming returns the changes of the field whose new value is the one of s.
-func becoming(made []Change, s standing) (all []Change) {
-	for _, ch := range made {
-		if ch.New == s.value && withoutPositions(ch.Path) == s.field {
-			all = append(all, ch)
-		}
+// byNew returns the changes by their fields and new values.
+func byNew(changes []Change) map[standing][]Change {
+	by := make(map[standing][]Change)
+	for _, ch := range changes {
+		s := standing{withoutPositions(ch.Path), ch.New}
+		by[s] = append(by[s], ch)
 	}
-	return all
+	return by
 }
 
 // withoutPositions returns the path with every number replaced by []. A number is an array

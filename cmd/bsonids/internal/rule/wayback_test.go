@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds/kindstest"
@@ -143,6 +144,24 @@ func TestWayBackOfEqualValues(t *testing.T) {
 		back, lost, err := WayBack(doc, p.Changes)
 		if err != nil || !slices.Equal(pathsOf(back), tt.back) || !slices.Equal(pathsOf(lost), tt.lost) {
 			t.Errorf("%v: %v, lost %v, %v; want %v, lost %v", tt.l, pathsOf(back), pathsOf(lost), err, tt.back, tt.lost)
+		}
+	}
+}
+
+// A value that was moved to the place of one that may have been another is restored there.
+func TestWayBackOfMovedAmongEqual(t *testing.T) {
+	const text, other = "00112233-4455-6677-8899-aabbccddeeff", "00000000-1111-4222-8333-444444444444"
+	c := conversion(t, "text", "standard", "l")
+	p, err := c.Plan(marshal(t, bson.D{{Key: "_id", Value: 1}, {Key: "l", Value: bson.A{text, strings.ToUpper(text), other}}}))
+	if err != nil || len(p.Changes) != 3 {
+		t.Fatalf("%+v, %v", p, err)
+	}
+	u := uuid.MustParse(other)
+	doc := marshal(t, bson.D{{Key: "_id", Value: 1}, {Key: "l", Value: bson.A{kindstest.Value("standard"), bson.Binary{Subtype: 4, Data: u[:]}}}})
+	for range 50 { // in any order of the values
+		back, lost, err := WayBack(doc, p.Changes)
+		if err != nil || !slices.Equal(pathsOf(back), []string{"l.1"}) || !slices.Equal(pathsOf(lost), []string{"l.0", "l.1"}) {
+			t.Fatalf("%v, lost %v, %v", pathsOf(back), pathsOf(lost), err)
 		}
 	}
 }
