@@ -1,6 +1,7 @@
 package undo
 
 import (
+	"bytes"
 	"errors"
 	"os"
 	"slices"
@@ -171,25 +172,45 @@ func TestPlanNotPutBack(t *testing.T) {
 	m.same("b", m.after)
 }
 
-// Wherever the ledger cannot be written any more, the undo fails, and the same command restores the rest.
+// Wherever the ledger cannot be written any more, the undo fails, and the same command restores the rest. Nothing is undone of which
+// the ledger does not say it before.
 func TestPlanLedgerFails(t *testing.T) {
-	for _, at := range []string{record.Name, "b", "a"} {
+	for fails := 1; ; fails++ {
 		m := apply(t, "")
-		m.s.Before = func(name string, command bson.Raw) (f memory.Fault) {
-			if of, _ := command.Lookup(name).StringValueOK(); name == "update" && of == at {
-				_ = m.state.Close()
+		writes := 0
+		m.s.Before = func(name string, _ bson.Raw) (f memory.Fault) {
+			if slices.Contains([]string{"insert", "update", "findAndModify"}, name) {
+				if writes++; writes == fails {
+					_ = m.state.Close()
+				}
 			}
 			return f
 		}
-		if _, _, err := m.undo(); !errors.Is(err, os.ErrClosed) {
-			t.Errorf("%s: %v", at, err)
-		}
+		steps, _, err := m.undo()
 		m.s.Before = nil
-		if state, err := plan.ReadState(m.dir); err != nil || state.Restored {
-			t.Errorf("%s: restored, %v", at, err)
+		if writes < fails {
+			if err != nil || fails < 6 { // of the record, and of two collections in batches of three documents
+				t.Errorf("%d writes, %v", writes, err)
+			}
+			return
+		}
+		state, readErr := plan.ReadState(m.dir)
+		if readErr != nil || state.Restored != (err == nil) || err != nil && !errors.Is(err, os.ErrClosed) {
+			t.Errorf("write %d: %v, restored %v, %v", fails, err, state.Restored, readErr)
+		}
+		if len(steps) > 0 && state.Undone == "" {
+			t.Errorf("write %d: the undo has begun, and the ledger does not have it", fails)
+		}
+		for _, st := range state.Steps() {
+			restored := slices.ContainsFunc(m.s.Documents(m.collection(st.Collection)), func(doc bson.Raw) bool {
+				return slices.ContainsFunc(m.before[st.Collection], func(b bson.Raw) bool { return bytes.Equal(b, doc) })
+			})
+			if restored && state.Of(st).Undone == "" {
+				t.Errorf("write %d: values of %s are restored, and the ledger does not have it", fails, st.Collection)
+			}
 		}
 		if _, restored, err := m.undo(); err != nil || !restored {
-			t.Errorf("%s: %v", at, err)
+			t.Errorf("write %d: %v", fails, err)
 		}
 		m.same("a", m.before)
 		m.same("b", m.before)
@@ -197,12 +218,13 @@ func TestPlanLedgerFails(t *testing.T) {
 }
 
 // A plan is not undone while a later conversion of another migration has the values of one of its collections. What another
-// migration did with a copy, or with a collection that was not begun, does not matter.
+// migration did with a copy, or with a collection that was not begun, does not matter, nor do later conversions of the same one.
 func TestPlanInOrder(t *testing.T) {
 	for _, tt := range []struct {
 		of, idle string
+		own      bool
 		refused  bool
-	}{{"b", "", true}, {"b", "b", false}, {"c", "", false}} {
+	}{{"b", "", false, true}, {"b", "", true, false}, {"b", "b", false, false}, {"c", "", false, false}} {
 		m := applied(t, &plan.Plan{Database: "d", To: "standard"}, tt.idle, 5)
 		ended := time.Now().Add(-time.Hour)
 		run := record.Run{Kind: record.Convert, Collection: tt.of, Started: ended, Updated: ended, Ended: &ended, Outcome: record.Done, Progress: record.Progress{Changed: 1}}
@@ -210,6 +232,13 @@ func TestPlanInOrder(t *testing.T) {
 		first.ID, first.Epoch, first.UndoID, first.Pairs = tt.of+"/1", 1, m.ids[tt.of], []kinds.Pair{{From: "javaLegacy", To: "standard"}}
 		later.ID, later.Epoch, later.UndoID, later.Pairs = tt.of+"/2", 2, "later", []kinds.Pair{{From: "standard", To: "csharpLegacy"}}
 		later.Migration, later.Directory = "another", "/later"
+		if tt.own {
+			state, err := plan.ReadState(m.dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			later.Migration, later.Conversion = state.Migration(), state.Of(state.Steps()[1]).Conversion
+		}
 		m.insert(first)
 		m.insert(later)
 		begun := false
@@ -226,4 +255,15 @@ func TestPlanInOrder(t *testing.T) {
 			m.same("b", m.after)
 		}
 	}
+}
+
+// A collection that was dropped is an error of its step. What is restored before it stays restored.
+func TestPlanOfDropped(t *testing.T) {
+	m := apply(t, "")
+	m.s.Drop(m.collection("a"))
+	var of *migration.CollectionError
+	if steps, restored, err := m.undo(); !errors.As(err, &of) || of.Collection != "a" || !isUsage(err) || restored || len(steps) != 3 {
+		t.Errorf("%+v, %v", steps, err)
+	}
+	m.same("b", m.before)
 }
