@@ -181,6 +181,36 @@ func TestCopyReplaced(t *testing.T) {
 	c.converted()
 }
 
+// The same, of a copy that was finished: it is not done any more, also if the record was dropped and restored, and when a
+// field is added to the plan.
+func TestFinishedCopyReplaced(t *testing.T) {
+	for name, then := range map[string]func(c *scene){
+		"goes on": func(c *scene) {},
+		"restored": func(c *scene) {
+			drop(c, c.db.Collection(record.Name))
+			c.ok("plan --restore-record")
+		},
+		"edited": func(c *scene) { setDecision(c, c.file("plan.yaml"), "id", "convert from javaLegacy") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newScene(t, 30, uuidrep.JavaLegacy, uuidrep.Standard, intoNew("c"))
+			setDecision(t, c.file("plan.yaml"), "id", "leave")
+			c.ok("apply --write")
+			drop(t, c.result)
+			insert(t, c.result, []any{bson.D{{Key: "_id", Value: int32(1)}, {Key: "of", Value: "others"}}, bson.D{{Key: "_id", Value: int32(100)}}})
+			theirs := all(t, c.result)
+			then(c)
+			for _, args := range [][]string{c.args("status"), {"status", "--db", c.db.Name()}} {
+				command(t, c.s, append(args, "--output", "json")...).want(t, failure.ExitOK).prints(t, `"status": "stopped"`).lacks(t, `"status": "done"`)
+			}
+			c.run(failure.ExitFailed, "apply --write").says(t, "was dropped or renamed", "c_standard is not empty")
+			equal(t, all(t, c.result), theirs)
+			drop(t, c.result)
+			c.ok("apply --write", "verify")
+		})
+	}
+}
+
 // The same, for a cutover, which says what to do. What it says works.
 func TestCutoverOfReplaced(t *testing.T) {
 	c := startCut(t, 0)

@@ -97,7 +97,6 @@ func (st *step) convert(ctx context.Context, advance func(documents int)) (err e
 		}
 		err = errors.Join(err, run.End(failed))
 	}()
-	opts.CopyUUID = run.IntoUUID()
 	opts.Check, opts.Report, opts.Bound, opts.BatchTimeout, opts.Halves = run.Check, run.Report, run.SetIntoUUID, st.BatchTimeout, st.Halves
 	if err := st.judge(&opts); err != nil {
 		return err
@@ -237,7 +236,7 @@ func (st *step) judge(opts *convert.Options) error {
 // begin begins the run in the record.
 func (st *step) begin(ctx context.Context, opts convert.Options) (*migration.Claim, error) {
 	run := record.Run{Kind: record.Convert, Collection: st.Collection, UUID: st.spec.UUID, Conversion: st.state.Conversion, UndoID: st.state.UndoID,
-		Pairs: st.Pairs, Into: st.Into, Part: st.Part, Division: st.of.plan.Division(st.Collection),
+		Pairs: st.Pairs, Into: st.Into, IntoUUID: convert.UUID(st.state.CopyUUID), Part: st.Part, Division: st.of.plan.Division(st.Collection),
 		Query: st.Filter, Retry: st.Listed, UndoLog: migration.Absolute(st.UndoLog)}
 	for _, o := range st.others {
 		run.Knows = append(run.Knows, st.of.state.Of(o).Conversion)

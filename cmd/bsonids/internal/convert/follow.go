@@ -25,8 +25,6 @@ type StreamPosition struct {
 	// opened, and every change until then was applied.
 	Compared bool         `json:"compared,omitempty"`
 	Pending  []PendingKey `json:"pending,omitempty"`
-	// CopyUUID is the UUID that the server gave the copy, in hexadecimal digits.
-	CopyUUID string `json:"copyUUID,omitempty"`
 }
 
 // Timestamp is a time of a deployment: seconds since 1970, and an ordinal within the second.

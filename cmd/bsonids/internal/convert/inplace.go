@@ -58,9 +58,6 @@ type Options struct {
 	Patience *patience.Patience
 
 	Report func(Totals) // called after each batch
-	// CopyUUID is the UUID of the copy to which earlier runs have written, or nil if it is not known. Another collection of
-	// its name must have no documents.
-	CopyUUID *bson.Binary
 	// Bound is called with the UUID of a copy, or nil if the server gives none, before documents are written to it. It may
 	// be nil.
 	Bound func(ctx context.Context, uuid *bson.Binary) error

@@ -82,7 +82,7 @@ func Into(ctx context.Context, source, target *mongo.Collection, o Options) (Res
 			return c.res, err
 		}
 	}
-	if f != nil && state.Stream.CopyUUID != "" {
+	if f != nil && state.Copied {
 		if err := c.Patience.Do(ctx, func() error { return c.bindCopy(ctx) }); err != nil {
 			return c.res, err
 		}
@@ -90,12 +90,10 @@ func Into(ctx context.Context, source, target *mongo.Collection, o Options) (Res
 	if err := c.Patience.Do(ctx, func() error { return c.create(ctx, create) }); err != nil {
 		return c.res, err
 	}
-	if f != nil {
-		if err := c.Patience.Do(ctx, func() error { return c.bindCopy(ctx) }); err != nil {
+	if f == nil {
+		if err := c.there.bind(ctx, target); err != nil {
 			return c.res, err
 		}
-	} else if err := c.there.bind(ctx, target); err != nil {
-		return c.res, err
 	}
 	if err := c.Patience.Do(ctx, func() error { return c.bound(ctx) }); err != nil {
 		return c.res, err
@@ -147,19 +145,23 @@ func Into(ctx context.Context, source, target *mongo.Collection, o Options) (Res
 	return c.res, state.Save()
 }
 
-// bound tells the UUID of the copy. The error says that it is another collection than the one to which earlier runs have
+// bound notes the UUID of the copy. The error says that it is another collection than the one to which earlier runs have
 // written, and has documents.
 func (c *copier) bound(ctx context.Context) error {
-	spec, err := specOf(ctx, c.m.New)
-	if err == nil && c.CopyUUID != nil && spec.UUID != nil && !spec.UUID.Equal(*c.CopyUUID) {
-		if err = c.mayCreate(ctx); err != nil {
-			err = fmt.Errorf("the copy that was begun was dropped or renamed: %w", err)
-		}
-	}
-	if err != nil || c.Bound == nil {
+	is, err := uuidOf(ctx, c.m.New)
+	if err != nil || is == "" {
 		return err
 	}
-	return c.Bound(ctx, spec.UUID)
+	if was := c.State.CopyUUID; was != "" && was != is {
+		if err := c.mayCreate(ctx); err != nil {
+			return fmt.Errorf("the copy that was begun was dropped or renamed: %w", err)
+		}
+	}
+	c.State.CopyUUID = is
+	if err := c.State.Save(); err != nil || c.Bound == nil {
+		return err
+	}
+	return c.Bound(ctx, UUID(is))
 }
 
 func newCopier(source, target *mongo.Collection, o Options) *copier {

@@ -108,7 +108,7 @@ func (c *copier) still(ctx context.Context) error {
 	if err == nil && name != c.m.Old.Name() {
 		err = errMoved
 	}
-	if err == nil && c.State.Stream.CopyUUID != "" {
+	if err == nil && c.State.CopyUUID != "" {
 		err = c.bindCopy(ctx)
 	}
 	return err
@@ -125,18 +125,10 @@ func (c *copier) nameOfSource(ctx context.Context) (string, error) {
 // bindCopy returns an error if the target is not the collection that this conversion made.
 func (c *copier) bindCopy(ctx context.Context) error {
 	is, err := uuidOf(ctx, c.m.New)
-	if err != nil {
-		return err
+	if err == nil && is != c.State.CopyUUID {
+		err = c.State.fail(fmt.Errorf("the collection %s that it is about %w", c.m.New.Name(), ErrCopyGone))
 	}
-	at := c.State.Stream
-	if at.CopyUUID == "" {
-		at.CopyUUID = is
-		return c.State.Save()
-	}
-	if is != at.CopyUUID {
-		return c.State.fail(fmt.Errorf("the collection %s that it is about %w", c.m.New.Name(), ErrCopyGone))
-	}
-	return nil
+	return err
 }
 
 // follower returns a follower of the source that catches up until to, or until the time when it

@@ -49,6 +49,9 @@ type State struct {
 	// collection is created, Copied when all documents were copied.
 	Created bool `json:"created,omitempty"`
 	Copied  bool `json:"copied,omitempty"`
+	// CopyUUID is the UUID that the server gave the copy, in hexadecimal digits. It is empty if it is not known. Another
+	// collection of the name of the copy must have no documents.
+	CopyUUID string `json:"copyUUID,omitempty"`
 
 	// Stream is the position in the change stream of the source. It is nil if the copy does not
 	// follow its source.
@@ -93,7 +96,7 @@ func (s *State) Complete() bool { return s.Done || s.Stream != nil && s.Stream.C
 
 // CopyGone makes a copy that was dropped be made again.
 func (s *State) CopyGone() {
-	s.Done, s.Copied, s.Position, s.Changed, s.Values, s.Skipped = false, false, nil, 0, 0, 0
+	s.Done, s.Copied, s.Position, s.Stream, s.Changed, s.Values, s.Skipped = false, false, nil, nil, 0, 0, 0
 }
 
 // StateOf returns the state that facts of a ledger are. The error describes what is wrong.

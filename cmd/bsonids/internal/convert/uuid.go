@@ -8,6 +8,15 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 )
 
+// UUID returns the UUID of a collection in hexadecimal digits, or nil if there are none.
+func UUID(digits string) *bson.Binary {
+	b, err := hex.DecodeString(digits)
+	if err != nil || len(b) == 0 {
+		return nil
+	}
+	return &bson.Binary{Subtype: bson.TypeBinaryUUID, Data: b}
+}
+
 // CollectionWith returns the name of the collection with the UUID, in hexadecimal digits, or "" if
 // there is none.
 func CollectionWith(ctx context.Context, db *mongo.Database, uuid string) (string, error) {

@@ -93,7 +93,7 @@ func (e *Exchange) copyOf(ctx context.Context, name string, specs map[string]*mo
 		return nil, err
 	}
 	for _, r := range runs {
-		if fresh := specs[r.Into]; fresh != nil && isOfCollection(r, spec, earlier) && (len(e.Copies) == 0 || slices.Contains(e.Copies, r.Into)) && !isCopy(r, fresh, earlier) {
+		if fresh := specs[r.Into]; fresh != nil && isOfCollection(r, spec, earlier) && (len(e.Copies) == 0 || slices.Contains(e.Copies, r.Into)) && !r.Made(fresh.UUID, earlier) {
 			return nil, failure.Usagef("%s.%s is another collection than the copy of %s, which was dropped or renamed: give that its name back, or rename this one and make the copy again with bsonids apply", e.db.Name(), r.Into, name)
 		}
 	}
@@ -138,18 +138,6 @@ func isOfCollection(r *record.Run, spec *mongo.CollectionSpecification, earlier 
 	return slices.ContainsFunc(earlier, func(c *record.Cutover) bool {
 		return c.State == record.RolledBack && slices.ContainsFunc(c.Collections, func(x record.Exchange) bool {
 			return x.Run == r.ID && x.OldID != nil && x.OldID.Equal(*spec.UUID)
-		})
-	})
-}
-
-// isCopy reports whether the run has written to the collection, as opposed to another one of the name.
-func isCopy(r *record.Run, spec *mongo.CollectionSpecification, earlier []*record.Cutover) bool {
-	if r.IntoUUID == nil || spec.UUID == nil || r.IntoUUID.Equal(*spec.UUID) {
-		return true
-	}
-	return slices.ContainsFunc(earlier, func(c *record.Cutover) bool {
-		return c.State == record.RolledBack && slices.ContainsFunc(c.Collections, func(x record.Exchange) bool {
-			return x.Run == r.ID && x.NewID != nil && x.NewID.Equal(*spec.UUID)
 		})
 	})
 }

@@ -2,11 +2,9 @@ package migration
 
 import (
 	"context"
-	"encoding/hex"
 	"errors"
 	"path/filepath"
 
-	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
@@ -96,9 +94,7 @@ func runOf(state *plan.State, st plan.Step, of *convert.State) record.Run {
 	if of.Undone != "" {
 		r.Undone = &record.Undone{}
 	}
-	if uuid, err := hex.DecodeString(of.CollectionUUID); err == nil && len(uuid) > 0 {
-		r.UUID = &bson.Binary{Subtype: bson.TypeBinaryUUID, Data: uuid}
-	}
+	r.UUID, r.IntoUUID = convert.UUID(of.CollectionUUID), convert.UUID(of.CopyUUID)
 	return r
 }
 

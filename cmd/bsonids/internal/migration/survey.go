@@ -39,15 +39,31 @@ func ValuesFor(conv rule.Conversion) string {
 }
 
 // Dropped returns those of the copies that are not there, although no cutover puts them in the places of their
-// collections.
+// collections. There may be other collections of their names.
 func Dropped(ctx context.Context, db *mongo.Database, conversions []string, copies ...string) ([]string, error) {
-	there, err := db.ListCollectionNames(ctx, bson.D{{Key: "name", Value: bson.D{{Key: "$in", Value: copies}}}})
-	if err != nil || len(there) == len(copies) {
+	specs, err := db.ListCollectionSpecifications(ctx, bson.D{{Key: "name", Value: bson.D{{Key: "$in", Value: copies}}}})
+	if err != nil {
 		return nil, err
 	}
 	all, err := record.Cutovers(ctx, db, false)
+	var runs []*record.Run
+	if err == nil {
+		runs, err = record.Runs(ctx, db)
+	}
 	if Denied(err) { // that is not known
 		return nil, nil
+	}
+	var there []string
+	for _, spec := range specs {
+		last := &record.Run{}
+		for _, r := range runs {
+			if r.Into == spec.Name && slices.Contains(conversions, r.Conversion) {
+				last = r
+			}
+		}
+		if last.Made(spec.UUID, all) {
+			there = append(there, spec.Name)
+		}
 	}
 	for _, c := range all {
 		for _, x := range c.Collections {

@@ -235,6 +235,19 @@ type KeptCollection struct {
 // after an error. The error wraps [ErrTakenOver] if another program changed the document since it was read.
 func (c *Cutover) Save(ctx context.Context, db *mongo.Database) error { return c.save(ctx, db, c) }
 
+// Made reports whether the run has written to the copy with the UUID, which may be nil, as opposed to another collection
+// of its name. A server may have changed the UUID in a cutover that was rolled back.
+func (r *Run) Made(uuid *bson.Binary, cutovers []*Cutover) bool {
+	if r.IntoUUID == nil || uuid == nil || r.IntoUUID.Equal(*uuid) {
+		return true
+	}
+	return slices.ContainsFunc(cutovers, func(c *Cutover) bool {
+		return c.State == RolledBack && slices.ContainsFunc(c.Collections, func(x Exchange) bool {
+			return x.Run == r.ID && x.NewID != nil && x.NewID.Equal(*uuid)
+		})
+	})
+}
+
 // Copies returns the last run of each conversion of the collection into a new one, and of each of its
 // parts, in the order in which they began, without their decisions.
 func Copies(ctx context.Context, db *mongo.Database, name string) ([]*Run, error) {

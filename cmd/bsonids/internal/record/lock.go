@@ -108,11 +108,6 @@ func Begin(ctx context.Context, db *mongo.Database, q Request) (*Lock, error) {
 		if err := l.Covers(q.LogSize); err != nil { // before the other run is made to stop
 			return nil, err
 		}
-		for _, r := range runs {
-			if r.Kind == Convert && r.Conversion == l.run.Conversion && r.IntoUUID != nil {
-				l.run.IntoUUID = r.IntoUUID
-			}
-		}
 		l.run.Epoch = 1
 		if n := len(runs); n > 0 {
 			l.run.Epoch = runs[n-1].Epoch + 1
@@ -185,18 +180,8 @@ func (l *Lock) SetUndoID(ctx context.Context, id string) error {
 	return l.set(ctx, bson.D{{Key: "undoId", Value: id}})
 }
 
-// IntoUUID returns the UUID of the copy that this run or an earlier one of the conversion has recorded, or nil.
-func (l *Lock) IntoUUID() *bson.Binary {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.run.IntoUUID
-}
-
-// SetIntoUUID records the UUID of the copy, which may be nil.
+// SetIntoUUID records the UUID of the copy.
 func (l *Lock) SetIntoUUID(ctx context.Context, uuid *bson.Binary) error {
-	if uuid == nil {
-		return nil
-	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.run.IntoUUID = uuid
