@@ -233,6 +233,19 @@ func TestRecordForgets(t *testing.T) {
 	}
 }
 
+// A conversion that was undone before the plan was applied again is not restored to a record that was dropped: it
+// does not forbid the conversion that goes on.
+func TestRecordForgetsUndone(t *testing.T) {
+	c := newScene(t, 30, uuidrep.JavaLegacy, uuidrep.CSharpLegacy)
+	c.ok("apply --write", "undo --write")
+	c.through(lostAfter(t, c.s, 1, writesTo("c"))).run(failure.ExitUnreachable, apply)
+	drop(t, c.db.Collection(record.Name))
+	c.ok("plan --restore-record", apply)
+	c.converted()
+	c.ok("undo --write")
+	c.unchanged()
+}
+
 // Each part of a division restores to a record that was dropped what it knows. A part that begins after that takes over
 // their decision, and the record adds all of them up.
 func TestRecordForgetsParts(t *testing.T) {

@@ -63,9 +63,9 @@ func (s *Session) beginPlan(ctx context.Context, state *plan.State, steps []reco
 // returns the number of conversions that it wrote. The state must be locked.
 func (s *Session) Restore(ctx context.Context, state *plan.State) (n int, err error) {
 	db := s.Client.Database(state.Plan.Database)
-	for _, st := range state.All() {
-		of := state.Of(st)
-		if !of.Begun() || of.Undone != "" && state.Restored {
+	for i, st := range state.All() {
+		of, past := state.Of(st), i >= len(state.Made)
+		if !of.Begun() || of.Undone != "" && (state.Restored || past) { // all of its values are restored
 			continue
 		}
 		run := runOf(state, st, of)
