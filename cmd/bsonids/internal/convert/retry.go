@@ -63,7 +63,7 @@ func eachListedOf(path, namespace string, has Listed, of rule.Conversion, f func
 }
 
 // ListedBeside returns the number of documents in the skip list at path that have another value than those that of
-// is about, or that could not be read.
+// is about, or that could not be read: of all if of is nil.
 func ListedBeside(path, namespace string, has Listed, of rule.Conversion) (n int64, err error) {
 	last := ""
 	err = eachLine(path, namespace, has, func(id bson.RawValue, v *listedValue) {

@@ -80,35 +80,11 @@ func (l *SkipList) Path() string { return l.path }
 
 // documents returns how many documents the file has values of. A document counts again when it was
 // listed again later.
-func (l *SkipList) documents() (n int64, err error) {
+func (l *SkipList) documents() (int64, error) {
 	if l == nil {
 		return 0, nil
 	}
-	f, err := os.Open(l.path)
-	if errors.Is(err, os.ErrNotExist) {
-		return 0, nil
-	}
-	if err != nil {
-		return 0, &RecordError{SkipRecord, l.path, err}
-	}
-	defer f.Close()
-	var last string
-	for r := bufio.NewReader(f); ; {
-		b, err := r.ReadBytes('\n')
-		if err == io.EOF { // an incomplete line is removed when the file is written to
-			return n, nil
-		}
-		if err != nil {
-			return 0, &RecordError{SkipRecord, l.path, err}
-		}
-		var line struct {
-			ID json.RawMessage `json:"_id"`
-		}
-		// A person may have edited the file: a line without an _id counts as one document.
-		if err := json.Unmarshal(b, &line); err != nil || n == 0 || string(line.ID) != last {
-			n, last = n+1, string(line.ID)
-		}
-	}
+	return ListedBeside(l.path, l.namespace, l.listed(), nil)
 }
 
 // Begun reports whether something has been listed.
