@@ -26,17 +26,12 @@ func (r *runner) resume(ctx context.Context, p *documents.Pages) (err error) {
 			return err
 		}
 	}
-	u, err := ReadUndoLog(r.Undo.file.Name())
-	if err != nil {
-		return err
-	}
-	defer func() { _ = u.Close() }()
-	if err := u.Rewind(s.UndoOffset); err != nil {
+	if err := r.Undo.Rewind(s.UndoOffset); err != nil {
 		return err
 	}
 	r.inFlight = make(map[string]Entry)
 	for {
-		e, err := u.Next()
+		e, err := r.Undo.Next()
 		if err == io.EOF {
 			break
 		}

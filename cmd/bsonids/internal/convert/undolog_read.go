@@ -38,23 +38,19 @@ type voids map[string]int64
 
 // ReadUndoLog opens the undo log at path, and reads it through. A torn record at the end is ignored,
 // because no change was made on account of it. The caller must close the reader.
-func ReadUndoLog(path string) (*UndoReader, error) {
-	if err := files.Regular(path); err != nil {
+func ReadUndoLog(path string) (*UndoReader, error) { return readUndoLog(path, os.O_RDONLY) }
+
+func readUndoLog(path string, flags int) (*UndoReader, error) {
+	err := files.Regular(path)
+	u := &UndoReader{void: make(voids)}
+	if err == nil {
+		u.file, err = os.OpenFile(path, flags, 0)
+	}
+	if err != nil {
 		return nil, &RecordError{UndoRecord, path, err}
 	}
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	u := &UndoReader{file: f}
-	if u.Header, u.begin, err = readHeader(f); err == nil && u.begin == 0 {
-		err = unmade{}
-	}
-	if err == nil {
-		u.mark, u.void, u.end, err = scanLog(f, u.Header, u.begin)
-	}
-	if err != nil {
-		return nil, &RecordError{UndoRecord, path, errors.Join(err, f.Close())}
+	if err := u.scan(); err != nil {
+		return nil, u.fail(errors.Join(err, u.Close()))
 	}
 	u.start()
 	return u, nil
@@ -67,14 +63,16 @@ type unmade struct{}
 func (unmade) Error() string        { return "not an undo log: it is empty, or it has no whole record" }
 func (unmade) Is(target error) bool { return target == fs.ErrNotExist }
 
-// readHeader returns the header and the offset of its end, which is 0 if the file has none.
+// readHeader returns the header and the offset of its end.
 func readHeader(f journal.File) (h Header, begin int64, err error) {
 	first, begin, err := journal.Begin(f, undoFormat)
 	switch {
 	case errors.Is(err, journal.ErrFormat):
 		return h, 0, errNoUndoLog
-	case err != nil || first == nil:
+	case err != nil:
 		return h, 0, err
+	case first == nil:
+		return h, 0, unmade{}
 	}
 	if err := json.Unmarshal(first, &h); err != nil || h.ID == "" {
 		return h, 0, errNoUndoLog
@@ -82,18 +80,20 @@ func readHeader(f journal.File) (h Header, begin int64, err error) {
 	return h, begin, nil
 }
 
-// scanLog reads a log through. It returns the last record if that is a mark, what is void, and the offset of the end.
-func scanLog(f journal.File, h Header, begin int64) (last *Mark, void voids, end int64, err error) {
-	void = make(voids)
-	end, err = journal.Whole(f, h.ID, begin, func(record []byte, at int64) (err error) {
-		if last, err = parseMark(record); err != nil || len(record) < 2 || record[0] != entryRecord || record[1] != flagAgain {
+// scan reads the log through. It finds the header, the last record if that is a mark, what is void, and the end.
+func (u *UndoReader) scan() (err error) {
+	if u.Header, u.begin, err = readHeader(u.file); err != nil {
+		return err
+	}
+	u.end, err = journal.Whole(u.file, u.ID, u.begin, func(record []byte, at int64) (err error) {
+		if u.mark, err = parseMark(record); err != nil || len(record) < 2 || record[0] != entryRecord || record[1] != flagAgain {
 			return err
 		}
 		e, err := parseEntryAt(record, at)
-		void[documents.Key(e.ID)] = at
+		u.void[documents.Key(e.ID)] = at
 		return err
 	})
-	return last, void, end, err
+	return err
 }
 
 // parseEntryAt is like [ParseEntry], with the offset of the record.

@@ -14,13 +14,12 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/journal"
 )
 
-// UndoLog is an undo log that is open for writing. It is safe for concurrent use.
+// UndoLog is an undo log that is open for writing. It is safe for concurrent use, except that the entries of earlier
+// runs are read before the first is written.
 type UndoLog struct {
-	Header
+	*UndoReader
 
-	file  *os.File
-	begin int64        // offset of the first entry
-	size  atomic.Int64 // of the records that are on the disk
+	size atomic.Int64 // of the records that are on the disk
 
 	mu sync.Mutex // held while records are written
 	w  *journal.Writer
@@ -29,66 +28,46 @@ type UndoLog struct {
 
 // OpenUndoLog opens the undo log at path for appending, or creates one. h is its header. The caller has locked the
 // directory, and the ledger has the id. OpenUndoLog returns an error if the log has another id or fewer bytes than
-// atLeast, or if undo has marked it.
+// atLeast, or if undo has marked it. It cuts a torn tail off, because no change was made on account of it. It does not
+// modify a file that is not a whole undo log with the header.
 func OpenUndoLog(path string, h Header, atLeast int64) (*UndoLog, error) {
-	fail := func(err error) (*UndoLog, error) { return nil, &RecordError{UndoRecord, path, err} }
-	if err := files.Regular(path); err != nil {
-		return fail(err)
-	}
-	flags := os.O_RDWR
-	if atLeast == 0 {
-		flags |= os.O_CREATE
-	}
-	file, err := os.OpenFile(path, flags, 0o600)
-	if errors.Is(err, fs.ErrNotExist) && atLeast > 0 {
-		err = lacks(0, atLeast)
+	u, err := readUndoLog(path, os.O_RDWR)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err = lacks(0, atLeast); atLeast == 0 {
+			err = makeUndoLog(path, h)
+		}
+		if err != nil {
+			return nil, &RecordError{UndoRecord, path, err}
+		}
+		u, err = readUndoLog(path, os.O_RDWR)
 	}
 	if err != nil {
-		return fail(err)
+		return nil, err
 	}
-	l := &UndoLog{file: file}
-	if err := l.recover(h, atLeast); err != nil {
-		return fail(errors.Join(err, file.Close()))
+	l := &UndoLog{UndoReader: u}
+	l.size.Store(u.end)
+	switch err = u.Covers(h.ID, atLeast); {
+	case err != nil:
+	case u.mark != nil:
+		err = u.fail(fmt.Errorf("%s; make a plan in a new directory", u.mark))
+	default:
+		if l.w, err = journal.NewWriter(u.file, u.ID, u.end); err == nil {
+			return l, nil
+		}
+		err = u.fail(err)
 	}
-	return l, nil
+	return nil, errors.Join(err, u.Close())
 }
 
-// recover reads the log through and cuts a torn tail off, because no change was made on account of it.
-// It does not modify a file that is not a whole undo log with the header.
-func (l *UndoLog) recover(h Header, atLeast int64) error {
-	f := l.file
-	var err error
-	if l.Header, l.begin, err = readHeader(f); err != nil {
+// makeUndoLog makes a log without entries.
+func makeUndoLog(path string, h Header) error {
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
 		return err
 	}
-	if l.begin == 0 {
-		if atLeast > 0 {
-			return lacks(0, atLeast)
-		}
-		l.Header = h
-		first, _ := json.Marshal(h) // which has strings only
-		if l.w, err = journal.Create(f, undoFormat, h.ID, first); err != nil {
-			return err
-		}
-		l.begin = l.w.Size()
-		l.size.Store(l.begin)
-		return files.SyncDir(filepath.Dir(f.Name()))
-	}
-	if l.ID != h.ID {
-		return errAnotherLog
-	}
-	m, _, end, err := scanLog(f, l.Header, l.begin)
-	switch {
-	case err != nil:
-		return err
-	case end < atLeast:
-		return lacks(end, atLeast)
-	case m != nil:
-		return fmt.Errorf("%s; make a plan in a new directory", m)
-	}
-	l.size.Store(end)
-	l.w, err = journal.NewWriter(f, l.ID, end)
-	return err
+	first, _ := json.Marshal(h) // which has strings only
+	_, err = journal.Create(file, undoFormat, h.ID, first)
+	return errors.Join(err, file.Close(), files.SyncDir(filepath.Dir(path)))
 }
 
 // Append writes an entry for each of the plans. They are on the disk when it returns. If it returns
@@ -103,7 +82,7 @@ func (l *UndoLog) Append(plans []Planned, again func(Planned) bool) error {
 		ends[i] = len(l.b)
 	}
 	if err := l.w.Append(l.b, ends); err != nil {
-		return &RecordError{UndoRecord, l.file.Name(), err}
+		return l.fail(err)
 	}
 	l.size.Store(l.w.Size())
 	return nil
@@ -117,6 +96,3 @@ func (l *UndoLog) Size() int64 {
 	}
 	return l.size.Load()
 }
-
-// Close closes the file.
-func (l *UndoLog) Close() error { return l.file.Close() }
