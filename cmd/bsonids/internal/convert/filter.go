@@ -63,12 +63,18 @@ func repeated(v any) (key string) {
 // each by itself, and with the _id of its document. The nil set has none.
 type Values struct{ set *hashset.Set }
 
-// ReadNew returns the new values of the undo logs. A log that does not exist has none, and neither has one that was
-// undone.
+// ReadNew returns the new values of the undo logs, as [eachNew] reads them.
 func ReadNew(logs []string) (*Values, error) {
 	v := &Values{set: hashset.New()}
 	for _, path := range logs {
-		if err := v.read(path); err != nil {
+		err := eachNew(path, func(e Entry) error {
+			for _, ch := range e.Changes {
+				v.set.Add(named(bson.RawValue{}, ch.New))
+				v.set.Add(named(e.ID, ch.New))
+			}
+			return nil
+		})
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -78,7 +84,9 @@ func ReadNew(logs []string) (*Values, error) {
 	return v, nil
 }
 
-func (v *Values) read(path string) error {
+// eachNew calls f for the entries of the undo log at path. A log that does not exist has none, and neither has one that
+// was undone.
+func eachNew(path string, f func(Entry) error) error {
 	u, err := ReadUndoLog(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -87,13 +95,7 @@ func (v *Values) read(path string) error {
 		return err
 	}
 	if u.Undone() == nil {
-		err = u.each(func(e Entry) error {
-			for _, ch := range e.Changes {
-				v.set.Add(named(bson.RawValue{}, ch.New))
-				v.set.Add(named(e.ID, ch.New))
-			}
-			return nil
-		})
+		err = u.each(f)
 	}
 	return errors.Join(err, u.Close())
 }

@@ -138,7 +138,7 @@ func (p *Verification) logged(coll *mongo.Collection, v *Verified) (*logged, err
 	})
 	for _, path := range p.Later {
 		if err == nil {
-			err = p.later(path, add)
+			err = eachNew(path, add)
 		}
 	}
 	if err == nil && p.SkipList != "" && c.SameSubtype() {
@@ -157,18 +157,6 @@ func (p *Verification) logged(coll *mongo.Collection, v *Verified) (*logged, err
 		err = fmt.Errorf("the undo log or the skip list has more than %d values; verify each part of the conversion", hashset.Most)
 	}
 	return l, err
-}
-
-// later calls f for the entries of the undo log at path. One that does not exist has none.
-func (p *Verification) later(path string, f func(Entry) error) error {
-	u, err := ReadUndoLog(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	return errors.Join(u.each(f), u.Close())
 }
 
 // entries compares the entries of the log with the values that were met, and asks for the documents of
