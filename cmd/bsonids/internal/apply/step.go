@@ -224,7 +224,7 @@ func (st *step) judge(opts *convert.Options) error {
 	for _, o := range st.others {
 		log := st.of.state.Files(o).UndoLog
 		if err := migration.LogOf(o.Collection, st.of.state.Of(o)).In(log); err != nil {
-			return migration.IncompleteLogs(migration.Nameless(err), "values would be converted twice", err)
+			return migration.IncompleteLogs("values would be converted twice", err)
 		}
 		logs = append(logs, log)
 	}
@@ -281,7 +281,7 @@ func (st *step) copyGone(ctx context.Context) error {
 func (st *step) tell(ctx context.Context, opts convert.Options) error {
 	if st.UndoLog != "" {
 		if err := migration.LogOf(st.Collection, st.state).In(st.UndoLog); err != nil {
-			return migration.IncompleteLogs(migration.Nameless(err), "the conversion is done, and nothing restores its values", err)
+			return migration.IncompleteLogs("the conversion is done, and nothing restores its values", err)
 		}
 	}
 	did := convert.Totals{Changed: st.state.Changed, Values: st.state.Values, Skipped: st.state.Skipped}

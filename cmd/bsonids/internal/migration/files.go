@@ -42,15 +42,6 @@ func FileError(err error) error {
 	return &failure.Error{Kind: kind, Text: err.Error(), Err: err}
 }
 
-// Nameless returns the text of an error of a file, without the name of an operation.
-func Nameless(err error) string {
-	var path *os.PathError
-	if !errors.As(err, &path) {
-		return err.Error()
-	}
-	return path.Path + ": " + path.Err.Error()
-}
-
 // CollectionError is the error of one of several collections.
 type CollectionError struct {
 	Collection string

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"os"
+	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/mongo"
 
@@ -78,7 +79,15 @@ func (l Log) In(path string) error {
 	return errors.Join(log.Covers(l.ID, l.Size), log.Close())
 }
 
-// IncompleteLogs returns the error of work that lacks entries of an undo log. so says what follows.
-func IncompleteLogs(text, so string, err error) error {
-	return &failure.Error{Kind: failure.Failed, Text: text + ": " + so + " without what is missing; put the files back", Err: err}
+// IncompleteLogs returns the error of work that lacks entries of undo logs. so says what follows.
+func IncompleteLogs(so string, broken ...error) error {
+	var texts []string
+	for _, err := range broken {
+		text := err.Error()
+		if path := (*os.PathError)(nil); errors.As(err, &path) { // without the name of the operation
+			text = path.Path + ": " + path.Err.Error()
+		}
+		texts = append(texts, text)
+	}
+	return &failure.Error{Kind: failure.Failed, Text: strings.Join(texts, "; ") + ": " + so + " without what is missing; put the files back", Err: errors.Join(broken...)}
 }

@@ -168,8 +168,7 @@ func inOrder(ctx context.Context, s *migration.Session, state *plan.State, o Opt
 // logsWhole returns the ids of the undo logs of the plan, and an error that names each of them that is missing or
 // lacks entries.
 func logsWhole(ctx context.Context, s *migration.Session, state *plan.State) (ids []string, err error) {
-	var broken []string
-	var cause error
+	var broken []error
 	for _, st := range state.Steps() {
 		if st.Into != "" { // nothing was changed
 			continue
@@ -186,11 +185,11 @@ func logsWhole(ctx context.Context, s *migration.Session, state *plan.State) (id
 			return nil, err
 		}
 		if err := l.In(state.Files(st).UndoLog); err != nil {
-			broken, cause = append(broken, migration.Nameless(err)), errors.Join(cause, err)
+			broken = append(broken, err)
 		}
 	}
-	if cause == nil {
+	if len(broken) == 0 {
 		return ids, nil
 	}
-	return nil, migration.IncompleteLogs(strings.Join(broken, "; "), "values would stay converted", cause)
+	return nil, migration.IncompleteLogs("values would stay converted", broken...)
 }

@@ -63,7 +63,7 @@ func restore(ctx context.Context, s *migration.Session, o Options, what migratio
 				return err
 			}
 			if err := log.Covers(expected.ID, expected.Size); err != nil {
-				return migration.IncompleteLogs(migration.Nameless(err), "values would stay converted", err)
+				return migration.IncompleteLogs("values would stay converted", err)
 			}
 			return nil
 		},

@@ -50,7 +50,7 @@ func step(ctx context.Context, s *migration.Session, state *plan.State, st plan.
 	var log *convert.UndoReader // nil for a copy
 	if f.UndoLog != "" {
 		if log, err = convert.ReadUndoLog(f.UndoLog); err != nil {
-			return out, migration.IncompleteLogs(migration.Nameless(err), "nothing is proven", err)
+			return out, migration.IncompleteLogs("nothing is proven", err)
 		}
 		defer func() { _ = log.Close() }()
 		if m := log.Undone(); m != nil {
@@ -83,7 +83,7 @@ func step(ctx context.Context, s *migration.Session, state *plan.State, st plan.
 			_, err = server.FindCollection(ctx, db.Collection(fresh))
 		} else if expected, err = migration.LogOf(st.Collection, of).InRecord(ctx, db); err == nil {
 			if err = log.Covers(expected.ID, expected.Size); err != nil {
-				err = migration.IncompleteLogs(migration.Nameless(err), "nothing is proven", err)
+				err = migration.IncompleteLogs("nothing is proven", err)
 			}
 		}
 		if err != nil {
