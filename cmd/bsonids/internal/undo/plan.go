@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/migration"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/patience"
@@ -52,19 +53,10 @@ func Plan(ctx context.Context, s *migration.Session, o Options, state *plan.Stat
 		}
 	}
 	all := true
-	type pass struct {
-		of plan.Entry
-		n  int
-	}
-	named := make(map[pass]int64) // new values that are in the undo logs of conversions of listed values
+	named := make(listed)
 	for _, st := range slices.Backward(state.Steps()) {
 		u, err := step(ctx, s, o, state, st)
-		if at := (pass{st.Entry(), st.Pass}); st.Listed {
-			named[pass{st.Entry(), st.Of}] += u.Result.Standing + named[at]
-			u.Result.Foreign = 0 // the conversion that listed them counts
-		} else {
-			u.Result.Foreign = max(0, u.Result.Foreign-named[at])
-		}
+		u.Result.Foreign = named.foreign(st, u.Result)
 		steps = append(steps, u)
 		if err != nil {
 			return steps, &migration.CollectionError{Collection: st.Collection, Err: err}
@@ -81,6 +73,26 @@ func Plan(ctx context.Context, s *migration.Session, o Options, state *plan.Stat
 		return steps, state.MarkRestored()
 	}
 	return steps, nil
+}
+
+// pass is one of the conversions of an entry.
+type pass struct {
+	of plan.Entry
+	n  int
+}
+
+// listed has the number of new values that are in the undo logs of conversions of listed values, by the conversion that listed them.
+type listed map[pass]int64
+
+// foreign returns how many of the new values that a step met are in no undo log. Later steps come first, and the one that listed
+// the values counts for those that converted them.
+func (l listed) foreign(st plan.Step, of convert.Undone) int64 {
+	at := pass{st.Entry(), st.Pass}
+	if !st.Listed {
+		return max(0, of.Foreign-l[at])
+	}
+	l[pass{st.Entry(), st.Of}] += of.Standing + l[at]
+	return 0
 }
 
 // otherParts warns of the other parts of the collections that have converted values. Each is undone with its own

@@ -354,3 +354,26 @@ func TestPlanOfUnmadeLog(t *testing.T) {
 		}
 	}
 }
+
+// The new values of a service are counted once, by the conversion that listed values. What conversions of the list have made, also of
+// the list of another one of these, is of no service.
+func TestListed(t *testing.T) {
+	l := make(listed)
+	for _, tt := range []struct {
+		st   plan.Step
+		of   convert.Undone
+		want int64
+	}{
+		{plan.Step{Collection: "b", Pass: 3, Listed: true, Of: 1}, convert.Undone{Foreign: 20, Standing: 9}, 0},
+		{plan.Step{Collection: "a", Filter: "{}", Pass: 1, Listed: true}, convert.Undone{Foreign: 20, Standing: 9}, 0},
+		{plan.Step{Collection: "a", Pass: 2, Listed: true, Of: 1}, convert.Undone{Foreign: 13, Standing: 2}, 0},
+		{plan.Step{Collection: "a", Pass: 1, Listed: true}, convert.Undone{Foreign: 11, Standing: 4}, 0},
+		{plan.Step{Collection: "a"}, convert.Undone{Foreign: 9, Standing: 5}, 3},
+		{plan.Step{Collection: "b", Pass: 1}, convert.Undone{Foreign: 8, Standing: 5}, 0},
+		{plan.Step{Collection: "b"}, convert.Undone{Foreign: 8}, 8},
+	} {
+		if got := l.foreign(tt.st, tt.of); got != tt.want {
+			t.Errorf("%+v: got %d, want %d", tt.st, got, tt.want)
+		}
+	}
+}
