@@ -12,7 +12,8 @@ import (
 // Held finds the values of a document by their paths.
 type Held struct {
 	doc   bson.Raw
-	index map[string]Value // other paths are looked up in the document
+	index map[string]Value
+	odd   bool // a path is not in the index, and is looked up in the document
 }
 
 // manyLookups is the number of lookups from which an index is made. Without one, the time to look
@@ -28,8 +29,13 @@ func HeldBy(doc bson.Raw, n int) Held {
 	v.index = make(map[string]Value, n)
 	// The values behind a corrupt place are not found without the index either.
 	_ = everything(doc, func(path *walk.Path, l walk.Leaf) {
-		if f, ok := foundIn(l); ok && path.Addressable() == nil && !path.Repeated(doc) {
-			v.index[path.Dotted()] = f
+		_, ok := foundIn(l)
+		switch {
+		case !ok && !kinds.Text.Applies(l) && !kinds.Struct.Applies(l):
+		case path.Addressable() == nil && !path.Repeated(doc):
+			v.index[path.Dotted()] = ValueOf(l.Type, l.Value)
+		default:
+			v.odd = true
 		}
 	})
 	return v
@@ -54,10 +60,10 @@ func foundIn(l walk.Leaf) (v Value, ok bool) {
 	return ValueOf(l.Type, l.Value), true
 }
 
-// At returns the value at path.
+// At returns the value at path. Of many, it finds those that a conversion may convert, list or write.
 func (v Held) At(path string) (Value, bool) {
-	if f, ok := v.index[path]; ok {
-		return f, true
+	if f, ok := v.index[path]; ok || v.index != nil && !v.odd {
+		return f, ok
 	}
 	raw, ok := lookUp(v.doc, path)
 	return ValueOf(raw.Type, raw.Value), ok
