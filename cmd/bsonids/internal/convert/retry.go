@@ -189,14 +189,19 @@ func (r *Retry) limit(p *rule.Plan, doc bson.Raw, c rule.Conversion) {
 	p.Changes = slices.DeleteFunc(p.Changes, other)
 	p.InID = slices.DeleteFunc(p.InID, other)
 	p.Skipped = slices.DeleteFunc(p.Skipped, func(l rule.Left) bool { return !l.Document && !e.has[listedValue{l.Path, l.Value}] })
-	held, mentioned := rule.HeldBy(doc, len(e.values)), p.Paths()
+	held, mentioned := rule.HeldBy(doc, len(e.values)), make(map[listedValue]bool)
+	for _, ch := range slices.Concat(p.Changes, p.InID) {
+		mentioned[listedValue{ch.Path, ch.Old}] = true
+	}
+	for _, l := range p.Skipped {
+		mentioned[listedValue{l.Path, l.Value}] = true
+	}
 	for _, v := range e.values {
 		now, ok := held.At(v.path)
 		switch {
+		case mentioned[v]:
 		case ok && now == v.value:
-			if !mentioned[v.path] {
-				p.Skipped = append(p.Skipped, v.left("the field is not selected for conversion"))
-			}
+			p.Skipped = append(p.Skipped, v.left("the field is not selected for conversion"))
 		case ok && c.Makes(rule.Change{Path: v.path, Old: v.value, New: now}): // an earlier run has converted it
 		default:
 			p.Skipped = append(p.Skipped, v.left("another program changed the value after it was listed"))

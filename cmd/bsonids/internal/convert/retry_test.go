@@ -1,0 +1,31 @@
+package convert
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds/kindstest"
+)
+
+// Values that were listed and are as they were have one reason each, also where a name has a dot or occurs twice.
+func TestListedAtOddPaths(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 1))
+	value := func() bson.Binary { return kindstest.Stored([16]byte(kindstest.Octets(r)), "javaLegacy") }
+	doc := marshal(t, bson.D{{Key: "_id", Value: 1}, {Key: "x.y", Value: value()}, {Key: "x", Value: bson.D{{Key: "y", Value: value()}}},
+		{Key: "t", Value: value()}, {Key: "t", Value: value()}, {Key: "", Value: value()}})
+	c := conversion(t, "javaLegacy", "standard")
+	p, err := c.Plan(doc)
+	if err != nil || len(p.Changes) != 1 || len(p.Skipped) != 4 {
+		t.Fatalf("%+v, %v", p, err)
+	}
+	list := &Retry{entries: make(map[string]*listed)}
+	for _, l := range p.Skipped {
+		list.add(p.ID, listedValue{l.Path, l.Value})
+	}
+	list.add(p.ID, listedValue{p.Changes[0].Path, p.Changes[0].Old})
+	if list.limit(&p, doc, c); len(p.Changes) != 1 || len(p.Skipped) != 4 {
+		t.Errorf("%+v", p)
+	}
+}
