@@ -56,8 +56,8 @@ type Lock struct {
 	alive time.Time // when the last update of the document was sent
 	wrote time.Time // when the first write may have begun
 	ahead int64     // the last epoch that was checked
-	// logSize is the size of the undo log in bytes. It is in the record before a write only if the
-	// log alone shows what was converted.
+	// logSize is the size of the undo log in bytes. It is in the record before the first write, and before
+	// each one if the log alone shows what was converted.
 	logSize int64
 }
 
@@ -198,7 +198,7 @@ func (l *Lock) Check(ctx context.Context, undoSize int64) error {
 		l.wrote = time.Now()
 	}
 	l.logSize = max(l.logSize, undoSize)
-	if l.logSize > l.run.UndoSize && l.run.SameSubtype() || time.Since(l.alive) >= lease-signOfLife {
+	if l.logSize > l.run.UndoSize && (l.run.UndoSize == 0 || l.run.SameSubtype()) || time.Since(l.alive) >= lease-signOfLife {
 		if err := l.set(ctx, nil); err != nil {
 			return err
 		}
