@@ -28,7 +28,7 @@ func (p *Planned) share(ctx context.Context) error {
 			if spec.UUID != nil && !p.isAbout(st.Entry(), hex.EncodeToString(spec.UUID.Data)) {
 				return nil // the survey tells
 			}
-			st.shared, err = record.Shared(ctx, p.db, record.Run{Collection: st.Collection, UUID: spec.UUID, Pairs: st.Pairs, Into: st.Into, Query: st.Filter, Division: p.plan.Division(st.Collection)})
+			st.shared, err = record.Shared(ctx, p.db, record.Run{Task: st.Task, UUID: spec.UUID, Division: p.plan.Division(st.Collection)})
 			if !p.Write && migration.Denied(err) {
 				err = nil
 			}

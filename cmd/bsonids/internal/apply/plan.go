@@ -118,7 +118,7 @@ func (p *Planned) step(s plan.Step) (*step, error) {
 		}
 	}
 	var err error
-	if st.what, err = migration.Describe(s.Identity(p.plan.Database)); err != nil {
+	if st.what, err = migration.Describe(p.plan.Database, s.Task); err != nil {
 		return nil, err
 	}
 	switch merges := s.Into != "" && st.what.Conversion.MergesIDs(); {
@@ -339,8 +339,7 @@ func (p *Planned) each(ctx context.Context, works []work, carryOut func(ctx cont
 func (p *Planned) begin(ctx context.Context) error {
 	var steps []record.PlanStep
 	for _, st := range p.steps() {
-		steps = append(steps, record.PlanStep{Collection: st.Collection, Filter: st.Filter, Pairs: st.Pairs, Into: st.Into, Part: st.Part, Documents: st.documents,
-			Conversion: p.state.Of(st.Step).Conversion})
+		steps = append(steps, record.PlanStep{Task: st.Task, Conversion: p.state.Of(st.Step).Conversion, Documents: st.documents})
 	}
 	return p.BeginPlan(ctx, p.state, steps)
 }

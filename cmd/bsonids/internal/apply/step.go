@@ -118,7 +118,7 @@ func (st *step) convert(ctx context.Context, advance func(documents int)) (err e
 		if err := st.state.BeginUndoLog(); err != nil {
 			return migration.FileError(err)
 		}
-		opts.Undo, err = convert.OpenUndoLog(st.UndoLog, convert.Header{ID: st.state.UndoID, Identity: st.what.ID}, max(run.LogSize(), st.state.UndoSize))
+		opts.Undo, err = convert.OpenUndoLog(st.UndoLog, convert.Header{ID: st.state.UndoID, Database: st.what.Database, Task: st.Task}, max(run.LogSize(), st.state.UndoSize))
 		if err != nil {
 			return migration.FileError(err)
 		}
@@ -235,9 +235,8 @@ func (st *step) judge(opts *convert.Options) error {
 
 // begin begins the run in the record.
 func (st *step) begin(ctx context.Context, opts convert.Options) (*migration.Claim, error) {
-	run := record.Run{Kind: record.Convert, Collection: st.Collection, UUID: st.spec.UUID, Conversion: st.state.Conversion, UndoID: st.state.UndoID,
-		Pairs: st.Pairs, Into: st.Into, IntoUUID: convert.UUID(st.state.CopyUUID), Part: st.Part, Division: st.of.plan.Division(st.Collection),
-		Query: st.Filter, Retry: st.Listed, UndoLog: migration.Absolute(st.UndoLog)}
+	run := record.Run{Kind: record.Convert, Task: st.Task, UUID: st.spec.UUID, Conversion: st.state.Conversion, UndoID: st.state.UndoID,
+		IntoUUID: convert.UUID(st.state.CopyUUID), Division: st.of.plan.Division(st.Collection), Retry: st.Listed, UndoLog: migration.Absolute(st.UndoLog)}
 	for _, o := range st.others {
 		run.Knows = append(run.Knows, st.of.state.Of(o).Conversion)
 	}

@@ -17,7 +17,7 @@ import (
 func TestShowFile(t *testing.T) {
 	dir := t.TempDir()
 	path := func(name string) string { return filepath.Join(dir, name) }
-	l, err := convert.OpenUndoLog(path("undo"), convert.Header{ID: "x", Identity: convert.Identity{Database: "shop", Collection: "orders", Pairs: []kinds.Pair{{From: "javaLegacy", To: "standard"}}}}, 0)
+	l, err := convert.OpenUndoLog(path("undo"), convert.Header{ID: "x", Database: "shop", Task: kinds.Task{Collection: "orders", Pairs: []kinds.Pair{{From: "javaLegacy", To: "standard"}}}}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +41,7 @@ func TestShowFile(t *testing.T) {
 		code int
 		want string
 	}{
-		{path("undo"), failure.ExitOK, `"conversion":{"database":"shop","collection":"orders"`},
+		{path("undo"), failure.ExitOK, `"database":"shop","conversion":{"collection":"orders"`},
 		{path("ledger"), failure.ExitOK, `{"run":"first"}`},
 		{path("damaged"), failure.ExitUsage, path("damaged")},
 		{path("other"), failure.ExitUsage, path("other")},

@@ -13,12 +13,10 @@ import (
 
 var marshal = kindstest.Marshal
 
-func identity() Identity {
-	return Identity{Database: "d", Collection: "c", Pairs: []kinds.Pair{{From: "javaLegacy", To: "standard"}}}
-}
-
 // header returns the header of an undo log of the conversion.
-func header() Header { return Header{ID: "0123456789abcdef", Identity: identity()} }
+func header() Header {
+	return Header{ID: "0123456789abcdef", Database: "d", Task: kinds.Task{Collection: "c", Pairs: []kinds.Pair{{From: "javaLegacy", To: "standard"}}}}
+}
 
 func plans(t testing.TB, c rule.Conversion, ids ...any) []Planned {
 	t.Helper()

@@ -9,6 +9,7 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
 )
 
@@ -23,8 +24,10 @@ var errNoUndoLog = errors.New("not an undo log of this version")
 
 // Header is the first record of an undo log, in JSON.
 type Header struct {
-	ID       string   `json:"id"`         // random, 16 hexadecimal digits
-	Identity Identity `json:"conversion"` // for a person: the ledger has what counts
+	ID string `json:"id"` // random, 16 hexadecimal digits
+	// For a person: the ledger has what counts.
+	Database string     `json:"database"`
+	Task     kinds.Task `json:"conversion"`
 }
 
 // Mark is a record that tells that undo began to restore the values, or that it finished.

@@ -81,7 +81,7 @@ func TestNewUndoLog(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if u := openLog(t, path); l.ID != header().ID || u.ID != l.ID || u.Identity.Collection != "c" {
+		if u := openLog(t, path); l.ID != header().ID || u.ID != l.ID || u.Task.Collection != "c" {
 			t.Errorf("%+v and %+v", l.Header, u.Header)
 		}
 		info, err := os.Stat(path)

@@ -15,6 +15,7 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/cutover"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/guard"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/migration"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/patience"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
@@ -258,7 +259,7 @@ func (l locks) end(failed error) error {
 // lock begins a run for each collection of the cutover.
 func (e *Exchange) lock(ctx context.Context, c *record.Cutover, kind string) (l locks, err error) {
 	for _, x := range c.Collections {
-		run := record.Run{Kind: kind, Collection: x.Name, UUID: x.OldID, Conversion: c.Conversion(), Into: x.New}
+		run := record.Run{Kind: kind, Task: kinds.Task{Collection: x.Name, Into: x.New}, UUID: x.OldID, Conversion: c.Conversion()}
 		one, err := patience.Ask(ctx, e.Patience, func() (*migration.Claim, error) { return e.Claim(ctx, e.db, record.Request{Run: run}) })
 		if err != nil {
 			return nil, errors.Join(err, l.end(err))

@@ -8,6 +8,7 @@ import (
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
 )
@@ -27,37 +28,38 @@ func ValidCollection(name string) bool {
 	return name != "" && !strings.HasPrefix(name, "system.") && !strings.ContainsAny(name, "$\x00")
 }
 
-// Described is a conversion as its identity describes it.
+// Described is a task in a database, and what it says.
 type Described struct {
+	Database   string
+	Task       kinds.Task
 	Conversion rule.Conversion
-	ID         convert.Identity
 	Part       convert.Part
 	Query      bson.D // nil for all documents
 }
 
-// Describe returns the conversion that the identity describes.
-func Describe(id convert.Identity) (d Described, err error) {
-	d.ID = id
-	if d.Conversion, err = rule.Compile(id.Pairs); err != nil {
+// Describe returns what a task in a database says.
+func Describe(database string, of kinds.Task) (d Described, err error) {
+	d.Database, d.Task = database, of
+	if d.Conversion, err = rule.Compile(of.Pairs); err != nil {
 		return d, err
 	}
 	switch {
-	case !ValidDatabase(id.Database):
-		return d, failure.Usagef("invalid database name %q", id.Database)
-	case ServerDatabase(id.Database):
-		return d, failure.Usagef("%s is a database of the server itself", id.Database)
-	case !ValidCollection(id.Collection):
-		return d, failure.Usagef("invalid collection name %q", id.Collection)
-	case id.Into != "" && !ValidCollection(id.Into):
-		return d, failure.Usagef("invalid collection name %q", id.Into)
-	case id.Collection == record.Name || id.Into == record.Name:
+	case !ValidDatabase(database):
+		return d, failure.Usagef("invalid database name %q", database)
+	case ServerDatabase(database):
+		return d, failure.Usagef("%s is a database of the server itself", database)
+	case !ValidCollection(of.Collection):
+		return d, failure.Usagef("invalid collection name %q", of.Collection)
+	case of.Into != "" && !ValidCollection(of.Into):
+		return d, failure.Usagef("invalid collection name %q", of.Into)
+	case of.Collection == record.Name || of.Into == record.Name:
 		return d, failure.Usagef("cannot convert %s, the record of conversions", record.Name)
 	}
-	if d.Part, err = convert.ParsePart(id.Part); err != nil {
+	if d.Part, err = convert.ParsePart(of.Part); err != nil {
 		return d, failure.Usagef("%v", err)
 	}
-	if d.Query, _, err = convert.ParseFilter(id.Query); err != nil {
-		return d, failure.Usagef("the filter %s: %v", id.Query, err)
+	if d.Query, _, err = convert.ParseFilter(of.Filter); err != nil {
+		return d, failure.Usagef("the filter %s: %v", of.Filter, err)
 	}
 	return d, nil
 }

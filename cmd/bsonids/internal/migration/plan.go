@@ -84,8 +84,7 @@ func MayApply(dir string, p *plan.Plan) error {
 
 // Fresh returns a step that was not begun.
 func Fresh(st plan.Step) report.AppliedStep {
-	return report.AppliedStep{Step: report.Step{Conversion: report.Conversion{Collection: st.Collection, Filter: st.Filter, Pairs: st.Pairs, Into: st.Into},
-		Part: st.Part, Pass: st.Pass, Listed: st.Listed, Status: report.NotBegun}}
+	return report.AppliedStep{Step: report.Step{Task: st.Task, Pass: st.Pass, Listed: st.Listed, Status: report.NotBegun}}
 }
 
 // StepOf returns how far a step has come.

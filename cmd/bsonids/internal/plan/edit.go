@@ -54,7 +54,7 @@ func (s *State) Before(st Step) Step {
 			return o
 		}
 	}
-	return Step{Collection: st.Collection, Filter: st.Filter, Into: st.Into, Part: st.Part, Pairs: st.Pairs, Pass: st.Of}
+	return Step{Task: st.Task, Pass: st.Of}
 }
 
 // Later returns the steps that convert what st has listed.

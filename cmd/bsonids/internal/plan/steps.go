@@ -5,7 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
@@ -13,12 +12,7 @@ import (
 
 // Step is one conversion of one collection.
 type Step struct {
-	Collection string `json:"collection"`
-	Filter     string `json:"filter,omitempty"` // as of the entry
-	Into       string `json:"into,omitempty"`
-	Part       string `json:"part,omitempty"` // as of the plan
-	// Pairs are what is converted, all kinds of values in one pass. Their fields are named.
-	Pairs []kinds.Pair `json:"pairs"`
+	kinds.Task // with the filter of the entry, and the part of the plan; the fields of its pairs are named
 	// Pass tells the conversions of one entry apart: fields that are decided later are converted
 	// by another one. It is 0 for the first.
 	Pass int `json:"pass,omitempty"`
@@ -31,11 +25,6 @@ type Step struct {
 
 // Entry returns the key of the entry of the plan that the step is about.
 func (s Step) Entry() Entry { return Entry{s.Collection, s.Filter} }
-
-// Identity returns the identity of the conversion in the database.
-func (s Step) Identity(database string) convert.Identity {
-	return convert.Identity{Database: database, Collection: s.Collection, Pairs: s.Pairs, Into: s.Into, Part: s.Part, Query: s.Filter}
-}
 
 // Beside reports whether s must not convert what o has made: both are of one collection, with different filters, or
 // o makes values of a field that s would convert, because it tells values by their subtype.
@@ -173,7 +162,7 @@ func (p *Plan) steps(c Collection) []Step {
 	if len(by) == 0 {
 		return nil
 	}
-	s := Step{Collection: c.Name, Filter: c.Filter, Into: c.Into, Part: p.Part}
+	s := Step{Task: kinds.Task{Collection: c.Name, Filter: c.Filter, Into: c.Into, Part: p.Part}}
 	for _, d := range slices.Sorted(maps.Keys(by)) {
 		slices.Sort(by[d].Fields)
 		slices.Sort(by[d].Trust)

@@ -51,7 +51,7 @@ func TestFiles(t *testing.T) {
 			continue // not the name of a collection
 		}
 		for pass := range 2 {
-			s := Step{Collection: name, Pass: pass}
+			s := Step{Task: kinds.Task{Collection: name}, Pass: pass}
 			for _, file := range []string{s.Files("").SkipList, s.Files("").UndoLog, PlanFile, LedgerFile} {
 				if name != names[0] && (file == PlanFile || file == LedgerFile) {
 					continue
@@ -64,7 +64,7 @@ func TestFiles(t *testing.T) {
 			}
 		}
 	}
-	if (Step{Collection: "a", Into: "b"}).Files("").UndoLog != "" {
+	if (Step{Task: kinds.Task{Collection: "a", Into: "b"}}).Files("").UndoLog != "" {
 		t.Error("a copy has an undo log")
 	}
 }
@@ -120,7 +120,7 @@ func TestCheck(t *testing.T) {
 		t.Error(got)
 	}
 	p.Collections[0].Fields = append(p.Collections[0].Fields, Field{Path: "g[]", Stored: kinds.Subtype0, Decision: Convert("generic") + toText, Evidence: []Evidence{{Order: "generic", By: decide.Evidence}}})
-	want := Step{Collection: "a", Pairs: []kinds.Pair{{From: "generic", To: "text", Fields: []string{"g"}}, {From: "javaLegacy", To: "standard", Fields: []string{"x"}, Trust: []string{"x"}}}}
+	want := Step{Task: kinds.Task{Collection: "a", Pairs: []kinds.Pair{{From: "generic", To: "text", Fields: []string{"g"}}, {From: "javaLegacy", To: "standard", Fields: []string{"x"}, Trust: []string{"x"}}}}}
 	if s := p.Steps(); len(s) != 2 || !reflect.DeepEqual(s[0], want) {
 		t.Errorf("got %+v", s)
 	}

@@ -18,7 +18,7 @@ func decided(ctx context.Context, db *mongo.Database, which bson.E) ([]*Run, err
 	return slices.DeleteFunc(runs, func(r *Run) bool { return r.Undone != nil }), err
 }
 
-// Shared returns the decisions of the last run that has the collection, pairs, query and division of want. It returns nil if there is no such run.
+// Shared returns the decisions of the last run that has the collection, pairs, filter and division of want. It returns nil if there is no such run.
 func Shared(ctx context.Context, db *mongo.Database, want Run) ([]decide.Decision, error) {
 	runs, err := decided(ctx, db, bson.E{Key: "collection", Value: want.Collection})
 	for _, r := range slices.Backward(runs) {
@@ -30,15 +30,15 @@ func Shared(ctx context.Context, db *mongo.Database, want Run) ([]decide.Decisio
 }
 
 // Earlier returns the decisions of the runs that converted documents which the collection with the UUID may have, except
-// those that another query selects.
-func Earlier(ctx context.Context, db *mongo.Database, name string, uuid *bson.Binary, query string) (all []decide.Decision, err error) {
+// those that another filter selects.
+func Earlier(ctx context.Context, db *mongo.Database, name string, uuid *bson.Binary, filter string) (all []decide.Decision, err error) {
 	if uuid == nil {
 		return nil, nil
 	}
 	earlier, err := history(ctx, db, name, uuid)
 	ids := bson.A{}
 	for _, r := range earlier {
-		if r.Query == "" || r.Query == query {
+		if r.Filter == "" || r.Filter == filter {
 			ids = append(ids, r.ID)
 		}
 	}

@@ -14,7 +14,7 @@ import (
 func TestKilledEarly(t *testing.T) {
 	for _, from := range []string{"standard", "javaLegacy"} {
 		db := memory.Start(t).Client.Database("d")
-		l, err := Begin(t.Context(), db, Request{Run: Run{Kind: Convert, Collection: "c", Conversion: "a", Pairs: run(1, "a", order(from, "csharpLegacy")).Pairs}})
+		l, err := Begin(t.Context(), db, Request{Run: Run{Kind: Convert, Task: run(1, "a", order(from, "csharpLegacy")).Task, Conversion: "a"}})
 		if err != nil {
 			t.Fatal(err)
 		}

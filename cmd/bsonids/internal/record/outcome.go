@@ -126,5 +126,5 @@ func MarkVerified(ctx context.Context, db *mongo.Database, want Run, proven bool
 
 // like reports whether both runs convert the same values of the same collection, or parts of them.
 func (r *Run) like(want *Run) bool {
-	return sameCollection(r, want) && r.Query == want.Query && r.Into == want.Into && slices.EqualFunc(r.Pairs, want.Pairs, kinds.Pair.Equal)
+	return sameCollection(r, want) && r.Filter == want.Filter && r.Into == want.Into && slices.EqualFunc(r.Pairs, want.Pairs, kinds.Pair.Equal)
 }

@@ -32,13 +32,9 @@ type Plan struct {
 
 // PlanStep is one conversion of a plan. Conversion is that of its runs.
 type PlanStep struct {
-	Collection string       `bson:"collection"`
-	Filter     string       `bson:"filter,omitempty"` // in extended JSON
-	Pairs      []kinds.Pair `bson:"pairs"`
-	Into       string       `bson:"into,omitempty"`
-	Part       string       `bson:"part,omitempty"`
-	Conversion string       `bson:"conversion"`
-	Documents  int64        `bson:"documents"` // about how many there are to read
+	kinds.Task `bson:",inline"`
+	Conversion string `bson:"conversion"`
+	Documents  int64  `bson:"documents"` // about how many there are to read
 }
 
 const kindPlan = "plan"

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"testing"
 	"time"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 )
 
 // A directory knows of a conversion before the record, and of an epoch after it. So what one of the two lacks shows
@@ -26,7 +28,7 @@ func TestFits(t *testing.T) {
 		"the record was dropped":          {recorded: 1, known: []string{"c"}, want: ErrForgotten},
 		"the record is older":             {p: &Plan{Epoch: 1}, recorded: 2, known: []string{"c"}, want: ErrForgotten},
 		"the directory is older":          {p: &Plan{Epoch: 2}, recorded: 1, known: []string{"b"}, runs: []*Run{wrote}, want: ErrOlder},
-		"of a copy: only that has counts": {p: &Plan{Epoch: 2}, recorded: 1, runs: []*Run{{Kind: Convert, Conversion: "c", Into: "d", Progress: Progress{Changed: 1}}}, want: ErrOlder},
+		"of a copy: only that has counts": {p: &Plan{Epoch: 2}, recorded: 1, runs: []*Run{{Kind: Convert, Conversion: "c", Task: kinds.Task{Into: "d"}, Progress: Progress{Changed: 1}}}, want: ErrOlder},
 		"another one has written nothing": {p: &Plan{Epoch: 2}, recorded: 1, runs: []*Run{{Kind: Convert, Conversion: "c"}}},
 		"another one was undone":          {p: &Plan{Epoch: 2}, recorded: 1, runs: []*Run{{Kind: Convert, Conversion: "c", UndoSize: 1, Undone: &Undone{Complete: true}}}},
 		"another one was undone in part":  {p: &Plan{Epoch: 2}, recorded: 1, runs: []*Run{{Kind: Convert, Conversion: "c", UndoSize: 1, Undone: &Undone{}}}, want: ErrOlder},

@@ -40,11 +40,11 @@ const (
 
 // Run is the document of one run. Times are those of the server.
 type Run struct {
-	ID         string       `bson:"_id"` // collection/epoch
-	Kind       string       `bson:"kind"`
-	Collection string       `bson:"collection"`
-	UUID       *bson.Binary `bson:"collectionUUID,omitempty"` // UUID of the collection, if the server reports one
-	Epoch      int64        `bson:"epoch"`
+	ID         string           `bson:"_id"` // collection/epoch
+	Kind       string           `bson:"kind"`
+	kinds.Task `bson:",inline"` // without pairs for a cutover
+	UUID       *bson.Binary     `bson:"collectionUUID,omitempty"` // UUID of the collection, if the server reports one
+	Epoch      int64            `bson:"epoch"`
 	// Conversion is the same for all runs that resume a conversion, and for its undo.
 	Conversion string `bson:"conversion"`
 	// TakesOver lists the epochs of runs that have not ended, and must not write any more.
@@ -62,14 +62,10 @@ type Run struct {
 	Migration string `bson:"migration,omitempty"`
 	Abandoned bool   `bson:"abandoned,omitempty"`
 
-	Pairs []kinds.Pair `bson:"pairs,omitempty"` // what is converted; none for a cutover
-	Into  string       `bson:"into,omitempty"`
 	// IntoUUID is the UUID of the copy, if the server reports one. It is nil until the run has found or made the copy.
 	IntoUUID *bson.Binary `bson:"intoUUID,omitempty"`
-	Part     string       `bson:"part,omitempty"` // for example 2/8
 	// Division tells the parts of one division of a collection, which have the same decisions, from those of others.
 	Division string `bson:"division,omitempty"`
-	Query    string `bson:"query,omitempty"` // filter of the documents, if not all
 	// Knows are the names of conversions with other filters whose undo logs this one reads: it converts none of their values.
 	Knows []string `bson:"-"`
 	// Retry is true if the run converts only values that an earlier run listed as skipped.

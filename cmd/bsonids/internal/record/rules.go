@@ -233,7 +233,7 @@ func twice(p kinds.Pair, want *Run, all []*past, resumes bool) error {
 		}
 		// A copy in which the collection was found is as its run says, of all parts.
 		done, part := r.Outcome == Done || r.Into != "", r.Part != "" && r.Into == ""
-		if slices.ContainsFunc(r.Pairs, takes) && u == nil && done && !r.Retry && r.Progress.Skipped == 0 && !part && r.Query == "" {
+		if slices.ContainsFunc(r.Pairs, takes) && u == nil && done && !r.Retry && r.Progress.Skipped == 0 && !part && r.Filter == "" {
 			return nil // it left no values of subtype 3 that a conversion had made
 		}
 		made := slices.DeleteFunc(slices.Clone(r.Pairs), func(o kinds.Pair) bool {
@@ -252,7 +252,7 @@ func twice(p kinds.Pair, want *Run, all []*past, resumes bool) error {
 			return refuseFor(r, ErrTwice, "was not finished, and only its files show which values are converted", "; continue it with APPLY, or undo it with UNDO")
 		case want.Retry: // it converts only what is as it was listed
 			continue
-		case r.Retry, r.Progress.Skipped > 0, part, r.Query != "", len(made) > 1, !leaves(made[0]):
+		case r.Retry, r.Progress.Skipped > 0, part, r.Filter != "", len(made) > 1, !leaves(made[0]):
 			if r.Into != "" {
 				return refuseFor(r, ErrTwice, "has made the copy "+r.Into+", whose values this conversion would convert again", "; if a cutover has put it in place, undo that first with UNDO")
 			}

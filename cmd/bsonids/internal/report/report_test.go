@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/scan"
 )
 
@@ -142,7 +143,7 @@ func TestPercent(t *testing.T) {
 // Copies that differ from their collections are named, and the conversion is not said to be done.
 func TestApplyUnverified(t *testing.T) {
 	step := func(name, into string, status StepStatus) AppliedStep {
-		return AppliedStep{Step: Step{Conversion: Conversion{Collection: name, Into: into}, Status: status}}
+		return AppliedStep{Step: Step{Task: kinds.Task{Collection: name, Into: into}, Status: status}}
 	}
 	a := Applied{Database: "db", Dir: "dir", Written: true, Finished: true, Steps: []AppliedStep{step("a", "a_new", Unverified), step("b", "b_new", DoneStep), step("c", "", DoneStep)}}
 	has(t, tableOf(a), []string{"1 of 2 copies still differed from their collections: a_new. "}, []string{"Done."})

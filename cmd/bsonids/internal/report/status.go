@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/patience"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/terminal"
@@ -61,12 +62,12 @@ func (c *Counts) Add(o Counts) {
 
 // DivisionStatus is how far the conversion of a collection by parts has come: the sum of its parts.
 type DivisionStatus struct {
-	Conversion
-	Parts   int      `json:"parts"`
-	Done    int      `json:"partsDone"`
-	Proven  int      `json:"partsProven"`
-	Missing []string `json:"partsMissing"` // those that have not begun, and have no plan that was applied
-	Counts           // of all parts
+	kinds.Task          // without the part
+	Parts      int      `json:"parts"`
+	Done       int      `json:"partsDone"`
+	Proven     int      `json:"partsProven"`
+	Missing    []string `json:"partsMissing"` // those that have not begun, and have no plan that was applied
+	Counts              // of all parts
 }
 
 // MigrationStatus is a migration that has written to the record.
@@ -164,13 +165,13 @@ func (s Status) steps(w io.Writer) {
 		case c.Status == DoneStep && c.Verified != nil:
 			status = "done, not proven"
 		}
-		t.AppendRow([]any{name, c.Step.Conversion.text(), status, c.Read, known(c.Documents, "%d"), c.Changed, c.Skipped, known(c.PerSecond, "%.0f"),
+		t.AppendRow([]any{name, taskText(c.Task), status, c.Read, known(c.Documents, "%d"), c.Changed, c.Skipped, known(c.PerSecond, "%.0f"),
 			known(time.Duration(c.SecondsLeft)*time.Second, "%v")})
 	}
 	t.Render()
 	for _, d := range s.Divisions {
 		fmt.Fprintf(w, "\n%s, %s: %d of %d parts done, %d proven; %d of %d documents read, %d changed, %d skipped\n", terminal.Cell(d.Collection),
-			d.text(), d.Done, d.Parts, d.Proven, d.Read, d.Documents, d.Changed, d.Skipped)
+			taskText(d.Task), d.Done, d.Parts, d.Proven, d.Read, d.Documents, d.Changed, d.Skipped)
 		if len(d.Missing) > 0 {
 			fmt.Fprintf(w, "Not begun: part %s\n", strings.Join(d.Missing, ", "))
 		}

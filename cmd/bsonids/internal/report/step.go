@@ -28,38 +28,29 @@ const (
 	BeingUndone StepStatus = "being undone"
 )
 
-// Conversion is what is converted, in all parts of a collection.
-type Conversion struct {
-	Collection string       `json:"collection"`
-	Filter     string       `json:"filter,omitempty"` // in extended JSON
-	Pairs      []kinds.Pair `json:"pairs"`
-	Into       string       `json:"into,omitempty"`
-}
-
 // Step is one conversion of a plan, and how far it is. All reports about conversions have it.
 type Step struct {
-	Conversion
-	Part   string     `json:"part,omitempty"`   // of the documents, such as 2/8; empty for all
+	kinds.Task
 	Pass   int        `json:"pass,omitempty"`   // of several that convert a collection one after the other
 	Listed bool       `json:"listed,omitempty"` // only values are converted that an earlier pass has listed
 	Status StepStatus `json:"status"`
 }
 
-// text returns what is converted, without the collection.
-func (c Conversion) text() string {
-	text := strings.TrimPrefix(kinds.Describe(c.Pairs), "from ")
-	if c.Into != "" {
-		text += ", into " + terminal.Cell(c.Into)
+// taskText returns what is converted in all parts, without the collection.
+func taskText(t kinds.Task) string {
+	text := strings.TrimPrefix(kinds.Describe(t.Pairs), "from ")
+	if t.Into != "" {
+		text += ", into " + terminal.Cell(t.Into)
 	}
-	if c.Filter != "" {
-		text += ", filter " + terminal.Cell(c.Filter)
+	if t.Filter != "" {
+		text += ", filter " + terminal.Cell(t.Filter)
 	}
 	return text
 }
 
 // text returns what is converted, without the collection.
 func (s Step) text() string {
-	text := s.Conversion.text()
+	text := taskText(s.Task)
 	if s.Part != "" {
 		text += ", part " + s.Part
 	}
@@ -74,8 +65,8 @@ func (s Step) text() string {
 }
 
 // fields returns the names of the fields that are converted.
-func (c Conversion) fields() (names []string) {
-	for _, p := range c.Pairs {
+func (s Step) fields() (names []string) {
+	for _, p := range s.Pairs {
 		names = append(names, p.Fields...)
 	}
 	slices.Sort(names)

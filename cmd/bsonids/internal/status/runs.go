@@ -13,7 +13,7 @@ import (
 // of the server.
 func add(s *report.StepStatusOf, r *record.Run, now time.Time) {
 	s.By = r.By.String()
-	s.Started, s.Updated, s.Reason, s.Part = &r.Started, &r.Updated, r.Reason, r.Part
+	s.Started, s.Updated, s.Reason = &r.Started, &r.Updated, r.Reason
 	s.PerSecond, s.SecondsLeft, s.Stream = 0, 0, nil
 	alive := r.Alive(now)
 	if !alive && r.Ended == nil {
@@ -73,7 +73,9 @@ func divisions(steps []report.StepStatusOf) (all []report.DivisionStatus) {
 		if !ok || s.Status == report.WasUndone {
 			continue
 		}
-		key := fmt.Sprint(s.Step.Conversion, of)
+		all := s.Task
+		all.Part = ""
+		key := fmt.Sprint(all, of)
 		if divided[key] == nil {
 			order = append(order, key)
 		}
@@ -82,7 +84,8 @@ func divisions(steps []report.StepStatusOf) (all []report.DivisionStatus) {
 	for _, key := range order {
 		steps := divided[key]
 		_, of, _ := strings.Cut(steps[0].Part, "/")
-		d := report.DivisionStatus{Conversion: steps[0].Step.Conversion, Missing: []string{}}
+		d := report.DivisionStatus{Task: steps[0].Task, Missing: []string{}}
+		d.Part = ""
 		for _, part := range record.Parts(of) {
 			begun, done, proven := false, true, true
 			for _, s := range steps {

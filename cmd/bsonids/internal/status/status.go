@@ -7,6 +7,7 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/mongo"
 
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/migration"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
@@ -144,19 +145,19 @@ func dropped(ctx context.Context, db *mongo.Database, steps []report.StepStatusO
 func conversions(plans []record.Plan, runs []*record.Run) []report.StepStatusOf {
 	out := []report.StepStatusOf{}
 	seen := make(map[string]bool)
-	add := func(name, part string, of report.Conversion) {
+	add := func(name string, of kinds.Task) {
 		if !seen[name] {
 			seen[name] = true
-			out = append(out, report.StepStatusOf{Step: report.Step{Conversion: of, Part: part, Status: report.NotBegun}, Conversion: name})
+			out = append(out, report.StepStatusOf{Step: report.Step{Task: of, Status: report.NotBegun}, Conversion: name})
 		}
 	}
 	for _, p := range plans {
 		for _, st := range p.Steps {
-			add(st.Conversion, st.Part, report.Conversion{Collection: st.Collection, Filter: st.Filter, Pairs: st.Pairs, Into: st.Into})
+			add(st.Conversion, st.Task)
 		}
 	}
 	for _, r := range runs {
-		add(r.Conversion, r.Part, report.Conversion{Collection: r.Collection, Filter: r.Query, Pairs: r.Pairs, Into: r.Into})
+		add(r.Conversion, r.Task)
 	}
 	return out
 }

@@ -66,8 +66,8 @@ func converted(t *testing.T, to string) *undoing {
 	u := &undoing{T: t, messages: new(messages), s: memory.Start(t), path: filepath.Join(t.TempDir(), "undo"), o: Options{Write: true, Batch: 3}}
 	u.coll = u.s.Client.Database("d").Collection("c")
 	u.what = migration.Described{Conversion: kindstest.Conversion(t, rule.NewConversion, "javaLegacy", to),
-		ID: convert.Identity{Database: "d", Collection: "c", Pairs: []kinds.Pair{{From: "javaLegacy", To: to}}}}
-	u.before, u.after, u.id, u.size = written(t, u.path, u.what.ID, "a", 5)
+		Database: "d", Task: kinds.Task{Collection: "c", Pairs: []kinds.Pair{{From: "javaLegacy", To: to}}}}
+	u.before, u.after, u.id, u.size = written(t, u.path, u.what.Task, "a", 5)
 	u.state = &convert.State{Conversion: "first", Done: true, UndoID: u.id, UndoSize: u.size}
 	f, err := ledger.OpenFile(filepath.Join(t.TempDir(), "ledger"))
 	if err != nil {
@@ -81,11 +81,11 @@ func converted(t *testing.T, to string) *undoing {
 
 // written makes the undo log of a conversion of n documents with a value in a field, and returns these before and after it, the log's
 // id and its size.
-func written(t *testing.T, path string, of convert.Identity, field string, n int) (before, after []bson.Raw, id string, size int64) {
+func written(t *testing.T, path string, of kinds.Task, field string, n int) (before, after []bson.Raw, id string, size int64) {
 	t.Helper()
 	pair := of.Pairs[0]
 	c := kindstest.Conversion(t, rule.NewConversion, pair.From, pair.To)
-	l, err := convert.OpenUndoLog(path, convert.Header{ID: ledger.NewID(), Identity: of}, 0)
+	l, err := convert.OpenUndoLog(path, convert.Header{ID: ledger.NewID(), Database: "d", Task: of}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,8 +133,8 @@ func (u *undoing) insert(doc any) {
 // run is a conversion with the log, which has ended.
 func (u *undoing) run() record.Run {
 	now := time.Now().Add(-time.Hour)
-	return record.Run{ID: "c/1", Kind: record.Convert, Collection: "c", Epoch: 1, Conversion: "first", Started: now, Updated: now, Ended: &now, Outcome: record.Done,
-		Pairs: []kinds.Pair{{From: "javaLegacy", To: "standard"}}, UndoLog: u.path, UndoID: u.id, UndoSize: u.size, Progress: record.Progress{Changed: 5}}
+	return record.Run{ID: "c/1", Kind: record.Convert, Task: kinds.Task{Collection: "c", Pairs: []kinds.Pair{{From: "javaLegacy", To: "standard"}}}, Epoch: 1, Conversion: "first", Started: now, Updated: now, Ended: &now, Outcome: record.Done,
+		UndoLog: u.path, UndoID: u.id, UndoSize: u.size, Progress: record.Progress{Changed: 5}}
 }
 
 // runs returns the runs in the record.

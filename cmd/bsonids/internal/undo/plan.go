@@ -140,7 +140,7 @@ func guardsDown(ctx context.Context, s *migration.Session, p *plan.Plan) error {
 func step(ctx context.Context, s *migration.Session, o Options, state *plan.State, st plan.Step) (out report.UndoneStep, err error) {
 	if of := state.Of(st); st.Into == "" {
 		var what migration.Described
-		if what, err = migration.Describe(st.Identity(state.Plan.Database)); err == nil {
+		if what, err = migration.Describe(state.Plan.Database, st.Task); err == nil {
 			out, err = restore(ctx, s.Child(state.Plan.Namespace(st.Collection)), o, what, of, state.Files(st).UndoLog)
 		}
 		if !of.Begun() && errors.Is(err, fs.ErrNotExist) {

@@ -152,8 +152,8 @@ func TestPlanAnyCommandFails(t *testing.T) {
 func TestPlanOfLongerLog(t *testing.T) {
 	m := apply(t, "")
 	ended := time.Now().Add(-time.Hour)
-	m.insert(record.Run{ID: "b/1", Kind: record.Convert, Collection: "b", Epoch: 1, Conversion: "first", Started: ended, Updated: ended, Ended: &ended,
-		Outcome: record.Done, Pairs: []kinds.Pair{{From: "javaLegacy", To: "standard"}}, UndoID: m.ids["b"], UndoSize: 1 << 20})
+	m.insert(record.Run{ID: "b/1", Kind: record.Convert, Task: kinds.Task{Collection: "b", Pairs: []kinds.Pair{{From: "javaLegacy", To: "standard"}}}, Epoch: 1, Conversion: "first", Started: ended, Updated: ended, Ended: &ended,
+		Outcome: record.Done, UndoID: m.ids["b"], UndoSize: 1 << 20})
 	if steps, _, err := m.undo(); err == nil || len(steps) > 0 || !strings.Contains(err.Error(), "of 1048576") {
 		t.Errorf("%+v, %v", steps, err)
 	}
@@ -227,7 +227,7 @@ func TestPlanInOrder(t *testing.T) {
 	}{{"b", "", false, true}, {"b", "", true, false}, {"b", "b", false, false}, {"c", "", false, false}} {
 		m := applied(t, &plan.Plan{Database: "d", To: "standard"}, tt.idle, 5)
 		ended := time.Now().Add(-time.Hour)
-		run := record.Run{Kind: record.Convert, Collection: tt.of, Started: ended, Updated: ended, Ended: &ended, Outcome: record.Done, Progress: record.Progress{Changed: 1}}
+		run := record.Run{Kind: record.Convert, Task: kinds.Task{Collection: tt.of}, Started: ended, Updated: ended, Ended: &ended, Outcome: record.Done, Progress: record.Progress{Changed: 1}}
 		first, later := run, run
 		first.ID, first.Epoch, first.UndoID, first.Pairs = tt.of+"/1", 1, m.ids[tt.of], []kinds.Pair{{From: "javaLegacy", To: "standard"}}
 		later.ID, later.Epoch, later.UndoID, later.Pairs = tt.of+"/2", 2, "later", []kinds.Pair{{From: "standard", To: "csharpLegacy"}}

@@ -90,7 +90,7 @@ func (m *migrated) convert(f plan.Files, st plan.Step, idle bool, n int) *conver
 		s.Done, s.Changed, s.Created = true, 5, st.Into != ""
 	}
 	if name := st.Collection; st.Into == "" && !idle {
-		m.before[name], m.after[name], s.UndoID, s.UndoSize = written(m.T, f.UndoLog, st.Identity("d"), "v", n)
+		m.before[name], m.after[name], s.UndoID, s.UndoSize = written(m.T, f.UndoLog, st.Task, "v", n)
 		m.ids[name] = s.UndoID
 	}
 	m.s.Put(m.collection(st.Collection), m.after[st.Collection]...)
@@ -206,8 +206,8 @@ func TestPlanOfPart(t *testing.T) {
 	run := func(of string, change func(*record.Run)) {
 		epochs[of]++
 		id := fmt.Sprintf("%s/%d", of, epochs[of])
-		r := record.Run{ID: id, Kind: record.Convert, Collection: of, Part: "2/3", Epoch: epochs[of], Conversion: id, Started: ended, Updated: ended, Ended: &ended,
-			Outcome: record.Done, Pairs: []kinds.Pair{{From: "javaLegacy", To: "standard"}}, Progress: record.Progress{Changed: 1}}
+		r := record.Run{ID: id, Kind: record.Convert, Task: kinds.Task{Collection: of, Pairs: []kinds.Pair{{From: "javaLegacy", To: "standard"}}, Part: "2/3"}, Epoch: epochs[of], Conversion: id, Started: ended, Updated: ended, Ended: &ended,
+			Outcome: record.Done, Progress: record.Progress{Changed: 1}}
 		change(&r)
 		m.insert(r)
 	}
@@ -254,8 +254,8 @@ func TestPlanBesideOthers(t *testing.T) {
 			if own && i == 1 {
 				id = m.ids["a"]
 			}
-			m.insert(record.Run{ID: fmt.Sprintf("b/%d", i+1), Kind: record.Convert, Collection: "b", Epoch: int64(i + 1), Conversion: fmt.Sprint(i), Started: ended, Updated: ended,
-				Ended: &ended, Outcome: record.Done, Pairs: []kinds.Pair{{From: "javaLegacy", To: "standard"}}, UndoLog: "/logs/" + id, UndoID: id, Progress: record.Progress{Changed: 1}})
+			m.insert(record.Run{ID: fmt.Sprintf("b/%d", i+1), Kind: record.Convert, Task: kinds.Task{Collection: "b", Pairs: []kinds.Pair{{From: "javaLegacy", To: "standard"}}}, Epoch: int64(i + 1), Conversion: fmt.Sprint(i), Started: ended, Updated: ended,
+				Ended: &ended, Outcome: record.Done, UndoLog: "/logs/" + id, UndoID: id, Progress: record.Progress{Changed: 1}})
 		}
 		m.s.Put(m.collection("b"), append(slices.Clone(m.after["b"]), marshal(t, bson.D{{Key: "_id", Value: int32(100)}, {Key: "v", Value: kindstest.Value("standard")}}))...)
 		steps, _, err := m.undo()
@@ -364,13 +364,13 @@ func TestListed(t *testing.T) {
 		of   convert.Undone
 		want int64
 	}{
-		{plan.Step{Collection: "b", Pass: 3, Listed: true, Of: 1}, convert.Undone{Foreign: 20, Standing: 9}, 0},
-		{plan.Step{Collection: "a", Filter: "{}", Pass: 1, Listed: true}, convert.Undone{Foreign: 20, Standing: 9}, 0},
-		{plan.Step{Collection: "a", Pass: 2, Listed: true, Of: 1}, convert.Undone{Foreign: 13, Standing: 2}, 0},
-		{plan.Step{Collection: "a", Pass: 1, Listed: true}, convert.Undone{Foreign: 11, Standing: 4}, 0},
-		{plan.Step{Collection: "a"}, convert.Undone{Foreign: 9, Standing: 5}, 3},
-		{plan.Step{Collection: "b", Pass: 1}, convert.Undone{Foreign: 8, Standing: 5}, 0},
-		{plan.Step{Collection: "b"}, convert.Undone{Foreign: 8}, 8},
+		{plan.Step{Task: kinds.Task{Collection: "b"}, Pass: 3, Listed: true, Of: 1}, convert.Undone{Foreign: 20, Standing: 9}, 0},
+		{plan.Step{Task: kinds.Task{Collection: "a", Filter: "{}"}, Pass: 1, Listed: true}, convert.Undone{Foreign: 20, Standing: 9}, 0},
+		{plan.Step{Task: kinds.Task{Collection: "a"}, Pass: 2, Listed: true, Of: 1}, convert.Undone{Foreign: 13, Standing: 2}, 0},
+		{plan.Step{Task: kinds.Task{Collection: "a"}, Pass: 1, Listed: true}, convert.Undone{Foreign: 11, Standing: 4}, 0},
+		{plan.Step{Task: kinds.Task{Collection: "a"}}, convert.Undone{Foreign: 9, Standing: 5}, 3},
+		{plan.Step{Task: kinds.Task{Collection: "b"}, Pass: 1}, convert.Undone{Foreign: 8, Standing: 5}, 0},
+		{plan.Step{Task: kinds.Task{Collection: "b"}}, convert.Undone{Foreign: 8}, 8},
 	} {
 		if got := l.foreign(tt.st, tt.of); got != tt.want {
 			t.Errorf("%+v: got %d, want %d", tt.st, got, tt.want)

@@ -47,10 +47,10 @@ func restore(ctx context.Context, s *migration.Session, o Options, what migratio
 		return u, migration.FileError(err)
 	}
 	defer func() { _ = log.Close() }()
-	namespace := what.ID.Database + "." + what.ID.Collection
+	namespace := what.Database + "." + what.Task.Collection
 	s.About(namespace)
-	w := &undo{Session: s, Options: o, what: what, path: path, log: log, coll: s.Client.Database(what.ID.Database).Collection(what.ID.Collection)}
-	expected := migration.LogOf(what.ID.Collection, state)
+	w := &undo{Session: s, Options: o, what: what, path: path, log: log, coll: s.Client.Database(what.Database).Collection(what.Task.Collection)}
+	expected := migration.LogOf(what.Task.Collection, state)
 	for _, f := range []func() error{
 		func() (err error) {
 			if w.spec, err = server.FindCollection(ctx, w.coll); err != nil || !w.Write {
@@ -137,7 +137,7 @@ func last(ctx context.Context, coll *mongo.Collection, uuid *bson.Binary, of rec
 
 // beside warns about other conversions, which may have written the values that the log does not have.
 func (w *undo) beside(ctx context.Context) error {
-	logs, err := record.Beside(ctx, w.coll.Database(), record.Run{Collection: w.coll.Name(), UUID: w.spec.UUID, Pairs: w.what.ID.Pairs, Part: w.what.ID.Part}, append(slices.Clone(w.own), w.log.ID))
+	logs, err := record.Beside(ctx, w.coll.Database(), record.Run{Task: w.what.Task, UUID: w.spec.UUID}, append(slices.Clone(w.own), w.log.ID))
 	if migration.Denied(err) {
 		return nil
 	}
@@ -150,8 +150,7 @@ func (w *undo) beside(ctx context.Context) error {
 // begin begins the undo in the record, and records there that the conversion is no longer in
 // effect.
 func (w *undo) begin(ctx context.Context, conversion string) (*migration.Claim, error) {
-	id := w.what.ID
-	run := record.Run{Kind: record.Undo, Collection: id.Collection, UUID: w.spec.UUID, Conversion: conversion, Pairs: id.Pairs, Part: id.Part, UndoLog: migration.Absolute(w.path), UndoID: w.log.ID}
+	run := record.Run{Kind: record.Undo, Task: w.what.Task, UUID: w.spec.UUID, Conversion: conversion, UndoLog: migration.Absolute(w.path), UndoID: w.log.ID}
 	c, err := w.Claim(ctx, w.coll.Database(), record.Request{Run: run, LogSize: w.log.Size()})
 	if err != nil {
 		return nil, err

@@ -39,7 +39,7 @@ func step(ctx context.Context, s *migration.Session, state *plan.State, st plan.
 	if out.Status == report.NotBegun || out.Status == report.WasUndone {
 		return out, nil
 	}
-	what, err := migration.Describe(st.Identity(state.Plan.Database))
+	what, err := migration.Describe(state.Plan.Database, st.Task)
 	if err != nil {
 		return out, err
 	}
@@ -135,7 +135,7 @@ func step(ctx context.Context, s *migration.Session, state *plan.State, st plan.
 	out.Result, out.Proven = v, v.Holds(allowChanged)
 	// A user who may read everything may lack the privilege to write the record. The proof holds
 	// without it.
-	_ = record.MarkVerified(ctx, db, record.Run{Collection: st.Collection, Pairs: st.Pairs, Into: st.Into, Query: st.Filter, Part: st.Part}, out.Proven, s.Version)
+	_ = record.MarkVerified(ctx, db, record.Run{Task: st.Task}, out.Proven, s.Version)
 	return out, nil
 }
 
