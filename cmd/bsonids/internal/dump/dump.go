@@ -56,13 +56,22 @@ func split(file string) (collection, ext string) {
 	file = strings.TrimSuffix(file, gzipExt)
 	for _, ext := range []string{bsonExt, metadataExt} {
 		if stem, ok := strings.CutSuffix(file, ext); ok && stem != "" {
-			if name, err := url.PathUnescape(stem); err == nil {
+			if name, err := url.PathUnescape(whole(stem)); err == nil {
 				stem = name
 			}
 			return stem, ext
 		}
 	}
 	return "", ""
+}
+
+// whole returns the shortened name of a file without an escape that mongodump has cut off before the dollar sign.
+func whole(stem string) string {
+	i := strings.LastIndex(stem, "%24")
+	if cut := strings.LastIndexByte(stem[:max(i, 0)], '%'); cut >= 0 && cut > i-3 {
+		return stem[:cut] + stem[i:]
+	}
+	return stem
 }
 
 // sibling returns the path of the metadata that mongodump writes beside a BSON file, with the same

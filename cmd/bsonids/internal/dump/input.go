@@ -165,6 +165,7 @@ func (in *Input) list(dir, database string) error {
 	if err != nil {
 		return err
 	}
+	described := func(e os.DirEntry) bool { return strings.TrimSuffix(e.Name(), gzipExt) == "oplog"+metadataExt } // a collection of the name
 	for _, e := range entries {
 		f := file{name: filepath.Join(dir, e.Name()), database: database}
 		f.path = filepath.Join(in.Path, f.name)
@@ -180,7 +181,7 @@ func (in *Input) list(dir, database string) error {
 		case !info.Mode().IsRegular():
 			return fmt.Errorf("%s is not a file of mongodump", f.path)
 		}
-		if f.coll, f.ext = split(e.Name()); dir == "" && f.coll == "oplog" && f.ext == bsonExt {
+		if f.coll, f.ext = split(e.Name()); dir == "" && f.coll == "oplog" && f.ext == bsonExt && !slices.ContainsFunc(entries, described) {
 			f.database = ""
 		}
 		in.files = append(in.files, f)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net/url"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -234,13 +235,29 @@ func TestLargeDocument(t *testing.T) {
 // mongodump shortens the name of the file of a collection with a long name: 208 bytes of the escaped
 // name, a dollar sign and a hash. The metadata has the whole name.
 func TestShortenedName(t *testing.T) {
-	dir := t.TempDir()
-	name := strings.Repeat("long", 60)
-	stem := name[:208] + "%24" + "AAAAAAAAAAAAAAAAAAAAAAAAAAA"
-	dumptest.Write(t, filepath.Join(dir, "shop", stem+".bson"), dumptest.BSON(t, bson.D{}))
-	dumptest.Write(t, filepath.Join(dir, "shop", stem+".metadata.json"), []byte(`{"collectionName":"`+name+`","type":"collection"}`))
-	got, err := documents(open(t, dir))
-	if err != nil || len(got) != 1 || len(got["shop."+name]) != 5 {
-		t.Errorf("%v, %v", got, err)
+	for _, char := range []string{"long", "ü", "aü", "aaü", "€", "100 %", "%%%€x"} {
+		dir := t.TempDir()
+		name := strings.Repeat(char, 60)
+		stem := url.PathEscape(name)[:208] + "%24" + "AAAAAAAAAAAAAAAAAAAAAAAAAAA"
+		dumptest.Write(t, filepath.Join(dir, "shop", stem+".bson"), dumptest.BSON(t, bson.D{}))
+		dumptest.Write(t, filepath.Join(dir, "shop", stem+".metadata.json"), []byte(`{"collectionName":"`+name+`","type":"collection"}`))
+		got, err := documents(open(t, dir))
+		if err != nil || len(got) != 1 || len(got["shop."+name]) != 5 {
+			t.Errorf("%v, %v", got, err)
+		}
+	}
+}
+
+// In the directory of one database, a file without metadata has the oplog, and one with metadata a collection of this name.
+func TestCollectionOplog(t *testing.T) {
+	for _, metadata := range []string{"", "{}"} {
+		dir, want := t.TempDir(), "oplog"
+		dumptest.Directory(t, dir, false, dumptest.Collection{Database: "shop", Name: "oplog", Metadata: metadata, Documents: []any{bson.D{}}})
+		if metadata != "" {
+			want = "shop.oplog"
+		}
+		if got, err := documents(open(t, filepath.Join(dir, "shop"))); err != nil || len(got) != 1 || len(got[want]) != 5 {
+			t.Errorf("%v, %v", got, err)
+		}
 	}
 }
