@@ -18,6 +18,7 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/documents"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/mirror"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/patience"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 )
 
 // Follow has the options of a copy that follows its source by a change stream. Options.State is
@@ -43,14 +44,7 @@ type Followed struct {
 	Events  int64 `json:"events"`           // of the source and of the record of conversions
 	Written int64 `json:"documentsWritten"` // inserted into the copy or replaced there
 	Deleted int64 `json:"documentsDeleted"` // deleted in the copy
-	// Pending counts the documents whose copies are not up to date, for example because another copy
-	// has their value of a unique index.
-	Pending int `json:"documentsPending"`
-	// LagSeconds is the time between the last event that was applied and the last known time of the
-	// deployment. The copy has every change that is older, except those of the pending documents.
-	LagSeconds int64 `json:"lagSeconds"`
-	// CaughtUp is set when the copy had, at one time, every change of the source.
-	CaughtUp bool  `json:"caughtUp"`
+	record.Stream
 	Restarts int64 `json:"comparisonsRepeated"`
 }
 

@@ -53,7 +53,7 @@ func (c *Claim) Report(t convert.Totals) {
 // Follow records how a copy follows its source.
 func (c *Claim) Follow(f convert.Followed) {
 	c.Progress(func(p *record.Progress) {
-		p.Stream = &record.Stream{LagSeconds: f.LagSeconds, CaughtUp: f.CaughtUp, Pending: f.Pending}
+		p.Stream = &f.Stream
 	})
 }
 

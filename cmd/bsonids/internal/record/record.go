@@ -110,7 +110,8 @@ type Progress struct {
 // Stream describes how a copy follows its source by a change stream.
 type Stream struct {
 	// LagSeconds is the time between the last event that was applied and the last known time of the
-	// deployment. It is at most a few seconds if the source does not change.
+	// deployment. The copy has every change that is older, except those of the pending documents. It is at
+	// most a few seconds if the source does not change.
 	LagSeconds int64 `bson:"lagSeconds" json:"lagSeconds"`
 	// CaughtUp is set when the copy had, at one time, every change of the source.
 	CaughtUp bool `bson:"caughtUp" json:"caughtUp"`
