@@ -1,7 +1,6 @@
 package servertest
 
 import (
-	"bytes"
 	"context"
 	"os"
 	"path/filepath"
@@ -42,11 +41,7 @@ func changePlan(t testing.TB, dir string, changes ...func(*plan.Plan)) {
 	for _, change := range changes {
 		change(p)
 	}
-	var b bytes.Buffer
-	if err := plan.Write(&b, p); err != nil {
-		t.Fatal(err)
-	}
-	dumptest.Write(t, filepath.Join(dir, plan.PlanFile), b.Bytes())
+	dumptest.Write(t, filepath.Join(dir, plan.PlanFile), p.Text())
 }
 
 // convertFields returns a function that makes the decision to convert the fields from a kind, and to leave the

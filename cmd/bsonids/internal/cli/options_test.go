@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bytes"
 	"io"
 	"os"
 	"path/filepath"
@@ -24,11 +23,7 @@ func planned(t *testing.T, into string) string {
 	p := &plan.Plan{Database: "shop", To: "standard", Collections: []plan.Collection{{Name: "orders", Into: into,
 		Fields: []plan.Field{{Path: "id", Stored: kinds.Subtype3, Decision: plan.Convert("javaLegacy"), Trust: true,
 			Evidence: []plan.Evidence{{Order: "javaLegacy", By: decide.None}}}}}}}
-	var b bytes.Buffer
-	if err := plan.Write(&b, p); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, plan.PlanFile), b.Bytes(), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, plan.PlanFile), p.Text(), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return dir

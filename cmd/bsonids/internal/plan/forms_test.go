@@ -21,7 +21,7 @@ import (
 // they are.
 func TestFormSteps(t *testing.T) {
 	p := planOf(t, "collections: [{name: x, fields: [a $java, b $toText, c $stdText, d $text, e $struct]}]")
-	again, err := Parse(write(t, p))
+	again, err := Parse(p.Text())
 	if err != nil || !reflect.DeepEqual(bare(again).Collections, bare(p).Collections) || len(p.Check()) > 0 {
 		t.Fatalf("%v: got %+v", err, again)
 	}

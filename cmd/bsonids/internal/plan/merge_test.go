@@ -87,7 +87,7 @@ func TestUpdate(t *testing.T) {
 		}
 		p, fresh := planOf(t, tt.plan), planOf(t, tt.fresh)
 		fresh.Made = time.Unix(1e9, 0).UTC()
-		text := write(t, p)
+		text := p.Text()
 		updated, out, notes, err := update(text, func(kinds.Kind) *Plan { return planOf(t, tt.fresh) }, p.Steps()[:tt.begun], tt.adds)
 		if err != nil {
 			t.Fatalf("%s: %v", tt.name, err)
@@ -155,7 +155,7 @@ references: [{between: [users, orders], fields: [_id, customer]}, {between: [use
 func TestUpdateLayout(t *testing.T) {
 	p := planOf(t, shop)
 	p.Comment, p.Collections[0].Comment = []string{"A plan."}, []string{"10 documents"}
-	text := string(write(t, p))
+	text := string(p.Text())
 	for _, r := range [][2]string{
 		{"decision: unknown", "decision: LEAVE # checksums, says Ann"}, {"  - name: \"files\"", "  # The files of the web site.\n  - name: \"files\""},
 		{"made:", "# Reviewed on Monday.\n\n\nmade:"}, {"references:\n", "references: # both are old\n"},
@@ -175,7 +175,7 @@ func TestUpdateLayout(t *testing.T) {
 			t.Fatalf("the line %q is gone:\n%s", l, got)
 		}
 	}
-	empty := string(write(t, planOf(t, "collections: []")))
+	empty := string(planOf(t, "collections: []").Text())
 	flow := `{"schemaVersion": 1, "database": "shop", "to": "standard", "made": 1970-01-01T00:00:00Z, "collections": [{"name": "orders", "uuid": "01", "fields": []}]}`
 	for _, text := range []string{empty, strings.Replace(empty, "references: []\n", "", 1), flow, strings.ReplaceAll(text, "\n", "\r\n"), strings.ReplaceAll(text, "\n      ", "\n        "),
 		strings.ReplaceAll(text, "\n  ", "\n "), strings.Replace(text, "    fields:\n", "    fields: # all\n\n", 1)} {
@@ -204,7 +204,7 @@ func TestUpdateHead(t *testing.T) {
 	}
 	p := planOf(t, shop)
 	p.Comment = about(p, 10)
-	old := string(write(t, p))
+	old := string(p.Text())
 	for _, has := range []string{"to read 10 documents", "orders: 1 field from javaLegacy"} {
 		if !strings.Contains(old, has) {
 			t.Fatalf("no %q in %s", has, old)

@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"bytes"
 	"reflect"
 	"strings"
 	"testing"
@@ -38,15 +37,6 @@ func example() *Plan {
 	}
 }
 
-func write(t testing.TB, p *Plan) []byte {
-	t.Helper()
-	var b bytes.Buffer
-	if err := Write(&b, p); err != nil {
-		t.Fatal(err)
-	}
-	return b.Bytes()
-}
-
 // bare returns the plan without comments and lines.
 func bare(p *Plan) *Plan {
 	q := *p
@@ -72,7 +62,7 @@ func bare(p *Plan) *Plan {
 func TestWriteAndParse(t *testing.T) {
 	check := func(p *Plan) {
 		t.Helper()
-		text := write(t, p)
+		text := p.Text()
 		for i, r := range string(text) {
 			if r != '\n' && (r < ' ' || r == 0x7f) {
 				t.Errorf("the plan has the character %q at %d", r, i)
@@ -198,7 +188,7 @@ references:
 // What is written in another spelling is the same plan, and an update keeps the spelling.
 func TestSpelling(t *testing.T) {
 	p := planOf(t, "part: 2/8\n"+`collections: [{name: a, guard: strict, filter: '{"year": 2019}', fields: [x $java]}, {name: b, fields: [y $left]}]`)
-	text := string(write(t, p))
+	text := string(p.Text())
 	filter := "filter: " + Quote(`{"year":{"$numberInt":"2019"}}`)
 	for _, tt := range [][2]string{{"guard: none", "guard: None"}, {"    guard: none\n", ""}, {"guard: strict", "guard: STRICT"}, {"\npart: 2/8\n", "\npart: \"2/8\"\n"}, {"2/8", "02/08"},
 		{filter, `filter: '{ "year": 2019 }' # of the old shop`}, {"decision: leave", "decision: Leave"}} {
@@ -234,12 +224,12 @@ func TestParseDecision(t *testing.T) {
 
 // Whatever is read, can be written and read again, and says the same.
 func FuzzParse(f *testing.F) {
-	f.Add(write(f, example()))
+	f.Add(example().Text())
 	f.Add([]byte("schemaVersion: 1\ndatabase: a\nto: standard\nmade: 2026-01-02T03:04:05+02:00\ncollections: [{name: !!binary \"/w==\", fields: []}]\n"))
 	f.Add([]byte("a: &a [*a]"))
 	f.Add([]byte("schemaVersion: 1\n<<: {a: b}\n"))
 	for _, name := range ugly {
-		f.Add(write(f, &Plan{Database: name, To: "standard", Collections: []Collection{{Name: name}}}))
+		f.Add((&Plan{Database: name, To: "standard", Collections: []Collection{{Name: name}}}).Text())
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		p, err := Parse(b)
@@ -248,12 +238,12 @@ func FuzzParse(f *testing.F) {
 		}
 		p.Check()
 		p.Steps()
-		again, err := Parse(write(t, p))
+		again, err := Parse(p.Text())
 		if err != nil {
-			t.Fatalf("%v\n%s", err, write(t, p))
+			t.Fatalf("%v\n%s", err, p.Text())
 		}
 		if d := Changes(p, again); len(d) > 0 {
-			t.Fatalf("%s\n%s", d, write(t, p))
+			t.Fatalf("%s\n%s", d, p.Text())
 		}
 	})
 }

@@ -29,7 +29,7 @@ func Read(path string) (*Plan, error) {
 	return Parse(b)
 }
 
-// Parse parses a plan as [Write] writes it. Unknown and repeated keys, missing ones, wrong types,
+// Parse parses a plan as [Plan.Text] writes it. Unknown and repeated keys, missing ones, wrong types,
 // and another version of the format are errors, with the line.
 func Parse(b []byte) (*Plan, error) {
 	root, err := document(b)

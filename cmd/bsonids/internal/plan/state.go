@@ -109,7 +109,7 @@ func fresh(dir string) error {
 
 // WritePlan writes the plan to its file, for a person who edits it.
 func (s *State) WritePlan(p *Plan) error {
-	return files.Replace(filepath.Join(s.dir, PlanFile), p.text())
+	return files.Replace(filepath.Join(s.dir, PlanFile), p.Text())
 }
 
 // ReadFile reads the plan that a person edits, of the directory dir. The error names the file.

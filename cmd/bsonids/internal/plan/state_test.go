@@ -18,7 +18,7 @@ import (
 func migrated(t *testing.T, p *Plan) string {
 	t.Helper()
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, PlanFile), write(t, p), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, PlanFile), p.Text(), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return dir
@@ -27,7 +27,7 @@ func migrated(t *testing.T, p *Plan) string {
 // lock locks the directory and edits its plan.
 func lock(t *testing.T, dir string, p *Plan) (*State, Edited, error) {
 	t.Helper()
-	if err := os.WriteFile(filepath.Join(dir, PlanFile), write(t, p), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, PlanFile), p.Text(), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	s, err := Lock(dir)

@@ -3,7 +3,6 @@ package plan
 import (
 	"encoding/base64"
 	"fmt"
-	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,13 +11,8 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/terminal"
 )
 
-// Write writes the plan as YAML, with its comments.
-func Write(w io.Writer, p *Plan) error {
-	_, err := w.Write(p.text())
-	return err
-}
-
-func (p *Plan) text() []byte { return []byte(strings.Join(p.mapping().lines(""), "\n") + "\n") }
+// Text returns the plan as YAML, with its comments.
+func (p *Plan) Text() []byte { return []byte(strings.Join(p.mapping().lines(""), "\n") + "\n") }
 
 // lines returns the lines of a mapping, of which first begins the first key.
 func (m mapping) lines(first string) (out []string) {
