@@ -2,27 +2,18 @@
 // can be stopped at any moment and never overwrites what another program wrote.
 package convert
 
-import (
-	"fmt"
-)
-
-// Record identifies one of the files of a migration.
-type Record int
+import "fmt"
 
 // The files of a migration.
 const (
-	LedgerRecord Record = iota
-	UndoRecord
-	SkipRecord
+	LedgerRecord = "the ledger"
+	UndoRecord   = "the undo log"
+	SkipRecord   = "the skip list"
 )
-
-func (r Record) String() string {
-	return [...]string{"the ledger", "the undo log", "the skip list"}[r]
-}
 
 // RecordError is an error of one of the files of a migration, at Path.
 type RecordError struct {
-	Record Record
+	Record string
 	Path   string
 	Err    error
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/hashset"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/mirror"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/server"
 )
 
 // copier converts into another collection.
@@ -217,26 +218,16 @@ var writeConcern = bson.E{Key: "writeConcern", Value: bson.D{{Key: "w", Value: "
 // describe returns the indexes of the source, except the one on _id, and the command that creates a
 // collection with the options of the source.
 func (c *copier) describe(ctx context.Context) (indexes []bson.Raw, create bson.D, err error) {
-	db := c.m.Old.Database()
-	cur, err := db.ListCollections(ctx, bson.D{{Key: "name", Value: c.m.Old.Name()}})
+	spec, err := server.FindCollection(ctx, c.m.Old)
 	if err != nil {
 		return nil, nil, err
 	}
-	var infos []struct {
-		Type    string
-		Options bson.D
-	}
-	if err := cur.All(ctx, &infos); err != nil {
+	var options bson.D
+	if err := bson.Unmarshal(spec.Options, &options); err != nil {
 		return nil, nil, err
 	}
-	if len(infos) == 0 {
-		return nil, nil, fmt.Errorf("collection %s.%s does not exist", db.Name(), c.m.Old.Name())
-	}
-	if t := infos[0].Type; t != "" && t != "collection" {
-		return nil, nil, fmt.Errorf("cannot copy %s.%s, because it is a %s", db.Name(), c.m.Old.Name(), t)
-	}
 	create = bson.D{{Key: "create", Value: c.m.New.Name()}}
-	for _, o := range infos[0].Options {
+	for _, o := range options {
 		switch o.Key {
 		case "encryptedFields":
 			return nil, nil, errors.New("cannot copy a collection with queryable encryption")

@@ -3,6 +3,7 @@ package convert
 import (
 	"bufio"
 	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -136,7 +137,11 @@ func listedLine(line []byte, namespace string, f func(id bson.RawValue, v *liste
 		Value      bson.RawValue
 		Reason     string
 	}
-	if err := unmarshalLine(line, &l); err != nil {
+	// The driver does not return from skipping an unknown field of a line that is cut off.
+	if !json.Valid(line) {
+		return errors.New("invalid line of a skip list: it is not JSON")
+	}
+	if err := bson.UnmarshalExtJSON(line, true, &l); err != nil {
 		return fmt.Errorf("invalid line of a skip list: %w", err)
 	}
 	switch {
