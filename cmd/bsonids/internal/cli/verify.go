@@ -71,11 +71,8 @@ func (o *verifyVerb) run(ctx context.Context) error {
 		if err := o.onlyOf("the plan of a dump", "output"); err != nil {
 			return err
 		}
-		work := verify.DumpOptions{Dir: dir, Stdin: os.Stdin}
-		if len(paths) == 2 {
-			work.In, work.Out = paths[0], paths[1]
-		}
-		p, err = verify.Dump(ctx, o.console, state, work)
+		paths = append(paths, "", "")
+		p, err = verify.Dump(ctx, o.console, state, paths[0], paths[1], os.Stdin)
 	case len(paths) > 0:
 		return failure.Usagef("%s is not the plan of a dump: do not give paths", dir)
 	default:

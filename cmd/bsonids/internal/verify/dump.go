@@ -13,35 +13,29 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/report"
 )
 
-// DumpOptions describe the proof of a converted dump.
-type DumpOptions struct {
-	Dir     string // of the migration
-	In, Out string // paths, of which one may be "-" for Stdin; empty for those that the plan and the ledger name
-	Stdin   io.Reader
-}
-
-// Dump proves that the output has the documents of the dump of a plan, each converted, and no others.
-func Dump(ctx context.Context, m migration.Messages, state *plan.State, o DumpOptions) (p report.Proof, err error) {
-	if o.In == "" {
+// Dump proves that a file has the documents of the dump of a plan, each converted, and no others. One of the paths may be
+// "-" for stdin; both are empty for those that the plan and the ledger name.
+func Dump(ctx context.Context, m migration.Messages, state *plan.State, path, converted string, stdin io.Reader) (p report.Proof, err error) {
+	if path == "" {
 		if state.Converted == nil {
-			return p, failure.Usagef("%s: bsonids apply --out has not converted the dump", o.Dir)
+			return p, failure.Usagef("%s: bsonids apply --out has not converted the dump", state.Dir())
 		}
-		if o.In, o.Out = state.Plan.Dump.Path, state.Converted.Out; o.In == "-" || o.Out == "-" {
-			return p, failure.Usagef("the dump or its conversion was a pipe: give bsonids verify %s both paths", o.Dir)
+		if path, converted = state.Plan.Dump.Path, state.Converted.Out; path == "-" || converted == "-" {
+			return p, failure.Usagef("the dump or its conversion was a pipe: give bsonids verify %s both paths", state.Dir())
 		}
 	}
-	if o.In == "-" && o.Out == "-" {
+	if path == "-" && converted == "-" {
 		return p, failure.Usagef("only one of the dump and its conversion can be standard input")
 	}
-	d, err := migration.OpenDump(o.Dir, state.Plan)
+	d, err := migration.OpenDump(state.Dir(), state.Plan)
 	if err != nil {
 		return p, err
 	}
-	in, err := d.Input(o.In, o.Stdin)
+	in, err := d.Input(path, stdin)
 	if err != nil {
 		return p, err
 	}
-	out, err := d.Input(o.Out, o.Stdin)
+	out, err := d.Input(converted, stdin)
 	if err != nil {
 		return p, err
 	}
@@ -51,7 +45,7 @@ func Dump(ctx context.Context, m migration.Messages, state *plan.State, o DumpOp
 	if err != nil {
 		return p, err
 	}
-	p = report.Proof{Database: state.Plan.Database, Dump: &report.DumpProof{Path: o.In, Out: o.Out, Verified: v}, Proven: v.Holds(), Steps: []report.StepProof{}}
+	p = report.Proof{Database: state.Plan.Database, Dump: &report.DumpProof{Path: path, Out: converted, Verified: v}, Proven: v.Holds(), Steps: []report.StepProof{}}
 	for _, st := range d.Steps {
 		c := d.Of(v.Result, st)
 		proof := report.StepProof{Step: migration.Fresh(st).Step, Basis: report.RestsOnSource, Proven: c.Wrong+c.Missing+c.Extra == 0}
