@@ -190,24 +190,6 @@ func TestMarks(t *testing.T) {
 	}
 }
 
-// A record without bytes is no entry, and one of a mark's first byte alone is no mark.
-func TestEmptyRecords(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "undo")
-	logOf(t, path, []any{"a"}, []byte{})
-	u := openLog(t, path)
-	if _, err := u.Next(); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := u.Next(); !errors.Is(err, errEntry) {
-		t.Error(err)
-	}
-	path = filepath.Join(t.TempDir(), "undo")
-	logOf(t, path, []any{"a"}, []byte{markRecord})
-	if _, err := ReadUndoLog(path); err == nil {
-		t.Error("a mark of one byte is read")
-	}
-}
-
 // openFiles counts the files that the process has open.
 func openFiles(t *testing.T) int {
 	t.Helper()
@@ -237,22 +219,6 @@ func TestFilesAreClosed(t *testing.T) {
 		err := f()
 		if after := openFiles(t); err != nil || after != before {
 			t.Errorf("%s: %d files are open, %d before, %v", name, after, before, err)
-		}
-	}
-}
-
-// A batch has no two entries about one document, the next one may have them again, and there is none without entries.
-func TestEntriesAgain(t *testing.T) {
-	for _, tt := range []struct {
-		ids  []any
-		want []int
-	}{{nil, nil}, {[]any{"a", "b", "a", "b"}, []int{2, 2}}, {[]any{"a", "a"}, []int{1, 1}}, {[]any{"a", "b", "c", "d"}, []int{3, 1}}, {[]any{"a", "b", "c"}, []int{3}}} {
-		path := filepath.Join(t.TempDir(), "undo")
-		logOf(t, path, tt.ids)
-		var got []int
-		err := entries(openLog(t, path), 3, func(b []Entry) error { got = append(got, len(b)); return nil })
-		if err != nil || !slices.Equal(got, tt.want) {
-			t.Errorf("%q: batches of %v, want %v, %v", tt.ids, got, tt.want, err)
 		}
 	}
 }

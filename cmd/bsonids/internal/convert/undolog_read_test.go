@@ -56,7 +56,7 @@ func openLog(t *testing.T, path string) *UndoReader {
 // whoever opens the log.
 func TestRecordsThatAreNoEntries(t *testing.T) {
 	dir := t.TempDir()
-	for name, record := range map[string][]byte{"no entry": {entryRecord, 0xff}, "another": {9, 1, 2}, "an entry without changes": {entryRecord, 0, 3, 4, byte(bson.TypeNull), 0}} {
+	for name, record := range map[string][]byte{"no bytes": {}, "no entry": {entryRecord, 0xff}, "another": {9, 1, 2}, "an entry without changes": {entryRecord, 0, 3, 4, byte(bson.TypeNull), 0}} {
 		path := filepath.Join(dir, name)
 		logOf(t, path, []any{"a"}, record)
 		u := openLog(t, path)
@@ -69,23 +69,11 @@ func TestRecordsThatAreNoEntries(t *testing.T) {
 			}
 		}
 	}
-	path := filepath.Join(dir, "mark")
-	logOf(t, path, []any{"a"}, []byte{markRecord, '{'})
-	if u, err := ReadUndoLog(path); err == nil {
-		t.Errorf("a mark that cannot be read: got %v", u.Undone())
-	}
-}
-
-// What is no undo log is refused.
-func TestFilesThatAreNoUndoLogs(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "undo")
-	whole := writtenLog(t, path)
-	for name, content := range map[string][]byte{"empty": nil, "a part of the first record": whole[:len(undoFormat)+20], "text": []byte("text of another program, which is long enough\n")} {
-		if err := os.WriteFile(path, content, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if u, err := ReadUndoLog(path); err == nil || u != nil {
-			t.Errorf("%s: got %v and %v", name, u, err)
+	for _, mark := range []string{"", "{"} {
+		path := filepath.Join(t.TempDir(), "mark")
+		logOf(t, path, []any{"a"}, append([]byte{markRecord}, mark...))
+		if u, err := ReadUndoLog(path); err == nil {
+			t.Errorf("a mark that cannot be read: got %v", u.Undone())
 		}
 	}
 }
@@ -125,6 +113,10 @@ func TestCoversAndRewind(t *testing.T) {
 // Entries come in batches that are full, unless the next entry is about a document in the batch, and an error ends them.
 func TestBatchesOfEntries(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "undo")
+	logOf(t, path, nil)
+	if err := entries(openLog(t, path), 1, func([]Entry) error { t.Error("a batch of a log without entries"); return nil }); err != nil {
+		t.Error(err)
+	}
 	logOf(t, path, []any{"a", "b", "a", "c", "d", "e", "e"})
 	for size, want := range map[int]string{1: "a b a c d e e ", 2: "ab ac de e ", 3: "ab acd e e ", 10: "ab acde e "} {
 		u := openLog(t, path)
@@ -232,12 +224,16 @@ func TestErrorsNameTheUndoLog(t *testing.T) {
 		}
 	}
 	text := filepath.Join(dir, "text")
-	if err := os.WriteFile(text, []byte("text of another program, which is long enough\n"), 0o600); err != nil {
-		t.Fatal(err)
+	for name, content := range map[string][]byte{"empty": nil, "a part of the first record": journal.First(undoFormat, nil)[:len(undoFormat)+5], "a text": []byte("text of another program, which is long enough\n")} {
+		if err := os.WriteFile(text, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		u, err := ReadUndoLog(text)
+		if named(name, text, err); u != nil {
+			t.Errorf("%s: got %v", name, u)
+		}
 	}
 	_, err := OpenUndoLog(text, header(), 0)
-	named("a text", text, err)
-	_, err = ReadUndoLog(text)
 	named("a text", text, err)
 	for name, header := range map[string]string{"no id": `{"id":""}`, "no header": `[]`} {
 		path := filepath.Join(dir, name)
