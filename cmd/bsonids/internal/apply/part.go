@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"slices"
 
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/migration"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
@@ -62,9 +61,10 @@ func (p *Planned) isAbout(e plan.Entry, uuid string) bool {
 
 // dry returns the number of values of the part that a step would convert. The survey counts those of all parts.
 func (st *step) dry(ctx context.Context, d []decide.Decision) (values int64, err error) {
-	of := convert.Options{Conversion: slices.Clone(st.what.Conversion), Part: st.what.Part, Query: st.what.Query, Patience: st.of.Patience}
+	of := st.what.Selection
+	of.Conversion = slices.Clone(of.Conversion)
 	if err = of.Conversion.Decide(d); err == nil {
-		values, err = convert.Expected(ctx, st.of.db.Collection(st.Collection), of, st.Into != "")
+		values, err = of.Expected(ctx, st.of.db.Collection(st.Collection), st.of.Patience, st.Into != "")
 	}
 	if err != nil {
 		err = &migration.CollectionError{Collection: st.Collection, Err: err}

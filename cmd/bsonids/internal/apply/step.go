@@ -75,8 +75,9 @@ func (st *step) convert(ctx context.Context, advance func(documents int)) (err e
 	if err := st.Do(ctx, func() error { return st.copyGone(ctx) }); err != nil {
 		return err
 	}
-	opts := convert.Options{Conversion: slices.Clone(st.what.Conversion), Workers: st.of.Workers, Part: st.what.Part, Batch: st.of.Batch, State: st.state,
-		Query: st.what.Query, Pace: st.Pace, Patience: st.Patience, Latency: new(patience.Latency), UUID: st.spec.UUID, Progress: advance}
+	opts := convert.Options{Selection: st.what.Selection, Workers: st.of.Workers, Batch: st.of.Batch, State: st.state,
+		Pace: st.Pace, Patience: st.Patience, Latency: new(patience.Latency), UUID: st.spec.UUID, Progress: advance}
+	opts.Conversion = slices.Clone(opts.Conversion)
 	if st.state.Done && st.follow == nil {
 		return st.tell(ctx, opts)
 	}

@@ -28,13 +28,11 @@ const (
 
 // Options are the options of a conversion.
 type Options struct {
-	Conversion rule.Conversion
-	Workers    int // the number of batches that are written at the same time
-	Part       Part
-	State      *State
-	Undo       *UndoLog  // nil for a copy
-	SkipList   *SkipList // or nil
-	Query      bson.D    // selects documents; nil for all
+	Selection
+	Workers  int // the number of batches that are written at the same time
+	State    *State
+	Undo     *UndoLog  // nil for a copy
+	SkipList *SkipList // or nil
 	// Made has values that are neither converted nor listed. It may be nil.
 	Made  *Values
 	Retry *Retry // the values to convert; nil for all. The conversion consumes it.

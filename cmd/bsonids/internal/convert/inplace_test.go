@@ -153,7 +153,7 @@ func TestReconsider(t *testing.T) {
 		"of another subtype":    {kindstest.Value("standard"), 0, 0, 0},
 		"not of sixteen octets": {bson.Binary{Subtype: 3, Data: []byte{1}}, 0, 0, 0},
 	} {
-		r := &runner{run: &run{Options: Options{Conversion: c}}, inFlight: map[string]Entry{documents.Key(before.ID): entry}}
+		r := &runner{run: &run{Options: Options{Selection: Selection{Conversion: c}}}, inFlight: map[string]Entry{documents.Key(before.ID): entry}}
 		now, err := c.Plan(doc(tt.now))
 		if err != nil {
 			t.Fatal(err)
@@ -193,7 +193,7 @@ func TestTooManyValues(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &runner{run: newRun(nil, Options{Conversion: c, SkipList: skips})}
+	r := &runner{run: newRun(nil, Options{Selection: Selection{Conversion: c}, SkipList: skips})}
 	if !r.mayWrite(Planned{Plan: small}) || r.mayWrite(Planned{Plan: big}) || r.res.Skipped != 1 {
 		t.Errorf("%+v", r.res)
 	}

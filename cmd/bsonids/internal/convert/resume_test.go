@@ -57,7 +57,7 @@ func (r *running) with(do func(*State, *UndoLog)) {
 // run converts with the files.
 func (r *running) run(s *State, u *UndoLog) Result {
 	r.Helper()
-	res, err := InPlace(r.Context(), r.coll, Options{Conversion: r.c, Workers: 1, Batch: 1, State: s, Undo: u})
+	res, err := InPlace(r.Context(), r.coll, Options{Selection: Selection{Conversion: r.c}, Workers: 1, Batch: 1, State: s, Undo: u})
 	if err != nil {
 		r.Fatal(err)
 	}

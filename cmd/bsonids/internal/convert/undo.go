@@ -123,18 +123,7 @@ func (res *Undone) finish(u *UndoReader) error {
 // restored yet.
 func (res *Undone) foreign(ctx context.Context, coll *mongo.Collection, o Options) error {
 	v := Verified{Fields: rule.Tally{}}
-	p := &documents.Pages{Collection: coll, Projection: o.Conversion.Projection(), Filter: o.Query, Size: batchSize}
-	err := p.Each(ctx, o.Patience, func(docs []bson.Raw) error {
-		for _, doc := range docs {
-			if !o.Part.Has(doc.Lookup("_id")) {
-				continue
-			}
-			if err := v.values(doc, o.Conversion, nil); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	err := o.each(ctx, coll, o.Patience, func(int) {}, func(doc bson.Raw) error { return v.values(doc, o.Conversion, nil) })
 	if err != nil {
 		return err
 	}

@@ -63,7 +63,7 @@ func converted(t *testing.T, to string, n int) *undoing {
 	}
 	t.Cleanup(func() { _ = u.log.Close() })
 	u.s.Put(u.coll, after...)
-	u.write, u.o = true, Options{Batch: 4, Conversion: c}
+	u.write, u.o = true, Options{Batch: 4, Selection: Selection{Conversion: c}}
 	return u
 }
 
@@ -140,7 +140,7 @@ func TestLargeDocuments(t *testing.T) {
 		}
 		return memory.Fault{}
 	}
-	proof := Verification{Conversion: u.o.Conversion, Undo: u.log, Progress: func(int) {}, Listed: true}
+	proof := Verification{Selection: u.o.Selection, Undo: u.log, Progress: func(int) {}, Listed: true}
 	v, err := proof.Verify(t.Context(), u.coll)
 	if err != nil || v.Proven != 10 || v.Changed != 1 || pages < 2 {
 		t.Errorf("%+v in %d pages, %v", v, pages, err)

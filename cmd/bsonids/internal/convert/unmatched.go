@@ -10,6 +10,7 @@ import (
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/documents"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/patience"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
 )
@@ -49,22 +50,40 @@ func Unmatched(ctx context.Context, coll *mongo.Collection, c rule.Conversion) (
 	return names, cur.Err()
 }
 
-// Expected returns the number of values that a conversion of the documents of o.Part would change, in place or in a
-// copy. It counts none in documents that are corrupt.
-func Expected(ctx context.Context, coll *mongo.Collection, o Options, copied bool) (values int64, err error) {
-	pages := &documents.Pages{Collection: coll, Projection: o.Conversion.Projection(), Filter: o.Query, Size: batchSize}
-	err = pages.Each(ctx, o.Patience, func(docs []bson.Raw) error {
+// Selection is what a conversion is about: values of the documents of a part that match a query.
+type Selection struct {
+	Conversion rule.Conversion
+	Part       Part
+	Query      bson.D // nil for all documents
+}
+
+// each calls f for the documents, and progress with the number of all that were read.
+func (s *Selection) each(ctx context.Context, coll *mongo.Collection, patient *patience.Patience, progress func(int), f func(doc bson.Raw) error) error {
+	pages := &documents.Pages{Collection: coll, Projection: s.Conversion.Projection(), Filter: s.Query, Size: batchSize, Ahead: true}
+	return pages.Each(ctx, patient, func(docs []bson.Raw) error {
+		progress(len(docs))
 		for _, doc := range docs {
-			if !o.Part.Has(doc.Lookup("_id")) {
+			if !s.Part.Has(doc.Lookup("_id")) {
 				continue
 			}
-			p, _ := o.Conversion.Plan(doc)
-			n := len(p.Changes)
-			if copied {
-				_, n, _, _ = o.Conversion.Rewrite(doc, nil)
+			if err := f(doc); err != nil {
+				return err
 			}
-			values += int64(n)
 		}
+		return nil
+	})
+}
+
+// Expected returns the number of values that a conversion would change, in place or in a copy. It counts none in
+// documents that are corrupt.
+func (s *Selection) Expected(ctx context.Context, coll *mongo.Collection, patient *patience.Patience, copied bool) (values int64, err error) {
+	err = s.each(ctx, coll, patient, func(int) {}, func(doc bson.Raw) error {
+		p, _ := s.Conversion.Plan(doc)
+		n := len(p.Changes)
+		if copied {
+			_, n, _, _ = s.Conversion.Rewrite(doc, nil)
+		}
+		values += int64(n)
 		return nil
 	})
 	return values, err

@@ -13,7 +13,6 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/bulk"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/documents"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/hashset"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/patience"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
@@ -67,11 +66,9 @@ func (v *Verified) find(id bson.RawValue, format string, args ...any) {
 
 // Verification verifies a conversion in place.
 type Verification struct {
-	Conversion rule.Conversion
-	Part       Part
-	Query      bson.D       // selects documents; nil for all
-	UUID       *bson.Binary // as in Options
-	Undo       *UndoReader
+	Selection
+	UUID *bson.Binary // as in Options
+	Undo *UndoReader
 	// SkipList is the path of the skip list, or empty. A file that does not exist is an empty list.
 	SkipList string
 	// Later are the paths of the undo logs of conversions of what the skip list has, and Listed is set if this
@@ -95,23 +92,12 @@ func (p *Verification) Verify(ctx context.Context, coll *mongo.Collection) (v Ve
 	if err != nil {
 		return v, err
 	}
-	pages := &documents.Pages{Collection: coll, Projection: p.Conversion.Projection(), Filter: p.Query, Size: batchSize, Ahead: true}
-	if p.Listed {
-		return v, p.entries(ctx, coll, &v, l)
-	}
-	err = pages.Each(ctx, p.Patience, func(docs []bson.Raw) error {
-		p.Progress(len(docs))
-		for _, doc := range docs {
-			if !p.Part.Has(doc.Lookup("_id")) {
-				continue
-			}
+	if !p.Listed {
+		err = p.each(ctx, coll, p.Patience, p.Progress, func(doc bson.Raw) error {
 			v.Read++
-			if err := v.values(doc, p.Conversion, l); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+			return v.values(doc, p.Conversion, l)
+		})
+	}
 	if err != nil {
 		return v, err
 	}

@@ -4,8 +4,6 @@ import (
 	"slices"
 	"strings"
 
-	"go.mongodb.org/mongo-driver/v2/bson"
-
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
@@ -30,11 +28,9 @@ func ValidCollection(name string) bool {
 
 // Described is a task in a database, and what it says.
 type Described struct {
-	Database   string
-	Task       kinds.Task
-	Conversion rule.Conversion
-	Part       convert.Part
-	Query      bson.D // nil for all documents
+	Database string
+	Task     kinds.Task
+	convert.Selection
 }
 
 // Describe returns what a task in a database says.

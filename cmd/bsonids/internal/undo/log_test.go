@@ -65,7 +65,7 @@ func converted(t *testing.T, to string) *undoing {
 	t.Helper()
 	u := &undoing{T: t, messages: new(messages), s: memory.Start(t), path: filepath.Join(t.TempDir(), "undo"), o: Options{Write: true, Batch: 3}}
 	u.coll = u.s.Client.Database("d").Collection("c")
-	u.what = migration.Described{Conversion: kindstest.Conversion(t, rule.NewConversion, "javaLegacy", to),
+	u.what = migration.Described{Selection: convert.Selection{Conversion: kindstest.Conversion(t, rule.NewConversion, "javaLegacy", to)},
 		Database: "d", Task: kinds.Task{Collection: "c", Pairs: []kinds.Pair{{From: "javaLegacy", To: to}}}}
 	u.before, u.after, u.id, u.size = written(t, u.path, u.what.Task, "a", 5)
 	u.state = &convert.State{Conversion: "first", Done: true, UndoID: u.id, UndoSize: u.size}

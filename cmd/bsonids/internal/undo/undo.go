@@ -73,7 +73,7 @@ func restore(ctx context.Context, s *migration.Session, o Options, what migratio
 			return u, err
 		}
 	}
-	of := convert.Options{Conversion: what.Conversion, Part: what.Part, Query: what.Query, Batch: w.Batch, Pace: w.Pace, Patience: w.Patience, UUID: w.spec.UUID}
+	of := convert.Options{Selection: what.Selection, Batch: w.Batch, Pace: w.Pace, Patience: w.Patience, UUID: w.spec.UUID}
 	var run *migration.Claim
 	if w.Write {
 		err = w.Do(ctx, func() (err error) {

@@ -115,7 +115,7 @@ func step(ctx context.Context, s *migration.Session, state *plan.State, st plan.
 		for _, later := range state.Later(st) {
 			others = append(others, state.Files(later).UndoLog)
 		}
-		v, err = (&convert.Verification{Conversion: what.Conversion, Part: what.Part, Query: what.Query, UUID: spec.UUID, Undo: log, Later: others, Listed: st.Listed,
+		v, err = (&convert.Verification{Selection: what.Selection, UUID: spec.UUID, Undo: log, Later: others, Listed: st.Listed,
 			SkipList: f.SkipList, Patience: s.Patience, Progress: bar.Add}).Verify(ctx, coll)
 	}
 	bar.Done()
