@@ -30,7 +30,7 @@ func (c *copier) plan(number int, docs []bson.Raw) (copyBatch, error) {
 		if !c.Part.Has(doc.Lookup("_id")) {
 			continue
 		}
-		fresh, values, left, err := c.Conversion.Rewrite(doc, nil)
+		fresh, values, left, err := c.Conversion.Rewrite(doc)
 		if err != nil {
 			return b, &documents.Error{ID: doc.Lookup("_id"), Reason: err.Error()}
 		}

@@ -147,7 +147,7 @@ func TestOvertaken(t *testing.T) {
 					return
 				}
 				// The document is the conversion of what the other program wrote.
-				if want, _, _, err := c.Rewrite(between, nil); err != nil || !bytes.Equal(after, want) {
+				if want, _, _, err := c.Rewrite(between); err != nil || !bytes.Equal(after, want) {
 					t.Errorf("got %v, want %v, %v", after, want, err)
 				}
 				for key, v := range map[string]any{"a": tt.a, "l": tt.l} {

@@ -15,7 +15,6 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds/kindstest"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/server/memory"
 )
 
@@ -47,7 +46,7 @@ func converted(t *testing.T, to string, n int) *undoing {
 		if err != nil {
 			t.Fatal(err)
 		}
-		out, values, _, err := c.Rewrite(doc, rule.Tally{})
+		out, values, _, err := c.Rewrite(doc)
 		if err != nil || values != 3 {
 			t.Fatal(values, err)
 		}

@@ -51,9 +51,9 @@ func (m Mark) String() string {
 // Entry is the record of an undo log about one document.
 type Entry struct {
 	ID      bson.RawValue
-	Changes []rule.Change // without Field
-	Again   bool          // earlier entries about the document are void
-	offset  int64         // in the file
+	Changes []rule.Change
+	Again   bool  // earlier entries about the document are void
+	offset  int64 // in the file
 }
 
 // The first byte of a record says what it is. The rest of a mark is JSON. The rest of an entry is:

@@ -81,7 +81,7 @@ func (s *Selection) Expected(ctx context.Context, coll *mongo.Collection, patien
 		p, _ := s.Conversion.Plan(doc)
 		n := len(p.Changes)
 		if copied {
-			_, n, _, _ = s.Conversion.Rewrite(doc, nil)
+			_, n, _, _ = s.Conversion.Rewrite(doc)
 		}
 		values += int64(n)
 		return nil

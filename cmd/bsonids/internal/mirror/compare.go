@@ -34,7 +34,7 @@ func (m *Mirror) counterparts(ids []bson.RawValue, areNew bool) (of [][]bson.Raw
 		if err != nil {
 			return nil, err
 		}
-		fresh, _, _, err := m.Conversion.Rewrite(doc, nil)
+		fresh, _, _, err := m.Conversion.Rewrite(doc)
 		if err != nil {
 			return nil, err
 		}
@@ -86,7 +86,7 @@ func (m *Mirror) wanted(ctx context.Context, docs []bson.Raw, r *Result) (want [
 	ids := idsOf(docs, idOf)
 	if !m.Back {
 		for i, doc := range docs {
-			fresh, _, left, err := m.Conversion.Rewrite(doc, nil)
+			fresh, _, left, err := m.Conversion.Rewrite(doc)
 			if err != nil {
 				return nil, &documents.Error{ID: ids[i], Reason: err.Error()}
 			}

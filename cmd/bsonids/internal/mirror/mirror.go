@@ -347,7 +347,7 @@ func (m *Mirror) Merge(ctx context.Context, from, to *mongo.Collection) (read in
 		read += int64(len(docs))
 		if !m.Back {
 			for i, doc := range docs {
-				if docs[i], _, _, err = m.Conversion.Rewrite(doc, nil); err != nil {
+				if docs[i], _, _, err = m.Conversion.Rewrite(doc); err != nil {
 					return &documents.Error{ID: doc.Lookup("_id"), Reason: err.Error()}
 				}
 			}

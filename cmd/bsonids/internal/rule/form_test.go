@@ -273,7 +273,7 @@ func TestProperty(t *testing.T) {
 				doc := tt.document(r)
 				before := marshal(t, doc)
 
-				copied, n, _, err := c.Rewrite(before, nil)
+				copied, n, _, err := c.Rewrite(before)
 				if want := marshal(t, formed(doc, nil, true, change)); err != nil || !bytes.Equal(copied, want) {
 					t.Fatalf("%v: copied as %v, want %v, %v", before, copied, want, err)
 				}

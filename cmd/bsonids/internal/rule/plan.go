@@ -9,7 +9,6 @@ import (
 // Change is the change of one value of a document.
 type Change struct {
 	Path     string // with array positions: items.0.id
-	Field    string // without array positions: items[].id; empty in a log
 	Old, New Value
 }
 

@@ -31,7 +31,7 @@ const (
 func (c Conversion) Restore(doc, guide bson.Raw) (old bson.Raw, open []Left, err error) {
 	var was origins
 	if guide != nil {
-		fresh, _, _, err := c.Rewrite(guide, nil)
+		fresh, _, _, err := c.Rewrite(guide)
 		if err != nil {
 			return nil, nil, err
 		}

@@ -203,7 +203,7 @@ func TestRestoreForms(t *testing.T) {
 		if err != nil || (tt.want == nil) != (len(open) > 0) || tt.want != nil && !bytes.Equal(got, tt.want) {
 			t.Errorf("%s: %v, %v, %v; want %v", name, got, open, err, tt.want)
 		}
-		if copied, _, _, err := c.Rewrite(tt.guide, nil); err != nil || strings.HasSuffix(name, "unchanged") && !bytes.Equal(copied, tt.doc) {
+		if copied, _, _, err := c.Rewrite(tt.guide); err != nil || strings.HasSuffix(name, "unchanged") && !bytes.Equal(copied, tt.doc) {
 			t.Errorf("%s: copied as %v, %v", name, copied, err)
 		}
 	}

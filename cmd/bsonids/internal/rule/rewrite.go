@@ -10,19 +10,11 @@ import (
 )
 
 // Rewrite returns a copy of doc with the values converted, including those in _id, the number of
-// converted values, and the values that are left unchanged. If fields is not nil, Rewrite counts the
-// converted values in it by field. Nothing else in the document changes, except for the lengths of the
-// documents and arrays around a value whose length changes. The error wraps walk.ErrCorrupt.
-func (c Conversion) Rewrite(doc bson.Raw, fields Tally) (out bson.Raw, values int, left []Left, err error) {
-	r := NewRewriter(c)
-	if fields != nil {
-		r.fields = Tally{}
-	}
-	if out, values, left, err = r.Document(slices.Clone(doc)); err != nil {
+// converted values, and the values that are left unchanged. Nothing else in the document changes, except for
+// the lengths of the documents and arrays around a value whose length changes. The error wraps walk.ErrCorrupt.
+func (c Conversion) Rewrite(doc bson.Raw) (out bson.Raw, values int, left []Left, err error) {
+	if out, values, left, err = NewRewriter(c).Document(slices.Clone(doc)); err != nil {
 		return nil, 0, nil, err
-	}
-	for name, n := range r.fields {
-		fields.Add(name, n)
 	}
 	return out, values, left, nil
 }
@@ -75,7 +67,7 @@ func (c Conversion) Sources(id bson.RawValue) (out []bson.RawValue, err error) {
 		if err != nil { // two old kinds for one value
 			continue
 		}
-		again, _, _, _ := c.Rewrite(old, nil)
+		again, _, _, _ := c.Rewrite(old)
 		source := bson.Raw(old).Lookup("_id")
 		if bytes.Equal(again, doc) && !slices.ContainsFunc(out, source.Equal) {
 			out = append(out, source)

@@ -12,15 +12,14 @@ import (
 // concurrent use.
 type Rewriter struct {
 	conversion Conversion
-	sameSize   bool  // every converted value has the size of the old one
-	fields     Tally // converted values; nil not to count them
+	sameSize   bool // every converted value has the size of the old one
 	visit      func(*walk.Path, walk.Leaf) error
 	ruling     Ruling
 	doc        []byte
 	edits      []walk.Edit
 	changes    []Change // of the edits
 	left       []Left
-	values     int
+	values     int // that were converted in the bytes of doc
 }
 
 // NewRewriter returns a Rewriter for the conversion.
@@ -47,10 +46,7 @@ func (r *Rewriter) Document(doc []byte) (out []byte, values int, left []Left, er
 		}
 		return doc, 0, r.left, nil
 	}
-	for _, ch := range r.changes {
-		r.converted([]byte(ch.Field))
-	}
-	return out, r.values, r.left, nil
+	return out, len(r.changes), r.left, nil
 }
 
 // value converts a value if it is to be converted.
@@ -68,17 +64,9 @@ func (r *Rewriter) value(path *walk.Path, l walk.Leaf) error {
 		_, _, offset, _ := l.Binary()
 		r.doc[offset] = v.fresh.Subtype
 		copy(r.doc[offset+1:], v.fresh.Octets[:])
-		r.converted(v.Field)
+		r.values++
 	}
 	return nil
-}
-
-// converted counts a value of the field.
-func (r *Rewriter) converted(field []byte) {
-	r.values++
-	if r.fields != nil {
-		r.fields.Add(string(field), 1)
-	}
 }
 
 // Wants calls visit for each value in doc that the conversion would change, whatever its judge says.

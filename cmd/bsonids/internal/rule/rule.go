@@ -80,7 +80,7 @@ func (r *Ruling) Old() Value {
 
 // change returns the change of the value, also if it is left.
 func (r *Ruling) change() Change {
-	return Change{Path: r.path.Dotted(), Field: string(r.Field), Old: r.Old(), New: r.fresh}
+	return Change{Path: r.path.Dotted(), Old: r.Old(), New: r.fresh}
 }
 
 // SameSubtype reports whether the new value would have the subtype of the old one.

@@ -149,7 +149,7 @@ func TestEveryWay(t *testing.T) {
 			if !slices.Equal(inPlace, copied) {
 				t.Fatalf("%s to %s: %v\nin place %q\ncopied   %q", tt[0], tt[1], doc, inPlace, copied)
 			}
-			again, m, _, err := c.Rewrite(doc, nil)
+			again, m, _, err := c.Rewrite(doc)
 			if err != nil || m != n || !slices.Equal(again, out) {
 				t.Fatalf("%s to %s: %v and %v, %v", tt[0], tt[1], again, bson.Raw(out), err)
 			}
@@ -300,7 +300,7 @@ func TestSeveralKinds(t *testing.T) {
 		return kindstest.Value(kind)
 	})
 	want := doc(func(string) any { return kindstest.Value("standard") })
-	got, n, left, err := c.Rewrite(old, nil)
+	got, n, left, err := c.Rewrite(old)
 	if err != nil || n != 7 || len(left) > 0 || !bytes.Equal(got, want) {
 		t.Fatalf("%d values, %v, %v\n%v\nwant %v", n, left, err, got, want)
 	}

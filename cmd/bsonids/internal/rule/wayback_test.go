@@ -71,7 +71,7 @@ func TestWayBackMoved(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		after, _, _, err := c.Rewrite(before, nil)
+		after, _, _, err := c.Rewrite(before)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -95,7 +95,7 @@ func written(t *testing.T, path string, of kinds.Task, field string, n int) (bef
 		if err != nil {
 			t.Fatal(err)
 		}
-		out, _, _, err := c.Rewrite(doc, rule.Tally{})
+		out, _, _, err := c.Rewrite(doc)
 		if err := errors.Join(err, l.Append([]convert.Planned{{Plan: p}}, func(convert.Planned) bool { return false })); err != nil {
 			t.Fatal(err)
 		}
