@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 )
@@ -31,15 +32,7 @@ func (c *Cutover) Release(ctx context.Context) (left []string, err error) {
 			left = append(left, x.Name)
 		}
 	}
-	if err := c.clock(ctx, &c.FreedAt); err != nil {
-		return left, err
-	}
-	all, err := c.DB.Look(ctx)
-	if err != nil {
-		return left, err
-	}
-	c.known(all, inNew)
-	return left, c.to(ctx, record.Released)
+	return left, c.arrive(ctx, &c.FreedAt, inNew, record.Released)
 }
 
 // restore restores settings that the fence has replaced. It reports false if another program has
@@ -104,19 +97,25 @@ func (c *Cutover) RollBack(ctx context.Context, reason string) error {
 			}
 		}
 	}
-	if err := c.clock(ctx, &c.FreedAt); err != nil {
-		return err
-	}
-	all, err := c.DB.Look(ctx)
-	if err != nil {
-		return err
-	}
-	c.known(all, func(x *record.Exchange) (old, fresh string) { return x.Name, x.New })
-	return c.to(ctx, record.RolledBack)
+	return c.arrive(ctx, &c.FreedAt, func(x *record.Exchange) (old, fresh string) { return x.Name, x.New }, record.RolledBack)
 }
 
 // inNew returns the names of the collections when the new one is in place.
 func inNew(x *record.Exchange) (old, fresh string) { return x.Kept, x.Name }
+
+// arrive sets t to the time of the server, notes the UUIDs of the collections, which at returns the names of, and changes
+// the state.
+func (c *Cutover) arrive(ctx context.Context, t **time.Time, at func(*record.Exchange) (old, fresh string), state string) error {
+	if err := c.clock(ctx, t); err != nil {
+		return err
+	}
+	all, err := c.DB.Look(context.WithoutCancel(ctx))
+	if err != nil {
+		return err
+	}
+	c.known(all, at)
+	return c.to(ctx, state)
+}
 
 // known notes the UUIDs of the collections, which at returns the names of. Where a rename changes UUIDs, the new ones show
 // later that these are the same collections.

@@ -199,15 +199,7 @@ func (c *Cutover) forward(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := c.clock(ctx, &c.InPlaceAt); err != nil {
-		return err
-	}
-	all, err := c.DB.Look(context.WithoutCancel(ctx))
-	if err != nil {
-		return err
-	}
-	c.known(all, inNew)
-	return c.to(ctx, record.Switched)
+	return c.arrive(ctx, &c.InPlaceAt, inNew, record.Switched)
 }
 
 // clock sets t to the time of the server.
