@@ -195,7 +195,7 @@ func (o *switchVerb) cutOver(ctx context.Context, e *exchange.Exchange, names []
 // ended prints how a cutover or its undo ended.
 func (o *switchVerb) ended(r exchange.Result, err error) error {
 	if err != nil && o.work.Write {
-		if o.wayOn = o.switchWay(r, err); o.wayOn == nil && o.done {
+		if o.wayOn = o.switchWay(r); o.wayOn == nil && o.done {
 			o.wayOn = &wayOn{changed: "the collections above, and no others", again: true}
 		}
 	}
@@ -210,8 +210,8 @@ func (o *switchVerb) ended(r exchange.Result, err error) error {
 	return cmp.Or(err, o.print(r.Cutover, r.Conflicts() == 0))
 }
 
-// switchWay describes how to proceed after the error failed in a cutover or its undo.
-func (o *switchVerb) switchWay(r exchange.Result, failed error) *wayOn {
+// switchWay describes how to proceed after an error in a cutover or its undo.
+func (o *switchVerb) switchWay(r exchange.Result) *wayOn {
 	if r.Begun && r.State == record.RolledBack {
 		return &wayOn{changed: "nothing that is left: the old collections are in place with their validators; the new collections are as compared"}
 	}

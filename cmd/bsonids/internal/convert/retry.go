@@ -20,7 +20,6 @@ import (
 // Retry has the values of a skip list. A conversion may be limited to them. A Retry is not safe for
 // concurrent use.
 type Retry struct {
-	path    string
 	entries map[string]*listed // by documents.Key of the _id
 }
 
@@ -42,7 +41,7 @@ func (v listedValue) left(reason string) rule.Left {
 // ReadListed reads the values in the skip list at path that of is about. The ledger says that a conversion of the collection
 // namespace has listed so much. A list without such values is not an error.
 func ReadListed(path, namespace string, has Listed, of rule.Conversion) (*Retry, error) {
-	r := &Retry{path: path, entries: make(map[string]*listed)}
+	r := &Retry{entries: make(map[string]*listed)}
 	return r, eachListedOf(path, namespace, has, of, r.add)
 }
 

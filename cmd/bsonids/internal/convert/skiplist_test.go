@@ -48,7 +48,7 @@ func TestSkipListEmptyName(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	closed(t, edited)
-	r := &Retry{path: path, entries: make(map[string]*listed)}
+	r := &Retry{entries: make(map[string]*listed)}
 	n := 0
 	err = eachListed(path, "d.c", func(id bson.RawValue, v *listedValue) {
 		if n++; v != nil {

@@ -27,7 +27,7 @@ func (s *spelled) add(u [16]byte) {
 }
 
 // decideFormed returns the decision for the values of a field that are not binary.
-func (f *Values) decideFormed(from string) Field {
+func (f *Values) decideFormed() Field {
 	d := Field{Path: f.path, Values: f.values, Distinct: f.same + f.spelled.same}
 	same := d.Distinct
 	digits := f.count(network, nil)

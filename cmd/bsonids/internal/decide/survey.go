@@ -173,7 +173,7 @@ func (s *Survey) Decide() error {
 				}
 				a.Field = f.decide(f.path, a.from, k.Subtype, earlier)
 			} else {
-				a.Field = f.decideFormed(k.Name)
+				a.Field = f.decideFormed()
 			}
 			a.rule = a.compile(a.from, k.Subtype)
 			f.answers = append(f.answers, a)

@@ -178,17 +178,6 @@ func (k Kind) String() string {
 	return fmt.Sprintf("%s (subtype %d)", k.Name, k.Subtype)
 }
 
-// Values returns a name for values of the kind.
-func (k Kind) Values() string {
-	switch k.Form {
-	case Text:
-		return "values that are text"
-	case Struct:
-		return "documents of Go structs"
-	}
-	return fmt.Sprintf("values of subtype %d", k.Subtype)
-}
-
 // Has reports whether a value may be one of the kind: a binary value of 16 bytes and of its subtype, or
 // a value of the BSON type of its form.
 func (k Kind) Has(l walk.Leaf) bool {

@@ -21,17 +21,17 @@ import (
 func (p Plan) Model(and bson.RawValue) *mongo.UpdateOneModel {
 	filter := make([]byte, 0, 64+len(p.ID.Value)+len(p.Changes)*96)
 	filter, start := begin(filter)
-	filter, eq := beginElement(filter, bson.TypeEmbeddedDocument, "_id")
+	filter, eq := beginElement(filter, "_id")
 	filter = appendValue(filter, "$eq", p.ID)
 	filter = end(filter, eq)
 	for _, ch := range p.Changes {
 		var cond, not int
-		filter, cond = beginElement(filter, bson.TypeEmbeddedDocument, ch.Path)
+		filter, cond = beginElement(filter, ch.Path)
 		filter = appendStored(filter, "$eq", ch.Old)
 		if ch.Old == Null { // which a field that does not exist matches, too
 			filter = append(appendKey(filter, bson.TypeBoolean, "$exists"), 1)
 		}
-		filter, not = beginElement(filter, bson.TypeEmbeddedDocument, "$not")
+		filter, not = beginElement(filter, "$not")
 		filter = appendString(filter, "$type", "array")
 		filter = end(filter, not)
 		filter = end(filter, cond)
@@ -43,7 +43,7 @@ func (p Plan) Model(and bson.RawValue) *mongo.UpdateOneModel {
 
 	update := make([]byte, 0, 32+len(p.Changes)*56)
 	update, start = begin(update)
-	update, set := beginElement(update, bson.TypeEmbeddedDocument, "$set")
+	update, set := beginElement(update, "$set")
 	for _, ch := range p.Changes {
 		update = appendStored(update, ch.Path, ch.New)
 	}
@@ -66,8 +66,8 @@ func (p Plan) Size() int {
 
 func begin(b []byte) ([]byte, int) { return append(b, make([]byte, 4)...), len(b) }
 
-func beginElement(b []byte, t bson.Type, key string) ([]byte, int) {
-	return begin(appendKey(b, t, key))
+func beginElement(b []byte, key string) ([]byte, int) {
+	return begin(appendKey(b, bson.TypeEmbeddedDocument, key))
 }
 
 // end completes the document that begins at start.

@@ -46,9 +46,6 @@ func (l Leaf) Text() (text []byte, ok bool) {
 	return l.Value[4 : len(l.Value)-1], true
 }
 
-// Raw returns the value as the type of the driver. It shares the bytes of the document.
-func (l Leaf) Raw() bson.RawValue { return bson.RawValue{Type: l.Type, Value: l.Value} }
-
 // Document calls visit for every leaf of doc, depth first and in document order. The path is valid
 // until visit returns. An error of visit ends the walk and is returned. The scope of JavaScript
 // code is not visited, because an update cannot change it.
