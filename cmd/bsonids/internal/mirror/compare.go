@@ -26,7 +26,7 @@ func (m *Mirror) counterparts(ids []bson.RawValue, areNew bool) (of [][]bson.Raw
 	for i, id := range ids {
 		if areNew {
 			if of[i], err = m.Conversion.Sources(id); err != nil {
-				return nil, err
+				return nil, &documents.Error{ID: id, Reason: err.Error()}
 			}
 			continue
 		}

@@ -8,6 +8,8 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds/kindstest"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/server/memory"
 )
 
@@ -46,6 +48,36 @@ func TestSomeLargeDocuments(t *testing.T) {
 		}
 		if got := s.Documents(db.Collection("new")); !slices.EqualFunc(got, want, func(a, b bson.Raw) bool { return bytes.Equal(a, b) }) {
 			t.Errorf("%d documents", len(got))
+		}
+	}
+}
+
+// A document whose _id has many values in several kinds has its copy, and an _id that has too many is an error: none is taken for one without a
+// counterpart and deleted.
+func TestAllOfMixedIDs(t *testing.T) {
+	s := memory.Start(t)
+	db := s.Client.Database("d")
+	c, err := rule.NewConversion(kindstest.Kind(t, "javaLegacy"), kindstest.Kind(t, "standard"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := Mirror{Conversion: c, Old: db.Collection("old"), New: db.Collection("new"), Write: true, Busy: true, Batch: 10, Progress: func(int) {},
+		Begin: func(ctx context.Context) (context.Context, context.CancelFunc, error) { return ctx, func() {}, nil }}
+	for _, values := range []int{7, 9} {
+		var id bson.D
+		for i := range values {
+			id = append(id, bson.E{Key: string(rune('a' + i)), Value: kindstest.Value([]string{"javaLegacy", "standard"}[i%2])})
+		}
+		doc := marshal(t, bson.D{{Key: "_id", Value: id}})
+		fresh, _, _, err := c.Rewrite(doc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Put(m.Old, doc)
+		s.Put(m.New, fresh)
+		r, err := m.All(t.Context())
+		if got := s.Documents(m.New); (err == nil) != (values == 7) || r.Changed() != 0 || len(got) != 1 || !bytes.Equal(got[0], fresh) {
+			t.Errorf("%d values: %+v, %v, %v", values, r, got, err)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package rule
 
 import (
 	"bytes"
+	"errors"
 	"slices"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -19,53 +20,42 @@ func (c Conversion) Rewrite(doc bson.Raw) (out bson.Raw, values int, left []Left
 	return out, values, left, nil
 }
 
-// maxMixed is the maximum number of values in one _id that are tried in every combination of all
-// kinds.
-const maxMixed = 6
+// maxSources is the maximum number of _ids that are tried: those of eight values that may have had another kind, or of
+// five that may have had two.
+const maxSources = 256
+
+var errMixed = errors.New("the _id has so many values which may have been converted that it does not tell which were")
 
 // Sources returns the _ids that the conversion turns into id. There are several if values of several
-// kinds may be in one _id. If id has more than maxMixed values, Sources tries only the _ids in which every
-// value has its old kind, and those whose values all have one kind.
+// kinds may be in one _id. It is an error if there may be more than maxSources.
 func (c Conversion) Sources(id bson.RawValue) (out []bson.RawValue, err error) {
 	doc, err := bson.Marshal(bson.D{{Key: "_id", Value: id}})
 	if err != nil {
 		return nil, err
 	}
-	var edits []walk.Edit
-	kind := make([][]walk.Edit, len(c)) // of the old values of each kind
-	var first []walk.Edit               // of the first kind that each value may have had
+	sets := [][]walk.Edit{nil}
 	back, r := c.back(), new(Ruling)
 	err = walk.Document(doc, func(path *walk.Path, l walk.Leaf) error {
-		n := len(edits)
+		all := sets
 		for i := range back {
 			if back[i:i+1].Rule(r, path, l) && !r.Same && r.Reason == "" {
-				e := r.fresh.edit(l.Offset)
-				edits, kind[i] = append(edits, e), append(kind[i], e)
+				for _, set := range sets {
+					all = append(all, append(slices.Clip(set), r.fresh.edit(l.Offset)))
+				}
 			}
 		}
-		if len(edits) > n {
-			first = append(first, edits[n])
+		if sets = all; len(sets) > maxSources {
+			return errMixed
 		}
 		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	sets := append([][]walk.Edit{nil, first}, kind...)
-	if len(edits) <= maxMixed {
-		sets = make([][]walk.Edit, 1<<len(edits))
-		for set := range sets {
-			for i, e := range edits {
-				if set>>i&1 == 1 {
-					sets[set] = append(sets[set], e)
-				}
-			}
-		}
-	}
 	for _, set := range sets {
 		old, err := walk.Splice(doc, set)
-		if err != nil { // two old kinds for one value
-			continue
+		if err != nil {
+			return nil, err
 		}
 		again, _, _, _ := c.Rewrite(old)
 		source := bson.Raw(old).Lookup("_id")
