@@ -30,30 +30,13 @@ func history(ctx context.Context, db *mongo.Database, name string, uuid *bson.Bi
 	if err != nil {
 		return nil, err
 	}
-	var all []*Run
-	for met := []named{{name, uuid}}; len(met) > 0; {
-		which := bson.A{}
-		for _, n := range met {
-			which = append(which, bson.D{{Key: "collection", Value: n.name}}, bson.D{{Key: "into", Value: n.name}})
-			if n.uuid != nil {
-				which = append(which, bson.D{{Key: "collectionUUID", Value: *n.uuid}}, bson.D{{Key: "intoUUID", Value: *n.uuid}})
-			}
-		}
-		runs, err := find[*Run](ctx, collection(db), bson.D{{Key: "kind", Value: bson.D{{Key: "$in", Value: bson.A{Convert, Undo}}}}, {Key: "$or", Value: which}}, "started", "epoch")
-		if err != nil {
-			return nil, err
-		}
-		n := len(met)
-		if all, met = wrote(met, runs, cutovers); len(met) == n {
-			return all, nil
-		}
-	}
-	return all, nil
+	runs, err := Runs(ctx, db)
+	return wrote(named{name, uuid}, runs, cutovers), err
 }
 
-// wrote returns those of the runs that have made values of the collections, which are the one in question and those
-// from which it was copied. It adds to these those from which they were copied.
-func wrote(of []named, runs []*Run, cutovers []*Cutover) (by []*Run, more []named) {
+// wrote returns those of the runs that have made values of the collection, and of those from which it was copied.
+func wrote(coll named, runs []*Run, cutovers []*Cutover) []*Run {
+	of := []named{coll}
 	has := make(map[*Run]bool)
 	add := func(n named) {
 		if !slices.ContainsFunc(of, func(o named) bool { return o.name == n.name && o.is(n) }) {
@@ -76,18 +59,18 @@ func wrote(of []named, runs []*Run, cutovers []*Cutover) (by []*Run, more []name
 			}
 		}
 	}
-	return slices.DeleteFunc(slices.Clone(runs), func(r *Run) bool { return !has[r] }), of
+	return slices.DeleteFunc(slices.Clone(runs), func(r *Run) bool { return !has[r] })
 }
 
-// made returns the conversions that have made a collection which a cutover has put in place, and those that have read one
-// which was put back: on some servers, a rename changes the UUID.
+// made returns the conversions that have made a collection which a cutover has renamed, and those that have read one: on
+// some servers, a rename changes the UUID.
 func made(n named, cutovers []*Cutover) (makers, sources []string) {
 	for _, c := range cutovers {
 		for _, x := range c.Collections {
 			switch {
-			case c.State == Released && n.is(named{x.Name, x.NewID}):
+			case c.State == Released && n.is(named{x.Name, x.NewID}), c.State == RolledBack && n.is(named{x.New, x.NewID}):
 				makers = append(makers, x.Makers...)
-			case c.State == RolledBack && n.is(named{x.Name, x.OldID}):
+			case c.State == RolledBack && n.is(named{x.Name, x.OldID}), c.State == Released && n.is(named{x.Kept, x.KeptID}):
 				sources = append(sources, x.Makers...)
 			}
 		}

@@ -32,6 +32,8 @@ func TestHistory(t *testing.T) {
 		return &Cutover{Saved: Saved{State: state}, Collections: []Exchange{{Name: name, Makers: makers, OldID: collectionUUID(old), NewID: collectionUUID(fresh)}}}
 	}
 	copied := []*Run{inPlace("a", "c", "1"), into("b", "c", "1", "n", "2")}
+	putAway := cutover(Released, "c", "1", "2", "b")
+	putAway.Collections[0].Kept, putAway.Collections[0].KeptID = "c_old", collectionUUID("9")
 	for name, tt := range map[string]struct {
 		runs     []*Run
 		cutovers []*Cutover
@@ -54,11 +56,12 @@ func TestHistory(t *testing.T) {
 		"put in place, and made again":    {copied, []*Cutover{cutover(Released, "c", "1", "3", "b")}, "c", "5", ""},
 		"put back":                        {copied, []*Cutover{cutover(RolledBack, "c", "1", "2", "b")}, "c", "1", "a"},
 		"put back, with another UUID":     {copied, []*Cutover{cutover(RolledBack, "c", "3", "2", "b")}, "c", "3", "a"},
+		"a copy that was put back":        {copied, []*Cutover{cutover(RolledBack, "c", "1", "3", "b")}, "n", "3", "a b"},
+		"put away, with another UUID":     {copied, []*Cutover{putAway}, "c_old", "9", "a"},
 		"put away, and renamed by a user": {copied, []*Cutover{cutover(Released, "c", "1", "2", "b")}, "x", "1", "a"},
 	} {
-		by, _ := wrote([]named{{tt.of, collectionUUID(tt.uuid)}}, tt.runs, tt.cutovers)
 		var got []string
-		for _, r := range by {
+		for _, r := range wrote(named{tt.of, collectionUUID(tt.uuid)}, tt.runs, tt.cutovers) {
 			got = append(got, r.Conversion)
 		}
 		if !slices.Equal(got, strings.Fields(tt.want)) {
