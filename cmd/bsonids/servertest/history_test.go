@@ -144,6 +144,51 @@ func TestUndoInOrder(t *testing.T) {
 	}
 }
 
+// Two migrations take turns: the first was stopped before it wrote, and went on when the second was done. It has taken the
+// values of the second one, and is undone before it.
+func TestUndoOfTurns(t *testing.T) {
+	values := odd(20)
+	c := pairs(t, len(values), func(i int) (old, converted bson.D) {
+		kind := []string{"javaLegacy", "standard"}[i%2]
+		return bson.D{{Key: "_id", Value: int32(i)}, {Key: "a", Value: ofKind(values[i], kind)}}, bson.D{{Key: "_id", Value: int32(i)}, {Key: "a", Value: ofKind(values[i], "csharpLegacy")}}
+	})
+	c = c.in(prepared(t, c.s, "csharpLegacy", decided([]string{"standard"})))
+	c.through(lostAfter(t, c.s, 2, asks("update", record.Name))).run(failure.ExitUnreachable, applyBatches+" --retry-for 0s --batch-timeout 1s")
+	second := c.in(prepared(t, c.s, "standard", decided([]string{"javaLegacy"}, "javaLegacy")))
+	second.ok(applyBatches)
+	c.ok(applyBatches)
+	c.converted()
+	second.run(failure.ExitUsage, undoBatches).says(t, c.dir+"; undo that one first")
+	c.converted()
+	c.ok(undoBatches)
+	second.ok(undoBatches)
+	c.unchanged()
+}
+
+// A conversion was killed, and its collection restored from a backup. What it has converted is gone, and its files say
+// nothing about the new collection: another migration converts that.
+func TestKilledAndRestored(t *testing.T) {
+	c := opaque(t, 30)
+	var lost atomic.Bool
+	c.through(lostAfter(t, c.s, 0, func(r request) bool {
+		return lost.Load() || writesTo("c")(r) && lost.Swap(true)
+	})).run(failure.ExitUnreachable, apply+" --retry-for 0s --batch-timeout 1s")
+	if runs := recorded(t, c.db); len(runs) != 1 || runs[0].Ended != nil {
+		t.Fatalf("%+v", runs)
+	}
+	drop(t, c.coll)
+	var docs []any
+	for _, d := range c.before {
+		docs = append(docs, d)
+	}
+	insert(t, c.coll, docs)
+	other := c.in(c.another())
+	other.ok(apply)
+	c.converted()
+	other.ok("undo --write")
+	c.unchanged()
+}
+
 // A later conversion whose directory was given up for lost does not forbid an undo.
 func TestUndoBeforeAbandoned(t *testing.T) {
 	c := inField(t, "csharpLegacy", map[string][]uuid.UUID{"javaLegacy": odd(20)}, decided([]string{"javaLegacy"}, "javaLegacy"))

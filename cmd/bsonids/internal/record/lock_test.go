@@ -12,15 +12,23 @@ import (
 // A run that was killed after its first write, before it has shown a sign of life, has made values that no other
 // conversion may take for those of another order.
 func TestKilledEarly(t *testing.T) {
-	for _, from := range []string{"standard", "javaLegacy"} {
+	for name, r := range map[string]*Run{
+		"to another subtype": run(1, "a", order("standard", "csharpLegacy")),
+		"of one subtype":     run(1, "a"),
+		"a copy":             run(1, "a", copied),
+	} {
 		db := memory.Start(t).Client.Database("d")
-		l, err := Begin(t.Context(), db, Request{Run: Run{Kind: Convert, Task: run(1, "a", order(from, "csharpLegacy")).Task, Conversion: "a"}})
+		l, err := Begin(t.Context(), db, Request{Run: Run{Kind: Convert, Task: r.Task, Conversion: "a"}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		l.stop()
 		l.live.Wait()
-		if err := l.Check(t.Context(), 100); err != nil {
+		var size int64 = 100
+		if r.Into != "" {
+			size, err = 0, l.SetIntoUUID(t.Context(), collectionUUID("1"))
+		}
+		if err := errors.Join(err, l.Check(t.Context(), size)); err != nil {
 			t.Fatal(err)
 		}
 		runs, err := find[*Run](t.Context(), l.coll, bson.D{{Key: "kind", Value: Convert}})
@@ -28,7 +36,7 @@ func TestKilledEarly(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := conflict(runs, run(2, "b", order("pythonLegacy", "standard"))); !errors.Is(err, ErrTwice) {
-			t.Errorf("from %s: %v", from, err)
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }

@@ -52,6 +52,9 @@ func Since(ctx context.Context, db *mongo.Database, want Run) (since *Run, err e
 				first = r
 			}
 			undone = undone || r.Kind == Undo
+			if since != nil && r.Kind == Convert && r.takes(since) { // it went on after that one, and is undone first
+				since = nil
+			}
 		case first == nil, !r.Stands(), apart(r, first):
 		case undone && overlap(r.Pairs, first.Pairs), !r.Abandoned && (r.Migration == "" || r.Migration != want.Migration) && r.takes(first):
 			since = r

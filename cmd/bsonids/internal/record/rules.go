@@ -117,9 +117,9 @@ func judge(runs []*Run, want *Run, takeOver bool, now time.Time) (verdict, error
 		case same && (r.locks(want) || takeOver): // want has the files of r, which no other process uses, or copies
 		case same:
 			return v, refuseFor(r, ErrHeld, "has not recorded its end", "; make sure that it has ended, and give --take-over")
-		case r.filesTell() && takeOver:
+		case r.filesTell() && sameCollection(r, want) && takeOver:
 			return v, refuseFor(r, ErrHeld, "has not ended, and only its files show which values are converted", "; continue it with APPLY --take-over")
-		case r.filesTell():
+		case r.filesTell() && sameCollection(r, want):
 			return v, refuseFor(r, ErrHeld, "has not ended", "; wait for it, or continue it with APPLY, and --take-over on another machine")
 		case takeOver, r.expired(now):
 		default:
@@ -183,18 +183,21 @@ func conflict(runs []*Run, want *Run) error {
 	if want.Kind == Undo || want.Switches() || want.Retry && !want.SameSubtype() {
 		return nil
 	}
-	var all []*past // in the order in which they began
+	var all []*past // in the order of their last runs: one may have gone on after another one
 	of := make(map[string]*past)
 	for _, r := range runs {
-		if of[r.Conversion] == nil {
-			of[r.Conversion] = &past{}
-			all = append(all, of[r.Conversion])
+		p := of[r.Conversion]
+		if p == nil {
+			p = &past{}
+			of[r.Conversion] = p
 		}
-		if p := of[r.Conversion]; r.Kind == Undo {
+		if r.Kind == Undo {
 			p.undo = r
-		} else {
-			p.last, p.wrote = r, p.wrote || r.UndoSize > 0 || r.Into != "" && r.Progress.Changed > 0
+			continue
 		}
+		killed := r.Ended == nil && r.IntoUUID != nil // it may have copied more than it has told
+		p.last, p.wrote = r, p.wrote || r.UndoSize > 0 || r.Into != "" && r.Progress.Changed > 0 || killed
+		all = append(slices.DeleteFunc(all, func(o *past) bool { return o == p }), p)
 	}
 	mine := of[want.Conversion]
 	if mine != nil && mine.undo != nil {

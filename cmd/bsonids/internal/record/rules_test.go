@@ -28,6 +28,7 @@ func ended(outcome string) func(*Run) { return func(r *Run) { r.Ended, r.Outcome
 func toStandard(r *Run)               { r.Pairs[0].To = "standard" }
 func skipped(r *Run)                  { r.Progress.Skipped = 1 }
 func copied(r *Run)                   { r.Into, r.UndoID, r.UndoSize, r.Progress.Changed = "n", "", 0, 5 }
+func nothing(r *Run)                  { r.UndoSize = 0 }
 func retry(r *Run)                    { r.Retry = true }
 func undo(r *Run)                     { r.Kind = Undo }
 func fields(f ...string) func(*Run)   { return func(r *Run) { r.Pairs[0].Fields = f } }
@@ -39,6 +40,7 @@ func order(from, to string) func(*Run) {
 }
 
 func lost(ago time.Duration) func(*Run) { return func(r *Run) { r.Lost = ago } }
+func of(uuid string) func(*Run)         { return func(r *Run) { r.UUID = collectionUUID(uuid) } }
 func lock(l string) func(*Run)          { return func(r *Run) { r.Lock = l } }
 
 func TestJudge(t *testing.T) {
@@ -56,6 +58,8 @@ func TestJudge(t *testing.T) {
 		"after one that has ended":           {runs: []*Run{run(1, "a", ended(Done))}, want: run(0, "b")},
 		"beside one":                         {runs: []*Run{run(1, "a")}, want: run(0, "b"), refused: true},
 		"beside one, years later":            {runs: []*Run{run(1, "a")}, want: run(0, "b"), after: 1e5 * time.Hour, refused: true},
+		"after another of the name":          {runs: []*Run{run(1, "a", of("1"))}, want: run(0, "b", of("2")), after: 1e5 * time.Hour, over: 1},
+		"beside another of the name":         {runs: []*Run{run(1, "a", of("1"))}, want: run(0, "b", of("2")), refused: true},
 		"take over without the files":        {runs: []*Run{run(1, "a")}, want: run(0, "b"), takeOver: true, refused: true},
 		"go on with the file":                {runs: []*Run{run(1, "a", lock("f"))}, want: run(0, "a", lock("f")), over: 1},
 		"go on with a copy of it":            {runs: []*Run{run(1, "a", lock("f"), away)}, want: run(0, "a", lock("g"), away), refused: true},
@@ -118,7 +122,7 @@ func TestConflict(t *testing.T) {
 		err  error
 	}{
 		"twice":                          {[]*Run{run(1, "a", ended(Done))}, run(0, "b"), ErrTwice},
-		"twice, nothing was written":     {[]*Run{run(1, "a", ended(Stopped), func(r *Run) { r.UndoSize = 0 })}, run(0, "b"), nil},
+		"twice, nothing was written":     {[]*Run{run(1, "a", ended(Stopped), nothing)}, run(0, "b"), nil},
 		"another field":                  {[]*Run{run(1, "a", ended(Done), fields("x"))}, run(0, "b", fields("y")), nil},
 		"one field of all":               {[]*Run{run(1, "a", ended(Done))}, run(0, "b", fields("y")), ErrTwice},
 		"all after one":                  {[]*Run{run(1, "a", ended(Done), fields("x"))}, run(0, "b"), ErrTwice},
@@ -131,6 +135,8 @@ func TestConflict(t *testing.T) {
 		"back and forth and again":       {[]*Run{run(1, "a", ended(Done)), run(2, "b", ended(Done), reverse), run(3, "c", ended(Done))}, run(0, "d"), ErrTwice},
 		"a field back, all forth":        {[]*Run{run(1, "a", ended(Done)), run(2, "b", ended(Done), reverse, fields("x"))}, run(0, "c"), ErrTwice},
 		"back, some skipped":             {[]*Run{run(1, "a", ended(Done), func(r *Run) { r.Progress.Skipped = 1 })}, run(0, "b", reverse), ErrTwice},
+		"one that went on after another": {[]*Run{run(1, "a", ended(Stopped), nothing, reverse), run(2, "b", ended(Done)), run(3, "a", ended(Done), reverse)}, run(0, "c", reverse), ErrTwice},
+		"forth after one that went on":   {[]*Run{run(1, "a", ended(Stopped), nothing, reverse), run(2, "b", ended(Done)), run(3, "a", ended(Done), reverse)}, run(0, "c"), nil},
 		"undone":                         {[]*Run{run(1, "a", ended(Done)), run(2, "a", undo, ended(Done))}, run(0, "b"), nil},
 		"undone, but for a document":     {[]*Run{run(1, "a", ended(Done)), run(2, "a", undo, ended(Done), skipped)}, run(0, "b"), ErrTwice},
 		"undone at last":                 {[]*Run{run(1, "a", ended(Done)), run(2, "a", undo, ended(Done), skipped), run(3, "a", undo, ended(Done))}, run(0, "b"), nil},
