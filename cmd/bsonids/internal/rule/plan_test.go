@@ -197,6 +197,30 @@ func TestPaths(t *testing.T) {
 	}
 }
 
+// Of a document that would grow too large, _id is converted, because its copy is found by it. If _id alone makes it too large, there
+// is no copy.
+func TestLargestID(t *testing.T) {
+	doc := marshal(t, bson.D{{Key: "_id", Value: kindstest.Value("standard")}, {Key: "u", Value: kindstest.Value("standard")}, {Key: "pad", Value: ""}})
+	doc = marshal(t, bson.D{{Key: "_id", Value: kindstest.Value("standard")}, {Key: "u", Value: kindstest.Value("standard")}, {Key: "pad", Value: strings.Repeat("x", maxDocument-len(doc))}})
+	c := append(conversion(t, "standard", "javaLegacy", "_id"), conversion(t, "standard", "javaLegacy", "u")...)
+	c[1].To = kindstest.Kind(t, "text")
+	out, values, left, err := c.Rewrite(doc)
+	if err != nil || values != 1 || len(left) != 1 || left[0].Path != "u" {
+		t.Fatalf("%d values, %d left, %v", values, len(left), err)
+	}
+	id, _, _, err := c.Rewrite(marshal(t, bson.D{{Key: "_id", Value: doc.Lookup("_id")}}))
+	if err != nil || !out.Lookup("_id").Equal(id.Lookup("_id")) || !out.Lookup("u").Equal(doc.Lookup("u")) || len(out) != maxDocument {
+		t.Errorf("%v, %d bytes, %v", out.Lookup("_id"), len(out), err)
+	}
+	c[0].To = kindstest.Kind(t, "text")
+	if out, _, _, err := c.Rewrite(doc); err == nil {
+		t.Errorf("%d bytes", len(out))
+	}
+	if out, values, left, err := NewRewriter(c).Document(slices.Clone(doc)); err != nil || values != 0 || len(left) != 2 || !bytes.Equal(out, doc) {
+		t.Errorf("in a dump: %d values, %d left, %v", values, len(left), err)
+	}
+}
+
 // A document may grow to 16 MiB, and not by a byte more, in place and in a copy.
 func TestLargest(t *testing.T) {
 	c := conversion(t, "standard", "javaLegacy")

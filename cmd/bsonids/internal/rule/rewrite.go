@@ -12,9 +12,14 @@ import (
 
 // Rewrite returns a copy of doc with the values converted, including those in _id, the number of
 // converted values, and the values that are left unchanged. Nothing else in the document changes, except for
-// the lengths of the documents and arrays around a value whose length changes. The error wraps walk.ErrCorrupt.
+// the lengths of the documents and arrays around a value whose length changes. The error wraps walk.ErrCorrupt, or
+// says that the document is too large for its converted _id.
 func (c Conversion) Rewrite(doc bson.Raw) (out bson.Raw, values int, left []Left, err error) {
-	if out, values, left, err = NewRewriter(c).Document(slices.Clone(doc)); err != nil {
+	out, values, left, err = NewRewriter(c).Document(slices.Clone(doc))
+	if err == nil && slices.ContainsFunc(left, func(l Left) bool { return l.Reason == tooLarge && (Change{Path: l.Path}).inID() }) {
+		err = errors.New(tooLarge)
+	}
+	if err != nil {
 		return nil, 0, nil, err
 	}
 	return out, values, left, nil

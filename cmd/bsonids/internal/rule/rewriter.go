@@ -2,6 +2,7 @@ package rule
 
 import (
 	"slices"
+	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
@@ -40,14 +41,31 @@ func (r *Rewriter) Document(doc []byte) (out []byte, values int, left []Left, er
 	if out, err = walk.Splice(doc, r.edits); err != nil {
 		return doc, 0, r.left, err
 	}
-	if outgrows(len(doc), len(out)-len(doc)) {
-		for _, ch := range r.changes {
+	if !outgrows(len(doc), len(out)-len(doc)) {
+		return out, len(r.changes), r.left, nil
+	}
+	// What else is in a document does not decide what becomes of its _id, by which its copy is found.
+	var edits []walk.Edit
+	for i, ch := range r.changes {
+		if ch.inID() {
+			edits = append(edits, r.edits[i])
+		} else {
 			r.left = append(r.left, ch.Left(tooLarge))
 		}
-		return doc, 0, r.left, nil
 	}
-	return out, len(r.changes), r.left, nil
+	if out, err = walk.Splice(doc, edits); err != nil || !outgrows(len(doc), len(out)-len(doc)) {
+		return out, len(edits), r.left, err
+	}
+	for _, ch := range r.changes {
+		if ch.inID() {
+			r.left = append(r.left, ch.Left(tooLarge))
+		}
+	}
+	return doc, 0, r.left, nil
 }
+
+// inID reports whether the change is one of a value in _id.
+func (ch Change) inID() bool { return ch.Path == "_id" || strings.HasPrefix(ch.Path, "_id.") }
 
 // value converts a value if it is to be converted.
 func (r *Rewriter) value(path *walk.Path, l walk.Leaf) error {
