@@ -230,3 +230,17 @@ func TestUndoOfReplaced(t *testing.T) {
 		}
 	}
 }
+
+// The copy was dropped before it was renamed, and another program has made a collection of its name. A roll-back does not give
+// that the validator of the copy.
+func TestRollBackOfReplaced(t *testing.T) {
+	c := startCut(t, 20, "a")
+	lost := lostAfter(t, c.s, 0, func(r request) bool { return r.name() == "renameCollection" })
+	command(t, lost, c.line("cutover", "--write", "--retry-for", "0s")...).want(t, failure.ExitUnreachable)
+	fresh := c.db.Collection("a_new")
+	drop(t, fresh)
+	theirs := []any{bson.D{{Key: "_id", Value: "theirs"}, {Key: "n", Value: int32(-1)}}, bson.D{{Key: "_id", Value: "more"}, {Key: "n", Value: int32(-2)}}}
+	insert(t, fresh, theirs[:1])
+	c.cutover(c.s, failure.ExitOK, "--roll-back", "--write").is(t, "rolled back")
+	insert(t, fresh, theirs[1:])
+}
