@@ -265,23 +265,13 @@ func (r *runner) mayWrite(p Planned) bool {
 	return false
 }
 
-func (r *runner) count(p Planned) {
+// count counts a document that this run, or an earlier one, has changed: in the totals of that run, and of the batch.
+func (r *runner) count(run, batch *Totals, changes []rule.Change) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	n := Totals{Changed: 1, Values: int64(len(p.Changes))}
-	r.res.Totals.add(n)
-	if p.counts != nil {
-		p.counts.add(n)
-	}
-}
-
-// found counts a document that an earlier run changed after it saved its state for the last time.
-func (r *runner) found(p *Planned, e Entry) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	n := Totals{Changed: 1, Values: int64(len(e.Changes))}
-	r.res.Earlier.add(n)
-	if p.counts != nil {
-		p.counts.add(n)
+	n := Totals{Changed: 1, Values: int64(len(changes))}
+	run.add(n)
+	if batch != nil {
+		batch.add(n)
 	}
 }

@@ -66,7 +66,7 @@ func (r *runner) reconsider(p *Planned, doc bson.Raw) {
 	delete(r.inFlight, documents.Key(p.ID))
 	values := rule.HeldBy(doc, len(e.Changes))
 	if !slices.ContainsFunc(e.Changes, func(ch rule.Change) bool { return !values.HasNew(ch) }) {
-		r.found(p, e)
+		r.count(&r.res.Earlier, p.counts, e.Changes) // which was not in the state yet
 	}
 	r.since(p, doc, e.Changes)
 }

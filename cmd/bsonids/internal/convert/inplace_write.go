@@ -96,7 +96,7 @@ func (r *runner) attempt(waiting, ctx context.Context, plans []Planned) (again, 
 	}
 	if matched == int64(len(rest)) && !r.orphans {
 		for _, p := range rest {
-			r.count(p)
+			r.count(&r.res.Totals, p.counts, p.Changes)
 		}
 		return nil, nil, nil
 	}
@@ -110,10 +110,7 @@ func (r *runner) resolve(ctx context.Context, plans []Planned) ([]Planned, error
 	if len(plans) == 0 {
 		return nil, nil
 	}
-	ids := make([]bson.RawValue, len(plans))
-	for i, p := range plans {
-		ids[i] = p.ID
-	}
+	ids := documents.IDs(plans, func(p Planned) bson.RawValue { return p.ID })
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(r.BatchTimeout, bulk.Timeout))
 	defer cancel()
 	docs, err := documents.ByID(ctx, r.coll, ids, nil, r.Conversion.Projection())
@@ -134,7 +131,7 @@ func (r *runner) resolve(ctx context.Context, plans []Planned) ([]Planned, error
 		}
 		held := rule.HeldBy(doc, len(p.Changes))
 		if !slices.ContainsFunc(p.Changes, func(ch rule.Change) bool { return !held.HasNew(ch) }) {
-			r.count(p)
+			r.count(&r.res.Totals, p.counts, p.Changes)
 			continue
 		}
 		if _, ok := in[documents.Key(p.ID)]; !ok {

@@ -9,6 +9,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/documents"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/hashset"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/mirror"
@@ -260,10 +261,7 @@ func (c *copier) mayCreate(ctx context.Context) error {
 	// The comparison replaces documents that differ from their source. The documents of another
 	// collection must therefore not be taken for those of other parts. Some copies may differ
 	// because their sources have changed since.
-	ids := make([]bson.RawValue, len(there))
-	for i, doc := range there {
-		ids[i] = doc.Lookup("_id")
-	}
+	ids := documents.IDs(there, documents.ID)
 	look := *c.m
 	look.Write, look.Met, look.Has = false, nil, nil
 	r, err := look.Some(ctx, nil, ids)

@@ -318,10 +318,7 @@ func (c *copier) unsourced(ctx context.Context, copies []mirror.Finding) error {
 	m := *c.m
 	m.Keeps = func(bson.Raw) bool { return true }
 	for chunk := range slices.Chunk(copies, c.Batch) {
-		ids := make([]bson.RawValue, len(chunk))
-		for i, f := range chunk {
-			ids[i] = f.ID
-		}
+		ids := documents.IDs(chunk, func(f mirror.Finding) bson.RawValue { return f.ID })
 		r, err := m.Some(ctx, nil, ids)
 		if err != nil {
 			return err

@@ -14,6 +14,18 @@ import (
 // Key returns an _id as a map key.
 func Key(id bson.RawValue) string { return string(byte(id.Type)) + string(id.Value) }
 
+// ID returns the _id of a document.
+func ID(doc bson.Raw) bson.RawValue { return doc.Lookup("_id") }
+
+// IDs returns the _ids of documents, of which id returns one.
+func IDs[T any](all []T, id func(T) bson.RawValue) []bson.RawValue {
+	ids := make([]bson.RawValue, len(all))
+	for i, doc := range all {
+		ids[i] = id(doc)
+	}
+	return ids
+}
+
 // ByID returns the documents with the ids that match the filter, in a map whose keys are those of [Key]. The filter
 // and the projection may be nil.
 func ByID(ctx context.Context, coll *mongo.Collection, ids []bson.RawValue, filter, projection bson.D) (map[string]bson.Raw, error) {

@@ -43,17 +43,6 @@ func (m *Mirror) counterparts(ids []bson.RawValue, areNew bool) (of [][]bson.Raw
 	return of, nil
 }
 
-// idsOf returns the _ids of documents, of which id returns one.
-func idsOf[T any](all []T, id func(T) bson.RawValue) []bson.RawValue {
-	ids := make([]bson.RawValue, len(all))
-	for i, doc := range all {
-		ids[i] = id(doc)
-	}
-	return ids
-}
-
-func idOf(doc bson.Raw) bson.RawValue { return doc.Lookup("_id") }
-
 // onlyID is the projection of documents of which only the _id matters.
 var onlyID = bson.D{{Key: "_id", Value: 1}}
 
@@ -83,7 +72,7 @@ func (w wanted) id() bson.RawValue { return w.doc.Lookup("_id") }
 
 // wanted returns what the other collection should have for each document of the leading one.
 func (m *Mirror) wanted(ctx context.Context, docs []bson.Raw, r *Result) (want []wanted, err error) {
-	ids := idsOf(docs, idOf)
+	ids := documents.IDs(docs, documents.ID)
 	if !m.Back {
 		for i, doc := range docs {
 			fresh, _, left, err := m.Conversion.Rewrite(doc)
@@ -129,7 +118,7 @@ func (m *Mirror) compare(ctx context.Context, want []wanted, r *Result) error {
 		return nil
 	}
 	_, other := m.roles()
-	ids, count := idsOf(want, wanted.id), make(map[string]int)
+	ids, count := documents.IDs(want, wanted.id), make(map[string]int)
 	for _, id := range ids {
 		count[documents.Key(id)]++
 	}
@@ -186,7 +175,7 @@ func (m *Mirror) distinct(ctx context.Context, want []wanted, r *Result) ([]want
 	if m.Back || m.ids != nil || len(want) == 0 {
 		return want, nil
 	}
-	ids := idsOf(want, wanted.id)
+	ids := documents.IDs(want, wanted.id)
 	of, err := m.counterparts(ids, true)
 	if err != nil {
 		return nil, err
@@ -213,7 +202,7 @@ func (m *Mirror) extras(ctx context.Context, docs []bson.Raw, r *Result) error {
 		return nil
 	}
 	leading, other := m.roles()
-	ids := idsOf(docs, idOf)
+	ids := documents.IDs(docs, documents.ID)
 	n, of := make([]int, len(ids)), make([][]bson.RawValue, len(ids))
 	if m.ids == nil {
 		var err error

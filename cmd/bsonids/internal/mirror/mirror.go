@@ -313,7 +313,7 @@ func (m *Mirror) some(ctx context.Context, ids, others []bson.RawValue, r *Resul
 		if err != nil {
 			return err
 		}
-		if more, err = m.counterparts(idsOf(slices.Collect(maps.Values(held)), idOf), m.Back); err != nil {
+		if more, err = m.counterparts(documents.IDs(slices.Collect(maps.Values(held)), documents.ID), m.Back); err != nil {
 			return err
 		}
 		for _, id := range slices.Concat(more...) {

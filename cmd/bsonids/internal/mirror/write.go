@@ -188,7 +188,7 @@ func (m *Mirror) doubted(ctx context.Context, all []wanted, refused map[string]b
 		return nil, nil
 	}
 	_, other := m.roles()
-	ids := idsOf(all, wanted.id)
+	ids := documents.IDs(all, wanted.id)
 	held, err := documents.ByID(ctx, other, ids, nil, nil)
 	if err != nil {
 		return nil, err
@@ -221,7 +221,7 @@ func (m *Mirror) delete(ctx context.Context, docs []bson.Raw, r *Result) error {
 		return err
 	}
 	_, other := m.roles()
-	err := send(ctx, m, docs, idOf, func(ctx context.Context, docs []bson.Raw) error {
+	err := send(ctx, m, docs, documents.ID, func(ctx context.Context, docs []bson.Raw) error {
 		models := make([]mongo.WriteModel, len(docs))
 		for i, doc := range docs {
 			models[i] = mongo.NewDeleteOneModel().SetFilter(replaced(doc, bulk.MaxUpdate))
@@ -233,7 +233,7 @@ func (m *Mirror) delete(ctx context.Context, docs []bson.Raw, r *Result) error {
 		r.Deleted += int64(len(docs))
 		if int(n) != len(docs) {
 			for _, doc := range docs {
-				r.stuck(Finding{ID: idOf(doc), Reason: changedSince, Awaits: true})
+				r.stuck(Finding{ID: documents.ID(doc), Reason: changedSince, Awaits: true})
 			}
 		}
 		return nil
