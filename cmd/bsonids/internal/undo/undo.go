@@ -67,7 +67,9 @@ func restore(ctx context.Context, s *migration.Session, o Options, what migratio
 			}
 			return nil
 		},
-		func() error { return w.last(ctx) },
+		func() error {
+			return last(ctx, w.coll, w.spec.UUID, record.Run{UndoID: log.ID, Migration: o.migration}, path)
+		},
 	} {
 		if err := w.Do(ctx, f); err != nil {
 			return u, err
@@ -113,11 +115,6 @@ func restore(ctx context.Context, s *migration.Session, o Options, what migratio
 	}
 	all := u.Result.Left == 0 || w.AllowChanged
 	return u, errors.Join(log.Mark(time.Now(), all), w.Do(ctx, func() error { return run.MarkUndone(ctx, all) }))
-}
-
-// last returns an error if a later conversion has taken the values that the log restores, or may have made them.
-func (w *undo) last(ctx context.Context) error {
-	return last(ctx, w.coll, w.spec.UUID, record.Run{UndoID: w.log.ID, Migration: w.migration}, w.path)
 }
 
 // last returns an error if a later conversion has taken the values of the collection that the log of a run restores, or
