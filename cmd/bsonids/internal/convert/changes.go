@@ -3,6 +3,7 @@ package convert
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"go.mongodb.org/mongo-driver/v2/mongo"
 
@@ -23,21 +24,16 @@ var ErrCannotFollow = errors.New("a copy cannot follow its source on this server
 func CanFollow(ctx context.Context, coll *mongo.Collection, spec *mongo.CollectionSpecification) error {
 	_, err := changes.Now(ctx, coll.Database(), coll.Name())
 	if err == nil && spec.UUID == nil {
-		return &followError{"the server does not tell the UUIDs of collections"}
+		return fmt.Errorf("%w: the server does not tell the UUIDs of collections", ErrCannotFollow)
 	}
 	return cannot(err)
 }
 
-// cannot returns a followError in place of the error of a server without change streams.
+// cannot returns an error that wraps [ErrCannotFollow] in place of the error of a server without change streams.
 func cannot(err error) error {
 	var none *changes.NoneError
 	if errors.As(err, &none) {
-		return &followError{none.Why}
+		return fmt.Errorf("%w: %s", ErrCannotFollow, none.Why)
 	}
 	return err
 }
-
-type followError struct{ reason string }
-
-func (e *followError) Error() string { return ErrCannotFollow.Error() + ": " + e.reason }
-func (e *followError) Unwrap() error { return ErrCannotFollow }

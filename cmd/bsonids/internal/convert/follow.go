@@ -75,8 +75,6 @@ var (
 	errGone = errors.New("the source does not exist")
 	// errMoved is the error of an operation during which the source was renamed.
 	errMoved = errors.New("the source was renamed meanwhile; run the same command again")
-	// ErrCopyGone is wrapped by the error of a copy that another program renamed or dropped.
-	ErrCopyGone = errors.New("was renamed or dropped")
 	// ErrSourceDropped is the error of a copy whose source was dropped.
 	ErrSourceDropped = errors.New("the source was dropped, and its copy can no longer follow it; the copy was left as it is")
 )
@@ -88,7 +86,6 @@ const beatEvery = 500 * time.Millisecond
 // separate from the copier so that it can be tested without a server.
 type follower struct {
 	at       *StreamPosition
-	record   string // a collection to which beat writes
 	patience *patience.Patience
 	clock    func() time.Time
 
@@ -108,7 +105,7 @@ type follower struct {
 	renamed func(ctx context.Context, to string) error
 	// now returns the operation time of the deployment.
 	now func(ctx context.Context) (bson.Timestamp, error)
-	// beat writes to the collection record. Its events show how far the stream has come when the
+	// beat writes to a collection that is in the stream, too. Its events show how far the stream has come when the
 	// source does not change.
 	beat func(ctx context.Context) error
 	// save saves at.
@@ -116,7 +113,7 @@ type follower struct {
 	// caughtUp reports whether to stop.
 	caughtUp func(ctx context.Context) (bool, error)
 	// report is called after events were applied.
-	report func(ctx context.Context, events int)
+	report func(events int)
 	// restart is called when the token has expired.
 	restart func(error)
 
@@ -251,7 +248,7 @@ func (f *follower) Apply(ctx context.Context, b changes.Batch) (bool, error) {
 		f.end() // what follows has the new name
 	}
 	if b.Events > 0 {
-		f.report(ctx, b.Events)
+		f.report(b.Events)
 	}
 	return true, nil
 }

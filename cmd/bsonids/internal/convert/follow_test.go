@@ -110,7 +110,7 @@ func (w *world) follower() *follower {
 	at := w.saved
 	ticks := int64(0)
 	clock := func() time.Time { ticks++; return time.Unix(ticks, 0) }
-	f := &follower{at: &at, record: "record", clock: clock}
+	f := &follower{at: &at, clock: clock}
 	f.open = func(context.Context) (stream, error) {
 		w.log = append(w.log, "open")
 		if err := w.err("open"); err != nil {
@@ -177,7 +177,7 @@ func (w *world) follower() *follower {
 		return true, f.save()
 	}
 	f.compared = func() { w.log = append(w.log, "compared") }
-	f.report = func(context.Context, int) {}
+	f.report = func(int) {}
 	f.restart = func(error) { w.log = append(w.log, "restart") }
 	return f
 }

@@ -58,13 +58,13 @@ func operationTime(ctx context.Context, client *mongo.Client, s *mongo.Session) 
 	if t := s.OperationTime(); t != nil {
 		return *t, nil
 	}
-	return bson.Timestamp{}, &followError{"it does not tell its operation time"}
+	return bson.Timestamp{}, fmt.Errorf("%w: it does not tell its operation time", ErrCannotFollow)
 }
 
 // setUpFollowing prepares the collections. end must be called at the end.
 func (c *copier) setUpFollowing(ctx context.Context) (end func(), err error) {
 	if c.State.CollectionUUID == "" {
-		return nil, &followError{"the state has no UUID of the collection"}
+		return nil, fmt.Errorf("%w: the state has no UUID of the collection", ErrCannotFollow)
 	}
 	c.res.Stream = &Followed{}
 	c.m.Old = c.current(c.m.Old.Name())
@@ -120,7 +120,7 @@ func (c *copier) nameOfSource(ctx context.Context) (string, error) {
 func (c *copier) bindCopy(ctx context.Context) error {
 	is, err := uuidOf(ctx, c.m.New)
 	if err == nil && is != c.State.CopyUUID {
-		err = c.State.fail(fmt.Errorf("the collection %s that it is about %w", c.m.New.Name(), ErrCopyGone))
+		err = c.State.fail(fmt.Errorf("the collection %s that it is about was renamed or dropped", c.m.New.Name()))
 	}
 	return err
 }
@@ -134,16 +134,15 @@ func (c *copier) follower() *follower {
 	}
 	db := c.m.Old.Database()
 	var extra []mirror.Finding // copies that had no source when they were compared
-	f := &follower{at: state.Stream, record: c.Follow.Record, patience: c.Patience, clock: time.Now}
-	again := func(ctx context.Context, g func() error) error { return c.Patience.Do(ctx, g) }
+	f := &follower{at: state.Stream, patience: c.Patience, clock: time.Now}
 	f.open = func(ctx context.Context) (stream, error) {
-		return changes.Open(ctx, db, []string{f.at.Source, f.record}, bson.Raw(f.at.Token), c.Batch)
+		return changes.Open(ctx, db, []string{f.at.Source, c.Follow.Record}, bson.Raw(f.at.Token), c.Batch)
 	}
 	f.begin = func(ctx context.Context) error {
 		if f.at.Token != nil {
 			return nil
 		}
-		return again(ctx, func() error { return c.beginStream(ctx, f.at, f.record) })
+		return c.Patience.Do(ctx, func() error { return c.beginStream(ctx, f.at, c.Follow.Record) })
 	}
 	f.now = func(ctx context.Context) (bson.Timestamp, error) {
 		return patience.Ask(ctx, c.Patience, func() (bson.Timestamp, error) { return operationTime(ctx, db.Client(), c.session) })
@@ -154,7 +153,7 @@ func (c *copier) follower() *follower {
 				return err
 			}
 		}
-		if err := again(ctx, func() error { return c.bindCopy(ctx) }); err != nil {
+		if err := c.Patience.Do(ctx, func() error { return c.bindCopy(ctx) }); err != nil {
 			return err
 		}
 		if err := c.Follow.Beat(mongo.NewSessionContext(ctx, c.session)); err != nil {
@@ -183,9 +182,9 @@ func (c *copier) follower() *follower {
 	}
 	f.compared = c.Follow.Compared
 	f.renamed = func(ctx context.Context, to string) error {
-		return again(ctx, func() error { return c.renamed(ctx, to) })
+		return c.Patience.Do(ctx, func() error { return c.renamed(ctx, to) })
 	}
-	f.report = func(_ context.Context, events int) { c.reportStream(f, events) }
+	f.report = func(events int) { c.reportStream(f, events) }
 	f.restart = func(err error) {
 		c.res.Stream.Restarts++
 		if c.Follow.Restarted != nil {
@@ -204,7 +203,7 @@ func (c *copier) follower() *follower {
 			}
 		}
 		if !c.res.Stream.CaughtUp {
-			if err := again(ctx, func() error { return c.bindCopy(ctx) }); err != nil {
+			if err := c.Patience.Do(ctx, func() error { return c.bindCopy(ctx) }); err != nil {
 				return false, err
 			}
 			c.res.Stream.CaughtUp = true

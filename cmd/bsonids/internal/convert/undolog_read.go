@@ -110,14 +110,12 @@ func parseEntryAt(record []byte, at int64) (e Entry, err error) {
 func (u *UndoReader) Covers(id string, size int64) error {
 	switch {
 	case id != "" && u.ID != id:
-		return u.fail(errAnotherLog)
+		return u.fail(errors.New("it is another log than the one of the conversion"))
 	case u.end < size:
 		return u.fail(lacks(u.end, size))
 	}
 	return nil
 }
-
-var errAnotherLog = errors.New("it is another log than the one of the conversion")
 
 func lacks(end, size int64) error {
 	return fmt.Errorf("it is cut off or damaged: %d bytes are whole of %d that were written", end, size)
