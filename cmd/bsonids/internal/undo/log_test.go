@@ -230,7 +230,7 @@ func TestLogRecordFails(t *testing.T) {
 			}
 			switch command {
 			case "find":
-				if of.Lookup("filter", "collection").Type != 0 && of.Lookup("filter", "kind").Type == 0 || of.Lookup("filter", "$or", "0", "collection").Type != 0 {
+				if of.Lookup("filter", "collection").Type != 0 && of.Lookup("filter", "kind").Type == 0 || of.Lookup("filter", "kind", "$in").Type != 0 {
 					if reads++; reads == tt.read {
 						f.Code = 2
 					}
