@@ -162,19 +162,22 @@ func listedLine(line []byte, namespace string, f func(id bson.RawValue, v *liste
 	return nil
 }
 
-// maxAsked is the maximum number of _ids in a query. If the list has more, the whole collection is
-// read.
-const maxAsked = 10_000
+// maxAsked and maxAskedBytes are the maximum number of _ids in a query, and their size. If the list has more, the whole
+// collection is read.
+const (
+	maxAsked      = 10_000
+	maxAskedBytes = 8 << 20
+)
 
 // Filter returns a filter for the documents of the list, or nil if the list has too many documents
 // for a query.
 func (r *Retry) Filter() bson.D {
-	if len(r.entries) > maxAsked {
-		return nil
-	}
-	ids := make(bson.A, 0, len(r.entries))
+	ids, size := bson.A{}, 0
 	for _, e := range r.entries {
-		ids = append(ids, e.id)
+		ids, size = append(ids, e.id), size+len(e.id.Value)
+		if len(ids) > maxAsked || size > maxAskedBytes {
+			return nil
+		}
 	}
 	return bson.D{{Key: "_id", Value: bson.D{{Key: "$in", Value: ids}}}}
 }

@@ -29,3 +29,21 @@ func TestListedAtOddPaths(t *testing.T) {
 		t.Errorf("%+v", p)
 	}
 }
+
+// The _ids of a list are in one query, which is not larger than a command may be: 16 MiB. Those of a longer list are not.
+func TestListFilter(t *testing.T) {
+	for _, tt := range []struct {
+		ids, size int
+		whole     bool
+	}{{10_000, 4, true}, {10_001, 4, false}, {10_000, 800, true}, {10_000, 2000, false}, {1, 15 << 20, false}} {
+		list := &Retry{entries: make(map[string]*listed)}
+		for i := range tt.ids {
+			id := marshal(t, bson.D{{Key: "_id", Value: append([]byte{byte(i), byte(i >> 8)}, make([]byte, tt.size-2)...)}}).Lookup("_id")
+			list.add(id, listedValue{path: "a"})
+		}
+		f := list.Filter()
+		if size := len(marshal(t, append(bson.D{}, f...))); (f != nil) != tt.whole || size > 16<<20 {
+			t.Errorf("%d _ids of %d bytes: a filter of %d bytes", tt.ids, tt.size, size)
+		}
+	}
+}
