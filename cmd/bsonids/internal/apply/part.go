@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"slices"
 
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/migration"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
@@ -59,8 +60,21 @@ func (p *Planned) isAbout(e plan.Entry, uuid string) bool {
 	return !slices.ContainsFunc(p.plan.Collections, func(c plan.Collection) bool { return c.Entry() == e && c.UUID != "" && c.UUID != uuid })
 }
 
-// dry returns the number of values of the part that a step would convert. The survey counts those of all parts.
+// dry returns the number of values that a step would convert. The survey counts those of all parts.
 func (st *step) dry(ctx context.Context, d []decide.Decision) (values int64, err error) {
+	switch {
+	case st.Listed:
+		was, list := st.earlier()
+		err = convert.EachListed(list, st.of.plan.Namespace(st.Collection), was.Listed, st.what.Conversion, func([16]byte) { values++ })
+		return values, migration.FileError(err)
+	case st.Part == "":
+		for _, of := range d {
+			for _, f := range of.Fields {
+				values += f.Values
+			}
+		}
+		return values, nil
+	}
 	of := st.what.Selection
 	of.Conversion = slices.Clone(of.Conversion)
 	if err = of.Conversion.Decide(d); err == nil {

@@ -250,24 +250,8 @@ func (p *Planned) expected(ctx context.Context, sv *survey.Survey) (out []report
 		if err != nil {
 			return nil, err
 		}
-		switch {
-		case st.Listed:
-		case st.Part != "":
-			if a.Values, err = st.dry(ctx, d); err != nil {
-				return nil, err
-			}
-		default:
-			for _, of := range d {
-				for _, f := range of.Fields {
-					a.Values += f.Values
-				}
-			}
-		}
-		if st.Listed {
-			was, list := st.earlier()
-			if err := convert.EachListed(list, p.plan.Namespace(st.Collection), was.Listed, st.what.Conversion, func([16]byte) { a.Values++ }); err != nil {
-				return nil, migration.FileError(err)
-			}
+		if a.Values, err = st.dry(ctx, d); err != nil {
+			return nil, err
 		}
 		out = append(out, a)
 	}

@@ -6,6 +6,8 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/server"
 )
 
 // Indexes returns the indexes of coll, except the one on _id.
@@ -33,7 +35,7 @@ func (c *copier) index(ctx context.Context, indexes []bson.Raw) error {
 	}
 	// An index without a collation has the simple collation. If the collection has a default
 	// collation, the new index would get that one.
-	target, err := specOf(ctx, c.m.New)
+	target, err := server.Specification(ctx, c.m.New)
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/patience"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/server"
 )
 
 // LostError is the error of a run one of whose collections another program dropped, renamed or
@@ -30,7 +31,7 @@ func (e *LostError) Error() string {
 // that with the UUID. A nil UUID is that of any collection, because some servers give none.
 func checkPresent(ctx context.Context, coll *mongo.Collection, uuid *bson.Binary) error {
 	db := coll.Database()
-	spec, err := specOf(ctx, coll)
+	spec, err := server.Specification(ctx, coll)
 	if err != nil {
 		return err
 	}
@@ -84,7 +85,7 @@ type present struct {
 // bind adds a collection with the UUID that it has now.
 func (p *presence) bind(ctx context.Context, coll *mongo.Collection) error {
 	return p.patience.Do(ctx, func() error {
-		spec, err := specOf(ctx, coll) // or that of no collection, which check finds
+		spec, err := server.Specification(ctx, coll) // or that of no collection, which check finds
 		if err == nil {
 			p.add(coll, spec.UUID)
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/documents"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds/kindstest"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/patience"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/server"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/server/memory"
 )
 
@@ -167,7 +168,7 @@ func TestUndoOfLostCollection(t *testing.T) {
 	} {
 		for _, known := range []bool{true, false} {
 			u := converted(t, "standard", 4)
-			spec, err := specOf(t.Context(), u.coll)
+			spec, err := server.Specification(t.Context(), u.coll)
 			if err != nil || spec.UUID == nil {
 				t.Fatal(err)
 			}

@@ -6,6 +6,8 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/server"
 )
 
 // UUID returns the UUID of a collection in hexadecimal digits, or nil if there are none.
@@ -34,18 +36,9 @@ func CollectionWith(ctx context.Context, db *mongo.Database, uuid string) (strin
 	return "", err
 }
 
-// specOf returns the specification of a collection, which has no name if there is none.
-func specOf(ctx context.Context, coll *mongo.Collection) (s mongo.CollectionSpecification, err error) {
-	specs, err := coll.Database().ListCollectionSpecifications(ctx, bson.D{{Key: "name", Value: coll.Name()}})
-	if len(specs) > 0 {
-		s = specs[0]
-	}
-	return s, err
-}
-
 // uuidOf returns the UUID of a collection in hexadecimal digits, or "" if there is none.
 func uuidOf(ctx context.Context, coll *mongo.Collection) (string, error) {
-	s, err := specOf(ctx, coll)
+	s, err := server.Specification(ctx, coll)
 	if s.UUID == nil {
 		return "", err
 	}

@@ -101,17 +101,22 @@ func Disconnect(client *mongo.Client) {
 	_ = client.Disconnect(ctx)
 }
 
-// FindCollection returns the specification of the collection. A collection that does not exist is a
-// usage error.
-func FindCollection(ctx context.Context, coll *mongo.Collection) (*mongo.CollectionSpecification, error) {
+// Specification returns the specification of the collection, which has no name if there is none.
+func Specification(ctx context.Context, coll *mongo.Collection) (s mongo.CollectionSpecification, err error) {
 	specs, err := coll.Database().ListCollectionSpecifications(ctx, bson.D{{Key: "name", Value: coll.Name()}})
-	if err == nil && len(specs) == 0 {
+	if len(specs) > 0 {
+		s = specs[0]
+	}
+	return s, err
+}
+
+// FindCollection is like [Specification]. A collection that does not exist is a usage error.
+func FindCollection(ctx context.Context, coll *mongo.Collection) (*mongo.CollectionSpecification, error) {
+	s, err := Specification(ctx, coll)
+	if err == nil && s.Name == "" {
 		err = failure.Usagef("collection %s.%s does not exist", coll.Database().Name(), coll.Name())
 	}
-	if err != nil {
-		return nil, err
-	}
-	return &specs[0], nil
+	return &s, err
 }
 
 // EnforcesTime reports whether the server ends an update at the limit of maxTimeMS. It sends one that
