@@ -223,16 +223,17 @@ func TestErrorsNameTheUndoLog(t *testing.T) {
 			t.Errorf("%s: got %v", what, err)
 		}
 	}
-	text := filepath.Join(dir, "text")
 	for name, content := range map[string][]byte{"empty": nil, "a part of the first record": journal.First(undoFormat, nil)[:len(undoFormat)+5], "a text": []byte("text of another program, which is long enough\n")} {
-		if err := os.WriteFile(text, content, 0o600); err != nil {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, content, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		u, err := ReadUndoLog(text)
-		if named(name, text, err); u != nil {
+		u, err := ReadUndoLog(path)
+		if named(name, path, err); u != nil {
 			t.Errorf("%s: got %v", name, u)
 		}
 	}
+	text := filepath.Join(dir, "a text")
 	_, err := OpenUndoLog(text, header(), 0)
 	named("a text", text, err)
 	for name, header := range map[string]string{"no id": `{"id":""}`, "no header": `[]`} {
