@@ -84,8 +84,7 @@ func ReadNew(logs []string) (*Values, error) {
 	return v, nil
 }
 
-// eachNew calls f for the entries of the undo log at path. A log that does not exist has none, and neither has one that
-// was undone.
+// eachNew calls f for the entries of the undo log at path. A log that does not exist has none.
 func eachNew(path string, f func(Entry) error) error {
 	u, err := ReadUndoLog(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -94,10 +93,7 @@ func eachNew(path string, f func(Entry) error) error {
 	if err != nil {
 		return err
 	}
-	if u.Undone() == nil {
-		err = u.each(f)
-	}
-	return errors.Join(err, u.Close())
+	return errors.Join(u.each(f), u.Close())
 }
 
 // named returns a value as an element of the set, with the _id if that is not zero.

@@ -2,7 +2,6 @@ package convert
 
 import (
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -16,8 +15,7 @@ import (
 // An undo log is a [journal] with one record for each document that is about to be changed. The record
 // is on disk before the server is asked to change anything. It stays if the server does not make the
 // change because another program was faster. If the document is then planned anew, a later record
-// about it has "again". Records at the end tell that undo began to restore the values, and that it
-// finished. The command show writes an undo log as text.
+// about it has "again". The command show writes an undo log as text.
 const undoFormat = "bsonids undo log 4, see: bsonids show FILE\n"
 
 var errNoUndoLog = errors.New("not an undo log of this version")
@@ -30,24 +28,6 @@ type Header struct {
 	Task     kinds.Task `json:"conversion"`
 }
 
-// Mark is a record that tells that undo began to restore the values, or that it finished.
-type Mark struct {
-	Undo string `json:"undo"` // begun or done
-	At   string `json:"at"`   // RFC 3339
-}
-
-const (
-	undoBegun = "begun"
-	undoDone  = "done"
-)
-
-func (m Mark) String() string {
-	if m.Undo == undoDone {
-		return "the conversion was undone on " + m.At
-	}
-	return "an undo that began on " + m.At + " has not finished"
-}
-
 // Entry is the record of an undo log about one document.
 type Entry struct {
 	ID      bson.RawValue
@@ -56,7 +36,7 @@ type Entry struct {
 	offset  int64 // in the file
 }
 
-// The first byte of a record says what it is. The rest of a mark is JSON. The rest of an entry is:
+// The first byte of a record says that it is an entry. The rest is:
 //
 //	flags, the type of _id: a byte each
 //	length and bytes of _id
@@ -66,7 +46,6 @@ type Entry struct {
 // are unsigned varints.
 const (
 	entryRecord = 1
-	markRecord  = 2
 
 	flagAgain = 1
 )
@@ -163,14 +142,4 @@ func (r *fields) value() (v rule.Value) {
 		r.short = true
 	}
 	return v
-}
-
-// parseMark returns the mark if the record is one, and nil if it is an entry.
-func parseMark(record []byte) (*Mark, error) {
-	if len(record) == 0 || record[0] != markRecord {
-		return nil, nil
-	}
-	var m Mark
-	err := json.Unmarshal(record[1:], &m)
-	return &m, err
 }

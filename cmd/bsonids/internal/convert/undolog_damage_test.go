@@ -7,9 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
-	"time"
 )
 
 // writtenLog writes a log of three entries and returns its bytes.
@@ -80,32 +78,5 @@ func TestDamagedUndoLog(t *testing.T) {
 			refused(fmt.Sprintf("bit %d of byte %d", bit, i), b)
 		}
 		refused(fmt.Sprintf("cut at %d", i), whole[:i])
-	}
-}
-
-// A conversion cannot continue with a log that undo has marked. The log can be undone again.
-func TestMarkedUndoLog(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "undo")
-	writtenLog(t, path)
-	for i, done := range []bool{false, true, false, true} {
-		u := openLog(t, path)
-		if (u.Undone() != nil) != (i > 0) {
-			t.Errorf("mark %v", u.Undone())
-		}
-		if err := u.Mark(time.Unix(0, 0), done); err != nil {
-			t.Fatal(err)
-		}
-		n := 0
-		if err := entries(u, 10, func(b []Entry) error { n += len(b); return nil }); err != nil || n != 3 {
-			t.Errorf("%d entries, %v", n, err)
-		}
-		closed(t, u)
-		want := "has not finished"
-		if done {
-			want = "was undone on 1970-01-01T00:00:00Z"
-		}
-		if _, err := OpenUndoLog(path, header(), 0); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("a conversion continues: %v", err)
-		}
 	}
 }

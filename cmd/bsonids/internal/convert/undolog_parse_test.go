@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
@@ -134,42 +133,12 @@ func TestUndoLogAgain(t *testing.T) {
 	}
 }
 
-// Marks follow each other at the end of the log, and the entries are read from the first one after each.
-func TestMarks(t *testing.T) {
+// A log is not read after it was closed, and what is no regular file is none.
+func TestNoUndoLogToRead(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "undo")
 	writtenLog(t, path)
 	u := openLog(t, path)
 	var of *RecordError
-	before := u.Size()
-	for _, done := range []bool{false, true} {
-		if _, err := u.Next(); err != nil {
-			t.Fatal(err)
-		}
-		if err := u.Mark(time.Unix(0, 0), done); err != nil {
-			t.Fatal(err)
-		}
-		info, err := os.Stat(path)
-		if err != nil || info.Size() != u.Size() || u.Size() <= before {
-			t.Errorf("%d bytes, %d before, %d in the file, %v", u.Size(), before, info.Size(), err)
-		}
-		before = u.Size()
-		if m := u.Undone(); m == nil || (m.Undo == undoDone) != done || m.At != "1970-01-01T00:00:00Z" {
-			t.Errorf("%+v", m)
-		}
-		n := 0
-		for ; err == nil; n++ {
-			_, err = u.Next()
-		}
-		if err := u.Rewind(0); err != nil || n != 4 {
-			t.Errorf("%d entries, %v", n-1, err)
-		}
-	}
-	if err := os.Remove(path); err != nil {
-		t.Fatal(err)
-	}
-	if err := u.Mark(time.Unix(0, 0), true); !errors.As(err, &of) || of.Record != UndoRecord {
-		t.Errorf("without the file: %v", err)
-	}
 	if err := u.Close(); err != nil {
 		t.Error(err)
 	}
@@ -200,12 +169,11 @@ func openFiles(t *testing.T) int {
 	return len(all)
 }
 
-// A log that was read, marked or refused is not left open.
+// A log that was read or refused is not left open.
 func TestFilesAreClosed(t *testing.T) {
 	dir := t.TempDir()
 	path, text, state := filepath.Join(dir, "undo"), filepath.Join(dir, "text"), filepath.Join(dir, "ledger")
 	logOf(t, path, []any{"a"})
-	u := openLog(t, path)
 	if err := errors.Join(os.WriteFile(state, ledger.New(), 0o600), os.WriteFile(text, []byte("text of another program, which is long enough\n"), 0o600)); err != nil {
 		t.Fatal(err)
 	}
@@ -213,7 +181,6 @@ func TestFilesAreClosed(t *testing.T) {
 		"the text of a log":    func() error { return WriteText(io.Discard, path) },
 		"the text of no log":   func() error { _ = WriteText(io.Discard, text); return nil },
 		"the text of a ledger": func() error { return WriteText(io.Discard, state) },
-		"a mark":               func() error { return u.Mark(time.Unix(0, 0), true) },
 	} {
 		before := openFiles(t)
 		err := f()

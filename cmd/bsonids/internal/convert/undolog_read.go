@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"os"
 	"slices"
-	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
@@ -28,7 +27,6 @@ type UndoReader struct {
 	r     *journal.Reader
 	begin int64 // offset of the first entry
 	end   int64 // offset after the last whole record
-	mark  *Mark
 	void  voids
 }
 
@@ -80,14 +78,14 @@ func readHeader(f journal.File) (h Header, begin int64, err error) {
 	return h, begin, nil
 }
 
-// scan reads the log through. It finds the header, the last record if that is a mark, what is void, and the end.
+// scan reads the log through. It finds the header, what is void, and the end.
 func (u *UndoReader) scan() (err error) {
 	if u.Header, u.begin, err = readHeader(u.file); err != nil {
 		return err
 	}
 	u.end, err = journal.Whole(u.file, u.ID, u.begin, func(record []byte, at int64) (err error) {
-		if u.mark, err = parseMark(record); err != nil || len(record) < 2 || record[0] != entryRecord || record[1] != flagAgain {
-			return err
+		if len(record) < 2 || record[0] != entryRecord || record[1] != flagAgain {
+			return nil
 		}
 		e, err := parseEntryAt(record, at)
 		u.void[documents.Key(e.ID)] = at
@@ -136,59 +134,25 @@ func (u *UndoReader) Rewind(offset int64) error {
 
 // Next returns the next entry, or io.EOF after the last one.
 func (u *UndoReader) Next() (Entry, error) {
-	for {
-		record, offset, err := u.r.Next()
-		if err == io.EOF {
-			return Entry{}, err
-		}
-		if err == nil && len(record) > 0 && record[0] == markRecord {
-			continue
-		}
-		var e Entry
-		if err == nil {
-			e, err = parseEntryAt(record, offset)
-		}
-		if err != nil {
-			return Entry{}, u.fail(err)
-		}
-		return e, nil
+	record, offset, err := u.r.Next()
+	if err == io.EOF {
+		return Entry{}, err
 	}
+	var e Entry
+	if err == nil {
+		e, err = parseEntryAt(record, offset)
+	}
+	if err != nil {
+		return Entry{}, u.fail(err)
+	}
+	return e, nil
 }
-
-// Undone returns the mark at the end of the log, or nil if there is none.
-func (u *UndoReader) Undone() *Mark { return u.mark }
 
 // Size returns the size of the whole records in bytes.
 func (u *UndoReader) Size() int64 { return u.end }
 
 // Close closes the file.
 func (u *UndoReader) Close() error { return u.file.Close() }
-
-// Mark appends a mark to the log: that undo began at the time at, or, if done is set, that it
-// finished. It brings the log to the disk. The caller has locked the directory.
-func (u *UndoReader) Mark(at time.Time, done bool) error {
-	m := Mark{undoBegun, at.UTC().Format(time.RFC3339)}
-	if done {
-		m.Undo = undoDone
-	}
-	text, _ := json.Marshal(m) // which has two strings
-	record := append([]byte{markRecord}, text...)
-	f, err := os.OpenFile(u.file.Name(), os.O_RDWR, 0)
-	if err == nil {
-		var w *journal.Writer
-		if w, err = journal.NewWriter(f, u.ID, u.end); err == nil {
-			err = w.Append(record, []int{len(record)})
-			u.end = w.Size()
-		}
-		err = errors.Join(err, f.Close())
-	}
-	if err != nil {
-		return u.fail(err)
-	}
-	u.mark = &m
-	u.start()
-	return nil
-}
 
 // each calls f for the entries that are not void.
 func (u *UndoReader) each(f func(Entry) error) error {

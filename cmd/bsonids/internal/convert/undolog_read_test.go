@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
@@ -52,8 +51,7 @@ func openLog(t *testing.T, path string) *UndoReader {
 	return u
 }
 
-// A record that is whole and no entry is an error for whoever reads the entries, and a mark that cannot be read is one for
-// whoever opens the log.
+// A record that is whole and no entry is an error for whoever reads the entries.
 func TestRecordsThatAreNoEntries(t *testing.T) {
 	dir := t.TempDir()
 	for name, record := range map[string][]byte{"no bytes": {}, "no entry": {entryRecord, 0xff}, "another": {9, 1, 2}, "an entry without changes": {entryRecord, 0, 3, 4, byte(bson.TypeNull), 0}} {
@@ -67,13 +65,6 @@ func TestRecordsThatAreNoEntries(t *testing.T) {
 			if !errors.Is(err, errEntry) || !strings.Contains(err.Error(), where) {
 				t.Errorf("%s, %s: got %v, want an error at %q", name, of, err, where)
 			}
-		}
-	}
-	for _, mark := range []string{"", "{"} {
-		path := filepath.Join(t.TempDir(), "mark")
-		logOf(t, path, []any{"a"}, append([]byte{markRecord}, mark...))
-		if u, err := ReadUndoLog(path); err == nil {
-			t.Errorf("a mark that cannot be read: got %v", u.Undone())
 		}
 	}
 }
@@ -194,21 +185,15 @@ func (w *failingWriter) Write(p []byte) (int, error) {
 	return w.Buffer.Write(p)
 }
 
-// A log as text has a line for its header, one for each entry, and one for a mark at the end, and an error of the writer is
-// returned.
+// A log as text has a line for its header and one for each entry, and an error of the writer is returned.
 func TestLinesOfUndoLog(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "undo")
 	writtenLog(t, path)
-	for _, lines := range []int{4, 5} {
-		for n := range lines + 1 {
-			w := &failingWriter{n: n}
-			if err := WriteText(w, path); (err == nil) != (n == lines) || err != nil && !errors.Is(err, errUndoTest) || bytes.Count(w.Bytes(), []byte("\n")) != n {
-				t.Errorf("after %d of %d lines: got %v and %q", n, lines, err, w.String())
-			}
-		}
-		u := openLog(t, path)
-		if err := errors.Join(u.Mark(time.Unix(0, 0), true), u.Close()); err != nil {
-			t.Fatal(err)
+	const lines = 4
+	for n := range lines + 1 {
+		w := &failingWriter{n: n}
+		if err := WriteText(w, path); (err == nil) != (n == lines) || err != nil && !errors.Is(err, errUndoTest) || bytes.Count(w.Bytes(), []byte("\n")) != n {
+			t.Errorf("after %d of %d lines: got %v and %q", n, lines, err, w.String())
 		}
 	}
 }

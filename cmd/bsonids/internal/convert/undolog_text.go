@@ -39,7 +39,7 @@ func WriteText(w io.Writer, path string) error {
 	for {
 		e, err := u.Next()
 		if err == io.EOF {
-			break
+			return nil
 		}
 		if err == nil {
 			err = enc.Encode(e.text())
@@ -48,10 +48,6 @@ func WriteText(w io.Writer, path string) error {
 			return err
 		}
 	}
-	if u.mark == nil {
-		return nil
-	}
-	return enc.Encode(u.mark)
 }
 
 // entryText is an entry as text.

@@ -3,7 +3,6 @@ package convert
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -28,8 +27,8 @@ type UndoLog struct {
 
 // OpenUndoLog opens the undo log at path for appending, or creates one. h is its header. The caller has locked the
 // directory, and the ledger has the id. OpenUndoLog returns an error if the log has another id or fewer bytes than
-// atLeast, or if undo has marked it. It cuts a torn tail off, because no change was made on account of it. It does not
-// modify a file that is not a whole undo log with the header.
+// atLeast. It cuts a torn tail off, because no change was made on account of it. It does not modify a file that is not a
+// whole undo log with the header.
 func OpenUndoLog(path string, h Header, atLeast int64) (*UndoLog, error) {
 	u, err := readUndoLog(path, os.O_RDWR)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -46,11 +45,7 @@ func OpenUndoLog(path string, h Header, atLeast int64) (*UndoLog, error) {
 	}
 	l := &UndoLog{UndoReader: u}
 	l.size.Store(u.end)
-	switch err = u.Covers(h.ID, atLeast); {
-	case err != nil:
-	case u.mark != nil:
-		err = u.fail(fmt.Errorf("%s; make a plan in a new directory", u.mark))
-	default:
+	if err = u.Covers(h.ID, atLeast); err == nil {
 		if l.w, err = journal.NewWriter(u.file, u.ID, u.end); err == nil {
 			return l, nil
 		}

@@ -75,7 +75,7 @@ func TestLogOfReplaced(t *testing.T) {
 	}
 }
 
-// After an error of the server, the run is recorded as stopped, and the log as one whose undo has begun.
+// After an error of the server, the run is recorded as stopped, and the conversion as one whose undo has begun.
 func TestLogFails(t *testing.T) {
 	u := converted(t, "standard")
 	u.insert(u.run())
@@ -128,7 +128,7 @@ func TestLogNotRecorded(t *testing.T) {
 		}
 		u.same(u.after)
 		if u.mark() != "" {
-			t.Errorf("%d: the log has the mark %q", failing, u.mark())
+			t.Errorf("%d: the ledger or the record has the mark %q", failing, u.mark())
 		}
 		if runs := u.runs(); len(runs) == 2 && runs[1].Ended == nil {
 			t.Errorf("%d: %+v stays open", failing, runs[1])

@@ -147,21 +147,23 @@ func (u *undoing) runs() []*record.Run {
 	return all
 }
 
-// mark returns the mark at the end of the log.
+// mark returns how far the undo is: "" by the ledger if it has not begun, and else begun or done by the record.
 func (u *undoing) mark() string {
 	u.Helper()
-	l, err := convert.ReadUndoLog(u.path)
-	if err != nil {
-		u.Fatal(err)
+	if u.state.Undone == "" {
+		return ""
 	}
-	defer l.Close()
-	if m := l.Undone(); m != nil {
-		return m.Undo
+	runs := u.runs()
+	done := runs[len(runs)-1].Outcome == record.Done
+	for _, r := range runs {
+		if r.Undone != nil {
+			done = r.Undone.Complete
+		}
 	}
-	return ""
+	return map[bool]string{false: "begun", true: "done"}[done]
 }
 
-// An undo that writes restores all, is a run of the conversion in the record, and marks the log. A dry one changes nothing anywhere.
+// An undo that writes restores all, is a run of the conversion in the record, and marks the ledger. A dry one changes nothing anywhere.
 func TestLog(t *testing.T) {
 	for _, known := range []bool{true, false} {
 		u := converted(t, "standard")
@@ -210,7 +212,7 @@ func TestLogRecordFails(t *testing.T) {
 	for name, tt := range map[string]struct {
 		write    bool
 		foreign  bool
-		read     int // the read of the runs of the collection that fails
+		read     int // the read of runs that fails
 		complete bool
 		begun    bool
 	}{

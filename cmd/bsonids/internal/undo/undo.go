@@ -87,10 +87,10 @@ func restore(ctx context.Context, s *migration.Session, o Options, what migratio
 		}
 		defer func() { err = errors.Join(err, run.End(err)) }()
 		of.Check = run.Check
-		// The log is marked before the first value is restored, so that the conversion is not resumed,
+		// The ledger has it before the first value is restored, so that the conversion is not resumed,
 		// whatever happens next.
 		state.Undone = time.Now().UTC().Format(time.RFC3339)
-		if err := errors.Join(log.Mark(time.Now(), false), state.Save()); err != nil {
+		if err := state.Save(); err != nil {
 			return u, migration.FileError(err)
 		}
 	}
@@ -114,7 +114,7 @@ func restore(ctx context.Context, s *migration.Session, o Options, what migratio
 		return u, err
 	}
 	all := u.Result.Left == 0 || w.AllowChanged
-	return u, errors.Join(log.Mark(time.Now(), all), w.Do(ctx, func() error { return run.MarkUndone(ctx, all) }))
+	return u, w.Do(ctx, func() error { return run.MarkUndone(ctx, all) })
 }
 
 // last returns an error if a later conversion has taken the values of the collection that the log of a run restores, or

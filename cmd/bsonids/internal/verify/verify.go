@@ -53,8 +53,8 @@ func step(ctx context.Context, s *migration.Session, state *plan.State, st plan.
 			return out, migration.IncompleteLogs("nothing is proven", err)
 		}
 		defer func() { _ = log.Close() }()
-		if m := log.Undone(); m != nil {
-			return out, failure.Usagef("the undo log %s: %s; there is no conversion to verify", f.UndoLog, m)
+		if of.Undone != "" {
+			return out, failure.Usagef("an undo of %q began on %s: there is no conversion to verify", st.Collection, of.Undone)
 		}
 	}
 	db := s.Client.Database(state.Plan.Database)
