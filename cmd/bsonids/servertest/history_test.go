@@ -276,6 +276,22 @@ func TestCutoverOfReplaced(t *testing.T) {
 	command(t, c.s, "cutover", dir, "--write").want(t, failure.ExitOK)
 }
 
+// A directory whose migration was abandoned writes nothing to the record: its runs would hold up others again.
+func TestRestoreOfAbandoned(t *testing.T) {
+	c := opaque(t, 30)
+	c.through(lostAfter(t, c.s, 1, writesTo("c"))).run(failure.ExitUnreachable, apply)
+	older := snapshot(t, c.db)
+	c.ok(apply)
+	drop(t, c.db.Collection(record.Name))
+	insert(t, c.db.Collection(record.Name), older)
+	var status struct{ Migrations []struct{ ID string } }
+	decode(t, command(t, c.s, "status", "--db", c.db.Name(), "-o", "json").want(t, failure.ExitOK).stdout, &status)
+	command(t, c.s, "plan", c.dir+".new", "--db", c.db.Name(), "--abandon", status.Migrations[0].ID).want(t, failure.ExitOK)
+	before := all(t, c.db.Collection(record.Name))
+	c.run(failure.ExitFailed, "plan --restore-record").says(t, "was abandoned")
+	equal(t, all(t, c.db.Collection(record.Name)), before)
+}
+
 // The record was dropped, and two directories restore it, the later one first. What the last conversion has made is known, and
 // the first one is not undone before it.
 func TestRestoredInAnyOrder(t *testing.T) {

@@ -63,6 +63,13 @@ func (s *Session) beginPlan(ctx context.Context, state *plan.State, steps []reco
 // returns the number of conversions that it wrote. The state must be locked.
 func (s *Session) Restore(ctx context.Context, state *plan.State) (n int, err error) {
 	db := s.Client.Database(state.Plan.Database)
+	err = s.Do(ctx, func() error {
+		_, err := record.FindPlan(ctx, db, state)
+		return err
+	})
+	if err != nil && !errors.Is(err, record.ErrForgotten) {
+		return 0, unfit(state.Dir(), err)
+	}
 	for i, st := range state.All() {
 		of, past := state.Of(st), i >= len(state.Made)
 		if !of.Begun() || of.Undone != "" && (state.Restored || past) { // all of its values are restored
