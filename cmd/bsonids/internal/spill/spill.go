@@ -18,9 +18,9 @@ type Record [3]uint64
 const Size = 24
 
 const (
-	inMemory = 1 << 14 // records that are sorted in memory at a time: 384 KiB, and as much to sort them
-	fan      = 32      // runs that are merged at a time
-	readSize = 8 << 10 // bytes that are read of a run at a time
+	inMemory = 1 << 13 // records that are sorted in memory at a time: 192 KiB, and as much to sort them
+	fan      = 128     // runs that are merged at a time
+	readSize = 1 << 10 // bytes that are read of a run at a time
 )
 
 // Sorter sorts records and removes duplicates. Its memory does not grow with the number of records.
