@@ -219,6 +219,13 @@ func TestLargestID(t *testing.T) {
 	if out, values, left, err := NewRewriter(c).Document(slices.Clone(doc)); err != nil || values != 0 || len(left) != 2 || !bytes.Equal(out, doc) {
 		t.Errorf("in a dump: %d values, %d left, %v", values, len(left), err)
 	}
+	// A field that is named so is not in _id.
+	all := conversion(t, "standard", "javaLegacy")
+	all[0].To = kindstest.Kind(t, "text")
+	doc = marshal(t, bson.D{{Key: "_id", Value: int32(1)}, {Key: "_id.u", Value: kindstest.Value("standard")}, {Key: "pad", Value: strings.Repeat("x", maxDocument-60)}})
+	if out, values, left, err := all.Rewrite(doc); err != nil || values != 0 || len(left) != 1 || !bytes.Equal(out, doc) {
+		t.Errorf("a field _id.u: %d values, %d left, %v", values, len(left), err)
+	}
 }
 
 // A document may grow to 16 MiB, and not by a byte more, in place and in a copy.

@@ -15,8 +15,9 @@ import (
 // the lengths of the documents and arrays around a value whose length changes. The error wraps walk.ErrCorrupt, or
 // says that the document is too large for its converted _id.
 func (c Conversion) Rewrite(doc bson.Raw) (out bson.Raw, values int, left []Left, err error) {
-	out, values, left, err = NewRewriter(c).Document(slices.Clone(doc))
-	if err == nil && slices.ContainsFunc(left, func(l Left) bool { return l.Reason == tooLarge && (Change{Path: l.Path}).inID() }) {
+	r := NewRewriter(c)
+	out, values, left, err = r.Document(slices.Clone(doc))
+	if err == nil && r.idTooLarge {
 		err = errors.New(tooLarge)
 	}
 	if err != nil {

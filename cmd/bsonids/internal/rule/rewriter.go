@@ -2,7 +2,6 @@ package rule
 
 import (
 	"slices"
-	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
@@ -18,7 +17,10 @@ type Rewriter struct {
 	ruling     Ruling
 	doc        []byte
 	edits      []walk.Edit
-	changes    []Change // of the edits
+	changes    []Change    // of the edits, except for those of ids
+	ids        []walk.Edit // those of values in _id
+	inID       []Change
+	idTooLarge bool // the converted _id makes the document too large
 	left       []Left
 	values     int // that were converted in the bytes of doc
 }
@@ -35,6 +37,7 @@ func NewRewriter(c Conversion) *Rewriter {
 // valid until the next call. The error wraps walk.ErrCorrupt; doc may then be converted in part.
 func (r *Rewriter) Document(doc []byte) (out []byte, values int, left []Left, err error) {
 	r.doc, r.left, r.values, r.edits, r.changes = doc, r.left[:0], 0, r.edits[:0], r.changes[:0]
+	r.ids, r.inID, r.idTooLarge = r.ids[:0], r.inID[:0], false
 	if err := r.conversion.Walk(doc, r.visit); err != nil || len(r.edits) == 0 {
 		return doc, r.values, r.left, err
 	}
@@ -42,30 +45,21 @@ func (r *Rewriter) Document(doc []byte) (out []byte, values int, left []Left, er
 		return doc, 0, r.left, err
 	}
 	if !outgrows(len(doc), len(out)-len(doc)) {
-		return out, len(r.changes), r.left, nil
+		return out, len(r.edits), r.left, nil
 	}
 	// What else is in a document does not decide what becomes of its _id, by which its copy is found.
-	var edits []walk.Edit
-	for i, ch := range r.changes {
-		if ch.inID() {
-			edits = append(edits, r.edits[i])
-		} else {
-			r.left = append(r.left, ch.Left(tooLarge))
-		}
-	}
-	if out, err = walk.Splice(doc, edits); err != nil || !outgrows(len(doc), len(out)-len(doc)) {
-		return out, len(edits), r.left, err
-	}
 	for _, ch := range r.changes {
-		if ch.inID() {
-			r.left = append(r.left, ch.Left(tooLarge))
-		}
+		r.left = append(r.left, ch.Left(tooLarge))
 	}
+	if out, err = walk.Splice(doc, r.ids); err != nil || !outgrows(len(doc), len(out)-len(doc)) {
+		return out, len(r.ids), r.left, err
+	}
+	for _, ch := range r.inID {
+		r.left = append(r.left, ch.Left(tooLarge))
+	}
+	r.idTooLarge = true
 	return doc, 0, r.left, nil
 }
-
-// inID reports whether the change is one of a value in _id.
-func (ch Change) inID() bool { return ch.Path == "_id" || strings.HasPrefix(ch.Path, "_id.") }
 
 // value converts a value if it is to be converted.
 func (r *Rewriter) value(path *walk.Path, l walk.Leaf) error {
@@ -77,7 +71,13 @@ func (r *Rewriter) value(path *walk.Path, l walk.Leaf) error {
 	case v.Reason != "":
 		r.left = append(r.left, v.change().Left(v.Reason))
 	case !r.sameSize:
-		r.edits, r.changes = append(r.edits, v.fresh.edit(l.Offset)), append(r.changes, v.change())
+		e := v.fresh.edit(l.Offset)
+		r.edits = append(r.edits, e)
+		if path.Top() == "_id" {
+			r.ids, r.inID = append(r.ids, e), append(r.inID, v.change())
+		} else {
+			r.changes = append(r.changes, v.change())
+		}
 	default:
 		_, _, offset, _ := l.Binary()
 		r.doc[offset] = v.fresh.Subtype
