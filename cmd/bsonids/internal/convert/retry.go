@@ -162,12 +162,9 @@ func listedLine(line []byte, namespace string, f func(id bson.RawValue, v *liste
 	return nil
 }
 
-// maxAsked and maxAskedBytes are the maximum number of _ids in a query, and their size. If the list has more, the whole
-// collection is read.
-const (
-	maxAsked      = 10_000
-	maxAskedBytes = 8 << 20
-)
+// maxAsked is the maximum number of _ids in a query, which have at most [documents.MaxAsked] bytes. If the list has more,
+// the whole collection is read.
+const maxAsked = 10_000
 
 // Filter returns a filter for the documents of the list, or nil if the list has too many documents
 // for a query.
@@ -175,7 +172,7 @@ func (r *Retry) Filter() bson.D {
 	ids, size := bson.A{}, 0
 	for _, e := range r.entries {
 		ids, size = append(ids, e.id), size+len(e.id.Value)
-		if len(ids) > maxAsked || size > maxAskedBytes {
+		if len(ids) > maxAsked || size > documents.MaxAsked {
 			return nil
 		}
 	}

@@ -39,14 +39,14 @@ func ByID(ctx context.Context, coll *mongo.Collection, ids []bson.RawValue, filt
 	return found, err
 }
 
-// maxAsked is the size in bytes of the ids that one query has. A larger one is asked for alone.
-const maxAsked = 8 << 20
+// MaxAsked is the size in bytes of the ids that one query has. A larger one is asked for alone.
+const MaxAsked = 8 << 20
 
 // EachByID calls visit for each page of what [ByID] returns: together, documents may be larger than the memory.
 func EachByID(ctx context.Context, coll *mongo.Collection, ids []bson.RawValue, filter, projection bson.D, visit func(docs []bson.Raw) error) error {
 	for len(ids) > 0 {
 		n, size := 0, 0
-		for ; n < len(ids) && (n == 0 || size+len(ids[n].Value) <= maxAsked); n++ {
+		for ; n < len(ids) && (n == 0 || size+len(ids[n].Value) <= MaxAsked); n++ {
 			size += len(ids[n].Value) + 16 // with its place in the array
 		}
 		find := bson.D{{Key: "_id", Value: bson.D{{Key: "$in", Value: ids[:n]}}}}
