@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/migration"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/patience"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
@@ -161,11 +160,8 @@ func inOrder(ctx context.Context, s *migration.Session, state *plan.State, o Opt
 		}
 		coll, log := db.Collection(st.Collection), record.Run{UndoID: of.UndoID, Migration: o.migration}
 		err := s.Do(ctx, func() error {
-			spec, err := server.FindCollection(ctx, coll)
-			if err != nil {
-				if failure.Explain(err, "").Kind == failure.Usage { // it does not exist, which the step says
-					return nil
-				}
+			spec, err := server.Specification(ctx, coll)
+			if err != nil || spec.Name == "" { // the step says that it does not exist
 				return err
 			}
 			return last(ctx, coll, spec.UUID, log, state.Files(st).UndoLog)
