@@ -56,8 +56,7 @@ type Options struct {
 	Patience *patience.Patience
 
 	Report func(Totals) // called after each batch
-	// Bound is called with the UUID of a copy, or nil if the server gives none, before documents are written to it. It may
-	// be nil.
+	// Bound is called with the UUID of a copy, if the server gives one, before documents are written to it. It may be nil.
 	Bound func(ctx context.Context, uuid *bson.Binary) error
 
 	// Follow makes a copy follow its source. It is nil if the conversion ends when the copy is

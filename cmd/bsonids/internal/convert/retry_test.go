@@ -9,7 +9,7 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds/kindstest"
 )
 
-// Values that were listed and are as they were have one reason each, also where a name has a dot or occurs twice.
+// A value that was listed and has not changed has one reason, also if its name has a dot or occurs twice.
 func TestListedAtOddPaths(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	value := func() bson.Binary { return kindstest.Stored([16]byte(kindstest.Octets(r)), "javaLegacy") }

@@ -73,9 +73,9 @@ func divisions(steps []report.StepStatusOf) (all []report.DivisionStatus) {
 		if !ok || s.Status == report.WasUndone {
 			continue
 		}
-		all := s.Task
-		all.Part = ""
-		key := fmt.Sprint(all, of)
+		whole := s.Task
+		whole.Part = ""
+		key := fmt.Sprint(whole, of)
 		if divided[key] == nil {
 			order = append(order, key)
 		}
