@@ -85,12 +85,12 @@ func (c *Cutover) RollBack(ctx context.Context, reason string) error {
 			return err
 		}
 	}
+	all, err := c.DB.Look(ctx)
+	if err != nil {
+		return err
+	}
 	for i := range c.Collections {
 		x := &c.Collections[i]
-		all, err := c.DB.Look(ctx)
-		if err != nil {
-			return err
-		}
 		for name, had := range map[string]record.Settings{x.Name: x.OldHad, x.New: x.NewHad} {
 			if name == x.New && !other(all[x.Name], x.OldID) && other(all[x.New], x.NewID) {
 				continue // no rename has changed the UUID: another program has made the collection
