@@ -52,6 +52,7 @@ func (b *builder) collection(c survey.Collection) Collection {
 		}
 	}
 	b.settle(&coll)
+	coll.overlaps()
 	coll.Comment = append(coll.Comment, fmt.Sprintf("%s: %s", c.Namespace(""), terminal.Count(c.Documents, "document")))
 	if c.Malformed > 0 {
 		coll.Comment = append(coll.Comment, fmt.Sprintf("%d documents could not be read.", c.Malformed))
@@ -165,6 +166,9 @@ func (f *Field) leaveUnusable(copied bool) {
 	case n < f.values:
 		f.Decision = Unknown
 		f.comment("unknown, because %d of %d binary values cannot be converted (%v); convert from %s converts the others", n, f.values, f.odd.Reason, kind)
+	case copied:
+		f.Decision = Leave
+		f.comment("left: %v, and neither the conversion of a copy nor that of a dump can name it", f.odd.Reason)
 	default:
 		f.Decision = Leave
 		f.comment("left: %v; only a copy, which into makes, or the conversion of a dump converts it", f.odd.Reason)
@@ -245,6 +249,35 @@ func (b *builder) settle(c *Collection) {
 			f.Decision = Convert(cmp.Or(first, f.Evidence[0].Order))
 		}
 	}
+}
+
+// overlaps leaves it to a person what becomes of fields with a name, such as *, that also names another field about
+// which the decision is another one: the plan could not be applied.
+func (c *Collection) overlaps() {
+	for i := range c.Fields {
+		f := &c.Fields[i]
+		if o := c.overlapping(*f); o != "" {
+			f.comment("unknown, because it also matches %q, about which the decision is not to %s: make one decision about both", o, f.Decision)
+			f.Decision = Unknown
+		}
+	}
+}
+
+// overlapping returns the path of a field with another decision that has the same values as f by the name of f. It
+// is empty if there is none, or if the bytes of a value tell whether f has it.
+func (c Collection) overlapping(f Field) string {
+	from, converted := f.Decision.From()
+	kind, err := kinds.Parse(from)
+	pattern, bad := namable(f.Path)
+	if !converted || err != nil || bad != nil || kind.BySubtype() {
+		return ""
+	}
+	for _, o := range c.Fields {
+		if !o.same(f) && o.Stored == f.Stored && o.Decision != f.Decision && pattern.MatchField(o.Path) {
+			return o.Path
+		}
+	}
+	return ""
 }
 
 // symmetric reports whether every value of the field is the same in every byte order.

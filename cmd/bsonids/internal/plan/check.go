@@ -168,13 +168,14 @@ func (c *checker) field(coll Collection, f Field) {
 		fail("the values are %s, and %s is %s", f.Stored, kind.Name, kind.Stored())
 		return
 	}
+	if o := coll.overlapping(f); o != "" {
+		fail("it also matches %q, about which the decision is another one", o)
+	}
 	for _, o := range coll.Fields {
 		other, err := namable(o.Path)
 		its, notConverted := c.plan.conversion(o)
 		switch matches := pattern.MatchField(o.Path); {
 		case o.same(f):
-		case o.Stored == f.Stored && o.Decision != f.Decision && matches && !kind.BySubtype():
-			fail("it also matches %q, about which the decision is another one", o.Path)
 		case err != nil || notConverted != nil || kind.IsBinary() && conv.To.IsBinary():
 		// What one conversion writes, another one must not read.
 		case (matches || other.MatchField(f.Path)) && (conv.To.Stored() == o.Stored || its.To.Stored() == f.Stored):

@@ -23,6 +23,7 @@ func (b *builder) copies(p *Plan) {
 			for j := range c.Fields {
 				c.Fields[j].leaveUnusable(false)
 			}
+			c.overlaps()
 		}
 	}
 }

@@ -194,10 +194,10 @@ func TestOddNames(t *testing.T) {
 	for name, v := range map[string]any{"binary": bson.Binary{Subtype: 3, Data: u.Data}, "text": uuid.Nil.String(), "goStruct": bson.D{{Key: "uuid", Value: u}}} {
 		s := newScan(t)
 		c := s.collector(t, "c")
-		for _, d := range []bson.D{{{Key: "a.b", Value: v}}, {{Key: "a", Value: bson.D{{Key: "b", Value: v}}}}, {{Key: "$c", Value: v}}, {{Key: "", Value: v}}, {{Key: "r", Value: bson.D{{Key: "$id", Value: v}}}}} {
+		for _, d := range []bson.D{{{Key: "a.b", Value: v}}, {{Key: "a", Value: bson.D{{Key: "b", Value: v}}}}, {{Key: "$c", Value: v}}, {{Key: "", Value: v}}, {{Key: "c..d", Value: v}}, {{Key: "r", Value: bson.D{{Key: "$id", Value: v}}}}} {
 			collect(t, c, d)
 		}
-		want := map[string][2]int64{"a.b": {1, 0}, "$c": {1, 0}, "": {1, 1}, "r.$id": {0, 0}}
+		want := map[string][2]int64{"a.b": {1, 0}, "$c": {1, 0}, "*": {1, 0}, "c..d": {1, 1}, "r.$id": {0, 0}}
 		for _, f := range s.judged(t)[0].Fields {
 			if name == "goStruct" && len(f.Forms) == 0 {
 				continue // the value in the document

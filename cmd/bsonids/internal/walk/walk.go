@@ -236,7 +236,7 @@ func (p *Path) Dotted() string {
 
 // AppendField appends the name of the field that the value belongs to. It is the same for all
 // elements of an array and for all documents: items[].id. A key that looks like data, such as an
-// identifier or a number, is written as *.
+// identifier, a number or the empty one, is written as *: only a map has such keys.
 func (p *Path) AppendField(b []byte) []byte {
 	for i, s := range p.segments {
 		switch {
@@ -258,7 +258,7 @@ func (p *Path) AppendField(b []byte) []byte {
 // Top returns the key at the top level of the document.
 func (p *Path) Top() string { return string(p.segments[0].key) }
 
-// isData reports whether key looks like data rather than a name: a number, an ObjectID or a UUID.
+// isData reports whether key looks like data rather than a name: a number, an ObjectID, a UUID, or nothing.
 func isData(key []byte) bool {
 	digits := true
 	for i, c := range key {
@@ -272,7 +272,7 @@ func isData(key []byte) bool {
 			return false
 		}
 	}
-	return len(key) > 0 && digits || len(key) == 24 || len(key) == 32 || len(key) == 36
+	return digits || len(key) == 24 || len(key) == 32 || len(key) == 36
 }
 
 // ErrUnaddressable is wrapped by the errors of Addressable.
@@ -297,11 +297,11 @@ func (p *Path) Addressable() error {
 	return nil
 }
 
-// Namable reports whether a [Pattern] can select the path by its names: none is empty, also between
-// dots.
+// Namable reports whether a [Pattern] can select the path by its names: none has an empty part before,
+// between or after dots.
 func (p *Path) Namable() bool {
 	for _, s := range p.segments {
-		if !s.array && slices.Contains(strings.Split(string(s.key), "."), "") {
+		if !s.array && !isData(s.key) && slices.Contains(strings.Split(string(s.key), "."), "") {
 			return false
 		}
 	}
