@@ -122,8 +122,8 @@ func (o *switchVerb) complete() error {
 		}
 		return o.check()
 	}
-	if o.groups = exchange.Groups(d.Groups()); len(o.groups) == 0 {
-		return failure.Usagef("%s converts no collection into a new one: no collection of it has into", dir)
+	if o.groups = exchange.Groups(d.Groups(), d.Plan.Accepted()); len(o.groups) == 0 {
+		return failure.Usagef("%s converts no collection into a new one that a cutover can exchange: no collection of it has into, without accepted: true", dir)
 	}
 	return o.check()
 }
@@ -164,6 +164,11 @@ func (o *switchVerb) run(ctx context.Context) error {
 		verb = exchange.RollBack
 	}
 	groups := o.groups
+	if o.state != nil && verb == exchange.Forward {
+		for _, name := range o.state.Plan.Accepted() {
+			o.Warn("%s is left out, which the plan accepts: put its copy in its place yourself", name)
+		}
+	}
 	if o.state != nil { // what is wrong with the only group of a command line is an error
 		groups, err = e.Waiting(ctx, groups, verb)
 	}

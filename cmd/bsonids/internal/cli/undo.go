@@ -125,7 +125,7 @@ func (o *undoVerb) plan(ctx context.Context) (err error) {
 		of := exchange.Options{Database: state.Plan.Database, Write: o.work.Write}
 		of.Conversions = state.Conversions()
 		e := exchange.New(s.Child(of.Database), of)
-		groups, err := e.InPlace(ctx, exchange.Groups(state.Groups()))
+		groups, err := e.InPlace(ctx, exchange.Groups(state.Groups(), nil))
 		if err == nil {
 			err = o.putBack(ctx, e, groups)
 		}

@@ -18,12 +18,13 @@ import (
 // Group is collections that are exchanged together, and their copies.
 type Group struct{ Names, Copies []string }
 
-// Groups returns those collections of each group of steps that are converted into new ones.
-func Groups(groups [][]plan.Step) (out []Group) {
+// Groups returns those collections of each group of steps that are converted into new ones, without those that a cutover
+// leaves out.
+func Groups(groups [][]plan.Step, without []string) (out []Group) {
 	for _, steps := range groups {
 		var g Group
 		for _, st := range steps {
-			if st.Into != "" && !slices.Contains(g.Names, st.Collection) {
+			if st.Into != "" && !slices.Contains(g.Names, st.Collection) && !slices.Contains(without, st.Collection) {
 				g.Names, g.Copies = append(g.Names, st.Collection), append(g.Copies, st.Into)
 			}
 		}

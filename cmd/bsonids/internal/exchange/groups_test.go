@@ -2,13 +2,16 @@ package exchange
 
 import (
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/migration"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/server/memory"
 )
@@ -83,5 +86,15 @@ func TestInPlace(t *testing.T) {
 		if err != nil || strings.Join(got, ", ") != tt.want || (len(w.texts) > 0) != (tt.warn != "") || !strings.Contains(strings.Join(w.texts, ""), tt.warn) {
 			t.Errorf("%v: got %q, want %q; %q, %v", tt.cutovers, got, tt.want, w.texts, err)
 		}
+	}
+}
+
+// A collection that is left out parts no group from its others.
+func TestGroups(t *testing.T) {
+	step := func(name, into string) plan.Step { return plan.Step{Task: kinds.Task{Collection: name, Into: into}} }
+	groups := [][]plan.Step{{step("a", "a2"), step("log", "log2"), step("b", "")}, {step("log3", "log4")}}
+	want := []Group{{[]string{"a"}, []string{"a2"}}}
+	if got := Groups(groups, []string{"log", "log3"}); !reflect.DeepEqual(got, want) {
+		t.Errorf("got %v, want %v", got, want)
 	}
 }

@@ -42,13 +42,8 @@ func (e *Exchange) mayFence(ctx context.Context, c *record.Cutover) error {
 // mayExchange detects what would make the exchange fail later, or would be missing after it.
 func (e *Exchange) mayExchange(ctx context.Context, x *record.Exchange, old, fresh *mongo.CollectionSpecification) error {
 	for _, spec := range []*mongo.CollectionSpecification{old, fresh} {
-		capped, _ := spec.Options.Lookup("capped").BooleanOK()
-		why := guard.Unchangeable(spec)
-		switch {
-		case why != "":
-		case capped:
-			why = "it is a capped collection, in which documents cannot be deleted"
-		case guard.SettingsOf(spec).Equal(cutover.Fence()):
+		why := guard.Unexchangeable(spec)
+		if why == "" && guard.SettingsOf(spec).Equal(cutover.Fence()) {
 			why = "it has the validator of a cutover that the record does not have; remove it by hand"
 		}
 		if why != "" {

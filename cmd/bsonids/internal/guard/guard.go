@@ -96,6 +96,15 @@ func Unchangeable(spec *mongo.CollectionSpecification) string {
 	return ""
 }
 
+// Unexchangeable returns why a cutover cannot put a copy in the place of a collection, or "" if it can: it cannot be
+// fenced, or its documents cannot be brought to agree.
+func Unexchangeable(spec *mongo.CollectionSpecification) string {
+	if capped, _ := spec.Options.Lookup("capped").BooleanOK(); capped {
+		return "it is a capped collection, in which documents cannot be deleted"
+	}
+	return Unchangeable(spec)
+}
+
 // encrypts reports whether a validator has the keywords of client-side encryption.
 func encrypts(v bson.RawValue) bool {
 	if v.Type != bson.TypeEmbeddedDocument && v.Type != bson.TypeArray || len(v.Value) == 0 {

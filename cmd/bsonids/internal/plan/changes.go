@@ -222,6 +222,7 @@ func frozen(was, is *Plan, begun []Step) []string {
 		if edited.Guard != "" { // one that is given or changed later changes no values
 			old.Guard = edited.Guard
 		}
+		old.Accepted = edited.Accepted
 		old.Fields, edited.Fields = nil, nil
 		for _, f := range c.Fields {
 			pair, _ := was.pair(f.Decision)

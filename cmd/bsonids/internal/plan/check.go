@@ -79,6 +79,8 @@ func (c *checker) collection(coll Collection) {
 		c.fail(coll.Line, "%q: a filter is for a conversion in place, and into copies the whole collection: remove one of them", coll.Name)
 	case id && coll.Into == "":
 		c.fail(coll.Line, "%q: values in _id cannot be converted in place: give the collection a name for a new one with into, or leave _id", coll.Name)
+	case coll.Accepted && coll.Into == "":
+		c.fail(coll.Line, "%q: accepted means nothing, because the collection has no into", coll.Name)
 	case coll.Into != "" && !converted:
 		c.fail(coll.Line, "%q: into is given, and no field is converted", coll.Name)
 	case coll.Into != "" && c.plan.has(coll.Into):

@@ -31,6 +31,8 @@ func (p *Plan) compare(observed []Collection, decided []Step) (problems, warning
 			c.fail("the collection %s is not there any more", coll.Entry())
 		case coll.UUID != "" && now.UUID != coll.UUID:
 			c.fail("%q is another collection of this name: it was dropped or renamed, and created again", coll.Name)
+		case coll.Into != "" && now.unexchangeable != "" && !coll.Accepted:
+			c.fail("bsonids cutover cannot put a copy in the place of %q: %s; remove into, or accept it with accepted: true", coll.Name, now.unexchangeable)
 		default:
 			c.collection(*coll, *now)
 		}

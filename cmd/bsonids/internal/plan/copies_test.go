@@ -5,6 +5,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
@@ -62,6 +63,62 @@ func TestCopies(t *testing.T) {
 	if want := map[string]Decision{"orders code": g, "orders customer": j, "orders odd": j, "alone odd": Leave, "keys _id.a": j, "keys _id.b": g, "customers _id": j, "customers code": g, "lines sku": g, "lines order": j,
 		"notes x": Leave, "alone code": g, "alone x": j, "rooms of": j, "rooms visit": j, "visits x": j}; !reflect.DeepEqual(decided, want) {
 		t.Errorf("got %v", decided)
+	}
+}
+
+// A collection that a cutover cannot exchange gets no copy: its _id is left, and so is what refers to copies. A person may
+// accept a copy of it.
+func TestUnexchangeable(t *testing.T) {
+	const why = "it is capped"
+	for _, tt := range []struct {
+		name    string
+		log     Collection
+		others  []Collection
+		refers  string // field of log that refers to the _id of users, if any
+		decided map[string]Decision
+		into    string
+	}{
+		{"_id", Collection{Fields: []Field{java("_id"), java("x")}}, nil, "", map[string]Decision{"_id": Leave, "x": Convert("javaLegacy")}, ""},
+		{"in place", Collection{Fields: []Field{java("x")}}, nil, "", map[string]Decision{"x": Convert("javaLegacy")}, ""},
+		{"refers to a copy", Collection{Fields: []Field{java("user"), java("x")}}, []Collection{{Name: "users", Fields: []Field{java("_id")}}}, "user",
+			map[string]Decision{"user": Leave, "x": Leave}, "users_standard"},
+		{"refers to one in place", Collection{Fields: []Field{java("_id"), java("user")}}, []Collection{{Name: "users", Fields: []Field{java("x")}}}, "user",
+			map[string]Decision{"_id": Leave, "user": Convert("javaLegacy")}, ""},
+	} {
+		tt.log.Name, tt.log.unexchangeable = "log", why
+		p := &Plan{Database: "d", To: "standard", Collections: append(tt.others, tt.log)}
+		if tt.refers != "" {
+			p.References = []Reference{{Between: [2]string{"log", "users"}, Fields: []string{tt.refers, p.Collections[0].Fields[0].Path}}}
+		}
+		b := &builder{survey: &survey.Survey{}, to: kinds.Kind{Name: "standard"}}
+		b.copies(p)
+		log := p.Collections[len(p.Collections)-1]
+		for _, f := range log.Fields {
+			if said := strings.Contains(strings.Join(f.Comment, "\n"), why); f.Decision != tt.decided[f.Path] || said != (f.Decision == Leave) {
+				t.Errorf("%s: %s: %s %q", tt.name, f.Path, f.Decision, f.Comment)
+			}
+		}
+		if log.Into != "" || p.Collections[0].Into != tt.into {
+			t.Errorf("%s: %q, %q", tt.name, log.Into, p.Collections[0].Into)
+		}
+	}
+	// A person converts it nevertheless.
+	p := &Plan{Database: "d", To: "standard", Collections: []Collection{{Name: "log", Into: "log2", Fields: []Field{java("_id")}}}}
+	now := []Collection{{Name: "log", Fields: []Field{java("_id")}, unexchangeable: why}}
+	if problems, _ := p.compare(now, nil); len(problems) != 1 || !strings.Contains(problems[0], why) || !strings.Contains(problems[0], "accepted: true") {
+		t.Errorf("got %q", problems)
+	}
+	p.Collections[0].Accepted = true
+	again, err := Parse(p.Text())
+	if err != nil || !slices.Equal(again.Accepted(), []string{"log"}) {
+		t.Fatalf("%v: %s", err, p.Text())
+	}
+	if problems, _ := again.compare(now, nil); len(problems) > 0 || len(again.Check()) > 0 {
+		t.Errorf("got %q, %q", problems, again.Check())
+	}
+	again.Collections[0].Into, again.Collections[0].Fields = "", []Field{java("x")}
+	if got := again.Check(); len(got) != 1 || !strings.Contains(got[0], "accepted means nothing") {
+		t.Errorf("got %q", got)
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 )
 
 func observedIn(c survey.Collection) Collection {
-	return Collection{Name: c.Name, Filter: c.Filter, UUID: c.UUID, Fields: fields(c), kept: c.Kept != ""}
+	return Collection{Name: c.Name, Filter: c.Filter, UUID: c.UUID, Fields: fields(c), kept: c.Kept != "", unexchangeable: c.Unexchangeable}
 }
 
 // fields returns the fields of a collection that have UUIDs, with their evidence and without

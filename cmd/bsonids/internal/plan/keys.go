@@ -105,7 +105,7 @@ func (c *Collection) mapping() mapping {
 		filter.text = Quote(c.Filter)
 	}
 	return mapping{what: "a collection", name: "the collection " + c.Entry().String(), id: c.Entry().String(), comment: c.Comment, line: &c.Line, blank: true, keys: []key{
-		text("name", true, &c.Name), text("uuid", false, &c.UUID), filter, text("into", false, &c.Into), level, list("fields", true, "[]", &c.Fields),
+		text("name", true, &c.Name), text("uuid", false, &c.UUID), filter, text("into", false, &c.Into), boolean("accepted", &c.Accepted), level, list("fields", true, "[]", &c.Fields),
 	}}
 }
 

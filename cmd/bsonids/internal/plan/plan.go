@@ -50,16 +50,19 @@ func (p *Plan) Namespace(collection string) string {
 // Collection is what to convert in a collection.
 type Collection struct {
 	Name   string
-	UUID   string  // that the server gives the collection, in hexadecimal digits; empty if it gives none
-	Filter string  // of the documents that the entry is about, in canonical extended JSON; empty for all
-	Into   string  // name of the new collection; empty to convert in place
-	Guard  string  // guard.Moderate or guard.Strict; empty for none
-	Fields []Field // sorted by path and by how the values are stored
+	UUID   string // that the server gives the collection, in hexadecimal digits; empty if it gives none
+	Filter string // of the documents that the entry is about, in canonical extended JSON; empty for all
+	Into   string // name of the new collection; empty to convert in place
+	// Accepted is set if a person accepts that a cutover cannot put the copy in the place of the collection.
+	Accepted bool
+	Guard    string  // guard.Moderate or guard.Strict; empty for none
+	Fields   []Field // sorted by path and by how the values are stored
 
 	Comment []string
 	Line    int // in the file; 0 if the plan was not read
 
-	kept bool // as of the survey
+	kept           bool   // as of the survey
+	unexchangeable string // as of the survey
 }
 
 // Entry tells the entries of a plan apart: a collection has one for each filter.
@@ -82,6 +85,16 @@ func (p *Plan) Filters() map[string][]string {
 		filters[c.Name] = append(filters[c.Name], c.Filter)
 	}
 	return filters
+}
+
+// Accepted returns the names of the collections whose copies a person accepts to put in place without a cutover.
+func (p *Plan) Accepted() (names []string) {
+	for _, c := range p.Collections {
+		if c.Accepted {
+			names = append(names, c.Name)
+		}
+	}
+	return names
 }
 
 // noGuard is the guard, in the file, of a collection that has none.

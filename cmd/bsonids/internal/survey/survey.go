@@ -16,6 +16,7 @@ import (
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/guard"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/patience"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/progress"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
@@ -52,6 +53,8 @@ type Collection struct {
 	Scan      scan.Collection
 	// Kept says what the collection is, if a cutover has left it. It is not to be converted.
 	Kept string
+	// Unexchangeable is why a cutover cannot put a copy in its place; empty if it can.
+	Unexchangeable string
 	// Left is what abandoned migrations have left.
 	Left []record.Left
 }
@@ -256,7 +259,7 @@ func (s *surveyor) read(ctx context.Context, spec mongo.CollectionSpecification,
 
 // describe adds what the server and the record tell of a collection.
 func (s *surveyor) describe(c *Collection, spec mongo.CollectionSpecification) {
-	c.Kept = s.keptAs(spec)
+	c.Kept, c.Unexchangeable = s.keptAs(spec), guard.Unexchangeable(&spec)
 	for _, l := range s.left {
 		if l.Collection == spec.Name && (l.UUID == nil || spec.UUID == nil || l.UUID.Equal(*spec.UUID)) {
 			c.Left = append(c.Left, l)
