@@ -1,7 +1,6 @@
 package servertest
 
 import (
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -119,10 +118,6 @@ func TestCutoverRefused(t *testing.T) {
 	}
 
 	// A copy that is not finished, or has skipped values.
-	b := filepath.Dir(planned(t, c.s.(*mongotest.Server), "--collection", "b", "--part", "1/2"))
-	changePlan(t, b, convertFields("javaLegacy", ""), trusted("_id", "customer"), accepted, copiedInto("b", "b_new"))
-	command(t, c.s, "apply", b, "--write").want(t, failure.ExitOK)
-	refused("part 2/2 is missing", "b")
 	set := func(field string, value any) {
 		t.Helper()
 		did(t)(db.Collection(record.Name).UpdateMany(t.Context(), bson.D{{Key: "collection", Value: "a"}}, bson.D{{Key: "$set", Value: bson.D{{Key: field, Value: value}}}}))

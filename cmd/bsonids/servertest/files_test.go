@@ -43,38 +43,6 @@ func TestOtherFiles(t *testing.T) {
 	}
 }
 
-// Parts that begin after another one has written find its documents and continue. They never write among documents
-// of another collection.
-func TestPartsIntoOne(t *testing.T) {
-	s, db := started(t)
-	want := seed(t, db.Collection("c"), 8, uuidrep.JavaLegacy, uuidrep.Standard)
-	if err := db.CreateCollection(t.Context(), "new"); err != nil { // as for a collection that is to be sharded
-		t.Fatal(err)
-	}
-	first := onePart(t, s, "1/3", copiedInto("c", "new"))
-	for i, dir := range []string{partLike(t, s, "2/3", first), first, ""} {
-		if i == 2 { // planned when the others are done
-			dir = partLike(t, s, "3/3", first)
-		}
-		command(t, s, "apply", dir, "--write").want(t, failure.ExitOK)
-	}
-	equal(t, all(t, db.Collection("new")), want)
-
-	var docs []any
-	for i := range 6 {
-		docs = append(docs, bson.D{{Key: "_id", Value: int32(i)}, {Key: "precious", Value: true}})
-	}
-	insert(t, db.Collection("another"), docs)
-	before := all(t, db.Collection("another"))
-	first = onePart(t, s, "1/2", copiedInto("c", "another"))
-	for _, dir := range []string{first, partLike(t, s, "2/2", first)} {
-		if r := command(t, s, "apply", dir, "--write").says(t, "not converted copies"); r.code == failure.ExitOK {
-			t.Errorf("%s: %s%s", dir, r.stdout, r.stderr)
-		}
-		equal(t, all(t, db.Collection("another")), before)
-	}
-}
-
 // After a plan was begun, each command needs its ledger. One whose ledger is spoilt is not "not begun".
 func TestSpoiltLedger(t *testing.T) {
 	s, db := started(t)

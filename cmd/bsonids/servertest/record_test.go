@@ -246,33 +246,6 @@ func TestRecordForgetsUndone(t *testing.T) {
 	c.unchanged()
 }
 
-// Each part of a division restores to a record that was dropped what it knows. A part that begins after that takes over
-// their decision, and the record adds all of them up.
-func TestRecordForgetsParts(t *testing.T) {
-	for _, to := range targets {
-		c := inParts(t, 3, 90, uuidrep.JavaLegacy, to, convertFields("javaLegacy", ""))
-		for _, p := range c.parts[:2] {
-			p.ok(apply)
-		}
-		drop(t, c.db.Collection(record.Name))
-		for _, p := range c.parts[:2] {
-			p.run(failure.ExitFailed, apply).says(t, "bsonids plan "+p.dir+" --restore-record")
-			p.ok("plan --restore-record")
-		}
-		if d := c.division(); d.Parts != 3 || d.PartsDone != 2 || !slices.Equal(d.PartsMissing, []string{"1/3"}) {
-			t.Errorf("%+v", d)
-		}
-		c.parts[2].ok(apply)
-		c.converted()
-		if d := c.division(); d.PartsDone != 3 || len(d.PartsMissing) > 0 {
-			t.Errorf("%+v", d)
-		}
-		c.each(apply, "verify")
-		c.each("undo --write")
-		c.unchanged()
-	}
-}
-
 // A directory that is a copy from before a field was decided is refused, because it does not know of the pass that
 // has converted it, and the latest one is not. So are one with which nothing was decided, and one from before the first batch, which do
 // not tell that the plan was applied: the record does.

@@ -77,9 +77,6 @@ func (p *Planned) open() (err error) {
 	if err := migration.MayApply(p.Dir, p.plan); err != nil {
 		return err
 	}
-	if p.Follow && p.plan.Part != "" {
-		return failure.Usagef("--follow cannot be used with the plan of a part: bsonids cutover brings the copy up to date when all parts are done")
-	}
 	p.edited, err = p.state.Edit(p.plan)
 	if err != nil {
 		return migration.FileError(err)
@@ -122,10 +119,6 @@ func (p *Planned) step(s plan.Step) (*step, error) {
 		return nil, err
 	}
 	switch merges := s.Into != "" && st.what.Conversion.MergesIDs(); {
-	case s.Again && s.Part != "":
-		err = failure.Usagef("parts have begun to copy it into %q by other decisions: put these back, or make new plans and another copy", s.Into)
-	case merges && s.Part != "":
-		err = failure.Usagef("a part cannot be copied if text in _id is converted: two parts may have documents that get the same _id")
 	case merges && p.Follow:
 		err = failure.Usagef("--follow cannot be used if text in _id is converted: a copy does not show which spelling its source has")
 	}
@@ -293,7 +286,7 @@ func (p *Planned) count(ctx context.Context) error {
 			return err
 		}
 		for _, st := range w.steps {
-			st.documents = st.what.Part.Count(n)
+			st.documents = n
 		}
 	}
 	return nil

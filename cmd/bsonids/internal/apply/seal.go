@@ -25,26 +25,20 @@ func (p *Planned) judge(ctx context.Context) (*survey.Survey, error) {
 	if err := p.unfenced(ctx); err != nil {
 		return nil, err
 	}
-	if err := p.share(ctx); err != nil {
-		return nil, err
-	}
 	fresh := func() []*step {
-		return slices.DeleteFunc(p.steps(), func(st *step) bool { return !st.fresh || st.Listed || st.shared != nil })
+		return slices.DeleteFunc(p.steps(), func(st *step) bool { return !st.fresh || st.Listed })
 	}
 	if len(fresh()) == 0 {
 		return nil, nil
 	}
 	sv, err := p.Survey(ctx, p.db, survey.Options{Only: p.plan.Only}, p.plan.Filters())
-	if err == nil { // what another part has converted meanwhile is not judged by what is left
-		err = p.share(ctx)
-	}
 	if err != nil {
 		return nil, err
 	}
 	var decided []plan.Step
 	for _, st := range p.steps() {
 		switch {
-		case !st.fresh, st.Listed, st.shared != nil:
+		case !st.fresh, st.Listed:
 			decided = append(decided, st.Step)
 		case st.Again:
 			decided = append(decided, p.state.Before(st.Step)) // it has the fields that are not new
@@ -57,7 +51,7 @@ func (p *Planned) judge(ctx context.Context) (*survey.Survey, error) {
 	}
 	problems, warnings := plan.Compare(p.plan, sv, decided)
 	for _, st := range fresh() {
-		if st.Into == "" || st.Again || st.Part != "" { // other parts may have written documents, which is found out before the first is written
+		if st.Into == "" || st.Again {
 			continue
 		}
 		n, err := patience.Ask(ctx, p.Patience, func() (int64, error) { return p.db.Collection(st.Into).EstimatedDocumentCount(ctx) })
@@ -125,10 +119,7 @@ func (p *Planned) unfenced(ctx context.Context) error {
 // decisions returns the decisions about the pairs of the step. It takes those about fields that an earlier step
 // converts from this one.
 func (st *step) decisions(sv *survey.Survey) ([]decide.Decision, error) {
-	switch {
-	case st.shared != nil:
-		return st.shared, nil
-	case st.Listed:
+	if st.Listed {
 		return st.listed()
 	}
 	var all map[string]decide.Decision
@@ -250,12 +241,27 @@ func (p *Planned) expected(ctx context.Context, sv *survey.Survey) (out []report
 		if err != nil {
 			return nil, err
 		}
-		if a.Values, err = st.dry(ctx, d); err != nil {
+		if a.Values, err = st.dry(d); err != nil {
 			return nil, err
 		}
 		out = append(out, a)
 	}
 	return out, nil
+}
+
+// dry returns the number of values that a step would convert.
+func (st *step) dry(d []decide.Decision) (values int64, err error) {
+	if st.Listed {
+		was, list := st.earlier()
+		err = convert.EachListed(list, st.of.plan.Namespace(st.Collection), was.Listed, st.what.Conversion, func([16]byte) { values++ })
+		return values, migration.FileError(err)
+	}
+	for _, of := range d {
+		for _, f := range of.Fields {
+			values += f.Values
+		}
+	}
+	return values, nil
 }
 
 // dropped changes the status of a copy that was made if it is not there any more.

@@ -34,8 +34,6 @@ type step struct {
 
 	fresh     bool  // nothing is decided about it
 	documents int64 // about how many there are to read
-	// shared are the decisions of another part of the division. It is nil if there is none.
-	shared []decide.Decision
 
 	// Set while it is carried out.
 	*migration.Session
@@ -237,7 +235,7 @@ func (st *step) judge(opts *convert.Options) error {
 // begin begins the run in the record.
 func (st *step) begin(ctx context.Context, opts convert.Options) (*migration.Claim, error) {
 	run := record.Run{Kind: record.Convert, Task: st.Task, UUID: st.spec.UUID, Conversion: st.state.Conversion, UndoID: st.state.UndoID,
-		IntoUUID: convert.UUID(st.state.CopyUUID), Division: st.of.plan.Division(st.Collection), Retry: st.Listed, UndoLog: migration.Absolute(st.UndoLog)}
+		IntoUUID: convert.UUID(st.state.CopyUUID), Retry: st.Listed, UndoLog: migration.Absolute(st.UndoLog)}
 	for _, o := range st.others {
 		run.Knows = append(run.Knows, st.of.state.Of(o).Conversion)
 	}
@@ -245,7 +243,7 @@ func (st *step) begin(ctx context.Context, opts convert.Options) (*migration.Cla
 	if err != nil {
 		return nil, err
 	}
-	run.Progress.Documents = st.what.Part.Count(documents)
+	run.Progress.Documents = documents
 	var logSize int64
 	if info, err := os.Stat(st.UndoLog); err == nil {
 		logSize = info.Size()
@@ -253,7 +251,7 @@ func (st *step) begin(ctx context.Context, opts convert.Options) (*migration.Cla
 	if !st.Listed {
 		run.Decisions = st.state.Decisions
 	}
-	return st.Claim(ctx, st.of.db, record.Request{Run: run, LogSize: logSize, Ledger: st.state, Agree: st.agree, May: func(ctx context.Context) error {
+	return st.Claim(ctx, st.of.db, record.Request{Run: run, LogSize: logSize, Ledger: st.state, May: func(ctx context.Context) error {
 		if st.Into == "" {
 			return nil
 		}

@@ -3,14 +3,12 @@ package cli
 import (
 	"context"
 	"errors"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/dump"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/files"
@@ -26,9 +24,7 @@ type planVerb struct {
 	*console
 	collections   []string // to plan; or one, of a dump that is one BSON file
 	dir, database string
-	part, like    string    // such as 2/8; path of another plan
-	other         plan.Plan // whose decisions are taken over
-	target        string    // of --to
+	target        string // of --to
 	to            kinds.Kind
 	restore       bool
 	abandon       string
@@ -57,14 +53,6 @@ one is searched for equal values. A reference to one of them is in the plan, too
 plan cannot be applied while only one end would be converted: add the collection with
 bsonids plan DIR --collection NAME, or accept the reference in the plan.
 
-With --part 2/8, the plan is about the second of eight parts of the documents of each
-collection: several machines convert one large collection, each with a directory of its own.
-A hash of _id assigns each document to one part. The survey reads all documents.
-With --like PLAN, the plan takes over the decisions of another one of the same database,
-which is a directory or a file: what to convert to, decisions and trust, filters, new
-collections, and accepted references. What the other plan does not have is unknown,
-and plan says what differs. It does not take over the part.
-
 With --dump, plan reads a dump of mongodump instead of a server, with all its
 databases or that of --db. DIR/evidence.json then has the evidence from which bsonids
 apply --out converts the dump. A BSON file in a pipe needs --db and --collection.
@@ -76,7 +64,6 @@ prints: the plan of a new directory then leaves the fields of which it has conve
 some values within one subtype, because only its files told which.`,
 		Example: `  bsonids plan shop.d --db shop
   bsonids apply shop.d
-  bsonids plan shop-2.d --like shop-1.d --part 2/8
   bsonids plan orders.d --db shop --collection orders --collection invoices
   bsonids plan dump.d --dump dump/
   bsonids apply dump.d --out dump-standard/`,
@@ -89,18 +76,14 @@ some values within one subtype, because only its files told which.`,
 	targets := kinds.Where(func(k kinds.Kind) bool { return k.Target && k.IsBinary() })
 	f.StringVar(&o.target, "to", kinds.Standard, "target representation: "+kinds.List(targets))
 	completeWords(cmd, "to", kinds.Names(targets)...)
-	f.StringVar(&o.part, "part", "", "part of the documents that the plan is about, such as 2/8, one part for each machine")
-	f.StringVar(&o.like, "like", "", "directory or file of another plan of the database, whose decisions are taken over")
 	o.dumpFlag(cmd)
 	f.StringArrayVar(&o.collections, "collection", nil, "collection to plan, or of a BSON file of --dump; may be repeated")
 	f.BoolVar(&o.restore, "restore-record", false, "write to the record in the database what the directory knows, and do nothing else")
 	f.StringVar(&o.abandon, "abandon", "", "id of a migration of the database whose directory is lost")
-	for _, other := range []string{"db", "to", "collection", "dump", "abandon", "part", "like"} {
+	for _, other := range []string{"db", "to", "collection", "dump", "abandon"} {
 		cmd.MarkFlagsMutuallyExclusive("restore-record", other)
 	}
 	cmd.MarkFlagsMutuallyExclusive("abandon", "dump")
-	cmd.MarkFlagsMutuallyExclusive("like", "to")
-	cmd.MarkFlagsMutuallyExclusive("like", "collection")
 	return cmd
 }
 
@@ -109,8 +92,6 @@ func (o *planVerb) complete() (err error) {
 	if err := o.checkDump("db", "to", "collection"); err != nil {
 		return err
 	}
-	part, err := convert.ParsePart(o.part)
-	o.part = part.String()
 	switch bad := slices.IndexFunc(o.collections, func(name string) bool { return !migration.ValidCollection(name) }); {
 	case o.database != "" && !migration.ValidDatabase(o.database):
 		return failure.Usagef("--db %q is not a valid database name", o.database)
@@ -120,8 +101,6 @@ func (o *planVerb) complete() (err error) {
 		return failure.Usagef("--collection may be given once with --dump")
 	case o.dump == "" && migration.ServerDatabase(o.database):
 		return failure.Usagef("--db: %s is a database of the server itself", o.database)
-	case err != nil:
-		return failure.Usagef("--part: %v", err)
 	}
 	if o.to, err = kinds.ParseBinary(o.target); err == nil {
 		_, err = rule.NewConversion(kinds.Kind{}, o.to, nil)
@@ -141,11 +120,6 @@ func (o *planVerb) run(ctx context.Context) (err error) {
 			return failure.Usagef("--abandon: %s has a plan: name a new directory", o.dir)
 		}
 		return o.update(ctx)
-	}
-	if o.like != "" {
-		if err := o.readOther(); err != nil {
-			return err
-		}
 	}
 	if o.database == "" && o.dump == "" {
 		return failure.Usagef("required flag \"db\" not set, or --dump")
@@ -170,26 +144,6 @@ func (o *planVerb) run(ctx context.Context) (err error) {
 	}
 	o.count(p, plan.PlanFile)
 	return nil
-}
-
-// readOther reads the plan whose decisions are taken over.
-func (o *planVerb) readOther() (err error) {
-	read := plan.Read
-	if info, err := os.Stat(o.like); err == nil && info.IsDir() {
-		read = plan.ReadFile
-	}
-	other, err := read(o.like)
-	switch {
-	case err != nil:
-		return failure.Usagef("--like %s: %v", o.like, err)
-	case other.Dump != nil:
-		return failure.Usagef("--like %s: the plan is about a dump", o.like)
-	case o.database != "" && o.database != other.Database:
-		return failure.Usagef("--like %s: the plan is about the database %q", o.like, other.Database)
-	}
-	o.other, o.database = *other, other.Database
-	o.to, err = kinds.ParseBinary(other.To)
-	return err
 }
 
 // count says how many decisions of the plan in the file are unknown, and which of the collections that were named
@@ -236,10 +190,6 @@ func (o *planVerb) update(ctx context.Context) (err error) {
 		return failure.Usagef("%s has a plan of the database %q: name another directory", o.dir, p.Database)
 	case o.cmd.Flags().Changed("to") && o.to.Name != p.To:
 		return failure.Usagef("%s has a plan to convert to %s: edit it, or name another directory", o.dir, p.To)
-	case o.like != "":
-		return failure.Usagef("%s has a plan already: name another directory to take over the decisions of %s", o.dir, o.like)
-	case o.part != "" && o.part != p.Part:
-		return failure.Usagef("%s has a plan of another part, or of all documents: name another directory", o.dir)
 	case len(o.collections) > 0 && len(p.Only) == 0:
 		return failure.Usagef("%s has a plan of all collections: run bsonids plan %s to bring it up to date", o.dir, o.dir)
 	}
@@ -300,20 +250,11 @@ func (o *planVerb) build(ctx context.Context, d *plan.State, in *dump.Input) (*p
 			return nil, err
 		}
 	}
-	sv, err := o.survey(ctx, s, o.database, &o.other)
+	sv, err := o.survey(ctx, s, o.database, &plan.Plan{})
 	if err != nil {
 		return nil, err
 	}
-	p := plan.Build(sv, o.to, nil)
-	if o.part != "" {
-		p.Divide(o.part)
-	}
-	if o.like != "" {
-		for _, n := range p.Like(&o.other) {
-			o.Warn("compared with %s: %s", o.like, n)
-		}
-	}
-	return p, nil
+	return plan.Build(sv, o.to, nil), nil
 }
 
 // survey reads the collections of a plan, which are those of only and --collection, or all. It samples others.

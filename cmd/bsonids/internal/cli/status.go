@@ -40,9 +40,6 @@ per second at most: see bsonids apply --help.
 It also shows the cutovers that have not ended, and those whose collections are
 fenced until bsonids release, with the command that goes on.
 
-With --db, it adds up the parts of collections that several machines convert, and names
-those that have not begun.
-
 status changes nothing.`,
 		Example: `  bsonids status --db shop
   bsonids status shop.d --output json`,

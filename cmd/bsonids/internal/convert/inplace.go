@@ -161,9 +161,6 @@ func countsOrphans(ctx context.Context, db *mongo.Database) (bool, error) {
 func (r *runner) plan(number int, docs []bson.Raw) (batch, error) {
 	b := batch{number: number, counts: new(Totals)}
 	for _, doc := range docs {
-		if !r.Part.Has(doc.Lookup("_id")) {
-			continue
-		}
 		b.counts.Read++
 		p, err := r.planOf(doc)
 		if err != nil {

@@ -2,7 +2,6 @@ package convert
 
 import (
 	"encoding/json"
-	"fmt"
 	"math/rand/v2"
 	"path/filepath"
 	"testing"
@@ -81,53 +80,6 @@ func TestTracker(t *testing.T) {
 	tr.done(0, Totals{})
 	if at := tr.checkpoint(func() int64 { return 100 }); at.offset != 100 {
 		t.Errorf("entries are held for ever: %d", at.offset)
-	}
-}
-
-// The parts cover each document exactly once, have about the same size, and do not change.
-func TestPart(t *testing.T) {
-	r := rand.New(rand.NewPCG(2, 2))
-	ids := make([]bson.RawValue, 8000)
-	for i := range ids {
-		var id any = int64(i)
-		switch i % 4 {
-		case 1:
-			id = bson.NewObjectID()
-		case 2:
-			id = fmt.Sprint("user-", i)
-		case 3:
-			id = bson.Binary{Subtype: 3, Data: kindstest.Octets(r)}
-		}
-		ids[i] = marshal(t, bson.D{{Key: "v", Value: id}}).Lookup("v")
-	}
-	for _, n := range []int{1, 2, 3, 8} {
-		count := make([]int, n)
-		for _, id := range ids {
-			in := 0
-			for i := range n {
-				p, err := ParsePart(fmt.Sprintf("%d/%d", i+1, n))
-				if err != nil {
-					t.Fatal(err)
-				}
-				if p.Has(id) {
-					in++
-					count[i]++
-				}
-			}
-			if in != 1 {
-				t.Fatalf("%v is in %d parts of %d", id, in, n)
-			}
-		}
-		for i, c := range count {
-			if mean := len(ids) / n; c < mean*85/100 || c > mean*115/100 {
-				t.Errorf("part %d of %d has %d of %d documents", i+1, n, c, len(ids))
-			}
-		}
-	}
-	for _, bad := range []string{"0/2", "3/2", "1", "/", "a/b", "1/2/3", "-1/2", "1/0"} {
-		if p, err := ParsePart(bad); err == nil {
-			t.Errorf("%q is %v", bad, p)
-		}
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/documents"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/hashset"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/mirror"
@@ -112,20 +111,18 @@ func Into(ctx context.Context, source, target *mongo.Collection, o Options) (Res
 			return c.res, err
 		}
 	}
-	if c.Part.First() { // also if an earlier run did: somebody may have dropped the copy since
-		index := func() error { return c.index(ctx, indexes) }
-		err := c.Patience.Do(ctx, index)
-		if mongo.IsDuplicateKeyError(err) {
-			// A unique value may have moved from one document to another since the first was
-			// copied.
-			if _, err := c.repair(ctx); err != nil {
-				return c.res, err
-			}
-			err = c.Patience.Do(ctx, index)
-		}
-		if err != nil {
+	// Also if an earlier run did: somebody may have dropped the copy since.
+	index := func() error { return c.index(ctx, indexes) }
+	err = c.Patience.Do(ctx, index)
+	if mongo.IsDuplicateKeyError(err) {
+		// A unique value may have moved from one document to another since the first was copied.
+		if _, err := c.repair(ctx); err != nil {
 			return c.res, err
 		}
+		err = c.Patience.Do(ctx, index)
+	}
+	if err != nil {
+		return c.res, err
 	}
 	if f != nil {
 		err := c.keepUp(ctx, f)
@@ -176,16 +173,12 @@ func newCopier(source, target *mongo.Collection, o Options) *copier {
 			return o.mayBegin(context.WithoutCancel(ctx))
 		},
 		Limit: o.BatchTimeout, Halves: o.Halves, Still: c.still, Leaves: c.leaves, Wrote: c.wrote, Met: c.meet}
-	if !o.Part.Whole() {
-		c.m.Has = o.Part.Has
-	}
 	return c
 }
 
-// MayCopy returns an error if the target of a conversion that begins has documents, unless other parts of
-// it may have written them, which Into finds out.
+// MayCopy returns an error if the target of a conversion that begins has documents.
 func MayCopy(ctx context.Context, source, target *mongo.Collection, o Options) error {
-	if !o.Part.Whole() || o.State.Created {
+	if o.State.Created {
 		return nil
 	}
 	return newCopier(source, target, o).mayCreate(ctx)
@@ -241,37 +234,19 @@ func (c *copier) describe(ctx context.Context) (indexes []bson.Raw, create bson.
 	return indexes, create, err
 }
 
-// mayCreate returns an error if the target has documents, unless other parts of the conversion
-// wrote them.
+// mayCreate returns an error if the target has documents.
 func (c *copier) mayCreate(ctx context.Context) error {
-	cur, err := c.m.New.Find(ctx, bson.D{}, options.Find().SetLimit(100))
-	if err != nil {
-		return err
-	}
-	var there []bson.Raw
-	if err := cur.All(ctx, &there); err != nil {
-		return err
-	}
+	err := c.m.New.FindOne(ctx, bson.D{}, options.FindOne().SetProjection(bson.D{{Key: "_id", Value: 1}})).Err()
 	switch {
-	case len(there) == 0:
+	case errors.Is(err, mongo.ErrNoDocuments):
 		return nil
-	case c.Part.Whole():
-		return fmt.Errorf("collection %s is not empty; use a new collection, or the directory of the migration that wrote to it", c.m.New.Name())
+	case err != nil:
+		return err
 	}
-	// The comparison replaces documents that differ from their source. The documents of another
-	// collection must therefore not be taken for those of other parts. Some copies may differ
-	// because their sources have changed since.
-	ids := documents.IDs(there, documents.ID)
-	look := *c.m
-	look.Write, look.Met, look.Has = false, nil, nil
-	r, err := look.Some(ctx, nil, ids)
-	if err == nil && 2*int(r.Equal) <= len(there) {
-		err = fmt.Errorf("collection %s has documents that are not converted copies of documents of %s; use a new collection", c.m.New.Name(), c.m.Old.Name())
-	}
-	return err
+	return fmt.Errorf("collection %s is not empty; use a new collection, or the directory of the migration that wrote to it", c.m.New.Name())
 }
 
-// create creates the new collection, unless another part of the conversion has.
+// create creates the new collection, unless it exists already.
 func (c *copier) create(ctx context.Context, cmd bson.D) error {
 	err := c.m.New.Database().RunCommand(ctx, append(cmd, writeConcern)).Err()
 	if failure.Means(err, failure.Exists) { // empty, possibly sharded in advance

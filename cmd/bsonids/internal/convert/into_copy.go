@@ -27,9 +27,6 @@ func (c *copier) copy(ctx context.Context) error {
 func (c *copier) plan(number int, docs []bson.Raw) (copyBatch, error) {
 	b := copyBatch{number: number}
 	for _, doc := range docs {
-		if !c.Part.Has(doc.Lookup("_id")) {
-			continue
-		}
 		fresh, values, left, err := c.Conversion.Rewrite(doc)
 		if err != nil {
 			return b, &documents.Error{ID: doc.Lookup("_id"), Reason: err.Error()}

@@ -73,10 +73,9 @@ func (v Verified) with(r mirror.Result) Verified {
 	return v
 }
 
-// VerifyInto verifies that target has the converted documents of a part of source, byte for byte, and no
-// document that belongs to this part and is in no source. The error is a [*LostError] if one of the two was dropped, renamed or replaced
-// meanwhile.
-func VerifyInto(ctx context.Context, source, target *mongo.Collection, conv rule.Conversion, part Part, patient *patience.Patience, progress func(int)) (v Verified, err error) {
+// VerifyInto verifies that target has the converted documents of source, byte for byte, and no document that is in no
+// source. The error is a [*LostError] if one of the two was dropped, renamed or replaced meanwhile.
+func VerifyInto(ctx context.Context, source, target *mongo.Collection, conv rule.Conversion, patient *patience.Patience, progress func(int)) (v Verified, err error) {
 	there, err := watch(ctx, patient, source, target)
 	if err != nil {
 		return v, err
@@ -84,9 +83,6 @@ func VerifyInto(ctx context.Context, source, target *mongo.Collection, conv rule
 	met := Verified{Fields: rule.Tally{}}
 	m := &mirror.Mirror{Conversion: conv, Old: source, New: target, Batch: batchSize, Patience: patient, Progress: progress,
 		Met: func(doc bson.Raw) error { return met.values(doc, conv, nil) }}
-	if !part.Whole() {
-		m.Has = part.Has
-	}
 	r, err := m.All(ctx)
 	v = met.with(r)
 	v.Missing, v.Wrong, v.Extra = r.Inserted, v.Wrong+r.Replaced, r.Deleted

@@ -50,10 +50,9 @@ func Unmatched(ctx context.Context, coll *mongo.Collection, c rule.Conversion) (
 	return names, cur.Err()
 }
 
-// Selection is what a conversion is about: values of the documents of a part that match a query.
+// Selection is what a conversion is about: values of the documents that match a query.
 type Selection struct {
 	Conversion rule.Conversion
-	Part       Part
 	Query      bson.D // nil for all documents
 }
 
@@ -63,28 +62,10 @@ func (s *Selection) each(ctx context.Context, coll *mongo.Collection, patient *p
 	return pages.Each(ctx, patient, func(docs []bson.Raw) error {
 		progress(len(docs))
 		for _, doc := range docs {
-			if !s.Part.Has(doc.Lookup("_id")) {
-				continue
-			}
 			if err := f(doc); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
-}
-
-// Expected returns the number of values that a conversion would change, in place or in a copy. It counts none in
-// documents that are corrupt.
-func (s *Selection) Expected(ctx context.Context, coll *mongo.Collection, patient *patience.Patience, copied bool) (values int64, err error) {
-	err = s.each(ctx, coll, patient, func(int) {}, func(doc bson.Raw) error {
-		p, _ := s.Conversion.Plan(doc)
-		n := len(p.Changes)
-		if copied {
-			_, n, _, _ = s.Conversion.Rewrite(doc)
-		}
-		values += int64(n)
-		return nil
-	})
-	return values, err
 }

@@ -140,7 +140,7 @@ func (p *Verification) logged(coll *mongo.Collection, v *Verified) (*logged, err
 		}
 	}
 	if err == nil && (l.set.Full() || l.left.Full()) {
-		err = fmt.Errorf("the undo log or the skip list has more than %d values; verify each part of the conversion", hashset.Most)
+		err = fmt.Errorf("the undo log or the skip list has more than %d values", hashset.Most)
 	}
 	return l, err
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
@@ -39,11 +38,10 @@ func (e *Exchange) exchanges(ctx context.Context, names []string) ([]record.Exch
 	conversions := make(map[string]rule.Conversion)
 	used := make(map[string]bool)
 	for _, name := range names {
-		runs, err := patience.Ask(ctx, e.Patience, func() ([]*record.Run, error) { return e.copyOf(ctx, name, specs) })
+		run, err := patience.Ask(ctx, e.Patience, func() (*record.Run, error) { return e.copyOf(ctx, name, specs) })
 		if err != nil {
 			return nil, nil, err
 		}
-		run := runs[len(runs)-1]
 		conv, err := patience.Ask(ctx, e.Patience, func() (rule.Conversion, error) { return e.conversion(ctx, run.ID) })
 		if err != nil {
 			return nil, nil, err
@@ -51,10 +49,7 @@ func (e *Exchange) exchanges(ctx context.Context, names []string) ([]record.Exch
 		if conv.MergesIDs() {
 			return nil, nil, failure.Usagef("cannot exchange %s.%s: its _ids are text, which may be spelled in several ways, and the _id of a copy does not tell the one of its document", e.db.Name(), name)
 		}
-		x := record.Exchange{Name: name, New: run.Into, Kept: name + kept, Run: run.ID}
-		for _, r := range runs {
-			x.Makers = append(x.Makers, r.Conversion)
-		}
+		x := record.Exchange{Name: name, New: run.Into, Kept: name + kept, Run: run.ID, Maker: run.Conversion}
 		if _, ok := specs[x.Kept]; ok || used[x.Kept] {
 			return nil, nil, failure.Usagef("the collection %s, the name under which %s would be kept, exists already; drop or rename it", x.Kept, name)
 		}
@@ -75,8 +70,8 @@ func (e *Exchange) exchanges(ctx context.Context, names []string) ([]record.Exch
 	return out, conversions, nil
 }
 
-// copyOf returns the runs that made the copy of a collection: one, or that of each part.
-func (e *Exchange) copyOf(ctx context.Context, name string, specs map[string]*mongo.CollectionSpecification) ([]*record.Run, error) {
+// copyOf returns the run that made the copy of a collection.
+func (e *Exchange) copyOf(ctx context.Context, name string, specs map[string]*mongo.CollectionSpecification) (*record.Run, error) {
 	spec, ok := specs[name]
 	if !ok {
 		return nil, failure.Usagef("collection %s.%s does not exist", e.db.Name(), name)
@@ -103,30 +98,21 @@ func (e *Exchange) copyOf(ctx context.Context, name string, specs map[string]*mo
 	if len(runs) == 0 {
 		return nil, failure.Usagef("%s.%s has no copy according to %s; make one with bsonids apply and a plan that has into", e.db.Name(), name, record.Name)
 	}
-	into := runs[0].Into
-	for _, r := range runs {
-		if r.Into != into {
-			return nil, failure.Usagef("%s.%s has several copies: %s and %s; give the directory of the migration of one", e.db.Name(), name, into, r.Into)
+	r, into := runs[0], runs[0].Into
+	if len(runs) > 1 {
+		return nil, failure.Usagef("%s.%s has several copies: %s and %s; give the directory of the migration of one", e.db.Name(), name, into, runs[1].Into)
+	}
+	if r.Outcome != record.Done && (r.Progress.Stream == nil || !r.Progress.Stream.CaughtUp) {
+		why := "stopped: " + r.Reason
+		if r.Ended == nil {
+			why = "has not recorded its end"
 		}
+		return nil, failure.Usagef("the copy %s of %s is not finished: %s %s; continue it with the same command", into, name, r, why)
 	}
-	if runs, err = allParts(runs); err != nil {
-		return nil, failure.Usagef("the copy %s of %s is not finished: %v", into, name, err)
-	}
-	var skipped int64
-	for _, r := range runs {
-		if r.Outcome != record.Done && (r.Progress.Stream == nil || !r.Progress.Stream.CaughtUp) {
-			why := "stopped: " + r.Reason
-			if r.Ended == nil {
-				why = "has not recorded its end"
-			}
-			return nil, failure.Usagef("the copy %s of %s is not finished: %s %s; continue it with the same command", into, name, r, why)
-		}
-		skipped += r.Progress.Skipped
-	}
-	if skipped > 0 && !slices.Contains(e.Skipped, name) {
+	if skipped := r.Progress.Skipped; skipped > 0 && !slices.Contains(e.Skipped, name) {
 		return nil, failure.Usagef("the conversion of %s into %s left values in %d documents as they are; see its skip list, and give --with-skipped %s to put the copy in place nevertheless", name, into, skipped, name)
 	}
-	return runs, nil
+	return r, nil
 }
 
 // isOfCollection reports whether the run read the collection, as opposed to another one of the name. A
@@ -140,32 +126,6 @@ func isOfCollection(r *record.Run, spec *mongo.CollectionSpecification, earlier 
 			return x.Run == r.ID && x.OldID != nil && x.OldID.Equal(*spec.UUID)
 		})
 	})
-}
-
-// allParts returns the runs that have made a copy together: one of the whole collection, or one of each part of a
-// division. The error says which parts are missing.
-func allParts(runs []*record.Run) ([]*record.Run, error) {
-	divisions := make(map[string][]*record.Run)
-	for _, r := range runs {
-		divisions[r.Division] = append(divisions[r.Division], r)
-	}
-	var missing error
-	for _, r := range slices.Backward(runs) { // the last division is the one that is meant
-		if r.Part == "" {
-			return []*record.Run{r}, nil
-		}
-		all := divisions[r.Division]
-		left := r.PartsBut(all)
-		switch {
-		case len(left) == 0:
-			return all, nil
-		case missing == nil && len(all) < len(runs):
-			missing = fmt.Errorf("of the division of part %s, part %s is missing; other parts were made by other decisions", r.Part, strings.Join(left, ", "))
-		case missing == nil:
-			missing = fmt.Errorf("part %s is missing", strings.Join(left, ", "))
-		}
-	}
-	return nil, missing
 }
 
 // conversions returns the conversions of a cutover that is under way.

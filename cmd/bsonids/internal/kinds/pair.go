@@ -46,7 +46,6 @@ type Task struct {
 	Filter     string `json:"filter,omitempty" bson:"filter,omitempty"` // of the documents, in canonical extended JSON; empty for all
 	Pairs      []Pair `json:"pairs" bson:"pairs,omitempty"`             // all kinds of values in one pass
 	Into       string `json:"into,omitempty" bson:"into,omitempty"`     // name of the new collection; empty for a conversion in place
-	Part       string `json:"part,omitempty" bson:"part,omitempty"`     // of the documents, such as 2/8; empty for all
 }
 
 // Describe names the pairs: "from csharpLegacy and text to standard".

@@ -51,9 +51,6 @@ func Describe(database string, of kinds.Task) (d Described, err error) {
 	case of.Collection == record.Name || of.Into == record.Name:
 		return d, failure.Usagef("cannot convert %s, the record of conversions", record.Name)
 	}
-	if d.Part, err = convert.ParsePart(of.Part); err != nil {
-		return d, failure.Usagef("%v", err)
-	}
 	if d.Query, _, err = convert.ParseFilter(of.Filter); err != nil {
 		return d, failure.Usagef("the filter %s: %v", of.Filter, err)
 	}

@@ -89,7 +89,7 @@ func (s *Session) Restore(ctx context.Context, state *plan.State) (n int, err er
 
 // runOf returns the run that the record would have of a step that has begun.
 func runOf(state *plan.State, st plan.Step, of *convert.State) record.Run {
-	r := record.Run{Kind: record.Convert, Task: st.Task, Conversion: of.Conversion, Division: state.Plan.Division(st.Collection),
+	r := record.Run{Kind: record.Convert, Task: st.Task, Conversion: of.Conversion,
 		Retry: st.Listed, Migration: state.Migration(), Directory: Absolute(state.Dir()), UndoLog: Absolute(state.Files(st).UndoLog), UndoID: of.UndoID, UndoSize: of.UndoSize, Outcome: record.Stopped,
 		Decisions: of.Decisions, Progress: record.Progress{Changed: of.Changed, Values: of.Values, Skipped: of.Skipped}}
 	if of.Complete() && of.Undone == "" { // otherwise some values are restored, and some are not

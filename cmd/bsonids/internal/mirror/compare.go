@@ -203,10 +203,9 @@ func (m *Mirror) extras(ctx context.Context, docs []bson.Raw, r *Result) error {
 	}
 	leading, other := m.roles()
 	ids := documents.IDs(docs, documents.ID)
-	n, of := make([]int, len(ids)), make([][]bson.RawValue, len(ids))
+	n := make([]int, len(ids))
 	if m.ids == nil {
-		var err error
-		of, err = m.counterparts(ids, !m.Back)
+		of, err := m.counterparts(ids, !m.Back)
 		if err == nil {
 			n, err = found(ctx, leading, of)
 		}
@@ -217,10 +216,10 @@ func (m *Mirror) extras(ctx context.Context, docs []bson.Raw, r *Result) error {
 	var gone []bson.RawValue
 	for i, id := range ids {
 		switch {
-		case m.ids.Has([]byte(documents.Key(id))), !m.owns(id, of[i]):
+		case m.ids.Has([]byte(documents.Key(id))):
 		case n[i] == 0:
 			gone = append(gone, id)
-		case n[i] > 1 && !m.Back && m.Has == nil: // of a part, the other one may be in another part
+		case n[i] > 1 && !m.Back:
 			r.stuck(Finding{ID: id, Reason: sameID})
 		}
 	}
@@ -241,12 +240,6 @@ func (m *Mirror) extras(ctx context.Context, docs []bson.Raw, r *Result) error {
 		})
 		return m.delete(ctx, docs, r)
 	})
-}
-
-// owns reports whether the document with the _id, whose counterparts may have the _ids of, is of the part that is
-// compared. Each document is of one part at least.
-func (m *Mirror) owns(id bson.RawValue, of []bson.RawValue) bool {
-	return m.Has == nil || slices.ContainsFunc(of, m.Has) || len(of) == 0 && m.Has(id)
 }
 
 // stays notes a document that has no counterpart, and is not deleted.

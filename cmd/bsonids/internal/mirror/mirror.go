@@ -30,9 +30,6 @@ type Mirror struct {
 	// Busy is set if other programs write to the collections. The documents of both are read then: that
 	// the other one has as many proves nothing.
 	Busy bool
-	// Has selects the documents of a part of the old collection by their _ids, and with them their counterparts.
-	// It is nil for all. Documents of other parts are neither read nor changed.
-	Has func(id bson.RawValue) bool
 	// Bypass is set if the validator does not apply to what is written, and Despite if it does not
 	// apply to what it rejects. Not every user may bypass it.
 	Bypass, Despite bool
@@ -177,10 +174,6 @@ func (m *Mirror) All(ctx context.Context) (Result, error) {
 	leading, other := m.roles()
 	pages := &documents.Pages{Collection: leading, Size: int64(m.Batch)}
 	err := pages.Each(ctx, m.Patience, func(docs []bson.Raw) error {
-		n := len(docs)
-		if m.Has != nil {
-			docs = slices.DeleteFunc(docs, func(doc bson.Raw) bool { return !m.Has(doc.Lookup("_id")) })
-		}
 		var want []wanted
 		err := m.again(ctx, &r, func(page *Result) (err error) {
 			page.Documents = int64(len(docs))
@@ -194,7 +187,7 @@ func (m *Mirror) All(ctx context.Context) (Result, error) {
 			err = m.again(ctx, &r, func(page *Result) error { return m.compare(ctx, want, page) })
 		}
 		if err == nil {
-			m.Progress(n)
+			m.Progress(len(docs))
 		}
 		return err
 	})
@@ -207,7 +200,7 @@ func (m *Mirror) All(ctx context.Context) (Result, error) {
 	if !m.Write {
 		has -= r.Inserted
 	}
-	if !m.Busy && m.Has == nil && r.Stays == 0 {
+	if !m.Busy && r.Stays == 0 {
 		n, err := patience.Ask(ctx, m.Patience, func() (int64, error) { return other.CountDocuments(ctx, bson.D{}) })
 		if err != nil || n == has {
 			return r, err

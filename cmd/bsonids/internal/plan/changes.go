@@ -198,7 +198,7 @@ func (e *Edited) add(s Step, idle []Step) {
 
 // alike reports whether both steps are about the same documents, and convert them to the same place.
 func (s Step) alike(o Step) bool {
-	return s.Entry() == o.Entry() && s.Into == o.Into && s.Part == o.Part
+	return s.Entry() == o.Entry() && s.Into == o.Into
 }
 
 func (s Step) equal(o Step) bool {

@@ -20,9 +20,6 @@ const Others = decide.Others
 // Check returns why the plan cannot be applied, or nothing if it can.
 func (p *Plan) Check() []string {
 	c := checker{plan: p, into: make(map[string]bool)}
-	if p.Dump != nil && p.Part != "" {
-		c.fail(0, "a dump is converted as a whole: remove part")
-	}
 	for _, coll := range p.Collections {
 		c.collection(coll)
 	}
@@ -73,8 +70,6 @@ func (c *checker) collection(coll Collection) {
 	case c.plan.Dump != nil && coll.Filter != "":
 		c.fail(coll.Line, "%q: a dump is read as a whole, without the server that would carry out a filter: remove filter", coll.Name)
 	case c.plan.Dump != nil:
-	case merged && c.plan.Part != "":
-		c.fail(coll.Line, "%q: two parts may have documents that get the same _id, because UUIDs are written in several ways: convert _id with a plan without part", coll.Name)
 	case coll.Into != "" && len(c.plan.Filters()[coll.Name]) > 1, coll.Into != "" && coll.Filter != "":
 		c.fail(coll.Line, "%q: a filter is for a conversion in place, and into copies the whole collection: remove one of them", coll.Name)
 	case id && coll.Into == "":
@@ -107,9 +102,6 @@ func (c *checker) guard(coll Collection) {
 	switch {
 	case c.plan.Dump != nil:
 		fail(coll.Line, "it is in a dump")
-		return
-	case c.plan.Part != "":
-		fail(coll.Line, "this plan is about a part of the documents, and a validator is about all: remove guard, and guard the collection with another plan")
 		return
 	case coll.Into != "":
 		fail(coll.Line, "it is copied, and the cutover refuses writes to the old collection")

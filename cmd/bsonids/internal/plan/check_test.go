@@ -58,7 +58,6 @@ const (
 	aDump = "dump: {path: p, digest: d, evidence: e}\n"
 	// Two filters divide a collection.
 	filtered = `collections: [{name: o, filter: '{"y": 1}', fields: [c $java]}, {name: u, fields: [id $java]}, {name: o, filter: '{"y": 2}', fields: [c $java]}]`
-	part     = "part: 2/8\ncollections: [{name: o, fields: [c $java]}, {name: u, into: n, fields: [_id $java]}]"
 	// Both ends of a reference are copied.
 	copied = `collections: [{name: a, into: a2, fields: [_id $java]}, {name: b, into: b2, fields: [a $java]}]
 references: [{between: [a, b], fields: [_id, "a[]"]}]`
@@ -89,11 +88,6 @@ func TestMayApply(t *testing.T) {
 		{"a guard of one filter", filtered, `'{"y": 2}'`, `'{"y": 2}', guard: strict`, []string{"the guard is strict here and none with another filter"}},
 		{"a guard of two levels", strings.Replace(filtered, "name: o", "name: o, guard: moderate", 1), `'{"y": 2}'`, `'{"y": 2}', guard: strict`, []string{"a collection has one validator"}},
 		{"a guard of filters within a subtype", "to: csharpLegacy\n" + filtered, "name: o", "name: o, guard: strict", []string{"have subtype 3"}},
-
-		{"a part", part, "", "", nil},
-		{"a guard of a part", part, "name: o", "name: o, guard: strict", []string{"a validator is about all"}},
-		{"a part of a dump", aDump + part, "", "", []string{"a dump is converted as a whole"}},
-		{"text in _id of a part", part, "_id $java", "_id $text", []string{"two parts may have documents that get"}},
 
 		{"guarded: two kinds", guarding("customer $java, 'items[].sku' $java, note $text, by.*.id $left"), "'", "", nil},
 		{"guarded: moderate", guarding("a $java"), "strict", "moderate", nil},

@@ -48,9 +48,9 @@ type comparison struct {
 	problems, warnings []string
 }
 
-// made reports whether a step has made the collection, or that of another part.
+// made reports whether a step has made the collection.
 func (c *comparison) made(name string) bool {
-	return slices.ContainsFunc(c.decided, func(st Step) bool { return st.Into == name }) || c.plan.Part != "" && c.plan.makes(name)
+	return slices.ContainsFunc(c.decided, func(st Step) bool { return st.Into == name })
 }
 
 // is reports whether values of the field are decided, or written by a decided step.
@@ -113,9 +113,4 @@ func (c *comparison) collection(planned, now Collection) {
 			c.warnings = append(c.warnings, fmt.Sprintf("%s: the evidence of %s, which is left, has changed", planned.Entry(), f))
 		}
 	}
-}
-
-// makes reports whether the plan makes the new collection.
-func (p *Plan) makes(name string) bool {
-	return slices.ContainsFunc(p.Collections, func(c Collection) bool { return c.Into == name })
 }

@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"cmp"
 	"fmt"
 	"io/fs"
 	"path/filepath"
@@ -17,8 +16,6 @@ func (s *State) Edit(p *Plan) (e Edited, err error) {
 		return e, fmt.Errorf("%s: the plan was undone on %s, and the undo has not ended: run bsonids undo %s --write first", s.dir, s.Undone, s.dir)
 	case s.Undone != "", !s.Sealed():
 		e.New = p.Steps()
-	case s.Plan.Part != p.Part:
-		return e, &FrozenError{[]string{fmt.Sprintf("the part was %s and is %s", cmp.Or(s.Plan.Part, "all documents"), cmp.Or(p.Part, "all documents"))}}
 	default:
 		begun, idle := s.begun()
 		if e, err = edit(s.Plan, p, begun, idle); err != nil {

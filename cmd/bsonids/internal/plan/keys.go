@@ -2,7 +2,6 @@ package plan
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -65,13 +64,6 @@ func (p *Plan) mapping() mapping {
 		{name: "schemaVersion", required: true, text: strconv.Itoa(SchemaVersion), read: (*reader).version},
 		text("database", false, &p.Database),
 		dump,
-		parsed("part", false, &p.Part, func(s string) (string, error) {
-			part, err := convert.ParsePart(s)
-			if err == nil && part.Whole() {
-				err = errors.New("all documents: remove it")
-			}
-			return part.String(), err
-		}),
 		parsed("to", true, &p.To, func(s string) (string, error) {
 			k, err := kinds.ParseBinary(s)
 			return k.Name, err

@@ -49,26 +49,11 @@ func update(text []byte, made func(to kinds.Kind) *Plan, begun []Step, adds []st
 	return p, is, m.notes, err
 }
 
-// Like takes the decisions of other over into the plan that a survey suggests: those about fields, with trust, the
-// new collections, the references and which of them are accepted, and the order of the work. What other does not have
-// becomes [Unknown]. notes say what that is, and what differs.
-//
-// A plan about a part also takes the evidence over, and what the survey has not found: other parts may have converted
-// it already. [Compare] finds out whether they have.
-func (p *Plan) Like(other *Plan) (notes []string) {
-	taken := *other
-	m := &merger{comparison: comparison{plan: &taken}, fresh: p, like: true}
-	m.merge()
-	p.Collections, p.References = taken.Collections, taken.References
-	return m.notes
-}
-
 // A merger brings a plan up to date by one that a survey suggests.
 type merger struct {
 	comparison
 	fresh *Plan
 	adds  []string // names of collections that a person adds
-	like  bool     // the plan is that of another directory, whose decisions fresh gets
 	notes []string
 }
 
@@ -79,7 +64,7 @@ func (m *merger) note(format string, args ...any) {
 func (m *merger) merge() {
 	// A reference that is not there any more may be one that a person has removed.
 	copied := func(name string) bool {
-		return !m.plan.has(name) && (m.made(name) || m.like && m.plan.makes(name))
+		return !m.plan.has(name) && m.made(name)
 	}
 	var references []Reference
 	for r, now := range pairs(m.plan.References, m.fresh.References, Reference.String) {
@@ -130,37 +115,18 @@ func (m *merger) collection(c, now *Collection) *Collection {
 		if c.Filter != "" {
 			what = "no document with UUIDs matches the filter"
 		}
-		if !m.like {
-			what += ": remove it from the plan"
-		}
-		m.note("%s: %s", c.Entry(), what)
-		if m.like && m.fresh.Part == "" {
-			return nil
-		}
-	case another && !m.like:
+		m.note("%s: %s: remove it from the plan", c.Entry(), what)
+	case another:
 		m.note("%s: another collection has the name; remove it from the plan, and run bsonids plan again", c.Entry())
 	default:
-		if another {
-			m.note("%s: another collection has the name", c.Entry())
-		}
 		m.fields(c, *now)
 		m.copy(c, now.Into)
-	}
-	if m.like {
-		if c.Guard != "" {
-			m.note("%s: the guard %s is not taken over", c.Entry(), c.Guard)
-		}
-		c.Guard = ""
-	}
-	if m.like && now != nil {
-		c.UUID, c.Comment = now.UUID, now.Comment
 	}
 	return c
 }
 
 // fields brings the fields of a collection up to date.
 func (m *merger) fields(c *Collection, now Collection) {
-	part := m.like && m.fresh.Part != ""
 	var fields []Field
 	for f, is := range pairs(c.Fields, now.Fields, Field.key) {
 		switch {
@@ -173,18 +139,13 @@ func (m *merger) fields(c *Collection, now Collection) {
 		case m.is(c.Entry(), *f):
 		case is == nil:
 			m.note("%s: the field %s is gone", c.Entry(), f)
-			if m.like && !part {
-				continue
-			}
 		default:
 			if f.Comment = is.Comment; f.Decision != is.Decision || f.Trust != is.Trust {
 				f.Comment = append(f.Comment, fmt.Sprintf("the survey suggests: %s", is.Decision))
 			}
 			if f.evidence() != is.evidence() {
 				m.note("%s: the evidence of %s was %s and is %s", c.Entry(), f, f.evidence(), is.evidence())
-				if !part {
-					f.Evidence = is.Evidence
-				}
+				f.Evidence = is.Evidence
 			}
 		}
 		fields = append(fields, *f)

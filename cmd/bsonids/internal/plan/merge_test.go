@@ -113,43 +113,6 @@ func TestUpdate(t *testing.T) {
 	}
 }
 
-// Like takes over decisions, trust, new collections, accepted references and the order of the work. What the other
-// plan does not have is unknown, and what differs is said. For a part, evidence is taken over, too, and what is gone.
-func TestLike(t *testing.T) {
-	const other = `part: 1/8
-collections: [{name: orders, uuid: "01", guard: strict, fields: [customer $trustedJava]}, {name: users, uuid: "02", into: users_new, fields: [_id $java]}, {name: gone, fields: [a $java]}]
-references: [{between: [orders, users], fields: [customer, _id], accepted: true}, {between: [orders, users]}]`
-	const fresh = `collections: [{name: users_new, uuid: "07", fields: [_id $java]}, {name: users, uuid: "02", into: users_standard, fields: [_id $java]},
-  {name: orders, uuid: "03", fields: [customer $noJava, fresh $java]}, {name: more, into: more_standard, fields: [_id $java]}]
-references: [{between: [users, orders], fields: [_id, customer]}, {between: [users_new, orders], fields: [_id, customer]}, {between: [more, orders], fields: [_id, fresh]}]`
-	for part, want := range map[string][]string{
-		"2/8": {"part was 1/8 and is 2/8", `the collection "orders": uuid was "01" and is "03"`, `the collection "orders": guard was strict and is none`,
-			`the collection "orders": the field "fresh" (subtype 3) was added`, `the collection "more" was added`, `the reference between "more" "_id" and "orders" "fresh" was added`},
-		"": {"part was 1/8 and is none", `the collection "orders": uuid was "01" and is "03"`, `the collection "orders": guard was strict and is none`,
-			`the collection "orders": the field "customer" (subtype 3): evidence was [{order: javaLegacy, by: evidence, versions: [4]}] and is [{order: javaLegacy, by: none}]`,
-			`the collection "orders": the field "fresh" (subtype 3) was added`, `the collection "gone" was removed`, `the collection "more" was added`,
-			`the reference between "more" "_id" and "orders" "fresh" was added`},
-	} {
-		was, p := planOf(t, other), planOf(t, fresh)
-		p.Part = part
-		notes := p.Like(was)
-		if got := Changes(planOf(t, other), p); !slices.Equal(got, want) || was.Digest() != planOf(t, other).Digest() {
-			t.Errorf("%q: %q", part, got)
-		}
-		if more := p.Collections[len(p.Collections)-1]; more.Into != "" || more.Fields[0].Decision != Unknown || p.Collections[0].Fields[1].Decision != Unknown {
-			t.Errorf("%q: %+v", part, p.Collections)
-		}
-		if want := []string{`"gone": the collection is gone, or has no UUIDs any more`, `"more": the collection is new`, `"orders": another collection has the name`,
-			`"orders": the evidence of "customer" (subtype 3) was [{order: javaLegacy, by: evidence, versions: [4]}] and is [{order: javaLegacy, by: none}]`,
-			`"orders": the field "fresh" (subtype 3) is new`, `"orders": the guard strict is not taken over`, `the reference between "more" "_id" and "orders" "fresh" is new`}; !slices.Equal(notes, want) {
-			t.Errorf("%q: %q", part, notes)
-		}
-	}
-	if notes := planOf(t, "part: 2/8\n"+shop).Like(planOf(t, "part: 1/8\n"+shop)); len(notes) > 0 {
-		t.Error(notes)
-	}
-}
-
 // Every line of before is there after an update, in the same order, but those that must change. Lists get elements also
 // if they are empty or not there. A plan in another layout is either changed as it must be, or not at all.
 func TestUpdateLayout(t *testing.T) {

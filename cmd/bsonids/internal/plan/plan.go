@@ -21,7 +21,6 @@ const SchemaVersion = 1
 type Plan struct {
 	Database    string // empty for a dump of several databases; the names of the collections then begin with that of the database
 	Dump        *Dump  // nil for a database of a server
-	Part        string // of the documents of each collection, such as 2/8; empty for all
 	To          string // name of the kind that values are converted to
 	Made        time.Time
 	Only        []string // names of the collections that the plan is about; empty for all of the database

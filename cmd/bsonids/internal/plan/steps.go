@@ -12,7 +12,7 @@ import (
 
 // Step is one conversion of one collection.
 type Step struct {
-	kinds.Task // with the filter of the entry, and the part of the plan; the fields of its pairs are named
+	kinds.Task // with the filter of the entry; the fields of its pairs are named
 	// Pass tells the conversions of one entry apart: fields that are decided later are converted
 	// by another one. It is 0 for the first.
 	Pass int `json:"pass,omitempty"`
@@ -162,7 +162,7 @@ func (p *Plan) steps(c Collection) []Step {
 	if len(by) == 0 {
 		return nil
 	}
-	s := Step{Task: kinds.Task{Collection: c.Name, Filter: c.Filter, Into: c.Into, Part: p.Part}}
+	s := Step{Task: kinds.Task{Collection: c.Name, Filter: c.Filter, Into: c.Into}}
 	for _, d := range slices.Sorted(maps.Keys(by)) {
 		slices.Sort(by[d].Fields)
 		slices.Sort(by[d].Trust)

@@ -72,7 +72,7 @@ type Exchange struct {
 	Kept string `bson:"kept"` // of the old collection after that
 
 	Run    string       `bson:"run"`               // _id of the run that made the new collection
-	Makers []string     `bson:"makers,omitempty"`  // the conversions that made it, one or those of all parts
+	Maker  string       `bson:"maker,omitempty"`   // the conversion that made it
 	OldID  *bson.Binary `bson:"oldUUID,omitempty"` // UUIDs of the collections, if the server reports them
 	NewID  *bson.Binary `bson:"newUUID,omitempty"`
 	KeptID *bson.Binary `bson:"keptUUID,omitempty"` // UUID of the old collection after it was put away
@@ -106,7 +106,7 @@ type Between struct {
 // MadeBy reports whether one of the conversions made the new collection. A later migration may have made one of
 // the same name. If no conversions are known, any may be meant.
 func (x Exchange) MadeBy(conversions []string) bool {
-	return len(conversions) == 0 || slices.ContainsFunc(x.Makers, func(c string) bool { return slices.Contains(conversions, c) })
+	return len(conversions) == 0 || slices.Contains(conversions, x.Maker)
 }
 
 // Gap returns how long no collection had the name.
@@ -248,8 +248,8 @@ func (r *Run) Made(uuid *bson.Binary, cutovers []*Cutover) bool {
 	})
 }
 
-// Copies returns the last run of each conversion of the collection into a new one, and of each of its
-// parts, in the order in which they began, without their decisions.
+// Copies returns the last run of the collection into each new one, in the order in which they began, without their
+// decisions.
 func Copies(ctx context.Context, db *mongo.Database, name string) ([]*Run, error) {
 	runs, err := read(ctx, collection(db), name)
 	if err != nil {
@@ -260,7 +260,7 @@ func Copies(ctx context.Context, db *mongo.Database, name string) ([]*Run, error
 		if r.Kind != Convert || r.Into == "" {
 			continue
 		}
-		out = slices.DeleteFunc(out, func(o *Run) bool { return o.Into == r.Into && o.Part == r.Part && o.Division == r.Division })
+		out = slices.DeleteFunc(out, func(o *Run) bool { return o.Into == r.Into })
 		out = append(out, r)
 	}
 	return out, nil

@@ -18,17 +18,6 @@ func decided(ctx context.Context, db *mongo.Database, which bson.E) ([]*Run, err
 	return slices.DeleteFunc(runs, func(r *Run) bool { return r.Undone != nil }), err
 }
 
-// Shared returns the decisions of the last run that has the collection, pairs, filter and division of want. It returns nil if there is no such run.
-func Shared(ctx context.Context, db *mongo.Database, want Run) ([]decide.Decision, error) {
-	runs, err := decided(ctx, db, bson.E{Key: "collection", Value: want.Collection})
-	for _, r := range slices.Backward(runs) {
-		if r.like(&want) && r.Division == want.Division {
-			return r.Decisions, nil
-		}
-	}
-	return nil, err
-}
-
 // Earlier returns the decisions of the runs that converted documents which the collection with the UUID may have, except
 // those that another filter selects.
 func Earlier(ctx context.Context, db *mongo.Database, name string, uuid *bson.Binary, filter string) (all []decide.Decision, err error) {

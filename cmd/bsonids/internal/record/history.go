@@ -69,9 +69,9 @@ func made(n named, cutovers []*Cutover) (makers, sources []string) {
 		for _, x := range c.Collections {
 			switch {
 			case c.State == Released && n.is(named{x.Name, x.NewID}), c.State == RolledBack && n.is(named{x.New, x.NewID}):
-				makers = append(makers, x.Makers...)
+				makers = append(makers, x.Maker)
 			case c.State == RolledBack && n.is(named{x.Name, x.OldID}), c.State == Released && n.is(named{x.Kept, x.KeptID}):
-				sources = append(sources, x.Makers...)
+				sources = append(sources, x.Maker)
 			}
 		}
 	}

@@ -28,8 +28,8 @@ func TestHistory(t *testing.T) {
 		r.Into, r.IntoUUID = copy, collectionUUID(copyUUID)
 		return r
 	}
-	cutover := func(state, name, old, fresh string, makers ...string) *Cutover {
-		return &Cutover{Saved: Saved{State: state}, Collections: []Exchange{{Name: name, Makers: makers, OldID: collectionUUID(old), NewID: collectionUUID(fresh)}}}
+	cutover := func(state, name, old, fresh, maker string) *Cutover {
+		return &Cutover{Saved: Saved{State: state}, Collections: []Exchange{{Name: name, Maker: maker, OldID: collectionUUID(old), NewID: collectionUUID(fresh)}}}
 	}
 	copied := []*Run{inPlace("a", "c", "1"), into("b", "c", "1", "n", "2")}
 	putAway := cutover(Released, "c", "1", "2", "b")

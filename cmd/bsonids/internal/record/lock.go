@@ -27,9 +27,6 @@ type Request struct {
 	LogSize  int64  // size of the undo log in bytes; 0 if there is none
 	Ledger   Ledger // nil if there is none
 
-	// Agree, which may be nil, is called before each attempt to insert the document of the run, which it may change.
-	// An attempt fails if another run has begun since the record was read.
-	Agree func(ctx context.Context, run *Run) error
 	// May, which may be nil, is called when no other run is in the way, before the writes of earlier ones
 	// are waited for. Its error ends the run.
 	May func(ctx context.Context) error
@@ -115,11 +112,6 @@ func Begin(ctx context.Context, db *mongo.Database, q Request) (*Lock, error) {
 		l.run.ID, l.run.TakesOver, l.run.Started, l.run.Updated = id(l.run.Collection, l.run.Epoch), v.takesOver, now, now
 		if q.Ledger != nil && !q.Ledger.Knows(l.run.By.Token) {
 			if err := q.Ledger.Begin(l.run.By.Token, now); err != nil {
-				return nil, err
-			}
-		}
-		if q.Agree != nil {
-			if err := q.Agree(ctx, &l.run); err != nil {
 				return nil, err
 			}
 		}

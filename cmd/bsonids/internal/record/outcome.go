@@ -55,7 +55,7 @@ func Since(ctx context.Context, db *mongo.Database, want Run) (since *Run, err e
 			if since != nil && r.Kind == Convert && r.takes(since) { // it went on after that one, and is undone first
 				since = nil
 			}
-		case first == nil, !r.Stands(), apart(r, first):
+		case first == nil, !r.Stands():
 		case undone && overlap(r.Pairs, first.Pairs), !r.Abandoned && (r.Migration == "" || r.Migration != want.Migration) && r.takes(first):
 			since = r
 		}
@@ -79,7 +79,7 @@ func (r *Run) takes(made *Run) bool {
 func Beside(ctx context.Context, db *mongo.Database, want Run, own []string) (logs []string, err error) {
 	runs, err := read(ctx, collection(db), want.Collection)
 	for _, r := range runs {
-		other := r.Into == "" && r.UndoLog != "" && !slices.Contains(own, r.UndoID) && sameCollection(r, &want) && !apart(r, &want)
+		other := r.Into == "" && r.UndoLog != "" && !slices.Contains(own, r.UndoID) && sameCollection(r, &want)
 		if r.Stands() && other && slices.ContainsFunc(r.Pairs, want.writes) && !slices.Contains(logs, r.UndoLog) {
 			logs = append(logs, r.UndoLog)
 		}
@@ -110,7 +110,7 @@ func MarkVerified(ctx context.Context, db *mongo.Database, want Run, proven bool
 	}
 	var last *Run
 	for _, r := range runs {
-		if r.Kind == Convert && r.like(&want) && r.Part == want.Part {
+		if r.Kind == Convert && r.like(&want) {
 			last = r
 		}
 	}
@@ -127,7 +127,7 @@ func MarkVerified(ctx context.Context, db *mongo.Database, want Run, proven bool
 	return err
 }
 
-// like reports whether both runs convert the same values of the same collection, or parts of them.
+// like reports whether both runs convert the same values of the same collection.
 func (r *Run) like(want *Run) bool {
 	return sameCollection(r, want) && r.Filter == want.Filter && r.Into == want.Into && slices.EqualFunc(r.Pairs, want.Pairs, kinds.Pair.Equal)
 }

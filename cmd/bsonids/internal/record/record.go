@@ -11,8 +11,6 @@ package record
 import (
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -64,8 +62,6 @@ type Run struct {
 
 	// IntoUUID is the UUID of the copy, if the server reports one. It is nil until the run has found or made the copy.
 	IntoUUID *bson.Binary `bson:"intoUUID,omitempty"`
-	// Division tells the parts of one division of a collection, which have the same decisions, from those of others.
-	Division string `bson:"division,omitempty"`
 	// Knows are the names of conversions with other filters whose undo logs this one reads: it converts none of their values.
 	Knows []string `bson:"-"`
 	// Retry is true if the run converts only values that an earlier run listed as skipped.
@@ -139,28 +135,8 @@ func (r *Run) Switches() bool { return r.Kind == Switch || r.Kind == SwitchBack 
 // SameSubtype reports whether converted values have the same subtype as other values.
 func (r *Run) SameSubtype() bool { return slices.ContainsFunc(r.Pairs, kinds.Pair.SameSubtype) }
 
-// Parts returns the parts of which there are n, in decimal digits.
-func Parts(n string) (all []string) {
-	count, _ := strconv.Atoi(n)
-	for i := range count {
-		all = append(all, fmt.Sprintf("%d/%d", i+1, count))
-	}
-	return all
-}
-
-// PartsBut returns the parts of the division of r of which none of the runs is.
-func (r *Run) PartsBut(runs []*Run) []string {
-	_, of, _ := strings.Cut(r.Part, "/")
-	return slices.DeleteFunc(Parts(of), func(part string) bool {
-		return slices.ContainsFunc(runs, func(o *Run) bool { return o.Part == part })
-	})
-}
-
 func (r *Run) String() string {
 	what := fmt.Sprintf("a conversion of %s %s", r.Collection, kinds.Describe(r.Pairs))
-	if r.Part != "" {
-		what += ", part " + r.Part
-	}
 	switch r.Kind {
 	case Undo:
 		what = "the undo of " + what

@@ -102,7 +102,7 @@ type Left struct {
 func Abandoned(ctx context.Context, db *mongo.Database) (left []Left, err error) {
 	runs, err := find[*Run](ctx, collection(db), bson.D{{Key: "abandoned", Value: true}, {Key: "kind", Value: Convert}}, "started")
 	for i, r := range runs {
-		switch later := func(o *Run) bool { return o.Conversion == r.Conversion && o.Part == r.Part }; {
+		switch later := func(o *Run) bool { return o.Conversion == r.Conversion }; {
 		case slices.ContainsFunc(runs[i+1:], later), !r.SameSubtype(), r.Into != "", r.UndoSize == 0:
 		case r.Undone == nil && r.Outcome == Done, r.Undone != nil && r.Undone.Complete:
 		default:

@@ -106,9 +106,6 @@ func judge(runs []*Run, want *Run, takeOver bool, now time.Time) (verdict, error
 			await(r, r.unanswered(since))
 			continue
 		}
-		if apart(r, want) && (beside(r, want) || takeOver || r.expired(now)) {
-			continue
-		}
 		switch same := same(r, want); {
 		case slices.Contains(want.Knows, r.Conversion) && (r.locks(want) || takeOver || r.expired(now)):
 		case r.Switches() && (takeOver || r.expired(now)):
@@ -146,9 +143,6 @@ func same(r, want *Run) bool {
 // hurts reports whether a late write of r could match a value that want has written or restored. A
 // run that resumes r has the undo log of r and writes the same values.
 func hurts(r, want *Run) bool {
-	if apart(r, want) {
-		return false
-	}
 	if r.Switches() { // a run that continues it sends the same commands
 		return r.Kind != want.Kind || !same(r, want)
 	}
@@ -164,17 +158,6 @@ func hurts(r, want *Run) bool {
 	}
 	return !same(r, want) && (r.SameSubtype() || slices.ContainsFunc(r.Pairs, makes))
 }
-
-// apart reports whether the runs are about different parts of a collection, which have no document in common.
-func apart(r, want *Run) bool {
-	part1, of1, ok1 := strings.Cut(r.Part, "/")
-	part2, of2, ok2 := strings.Cut(want.Part, "/")
-	return ok1 && ok2 && of1 == of2 && part1 != part2
-}
-
-// beside reports whether runs about different parts may be in progress at the same time: both convert by the same
-// decisions, or both undo.
-func beside(r, want *Run) bool { return r.Kind == want.Kind && r.Division == want.Division }
 
 // conflict returns an error if earlier runs, as [history] returns them, may have left the values that want
 // converts in an order other than that of --from. Values of one subtype do not show whether they
@@ -204,7 +187,7 @@ func conflict(runs []*Run, want *Run) error {
 		return errUndone(mine.undo)
 	}
 	all = slices.DeleteFunc(all, func(p *past) bool {
-		return p == mine || !p.wrote || slices.Contains(want.Knows, p.last.Conversion) || apart(p.last, want)
+		return p == mine || !p.wrote || slices.Contains(want.Knows, p.last.Conversion)
 	})
 	for _, p := range want.Pairs {
 		if from, _ := p.Subtypes(); from != legacySubtype {
@@ -234,9 +217,9 @@ func twice(p kinds.Pair, want *Run, all []*past, resumes bool) error {
 			from, to := o.Subtypes()
 			return from == legacySubtype && to != legacySubtype && covers(o.Fields, p.Fields)
 		}
-		// A copy in which the collection was found is as its run says, of all parts.
-		done, part := r.Outcome == Done || r.Into != "", r.Part != "" && r.Into == ""
-		if slices.ContainsFunc(r.Pairs, takes) && u == nil && done && !r.Retry && r.Progress.Skipped == 0 && !part && r.Filter == "" {
+		// A copy in which the collection was found is as its run says.
+		done := r.Outcome == Done || r.Into != ""
+		if slices.ContainsFunc(r.Pairs, takes) && u == nil && done && !r.Retry && r.Progress.Skipped == 0 && r.Filter == "" {
 			return nil // it left no values of subtype 3 that a conversion had made
 		}
 		made := slices.DeleteFunc(slices.Clone(r.Pairs), func(o kinds.Pair) bool {
@@ -255,7 +238,7 @@ func twice(p kinds.Pair, want *Run, all []*past, resumes bool) error {
 			return refuseFor(r, ErrTwice, "was not finished, and only its files show which values are converted", "; continue it with APPLY, or undo it with UNDO")
 		case want.Retry: // it converts only what is as it was listed
 			continue
-		case r.Retry, r.Progress.Skipped > 0, part, r.Filter != "", len(made) > 1, !leaves(made[0]):
+		case r.Retry, r.Progress.Skipped > 0, r.Filter != "", len(made) > 1, !leaves(made[0]):
 			if r.Into != "" {
 				return refuseFor(r, ErrTwice, "has made the copy "+r.Into+", whose values this conversion would convert again", "; if a cutover has put it in place, undo that first with UNDO")
 			}

@@ -32,8 +32,6 @@ func nothing(r *Run)                  { r.UndoSize = 0 }
 func retry(r *Run)                    { r.Retry = true }
 func undo(r *Run)                     { r.Kind = Undo }
 func fields(f ...string) func(*Run)   { return func(r *Run) { r.Pairs[0].Fields = f } }
-func part(p string) func(*Run)        { return func(r *Run) { r.Part = p } }
-func division(d string) func(*Run)    { return func(r *Run) { r.Division = d } }
 func over(e ...int64) func(*Run)      { return func(r *Run) { r.TakesOver = e } }
 func order(from, to string) func(*Run) {
 	return func(r *Run) { r.Pairs[0].From, r.Pairs[0].To = from, to }
@@ -74,19 +72,6 @@ func TestJudge(t *testing.T) {
 		"subtype tells, lease over":          {runs: []*Run{run(1, "a", toStandard)}, want: run(0, "b", toStandard), after: lease + 1, over: 1},
 		"subtype tells, take over":           {runs: []*Run{run(1, "a", toStandard)}, want: run(0, "b", toStandard), takeOver: true, over: 1},
 		"back, take over":                    {runs: []*Run{run(1, "a", toStandard)}, want: run(0, "b", order("standard", "javaLegacy")), takeOver: true, over: 1, wait: time.Minute},
-		"another part":                       {runs: []*Run{run(1, "a", part("1/2"))}, want: run(0, "b", part("2/2"))},
-		"the same part":                      {runs: []*Run{run(1, "a", part("1/2"))}, want: run(0, "b", part("1/2")), refused: true},
-		"another split":                      {runs: []*Run{run(1, "a", part("1/2"))}, want: run(0, "b", part("2/3")), refused: true},
-		"a part beside the whole":            {runs: []*Run{run(1, "a")}, want: run(0, "b", part("2/3")), refused: true},
-		"another part, another field":        {runs: []*Run{run(1, "a", part("1/2"))}, want: run(0, "b", part("2/2"), fields("x"))},
-		"another part by other decisions":    {runs: []*Run{run(1, "a", part("1/2"))}, want: run(0, "b", part("2/2"), division("2-other")), refused: true},
-		"another part, killed":               {runs: []*Run{run(1, "a", part("1/2"))}, want: run(0, "b", part("2/2"), division("2-other")), after: lease + 1},
-		"undo beside another part":           {runs: []*Run{run(1, "a", part("1/2"))}, want: run(0, "b", part("2/2"), undo), refused: true},
-		"undo beside another part, killed":   {runs: []*Run{run(1, "a", part("1/2"))}, want: run(0, "b", part("2/2"), undo), after: lease + 1},
-		"undo of two parts":                  {runs: []*Run{run(1, "a", part("1/2"), undo)}, want: run(0, "b", part("2/2"), undo)},
-		"undo of a part, and the whole":      {runs: []*Run{run(1, "a", part("1/2"), undo)}, want: run(0, "b", undo), refused: true},
-		"a cutover beside a part":            {runs: []*Run{run(1, "a", part("1/2"), toStandard)}, want: run(0, "b", func(r *Run) { r.Kind = Switch }), refused: true},
-		"a lost batch of another part":       {runs: []*Run{run(1, "a", part("1/2"), ended(Stopped), lost(10*time.Second))}, want: run(0, "b", part("2/2"), undo)},
 		"after one that was taken over": {runs: []*Run{run(1, "a"), run(2, "a", over(1), ended(Done))}, want: run(0, "a", undo),
 			after: 20 * time.Second, wait: 40 * time.Second},
 		"after one that was taken over, later":     {runs: []*Run{run(1, "a"), run(2, "a", over(1), ended(Done))}, want: run(0, "a", undo), after: time.Hour},
@@ -151,10 +136,6 @@ func TestConflict(t *testing.T) {
 		"undone, the same again":         {[]*Run{run(1, "a", ended(Done)), run(2, "a", undo, ended(Done))}, run(0, "a"), ErrUndone},
 		"undone in part":                 {[]*Run{run(1, "a", ended(Done)), run(2, "a", undo, ended(Stopped))}, run(0, "b"), ErrTwice},
 		"undo again":                     {[]*Run{run(1, "a", ended(Done)), run(2, "a", undo, ended(Stopped))}, run(0, "a", undo), nil},
-		"the other part":                 {[]*Run{run(1, "a", ended(Done), part("1/2"))}, run(0, "b", part("2/2")), nil},
-		"the other part, another field":  {[]*Run{run(1, "a", ended(Done), part("1/2"))}, run(0, "b", part("2/2"), fields("x")), nil},
-		"a part of another division":     {[]*Run{run(1, "a", ended(Done), part("1/2"))}, run(0, "b", part("2/3")), ErrTwice},
-		"the same part":                  {[]*Run{run(1, "a", ended(Done), part("1/2"))}, run(0, "b", part("1/2")), ErrTwice},
 		"to standard, from what it was":  {[]*Run{run(1, "a", ended(Done))}, run(0, "b", toStandard), ErrTwice},
 		"to standard, from what it is":   {[]*Run{run(1, "a", ended(Done))}, run(0, "b", order("csharpLegacy", ""), toStandard), nil},
 		"made of subtype 4":              {[]*Run{run(1, "a", ended(Done), order("standard", "csharpLegacy"))}, run(0, "b"), ErrTwice},
@@ -170,7 +151,6 @@ func TestConflict(t *testing.T) {
 		"within a copy":           {[]*Run{run(1, "a", ended(Done), copied)}, run(0, "b"), ErrTwice},
 		"within a copy, to go on": {[]*Run{run(1, "a", ended(Done), copied)}, run(0, "b", reverse), nil},
 		"a copy that follows":     {[]*Run{run(1, "a", ended(Stopped), copied)}, run(0, "b", reverse), nil},
-		"a copy of parts":         {[]*Run{run(1, "a", ended(Done), copied, part("1/2")), run(2, "b", ended(Done), copied, part("2/2"))}, run(0, "c", reverse), nil},
 		"a copy, some skipped":    {[]*Run{run(1, "a", ended(Done), copied, skipped)}, run(0, "b", reverse), ErrTwice},
 		"a copy to standard":      {[]*Run{run(1, "a", ended(Done)), run(2, "b", ended(Done), copied, order("csharpLegacy", "standard"))}, run(0, "c"), nil},
 		"a copy of another field": {[]*Run{run(1, "a", ended(Done), fields("x")), run(2, "b", ended(Done), copied, toStandard, fields("y"))}, run(0, "c", fields("x")), ErrTwice},

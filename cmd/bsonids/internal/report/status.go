@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/patience"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/terminal"
@@ -19,7 +18,6 @@ type Status struct {
 	PerSecond   float64           `json:"documentsPerSecond"` // of all runs in progress
 	SecondsLeft int64             `json:"secondsLeft"`        // of all that has begun or not, at this rate; 0 if it is not known
 	Steps       []StepStatusOf    `json:"conversions"`
-	Divisions   []DivisionStatus  `json:"divisions,omitempty"`
 	Cutovers    []CutoverStatus   `json:"cutovers"`
 	Guards      []GuardStatus     `json:"guards,omitempty"`
 	Migrations  []MigrationStatus `json:"migrations,omitempty"`
@@ -33,7 +31,10 @@ type Status struct {
 type StepStatusOf struct {
 	Step
 	Conversion string `json:"conversion,omitempty"` // its name in the record
-	Counts
+	Documents  int64  `json:"documents"`            // about how many there are to read; 0 if it is not known
+	Read       int64  `json:"documentsRead"`
+	Changed    int64  `json:"documentsChanged"`
+	Skipped    int64  `json:"documentsSkipped"`
 	// PerSecond is the number of documents that the last run has read per second, and SecondsLeft
 	// how long it still reads at this rate. Both are 0 if they are not known.
 	PerSecond   float64    `json:"documentsPerSecond,omitempty"`
@@ -45,29 +46,6 @@ type StepStatusOf struct {
 	Verified    *bool      `json:"verified,omitempty"` // whether the last proof held; absent if there was none
 	// Stream is set while a copy follows its source.
 	Stream *record.Stream `json:"stream,omitempty"`
-}
-
-// Counts are numbers of documents.
-type Counts struct {
-	Documents int64 `json:"documents"` // about how many there are to read; 0 if it is not known
-	Read      int64 `json:"documentsRead"`
-	Changed   int64 `json:"documentsChanged"`
-	Skipped   int64 `json:"documentsSkipped"`
-}
-
-// Add adds those of another part.
-func (c *Counts) Add(o Counts) {
-	c.Documents, c.Read, c.Changed, c.Skipped = c.Documents+o.Documents, c.Read+o.Read, c.Changed+o.Changed, c.Skipped+o.Skipped
-}
-
-// DivisionStatus is how far the conversion of a collection by parts has come: the sum of its parts.
-type DivisionStatus struct {
-	kinds.Task          // without the part
-	Parts      int      `json:"parts"`
-	Done       int      `json:"partsDone"`
-	Proven     int      `json:"partsProven"`
-	Missing    []string `json:"partsMissing"` // those that have not begun, and have no plan that was applied
-	Counts              // of all parts
 }
 
 // MigrationStatus is a migration that has written to the record.
@@ -149,9 +127,6 @@ func (s Status) steps(w io.Writer) {
 	done := 0
 	for _, c := range s.Steps {
 		name, status := terminal.Cell(c.Collection), string(c.Status)
-		if c.Part != "" {
-			name += ", part " + c.Part
-		}
 		if c.Status == DoneStep {
 			done++
 		}
@@ -169,13 +144,6 @@ func (s Status) steps(w io.Writer) {
 			known(time.Duration(c.SecondsLeft)*time.Second, "%v")})
 	}
 	t.Render()
-	for _, d := range s.Divisions {
-		fmt.Fprintf(w, "\n%s, %s: %d of %d parts done, %d proven; %d of %d documents read, %d changed, %d skipped\n", terminal.Cell(d.Collection),
-			taskText(d.Task), d.Done, d.Parts, d.Proven, d.Read, d.Documents, d.Changed, d.Skipped)
-		if len(d.Missing) > 0 {
-			fmt.Fprintf(w, "Not begun: part %s\n", strings.Join(d.Missing, ", "))
-		}
-	}
 	for _, c := range s.Steps {
 		if c.Reason != "" && c.Status == Stopped {
 			fmt.Fprintf(w, "\n%s stopped: %s (%s)\n", terminal.Cell(c.Collection), terminal.Cell(c.Reason), terminal.Cell(c.By))

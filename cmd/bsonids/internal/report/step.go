@@ -36,7 +36,7 @@ type Step struct {
 	Status StepStatus `json:"status"`
 }
 
-// taskText returns what is converted in all parts, without the collection.
+// taskText returns what is converted, without the collection.
 func taskText(t kinds.Task) string {
 	text := strings.TrimPrefix(kinds.Describe(t.Pairs), "from ")
 	if t.Into != "" {
@@ -51,9 +51,6 @@ func taskText(t kinds.Task) string {
 // text returns what is converted, without the collection.
 func (s Step) text() string {
 	text := taskText(s.Task)
-	if s.Part != "" {
-		text += ", part " + s.Part
-	}
 	fields := terminal.Cell(strings.Join(s.fields(), ", "))
 	switch {
 	case s.Listed:

@@ -1,8 +1,6 @@
 package status
 
 import (
-	"fmt"
-	"strings"
 	"time"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
@@ -62,49 +60,4 @@ func add(s *report.StepStatusOf, r *record.Run, now time.Time) {
 			s.SecondsLeft = int64(float64(max(0, s.Documents-s.Read)) / s.PerSecond)
 		}
 	}
-}
-
-// divisions adds up the conversions that are of parts. Those that were undone are left out.
-func divisions(steps []report.StepStatusOf) (all []report.DivisionStatus) {
-	var order []string
-	divided := make(map[string][]report.StepStatusOf) // by the conversion and the number of parts
-	for _, s := range steps {
-		_, of, ok := strings.Cut(s.Part, "/")
-		if !ok || s.Status == report.WasUndone {
-			continue
-		}
-		whole := s.Task
-		whole.Part = ""
-		key := fmt.Sprint(whole, of)
-		if divided[key] == nil {
-			order = append(order, key)
-		}
-		divided[key] = append(divided[key], s)
-	}
-	for _, key := range order {
-		steps := divided[key]
-		_, of, _ := strings.Cut(steps[0].Part, "/")
-		d := report.DivisionStatus{Task: steps[0].Task, Missing: []string{}}
-		d.Part = ""
-		for _, part := range record.Parts(of) {
-			begun, done, proven := false, true, true
-			for _, s := range steps {
-				if s.Part == part {
-					begun, done, proven = true, done && s.Status == report.DoneStep, proven && s.Verified != nil && *s.Verified
-					d.Add(s.Counts)
-				}
-			}
-			d.Parts++
-			if !begun {
-				d.Missing = append(d.Missing, part)
-			} else if done {
-				d.Done++
-				if proven {
-					d.Proven++
-				}
-			}
-		}
-		all = append(all, d)
-	}
-	return all
 }

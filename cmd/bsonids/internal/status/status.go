@@ -29,7 +29,7 @@ func Of(state *plan.State) []report.StepStatusOf {
 	}
 	for _, st := range state.Steps() {
 		a := migration.StepOf(state, st)
-		out = append(out, report.StepStatusOf{Step: a.Step, Conversion: state.Of(st).Conversion, Counts: report.Counts{Changed: a.Documents, Skipped: a.Skipped}})
+		out = append(out, report.StepStatusOf{Step: a.Step, Conversion: state.Of(st).Conversion, Changed: a.Documents, Skipped: a.Skipped})
 	}
 	return out
 }
@@ -93,9 +93,6 @@ func Record(ctx context.Context, s *migration.Session, database string, steps []
 	}
 	if err := dropped(ctx, db, r.Steps); err != nil {
 		return r, err
-	}
-	if steps == nil {
-		r.Divisions = divisions(r.Steps)
 	}
 	sum(&r)
 	return r, nil

@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
@@ -65,9 +63,6 @@ func Plan(ctx context.Context, s *migration.Session, o Options, state *plan.Stat
 	if !o.Write {
 		return steps, nil
 	}
-	if err := otherParts(ctx, s, state); err != nil {
-		return steps, err
-	}
 	if all {
 		return steps, state.MarkRestored()
 	}
@@ -92,33 +87,6 @@ func (l listed) foreign(st plan.Step, of convert.Undone) int64 {
 	}
 	l[pass{st.Entry(), st.Of}] += of.Standing + l[at]
 	return 0
-}
-
-// otherParts warns of the other parts of the collections that have converted values. Each is undone with its own
-// directory.
-func otherParts(ctx context.Context, s *migration.Session, state *plan.State) error {
-	_, of, ok := strings.Cut(state.Plan.Part, "/")
-	if !ok {
-		return nil
-	}
-	runs, err := patience.Ask(ctx, s.Patience, func() ([]*record.Run, error) { return record.Runs(ctx, s.Client.Database(state.Plan.Database)) })
-	if err != nil {
-		return err
-	}
-	left := make(map[string][]string)
-	for _, st := range state.Steps() {
-		for _, part := range record.Parts(of) {
-			if part != st.Part && st.Into == "" && !slices.Contains(left[st.Collection], part) && slices.ContainsFunc(runs, func(r *record.Run) bool {
-				return r.Stands() && r.Collection == st.Collection && r.Part == part && r.Into == ""
-			}) {
-				left[st.Collection] = append(left[st.Collection], part)
-			}
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(left)) {
-		s.Warn("%q: only part %s is restored; part %s is converted, and is restored by bsonids undo with its own directory", name, state.Plan.Part, strings.Join(left[name], ", "))
-	}
-	return nil
 }
 
 // guardsDown removes the guards of the plan, which would refuse the values that the undo restores.

@@ -23,7 +23,7 @@ import (
 // A failure ends the undo with an error that names the collection. What was restored until then is told, and the same command goes on.
 func TestPlanFails(t *testing.T) {
 	for _, failing := range []string{"a", "b", record.Name} {
-		m := apply(t, "")
+		m := apply(t)
 		m.s.Before = func(name string, command bson.Raw) (f memory.Fault) {
 			if of, _ := command.Lookup(name).StringValueOK(); of == failing && (name == "update" || name == "insert") {
 				f.Code = 13
@@ -80,7 +80,7 @@ func TestPlanWithoutFiles(t *testing.T) {
 		},
 	} {
 		for _, of := range []string{"a", "b", "ab"} {
-			m := apply(t, "")
+			m := apply(t)
 			state, err := plan.ReadState(m.dir)
 			if err != nil {
 				t.Fatal(err)
@@ -114,7 +114,7 @@ func TestPlanWithoutFiles(t *testing.T) {
 func TestPlanAnyCommandFails(t *testing.T) {
 	refused := 0
 	for at := 1; ; at++ {
-		m := apply(t, "1/3")
+		m := apply(t)
 		m.limit = time.Second // a run whose end is not recorded is waited for
 		var sent atomic.Int64
 		var last atomic.Value
@@ -150,7 +150,7 @@ func TestPlanAnyCommandFails(t *testing.T) {
 
 // A log that has less than the record says is damaged.
 func TestPlanOfLongerLog(t *testing.T) {
-	m := apply(t, "")
+	m := apply(t)
 	ended := time.Now().Add(-time.Hour)
 	m.insert(record.Run{ID: "b/1", Kind: record.Convert, Task: kinds.Task{Collection: "b", Pairs: []kinds.Pair{{From: "javaLegacy", To: "standard"}}}, Epoch: 1, Conversion: "first", Started: ended, Updated: ended, Ended: &ended,
 		Outcome: record.Done, UndoID: m.ids["b"], UndoSize: 1 << 20})
@@ -162,7 +162,7 @@ func TestPlanOfLongerLog(t *testing.T) {
 
 // If the collections cannot be put back, nothing is changed.
 func TestPlanNotPutBack(t *testing.T) {
-	m := apply(t, "")
+	m := apply(t)
 	other := errors.New("not put back")
 	m.putBack = func() error { return other }
 	if steps, restored, err := m.undo(); !errors.Is(err, other) || restored || len(steps) > 0 || len(m.plans()) > 0 {
@@ -176,7 +176,7 @@ func TestPlanNotPutBack(t *testing.T) {
 // the ledger does not say it before.
 func TestPlanLedgerFails(t *testing.T) {
 	for fails := 1; ; fails++ {
-		m := apply(t, "")
+		m := apply(t)
 		writes := 0
 		m.s.Before = func(name string, _ bson.Raw) (f memory.Fault) {
 			if slices.Contains([]string{"insert", "update", "findAndModify"}, name) {
@@ -259,7 +259,7 @@ func TestPlanInOrder(t *testing.T) {
 
 // A collection that was dropped is an error of its step. What is restored before it stays restored.
 func TestPlanOfDropped(t *testing.T) {
-	m := apply(t, "")
+	m := apply(t)
 	m.s.Drop(m.collection("a"))
 	var of *migration.CollectionError
 	if steps, restored, err := m.undo(); !errors.As(err, &of) || of.Collection != "a" || !isUsage(err) || restored || len(steps) != 3 {

@@ -15,7 +15,7 @@ import (
 // The file rate in the directory limits an undo that writes, and no other.
 func TestPlanSteered(t *testing.T) {
 	for _, write := range []bool{false, true} {
-		m := apply(t, "")
+		m := apply(t)
 		m.o.Write = write
 		if err := os.WriteFile(filepath.Join(m.dir, "rate"), []byte("fast"), 0o600); err != nil {
 			t.Fatal(err)

@@ -42,9 +42,9 @@ type migrated struct {
 	state         *plan.State // which is undone
 }
 
-func apply(t *testing.T, part string) *migrated {
+func apply(t *testing.T) *migrated {
 	t.Helper()
-	return applied(t, &plan.Plan{Database: "d", To: "standard", Part: part}, "", 5)
+	return applied(t, &plan.Plan{Database: "d", To: "standard"}, "", 5)
 }
 
 // applied carries p out with the collections, except for one. Each has n documents.
@@ -56,7 +56,7 @@ func applied(t *testing.T, p *plan.Plan, idle string, n int) *migrated {
 		if name == "c" {
 			c.Into = "c_new"
 		}
-		if name == "a" && p.Part == "" {
+		if name == "a" {
 			c.Guard = guard.Strict
 		}
 		p.Collections = append(p.Collections, c)
@@ -154,7 +154,7 @@ func names(steps []report.UndoneStep) (all []string) {
 // An undo restores the collections in the opposite order of the work, and leaves the copy. A dry one changes nothing anywhere. One that
 // is carried out again finds that nothing is left to do.
 func TestPlan(t *testing.T) {
-	m := apply(t, "")
+	m := apply(t)
 	for _, write := range []bool{false, true, true} {
 		m.o.Write = write
 		steps, restored, err := m.undo()
@@ -184,7 +184,7 @@ func TestPlan(t *testing.T) {
 
 // What other programs have changed is left, and the undo is not complete, until that is accepted.
 func TestPlanLeft(t *testing.T) {
-	m := apply(t, "")
+	m := apply(t)
 	if _, err := m.collection("b").UpdateOne(t.Context(), bson.D{{Key: "_id", Value: int32(3)}}, bson.D{{Key: "$set", Value: bson.D{{Key: "v", Value: "other"}}}}); err != nil {
 		t.Fatal(err)
 	}
@@ -198,40 +198,9 @@ func TestPlanLeft(t *testing.T) {
 	}
 }
 
-// The undo of a part warns of the other parts that have converted values in place.
-func TestPlanOfPart(t *testing.T) {
-	m := apply(t, "1/3")
-	ended := time.Now().Add(-time.Hour)
-	epochs := make(map[string]int64)
-	run := func(of string, change func(*record.Run)) {
-		epochs[of]++
-		id := fmt.Sprintf("%s/%d", of, epochs[of])
-		r := record.Run{ID: id, Kind: record.Convert, Task: kinds.Task{Collection: of, Pairs: []kinds.Pair{{From: "javaLegacy", To: "standard"}}, Part: "2/3"}, Epoch: epochs[of], Conversion: id, Started: ended, Updated: ended, Ended: &ended,
-			Outcome: record.Done, Progress: record.Progress{Changed: 1}}
-		change(&r)
-		m.insert(r)
-	}
-	run("b", func(*record.Run) {})
-	run("b", func(*record.Run) {}) // it is named once
-	run("b", func(r *record.Run) { r.Part = "1/3" })
-	run("a", func(r *record.Run) { r.Progress.Changed = 0 })
-	run("a", func(r *record.Run) { r.Undone = &record.Undone{Complete: true} })
-	run("a", func(r *record.Run) { r.Into = "a_new" })
-	run("a", func(r *record.Run) { r.Kind = record.Undo })
-	run("a", func(r *record.Run) { r.Part, r.Progress.Changed, r.UndoSize = "3/3", 0, 1 })
-	run("c", func(*record.Run) {})
-	if _, restored, err := m.undo(); err != nil || !restored {
-		t.Fatal(err)
-	}
-	if want := []string{`"a": only part 1/3 is restored; part 3/3 is converted, and is restored by bsonids undo with its own directory`,
-		`"b": only part 1/3 is restored; part 2/3 is converted, and is restored by bsonids undo with its own directory`}; !slices.Equal(m.warnings, want) {
-		t.Errorf("%q", m.warnings)
-	}
-}
-
 // A user who may not read the record learns from the files what would be restored.
 func TestPlanWithoutRecord(t *testing.T) {
-	m := apply(t, "")
+	m := apply(t)
 	m.o.Write = false
 	m.s.Before = func(name string, command bson.Raw) (f memory.Fault) {
 		if of, _ := command.Lookup(name).StringValueOK(); of == record.Name {
@@ -248,7 +217,7 @@ func TestPlanWithoutRecord(t *testing.T) {
 // New values that a log does not have may be of another conversion, of which the undo warns unless it is of the plan, too.
 func TestPlanBesideOthers(t *testing.T) {
 	for _, own := range []bool{true, false} {
-		m := apply(t, "")
+		m := apply(t)
 		ended := time.Now().Add(-time.Hour)
 		for i, id := range []string{m.ids["b"], "other"} {
 			if own && i == 1 {
@@ -273,7 +242,7 @@ func TestPlanNotBegun(t *testing.T) {
 		t.Errorf("%+v, %v", steps, err)
 	}
 
-	m = apply(t, "")
+	m = apply(t)
 	state, err := plan.ReadState(m.dir)
 	if err != nil {
 		t.Fatal(err)
@@ -295,7 +264,7 @@ func TestPlanNotBegun(t *testing.T) {
 
 // The guard of a collection is removed before its values are restored, and by no dry undo. If that fails, nothing is restored.
 func TestPlanOfGuard(t *testing.T) {
-	m := apply(t, "")
+	m := apply(t)
 	m.insert(record.Guard{Saved: record.Saved{ID: "a/guard", Kind: "guard", State: record.Set, Updated: time.Now()}, Collection: "a", Before: record.Settings{Level: guard.Strict, Action: "error"}})
 	m.s.Before = func(name string, command bson.Raw) (f memory.Fault) {
 		if name == "collMod" || name == "update" && strings.Contains(command.String(), "a/guard") {

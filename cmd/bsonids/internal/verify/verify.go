@@ -103,7 +103,7 @@ func step(ctx context.Context, s *migration.Session, state *plan.State, st plan.
 	var v convert.Verified
 	if log == nil {
 		out.Basis = report.RestsOnSource
-		v, err = convert.VerifyInto(ctx, db.Collection(old), db.Collection(fresh), what.Conversion, what.Part, s.Patience, bar.Add)
+		v, err = convert.VerifyInto(ctx, db.Collection(old), db.Collection(fresh), what.Conversion, s.Patience, bar.Add)
 	} else {
 		out.Basis = report.RestsOnUndoLog
 		var others []string // the logs of conversions of values that this one has listed, or that are beside it
@@ -124,7 +124,7 @@ func step(ctx context.Context, s *migration.Session, state *plan.State, st plan.
 		return out, err
 	case log != nil && v.Gone > 0 && expected.Replaced(spec):
 		return out, migration.ReplacedError(namespace)
-	case what.Query != nil && what.Part.Whole() && v.Read == 0 && v.Proven == 0:
+	case what.Query != nil && v.Read == 0 && v.Proven == 0:
 		return out, failure.Usagef("%s: no document matches the filter", namespace)
 	}
 	if exchanged == record.Releasing || exchanged == record.Released {
