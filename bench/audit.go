@@ -2,9 +2,7 @@ package bench
 
 import (
 	"context"
-	"encoding/binary"
-	"io"
-	"net"
+	"fmt"
 	"sync"
 	"testing"
 
@@ -13,6 +11,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/event"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
+	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
 
 	"github.com/bsonids/bsonids/uuidaudit"
 	"github.com/bsonids/bsonids/uuidrep"
@@ -53,76 +52,20 @@ var memoryServer = sync.OnceValues(func() (string, error) { return newMemoryServ
 // newMemoryServer starts a server that answers the commands of the cases from memory, on loopback, and finds batch. It
 // returns its connection string.
 func newMemoryServer(batch bson.A) (string, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	replies := map[string]bson.D{
-		"insert": {{Key: "n", Value: auditedDocuments}, {Key: "ok", Value: 1}},
-		"find": {{Key: "cursor", Value: bson.D{{Key: "id", Value: int64(0)}, {Key: "ns", Value: "db.c"}, {Key: "firstBatch", Value: batch}}},
-			{Key: "ok", Value: 1}},
-	}
-	hello := bson.D{{Key: "isWritablePrimary", Value: true}, {Key: "maxBsonObjectSize", Value: 16 << 20},
-		{Key: "maxMessageSizeBytes", Value: 48_000_000}, {Key: "maxWriteBatchSize", Value: 100_000}, {Key: "minWireVersion", Value: 0},
-		{Key: "maxWireVersion", Value: 21}, {Key: "ok", Value: 1}}
-	encoded := map[string][]byte{}
-	for name, reply := range replies {
-		if encoded[name], err = bson.Marshal(reply); err != nil {
-			return "", err
+	inserted := encoded(bson.D{{Key: "n", Value: auditedDocuments}, {Key: "ok", Value: 1}})
+	found := encoded(bson.D{
+		{Key: "cursor", Value: bson.D{{Key: "id", Value: int64(0)}, {Key: "ns", Value: "db.c"}, {Key: "firstBatch", Value: batch}}},
+		{Key: "ok", Value: 1},
+	})
+	return listen(func(name bson.RawElement, _ bson.Raw, _ []bsoncore.Document) (bson.Raw, error) {
+		switch name.Key() {
+		case "insert":
+			return inserted, nil
+		case "find":
+			return found, nil
 		}
-	}
-	other, err := bson.Marshal(hello)
-	if err != nil {
-		return "", err
-	}
-	go func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				defer conn.Close()
-				for answer(conn, encoded, other) == nil {
-				}
-			}()
-		}
-	}()
-	return "mongodb://" + listener.Addr().String() + "/?directConnection=true&serverMonitoringMode=poll", nil
-}
-
-// answer answers one message: OP_MSG, or the OP_QUERY of a first hello.
-func answer(conn net.Conn, replies map[string][]byte, other []byte) error {
-	var header [16]byte
-	if _, err := io.ReadFull(conn, header[:]); err != nil {
-		return err
-	}
-	body := make([]byte, binary.LittleEndian.Uint32(header[:])-16)
-	if _, err := io.ReadFull(conn, body); err != nil {
-		return err
-	}
-	const opReply, opQuery, opMsg = 1, 2004, 2013
-	reply, code := other, uint32(opReply)
-	prefix := make([]byte, 20) // flags, cursor, start, one document
-	prefix[16] = 1
-	if binary.LittleEndian.Uint32(header[12:]) == opMsg {
-		code, prefix = opMsg, make([]byte, 5)
-		for section := body[4:]; len(section) > 5; { // flags, then the sections
-			size := int(binary.LittleEndian.Uint32(section[1:]))
-			if section[0] == 0 {
-				if e, err := bson.Raw(section[1 : 1+size]).IndexErr(0); err == nil && replies[e.Key()] != nil {
-					reply = replies[e.Key()]
-				}
-			}
-			section = section[1+size:]
-		}
-	}
-	out := make([]byte, 16, 16+len(prefix)+len(reply))
-	binary.LittleEndian.PutUint32(out, uint32(cap(out)))
-	copy(out[8:], header[4:8]) // responseTo
-	binary.LittleEndian.PutUint32(out[12:], code)
-	_, err := conn.Write(append(append(out, prefix...), reply...))
-	return err
+		return nil, fmt.Errorf("bench: the command %s", name.Key())
+	})
 }
 
 // auditCases returns the cases that insert and find 100 orders on a server that answers from

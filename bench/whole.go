@@ -17,20 +17,20 @@ import (
 	"github.com/bsonids/bsonids/uuidrep"
 )
 
-// purchase is a document of 12 fields, three of which are documents.
-type purchase struct {
-	ID       uuid.UUID       `bson:"_id"`
-	Customer uuid.UUID       `bson:"customer"`
-	Number   string          `bson:"number"`
-	Status   string          `bson:"status"`
-	Created  time.Time       `bson:"created"`
-	Updated  *time.Time      `bson:"updated,omitempty"`
-	Paid     bool            `bson:"paid"`
-	Total    float64         `bson:"total"`
-	Version  int64           `bson:"version"`
-	Address  purchaseAddress `bson:"address"`
-	Lines    []purchaseLine  `bson:"lines"`
-	Tags     []string        `bson:"tags"`
+// purchaseOf is a document of 12 fields, three of which are documents. Its identifiers have type T.
+type purchaseOf[T any] struct {
+	ID       T                   `bson:"_id"`
+	Customer T                   `bson:"customer"`
+	Number   string              `bson:"number"`
+	Status   string              `bson:"status"`
+	Created  time.Time           `bson:"created"`
+	Updated  *time.Time          `bson:"updated,omitempty"`
+	Paid     bool                `bson:"paid"`
+	Total    float64             `bson:"total"`
+	Version  int64               `bson:"version"`
+	Address  purchaseAddress     `bson:"address"`
+	Lines    []purchaseLineOf[T] `bson:"lines"`
+	Tags     []string            `bson:"tags"`
 }
 
 type purchaseAddress struct {
@@ -39,19 +39,26 @@ type purchaseAddress struct {
 	Country string `bson:"country"`
 }
 
-type purchaseLine struct {
-	Article  uuid.UUID `bson:"article"`
-	Quantity int32     `bson:"quantity"`
-	Price    float64   `bson:"price"`
+type purchaseLineOf[T any] struct {
+	Article  T       `bson:"article"`
+	Quantity int32   `bson:"quantity"`
+	Price    float64 `bson:"price"`
 }
 
-func newPurchase() purchase {
+type (
+	purchase     = purchaseOf[uuid.UUID]
+	purchaseLine = purchaseLineOf[uuid.UUID]
+)
+
+func newPurchase() purchase { return newPurchaseOf(uuid.New) }
+
+func newPurchaseOf[T any](id func() T) purchaseOf[T] {
 	updated := time.UnixMilli(1790000100000).UTC()
-	return purchase{
-		ID: uuid.New(), Customer: uuid.New(), Number: "2026-000123", Status: "shipped",
+	return purchaseOf[T]{
+		ID: id(), Customer: id(), Number: "2026-000123", Status: "shipped",
 		Created: time.UnixMilli(1790000000000).UTC(), Updated: &updated, Paid: true, Total: 1234.5, Version: 7,
 		Address: purchaseAddress{"Main Street 1", "Springfield", "US"},
-		Lines:   []purchaseLine{{uuid.New(), 2, 19.99}, {uuid.New(), 1, 99.5}},
+		Lines:   []purchaseLineOf[T]{{id(), 2, 19.99}, {id(), 1, 99.5}},
 		Tags:    []string{"express", "gift"},
 	}
 }

@@ -52,10 +52,10 @@ func main() {
 			procs := max(c.Procs, 1)
 			old := runtime.GOMAXPROCS(procs)
 			runtime.GC()
-			before := cpuTime()
+			before := bench.CPUTime()
 			r := testing.Benchmark(c.Run)
 			if *cpu && r.N > 0 {
-				r.T = cpuTime() - before
+				r.T = bench.CPUTime() - before
 			}
 			runtime.GOMAXPROCS(old)
 			if r.N == 0 {

@@ -1,12 +1,12 @@
-package main
+package bench
 
 import (
 	"syscall"
 	"time"
 )
 
-// cpuTime returns the processor time that the process has used.
-func cpuTime() time.Duration {
+// CPUTime returns the processor time that the process has used.
+func CPUTime() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
 		return 0
