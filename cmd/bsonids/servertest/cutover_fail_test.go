@@ -245,25 +245,3 @@ func TestCutoverLostAnswers(t *testing.T) {
 		t.Errorf("%s", r.stdout)
 	}
 }
-
-// A copy that followed its source until it had caught up is finished. While it follows, there is no
-// cutover.
-func TestCutoverAfterFollow(t *testing.T) {
-	c := startCut(t, 0)
-	c.s.(*mongotest.Server).Require(t, mongotest.ChangeStreams)
-	c.names = []string{"a"}
-	for i := range 8 {
-		c.put("a", cutDoc(i, i))
-	}
-	dir := prepared(t, c.s.(*mongotest.Server), "standard", copiedInto("a", "a_new"))
-	b := inBackground(t, c.s, follow(dir)...)
-	b.until(following)
-	c.run(failure.ExitUsage, "cutover", "--write").says(t, "a_new of a is not finished")
-	b.interrupt().want(t, failure.ExitOK)
-	insert(t, c.db.Collection("a"), []any{cutDoc(9, 9)})
-	want := converted(t, c.docs("a"))
-	c.cutover(c.s, failure.ExitOK, "--write").is(t, "switched")
-	equal(t, c.docs("a"), want)
-	// A follower that is started again does not write to the fenced collections.
-	command(t, c.s, follow(dir, "--until-caught-up")...).want(t, failure.ExitUsage)
-}

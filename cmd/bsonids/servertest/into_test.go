@@ -13,7 +13,6 @@ import (
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
-	"github.com/bsonids/bsonids/integration/mongotest"
 	"github.com/bsonids/bsonids/uuidrep"
 )
 
@@ -209,24 +208,6 @@ func TestCopySkipped(t *testing.T) {
 	c := setting(t, append(cutDocs(20), strange(100), strange(101)), intoNew("c"))
 	c.run(failure.ExitIncomplete, "apply --write")
 	skippedIn(t, c.db, 2)
-}
-
-// A copy that follows its source gets a value that it leaves as it is. The record and the exit code
-// have it in all later runs too, and cutover refuses the copy.
-func TestFollowSkipped(t *testing.T) {
-	s, db := started(t, mongotest.ChangeStreams, mongotest.CollMod)
-	insert(t, db.Collection("c"), cutDocs(20))
-	dir := followPlan(t, s)
-	command(t, s, follow(dir, "--until-caught-up")...).want(t, failure.ExitOK)
-	skippedIn(t, db, 0)
-	insert(t, db.Collection("c"), []any{strange(100)})
-	cutover := []string{"cutover", "--db", s.Database(), "c"}
-	for range 2 {
-		command(t, s, follow(dir, "--until-caught-up")...).want(t, failure.ExitIncomplete)
-		skippedIn(t, db, 1)
-		command(t, s, cutover...).want(t, failure.ExitUsage).says(t, "left values in 1 documents")
-	}
-	command(t, s, append(cutover, "--with-skipped", "c")...).want(t, failure.ExitOK)
 }
 
 // While a conversion copies into a collection, no other one converts this collection or copies into

@@ -268,10 +268,6 @@ func TestKillStates(t *testing.T) {
 		"apply with filters": {uuidrep.CSharpLegacy, apply, func(c *scene) {
 			filtered(t, c.s, c.file("plan.yaml"), []string{`{"_id": {"$lt": 40}}`, `{"_id": {"$gte": 20}}`}, make([]string, 6))
 		}},
-		"apply that follows": {uuidrep.Standard, apply + " --follow --until-caught-up", func(c *scene) {
-			c.s.Require(c, mongotest.ChangeStreams)
-			changePlan(c, c.dir, intoNew("c"))
-		}},
 		"apply within a subtype":  {uuidrep.CSharpLegacy, apply, nil},
 		"undo within a subtype":   {uuidrep.CSharpLegacy, undo, func(c *scene) { c.ok(apply) }},
 		"apply into a collection": {uuidrep.Standard, apply, func(c *scene) { changePlan(c, c.dir, intoNew("c")) }},

@@ -106,17 +106,6 @@ func TestExpiredRepair(t *testing.T) {
 		command(t, limited(t, c.s, true, most, "a_before_cutover"), c.line("undo", "--write")...).want(t, failure.ExitOK)
 		count(t, c.db.Collection("a"))
 	})
-	t.Run("follow", func(t *testing.T) {
-		s, db := started(t, mongotest.ChangeStreams)
-		app := newApplication(t, db, "c", 40)
-		args := follow(followPlan(t, s), "--until-caught-up")
-		command(t, s, args...).want(t, failure.ExitOK)
-		for range 60 {
-			app.write()
-		}
-		command(t, limited(t, s, true, most, "new"), args...).want(t, failure.ExitOK)
-		equal(t, all(t, db.Collection("new")), app.want())
-	})
 }
 
 // conversations are commands that read or write data, or say what there is.

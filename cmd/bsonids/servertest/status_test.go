@@ -26,10 +26,6 @@ type status struct {
 		Documents, DocumentsRead, DocumentsChanged, DocumentsSkipped, SecondsLeft int64
 		DocumentsPerSecond                                                        float64
 		Verified                                                                  *bool
-		Stream                                                                    *struct {
-			LagSeconds, DocumentsPending int64
-			CaughtUp                     bool
-		}
 	}
 	Cutovers []struct {
 		State           string

@@ -88,13 +88,6 @@ func TestUndoStates(t *testing.T) {
 			command(t, lostAfter(t, m.s, 1, writesTo("b")), "apply", m.dir, "--write", "--batch", "5", "--workers", "1", "--batch-timeout", "1s").want(t, failure.ExitUnreachable)
 		}}, "", false, false},
 		{"in place and copied", []func(*testing.T, *migrating){apply}, "", false, false},
-		{"following", []func(*testing.T, *migrating){func(t *testing.T, m *migrating) {
-			m.s.(*mongotest.Server).Require(t, mongotest.ChangeStreams)
-			b := inBackground(t, m.s, "apply", m.dir, "--follow", "--write")
-			b.until(following)
-			command(t, m.s, "undo", m.dir, "--write").want(t, failure.ExitUsage).says(t, "in use by another process")
-			b.interrupt().want(t, failure.ExitOK)
-		}}, "", false, false},
 		{"fenced", []func(*testing.T, *migrating){apply, killed("cutover", false)}, record.Switching, false, false},
 		{"exchanged in part", []func(*testing.T, *migrating){apply, killed("cutover", true)}, record.Switching, true, false},
 		{"exchanged", []func(*testing.T, *migrating){apply, cutover}, record.Switched, true, false},

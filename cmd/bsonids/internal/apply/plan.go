@@ -3,10 +3,8 @@
 package apply
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"slices"
 	"sync"
 
 	"go.mongodb.org/mongo-driver/v2/mongo"
@@ -28,8 +26,6 @@ type PlanOptions struct {
 	Write          bool
 	Workers, Batch int // of a collection
 	AtOnce         int // collections
-	// Follow makes the copies follow their collections until the context ends, or UntilCaughtUp.
-	Follow, UntilCaughtUp bool
 }
 
 // Planned is a plan that may be applied.
@@ -97,12 +93,6 @@ func (p *Planned) open() (err error) {
 	if len(p.works) == 0 {
 		return failure.Usagef("every field is left: there is nothing to convert")
 	}
-	if p.Follow {
-		slices.SortStableFunc(p.works, func(a, b work) int { return cmp.Compare(a.copies(), b.copies()) }) // these never end
-		if p.works[len(p.works)-1].copies() == 0 {
-			return failure.Usagef("--follow: no collection of the plan has into: only a copy follows its collection")
-		}
-	}
 	return nil
 }
 
@@ -115,13 +105,7 @@ func (p *Planned) step(s plan.Step) (*step, error) {
 		}
 	}
 	var err error
-	if st.what, err = migration.Describe(p.plan.Database, s.Task); err != nil {
-		return nil, err
-	}
-	switch merges := s.Into != "" && st.what.Conversion.MergesIDs(); {
-	case merges && p.Follow:
-		err = failure.Usagef("--follow cannot be used if text in _id is converted: a copy does not show which spelling its source has")
-	}
+	st.what, err = migration.Describe(p.plan.Database, s.Task)
 	return st, err
 }
 
@@ -143,21 +127,13 @@ func (p *Planned) Apply(ctx context.Context, s *migration.Session) (r Result, er
 	if p.Write {
 		s.Pace = patience.Steered(plan.SteeringOf(p.Dir), s.Warn)
 	}
-	atOnce := min(p.AtOnce, len(p.works))
-	if p.Follow {
-		_, copies := p.phases()
-		atOnce = max(atOnce, len(copies))
-	}
-	p.Batch, p.Workers = s.Gentle(ctx, atOnce, p.Batch, p.Workers)
+	p.Batch, p.Workers = s.Gentle(ctx, min(p.AtOnce, len(p.works)), p.Batch, p.Workers)
 	r.Applied = report.Applied{Database: p.plan.Database, Written: p.Write, Changes: p.edited.Changes}
 	s.About(p.plan.Database)
 	for _, c := range p.edited.Changes {
 		s.Warn("the plan was edited: %s", c)
 	}
 	if err := s.Fits(ctx, p.plan.Database, p.state); err != nil {
-		return r, err
-	}
-	if err := p.mayFollow(ctx); err != nil {
 		return r, err
 	}
 	sv, err := p.judge(ctx)
@@ -213,22 +189,12 @@ func (p *Planned) convert(ctx context.Context, guards []*protect.Guard, r *Resul
 			return err
 		}
 	}
-	first, copies := p.phases()
-	bar := p.Progress(documents(first), "converting", p.plan.Database)
-	p.each(ctx, first, func(ctx context.Context, st *step, _ func()) { st.run(ctx, bar.Add) })
+	bar := p.Progress(p.documents(), "converting", p.plan.Database)
+	p.each(ctx, func(ctx context.Context, st *step) { st.run(ctx, bar.Add) })
 	bar.Done()
-	failed := r.add(first)
+	failed := r.add(p.works)
 	if failed == nil {
 		failed = r.raise(ctx, guards)
-	}
-	if len(copies) > 0 {
-		ctx, stop := context.WithCancel(ctx)
-		defer stop()
-		if failed != nil {
-			stop()
-		}
-		p.follow(ctx, copies)
-		failed = cmp.Or(failed, r.add(copies))
 	}
 	r.Finished = failed == nil
 	return failed
@@ -293,33 +259,30 @@ func (p *Planned) count(ctx context.Context) error {
 }
 
 // documents returns about how many documents are to read.
-func documents(works []work) (n int64) {
-	for _, w := range works {
-		for _, st := range w.steps {
-			n += st.documents
-		}
+func (p *Planned) documents() (n int64) {
+	for _, st := range p.steps() {
+		n += st.documents
 	}
 	return n
 }
 
 // each carries out the steps of several collections at once, in the order of the work. The steps of
 // one collection are carried out one after the other. After an error, no step is begun, and those in
-// progress are stopped. A step may let another collection begin before its own end, by free.
-func (p *Planned) each(ctx context.Context, works []work, carryOut func(ctx context.Context, st *step, free func())) {
+// progress are stopped.
+func (p *Planned) each(ctx context.Context, carryOut func(ctx context.Context, st *step)) {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	slots := make(chan struct{}, p.AtOnce)
 	var running sync.WaitGroup
-	for _, w := range works {
+	for _, w := range p.works {
 		slots <- struct{}{}
-		free := sync.OnceFunc(func() { <-slots })
 		running.Go(func() {
-			defer free()
+			defer func() { <-slots }()
 			for _, st := range w.steps {
 				if st.err = ctx.Err(); st.err != nil {
 					continue
 				}
-				if carryOut(ctx, st, free); st.err != nil {
+				if carryOut(ctx, st); st.err != nil {
 					stop(errStopped)
 				}
 			}

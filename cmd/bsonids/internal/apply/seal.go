@@ -212,12 +212,6 @@ func (p *Planned) seal(sv *survey.Survey) error {
 		of := &convert.State{Decisions: d}
 		if was, _ := st.earlier(); st.Again {
 			of.CopyUUID = was.CopyUUID
-			if was.Stream != nil {
-				// This tells of what was deleted since; all documents are compared again.
-				stream := *was.Stream
-				stream.Compared = false
-				of.Stream = &stream
-			}
 		}
 		decided[st.Name()] = of
 	}

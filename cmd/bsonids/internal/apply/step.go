@@ -40,10 +40,7 @@ type step struct {
 	coll  *mongo.Collection
 	spec  *mongo.CollectionSpecification
 	state *convert.State // in the ledger
-	// follow makes a copy follow its source until the context ends. It is nil if the copy does not. Its Record
-	// and Beat are set when the conversion begins.
-	follow *convert.Follow
-	begun  bool
+	begun bool
 
 	result          report.AppliedStep
 	values, changed int64 // in this run
@@ -76,7 +73,7 @@ func (st *step) convert(ctx context.Context, advance func(documents int)) (err e
 	opts := convert.Options{Selection: st.what.Selection, Workers: st.of.Workers, Batch: st.of.Batch, State: st.state,
 		Pace: st.Pace, Patience: st.Patience, Latency: new(patience.Latency), UUID: st.spec.UUID, Progress: advance}
 	opts.Conversion = slices.Clone(opts.Conversion)
-	if st.state.Done && st.follow == nil {
+	if st.state.Done {
 		return st.tell(ctx, opts)
 	}
 	var run *migration.Claim
@@ -88,10 +85,7 @@ func (st *step) convert(ctx context.Context, advance func(documents int)) (err e
 	}
 	defer func() {
 		failed := err
-		switch {
-		case err == nil && st.follow != nil:
-			failed = errFollowed
-		case err != nil && ctx.Err() != nil:
+		if err != nil && ctx.Err() != nil {
 			failed = context.Cause(ctx)
 		}
 		err = errors.Join(err, run.End(failed))
@@ -126,15 +120,6 @@ func (st *step) convert(ctx context.Context, advance func(documents int)) (err e
 			return err
 		}
 	}
-	if st.follow != nil {
-		f := *st.follow
-		f.Record, f.Beat = record.Name, run.Beat
-		f.Report = func(s convert.Followed) {
-			run.Follow(s)
-			st.follow.Report(s)
-		}
-		opts.Follow = &f
-	}
 	return st.pass(ctx, opts)
 }
 
@@ -146,12 +131,9 @@ func (st *step) pass(ctx context.Context, opts convert.Options) (err error) {
 	} else {
 		res, err = convert.Into(ctx, st.coll, st.of.db.Collection(st.Into), opts)
 	}
-	if opts.Follow != nil && res.Stream != nil && res.Stream.CaughtUp && errors.Is(err, context.Canceled) {
-		err = nil // this is how a copy that follows its source ends
-	}
 	a, all := &st.result, res.All()
 	st.begun, st.values, st.changed = true, res.Values, res.Changed
-	a.Status, a.Values, a.Documents, a.Skipped, a.SkippedFor, a.Stream = report.DoneStep, all.Values, all.Changed, all.Skipped, res.SkippedFor, res.Stream
+	a.Status, a.Values, a.Documents, a.Skipped, a.SkippedFor = report.DoneStep, all.Values, all.Changed, all.Skipped, res.SkippedFor
 	if err == nil && st.Into != "" && !res.Verified {
 		a.Status, a.Findings = report.Unverified, append(res.Conflicts, res.Proof.Skips...)
 	}
@@ -162,11 +144,6 @@ func (st *step) pass(ctx context.Context, opts convert.Options) (err error) {
 // later.
 func (st *step) find(ctx context.Context) (err error) {
 	st.coll = st.of.db.Collection(st.Collection)
-	if st.follow != nil {
-		if st.coll, err = st.source(ctx); err != nil {
-			return err
-		}
-	}
 	if st.spec, err = server.FindCollection(ctx, st.coll); err != nil {
 		return err
 	}

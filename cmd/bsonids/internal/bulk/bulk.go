@@ -34,7 +34,6 @@ type Refusal struct {
 	Reason    string // a description
 	Duplicate bool   // another document has the same value of a unique index
 	Moved     bool   // a path no longer leads to a value: the document has changed
-	Invalid   bool   // the validator of the collection rejects the document
 }
 
 // Update sends updates, which the server may carry out in any order. matched is the number of
@@ -140,8 +139,7 @@ func triage(err error) ([]Refusal, error) {
 		if failure.Concerns(we.Code) {
 			return nil, err
 		}
-		refused[i] = Refusal{Index: we.Index, Reason: reason(we.WriteError), Duplicate: mongo.IsDuplicateKeyError(we), Moved: failure.Means(we, failure.Moved),
-			Invalid: failure.Means(we, failure.Invalid)}
+		refused[i] = Refusal{Index: we.Index, Reason: reason(we.WriteError), Duplicate: mongo.IsDuplicateKeyError(we), Moved: failure.Means(we, failure.Moved)}
 	}
 	return refused, nil
 }

@@ -55,11 +55,8 @@ first value is converted, with which the server refuses old values. At the end, 
 raises it to strict if two passes over all documents find none; if not, the exit code
 is 3. bsonids undo and bsonids release --guards restore the validator that it had.
 
-A collection with into in the plan is copied. With --follow, all copies then follow their
-collections by change streams of the server: every change is applied to the copy, until
-apply is interrupted. Collections without into are converted before. The same command
-continues. The exit code is 0 if all copies had caught up, and 130 otherwise.
---until-caught-up ends apply when all have caught up.
+A collection with into in the plan is copied. bsonids cutover brings the copy up to date,
+and puts it in the place of its collection.
 
 With the plan of a dump, apply reads the dump, and writes nothing without --out. With
 it, apply writes the converted dump, which has the form of the dump, and --write is not
@@ -77,15 +74,12 @@ pause, they write nothing. A file named rate has the largest number of documents
 write per second, of all collections together; 0, or no file, is no limit.`,
 		Example: `  bsonids apply shop.d
   bsonids apply shop.d --write
-  bsonids apply shop.d --follow --write
   bsonids apply dump.d --out dump-standard/`,
 		Args: cobra.ExactArgs(1),
 	}
 	o.changeFlags(cmd, &o.work.Batch, &o.work.Write)
 	o.work.Workers, o.work.AtOnce = 1, 4
 	f := cmd.Flags()
-	f.BoolVar(&o.work.Follow, "follow", false, "apply to the copies what changes in their collections, until apply is interrupted")
-	f.BoolVar(&o.work.UntilCaughtUp, "until-caught-up", false, "with --follow: end when all copies have caught up with their collections")
 	f.StringVar(&o.out, "out", "", "with the plan of a dump: converted dump to write, or - for standard output")
 	f.Var(number(&o.work.Workers, 1, 256), "workers", "number of batches of a collection to write at the same time")
 	f.Var(number(&o.work.AtOnce, 1, 256), "collections-at-once", "number of collections to convert at the same time")
@@ -94,9 +88,6 @@ write per second, of all collections together; 0, or no file, is no limit.`,
 
 func (o *applyVerb) complete() (err error) {
 	w := &o.work
-	if w.UntilCaughtUp && !w.Follow {
-		return failure.Usagef("--until-caught-up requires --follow")
-	}
 	w.Dir = o.args[0]
 	if o.plan, err = plan.ReadFile(w.Dir); err != nil {
 		return failure.Usagef("%v", err)

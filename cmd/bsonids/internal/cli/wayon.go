@@ -33,7 +33,7 @@ func curable(err error) bool {
 	case errors.As(err, &file):
 		var io *fs.PathError
 		return errors.As(err, &io)
-	case errors.As(err, &refused), errors.As(err, &document), errors.As(err, &lost), errors.Is(err, convert.ErrSourceDropped):
+	case errors.As(err, &refused), errors.As(err, &document), errors.As(err, &lost):
 		return false
 	}
 	return !errors.As(err, &e) || e.Kind != failure.Usage

@@ -137,11 +137,10 @@ func waitingIn[B any](batches <-chan B, group []B, most int) []B {
 type run struct {
 	Options
 	tracker *tracker
-	// there has the collections of the run. It is nil if the copy follows its source.
-	there *presence
-	mu    sync.Mutex
-	res   Result
-	saved time.Time
+	there   *presence // the collections of the run
+	mu      sync.Mutex
+	res     Result
+	saved   time.Time
 	// before has the counts of earlier runs for the documents up to the position from which this one
 	// continues.
 	before Totals
@@ -157,11 +156,8 @@ func newRun(coll *mongo.Collection, o Options) *run {
 	if o.Batch == 0 {
 		o.Batch = batchSize
 	}
-	r := &run{Options: o, tracker: newTracker(), res: Result{SkippedFor: rule.Tally{}}}
-	if o.Follow == nil {
-		r.there = &presence{patience: o.Patience, now: time.Now}
-		r.there.add(coll, o.UUID)
-	}
+	r := &run{Options: o, tracker: newTracker(), there: &presence{patience: o.Patience, now: time.Now}, res: Result{SkippedFor: rule.Tally{}}}
+	r.there.add(coll, o.UUID)
 	return r
 }
 

@@ -58,10 +58,6 @@ type Options struct {
 	Report func(Totals) // called after each batch
 	// Bound is called with the UUID of a copy, if the server gives one, before documents are written to it. It may be nil.
 	Bound func(ctx context.Context, uuid *bson.Binary) error
-
-	// Follow makes a copy follow its source. It is nil if the conversion ends when the copy is
-	// complete.
-	Follow *Follow
 }
 
 // Result describes what a conversion did.
@@ -78,7 +74,6 @@ type Result struct {
 	Verified  bool
 	Proof     Verified
 	Conflicts []Skip
-	Stream    *Followed // nil if no copy followed its source
 }
 
 // All returns the counts of all runs.

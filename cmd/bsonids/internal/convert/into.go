@@ -23,25 +23,14 @@ type copier struct {
 	// source. Others that have no source are left.
 	own *hashset.Set
 	met Verified // what the current comparison has met
-	// session orders reads of the source after the events that they are about. It is nil unless the
-	// copy follows its source.
-	session *mongo.Session
 }
 
 // Into writes converted copies of all documents of source into target, with the options and the
 // indexes of source. It then compares the two collections until they agree, and only then sets
 // Result.Verified. The source is not changed. No other program may write to the target until Into
-// returns. With Options.Follow, Into then applies to the target what changes in the source, until
-// ctx ends.
+// returns.
 func Into(ctx context.Context, source, target *mongo.Collection, o Options) (Result, error) {
 	c := newCopier(source, target, o)
-	if c.Follow != nil {
-		end, err := c.setUpFollowing(ctx)
-		if err != nil {
-			return c.res, err
-		}
-		defer end()
-	}
 	var indexes []bson.Raw
 	var create bson.D
 	err := c.Patience.Do(ctx, func() (err error) {
@@ -64,14 +53,6 @@ func Into(ctx context.Context, source, target *mongo.Collection, o Options) (Res
 		c.res.Earlier = c.before
 	}
 	c.report()
-	var f *follower
-	if c.Follow != nil {
-		// The stream is opened before the first document is read.
-		f = c.follower()
-		if err := f.begin(ctx); err != nil {
-			return c.res, err
-		}
-	}
 	if !state.Created {
 		if err := c.Patience.Do(ctx, func() error { return c.mayCreate(ctx) }); err != nil {
 			return c.res, err
@@ -83,29 +64,17 @@ func Into(ctx context.Context, source, target *mongo.Collection, o Options) (Res
 			return c.res, err
 		}
 	}
-	if f != nil && state.Copied {
-		if err := c.Patience.Do(ctx, func() error { return c.bindCopy(ctx) }); err != nil {
-			return c.res, err
-		}
-	}
 	if err := c.Patience.Do(ctx, func() error { return c.create(ctx, create) }); err != nil {
 		return c.res, err
 	}
-	if f == nil {
-		if err := c.there.bind(ctx, target); err != nil {
-			return c.res, err
-		}
+	if err := c.there.bind(ctx, target); err != nil {
+		return c.res, err
 	}
 	if err := c.Patience.Do(ctx, func() error { return c.bound(ctx) }); err != nil {
 		return c.res, err
 	}
 	if !state.Copied {
-		err := c.copy(ctx)
-		if c.Follow == nil {
-			err = c.there.after(ctx, err)
-		} else if err == nil {
-			err = c.Patience.Do(ctx, func() error { return c.still(ctx) })
-		}
+		err := c.there.after(ctx, c.copy(ctx))
 		state.Copied = err == nil && c.SkipList.Err() == nil
 		if err = errors.Join(err, c.save()); err != nil {
 			return c.res, err
@@ -122,10 +91,6 @@ func Into(ctx context.Context, source, target *mongo.Collection, o Options) (Res
 		err = c.Patience.Do(ctx, index)
 	}
 	if err != nil {
-		return c.res, err
-	}
-	if f != nil {
-		err := c.keepUp(ctx, f)
 		return c.res, err
 	}
 	if err := c.settle(ctx); err != nil {
@@ -166,13 +131,13 @@ func (c *copier) bound(ctx context.Context) error {
 func newCopier(source, target *mongo.Collection, o Options) *copier {
 	c := &copier{run: newRun(source, o)}
 	o = c.Options
-	c.m = &mirror.Mirror{Conversion: o.Conversion, Old: source, New: target, Write: true, Batch: o.Pace.Batch(o.Batch), Busy: o.Follow != nil, Despite: o.Follow != nil,
+	c.m = &mirror.Mirror{Conversion: o.Conversion, Old: source, New: target, Write: true, Batch: o.Pace.Batch(o.Batch),
 		Keeps: func(doc bson.Raw) bool { return !c.own.Has(doc) },
 		// An interrupt does not end a batch.
 		Begin: func(ctx context.Context) (context.Context, context.CancelFunc, error) {
 			return o.mayBegin(context.WithoutCancel(ctx))
 		},
-		Limit: o.BatchTimeout, Halves: o.Halves, Still: c.still, Leaves: c.leaves, Wrote: c.wrote, Met: c.meet}
+		Limit: o.BatchTimeout, Halves: o.Halves, Still: c.there.check, Leaves: c.leaves, Wrote: c.wrote, Met: c.meet}
 	return c
 }
 

@@ -25,7 +25,7 @@ func (c *copier) settle(ctx context.Context) error {
 			return err
 		}
 		if r.Changed() == 0 {
-			if err := c.still(ctx); err != nil {
+			if err := c.there.check(ctx); err != nil {
 				return err
 			}
 			c.res.Verified = c.res.Proof.Holds(false)
@@ -71,6 +71,13 @@ func (v Verified) with(r mirror.Result) Verified {
 	v.add(r.Found)
 	v.add(r.Stuck)
 	return v
+}
+
+// add adds findings.
+func (v *Verified) add(found []mirror.Finding) {
+	for _, f := range found {
+		v.find(f.ID, "%s", f.Reason)
+	}
 }
 
 // VerifyInto verifies that target has the converted documents of source, byte for byte, and no document that is in no

@@ -53,10 +53,6 @@ type State struct {
 	// collection of the name of the copy must have no documents.
 	CopyUUID string `json:"copyUUID,omitempty"`
 
-	// Stream is the position in the change stream of the source. It is nil if the copy does not
-	// follow its source.
-	Stream *StreamPosition `json:"stream,omitempty"`
-
 	Done bool `json:"done"`
 	// Changed, Values and Skipped have the counts of the documents up to Position. What a run that was
 	// killed changed after that is found by the undo log.
@@ -91,12 +87,9 @@ func (s *State) Begun() bool { return s.UndoSize > 0 || s.Created }
 // HasFiles reports whether a run may have made an undo log, or listed values.
 func (s *State) HasFiles() bool { return s.UndoID != "" || s.Created }
 
-// Complete reports whether all documents are converted. A copy that follows its source is never done.
-func (s *State) Complete() bool { return s.Done || s.Stream != nil && s.Stream.Compared }
-
 // CopyGone makes a copy that was dropped be made again.
 func (s *State) CopyGone() {
-	s.Done, s.Copied, s.Position, s.Stream, s.Changed, s.Values, s.Skipped = false, false, nil, nil, 0, 0, 0
+	s.Done, s.Copied, s.Position, s.Changed, s.Values, s.Skipped = false, false, nil, 0, 0, 0
 }
 
 // StateOf returns the state that facts of a ledger are. The error describes what is wrong.
@@ -112,11 +105,6 @@ func StateOf(facts ledger.Facts) (*State, error) {
 		return nil, fmt.Errorf("%w: the position is not a BSON value", ledger.ErrFormat)
 	case s.UndoOffset < 0 || s.UndoSize < 0 || s.Listed.Size < 0 || s.Changed < 0 || s.Skipped < 0:
 		return nil, fmt.Errorf("%w: a negative number", ledger.ErrFormat)
-	}
-	if s.Stream != nil {
-		if err := s.Stream.validate(); err != nil {
-			return nil, fmt.Errorf("%w: %w", ledger.ErrFormat, err)
-		}
 	}
 	return s, nil
 }

@@ -102,7 +102,7 @@ func (e *Exchange) copyOf(ctx context.Context, name string, specs map[string]*mo
 	if len(runs) > 1 {
 		return nil, failure.Usagef("%s.%s has several copies: %s and %s; give the directory of the migration of one", e.db.Name(), name, into, runs[1].Into)
 	}
-	if r.Outcome != record.Done && (r.Progress.Stream == nil || !r.Progress.Stream.CaughtUp) {
+	if r.Outcome != record.Done {
 		why := "stopped: " + r.Reason
 		if r.Ended == nil {
 			why = "has not recorded its end"

@@ -144,7 +144,6 @@ type Task struct {
 	total             int64
 	start             time.Time
 	documents         atomic.Int64
-	lag               atomic.Pointer[int64] // seconds; nil if there is none
 }
 
 // Begin writes that a task begins. doing says what it does, such as "scanning". total is the number
@@ -164,9 +163,6 @@ func (l *Log) Begin(total int64, doing, collection string) *Task {
 // Add adds n documents.
 func (t *Task) Add(n int) { t.documents.Add(int64(n)) }
 
-// Lag sets how many seconds a copy is behind its source.
-func (t *Task) Lag(seconds int64) { t.lag.Store(&seconds) }
-
 // Done writes that the task ended. It may be called more than once.
 func (t *Task) Done() {
 	l := t.log
@@ -182,9 +178,6 @@ func (t *Task) attrs(now time.Time) []slog.Attr {
 	attrs := []slog.Attr{slog.Int64("documents", t.documents.Load())}
 	if t.total >= 0 {
 		attrs = append(attrs, slog.Int64("total", t.total))
-	}
-	if lag := t.lag.Load(); lag != nil {
-		attrs = append(attrs, slog.Int64("lagSeconds", *lag))
 	}
 	return append(attrs, elapsed(now.Sub(t.start)))
 }

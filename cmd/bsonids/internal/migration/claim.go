@@ -50,13 +50,6 @@ func (c *Claim) Report(t convert.Totals) {
 	})
 }
 
-// Follow records how a copy follows its source.
-func (c *Claim) Follow(f convert.Followed) {
-	c.Progress(func(p *record.Progress) {
-		p.Stream = &f.Stream
-	})
-}
-
 // Restored records how many documents the undo has restored, and how many values it has not.
 func (c *Claim) Restored(documents, unrestored int64) {
 	c.Progress(func(p *record.Progress) { p.Changed, p.Skipped = documents, unrestored })

@@ -92,7 +92,7 @@ func runOf(state *plan.State, st plan.Step, of *convert.State) record.Run {
 	r := record.Run{Kind: record.Convert, Task: st.Task, Conversion: of.Conversion,
 		Retry: st.Listed, Migration: state.Migration(), Directory: Absolute(state.Dir()), UndoLog: Absolute(state.Files(st).UndoLog), UndoID: of.UndoID, UndoSize: of.UndoSize, Outcome: record.Stopped,
 		Decisions: of.Decisions, Progress: record.Progress{Changed: of.Changed, Values: of.Values, Skipped: of.Skipped}}
-	if of.Complete() && of.Undone == "" { // otherwise some values are restored, and some are not
+	if of.Done && of.Undone == "" { // otherwise some values are restored, and some are not
 		r.Outcome = record.Done
 	}
 	if of.Began != nil {

@@ -30,9 +30,8 @@ type Mirror struct {
 	// Busy is set if other programs write to the collections. The documents of both are read then: that
 	// the other one has as many proves nothing.
 	Busy bool
-	// Bypass is set if the validator does not apply to what is written, and Despite if it does not
-	// apply to what it rejects. Not every user may bypass it.
-	Bypass, Despite bool
+	// Bypass is set if the validator does not apply to what is written. Not every user may bypass it.
+	Bypass bool
 	// Keeps reports whether a document that has no counterpart stays, because another program may have
 	// written it. If it is nil, none stays.
 	Keeps func(doc bson.Raw) bool

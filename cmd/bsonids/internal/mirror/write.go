@@ -127,41 +127,34 @@ func (m *Mirror) replace(ctx context.Context, differ []wanted, r *Result) (block
 func (m *Mirror) store(ctx context.Context, all []wanted) (doubt []wanted, refused map[string]bulk.Refusal, err error) {
 	_, other := m.roles()
 	refused = make(map[string]bulk.Refusal)
-	var store func(all []wanted, bypass bool) error
-	store = func(all []wanted, bypass bool) error {
-		return send(ctx, m, all, wanted.id, func(ctx context.Context, all []wanted) error {
-			var invalid []wanted
-			plain, exact := apart(all)
-			for i, some := range [][]wanted{plain, exact} {
-				matched, no, err := write(ctx, other, some, i == 1, bypass)
-				if err != nil {
-					return err
+	err = send(ctx, m, all, wanted.id, func(ctx context.Context, all []wanted) error {
+		plain, exact := apart(all)
+		for i, some := range [][]wanted{plain, exact} {
+			matched, no, err := write(ctx, other, some, i == 1, m.Bypass)
+			if err != nil {
+				return err
+			}
+			unsure := i == 1 || int(matched) != len(some)-len(no) // one of them changed meanwhile
+			for _, f := range no {
+				w := some[f.Index]
+				some[f.Index].doc = nil
+				doubt, refused[documents.Key(w.id())] = append(doubt, w), f
+			}
+			for _, w := range some {
+				switch {
+				case w.doc == nil:
+					continue
+				case unsure:
+					doubt = append(doubt, w)
 				}
-				unsure := i == 1 || int(matched) != len(some)-len(no) // one of them changed meanwhile
-				for _, f := range no {
-					w := some[f.Index]
-					if some[f.Index].doc = nil; f.Invalid && m.Despite && !bypass {
-						invalid = append(invalid, w)
-						continue
-					}
-					doubt, refused[documents.Key(w.id())] = append(doubt, w), f
-				}
-				for _, w := range some {
-					switch {
-					case w.doc == nil:
-						continue
-					case unsure:
-						doubt = append(doubt, w)
-					}
-					if m.Wrote != nil {
-						m.Wrote(w.doc)
-					}
+				if m.Wrote != nil {
+					m.Wrote(w.doc)
 				}
 			}
-			return store(invalid, true)
-		})
-	}
-	return doubt, refused, store(all, m.Bypass)
+		}
+		return nil
+	})
+	return doubt, refused, err
 }
 
 // write sends the inserts or the replacements of one batch. matched is the number of documents that were found

@@ -99,21 +99,6 @@ type Progress struct {
 	Changed   int64 `bson:"changed"` // documents
 	Values    int64 `bson:"values"`
 	Skipped   int64 `bson:"skipped"` // documents
-	// Stream is set if the run makes a copy that follows its source.
-	Stream *Stream `bson:"stream,omitempty"`
-}
-
-// Stream describes how a copy follows its source by a change stream.
-type Stream struct {
-	// LagSeconds is the time between the last event that was applied and the last known time of the
-	// deployment. The copy has every change that is older, except those of the pending documents. It is at
-	// most a few seconds if the source does not change.
-	LagSeconds int64 `bson:"lagSeconds" json:"lagSeconds"`
-	// CaughtUp is set when the copy had, at one time, every change of the source.
-	CaughtUp bool `bson:"caughtUp" json:"caughtUp"`
-	// Pending counts the documents whose copies are not up to date, for example because another copy
-	// has their value of a unique index.
-	Pending int `bson:"pending" json:"documentsPending"`
 }
 
 // Verified is the result of the last proof.

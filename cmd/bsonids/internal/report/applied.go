@@ -24,8 +24,6 @@ type AppliedStep struct {
 	Step
 	Changed
 	SkipList string `json:"skipList,omitempty"` // path of the file
-	// Stream is how the copy followed its collection. It is nil if it did not.
-	Stream *convert.Followed `json:"stream,omitempty"`
 	// Findings are documents of a copy that differ from their sources.
 	Findings []convert.Skip `json:"findings,omitempty"`
 	// SkippedFor counts, by reason, the values that this run left as they are.
@@ -89,7 +87,6 @@ func (a Applied) Text(w io.Writer) {
 	t.Render()
 	for _, s := range a.Steps {
 		s.findings(w, s.Findings)
-		s.followed(w)
 	}
 	if len(why) > 0 {
 		fmt.Fprintln(w)
@@ -110,10 +107,10 @@ func (a Applied) Text(w io.Writer) {
 
 // end writes how the work ended, and what to do next.
 func (a Applied) end(w io.Writer) {
-	copies, found, followed := 0, false, false
+	copies, found := 0, false
 	var differ []string
 	for _, s := range a.Steps {
-		found, followed = found || len(s.Findings) > 0, followed || s.Stream != nil
+		found = found || len(s.Findings) > 0
 		if s.Into != "" {
 			copies++
 		}
@@ -129,10 +126,6 @@ func (a Applied) end(w io.Writer) {
 		fmt.Fprintln(w, "\nTo write the converted dump, add --out.")
 	case !a.Written:
 		fmt.Fprintln(w, "\nTo change them, add --write.")
-	case followed && len(differ) > 0:
-		fmt.Fprintf(w, "\n%s differ from their collections: %s; see the findings. The copies do not follow any more. The same command continues.\n", of, names)
-	case followed:
-		fmt.Fprintln(w, "\nThe copies do not follow any more. The same command continues.")
 	case found:
 		fmt.Fprintf(w, "\nEvery conversion has come to its end, but %s are not verified: %s; see the findings. Their collections were not changed.\n", of, names)
 	case len(differ) > 0:
@@ -142,21 +135,5 @@ func (a Applied) end(w io.Writer) {
 		fmt.Fprintf(w, "\nDone. To verify the conversion, run %s INPUT OUTPUT.\n", terminal.Command("bsonids", "verify", a.Dir))
 	default:
 		fmt.Fprintf(w, "\nDone. To verify the conversions, run %s.\n", terminal.Command("bsonids", "verify", a.Dir))
-	}
-}
-
-// followed writes how a copy followed its collection.
-func (s AppliedStep) followed(w io.Writer) {
-	f := s.Stream
-	if f == nil {
-		return
-	}
-	into, of := terminal.Cell(s.Into), terminal.Cell(s.Collection)
-	fmt.Fprintf(w, "\n%s: %d events of the change stream, %d documents written, %d deleted\n", into, f.Events, f.Written, f.Deleted)
-	switch {
-	case !f.CaughtUp:
-		fmt.Fprintf(w, "%s had not caught up with %s.\n", into, of)
-	case s.Status == DoneStep:
-		fmt.Fprintf(w, "Verified: %s has every change of %s, except those of the last %d seconds.\n", into, of, f.LagSeconds)
 	}
 }

@@ -44,8 +44,6 @@ type StepStatusOf struct {
 	Updated     *time.Time `json:"updated,omitempty"`
 	Reason      string     `json:"reason,omitempty"`   // why the last run stopped
 	Verified    *bool      `json:"verified,omitempty"` // whether the last proof held; absent if there was none
-	// Stream is set while a copy follows its source.
-	Stream *record.Stream `json:"stream,omitempty"`
 }
 
 // MigrationStatus is a migration that has written to the record.
@@ -131,10 +129,6 @@ func (s Status) steps(w io.Writer) {
 			done++
 		}
 		switch {
-		case c.Stream != nil && c.Stream.Pending > 0:
-			status = fmt.Sprintf("following, %d s behind, %d documents pending", c.Stream.LagSeconds, c.Stream.Pending)
-		case c.Stream != nil:
-			status = fmt.Sprintf("following, %d s behind", c.Stream.LagSeconds)
 		case c.Status == DoneStep && c.Verified != nil && *c.Verified:
 			status = "done, proven"
 		case c.Status == DoneStep && c.Verified != nil:

@@ -12,7 +12,7 @@ import (
 func add(s *report.StepStatusOf, r *record.Run, now time.Time) {
 	s.By = r.By.String()
 	s.Started, s.Updated, s.Reason = &r.Started, &r.Updated, r.Reason
-	s.PerSecond, s.SecondsLeft, s.Stream = 0, 0, nil
+	s.PerSecond, s.SecondsLeft = 0, 0
 	alive := r.Alive(now)
 	if !alive && r.Ended == nil {
 		s.Reason = "the run was killed"
@@ -41,7 +41,7 @@ func add(s *report.StepStatusOf, r *record.Run, now time.Time) {
 	}
 	switch {
 	case alive:
-		s.Status, s.Stream = report.Running, r.Progress.Stream
+		s.Status = report.Running
 	case r.Outcome == record.Done:
 		s.Status, s.Read = report.DoneStep, s.Documents
 	default:

@@ -1,7 +1,6 @@
 package terminal
 
 import (
-	"fmt"
 	"io"
 	"time"
 
@@ -9,15 +8,12 @@ import (
 )
 
 // Bar is a progress bar. An error in drawing it does not stop the work.
-type Bar struct {
-	bar  *progressbar.ProgressBar
-	what string
-}
+type Bar struct{ bar *progressbar.ProgressBar }
 
 // NewBar starts a progress bar on w, a terminal. total is the number of documents, or -1 if it is
 // not known. what is the text next to the bar.
 func NewBar(w io.Writer, total int64, what string) Bar {
-	return Bar{what: Cell(what), bar: progressbar.NewOptions64(total,
+	return Bar{progressbar.NewOptions64(total,
 		progressbar.OptionSetWriter(w),
 		progressbar.OptionSetDescription(Cell(what)),
 		progressbar.OptionShowCount(),
@@ -30,12 +26,6 @@ func NewBar(w io.Writer, total int64, what string) Bar {
 
 // Add adds documents.
 func (b Bar) Add(documents int) { _ = b.bar.Add(documents) }
-
-// Lag shows how far a copy is behind its source.
-func (b Bar) Lag(seconds int64) {
-	b.bar.Describe(fmt.Sprintf("%s, %d s behind", b.what, seconds))
-	_ = b.bar.RenderBlank()
-}
 
 // Done clears the bar.
 func (b Bar) Done() { _ = b.bar.Finish() }

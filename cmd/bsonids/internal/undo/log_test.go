@@ -42,7 +42,6 @@ func (m *messages) Progress(total int64, _, _ string) progress.Progress {
 	return m
 }
 func (m *messages) Add(n int)                       { m.read += n }
-func (m *messages) Lag(int64)                       {}
 func (m *messages) Done()                           { m.ended++ }
 func (m *messages) About(namespace string)          { m.about = namespace }
 func (m *messages) Child(string) migration.Messages { return m }

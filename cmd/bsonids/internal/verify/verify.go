@@ -130,7 +130,7 @@ func step(ctx context.Context, s *migration.Session, state *plan.State, st plan.
 	if exchanged == record.Releasing || exchanged == record.Released {
 		v = since(v)
 	}
-	finished := of.Complete() || exchanged != "" // the cutover has brought the copy up to date
+	finished := of.Done || exchanged != "" // the cutover has brought the copy up to date
 	v.Finished = &finished
 	out.Result, out.Proven = v, v.Holds(allowChanged)
 	// A user who may read everything may lack the privilege to write the record. The proof holds
