@@ -22,16 +22,20 @@ import (
 // ObjectIDAsHexString. The caller's documents are not changed, unless [WriteBack] is set.
 //
 // UpdateOne, UpdateMany, FindOneAndUpdate and the updates of BulkWrite set the source's next id with
-// $setOnInsert, if their option Upsert is set, the filter does not name the _id, and the update does
-// not set it. The id is not used if a document matches. A filter names the _id if it has a
-// condition on it or on a part of it, within $and, $or, $nor, $expr, $jsonSchema and $where too; then
-// the source is not asked. A replacement gets no new id, since it would then fail for every document
-// that it matches: if Upsert is set, it must have an _id, or the filter must name it, or the ids of
-// the source must be ObjectIDs, which the server makes. An update that is a pipeline needs a filter
-// that names the _id. Otherwise the upsert is an error that wraps [ErrUpsert]. To know whether its
-// ids are ObjectIDs, the source is asked for one that is not used. A zero _id in the filter, the
-// update or the replacement of an upsert is an error that wraps [ErrZeroID], except that a zero _id of
-// a replacement is left out for an ObjectID of the server.
+// $setOnInsert, if their option Upsert is set, the filter does not give the _id, and the update does
+// not set it. The id is not used if a document matches. A filter gives the _id by equality with one
+// value, as a value, $eq, $in or $all, also within $and and a $or of one clause, and a part of it by
+// equality with a part (_id.shop); then the source is not asked. Other conditions on the _id, such as
+// $ne, $gt and $in of several, give none. Whether a $or of several equalities on the _id gives one, or
+// a filter that can never match, or one with a double negation, depends on the version of the server.
+//
+// A replacement gets no new id, since it would then fail for every document that it matches: if Upsert
+// is set, it must have an _id, or the filter must give it. An update that is a pipeline needs a filter
+// that gives the _id. If not, and if it depends on the server whether the filter gives one, the upsert
+// is an error that wraps [ErrUpsert], unless the ids of the source are ObjectIDs, which the server
+// makes. To know whether they are, the source is asked for one that is not used. A zero _id in the
+// filter, the update or the replacement of an upsert is an error that wraps [ErrZeroID], except that a
+// zero _id of a replacement is left out for an ObjectID of the server.
 //
 // ClientWrites does the same for the bulk write of a client. All other methods are the driver's, so
 // the source makes no _id for what $out and $merge write, and for the files of GridFS.

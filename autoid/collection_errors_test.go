@@ -619,33 +619,6 @@ func TestUpdatesWithoutAnID(t *testing.T) {
 	}
 }
 
-// TestScriptsThatNameTheID tests the words of a $where: letters, digits, _ and $ belong to a word.
-func TestScriptsThatNameTheID(t *testing.T) {
-	for _, c := range "azAZ09_$" {
-		for _, script := range []string{"this." + string(c) + "_id == 1", "this._id" + string(c) + " == 1"} {
-			if whereNamesID(stringValue(t, script)) {
-				t.Errorf("%s names the _id", script)
-			}
-		}
-	}
-	for _, c := range "`{@[/:.;' \t\n(é" {
-		for _, script := range []string{"this" + string(c) + "_id == 1", "this._id" + string(c)} {
-			if !whereNamesID(stringValue(t, script)) || !whereNamesID(stringValue(t, bson.JavaScript(script))) || !whereNamesID(stringValue(t, bson.CodeWithScope{Code: bson.JavaScript(script), Scope: bson.D{}})) {
-				t.Errorf("%s does not name the _id", script)
-			}
-		}
-	}
-}
-
-func stringValue(t *testing.T, v any) bson.RawValue {
-	t.Helper()
-	kind, data, err := bson.MarshalValue(v)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return bson.RawValue{Type: kind, Value: data}
-}
-
 // TestElementsOf tests that a value that is no document has no elements, whatever its octets are.
 func TestElementsOf(t *testing.T) {
 	doc := marshal(t, bson.D{{Key: "_id", Value: int32(1)}})

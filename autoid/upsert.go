@@ -45,10 +45,8 @@ func (c *Collection) updateUpsert(filter, update any, index int) (f, u any, err 
 	}
 	switch kind {
 	case pipelineUpdate:
-		if !judged.named {
-			err = fmt.Errorf("%w: its update is a pipeline: put the _id into the filter, or update by operators", ErrUpsert)
-		} else {
-			err = c.checkPipeline(doc)
+		if err = c.checkPipeline(doc); err == nil && judged.id != givenID {
+			err = c.orObjectIDs(e.ec, judged.id, "its update is a pipeline: put the _id into the filter, or update by operators")
 		}
 		if err != nil {
 			return nil, nil, &IDError{Index: index, Document: update, Err: err}
@@ -58,7 +56,11 @@ func (c *Collection) updateUpsert(filter, update any, index int) (f, u any, err 
 		return judged.filter, value, nil // which the driver refuses
 	}
 	carries, err := c.checkUpdate(doc)
-	if err == nil && !judged.named && !carries {
+	switch {
+	case err != nil || carries || judged.id == givenID:
+	case judged.id == maybeID:
+		err = c.orObjectIDs(e.ec, maybeID, "")
+	default:
 		var id bson.RawValue
 		if id, err = c.upsertID(e.ec); err == nil {
 			doc = setOnInsert(doc, id)
@@ -95,14 +97,11 @@ func (c *Collection) replaceUpsert(
 	form := formOfRaw(id)
 	zero := missing == nil && (form.isZero() && !c.settings.zeroIsID || c.settings.zeroIsMissing && isZeroRaw(id))
 	switch {
-	case zero && judged.named:
+	case zero && judged.id == givenID:
 		err = c.zeroError(form, "the replacement")
-	case zero || missing != nil && !judged.named:
-		var oid bool
-		if oid, err = c.drawsObjectIDs(e.ec); err == nil && !oid {
-			err = fmt.Errorf("%w: a replacement can replace a document, whose _id cannot change: put the _id into the filter, "+
-				"or use UpdateOne", ErrUpsert)
-		}
+	case zero || missing != nil && judged.id != givenID:
+		err = c.orObjectIDs(e.ec, judged.id, "a replacement can replace a document, whose _id cannot change: put the _id into the filter, "+
+			"or use UpdateOne")
 		if zero {
 			value = encodedDocument(withoutElement(doc, "_id"))
 		}
@@ -134,6 +133,18 @@ func (c *Collection) upsertID(ec bson.EncodeContext) (bson.RawValue, error) {
 		return raw, form.ofSource()
 	}
 	return raw, nil
+}
+
+// orObjectIDs returns ErrUpsert unless the ids of the source are ObjectIDs, which the server makes. Why is the reason if the
+// filter gives no _id.
+func (c *Collection) orObjectIDs(ec bson.EncodeContext, filter claim, why string) error {
+	if oids, err := c.drawsObjectIDs(ec); err != nil || oids {
+		return err
+	}
+	if filter == maybeID {
+		why = "some servers take an _id from its filter and others make one: name one _id, or look the document up first"
+	}
+	return fmt.Errorf("%w: %s", ErrUpsert, why)
 }
 
 // drawsObjectIDs reports whether the ids of the source are ObjectIDs. It draws one to know.
@@ -271,7 +282,7 @@ func (v encodedValue) MarshalBSONValue() (byte, []byte, error) { return v.t, v.b
 // judgement is what the filter of an upsert tells.
 type judgement struct {
 	filter encodedDocument
-	named  bool // the filter names the _id or a part of it
+	id     claim
 }
 
 // judge encodes the filter of the upsert of doc, and returns an error if the upsert cannot have it.
@@ -287,137 +298,17 @@ func (c *Collection) judge(filter, doc any, index int) (*encoding, judgement, er
 	if err != nil {
 		return nil, judgement{}, err
 	}
-	named, err := c.checkFilter(raw, true)
+	id, zero, err := readFilter(raw)
+	if err == nil && zero != otherForm && !c.settings.zeroIsID {
+		err = c.zeroError(zero, "the filter")
+	}
 	if err != nil {
 		return nil, judgement{}, &IDError{Index: index, Document: doc, Err: err}
 	}
-	return e, judgement{encodedDocument(raw), named}, nil
+	return e, judgement{encodedDocument(raw), id}, nil
 }
 
-// isIDPath reports whether path is _id or begins with it.
-func isIDPath(path string) bool { return path == "_id" || strings.HasPrefix(path, "_id.") }
-
-// checkFilter reports whether filter names the _id. A zero _id that the filter asks for is an error.
-func (c *Collection) checkFilter(filter bson.Raw, asks bool) (named bool, err error) {
-	elements, err := filter.Elements()
-	if err != nil {
-		return false, fmt.Errorf("autoid: the filter is malformed: %w", err)
-	}
-	for _, e := range elements {
-		key, value := e.Key(), e.Value()
-		switch {
-		case key == "_id":
-			named = true
-			if asks {
-				err = c.checkCondition(value)
-			}
-		case isIDPath(key), key == "$expr" && mentionsID(value), key == "$jsonSchema" && hasIDKey(value),
-			key == "$where" && whereNamesID(value):
-			named = true
-		case key == "$and" || key == "$or" || key == "$nor":
-			for _, clause := range documentsOf(value) {
-				var in bool
-				if in, err = c.checkFilter(clause, asks && key != "$nor"); err != nil {
-					break
-				}
-				named = named || in
-			}
-		}
-		if err != nil {
-			return named, err
-		}
-	}
-	return named, nil
-}
-
-// checkCondition returns an error if the condition of a filter on the _id asks for a zero one.
-func (c *Collection) checkCondition(condition bson.RawValue) error {
-	if c.settings.zeroIsID {
-		return nil
-	}
-	if form := formOfRaw(condition); form.isZero() {
-		return c.zeroError(form, "the filter")
-	}
-	for _, e := range elementsOf(condition) {
-		values := []bson.RawValue{e.Value()}
-		switch e.Key() {
-		case "$eq":
-		case "$in", "$all":
-			values = valuesOf(e.Value())
-		default:
-			continue
-		}
-		for _, v := range values {
-			if form := formOfRaw(v); form.isZero() {
-				return c.zeroError(form, "the filter")
-			}
-		}
-	}
-	return nil
-}
-
-// mentionsID reports whether an aggregation expression has a path that begins with _id.
-func mentionsID(expr bson.RawValue) bool {
-	if s, ok := expr.StringValueOK(); ok {
-		for _, root := range []string{"$$ROOT.", "$$CURRENT.", "$"} {
-			if path, ok := strings.CutPrefix(s, root); ok && isIDPath(path) {
-				return true
-			}
-		}
-		return false
-	}
-	for _, e := range elementsOf(expr) {
-		v := e.Value()
-		switch e.Key() {
-		case "$literal":
-			continue
-		case "$getField":
-			field, _ := v.StringValueOK()
-			if doc, ok := v.DocumentOK(); ok {
-				field, _ = doc.Lookup("field").StringValueOK()
-			}
-			if field == "_id" {
-				return true
-			}
-		}
-		if mentionsID(v) {
-			return true
-		}
-	}
-	return false
-}
-
-// hasIDKey reports whether v has a key _id at any depth.
-func hasIDKey(v bson.RawValue) bool {
-	for _, e := range elementsOf(v) {
-		if e.Key() == "_id" || hasIDKey(e.Value()) {
-			return true
-		}
-	}
-	return false
-}
-
-// whereNamesID reports whether the script of a $where has the word _id.
-func whereNamesID(v bson.RawValue) bool {
-	script, ok := v.StringValueOK()
-	if !ok {
-		script, ok = v.JavaScriptOK()
-	}
-	if !ok {
-		script, _, _ = v.CodeWithScopeOK() // or none
-	}
-	for _, word := range strings.FieldsFunc(script, func(r rune) bool {
-		return r != '_' && r != '$' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
-	}) {
-		if word == "_id" {
-			return true
-		}
-	}
-	return false
-}
-
-// checkUpdate reports whether an operator of update has the _id or a part of it. A zero one is an
-// error.
+// checkUpdate reports whether an operator of update sets the _id or a part of it. A zero one is an error.
 func (c *Collection) checkUpdate(update bson.Raw) (carries bool, err error) {
 	if err := update.Validate(); err != nil { // a value that marshals itself can be malformed
 		return false, malformedUpdate(err)
@@ -436,21 +327,20 @@ func (c *Collection) checkUpdate(update bson.Raw) (carries bool, err error) {
 			}
 		}
 		for _, field := range elementsOf(op.Value()) {
-			to, _ := field.Value().StringValueOK()
-			if op.Key() == "$rename" && isIDPath(to) {
-				carries = true
-			}
 			if !isIDPath(field.Key()) {
 				continue
 			}
-			carries = true
-			form := formOfRaw(field.Value())
 			switch op.Key() {
+			case "$unset", "$rename", "$pull", "$pullAll", "$pop":
+				// They do nothing to a document that is not there yet, so it would get an ObjectID. The server refuses
+				// them beside the id of the source.
+				continue
 			case "$set", "$setOnInsert", "$min", "$max":
-				if field.Key() == "_id" && form.isZero() && !c.settings.zeroIsID {
+				if form := formOfRaw(field.Value()); field.Key() == "_id" && form.isZero() && !c.settings.zeroIsID {
 					return true, c.zeroError(form, op.Key())
 				}
 			}
+			carries = true
 		}
 	}
 	return carries, nil
@@ -465,13 +355,9 @@ func (c *Collection) checkPipeline(pipeline bson.Raw) error {
 		elements, _ := stage.Elements()
 		for _, e := range elements {
 			fields := e.Value()
-			switch e.Key() {
-			case "$set", "$addFields", "$replaceWith":
-			case "$replaceRoot":
+			if e.Key() == "$replaceRoot" {
 				doc, _ := fields.DocumentOK()
 				fields = doc.Lookup("newRoot")
-			default:
-				continue
 			}
 			doc, _ := fields.DocumentOK()
 			id := doc.Lookup("_id")

@@ -175,3 +175,76 @@ func TestAutoIDUpserts(t *testing.T) {
 		t.Errorf("%+v, %v", first, err)
 	}
 }
+
+// TestAutoIDUpsertFilters upserts by filters with conditions on the _id. Whatever the server takes from a filter, the _id that
+// is stored is a UUID, or the upsert is an error.
+func TestAutoIDUpsertFilters(t *testing.T) {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	plain, _ := autoIDCollection(t, uuidrep.Standard)
+	users := autoid.Wrap(plain, uuidgen.DefaultV7())
+	d := func(key string, value any) bson.D { return bson.D{{Key: key, Value: value}} }
+	u, v := uuid.New(), uuid.New()
+	takes := func(filter bson.D) bool {
+		if _, err := plain.DeleteMany(ctx, bson.D{}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := plain.UpdateOne(ctx, filter, d("$set", d("a", 1)), options.UpdateOne().SetUpsert(true)); err != nil {
+			t.Fatal(err)
+		}
+		return plain.FindOne(ctx, d("_id", u)).Err() == nil
+	}
+	for _, c := range []struct {
+		filter bson.D
+		given  bool
+	}{
+		{d("_id", u), true},
+		{d("_id", d("$eq", u)), true},
+		{d("_id", d("$in", bson.A{u})), true},
+		{d("_id", d("$all", bson.A{u})), true},
+		{d("$and", bson.A{d("_id", u), d("n", 7)}), true},
+		{d("$or", bson.A{d("_id", u)}), true},
+		{d("_id", d("$ne", u)), false},
+		{d("_id", d("$nin", bson.A{u})), false},
+		{d("_id", d("$in", bson.A{u, v})), false},
+		{d("_id", d("$in", bson.A{})), false},
+		{d("_id", d("$gt", u)), false},
+		{d("_id", bson.D{{Key: "$gt", Value: u}, {Key: "$lt", Value: v}}), false},
+		{d("_id", d("$exists", false)), false},
+		{d("_id", d("$type", "string")), false},
+		{d("_id", d("$not", d("$eq", u))), false},
+		{d("_id", bson.Regex{Pattern: "x"}), false},
+		{d("$or", bson.A{d("_id", u), d("_id", v)}), false},
+		{d("$or", bson.A{d("_id", u), d("_id", u)}), false},
+		{d("$or", bson.A{d("_id", u), d("name", "Ada")}), false},
+		{d("$or", bson.A{d("_id", d("$gt", u)), d("name", "Ada")}), false},
+		{d("$nor", bson.A{d("_id", u)}), false},
+		{d("$nor", bson.A{d("_id", d("$ne", u))}), false},
+		{d("$and", bson.A{d("_id", d("$ne", u)), d("name", "Ada")}), false},
+		{bson.D{{Key: "_id", Value: u}, {Key: "name", Value: d("$in", bson.A{})}}, false},
+	} {
+		if c.given && !takes(c.filter) {
+			t.Logf("%v: MongoDB takes the _id from it, this server does not", c.filter)
+			continue
+		}
+		if _, err := plain.DeleteMany(ctx, bson.D{}); err != nil {
+			t.Fatal(err)
+		}
+		_, err := users.UpdateOne(ctx, c.filter, d("$set", d("a", 1)), options.UpdateOne().SetUpsert(true))
+		if err != nil && !c.given {
+			t.Logf("%v: %v", c.filter, err)
+			if n, err := plain.CountDocuments(ctx, bson.D{}); err != nil || n != 0 {
+				t.Errorf("%v: %d documents, %v", c.filter, n, err)
+			}
+			continue
+		}
+		var user struct {
+			ID uuid.UUID `bson:"_id"`
+		}
+		if err != nil {
+			t.Errorf("%v: %v", c.filter, err)
+		} else if err := plain.FindOne(ctx, bson.D{}).Decode(&user); err != nil || (user.ID == u) != c.given {
+			t.Errorf("%v: got %v, %v", c.filter, user.ID, err)
+		}
+	}
+}
