@@ -117,7 +117,7 @@ type shell struct {
 // PyMongo, and those in bin into the path. REPOSITORY is the top of this repository, where a page needs a clone of it.
 func newShell(t *testing.T, bin, python string) *shell {
 	t.Helper()
-	server, err := embedded.Start()
+	server, err := embedded.Start(embedded.WithFront())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,11 +14,14 @@ import (
 	"sync"
 
 	"github.com/FerretDB/FerretDB/ferretdb"
+
+	"github.com/bsonids/bsonids/integration/front"
 )
 
 // Server is a running FerretDB. It is safe for concurrent use.
 type Server struct {
 	addr   string
+	front  *front.Front // nil without WithFront
 	cancel context.CancelFunc
 	done   chan error // closed when the server has ended
 
@@ -31,8 +34,9 @@ type Server struct {
 type Option func(*config)
 
 type config struct {
-	dir  string
-	addr string
+	dir   string
+	addr  string
+	front bool
 }
 
 // WithDir keeps the databases in dir. The directory must exist, and Close does not remove it. The
@@ -41,6 +45,10 @@ func WithDir(dir string) Option { return func(c *config) { c.dir = dir } }
 
 // WithAddr sets the address to listen on, as host:port. The default is a free port of 127.0.0.1.
 func WithAddr(addr string) Option { return func(c *config) { c.addr = addr } }
+
+// WithFront makes the server refuse commands with a field that is there twice, or that the command does not have, as
+// MongoDB does; see the package front.
+func WithFront() Option { return func(c *config) { c.front = true } }
 
 // Start starts a server and returns when it accepts connections. The server does not log and does
 // not send telemetry. Start returns an error if the server cannot listen or cannot write its files.
@@ -62,7 +70,11 @@ func Start(opts ...Option) (*Server, error) {
 		pragma = "?_pragma=synchronous(off)"
 	}
 
-	if err := s.start(cfg, pragma); err != nil {
+	err := s.start(cfg, pragma)
+	if err != nil {
+		if s.front != nil {
+			err = errors.Join(err, s.front.Close())
+		}
 		if s.tempDir != "" {
 			err = errors.Join(err, os.RemoveAll(s.tempDir))
 		}
@@ -72,6 +84,13 @@ func Start(opts ...Option) (*Server, error) {
 }
 
 func (s *Server) start(cfg config, pragma string) error {
+	if cfg.front {
+		var err error
+		if s.front, err = front.Listen(cfg.addr); err != nil {
+			return fmt.Errorf("embedded: %w", err)
+		}
+		cfg.addr = "127.0.0.1:0"
+	}
 	// The errors of FerretDB for an invalid address or directory are chains of its function names.
 	// If it cannot listen, it leaves a backend open whose finalizer panics later.
 	l, err := net.Listen("tcp", cfg.addr)
@@ -109,6 +128,10 @@ func (s *Server) start(cfg config, pragma string) error {
 	}()
 	uri := db.MongoDBURI()
 	s.addr = uri[len("mongodb://") : len(uri)-len("/")]
+	if s.front != nil {
+		s.front.Serve(s.addr)
+		s.addr = s.front.Addr()
+	}
 	return nil
 }
 
@@ -122,9 +145,12 @@ func (s *Server) URI() string { return "mongodb://" + s.addr + "/" }
 // connections, so disconnect the clients first. Later calls return the result of the first call.
 func (s *Server) Close() error {
 	s.closing.Do(func() {
+		if s.front != nil {
+			s.closeErr = s.front.Close()
+		}
 		s.cancel()
 		if err := <-s.done; err != nil {
-			s.closeErr = fmt.Errorf("embedded: stopping FerretDB: %w", err)
+			s.closeErr = errors.Join(s.closeErr, fmt.Errorf("embedded: stopping FerretDB: %w", err))
 		}
 		if s.tempDir != "" {
 			if err := os.RemoveAll(s.tempDir); err != nil {

@@ -2,6 +2,7 @@ package embedded_test
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -161,5 +162,41 @@ func TestStartErrors(t *testing.T) {
 				t.Errorf("left behind: %v", left)
 			}
 		})
+	}
+}
+
+// A server with a front refuses what MongoDB refuses, does everything else, and keeps its address.
+func TestFront(t *testing.T) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	s, err := embedded.Start(embedded.WithFront())
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := connect(t, s.URI())
+	db := client.Database("db")
+	wantCode := func(code int, command bson.D) {
+		t.Helper()
+		var got mongo.CommandError
+		if err := db.RunCommand(ctx, command).Err(); !errors.As(err, &got) || int(got.Code) != code {
+			t.Errorf("%v: %v", command, err)
+		}
+	}
+	wantCode(40413, bson.D{{Key: "count", Value: "c"}, {Key: "maxTimeMS", Value: 1000}}) // the driver adds it because of the deadline
+	wantCode(40415, bson.D{{Key: "count", Value: "c"}, {Key: "filter", Value: bson.D{}}})
+	if _, err := db.Collection("c").InsertOne(ctx, bson.D{{Key: "_id", Value: 1}}); err != nil {
+		t.Error(err)
+	}
+	if n, err := db.Collection("c").CountDocuments(ctx, bson.D{}); err != nil || n != 1 {
+		t.Errorf("count %d, %v", n, err)
+	}
+	if _, err := embedded.Start(embedded.WithFront(), embedded.WithAddr(s.Addr())); err == nil || !strings.Contains(err.Error(), "address already in use") {
+		t.Error(err)
+	}
+	if err := s.Close(); err != nil { // with an open connection
+		t.Error(err)
+	}
+	if err := client.Disconnect(ctx); err != nil {
+		t.Error(err)
 	}
 }

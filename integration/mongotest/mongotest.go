@@ -34,6 +34,7 @@ import (
 
 	"github.com/bsonids/bsonids/integration/container"
 	"github.com/bsonids/bsonids/integration/embedded"
+	"github.com/bsonids/bsonids/integration/front"
 )
 
 // timeout is the time limit of each command of this package.
@@ -229,7 +230,7 @@ func startBackend() (*backend, error) {
 	}
 	switch kind {
 	case "embedded":
-		s, err := embedded.Start()
+		s, err := embedded.Start(embedded.WithFront())
 		if err != nil {
 			return nil, err
 		}
@@ -262,7 +263,17 @@ func startBackend() (*backend, error) {
 		if err != nil {
 			return nil, fmt.Errorf("MONGODB_URI: %w", err)
 		}
-		return &backend{uri: c}, nil
+		b := &backend{uri: c}
+		if !c.direct() {
+			return b, nil
+		}
+		f, err := front.Listen("127.0.0.1:0")
+		if err != nil {
+			return nil, err
+		}
+		f.Serve(c.hosts)
+		b.uri.hosts, b.stop = f.Addr(), func(context.Context) error { return f.Close() }
+		return b, nil
 	default:
 		return nil, fmt.Errorf("BSONIDS_SERVER=%s: want embedded, container or uri", kind)
 	}

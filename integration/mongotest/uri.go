@@ -44,6 +44,13 @@ func parseConnString(s string) (connString, error) {
 	return c, nil
 }
 
+// direct reports whether a client uses the host of the connection string and no other, by a plain connection.
+func (c connString) direct() bool {
+	options := strings.ToLower(c.options)
+	return c.scheme == "mongodb://" && strings.Contains(options, "directconnection=true") && !strings.Contains(options, "tls=") &&
+		!strings.Contains(options, "ssl=") && strings.Contains(c.hosts, ":") && !strings.ContainsAny(c.hosts, ",/%")
+}
+
 func (c connString) with(database, opts string) string {
 	s := c.scheme + c.userInfo + c.hosts + "/" + database
 	if opts = join(c.options, opts); opts != "" {

@@ -219,7 +219,7 @@ func TestApplyWithoutDirectory(t *testing.T) {
 
 // If a user lacks a privilege, the command says so in one sentence, and the data is not changed.
 func TestDenied(t *testing.T) {
-	s, err := embedded.Start()
+	s, err := embedded.Start(embedded.WithFront())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -80,7 +80,7 @@ func TestCompleteNothing(t *testing.T) {
 // The databases are found on a server that does not know authorizedDatabases, as the engines of
 // DocumentDB answer: "Field 'authorizedDatabases' is currently not supported", with code 303.
 func TestUnknownAuthorizedDatabases(t *testing.T) {
-	s, err := embedded.Start()
+	s, err := embedded.Start(embedded.WithFront())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,7 +22,7 @@ import (
 // the same command continues.
 func TestLostServer(t *testing.T) {
 	data := t.TempDir()
-	first, err := embedded.Start(embedded.WithDir(data))
+	first, err := embedded.Start(embedded.WithFront(), embedded.WithDir(data))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +52,7 @@ func TestLostServer(t *testing.T) {
 		t.Errorf("exit code %d: %s", r.code, r.stderr)
 	}
 
-	second, err := embedded.Start(embedded.WithDir(data), embedded.WithAddr(addr))
+	second, err := embedded.Start(embedded.WithFront(), embedded.WithDir(data), embedded.WithAddr(addr))
 	if err != nil {
 		t.Fatal(err)
 	}

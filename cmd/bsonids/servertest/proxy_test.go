@@ -12,6 +12,8 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
 	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/wiremessage"
+
+	"github.com/bsonids/bsonids/internal/strict"
 )
 
 // proxy is a proxy between clients and a server. A test can forward, delay or answer each command.
@@ -113,7 +115,8 @@ func (r request) cursor(ns string, docs ...any) []byte {
 
 // startProxy starts a proxy of the server at addr. It calls handle for each command, from several
 // goroutines at the same time. The function pass forwards the command and returns the answer of the
-// server, even if the client has disconnected. handle returns the answer for the client.
+// server, even if the client has disconnected. handle returns the answer for the client. A command that
+// MongoDB refuses because of its fields gets this answer.
 func startProxy(t testing.TB, addr string, handle func(r request, pass func() []byte) []byte) *proxy {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -219,8 +222,10 @@ func (p *proxy) serve(client net.Conn, opened func(net.Conn)) {
 			answer, _ := readMessage(server) // nil if the connection to the server is closed
 			return answer
 		}
-		var answer []byte
-		if r, ok := parseRequest(message); ok {
+		answer := strict.Message(message)
+		if r, ok := parseRequest(message); answer != nil {
+			// The server would refuse it, too, unless handle answered for it.
+		} else if ok {
 			// A monitor allows the server to send further answers without a request. Here every
 			// answer has one.
 			flags, _, _ := wiremessage.ReadMsgFlags(message[16:])

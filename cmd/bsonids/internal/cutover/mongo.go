@@ -149,7 +149,7 @@ func (s *Server) Set(ctx context.Context, name string, settings record.Settings)
 func (s *Server) Rename(ctx context.Context, from, to string) error {
 	db := s.DB.Name() + "."
 	command := bson.D{{Key: "renameCollection", Value: db + from}, {Key: "to", Value: db + to}, {Key: "dropTarget", Value: false},
-		{Key: "maxTimeMS", Value: s.Timeout.Milliseconds()}, {Key: "writeConcern", Value: bson.D{{Key: "w", Value: "majority"}}}}
+		{Key: "writeConcern", Value: bson.D{{Key: "w", Value: "majority"}}}}
 	err := s.change(ctx, func(ctx context.Context) error { return s.DB.Client().Database("admin").RunCommand(ctx, command).Err() })
 	switch {
 	case failure.Means(err, failure.Exists):

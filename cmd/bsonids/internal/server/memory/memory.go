@@ -1,6 +1,7 @@
 // Package memory is a server for tests that keeps collections in memory. It knows the commands, the operators of
 // queries and the updates that packages of this command send to undo a conversion, and no others: a test that
-// sends another one fails.
+// sends another one fails. Like MongoDB, it refuses a command with a field that is there twice, or that the command does
+// not have.
 package memory
 
 import (
@@ -19,12 +20,15 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
 	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/wiremessage"
+
+	"github.com/bsonids/bsonids/internal/strict"
 )
 
 // Server is a server. It is safe for concurrent use.
 type Server struct {
-	// Client is connected to the server.
+	// Client is connected to the server, and URI is its connection string.
 	Client *mongo.Client
+	URI    string
 	// Before is called before each command of a client, and says what becomes of it. It may use Client. It
 	// may be nil, and must not be changed while a command is carried out.
 	Before func(name string, command bson.Raw) Fault
@@ -53,8 +57,9 @@ func (f Fault) of(i int) int32 {
 }
 
 type collection struct {
-	uuid bson.Binary
-	docs []bson.Raw // in the order of their insertion
+	uuid    bson.Binary
+	docs    []bson.Raw // in the order of their insertion
+	options bson.D
 }
 
 // Start starts a server that ends with the test.
@@ -79,7 +84,8 @@ func Start(tb testing.TB) *Server {
 			})
 		}
 	})
-	s.Client, err = mongo.Connect(options.Client().ApplyURI("mongodb://" + l.Addr().String() + "/?directConnection=true"))
+	s.URI = "mongodb://" + l.Addr().String() + "/?directConnection=true"
+	s.Client, err = mongo.Connect(options.Client().ApplyURI(s.URI))
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -162,6 +168,10 @@ func (s *Server) serve(conn io.ReadWriter) error {
 		_, err := conn.Write(reply(id, opReply, hello()))
 		return err
 	}
+	if refused := strict.Message(append(head, body...)); refused != nil {
+		_, err := conn.Write(refused)
+		return err
+	}
 	command, err := parse(body)
 	if err != nil {
 		return err
@@ -171,7 +181,7 @@ func (s *Server) serve(conn io.ReadWriter) error {
 	if s.Before != nil && name != "hello" {
 		fault = s.Before(name, command)
 	}
-	var answer any = bson.D{{Key: "ok", Value: 0.0}, {Key: "code", Value: fault.Code}, {Key: "errmsg", Value: "refused by the test"}}
+	var answer any = refused(fault.Code, "refused by the test")
 	if fault.Code == 0 {
 		answer = s.run(name, command, fault)
 	}
@@ -200,7 +210,7 @@ func (s *Server) run(name string, command bson.Raw, fault Fault) any {
 		var specs []bson.Raw
 		for ns, c := range s.db {
 			if of, ok := strings.CutPrefix(ns, db+"."); ok {
-				spec := marshal(bson.D{{Key: "name", Value: of}, {Key: "type", Value: "collection"}, {Key: "options", Value: bson.D{}},
+				spec := marshal(bson.D{{Key: "name", Value: of}, {Key: "type", Value: "collection"}, {Key: "options", Value: append(bson.D{}, c.options...)},
 					{Key: "info", Value: bson.D{{Key: "uuid", Value: c.uuid}, {Key: "readOnly", Value: false}}}})
 				if s.matches(spec, command.Lookup("filter")) {
 					specs = append(specs, spec)
@@ -208,6 +218,26 @@ func (s *Server) run(name string, command bson.Raw, fault Fault) any {
 			}
 		}
 		return cursor(db+".$cmd.listCollections", specs)
+	case "collMod": // of the validator
+		c, is := s.db[ns]
+		if !is {
+			return refused(26, "ns does not exist")
+		}
+		for _, key := range []string{"validator", "validationLevel", "validationAction"} {
+			if v, err := command.LookupErr(key); err == nil {
+				c.options = set(c.options, []string{key}, bson.RawValue{Type: v.Type, Value: slices.Clone(v.Value)}).(bson.D)
+			}
+		}
+	case "renameCollection": // both names have the database
+		to := command.Lookup("to").StringValue()
+		switch {
+		case s.db[of] == nil:
+			return refused(26, "source namespace does not exist")
+		case s.db[to] != nil:
+			return refused(48, "target namespace exists")
+		}
+		s.db[to] = s.db[of]
+		delete(s.db, of)
 	case "find":
 		return cursor(ns, s.find(s.at(ns), command))
 	case "aggregate": // a count of documents
@@ -259,9 +289,14 @@ func (s *Server) run(name string, command bson.Raw, fault Fault) any {
 		return append(written(n, nil), ok...)
 	default:
 		s.tb.Errorf("the server does not know the command %s", command)
-		return bson.D{{Key: "ok", Value: 0.0}, {Key: "code", Value: int32(59)}, {Key: "errmsg", Value: "no such command"}}
+		return refused(59, "no such command")
 	}
 	return ok
+}
+
+// refused is the answer of a server that does not carry a command out.
+func refused(code int32, text string) bson.D {
+	return bson.D{{Key: "ok", Value: 0.0}, {Key: "code", Value: code}, {Key: "errmsg", Value: text}}
 }
 
 // cursor returns an answer with all documents, which need not be valid.
