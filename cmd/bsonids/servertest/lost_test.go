@@ -132,7 +132,7 @@ func TestNoMatterOfADocument(t *testing.T) {
 		{9001, "SocketException", failure.ExitUnreachable},
 		{10058, "LegacyNotPrimary", failure.ExitUnreachable},
 		{11601, "Interrupted", failure.ExitFailed},
-		{50, "MaxTimeMSExpired", failure.ExitUnreachable}, // the driver calls it a timeout
+		{50, "MaxTimeMSExpired", failure.ExitUnreachable}, // of a server that does not enforce limits; see TestExpiredBatch
 		{262, "ExceededTimeLimit", failure.ExitUnreachable},
 		{24, "LockTimeout", failure.ExitFailed},
 		{112, "WriteConflict", failure.ExitFailed},
@@ -145,6 +145,9 @@ func TestNoMatterOfADocument(t *testing.T) {
 			t.Parallel()
 			c := newScene(t, 12, uuidrep.JavaLegacy, uuidrep.CSharpLegacy)
 			p := startProxy(t, host(t, c.s), func(r request, pass func() []byte) []byte {
+				if limit, _ := r.command.Lookup("maxTimeMS").AsInt64OK(); r.name() == "update" && limit == 1 {
+					return r.fail(168, "refused") // InvalidPipelineOperator: it is asked whether it enforces limits
+				}
 				if !writesTo("c")(r) {
 					return pass()
 				}

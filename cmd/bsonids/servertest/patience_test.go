@@ -11,6 +11,7 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
@@ -41,6 +42,24 @@ func TestExpiredBatch(t *testing.T) {
 			})
 		}
 	}
+}
+
+// A document that another operation holds for longer than the limit of a batch is named, after smaller and smaller batches.
+// The server was not lost, and the same command continues.
+func TestHeldDocument(t *testing.T) {
+	c := newScene(t, 40, uuidrep.JavaLegacy, uuidrep.Standard)
+	p := limited(t, c.s, true, 1000)
+	enforces := p.handle
+	p.handle = func(r request, pass func() []byte) []byte {
+		if writesTo("c")(r) && slices.ContainsFunc(r.sequence, func(u bsoncore.Document) bool { return bson.Raw(u).Lookup("q", "_id", "$eq").Int32() == 7 }) {
+			return r.fail(50, "operation exceeded time limit")
+		}
+		return enforces(r, pass)
+	}
+	c.through(p).run(failure.ExitFailed, "apply --write --batch 40").says(t, `document with _id {"$numberInt":"7"}`,
+		"within the time limit of a batch, 30s: a transaction or another operation holds it", "to continue: ").lacks(t, "cannot be reached", "was lost")
+	c.ok("apply --write")
+	c.converted()
 }
 
 // limited returns a proxy of a server that ends updates, insertions and deletions of more than most

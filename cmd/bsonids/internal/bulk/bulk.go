@@ -121,7 +121,8 @@ func Halved[T any](all []T, halves bool, limit time.Duration, id func(T) bson.Ra
 
 // TooSlow returns the error of a single write that the server ended at the limit of a batch.
 func TooSlow(id bson.RawValue, limit time.Duration) error {
-	return &documents.Error{ID: id, Reason: fmt.Sprintf("the server did not write it within the time limit of a batch, %s", cmp.Or(limit, Timeout))}
+	return &documents.Error{ID: id, Passes: true, Reason: fmt.Sprintf("the server did not write it within the time limit of a batch, %s: "+
+		"a transaction or another operation holds it, or the server is overloaded", cmp.Or(limit, Timeout))}
 }
 
 // triage returns the refusals in err if err is about single documents, and err itself if it is

@@ -33,7 +33,9 @@ func curable(err error) bool {
 	case errors.As(err, &file):
 		var io *fs.PathError
 		return errors.As(err, &io)
-	case errors.As(err, &refused), errors.As(err, &document), errors.As(err, &lost):
+	case errors.As(err, &document):
+		return document.Passes
+	case errors.As(err, &refused), errors.As(err, &lost):
 		return false
 	}
 	return !errors.As(err, &e) || e.Kind != failure.Usage

@@ -74,6 +74,7 @@ func projected(projection bson.D) *options.FindOptionsBuilder {
 type Error struct {
 	ID     bson.RawValue
 	Reason string
+	Passes bool // the same may succeed later
 }
 
 func (e *Error) Error() string { return fmt.Sprintf("document with _id %s: %s", e.ID, e.Reason) }

@@ -35,6 +35,10 @@ const (
 	// driver does not retry writes: if the context has a deadline, it would do so without a pause
 	// until then, with a new connection each time. The package patience retries with pauses. For
 	// reads, see patience.Undated.
+	//
+	// The deadline of a context is the limit of the server (maxTimeMS), which no command has besides, because MongoDB refuses
+	// a field that is there twice. The client waits a little longer for the answer. timeoutMS of the connection string limits
+	// each read of a connection, and is not sent.
 	Write
 )
 
@@ -61,6 +65,11 @@ func Connect(ctx context.Context, uri string, mode Mode) (*mongo.Client, error) 
 	}
 	if mode == Write {
 		opts.SetReadPreference(readpref.Primary()).SetRetryWrites(false)
+		d := &dialer{}
+		if opts.Timeout != nil && (opts.ConnectTimeout == nil || *opts.ConnectTimeout > 0) { // else the monitor has no deadline, either
+			d.limit = *opts.Timeout
+		}
+		opts.SetDialer(d).Timeout = nil
 		if opts.WriteConcern == nil {
 			opts.SetWriteConcern(writeconcern.Majority())
 		} else if opts.WriteConcern.W == nil { // only journal is set: the default of w on the server may be 1
@@ -140,7 +149,7 @@ func EnforcesTime(ctx context.Context, coll *mongo.Collection) (bool, error) {
 	zero := bson.D{{Key: "$cond", Value: bson.A{bson.D{{Key: "$eq", Value: bson.A{"$_id", nil}}}, 1, 0}}}
 	size := bson.D{{Key: "$size", Value: bson.D{{Key: "$range", Value: bson.A{zero, 1_000_000}}}}}
 	filter := bson.D{{Key: "_id", Value: bson.D{{Key: "$eq", Value: doc.Lookup("_id")}}}, {Key: "$expr", Value: bson.D{{Key: "$lt", Value: bson.A{size, 0}}}}}
-	// With a deadline that it can see, the driver sets a limit of its own.
+	// With a deadline that it can see, the driver would send a limit of its own, too.
 	err = coll.Database().RunCommand(patience.Undated(limited), bson.D{{Key: "update", Value: coll.Name()}, {Key: "updates", Value: bson.A{
 		bson.D{{Key: "q", Value: filter}, {Key: "u", Value: bson.D{{Key: "$set", Value: bson.D{{Key: "x", Value: 1}}}}}}}}, {Key: "maxTimeMS", Value: 1}},
 		options.RunCmd().SetReadPreference(readpref.Primary())).Err()
