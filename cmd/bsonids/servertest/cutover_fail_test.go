@@ -9,9 +9,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/guard"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/server"
 	"github.com/bsonids/bsonids/integration/mongotest"
 	"github.com/bsonids/bsonids/uuidrep"
 )
@@ -140,22 +138,10 @@ func TestCutoverRefused(t *testing.T) {
 	refused("several copies: a_new and a_other; give the directory", "a")
 	drop(t, db.Collection("a_other"))
 
-	// A guard, of the source or of the copy.
-	spec, err := server.FindCollection(t.Context(), db.Collection("a"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	g := record.Guard{Collection: "a", Refuses: []record.Refused{{Path: "customer", Subtype: 3}}, Before: guard.SettingsOf(spec)}
-	if err := g.Insert(t.Context(), db, ""); err != nil {
-		t.Fatal(err)
-	}
-	refused("is guarded", "a")
-	command(t, c.s, "release", "--db", db.Name(), "a", "--guards", "--write").want(t, failure.ExitOK)
-
 	// A view.
 	run(bson.E{Key: "create", Value: "v"}, bson.E{Key: "viewOn", Value: "a"}, bson.E{Key: "pipeline", Value: bson.A{}})
 	refused("because it is a view", "v")
-	c.wantCollections("a a_new b b_new none v")
+	c.wantCollections("a a_new b none v")
 
 	// What else would change a fenced collection is refused, until the release.
 	c.cutover(c.s, failure.ExitOK, "--write")
@@ -163,7 +149,6 @@ func TestCutoverRefused(t *testing.T) {
 	refused("cannot be rolled back", "a", "--roll-back", "--write")
 	for _, args := range [][]string{
 		{"apply", c.planFrom("javaLegacy", "a", "a_again", "standard")},
-		{"release", "--guards", "a", "--db", db.Name()},
 	} {
 		command(t, c.s, append(args, "--write")...).want(t, failure.ExitUsage).says(t, "is fenced by a cutover")
 	}

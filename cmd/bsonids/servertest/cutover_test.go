@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
@@ -19,7 +20,9 @@ import (
 
 // cut is a database with collections and their converted copies.
 type cut struct {
-	*guarded
+	testing.TB
+	s     target
+	db    *mongo.Database
 	names []string
 	args  []string // of cutover and release
 }
@@ -29,7 +32,7 @@ type cut struct {
 func startCut(t testing.TB, documents int, names ...string) *cut {
 	t.Helper()
 	s, db := started(t, mongotest.CollMod)
-	c := &cut{&guarded{TB: t, s: s, db: db}, names, []string{"--db", s.Database(), "--batch-timeout", "5s", "--retry-for", "30s"}}
+	c := &cut{t, s, db, names, []string{"--db", s.Database(), "--batch-timeout", "5s", "--retry-for", "30s"}}
 	for _, name := range names {
 		check(t, c.db.RunCommand(t.Context(), append(bson.D{{Key: "create", Value: name}}, cutSettings...)).Err())
 		var docs []any
@@ -202,10 +205,28 @@ func converted(t testing.TB, docs map[string]bson.Raw) map[string]bson.Raw {
 	return out
 }
 
+// settingsOf returns the validator in extended JSON, the level and the action of a collection. The defaults of a
+// server are filled in.
 func (c *cut) settingsOf(name string) [3]string {
-	g := *c.guarded
-	g.coll = c.db.Collection(name)
-	return g.settings()
+	c.Helper()
+	specs, err := c.db.ListCollectionSpecifications(c.Context(), bson.D{{Key: "name", Value: name}})
+	if err != nil || len(specs) != 1 {
+		c.Fatal(specs, err)
+	}
+	s := [3]string{"", "strict", "error"}
+	if v, ok := specs[0].Options.Lookup("validator").DocumentOK(); ok && len(v) > 5 {
+		b, err := bson.MarshalExtJSON(v, true, false)
+		if err != nil {
+			c.Fatal(err)
+		}
+		s[0] = string(b)
+	}
+	for i, name := range []string{"validationLevel", "validationAction"} {
+		if v, ok := specs[0].Options.Lookup(name).StringValueOK(); ok {
+			s[i+1] = v
+		}
+	}
+	return s
 }
 
 const fence = `{"$nor":[{}]}`

@@ -233,23 +233,3 @@ func TestFilterWrong(t *testing.T) {
 		b.unchanged()
 	}
 }
-
-// The guard of a collection is for all of its filters.
-func TestFilterGuard(t *testing.T) {
-	b := newBatches(t, uuidrep.Standard, 20, uuidrep.PythonLegacy, uuidrep.JavaLegacy)
-	b.s.Require(t, mongotest.CollMod, mongotest.BinaryOrder)
-	b.divide([]string{`{"batch": 0}`, `{"batch": 1}`}, "convert from pythonLegacy", "convert from javaLegacy")
-	is := text(t, b.file(plan.PlanFile))
-	put(t, b.file(plan.PlanFile), strings.Replace(is, "guard: none", "guard: strict", 1))
-	b.run(failure.ExitUsage, "apply --write").says(t, "a collection has one validator")
-	put(t, b.file(plan.PlanFile), strings.ReplaceAll(is, "guard: none", "guard: strict"))
-	b.ok(applyBatches)
-	b.wantIDs(uuidrep.Standard, nil)
-	for _, batch := range []int32{0, 1, 2} {
-		if _, err := b.coll.InsertOne(t.Context(), bson.D{{Key: "batch", Value: batch}, {Key: "id", Value: in(v4(1), uuidrep.JavaLegacy)}}); err == nil {
-			t.Errorf("batch %d: an old value was not refused", batch)
-		}
-	}
-	b.ok("undo --write")
-	b.unchanged()
-}

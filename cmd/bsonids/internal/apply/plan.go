@@ -14,10 +14,8 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/migration"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/patience"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/protect"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/report"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
 )
 
 // PlanOptions describe the application of a plan.
@@ -140,21 +138,14 @@ func (p *Planned) Apply(ctx context.Context, s *migration.Session) (r Result, er
 	if err != nil {
 		return r, err
 	}
-	guards, err := p.guards(ctx, func() { r.Wrote = true })
-	if err != nil {
-		return r, err
-	}
 	if !p.Write {
-		for _, g := range guards {
-			r.Guards = append(r.Guards, g.Report())
-		}
 		r.Steps, err = p.expected(ctx, sv)
 		return r, err
 	}
 	if err := p.seal(sv); err != nil {
 		return r, err
 	}
-	err = p.convert(ctx, guards, &r)
+	err = p.convert(ctx, &r)
 	return r, err
 }
 
@@ -170,7 +161,7 @@ func (p *Planned) steps() (all []*step) {
 var errStopped = errors.New("another conversion has failed")
 
 // convert carries out the plan, several collections at once.
-func (p *Planned) convert(ctx context.Context, guards []*protect.Guard, r *Result) error {
+func (p *Planned) convert(ctx context.Context, r *Result) error {
 	if err := p.mayOpen(); err != nil {
 		return err
 	}
@@ -184,18 +175,10 @@ func (p *Planned) convert(ctx context.Context, guards []*protect.Guard, r *Resul
 	if err := p.Do(ctx, func() error { return p.Limit(ctx, p.db, p.works[0].collection) }); err != nil {
 		return err
 	}
-	for _, g := range guards {
-		if err := g.Set(ctx); err != nil {
-			return err
-		}
-	}
 	bar := p.Progress(p.documents(), "converting", p.plan.Database)
 	p.each(ctx, func(ctx context.Context, st *step) { st.run(ctx, bar.Add) })
 	bar.Done()
 	failed := r.add(p.works)
-	if failed == nil {
-		failed = r.raise(ctx, guards)
-	}
 	r.Finished = failed == nil
 	return failed
 }
@@ -298,41 +281,4 @@ func (p *Planned) begin(ctx context.Context) error {
 		steps = append(steps, record.PlanStep{Task: st.Task, Conversion: p.state.Of(st.Step).Conversion, Documents: st.documents})
 	}
 	return p.BeginPlan(ctx, p.state, steps)
-}
-
-// guards opens the guards of the plan. The error says why a collection cannot be guarded. begun is called
-// before the first change.
-func (p *Planned) guards(ctx context.Context, begun func()) (all []*protect.Guard, err error) {
-	seen := make(map[string]bool)
-	for _, c := range p.plan.Collections {
-		if c.Guard == "" || seen[c.Name] { // all entries of a collection have the same one
-			continue
-		}
-		seen[c.Name] = true
-		var conversion rule.Conversion
-		for _, st := range p.steps() {
-			if st.Collection == c.Name && !st.Listed { // otherwise an earlier step has the field
-				conversion = append(conversion, st.what.Conversion...)
-			}
-		}
-		g, err := protect.Open(ctx, p.Session, p.plan.Database, c.Name, c.Guard, conversion, begun)
-		if err != nil {
-			return nil, &migration.CollectionError{Collection: c.Name, Err: err}
-		}
-		all = append(all, g)
-	}
-	return all, nil
-}
-
-// raise changes the level of the guards to the one of the plan, after all conversions.
-func (r *Result) raise(ctx context.Context, guards []*protect.Guard) error {
-	for _, g := range guards {
-		now, err := g.Raise(ctx)
-		if err != nil {
-			return err
-		}
-		r.Guards = append(r.Guards, now)
-		r.Incomplete = r.Incomplete || now.Stays != ""
-	}
-	return nil
 }

@@ -150,7 +150,7 @@ func (st *step) find(ctx context.Context) (err error) {
 	if st.spec.Type == "view" || st.spec.Type == "timeseries" {
 		return failure.Usagef("cannot convert %s, because it is a %s", st.of.plan.Namespace(st.Collection), st.spec.Type)
 	}
-	if err := migration.NotGuarded(ctx, st.coll, st.spec.UUID, st.what.Conversion, false, st.Into != ""); err != nil {
+	if err := migration.NotFenced(ctx, st.of.db, st.Collection); err != nil {
 		return err
 	}
 	if st.Into == "" {

@@ -50,11 +50,6 @@ when apply is started again, which lists what was changed:
   other edits        of what has converted values are errors: put them back, or run
                      bsonids undo, after which apply begins with new files
 
-A collection with guard: moderate or strict in the plan gets a validator, before its
-first value is converted, with which the server refuses old values. At the end, apply
-raises it to strict if two passes over all documents find none; if not, the exit code
-is 3. bsonids undo and bsonids release --guards restore the validator that it had.
-
 A collection with into in the plan is copied. bsonids cutover brings the copy up to date,
 and puts it in the place of its collection.
 
@@ -152,7 +147,7 @@ func (o *applyVerb) run(ctx context.Context) error {
 func (o *applyVerb) changed(r apply.Result) string {
 	var copies []string
 	var all int64
-	inPlace := len(o.plan.Guarded()) > 0
+	inPlace := false
 	for _, s := range r.Steps {
 		all += s.Documents
 		switch {
@@ -169,9 +164,6 @@ func (o *applyVerb) changed(r apply.Result) string {
 	what := fmt.Sprintf("%d values in %d documents in this run", r.Values, r.Documents)
 	if all > r.Documents {
 		what += fmt.Sprintf(", at least %d documents in all runs", all)
-	}
-	if len(o.plan.Guarded()) > 0 {
-		what += ", the validators of the guarded collections"
 	}
 	return what + ", and possibly documents of the batches in progress; no others"
 }

@@ -87,7 +87,7 @@ their binary subtype and their byte order, and converts them from
 one representation to another without losing any.
 
 Exit codes: 0 done; 1 failed; 2 wrong usage; 3 done, but documents were skipped,
-a proof found differences, a guard stays at level moderate, or scan --fail-on found a
+a proof found differences, or scan --fail-on found a
 field; 4 the server cannot be reached or was lost; 5 wrong credentials or a
 missing privilege; 130 interrupted.`,
 		Example: `  bsonids scan --uri mongodb://localhost:27017 --db shop

@@ -25,7 +25,6 @@ type switchVerb struct {
 	state         *plan.State // of the migration; nil with the names of collections
 	groups        []exchange.Group
 	release, undo bool // what is done, if not the cutover
-	guards        bool // release lets go of guards, not of cutovers
 	done          bool // a group was carried out
 	work          exchange.Options
 }
@@ -115,13 +114,6 @@ func (o *switchVerb) complete() error {
 	}
 	o.work.Database = d.Plan.Database
 	o.work.Conversions = d.Conversions()
-	if o.guards {
-		o.groups = []exchange.Group{{Names: d.Plan.Guarded()}}
-		if len(o.groups[0].Names) == 0 {
-			return failure.Usagef("%s guards no collection: no collection of it has guard: moderate or strict", dir)
-		}
-		return o.check()
-	}
 	if o.groups = exchange.Groups(d.Groups(), d.Plan.Accepted()); len(o.groups) == 0 {
 		return failure.Usagef("%s converts no collection into a new one that a cutover can exchange: no collection of it has into, without accepted: true", dir)
 	}
@@ -146,9 +138,6 @@ func (o *switchVerb) run(ctx context.Context) error {
 	s, err := o.session(ctx, server.Write)
 	if err != nil {
 		return err
-	}
-	if o.guards {
-		return o.releaseGuards(ctx, s)
 	}
 	if o.state != nil && !o.release && !o.work.RollBack { // these two have all that they need in the record
 		if err := s.Fits(ctx, o.work.Database, o.state); err != nil {

@@ -19,14 +19,11 @@ func (c *console) explain(err error) *failure.Error {
 		e := c.explain(of.Err)
 		return &failure.Error{Kind: e.Kind, Text: fmt.Sprintf("%q: %s", of.Collection, e.Text), Err: err}
 	}
-	var guarded *migration.GuardedError
 	var refused *record.Error
 	usage := func(format string, args ...any) *failure.Error {
 		return &failure.Error{Kind: failure.Usage, Text: fmt.Sprintf(format, args...), Err: err}
 	}
 	switch {
-	case errors.As(err, &guarded):
-		return usage("%s; let the guard go first: %s", guarded.Text, c.switching("release", guarded.Database, []string{guarded.Collection}, "--guards"))
 	case errors.As(err, &refused) && !errors.Is(err, record.ErrTakenOver):
 		return usage("%s%s", refused.Text, remedy(refused))
 	}

@@ -83,8 +83,8 @@ func TestOptions(t *testing.T) {
 		s = parsed(t, verb, copied)
 		equal("the plan", []any{s.work.Database, s.state != nil, s.groups}, "shop", true, []exchange.Group{{Names: []string{"orders"}, Copies: []string{"orders_standard"}}})
 	}
-	s = parsed(t, release, "--db d a b --guards --write")
-	equal("release --guards", []any{s.guards, s.work.Write, s.groups}, true, true, []exchange.Group{{Names: []string{"a", "b"}}})
+	s = parsed(t, release, "--db d a b --write")
+	equal("release", []any{s.work.Write, s.groups}, true, []exchange.Group{{Names: []string{"a", "b"}}})
 
 	st := parsed(t, func(c *console) *statusVerb { return &statusVerb{console: c} }, "--db d")
 	equal("status", []any{st.database, st.state == nil}, "d", true)

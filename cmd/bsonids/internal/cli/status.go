@@ -96,7 +96,7 @@ func (o *statusVerb) run(ctx context.Context) (err error) {
 	return o.print(r, true)
 }
 
-// recorded returns what the record says, with the next command for each cutover and guard.
+// recorded returns what the record says, with the next command for each cutover.
 func (o *statusVerb) recorded(ctx context.Context, steps []report.StepStatusOf) (r report.Status, err error) {
 	o.retryFor = 0 // a person waits
 	s, err := o.session(ctx, server.Read)
@@ -123,10 +123,6 @@ func (o *statusVerb) recorded(ctx context.Context, steps []report.StepStatusOf) 
 			flags = []string{"--roll-back"}
 		}
 		c.Next = o.switching(verb, o.database, c.Collections, flags...)
-	}
-	for i := range r.Guards {
-		g := &r.Guards[i]
-		g.Release = o.switching("release", o.database, []string{g.Collection}, "--guards")
 	}
 	return r, err
 }

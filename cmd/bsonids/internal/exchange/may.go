@@ -51,11 +51,6 @@ func (e *Exchange) mayExchange(ctx context.Context, x *record.Exchange, old, fre
 		}
 	}
 	return e.Do(ctx, func() error {
-		for name, id := range map[string]*bson.Binary{x.Name: x.OldID, x.New: x.NewID} {
-			if err := e.notGuarded(ctx, name, id); err != nil {
-				return err
-			}
-		}
 		if err := renamable(ctx, e.db, x); err != nil {
 			return err
 		}
@@ -80,15 +75,6 @@ func (e *Exchange) mayExchange(ctx context.Context, x *record.Exchange, old, fre
 		}
 		return nil
 	})
-}
-
-// notGuarded returns a usage error if the collection has a guard.
-func (e *Exchange) notGuarded(ctx context.Context, name string, id *bson.Binary) error {
-	g, err := record.FindGuard(ctx, e.db, name, id)
-	if err == nil && g != nil && !g.Stale(id) {
-		err = failure.Usagef("%s.%s is guarded against %s; let the guard go first, with bsonids release --guards --write", e.db.Name(), name, g.Against())
-	}
-	return err
 }
 
 // renamable returns a usage error if the server cannot rename the collections because they are

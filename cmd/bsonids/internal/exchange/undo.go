@@ -6,7 +6,6 @@ import (
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/cutover"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/guard"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/report"
 )
@@ -53,11 +52,6 @@ func (e *Exchange) mayReturn(ctx context.Context, r *Result) error {
 			return failure.Usagef("collection %s.%s does not exist", e.Database, x.Name)
 		case there[x.New] != nil:
 			return failure.Usagef("a collection %s.%s exists, the name that the new collection of %s gets; rename it", e.Database, x.New, x.Name)
-		}
-		if len(guard.SettingsOf(there[x.Name]).Validator) > 0 {
-			if err := e.Do(ctx, func() error { return e.notGuarded(ctx, x.Name, there[x.Name].UUID) }); err != nil {
-				return err
-			}
 		}
 	}
 	stuck, err := e.compare(ctx, r, true)

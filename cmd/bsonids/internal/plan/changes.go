@@ -219,9 +219,6 @@ func frozen(was, is *Plan, begun []Step) []string {
 		if now != nil {
 			edited = *now
 		}
-		if edited.Guard != "" { // one that is given or changed later changes no values
-			old.Guard = edited.Guard
-		}
 		old.Accepted = edited.Accepted
 		old.Fields, edited.Fields = nil, nil
 		for _, f := range c.Fields {

@@ -1,14 +1,12 @@
 package plan
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/guard"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
@@ -84,52 +82,6 @@ func (c *checker) collection(coll Collection) {
 		c.fail(coll.Line, "%q: another collection is converted into %q, too", coll.Name, coll.Into)
 	}
 	c.into[coll.Into] = true
-	if coll.Guard != "" {
-		c.guard(coll)
-	}
-	for _, o := range c.plan.Collections {
-		if o.Name == coll.Name && o.Guard != coll.Guard && coll.Guard != "" {
-			c.fail(coll.Line, "%q: the guard is %s here and %s with another filter: a collection has one validator", coll.Name, coll.Guard, cmp.Or(o.Guard, noGuard))
-		}
-	}
-}
-
-// guard checks a collection that is guarded.
-func (c *checker) guard(coll Collection) {
-	fail := func(line int, format string, args ...any) {
-		c.fail(line, "%q: cannot be guarded: %s", coll.Name, fmt.Sprintf(format, args...))
-	}
-	switch {
-	case c.plan.Dump != nil:
-		fail(coll.Line, "it is in a dump")
-		return
-	case coll.Into != "":
-		fail(coll.Line, "it is copied, and the cutover refuses writes to the old collection")
-		return
-	}
-	guarded := false
-	for _, f := range coll.Fields {
-		if !f.converted() {
-			continue
-		}
-		guarded = true
-		conv, err := c.plan.conversion(f)
-		if err != nil {
-			continue // it is said already
-		}
-		_, err = guard.ParseField(f.Path)
-		switch {
-		case conv.From.Form == kinds.Struct:
-			fail(f.Line, "%s: a validator does not tell Go structs from other documents", f.Path)
-		case conv.SameSubtype():
-			fail(f.Line, "%s: the old and the new values have subtype %d, and a validator cannot distinguish them", f.Path, conv.To.Subtype)
-		case err != nil:
-			fail(f.Line, "%v", err)
-		}
-	}
-	if !guarded {
-		fail(coll.Line, "no field is converted")
-	}
 }
 
 // conversion returns what becomes of the values of a field.

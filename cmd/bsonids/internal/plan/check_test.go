@@ -67,10 +67,6 @@ references: [{between: [a, b], fields: [_id, a.uuid]}]`
 	outside = "only: [a, b]\ncollections: [{name: a, into: a2, fields: [_id $java]}]\nreferences: [{between: [a, c], fields: [_id, x], outside: [subtype 3]}]"
 )
 
-func guarding(field string) string {
-	return "collections: [{name: c, guard: strict, fields: [" + field + "]}]"
-}
-
 func having(fields string) string { return "collections: [{name: x, fields: [" + fields + "]}]" }
 
 // Whatever a person may write that cannot be carried out is an error, which says what to do.
@@ -84,24 +80,6 @@ func TestMayApply(t *testing.T) {
 		{"a copy with a filter", filtered, `'{"y": 1}'`, `'{"y": 1}', into: new`, []string{"a filter is for a conversion in place"}},
 		{"a copy of the rest", filtered, `filter: '{"y": 2}'`, "into: new", []string{"a filter is for a conversion in place"}},
 		{"a filter of a dump", aDump + filtered, "", "", []string{"a dump is read as a whole"}},
-		{"a guard of both filters", filtered, "name: o", "name: o, guard: strict", nil},
-		{"a guard of one filter", filtered, `'{"y": 2}'`, `'{"y": 2}', guard: strict`, []string{"the guard is strict here and none with another filter"}},
-		{"a guard of two levels", strings.Replace(filtered, "name: o", "name: o, guard: moderate", 1), `'{"y": 2}'`, `'{"y": 2}', guard: strict`, []string{"a collection has one validator"}},
-		{"a guard of filters within a subtype", "to: csharpLegacy\n" + filtered, "name: o", "name: o, guard: strict", []string{"have subtype 3"}},
-
-		{"guarded: two kinds", guarding("customer $java, 'items[].sku' $java, note $text, by.*.id $left"), "'", "", nil},
-		{"guarded: moderate", guarding("a $java"), "strict", "moderate", nil},
-		{"guarded: _id", guarding("_id $java"), "", "", []string{"_id cannot be converted in place"}},
-		{"guarded: a copy", guarding("_id $java"), "guard", "into: new, guard", []string{"cannot be guarded: it is copied"}},
-		{"guarded: one subtype", "to: csharpLegacy\n" + guarding("a $java"), "", "", []string{"cannot be guarded: a: the old and the new values have subtype 3"}},
-		{"guarded: Go structs", guarding("user $struct"), "", "", []string{"cannot be guarded: user: a validator does not tell Go structs"}},
-		{"guarded: map keys", guarding("by.*.id $java"), "", "", []string{"cannot be guarded: by.*.id: map keys"}},
-		{"guarded: a number", guarding("items.0.sku $java"), "", "", []string{"the name 0 is a number"}},
-		{"guarded: a dollar sign", guarding("ref.$id $java"), "", "", []string{"begins with a dollar sign"}},
-		{"guarded: arrays in arrays", guarding("deep[][] $java"), "", "", []string{"deep[][]: an array in an array"}},
-		{"guarded: nothing to convert", guarding("a $left"), "", "", []string{"cannot be guarded: no field is converted"}},
-		{"guarded: too many names", guarding("a.b.c.d.e.f.g.h.i $java"), "", "", []string{"more than 8 names"}},
-		{"guarded: a dump", aDump + guarding("a $java"), "", "", []string{"cannot be guarded: it is in a dump"}},
 
 		// What one conversion writes, another one must not read.
 		{"back and forth", having("a $text, a $stdText"), "", "", []string{"the values that are text become subtype 4, which are converted, too"}},

@@ -29,8 +29,6 @@ func (b *builder) describe(p *Plan) {
 	if !b.dump {
 		note("into      the new collection, for one whose _id is converted, and those that refer to each other with it:")
 		note("          bsonids cutover exchanges all of them at one moment; the old one is not changed")
-		note("guard     moderate or strict to have the server refuse old values from the first write on, by a validator;")
-		note("          strict when no old value is left. Services must write the new values before")
 	}
 	note("evidence  is compared when the plan is applied: do not edit it")
 	note("")

@@ -123,7 +123,6 @@ func TestEditAfterBegin(t *testing.T) {
 		{"target", func(p *Plan) { p.To = "pythonLegacy" }, nil, `to was standard and is pythonLegacy`},
 		{"database", func(p *Plan) { p.Database = "other" }, nil, `database was "shop" and is "other"`},
 		{"uuid", func(p *Plan) { p.Collections[0].UUID = "00" }, nil, `uuid was none and is "00"`},
-		{"a guard", func(p *Plan) { p.Collections[0].Guard = "moderate" }, nil, ""},
 		{"a copy in place", func(p *Plan) { p.Collections[1].Into = "" }, nil, `into was "b2" and is none`},
 		{"another copy", func(p *Plan) { p.Collections[1].Into = "b3" }, nil, `into was "b2" and is "b3"`},
 		{"into _id", func(p *Plan) {

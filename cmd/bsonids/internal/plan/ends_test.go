@@ -78,7 +78,6 @@ references: [{between: [a, b], fields: [x, y], outside: [subtype 3]}]`
 	for _, tt := range [][3]string{
 		{"only: [a, b]", "only: [a]", `only was ["a", "b"] and is ["a"]`},
 		{"only: [a, b]\n", "", `only was ["a", "b"] and is none`},
-		{"name: b", "name: b, guard: strict", `the collection "b": guard was none and is strict`},
 		{", outside: [subtype 3]", "", `the reference between "a" "x" and "b" "y": outside was [subtype 3] and is none`},
 		{"fields: [x, y]", "fields: [x, y], accepted: true", `the reference between "a" "x" and "b" "y": accepted was none and is true`},
 		{"{name: a, fields: [x $java]}, {name: b, fields: [y $left]}", "{name: b, fields: [y $left]}, {name: a, fields: [x $java]}", "the order of its collections, fields or references is another one"},

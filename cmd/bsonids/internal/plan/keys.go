@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -12,7 +11,6 @@ import (
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/guard"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 )
 
@@ -51,13 +49,6 @@ func (p *Plan) mapping() mapping {
 	}
 	collections := list("collections", true, "[]", &p.Collections)
 	collections.blank = len(p.Collections) > 0
-	for i := range collections.list {
-		for j := range collections.list[i].keys {
-			if k := &collections.list[i].keys[j]; k.text == noGuard && p.Dump != nil { // which has no guards
-				k.text = ""
-			}
-		}
-	}
 	references := list("references", false, "[]", &p.References)
 	references.comment, references.blank = p.ReferencesComment, true
 	return mapping{what: "the plan", comment: p.Comment, keys: []key{
@@ -84,11 +75,6 @@ func (d *Dump) mapping() mapping {
 }
 
 func (c *Collection) mapping() mapping {
-	level := parsed("guard", false, &c.Guard, func(s string) (string, error) {
-		level, err := oneOf(s, noGuard, guard.Moderate, guard.Strict)
-		return strings.TrimPrefix(level, noGuard), err
-	})
-	level.text = cmp.Or(c.Guard, noGuard)
 	filter := parsed("filter", false, &c.Filter, func(s string) (string, error) {
 		_, filter, err := convert.ParseFilter(s)
 		return filter, err
@@ -97,7 +83,7 @@ func (c *Collection) mapping() mapping {
 		filter.text = Quote(c.Filter)
 	}
 	return mapping{what: "a collection", name: "the collection " + c.Entry().String(), id: c.Entry().String(), comment: c.Comment, line: &c.Line, blank: true, keys: []key{
-		text("name", true, &c.Name), text("uuid", false, &c.UUID), filter, text("into", false, &c.Into), boolean("accepted", &c.Accepted), level, list("fields", true, "[]", &c.Fields),
+		text("name", true, &c.Name), text("uuid", false, &c.UUID), filter, text("into", false, &c.Into), boolean("accepted", &c.Accepted), list("fields", true, "[]", &c.Fields),
 	}}
 }
 

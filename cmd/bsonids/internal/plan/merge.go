@@ -179,7 +179,7 @@ func (m *merger) copy(c *Collection, into string) {
 // mayCopy reports whether a collection is copied or may be. A person may have decided otherwise, a copy has no filter, and what was
 // changed in place stays there.
 func (m *merger) mayCopy(c Collection) bool {
-	return c.Into != "" || c.Guard == "" && c.Filter == "" && !c.left() &&
+	return c.Into != "" || c.Filter == "" && !c.left() &&
 		!slices.ContainsFunc(m.decided, func(st Step) bool { return st.Collection == c.Name }) &&
 		!slices.ContainsFunc(m.plan.References, func(r Reference) bool { return r.Accepted && slices.Contains(r.Between[:], c.Name) })
 }

@@ -80,7 +80,6 @@ func TestUpdate(t *testing.T) {
 			[]string{`"users": the collection is added`, `the reference between "others" "customer" and "users" "_id" is new`}},
 		{"added to what a person accepted", scoped, "[customer, _id]", "[customer, _id], accepted: true", scopedAdds, []string{"users"}, 0, added, []string{`"users": the collection is added`}},
 		{"added to what was changed in place", scoped, "", "", scopedAdds, []string{"users"}, 1, added, []string{`"users": the collection is added`}},
-		{"added to what is guarded", scoped, "name: orders", "name: orders, guard: strict", scopedAdds, []string{"users"}, 0, added, []string{`"users": the collection is added`}},
 	} {
 		if tt.old != "" {
 			tt.plan = strings.Replace(tt.plan, tt.old, tt.is, 1)

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/guard"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 )
 
@@ -25,7 +24,7 @@ func example() *Plan {
 				{Path: "_id", Stored: kinds.Subtype3, Decision: Convert("csharpLegacy"), Evidence: []Evidence{
 					{Order: "csharpLegacy", By: decide.Evidence, Versions: []int{1, 4}, Against: []string{"javaLegacy"}}, {Order: "javaLegacy", By: decide.None}}},
 			}},
-			{Name: "orders", Guard: guard.Strict, Fields: []Field{
+			{Name: "orders", Fields: []Field{
 				{Path: "items[].sku", Stored: kinds.Subtype3, Decision: Unknown},
 				{Path: "items[].sku", Stored: kinds.Subtype4, Decision: Leave, Comment: []string{"nothing"}},
 				{Path: "note", Stored: kinds.OfText, Decision: Leave},
@@ -153,7 +152,6 @@ references:
 		{`fields: []`, "fields: []\n---\n{}", "line 15: the file has more than one document"},
 		{`  - name: "customers"`, "  - customers\n" + `  - name: "customers"`, `line 13: a collection must be a mapping, and is "customers"`},
 		{"    fields: []", "\tfields: []", "line 14"},
-		{`- name: "orders"`, `- name: "orders"` + "\n    guard: high", `line 7: guard: must be one of ["none" "moderate" "strict"], and is "high"`},
 		{"collections:", "only: []\ncollections:", "line 5: only names nothing"},
 		{"collections:", "only: orders\ncollections:", `line 5: only must be a list, and is "orders"`},
 		{`fields: ["_id", "customer"]`, `outside: [subtype 5]`, "line 17: outside: must be one of"},
@@ -184,10 +182,10 @@ references:
 
 // What is written in another spelling is the same plan, and an update keeps the spelling.
 func TestSpelling(t *testing.T) {
-	p := planOf(t, `collections: [{name: a, guard: strict, filter: '{"year": 2019}', fields: [x $java]}, {name: b, fields: [y $left]}]`)
+	p := planOf(t, `collections: [{name: a, filter: '{"year": 2019}', fields: [x $java]}, {name: b, fields: [y $left]}]`)
 	text := string(p.Text())
 	filter := "filter: " + Quote(`{"year":{"$numberInt":"2019"}}`)
-	for _, tt := range [][2]string{{"guard: none", "guard: None"}, {"    guard: none\n", ""}, {"guard: strict", "guard: STRICT"},
+	for _, tt := range [][2]string{
 		{filter, `filter: '{ "year": 2019 }' # of the old shop`}, {"decision: leave", "decision: Leave"}} {
 		edited := strings.Replace(text, tt[0], tt[1], 1)
 		q, err := Parse([]byte(edited))

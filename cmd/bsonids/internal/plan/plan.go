@@ -54,7 +54,6 @@ type Collection struct {
 	Into   string // name of the new collection; empty to convert in place
 	// Accepted is set if a person accepts that a cutover cannot put the copy in the place of the collection.
 	Accepted bool
-	Guard    string  // guard.Moderate or guard.Strict; empty for none
 	Fields   []Field // sorted by path and by how the values are stored
 
 	Comment []string
@@ -90,19 +89,6 @@ func (p *Plan) Filters() map[string][]string {
 func (p *Plan) Accepted() (names []string) {
 	for _, c := range p.Collections {
 		if c.Accepted {
-			names = append(names, c.Name)
-		}
-	}
-	return names
-}
-
-// noGuard is the guard, in the file, of a collection that has none.
-const noGuard = "none"
-
-// Guarded returns the names of the collections that are guarded.
-func (p *Plan) Guarded() (names []string) {
-	for _, c := range p.Collections {
-		if c.Guard != "" && !slices.Contains(names, c.Name) {
 			names = append(names, c.Name)
 		}
 	}

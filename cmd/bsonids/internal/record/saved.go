@@ -10,9 +10,9 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/ledger"
 )
 
-// Saved is what the documents of guards and cutovers have in common. Commands change such a document one after
-// the other: each change is made only of what was read. The documents have no field named collection, so that no
-// query for runs finds them, and not the _id of a run, which ends in a number.
+// Saved is what makes the document of a cutover safe to change. Commands change it one after the other: each change is made
+// only of what was read. The document has no field named collection, so that no query for runs finds it, and not the _id of a
+// run, which ends in a number.
 type Saved struct {
 	ID    string `bson:"_id"`
 	Kind  string `bson:"kind"`
@@ -62,12 +62,6 @@ func (s *Saved) save(ctx context.Context, db *mongo.Database, doc any) error {
 		*s = was
 	}
 	return err
-}
-
-// delete deletes the document. It reports false if another program changed or deleted it since it was read.
-func (s *Saved) delete(ctx context.Context, db *mongo.Database) (bool, error) {
-	res, err := collection(db).DeleteOne(ctx, s.as(s.Token))
-	return err == nil && res.DeletedCount == 1, err
 }
 
 // as selects the document as it was with the token.

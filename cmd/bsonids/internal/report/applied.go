@@ -39,7 +39,6 @@ type Applied struct {
 	Finished bool          `json:"finished"`          // all conversions have come to their ends
 	Changes  []string      `json:"changes,omitempty"` // of the plan since it was applied last
 	Steps    []AppliedStep `json:"steps"`
-	Guards   []Guard       `json:"guards,omitempty"`
 }
 
 // AppliedDump is the dump that was converted.
@@ -101,7 +100,6 @@ func (a Applied) Text(w io.Writer) {
 	if a.Dump != nil && a.Dump.Constants > 0 {
 		fmt.Fprintf(w, "\n%d constants in options, indexes and views are left as they are.\n", a.Dump.Constants)
 	}
-	guards(w, a.Guards, a.Written)
 	a.end(w)
 }
 

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/patience"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/terminal"
 )
 
@@ -19,7 +18,6 @@ type Status struct {
 	SecondsLeft int64             `json:"secondsLeft"`        // of all that has begun or not, at this rate; 0 if it is not known
 	Steps       []StepStatusOf    `json:"conversions"`
 	Cutovers    []CutoverStatus   `json:"cutovers"`
-	Guards      []GuardStatus     `json:"guards,omitempty"`
 	Migrations  []MigrationStatus `json:"migrations,omitempty"`
 	Unfit       string            `json:"unfit,omitempty"` // why the record and the directory do not fit; empty if they do
 	Paused      bool              `json:"paused"`
@@ -68,16 +66,6 @@ type CutoverStatus struct {
 	Next        string    `json:"next"` // the command that goes on
 }
 
-// GuardStatus is a guard that is set, or is being set or removed.
-type GuardStatus struct {
-	Collection string    `json:"collection"`
-	Level      string    `json:"level"`
-	State      string    `json:"state"`
-	Against    string    `json:"against"` // the values that it refuses
-	Updated    time.Time `json:"updated"`
-	Release    string    `json:"release"` // the command that removes it
-}
-
 // Text writes the progress as a table.
 func (s Status) Text(w io.Writer) {
 	fmt.Fprintf(w, "%s at %s\n", s.Database, s.Time.Format("2006-01-02 15:04:05 MST"))
@@ -87,13 +75,6 @@ func (s Status) Text(w io.Writer) {
 			what = "the new collections are in place, and the server refuses writes until the release"
 		}
 		fmt.Fprintf(w, "\nCutover of %s: %s (%s, begun %s)\nGo on with: %s\n", terminal.Cell(strings.Join(c.Collections, ", ")), what, c.State, c.Begun.UTC().Format(time.DateTime), c.Next)
-	}
-	for _, g := range s.Guards {
-		state := ""
-		if g.State != record.Set {
-			state = " (" + g.State + ")"
-		}
-		fmt.Fprintf(w, "\nThe guard of %s, at level %s, refuses %s%s.\nLet it go with: %s\n", terminal.Cell(g.Collection), g.Level, terminal.Cell(g.Against), state, g.Release)
 	}
 	if s.Unfit != "" {
 		fmt.Fprintf(w, "\n%s\n", terminal.Cell(s.Unfit))

@@ -35,7 +35,7 @@ func Of(state *plan.State) []report.StepStatusOf {
 }
 
 // Record reads the record of a database. If steps is nil, the status has all conversions; otherwise these, to
-// which it adds. It lacks the next commands for the cutovers and guards.
+// which it adds. It lacks the next commands for the cutovers.
 func Record(ctx context.Context, s *migration.Session, database string, steps []report.StepStatusOf) (r report.Status, err error) {
 	r.Cutovers = []report.CutoverStatus{}
 	db := s.Client.Database(database)
@@ -54,16 +54,9 @@ func Record(ctx context.Context, s *migration.Session, database string, steps []
 	if err != nil {
 		return r, err
 	}
-	guards, err := record.Guards(ctx, db)
-	if err != nil {
-		return r, err
-	}
 	for _, c := range open {
 		r.Cutovers = append(r.Cutovers, report.CutoverStatus{Collections: c.Names(), State: c.State, Waits: c.State == record.Switched || c.State == record.Releasing,
 			By: c.By.String(), Begun: c.Begun, Updated: c.Updated})
-	}
-	for _, g := range guards {
-		r.Guards = append(r.Guards, report.GuardStatus{Collection: g.Collection, Level: g.Now.Level, State: g.State, Against: g.Against(), Updated: g.Updated})
 	}
 	if r.Steps = steps; steps == nil {
 		r.Steps = conversions(plans, runs)

@@ -196,16 +196,6 @@ func TestLog(t *testing.T) {
 	}
 }
 
-// A guard that does not refuse the old values does not forbid an undo.
-func TestLogWithOtherGuard(t *testing.T) {
-	u := converted(t, "standard")
-	u.insert(bson.D{{Key: "_id", Value: "c/guard"}, {Key: "kind", Value: "guard"}, {Key: "guards", Value: "c"}, {Key: "refuses", Value: bson.A{bson.D{{Key: "path", Value: "a"}, {Key: "from", Value: "generic"}, {Key: "fromSubtype", Value: 0}}}}})
-	if _, err := u.undo(); err != nil {
-		t.Error(err)
-	}
-	u.same(u.before)
-}
-
 // No error of the record is lost, whichever of the reads and writes it is of.
 func TestLogRecordFails(t *testing.T) {
 	for name, tt := range map[string]struct {
@@ -289,9 +279,6 @@ func TestLogRefused(t *testing.T) {
 			r.ID, r.Epoch, r.Kind, r.Conversion, r.UndoID, r.Directory = "c/3", 3, record.Convert, "second", "other", "/other"
 			u.insert(r)
 		}, "/other; undo that one first", true},
-		"a guard": {func(u *undoing) {
-			u.insert(bson.D{{Key: "_id", Value: "c/guard"}, {Key: "kind", Value: "guard"}, {Key: "guards", Value: "c"}, {Key: "refuses", Value: bson.A{bson.D{{Key: "path", Value: "a"}, {Key: "from", Value: "javaLegacy"}, {Key: "fromSubtype", Value: 3}}}}})
-		}, "guarded against", false},
 		"a cutover": {func(u *undoing) {
 			u.insert(bson.D{{Key: "_id", Value: "x/cutover"}, {Key: "kind", Value: "cutover"}, {Key: "state", Value: record.Fencing}, {Key: "exchanges", Value: bson.A{bson.D{{Key: "name", Value: "c"}, {Key: "new", Value: "n"}}}}})
 		}, "cutover", false},

@@ -11,7 +11,6 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/migration"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/patience"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/protect"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/report"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/server"
@@ -43,9 +42,6 @@ func Plan(ctx context.Context, s *migration.Session, o Options, state *plan.Stat
 			return nil, err
 		}
 		if err := state.MarkUndone(time.Now()); err != nil {
-			return nil, err
-		}
-		if err := guardsDown(ctx, s, state.Plan); err != nil {
 			return nil, err
 		}
 	}
@@ -87,20 +83,6 @@ func (l listed) foreign(st plan.Step, of convert.Undone) int64 {
 	}
 	l[pass{st.Entry(), st.Of}] += of.Standing + l[at]
 	return 0
-}
-
-// guardsDown removes the guards of the plan, which would refuse the values that the undo restores.
-func guardsDown(ctx context.Context, s *migration.Session, p *plan.Plan) error {
-	for _, name := range p.Guarded() {
-		has, err := protect.Has(ctx, s, s.Client.Database(p.Database), name)
-		if err == nil && has {
-			_, err = protect.Remove(ctx, s, p.Database, name, true, func() {})
-		}
-		if err != nil {
-			return &migration.CollectionError{Collection: name, Err: err}
-		}
-	}
-	return nil
 }
 
 // step undoes one conversion of a plan. A conversion into a new collection has nothing to undo.

@@ -17,7 +17,6 @@ import (
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/guard"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds/kindstest"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/migration"
@@ -55,9 +54,6 @@ func applied(t *testing.T, p *plan.Plan, idle string, n int) *migrated {
 		c := plan.Collection{Name: name, Fields: []plan.Field{{Path: "v", Stored: kinds.Subtype3, Decision: plan.Convert("javaLegacy")}}}
 		if name == "c" {
 			c.Into = "c_new"
-		}
-		if name == "a" {
-			c.Guard = guard.Strict
 		}
 		p.Collections = append(p.Collections, c)
 	}
@@ -260,44 +256,6 @@ func TestPlanNotBegun(t *testing.T) {
 	}
 	m.same("a", m.after)
 	m.same("b", m.before)
-}
-
-// The guard of a collection is removed before its values are restored, and by no dry undo. If that fails, nothing is restored.
-func TestPlanOfGuard(t *testing.T) {
-	m := apply(t)
-	m.insert(record.Guard{Saved: record.Saved{ID: "a/guard", Kind: "guard", State: record.Set, Updated: time.Now()}, Collection: "a", Before: record.Settings{Level: guard.Strict, Action: "error"}})
-	m.s.Before = func(name string, command bson.Raw) (f memory.Fault) {
-		if name == "collMod" || name == "update" && strings.Contains(command.String(), "a/guard") {
-			f.Code = 2
-		}
-		return f
-	}
-	var of *migration.CollectionError
-	if steps, restored, err := m.undo(); !errors.As(err, &of) || of.Collection != "a" || restored || len(steps) > 0 {
-		t.Errorf("%+v, %v", steps, err)
-	}
-	m.same("a", m.after)
-	m.same("b", m.after)
-	for _, m.o.Write = range []bool{false, true} {
-		guarded := true
-		m.s.Before = func(name string, command bson.Raw) (f memory.Fault) {
-			if of, _ := command.Lookup(name).StringValueOK(); name == "collMod" {
-				f.Code = 26 // the collection does not exist
-			} else if name == "update" && of == "a" {
-				guarded = m.guarded("a")
-			}
-			return f
-		}
-		if _, restored, err := m.undo(); err != nil || restored != m.o.Write || guarded == m.o.Write || m.guarded("a") == m.o.Write {
-			t.Errorf("write %v: %v, guarded %v", m.o.Write, err, guarded)
-		}
-	}
-	m.same("a", m.before)
-}
-
-// guarded reports whether the record has a guard of a collection.
-func (m *migrated) guarded(name string) bool {
-	return slices.ContainsFunc(m.s.Documents(m.collection(record.Name)), func(doc bson.Raw) bool { return doc.Lookup("_id").StringValue() == name+"/guard" })
 }
 
 // A log of which a process was killed while it made it restores nothing, if the conversion has not begun by the ledger, and is damaged otherwise.

@@ -56,7 +56,7 @@ func restore(ctx context.Context, s *migration.Session, o Options, what migratio
 			if w.spec, err = server.FindCollection(ctx, w.coll); err != nil || !w.Write {
 				return err
 			}
-			return migration.NotGuarded(ctx, w.coll, w.spec.UUID, what.Conversion, true, false)
+			return migration.NotFenced(ctx, w.coll.Database(), w.coll.Name())
 		},
 		func() (err error) {
 			if expected, err = expected.InRecord(ctx, w.coll.Database()); err != nil {

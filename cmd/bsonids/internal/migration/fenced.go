@@ -1,0 +1,30 @@
+package migration
+
+import (
+	"context"
+	"strings"
+
+	"go.mongodb.org/mongo-driver/v2/mongo"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
+)
+
+// NotFenced returns a usage error if a cutover that has not ended uses one of the collections.
+func NotFenced(ctx context.Context, db *mongo.Database, names ...string) error {
+	c, err := record.CutoverOf(ctx, db, names...)
+	if Denied(err) {
+		return nil // without the record, the server refuses the writes
+	}
+	if err != nil || c == nil {
+		return err
+	}
+	switch {
+	case c.Untouched() && c.State == record.Undoing:
+		return failure.Usagef("%s.%s is compared by the undo of a cutover of %s; finish it with bsonids undo, or give it up with bsonids release", db.Name(), names[0], strings.Join(c.Names(), ", "))
+	case c.Untouched():
+		return failure.Usagef("%s.%s is compared by a cutover of %s; finish it with bsonids cutover, or give it up with bsonids cutover --roll-back", db.Name(), names[0], strings.Join(c.Names(), ", "))
+	}
+	return failure.Usagef("%s.%s is fenced by a cutover of %s, in the state %q; finish it with bsonids cutover and bsonids release first",
+		db.Name(), names[0], strings.Join(c.Names(), ", "), c.State)
+}
