@@ -28,14 +28,15 @@ import (
 //
 // Assign may be called by several goroutines with different documents.
 func Assign(src Source, doc any) error {
-	if _, err := assign(src, doc, reading{}); err != nil {
+	if _, err := assign(src, doc, reading{}, nil); err != nil {
 		return &IDError{Index: -1, Document: doc, Err: err}
 	}
 	return nil
 }
 
-// assign returns the id that it put into doc, nil if doc has one. The tags of structs are read as r.
-func assign(src Source, doc any, r reading) (any, error) {
+// assign returns the id that it put into doc, nil if doc has one. The tags of structs are read as r. The function check, if it
+// is not nil, can refuse an id of the source.
+func assign(src Source, doc any, r reading, check func(id any) error) (any, error) {
 	p, err := findPlace(doc, r)
 	if err != nil || p.taken {
 		return nil, err
@@ -43,6 +44,11 @@ func assign(src Source, doc any, r reading) (any, error) {
 	id, err := draw(src)
 	if err != nil {
 		return nil, err
+	}
+	if check != nil {
+		if err := check(id); err != nil {
+			return nil, err
+		}
 	}
 	v, err := fit(reflect.ValueOf(id), p.of)
 	if err != nil {

@@ -343,3 +343,95 @@ func TestAssignToID(t *testing.T) {
 		t.Errorf("%v, %v", doc, err)
 	}
 }
+
+// TestWriteBackMistakes tests what is said of documents into which WriteBack cannot put an id, and that of several documents those
+// before the one that is refused keep their ids.
+func TestWriteBackMistakes(t *testing.T) {
+	type user struct {
+		ID uuid.UUID `bson:"_id,omitempty"`
+	}
+	client, started := newTestServer().client(t, registries(t)["plans"]())
+	users := Wrap(client.Database("db").Collection("c"), always(uuid.UUID{1}), WriteBack())
+	one := func(doc any) error { _, err := users.InsertOne(ctx, doc); return err }
+	for what, c := range map[string]struct {
+		err  error
+		want string
+	}{
+		"a struct": {one(user{}), "autoid: no id for a document of type autoid.user: the document has no place for an _id: " +
+			"a struct needs a pointer to get an _id (the option WriteBack puts it there)"},
+		"a D": {one(bson.D{}), "autoid: no id for a document of type bson.D: the document has no place for an _id: " +
+			"a bson.D needs a pointer to get an _id (the option WriteBack puts it there)"},
+		"no field": {one(&struct{ A int }{}), "autoid: no id for a document of type *struct { A int }: the document has no place for an _id: " +
+			"no field, or more than one, has the bson tag _id (the option WriteBack puts it there)"},
+		"a model": {func() error {
+			_, err := users.BulkWrite(ctx, []mongo.WriteModel{mongo.NewInsertOneModel().SetDocument(user{})})
+			return err
+		}(), "autoid: no id for document 0 of type autoid.user: the document has no place for an _id: " +
+			"a struct needs a pointer to get an _id (the option WriteBack puts it there)"},
+	} {
+		var failed *IDError
+		if !errors.Is(c.err, ErrNotAssignable) || !errors.As(c.err, &failed) || failed.Index != 0 || c.err.Error() != c.want {
+			t.Errorf("%s: got %v", what, c.err)
+		}
+	}
+	first := &user{}
+	docs := []any{first, bson.D{}, &user{}}
+	var failed *IDError
+	if _, err := users.InsertMany(ctx, docs); !errors.As(err, &failed) || failed.Index != 1 || !strings.HasPrefix(err.Error(), "autoid: no id for document 1 of") {
+		t.Errorf("got %v", err)
+	}
+	if first.ID != (uuid.UUID{1}) || docs[2].(*user).ID != uuid.Nil || len(started()) != 0 {
+		t.Errorf("the documents are %v, sent %v", docs, started())
+	}
+	if err := Assign(always(1), user{}); err == nil || strings.Contains(err.Error(), "WriteBack") || strings.Count(err.Error(), "autoid:") != 1 {
+		t.Errorf("Assign: got %v", err)
+	}
+	// Without Register nothing is put into a document.
+	client, _ = newTestServer().client(t, nil)
+	if _, err := Wrap(client.Database("db").Collection("c"), always(uuid.UUID{1}), WriteBack()).InsertOne(ctx, first); !errors.Is(err, ErrNotRegistered) {
+		t.Errorf("got %v", err)
+	}
+	empty := &user{}
+	if _, err := Wrap(client.Database("db").Collection("c"), always(uuid.UUID{1}), WriteBack()).InsertOne(ctx, empty); !errors.Is(err, ErrNotRegistered) || empty.ID != uuid.Nil {
+		t.Errorf("got %v, %v", err, empty)
+	}
+}
+
+// TestErrorsNameThePackageOnce tests the errors of many mistakes.
+func TestErrorsNameThePackageOnce(t *testing.T) {
+	client, _ := newTestServer().client(t, registries(t)["plans"]())
+	plain := client.Database("db").Collection("c")
+	boom := SourceFunc(func() (any, error) { return nil, errors.New("boom") })
+	u := always(uuid.UUID{1})
+	byA := bson.M{"a": 1}
+	for name, err := range map[string]error{
+		"nil source":    second(Wrap(plain, nil).InsertOne(ctx, bson.M{})),
+		"NewID of nil":  second(Wrap(plain, always(nil)).NewID()),
+		"no source":     second(Wrap(plain, nil).NewID()),
+		"NewID":         second(Wrap(plain, boom).NewID()),
+		"source of two": second(Wrap(plain, Wrap(plain, boom)).InsertOne(ctx, bson.M{})),
+		"nil id":        second(Wrap(plain, always(nil)).InsertOne(ctx, bson.M{})),
+		"zero id":       second(Wrap(plain, always(uuid.Nil)).InsertOne(ctx, bson.M{})),
+		"generic id":    second(Wrap(plain, always(bson.Binary{Data: make([]byte, 15)})).InsertOne(ctx, omitID[int]{})),
+		"own zero id":   second(Wrap(plain, u).InsertOne(ctx, bson.M{"_id": nil})),
+		"misfit":        second(Wrap(plain, u).InsertOne(ctx, omitID[bson.ObjectID]{})),
+		"assign":        Assign(u, &omitID[bson.ObjectID]{}),
+		"assign nil":    Assign(u, nil),
+		"assign source": Assign(nil, bson.M{}),
+		"upsert": second(Wrap(plain, u).UpdateOne(ctx, byA, bson.A{bson.M{"$set": byA}},
+			options.UpdateOne().SetUpsert(true))),
+		"upsert source":      second(Wrap(plain, boom).UpdateOne(ctx, byA, bson.M{"$set": byA}, options.UpdateOne().SetUpsert(true))),
+		"upsert zero":        second(Wrap(plain, u).UpdateOne(ctx, bson.M{"_id": nil}, bson.M{"$set": byA}, options.UpdateOne().SetUpsert(true))),
+		"upsert malformed":   second(Wrap(plain, u).UpdateOne(ctx, byA, bson.Raw{1}, options.UpdateOne().SetUpsert(true))),
+		"replacement":        second(Wrap(plain, u).ReplaceOne(ctx, byA, byA, options.Replace().SetUpsert(true))),
+		"Document":           second(plain.InsertOne(ctx, Document(boom, bson.M{}))),
+		"Document WriteBack": second(plain.InsertOne(ctx, Document(u, bson.M{}, WriteBack()))),
+		"nil option":         second(Wrap(plain, u, nil).InsertOne(ctx, bson.M{})),
+	} {
+		if err == nil || strings.Count(err.Error(), "autoid:") != 1 {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+}
+
+func second[T any](_ T, err error) error { return err }

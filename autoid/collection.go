@@ -23,7 +23,7 @@ import (
 //
 // UpdateOne, UpdateMany, FindOneAndUpdate and the updates of BulkWrite set the source's next id with
 // $setOnInsert, if their option Upsert is set, the filter does not give the _id, and the update does
-// not set it. The id is not used if a document matches. A filter gives the _id by equality with one
+// not set it. The id must fit a struct with an _id that $set or $setOnInsert has. It is not used if a document matches. A filter gives the _id by equality with one
 // value, as a value, $eq, $in or $all, also within $and and a $or of one clause, and a part of it by
 // equality with a part (_id.shop); then the source is not asked. Other conditions on the _id, such as
 // $ne, $gt and $in of several, give none. Whether a $or of several equalities on the _id gives one, or
@@ -88,10 +88,14 @@ func wrap(coll *mongo.Collection, src Source, s settings, err error) *Collection
 // id that is nil is an error, too.
 func (c *Collection) NewID() (any, error) {
 	id, err := draw(c.src)
-	if err != nil {
+	switch err {
+	case nil:
+		return id, nil
+	case errNilSource, errNilID:
+		return nil, err
+	default:
 		return nil, fmt.Errorf("autoid: no id: %w", err)
 	}
-	return id, nil
 }
 
 // Clone returns the driver's clone of the collection, with the same source and options.
@@ -109,6 +113,7 @@ func (c *Collection) InsertOne(
 	if doc != nil {
 		d := new(document)
 		c.setDocument(d, doc, 0)
+		d.single = true
 		if err := c.writeBack(d, doc); err != nil {
 			return nil, err
 		}
@@ -187,16 +192,30 @@ func (c *Collection) writeBack(d *document, target any) error {
 	if !c.settings.writeBack {
 		return nil
 	}
-	var r reading
-	if e, err := c.contexts.encoding(); err == nil {
-		r = e.reading
-	}
-	id, err := assign(c.src, target, r)
+	e, err := c.contexts.encoding()
 	if err != nil {
-		return &IDError{Index: int(d.index), Document: d.caller(), Err: err}
+		return err
+	}
+	id, err := assign(c.src, target, e.reading, func(id any) error { return c.fitsWrittenBack(e, d, id) })
+	if err != nil {
+		if errors.Is(err, ErrNotAssignable) {
+			err = fmt.Errorf("%w (the option WriteBack puts it there)", err)
+		}
+		return &IDError{Index: int(d.index), Document: d.caller(), Err: err, single: d.single}
 	}
 	d.id = id // in case the document's own encoding leaves out what was assigned
 	return nil
+}
+
+// fitsWrittenBack returns an error if id does not fit into the document that d is for. WriteBack converts an id to the type of
+// its place, so most ids fit that do not without it. But a UUID that is converted to a type that marshals itself is written
+// in the representation of that type, and not in that of the registry, as the upserts of the collection write it.
+func (c *Collection) fitsWrittenBack(e *encoding, d *document, id any) error {
+	p, err := e.plan(reflect.TypeOf(d.doc))
+	if err != nil || p.idType.t == nil || !isUUIDKind(p.idType.t) {
+		return nil // the encoding of the document reports the error
+	}
+	return p.fits(e.ec, d, id)
 }
 
 // prepare returns models with every document to insert replaced by its encoded form, its _id in it,

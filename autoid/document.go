@@ -78,6 +78,7 @@ type document struct {
 
 	contexts *contexts // of the Collection; nil if the document stands alone
 	index    int32     // among the documents of a call of a Collection, which hold fewer than 2³¹, or -1
+	single   bool      // it is the only document of the call
 	settings
 }
 
@@ -118,7 +119,7 @@ func (d *document) caller() any {
 }
 
 func (d *document) idError(err error) error {
-	e := &IDError{Index: int(d.index), Document: d.caller(), Err: err}
+	e := &IDError{Index: int(d.index), Document: d.caller(), Err: err, single: d.single}
 	if d.index >= 0 {
 		return &heldError{e}
 	}

@@ -89,7 +89,10 @@ func (c *documentCodec) EncodeValue(ec bson.EncodeContext, vw bson.ValueWriter, 
 	}
 	where, id := p.place(rv, d.zeroIsMissing)
 	if id.IsValid() && where != replaced && where != nowhere {
-		switch form := formOf(ec, id); {
+		form, err := formOf(ec, id)
+		switch {
+		case err != nil:
+			return err
 		case form.isZero() && (p.omitEmpty || d.zeroIsMissing):
 			where = replaced
 		case where == somewhere && form.refused(d):
@@ -197,11 +200,12 @@ func (c *documentCodec) newPlan(ec bson.EncodeContext, t reflect.Type) (*plan, e
 // The driver's codecs for documents are known by their types, and the keys that they write are
 // known from the value. Codecs of another type can write anything.
 var (
-	pointerCodec = reflect.TypeOf(driver.Encoder(reflect.TypeFor[*struct{}]()))
-	sliceCodec   = reflect.TypeOf(driver.Encoder(reflect.TypeFor[[]any]()))
-	rawCodec     = driver.Encoder(reflect.TypeFor[bson.Raw]())
-	dCodec       = driver.Encoder(reflect.TypeFor[bson.D]())
-	oidCodec     = driver.Encoder(reflect.TypeFor[bson.ObjectID]())
+	pointerCodec   = reflect.TypeOf(driver.Encoder(reflect.TypeFor[*struct{}]()))
+	interfaceCodec = reflect.TypeOf(driver.Encoder(reflect.TypeFor[any]()))
+	sliceCodec     = reflect.TypeOf(driver.Encoder(reflect.TypeFor[[]any]()))
+	rawCodec       = driver.Encoder(reflect.TypeFor[bson.Raw]())
+	dCodec         = driver.Encoder(reflect.TypeFor[bson.D]())
+	oidCodec       = driver.Encoder(reflect.TypeFor[bson.ObjectID]())
 )
 
 // sameFunc reports whether enc, which can be a function, is of.

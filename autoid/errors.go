@@ -55,14 +55,17 @@ type IDError struct {
 	Document any
 	// Err is what the source, the registry or Assign reported.
 	Err error
+
+	single bool // no other document was passed
 }
 
-// Error names the document by its index and its type, and shows none of its values.
+// Error names the document by its type, and by its index if there can be others, and shows none of its values.
 func (e *IDError) Error() string {
-	if e.Index < 0 {
-		return fmt.Sprintf("autoid: no id for a document of type %T: %v", e.Document, e.Err)
+	which := "a document"
+	if e.Index >= 0 && !e.single {
+		which = fmt.Sprintf("document %d", e.Index)
 	}
-	return fmt.Sprintf("autoid: no id for document %d of type %T: %v", e.Index, e.Document, e.Err)
+	return fmt.Sprintf("autoid: no id for %s of type %T: %s", which, e.Document, strings.TrimPrefix(fmt.Sprint(e.Err), "autoid: "))
 }
 
 // Unwrap returns Err.

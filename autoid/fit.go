@@ -45,7 +45,7 @@ func placeType(reg *bson.Registry, document, t reflect.Type, truncate bool) idPl
 }
 
 // fits returns an error if what the registry writes for id cannot be read into the place for it in
-// the documents of p.
+// the documents of p, or if it writes nothing for it.
 func (p *plan) fits(ec bson.EncodeContext, d *document, id any) error {
 	if p.idType.t == nil || d.misfits {
 		return nil
@@ -56,9 +56,9 @@ func (p *plan) fits(ec bson.EncodeContext, d *document, id any) error {
 		key := fittingKey{of, p.idType}
 		kept, ok := p.fittings.Load(key)
 		if !ok {
-			f := newFitting(ec, id, key)
+			f, err := newFitting(ec, id, key)
 			if f == nil {
-				return nil // the encoding of the id reports its error
+				return err
 			}
 			kept, _ = p.fittings.LoadOrStore(key, f)
 		}
@@ -71,21 +71,64 @@ func (p *plan) fits(ec bson.EncodeContext, d *document, id any) error {
 	return f.err
 }
 
-// newFitting returns nil if id cannot be encoded or is encoded as null.
-func newFitting(ec bson.EncodeContext, id any, key fittingKey) *fitting {
+// newFitting returns nil if id is encoded as null.
+func newFitting(ec bson.EncodeContext, id any, key fittingKey) (*fitting, error) {
 	raw, err := encodeValue(ec, id)
 	if err != nil || formOfRaw(raw) == nullForm {
-		return nil
+		return nil, err
 	}
 	f := &fitting{fittingKey: key, first: raw}
 	if err := f.read(bson.DecodeContext{Registry: ec.Registry}); err != nil {
-		f.err = fmt.Errorf("autoid: an id of type %v does not fit into %v, which cannot read the %s that the registry writes for it "+
-			"(AllowMisfitIDs inserts it): %w", f.id, f.place.t, describe(raw), err)
+		remedy := " (AllowMisfitIDs inserts it)"
+		if isUUIDKind(f.place.t) {
+			remedy = ""
+			if t := marshalsItself(ec.Registry, f.place.t, f.id); t != nil {
+				remedy = fmt.Sprintf(" (register %v with RegisterUUIDType of the registry's builder)", t)
+			}
+		}
+		f.err = fmt.Errorf("autoid: an id of type %v does not fit into %v, which cannot read the %s that the registry writes for it%s: %w",
+			f.id, f.place.t, describe(raw), remedy, err)
 		dc := lenientContext()
 		dc.Registry = ec.Registry
 		f.option = f.read(dc) == nil
 	}
-	return f
+	return f, nil
+}
+
+// isUUIDKind reports whether t is an array of 16 octets, which a registry can take for a UUID, or leads to one by pointers.
+func isUUIDKind(t reflect.Type) bool {
+	t = behindPointers(t)
+	return t.Kind() == reflect.Array && t.Len() == 16 && t.Elem().Kind() == reflect.Uint8
+}
+
+func behindPointers(t reflect.Type) reflect.Type {
+	for range maxPointers {
+		if t.Kind() != reflect.Pointer {
+			break
+		}
+		t = t.Elem()
+	}
+	return t
+}
+
+// selfMarshaler is a type that marshals itself, and that no registry has a codec for.
+type selfMarshaler [16]byte
+
+func (selfMarshaler) MarshalBSONValue() (byte, []byte, error)    { return byte(bson.TypeNull), nil, nil }
+func (*selfMarshaler) UnmarshalBSONValue(_ byte, _ []byte) error { return nil }
+
+// marshalsItself returns the first of types that is of the kind of a UUID and for which reg calls the methods that the type has, such
+// as an ID of package uuidrep that is not registered, or nil.
+func marshalsItself(reg *bson.Registry, types ...reflect.Type) reflect.Type {
+	methods, err := reg.LookupDecoder(reflect.TypeFor[selfMarshaler]())
+	for _, t := range types {
+		t = behindPointers(t)
+		if dec, failed := reg.LookupDecoder(t); isUUIDKind(t) && err == nil && failed == nil && reflect.TypeOf(dec) == reflect.TypeOf(methods) &&
+			reflect.PointerTo(t).Implements(reflect.TypeFor[bson.ValueUnmarshaler]()) {
+			return t
+		}
+	}
+	return nil
 }
 
 // read reads the first id into a new place.

@@ -14,6 +14,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
+	"github.com/bsonids/bsonids/bsoncodec"
 	"github.com/bsonids/bsonids/uuidrep"
 )
 
@@ -183,4 +184,127 @@ func TestMisfitsDecidedOnce(t *testing.T) {
 type lateOmit[T any] struct {
 	ID   T      `bson:"_id,omitempty"`
 	Name string `bson:"name"`
+}
+
+// TestTypedIDs tests that a UUID of the source is refused for a type that marshals itself in another representation than that of
+// the registry, with and without WriteBack and in an upsert, until the type is registered. AllowMisfitIDs allows it.
+func TestTypedIDs(t *testing.T) {
+	type order = omitID[uuidrep.ID[int]]
+	type pointer = omitID[*uuidrep.ID[int]]
+	type typed = map[string]uuidrep.ID[int]
+	type set struct {
+		Set any `bson:"$set"`
+	}
+	id := uuid.UUID{1, 2, 3}
+	insert := func(doc func() any) func(*Collection) error {
+		return func(c *Collection) error {
+			_, err := c.InsertOne(ctx, doc())
+			return err
+		}
+	}
+	upsert := func(update any) func(*Collection) error {
+		return func(c *Collection) error {
+			_, err := c.UpdateOne(ctx, bson.M{"a": 1}, update, options.UpdateOne().SetUpsert(true))
+			return err
+		}
+	}
+	type call struct {
+		name string
+		do   func(*Collection) error
+	}
+	inserts := []call{
+		{"a struct", insert(func() any { return &order{} })}, {"a pointer", insert(func() any { return &pointer{} })},
+		{"a map", insert(func() any { return typed{} })},
+		{"many", func(c *Collection) error {
+			_, err := c.InsertMany(ctx, []order{{}, {}})
+			return err
+		}},
+		{"BulkWrite", func(c *Collection) error {
+			_, err := c.BulkWrite(ctx, []mongo.WriteModel{mongo.NewInsertOneModel().SetDocument(&order{})})
+			return err
+		}},
+		{"ClientWrites", func(c *Collection) error {
+			_, err := c.ClientWrites(mongo.NewClientInsertOneModel().SetDocument(&order{}))
+			return err
+		}},
+	}
+	upserts := []call{
+		{"D", upsert(bson.D{{Key: "$set", Value: order{}}})}, {"D of a pointer", upsert(&bson.D{{Key: "$set", Value: &order{}}})},
+		{"M", upsert(bson.M{"$setOnInsert": order{}})}, {"map", upsert(map[string]order{"$set": {}})}, {"struct", upsert(&set{order{}})},
+	}
+	for _, rep := range []uuidrep.Representation{uuidrep.JavaLegacy, uuidrep.CSharpLegacy, uuidrep.PythonLegacy, uuidrep.Standard, uuidrep.Unspecified} {
+		for _, registered := range []bool{false, true} {
+			b := bsoncodec.NewRegistryBuilder(rep).With(Register)
+			if registered {
+				b.RegisterUUIDType(reflect.TypeFor[uuidrep.ID[int]]())
+			}
+			reg, err := b.Build()
+			if err != nil {
+				t.Fatal(err)
+			}
+			server := newTestServer()
+			server.upserted = "upserted"
+			client, started := server.client(t, reg)
+			plain := client.Database("db").Collection("c")
+			for n, opts := range [][]Option{nil, {WriteBack()}, {AllowMisfitIDs()}, {WriteBack(), AllowMisfitIDs()}} {
+				allowed := n >= 2
+				for i, c := range append(inserts, upserts...) {
+					what := fmt.Sprintf("%v, registered %v, options %d, %s", rep, registered, len(opts), c.name)
+					n := len(started())
+					err := c.do(Wrap(plain, always(id), opts...))
+					if mongo.IsDuplicateKeyError(err) {
+						err = nil
+					}
+					var failed *IDError
+					switch {
+					case rep == uuidrep.Unspecified:
+						// No UUID can be written, unless WriteBack makes it an ID, which AllowMisfitIDs allows.
+						if wantErr := registered || i >= len(inserts) || !allowed || len(opts) == 1; (err != nil) != wantErr {
+							t.Errorf("%s: got %v", what, err)
+						}
+					case registered || rep == uuidrep.Standard || allowed:
+						if err != nil {
+							t.Errorf("%s: got %v", what, err)
+						}
+					case !errors.As(err, &failed) || len(started()) != n:
+						t.Errorf("%s: got %v", what, err)
+					case !strings.Contains(err.Error(), "register uuidrep.ID[int] with RegisterUUIDType") || strings.Contains(err.Error(), "AllowMisfitIDs"):
+						t.Errorf("%s: the way out is not named: %v", what, err)
+					case strings.Count(err.Error(), "autoid:") != 1:
+						t.Errorf("%s: got %v", what, err)
+					}
+				}
+			}
+			// A field type that names its representation is as it was, and so is a part of a document in an update.
+			if rep == uuidrep.Unspecified {
+				continue
+			}
+			for _, c := range []call{
+				{"StandardUUID", insert(func() any { return &omitID[uuidrep.StandardUUID]{} })},
+				{"an update of a struct without _id", upsert(bson.M{"$set": struct{ A int }{1}})},
+				{"an update of a map", upsert(bson.M{"$set": map[string]string{"a": "b"}})},
+				{"another operator", upsert(bson.M{"$inc": struct{ N int }{1}})},
+			} {
+				if err := c.do(Wrap(plain, always(id), WriteBack())); err != nil && !mongo.IsDuplicateKeyError(err) {
+					t.Errorf("%v, %s: got %v", rep, c.name, err)
+				}
+			}
+			// The type of the source that is not registered is named, too.
+			_, err = Wrap(plain, always(uuidrep.ID[int](id))).InsertOne(ctx, &omitID[uuid.UUID]{})
+			if fits := registered || rep == uuidrep.Standard; fits != (err == nil || mongo.IsDuplicateKeyError(err)) ||
+				!fits && !strings.Contains(err.Error(), "register uuidrep.ID[int] with RegisterUUIDType") {
+				t.Errorf("%v, registered %v: got %v", rep, registered, err)
+			}
+		}
+	}
+	// It is not told to register a type that is.
+	reg, err := bsoncodec.NewRegistryBuilder(uuidrep.Standard).RegisterUUIDType(reflect.TypeFor[uuidrep.ID[int]]()).With(Register).Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, doc := range []any{&order{}, &omitID[uuid.UUID]{}} {
+		if _, err := encode(reg, Document(always(uuidrep.JavaLegacyUUID{UUID: id}), doc)); err == nil || strings.Contains(err.Error(), "register ") {
+			t.Errorf("%T: got %v", doc, err)
+		}
+	}
 }

@@ -6,6 +6,8 @@ import (
 	"sync"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/bsonids/bsonids/internal/driver"
 )
 
 // An idForm is what an encoded id is, as far as it decides whether the id is refused.
@@ -59,20 +61,62 @@ func formOfRaw(id bson.RawValue) idForm {
 	return otherForm
 }
 
-// formOf returns the form of v, an _id that the registry of ec encodes. What cannot be encoded has
-// another form: the encoding of its document reports the error.
-func formOf(ec bson.EncodeContext, v reflect.Value) idForm {
-	enc, err := ec.LookupEncoder(v.Type())
-	if err != nil {
-		return otherForm
+// formOf returns the form of v, an _id that the registry of ec encodes. An error is that of a type without a codec. What fails
+// otherwise has another form: the encoding of its document reports the error.
+func formOf(ec bson.EncodeContext, v reflect.Value) (idForm, error) {
+	enc, v, err := encoderBehind(ec, v)
+	if err != nil || enc == nil {
+		return nullForm, err
+	}
+	if isDocumentOrArray(ec, enc, v) {
+		return otherForm, nil
 	}
 	w := formWriters.Get().(*formWriter)
 	defer formWriters.Put(w)
 	w.form = otherForm
 	if enc.EncodeValue(ec, w, v) != nil {
-		return otherForm
+		return otherForm, nil
 	}
-	return w.form
+	return w.form, nil
+}
+
+// encoderBehind returns what encodes v, and what of v it encodes: it follows pointers and interfaces as the driver's codecs do.
+// The codec is nil for nil and for a nil interface, which are null. The driver's codec of pointers returns an error when it first meets a
+// type without a codec, and panics from then on, so it must not be asked.
+func encoderBehind(ec bson.EncodeContext, v reflect.Value) (bson.ValueEncoder, reflect.Value, error) {
+	if !v.IsValid() {
+		return nil, v, nil
+	}
+	enc, err := ec.LookupEncoder(v.Type())
+	for range maxPointers {
+		switch {
+		case v.Kind() == reflect.Interface && (err != nil || reflect.TypeOf(enc) == interfaceCodec):
+			if v.IsNil() {
+				return nil, v, nil
+			}
+		case v.Kind() != reflect.Pointer || v.IsNil() || reflect.TypeOf(enc) != pointerCodec:
+			return enc, v, err
+		}
+		v = v.Elem()
+		enc, err = ec.LookupEncoder(v.Type())
+	}
+	return enc, v, err
+}
+
+// isDocumentOrArray reports whether enc, a codec of the driver or one that stands in for it, writes a document or an array for
+// v. What is in it need not be encoded then.
+func isDocumentOrArray(ec bson.EncodeContext, enc bson.ValueEncoder, v reflect.Value) bool {
+	switch v.Kind() {
+	case reflect.Struct:
+		return driver.IsStructEncoder(driver.EncoderBehind(ec.Registry, enc, v.Type()))
+	case reflect.Map:
+		return !v.IsNil() && driver.IsMapEncoder(driver.EncoderBehind(ec.Registry, enc, v.Type()))
+	case reflect.Slice:
+		return !v.IsNil() && v.Type().Elem().Kind() != reflect.Uint8 &&
+			reflect.TypeOf(driver.EncoderBehind(ec.Registry, enc, v.Type())) == sliceCodec
+	default:
+		return false
+	}
 }
 
 // isZero reports whether f is null or zero.

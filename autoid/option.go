@@ -51,7 +51,11 @@ func AllowMisfitIDs() Option {
 // does, before they encode it. The document keeps the id when the insert fails, so that inserting
 // it again is the same insert. A document that Assign cannot fill, such as a struct that was not
 // passed as a pointer, is an error and nothing is sent. The elements of a slice that is passed to
-// InsertMany can be structs.
+// InsertMany can be structs. If one of several documents is refused, those before it keep the ids that
+// were put into them, and none is inserted.
+//
+// An id that is put into a field is stored as the type of the field has it. A UUID for a type of kind
+// [16]byte must be one that the type could read as the registry writes it, as without WriteBack.
 //
 // WriteBack implies [ZeroIDAsMissing]. A Document with this option is an error when it is encoded:
 // call Assign instead.

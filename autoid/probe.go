@@ -2,6 +2,7 @@ package autoid
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -98,6 +99,16 @@ type contexts struct {
 type encoding struct {
 	ec      bson.EncodeContext
 	reading reading
+}
+
+// plan returns the plan for documents of type t.
+func (e *encoding) plan(t reflect.Type) (*plan, error) {
+	enc, err := e.ec.LookupEncoder(reflect.TypeFor[*document]())
+	codec, ok := enc.(*documentCodec)
+	if !ok {
+		return nil, cmp.Or(err, ErrNotRegistered)
+	}
+	return codec.plan(e.ec, t)
 }
 
 func newContexts(coll *mongo.Collection) *contexts {

@@ -28,6 +28,9 @@ func encodedCopy(write func(bson.ValueWriter) error) (bson.Raw, error) {
 
 // encodeValue returns id as the registry of ec writes it in a document. The value may be null.
 func encodeValue(ec bson.EncodeContext, id any) (bson.RawValue, error) {
+	if _, _, err := encoderBehind(ec, reflect.ValueOf(id)); err != nil {
+		return bson.RawValue{}, err
+	}
 	doc, err := encodedCopy(func(vw bson.ValueWriter) error {
 		// The registry may have another encoder for bson.D.
 		return dCodec.EncodeValue(ec, vw, reflect.ValueOf(bson.D{{Key: "_id", Value: id}}))

@@ -14,7 +14,7 @@ func (c *Collection) UpdateOne(
 ) (*mongo.UpdateResult, error) {
 	if isUpsert(opts, func(o *options.UpdateOneOptions) *bool { return o.Upsert }) {
 		var err error
-		if filter, update, err = c.updateUpsert(filter, update, 0); err != nil {
+		if filter, update, err = c.updateUpsert(filter, update, alone); err != nil {
 			return nil, err
 		}
 	}
@@ -40,7 +40,7 @@ func (c *Collection) UpdateMany(
 ) (*mongo.UpdateResult, error) {
 	if isUpsert(opts, func(o *options.UpdateManyOptions) *bool { return o.Upsert }) {
 		var err error
-		if filter, update, err = c.updateUpsert(filter, update, 0); err != nil {
+		if filter, update, err = c.updateUpsert(filter, update, alone); err != nil {
 			return nil, err
 		}
 	}
@@ -55,7 +55,7 @@ func (c *Collection) ReplaceOne(
 ) (*mongo.UpdateResult, error) {
 	if isUpsert(opts, func(o *options.ReplaceOptions) *bool { return o.Upsert }) {
 		var err error
-		if filter, replacement, err = c.replaceUpsert(filter, replacement, 0, encodeReplacement); err != nil {
+		if filter, replacement, err = c.replaceUpsert(filter, replacement, alone, encodeReplacement); err != nil {
 			return nil, err
 		}
 	}
@@ -69,7 +69,7 @@ func (c *Collection) FindOneAndUpdate(
 ) *mongo.SingleResult {
 	if isUpsert(opts, func(o *options.FindOneAndUpdateOptions) *bool { return o.Upsert }) {
 		var err error
-		if filter, update, err = c.updateUpsert(filter, update, 0); err != nil {
+		if filter, update, err = c.updateUpsert(filter, update, alone); err != nil {
 			return mongo.NewSingleResultFromDocument(bson.D{}, err, nil)
 		}
 	}
@@ -82,7 +82,7 @@ func (c *Collection) FindOneAndReplace(
 ) *mongo.SingleResult {
 	if isUpsert(opts, func(o *options.FindOneAndReplaceOptions) *bool { return o.Upsert }) {
 		var err error
-		if filter, replacement, err = c.replaceUpsert(filter, replacement, 0, encodeReplacement); err != nil {
+		if filter, replacement, err = c.replaceUpsert(filter, replacement, alone, encodeReplacement); err != nil {
 			return mongo.NewSingleResultFromDocument(bson.D{}, err, nil)
 		}
 	}

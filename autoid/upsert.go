@@ -29,8 +29,16 @@ func isUpsert[T any](opts []options.Lister[T], upsert func(*T) *bool) bool {
 
 func isSet(b *bool) bool { return b != nil && *b }
 
+// alone is the index of an upsert that is not one of several models.
+const alone = -1
+
+// upsertError returns the error for the update or the replacement of an upsert.
+func upsertError(index int, doc any, err error) error {
+	return &IDError{Index: max(index, 0), Document: doc, Err: err, single: index == alone}
+}
+
 // updateUpsert returns what to send for the filter and the update of an upsert. The index is that of
-// its model.
+// its model, or alone.
 func (c *Collection) updateUpsert(filter, update any, index int) (f, u any, err error) {
 	if filter == nil || update == nil {
 		return filter, update, c.err // which the driver refuses
@@ -46,10 +54,10 @@ func (c *Collection) updateUpsert(filter, update any, index int) (f, u any, err 
 	switch kind {
 	case pipelineUpdate:
 		if err = c.checkPipeline(doc); err == nil && judged.id != givenID {
-			err = c.orObjectIDs(e.ec, judged.id, "its update is a pipeline: put the _id into the filter, or update by operators")
+			err = c.orObjectIDs(e, judged.id, "its update is a pipeline: put the _id into the filter, or update by operators")
 		}
 		if err != nil {
-			return nil, nil, &IDError{Index: index, Document: update, Err: err}
+			return nil, nil, upsertError(index, update, err)
 		}
 		return judged.filter, value, nil
 	case otherUpdate:
@@ -59,16 +67,16 @@ func (c *Collection) updateUpsert(filter, update any, index int) (f, u any, err 
 	switch {
 	case err != nil || carries || judged.id == givenID:
 	case judged.id == maybeID:
-		err = c.orObjectIDs(e.ec, maybeID, "")
+		err = c.orObjectIDs(e, maybeID, "")
 	default:
 		var id bson.RawValue
-		if id, err = c.upsertID(e.ec); err == nil {
+		if id, err = c.upsertID(e, update); err == nil {
 			doc = setOnInsert(doc, id)
 			value = encodedDocument(doc)
 		}
 	}
 	if err != nil {
-		return nil, nil, &IDError{Index: index, Document: update, Err: err}
+		return nil, nil, upsertError(index, update, err)
 	}
 	return judged.filter, value, nil
 }
@@ -100,14 +108,14 @@ func (c *Collection) replaceUpsert(
 	case zero && judged.id == givenID:
 		err = c.zeroError(form, "the replacement")
 	case zero || missing != nil && judged.id != givenID:
-		err = c.orObjectIDs(e.ec, judged.id, "a replacement can replace a document, whose _id cannot change: put the _id into the filter, "+
+		err = c.orObjectIDs(e, judged.id, "a replacement can replace a document, whose _id cannot change: put the _id into the filter, "+
 			"or use UpdateOne")
 		if zero {
 			value = encodedDocument(withoutElement(doc, "_id"))
 		}
 	}
 	if err != nil {
-		return nil, nil, &IDError{Index: index, Document: replacement, Err: err}
+		return nil, nil, upsertError(index, replacement, err)
 	}
 	return judged.filter, value, nil
 }
@@ -116,13 +124,20 @@ func (c *Collection) zeroError(form idForm, where string) error {
 	return fmt.Errorf("%w: in %s it is %v; KeepZeroIDs sends it", ErrZeroID, where, form)
 }
 
-// upsertID returns the next id of the source as it is encoded.
-func (c *Collection) upsertID(ec bson.EncodeContext) (bson.RawValue, error) {
+// upsertID returns the next id of the source as it is encoded. It must fit the structs that update sets.
+func (c *Collection) upsertID(e *encoding, update any) (bson.RawValue, error) {
 	id, err := draw(c.src)
 	if err != nil {
 		return bson.RawValue{}, err
 	}
-	raw, err := encodeValue(ec, id)
+	for _, t := range structsSet(update, e.reading) {
+		if p, err := e.plan(t); err == nil {
+			if err := p.fits(e.ec, &document{settings: c.settings, contexts: c.contexts}, id); err != nil {
+				return bson.RawValue{}, err
+			}
+		}
+	}
+	raw, err := encodeValue(e.ec, id)
 	if err != nil {
 		return raw, err
 	}
@@ -137,8 +152,8 @@ func (c *Collection) upsertID(ec bson.EncodeContext) (bson.RawValue, error) {
 
 // orObjectIDs returns ErrUpsert unless the ids of the source are ObjectIDs, which the server makes. Why is the reason if the
 // filter gives no _id.
-func (c *Collection) orObjectIDs(ec bson.EncodeContext, filter claim, why string) error {
-	if oids, err := c.drawsObjectIDs(ec); err != nil || oids {
+func (c *Collection) orObjectIDs(e *encoding, filter claim, why string) error {
+	if oids, err := c.drawsObjectIDs(e); err != nil || oids {
 		return err
 	}
 	if filter == maybeID {
@@ -148,17 +163,55 @@ func (c *Collection) orObjectIDs(ec bson.EncodeContext, filter claim, why string
 }
 
 // drawsObjectIDs reports whether the ids of the source are ObjectIDs. It draws one to know.
-func (c *Collection) drawsObjectIDs(ec bson.EncodeContext) (bool, error) {
+func (c *Collection) drawsObjectIDs(e *encoding) (bool, error) {
 	if known := c.contexts.oids.Load(); known != nil {
 		return *known, nil
 	}
-	id, err := c.upsertID(ec)
+	id, err := c.upsertID(e, nil)
 	if err != nil {
 		return false, err
 	}
 	oid := id.Type == bson.TypeObjectID
 	c.contexts.oids.Store(&oid)
 	return oid, nil
+}
+
+// structsSet returns the types of the structs that $set and $setOnInsert of update have.
+func structsSet(update any, r reading) []reflect.Type {
+	var types []reflect.Type
+	add := func(operator string, v reflect.Value) {
+		if v = behindAll(v); (operator == "$set" || operator == "$setOnInsert") && v.Kind() == reflect.Struct {
+			types = append(types, v.Type())
+		}
+	}
+	switch v := behindAll(reflect.ValueOf(update)); {
+	case v.Kind() == reflect.Map && hasPlainKeys(v.Type()):
+		for operators := v.MapRange(); operators.Next(); {
+			add(operators.Key().String(), operators.Value())
+		}
+	case v.Kind() == reflect.Struct:
+		for i := range v.NumField() {
+			if f := v.Type().Field(i); f.IsExported() {
+				add(readTag(f, r.json).name, v.Field(i))
+			}
+		}
+	case v.IsValid() && v.Type() == reflect.TypeFor[bson.D]():
+		for i := range v.Len() {
+			add(v.Index(i).Field(0).String(), v.Index(i).Field(1))
+		}
+	}
+	return types
+}
+
+// behindAll follows pointers and interfaces.
+func behindAll(v reflect.Value) reflect.Value {
+	for range maxPointers {
+		if v.Kind() != reflect.Pointer && v.Kind() != reflect.Interface {
+			break
+		}
+		v = v.Elem()
+	}
+	return v
 }
 
 // encodeDocument returns v as the driver encodes a whole document.
@@ -303,7 +356,7 @@ func (c *Collection) judge(filter, doc any, index int) (*encoding, judgement, er
 		err = c.zeroError(zero, "the filter")
 	}
 	if err != nil {
-		return nil, judgement{}, &IDError{Index: index, Document: doc, Err: err}
+		return nil, judgement{}, upsertError(index, doc, err)
 	}
 	return e, judgement{encodedDocument(raw), id}, nil
 }

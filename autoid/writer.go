@@ -61,12 +61,16 @@ func (w *idWriter) writeID(dw bson.DocumentWriter) error {
 	if oid, ok := id.(bson.ObjectID); ok && w.p.oid && !oid.IsZero() {
 		return vw.WriteObjectID(oid)
 	}
-	enc, err := w.ec.LookupEncoder(reflect.TypeOf(id))
+	enc, v, err := encoderBehind(w.ec, reflect.ValueOf(id))
+	if err == nil && enc == nil {
+		w.d.dropID(draw)
+		err = errNilID
+	}
 	if err != nil {
 		return w.d.idError(err)
 	}
 	w.value = idValueWriter{ValueWriter: vw, d: w.d, drawn: true}
-	err = enc.EncodeValue(w.ec, &w.value, reflect.ValueOf(id))
+	err = enc.EncodeValue(w.ec, &w.value, v)
 	if w.value.err != nil {
 		w.d.dropID(draw)
 		err = w.value.err
