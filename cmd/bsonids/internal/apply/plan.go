@@ -14,6 +14,7 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/migration"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/patience"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/privilege"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/report"
 )
@@ -116,6 +117,9 @@ type Result struct {
 	Values, Documents int64 // changed in this run
 	Wrote             bool  // something was changed, or may have been
 	Incomplete        bool  // values were skipped, or a copy differs
+	// Denied is the error with which a run would end that writes, because the user lacks privileges. It is nil if there is
+	// none, or if this one wrote.
+	Denied error
 }
 
 // Apply carries out the plan, or finds what it would change. The result is valid with an error, too, if
@@ -130,6 +134,13 @@ func (p *Planned) Apply(ctx context.Context, s *migration.Session) (r Result, er
 	s.About(p.plan.Database)
 	for _, c := range p.edited.Changes {
 		s.Warn("the plan was edited: %s", c)
+	}
+	var all []plan.Step
+	for _, st := range p.steps() {
+		all = append(all, st.Step)
+	}
+	if r.Denied, err = s.Allowed(ctx, migration.WorkOf(p.plan, all), p.Write, privilege.Apply, privilege.Verify, privilege.Cutover, privilege.Release, privilege.Undo); err != nil {
+		return r, err
 	}
 	if err := s.Fits(ctx, p.plan.Database, p.state); err != nil {
 		return r, err

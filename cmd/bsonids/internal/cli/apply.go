@@ -140,7 +140,7 @@ func (o *applyVerb) run(ctx context.Context) error {
 		return failed
 	}
 	r.Dir = o.work.Dir
-	return cmp.Or(failed, o.print(r.Applied, !r.Incomplete))
+	return cmp.Or(failed, o.print(r.Applied, !r.Incomplete), r.Denied)
 }
 
 // changed describes what a run that failed has changed.

@@ -14,6 +14,7 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/migration"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/privilege"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/server"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/terminal"
@@ -201,7 +202,7 @@ func (o *switchVerb) ended(r exchange.Result, err error) error {
 	if o.state != nil {
 		r.Release = o.command("release", o.state.Dir(), "--write")
 	}
-	return cmp.Or(err, o.print(r.Cutover, r.Conflicts() == 0))
+	return cmp.Or(err, o.print(r.Cutover, r.Conflicts() == 0), r.Denied)
 }
 
 // switchWay describes how to proceed after an error in a cutover or its undo.
@@ -242,8 +243,7 @@ func (c *console) explainSwitch(err error) error {
 		return err
 	}
 	if e := c.explain(err); e.Kind == failure.Denied {
-		return &failure.Error{Kind: e.Kind, Err: err, Text: e.Text + "; a cutover needs the roles readWrite and dbAdmin on the database: collMod, renameCollectionSameDB and " +
-			"bypassDocumentValidation on the collections, and find, insert, update and remove on " + record.Name}
+		return &failure.Error{Kind: e.Kind, Err: err, Text: e.Text + "; cutover, release and undo of a cutover need the roles readWrite and dbAdmin on the database, or " + privilege.Needs(privilege.Cutover)}
 	}
 	return err
 }

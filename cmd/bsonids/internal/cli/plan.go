@@ -28,6 +28,7 @@ type planVerb struct {
 	to            kinds.Kind
 	restore       bool
 	abandon       string
+	server        *migration.Session // nil for a dump
 }
 
 func (o *planVerb) define() *cobra.Command {
@@ -143,7 +144,10 @@ func (o *planVerb) run(ctx context.Context) (err error) {
 		return migration.FileError(err)
 	}
 	o.count(p, plan.PlanFile)
-	return nil
+	if o.server == nil { // of a dump
+		return nil
+	}
+	return o.server.Lacks(ctx, p)
 }
 
 // count says how many decisions of the plan in the file are unknown, and which of the collections that were named
@@ -212,7 +216,7 @@ func (o *planVerb) update(ctx context.Context) (err error) {
 		o.Warn("%s is in use: the plan that is up to date is %s; compare it with %s", o.dir, filepath.Join(o.dir, name), plan.PlanFile)
 	}
 	o.count(p, name)
-	return nil
+	return s.Lacks(ctx, p)
 }
 
 // restoreRecord writes to the record what the directory knows.
@@ -245,6 +249,7 @@ func (o *planVerb) build(ctx context.Context, d *plan.State, in *dump.Input) (*p
 	if err != nil {
 		return nil, err
 	}
+	o.server = s
 	if o.abandon != "" {
 		if err := s.Abandon(ctx, s.Client.Database(o.database), o.abandon); err != nil {
 			return nil, err

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/spf13/cobra"
@@ -37,5 +38,5 @@ func (o *switchVerb) releaseGroup(ctx context.Context, e *exchange.Exchange, nam
 	if err != nil {
 		return err
 	}
-	return o.print(report.Released{Cutover: r.Cutover}, len(r.Left) == 0)
+	return cmp.Or(o.print(report.Released{Cutover: r.Cutover}, len(r.Left) == 0), r.Denied)
 }

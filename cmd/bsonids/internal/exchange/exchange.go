@@ -18,6 +18,7 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/migration"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/patience"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/privilege"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/report"
 )
@@ -28,9 +29,6 @@ const Timeout = 20 * time.Second
 
 // batch is the number of documents that are read at a time; less if they are large.
 const batch = 1000
-
-// kept is added to the name of a collection that is put away.
-const kept = "_before_cutover"
 
 // Options describe an exchange.
 type Options struct {
@@ -47,7 +45,8 @@ type Options struct {
 type Exchange struct {
 	*migration.Session
 	Options
-	db *mongo.Database
+	db     *mongo.Database
+	denied error // in a rehearsal, what the command would end with, because the user lacks privileges
 }
 
 // New returns what exchanges collections.
@@ -56,7 +55,7 @@ func New(s *migration.Session, o Options) *Exchange {
 		s.BatchTimeout = Timeout
 	}
 	s.About(o.Database)
-	return &Exchange{s, o, s.Client.Database(o.Database)}
+	return &Exchange{Session: s, Options: o, db: s.Client.Database(o.Database)}
 }
 
 // Check returns a usage error if the database has no collections of these names to exchange.
@@ -77,9 +76,13 @@ func (o *Options) Check(names []string) error {
 
 // Result is how a cutover ended. Begun is false if nothing was changed and there is nothing to report but
 // the error.
+//
+// Denied is the error with which the command would end that writes, because the user lacks privileges. It is nil if there
+// is none, or if this one wrote.
 type Result struct {
 	report.Cutover
-	Begun bool
+	Begun  bool
+	Denied error
 }
 
 // find returns the cutover of the collections that has not ended, or else, unless open is set, the last one
@@ -178,11 +181,14 @@ func (e *Exchange) CutOver(ctx context.Context, names []string) (r Result, err e
 		r.Cutover.Cutover = c
 		c.Collections, r.Conversions, err = e.exchanges(ctx, names)
 	} else {
-		r.Conversions, err = e.conversions(ctx, c)
+		if r.Conversions, err = e.conversions(ctx, c); err == nil {
+			err = e.allowed(ctx, c.Collections, privilege.Cutover, privilege.Release)
+		}
 	}
 	if err != nil {
 		return r, err
 	}
+	r.Denied = e.denied
 	back := e.RollBack || c.State == record.RollingBack
 	switch inPlace := c.State == record.Switched || c.State == record.Releasing; {
 	case e.Write && inPlace && back:
@@ -227,8 +233,10 @@ func (e *Exchange) Release(ctx context.Context, names []string) (r Result, err e
 		return r, failure.Usagef("no cutover of %s waits for its release", strings.Join(names, ", "))
 	case c.State != record.Switched && c.State != record.Releasing && c.State != record.Undoing:
 		return r, failure.Usagef("the cutover of %s is in the state %q; finish it with bsonids cutover", strings.Join(names, ", "), c.State)
-	case !e.Write:
-		return r, nil
+	}
+	if err := e.allowed(ctx, c.Collections, privilege.Release); err != nil || !e.Write {
+		r.Denied = e.denied
+		return r, err
 	}
 	return r, e.carryOut(ctx, &r, record.Switch, func(x *cutover.Cutover) (err error) {
 		r.Left, err = x.Release(ctx)

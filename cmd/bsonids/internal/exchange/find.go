@@ -10,7 +10,9 @@ import (
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/guard"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/migration"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/patience"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/privilege"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
 )
@@ -49,7 +51,7 @@ func (e *Exchange) exchanges(ctx context.Context, names []string) ([]record.Exch
 		if conv.MergesIDs() {
 			return nil, nil, failure.Usagef("cannot exchange %s.%s: its _ids are text, which may be spelled in several ways, and the _id of a copy does not tell the one of its document", e.db.Name(), name)
 		}
-		x := record.Exchange{Name: name, New: run.Into, Kept: name + kept, Run: run.ID, Maker: run.Conversion}
+		x := record.Exchange{Name: name, New: run.Into, Kept: record.KeptName(name), Run: run.ID, Maker: run.Conversion}
 		if _, ok := specs[x.Kept]; ok || used[x.Kept] {
 			return nil, nil, failure.Usagef("the collection %s, the name under which %s would be kept, exists already; drop or rename it", x.Kept, name)
 		}
@@ -59,15 +61,27 @@ func (e *Exchange) exchanges(ctx context.Context, names []string) ([]record.Exch
 		used[x.Name], used[x.New], used[x.Kept] = true, true, true
 		old, fresh := specs[name], specs[x.New]
 		x.OldID, x.NewID, x.OldHad, x.NewHad = old.UUID, fresh.UUID, guard.SettingsOf(old), guard.SettingsOf(fresh)
-		if err := e.mayExchange(ctx, &x, old, fresh); err != nil {
+		out, conversions[name] = append(out, x), conv
+	}
+	if err := e.allowed(ctx, out, privilege.Cutover, privilege.Release); err != nil {
+		return nil, nil, err
+	}
+	for i := range out {
+		x := &out[i]
+		if err := e.mayExchange(ctx, x, specs[x.Name], specs[x.New]); err != nil {
 			return nil, nil, err
 		}
 		if !x.OldHad.Equal(x.NewHad) {
 			e.Warn("%s has %s; %s has other settings, which it keeps after the release: %s", x.Name, guard.Describe(x.OldHad), x.New, guard.Describe(x.NewHad))
 		}
-		out, conversions[name] = append(out, x), conv
 	}
 	return out, conversions, nil
+}
+
+// allowed returns an error that names what the user lacks to exchange the collections, or notes it in a rehearsal.
+func (e *Exchange) allowed(ctx context.Context, collections []record.Exchange, now privilege.Verb, later ...privilege.Verb) (err error) {
+	e.denied, err = e.Allowed(ctx, migration.WorkOfCutover(e.Database, collections), e.Write, now, later...)
+	return err
 }
 
 // copyOf returns the run that made the copy of a collection.

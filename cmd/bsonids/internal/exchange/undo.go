@@ -6,6 +6,7 @@ import (
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/cutover"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/privilege"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/report"
 )
@@ -20,10 +21,14 @@ func (e *Exchange) MayUndo(ctx context.Context, names []string) (r Result, err e
 	case c == nil || c.State == record.RolledBack:
 		return r, failure.Usagef("there was no cutover of %s, or it was rolled back", strings.Join(names, ", "))
 	}
-	r = Result{report.Cutover{Database: e.Database, Cutover: c, Written: e.Write, Undo: true}, !e.Write}
+	r = Result{Cutover: report.Cutover{Database: e.Database, Cutover: c, Written: e.Write, Undo: true}, Begun: !e.Write}
 	if r.Conversions, err = e.conversions(ctx, c); err != nil {
 		return r, err
 	}
+	if err := e.allowed(ctx, c.Collections, privilege.PutBack); err != nil {
+		return r, err
+	}
+	r.Denied = e.denied
 	switch c.State {
 	case record.Switched, record.Releasing, record.Released:
 		err = e.mayReturn(ctx, &r)

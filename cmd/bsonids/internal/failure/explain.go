@@ -25,9 +25,8 @@ func Explain(err error, uri string) *Error {
 	switch {
 	case errors.Is(err, context.Canceled):
 		return &Error{Kind: Interrupted, Text: "interrupted", Err: err}
-	case Means(err, Unauthorized): // the rest of the message is the whole command
-		text, _, _ = strings.Cut(text, "{")
-		return &Error{Kind: Denied, Text: "the user lacks a privilege: " + strings.TrimSpace(text), Err: err}
+	case Means(err, Unauthorized):
+		return &Error{Kind: Denied, Text: "the user lacks a privilege: " + refused(text), Err: err}
 	case Means(err, Atlas) && says("not allowed to do action"): // AtlasError, which may also be a quota
 		return &Error{Kind: Denied, Text: "the user lacks a privilege: " + text, Err: err}
 	case Means(err, Unauthenticated), Means(err, Atlas) && says("bad auth"),

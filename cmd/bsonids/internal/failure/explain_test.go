@@ -19,6 +19,13 @@ func TestExplain(t *testing.T) {
 		not  string
 	}{
 		{mongo.CommandError{Code: 13, Message: `not authorized on app to execute command { update: "c", lsid: { id: UUID("…") } }`}, Denied, "lacks a privilege: not authorized", "lsid"},
+		{mongo.CommandError{Code: 13, Message: `not authorized on app to execute command { update: "c", ordered: false, bypassDocumentValidation: true, lsid: { id: UUID("…") } }`}, Denied, "command update on app.c, which needs the action update and bypassDocumentValidation", "lsid"},
+		{mongo.CommandError{Code: 13, Message: `not authorized on app to execute command { delete: "a \"b\" c", deletes: [ { q: { secret: 1 } } ] }`}, Denied, `delete on app.a \"b\" c, which needs the action remove`, "secret"},
+		{mongo.CommandError{Code: 13, Message: `not authorized on admin to execute command { renameCollection: "app.c", to: "app.d", dropTarget: false }`}, Denied, "renameCollection on app.c, which needs the action renameCollectionSameDB on the database app", "dropTarget"},
+		{mongo.CommandError{Code: 13, Message: `not authorized on app to execute command { aggregate: 1, pipeline: [ { $changeStream: {} } ], cursor: {} }`}, Denied, "aggregate on the database app, which needs the action changeStream and find on it", "pipeline"},
+		{mongo.CommandError{Code: 13, Message: `not authorized on app to execute command { listCollections: 1, filter: { name: "secret" } }`}, Denied, "listCollections on the database app, which needs the action listCollections", "secret"},
+		{mongo.CommandError{Code: 13, Message: `not authorized on app to execute command { fsync: 1 }`}, Denied, "command fsync on the database app", "action"},
+		{mongo.CommandError{Code: 13, Message: `command find requires authentication`}, Denied, "command find requires authentication", "action"},
 		{mongo.CommandError{Code: 18, Message: "Authentication failed."}, Denied, "credentials", ""},
 		{mongo.CommandError{Code: 8000, Name: "AtlasError", Message: "bad auth : Authentication failed."}, Denied, "refused the credentials", ""},
 		{mongo.CommandError{Code: 8000, Name: "AtlasError", Message: "user is not allowed to do action [update] on [app.c]"}, Denied, "lacks a privilege", "credentials"},

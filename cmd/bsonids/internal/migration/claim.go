@@ -9,6 +9,7 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/patience"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/privilege"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 )
 
@@ -37,8 +38,7 @@ func (s *Session) Claim(ctx context.Context, db *mongo.Database, q record.Reques
 func OfRecord(err error) error {
 	if failure.Means(err, failure.Unauthorized) {
 		e := failure.Explain(err, "")
-		return &failure.Error{Kind: e.Kind, Text: e.Text + "; conversions are recorded in " + record.Name + " of the same database: " +
-			"ask for a role with find, insert and update on it, and createCollection the first time", Err: err}
+		return &failure.Error{Kind: e.Kind, Text: e.Text + "; conversions are recorded in " + record.Name + " of the same database: bsonids apply --write needs " + privilege.Needs(privilege.Apply), Err: err}
 	}
 	return err
 }

@@ -28,6 +28,9 @@ const (
 	Released    = "released"     // the end: nothing is fenced, and every new collection is in place
 )
 
+// KeptName returns the name under which a cutover puts the old collection of a name away.
+func KeptName(collection string) string { return collection + "_before_cutover" }
+
 // Cutover is the document of a cutover, which puts new collections in the place of others.
 type Cutover struct {
 	Saved `bson:",inline"` // the _id is NAME/cutover

@@ -11,6 +11,7 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/migration"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/patience"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/privilege"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/report"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/server"
@@ -25,6 +26,10 @@ func Plan(ctx context.Context, s *migration.Session, o Options, state *plan.Stat
 	}
 	o.migration = state.Migration()
 	o.Batch, _ = s.Gentle(ctx, 1, o.Batch, 1)
+	denied, err := s.Allowed(ctx, migration.WorkOf(state.Plan, state.Steps()), o.Write, privilege.Undo)
+	if err != nil {
+		return nil, err
+	}
 	if err := s.Fits(ctx, state.Plan.Database, state); err != nil {
 		return nil, err
 	}
@@ -57,7 +62,7 @@ func Plan(ctx context.Context, s *migration.Session, o Options, state *plan.Stat
 		all = all && (u.Result.Left == 0 || o.AllowChanged)
 	}
 	if !o.Write {
-		return steps, nil
+		return steps, denied
 	}
 	if all {
 		return steps, state.MarkRestored()

@@ -34,6 +34,9 @@ type Server struct {
 	Before func(name string, command bson.Raw) Fault
 	// FerretDB is the version of FerretDB that the server says it is; empty for none.
 	FerretDB string
+	// AuthInfo is what the server says of the user of a connection, as connectionStatus with showPrivileges does. Nobody is
+	// authenticated if it is empty.
+	AuthInfo bson.D
 
 	tb testing.TB
 	mu sync.Mutex
@@ -206,6 +209,12 @@ func (s *Server) run(name string, command bson.Raw, fault Fault) any {
 	case "ping", "endSessions", "killCursors":
 	case "buildInfo":
 		return append(bson.D{{Key: "ferretdbVersion", Value: s.FerretDB}}, ok...)
+	case "connectionStatus":
+		info := s.AuthInfo
+		if info == nil {
+			info = bson.D{{Key: "authenticatedUsers", Value: bson.A{}}, {Key: "authenticatedUserRoles", Value: bson.A{}}, {Key: "authenticatedUserPrivileges", Value: bson.A{}}}
+		}
+		return append(bson.D{{Key: "authInfo", Value: info}}, ok...)
 	case "listCollections":
 		var specs []bson.Raw
 		for ns, c := range s.db {
